@@ -1,0 +1,145 @@
+// Package calibration is the file calibration.json: what a calibration found, for many hosts.
+//
+// It owns the JSON tags and nothing else does. It does not measure, fit or choose. The usual steps are Load (or Read),
+// Host to find an entry, Merge to put a fresh entry in, and Save.
+package calibration
+
+import "time"
+
+// SchemaVersion is the version that this package writes. A reader accepts every minor version of its own major one.
+const SchemaVersion = "1.0"
+
+// File is the whole calibration file.
+type File struct {
+	SchemaVersion string `json:"schema_version"`
+	Hosts         []Host `json:"hosts"` // sorted by ID, each once
+}
+
+// Host is the calibration of one machine.
+type Host struct {
+	ID          string      `json:"id"`        // slug: "apple-m3-max-40", "amd-epyc-2-nvidia-h200"
+	Simulated   bool        `json:"simulated"` // computed from a model, not measured
+	Facts       Facts       `json:"facts"`
+	Environment Environment `json:"environment"`
+	Created     time.Time   `json:"created"` // UTC, whole seconds
+	Method      Method      `json:"method"`
+	Cases       []Case      `json:"cases"` // sorted by Name, each once
+}
+
+// Facts is the machine as far as its times depend on it.
+type Facts struct {
+	Chip             string `json:"chip"`         // "Apple M3 Max", "AMD EPYC"
+	Family           string `json:"family"`       // slug shared by the chip's siblings: "apple-m3", "amd-epyc"
+	Architecture     string `json:"architecture"` // GOARCH
+	Cores            int    `json:"cores"`        // logical processors that the process may use
+	PerformanceCores int    `json:"performance_cores"`
+	EfficiencyCores  int    `json:"efficiency_cores"`
+	MemoryBytes      int64  `json:"memory_bytes"`
+	GPU              string `json:"gpu"` // "" where there is none that Crossover drives
+	GPUCores         int    `json:"gpu_cores"`
+	GPUMemoryBytes   int64  `json:"gpu_memory_bytes"` // 0 where memory is unified or there is no GPU
+}
+
+// Environment is what ran on the machine, and in which state it was.
+type Environment struct {
+	OS          string  `json:"os"`         // GOOS
+	OSVersion   string  `json:"os_version"` // "Debian GNU/Linux 12 (bookworm)"
+	Driver      string  `json:"driver"`     // GPU driver and its version, "" without one
+	Go          string  `json:"go"`
+	ToolVersion string  `json:"tool_version"`
+	ToolCommit  string  `json:"tool_commit"` // "" where the build does not know it
+	Power       string  `json:"power"`       // "mains", "battery", "unknown"
+	Thermal     string  `json:"thermal"`     // "nominal", "fair", "serious", "critical", "unknown"
+	Load        float64 `json:"load"`        // runnable processes, mean of the minute before the sweep; −1 if unknown
+}
+
+// Method says how the calibration was made, so that it can be repeated.
+type Method struct {
+	Seed          uint64  `json:"seed"`
+	BudgetSeconds float64 `json:"budget_seconds"`
+	SpentSeconds  float64 `json:"spent_seconds"`
+	Precision     float64 `json:"precision"` // aimed-at half width of a threshold's interval, relative
+	Mode          string  `json:"mode"`      // "latency" or "throughput"
+	State         string  `json:"state"`     // "warm", "cold" or "after-idle"
+	TieBand       float64 `json:"tie_band"`  // greatest of the cases' tie bands
+	Audio         string  `json:"audio"`     // what the audio operations computed on: "generated" or a file's name
+}
+
+// Case is what was found for one operation with every parameter fixed but the axis.
+type Case struct {
+	Name            string           `json:"name"` // "fft/batch=1"
+	Operation       string           `json:"operation"`
+	Parameters      map[string]int   `json:"parameters"`
+	Axis            Axis             `json:"axis"`
+	Implementations []Implementation `json:"implementations"`
+	Verdict         Verdict          `json:"verdict"`
+	Reason          string           `json:"reason"`   // why the verdict is what it is, "" where the segments say it all
+	Degraded        bool             `json:"degraded"` // the machine was not quiet; the sentinel kept moving
+	Segments        []Segment        `json:"segments"` // ascending, without gaps or overlaps; empty only if unresolved
+	TieBand         float64          `json:"tie_band"` // relative difference below which two times are the same
+	Blocks          int              `json:"blocks"`
+	ExpectedRegret  float64          `json:"expected_regret"` // relative, cross-fitted over the measured sizes
+	Warnings        []string         `json:"warnings"`
+}
+
+// Axis is the swept parameter and the range over which it was measured.
+type Axis struct {
+	Name string `json:"name"`
+	Unit string `json:"unit"`
+	From int    `json:"from"`
+	To   int    `json:"to"`
+}
+
+// Units are the axis units that a file may use.
+var Units = []string{"channels", "columns", "elements", "frames", "nodes", "rows", "samples", "taps", "voices"}
+
+// Implementation is one competitor of a case.
+type Implementation struct {
+	Name          string  `json:"name"`
+	Processor     string  `json:"processor"` // "cpu" or "gpu"
+	Version       string  `json:"version"`   // of the library behind it, "" for Crossover's own code
+	RelativeError float64 `json:"relative_error"`
+	Excluded      string  `json:"excluded"` // why it did not compete, "" where it did
+	Cost          *Cost   `json:"cost,omitempty"`
+}
+
+// Cost is the model a + b·n^c of an implementation's time at size n: for drawing, for cross-checking, and for
+// predicting a wait. Segments are not made from it.
+type Cost struct {
+	FixedSeconds float64 `json:"fixed_seconds"` // a ≥ 0
+	SizeSeconds  float64 `json:"size_seconds"`  // b ≥ 0
+	Exponent     float64 `json:"exponent"`      // c
+	Residual     float64 `json:"residual"`      // median |measured/model − 1|
+}
+
+// Verdict says what kind of answer a case got.
+type Verdict string
+
+// The verdicts of a case.
+const (
+	Crossover  Verdict = "crossover"  // the winner changes at a size that the data pin down
+	Always     Verdict = "always"     // one implementation wins at every measured size
+	Tie        Verdict = "tie"        // the best ones stay within the tie band everywhere
+	Unresolved Verdict = "unresolved" // the data do not decide
+)
+
+// Segment is an interval of sizes with one chosen implementation.
+type Segment struct {
+	From           int           `json:"from"` // the threshold: first size of the segment
+	To             int           `json:"to"`   // last size of the segment
+	Implementation string        `json:"implementation"`
+	Interval       *Interval     `json:"interval,omitempty"` // of From; nil for the first segment
+	Next           []Alternative `json:"next"`               // the others, best first
+}
+
+// Interval is the 95 % confidence interval of a threshold, in units of the axis.
+type Interval struct {
+	Low  int `json:"low"`
+	High int `json:"high"`
+}
+
+// Alternative is what to take where a segment's implementation is not there.
+type Alternative struct {
+	Implementation string  `json:"implementation"`
+	Slowdown       float64 `json:"slowdown"` // its time over the chosen one's, mean over the segment's measured sizes
+}

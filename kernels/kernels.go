@@ -1,0 +1,197 @@
+// Package kernels is the contract between an operation and the rest of Crossover: what a case is, who competes in
+// it, and how one competitor is bound to one problem so that it can be checked and timed.
+//
+// It does not time anything and it computes nothing: each operation lives in a folder below (kernels/fft,
+// kernels/stft …) and is listed by one line in kernels/catalogue. The usual steps of a caller are
+//
+//  1. pick a [Case] from catalogue.Cases and a size on its [Axis];
+//  2. make the [Problem] of that size: its input and, on demand, its float64 reference;
+//  3. bind each available [Implementation] to the problem, run the [Call], and hold its output against the
+//     reference with [RelativeError].
+package kernels
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Processor says where an implementation computes.
+type Processor string
+
+// The processors that implementations run on.
+const (
+	CPU Processor = "cpu"
+	GPU Processor = "gpu"
+)
+
+// Param is one fixed parameter of a case, such as batch=1.
+type Param struct {
+	Name  string
+	Value int
+}
+
+// Axis is the parameter that a case sweeps.
+type Axis struct {
+	Name string // "n", "batch", "frames"
+	Unit string // "samples", "rows", "elements": what one step of the axis is
+	Min  int    // smallest size worth measuring, at least 1
+	Max  int    // largest size worth measuring
+
+	// Round returns the size nearest to n that the operation takes and that people use (an FFT length without large
+	// prime factors, say). It is nil where every size is as good as any other.
+	Round func(n int) int
+}
+
+// Nearest returns the size on the axis nearest to n: clamped to [Min, Max] and rounded by Round.
+func (a Axis) Nearest(n int) int {
+	n = min(max(n, a.Min), a.Max)
+	if a.Round != nil {
+		n = min(max(a.Round(n), a.Min), a.Max)
+	}
+	return n
+}
+
+// Implementation names one way to compute a case and says whether this machine has it.
+type Implementation struct {
+	Name      string // "go", "go-parallel", "fftw", "go/direct"
+	Processor Processor
+
+	// Probe returns nil where the implementation can run here, else one line that says what is missing and what
+	// would bring it. A nil Probe means always there.
+	Probe func() error
+
+	// Version names the library behind the implementation and its version, "" for our own code. It is called only
+	// after Probe returned nil. It may be nil.
+	Version func() string
+}
+
+// Missing returns nil where the implementation can run here, else what is missing.
+func (i Implementation) Missing() error {
+	if i.Probe == nil {
+		return nil
+	}
+	return i.Probe()
+}
+
+// LibraryVersion returns the version of the library behind the implementation, or "".
+func (i Implementation) LibraryVersion() string {
+	if i.Version == nil {
+		return ""
+	}
+	return i.Version()
+}
+
+// Case is an operation with every parameter fixed but the axis.
+type Case struct {
+	Name       string // "fft/batch=1": the operation, then the fixed parameters
+	Operation  string // "fft"
+	Definition string // the formula, with units, in one line
+	Source     string // where the formula comes from: a paper, a standard, a library's documentation
+	Params     []Param
+	Axis       Axis
+
+	// Tolerance is the greatest relative L2 error against the float64 reference at a size.
+	Tolerance func(size int) float64
+
+	// Bytes is the least memory traffic of one call in bytes: every input read once, every output written once. A
+	// call that is faster than the memory could carry them did not do the work.
+	Bytes func(size int) float64
+
+	// OneWinner says why a single implementation is expected to win at every size ("recurrence over n"). It is empty
+	// where a crossover is expected.
+	OneWinner string
+
+	// Implementations are the competitors, in the order of preference of a program that knows no measurements.
+	Implementations []Implementation
+
+	// Problem makes the case's problem at one size. It allocates; timing starts later. Audio operations draw their
+	// samples from in, the others from a fixed seed.
+	Problem func(size int, in Input) Problem
+}
+
+// Problem is one case at one size: an input, its right answer, and a way to bind implementations to it.
+type Problem interface {
+	// Reference computes the answer in float64, complex values as interleaved real and imaginary parts.
+	Reference() []float64
+	// Bind readies the named implementation: buffers made, plans built. The calls of one problem share its input
+	// and must not change it.
+	Bind(implementation string) (Call, error)
+}
+
+// Call is one implementation bound to one problem.
+type Call struct {
+	// Run computes the output from the input once. It returns when the caller can read the output.
+	Run func() error
+	// Output returns what the last Run computed, in the order of Problem.Reference.
+	Output func() []float32
+	// Close releases what Bind took. It may be nil.
+	Close func()
+}
+
+// Release closes the call if it holds anything.
+func (c Call) Release() {
+	if c.Close != nil {
+		c.Close()
+	}
+}
+
+// ErrUnknownImplementation is wrapped by Bind for a name that the case does not have.
+var ErrUnknownImplementation = errors.New("kernels: no such implementation")
+
+// RelativeError returns the relative L2 error of got against want: ‖got−want‖ / ‖want‖, or ‖got‖ where want is all
+// zeros. It returns +Inf when the lengths differ or got holds a NaN or an infinity, so that no broken output passes
+// for an accurate one.
+func RelativeError(got []float32, want []float64) float64 {
+	if len(got) != len(want) {
+		return math.Inf(1)
+	}
+	var diff, norm float64
+	for i, w := range want {
+		d := float64(got[i]) - w
+		diff += d * d
+		norm += w * w
+	}
+	if norm > 0 {
+		diff /= norm
+	}
+	if math.IsNaN(diff) || math.IsInf(diff, 0) {
+		return math.Inf(1)
+	}
+	return math.Sqrt(diff)
+}
+
+// Contender is an implementation of a family together with the constructor of its engine. P is the family's
+// parameters, E its engine: what a typed plan and a timed call both run.
+type Contender[P, E any] struct {
+	Implementation
+	New func(P) (E, error)
+}
+
+// Contenders is the table of a family, in the order of preference of a program that knows no measurements.
+type Contenders[P, E any] []Contender[P, E]
+
+// Implementations returns the table without its constructors.
+func (c Contenders[P, E]) Implementations() []Implementation {
+	out := make([]Implementation, len(c))
+	for i := range c {
+		out[i] = c[i].Implementation
+	}
+	return out
+}
+
+// New builds the engine of the named implementation. It fails, wrapping what is missing, where the implementation
+// cannot run here.
+func (c Contenders[P, E]) New(name string, p P) (E, error) {
+	var none E
+	for i := range c {
+		if c[i].Name != name {
+			continue
+		}
+		if err := c[i].Missing(); err != nil {
+			return none, fmt.Errorf("%s: %w", name, err)
+		}
+		return c[i].New(p)
+	}
+	return none, fmt.Errorf("%w: %q", ErrUnknownImplementation, name)
+}
