@@ -1,0 +1,150 @@
+package crossover
+
+import (
+	"math"
+	"slices"
+
+	"crossover/samples"
+)
+
+// Curves is a sweep reduced to one estimate an implementation and size.
+type Curves struct {
+	Implementations []string
+	Sizes           []int // ascending
+	Blocks          []int // blocks measured at each size
+
+	// Seconds[i][s] is the median over blocks of implementation i's time at Sizes[s], in seconds per call; NaN where
+	// it was not measured. For display.
+	Seconds [][]float64
+	// Loss[i][s] is how much slower implementation i is than the best one at Sizes[s]: the difference of their median
+	// log-ratios to their block's fastest, at least 0; +Inf where it was not measured. Decisions rest on it.
+	Loss [][]float64
+}
+
+// Summarise reduces the blocks of a set to its curves.
+func Summarise(set *samples.Set) Curves {
+	groups := groupBySize(set)
+	c := Curves{Implementations: set.Implementations}
+	c.Seconds = make([][]float64, len(set.Implementations))
+	for _, g := range groups {
+		c.Sizes = append(c.Sizes, g.size)
+		c.Blocks = append(c.Blocks, len(g.blocks))
+		for i := range set.Implementations {
+			var times []float64
+			for _, b := range g.blocks {
+				if b.Timed(i) {
+					times = append(times, b.Seconds[i])
+				}
+			}
+			c.Seconds[i] = append(c.Seconds[i], median(times))
+		}
+	}
+	c.Loss = lossTable(groups, len(set.Implementations), nil)
+	return c
+}
+
+// group is the blocks of one size.
+type group struct {
+	size   int
+	blocks []samples.Block
+	// logs[b][i] is the log-ratio of implementation i to the fastest one of block b; NaN where it was not timed.
+	logs [][]float64
+}
+
+func groupBySize(set *samples.Set) []group {
+	bySize := map[int]*group{}
+	for _, b := range set.Blocks {
+		logs := logRatios(&b, len(set.Implementations))
+		if logs == nil {
+			continue
+		}
+		g := bySize[b.Size]
+		if g == nil {
+			g = &group{size: b.Size}
+			bySize[b.Size] = g
+		}
+		g.blocks = append(g.blocks, b)
+		g.logs = append(g.logs, logs)
+	}
+	groups := make([]group, 0, len(bySize))
+	for _, g := range bySize {
+		groups = append(groups, *g)
+	}
+	slices.SortFunc(groups, func(a, b group) int { return a.size - b.size })
+	return groups
+}
+
+// logRatios returns ln(time / fastest time of the block) for each implementation, or nil for a block without a
+// usable time.
+func logRatios(b *samples.Block, implementations int) []float64 {
+	fastest := math.Inf(1)
+	for i := range implementations {
+		if b.Timed(i) && b.Seconds[i] > 0 {
+			fastest = min(fastest, b.Seconds[i])
+		}
+	}
+	if math.IsInf(fastest, 1) {
+		return nil
+	}
+	logs := make([]float64, implementations)
+	for i := range logs {
+		logs[i] = math.NaN()
+		if b.Timed(i) && b.Seconds[i] > 0 {
+			logs[i] = math.Log(b.Seconds[i] / fastest)
+		}
+	}
+	return logs
+}
+
+// lossTable returns the loss of each implementation at each size. With resample it uses, for the blocks of group s,
+// the indexes resample[s] in place of each block once.
+func lossTable(groups []group, implementations int, resample [][]int) [][]float64 {
+	loss := make([][]float64, implementations)
+	for i := range loss {
+		loss[i] = make([]float64, len(groups))
+	}
+	var buffer []float64
+	for s := range groups {
+		best := math.Inf(1)
+		for i := range loss {
+			buffer = buffer[:0]
+			if resample == nil {
+				for _, logs := range groups[s].logs {
+					if !math.IsNaN(logs[i]) {
+						buffer = append(buffer, logs[i])
+					}
+				}
+			} else {
+				for _, b := range resample[s] {
+					if v := groups[s].logs[b][i]; !math.IsNaN(v) {
+						buffer = append(buffer, v)
+					}
+				}
+			}
+			loss[i][s] = math.Inf(1)
+			if len(buffer) > 0 {
+				loss[i][s] = median(buffer)
+			}
+			best = min(best, loss[i][s])
+		}
+		for i := range loss {
+			if !math.IsInf(best, 1) {
+				loss[i][s] -= best
+			}
+		}
+	}
+	return loss
+}
+
+// median returns the middle value, the mean of the two middle ones, or NaN of nothing. It reorders values.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(values)
+	m := len(values) / 2
+	if len(values)%2 == 1 {
+		return values[m]
+	}
+	return (values[m-1] + values[m]) / 2
+}
