@@ -1,0 +1,207 @@
+package samples
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+)
+
+// Extension is how the name of a sample file ends.
+const Extension = ".bench"
+
+// FileName returns the name of a case's sample file: the case's name with the characters that separate folders
+// replaced.
+func FileName(caseName string) string { return strings.ReplaceAll(caseName, "/", "_") + Extension }
+
+// unitSeconds is the unit of a time in the file; unitBlock numbers the block that a line belongs to. benchstat reads
+// the times with: benchstat -filter '.unit:sec/op' -col /impl -row /size FILE.
+const (
+	unitSeconds = "sec/op"
+	unitBlock   = "block"
+)
+
+// Write writes the set in the Go benchmark format, one line a timed batch:
+//
+//	case: fft/batch=1
+//	implementations: go fftw
+//
+//	BenchmarkSweep/impl=go/size=1024 210 4.81e-06 sec/op 0 block
+//	BenchmarkSweep/impl=go/size=1024/arm=twin 210 4.83e-06 sec/op 0 block
+//
+// Format: https://go.dev/design/14313-benchmark-format.
+func (s *Set) Write(w io.Writer) error {
+	out := benchfmt.NewWriter(w)
+	config := []benchfmt.Config{
+		{Key: "case", Value: []byte(s.Case), File: true},
+		{Key: "implementations", Value: []byte(strings.Join(s.Implementations, " ")), File: true},
+	}
+	line := func(block int, b *Block, i int, suffix string, seconds float64) error {
+		name := fmt.Sprintf("Sweep/impl=%s/size=%d%s", escape(s.Implementations[i]), b.Size, suffix)
+		return out.Write(&benchfmt.Result{
+			Config: config,
+			Name:   benchfmt.Name(name),
+			Iters:  b.Iterations[i],
+			Values: []benchfmt.Value{{Value: seconds, Unit: unitSeconds}, {Value: float64(block), Unit: unitBlock}},
+		})
+	}
+	for n := range s.Blocks {
+		b := &s.Blocks[n]
+		for i := range s.Implementations {
+			if !b.Timed(i) {
+				continue
+			}
+			if err := line(n, b, i, "", b.Seconds[i]); err != nil {
+				return err
+			}
+		}
+		if b.Twin >= 0 {
+			if err := line(n, b, b.Twin, "/arm=twin", b.TwinSeconds); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Read reads what Write wrote. name is the file's, for errors.
+func Read(r io.Reader, name string) (*Set, error) {
+	reader := benchfmt.NewReader(r, name)
+	set := &Set{}
+	index := map[string]int{}
+	block := -1
+	for reader.Scan() {
+		switch record := reader.Result().(type) {
+		case *benchfmt.SyntaxError:
+			return nil, record
+		case *benchfmt.Result:
+			if set.Case == "" {
+				set.Case = record.GetConfig("case")
+				set.Implementations = strings.Fields(record.GetConfig("implementations"))
+				for i, impl := range set.Implementations {
+					index[impl] = i
+				}
+			}
+			if err := set.add(record, index, &block); err != nil {
+				file, line := record.Pos()
+				return nil, fmt.Errorf("%s:%d: %w", file, line, err)
+			}
+		}
+	}
+	if err := reader.Err(); err != nil {
+		return nil, err
+	}
+	if set.Case == "" {
+		return nil, fmt.Errorf("%s: no samples in it (want lines such as BenchmarkSweep/impl=go/size=64 100 1e-06 sec/op 0 block)", name)
+	}
+	return set, nil
+}
+
+// add puts one line into the set. block is the number of the block that the last line belonged to.
+func (s *Set) add(record *benchfmt.Result, index map[string]int, block *int) error {
+	impl, size, twin, err := parseName(record.Name)
+	if err != nil {
+		return err
+	}
+	i, ok := index[impl]
+	if !ok {
+		return fmt.Errorf("implementation %q is not listed in the file's implementations", impl)
+	}
+	var seconds float64
+	number := -1
+	for _, v := range record.Values {
+		switch v.Unit {
+		case unitSeconds:
+			seconds = v.Value
+		case unitBlock:
+			number = int(v.Value)
+		}
+	}
+	if !(seconds > 0) || math.IsInf(seconds, 1) {
+		return fmt.Errorf("time %v is not a positive number of seconds", seconds)
+	}
+	if number < 0 {
+		return fmt.Errorf("line has no block number")
+	}
+	if number != *block {
+		*block = number
+		b := Block{
+			Size: size, Twin: -1,
+			Seconds:    make([]float64, len(s.Implementations)),
+			Iterations: make([]int, len(s.Implementations)),
+		}
+		for k := range b.Seconds {
+			b.Seconds[k] = math.NaN()
+		}
+		s.Blocks = append(s.Blocks, b)
+	}
+	b := &s.Blocks[len(s.Blocks)-1]
+	if b.Size != size {
+		return fmt.Errorf("block %d holds sizes %d and %d (want one size a block)", number, b.Size, size)
+	}
+	if twin {
+		b.Twin, b.TwinSeconds = i, seconds
+		return nil
+	}
+	b.Seconds[i], b.Iterations[i] = seconds, record.Iters
+	return nil
+}
+
+func parseName(name benchfmt.Name) (impl string, size int, twin bool, err error) {
+	_, parts := name.Parts()
+	for _, part := range parts {
+		key, value, _ := bytes.Cut(bytes.TrimPrefix(part, []byte("/")), []byte("="))
+		switch string(key) {
+		case "impl":
+			impl = unescape(string(value))
+		case "size":
+			if size, err = strconv.Atoi(string(value)); err != nil || size < 1 {
+				return "", 0, false, fmt.Errorf("size %q is not a positive whole number", value)
+			}
+		case "arm":
+			twin = string(value) == "twin"
+		}
+	}
+	if impl == "" || size == 0 {
+		return "", 0, false, fmt.Errorf("%q names no impl and size", name)
+	}
+	return impl, size, twin, nil
+}
+
+// A variant's slash would read as the start of the next name part.
+func escape(impl string) string   { return strings.ReplaceAll(impl, "/", ":") }
+func unescape(impl string) string { return strings.ReplaceAll(impl, ":", "/") }
+
+// Save writes the set to its file in dir, through a temporary file, so that an interrupted save leaves the old file.
+func (s *Set) Save(dir string) error {
+	path := filepath.Join(dir, FileName(s.Case))
+	f, err := os.CreateTemp(dir, ".samples-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	buffered := bufio.NewWriter(f)
+	err = errors.Join(s.Write(buffered), buffered.Flush(), f.Chmod(0o644), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// Load reads the sample file at path.
+func Load(path string) (*Set, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return Read(f, filepath.Base(path))
+}
