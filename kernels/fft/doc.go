@@ -1,0 +1,22 @@
+// Package fft computes the discrete Fourier transform of real and of complex float32 samples, of any length.
+//
+//	X[k] = Σ_j x[j]·exp(−2πi·jk/n)
+//
+// The forward transform is unscaled and the inverse divides by n, so that the inverse of the forward transform is the
+// input. Lengths 2^a·3^b·5^c go through mixed-radix Stockham passes; every other length through Bluestein's chirp
+// convolution. Where the processor has AVX2 and FMA, lengths that are multiples of 16 (real) or 8 (complex) run in
+// assembly, eight transforms side by side; elsewhere, and for the other lengths, the same passes run in Go.
+//
+// It holds no convolution, no window and no spectrogram: those families build on it.
+//
+// The usual steps are
+//
+//  1. NewReal (or NewComplex) once for a length, which makes the tables and the scratch memory;
+//  2. Forward and Inverse as often as needed: they allocate nothing;
+//  3. Clone for each further goroutine: clones share the tables.
+//
+// Or, where the library should choose the implementation that is fastest on this host, New and Transform.
+//
+// Source: C. Van Loan, Computational Frameworks for the Fast Fourier Transform, SIAM 1992: the Stockham passes in
+// section 1.7, the real transform by one of half the length in section 4.3, Bluestein's algorithm in section 4.2.
+package fft
