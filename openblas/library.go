@@ -1,0 +1,97 @@
+//go:build (darwin || linux) && (amd64 || arm64)
+
+package openblas
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// load opens the first library that the platform offers, or the one that the environment names.
+func load() (*library, error) {
+	paths := candidates
+	if override := os.Getenv(Environment); override != "" {
+		paths = []string{override}
+	}
+	var first error
+	for _, path := range paths {
+		lib, err := open(path)
+		if err == nil {
+			return lib, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, fmt.Errorf("openblas: %w (install the Debian package libopenblas0-pthread or the Homebrew package"+
+		" openblas, or set %s to the library's path)", first, Environment)
+}
+
+// open loads one library and looks up all that is needed from it.
+func open(path string) (*library, error) {
+	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		return nil, fmt.Errorf("cannot load %s: %s", path, oneLine(err))
+	}
+	lib := &library{}
+	var getThreads, getConfig, getCore uintptr
+	for _, symbol := range []struct {
+		name    string
+		address *uintptr
+	}{
+		{"sgemm_", &lib.sgemm},
+		{"openblas_set_num_threads", &lib.setThreads},
+		{"openblas_get_num_threads", &getThreads},
+		{"openblas_get_config", &getConfig},
+		{"openblas_get_corename", &getCore},
+	} {
+		if *symbol.address, err = purego.Dlsym(handle, symbol.name); err != nil {
+			purego.Dlclose(handle)
+			return nil, fmt.Errorf("%s is not OpenBLAS: it has no %s", path, symbol.name)
+		}
+	}
+
+	var numThreads func() int32
+	var config, core func() string
+	purego.RegisterFunc(&numThreads, getThreads)
+	purego.RegisterFunc(&config, getConfig)
+	purego.RegisterFunc(&core, getCore)
+	lib.threads = max(1, int(numThreads()))
+	lib.current = lib.threads
+	lib.version = version(config(), core())
+	return lib, nil
+}
+
+// oneLine folds the loader's message, which may span lines, into one.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// newArguments returns an argument block with the addresses of its numbers filled in.
+func newArguments() *arguments {
+	g := new(arguments)
+	g.addresses = [13]uintptr{
+		address(&g.transA), address(&g.transB), address(&g.m), address(&g.n), address(&g.k), address(&g.alpha),
+		0, address(&g.lda), 0, address(&g.ldb), address(&g.beta), 0, address(&g.ldc),
+	}
+	return g
+}
+
+func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+
+// sgemm calls the C function at fn. Objects on Go's heap do not move, and g, which is on the heap, holds every slice
+// that C reads, so the addresses stay good for the length of the call. Passing them in a slice that exists already
+// keeps the call free of allocation.
+func sgemm(fn uintptr, g *arguments) {
+	g.addresses[6] = address(unsafe.SliceData(g.a))
+	g.addresses[8] = address(unsafe.SliceData(g.b))
+	g.addresses[11] = address(unsafe.SliceData(g.c))
+	purego.SyscallN(fn, g.addresses[:]...)
+	runtime.KeepAlive(g)
+}
+
+// setThreads calls openblas_set_num_threads at fn.
+func setThreads(fn uintptr, threads int) { purego.SyscallN(fn, uintptr(threads)) }

@@ -1,0 +1,3 @@
+package openblas
+
+var candidates = []string{"libopenblas.so.0"}

@@ -1,0 +1,20 @@
+//go:build !((darwin || linux) && (amd64 || arm64))
+
+package openblas
+
+import (
+	"fmt"
+	"runtime"
+)
+
+func load() (*library, error) {
+	return nil, fmt.Errorf("openblas: not supported on %s/%s (want linux or darwin on amd64 or arm64)",
+		runtime.GOOS, runtime.GOARCH)
+}
+
+func newArguments() *arguments { return new(arguments) }
+
+// sgemm and setThreads are not reached: there is no library to call.
+func sgemm(uintptr, *arguments) {}
+
+func setThreads(uintptr, int) {}

@@ -1,0 +1,270 @@
+package openblas
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// needLibrary skips the test on a machine without OpenBLAS.
+func needLibrary(t testing.TB) {
+	t.Helper()
+	if err := Probe(); err != nil {
+		t.Skip(err)
+	}
+}
+
+func noise(rng *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = 2*rng.Float32() - 1
+	}
+	return x
+}
+
+// product is the definition of Gemm in float64.
+func product(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int) []float64 {
+	out := make([]float64, len(c))
+	for i, v := range c {
+		out[i] = float64(v)
+	}
+	for i := range m {
+		for j := range n {
+			sum := 0.0
+			for l := range k {
+				x, y := i*lda+l, l*ldb+j
+				if transA {
+					x = l*lda + i
+				}
+				if transB {
+					y = j*ldb + l
+				}
+				sum += float64(a[x]) * float64(b[y])
+			}
+			out[i*ldc+j] = float64(alpha) * sum
+			if beta != 0 {
+				out[i*ldc+j] += float64(beta) * float64(c[i*ldc+j])
+			}
+		}
+	}
+	return out
+}
+
+func relativeError(got []float32, want []float64) float64 {
+	var diff, norm float64
+	for i, w := range want {
+		d := float64(got[i]) - w
+		diff += d * d
+		norm += w * w
+	}
+	return math.Sqrt(diff / norm)
+}
+
+func TestGemm(t *testing.T) {
+	needLibrary(t)
+	shapes := []struct {
+		name        string
+		m, n, k     int
+		padding     int // how much longer the leading dimensions are than the rows
+		alpha, beta float32
+	}{
+		{"one element", 1, 1, 1, 0, 1, 0},
+		{"row vector", 1, 33, 17, 0, 1, 0},
+		{"column vector", 33, 1, 17, 0, 1, 0},
+		{"rectangular", 13, 7, 29, 0, 1, 0},
+		{"padded and scaled", 13, 7, 29, 3, 0.5, 2},
+		{"larger than the library's blocks", 301, 257, 403, 5, 1, 1},
+	}
+	for _, s := range shapes {
+		for _, trans := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
+			for _, threads := range []int{1, 2} {
+				name := fmt.Sprintf("%s/transA=%t,transB=%t,threads=%d", s.name, trans[0], trans[1], threads)
+				t.Run(name, func(t *testing.T) {
+					rng := rand.New(rand.NewPCG(1, 2))
+					rowsA, lda := s.m, s.k+s.padding
+					if trans[0] {
+						rowsA, lda = s.k, s.m+s.padding
+					}
+					rowsB, ldb := s.k, s.n+s.padding
+					if trans[1] {
+						rowsB, ldb = s.n, s.k+s.padding
+					}
+					ldc := s.n + s.padding
+					a, b, c := noise(rng, rowsA*lda), noise(rng, rowsB*ldb), noise(rng, s.m*ldc)
+					want := product(trans[0], trans[1], s.m, s.n, s.k, s.alpha, a, lda, b, ldb, s.beta, c, ldc)
+					Gemm(threads, trans[0], trans[1], s.m, s.n, s.k, s.alpha, a, lda, b, ldb, s.beta, c, ldc)
+					if e := relativeError(c, want); !(e < 2e-6) {
+						t.Errorf("relative error %.2g, want below 2e-6", e)
+					}
+					for i := range c { // the padding is not ours to write
+						if i%ldc >= s.n && float64(c[i]) != want[i] {
+							t.Fatalf("wrote c[%d], outside the matrix", i)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestGemmIgnoresCWhenBetaIsZero(t *testing.T) {
+	needLibrary(t)
+	c := []float32{float32(math.NaN())}
+	Gemm(1, false, false, 1, 1, 1, 1, []float32{2}, 1, []float32{3}, 1, 0, c, 1)
+	if c[0] != 6 {
+		t.Errorf("2·3 = %g over a NaN", c[0])
+	}
+}
+
+func TestGemmEmpty(t *testing.T) {
+	needLibrary(t)
+	Gemm(1, false, false, 0, 4, 4, 1, nil, 4, make([]float32, 16), 4, 0, nil, 4)
+	c := []float32{1, 2}
+	Gemm(1, false, false, 1, 2, 0, 1, nil, 1, nil, 2, 0, c, 2)
+	if c[0] != 0 || c[1] != 0 {
+		t.Errorf("a product over no terms is %v, want zeros", c)
+	}
+}
+
+// TestGemmConcurrent lets callers with one and with two threads change the library's number under each other.
+func TestGemmConcurrent(t *testing.T) {
+	needLibrary(t)
+	const n = 160 // large enough for OpenBLAS to use its threads
+	rng := rand.New(rand.NewPCG(3, 4))
+	a, b := noise(rng, n*n), noise(rng, n*n)
+	want := product(false, false, n, n, n, 1, a, n, b, n, 0, make([]float32, n*n), n)
+	var wg sync.WaitGroup
+	for worker := range 4 {
+		wg.Go(func() {
+			c := make([]float32, n*n)
+			for range 20 {
+				clear(c)
+				Gemm(1+worker%2, false, false, n, n, n, 1, a, n, b, n, 0, c, n)
+				if e := relativeError(c, want); !(e < 2e-6) {
+					t.Errorf("worker %d: relative error %.2g", worker, e)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestGemmPanics(t *testing.T) {
+	needLibrary(t)
+	x := make([]float32, 12)
+	for _, test := range []struct {
+		name string
+		call func()
+		want string
+	}{
+		{"negative", func() { Gemm(1, false, false, -1, 1, 1, 1, x, 1, x, 1, 0, x, 1) }, "negative dimension"},
+		{"short a", func() { Gemm(1, false, false, 4, 3, 4, 1, x, 4, x, 3, 0, x, 3) }, "slice a is too short"},
+		{"short a transposed", func() { Gemm(1, true, false, 1, 1, 4, 1, x, 4, x, 1, 0, x, 1) }, "slice a is too short"},
+		{"short b", func() { Gemm(1, false, false, 3, 4, 4, 1, x, 4, x, 4, 0, x, 4) }, "slice b is too short"},
+		{"short c", func() { Gemm(1, false, false, 4, 4, 3, 1, x, 3, x, 4, 0, x, 4) }, "slice c is too short"},
+		{"lda", func() { Gemm(1, false, false, 3, 4, 4, 1, x, 3, x, 4, 0, x, 4) }, "dimension of a is shorter"},
+		{"ldb", func() { Gemm(1, false, true, 3, 3, 4, 1, x, 4, x, 3, 0, x, 3) }, "dimension of b is shorter"},
+		{"ldc", func() { Gemm(1, false, false, 3, 4, 3, 1, x, 3, x, 4, 0, x, 3) }, "dimension of c is shorter"},
+		{"beyond 32 bits", func() { Gemm(1, false, false, 1, 1, 1<<31, 1, x, 1<<31, x, 1, 0, x, 1) }, "above 2147483647"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			defer func() {
+				message, _ := recover().(string)
+				if !strings.HasPrefix(message, "openblas: ") || !strings.Contains(message, test.want) {
+					t.Errorf("panic %q, want one about %q", message, test.want)
+				}
+			}()
+			test.call()
+		})
+	}
+}
+
+func TestGemmAllocatesNothing(t *testing.T) {
+	needLibrary(t)
+	const n = 32
+	a, b, c := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)
+	for _, threads := range []int{1, Threads()} {
+		allocations := testing.AllocsPerRun(100, func() {
+			Gemm(threads, false, false, n, n, n, 1, a, n, b, n, 0, c, n)
+		})
+		if allocations != 0 {
+			t.Errorf("%d threads: %g allocations a call, want 0", threads, allocations)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	needLibrary(t)
+	if v := Version(); !strings.HasPrefix(v, "OpenBLAS ") {
+		t.Errorf("version %q, want one that starts with OpenBLAS", v)
+	}
+	if n := Threads(); n < 1 {
+		t.Errorf("%d threads, want at least 1", n)
+	}
+	for _, test := range []struct{ config, core, want string }{
+		{"OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH SkylakeX MAX_THREADS=64", "SkylakeX", "OpenBLAS 0.3.21 SkylakeX"},
+		{"OpenBLAS", "Zen", "OpenBLAS Zen"},
+		{"", "", ""},
+	} {
+		if got := version(test.config, test.core); got != test.want {
+			t.Errorf("version(%q, %q) = %q, want %q", test.config, test.core, got, test.want)
+		}
+	}
+}
+
+// TestLoadFailures holds what a user reads when CROSSOVER_LIBOPENBLAS names the wrong file.
+func TestLoadFailures(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "notes.txt")
+	if err := os.WriteFile(text, []byte("not a library\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := map[string]string{"linux": "libc.so.6", "darwin": "/usr/lib/libSystem.B.dylib"}[runtime.GOOS]
+	for _, test := range []struct{ name, path, want string }{
+		{"absent", filepath.Join(t.TempDir(), "libopenblas.so"), "cannot load"},
+		{"text", text, "cannot load"},
+		{"library without the symbols", other, other + " is not OpenBLAS: it has no sgemm_"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.path == "" {
+				t.Skip("no library that is known to be on " + runtime.GOOS)
+			}
+			t.Setenv(Environment, test.path)
+			lib, err := load()
+			if err == nil || lib != nil {
+				t.Fatalf("load() = %v, %v, want an error", lib, err)
+			}
+			message := err.Error()
+			if strings.Contains(message, "\n") {
+				t.Errorf("more than one line: %q", message)
+			}
+			for _, want := range []string{"openblas: ", test.want, test.path, "libopenblas0-pthread", "Homebrew"} {
+				if !strings.Contains(message, want) {
+					t.Errorf("%q does not say %q", message, want)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkGemm prices a call: at n=1 all of it is the way into C and back.
+func BenchmarkGemm(b *testing.B) {
+	needLibrary(b)
+	for _, n := range []int{1, 16, 64, 256} {
+		for _, threads := range []int{1, Threads()} {
+			b.Run(fmt.Sprintf("threads=%d/n=%d", threads, n), func(b *testing.B) {
+				x, y, z := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)
+				for b.Loop() {
+					Gemm(threads, false, false, n, n, n, 1, x, n, y, n, 0, z, n)
+				}
+			})
+		}
+	}
+}
