@@ -77,6 +77,7 @@ type Case struct {
 	Degraded        bool             `json:"degraded"` // the machine was not quiet; the sentinel kept moving
 	Segments        []Segment        `json:"segments"` // ascending, without gaps or overlaps; empty only if unresolved
 	TieBand         float64          `json:"tie_band"` // relative difference below which two times are the same
+	Sizes           []int            `json:"sizes"`    // every measured size, ascending, so that a check can take others
 	Blocks          int              `json:"blocks"`
 	ExpectedRegret  float64          `json:"expected_regret"` // relative, cross-fitted over the measured sizes
 	Warnings        []string         `json:"warnings"`
