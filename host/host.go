@@ -1,0 +1,100 @@
+// Package host says which machine this is, as far as the times of a computation depend on it, and in which condition
+// it is now.
+//
+// It starts no program and loads no library: Linux is asked through /proc and /sys, macOS through sysctl. It does not
+// measure anything, and it does not drive a GPU; a GPU that needs its driver to describe itself is described by the
+// package that drives it. The usual steps are Identify once, its ID to find an entry in calibration.json, and Observe
+// before and after a sweep.
+package host
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Facts is the machine as far as its times depend on it. Its fields are those of calibration.Facts, in the same order,
+// so that one converts to the other: calibration.Facts(host.Identify()).
+type Facts struct {
+	Chip             string // "Apple M3 Max", "AMD EPYC", "ARM Neoverse-N1"; "unknown amd64" where nothing names it
+	Family           string // slug shared by the chip's siblings, see Family; "" where the chip is not known
+	Architecture     string // GOARCH
+	Cores            int    // logical processors that the process may use
+	PerformanceCores int    // of the machine; 0 where its cores are all alike or not told apart
+	EfficiencyCores  int    // of the machine; 0 where its cores are all alike or not told apart
+	MemoryBytes      int64  // 0 where unknown
+	GPU              string // "NVIDIA H200"; the chip's own name where the GPU is part of it; "" where there is none
+	GPUCores         int    // 0 where unknown
+	GPUMemoryBytes   int64  // 0 where memory is unified, unknown, or there is no GPU
+}
+
+// Identify returns the facts of this machine. It takes well under 5 ms and cannot fail: a fact that the system does
+// not tell stays zero, and a chip that nothing names is called "unknown" and its architecture.
+//
+// On an Apple chip the number of GPU cores is not told by sysctl and stays 0. On Linux a GPU is found where NVIDIA's
+// kernel driver lists it under /proc/driver/nvidia; its memory stays 0.
+func Identify() Facts { return identify() }
+
+// ID returns the slug by which calibration.json knows the machine:
+//
+//   - an Apple chip is its name and the number of its GPU cores, or of its CPU cores while that is not known:
+//     apple-m3-max-40;
+//   - any other machine is its chip and the number of cores: amd-epyc-2;
+//   - with a GPU of its own behind that: amd-epyc-2-nvidia-h200.
+func (f Facts) ID() string {
+	chip := slug(f.Chip)
+	if chip == "" {
+		chip = "unknown"
+	}
+	if f.apple() {
+		cores := f.Cores
+		if f.GPUCores > 0 {
+			cores = f.GPUCores
+		}
+		return chip + "-" + strconv.Itoa(cores)
+	}
+	id := chip + "-" + strconv.Itoa(f.Cores)
+	if gpu := slug(f.GPU); gpu != "" && f.GPU != f.Chip {
+		id += "-" + gpu
+	}
+	return id
+}
+
+// SameGPU reports whether a threshold measured against the GPU of f means something on g: both have the same GPU, or
+// each has the one that is built into its chip and the chips are of one family.
+func (f Facts) SameGPU(g Facts) bool {
+	if f.GPU == "" || g.GPU == "" {
+		return false
+	}
+	builtIn := f.GPU == f.Chip && g.GPU == g.Chip
+	return f.GPU == g.GPU || builtIn && f.Family != "" && f.Family == g.Family
+}
+
+func (f Facts) apple() bool { return strings.HasPrefix(f.Family, "apple-") }
+
+// complete fills in what follows from the rest.
+func (f Facts) complete() Facts {
+	f.Family = Family(f.Chip)
+	if f.Chip == "" {
+		f.Chip = "unknown " + f.Architecture
+	}
+	return f
+}
+
+// Condition is the state of the machine, as far as it may disturb a measurement.
+type Condition struct {
+	Power     string  // "mains", "battery" or "unknown"
+	Thermal   string  // "nominal", "fair", "serious", "critical" or "unknown"
+	Load      float64 // runnable processes, mean of the last minute; −1 where unknown
+	OSVersion string  // "Debian GNU/Linux 12 (bookworm)", "macOS 15.1"; "" where unknown
+}
+
+// Observe returns the condition of the machine now. It cannot fail: what the system does not tell is "unknown".
+//
+// On Linux the thermal state is critical when a zone is at its hot or critical trip point, serious when one is at a
+// passive trip point or a processor is held back by its cooling device, fair within 5 °C of a passive trip point, and
+// nominal otherwise. On macOS power and thermal state are "unknown": the thermal state is told by Foundation's
+// NSProcessInfo and comes with the support for Metal, which loads it.
+func Observe() Condition { return observe() }
+
+// unobserved is the condition of a machine that tells nothing.
+func unobserved() Condition { return Condition{Power: "unknown", Thermal: "unknown", Load: -1} }

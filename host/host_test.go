@@ -1,0 +1,348 @@
+package host
+
+import (
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func TestLinuxFacts(t *testing.T) {
+	tests := []struct {
+		name         string
+		architecture string
+		cores        int
+		files        map[string]string
+		want         Facts
+		id           string
+	}{
+		{
+			name: "EPYC virtual machine", architecture: "amd64", cores: 2,
+			files: map[string]string{
+				"proc/cpuinfo": "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC\n\n" +
+					"processor\t: 1\nvendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC\n",
+				"proc/meminfo": "MemTotal:        8138236 kB\nMemFree:         1024 kB\n",
+			},
+			want: Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: 2,
+				MemoryBytes: 8138236 * 1024},
+			id: "amd-epyc-2",
+		},
+		{
+			name: "EPYC with a GPU", architecture: "amd64", cores: 64,
+			files: map[string]string{
+				"proc/cpuinfo": "model name\t: AMD EPYC 7B13 64-Core Processor\n",
+				"proc/driver/nvidia/gpus/0000:05/information": "Model: \t\t NVIDIA H200\nIRQ:   \t\t 79\n",
+				"proc/driver/nvidia/gpus/0000:06/information": "Model: \t\t NVIDIA T4\n",
+			},
+			want: Facts{Chip: "AMD EPYC 7B13", Family: "amd-epyc", Architecture: "amd64", Cores: 64, GPU: "NVIDIA H200"},
+			id:   "amd-epyc-7b13-64-nvidia-h200",
+		},
+		{
+			name: "Xeon", architecture: "amd64", cores: 16,
+			files: map[string]string{
+				"proc/cpuinfo": "model name\t: Intel(R) Xeon(R) Platinum 8259CL CPU @ 2.50GHz\n",
+			},
+			want: Facts{Chip: "Intel Xeon Platinum 8259CL", Family: "intel-xeon-platinum", Architecture: "amd64", Cores: 16},
+			id:   "intel-xeon-platinum-8259cl-16",
+		},
+		{
+			name: "hybrid Core", architecture: "amd64", cores: 20,
+			files: map[string]string{
+				"proc/cpuinfo":              "model name\t: 12th Gen Intel(R) Core(TM) i7-12700K\n",
+				"sys/devices/cpu_core/cpus": "0-15\n",
+				"sys/devices/cpu_atom/cpus": "16-19\n",
+			},
+			want: Facts{Chip: "Intel Core i7-12700K", Family: "intel-core", Architecture: "amd64", Cores: 20,
+				PerformanceCores: 16, EfficiencyCores: 4},
+			id: "intel-core-i7-12700k-20",
+		},
+		{
+			name: "Graviton", architecture: "arm64", cores: 4,
+			files: map[string]string{
+				"proc/cpuinfo": "processor\t: 0\nBogoMIPS\t: 243.75\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n\n" +
+					"processor\t: 1\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n",
+			},
+			want: Facts{Chip: "ARM Neoverse-N1", Family: "arm-neoverse-n1", Architecture: "arm64", Cores: 4},
+			id:   "arm-neoverse-n1-4",
+		},
+		{
+			name: "Raspberry Pi", architecture: "arm64", cores: 4,
+			files: map[string]string{
+				"proc/cpuinfo": "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd08\n\n" +
+					"Revision\t: c03114\nModel\t\t: Raspberry Pi 4 Model B Rev 1.4\n",
+				"proc/device-tree/model":                   "Raspberry Pi 4 Model B Rev 1.4\x00",
+				"sys/devices/system/cpu/cpu0/cpu_capacity": "1024\n",
+				"sys/devices/system/cpu/cpu1/cpu_capacity": "1024\n",
+			},
+			want: Facts{Chip: "ARM Cortex-A72", Family: "arm-cortex-a72", Architecture: "arm64", Cores: 4},
+			id:   "arm-cortex-a72-4",
+		},
+		{
+			name: "two kinds of Arm core", architecture: "arm64", cores: 3,
+			files: map[string]string{
+				"proc/cpuinfo": "CPU implementer\t: 0x41\nCPU part\t: 0xd05\n\nCPU implementer\t: 0x41\nCPU part\t: 0xd05\n\n" +
+					"CPU implementer\t: 0x41\nCPU part\t: 0xd0b\n",
+				"sys/devices/system/cpu/cpu0/cpu_capacity": "400\n",
+				"sys/devices/system/cpu/cpu1/cpu_capacity": "400\n",
+				"sys/devices/system/cpu/cpu2/cpu_capacity": "1024\n",
+			},
+			want: Facts{Chip: "ARM Cortex-A55 + ARM Cortex-A76", Family: "arm-cortex-a55-arm-cortex-a76",
+				Architecture: "arm64", Cores: 3, PerformanceCores: 1, EfficiencyCores: 2},
+			id: "arm-cortex-a55-arm-cortex-a76-3",
+		},
+		{
+			name: "unknown implementer with a device tree", architecture: "arm64", cores: 8,
+			files: map[string]string{
+				"proc/cpuinfo":           "CPU implementer\t: 0x99\nCPU part\t: 0x001\n",
+				"proc/device-tree/model": "Frobnicator Board 2\x00",
+			},
+			want: Facts{Chip: "Frobnicator Board 2", Family: "frobnicator-board", Architecture: "arm64", Cores: 8},
+			id:   "frobnicator-board-2-8",
+		},
+		{
+			name: "nothing to read", architecture: "amd64", cores: 1,
+			want: Facts{Chip: "unknown amd64", Architecture: "amd64", Cores: 1},
+			id:   "unknown-amd64-1",
+		},
+		{
+			name: "nonsense", architecture: "amd64", cores: 1,
+			files: map[string]string{
+				"proc/cpuinfo":                                "model name\t: \x00\n:::\nCPU part\n",
+				"proc/meminfo":                                "MemTotal: 99999999999999999999 kB\n",
+				"sys/devices/cpu_core/cpus":                   "7-0",
+				"sys/devices/cpu_atom/cpus":                   "0-99999999",
+				"proc/driver/nvidia/gpus/0000:05/information": "Model:\n",
+			},
+			want: Facts{Chip: "unknown amd64", Architecture: "amd64", Cores: 1},
+			id:   "unknown-amd64-1",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := linuxFacts(machine(test.files), test.architecture, test.cores)
+			if got != test.want {
+				t.Errorf("facts\n got %+v\nwant %+v", got, test.want)
+			}
+			if id := got.ID(); id != test.id {
+				t.Errorf("id %q, want %q", id, test.id)
+			}
+		})
+	}
+}
+
+func TestAppleFacts(t *testing.T) {
+	max := keys(map[string]string{
+		"machdep.cpu.brand_string":  "Apple M3 Max",
+		"hw.perflevel0.physicalcpu": "\x0c\x00\x00",
+		"hw.perflevel1.physicalcpu": "\x04\x00\x00",
+		"hw.memsize":                "\x00\x00\x00\x00\x10\x00\x00", // 64 GiB, its last zero byte cut off
+	})
+	got := appleFacts(max, "arm64", 16)
+	want := Facts{Chip: "Apple M3 Max", Family: "apple-m3", Architecture: "arm64", Cores: 16, PerformanceCores: 12,
+		EfficiencyCores: 4, MemoryBytes: 64 << 30, GPU: "Apple M3 Max"}
+	if got != want {
+		t.Errorf("facts\n got %+v\nwant %+v", got, want)
+	}
+	if id := got.ID(); id != "apple-m3-max-16" {
+		t.Errorf("id without GPU cores %q", id)
+	}
+	got.GPUCores = 40
+	if id := got.ID(); id != "apple-m3-max-40" {
+		t.Errorf("id with GPU cores %q", id)
+	}
+
+	intel := keys(map[string]string{"machdep.cpu.brand_string": "Intel(R) Core(TM) i7-9750H CPU @ 2.60GHz"})
+	if id := appleFacts(intel, "amd64", 12).ID(); id != "intel-core-i7-9750h-12" {
+		t.Errorf("id of an Intel Mac %q", id)
+	}
+	if id := appleFacts(keys(nil), "arm64", 8).ID(); id != "unknown-arm64-8" {
+		t.Errorf("id of a Mac that tells nothing %q", id)
+	}
+}
+
+func TestFamily(t *testing.T) {
+	tests := map[string]string{
+		"Apple M3":                               "apple-m3",
+		"Apple M3 Pro":                           "apple-m3",
+		"Apple M3 Max":                           "apple-m3",
+		"Apple M3 Ultra":                         "apple-m3",
+		"Apple M10":                              "apple-m10",
+		"Apple M1 (Virtual)":                     "apple-m1",
+		"Apple":                                  "apple",
+		"AMD EPYC":                               "amd-epyc",
+		"AMD EPYC 9654 96-Core Processor":        "amd-epyc",
+		"AMD EPYC-Milan Processor":               "amd-epyc-milan",
+		"AMD Ryzen 9 5950X 16-Core Processor":    "amd-ryzen",
+		"AMD Ryzen 7 5800H with Radeon Graphics": "amd-ryzen",
+		"AMD FX(tm)-8350 Eight-Core Processor":   "amd-fx",
+		"Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz":  "intel-xeon-platinum",
+		"Intel(R) Xeon(R) Processor @ 2.20GHz":           "intel-xeon",
+		"Intel Xeon Processor (Skylake, IBRS)":           "intel-xeon-skylake-ibrs",
+		"11th Gen Intel(R) Core(TM) i7-1165G7 @ 2.80GHz": "intel-core",
+		"Intel(R) Core(TM) Ultra 7 155H":                 "intel-core-ultra",
+		"ARM Cortex-A72":                                 "arm-cortex-a72",
+		"Ampere Ampere-1a":                               "ampere",
+		"486":                                            "486",
+		"":                                               "",
+		"unknown arm64":                                  "",
+		"(R) CPU @ 3GHz":                                 "",
+	}
+	for chip, want := range tests {
+		if got := Family(chip); got != want {
+			t.Errorf("Family(%q) = %q, want %q", chip, got, want)
+		}
+	}
+}
+
+func TestSameGPU(t *testing.T) {
+	m3 := Facts{Chip: "Apple M3", Family: "apple-m3", GPU: "Apple M3"}
+	m3Max := Facts{Chip: "Apple M3 Max", Family: "apple-m3", GPU: "Apple M3 Max"}
+	m1 := Facts{Chip: "Apple M1", Family: "apple-m1", GPU: "Apple M1"}
+	h200 := Facts{Chip: "AMD EPYC", Family: "amd-epyc", GPU: "NVIDIA H200"}
+	h100 := Facts{Chip: "AMD EPYC", Family: "amd-epyc", GPU: "NVIDIA H100"}
+	other := Facts{Chip: "Intel Xeon", Family: "intel-xeon", GPU: "NVIDIA H200"}
+	none := Facts{Chip: "AMD EPYC", Family: "amd-epyc"}
+	tests := []struct {
+		name string
+		a, b Facts
+		want bool
+	}{
+		{"siblings with built-in GPUs", m3, m3Max, true},
+		{"another generation", m3, m1, false},
+		{"another card beside the same chip", h200, h100, false},
+		{"the same card beside another chip", h200, other, true},
+		{"no GPU on one side", h200, none, false},
+		{"no GPU on both sides", none, none, false},
+	}
+	for _, test := range tests {
+		if test.a.SameGPU(test.b) != test.want || test.b.SameGPU(test.a) != test.want {
+			t.Errorf("%s: want %v", test.name, test.want)
+		}
+	}
+}
+
+func TestLinuxCondition(t *testing.T) {
+	zone := func(temperature string) map[string]string {
+		const z = "sys/class/thermal/thermal_zone0/"
+		return map[string]string{
+			z + "temp":              temperature + "\n",
+			z + "trip_point_0_type": "passive\n", z + "trip_point_0_temp": "90000\n",
+			z + "trip_point_1_type": "critical\n", z + "trip_point_1_temp": "105000\n",
+			z + "trip_point_2_type": "passive\n", z + "trip_point_2_temp": "0\n",
+		}
+	}
+	laptop := func(acOnline, batteryStatus string) map[string]string {
+		return map[string]string{
+			"sys/class/power_supply/AC/type":        "Mains\n",
+			"sys/class/power_supply/AC/online":      acOnline + "\n",
+			"sys/class/power_supply/BAT0/type":      "Battery\n",
+			"sys/class/power_supply/BAT0/status":    batteryStatus + "\n",
+			"sys/class/power_supply/mouse_0/type":   "Battery\n",
+			"sys/class/power_supply/mouse_0/scope":  "Device\n",
+			"sys/class/power_supply/mouse_0/status": "Discharging\n",
+		}
+	}
+	tests := []struct {
+		name  string
+		files map[string]string
+		want  Condition
+	}{
+		{"nothing to read", nil, Condition{Power: "unknown", Thermal: "unknown", Load: -1}},
+		{"server", map[string]string{
+			"proc/loadavg":   "0.52 0.58 0.59 1/389 12345\n",
+			"etc/os-release": "NAME=\"Debian GNU/Linux\"\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n",
+		}, Condition{Power: "unknown", Thermal: "unknown", Load: 0.52, OSVersion: "Debian GNU/Linux 12 (bookworm)"}},
+		{"os-release elsewhere, load unreadable", map[string]string{
+			"proc/loadavg":       "NaN\n",
+			"usr/lib/os-release": "PRETTY_NAME='Some Linux'\n",
+		}, Condition{Power: "unknown", Thermal: "unknown", Load: -1, OSVersion: "Some Linux"}},
+		{"laptop on battery", laptop("0", "Discharging"), Condition{Power: "battery", Thermal: "unknown", Load: -1}},
+		{"laptop on its charger", laptop("1", "Discharging"), Condition{Power: "mains", Thermal: "unknown", Load: -1}},
+		{"cool", zone("45000"), Condition{Power: "unknown", Thermal: "nominal", Load: -1}},
+		{"warm", zone("86000"), Condition{Power: "unknown", Thermal: "fair", Load: -1}},
+		{"hot", zone("90000"), Condition{Power: "unknown", Thermal: "serious", Load: -1}},
+		{"on fire", zone("105000"), Condition{Power: "unknown", Thermal: "critical", Load: -1}},
+		{"sensor off", zone("-273000"), Condition{Power: "unknown", Thermal: "unknown", Load: -1}},
+		{"processor held back", map[string]string{
+			"sys/class/thermal/cooling_device0/type":      "Fan\n",
+			"sys/class/thermal/cooling_device0/cur_state": "3\n",
+			"sys/class/thermal/cooling_device1/type":      "Processor\n",
+			"sys/class/thermal/cooling_device1/cur_state": "1\n",
+		}, Condition{Power: "unknown", Thermal: "serious", Load: -1}},
+		{"fan only", map[string]string{
+			"sys/class/thermal/cooling_device0/type":      "Fan\n",
+			"sys/class/thermal/cooling_device0/cur_state": "3\n",
+		}, Condition{Power: "unknown", Thermal: "unknown", Load: -1}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := linuxCondition(machine(test.files)); got != test.want {
+				t.Errorf("condition\n got %+v\nwant %+v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAppleCondition(t *testing.T) {
+	loadavg := make([]byte, 24)
+	binary.LittleEndian.PutUint32(loadavg, 3*2048+512)
+	binary.LittleEndian.PutUint64(loadavg[16:], 2048)
+	got := appleCondition(keys(map[string]string{
+		"kern.osproductversion": "15.1",
+		"vm.loadavg":            string(loadavg[:23]), // its last zero byte cut off
+	}))
+	want := Condition{Power: "unknown", Thermal: "unknown", Load: 3.25, OSVersion: "macOS 15.1"}
+	if got != want {
+		t.Errorf("condition\n got %+v\nwant %+v", got, want)
+	}
+	if got, want := appleCondition(keys(nil)), unobserved(); got != want {
+		t.Errorf("condition of a Mac that tells nothing\n got %+v\nwant %+v", got, want)
+	}
+	for _, bytes := range []string{"", "short", strings.Repeat("\x00", 24), strings.Repeat("\xff", 24)} {
+		if load := loadAverage(bytes); load != -1 {
+			t.Errorf("load average of %q = %v, want -1", bytes, load)
+		}
+	}
+}
+
+func TestThisMachine(t *testing.T) {
+	f := Identify()
+	if f.Chip == "" || f.Architecture != runtime.GOARCH || f.Cores != runtime.NumCPU() {
+		t.Errorf("facts %+v", f)
+	}
+	if id := f.ID(); id != slug(id) {
+		t.Errorf("id %q is not a slug", id)
+	}
+	c := Observe()
+	if c.Power == "" || c.Thermal == "" {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+func BenchmarkIdentify(b *testing.B) {
+	for b.Loop() {
+		Identify()
+	}
+}
+
+// machine is the root file system of a made-up machine.
+func machine(files map[string]string) fs.FS {
+	root := fstest.MapFS{}
+	for name, text := range files {
+		root[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return root
+}
+
+// keys is a made-up management information base.
+func keys(values map[string]string) sysctl {
+	return func(name string) (string, error) {
+		if value, known := values[name]; known {
+			return value, nil
+		}
+		return "", errors.New("no such name")
+	}
+}

@@ -1,0 +1,280 @@
+package host
+
+import (
+	"bufio"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// linuxFacts reads the facts of a Linux machine from its root file system.
+func linuxFacts(root fs.FS, architecture string, cores int) Facts {
+	f := Facts{Architecture: architecture, Cores: cores}
+	if cpuinfo, err := root.Open("proc/cpuinfo"); err == nil {
+		f.Chip = chipOf(cpuinfo)
+		cpuinfo.Close()
+	}
+	if f.Chip == "" {
+		f.Chip = cleanChip(readLine(root, "proc/device-tree/model"))
+	}
+	if meminfo, err := root.Open("proc/meminfo"); err == nil {
+		f.MemoryBytes = memoryOf(meminfo)
+		meminfo.Close()
+	}
+	f.PerformanceCores, f.EfficiencyCores = coreKinds(root)
+	f.GPU = nvidiaGPU(root)
+	return f.complete()
+}
+
+// chipOf returns the chip's name from /proc/cpuinfo: the model name where there is one, else the designs of its Arm
+// cores. It stops at the first model name, because a machine with hundreds of cores takes milliseconds to write the
+// rest.
+func chipOf(cpuinfo io.Reader) string {
+	var designs []string
+	var implementer string
+	lines := bufio.NewScanner(cpuinfo)
+	for lines.Scan() {
+		key, value, _ := strings.Cut(lines.Text(), ":")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		switch key {
+		case "model name":
+			if chip := cleanChip(value); chip != "" {
+				return chip
+			}
+		case "CPU implementer":
+			implementer = value
+		case "CPU part":
+			if design := coreDesign(implementer, value); design != "" && !slices.Contains(designs, design) {
+				designs = append(designs, design)
+			}
+		}
+	}
+	return strings.Join(designs, " + ")
+}
+
+// coreDesign names an Arm core by the implementer and part numbers of its MIDR_EL1 register, "" where the implementer
+// is not known. Numbers: https://github.com/torvalds/linux/blob/master/arch/arm64/include/asm/cputype.h
+func coreDesign(implementer, part string) string {
+	maker, known := implementers[implementer]
+	if !known {
+		return ""
+	}
+	if design, known := parts[implementer+" "+part]; known {
+		return maker + " " + design
+	}
+	return maker + " " + part
+}
+
+var implementers = map[string]string{
+	"0x41": "ARM", "0x42": "Broadcom", "0x43": "Cavium", "0x46": "Fujitsu", "0x48": "HiSilicon", "0x4e": "NVIDIA",
+	"0x50": "APM", "0x51": "Qualcomm", "0x53": "Samsung", "0x61": "Apple", "0x6d": "Microsoft", "0xc0": "Ampere",
+}
+
+var parts = map[string]string{
+	"0x41 0xd03": "Cortex-A53", "0x41 0xd04": "Cortex-A35", "0x41 0xd05": "Cortex-A55", "0x41 0xd07": "Cortex-A57",
+	"0x41 0xd08": "Cortex-A72", "0x41 0xd09": "Cortex-A73", "0x41 0xd0a": "Cortex-A75", "0x41 0xd0b": "Cortex-A76",
+	"0x41 0xd0c": "Neoverse-N1", "0x41 0xd0d": "Cortex-A77", "0x41 0xd40": "Neoverse-V1", "0x41 0xd41": "Cortex-A78",
+	"0x41 0xd44": "Cortex-X1", "0x41 0xd46": "Cortex-A510", "0x41 0xd47": "Cortex-A710", "0x41 0xd48": "Cortex-X2",
+	"0x41 0xd49": "Neoverse-N2", "0x41 0xd4d": "Cortex-A715", "0x41 0xd4e": "Cortex-X3", "0x41 0xd4f": "Neoverse-V2",
+	"0x41 0xd80": "Cortex-A520", "0x41 0xd81": "Cortex-A720", "0x41 0xd82": "Cortex-X4", "0x41 0xd84": "Neoverse-V3",
+	"0x4e 0x004": "Carmel",
+	"0x61 0x022": "M1", "0x61 0x023": "M1", "0x61 0x024": "M1 Pro", "0x61 0x025": "M1 Pro",
+	"0x61 0x028": "M1 Max", "0x61 0x029": "M1 Max", "0x61 0x032": "M2", "0x61 0x033": "M2",
+	"0x61 0x034": "M2 Pro", "0x61 0x035": "M2 Pro", "0x61 0x038": "M2 Max", "0x61 0x039": "M2 Max",
+	"0xc0 0xac3": "Ampere-1", "0xc0 0xac4": "Ampere-1a",
+}
+
+// memoryOf returns the total memory in bytes from /proc/meminfo, 0 where it does not say.
+func memoryOf(meminfo io.Reader) int64 {
+	lines := bufio.NewScanner(meminfo)
+	for lines.Scan() {
+		if value, found := strings.CutPrefix(lines.Text(), "MemTotal:"); found {
+			kibibytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(value, "kB")), 10, 40)
+			if err != nil {
+				return 0
+			}
+			return kibibytes << 10
+		}
+	}
+	return 0
+}
+
+// coreKinds counts the cores of a hybrid chip: Intel lists the two kinds, Arm gives each core a capacity, of which the
+// greatest are the performance cores. Both counts are 0 where all cores are alike.
+func coreKinds(root fs.FS) (performance, efficiency int) {
+	performance = countList(readLine(root, "sys/devices/cpu_core/cpus"))
+	efficiency = countList(readLine(root, "sys/devices/cpu_atom/cpus"))
+	if performance > 0 && efficiency > 0 {
+		return performance, efficiency
+	}
+	files, _ := fs.Glob(root, "sys/devices/system/cpu/cpu[0-9]*/cpu_capacity")
+	var capacities []int
+	for _, file := range files {
+		if capacity, err := strconv.Atoi(readLine(root, file)); err == nil {
+			capacities = append(capacities, capacity)
+		}
+	}
+	if len(capacities) == 0 {
+		return 0, 0
+	}
+	greatest := slices.Max(capacities)
+	performance = 0
+	for _, capacity := range capacities {
+		if capacity == greatest {
+			performance++
+		}
+	}
+	if performance == len(capacities) {
+		return 0, 0
+	}
+	return performance, len(capacities) - performance
+}
+
+// countList counts the members of a kernel list such as "0-7,16", 0 for anything else.
+func countList(list string) int {
+	count := 0
+	for part := range strings.SplitSeq(list, ",") {
+		low, high, isRange := strings.Cut(part, "-")
+		from, err := strconv.Atoi(low)
+		to := from
+		if isRange && err == nil {
+			to, err = strconv.Atoi(high)
+		}
+		if err != nil || from < 0 || to < from || to >= 1<<16 {
+			return 0
+		}
+		count += to - from + 1
+	}
+	return count
+}
+
+// nvidiaGPU returns the model of the first GPU that NVIDIA's kernel driver lists, "" where there is none.
+func nvidiaGPU(root fs.FS) string {
+	files, _ := fs.Glob(root, "proc/driver/nvidia/gpus/*/information")
+	for _, file := range files {
+		text, err := fs.ReadFile(root, file)
+		if err != nil {
+			continue
+		}
+		for line := range strings.SplitSeq(string(text), "\n") {
+			if model, found := strings.CutPrefix(line, "Model:"); found && slug(model) != "" {
+				return strings.TrimSpace(model)
+			}
+		}
+	}
+	return ""
+}
+
+// linuxCondition reads the condition of a Linux machine from its root file system.
+func linuxCondition(root fs.FS) Condition {
+	c := unobserved()
+	c.Power = powerSource(root)
+	c.Thermal = thermalState(root)
+	first, _, _ := strings.Cut(readLine(root, "proc/loadavg"), " ")
+	if load, err := strconv.ParseFloat(first, 64); err == nil && load >= 0 && load < 1e9 {
+		c.Load = load
+	}
+	for _, file := range []string{"etc/os-release", "usr/lib/os-release"} {
+		if text, err := fs.ReadFile(root, file); err == nil {
+			c.OSVersion = prettyName(string(text))
+			break
+		}
+	}
+	return c
+}
+
+// prettyName returns PRETTY_NAME of an os-release file.
+// Format: https://www.freedesktop.org/software/systemd/man/latest/os-release.html
+func prettyName(release string) string {
+	for line := range strings.SplitSeq(release, "\n") {
+		if value, found := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME="); found {
+			return strings.Trim(value, `"'`)
+		}
+	}
+	return ""
+}
+
+// powerSource says what feeds the machine, by the supplies that the kernel lists. A supply of a device (a mouse) does
+// not count; a full battery beside a charger that is online is mains.
+// Format: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-class-power
+func powerSource(root fs.FS) string {
+	files, _ := fs.Glob(root, "sys/class/power_supply/*/type")
+	source := "unknown"
+	for _, file := range files {
+		supply := path.Dir(file)
+		if readLine(root, supply+"/scope") == "Device" {
+			continue
+		}
+		switch readLine(root, file) {
+		case "Mains", "USB":
+			if readLine(root, supply+"/online") == "1" {
+				return "mains"
+			}
+		case "Battery":
+			if readLine(root, supply+"/status") == "Discharging" {
+				source = "battery"
+			}
+		}
+	}
+	return source
+}
+
+// thermalStates in order of severity.
+var thermalStates = []string{"unknown", "nominal", "fair", "serious", "critical"}
+
+// thermalState judges every thermal zone by its trip points and every processor by its cooling device, and returns the
+// worst. Format: https://docs.kernel.org/driver-api/thermal/sysfs-api.html
+func thermalState(root fs.FS) string {
+	const margin = 5000 // m°C below a passive trip point at which the zone counts as fair
+	worst := 0
+	judge := func(state string) { worst = max(worst, slices.Index(thermalStates, state)) }
+
+	trips, _ := fs.Glob(root, "sys/class/thermal/thermal_zone*/trip_point_*_type")
+	for _, file := range trips {
+		temperature, ok := readMilli(root, path.Dir(file)+"/temp")
+		limit, set := readMilli(root, strings.TrimSuffix(file, "type")+"temp")
+		if !ok || !set {
+			continue
+		}
+		switch kind := readLine(root, file); {
+		case (kind == "hot" || kind == "critical") && temperature >= limit:
+			judge("critical")
+		case kind == "passive" && temperature >= limit:
+			judge("serious")
+		case kind == "passive" && temperature >= limit-margin:
+			judge("fair")
+		case kind == "passive" || kind == "hot" || kind == "critical":
+			judge("nominal")
+		}
+	}
+	devices, _ := fs.Glob(root, "sys/class/thermal/cooling_device*/type")
+	for _, file := range devices {
+		if readLine(root, file) != "Processor" {
+			continue
+		}
+		if held, err := strconv.Atoi(readLine(root, path.Dir(file)+"/cur_state")); err == nil && held > 0 {
+			judge("serious")
+		}
+	}
+	return thermalStates[worst]
+}
+
+// readMilli returns the temperature that a file holds, in m°C. Kernels write 0 or less for a sensor that is off and for
+// a trip point that is not set.
+func readMilli(root fs.FS, name string) (int, bool) {
+	value, err := strconv.Atoi(readLine(root, name))
+	return value, err == nil && value > 0
+}
+
+// readLine returns the first line of a small file without its end, "" where it cannot be read.
+func readLine(root fs.FS, name string) string {
+	text, err := fs.ReadFile(root, name)
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimSpace(strings.TrimRight(line, "\x00"))
+}

@@ -1,0 +1,72 @@
+package host
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// sysctl returns the value of a name in macOS's management information base, as its bytes; a trailing zero byte may be
+// cut off, as syscall.Sysctl does.
+type sysctl func(name string) (string, error)
+
+// number decodes a little-endian integer of up to eight bytes, 0 where the name is not there.
+func (s sysctl) number(name string) int64 {
+	value, err := s(name)
+	if err != nil || len(value) > 8 {
+		return 0
+	}
+	var bytes [8]byte
+	copy(bytes[:], value)
+	return max(0, int64(binary.LittleEndian.Uint64(bytes[:])))
+}
+
+// text returns a value as a string, "" where the name is not there.
+func (s sysctl) text(name string) string {
+	value, err := s(name)
+	if err != nil {
+		return ""
+	}
+	return value
+}
+
+// appleFacts reads the facts of a Mac.
+// Reference: https://developer.apple.com/documentation/kernel/1387446-sysctlbyname/determining_system_capabilities
+func appleFacts(s sysctl, architecture string, cores int) Facts {
+	f := Facts{
+		Chip:             cleanChip(s.text("machdep.cpu.brand_string")),
+		Architecture:     architecture,
+		Cores:            cores,
+		PerformanceCores: int(s.number("hw.perflevel0.physicalcpu")),
+		EfficiencyCores:  int(s.number("hw.perflevel1.physicalcpu")),
+		MemoryBytes:      s.number("hw.memsize"),
+	}.complete()
+	if f.apple() {
+		f.GPU = f.Chip // every Apple chip has a GPU, and macOS names it after the chip
+	}
+	return f
+}
+
+// appleCondition reads the condition of a Mac.
+func appleCondition(s sysctl) Condition {
+	c := unobserved()
+	if version := s.text("kern.osproductversion"); version != "" {
+		c.OSVersion = "macOS " + version
+	}
+	c.Load = loadAverage(s.text("vm.loadavg"))
+	return c
+}
+
+// loadAverage decodes struct loadavg of sys/resource.h: three 32-bit fixed-point numbers for 1, 5 and 15 minutes, four
+// bytes of padding, and the 64-bit scale that 1.0 stands for. It returns the first, −1 where the bytes are not that.
+func loadAverage(value string) float64 {
+	if len(value) < 17 || len(value) > 24 {
+		return -1
+	}
+	var bytes [24]byte
+	copy(bytes[:], value)
+	scale := binary.LittleEndian.Uint64(bytes[16:])
+	if scale == 0 || scale > math.MaxUint32 {
+		return -1
+	}
+	return float64(binary.LittleEndian.Uint32(bytes[:])) / float64(scale)
+}
