@@ -1,4 +1,17 @@
 // Package crossover is the statistics of Crossover: samples in, segments, intervals and warnings out.
 //
-// It reads no clock and no file.
+// It is pure: it reads no clock and no file, and the same samples and seed give the same result. It does not know
+// what was measured; an implementation is an index.
+//
+// The steps of [Fit] are
+//
+//  1. [Summarise]: at each size the median over blocks of each implementation's log-ratio to its block's fastest;
+//  2. the tie band: how far the A/A arm's own estimate strays from zero;
+//  3. segments: the choice of implementations that minimises the summed log-loss plus a price for every switch, by a
+//     dynamic program over sizes × implementations (for two implementations and one switch it is the rule of GMP's
+//     tuneup, https://gmplib.org/devel/thres);
+//  4. edges: the zero of the log-ratio of the two sides, interpolated in log-size inside its bracket;
+//  5. intervals: a bootstrap over blocks of steps 1, 3 and 4.
+//
+// A [Planner] runs the same steps while a sweep is under way and says where the next block teaches the most.
 package crossover

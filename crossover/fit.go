@@ -1,0 +1,352 @@
+package crossover
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"crossover/samples"
+)
+
+// MinTieBand is the least relative difference that is ever called a difference.
+const MinTieBand = 0.03
+
+// Confidence is the level of every interval.
+const Confidence = 0.95
+
+// Options of a fit.
+type Options struct {
+	Seed      uint64
+	Resamples int     // of the bootstrap; 0 means 1000
+	Precision float64 // half width of a threshold's interval that is aimed at, relative; 0 means 0.1
+}
+
+// Verdict says what kind of answer the samples give.
+type Verdict int
+
+// The verdicts.
+const (
+	Unresolved Verdict = iota // the samples do not decide
+	Switches                  // the winner changes, at sizes that the samples pin down
+	Always                    // one implementation wins at every measured size
+	Tie                       // the best ones stay within the tie band at every measured size
+)
+
+// Result is what the samples of one case say.
+type Result struct {
+	Curves   Curves
+	TieBand  float64 // relative: 0.03 is three percent
+	Segments []Segment
+	Verdict  Verdict
+	Reason   string // of a verdict that the segments do not explain by themselves
+	Costs    []Cost // by implementation
+	Regret   float64
+	Warnings []string
+}
+
+// Segment is an interval of sizes with one chosen implementation.
+type Segment struct {
+	From, To       int // first and last size
+	Implementation int
+	Low, High      int     // interval of From; 0, 0 for the first segment
+	Support        float64 // share of the bootstrap's resamples that have this switch; 1 for the first segment
+	Next           []Alternative
+
+	edge float64 // From before it was rounded to a size
+}
+
+// Alternative is another implementation of a segment, and its time over the chosen one's.
+type Alternative struct {
+	Implementation int
+	Slowdown       float64
+}
+
+// Fit turns the samples of one case into segments with intervals. It returns an unresolved result without segments
+// for a set without a usable block.
+func Fit(set *samples.Set, o Options) Result {
+	if o.Resamples == 0 {
+		o.Resamples = 1000
+	}
+	if o.Precision == 0 {
+		o.Precision = 0.1
+	}
+	rng := rand.New(rand.NewPCG(o.Seed, 0xb007))
+	groups := groupBySize(set)
+	result := Result{Curves: Summarise(set)}
+	if len(groups) == 0 {
+		result.TieBand = MinTieBand
+		result.Reason = "no block was measured"
+		return result
+	}
+	result.TieBand = tieBand(groups, rng)
+	band := math.Log1p(result.TieBand)
+	loss := result.Curves.Loss
+	runs := partition(loss, band)
+	result.Segments = segments(runs, loss, result.Curves.Sizes)
+	bootstrap(result.Segments, groups, len(set.Implementations), band, o, rng)
+	widen(result.Segments, result.Curves.Sizes, runs, o.Precision)
+	for n := range result.Segments {
+		result.Segments[n].Next = alternatives(loss, runs[n])
+	}
+	result.Costs = fitCosts(result.Curves)
+	result.Regret = crossFittedRegret(groups, runs)
+	result.Verdict, result.Reason = judge(&result, runs)
+	result.Warnings = warnings(&result, set.Implementations)
+	return result
+}
+
+// segments gives the runs their edges as sizes.
+func segments(runs []run, loss [][]float64, sizes []int) []Segment {
+	out := make([]Segment, len(runs))
+	for n, r := range runs {
+		out[n] = Segment{Implementation: r.implementation, From: sizes[0], To: sizes[len(sizes)-1], Support: 1}
+		if n == 0 {
+			continue
+		}
+		x := edge(loss, runs[n-1].implementation, r.implementation, r.from-1, r.from, sizes)
+		// The first size that belongs to the segment is the next whole one, and never one that was measured on
+		// the other side.
+		from := min(max(int(math.Ceil(x-1e-9)), sizes[r.from-1]+1), sizes[r.from])
+		out[n].edge, out[n].From, out[n].Low, out[n].High = x, from, from, from
+		out[n-1].To = from - 1
+	}
+	return out
+}
+
+// bootstrap resamples the blocks of every size, repeats the partition, and sets each segment's interval and support.
+func bootstrap(segs []Segment, groups []group, implementations int, band float64, o Options, rng *rand.Rand) {
+	if len(segs) < 2 {
+		return
+	}
+	sizes := make([]int, len(groups))
+	resample := make([][]int, len(groups))
+	for s := range groups {
+		sizes[s] = groups[s].size
+		resample[s] = make([]int, len(groups[s].blocks))
+	}
+	edges := make([][]float64, len(segs))
+	for range o.Resamples {
+		for s := range resample {
+			for b := range resample[s] {
+				resample[s][b] = rng.IntN(len(resample[s]))
+			}
+		}
+		loss := lossTable(groups, implementations, resample)
+		again := segments(partition(loss, band), loss, sizes)
+		for n := 1; n < len(segs); n++ {
+			if x, ok := sameSwitch(again, segs[n-1].Implementation, segs[n].Implementation, segs[n].edge); ok {
+				edges[n] = append(edges[n], x)
+			}
+		}
+	}
+	for n := 1; n < len(segs); n++ {
+		segs[n].Support = float64(len(edges[n])) / float64(o.Resamples)
+		if len(edges[n]) == 0 {
+			continue
+		}
+		slices.Sort(edges[n])
+		low := stat.Quantile((1-Confidence)/2, stat.Empirical, edges[n], nil)
+		high := stat.Quantile((1+Confidence)/2, stat.Empirical, edges[n], nil)
+		segs[n].Low = max(min(int(math.Floor(low)), segs[n].From), sizes[0])
+		segs[n].High = min(max(int(math.Ceil(high)), segs[n].From), sizes[len(sizes)-1])
+	}
+}
+
+// sameSwitch finds, in another fit, the switch between the same two implementations that lies nearest to x.
+func sameSwitch(segs []Segment, i, j int, x float64) (float64, bool) {
+	nearest, found := 0.0, false
+	for n := 1; n < len(segs); n++ {
+		if segs[n-1].Implementation != i || segs[n].Implementation != j {
+			continue
+		}
+		if !found || math.Abs(math.Log(segs[n].edge/x)) < math.Abs(math.Log(nearest/x)) {
+			nearest, found = segs[n].edge, true
+		}
+	}
+	return nearest, found
+}
+
+// widen stretches an interval over the whole bracket where the bracket is wider than the precision that was asked
+// for: between its two sizes nothing was measured, and noise alone does not say where in it the truth lies.
+func widen(segs []Segment, sizes []int, runs []run, precision float64) {
+	for n := 1; n < len(segs); n++ {
+		below, above := sizes[runs[n].from-1], sizes[runs[n].from]
+		if float64(above) > float64(below)*(1+precision)*(1+precision) {
+			segs[n].Low = min(segs[n].Low, below+1)
+			segs[n].High = max(segs[n].High, above)
+		}
+	}
+}
+
+// alternatives lists the other implementations measured somewhere in a run, best first, by their mean log-ratio.
+func alternatives(loss [][]float64, r run) []Alternative {
+	var out []Alternative
+	for i := range loss {
+		if i == r.implementation {
+			continue
+		}
+		sum, count := 0.0, 0
+		for s := r.from; s < r.to; s++ {
+			if d := loss[i][s] - loss[r.implementation][s]; !math.IsInf(d, 0) && !math.IsNaN(d) {
+				sum += d
+				count++
+			}
+		}
+		if count > 0 {
+			out = append(out, Alternative{Implementation: i, Slowdown: math.Exp(sum / float64(count))})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Alternative) int {
+		if a.Slowdown < b.Slowdown {
+			return -1
+		}
+		if a.Slowdown > b.Slowdown {
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+// judge gives the verdict.
+func judge(r *Result, runs []run) (Verdict, string) {
+	if len(r.Segments) == 1 {
+		band := math.Log1p(r.TieBand)
+		tied := 0
+		for s := range r.Curves.Sizes {
+			for i := range r.Curves.Loss {
+				if i != runs[0].implementation && r.Curves.Loss[i][s] <= band {
+					tied++
+					break
+				}
+			}
+		}
+		if tied == len(r.Curves.Sizes) {
+			return Tie, fmt.Sprintf("the best two stay within %.1f %% of each other at every measured size", 100*r.TieBand)
+		}
+		return Always, ""
+	}
+	for n := 1; n < len(r.Segments); n++ {
+		if s := &r.Segments[n]; s.Support < Confidence-0.05 {
+			return Unresolved, fmt.Sprintf("the switch at %d is in only %.0f %% of the resamples (want %.0f %%)",
+				s.From, 100*s.Support, 100*(Confidence-0.05))
+		}
+	}
+	return Switches, ""
+}
+
+// warnings lists what a reader should know before trusting the segments.
+func warnings(r *Result, names []string) []string {
+	var out []string
+	for n := 1; n < len(r.Segments); n++ {
+		s := &r.Segments[n]
+		if x, ok := modelCrossing(r, n); ok && (x < float64(s.Low)/2 || x > float64(s.High)*2) {
+			out = append(out, fmt.Sprintf("the cost model puts the change from %s to %s at %.0f, far from the measured %d (%d to %d)",
+				names[r.Segments[n-1].Implementation], names[s.Implementation], x, s.From, s.Low, s.High))
+		}
+	}
+	return out
+}
+
+// tieBand is the relative difference below which two estimates are the same: the 95th percentile of the A/A arm's
+// absolute log-ratio, at least MinTieBand. The arm is estimated as every pair is, by a median over as many blocks as a
+// size typically has, resampled within sizes.
+func tieBand(groups []group, rng *rand.Rand) float64 {
+	var bySize [][]float64
+	for _, g := range groups {
+		var ratios []float64
+		for _, b := range g.blocks {
+			if b.Twin >= 0 && b.Timed(b.Twin) && b.TwinSeconds > 0 {
+				ratios = append(ratios, math.Log(b.TwinSeconds/b.Seconds[b.Twin]))
+			}
+		}
+		if len(ratios) > 0 {
+			bySize = append(bySize, ratios)
+		}
+	}
+	if len(bySize) == 0 {
+		return MinTieBand
+	}
+	const draws = 2000
+	estimates := make([]float64, 0, draws)
+	var buffer []float64
+	for len(estimates) < draws {
+		ratios := bySize[len(estimates)%len(bySize)]
+		buffer = buffer[:0]
+		for range ratios {
+			buffer = append(buffer, ratios[rng.IntN(len(ratios))])
+		}
+		estimates = append(estimates, math.Abs(median(buffer)))
+	}
+	slices.Sort(estimates)
+	return max(MinTieBand, math.Expm1(stat.Quantile(0.95, stat.Empirical, estimates, nil)))
+}
+
+// crossFittedRegret is the expected regret of the runs over the measured sizes, relative: at each size the oracle's
+// winner is picked on one half of the blocks and timed on the other, both ways round, so that picking a minimum does
+// not flatter it. Sizes weigh by the log-size that they stand for.
+func crossFittedRegret(groups []group, runs []run) float64 {
+	var sum, weight float64
+	for _, r := range runs {
+		for s := r.from; s < r.to; s++ {
+			loss, ok := halfLoss(groups[s].logs, r.implementation)
+			if !ok {
+				continue
+			}
+			w := logSpan(groups, s)
+			sum += w * loss
+			weight += w
+		}
+	}
+	if weight == 0 {
+		return 0
+	}
+	return max(0, math.Expm1(sum/weight))
+}
+
+// halfLoss returns the cross-fitted log-loss of one choice at one size. It needs two blocks.
+func halfLoss(logs [][]float64, chosen int) (float64, bool) {
+	if len(logs) < 2 {
+		return 0, false
+	}
+	half := func(parity int) []float64 {
+		estimates := make([]float64, len(logs[0]))
+		for i := range estimates {
+			var values []float64
+			for b := parity; b < len(logs); b += 2 {
+				if !math.IsNaN(logs[b][i]) {
+					values = append(values, logs[b][i])
+				}
+			}
+			estimates[i] = median(values)
+		}
+		return estimates
+	}
+	even, odd := half(0), half(1)
+	one := func(pick, time []float64) float64 {
+		best := -1
+		for i, v := range pick {
+			if !math.IsNaN(v) && !math.IsNaN(time[i]) && (best < 0 || v < pick[best]) {
+				best = i
+			}
+		}
+		if best < 0 {
+			return math.NaN()
+		}
+		return time[chosen] - time[best]
+	}
+	loss := (one(even, odd) + one(odd, even)) / 2
+	return loss, !math.IsNaN(loss)
+}
+
+// logSpan is the length in log-size that group s stands for: half the way to each neighbour.
+func logSpan(groups []group, s int) float64 {
+	low, high := max(s-1, 0), min(s+1, len(groups)-1)
+	if low == high {
+		return 1
+	}
+	return math.Log(float64(groups[high].size)/float64(groups[low].size)) / 2
+}

@@ -1,0 +1,259 @@
+package crossover
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"golang.org/x/perf/benchmath"
+
+	"crossover/samples"
+)
+
+// Planner decides, while a sweep is under way, which size of one case to measure next. First it walks up a geometric
+// grid, with jittered sizes between the rungs; then it bisects every bracket in which the winner changes and takes more
+// blocks where the winner is in doubt.
+type Planner struct {
+	low, high int
+	ratio     float64
+	round     func(int) int
+	options   Options
+	rng       *rand.Rand
+
+	grid    []int
+	pass    int // 0: the rungs, 1: the jittered sizes between them, 2: refinement
+	visits  map[int]int
+	planned bool
+	fitted  int // blocks in the set when the last proposal of the refinement was made
+	next    proposal
+}
+
+// PlannerOptions are the bounds of a planner.
+type PlannerOptions struct {
+	Low, High int           // least and greatest size
+	Ratio     float64       // between the rungs of the grid; 0 means 4
+	Round     func(int) int // to the nearest size that the operation takes; nil means every size
+	Fit       Options
+}
+
+// The planner's judgement of worth. Rungs of the grid come before everything else, in every case; among refinements a
+// worth of 1 is an interval twice as wide as asked for, or a winner in doubt by one tie band.
+const (
+	worthRung   = 1000
+	worthJitter = 500
+	// enough is the worth under which another visit would not change what anybody does.
+	enough = 0.5
+)
+
+// planResamples is the bootstrap's size during the sweep: enough to see which interval is wide.
+const planResamples = 60
+
+// maxDoubt bounds the worth of settling a winner of which a few blocks say nothing yet.
+const maxDoubt = 3
+
+// maxVisits bounds the visits to one size: past it, more blocks do not narrow anything.
+const maxVisits = 12
+
+type proposal struct {
+	size, blocks int
+	worth        float64
+}
+
+// NewPlanner returns a planner for one case.
+func NewPlanner(o PlannerOptions) *Planner {
+	if o.Ratio <= 1 {
+		o.Ratio = 4
+	}
+	if o.Fit.Precision == 0 {
+		o.Fit.Precision = 0.1
+	}
+	o.Fit.Resamples = planResamples
+	p := &Planner{
+		low: o.Low, high: o.High, ratio: o.Ratio, round: o.Round, options: o.Fit,
+		rng:    rand.New(rand.NewPCG(o.Fit.Seed, 0x9147)),
+		visits: map[int]int{},
+	}
+	p.grid = p.rungs()
+	return p
+}
+
+// Limit tells the planner that sizes above high cannot be afforded.
+func (p *Planner) Limit(high int) {
+	p.high = min(p.high, high)
+	p.grid = slices.DeleteFunc(p.grid, func(size int) bool { return size > p.high })
+	p.planned = false
+}
+
+// Next returns the visit that would teach most about the case: a size, the least number of blocks, and what it is
+// worth; a worth of 0 means that nothing is left to learn.
+func (p *Planner) Next(set *samples.Set) (size, blocks int, worth float64) {
+	if !p.planned || len(set.Blocks) != p.fitted {
+		p.next = p.propose(set)
+		p.planned, p.fitted = true, len(set.Blocks)
+	}
+	return p.next.size, p.next.blocks, p.next.worth
+}
+
+// Visited tells the planner that a proposed size was measured, or found not to be measurable.
+func (p *Planner) Visited(size int) {
+	p.visits[size]++
+	if len(p.grid) > 0 && p.grid[0] == size {
+		p.grid = p.grid[1:]
+	}
+	p.planned = false
+}
+
+func (p *Planner) propose(set *samples.Set) proposal {
+	const gridBlocks = 5
+	if len(p.grid) == 0 && p.pass == 0 {
+		p.pass, p.grid = 1, p.between(set.Sizes())
+	}
+	if len(p.grid) == 0 {
+		p.pass = 2
+		return p.refine(set)
+	}
+	worth := float64(worthRung)
+	if p.pass == 1 {
+		worth = worthJitter
+	}
+	// Low sizes come first everywhere, so that the cost of the high ones is known before they are tried.
+	return proposal{p.grid[0], gridBlocks, worth + float64(len(p.grid))}
+}
+
+// rungs is the geometric grid from low to high, both included.
+func (p *Planner) rungs() []int {
+	var grid []int
+	for x := float64(p.low); x < float64(p.high); x *= p.ratio {
+		grid = append(grid, p.nearest(x))
+	}
+	// A last step of less than half a rung would only repeat its neighbour.
+	if last := len(grid) - 1; last > 0 && float64(p.high) < float64(grid[last])*math.Sqrt(p.ratio) {
+		grid = grid[:last]
+	}
+	grid = append(grid, p.nearest(float64(p.high)))
+	slices.Sort(grid)
+	return slices.Compact(grid)
+}
+
+// between returns one jittered size in each gap between measured sizes, away from its ends.
+func (p *Planner) between(sizes []int) []int {
+	var grid []int
+	for k := 1; k < len(sizes); k++ {
+		if size, ok := p.inside(sizes[k-1], sizes[k], 0.35+0.3*p.rng.Float64()); ok {
+			grid = append(grid, size)
+		}
+	}
+	return grid
+}
+
+// inside returns the size a share t of the way from low to high in log-size, strictly between the two.
+func (p *Planner) inside(low, high int, t float64) (int, bool) {
+	x := math.Exp(math.Log(float64(low)) + t*math.Log(float64(high)/float64(low)))
+	size := p.nearest(x)
+	return size, size > low && size < high
+}
+
+func (p *Planner) nearest(x float64) int {
+	size := min(max(int(math.Round(x)), p.low), p.high)
+	if p.round != nil {
+		size = min(max(p.round(size), p.low), p.high)
+	}
+	return size
+}
+
+// refine proposes the most useful visit once the grid is measured: to the inside of a wide bracket, to an end of a
+// narrow one whose interval is still wide, or to a size whose winner is in doubt.
+func (p *Planner) refine(set *samples.Set) proposal {
+	const blocks = 10
+	fit := Fit(set, p.options)
+	var best proposal
+	offer := func(size int, worth float64) {
+		visits := p.visits[size]
+		if visits >= maxVisits {
+			return
+		}
+		if worth /= 1 + float64(visits)/4; worth > best.worth {
+			best = proposal{size, blocks, worth}
+		}
+	}
+	wanted := 2 * math.Log1p(p.options.Precision)
+	sizes := fit.Curves.Sizes
+	for n := 1; n < len(fit.Segments); n++ {
+		s := &fit.Segments[n]
+		above, _ := slices.BinarySearch(sizes, s.From)
+		below := above - 1
+		if width := math.Log(float64(sizes[above]) / float64(sizes[below])); width > wanted {
+			if size, ok := p.inside(sizes[below], sizes[above], 0.4+0.2*p.rng.Float64()); ok {
+				offer(size, width/wanted)
+				continue
+			}
+		}
+		if width := math.Log(float64(s.High)/float64(s.Low)) / wanted; width > 1 && s.High > s.Low+1 {
+			end := below
+			if fit.Curves.Blocks[above] < fit.Curves.Blocks[below] {
+				end = above
+			}
+			offer(sizes[end], width)
+		}
+	}
+	band := math.Log1p(fit.TieBand)
+	for k, doubt := range winnerDoubts(set, band) {
+		offer(sizes[k], doubt)
+	}
+	for k := 1; k < len(sizes); k++ {
+		if gap := math.Log(float64(sizes[k])/float64(sizes[k-1])) / math.Log(p.ratio); gap > 0.75 {
+			if size, ok := p.inside(sizes[k-1], sizes[k], 0.5); ok {
+				offer(size, gap)
+			}
+		}
+	}
+	if best.worth < enough {
+		return proposal{}
+	}
+	return best
+}
+
+// winnerDoubts returns, for each size, how wide the interval of the best two implementations' paired log-ratio is in
+// tie bands, where it covers both a win of the one and of the other beyond a tie; 0 where the order is clear or does
+// not matter.
+func winnerDoubts(set *samples.Set, band float64) []float64 {
+	groups := groupBySize(set)
+	loss := lossTable(groups, len(set.Implementations), nil)
+	doubts := make([]float64, len(groups))
+	for s, g := range groups {
+		first, second := -1, -1
+		for i := range loss {
+			switch l := loss[i][s]; {
+			case math.IsInf(l, 1):
+			case first < 0 || l < loss[first][s]:
+				first, second = i, first
+			case second < 0 || l < loss[second][s]:
+				second = i
+			}
+		}
+		if second < 0 {
+			continue
+		}
+		var diffs []float64
+		for _, logs := range g.logs {
+			if d := logs[second] - logs[first]; !math.IsNaN(d) {
+				diffs = append(diffs, d)
+			}
+		}
+		low, high := medianInterval(diffs)
+		if low < 0 && high > band {
+			doubts[s] = min((high-low)/(2*band), maxDoubt)
+		}
+	}
+	return doubts
+}
+
+// medianInterval returns a distribution-free interval of the median at Confidence; infinite where there are too few
+// values for one.
+func medianInterval(values []float64) (low, high float64) {
+	if len(values) == 0 {
+		return math.Inf(-1), math.Inf(1)
+	}
+	summary := benchmath.AssumeNothing.Summary(benchmath.NewSample(values, &benchmath.DefaultThresholds), Confidence)
+	return summary.Lo, summary.Hi
+}
