@@ -1,0 +1,306 @@
+// Package audio reads the recordings that the audio operations compute on: PCM WAV files, as mono float32.
+//
+// It does not resample, does not read compressed or floating-point formats, and does not write. One call does it all:
+//
+//	input, err := audio.ReadWAV("take.wav")
+//
+// The container is specified in Microsoft and IBM, "Multimedia Programming Interface and Data Specifications 1.0"
+// (1991), chapter 3, and extended by https://learn.microsoft.com/windows/win32/api/mmreg/ns-mmreg-waveformatextensible.
+package audio
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	goaudio "github.com/go-audio/audio"
+	"github.com/go-audio/wav"
+
+	"crossover/kernels"
+)
+
+// maxFrames is the longest recording that ReadWAV takes: 1 GiB of mono float32, 1 h 41 min at 44.1 kHz.
+const maxFrames = 1 << 28
+
+// ReadWAV reads the WAV file at path: integer PCM of 8 (unsigned), 16, 24 or 32 bits a sample, of any sample rate and
+// any number of channels, which it averages into one. Samples are scaled to [−1, 1). The input's name is the file's,
+// without its folder.
+//
+// It reads the whole recording or fails: a file that ends early, holds no samples, is longer than 268 435 456 samples
+// a channel (1 GiB in memory) or is in another format gives an error of one line that says what was found.
+func ReadWAV(path string) (kernels.Input, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return kernels.Input{}, fmt.Errorf("audio: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return kernels.Input{}, fmt.Errorf("audio: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return kernels.Input{}, fmt.Errorf("audio: %s: not a regular file (want a PCM WAV file)", path)
+	}
+	samples, rate, err := decode(f, info.Size())
+	if err != nil {
+		return kernels.Input{}, fmt.Errorf("audio: %s: %w", path, err)
+	}
+	return kernels.Input{Samples: samples, SampleRate: rate, Name: filepath.Base(path)}, nil
+}
+
+// decode reads a WAV file of size bytes.
+func decode(r io.ReaderAt, size int64) (samples []float32, rate float64, err error) {
+	// The decoder indexes and allocates by what a file claims. Whatever slips past the checks below is the file's
+	// fault, not the program's.
+	defer func() {
+		if p := recover(); p != nil {
+			samples, rate, err = nil, 0, fmt.Errorf("malformed WAV file: %v", p)
+		}
+	}()
+	layout, err := scan(r, size)
+	if err != nil {
+		return nil, 0, err
+	}
+	samples, err = layout.mono(r)
+	if err != nil {
+		return nil, 0, err
+	}
+	return samples, float64(layout.format.SampleRate), nil
+}
+
+// format is the body of a "fmt " chunk, as it lies in the file.
+type format struct {
+	Code           uint16
+	Channels       uint16
+	SampleRate     uint32
+	BytesPerSecond uint32
+	FrameBytes     uint16
+	Bits           uint16
+}
+
+const (
+	formatPCM        = 1
+	formatExtensible = 0xFFFE
+)
+
+// extension is what follows format in the body of an extensible "fmt " chunk.
+type extension struct {
+	Size        uint16
+	ValidBits   uint16
+	ChannelMask uint32
+	Code        uint16 // the first two bytes of the subformat
+	Suffix      [14]byte
+}
+
+// subformatSuffix ends the subformats that stand for a plain format code: KSDATAFORMAT_SUBTYPE_PCM and its siblings.
+var subformatSuffix = [14]byte{0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B, 0x71}
+
+// layout is where the samples lie in a file, and how to read them.
+type layout struct {
+	format format
+	start  int64 // of the first sample
+	bytes  int64 // of all samples
+}
+
+// frames returns the number of samples a channel.
+func (l *layout) frames() int64 { return l.bytes / int64(l.format.FrameBytes) }
+
+// scan walks the chunks up to the samples. Whatever it accepts lies inside the file and is of a format that the
+// decoder reads.
+func scan(r io.ReaderAt, size int64) (*layout, error) {
+	var header [12]byte
+	n, err := r.ReadAt(header[:], 0)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if n == 0 {
+		return nil, errors.New("empty file (want a PCM WAV file)")
+	}
+	if string(header[:4]) != "RIFF" || string(header[8:12]) != "WAVE" {
+		return nil, fmt.Errorf("not a WAV file: begins with %q (want RIFF....WAVE)", header[:n])
+	}
+	l := &layout{}
+	var haveFormat, haveData bool
+	for at := int64(len(header)); !haveFormat || !haveData; {
+		var chunk struct {
+			ID   [4]byte
+			Size uint32
+		}
+		if err := readStruct(r, at, &chunk); err == io.EOF {
+			missing := "a format"
+			if haveFormat {
+				missing = "a data"
+			}
+			return nil, fmt.Errorf("ends without %s chunk", missing)
+		} else if err != nil {
+			return nil, fmt.Errorf("header ends early, after %d bytes", size)
+		}
+		at += 8
+		length := int64(chunk.Size)
+		if left := size - at; length > left {
+			return nil, fmt.Errorf("%s chunk ends after %d of %d bytes", printable(chunk.ID), left, length)
+		}
+		switch string(chunk.ID[:]) {
+		case "fmt ":
+			if l.format, err = readFormat(r, at, length); err != nil {
+				return nil, err
+			}
+			haveFormat = true
+		case "data":
+			if !haveData { // the samples of a later one are not reached by players either
+				l.start, l.bytes = at, length
+			}
+			haveData = true
+		}
+		at += length + length%2 // chunks begin at even offsets
+	}
+	return l, l.check()
+}
+
+// check says what is wrong with the samples.
+func (l *layout) check() error {
+	if l.bytes == 0 {
+		return errors.New("holds no samples")
+	}
+	if l.bytes%int64(l.format.FrameBytes) != 0 {
+		return fmt.Errorf("data chunk of %d bytes is not a whole number of frames of %d bytes", l.bytes, l.format.FrameBytes)
+	}
+	if l.frames() > maxFrames {
+		return fmt.Errorf("%d samples a channel are more than fit (want at most %d, cut the recording)", l.frames(), maxFrames)
+	}
+	return nil
+}
+
+// readFormat reads the "fmt " chunk of length bytes at offset at, and refuses what the decoder does not read.
+func readFormat(r io.ReaderAt, at, length int64) (format, error) {
+	const accepted = "(want integer PCM of 8, 16, 24 or 32 bits)"
+	var f format
+	var x extension
+	if length < int64(binary.Size(f)) {
+		return f, fmt.Errorf("format chunk of %d bytes is too short (want at least %d)", length, binary.Size(f))
+	}
+	if err := readStruct(r, at, &f); err != nil {
+		return f, err
+	}
+	code := f.Code
+	if code == formatExtensible && length >= int64(binary.Size(f)+binary.Size(x)) {
+		if err := readStruct(r, at+int64(binary.Size(f)), &x); err != nil {
+			return f, err
+		}
+		if x.Suffix == subformatSuffix {
+			code = x.Code
+		}
+	}
+	switch {
+	case code != formatPCM:
+		return f, fmt.Errorf("format %s is not supported %s", formatName(code), accepted)
+	case f.Channels == 0:
+		return f, errors.New("0 channels (want at least 1)")
+	case f.SampleRate == 0:
+		return f, errors.New("sample rate of 0 Hz (want at least 1)")
+	case f.Bits != 8 && f.Bits != 16 && f.Bits != 24 && f.Bits != 32:
+		return f, fmt.Errorf("PCM of %d bits is not supported %s", f.Bits, accepted)
+	case int(f.FrameBytes) != int(f.Channels)*int(f.Bits)/8:
+		return f, fmt.Errorf("frames of %d bytes do not hold %d channels of %d bits", f.FrameBytes, f.Channels, f.Bits)
+	}
+	return f, nil
+}
+
+// formatName names a format code.
+func formatName(code uint16) string {
+	names := map[uint16]string{
+		2: "Microsoft ADPCM", 3: "IEEE float", 6: "A-law", 7: "µ-law", 0x11: "IMA ADPCM", 0x50: "MPEG audio",
+		0x55: "MP3", formatExtensible: "extensible",
+	}
+	if name, ok := names[code]; ok {
+		return fmt.Sprintf("%s (0x%04X)", name, code)
+	}
+	return fmt.Sprintf("0x%04X", code)
+}
+
+// mono decodes the samples and averages the channels.
+func (l *layout) mono(r io.ReaderAt) ([]float32, error) {
+	channels := int(l.format.Channels)
+	scale := float64(int64(1) << (l.format.Bits - 1))
+	offset := 0.0
+	if l.format.Bits == 8 {
+		offset = -scale // 8-bit samples alone are unsigned
+	}
+	// One below 1: the largest values of 24-bit averages and of 32 bits would round up to it.
+	const largest = 1 - 1.0/(1<<24)
+
+	decoder := wav.NewDecoder(l.canonical(r))
+	chunk := &goaudio.IntBuffer{Data: make([]int, max(1, 1<<15/channels)*channels)}
+	mono := make([]float32, 0, l.frames())
+	for {
+		n, err := decoder.PCMBuffer(chunk)
+		if err != nil {
+			return nil, err
+		}
+		if n < channels {
+			break
+		}
+		for frame := chunk.Data[:n]; len(frame) >= channels; frame = frame[channels:] {
+			sum := 0.0
+			for _, v := range frame[:channels] {
+				sum += float64(v) + offset
+			}
+			mono = append(mono, float32(min(sum/(scale*float64(channels)), largest)))
+		}
+	}
+	if int64(len(mono)) != l.frames() {
+		return nil, fmt.Errorf("data chunk ends after %d of %d bytes", len(mono)*int(l.format.FrameBytes), l.bytes)
+	}
+	return mono, nil
+}
+
+// canonical returns the file as the decoder gets to see it: a plain PCM header, then the samples. It trusts the sizes
+// inside metadata chunks, so those stay out.
+func (l *layout) canonical(r io.ReaderAt) io.ReadSeeker {
+	f := l.format
+	f.Code = formatPCM
+	var header bytes.Buffer
+	for _, part := range []any{
+		[]byte("RIFF"), uint32(36 + l.bytes), []byte("WAVE"),
+		[]byte("fmt "), uint32(binary.Size(f)), f,
+		[]byte("data"), uint32(l.bytes),
+	} {
+		// Writing fixed-size values into memory cannot fail.
+		_ = binary.Write(&header, binary.LittleEndian, part)
+	}
+	return forward{io.MultiReader(&header, io.NewSectionReader(r, l.start, l.bytes))}
+}
+
+// forward is a reader that goes one way, in the dress of the io.ReadSeeker that the decoder asks for and does not use.
+type forward struct{ io.Reader }
+
+func (forward) Seek(int64, int) (int64, error) { return 0, errors.ErrUnsupported }
+
+// Read holds the end of the file back until it comes alone: the decoder takes bytes that come with it for samples.
+func (f forward) Read(p []byte) (int, error) {
+	n, err := f.Reader.Read(p)
+	if n > 0 && err == io.EOF {
+		err = nil
+	}
+	return n, err
+}
+
+// readStruct reads a little-endian value at an offset.
+func readStruct(r io.ReaderAt, at int64, v any) error {
+	return binary.Read(io.NewSectionReader(r, at, int64(binary.Size(v))), binary.LittleEndian, v)
+}
+
+// printable quotes a chunk's name unless it is plain letters and digits.
+func printable(id [4]byte) string {
+	name := string(bytes.TrimRight(id[:], " "))
+	for _, c := range name {
+		if c < '!' || c > '~' {
+			return fmt.Sprintf("%q", id[:])
+		}
+	}
+	return name
+}
