@@ -1,0 +1,102 @@
+package sweeps
+
+import (
+	"math"
+	"slices"
+)
+
+// costs remembers what sizes cost, to predict what others will.
+type costs struct {
+	sizes    []int
+	overhead []float64   // seconds of a visit outside its blocks: problem, reference, plans
+	calls    [][]float64 // seconds of one call, by size and rival; NaN where unknown
+}
+
+func (c *costs) record(size int, overhead float64, calls []float64) {
+	k, found := slices.BinarySearch(c.sizes, size)
+	if found {
+		c.calls[k] = calls
+		// A later visit checks nothing and finds plans made; the dearer first one is what a new size costs.
+		c.overhead[k] = max(c.overhead[k], overhead)
+		return
+	}
+	c.sizes = slices.Insert(c.sizes, k, size)
+	c.overhead = slices.Insert(c.overhead, k, overhead)
+	c.calls = slices.Insert(c.calls, k, calls)
+}
+
+// below returns the greatest measured size under size, or 0.
+func (c *costs) below(size int) int {
+	k, _ := slices.BinarySearch(c.sizes, size)
+	if k == 0 {
+		return 0
+	}
+	return c.sizes[k-1]
+}
+
+// greatest returns the greatest measured size, or 0.
+func (c *costs) greatest() int {
+	if len(c.sizes) == 0 {
+		return 0
+	}
+	return c.sizes[len(c.sizes)-1]
+}
+
+// call predicts the seconds of one call of a rival; 0 where nothing is known.
+func (c *costs) call(size, rival int) float64 {
+	return c.predict(size, func(k int) float64 { return c.calls[k][rival] })
+}
+
+// predict interpolates, and above the measured sizes extrapolates, a quantity in log-log.
+func (c *costs) predict(size int, at func(k int) float64) float64 {
+	var n, v []float64
+	for k := range c.sizes {
+		if value := at(k); value > 0 {
+			n, v = append(n, math.Log(float64(c.sizes[k]))), append(v, math.Log(value))
+		}
+	}
+	switch len(n) {
+	case 0:
+		return 0
+	case 1:
+		return math.Exp(v[0] + max(math.Log(float64(size))-n[0], 0))
+	}
+	x := math.Log(float64(size))
+	k := 1
+	for k < len(n)-1 && n[k] < x {
+		k++
+	}
+	slope := (v[k] - v[k-1]) / (n[k] - n[k-1])
+	if x > n[k] {
+		slope = min(max(slope, 0), 3)
+	}
+	return math.Exp(v[k] + slope*(x-n[k]))
+}
+
+// visit predicts the seconds of a visit of so many blocks.
+func (c *costs) visit(size, blocks int, alive []int) float64 {
+	total := c.predict(size, func(k int) float64 { return c.overhead[k] })
+	longest := 0.0
+	for _, i := range alive {
+		call := c.call(size, i)
+		longest = max(longest, call)
+		total += float64(warmCalls)*call + float64(blocks)*max(call, minBatch.Seconds())*2
+	}
+	return total + float64(blocks)*longest
+}
+
+// slowest returns the rival with the longest predicted call and its ratio to the shortest one.
+func (c *costs) slowest(size int, alive []int) (rival int, ratio float64) {
+	least, most := math.Inf(1), 0.0
+	rival = alive[0]
+	for _, i := range alive {
+		call := c.call(size, i)
+		if call > most {
+			rival, most = i, call
+		}
+		if call > 0 {
+			least = min(least, call)
+		}
+	}
+	return rival, most / least
+}

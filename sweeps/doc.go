@@ -1,0 +1,15 @@
+// Package sweeps measures: it times every implementation of a case across sizes and returns the raw blocks.
+//
+// It does not fit anything and does not choose a threshold. Which size comes next is a [Planner]'s decision, joined to
+// it by the command; everything here is about making one time trustworthy. The rules, each for a failure seen in a
+// real project:
+//
+//   - implementations are timed one after the other inside a block, in seeded random order, so that slow drift cancels;
+//   - one of them is timed twice (the A/A arm), so that the noise of a comparison is itself measured;
+//   - an output is held against the float64 reference before any of its times count;
+//   - a batch lasts at least 1000 times the clock's resolution, and a time that the memory could not have carried is an
+//     error;
+//   - a sentinel kernel of fixed work runs every few blocks; when it is off its baseline the blocks since its last good
+//     reading are thrown away and the sweep waits, a bounded number of times; then the case is marked degraded;
+//   - the garbage collector is off, and a block during which it ran anyway is thrown away; the OS thread is locked.
+package sweeps

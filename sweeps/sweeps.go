@@ -1,0 +1,352 @@
+package sweeps
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+
+	"crossover/kernels"
+	"crossover/samples"
+)
+
+// Mode says what a time is the time of.
+type Mode string
+
+// The modes. In latency mode a call starts warm, after an untimed call of its own, and the caller waits for it. In
+// throughput mode calls follow each other without a pause, at least throughputDepth of them; what runs on the
+// processor ends before the next one starts, so there the two differ only in how caches are left behind.
+const (
+	Latency    Mode = "latency"
+	Throughput Mode = "throughput"
+)
+
+const throughputDepth = 8
+
+// Planner decides which size of one case is measured next, and when nothing is left to learn.
+type Planner interface {
+	// Next returns the visit that would teach most: a size, the least number of blocks, and what it is worth beside
+	// other cases' proposals. A worth of 0 ends the case.
+	Next(set *samples.Set) (size, blocks int, worth float64)
+	// Visited tells that a proposed size was measured, or found impossible to measure.
+	Visited(size int)
+	// Limit tells that sizes above high cost more than can be spent.
+	Limit(high int)
+}
+
+// Options of a sweep. The zero value of a field means what its comment says.
+type Options struct {
+	Budget  time.Duration // for all cases together; required
+	Seed    uint64
+	Mode    Mode // "" means Latency
+	Input   kernels.Input
+	Planner func(c *kernels.Case) Planner // required
+
+	// Include says which implementations compete; nil means all.
+	Include func(implementation string) bool
+
+	Clock    Clock  // nil means SystemClock
+	Sentinel func() // nil means SpinWork
+
+	// Throttled reports a thermal state that no time can be trusted in; nil means never.
+	Throttled func() (state string, throttled bool)
+
+	// Save is called with every case that gained blocks, every few seconds and at the end, so that an interrupted
+	// sweep loses next to nothing. An error ends the sweep. It may be nil.
+	Save func(*Result) error
+
+	// Progress is called between blocks, never inside one. It may be nil.
+	Progress func(Progress)
+}
+
+// Progress is how far a sweep is.
+type Progress struct {
+	Case    string
+	Size    int
+	Elapsed time.Duration
+	Budget  time.Duration
+}
+
+// Status is how one implementation fared in one case.
+type Status struct {
+	Name          string
+	Processor     kernels.Processor
+	Version       string
+	RelativeError float64 // greatest over the checked sizes
+	Excluded      string  // why it did not compete, or stopped competing; "" where it did to the end
+	Wrong         bool    // excluded because its output was wrong
+}
+
+// Result is what was measured of one case.
+type Result struct {
+	Case            *kernels.Case
+	Implementations []Status    // every implementation of the case that was asked for
+	Samples         samples.Set // of those that could run
+	Degraded        bool
+	Discarded       int // blocks thrown away: disturbed, or with a collection inside
+	Warnings        []string
+}
+
+// Run sweeps the cases within the budget and returns one result a case, in their order. When ctx is cancelled it stops
+// after the running block and returns what it has together with ctx's error.
+func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error) {
+	if o.Clock == nil {
+		o.Clock = SystemClock()
+	}
+	if o.Sentinel == nil {
+		o.Sentinel = SpinWork
+	}
+	if o.Mode == "" {
+		o.Mode = Latency
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+
+	s := &sweep{
+		Options:  o,
+		start:    o.Clock.Now(),
+		sentinel: sentinel{clock: o.Clock, work: o.Sentinel},
+		// A visit that takes more than a fifth of a case's share would leave nothing to find the crossover with.
+		visitCap: o.Budget.Seconds() / float64(max(len(cases), 1)) / 5,
+	}
+	s.collections[0].Name = "/gc/cycles/total:gc-cycles"
+	s.sentinel.settle()
+	results := make([]*Result, len(cases))
+	for i := range cases {
+		e := newEntry(&cases[i], &s.Options)
+		s.entries = append(s.entries, e)
+		results[i] = e.result
+	}
+	err := s.run(ctx)
+	if saveErr := s.saveAll(); err == nil {
+		err = saveErr
+	}
+	return results, err
+}
+
+// sweep is a sweep under way.
+type sweep struct {
+	Options
+	start    time.Duration
+	sentinel sentinel
+	visitCap float64 // seconds
+	entries  []*entry
+	saved    time.Duration
+
+	collections [1]metrics.Sample // the collector's cycle count, read between batches
+}
+
+// saveEvery is how much of a sweep a killed process may lose.
+const saveEvery = 3 * time.Second
+
+// entry is one case under way.
+type entry struct {
+	c       *kernels.Case
+	result  *Result
+	planner Planner
+	rng     *rand.Rand
+	rivals  []*rival // the implementations that can run, in the order of result.Samples.Implementations
+	costs   costs
+	checked map[int]bool // sizes at which outputs were held against the reference
+	done    bool
+	dirty   bool
+}
+
+// rival is one implementation that can run.
+type rival struct {
+	implementation kernels.Implementation
+	status         *Status
+	limit          int // greatest size at which it is still timed
+}
+
+func newEntry(c *kernels.Case, o *Options) *entry {
+	name := fnv.New64a()
+	name.Write([]byte(c.Name))
+	e := &entry{
+		c:       c,
+		result:  &Result{Case: c, Samples: samples.Set{Case: c.Name}},
+		planner: o.Planner(c),
+		rng:     rand.New(rand.NewPCG(o.Seed, name.Sum64())),
+		checked: map[int]bool{},
+	}
+	e.result.Implementations = make([]Status, 0, len(c.Implementations))
+	for _, implementation := range c.Implementations {
+		if o.Include != nil && !o.Include(implementation.Name) {
+			continue
+		}
+		e.result.Implementations = append(e.result.Implementations, Status{
+			Name: implementation.Name, Processor: implementation.Processor,
+		})
+		status := &e.result.Implementations[len(e.result.Implementations)-1]
+		if err := implementation.Missing(); err != nil {
+			status.Excluded = err.Error()
+			continue
+		}
+		status.Version = implementation.LibraryVersion()
+		e.rivals = append(e.rivals, &rival{implementation: implementation, status: status, limit: c.Axis.Max})
+		e.result.Samples.Implementations = append(e.result.Samples.Implementations, implementation.Name)
+	}
+	e.done = len(e.rivals) == 0
+	return e
+}
+
+// live reports whether a rival still competes at a size.
+func (r *rival) live(size int) bool { return !r.status.Wrong && size <= r.limit }
+
+func (s *sweep) elapsed() time.Duration { return s.Clock.Now() - s.start }
+
+// run visits the most worthwhile size of the most worthwhile case until nothing is left to learn or to spend.
+func (s *sweep) run(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		e, size, blocks := s.pick()
+		if e == nil {
+			return nil
+		}
+		s.cool(e)
+		if s.Progress != nil {
+			s.Progress(Progress{Case: e.c.Name, Size: size, Elapsed: s.elapsed(), Budget: s.Budget})
+		}
+		s.visit(ctx, e, size, blocks)
+		e.planner.Visited(size)
+		if s.elapsed()-s.saved > saveEvery {
+			if err := s.saveAll(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// pick returns the best visit that can still be paid for, or a nil entry.
+func (s *sweep) pick() (best *entry, size, blocks int) {
+	left := (s.Budget - s.elapsed()).Seconds()
+	if left <= 0 {
+		return nil, 0, 0
+	}
+	most := 0.0
+	for _, e := range s.entries {
+		for !e.done {
+			n, b, worth := e.planner.Next(&e.result.Samples)
+			if worth <= 0 {
+				e.done = true
+				break
+			}
+			b, ok := s.afford(e, n, b)
+			if !ok {
+				continue // the planner was told; ask again
+			}
+			if e.costs.visit(n, b, e.alive(n)) > left {
+				e.done = true
+				break
+			}
+			if worth > most {
+				best, size, blocks, most = e, n, b, worth
+			}
+			break
+		}
+	}
+	return best, size, blocks
+}
+
+// alive lists the indexes of the rivals that compete at a size.
+func (e *entry) alive(size int) []int {
+	var alive []int
+	for i, r := range e.rivals {
+		if r.live(size) {
+			alive = append(alive, i)
+		}
+	}
+	return alive
+}
+
+// hopeless is how many times slower than the best an implementation must be before it is dropped to afford a size.
+const hopeless = 4
+
+// leastBlocks is how few blocks a visit may shrink to.
+const leastBlocks = 3
+
+// afford fits a visit into what one visit may cost. Inside the measured range it takes fewer blocks. Above it, it first
+// drops the implementations that are far behind, as long as that helps, and otherwise tells the planner to stay below
+// and reports false.
+func (s *sweep) afford(e *entry, size, blocks int) (int, bool) {
+	measured := e.costs.below(size)
+	if size <= e.costs.greatest() || measured == 0 {
+		for blocks > leastBlocks && e.costs.visit(size, blocks, e.alive(size)) > s.visitCap {
+			blocks--
+		}
+		return blocks, true
+	}
+	for {
+		alive := e.alive(size)
+		if len(alive) == 0 {
+			e.planner.Limit(measured)
+			return 0, false
+		}
+		if e.costs.visit(size, blocks, alive) <= s.visitCap {
+			return blocks, true
+		}
+		slowest, ratio := e.costs.slowest(size, alive)
+		if ratio < hopeless {
+			e.planner.Limit(measured)
+			e.warn("stopped at %d %s: a visit to %d would take about %.2g s (a larger --budget goes further)",
+				measured, e.c.Axis.Unit, size, e.costs.visit(size, blocks, alive))
+			return 0, false
+		}
+		r := e.rivals[slowest]
+		r.limit = measured
+		e.warn("%s was not timed above %d %s: it would be about %.0f times slower than the best at %d",
+			r.status.Name, measured, e.c.Axis.Unit, ratio, size)
+	}
+}
+
+// cool waits while the machine throttles, a bounded time.
+func (s *sweep) cool(e *entry) {
+	if s.Throttled == nil {
+		return
+	}
+	for range 10 {
+		if _, hot := s.Throttled(); !hot {
+			return
+		}
+		s.Clock.Sleep(3 * time.Second)
+	}
+	if state, hot := s.Throttled(); hot {
+		e.degrade(fmt.Sprintf("the thermal state stayed %s", state))
+	}
+}
+
+// degrade marks the case as measured on a disturbed machine. The first reason is kept.
+func (e *entry) degrade(why string) {
+	if !e.result.Degraded {
+		e.result.Degraded = true
+		e.warn("degraded: %s", why)
+	}
+}
+
+func (e *entry) warn(format string, args ...any) {
+	e.result.Warnings = append(e.result.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (s *sweep) saveAll() error {
+	s.saved = s.elapsed()
+	if s.Save == nil {
+		return nil
+	}
+	for _, e := range s.entries {
+		if !e.dirty {
+			continue
+		}
+		if err := s.Save(e.result); err != nil {
+			return err
+		}
+		e.dirty = false
+	}
+	return nil
+}

@@ -1,0 +1,354 @@
+package sweeps
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/metrics"
+	"time"
+
+	"crossover/kernels"
+	"crossover/samples"
+)
+
+const (
+	// minBatch is the least duration of a timed batch; it is longer where the clock is coarse.
+	minBatch = 50 * time.Microsecond
+	// resolutions is how many times the clock's resolution a batch lasts at least.
+	resolutions = 1000
+	// warmCalls is how many untimed calls the prediction of a visit's cost allows for.
+	warmCalls = 4
+	// warmUpLimit bounds the wait for times to stop falling.
+	warmUpLimit = 30 * time.Millisecond
+	// coldAbove: an untimed call before each batch warms the caches for a short call; a longer one fills them itself.
+	coldAbove = 2 * time.Millisecond
+	// visitTime and visitBlocks: where blocks are cheap a visit takes more of them than it was asked for.
+	visitTime   = 60 * time.Millisecond
+	visitBlocks = 21
+	// sentinelEvery is how much time may pass between two sentinel readings.
+	sentinelEvery = 20 * time.Millisecond
+	// backOffs bounds the waits for a quiet machine, a visit.
+	backOffs = 6
+	// peakBytesPerSecond, a logical processor, is more than any first-level cache delivers: two 64-byte loads a
+	// cycle at 6 GHz.
+	peakBytesPerSecond = 768e9
+)
+
+// bound is a rival bound to the problem of a visit.
+type bound struct {
+	*rival
+	index      int // in Samples.Implementations
+	call       kernels.Call
+	seconds    float64 // of one call, from the warm-up
+	iterations int     // of one batch
+	warm       bool    // whether an untimed call precedes each batch
+}
+
+// visit measures one size of one case.
+func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
+	began := s.Clock.Now()
+	arms := s.bind(e, size)
+	defer func() {
+		for _, a := range arms {
+			a.call.Release()
+		}
+		runtime.GC()
+	}()
+	arms = s.warmUp(e, arms, size)
+	if len(arms) == 0 {
+		return
+	}
+	overhead := (s.Clock.Now() - began).Seconds()
+	calls := make([]float64, len(e.rivals))
+	for i := range calls {
+		calls[i] = math.NaN()
+	}
+	for _, a := range arms {
+		calls[a.index] = a.seconds
+		overhead -= min(overhead, warmCalls*a.seconds)
+	}
+	e.costs.record(size, overhead, calls)
+	s.measure(ctx, e, arms, size, blocks)
+}
+
+// bind makes the problem and readies every rival that still competes, its output held against the reference the first
+// time that the size comes up. A rival that fails stops competing from this size on; a wrong one stops for good.
+func (s *sweep) bind(e *entry, size int) []*bound {
+	problem := e.c.Problem(size, s.Input)
+	var reference []float64
+	if !e.checked[size] {
+		reference = problem.Reference()
+		e.checked[size] = true
+	}
+	var arms []*bound
+	for i, r := range e.rivals {
+		if !r.live(size) {
+			continue
+		}
+		call, err := bindSafely(problem, r.status.Name)
+		if err == nil {
+			err = runSafely(call)
+			if err != nil {
+				call.Release()
+			}
+		}
+		if err != nil {
+			e.retire(r, size, err)
+			continue
+		}
+		if reference != nil {
+			off := kernels.RelativeError(call.Output(), reference)
+			if allowed := e.c.Tolerance(size); !(off <= allowed) {
+				call.Release()
+				e.expel(i, fmt.Sprintf("wrong at %d %s: relative error %.2g, allowed %.2g", size, e.c.Axis.Unit, off, allowed))
+				continue
+			}
+			r.status.RelativeError = max(r.status.RelativeError, off)
+		}
+		arms = append(arms, &bound{rival: r, index: i, call: call})
+	}
+	return arms
+}
+
+// A kernel that panics must not take the measurements of the others with it.
+func runSafely(call kernels.Call) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return call.Run()
+}
+
+func bindSafely(problem kernels.Problem, name string) (call kernels.Call, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return problem.Bind(name)
+}
+
+// retire stops timing a rival from a size on, because it failed there. What it did below still counts.
+func (e *entry) retire(r *rival, size int, err error) {
+	r.limit = size - 1
+	below := e.costs.below(size)
+	if below == 0 {
+		r.status.Excluded = fmt.Sprintf("failed at %d %s: %v", size, e.c.Axis.Unit, err)
+		return
+	}
+	e.warn("%s was timed up to %d %s only; at %d it failed: %v", r.status.Name, below, e.c.Axis.Unit, size, err)
+}
+
+// expel removes a rival with all of its times: the times of wrong values are not times.
+func (e *entry) expel(index int, why string) {
+	status := e.rivals[index].status
+	status.Excluded, status.Wrong = why, true
+	for n := range e.result.Samples.Blocks {
+		b := &e.result.Samples.Blocks[n]
+		b.Seconds[index], b.Iterations[index] = math.NaN(), 0
+		if b.Twin == index {
+			b.Twin = -1
+		}
+	}
+	e.dirty = true
+}
+
+// warmUp runs each arm until its times stop falling, and sets the length of its batches. It returns the arms that
+// survive: one that fails, or is faster than memory, is dropped.
+func (s *sweep) warmUp(e *entry, arms []*bound, size int) []*bound {
+	target := max(minBatch, resolutions*s.Clock.Resolution()).Seconds()
+	var ready []*bound
+	for _, a := range arms {
+		if err := s.warm(a, target); err != nil {
+			e.retire(a.rival, size, err)
+			a.call.Release()
+			continue
+		}
+		if least := e.c.Bytes(size) / (peakBytesPerSecond * float64(runtime.GOMAXPROCS(0))); a.seconds < least {
+			a.call.Release()
+			e.expel(a.index, fmt.Sprintf("implausible at %d %s: a call took %.2g s, moving its data takes %.2g s at least",
+				size, e.c.Axis.Unit, a.seconds, least))
+			continue
+		}
+		a.warm = s.Mode == Latency && a.seconds < coldAbove.Seconds()
+		ready = append(ready, a)
+	}
+	return ready
+}
+
+// warm times batches of a until they stop falling, and leaves its seconds per call and its batch length.
+func (s *sweep) warm(a *bound, target float64) error {
+	a.iterations, a.seconds = 1, math.Inf(1)
+	if s.Mode == Throughput {
+		a.iterations = throughputDepth
+	}
+	start := s.Clock.Now()
+	for steady := 0; steady < 3; {
+		seconds, err := s.batch(a, a.iterations)
+		if err != nil {
+			return err
+		}
+		if seconds < 0.98*a.seconds {
+			steady = 0
+		} else {
+			steady++
+		}
+		a.seconds = min(a.seconds, seconds)
+		if a.seconds*float64(a.iterations) < target {
+			// A batch under the clock's resolution says 0: grow it until it says something.
+			grown := 10 * a.iterations
+			if a.seconds > 0 {
+				grown = min(grown, int(math.Ceil(1.05*target/a.seconds)))
+			}
+			if grown > a.iterations {
+				a.iterations, steady = grown, 0
+				continue
+			}
+		}
+		if s.Clock.Now()-start > warmUpLimit {
+			break
+		}
+	}
+	return nil
+}
+
+// batch times n calls and returns the seconds of one.
+func (s *sweep) batch(a *bound, n int) (seconds float64, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	start := s.Clock.Now()
+	for range n {
+		if err := a.call.Run(); err != nil {
+			return 0, err
+		}
+	}
+	return (s.Clock.Now() - start).Seconds() / float64(n), nil
+}
+
+// measure takes blocks: as many as were asked for, more where they are cheap, fewer where the budget ends.
+func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, size, blocks int) {
+	var pending []samples.Block
+	keep := func() {
+		e.result.Samples.Blocks = append(e.result.Samples.Blocks, pending...)
+		e.dirty = e.dirty || len(pending) > 0
+		pending = pending[:0]
+	}
+	start := s.Clock.Now()
+	read := start
+	accepted, waits := 0, 0
+	for ctx.Err() == nil && len(arms) > 0 {
+		now := s.Clock.Now()
+		if over := now-s.start > s.Budget; over && accepted >= 2 {
+			break
+		}
+		if accepted >= blocks && (accepted >= visitBlocks || now-start > visitTime) {
+			break
+		}
+		block, failed, clean := s.block(e, arms, size)
+		if failed != nil {
+			arms = without(arms, failed)
+			continue
+		}
+		if !clean {
+			e.result.Discarded++
+			if waits++; waits <= backOffs {
+				continue
+			}
+			e.degrade("garbage collections kept falling into the blocks")
+		}
+		pending = append(pending, block)
+		accepted++
+		if s.Clock.Now()-read < sentinelEvery {
+			continue
+		}
+		if !s.sentinel.quiet() && waits < backOffs {
+			e.result.Discarded += len(pending)
+			accepted -= len(pending)
+			pending = pending[:0]
+			waits++
+			if !s.sentinel.backOff(backOffs) {
+				// The machine has a new state. Take it as it is, and say so.
+				e.degrade("the sentinel stayed more than 5 % off its baseline")
+				s.sentinel.settle()
+				waits = backOffs
+			}
+		}
+		keep()
+		read = s.Clock.Now()
+	}
+	keep()
+}
+
+func without(arms []*bound, gone *bound) []*bound {
+	var left []*bound
+	for _, a := range arms {
+		if a != gone {
+			left = append(left, a)
+		}
+	}
+	return left
+}
+
+// twinWithin bounds the A/A arm to implementations at most so many times slower than the fastest: timing a hopeless
+// one twice teaches nothing and costs most.
+const twinWithin = 4
+
+// block times every arm once, one of them twice, in random order. It returns the arm that failed, if one did, and
+// whether no garbage collection fell into the block.
+func (s *sweep) block(e *entry, arms []*bound, size int) (b samples.Block, failed *bound, clean bool) {
+	b = samples.Block{
+		Size: size, Twin: -1,
+		Seconds:    make([]float64, len(e.rivals)),
+		Iterations: make([]int, len(e.rivals)),
+	}
+	fastest := math.Inf(1)
+	for i := range b.Seconds {
+		b.Seconds[i] = math.NaN()
+	}
+	for _, a := range arms {
+		fastest = min(fastest, a.seconds)
+	}
+	var twins []*bound
+	for _, a := range arms {
+		if a.seconds <= twinWithin*fastest {
+			twins = append(twins, a)
+		}
+	}
+	order := append([]*bound{twins[e.rng.IntN(len(twins))]}, arms...)
+	e.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+
+	collections := s.collectionCount()
+	for _, a := range order {
+		if a.warm {
+			if err := runSafely(a.call); err != nil {
+				e.retire(a.rival, size, err)
+				return b, a, false
+			}
+		}
+		seconds, err := s.batch(a, a.iterations)
+		if err == nil && seconds <= 0 {
+			err = fmt.Errorf("a batch of %d calls took no time", a.iterations)
+		}
+		if err != nil {
+			e.retire(a.rival, size, err)
+			return b, a, false
+		}
+		if b.Timed(a.index) {
+			b.Twin, b.TwinSeconds = a.index, seconds
+			continue
+		}
+		b.Seconds[a.index], b.Iterations[a.index] = seconds, a.iterations
+	}
+	return b, nil, s.collectionCount() == collections
+}
+
+// collectionCount returns how many garbage collections there have been. It does not allocate.
+func (s *sweep) collectionCount() uint64 {
+	metrics.Read(s.collections[:])
+	return s.collections[0].Value.Uint64()
+}
