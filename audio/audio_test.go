@@ -24,8 +24,8 @@ type recording struct {
 func (r recording) data() []byte {
 	var data []byte
 	for _, v := range r.values {
-		for byte := 0; byte < r.bits/8; byte++ {
-			data = append(data, uint8(v>>(8*byte)))
+		for shift := 0; shift < r.bits; shift += 8 {
+			data = append(data, uint8(v>>shift))
 		}
 	}
 	return data
@@ -128,7 +128,7 @@ func TestDecode(t *testing.T) {
 			riff(chunk("data", mono16.data()), chunk("fmt ", mono16.format(1))), 8000, mono16Want,
 		},
 		"two data chunks": {
-			riff(chunk("fmt ", mono16.format(1)), chunk("data", mono16.data()), chunk("data", []byte{1, 2})), 8000, mono16Want,
+			riff(chunk("data", mono16.data()), chunk("data", []byte{1, 2}), chunk("fmt ", mono16.format(1))), 8000, mono16Want,
 		},
 		"a broken chunk after the samples": {
 			append(mono16.file(), "LIST\xff\xff\xff\x7f"...), 8000, mono16Want,
