@@ -1,0 +1,56 @@
+package matmul
+
+import (
+	"crossover/kernels"
+	"crossover/kernels/matmul/tiles"
+	"crossover/openblas"
+)
+
+// engine computes dst = A·B; A is m×k, B is k×n.
+type engine interface {
+	multiply(dst, a, b []float32, m, k, n int) error
+}
+
+var contenders = kernels.Contenders[Params, engine]{
+	{
+		Implementation: kernels.Implementation{Name: "go", Processor: kernels.CPU},
+		New:            func(Params) (engine, error) { return serial{}, nil },
+	},
+	{
+		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU},
+		New:            func(Params) (engine, error) { return parallel{tiles.NewParallel()}, nil },
+	},
+	{
+		Implementation: kernels.Implementation{
+			Name: "openblas", Processor: kernels.CPU, Probe: openblas.Probe, Version: openblas.Version,
+		},
+		New: func(Params) (engine, error) { return library{threads: 1}, nil },
+	},
+	{
+		Implementation: kernels.Implementation{
+			Name: "openblas-parallel", Processor: kernels.CPU, Probe: openblas.Probe, Version: openblas.Version,
+		},
+		New: func(Params) (engine, error) { return library{threads: openblas.Threads()}, nil },
+	},
+}
+
+type serial struct{}
+
+func (serial) multiply(dst, a, b []float32, m, k, n int) error {
+	tiles.Multiply(dst, a, b, m, k, n, 0)
+	return nil
+}
+
+type parallel struct{ tiles *tiles.Parallel }
+
+func (p parallel) multiply(dst, a, b []float32, m, k, n int) error {
+	p.tiles.Multiply(dst, a, b, m, k, n, 0)
+	return nil
+}
+
+type library struct{ threads int }
+
+func (e library) multiply(dst, a, b []float32, m, k, n int) error {
+	openblas.Gemm(e.threads, false, false, m, n, k, 1, a, k, b, n, 0, dst, n)
+	return nil
+}
