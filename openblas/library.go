@@ -45,6 +45,7 @@ func open(path string) (*library, error) {
 		address *uintptr
 	}{
 		{"sgemm_", &lib.sgemm},
+		{"sgemv_", &lib.sgemv},
 		{"openblas_set_num_threads", &lib.setThreads},
 		{"openblas_get_num_threads", &getThreads},
 		{"openblas_get_config", &getConfig},
@@ -72,26 +73,39 @@ func oneLine(err error) string { return strings.Join(strings.Fields(err.Error())
 
 // newArguments returns an argument block with the addresses of its numbers filled in.
 func newArguments() *arguments {
-	g := new(arguments)
-	g.addresses = [13]uintptr{
+	g := &arguments{one: 1}
+	g.gemm = [13]uintptr{
 		address(&g.transA), address(&g.transB), address(&g.m), address(&g.n), address(&g.k), address(&g.alpha),
 		0, address(&g.lda), 0, address(&g.ldb), address(&g.beta), 0, address(&g.ldc),
+	}
+	g.gemv = [11]uintptr{
+		address(&g.transA), address(&g.m), address(&g.n), address(&g.alpha), 0, address(&g.lda), 0, address(&g.one),
+		address(&g.beta), 0, address(&g.one),
 	}
 	return g
 }
 
 func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
-// sgemm calls the C function at fn. Objects on Go's heap do not move, and g, which is on the heap, holds every slice
-// that C reads, so the addresses stay good for the length of the call. Passing them in a slice that exists already
-// keeps the call free of allocation.
-func sgemm(fn uintptr, g *arguments) {
-	g.addresses[6] = address(unsafe.SliceData(g.a))
-	g.addresses[8] = address(unsafe.SliceData(g.b))
-	g.addresses[11] = address(unsafe.SliceData(g.c))
-	purego.SyscallN(fn, g.addresses[:]...)
+// callGemm calls sgemm_. Objects on Go's heap do not move, and g, which is on the heap, holds every slice that C
+// reads, so the addresses stay good for the length of the call. Passing them in a slice that exists already keeps the
+// call free of allocation.
+func callGemm(lib *library, g *arguments) {
+	g.gemm[6] = address(unsafe.SliceData(g.a))
+	g.gemm[8] = address(unsafe.SliceData(g.b))
+	g.gemm[11] = address(unsafe.SliceData(g.c))
+	purego.SyscallN(lib.sgemm, g.gemm[:]...)
 	runtime.KeepAlive(g)
 }
 
-// setThreads calls openblas_set_num_threads at fn.
-func setThreads(fn uintptr, threads int) { purego.SyscallN(fn, uintptr(threads)) }
+// callGemv calls sgemv_ in the same way.
+func callGemv(lib *library, g *arguments) {
+	g.gemv[4] = address(unsafe.SliceData(g.a))
+	g.gemv[6] = address(unsafe.SliceData(g.b))
+	g.gemv[9] = address(unsafe.SliceData(g.c))
+	purego.SyscallN(lib.sgemv, g.gemv[:]...)
+	runtime.KeepAlive(g)
+}
+
+// setThreads calls openblas_set_num_threads.
+func setThreads(lib *library, threads int) { purego.SyscallN(lib.setThreads, uintptr(threads)) }

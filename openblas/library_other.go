@@ -14,7 +14,9 @@ func load() (*library, error) {
 
 func newArguments() *arguments { return new(arguments) }
 
-// sgemm and setThreads are not reached: there is no library to call.
-func sgemm(uintptr, *arguments) {}
+// callGemm, callGemv and setThreads are not reached: there is no library to call.
+func callGemm(*library, *arguments) {}
 
-func setThreads(uintptr, int) {}
+func callGemv(*library, *arguments) {}
+
+func setThreads(*library, int) {}

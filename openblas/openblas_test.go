@@ -114,6 +114,51 @@ func TestGemm(t *testing.T) {
 	}
 }
 
+func TestGemv(t *testing.T) {
+	needLibrary(t)
+	for _, s := range []struct {
+		name        string
+		m, n        int
+		padding     int
+		alpha, beta float32
+	}{
+		{"one element", 1, 1, 0, 1, 0},
+		{"tall", 37, 5, 0, 1, 0},
+		{"wide, padded and scaled", 5, 37, 3, 0.5, 2},
+		{"large enough for threads", 700, 300, 0, 1, 1},
+		{"no columns", 3, 0, 1, 1, 2},
+		{"no rows", 0, 3, 1, 1, 2},
+	} {
+		for _, trans := range []bool{false, true} {
+			for _, threads := range []int{1, 2} {
+				t.Run(fmt.Sprintf("%s/trans=%t,threads=%d", s.name, trans, threads), func(t *testing.T) {
+					rng := rand.New(rand.NewPCG(1, 2))
+					lda := s.n + s.padding
+					lenX, lenY := s.n, s.m
+					if trans {
+						lenX, lenY = s.m, s.n
+					}
+					a, x, y := noise(rng, s.m*lda), noise(rng, lenX), noise(rng, lenY)
+					want := product(trans, false, lenY, 1, lenX, s.alpha, a, lda, x, 1, s.beta, y, 1)
+					Gemv(threads, trans, s.m, s.n, s.alpha, a, lda, x, s.beta, y)
+					if len(want) == 0 {
+						return
+					}
+					if e := relativeError(y, want); !(e < 2e-6) {
+						t.Errorf("relative error %.2g, want below 2e-6", e)
+					}
+				})
+			}
+		}
+	}
+	y := []float32{float32(math.NaN()), float32(math.NaN())}
+	Gemv(1, false, 1, 0, 1, nil, 1, nil, 0, y[:1])
+	Gemv(1, false, 1, 1, 1, []float32{2}, 1, []float32{3}, 0, y[1:])
+	if y[0] != 0 || y[1] != 6 {
+		t.Errorf("y = %v over NaNs, want [0 6]", y)
+	}
+}
+
 func TestGemmIgnoresCWhenBetaIsZero(t *testing.T) {
 	needLibrary(t)
 	c := []float32{float32(math.NaN())}
@@ -157,7 +202,7 @@ func TestGemmConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-func TestGemmPanics(t *testing.T) {
+func TestPanics(t *testing.T) {
 	needLibrary(t)
 	x := make([]float32, 12)
 	for _, test := range []struct {
@@ -173,6 +218,10 @@ func TestGemmPanics(t *testing.T) {
 		{"lda", func() { Gemm(1, false, false, 3, 4, 4, 1, x, 3, x, 4, 0, x, 4) }, "dimension of a is shorter"},
 		{"ldb", func() { Gemm(1, false, true, 3, 3, 4, 1, x, 4, x, 3, 0, x, 3) }, "dimension of b is shorter"},
 		{"ldc", func() { Gemm(1, false, false, 3, 4, 3, 1, x, 3, x, 4, 0, x, 3) }, "dimension of c is shorter"},
+		{"negative vector", func() { Gemv(1, false, 1, -1, 1, x, 1, x, 0, x) }, "negative dimension"},
+		{"short vector a", func() { Gemv(1, false, 4, 4, 1, x, 4, x, 0, x) }, "slice a is too short"},
+		{"short x", func() { Gemv(1, false, 1, 4, 1, x, 4, x[:3], 0, x) }, "slice x is too short"},
+		{"short y", func() { Gemv(1, true, 1, 4, 1, x, 4, x, 0, x[:3]) }, "slice y is too short"},
 		{"beyond 32 bits", func() { Gemm(1, false, false, 1, 1, 1<<31, 1, x, 1<<31, x, 1, 0, x, 1) }, "above 2147483647"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -187,7 +236,7 @@ func TestGemmPanics(t *testing.T) {
 	}
 }
 
-func TestGemmAllocatesNothing(t *testing.T) {
+func TestCallsAllocateNothing(t *testing.T) {
 	needLibrary(t)
 	const n = 32
 	a, b, c := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)
@@ -196,7 +245,11 @@ func TestGemmAllocatesNothing(t *testing.T) {
 			Gemm(threads, false, false, n, n, n, 1, a, n, b, n, 0, c, n)
 		})
 		if allocations != 0 {
-			t.Errorf("%d threads: %g allocations a call, want 0", threads, allocations)
+			t.Errorf("Gemm, %d threads: %g allocations a call, want 0", threads, allocations)
+		}
+		allocations = testing.AllocsPerRun(100, func() { Gemv(threads, false, n, n, 1, a, n, b, 0, c) })
+		if allocations != 0 {
+			t.Errorf("Gemv, %d threads: %g allocations a call, want 0", threads, allocations)
 		}
 	}
 }
