@@ -1,0 +1,297 @@
+// Package pool runs data-parallel loops on goroutines that outlive the call: no goroutine is started and nothing is
+// allocated per loop, so that the cost of a parallel call is a wake and not a launch.
+//
+// It does not schedule a graph of tasks, keep a queue or limit concurrency: a loop that finds every helper busy is
+// computed by its caller alone. The usual steps are
+//
+//  1. make a value with a Do method, once, that holds the slices of the loop;
+//  2. call Shared().Run(n, grain, task) as often as wanted; it returns when [0, n) is covered.
+//
+// A helper that runs out of work polls its mailbox for a short while and then parks; a parked pool uses no processor
+// time. The figures behind the durations are those of BenchmarkRun and BenchmarkRunAfterIdle.
+package pool
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/cpu"
+)
+
+const (
+	// idleSpin is how long a helper without work polls before it parks.
+	idleSpin = 20 * time.Microsecond
+
+	// finishSpin is how long a caller without work polls for the helpers' last chunks before it parks. Parking is
+	// dear for a caller that is locked to its thread, since two threads then have to trade places to resume it.
+	finishSpin = 100 * time.Microsecond
+
+	// pollsPerClock is the number of polls between two looks at the clock.
+	pollsPerClock = 64
+
+	// sparedJobs is the number of finished jobs that a pool keeps: more loops than this at one time allocate.
+	sparedJobs = 64
+)
+
+// Task is the body of a loop.
+type Task interface {
+	// Do computes the indexes in [lo, hi). worker is in [0, Workers()) and no two goroutines of one Run share it at
+	// any time, so it may index scratch memory that belongs to that Run.
+	Do(worker, lo, hi int)
+}
+
+// Pool is a set of parked goroutines, the helpers. Its methods may be called by several goroutines at once.
+type Pool struct {
+	helpers []*helper
+	spare   chan *job
+	closed  atomic.Bool
+	running sync.WaitGroup
+}
+
+// Shared returns the pool that the whole program shares: one worker for each processor that Go may use at the time
+// of the first call.
+var Shared = sync.OnceValue(func() *Pool { return New(runtime.GOMAXPROCS(0)) })
+
+// New returns a pool of the given number of workers: the caller of Run and workers−1 helpers. Fewer than 1 count as
+// 1. Close ends the helpers.
+func New(workers int) *Pool {
+	p := &Pool{helpers: make([]*helper, max(workers, 1)-1), spare: make(chan *job, sparedJobs)}
+	for i := range p.helpers {
+		p.helpers[i] = &helper{worker: i + 1, wake: make(chan struct{}, 1)}
+		p.start(p.helpers[i])
+	}
+	return p
+}
+
+// Workers returns the greatest number of goroutines that compute one Run, the caller included.
+func (p *Pool) Workers() int { return len(p.helpers) + 1 }
+
+// Close ends the helpers and waits for the chunks that they are computing. A Run after Close is computed by its
+// caller alone. Close must not be called from inside Do.
+func (p *Pool) Close() {
+	p.closed.Store(true)
+	for _, h := range p.helpers {
+		h.rouse()
+	}
+	p.running.Wait()
+}
+
+// Run covers [0, n) with calls of t.Do, each on a chunk of grain indexes (the last one may be shorter), and returns
+// when all have returned. The caller computes chunks too; with n <= grain it computes everything at once and wakes
+// nobody. Which worker gets which chunk is not defined. A Do may call Run.
+//
+// A panic in Do ends the loop early and surfaces in the caller: as it is where the caller's own chunk panicked, as a
+// *Panic where a helper's did. Run panics if grain is less than 1.
+func (p *Pool) Run(n, grain int, t Task) {
+	if grain < 1 {
+		panic("pool: grain is less than 1")
+	}
+	if n <= grain || len(p.helpers) == 0 {
+		for lo := 0; lo < n; lo += min(grain, n-lo) {
+			t.Do(0, lo, lo+min(grain, n-lo))
+		}
+		return
+	}
+	j := p.newJob(n, grain, t)
+	defer p.finish(j)
+	p.invite(j)
+	j.claim(0)
+}
+
+// A job is one Run. A helper holds a pointer to it from the moment that it takes the job out of its mailbox to the
+// moment that it leaves; Run returns only when no helper does.
+type job struct {
+	task     Task
+	n, grain int
+	chunks   int64
+	done     chan struct{} // receives from the last helper to leave, if the caller is parked
+
+	_    cpu.CacheLinePad
+	next atomic.Int64 // first chunk that nobody has claimed
+
+	_      cpu.CacheLinePad
+	open   atomic.Int64 // invitations neither withdrawn nor worked off, plus parked while the caller is
+	failed atomic.Pointer[Panic]
+}
+
+// parked is added to job.open by a caller that is about to park.
+const parked = 1 << 32
+
+func (p *Pool) newJob(n, grain int, t Task) *job {
+	var j *job
+	select {
+	case j = <-p.spare:
+	default:
+		j = &job{done: make(chan struct{}, 1)}
+	}
+	j.task, j.n, j.grain, j.chunks = t, n, grain, int64((n-1)/grain+1)
+	j.next.Store(0)
+	return j
+}
+
+// invite offers the job to as many helpers as it has chunks for, those without work first.
+func (p *Pool) invite(j *job) {
+	want := min(int(j.chunks)-1, len(p.helpers))
+	j.open.Store(int64(want))
+	for _, busyToo := range []bool{false, true} {
+		for _, h := range p.helpers {
+			if want == 0 {
+				return
+			}
+			if (busyToo || !h.busy.Load()) && h.mailbox.CompareAndSwap(nil, j) {
+				h.rouse()
+				want--
+			}
+		}
+	}
+	j.open.Add(-int64(want))
+}
+
+// finish stops the claims, withdraws the invitations that no helper has followed, and waits for the helpers that
+// have. The wait cannot go round in a circle: a helper that is waited for is computing, or it is itself the caller of
+// a younger Run.
+func (p *Pool) finish(j *job) {
+	j.next.Store(j.chunks)
+	withdrawn := int64(0)
+	for _, h := range p.helpers {
+		if h.mailbox.Load() == j && h.mailbox.CompareAndSwap(j, nil) {
+			withdrawn++
+		}
+	}
+	if j.open.Add(-withdrawn) > 0 && !poll(finishSpin, func() bool { return j.open.Load() == 0 }) {
+		if j.open.Add(parked) != parked {
+			<-j.done
+		}
+		j.open.Add(-parked)
+	}
+	failed := j.failed.Swap(nil)
+	j.task = nil
+	select {
+	case p.spare <- j:
+	default:
+	}
+	if failed != nil {
+		panic(failed)
+	}
+}
+
+// claim computes chunks until none is left.
+func (j *job) claim(worker int) {
+	for {
+		chunk := j.next.Add(1) - 1
+		if chunk >= j.chunks {
+			return
+		}
+		lo := int(chunk) * j.grain
+		j.task.Do(worker, lo, lo+min(j.grain, j.n-lo))
+	}
+}
+
+// help is claim on a helper: it keeps what goes wrong for the caller, and leaves the job.
+func (j *job) help(worker int) {
+	returned := false
+	defer func() {
+		if !returned {
+			j.failed.CompareAndSwap(nil, newPanic(recover()))
+			j.next.Store(j.chunks)
+		}
+		// After this Add the job may already serve another Run, unless the caller is parked.
+		if j.open.Add(-1) == parked {
+			j.done <- struct{}{}
+		}
+	}()
+	j.claim(worker)
+	returned = true
+}
+
+// A helper is one goroutine of the pool.
+type helper struct {
+	worker int
+	wake   chan struct{}
+
+	_       cpu.CacheLinePad
+	mailbox atomic.Pointer[job]
+	parked  atomic.Bool
+	busy    atomic.Bool
+	_       cpu.CacheLinePad
+}
+
+func (p *Pool) start(h *helper) {
+	p.running.Go(func() {
+		ended := false
+		defer func() {
+			if !ended { // by runtime.Goexit inside Do: the pool needs a new goroutine in its place
+				h.busy.Store(false)
+				p.start(h)
+			}
+		}()
+		for !p.closed.Load() {
+			if j := h.mailbox.Swap(nil); j != nil {
+				h.busy.Store(true)
+				j.help(h.worker)
+				h.busy.Store(false)
+			} else if !poll(idleSpin, func() bool { return h.mailbox.Load() != nil }) {
+				h.park(p)
+			}
+		}
+		ended = true
+	})
+}
+
+// park blocks until rouse. Who clears parked decides: rouse sends a token for each time that it does, and the helper
+// that clears it itself must not wait for one.
+func (h *helper) park(p *Pool) {
+	h.parked.Store(true)
+	if (h.mailbox.Load() != nil || p.closed.Load()) && h.parked.CompareAndSwap(true, false) {
+		return
+	}
+	<-h.wake
+}
+
+// rouse wakes the helper if it is parked or about to be.
+func (h *helper) rouse() {
+	if h.parked.Load() && h.parked.CompareAndSwap(true, false) {
+		h.wake <- struct{}{}
+	}
+}
+
+// poll calls ready over and over for at most d and reports whether it ever returned true. It does not yield: on a
+// goroutine that is locked to its thread, yielding costs as much as parking.
+func poll(d time.Duration, ready func() bool) bool {
+	for start := time.Now(); ; {
+		for range pollsPerClock {
+			if ready() {
+				return true
+			}
+		}
+		if time.Since(start) > d {
+			return false
+		}
+	}
+}
+
+// Panic is what Run panics with when Do panicked on a helper.
+type Panic struct {
+	Value any    // what Do panicked with, or nil if it called runtime.Goexit
+	Stack []byte // of the helper, as runtime/debug.Stack formats it
+}
+
+func newPanic(value any) *Panic { return &Panic{Value: value, Stack: debug.Stack()} }
+
+// Error returns the value and the helper's stack, over several lines.
+func (p *Panic) Error() string {
+	if p.Value == nil {
+		return fmt.Sprintf("pool: a task called runtime.Goexit on a worker\n\n%s", p.Stack)
+	}
+	return fmt.Sprintf("pool: a task panicked on a worker: %v\n\n%s", p.Value, p.Stack)
+}
+
+// Unwrap returns the value that Do panicked with, if it is an error.
+func (p *Panic) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
+}
