@@ -76,3 +76,8 @@ func (t *bluestein) forward(dst, src []complex64) {
 		dst[k] = complex(real(w), -imag(w)) * c
 	}
 }
+
+func (t *bluestein) inverse(dst, src []complex64) {
+	t.forward(dst, src)
+	reverse(dst)
+}

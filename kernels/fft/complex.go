@@ -16,6 +16,8 @@ type Complex struct {
 type transform interface {
 	// forward writes the transform of src to dst, which does not overlap it, and leaves src as it was.
 	forward(dst, src []complex64)
+	// inverse does the same for the inverse transform, divided by the length.
+	inverse(dst, src []complex64)
 	// clone returns a transform with the same tables and its own scratch memory.
 	clone() transform
 }
@@ -29,6 +31,9 @@ func NewComplex(n int) *Complex {
 }
 
 func newTransform(n int) transform {
+	if t := newLanes(n); t != nil {
+		return t
+	}
 	if radices, ok := factor(n); ok {
 		return newStockham(n, radices)
 	}
@@ -52,12 +57,16 @@ func (c *Complex) Forward(dst, src []complex64) {
 // unchanged. It panics where a length is not n.
 func (c *Complex) Inverse(dst, src []complex64) {
 	c.check(dst, src)
-	c.engine.forward(dst, src)
-	// With exp(+2πi·jk/n) in place of exp(−2πi·jk/n) the same values come out in reverse order.
-	slices.Reverse(dst[1:])
-	scale := complex(float32(1/float64(c.n)), 0)
-	for i := range dst {
-		dst[i] = complex(real(scale)*real(dst[i]), real(scale)*imag(dst[i]))
+	c.engine.inverse(dst, src)
+}
+
+// reverse turns the forward transform of x into the inverse one: with exp(+2πi·jk/n) in place of exp(−2πi·jk/n) the
+// same values come out in reverse order, n times too large.
+func reverse(x []complex64) {
+	slices.Reverse(x[1:])
+	scale := float32(1 / float64(len(x)))
+	for i, v := range x {
+		x[i] = complex(scale*real(v), scale*imag(v))
 	}
 }
 

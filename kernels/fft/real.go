@@ -24,6 +24,9 @@ func NewReal(n int) *Real {
 	if n < 1 {
 		panic(fmt.Sprintf("fft: length %d is below 1", n))
 	}
+	if t := newLaneReal(n); t != nil {
+		return &Real{n: n, engine: t}
+	}
 	if n%2 == 0 {
 		return &Real{n: n, engine: newHalved(n)}
 	}

@@ -59,6 +59,11 @@ func (t *stockham) forward(dst, src []complex64) {
 	}
 }
 
+func (t *stockham) inverse(dst, src []complex64) {
+	t.forward(dst, src)
+	reverse(dst)
+}
+
 func (p *pass) run(dst, src []complex64) {
 	switch p.radix {
 	case 2:
