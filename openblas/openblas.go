@@ -95,10 +95,10 @@ type arguments struct {
 
 var pool = sync.Pool{New: func() any { return newArguments() }}
 
-// Gemm computes C = alpha·op(A)·op(B) + beta·C for row-major matrices, where op(X) is X or, with trans, its
-// transpose. op(A) is m×k, op(B) is k×n, C is m×n. The leading dimension of a matrix is the distance between the
-// starts of its rows, at least the length of a row: A is m×k with lda ≥ k, or k×m with lda ≥ m under transA; likewise
-// B. C is not read when beta is 0. C must not overlap A or B.
+// Gemm computes C = alpha·op(A)·op(B) + beta·C for row-major matrices, where op(X) is X or, with trans, its transpose.
+// op(A) is m×k, op(B) is k×n, C is m×n. The leading dimension of a matrix is the distance between the starts of its
+// rows, at least the length of a row: A is m×k with lda ≥ k, or k×m with lda ≥ m under transA; likewise B. C is not
+// read when beta is 0. C must not overlap A or B.
 //
 // It runs on min(threads, Threads()) threads, at least 1. It may be called from several goroutines at once; calls with
 // different numbers of threads then wait for each other, because OpenBLAS has a single number for the process. It

@@ -136,18 +136,24 @@ func TestPlan(t *testing.T) {
 	if got := edge(67, 129, 45); got != 73 {
 		t.Errorf("edge(67, 129, 45) = %d, want 73, the cube root of 388 935", got)
 	}
-	for name, call := range map[string]func(){
-		"short dst": func() { plan.Multiply(dst[:1], a, b, 2, 3, 1) },
-		"long a":    func() { plan.Multiply(dst[:1], a, b, 1, 3, 1) },
-		"no rows":   func() { plan.Multiply(nil, nil, b, 0, 3, 1) },
+	const dimension, length = "matmul: dimension below 1", "matmul: slice length is not that of its matrix"
+	for _, test := range []struct {
+		name, want string
+		call       func()
+	}{
+		{"no rows", dimension, func() { plan.Multiply(nil, nil, b, 0, 3, 1) }},
+		{"short dst", length, func() { plan.Multiply(dst[:1], a, b, 2, 3, 1) }},
+		{"long dst", length, func() { plan.Multiply(dst, a[:3], b, 1, 3, 1) }},
+		{"long a", length, func() { plan.Multiply(dst[:1], a, b, 1, 3, 1) }},
+		{"short b", length, func() { plan.Multiply(dst, a, b[:2], 2, 3, 1) }},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
+				if got := recover(); got != test.want {
+					t.Errorf("panic %v, want %q", got, test.want)
 				}
 			}()
-			call()
+			test.call()
 		})
 	}
 }

@@ -1,10 +1,10 @@
 // Package tiles multiplies row-major float32 matrices in Go, on one core or on the shared pool.
 //
-// The arithmetic is gonum's sgemm. What this package adds is the division of the product into tiles small enough
-// that gonum computes each on the calling goroutine: from four blocks of 64×64 upwards it starts goroutines of its
-// own on every call, which can be neither held to one core nor free of allocation.
+// The arithmetic is gonum's sgemm and sgemv. What this package adds is the division of the product into tiles that
+// gonum computes on the calling goroutine: its sgemm starts goroutines of its own from four blocks of 64×64 upwards,
+// on every call, which can be neither held to one core nor free of allocation.
 //
-// Source: gonum.org/v1/gonum/blas/gonum, function Sgemm.
+// Source: gonum.org/v1/gonum/blas/gonum, methods Sgemm and Sgemv.
 package tiles
 
 import (
@@ -14,14 +14,19 @@ import (
 	"crossover/pool"
 )
 
-// A tile of C is at most rowsPerTile×columnsPerTile, three of gonum's blocks and so below its parallel threshold.
-// It is wide because gonum adds scaled rows of B to rows of C, and a long row repays the call that adds it. The sum
-// over k is taken depth terms at a time: the depth×columnsPerTile panel of B, 48 KiB, then stays in the caches while
-// every row of the tile uses it.
+// Both of gonum's routines add scaled rows of B to rows of C, and a long row repays the call that adds it. So a tile
+// is as wide as C, up to wideColumns, and is computed row by row with sgemv; a tile of at most narrowColumns goes
+// through sgemm, which has less to do for each row, in parts of narrowRows: three of gonum's blocks, one fewer than
+// make it start goroutines.
+//
+// The sum over l is taken some terms at a time, so that the panel of B that all rows of the tile use stays in a cache:
+// narrowDepth×narrowColumns values are 48 KiB, wideDepth×wideColumns values 2 MiB.
 const (
-	rowsPerTile    = 64
-	columnsPerTile = 192
-	depth          = 64
+	narrowRows    = 64
+	narrowColumns = 192
+	narrowDepth   = 64
+	wideColumns   = 2048
+	wideDepth     = 256
 )
 
 // Multiply computes C = A·B + beta·C on the calling goroutine. A is m×k, B is k×n, C is m×n, all dense and row-major.
@@ -29,10 +34,9 @@ const (
 // a dimension is below 1.
 func Multiply(c, a, b []float32, m, k, n int, beta float32) {
 	check(c, a, b, m, k, n)
-	for i := 0; i < m; i += rowsPerTile {
-		for j := 0; j < n; j += columnsPerTile {
-			tile(c, a, b, k, n, i, j, min(rowsPerTile, m-i), min(columnsPerTile, n-j), beta)
-		}
+	p := product{c: c, a: a, b: b, k: k, n: n, beta: beta}
+	for j := 0; j < n; j += wideColumns {
+		p.tile(0, j, m, min(wideColumns, n-j))
 	}
 }
 
@@ -48,35 +52,54 @@ func NewParallel() *Parallel { return &Parallel{pool: pool.Shared()} }
 // Multiply is the function Multiply with the tiles of C divided among the pool's workers. It allocates nothing.
 func (p *Parallel) Multiply(c, a, b []float32, m, k, n int, beta float32) {
 	check(c, a, b, m, k, n)
-	// Tiles are made lower where C has few rows, so that there are about two for each worker; below four rows the
-	// time goes into fetching B, which every tile does for itself.
-	rows := min(rowsPerTile, max(4, ceilDiv(m, 2*p.pool.Workers())))
-	across := ceilDiv(n, columnsPerTile)
-	p.product = product{c: c, a: a, b: b, m: m, k: k, n: n, beta: beta, rows: rows, across: across}
-	p.pool.Run(ceilDiv(m, rows)*across, 1, &p.product)
+	// About two tiles for each worker: C is divided by rows, and by columns too where it has too few rows for that.
+	want := 2 * p.pool.Workers()
+	rows := ceilDiv(m, want)
+	down := ceilDiv(m, rows)
+	columns := min(wideColumns, max(narrowColumns, ceilDiv(n, ceilDiv(want, down))))
+	across := ceilDiv(n, columns)
+	p.product = product{c: c, a: a, b: b, m: m, k: k, n: n, beta: beta, rows: rows, columns: columns, across: across}
+	p.pool.Run(down*across, 1, &p.product)
 	p.product = product{}
 }
 
-// product is the pool's task: one Multiply, its index the tiles of C in row-major order.
+// product is one Multiply. For the pool its index is the tiles of C in row-major order.
 type product struct {
-	c, a, b      []float32
-	m, k, n      int
-	beta         float32
-	rows, across int // rows of a tile; tiles in a row of tiles
+	c, a, b       []float32
+	m, k, n       int
+	beta          float32
+	rows, columns int // of a tile
+	across        int // tiles side by side
 }
 
 func (p *product) Do(_, lo, hi int) {
 	for t := lo; t < hi; t++ {
-		i, j := t/p.across*p.rows, t%p.across*columnsPerTile
-		tile(p.c, p.a, p.b, p.k, p.n, i, j, min(p.rows, p.m-i), min(columnsPerTile, p.n-j), p.beta)
+		i, j := t/p.across*p.rows, t%p.across*p.columns
+		p.tile(i, j, min(p.rows, p.m-i), min(p.columns, p.n-j))
 	}
 }
 
 // tile computes the rows×columns elements of C whose first is at row i and column j.
-func tile(c, a, b []float32, k, n, i, j, rows, columns int, beta float32) {
-	for l := 0; l < k; l += depth {
-		gonum.Implementation{}.Sgemm(blas.NoTrans, blas.NoTrans, rows, columns, min(depth, k-l),
-			1, a[i*k+l:], k, b[l*n+j:], n, beta, c[i*n+j:], n)
+func (p *product) tile(i, j, rows, columns int) {
+	depth := wideDepth
+	if columns <= narrowColumns {
+		depth = narrowDepth
+	}
+	beta := p.beta
+	for l := 0; l < p.k; l += depth {
+		terms := min(depth, p.k-l)
+		b := p.b[l*p.n+j:]
+		if columns <= narrowColumns {
+			for r := i; r < i+rows; r += narrowRows {
+				gonum.Implementation{}.Sgemm(blas.NoTrans, blas.NoTrans, min(narrowRows, i+rows-r), columns, terms,
+					1, p.a[r*p.k+l:], p.k, b, p.n, beta, p.c[r*p.n+j:], p.n)
+			}
+		} else {
+			for r := i; r < i+rows; r++ {
+				c := p.c[r*p.n+j:][:columns] // exactly, because Sgemv scales all of its y, however long
+				gonum.Implementation{}.Sgemv(blas.Trans, terms, columns, 1, b, p.n, p.a[r*p.k+l:], 1, beta, c, 1)
+			}
+		}
 		beta = 1
 	}
 }

@@ -36,9 +36,11 @@ func TestMultiply(t *testing.T) {
 		{"row times matrix", 1, 130, 400},
 		{"matrix times column", 400, 130, 1},
 		{"inside one tile", 7, 5, 3},
-		{"exactly one tile", 64, 64, 192},
-		{"one past a tile", 65, 65, 193},
-		{"several tiles", 200, 131, 400},
+		{"exactly narrow", 64, 64, 192},
+		{"rows past a narrow part", 65, 65, 190},
+		{"barely wide", 65, 257, 193},
+		{"several depths", 30, 600, 400},
+		{"several tiles side by side", 3, 20, 4100},
 	} {
 		for _, beta := range []float32{0, 1} {
 			a, b, c := make([]float32, shape.m*shape.k), make([]float32, shape.k*shape.n), make([]float32, shape.m*shape.n)
@@ -70,14 +72,16 @@ func TestMultiply(t *testing.T) {
 // which it could not do without allocating.
 func TestSerialStaysSerial(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	const n = 256
-	a, b, c := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)
+	a, b, c := make([]float32, 256*256), make([]float32, 256*256), make([]float32, 256*256)
 	parallel := NewParallel()
 	for name, multiply := range map[string]func(c, a, b []float32, m, k, n int, beta float32){
 		"serial": Multiply, "parallel": parallel.Multiply,
 	} {
-		if allocations := testing.AllocsPerRun(5, func() { multiply(c, a, b, n, n, n, 0) }); allocations != 0 {
-			t.Errorf("%s: %g allocations a product, want 0", name, allocations)
+		for _, n := range []int{narrowColumns, 256} {
+			allocations := testing.AllocsPerRun(5, func() { multiply(c, a, b, 256, 256, n, 0) })
+			if allocations != 0 {
+				t.Errorf("%s: %g allocations a product with %d columns, want 0", name, allocations, n)
+			}
 		}
 	}
 }
