@@ -1,0 +1,45 @@
+# make check is what a change must pass; make ci is what .ci/run does after it has installed the libraries.
+PACKAGES   := ./...
+CONCURRENT := ./pool/... ./dispatch/... ./kernels/... ./sweeps/... ./fftw/... ./openblas/...
+DARWIN     := GOOS=darwin GOARCH=arm64 CGO_ENABLED=0
+
+.PHONY: check format vet lint darwin test race generated golden smoke
+
+check: format vet lint darwin generated test race
+
+format:
+	@files=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$files" ]; then echo "gofmt would change: $$files"; exit 1; fi
+
+vet:
+	go vet $(PACKAGES)
+
+lint:
+	go tool staticcheck $(PACKAGES)
+
+# What runs on a Mac is checked from here as far as a compiler can: nothing has run on one yet.
+darwin:
+	$(DARWIN) go vet $(PACKAGES)
+	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go vet $(PACKAGES)
+
+test:
+	go test $(PACKAGES)
+
+race:
+	go test -race $(CONCURRENT)
+
+# The assembly is generated; the committed files must be what the generators make.
+generated:
+	go generate $(PACKAGES)
+	@git diff --exit-code -- '*.s' '*_amd64.go' || { echo "generated files differ: commit what go generate made"; exit 1; }
+
+# Redraws the golden images of package plots; look at them before you commit them.
+golden:
+	go test ./plots -update
+
+# A short calibration, then verify on what it wrote. Drift (exit 3) is shown and not failed: on a machine that others
+# use too, it is news about the machine.
+smoke:
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	go build -o "$$dir/calibrate" ./cmd/calibrate && go build -o "$$dir/verify" ./cmd/verify && \
+	"$$dir/calibrate" --quick --seed 1 -o "$$dir/calibration.json" --data "$$dir/data" --plots "$$dir/plots" && \
+	{ "$$dir/verify" --calibration "$$dir/calibration.json" --budget 30s --seed 1; code=$$?; [ $$code -eq 0 ] || [ $$code -eq 3 ]; }
