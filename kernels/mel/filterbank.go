@@ -1,0 +1,61 @@
+package mel
+
+import "math"
+
+// The two parts of Slaney's scale meet at 1 kHz, which is 15 mel.
+const (
+	melPerHz   = 3.0 / 200
+	cornerHz   = 1000.0
+	cornerMel  = cornerHz * melPerHz
+	logStep    = 27.0 // mel, for a factor of logFactor in frequency
+	logFactor  = 6.4
+	normFactor = 2
+)
+
+func hzToMel(hz float64) float64 {
+	if hz < cornerHz {
+		return hz * melPerHz
+	}
+	return cornerMel + logStep*math.Log(hz/cornerHz)/math.Log(logFactor)
+}
+
+func melToHz(mel float64) float64 {
+	if mel < cornerMel {
+		return mel / melPerHz
+	}
+	return cornerHz * math.Pow(logFactor, (mel-cornerMel)/logStep)
+}
+
+// Filterbank returns the weights W, bands×(nFFT/2+1), row-major: Slaney's scale and norm from 0 Hz to half the sample
+// rate in Hz. Weights are per Hz. A band that is narrower than the distance of two bins may have no weight at all. It
+// panics where sampleRate is not above 0, nFFT is not an even number from 2, or bands is below 1.
+func Filterbank(sampleRate float64, nFFT, bands int) []float32 {
+	p := Params{SampleRate: sampleRate, NFFT: nFFT, Bands: bands}
+	if err := p.check(); err != nil {
+		panic(err)
+	}
+	weights := make([]float32, bands*p.bins())
+	for i, w := range filterbank(p) {
+		weights[i] = float32(w)
+	}
+	return weights
+}
+
+func filterbank(p Params) []float64 {
+	edges := make([]float64, p.Bands+2) // f(m), Hz
+	highest := hzToMel(p.SampleRate / 2)
+	for m := range edges {
+		edges[m] = melToHz(highest * float64(m) / float64(p.Bands+1))
+	}
+	bins := p.bins()
+	weights := make([]float64, p.Bands*bins)
+	for m := range p.Bands {
+		low, peak, high := edges[m], edges[m+1], edges[m+2]
+		for k := range bins {
+			hz := float64(k) * p.SampleRate / float64(p.NFFT)
+			rising, falling := (hz-low)/(peak-low), (high-hz)/(high-peak)
+			weights[m*bins+k] = normFactor / (high - low) * max(0, min(rising, falling))
+		}
+	}
+	return weights
+}
