@@ -1,0 +1,122 @@
+package conv1d
+
+import "crossover/pool"
+
+// run is the longest stretch of taps that one accumulator sums up. Its square root bounds the growth of the rounding
+// error, so the sum over many taps is taken run by run.
+const run = 256
+
+// directSum is one direct convolution: the longer sequence slides over the shorter one, whichever of the two is the
+// filter. It computes any block of outputs on its own, so blocks can be shared out.
+type directSum struct {
+	y           []float32
+	long, short []float32
+	// head holds long[−63] to long[62] and tail long[n−63] to long[n+62], zeros outside of the sequence: what the
+	// products at both ends read.
+	head, tail [2*width - 2]float32
+}
+
+// set takes the operands of the next convolution.
+func (d *directSum) set(y, a, b []float32) {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	d.y, d.long, d.short = y, a, b
+	if len(a) >= width {
+		copy(d.head[width-1:], a)
+		copy(d.tail[:width-1], a[len(a)-(width-1):])
+	}
+}
+
+// blocks returns how many blocks of width outputs there are.
+func (d *directSum) blocks() int { return (len(d.y) + width - 1) / width }
+
+// compute fills the blocks of outputs from lo to hi−1.
+func (d *directSum) compute(lo, hi int) {
+	if len(d.long) < width {
+		d.short2(lo, hi)
+		return
+	}
+	for b := lo; b < hi; b++ {
+		first := b * width
+		if first+width <= len(d.y) {
+			d.block(d.y[first:first+width], first)
+			continue
+		}
+		var out [width]float32
+		d.block(out[:], first)
+		copy(d.y[first:], out[:])
+	}
+}
+
+// block computes the outputs first to first+63. Tap k meets long[first−k] to long[first−k+63]: the taps up to
+// inside leave that range at the end of the sequence, the taps from outside on at its beginning.
+func (d *directSum) block(out []float32, first int) {
+	clear(out)
+	n := len(d.long)
+	from := max(0, first-(n-1))
+	to := min(len(d.short), first+width)
+	inside := min(max(first+width-n, from), to)
+	outside := min(max(first+1, inside), to)
+	if from < inside {
+		start := first - (inside - 1) - (n - (width - 1))
+		fir(out, d.tail[start:start+inside-from+width-1], d.short[from:inside])
+	}
+	for k := inside; k < outside; k += run {
+		end := min(k+run, outside)
+		fir(out, d.long[first-(end-1):first-k+width], d.short[k:end])
+	}
+	if outside < to {
+		start := first - (to - 1) + width - 1
+		fir(out, d.head[start:start+to-outside+width-1], d.short[outside:to])
+	}
+}
+
+// short2 is compute for two sequences that are both shorter than a block.
+func (d *directSum) short2(lo, hi int) {
+	for i := lo * width; i < min(hi*width, len(d.y)); i++ {
+		var sum float32
+		for k := max(0, i-(len(d.long)-1)); k <= min(i, len(d.short)-1); k++ {
+			sum += d.short[k] * d.long[i-k]
+		}
+		d.y[i] = sum
+	}
+}
+
+// direct is the definition, summed up on one core.
+type direct struct {
+	taps []float32
+	sum  directSum
+}
+
+func (e *direct) prepare(int) error { return nil }
+
+func (e *direct) convolve(y, x []float32) {
+	e.sum.set(y, x, e.taps)
+	e.sum.compute(0, e.sum.blocks())
+}
+
+func (e *direct) close() {}
+
+// productsPerChunk is the work, in multiply-adds, below which a chunk is not worth its claim: some ten microseconds.
+const productsPerChunk = 1 << 18
+
+// parallelDirect is direct with its blocks shared out over the pool.
+type parallelDirect struct {
+	taps []float32
+	pool *pool.Pool
+	sum  directSum
+}
+
+func (e *parallelDirect) prepare(int) error { return nil }
+
+func (e *parallelDirect) convolve(y, x []float32) {
+	e.sum.set(y, x, e.taps)
+	grain := max(1, productsPerChunk/(width*len(e.sum.short)))
+	e.pool.Run(e.sum.blocks(), grain, e)
+}
+
+// Do computes the blocks from lo to hi−1.
+func (e *parallelDirect) Do(_, lo, hi int) { e.sum.compute(lo, hi) }
+
+func (e *parallelDirect) close() {}

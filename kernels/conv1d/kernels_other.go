@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package conv1d
+
+func fir(y, x, h []float32) { firGo(y, x, h) }
+
+func spectral(y, x, h []complex64) { spectralGo(y, x, h) }

@@ -1,0 +1,175 @@
+package conv1d
+
+import "crossover/pool"
+
+// blockFor returns the block length B of a partitioned convolution.
+func blockFor(taps int) int {
+	b := 64
+	for b < taps && b < 4096 {
+		b *= 2
+	}
+	return b
+}
+
+// partitions is a filter cut into blocks of B taps, each zero padded to 2B and transformed: uniformly partitioned
+// overlap-save. Window t of the signal is the samples (t−1)·B to (t+1)·B−1, zeros outside of it; the last B samples
+// of the inverse transform of Σ_p window[t−p]·filter[p] are the outputs t·B to (t+1)·B−1.
+type partitions struct {
+	block  int // B
+	stride int // of a spectrum
+	count  int
+	filter []complex64 // count spectra, first taps first
+}
+
+func newPartitions(taps []float32, fft transform, block int) partitions {
+	p := partitions{block: block, stride: stride(2 * block), count: (len(taps) + block - 1) / block}
+	p.filter = make([]complex64, p.count*p.stride)
+	padded := make([]float32, 2*block)
+	for i := range p.count {
+		clear(padded)
+		copy(padded, taps[i*block:min((i+1)*block, len(taps))])
+		fft.Forward(p.filter[i*p.stride:i*p.stride+block+1], padded)
+	}
+	return p
+}
+
+// windows returns the number of windows that touch a signal of n samples.
+func (p *partitions) windows(n int) int { return (n+p.block-1)/p.block + 1 }
+
+// outputs returns the number of blocks of an output of n samples.
+func (p *partitions) outputs(n int) int { return (n + p.block - 1) / p.block }
+
+// scratch is what one goroutine of a partitioned convolution computes with.
+type scratch struct {
+	fft      transform
+	samples  []float32
+	spectrum []complex64
+}
+
+func (p *partitions) newScratch(fft transform) scratch {
+	return scratch{fft: fft, samples: make([]float32, 2*p.block), spectrum: make([]complex64, p.stride)}
+}
+
+// analyse writes the spectrum of window t of x to dst.
+func (p *partitions) analyse(dst []complex64, x []float32, t int, s *scratch) {
+	first, end := (t-1)*p.block, (t+1)*p.block
+	window := s.samples
+	if first >= 0 && end <= len(x) {
+		window = x[first:end]
+	} else {
+		clear(window)
+		copy(window[max(0, -first):], x[max(0, first):min(end, len(x))])
+	}
+	s.fft.Forward(dst[:p.block+1], window)
+}
+
+// synthesise writes block t of the output. spectra holds the windows oldest to newest, t−count+1 to t where they
+// exist.
+func (p *partitions) synthesise(y []float32, t, oldest, newest int, spectra []complex64, s *scratch) {
+	skipped := t - newest // windows past the signal's end, all zeros, meet the first partitions
+	used := newest - oldest + 1
+	spectral(s.spectrum, spectra[:used*p.stride], p.filter[skipped*p.stride:(skipped+used)*p.stride])
+	s.fft.Inverse(s.samples, s.spectrum[:p.block+1])
+	copy(y[t*p.block:], s.samples[p.block:])
+}
+
+// delayLine is partitioned convolution block by block, as a stream would run it, with the spectra of the last windows
+// in a frequency-domain delay line.
+type delayLine struct {
+	partitions
+	scratch scratch
+	release func()
+	// line has room for twice the partitions, so that the windows in use are adjacent and move rarely.
+	line []complex64
+}
+
+func newDelayLine(taps []float32, transforms newTransforms) (*delayLine, error) {
+	block := blockFor(len(taps))
+	each, release, err := transforms(2*block, 1)
+	if err != nil {
+		return nil, err
+	}
+	e := &delayLine{partitions: newPartitions(taps, each[0], block), release: release}
+	e.scratch = e.newScratch(each[0])
+	e.line = make([]complex64, 2*e.count*e.stride)
+	return e, nil
+}
+
+func (e *delayLine) prepare(int) error { return nil }
+
+func (e *delayLine) convolve(y, x []float32) {
+	windows := e.windows(len(x))
+	base := 0 // the window in the line's first slot
+	for t := range e.outputs(len(y)) {
+		if t < windows {
+			if t-base == 2*e.count {
+				base = t - e.count + 1
+				copy(e.line, e.line[(e.count+1)*e.stride:])
+			}
+			e.analyse(e.line[(t-base)*e.stride:], x, t, &e.scratch)
+		}
+		oldest, newest := max(0, t-e.count+1), min(t, windows-1)
+		e.synthesise(y, t, oldest, newest, e.line[(oldest-base)*e.stride:], &e.scratch)
+	}
+}
+
+func (e *delayLine) close() { e.release() }
+
+// parallelPartitions is partitioned convolution of a signal that is there as a whole: first all windows are
+// transformed, then all blocks of the output are computed, each shared out over the pool.
+type parallelPartitions struct {
+	partitions
+	pool    *pool.Pool
+	each    []scratch
+	release func()
+	spectra []complex64 // of all windows
+
+	synthesis bool // what Do computes now
+	x, y      []float32
+}
+
+func newParallelPartitions(taps []float32, transforms newTransforms) (*parallelPartitions, error) {
+	shared := pool.Shared()
+	block := blockFor(len(taps))
+	ffts, release, err := transforms(2*block, shared.Workers())
+	if err != nil {
+		return nil, err
+	}
+	e := &parallelPartitions{partitions: newPartitions(taps, ffts[0], block), pool: shared, release: release}
+	for _, fft := range ffts {
+		e.each = append(e.each, e.newScratch(fft))
+	}
+	return e, nil
+}
+
+func (e *parallelPartitions) prepare(n int) error {
+	if size := e.windows(n) * e.stride; size > len(e.spectra) {
+		e.spectra = make([]complex64, size)
+	}
+	return nil
+}
+
+func (e *parallelPartitions) convolve(y, x []float32) {
+	e.x, e.y = x, y
+	e.synthesis = false
+	e.pool.Run(e.windows(len(x)), 1, e)
+	e.synthesis = true
+	e.pool.Run(e.outputs(len(y)), 1, e)
+	e.x, e.y = nil, nil
+}
+
+// Do transforms the windows, or computes the blocks of the output, from lo to hi−1.
+func (e *parallelPartitions) Do(worker, lo, hi int) {
+	s := &e.each[worker]
+	windows := e.windows(len(e.x))
+	for t := lo; t < hi; t++ {
+		if !e.synthesis {
+			e.analyse(e.spectra[t*e.stride:], e.x, t, s)
+			continue
+		}
+		oldest, newest := max(0, t-e.count+1), min(t, windows-1)
+		e.synthesise(e.y, t, oldest, newest, e.spectra[oldest*e.stride:], s)
+	}
+}
+
+func (e *parallelPartitions) close() { e.release() }

@@ -1,0 +1,83 @@
+package conv1d
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"crossover/dispatch"
+	"crossover/kernels"
+)
+
+// Plan convolves signals with one filter by the implementation and the algorithm that are fastest at their length. It
+// is for one goroutine at a time. Buffers and transforms are made when a length first needs them, and kept.
+type Plan struct {
+	taps     int
+	overN    *kernels.Engines[[]float32, engine] // measured over the signal's length at fixedTaps
+	overTaps *kernels.Engines[[]float32, engine] // measured over the filter's length at fixedLength
+}
+
+// New returns a plan for a filter, which it copies. Where d is nil the partitioned algorithm on one core computes.
+// It fails for a filter without taps.
+//
+// A length of filter and a length of signal were each measured with the other one fixed. A call is judged by the case
+// whose fixed parameter is nearer to it in ratio: by "conv1d/taps=512" at its number of samples, or by
+// "conv1d/n=32768" at its number of taps. A filter of 512 taps is always judged by the first.
+func New(d *dispatch.Dispatcher, taps []float32) (*Plan, error) {
+	if len(taps) == 0 {
+		return nil, errors.New("conv1d: the filter has no taps: want at least 1")
+	}
+	taps = slices.Clone(taps)
+	overN, err := kernels.NewEngines(d, caseName("taps", fixedTaps), contenders, taps)
+	if err != nil {
+		return nil, err
+	}
+	overTaps, err := kernels.NewEngines(d, caseName("n", fixedLength), contenders, taps)
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{taps: len(taps), overN: overN, overTaps: overTaps}, nil
+}
+
+// Taps returns the length of the filter.
+func (p *Plan) Taps() int { return p.taps }
+
+// Convolve returns the full convolution of x, len(x)+Taps()−1 samples, in dst's memory if its capacity suffices and
+// in new memory otherwise. dst must not overlap x. Of no samples it returns none. Once warm at a length, with a dst
+// that is long enough, it allocates nothing. It fails where the chosen implementation cannot make its plan.
+func (p *Plan) Convolve(dst, x []float32) ([]float32, error) {
+	if len(x) == 0 {
+		return dst[:0], nil
+	}
+	e, err := p.engine(len(x))
+	if err != nil {
+		return nil, err
+	}
+	if err := e.prepare(len(x)); err != nil {
+		return nil, err
+	}
+	dst = slices.Grow(dst[:0], len(x)+p.taps-1)[:len(x)+p.taps-1]
+	e.convolve(dst, x)
+	return dst, nil
+}
+
+// Explain says why Convolve computes n samples the way it does.
+func (p *Plan) Explain(n int) dispatch.Explanation {
+	if p.nearFixedTaps(n) {
+		return p.overN.Explain(n)
+	}
+	return p.overTaps.Explain(p.taps)
+}
+
+func (p *Plan) engine(n int) (engine, error) {
+	if p.nearFixedTaps(n) {
+		return p.overN.For(n)
+	}
+	return p.overTaps.For(p.taps)
+}
+
+// nearFixedTaps reports whether the filter is at least as near to fixedTaps as a signal of n samples is to
+// fixedLength.
+func (p *Plan) nearFixedTaps(n int) bool {
+	return math.Abs(math.Log(float64(p.taps)/fixedTaps)) <= math.Abs(math.Log(float64(n)/fixedLength))
+}
