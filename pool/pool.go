@@ -8,7 +8,9 @@
 //  2. call Shared().Run(n, grain, task) as often as wanted; it returns when [0, n) is covered.
 //
 // A helper that runs out of work polls its mailbox for a short while and then parks; a parked pool uses no processor
-// time. The figures behind the durations are those of BenchmarkRun and BenchmarkRunAfterIdle.
+// time. On a two-core virtual machine BenchmarkRun gives 0.3 µs to reach a polling helper and 90 µs to reach a parked
+// one, of which Go's scheduler sleeps 60 before it lets another thread steal a goroutine that was just made ready. A
+// Run never waits for a helper that has not come: it computes the chunks itself and withdraws the invitation.
 package pool
 
 import (
@@ -23,7 +25,8 @@ import (
 )
 
 const (
-	// idleSpin is how long a helper without work polls before it parks.
+	// idleSpin is how long a helper without work polls before it parks: through the last chunk of a caller that runs
+	// loop after loop, and no longer, because it takes a processor away from everybody else.
 	idleSpin = 20 * time.Microsecond
 
 	// finishSpin is how long a caller without work polls for the helpers' last chunks before it parks. Parking is
@@ -52,9 +55,11 @@ type Pool struct {
 	running sync.WaitGroup
 }
 
+var shared = sync.OnceValue(func() *Pool { return New(runtime.GOMAXPROCS(0)) })
+
 // Shared returns the pool that the whole program shares: one worker for each processor that Go may use at the time
-// of the first call.
-var Shared = sync.OnceValue(func() *Pool { return New(runtime.GOMAXPROCS(0)) })
+// of the first call. It must not be closed.
+func Shared() *Pool { return shared() }
 
 // New returns a pool of the given number of workers: the caller of Run and workers−1 helpers. Fewer than 1 count as
 // 1. Close ends the helpers.
