@@ -120,6 +120,9 @@ func (p *Planner) propose(set *samples.Set) proposal {
 	return proposal{p.grid[0], gridBlocks, worth + float64(len(p.grid))}
 }
 
+// Rungs returns the sizes that the planner starts with, ascending.
+func (p *Planner) Rungs() []int { return p.rungs() }
+
 // rungs is the geometric grid from low to high, both included.
 func (p *Planner) rungs() []int {
 	var grid []int

@@ -46,6 +46,10 @@ type Options struct {
 	Input   kernels.Input
 	Planner func(c *kernels.Case) Planner // required
 
+	// VisitShare is how much of a case's share of the budget one visit may take; 0 means a fifth, so that enough is
+	// left to find a crossover with.
+	VisitShare float64
+
 	// Include says which implementations compete; nil means all.
 	Include func(implementation string) bool
 
@@ -103,6 +107,9 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 	if o.Mode == "" {
 		o.Mode = Latency
 	}
+	if o.VisitShare == 0 {
+		o.VisitShare = 0.2
+	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
@@ -111,8 +118,7 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 		Options:  o,
 		start:    o.Clock.Now(),
 		sentinel: sentinel{clock: o.Clock, work: o.Sentinel},
-		// A visit that takes more than a fifth of a case's share would leave nothing to find the crossover with.
-		visitCap: o.Budget.Seconds() / float64(max(len(cases), 1)) / 5,
+		visitCap: o.VisitShare * o.Budget.Seconds() / float64(max(len(cases), 1)),
 	}
 	s.collections[0].Name = "/gc/cycles/total:gc-cycles"
 	s.sentinel.settle()

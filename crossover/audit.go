@@ -1,0 +1,226 @@
+package crossover
+
+import (
+	"math"
+	"slices"
+
+	"crossover/samples"
+)
+
+// What an audit calls a difference, beside the tie band.
+const (
+	// suspicion is the relative slowdown at which a first look asks for a second one.
+	suspicion = 0.05
+	// DriftLimit is the relative slowdown of a committed choice above which it no longer holds.
+	DriftLimit = 0.10
+)
+
+// Blocks of an audit's first look at a size and of each later one.
+const (
+	firstLook  = 9
+	secondLook = 15
+)
+
+// Finding is what an audit says of a size or of a case.
+type Finding int
+
+// The findings.
+const (
+	Unmeasured Finding = iota // nothing was measured
+	Holds                     // the choice is the fastest or nearly so
+	Ambiguous                 // it looks slow, and the data do not settle it or its neighbourhood does not agree
+	Drifted                   // it is slower than DriftLimit, beyond doubt, there and nearby
+)
+
+// SizeAudit is one fresh size held against the committed choice.
+type SizeAudit struct {
+	Size      int
+	Chosen    int     // implementation that the file chooses, as an index of the set
+	Best      int     // fastest one here
+	Slowdown  float64 // time of Chosen over time of Best, cross-fitted; 1 or less where the choice is right
+	Low, High float64 // interval of Slowdown where a second look was taken, else 0, 0
+	Finding   Finding
+}
+
+// Audit is the answer of an audited case.
+type Audit struct {
+	Sizes   []SizeAudit // ascending
+	Finding Finding
+	Regret  float64 // geometric mean of the slowdowns, minus 1, at least 0
+	Worst   float64 // greatest slowdown minus 1, at least 0
+}
+
+// Auditor plans and judges the check of committed choices at fresh sizes. A first look at every size nominates those
+// that seem slow; a second look at new blocks decides, and a size that stays slow must have a neighbour that is slow
+// too before the case counts as drifted: neither a spike nor a single awkward size is drift.
+type Auditor struct {
+	choice func(size int) string
+	near   func(size int) (int, bool)
+	band   float64 // tie band as a log-ratio
+
+	pending   []int       // sizes not yet visited
+	looks     map[int]int // visits
+	first     map[int]int // number of blocks of the first look
+	neighbour map[int]int // fresh size that must confirm a slow one; 0 where there is none
+	sizes     []int
+}
+
+// NewAuditor returns an auditor of the given sizes. choice returns the name of the implementation that the file
+// chooses; near returns another fresh size close to one; tieBand is the case's, relative.
+func NewAuditor(sizes []int, choice func(size int) string, near func(size int) (int, bool), tieBand float64) *Auditor {
+	sizes = slices.Clone(sizes)
+	slices.Sort(sizes)
+	return &Auditor{
+		choice: choice, near: near, band: math.Log1p(max(tieBand, MinTieBand)),
+		pending: slices.Compact(sizes), looks: map[int]int{}, first: map[int]int{}, neighbour: map[int]int{},
+	}
+}
+
+// Next returns the next visit: a fresh size, or a second look at a suspicious one.
+func (a *Auditor) Next(set *samples.Set) (size, blocks int, worth float64) {
+	const worthFirst, worthSecond = 1000, 100
+	if len(a.pending) > 0 {
+		return a.pending[0], firstLook, worthFirst + float64(len(a.pending))
+	}
+	for _, size := range a.sizes {
+		if _, ok := a.first[size]; !ok {
+			a.first[size] = len(set.At(size))
+		}
+		switch s := a.judgeSize(set, size); {
+		case a.looks[size] < 2 && s.Finding == Ambiguous:
+			return size, secondLook, worthSecond
+		case s.Finding == Drifted:
+			other, asked := a.neighbour[size]
+			if !asked {
+				other, _ = a.near(size)
+				a.neighbour[size] = other
+			}
+			if other != 0 && a.looks[other] == 0 {
+				return other, firstLook, worthSecond
+			}
+		}
+	}
+	return 0, 0, 0
+}
+
+// Visited tells that a size was measured, or could not be.
+func (a *Auditor) Visited(size int) {
+	a.pending = slices.DeleteFunc(a.pending, func(p int) bool { return p == size })
+	a.looks[size]++
+	if !slices.Contains(a.sizes, size) {
+		a.sizes = append(a.sizes, size)
+	}
+}
+
+// Limit tells that sizes above high cannot be afforded.
+func (a *Auditor) Limit(high int) {
+	a.pending = slices.DeleteFunc(a.pending, func(p int) bool { return p > high })
+	for size, other := range a.neighbour {
+		if other > high {
+			a.neighbour[size] = 0
+		}
+	}
+}
+
+// judgeSize audits one size by itself. A first look can only hold or be ambiguous.
+func (a *Auditor) judgeSize(set *samples.Set, size int) SizeAudit {
+	out := SizeAudit{Size: size, Chosen: slices.Index(set.Implementations, a.choice(size))}
+	blocks := set.At(size)
+	logs := make([][]float64, 0, len(blocks))
+	for _, b := range blocks {
+		if l := logRatios(&b, len(set.Implementations)); l != nil {
+			logs = append(logs, l)
+		}
+	}
+	if len(logs) < 2 || out.Chosen < 0 {
+		return out
+	}
+	first := min(a.first[size], len(logs))
+	second := logs[first:]
+	if first == 0 || len(second) < secondLook/2 {
+		out.Best = fastest(logs)
+		loss, ok := halfLoss(logs, out.Chosen)
+		if !ok {
+			return out
+		}
+		out.Slowdown, out.Finding = math.Exp(loss), Holds
+		if loss > max(a.band, math.Log1p(suspicion)) {
+			out.Finding = Ambiguous
+		}
+		return out
+	}
+	// The winner is picked on the first look and timed on the second.
+	out.Best = fastest(logs[:first])
+	var diffs []float64
+	for _, l := range second {
+		if d := l[out.Chosen] - l[out.Best]; !math.IsNaN(d) {
+			diffs = append(diffs, d)
+		}
+	}
+	if len(diffs) == 0 {
+		return out
+	}
+	low, high := medianInterval(slices.Clone(diffs))
+	middle := median(diffs)
+	out.Slowdown, out.Low, out.High = math.Exp(middle), math.Exp(low), math.Exp(high)
+	switch {
+	case middle > math.Log1p(DriftLimit) && low > a.band:
+		out.Finding = Drifted
+	case middle > max(a.band, math.Log1p(suspicion)):
+		out.Finding = Ambiguous
+	default:
+		out.Finding = Holds
+	}
+	return out
+}
+
+// fastest returns the implementation with the least median log-ratio.
+func fastest(logs [][]float64) int {
+	best, least := 0, math.Inf(1)
+	for i := range logs[0] {
+		var values []float64
+		for _, l := range logs {
+			if !math.IsNaN(l[i]) {
+				values = append(values, l[i])
+			}
+		}
+		if m := median(values); m < least {
+			best, least = i, m
+		}
+	}
+	return best
+}
+
+// Judge returns the audit of what was measured.
+func (a *Auditor) Judge(set *samples.Set) Audit {
+	var audit Audit
+	findings := map[int]SizeAudit{}
+	sizes := slices.Clone(a.sizes)
+	slices.Sort(sizes)
+	for _, size := range sizes {
+		if s := a.judgeSize(set, size); s.Finding != Unmeasured {
+			findings[size] = s
+		}
+	}
+	var sum float64
+	for _, size := range sizes {
+		s, ok := findings[size]
+		if !ok {
+			continue
+		}
+		if s.Finding == Drifted {
+			// An isolated slow size is an awkward size, not a wrong threshold.
+			if other, measured := findings[a.neighbour[size]]; measured && other.Slowdown < 1+suspicion {
+				s.Finding = Ambiguous
+			}
+		}
+		audit.Sizes = append(audit.Sizes, s)
+		audit.Finding = max(audit.Finding, s.Finding)
+		audit.Worst = max(audit.Worst, s.Slowdown-1)
+		sum += math.Log(s.Slowdown)
+	}
+	if len(audit.Sizes) > 0 {
+		audit.Regret = max(0, math.Expm1(sum/float64(len(audit.Sizes))))
+	}
+	return audit
+}
