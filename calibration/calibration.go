@@ -1,13 +1,24 @@
 // Package calibration is the file calibration.json: what a calibration found, for many hosts.
 //
-// It owns the JSON tags and nothing else does. It does not measure, fit or choose. The usual steps are Load (or Read),
-// Host to find an entry, Merge to put a fresh entry in, and Save.
+// It owns the JSON tags and nothing else does. It does not measure, fit or choose. The usual steps of a program that
+// writes the file are
+//
+//  1. Load the file, or start with an empty File where Load's error wraps fs.ErrNotExist;
+//  2. Merge the fresh entry of this host;
+//  3. Save.
+//
+// A program that only wants one entry takes LoadIndex, which decodes no other. The same value always becomes the same
+// bytes. Schema describes the format to other tools.
 package calibration
 
 import "time"
 
-// SchemaVersion is the version that this package writes. A reader accepts every minor version of its own major one.
+// SchemaVersion is the version that this package writes. A reader accepts every minor version of its own major one: a
+// minor version may add fields, which an older reader ignores, but no values to the fields that there are.
 const SchemaVersion = "1.0"
+
+// MaxFileBytes is the size in bytes from which a file is refused before it is read: 500 hosts fit in.
+const MaxFileBytes = 16 << 20
 
 // File is the whole calibration file.
 type File struct {
@@ -29,7 +40,7 @@ type Host struct {
 // Facts is the machine as far as its times depend on it.
 type Facts struct {
 	Chip             string `json:"chip"`         // "Apple M3 Max", "AMD EPYC"
-	Family           string `json:"family"`       // slug shared by the chip's siblings: "apple-m3", "amd-epyc"
+	Family           string `json:"family"`       // slug shared by the chip's siblings: "apple-m3"; "" if unknown
 	Architecture     string `json:"architecture"` // GOARCH
 	Cores            int    `json:"cores"`        // logical processors that the process may use
 	PerformanceCores int    `json:"performance_cores"`
@@ -97,10 +108,10 @@ var Units = []string{"channels", "columns", "elements", "frames", "nodes", "rows
 // Implementation is one competitor of a case.
 type Implementation struct {
 	Name          string  `json:"name"`
-	Processor     string  `json:"processor"` // "cpu" or "gpu"
-	Version       string  `json:"version"`   // of the library behind it, "" for Crossover's own code
-	RelativeError float64 `json:"relative_error"`
-	Excluded      string  `json:"excluded"` // why it did not compete, "" where it did
+	Processor     string  `json:"processor"`      // "cpu" or "gpu"
+	Version       string  `json:"version"`        // of the library behind it, "" for Crossover's own code
+	RelativeError float64 `json:"relative_error"` // greatest seen; −1 where an excluded one has no finite error
+	Excluded      string  `json:"excluded"`       // why it did not compete, "" where it did
 	Cost          *Cost   `json:"cost,omitempty"`
 }
 
@@ -109,7 +120,7 @@ type Implementation struct {
 type Cost struct {
 	FixedSeconds float64 `json:"fixed_seconds"` // a ≥ 0
 	SizeSeconds  float64 `json:"size_seconds"`  // b ≥ 0
-	Exponent     float64 `json:"exponent"`      // c
+	Exponent     float64 `json:"exponent"`      // c ≥ 0
 	Residual     float64 `json:"residual"`      // median |measured/model − 1|
 }
 

@@ -1,0 +1,357 @@
+package calibration
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Validate checks the whole file: what a reader may rely on and what Save writes. Its error is one line that names the
+// first place that is wrong, what is there and what is accepted.
+func (f *File) Validate() error {
+	if err := f.check(); err != nil {
+		return fmt.Errorf("calibration: %w", err)
+	}
+	return nil
+}
+
+// Validate checks one host, as File.Validate does.
+func (h *Host) Validate() error {
+	if err := h.check(); err != nil {
+		return fmt.Errorf("calibration: %q: %w", h.ID, err)
+	}
+	return nil
+}
+
+func (f *File) check() error {
+	if err := checkVersion(f.SchemaVersion); err != nil {
+		return err
+	}
+	for i := range f.Hosts {
+		if err := f.Hosts[i].check(); err != nil {
+			return fmt.Errorf("%s: %w", hostPlace(i, f.Hosts[i].ID), err)
+		}
+	}
+	return checkUnique(len(f.Hosts), func(i int) string { return f.Hosts[i].ID })
+}
+
+var slug = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+func (h *Host) check() error {
+	if h.ID == "" {
+		return errors.New("id is missing")
+	}
+	if !slug.MatchString(h.ID) {
+		return errors.New("id is not a slug (want lower-case letters and digits, with hyphens between)")
+	}
+	if err := h.Facts.check(); err != nil {
+		return fmt.Errorf("facts: %w", err)
+	}
+	if err := h.Environment.check(); err != nil {
+		return fmt.Errorf("environment: %w", err)
+	}
+	if h.Created.IsZero() {
+		return errors.New("created is missing")
+	}
+	if year := h.Created.UTC().Year(); year < 1 || year > 9999 {
+		return fmt.Errorf("created in the year %d (want 1 to 9999)", year)
+	}
+	if err := h.Method.check(); err != nil {
+		return fmt.Errorf("method: %w", err)
+	}
+	first := make(map[string]int, len(h.Cases))
+	for i := range h.Cases {
+		c := &h.Cases[i]
+		if err := checkName(c.Name); err != nil {
+			return fmt.Errorf("cases[%d]: name %w", i, err)
+		}
+		if earlier, twice := first[c.Name]; twice {
+			return fmt.Errorf("case %q: is cases[%d] and cases[%d]", c.Name, earlier, i)
+		}
+		first[c.Name] = i
+		if err := c.check(); err != nil {
+			return fmt.Errorf("case %q: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+func (f *Facts) check() error {
+	if f.Chip == "" {
+		return errors.New("chip is missing")
+	}
+	if f.Family != "" && !slug.MatchString(f.Family) {
+		return fmt.Errorf("family %q is not a slug", f.Family)
+	}
+	if f.Architecture == "" {
+		return errors.New("architecture is missing")
+	}
+	if f.Cores < 1 {
+		return fmt.Errorf("cores is %d (want at least 1)", f.Cores)
+	}
+	return notNegative(
+		quantity{"performance_cores", float64(f.PerformanceCores)},
+		quantity{"efficiency_cores", float64(f.EfficiencyCores)},
+		quantity{"memory_bytes", float64(f.MemoryBytes)},
+		quantity{"gpu_cores", float64(f.GPUCores)},
+		quantity{"gpu_memory_bytes", float64(f.GPUMemoryBytes)},
+	)
+}
+
+func (e *Environment) check() error {
+	if err := oneOf("power", e.Power, "mains", "battery", "unknown"); err != nil {
+		return err
+	}
+	if err := oneOf("thermal", e.Thermal, "nominal", "fair", "serious", "critical", "unknown"); err != nil {
+		return err
+	}
+	if e.Load == -1 {
+		return nil
+	}
+	return notNegative(quantity{"load", e.Load})
+}
+
+func (m *Method) check() error {
+	if err := oneOf("mode", m.Mode, "latency", "throughput"); err != nil {
+		return err
+	}
+	if err := oneOf("state", m.State, "warm", "cold", "after-idle"); err != nil {
+		return err
+	}
+	return notNegative(
+		quantity{"budget_seconds", m.BudgetSeconds},
+		quantity{"spent_seconds", m.SpentSeconds},
+		quantity{"precision", m.Precision},
+		quantity{"tie_band", m.TieBand},
+	)
+}
+
+func (c *Case) check() error {
+	if c.Operation == "" {
+		return errors.New("operation is missing")
+	}
+	if rest, found := strings.CutPrefix(c.Name, c.Operation); !found || rest != "" && rest[0] != '/' {
+		return fmt.Errorf("operation is %q (want what the name begins with)", c.Operation)
+	}
+	if err := c.Axis.check(); err != nil {
+		return fmt.Errorf("axis: %w", err)
+	}
+	if len(c.Implementations) == 0 {
+		return errors.New("has no implementations")
+	}
+	competes := make(map[string]bool, len(c.Implementations))
+	for i := range c.Implementations {
+		m := &c.Implementations[i]
+		if err := checkName(m.Name); err != nil {
+			return fmt.Errorf("implementations[%d]: name %w", i, err)
+		}
+		if _, twice := competes[m.Name]; twice {
+			return fmt.Errorf("implementation %q: is there twice", m.Name)
+		}
+		competes[m.Name] = m.Excluded == ""
+		if err := m.check(); err != nil {
+			return fmt.Errorf("implementation %q: %w", m.Name, err)
+		}
+	}
+	if err := c.checkSegments(competes); err != nil {
+		return err
+	}
+	if err := c.checkVerdict(); err != nil {
+		return err
+	}
+	for i, size := range c.Sizes {
+		switch {
+		case size < c.Axis.From || size > c.Axis.To:
+			return fmt.Errorf("sizes[%d] is %d (want one from %d to %d, the axis)", i, size, c.Axis.From, c.Axis.To)
+		case i > 0 && size <= c.Sizes[i-1]:
+			return fmt.Errorf("sizes[%d] is %d after %d (want ascending sizes)", i, size, c.Sizes[i-1])
+		}
+	}
+	return notNegative(
+		quantity{"tie_band", c.TieBand},
+		quantity{"blocks", float64(c.Blocks)},
+		quantity{"expected_regret", c.ExpectedRegret},
+	)
+}
+
+func (a *Axis) check() error {
+	switch {
+	case a.Name == "":
+		return errors.New("name is missing")
+	case a.From < 1:
+		return fmt.Errorf("from is %d (want at least 1)", a.From)
+	case a.To < a.From:
+		return fmt.Errorf("to is %d, below from, %d", a.To, a.From)
+	}
+	return oneOf("unit", a.Unit, Units...)
+}
+
+func (m *Implementation) check() error {
+	if err := oneOf("processor", m.Processor, "cpu", "gpu"); err != nil {
+		return err
+	}
+	if m.RelativeError != -1 || m.Excluded == "" {
+		if err := notNegative(quantity{"relative_error", m.RelativeError}); err != nil {
+			return err
+		}
+	}
+	if m.Cost == nil {
+		return nil
+	}
+	return notNegative(
+		quantity{"cost: fixed_seconds", m.Cost.FixedSeconds},
+		quantity{"cost: size_seconds", m.Cost.SizeSeconds},
+		quantity{"cost: exponent", m.Cost.Exponent},
+		quantity{"cost: residual", m.Cost.Residual},
+	)
+}
+
+// checkSegments checks that the segments cover the axis, each size once, and name implementations that competed.
+func (c *Case) checkSegments(competes map[string]bool) error {
+	for i := range c.Segments {
+		s := &c.Segments[i]
+		if err := s.check(competes); err != nil {
+			return fmt.Errorf("segment %d %w", i+1, err)
+		}
+		if i == 0 {
+			if s.From != c.Axis.From {
+				return fmt.Errorf("segment 1 starts at %d (want %d, where the axis starts)", s.From, c.Axis.From)
+			}
+			if s.Interval != nil {
+				return errors.New("segment 1 has an interval, but it starts with the axis and not at a threshold")
+			}
+			continue
+		}
+		before := &c.Segments[i-1]
+		place := fmt.Sprintf("segment %d (%d..%d)", i, before.From, before.To)
+		switch {
+		case s.From < before.From:
+			return fmt.Errorf("segment %d starts at %d before %s", i+1, s.From, place)
+		case s.From <= before.To:
+			return fmt.Errorf("segment %d starts at %d inside %s", i+1, s.From, place)
+		case s.From-1 != before.To:
+			return fmt.Errorf("segment %d starts at %d, which leaves a gap behind %s", i+1, s.From, place)
+		}
+	}
+	if n := len(c.Segments); n > 0 && c.Segments[n-1].To != c.Axis.To {
+		return fmt.Errorf("segment %d ends at %d (want %d, where the axis ends)", n, c.Segments[n-1].To, c.Axis.To)
+	}
+	return nil
+}
+
+func (s *Segment) check(competes map[string]bool) error {
+	switch {
+	case s.From < 1:
+		return fmt.Errorf("starts at %d (want at least 1)", s.From)
+	case s.To < s.From:
+		return fmt.Errorf("ends at %d before it starts at %d", s.To, s.From)
+	}
+	named := map[string]bool{s.Implementation: true}
+	if err := checkCompetitor(s.Implementation, competes); err != nil {
+		return err
+	}
+	for i, next := range s.Next {
+		if err := checkCompetitor(next.Implementation, competes); err != nil {
+			return fmt.Errorf("next[%d] %w", i, err)
+		}
+		if named[next.Implementation] {
+			return fmt.Errorf("next[%d] names %q again", i, next.Implementation)
+		}
+		named[next.Implementation] = true
+		if err := notNegative(quantity{"slowdown", next.Slowdown}); err != nil {
+			return fmt.Errorf("next[%d] %w", i, err)
+		}
+	}
+	if s.Interval == nil {
+		return nil
+	}
+	low, high := s.Interval.Low, s.Interval.High
+	switch {
+	case low < 1:
+		return fmt.Errorf("has an interval from %d (want at least 1)", low)
+	case high < low:
+		return fmt.Errorf("has an interval from %d down to %d", low, high)
+	// A bootstrap interval need not hold the estimate, but one that is a factor of two away is of something else.
+	case s.From < low/2 || s.From/2 > high:
+		return fmt.Errorf("starts at %d, far from its interval %d..%d", s.From, low, high)
+	}
+	return nil
+}
+
+func checkCompetitor(name string, competes map[string]bool) error {
+	competed, known := competes[name]
+	switch {
+	case name == "":
+		return errors.New("names no implementation")
+	case !known:
+		return fmt.Errorf("names %q, which is not among the implementations", name)
+	case !competed:
+		return fmt.Errorf("names %q, which is excluded", name)
+	}
+	return nil
+}
+
+// checkVerdict holds the verdict against the segments.
+func (c *Case) checkVerdict() error {
+	segments := len(c.Segments)
+	switch c.Verdict {
+	case Unresolved:
+		return nil
+	case Always, Tie:
+		if segments != 1 {
+			return fmt.Errorf("verdict %q with %d segments (want 1)", c.Verdict, segments)
+		}
+		return nil
+	case Crossover:
+		if segments < 2 {
+			return fmt.Errorf("verdict %q with %d segments (want at least 2)", c.Verdict, segments)
+		}
+		for i := 1; i < segments; i++ {
+			if name := c.Segments[i].Implementation; name == c.Segments[i-1].Implementation {
+				return fmt.Errorf("segments %d and %d are both %q, with no crossover between", i, i+1, name)
+			}
+		}
+		return nil
+	}
+	return oneOf("verdict", string(c.Verdict), string(Crossover), string(Always), string(Tie), string(Unresolved))
+}
+
+// checkName accepts the name of a case or an implementation: text without spaces that fits on a command line.
+func checkName(name string) error {
+	if name == "" {
+		return errors.New("is missing")
+	}
+	odd := func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == utf8.RuneError }
+	if strings.ContainsFunc(name, odd) {
+		return fmt.Errorf("%q has a space or a control character", name)
+	}
+	return nil
+}
+
+func oneOf(field, value string, accepted ...string) error {
+	if slices.Contains(accepted, value) {
+		return nil
+	}
+	return fmt.Errorf("%s is %q (want %s)", field, value, strings.Join(accepted, ", "))
+}
+
+// quantity is a number with its name in the file.
+type quantity struct {
+	name  string
+	value float64
+}
+
+func notNegative(quantities ...quantity) error {
+	for _, q := range quantities {
+		if !(q.value >= 0) || math.IsInf(q.value, 1) {
+			return fmt.Errorf("%s is %s (want a finite number, at least 0)", q.name, strconv.FormatFloat(q.value, 'g', -1, 64))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package calibration
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Index is a calibration file of which no host is decoded yet.
+type Index struct {
+	SchemaVersion string
+	Entries       []Entry // in the order of the file
+}
+
+// Entry is one host of an Index: what it takes to choose one, and the text to decode it from.
+type Entry struct {
+	ID        string
+	Simulated bool
+	Facts     Facts
+	Created   string // RFC 3339; a time only once Host has decoded it
+
+	text     text // of the whole file
+	at       span // of the host
+	position int  // of the host in the array
+}
+
+// ReadIndex finds the hosts of a calibration file and decodes no more of each than its Entry shows: a mistake inside
+// a host comes to light when Entry.Host decodes it.
+func ReadIndex(r io.Reader) (*Index, error) {
+	x, err := readIndex(r)
+	if err != nil {
+		return nil, fmt.Errorf("calibration: %w", err)
+	}
+	return x, nil
+}
+
+// LoadIndex reads the calibration file at path, as ReadIndex does. Its error wraps fs.ErrNotExist where there is no
+// such file.
+func LoadIndex(path string) (*Index, error) { return load(path, readIndex) }
+
+func readIndex(r io.Reader) (*Index, error) {
+	data, err := readAll(r)
+	if err != nil {
+		return nil, err
+	}
+	return newIndex(data)
+}
+
+// Host decodes and checks the entry. Its error names the place in the file but not the file.
+func (e *Entry) Host() (*Host, error) {
+	h := new(Host)
+	if err := e.decode(h); err != nil {
+		return nil, err
+	}
+	if err := h.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", hostPlace(e.position, e.ID), err)
+	}
+	h.normalise()
+	return h, nil
+}
+
+func (e *Entry) decode(h *Host) error {
+	if err := e.text.decode(e.at, h); err != nil {
+		return fmt.Errorf("%s: %w", hostPlace(e.position, e.ID), err)
+	}
+	return nil
+}
+
+func newIndex(data text) (*Index, error) {
+	x := new(Index)
+	count := fieldCount{}
+	end, err := data.object(data.skipSpace(0), func(key string, value span) error {
+		switch {
+		case count.is(key, "schema_version"):
+			if err := data.decode(value, &x.SchemaVersion); err != nil {
+				return fmt.Errorf("schema_version: %w", err)
+			}
+		case count.is(key, "hosts"):
+			_, err := data.array(value.start, func(host span) error {
+				entry, err := newEntry(data, host, len(x.Entries))
+				if err != nil {
+					return fmt.Errorf("%s: %w", hostPlace(entry.position, entry.ID), err)
+				}
+				x.Entries = append(x.Entries, entry)
+				return nil
+			})
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if behind := data.skipSpace(end); behind != len(data) {
+		return nil, data.stop(behind, "nothing behind the closing brace")
+	}
+	if err := count.atMostOnce(); err != nil {
+		return nil, err
+	}
+	if err := checkVersion(x.SchemaVersion); err != nil {
+		return nil, err
+	}
+	if count["hosts"] == 0 {
+		return nil, errors.New("hosts is missing")
+	}
+	return x, checkUnique(len(x.Entries), func(i int) string { return x.Entries[i].ID })
+}
+
+func newEntry(data text, at span, position int) (Entry, error) {
+	e := Entry{text: data, at: at, position: position}
+	count := fieldCount{}
+	_, err := data.object(at.start, func(key string, value span) error {
+		var into any
+		switch {
+		case count.is(key, "id"):
+			into = &e.ID
+		case count.is(key, "simulated"):
+			into = &e.Simulated
+		case count.is(key, "facts"):
+			into = &e.Facts
+		case count.is(key, "created"):
+			into = &e.Created
+		default:
+			return nil
+		}
+		if err := data.decode(value, into); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		return nil
+	})
+	if err == nil {
+		err = count.atMostOnce()
+	}
+	return e, err
+}
+
+// fieldCount counts how often an object gives the fields that an index takes. Of a field given twice encoding/json
+// takes the last, or a mixture of both, and nobody can tell which one was meant.
+type fieldCount map[string]int
+
+// is reports whether a key names a field, ignoring case as encoding/json does, and counts it if so.
+func (c fieldCount) is(key, name string) bool {
+	if !strings.EqualFold(key, name) {
+		return false
+	}
+	c[name]++
+	return true
+}
+
+func (c fieldCount) atMostOnce() error {
+	for _, name := range []string{"schema_version", "hosts", "id", "simulated", "facts", "created"} {
+		if c[name] > 1 {
+			return fmt.Errorf("%s is given %d times", name, c[name])
+		}
+	}
+	return nil
+}
+
+// checkVersion accepts every minor version of the major one that this package writes.
+func checkVersion(version string) error {
+	if version == "" {
+		return fmt.Errorf("schema_version is missing (want %s)", SchemaVersion)
+	}
+	major, minor, _ := strings.Cut(version, ".")
+	number, majorErr := strconv.ParseUint(major, 10, 16)
+	_, minorErr := strconv.ParseUint(minor, 10, 16)
+	ours, _, _ := strings.Cut(SchemaVersion, ".")
+	switch {
+	case majorErr != nil || minorErr != nil:
+		return fmt.Errorf("schema_version %q is not a version (want %s)", version, SchemaVersion)
+	case major == ours:
+		return nil
+	case number == 0:
+		return fmt.Errorf("schema_version %s is older than %s; calibrate again", version, SchemaVersion)
+	}
+	return fmt.Errorf("schema_version %s is newer than %s; update crossover", version, SchemaVersion)
+}
+
+// checkUnique finds the first host that has the id of an earlier one.
+func checkUnique(hosts int, id func(int) string) error {
+	first := make(map[string]int, hosts)
+	for i := range hosts {
+		if earlier, twice := first[id(i)]; twice {
+			return fmt.Errorf("%s: has the id of hosts[%d]", hostPlace(i, id(i)), earlier)
+		}
+		first[id(i)] = i
+	}
+	return nil
+}
+
+// hostPlace names a host by its position in the file, and by its id where it has one.
+func hostPlace(position int, id string) string {
+	if id == "" {
+		return fmt.Sprintf("hosts[%d]", position)
+	}
+	return fmt.Sprintf("hosts[%d] %q", position, id)
+}

@@ -1,0 +1,116 @@
+package calibration
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Read decodes and checks a calibration file. Hosts and cases come back sorted, whatever their order in the file. It
+// refuses more than MaxFileBytes.
+func Read(r io.Reader) (*File, error) {
+	f, err := read(r)
+	if err != nil {
+		return nil, fmt.Errorf("calibration: %w", err)
+	}
+	return f, nil
+}
+
+// Load reads the calibration file at path, as Read does. Its error wraps fs.ErrNotExist where there is no such file.
+func Load(path string) (*File, error) { return load(path, read) }
+
+func read(r io.Reader) (*File, error) {
+	data, err := readAll(r)
+	if err != nil {
+		return nil, err
+	}
+	// The index skips what it does not need, and so it would miss a mistake between two hosts.
+	if err := data.decode(span{0, len(data)}, new(json.RawMessage)); err != nil {
+		return nil, err
+	}
+	x, err := newIndex(data)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{SchemaVersion: x.SchemaVersion, Hosts: make([]Host, len(x.Entries))}
+	for i := range x.Entries {
+		if err := x.Entries[i].decode(&f.Hosts[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	f.normalise()
+	return f, nil
+}
+
+// load opens a file for a reader and puts the file's name before its errors.
+func load[T any](path string, read func(io.Reader) (*T, error)) (*T, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, named(path, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, named(path, err)
+	}
+	if info.IsDir() {
+		return nil, fmt.Errorf("%s: is a directory (want a file)", path)
+	}
+	value, err := read(file)
+	if err != nil {
+		return nil, named(path, err)
+	}
+	return value, nil
+}
+
+// named puts a file's name before an error, once, and says where a missing file comes from.
+func named(path string, err error) error {
+	err = unnamed(err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w (calibrate writes it)", path, err)
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// unnamed takes from an error of the file system the name of the file, which may be a temporary one.
+func unnamed(err error) error {
+	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
+		return wrapped.Err
+	}
+	if wrapped, ok := errors.AsType[*os.LinkError](err); ok {
+		return wrapped.Err
+	}
+	return err
+}
+
+// readAll reads the text of a calibration file. A file that says how long it is gets a buffer of that size, and is
+// refused unread where it is too long.
+func readAll(r io.Reader) (text, error) {
+	var buffer bytes.Buffer
+	if file, ok := r.(*os.File); ok {
+		if info, err := file.Stat(); err == nil {
+			if info.Size() > MaxFileBytes {
+				return nil, fmt.Errorf("holds %d bytes (want at most %d)", info.Size(), MaxFileBytes)
+			}
+			buffer.Grow(int(info.Size()) + bytes.MinRead)
+		}
+	}
+	if _, err := buffer.ReadFrom(io.LimitReader(r, MaxFileBytes+1)); err != nil {
+		return nil, err
+	}
+	data := text(buffer.Bytes())
+	switch {
+	case len(data) > MaxFileBytes:
+		return nil, fmt.Errorf("holds more than %d bytes", MaxFileBytes)
+	case data.skipSpace(0) == len(data):
+		return nil, errors.New("is empty")
+	}
+	return data, nil
+}

@@ -1,0 +1,191 @@
+package calibration
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// text is the JSON text of a whole file. Its methods find their way through it without decoding it, so that one host
+// of many can be decoded alone: encoding/json takes some ten times as long. They check no more than they need to: what
+// they skip may be nonsense between its brackets, what they hand out is decoded and checked by encoding/json.
+type text []byte
+
+// span is the part t[start:end] of a text that holds one value.
+type span struct{ start, end int }
+
+// at returns the byte at an offset, and 0, which no JSON text holds, behind the end.
+func (t text) at(i int) byte {
+	if i < len(t) {
+		return t[i]
+	}
+	return 0
+}
+
+// line returns the number of the line that holds an offset.
+func (t text) line(i int) int { return 1 + bytes.Count(t[:min(i, len(t))], []byte("\n")) }
+
+// stop is the error of a place at which something else was wanted.
+func (t text) stop(i int, want string) error {
+	if i >= len(t) {
+		return fmt.Errorf("line %d: the file is cut short", t.line(i))
+	}
+	return fmt.Errorf("line %d: not JSON (want %s)", t.line(i), want)
+}
+
+// decode decodes one value. Its error is one line that names the line of the text and, inside an object, the field.
+func (t text) decode(at span, into any) error {
+	err := json.Unmarshal(t[at.start:at.end], into)
+	if err == nil {
+		return nil
+	}
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		offset := at.start + int(syntax.Offset)
+		if offset >= len(t) && strings.HasPrefix(err.Error(), "unexpected end") {
+			return t.stop(offset, "")
+		}
+		return fmt.Errorf("line %d: not JSON (%w)", t.line(offset), err)
+	}
+	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		place := ""
+		if mistyped.Field != "" {
+			place = mistyped.Field + ": "
+		}
+		line := t.line(at.start + int(mistyped.Offset))
+		return fmt.Errorf("line %d: %sgot %s (want %s)", line, place, mistyped.Value, mistyped.Type)
+	}
+	return fmt.Errorf("line %d: %w", t.line(at.start), err)
+}
+
+// object calls visit with each key of the object that starts at t[i] and with the place of its value. It returns the
+// offset behind the object.
+func (t text) object(i int, visit func(key string, value span) error) (int, error) {
+	return t.members(i, '{', '}', func(i int) (int, error) {
+		behind, err := t.skipString(i)
+		if err != nil {
+			return 0, err
+		}
+		var key string
+		if err := t.decode(span{i, behind}, &key); err != nil {
+			return 0, err
+		}
+		i = t.skipSpace(behind)
+		if t.at(i) != ':' {
+			return 0, t.stop(i, "a colon")
+		}
+		i = t.skipSpace(i + 1)
+		behind, err = t.skipValue(i)
+		if err != nil {
+			return 0, err
+		}
+		return behind, visit(key, span{i, behind})
+	})
+}
+
+// array calls visit with the place of each element of the array that starts at t[i]. It returns the offset behind the
+// array.
+func (t text) array(i int, visit func(span) error) (int, error) {
+	return t.members(i, '[', ']', func(i int) (int, error) {
+		behind, err := t.skipValue(i)
+		if err != nil {
+			return 0, err
+		}
+		return behind, visit(span{i, behind})
+	})
+}
+
+// members walks over what stands between two brackets, separated by commas. member takes the offset of one and returns
+// the offset behind it; members returns the offset behind the closing bracket.
+func (t text) members(i int, open, shut byte, member func(int) (int, error)) (int, error) {
+	if t.at(i) != open {
+		return 0, t.stop(i, fmt.Sprintf("%q", open))
+	}
+	i = t.skipSpace(i + 1)
+	if t.at(i) == shut {
+		return i + 1, nil
+	}
+	for {
+		behind, err := member(i)
+		if err != nil {
+			return 0, err
+		}
+		i = t.skipSpace(behind)
+		switch t.at(i) {
+		case shut:
+			return i + 1, nil
+		case ',':
+			i = t.skipSpace(i + 1)
+		default:
+			return 0, t.stop(i, fmt.Sprintf("a comma or %q", shut))
+		}
+	}
+}
+
+// skipValue returns the offset behind the value that starts at t[i].
+func (t text) skipValue(i int) (int, error) {
+	switch t.at(i) {
+	case '"':
+		return t.skipString(i)
+	case '{', '[':
+		return t.skipNested(i)
+	}
+	behind := i
+	for behind < len(t) && strings.IndexByte(",]} \t\r\n", t[behind]) < 0 {
+		behind++
+	}
+	if behind == i || behind == len(t) {
+		return 0, t.stop(behind, "a value")
+	}
+	return behind, nil
+}
+
+// skipNested returns the offset behind the object or array that starts at t[i].
+func (t text) skipNested(i int) (int, error) {
+	depth := 0
+	for i < len(t) {
+		switch t[i] {
+		case '"':
+			behind, err := t.skipString(i)
+			if err != nil {
+				return 0, err
+			}
+			i = behind
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		i++
+		if depth == 0 {
+			return i, nil
+		}
+	}
+	return 0, t.stop(i, "")
+}
+
+// skipString returns the offset behind the string that starts at t[i].
+func (t text) skipString(i int) (int, error) {
+	if t.at(i) != '"' {
+		return 0, t.stop(i, "a string")
+	}
+	for i++; i < len(t); i++ {
+		switch t[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1, nil
+		}
+	}
+	return 0, t.stop(i, "")
+}
+
+// skipSpace returns the offset of the first byte from t[i] on that is not white space.
+func (t text) skipSpace(i int) int {
+	for i < len(t) && (t[i] == ' ' || t[i] == '\n' || t[i] == '\t' || t[i] == '\r') {
+		i++
+	}
+	return i
+}
