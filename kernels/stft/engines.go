@@ -48,26 +48,6 @@ func (f *framing) load(dst, x []float32, frame int) {
 	clear(dst[to:])
 }
 
-// multiply sets dst[i] to a[i]·b[i].
-func multiply(dst, a, b []float32) {
-	a, b = a[:len(dst)], b[:len(dst)]
-	for len(dst) >= 8 {
-		d, u, v := (*[8]float32)(dst), (*[8]float32)(a), (*[8]float32)(b)
-		d[0] = u[0] * v[0]
-		d[1] = u[1] * v[1]
-		d[2] = u[2] * v[2]
-		d[3] = u[3] * v[3]
-		d[4] = u[4] * v[4]
-		d[5] = u[5] * v[5]
-		d[6] = u[6] * v[6]
-		d[7] = u[7] * v[7]
-		dst, a, b = dst[8:], a[8:], b[8:]
-	}
-	for i := range dst {
-		dst[i] = a[i] * b[i]
-	}
-}
-
 // serial transforms frame after frame.
 type serial struct {
 	framing

@@ -229,6 +229,28 @@ func TestCases(t *testing.T) {
 	}
 }
 
+// TestMultiply checks the window's product at lengths on both sides of every unrolling, and that nothing is written
+// past its end.
+func TestMultiply(t *testing.T) {
+	for name, kernel := range map[string]func(dst, a, b []float32){"go": multiplyGo, "fastest": multiply} {
+		for n := range 140 {
+			a, b, dst := make([]float32, n), make([]float32, n), make([]float32, n+8)
+			kernels.Noise(a, 1)
+			kernels.Noise(b, 2)
+			kernel(dst[:n], a, b)
+			for i, got := range dst {
+				var want float32
+				if i < n {
+					want = a[i] * b[i]
+				}
+				if got != want {
+					t.Fatalf("%s: value %d of %d is %v, want %v", name, i, n, got, want)
+				}
+			}
+		}
+	}
+}
+
 func BenchmarkTransform(b *testing.B) {
 	for _, n := range []int{1 << 10, 1 << 16} {
 		p := newProblem(Params{NFFT: 2048, Hop: 512}, n, kernels.GeneratedInput())

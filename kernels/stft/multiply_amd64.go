@@ -1,0 +1,17 @@
+package stft
+
+import "golang.org/x/sys/cpu"
+
+var haveAVX = cpu.X86.HasAVX
+
+// multiply is multiplyGo by the fastest means of this processor.
+func multiply(dst, a, b []float32) {
+	n := 0
+	if haveAVX {
+		if n = len(dst) &^ 31; n > 0 {
+			_, _ = a[n-1], b[n-1]
+			multiplyAVX(&dst[0], &a[0], &b[0], n)
+		}
+	}
+	multiplyGo(dst[n:], a[n:], b[n:])
+}
