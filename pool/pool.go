@@ -107,6 +107,20 @@ func (p *Pool) Run(n, grain int, t Task) {
 	j.claim(0)
 }
 
+// Grain returns the length of chunk that divides [0, n) most evenly into as few chunks of at most most indexes as
+// possible, rounded up to a multiple of unit, which keeps every chunk but the last a whole number of vectors or cache
+// lines. It panics if most or unit is less than 1.
+func Grain(n, most, unit int) int {
+	if most < 1 || unit < 1 {
+		panic("pool: grain or unit is less than 1")
+	}
+	if n <= most {
+		return max(n, 1)
+	}
+	chunks := (n-1)/most + 1
+	return ((n-1)/chunks/unit + 1) * unit
+}
+
 // A job is one Run. A helper holds a pointer to it from the moment that it takes the job out of its mailbox to the
 // moment that it leaves; Run returns only when no helper does.
 type job struct {

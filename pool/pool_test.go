@@ -296,3 +296,19 @@ func TestShared(t *testing.T) {
 		t.Errorf("%d workers, want %d", got, want)
 	}
 }
+
+func TestGrain(t *testing.T) {
+	for _, test := range []struct{ n, most, unit, want int }{
+		{0, 100, 8, 1},
+		{1, 100, 8, 1},
+		{100, 100, 8, 100},
+		{101, 100, 8, 56}, // two chunks, 56 and 45
+		{200, 100, 1, 100},
+		{201, 100, 1, 67},
+		{1 << 20, 1 << 14, 64, 1 << 14},
+	} {
+		if got := Grain(test.n, test.most, test.unit); got != test.want {
+			t.Errorf("Grain(%d, %d, %d) = %d, want %d", test.n, test.most, test.unit, got, test.want)
+		}
+	}
+}
