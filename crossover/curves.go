@@ -32,7 +32,7 @@ func Summarise(set *samples.Set) Curves {
 		for i := range set.Implementations {
 			var times []float64
 			for _, b := range g.blocks {
-				if b.Timed(i) {
+				if usable(&b, i) {
 					times = append(times, b.Seconds[i])
 				}
 			}
@@ -55,7 +55,7 @@ func groupBySize(set *samples.Set) []group {
 	bySize := map[int]*group{}
 	for _, b := range set.Blocks {
 		logs := logRatios(&b, len(set.Implementations))
-		if logs == nil {
+		if logs == nil || b.Size < 1 {
 			continue
 		}
 		g := bySize[b.Size]
@@ -79,7 +79,7 @@ func groupBySize(set *samples.Set) []group {
 func logRatios(b *samples.Block, implementations int) []float64 {
 	fastest := math.Inf(1)
 	for i := range implementations {
-		if b.Timed(i) && b.Seconds[i] > 0 {
+		if usable(b, i) {
 			fastest = min(fastest, b.Seconds[i])
 		}
 	}
@@ -89,11 +89,17 @@ func logRatios(b *samples.Block, implementations int) []float64 {
 	logs := make([]float64, implementations)
 	for i := range logs {
 		logs[i] = math.NaN()
-		if b.Timed(i) && b.Seconds[i] > 0 {
+		if usable(b, i) {
 			logs[i] = math.Log(b.Seconds[i] / fastest)
 		}
 	}
 	return logs
+}
+
+// usable reports whether the block holds a time of implementation i that has a logarithm. Sweeps measure no other, but a
+// set may come from anywhere.
+func usable(b *samples.Block, i int) bool {
+	return b.Timed(i) && b.Seconds[i] > 0 && !math.IsInf(b.Seconds[i], 1)
 }
 
 // lossTable returns the loss of each implementation at each size. With resample it uses, for the blocks of group s,

@@ -218,7 +218,7 @@ func judge(r *Result, runs []run) (Verdict, string) {
 		tied := 0
 		for s := range r.Curves.Sizes {
 			for i := range r.Curves.Loss {
-				if i != runs[0].implementation && r.Curves.Loss[i][s] <= band {
+				if chosen := runs[0].implementation; i != chosen && max(r.Curves.Loss[i][s], r.Curves.Loss[chosen][s]) <= band {
 					tied++
 					break
 				}
@@ -259,7 +259,7 @@ func tieBand(groups []group, rng *rand.Rand) float64 {
 	for _, g := range groups {
 		var ratios []float64
 		for _, b := range g.blocks {
-			if b.Twin >= 0 && b.Timed(b.Twin) && b.TwinSeconds > 0 {
+			if b.Twin >= 0 && usable(&b, b.Twin) && b.TwinSeconds > 0 && !math.IsInf(b.TwinSeconds, 1) {
 				ratios = append(ratios, math.Log(b.TwinSeconds/b.Seconds[b.Twin]))
 			}
 		}

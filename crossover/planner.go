@@ -30,8 +30,8 @@ type Planner struct {
 
 // PlannerOptions are the bounds of a planner.
 type PlannerOptions struct {
-	Low, High int           // least and greatest size
-	Ratio     float64       // between the rungs of the grid; 0 means 4
+	Low, High int           // least and greatest size, at least 1
+	Ratio     float64       // between the rungs of the grid, at least 1.05; 0 means 4
 	Round     func(int) int // to the nearest size that the operation takes; nil means every size
 	Fit       Options
 }
@@ -48,6 +48,9 @@ const (
 // planResamples is the bootstrap's size during the sweep: enough to see which interval is wide.
 const planResamples = 60
 
+// fewBlocks is how many blocks settle a winner by all agreeing.
+const fewBlocks = 3
+
 // maxDoubt bounds the worth of settling a winner of which a few blocks say nothing yet.
 const maxDoubt = 3
 
@@ -61,9 +64,13 @@ type proposal struct {
 
 // NewPlanner returns a planner for one case.
 func NewPlanner(o PlannerOptions) *Planner {
-	if o.Ratio <= 1 {
+	if o.Ratio == 0 {
 		o.Ratio = 4
 	}
+	// Rungs any closer would only measure noise, and a ratio of hardly more than 1 would make millions of them.
+	o.Ratio = max(o.Ratio, 1.05)
+	o.Low = max(o.Low, 1)
+	o.High = max(o.High, o.Low)
 	if o.Fit.Precision == 0 {
 		o.Fit.Precision = 0.1
 	}
@@ -149,11 +156,17 @@ func (p *Planner) between(sizes []int) []int {
 	return grid
 }
 
-// inside returns the size a share t of the way from low to high in log-size, strictly between the two.
+// inside returns the size about a share t of the way from low to high in log-size, strictly between the two. Where the
+// nearest size that the operation takes is one of the ends it looks at other shares, and reports false when there is
+// none.
 func (p *Planner) inside(low, high int, t float64) (int, bool) {
-	x := math.Exp(math.Log(float64(low)) + t*math.Log(float64(high)/float64(low)))
-	size := p.nearest(x)
-	return size, size > low && size < high
+	for _, share := range []float64{t, 0.5, 0.25, 0.75, 0.1, 0.9} {
+		size := p.nearest(float64(low) * math.Pow(float64(high)/float64(low), share))
+		if size > low && size < high {
+			return size, true
+		}
+	}
+	return 0, false
 }
 
 func (p *Planner) nearest(x float64) int {
@@ -172,7 +185,7 @@ func (p *Planner) refine(set *samples.Set) proposal {
 	var best proposal
 	offer := func(size int, worth float64) {
 		visits := p.visits[size]
-		if visits >= maxVisits {
+		if visits >= maxVisits || size > p.high {
 			return
 		}
 		if worth /= 1 + float64(visits)/4; worth > best.worth {
@@ -188,6 +201,10 @@ func (p *Planner) refine(set *samples.Set) proposal {
 		if width := math.Log(float64(sizes[above]) / float64(sizes[below])); width > wanted {
 			if size, ok := p.inside(sizes[below], sizes[above], 0.4+0.2*p.rng.Float64()); ok {
 				offer(size, width/wanted)
+				continue
+			}
+			// The operation takes no size in between. What blocks can still settle is whether this is the bracket.
+			if s.Low > sizes[below] && s.High <= sizes[above] {
 				continue
 			}
 		}
@@ -244,6 +261,10 @@ func winnerDoubts(set *samples.Set, band float64) []float64 {
 			}
 		}
 		low, high := medianInterval(diffs)
+		// Too few blocks for an interval are still enough where each of them shows the same clear winner.
+		if n := len(diffs); n >= fewBlocks && math.IsInf(high, 1) && slices.Min(diffs) > band {
+			continue
+		}
 		if low < 0 && high > band {
 			doubts[s] = min((high-low)/(2*band), maxDoubt)
 		}
