@@ -1,0 +1,157 @@
+// Package biquad filters audio with a second-order recursive section, in float32.
+//
+// One section on any number of channels, each with its own state, which lives on from call to call until Reset. It
+// does not cascade sections, change coefficients under way or design filters other than the Butterworth low-pass of
+// [Lowpass]; coefficients from elsewhere go through [Normalise]. Programs make a [Plan] and call Process.
+//
+// The section is direct form II transposed: with input x, output y and state s1, s2,
+//
+//	y[n] = b0·x[n] + s1[n]
+//	s1[n+1] = b1·x[n] − a1·y[n] + s2[n]
+//	s2[n+1] = b2·x[n] − a2·y[n]
+//
+// The engines put the first line into the other two, s1[n+1] = (b1−a1·b0)·x[n] − a1·s1[n] + s2[n] and so on: the same
+// state, but one operation fewer between s1 and the next s1, which is what a single channel waits for.
+//
+// A state that decays towards silence would end in denormal numbers, which many processors compute a hundred times
+// more slowly. The engines set a channel's state to zero where both values are below 1e-30 (−600 dB) at the end of
+// 256 samples or of a call.
+//
+// In float32, poles that crowd around z = 1 move when a1 and a2 are rounded: at cutoffs below about a six-hundredth of
+// the sample rate the gain at 0 Hz is off by 0.1 % and more.
+//
+// Source: J. O. Smith, Introduction to Digital Filters, https://ccrma.stanford.edu/~jos/filters/Transposed_Direct_Forms.html
+package biquad
+
+import (
+	"fmt"
+	"math"
+
+	"crossover/dispatch"
+	"crossover/kernels"
+)
+
+// Coefficients are those of y[n] = b0·x[n] + b1·x[n−1] + b2·x[n−2] − a1·y[n−1] − a2·y[n−2]; a0 is 1.
+type Coefficients struct {
+	B0, B1, B2, A1, A2 float32
+}
+
+// Normalise returns the coefficients of the transfer function (b[0] + b[1]·z⁻¹ + b[2]·z⁻²) / (a[0] + a[1]·z⁻¹ +
+// a[2]·z⁻²), divided by a[0]. It fails as Coefficients.Check does.
+func Normalise(b, a [3]float64) (Coefficients, error) {
+	c := Coefficients{
+		B0: float32(b[0] / a[0]), B1: float32(b[1] / a[0]), B2: float32(b[2] / a[0]),
+		A1: float32(a[1] / a[0]), A2: float32(a[2] / a[0]),
+	}
+	return c, c.Check()
+}
+
+// Lowpass returns the second-order Butterworth low-pass with the given cutoff, at which its gain is −3 dB. Both
+// frequencies are in hertz. It fails unless 0 < cutoff < sampleRate/2.
+//
+// Source: R. Bristow-Johnson, Audio EQ Cookbook, https://www.w3.org/TR/audio-eq-cookbook/, LPF with Q = 1/√2.
+func Lowpass(cutoff, sampleRate float64) (Coefficients, error) {
+	if !(cutoff > 0 && cutoff < sampleRate/2) {
+		return Coefficients{}, fmt.Errorf("biquad: cutoff %g Hz at a sample rate of %g Hz: want more than 0 and less"+
+			" than half the rate", cutoff, sampleRate)
+	}
+	sin, cos := math.Sincos(2 * math.Pi * cutoff / sampleRate)
+	alpha := sin / math.Sqrt2 // sin/(2Q)
+	return Normalise([3]float64{(1 - cos) / 2, 1 - cos, (1 - cos) / 2}, [3]float64{1 + alpha, -2 * cos, 1 - alpha})
+}
+
+// Check fails where a coefficient is not finite or the filter is not stable: its poles must lie inside the unit circle,
+// which they do where |a2| < 1 and |a1| < 1 + a2.
+func (c Coefficients) Check() error {
+	for _, v := range []float32{c.B0, c.B1, c.B2, c.A1, c.A2} {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return fmt.Errorf("biquad: coefficients %v are not all finite", c)
+		}
+	}
+	if a1, a2 := float64(c.A1), float64(c.A2); math.Abs(a2) >= 1 || math.Abs(a1) >= 1+a2 {
+		return fmt.Errorf("biquad: a1=%g, a2=%g: not stable (want |a2| < 1 and |a1| < 1+a2)", a1, a2)
+	}
+	return nil
+}
+
+// Plan filters blocks of audio with the implementation that is fastest for them. It must not be used by two goroutines
+// at once.
+type Plan struct {
+	engines *kernels.Engines[section, engine]
+	state   []state // one a channel
+}
+
+// New returns the plan of a filter on a number of channels that chooses by d; d may be nil. It fails where the
+// coefficients do not pass Check or there is no channel.
+func New(d *dispatch.Dispatcher, coefficients Coefficients, channels int) (*Plan, error) {
+	if err := coefficients.Check(); err != nil {
+		return nil, err
+	}
+	if channels < 1 {
+		return nil, fmt.Errorf("biquad: %d channels: want at least 1", channels)
+	}
+	name := channelCase
+	if channels > 1 {
+		name = blockCase
+	}
+	engines, err := kernels.NewEngines(d, name, contenders, newSection(coefficients))
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{engines, make([]state, channels)}, nil
+}
+
+// Process filters the next samples of every channel. src and dst are channels×n, row-major: all n samples of the first
+// channel, then those of the second. dst may be src but must not overlap it otherwise. The state carries over, so that
+// a signal cut into blocks gives what it gives in one piece, to rounding.
+//
+// The implementation is chosen by n where there is one channel, else by the number of channels as it was measured at
+// n = 512. Process allocates nothing once an implementation has been used.
+//
+// It panics where dst and src differ in length or the length is not a multiple of the number of channels. It fails
+// where the chosen implementation does.
+func (p *Plan) Process(dst, src []float32) error {
+	if len(dst) != len(src) || len(src)%len(p.state) != 0 {
+		panic("biquad: slice lengths differ or are not a multiple of the number of channels")
+	}
+	if len(src) == 0 {
+		return nil
+	}
+	engine, err := p.engines.For(p.size(len(src)))
+	if err != nil {
+		return err
+	}
+	return engine.process(p.state, dst, src)
+}
+
+// Reset forgets the past of every channel, as if silence had come before.
+func (p *Plan) Reset() { clear(p.state) }
+
+// Explain says why Process takes the implementation that it takes for n samples a channel.
+func (p *Plan) Explain(n int) dispatch.Explanation {
+	return p.engines.Explain(p.size(n * len(p.state)))
+}
+
+func (p *Plan) size(samples int) int {
+	if len(p.state) == 1 {
+		return samples
+	}
+	return len(p.state)
+}
+
+// Reference filters src, channels×n row-major, from silence in float64, by the definition.
+func Reference(c Coefficients, src []float32, channels int) []float64 {
+	b0, b1, b2, a1, a2 := float64(c.B0), float64(c.B1), float64(c.B2), float64(c.A1), float64(c.A2)
+	y := make([]float64, len(src))
+	n := len(src) / channels
+	for channel := range channels {
+		var s1, s2 float64
+		for i := channel * n; i < (channel+1)*n; i++ {
+			x := float64(src[i])
+			y[i] = b0*x + s1
+			s1 = b1*x - a1*y[i] + s2
+			s2 = b2*x - a2*y[i]
+		}
+	}
+	return y
+}

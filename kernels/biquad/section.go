@@ -1,0 +1,77 @@
+package biquad
+
+// section is a filter as the engines run it: y = b0·x + s1, s1 ← c1·x − a1·s1 + s2, s2 ← c2·x − a2·s1.
+type section struct {
+	b0, c1, c2, a1, a2 float32
+}
+
+func newSection(c Coefficients) section {
+	b0, b1, b2, a1, a2 := float64(c.B0), float64(c.B1), float64(c.B2), float64(c.A1), float64(c.A2)
+	return section{c.B0, float32(b1 - a1*b0), float32(b2 - a2*b0), c.A1, c.A2}
+}
+
+// settleEvery is the number of samples between two looks at whether a state has decayed to nothing.
+const settleEvery = 256
+
+// filter filters at most lanes channels; dst and src are len(s)×n.
+func (f *section) filter(s []state, dst, src []float32) {
+	if len(s) == 1 {
+		f.one(&s[0], dst, src)
+		return
+	}
+	n := len(src) / lanes
+	f.two((*[lanes]state)(s), dst[:n], dst[n:], src[:n], src[n:])
+}
+
+// one filters a channel.
+func (f *section) one(s *state, dst, src []float32) {
+	b0, c1, c2, a1, a2 := f.b0, f.c1, f.c2, f.a1, f.a2
+	for len(src) > 0 {
+		n := min(settleEvery, len(src))
+		x, y := src[:n], dst[:n]
+		s1, s2 := s.s1, s.s2
+		for i, v := range x {
+			y[i] = b0*v + s1
+			s1, s2 = (c1*v+s2)-a1*s1, c2*v-a2*s1
+		}
+		s.s1, s.s2 = s1, s2
+		s.settle()
+		src, dst = src[n:], dst[n:]
+	}
+}
+
+// advance is one without its output.
+func (f *section) advance(s *state, src []float32) {
+	c1, c2, a1, a2 := f.c1, f.c2, f.a1, f.a2
+	for len(src) > 0 {
+		n := min(settleEvery, len(src))
+		s1, s2 := s.s1, s.s2
+		for _, v := range src[:n] {
+			s1, s2 = (c1*v+s2)-a1*s1, c2*v-a2*s1
+		}
+		s.s1, s.s2 = s1, s2
+		s.settle()
+		src = src[n:]
+	}
+}
+
+// two filters two channels side by side.
+func (f *section) two(s *[lanes]state, y0, y1, x0, x1 []float32) {
+	b0, c1, c2, a1, a2 := f.b0, f.c1, f.c2, f.a1, f.a2
+	for len(x0) > 0 {
+		n := min(settleEvery, len(x0))
+		u0, u1, v0, v1 := x0[:n], x1[:n], y0[:n], y1[:n]
+		p1, p2, q1, q2 := s[0].s1, s[0].s2, s[1].s1, s[1].s2
+		for i, p := range u0 {
+			q := u1[i]
+			v0[i] = b0*p + p1
+			v1[i] = b0*q + q1
+			p1, p2 = (c1*p+p2)-a1*p1, c2*p-a2*p1
+			q1, q2 = (c1*q+q2)-a1*q1, c2*q-a2*q1
+		}
+		s[0], s[1] = state{p1, p2}, state{q1, q2}
+		s[0].settle()
+		s[1].settle()
+		x0, x1, y0, y1 = x0[n:], x1[n:], y0[n:], y1[n:]
+	}
+}
