@@ -107,17 +107,26 @@ func (p *Pool) Run(n, grain int, t Task) {
 	j.claim(0)
 }
 
-// Grain returns the length of chunk that divides [0, n) most evenly into as few chunks of at most most indexes as
-// possible, rounded up to a multiple of unit, which keeps every chunk but the last a whole number of vectors or cache
-// lines. It panics if most or unit is less than 1.
-func Grain(n, most, unit int) int {
-	if most < 1 || unit < 1 {
+// Chunks of Grain: a worker gets chunksPerWorker of them, so that a slow worker holds the others up by no more than a
+// fraction of its share, unless that makes them shorter than the least one or longer than longest times that.
+const (
+	chunksPerWorker = 8
+	longest         = 16
+)
+
+// Grain returns a grain for a loop of n indexes, of which least take about as long as reaching a polling helper: half
+// a microsecond. It gives each worker a few chunks of even length, at least least and at most 16·least indexes each,
+// rounded up to a multiple of unit, which keeps every chunk but the last a whole number of vectors or cache lines. Up
+// to least indexes are one chunk, and so computed by the caller alone. Grain panics if least or unit is less than 1.
+func (p *Pool) Grain(n, least, unit int) int {
+	if least < 1 || unit < 1 {
 		panic("pool: grain or unit is less than 1")
 	}
-	if n <= most {
-		return max(n, 1)
+	if n <= least {
+		return least
 	}
-	chunks := (n-1)/most + 1
+	target := min(max(n/(chunksPerWorker*p.Workers()), least), longest*least)
+	chunks := (n-1)/target + 1
 	return ((n-1)/chunks/unit + 1) * unit
 }
 

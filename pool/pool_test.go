@@ -298,17 +298,21 @@ func TestShared(t *testing.T) {
 }
 
 func TestGrain(t *testing.T) {
-	for _, test := range []struct{ n, most, unit, want int }{
-		{0, 100, 8, 1},
-		{1, 100, 8, 1},
+	p := New(2)
+	defer p.Close()
+	for _, test := range []struct{ n, least, unit, want int }{
+		{0, 100, 8, 100},
+		{1, 100, 8, 100},
 		{100, 100, 8, 100},
 		{101, 100, 8, 56}, // two chunks, 56 and 45
 		{200, 100, 1, 100},
 		{201, 100, 1, 67},
-		{1 << 20, 1 << 14, 64, 1 << 14},
+		{1600, 100, 1, 100},
+		{3200, 100, 1, 200},             // 8 chunks a worker
+		{1 << 24, 1 << 10, 64, 1 << 14}, // no longer than 16 times the least
 	} {
-		if got := Grain(test.n, test.most, test.unit); got != test.want {
-			t.Errorf("Grain(%d, %d, %d) = %d, want %d", test.n, test.most, test.unit, got, test.want)
+		if got := p.Grain(test.n, test.least, test.unit); got != test.want {
+			t.Errorf("Grain(%d, %d, %d) = %d, want %d", test.n, test.least, test.unit, got, test.want)
 		}
 	}
 }
