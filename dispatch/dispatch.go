@@ -1,29 +1,219 @@
 // Package dispatch chooses the fastest implementation for a call, by the thresholds in calibration.json.
+//
+// It decides and does not compute, and it measures nothing: where nothing was measured it says so and answers CPU. It
+// depends on the standard library and on packages calibration and host alone. The usual steps are
+//
+//  1. Load the calibration once, which picks the entry of this host or the nearest one there is;
+//  2. take a Case for each operation, with the names of the implementations that the program has;
+//  3. Choose at every call, by its size: a few compares, no lock and no allocation.
+//
+// Explain says why a choice is what it is. Policies (SetThermal, SetGPUWait, SetMemoryPressure), the environment
+// variable CROSSOVER_FORCE and a fresh file (Reload, Swap) change the choices of the cases that are already handed out.
 package dispatch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"crossover/calibration"
+	"crossover/host"
+)
 
 // CPU is what Choose answers where nothing was measured: the program's own default on the processor.
 const CPU = "cpu"
 
-// Dispatcher holds the calibration of this host.
-type Dispatcher struct{}
+// Dispatcher holds the calibration of this host. A nil Dispatcher works and has none: every choice is CPU. All methods
+// may be called at the same time.
+type Dispatcher struct {
+	host           host.Facts
+	allowSimulated bool
+	now            func() time.Time
+	force          map[string]string // by case or operation, the implementation that CROSSOVER_FORCE asks for
+	gpuWait        atomic.Int64      // nanoseconds
 
-// Case chooses for one case.
-type Case struct{}
+	mu       sync.Mutex // guards all below, and the building of tables
+	entry    entry
+	thermal  string
+	cases    map[string]*Case
+	releases map[*func()]struct{} // called at critical memory pressure
+}
 
-// Explanation says why Choose answers what it answers.
-type Explanation struct{ Reason string }
-
-// Option changes how Load picks and uses an entry.
+// Option changes how Load and New pick and use an entry.
 type Option func(*Dispatcher)
 
-// Load reads a calibration file.
-func Load(path string, options ...Option) (*Dispatcher, error) { return &Dispatcher{}, nil }
+// WithHost picks entries for these facts in place of host.Identify's. A program that drives a GPU which Identify does
+// not see adds it this way.
+func WithHost(facts host.Facts) Option { return func(d *Dispatcher) { d.host = facts } }
 
-// Case returns the chooser of a case among the implementations that the process has.
-func (d *Dispatcher) Case(name string, have ...string) *Case { return &Case{} }
+// AllowSimulated lets entries count that were computed from a model and not measured. Without it they are passed over.
+func AllowSimulated() Option { return func(d *Dispatcher) { d.allowSimulated = true } }
 
-// Choose returns the implementation to use at a size.
-func (c *Case) Choose(size int) string { return CPU }
+// WithClock sets the clock that the age of a calibration is read from, time.Now by default.
+func WithClock(now func() time.Time) Option { return func(d *Dispatcher) { d.now = now } }
 
-// Explain says why.
-func (c *Case) Explain(size int) Explanation { return Explanation{} }
+// Load reads a calibration file and picks the entry to go by: the one of this host; without one, an entry of the same
+// chip family, of the same architecture and the most recent if there are several; else none, so that every choice is
+// CPU. Fallback tells when it was not the first. Of the other hosts no more is read than it takes to pick.
+//
+// It fails, with one line, where there is no file (the error wraps fs.ErrNotExist), where the file or its entry is not
+// valid, and where the environment variable CROSSOVER_FORCE cannot be understood. CROSSOVER_FORCE overrides choices for
+// debugging: "fft=go,conv1d/taps=512=go/fft" forces all cases of one operation and one case of another.
+func Load(path string, options ...Option) (*Dispatcher, error) {
+	d := newDispatcher(options)
+	e, err := d.load(path)
+	if err != nil {
+		return nil, err
+	}
+	return d.start(e)
+}
+
+// New returns a dispatcher for a calibration that the program already has, and which must not change any more. It picks
+// an entry as Load does. A nil file is no calibration: every choice is CPU.
+func New(file *calibration.File, options ...Option) (*Dispatcher, error) {
+	d := newDispatcher(options)
+	e, err := d.pick(fileCandidates(file))
+	if err != nil {
+		return nil, err
+	}
+	return d.start(e)
+}
+
+func newDispatcher(options []Option) *Dispatcher {
+	d := &Dispatcher{now: time.Now, thermal: "unknown", cases: map[string]*Case{}, releases: map[*func()]struct{}{}}
+	for _, option := range options {
+		option(d)
+	}
+	if d.host == (host.Facts{}) {
+		d.host = host.Identify()
+	}
+	return d
+}
+
+// start takes the first entry and the overrides.
+func (d *Dispatcher) start(e entry) (*Dispatcher, error) {
+	var err error
+	if d.force, err = forceFromEnvironment(e.names()); err != nil {
+		return nil, err
+	}
+	d.entry = e
+	return d, nil
+}
+
+func (d *Dispatcher) load(path string) (entry, error) {
+	index, err := calibration.LoadIndex(path)
+	if err != nil {
+		return entry{}, fmt.Errorf("dispatch: %w", err)
+	}
+	e, err := d.pick(indexCandidates(index))
+	if err != nil {
+		return entry{}, fmt.Errorf("dispatch: %s: %w", path, err)
+	}
+	return e, nil
+}
+
+var errNil = errors.New("dispatch: a nil dispatcher takes no calibration; make one with Load or New")
+
+// Reload reads a calibration file again and swaps it in, as Swap does. Where that fails the dispatcher goes on with
+// what it has.
+func (d *Dispatcher) Reload(path string) error {
+	if d == nil {
+		return errNil
+	}
+	e, err := d.load(path)
+	if err != nil {
+		return err
+	}
+	d.swap(e)
+	return nil
+}
+
+// Swap takes a fresh calibration, which must not change any more, in place of the one before, nil for none. Cases that
+// are handed out follow, each in one step: a Choose that runs at the same time answers by the old table or by the new
+// one. An entry that is not valid is an error, and the dispatcher goes on with what it has.
+func (d *Dispatcher) Swap(file *calibration.File) error {
+	if d == nil {
+		return errNil
+	}
+	e, err := d.pick(fileCandidates(file))
+	if err != nil {
+		return err
+	}
+	d.swap(e)
+	return nil
+}
+
+func (d *Dispatcher) swap(e entry) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.entry = e
+	d.rebuild()
+}
+
+// rebuild gives every case a table for the present state. The caller holds the lock.
+func (d *Dispatcher) rebuild() {
+	for _, c := range d.cases {
+		c.table.Store(d.newTable(c.name, c.have))
+	}
+}
+
+// Fallback says in one clause why the choices do not rest on a measurement of this host, and returns "" where they do.
+func (d *Dispatcher) Fallback() string {
+	if d == nil {
+		return noCalibration
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.entry.fallback
+}
+
+// Case chooses for one case among the implementations that a program has. The zero Case always chooses CPU.
+type Case struct {
+	name  string
+	have  []string
+	table atomic.Pointer[table]
+}
+
+// Case returns the chooser of a case, such as "fft/batch=1", among the implementations that the program has. An
+// implementation on record that is not among them is replaced by the next best one that is; to name none is to have
+// all. A name that the calibration does not know is no error: such a case chooses CPU, and Explain names the nearest.
+//
+// Case builds a table and belongs where a program starts; it returns the same Case for the same arguments.
+func (d *Dispatcher) Case(name string, have ...string) *Case {
+	have = slices.Clone(have)
+	slices.Sort(have)
+	have = slices.Compact(have)
+	c := &Case{name: name, have: have}
+	if d == nil {
+		c.table.Store(cpuTable(name, entry{fallback: noCalibration}, noCalibration, time.Now))
+		return c
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := strings.Join(append([]string{name}, have...), "\x00")
+	if known := d.cases[key]; known != nil {
+		return known
+	}
+	c.table.Store(d.newTable(name, have))
+	d.cases[key] = c
+	return c
+}
+
+// Choose returns the name of the implementation to use at a size, in units of the case's axis. Sizes beyond the
+// measured range go by the nearest segment. It waits for nothing, allocates nothing and takes a few nanoseconds; only
+// while SetGPUWait says that the GPU is busy does it compute a prediction.
+func (c *Case) Choose(size int) string {
+	t := c.table.Load()
+	if t == nil {
+		return CPU
+	}
+	chosen := t.at(size)
+	if chosen.relief != nil && chosen.relief.faster(size) {
+		return chosen.relief.implementation
+	}
+	return chosen.implementation
+}

@@ -1,0 +1,162 @@
+package dispatch
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"crossover/calibration"
+	"crossover/host"
+)
+
+// sink keeps the compiler from leaving out what nobody reads.
+var sink int
+
+// Both benchmarks take the next size from the answer before, so that no answer can be computed ahead or left out, and
+// both stay within a few sizes of 4096, as a program that calls with one size again and again does.
+
+func BenchmarkChoose(b *testing.B) {
+	for _, size := range []int{64, 4096, 1 << 20} {
+		b.Run(fmt.Sprintf("case=fft/n=%d", size), func(b *testing.B) {
+			d, err := New(testFile(), WithHost(m3Max))
+			if err != nil {
+				b.Fatal(err)
+			}
+			fft := d.Case("fft/batch=1")
+			n := size
+			for b.Loop() {
+				n = size + len(fft.Choose(n))&1
+			}
+			sink = n
+		})
+	}
+}
+
+// threshold is a variable so that it is compared as one that was set at start-up is.
+var threshold = 2048
+
+func BenchmarkHardCoded(b *testing.B) {
+	const size = 4096
+	b.Run("case=fft/n=4096", func(b *testing.B) {
+		n := size
+		for b.Loop() {
+			implementation := "accelerate"
+			if n >= threshold {
+				implementation = "metal"
+			}
+			n = size + len(implementation)&1
+		}
+		sink = n
+	})
+}
+
+func BenchmarkChooseGPUBusy(b *testing.B) {
+	file := testFile()
+	for i := range file.Hosts[1].Cases[1].Implementations[:3] {
+		file.Hosts[1].Cases[1].Implementations[i].Cost.Exponent = 1.1
+	}
+	d, err := New(file, WithHost(m3Max))
+	if err != nil {
+		b.Fatal(err)
+	}
+	d.SetGPUWait(time.Millisecond)
+	fft := d.Case("fft/batch=1")
+	n := 16384
+	for b.Loop() {
+		n = 16384 + len(fft.Choose(n))&1
+	}
+	sink = n
+}
+
+func BenchmarkLoad(b *testing.B) {
+	b.Run("hosts=32", func(b *testing.B) {
+		path, facts := manyHosts(b)
+		info, err := os.Stat(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(info.Size())
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := Load(path, WithHost(facts)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestLoadAllocation holds Load to the reading of one host of many: 8 MiB for a file of 32 hosts.
+func TestLoadAllocation(t *testing.T) {
+	path, facts := manyHosts(t)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	d, err := Load(path, WithHost(facts))
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Fallback() != "" {
+		t.Fatalf("the host was not found: %s", d.Fallback())
+	}
+	allocated := after.TotalAlloc - before.TotalAlloc
+	t.Logf("%d bytes allocated for a file of %d bytes", allocated, info.Size())
+	if allocated >= 8<<20 {
+		t.Errorf("Load allocated %d bytes (want less than %d)", allocated, 8<<20)
+	}
+}
+
+// manyHosts saves a file of 32 hosts, with 17 cases, 5 implementations and 3 segments each, and returns its path and
+// the facts of its last host.
+func manyHosts(tb testing.TB) (path string, facts host.Facts) {
+	tb.Helper()
+	file := &calibration.File{}
+	for h := range 32 {
+		facts = host.Facts{Chip: fmt.Sprintf("AMD EPYC 9%03d", h), Family: "amd-epyc", Architecture: "amd64", Cores: 64}
+		entry := newHost(facts)
+		for c := range 17 {
+			recorded := calibration.Case{
+				Name: fmt.Sprintf("matmul/m=%d", c), Operation: "matmul", Parameters: map[string]int{"m": c},
+				Axis:    calibration.Axis{Name: "n", Unit: "rows", From: 1, To: 3000},
+				Verdict: calibration.Crossover, TieBand: 0.03, Blocks: 600, ExpectedRegret: 0.0123,
+				Warnings: []string{"the cost model of implementation-2 is off by 12 % at the median"},
+			}
+			for size := 1; size <= 3000; size += 1 + size/4 {
+				recorded.Sizes = append(recorded.Sizes, size)
+			}
+			for i := range 5 {
+				recorded.Implementations = append(recorded.Implementations, calibration.Implementation{
+					Name: fmt.Sprintf("implementation-%d", i), Processor: "cpu", Version: "3.21.0", RelativeError: 1.2345e-7,
+					Cost: &calibration.Cost{FixedSeconds: 1.2345e-6, SizeSeconds: 2.3456e-9, Exponent: 1.2345, Residual: 0.0456},
+				})
+			}
+			for s := range 3 {
+				segment := calibration.Segment{From: 1 + 1000*s, To: 1000 * (s + 1),
+					Implementation: recorded.Implementations[s].Name}
+				if s > 0 {
+					segment.Interval = &calibration.Interval{Low: 1000*s - 90, High: 1000*s + 90}
+				}
+				for i := range recorded.Implementations {
+					if i != s {
+						segment.Next = append(segment.Next, calibration.Alternative{
+							Implementation: recorded.Implementations[i].Name, Slowdown: 1.2345 + float64(i)})
+					}
+				}
+				recorded.Segments = append(recorded.Segments, segment)
+			}
+			entry.Cases = append(entry.Cases, recorded)
+		}
+		file.Hosts = append(file.Hosts, entry)
+	}
+	path = filepath.Join(tb.TempDir(), "calibration.json")
+	if err := calibration.Save(path, file); err != nil {
+		tb.Fatal(err)
+	}
+	return path, facts
+}

@@ -1,0 +1,49 @@
+package dispatch_test
+
+import (
+	"fmt"
+	"log"
+	"time"
+
+	"crossover/dispatch"
+	"crossover/host"
+)
+
+// The examples run as if on this machine, on this day, so that they always print the same.
+var (
+	machine = dispatch.WithHost(host.Facts{Chip: "Apple M3 Max", Family: "apple-m3", Architecture: "arm64", Cores: 16,
+		GPU: "Apple M3 Max", GPUCores: 40})
+	today = dispatch.WithClock(func() time.Time { return time.Date(2026, 11, 13, 12, 0, 0, 0, time.UTC) })
+)
+
+func ExampleLoad() {
+	d, err := dispatch.Load("testdata/calibration.json", machine) // without options: the entry for this host
+	if err != nil {
+		log.Fatal(err)
+	}
+	fft := d.Case("fft/batch=1", "go", "metal") // what this program has
+	for _, size := range []int{256, 4096, 65536} {
+		switch fft.Choose(size) {
+		case "metal":
+			fmt.Println(size, "goes to the GPU")
+		default:
+			fmt.Println(size, "stays on the CPU")
+		}
+	}
+	// Output:
+	// 256 stays on the CPU
+	// 4096 stays on the CPU
+	// 65536 goes to the GPU
+}
+
+func ExampleCase_Explain() {
+	d, err := dispatch.Load("testdata/calibration.json", machine, today)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(d.Case("fft/batch=1").Explain(4096))
+	fmt.Println(d.Case("fft/batch=1", "go").Explain(1 << 20))
+	// Output:
+	// fft/batch=1 at 4096 samples: accelerate, fastest measured; segment 512 to 8191, its threshold within 400 to 600 at 95 %; measured on apple-m3-max-40 12 days ago
+	// fft/batch=1 at 1048576 samples: go, next best, as metal is not there, accelerate is not there; segment 8192 to 65536, its threshold within 7000 to 9000 at 95 %; beyond the measured range, 64 to 65536; measured on apple-m3-max-40 12 days ago
+}

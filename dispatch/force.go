@@ -1,0 +1,81 @@
+package dispatch
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// forceVariable is the environment variable that overrides choices.
+const forceVariable = "CROSSOVER_FORCE"
+
+func forceFromEnvironment(known []string) (map[string]string, error) {
+	force, err := parseForce(os.Getenv(forceVariable), known)
+	if err != nil {
+		return nil, fmt.Errorf("dispatch: %s: %w", forceVariable, err)
+	}
+	return force, nil
+}
+
+// parseForce reads "name=implementation,name=implementation", where a name is a case or an operation. Names of cases
+// hold commas and equals signs themselves, so a name is the longest known one that fits; a name that is not known must
+// look like one: an operation, or an operation, a slash, and parameters as in taps=512,block=256.
+func parseForce(text string, known []string) (map[string]string, error) {
+	force := map[string]string{}
+	rest := strings.TrimSpace(text)
+	for more := rest != ""; more; {
+		rest = strings.TrimSpace(rest)
+		name := longestKnown(rest, known)
+		if name == "" {
+			name = caseName(rest)
+		}
+		if name == "" {
+			return nil, fmt.Errorf("%q does not begin with operation= or operation/parameter=value= "+
+				"(want fft=go,conv1d/taps=512=go/fft)", rest)
+		}
+		var implementation string
+		implementation, rest, more = strings.Cut(rest[len(name)+1:], ",")
+		implementation = strings.TrimSpace(implementation)
+		if implementation == "" || strings.Contains(implementation, "=") {
+			return nil, fmt.Errorf("%q is no implementation for %s (want fft=go,conv1d/taps=512=go/fft)", implementation, name)
+		}
+		if _, twice := force[name]; twice {
+			return nil, fmt.Errorf("%s is there twice", name)
+		}
+		force[name] = implementation
+	}
+	return force, nil
+}
+
+// longestKnown returns the longest known name that stands before an equals sign at the beginning of the text.
+func longestKnown(text string, known []string) string {
+	longest := ""
+	for _, name := range known {
+		if len(name) > len(longest) && strings.HasPrefix(text, name) && strings.HasPrefix(text[len(name):], "=") {
+			longest = name
+		}
+	}
+	return longest
+}
+
+// caseName returns the operation, or the operation and its parameters, that stands before an equals sign at the
+// beginning of the text; "" where none does.
+func caseName(text string) string {
+	end := strings.IndexAny(text, "/=,")
+	if end <= 0 || text[end] == ',' {
+		return ""
+	}
+	for text[end] != '=' {
+		key := strings.IndexAny(text[end+1:], "=,")
+		if key <= 0 || text[end+1+key] != '=' {
+			return ""
+		}
+		value := end + 1 + key + 1
+		length := strings.IndexAny(text[value:], "=,")
+		if length <= 0 {
+			return ""
+		}
+		end = value + length
+	}
+	return text[:end]
+}

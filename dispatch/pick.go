@@ -1,0 +1,156 @@
+package dispatch
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"crossover/calibration"
+	"crossover/host"
+)
+
+const noCalibration = "no calibration loaded"
+
+// entry is the calibration that choices go by.
+type entry struct {
+	host     *calibration.Host // nil where there is none
+	fallback string            // why it is not that of this host, "" where it is
+	otherGPU bool              // its GPU is not the one of this host, so that its GPU thresholds mean nothing here
+}
+
+// find returns a case of the entry, nil where it has none of that name.
+func (e entry) find(name string) *calibration.Case {
+	if e.host == nil {
+		return nil
+	}
+	for i := range e.host.Cases {
+		if e.host.Cases[i].Name == name {
+			return &e.host.Cases[i]
+		}
+	}
+	return nil
+}
+
+// names returns the names of the entry's cases and of their operations.
+func (e entry) names() []string {
+	if e.host == nil {
+		return nil
+	}
+	var names []string
+	for i := range e.host.Cases {
+		names = append(names, e.host.Cases[i].Name, e.host.Cases[i].Operation)
+	}
+	return names
+}
+
+// candidate is an entry that may be picked, and the way to get all of it.
+type candidate struct {
+	id        string
+	simulated bool
+	facts     host.Facts
+	created   time.Time
+	host      func() (*calibration.Host, error)
+}
+
+// fileCandidates returns the entries of a file, nil for no file.
+func fileCandidates(file *calibration.File) []candidate {
+	if file == nil {
+		return nil
+	}
+	candidates := make([]candidate, len(file.Hosts))
+	for i := range file.Hosts {
+		h := &file.Hosts[i]
+		candidates[i] = candidate{h.ID, h.Simulated, host.Facts(h.Facts), h.Created, func() (*calibration.Host, error) {
+			return h, h.Validate()
+		}}
+	}
+	return candidates
+}
+
+// indexCandidates returns the entries of an index. A time that cannot be read counts as long ago; the entry is refused
+// when it is decoded.
+func indexCandidates(index *calibration.Index) []candidate {
+	candidates := make([]candidate, len(index.Entries))
+	for i := range index.Entries {
+		e := &index.Entries[i]
+		created, _ := time.Parse(time.RFC3339, e.Created)
+		candidates[i] = candidate{e.ID, e.Simulated, host.Facts(e.Facts), created, e.Host}
+	}
+	return candidates
+}
+
+// pick takes the entry of this host, else the best of its family, else none. No candidates, nil, are no calibration.
+func (d *Dispatcher) pick(candidates []candidate) (entry, error) {
+	if candidates == nil {
+		return entry{fallback: noCalibration}, nil
+	}
+	id := d.host.ID()
+	missing := "no entry for " + id
+	var siblings []candidate
+	for _, c := range candidates {
+		switch {
+		case c.simulated && !d.allowSimulated:
+			if c.id == id {
+				missing = "no measured entry for " + id
+			}
+		case c.id == id:
+			h, err := c.host()
+			return entry{host: h}, err
+		case c.facts.Family != "" && c.facts.Family == d.host.Family:
+			siblings = append(siblings, c)
+		}
+	}
+	if len(siblings) == 0 {
+		return entry{fallback: missing + d.othersThan(candidates)}, nil
+	}
+	best := slices.MinFunc(siblings, func(a, b candidate) int {
+		return cmp.Or(
+			compareBool(a.simulated, b.simulated),
+			compareBool(a.facts.Architecture != d.host.Architecture, b.facts.Architecture != d.host.Architecture),
+			b.created.Compare(a.created),
+			cmp.Compare(a.id, b.id),
+		)
+	})
+	h, err := best.host()
+	return entry{
+		host:     h,
+		fallback: fmt.Sprintf("%s, so %s of the same family, %s, stands in", missing, best.id, d.host.Family),
+		otherGPU: !d.host.SameGPU(best.facts),
+	}, err
+}
+
+// othersThan says what is in a file that has nothing for this host.
+func (d *Dispatcher) othersThan(candidates []candidate) string {
+	const shown = 4
+	var ids []string
+	for _, c := range candidates {
+		if !c.simulated || d.allowSimulated {
+			ids = append(ids, c.id)
+		}
+	}
+	family := "its family"
+	if d.host.Family != "" {
+		family += ", " + d.host.Family
+	}
+	text := " and none for " + family
+	switch {
+	case len(ids) == 0:
+		return text + " (the file has no measured host)"
+	case len(ids) > shown:
+		return fmt.Sprintf("%s (the file has %s and %d more)", text, strings.Join(ids[:shown], ", "), len(ids)-shown)
+	}
+	return fmt.Sprintf("%s (the file has %s)", text, strings.Join(ids, ", "))
+}
+
+// compareBool puts false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}

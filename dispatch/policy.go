@@ -1,0 +1,83 @@
+package dispatch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// SetThermal tells the thermal state of the machine: "nominal", "fair", "serious", "critical" or "unknown", as
+// host.Observe does. From serious on no implementation that runs on the GPU is chosen, until a lower state is told. Any
+// other word is an error and changes nothing.
+func (d *Dispatcher) SetThermal(state string) error {
+	if err := oneOf("thermal state", state, "nominal", "fair", "serious", "critical", "unknown"); err != nil || d == nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if state != d.thermal {
+		d.thermal = state
+		d.rebuild()
+	}
+	return nil
+}
+
+func tooHot(state string) bool { return state == "serious" || state == "critical" }
+
+// SetGPUWait tells how long a call to the GPU would wait now before it starts, 0 for an idle one. While it is more than
+// 0, Choose takes the best CPU implementation instead of the GPU where the wait and the GPU's predicted time exceed the
+// CPU's predicted time. Predictions come from the costs in the calibration; without them the wait changes nothing.
+// SetGPUWait is cheap enough to be called before every submission.
+func (d *Dispatcher) SetGPUWait(wait time.Duration) {
+	if d != nil {
+		d.gpuWait.Store(int64(wait))
+	}
+}
+
+// SetMemoryPressure tells how short memory is: "normal", "warning" or "critical". At critical it calls the functions
+// that OnMemoryPressure was given, each time that it is told so, and returns when they have returned. Any other word is
+// an error and changes nothing.
+func (d *Dispatcher) SetMemoryPressure(level string) error {
+	if err := oneOf("memory pressure", level, "normal", "warning", "critical"); err != nil || d == nil {
+		return err
+	}
+	if level != "critical" {
+		return nil
+	}
+	d.mu.Lock()
+	var releases []func()
+	for release := range d.releases {
+		releases = append(releases, *release)
+	}
+	d.mu.Unlock()
+	for _, release := range releases {
+		release()
+	}
+	return nil
+}
+
+// OnMemoryPressure has release called when memory pressure is critical, to give back buffers that are only kept for
+// speed. Functions are called in no particular order and without a lock held. The returned function takes release off
+// again.
+func (d *Dispatcher) OnMemoryPressure(release func()) (stop func()) {
+	if d == nil {
+		return func() {}
+	}
+	key := &release
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.releases[key] = struct{}{}
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.releases, key)
+	}
+}
+
+func oneOf(what, value string, accepted ...string) error {
+	if slices.Contains(accepted, value) {
+		return nil
+	}
+	return fmt.Errorf("dispatch: %s %q (want %s)", what, value, strings.Join(accepted, ", "))
+}

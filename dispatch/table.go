@@ -1,0 +1,229 @@
+package dispatch
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"crossover/calibration"
+)
+
+// table is all that Choose and Explain need to know about a case. It never changes; a change of the calibration or of a
+// policy makes a new one.
+type table struct {
+	thresholds []int    // ascending: the first sizes of choices[1:]
+	choices    []choice // one more than thresholds
+
+	name     string
+	entry    entry
+	recorded *calibration.Case // nil where the entry has no such case
+	gpuWait  *atomic.Int64
+	now      func() time.Time
+}
+
+// at returns the choice for a size. Sizes beyond the measured range fall into the first or the last one.
+func (t *table) at(size int) *choice {
+	i := 0
+	for i < len(t.thresholds) && size >= t.thresholds[i] {
+		i++
+	}
+	return &t.choices[i]
+}
+
+// choice is what to take in one interval of sizes.
+type choice struct {
+	implementation string
+	gpu            bool
+	relief         *relief              // what to take while the GPU is busy, nil where that is no question
+	segment        *calibration.Segment // nil where no segment was measured
+	reason         string               // one clause
+}
+
+// relief is the CPU implementation that may be faster than waiting for a busy GPU.
+type relief struct {
+	implementation string
+	gpu, cpu       calibration.Cost
+	wait           *atomic.Int64 // nanoseconds
+}
+
+// faster reports whether the wait and the GPU's predicted time exceed the CPU's predicted time.
+func (r *relief) faster(size int) bool {
+	wait := time.Duration(r.wait.Load())
+	return wait > 0 && r.cheaper(size, wait)
+}
+
+func (r *relief) cheaper(size int, wait time.Duration) bool {
+	return wait.Seconds()+predict(&r.gpu, size) > predict(&r.cpu, size)
+}
+
+// predict returns the modelled time of one call in seconds.
+func predict(c *calibration.Cost, size int) float64 {
+	return c.FixedSeconds + c.SizeSeconds*math.Pow(float64(max(size, 0)), c.Exponent)
+}
+
+// cpuTable is the table of a case about which nothing is known.
+func cpuTable(name string, e entry, reason string, now func() time.Time) *table {
+	return &table{choices: []choice{{implementation: CPU, reason: reason}}, name: name, entry: e, now: now}
+}
+
+// newTable builds the table of a case for the present calibration and policies. The caller holds the lock.
+func (d *Dispatcher) newTable(name string, have []string) *table {
+	recorded := d.entry.find(name)
+	t := &table{name: name, entry: d.entry, recorded: recorded, gpuWait: &d.gpuWait, now: d.now}
+	b := builder{d: d, have: have, recorded: recorded}
+
+	forced, refused := b.forced(name)
+	switch {
+	case forced != "":
+		t.choices = []choice{{implementation: forced, reason: "CROSSOVER_FORCE asks for it"}}
+	case recorded == nil:
+		t.choices = []choice{{implementation: CPU, reason: d.unknown(name)}}
+	case len(recorded.Segments) == 0:
+		t.choices = []choice{{implementation: CPU, reason: withReason("the measurements do not decide", recorded.Reason)}}
+	default:
+		for i := range recorded.Segments {
+			segment := &recorded.Segments[i]
+			t.choices = append(t.choices, b.choose(segment))
+			if i > 0 {
+				t.thresholds = append(t.thresholds, segment.From)
+			}
+		}
+	}
+	if refused != "" {
+		for i := range t.choices {
+			t.choices[i].reason += "; " + refused
+		}
+	}
+	return t
+}
+
+// unknown says why there is no case of a name.
+func (d *Dispatcher) unknown(name string) string {
+	if d.entry.host == nil {
+		return d.entry.fallback
+	}
+	reason := fmt.Sprintf("the calibration of %s has no case %q", d.entry.host.ID, name)
+	if nearest := nearestNames(name, d.entry.host.Cases); len(nearest) > 0 {
+		reason += " (did you mean " + strings.Join(nearest, ", ") + "?)"
+	}
+	return reason
+}
+
+// builder resolves what is on record into what can be used.
+type builder struct {
+	d        *Dispatcher
+	have     []string // empty for all
+	recorded *calibration.Case
+}
+
+// forced returns the implementation that CROSSOVER_FORCE asks for, or why it is not to be had.
+func (b *builder) forced(name string) (implementation, refused string) {
+	wanted, asked := b.d.force[name]
+	if !asked {
+		operation, _, _ := strings.Cut(name, "/")
+		if b.recorded != nil {
+			operation = b.recorded.Operation
+		}
+		wanted, asked = b.d.force[operation]
+	}
+	if !asked {
+		return "", ""
+	}
+	recorded := b.recorded != nil && b.implementation(wanted) != nil
+	if wanted == CPU || slices.Contains(b.have, wanted) || len(b.have) == 0 && recorded {
+		return wanted, ""
+	}
+	return "", fmt.Sprintf("CROSSOVER_FORCE asks for %s, which is not there", wanted)
+}
+
+// choose resolves one segment: its implementation, or the first of the next ones that can be used.
+func (b *builder) choose(s *calibration.Segment) choice {
+	c := choice{implementation: CPU, segment: s}
+	var passed []string
+	names := []string{s.Implementation}
+	for _, next := range s.Next {
+		names = append(names, next.Implementation)
+	}
+	for i, name := range names {
+		if obstacle := b.obstacle(name); obstacle != "" {
+			passed = append(passed, name+" "+obstacle)
+			continue
+		}
+		c.implementation = name
+		if b.onGPU(name) {
+			c.gpu = true
+			c.relief = b.reliefFor(name, names[i+1:])
+		}
+		break
+	}
+	switch {
+	case len(passed) == 0:
+		c.reason = "fastest measured"
+		switch b.recorded.Verdict {
+		case calibration.Tie:
+			c.reason = withReason("as fast as any", b.recorded.Reason)
+		case calibration.Unresolved:
+			c.reason = withReason("likely the fastest, but the measurements do not decide", b.recorded.Reason)
+		case calibration.Always:
+			c.reason = withReason("fastest at every measured size", b.recorded.Reason)
+		}
+	case len(passed) == len(names):
+		c.reason = "nothing on record can be used: " + strings.Join(passed, ", ")
+	default:
+		c.reason = "next best, as " + strings.Join(passed, ", ")
+	}
+	return c
+}
+
+// obstacle says what keeps an implementation from being used, "" for nothing.
+func (b *builder) obstacle(name string) string {
+	switch {
+	case len(b.have) > 0 && !slices.Contains(b.have, name):
+		return "is not there"
+	case b.onGPU(name) && b.d.entry.otherGPU:
+		return "was measured on another GPU"
+	case b.onGPU(name) && tooHot(b.d.thermal):
+		return "runs on the GPU and the thermal state is " + b.d.thermal
+	}
+	return ""
+}
+
+// reliefFor returns the first CPU implementation among the next ones, nil where there is none or where the record does
+// not tell what a call costs.
+func (b *builder) reliefFor(gpu string, next []string) *relief {
+	onGPU := b.implementation(gpu)
+	for _, name := range next {
+		if b.onGPU(name) || b.obstacle(name) != "" {
+			continue
+		}
+		onCPU := b.implementation(name)
+		if onGPU.Cost == nil || onCPU.Cost == nil {
+			return nil
+		}
+		return &relief{implementation: name, gpu: *onGPU.Cost, cpu: *onCPU.Cost, wait: &b.d.gpuWait}
+	}
+	return nil
+}
+
+func (b *builder) onGPU(name string) bool { return b.implementation(name).Processor == "gpu" }
+
+// implementation returns what is on record about an implementation, nil for nothing.
+func (b *builder) implementation(name string) *calibration.Implementation {
+	for i := range b.recorded.Implementations {
+		if b.recorded.Implementations[i].Name == name {
+			return &b.recorded.Implementations[i]
+		}
+	}
+	return nil
+}
+
+// withReason adds the reason on record, if there is one.
+func withReason(clause, reason string) string {
+	if reason == "" {
+		return clause
+	}
+	return clause + " (" + reason + ")"
+}
