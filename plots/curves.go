@@ -1,0 +1,188 @@
+package plots
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot/plotter"
+
+	"crossover/calibration"
+	"crossover/crossover"
+	"crossover/samples"
+)
+
+// Logarithmic axes end where sizes and times stop making sense; what lies outside is not drawn.
+const (
+	largestSize  = 1 << 60
+	shortestTime = 1e-15 // seconds
+	longestTime  = 1e9   // seconds
+)
+
+func drawableSize(n int) bool           { return n >= 1 && n <= largestSize }
+func drawableTime(seconds float64) bool { return seconds >= shortestTime && seconds <= longestTime }
+
+// curve is what a chart shows of one implementation. X is a size; Y is seconds per call or a slowdown.
+type curve struct {
+	name     string
+	times    plotter.XYs // medians
+	slowdown plotter.XYs // time over the best one's
+	blocks   plotter.XYs // raw times
+	least    float64     // least slowdown at any size
+}
+
+// curvesOf returns the curves of a set, the ones that come closest to being best first.
+func curvesOf(set *samples.Set) []curve {
+	if set == nil {
+		return nil
+	}
+	summary := crossover.Summarise(set)
+	var curves []curve
+	for i, name := range summary.Implementations {
+		c := curve{name: name, least: math.Inf(1)}
+		for s, size := range summary.Sizes {
+			if !drawableSize(size) {
+				continue
+			}
+			if t := summary.Seconds[i][s]; drawableTime(t) {
+				c.times = append(c.times, plotter.XY{X: float64(size), Y: t})
+			}
+			if loss := summary.Loss[i][s]; !math.IsNaN(loss) && !math.IsInf(loss, 0) {
+				c.slowdown = append(c.slowdown, plotter.XY{X: float64(size), Y: math.Exp(min(loss, 50))})
+				c.least = min(c.least, loss)
+			}
+		}
+		for b := range set.Blocks {
+			block := &set.Blocks[b]
+			if drawableSize(block.Size) && block.Timed(i) && drawableTime(block.Seconds[i]) {
+				c.blocks = append(c.blocks, plotter.XY{X: float64(block.Size), Y: block.Seconds[i]})
+			}
+		}
+		if len(c.times) > 0 {
+			curves = append(curves, c)
+		}
+	}
+	slices.SortStableFunc(curves, func(a, b curve) int {
+		return cmp.Or(cmp.Compare(a.least, b.least), cmp.Compare(a.name, b.name))
+	})
+	return curves
+}
+
+// winners returns the fastest implementation at each measured size.
+func winners(set *samples.Set) (sizes []int, names []string) {
+	if set == nil {
+		return nil, nil
+	}
+	summary := crossover.Summarise(set)
+	for s, size := range summary.Sizes {
+		for i, name := range summary.Implementations {
+			if summary.Loss[i][s] == 0 && drawableSize(size) {
+				sizes, names = append(sizes, size), append(names, name)
+				break
+			}
+		}
+	}
+	return sizes, names
+}
+
+// span is a segment as it is drawn: from its threshold to the next one.
+type span struct {
+	from, to       float64
+	implementation string
+	threshold      int     // 0 for the first one
+	low, high      float64 // of the threshold's interval; both 0 where it has none
+}
+
+// spansOf returns the segments of a case that can be drawn.
+func spansOf(c *calibration.Case) []span {
+	var spans []span
+	for _, s := range c.Segments {
+		if !drawableSize(s.From) || !drawableSize(s.To) || s.To < s.From {
+			continue
+		}
+		next := span{from: float64(s.From), to: float64(s.To), implementation: s.Implementation}
+		if n := len(spans); n > 0 {
+			if next.from <= spans[n-1].from {
+				continue
+			}
+			spans[n-1].to = next.from
+			next.threshold = s.From
+			if i := s.Interval; i != nil && drawableSize(i.Low) && drawableSize(i.High) && i.Low <= i.High {
+				next.low, next.high = float64(i.Low), float64(i.High)
+			}
+		}
+		spans = append(spans, next)
+	}
+	return spans
+}
+
+// sizeRange returns the sizes that a chart of spans and curves covers.
+func sizeRange(axis calibration.Axis, spans []span, curves []curve) (from, to float64) {
+	from, to = math.Inf(1), math.Inf(-1)
+	cover := func(v float64) { from, to = min(from, v), max(to, v) }
+	for _, n := range []int{axis.From, axis.To} {
+		if drawableSize(n) {
+			cover(float64(n))
+		}
+	}
+	for _, s := range spans {
+		cover(s.from)
+		cover(s.to)
+	}
+	for _, c := range curves {
+		for _, p := range c.times {
+			cover(p.X)
+		}
+	}
+	if from > to {
+		return 1, 1
+	}
+	return from, to
+}
+
+// timeRange returns the times that a chart of curves covers: every median, and the blocks that are not far off.
+func timeRange(curves []curve) (from, to float64) {
+	const far = 3
+	from, to = math.Inf(1), math.Inf(-1)
+	for _, c := range curves {
+		for _, p := range c.times {
+			from, to = min(from, p.Y), max(to, p.Y)
+		}
+	}
+	if from > to {
+		return 1e-6, 1e-3
+	}
+	low, high := from, to
+	for _, c := range curves {
+		for _, p := range c.blocks {
+			low, high = min(low, max(p.Y, from/far)), max(high, min(p.Y, to*far))
+		}
+	}
+	return low, high
+}
+
+// widen makes room around a logarithmic range: a share of it on each side, and half an octave where it is a point.
+func widen(from, to, share float64) (float64, float64) {
+	factor := math.Pow(to/from, share)
+	if to == from {
+		factor = math.Sqrt2
+	}
+	return from / factor, to * factor
+}
+
+// slowdownRange returns where the panel of slowdowns ends: at a round ratio that shows the whole of every curve, or at
+// the last one, beyond which nobody hesitates.
+func slowdownRange(curves []curve) float64 {
+	largest := 1.0
+	for _, c := range curves {
+		for _, p := range c.slowdown {
+			largest = max(largest, p.Y)
+		}
+	}
+	for _, end := range []float64{1.25, 1.5, 2} {
+		if largest <= end {
+			return end
+		}
+	}
+	return 3
+}

@@ -1,0 +1,106 @@
+package plots
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gonum.org/v1/plot/cmpimg"
+
+	"crossover/calibration"
+)
+
+var update = flag.Bool("update", false, "write the golden images instead of comparing with them")
+
+// caseChart returns the chart of one experiment.
+func caseChart(e experiment) *Chart {
+	h, sets := testHost(e)
+	return CaseChart(h, &h.Cases[0], sets[e.name])
+}
+
+// simulated returns the chart of one experiment on a host that was never measured.
+func simulated(e experiment) *Chart {
+	h, sets := testHost(e)
+	h.ID, h.Simulated = "apple-m3-max-40", true
+	h.Facts = calibration.Facts{
+		Chip: "Apple M3 Max", Cores: 16, PerformanceCores: 12, EfficiencyCores: 4, MemoryBytes: 64 << 30,
+		GPU: "Apple M3 Max", GPUCores: 40,
+	}
+	h.Environment.OS, h.Environment.OSVersion = "darwin", "macOS 15.1"
+	return CaseChart(h, &h.Cases[0], sets[e.name])
+}
+
+func overviewChart(experiments ...experiment) *Chart {
+	h, sets := testHost(experiments...)
+	return Overview(h, sets)
+}
+
+func TestGoldenImages(t *testing.T) {
+	for name, chart := range map[string]*Chart{
+		"two_thresholds": caseChart(twoThresholds),
+		"no_crossover":   caseChart(noCrossover),
+		"tie":            caseChart(tie),
+		"unresolved":     caseChart(unresolved),
+		"degraded":       caseChart(degraded),
+		"many":           caseChart(manyImplementations),
+		"simulated":      simulated(tinyAxis),
+		"overview":       overviewChart(catalogue()...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got bytes.Buffer
+			n, err := chart.WriteTo(&got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n != int64(got.Len()) {
+				t.Errorf("WriteTo returned %d bytes and wrote %d", n, got.Len())
+			}
+			// The images are committed, one a case and host.
+			if const250KB := 250_000; got.Len() > const250KB {
+				t.Errorf("image of %d bytes, want at most %d", got.Len(), const250KB)
+			}
+			golden := filepath.Join("testdata", name+"_golden.png")
+			if *update {
+				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Processors with a fused multiply-add round the edges of lines differently, and a blend may then fall on
+			// the next colour of the palette: a tenth of the distance from black to white. A line that moves by a pixel
+			// differs by far more.
+			same, err := cmpimg.EqualApprox("png", got.Bytes(), want, 0.1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !same {
+				path := filepath.Join(os.TempDir(), name+".png")
+				err := os.WriteFile(path, got.Bytes(), 0o644)
+				t.Errorf("the image differs from %s; look at %s (%v) and run with -update if it is right", golden, path, err)
+			}
+		})
+	}
+}
+
+func TestChartsAreDeterministic(t *testing.T) {
+	draw := func() []byte {
+		var b bytes.Buffer
+		if _, err := caseChart(manyImplementations).WriteTo(&b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := overviewChart(tinyAxis, degraded, tie).WriteTo(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	if !bytes.Equal(draw(), draw()) {
+		t.Error("two charts of the same data differ")
+	}
+}

@@ -1,0 +1,305 @@
+package plots
+
+import (
+	"cmp"
+	"fmt"
+	"image/color"
+	"maps"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"crossover/calibration"
+	"crossover/samples"
+)
+
+// Measures of the overview, in points.
+const (
+	overviewWidth = 720
+
+	lanePitch  = 27
+	barHeight  = 14
+	lanesLeft  = 172
+	lanesRight = 520
+	regretEdge = overviewWidth - margin // where the column of regrets ends
+	lanesMost  = 300
+)
+
+var (
+	laneStyle   = textStyle(10, ink)
+	unitStyle   = textStyle(8.5, muted)
+	insideStyle = textStyle(9, ink)
+	columnStyle = textStyle(9, muted)
+)
+
+// Overview returns the chart of everything that a host's calibration holds: one lane a case, over the sizes, in the
+// colours of the chosen implementations. sets holds the samples by the names of their cases; it adds which
+// implementation was fastest at each measured size, and may be nil. Beyond 300 cases the rest is counted, not drawn.
+func Overview(h *calibration.Host, sets map[string]*samples.Set) *Chart {
+	f := newOverviewFigure(h, sets)
+	return &Chart{width: overviewWidth, height: f.height, paint: f.paint}
+}
+
+// overviewFigure is an overview laid out.
+type overviewFigure struct {
+	height    vg.Length
+	subtitle  string
+	simulated bool
+	legend    []chip
+	styles    map[string]style // by what stands before the slash of a name
+	lanes     []lane
+	hidden    int // cases without a lane
+	caption   []string
+
+	panel *plot.Plot
+	frame vg.Rectangle
+	ticks []plot.Tick
+}
+
+// lane is one case of the overview.
+type lane struct {
+	name, unit      string
+	verdict, regret string
+	degraded        bool
+	pale            bool // the bar: what is chosen is as good as the next
+	from, to        float64
+	spans           []span
+	sizes           []int
+	winners         []string  // at each size
+	y               vg.Length // of the middle of its bar
+}
+
+func newOverviewFigure(h *calibration.Host, sets map[string]*samples.Set) *overviewFigure {
+	const width = overviewWidth - 2*margin
+	f := &overviewFigure{simulated: h.Simulated}
+	f.subtitle = fit(headStyle, strings.Join(machine(h), " · "), width)
+	f.caption = flow(captionStyle, slices.Concat(circumstances(h), provenance(h)), " · ", width, 2)
+
+	shown := h.Cases[:min(len(h.Cases), lanesMost)]
+	f.hidden = len(h.Cases) - len(shown)
+	for i := range shown {
+		f.lanes = append(f.lanes, newLane(&shown[i], sets[shown[i].Name]))
+	}
+
+	phrases := f.legendOf()
+	var legendLines int
+	f.legend, legendLines = flowChips(headStyle, phrases, width, 3)
+	if len(phrases) == 0 {
+		legendLines = 0
+	}
+	f.layLanes(vg.Length(legendLines) * headPitch)
+	return f
+}
+
+// legendOf lists the implementations of the lanes, the most often chosen first. Those that share a colour share an
+// entry: they never meet in a case.
+func (f *overviewFigure) legendOf() []phrase {
+	chosen := map[string]int{}
+	for _, l := range f.lanes {
+		for _, s := range l.spans {
+			chosen[root(s.implementation)]++
+		}
+		for _, w := range l.winners {
+			chosen[root(w)] += 0
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(chosen), func(a, b string) int {
+		return cmp.Or(chosen[b]-chosen[a], cmp.Compare(a, b))
+	})
+	f.styles = stylesOf(names)
+	var phrases []phrase
+	entry := map[color.NRGBA]int{}
+	for _, name := range names {
+		c := f.styles[name].color
+		if i, ok := entry[c]; ok {
+			phrases[i].text += ", " + oneLine(name)
+			continue
+		}
+		entry[c] = len(phrases)
+		phrases = append(phrases, phrase{name, oneLine(name)})
+	}
+	return phrases
+}
+
+// root returns what stands before the slash of a variant's name: the implementation.
+func root(implementation string) string {
+	name, _, _ := strings.Cut(implementation, "/")
+	return name
+}
+
+func newLane(c *calibration.Case, set *samples.Set) lane {
+	l := lane{
+		verdict:  verdict(c),
+		degraded: c.Degraded,
+		pale:     c.Verdict == calibration.Tie,
+		spans:    spansOf(c),
+	}
+	l.name = fit(laneStyle, c.Name, lanesLeft-margin-12)
+	l.unit = fit(unitStyle, axisTitle(c.Axis), lanesLeft-margin-12)
+	if len(c.Segments) > 0 && c.ExpectedRegret >= 0 {
+		l.regret = percent(c.ExpectedRegret)
+	}
+	l.sizes, l.winners = winners(set)
+	l.from, l.to = sizeRange(c.Axis, l.spans, nil)
+	for _, size := range l.sizes {
+		l.from, l.to = min(l.from, float64(size)), max(l.to, float64(size))
+	}
+	return l
+}
+
+// layLanes places the lanes from the top down, below a legend of a height, and the axis that they share.
+func (f *overviewFigure) layLanes(legendHeight vg.Length) {
+	from, to := 1.0, 1.0
+	for i, l := range f.lanes {
+		if i == 0 {
+			from, to = l.from, l.to
+		}
+		from, to = min(from, l.from), max(to, l.to)
+	}
+	f.ticks = sizeTicker{most: 9}.Ticks(from, to)
+	if from == to {
+		f.ticks = []plot.Tick{{Value: from, Label: sizeLabel(int(from))}}
+	}
+	from, to = widen(from, to, 0.01)
+	f.panel = newPanel(from, to, 1, 2)
+
+	const below, header = 70, 62
+	lanes := lanePitch * vg.Length(max(1, len(f.lanes)))
+	bottom := below + captionPitch*vg.Length(len(f.caption))
+	f.frame = vg.Rectangle{
+		Min: vg.Point{X: lanesLeft, Y: bottom},
+		Max: vg.Point{X: lanesRight, Y: bottom + lanes + 4},
+	}
+	f.height = f.frame.Max.Y + legendHeight + header + margin
+	for i := range f.lanes {
+		f.lanes[i].y = f.frame.Max.Y - 2 - lanePitch*(vg.Length(i)+0.5)
+	}
+	f.panel.Add(axes{x: f.ticks}, laneBars{f})
+}
+
+// paint draws the figure.
+func (f *overviewFigure) paint(c draw.Canvas) {
+	y := f.height - margin - 12
+	write(c, titleStyle, margin, text.XLeft, y, "Which implementation is fastest, by size")
+	if f.simulated {
+		drawTag(c, overviewWidth-margin, y, "SIMULATED")
+	}
+	write(c, headStyle, margin, text.XLeft, y-18, f.subtitle)
+	drawChips(c, headStyle, f.legend, f.styles, margin, y-38, headPitch)
+
+	head := f.frame.Max.Y + 8
+	write(c, columnStyle, margin, text.XLeft, head, "case, swept parameter")
+	write(c, columnStyle, lanesRight+12, text.XLeft, head, "verdict")
+	write(c, columnStyle, regretEdge, text.XRight, head, "expected regret")
+
+	f.panel.Draw(draw.Canvas{Canvas: c, Rectangle: f.frame})
+	for _, l := range f.lanes {
+		write(c, laneStyle, margin, text.XLeft, l.y+1, l.name)
+		write(c, unitStyle, margin, text.XLeft, l.y-9, l.unit)
+		sty := laneStyle
+		if l.verdict == "unresolved" {
+			sty.Color = muted
+		}
+		regretLeft := vg.Length(regretEdge) - laneStyle.Width(l.regret) - 8
+		y := middle(laneStyle, l.y)
+		if l.degraded {
+			write(c, unitDoubtStyle, lanesRight+12, text.XLeft, l.y-9, "degraded")
+			y = l.y + 1
+		}
+		write(c, sty, lanesRight+12, text.XLeft, y, fit(sty, l.verdict, regretLeft-lanesRight-12))
+		write(c, laneStyle, regretEdge, text.XRight, middle(laneStyle, l.y), l.regret)
+	}
+	if len(f.lanes) == 0 {
+		write(c, labelStyle, (lanesLeft+lanesRight)/2, text.XCenter, (f.frame.Min.Y+f.frame.Max.Y)/2, "no cases")
+	}
+
+	y = f.frame.Min.Y - 27
+	write(c, columnStyle, (lanesLeft+lanesRight)/2, text.XCenter, y, "size, in the unit named at the left")
+	f.paintKey(c, y-17)
+	y = margin + captionPitch*vg.Length(len(f.caption)-1)
+	for _, line := range f.caption {
+		write(c, captionStyle, margin, text.XLeft, y, line)
+		y -= captionPitch
+	}
+	if f.hidden > 0 {
+		write(c, columnStyle, margin, text.XLeft, f.frame.Min.Y-27, fmt.Sprintf("and %s more cases", grouped(f.hidden)))
+	}
+	if f.simulated {
+		drawWatermark(c)
+	}
+}
+
+var unitDoubtStyle = textStyle(8.5, rust)
+
+// paintKey explains the marks of the lanes.
+func (f *overviewFigure) paintKey(c draw.Canvas, y vg.Length) {
+	x := vg.Length(lanesLeft)
+	mid := y + 3
+	drawWhisker(c, x+12, x+4, x+20, mid-5, mid+5, mid)
+	x += 26
+	threshold := "threshold and its 95\u00a0% interval"
+	write(c, unitStyle, x, text.XLeft, y, threshold)
+	x += unitStyle.Width(threshold) + 22
+	for i, clr := range []string{"go", "go", "go-parallel"} {
+		drawPip(c, bases[clr].color, x+vg.Length(i)*6, mid)
+	}
+	write(c, unitStyle, x+20, text.XLeft, y, "fastest at each measured size")
+}
+
+// laneBars draws the bars of the lanes: what is chosen, the thresholds, and what was fastest at each measured size.
+type laneBars struct{ *overviewFigure }
+
+// Plot implements plot.Plotter.
+func (f laneBars) Plot(c draw.Canvas, p *plot.Plot) {
+	x, _ := p.Transforms(&c)
+	for i, l := range f.lanes {
+		if i > 0 {
+			rule := l.y + lanePitch/2
+			c.StrokeLine2(draw.LineStyle{Color: faint, Width: 0.5}, margin, rule, overviewWidth-margin, rule)
+		}
+		low, high := l.y-barHeight/2+2, l.y+barHeight/2+2
+		if len(l.spans) == 0 {
+			fillBox(c, faint, x(l.from), low, max(x(l.to), x(l.from)+2), high)
+		}
+		for _, s := range l.spans {
+			fill := f.styles[root(s.implementation)].color
+			if l.pale {
+				fill = onWhite(fill, 0.4)
+			}
+			drawSpan(c, insideStyle, s.implementation, fill, x(s.from), low, x(s.to), high)
+		}
+		for _, s := range l.spans {
+			if s.threshold == 0 {
+				continue
+			}
+			from, to := x(s.from), x(s.from)
+			if s.low > 0 {
+				from, to = max(x(s.low), c.Min.X), min(x(s.high), c.Max.X)
+			}
+			drawWhisker(c, x(s.from), from, to, low-2, high+2, high+2)
+		}
+		for i, size := range l.sizes {
+			drawPip(c, f.styles[root(l.winners[i])].color, x(float64(size)), low-4)
+		}
+	}
+}
+
+// drawWhisker draws a threshold at x and its interval, from low to high, as a bar with ends.
+func drawWhisker(c draw.Canvas, x, low, high, bottom, top, y vg.Length) {
+	dark := draw.LineStyle{Color: ink, Width: 1}
+	c.StrokeLine2(dark, x, bottom, x, top)
+	if high > low {
+		c.StrokeLine2(dark, low, y, high, y)
+		c.StrokeLine2(dark, low, y-2, low, y+2)
+		c.StrokeLine2(dark, high, y-2, high, y+2)
+	}
+}
+
+// drawPip draws the mark of one measured size.
+func drawPip(c draw.Canvas, clr color.NRGBA, x, y vg.Length) {
+	fillBox(c, clr, x-1.6, y-1.6, x+1.6, y+1.6)
+}

@@ -1,0 +1,174 @@
+package plots
+
+import (
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// newPanel returns an empty plot with two logarithmic axes that fills the canvas it is drawn on: the axes are drawn
+// around it by axes, so that panels can share an edge.
+func newPanel(xmin, xmax, ymin, ymax float64) *plot.Plot {
+	p := plot.New()
+	p.BackgroundColor = nil
+	p.HideAxes()
+	p.X.Padding, p.Y.Padding = 0, 0
+	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = xmin, xmax, ymin, ymax
+	return p
+}
+
+// axes draws the grid, the frame and the ticks of a panel. The labels stand outside of it.
+type axes struct {
+	x, y     []plot.Tick
+	noLabels bool // of x
+}
+
+const tickLength = 3
+
+// Plot implements plot.Plotter.
+func (a axes) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	labels := textStyle(8.5, ink)
+	grid := draw.LineStyle{Color: faint, Width: 0.6}
+	edge := draw.LineStyle{Color: quiet, Width: 0.8}
+	for _, tick := range a.x {
+		at := x(tick.Value)
+		if !c.ContainsX(at) {
+			continue
+		}
+		length := vg.Length(tickLength)
+		if tick.IsMinor() {
+			length /= 2
+		} else {
+			c.StrokeLine2(grid, at, c.Min.Y, at, c.Max.Y)
+		}
+		c.StrokeLine2(edge, at, c.Min.Y-length, at, c.Min.Y)
+		if !a.noLabels {
+			write(c, labels, at, text.XCenter, c.Min.Y-tickLength-9, tick.Label)
+		}
+	}
+	for _, tick := range a.y {
+		at := y(tick.Value)
+		if !c.ContainsY(at) {
+			continue
+		}
+		if !tick.IsMinor() {
+			c.StrokeLine2(grid, c.Min.X, at, c.Max.X, at)
+		}
+		c.StrokeLine2(edge, c.Min.X-tickLength, at, c.Min.X, at)
+		write(c, labels, c.Min.X-tickLength-3, text.XRight, middle(labels, at), tick.Label)
+	}
+	c.StrokeLines(edge, []vg.Point{{X: c.Min.X, Y: c.Max.Y}, c.Min, {X: c.Max.X, Y: c.Min.Y}})
+}
+
+// thresholds draws where the choice changes: the interval as a grey strip, the threshold as a thin dark line, which
+// reaches above the panel.
+type thresholds struct {
+	spans []span
+	above vg.Length
+}
+
+// Plot implements plot.Plotter.
+func (t thresholds) Plot(c draw.Canvas, p *plot.Plot) {
+	x, _ := p.Transforms(&c)
+	for _, s := range t.spans {
+		if s.threshold == 0 {
+			continue
+		}
+		if s.low > 0 {
+			low, high := max(x(s.low), c.Min.X), min(x(s.high), c.Max.X)
+			fillBox(c, band, low, c.Min.Y, high, c.Max.Y)
+		}
+		c.StrokeLine2(draw.LineStyle{Color: ink, Width: 0.9}, x(s.from), c.Min.Y, x(s.from), c.Max.Y+t.above)
+	}
+}
+
+// fillBox fills the rectangle between two corners.
+func fillBox(c draw.Canvas, clr color.Color, x0, y0, x1, y1 vg.Length) {
+	c.FillPolygon(clr, []vg.Point{{X: x0, Y: y0}, {X: x1, Y: y0}, {X: x1, Y: y1}, {X: x0, Y: y1}})
+}
+
+// polyline draws one curve: its line, and its markers where the points are not too dense.
+type polyline struct {
+	points  plotter.XYs
+	style   style
+	width   vg.Length
+	markers bool
+}
+
+// Plot implements plot.Plotter.
+func (l polyline) Plot(c draw.Canvas, p *plot.Plot) {
+	points := place(l.points, &c, p)
+	c.StrokeLines(l.style.line(l.width), c.ClipLinesXY(points)...)
+	if !l.markers {
+		return
+	}
+	const apart = 9 // points of paper between the markers of a line
+	last := vg.Length(math.Inf(-1))
+	for _, at := range points {
+		if at.X-last >= apart {
+			c.DrawGlyph(l.style.glyph(2.4), at)
+			last = at.X
+		}
+	}
+}
+
+// place returns points in the coordinates of the canvas.
+func place(points plotter.XYs, c *draw.Canvas, p *plot.Plot) []vg.Point {
+	x, y := p.Transforms(c)
+	placed := make([]vg.Point, len(points))
+	for i, point := range points {
+		placed[i] = vg.Point{X: x(point.X), Y: y(point.Y)}
+	}
+	return placed
+}
+
+// underlay draws a curve broad and pale over the sizes where it is the calibration's choice.
+type underlay struct {
+	points plotter.XYs
+	style  style
+	spans  []span
+}
+
+// Plot implements plot.Plotter.
+func (u underlay) Plot(c draw.Canvas, p *plot.Plot) {
+	x, _ := p.Transforms(&c)
+	points := place(u.points, &c, p)
+	for _, s := range u.spans {
+		part := c
+		part.Min.X, part.Max.X = max(c.Min.X, x(s.from)), min(c.Max.X, x(s.to))
+		sty := draw.LineStyle{Color: withAlpha(u.style.color, 0.35), Width: 6}
+		c.StrokeLines(sty, part.ClipLinesXY(points)...)
+	}
+}
+
+// cloud draws raw times as faint dots.
+type cloud struct {
+	points plotter.XYs
+	style  style
+}
+
+// Plot implements plot.Plotter.
+func (d cloud) Plot(c draw.Canvas, p *plot.Plot) {
+	dot := draw.GlyphStyle{Color: withAlpha(d.style.color, 0.25), Radius: 1.1, Shape: draw.CircleGlyph{}}
+	for _, at := range place(d.points, &c, p) {
+		c.DrawGlyph(dot, at)
+	}
+}
+
+// tieBand shades the slowdowns that are too small to tell apart.
+type tieBand struct {
+	width float64 // relative; 0 where there is none
+}
+
+// Plot implements plot.Plotter.
+func (t tieBand) Plot(c draw.Canvas, p *plot.Plot) {
+	_, y := p.Transforms(&c)
+	fillBox(c, withAlpha(bluishGreen, 0.22), c.Min.X, y(1), c.Max.X, y(1+t.width))
+}

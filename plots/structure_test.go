@@ -1,0 +1,323 @@
+package plots
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/recorder"
+
+	"crossover/calibration"
+	"crossover/samples"
+)
+
+// drawing is what a chart draws, as a list.
+type drawing struct {
+	width, height vg.Length
+	texts         []drawnText
+	shapes        []drawnShape
+	watermark     string
+}
+
+// drawnText is one line of text and the box that it fills.
+type drawnText struct {
+	text string
+	box  vg.Rectangle
+}
+
+// drawnShape is a path that was filled or stroked.
+type drawnShape struct {
+	stroke bool
+	color  color.Color
+	width  vg.Length
+	box    vg.Rectangle
+}
+
+// list runs a chart's drawing and lists it.
+func list(c *Chart) drawing {
+	var canvas recorder.Canvas
+	c.Draw(&canvas)
+	d := drawing{width: c.width, height: c.height}
+	var clr color.Color
+	var width vg.Length
+	turned := 0
+	for _, action := range canvas.Actions {
+		switch a := action.(type) {
+		case *recorder.SetColor:
+			clr = a.Color
+		case *recorder.SetLineWidth:
+			width = a.Width
+		case *recorder.Push:
+			turned++
+		case *recorder.Pop:
+			turned--
+		case *recorder.FillString:
+			if turned > 0 { // the watermark alone is turned
+				d.watermark += a.String
+				continue
+			}
+			face := plot.DefaultTextHandler.Cache().Lookup(a.Font, a.Size)
+			// Capitals and tails, without the room for accents above.
+			d.texts = append(d.texts, drawnText{a.String, vg.Rectangle{
+				Min: vg.Point{X: a.Point.X, Y: a.Point.Y - 0.2*a.Size},
+				Max: vg.Point{X: a.Point.X + face.Width(a.String), Y: a.Point.Y + 0.73*a.Size},
+			}})
+		case *recorder.Stroke:
+			d.shapes = append(d.shapes, drawnShape{true, clr, width, bounds(a.Path)})
+		case *recorder.Fill:
+			d.shapes = append(d.shapes, drawnShape{false, clr, 0, bounds(a.Path)})
+		}
+	}
+	return d
+}
+
+func bounds(path vg.Path) vg.Rectangle {
+	inf := vg.Length(math.Inf(1))
+	box := vg.Rectangle{Min: vg.Point{X: inf, Y: inf}, Max: vg.Point{X: -inf, Y: -inf}}
+	for _, part := range path {
+		if part.Type == vg.CloseComp {
+			continue
+		}
+		box.Min.X, box.Min.Y = min(box.Min.X, part.Pos.X-part.Radius), min(box.Min.Y, part.Pos.Y-part.Radius)
+		box.Max.X, box.Max.Y = max(box.Max.X, part.Pos.X+part.Radius), max(box.Max.Y, part.Pos.Y+part.Radius)
+	}
+	return box
+}
+
+// find returns the box of a text that must be there once.
+func (d drawing) find(t *testing.T, text string) vg.Rectangle {
+	t.Helper()
+	var found []vg.Rectangle
+	for _, drawn := range d.texts {
+		if plain(drawn.text) == text {
+			found = append(found, drawn.box)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%q is drawn %d times, want once", text, len(found))
+	}
+	return found[0]
+}
+
+// plain replaces the spaces that do not break.
+func plain(s string) string { return strings.NewReplacer("\u202f", " ", "\u00a0", " ").Replace(s) }
+
+// check says which texts are cut by the edge of the chart, or lie on top of each other.
+func (d drawing) check() (faults []string) {
+	const edge = 4
+	for i, a := range d.texts {
+		if !(a.box.Min.X >= edge && a.box.Min.Y >= edge && a.box.Max.X <= d.width-edge && a.box.Max.Y <= d.height-edge) {
+			faults = append(faults, fmt.Sprintf("%.60q reaches out of the chart: %v", a.text, a.box))
+		}
+		for _, b := range d.texts[:i] {
+			if a.box.Min.X < b.box.Max.X && b.box.Min.X < a.box.Max.X && a.box.Min.Y < b.box.Max.Y && b.box.Min.Y < a.box.Max.Y {
+				faults = append(faults, fmt.Sprintf("%.60q lies on %.60q", a.text, b.text))
+			}
+		}
+	}
+	for _, s := range d.shapes {
+		for _, v := range []vg.Length{s.box.Min.X, s.box.Min.Y, d.width - s.box.Max.X, d.height - s.box.Max.Y} {
+			if !(v >= 0) {
+				faults = append(faults, fmt.Sprintf("a shape reaches out of the chart: %v", s.box))
+				break
+			}
+		}
+	}
+	return faults
+}
+
+// hostileHost holds what the file format allows and nobody would write.
+func hostileHost() (*calibration.Host, map[string]*samples.Set) {
+	h, sets := testHost(twoThresholds)
+	long := strings.Repeat("a very long name of a thing ", 20)
+	h.Facts.Chip, h.Environment.Driver, h.Environment.ToolCommit = long, long, long
+	h.Simulated = true
+	c := &h.Cases[0]
+	c.Name, c.Reason, c.Axis.Name = long+"\nwith a second line", long, long
+	c.Degraded = true
+	c.ExpectedRegret, c.TieBand = math.NaN(), math.Inf(1)
+	for i := range 30 {
+		c.Warnings = append(c.Warnings, fmt.Sprint(i, long))
+		c.Implementations = append(c.Implementations, calibration.Implementation{Name: long, Version: fmt.Sprint(i, long)})
+	}
+	for i := range c.Segments {
+		c.Segments[i].Implementation = fmt.Sprint(i, long)
+	}
+	set := sets[twoThresholds.name]
+	for i := range set.Implementations {
+		set.Implementations[i] = fmt.Sprint(i, long)
+	}
+	return h, map[string]*samples.Set{c.Name: set}
+}
+
+func TestTextIsWholeAndApart(t *testing.T) {
+	charts := map[string]*Chart{
+		"overview":            overviewChart(catalogue()...),
+		"overview, simulated": nil,
+		"overview, empty":     overviewChart(),
+		"overview, one case":  overviewChart(oneSize),
+		"simulated":           simulated(degraded),
+		"no samples":          nil,
+		"hostile":             nil,
+		"hostile overview":    nil,
+	}
+	h, sets := testHost(catalogue()...)
+	h.Simulated = true
+	charts["overview, simulated"] = Overview(h, sets)
+	charts["no samples"] = CaseChart(h, &h.Cases[0], nil)
+	hostile, hostileSets := hostileHost()
+	charts["hostile"] = CaseChart(hostile, &hostile.Cases[0], hostileSets[hostile.Cases[0].Name])
+	charts["hostile overview"] = Overview(hostile, hostileSets)
+	for _, e := range append(catalogue(), manyImplementations, oneSize) {
+		charts[e.name] = caseChart(e)
+	}
+	for name, chart := range charts {
+		t.Run(name, func(t *testing.T) {
+			d := list(chart)
+			for _, fault := range d.check() {
+				t.Error(fault)
+			}
+			if len(d.texts) < 5 {
+				t.Errorf("only %d texts", len(d.texts))
+			}
+		})
+	}
+}
+
+func TestCaseChartSaysWhatItShows(t *testing.T) {
+	for name, c := range map[string]struct {
+		chart *Chart
+		want  []string
+	}{
+		"two thresholds": {caseChart(twoThresholds), []string{
+			"fft/batch=1", "fftw from 64", "go-parallel from 5 413 (95 % 4 709–6 171)",
+			"fftw-parallel from 8 222 (95 % 7 153–9 374)", "5 413", "8 222", "go", "n [samples]", "time per call",
+			"slowdown against the best", "tie band 3 %", "of the choices 0.8 %", "64", "1Mi", "10 µs", "1×", "3×",
+			"AMD EPYC 9654 · 16 cores · 128 GiB · Debian GNU/Linux 12 (bookworm) · go1.26.0 · mains · FFTW 3.3.10",
+			"crossover 1.0.0 (0123456789ab) · 2026-11-21 12:00 UTC · warm · latency · seed 42 · 180 blocks · tie band 3 %",
+		}},
+		"no crossover": {caseChart(noCrossover), []string{"go wins at every measured size, 64 to 1 048 576: recurrence over n"}},
+		"tie": {caseChart(tie), []string{
+			"a tie at every measured size, 1 024 to 16 777 216 (openblas is taken): both are bound by memory", "1.05×",
+		}},
+		"unresolved": {caseChart(unresolved), []string{
+			"unresolved: the interval of the threshold spans the whole axis", "nothing is chosen",
+		}},
+		"degraded": {caseChart(degraded), []string{
+			"DEGRADED", "degraded: the machine was not quiet while this was measured",
+			"fftw/fft excluded: relative error 3e-04 is above the tolerance of 1e-06", "warning: running on battery",
+		}},
+		"many":      {caseChart(manyImplementations), []string{"26 others", "columns"}},
+		"one size":  {caseChart(oneSize), []string{"go-parallel wins at the one measured size, 512", "512"}},
+		"tiny axis": {caseChart(tinyAxis), []string{"1", "2", "8", "16", "32", "64", "voices"}},
+		"simulated": {simulated(tinyAxis), []string{"SIMULATED"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := list(c.chart)
+			for _, want := range c.want {
+				if !slices.ContainsFunc(d.texts, func(drawn drawnText) bool { return plain(drawn.text) == want }) {
+					t.Errorf("%q is missing", want)
+				}
+			}
+			if marked := d.watermark == "SIMULATED"; marked != (name == "simulated") {
+				t.Errorf("watermark %q", d.watermark)
+			}
+		})
+	}
+}
+
+// TestThresholdsAreInPlace reads the threshold of a chart off its own axis: the labels of two sizes give the scale.
+func TestThresholdsAreInPlace(t *testing.T) {
+	d := list(caseChart(twoThresholds))
+	left, right := d.find(t, "256"), d.find(t, "64Ki")
+	at := func(size float64) vg.Length {
+		low, high := (left.Min.X+left.Max.X)/2, (right.Min.X+right.Max.X)/2
+		return low + (high-low)*vg.Length(math.Log2(size/256)/math.Log2(65536/256))
+	}
+	const tolerance = 0.05 // points; labels are centred to within rounding
+	near := func(a, b vg.Length) bool { return math.Abs(float64(a-b)) < tolerance }
+	for _, c := range []struct {
+		threshold, low, high float64
+	}{{5413, 4709, 6171}, {8222, 7153, 9374}} {
+		lines, bands := 0, 0
+		for _, s := range d.shapes {
+			if s.stroke && s.color == ink && near(s.box.Min.X, at(c.threshold)) && near(s.box.Max.X, at(c.threshold)) {
+				lines++
+			}
+			if !s.stroke && s.color == band && near(s.box.Min.X, at(c.low)) && near(s.box.Max.X, at(c.high)) {
+				bands++
+			}
+		}
+		if lines != 2 || bands != 2 { // one in each panel
+			t.Errorf("threshold %v has %d lines and %d bands in its place, want 2 and 2", c.threshold, lines, bands)
+		}
+	}
+	// The strip above changes its colour there.
+	for name, want := range map[string][2]float64{"fftw": {64, 5413}, "go-parallel": {5413, 8222}, "fftw-parallel": {8222, 1 << 20}} {
+		found := 0
+		for _, s := range d.shapes {
+			if !s.stroke && s.color == bases[name].color && near(s.box.Min.X, at(want[0])) && near(s.box.Max.X, at(want[1])) {
+				found++
+			}
+		}
+		if found != 1 {
+			t.Errorf("%d boxes of %s from %v to %v, want 1", found, name, want[0], want[1])
+		}
+	}
+}
+
+// TestCurvesAreInPlace holds the markers of a curve against the axes.
+func TestCurvesAreInPlace(t *testing.T) {
+	e := tinyAxis
+	e.noise = 1e-9
+	e.costs = []cost{{"go", 0, 1e-6, 1}, {"go-parallel", 4e-6, 0.5e-6, 1}}
+	d := list(caseChart(e))
+	x1, x64 := d.find(t, "1"), d.find(t, "64")
+	low, high := d.find(t, "2 µs"), d.find(t, "50 µs")
+	center := func(a, b vg.Length) float64 { return float64(a+b) / 2 }
+	const lift = 0.095 * 8.5 // from the middle of a label's box to the middle of its capitals
+	for size := 1.0; size <= 64; size *= 2 {
+		x := center(x1.Min.X, x1.Max.X) + (center(x64.Min.X, x64.Max.X)-center(x1.Min.X, x1.Max.X))*math.Log2(size)/6
+		y := center(low.Min.Y, low.Max.Y) + (center(high.Min.Y, high.Max.Y)-center(low.Min.Y, low.Max.Y))*math.Log(size/2)/math.Log(25) + lift
+		if !slices.ContainsFunc(d.shapes, func(s drawnShape) bool {
+			return !s.stroke && s.color == skyBlue && math.Abs(center(s.box.Min.X, s.box.Max.X)-x) < 0.1 &&
+				math.Abs(center(s.box.Min.Y, s.box.Max.Y)-y) < 0.2
+		}) {
+			t.Errorf("no marker of go at size %v, %.1f, %.1f", size, x, y)
+		}
+	}
+}
+
+func TestOverviewShowsEveryCase(t *testing.T) {
+	d := list(overviewChart(catalogue()...))
+	for _, e := range catalogue() {
+		d.find(t, e.name)
+	}
+	for _, want := range []string{
+		"always go", "tie", "unresolved", "degraded", "crossover at 688, 12 825", "crossover at 5 413, 8 222", "expected regret",
+		"openblas, fftw", "go-parallel/direct", "threshold and its 95 % interval", "16Mi",
+	} {
+		if !slices.ContainsFunc(d.texts, func(drawn drawnText) bool { return plain(drawn.text) == want }) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+}
+
+func TestOverviewCountsWhatItDoesNotDraw(t *testing.T) {
+	h, _ := testHost(tinyAxis)
+	for i := range lanesMost + 1234 {
+		c := h.Cases[0]
+		c.Name = fmt.Sprint("case", i)
+		h.Cases = append(h.Cases, c)
+	}
+	d := list(Overview(h, nil))
+	d.find(t, "and 1 235 more cases")
+	if d.height > 10000 {
+		t.Errorf("the chart is %v high", d.height)
+	}
+}

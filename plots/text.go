@@ -1,0 +1,94 @@
+package plots
+
+import (
+	"image/color"
+	"strings"
+	"unicode"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// bold is golang.org/x/image/font.WeightBold.
+const bold = 3
+
+// textStyle is Liberation Sans, which gonum.org/v1/plot carries inside: charts do not depend on the system's fonts.
+func textStyle(size vg.Length, c color.Color) draw.TextStyle {
+	return draw.TextStyle{
+		Color:   c,
+		Font:    font.Font{Typeface: "Liberation", Variant: "Sans", Size: size},
+		Handler: plot.DefaultTextHandler,
+	}
+}
+
+func boldStyle(size vg.Length, c color.Color) draw.TextStyle {
+	s := textStyle(size, c)
+	s.Font.Weight = bold
+	return s
+}
+
+// write draws one line of text with its baseline at y, aligned to x.
+func write(c draw.Canvas, sty draw.TextStyle, x vg.Length, align text.XAlignment, y vg.Length, txt string) {
+	sty.XAlign = align
+	// The handler wants the bottom of a box that is one ascent above the baseline less one font size below it.
+	c.FillText(sty, vg.Point{X: x, Y: y + sty.FontExtents().Ascent - sty.Font.Size}, txt)
+}
+
+// middle returns the baseline of text that is centred on y: half the height of its capitals below.
+func middle(sty draw.TextStyle, y vg.Length) vg.Length { return y - 0.36*sty.Font.Size }
+
+// oneLine makes any string fit to be drawn: valid, without control characters.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+}
+
+// fit shortens text to a width, ending it with an ellipsis where it cuts.
+func fit(sty draw.TextStyle, txt string, width vg.Length) string {
+	const longest = 1000 // runes: more never fit, and measuring costs time
+	runes := []rune(oneLine(txt))
+	if len(runes) <= longest && sty.Width(string(runes)) <= width {
+		return string(runes)
+	}
+	fits := func(n int) bool { return sty.Width(string(runes[:n])+"…") <= width }
+	low, high := 0, min(len(runes), longest)
+	for low < high {
+		if mid := (low + high + 1) / 2; fits(mid) {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	return strings.TrimRight(string(runes[:low]), " ") + "…"
+}
+
+// flow joins parts with a separator into lines no wider than width. A part is kept whole unless it is wider than a
+// line by itself. What does not fit into most lines ends with an ellipsis.
+func flow(sty draw.TextStyle, parts []string, separator string, width vg.Length, most int) []string {
+	var lines []string
+	line := ""
+	for _, part := range parts {
+		part = oneLine(part)
+		switch longer := line + separator + part; {
+		case part == "":
+		case line == "":
+			line = fit(sty, part, width)
+		case sty.Width(longer) <= width || len(lines) == most-1:
+			line = fit(sty, longer, width)
+		default:
+			lines = append(lines, line)
+			line = fit(sty, part, width)
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}

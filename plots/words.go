@@ -1,0 +1,188 @@
+package plots
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"crossover/calibration"
+)
+
+// phrase is a piece of a headline. It is about one implementation, or about none.
+type phrase struct {
+	implementation string
+	text           string
+}
+
+// headline says in words what a case's calibration says.
+func headline(c *calibration.Case) []phrase {
+	first := ""
+	if len(c.Segments) > 0 {
+		first = c.Segments[0].Implementation
+	}
+	everywhere := fmt.Sprintf("at every measured size, %s to %s", grouped(c.Axis.From), grouped(c.Axis.To))
+	if c.Axis.From == c.Axis.To {
+		everywhere = "at the one measured size, " + grouped(c.Axis.From)
+	}
+	switch {
+	case c.Verdict == calibration.Tie:
+		text := "a tie " + everywhere
+		if len(c.Segments) == 1 {
+			text += " (" + first + " is taken)"
+		}
+		return []phrase{{first, because(text, c.Reason)}}
+	case c.Verdict == calibration.Unresolved || first == "":
+		return []phrase{{"", because("unresolved", c.Reason)}}
+	case len(c.Segments) == 1:
+		return []phrase{{first, because(first+" wins "+everywhere, c.Reason)}}
+	}
+	var phrases []phrase
+	for i, s := range c.Segments {
+		text := s.Implementation + " from " + grouped(s.From)
+		if i > 0 && s.Interval != nil {
+			text += fmt.Sprintf(" (95\u00a0%% %s–%s)", grouped(s.Interval.Low), grouped(s.Interval.High))
+		}
+		phrases = append(phrases, phrase{s.Implementation, text})
+	}
+	return phrases
+}
+
+func because(text, reason string) string {
+	if reason == "" {
+		return text
+	}
+	return text + ": " + reason
+}
+
+// verdict is the headline of a case in the few words that an overview has room for.
+func verdict(c *calibration.Case) string {
+	switch {
+	case c.Verdict == calibration.Tie:
+		return "tie"
+	case c.Verdict == calibration.Unresolved || len(c.Segments) == 0:
+		return "unresolved"
+	case len(c.Segments) == 1:
+		return "always " + c.Segments[0].Implementation
+	case len(c.Segments) > 4:
+		return fmt.Sprintf("%d crossovers", len(c.Segments)-1)
+	}
+	var at []string
+	for _, s := range c.Segments[1:] {
+		at = append(at, grouped(s.From))
+	}
+	return "crossover at " + strings.Join(at, ", ")
+}
+
+// percent writes a ratio such as 0.034 as 3.4 %, with one decimal below 10 %.
+func percent(ratio float64) string {
+	switch {
+	case ratio > 0 && ratio < 0.0005:
+		return "<0.1\u202f%"
+	case ratio >= 0.0995:
+		return strconv.FormatFloat(ratio*100, 'f', 0, 64) + "\u202f%"
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(ratio*100, 'f', 1, 64), ".0") + "\u202f%"
+}
+
+// machine describes a host in parts.
+func machine(h *calibration.Host) []string {
+	f := h.Facts
+	parts := []string{f.Chip}
+	if f.Chip == "" {
+		parts[0] = h.ID
+	}
+	if f.Cores > 0 {
+		cores := fmt.Sprintf("%d cores", f.Cores)
+		if f.Cores == 1 {
+			cores = "1 core"
+		}
+		if f.PerformanceCores > 0 && f.EfficiencyCores > 0 {
+			cores += fmt.Sprintf(" (%d performance, %d efficiency)", f.PerformanceCores, f.EfficiencyCores)
+		}
+		parts = append(parts, cores)
+	}
+	if f.MemoryBytes > 0 {
+		parts = append(parts, fmt.Sprintf("%.0f GiB", float64(f.MemoryBytes)/(1<<30)))
+	}
+	switch {
+	case f.GPU != "" && f.GPUCores > 0:
+		parts = append(parts, fmt.Sprintf("%s, %d cores", f.GPU, f.GPUCores))
+	case f.GPU != "":
+		parts = append(parts, f.GPU)
+	}
+	return parts
+}
+
+// circumstances describe what ran on the host and in which state it was.
+func circumstances(h *calibration.Host) []string {
+	e := h.Environment
+	parts := []string{firstOf(e.OSVersion, e.OS), labelled("driver ", e.Driver), e.Go}
+	if known(e.Power) {
+		parts = append(parts, e.Power)
+	}
+	if known(e.Thermal) {
+		parts = append(parts, "thermal "+e.Thermal)
+	}
+	return parts
+}
+
+// provenance describes how and when the numbers came to be.
+func provenance(h *calibration.Host) []string {
+	e, m := h.Environment, h.Method
+	tool := labelled("crossover ", e.ToolVersion)
+	if e.ToolCommit != "" {
+		tool = firstOf(tool, "crossover") + " (" + e.ToolCommit[:min(12, len(e.ToolCommit))] + ")"
+	}
+	parts := []string{tool}
+	if !h.Created.IsZero() {
+		parts = append(parts, h.Created.UTC().Format("2006-01-02 15:04 UTC"))
+	}
+	return append(parts, m.State, m.Mode, fmt.Sprintf("seed %d", m.Seed))
+}
+
+// libraries lists the versions of the libraries behind a case's implementations, each once.
+func libraries(c *calibration.Case) []string {
+	var versions []string
+	seen := map[string]bool{}
+	for _, i := range c.Implementations {
+		if i.Version != "" && !seen[i.Version] {
+			seen[i.Version] = true
+			versions = append(versions, i.Version)
+		}
+	}
+	return versions
+}
+
+// doubts lists what a reader must know before trusting a case.
+func doubts(c *calibration.Case) []string {
+	var lines []string
+	if c.Degraded {
+		lines = append(lines, "degraded: the machine was not quiet while this was measured")
+	}
+	for _, i := range c.Implementations {
+		if i.Excluded != "" {
+			lines = append(lines, i.Name+" excluded: "+i.Excluded)
+		}
+	}
+	for _, w := range c.Warnings {
+		lines = append(lines, "warning: "+w)
+	}
+	return lines
+}
+
+func known(state string) bool { return state != "" && state != "unknown" }
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// labelled returns value behind its label, or "" where there is no value.
+func labelled(label, value string) string {
+	if value == "" {
+		return ""
+	}
+	return label + value
+}

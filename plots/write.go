@@ -1,0 +1,90 @@
+package plots
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"crossover/calibration"
+	"crossover/samples"
+)
+
+// overviewName is the file of the overview. No case gets it.
+const overviewName = "overview"
+
+// Write draws every case of a host and the overview into dir, which it makes if need be, and returns the paths of the
+// images: the cases in their order, then overview.png. sets holds the samples by the names of their cases; a case
+// without samples is drawn without curves. An image that is there already is replaced in one step; nothing else in dir
+// is touched.
+func Write(dir string, h *calibration.Host, sets map[string]*samples.Set) ([]string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("plots: %w", err)
+	}
+	var paths []string
+	names := fileNames(h.Cases)
+	for i := range h.Cases {
+		c := &h.Cases[i]
+		path := filepath.Join(dir, names[i]+".png")
+		if err := save(path, CaseChart(h, c, sets[c.Name])); err != nil {
+			return paths, fmt.Errorf("plots: %w", err)
+		}
+		paths = append(paths, path)
+	}
+	path := filepath.Join(dir, overviewName+".png")
+	if err := save(path, Overview(h, sets)); err != nil {
+		return paths, fmt.Errorf("plots: %w", err)
+	}
+	return append(paths, path), nil
+}
+
+// fileNames returns a name for each case, without extension: the case's own name as far as every file system takes it,
+// and a number where two would otherwise be the same.
+func fileNames(cases []calibration.Case) []string {
+	taken := map[string]bool{overviewName: true}
+	names := make([]string, len(cases))
+	for i := range cases {
+		name := safeName(cases[i].Name)
+		unique := name
+		for n := 2; taken[strings.ToLower(unique)]; n++ {
+			unique = fmt.Sprintf("%s-%d", name, n)
+		}
+		taken[strings.ToLower(unique)] = true // some file systems do not tell cases apart
+		names[i] = unique
+	}
+	return names
+}
+
+// safeName replaces what a file name cannot hold everywhere, and what a shell or an address would have to escape.
+func safeName(name string) string {
+	const longest = 100
+	safe := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("=,.-+_", r):
+			return r
+		}
+		return '_'
+	}, name)
+	safe = strings.TrimLeft(safe, ".-")
+	if safe == "" {
+		return "_"
+	}
+	return safe[:min(len(safe), longest)]
+}
+
+// save writes a chart to path through a temporary file, so that an interrupted save leaves the old image.
+func save(path string, c *Chart) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".plot-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	buffered := bufio.NewWriter(f)
+	_, err = c.WriteTo(buffered)
+	if err = errors.Join(err, buffered.Flush(), f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
