@@ -22,11 +22,12 @@ const Extension = ".bench"
 // replaced.
 func FileName(caseName string) string { return strings.ReplaceAll(caseName, "/", "_") + Extension }
 
-// unitSeconds is the unit of a time in the file; unitBlock numbers the block that a line belongs to. benchstat reads
+// unitSeconds is the unit of a time in the file; unitBlock and unitVisit number the block and the visit that a line belongs to. benchstat reads
 // the times with: benchstat -filter '.unit:sec/op' -col /impl -row /size FILE.
 const (
 	unitSeconds = "sec/op"
 	unitBlock   = "block"
+	unitVisit   = "visit"
 )
 
 // Write writes the set in the Go benchmark format, one line a timed batch:
@@ -34,8 +35,8 @@ const (
 //	case: fft/batch=1
 //	implementations: go fftw
 //
-//	BenchmarkSweep/impl=go/size=1024 210 4.81e-06 sec/op 0 block
-//	BenchmarkSweep/impl=go/size=1024/arm=twin 210 4.83e-06 sec/op 0 block
+//	BenchmarkSweep/impl=go/size=1024 210 4.81e-06 sec/op 0 block 0 visit
+//	BenchmarkSweep/impl=go/size=1024/arm=twin 210 4.83e-06 sec/op 0 block 0 visit
 //
 // Format: https://go.dev/design/14313-benchmark-format.
 func (s *Set) Write(w io.Writer) error {
@@ -50,7 +51,11 @@ func (s *Set) Write(w io.Writer) error {
 			Config: config,
 			Name:   benchfmt.Name(name),
 			Iters:  b.Iterations[i],
-			Values: []benchfmt.Value{{Value: seconds, Unit: unitSeconds}, {Value: float64(block), Unit: unitBlock}},
+			Values: []benchfmt.Value{
+				{Value: seconds, Unit: unitSeconds},
+				{Value: float64(block), Unit: unitBlock},
+				{Value: float64(b.Visit), Unit: unitVisit},
+			},
 		})
 	}
 	for n := range s.Blocks {
@@ -100,7 +105,7 @@ func Read(r io.Reader, name string) (*Set, error) {
 		return nil, err
 	}
 	if set.Case == "" {
-		return nil, fmt.Errorf("%s: no samples in it (want lines such as BenchmarkSweep/impl=go/size=64 100 1e-06 sec/op 0 block)", name)
+		return nil, fmt.Errorf("%s: no samples in it (want lines such as BenchmarkSweep/impl=go/size=64 100 1e-06 sec/op 0 block 0 visit)", name)
 	}
 	return set, nil
 }
@@ -116,13 +121,15 @@ func (s *Set) add(record *benchfmt.Result, index map[string]int, block *int) err
 		return fmt.Errorf("implementation %q is not listed in the file's implementations", impl)
 	}
 	var seconds float64
-	number := -1
+	number, visit := -1, 0
 	for _, v := range record.Values {
 		switch v.Unit {
 		case unitSeconds:
 			seconds = v.Value
 		case unitBlock:
 			number = int(v.Value)
+		case unitVisit:
+			visit = int(v.Value)
 		}
 	}
 	if !(seconds > 0) || math.IsInf(seconds, 1) {
@@ -134,7 +141,7 @@ func (s *Set) add(record *benchfmt.Result, index map[string]int, block *int) err
 	if number != *block {
 		*block = number
 		b := Block{
-			Size: size, Twin: -1,
+			Size: size, Visit: visit, Twin: -1,
 			Seconds:    make([]float64, len(s.Implementations)),
 			Iterations: make([]int, len(s.Implementations)),
 		}

@@ -16,8 +16,8 @@ func example() *Set {
 		Implementations: []string{"go/direct", "go/fft"},
 		Blocks: []Block{
 			{Size: 64, Seconds: []float64{1.0 / 3e6, 0.1 + 0.2}, Iterations: []int{300, 1}, Twin: 1, TwinSeconds: 0.3},
-			{Size: 64, Seconds: []float64{4e-7, math.NaN()}, Iterations: []int{250, 0}, Twin: -1},
-			{Size: 128, Seconds: []float64{5e-324, 2.5e-7}, Iterations: []int{1, 2}, Twin: 0, TwinSeconds: 1e300},
+			{Size: 64, Visit: 1, Seconds: []float64{4e-7, math.NaN()}, Iterations: []int{250, 0}, Twin: -1},
+			{Size: 128, Visit: 7, Seconds: []float64{5e-324, 2.5e-7}, Iterations: []int{1, 2}, Twin: 0, TwinSeconds: 1e300},
 		},
 	}
 }

@@ -12,13 +12,16 @@ import (
 // the datum of every statistic: times inside a block are paired, blocks are exchangeable.
 type Block struct {
 	Size int
+	// Visit numbers the stay at a size that the block belongs to. Blocks of one visit share their buffers and plans,
+	// and with them whatever luck those had with addresses; blocks of different visits do not.
+	Visit int
 	// Seconds is the time of one call of each implementation, in the order of Set.Implementations; NaN where the
 	// implementation was not timed in this block.
 	Seconds []float64
 	// Iterations is the number of calls in each implementation's timed batch; 0 where it was not timed.
 	Iterations []int
-	// Twin is the A/A arm: the index of the implementation that was timed a second time, and its second time. Twin
-	// is −1 where there was none.
+	// Twin is the A/A arm: the index of the implementation that was bound and timed a second time, under buffers and
+	// plans of its own, and its second time. Twin is −1 where there was none.
 	Twin        int
 	TwinSeconds float64
 }
