@@ -173,6 +173,8 @@ func TestEntries(t *testing.T) {
 	later.Created = calibrated.Add(time.Hour)
 	rosetta := newHost(host.Facts{Chip: "Apple M3 Ultra", Family: "apple-m3", Architecture: "amd64", Cores: 32})
 	rosetta.Created = calibrated.Add(48 * time.Hour)
+	simulatedPro := later
+	simulatedPro.Simulated = true
 	unknown := newHost(host.Facts{Chip: "unknown amd64", Architecture: "amd64", Cores: 4})
 	with := func(hosts ...calibration.Host) *calibration.File {
 		file := testFile()
@@ -207,6 +209,8 @@ func TestEntries(t *testing.T) {
 		{"a simulation of this host alone", &calibration.File{Hosts: []calibration.Host{simulated}}, m3, nil, "",
 			"no measured entry for apple-m3-10 and none for its family, apple-m3 (the file has no measured host)"},
 		{"a simulation that is allowed", with(simulated), m3, []Option{AllowSimulated()}, "apple-m3-10", ""},
+		{"a measured sibling before a simulated one", with(simulatedPro), m3, []Option{AllowSimulated()}, "apple-m3-max-40",
+			"no entry for apple-m3-10, so apple-m3-max-40 of the same family, apple-m3, stands in"},
 		{"an empty file", &calibration.File{}, m3, nil, "",
 			"no entry for apple-m3-10 and none for its family, apple-m3 (the file has no measured host)"},
 		{"no file", nil, m3, nil, "", "no calibration loaded"},
@@ -486,7 +490,7 @@ func TestForce(t *testing.T) {
 
 func TestParseForce(t *testing.T) {
 	known := []string{"fft", "fft/batch=1", "conv1d", "conv1d/taps=512", "stft", "stft/nfft=2048,hop=512", "resample",
-		"resample/2:1"}
+		"resample/2:1", "lora/rank=8", "lora/rank"}
 	accepted := map[string]map[string]string{
 		"":                                   {},
 		"  ":                                 {},
@@ -496,6 +500,7 @@ func TestParseForce(t *testing.T) {
 		"stft/nfft=2048,hop=512=go,fft=fftw": {"stft/nfft=2048,hop=512": "go", "fft": "fftw"},
 		"istft/nfft=2048,hop=512=go,fft=x":   {"istft/nfft=2048,hop=512": "go", "fft": "x"},
 		"resample/2:1=go":                    {"resample/2:1": "go"},
+		"lora/rank=8=go,lora/rank=x":         {"lora/rank=8": "go", "lora/rank": "x"},
 		"new/a=1=go":                         {"new/a=1": "go"},
 	}
 	for text, want := range accepted {

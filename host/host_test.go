@@ -261,6 +261,11 @@ func TestLinuxCondition(t *testing.T) {
 		}, Condition{Power: "unknown", Thermal: "unknown", Load: -1, OSVersion: "Some Linux"}},
 		{"laptop on battery", laptop("0", "Discharging"), Condition{Power: "battery", Thermal: "unknown", Load: -1}},
 		{"laptop on its charger", laptop("1", "Discharging"), Condition{Power: "mains", Thermal: "unknown", Load: -1}},
+		{"desktop with a mouse", map[string]string{
+			"sys/class/power_supply/mouse_0/type":   "Battery\n",
+			"sys/class/power_supply/mouse_0/scope":  "Device\n",
+			"sys/class/power_supply/mouse_0/status": "Discharging\n",
+		}, Condition{Power: "unknown", Thermal: "unknown", Load: -1}},
 		{"cool", zone("45000"), Condition{Power: "unknown", Thermal: "nominal", Load: -1}},
 		{"warm", zone("86000"), Condition{Power: "unknown", Thermal: "fair", Load: -1}},
 		{"hot", zone("90000"), Condition{Power: "unknown", Thermal: "serious", Load: -1}},
