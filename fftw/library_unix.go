@@ -1,0 +1,131 @@
+//go:build (darwin || linux) && (amd64 || arm64)
+
+package fftw
+
+import (
+	"fmt"
+	"os"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+const advice = "install the Debian package libfftw3-single3 or the Homebrew package fftw, or set %s to the library's path"
+
+// symbol is the name of a function and the place for its address.
+type symbol struct {
+	name    string
+	address *uintptr
+}
+
+// load opens libfftw3f and looks up all that is needed from it.
+func load() (*library, error) {
+	lib := &library{}
+	var version, setTimeLimit, alignmentOf uintptr
+	err := openFirst(Environment, libraries, []symbol{
+		{"fftwf_version", &version},
+		{"fftwf_set_timelimit", &setTimeLimit},
+		{"fftwf_alignment_of", &alignmentOf},
+		{"fftwf_plan_many_dft_r2c", &lib.planForward},
+		{"fftwf_plan_many_dft_c2r", &lib.planInverse},
+		{"fftwf_execute_dft_r2c", &lib.executeForward},
+		{"fftwf_execute_dft_c2r", &lib.executeInverse},
+		{"fftwf_destroy_plan", &lib.destroy},
+	})
+	if err != nil {
+		return nil, err
+	}
+	lib.version = cString(version)
+	purego.RegisterFunc(&lib.setTimeLimit, setTimeLimit)
+	// fftwf_alignment_of returns how far an address is beyond a multiple of the alignment.
+	for lib.alignment = 4; lib.alignment < alignment; lib.alignment *= 2 {
+		if beyond, _, _ := purego.SyscallN(alignmentOf, lib.alignment); int32(beyond) == 0 {
+			break
+		}
+	}
+	return lib, nil
+}
+
+// loadThreads opens libfftw3f_threads and readies it.
+func loadThreads() (*threadLibrary, error) {
+	lib := &threadLibrary{}
+	var initThreads uintptr
+	err := openFirst(ThreadsEnvironment, threadLibraries, []symbol{
+		{"fftwf_init_threads", &initThreads},
+		{"fftwf_plan_with_nthreads", &lib.planWithThreads},
+	})
+	if err != nil {
+		return nil, err
+	}
+	planner.Lock()
+	defer planner.Unlock()
+	if ok, _, _ := purego.SyscallN(initThreads); int32(ok) == 0 {
+		return nil, fmt.Errorf("fftw: fftwf_init_threads failed (the system gave it no threads)")
+	}
+	threaded = lib
+	return lib, nil
+}
+
+// openFirst opens the first library that the platform offers, or the one that the environment names, and looks up its
+// symbols. Where none opens, the error is that of the first.
+func openFirst(environment string, paths []string, symbols []symbol) error {
+	if override := os.Getenv(environment); override != "" {
+		paths = []string{override}
+	}
+	var first error
+	for _, path := range paths {
+		err := open(path, symbols)
+		if err == nil {
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return fmt.Errorf("fftw: %w ("+advice+")", first, environment)
+}
+
+func open(path string, symbols []symbol) error {
+	if err := checkImage(path); err != nil {
+		return fmt.Errorf("cannot load %s: %s", path, oneLine(err))
+	}
+	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		return fmt.Errorf("cannot load %s: %s", path, oneLine(err))
+	}
+	for _, s := range symbols {
+		if *s.address, err = purego.Dlsym(handle, s.name); err != nil {
+			purego.Dlclose(handle)
+			return fmt.Errorf("%s is not the library that is wanted: it has no %s", path, s.name)
+		}
+	}
+	return nil
+}
+
+// cString copies the text that ends with a zero at an address in the library.
+func cString(address uintptr) string {
+	// The object is C's, which Go's collector does not know. Reading its address through a pointer to the variable
+	// spares vet the doubt whether it was ever Go's.
+	first := *(**byte)(unsafe.Pointer(&address))
+	n := 0
+	for *(*byte)(unsafe.Add(unsafe.Pointer(first), n)) != 0 {
+		n++
+	}
+	return string(unsafe.Slice(first, n))
+}
+
+func planWithThreads(lib *threadLibrary, threads int) {
+	purego.SyscallN(lib.planWithThreads, uintptr(threads))
+}
+
+// planMany calls fftwf_plan_many_dft_r2c or fftwf_plan_many_dft_c2r for contiguous rows.
+func planMany(function uintptr, n, batch int, in unsafe.Pointer, inStride int, out unsafe.Pointer, outStride int) uintptr {
+	length := int32(n)
+	plan, _, _ := purego.SyscallN(function, 1, uintptr(unsafe.Pointer(&length)), uintptr(batch),
+		uintptr(in), 0, 1, uintptr(inStride), uintptr(out), 0, 1, uintptr(outStride), flags)
+	return plan
+}
+
+func invoke(function uintptr, arguments []uintptr) { purego.SyscallN(function, arguments...) }
+
+func destroy(function, plan uintptr) { purego.SyscallN(function, plan) }
