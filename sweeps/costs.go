@@ -7,6 +7,9 @@ import (
 
 // costs remembers what sizes cost, to predict what others will.
 type costs struct {
+	// callsPerBlock is how many calls a block makes of an implementation of which one call fills a batch.
+	callsPerBlock float64
+
 	sizes    []int
 	overhead []float64   // seconds of a visit outside its blocks: problem, reference, plans
 	calls    [][]float64 // seconds of one call, by size and rival; NaN where unknown
@@ -79,11 +82,15 @@ func (c *costs) visit(size, blocks int, alive []int) float64 {
 	longest := 0.0
 	for _, i := range alive {
 		call := c.call(size, i)
-		longest = max(longest, call)
-		total += float64(warmCalls)*call + float64(blocks)*max(call, minBatch.Seconds())*2
+		block := max(c.callsPerBlock*call, 2*minBatch.Seconds())
+		longest = max(longest, block)
+		total += c.warmUp(call) + float64(blocks)*block
 	}
 	return total + float64(blocks)*longest
 }
+
+// warmUp predicts the seconds of untimed calls before the first block.
+func (c *costs) warmUp(call float64) float64 { return 2 * c.callsPerBlock * call }
 
 // slowest returns the rival with the longest predicted call and its ratio to the shortest one.
 func (c *costs) slowest(size int, alive []int) (rival int, ratio float64) {

@@ -62,7 +62,7 @@ func (s *sentinel) settle() {
 
 // quiet reports whether the machine is as it was at the baseline.
 func (s *sentinel) quiet() bool {
-	return math.Abs(s.read()/s.baseline-1) <= sentinelTolerance
+	return math.Abs(s.read()-s.baseline) <= sentinelTolerance*s.baseline
 }
 
 // backOff waits for the machine to become quiet again, longer each time, and reports whether it did.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"time"
 
 	"crossover/kernels"
@@ -27,6 +29,15 @@ const (
 
 const throughputDepth = 8
 
+// callsPerBlock is how many calls a block makes of a slow implementation: in latency mode a timed one and, to be on the
+// safe side, an untimed one.
+func (m Mode) callsPerBlock() float64 {
+	if m == Throughput {
+		return throughputDepth
+	}
+	return 2
+}
+
 // Planner decides which size of one case is measured next, and when nothing is left to learn.
 type Planner interface {
 	// Next returns the visit that would teach most: a size, the least number of blocks, and what it is worth beside
@@ -34,7 +45,8 @@ type Planner interface {
 	Next(set *samples.Set) (size, blocks int, worth float64)
 	// Visited tells that a proposed size was measured, or found impossible to measure.
 	Visited(size int)
-	// Limit tells that sizes above high cost more than can be spent.
+	// Limit tells that sizes above high cannot be measured or paid for. A planner that goes on proposing them ends the
+	// case.
 	Limit(high int)
 }
 
@@ -129,8 +141,11 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 		results[i] = e.result
 	}
 	err := s.run(ctx)
-	if saveErr := s.saveAll(); err == nil {
-		err = saveErr
+	if saveErr := s.saveAll(); saveErr != nil {
+		if err == nil || ctx.Err() == nil {
+			return results, saveErr
+		}
+		err = fmt.Errorf("%w; the last samples were not saved: %w", err, saveErr)
 	}
 	return results, err
 }
@@ -143,6 +158,7 @@ type sweep struct {
 	visitCap float64 // seconds
 	entries  []*entry
 	saved    time.Duration
+	hot      bool // the machine throttles, and waiting did not help
 
 	collections [1]metrics.Sample // the collector's cycle count, read between batches
 }
@@ -159,6 +175,7 @@ type entry struct {
 	rivals  []*rival // the implementations that can run, in the order of result.Samples.Implementations
 	costs   costs
 	checked map[int]bool // sizes at which outputs were held against the reference
+	high    int          // greatest size that the planner may propose
 	done    bool
 	dirty   bool
 }
@@ -167,6 +184,7 @@ type entry struct {
 type rival struct {
 	implementation kernels.Implementation
 	status         *Status
+	index          int // in Samples.Implementations
 	limit          int // greatest size at which it is still timed
 }
 
@@ -178,7 +196,9 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 		result:  &Result{Case: c, Samples: samples.Set{Case: c.Name}},
 		planner: o.Planner(c),
 		rng:     rand.New(rand.NewPCG(o.Seed, name.Sum64())),
+		costs:   costs{callsPerBlock: o.Mode.callsPerBlock()},
 		checked: map[int]bool{},
+		high:    math.MaxInt,
 	}
 	e.result.Implementations = make([]Status, 0, len(c.Implementations))
 	for _, implementation := range c.Implementations {
@@ -194,7 +214,9 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 			continue
 		}
 		status.Version = implementation.LibraryVersion()
-		e.rivals = append(e.rivals, &rival{implementation: implementation, status: status, limit: c.Axis.Max})
+		e.rivals = append(e.rivals, &rival{
+			implementation: implementation, status: status, index: len(e.rivals), limit: math.MaxInt,
+		})
 		e.result.Samples.Implementations = append(e.result.Samples.Implementations, implementation.Name)
 	}
 	e.done = len(e.rivals) == 0
@@ -216,7 +238,7 @@ func (s *sweep) run(ctx context.Context) error {
 		if e == nil {
 			return nil
 		}
-		s.cool(e)
+		s.cool(ctx, e)
 		if s.Progress != nil {
 			s.Progress(Progress{Case: e.c.Name, Size: size, Elapsed: s.elapsed(), Budget: s.Budget})
 		}
@@ -240,9 +262,14 @@ func (s *sweep) pick() (best *entry, size, blocks int) {
 	for _, e := range s.entries {
 		for !e.done {
 			n, b, worth := e.planner.Next(&e.result.Samples)
-			if worth <= 0 {
+			if worth <= 0 || n > e.high {
 				e.done = true
 				break
+			}
+			if len(e.alive(n)) == 0 {
+				// Who stopped competing at a size does not come back above it.
+				e.stopAt(e.costs.below(n))
+				continue
 			}
 			b, ok := s.afford(e, n, b)
 			if !ok {
@@ -259,6 +286,12 @@ func (s *sweep) pick() (best *entry, size, blocks int) {
 		}
 	}
 	return best, size, blocks
+}
+
+// stopAt keeps the case to sizes up to high.
+func (e *entry) stopAt(high int) {
+	e.high = high
+	e.planner.Limit(high)
 }
 
 // alive lists the indexes of the rivals that compete at a size.
@@ -278,53 +311,69 @@ const hopeless = 4
 // leastBlocks is how few blocks a visit may shrink to.
 const leastBlocks = 3
 
-// afford fits a visit into what one visit may cost. Inside the measured range it takes fewer blocks. Above it, it first
-// drops the implementations that are far behind, as long as that helps, and otherwise tells the planner to stay below
-// and reports false.
+// afford fits a visit into what one visit may cost. Inside the measured range it takes fewer blocks. Above it, it drops
+// the implementations that are far behind where that is enough, and otherwise tells the planner to stay below and
+// reports false.
 func (s *sweep) afford(e *entry, size, blocks int) (int, bool) {
 	measured := e.costs.below(size)
+	alive := e.alive(size)
 	if size <= e.costs.greatest() || measured == 0 {
-		for blocks > leastBlocks && e.costs.visit(size, blocks, e.alive(size)) > s.visitCap {
+		for blocks > leastBlocks && e.costs.visit(size, blocks, alive) > s.visitCap {
 			blocks--
 		}
 		return blocks, true
 	}
+	type drop struct {
+		rival *rival
+		ratio float64
+	}
+	var drops []drop
 	for {
-		alive := e.alive(size)
-		if len(alive) == 0 {
-			e.planner.Limit(measured)
-			return 0, false
-		}
-		if e.costs.visit(size, blocks, alive) <= s.visitCap {
-			return blocks, true
+		cost := e.costs.visit(size, blocks, alive)
+		if cost <= s.visitCap {
+			break
 		}
 		slowest, ratio := e.costs.slowest(size, alive)
 		if ratio < hopeless {
-			e.planner.Limit(measured)
+			e.stopAt(measured)
 			e.warn("stopped at %d %s: a visit to %d would take about %.2g s (a larger --budget goes further)",
-				measured, e.c.Axis.Unit, size, e.costs.visit(size, blocks, alive))
+				measured, e.c.Axis.Unit, size, cost)
 			return 0, false
 		}
-		r := e.rivals[slowest]
-		r.limit = measured
-		e.warn("%s was not timed above %d %s: it would be about %.0f times slower than the best at %d",
-			r.status.Name, measured, e.c.Axis.Unit, ratio, size)
+		drops = append(drops, drop{e.rivals[slowest], ratio})
+		alive = slices.DeleteFunc(alive, func(i int) bool { return i == slowest })
 	}
+	for _, d := range drops {
+		d.rival.limit = measured
+		e.warn("%s was not timed above %d %s: it would be about %.0f times slower than the best at %d",
+			d.rival.status.Name, measured, e.c.Axis.Unit, d.ratio, size)
+	}
+	return blocks, true
 }
 
-// cool waits while the machine throttles, a bounded time.
-func (s *sweep) cool(e *entry) {
+// coolFor bounds the wait for a throttling machine, which is also bounded by a quarter of the budget.
+const coolFor = 30 * time.Second
+
+// cool waits while the machine throttles. Once waiting did not help it waits no more until the machine has been cool
+// again, because a sweep on a hot machine is worth more than none.
+func (s *sweep) cool(ctx context.Context, e *entry) {
 	if s.Throttled == nil {
 		return
 	}
-	for range 10 {
-		if _, hot := s.Throttled(); !hot {
+	const steps = 10
+	step := min(coolFor, s.Budget/4) / steps
+	for n := 0; ctx.Err() == nil; n++ {
+		state, hot := s.Throttled()
+		if !hot {
+			s.hot = false
 			return
 		}
-		s.Clock.Sleep(3 * time.Second)
-	}
-	if state, hot := s.Throttled(); hot {
-		e.degrade(fmt.Sprintf("the thermal state stayed %s", state))
+		if s.hot || n == steps {
+			s.hot = true
+			e.degrade(fmt.Sprintf("the thermal state stayed %s", state))
+			return
+		}
+		s.Clock.Sleep(step)
 	}
 }
 
@@ -340,19 +389,25 @@ func (e *entry) warn(format string, args ...any) {
 	e.result.Warnings = append(e.result.Warnings, fmt.Sprintf(format, args...))
 }
 
+// saveAll saves every case that changed. A case that cannot be saved does not keep the others from it; the first error
+// is returned.
 func (s *sweep) saveAll() error {
 	s.saved = s.elapsed()
 	if s.Save == nil {
 		return nil
 	}
+	var first error
 	for _, e := range s.entries {
 		if !e.dirty {
 			continue
 		}
 		if err := s.Save(e.result); err != nil {
-			return err
+			if first == nil {
+				first = err
+			}
+			continue
 		}
 		e.dirty = false
 	}
-	return nil
+	return first
 }

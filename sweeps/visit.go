@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"time"
 
 	"crossover/kernels"
@@ -17,8 +18,8 @@ const (
 	minBatch = 50 * time.Microsecond
 	// resolutions is how many times the clock's resolution a batch lasts at least.
 	resolutions = 1000
-	// warmCalls is how many untimed calls the prediction of a visit's cost allows for.
-	warmCalls = 4
+	// mostIterations bounds a batch of calls that take no time at all.
+	mostIterations = 1 << 26
 	// warmUpLimit bounds the wait for times to stop falling.
 	warmUpLimit = 30 * time.Millisecond
 	// coldAbove: an untimed call before each batch warms the caches for a short call; a longer one fills them itself.
@@ -38,7 +39,6 @@ const (
 // bound is a rival bound to the problem of a visit.
 type bound struct {
 	*rival
-	index      int // in Samples.Implementations
 	call       kernels.Call
 	seconds    float64 // of one call, from the warm-up
 	iterations int     // of one batch
@@ -55,6 +55,9 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 		}
 		runtime.GC()
 	}()
+	if ctx.Err() != nil {
+		return
+	}
 	arms = s.warmUp(e, arms, size)
 	if len(arms) == 0 {
 		return
@@ -66,73 +69,79 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 	}
 	for _, a := range arms {
 		calls[a.index] = a.seconds
-		overhead -= min(overhead, warmCalls*a.seconds)
+		overhead -= min(overhead, e.costs.warmUp(a.seconds))
 	}
 	e.costs.record(size, overhead, calls)
+	// The prediction of a new size may have been far off; now its cost is known.
+	blocks, _ = s.afford(e, size, blocks)
 	s.measure(ctx, e, arms, size, blocks)
 }
 
 // bind makes the problem and readies every rival that still competes, its output held against the reference the first
 // time that the size comes up. A rival that fails stops competing from this size on; a wrong one stops for good.
 func (s *sweep) bind(e *entry, size int) []*bound {
-	problem := e.c.Problem(size, s.Input)
+	var problem kernels.Problem
 	var reference []float64
-	if !e.checked[size] {
-		reference = problem.Reference()
-		e.checked[size] = true
-	}
+	broken := safely(func() error {
+		problem = e.c.Problem(size, s.Input)
+		if !e.checked[size] {
+			reference = problem.Reference()
+			e.checked[size] = true
+		}
+		return nil
+	})
 	var arms []*bound
-	for i, r := range e.rivals {
+	for _, r := range e.rivals {
 		if !r.live(size) {
 			continue
 		}
-		call, err := bindSafely(problem, r.status.Name)
-		if err == nil {
-			err = runSafely(call)
-			if err != nil {
-				call.Release()
-			}
+		if broken != nil {
+			e.retire(r, size, broken)
+			continue
 		}
+		var call kernels.Call
+		off := 0.0
+		err := safely(func() (err error) {
+			if call, err = problem.Bind(r.status.Name); err != nil {
+				return err
+			}
+			if err = call.Run(); err == nil && reference != nil {
+				off = kernels.RelativeError(call.Output(), reference)
+			}
+			return err
+		})
 		if err != nil {
+			call.Release()
 			e.retire(r, size, err)
 			continue
 		}
-		if reference != nil {
-			off := kernels.RelativeError(call.Output(), reference)
-			if allowed := e.c.Tolerance(size); !(off <= allowed) {
-				call.Release()
-				e.expel(i, fmt.Sprintf("wrong at %d %s: relative error %.2g, allowed %.2g", size, e.c.Axis.Unit, off, allowed))
-				continue
-			}
-			r.status.RelativeError = max(r.status.RelativeError, off)
+		if allowed := e.c.Tolerance(size); !(off <= allowed) {
+			call.Release()
+			e.expel(r, fmt.Sprintf("wrong at %d %s: relative error %.2g, allowed %.2g", size, e.c.Axis.Unit, off, allowed))
+			continue
 		}
-		arms = append(arms, &bound{rival: r, index: i, call: call})
+		r.status.RelativeError = max(r.status.RelativeError, off)
+		arms = append(arms, &bound{rival: r, call: call})
 	}
 	return arms
 }
 
-// A kernel that panics must not take the measurements of the others with it.
-func runSafely(call kernels.Call) (err error) {
+// safely runs f and turns a panic into an error: a kernel that panics must not take the measurements of the others with
+// it.
+func safely(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	return call.Run()
+	return f()
 }
 
-func bindSafely(problem kernels.Problem, name string) (call kernels.Call, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	return problem.Bind(name)
-}
-
-// retire stops timing a rival from a size on, because it failed there. What it did below still counts.
+// retire stops timing a rival from a size on, because it failed there, and drops what times it has from there on. What
+// it did below still counts.
 func (e *entry) retire(r *rival, size int, err error) {
 	r.limit = size - 1
+	e.erase(r, size)
 	below := e.costs.below(size)
 	if below == 0 {
 		r.status.Excluded = fmt.Sprintf("failed at %d %s: %v", size, e.c.Axis.Unit, err)
@@ -142,17 +151,35 @@ func (e *entry) retire(r *rival, size int, err error) {
 }
 
 // expel removes a rival with all of its times: the times of wrong values are not times.
-func (e *entry) expel(index int, why string) {
-	status := e.rivals[index].status
-	status.Excluded, status.Wrong = why, true
-	for n := range e.result.Samples.Blocks {
-		b := &e.result.Samples.Blocks[n]
-		b.Seconds[index], b.Iterations[index] = math.NaN(), 0
-		if b.Twin == index {
-			b.Twin = -1
+func (e *entry) expel(r *rival, why string) {
+	r.status.Excluded, r.status.Wrong = why, true
+	e.erase(r, 0)
+}
+
+// erase removes what times a rival has at a size and above.
+func (e *entry) erase(r *rival, from int) {
+	blocks := e.result.Samples.Blocks
+	e.dirty = e.dirty || slices.ContainsFunc(blocks, func(b samples.Block) bool {
+		return b.Size >= from && b.Timed(r.index)
+	})
+	e.result.Samples.Blocks = erase(blocks, r.index, from)
+}
+
+// erase removes the times of an implementation from the blocks of a size and above, and the blocks that then hold none.
+func erase(blocks []samples.Block, index, from int) []samples.Block {
+	left := blocks[:0]
+	for _, b := range blocks {
+		if b.Size >= from {
+			b.Seconds[index], b.Iterations[index] = math.NaN(), 0
+			if b.Twin == index {
+				b.Twin, b.TwinSeconds = -1, 0
+			}
+		}
+		if slices.Max(b.Iterations) > 0 {
+			left = append(left, b)
 		}
 	}
-	e.dirty = true
+	return left
 }
 
 // warmUp runs each arm until its times stop falling, and sets the length of its batches. It returns the arms that
@@ -168,7 +195,7 @@ func (s *sweep) warmUp(e *entry, arms []*bound, size int) []*bound {
 		}
 		if least := e.c.Bytes(size) / (peakBytesPerSecond * float64(runtime.GOMAXPROCS(0))); a.seconds < least {
 			a.call.Release()
-			e.expel(a.index, fmt.Sprintf("implausible at %d %s: a call took %.2g s, moving its data takes %.2g s at least",
+			e.expel(a.rival, fmt.Sprintf("implausible at %d %s: a call took %.2g s, moving its data takes %.2g s at least",
 				size, e.c.Axis.Unit, a.seconds, least))
 			continue
 		}
@@ -190,23 +217,22 @@ func (s *sweep) warm(a *bound, target float64) error {
 		if err != nil {
 			return err
 		}
+		if seconds*float64(a.iterations) < target && a.iterations < mostIterations {
+			// A batch under the clock's resolution says 0: grow it until it says something. Times of batches that were
+			// too short are rounding as much as time, and do not count.
+			grown := min(10*a.iterations, mostIterations)
+			if seconds > 0 {
+				grown = min(grown, int(math.Ceil(1.05*target/seconds)))
+			}
+			a.iterations, a.seconds, steady = max(grown, a.iterations+1), math.Inf(1), 0
+			continue
+		}
 		if seconds < 0.98*a.seconds {
 			steady = 0
 		} else {
 			steady++
 		}
 		a.seconds = min(a.seconds, seconds)
-		if a.seconds*float64(a.iterations) < target {
-			// A batch under the clock's resolution says 0: grow it until it says something.
-			grown := 10 * a.iterations
-			if a.seconds > 0 {
-				grown = min(grown, int(math.Ceil(1.05*target/a.seconds)))
-			}
-			if grown > a.iterations {
-				a.iterations, steady = grown, 0
-				continue
-			}
-		}
 		if s.Clock.Now()-start > warmUpLimit {
 			break
 		}
@@ -241,66 +267,63 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, size, bloc
 	start := s.Clock.Now()
 	read := start
 	accepted, waits := 0, 0
-	for ctx.Err() == nil && len(arms) > 0 {
+	for len(arms) > 0 {
 		now := s.Clock.Now()
-		if over := now-s.start > s.Budget; over && accepted >= 2 {
-			break
+		over := now-s.start > s.Budget && accepted >= 2
+		enough := accepted >= blocks && (accepted >= visitBlocks || now-start > visitTime)
+		stop := ctx.Err() != nil || over || enough
+		if len(pending) > 0 && (stop || now-read >= sentinelEvery) {
+			switch {
+			case s.sentinel.quiet():
+				keep()
+			case waits == backOffs:
+				e.degrade("the sentinel kept moving by more than 5 %")
+				keep()
+			default:
+				e.result.Discarded += len(pending)
+				accepted -= len(pending)
+				pending = pending[:0]
+				waits++
+				if ctx.Err() == nil && !s.sentinel.backOff(backOffs) {
+					// The machine has a new state. Take it as it is, and say so.
+					e.degrade("the sentinel stayed more than 5 % off its baseline")
+					s.sentinel.settle()
+					waits = backOffs
+				}
+			}
+			read = s.Clock.Now()
+			continue // to see whether it is still time to stop
 		}
-		if accepted >= blocks && (accepted >= visitBlocks || now-start > visitTime) {
-			break
+		if stop {
+			return
 		}
-		block, failed, clean := s.block(e, arms, size)
-		if failed != nil {
-			arms = without(arms, failed)
+		collections := s.collectionCount()
+		block, failed, err := s.block(e, arms, size)
+		if err != nil {
+			e.retire(failed.rival, size, err)
+			pending = erase(pending, failed.index, size)
+			arms = slices.DeleteFunc(slices.Clone(arms), func(a *bound) bool { return a == failed })
 			continue
 		}
-		if !clean {
+		if s.collectionCount() != collections {
 			e.result.Discarded++
-			if waits++; waits <= backOffs {
+			if waits < backOffs {
+				waits++
 				continue
 			}
 			e.degrade("garbage collections kept falling into the blocks")
 		}
 		pending = append(pending, block)
 		accepted++
-		if s.Clock.Now()-read < sentinelEvery {
-			continue
-		}
-		if !s.sentinel.quiet() && waits < backOffs {
-			e.result.Discarded += len(pending)
-			accepted -= len(pending)
-			pending = pending[:0]
-			waits++
-			if !s.sentinel.backOff(backOffs) {
-				// The machine has a new state. Take it as it is, and say so.
-				e.degrade("the sentinel stayed more than 5 % off its baseline")
-				s.sentinel.settle()
-				waits = backOffs
-			}
-		}
-		keep()
-		read = s.Clock.Now()
 	}
-	keep()
-}
-
-func without(arms []*bound, gone *bound) []*bound {
-	var left []*bound
-	for _, a := range arms {
-		if a != gone {
-			left = append(left, a)
-		}
-	}
-	return left
 }
 
 // twinWithin bounds the A/A arm to implementations at most so many times slower than the fastest: timing a hopeless
 // one twice teaches nothing and costs most.
 const twinWithin = 4
 
-// block times every arm once, one of them twice, in random order. It returns the arm that failed, if one did, and
-// whether no garbage collection fell into the block.
-func (s *sweep) block(e *entry, arms []*bound, size int) (b samples.Block, failed *bound, clean bool) {
+// block times every arm once, one of them twice, in random order. Where an arm fails it returns which one, and why.
+func (s *sweep) block(e *entry, arms []*bound, size int) (b samples.Block, failed *bound, err error) {
 	b = samples.Block{
 		Size: size, Twin: -1,
 		Seconds:    make([]float64, len(e.rivals)),
@@ -322,12 +345,10 @@ func (s *sweep) block(e *entry, arms []*bound, size int) (b samples.Block, faile
 	order := append([]*bound{twins[e.rng.IntN(len(twins))]}, arms...)
 	e.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 
-	collections := s.collectionCount()
 	for _, a := range order {
 		if a.warm {
-			if err := runSafely(a.call); err != nil {
-				e.retire(a.rival, size, err)
-				return b, a, false
+			if err := safely(a.call.Run); err != nil {
+				return b, a, err
 			}
 		}
 		seconds, err := s.batch(a, a.iterations)
@@ -335,8 +356,7 @@ func (s *sweep) block(e *entry, arms []*bound, size int) (b samples.Block, faile
 			err = fmt.Errorf("a batch of %d calls took no time", a.iterations)
 		}
 		if err != nil {
-			e.retire(a.rival, size, err)
-			return b, a, false
+			return b, a, err
 		}
 		if b.Timed(a.index) {
 			b.Twin, b.TwinSeconds = a.index, seconds
@@ -344,7 +364,7 @@ func (s *sweep) block(e *entry, arms []*bound, size int) (b samples.Block, faile
 		}
 		b.Seconds[a.index], b.Iterations[a.index] = seconds, a.iterations
 	}
-	return b, nil, s.collectionCount() == collections
+	return b, nil, nil
 }
 
 // collectionCount returns how many garbage collections there have been. It does not allocate.
