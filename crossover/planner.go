@@ -57,6 +57,9 @@ const maxDoubt = 3
 // maxVisits bounds the visits to one size: past it, more blocks do not narrow anything.
 const maxVisits = 12
 
+// maxBarren bounds the visits without a block between two neighbouring measured sizes.
+const maxBarren = 3
+
 type proposal struct {
 	size, blocks int
 	worth        float64
@@ -80,8 +83,23 @@ func NewPlanner(o PlannerOptions) *Planner {
 		rng:    rand.New(rand.NewPCG(o.Fit.Seed, 0x9147)),
 		visits: map[int]int{},
 	}
+	p.low, p.high = p.taken(p.low, +1), p.taken(p.high, -1)
 	p.grid = p.rungs()
 	return p
+}
+
+// taken returns the first size from n on, upwards or downwards, that the operation takes: a bound that somebody typed
+// need not be one.
+func (p *Planner) taken(n, direction int) int {
+	if p.round == nil {
+		return n
+	}
+	for step := 0; n+direction*step >= 1 && step <= 4*n; step = 2*step + 1 {
+		if size := p.round(n + direction*step); (size-n)*direction >= 0 {
+			return size
+		}
+	}
+	return n
 }
 
 // Limit tells the planner that sizes above high cannot be afforded.
@@ -132,6 +150,9 @@ func (p *Planner) Rungs() []int { return p.rungs() }
 
 // rungs is the geometric grid from low to high, both included.
 func (p *Planner) rungs() []int {
+	if p.high < p.low {
+		return nil // the operation takes no size between the bounds
+	}
 	var grid []int
 	for x := float64(p.low); x < float64(p.high); x *= p.ratio {
 		grid = append(grid, p.nearest(x))
@@ -158,8 +179,17 @@ func (p *Planner) between(sizes []int) []int {
 
 // inside returns the size about a share t of the way from low to high in log-size, strictly between the two. Where the
 // nearest size that the operation takes is one of the ends it looks at other shares, and reports false when there is
-// none.
+// none. It also does so between neighbours where visits have left no block to show for them.
 func (p *Planner) inside(low, high int, t float64) (int, bool) {
+	barren := 0
+	for size := range p.visits {
+		if size > low && size < high {
+			barren++
+		}
+	}
+	if barren >= maxBarren {
+		return 0, false
+	}
 	for _, share := range []float64{t, 0.5, 0.25, 0.75, 0.1, 0.9} {
 		size := p.nearest(float64(low) * math.Pow(float64(high)/float64(low), share))
 		if size > low && size < high {
@@ -262,7 +292,7 @@ func winnerDoubts(set *samples.Set, band float64) []float64 {
 		}
 		low, high := medianInterval(diffs)
 		// Too few blocks for an interval are still enough where each of them shows the same clear winner.
-		if n := len(diffs); n >= fewBlocks && math.IsInf(high, 1) && slices.Min(diffs) > band {
+		if n := len(diffs); n >= fewBlocks && math.IsInf(high-low, 1) && slices.Min(diffs) > band {
 			continue
 		}
 		if low < 0 && high > band {

@@ -18,19 +18,35 @@ type run struct {
 	from, to       int
 }
 
-// partition returns the runs that minimise the summed weighted loss plus the price of the switches. loss is
-// implementations × sizes, +Inf where nothing was measured; band is the tie band as a log-ratio.
+// partition returns the runs of the cheapest path, their boundaries settled. loss is implementations × sizes, +Inf where
+// nothing was measured; band is the tie band as a log-ratio.
 func partition(loss [][]float64, band float64) []run {
 	if len(loss) == 0 || len(loss[0]) == 0 {
 		return nil
 	}
-	implementations, sizes := len(loss), len(loss[0])
-	weighted := func(i, s int) float64 {
-		if l := loss[i][s]; l > band {
-			return l
+	var runs []run
+	for s, i := range cheapestPath(loss, band) {
+		if len(runs) > 0 && runs[len(runs)-1].implementation == i {
+			runs[len(runs)-1].to = s + 1
+			continue
 		}
-		return tieWeight * loss[i][s]
+		runs = append(runs, run{implementation: i, from: s, to: s + 1})
 	}
+	return settle(runs, loss)
+}
+
+// weighted is what a loss costs on a path.
+func weighted(loss, band float64) float64 {
+	if loss > band {
+		return loss
+	}
+	return tieWeight * loss
+}
+
+// cheapestPath returns the implementation at each size that minimises the summed weighted loss plus the price of the
+// switches.
+func cheapestPath(loss [][]float64, band float64) []int {
+	implementations, sizes := len(loss), len(loss[0])
 
 	// total[i] is the cost of the best choice for sizes 0..s that ends in implementation i; origin[s][i] is the
 	// implementation at s−1 on that path.
@@ -38,7 +54,7 @@ func partition(loss [][]float64, band float64) []run {
 	next := make([]float64, implementations)
 	origin := make([][]int, sizes)
 	for i := range total {
-		total[i] = weighted(i, 0)
+		total[i] = weighted(loss[i][0], band)
 	}
 	for s := 1; s < sizes; s++ {
 		origin[s] = make([]int, implementations)
@@ -54,7 +70,7 @@ func partition(loss [][]float64, band float64) []run {
 				from, cost = best, switched
 			}
 			origin[s][i] = from
-			next[i] = cost + weighted(i, s)
+			next[i] = cost + weighted(loss[i][s], band)
 		}
 		total, next = next, total
 	}
@@ -69,16 +85,7 @@ func partition(loss [][]float64, band float64) []run {
 	for s := sizes - 1; s > 0; s-- {
 		path[s-1] = origin[s][path[s]]
 	}
-
-	var runs []run
-	for s, i := range path {
-		if len(runs) > 0 && runs[len(runs)-1].implementation == i {
-			runs[len(runs)-1].to = s + 1
-			continue
-		}
-		runs = append(runs, run{implementation: i, from: s, to: s + 1})
-	}
-	return settle(runs, loss)
+	return path
 }
 
 // settle moves the boundary between each two neighbouring runs to where the summed loss of the two, ties included, is
@@ -103,13 +110,19 @@ func settle(runs []run, loss [][]float64) []run {
 }
 
 // edge returns the size at which the log-ratio of implementations i (below) and j (above) is zero, by linear
-// interpolation in log-size between two neighbouring measured sizes; their geometric mean where either was not
-// measured or the sign does not change.
+// interpolation in log-size between two neighbouring measured sizes; their geometric mean where the sign does not
+// change. Where one of the two was not measured on the other's side, the edge is its own last size: it may not be able
+// to run any further.
 func edge(loss [][]float64, i, j, below, above int, sizes []int) float64 {
 	x0, x1 := math.Log(float64(sizes[below])), math.Log(float64(sizes[above]))
 	d0, d1 := loss[i][below]-loss[j][below], loss[i][above]-loss[j][above]
 	t := d0 / (d0 - d1)
-	if !(d0 <= 0 && d1 >= 0) || math.IsInf(d0, 0) || math.IsInf(d1, 0) || math.IsNaN(t) {
+	switch {
+	case math.IsInf(d1, 1):
+		t = 0
+	case math.IsInf(d0, -1):
+		t = 1
+	case !(d0 <= 0 && d1 >= 0) || math.IsNaN(t):
 		t = 0.5
 	}
 	return math.Exp(x0 + t*(x1-x0))
