@@ -1,0 +1,190 @@
+// Command asm generates the AVX2 kernels of package softmax; go generate runs it.
+package main
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+
+	"crossover/kernels/elementwise/approx"
+)
+
+const (
+	vector = 8  // float32 values in a YMM register
+	ymm    = 32 // bytes of a YMM register
+
+	// accumulators hide the latency of a maximum, which is one vector per 4 cycles otherwise.
+	accumulators = 4
+)
+
+func main() {
+	largest()
+	exponentials()
+	scale()
+	Generate()
+}
+
+// words returns a read-only vector that holds v eight times.
+func words(name string, v uint32) Mem {
+	m := GLOBL(name, RODATA|NOPTR)
+	for i := range vector {
+		DATA(4*i, U32(v))
+	}
+	return m
+}
+
+// floats is words of a float32. It writes bits, because the assembler takes a whole number for an integer.
+func floats(name string, v float32) Mem { return words(name, math.Float32bits(v)) }
+
+func largest() {
+	TEXT("maxAVX2", NOSPLIT, "func(x *float32, n int) float32")
+	Pragma("noescape")
+	Doc(
+		"maxAVX2 returns the greatest of x[i] for i from 0 to n−1; with a NaN among them, that or the greatest of some of",
+		"the others. n must be a multiple of 8. It needs AVX2.",
+	)
+	x := Load(Param("x"), GP64())
+	n := Load(Param("n"), GP64())
+	minusInfinity := floats("minusInfinity", float32(math.Inf(-1)))
+	var most [accumulators]VecVirtual
+	for i := range most {
+		most[i] = YMM()
+		VMOVUPS(minusInfinity, most[i])
+	}
+	turn := func(vectors int) {
+		for i := range vectors {
+			VMAXPS(Mem{Base: x, Disp: i * ymm}, most[i], most[i])
+		}
+		ADDQ(U32(vectors*ymm), x)
+		SUBQ(U32(vectors*vector), n)
+	}
+	Label("four")
+	CMPQ(n, Imm(accumulators*vector))
+	JL(LabelRef("one"))
+	turn(accumulators)
+	JMP(LabelRef("four"))
+	Label("one")
+	TESTQ(n, n)
+	JZ(LabelRef("fold"))
+	turn(1)
+	JMP(LabelRef("one"))
+	Label("fold")
+	for width := accumulators / 2; width > 0; width /= 2 {
+		for i := range width {
+			VMAXPS(most[i+width], most[i], most[i])
+		}
+	}
+	low, high := most[0].AsX(), XMM()
+	VEXTRACTF128(Imm(1), most[0], high)
+	VMAXPS(high, low, low)
+	VMOVHLPS(low, low, high)
+	VMAXPS(high, low, low)
+	VMOVSHDUP(low, high)
+	VMAXSS(high, low, low)
+	Store(low, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+// exponentials is approx.Exp on eight values at a time, without its branches.
+func exponentials() {
+	log2E := floats("log2E", approx.Log2E)
+	ln2Hi := floats("ln2Hi", approx.Ln2Hi)
+	ln2Lo := floats("ln2Lo", approx.Ln2Lo)
+	low := floats("low", approx.ExpLow)
+	one := floats("one", 1)
+	var coefficients []Mem
+	for i, c := range approx.ExpCoefficients {
+		coefficients = append(coefficients, floats(fmt.Sprintf("exp%d", i), c))
+	}
+
+	TEXT("expAVX2", NOSPLIT, "func(dst, src *float32, n int, shift float32) float32")
+	Pragma("noescape")
+	Doc(
+		"expAVX2 sets dst[i] to e^(src[i]−shift) for i from 0 to n−1 and returns the sum of dst. No src[i] may be greater",
+		"than shift. n must be a multiple of 8. It needs AVX2 and FMA.",
+	)
+	dst := Load(Param("dst"), GP64())
+	src := Load(Param("src"), GP64())
+	n := Load(Param("n"), GP64())
+	x := Load(Param("shift"), XMM())
+	shift, sum := YMM(), YMM()
+	VBROADCASTSS(x, shift)
+	VXORPS(sum, sum, sum)
+
+	Label("expVector")
+	TESTQ(n, n)
+	JZ(LabelRef("expFold"))
+	v, e, r, under := YMM(), YMM(), YMM(), YMM()
+	VMOVUPS(Mem{Base: src}, v)
+	VSUBPS(shift, v, v)
+
+	Comment("x = e·ln 2 + r")
+	VMULPS(log2E, v, e)
+	VROUNDPS(Imm(0x08), e, e) // to nearest, ties to even, quietly
+	VMOVAPS(v, r)
+	VFNMADD231PS(ln2Hi, e, r)
+	VFNMADD231PS(ln2Lo, e, r)
+
+	Comment("e^r = 1 + r + r²·P(r)")
+	p := YMM()
+	last := len(coefficients) - 1
+	VMOVUPS(coefficients[last], p)
+	for i := last - 1; i >= 0; i-- {
+		VFMADD213PS(coefficients[i], r, p)
+	}
+	VMULPS(r, p, p)
+	VFMADD213PS(r, r, p)
+	VADDPS(one, p, p)
+
+	Comment("Add e to the exponent; 0 where there is none for it.")
+	VCVTPS2DQ(e, e)
+	VPSLLD(Imm(approx.FractionBits), e, e)
+	VPADDD(e, p, p)
+	VCMPPS(Imm(0x11), low, v, under) // less than, false for NaN
+	VANDNPS(p, under, p)
+
+	VADDPS(p, sum, sum)
+	VMOVUPS(p, Mem{Base: dst})
+	ADDQ(Imm(ymm), src)
+	ADDQ(Imm(ymm), dst)
+	SUBQ(Imm(vector), n)
+	JMP(LabelRef("expVector"))
+
+	Label("expFold")
+	lower, upper := sum.AsX(), XMM()
+	VEXTRACTF128(Imm(1), sum, upper)
+	VADDPS(upper, lower, lower)
+	VMOVHLPS(lower, lower, upper)
+	VADDPS(upper, lower, lower)
+	VMOVSHDUP(lower, upper)
+	VADDSS(upper, lower, lower)
+	Store(lower, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+func scale() {
+	TEXT("scaleAVX2", NOSPLIT, "func(x *float32, n int, factor float32)")
+	Pragma("noescape")
+	Doc("scaleAVX2 multiplies x[i] by factor for i from 0 to n−1. n must be a multiple of 8. It needs AVX2.")
+	x := Load(Param("x"), GP64())
+	n := Load(Param("n"), GP64())
+	f := Load(Param("factor"), XMM())
+	factor, v := YMM(), YMM()
+	VBROADCASTSS(f, factor)
+	Label("scaleVector")
+	TESTQ(n, n)
+	JZ(LabelRef("scaleEnd"))
+	VMULPS(Mem{Base: x}, factor, v)
+	VMOVUPS(v, Mem{Base: x})
+	ADDQ(Imm(ymm), x)
+	SUBQ(Imm(vector), n)
+	JMP(LabelRef("scaleVector"))
+	Label("scaleEnd")
+	VZEROUPPER()
+	RET()
+}
