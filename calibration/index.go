@@ -71,24 +71,25 @@ func (e *Entry) decode(h *Host) error {
 func newIndex(data text) (*Index, error) {
 	x := new(Index)
 	count := fieldCount{}
-	end, err := data.object(data.skipSpace(0), func(key string, value span) error {
+	end, err := data.object(data.skipSpace(0), func(key string, at int) (int, error) {
 		switch {
 		case count.is(key, "schema_version"):
-			if err := data.decode(value, &x.SchemaVersion); err != nil {
-				return fmt.Errorf("schema_version: %w", err)
+			behind, err := data.value(at, &x.SchemaVersion)
+			if err != nil {
+				return 0, fmt.Errorf("schema_version: %w", err)
 			}
+			return behind, nil
 		case count.is(key, "hosts"):
-			_, err := data.array(value.start, func(host span) error {
-				entry, err := newEntry(data, host, len(x.Entries))
+			return data.array(at, func(at int) (int, error) {
+				entry, err := newEntry(data, at, len(x.Entries))
 				if err != nil {
-					return fmt.Errorf("%s: %w", hostPlace(entry.position, entry.ID), err)
+					return 0, fmt.Errorf("%s: %w", hostPlace(entry.position, entry.ID), err)
 				}
 				x.Entries = append(x.Entries, entry)
-				return nil
+				return entry.at.end, nil
 			})
-			return err
 		}
-		return nil
+		return data.skipValue(at)
 	})
 	if err != nil {
 		return nil, err
@@ -108,10 +109,11 @@ func newIndex(data text) (*Index, error) {
 	return x, checkUnique(len(x.Entries), func(i int) string { return x.Entries[i].ID })
 }
 
-func newEntry(data text, at span, position int) (Entry, error) {
-	e := Entry{text: data, at: at, position: position}
+// newEntry returns the entry of the host that starts at an offset.
+func newEntry(data text, start, position int) (Entry, error) {
+	e := Entry{text: data, position: position}
 	count := fieldCount{}
-	_, err := data.object(at.start, func(key string, value span) error {
+	end, err := data.object(start, func(key string, at int) (int, error) {
 		var into any
 		switch {
 		case count.is(key, "id"):
@@ -123,16 +125,18 @@ func newEntry(data text, at span, position int) (Entry, error) {
 		case count.is(key, "created"):
 			into = &e.Created
 		default:
-			return nil
+			return data.skipValue(at)
 		}
-		if err := data.decode(value, into); err != nil {
-			return fmt.Errorf("%s: %w", key, err)
+		behind, err := data.value(at, into)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", key, err)
 		}
-		return nil
+		return behind, nil
 	})
 	if err == nil {
 		err = count.atMostOnce()
 	}
+	e.at = span{start, end}
 	return e, err
 }
 

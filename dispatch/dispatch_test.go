@@ -511,13 +511,13 @@ func TestParseForce(t *testing.T) {
 	}
 	refused := map[string]string{
 		"fft":               "does not begin with operation=",
-		"fft=":              `"" is no implementation for fft`,
+		"fft=":              `"" is no implementation for "fft"`,
 		"=go":               "does not begin with operation=",
 		",":                 "does not begin with operation=",
 		"fft=go,":           `"" does not begin with operation=`,
 		"fft=go,,stft=go":   "does not begin with operation=",
-		"fft=go,fft=fftw":   "fft is there twice",
-		"fft=go=fast":       `"go=fast" is no implementation for fft`,
+		"fft=go,fft=fftw":   `"fft" is there twice`,
+		"fft=go=fast":       `"go=fast" is no implementation for "fft"`,
 		"conv1d/taps=512":   "does not begin with operation=",
 		"conv1d/=go":        "does not begin with operation=",
 		"conv1d/taps":       "does not begin with operation=",
@@ -532,7 +532,7 @@ func TestParseForce(t *testing.T) {
 }
 
 func FuzzParseForce(f *testing.F) {
-	for _, seed := range []string{"fft=go", "a/b=1,c=2=d,e=f", "fft/batch=1", "=,/", "\x00"} {
+	for _, seed := range []string{"fft=go", "a/b=1,c=2=d,e=f", "fft/batch=1", "=,/", "\x00", "0\n=", "0\n=a,0\n=a"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -37,10 +37,10 @@ func parseForce(text string, known []string) (map[string]string, error) {
 		implementation, rest, more = strings.Cut(rest[len(name)+1:], ",")
 		implementation = strings.TrimSpace(implementation)
 		if implementation == "" || strings.Contains(implementation, "=") {
-			return nil, fmt.Errorf("%q is no implementation for %s (want fft=go,conv1d/taps=512=go/fft)", implementation, name)
+			return nil, fmt.Errorf("%q is no implementation for %q (want fft=go,conv1d/taps=512=go/fft)", implementation, name)
 		}
 		if _, twice := force[name]; twice {
-			return nil, fmt.Errorf("%s is there twice", name)
+			return nil, fmt.Errorf("%q is there twice", name)
 		}
 		force[name] = implementation
 	}
