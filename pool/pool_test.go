@@ -92,8 +92,8 @@ func TestSmallRunStaysOnCaller(t *testing.T) {
 func TestEveryWorkerTakesPart(t *testing.T) {
 	p := New(4)
 	defer p.Close()
-	for round := range 200 {
-		if round%50 == 0 {
+	for round := range 5000 { // back to back, so that helpers are invited while they leave the Run before
+		if round%1000 == 0 {
 			time.Sleep(time.Millisecond) // long enough to park
 		}
 		m := &yieldingMeeting{n: 4}
@@ -202,6 +202,30 @@ func TestPanicSurfacesOnCaller(t *testing.T) {
 			}()
 			p.Run(2, 1, &yieldingMeeting{n: 2}) // the helper is still there
 		})
+	}
+}
+
+// After a panic the chunks that nobody has claimed are not computed.
+func TestPanicEndsLoop(t *testing.T) {
+	p := New(2)
+	defer p.Close()
+	computed := 0
+	func() {
+		defer func() { recover() }()
+		m := &yieldingMeeting{n: 2}
+		p.Run(200, 1, taskFunc(func(worker, lo, hi int) {
+			if lo < 2 {
+				m.Do(worker, lo, hi)
+			}
+			if worker != 0 {
+				panic("helper")
+			}
+			computed++
+			time.Sleep(time.Millisecond)
+		}))
+	}()
+	if computed > 100 {
+		t.Errorf("%d of 200 chunks were computed after the panic", computed)
 	}
 }
 
