@@ -95,7 +95,6 @@ func (p *problem) Bind(implementation string) (kernels.Call, error) {
 		return kernels.Call{}, fmt.Errorf("conv1d: %w", err)
 	}
 	if err := e.prepare(len(p.x)); err != nil {
-		e.close()
 		return kernels.Call{}, fmt.Errorf("conv1d: %w", err)
 	}
 	y := make([]float32, len(p.x)+len(p.h)-1)
@@ -105,6 +104,5 @@ func (p *problem) Bind(implementation string) (kernels.Call, error) {
 			return nil
 		},
 		Output: func() []float32 { return y },
-		Close:  e.close,
 	}, nil
 }

@@ -96,9 +96,8 @@ func (e *direct) convolve(y, x []float32) {
 	e.sum.compute(0, e.sum.blocks())
 }
 
-func (e *direct) close() {}
-
-// productsPerChunk is the work, in multiply-adds, below which a chunk is not worth its claim: some ten microseconds.
+// productsPerChunk is the work, in multiply-adds, below which a chunk is not worth its claim: some
+// five microseconds with AVX2.
 const productsPerChunk = 1 << 18
 
 // parallelDirect is direct with its blocks shared out over the pool.
@@ -118,5 +117,3 @@ func (e *parallelDirect) convolve(y, x []float32) {
 
 // Do computes the blocks from lo to hi−1.
 func (e *parallelDirect) Do(_, lo, hi int) { e.sum.compute(lo, hi) }
-
-func (e *parallelDirect) close() {}

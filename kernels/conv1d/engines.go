@@ -1,6 +1,10 @@
 package conv1d
 
 import (
+	"runtime"
+	"slices"
+
+	"crossover/fftw"
 	"crossover/kernels"
 	"crossover/kernels/fft"
 	"crossover/pool"
@@ -13,7 +17,6 @@ type engine interface {
 	// convolve writes the full convolution of x to y, which has its length and does not overlap x. It follows a
 	// prepare of len(x) and allocates nothing.
 	convolve(y, x []float32)
-	close()
 }
 
 // contenders is the table of the family. The first one is never far off at any size.
@@ -40,13 +43,57 @@ var contenders = kernels.Contenders[[]float32, engine]{
 			return &parallelDirect{taps: taps, pool: pool.Shared()}, nil
 		},
 	},
+	{
+		Implementation: kernels.Implementation{
+			Name: "fftw/partitioned", Processor: kernels.CPU, Probe: fftw.Probe, Version: fftw.Version,
+		},
+		New: func(taps []float32) (engine, error) { return newDelayLine(taps, fftwTransforms) },
+	},
+	{
+		Implementation: kernels.Implementation{
+			Name: "fftw-parallel/partitioned", Processor: kernels.CPU, Probe: fftw.Probe, Version: fftw.Version,
+		},
+		New: func(taps []float32) (engine, error) { return newParallelPartitions(taps, fftwTransforms) },
+	},
+	{
+		Implementation: kernels.Implementation{
+			Name: "fftw/fft", Processor: kernels.CPU, Probe: fftw.Probe, Version: fftw.Version,
+		},
+		New: func(taps []float32) (engine, error) { return &oneTransform{taps: taps, make: fftwTransforms}, nil },
+	},
 }
 
-func goTransforms(length, count int) ([]transform, func(), error) {
+func goTransforms(length, count int) (transforms, error) {
 	first := fft.NewReal(length)
 	each := []transform{first}
 	for len(each) < count {
 		each = append(each, first.Clone())
 	}
-	return each, func() {}, nil
+	return transforms{each: each, gain: 1}, nil
+}
+
+// fftwTransform is a plan of FFTW on one thread, which any number of goroutines may run. The plan's memory is freed
+// after the transform has become unreachable: a filter has no end of life that its user would have to announce.
+type fftwTransform struct{ plan *fftw.Plan }
+
+func fftwTransforms(length, count int) (transforms, error) {
+	plan, err := fftw.NewReal(length, 1, 1)
+	if err != nil {
+		return transforms{}, err
+	}
+	t := &fftwTransform{plan}
+	runtime.AddCleanup(t, (*fftw.Plan).Close, plan)
+	// The first inverse plans; a call must not.
+	t.Inverse(make([]float32, length), make([]complex64, length/2+1))
+	return transforms{each: slices.Repeat([]transform{t}, count), gain: float32(length)}, nil
+}
+
+func (t *fftwTransform) Forward(dst []complex64, src []float32) {
+	t.plan.Forward(dst, src)
+	runtime.KeepAlive(t)
+}
+
+func (t *fftwTransform) Inverse(dst []float32, src []complex64) {
+	t.plan.InverseUnscaled(dst, src)
+	runtime.KeepAlive(t)
 }

@@ -44,7 +44,8 @@ func (p *Plan) Taps() int { return p.taps }
 
 // Convolve returns the full convolution of x, len(x)+Taps()−1 samples, in dst's memory if its capacity suffices and
 // in new memory otherwise. dst must not overlap x. Of no samples it returns none. Once warm at a length, with a dst
-// that is long enough, it allocates nothing. It fails where the chosen implementation cannot make its plan.
+// that is long enough, it allocates nothing; the first call at a length may make a transform, over which FFTW deliberates
+// for up to a second. It fails where the chosen implementation cannot make its plan.
 func (p *Plan) Convolve(dst, x []float32) ([]float32, error) {
 	if len(x) == 0 {
 		return dst[:0], nil

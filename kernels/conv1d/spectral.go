@@ -1,14 +1,20 @@
 package conv1d
 
-// transform is a real FFT of one length n and its inverse, scaled so that the inverse undoes the forward transform.
-// The spectrum has n/2+1 bins.
+// transform is a real FFT of one length and its inverse. The spectrum has length/2+1 bins.
 type transform interface {
 	Forward(dst []complex64, src []float32)
 	Inverse(dst []float32, src []complex64)
 }
 
-// newTransforms makes transforms of one length, one for each of count goroutines, and what releases them.
-type newTransforms func(length, count int) (each []transform, release func(), err error)
+// transforms are alike, one for each of some goroutines. The inverse of a forward transform is gain times the input;
+// filters are divided by it, which costs a call nothing.
+type transforms struct {
+	each []transform
+	gain float32
+}
+
+// newTransforms makes transforms of one length for count goroutines.
+type newTransforms func(length, count int) (transforms, error)
 
 // stride returns the room that a spectrum of a transform of this length takes: its bins, padded with zeros to what
 // the spectral kernel takes at a time.
@@ -43,7 +49,6 @@ type oneTransform struct {
 type transformedFilter struct {
 	length   int
 	fft      transform
-	release  func()
 	filter   []complex64
 	samples  []float32
 	spectrum []complex64
@@ -60,16 +65,18 @@ func (e *oneTransform) prepare(n int) error {
 			return nil
 		}
 	}
-	each, release, err := e.make(length, 1)
+	ffts, err := e.make(length, 1)
 	if err != nil {
 		return err
 	}
 	bins := stride(length)
 	f := &transformedFilter{
-		length: length, fft: each[0], release: release,
+		length: length, fft: ffts.each[0],
 		filter: make([]complex64, bins), samples: make([]float32, length), spectrum: make([]complex64, bins),
 	}
-	copy(f.samples, e.taps)
+	for k, tap := range e.taps {
+		f.samples[k] = tap / ffts.gain
+	}
 	f.fft.Forward(f.filter[:length/2+1], f.samples)
 	e.lengths = append(e.lengths, f)
 	e.ready = f
@@ -85,11 +92,4 @@ func (e *oneTransform) convolve(y, x []float32) {
 	spectral(f.spectrum, f.spectrum, f.filter)
 	f.fft.Inverse(f.samples, bins)
 	copy(y, f.samples)
-}
-
-func (e *oneTransform) close() {
-	for _, f := range e.lengths {
-		f.release()
-	}
-	e.lengths, e.ready = nil, nil
 }

@@ -61,6 +61,5 @@ func (p *problem) Bind(implementation string) (kernels.Call, error) {
 		Output: func() []float32 {
 			return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(dst))), 2*len(dst))
 		},
-		Close: e.close,
 	}, nil
 }

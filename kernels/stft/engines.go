@@ -1,6 +1,10 @@
 package stft
 
 import (
+	"runtime"
+	"slices"
+
+	"crossover/fftw"
 	"crossover/kernels"
 	"crossover/kernels/fft"
 	"crossover/pool"
@@ -10,17 +14,29 @@ import (
 type engine interface {
 	// transform writes the spectrogram of x to dst, which has its length, and allocates nothing.
 	transform(dst []complex64, x []float32)
-	close()
 }
 
 var contenders = kernels.Contenders[Params, engine]{
 	{
 		Implementation: kernels.Implementation{Name: "go", Processor: kernels.CPU},
-		New:            func(p Params) (engine, error) { return newSerial(p), nil },
+		New:            func(p Params) (engine, error) { return newSerial(p, inGo) },
 	},
 	{
 		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU},
-		New:            func(p Params) (engine, error) { return newParallel(p), nil },
+		New:            func(p Params) (engine, error) { return newParallel(p, inGo) },
+	},
+	{
+		Implementation: kernels.Implementation{
+			Name: "fftw", Processor: kernels.CPU, Probe: fftw.Probe, Version: fftw.Version,
+		},
+		New: func(p Params) (engine, error) { return newSerial(p, withFFTW) },
+	},
+	{
+		// The threads are those of the pool, which window the frames too; FFTW's own threads are not asked for.
+		Implementation: kernels.Implementation{
+			Name: "fftw-parallel", Processor: kernels.CPU, Probe: fftw.Probe, Version: fftw.Version,
+		},
+		New: func(p Params) (engine, error) { return newParallel(p, withFFTW) },
 	},
 }
 
@@ -48,37 +64,107 @@ func (f *framing) load(dst, x []float32, frame int) {
 	clear(dst[to:])
 }
 
-// serial transforms frame after frame.
+// transform is a real FFT of one or of several frames that lie one after the other.
+type transform interface {
+	Forward(dst []complex64, src []float32)
+}
+
+// transforms are what one goroutine computes with: a transform of a block of frames, and one of a single frame.
+type transforms struct {
+	blockFrames   int
+	block, single transform
+}
+
+// newTransforms makes transforms of n points for count goroutines.
+type newTransforms func(n, count int) ([]transforms, error)
+
+func inGo(n, count int) ([]transforms, error) {
+	var each []transforms
+	for t := fft.NewReal(n); len(each) < count; t = t.Clone() {
+		each = append(each, transforms{blockFrames: 1, block: t, single: t})
+	}
+	return each, nil
+}
+
+// framesPerBlock is how many frames FFTW transforms in one call: enough for it to share twiddle factors among frames,
+// few enough for a block of the usual windows to stay in the second-level cache.
+const framesPerBlock = 16
+
+// withFFTW returns the same plans of FFTW, on one thread, for all goroutines: any number may run a plan.
+func withFFTW(n, count int) ([]transforms, error) {
+	block, err := planFFTW(n, framesPerBlock)
+	if err != nil {
+		return nil, err
+	}
+	single, err := planFFTW(n, 1)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Repeat([]transforms{{blockFrames: framesPerBlock, block: block, single: single}}, count), nil
+}
+
+// fftwPlan is a plan of FFTW whose memory is freed after it has become unreachable: a spectrogram's plan has no end of
+// life that its user would have to announce.
+type fftwPlan struct{ plan *fftw.Plan }
+
+func planFFTW(n, frames int) (*fftwPlan, error) {
+	plan, err := fftw.NewReal(n, frames, 1)
+	if err != nil {
+		return nil, err
+	}
+	p := &fftwPlan{plan}
+	runtime.AddCleanup(p, (*fftw.Plan).Close, plan)
+	return p, nil
+}
+
+func (p *fftwPlan) Forward(dst []complex64, src []float32) {
+	p.plan.Forward(dst, src)
+	runtime.KeepAlive(p)
+}
+
+// serial transforms block after block on one core.
 type serial struct {
 	framing
-	fft   *fft.Real
-	frame []float32
+	transforms
+	rows []float32 // the windowed frames of a block
 }
 
-func newSerial(p Params) *serial {
-	return &serial{framing: newFraming(p), fft: fft.NewReal(p.NFFT), frame: make([]float32, p.NFFT)}
+func newSerial(p Params, newTransforms newTransforms) (*serial, error) {
+	each, err := newTransforms(p.NFFT, 1)
+	if err != nil {
+		return nil, err
+	}
+	return newFramer(newFraming(p), each[0]), nil
 }
 
-func (e *serial) transform(dst []complex64, x []float32) {
-	e.span(dst, x, 0, e.frames(len(x)))
+func newFramer(f framing, t transforms) *serial {
+	return &serial{framing: f, transforms: t, rows: make([]float32, t.blockFrames*f.NFFT)}
 }
+
+func (e *serial) transform(dst []complex64, x []float32) { e.span(dst, x, 0, e.frames(len(x))) }
 
 // span fills the frames from lo to hi−1 of dst.
 func (e *serial) span(dst []complex64, x []float32, lo, hi int) {
 	bins := e.bins()
-	for f := lo; f < hi; f++ {
-		e.load(e.frame, x, f)
-		e.fft.Forward(dst[f*bins:(f+1)*bins], e.frame)
+	f := lo
+	for ; f+e.blockFrames <= hi; f += e.blockFrames {
+		for i := range e.blockFrames {
+			e.load(e.rows[i*e.NFFT:(i+1)*e.NFFT], x, f+i)
+		}
+		e.block.Forward(dst[f*bins:(f+e.blockFrames)*bins], e.rows)
+	}
+	for ; f < hi; f++ {
+		row := e.rows[:e.NFFT]
+		e.load(row, x, f)
+		e.single.Forward(dst[f*bins:(f+1)*bins], row)
 	}
 }
 
-func (e *serial) close() {}
-
-// samplesPerChunk is the least number of windowed samples that a worker takes at a time: work of some ten
-// microseconds, a few times what handing it over costs.
+// samplesPerChunk is the least number of windowed samples that a worker takes at a time: some five microseconds of
+// work, a few times what handing it over costs.
 const samplesPerChunk = 8192
 
-// parallel shares out the frames over the pool.
+// parallel shares out the frames over the pool, in whole blocks.
 type parallel struct {
 	pool    *pool.Pool
 	workers []*serial
@@ -88,17 +174,19 @@ type parallel struct {
 	x   []float32
 }
 
-func newParallel(p Params) *parallel {
-	e := &parallel{pool: pool.Shared(), grain: max(1, samplesPerChunk/p.NFFT)}
-	first := newSerial(p)
-	e.workers = append(e.workers, first)
-	for len(e.workers) < e.pool.Workers() {
-		clone := *first
-		clone.fft = first.fft.Clone()
-		clone.frame = make([]float32, p.NFFT)
-		e.workers = append(e.workers, &clone)
+func newParallel(p Params, newTransforms newTransforms) (*parallel, error) {
+	e := &parallel{pool: pool.Shared()}
+	each, err := newTransforms(p.NFFT, e.pool.Workers())
+	if err != nil {
+		return nil, err
 	}
-	return e
+	f := newFraming(p)
+	for _, t := range each {
+		e.workers = append(e.workers, newFramer(f, t))
+	}
+	block := each[0].blockFrames
+	e.grain = block * max(1, samplesPerChunk/(block*p.NFFT))
+	return e, nil
 }
 
 func (e *parallel) transform(dst []complex64, x []float32) {
@@ -109,5 +197,3 @@ func (e *parallel) transform(dst []complex64, x []float32) {
 
 // Do computes the frames from lo to hi−1.
 func (e *parallel) Do(worker, lo, hi int) { e.workers[worker].span(e.dst, e.x, lo, hi) }
-
-func (e *parallel) close() {}
