@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sbinet/npyio/npz"
@@ -30,6 +31,9 @@ func readArray(t *testing.T, path, name string) []float32 {
 	}
 	return out
 }
+
+// generated is made once: its sines take longer than most tests.
+var generated = sync.OnceValue(kernels.GeneratedInput)
 
 // eachContender runs a test on every implementation that can run here.
 func eachContender(t *testing.T, test func(t *testing.T, name string)) {
@@ -148,7 +152,7 @@ func TestReferenceAgainstPlainSum(t *testing.T) {
 func TestEnginesAgainstReference(t *testing.T) {
 	for _, p := range []Params{librosaDefaults, {44100, 512, 128}, {16000, 400, 80}, {8000, 2, 1}} {
 		for _, frames := range []int{1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 250} {
-			problem := newProblem(p, frames, kernels.GeneratedInput())
+			problem := newProblem(p, frames, generated())
 			want := problem.Reference()
 			if len(want) != frames*p.Bands {
 				t.Fatalf("%d values, want %d×%d", len(want), frames, p.Bands)
@@ -177,7 +181,7 @@ func TestPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	power := newProblem(librosaDefaults, 20, kernels.GeneratedInput()).power
+	power := newProblem(librosaDefaults, 20, generated()).power
 	mels, err := plan.Transform(nil, power)
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +231,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestEnginesDoNotAllocate(t *testing.T) {
-	power := newProblem(librosaDefaults, 40, kernels.GeneratedInput()).power
+	power := newProblem(librosaDefaults, 40, generated()).power
 	dst := make([]float32, 40*128)
 	eachContender(t, func(t *testing.T, name string) {
 		e, err := contenders.New(name, librosaDefaults)
@@ -260,7 +264,7 @@ func TestCases(t *testing.T) {
 
 func BenchmarkTransform(b *testing.B) {
 	for _, frames := range []int{1, 8, 64, 1024} {
-		p := newProblem(librosaDefaults, frames, kernels.GeneratedInput())
+		p := newProblem(librosaDefaults, frames, generated())
 		for _, c := range contenders {
 			b.Run(fmt.Sprintf("impl=%s/frames=%d", c.Name, frames), func(b *testing.B) {
 				if err := c.Missing(); err != nil {
