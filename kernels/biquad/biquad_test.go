@@ -84,8 +84,8 @@ func TestEngines(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := kernels.GeneratedInput()
-	for _, channels := range []int{1, 2, 3, 4, 5, 7, 8, 11} {
-		for _, n := range []int{1, 255, 257, 1000, 3001} {
+	for _, channels := range []int{1, 2, 3, 5, 8} {
+		for _, n := range []int{1, 257, 1000, 3001} {
 			src := make([]float32, channels*n)
 			in.Fill(src)
 			want := Reference(c, src, channels)
