@@ -2,6 +2,7 @@ package crossover
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -76,28 +77,29 @@ func fitCost(sizes []int, seconds []float64) Cost {
 	return best
 }
 
-// modelCrossing returns where the cost models of segment n and the one before it cross, if they do within the
-// measured sizes; a model that has no such crossing puts it at the end of the range where its sign says it lies.
+// credible is the residual above which a model describes its implementation too badly to contradict a measurement.
+const credible = 0.1
+
+// modelCrossing returns where, inside the two segments, the cost model of segment n begins to win over that of the
+// segment before it, which two such models do once at most. Models that do not cross there put it at the end of the
+// range where their order says it lies. It reports false where there are no credible models, or where the change was not a matter of cost because
+// one of the two was not measured on the other's side.
 func modelCrossing(r *Result, n int) (float64, bool) {
-	before, after := r.Costs[r.Segments[n-1].Implementation], r.Costs[r.Segments[n].Implementation]
-	if !before.Valid() || !after.Valid() {
+	i, j := r.Segments[n-1].Implementation, r.Segments[n].Implementation
+	before, after := r.Costs[i], r.Costs[j]
+	above, _ := slices.BinarySearch(r.Curves.Sizes, r.Segments[n].From)
+	if !before.Valid() || !after.Valid() || max(before.Residual, after.Residual) > credible ||
+		math.IsInf(r.Curves.Loss[i][above], 1) || math.IsInf(r.Curves.Loss[j][above-1], 1) {
 		return 0, false
 	}
+	wins := func(x float64) bool { return after.At(x) < before.At(x) }
 	low, high := float64(r.Segments[n-1].From), float64(r.Segments[n].To)
-	gain := func(x float64) float64 { return math.Log(before.At(x) / after.At(x)) }
-	if gain(low) >= 0 {
-		return low, true
-	}
-	if gain(high) <= 0 {
-		return high, true
-	}
-	for range 60 {
-		mid := math.Sqrt(low * high)
-		if gain(mid) < 0 {
-			low = mid
-		} else {
-			high = mid
+	// In steps of a hundredth of the range in log-size: the crossing is only held against a factor of two.
+	const steps = 100
+	for k := range steps {
+		if x := low * math.Pow(high/low, float64(k)/steps); wins(x) {
+			return x, true
 		}
 	}
-	return low, true
+	return high, true
 }

@@ -81,13 +81,14 @@ func Fit(set *samples.Set, o Options) Result {
 		result.Reason = "no block was measured"
 		return result
 	}
-	result.TieBand = tieBand(groups, rng)
-	band := math.Log1p(result.TieBand)
+	twin := studyArm(groups)
+	result.TieBand = twin.tie
+	band := math.Log1p(twin.tie)
 	loss := result.Curves.Loss
 	runs := partition(loss, band)
 	result.Segments = segments(runs, loss, result.Curves.Sizes)
-	bootstrap(result.Segments, groups, len(set.Implementations), band, o, rng)
-	widen(result.Segments, result.Curves.Sizes, runs, o.Precision)
+	bootstrap(result.Segments, groups, len(set.Implementations), twin, o, rng)
+	widen(result.Segments, loss, result.Curves.Sizes, runs, o.Precision)
 	for n := range result.Segments {
 		result.Segments[n].Next = alternatives(loss, runs[n])
 	}
@@ -116,8 +117,9 @@ func segments(runs []run, loss [][]float64, sizes []int) []Segment {
 	return out
 }
 
-// bootstrap resamples the blocks of every size, repeats the partition, and sets each segment's interval and support.
-func bootstrap(segs []Segment, groups []group, implementations int, band float64, o Options, rng *rand.Rand) {
+// bootstrap resamples the blocks of every size, shifts each estimate by what the A/A arm says a visit may be off,
+// repeats the partition, and sets each segment's interval and support.
+func bootstrap(segs []Segment, groups []group, implementations int, twin arm, o Options, rng *rand.Rand) {
 	if len(segs) < 2 {
 		return
 	}
@@ -127,6 +129,11 @@ func bootstrap(segs []Segment, groups []group, implementations int, band float64
 		sizes[s] = groups[s].size
 		resample[s] = make([]int, len(groups[s].blocks))
 	}
+	// A log-ratio has two shifts in it, one of each side.
+	shifts := make([]float64, len(groups))
+	for s := range groups {
+		shifts[s] = twin.shift / math.Sqrt(2*float64(visitsOf(groups[s])))
+	}
 	edges := make([][]float64, len(segs))
 	for range o.Resamples {
 		for s := range resample {
@@ -135,7 +142,8 @@ func bootstrap(segs []Segment, groups []group, implementations int, band float64
 			}
 		}
 		loss := lossTable(groups, implementations, resample)
-		again := segments(partition(loss, band), loss, sizes)
+		perturb(loss, shifts, rng)
+		again := segments(partition(loss, math.Log1p(twin.tie)), loss, sizes)
 		for n := 1; n < len(segs); n++ {
 			if x, ok := sameSwitch(again, segs[n-1].Implementation, segs[n].Implementation, segs[n].edge); ok {
 				edges[n] = append(edges[n], x)
@@ -155,6 +163,23 @@ func bootstrap(segs []Segment, groups []group, implementations int, band float64
 	}
 }
 
+// perturb adds to each loss a normal deviate of its size's shift, and subtracts the least again.
+func perturb(loss [][]float64, shifts []float64, rng *rand.Rand) {
+	for s, shift := range shifts {
+		if shift == 0 {
+			continue
+		}
+		least := math.Inf(1)
+		for i := range loss {
+			loss[i][s] += shift * rng.NormFloat64()
+			least = min(least, loss[i][s])
+		}
+		for i := range loss {
+			loss[i][s] -= least
+		}
+	}
+}
+
 // sameSwitch finds, in another fit, the switch between the same two implementations that lies nearest to x.
 func sameSwitch(segs []Segment, i, j int, x float64) (float64, bool) {
 	nearest, found := 0.0, false
@@ -170,11 +195,14 @@ func sameSwitch(segs []Segment, i, j int, x float64) (float64, bool) {
 }
 
 // widen stretches an interval over the whole bracket where the bracket is wider than the precision that was asked
-// for: between its two sizes nothing was measured, and noise alone does not say where in it the truth lies.
-func widen(segs []Segment, sizes []int, runs []run, precision float64) {
+// for: between its two sizes nothing was measured, and noise alone does not say where in it the truth lies. Neither
+// does it where one of the two implementations was not measured on the other's side.
+func widen(segs []Segment, loss [][]float64, sizes []int, runs []run, precision float64) {
 	for n := 1; n < len(segs); n++ {
-		below, above := sizes[runs[n].from-1], sizes[runs[n].from]
-		if float64(above) > float64(below)*(1+precision)*(1+precision) {
+		k := runs[n].from
+		below, above := sizes[k-1], sizes[k]
+		missing := math.IsInf(loss[runs[n-1].implementation][k], 1) || math.IsInf(loss[runs[n].implementation][k-1], 1)
+		if missing || float64(above) > float64(below)*(1+precision)*(1+precision) {
 			segs[n].Low = min(segs[n].Low, below+1)
 			segs[n].High = max(segs[n].High, above)
 		}
@@ -251,38 +279,71 @@ func warnings(r *Result, names []string) []string {
 	return out
 }
 
-// tieBand is the relative difference below which two estimates are the same: the 95th percentile of the A/A arm's
-// absolute log-ratio, at least MinTieBand. The arm is estimated as every pair is, by a median over as many blocks as a
-// size typically has, resampled within sizes.
-func tieBand(groups []group, rng *rand.Rand) float64 {
-	var bySize [][]float64
+// arm is what the A/A arm says of the noise of an estimate. An implementation is timed under two names, each with
+// buffers and plans of its own, and a visit's blocks share them: so the arm sees what the blocks of a visit cannot, the
+// luck of where the buffers lie.
+type arm struct {
+	tie   float64 // 95th percentile of the visits' absolute log-ratios, as a relative difference, at least MinTieBand
+	shift float64 // standard deviation of the part of a visit's log-ratio that more blocks do not average away
+}
+
+// armBlocks is how many blocks a visit must have for its A/A estimate to count.
+const armBlocks = 3
+
+// studyArm estimates the arm: of each visit the median over its blocks, as every pair of implementations is estimated.
+func studyArm(groups []group) arm {
+	var visits, within []float64
 	for _, g := range groups {
-		var ratios []float64
+		byVisit := map[int][]float64{}
+		var order []int
 		for _, b := range g.blocks {
-			if b.Twin >= 0 && usable(&b, b.Twin) && b.TwinSeconds > 0 && !math.IsInf(b.TwinSeconds, 1) {
-				ratios = append(ratios, math.Log(b.TwinSeconds/b.Seconds[b.Twin]))
+			if b.Twin < 0 || !usable(&b, b.Twin) || !(b.TwinSeconds > 0) || math.IsInf(b.TwinSeconds, 1) {
+				continue
+			}
+			if byVisit[b.Visit] == nil {
+				order = append(order, b.Visit)
+			}
+			byVisit[b.Visit] = append(byVisit[b.Visit], math.Log(b.TwinSeconds/b.Seconds[b.Twin]))
+		}
+		for _, v := range order {
+			if ratios := byVisit[v]; len(ratios) >= armBlocks {
+				middle := median(ratios)
+				visits = append(visits, math.Abs(middle))
+				within = append(within, squaredErrorOfMedian(ratios, middle))
 			}
 		}
-		if len(ratios) > 0 {
-			bySize = append(bySize, ratios)
-		}
 	}
-	if len(bySize) == 0 {
-		return MinTieBand
+	a := arm{tie: MinTieBand}
+	if len(visits) == 0 {
+		return a
 	}
-	const draws = 2000
-	estimates := make([]float64, 0, draws)
-	var buffer []float64
-	for len(estimates) < draws {
-		ratios := bySize[len(estimates)%len(bySize)]
-		buffer = buffer[:0]
-		for range ratios {
-			buffer = append(buffer, ratios[rng.IntN(len(ratios))])
-		}
-		estimates = append(estimates, math.Abs(median(buffer)))
+	slices.Sort(visits)
+	a.tie = max(a.tie, math.Expm1(stat.Quantile(0.95, stat.Empirical, visits, nil)))
+	spread := normalMAD * median(visits)
+	a.shift = math.Sqrt(max(0, spread*spread-median(within)))
+	return a
+}
+
+// normalMAD turns a median absolute deviation into the standard deviation of a normal distribution.
+const normalMAD = 1.4826
+
+// squaredErrorOfMedian is the squared standard error of the median of values: (π/2)·σ²/n for a normal σ.
+func squaredErrorOfMedian(values []float64, middle float64) float64 {
+	deviations := make([]float64, len(values))
+	for i, v := range values {
+		deviations[i] = math.Abs(v - middle)
 	}
-	slices.Sort(estimates)
-	return max(MinTieBand, math.Expm1(stat.Quantile(0.95, stat.Empirical, estimates, nil)))
+	sigma := normalMAD * median(deviations)
+	return math.Pi / 2 * sigma * sigma / float64(len(values))
+}
+
+// visitsOf returns how many visits a group's blocks come from.
+func visitsOf(g group) int {
+	seen := map[int]bool{}
+	for _, b := range g.blocks {
+		seen[b.Visit] = true
+	}
+	return len(seen)
 }
 
 // crossFittedRegret is the expected regret of the runs over the measured sizes, relative: at each size the oracle's
