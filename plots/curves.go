@@ -140,9 +140,10 @@ func sizeRange(axis calibration.Axis, spans []span, curves []curve) (from, to fl
 	return from, to
 }
 
-// timeRange returns the times that a chart of curves covers: every median, and the blocks that are not far off.
+// timeRange returns the times that a chart of curves covers: every median, and the blocks that are not far off. It is
+// never so narrow that the labels of its ticks would need more digits than they have.
 func timeRange(curves []curve) (from, to float64) {
-	const far = 3
+	const far, narrowest = 3, 1.02
 	from, to = math.Inf(1), math.Inf(-1)
 	for _, c := range curves {
 		for _, p := range c.times {
@@ -157,6 +158,9 @@ func timeRange(curves []curve) (from, to float64) {
 		for _, p := range c.blocks {
 			low, high = min(low, max(p.Y, from/far)), max(high, min(p.Y, to*far))
 		}
+	}
+	if high < low*narrowest {
+		low, high = low/narrowest, high*narrowest
 	}
 	return low, high
 }

@@ -278,7 +278,7 @@ func (f laneBars) Plot(c draw.Canvas, p *plot.Plot) {
 			}
 			from, to := x(s.from), x(s.from)
 			if s.low > 0 {
-				from, to = max(x(s.low), c.Min.X), min(x(s.high), c.Max.X)
+				from, to = inside(c, x(s.low)), inside(c, x(s.high))
 			}
 			drawWhisker(c, x(s.from), from, to, low-2, high+2, high+2)
 		}

@@ -82,12 +82,14 @@ func (t thresholds) Plot(c draw.Canvas, p *plot.Plot) {
 			continue
 		}
 		if s.low > 0 {
-			low, high := max(x(s.low), c.Min.X), min(x(s.high), c.Max.X)
-			fillBox(c, band, low, c.Min.Y, high, c.Max.Y)
+			fillBox(c, band, inside(c, x(s.low)), c.Min.Y, inside(c, x(s.high)), c.Max.Y)
 		}
 		c.StrokeLine2(draw.LineStyle{Color: ink, Width: 0.9}, x(s.from), c.Min.Y, x(s.from), c.Max.Y+t.above)
 	}
 }
+
+// inside returns the place nearest to x that is not outside of a canvas.
+func inside(c draw.Canvas, x vg.Length) vg.Length { return min(max(x, c.Min.X), c.Max.X) }
 
 // fillBox fills the rectangle between two corners.
 func fillBox(c draw.Canvas, clr color.Color, x0, y0, x1, y1 vg.Length) {

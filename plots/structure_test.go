@@ -116,7 +116,7 @@ func (d drawing) check() (faults []string) {
 		}
 		for _, b := range d.texts[:i] {
 			if a.box.Min.X < b.box.Max.X && b.box.Min.X < a.box.Max.X && a.box.Min.Y < b.box.Max.Y && b.box.Min.Y < a.box.Max.Y {
-				faults = append(faults, fmt.Sprintf("%.60q lies on %.60q", a.text, b.text))
+				faults = append(faults, fmt.Sprintf("%.60q at %v lies on %.60q at %v", a.text, a.box, b.text, b.box))
 			}
 		}
 	}

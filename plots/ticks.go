@@ -58,7 +58,7 @@ func sizeLabel(n int) string {
 	for _, unit := range []struct {
 		name string
 		bits int
-	}{{"Gi", 30}, {"Mi", 20}, {"Ki", 10}} {
+	}{{"Ei", 60}, {"Pi", 50}, {"Ti", 40}, {"Gi", 30}, {"Mi", 20}, {"Ki", 10}} {
 		if n >= 1<<unit.bits && n%(1<<unit.bits) == 0 {
 			return grouped(n>>unit.bits) + unit.name
 		}
@@ -114,7 +114,12 @@ func (t timeTicker) Ticks(min, max float64) []plot.Tick {
 		}
 	}
 	// Many decades: one label every few.
-	step := (high-low)/t.most + 1
+	step := 0
+	for _, step = range []int{1, 2, 3, 6, 9, 12} {
+		if (high-low)/step < t.most {
+			break
+		}
+	}
 	var ticks []plot.Tick
 	for e := low; e <= high; e++ {
 		if v := power10(1, e); within(v) {

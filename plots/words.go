@@ -73,9 +73,11 @@ func verdict(c *calibration.Case) string {
 	return "crossover at " + strings.Join(at, ", ")
 }
 
-// percent writes a ratio such as 0.034 as 3.4 %, with one decimal below 10 %.
+// percent writes a ratio such as 0.034 as 3.4 %, with one decimal below 10 % and no digits that matter to nobody.
 func percent(ratio float64) string {
 	switch {
+	case ratio >= 9.995:
+		return ">999\u202f%"
 	case ratio > 0 && ratio < 0.0005:
 		return "<0.1\u202f%"
 	case ratio >= 0.0995:
