@@ -15,11 +15,12 @@ var haveLanes = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 // the passes of stockham on vectors, and then one transform of length 8 across the lanes. The passes read and write
 // whole vectors with contiguous lanes; only the last step moves values between lanes.
 //
-// A long transform runs its first pass without sorting, which leaves shorter transforms in blocks, one after the other,
-// and each block goes through all of its passes while it is in the cache.
+// A transform for several cores runs its first pass without sorting: that leaves eight shorter transforms in blocks,
+// one after the other, which go through the passes on their own.
 type lanes struct {
 	n, m   int
-	blocks int // 1, or the radix of the first pass
+	blocks int // 1 or 8
+	pitch  int // vectors from one block to the next
 	passes []vectorPass
 	// crossing holds the factors of the last step: for each group of eight k, seven vectors exp(−2πi·ck/n), c = 1…7.
 	crossing []float32
@@ -37,16 +38,16 @@ type vectorPass struct {
 const (
 	// vectorFloats is the length of a vector: eight real parts, then eight imaginary parts.
 	vectorFloats = 16
-	// blockedVectors is the number of vectors from which a transform is cut into blocks: front and back together no
-	// longer fit the second-level cache.
-	blockedVectors = 8192
 	// signBit flips the sign of a float32.
 	signBit = 1 << 31
+	// pageFloats is the distance at which two addresses fall into the same set of a first-level cache.
+	pageFloats = 4096 / 4
 )
 
-// newLanes returns the transform of length n, or nil where the kernels do not apply: n is not a multiple of 8 of at
-// least 16, or has a prime factor above 5, or the processor lacks the instructions.
-func newLanes(n int) *lanes {
+// newLanes returns the transform of length n, in one block or in eight, or nil where the kernels do not apply: n is not
+// a multiple of 8 of at least 16, or has a prime factor above 5, or is not long enough for eight blocks, or the
+// processor lacks the instructions.
+func newLanes(n, blocks int) *lanes {
 	if !haveLanes || n%8 != 0 || n < 16 {
 		return nil
 	}
@@ -55,10 +56,14 @@ func newLanes(n int) *lanes {
 	if !ok {
 		return nil
 	}
-	t := &lanes{n: n, m: m, blocks: 1}
-	if last := len(radices) - 1; m >= blockedVectors && radices[last] == 8 {
-		t.blocks = 8
-		radices = append([]int{8}, radices[:last]...)
+	t := &lanes{n: n, m: m, blocks: blocks, pitch: m / blocks}
+	if blocks > 1 {
+		last := len(radices) - 1
+		if last < 1 || radices[last] != blocks {
+			return nil
+		}
+		radices = append([]int{blocks}, radices[:last]...)
+		t.pitch++ // one more, so that the same place of every block is not in the same set of the cache
 	}
 	length, s := m, 1
 	for i, r := range radices {
@@ -119,17 +124,25 @@ func vectorRadices(m int) (radices []int, ok bool) {
 
 func (t *lanes) withScratch() *lanes {
 	c := *t
-	// The last step reads and writes eight vectors at least, and the real transform appends one value to each half.
-	floats := vectorFloats*max(t.m, 8) + 2*vectorFloats
-	c.front, c.back = alignedFloats(floats), alignedFloats(floats)
+	// The last step reads and writes eight vectors at least, each block has a gap of one, and the real transform puts
+	// 16 values after each of 16 rows and a few more after all.
+	size := vectorFloats * (max(t.m, 8) + t.blocks + 18)
+	c.front, c.back = twoBuffers(size)
 	return &c
 }
 
-// alignedFloats returns n zeros that start at a cache line.
-func alignedFloats(n int) []float32 {
-	s := make([]float32, n+15)
-	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(s))) % 64 / 4
-	return s[skip:][:n]
+// twoBuffers returns two times n zeros that start at a cache line. The passes walk both in strides of powers of two,
+// up to eight places at a time in each. Long buffers are half a page apart, modulo a page, so that the places in one do
+// not push those in the other out of an eight-way cache.
+func twoBuffers(n int) (front, back []float32) {
+	apart, align := n, vectorFloats
+	if n >= pageFloats {
+		align = pageFloats
+		apart = (n+pageFloats/2-1)/pageFloats*pageFloats + pageFloats/2
+	}
+	memory := make([]float32, apart+n+align)
+	start := -int(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))/4) & (align - 1)
+	return memory[start:][:n:n], memory[start+apart:][:n:n]
 }
 
 func (t *lanes) clone() transform { return t.withScratch() }
@@ -159,7 +172,7 @@ func (t *lanes) first(src []float32, sign uint32, lo, hi int) {
 	p := &t.passes[0]
 	stride, step := 1, p.radix
 	if t.blocks > 1 {
-		stride, step = p.m, 1
+		stride, step = t.pitch, 1
 	}
 	dst := t.front[vectorFloats*step*lo:]
 	src = src[vectorFloats*lo:]
@@ -168,8 +181,8 @@ func (t *lanes) first(src []float32, sign uint32, lo, hi int) {
 
 // block runs the other passes on block b.
 func (t *lanes) block(b int) {
-	size := vectorFloats * t.m / t.blocks
-	from, to := t.front[size*b:][:size], t.back[size*b:][:size]
+	size := vectorFloats * t.pitch
+	from, to := t.front[size*b:], t.back[size*b:]
 	for i := 1; i < len(t.passes); i++ {
 		t.passes[i].run(to, from)
 		from, to = to, from
@@ -206,7 +219,7 @@ func (t *lanes) crossRun(lo, hi int) (count int, src, tw *float32) {
 // crossStrides returns the distance in vectors from one k to the next inside a group, and from group to group.
 func (t *lanes) crossStrides() (stride, step int) {
 	if t.blocks > 1 {
-		return t.m / t.blocks, 1
+		return t.pitch, 1
 	}
 	return 1, 8
 }
@@ -228,18 +241,15 @@ func (t *lanes) interleaved(dst []complex64, scaleRe, scaleIm float32) {
 	}
 }
 
-// split runs groups lo to hi of the last step into re and im.
-func (t *lanes) split(re, im []float32, lo, hi int) {
+// split runs groups lo to hi of the last step into re and im, rows of m values that begin pitch values apart. pitch is
+// at least 8.
+func (t *lanes) split(re, im []float32, pitch, lo, hi int) {
 	stride, step := t.crossStrides()
 	for g := lo; g < hi; {
 		count, src, tw := t.crossRun(g, hi)
 		k := t.groupStart(g)
-		crossSplit(&re[k], &im[k], src, tw, count, stride, step, max(t.m, 8))
+		crossSplit(&re[k], &im[k], src, tw, count, stride, step, pitch)
 		g += count
-	}
-	if t.m < 8 {
-		closeRows(re, re, t.m, 8)
-		closeRows(im, im, t.m, 8)
 	}
 }
 
@@ -297,29 +307,41 @@ func (p *vectorPass) run(dst, src []float32) {
 	}
 }
 
-// floats views complex values as their parts.
-func floats(x []complex64) []float32 {
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), 2*len(x))
-}
-
 // laneReal is the real transform of length n by lanes of half the length h, as halved has it.
+//
+// The spectrum Z of length h lies in rows. Long ones are the eight rows of the last step, with a gap between them that
+// keeps the sixteen places which that step writes to in different sets of the cache; they are taken in four pairs, from
+// both ends. Short ones are one row.
 type laneReal struct {
 	n, h     int
 	half     *lanes
-	twiddles []float32 // −i·exp(−2πik/n)/2 for each group of eight k
+	rows     int       // pairs of rows that untangle takes: 4, or 1 for the row with itself
+	pitch    int       // values from one row to the next
+	groups   int       // groups of eight k in a row
+	twiddles []float32 // −i·exp(−2πik/n)/2 for each group of eight k to the one that holds h/2
 }
 
-// newLaneReal returns the transform of length n, or nil where newLanes has none of half the length.
-func newLaneReal(n int) *laneReal {
+// gappedRow is the length of a row from which a gap is worth a call of the kernel a row.
+const gappedRow = 256
+
+// newLaneReal returns the transform of length n in one block or eight, or nil where newLanes has none of half the
+// length.
+func newLaneReal(n, blocks int) *laneReal {
 	if n%2 != 0 {
 		return nil
 	}
-	half := newLanes(n / 2)
+	half := newLanes(n/2, blocks)
 	if half == nil {
 		return nil
 	}
 	t := &laneReal{n: n, h: n / 2, half: half}
-	for g := range t.groups() {
+	if half.m >= gappedRow && half.m%8 == 0 {
+		t.rows, t.pitch, t.groups = 4, half.m+16, half.m/8
+	} else {
+		// The last group goes beyond the middle where it computes once more what its mirror image has.
+		t.rows, t.pitch, t.groups = 1, max(half.m, 8), t.h/16+1
+	}
+	for g := range t.h/16 + 1 {
 		t.twiddles = appendVector(t.twiddles, func(i int) complex128 { return -0.5i * root(8*g+i, n) })
 	}
 	return t
@@ -331,44 +353,67 @@ func (t *laneReal) clone() realTransform {
 	return &c
 }
 
-// groups returns the number of groups of eight k that cover 0 to h/2. The last one may go beyond, where it computes
-// once more what its mirror image has.
-func (t *laneReal) groups() int { return t.h/16 + 1 }
-
 func (t *laneReal) forward(dst []complex64, src []float32) {
 	t.half.columns(src, 0)
 	re, im := t.spectrum()
-	t.half.split(re, im, 0, t.half.groups())
+	t.half.split(re, im, t.pitch, 0, t.half.groups())
 	t.wrap()
-	t.untangle(dst, 0, t.groups())
+	for row := range t.rows {
+		t.untangle(dst, row, 0, t.groups)
+	}
+	t.middle(dst)
 }
 
-// spectrum returns room for the h+1 values Z[0] to Z[h] and a few more.
+// spectrum returns room for Z.
 func (t *laneReal) spectrum() (re, im []float32) {
 	_, free := t.half.vectors()
-	room := len(free) / 2 / vectorFloats * vectorFloats
+	room := 8*t.pitch + vectorFloats
 	return free[:room], free[room:][:room]
 }
 
-// wrap sets Z[h] to Z[0].
+// wrap appends to each row the value that comes next in Z, which is periodic: the mirror image of a row's first.
 func (t *laneReal) wrap() {
 	re, im := t.spectrum()
-	re[t.h], im[t.h] = re[0], im[0]
+	for _, z := range [][]float32{re, im} {
+		if t.rows == 1 {
+			if t.half.m < 8 {
+				closeRows(z, z, t.half.m, t.pitch)
+			}
+			z[t.h] = z[0]
+			continue
+		}
+		for row := range 8 {
+			z[row*t.pitch+t.half.m] = z[(row+1)%8*t.pitch]
+		}
+	}
 }
 
-// untangle computes the bins of groups lo to hi and of their mirror images.
-func (t *laneReal) untangle(dst []complex64, lo, hi int) {
+// untangle computes the bins of groups lo to hi of a row and of their mirror images.
+func (t *laneReal) untangle(dst []complex64, row, lo, hi int) {
 	re, im := t.spectrum()
-	low, high := 8*lo, t.h-8*lo-7
 	to := floats(dst)
-	untangle(&to[2*low], &to[2*high], &re[low], &im[low], &re[high], &im[high], &t.twiddles[vectorFloats*lo], hi-lo)
+	k := row*t.half.m + 8*lo
+	low, high := 8*lo, t.h-8*lo-7
+	if t.rows > 1 {
+		low += row * t.pitch
+		high = (7-row)*t.pitch + t.half.m - 8*lo - 7
+	}
+	untangle(&to[2*k], &to[2*(t.h-k-7)], &re[low], &im[low], &re[high], &im[high],
+		&t.twiddles[vectorFloats*(row*t.groups+lo)], hi-lo)
+}
+
+// middle computes bin h/2, which pairs of rows leave out.
+func (t *laneReal) middle(dst []complex64) {
+	if t.rows > 1 {
+		re, im := t.spectrum()
+		dst[t.h/2] = complex(re[4*t.pitch], -im[4*t.pitch])
+	}
 }
 
 func (t *laneReal) inverse(dst []float32, src []complex64) {
-	spectrum := t.half.back
-	from := floats(src)
+	spectrum, from := t.half.back, floats(src)
 	high := 2 * (t.h - 7)
-	tangle(&spectrum[0], &spectrum[high], &from[0], &from[high], &t.twiddles[0], t.groups())
+	tangle(&spectrum[0], &spectrum[high], &from[0], &from[high], &t.twiddles[0], t.h/16+1)
 	first, last := real(src[0])/2, real(src[t.h])/2
 	spectrum[0], spectrum[1] = first+last, last-first
 	t.half.columns(spectrum, 0)

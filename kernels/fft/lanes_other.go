@@ -2,8 +2,16 @@
 
 package fft
 
+import "crossover/pool"
+
 // newLanes returns nil: the kernels are there for amd64 alone.
-func newLanes(int) transform { return nil }
+func newLanes(_, _ int) transform { return nil }
 
 // newLaneReal returns nil: the kernels are there for amd64 alone.
-func newLaneReal(int) realTransform { return nil }
+func newLaneReal(_, _ int) realTransform { return nil }
+
+// splitsOne returns false: a single transform is split by the kernels' passes.
+func splitsOne() bool { return false }
+
+// newSplit returns nil.
+func newSplit(int, *pool.Pool) rowTransform { return nil }
