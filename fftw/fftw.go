@@ -138,8 +138,7 @@ func (p *Plan) plan(function uintptr, inverse bool) uintptr {
 		planWithThreads(threaded, p.threads) // a setting that stays until the next one
 	}
 	p.lib.setTimeLimit(timeLimit)
-	c := p.begin()
-	defer p.end(c)
+	c := &call{}
 	samples, bins := address(c.sampleBuffer(p)), address(c.binBuffer(p))
 	if inverse {
 		return planMany(function, p.n, p.batch, bins, p.n/2+1, samples, p.n)
