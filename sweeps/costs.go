@@ -47,11 +47,12 @@ func (c *costs) greatest() int {
 
 // call predicts the seconds of one call of a rival; 0 where nothing is known.
 func (c *costs) call(size, rival int) float64 {
-	return c.predict(size, func(k int) float64 { return c.calls[k][rival] })
+	return c.predict(size, 1, func(k int) float64 { return c.calls[k][rival] })
 }
 
-// predict interpolates, and above the measured sizes extrapolates, a quantity in log-log.
-func (c *costs) predict(size int, at func(k int) float64) float64 {
+// predict interpolates, and above the measured sizes extrapolates, a quantity in log-log. alone is the exponent to
+// assume where a single size is known.
+func (c *costs) predict(size int, alone float64, at func(k int) float64) float64 {
 	var n, v []float64
 	for k := range c.sizes {
 		if value := at(k); value > 0 {
@@ -62,7 +63,7 @@ func (c *costs) predict(size int, at func(k int) float64) float64 {
 	case 0:
 		return 0
 	case 1:
-		return math.Exp(v[0] + max(math.Log(float64(size))-n[0], 0))
+		return math.Exp(v[0] + alone*max(math.Log(float64(size))-n[0], 0))
 	}
 	x := math.Log(float64(size))
 	k := 1
@@ -78,7 +79,8 @@ func (c *costs) predict(size int, at func(k int) float64) float64 {
 
 // visit predicts the seconds of a visit of so many blocks.
 func (c *costs) visit(size, blocks int, alive []int) float64 {
-	total := c.predict(size, func(k int) float64 { return c.overhead[k] })
+	// The first visit loads libraries and starts threads, which says nothing about how problems grow.
+	total := c.predict(size, 0, func(k int) float64 { return c.overhead[k] })
 	longest := 0.0
 	for _, i := range alive {
 		call := c.call(size, i)

@@ -176,6 +176,7 @@ type entry struct {
 	costs   costs
 	checked map[int]bool // sizes at which outputs were held against the reference
 	high    int          // greatest size that the planner may propose
+	visits  int          // so far
 	done    bool
 	dirty   bool
 }

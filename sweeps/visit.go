@@ -2,6 +2,7 @@ package sweeps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -48,10 +49,14 @@ type bound struct {
 // visit measures one size of one case.
 func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 	began := s.Clock.Now()
-	arms := s.bind(e, size)
+	problem, arms := s.bind(e, size)
+	var twin *bound
 	defer func() {
 		for _, a := range arms {
 			a.call.Release()
+		}
+		if twin != nil {
+			twin.call.Release()
 		}
 		runtime.GC()
 	}()
@@ -62,6 +67,7 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 	if len(arms) == 0 {
 		return
 	}
+	twin = bindTwin(e, problem, arms)
 	overhead := (s.Clock.Now() - began).Seconds()
 	calls := make([]float64, len(e.rivals))
 	for i := range calls {
@@ -74,13 +80,13 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 	e.costs.record(size, overhead, calls)
 	// The prediction of a new size may have been far off; now its cost is known.
 	blocks, _ = s.afford(e, size, blocks)
-	s.measure(ctx, e, arms, size, blocks)
+	e.visits++
+	s.measure(ctx, e, arms, twin, size, blocks)
 }
 
 // bind makes the problem and readies every rival that still competes, its output held against the reference the first
 // time that the size comes up. A rival that fails stops competing from this size on; a wrong one stops for good.
-func (s *sweep) bind(e *entry, size int) []*bound {
-	var problem kernels.Problem
+func (s *sweep) bind(e *entry, size int) (problem kernels.Problem, arms []*bound) {
 	var reference []float64
 	broken := safely(func() error {
 		problem = e.c.Problem(size, s.Input)
@@ -90,7 +96,6 @@ func (s *sweep) bind(e *entry, size int) []*bound {
 		}
 		return nil
 	})
-	var arms []*bound
 	for _, r := range e.rivals {
 		if !r.live(size) {
 			continue
@@ -123,7 +128,39 @@ func (s *sweep) bind(e *entry, size int) []*bound {
 		r.status.RelativeError = max(r.status.RelativeError, off)
 		arms = append(arms, &bound{rival: r, call: call})
 	}
-	return arms
+	return problem, arms
+}
+
+// twinWithin bounds the A/A arm to implementations at most so many times slower than the fastest: timing a hopeless
+// one twice teaches nothing and costs most.
+const twinWithin = 4
+
+// bindTwin binds one of the arms a second time, under buffers and plans of its own, for the A/A arm. It returns nil
+// where that fails: the arm itself was bound, so the visit is worth having without a twin.
+func bindTwin(e *entry, problem kernels.Problem, arms []*bound) *bound {
+	fastest := math.Inf(1)
+	for _, a := range arms {
+		fastest = min(fastest, a.seconds)
+	}
+	var near []*bound
+	for _, a := range arms {
+		if a.seconds <= twinWithin*fastest {
+			near = append(near, a)
+		}
+	}
+	twin := *near[e.rng.IntN(len(near))]
+	err := safely(func() (err error) {
+		if twin.call, err = problem.Bind(twin.status.Name); err != nil {
+			return err
+		}
+		// The arm is warm; so must its twin be.
+		return errors.Join(twin.call.Run(), twin.call.Run())
+	})
+	if err != nil {
+		twin.call.Release()
+		return nil
+	}
+	return &twin
 }
 
 // safely runs f and turns a panic into an error: a kernel that panics must not take the measurements of the others with
@@ -257,7 +294,7 @@ func (s *sweep) batch(a *bound, n int) (seconds float64, err error) {
 }
 
 // measure takes blocks: as many as were asked for, more where they are cheap, fewer where the budget ends.
-func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, size, blocks int) {
+func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *bound, size, blocks int) {
 	var pending []samples.Block
 	keep := func() {
 		e.result.Samples.Blocks = append(e.result.Samples.Blocks, pending...)
@@ -298,11 +335,14 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, size, bloc
 			return
 		}
 		collections := s.collectionCount()
-		block, failed, err := s.block(e, arms, size)
+		block, failed, err := s.block(e, arms, twin, size)
 		if err != nil {
 			e.retire(failed.rival, size, err)
 			pending = erase(pending, failed.index, size)
-			arms = slices.DeleteFunc(slices.Clone(arms), func(a *bound) bool { return a == failed })
+			arms = slices.DeleteFunc(slices.Clone(arms), func(a *bound) bool { return a.rival == failed.rival })
+			if twin != nil && twin.rival == failed.rival {
+				twin = nil // its owner releases it
+			}
 			continue
 		}
 		if s.collectionCount() != collections {
@@ -318,31 +358,20 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, size, bloc
 	}
 }
 
-// twinWithin bounds the A/A arm to implementations at most so many times slower than the fastest: timing a hopeless
-// one twice teaches nothing and costs most.
-const twinWithin = 4
-
-// block times every arm once, one of them twice, in random order. Where an arm fails it returns which one, and why.
-func (s *sweep) block(e *entry, arms []*bound, size int) (b samples.Block, failed *bound, err error) {
+// block times every arm once, and the twin, in random order. Where one fails it returns which one, and why.
+func (s *sweep) block(e *entry, arms []*bound, twin *bound, size int) (b samples.Block, failed *bound, err error) {
 	b = samples.Block{
-		Size: size, Twin: -1,
+		Size: size, Visit: e.visits, Twin: -1,
 		Seconds:    make([]float64, len(e.rivals)),
 		Iterations: make([]int, len(e.rivals)),
 	}
-	fastest := math.Inf(1)
 	for i := range b.Seconds {
 		b.Seconds[i] = math.NaN()
 	}
-	for _, a := range arms {
-		fastest = min(fastest, a.seconds)
+	order := slices.Clone(arms)
+	if twin != nil {
+		order = append(order, twin)
 	}
-	var twins []*bound
-	for _, a := range arms {
-		if a.seconds <= twinWithin*fastest {
-			twins = append(twins, a)
-		}
-	}
-	order := append([]*bound{twins[e.rng.IntN(len(twins))]}, arms...)
 	e.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 
 	for _, a := range order {
@@ -358,7 +387,7 @@ func (s *sweep) block(e *entry, arms []*bound, size int) (b samples.Block, faile
 		if err != nil {
 			return b, a, err
 		}
-		if b.Timed(a.index) {
+		if a == twin {
 			b.Twin, b.TwinSeconds = a.index, seconds
 			continue
 		}
