@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"crossover/calibration"
+	"crossover/crossover"
+	"crossover/samples"
+	"crossover/sweeps"
+)
+
+// entryFile is the name, beside a host's sample files, of what the samples do not hold: the entry without its
+// segments, in the format of the calibration file. Samples and entry together refit to the same bytes.
+const entryFile = "sweep.json"
+
+// store saves a sweep while it runs.
+type store struct {
+	dir   string
+	entry *calibration.Host
+}
+
+// save writes one case's samples, then the entry that lists it.
+func (s *store) save(r *sweeps.Result) error {
+	if err := r.Samples.Save(s.dir); err != nil {
+		return fmt.Errorf("cannot save samples in %s: %w", s.dir, err)
+	}
+	s.describe(r)
+	return s.write()
+}
+
+func (s *store) describe(r *sweeps.Result) {
+	described := describe(r)
+	for k := range s.entry.Cases {
+		if s.entry.Cases[k].Name == described.Name {
+			s.entry.Cases[k] = described
+			return
+		}
+	}
+	s.entry.Cases = append(s.entry.Cases, described)
+}
+
+func (s *store) write() error {
+	file := &calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{*s.entry}}
+	if err := calibration.Save(filepath.Join(s.dir, entryFile), file); err != nil {
+		return fmt.Errorf("cannot save the sweep in %s: %w", s.dir, err)
+	}
+	return nil
+}
+
+// finish writes the entry once more, with every case and the time spent.
+func (s *store) finish(results []*sweeps.Result) error {
+	for _, r := range results {
+		s.describe(r)
+	}
+	return s.write()
+}
+
+// describe turns a sweep's result into the part of the entry that is known before the fit.
+func describe(r *sweeps.Result) calibration.Case {
+	c := calibration.Case{
+		Name:       r.Case.Name,
+		Operation:  r.Case.Operation,
+		Parameters: map[string]int{},
+		Axis:       calibration.Axis{Name: r.Case.Axis.Name, Unit: r.Case.Axis.Unit, From: r.Case.Axis.Min, To: r.Case.Axis.Max},
+		Verdict:    calibration.Unresolved,
+		Reason:     r.Case.OneWinner,
+		Degraded:   r.Degraded,
+		TieBand:    crossover.MinTieBand,
+		Warnings:   append([]string(nil), r.Warnings...),
+	}
+	for _, p := range r.Case.Params {
+		c.Parameters[p.Name] = p.Value
+	}
+	for _, status := range r.Implementations {
+		c.Implementations = append(c.Implementations, calibration.Implementation{
+			Name: status.Name, Processor: string(status.Processor), Version: status.Version,
+			RelativeError: status.RelativeError, Excluded: status.Excluded,
+		})
+	}
+	if sizes := r.Samples.Sizes(); len(sizes) > 0 {
+		c.Axis.From, c.Axis.To = sizes[0], sizes[len(sizes)-1]
+		c.Sizes = sizes
+		c.Blocks = len(r.Samples.Blocks)
+	}
+	return c
+}
+
+// load reads what a store wrote.
+func load(dir string) (*calibration.Host, map[string]*samples.Set, error) {
+	file, err := calibration.Load(filepath.Join(dir, entryFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("%s holds no sweep: there is no %s in it (want a folder such as sweeps/data/HOST)", dir, entryFile)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(file.Hosts) != 1 {
+		return nil, nil, fmt.Errorf("%s: %d hosts in it, want 1", filepath.Join(dir, entryFile), len(file.Hosts))
+	}
+	entry := &file.Hosts[0]
+	sets := map[string]*samples.Set{}
+	for _, c := range entry.Cases {
+		set, err := samples.Load(filepath.Join(dir, samples.FileName(c.Name)))
+		if errors.Is(err, os.ErrNotExist) && c.Blocks == 0 {
+			set, err = &samples.Set{Case: c.Name}, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		sets[c.Name] = set
+	}
+	return entry, sets, nil
+}
+
+// fit fills in what follows from the samples. It reads nothing of entry but what a saved entry holds.
+func fit(entry *calibration.Host, sets map[string]*samples.Set) {
+	entry.Method.TieBand = crossover.MinTieBand
+	for k := range entry.Cases {
+		c := &entry.Cases[k]
+		set := sets[c.Name]
+		r := crossover.Fit(set, crossover.Options{Seed: entry.Method.Seed, Precision: entry.Method.Precision})
+		fill(c, set, &r)
+		entry.Method.TieBand = max(entry.Method.TieBand, c.TieBand)
+	}
+}
+
+// fill puts a fit into a case.
+func fill(c *calibration.Case, set *samples.Set, r *crossover.Result) {
+	c.TieBand, c.ExpectedRegret = r.TieBand, r.Regret
+	c.Sizes, c.Blocks = r.Curves.Sizes, len(set.Blocks)
+	if len(c.Sizes) > 0 {
+		c.Axis.From, c.Axis.To = c.Sizes[0], c.Sizes[len(c.Sizes)-1]
+	}
+	c.Warnings = append(c.Warnings, r.Warnings...)
+	c.Verdict = verdicts[r.Verdict]
+	if c.Verdict != calibration.Always {
+		// The reason that a saved entry carries is why one implementation wins everywhere; here it does not.
+		c.Reason = r.Reason
+	}
+	for i, name := range set.Implementations {
+		for k := range c.Implementations {
+			if cost := r.Costs; c.Implementations[k].Name == name && i < len(cost) && cost[i].Valid() {
+				c.Implementations[k].Cost = &calibration.Cost{
+					FixedSeconds: cost[i].Fixed, SizeSeconds: cost[i].PerSize, Exponent: cost[i].Exponent, Residual: cost[i].Residual,
+				}
+			}
+		}
+	}
+	c.Segments = nil
+	for n, s := range r.Segments {
+		segment := calibration.Segment{From: s.From, To: s.To, Implementation: set.Implementations[s.Implementation]}
+		if n > 0 {
+			segment.Interval = &calibration.Interval{Low: s.Low, High: s.High}
+		}
+		for _, a := range s.Next {
+			segment.Next = append(segment.Next, calibration.Alternative{
+				Implementation: set.Implementations[a.Implementation], Slowdown: a.Slowdown,
+			})
+		}
+		c.Segments = append(c.Segments, segment)
+	}
+}
+
+var verdicts = map[crossover.Verdict]calibration.Verdict{
+	crossover.Unresolved: calibration.Unresolved,
+	crossover.Switches:   calibration.Crossover,
+	crossover.Always:     calibration.Always,
+	crossover.Tie:        calibration.Tie,
+}

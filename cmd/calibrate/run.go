@@ -1,0 +1,353 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"crossover/audio"
+	"crossover/calibration"
+	"crossover/cmd/internal/command"
+	"crossover/crossover"
+	"crossover/host"
+	"crossover/kernels"
+	"crossover/plots"
+	"crossover/samples"
+	"crossover/sweeps"
+)
+
+// quickBudget is the budget of --quick: with fits and charts it ends within 30 s.
+const quickBudget = 22 * time.Second
+
+// options is the command line.
+type options struct {
+	ops       string
+	impl      []string
+	sizes     string
+	budget    time.Duration
+	precision float64
+	mode      string
+	audio     string
+	seed      uint64
+	output    string
+	data      string
+	plots     string
+	from      string
+
+	list, dryRun, quick, json, quiet, verbose, noProgress, force bool
+
+	sizeRange command.SizeRange // of sizes, when given
+	seedSet   bool
+}
+
+func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
+	o = &options{}
+	flags := pflag.NewFlagSet("calibrate", pflag.ContinueOnError)
+	flags.StringVar(&o.ops, "ops", "", "measure only the cases whose name matches this `regexp`")
+	flags.StringSliceVar(&o.impl, "impl", nil, "let only these implementations compete, e.g. go,fftw,go/direct")
+	flags.StringVar(&o.sizes, "sizes", "", "sizes as `lo:hi:xN`, e.g. 64:1Mi:x2")
+	flags.DurationVar(&o.budget, "budget", 2*time.Minute, "time to spend on measuring")
+	flags.Float64Var(&o.precision, "precision", 0.1, "half width of a threshold's interval to aim at, relative")
+	flags.StringVar(&o.mode, "mode", string(sweeps.Latency), "latency (one call, then wait) or throughput (calls back to back)")
+	flags.StringVar(&o.audio, "audio", "", "feed this PCM WAV `file` to the audio operations")
+	flags.Uint64Var(&o.seed, "seed", 0, "seed of everything random (default: from the clock, printed and saved)")
+	flags.StringVarP(&o.output, "output", "o", "calibration.json", "calibration `file` to write this host's entry into")
+	flags.StringVar(&o.data, "data", filepath.Join("sweeps", "data"), "`folder` for the raw samples, one folder a host in it")
+	flags.StringVar(&o.plots, "plots", "plots", "`folder` for the charts, one folder a host in it")
+	flags.StringVar(&o.from, "from", "", "refit the samples saved in this `folder`; measure nothing")
+	flags.BoolVar(&o.list, "list", false, "list the cases, their implementations and what is missing here")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "print what would be measured, and how long it would take")
+	flags.BoolVar(&o.quick, "quick", false, "a smoke run of at most 30 s")
+	flags.BoolVar(&o.json, "json", false, "print this host's entry as JSON instead of the table")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false, "print a line for every visit to a size")
+	flags.BoolVar(&o.noProgress, "no-progress", false, "draw no progress bar")
+	flags.BoolVar(&o.force, "force", false, "replace a larger entry of this host, or an output file that cannot be read")
+	if done, err = command.Parse(flags, args, stdout,
+		"Calibrate finds the input sizes at which the fastest implementation changes on this machine."); done || err != nil {
+		return nil, done, err
+	}
+	o.seedSet = flags.Changed("seed")
+	if o.quick && !flags.Changed("budget") {
+		o.budget = quickBudget
+	}
+	return o, false, o.check()
+}
+
+func (o *options) check() (err error) {
+	if o.sizes != "" {
+		if o.sizeRange, err = command.ParseSizes(o.sizes); err != nil {
+			return err
+		}
+	}
+	switch {
+	case o.budget < time.Second || o.budget > 24*time.Hour:
+		return command.Usage("--budget %v: want a duration from 1s to 24h, e.g. 2m", o.budget)
+	case !(o.precision >= 0.01 && o.precision <= 1):
+		return command.Usage("--precision %v: want a number from 0.01 to 1, e.g. 0.1", o.precision)
+	case o.mode != string(sweeps.Latency) && o.mode != string(sweeps.Throughput):
+		return command.Usage("--mode %q: want latency or throughput", o.mode)
+	case o.output == "":
+		return command.Usage("--output is empty: want a file name, e.g. calibration.json")
+	}
+	return nil
+}
+
+// run is the command on this machine.
+func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
+	return runOn(ctx, command.ThisMachine(), stdout, stderr, args)
+}
+
+// runOn is the command: flags and wiring.
+func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Writer, args []string) error {
+	o, done, err := parse(args, stdout)
+	if done || err != nil {
+		return err
+	}
+	if o.quiet {
+		stdout = io.Discard
+	}
+	if o.from != "" {
+		return refit(o, stdout, stderr)
+	}
+	cases, err := o.cases(machine.Cases, stderr)
+	if err != nil {
+		return err
+	}
+	if o.list {
+		return list(stdout, cases)
+	}
+	if o.dryRun {
+		return plan(stdout, cases, o)
+	}
+	machine.Cases = cases
+	return measure(ctx, machine, o, stdout, stderr)
+}
+
+// cases selects what --ops, --impl and --sizes leave.
+func (o *options) cases(all []kernels.Case, stderr io.Writer) ([]kernels.Case, error) {
+	cases, err := command.SelectCases(all, o.ops)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.checkImplementations(cases); err != nil {
+		return nil, err
+	}
+	if o.sizes == "" {
+		return cases, nil
+	}
+	var kept []kernels.Case
+	var ranges []string
+	for _, c := range cases {
+		low, high := max(o.sizeRange.Low, c.Axis.Min), min(o.sizeRange.High, c.Axis.Max)
+		if low > high {
+			ranges = append(ranges, fmt.Sprintf("%s takes %d to %d %s", c.Name, c.Axis.Min, c.Axis.Max, c.Axis.Unit))
+			continue
+		}
+		c.Axis.Min, c.Axis.Max = low, high
+		kept = append(kept, c)
+	}
+	if len(kept) == 0 {
+		return nil, command.Usage("--sizes %q lies outside every case (%s)", o.sizes, strings.Join(ranges, "; "))
+	}
+	for _, r := range ranges {
+		fmt.Fprintf(stderr, "calibrate: left out: %s\n", r)
+	}
+	return kept, nil
+}
+
+func (o *options) checkImplementations(cases []kernels.Case) error {
+	var known []string
+	for _, c := range cases {
+		for _, i := range c.Implementations {
+			known = append(known, i.Name)
+		}
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	for _, name := range o.impl {
+		if !slices.Contains(known, name) {
+			return command.Usage("--impl %q: no such implementation in these cases (there are %s)", name, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+// measure sweeps, fits, draws and writes.
+func measure(ctx context.Context, machine command.Machine, o *options, stdout, stderr io.Writer) error {
+	cases := machine.Cases
+	facts, id := command.HostFacts()
+	input := kernels.GeneratedInput()
+	if o.audio != "" {
+		var err error
+		if input, err = audio.ReadWAV(o.audio); err != nil {
+			return fmt.Errorf("--audio: %w", err)
+		}
+	}
+	file, err := openOutput(o)
+	if err != nil {
+		return err
+	}
+	data, charts := command.Folder(o.data, id), command.Folder(o.plots, id)
+	for _, dir := range []string{filepath.Dir(o.output), data, charts} {
+		if err := command.Writable(dir); err != nil {
+			return err
+		}
+	}
+	condition := host.Observe()
+	entry := &calibration.Host{
+		ID: id, Facts: facts, Environment: command.Environment(condition),
+		Created: time.Now().UTC().Truncate(time.Second),
+		Method: calibration.Method{
+			Seed: o.seed, BudgetSeconds: o.budget.Seconds(), Precision: o.precision,
+			Mode: o.mode, State: "warm", TieBand: crossover.MinTieBand, Audio: input.Name,
+		},
+	}
+	if !o.seedSet {
+		entry.Method.Seed = uint64(entry.Created.UnixNano()) ^ uint64(os.Getpid())
+		entry.Method.Seed %= 1 << 32 // short enough to type again
+	}
+	if err := o.guard(file.Host(id), len(cases)); err != nil {
+		return err
+	}
+	if !o.quiet {
+		announce(stderr, entry, len(cases), condition)
+	}
+
+	start := time.Now()
+	step, clear := command.Progress(stderr, o.verbose, o.noProgress || o.quiet)
+	store := &store{dir: data, entry: entry}
+	results, err := sweeps.Run(ctx, cases, sweeps.Options{
+		Budget: o.budget, Seed: entry.Method.Seed, Mode: sweeps.Mode(o.mode), Input: input,
+		Planner:   o.planner(entry.Method.Seed),
+		Include:   o.include,
+		Clock:     machine.Clock,
+		Sentinel:  machine.Sentinel,
+		Throttled: command.Throttled,
+		Save:      store.save,
+		Progress:  step,
+	})
+	clear()
+	entry.Method.SpentSeconds = float64(time.Since(start).Round(time.Millisecond)) / float64(time.Second)
+	if saveErr := store.finish(results); err == nil {
+		err = saveErr
+	}
+	if errors.Is(err, context.Canceled) {
+		return &command.Error{Code: command.ExitInterrupted, Err: fmt.Errorf(
+			"interrupted after %.0f s: the samples are in %s (calibrate --from %s fits them); %s is as it was",
+			entry.Method.SpentSeconds, data, data, o.output)}
+	}
+	if err != nil {
+		return err
+	}
+	sets := make(map[string]*samples.Set, len(results))
+	for _, r := range results {
+		sets[r.Case.Name] = &r.Samples
+	}
+	fit(entry, sets)
+	return publish(o, file, entry, sets, charts, stdout, stderr)
+}
+
+func (o *options) include(implementation string) bool {
+	return len(o.impl) == 0 || slices.Contains(o.impl, implementation)
+}
+
+// planner joins the statistics to the sweep.
+func (o *options) planner(seed uint64) func(c *kernels.Case) sweeps.Planner {
+	return func(c *kernels.Case) sweeps.Planner { return newPlanner(c, o, seed) }
+}
+
+func newPlanner(c *kernels.Case, o *options, seed uint64) *crossover.Planner {
+	return crossover.NewPlanner(crossover.PlannerOptions{
+		Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round, Ratio: o.sizeRange.Ratio,
+		Fit: crossover.Options{Seed: seed, Precision: o.precision},
+	})
+}
+
+// openOutput reads the file that the entry will be merged into; a missing one is an empty one.
+func openOutput(o *options) (*calibration.File, error) {
+	file, err := calibration.Load(o.output)
+	switch {
+	case err == nil:
+		return file, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return &calibration.File{SchemaVersion: calibration.SchemaVersion}, nil
+	case o.force:
+		return &calibration.File{SchemaVersion: calibration.SchemaVersion}, nil
+	}
+	return nil, fmt.Errorf("%w; --force replaces the file, -o names another", err)
+}
+
+// guard refuses, before any time is spent, to replace this host's entry by a lesser one.
+func (o *options) guard(old *calibration.Host, cases int) error {
+	if old == nil || o.force {
+		return nil
+	}
+	if len(old.Cases) > cases {
+		return fmt.Errorf("%s holds %s of this host and this run has %d: --force replaces them all, -o FILE writes elsewhere",
+			o.output, command.Plural(len(old.Cases), "case"), cases)
+	}
+	if o.quick && old.Method.BudgetSeconds > o.budget.Seconds() {
+		return fmt.Errorf("%s holds a calibration of this host that took %.0f s: --force replaces it by a quick one, -o FILE writes elsewhere",
+			o.output, old.Method.BudgetSeconds)
+	}
+	return nil
+}
+
+// refit fits saved samples again; the same samples give the same bytes.
+func refit(o *options, stdout, stderr io.Writer) error {
+	entry, sets, err := load(o.from)
+	if err != nil {
+		return fmt.Errorf("--from: %w", err)
+	}
+	file, err := openOutput(o)
+	if err != nil {
+		return err
+	}
+	if err := o.guard(file.Host(entry.ID), len(entry.Cases)); err != nil {
+		return err
+	}
+	charts := command.Folder(o.plots, entry.ID)
+	for _, dir := range []string{filepath.Dir(o.output), charts} {
+		if err := command.Writable(dir); err != nil {
+			return err
+		}
+	}
+	fit(entry, sets)
+	return publish(o, file, entry, sets, charts, stdout, stderr)
+}
+
+// publish writes the charts, then the file, then the table.
+func publish(o *options, file *calibration.File, entry *calibration.Host, sets map[string]*samples.Set, charts string, stdout, stderr io.Writer) error {
+	if err := file.Merge(*entry); err != nil {
+		return err
+	}
+	if err := calibration.Save(o.output, file); err != nil {
+		return err
+	}
+	written, err := plots.Write(charts, entry, sets)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		one := calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{*entry}}
+		_, err := one.WriteTo(stdout)
+		return err
+	}
+	if err := table(stdout, entry); err != nil {
+		return err
+	}
+	if !o.quiet {
+		fmt.Fprintf(stderr, "\nwrote %s and %s in %s\n", o.output, command.Plural(len(written), "chart"), charts)
+	}
+	return nil
+}

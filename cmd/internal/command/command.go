@@ -1,0 +1,220 @@
+// Package command is what Crossover's two commands share: their exit codes, their one-line errors, the choice of cases,
+// the description of this host, and the progress bar. It does not measure and it decides nothing.
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"crossover/calibration"
+	"crossover/host"
+	"crossover/kernels"
+	"crossover/kernels/catalogue"
+	"crossover/sweeps"
+)
+
+// Version is the version of Crossover's commands.
+const Version = "0.1.0"
+
+// Exit codes of both commands.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1   // could not run
+	ExitUsage       = 2   // the command line is wrong
+	ExitDrifted     = 3   // verify: the file no longer tells the truth
+	ExitNoEntry     = 4   // verify: no entry for this host
+	ExitWrong       = 5   // verify: an implementation computes wrong values
+	ExitInterrupted = 130 // stopped by a signal
+)
+
+// Error is an error with the exit code that it ends the program with.
+type Error struct {
+	Code int
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Usage returns a usage error in the form of fmt.Errorf.
+func Usage(format string, args ...any) error {
+	return &Error{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
+}
+
+// Exit prints an error in one line behind the program's name and returns the exit code that goes with it.
+func Exit(stderr io.Writer, program string, err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	line := strings.Join(strings.Fields(err.Error()), " ")
+	fmt.Fprintf(stderr, "%s: %s\n", program, strings.TrimPrefix(line, program+": "))
+	var coded *Error
+	if errors.As(err, &coded) {
+		return coded.Code
+	}
+	return ExitFailed
+}
+
+// Parse parses the arguments. done reports that --help or --version was asked for and answered on stdout.
+func Parse(flags *pflag.FlagSet, args []string, stdout io.Writer, purpose string) (done bool, err error) {
+	flags.SetOutput(io.Discard)
+	flags.SortFlags = false
+	version := flags.Bool("version", false, "print the version and stop")
+	err = flags.Parse(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		fmt.Fprintf(stdout, "%s\n\nUsage: %s [flags]\n\n%s", purpose, flags.Name(), flags.FlagUsages())
+		return true, nil
+	case err != nil:
+		return false, Usage("%v (see %s --help)", err, flags.Name())
+	case flags.NArg() > 0:
+		return false, Usage("unexpected argument %q (see %s --help)", flags.Arg(0), flags.Name())
+	case *version:
+		fmt.Fprintf(stdout, "%s %s (%s)\n", flags.Name(), Version, runtime.Version())
+		return true, nil
+	}
+	return false, nil
+}
+
+// Machine is what a command measures on: the catalogue in the time of this computer, or a script in tests.
+type Machine struct {
+	Cases    []kernels.Case
+	Clock    sweeps.Clock // nil means the system's
+	Sentinel func()       // nil means the sweep's own
+}
+
+// ThisMachine is the catalogue on this computer.
+func ThisMachine() Machine { return Machine{Cases: catalogue.Cases()} }
+
+// Pattern compiles the regular expression of --ops.
+func Pattern(pattern string) (*regexp.Regexp, error) {
+	matches, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, Usage("--ops %q: %v (want a regular expression such as '^fft/')", pattern, err)
+	}
+	return matches, nil
+}
+
+// SelectCases returns the cases whose names match the regular expression.
+func SelectCases(all []kernels.Case, pattern string) ([]kernels.Case, error) {
+	matches, err := Pattern(pattern)
+	if err != nil {
+		return nil, err
+	}
+	var chosen []kernels.Case
+	for _, c := range all {
+		if matches.MatchString(c.Name) {
+			chosen = append(chosen, c)
+		}
+	}
+	if len(chosen) == 0 {
+		names := make([]string, len(all))
+		for i, c := range all {
+			names[i] = c.Name
+		}
+		return nil, Usage("--ops %q matches no case (there are %s)", pattern, strings.Join(names, ", "))
+	}
+	return chosen, nil
+}
+
+// Environment describes what runs on this machine and the state that it is in.
+func Environment(condition host.Condition) calibration.Environment {
+	return calibration.Environment{
+		OS:          runtime.GOOS,
+		OSVersion:   condition.OSVersion,
+		Go:          runtime.Version(),
+		ToolVersion: Version,
+		ToolCommit:  commit(),
+		Power:       condition.Power,
+		Thermal:     condition.Thermal,
+		Load:        condition.Load,
+	}
+}
+
+// commit returns the commit that the program was built from, or "". "go run" does not stamp it, so inside a checkout
+// of this module git is asked.
+func commit() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, setting := range info.Settings {
+			if setting.Key == "vcs.revision" {
+				return setting.Value
+			}
+		}
+	}
+	module, err := os.ReadFile("go.mod")
+	if err != nil || !strings.HasPrefix(string(module), "module crossover\n") {
+		return ""
+	}
+	out, err := exec.Command("git", "rev-parse", "HEAD").Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Writable makes the folder and reports, before any time is spent, whether a file can be written into it.
+func Writable(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("cannot write to %s: %w", dir, cause(err))
+	}
+	f, err := os.CreateTemp(dir, ".writable-*")
+	if err != nil {
+		return fmt.Errorf("cannot write to %s: %w", dir, cause(err))
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// cause strips the path that an os error repeats.
+func cause(err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// Plural returns "1 case", "17 cases".
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Thousands writes a whole number with thin groups: 1 048 576.
+func Thousands(n int) string {
+	digits := fmt.Sprint(n)
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+// HostFacts returns this machine's facts as the file holds them, and its id.
+func HostFacts() (calibration.Facts, string) {
+	facts := host.Identify()
+	return calibration.Facts(facts), facts.ID()
+}
+
+// Folder returns the folder of a host under a root, such as sweeps/data/amd-epyc-2.
+func Folder(root, hostID string) string { return filepath.Join(root, hostID) }
+
+// Throttled reports whether the machine's thermal state forbids to trust a time.
+func Throttled() (state string, throttled bool) {
+	state = host.Observe().Thermal
+	return state, state == "serious" || state == "critical"
+}

@@ -1,0 +1,69 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"crossover/kernels"
+)
+
+func TestExitPrintsOneLineAndReturnsTheCode(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		code int
+		want string
+	}{
+		"nothing":        {nil, ExitOK, ""},
+		"failure":        {errors.New("disk\n  full"), ExitFailed, "calibrate: disk full\n"},
+		"usage":          {Usage("--seed: what"), ExitUsage, "calibrate: --seed: what\n"},
+		"wrapped":        {fmt.Errorf("x: %w", &Error{Code: ExitDrifted, Err: errors.New("y")}), ExitDrifted, "calibrate: x: y\n"},
+		"no double name": {errors.New("calibrate: once"), ExitFailed, "calibrate: once\n"},
+		"interrupted":    {&Error{Code: ExitInterrupted, Err: errors.New("stop")}, ExitInterrupted, "calibrate: stop\n"},
+	} {
+		var out strings.Builder
+		if code := Exit(&out, "calibrate", c.err); code != c.code || out.String() != c.want {
+			t.Errorf("%s: exit %d with %q, want %d with %q", name, code, out.String(), c.code, c.want)
+		}
+	}
+}
+
+func TestWritableSaysWhatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	if err := Writable(filepath.Join(dir, "a", "b")); err != nil {
+		t.Errorf("a folder that can be made: %v", err)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err := Writable(filepath.Join(file, "below"))
+	if err == nil || !strings.Contains(err.Error(), "cannot write to") {
+		t.Errorf("a folder below a file: %v", err)
+	}
+}
+
+func TestThousands(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 64: "64", 999: "999", 1000: "1 000", 1048576: "1 048 576"} {
+		if got := Thousands(n); got != want {
+			t.Errorf("Thousands(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestSelectCases(t *testing.T) {
+	all := []kernels.Case{{Name: "fft/batch=1"}, {Name: "sum"}}
+	for pattern, want := range map[string]int{"": 2, "^fft": 1, "batch|sum": 2} {
+		if got, err := SelectCases(all, pattern); err != nil || len(got) != want {
+			t.Errorf("pattern %q: %d cases, %v; want %d", pattern, len(got), err, want)
+		}
+	}
+	for _, pattern := range []string{"(", "^nothing$"} {
+		if _, err := SelectCases(all, pattern); err == nil || !strings.Contains(err.Error(), "--ops") {
+			t.Errorf("pattern %q: error %v, want one that names the flag", pattern, err)
+		}
+	}
+}

@@ -1,0 +1,22 @@
+// Verify measures again, at sizes that the calibration never used, and says whether calibration.json still tells the
+// truth on this machine.
+//
+// Usage: go run ./cmd/verify [flags]; --help lists them. It exits with 0 where the file holds, 1 when it could not run,
+// 2 for a wrong command line, 3 where a choice has drifted, 4 when the file has no entry for this host and 5 when an
+// implementation computes wrong values.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"crossover/cmd/internal/command"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(command.Exit(os.Stderr, "verify", run(ctx, os.Stdout, os.Stderr, os.Args[1:])))
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"crossover/calibration"
+	"crossover/cmd/internal/command"
+	"crossover/crossover"
+)
+
+// report is the outcome of a verification. Its JSON is the output of --json.
+type report struct {
+	Host       string       `json:"host"`
+	Created    string       `json:"calibration_created"`
+	Seed       uint64       `json:"seed"`
+	Regret     float64      `json:"regret"` // geometric mean over all fresh sizes of all cases
+	Worst      float64      `json:"worst_regret"`
+	FreshSizes int          `json:"fresh_sizes"`
+	Cases      []caseReport `json:"cases"`
+	Skipped    []string     `json:"skipped"`
+}
+
+type caseReport struct {
+	Name     string       `json:"name"`
+	Verdict  string       `json:"verdict"` // HOLDS, DRIFTED, AMBIGUOUS or UNMEASURED
+	Regret   float64      `json:"regret"`
+	Worst    float64      `json:"worst_regret"`
+	Sizes    []sizeReport `json:"sizes"`
+	Wrong    []string     `json:"wrong"` // implementations that compute wrong values here
+	Warnings []string     `json:"warnings"`
+}
+
+type sizeReport struct {
+	Size     int     `json:"size"`
+	Chosen   string  `json:"chosen"`
+	Fastest  string  `json:"fastest"`
+	Slowdown float64 `json:"slowdown"` // time of chosen over time of fastest
+	Verdict  string  `json:"verdict"`
+}
+
+var verdictNames = map[crossover.Finding]string{
+	crossover.Unmeasured: "UNMEASURED",
+	crossover.Holds:      "HOLDS",
+	crossover.Ambiguous:  "AMBIGUOUS",
+	crossover.Drifted:    "DRIFTED",
+}
+
+// summarise judges every case.
+func summarise(entry *calibration.Host, checks []*check, skipped []string, o *options) *report {
+	r := &report{Host: entry.ID, Created: entry.Created.Format("2006-01-02T15:04:05Z"), Seed: o.seed, Skipped: append([]string{}, skipped...)}
+	var sum float64
+	for _, ch := range checks {
+		c := caseReport{Name: ch.c.Name, Sizes: []sizeReport{}, Wrong: []string{}, Warnings: append([]string{}, ch.result.Warnings...)}
+		for _, status := range ch.result.Implementations {
+			switch {
+			case status.Wrong:
+				c.Wrong = append(c.Wrong, fmt.Sprintf("%s: %s", status.Name, status.Excluded))
+			case status.Excluded != "":
+				c.Warnings = append(c.Warnings, fmt.Sprintf("%s cannot run here: %s", status.Name, status.Excluded))
+			}
+		}
+		audit := ch.auditor.Judge(&ch.result.Samples)
+		c.Verdict, c.Regret, c.Worst = verdictNames[audit.Finding], audit.Regret, audit.Worst
+		for _, s := range audit.Sizes {
+			names := ch.result.Samples.Implementations
+			c.Sizes = append(c.Sizes, sizeReport{
+				Size: s.Size, Chosen: names[s.Chosen], Fastest: names[s.Best], Slowdown: s.Slowdown, Verdict: verdictNames[s.Finding],
+			})
+			sum += math.Log(s.Slowdown)
+			r.FreshSizes++
+		}
+		r.Worst = max(r.Worst, c.Worst)
+		r.Cases = append(r.Cases, c)
+	}
+	if r.FreshSizes > 0 {
+		r.Regret = max(0, math.Expm1(sum/float64(r.FreshSizes)))
+	}
+	return r
+}
+
+// count returns how many cases have a verdict.
+func (r *report) count(verdict crossover.Finding) int {
+	n := 0
+	for _, c := range r.Cases {
+		if c.Verdict == verdictNames[verdict] {
+			n++
+		}
+	}
+	return n
+}
+
+// verdict is the command's error, and so its exit code: wrong values before drift, drift before nothing measured.
+func (r *report) verdict(file string) error {
+	var wrong, drifted []string
+	for _, c := range r.Cases {
+		for _, w := range c.Wrong {
+			wrong = append(wrong, c.Name+": "+w)
+		}
+		if c.Verdict == verdictNames[crossover.Drifted] {
+			drifted = append(drifted, c.Name)
+		}
+	}
+	switch {
+	case len(wrong) > 0:
+		return &command.Error{Code: command.ExitWrong, Err: fmt.Errorf("wrong values: %s", strings.Join(wrong, "; "))}
+	case len(drifted) > 0:
+		return &command.Error{Code: command.ExitDrifted, Err: fmt.Errorf(
+			"%s no longer holds for %s; go run ./cmd/calibrate measures it again", file, join(drifted))}
+	case r.FreshSizes == 0:
+		return fmt.Errorf("nothing could be measured within the budget (a larger --budget helps)")
+	}
+	return nil
+}
+
+func (r *report) writeJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(r)
+}
+
+func (r *report) writeTable(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "CASE\tVERDICT\tFRESH SIZES\tREGRET\tWORST\tWHERE")
+	for _, c := range r.Cases {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%.1f %%\t%.1f %%\t%s\n", c.Name, c.Verdict, len(c.Sizes), 100*c.Regret, 100*c.Worst, c.worst())
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	var lines []string
+	for _, c := range r.Cases {
+		for _, text := range append(c.Wrong, c.Warnings...) {
+			lines = append(lines, c.Name+": "+text)
+		}
+	}
+	lines = append(lines, r.Skipped...)
+	if len(lines) > 0 {
+		fmt.Fprintf(w, "\n%s\n", strings.Join(lines, "\n"))
+	}
+	_, err := fmt.Fprintf(w, "\n%d HOLDS, %d AMBIGUOUS, %d DRIFTED · regret %.2f %% over %d fresh sizes, worst %.1f %%\n",
+		r.count(crossover.Holds), r.count(crossover.Ambiguous), r.count(crossover.Drifted), 100*r.Regret, r.FreshSizes, 100*r.Worst)
+	return err
+}
+
+// worst says where a case that does not simply hold is slowest.
+func (c *caseReport) worst() string {
+	if c.Verdict == verdictNames[crossover.Holds] || len(c.Sizes) == 0 {
+		return ""
+	}
+	at := &c.Sizes[0]
+	for k := range c.Sizes {
+		if c.Sizes[k].Slowdown > at.Slowdown {
+			at = &c.Sizes[k]
+		}
+	}
+	return fmt.Sprintf("at %s the file takes %s, %s is faster", command.Thousands(at.Size), at.Chosen, at.Fastest)
+}
+
+func join(names []string) string { return strings.Join(names, ", ") }
