@@ -23,7 +23,7 @@ type operation struct {
 	// input turns the recording into values that the function is defined for. It may be nil.
 	input func(x float32) float32
 
-	// grain is the least number of elements in a chunk: about half a microsecond of one core with AVX2, as Pool.Grain
+	// grain is the least number of elements in a chunk: some tenths of a microsecond with AVX2, as Pool.Grain
 	// wants it. Up to one grain go-parallel computes on its caller; past it, it pays for a wake.
 	grain int
 }
