@@ -239,8 +239,15 @@ func alternatives(loss [][]float64, r run) []Alternative {
 	return out
 }
 
+// blind is the tie band above which an arm that differs from itself says that the machine was too noisy to compare
+// anything.
+const blind = 0.25
+
 // judge gives the verdict.
 func judge(r *Result, runs []run) (Verdict, string) {
+	if r.TieBand > blind {
+		return Unresolved, fmt.Sprintf("an implementation differs from itself by up to %.0f %%: the machine was too noisy", 100*r.TieBand)
+	}
 	if len(r.Segments) == 1 {
 		band := math.Log1p(r.TieBand)
 		tied := 0
