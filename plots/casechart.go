@@ -96,7 +96,7 @@ type note struct {
 func newCaseFigure(h *calibration.Host, c *calibration.Case, set *samples.Set) *caseFigure {
 	const width = caseWidth - 2*margin
 	f := &caseFigure{simulated: h.Simulated, curves: curvesOf(set), spans: spansOf(c)}
-	if c.TieBand > 0 && c.TieBand < 0.25 { // beyond, it would cover the panel, and nothing could be told anyway
+	if c.TieBand > 0 { // not NaN either
 		f.tieBand = c.TieBand
 	}
 	if f.simulated {
@@ -235,10 +235,7 @@ func (f *caseFigure) layNumbers() {
 	canvas := draw.Canvas{Rectangle: f.upperFrame}
 	x, _ := f.upper.Transforms(&canvas)
 	const apart, far = 6, 16
-	taken := f.upperFrame.Min.X
-	if title := margin + axisStyle.Width(timeTitle) + 2*apart; title > taken {
-		taken = title
-	}
+	taken := max(f.upperFrame.Min.X, margin+axisStyle.Width(timeTitle)+2*apart)
 	for _, s := range f.spans {
 		if s.threshold == 0 {
 			continue
@@ -259,7 +256,8 @@ func (f *caseFigure) layNotes(c *calibration.Case) {
 	canvas := draw.Canvas{Rectangle: f.lowerFrame}
 	_, y := f.lower.Transforms(&canvas)
 	if f.tieBand > 0 {
-		f.notes = append(f.notes, note{"tie band " + percent(f.tieBand), middle(numberStyle, y(math.Sqrt(1+f.tieBand)))})
+		center := math.Sqrt(min(1+f.tieBand, f.lower.Y.Max))
+		f.notes = append(f.notes, note{"tie band " + percent(f.tieBand), middle(numberStyle, y(center))})
 	}
 	if c.ExpectedRegret >= 0 && len(f.spans) > 0 {
 		top := f.lowerFrame.Max.Y

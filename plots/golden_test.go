@@ -58,9 +58,9 @@ func TestGoldenImages(t *testing.T) {
 			if n != int64(got.Len()) {
 				t.Errorf("WriteTo returned %d bytes and wrote %d", n, got.Len())
 			}
-			// The images are committed, one a case and host.
-			if const250KB := 250_000; got.Len() > const250KB {
-				t.Errorf("image of %d bytes, want at most %d", got.Len(), const250KB)
+			const most = 250_000 // bytes: the images are committed, one a case and host
+			if got.Len() > most {
+				t.Errorf("image of %d bytes, want at most %d", got.Len(), most)
 			}
 			golden := filepath.Join("testdata", name+"_golden.png")
 			if *update {

@@ -172,5 +172,5 @@ type tieBand struct {
 // Plot implements plot.Plotter.
 func (t tieBand) Plot(c draw.Canvas, p *plot.Plot) {
 	_, y := p.Transforms(&c)
-	fillBox(c, withAlpha(bluishGreen, 0.22), c.Min.X, y(1), c.Max.X, y(1+t.width))
+	fillBox(c, withAlpha(bluishGreen, 0.22), c.Min.X, y(1), c.Max.X, y(min(1+t.width, p.Y.Max)))
 }

@@ -198,7 +198,7 @@ func TestCaseChartSaysWhatItShows(t *testing.T) {
 			"fft/batch=1", "fftw from 64", "go-parallel from 5 413 (95 % 4 709–6 171)",
 			"fftw-parallel from 8 222 (95 % 7 153–9 374)", "5 413", "8 222", "go", "n [samples]", "time per call",
 			"slowdown against the best", "tie band 3 %", "of the choices 0.8 %", "64", "1Mi", "10 µs", "1×", "3×",
-			"AMD EPYC 9654 · 16 cores · 128 GiB · Debian GNU/Linux 12 (bookworm) · go1.26.0 · mains · FFTW 3.3.10",
+			"AMD EPYC 9654 · 16 cores · 128 GiB · Debian GNU/Linux 12 (bookworm) · go1.26.0 · on mains · FFTW 3.3.10",
 			"crossover 1.0.0 (0123456789ab) · 2026-11-21 12:00 UTC · warm · latency · seed 42 · 180 blocks · tie band 3 %",
 		}},
 		"no crossover": {caseChart(noCrossover), []string{"go wins at every measured size, 64 to 1 048 576: recurrence over n"}},

@@ -108,9 +108,9 @@ func machine(h *calibration.Host) []string {
 	}
 	switch {
 	case f.GPU != "" && f.GPUCores > 0:
-		parts = append(parts, fmt.Sprintf("%s, %d cores", f.GPU, f.GPUCores))
+		parts = append(parts, fmt.Sprintf("GPU %s, %d cores", f.GPU, f.GPUCores))
 	case f.GPU != "":
-		parts = append(parts, f.GPU)
+		parts = append(parts, "GPU "+f.GPU)
 	}
 	return parts
 }
@@ -120,7 +120,7 @@ func circumstances(h *calibration.Host) []string {
 	e := h.Environment
 	parts := []string{firstOf(e.OSVersion, e.OS), labelled("driver ", e.Driver), e.Go}
 	if known(e.Power) {
-		parts = append(parts, e.Power)
+		parts = append(parts, "on "+e.Power)
 	}
 	if known(e.Thermal) {
 		parts = append(parts, "thermal "+e.Thermal)
