@@ -100,7 +100,8 @@ var lengths = sync.OnceValue(func() []int {
 	return found
 })
 
-// roundLength returns the nearest length that people choose: even, without a prime factor above 5.
+// roundLength returns the nearest length that people choose, the greater of two equally near ones: even, and without a
+// prime factor above 5.
 func roundLength(n int) int {
 	all := lengths()
 	i, exact := slices.BinarySearch(all, n)

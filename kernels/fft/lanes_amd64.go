@@ -45,24 +45,22 @@ const (
 )
 
 // newLanes returns the transform of length n, in one block or in eight, or nil where the kernels do not apply: n is not
-// a multiple of 8 of at least 16, or has a prime factor above 5, or is not long enough for eight blocks, or the
-// processor lacks the instructions.
+// a multiple of 8·blocks of at least 16, or has a prime factor above 5, or the processor lacks the instructions.
 func newLanes(n, blocks int) *lanes {
 	if !haveLanes || n%8 != 0 || n < 16 {
 		return nil
 	}
 	m := n / 8
-	radices, ok := vectorRadices(m)
+	if m%blocks != 0 {
+		return nil
+	}
+	radices, ok := vectorRadices(m / blocks)
 	if !ok {
 		return nil
 	}
 	t := &lanes{n: n, m: m, blocks: blocks, pitch: m / blocks}
 	if blocks > 1 {
-		last := len(radices) - 1
-		if last < 1 || radices[last] != blocks {
-			return nil
-		}
-		radices = append([]int{blocks}, radices[:last]...)
+		radices = append([]int{blocks}, radices...)
 		t.pitch++ // one more, so that the same place of every block is not in the same set of the cache
 	}
 	length, s := m, 1
