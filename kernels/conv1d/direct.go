@@ -34,7 +34,7 @@ func (d *directSum) blocks() int { return (len(d.y) + width - 1) / width }
 // compute fills the blocks of outputs from lo to hi−1.
 func (d *directSum) compute(lo, hi int) {
 	if len(d.long) < width {
-		d.short2(lo, hi)
+		d.computeShort(lo, hi)
 		return
 	}
 	for b := lo; b < hi; b++ {
@@ -49,8 +49,8 @@ func (d *directSum) compute(lo, hi int) {
 	}
 }
 
-// block computes the outputs first to first+63. Tap k meets long[first−k] to long[first−k+63]: the taps up to
-// inside leave that range at the end of the sequence, the taps from outside on at its beginning.
+// block computes the outputs first to first+63. Tap k meets long[first−k] to long[first−k+63]. For the taps before
+// inside a part of that range lies past the sequence's end, for the taps from outside on a part lies before its start.
 func (d *directSum) block(out []float32, first int) {
 	clear(out)
 	n := len(d.long)
@@ -72,8 +72,8 @@ func (d *directSum) block(out []float32, first int) {
 	}
 }
 
-// short2 is compute for two sequences that are both shorter than a block.
-func (d *directSum) short2(lo, hi int) {
+// computeShort is compute for two sequences that are both shorter than a block.
+func (d *directSum) computeShort(lo, hi int) {
 	for i := lo * width; i < min(hi*width, len(d.y)); i++ {
 		var sum float32
 		for k := max(0, i-(len(d.long)-1)); k <= min(i, len(d.short)-1); k++ {
