@@ -83,8 +83,8 @@ func (p *Plan) Bins() int { return p.params.bins() }
 
 // Transform returns the spectrogram of samples, Frames(len(samples))×Bins(), row-major, in dst's memory if its
 // capacity suffices and in new memory otherwise. What dst holds is overwritten. With a dst of sufficient capacity it
-// allocates nothing once the implementation for that many samples has been used. It fails where the chosen
-// implementation cannot be made ready.
+// allocates nothing once the implementation for that many samples has been used. The
+// first use of FFTW plans, for up to a second. It fails where the chosen implementation cannot be made ready.
 func (p *Plan) Transform(dst []complex64, samples []float32) ([]complex64, error) {
 	e, err := p.engines.For(len(samples))
 	if err != nil {
