@@ -6,26 +6,54 @@ import (
 
 	"gonum.org/v1/gonum/dsp/fourier"
 
-	"crossover/kernels"
+	"crossover/fftw"
+	"crossover/pool"
 )
 
+// BenchmarkReal compares one forward real transform of float32 samples by this package on one core, by gonum, which
+// computes in float64, and by FFTW on one core. benchstat -col /impl -row /n reads it.
 func BenchmarkReal(b *testing.B) {
-	for _, n := range []int{64, 256, 480, 1000, 1009, 1024, 1920, 4096, 16384, 65536, 1 << 17, 1 << 18, 1 << 20} {
-		x := make([]float32, n)
-		kernels.Noise(x, 1)
+	for _, n := range []int{256, 1000, 1009, 1024, 4096, 65536, 1 << 20} {
+		x := noise(n)
 		b.Run(fmt.Sprintf("impl=go/n=%d", n), func(b *testing.B) {
 			plan, bins := NewReal(n), make([]complex64, n/2+1)
-			b.SetBytes(int64(4 * n))
 			for b.Loop() {
 				plan.Forward(bins, x)
 			}
 		})
 		b.Run(fmt.Sprintf("impl=gonum/n=%d", n), func(b *testing.B) {
 			plan, bins, samples := fourier.NewFFT(n), make([]complex128, n/2+1), widen(x)
-			b.SetBytes(int64(4 * n))
 			for b.Loop() {
 				plan.Coefficients(bins, samples)
 			}
 		})
+		b.Run(fmt.Sprintf("impl=fftw/n=%d", n), func(b *testing.B) {
+			plan, err := fftw.NewReal(n, 1, 1)
+			if err != nil {
+				b.Skip(err)
+			}
+			defer plan.Close()
+			bins := make([]complex64, n/2+1)
+			for b.Loop() {
+				plan.Forward(bins, x)
+			}
+		})
+	}
+}
+
+// BenchmarkSplit compares one transform on one core and over the pool.
+func BenchmarkSplit(b *testing.B) {
+	for n := 1 << 16; n <= maxLength; n *= 4 {
+		x, bins := noise(n), make([]complex64, n/2+1)
+		for name, plan := range map[string]rowTransform{"go": NewReal(n), "go-parallel": newSplit(n, pool.Shared())} {
+			b.Run(fmt.Sprintf("impl=%s/n=%d", name, n), func(b *testing.B) {
+				if plan == nil {
+					b.Skip("this processor does not split a transform")
+				}
+				for b.Loop() {
+					plan.Forward(bins, x)
+				}
+			})
+		}
 	}
 }

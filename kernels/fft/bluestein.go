@@ -9,7 +9,7 @@ package fft
 type bluestein struct {
 	n          int
 	chirp      []complex64 // c[j]
-	filter     []complex64 // conj of the transform of conj(c), wrapped around, divided by the convolution's length
+	filter     []complex64 // transform of conj(c), wrapped around
 	convolve   transform
 	work, spec []complex64
 }
@@ -28,27 +28,28 @@ func newBluestein(n int) *bluestein {
 	for j := range n {
 		c := root(j*j%(2*n), 2*n)
 		t.chirp[j] = complex64(c)
-		conj := complex64(complex(real(c), -imag(c)))
-		wrapped[j] = conj
+		wrapped[j] = complex64(complex(real(c), -imag(c)))
 		if j > 0 {
-			wrapped[length-j] = conj
+			wrapped[length-j] = wrapped[j]
 		}
 	}
 	t.convolve.forward(t.filter, wrapped)
-	scale := float32(1 / float64(length))
-	for i, f := range t.filter {
-		t.filter[i] = complex(scale*real(f), -scale*imag(f))
-	}
 	return t
 }
 
-// convolutionLength returns the least power of two that is at least n.
+// convolutionLength returns the least length of at least n that is a power of two, or one times 3, 5, 9 or 15.
 func convolutionLength(n int) int {
-	length := 1
-	for length < n {
-		length *= 2
+	best := 0
+	for _, odd := range []int{1, 3, 5, 9, 15} {
+		length := odd
+		for length < n {
+			length *= 2
+		}
+		if best == 0 || length < best {
+			best = length
+		}
 	}
-	return length
+	return best
 }
 
 func (t *bluestein) clone() transform {
@@ -60,24 +61,22 @@ func (t *bluestein) clone() transform {
 }
 
 func (t *bluestein) forward(dst, src []complex64) {
-	for j, c := range t.chirp {
-		t.work[j] = src[j] * c
-	}
+	multiply(t.work[:t.n], src, t.chirp)
 	clear(t.work[t.n:])
 	t.convolve.forward(t.spec, t.work)
-	// The inverse transform is the conjugate of the forward transform of the conjugate.
-	for i, f := range t.filter {
-		s := t.spec[i]
-		t.spec[i] = complex(real(s), -imag(s)) * f
-	}
-	t.convolve.forward(t.work, t.spec)
-	for k, c := range t.chirp {
-		w := t.work[k]
-		dst[k] = complex(real(w), -imag(w)) * c
-	}
+	multiply(t.spec, t.spec, t.filter)
+	t.convolve.inverse(t.work, t.spec)
+	multiply(dst, t.work[:t.n], t.chirp)
 }
 
 func (t *bluestein) inverse(dst, src []complex64) {
 	t.forward(dst, src)
 	reverse(dst)
+}
+
+// multiplyGo writes the element-wise product of a and b, of equal lengths, to dst, which may be one of them.
+func multiplyGo(dst, a, b []complex64) {
+	for i, v := range a {
+		dst[i] = v * b[i]
+	}
 }

@@ -13,8 +13,8 @@ import (
 func TestCases(t *testing.T) {
 	sizes := map[string][]int{
 		"fft/batch=1": {64, 480, 1000, 1 << 15},
-		"fft/n=1024":  {1, 2, 7, 32},
-		"fft/n=4096":  {1, 3},
+		"fft/n=1024":  {1, 3, 32},
+		"fft/n=4096":  {1, 2},
 	}
 	in := kernels.GeneratedInput()
 	for _, c := range Cases() {
@@ -31,6 +31,9 @@ func TestCases(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%d/%s", c.Name, size, implementation.Name), func(t *testing.T) {
 					if err := implementation.Missing(); err != nil {
 						t.Skip(err)
+					}
+					if implementation.Version != nil && size != sizes[c.Name][1] {
+						t.Skip("planning takes the library half a second: one size will do")
 					}
 					call, err := p.Bind(implementation.Name)
 					if err != nil {

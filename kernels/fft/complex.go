@@ -76,9 +76,10 @@ func (c *Complex) check(dst, src []complex64) {
 	}
 }
 
-// factor returns the radices of the passes for a length, or false where it has a prime factor above 5.
+// factor returns the radices of the passes for a length, or false where it has a prime factor above 5. The first pass
+// is the dearest to walk, so it is the one that does most.
 func factor(n int) (radices []int, ok bool) {
-	for _, r := range []int{5, 3, 4, 2} {
+	for _, r := range []int{4, 5, 3, 2} {
 		for n%r == 0 {
 			radices = append(radices, r)
 			n /= r

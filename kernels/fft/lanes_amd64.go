@@ -11,18 +11,20 @@ import (
 // haveLanes says whether the processor runs the kernels of lanes_amd64.s.
 var haveLanes = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
-// lanes is the transform of length n = 8·m in AVX2: eight transforms of length m side by side, lane c over x[8j+c], by
-// the passes of stockham on vectors, and then one transform of length 8 across the lanes. The passes read and write
-// whole vectors with contiguous lanes; only the last step moves values between lanes.
+// lanes is the transform of length n = width·m in AVX2: transforms of length m side by side, lane c over x[width·j+c],
+// by the passes of stockham on vectors, and then one transform of length width across the lanes. The passes read and
+// write whole vectors with contiguous lanes; only the last step moves values between lanes. The width is 8 where 8
+// divides the length; else some of the eight lanes compute what nobody reads.
 //
 // A transform for several cores runs its first pass without sorting: that leaves eight shorter transforms in blocks,
 // one after the other, which go through the passes on their own.
 type lanes struct {
 	n, m   int
+	width  int // 8, 5, 4 or 3
 	blocks int // 1 or 8
 	pitch  int // vectors from one block to the next
 	passes []vectorPass
-	// crossing holds the factors of the last step: for each group of eight k, seven vectors exp(−2πi·ck/n), c = 1…7.
+	// crossing holds the factors of the last step: for each group of eight k, vectors exp(−2πi·ck/n), 0 < c < width.
 	crossing []float32
 	// front and back hold vectors: the passes go back and forth between them. The one that the vectors do not end in
 	// is free for the output of split.
@@ -44,21 +46,20 @@ const (
 	pageFloats = 4096 / 4
 )
 
-// newLanes returns the transform of length n, in one block or in eight, or nil where the kernels do not apply: n is not
-// a multiple of 8·blocks of at least 16, or has a prime factor above 5, or the processor lacks the instructions.
+// newLanes returns the transform of length n, in one block or in eight, or nil where the kernels do not apply: n is less
+// than 16, or has a prime factor above 5 or none below, or is no multiple of 64 for eight blocks, or the processor lacks
+// the instructions.
 func newLanes(n, blocks int) *lanes {
-	if !haveLanes || n%8 != 0 || n < 16 {
+	width := laneWidth(n)
+	if !haveLanes || n < 16 || width == 0 || n/width%blocks != 0 || blocks > 1 && width < 8 {
 		return nil
 	}
-	m := n / 8
-	if m%blocks != 0 {
-		return nil
-	}
+	m := n / width
 	radices, ok := vectorRadices(m / blocks)
 	if !ok {
 		return nil
 	}
-	t := &lanes{n: n, m: m, blocks: blocks, pitch: m / blocks}
+	t := &lanes{n: n, m: m, width: width, blocks: blocks, pitch: m / blocks}
 	if blocks > 1 {
 		radices = append([]int{blocks}, radices...)
 		t.pitch++ // one more, so that the same place of every block is not in the same set of the cache
@@ -79,11 +80,21 @@ func newLanes(n, blocks int) *lanes {
 		}
 	}
 	for g := range t.groups() {
-		for c := 1; c < 8; c++ {
+		for c := 1; c < width; c++ {
 			t.crossing = appendVector(t.crossing, func(i int) complex128 { return root(c*(t.groupStart(g)+i), n) })
 		}
 	}
 	return t.withScratch()
+}
+
+// laneWidth returns the number of lanes that a transform of length n uses, or 0 where none divides it.
+func laneWidth(n int) int {
+	for _, width := range []int{8, 5, 4, 3} {
+		if n%width == 0 {
+			return width
+		}
+	}
+	return 0
 }
 
 // appendVector appends the vector of eight values.
@@ -159,6 +170,11 @@ func (t *lanes) inverse(dst, src []complex64) {
 
 // columns runs every pass but the last step on interleaved src, with the signs of its imaginary parts flipped by sign.
 func (t *lanes) columns(src []float32, sign uint32) {
+	if t.width < 8 && &src[0] != &t.back[0] {
+		// The kernel reads eight values at a time, a few more than there are at the end.
+		copy(t.back, src)
+		src = t.back
+	}
 	t.first(src, sign, 0, t.passes[0].m)
 	for b := range t.blocks {
 		t.block(b)
@@ -173,8 +189,7 @@ func (t *lanes) first(src []float32, sign uint32, lo, hi int) {
 		stride, step = t.pitch, 1
 	}
 	dst := t.front[vectorFloats*step*lo:]
-	src = src[vectorFloats*lo:]
-	p.first(dst, src, p.twiddles[2*(p.radix-1)*lo:], hi-lo, stride, step, sign)
+	p.first(dst, src[2*t.width*lo:], p.twiddles[2*(p.radix-1)*lo:], hi-lo, t.width, stride, step, sign)
 }
 
 // block runs the other passes on block b.
@@ -211,7 +226,7 @@ func (t *lanes) crossRun(lo, hi int) (count int, src, tw *float32) {
 		count = even - lo
 	}
 	vectors, _ := t.vectors()
-	return count, &vectors[vectorFloats*t.groupStart(lo)/t.blocks], &t.crossing[7*vectorFloats*lo]
+	return count, &vectors[vectorFloats*t.groupStart(lo)/t.blocks], &t.crossing[(t.width-1)*vectorFloats*lo]
 }
 
 // crossStrides returns the distance in vectors from one k to the next inside a group, and from group to group.
@@ -231,11 +246,21 @@ func (t *lanes) interleaved(dst []complex64, scaleRe, scaleIm float32) {
 	stride, step := t.crossStrides()
 	for g := 0; g < t.groups(); {
 		count, src, tw := t.crossRun(g, t.groups())
-		crossInterleaved(&to[2*t.groupStart(g)], src, tw, count, stride, step, max(t.m, 8), scaleRe, scaleIm)
+		d, pitch := &to[2*t.groupStart(g)], max(t.m, 8)
+		switch t.width {
+		case 3:
+			crossInterleaved3(d, src, tw, count, stride, step, pitch, scaleRe, scaleIm)
+		case 4:
+			crossInterleaved4(d, src, tw, count, stride, step, pitch, scaleRe, scaleIm)
+		case 5:
+			crossInterleaved5(d, src, tw, count, stride, step, pitch, scaleRe, scaleIm)
+		case 8:
+			crossInterleaved8(d, src, tw, count, stride, step, pitch, scaleRe, scaleIm)
+		}
 		g += count
 	}
 	if t.m < 8 {
-		closeRows(floats(dst), to, 2*t.m, 16)
+		closeRows(floats(dst), to, t.width, 2*t.m, 16)
 	}
 }
 
@@ -246,31 +271,40 @@ func (t *lanes) split(re, im []float32, pitch, lo, hi int) {
 	for g := lo; g < hi; {
 		count, src, tw := t.crossRun(g, hi)
 		k := t.groupStart(g)
-		crossSplit(&re[k], &im[k], src, tw, count, stride, step, pitch)
+		switch t.width {
+		case 3:
+			crossSplit3(&re[k], &im[k], src, tw, count, stride, step, pitch)
+		case 4:
+			crossSplit4(&re[k], &im[k], src, tw, count, stride, step, pitch)
+		case 5:
+			crossSplit5(&re[k], &im[k], src, tw, count, stride, step, pitch)
+		case 8:
+			crossSplit8(&re[k], &im[k], src, tw, count, stride, step, pitch)
+		}
 		g += count
 	}
 }
 
-// closeRows moves eight rows of the given width, stride apart in src, next to each other in dst, which may be src.
-func closeRows(dst, src []float32, width, stride int) {
-	for row := range 8 {
-		copy(dst[width*row:][:width], src[stride*row:])
+// closeRows moves rows of the given length, stride apart in src, next to each other in dst, which may be src.
+func closeRows(dst, src []float32, rows, length, stride int) {
+	for row := range rows {
+		copy(dst[length*row:][:length], src[stride*row:])
 	}
 }
 
-func (p *vectorPass) first(dst, src, twiddles []float32, count, dstStride, dstStep int, sign uint32) {
+func (p *vectorPass) first(dst, src, twiddles []float32, count, width, dstStride, dstStep int, sign uint32) {
 	d, s, w := &dst[0], &src[0], &twiddles[0]
 	switch p.radix {
 	case 2:
-		first2(d, s, w, count, p.m, dstStride, dstStep, sign)
+		first2(d, s, w, count, width*p.m, width, dstStride, dstStep, sign)
 	case 3:
-		first3(d, s, w, count, p.m, dstStride, dstStep, sign)
+		first3(d, s, w, count, width*p.m, width, dstStride, dstStep, sign)
 	case 4:
-		first4(d, s, w, count, p.m, dstStride, dstStep, sign)
+		first4(d, s, w, count, width*p.m, width, dstStride, dstStep, sign)
 	case 5:
-		first5(d, s, w, count, p.m, dstStride, dstStep, sign)
+		first5(d, s, w, count, width*p.m, width, dstStride, dstStep, sign)
 	case 8:
-		first8(d, s, w, count, p.m, dstStride, dstStep, sign)
+		first8(d, s, w, count, width*p.m, width, dstStride, dstStep, sign)
 	}
 }
 
@@ -305,6 +339,16 @@ func (p *vectorPass) run(dst, src []float32) {
 	}
 }
 
+// multiply writes the element-wise product of a and b, of equal lengths, to dst, which may be one of them.
+func multiply(dst, a, b []complex64) {
+	done := 0
+	if groups := len(a) / 4; haveLanes && groups > 0 {
+		product(&floats(dst)[0], &floats(a)[0], &floats(b)[0], groups)
+		done = 4 * groups
+	}
+	multiplyGo(dst[done:], a[done:], b[done:])
+}
+
 // laneReal is the real transform of length n by lanes of half the length h, as halved has it.
 //
 // The spectrum Z of length h lies in rows. Long ones are the eight rows of the last step, with a gap between them that
@@ -333,7 +377,7 @@ func newLaneReal(n, blocks int) *laneReal {
 		return nil
 	}
 	t := &laneReal{n: n, h: n / 2, half: half}
-	if half.m >= gappedRow && half.m%8 == 0 {
+	if half.width == 8 && half.m >= gappedRow && half.m%8 == 0 {
 		t.rows, t.pitch, t.groups = 4, half.m+16, half.m/8
 	} else {
 		// The last group goes beyond the middle where it computes once more what its mirror image has.
@@ -375,7 +419,7 @@ func (t *laneReal) wrap() {
 	for _, z := range [][]float32{re, im} {
 		if t.rows == 1 {
 			if t.half.m < 8 {
-				closeRows(z, z, t.half.m, t.pitch)
+				closeRows(z, z, t.half.width, t.half.m, t.pitch)
 			}
 			z[t.h] = z[0]
 			continue

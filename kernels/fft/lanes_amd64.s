@@ -2,53 +2,55 @@
 
 #include "textflag.h"
 
-// func first2(dst *float32, src *float32, tw *float32, count int, srcStride int, dstStride int, dstStep int, sign uint32)
+// func first2(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 // Requires: AVX, FMA3
-TEXT ·first2(SB), NOSPLIT, $128-60
+TEXT ·first2(SB), NOSPLIT, $128-68
 	MOVQ         src+8(FP), AX
 	MOVQ         srcStride+32(FP), CX
-	SHLQ         $0x06, CX
+	SHLQ         $0x03, CX
 	MOVQ         dst+0(FP), DX
-	MOVQ         dstStride+40(FP), BX
+	MOVQ         dstStride+48(FP), BX
 	SHLQ         $0x06, BX
-	MOVQ         tw+16(FP), SI
-	MOVQ         dstStep+48(FP), DI
-	SHLQ         $0x06, DI
-	MOVQ         count+24(FP), R8
-	LEAQ         63(SP), R9
-	ANDQ         $-64, R9
-	VBROADCASTSS sign+56(FP), Y0
-	VMOVUPS      Y0, (R9)
+	MOVQ         srcStep+40(FP), SI
+	SHLQ         $0x03, SI
+	MOVQ         tw+16(FP), DI
+	MOVQ         dstStep+56(FP), R8
+	SHLQ         $0x06, R8
+	MOVQ         count+24(FP), R9
+	LEAQ         63(SP), R10
+	ANDQ         $-64, R10
+	VBROADCASTSS sign+64(FP), Y0
+	VMOVUPS      Y0, (R10)
 
 position:
 	VMOVUPS      (AX), Y0
 	VMOVUPS      32(AX), Y1
 	VSHUFPS      $0x88, Y1, Y0, Y2
 	VSHUFPS      $0xdd, Y1, Y0, Y0
-	VXORPS       (R9), Y0, Y0
+	VXORPS       (R10), Y0, Y0
 	VMOVUPS      (AX)(CX*1), Y1
 	VMOVUPS      32(AX)(CX*1), Y3
 	VSHUFPS      $0x88, Y3, Y1, Y4
 	VSHUFPS      $0xdd, Y3, Y1, Y1
-	VXORPS       (R9), Y1, Y1
+	VXORPS       (R10), Y1, Y1
 	VADDPS       Y4, Y2, Y3
 	VADDPS       Y1, Y0, Y5
 	VMOVUPS      Y3, (DX)
 	VMOVUPS      Y5, 32(DX)
 	VSUBPS       Y4, Y2, Y2
 	VSUBPS       Y1, Y0, Y0
-	VBROADCASTSS (SI), Y1
-	VBROADCASTSS 4(SI), Y3
+	VBROADCASTSS (DI), Y1
+	VBROADCASTSS 4(DI), Y3
 	VMULPS       Y3, Y0, Y4
 	VFMSUB231PS  Y1, Y2, Y4
 	VMULPS       Y3, Y2, Y2
 	VFMADD231PS  Y1, Y0, Y2
 	VMOVUPS      Y4, (DX)(BX*1)
 	VMOVUPS      Y2, 32(DX)(BX*1)
-	ADDQ         $0x40, AX
-	ADDQ         DI, DX
-	ADDQ         $0x08, SI
-	DECQ         R8
+	ADDQ         SI, AX
+	ADDQ         R8, DX
+	ADDQ         $0x08, DI
+	DECQ         R9
 	JNE          position
 	VZEROUPPER
 	RET
@@ -129,40 +131,42 @@ vector:
 	VZEROUPPER
 	RET
 
-// func first3(dst *float32, src *float32, tw *float32, count int, srcStride int, dstStride int, dstStep int, sign uint32)
+// func first3(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 // Requires: AVX, FMA3
-TEXT ·first3(SB), NOSPLIT, $128-60
+TEXT ·first3(SB), NOSPLIT, $128-68
 	MOVQ         src+8(FP), AX
 	MOVQ         srcStride+32(FP), CX
-	SHLQ         $0x06, CX
+	SHLQ         $0x03, CX
 	MOVQ         dst+0(FP), DX
-	MOVQ         dstStride+40(FP), BX
+	MOVQ         dstStride+48(FP), BX
 	SHLQ         $0x06, BX
-	MOVQ         tw+16(FP), SI
-	MOVQ         dstStep+48(FP), DI
-	SHLQ         $0x06, DI
-	MOVQ         count+24(FP), R8
-	LEAQ         63(SP), R9
-	ANDQ         $-64, R9
-	VBROADCASTSS sign+56(FP), Y0
-	VMOVUPS      Y0, (R9)
+	MOVQ         srcStep+40(FP), SI
+	SHLQ         $0x03, SI
+	MOVQ         tw+16(FP), DI
+	MOVQ         dstStep+56(FP), R8
+	SHLQ         $0x06, R8
+	MOVQ         count+24(FP), R9
+	LEAQ         63(SP), R10
+	ANDQ         $-64, R10
+	VBROADCASTSS sign+64(FP), Y0
+	VMOVUPS      Y0, (R10)
 
 position:
 	VMOVUPS      (AX), Y0
 	VMOVUPS      32(AX), Y1
 	VSHUFPS      $0x88, Y1, Y0, Y2
 	VSHUFPS      $0xdd, Y1, Y0, Y0
-	VXORPS       (R9), Y0, Y0
+	VXORPS       (R10), Y0, Y0
 	VMOVUPS      (AX)(CX*1), Y1
 	VMOVUPS      32(AX)(CX*1), Y3
 	VSHUFPS      $0x88, Y3, Y1, Y4
 	VSHUFPS      $0xdd, Y3, Y1, Y1
-	VXORPS       (R9), Y1, Y1
+	VXORPS       (R10), Y1, Y1
 	VMOVUPS      (AX)(CX*2), Y3
 	VMOVUPS      32(AX)(CX*2), Y5
 	VSHUFPS      $0x88, Y5, Y3, Y6
 	VSHUFPS      $0xdd, Y5, Y3, Y3
-	VXORPS       (R9), Y3, Y3
+	VXORPS       (R10), Y3, Y3
 	VADDPS       Y6, Y4, Y5
 	VADDPS       Y3, Y1, Y7
 	VSUBPS       Y6, Y4, Y4
@@ -179,26 +183,26 @@ position:
 	VFMADD231PS  sin3<>+0(SB), Y4, Y5
 	VFMADD231PS  sin3<>+0(SB), Y1, Y2
 	VFNMADD231PS sin3<>+0(SB), Y4, Y0
-	VBROADCASTSS (SI), Y1
-	VBROADCASTSS 4(SI), Y4
+	VBROADCASTSS (DI), Y1
+	VBROADCASTSS 4(DI), Y4
 	VMULPS       Y4, Y0, Y6
 	VFMSUB231PS  Y1, Y2, Y6
 	VMULPS       Y4, Y2, Y2
 	VFMADD231PS  Y1, Y0, Y2
 	VMOVUPS      Y6, (DX)(BX*1)
 	VMOVUPS      Y2, 32(DX)(BX*1)
-	VBROADCASTSS 8(SI), Y0
-	VBROADCASTSS 12(SI), Y1
+	VBROADCASTSS 8(DI), Y0
+	VBROADCASTSS 12(DI), Y1
 	VMULPS       Y1, Y5, Y2
 	VFMSUB231PS  Y0, Y3, Y2
 	VMULPS       Y1, Y3, Y1
 	VFMADD231PS  Y0, Y5, Y1
 	VMOVUPS      Y2, (DX)(BX*2)
 	VMOVUPS      Y1, 32(DX)(BX*2)
-	ADDQ         $0x40, AX
-	ADDQ         DI, DX
-	ADDQ         $0x10, SI
-	DECQ         R8
+	ADDQ         SI, AX
+	ADDQ         R8, DX
+	ADDQ         $0x10, DI
+	DECQ         R9
 	JNE          position
 	VZEROUPPER
 	RET
@@ -333,47 +337,49 @@ vector:
 	VZEROUPPER
 	RET
 
-// func first4(dst *float32, src *float32, tw *float32, count int, srcStride int, dstStride int, dstStep int, sign uint32)
+// func first4(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 // Requires: AVX, FMA3
-TEXT ·first4(SB), NOSPLIT, $128-60
+TEXT ·first4(SB), NOSPLIT, $128-68
 	MOVQ         src+8(FP), AX
 	MOVQ         srcStride+32(FP), CX
-	SHLQ         $0x06, CX
+	SHLQ         $0x03, CX
 	LEAQ         (CX)(CX*2), DX
 	MOVQ         dst+0(FP), BX
-	MOVQ         dstStride+40(FP), SI
+	MOVQ         dstStride+48(FP), SI
 	SHLQ         $0x06, SI
 	LEAQ         (SI)(SI*2), DI
-	MOVQ         tw+16(FP), R8
-	MOVQ         dstStep+48(FP), R9
-	SHLQ         $0x06, R9
-	MOVQ         count+24(FP), R10
-	LEAQ         63(SP), R11
-	ANDQ         $-64, R11
-	VBROADCASTSS sign+56(FP), Y0
-	VMOVUPS      Y0, (R11)
+	MOVQ         srcStep+40(FP), R8
+	SHLQ         $0x03, R8
+	MOVQ         tw+16(FP), R9
+	MOVQ         dstStep+56(FP), R10
+	SHLQ         $0x06, R10
+	MOVQ         count+24(FP), R11
+	LEAQ         63(SP), R12
+	ANDQ         $-64, R12
+	VBROADCASTSS sign+64(FP), Y0
+	VMOVUPS      Y0, (R12)
 
 position:
 	VMOVUPS      (AX), Y0
 	VMOVUPS      32(AX), Y1
 	VSHUFPS      $0x88, Y1, Y0, Y2
 	VSHUFPS      $0xdd, Y1, Y0, Y0
-	VXORPS       (R11), Y0, Y0
+	VXORPS       (R12), Y0, Y0
 	VMOVUPS      (AX)(CX*1), Y1
 	VMOVUPS      32(AX)(CX*1), Y3
 	VSHUFPS      $0x88, Y3, Y1, Y4
 	VSHUFPS      $0xdd, Y3, Y1, Y1
-	VXORPS       (R11), Y1, Y1
+	VXORPS       (R12), Y1, Y1
 	VMOVUPS      (AX)(CX*2), Y3
 	VMOVUPS      32(AX)(CX*2), Y5
 	VSHUFPS      $0x88, Y5, Y3, Y6
 	VSHUFPS      $0xdd, Y5, Y3, Y3
-	VXORPS       (R11), Y3, Y3
+	VXORPS       (R12), Y3, Y3
 	VMOVUPS      (AX)(DX*1), Y5
 	VMOVUPS      32(AX)(DX*1), Y7
 	VSHUFPS      $0x88, Y7, Y5, Y8
 	VSHUFPS      $0xdd, Y7, Y5, Y5
-	VXORPS       (R11), Y5, Y5
+	VXORPS       (R12), Y5, Y5
 	VADDPS       Y6, Y2, Y7
 	VADDPS       Y3, Y0, Y9
 	VSUBPS       Y6, Y2, Y2
@@ -388,8 +394,8 @@ position:
 	VMOVUPS      Y8, 32(BX)
 	VSUBPS       Y3, Y7, Y7
 	VSUBPS       Y6, Y9, Y9
-	VBROADCASTSS 8(R8), Y3
-	VBROADCASTSS 12(R8), Y5
+	VBROADCASTSS 8(R9), Y3
+	VBROADCASTSS 12(R9), Y5
 	VMULPS       Y5, Y9, Y6
 	VFMSUB231PS  Y3, Y7, Y6
 	VMULPS       Y5, Y7, Y5
@@ -400,26 +406,26 @@ position:
 	VADDPS       Y4, Y0, Y5
 	VADDPS       Y1, Y2, Y2
 	VSUBPS       Y4, Y0, Y0
-	VBROADCASTSS (R8), Y1
-	VBROADCASTSS 4(R8), Y4
+	VBROADCASTSS (R9), Y1
+	VBROADCASTSS 4(R9), Y4
 	VMULPS       Y4, Y0, Y6
 	VFMSUB231PS  Y1, Y2, Y6
 	VMULPS       Y4, Y2, Y2
 	VFMADD231PS  Y1, Y0, Y2
 	VMOVUPS      Y6, (BX)(SI*1)
 	VMOVUPS      Y2, 32(BX)(SI*1)
-	VBROADCASTSS 16(R8), Y0
-	VBROADCASTSS 20(R8), Y1
+	VBROADCASTSS 16(R9), Y0
+	VBROADCASTSS 20(R9), Y1
 	VMULPS       Y1, Y5, Y2
 	VFMSUB231PS  Y0, Y3, Y2
 	VMULPS       Y1, Y3, Y1
 	VFMADD231PS  Y0, Y5, Y1
 	VMOVUPS      Y2, (BX)(DI*1)
 	VMOVUPS      Y1, 32(BX)(DI*1)
-	ADDQ         $0x40, AX
-	ADDQ         R9, BX
-	ADDQ         $0x18, R8
-	DECQ         R10
+	ADDQ         R8, AX
+	ADDQ         R10, BX
+	ADDQ         $0x18, R9
+	DECQ         R11
 	JNE          position
 	VZEROUPPER
 	RET
@@ -555,39 +561,41 @@ vector:
 	VZEROUPPER
 	RET
 
-// func first5(dst *float32, src *float32, tw *float32, count int, srcStride int, dstStride int, dstStep int, sign uint32)
+// func first5(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 // Requires: AVX, FMA3
-TEXT ·first5(SB), NOSPLIT, $128-60
+TEXT ·first5(SB), NOSPLIT, $128-68
 	MOVQ         src+8(FP), AX
 	MOVQ         srcStride+32(FP), CX
-	SHLQ         $0x06, CX
+	SHLQ         $0x03, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(CX*4), BX
 	MOVQ         dst+0(FP), SI
-	MOVQ         dstStride+40(FP), DI
+	MOVQ         dstStride+48(FP), DI
 	SHLQ         $0x06, DI
 	LEAQ         (DI)(DI*2), R8
 	LEAQ         (SI)(DI*4), R9
-	MOVQ         tw+16(FP), R10
-	MOVQ         dstStep+48(FP), R11
-	SHLQ         $0x06, R11
-	MOVQ         count+24(FP), R12
-	LEAQ         63(SP), R13
-	ANDQ         $-64, R13
-	VBROADCASTSS sign+56(FP), Y0
-	VMOVUPS      Y0, (R13)
+	MOVQ         srcStep+40(FP), R10
+	SHLQ         $0x03, R10
+	MOVQ         tw+16(FP), R11
+	MOVQ         dstStep+56(FP), R12
+	SHLQ         $0x06, R12
+	MOVQ         count+24(FP), R13
+	LEAQ         63(SP), R14
+	ANDQ         $-64, R14
+	VBROADCASTSS sign+64(FP), Y0
+	VMOVUPS      Y0, (R14)
 
 position:
 	VMOVUPS      (AX)(CX*1), Y0
 	VMOVUPS      32(AX)(CX*1), Y1
 	VSHUFPS      $0x88, Y1, Y0, Y2
 	VSHUFPS      $0xdd, Y1, Y0, Y0
-	VXORPS       (R13), Y0, Y0
+	VXORPS       (R14), Y0, Y0
 	VMOVUPS      (BX), Y1
 	VMOVUPS      32(BX), Y3
 	VSHUFPS      $0x88, Y3, Y1, Y4
 	VSHUFPS      $0xdd, Y3, Y1, Y1
-	VXORPS       (R13), Y1, Y1
+	VXORPS       (R14), Y1, Y1
 	VADDPS       Y4, Y2, Y3
 	VADDPS       Y1, Y0, Y5
 	VSUBPS       Y4, Y2, Y2
@@ -596,12 +604,12 @@ position:
 	VMOVUPS      32(AX)(CX*2), Y4
 	VSHUFPS      $0x88, Y4, Y1, Y6
 	VSHUFPS      $0xdd, Y4, Y1, Y1
-	VXORPS       (R13), Y1, Y1
+	VXORPS       (R14), Y1, Y1
 	VMOVUPS      (AX)(DX*1), Y4
 	VMOVUPS      32(AX)(DX*1), Y7
 	VSHUFPS      $0x88, Y7, Y4, Y8
 	VSHUFPS      $0xdd, Y7, Y4, Y4
-	VXORPS       (R13), Y4, Y4
+	VXORPS       (R14), Y4, Y4
 	VADDPS       Y8, Y6, Y7
 	VADDPS       Y4, Y1, Y9
 	VSUBPS       Y8, Y6, Y6
@@ -610,7 +618,7 @@ position:
 	VMOVUPS      32(AX), Y8
 	VSHUFPS      $0x88, Y8, Y4, Y10
 	VSHUFPS      $0xdd, Y8, Y4, Y4
-	VXORPS       (R13), Y4, Y4
+	VXORPS       (R14), Y4, Y4
 	VMOVAPS      Y10, Y8
 	VMOVAPS      Y4, Y11
 	VMOVAPS      Y10, Y12
@@ -637,16 +645,16 @@ position:
 	VADDPS       Y3, Y11, Y7
 	VADDPS       Y4, Y8, Y8
 	VSUBPS       Y3, Y11, Y11
-	VBROADCASTSS (R10), Y3
-	VBROADCASTSS 4(R10), Y4
+	VBROADCASTSS (R11), Y3
+	VBROADCASTSS 4(R11), Y4
 	VMULPS       Y4, Y11, Y9
 	VFMSUB231PS  Y3, Y8, Y9
 	VMULPS       Y4, Y8, Y4
 	VFMADD231PS  Y3, Y11, Y4
 	VMOVUPS      Y9, (SI)(DI*1)
 	VMOVUPS      Y4, 32(SI)(DI*1)
-	VBROADCASTSS 24(R10), Y3
-	VBROADCASTSS 28(R10), Y4
+	VBROADCASTSS 24(R11), Y3
+	VBROADCASTSS 28(R11), Y4
 	VMULPS       Y4, Y7, Y8
 	VFMSUB231PS  Y3, Y5, Y8
 	VMULPS       Y4, Y5, Y4
@@ -661,28 +669,28 @@ position:
 	VADDPS       Y2, Y13, Y3
 	VADDPS       Y0, Y12, Y12
 	VSUBPS       Y2, Y13, Y13
-	VBROADCASTSS 8(R10), Y0
-	VBROADCASTSS 12(R10), Y2
+	VBROADCASTSS 8(R11), Y0
+	VBROADCASTSS 12(R11), Y2
 	VMULPS       Y2, Y13, Y4
 	VFMSUB231PS  Y0, Y12, Y4
 	VMULPS       Y2, Y12, Y2
 	VFMADD231PS  Y0, Y13, Y2
 	VMOVUPS      Y4, (SI)(DI*2)
 	VMOVUPS      Y2, 32(SI)(DI*2)
-	VBROADCASTSS 16(R10), Y0
-	VBROADCASTSS 20(R10), Y2
+	VBROADCASTSS 16(R11), Y0
+	VBROADCASTSS 20(R11), Y2
 	VMULPS       Y2, Y3, Y4
 	VFMSUB231PS  Y0, Y1, Y4
 	VMULPS       Y2, Y1, Y1
 	VFMADD231PS  Y0, Y3, Y1
 	VMOVUPS      Y4, (SI)(R8*1)
 	VMOVUPS      Y1, 32(SI)(R8*1)
-	ADDQ         $0x40, AX
-	ADDQ         $0x40, BX
-	ADDQ         R11, SI
-	ADDQ         R11, R9
-	ADDQ         $0x20, R10
-	DECQ         R12
+	ADDQ         R10, AX
+	ADDQ         R10, BX
+	ADDQ         R12, SI
+	ADDQ         R12, R9
+	ADDQ         $0x20, R11
+	DECQ         R13
 	JNE          position
 	VZEROUPPER
 	RET
@@ -929,93 +937,95 @@ vector:
 	VZEROUPPER
 	RET
 
-// func first8(dst *float32, src *float32, tw *float32, count int, srcStride int, dstStride int, dstStep int, sign uint32)
+// func first8(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 // Requires: AVX, FMA3
-TEXT ·first8(SB), NOSPLIT, $384-60
+TEXT ·first8(SB), NOSPLIT, $384-68
 	MOVQ         src+8(FP), AX
 	MOVQ         srcStride+32(FP), CX
-	SHLQ         $0x06, CX
+	SHLQ         $0x03, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(CX*4), BX
 	MOVQ         dst+0(FP), SI
-	MOVQ         dstStride+40(FP), DI
+	MOVQ         dstStride+48(FP), DI
 	SHLQ         $0x06, DI
 	LEAQ         (DI)(DI*2), R8
 	LEAQ         (SI)(DI*4), R9
-	MOVQ         tw+16(FP), R10
-	MOVQ         dstStep+48(FP), R11
-	SHLQ         $0x06, R11
-	MOVQ         count+24(FP), R12
-	LEAQ         63(SP), R13
-	ANDQ         $-64, R13
-	VBROADCASTSS sign+56(FP), Y0
-	VMOVUPS      Y0, 256(R13)
+	MOVQ         srcStep+40(FP), R10
+	SHLQ         $0x03, R10
+	MOVQ         tw+16(FP), R11
+	MOVQ         dstStep+56(FP), R12
+	SHLQ         $0x06, R12
+	MOVQ         count+24(FP), R13
+	LEAQ         63(SP), R14
+	ANDQ         $-64, R14
+	VBROADCASTSS sign+64(FP), Y0
+	VMOVUPS      Y0, 256(R14)
 
 position:
 	VMOVUPS      (AX), Y0
 	VMOVUPS      32(AX), Y1
 	VSHUFPS      $0x88, Y1, Y0, Y2
 	VSHUFPS      $0xdd, Y1, Y0, Y0
-	VXORPS       256(R13), Y0, Y0
+	VXORPS       256(R14), Y0, Y0
 	VMOVUPS      (BX), Y1
 	VMOVUPS      32(BX), Y3
 	VSHUFPS      $0x88, Y3, Y1, Y4
 	VSHUFPS      $0xdd, Y3, Y1, Y1
-	VXORPS       256(R13), Y1, Y1
+	VXORPS       256(R14), Y1, Y1
 	VADDPS       Y4, Y2, Y3
 	VADDPS       Y1, Y0, Y5
 	VSUBPS       Y4, Y2, Y2
 	VSUBPS       Y1, Y0, Y0
-	VMOVUPS      Y2, (R13)
-	VMOVUPS      Y0, 32(R13)
+	VMOVUPS      Y2, (R14)
+	VMOVUPS      Y0, 32(R14)
 	VMOVUPS      (AX)(CX*1), Y0
 	VMOVUPS      32(AX)(CX*1), Y1
 	VSHUFPS      $0x88, Y1, Y0, Y2
 	VSHUFPS      $0xdd, Y1, Y0, Y0
-	VXORPS       256(R13), Y0, Y0
+	VXORPS       256(R14), Y0, Y0
 	VMOVUPS      (BX)(CX*1), Y1
 	VMOVUPS      32(BX)(CX*1), Y4
 	VSHUFPS      $0x88, Y4, Y1, Y6
 	VSHUFPS      $0xdd, Y4, Y1, Y1
-	VXORPS       256(R13), Y1, Y1
+	VXORPS       256(R14), Y1, Y1
 	VADDPS       Y6, Y2, Y4
 	VADDPS       Y1, Y0, Y7
 	VSUBPS       Y6, Y2, Y2
 	VSUBPS       Y1, Y0, Y0
-	VMOVUPS      Y2, 64(R13)
-	VMOVUPS      Y0, 96(R13)
+	VMOVUPS      Y2, 64(R14)
+	VMOVUPS      Y0, 96(R14)
 	VMOVUPS      (AX)(CX*2), Y0
 	VMOVUPS      32(AX)(CX*2), Y1
 	VSHUFPS      $0x88, Y1, Y0, Y2
 	VSHUFPS      $0xdd, Y1, Y0, Y0
-	VXORPS       256(R13), Y0, Y0
+	VXORPS       256(R14), Y0, Y0
 	VMOVUPS      (BX)(CX*2), Y1
 	VMOVUPS      32(BX)(CX*2), Y6
 	VSHUFPS      $0x88, Y6, Y1, Y8
 	VSHUFPS      $0xdd, Y6, Y1, Y1
-	VXORPS       256(R13), Y1, Y1
+	VXORPS       256(R14), Y1, Y1
 	VADDPS       Y8, Y2, Y6
 	VADDPS       Y1, Y0, Y9
 	VSUBPS       Y8, Y2, Y2
 	VSUBPS       Y1, Y0, Y0
-	VMOVUPS      Y2, 128(R13)
-	VMOVUPS      Y0, 160(R13)
+	VMOVUPS      Y2, 128(R14)
+	VMOVUPS      Y0, 160(R14)
 	VMOVUPS      (AX)(DX*1), Y0
 	VMOVUPS      32(AX)(DX*1), Y1
 	VSHUFPS      $0x88, Y1, Y0, Y2
 	VSHUFPS      $0xdd, Y1, Y0, Y0
-	VXORPS       256(R13), Y0, Y0
+	VXORPS       256(R14), Y0, Y0
 	VMOVUPS      (BX)(DX*1), Y1
 	VMOVUPS      32(BX)(DX*1), Y8
 	VSHUFPS      $0x88, Y8, Y1, Y10
 	VSHUFPS      $0xdd, Y8, Y1, Y1
-	VXORPS       256(R13), Y1, Y1
+	VXORPS       256(R14), Y1, Y1
 	VADDPS       Y10, Y2, Y8
 	VADDPS       Y1, Y0, Y11
 	VSUBPS       Y10, Y2, Y2
 	VSUBPS       Y1, Y0, Y0
-	VMOVUPS      Y2, 192(R13)
-	VMOVUPS      Y0, 224(R13)
+	VMOVUPS      Y2, 192(R14)
+	VMOVUPS      Y0, 224(R14)
 	VADDPS       Y6, Y3, Y0
 	VADDPS       Y9, Y5, Y1
 	VSUBPS       Y6, Y3, Y3
@@ -1030,8 +1040,8 @@ position:
 	VMOVUPS      Y9, 32(SI)
 	VSUBPS       Y2, Y0, Y0
 	VSUBPS       Y6, Y1, Y1
-	VBROADCASTSS 24(R10), Y2
-	VBROADCASTSS 28(R10), Y6
+	VBROADCASTSS 24(R11), Y2
+	VBROADCASTSS 28(R11), Y6
 	VMULPS       Y6, Y1, Y8
 	VFMSUB231PS  Y2, Y0, Y8
 	VMULPS       Y6, Y0, Y0
@@ -1042,36 +1052,36 @@ position:
 	VADDPS       Y4, Y5, Y1
 	VADDPS       Y7, Y3, Y3
 	VSUBPS       Y4, Y5, Y5
-	VBROADCASTSS 8(R10), Y2
-	VBROADCASTSS 12(R10), Y4
+	VBROADCASTSS 8(R11), Y2
+	VBROADCASTSS 12(R11), Y4
 	VMULPS       Y4, Y5, Y6
 	VFMSUB231PS  Y2, Y3, Y6
 	VMULPS       Y4, Y3, Y3
 	VFMADD231PS  Y2, Y5, Y3
 	VMOVUPS      Y6, (SI)(DI*2)
 	VMOVUPS      Y3, 32(SI)(DI*2)
-	VBROADCASTSS 40(R10), Y2
-	VBROADCASTSS 44(R10), Y3
+	VBROADCASTSS 40(R11), Y2
+	VBROADCASTSS 44(R11), Y3
 	VMULPS       Y3, Y1, Y4
 	VFMSUB231PS  Y2, Y0, Y4
 	VMULPS       Y3, Y0, Y0
 	VFMADD231PS  Y2, Y1, Y0
 	VMOVUPS      Y4, (R9)(DI*2)
 	VMOVUPS      Y0, 32(R9)(DI*2)
-	VMOVUPS      (R13), Y0
-	VMOVUPS      32(R13), Y1
-	VMOVUPS      128(R13), Y2
-	VMOVUPS      160(R13), Y3
+	VMOVUPS      (R14), Y0
+	VMOVUPS      32(R14), Y1
+	VMOVUPS      128(R14), Y2
+	VMOVUPS      160(R14), Y3
 	VSUBPS       Y3, Y0, Y4
 	VADDPS       Y2, Y1, Y5
 	VADDPS       Y3, Y0, Y0
 	VSUBPS       Y2, Y1, Y1
-	VMOVUPS      64(R13), Y2
-	VMOVUPS      96(R13), Y3
+	VMOVUPS      64(R14), Y2
+	VMOVUPS      96(R14), Y3
 	VADDPS       Y3, Y2, Y6
 	VSUBPS       Y2, Y3, Y2
-	VMOVUPS      192(R13), Y3
-	VMOVUPS      224(R13), Y7
+	VMOVUPS      192(R14), Y3
+	VMOVUPS      224(R14), Y7
 	VSUBPS       Y3, Y7, Y8
 	VADDPS       Y3, Y7, Y3
 	VADDPS       Y8, Y6, Y7
@@ -1082,8 +1092,8 @@ position:
 	VMOVAPS      Y1, Y8
 	VFMADD231PS  root8<>+0(SB), Y7, Y0
 	VFMADD231PS  root8<>+0(SB), Y9, Y1
-	VBROADCASTSS (R10), Y10
-	VBROADCASTSS 4(R10), Y11
+	VBROADCASTSS (R11), Y10
+	VBROADCASTSS 4(R11), Y11
 	VMULPS       Y11, Y1, Y12
 	VFMSUB231PS  Y10, Y0, Y12
 	VMULPS       Y11, Y0, Y0
@@ -1092,8 +1102,8 @@ position:
 	VMOVUPS      Y0, 32(SI)(DI*1)
 	VFNMADD231PS root8<>+0(SB), Y7, Y3
 	VFNMADD231PS root8<>+0(SB), Y9, Y8
-	VBROADCASTSS 32(R10), Y0
-	VBROADCASTSS 36(R10), Y1
+	VBROADCASTSS 32(R11), Y0
+	VBROADCASTSS 36(R11), Y1
 	VMULPS       Y1, Y8, Y7
 	VFMSUB231PS  Y0, Y3, Y7
 	VMULPS       Y1, Y3, Y1
@@ -1106,28 +1116,28 @@ position:
 	VFMADD231PS  root8<>+0(SB), Y6, Y1
 	VFMADD231PS  root8<>+0(SB), Y2, Y4
 	VFNMADD231PS root8<>+0(SB), Y6, Y5
-	VBROADCASTSS 16(R10), Y2
-	VBROADCASTSS 20(R10), Y3
+	VBROADCASTSS 16(R11), Y2
+	VBROADCASTSS 20(R11), Y3
 	VMULPS       Y3, Y5, Y6
 	VFMSUB231PS  Y2, Y4, Y6
 	VMULPS       Y3, Y4, Y3
 	VFMADD231PS  Y2, Y5, Y3
 	VMOVUPS      Y6, (SI)(R8*1)
 	VMOVUPS      Y3, 32(SI)(R8*1)
-	VBROADCASTSS 48(R10), Y2
-	VBROADCASTSS 52(R10), Y3
+	VBROADCASTSS 48(R11), Y2
+	VBROADCASTSS 52(R11), Y3
 	VMULPS       Y3, Y1, Y4
 	VFMSUB231PS  Y2, Y0, Y4
 	VMULPS       Y3, Y0, Y0
 	VFMADD231PS  Y2, Y1, Y0
 	VMOVUPS      Y4, (R9)(R8*1)
 	VMOVUPS      Y0, 32(R9)(R8*1)
-	ADDQ         $0x40, AX
-	ADDQ         $0x40, BX
-	ADDQ         R11, SI
-	ADDQ         R11, R9
-	ADDQ         $0x38, R10
-	DECQ         R12
+	ADDQ         R10, AX
+	ADDQ         R10, BX
+	ADDQ         R12, SI
+	ADDQ         R12, R9
+	ADDQ         $0x38, R11
+	DECQ         R13
 	JNE          position
 	VZEROUPPER
 	RET
@@ -1454,9 +1464,1053 @@ vector:
 	VZEROUPPER
 	RET
 
-// func crossSplit(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
+// func crossSplit3(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
 // Requires: AVX, FMA3
-TEXT ·crossSplit(SB), NOSPLIT, $384-64
+TEXT ·crossSplit3(SB), NOSPLIT, $512-64
+	MOVQ re+0(FP), AX
+	MOVQ im+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ srcStride+40(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	LEAQ (DX)(BX*4), DI
+	MOVQ rowStride+56(FP), R8
+	SHLQ $0x02, R8
+	MOVQ tw+24(FP), R9
+	MOVQ groups+32(FP), R10
+	MOVQ srcStep+48(FP), R11
+	SHLQ $0x06, R11
+	LEAQ 63(SP), R12
+	ANDQ $-64, R12
+
+group:
+	VBROADCASTF128 (DX), Y0
+	VINSERTF128    $0x01, (DI), Y0, Y0
+	VBROADCASTF128 (DX)(BX*1), Y1
+	VINSERTF128    $0x01, (DI)(BX*1), Y1, Y1
+	VBROADCASTF128 (DX)(BX*2), Y2
+	VINSERTF128    $0x01, (DI)(BX*2), Y2, Y2
+	VBROADCASTF128 (DX)(SI*1), Y3
+	VINSERTF128    $0x01, (DI)(SI*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 32(DX), Y2
+	VINSERTF128    $0x01, 32(DI), Y2, Y2
+	VBROADCASTF128 32(DX)(BX*1), Y3
+	VINSERTF128    $0x01, 32(DI)(BX*1), Y3, Y3
+	VBROADCASTF128 32(DX)(BX*2), Y4
+	VINSERTF128    $0x01, 32(DI)(BX*2), Y4, Y4
+	VBROADCASTF128 32(DX)(SI*1), Y5
+	VINSERTF128    $0x01, 32(DI)(SI*1), Y5, Y5
+	VUNPCKLPS      Y3, Y2, Y6
+	VUNPCKHPS      Y3, Y2, Y7
+	VUNPCKLPS      Y5, Y4, Y3
+	VUNPCKHPS      Y5, Y4, Y5
+	VUNPCKLPD      Y3, Y6, Y2
+	VUNPCKHPD      Y3, Y6, Y3
+	VUNPCKLPD      Y5, Y7, Y4
+	VUNPCKHPD      Y5, Y7, Y5
+	VMOVUPS        (R9), Y4
+	VMOVUPS        32(R9), Y5
+	VMULPS         Y5, Y3, Y6
+	VFMSUB231PS    Y4, Y1, Y6
+	VMULPS         Y5, Y1, Y1
+	VFMADD231PS    Y4, Y3, Y1
+	VMOVUPS        Y0, (R12)
+	VMOVUPS        Y2, 32(R12)
+	VMOVUPS        Y6, 64(R12)
+	VMOVUPS        Y1, 96(R12)
+	VBROADCASTF128 16(DX), Y0
+	VINSERTF128    $0x01, 16(DI), Y0, Y0
+	VBROADCASTF128 16(DX)(BX*1), Y1
+	VINSERTF128    $0x01, 16(DI)(BX*1), Y1, Y1
+	VBROADCASTF128 16(DX)(BX*2), Y2
+	VINSERTF128    $0x01, 16(DI)(BX*2), Y2, Y2
+	VBROADCASTF128 16(DX)(SI*1), Y3
+	VINSERTF128    $0x01, 16(DI)(SI*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 48(DX), Y1
+	VINSERTF128    $0x01, 48(DI), Y1, Y1
+	VBROADCASTF128 48(DX)(BX*1), Y2
+	VINSERTF128    $0x01, 48(DI)(BX*1), Y2, Y2
+	VBROADCASTF128 48(DX)(BX*2), Y3
+	VINSERTF128    $0x01, 48(DI)(BX*2), Y3, Y3
+	VBROADCASTF128 48(DX)(SI*1), Y4
+	VINSERTF128    $0x01, 48(DI)(SI*1), Y4, Y4
+	VUNPCKLPS      Y2, Y1, Y5
+	VUNPCKHPS      Y2, Y1, Y6
+	VUNPCKLPS      Y4, Y3, Y2
+	VUNPCKHPS      Y4, Y3, Y4
+	VUNPCKLPD      Y2, Y5, Y1
+	VUNPCKHPD      Y2, Y5, Y2
+	VUNPCKLPD      Y4, Y6, Y3
+	VUNPCKHPD      Y4, Y6, Y4
+	VMOVUPS        64(R9), Y2
+	VMOVUPS        96(R9), Y3
+	VMULPS         Y3, Y1, Y4
+	VFMSUB231PS    Y2, Y0, Y4
+	VMULPS         Y3, Y0, Y0
+	VFMADD231PS    Y2, Y1, Y0
+	VMOVUPS        Y4, 128(R12)
+	VMOVUPS        Y0, 160(R12)
+	VMOVUPS        (R12), Y0
+	VMOVUPS        32(R12), Y1
+	VMOVUPS        64(R12), Y2
+	VMOVUPS        96(R12), Y3
+	VMOVUPS        128(R12), Y4
+	VMOVUPS        160(R12), Y5
+	VADDPS         Y4, Y2, Y6
+	VADDPS         Y5, Y3, Y7
+	VSUBPS         Y4, Y2, Y2
+	VSUBPS         Y5, Y3, Y3
+	VADDPS         Y6, Y0, Y4
+	VADDPS         Y7, Y1, Y5
+	VMOVUPS        Y4, (AX)
+	VMOVUPS        Y5, (CX)
+	VFNMADD231PS   half<>+0(SB), Y6, Y0
+	VFNMADD231PS   half<>+0(SB), Y7, Y1
+	VMOVAPS        Y0, Y4
+	VMOVAPS        Y1, Y5
+	VFNMADD231PS   sin3<>+0(SB), Y3, Y4
+	VFMADD231PS    sin3<>+0(SB), Y2, Y5
+	VFMADD231PS    sin3<>+0(SB), Y3, Y0
+	VFNMADD231PS   sin3<>+0(SB), Y2, Y1
+	VMOVUPS        Y0, (AX)(R8*1)
+	VMOVUPS        Y1, (CX)(R8*1)
+	VMOVUPS        Y4, (AX)(R8*2)
+	VMOVUPS        Y5, (CX)(R8*2)
+	ADDQ           R11, DX
+	ADDQ           R11, DI
+	ADDQ           $0x20, AX
+	ADDQ           $0x20, CX
+	ADDQ           $+128, R9
+	DECQ           R10
+	JNE            group
+	VZEROUPPER
+	RET
+
+// func crossInterleaved3(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
+// Requires: AVX, FMA3
+TEXT ·crossInterleaved3(SB), NOSPLIT, $512-64
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         srcStride+32(FP), DX
+	SHLQ         $0x06, DX
+	LEAQ         (DX)(DX*2), BX
+	LEAQ         (CX)(DX*4), SI
+	MOVQ         rowStride+48(FP), DI
+	SHLQ         $0x03, DI
+	MOVQ         tw+16(FP), R8
+	MOVQ         groups+24(FP), R9
+	MOVQ         srcStep+40(FP), R10
+	SHLQ         $0x06, R10
+	LEAQ         63(SP), R11
+	ANDQ         $-64, R11
+	VBROADCASTSS scaleRe+56(FP), Y0
+	VMOVUPS      Y0, 384(R11)
+	VBROADCASTSS scaleIm+60(FP), Y0
+	VMOVUPS      Y0, 416(R11)
+
+group:
+	VBROADCASTF128 (CX), Y0
+	VINSERTF128    $0x01, (SI), Y0, Y0
+	VBROADCASTF128 (CX)(DX*1), Y1
+	VINSERTF128    $0x01, (SI)(DX*1), Y1, Y1
+	VBROADCASTF128 (CX)(DX*2), Y2
+	VINSERTF128    $0x01, (SI)(DX*2), Y2, Y2
+	VBROADCASTF128 (CX)(BX*1), Y3
+	VINSERTF128    $0x01, (SI)(BX*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 32(CX), Y2
+	VINSERTF128    $0x01, 32(SI), Y2, Y2
+	VBROADCASTF128 32(CX)(DX*1), Y3
+	VINSERTF128    $0x01, 32(SI)(DX*1), Y3, Y3
+	VBROADCASTF128 32(CX)(DX*2), Y4
+	VINSERTF128    $0x01, 32(SI)(DX*2), Y4, Y4
+	VBROADCASTF128 32(CX)(BX*1), Y5
+	VINSERTF128    $0x01, 32(SI)(BX*1), Y5, Y5
+	VUNPCKLPS      Y3, Y2, Y6
+	VUNPCKHPS      Y3, Y2, Y7
+	VUNPCKLPS      Y5, Y4, Y3
+	VUNPCKHPS      Y5, Y4, Y5
+	VUNPCKLPD      Y3, Y6, Y2
+	VUNPCKHPD      Y3, Y6, Y3
+	VUNPCKLPD      Y5, Y7, Y4
+	VUNPCKHPD      Y5, Y7, Y5
+	VMOVUPS        (R8), Y4
+	VMOVUPS        32(R8), Y5
+	VMULPS         Y5, Y3, Y6
+	VFMSUB231PS    Y4, Y1, Y6
+	VMULPS         Y5, Y1, Y1
+	VFMADD231PS    Y4, Y3, Y1
+	VMOVUPS        Y0, (R11)
+	VMOVUPS        Y2, 32(R11)
+	VMOVUPS        Y6, 64(R11)
+	VMOVUPS        Y1, 96(R11)
+	VBROADCASTF128 16(CX), Y0
+	VINSERTF128    $0x01, 16(SI), Y0, Y0
+	VBROADCASTF128 16(CX)(DX*1), Y1
+	VINSERTF128    $0x01, 16(SI)(DX*1), Y1, Y1
+	VBROADCASTF128 16(CX)(DX*2), Y2
+	VINSERTF128    $0x01, 16(SI)(DX*2), Y2, Y2
+	VBROADCASTF128 16(CX)(BX*1), Y3
+	VINSERTF128    $0x01, 16(SI)(BX*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 48(CX), Y1
+	VINSERTF128    $0x01, 48(SI), Y1, Y1
+	VBROADCASTF128 48(CX)(DX*1), Y2
+	VINSERTF128    $0x01, 48(SI)(DX*1), Y2, Y2
+	VBROADCASTF128 48(CX)(DX*2), Y3
+	VINSERTF128    $0x01, 48(SI)(DX*2), Y3, Y3
+	VBROADCASTF128 48(CX)(BX*1), Y4
+	VINSERTF128    $0x01, 48(SI)(BX*1), Y4, Y4
+	VUNPCKLPS      Y2, Y1, Y5
+	VUNPCKHPS      Y2, Y1, Y6
+	VUNPCKLPS      Y4, Y3, Y2
+	VUNPCKHPS      Y4, Y3, Y4
+	VUNPCKLPD      Y2, Y5, Y1
+	VUNPCKHPD      Y2, Y5, Y2
+	VUNPCKLPD      Y4, Y6, Y3
+	VUNPCKHPD      Y4, Y6, Y4
+	VMOVUPS        64(R8), Y2
+	VMOVUPS        96(R8), Y3
+	VMULPS         Y3, Y1, Y4
+	VFMSUB231PS    Y2, Y0, Y4
+	VMULPS         Y3, Y0, Y0
+	VFMADD231PS    Y2, Y1, Y0
+	VMOVUPS        Y4, 128(R11)
+	VMOVUPS        Y0, 160(R11)
+	VMOVUPS        (R11), Y0
+	VMOVUPS        32(R11), Y1
+	VMOVUPS        64(R11), Y2
+	VMOVUPS        96(R11), Y3
+	VMOVUPS        128(R11), Y4
+	VMOVUPS        160(R11), Y5
+	VADDPS         Y4, Y2, Y6
+	VADDPS         Y5, Y3, Y7
+	VSUBPS         Y4, Y2, Y2
+	VSUBPS         Y5, Y3, Y3
+	VADDPS         Y6, Y0, Y4
+	VADDPS         Y7, Y1, Y5
+	VMULPS         384(R11), Y4, Y4
+	VMULPS         416(R11), Y5, Y5
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VPERM2F128     $0x20, Y4, Y8, Y5
+	VMOVUPS        Y5, (AX)
+	VPERM2F128     $0x31, Y4, Y8, Y5
+	VMOVUPS        Y5, 32(AX)
+	VFNMADD231PS   half<>+0(SB), Y6, Y0
+	VFNMADD231PS   half<>+0(SB), Y7, Y1
+	VMOVAPS        Y0, Y4
+	VMOVAPS        Y1, Y5
+	VFNMADD231PS   sin3<>+0(SB), Y3, Y4
+	VFMADD231PS    sin3<>+0(SB), Y2, Y5
+	VFMADD231PS    sin3<>+0(SB), Y3, Y0
+	VFNMADD231PS   sin3<>+0(SB), Y2, Y1
+	VMULPS         384(R11), Y0, Y0
+	VMULPS         416(R11), Y1, Y1
+	VUNPCKLPS      Y1, Y0, Y2
+	VUNPCKHPS      Y1, Y0, Y0
+	VPERM2F128     $0x20, Y0, Y2, Y1
+	VMOVUPS        Y1, (AX)(DI*1)
+	VPERM2F128     $0x31, Y0, Y2, Y1
+	VMOVUPS        Y1, 32(AX)(DI*1)
+	VMULPS         384(R11), Y4, Y4
+	VMULPS         416(R11), Y5, Y5
+	VUNPCKLPS      Y5, Y4, Y0
+	VUNPCKHPS      Y5, Y4, Y1
+	VPERM2F128     $0x20, Y1, Y0, Y2
+	VMOVUPS        Y2, (AX)(DI*2)
+	VPERM2F128     $0x31, Y1, Y0, Y2
+	VMOVUPS        Y2, 32(AX)(DI*2)
+	ADDQ           R10, CX
+	ADDQ           R10, SI
+	ADDQ           $0x40, AX
+	ADDQ           $+128, R8
+	DECQ           R9
+	JNE            group
+	VZEROUPPER
+	RET
+
+// func crossSplit4(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
+// Requires: AVX, FMA3
+TEXT ·crossSplit4(SB), NOSPLIT, $512-64
+	MOVQ re+0(FP), AX
+	MOVQ im+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ srcStride+40(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	LEAQ (DX)(BX*4), DI
+	MOVQ rowStride+56(FP), R8
+	SHLQ $0x02, R8
+	LEAQ (R8)(R8*2), R9
+	MOVQ tw+24(FP), R10
+	MOVQ groups+32(FP), R11
+	MOVQ srcStep+48(FP), R12
+	SHLQ $0x06, R12
+	LEAQ 63(SP), R13
+	ANDQ $-64, R13
+
+group:
+	VBROADCASTF128 (DX), Y0
+	VINSERTF128    $0x01, (DI), Y0, Y0
+	VBROADCASTF128 (DX)(BX*1), Y1
+	VINSERTF128    $0x01, (DI)(BX*1), Y1, Y1
+	VBROADCASTF128 (DX)(BX*2), Y2
+	VINSERTF128    $0x01, (DI)(BX*2), Y2, Y2
+	VBROADCASTF128 (DX)(SI*1), Y3
+	VINSERTF128    $0x01, (DI)(SI*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 32(DX), Y2
+	VINSERTF128    $0x01, 32(DI), Y2, Y2
+	VBROADCASTF128 32(DX)(BX*1), Y3
+	VINSERTF128    $0x01, 32(DI)(BX*1), Y3, Y3
+	VBROADCASTF128 32(DX)(BX*2), Y4
+	VINSERTF128    $0x01, 32(DI)(BX*2), Y4, Y4
+	VBROADCASTF128 32(DX)(SI*1), Y5
+	VINSERTF128    $0x01, 32(DI)(SI*1), Y5, Y5
+	VUNPCKLPS      Y3, Y2, Y6
+	VUNPCKHPS      Y3, Y2, Y7
+	VUNPCKLPS      Y5, Y4, Y3
+	VUNPCKHPS      Y5, Y4, Y5
+	VUNPCKLPD      Y3, Y6, Y2
+	VUNPCKHPD      Y3, Y6, Y3
+	VUNPCKLPD      Y5, Y7, Y4
+	VUNPCKHPD      Y5, Y7, Y5
+	VMOVUPS        (R10), Y4
+	VMOVUPS        32(R10), Y5
+	VMULPS         Y5, Y3, Y6
+	VFMSUB231PS    Y4, Y1, Y6
+	VMULPS         Y5, Y1, Y1
+	VFMADD231PS    Y4, Y3, Y1
+	VMOVUPS        Y0, (R13)
+	VMOVUPS        Y2, 32(R13)
+	VMOVUPS        Y6, 64(R13)
+	VMOVUPS        Y1, 96(R13)
+	VBROADCASTF128 16(DX), Y0
+	VINSERTF128    $0x01, 16(DI), Y0, Y0
+	VBROADCASTF128 16(DX)(BX*1), Y1
+	VINSERTF128    $0x01, 16(DI)(BX*1), Y1, Y1
+	VBROADCASTF128 16(DX)(BX*2), Y2
+	VINSERTF128    $0x01, 16(DI)(BX*2), Y2, Y2
+	VBROADCASTF128 16(DX)(SI*1), Y3
+	VINSERTF128    $0x01, 16(DI)(SI*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 48(DX), Y2
+	VINSERTF128    $0x01, 48(DI), Y2, Y2
+	VBROADCASTF128 48(DX)(BX*1), Y3
+	VINSERTF128    $0x01, 48(DI)(BX*1), Y3, Y3
+	VBROADCASTF128 48(DX)(BX*2), Y4
+	VINSERTF128    $0x01, 48(DI)(BX*2), Y4, Y4
+	VBROADCASTF128 48(DX)(SI*1), Y5
+	VINSERTF128    $0x01, 48(DI)(SI*1), Y5, Y5
+	VUNPCKLPS      Y3, Y2, Y6
+	VUNPCKHPS      Y3, Y2, Y7
+	VUNPCKLPS      Y5, Y4, Y3
+	VUNPCKHPS      Y5, Y4, Y5
+	VUNPCKLPD      Y3, Y6, Y2
+	VUNPCKHPD      Y3, Y6, Y3
+	VUNPCKLPD      Y5, Y7, Y4
+	VUNPCKHPD      Y5, Y7, Y5
+	VMOVUPS        64(R10), Y4
+	VMOVUPS        96(R10), Y5
+	VMULPS         Y5, Y2, Y6
+	VFMSUB231PS    Y4, Y0, Y6
+	VMULPS         Y5, Y0, Y0
+	VFMADD231PS    Y4, Y2, Y0
+	VMOVUPS        128(R10), Y2
+	VMOVUPS        160(R10), Y4
+	VMULPS         Y4, Y3, Y5
+	VFMSUB231PS    Y2, Y1, Y5
+	VMULPS         Y4, Y1, Y1
+	VFMADD231PS    Y2, Y3, Y1
+	VMOVUPS        Y6, 128(R13)
+	VMOVUPS        Y0, 160(R13)
+	VMOVUPS        Y5, 192(R13)
+	VMOVUPS        Y1, 224(R13)
+	VMOVUPS        (R13), Y0
+	VMOVUPS        32(R13), Y1
+	VMOVUPS        64(R13), Y2
+	VMOVUPS        96(R13), Y3
+	VMOVUPS        128(R13), Y4
+	VMOVUPS        160(R13), Y5
+	VMOVUPS        192(R13), Y6
+	VMOVUPS        224(R13), Y7
+	VADDPS         Y4, Y0, Y8
+	VADDPS         Y5, Y1, Y9
+	VSUBPS         Y4, Y0, Y0
+	VSUBPS         Y5, Y1, Y1
+	VADDPS         Y6, Y2, Y4
+	VADDPS         Y7, Y3, Y5
+	VSUBPS         Y6, Y2, Y2
+	VSUBPS         Y7, Y3, Y3
+	VADDPS         Y4, Y8, Y6
+	VADDPS         Y5, Y9, Y7
+	VMOVUPS        Y6, (AX)
+	VMOVUPS        Y7, (CX)
+	VSUBPS         Y4, Y8, Y8
+	VSUBPS         Y5, Y9, Y9
+	VMOVUPS        Y8, (AX)(R8*2)
+	VMOVUPS        Y9, (CX)(R8*2)
+	VSUBPS         Y3, Y0, Y4
+	VADDPS         Y2, Y1, Y5
+	VADDPS         Y3, Y0, Y0
+	VSUBPS         Y2, Y1, Y1
+	VMOVUPS        Y0, (AX)(R8*1)
+	VMOVUPS        Y1, (CX)(R8*1)
+	VMOVUPS        Y4, (AX)(R9*1)
+	VMOVUPS        Y5, (CX)(R9*1)
+	ADDQ           R12, DX
+	ADDQ           R12, DI
+	ADDQ           $0x20, AX
+	ADDQ           $0x20, CX
+	ADDQ           $+192, R10
+	DECQ           R11
+	JNE            group
+	VZEROUPPER
+	RET
+
+// func crossInterleaved4(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
+// Requires: AVX, FMA3
+TEXT ·crossInterleaved4(SB), NOSPLIT, $512-64
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         srcStride+32(FP), DX
+	SHLQ         $0x06, DX
+	LEAQ         (DX)(DX*2), BX
+	LEAQ         (CX)(DX*4), SI
+	MOVQ         rowStride+48(FP), DI
+	SHLQ         $0x03, DI
+	LEAQ         (DI)(DI*2), R8
+	MOVQ         tw+16(FP), R9
+	MOVQ         groups+24(FP), R10
+	MOVQ         srcStep+40(FP), R11
+	SHLQ         $0x06, R11
+	LEAQ         63(SP), R12
+	ANDQ         $-64, R12
+	VBROADCASTSS scaleRe+56(FP), Y0
+	VMOVUPS      Y0, 384(R12)
+	VBROADCASTSS scaleIm+60(FP), Y0
+	VMOVUPS      Y0, 416(R12)
+
+group:
+	VBROADCASTF128 (CX), Y0
+	VINSERTF128    $0x01, (SI), Y0, Y0
+	VBROADCASTF128 (CX)(DX*1), Y1
+	VINSERTF128    $0x01, (SI)(DX*1), Y1, Y1
+	VBROADCASTF128 (CX)(DX*2), Y2
+	VINSERTF128    $0x01, (SI)(DX*2), Y2, Y2
+	VBROADCASTF128 (CX)(BX*1), Y3
+	VINSERTF128    $0x01, (SI)(BX*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 32(CX), Y2
+	VINSERTF128    $0x01, 32(SI), Y2, Y2
+	VBROADCASTF128 32(CX)(DX*1), Y3
+	VINSERTF128    $0x01, 32(SI)(DX*1), Y3, Y3
+	VBROADCASTF128 32(CX)(DX*2), Y4
+	VINSERTF128    $0x01, 32(SI)(DX*2), Y4, Y4
+	VBROADCASTF128 32(CX)(BX*1), Y5
+	VINSERTF128    $0x01, 32(SI)(BX*1), Y5, Y5
+	VUNPCKLPS      Y3, Y2, Y6
+	VUNPCKHPS      Y3, Y2, Y7
+	VUNPCKLPS      Y5, Y4, Y3
+	VUNPCKHPS      Y5, Y4, Y5
+	VUNPCKLPD      Y3, Y6, Y2
+	VUNPCKHPD      Y3, Y6, Y3
+	VUNPCKLPD      Y5, Y7, Y4
+	VUNPCKHPD      Y5, Y7, Y5
+	VMOVUPS        (R9), Y4
+	VMOVUPS        32(R9), Y5
+	VMULPS         Y5, Y3, Y6
+	VFMSUB231PS    Y4, Y1, Y6
+	VMULPS         Y5, Y1, Y1
+	VFMADD231PS    Y4, Y3, Y1
+	VMOVUPS        Y0, (R12)
+	VMOVUPS        Y2, 32(R12)
+	VMOVUPS        Y6, 64(R12)
+	VMOVUPS        Y1, 96(R12)
+	VBROADCASTF128 16(CX), Y0
+	VINSERTF128    $0x01, 16(SI), Y0, Y0
+	VBROADCASTF128 16(CX)(DX*1), Y1
+	VINSERTF128    $0x01, 16(SI)(DX*1), Y1, Y1
+	VBROADCASTF128 16(CX)(DX*2), Y2
+	VINSERTF128    $0x01, 16(SI)(DX*2), Y2, Y2
+	VBROADCASTF128 16(CX)(BX*1), Y3
+	VINSERTF128    $0x01, 16(SI)(BX*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 48(CX), Y2
+	VINSERTF128    $0x01, 48(SI), Y2, Y2
+	VBROADCASTF128 48(CX)(DX*1), Y3
+	VINSERTF128    $0x01, 48(SI)(DX*1), Y3, Y3
+	VBROADCASTF128 48(CX)(DX*2), Y4
+	VINSERTF128    $0x01, 48(SI)(DX*2), Y4, Y4
+	VBROADCASTF128 48(CX)(BX*1), Y5
+	VINSERTF128    $0x01, 48(SI)(BX*1), Y5, Y5
+	VUNPCKLPS      Y3, Y2, Y6
+	VUNPCKHPS      Y3, Y2, Y7
+	VUNPCKLPS      Y5, Y4, Y3
+	VUNPCKHPS      Y5, Y4, Y5
+	VUNPCKLPD      Y3, Y6, Y2
+	VUNPCKHPD      Y3, Y6, Y3
+	VUNPCKLPD      Y5, Y7, Y4
+	VUNPCKHPD      Y5, Y7, Y5
+	VMOVUPS        64(R9), Y4
+	VMOVUPS        96(R9), Y5
+	VMULPS         Y5, Y2, Y6
+	VFMSUB231PS    Y4, Y0, Y6
+	VMULPS         Y5, Y0, Y0
+	VFMADD231PS    Y4, Y2, Y0
+	VMOVUPS        128(R9), Y2
+	VMOVUPS        160(R9), Y4
+	VMULPS         Y4, Y3, Y5
+	VFMSUB231PS    Y2, Y1, Y5
+	VMULPS         Y4, Y1, Y1
+	VFMADD231PS    Y2, Y3, Y1
+	VMOVUPS        Y6, 128(R12)
+	VMOVUPS        Y0, 160(R12)
+	VMOVUPS        Y5, 192(R12)
+	VMOVUPS        Y1, 224(R12)
+	VMOVUPS        (R12), Y0
+	VMOVUPS        32(R12), Y1
+	VMOVUPS        64(R12), Y2
+	VMOVUPS        96(R12), Y3
+	VMOVUPS        128(R12), Y4
+	VMOVUPS        160(R12), Y5
+	VMOVUPS        192(R12), Y6
+	VMOVUPS        224(R12), Y7
+	VADDPS         Y4, Y0, Y8
+	VADDPS         Y5, Y1, Y9
+	VSUBPS         Y4, Y0, Y0
+	VSUBPS         Y5, Y1, Y1
+	VADDPS         Y6, Y2, Y4
+	VADDPS         Y7, Y3, Y5
+	VSUBPS         Y6, Y2, Y2
+	VSUBPS         Y7, Y3, Y3
+	VADDPS         Y4, Y8, Y6
+	VADDPS         Y5, Y9, Y7
+	VMULPS         384(R12), Y6, Y6
+	VMULPS         416(R12), Y7, Y7
+	VUNPCKLPS      Y7, Y6, Y10
+	VUNPCKHPS      Y7, Y6, Y6
+	VPERM2F128     $0x20, Y6, Y10, Y7
+	VMOVUPS        Y7, (AX)
+	VPERM2F128     $0x31, Y6, Y10, Y7
+	VMOVUPS        Y7, 32(AX)
+	VSUBPS         Y4, Y8, Y8
+	VSUBPS         Y5, Y9, Y9
+	VMULPS         384(R12), Y8, Y8
+	VMULPS         416(R12), Y9, Y9
+	VUNPCKLPS      Y9, Y8, Y4
+	VUNPCKHPS      Y9, Y8, Y5
+	VPERM2F128     $0x20, Y5, Y4, Y6
+	VMOVUPS        Y6, (AX)(DI*2)
+	VPERM2F128     $0x31, Y5, Y4, Y6
+	VMOVUPS        Y6, 32(AX)(DI*2)
+	VSUBPS         Y3, Y0, Y4
+	VADDPS         Y2, Y1, Y5
+	VADDPS         Y3, Y0, Y0
+	VSUBPS         Y2, Y1, Y1
+	VMULPS         384(R12), Y0, Y0
+	VMULPS         416(R12), Y1, Y1
+	VUNPCKLPS      Y1, Y0, Y2
+	VUNPCKHPS      Y1, Y0, Y0
+	VPERM2F128     $0x20, Y0, Y2, Y1
+	VMOVUPS        Y1, (AX)(DI*1)
+	VPERM2F128     $0x31, Y0, Y2, Y1
+	VMOVUPS        Y1, 32(AX)(DI*1)
+	VMULPS         384(R12), Y4, Y4
+	VMULPS         416(R12), Y5, Y5
+	VUNPCKLPS      Y5, Y4, Y0
+	VUNPCKHPS      Y5, Y4, Y1
+	VPERM2F128     $0x20, Y1, Y0, Y2
+	VMOVUPS        Y2, (AX)(R8*1)
+	VPERM2F128     $0x31, Y1, Y0, Y2
+	VMOVUPS        Y2, 32(AX)(R8*1)
+	ADDQ           R11, CX
+	ADDQ           R11, SI
+	ADDQ           $0x40, AX
+	ADDQ           $+192, R9
+	DECQ           R10
+	JNE            group
+	VZEROUPPER
+	RET
+
+// func crossSplit5(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
+// Requires: AVX, FMA3
+TEXT ·crossSplit5(SB), NOSPLIT, $512-64
+	MOVQ re+0(FP), AX
+	MOVQ im+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ srcStride+40(FP), BX
+	SHLQ $0x06, BX
+	LEAQ (BX)(BX*2), SI
+	LEAQ (DX)(BX*4), DI
+	MOVQ rowStride+56(FP), R8
+	SHLQ $0x02, R8
+	LEAQ (R8)(R8*2), R9
+	LEAQ (AX)(R8*4), R10
+	LEAQ (CX)(R8*4), R11
+	MOVQ tw+24(FP), R12
+	MOVQ groups+32(FP), R13
+	MOVQ srcStep+48(FP), R14
+	SHLQ $0x06, R14
+	LEAQ 63(SP), R15
+	ANDQ $-64, R15
+
+group:
+	VBROADCASTF128 (DX), Y0
+	VINSERTF128    $0x01, (DI), Y0, Y0
+	VBROADCASTF128 (DX)(BX*1), Y1
+	VINSERTF128    $0x01, (DI)(BX*1), Y1, Y1
+	VBROADCASTF128 (DX)(BX*2), Y2
+	VINSERTF128    $0x01, (DI)(BX*2), Y2, Y2
+	VBROADCASTF128 (DX)(SI*1), Y3
+	VINSERTF128    $0x01, (DI)(SI*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 32(DX), Y3
+	VINSERTF128    $0x01, 32(DI), Y3, Y3
+	VBROADCASTF128 32(DX)(BX*1), Y4
+	VINSERTF128    $0x01, 32(DI)(BX*1), Y4, Y4
+	VBROADCASTF128 32(DX)(BX*2), Y5
+	VINSERTF128    $0x01, 32(DI)(BX*2), Y5, Y5
+	VBROADCASTF128 32(DX)(SI*1), Y6
+	VINSERTF128    $0x01, 32(DI)(SI*1), Y6, Y6
+	VUNPCKLPS      Y4, Y3, Y7
+	VUNPCKHPS      Y4, Y3, Y8
+	VUNPCKLPS      Y6, Y5, Y4
+	VUNPCKHPS      Y6, Y5, Y6
+	VUNPCKLPD      Y4, Y7, Y3
+	VUNPCKHPD      Y4, Y7, Y4
+	VUNPCKLPD      Y6, Y8, Y5
+	VUNPCKHPD      Y6, Y8, Y6
+	VMOVUPS        (R12), Y6
+	VMOVUPS        32(R12), Y7
+	VMULPS         Y7, Y4, Y8
+	VFMSUB231PS    Y6, Y1, Y8
+	VMULPS         Y7, Y1, Y1
+	VFMADD231PS    Y6, Y4, Y1
+	VMOVUPS        192(R12), Y4
+	VMOVUPS        224(R12), Y6
+	VMULPS         Y6, Y5, Y7
+	VFMSUB231PS    Y4, Y2, Y7
+	VMULPS         Y6, Y2, Y2
+	VFMADD231PS    Y4, Y5, Y2
+	VMOVUPS        Y0, (R15)
+	VMOVUPS        Y3, 32(R15)
+	VMOVUPS        Y8, 64(R15)
+	VMOVUPS        Y1, 96(R15)
+	VMOVUPS        Y7, 256(R15)
+	VMOVUPS        Y2, 288(R15)
+	VBROADCASTF128 16(DX), Y0
+	VINSERTF128    $0x01, 16(DI), Y0, Y0
+	VBROADCASTF128 16(DX)(BX*1), Y1
+	VINSERTF128    $0x01, 16(DI)(BX*1), Y1, Y1
+	VBROADCASTF128 16(DX)(BX*2), Y2
+	VINSERTF128    $0x01, 16(DI)(BX*2), Y2, Y2
+	VBROADCASTF128 16(DX)(SI*1), Y3
+	VINSERTF128    $0x01, 16(DI)(SI*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 48(DX), Y2
+	VINSERTF128    $0x01, 48(DI), Y2, Y2
+	VBROADCASTF128 48(DX)(BX*1), Y3
+	VINSERTF128    $0x01, 48(DI)(BX*1), Y3, Y3
+	VBROADCASTF128 48(DX)(BX*2), Y4
+	VINSERTF128    $0x01, 48(DI)(BX*2), Y4, Y4
+	VBROADCASTF128 48(DX)(SI*1), Y5
+	VINSERTF128    $0x01, 48(DI)(SI*1), Y5, Y5
+	VUNPCKLPS      Y3, Y2, Y6
+	VUNPCKHPS      Y3, Y2, Y7
+	VUNPCKLPS      Y5, Y4, Y3
+	VUNPCKHPS      Y5, Y4, Y5
+	VUNPCKLPD      Y3, Y6, Y2
+	VUNPCKHPD      Y3, Y6, Y3
+	VUNPCKLPD      Y5, Y7, Y4
+	VUNPCKHPD      Y5, Y7, Y5
+	VMOVUPS        64(R12), Y4
+	VMOVUPS        96(R12), Y5
+	VMULPS         Y5, Y2, Y6
+	VFMSUB231PS    Y4, Y0, Y6
+	VMULPS         Y5, Y0, Y0
+	VFMADD231PS    Y4, Y2, Y0
+	VMOVUPS        128(R12), Y2
+	VMOVUPS        160(R12), Y4
+	VMULPS         Y4, Y3, Y5
+	VFMSUB231PS    Y2, Y1, Y5
+	VMULPS         Y4, Y1, Y1
+	VFMADD231PS    Y2, Y3, Y1
+	VMOVUPS        Y6, 128(R15)
+	VMOVUPS        Y0, 160(R15)
+	VMOVUPS        Y5, 192(R15)
+	VMOVUPS        Y1, 224(R15)
+	VMOVUPS        64(R15), Y0
+	VMOVUPS        96(R15), Y1
+	VMOVUPS        256(R15), Y2
+	VMOVUPS        288(R15), Y3
+	VADDPS         Y2, Y0, Y4
+	VADDPS         Y3, Y1, Y5
+	VSUBPS         Y2, Y0, Y0
+	VSUBPS         Y3, Y1, Y1
+	VMOVUPS        128(R15), Y2
+	VMOVUPS        160(R15), Y3
+	VMOVUPS        192(R15), Y6
+	VMOVUPS        224(R15), Y7
+	VADDPS         Y6, Y2, Y8
+	VADDPS         Y7, Y3, Y9
+	VSUBPS         Y6, Y2, Y2
+	VSUBPS         Y7, Y3, Y3
+	VMOVUPS        (R15), Y6
+	VMOVUPS        32(R15), Y7
+	VMOVAPS        Y6, Y10
+	VMOVAPS        Y7, Y11
+	VMOVAPS        Y6, Y12
+	VMOVAPS        Y7, Y13
+	VADDPS         Y4, Y6, Y6
+	VADDPS         Y5, Y7, Y7
+	VADDPS         Y8, Y6, Y6
+	VADDPS         Y9, Y7, Y7
+	VMOVUPS        Y6, (AX)
+	VMOVUPS        Y7, (CX)
+	VFMADD231PS    cos5<>+0(SB), Y4, Y10
+	VFMADD231PS    cos5<>+0(SB), Y5, Y11
+	VFMADD231PS    cos5twice<>+0(SB), Y8, Y10
+	VFMADD231PS    cos5twice<>+0(SB), Y9, Y11
+	VFMADD231PS    cos5twice<>+0(SB), Y4, Y12
+	VFMADD231PS    cos5twice<>+0(SB), Y5, Y13
+	VFMADD231PS    cos5<>+0(SB), Y8, Y12
+	VFMADD231PS    cos5<>+0(SB), Y9, Y13
+	VMULPS         sin5<>+0(SB), Y0, Y4
+	VMULPS         sin5<>+0(SB), Y1, Y5
+	VFMADD231PS    sin5twice<>+0(SB), Y2, Y4
+	VFMADD231PS    sin5twice<>+0(SB), Y3, Y5
+	VSUBPS         Y5, Y10, Y6
+	VADDPS         Y4, Y11, Y7
+	VADDPS         Y5, Y10, Y10
+	VSUBPS         Y4, Y11, Y11
+	VMOVUPS        Y10, (AX)(R8*1)
+	VMOVUPS        Y11, (CX)(R8*1)
+	VMOVUPS        Y6, (R10)
+	VMOVUPS        Y7, (R11)
+	VMULPS         sin5twice<>+0(SB), Y0, Y0
+	VMULPS         sin5twice<>+0(SB), Y1, Y1
+	VFNMADD231PS   sin5<>+0(SB), Y2, Y0
+	VFNMADD231PS   sin5<>+0(SB), Y3, Y1
+	VSUBPS         Y1, Y12, Y2
+	VADDPS         Y0, Y13, Y3
+	VADDPS         Y1, Y12, Y12
+	VSUBPS         Y0, Y13, Y13
+	VMOVUPS        Y12, (AX)(R8*2)
+	VMOVUPS        Y13, (CX)(R8*2)
+	VMOVUPS        Y2, (AX)(R9*1)
+	VMOVUPS        Y3, (CX)(R9*1)
+	ADDQ           R14, DX
+	ADDQ           R14, DI
+	ADDQ           $0x20, AX
+	ADDQ           $0x20, R10
+	ADDQ           $0x20, CX
+	ADDQ           $0x20, R11
+	ADDQ           $+256, R12
+	DECQ           R13
+	JNE            group
+	VZEROUPPER
+	RET
+
+// func crossInterleaved5(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
+// Requires: AVX, FMA3
+TEXT ·crossInterleaved5(SB), NOSPLIT, $512-64
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         srcStride+32(FP), DX
+	SHLQ         $0x06, DX
+	LEAQ         (DX)(DX*2), BX
+	LEAQ         (CX)(DX*4), SI
+	MOVQ         rowStride+48(FP), DI
+	SHLQ         $0x03, DI
+	LEAQ         (DI)(DI*2), R8
+	LEAQ         (AX)(DI*4), R9
+	MOVQ         tw+16(FP), R10
+	MOVQ         groups+24(FP), R11
+	MOVQ         srcStep+40(FP), R12
+	SHLQ         $0x06, R12
+	LEAQ         63(SP), R13
+	ANDQ         $-64, R13
+	VBROADCASTSS scaleRe+56(FP), Y0
+	VMOVUPS      Y0, 384(R13)
+	VBROADCASTSS scaleIm+60(FP), Y0
+	VMOVUPS      Y0, 416(R13)
+
+group:
+	VBROADCASTF128 (CX), Y0
+	VINSERTF128    $0x01, (SI), Y0, Y0
+	VBROADCASTF128 (CX)(DX*1), Y1
+	VINSERTF128    $0x01, (SI)(DX*1), Y1, Y1
+	VBROADCASTF128 (CX)(DX*2), Y2
+	VINSERTF128    $0x01, (SI)(DX*2), Y2, Y2
+	VBROADCASTF128 (CX)(BX*1), Y3
+	VINSERTF128    $0x01, (SI)(BX*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 32(CX), Y3
+	VINSERTF128    $0x01, 32(SI), Y3, Y3
+	VBROADCASTF128 32(CX)(DX*1), Y4
+	VINSERTF128    $0x01, 32(SI)(DX*1), Y4, Y4
+	VBROADCASTF128 32(CX)(DX*2), Y5
+	VINSERTF128    $0x01, 32(SI)(DX*2), Y5, Y5
+	VBROADCASTF128 32(CX)(BX*1), Y6
+	VINSERTF128    $0x01, 32(SI)(BX*1), Y6, Y6
+	VUNPCKLPS      Y4, Y3, Y7
+	VUNPCKHPS      Y4, Y3, Y8
+	VUNPCKLPS      Y6, Y5, Y4
+	VUNPCKHPS      Y6, Y5, Y6
+	VUNPCKLPD      Y4, Y7, Y3
+	VUNPCKHPD      Y4, Y7, Y4
+	VUNPCKLPD      Y6, Y8, Y5
+	VUNPCKHPD      Y6, Y8, Y6
+	VMOVUPS        (R10), Y6
+	VMOVUPS        32(R10), Y7
+	VMULPS         Y7, Y4, Y8
+	VFMSUB231PS    Y6, Y1, Y8
+	VMULPS         Y7, Y1, Y1
+	VFMADD231PS    Y6, Y4, Y1
+	VMOVUPS        192(R10), Y4
+	VMOVUPS        224(R10), Y6
+	VMULPS         Y6, Y5, Y7
+	VFMSUB231PS    Y4, Y2, Y7
+	VMULPS         Y6, Y2, Y2
+	VFMADD231PS    Y4, Y5, Y2
+	VMOVUPS        Y0, (R13)
+	VMOVUPS        Y3, 32(R13)
+	VMOVUPS        Y8, 64(R13)
+	VMOVUPS        Y1, 96(R13)
+	VMOVUPS        Y7, 256(R13)
+	VMOVUPS        Y2, 288(R13)
+	VBROADCASTF128 16(CX), Y0
+	VINSERTF128    $0x01, 16(SI), Y0, Y0
+	VBROADCASTF128 16(CX)(DX*1), Y1
+	VINSERTF128    $0x01, 16(SI)(DX*1), Y1, Y1
+	VBROADCASTF128 16(CX)(DX*2), Y2
+	VINSERTF128    $0x01, 16(SI)(DX*2), Y2, Y2
+	VBROADCASTF128 16(CX)(BX*1), Y3
+	VINSERTF128    $0x01, 16(SI)(BX*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 48(CX), Y2
+	VINSERTF128    $0x01, 48(SI), Y2, Y2
+	VBROADCASTF128 48(CX)(DX*1), Y3
+	VINSERTF128    $0x01, 48(SI)(DX*1), Y3, Y3
+	VBROADCASTF128 48(CX)(DX*2), Y4
+	VINSERTF128    $0x01, 48(SI)(DX*2), Y4, Y4
+	VBROADCASTF128 48(CX)(BX*1), Y5
+	VINSERTF128    $0x01, 48(SI)(BX*1), Y5, Y5
+	VUNPCKLPS      Y3, Y2, Y6
+	VUNPCKHPS      Y3, Y2, Y7
+	VUNPCKLPS      Y5, Y4, Y3
+	VUNPCKHPS      Y5, Y4, Y5
+	VUNPCKLPD      Y3, Y6, Y2
+	VUNPCKHPD      Y3, Y6, Y3
+	VUNPCKLPD      Y5, Y7, Y4
+	VUNPCKHPD      Y5, Y7, Y5
+	VMOVUPS        64(R10), Y4
+	VMOVUPS        96(R10), Y5
+	VMULPS         Y5, Y2, Y6
+	VFMSUB231PS    Y4, Y0, Y6
+	VMULPS         Y5, Y0, Y0
+	VFMADD231PS    Y4, Y2, Y0
+	VMOVUPS        128(R10), Y2
+	VMOVUPS        160(R10), Y4
+	VMULPS         Y4, Y3, Y5
+	VFMSUB231PS    Y2, Y1, Y5
+	VMULPS         Y4, Y1, Y1
+	VFMADD231PS    Y2, Y3, Y1
+	VMOVUPS        Y6, 128(R13)
+	VMOVUPS        Y0, 160(R13)
+	VMOVUPS        Y5, 192(R13)
+	VMOVUPS        Y1, 224(R13)
+	VMOVUPS        64(R13), Y0
+	VMOVUPS        96(R13), Y1
+	VMOVUPS        256(R13), Y2
+	VMOVUPS        288(R13), Y3
+	VADDPS         Y2, Y0, Y4
+	VADDPS         Y3, Y1, Y5
+	VSUBPS         Y2, Y0, Y0
+	VSUBPS         Y3, Y1, Y1
+	VMOVUPS        128(R13), Y2
+	VMOVUPS        160(R13), Y3
+	VMOVUPS        192(R13), Y6
+	VMOVUPS        224(R13), Y7
+	VADDPS         Y6, Y2, Y8
+	VADDPS         Y7, Y3, Y9
+	VSUBPS         Y6, Y2, Y2
+	VSUBPS         Y7, Y3, Y3
+	VMOVUPS        (R13), Y6
+	VMOVUPS        32(R13), Y7
+	VMOVAPS        Y6, Y10
+	VMOVAPS        Y7, Y11
+	VMOVAPS        Y6, Y12
+	VMOVAPS        Y7, Y13
+	VADDPS         Y4, Y6, Y6
+	VADDPS         Y5, Y7, Y7
+	VADDPS         Y8, Y6, Y6
+	VADDPS         Y9, Y7, Y7
+	VMULPS         384(R13), Y6, Y6
+	VMULPS         416(R13), Y7, Y7
+	VUNPCKLPS      Y7, Y6, Y14
+	VUNPCKHPS      Y7, Y6, Y6
+	VPERM2F128     $0x20, Y6, Y14, Y7
+	VMOVUPS        Y7, (AX)
+	VPERM2F128     $0x31, Y6, Y14, Y7
+	VMOVUPS        Y7, 32(AX)
+	VFMADD231PS    cos5<>+0(SB), Y4, Y10
+	VFMADD231PS    cos5<>+0(SB), Y5, Y11
+	VFMADD231PS    cos5twice<>+0(SB), Y8, Y10
+	VFMADD231PS    cos5twice<>+0(SB), Y9, Y11
+	VFMADD231PS    cos5twice<>+0(SB), Y4, Y12
+	VFMADD231PS    cos5twice<>+0(SB), Y5, Y13
+	VFMADD231PS    cos5<>+0(SB), Y8, Y12
+	VFMADD231PS    cos5<>+0(SB), Y9, Y13
+	VMULPS         sin5<>+0(SB), Y0, Y4
+	VMULPS         sin5<>+0(SB), Y1, Y5
+	VFMADD231PS    sin5twice<>+0(SB), Y2, Y4
+	VFMADD231PS    sin5twice<>+0(SB), Y3, Y5
+	VSUBPS         Y5, Y10, Y6
+	VADDPS         Y4, Y11, Y7
+	VADDPS         Y5, Y10, Y10
+	VSUBPS         Y4, Y11, Y11
+	VMULPS         384(R13), Y10, Y10
+	VMULPS         416(R13), Y11, Y11
+	VUNPCKLPS      Y11, Y10, Y4
+	VUNPCKHPS      Y11, Y10, Y5
+	VPERM2F128     $0x20, Y5, Y4, Y8
+	VMOVUPS        Y8, (AX)(DI*1)
+	VPERM2F128     $0x31, Y5, Y4, Y8
+	VMOVUPS        Y8, 32(AX)(DI*1)
+	VMULPS         384(R13), Y6, Y6
+	VMULPS         416(R13), Y7, Y7
+	VUNPCKLPS      Y7, Y6, Y4
+	VUNPCKHPS      Y7, Y6, Y5
+	VPERM2F128     $0x20, Y5, Y4, Y6
+	VMOVUPS        Y6, (R9)
+	VPERM2F128     $0x31, Y5, Y4, Y6
+	VMOVUPS        Y6, 32(R9)
+	VMULPS         sin5twice<>+0(SB), Y0, Y0
+	VMULPS         sin5twice<>+0(SB), Y1, Y1
+	VFNMADD231PS   sin5<>+0(SB), Y2, Y0
+	VFNMADD231PS   sin5<>+0(SB), Y3, Y1
+	VSUBPS         Y1, Y12, Y2
+	VADDPS         Y0, Y13, Y3
+	VADDPS         Y1, Y12, Y12
+	VSUBPS         Y0, Y13, Y13
+	VMULPS         384(R13), Y12, Y12
+	VMULPS         416(R13), Y13, Y13
+	VUNPCKLPS      Y13, Y12, Y0
+	VUNPCKHPS      Y13, Y12, Y1
+	VPERM2F128     $0x20, Y1, Y0, Y4
+	VMOVUPS        Y4, (AX)(DI*2)
+	VPERM2F128     $0x31, Y1, Y0, Y4
+	VMOVUPS        Y4, 32(AX)(DI*2)
+	VMULPS         384(R13), Y2, Y2
+	VMULPS         416(R13), Y3, Y3
+	VUNPCKLPS      Y3, Y2, Y0
+	VUNPCKHPS      Y3, Y2, Y1
+	VPERM2F128     $0x20, Y1, Y0, Y2
+	VMOVUPS        Y2, (AX)(R8*1)
+	VPERM2F128     $0x31, Y1, Y0, Y2
+	VMOVUPS        Y2, 32(AX)(R8*1)
+	ADDQ           R12, CX
+	ADDQ           R12, SI
+	ADDQ           $0x40, AX
+	ADDQ           $0x40, R9
+	ADDQ           $+256, R10
+	DECQ           R11
+	JNE            group
+	VZEROUPPER
+	RET
+
+// func crossSplit8(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
+// Requires: AVX, FMA3
+TEXT ·crossSplit8(SB), NOSPLIT, $512-64
 	MOVQ re+0(FP), AX
 	MOVQ im+8(FP), CX
 	MOVQ src+16(FP), DX
@@ -1683,9 +2737,9 @@ group:
 	VZEROUPPER
 	RET
 
-// func crossInterleaved(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
+// func crossInterleaved8(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
 // Requires: AVX, FMA3
-TEXT ·crossInterleaved(SB), NOSPLIT, $384-64
+TEXT ·crossInterleaved8(SB), NOSPLIT, $512-64
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         srcStride+32(FP), DX
@@ -1703,9 +2757,9 @@ TEXT ·crossInterleaved(SB), NOSPLIT, $384-64
 	LEAQ         63(SP), R13
 	ANDQ         $-64, R13
 	VBROADCASTSS scaleRe+56(FP), Y0
-	VMOVUPS      Y0, 256(R13)
+	VMOVUPS      Y0, 384(R13)
 	VBROADCASTSS scaleIm+60(FP), Y0
-	VMOVUPS      Y0, 288(R13)
+	VMOVUPS      Y0, 416(R13)
 
 group:
 	VBROADCASTF128 (CX), Y0
@@ -1852,8 +2906,8 @@ group:
 	VSUBPS         Y7, Y11, Y11
 	VADDPS         Y4, Y12, Y2
 	VADDPS         Y5, Y13, Y7
-	VMULPS         256(R13), Y2, Y2
-	VMULPS         288(R13), Y7, Y7
+	VMULPS         384(R13), Y2, Y2
+	VMULPS         416(R13), Y7, Y7
 	VUNPCKLPS      Y7, Y2, Y14
 	VUNPCKHPS      Y7, Y2, Y2
 	VPERM2F128     $0x20, Y2, Y14, Y7
@@ -1862,8 +2916,8 @@ group:
 	VMOVUPS        Y7, 32(AX)
 	VSUBPS         Y4, Y12, Y12
 	VSUBPS         Y5, Y13, Y13
-	VMULPS         256(R13), Y12, Y12
-	VMULPS         288(R13), Y13, Y13
+	VMULPS         384(R13), Y12, Y12
+	VMULPS         416(R13), Y13, Y13
 	VUNPCKLPS      Y13, Y12, Y2
 	VUNPCKHPS      Y13, Y12, Y4
 	VPERM2F128     $0x20, Y4, Y2, Y5
@@ -1874,16 +2928,16 @@ group:
 	VADDPS         Y8, Y6, Y4
 	VADDPS         Y11, Y3, Y3
 	VSUBPS         Y8, Y6, Y6
-	VMULPS         256(R13), Y3, Y3
-	VMULPS         288(R13), Y6, Y6
+	VMULPS         384(R13), Y3, Y3
+	VMULPS         416(R13), Y6, Y6
 	VUNPCKLPS      Y6, Y3, Y5
 	VUNPCKHPS      Y6, Y3, Y3
 	VPERM2F128     $0x20, Y3, Y5, Y6
 	VMOVUPS        Y6, (AX)(DI*2)
 	VPERM2F128     $0x31, Y3, Y5, Y6
 	VMOVUPS        Y6, 32(AX)(DI*2)
-	VMULPS         256(R13), Y2, Y2
-	VMULPS         288(R13), Y4, Y4
+	VMULPS         384(R13), Y2, Y2
+	VMULPS         416(R13), Y4, Y4
 	VUNPCKLPS      Y4, Y2, Y3
 	VUNPCKHPS      Y4, Y2, Y2
 	VPERM2F128     $0x20, Y2, Y3, Y4
@@ -1910,8 +2964,8 @@ group:
 	VMOVAPS        Y3, Y7
 	VFMADD231PS    root8<>+0(SB), Y8, Y2
 	VFMADD231PS    root8<>+0(SB), Y9, Y3
-	VMULPS         256(R13), Y2, Y2
-	VMULPS         288(R13), Y3, Y3
+	VMULPS         384(R13), Y2, Y2
+	VMULPS         416(R13), Y3, Y3
 	VUNPCKLPS      Y3, Y2, Y10
 	VUNPCKHPS      Y3, Y2, Y2
 	VPERM2F128     $0x20, Y2, Y10, Y3
@@ -1920,8 +2974,8 @@ group:
 	VMOVUPS        Y3, 32(AX)(DI*1)
 	VFNMADD231PS   root8<>+0(SB), Y8, Y1
 	VFNMADD231PS   root8<>+0(SB), Y9, Y7
-	VMULPS         256(R13), Y1, Y1
-	VMULPS         288(R13), Y7, Y7
+	VMULPS         384(R13), Y1, Y1
+	VMULPS         416(R13), Y7, Y7
 	VUNPCKLPS      Y7, Y1, Y2
 	VUNPCKHPS      Y7, Y1, Y1
 	VPERM2F128     $0x20, Y1, Y2, Y3
@@ -1934,16 +2988,16 @@ group:
 	VFMADD231PS    root8<>+0(SB), Y6, Y2
 	VFMADD231PS    root8<>+0(SB), Y0, Y4
 	VFNMADD231PS   root8<>+0(SB), Y6, Y5
-	VMULPS         256(R13), Y4, Y4
-	VMULPS         288(R13), Y5, Y5
+	VMULPS         384(R13), Y4, Y4
+	VMULPS         416(R13), Y5, Y5
 	VUNPCKLPS      Y5, Y4, Y0
 	VUNPCKHPS      Y5, Y4, Y3
 	VPERM2F128     $0x20, Y3, Y0, Y4
 	VMOVUPS        Y4, (AX)(R8*1)
 	VPERM2F128     $0x31, Y3, Y0, Y4
 	VMOVUPS        Y4, 32(AX)(R8*1)
-	VMULPS         256(R13), Y1, Y1
-	VMULPS         288(R13), Y2, Y2
+	VMULPS         384(R13), Y1, Y1
+	VMULPS         416(R13), Y2, Y2
 	VUNPCKLPS      Y2, Y1, Y0
 	VUNPCKHPS      Y2, Y1, Y1
 	VPERM2F128     $0x20, Y1, Y0, Y2

@@ -21,25 +21,35 @@ func TestLanesAgainstGo(t *testing.T) {
 	if !haveLanes {
 		t.Skip("the processor has no AVX2 and FMA")
 	}
-	for n := 16; n <= 8192; n += 16 {
+	for n := 32; n <= 8192; n += 2 {
+		_, smooth := factor(n)
 		lanes := newLaneReal(n, 1)
-		if _, smooth := factor(n); smooth != (lanes != nil) && n > 16 {
-			t.Fatalf("n=%d: smooth is %v, has lanes is %v", n, smooth, lanes != nil)
+		if smooth != (lanes != nil) {
+			t.Fatalf("n=%d: without large factors is %v, has lanes is %v", n, smooth, lanes != nil)
 		}
-		if lanes == nil {
+		if !smooth {
 			continue
 		}
-		x, got, back := noise(n), make([]complex64, n/2+1), make([]float32, n)
-		(&Real{n: n, engine: lanes}).Forward(got, x)
-		(&Real{n: n, engine: lanes}).Inverse(back, got)
 		t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
+			x, got, back := noise(n), make([]complex64, n/2+1), make([]float32, n)
+			lanes.forward(got, x)
+			lanes.inverse(back, got)
+			y, gotComplex, backComplex := complexNoise(n), make([]complex64, n), make([]complex64, n)
+			full := newLanes(n, 1)
+			full.forward(gotComplex, y)
+			full.inverse(backComplex, y)
+
 			withoutLanes(t)
 			want, wantBack := make([]complex64, n/2+1), make([]float32, n)
-			plan := NewReal(n)
-			plan.Forward(want, x)
-			plan.Inverse(wantBack, got)
+			NewReal(n).Forward(want, x)
+			NewReal(n).Inverse(wantBack, got)
 			expect(t, "forward", floats(got), widen(floats(want)), 4e-7)
 			expect(t, "inverse", back, widen(wantBack), 4e-7)
+			wantComplex := make([]complex64, n)
+			NewComplex(n).Forward(wantComplex, y)
+			expect(t, "complex forward", floats(gotComplex), widen(floats(wantComplex)), 4e-7)
+			NewComplex(n).Inverse(wantComplex, y)
+			expect(t, "complex inverse", floats(backComplex), widen(floats(wantComplex)), 4e-7)
 		})
 	}
 }
@@ -51,7 +61,7 @@ func TestSplit(t *testing.T) {
 	}
 	workers := pool.New(4)
 	defer workers.Close()
-	for _, n := range []int{1 << 15, 1 << 16, 49152, 40960, 96000, 1 << 18} {
+	for _, n := range []int{1 << 16, 81920, 96000, 92160, 1 << 17} {
 		divided := newSplit(n, workers)
 		if divided == nil {
 			t.Errorf("n=%d is not split", n)
@@ -65,7 +75,7 @@ func TestSplit(t *testing.T) {
 			t.Errorf("n=%d: %v allocations, want 0", n, allocations)
 		}
 	}
-	if newSplit(1<<14, workers) != nil || newSplit(100000, workers) != nil {
+	if newSplit(1<<15, workers) != nil || newSplit(100000, workers) != nil {
 		t.Error("a short length and one that has too few factors of two are split")
 	}
 	alone := pool.New(1)

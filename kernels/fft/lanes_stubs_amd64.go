@@ -3,10 +3,10 @@
 package fft
 
 // first2 is the first pass, of radix 2: for each of count positions it reads 2 groups of eight
-// interleaved complex values srcStride groups apart, flips their imaginary parts by sign (0 or the sign bit),
-// and writes the results dstStride vectors apart. From one position to the next src moves by one group, dst by
-// dstStep vectors and tw by one set of factors.
-func first2(dst *float32, src *float32, tw *float32, count int, srcStride int, dstStride int, dstStep int, sign uint32)
+// interleaved complex values that begin srcStride values apart, flips their imaginary parts by sign (0 or the
+// sign bit), and writes the results dstStride vectors apart. From one position to the next src moves by srcStep
+// values, dst by dstStep vectors and tw by one set of factors.
+func first2(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 
 // middle2 is a pass of radix 2 over count positions of s vectors each, srcStride vectors apart on
 // reading and s on writing.
@@ -16,10 +16,10 @@ func middle2(dst *float32, src *float32, tw *float32, count int, s int, srcStrid
 func final2(dst *float32, src *float32, s int)
 
 // first3 is the first pass, of radix 3: for each of count positions it reads 3 groups of eight
-// interleaved complex values srcStride groups apart, flips their imaginary parts by sign (0 or the sign bit),
-// and writes the results dstStride vectors apart. From one position to the next src moves by one group, dst by
-// dstStep vectors and tw by one set of factors.
-func first3(dst *float32, src *float32, tw *float32, count int, srcStride int, dstStride int, dstStep int, sign uint32)
+// interleaved complex values that begin srcStride values apart, flips their imaginary parts by sign (0 or the
+// sign bit), and writes the results dstStride vectors apart. From one position to the next src moves by srcStep
+// values, dst by dstStep vectors and tw by one set of factors.
+func first3(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 
 // middle3 is a pass of radix 3 over count positions of s vectors each, srcStride vectors apart on
 // reading and s on writing.
@@ -29,10 +29,10 @@ func middle3(dst *float32, src *float32, tw *float32, count int, s int, srcStrid
 func final3(dst *float32, src *float32, s int)
 
 // first4 is the first pass, of radix 4: for each of count positions it reads 4 groups of eight
-// interleaved complex values srcStride groups apart, flips their imaginary parts by sign (0 or the sign bit),
-// and writes the results dstStride vectors apart. From one position to the next src moves by one group, dst by
-// dstStep vectors and tw by one set of factors.
-func first4(dst *float32, src *float32, tw *float32, count int, srcStride int, dstStride int, dstStep int, sign uint32)
+// interleaved complex values that begin srcStride values apart, flips their imaginary parts by sign (0 or the
+// sign bit), and writes the results dstStride vectors apart. From one position to the next src moves by srcStep
+// values, dst by dstStep vectors and tw by one set of factors.
+func first4(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 
 // middle4 is a pass of radix 4 over count positions of s vectors each, srcStride vectors apart on
 // reading and s on writing.
@@ -42,10 +42,10 @@ func middle4(dst *float32, src *float32, tw *float32, count int, s int, srcStrid
 func final4(dst *float32, src *float32, s int)
 
 // first5 is the first pass, of radix 5: for each of count positions it reads 5 groups of eight
-// interleaved complex values srcStride groups apart, flips their imaginary parts by sign (0 or the sign bit),
-// and writes the results dstStride vectors apart. From one position to the next src moves by one group, dst by
-// dstStep vectors and tw by one set of factors.
-func first5(dst *float32, src *float32, tw *float32, count int, srcStride int, dstStride int, dstStep int, sign uint32)
+// interleaved complex values that begin srcStride values apart, flips their imaginary parts by sign (0 or the
+// sign bit), and writes the results dstStride vectors apart. From one position to the next src moves by srcStep
+// values, dst by dstStep vectors and tw by one set of factors.
+func first5(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 
 // middle5 is a pass of radix 5 over count positions of s vectors each, srcStride vectors apart on
 // reading and s on writing.
@@ -55,10 +55,10 @@ func middle5(dst *float32, src *float32, tw *float32, count int, s int, srcStrid
 func final5(dst *float32, src *float32, s int)
 
 // first8 is the first pass, of radix 8: for each of count positions it reads 8 groups of eight
-// interleaved complex values srcStride groups apart, flips their imaginary parts by sign (0 or the sign bit),
-// and writes the results dstStride vectors apart. From one position to the next src moves by one group, dst by
-// dstStep vectors and tw by one set of factors.
-func first8(dst *float32, src *float32, tw *float32, count int, srcStride int, dstStride int, dstStep int, sign uint32)
+// interleaved complex values that begin srcStride values apart, flips their imaginary parts by sign (0 or the
+// sign bit), and writes the results dstStride vectors apart. From one position to the next src moves by srcStep
+// values, dst by dstStep vectors and tw by one set of factors.
+func first8(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 
 // middle8 is a pass of radix 8 over count positions of s vectors each, srcStride vectors apart on
 // reading and s on writing.
@@ -67,17 +67,53 @@ func middle8(dst *float32, src *float32, tw *float32, count int, s int, srcStrid
 // final8 is a pass of radix 8 over one position of s vectors, s apart on reading and on writing.
 func final8(dst *float32, src *float32, s int)
 
-// crossSplit joins the eight transforms of length M that the lanes hold into one of length 8M. For each group it
+// crossSplit3 joins the transforms of length M that 3 lanes hold into one of length 3·M. For each group it
 // reads eight vectors srcStride apart, multiplies lane c of vector k by its factor, transforms across the lanes
 // and writes result j, contiguous in k, rowStride values after result j−1.
 // From one group to the next src moves by srcStep vectors.
-func crossSplit(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
+func crossSplit3(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
 
-// crossInterleaved joins the eight transforms of length M that the lanes hold into one of length 8M. For each group it
+// crossInterleaved3 joins the transforms of length M that 3 lanes hold into one of length 3·M. For each group it
 // reads eight vectors srcStride apart, multiplies lane c of vector k by its factor, transforms across the lanes
 // and writes result j, contiguous in k, rowStride complex values after result j−1, interleaved, its parts scaled.
 // From one group to the next src moves by srcStep vectors.
-func crossInterleaved(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
+func crossInterleaved3(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
+
+// crossSplit4 joins the transforms of length M that 4 lanes hold into one of length 4·M. For each group it
+// reads eight vectors srcStride apart, multiplies lane c of vector k by its factor, transforms across the lanes
+// and writes result j, contiguous in k, rowStride values after result j−1.
+// From one group to the next src moves by srcStep vectors.
+func crossSplit4(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
+
+// crossInterleaved4 joins the transforms of length M that 4 lanes hold into one of length 4·M. For each group it
+// reads eight vectors srcStride apart, multiplies lane c of vector k by its factor, transforms across the lanes
+// and writes result j, contiguous in k, rowStride complex values after result j−1, interleaved, its parts scaled.
+// From one group to the next src moves by srcStep vectors.
+func crossInterleaved4(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
+
+// crossSplit5 joins the transforms of length M that 5 lanes hold into one of length 5·M. For each group it
+// reads eight vectors srcStride apart, multiplies lane c of vector k by its factor, transforms across the lanes
+// and writes result j, contiguous in k, rowStride values after result j−1.
+// From one group to the next src moves by srcStep vectors.
+func crossSplit5(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
+
+// crossInterleaved5 joins the transforms of length M that 5 lanes hold into one of length 5·M. For each group it
+// reads eight vectors srcStride apart, multiplies lane c of vector k by its factor, transforms across the lanes
+// and writes result j, contiguous in k, rowStride complex values after result j−1, interleaved, its parts scaled.
+// From one group to the next src moves by srcStep vectors.
+func crossInterleaved5(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
+
+// crossSplit8 joins the transforms of length M that 8 lanes hold into one of length 8·M. For each group it
+// reads eight vectors srcStride apart, multiplies lane c of vector k by its factor, transforms across the lanes
+// and writes result j, contiguous in k, rowStride values after result j−1.
+// From one group to the next src moves by srcStep vectors.
+func crossSplit8(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
+
+// crossInterleaved8 joins the transforms of length M that 8 lanes hold into one of length 8·M. For each group it
+// reads eight vectors srcStride apart, multiplies lane c of vector k by its factor, transforms across the lanes
+// and writes result j, contiguous in k, rowStride complex values after result j−1, interleaved, its parts scaled.
+// From one group to the next src moves by srcStep vectors.
+func crossInterleaved8(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
 
 // untangle makes bins k and h−k of the real transform, eight at a time, from Z[k] at reLow and imLow, ascending,
 // and Z[h−k] at reHigh and imHigh, descending by groups of eight; low ascends and high descends the same way. tw

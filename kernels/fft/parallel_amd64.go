@@ -2,8 +2,9 @@ package fft
 
 import "crossover/pool"
 
-// parallelLength is the length from which several cores are worth waking four times for one transform.
-const parallelLength = 1 << 15
+// parallelLength is the length from which several cores are worth waking four times for one transform: on two cores,
+// half of it is even and twice of it 1.3 times as fast.
+const parallelLength = 1 << 16
 
 // splitsOne says whether newSplit can succeed here at all.
 func splitsOne() bool { return haveLanes }

@@ -65,14 +65,16 @@ func (t *stockham) inverse(dst, src []complex64) {
 }
 
 func (p *pass) run(dst, src []complex64) {
-	switch p.radix {
-	case 2:
+	switch {
+	case p.radix == 2:
 		p.radix2(dst, src)
-	case 3:
+	case p.radix == 3:
 		p.radix3(dst, src)
-	case 4:
+	case p.radix == 4 && p.s == 1:
+		p.first4(dst, src)
+	case p.radix == 4:
 		p.radix4(dst, src)
-	case 5:
+	case p.radix == 5:
 		p.radix5(dst, src)
 	}
 }
@@ -125,6 +127,22 @@ func (p *pass) radix4(dst, src []complex64) {
 			y2[q] = (sumAC - sumBD) * w2
 			y3[q] = (diffAC - turned) * w3
 		}
+	}
+}
+
+// first4 is radix4 at s = 1, where there is no row of positions to walk along.
+func (p *pass) first4(dst, src []complex64) {
+	m := p.m
+	a, b, c, d := src[:m], src[m:][:m], src[2*m:][:m], src[3*m:][:m]
+	for i := range a {
+		w, y := p.twiddles[3*i:][:3], dst[4*i:][:4]
+		sumAC, diffAC := a[i]+c[i], a[i]-c[i]
+		sumBD, diffBD := b[i]+d[i], b[i]-d[i]
+		turned := complex(imag(diffBD), -real(diffBD)) // −i·diffBD
+		y[0] = sumAC + sumBD
+		y[1] = (diffAC + turned) * w[0]
+		y[2] = (sumAC - sumBD) * w[1]
+		y[3] = (diffAC - turned) * w[2]
 	}
 }
 

@@ -23,8 +23,10 @@ func main() {
 		middle(radix)
 		final(radix)
 	}
-	crossLanes("crossSplit", false)
-	crossLanes("crossInterleaved", true)
+	for _, width := range []int{3, 4, 5, 8} {
+		crossLanes(width, false)
+		crossLanes(width, true)
+	}
 	untangle()
 	tangle()
 	product()
@@ -375,33 +377,28 @@ func twiddled(tw Register, to *streams) func(k int, v value) {
 // first writes the kernel of the first pass, which reads interleaved complex values.
 func first(radix int) {
 	name := fmt.Sprintf("first%d", radix)
-	TEXT(name, NOSPLIT, "func(dst, src, tw *float32, count, srcStride, dstStride, dstStep int, sign uint32)")
+	TEXT(name, NOSPLIT, "func(dst, src, tw *float32, count, srcStride, srcStep, dstStride, dstStep int, sign uint32)")
 	Doc(fmt.Sprintf("%s is the first pass, of radix %d: for each of count positions it reads %d groups of eight", name, radix, radix),
-		"interleaved complex values srcStride groups apart, flips their imaginary parts by sign (0 or the sign bit),",
-		"and writes the results dstStride vectors apart. From one position to the next src moves by one group, dst by",
-		"dstStep vectors and tw by one set of factors.")
-	from := newStreams(parameter("src", 0), parameter("srcStride", 6), radix)
+		"interleaved complex values that begin srcStride values apart, flips their imaginary parts by sign (0 or the",
+		"sign bit), and writes the results dstStride vectors apart. From one position to the next src moves by srcStep",
+		"values, dst by dstStep vectors and tw by one set of factors.")
+	from := newStreams(parameter("src", 0), parameter("srcStride", 3), radix)
 	to := newStreams(parameter("dst", 0), parameter("dstStride", 6), radix)
+	srcStep := parameter("srcStep", 3)
 	tw, step, count := parameter("tw", 0), parameter("dstStep", 6), parameter("count", 0)
 	scratch := scratchFor(radix, 1)
 	flip := scratch
 	if radix == 8 {
 		flip = scratch.Offset(4 * line)
 	}
-	sign := YMM()
-	signParam, err := Param("sign").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	VBROADCASTSS(signParam.Addr, sign)
-	VMOVUPS(sign, flip)
+	VMOVUPS(broadcast("sign"), flip)
 	Label("position")
 	butterfly(radix, scratch, func(j int) value {
 		v := loadPairs(from.at(j))
 		VXORPS(flip, v.im, v.im)
 		return v
 	}, twiddled(tw, to))
-	from.advance(Imm(line))
+	from.advance(srcStep)
 	to.advance(step)
 	ADDQ(Imm(uint64(8*(radix-1))), tw)
 	DECQ(count)
@@ -461,47 +458,45 @@ func final(radix int) {
 	RET()
 }
 
-// crossLanes writes the kernel that joins the eight lanes: a transform of length 8 across them.
-func crossLanes(name string, interleaved bool) {
+// crossLanes writes the kernel that joins the first width lanes: a transform of that length across them.
+func crossLanes(width int, interleaved bool) {
+	var name string
 	var re, im Register
 	rowShift, row := uint64(2), "values after result j−1."
 	if interleaved {
+		name = fmt.Sprintf("crossInterleaved%d", width)
 		TEXT(name, NOSPLIT, "func(dst, src, tw *float32, groups, srcStride, srcStep, rowStride int, scaleRe, scaleIm float32)")
 		rowShift, row = 3, "complex values after result j−1, interleaved, its parts scaled."
 		re = parameter("dst", 0)
 	} else {
+		name = fmt.Sprintf("crossSplit%d", width)
 		TEXT(name, NOSPLIT, "func(re, im, src, tw *float32, groups, srcStride, srcStep, rowStride int)")
 		re, im = parameter("re", 0), parameter("im", 0)
 	}
-	Doc(name+" joins the eight transforms of length M that the lanes hold into one of length 8M. For each group it",
+	Doc(fmt.Sprintf("%s joins the transforms of length M that %d lanes hold into one of length %d·M. For each group it", name, width, width),
 		"reads eight vectors srcStride apart, multiplies lane c of vector k by its factor, transforms across the lanes",
 		"and writes result j, contiguous in k, rowStride "+row,
 		"From one group to the next src moves by srcStep vectors.")
 	from := newStreams(parameter("src", 0), parameter("srcStride", 6), 8)
-	toRe := newStreams(re, parameter("rowStride", rowShift), 8)
+	toRe := newStreams(re, parameter("rowStride", rowShift), width)
 	var toIm *streams
 	if !interleaved {
 		toIm = toRe.sibling(im)
 	}
 	tw, groups := parameter("tw", 0), parameter("groups", 0)
 	step := parameter("srcStep", 6)
-	scratch := spill(5 * line)
-	scale := scratch.Offset(4 * line)
+	scratch := spill(7 * line)
+	scale := scratch.Offset(6 * line)
 	if interleaved {
 		for i, part := range []string{"scaleRe", "scaleIm"} {
-			p, err := Param(part).Resolve()
-			if err != nil {
-				panic(err)
-			}
-			v := YMM()
-			VBROADCASTSS(p.Addr, v)
-			VMOVUPS(v, scale.Offset(32*i))
+			v := broadcast(part)
+			VMOVUPS(v, scale.Offset(line/2*i))
 		}
 	}
 	store := func(k int, v value) {
 		if interleaved {
 			VMULPS(scale, v.re, v.re)
-			VMULPS(scale.Offset(32), v.im, v.im)
+			VMULPS(scale.Offset(line/2), v.im, v.im)
 			storePairs(v, toRe.at(k))
 			return
 		}
@@ -510,27 +505,38 @@ func crossLanes(name string, interleaved bool) {
 	}
 
 	Label("group")
-	// Lanes 0–3 hold transforms 0, 1, 4, 5 and lanes 4–7 hold 2, 3, 6, 7: that is how loadPairs leaves them.
-	var sums, diffs [4]value
-	for half := range 2 {
-		re := transposed(from, 16*half)
-		im := transposed(from, line/2+16*half)
-		var x [4]value
-		for i, c := range []int{0, 1, 4, 5} {
-			c += 2 * half
-			x[i] = value{re[i], im[i]}
-			if c > 0 {
-				w := Mem{Base: tw, Disp: line * (c - 1)}
-				wRe, wIm := YMM(), YMM()
-				VMOVUPS(w, wRe)
-				VMOVUPS(w.Offset(line/2), wIm)
-				x[i] = times(x[i], wRe, wIm)
+	if width == 8 {
+		crossEight(from, tw, scratch, store)
+	} else {
+		for half := range 2 {
+			for _, x := range twisted(from, tw, width, half) {
+				storeValue(x.value, scratch.Offset(line*x.lane))
 			}
 		}
+		butterfly(width, Mem{}, func(j int) value { return loadValue(scratch.Offset(line * j)) }, store)
+	}
+	from.advance(step)
+	toRe.advance(Imm(8 << rowShift))
+	if toIm != nil {
+		toIm.advance(Imm(8 << rowShift))
+	}
+	ADDQ(I32(int32((width-1)*line)), tw)
+	DECQ(groups)
+	JNE(LabelRef("group"))
+	VZEROUPPER()
+	RET()
+}
+
+// crossEight is the transform of length 8 across the lanes, half of them at a time: lanes 0, 1, 4 and 5 come together
+// and are two pairs of the first step.
+func crossEight(from *streams, tw Register, scratch Mem, store func(k int, v value)) {
+	var sums, diffs [4]value
+	for half := range 2 {
+		x := twisted(from, tw, 8, half)
 		for i := range 2 {
 			j := 2*half + i
-			sums[j] = add(x[i], x[i+2])
-			diffs[j] = sub(x[i], x[i+2])
+			sums[j] = add(x[i].value, x[i+2].value)
+			diffs[j] = sub(x[i].value, x[i+2].value)
 			if half == 0 {
 				storeValue(sums[j], scratch.Offset(line*i))
 				storeValue(diffs[j], scratch.Offset(line*(i+2)))
@@ -544,16 +550,43 @@ func crossLanes(name string, interleaved bool) {
 		}
 		return diffs[j]
 	}, store)
-	from.advance(step)
-	toRe.advance(Imm(8 << rowShift))
-	if toIm != nil {
-		toIm.advance(Imm(8 << rowShift))
+}
+
+// lane is eight values of one lane, one of each vector of a group.
+type lane struct {
+	value
+	lane int
+}
+
+// twisted returns the lanes below width in one half of the registers of a group, multiplied by their factors. The half
+// 0 holds lanes 0, 1, 4, 5 and the half 1 lanes 2, 3, 6, 7: that is how loadPairs leaves them.
+func twisted(from *streams, tw Register, width, half int) []lane {
+	re := transposed(from, 16*half)
+	im := transposed(from, line/2+16*half)
+	var lanes []lane
+	for i, c := range []int{0, 1, 4, 5} {
+		if c += 2 * half; c >= width {
+			continue
+		}
+		x := value{re[i], im[i]}
+		if c > 0 {
+			w := loadValue(Mem{Base: tw, Disp: line * (c - 1)})
+			x = times(x, w.re, w.im)
+		}
+		lanes = append(lanes, lane{x, c})
 	}
-	ADDQ(I32(7*line), tw)
-	DECQ(groups)
-	JNE(LabelRef("group"))
-	VZEROUPPER()
-	RET()
+	return lanes
+}
+
+// broadcast returns eight copies of a parameter of four bytes.
+func broadcast(name string) VecVirtual {
+	p, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	v := YMM()
+	VBROADCASTSS(p.Addr, v)
+	return v
 }
 
 // transposed loads four lanes, which start at an offset in bytes, of eight vectors, and returns one register a lane.
