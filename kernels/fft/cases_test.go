@@ -8,6 +8,7 @@ import (
 
 	"crossover/calibration"
 	"crossover/kernels"
+	"crossover/pool"
 )
 
 func TestCases(t *testing.T) {
@@ -120,6 +121,52 @@ func TestPlan(t *testing.T) {
 			}()
 			_ = plan.Transform(make([]complex64, lengths[0]), make([]float32, lengths[1]))
 		})
+	}
+}
+
+// TestChoice checks which measurement decides: that of one row by its length, else that of rows at the nearer length.
+func TestChoice(t *testing.T) {
+	for _, tc := range []struct {
+		n, rows, size int
+		single        bool
+	}{
+		{480, 1, 480, true}, {1024, 1, 1024, true}, {1024, 8, 8, false}, {2000, 8, 16, false}, {4096, 3, 3, false},
+		{8192, 3, 6, false}, {64, 2, 1, false},
+	} {
+		plan, err := New(nil, Params{N: tc.n, Batch: tc.rows})
+		if err != nil {
+			t.Fatal(err)
+		}
+		engines, size := plan.choice(tc.rows)
+		if (engines == plan.single) != tc.single || size != tc.size {
+			t.Errorf("%d rows of %d: single is %v and the size %d, want %v and %d", tc.rows, tc.n, engines == plan.single,
+				size, tc.single, tc.size)
+		}
+		if plan.Explain(tc.rows) != engines.Explain(size) {
+			t.Errorf("%d rows of %d: the explanation is another one's", tc.rows, tc.n)
+		}
+	}
+}
+
+// TestParallelRows gives several workers rows for long enough that they meet.
+func TestParallelRows(t *testing.T) {
+	const n, rows = 1000, 64
+	workers := pool.New(4)
+	defer workers.Close()
+	x, want := noise(n*rows), make([]complex64, rows*(n/2+1))
+	if err := (&serial{n: n, row: NewReal(n)}).transform(want, x); err != nil {
+		t.Fatal(err)
+	}
+	shared := newParallel(n, workers)
+	got := make([]complex64, len(want))
+	for range 50 {
+		clear(got)
+		if err := shared.transform(got, x); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatal("rows of several workers differ from those of one")
+		}
 	}
 }
 

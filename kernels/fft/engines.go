@@ -47,7 +47,7 @@ var rowContenders = append(kernels.Contenders[Params, engine]{
 	goContender,
 	{
 		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU},
-		New:            func(p Params) (engine, error) { return newParallel(p.N), nil },
+		New:            func(p Params) (engine, error) { return newParallel(p.N, pool.Shared()), nil },
 	},
 }, fftwContenders...)
 
@@ -56,7 +56,7 @@ var singleContenders = append(kernels.Contenders[Params, engine]{
 	goContender,
 	{
 		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU, Probe: probeSplit},
-		New:            func(p Params) (engine, error) { return newParallel(p.N), nil },
+		New:            func(p Params) (engine, error) { return newParallel(p.N, pool.Shared()), nil },
 	},
 }, fftwContenders...)
 
@@ -94,10 +94,8 @@ type parallel struct {
 	src     []float32
 }
 
-func newParallel(n int) *parallel {
-	p := &parallel{n: n, pool: pool.Shared()}
-	p.divided = newSplit(n, p.pool)
-	p.rows = []*Real{NewReal(n)}
+func newParallel(n int, workers *pool.Pool) *parallel {
+	p := &parallel{n: n, pool: workers, rows: []*Real{NewReal(n)}, divided: newSplit(n, workers)}
 	for len(p.rows) < p.pool.Workers() {
 		p.rows = append(p.rows, p.rows[0].Clone())
 	}

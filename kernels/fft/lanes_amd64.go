@@ -101,7 +101,8 @@ func laneWidth(n int) int {
 func appendVector(to []float32, value func(i int) complex128) []float32 {
 	var re, im [8]float32
 	for i := range re {
-		re[i], im[i] = float32(real(value(i))), float32(imag(value(i)))
+		v := value(i)
+		re[i], im[i] = float32(real(v)), float32(imag(v))
 	}
 	return append(append(to, re[:]...), im[:]...)
 }

@@ -152,8 +152,7 @@ func (t *widened) forward(dst []complex64, src []float32) {
 }
 
 func (t *widened) inverse(dst []float32, src []complex64) {
-	// The real part of a transform does not see whether its input was conjugated as a whole and reversed, so the
-	// spectrum is laid out as it is read by a forward transform: bin −k where bin k belongs.
+	// The inverse transform is the forward one of the bins in reverse order, bin −k in the place of bin k, over n.
 	t.bins[0] = complex(real(src[0]), 0)
 	for k := 1; k < len(src); k++ {
 		t.bins[t.n-k] = src[k]

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/cmplx"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
@@ -356,26 +357,31 @@ func TestConcurrentClones(t *testing.T) {
 			x, want := noise(n), make([]complex64, n/2+1)
 			plan := NewReal(n)
 			plan.Forward(want, x)
+			y, wantFull := complexNoise(n), make([]complex64, n)
+			full := NewComplex(n)
+			full.Forward(wantFull, y)
 			var group sync.WaitGroup
+			start := make(chan struct{})
 			for range 4 {
-				clone := plan.Clone()
-				if clone.Len() != n {
-					t.Fatalf("clone has length %d, want %d", clone.Len(), n)
+				clone, fullClone := plan.Clone(), full.Clone()
+				if clone.Len() != n || fullClone.Len() != n {
+					t.Fatalf("clones have lengths %d and %d, want %d", clone.Len(), fullClone.Len(), n)
 				}
 				group.Go(func() {
-					bins, back := make([]complex64, n/2+1), make([]float32, n)
-					for range 20 {
+					bins, back, values := make([]complex64, n/2+1), make([]float32, n), make([]complex64, n)
+					<-start
+					for range 100 {
 						clone.Forward(bins, x)
 						clone.Inverse(back, bins)
-						for k := range bins {
-							if bins[k] != want[k] {
-								t.Errorf("n=%d: bin %d is %v, want %v", n, k, bins[k], want[k])
-								return
-							}
+						fullClone.Forward(values, y)
+						if !slices.Equal(bins, want) || !slices.Equal(values, wantFull) {
+							t.Errorf("n=%d: clones that run side by side differ from one that runs alone", n)
+							return
 						}
 					}
 				})
 			}
+			close(start)
 			group.Wait()
 		}
 	})
