@@ -94,6 +94,9 @@ func (a *Auditor) Next(set *samples.Set) (size, blocks int, worth float64) {
 			if !asked {
 				other, _ = a.near(size)
 				a.neighbour[size] = other
+				if other != 0 {
+					a.neighbour[other] = size // which needs no neighbour of its own
+				}
 			}
 			if other != 0 && a.looks[other] == 0 {
 				return other, firstLook, worthSecond

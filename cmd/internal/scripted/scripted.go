@@ -1,0 +1,117 @@
+// Package scripted is a machine whose truth is known, for the commands' tests: implementations with closed-form costs
+// in virtual time. Nothing in it waits or computes, so that a two-minute calibration takes a moment.
+package scripted
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"crossover/cmd/internal/command"
+	"crossover/kernels"
+)
+
+// Cost is the seconds of one call at a size.
+type Cost func(size float64) float64
+
+// Linear is a fixed cost and a cost an element, in seconds.
+func Linear(fixed, element float64) Cost {
+	return func(size float64) float64 { return fixed + element*size }
+}
+
+// Machine is a scripted machine. Its zero value has no case.
+type Machine struct {
+	Noise float64 // standard deviation of the logarithm of a time
+
+	now   time.Duration
+	rng   *rand.Rand
+	cases []kernels.Case
+}
+
+// New returns a machine with a seeded noise of the given width.
+func New(seed uint64, noise float64) *Machine {
+	return &Machine{Noise: noise, rng: rand.New(rand.NewPCG(seed, 1))}
+}
+
+// Add adds a case over 64 to 1 Mi samples whose implementations have the given costs. after, if not nil, is called
+// after every call with the implementation's name and the size; an error of its own is the call's.
+func (m *Machine) Add(name string, costs map[string]Cost, after func(implementation string, size int) error) {
+	var names []string
+	for implementation := range costs {
+		names = append(names, implementation)
+	}
+	slices.Sort(names)
+	operation, _, _ := strings.Cut(name, "/")
+	c := kernels.Case{
+		Name: name, Operation: operation, Definition: "y = x", Source: "a script",
+		Axis:      kernels.Axis{Name: "n", Unit: "samples", Min: 64, Max: 1 << 20},
+		Tolerance: func(int) float64 { return 1e-6 },
+		Bytes:     func(int) float64 { return 8 },
+		Problem: func(size int, _ kernels.Input) kernels.Problem {
+			return &problem{machine: m, size: size, costs: costs, after: after}
+		},
+	}
+	for _, implementation := range names {
+		c.Implementations = append(c.Implementations, kernels.Implementation{Name: implementation, Processor: kernels.CPU})
+	}
+	m.cases = append(m.cases, c)
+}
+
+// Command returns the machine as the commands take it.
+func (m *Machine) Command() command.Machine {
+	return command.Machine{Cases: m.cases, Clock: m, Sentinel: func() { m.spend(100e-6) }}
+}
+
+// spend lets a noisy time pass.
+func (m *Machine) spend(seconds float64) {
+	m.now += time.Duration(seconds * math.Exp(m.Noise*m.rng.NormFloat64()) * float64(time.Second))
+}
+
+// Now returns the virtual time; asking costs 20 ns of it.
+func (m *Machine) Now() time.Duration {
+	m.now += 20
+	return m.now
+}
+
+// Resolution returns the resolution of the virtual clock.
+func (m *Machine) Resolution() time.Duration { return 20 }
+
+// Sleep lets d pass.
+func (m *Machine) Sleep(d time.Duration) { m.now += d }
+
+// Wrong is returned by an after function to make the call's output wrong.
+const Wrong = wrong("wrong")
+
+type wrong string
+
+func (w wrong) Error() string { return string(w) }
+
+type problem struct {
+	machine *Machine
+	size    int
+	costs   map[string]Cost
+	after   func(implementation string, size int) error
+}
+
+func (p *problem) Reference() []float64 { return []float64{1, 2, 3} }
+
+func (p *problem) Bind(implementation string) (kernels.Call, error) {
+	output := []float32{1, 2, 3}
+	return kernels.Call{
+		Run: func() error {
+			p.machine.spend(p.costs[implementation](float64(p.size)))
+			if p.after == nil {
+				return nil
+			}
+			err := p.after(implementation, p.size)
+			if err == Wrong {
+				output[1] = 0
+				return nil
+			}
+			return err
+		},
+		Output: func() []float32 { return output },
+	}, nil
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"crossover/calibration"
+	"crossover/cmd/internal/command"
+	"crossover/cmd/internal/scripted"
+)
+
+// truth is a machine on which a becomes slower than b at 4 000 samples and takes twice as long at its end.
+func truth(seed uint64) *scripted.Machine {
+	m := scripted.New(seed, 0.01)
+	m.Add("fft/batch=1", map[string]scripted.Cost{"a": scripted.Linear(1e-6, 2e-9), "b": scripted.Linear(5e-6, 1e-9)}, nil)
+	return m
+}
+
+// recorded is a file that says, for this host, that b starts at threshold.
+func recorded(threshold int) *calibration.File {
+	facts, id := command.HostFacts()
+	return &calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{{
+		ID: id, Facts: facts,
+		Environment: calibration.Environment{
+			OS: runtime.GOOS, Go: runtime.Version(), ToolVersion: command.Version, Power: "unknown", Thermal: "unknown",
+		},
+		Created: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
+		Method:  calibration.Method{BudgetSeconds: 120, Precision: 0.1, Mode: "latency", State: "warm", TieBand: 0.03, Audio: "generated"},
+		Cases: []calibration.Case{{
+			Name: "fft/batch=1", Operation: "fft", Parameters: map[string]int{"batch": 1},
+			Axis: calibration.Axis{Name: "n", Unit: "samples", From: 64, To: 1 << 20},
+			Implementations: []calibration.Implementation{
+				{Name: "a", Processor: "cpu"}, {Name: "b", Processor: "cpu"},
+			},
+			Verdict: calibration.Crossover, TieBand: 0.03, Blocks: 100, Sizes: []int{64, 1024, 1 << 20},
+			Segments: []calibration.Segment{
+				{From: 64, To: threshold - 1, Implementation: "a", Next: []calibration.Alternative{{Implementation: "b", Slowdown: 2}}},
+				{From: threshold, To: 1 << 20, Implementation: "b", Interval: &calibration.Interval{Low: threshold - 1, High: threshold + 1},
+					Next: []calibration.Alternative{{Implementation: "a", Slowdown: 1.5}}},
+			},
+		}},
+	}}}
+}
+
+func save(t *testing.T, file *calibration.File) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "calibration.json")
+	if err := calibration.Save(path, file); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func verifyOn(t *testing.T, m *scripted.Machine, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, log bytes.Buffer
+	code = command.Exit(&log, "verify", runOn(t.Context(), m.Command(), &out, &log, args))
+	return out.String(), log.String(), code
+}
+
+func TestVerdictsOfThresholds(t *testing.T) {
+	for name, c := range map[string]struct {
+		threshold int
+		code      int
+		verdict   string
+	}{
+		"right":                {4000, command.ExitOK, "HOLDS"},
+		"off by 3 %":           {4120, command.ExitOK, "HOLDS"},
+		"eight times too high": {32000, command.ExitDrifted, "DRIFTED"},
+		"eight times too low":  {500, command.ExitDrifted, "DRIFTED"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := save(t, recorded(c.threshold))
+			for seed := range uint64(10) {
+				stdout, stderr, code := verifyOn(t, truth(seed), "--calibration", path, "--seed", "1")
+				if code != c.code || !strings.Contains(stdout, c.verdict) {
+					t.Errorf("seed %d: exit %d, want %d with %s\n%s%s", seed, code, c.code, c.verdict, stdout, stderr)
+				}
+			}
+		})
+	}
+}
+
+// A machine on which everything became three times slower still agrees: the choices are what is checked, not the times.
+func TestSlowerMachineHolds(t *testing.T) {
+	m := scripted.New(1, 0.01)
+	m.Add("fft/batch=1", map[string]scripted.Cost{"a": scripted.Linear(3e-6, 6e-9), "b": scripted.Linear(15e-6, 3e-9)}, nil)
+	if stdout, _, code := verifyOn(t, m, "--calibration", save(t, recorded(4000))); code != 0 {
+		t.Errorf("exit %d\n%s", code, stdout)
+	}
+}
+
+func TestFreshSizesWereNeverUsed(t *testing.T) {
+	file := recorded(4000)
+	used := map[int]bool{}
+	for _, size := range file.Hosts[0].Cases[0].Sizes {
+		used[size] = true
+	}
+	stdout, _, code := verifyOn(t, truth(1), "--calibration", save(t, file), "--json")
+	if code != 0 {
+		t.Fatal(stdout)
+	}
+	var r report
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Cases) != 1 || len(r.Cases[0].Sizes) < strata {
+		t.Fatalf("%+v: want one case with at least %d sizes", r, strata)
+	}
+	for _, s := range r.Cases[0].Sizes {
+		if used[s.Size] {
+			t.Errorf("size %d was used by the calibration", s.Size)
+		}
+	}
+}
+
+func TestWrongValues(t *testing.T) {
+	m := scripted.New(1, 0.01)
+	m.Add("fft/batch=1", map[string]scripted.Cost{"a": scripted.Linear(1e-6, 2e-9), "b": scripted.Linear(5e-6, 1e-9)},
+		func(implementation string, size int) error {
+			if implementation == "b" && size > 100_000 {
+				return scripted.Wrong
+			}
+			return nil
+		})
+	_, stderr, code := verifyOn(t, m, "--calibration", save(t, recorded(4000)))
+	if code != command.ExitWrong || !strings.Contains(stderr, "wrong values: fft/batch=1: b") {
+		t.Errorf("exit %d, %q; want exit 5 and what is wrong", code, stderr)
+	}
+}
+
+func TestNoEntryForThisHost(t *testing.T) {
+	file := recorded(4000)
+	file.Hosts[0].ID = "another-machine"
+	_, stderr, code := verifyOn(t, truth(1), "--calibration", save(t, file))
+	if code != command.ExitNoEntry || !strings.Contains(stderr, "another-machine") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("exit %d, %q; want exit 4 and one line that names what there is", code, stderr)
+	}
+}
+
+func TestFilesThatCannotBeChecked(t *testing.T) {
+	dir := t.TempDir()
+	huge := filepath.Join(dir, "huge.json")
+	if err := os.WriteFile(huge, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(huge, 100<<20); err != nil {
+		t.Fatal(err)
+	}
+	overlapping := filepath.Join(dir, "overlapping.json")
+	valid := save(t, recorded(4000))
+	data, err := os.ReadFile(valid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(overlapping, bytes.Replace(data, []byte(`"from": 4000`), []byte(`"from": 3000`), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	truncated := filepath.Join(dir, "truncated.json")
+	if err := os.WriteFile(truncated, data[:len(data)/2], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		code int
+	}{
+		"missing":      {[]string{"--calibration", filepath.Join(dir, "none.json")}, command.ExitFailed},
+		"a folder":     {[]string{"--calibration", dir}, command.ExitFailed},
+		"100 MB":       {[]string{"--calibration", huge}, command.ExitFailed},
+		"overlapping":  {[]string{"--calibration", overlapping}, command.ExitFailed},
+		"truncated":    {[]string{"--calibration", truncated}, command.ExitFailed},
+		"no such case": {[]string{"--calibration", valid, "--ops", "nothing"}, command.ExitUsage},
+		"pattern":      {[]string{"--calibration", valid, "--ops", "("}, command.ExitUsage},
+		"budget":       {[]string{"--calibration", valid, "--budget", "0s"}, command.ExitUsage},
+		"unknown flag": {[]string{"--nonsense"}, command.ExitUsage},
+		"an argument":  {[]string{"file.json"}, command.ExitUsage},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdout, stderr, code := verifyOn(t, truth(1), c.args...)
+			if code != c.code || stdout != "" || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("exit %d, stdout %q, stderr %q; want exit %d and one line", code, stdout, stderr, c.code)
+			}
+		})
+	}
+}
+
+func TestCasesOfAnotherVersionAreSkipped(t *testing.T) {
+	file := recorded(4000)
+	other := file.Hosts[0].Cases[0]
+	other.Name = "fft/unheard=1"
+	file.Hosts[0].Cases = append(file.Hosts[0].Cases, other)
+	stdout, stderr, code := verifyOn(t, truth(1), "--calibration", save(t, file))
+	if code != 0 || !strings.Contains(stdout, "fft/unheard=1: not in the catalogue") {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+}
