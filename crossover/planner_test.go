@@ -1,0 +1,290 @@
+package crossover_test
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"testing"
+
+	"crossover/crossover"
+	"crossover/samples"
+)
+
+// powerOfTwo rounds to the nearest power of two.
+func powerOfTwo(n int) int {
+	if n < 1 {
+		return 1
+	}
+	low := 1 << (bits.Len(uint(n)) - 1)
+	if n-low > 2*low-n {
+		return 2 * low
+	}
+	return low
+}
+
+// multipleOf returns a rounding to the nearest positive multiple of m.
+func multipleOf(m int) func(int) int {
+	return func(n int) int { return max(m, (n+m/2)/m*m) }
+}
+
+func TestPlannerFinishesOnEveryAxis(t *testing.T) {
+	for name, c := range map[string]struct {
+		low, high int
+		ratio     float64
+		round     func(int) int
+		costs     []func(float64) float64
+		from      float64 // of the second segment; 0 where one implementation wins
+	}{
+		"64 to 4Mi":                 {64, 4 << 20, 0, nil, []func(float64) float64{costA, costB}, 1000},
+		"1 to 64":                   {1, 64, 0, nil, []func(float64) float64{linear(1e-6, 1e-6), linear(2e-5, 1e-8)}, 19.2},
+		"1 to 3":                    {1, 3, 0, nil, []func(float64) float64{linear(1e-6, 1e-6), linear(2.5e-6, 1e-8)}, 2},
+		"1 to 3 at a ratio of 2":    {1, 3, 2, nil, []func(float64) float64{linear(1e-6, 1e-6), linear(3.5e-6, 1e-8)}, 3},
+		"1 to 2":                    {1, 2, 0, nil, []func(float64) float64{linear(1e-6, 1e-6), linear(2.5e-6, 1e-8)}, 2},
+		"one size":                  {7, 7, 0, nil, []func(float64) float64{costA, costB}, 0},
+		"one size, a tie":           {7, 7, 0, nil, []func(float64) float64{costA, costA}, 0},
+		"powers of two":             {64, 1 << 20, 0, powerOfTwo, []func(float64) float64{costA, costB}, 1024},
+		"powers of two, close":      {64, 1 << 20, 1.2, powerOfTwo, []func(float64) float64{costA, costB}, 1024},
+		"bounds that are no size":   {100, 1000000, 0, powerOfTwo, []func(float64) float64{costA, costB}, 1024},
+		"multiples of 48":           {48, 96000, 0, multipleOf(48), []func(float64) float64{costA, costB}, 1000},
+		"all round to one":          {1, 40, 0, func(int) int { return 16 }, []func(float64) float64{costA, costB}, 0},
+		"the crossing at the end":   {64, 1010, 0, nil, []func(float64) float64{costA, costB}, 0},
+		"a tie":                     {64, 1 << 20, 0, nil, []func(float64) float64{costA, costA}, 0},
+		"one implementation":        {64, 1 << 20, 0, nil, []func(float64) float64{costA}, 0},
+		"three implementations":     {64, 65536, 0, nil, []func(float64) float64{costA, costB, costC}, 1000},
+		"one of them is not there":  {64, 65536, 0, nil, []func(float64) float64{costA, until(0, costB)}, 0},
+		"one of them stops at 2000": {64, 65536, 0, nil, []func(float64) float64{until(2000, costB), linear(1e-4, 1e-8)}, 2000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(21, c.costs...)
+			o := crossover.PlannerOptions{
+				Low: c.low, High: c.high, Ratio: c.ratio, Round: c.round, Fit: crossover.Options{Seed: 3},
+			}
+			set, visits := w.sweep(t, o)
+			if visits > 80 {
+				t.Errorf("the planner took %d visits", visits)
+			}
+			sizes := set.Sizes()
+			for _, size := range sizes {
+				if c.round != nil && c.round(size) != size {
+					t.Errorf("the planner went to %d, which rounds to %d", size, c.round(size))
+				}
+			}
+			r := crossover.Fit(set, crossover.Options{Seed: 3, Resamples: 300})
+			if c.from == 0 {
+				if len(r.Segments) != 1 {
+					t.Errorf("segments are %+v, want one", r.Segments)
+				}
+				return
+			}
+			if len(r.Segments) != 2 {
+				t.Fatalf("segments are %+v, want two", r.Segments)
+			}
+			s := r.Segments[1]
+			if c.from < float64(s.Low)/1.03 || c.from > float64(s.High)*1.03 {
+				t.Errorf("the second segment starts in %d..%d, and in truth at %v", s.Low, s.High, c.from)
+			}
+			// Where every size can be measured the interval is as narrow as was asked for, or a whole size wide.
+			if ratio := float64(s.High) / float64(s.Low); c.round == nil && ratio > 1.3 && s.High > s.Low+1 {
+				t.Errorf("the interval is %d..%d after %d visits", s.Low, s.High, visits)
+			}
+		})
+	}
+}
+
+func TestPlannerRefusesImpossibleAxes(t *testing.T) {
+	empty := &samples.Set{Implementations: []string{"a"}}
+	for name, c := range map[string]struct {
+		o     crossover.PlannerOptions
+		sizes int // it may propose at most
+	}{
+		"from zero":             {crossover.PlannerOptions{Low: 0, High: 64}, 4},
+		"from below zero":       {crossover.PlannerOptions{Low: -5, High: 64}, 4},
+		"upside down":           {crossover.PlannerOptions{Low: 64, High: 16}, 1},
+		"steps of nothing":      {crossover.PlannerOptions{Low: 1, High: 1 << 40, Ratio: 1.0000001}, 600},
+		"steps back":            {crossover.PlannerOptions{Low: 1, High: 64, Ratio: -3}, 90},
+		"steps of NaN":          {crossover.PlannerOptions{Low: 1, High: 64, Ratio: math.NaN()}, 2},
+		"steps of infinity":     {crossover.PlannerOptions{Low: 1, High: 64, Ratio: math.Inf(1)}, 2},
+		"no size in the bounds": {crossover.PlannerOptions{Low: 65, High: 100, Round: powerOfTwo}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := crossover.NewPlanner(c.o)
+			for n := 0; ; n++ {
+				size, _, worth := p.Next(empty)
+				if worth <= 0 {
+					return
+				}
+				if n == c.sizes {
+					t.Fatalf("the planner goes on after %d sizes, to %d", n, size)
+				}
+				if size < 1 || size < c.o.Low || size > max(c.o.High, c.o.Low, 1) {
+					t.Fatalf("the planner goes to %d", size)
+				}
+				p.Visited(size)
+			}
+		})
+	}
+}
+
+func TestPlannerWalksTheGridFirstAndUpwards(t *testing.T) {
+	w := newWorld(1, costA, costB)
+	set := w.set(0)
+	p := crossover.NewPlanner(crossover.PlannerOptions{Low: 64, High: 100000})
+	var rungs, between []int
+	last := math.Inf(1)
+	for {
+		size, blocks, worth := p.Next(set)
+		if worth > last {
+			t.Errorf("%d is worth %v, more than the %v of the one before", size, worth, last)
+		}
+		last = worth
+		if worth >= 1000 {
+			rungs = append(rungs, size)
+		} else if worth >= 500 {
+			between = append(between, size)
+		} else {
+			break
+		}
+		w.visit(set, size, blocks)
+		p.Visited(size)
+	}
+	if want := []int{64, 256, 1024, 4096, 16384, 100000}; !slices.Equal(rungs, want) {
+		t.Errorf("rungs are %v, want %v", rungs, want)
+	}
+	if len(between) != len(rungs)-1 || !slices.IsSorted(between) {
+		t.Fatalf("sizes between the rungs are %v", between)
+	}
+	powers := 0
+	for k, size := range between {
+		if size <= rungs[k] || size >= rungs[k+1] {
+			t.Errorf("%d is not between %d and %d", size, rungs[k], rungs[k+1])
+		}
+		if powerOfTwo(size) == size {
+			powers++
+		}
+	}
+	if powers == len(between) {
+		t.Errorf("sizes between the rungs are all powers of two: %v", between)
+	}
+}
+
+func TestPlannerRepeatsItsProposalUntilItIsVisited(t *testing.T) {
+	w := newWorld(1, costA, costB)
+	p := crossover.NewPlanner(crossover.PlannerOptions{Low: 64, High: 65536})
+	set := w.set(0)
+	for range 12 {
+		size, blocks, worth := p.Next(set)
+		for range 3 {
+			if s, b, v := p.Next(set); s != size || b != blocks || v != worth {
+				t.Fatalf("the planner proposes %d, %d, %v and then %d, %d, %v", size, blocks, worth, s, b, v)
+			}
+		}
+		w.visit(set, size, 15)
+		p.Visited(size)
+	}
+}
+
+func TestPlannerIsDeterministic(t *testing.T) {
+	path := func(seed uint64) string {
+		set, _ := newWorld(5, costA, costB).sweep(t, crossover.PlannerOptions{
+			Low: 64, High: 65536, Fit: crossover.Options{Seed: seed},
+		})
+		return fmt.Sprint(set.Sizes())
+	}
+	if a, b := path(1), path(1); a != b {
+		t.Errorf("the same seed and samples give the paths %s and %s", a, b)
+	}
+	if path(1) == path(2) {
+		t.Error("another seed jitters to the same sizes")
+	}
+}
+
+func TestPlannerStopsWhenPrecise(t *testing.T) {
+	measure := func(precision float64) (visits int, width float64) {
+		w := newWorld(1, costA, costB)
+		w.noise = spiky(0.005)
+		set, visits := w.sweep(t, crossover.PlannerOptions{
+			Low: 64, High: 65536, Fit: crossover.Options{Seed: 1, Precision: precision},
+		})
+		r := crossover.Fit(set, crossover.Options{Seed: 1, Precision: precision})
+		return visits, math.Log(float64(r.Segments[1].High) / float64(r.Segments[1].Low))
+	}
+	rough, wide := measure(0.5)
+	fine, narrow := measure(0.02)
+	if rough >= fine {
+		t.Errorf("a precision of 0.5 takes %d visits, one of 0.02 takes %d", rough, fine)
+	}
+	if wide > 2*math.Log(1.5) || narrow > 2*math.Log(1.02) {
+		t.Errorf("intervals are %v and %v wide, want 0.81 and 0.04 at most", wide, narrow)
+	}
+	if fine > 30 {
+		t.Errorf("a clear crossing took %d visits", fine)
+	}
+}
+
+// Where the operation takes no size inside the bracket more blocks do not narrow the interval.
+func TestPlannerLeavesABracketThatCannotBeSplit(t *testing.T) {
+	w := newWorld(1, costA, costB)
+	_, visits := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 65536, Round: powerOfTwo})
+	if visits > 14 {
+		t.Errorf("11 powers of two took %d visits", visits)
+	}
+}
+
+func TestPlannerStaysBelowTheLimit(t *testing.T) {
+	for after := range 12 {
+		w := newWorld(2, costA, costB)
+		p := crossover.NewPlanner(crossover.PlannerOptions{Low: 64, High: 65536, Round: multipleOf(8)})
+		set := w.set(0)
+		const high = 4096
+		for visits := 0; ; visits++ {
+			if visits == after {
+				p.Limit(high)
+				p.Limit(2 * high) // a laxer limit does not lift it
+			}
+			size, blocks, worth := p.Next(set)
+			if worth <= 0 {
+				if visits > after {
+					break
+				}
+				t.Fatalf("finished after %d visits", visits)
+			}
+			if visits >= after && size > high {
+				t.Fatalf("limited after %d visits, the planner goes to %d", after, size)
+			}
+			if visits == 200 {
+				t.Fatalf("limited after %d visits, the planner does not finish", after)
+			}
+			w.visit(set, size, max(blocks, 15))
+			p.Visited(size)
+		}
+	}
+}
+
+func TestPlannerWithNothingLeft(t *testing.T) {
+	p := crossover.NewPlanner(crossover.PlannerOptions{Low: 64, High: 65536})
+	p.Limit(0)
+	if size, _, worth := p.Next(&samples.Set{Implementations: []string{"a"}}); worth > 0 {
+		t.Errorf("the planner goes to %d", size)
+	}
+}
+
+// A size that yields no block must not be proposed for ever.
+func TestPlannerGivesUpOnSizesThatCannotBeMeasured(t *testing.T) {
+	w := newWorld(2, costA, costB)
+	p := crossover.NewPlanner(crossover.PlannerOptions{Low: 64, High: 65536})
+	set := w.set(0)
+	for visits := 0; ; visits++ {
+		size, blocks, worth := p.Next(set)
+		if worth <= 0 {
+			break
+		}
+		if visits == 500 {
+			t.Fatalf("the planner still goes to %d", size)
+		}
+		if size <= 256 || size >= 4096 {
+			w.visit(set, size, blocks)
+		}
+		p.Visited(size)
+	}
+}
