@@ -213,6 +213,7 @@ func TestBadLibraries(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			command := exec.Command(os.Args[0], "-test.run=TestPrintProbe", "-test.v")
 			command.Env = append(os.Environ(), Environment+"="+tc.path, "CROSSOVER_PRINT_PROBE=1")
 			out, err := command.CombinedOutput()
