@@ -2,8 +2,8 @@ package fft
 
 import "crossover/pool"
 
-// parallelLength is the length from which several cores are worth waking four times for one transform: on two cores,
-// half of it is even and twice of it 1.3 times as fast.
+// parallelLength is the length from which several cores may be worth waking four times for one transform: two cores
+// break even about here and are 1.3 times as fast at twice the length.
 const parallelLength = 1 << 16
 
 // splitsOne says whether newSplit can succeed here at all.
