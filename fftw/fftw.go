@@ -10,9 +10,9 @@
 //  3. call Forward and Inverse, from any goroutine;
 //  4. Close the plan.
 //
-// Plans are made by measurement (FFTW_MEASURE), for at most about half a second each: where that is not enough to try
-// all that FFTW knows, at lengths above some 2^18, it takes its own estimate of the best. What one plan has learned
-// helps the later plans of the process.
+// Plans for rows of up to 4096 samples are made by measurement (FFTW_MEASURE), which takes up to half a second for the
+// first plan of a length. Longer rows would take seconds each, and a calibration visits many lengths in two minutes, so
+// they get FFTW's own estimate of the best plan. What one plan has learned helps the later plans of the process.
 //
 // Source: M. Frigo and S. G. Johnson, The design and implementation of FFTW3, Proceedings of the IEEE 93 (2005),
 // 216–231, and https://www.fftw.org/fftw3_doc/.
@@ -35,8 +35,15 @@ const (
 	ThreadsEnvironment = "CROSSOVER_LIBFFTW3F_THREADS"
 )
 
-// timeLimit bounds the making of a plan, in seconds.
-const timeLimit = 0.5
+// timeLimit bounds the making of a plan for rows of n samples, in seconds. FFTW falls back to its estimate where the
+// limit is too short to try everything, so a limit that does not suffice is only time lost: up to 4096 samples half a
+// second suffices, and from some 2^14 on not even two do.
+func timeLimit(n int) float64 {
+	if n <= 4096 {
+		return 0.5
+	}
+	return 0.02
+}
 
 // flags are those of the planner, from fftw3.h: FFTW_MEASURE, with what goes for it unsaid, that a forward transform
 // preserves its input and an inverse one may overwrite it.
@@ -137,7 +144,7 @@ func (p *Plan) plan(function uintptr, inverse bool) uintptr {
 	if threaded != nil {
 		planWithThreads(threaded, p.threads) // a setting that stays until the next one
 	}
-	p.lib.setTimeLimit(timeLimit)
+	p.lib.setTimeLimit(timeLimit(p.n))
 	c := &call{}
 	samples, bins := address(c.sampleBuffer(p)), address(c.binBuffer(p))
 	if inverse {
