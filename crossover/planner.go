@@ -45,6 +45,15 @@ const (
 	enough = 0.5
 )
 
+// An edge rests on its two sizes, and a visit is one throw of the dice: where the buffers lie, what the neighbours on the
+// machine do for that moment. So both sizes are visited edgeVisits times, and a segment of a single size before anything
+// is built on it.
+const (
+	edgeVisits = 3
+	worthEdge  = 1.5
+	worthLone  = 4
+)
+
 // planResamples is the bootstrap's size during the sweep: enough to see which interval is wide.
 const planResamples = 60
 
@@ -215,11 +224,16 @@ func (p *Planner) refine(set *samples.Set) proposal {
 	var best proposal
 	offer := func(size int, worth float64) {
 		visits := p.visits[size]
-		if visits >= maxVisits || size > p.high {
+		if worth < enough || visits >= maxVisits || size > p.high {
 			return
 		}
 		if worth /= 1 + float64(visits)/4; worth > best.worth {
 			best = proposal{size, blocks, worth}
+		}
+	}
+	confirm := func(size int, worth float64) {
+		if p.visits[size] < edgeVisits {
+			offer(size, worth)
 		}
 	}
 	wanted := 2 * math.Log1p(p.options.Precision)
@@ -228,6 +242,9 @@ func (p *Planner) refine(set *samples.Set) proposal {
 		s := &fit.Segments[n]
 		above, _ := slices.BinarySearch(sizes, s.From)
 		below := above - 1
+		if above == len(sizes)-1 || sizes[above+1] > s.To {
+			confirm(sizes[above], worthLone) // one size alone says so
+		}
 		if width := math.Log(float64(sizes[above]) / float64(sizes[below])); width > wanted {
 			if size, ok := p.inside(sizes[below], sizes[above], 0.4+0.2*p.rng.Float64()); ok {
 				offer(size, width/wanted)
@@ -245,6 +262,8 @@ func (p *Planner) refine(set *samples.Set) proposal {
 			}
 			offer(sizes[end], width)
 		}
+		confirm(sizes[below], worthEdge)
+		confirm(sizes[above], worthEdge)
 	}
 	band := math.Log1p(fit.TieBand)
 	for k, doubt := range winnerDoubts(set, band) {
@@ -256,9 +275,6 @@ func (p *Planner) refine(set *samples.Set) proposal {
 				offer(size, gap)
 			}
 		}
-	}
-	if best.worth < enough {
-		return proposal{}
 	}
 	return best
 }

@@ -47,12 +47,12 @@ func (c *costs) greatest() int {
 
 // call predicts the seconds of one call of a rival; 0 where nothing is known.
 func (c *costs) call(size, rival int) float64 {
-	return c.predict(size, 1, func(k int) float64 { return c.calls[k][rival] })
+	return c.predict(size, 1, 3, func(k int) float64 { return c.calls[k][rival] })
 }
 
 // predict interpolates, and above the measured sizes extrapolates, a quantity in log-log. alone is the exponent to
-// assume where a single size is known.
-func (c *costs) predict(size int, alone float64, at func(k int) float64) float64 {
+// assume where a single size is known, steepest the greatest one to believe of the last two sizes.
+func (c *costs) predict(size int, alone, steepest float64, at func(k int) float64) float64 {
 	var n, v []float64
 	for k := range c.sizes {
 		if value := at(k); value > 0 {
@@ -72,15 +72,16 @@ func (c *costs) predict(size int, alone float64, at func(k int) float64) float64
 	}
 	slope := (v[k] - v[k-1]) / (n[k] - n[k-1])
 	if x > n[k] {
-		slope = min(max(slope, 0), 3)
+		slope = min(max(slope, 0), steepest)
 	}
 	return math.Exp(v[k] + slope*(x-n[k]))
 }
 
 // visit predicts the seconds of a visit of so many blocks.
 func (c *costs) visit(size, blocks int, alive []int) float64 {
-	// The first visit loads libraries and starts threads, which says nothing about how problems grow.
-	total := c.predict(size, 0, func(k int) float64 { return c.overhead[k] })
+	// Libraries are loaded, threads started and plans made when they are first needed, which says little about how
+	// problems grow.
+	total := c.predict(size, 0, 1, func(k int) float64 { return c.overhead[k] })
 	longest := 0.0
 	for _, i := range alive {
 		call := c.call(size, i)
