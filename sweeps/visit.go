@@ -20,7 +20,7 @@ const (
 	// resolutions is how many times the clock's resolution a batch lasts at least.
 	resolutions = 1000
 	// mostIterations bounds a batch of calls that take no time at all.
-	mostIterations = 1 << 26
+	mostIterations = 1 << 24
 	// warmUpLimit bounds the wait for times to stop falling.
 	warmUpLimit = 30 * time.Millisecond
 	// coldAbove: an untimed call before each batch warms the caches for a short call; a longer one fills them itself.
