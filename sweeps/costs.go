@@ -11,20 +11,23 @@ type costs struct {
 	callsPerBlock float64
 
 	sizes    []int
-	overhead []float64   // seconds of a visit outside its blocks: problem, reference, plans
+	overhead []float64   // seconds of a visit outside its blocks, binding left out: problem, reference, check
+	binding  []float64   // seconds that binding took: libraries, threads and plans when they are first needed
 	calls    [][]float64 // seconds of one call, by size and rival; NaN where unknown
 }
 
-func (c *costs) record(size int, overhead float64, calls []float64) {
+func (c *costs) record(size int, overhead, binding float64, calls []float64) {
 	k, found := slices.BinarySearch(c.sizes, size)
 	if found {
 		c.calls[k] = calls
 		// A later visit checks nothing and finds plans made; the dearer first one is what a new size costs.
 		c.overhead[k] = max(c.overhead[k], overhead)
+		c.binding[k] = max(c.binding[k], binding)
 		return
 	}
 	c.sizes = slices.Insert(c.sizes, k, size)
 	c.overhead = slices.Insert(c.overhead, k, overhead)
+	c.binding = slices.Insert(c.binding, k, binding)
 	c.calls = slices.Insert(c.calls, k, calls)
 }
 
@@ -79,9 +82,9 @@ func (c *costs) predict(size int, alone, steepest float64, at func(k int) float6
 
 // visit predicts the seconds of a visit of so many blocks.
 func (c *costs) visit(size, blocks int, alive []int) float64 {
-	// Libraries are loaded, threads started and plans made when they are first needed, which says little about how
-	// problems grow.
-	total := c.predict(size, 0, 1, func(k int) float64 { return c.overhead[k] })
+	// What is made when it is first needed says nothing about how problems grow.
+	total := c.predict(size, 1, 3, func(k int) float64 { return c.overhead[k] }) +
+		c.predict(size, 0, 0, func(k int) float64 { return c.binding[k] })
 	longest := 0.0
 	for _, i := range alive {
 		call := c.call(size, i)

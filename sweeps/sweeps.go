@@ -58,7 +58,7 @@ type Options struct {
 	Input   kernels.Input
 	Planner func(c *kernels.Case) Planner // required
 
-	// VisitShare is how much of a case's share of the budget one visit may take; 0 means a fifth, so that enough is
+	// VisitShare is how much of a case's share of the budget one visit may take; 0 means a quarter, so that enough is
 	// left to find a crossover with.
 	VisitShare float64
 
@@ -120,7 +120,7 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 		o.Mode = Latency
 	}
 	if o.VisitShare == 0 {
-		o.VisitShare = 0.2
+		o.VisitShare = 0.25
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -49,7 +49,7 @@ type bound struct {
 // visit measures one size of one case.
 func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 	began := s.Clock.Now()
-	problem, arms := s.bind(e, size)
+	problem, arms, binding := s.bind(e, size)
 	var twin *bound
 	defer func() {
 		for _, a := range arms {
@@ -67,8 +67,8 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 	if len(arms) == 0 {
 		return
 	}
+	overhead := (s.Clock.Now() - began).Seconds() - binding
 	twin = bindTwin(e, problem, arms)
-	overhead := (s.Clock.Now() - began).Seconds()
 	calls := make([]float64, len(e.rivals))
 	for i := range calls {
 		calls[i] = math.NaN()
@@ -77,7 +77,7 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 		calls[a.index] = a.seconds
 		overhead -= min(overhead, e.costs.warmUp(a.seconds))
 	}
-	e.costs.record(size, overhead, calls)
+	e.costs.record(size, overhead, binding, calls)
 	// The prediction of a new size may have been far off; now its cost is known.
 	blocks, _ = s.afford(e, size, blocks)
 	e.visits++
@@ -86,7 +86,8 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 
 // bind makes the problem and readies every rival that still competes, its output held against the reference the first
 // time that the size comes up. A rival that fails stops competing from this size on; a wrong one stops for good.
-func (s *sweep) bind(e *entry, size int) (problem kernels.Problem, arms []*bound) {
+// binding is the seconds that binding alone took.
+func (s *sweep) bind(e *entry, size int) (problem kernels.Problem, arms []*bound, binding float64) {
 	var reference []float64
 	broken := safely(func() error {
 		problem = e.c.Problem(size, s.Input)
@@ -107,7 +108,10 @@ func (s *sweep) bind(e *entry, size int) (problem kernels.Problem, arms []*bound
 		var call kernels.Call
 		off := 0.0
 		err := safely(func() (err error) {
-			if call, err = problem.Bind(r.status.Name); err != nil {
+			start := s.Clock.Now()
+			call, err = problem.Bind(r.status.Name)
+			binding += (s.Clock.Now() - start).Seconds()
+			if err != nil {
 				return err
 			}
 			if err = call.Run(); err == nil && reference != nil {
@@ -128,7 +132,7 @@ func (s *sweep) bind(e *entry, size int) (problem kernels.Problem, arms []*bound
 		r.status.RelativeError = max(r.status.RelativeError, off)
 		arms = append(arms, &bound{rival: r, call: call})
 	}
-	return problem, arms
+	return problem, arms, binding
 }
 
 // twinWithin bounds the A/A arm to implementations at most so many times slower than the fastest: timing a hopeless
