@@ -216,8 +216,8 @@ func (p *Planner) nearest(x float64) int {
 	return size
 }
 
-// refine proposes the most useful visit once the grid is measured: to the inside of a wide bracket, to an end of a
-// narrow one whose interval is still wide, or to a size whose winner is in doubt.
+// refine proposes the most useful visit once the grid is measured: to the inside of a wide bracket, to the least known
+// size of an interval that is still wide, or to a size whose winner is in doubt.
 func (p *Planner) refine(set *samples.Set) proposal {
 	const blocks = 10
 	fit := Fit(set, p.options)
@@ -256,11 +256,15 @@ func (p *Planner) refine(set *samples.Set) proposal {
 			}
 		}
 		if width := math.Log(float64(s.High)/float64(s.Low)) / wanted; width > 1 && s.High > s.Low+1 {
-			end := below
-			if fit.Curves.Blocks[above] < fit.Curves.Blocks[below] {
-				end = above
+			// Any size inside the interval may be what widens it: the one that is known least.
+			least := below
+			for k := range sizes {
+				inside := k == above || sizes[k] >= s.Low && sizes[k] <= s.High
+				if inside && p.visits[sizes[k]] < p.visits[sizes[least]] {
+					least = k
+				}
 			}
-			offer(sizes[end], width)
+			offer(sizes[least], width)
 		}
 		confirm(sizes[below], worthEdge)
 		confirm(sizes[above], worthEdge)
