@@ -32,8 +32,20 @@ func load() (*library, error) {
 		" openblas, or set %s to the library's path)", first, Environment)
 }
 
-// open loads one library and looks up all that is needed from it.
+// patience is how long OpenBLAS's threads poll for work after a call before they sleep, as a power of two of processor
+// cycles: some tens of microseconds, as package pool does. Left to itself a thread polls for about 2^26 cycles, and every
+// parallel call then takes a core from whatever runs next, for tens of milliseconds: another implementation in a
+// measurement, another part of the program in use.
+const patience = "16"
+
+const patienceVariable = "OPENBLAS_THREAD_TIMEOUT"
+
+// open loads one library and looks up all that is needed from it. OpenBLAS reads its environment while it is loaded.
 func open(path string) (*library, error) {
+	if _, set := os.LookupEnv(patienceVariable); !set {
+		os.Setenv(patienceVariable, patience)
+		defer os.Unsetenv(patienceVariable)
+	}
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, fmt.Errorf("cannot load %s: %s", path, oneLine(err))

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // needLibrary skips the test on a machine without OpenBLAS.
@@ -331,5 +332,28 @@ func BenchmarkGemm(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// OpenBLAS's threads poll for work after a call, and must not go on for so long that they take a core from what runs
+// next. Left to themselves they poll for tens of milliseconds.
+func TestThreadsSleepSoonAfterACall(t *testing.T) {
+	needLibrary(t)
+	if Threads() < 2 || os.Getenv(patienceVariable) != "" {
+		t.Skip("one thread only, or somebody else's patience")
+	}
+	const n = 256
+	x, y := make([]float32, n*n), make([]float32, n*n)
+	Gemm(Threads(), false, false, n, n, n, 1, x, n, x, n, 0, y, n)
+	const pause = 40 * time.Millisecond
+	least := pause
+	for range 5 {
+		before := processorTime(t)
+		time.Sleep(pause)
+		least = min(least, processorTime(t)-before)
+		Gemm(Threads(), false, false, n, n, n, 1, x, n, x, n, 0, y, n)
+	}
+	if least > pause/2 {
+		t.Errorf("the process used %v of processor time in a pause of %v after a call", least, pause)
 	}
 }
