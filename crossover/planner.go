@@ -41,8 +41,6 @@ type PlannerOptions struct {
 const (
 	worthRung   = 1000
 	worthJitter = 500
-	// enough is the worth under which another visit would not change what anybody does.
-	enough = 0.5
 )
 
 // An edge rests on its two sizes, and a visit is one throw of the dice: where the buffers lie, what the neighbours on the
@@ -224,7 +222,7 @@ func (p *Planner) refine(set *samples.Set) proposal {
 	var best proposal
 	offer := func(size int, worth float64) {
 		visits := p.visits[size]
-		if worth < enough || visits >= maxVisits || size > p.high {
+		if visits >= maxVisits || size > p.high {
 			return
 		}
 		if worth /= 1 + float64(visits)/4; worth > best.worth {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 	"testing"
 
 	"crossover/crossover"
@@ -129,7 +130,7 @@ func TestPlannerRefusesImpossibleAxes(t *testing.T) {
 func TestPlannerWalksTheGridFirstAndUpwards(t *testing.T) {
 	w := newWorld(1, costA, costB)
 	set := w.set(0)
-	p := crossover.NewPlanner(crossover.PlannerOptions{Low: 64, High: 100000})
+	p := crossover.NewPlanner(crossover.PlannerOptions{Low: 64, High: 65536})
 	var rungs, between []int
 	last := math.Inf(1)
 	for {
@@ -148,7 +149,7 @@ func TestPlannerWalksTheGridFirstAndUpwards(t *testing.T) {
 		w.visit(set, size, blocks)
 		p.Visited(size)
 	}
-	if want := []int{64, 256, 1024, 4096, 16384, 100000}; !slices.Equal(rungs, want) {
+	if want := []int{64, 256, 1024, 4096, 16384, 65536}; !slices.Equal(rungs, want) {
 		t.Errorf("rungs are %v, want %v", rungs, want)
 	}
 	if len(between) != len(rungs)-1 || !slices.IsSorted(between) {
@@ -232,32 +233,100 @@ func TestPlannerLeavesABracketThatCannotBeSplit(t *testing.T) {
 }
 
 func TestPlannerStaysBelowTheLimit(t *testing.T) {
-	for after := range 12 {
-		w := newWorld(2, costA, costB)
-		p := crossover.NewPlanner(crossover.PlannerOptions{Low: 64, High: 65536, Round: multipleOf(8)})
-		set := w.set(0)
-		const high = 4096
-		for visits := 0; ; visits++ {
-			if visits == after {
-				p.Limit(high)
-				p.Limit(2 * high) // a laxer limit does not lift it
-			}
-			size, blocks, worth := p.Next(set)
-			if worth <= 0 {
-				if visits > after {
+	// One limit is above the crossing at 1000, and one below.
+	for _, high := range []int{496, 4096} {
+		for after := range 16 {
+			w := newWorld(2, costA, costB)
+			p := crossover.NewPlanner(crossover.PlannerOptions{Low: 64, High: 65536, Round: multipleOf(8)})
+			set := w.set(0)
+			for visits := 0; ; visits++ {
+				if visits == after {
+					p.Limit(high)
+					p.Limit(2 * high) // a laxer limit does not lift it
+				}
+				size, blocks, worth := p.Next(set)
+				if worth <= 0 {
 					break
 				}
-				t.Fatalf("finished after %d visits", visits)
+				if visits >= after && size > high {
+					t.Fatalf("limited to %d after %d visits, the planner goes to %d", high, after, size)
+				}
+				if visits == 200 {
+					t.Fatalf("limited to %d after %d visits, the planner does not finish", high, after)
+				}
+				w.visit(set, size, max(blocks, 15))
+				p.Visited(size)
 			}
-			if visits >= after && size > high {
-				t.Fatalf("limited after %d visits, the planner goes to %d", after, size)
-			}
-			if visits == 200 {
-				t.Fatalf("limited after %d visits, the planner does not finish", after)
-			}
-			w.visit(set, size, max(blocks, 15))
-			p.Visited(size)
 		}
+	}
+}
+
+func TestPlannerVisitsARungOnce(t *testing.T) {
+	p := crossover.NewPlanner(crossover.PlannerOptions{Low: 64, High: 1024, Ratio: 1.2, Round: powerOfTwo})
+	var rungs []int
+	for {
+		size, _, worth := p.Next(&samples.Set{Implementations: []string{"a"}})
+		if worth < 1000 {
+			break
+		}
+		rungs = append(rungs, size)
+		p.Visited(size)
+	}
+	if want := []int{64, 128, 256, 512, 1024}; !slices.Equal(rungs, want) {
+		t.Errorf("rungs are %v, want %v", rungs, want)
+	}
+}
+
+// An edge rests on its two sizes, and one visit may have been unlucky.
+func TestPlannerConfirmsEdges(t *testing.T) {
+	w := newWorld(1, costA, costB)
+	set, _ := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 65536})
+	r := crossover.Fit(set, crossover.Options{})
+	above, _ := slices.BinarySearch(r.Curves.Sizes, r.Segments[1].From)
+	for _, size := range r.Curves.Sizes[above-1 : above+1] {
+		visits := map[int]bool{}
+		for _, b := range set.At(size) {
+			visits[b.Visit] = true
+		}
+		if len(visits) < 3 {
+			t.Errorf("%d was visited %d times, want 3", size, len(visits))
+		}
+	}
+}
+
+// On a machine of moods every size inside the interval keeps it wide, not only the two beside the edge.
+func TestPlannerNarrowsTheWholeInterval(t *testing.T) {
+	const seeds = 16
+	var mu sync.Mutex
+	var sum float64
+	eachSeed(seeds, func(seed uint64) {
+		w := newWorld(seed, costA, costB)
+		w.luck = 0.1
+		set, visits := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 65536, Fit: crossover.Options{Seed: seed}})
+		r := crossover.Fit(set, crossover.Options{Seed: seed, Resamples: 200})
+		mu.Lock()
+		defer mu.Unlock()
+		if len(r.Segments) != 2 {
+			t.Errorf("seed %d: segments are %+v", seed, r.Segments)
+			return
+		}
+		if visits > 100 {
+			t.Errorf("seed %d: %d visits", seed, visits)
+		}
+		sum += math.Log(float64(r.Segments[1].High) / float64(r.Segments[1].Low))
+	})
+	if width := sum / seeds; width > 0.29 {
+		t.Errorf("the intervals are %v wide, want 0.22: the visits went to the wrong sizes", width)
+	}
+}
+
+// More visits than a dozen to a size change nothing, so the planner has to end with what it has.
+func TestPlannerGivesUpOnAHopelessMachine(t *testing.T) {
+	w := newWorld(3, costA, linear(1.1e-6, 0.9e-8))
+	w.luck = 1
+	_, visits := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 65536})
+	if visits > 400 {
+		t.Errorf("the planner took %d visits", visits)
 	}
 }
 

@@ -118,6 +118,12 @@ func TestPartition(t *testing.T) {
 		"a larger gain at one size": {[][]float64{{0, 0.08, 0}, {0.5, 0, 0.5}}, []run{{0, 0, 1}, {1, 1, 2}, {0, 2, 3}}},
 		"ties buy nothing":          {[][]float64{{0, 0, 0.029, 0.029, 0.029}, {0.029, 0.029, 0, 0, 0}}, []run{{1, 0, 5}}},
 		"unmeasured from a size on": {[][]float64{{0, 0, inf}, {0.9, 0.9, 0}}, []run{{0, 0, 2}, {1, 2, 3}}},
+		// Ties hardly count on the path, so it would rather have two of them than 0.031 at one size; an edge is settled
+		// by what all sizes lose.
+		"the boundary among ties": {
+			[][]float64{{0, 0.029, 0.029, 0, 0.5}, {0.5, 0, 0, 0.031, 0}},
+			[]run{{0, 0, 1}, {1, 1, 5}},
+		},
 		// Inside the band the path does not care where it switches; the boundary goes to the change of sign.
 		"the boundary inside a tie": {
 			[][]float64{{0, 0, 0, 0.01, 0.02, 0.5}, {0.5, 0.02, 0.01, 0, 0, 0}},
@@ -171,16 +177,17 @@ func TestEdge(t *testing.T) {
 		below, above float64 // loss of the one minus loss of the other
 		want         float64
 	}{
-		"in the middle":        {-0.2, 0.2, 200},
-		"near the lower size":  {-0.1, 0.3, 100 * math.Sqrt2},
-		"at the lower size":    {0, 0.3, 100},
-		"at the upper size":    {-0.3, 0, 400},
-		"no difference":        {0, 0, 200},
-		"no change of sign":    {0.1, 0.2, 200},
-		"the wrong way":        {0.1, -0.1, 200},
-		"unmeasured above":     {-0.1, inf, 100},
-		"unmeasured below":     {math.Inf(-1), 0.1, 400},
-		"neither was measured": {math.NaN(), math.NaN(), 200},
+		"in the middle":                   {-0.2, 0.2, 200},
+		"near the lower size":             {-0.1, 0.3, 100 * math.Sqrt2},
+		"at the lower size":               {0, 0.3, 100},
+		"at the upper size":               {-0.3, 0, 400},
+		"no difference":                   {0, 0, 200},
+		"no change of sign":               {0.1, 0.2, 200},
+		"the wrong way":                   {0.1, -0.1, 200},
+		"unmeasured above":                {-0.1, inf, 100},
+		"unmeasured above, the wrong way": {0.1, inf, 100},
+		"unmeasured below":                {math.Inf(-1), 0.1, 400},
+		"neither was measured":            {math.NaN(), math.NaN(), 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			loss := [][]float64{{c.below, c.above}, {0, 0}}

@@ -130,10 +130,10 @@ func TestShiftIsWhatBlocksDoNotAverageAway(t *testing.T) {
 
 func TestTieBandWithoutAUsableTwin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
-	groups := groupsOf(rng, 5, []int{64}, 0.5, 1, 2)
+	groups := groupsOf(rng, 50, []int{64}, 0.5, 1, 2)
 	for n := range groups[0].blocks {
 		b := &groups[0].blocks[n]
-		switch n {
+		switch n % 5 {
 		case 0:
 			b.Twin = -1
 		case 1:
