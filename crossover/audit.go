@@ -15,10 +15,11 @@ const (
 	DriftLimit = 0.10
 )
 
-// Blocks of an audit's first look at a size and of each later one.
+// Blocks of an audit's first look at a size and of each later one, and how many later ones a suspicious size gets.
 const (
 	firstLook  = 9
 	secondLook = 15
+	laterLooks = 3
 )
 
 // Finding is what an audit says of a size or of a case.
@@ -51,8 +52,9 @@ type Audit struct {
 }
 
 // Auditor plans and judges the check of committed choices at fresh sizes. A first look at every size nominates those
-// that seem slow; a second look at new blocks decides, and a size that stays slow must have a neighbour that is slow
-// too before the case counts as drifted: neither a spike nor a single awkward size is drift.
+// that seem slow; later looks, spread over the rest of the check, decide on blocks of their own. A size is drifted when it
+// is slow at every one of them, and the case when a neighbour is slow too: neither a spike, nor a machine that was busy
+// for a second, nor a single awkward size is drift.
 type Auditor struct {
 	choice func(size int) string
 	near   func(size int) (int, bool)
@@ -77,8 +79,8 @@ func NewAuditor(sizes []int, choice func(size int) string, near func(size int) (
 }
 
 // Next returns the next visit: a fresh size, or a second look at a suspicious one.
-func (a *Auditor) Next(set *samples.Set) (size, blocks int, worth float64) {
-	const worthFirst, worthSecond = 1000, 100
+func (a *Auditor) Next(set *samples.Set) (proposed, blocks int, worth float64) {
+	const worthFirst, worthSecond = 1000.0, 100.0
 	if len(a.pending) > 0 {
 		return a.pending[0], firstLook, worthFirst + float64(len(a.pending))
 	}
@@ -86,10 +88,17 @@ func (a *Auditor) Next(set *samples.Set) (size, blocks int, worth float64) {
 		if _, ok := a.first[size]; !ok {
 			a.first[size] = len(set.At(size))
 		}
-		switch s := a.judgeSize(set, size); {
-		case a.looks[size] < 2 && s.Finding == Ambiguous:
-			return size, secondLook, worthSecond
-		case s.Finding == Drifted:
+		s := a.judgeSize(set, size)
+		if s.Finding != Ambiguous && s.Finding != Drifted {
+			continue
+		}
+		if later := a.looks[size]; later <= laterLooks {
+			if w := worthSecond / float64(later); w > worth {
+				proposed, blocks, worth = size, secondLook, w
+			}
+			continue
+		}
+		if s.Finding == Drifted {
 			other, asked := a.neighbour[size]
 			if !asked {
 				other, _ = a.near(size)
@@ -103,7 +112,7 @@ func (a *Auditor) Next(set *samples.Set) (size, blocks int, worth float64) {
 			}
 		}
 	}
-	return 0, 0, 0
+	return proposed, blocks, worth
 }
 
 // Visited tells that a size was measured, or could not be.
@@ -128,11 +137,11 @@ func (a *Auditor) Limit(high int) {
 // judgeSize audits one size by itself. A first look can only hold or be ambiguous.
 func (a *Auditor) judgeSize(set *samples.Set, size int) SizeAudit {
 	out := SizeAudit{Size: size, Chosen: slices.Index(set.Implementations, a.choice(size))}
-	blocks := set.At(size)
-	logs := make([][]float64, 0, len(blocks))
-	for _, b := range blocks {
+	var logs [][]float64
+	var visits []int
+	for _, b := range set.At(size) {
 		if l := logRatios(&b, len(set.Implementations)); l != nil {
-			logs = append(logs, l)
+			logs, visits = append(logs, l), append(visits, b.Visit)
 		}
 	}
 	if len(logs) < 2 || out.Chosen < 0 {
@@ -152,22 +161,27 @@ func (a *Auditor) judgeSize(set *samples.Set, size int) SizeAudit {
 		}
 		return out
 	}
-	// The winner is picked on the first look and timed on the second.
+	// The winner is picked on the first look and timed on the later ones.
 	out.Best = fastest(logs[:first])
 	var diffs []float64
-	for _, l := range second {
+	byVisit := map[int][]float64{}
+	for n, l := range second {
 		if d := l[out.Chosen] - l[out.Best]; !math.IsNaN(d) {
 			diffs = append(diffs, d)
+			byVisit[visits[first+n]] = append(byVisit[visits[first+n]], d)
 		}
 	}
 	if len(diffs) == 0 {
 		return out
 	}
 	low, high := medianInterval(slices.Clone(diffs))
-	middle := median(diffs)
+	middle, least := median(diffs), math.Inf(1)
+	for _, look := range byVisit {
+		least = min(least, median(look))
+	}
 	out.Slowdown, out.Low, out.High = math.Exp(middle), math.Exp(low), math.Exp(high)
 	switch {
-	case middle > math.Log1p(DriftLimit) && low > a.band:
+	case least > math.Log1p(DriftLimit) && low > a.band:
 		out.Finding = Drifted
 	case middle > max(a.band, math.Log1p(suspicion)):
 		out.Finding = Ambiguous

@@ -47,7 +47,7 @@ const (
 // machine do for that moment. So both sizes are visited edgeVisits times, and a segment of a single size before anything
 // is built on it.
 const (
-	edgeVisits = 3
+	edgeVisits = 5
 	worthEdge  = 1.5
 	worthLone  = 4
 )

@@ -322,11 +322,20 @@ func TestPlannerNarrowsTheWholeInterval(t *testing.T) {
 
 // More visits than a dozen to a size change nothing, so the planner has to end with what it has.
 func TestPlannerGivesUpOnAHopelessMachine(t *testing.T) {
-	w := newWorld(3, costA, linear(1.1e-6, 0.9e-8))
-	w.luck = 1
-	_, visits := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 65536})
-	if visits > 400 {
-		t.Errorf("the planner took %d visits", visits)
+	w := newWorld(3, costA, costB)
+	w.luck = 0.3
+	set, _ := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 65536, Fit: crossover.Options{Precision: 0.01}})
+	visits := map[int]map[int]bool{}
+	most := 0
+	for _, b := range set.Blocks {
+		if visits[b.Size] == nil {
+			visits[b.Size] = map[int]bool{}
+		}
+		visits[b.Size][b.Visit] = true
+		most = max(most, len(visits[b.Size]))
+	}
+	if most != 12 {
+		t.Errorf("the most visited size was visited %d times, want 12", most)
 	}
 }
 

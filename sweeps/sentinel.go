@@ -5,19 +5,57 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"crossover/pool"
 )
 
 // sentinelTolerance is how far a reading may be off the baseline before the machine counts as disturbed.
 const sentinelTolerance = 0.05
 
-// sentinel watches the machine: it times a fixed piece of work and compares.
+// crowdTolerance is the same for the work of all processors: a missing processor doubles its time, while a late wake of
+// one is part of what parallel work costs.
+const crowdTolerance = 0.3
+
+// sentinel watches the machine: it times fixed pieces of work and compares.
 type sentinel struct {
-	clock    Clock
-	work     func()
-	baseline float64 // seconds; 0 before the first reading
+	clock Clock
+	works []*work
 }
 
-// SpinWork is the default sentinel: a chain of dependent multiply-adds, about 100 µs of one core, which feels the
+// work is a fixed piece of work and what it took when the machine was quiet.
+type work struct {
+	run       func()
+	tolerance float64
+	// slowerOnly says that a faster reading is no disturbance but a better baseline.
+	slowerOnly bool
+	baseline   float64 // seconds; 0 before the first reading
+}
+
+// newSentinel returns a sentinel of one piece of work, or of the default ones where it is nil: a spin on one processor
+// and one on all of them, because a processor that somebody else has taken shows in nothing that one processor does.
+func newSentinel(clock Clock, run func()) sentinel {
+	if run != nil {
+		return sentinel{clock, []*work{{run: run, tolerance: sentinelTolerance}}}
+	}
+	works := []*work{{run: SpinWork, tolerance: sentinelTolerance}}
+	if pool.Shared().Workers() > 1 {
+		works = append(works, &work{run: crowdWork, tolerance: crowdTolerance, slowerOnly: true})
+	}
+	return sentinel{clock, works}
+}
+
+// crowdWork is SpinWork on every processor at once.
+func crowdWork() { pool.Shared().Run(pool.Shared().Workers(), 1, crowd{}) }
+
+type crowd struct{}
+
+func (crowd) Do(_, lo, hi int) {
+	for range hi - lo {
+		SpinWork()
+	}
+}
+
+// SpinWork is the default sentinel's work: a chain of dependent multiply-adds, about 100 µs of one core, which feels the
 // clock rate and whoever else wants the core, and nothing of the memory that the implementations leave behind.
 func SpinWork() {
 	x := 1.0
@@ -30,41 +68,53 @@ func SpinWork() {
 // spinSink keeps the compiler from leaving the work out.
 var spinSink atomic.Uint64
 
-// read times the work: the least of three, because a single spike is not a state of the machine.
-func (s *sentinel) read() float64 {
+// read times a piece of work: the least of three, because a single spike is not a state of the machine.
+func (s *sentinel) read(w *work) float64 {
 	least := math.Inf(1)
 	for range 3 {
 		start := s.clock.Now()
-		s.work()
+		w.run()
 		least = min(least, (s.clock.Now() - start).Seconds())
 	}
 	return least
 }
 
-// settle takes a new baseline: once the readings have stopped falling, because an idle machine's clock ramps up first,
+// settle takes new baselines: once the readings have stopped falling, because an idle machine's clock ramps up first,
 // the median of several.
 func (s *sentinel) settle() {
 	const steadyAfter, atMost, count = 5, 200, 9
-	least, steady := math.Inf(1), 0
-	for n := 0; n < atMost && steady < steadyAfter; n++ {
-		reading := s.read()
-		steady++
-		if reading < 0.99*least {
-			steady = 0
+	for _, w := range s.works {
+		least, steady := math.Inf(1), 0
+		for n := 0; n < atMost && steady < steadyAfter; n++ {
+			reading := s.read(w)
+			steady++
+			if reading < 0.99*least {
+				steady = 0
+			}
+			least = min(least, reading)
 		}
-		least = min(least, reading)
+		readings := make([]float64, count)
+		for i := range readings {
+			readings[i] = s.read(w)
+		}
+		slices.Sort(readings)
+		w.baseline = readings[count/2]
 	}
-	readings := make([]float64, count)
-	for i := range readings {
-		readings[i] = s.read()
-	}
-	slices.Sort(readings)
-	s.baseline = readings[count/2]
 }
 
 // quiet reports whether the machine is as it was at the baseline.
 func (s *sentinel) quiet() bool {
-	return math.Abs(s.read()-s.baseline) <= sentinelTolerance*s.baseline
+	for _, w := range s.works {
+		reading := s.read(w)
+		if w.slowerOnly && reading < w.baseline {
+			w.baseline = reading
+			continue
+		}
+		if math.Abs(reading-w.baseline) > w.tolerance*w.baseline {
+			return false
+		}
+	}
+	return true
 }
 
 // backOff waits for the machine to become quiet again, longer each time, and reports whether it did.

@@ -66,7 +66,7 @@ type Options struct {
 	Include func(implementation string) bool
 
 	Clock    Clock  // nil means SystemClock
-	Sentinel func() // nil means SpinWork
+	Sentinel func() // nil means a spin on one processor and one on all
 
 	// Throttled reports a thermal state that no time can be trusted in; nil means never.
 	Throttled func() (state string, throttled bool)
@@ -113,9 +113,6 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 	if o.Clock == nil {
 		o.Clock = SystemClock()
 	}
-	if o.Sentinel == nil {
-		o.Sentinel = SpinWork
-	}
 	if o.Mode == "" {
 		o.Mode = Latency
 	}
@@ -129,7 +126,7 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 	s := &sweep{
 		Options:  o,
 		start:    o.Clock.Now(),
-		sentinel: sentinel{clock: o.Clock, work: o.Sentinel},
+		sentinel: newSentinel(o.Clock, o.Sentinel),
 		visitCap: o.VisitShare * o.Budget.Seconds() / float64(max(len(cases), 1)),
 	}
 	s.collections[0].Name = "/gc/cycles/total:gc-cycles"
@@ -174,9 +171,10 @@ type entry struct {
 	rng     *rand.Rand
 	rivals  []*rival // the implementations that can run, in the order of result.Samples.Implementations
 	costs   costs
-	checked map[int]bool // sizes at which outputs were held against the reference
-	high    int          // greatest size that the planner may propose
-	visits  int          // so far
+	checked map[int]bool  // sizes at which outputs were held against the reference
+	high    int           // greatest size that the planner may propose
+	visits  int           // so far
+	left    time.Duration // when the last one ended
 	done    bool
 	dirty   bool
 }
@@ -244,6 +242,7 @@ func (s *sweep) run(ctx context.Context) error {
 			s.Progress(Progress{Case: e.c.Name, Size: size, Elapsed: s.elapsed(), Budget: s.Budget})
 		}
 		s.visit(ctx, e, size, blocks)
+		e.left = s.elapsed()
 		e.planner.Visited(size)
 		if s.elapsed()-s.saved > saveEvery {
 			if err := s.saveAll(); err != nil {
@@ -280,13 +279,22 @@ func (s *sweep) pick() (best *entry, size, blocks int) {
 				e.done = true
 				break
 			}
-			if worth > most {
+			if worth *= e.rested(s.elapsed()); worth > most {
 				best, size, blocks, most = e, n, b, worth
 			}
 			break
 		}
 	}
 	return best, size, blocks
+}
+
+// restFor is how long a case rests between two visits, other cases permitting: the state of a machine changes over
+// seconds, and visits that follow each other at once all see the same one.
+const restFor = 3 * time.Second
+
+// rested is what a visit is worth now, of what it will be worth once the case has rested.
+func (e *entry) rested(now time.Duration) float64 {
+	return min(1, 0.25+0.75*float64(now-e.left)/float64(restFor))
 }
 
 // stopAt keeps the case to sizes up to high.

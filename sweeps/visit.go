@@ -318,7 +318,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 			case s.sentinel.quiet():
 				keep()
 			case waits == backOffs:
-				e.degrade("the sentinel kept moving by more than 5 %")
+				e.degrade("the sentinel kept moving off its baseline")
 				keep()
 			default:
 				e.result.Discarded += len(pending)
@@ -327,7 +327,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 				waits++
 				if ctx.Err() == nil && !s.sentinel.backOff(backOffs) {
 					// The machine has a new state. Take it as it is, and say so.
-					e.degrade("the sentinel stayed more than 5 % off its baseline")
+					e.degrade("the sentinel stayed off its baseline")
 					s.sentinel.settle()
 					waits = backOffs
 				}
