@@ -248,6 +248,18 @@ func TestThrottledMachine(t *testing.T) {
 			t.Errorf("the sweep waited %v s of 20", m.slept)
 		}
 	})
+	t.Run("and again later", func(t *testing.T) {
+		m := newMachine()
+		o := m.options(20 * time.Second)
+		o.Planner = script{{64, 5}, {128, 5}, {256, 5}}.planner
+		// Hot until the sweep gives up after ten waits of half a second; cool; then hot for two of them.
+		asked := 0
+		o.Throttled = func() (string, bool) { asked++; return "serious", asked <= 11 || asked == 13 || asked == 14 }
+		m.sweep(t, o, m.newCase("op/x=1", 64, 256, quickStarter()))
+		if math.Abs(m.slept-6) > 0.01 {
+			t.Errorf("the sweep waited %v s, want 6: a machine that was cool is worth waiting for again", m.slept)
+		}
+	})
 	t.Run("until the sweep is cancelled", func(t *testing.T) {
 		m := newMachine()
 		ctx, cancel := context.WithCancel(context.Background())
@@ -428,6 +440,10 @@ func TestAProblemThatPanics(t *testing.T) {
 	r := m.sweep(t, m.options(60*time.Second), c)[0]
 	if f := fit(r); len(f.Segments) != 2 || f.Segments[1].To < 4096 {
 		t.Errorf("segments are %+v", f.Segments)
+	}
+	// Below that the sweep goes on to narrow the interval.
+	if s := fit(r).Segments[1]; float64(s.High) > 1.3*float64(s.Low) {
+		t.Errorf("the interval is %d..%d", s.Low, s.High)
 	}
 	if len(r.Warnings) == 0 || !strings.Contains(r.Warnings[0], "panic: out of memory") {
 		t.Errorf("warnings: %q", r.Warnings)
@@ -893,21 +909,22 @@ func TestBatches(t *testing.T) {
 		mode       sweeps.Mode
 		iterations int // at least
 		untimed    bool
+		blocks     int
 	}{
-		"short calls":                    {1e-9, 1e-6, sweeps.Latency, 50, true},
-		"a call as long as a batch":      {1e-9, 1e-4, sweeps.Latency, 1, true},
-		"long calls":                     {1e-9, 5e-3, sweeps.Latency, 1, false},
-		"a coarse clock":                 {1e-6, 1e-5, sweeps.Latency, 95, true},
-		"a clock coarser than the calls": {42e-9, 1e-8, sweeps.Latency, 4900, true},
-		"short calls in a row":           {1e-9, 1e-6, sweeps.Throughput, 50, false},
-		"long calls in a row":            {1e-9, 5e-3, sweeps.Throughput, 8, false},
+		"short calls":                    {1e-9, 1e-6, sweeps.Latency, 50, true, 300},
+		"a call as long as a batch":      {1e-9, 1e-4, sweeps.Latency, 1, true, 300},
+		"long calls":                     {1e-9, 5e-3, sweeps.Latency, 1, false, 300},
+		"a coarse clock":                 {1e-6, 1e-5, sweeps.Latency, 95, true, 300},
+		"a clock coarser than the calls": {42e-9, 1e-8, sweeps.Latency, 4900, true, 5},
+		"short calls in a row":           {1e-9, 1e-6, sweeps.Throughput, 50, false, 300},
+		"long calls in a row":            {1e-9, 5e-3, sweeps.Throughput, 8, false, 300},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine()
 			m.tick, m.noise = c.tick, bell(0)
 			o := m.options(10 * time.Minute)
 			o.Mode = c.mode
-			o.Planner = script{{64, 5}}.planner
+			o.Planner = script{{64, c.blocks}}.planner
 			r := m.sweep(t, o, m.newCase("op/x=1", 64, 64, engine{name: "go", cost: linear(c.cost, 0)}))[0]
 			for _, b := range r.Samples.Blocks {
 				n := b.Iterations[0]
@@ -924,7 +941,7 @@ func TestBatches(t *testing.T) {
 			if c.untimed {
 				perBlock += 2
 			}
-			if calls, least := len(m.log), perBlock*len(r.Samples.Blocks); calls < least || calls > least+20*(last.Iterations[0]+1) {
+			if calls, least := len(m.log), perBlock*len(r.Samples.Blocks); calls < least || calls > least+8*last.Iterations[0]+40 {
 				t.Errorf("%d calls were made for %d blocks of %d", calls, len(r.Samples.Blocks), perBlock)
 			}
 		})
@@ -967,6 +984,24 @@ func TestCheapBlocksAreManyAndDearOnesFew(t *testing.T) {
 		r := m.sweep(t, o, m.newCase("op/x=1", 64, 64, engine{name: "go", cost: linear(c.cost, 0)}))[0]
 		if n := len(r.Samples.Blocks); n < c.least || n > c.most {
 			t.Errorf("calls of %v s make %d blocks, want %d to %d", c.cost, n, c.least, c.most)
+		}
+	}
+}
+
+// Nothing is known of the first size before it is visited. Once its cost is known the visit shrinks to what a visit may
+// cost, and once the budget is spent to two blocks.
+func TestADearFirstVisit(t *testing.T) {
+	for _, c := range []struct {
+		budget time.Duration
+		want   int
+	}{{10 * time.Minute, 20}, {40 * time.Second, 3}, {time.Second, 2}} {
+		m := newMachine()
+		m.noise = bell(0)
+		o := m.options(c.budget)
+		o.Planner = script{{64, 20}}.planner
+		r := m.sweep(t, o, m.newCase("op/x=1", 64, 64, engine{name: "go", cost: linear(1, 0)}))[0]
+		if n := len(r.Samples.Blocks); n != c.want {
+			t.Errorf("a budget of %v buys %d blocks of calls of a second, want %d", c.budget, n, c.want)
 		}
 	}
 }

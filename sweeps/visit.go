@@ -31,7 +31,7 @@ const (
 	// sentinelEvery is how much time may pass between two sentinel readings.
 	sentinelEvery = 20 * time.Millisecond
 	// backOffs bounds the waits for a quiet machine, a visit.
-	backOffs = 6
+	backOffs = 5
 	// peakBytesPerSecond, a logical processor, is more than any first-level cache delivers: two 64-byte loads a
 	// cycle at 6 GHz.
 	peakBytesPerSecond = 768e9
