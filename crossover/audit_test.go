@@ -1,0 +1,103 @@
+package crossover_test
+
+import (
+	"math"
+	"testing"
+
+	"crossover/crossover"
+	"crossover/samples"
+)
+
+// audit lets an auditor have what it asks for, in at most so many visits, and returns its answer and the number of visits.
+func audit(t *testing.T, w *world, choice func(size int) string, sizes []int, atMost int) (crossover.Audit, int) {
+	t.Helper()
+	near := func(size int) (int, bool) { return size + size/10, true }
+	a := crossover.NewAuditor(sizes, choice, near, 0.03)
+	set := &samples.Set{Implementations: w.names}
+	for visits := range 200 {
+		size, blocks, worth := a.Next(set)
+		if worth <= 0 || visits == atMost {
+			return a.Judge(set), visits
+		}
+		w.visit(set, size, blocks)
+		a.Visited(size)
+	}
+	t.Fatal("the audit did not end in 200 visits")
+	return crossover.Audit{}, 0
+}
+
+func TestAudit(t *testing.T) {
+	sizes := []int{90, 300, 900, 1100, 3000, 9000}
+	right := func(size int) string {
+		if size < 1000 {
+			return "a"
+		}
+		return "b"
+	}
+	always := func(name string) func(int) string { return func(int) string { return name } }
+	// A cost that is awkward at one size alone.
+	awkward := func(n float64) float64 {
+		if n == 3000 {
+			return 5 * costB(n)
+		}
+		return costB(n)
+	}
+	for name, c := range map[string]struct {
+		choice  func(int) string
+		b       func(float64) float64
+		luck    float64
+		atMost  int
+		finding crossover.Finding
+		regret  float64 // about, and within a fifth of it or two percent
+		visits  int     // at most
+	}{
+		"choices that hold":                       {right, costB, 0, 200, crossover.Holds, 0, 6},
+		"choices that hold on a machine of moods": {right, costB, 0.02, 200, crossover.Holds, 0, 18},
+		"a small mistake":                         {always("a"), func(n float64) float64 { return 1.03 * costA(n) }, 0, 200, crossover.Holds, 0, 6},
+		// 1.08, 2.39 and 4.79 times slower at the last three sizes, 2.56 and 5.03 at the neighbours of the last two, and
+		// the mean is over eight.
+		"one that moved":           {always("a"), costB, 0, 200, crossover.Drifted, 0.88, 60},
+		"an awkward size":          {right, awkward, 0, 200, crossover.Ambiguous, math.Pow(13.0*5/31, 1.0/6) - 1, 12},
+		"no time for a look again": {always("a"), costB, 0, 6, crossover.Ambiguous, -1, 6},
+		"nothing measured":         {right, costB, 0, 0, crossover.Unmeasured, 0, 0},
+		"a name that is not there": {always("c"), costB, 0, 200, crossover.Unmeasured, 0, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(8, costA, c.b)
+			w.luck = c.luck
+			got, visits := audit(t, w, c.choice, sizes, c.atMost)
+			if got.Finding != c.finding {
+				t.Errorf("finding is %v, want %v: %+v", got.Finding, c.finding, got.Sizes)
+			}
+			if visits > c.visits {
+				t.Errorf("the audit took %d visits, want %d at most", visits, c.visits)
+			}
+			if c.regret >= 0 && math.Abs(got.Regret-c.regret) > max(0.02, c.regret/5) {
+				t.Errorf("regret is %v, want %v", got.Regret, c.regret)
+			}
+		})
+	}
+}
+
+func TestAuditStaysBelowTheLimit(t *testing.T) {
+	w := newWorld(8, costA, costB)
+	a := crossover.NewAuditor([]int{90, 300, 3000, 9000}, func(int) string { return "b" },
+		func(size int) (int, bool) { return size * 2, true }, 0.03)
+	set := &samples.Set{Implementations: w.names}
+	a.Limit(299)
+	for range 100 {
+		size, blocks, worth := a.Next(set)
+		if worth <= 0 {
+			break
+		}
+		if size > 299 {
+			t.Fatalf("the auditor goes to %d", size)
+		}
+		w.visit(set, size, blocks)
+		a.Visited(size)
+	}
+	// b is five times slower at 90, and at 180 too.
+	if got := a.Judge(set); got.Finding != crossover.Drifted || len(got.Sizes) != 2 {
+		t.Errorf("audit is %+v", got)
+	}
+}
