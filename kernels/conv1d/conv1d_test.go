@@ -330,3 +330,25 @@ func BenchmarkConvolve(b *testing.B) {
 		}
 	}
 }
+
+// The sweep may visit any number of taps, so no number may be unlucky.
+func TestNoNumberOfTapsIsUnlucky(t *testing.T) {
+	in := kernels.GeneratedInput()
+	for taps := 8; taps < 700; taps += 1 + taps/24 {
+		p := newProblem(4096, taps, in)
+		want := p.Reference()
+		for _, name := range []string{"go/direct", "go/fft", "go/partitioned"} {
+			call, err := p.Bind(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := call.Run(); err != nil {
+				t.Fatal(err)
+			}
+			if off := kernels.RelativeError(call.Output(), want); off > tolerance/2 {
+				t.Errorf("%s at %d taps: relative error %.2g, want half of %.2g at most", name, taps, off, tolerance)
+			}
+			call.Release()
+		}
+	}
+}
