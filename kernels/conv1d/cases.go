@@ -60,9 +60,9 @@ func caseName(param string, value int) string { return fmt.Sprintf("conv1d/%s=%d
 func leastBytes(n, taps int) float64 { return 4 * (float64(n) + float64(taps) + float64(n+taps-1)) }
 
 // ImpulseResponse returns the filter that the cases convolve with: a direct sound, and behind it seeded uniform noise
-// that decays by 60 dB over the filter's length and holds a sixteenth of the direct sound's energy, as close to a source in a room. Noise
-// alone would let some lengths cancel the recording's few strong partials, and the error relative to what is left would
-// say more about the filter than about the implementation.
+// that decays by 60 dB over the filter's length and holds a sixteenth of the direct sound's energy, as close to a source
+// in a room. Noise alone would let some lengths cancel the recording's few strong partials, and the error relative to
+// what is left would say more about the filter than about the implementation.
 func ImpulseResponse(taps int) []float32 {
 	rng := rand.New(rand.NewPCG(uint64(taps), 0x69726573))
 	h := make([]float64, taps)
