@@ -79,6 +79,36 @@ func TestAudit(t *testing.T) {
 	}
 }
 
+// A choice is drifted when it is slow at every look, not when the machine was busy for two of them.
+func TestAuditOfABusyMachine(t *testing.T) {
+	for busy, want := range map[int]crossover.Finding{1: crossover.Holds, 2: crossover.Ambiguous, 100: crossover.Drifted} {
+		looks := 0
+		w := newWorld(8, costA, costB)
+		w.costs[0] = func(n float64) float64 {
+			if looks <= busy {
+				return 2 * costB(n)
+			}
+			return 0.9 * costB(n)
+		}
+		a := crossover.NewAuditor([]int{3000}, func(int) string { return "a" }, func(int) (int, bool) { return 0, false }, 0.03)
+		set := &samples.Set{Implementations: w.names}
+		for {
+			size, blocks, worth := a.Next(set)
+			if worth <= 0 {
+				break
+			}
+			looks++
+			w.visit(set, size, blocks)
+			a.Visited(size)
+		}
+		got := a.Judge(set).Finding
+		if got == want || want == crossover.Ambiguous && got == crossover.Holds {
+			continue
+		}
+		t.Errorf("slow at the first %d of %d looks, the finding is %v, want %v", busy, looks, got, want)
+	}
+}
+
 func TestAuditStaysBelowTheLimit(t *testing.T) {
 	w := newWorld(8, costA, costB)
 	a := crossover.NewAuditor([]int{90, 300, 3000, 9000}, func(int) string { return "b" },

@@ -358,8 +358,8 @@ func TestIntervalsCoverTheTruth(t *testing.T) {
 		eachSeed(c.runs, func(seed uint64) {
 			w := newWorld(seed, costA, c.b)
 			w.noise, w.luck = spiky(c.noise), c.luck
-			set, _ := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 65536, Fit: crossover.Options{Seed: seed}})
-			r := crossover.Fit(set, crossover.Options{Seed: seed, Resamples: 200})
+			set, _ := w.sweep(t, crossover.PlannerOptions{Low: 128, High: 8192, Fit: crossover.Options{Seed: seed}})
+			r := crossover.Fit(set, crossover.Options{Seed: seed, Resamples: 120})
 			mu.Lock()
 			defer mu.Unlock()
 			if len(r.Segments) != 2 {

@@ -324,7 +324,7 @@ func TestPlannerNarrowsTheWholeInterval(t *testing.T) {
 func TestPlannerGivesUpOnAHopelessMachine(t *testing.T) {
 	w := newWorld(3, costA, costB)
 	w.luck = 0.3
-	set, _ := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 65536, Fit: crossover.Options{Precision: 0.01}})
+	set, _ := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 65536, Fit: crossover.Options{Precision: 0.05}})
 	visits := map[int]map[int]bool{}
 	most := 0
 	for _, b := range set.Blocks {

@@ -128,6 +128,37 @@ func TestShiftIsWhatBlocksDoNotAverageAway(t *testing.T) {
 	}
 }
 
+func TestShiftAfterVisits(t *testing.T) {
+	a := arm{shift: 0.1}
+	// A log-ratio of twins has two shifts in it, an estimate one; visits average them, by a median from three on.
+	for visits, want := range map[int]float64{
+		1: 0.1 / math.Sqrt2, 2: 0.05, 8: 0.025 * math.Sqrt(math.Pi/2),
+	} {
+		if got := a.shiftAfter(visits); math.Abs(got-want) > 1e-12 {
+			t.Errorf("after %d visits the shift is %v, want %v", visits, got, want)
+		}
+	}
+}
+
+// Normal deviates times the scale are Student's: with five degrees of freedom 5 % of them are beyond 2.571.
+func TestScaleMakesStudents(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	a := arm{shift: 0.1, freedom: 5}
+	const draws = 20000
+	beyond := 0
+	for range draws {
+		if math.Abs(rng.NormFloat64()*a.scale(rng)) > 2.571 {
+			beyond++
+		}
+	}
+	if share := float64(beyond) / draws; math.Abs(share-0.05) > 0.006 {
+		t.Errorf("%.3f of the deviates are beyond 2.571, want 0.05", share)
+	}
+	if got := (arm{}).scale(rng); got != 1 {
+		t.Errorf("without a shift the scale is %v, want 1", got)
+	}
+}
+
 func TestTieBandWithoutAUsableTwin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	groups := groupsOf(rng, 50, []int{64}, 0.5, 1, 2)
