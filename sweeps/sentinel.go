@@ -58,14 +58,14 @@ func (crowd) Do(_, lo, hi int) {
 // SpinWork is the default sentinel's work: a chain of dependent multiply-adds, about 100 µs of one core, which feels the
 // clock rate and whoever else wants the core, and nothing of the memory that the implementations leave behind.
 func SpinWork() {
-	x := 1.0
+	x := math.Float64frombits(spinSink.Load()) // a constant would let the compiler work the chain out
 	for range 40_000 {
 		x = x*0.999999 + 1e-6
 	}
 	spinSink.Store(math.Float64bits(x))
 }
 
-// spinSink keeps the compiler from leaving the work out.
+// spinSink is where the chain begins and ends, so that the compiler cannot leave it out. The chain draws near 1.
 var spinSink atomic.Uint64
 
 // read times a piece of work: the least of three, because a single spike is not a state of the machine.
@@ -82,7 +82,7 @@ func (s *sentinel) read(w *work) float64 {
 // settle takes new baselines: once the readings have stopped falling, because an idle machine's clock ramps up first,
 // the median of several.
 func (s *sentinel) settle() {
-	const steadyAfter, atMost, count = 5, 200, 9
+	const steadyAfter, atMost, count = 40, 400, 15
 	for _, w := range s.works {
 		least, steady := math.Inf(1), 0
 		for n := 0; n < atMost && steady < steadyAfter; n++ {
