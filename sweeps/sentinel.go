@@ -16,6 +16,13 @@ const sentinelTolerance = 0.05
 // one is part of what parallel work costs.
 const crowdTolerance = 0.3
 
+// A single spike is not a state of the machine, so a reading is the least of several. A sleeping processor may take more
+// than a millisecond to join in, which is no state either.
+const (
+	spinTries  = 3
+	crowdTries = 15
+)
+
 // sentinel watches the machine: it times fixed pieces of work and compares.
 type sentinel struct {
 	clock Clock
@@ -26,6 +33,7 @@ type sentinel struct {
 type work struct {
 	run       func()
 	tolerance float64
+	tries     int // of which the least is a reading
 	// slowerOnly says that a faster reading is no disturbance but a better baseline.
 	slowerOnly bool
 	baseline   float64 // seconds; 0 before the first reading
@@ -35,11 +43,11 @@ type work struct {
 // and one on all of them, because a processor that somebody else has taken shows in nothing that one processor does.
 func newSentinel(clock Clock, run func()) sentinel {
 	if run != nil {
-		return sentinel{clock, []*work{{run: run, tolerance: sentinelTolerance}}}
+		return sentinel{clock, []*work{{run: run, tolerance: sentinelTolerance, tries: spinTries}}}
 	}
-	works := []*work{{run: SpinWork, tolerance: sentinelTolerance}}
+	works := []*work{{run: SpinWork, tolerance: sentinelTolerance, tries: spinTries}}
 	if pool.Shared().Workers() > 1 {
-		works = append(works, &work{run: crowdWork, tolerance: crowdTolerance, slowerOnly: true})
+		works = append(works, &work{run: crowdWork, tolerance: crowdTolerance, tries: crowdTries, slowerOnly: true})
 	}
 	return sentinel{clock, works}
 }
@@ -68,22 +76,26 @@ func SpinWork() {
 // spinSink is where the chain begins and ends, so that the compiler cannot leave it out. The chain draws near 1.
 var spinSink atomic.Uint64
 
-// read times a piece of work: the least of three, because a single spike is not a state of the machine.
+// read times a piece of work: the least of its tries. Where only slower counts it stops trying once it is fast enough.
 func (s *sentinel) read(w *work) float64 {
 	least := math.Inf(1)
-	for range 3 {
+	for range w.tries {
 		start := s.clock.Now()
 		w.run()
 		least = min(least, (s.clock.Now() - start).Seconds())
+		if w.slowerOnly && least <= (1+w.tolerance)*w.baseline {
+			break
+		}
 	}
 	return least
 }
 
 // settle takes new baselines: once the readings have stopped falling, because an idle machine's clock ramps up first,
-// the median of several.
+// the median of several, or the least where only slower counts.
 func (s *sentinel) settle() {
 	const steadyAfter, atMost, count = 40, 400, 15
 	for _, w := range s.works {
+		w.baseline = 0
 		least, steady := math.Inf(1), 0
 		for n := 0; n < atMost && steady < steadyAfter; n++ {
 			reading := s.read(w)
@@ -99,6 +111,9 @@ func (s *sentinel) settle() {
 		}
 		slices.Sort(readings)
 		w.baseline = readings[count/2]
+		if w.slowerOnly {
+			w.baseline = least
+		}
 	}
 }
 
