@@ -279,7 +279,11 @@ func (s *sweep) pick() (best *entry, size, blocks int) {
 				e.done = true
 				break
 			}
-			if worth *= e.rested(s.elapsed()); worth > most {
+			worth *= e.rested(s.elapsed())
+			if e.visits == 0 {
+				worth *= unvisited
+			}
+			if worth > most {
 				best, size, blocks, most = e, n, b, worth
 			}
 			break
@@ -291,6 +295,10 @@ func (s *sweep) pick() (best *entry, size, blocks int) {
 // restFor is how long a case rests between two visits, other cases permitting: the state of a machine changes over
 // seconds, and visits that follow each other at once all see the same one.
 const restFor = 3 * time.Second
+
+// unvisited multiplies the worth of a case that has no block yet: a budget that is too short for everything still leaves
+// no case empty.
+const unvisited = 1000
 
 // rested is what a visit is worth now, of what it will be worth once the case has rested.
 func (e *entry) rested(now time.Duration) float64 {
