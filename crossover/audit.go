@@ -208,6 +208,17 @@ func fastest(logs [][]float64) int {
 	return best
 }
 
+// thresholdReach is the factor around a threshold within which a slow choice does not make it wrong. What two
+// implementations take is close there, and how close moves with the state of the machine from one minute to the next.
+const thresholdReach = 1.5
+
+// nearThreshold reports whether the file chooses something else within thresholdReach of a size.
+func (a *Auditor) nearThreshold(size int) bool {
+	below := int(math.Ceil(float64(size) / thresholdReach))
+	above := int(float64(size) * thresholdReach)
+	return a.choice(below) != a.choice(size) || a.choice(above) != a.choice(size)
+}
+
 // Judge returns the audit of what was measured.
 func (a *Auditor) Judge(set *samples.Set) Audit {
 	var audit Audit
@@ -226,6 +237,9 @@ func (a *Auditor) Judge(set *samples.Set) Audit {
 			continue
 		}
 		if s.Finding == Drifted {
+			if a.nearThreshold(size) {
+				s.Finding = Ambiguous
+			}
 			// An isolated slow size is an awkward size, not a wrong threshold.
 			if other, measured := findings[a.neighbour[size]]; measured && other.Slowdown < 1+suspicion {
 				s.Finding = Ambiguous

@@ -30,7 +30,7 @@ func newFresh(recorded *calibration.Case, axis kernels.Axis, seed uint64) *fresh
 // strata is the number of random sizes spread over the whole range.
 const strata = 6
 
-// sizes returns the sizes to check: one random size in each of several equal parts of the range in log-size, and two
+// sizes returns the sizes to check: one random size in each of several equal parts of the range in log-size, and three
 // on either side of every threshold, where a wrong one would show.
 func (f *fresh) sizes() []int {
 	low, high := math.Log(float64(f.axis.Min)), math.Log(float64(f.axis.Max))
@@ -44,7 +44,7 @@ func (f *fresh) sizes() []int {
 		add(math.Exp(low + (high-low)*(float64(k)+f.rng.Float64())/strata))
 	}
 	for _, s := range f.recorded.Segments[1:] {
-		for _, factor := range []float64{1 / 2.5, 1 / 1.25, 1.25, 2.5} {
+		for _, factor := range []float64{1 / 4.0, 1 / 2.0, 1 / 1.25, 1.25, 2, 4} {
 			add(float64(s.From) * factor)
 		}
 	}
