@@ -127,6 +127,8 @@ type Call struct {
 	Output func() []float32
 	// Close releases what Bind took. It may be nil.
 	Close func()
+	// GPU is what else a call can do that a GPU computes; nil for the others.
+	GPU *GPUCall
 }
 
 // Release closes the call if it holds anything.

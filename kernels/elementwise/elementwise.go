@@ -18,6 +18,9 @@ type operation struct {
 	loop func(dst, src []float32, a, b float32)
 	// reference is the same in float64, of one value.
 	reference func(x, a, b float64) float64
+	// kernel is the function's name in elementwise.metal, and parameters whether it takes a and b.
+	kernel     string
+	parameters bool
 	// a and b are the parameters that the sweep takes.
 	a, b float32
 	// input turns the recording into values that the function is defined for. It may be nil.
@@ -34,6 +37,8 @@ var scaleOperation = &operation{
 	source:     "IEEE 754-2019, 5.4.1: multiplication and addition, fused or not",
 	loop:       scale,
 	reference:  func(x, a, b float64) float64 { return a*x + b },
+	kernel:     "scale",
+	parameters: true,
 	a:          1.1,
 	b:          -0.3,
 	grain:      4 << 10,
@@ -45,6 +50,7 @@ var logOperation = &operation{
 	source:     "IEEE 754-2019, 9.2: log",
 	loop:       func(dst, src []float32, _, _ float32) { log(dst, src) },
 	reference:  func(x, _, _ float64) float64 { return math.Log(x) },
+	kernel:     "logarithm",
 	input:      func(x float32) float32 { return float32(math.Abs(float64(x))) + 1e-4 },
 	grain:      1 << 10,
 }
@@ -152,6 +158,9 @@ func (p *problem) Bind(implementation string) (kernels.Call, error) {
 	engine, err := contenders.New(implementation, p.function)
 	if err != nil {
 		return kernels.Call{}, fmt.Errorf("%s: %w", p.operation.name, err)
+	}
+	if e, ok := engine.(*launch); ok {
+		return e.bind(p.x)
 	}
 	y := make([]float32, len(p.x))
 	return kernels.Call{

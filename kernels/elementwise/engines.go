@@ -1,6 +1,8 @@
 package elementwise
 
 import (
+	"slices"
+
 	"crossover/kernels"
 	"crossover/pool"
 )
@@ -19,7 +21,7 @@ type engine interface {
 	apply(dst, src []float32) error
 }
 
-var contenders = kernels.Contenders[function, engine]{
+var contenders = slices.Concat(kernels.Contenders[function, engine]{
 	{
 		Implementation: kernels.Implementation{Name: "go", Processor: kernels.CPU},
 		New:            func(f function) (engine, error) { return serial{f}, nil },
@@ -28,7 +30,7 @@ var contenders = kernels.Contenders[function, engine]{
 		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU},
 		New:            func(f function) (engine, error) { return &parallel{function: f, pool: pool.Shared()}, nil },
 	},
-}
+}, kernels.OnGPU("", newLaunch))
 
 type serial struct{ function }
 

@@ -1,0 +1,302 @@
+package gpu
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"crossover/gpu/msl"
+)
+
+// Type is the type of a buffer's elements, as the kernel text names it.
+type Type string
+
+// The types of elements.
+const (
+	Float  Type = "float"
+	Float2 Type = "float2" // complex values: real and imaginary part
+	Float4 Type = "float4"
+	Uint   Type = "uint"
+	Int    Type = "int"
+)
+
+func (t Type) bytes() int {
+	switch t {
+	case Float2:
+		return 8
+	case Float4:
+		return 16
+	}
+	return 4
+}
+
+// role is what a plan does with a buffer.
+type role int
+
+const (
+	scratch role = iota
+	constant
+	input
+	output
+	inputOutput
+)
+
+// Buffer is memory of a plan: device memory, and for an input or an output the host's side of it.
+type Buffer struct {
+	role     role
+	elements Type
+	bytes    int
+	device   Memory
+	host     Memory // nil for scratch memory and constants; device itself where memory is unified
+	initial  []byte // of a constant
+}
+
+// Floats returns the host's side of an input or an output, two values for an element of type Float2. A write to an
+// input counts from the next submission on; an output is valid after Wait. It must not be used after the plan was
+// closed. Before Build, and for other buffers, it is nil.
+func (b *Buffer) Floats() []float32 {
+	if b.host == nil {
+		return nil
+	}
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b.host.Host()))), b.bytes/4)
+}
+
+// Argument is what a kernel is given: a *Buffer, a place in one (see Buffer.At), or a value (see Values).
+type Argument interface{ argument() argument }
+
+type argument struct {
+	buffer   *Buffer
+	elements Type
+	offset   int // bytes
+	value    []byte
+}
+
+func (b *Buffer) argument() argument  { return argument{buffer: b, elements: b.elements} }
+func (a argument) argument() argument { return a }
+
+// At is the buffer from its element i onwards.
+func (b *Buffer) At(i int) Argument {
+	return argument{buffer: b, elements: b.elements, offset: i * b.elements.bytes()}
+}
+
+// As is the buffer seen as elements of another type, which its size must be a multiple of.
+func (b *Buffer) As(t Type) Argument { return argument{buffer: b, elements: t} }
+
+// Values is what the kernel takes as `constant T&`: one value, or the fields of a struct in their order, each a uint32,
+// an int32, a float32 or a non-negative int that fits into 32 bits.
+func Values(values ...any) Argument {
+	a := argument{value: []byte{}}
+	for _, v := range values {
+		var word uint32
+		switch v := v.(type) {
+		case uint32:
+			word = v
+		case int32:
+			word = uint32(v)
+		case float32:
+			word = math.Float32bits(v)
+		case int:
+			if v < 0 || v > math.MaxUint32 {
+				panic(fmt.Sprintf("gpu: %d does not fit into a uint", v))
+			}
+			word = uint32(v)
+		default:
+			panic(fmt.Sprintf("gpu: a kernel takes no %T", v))
+		}
+		a.value = binary.LittleEndian.AppendUint32(a.value, word)
+	}
+	return a
+}
+
+// Builder describes a plan. Its first mistake is kept, and Build returns it, so that calls need no checks between.
+type Builder struct {
+	device   *Device
+	buffers  []*Buffer
+	commands []command
+	err      error
+}
+
+// command is a command whose buffers have no memory yet.
+type command struct {
+	kernel          *Kernel
+	groups, threads Size
+	arguments       []argument
+	encode          func() (External, error)
+}
+
+// NewPlan begins a plan.
+func (d *Device) NewPlan() *Builder { return &Builder{device: d} }
+
+// Facts returns the facts of the device that the plan will run on.
+func (b *Builder) Facts() Facts { return b.device.facts }
+
+func (b *Builder) fail(format string, arguments ...any) {
+	if b.err == nil {
+		b.err = fmt.Errorf(format, arguments...)
+	}
+}
+
+func (b *Builder) buffer(r role, t Type, n int) *Buffer {
+	if n < 1 {
+		b.fail("gpu: a buffer of %d elements; want at least 1", n)
+		n = 1
+	}
+	buffer := &Buffer{role: r, elements: t, bytes: n * t.bytes()}
+	b.buffers = append(b.buffers, buffer)
+	return buffer
+}
+
+// Input is memory that the host writes before a call.
+func (b *Builder) Input(t Type, n int) *Buffer { return b.buffer(input, t, n) }
+
+// Output is memory that the host reads after a call.
+func (b *Builder) Output(t Type, n int) *Buffer { return b.buffer(output, t, n) }
+
+// State is memory that goes both ways at each call.
+func (b *Builder) State(t Type, n int) *Buffer { return b.buffer(inputOutput, t, n) }
+
+// Scratch is memory of the device alone. It holds NaNs before the first call, and what the last call left before the
+// others.
+func (b *Builder) Scratch(t Type, n int) *Buffer { return b.buffer(scratch, t, n) }
+
+// Constant is memory that holds values from Build on. Kernels must take it as const.
+func (b *Builder) Constant(t Type, values []float32) *Buffer {
+	return b.constant(t, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values)))
+}
+
+// ConstantUints is Constant of integers.
+func (b *Builder) ConstantUints(values []uint32) *Buffer {
+	return b.constant(Uint, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values)))
+}
+
+func (b *Builder) constant(t Type, values []byte) *Buffer {
+	buffer := b.buffer(constant, t, len(values)/t.bytes())
+	if len(values)%t.bytes() != 0 {
+		b.fail("gpu: %d bytes are no whole number of %s", len(values), t)
+	}
+	buffer.initial = append([]byte(nil), values...)
+	return buffer
+}
+
+// Kernel returns a kernel of a source, compiled. It is nil after a mistake.
+func (b *Builder) Kernel(src Source, name string) *Kernel {
+	if b.err != nil {
+		return nil
+	}
+	k, err := b.device.Kernel(src, name)
+	if err != nil {
+		b.err = err
+	}
+	return k
+}
+
+// Dispatch runs a kernel on groups×threads threads, after everything before it. Arguments are the kernel's buffers and
+// values in the order of their indices.
+func (b *Builder) Dispatch(k *Kernel, groups, threads Size, arguments ...Argument) {
+	if b.err != nil {
+		return
+	}
+	c := command{kernel: k, groups: groups, threads: threads}
+	for _, a := range arguments {
+		c.arguments = append(c.arguments, a.argument())
+	}
+	if err := b.check(&c); err != nil {
+		b.fail("gpu: %s: kernel %s: %w", k.source, k.function.Name, err)
+		return
+	}
+	b.commands = append(b.commands, c)
+}
+
+// Encode appends work of a vendor's library, after everything before it. ready is called by Build, when buffers have
+// their memory: see Buffer.Region.
+func (b *Builder) Encode(ready func() (External, error)) {
+	b.commands = append(b.commands, command{encode: ready})
+}
+
+// Region returns the buffer's device memory. It may be called by what was passed to Encode, and after Build.
+func (b *Buffer) Region() Region { return Region{Memory: b.device} }
+
+// greatest extents of a grid, in threadgroups, that every API takes.
+const (
+	mostGroupsX  = 1<<31 - 1
+	mostGroupsYZ = 1<<16 - 1
+)
+
+// check holds a dispatch against the kernel's signature and the device's limits.
+func (b *Builder) check(c *command) error {
+	for _, s := range []struct {
+		what string
+		Size
+	}{{"threadgroups", c.groups}, {"threads", c.threads}} {
+		if s.X < 1 || s.Y < 1 || s.Z < 1 {
+			return fmt.Errorf("%d×%d×%d %s; want at least 1 in each dimension", s.X, s.Y, s.Z, s.what)
+		}
+	}
+	if c.groups.X > mostGroupsX || c.groups.Y > mostGroupsYZ || c.groups.Z > mostGroupsYZ {
+		return fmt.Errorf("%d×%d×%d threadgroups; want at most %d×%d×%d", c.groups.X, c.groups.Y, c.groups.Z, mostGroupsX, mostGroupsYZ, mostGroupsYZ)
+	}
+	if most := min(c.kernel.MaxThreads(), b.device.facts.MaxThreads); c.threads.Count() > most {
+		return fmt.Errorf("%d threads in a threadgroup; want at most %d", c.threads.Count(), most)
+	}
+	want := c.kernel.function.Arguments()
+	if len(c.arguments) != len(want) {
+		return fmt.Errorf("%d arguments; want %d", len(c.arguments), len(want))
+	}
+	for i, p := range want {
+		if err := c.arguments[i].check(b, p); err != nil {
+			return fmt.Errorf("argument %d (%s): %w", i, p.Name, err)
+		}
+	}
+	return nil
+}
+
+func (a argument) check(b *Builder, p msl.Parameter) error {
+	if p.Kind == msl.Value {
+		switch {
+		case a.buffer != nil:
+			return fmt.Errorf("a buffer; want a value of type %s", p.Type)
+		case len(a.value) != p.Bytes:
+			return fmt.Errorf("a value of %d bytes; want %s of %d", len(a.value), p.Type, p.Bytes)
+		}
+		return nil
+	}
+	switch {
+	case a.buffer == nil:
+		return fmt.Errorf("a value; want a buffer of %s", p.Type)
+	case !b.owns(a.buffer):
+		return errors.New("a buffer of another plan")
+	case string(a.elements) != p.Type && !(p.Bytes > 0 && isStruct(p.Type)):
+		return fmt.Errorf("a buffer of %s; want %s", a.elements, p.Type)
+	case a.buffer.bytes%p.Bytes != 0:
+		return fmt.Errorf("a buffer of %d bytes; want a multiple of %d, the size of %s", a.buffer.bytes, p.Bytes, p.Type)
+	case a.offset < 0 || a.offset >= a.buffer.bytes:
+		return fmt.Errorf("offset %d in a buffer of %d bytes", a.offset, a.buffer.bytes)
+	case a.offset%p.Bytes != 0:
+		return fmt.Errorf("offset %d; want a multiple of %d", a.offset, p.Bytes)
+	case a.buffer.role == constant && !p.ReadOnly:
+		return errors.New("a constant; the kernel does not promise to leave it as it is")
+	case a.buffer.role == input && !p.ReadOnly:
+		return errors.New("an input; the kernel does not promise to leave it as it is (want const, or State)")
+	}
+	return nil
+}
+
+// isStruct reports whether a type is none of those that buffers have.
+func isStruct(t string) bool {
+	switch Type(t) {
+	case Float, Float2, Float4, Uint, Int:
+		return false
+	}
+	return true
+}
+
+func (b *Builder) owns(buffer *Buffer) bool {
+	for _, own := range b.buffers {
+		if own == buffer {
+			return true
+		}
+	}
+	return false
+}

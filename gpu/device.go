@@ -1,0 +1,164 @@
+package gpu
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"crossover/gpu/msl"
+)
+
+// Macro is a preprocessor definition that specialises a text.
+type Macro struct {
+	Name  string
+	Value string
+}
+
+// Source is a kernel text and the macros to compile it with. The same source is compiled once a device.
+type Source struct {
+	Name   string // for messages: "fft.metal"
+	Text   string
+	Macros []Macro
+}
+
+// Define returns the source with one more macro, its value printed as Go prints it.
+func (s Source) Define(name string, value any) Source {
+	s.Macros = append(s.Macros[:len(s.Macros):len(s.Macros)], Macro{name, fmt.Sprint(value)})
+	return s
+}
+
+func (s Source) key() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q %q", s.Name, s.Text)
+	for _, m := range s.Macros {
+		fmt.Fprintf(&b, " %q %q", m.Name, m.Value)
+	}
+	return b.String()
+}
+
+// Device is a GPU that launch plans run on.
+type Device struct {
+	driver Driver
+	facts  Facts
+	pool   memoryPool
+
+	mu       sync.Mutex
+	programs map[string]*program
+}
+
+// program is a source that has been compiled, or the reason why it could not be.
+type program struct {
+	once      sync.Once
+	library   Library
+	functions []msl.Function
+	err       error
+
+	mu      sync.Mutex
+	kernels map[string]*Kernel
+}
+
+// NewDevice returns the device of a driver. Programs use Open; tests bring drivers of their own.
+func NewDevice(d Driver) (*Device, error) {
+	facts := d.Facts()
+	if facts.SIMDWidth != 32 {
+		return nil, fmt.Errorf("gpu: %s runs %d threads in step; the kernels are written for 32", facts.Name, facts.SIMDWidth)
+	}
+	device := &Device{driver: d, facts: facts, programs: map[string]*program{}}
+	device.pool.allocate = d.Allocate
+	return device, nil
+}
+
+// Facts returns what the device is.
+func (d *Device) Facts() Facts { return d.facts }
+
+// Driver returns what the platform's package made, for the capabilities that only some platforms have, such as
+// [RealFFT].
+func (d *Device) Driver() Driver { return d.driver }
+
+// Memory returns what the device's buffer pool holds.
+func (d *Device) Memory() PoolUse { return d.pool.use() }
+
+// Trim gives memory that no plan uses back to the system, and returns how many bytes that was.
+func (d *Device) Trim() int64 { return d.pool.trim() }
+
+// Forget drops every compiled program that no plan holds, on disk too, so that the next plan is as cold as the first
+// one.
+func (d *Device) Forget() {
+	d.mu.Lock()
+	d.programs = map[string]*program{}
+	d.mu.Unlock()
+	d.driver.Forget()
+}
+
+// Kernel is a compiled kernel with its signature.
+type Kernel struct {
+	source   string
+	function msl.Function
+	pipeline Pipeline
+}
+
+// MaxThreads is how many threads of the kernel fit into a threadgroup of the device.
+func (k *Kernel) MaxThreads() int { return k.pipeline.MaxThreads() }
+
+// Kernel returns the kernel of a name from a source, compiling the source when it is new. It fails with a
+// *[CompileError] where the compiler does.
+func (d *Device) Kernel(src Source, name string) (*Kernel, error) {
+	key := src.key()
+	d.mu.Lock()
+	p := d.programs[key]
+	if p == nil {
+		p = &program{kernels: map[string]*Kernel{}}
+		d.programs[key] = p
+	}
+	d.mu.Unlock()
+	p.once.Do(func() {
+		if p.functions, p.err = msl.Parse(src.Text); p.err != nil {
+			p.err = fmt.Errorf("%s: %w", src.Name, p.err)
+			return
+		}
+		p.library, p.err = d.driver.Compile(src, p.functions)
+	})
+	if p.err != nil {
+		return nil, p.err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if k := p.kernels[name]; k != nil {
+		return k, nil
+	}
+	for i := range p.functions {
+		if p.functions[i].Name != name {
+			continue
+		}
+		pipeline, err := p.library.Pipeline(&p.functions[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s: kernel %s: %w", src.Name, name, err)
+		}
+		k := &Kernel{source: src.Name, function: p.functions[i], pipeline: pipeline}
+		p.kernels[name] = k
+		return k, nil
+	}
+	return nil, fmt.Errorf("%s: there is no kernel %q", src.Name, name)
+}
+
+// RealFFT is a driver that has a vendor's FFT.
+type RealFFT interface {
+	// NewRealFFT readies the forward transform of batch rows of n real values at src to n/2+1 complex values a row at
+	// dst, unscaled.
+	NewRealFFT(dst, src Region, n, batch int) (External, error)
+	// RealFFTMissing returns nil where there is one, else what is missing.
+	RealFFTMissing() error
+	// RealFFTVersion names the library and its version.
+	RealFFTVersion() string
+}
+
+// GEMM is a driver that has a vendor's matrix multiplication.
+type GEMM interface {
+	// NewGEMM readies C = alpha·A·op(B) + beta·C in FP32, row-major without gaps: A is m×k, op(B) k×n, C m×n; op(B) is
+	// the transpose of B where transposed is set.
+	NewGEMM(c, a, b Region, m, n, k int, transposed bool, alpha, beta float32) (External, error)
+	// GEMMMissing returns nil where there is one, else what is missing.
+	GEMMMissing() error
+	// GEMMVersion names the library and its version.
+	GEMMVersion() string
+}

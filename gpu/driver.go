@@ -1,0 +1,168 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"crossover/gpu/msl"
+)
+
+// Facts is a device as far as launch plans depend on it.
+type Facts struct {
+	API              string // under which the driver is registered: "metal", "cuda"
+	Name             string // "NVIDIA H200", "Apple M3 Max"
+	Driver           string // "CUDA 13.0, driver 580.159.04": the versions of what runs the kernels
+	Cores            int    // multiprocessors or GPU cores; 0 where unknown
+	MemoryBytes      int64  // that buffers can take
+	Unified          bool   // whether device and host share memory, so that nothing is copied
+	SIMDWidth        int    // threads that run in step; the kernels assume 32
+	MaxThreads       int    // in a threadgroup
+	ThreadgroupBytes int    // of threadgroup memory
+	MaxBufferBytes   int64
+}
+
+// Driver is what a platform implements. Package gpu checks what a plan asks for before a driver sees it; a driver
+// reports what the system reports, as one line, wrapping [ErrOutOfMemory] and [ErrLost] where they apply. Every method
+// may be called by any goroutine.
+type Driver interface {
+	Facts() Facts
+	// Compile makes a library of a text. It fails with a *[CompileError] where the compiler does.
+	Compile(src Source, functions []msl.Function) (Library, error)
+	// Allocate returns memory of at least 1 byte. Shared memory starts at the beginning of a page and has a host side.
+	Allocate(bytes int, storage Storage) (Memory, error)
+	// Record readies commands, which run in order, each one seeing what the ones before it wrote.
+	Record(commands []Command) (Recording, error)
+	// Forget drops what Compile keeps beyond the libraries that are in use, on disk too, so that the next Compile is
+	// as cold as the first one ever.
+	Forget()
+}
+
+// Library holds the compiled kernels of a text.
+type Library interface {
+	// Pipeline returns the kernel of a name that the text declares.
+	Pipeline(f *msl.Function) (Pipeline, error)
+}
+
+// Pipeline is a kernel that is ready to run.
+type Pipeline interface {
+	// MaxThreads is how many threads of this kernel fit into a threadgroup.
+	MaxThreads() int
+}
+
+// Storage says who sees a buffer.
+type Storage int
+
+// The storages.
+const (
+	Private Storage = iota // the device alone
+	Shared                 // device and host: pinned memory, or unified memory
+)
+
+// Memory is a piece of memory that the device sees.
+type Memory interface {
+	// Bytes is the size that was asked for or more.
+	Bytes() int
+	// Host is the memory as the host sees it; nil where it is private.
+	Host() []byte
+	// Fill sets every byte, and returns when that is done.
+	Fill(value byte) error
+	// Free gives the memory back. No recording may use it any more.
+	Free()
+}
+
+// Size is an extent in up to three dimensions, each at least 1.
+type Size struct{ X, Y, Z int }
+
+// Count returns the product of the dimensions.
+func (s Size) Count() int { return s.X * s.Y * s.Z }
+
+// CommandKind says what a command does.
+type CommandKind int
+
+// The kinds of commands.
+const (
+	Dispatch CommandKind = iota // run a kernel
+	Copy                        // copy Bytes from Source to Target, of which one is shared and the other one private, or both private
+	Encode                      // let a vendor's library append its own work
+)
+
+// Command is one step of a recording, already checked.
+type Command struct {
+	Kind CommandKind
+
+	Pipeline        Pipeline // of a dispatch
+	Groups, Threads Size     // threadgroups in the grid, threads in each
+	Arguments       []Binding
+
+	Target, Source Region // of a copy
+	Bytes          int
+
+	External External // of an encode
+}
+
+// Region is a place in memory.
+type Region struct {
+	Memory Memory
+	Offset int // in bytes
+}
+
+// Binding is one argument of a dispatch: memory, or a value where Memory is nil.
+type Binding struct {
+	Region
+	Value []byte
+}
+
+// External is work of a vendor's library. Encode appends it to what target stands for: a CUstream on CUDA, an
+// MTLCommandBuffer on Metal. It is called at every submission and must not allocate.
+type External interface {
+	Encode(target uintptr) error
+	Close()
+}
+
+// Recording is a list of commands that can be submitted again and again, once at a time.
+type Recording interface {
+	// Submit hands the commands to the device and returns. Where timed is set, Wait returns what they took.
+	Submit(timed bool) error
+	// Wait returns when the host can read what the commands wrote. Times are those of a timed submission, else zero.
+	// An error means that the results, and the times, are not to be trusted.
+	Wait() (Times, error)
+	// Close releases the recording. It is not in flight.
+	Close()
+}
+
+// Times of one submission, as the device and the host saw it.
+type Times struct {
+	Encode time.Duration // host: from Submit's begin to its return
+	Wall   time.Duration // host: from Submit's begin to Wait's return
+	Span   time.Duration // device: from the first command's start to the last one's end
+	Busy   time.Duration // device: sum over the kernels alone; 0 where the device does not tell
+	Gaps   time.Duration // device: sum of the pauses between kernels; 0 with one kernel or where it does not tell
+	Kernel int           // how many kernels and library calls Busy is the sum of
+}
+
+// Errors that a driver's errors wrap.
+var (
+	ErrOutOfMemory = errors.New("out of GPU memory")
+	ErrLost        = errors.New("the GPU was lost")
+)
+
+// CompileError is a compiler's message about a kernel text.
+type CompileError struct {
+	Source  string // the text's name: "fft.metal"
+	Kernel  string // the kernel that Line lies in, "" where it lies in none
+	Line    int    // in the text; 0 where the compiler names none
+	Message string // the first error, one line
+	Log     string // everything that the compiler said
+}
+
+func (e *CompileError) Error() string {
+	place := e.Source
+	if e.Line > 0 {
+		place = fmt.Sprintf("%s:%d", place, e.Line)
+	}
+	if e.Kernel != "" {
+		place += ": kernel " + e.Kernel
+	}
+	return place + ": " + e.Message
+}

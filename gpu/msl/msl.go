@@ -1,0 +1,232 @@
+// Package msl reads the signatures of the kernels in a text of the Metal Shading Language, so that a launch plan can be
+// held against what the text declares, on every device, before anything runs.
+//
+// It is no compiler: it reads kernel signatures and the structs that they take by value, and nothing of their bodies.
+// The dialect, which is what Metal, NVRTC and a C++ compiler all accept, is this:
+//
+//   - A kernel is `kernel void name(…)`, its signature written without macros, its buffers numbered from 0 upwards in
+//     the order of the parameters: `device float* y [[buffer(0)]]`, `device const float2* x [[buffer(1)]]`,
+//     `constant uint& n [[buffer(2)]]`. `constant T&` takes a value of 4-byte scalars, or a struct of them.
+//   - Positions are parameters too: [[thread_position_in_grid]], [[thread_position_in_threadgroup]],
+//     [[threadgroup_position_in_grid]], [[threads_per_threadgroup]], [[threadgroups_per_grid]], [[threads_per_grid]] of
+//     type uint, uint2 or uint3, and [[thread_index_in_threadgroup]], [[thread_index_in_simdgroup]],
+//     [[simdgroup_index_in_threadgroup]] of type uint.
+//   - `[[max_total_threads_per_threadgroup(N)]]` may stand before `kernel`; N may be a macro.
+//   - Threadgroup memory is declared in the kernel's body, `threadgroup float a[N];`, not passed to helpers.
+//   - Vector types are float2, float4, uint2, uint3, uint4, int2, int4, used through .x .y .z .w and their constructors
+//     only; no float3 in buffers.
+//   - Barriers (threadgroup_barrier(mem_flags::mem_threadgroup)) and simd functions stand in uniform control flow, in
+//     full simdgroups of 32.
+//   - Functions of one value say which they mean: precise:: or fast::.
+//   - Texts are specialised by preprocessor macros, never by function constants or templates with host names.
+package msl
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Kind says what a parameter of a kernel is.
+type Kind int
+
+// The kinds of parameters.
+const (
+	Buffer Kind = iota // a pointer to device or constant memory
+	Value              // constant T&: a value that the launch plan passes
+	ID                 // a position that the device fills in
+)
+
+// Parameter is one parameter of a kernel.
+type Parameter struct {
+	Name      string
+	Kind      Kind
+	Type      string // of the element, the value or the position: "float2", "uint3", "Params"
+	Index     int    // of a buffer or a value: N of [[buffer(N)]]
+	ReadOnly  bool   // whether the kernel promises not to write the buffer
+	Bytes     int    // of the element, the value or the position
+	Attribute string // of a position: "thread_position_in_grid"
+}
+
+// Function is the signature of one kernel.
+type Function struct {
+	Name       string
+	Line       int // of its name, counted from 1
+	Parameters []Parameter
+	MaxThreads string // the expression in [[max_total_threads_per_threadgroup(…)]], "" without
+}
+
+// Arguments returns the parameters that a launch plan binds, by index.
+func (f *Function) Arguments() []Parameter {
+	var bound []Parameter
+	for _, p := range f.Parameters {
+		if p.Kind != ID {
+			bound = append(bound, p)
+		}
+	}
+	return bound
+}
+
+// positions are the attributes of positions, and whether they are scalars always.
+var positions = map[string]bool{
+	"thread_position_in_grid":        false,
+	"thread_position_in_threadgroup": false,
+	"threadgroup_position_in_grid":   false,
+	"threads_per_threadgroup":        false,
+	"threadgroups_per_grid":          false,
+	"threads_per_grid":               false,
+	"thread_index_in_threadgroup":    true,
+	"thread_index_in_simdgroup":      true,
+	"simdgroup_index_in_threadgroup": true,
+}
+
+// sizes are the types that the dialect has in buffers and values, with their bytes.
+var sizes = map[string]int{
+	"char": 1, "uchar": 1, "short": 2, "ushort": 2,
+	"float": 4, "uint": 4, "int": 4,
+	"float2": 8, "uint2": 8, "int2": 8,
+	"float4": 16, "uint4": 16, "int4": 16,
+}
+
+var (
+	comment   = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
+	structure = regexp.MustCompile(`(?s)\bstruct\s+(\w+)\s*\{([^{}]*)\}`)
+	field     = regexp.MustCompile(`^(\w+)\s+(\w+(?:\s*\[\s*\d+\s*\])?(?:\s*,\s*\w+(?:\s*\[\s*\d+\s*\])?)*)$`)
+	extent    = regexp.MustCompile(`\[\s*(\d+)\s*\]`)
+	head      = regexp.MustCompile(`(?:\[\[\s*max_total_threads_per_threadgroup\s*\(([^()]*)\)\s*\]\]\s*)?\bkernel\s+void\s+(\w+)\s*\(`)
+	buffer    = regexp.MustCompile(`^(?:(const)\s+)?(device|constant)\s+(?:(const)\s+)?(\w+)\s*(?:(const)\s*)?([*&])\s*(\w+)\s*\[\[\s*buffer\s*\(\s*(\d+)\s*\)\s*\]\]$`)
+	position  = regexp.MustCompile(`^(uint|uint2|uint3)\s+(\w+)\s*\[\[\s*(\w+)\s*\]\]$`)
+)
+
+// Parse returns the kernels of a text in their order. It fails, naming the line, on a signature outside of the dialect.
+func Parse(text string) ([]Function, error) {
+	text = comment.ReplaceAllStringFunc(text, func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if r == '\n' {
+				return r
+			}
+			return ' '
+		}, s)
+	})
+	structs, err := parseStructs(text)
+	if err != nil {
+		return nil, err
+	}
+	var functions []Function
+	seen := map[string]bool{}
+	for _, at := range head.FindAllStringSubmatchIndex(text, -1) {
+		f := Function{Name: text[at[4]:at[5]], Line: 1 + strings.Count(text[:at[4]], "\n")}
+		if at[2] >= 0 {
+			f.MaxThreads = strings.TrimSpace(text[at[2]:at[3]])
+		}
+		list, err := parenthesised(text[at[1]:])
+		if err != nil {
+			return nil, fmt.Errorf("line %d: kernel %s: %w", f.Line, f.Name, err)
+		}
+		if seen[f.Name] {
+			return nil, fmt.Errorf("line %d: kernel %s is there twice", f.Line, f.Name)
+		}
+		seen[f.Name] = true
+		if f.Parameters, err = parseParameters(list, structs); err != nil {
+			return nil, fmt.Errorf("line %d: kernel %s: %w", f.Line, f.Name, err)
+		}
+		functions = append(functions, f)
+	}
+	return functions, nil
+}
+
+// parseStructs returns the bytes of each struct that consists of 4-byte scalars. Others are left out: kernels may have
+// them for themselves, but cannot take them as a value.
+func parseStructs(text string) (map[string]int, error) {
+	structs := map[string]int{}
+	for _, s := range structure.FindAllStringSubmatch(text, -1) {
+		bytes := 0
+		for _, declaration := range strings.Split(s[2], ";") {
+			declaration = strings.TrimSpace(declaration)
+			if declaration == "" {
+				continue
+			}
+			parts := field.FindStringSubmatch(declaration)
+			if parts == nil || sizes[parts[1]] != 4 {
+				bytes = 0
+				break
+			}
+			for _, name := range strings.Split(parts[2], ",") {
+				count := 1
+				if n := extent.FindStringSubmatch(name); n != nil {
+					var err error
+					if count, err = strconv.Atoi(n[1]); err != nil {
+						return nil, fmt.Errorf("struct %s: extent %s is out of range", s[1], n[1])
+					}
+				}
+				bytes += 4 * count
+			}
+		}
+		if bytes > 0 {
+			structs[s[1]] = bytes
+		}
+	}
+	return structs, nil
+}
+
+// parenthesised returns what stands before the parenthesis that closes text.
+func parenthesised(text string) (string, error) {
+	depth := 1
+	for i, r := range text {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return text[:i], nil
+			}
+		}
+	}
+	return "", fmt.Errorf("its parameter list is not closed")
+}
+
+func parseParameters(list string, structs map[string]int) ([]Parameter, error) {
+	var parameters []Parameter
+	next := 0
+	for _, declaration := range strings.Split(list, ",") {
+		declaration = strings.Join(strings.Fields(declaration), " ")
+		if m := buffer.FindStringSubmatch(declaration); m != nil {
+			p := Parameter{Name: m[7], Kind: Buffer, Type: m[4]}
+			p.ReadOnly = m[2] == "constant" || m[1] != "" || m[3] != "" || m[5] != ""
+			p.Index, _ = strconv.Atoi(m[8])
+			if p.Bytes = sizes[p.Type]; p.Bytes == 0 {
+				p.Bytes = structs[p.Type]
+			}
+			if m[6] == "&" {
+				if m[2] != "constant" {
+					return nil, fmt.Errorf("%s is a reference to device memory; want a pointer, or constant %s&", p.Name, p.Type)
+				}
+				p.Kind = Value
+			}
+			if p.Bytes == 0 {
+				return nil, fmt.Errorf("%s has type %s, of which the size is not known (want float, uint, int, their vectors, or a struct of 4-byte scalars)", p.Name, p.Type)
+			}
+			if p.Index != next {
+				return nil, fmt.Errorf("%s is buffer %d; want %d, in the order of the parameters", p.Name, p.Index, next)
+			}
+			next++
+			parameters = append(parameters, p)
+			continue
+		}
+		m := position.FindStringSubmatch(declaration)
+		if m == nil {
+			return nil, fmt.Errorf("parameter %q is outside of the dialect (see package gpu/msl)", declaration)
+		}
+		scalar, known := positions[m[3]]
+		if !known || scalar && m[1] != "uint" {
+			return nil, fmt.Errorf("%s is a %s [[%s]], which the dialect does not have", m[2], m[1], m[3])
+		}
+		bytes := 4
+		if m[1] != "uint" {
+			bytes *= int(m[1][4] - '0')
+		}
+		parameters = append(parameters, Parameter{Name: m[2], Kind: ID, Type: m[1], Bytes: bytes, Attribute: m[3]})
+	}
+	return parameters, nil
+}

@@ -1,0 +1,262 @@
+package gpu
+
+import "errors"
+
+// Plan is a list of kernels bound to their memory, recorded once and run as often as wanted. It is for one goroutine at
+// a time.
+type Plan struct {
+	device    *Device
+	buffers   []*Buffer
+	externals []External
+
+	full     Recording // inputs to the device, kernels, outputs to the host
+	resident Recording // kernels alone; full itself where memory is unified
+	upload   Recording // inputs to the device; nil where memory is unified
+	download Recording // outputs to the host; nil where memory is unified
+
+	inFlight Recording
+}
+
+// Build compiles, allocates and records. Outputs and scratch memory are filled with NaNs, so that no kernel passes for
+// right by what an earlier plan left in a buffer. It fails with the builder's first mistake, with a *[CompileError], or
+// with what the system says; then it holds nothing.
+func (b *Builder) Build() (*Plan, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	if len(b.commands) == 0 {
+		return nil, errors.New("gpu: a plan without kernels")
+	}
+	p := &Plan{device: b.device, buffers: b.buffers}
+	if err := p.build(b); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Plan) build(b *Builder) error {
+	for _, buffer := range p.buffers {
+		if err := p.place(buffer); err != nil {
+			return err
+		}
+	}
+	var kernels []Command
+	for i := range b.commands {
+		c := &b.commands[i]
+		if c.encode != nil {
+			external, err := c.encode()
+			if err != nil {
+				return err
+			}
+			p.externals = append(p.externals, external)
+			kernels = append(kernels, Command{Kind: Encode, External: external})
+			continue
+		}
+		kernels = append(kernels, c.bind())
+	}
+	var in, out []Command
+	for _, buffer := range p.buffers {
+		if buffer.host == nil || buffer.host == buffer.device {
+			continue
+		}
+		host, device := Region{Memory: buffer.host}, Region{Memory: buffer.device}
+		if buffer.role == input || buffer.role == inputOutput {
+			in = append(in, Command{Kind: Copy, Target: device, Source: host, Bytes: buffer.bytes})
+		}
+		if buffer.role == output || buffer.role == inputOutput {
+			out = append(out, Command{Kind: Copy, Target: host, Source: device, Bytes: buffer.bytes})
+		}
+	}
+	all := append(append(append([]Command(nil), in...), kernels...), out...)
+	for _, r := range []struct {
+		to       *Recording
+		commands []Command
+	}{{&p.full, all}, {&p.resident, kernels}, {&p.upload, in}, {&p.download, out}} {
+		if len(r.commands) == 0 {
+			continue
+		}
+		if r.to == &p.resident && len(in)+len(out) == 0 {
+			p.resident = p.full
+			continue
+		}
+		recording, err := p.device.driver.Record(r.commands)
+		if err != nil {
+			return err
+		}
+		*r.to = recording
+	}
+	return nil
+}
+
+// bind gives a dispatch its memory.
+func (c *command) bind() Command {
+	bound := Command{Kind: Dispatch, Pipeline: c.kernel.pipeline, Groups: c.groups, Threads: c.threads}
+	for _, a := range c.arguments {
+		binding := Binding{Value: a.value}
+		if a.buffer != nil {
+			binding.Region = Region{Memory: a.buffer.device, Offset: a.offset}
+		}
+		bound.Arguments = append(bound.Arguments, binding)
+	}
+	return bound
+}
+
+// place gives a buffer its memory.
+func (p *Plan) place(b *Buffer) (err error) {
+	hosted := b.role == input || b.role == output || b.role == inputOutput
+	storage := Private
+	if p.device.facts.Unified && (hosted || b.role == constant) {
+		storage = Shared
+	}
+	if b.device, err = p.device.pool.take(b.bytes, storage); err != nil {
+		return err
+	}
+	if hosted {
+		b.host = b.device
+		if storage == Private {
+			if b.host, err = p.device.pool.take(b.bytes, Shared); err != nil {
+				b.host = nil
+				return err
+			}
+		}
+	}
+	if b.role == constant {
+		return p.initialise(b)
+	}
+	if b.host != nil && b.host != b.device {
+		if err := b.host.Fill(0xff); err != nil {
+			return err
+		}
+	}
+	return b.device.Fill(0xff)
+}
+
+// initialise writes a constant, through memory that the host sees.
+func (p *Plan) initialise(b *Buffer) error {
+	if host := b.device.Host(); host != nil {
+		copy(host, b.initial)
+		return nil
+	}
+	staging, err := p.device.pool.take(b.bytes, Shared)
+	if err != nil {
+		return err
+	}
+	defer p.device.pool.give(staging, b.bytes, Shared)
+	copy(staging.Host(), b.initial)
+	return p.once([]Command{{Kind: Copy, Target: Region{Memory: b.device}, Source: Region{Memory: staging}, Bytes: b.bytes}})
+}
+
+// once runs commands and forgets them.
+func (p *Plan) once(commands []Command) error {
+	r, err := p.device.driver.Record(commands)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if err := r.Submit(false); err != nil {
+		return err
+	}
+	_, err = r.Wait()
+	return err
+}
+
+// Device returns the device that the plan runs on.
+func (p *Plan) Device() *Device { return p.device }
+
+// Run computes the outputs from the inputs and returns when the host can read them.
+func (p *Plan) Run() error { return p.wait(p.submit(p.full, false)) }
+
+// Submit starts what Run does and returns; Wait waits for it. Several plans may be in flight, each once.
+func (p *Plan) Submit() error { return p.submit(p.full, false) }
+
+// RunResident computes on what is on the device already, and leaves the results there: Run without the transfers.
+func (p *Plan) RunResident() error { return p.wait(p.submit(p.resident, false)) }
+
+// SubmitResident starts what RunResident does and returns; Wait waits for it.
+func (p *Plan) SubmitResident() error { return p.submit(p.resident, false) }
+
+// Wait returns when what was submitted is done.
+func (p *Plan) Wait() error { return p.wait(nil) }
+
+// Upload copies the inputs to the device, for RunResident. Where memory is unified there is nothing to do.
+func (p *Plan) Upload() error { return p.wait(p.submit(p.upload, false)) }
+
+// Download copies the outputs to the host, after RunResident. Where memory is unified there is nothing to do.
+func (p *Plan) Download() error { return p.wait(p.submit(p.download, false)) }
+
+// Time is Run, or RunResident, with the device's own account of the time. Asking for it may cost a little of it.
+func (p *Plan) Time(resident bool) (Times, error) {
+	r := p.full
+	if resident {
+		r = p.resident
+	}
+	if err := p.submit(r, true); err != nil {
+		return Times{}, err
+	}
+	p.inFlight = nil
+	return r.Wait()
+}
+
+var errInFlight = errors.New("gpu: the plan is in flight; Wait comes first")
+
+func (p *Plan) submit(r Recording, timed bool) error {
+	if p.inFlight != nil {
+		return errInFlight
+	}
+	if r == nil {
+		return nil
+	}
+	if err := r.Submit(timed); err != nil {
+		return err
+	}
+	p.inFlight = r
+	return nil
+}
+
+func (p *Plan) wait(err error) error {
+	if err != nil || p.inFlight == nil {
+		return err
+	}
+	r := p.inFlight
+	p.inFlight = nil
+	_, err = r.Wait()
+	return err
+}
+
+// Close waits for what is in flight and gives the plan's memory back to the pool. Closing twice is harmless.
+func (p *Plan) Close() {
+	_ = p.Wait()
+	if p.resident == p.full {
+		p.resident = nil
+	}
+	for _, r := range []Recording{p.full, p.resident, p.upload, p.download} {
+		if r != nil {
+			r.Close()
+		}
+	}
+	p.full, p.resident, p.upload, p.download = nil, nil, nil, nil
+	for _, e := range p.externals {
+		e.Close()
+	}
+	p.externals = nil
+	for _, b := range p.buffers {
+		p.release(b)
+	}
+	p.buffers = nil
+}
+
+func (p *Plan) release(b *Buffer) {
+	pool := &p.device.pool
+	if b.host != nil && b.host != b.device {
+		pool.give(b.host, b.bytes, Shared)
+	}
+	if b.device != nil {
+		storage := Private
+		if b.device.Host() != nil {
+			storage = Shared
+		}
+		pool.give(b.device, b.bytes, storage)
+	}
+	b.host, b.device = nil, nil
+}

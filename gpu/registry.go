@@ -1,0 +1,59 @@
+package gpu
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+)
+
+var (
+	registryMu sync.Mutex
+	registry   = map[string]func() (*Device, error){}
+)
+
+// Register makes an API known. A platform's package calls it when it is initialised, on the systems that have the API
+// at all; open is called once, when the API is first asked for. Registering a name twice panics.
+func Register(api string, open func() (Driver, error)) {
+	registryMu.Lock()
+	defer registryMu.Unlock()
+	if registry[api] != nil {
+		panic("gpu: " + api + " is registered twice")
+	}
+	registry[api] = sync.OnceValues(func() (*Device, error) {
+		driver, err := open()
+		if err != nil {
+			return nil, err
+		}
+		return NewDevice(driver)
+	})
+}
+
+// APIs returns the names that are registered, sorted.
+func APIs() []string {
+	registryMu.Lock()
+	defer registryMu.Unlock()
+	var names []string
+	for name := range registry {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Open returns the device of an API, the same one each time. Where there is none it fails with one line that says what
+// is missing.
+func Open(api string) (*Device, error) {
+	registryMu.Lock()
+	open := registry[api]
+	registryMu.Unlock()
+	if open == nil {
+		return nil, fmt.Errorf("gpu: %q is no API of this system (have %q)", api, APIs())
+	}
+	return open()
+}
+
+// Probe returns nil where Open succeeds, else why it does not.
+func Probe(api string) error {
+	_, err := Open(api)
+	return err
+}
