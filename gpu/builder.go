@@ -123,6 +123,7 @@ type command struct {
 	kernel          *Kernel
 	groups, threads Size
 	arguments       []argument
+	target, source  *Buffer // of a copy
 	encode          func() (External, error)
 }
 
@@ -207,6 +208,19 @@ func (b *Builder) Dispatch(k *Kernel, groups, threads Size, arguments ...Argumen
 		return
 	}
 	b.commands = append(b.commands, c)
+}
+
+// Copy copies all of src to dst, which has its size, on the device, after everything before it.
+func (b *Builder) Copy(dst, src *Buffer) {
+	switch {
+	case !b.owns(dst) || !b.owns(src):
+		b.fail("gpu: a copy between buffers of which one belongs to another plan")
+	case dst.bytes != src.bytes:
+		b.fail("gpu: a copy of %d bytes to a buffer of %d", src.bytes, dst.bytes)
+	case dst.role == constant || dst.role == input:
+		b.fail("gpu: a copy to a constant or an input")
+	}
+	b.commands = append(b.commands, command{target: dst, source: src})
 }
 
 // Encode appends work of a vendor's library, after everything before it. ready is called by Build, when buffers have

@@ -72,7 +72,7 @@ func NewDevice(d Driver) (*Device, error) {
 func (d *Device) Facts() Facts { return d.facts }
 
 // Driver returns what the platform's package made, for the capabilities that only some platforms have, such as
-// [RealFFT].
+// [FFT].
 func (d *Device) Driver() Driver { return d.driver }
 
 // Memory returns what the device's buffer pool holds.
@@ -141,15 +141,17 @@ func (d *Device) Kernel(src Source, name string) (*Kernel, error) {
 	return nil, fmt.Errorf("%s: there is no kernel %q", src.Name, name)
 }
 
-// RealFFT is a driver that has a vendor's FFT.
-type RealFFT interface {
+// FFT is a driver that has a vendor's FFT.
+type FFT interface {
 	// NewRealFFT readies the forward transform of batch rows of n real values at src to n/2+1 complex values a row at
 	// dst, unscaled.
 	NewRealFFT(dst, src Region, n, batch int) (External, error)
-	// RealFFTMissing returns nil where there is one, else what is missing.
-	RealFFTMissing() error
-	// RealFFTVersion names the library and its version.
-	RealFFTVersion() string
+	// NewComplexFFT readies the forward transform of batch rows of n complex values, unscaled. dst may be src.
+	NewComplexFFT(dst, src Region, n, batch int) (External, error)
+	// FFTMissing returns nil where there is one, else what is missing.
+	FFTMissing() error
+	// FFTVersion names the library and its version.
+	FFTVersion() string
 }
 
 // GEMM is a driver that has a vendor's matrix multiplication.

@@ -44,6 +44,10 @@ func (p *Plan) build(b *Builder) error {
 	var kernels []Command
 	for i := range b.commands {
 		c := &b.commands[i]
+		if c.target != nil {
+			kernels = append(kernels, Command{Kind: Copy, Target: c.target.Region(), Source: c.source.Region(), Bytes: c.source.bytes})
+			continue
+		}
 		if c.encode != nil {
 			external, err := c.encode()
 			if err != nil {

@@ -52,8 +52,8 @@ var (
 
 // GPUFFT returns the contenders that a vendor's FFT computes: "cufft", "mpsgraph". build makes an engine for a device
 // and its library.
-func GPUFFT[P, E any](build func(*gpu.Device, gpu.RealFFT, P) (E, error)) Contenders[P, E] {
-	return vendor(fftLibraries, gpu.RealFFT.RealFFTMissing, gpu.RealFFT.RealFFTVersion, build)
+func GPUFFT[P, E any](build func(*gpu.Device, gpu.FFT, P) (E, error)) Contenders[P, E] {
+	return vendor(fftLibraries, gpu.FFT.FFTMissing, gpu.FFT.FFTVersion, build)
 }
 
 // GPUGEMM returns the contenders that a vendor's matrix multiplication computes: "cublas", "mps". build makes an engine
