@@ -1,0 +1,187 @@
+// Package accelerate computes with Apple's Accelerate framework on the processor, found and loaded at run time, without
+// cgo: vDSP's transforms, convolution, biquads and sums, vForce's exponentials and logarithms, and the BLAS.
+//
+// It holds what Crossover's operations need and is no general binding. Accelerate is a part of macOS; elsewhere [Probe]
+// says so and nothing fails. It has not run on a Mac yet: on Linux its tests run against a library that implements the
+// definitions in Apple's documentation. The usual steps are
+//
+//  1. [Probe], and go elsewhere if it fails;
+//  2. make what has state, [NewReal] or [NewBiquad], or call a function of slices.
+//
+// Slices that overlap partly, or whose lengths differ where the documentation wants them equal, panic. No function
+// allocates once warm.
+//
+// Reference: https://developer.apple.com/documentation/accelerate
+package accelerate
+
+import (
+	"runtime"
+	"sync"
+	"unsafe"
+)
+
+// Environment is the variable that holds the path of the library to load in place of the framework.
+const Environment = "CROSSOVER_ACCELERATE"
+
+// library holds the addresses of the functions that are used.
+type library struct {
+	vsmsa, vsadd, vsmul, sve, maxv, conv   uintptr
+	vvlogf, vvexpf                         uintptr
+	createFFT, destroyFFT, fftZrip, fftZip uintptr
+	ctoz, ztoc                             uintptr
+	createDFT, destroyDFT, executeDFT      uintptr
+	createBiquad, destroyBiquad, biquad    uintptr
+	sgemm                                  uintptr
+}
+
+var loaded = sync.OnceValues(load)
+
+// Probe returns nil where Accelerate can be used, else one line that says what is missing. The first call loads the
+// framework.
+func Probe() error {
+	_, err := loaded()
+	return err
+}
+
+// must returns the library for a function that is called after Probe succeeded.
+func must() *library {
+	lib, err := loaded()
+	if err != nil {
+		panic(err.Error())
+	}
+	return lib
+}
+
+// call is the argument list of one call into C, with the numbers that C takes by address and the memory that it sees.
+// Objects on Go's heap do not move, and the call, which is on the heap, holds all that C touches; arguments that lie in
+// a slice already keep the call free of allocation.
+type call struct {
+	words  [16]uintptr
+	count  int
+	floats [4]float32
+	used   int
+	int32s [1]int32
+	keep   [8]unsafe.Pointer
+	kept   int
+}
+
+var calls = sync.Pool{New: func() any { return new(call) }}
+
+func begin() *call { return calls.Get().(*call) }
+
+// number appends an integer, a stride or a handle.
+func (c *call) number(v int) *call {
+	c.words[c.count] = uintptr(v)
+	c.count++
+	return c
+}
+
+// pointer appends an address and keeps what it points to.
+func (c *call) pointer(p unsafe.Pointer) *call {
+	c.keep[c.kept] = p
+	c.kept++
+	c.words[c.count] = uintptr(p)
+	c.count++
+	return c
+}
+
+// slice appends the address of a slice's first element.
+func (c *call) slice(x []float32) *call { return c.pointer(unsafe.Pointer(unsafe.SliceData(x))) }
+
+// float appends the address of a number.
+func (c *call) float(v float32) *call {
+	c.floats[c.used] = v
+	c.used++
+	return c.pointer(unsafe.Pointer(&c.floats[c.used-1]))
+}
+
+// length appends the address of an int, as vForce takes it.
+func (c *call) length(n int) *call {
+	c.int32s[0] = int32(n)
+	return c.pointer(unsafe.Pointer(&c.int32s[0]))
+}
+
+// run calls a function and returns what it returns, and the first number that was passed by address, which some
+// functions write.
+func (c *call) run(function uintptr) (result uintptr, written float32) {
+	result = invoke(function, c.words[:c.count])
+	runtime.KeepAlive(c)
+	written = c.floats[0]
+	c.count, c.used, c.kept = 0, 0, 0
+	clear(c.keep[:])
+	calls.Put(c)
+	return result, written
+}
+
+func equal(a, b []float32) {
+	if len(a) != len(b) {
+		panic("accelerate: slices differ in length")
+	}
+}
+
+// Scale sets dst[i] to src[i]·a + b. dst may be src.
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_vsmsa
+func Scale(dst, src []float32, a, b float32) {
+	equal(dst, src)
+	begin().slice(src).number(1).float(a).float(b).slice(dst).number(1).number(len(src)).run(must().vsmsa)
+}
+
+// Add sets dst[i] to src[i] + b. dst may be src.
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_vsadd
+func Add(dst, src []float32, b float32) {
+	equal(dst, src)
+	begin().slice(src).number(1).float(b).slice(dst).number(1).number(len(src)).run(must().vsadd)
+}
+
+// Multiply sets dst[i] to src[i]·a. dst may be src.
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_vsmul
+func Multiply(dst, src []float32, a float32) {
+	equal(dst, src)
+	begin().slice(src).number(1).float(a).slice(dst).number(1).number(len(src)).run(must().vsmul)
+}
+
+// Sum returns the sum of x in float32.
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_sve
+func Sum(x []float32) float32 { return reduce(must().sve, x) }
+
+// Max returns the greatest value of x, which is not empty.
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_maxv
+func Max(x []float32) float32 { return reduce(must().maxv, x) }
+
+func reduce(function uintptr, x []float32) float32 {
+	_, result := begin().slice(x).number(1).float(0).number(len(x)).run(function)
+	return result
+}
+
+// Log sets dst[i] to the natural logarithm of src[i]. dst may be src.
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vvlogf
+func Log(dst, src []float32) {
+	equal(dst, src)
+	begin().slice(dst).slice(src).length(len(src)).run(must().vvlogf)
+}
+
+// Exp sets dst[i] to e to the power of src[i]. dst may be src.
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vvexpf
+func Exp(dst, src []float32) {
+	equal(dst, src)
+	begin().slice(dst).slice(src).length(len(src)).run(must().vvexpf)
+}
+
+// Convolve sets dst[i] to the sum over j of src[i+len(taps)−1−j]·taps[j]: the part of the convolution that has all of
+// its inputs. src has len(dst) + len(taps) − 1 values and does not overlap dst.
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_conv
+func Convolve(dst, src, taps []float32) {
+	if len(src) != len(dst)+len(taps)-1 {
+		panic("accelerate: src has not the values of dst and the taps, less one")
+	}
+	last := unsafe.Pointer(&taps[len(taps)-1]) // walked backwards, which turns correlation into convolution
+	begin().slice(src).number(1).pointer(last).number(-1).slice(dst).number(1).number(len(dst)).number(len(taps)).run(must().conv)
+}

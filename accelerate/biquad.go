@@ -1,0 +1,41 @@
+package accelerate
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// Biquad is vDSP's second-order section. It is for one goroutine at a time.
+type Biquad struct {
+	lib   *library
+	setup uintptr
+	delay [4]float32
+}
+
+// NewBiquad returns the section y[n] = b0·x[n] + b1·x[n−1] + b2·x[n−2] − a1·y[n−1] − a2·y[n−2]. It fails where Probe
+// does.
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_biquad_createsetup
+func NewBiquad(b0, b1, b2, a1, a2 float64) (*Biquad, error) {
+	lib, err := loaded()
+	if err != nil {
+		return nil, err
+	}
+	coefficients := &[5]float64{b0, b1, b2, a1, a2}
+	s := &Biquad{lib: lib}
+	s.setup, _ = begin().pointer(unsafe.Pointer(coefficients)).number(1).run(lib.createBiquad)
+	runtime.AddCleanup(s, func(setup uintptr) { begin().number(int(setup)).run(lib.destroyBiquad) }, s.setup)
+	return s, nil
+}
+
+// Filter writes the filtered src to dst, which has its length and may be src. history is the last two values of the
+// input and of the output before the call: x[−2], x[−1], y[−2], y[−1]; Filter leaves there what the next call needs.
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_biquad
+func (s *Biquad) Filter(dst, src []float32, history *[4]float32) {
+	equal(dst, src)
+	s.delay = *history
+	begin().number(int(s.setup)).slice(s.delay[:]).slice(src).number(1).slice(dst).number(1).number(len(src)).run(s.lib.biquad)
+	*history = s.delay
+	runtime.KeepAlive(s)
+}

@@ -1,0 +1,271 @@
+package accelerate
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"runtime"
+	"unsafe"
+)
+
+// Directions and options of vDSP, from vDSP.h.
+const (
+	forward = 1  // FFT_FORWARD, vDSP_DFT_FORWARD
+	inverse = -1 // FFT_INVERSE, vDSP_DFT_INVERSE
+	radix2  = 0  // kFFTRadix2
+)
+
+// split is a DSPSplitComplex: where the real parts and the imaginary parts lie.
+type split struct{ re, im unsafe.Pointer }
+
+func splitOf(re, im []float32) *split {
+	return &split{unsafe.Pointer(unsafe.SliceData(re)), unsafe.Pointer(unsafe.SliceData(im))}
+}
+
+// Real transforms n real samples to the n/2+1 bins of their spectrum and back. It is for one goroutine at a time.
+type Real struct {
+	n      int
+	engine realEngine
+}
+
+// realEngine transforms the packed halves of a signal in place: before, even samples are real parts and odd samples
+// imaginary parts; after, bin k is at k but for bin 0, whose imaginary part is bin n/2.
+type realEngine interface {
+	forward() // leaves twice the transform, as vDSP does
+	inverse() // leaves n times the samples of the spectrum
+	parts() *split
+	values() []float32 // the real parts, then the imaginary ones
+}
+
+// NewReal returns the transform of n real samples, n even and at least 2. vDSP has lengths 2^k and 3, 5 or 15 times
+// 2^k; others become a convolution of a power of two (Bluestein). It fails where Probe does.
+func NewReal(n int) (*Real, error) {
+	if n < 2 || n%2 != 0 || n > 1<<28 {
+		return nil, fmt.Errorf("accelerate: transform of %d samples: want an even number from 2 to %d", n, 1<<28)
+	}
+	lib, err := loaded()
+	if err != nil {
+		return nil, err
+	}
+	if n&(n-1) == 0 {
+		return &Real{n, newZrip(lib, n)}, nil
+	}
+	if e := newDFT(lib, n); e != nil {
+		return &Real{n, e}, nil
+	}
+	return &Real{n, newChirp(lib, n)}, nil
+}
+
+// Forward writes bins 0 to n/2 of the unscaled transform of src to dst. src has n values, dst n/2+1; they do not
+// overlap. It panics where a length is wrong.
+func (r *Real) Forward(dst []complex64, src []float32) {
+	r.check(dst, src)
+	lib, half := must(), r.n/2
+	parts := r.engine.parts()
+	begin().slice(src).number(2).pointer(unsafe.Pointer(parts)).number(1).number(half).run(lib.ctoz)
+	r.engine.forward()
+	values := r.engine.values()
+	Multiply(values, values, 0.5)
+	begin().pointer(unsafe.Pointer(parts)).number(1).pointer(unsafe.Pointer(&dst[0])).number(2).number(half).run(lib.ztoc)
+	dst[0], dst[half] = complex(real(dst[0]), 0), complex(imag(dst[0]), 0)
+}
+
+// InverseUnscaled writes n times the samples whose spectrum is src to dst. src has n/2+1 values, dst n; they do not
+// overlap. The imaginary parts of bins 0 and n/2 are taken as 0. It panics where a length is wrong.
+func (r *Real) InverseUnscaled(dst []float32, src []complex64) {
+	r.check(src, dst)
+	lib, half := must(), r.n/2
+	parts := r.engine.parts()
+	begin().pointer(unsafe.Pointer(&src[0])).number(2).pointer(unsafe.Pointer(parts)).number(1).number(half).run(lib.ctoz)
+	values := r.engine.values()
+	values[0], values[half] = real(src[0]), real(src[half])
+	r.engine.inverse()
+	begin().pointer(unsafe.Pointer(parts)).number(1).slice(dst).number(2).number(half).run(lib.ztoc)
+}
+
+func (r *Real) check(bins []complex64, samples []float32) {
+	if len(bins) != r.n/2+1 || len(samples) != r.n {
+		panic(fmt.Sprintf("accelerate: transform of %d samples got %d samples and %d bins", r.n, len(samples), len(bins)))
+	}
+}
+
+// zrip is vDSP's transform of a power of two, in place.
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_fft_zrip
+type zrip struct {
+	lib   *library
+	setup uintptr
+	log2  int
+	data  []float32
+	both  *split
+}
+
+func newZrip(lib *library, n int) *zrip {
+	e := &zrip{lib: lib, log2: bits.Len(uint(n)) - 1, data: make([]float32, n)}
+	e.both = splitOf(e.data[:n/2], e.data[n/2:])
+	e.setup, _ = begin().number(e.log2).number(radix2).run(lib.createFFT)
+	runtime.AddCleanup(e, func(setup uintptr) { begin().number(int(setup)).run(lib.destroyFFT) }, e.setup)
+	return e
+}
+
+func (e *zrip) parts() *split     { return e.both }
+func (e *zrip) values() []float32 { return e.data }
+func (e *zrip) forward()          { e.run(forward) }
+func (e *zrip) inverse()          { e.run(inverse) }
+
+func (e *zrip) run(direction int) {
+	begin().number(int(e.setup)).pointer(unsafe.Pointer(e.both)).number(1).number(e.log2).number(direction).run(e.lib.fftZrip)
+	runtime.KeepAlive(e)
+}
+
+// dft is vDSP's transform of 3, 5 or 15 times a power of two. It is not in place.
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_dft_zrop_createsetup
+type dft struct {
+	lib           *library
+	there, back   uintptr
+	data, scratch []float32
+	both          *split
+}
+
+// newDFT returns nil where vDSP has no transform of the length.
+func newDFT(lib *library, n int) *dft {
+	e := &dft{lib: lib, data: make([]float32, n), scratch: make([]float32, n)}
+	e.both = splitOf(e.data[:n/2], e.data[n/2:])
+	if e.there, _ = begin().number(0).number(n).number(forward).run(lib.createDFT); e.there == 0 {
+		return nil
+	}
+	free := func(setup uintptr) { begin().number(int(setup)).run(lib.destroyDFT) }
+	runtime.AddCleanup(e, free, e.there)
+	if e.back, _ = begin().number(int(e.there)).number(n).number(inverse).run(lib.createDFT); e.back == 0 {
+		return nil
+	}
+	runtime.AddCleanup(e, free, e.back)
+	return e
+}
+
+func (e *dft) parts() *split     { return e.both }
+func (e *dft) values() []float32 { return e.data }
+func (e *dft) forward()          { e.run(e.there) }
+func (e *dft) inverse()          { e.run(e.back) }
+
+func (e *dft) run(setup uintptr) {
+	half := len(e.data) / 2
+	copy(e.scratch, e.data)
+	begin().number(int(setup)).slice(e.scratch[:half]).slice(e.scratch[half:]).slice(e.data[:half]).slice(e.data[half:]).run(e.lib.executeDFT)
+	runtime.KeepAlive(e)
+}
+
+// chirp is the transform of any other even length n, as a complex one of h = n/2 points by convolution with a chirp and
+// the separation of the two interleaved spectra.
+//
+//	Z[k] = c[k]·Σ_j (z[j]·c[j])·conj(c[k−j]),   c[j] = exp(−πi·j²/h)
+//
+// Source: L. Bluestein, A linear filtering approach to the computation of discrete Fourier transform, IEEE
+// Transactions on Audio and Electroacoustics 18 (1970), 451–455.
+type chirp struct {
+	lib      *library
+	setup    uintptr
+	log2     int
+	data     []float32
+	both     *split
+	chirp    []complex64 // c
+	filter   []complex64 // the transform of conj(c), wrapped around, over its length
+	twiddles []complex64 // −i·exp(−2πi·k/n)
+	work     []complex64
+	re, im   []float32
+	parted   *split
+}
+
+func newChirp(lib *library, n int) *chirp {
+	h := n / 2
+	log2 := bits.Len(uint(2*h - 2))
+	length := 1 << log2
+	e := &chirp{
+		lib: lib, log2: log2, data: make([]float32, n),
+		chirp: make([]complex64, h), filter: make([]complex64, length), twiddles: make([]complex64, h),
+		work: make([]complex64, h), re: make([]float32, length), im: make([]float32, length),
+	}
+	e.both, e.parted = splitOf(e.data[:h], e.data[h:]), splitOf(e.re, e.im)
+	e.setup, _ = begin().number(log2).number(radix2).run(lib.createFFT)
+	runtime.AddCleanup(e, func(setup uintptr) { begin().number(int(setup)).run(lib.destroyFFT) }, e.setup)
+	for j := range h {
+		sin, cos := math.Sincos(math.Pi * float64(j*j%(2*h)) / float64(h))
+		e.chirp[j] = complex64(complex(cos, -sin))
+		e.re[j], e.im[j] = float32(cos), float32(sin)
+		if j > 0 {
+			e.re[length-j], e.im[length-j] = e.re[j], e.im[j]
+		}
+		sin, cos = math.Sincos(2 * math.Pi * float64(j) / float64(n))
+		e.twiddles[j] = complex64(complex(-sin, -cos))
+	}
+	e.transform(forward)
+	scale := 1 / float32(length)
+	for i := range e.filter {
+		e.filter[i] = complex(e.re[i]*scale, e.im[i]*scale)
+	}
+	return e
+}
+
+func (e *chirp) parts() *split     { return e.both }
+func (e *chirp) values() []float32 { return e.data }
+
+// transform transforms re and im in place, unscaled either way.
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_fft_zip
+func (e *chirp) transform(direction int) {
+	begin().number(int(e.setup)).pointer(unsafe.Pointer(e.parted)).number(1).number(e.log2).number(direction).run(e.lib.fftZip)
+	runtime.KeepAlive(e)
+}
+
+// complexForward transforms work in place.
+func (e *chirp) complexForward() {
+	for j, c := range e.chirp {
+		v := e.work[j] * c
+		e.re[j], e.im[j] = real(v), imag(v)
+	}
+	clear(e.re[len(e.work):])
+	clear(e.im[len(e.work):])
+	e.transform(forward)
+	for i, f := range e.filter {
+		v := complex(e.re[i], e.im[i]) * f
+		e.re[i], e.im[i] = real(v), imag(v)
+	}
+	e.transform(inverse)
+	for j, c := range e.chirp {
+		e.work[j] = complex(e.re[j], e.im[j]) * c
+	}
+}
+
+func (e *chirp) forward() {
+	h := len(e.work)
+	for j := range h {
+		e.work[j] = complex(e.data[j], e.data[h+j])
+	}
+	e.complexForward()
+	z := e.work[0]
+	e.data[0], e.data[h] = 2*(real(z)+imag(z)), 2*(real(z)-imag(z))
+	for k := 1; k < h; k++ {
+		a, b := e.work[k], conjugate(e.work[h-k])
+		x := (a + b) + e.twiddles[k]*(a-b)
+		e.data[k], e.data[h+k] = real(x), imag(x)
+	}
+}
+
+func (e *chirp) inverse() {
+	h := len(e.work)
+	first, last := e.data[0], e.data[h]
+	// The transform of the conjugate is the conjugate of the inverse.
+	e.work[0] = complex(first+last, last-first)
+	for k := 1; k < h; k++ {
+		a, b := complex(e.data[k], e.data[h+k]), complex(e.data[h-k], -e.data[2*h-k])
+		x := (a + b) + conjugate(e.twiddles[k])*(a-b)
+		e.work[k] = conjugate(x)
+	}
+	e.complexForward()
+	for j := range h {
+		e.data[j], e.data[h+j] = real(e.work[j]), -imag(e.work[j])
+	}
+}
+
+func conjugate(z complex64) complex64 { return complex(real(z), -imag(z)) }

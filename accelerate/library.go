@@ -1,0 +1,64 @@
+//go:build (darwin || linux) && (amd64 || arm64)
+
+package accelerate
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/ebitengine/purego"
+)
+
+// load opens the framework, or the library that the environment names.
+func load() (*library, error) {
+	path := framework
+	if override := os.Getenv(Environment); override != "" {
+		path = override
+	}
+	if path == "" {
+		return nil, errors.New("accelerate: the framework is a part of macOS")
+	}
+	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		return nil, fmt.Errorf("accelerate: cannot load %s: %s", path, strings.Join(strings.Fields(err.Error()), " "))
+	}
+	lib := &library{}
+	for _, symbol := range []struct {
+		name    string
+		address *uintptr
+	}{
+		{"vDSP_vsmsa", &lib.vsmsa},
+		{"vDSP_vsadd", &lib.vsadd},
+		{"vDSP_vsmul", &lib.vsmul},
+		{"vDSP_sve", &lib.sve},
+		{"vDSP_maxv", &lib.maxv},
+		{"vDSP_conv", &lib.conv},
+		{"vvlogf", &lib.vvlogf},
+		{"vvexpf", &lib.vvexpf},
+		{"vDSP_create_fftsetup", &lib.createFFT},
+		{"vDSP_destroy_fftsetup", &lib.destroyFFT},
+		{"vDSP_fft_zrip", &lib.fftZrip},
+		{"vDSP_fft_zip", &lib.fftZip},
+		{"vDSP_ctoz", &lib.ctoz},
+		{"vDSP_ztoc", &lib.ztoc},
+		{"vDSP_DFT_zrop_CreateSetup", &lib.createDFT},
+		{"vDSP_DFT_DestroySetup", &lib.destroyDFT},
+		{"vDSP_DFT_Execute", &lib.executeDFT},
+		{"vDSP_biquad_CreateSetup", &lib.createBiquad},
+		{"vDSP_biquad_DestroySetup", &lib.destroyBiquad},
+		{"vDSP_biquad", &lib.biquad},
+		{"sgemm_", &lib.sgemm},
+	} {
+		if *symbol.address, err = purego.Dlsym(handle, symbol.name); err != nil {
+			return nil, fmt.Errorf("accelerate: %s has no %s (it comes with macOS 10.15 and later)", path, symbol.name)
+		}
+	}
+	return lib, nil
+}
+
+func invoke(function uintptr, arguments []uintptr) uintptr {
+	result, _, _ := purego.SyscallN(function, arguments...)
+	return result
+}

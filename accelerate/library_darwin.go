@@ -1,0 +1,3 @@
+package accelerate
+
+const framework = "/System/Library/Frameworks/Accelerate.framework/Accelerate"

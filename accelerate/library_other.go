@@ -1,0 +1,10 @@
+//go:build !((darwin || linux) && (amd64 || arm64))
+
+package accelerate
+
+import "errors"
+
+func load() (*library, error) { return nil, errors.New("accelerate: the framework is a part of macOS") }
+
+// invoke is not reached: there is no library to call.
+func invoke(uintptr, []uintptr) uintptr { return 0 }

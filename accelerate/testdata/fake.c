@@ -1,0 +1,194 @@
+// A stand-in for Accelerate on systems without it: each function does what Apple's documentation says, slowly and in
+// double precision, and aborts on what the documentation forbids. It shows that calls are put together rightly; it
+// cannot show what Apple's code does.
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REQUIRE(condition)                                                  \
+    do {                                                                    \
+        if (!(condition)) {                                                 \
+            fprintf(stderr, "fake accelerate: %s: %s\n", __func__, #condition); \
+            abort();                                                        \
+        }                                                                   \
+    } while (0)
+
+typedef long stride;
+typedef unsigned long length;
+typedef struct { float *re, *im; } split;
+
+static const double pi = 3.14159265358979323846;
+
+void vDSP_vsmsa(const float *a, stride ia, const float *b, const float *c, float *d, stride id, length n) {
+    for (length i = 0; i < n; i++) d[i * id] = a[i * ia] * *b + *c;
+}
+void vDSP_vsadd(const float *a, stride ia, const float *b, float *c, stride ic, length n) {
+    for (length i = 0; i < n; i++) c[i * ic] = a[i * ia] + *b;
+}
+void vDSP_vsmul(const float *a, stride ia, const float *b, float *c, stride ic, length n) {
+    for (length i = 0; i < n; i++) c[i * ic] = a[i * ia] * *b;
+}
+void vDSP_sve(const float *a, stride ia, float *c, length n) {
+    double sum = 0;
+    for (length i = 0; i < n; i++) sum += a[i * ia];
+    *c = sum;
+}
+void vDSP_maxv(const float *a, stride ia, float *c, length n) {
+    *c = -INFINITY;
+    for (length i = 0; i < n; i++) if (a[i * ia] > *c) *c = a[i * ia];
+}
+void vDSP_conv(const float *a, stride ia, const float *f, stride jf, float *c, stride ic, length n, length p) {
+    REQUIRE(ia == 1 || ia == -1 || ia != 0);
+    for (length i = 0; i < n; i++) {
+        double sum = 0;
+        for (length j = 0; j < p; j++) sum += (double)a[(i + j) * ia] * f[(stride)j * jf];
+        c[i * ic] = sum;
+    }
+}
+void vvlogf(float *y, const float *x, const int *n) {
+    for (int i = 0; i < *n; i++) y[i] = log(x[i]);
+}
+void vvexpf(float *y, const float *x, const int *n) {
+    for (int i = 0; i < *n; i++) y[i] = exp(x[i]);
+}
+
+// A setup remembers what it was made for.
+typedef struct { uint32_t magic; length n; int direction; double b0, b1, b2, a1, a2; } setup;
+enum { FFT = 0xff7, DFT = 0xdf7, BIQUAD = 0xb19 };
+
+static setup *make(uint32_t magic, length n, int direction) {
+    setup *s = calloc(1, sizeof *s);
+    s->magic = magic, s->n = n, s->direction = direction;
+    return s;
+}
+static void destroy(setup *s, uint32_t magic) {
+    REQUIRE(s && s->magic == magic);
+    s->magic = 0;
+    free(s);
+}
+
+setup *vDSP_create_fftsetup(length log2n, int radix) {
+    REQUIRE(radix == 0 && log2n <= 24);
+    return make(FFT, log2n, 0);
+}
+void vDSP_destroy_fftsetup(setup *s) { destroy(s, FFT); }
+
+// fft writes the transform of the n values at every step-th place of re and im, by the smallest factor of n first.
+static void fft(const double *re, const double *im, length step, double *outRe, double *outIm, length n, int direction) {
+    if (n == 1) {
+        *outRe = *re, *outIm = *im;
+        return;
+    }
+    length p = 2;
+    while (n % p) p++;
+    length m = n / p;
+    for (length r = 0; r < p; r++) fft(re + r * step, im + r * step, p * step, outRe + r * m, outIm + r * m, m, direction);
+    double *bin = malloc(2 * p * sizeof *bin);
+    for (length k = 0; k < m; k++) {
+        for (length q = 0; q < p; q++) {
+            bin[2 * q] = bin[2 * q + 1] = 0;
+            for (length r = 0; r < p; r++) {
+                double angle = -direction * 2 * pi * (double)(r * (k + q * m) % n) / n, c = cos(angle), s = sin(angle);
+                bin[2 * q] += outRe[r * m + k] * c - outIm[r * m + k] * s;
+                bin[2 * q + 1] += outRe[r * m + k] * s + outIm[r * m + k] * c;
+            }
+        }
+        for (length q = 0; q < p; q++) outRe[k + q * m] = bin[2 * q], outIm[k + q * m] = bin[2 * q + 1];
+    }
+    free(bin);
+}
+
+void vDSP_fft_zip(setup *s, const split *c, stride ic, length log2n, int direction) {
+    REQUIRE(s && s->magic == FFT && log2n <= s->n && ic == 1 && (direction == 1 || direction == -1));
+    length n = 1ul << log2n;
+    double *work = malloc(4 * n * sizeof *work);
+    for (length i = 0; i < n; i++) work[i] = c->re[i], work[n + i] = c->im[i];
+    fft(work, work + n, 1, work + 2 * n, work + 3 * n, n, direction);
+    for (length i = 0; i < n; i++) c->re[i] = work[2 * n + i], c->im[i] = work[3 * n + i];
+    free(work);
+}
+
+// Twice the transform of the even-odd packed signal, or n times the samples of a packed spectrum.
+static void packed(const float *re, const float *im, float *outRe, float *outIm, length n, int direction) {
+    double *in = calloc(4 * n, sizeof *in), *inIm = in + n, *out = in + 2 * n, *outImag = in + 3 * n;
+    length half = n / 2;
+    if (direction == 1) {
+        for (length i = 0; i < half; i++) in[2 * i] = re[i], in[2 * i + 1] = im[i];
+        fft(in, inIm, 1, out, outImag, n, 1);
+        for (length k = 0; k < half; k++) outRe[k] = 2 * out[k], outIm[k] = 2 * outImag[k];
+        outIm[0] = 2 * out[half];
+    } else {
+        in[0] = re[0], in[half] = im[0];
+        for (length k = 1; k < half; k++) {
+            in[k] = in[n - k] = re[k];
+            inIm[k] = im[k], inIm[n - k] = -im[k];
+        }
+        fft(in, inIm, 1, out, outImag, n, -1);
+        for (length i = 0; i < half; i++) outRe[i] = out[2 * i], outIm[i] = out[2 * i + 1];
+    }
+    free(in);
+}
+
+void vDSP_fft_zrip(setup *s, const split *c, stride ic, length log2n, int direction) {
+    REQUIRE(s && s->magic == FFT && log2n <= s->n && log2n >= 1 && ic == 1 && (direction == 1 || direction == -1));
+    packed(c->re, c->im, c->re, c->im, 1ul << log2n, direction);
+}
+
+void vDSP_ctoz(const float *c, stride ic, const split *z, stride iz, length n) {
+    REQUIRE(ic % 2 == 0);
+    for (length i = 0; i < n; i++) z->re[i * iz] = c[i * ic], z->im[i * iz] = c[i * ic + 1];
+}
+void vDSP_ztoc(const split *z, stride iz, float *c, stride ic, length n) {
+    REQUIRE(ic % 2 == 0);
+    for (length i = 0; i < n; i++) c[i * ic] = z->re[i * iz], c[i * ic + 1] = z->im[i * iz];
+}
+
+setup *vDSP_DFT_zrop_CreateSetup(setup *previous, length n, int direction) {
+    REQUIRE((!previous || previous->magic == DFT) && (direction == 1 || direction == -1));
+    length odd = n;
+    int twos = 0;
+    while (odd % 2 == 0) odd /= 2, twos++;
+    if (twos < 4 || (odd != 1 && odd != 3 && odd != 5 && odd != 15)) return 0;
+    return make(DFT, n, direction);
+}
+void vDSP_DFT_DestroySetup(setup *s) { destroy(s, DFT); }
+void vDSP_DFT_Execute(const setup *s, const float *re, const float *im, float *outRe, float *outIm) {
+    REQUIRE(s && s->magic == DFT && re != outRe && im != outIm);
+    packed(re, im, outRe, outIm, s->n, s->direction);
+}
+
+setup *vDSP_biquad_CreateSetup(const double *c, length sections) {
+    REQUIRE(sections == 1);
+    setup *s = make(BIQUAD, 1, 0);
+    s->b0 = c[0], s->b1 = c[1], s->b2 = c[2], s->a1 = c[3], s->a2 = c[4];
+    return s;
+}
+void vDSP_biquad_DestroySetup(setup *s) { destroy(s, BIQUAD); }
+void vDSP_biquad(const setup *s, float *delay, const float *x, stride ix, float *y, stride iy, length n) {
+    REQUIRE(s && s->magic == BIQUAD);
+    double x2 = delay[0], x1 = delay[1], y2 = delay[2], y1 = delay[3];
+    for (length i = 0; i < n; i++) {
+        double in = x[i * ix], out = s->b0 * in + s->b1 * x1 + s->b2 * x2 - s->a1 * y1 - s->a2 * y2;
+        x2 = x1, x1 = in, y2 = y1, y1 = out;
+        y[i * iy] = out;
+    }
+    delay[0] = x2, delay[1] = x1, delay[2] = y2, delay[3] = y1;
+}
+
+void sgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k, const float *alpha, const float *a,
+            const int *lda, const float *b, const int *ldb, const float *beta, float *c, const int *ldc) {
+    int at = *ta == 'T', bt = *tb == 'T';
+    REQUIRE(*lda >= (at ? *k : *m) && *ldb >= (bt ? *n : *k) && *ldc >= *m);
+    for (int j = 0; j < *n; j++)
+        for (int i = 0; i < *m; i++) {
+            double sum = 0;
+            for (int p = 0; p < *k; p++)
+                sum += (double)a[at ? p + (size_t)i * *lda : i + (size_t)p * *lda] *
+                       b[bt ? j + (size_t)p * *ldb : p + (size_t)j * *ldb];
+            float *to = &c[i + (size_t)j * *ldc];
+            *to = *beta == 0 ? *alpha * sum : *alpha * sum + *beta * *to;
+        }
+}
