@@ -63,6 +63,14 @@ func (b *Buffer) Floats() []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b.host.Host()))), b.bytes/4)
 }
 
+// Uints is Floats for elements that are integers: the same memory as 32-bit words.
+func (b *Buffer) Uints() []uint32 {
+	if b.host == nil {
+		return nil
+	}
+	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b.host.Host()))), b.bytes/4)
+}
+
 // Argument is what a kernel is given: a *Buffer, a place in one (see Buffer.At), or a value (see Values).
 type Argument interface{ argument() argument }
 
