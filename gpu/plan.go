@@ -8,6 +8,7 @@ type Plan struct {
 	device    *Device
 	buffers   []*Buffer
 	externals []External
+	transfers int64 // bytes
 
 	full     Recording // inputs to the device, kernels, outputs to the host
 	resident Recording // kernels alone; full itself where memory is unified
@@ -66,9 +67,11 @@ func (p *Plan) build(b *Builder) error {
 		}
 		host, device := Region{Memory: buffer.host}, Region{Memory: buffer.device}
 		if buffer.role == input || buffer.role == inputOutput {
+			p.transfers += int64(buffer.bytes)
 			in = append(in, Command{Kind: Copy, Target: device, Source: host, Bytes: buffer.bytes})
 		}
 		if buffer.role == output || buffer.role == inputOutput {
+			p.transfers += int64(buffer.bytes)
 			out = append(out, Command{Kind: Copy, Target: host, Source: device, Bytes: buffer.bytes})
 		}
 	}
@@ -167,6 +170,9 @@ func (p *Plan) once(commands []Command) error {
 
 // Device returns the device that the plan runs on.
 func (p *Plan) Device() *Device { return p.device }
+
+// Transfers returns how many bytes Run carries between host and device, both ways together; 0 where memory is unified.
+func (p *Plan) Transfers() int64 { return p.transfers }
 
 // Run computes the outputs from the inputs and returns when the host can read them.
 func (p *Plan) Run() error { return p.wait(p.submit(p.full, false)) }

@@ -9,6 +9,7 @@ import (
 var (
 	registryMu sync.Mutex
 	registry   = map[string]func() (*Device, error){}
+	opened     []*Device
 )
 
 // Register makes an API known. A platform's package calls it when it is initialised, on the systems that have the API
@@ -24,8 +25,22 @@ func Register(api string, open func() (Driver, error)) {
 		if err != nil {
 			return nil, err
 		}
-		return NewDevice(driver)
+		device, err := NewDevice(driver)
+		if err != nil {
+			return nil, err
+		}
+		registryMu.Lock()
+		defer registryMu.Unlock()
+		opened = append(opened, device)
+		return device, nil
 	})
+}
+
+// Opened returns the devices that Open has opened so far. It opens none.
+func Opened() []*Device {
+	registryMu.Lock()
+	defer registryMu.Unlock()
+	return slices.Clone(opened)
 }
 
 // APIs returns the names that are registered, sorted.
