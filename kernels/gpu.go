@@ -122,7 +122,10 @@ func PlanCall(p *gpu.Plan, output func() []float32) Call {
 			Submit: p.Submit,
 			Wait:   p.Wait,
 			Time:   func() (gpu.Times, error) { return p.Time(false) },
-			plan:   p,
+
+			BusBytes: float64(p.Transfers()),
+
+			plan: p,
 		},
 	}
 }
@@ -133,7 +136,42 @@ type GPUCall struct {
 	Wait   func() error              // returns when the caller can read the output
 	Time   func() (gpu.Times, error) // is Run, with the device's own account of the time
 
+	// BusBytes is how many bytes Run carries between host and device: 0 where they share memory and where the data
+	// stay on the device.
+	BusBytes float64
+
 	plan *gpu.Plan
+}
+
+// SeparateGPUMemory reports whether this machine has a GPU that works and has memory of its own, so that it matters
+// where a call's data lie. It opens the GPUs.
+func SeparateGPUMemory() bool {
+	for _, api := range gpu.APIs() {
+		if device, err := gpu.Open(api); err == nil && !device.Facts().Unified {
+			return true
+		}
+	}
+	return false
+}
+
+// TrimGPUs gives the GPU memory that no plan uses back to the system and returns how many bytes that was. A program
+// that dispatches lets memory pressure call it:
+//
+//	d.OnMemoryPressure(func() { kernels.TrimGPUs() })
+func TrimGPUs() (bytes int64) {
+	for _, device := range gpu.Opened() {
+		bytes += device.Trim()
+	}
+	return bytes
+}
+
+// ForgetGPUs drops the compiled kernels and the spare memory of every GPU that is open, so that the next call is as
+// cold as it gets in a process: contexts and libraries stay loaded.
+func ForgetGPUs() {
+	for _, device := range gpu.Opened() {
+		device.Forget()
+		device.Trim()
+	}
 }
 
 // Resident returns the case with its data where its implementation computes: a GPU call finds its input on the device

@@ -3,6 +3,8 @@
 package catalogue
 
 import (
+	"slices"
+
 	"crossover/kernels"
 	"crossover/kernels/biquad"
 	"crossover/kernels/conv1d"
@@ -34,7 +36,7 @@ var operations = []func() []kernels.Case{
 	stagegraph.Cases,
 }
 
-// Cases returns every case of every operation.
+// Cases returns every case of every operation, its data in the caller's memory.
 func Cases() []kernels.Case {
 	var cases []kernels.Case
 	for _, operation := range operations {
@@ -42,3 +44,24 @@ func Cases() []kernels.Case {
 	}
 	return cases
 }
+
+// CasesHere returns the cases that are worth measuring on this machine: Cases, and where a GPU has memory of its own,
+// behind each case that it computes the resident twin, whose data lie in that memory. It opens the GPUs.
+func CasesHere() []kernels.Case { return withResident(Cases(), kernels.SeparateGPUMemory()) }
+
+func withResident(cases []kernels.Case, separateMemory bool) []kernels.Case {
+	if !separateMemory {
+		return cases
+	}
+	var all []kernels.Case
+	for _, c := range cases {
+		all = append(all, c)
+		if slices.ContainsFunc(c.Implementations, onGPU) {
+			all = append(all, c.Resident())
+		}
+	}
+	return all
+}
+
+// onGPU reports whether an implementation computes on a GPU that is there.
+func onGPU(i kernels.Implementation) bool { return i.Processor == kernels.GPU && i.Missing() == nil }

@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -49,6 +50,40 @@ func TestCasesAreDescribed(t *testing.T) {
 		if !slices.ContainsFunc(c.Implementations, func(i kernels.Implementation) bool { return i.Name == "go" || strings.HasPrefix(i.Name, "go/") }) {
 			t.Errorf("%s: no implementation in Go, so a machine without libraries cannot run it", c.Name)
 		}
+	}
+}
+
+func TestResidentTwins(t *testing.T) {
+	missing := func() error { return errors.New("no device") }
+	cpu := kernels.Implementation{Name: "go", Processor: kernels.CPU}
+	cases := []kernels.Case{
+		{Name: "scale", Operation: "scale", Implementations: []kernels.Implementation{cpu, {Name: "cuda", Processor: kernels.GPU}}},
+		{Name: "fft/n=4096", Operation: "fft", Params: []kernels.Param{{Name: "n", Value: 4096}},
+			Implementations: []kernels.Implementation{cpu, {Name: "cuda", Processor: kernels.GPU, Probe: missing}, {Name: "cufft", Processor: kernels.GPU}}},
+		{Name: "sum", Operation: "sum", Implementations: []kernels.Implementation{cpu, {Name: "cuda", Processor: kernels.GPU, Probe: missing}}},
+		{Name: "biquad", Operation: "biquad", Implementations: []kernels.Implementation{cpu}},
+	}
+	names := func(cases []kernels.Case) (names []string) {
+		for _, c := range cases {
+			names = append(names, c.Name)
+		}
+		return names
+	}
+	if got, want := names(withResident(cases, false)), names(cases); !slices.Equal(got, want) {
+		t.Errorf("with unified memory, or without a GPU, the cases are %q, want %q", got, want)
+	}
+	twins := withResident(cases, true)
+	want := []string{"scale", "scale/resident", "fft/n=4096", "fft/n=4096,resident", "sum", "biquad"}
+	if got := names(twins); !slices.Equal(got, want) {
+		t.Fatalf("with memory of its own the cases are %q, want %q", got, want)
+	}
+	for n, params := range map[int][]kernels.Param{1: {{Name: "resident", Value: 1}}, 3: {{Name: "n", Value: 4096}, {Name: "resident", Value: 1}}} {
+		if !slices.Equal(twins[n].Params, params) {
+			t.Errorf("%s has the parameters %v, want %v", twins[n].Name, twins[n].Params, params)
+		}
+	}
+	if len(cases[1].Params) != 1 {
+		t.Errorf("the twin changed its case: %v", cases[1].Params)
 	}
 }
 
