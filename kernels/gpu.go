@@ -220,12 +220,15 @@ func (p residentProblem) Bind(implementation string) (Call, error) {
 
 // Plans keeps the plans of the sizes that were used last, for engines that take any size. The zero value is ready. It
 // is for one goroutine at a time.
-type Plans[T interface{ Close() }] struct {
-	recent []sizedPlan[T] // most recent first
+type Plans[T interface{ Close() }] = PlansBy[int, T]
+
+// PlansBy is Plans for engines whose plans depend on more than one number: S is all that they depend on.
+type PlansBy[S comparable, T interface{ Close() }] struct {
+	recent []sizedPlan[S, T] // most recent first
 }
 
-type sizedPlan[T interface{ Close() }] struct {
-	size int
+type sizedPlan[S comparable, T interface{ Close() }] struct {
+	size S
 	plan T
 }
 
@@ -234,7 +237,7 @@ const mostPlans = 4
 
 // For returns the plan of a size, building it where it is not among the recent ones. A plan that is pushed out is
 // closed.
-func (c *Plans[T]) For(size int, build func(size int) (T, error)) (T, error) {
+func (c *PlansBy[S, T]) For(size S, build func(size S) (T, error)) (T, error) {
 	for i := range c.recent {
 		if c.recent[i].size != size {
 			continue
@@ -252,12 +255,12 @@ func (c *Plans[T]) For(size int, build func(size int) (T, error)) (T, error) {
 		c.recent[mostPlans-1].plan.Close()
 		c.recent = c.recent[:mostPlans-1]
 	}
-	c.recent = append([]sizedPlan[T]{{size, plan}}, c.recent...)
+	c.recent = append([]sizedPlan[S, T]{{size, plan}}, c.recent...)
 	return plan, nil
 }
 
 // Close closes every plan.
-func (c *Plans[T]) Close() {
+func (c *PlansBy[S, T]) Close() {
 	for _, p := range c.recent {
 		p.plan.Close()
 	}
