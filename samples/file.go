@@ -22,13 +22,24 @@ const Extension = ".bench"
 // replaced.
 func FileName(caseName string) string { return strings.ReplaceAll(caseName, "/", "_") + Extension }
 
-// unitSeconds is the unit of a time in the file; unitBlock and unitVisit number the block and the visit that a line belongs to. benchstat reads
-// the times with: benchstat -filter '.unit:sec/op' -col /impl -row /size FILE.
+// unitSeconds is the unit of a time in the file; unitBlock and unitVisit number the block and the visit that a line
+// belongs to. benchstat reads the times with: benchstat -filter '.unit:sec/op' -col /impl -row /size FILE.
 const (
 	unitSeconds = "sec/op"
 	unitBlock   = "block"
 	unitVisit   = "visit"
 )
+
+// gpuUnits are the units of a GPU's account, which a line ends with where there is one. What is 0 is left out.
+var gpuUnits = []struct {
+	name  string
+	field func(*GPUTimes) *float64
+}{
+	{"gpu-sec/op", func(g *GPUTimes) *float64 { return &g.Busy }},
+	{"span-sec/op", func(g *GPUTimes) *float64 { return &g.Span }},
+	{"encode-sec/op", func(g *GPUTimes) *float64 { return &g.Encode }},
+	{"gap-sec/op", func(g *GPUTimes) *float64 { return &g.Gap }},
+}
 
 // Write writes the set in the Go benchmark format, one line a timed batch:
 //
@@ -38,6 +49,10 @@ const (
 //	BenchmarkSweep/impl=go/size=1024 210 4.81e-06 sec/op 0 block 0 visit
 //	BenchmarkSweep/impl=go/size=1024/arm=twin 210 4.83e-06 sec/op 0 block 0 visit
 //
+// The line of a call that a GPU computed goes on with its account, see GPUTimes:
+//
+//	… 0 visit 3.1e-06 gpu-sec/op 9.8e-06 span-sec/op 4.2e-06 encode-sec/op 1.1e-06 gap-sec/op
+//
 // Format: https://go.dev/design/14313-benchmark-format.
 func (s *Set) Write(w io.Writer) error {
 	out := benchfmt.NewWriter(w)
@@ -45,17 +60,23 @@ func (s *Set) Write(w io.Writer) error {
 		{Key: "case", Value: []byte(s.Case), File: true},
 		{Key: "implementations", Value: []byte(strings.Join(s.Implementations, " ")), File: true},
 	}
-	line := func(block int, b *Block, i int, suffix string, seconds float64) error {
+	line := func(block int, b *Block, i int, suffix string, seconds float64, account GPUTimes) error {
 		name := fmt.Sprintf("Sweep/impl=%s/size=%d%s", escape(s.Implementations[i]), b.Size, suffix)
+		values := []benchfmt.Value{
+			{Value: seconds, Unit: unitSeconds},
+			{Value: float64(block), Unit: unitBlock},
+			{Value: float64(b.Visit), Unit: unitVisit},
+		}
+		for _, unit := range gpuUnits {
+			if value := *unit.field(&account); value != 0 {
+				values = append(values, benchfmt.Value{Value: value, Unit: unit.name})
+			}
+		}
 		return out.Write(&benchfmt.Result{
 			Config: config,
 			Name:   benchfmt.Name(name),
 			Iters:  b.Iterations[i],
-			Values: []benchfmt.Value{
-				{Value: seconds, Unit: unitSeconds},
-				{Value: float64(block), Unit: unitBlock},
-				{Value: float64(b.Visit), Unit: unitVisit},
-			},
+			Values: values,
 		})
 	}
 	for n := range s.Blocks {
@@ -64,12 +85,13 @@ func (s *Set) Write(w io.Writer) error {
 			if !b.Timed(i) {
 				continue
 			}
-			if err := line(n, b, i, "", b.Seconds[i]); err != nil {
+			account, _ := b.TimesOnGPU(i)
+			if err := line(n, b, i, "", b.Seconds[i], account); err != nil {
 				return err
 			}
 		}
 		if b.Twin >= 0 {
-			if err := line(n, b, b.Twin, "/arm=twin", b.TwinSeconds); err != nil {
+			if err := line(n, b, b.Twin, "/arm=twin", b.TwinSeconds, GPUTimes{}); err != nil {
 				return err
 			}
 		}
@@ -122,6 +144,7 @@ func (s *Set) add(record *benchfmt.Result, index map[string]int, block *int) err
 	}
 	var seconds float64
 	number, visit := -1, 0
+	var account GPUTimes
 	for _, v := range record.Values {
 		switch v.Unit {
 		case unitSeconds:
@@ -130,6 +153,15 @@ func (s *Set) add(record *benchfmt.Result, index map[string]int, block *int) err
 			number = int(v.Value)
 		case unitVisit:
 			visit = int(v.Value)
+		}
+		for _, unit := range gpuUnits {
+			if v.Unit != unit.name {
+				continue
+			}
+			if !(v.Value >= 0) || math.IsInf(v.Value, 1) {
+				return fmt.Errorf("%v %s is no number of seconds", v.Value, v.Unit)
+			}
+			*unit.field(&account) = v.Value
 		}
 	}
 	if !(seconds > 0) || math.IsInf(seconds, 1) {
@@ -159,6 +191,7 @@ func (s *Set) add(record *benchfmt.Result, index map[string]int, block *int) err
 		return nil
 	}
 	b.Seconds[i], b.Iterations[i] = seconds, record.Iters
+	b.SetTimesOnGPU(i, account)
 	return nil
 }
 

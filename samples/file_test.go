@@ -22,26 +22,75 @@ func example() *Set {
 	}
 }
 
+// onGPU is an example with GPUs in it: one that tells all, one that tells no more than the span, and a block without.
+func onGPU() *Set {
+	return &Set{
+		Case:            "fft/n=4096,resident",
+		Implementations: []string{"go", "cuda/direct", "metal"},
+		Blocks: []Block{
+			{Size: 8, Visit: 1, Seconds: []float64{2e-5, 1.5e-5, 1e-5}, Iterations: []int{3, 4, 5}, Twin: 1, TwinSeconds: 1.4e-5,
+				GPU: []GPUTimes{{}, {Busy: 1.0 / 3e6, Span: 9e-6, Encode: 4.2e-6, Gap: 1e-7}, {Span: 5e-6, Encode: 1e-6}}},
+			{Size: 16, Visit: 2, Seconds: []float64{2e-5, math.NaN(), math.NaN()}, Iterations: []int{3, 0, 0}, Twin: -1},
+		},
+	}
+}
+
 func TestReadReturnsExactlyWhatWriteWrote(t *testing.T) {
+	for _, want := range []*Set{example(), onGPU()} {
+		var file bytes.Buffer
+		if err := want.Write(&file); err != nil {
+			t.Fatal(err)
+		}
+		text := file.String()
+		got, err := Read(&file, "x.bench")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
+			t.Errorf("read back differs (-want +got):\n%s", diff)
+		}
+		var again bytes.Buffer
+		if err := got.Write(&again); err != nil {
+			t.Fatal(err)
+		}
+		if again.String() != text {
+			t.Errorf("second write differs:\n%s\nfirst:\n%s", again.String(), text)
+		}
+	}
+}
+
+// What a file holds is what other tools read it by.
+func TestTheLineOfAGPU(t *testing.T) {
 	var file bytes.Buffer
-	want := example()
-	if err := want.Write(&file); err != nil {
+	if err := onGPU().Write(&file); err != nil {
 		t.Fatal(err)
 	}
-	text := file.String()
-	got, err := Read(&file, "x.bench")
-	if err != nil {
-		t.Fatal(err)
+	for _, want := range []string{
+		"BenchmarkSweep/impl=go/size=8 3 2e-05 sec/op 0 block 1 visit\n",
+		"BenchmarkSweep/impl=cuda:direct/size=8/arm=twin 4 1.4e-05 sec/op 0 block 1 visit\n",
+		"BenchmarkSweep/impl=metal/size=8 5 1e-05 sec/op 0 block 1 visit 5e-06 span-sec/op 1e-06 encode-sec/op\n",
+	} {
+		if !strings.Contains(file.String(), want) {
+			t.Errorf("the file lacks %q:\n%s", want, file.String())
+		}
 	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
-		t.Errorf("read back differs (-want +got):\n%s", diff)
+}
+
+func TestErase(t *testing.T) {
+	b := onGPU().Blocks[0]
+	b.Erase(1)
+	if b.Timed(1) || b.Iterations[1] != 0 || b.Twin != -1 || b.TwinSeconds != 0 {
+		t.Errorf("erased, the block is %+v", b)
 	}
-	var again bytes.Buffer
-	if err := got.Write(&again); err != nil {
-		t.Fatal(err)
+	if _, told := b.TimesOnGPU(1); told {
+		t.Error("the GPU's account is still there")
 	}
-	if again.String() != text {
-		t.Errorf("second write differs:\n%s\nfirst:\n%s", again.String(), text)
+	if account, told := b.TimesOnGPU(2); !told || account.Span != 5e-6 || !b.Timed(2) {
+		t.Errorf("another one's account is %+v", account)
+	}
+	b.Erase(2)
+	if b.GPU != nil || !b.Timed(0) {
+		t.Errorf("without a GPU the block is %+v", b)
 	}
 }
 
@@ -74,6 +123,9 @@ func TestReadRefusesBrokenFiles(t *testing.T) {
 		"NaN":                    {head + "BenchmarkSweep/impl=go/size=64 1 NaN sec/op 0 block\n", "not a positive"},
 		"negative size":          {head + "BenchmarkSweep/impl=go/size=-64 1 1 sec/op 0 block\n", "not a positive whole number"},
 		"two sizes in one block": {head + "BenchmarkSweep/impl=go/size=1 1 1 sec/op 0 block\nBenchmarkSweep/impl=go/size=2 1 1 sec/op 0 block\n", "sizes 1 and 2"},
+		"negative GPU time":      {head + "BenchmarkSweep/impl=go/size=64 1 1 sec/op 0 block -1 gpu-sec/op\n", "-1 gpu-sec/op is no number of seconds"},
+		"infinite gap":           {head + "BenchmarkSweep/impl=go/size=64 1 1 sec/op 0 block +Inf gap-sec/op\n", "gap-sec/op is no number of seconds"},
+		"NaN to encode":          {head + "BenchmarkSweep/impl=go/size=64 1 1 sec/op 0 block NaN encode-sec/op\n", "encode-sec/op is no number of seconds"},
 		"a line cut short":       {head + "BenchmarkSweep/impl=go/size=64 1 1\n", "x.bench:4"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,19 +141,26 @@ func TestReadRefusesBrokenFiles(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	var file bytes.Buffer
-	if err := example().Write(&file); err != nil {
-		f.Fatal(err)
+	for _, set := range []*Set{example(), onGPU()} {
+		var file bytes.Buffer
+		if err := set.Write(&file); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(file.Bytes())
 	}
-	f.Add(file.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		set, err := Read(bytes.NewReader(data), "x.bench")
 		if err != nil {
 			return
 		}
 		for _, b := range set.Blocks {
-			if len(b.Seconds) != len(set.Implementations) || b.Size < 1 {
+			if len(b.Seconds) != len(set.Implementations) || b.Size < 1 || len(b.GPU) != 0 && len(b.GPU) != len(b.Seconds) {
 				t.Fatalf("broken block %+v", b)
+			}
+			for _, account := range b.GPU {
+				if least := min(account.Busy, account.Span, account.Encode, account.Gap); !(least >= 0) {
+					t.Fatalf("broken account %+v", account)
+				}
 			}
 		}
 	})

@@ -24,6 +24,54 @@ type Block struct {
 	// plans of its own, and its second time. Twin is −1 where there was none.
 	Twin        int
 	TwinSeconds float64
+	// GPU is where the time of one further call of each implementation went, in the order of Set.Implementations: the
+	// zero value where it was not asked or runs on the processor. It is nil where no GPU was timed in this block.
+	GPU []GPUTimes
+}
+
+// GPUTimes is where the time of one call went that a GPU computed, in seconds. The call was timed by the device, which
+// costs a little, so it is none of those that Block.Seconds is the mean of.
+type GPUTimes struct {
+	Busy   float64 // the device computed; 0 where it tells no more than Span
+	Span   float64 // from the device's first command to the end of its last one, transfers and pauses included
+	Encode float64 // the host handed the work over
+	Gap    float64 // the mean pause between two kernels; 0 where there was none or the device does not tell
+}
+
+// Told reports whether there was such a call.
+func (g GPUTimes) Told() bool { return g != GPUTimes{} }
+
+// TimesOnGPU returns the account of implementation i, and whether there is one.
+func (b *Block) TimesOnGPU(i int) (GPUTimes, bool) {
+	if i >= len(b.GPU) {
+		return GPUTimes{}, false
+	}
+	return b.GPU[i], b.GPU[i].Told()
+}
+
+// SetTimesOnGPU notes the account of implementation i. One that tells nothing changes nothing.
+func (b *Block) SetTimesOnGPU(i int, account GPUTimes) {
+	if !account.Told() {
+		return
+	}
+	if b.GPU == nil {
+		b.GPU = make([]GPUTimes, len(b.Seconds))
+	}
+	b.GPU[i] = account
+}
+
+// Erase removes the times of implementation i.
+func (b *Block) Erase(i int) {
+	b.Seconds[i], b.Iterations[i] = math.NaN(), 0
+	if b.Twin == i {
+		b.Twin, b.TwinSeconds = -1, 0
+	}
+	if i < len(b.GPU) {
+		b.GPU[i] = GPUTimes{}
+	}
+	if !slices.ContainsFunc(b.GPU, GPUTimes.Told) {
+		b.GPU = nil
+	}
 }
 
 // Set is every block of one case on one host, in the order of measurement.
