@@ -1,0 +1,182 @@
+//go:build amd64 || arm64
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/ebitengine/purego"
+
+	"crossover/gpu"
+)
+
+// cublas is cuBLAS as far as it is used. Every function returns a cublasStatus_t.
+// Reference: https://docs.nvidia.com/cuda/cublas/
+type cublas struct {
+	create, destroy        function
+	setStream, setMathMode function
+	sgemm, getProperty     function
+	version                string
+
+	mu    sync.Mutex
+	spare []uintptr // handles that nobody uses: a handle holds megabytes of workspace and takes long to make
+}
+
+// Values from cublas_api.h. In the default mode cublasSgemm computes in FP32; TF32 would have to be asked for.
+const (
+	cublasOpN             = 0
+	cublasOpT             = 1
+	cublasDefaultMath     = 0
+	cublasAllocFailed     = 3
+	cublasExecutionFailed = 13
+)
+
+// loadCUBLAS finds and loads cuBLAS.
+func loadCUBLAS(driverMajor int) (*cublas, error) {
+	l := &cublas{}
+	find := search{
+		environment: "CROSSOVER_LIBCUBLAS",
+		names:       versions("libcublas.so", driverMajor, 0),
+		companions:  []string{"libcublasLt.so.[0-9][0-9]"},
+		advice:      "install the CUDA toolkit's cuBLAS",
+	}
+	err := find.open(named(map[string]*function{
+		"cublasCreate_v2": &l.create, "cublasDestroy_v2": &l.destroy, "cublasSetStream_v2": &l.setStream,
+		"cublasSetMathMode": &l.setMathMode, "cublasSgemm_v2": &l.sgemm, "cublasGetProperty": &l.getProperty,
+	})...)
+	if err != nil {
+		return nil, fmt.Errorf("cuda: %w", err)
+	}
+	if l.version, err = propertyVersion("cuBLAS", &l.getProperty); err != nil {
+		return nil, err
+	}
+	l.version += ", FP32 (TF32 off)"
+	return l, nil
+}
+
+func (l *cublas) check(f *function, status int32) error {
+	switch status {
+	case 0:
+		return nil
+	case cublasAllocFailed:
+		return fmt.Errorf("cuda: %s: no memory for its workspace: %w", f.name, gpu.ErrOutOfMemory)
+	case cublasExecutionFailed:
+		return fmt.Errorf("cuda: %s: execution failed: %w", f.name, gpu.ErrLost)
+	}
+	return fmt.Errorf("cuda: %s: cublasStatus_t %d", f.name, status)
+}
+
+// handle returns a handle in the default mode. The context is current.
+func (l *cublas) handle() (uintptr, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := len(l.spare); n > 0 {
+		handle := l.spare[n-1]
+		l.spare = l.spare[:n-1]
+		return handle, nil
+	}
+	handle := new(uintptr)
+	if err := l.check(&l.create, l.create.call(address(handle))); err != nil {
+		return 0, err
+	}
+	if err := l.check(&l.setMathMode, l.setMathMode.call(*handle, cublasDefaultMath)); err != nil {
+		l.destroy.call(*handle)
+		return 0, err
+	}
+	return *handle, nil
+}
+
+// product is a matrix multiplication on the memory that it works on.
+type product struct {
+	library     *cublas
+	handle      uintptr
+	alpha, beta *float32
+	arguments   []uintptr
+	stream      uintptr // that the handle was last set to
+}
+
+// GEMMMissing returns nil where cuBLAS is there.
+func (d *driver) GEMMMissing() error {
+	_, err := d.cublas()
+	return err
+}
+
+// GEMMVersion returns "cuBLAS 13.0.2, FP32 (TF32 off)".
+func (d *driver) GEMMVersion() string {
+	l, err := d.cublas()
+	if err != nil {
+		return ""
+	}
+	return l.version
+}
+
+// NewGEMM readies a multiplication of row-major matrices. cuBLAS stores matrices by columns, so it sees each of them
+// transposed and computes Cᵀ = op(B)ᵀ·Aᵀ.
+func (d *driver) NewGEMM(c, a, b gpu.Region, m, n, k int, transposed bool, alpha, beta float32) (gpu.External, error) {
+	l, err := d.cublas()
+	if err != nil {
+		return nil, err
+	}
+	if m < 1 || n < 1 || k < 1 || !fits32(m, n, k) {
+		return nil, fmt.Errorf("cuda: cuBLAS takes no matrices of %d×%d×%d (want each at least 1 and less than 2^31)", m, n, k)
+	}
+	if err := d.enter(); err != nil {
+		return nil, err
+	}
+	defer d.leave()
+	handle, err := l.handle()
+	if err != nil {
+		return nil, err
+	}
+	p := &product{library: l, handle: handle, alpha: &alpha, beta: &beta}
+	operation, rowB := uintptr(cublasOpN), uintptr(n)
+	if transposed {
+		operation, rowB = cublasOpT, uintptr(k)
+	}
+	p.arguments = []uintptr{
+		handle, operation, cublasOpN, uintptr(n), uintptr(m), uintptr(k),
+		address(p.alpha), place(b), rowB, place(a), uintptr(k), address(p.beta), place(c), uintptr(n),
+	}
+	return p, nil
+}
+
+// Encode appends the multiplication to a stream, with the context current.
+func (p *product) Encode(stream uintptr) error {
+	if p.arguments == nil {
+		return errors.New("cuda: the multiplication is closed")
+	}
+	if stream != p.stream {
+		if err := p.library.check(&p.library.setStream, p.library.setStream.call(p.handle, stream)); err != nil {
+			return err
+		}
+		p.stream = stream
+	}
+	status, _, _ := purego.SyscallN(p.library.sgemm.address, p.arguments...)
+	return p.library.check(&p.library.sgemm, int32(status))
+}
+
+// Close gives the handle back.
+func (p *product) Close() {
+	if p.arguments == nil {
+		return
+	}
+	p.arguments = nil
+	p.library.mu.Lock()
+	defer p.library.mu.Unlock()
+	p.library.spare = append(p.library.spare, p.handle)
+}
+
+// propertyVersion asks a library for its version: "cuFFT 12.0.0".
+func propertyVersion(name string, getProperty *function) (string, error) {
+	var numbers [3]int32 // libraryPropertyType: major, minor, patch
+	for i := range numbers {
+		value := new(int32)
+		if status := getProperty.call(uintptr(i), address(value)); status != 0 {
+			return "", fmt.Errorf("cuda: %s: status %d", getProperty.name, status)
+		}
+		numbers[i] = *value
+	}
+	return fmt.Sprintf("%s %d.%d.%d", name, numbers[0], numbers[1], numbers[2]), nil
+}
