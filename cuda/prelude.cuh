@@ -115,23 +115,45 @@ template <class T, class S> static inline T as_type(S v) { return bits<T>::of(v)
 
 // Functions whose result does not depend on the accuracy asked for.
 
+#define CROSSOVER_FUNCTION(name, f)                                                       \
+    static inline float name(float a) { return f(a); }                                    \
+    static inline float2 name(float2 a) { return float2(f(a.x), f(a.y)); }                \
+    static inline float4 name(float4 a) { return float4(f(a.x), f(a.y), f(a.z), f(a.w)); }
+#define CROSSOVER_FUNCTION2(name, f)                                                      \
+    static inline float name(float a, float b) { return f(a, b); }                        \
+    static inline float2 name(float2 a, float2 b) { return float2(f(a.x, b.x), f(a.y, b.y)); } \
+    static inline float4 name(float4 a, float4 b) {                                       \
+        return float4(f(a.x, b.x), f(a.y, b.y), f(a.z, b.z), f(a.w, b.w));                \
+    }
+#define CROSSOVER_EXACT                                                                   \
+    CROSSOVER_FUNCTION(floor, ::floorf)                                                   \
+    CROSSOVER_FUNCTION(ceil, ::ceilf)                                                     \
+    CROSSOVER_FUNCTION(trunc, ::truncf)                                                   \
+    CROSSOVER_FUNCTION(rint, ::rintf)                                                     \
+    CROSSOVER_FUNCTION(round, ::roundf)                                                   \
+    CROSSOVER_FUNCTION(abs, ::fabsf)                                                      \
+    CROSSOVER_FUNCTION(fabs, ::fabsf)                                                     \
+    CROSSOVER_FUNCTION2(fmin, ::fminf)                                                    \
+    CROSSOVER_FUNCTION2(fmax, ::fmaxf)                                                    \
+    CROSSOVER_FUNCTION2(min, ::fminf)                                                     \
+    CROSSOVER_FUNCTION2(max, ::fmaxf)                                                     \
+    static inline float fma(float a, float b, float c) { return ::fmaf(a, b, c); }        \
+    static inline float2 fma(float2 a, float2 b, float2 c) {                              \
+        return float2(fma(a.x, b.x, c.x), fma(a.y, b.y, c.y));                            \
+    }                                                                                     \
+    static inline float4 fma(float4 a, float4 b, float4 c) {                              \
+        return float4(fma(a.x, b.x, c.x), fma(a.y, b.y, c.y), fma(a.z, b.z, c.z), fma(a.w, b.w, c.w)); \
+    }                                                                                     \
+    static inline float clamp(float a, float low, float high) { return ::fminf(::fmaxf(a, low), high); }
+
+CROSSOVER_EXACT
 static inline uint min(uint a, uint b) { return a < b ? a : b; }
 static inline uint max(uint a, uint b) { return a > b ? a : b; }
 static inline int min(int a, int b) { return a < b ? a : b; }
 static inline int max(int a, int b) { return a > b ? a : b; }
-static inline float min(float a, float b) { return ::fminf(a, b); }
-static inline float max(float a, float b) { return ::fmaxf(a, b); }
-static inline float fmin(float a, float b) { return ::fminf(a, b); }
-static inline float fmax(float a, float b) { return ::fmaxf(a, b); }
 static inline int abs(int a) { return a < 0 ? -a : a; }
-static inline float abs(float a) { return ::fabsf(a); }
-static inline float fabs(float a) { return ::fabsf(a); }
-static inline float fma(float a, float b, float c) { return ::fmaf(a, b, c); }
-static inline float floor(float a) { return ::floorf(a); }
-static inline float ceil(float a) { return ::ceilf(a); }
-static inline float trunc(float a) { return ::truncf(a); }
-static inline float rint(float a) { return ::rintf(a); }
-static inline float round(float a) { return ::roundf(a); }
+static inline uint clamp(uint a, uint low, uint high) { return min(max(a, low), high); }
+static inline int clamp(int a, int low, int high) { return min(max(a, low), high); }
 static inline float fract(float a) { return ::fminf(a - ::floorf(a), 0x1.fffffep-1f); }
 static inline float copysign(float a, float b) { return ::copysignf(a, b); }
 static inline float sign(float a) { return a > 0 ? 1.0f : a < 0 ? -1.0f : a == 0 ? a : 0.0f; }
@@ -148,44 +170,9 @@ static inline uint ctz(uint a) { return a ? __ffs(a) - 1 : 32; }
 static inline uint reverse_bits(uint a) { return __brev(a); }
 static inline uint mulhi(uint a, uint b) { return __umulhi(a, b); }
 static inline int mulhi(int a, int b) { return __mulhi(a, b); }
-template <class T> static inline T clamp(T a, T low, T high) { return min(max(a, low), high); }
 template <class T> static inline T select(T a, T b, bool second) { return second ? b : a; }
 
-static inline float2 fma(float2 a, float2 b, float2 c) { return float2(fma(a.x, b.x, c.x), fma(a.y, b.y, c.y)); }
-static inline float4 fma(float4 a, float4 b, float4 c) {
-    return float4(fma(a.x, b.x, c.x), fma(a.y, b.y, c.y), fma(a.z, b.z, c.z), fma(a.w, b.w, c.w));
-}
-static inline float2 min(float2 a, float2 b) { return float2(min(a.x, b.x), min(a.y, b.y)); }
-static inline float2 max(float2 a, float2 b) { return float2(max(a.x, b.x), max(a.y, b.y)); }
-static inline float4 min(float4 a, float4 b) {
-    return float4(min(a.x, b.x), min(a.y, b.y), min(a.z, b.z), min(a.w, b.w));
-}
-static inline float4 max(float4 a, float4 b) {
-    return float4(max(a.x, b.x), max(a.y, b.y), max(a.z, b.z), max(a.w, b.w));
-}
-static inline float2 abs(float2 a) { return float2(abs(a.x), abs(a.y)); }
-static inline float4 abs(float4 a) { return float4(abs(a.x), abs(a.y), abs(a.z), abs(a.w)); }
-
 // Functions that come in two accuracies: within a few units in the last place, and the device's own approximations.
-
-#define CROSSOVER_FUNCTION(name, f)                                                       \
-    static inline float name(float a) { return f(a); }                                    \
-    static inline float2 name(float2 a) { return float2(f(a.x), f(a.y)); }                \
-    static inline float4 name(float4 a) { return float4(f(a.x), f(a.y), f(a.z), f(a.w)); }
-#define CROSSOVER_EXACT                                                                   \
-    CROSSOVER_FUNCTION(floor, ::floorf)                                                   \
-    CROSSOVER_FUNCTION(ceil, ::ceilf)                                                     \
-    CROSSOVER_FUNCTION(trunc, ::truncf)                                                   \
-    CROSSOVER_FUNCTION(rint, ::rintf)                                                     \
-    CROSSOVER_FUNCTION(round, ::roundf)                                                   \
-    CROSSOVER_FUNCTION(abs, ::fabsf)                                                      \
-    CROSSOVER_FUNCTION(fabs, ::fabsf)                                                     \
-    static inline float fmin(float a, float b) { return ::fminf(a, b); }                  \
-    static inline float fmax(float a, float b) { return ::fmaxf(a, b); }                  \
-    static inline float min(float a, float b) { return ::fminf(a, b); }                   \
-    static inline float max(float a, float b) { return ::fmaxf(a, b); }                   \
-    static inline float fma(float a, float b, float c) { return ::fmaf(a, b, c); }        \
-    static inline float clamp(float a, float low, float high) { return ::fminf(::fmaxf(a, low), high); }
 
 namespace precise {
 CROSSOVER_EXACT
