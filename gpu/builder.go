@@ -238,7 +238,7 @@ func (b *Builder) Encode(ready func() (External, error)) {
 }
 
 // Region returns the buffer's device memory. It may be called by what was passed to Encode, and after Build.
-func (b *Buffer) Region() Region { return Region{Memory: b.device} }
+func (b *Buffer) Region() Region { return Region{Memory: b.device, Bytes: b.bytes} }
 
 // greatest extents of a grid, in threadgroups, that every API takes.
 const (

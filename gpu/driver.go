@@ -105,6 +105,7 @@ type Command struct {
 type Region struct {
 	Memory Memory
 	Offset int // in bytes
+	Bytes  int // from there to the end of the plan's buffer; the memory may be larger
 }
 
 // Binding is one argument of a dispatch: memory, or a value where Memory is nil.

@@ -65,7 +65,7 @@ func (p *Plan) build(b *Builder) error {
 		if buffer.host == nil || buffer.host == buffer.device {
 			continue
 		}
-		host, device := Region{Memory: buffer.host}, Region{Memory: buffer.device}
+		host, device := Region{Memory: buffer.host, Bytes: buffer.bytes}, buffer.Region()
 		if buffer.role == input || buffer.role == inputOutput {
 			p.transfers += int64(buffer.bytes)
 			in = append(in, Command{Kind: Copy, Target: device, Source: host, Bytes: buffer.bytes})
@@ -102,7 +102,7 @@ func (c *command) bind() Command {
 	for _, a := range c.arguments {
 		binding := Binding{Value: a.value}
 		if a.buffer != nil {
-			binding.Region = Region{Memory: a.buffer.device, Offset: a.offset}
+			binding.Region = Region{Memory: a.buffer.device, Offset: a.offset, Bytes: a.buffer.bytes - a.offset}
 		}
 		bound.Arguments = append(bound.Arguments, binding)
 	}
@@ -151,7 +151,7 @@ func (p *Plan) initialise(b *Buffer) error {
 	}
 	defer p.device.pool.give(staging, b.bytes, Shared)
 	copy(staging.Host(), b.initial)
-	return p.once([]Command{{Kind: Copy, Target: Region{Memory: b.device}, Source: Region{Memory: staging}, Bytes: b.bytes}})
+	return p.once([]Command{{Kind: Copy, Target: b.Region(), Source: Region{Memory: staging, Bytes: b.bytes}, Bytes: b.bytes}})
 }
 
 // once runs commands and forgets them.

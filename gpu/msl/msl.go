@@ -53,6 +53,7 @@ type Parameter struct {
 type Function struct {
 	Name       string
 	Line       int // of its name, counted from 1
+	LastLine   int // of the brace that closes its body
 	Parameters []Parameter
 	MaxThreads string // the expression in [[max_total_threads_per_threadgroup(…)]], "" without
 }
@@ -131,9 +132,36 @@ func Parse(text string) ([]Function, error) {
 		if f.Parameters, err = parseParameters(list, structs); err != nil {
 			return nil, fmt.Errorf("line %d: kernel %s: %w", f.Line, f.Name, err)
 		}
+		f.LastLine = f.Line + strings.Count(text[at[4]:at[1]+len(list)+bodyLength(text[at[1]+len(list):])], "\n")
 		functions = append(functions, f)
 	}
 	return functions, nil
+}
+
+// Around returns the name of the kernel that a line lies in, "" where it lies in none. Compilers' messages name lines.
+func Around(functions []Function, line int) string {
+	for i := range functions {
+		if functions[i].Line <= line && line <= functions[i].LastLine {
+			return functions[i].Name
+		}
+	}
+	return ""
+}
+
+// bodyLength returns how far it is to the end of the first body in braces, or of the text.
+func bodyLength(text string) int {
+	depth := 0
+	for i, r := range text {
+		switch r {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(text)
 }
 
 // parseStructs returns the bytes of each struct that consists of 4-byte scalars. Others are left out: kernels may have
