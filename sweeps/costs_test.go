@@ -3,10 +3,12 @@ package sweeps
 import (
 	"math"
 	"testing"
+
+	"crossover/kernels"
 )
 
 func TestCostsPredict(t *testing.T) {
-	known := costs{callsPerBlock: 2}
+	var known costs
 	known.record(100, 0.5, 3, []float64{1e-3, 1e-3, math.NaN()})
 	if got := known.call(400, 0); math.Abs(got-4e-3) > 1e-9 {
 		t.Errorf("from a single size a call at four times the size takes %v s, want four times as long", got)
@@ -40,17 +42,49 @@ func TestCostsPredict(t *testing.T) {
 
 // A visit is its overhead, the warm-up, and the blocks, each with a twin of the slowest arm at worst.
 func TestCostsOfAVisit(t *testing.T) {
-	for mode, callsPerBlock := range map[Mode]float64{Latency: 2, Throughput: 8} {
-		known := costs{callsPerBlock: mode.callsPerBlock()}
+	c := &kernels.Case{Bytes: func(size int) float64 { return float64(size) }}
+	for name, o := range map[string]struct {
+		options   Options
+		processor kernels.Processor
+		calls     float64 // in a block
+		pause     float64 // seconds
+	}{
+		"latency":                         {Options{Mode: Latency, State: Warm}, kernels.CPU, 2, 0},
+		"latency on a GPU":                {Options{Mode: Latency, State: Warm}, kernels.GPU, 3, 0},
+		"throughput":                      {Options{Mode: Throughput, State: Warm, InFlight: 64}, kernels.CPU, 8, 0},
+		"throughput on a GPU":             {Options{Mode: Throughput, State: Warm, InFlight: 64}, kernels.GPU, 257, 0},
+		"throughput with one in flight":   {Options{Mode: Throughput, State: Warm, InFlight: 1}, kernels.GPU, 9, 0},
+		"calls after a pause":             {Options{Mode: Latency, State: AfterIdle}, kernels.CPU, 2, 0.1},
+		"calls of a GPU after two pauses": {Options{Mode: Latency, State: AfterIdle}, kernels.GPU, 3, 0.2},
+	} {
+		known := costs{demands: []demand{o.options.demandOf(c, o.processor), o.options.demandOf(c, o.processor)}}
 		known.record(64, 0.25, 0.75, []float64{0.1, 0.2})
 		blocks := 5.0
-		want := 1 + 2*callsPerBlock*(0.1+0.2) + blocks*callsPerBlock*(0.1+0.2+0.2)
-		if got := known.visit(64, 5, []int{0, 1}); math.Abs(got-want) > 1e-9 {
-			t.Errorf("%s: a visit takes %v s, want %v", mode, got, want)
+		want := 1 + 2*o.calls*(0.1+0.2) + blocks*o.calls*(0.1+0.2+0.2)
+		work, idle := known.visit(64, 5, []int{0, 1})
+		if math.Abs(work-want) > 1e-9 || math.Abs(idle-3*blocks*o.pause) > 1e-9 {
+			t.Errorf("%s: a visit takes %v s of work and %v s of idling, want %v and %v", name, work, idle, want, 3*blocks*o.pause)
 		}
 	}
-	var nothing costs
-	if got := nothing.visit(64, 5, []int{0}); got <= 0 || got > 1e-2 {
-		t.Errorf("a visit of which nothing is known takes %v s", got)
+	nothing := costs{demands: []demand{(&Options{Mode: Latency, State: Warm}).demandOf(c, kernels.CPU)}}
+	if work, idle := nothing.visit(64, 5, []int{0}); work <= 0 || work > 1e-2 || idle != 0 {
+		t.Errorf("a visit of which nothing is known takes %v s and %v s of idling", work, idle)
+	}
+}
+
+// The data of the calls in flight are bounded.
+func TestCallsInFlight(t *testing.T) {
+	c := &kernels.Case{Bytes: func(size int) float64 { return float64(size) }}
+	o := Options{Mode: Throughput, State: Warm, InFlight: 64}
+	for size, want := range map[int]int{1: 64, 16 << 20: 64, 16<<20 + 1: 63, 256 << 20: 4, 1 << 30: 1, 1 << 40: 1} {
+		if got := o.flightOf(c, kernels.GPU, size); got != want {
+			t.Errorf("%d calls of %d bytes are in flight, want %d", got, size, want)
+		}
+		if got := o.flightOf(c, kernels.CPU, size); got != 0 {
+			t.Errorf("%d calls of the processor are in flight", got)
+		}
+	}
+	if got := (&Options{Mode: Latency, InFlight: 64}).flightOf(c, kernels.GPU, 1); got != 0 {
+		t.Errorf("in latency mode %d calls are in flight", got)
 	}
 }
