@@ -35,9 +35,18 @@ var (
 	linkFlags = []string{"-shared", "-fPIC"}
 )
 
+// candidates are the names that a C++ compiler may have, what the environment says first.
+func candidates() []string {
+	names := []string{"c++", "g++", "clang++"}
+	if own := os.Getenv("CXX"); own != "" {
+		names = append([]string{own}, names...)
+	}
+	return names
+}
+
 // findCompiler looks for a C++ compiler and compiles the runtime with it, once a process.
 var findCompiler = sync.OnceValues(func() (*compiler, error) {
-	for _, name := range []string{"c++", "g++", "clang++"} {
+	for _, name := range candidates() {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			continue
@@ -61,7 +70,7 @@ var findCompiler = sync.OnceValues(func() (*compiler, error) {
 		}
 		return c, nil
 	}
-	return nil, errors.New("emulator: no C++ compiler (none of c++, g++ and clang++ is on the PATH)")
+	return nil, errors.New("emulator: no C++ compiler (none of c++, g++ and clang++ is on the PATH, and CXX names none)")
 })
 
 // inTemporary calls f with a folder that is there as long as the call.

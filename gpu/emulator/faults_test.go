@@ -74,10 +74,10 @@ func TestFaults(t *testing.T) {
 		{"division", 1, 32, "y[i] = 1 / (i - 3);", "divides an integer by zero"},
 		{"shift", 1, 64, "y[i] = 1u << i;", "shifts"},
 		{"conversion", 1, 32, "y[i] = uint(x[i] - 1);", "converts"},
-		{"misaligned", 1, 8, "*(device float4*)(y + i) = float4(0);", "not a multiple of its size"},
-		{"constant", 1, 32, "table[i % 4] = 1; y[i] = 1;", "read-only"},
+		{"misaligned", 1, 8, "((device float4*)(y + i))->x = 1;", "not a multiple of its size"},
+		{"constant", 1, 32, "table[i % 4] = 1; y[i] = 1;", "table"},
 		{"double", 1, 32, "y[i] = x[i] * 0.5;", "double"},
-		{"unknown", 1, 32, "y[i] = x[i];\nfrobnicate();", "test.metal:7: kernel k: 'frobnicate' was not declared"},
+		{"unknown", 1, 32, "y[i] = x[i];\nfrobnicate();", "frobnicate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := run(t, d, c.groups, c.threads, c.body)

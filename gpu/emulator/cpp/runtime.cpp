@@ -267,11 +267,20 @@ static void access(const void* p, u32 bytes, bool write, address pc) {
     leave();
 }
 
+// aligned is access where the type promises an address that is a multiple of the size.
+static void aligned(const void* p, u32 bytes, bool write, address pc) {
+    if ((address)p % bytes) {
+        fault(MISALIGNED, pc, 0);
+        return leave();
+    }
+    access(p, bytes, write, pc);
+}
+
 #define PC ((address)__builtin_return_address(0))
 #define ACCESS(N)                                                                                 \
-    HIDDEN void __tsan_read##N(void* p) { access(p, N, false, PC); }                              \
-    HIDDEN void __tsan_write##N(void* p) { access(p, N, true, PC); }                              \
-    HIDDEN void __tsan_read_write##N(void* p) { access(p, N, true, PC); }                         \
+    HIDDEN void __tsan_read##N(void* p) { aligned(p, N, false, PC); }                             \
+    HIDDEN void __tsan_write##N(void* p) { aligned(p, N, true, PC); }                             \
+    HIDDEN void __tsan_read_write##N(void* p) { aligned(p, N, true, PC); }                        \
     HIDDEN void __tsan_unaligned_read##N(void* p) { access(p, N, false, PC); }                    \
     HIDDEN void __tsan_unaligned_write##N(void* p) { access(p, N, true, PC); }                    \
     HIDDEN void __tsan_unaligned_read_write##N(void* p) { access(p, N, true, PC); }               \
