@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/ebitengine/purego"
-
 	"crossover/gpu"
 )
 
@@ -17,12 +15,23 @@ import (
 type cublas struct {
 	create, destroy        function
 	setStream, setMathMode function
+	setWorkspace           function
 	sgemm, getProperty     function
 	version                string
 
 	mu    sync.Mutex
-	spare []uintptr // handles that nobody uses: a handle holds megabytes of workspace and takes long to make
+	spare []*bench // that nobody uses: they take long to make
 }
+
+// bench is a handle of cuBLAS with its workspace, for one multiplication. A captured graph holds the workspace's
+// address, so it has to be one that cuBLAS neither frees nor shares.
+type bench struct {
+	handle    uintptr
+	workspace uintptr
+}
+
+// workspaceBytes is what NVIDIA recommends for Hopper; earlier devices need less.
+const workspaceBytes = 32 << 20
 
 // Values from cublas_api.h. In the default mode cublasSgemm computes in FP32; TF32 would have to be asked for.
 const (
@@ -44,7 +53,7 @@ func loadCUBLAS(driverMajor int) (*cublas, error) {
 	}
 	err := find.open(named(map[string]*function{
 		"cublasCreate_v2": &l.create, "cublasDestroy_v2": &l.destroy, "cublasSetStream_v2": &l.setStream,
-		"cublasSetMathMode": &l.setMathMode, "cublasSgemm_v2": &l.sgemm, "cublasGetProperty": &l.getProperty,
+		"cublasSetMathMode": &l.setMathMode, "cublasSetWorkspace_v2": &l.setWorkspace, "cublasSgemm_v2": &l.sgemm, "cublasGetProperty": &l.getProperty,
 	})...)
 	if err != nil {
 		return nil, fmt.Errorf("cuda: %w", err)
@@ -68,33 +77,46 @@ func (l *cublas) check(f *function, status int32) error {
 	return fmt.Errorf("cuda: %s: cublasStatus_t %d", f.name, status)
 }
 
-// handle returns a handle in the default mode. The context is current.
-func (l *cublas) handle() (uintptr, error) {
+// bench returns a handle in the default mode, with its workspace.
+func (d *driver) bench(l *cublas) (*bench, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n := len(l.spare); n > 0 {
-		handle := l.spare[n-1]
+		b := l.spare[n-1]
 		l.spare = l.spare[:n-1]
-		return handle, nil
+		return b, nil
 	}
+	if err := d.enter(); err != nil {
+		return nil, err
+	}
+	defer d.leave()
+	at := new(uintptr)
+	if err := d.check(&d.memAlloc, d.memAlloc.call(address(at), workspaceBytes)); err != nil {
+		return nil, err
+	}
+	b := &bench{workspace: *at}
 	handle := new(uintptr)
-	if err := l.check(&l.create, l.create.call(address(handle))); err != nil {
-		return 0, err
+	err := l.check(&l.create, l.create.call(address(handle)))
+	if err == nil {
+		b.handle = *handle
+		err = l.check(&l.setMathMode, l.setMathMode.call(b.handle, cublasDefaultMath))
 	}
-	if err := l.check(&l.setMathMode, l.setMathMode.call(*handle, cublasDefaultMath)); err != nil {
-		l.destroy.call(*handle)
-		return 0, err
+	if err != nil {
+		if b.handle != 0 {
+			l.destroy.call(b.handle)
+		}
+		d.memFree.call(b.workspace)
+		return nil, err
 	}
-	return *handle, nil
+	return b, nil
 }
 
 // product is a matrix multiplication on the memory that it works on.
 type product struct {
 	library     *cublas
-	handle      uintptr
+	bench       *bench
 	alpha, beta *float32
 	arguments   []uintptr
-	stream      uintptr // that the handle was last set to
 }
 
 // GEMMMissing returns nil where cuBLAS is there.
@@ -122,21 +144,17 @@ func (d *driver) NewGEMM(c, a, b gpu.Region, m, n, k int, transposed bool, alpha
 	if m < 1 || n < 1 || k < 1 || !fits32(m, n, k) {
 		return nil, fmt.Errorf("cuda: cuBLAS takes no matrices of %d×%d×%d (want each at least 1 and less than 2^31)", m, n, k)
 	}
-	if err := d.enter(); err != nil {
-		return nil, err
-	}
-	defer d.leave()
-	handle, err := l.handle()
+	bench, err := d.bench(l)
 	if err != nil {
 		return nil, err
 	}
-	p := &product{library: l, handle: handle, alpha: &alpha, beta: &beta}
+	p := &product{library: l, bench: bench, alpha: &alpha, beta: &beta}
 	operation, rowB := uintptr(cublasOpN), uintptr(n)
 	if transposed {
 		operation, rowB = cublasOpT, uintptr(k)
 	}
 	p.arguments = []uintptr{
-		handle, operation, cublasOpN, uintptr(n), uintptr(m), uintptr(k),
+		bench.handle, operation, cublasOpN, uintptr(n), uintptr(m), uintptr(k),
 		address(p.alpha), place(b), rowB, place(a), uintptr(k), address(p.beta), place(c), uintptr(n),
 	}
 	return p, nil
@@ -147,14 +165,15 @@ func (p *product) Encode(stream uintptr) error {
 	if p.arguments == nil {
 		return errors.New("cuda: the multiplication is closed")
 	}
-	if stream != p.stream {
-		if err := p.library.check(&p.library.setStream, p.library.setStream.call(p.handle, stream)); err != nil {
-			return err
-		}
-		p.stream = stream
+	l := p.library
+	if err := l.check(&l.setStream, l.setStream.call(p.bench.handle, stream)); err != nil {
+		return err
 	}
-	status, _, _ := purego.SyscallN(p.library.sgemm.address, p.arguments...)
-	return p.library.check(&p.library.sgemm, int32(status))
+	// Setting the stream took the workspace away.
+	if err := l.check(&l.setWorkspace, l.setWorkspace.call(p.bench.handle, p.bench.workspace, workspaceBytes)); err != nil {
+		return err
+	}
+	return l.check(&l.sgemm, l.sgemm.call(p.arguments...))
 }
 
 // Close gives the handle back.
@@ -165,7 +184,7 @@ func (p *product) Close() {
 	p.arguments = nil
 	p.library.mu.Lock()
 	defer p.library.mu.Unlock()
-	p.library.spare = append(p.library.spare, p.handle)
+	p.library.spare = append(p.library.spare, p.bench)
 }
 
 // propertyVersion asks a library for its version: "cuFFT 12.0.0".

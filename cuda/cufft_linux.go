@@ -5,9 +5,6 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"runtime"
-
-	"github.com/ebitengine/purego"
 
 	"crossover/gpu"
 )
@@ -65,7 +62,6 @@ type transform struct {
 	function  *function
 	plan      uintptr
 	arguments []uintptr
-	stream    uintptr // that the plan was last set to
 }
 
 // FFTMissing returns nil where cuFFT is there.
@@ -121,17 +117,14 @@ func (d *driver) newTransform(l *cufft, f *function, kind uintptr, n, batch int,
 
 // Encode appends the transform to a stream, with the context current.
 func (t *transform) Encode(stream uintptr) error {
-	if t.plan == 0 && t.arguments == nil {
+	if t.arguments == nil {
 		return errors.New("cuda: the transform is closed")
 	}
-	if stream != t.stream {
-		if err := t.library.check(&t.library.setStream, t.library.setStream.call(t.plan, stream)); err != nil {
-			return err
-		}
-		t.stream = stream
+	l := t.library
+	if err := l.check(&l.setStream, l.setStream.call(t.plan, stream)); err != nil {
+		return err
 	}
-	status, _, _ := purego.SyscallN(t.function.address, t.arguments...)
-	return t.library.check(t.function, int32(status))
+	return l.check(t.function, t.function.call(t.arguments...))
 }
 
 // Close destroys the plan.
@@ -144,5 +137,4 @@ func (t *transform) Close() {
 		t.driver.leave()
 	}
 	t.arguments = nil
-	runtime.KeepAlive(t)
 }

@@ -14,6 +14,9 @@ type libcuda struct {
 	memAlloc, memFree, memHostAlloc, memFreeHost         function
 	memsetD8Async, memcpyAsync                           function
 	streamCreate, streamSynchronize, streamDestroy       function
+	streamBeginCapture, streamEndCapture                 function
+	graphInstantiate, graphUpload, graphLaunch           function
+	graphDestroy, graphExecDestroy                       function
 	launchKernel                                         function
 	eventCreate, eventRecord, eventElapsed, eventDestroy function
 	getErrorName, getErrorString                         function
@@ -51,9 +54,16 @@ func (l *libcuda) load() error {
 		"cuStreamCreate":                &l.streamCreate,
 		"cuStreamSynchronize":           &l.streamSynchronize,
 		"cuStreamDestroy_v2":            &l.streamDestroy,
+		"cuStreamBeginCapture_v2":       &l.streamBeginCapture,
+		"cuStreamEndCapture":            &l.streamEndCapture,
+		"cuGraphInstantiateWithFlags":   &l.graphInstantiate,
+		"cuGraphUpload":                 &l.graphUpload,
+		"cuGraphLaunch":                 &l.graphLaunch,
+		"cuGraphDestroy":                &l.graphDestroy,
+		"cuGraphExecDestroy":            &l.graphExecDestroy,
 		"cuLaunchKernel":                &l.launchKernel,
 		"cuEventCreate":                 &l.eventCreate,
-		"cuEventRecord":                 &l.eventRecord,
+		"cuEventRecordWithFlags":        &l.eventRecord,
 		"cuEventElapsedTime":            &l.eventElapsed,
 		"cuEventDestroy_v2":             &l.eventDestroy,
 		"cuGetErrorName":                &l.getErrorName,
@@ -74,6 +84,8 @@ const (
 
 	contextScheduleSpin = 1
 	streamNonBlocking   = 1
+	captureRelaxed      = 2
+	eventRecordExternal = 1
 	hostAllocPortable   = 1
 	hostAllocDeviceMap  = 2
 )

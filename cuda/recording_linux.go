@@ -11,20 +11,29 @@ import (
 	"crossover/gpu"
 )
 
-// recording is a list of calls into the driver, with their arguments in the form that the driver takes them, on a stream
-// of its own.
+// recording is a CUDA graph on a stream of its own. Launching a graph costs the host less than launching its one kernel
+// does (on an H200, launch and wait take 6.7 µs in place of 9.0), and 64 kernels one after the other take 39 µs in place
+// of 259.
 type recording struct {
 	driver *driver
-	stream [1]uintptr // the argument of cuStreamSynchronize
-	steps  []step
+	stream uintptr
+	steps  []step // to capture again, for a submission that is timed
 
-	timed  bool // the submission in flight
-	clock  *clock
-	start  time.Time
-	encode time.Duration
+	plain    graph
+	timed    graph
+	clock    *clock // of the timed graph
+	inFlight struct {
+		timed  bool
+		start  time.Time
+		encode time.Duration
+	}
+	synchronize [1]uintptr // the arguments of cuStreamSynchronize
 }
 
-// step is one call.
+// graph is the arguments of cuGraphLaunch: the executable graph, or 0, and the stream.
+type graph [2]uintptr
+
+// step is one command as a call into the driver or into a vendor's library.
 type step struct {
 	function  *function
 	arguments []uintptr
@@ -41,32 +50,33 @@ func (d *driver) Record(commands []gpu.Command) (gpu.Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &recording{driver: d, stream: [1]uintptr{stream}}
+	r := &recording{driver: d, stream: stream, synchronize: [1]uintptr{stream}}
 	for i := range commands {
-		c := &commands[i]
-		var s step
-		switch c.Kind {
-		case gpu.Dispatch:
-			s, err = d.launch(c, stream)
-		case gpu.Copy:
-			s = step{function: &d.memcpyAsync, arguments: []uintptr{place(c.Target), place(c.Source), uintptr(c.Bytes), stream}}
-		case gpu.Encode:
-			s = step{external: c.External, kernel: true}
-		}
+		s, err := d.step(&commands[i], stream)
 		if err != nil {
 			r.Close()
 			return nil, err
 		}
 		r.steps = append(r.steps, s)
 	}
+	if r.plain, err = r.capture(nil); err != nil {
+		r.Close()
+		return nil, err
+	}
 	return r, nil
 }
 
-// place returns the address of a region.
-func place(r gpu.Region) uintptr { return r.Memory.(*memory).address + uintptr(r.Offset) }
-
-// launch readies a dispatch.
-func (d *driver) launch(c *gpu.Command, stream uintptr) (step, error) {
+// step readies one command.
+func (d *driver) step(c *gpu.Command, stream uintptr) (step, error) {
+	switch c.Kind {
+	case gpu.Copy:
+		return step{
+			function:  &d.memcpyAsync,
+			arguments: []uintptr{place(c.Target), place(c.Source), uintptr(c.Bytes), stream},
+		}, nil
+	case gpu.Encode:
+		return step{external: c.External, kernel: true}, nil
+	}
 	p := c.Pipeline.(*pipeline)
 	if overlap(p, c.Arguments) {
 		var err error
@@ -98,6 +108,9 @@ func (d *driver) launch(c *gpu.Command, stream uintptr) (step, error) {
 	return s, nil
 }
 
+// place returns the address of a region.
+func place(r gpu.Region) uintptr { return r.Memory.(*memory).address + uintptr(r.Offset) }
+
 // overlap reports whether a buffer that the kernel may write is bound to another of its parameters too.
 func overlap(p *pipeline, arguments []gpu.Binding) bool {
 	declared := p.declared.Arguments()
@@ -114,62 +127,100 @@ func overlap(p *pipeline, arguments []gpu.Binding) bool {
 	return false
 }
 
-// Submit makes the calls.
-func (r *recording) Submit(timed bool) error {
-	r.timed = timed
-	if timed {
-		if r.clock == nil {
-			var err error
-			if r.clock, err = r.driver.newClock(r); err != nil {
-				return err
-			}
-		}
-		r.start = time.Now()
+// capture makes a graph of the steps, with the events of a clock between them where there is one.
+func (r *recording) capture(c *clock) (graph, error) {
+	d := r.driver
+	if err := d.enter(); err != nil {
+		return graph{}, err
 	}
-	if err := r.driver.enter(); err != nil {
-		return err
+	defer d.leave()
+	// Relaxed: other goroutines allocate memory meanwhile, and the vendors' libraries do what they like.
+	if err := d.check(&d.streamBeginCapture, d.streamBeginCapture.call(r.stream, captureRelaxed)); err != nil {
+		return graph{}, err
 	}
-	defer r.driver.leave()
-	err := r.submit(timed)
+	err := r.append(c)
+	captured := new(uintptr)
+	ended := d.check(&d.streamEndCapture, d.streamEndCapture.call(r.stream, address(captured)))
+	if *captured != 0 {
+		defer d.graphDestroy.call(*captured)
+	}
 	if err != nil {
-		// What was launched before must not outlive the memory that it works on.
-		purego.SyscallN(r.driver.streamSynchronize.address, r.stream[:]...)
+		return graph{}, err
 	}
-	if timed {
-		r.encode = time.Since(r.start)
+	if ended != nil {
+		return graph{}, ended
 	}
-	return err
+	executable := new(uintptr)
+	if err := d.check(&d.graphInstantiate, d.graphInstantiate.call(address(executable), *captured, 0)); err != nil {
+		return graph{}, err
+	}
+	g := graph{*executable, r.stream}
+	if err := d.check(&d.graphUpload, d.graphUpload.call(g[:]...)); err != nil {
+		d.graphExecDestroy.call(g[0])
+		return graph{}, err
+	}
+	return g, nil
 }
 
-func (r *recording) submit(timed bool) error {
-	if timed {
-		if err := r.clock.first.record(r.driver); err != nil {
+// append makes the calls of the steps.
+func (r *recording) append(c *clock) error {
+	d := r.driver
+	for i := range r.steps {
+		if err := c.before(d, i); err != nil {
+			return err
+		}
+		s := &r.steps[i]
+		if s.external != nil {
+			if err := s.external.Encode(r.stream); err != nil {
+				return err
+			}
+		} else if err := d.check(s.function, s.function.call(s.arguments...)); err != nil {
+			return err
+		}
+		if err := c.after(d, i); err != nil {
 			return err
 		}
 	}
-	for i := range r.steps {
-		s := &r.steps[i]
-		if timed && s.kernel {
-			if err := r.clock.kernels[i].begin.record(r.driver); err != nil {
-				return err
-			}
-		}
-		if s.external != nil {
-			if err := s.external.Encode(r.stream[0]); err != nil {
-				return err
-			}
-		} else if status, _, _ := purego.SyscallN(s.function.address, s.arguments...); int32(status) != 0 {
-			return r.driver.check(s.function, int32(status))
-		}
-		if timed && s.kernel {
-			if err := r.clock.kernels[i].end.record(r.driver); err != nil {
-				return err
-			}
-		}
-	}
+	return nil
+}
+
+// Submit launches the graph.
+func (r *recording) Submit(timed bool) error {
+	launch := &r.plain
+	r.inFlight.timed = timed
 	if timed {
-		return r.clock.last.record(r.driver)
+		if err := r.readyClock(); err != nil {
+			return err
+		}
+		launch = &r.timed
+		r.inFlight.start = time.Now()
 	}
+	d := r.driver
+	if err := d.enter(); err != nil {
+		return err
+	}
+	status, _, _ := purego.SyscallN(d.graphLaunch.address, launch[:]...)
+	d.leave()
+	if timed {
+		r.inFlight.encode = time.Since(r.inFlight.start)
+	}
+	return d.check(&d.graphLaunch, int32(status))
+}
+
+// readyClock makes the graph with events in it, the first time that it is asked for.
+func (r *recording) readyClock() error {
+	if r.clock != nil {
+		return nil
+	}
+	c, err := r.driver.newClock(r.steps, r.stream)
+	if err != nil {
+		return err
+	}
+	if r.timed, err = r.capture(c); err != nil {
+		c.close(r.driver)
+		return err
+	}
+	r.clock = c
 	return nil
 }
 
@@ -180,25 +231,35 @@ func (r *recording) Wait() (gpu.Times, error) {
 		return gpu.Times{}, err
 	}
 	defer d.leave()
-	if status, _, _ := purego.SyscallN(d.streamSynchronize.address, r.stream[:]...); int32(status) != 0 {
+	if status, _, _ := purego.SyscallN(d.streamSynchronize.address, r.synchronize[:]...); int32(status) != 0 {
 		return gpu.Times{}, d.check(&d.streamSynchronize, int32(status))
 	}
-	if !r.timed {
+	if !r.inFlight.timed {
 		return gpu.Times{}, nil
 	}
-	times := gpu.Times{Encode: r.encode, Wall: time.Since(r.start)}
-	return times, r.clock.read(d, &times)
+	times := gpu.Times{Encode: r.inFlight.encode, Wall: time.Since(r.inFlight.start)}
+	if err := r.clock.read(d, &times); err != nil {
+		return gpu.Times{}, err
+	}
+	return times, nil
 }
 
-// Close gives the stream back.
+// Close destroys the graphs and gives the stream back.
 func (r *recording) Close() {
+	d := r.driver
+	for _, g := range []*graph{&r.plain, &r.timed} {
+		if g[0] != 0 {
+			_ = d.do(&d.graphExecDestroy, g[0])
+			g[0] = 0
+		}
+	}
 	if r.clock != nil {
-		r.clock.close(r.driver)
+		r.clock.close(d)
 		r.clock = nil
 	}
-	if r.stream[0] != 0 {
-		r.driver.giveStream(r.stream[0])
-		r.stream[0] = 0
+	if r.stream != 0 {
+		d.giveStream(r.stream)
+		r.stream = 0
 	}
 	r.steps = nil
 }

@@ -115,7 +115,8 @@ type Binding struct {
 }
 
 // External is work of a vendor's library. Encode appends it to what target stands for: a CUstream on CUDA, an
-// MTLCommandBuffer on Metal. It is called at every submission and must not allocate.
+// MTLCommandBuffer on Metal. It is called at every submission and must not allocate; a driver that replays what it
+// appended calls it when it records.
 type External interface {
 	Encode(target uintptr) error
 	Close()
