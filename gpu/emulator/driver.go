@@ -41,7 +41,7 @@ type driver struct {
 	allocated int64
 	submitted int
 	lost      bool
-	clock     uint32 // goes on with every threadgroup and barrier
+	clock     uint64 // goes on with every threadgroup and barrier
 }
 
 func (d *driver) Facts() gpu.Facts {
@@ -102,7 +102,7 @@ func (l *library) Pipeline(f *msl.Function) (gpu.Pipeline, error) {
 		return nil, err
 	}
 	p := &pipeline{library: l, function: f}
-	if p.run, err = purego.Dlsym(l.handle, "emulator_run_"+f.Name); err != nil {
+	if p.entry, err = purego.Dlsym(l.handle, "emulator_run_"+f.Name); err != nil {
 		return nil, err
 	}
 	threads, _, _ := purego.SyscallN(most)
@@ -114,7 +114,7 @@ func (l *library) Pipeline(f *msl.Function) (gpu.Pipeline, error) {
 type pipeline struct {
 	*library
 	function *msl.Function
-	run      uintptr
+	entry    uintptr // of the function that runs it
 	most     int
 }
 

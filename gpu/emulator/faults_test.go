@@ -3,12 +3,15 @@
 package emulator
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
 	"crossover/gpu"
+	"crossover/gpu/msl"
 )
 
 // run runs one threadgroup, or more, of a kernel `k` with the given body on y (64 floats) and x (48 floats).
@@ -149,4 +152,71 @@ func TestInjectedFaults(t *testing.T) {
 			t.Error(fmt.Sprint(y), err)
 		}
 	})
+}
+
+// A buffer that is bound twice, once as const, may be written through the other argument.
+func TestAliasedBuffer(t *testing.T) {
+	d := Open(t)
+	src := gpu.Source{Name: "alias.metal", Text: `kernel void k(device float* y [[buffer(0)]], device const float* x [[buffer(1)]],
+    uint i [[thread_position_in_grid]]) { y[i] = x[i] + 1; }`}
+	b := d.NewPlan()
+	s := b.State(gpu.Float, 32)
+	b.Dispatch(b.Kernel(src, "k"), gpu.Size{X: 1, Y: 1, Z: 1}, gpu.Size{X: 32, Y: 1, Z: 1}, s, s)
+	p, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for i := range s.Floats() {
+		s.Floats()[i] = float32(i)
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range s.Floats() {
+		if v != float32(i+1) {
+			t.Fatalf("y[%d] = %g", i, v)
+		}
+	}
+}
+
+func TestRun(t *testing.T) {
+	d, err := New()
+	if err != nil {
+		t.Skip(err)
+	}
+	src := gpu.Source{Name: "run.metal", Text: `kernel void k(device float* y [[buffer(0)]], constant float& a [[buffer(1)]],
+    uint i [[thread_position_in_grid]]) { y[i] = a * float(i); }`}
+	functions, err := msl.Parse(src.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	library, err := d.Compile(src, functions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := library.Pipeline(&functions[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, half := make([]byte, 4*64), binary.LittleEndian.AppendUint32(nil, math.Float32bits(0.5))
+	one := gpu.Size{X: 1, Y: 1, Z: 1}
+	if err := Run(p, gpu.Size{X: 2, Y: 1, Z: 1}, gpu.Size{X: 32, Y: 1, Z: 1}, [][]byte{y, half}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 64 {
+		if v := math.Float32frombits(binary.LittleEndian.Uint32(y[4*i:])); v != float32(i)/2 {
+			t.Fatalf("y[%d] = %g", i, v)
+		}
+	}
+	var fault *Fault
+	if err := Run(p, gpu.Size{X: 3, Y: 1, Z: 1}, gpu.Size{X: 32, Y: 1, Z: 1}, [][]byte{y, half}); !errors.As(err, &fault) {
+		t.Errorf("past the end: %v", err)
+	}
+	if err := Run(p, one, one, [][]byte{y}); err == nil {
+		t.Error("an argument is missing, and Run does not say so")
+	}
+	if err := Run(p, one, gpu.Size{X: 1025, Y: 1, Z: 1}, [][]byte{y, half}); err == nil {
+		t.Error("1025 threads, and Run does not say so")
+	}
 }

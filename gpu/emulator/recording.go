@@ -6,12 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unsafe"
-
-	"github.com/ebitengine/purego"
 
 	"crossover/gpu"
-	"crossover/gpu/msl"
 )
 
 // recording implements gpu.Recording. Its commands run when they are waited for, so that a host that reads too early,
@@ -30,86 +26,19 @@ type recording struct {
 
 var errFreed = errors.New("emulator: memory that has been freed is used")
 
-// The binary interface with runtime.cpp.
-
-type argument struct {
-	begin    uintptr
-	bytes    uint64
-	shadow   uintptr
-	writable uint64
-}
-
-type fault struct {
-	kind, line      uint32
-	pc              uintptr
-	argument, bytes uint32
-	offset          int64
-	write           uint32
-	thread, other   uint32
-	elsewhere       uint32
-	otherLine       uint32
-	group           [3]uint32
-	extent          uint64
-}
-
-type launch struct {
-	groups, threads [3]uint32
-	arguments, seed uint32
-	argument        *argument
-	stacks          uintptr
-	stackBytes      uint64
-	clock           uint64
-	fault           fault
-
-	pipeline *pipeline
-	list     []argument
-	values   [][]byte
-}
-
 func (d *driver) Record(commands []gpu.Command) (gpu.Recording, error) {
 	r := &recording{driver: d, commands: commands, launches: make([]*launch, len(commands))}
 	for i := range commands {
 		c := &commands[i]
 		switch c.Kind {
 		case gpu.Dispatch:
-			r.launches[i] = newLaunch(c, uint32(i))
+			r.launches[i] = newLaunch(c)
 		case gpu.Encode:
 			return nil, errors.New("emulator: there are no vendor's libraries here")
 		}
 	}
 	return r, nil
 }
-
-func newLaunch(c *gpu.Command, seed uint32) *launch {
-	p := c.Pipeline.(*pipeline)
-	l := &launch{pipeline: p, seed: seed, groups: size(c.Groups), threads: size(c.Threads), list: make([]argument, len(c.Arguments))}
-	parameters := p.function.Arguments()
-	for i, a := range c.Arguments {
-		if a.Memory == nil {
-			// Values are copied behind the alignment that the largest of them needs.
-			value := make([]uint64, (len(a.Value)+15)/8)
-			raw := unsafe.Slice((*byte)(unsafe.Pointer(&value[0])), len(value)*8)
-			copy(raw, a.Value)
-			l.values = append(l.values, raw)
-			l.list[i] = argument{begin: uintptr(unsafe.Pointer(&value[0])), bytes: uint64(len(a.Value))}
-			continue
-		}
-		m := a.Memory.(*memory)
-		l.list[i] = argument{
-			begin:  uintptr(unsafe.Pointer(&m.all[a.Offset])),
-			bytes:  uint64(a.Bytes),
-			shadow: uintptr(unsafe.Pointer(&m.shadow[a.Offset/4*shadowBytes])),
-		}
-		if parameters[i].Kind == msl.Buffer && !parameters[i].ReadOnly {
-			l.list[i].writable = 1
-		}
-	}
-	l.arguments = uint32(len(l.list))
-	l.argument = unsafe.SliceData(l.list)
-	return l
-}
-
-func size(s gpu.Size) [3]uint32 { return [3]uint32{uint32(s.X), uint32(s.Y), uint32(s.Z)} }
 
 func (r *recording) Submit(timed bool) error {
 	begin := time.Now()
@@ -155,7 +84,7 @@ func (r *recording) Wait() (gpu.Times, error) {
 			continue
 		}
 		start := time.Now()
-		if err := r.launches[i].dispatch(d, c); err != nil {
+		if err := d.dispatch(r.launches[i], c); err != nil {
 			return gpu.Times{}, err
 		}
 		t.Busy += time.Since(start) + 1
@@ -192,37 +121,38 @@ func runCopy(c *gpu.Command) error {
 	return nil
 }
 
-// dispatch runs the kernel. The driver is locked.
-func (l *launch) dispatch(d *driver, c *gpu.Command) error {
+// dispatch runs a kernel. The driver is locked.
+func (d *driver) dispatch(l *launch, c *gpu.Command) error {
 	for i := range c.Arguments {
 		if m, ok := c.Arguments[i].Memory.(*memory); ok && m.freed {
 			return errFreed
 		}
 	}
-	s, err := stacks()
-	if err != nil {
+	l.clock = d.clock
+	err := l.run()
+	d.clock = l.clock
+	if err != nil || !d.nan {
 		return err
 	}
-	l.stacks, l.stackBytes = uintptr(unsafe.Pointer(&s[0])), stackBytes
-	l.clock = uint64(d.clock)
-	l.seed++
-	l.fault = fault{}
-	l.pipeline.mu.Lock()
-	purego.SyscallN(l.pipeline.run, uintptr(unsafe.Pointer(l)))
-	l.pipeline.mu.Unlock()
-	freeStacks(s)
-	d.clock = uint32(l.clock)
-	if l.fault.kind != 0 {
-		return l.describe()
-	}
-	if d.nan {
-		for i := range c.Arguments {
-			if l.list[i].writable != 0 {
-				a := &c.Arguments[i]
-				last := a.Memory.(*memory).all[a.Offset+a.Bytes-4 : a.Offset+a.Bytes]
-				copy(last, "\xff\xff\xff\xff")
-			}
+	for i := range c.Arguments {
+		if l.list[i].writable != 0 {
+			a := &c.Arguments[i]
+			copy(a.Memory.(*memory).all[a.Offset+a.Bytes-4:a.Offset+a.Bytes], "\xff\xff\xff\xff")
 		}
 	}
 	return nil
+}
+
+func newLaunch(c *gpu.Command) *launch {
+	l := &launch{pipeline: c.Pipeline.(*pipeline)}
+	l.setSize(c.Groups, c.Threads)
+	for _, a := range c.Arguments {
+		if a.Memory == nil {
+			l.addValue(a.Value)
+			continue
+		}
+		m := a.Memory.(*memory)
+		l.addMemory(m.all[a.Offset:a.Offset+a.Bytes], m.shadow[a.Offset/4*shadowBytes:])
+	}
+	return l
 }

@@ -21,7 +21,7 @@ var (
 	comments    = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
 	threadgroup = regexp.MustCompile(`\bthreadgroup\b`)
 	declaration = regexp.MustCompile(`^threadgroup\s+(\w+\s+)([^;]*);`)
-	declarator  = regexp.MustCompile(`(?s)^\s*(\w+)\s*(?:\[.*\])?\s*$`)
+	declarator  = regexp.MustCompile(`(?s)^\s*(\w+)\s*((?:\[.*\])?)\s*$`)
 	twiceConst  = regexp.MustCompile(`\bconst(\s+constant)\b|\b(constant\s+)const\b`)
 )
 
@@ -77,13 +77,15 @@ func rewriteThreadgroup(src gpu.Source, text string) (string, error) {
 		if d == nil {
 			return "", outside()
 		}
-		fmt.Fprintf(&b, "static %s%s;", d[1], d[2])
 		for _, one := range splitDeclarators(d[2]) {
 			name := declarator.FindStringSubmatch(one)
 			if name == nil {
 				return "", outside()
 			}
-			fmt.Fprintf(&b, " emulator_threadgroup(&%s, sizeof %[1]s);", name[1])
+			// The static is of bytes: round one of vectors g++ puts a guard against two initialisations at once.
+			fmt.Fprintf(&b, "typedef %s%s_type%s; alignas(16) static char %[2]s_bytes[sizeof(%[2]s_type)]; "+
+				"%[2]s_type& %[2]s = *(%[2]s_type*)%[2]s_bytes; emulator_threadgroup(&%[2]s, sizeof %[2]s);",
+				d[1], name[1], name[2])
 		}
 		text = text[len(d[0]):]
 	}

@@ -236,16 +236,20 @@ static bool inside(address a, const void* begin, u64 bytes) { return a >= (addre
 static void access(const void* p, u32 bytes, bool write, address pc) {
     address a = (address)p;
     if (a >= g.stackBegin && a + bytes <= g.stackEnd) return;
+    Range* forbidden = 0;
     for (u32 i = g.ranges; i-- > 0;) {
         Range* r = &g.range[i];
         if (a < r->begin || a + bytes > r->end) continue;
-        if (write && !r->writable) {
-            Fault* f = fault(READ_ONLY, pc, 0);
-            f->argument = i;
-            return leave();
+        if (write && !r->writable) {  // a buffer may be bound twice
+            forbidden = r;
+            continue;
         }
         if (r->shadow) watch(r, a, bytes, write, pc);
         return;
+    }
+    if (forbidden) {
+        fault(READ_ONLY, pc, 0)->argument = u32(forbidden - g.range);
+        return leave();
     }
     if (!write && (inside(a, image, g.imageBytes) || inside(a, g.launch, sizeof(Launch)) ||
                    inside(a, g.launch->argument, g.launch->arguments * sizeof(Argument))))
