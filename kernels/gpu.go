@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 
+	_ "crossover/cuda" // registers its API where the system may have it
 	"crossover/gpu"
 )
 
