@@ -138,6 +138,9 @@ func (p *problem) Bind(implementation string) (kernels.Call, error) {
 	if err != nil {
 		return kernels.Call{}, fmt.Errorf("softmax: %w", err)
 	}
+	if e, ok := engine.(*launch); ok {
+		return e.bind(p.x)
+	}
 	y := make([]float32, len(p.x))
 	return kernels.Call{
 		Run:    func() error { return engine.apply(y, p.x) },

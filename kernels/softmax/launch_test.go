@@ -1,0 +1,133 @@
+package softmax
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"crossover/gpu"
+	"crossover/gpu/emulator"
+	"crossover/kernels"
+)
+
+func newTestLaunch(t *testing.T, d *gpu.Device, columns int) *launch {
+	t.Helper()
+	e, err := newLaunch(d, Params{Columns: columns})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.(*launch).plans.Close)
+	return e.(*launch)
+}
+
+// TestLaunchEveryWidth has rows of each kind, in whole vectors and in single values: a simdgroup's, a threadgroup's and
+// in chunks, and one past each of them.
+func TestLaunchEveryWidth(t *testing.T) {
+	device := emulator.Open(t)
+	const longest = threadgroupColumns
+	for _, columns := range []int{
+		1, 2, 3, 4, 31, 32, 33, 100, 1000, 1023, simdgroupColumns, simdgroupColumns + 1, 4096, 4099, 16_388,
+		longest - 1, longest, longest + 1, longest + 4, 50_257, 100 << 10,
+	} {
+		for _, rows := range []int{1, simdgroupsPerGroup + 1} {
+			if rows > 1 && columns > 5000 {
+				rows = 2
+			}
+			t.Run(fmt.Sprintf("%dx%d", rows, columns), func(t *testing.T) {
+				x := make([]float32, rows*columns)
+				kernels.Noise(x, uint64(columns))
+				for i := range x {
+					x[i] *= 20
+				}
+				call, err := newTestLaunch(t, device, columns).bind(x)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer call.Release()
+				if err := call.Run(); err != nil {
+					t.Fatal(err)
+				}
+				if e := kernels.RelativeError(call.Output(), Reference(x, columns)); !(e <= 3e-7) {
+					t.Errorf("relative error %.2g", e)
+				}
+			})
+		}
+	}
+}
+
+func TestLaunchPyTorch(t *testing.T) {
+	x, want := readArray[float32](t, "testdata/rows_x.npy"), readArray[float64](t, "testdata/softmax.npy")
+	e := newTestLaunch(t, emulator.Open(t), 1000)
+	got := make([]float32, len(x))
+	if err := e.apply(got, x); err != nil {
+		t.Fatal(err)
+	}
+	if e := kernels.RelativeError(got, want); !(e <= 3e-7) {
+		t.Errorf("relative error %.2g", e)
+	}
+	p, err := e.plans.For(len(x)/1000, e.plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	emulators := testing.AllocsPerRun(5, func() { _ = p.Run() })
+	if got := testing.AllocsPerRun(5, func() { _ = e.apply(got, x) }); got != emulators {
+		t.Errorf("%v allocations a call, of which the emulator makes %v", got, emulators)
+	}
+}
+
+// TestLaunchSpecialRows has the special rows in each of the three kernels: padded with entries that have no weight, and
+// where the row is cut into chunks, with chunks of nothing else.
+func TestLaunchSpecialRows(t *testing.T) {
+	device := emulator.Open(t)
+	for _, columns := range []int{40, 41, 1028, threadgroupColumns + 8} {
+		for _, test := range specialRows {
+			x, want := make([]float32, columns), make([]float32, columns)
+			for i := range x {
+				x[i] = -inf
+				if math.IsNaN(float64(test.want[0])) {
+					want[i] = nan
+				}
+			}
+			// One entry lies in the first chunk and the others in the last one.
+			x[0], want[0] = test.x[0], test.want[0]
+			copy(x[columns-len(test.x)+1:], test.x[1:])
+			copy(want[columns-len(test.x)+1:], test.want[1:])
+			e := newTestLaunch(t, device, columns)
+			got := make([]float32, columns)
+			if err := e.apply(got, x); err != nil {
+				t.Fatal(err)
+			}
+			checkSpecial(t, fmt.Sprintf("%d columns, %s", columns, test.name), got, want)
+		}
+	}
+}
+
+// A threadgroup must not read what its simdgroups found out before it is there.
+func TestLaunchNeedsItsBarriers(t *testing.T) {
+	device := emulator.Open(t)
+	const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+	whole := text
+	defer func() { text = whole }()
+	pieces := strings.Split(whole, barrier)
+	if len(pieces) < 2 {
+		t.Fatal("there is no barrier to remove")
+	}
+	for i := 1; i < len(pieces); i++ {
+		text = strings.Join(pieces[:i], barrier) + strings.Join(pieces[i:], barrier)
+		caught := false
+		for _, columns := range []int{4096, threadgroupColumns + 4} {
+			p := newProblem(1, Params{columns})
+			call, err := newTestLaunch(t, device, columns).bind(p.x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = call.Run()
+			caught = caught || err != nil || kernels.RelativeError(call.Output(), p.Reference()) > 1e-5
+			call.Release()
+		}
+		if !caught {
+			t.Errorf("nothing fails without barrier %d of %d", i, len(pieces)-1)
+		}
+	}
+}
