@@ -1,0 +1,117 @@
+package linear
+
+import (
+	_ "embed"
+
+	"crossover/gpu"
+	"crossover/kernels"
+	"crossover/kernels/matmul"
+)
+
+//go:embed linear.metal
+var text string
+
+// launch applies a layer on a GPU, with our kernels or with a vendor's library. The weights go to the device with every
+// plan, and so once for every number of rows.
+type launch struct {
+	layer
+	device  *gpu.Device
+	library gpu.GEMM // nil for our kernels
+	plans   kernels.Plans[*launchPlan]
+}
+
+// launchPlan is the launch plan of one number of rows.
+type launchPlan struct {
+	*gpu.Plan
+	x, y *gpu.Buffer
+}
+
+func newLaunch(d *gpu.Device, l layer) (engine, error) { return &launch{layer: l, device: d}, nil }
+
+func newLibrary(d *gpu.Device, library gpu.GEMM, l layer) (engine, error) {
+	return &launch{layer: l, device: d, library: library}, nil
+}
+
+func (e *launch) plan(rows int) (*launchPlan, error) {
+	b := e.device.NewPlan()
+	p := &launchPlan{x: b.Input(gpu.Float, rows*e.in), y: b.Output(gpu.Float, rows*e.out)}
+	bias := b.Constant(gpu.Float, e.bias)
+	switch {
+	case e.library != nil:
+		w := b.Constant(gpu.Float, e.weights)
+		e.fill(b, p.y, bias, rows)
+		b.Encode(func() (gpu.External, error) {
+			return e.library.NewGEMM(p.y.Region(), p.x.Region(), w.Region(), rows, e.out, e.in, false, 1, 1)
+		})
+	case rows <= mostFewRows:
+		e.fewRows(b, p.y, p.x, b.Constant(gpu.Float, transpose(e.weights, e.in, e.out)), bias, rows)
+	default:
+		matmul.LaunchBias(b, p.y, p.x, b.Constant(gpu.Float, e.weights), bias, rows, e.out, e.in, false)
+	}
+	var err error
+	p.Plan, err = b.Build()
+	return p, err
+}
+
+// fill writes the bias into every row of y.
+func (e *launch) fill(b *gpu.Builder, y, bias *gpu.Buffer, rows int) {
+	const threads, mostRows = 256, 1 << 15
+	b.Dispatch(b.Kernel(few{1, 1, 1, 1, 1}.source(e.in), "fill"),
+		gpu.Size{X: ceilDiv(e.out, threads), Y: min(rows, mostRows), Z: 1}, gpu.Size{X: threads, Y: 1, Z: 1},
+		y, bias, gpu.Values(rows, e.in, e.out))
+}
+
+// few says how the kernel few_rows divides the work; its macros explain the fields.
+type few struct{ rows, outputs, teams, split, unroll int }
+
+// mostFewRows is the number of rows up to which few_rows is faster than the matrix product.
+const mostFewRows = 8
+
+func chooseFew(rows int) few {
+	if rows == 1 {
+		return few{rows: 1, outputs: 2, teams: 2, split: 4, unroll: 2}
+	}
+	return few{rows: 4, outputs: 4, teams: 2, split: 4, unroll: 1}
+}
+
+func (f few) source(in int) gpu.Source {
+	vector := 0
+	if in%4 == 0 {
+		vector = 1
+	}
+	return gpu.Source{Name: "linear.metal", Text: text}.Define("ROWS", f.rows).Define("OUTPUTS", f.outputs).
+		Define("TEAMS", f.teams).Define("SPLIT", f.split).Define("UNROLL", f.unroll).Define("VECTOR", vector)
+}
+
+// fewRows appends y = x·Wᵀ + b with weights W, out×in.
+func (e *launch) fewRows(b *gpu.Builder, y, x, weights, bias *gpu.Buffer, rows int) {
+	f := chooseFew(rows)
+	b.Dispatch(b.Kernel(f.source(e.in), "few_rows"),
+		gpu.Size{X: ceilDiv(e.out, f.teams*f.outputs), Y: ceilDiv(rows, f.rows), Z: 1},
+		gpu.Size{X: 32 * f.teams * f.split, Y: 1, Z: 1}, y, x, weights, bias, gpu.Values(rows, e.in, e.out))
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+func (e *launch) forward(dst, x []float32, rows int) error {
+	p, err := e.plans.For(rows, e.plan)
+	if err != nil {
+		return err
+	}
+	copy(p.x.Floats(), x)
+	if err := p.Run(); err != nil {
+		return err
+	}
+	copy(dst, p.y.Floats())
+	return nil
+}
+
+// bind returns the call that applies the layer to x, which lies in the plan's own memory already.
+func (e *launch) bind(x []float32, rows int) (kernels.Call, error) {
+	p, err := e.plan(rows)
+	if err != nil {
+		return kernels.Call{}, err
+	}
+	copy(p.x.Floats(), x)
+	return kernels.PlanCall(p.Plan, p.y.Floats), nil
+}
