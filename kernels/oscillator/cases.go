@@ -59,6 +59,9 @@ func (p problem) Bind(implementation string) (kernels.Call, error) {
 	if err != nil {
 		return kernels.Call{}, fmt.Errorf("oscillator: %w", err)
 	}
+	if e, ok := engine.(*launch); ok {
+		return e.bind(blockSamples)
+	}
 	dst := make([]float32, blockSamples)
 	return kernels.Call{
 		Run:    func() error { return engine.render(dst, 0) },
