@@ -46,6 +46,7 @@ type launch struct {
 	pipeline *pipeline
 	list     []argument
 	values   [][]uint64
+	shadows  [][]byte // list has their addresses, which keep nothing alive
 }
 
 func (l *launch) setSize(groups, threads gpu.Size) {
@@ -73,6 +74,7 @@ func (l *launch) addMemory(bytes, shadow []byte) {
 		a.writable = 1
 	}
 	l.list = append(l.list, a)
+	l.shadows = append(l.shadows, shadow)
 }
 
 // run runs the kernel. It fails with a *Fault.
