@@ -19,7 +19,7 @@ type Facts struct {
 	SIMDWidth        int    // threads that run in step; the kernels assume 32
 	MaxThreads       int    // in a threadgroup
 	ThreadgroupBytes int    // of threadgroup memory
-	MaxBufferBytes   int64
+	MaxBufferBytes   int64  // 0 where there is no limit but the memory's
 }
 
 // Driver is what a platform implements. Package gpu checks what a plan asks for before a driver sees it; a driver
@@ -124,10 +124,11 @@ type External interface {
 
 // Recording is a list of commands that can be submitted again and again, once at a time.
 type Recording interface {
-	// Submit hands the commands to the device and returns. Where timed is set, Wait returns what they took.
+	// Submit hands the commands to the device and returns. Where timed is set, Wait returns what they took. Where it
+	// fails nothing of the commands runs any more, and there is nothing to wait for.
 	Submit(timed bool) error
 	// Wait returns when the host can read what the commands wrote. Times are those of a timed submission, else zero.
-	// An error means that the results, and the times, are not to be trusted.
+	// An error means that the results, and the times, are not to be trusted. Either way nothing of it runs any more.
 	Wait() (Times, error)
 	// Close releases the recording. It is not in flight.
 	Close()

@@ -6,19 +6,20 @@ import (
 	"strings"
 
 	"crossover/gpu"
+	"crossover/gpu/msl"
 )
 
 var barrier = regexp.MustCompile(`\b(?:threadgroup|simdgroup)_barrier\s*\([^()]*\)`)
 
 // Barriers returns how many barriers stand in a text, in comments none.
 func Barriers(src gpu.Source) int {
-	return len(barrier.FindAllString(blankComments(src.Text), -1))
+	return len(barrier.FindAllString(msl.Uncommented(src.Text), -1))
 }
 
 // WithoutBarrier returns a source that lacks its barrier number i, counted from 0. A plan made from it must fail, or the
 // tests of the kernel do not reach that barrier.
 func WithoutBarrier(src gpu.Source, i int) gpu.Source {
-	text := blankComments(src.Text)
+	text := msl.Uncommented(src.Text)
 	at := barrier.FindAllStringIndex(text, -1)
 	if i < 0 || i >= len(at) {
 		panic(fmt.Sprintf("emulator: %s has %d barriers; there is no number %d", src.Name, len(at), i))

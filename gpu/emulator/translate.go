@@ -18,30 +18,16 @@ var prelude string
 var runtimeText string
 
 var (
-	comments    = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
 	threadgroup = regexp.MustCompile(`\bthreadgroup\b`)
 	declaration = regexp.MustCompile(`^threadgroup\s+(\w+\s+)([^;]*);`)
 	declarator  = regexp.MustCompile(`(?s)^\s*(\w+)\s*((?:\[.*\])?)\s*$`)
 	twiceConst  = regexp.MustCompile(`\bconst(\s+constant)\b|\b(constant\s+)const\b`)
 )
 
-// blankComments replaces comments by blanks, byte for byte, and keeps line ends.
-func blankComments(text string) string {
-	return comments.ReplaceAllStringFunc(text, func(s string) string {
-		b := []byte(s)
-		for i := range b {
-			if b[i] != '\n' {
-				b[i] = ' '
-			}
-		}
-		return string(b)
-	})
-}
-
 // translate returns the C++ of a source: macros, prelude, the text, and a function for each kernel that a dispatch
 // calls. Lines keep their numbers.
 func translate(src gpu.Source, functions []msl.Function) (string, error) {
-	text, err := rewriteThreadgroup(src, twiceConst.ReplaceAllString(blankComments(src.Text), "$1$2"))
+	text, err := rewriteThreadgroup(src, twiceConst.ReplaceAllString(msl.Uncommented(src.Text), "$1$2"))
 	if err != nil {
 		return "", err
 	}
