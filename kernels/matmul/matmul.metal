@@ -13,6 +13,7 @@ using namespace metal;
 //   LANES_M             rows of threads in a simdgroup, 4 or 8
 //   STAGES              2: a tile is stored while the one before it is read; 1: half the threadgroup memory
 //   SLICES              teams of threads that share a tile of C, each with its part of every TILE_K terms
+//   ALONG               threads of eight that read along a matrix row that they transpose: 1, 2, 4 or 8, up to TILE_K / 4
 //   BAND                rows of tiles that consecutive threadgroups go down before they move on by a column
 //   TRANSPOSED, BIAS    0 or 1
 //   EDGE                0: m, n and k are multiples of the tile; 1: k and n are multiples of 4; 2: any size
@@ -38,6 +39,16 @@ using namespace metal;
 #else
 #define MEMORY (STAGES * STAGE)
 #endif
+
+// The vectors of row k of a stage that were transposed stand at their index, its low bits turned over by TWIST: the
+// eight vectors that eight threads write at once then lie in different banks.
+#define TWIST(k) (8 / ALONG * ((k) / 4 % ALONG))
+#if TRANSPOSED
+#define TWIST_B(k) TWIST(k)
+#else
+#define TWIST_B(k) 0
+#endif
+#define TERMS (TILE_K / SLICES)
 
 struct Shape {
     uint m, n, k;
@@ -67,8 +78,19 @@ inline void write_vector(device float* p, float4 v, int there) {
 #endif
 }
 
-inline float4 add_product(float4 sum, float a, float4 b) {
-    return float4(fma(a, b.x, sum.x), fma(a, b.y, sum.y), fma(a, b.z, sum.z), fma(a, b.w, sum.w));
+// add_products adds the products of every value of x and every value of y to a thread's sums.
+inline void add_products(thread float4 (&sum)[THREAD_M][THREAD_N / 4], thread const float4 (&x)[THREAD_M / 4],
+                         thread const float4 (&y)[THREAD_N / 4]) {
+    #pragma unroll
+    for (uint i = 0; i < THREAD_M / 4; ++i) {
+        #pragma unroll
+        for (uint j = 0; j < THREAD_N / 4; ++j) {
+            sum[4 * i][j] = fma(float4(x[i].x), y[j], sum[4 * i][j]);
+            sum[4 * i + 1][j] = fma(float4(x[i].y), y[j], sum[4 * i + 1][j]);
+            sum[4 * i + 2][j] = fma(float4(x[i].z), y[j], sum[4 * i + 2][j]);
+            sum[4 * i + 3][j] = fma(float4(x[i].w), y[j], sum[4 * i + 3][j]);
+        }
+    }
 }
 
 // matmul computes the terms of C from group.y·depth on, depth of them; each group.y writes a matrix of its own. bias,
@@ -107,14 +129,14 @@ kernel void matmul(device float* c [[buffer(0)]],
         turned[l] = of_a || TRANSPOSED;
         uint row, column, length; // of the matrix
         if (turned[l]) {
-            // Eight threads in a row store vectors side by side, free of bank conflicts; the simdgroup as a whole reads
-            // up to 16 consecutive values of a matrix row.
-            uint along = block / 8 % (TILE_K / 4), across = block / (2 * TILE_K) * 8 + block % 8;
+            // Of eight threads in a row, ALONG read on along a matrix row and the others below them.
+            uint along = block / 8 % (TILE_K / 4 / ALONG) * ALONG + block % ALONG;
+            uint across = block / (2 * TILE_K / ALONG) * (8 / ALONG) + block % 8 / ALONG;
             row = (of_a ? first_row : first_column) + 4 * across;
             column = first_k + 4 * along;
             length = k;
             step[l] = TILE_K;
-            place[l] = 4 * along * ROW + across + (of_a ? 0 : TILE_M / 4);
+            place[l] = 4 * along * ROW + (across ^ TWIST(4 * along)) + (of_a ? 0 : TILE_M / 4);
             rows[l] = int(of_a ? m : n) - int(row);
             columns[l] = int(last_k) - int(column);
         } else {
@@ -137,6 +159,7 @@ kernel void matmul(device float* c [[buffer(0)]],
     uint lane_m = lane % 2 + lane / (2 * LANES_N) * 2, lane_n = lane / 2 % LANES_N;
     uint at_m = simd / SIMDS_N * (SIMD_M / 4) + lane_m;
     uint at_n = simd % SIMDS_N * (SIMD_N / 4) + lane_n;
+    uint first_term = slice * TERMS; // of a tile
 
     float4 sum[THREAD_M][THREAD_N / 4];
     #pragma unroll
@@ -147,8 +170,10 @@ kernel void matmul(device float* c [[buffer(0)]],
         }
     }
 
-    // Tile t travels from device memory to registers while tile t−1 is multiplied, and from there to threadgroup memory.
+    // Tile t travels from device memory to registers while tile t−1 is multiplied, and on to threadgroup memory before
+    // the last terms of tile t−1, so that the first vectors of tile t arrive while those are multiplied.
     float4 block[LOADS][4];
+    float4 x[2][THREAD_M / 4], y[2][THREAD_N / 4];
     uint tiles = (last_k - first_k + TILE_K - 1) / TILE_K;
     for (uint t = 0; t <= tiles; ++t) {
         if (t < tiles) {
@@ -166,28 +191,18 @@ kernel void matmul(device float* c [[buffer(0)]],
             }
         }
         if (t > 0) {
-            uint from = (t - 1) % STAGES * STAGE + slice * (TILE_K / SLICES) * ROW;
+            uint from = (t - 1) % STAGES * STAGE + first_term * ROW;
             #pragma unroll
-            for (uint l = 0; l < TILE_K / SLICES; ++l) {
-                float4 x[THREAD_M / 4], y[THREAD_N / 4];
+            for (uint l = 1; l < TERMS; ++l) {
                 #pragma unroll
                 for (uint i = 0; i < THREAD_M / 4; ++i) {
-                    x[i] = memory[from + l * ROW + at_m + i * LANES_M];
+                    x[l % 2][i] = memory[from + l * ROW + ((at_m + i * LANES_M) ^ TWIST(first_term + l))];
                 }
                 #pragma unroll
                 for (uint j = 0; j < THREAD_N / 4; ++j) {
-                    y[j] = memory[from + l * ROW + TILE_M / 4 + at_n + j * LANES_N];
+                    y[l % 2][j] = memory[from + l * ROW + TILE_M / 4 + ((at_n + j * LANES_N) ^ TWIST_B(first_term + l))];
                 }
-                #pragma unroll
-                for (uint i = 0; i < THREAD_M / 4; ++i) {
-                    #pragma unroll
-                    for (uint j = 0; j < THREAD_N / 4; ++j) {
-                        sum[4 * i][j] = add_product(sum[4 * i][j], x[i].x, y[j]);
-                        sum[4 * i + 1][j] = add_product(sum[4 * i + 1][j], x[i].y, y[j]);
-                        sum[4 * i + 2][j] = add_product(sum[4 * i + 2][j], x[i].z, y[j]);
-                        sum[4 * i + 3][j] = add_product(sum[4 * i + 3][j], x[i].w, y[j]);
-                    }
-                }
+                add_products(sum, x[(l - 1) % 2], y[(l - 1) % 2]);
             }
         }
         if (t < tiles) {
@@ -206,6 +221,18 @@ kernel void matmul(device float* c [[buffer(0)]],
                 }
             }
             threadgroup_barrier(mem_flags::mem_threadgroup);
+            uint from = t % STAGES * STAGE + first_term * ROW;
+            #pragma unroll
+            for (uint i = 0; i < THREAD_M / 4; ++i) {
+                x[0][i] = memory[from + ((at_m + i * LANES_M) ^ TWIST(first_term))];
+            }
+            #pragma unroll
+            for (uint j = 0; j < THREAD_N / 4; ++j) {
+                y[0][j] = memory[from + TILE_M / 4 + ((at_n + j * LANES_N) ^ TWIST_B(first_term))];
+            }
+        }
+        if (t > 0) {
+            add_products(sum, x[1], y[1]);
         }
     }
 

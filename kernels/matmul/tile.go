@@ -9,6 +9,7 @@ type tile struct {
 	lanesM           int
 	stages           int
 	slices           int
+	along            int
 	band             int
 }
 
@@ -36,7 +37,7 @@ func (t tile) source(edge int, transposed, bias bool) gpu.Source {
 	}{
 		{"TILE_M", t.m}, {"TILE_N", t.n}, {"TILE_K", t.k},
 		{"THREAD_M", t.threadM}, {"THREAD_N", t.threadN}, {"LANES_M", t.lanesM},
-		{"STAGES", t.stages}, {"SLICES", t.slices}, {"BAND", t.band},
+		{"STAGES", t.stages}, {"SLICES", t.slices}, {"ALONG", t.along}, {"BAND", t.band},
 		{"EDGE", edge}, {"TRANSPOSED", number(transposed)}, {"BIAS", number(bias)},
 	} {
 		src = src.Define(m.name, m.value)
@@ -55,9 +56,9 @@ func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
 // The tiles that choose takes.
 var (
-	large  = tile{m: 128, n: 128, k: 16, threadM: 8, threadN: 8, lanesM: 4, stages: 2, slices: 1, band: 8}
-	medium = tile{m: 64, n: 64, k: 16, threadM: 8, threadN: 4, lanesM: 4, stages: 2, slices: 1, band: 8}
-	small  = tile{m: 32, n: 32, k: 32, threadM: 4, threadN: 4, lanesM: 8, stages: 1, slices: 4, band: 1}
+	large  = tile{m: 128, n: 128, k: 16, threadM: 8, threadN: 8, lanesM: 4, stages: 2, slices: 1, along: 4, band: 1}
+	medium = tile{m: 64, n: 64, k: 16, threadM: 8, threadN: 4, lanesM: 4, stages: 2, slices: 1, along: 4, band: 1}
+	small  = tile{m: 32, n: 32, k: 32, threadM: 4, threadN: 4, lanesM: 8, stages: 1, slices: 4, along: 8, band: 1}
 
 	allTiles = []tile{large, medium, small}
 )
