@@ -61,7 +61,7 @@ func (m *Machine) Add(name string, costs map[string]Cost, after func(implementat
 
 // Command returns the machine as the commands take it.
 func (m *Machine) Command() command.Machine {
-	return command.Machine{Cases: m.cases, Clock: m, Sentinel: func() { m.spend(100e-6) }}
+	return command.Machine{Cases: func() []kernels.Case { return m.cases }, Clock: m, Sentinel: func() { m.spend(100e-6) }}
 }
 
 // spend lets a noisy time pass.
