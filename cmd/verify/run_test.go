@@ -200,3 +200,22 @@ func TestCasesOfAnotherVersionAreSkipped(t *testing.T) {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
 	}
 }
+
+// What was calibrated on cold calls is checked on cold calls.
+func TestStateOfTheCalibration(t *testing.T) {
+	for state, cold := range map[string]bool{"warm": false, "cold": true} {
+		file := recorded(4000)
+		file.Hosts[0].Method.State = state
+		machine := truth(1).Command()
+		forgotten := 0
+		machine.Forget = func() { forgotten++ }
+		var out, log bytes.Buffer
+		err := runOn(t.Context(), machine, &out, &log, []string{"--calibration", save(t, file), "--seed", "1"})
+		if err != nil {
+			t.Errorf("%s: %v", state, err)
+		}
+		if (forgotten > 0) != cold {
+			t.Errorf("%s: what is kept between calls was dropped %d times", state, forgotten)
+		}
+	}
+}
