@@ -102,6 +102,7 @@ kernel void channels(device float4* y [[buffer(0)]],
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
+        // Each thread reads what it will overwrite next, so no barrier follows.
         for (uint k = 0; k < WIDTH; ++k) {
             uint i = k * 32 + lane;
             uint row = first + i / WIDTH;
@@ -110,7 +111,6 @@ kernel void channels(device float4* y [[buffer(0)]],
                 y[row * vectors + column] = tile[i / WIDTH * (WIDTH + 1) + i % WIDTH];
             }
         }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
     }
     if (channel < shape.channels) {
         after[channel] = settled(s);
@@ -303,12 +303,12 @@ kernel void scan(device float4* y [[buffer(0)]],
             after[row] = settled(mine);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
+        // Each thread reads what it will overwrite next, so no barrier follows.
         for (uint k = 0; k < CHUNK; ++k) {
             uint i = start + k * THREADS + id;
             if (i < end) {
                 y[row * vectors + i] = tile[k * THREADS + id];
             }
         }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
     }
 }

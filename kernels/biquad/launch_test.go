@@ -3,6 +3,7 @@ package biquad
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"crossover/gpu/emulator"
@@ -220,5 +221,35 @@ func TestLaunchBind(t *testing.T) {
 			t.Errorf("%d channels of %d: relative error %.2g, want below 1e-6", x.channels, x.n, e)
 		}
 		call.Release()
+	}
+}
+
+// TestLaunchNeedsBarriers removes each barrier from the text in turn; a run of one of the strategies must then fail.
+func TestLaunchNeedsBarriers(t *testing.T) {
+	device := emulator.Open(t)
+	c, err := Lowpass(1000, 22050)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func(whole string) { text = whole }(text)
+	const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+	parts := strings.Split(text, barrier)
+	for i := 1; i < len(parts); i++ {
+		text = strings.Join(parts[:i], barrier) + strings.Join(parts[i:], barrier)
+		e := &launch{section: newSection(c), device: device}
+		run := func(by strategy, x extent) error {
+			p, err := e.planBy(by, x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			p.write(make([]state, x.channels), make([]float32, x.channels*x.n))
+			return p.Run()
+		}
+		if run(strategy{perChannel: true, threads: 32}, extent{2, 100}) == nil &&
+			run(strategy{threads: 32, groups: 1, walk: 2}, extent{1, 700}) == nil &&
+			run(strategy{threads: 32, groups: 33, walk: 1}, extent{1, 33 * 640}) == nil {
+			t.Errorf("nothing fails without barrier %d of %d", i, len(parts)-1)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package oscillator
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"crossover/gpu/emulator"
@@ -125,5 +126,19 @@ func TestLaunchWarm(t *testing.T) {
 		if e := kernels.RelativeError(call.Output(), Reference(testBank(2), 100)); !(e <= 1e-5) {
 			t.Errorf("relative error %.2g, want below 1e-5", e)
 		}
+	}
+}
+
+func TestLaunchNeedsItsBarrier(t *testing.T) {
+	device := emulator.Open(t)
+	defer func(whole string) { text = whole }(text)
+	text = strings.Replace(text, "threadgroup_barrier(mem_flags::mem_threadgroup);", "", 1)
+	e, err := newLaunch(device, testBank(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.(*launch).plans.Close()
+	if e.render(make([]float32, 40), 0) == nil {
+		t.Error("nothing fails without the barrier")
 	}
 }

@@ -121,3 +121,26 @@ func TestLaunchWarm(t *testing.T) {
 		t.Errorf("a node of Go code: error %v", err)
 	}
 }
+
+// TestLaunchNeedsBarriers removes each barrier from the text in turn; a run must then fail.
+func TestLaunchNeedsBarriers(t *testing.T) {
+	device := emulator.Open(t)
+	defer func(whole string) { text = whole }(text)
+	const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+	parts := strings.Split(text, barrier)
+	for i := 1; i < len(parts); i++ {
+		text = strings.Join(parts[:i], barrier) + strings.Join(parts[i:], barrier)
+		var s stage
+		for v := range 3 {
+			s = append(s, newLowpass(v, make([]float32, 600)))
+		}
+		e, err := newLaunch(device, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.render(make([]float32, 600)) == nil {
+			t.Errorf("nothing fails without barrier %d of %d", i, len(parts)-1)
+		}
+		e.(*launch).plans.Close()
+	}
+}

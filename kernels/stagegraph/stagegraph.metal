@@ -68,12 +68,12 @@ kernel void lowpasses(device float* y [[buffer(0)]],
             samples[lane * (CHUNK + 1) + i] = own[i];
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
+        // Each lane reads what it will overwrite next, so no barrier follows.
         for (uint i = lane; i < 32 * CHUNK; i += 32) {
             if (start + i < n) {
                 y[row + start + i] = samples[i + i / CHUNK];
             }
         }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
     }
 }
 
