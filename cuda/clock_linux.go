@@ -3,124 +3,119 @@
 package cuda
 
 import (
+	"math"
+	"slices"
 	"time"
+	"unsafe"
 
 	"crossover/gpu"
 )
 
 // clock reads the device's own clock before and after each kernel of a recording. The events are nodes of its graph, so
-// nothing that the host does lies between them.
+// nothing that the host does lies between them. What they cost themselves is measured once and taken off; on an H200 a
+// kernel that does nothing then still counts for somewhat more than a microsecond.
 type clock struct {
-	stream      uintptr
-	first, last event      // of the recording
-	steps       []interval // of the steps that are kernels, at their indices
-	elapsed     *float32   // what cuEventElapsedTime writes, in milliseconds
+	driver *driver
+	stream uintptr
+	steps  []interval // at the steps' indices
+	events []event    // all of them, in the order in which they happen
+	cost   time.Duration
 }
 
-// interval is the time between two events; without a begin it is none.
-type interval struct{ begin, end event }
+// interval is the events before and after a step, as far as it has any.
+type interval struct {
+	begin, end event
+	kernel     bool
+}
 
 // event is a CUevent, or 0.
 type event uintptr
 
-// newClock makes the events of a recording.
+// newClock makes the events of a recording: around each kernel, and at both ends where there is none.
 func (d *driver) newClock(steps []step, stream uintptr) (*clock, error) {
-	c := &clock{stream: stream, steps: make([]interval, len(steps)), elapsed: new(float32)}
-	var needed []*event
+	cost, err := d.eventCost()
+	if err != nil {
+		return nil, err
+	}
+	c := &clock{driver: d, stream: stream, steps: make([]interval, len(steps)), cost: cost}
 	for i := range steps {
-		if steps[i].kernel {
-			needed = append(needed, &c.steps[i].begin, &c.steps[i].end)
+		c.steps[i].kernel = steps[i].kernel
+		if steps[i].kernel || i == 0 {
+			if c.steps[i].begin, err = c.event(); err != nil {
+				return nil, err
+			}
 		}
-	}
-	if !steps[0].kernel {
-		needed = append(needed, &c.first)
-	}
-	if !steps[len(steps)-1].kernel {
-		needed = append(needed, &c.last)
-	}
-	for _, to := range needed {
-		handle := new(uintptr)
-		if err := d.do(&d.eventCreate, address(handle), 0); err != nil {
-			c.close(d)
-			return nil, err
+		if steps[i].kernel || i == len(steps)-1 {
+			if c.steps[i].end, err = c.event(); err != nil {
+				return nil, err
+			}
 		}
-		*to = event(*handle)
 	}
 	return c, nil
 }
 
-func (c *clock) close(d *driver) {
-	events := []event{c.first, c.last}
-	for _, s := range c.steps {
-		events = append(events, s.begin, s.end)
+// event makes the next event. Where it cannot, it destroys those that were made.
+func (c *clock) event() (event, error) {
+	handle := new(uintptr)
+	if err := c.driver.do(&c.driver.eventCreate, uintptr(unsafe.Pointer(handle)), 0); err != nil {
+		c.close()
+		return 0, err
 	}
-	for _, e := range events {
-		if e != 0 {
-			_ = d.do(&d.eventDestroy, uintptr(e))
-		}
+	c.events = append(c.events, event(*handle))
+	return event(*handle), nil
+}
+
+func (c *clock) close() {
+	for _, e := range c.events {
+		_ = c.driver.do(&c.driver.eventDestroy, uintptr(e))
 	}
+	c.events = nil
 }
 
 // before records what the clock needs before a step that is about to be captured. A nil clock needs nothing.
-func (c *clock) before(d *driver, step int) error {
+func (c *clock) before(step int) error {
 	if c == nil {
 		return nil
 	}
-	if step == 0 && c.first != 0 {
-		if err := c.record(d, c.first); err != nil {
-			return err
-		}
-	}
-	return c.record(d, c.steps[step].begin)
+	return c.record(c.steps[step].begin)
 }
 
 // after records what the clock needs after a step.
-func (c *clock) after(d *driver, step int) error {
+func (c *clock) after(step int) error {
 	if c == nil {
 		return nil
 	}
-	if err := c.record(d, c.steps[step].end); err != nil {
-		return err
-	}
-	if step == len(c.steps)-1 {
-		return c.record(d, c.last)
-	}
-	return nil
+	return c.record(c.steps[step].end)
 }
 
-func (c *clock) record(d *driver, e event) error {
+func (c *clock) record(e event) error {
 	if e == 0 {
 		return nil
 	}
+	d := c.driver
 	return d.check(&d.eventRecord, d.eventRecord.call(uintptr(e), c.stream, eventRecordExternal))
 }
 
 // read adds the device's times to t. The stream is idle, and the context is current.
-func (c *clock) read(d *driver, t *gpu.Times) error {
-	first, last := c.first, c.last
-	if first == 0 {
-		first = c.steps[0].begin
-	}
-	if last == 0 {
-		last = c.steps[len(c.steps)-1].end
-	}
-	var err error
-	if t.Span, err = c.between(d, first, last); err != nil {
+func (c *clock) read(t *gpu.Times) error {
+	span, err := c.between(c.events[0], c.events[len(c.events)-1])
+	if err != nil {
 		return err
 	}
+	t.Span = max(0, span-time.Duration(len(c.events)-2)*c.cost)
 	var before event
 	for _, s := range c.steps {
-		if s.begin == 0 {
+		if !s.kernel {
 			continue
 		}
-		busy, err := c.between(d, s.begin, s.end)
+		busy, err := c.between(s.begin, s.end)
 		if err != nil {
 			return err
 		}
 		t.Busy += busy
 		t.Kernel++
 		if before != 0 {
-			gap, err := c.between(d, before, s.begin)
+			gap, err := c.between(before, s.begin)
 			if err != nil {
 				return err
 			}
@@ -131,7 +126,55 @@ func (c *clock) read(d *driver, t *gpu.Times) error {
 	return nil
 }
 
-func (c *clock) between(d *driver, from, to event) (time.Duration, error) {
-	status := d.eventElapsed.call(address(c.elapsed), uintptr(from), uintptr(to))
-	return time.Duration(float64(*c.elapsed) * float64(time.Millisecond)), d.check(&d.eventElapsed, status)
+// between returns the time from an event to a later one, less the cost of one event.
+func (c *clock) between(from, to event) (time.Duration, error) {
+	d := c.driver
+	milliseconds := new(float32)
+	status := d.eventElapsed.call(uintptr(unsafe.Pointer(milliseconds)), uintptr(from), uintptr(to))
+	elapsed := time.Duration(math.Round(float64(*milliseconds) * float64(time.Millisecond)))
+	return max(0, elapsed-c.cost), d.check(&d.eventElapsed, status)
+}
+
+// measureEventCost returns the time from one event in a graph to the next one, with nothing between them.
+func (d *driver) measureEventCost() (time.Duration, error) {
+	stream, err := d.takeStream()
+	if err != nil {
+		return 0, err
+	}
+	defer d.giveStream(stream)
+	c := &clock{driver: d, stream: stream}
+	defer c.close()
+	for range 2 {
+		if _, err := c.event(); err != nil {
+			return 0, err
+		}
+	}
+	g, err := d.capture(stream, func() error {
+		for _, e := range c.events {
+			if err := c.record(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer d.do(&d.graphExecDestroy, g[0])
+	var costs []time.Duration
+	for range 15 {
+		if err := d.do(&d.graphLaunch, g[0], g[1]); err != nil {
+			return 0, err
+		}
+		if err := d.do(&d.streamSynchronize, stream); err != nil {
+			return 0, err
+		}
+		cost, err := c.between(c.events[0], c.events[1])
+		if err != nil {
+			return 0, err
+		}
+		costs = append(costs, cost)
+	}
+	slices.Sort(costs)
+	return costs[len(costs)/2], nil
 }

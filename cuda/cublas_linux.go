@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"unsafe"
 
 	"crossover/gpu"
 )
@@ -91,12 +92,12 @@ func (d *driver) bench(l *cublas) (*bench, error) {
 	}
 	defer d.leave()
 	at := new(uintptr)
-	if err := d.check(&d.memAlloc, d.memAlloc.call(address(at), workspaceBytes)); err != nil {
+	if err := d.check(&d.memAlloc, d.memAlloc.call(uintptr(unsafe.Pointer(at)), workspaceBytes)); err != nil {
 		return nil, err
 	}
 	b := &bench{workspace: *at}
 	handle := new(uintptr)
-	err := l.check(&l.create, l.create.call(address(handle)))
+	err := l.check(&l.create, l.create.call(uintptr(unsafe.Pointer(handle))))
 	if err == nil {
 		b.handle = *handle
 		err = l.check(&l.setMathMode, l.setMathMode.call(b.handle, cublasDefaultMath))
@@ -155,7 +156,7 @@ func (d *driver) NewGEMM(c, a, b gpu.Region, m, n, k int, transposed bool, alpha
 	}
 	p.arguments = []uintptr{
 		bench.handle, operation, cublasOpN, uintptr(n), uintptr(m), uintptr(k),
-		address(p.alpha), place(b), rowB, place(a), uintptr(k), address(p.beta), place(c), uintptr(n),
+		uintptr(unsafe.Pointer(p.alpha)), place(b), rowB, place(a), uintptr(k), uintptr(unsafe.Pointer(p.beta)), place(c), uintptr(n),
 	}
 	return p, nil
 }
@@ -192,7 +193,7 @@ func propertyVersion(name string, getProperty *function) (string, error) {
 	var numbers [3]int32 // libraryPropertyType: major, minor, patch
 	for i := range numbers {
 		value := new(int32)
-		if status := getProperty.call(uintptr(i), address(value)); status != 0 {
+		if status := getProperty.call(uintptr(i), uintptr(unsafe.Pointer(value))); status != 0 {
 			return "", fmt.Errorf("cuda: %s: status %d", getProperty.name, status)
 		}
 		numbers[i] = *value

@@ -5,6 +5,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"crossover/gpu"
 )
@@ -107,7 +108,7 @@ func (d *driver) newTransform(l *cufft, f *function, kind uintptr, n, batch int,
 	}
 	defer d.leave()
 	handle, length := new(int32), int32(n)
-	status := l.planMany.call(address(handle), 1, address(&length), 0, 1, 0, 0, 1, 0, kind, uintptr(batch))
+	status := l.planMany.call(uintptr(unsafe.Pointer(handle)), 1, uintptr(unsafe.Pointer(&length)), 0, 1, 0, 0, 1, 0, kind, uintptr(batch))
 	if err := l.check(&l.planMany, status); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
+	"unsafe"
 
 	"github.com/ebitengine/purego"
 
@@ -25,6 +27,8 @@ type driver struct {
 	compiler *compiler
 	cufft    func() (*cufft, error)
 	cublas   func() (*cublas, error)
+
+	eventCost func() (time.Duration, error) // of one event in a graph
 
 	context [1]uintptr // the argument of cuCtxSetCurrent
 	lost    atomic.Pointer[error]
@@ -43,16 +47,16 @@ func open() (gpu.Driver, error) {
 		return nil, err
 	}
 	version, count, device := new(int32), new(int32), new(int32)
-	if err := d.check(&d.driverGetVersion, d.driverGetVersion.call(address(version))); err != nil {
+	if err := d.check(&d.driverGetVersion, d.driverGetVersion.call(uintptr(unsafe.Pointer(version)))); err != nil {
 		return nil, err
 	}
-	if err := d.check(&d.deviceGetCount, d.deviceGetCount.call(address(count))); err != nil {
+	if err := d.check(&d.deviceGetCount, d.deviceGetCount.call(uintptr(unsafe.Pointer(count)))); err != nil {
 		return nil, err
 	}
 	if *count < 1 {
 		return nil, fmt.Errorf("cuda: the driver lists no device (check nvidia-smi and CUDA_VISIBLE_DEVICES)")
 	}
-	if err := d.check(&d.deviceGet, d.deviceGet.call(address(device), 0)); err != nil {
+	if err := d.check(&d.deviceGet, d.deviceGet.call(uintptr(unsafe.Pointer(device)), 0)); err != nil {
 		return nil, err
 	}
 	var err error
@@ -68,24 +72,25 @@ func open() (gpu.Driver, error) {
 		return nil, err
 	}
 	context := new(uintptr)
-	if err := d.check(&d.primaryCtxRetain, d.primaryCtxRetain.call(address(context), uintptr(*device))); err != nil {
+	if err := d.check(&d.primaryCtxRetain, d.primaryCtxRetain.call(uintptr(unsafe.Pointer(context)), uintptr(*device))); err != nil {
 		return nil, err
 	}
 	d.context[0] = *context
 	major := int(*version) / 1000
 	d.cufft = sync.OnceValues(func() (*cufft, error) { return loadCUFFT(major) })
 	d.cublas = sync.OnceValues(func() (*cublas, error) { return loadCUBLAS(major) })
+	d.eventCost = sync.OnceValues(d.measureEventCost)
 	return d, nil
 }
 
 // readFacts asks for what launch plans depend on.
 func (d *driver) readFacts(device int32) (gpu.Facts, error) {
 	name := make([]byte, 256)
-	if err := d.check(&d.deviceGetName, d.deviceGetName.call(address(&name[0]), uintptr(len(name)), uintptr(device))); err != nil {
+	if err := d.check(&d.deviceGetName, d.deviceGetName.call(uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)), uintptr(device))); err != nil {
 		return gpu.Facts{}, err
 	}
 	memory := new(uintptr)
-	if err := d.check(&d.deviceTotalMem, d.deviceTotalMem.call(address(memory), uintptr(device))); err != nil {
+	if err := d.check(&d.deviceTotalMem, d.deviceTotalMem.call(uintptr(unsafe.Pointer(memory)), uintptr(device))); err != nil {
 		return gpu.Facts{}, err
 	}
 	facts := gpu.Facts{
@@ -114,7 +119,7 @@ func (d *driver) readFacts(device int32) (gpu.Facts, error) {
 
 func (d *driver) attribute(attribute uintptr, device int32) (int, error) {
 	value := new(int32)
-	err := d.check(&d.deviceGetAttribute, d.deviceGetAttribute.call(address(value), attribute, uintptr(device)))
+	err := d.check(&d.deviceGetAttribute, d.deviceGetAttribute.call(uintptr(unsafe.Pointer(value)), attribute, uintptr(device)))
 	return int(*value), err
 }
 
@@ -188,7 +193,7 @@ func (d *driver) takeStream() (uintptr, error) {
 	}
 	d.mu.Unlock()
 	stream := new(uintptr)
-	err := d.do(&d.streamCreate, address(stream), streamNonBlocking)
+	err := d.do(&d.streamCreate, uintptr(unsafe.Pointer(stream)), streamNonBlocking)
 	return *stream, err
 }
 

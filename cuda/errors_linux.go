@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"fmt"
+	"unsafe"
 
 	"crossover/gpu"
 )
@@ -43,8 +44,8 @@ func (l *libcuda) statusError(f *function, status int32) error {
 		return nil
 	}
 	name, description := new(uintptr), new(uintptr)
-	l.getErrorName.call(uintptr(status), address(name))
-	l.getErrorString.call(uintptr(status), address(description))
+	l.getErrorName.call(uintptr(status), uintptr(unsafe.Pointer(name)))
+	l.getErrorString.call(uintptr(status), uintptr(unsafe.Pointer(description)))
 	text := cString(*name)
 	if text == "" {
 		text = fmt.Sprintf("error %d", status)

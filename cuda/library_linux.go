@@ -20,8 +20,9 @@ type function struct {
 	address uintptr
 }
 
-// call calls the function and returns the status that every function of these libraries returns. The directive keeps
-// what an argument was made of where it is until the call is over.
+// call calls the function and returns the status that every function of these libraries returns. The directive puts
+// what uintptr(unsafe.Pointer(p)) among the arguments points to on the heap, where it does not move, and keeps it until
+// the call is over; it works on that expression alone, so no helper may stand in for it.
 //
 //go:uintptrescapes
 func (f *function) call(arguments ...uintptr) int32 {
@@ -180,9 +181,6 @@ func checkImage(path string) error {
 	}
 	return nil
 }
-
-// address returns where an object lies, for a function of a library. The caller keeps the object alive.
-func address[T any](object *T) uintptr { return uintptr(unsafe.Pointer(object)) }
 
 // cString copies the text that ends with a zero at an address outside of Go's memory.
 func cString(at uintptr) string {

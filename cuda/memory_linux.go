@@ -21,14 +21,14 @@ func (d *driver) Allocate(bytes int, storage gpu.Storage) (gpu.Memory, error) {
 	m := &memory{driver: d, bytes: bytes}
 	at := new(uintptr)
 	if storage == gpu.Private {
-		err := d.do(&d.memAlloc, address(at), uintptr(bytes))
+		err := d.do(&d.memAlloc, uintptr(unsafe.Pointer(at)), uintptr(bytes))
 		if err != nil {
 			return nil, err
 		}
 		m.address = *at
 		return m, nil
 	}
-	if err := d.do(&d.memHostAlloc, address(at), uintptr(bytes), hostAllocPortable|hostAllocDeviceMap); err != nil {
+	if err := d.do(&d.memHostAlloc, uintptr(unsafe.Pointer(at)), uintptr(bytes), hostAllocPortable|hostAllocDeviceMap); err != nil {
 		return nil, err
 	}
 	m.address = *at

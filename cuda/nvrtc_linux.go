@@ -5,7 +5,9 @@ package cuda
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
+	"unsafe"
 
 	"crossover/gpu"
 	"crossover/gpu/msl"
@@ -57,7 +59,7 @@ func newCompiler(driverMajor int, architecture string) (*compiler, error) {
 		return nil, err
 	}
 	major, minor := new(int32), new(int32)
-	if err := c.check(&c.libnvrtc.version, c.libnvrtc.version.call(address(major), address(minor))); err != nil {
+	if err := c.check(&c.libnvrtc.version, c.libnvrtc.version.call(uintptr(unsafe.Pointer(major)), uintptr(unsafe.Pointer(minor)))); err != nil {
 		return nil, err
 	}
 	c.version = fmt.Sprintf("NVRTC %d.%d", *major, *minor)
@@ -94,32 +96,32 @@ func (c *compiler) compile(name, text string) (code []byte, log string, err erro
 	defer c.mu.Unlock()
 	handle := new(uintptr)
 	headers, headerNames := []*byte{zeroTerminated(prelude)}, []*byte{zeroTerminated(preludeName)}
-	err = c.check(&c.createProgram, c.createProgram.call(address(handle), address(zeroTerminated(text)),
-		address(zeroTerminated(name)), 1, address(&headers[0]), address(&headerNames[0])))
+	err = c.check(&c.createProgram, c.createProgram.call(uintptr(unsafe.Pointer(handle)), uintptr(unsafe.Pointer(zeroTerminated(text))),
+		uintptr(unsafe.Pointer(zeroTerminated(name))), 1, uintptr(unsafe.Pointer(&headers[0])), uintptr(unsafe.Pointer(&headerNames[0]))))
 	runtime.KeepAlive(headers)
 	runtime.KeepAlive(headerNames)
 	if err != nil {
 		return nil, "", err
 	}
-	defer c.destroyProgram.call(address(handle))
+	defer c.destroyProgram.call(uintptr(unsafe.Pointer(handle)))
 	var options []*byte
 	for _, o := range c.options() {
 		options = append(options, zeroTerminated(o))
 	}
-	status := c.compileProgram.call(*handle, uintptr(len(options)), address(&options[0]))
+	status := c.compileProgram.call(*handle, uintptr(len(options)), uintptr(unsafe.Pointer(&options[0])))
 	runtime.KeepAlive(options)
 	if status != 0 {
 		return nil, c.log(*handle), c.check(&c.compileProgram, status)
 	}
 	size := new(uintptr)
-	if err := c.check(&c.getCUBINSize, c.getCUBINSize.call(*handle, address(size))); err != nil {
+	if err := c.check(&c.getCUBINSize, c.getCUBINSize.call(*handle, uintptr(unsafe.Pointer(size)))); err != nil {
 		return nil, "", err
 	}
 	if *size == 0 {
 		return nil, "", fmt.Errorf("%s made no machine code for %s", c.version, c.architecture)
 	}
 	code = make([]byte, *size)
-	if err := c.check(&c.getCUBIN, c.getCUBIN.call(*handle, address(&code[0]))); err != nil {
+	if err := c.check(&c.getCUBIN, c.getCUBIN.call(*handle, uintptr(unsafe.Pointer(&code[0])))); err != nil {
 		return nil, "", err
 	}
 	return code, "", nil
@@ -127,14 +129,14 @@ func (c *compiler) compile(name, text string) (code []byte, log string, err erro
 
 func (c *compiler) log(program uintptr) string {
 	size := new(uintptr)
-	if c.getProgramLogSize.call(program, address(size)) != 0 || *size == 0 {
+	if c.getProgramLogSize.call(program, uintptr(unsafe.Pointer(size))) != 0 || *size == 0 {
 		return ""
 	}
 	text := make([]byte, *size)
-	if c.getProgramLog.call(program, address(&text[0])) != 0 {
+	if c.getProgramLog.call(program, uintptr(unsafe.Pointer(&text[0]))) != 0 {
 		return ""
 	}
-	return cString(address(&text[0]))
+	return strings.TrimRight(string(text), "\x00")
 }
 
 // library is a compiled text, loaded into the context.
@@ -181,7 +183,7 @@ func (d *driver) compile(src gpu.Source, functions []msl.Function, overlapping b
 
 func (d *driver) loadLibrary(src gpu.Source, functions []msl.Function, code []byte) (*library, error) {
 	module := new(uintptr)
-	if err := d.do(&d.moduleLoadData, address(module), address(&code[0])); err != nil {
+	if err := d.do(&d.moduleLoadData, uintptr(unsafe.Pointer(module)), uintptr(unsafe.Pointer(&code[0]))); err != nil {
 		return nil, err
 	}
 	l := &library{driver: d, source: src, functions: functions, module: *module}
@@ -203,10 +205,10 @@ func (l *library) Pipeline(f *msl.Function) (gpu.Pipeline, error) { return l.pip
 func (l *library) pipeline(f *msl.Function) (*pipeline, error) {
 	d := l.driver
 	handle, threads := new(uintptr), new(int32)
-	if err := d.do(&d.moduleGetFunction, address(handle), l.module, address(zeroTerminated(entryPrefix+f.Name))); err != nil {
+	if err := d.do(&d.moduleGetFunction, uintptr(unsafe.Pointer(handle)), l.module, uintptr(unsafe.Pointer(zeroTerminated(entryPrefix+f.Name)))); err != nil {
 		return nil, err
 	}
-	if err := d.do(&d.funcGetAttribute, address(threads), functionMaxThreadsPerBlock, *handle); err != nil {
+	if err := d.do(&d.funcGetAttribute, uintptr(unsafe.Pointer(threads)), functionMaxThreadsPerBlock, *handle); err != nil {
 		return nil, err
 	}
 	return &pipeline{library: l, declared: f, address: *handle, maxThreads: int(*threads)}, nil
