@@ -30,29 +30,46 @@ var fake struct {
 	living func(class string) int64
 }
 
+// fakeVariable names the compiled fake, for the processes that the tests start.
+const fakeVariable = "CROSSOVER_TEST_FAKE"
+
 func TestMain(m *testing.M) {
 	if mistake := os.Getenv(mistakeVariable); mistake != "" {
 		makeMistake(mistake)
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	dir, err := os.MkdirTemp("", "metal")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Setenv(fakeVariable, filepath.Join(dir, "fake.so"))
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
 }
 
-// loadFake compiles and loads the fake, once a process.
-var loadFake = sync.OnceValue(func() error {
+// compileFake compiles the fake, where that has not been done.
+func compileFake(path string) error {
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
 	sources, err := filepath.Glob("testdata/fake/*.c")
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "metal")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "fake.so")
 	arguments := append([]string{"-std=gnu11", "-O1", "-g", "-Wall", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden", "-o", path}, sources...)
 	if log, err := exec.Command("cc", append(arguments, "-lm", "-lpthread")...).CombinedOutput(); err != nil {
 		return fmt.Errorf("no fake Objective-C runtime: %w %s", err, log)
+	}
+	return nil
+}
+
+// loadFake compiles and loads the fake, once a process.
+var loadFake = sync.OnceValue(func() error {
+	path := os.Getenv(fakeVariable)
+	if err := compileFake(path); err != nil {
+		return err
 	}
 	library, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
@@ -113,12 +130,17 @@ type kernelHost struct {
 
 	mu        sync.Mutex
 	libraries []hostLibrary
-	kernels   []gpu.Pipeline
+	kernels   []hostKernel
 }
 
 type hostLibrary struct {
 	gpu.Library
 	functions []msl.Function
+}
+
+type hostKernel struct {
+	gpu.Pipeline
+	arguments int
 }
 
 // compile returns the handle of a library, or 0 with clang's kind of message.
@@ -156,7 +178,7 @@ func (h *kernelHost) kernel(library uintptr, name *byte, mostThreads *uint64) ui
 			return 0
 		}
 		*mostThreads = uint64(p.MaxThreads())
-		h.kernels = append(h.kernels, p)
+		h.kernels = append(h.kernels, hostKernel{p, len(l.functions[i].Arguments())})
 		return uintptr(len(h.kernels))
 	}
 	return 0
@@ -169,18 +191,19 @@ type hostBinding struct {
 	value         uint64
 }
 
-// run runs a dispatch and returns 1, or 0 with the reason.
+// run runs a dispatch and returns 1, or 0 with the reason. What is bound beyond the kernel's arguments is left from
+// another kernel.
 func (h *kernelHost) run(kernel uintptr, size *[6]uint64, bindings *hostBinding, count uintptr, message *byte, messageSize uintptr) uintptr {
 	h.mu.Lock()
-	p := h.kernels[kernel-1]
+	k := h.kernels[kernel-1]
 	h.mu.Unlock()
 	var arguments [][]byte
-	for _, b := range unsafe.Slice(bindings, count) {
+	for _, b := range unsafe.Slice(bindings, min(int(count), k.arguments)) {
 		arguments = append(arguments, unsafe.Slice((*byte)(b.memory), b.bytes)[b.offset:])
 	}
 	groups := gpu.Size{X: int(size[0]), Y: int(size[1]), Z: int(size[2])}
 	threads := gpu.Size{X: int(size[3]), Y: int(size[4]), Z: int(size[5])}
-	if err := emulator.Run(p, groups, threads, arguments); err != nil {
+	if err := emulator.Run(k.Pipeline, groups, threads, arguments); err != nil {
 		return fail(message, messageSize, err)
 	}
 	return 1

@@ -11,9 +11,6 @@ import (
 	"crossover/metal/objc"
 )
 
-// mostBytes is how much setBytes takes.
-const mostBytes = 4096
-
 // Record turns commands into messages. Kernels that follow each other share an encoder, whose dispatches run in order,
 // each one seeing what the ones before it wrote; so do copies.
 func (d *driver) Record(commands []gpu.Command) (gpu.Recording, error) {
@@ -32,10 +29,9 @@ func (d *driver) Record(commands []gpu.Command) (gpu.Recording, error) {
 		buffers: make([]objc.ID, 0, len(commands)+1),
 		single:  len(commands) == 1 && commands[0].Kind != gpu.Copy,
 	}
-	e := passEncoder{recording: r, driver: d, bound: map[int]bound{}}
+	e := passEncoder{recording: r, bound: map[int]bound{}}
 	for i := range commands {
 		if err := e.command(&commands[i]); err != nil {
-			r.Close()
 			return nil, err
 		}
 	}
@@ -47,7 +43,6 @@ func (d *driver) Record(commands []gpu.Command) (gpu.Recording, error) {
 // from dispatch to dispatch.
 type passEncoder struct {
 	*recording
-	driver *driver
 
 	kind     gpu.CommandKind
 	messages []objc.Message
@@ -114,22 +109,16 @@ func (e *passEncoder) dispatch(c *gpu.Command) error {
 
 func sizeOf(s gpu.Size) mtlSize { return mtlSize{uint(s.X), uint(s.Y), uint(s.Z)} }
 
-// bind puts an argument at its index, where it does not lie there already.
+// bind puts an argument at its index, where it does not lie there already. Values have at most the 4096 bytes that
+// setBytes takes: package gpu/msl sees to it.
 func (e *passEncoder) bind(index int, a gpu.Binding) error {
 	next := bound{value: string(a.Value)}
-	region := a.Region
-	if a.Memory == nil && len(a.Value) > mostBytes {
-		var err error
-		if region.Memory, err = e.constant(a.Value); err != nil {
-			return err
-		}
-	}
-	if region.Memory != nil {
-		m, ok := region.Memory.(*memory)
+	if a.Memory != nil {
+		m, ok := a.Memory.(*memory)
 		if !ok {
 			return errForeign
 		}
-		next = bound{buffer: m.buffer, offset: region.Offset}
+		next = bound{buffer: m.buffer, offset: a.Offset}
 	}
 	before, any := e.bound[index]
 	e.bound[index] = next
@@ -145,17 +134,6 @@ func (e *passEncoder) bind(index int, a gpu.Binding) error {
 		setBytes.To(&e.messages)(0, unsafe.Pointer(unsafe.SliceData(value)), uint(len(value)), uint(index))
 	}
 	return nil
-}
-
-// constant makes a buffer of a value that is too long for setBytes.
-func (e *passEncoder) constant(value []byte) (gpu.Memory, error) {
-	m, err := e.driver.Allocate(len(value), gpu.Shared)
-	if err != nil {
-		return nil, err
-	}
-	copy(m.Host(), value)
-	e.owned = append(e.owned, m)
-	return m, nil
 }
 
 func (e *passEncoder) copy(c *gpu.Command) error {

@@ -14,9 +14,8 @@ import (
 // the recording is, so that a submission allocates nothing.
 type recording struct {
 	passes []pass
-	keep   []any        // what the messages point to
-	owned  []gpu.Memory // made for the recording
-	single bool         // whether it is one kernel or one library call
+	keep   []any // what the messages point to
+	single bool  // whether it is one kernel or one library call
 
 	queue objc.ID
 	send  messages
@@ -148,12 +147,7 @@ func (r *recording) Wait() (gpu.Times, error) {
 	return times, nil
 }
 
-// Close releases what the recording holds.
-func (r *recording) Close() {
-	for _, m := range r.owned {
-		m.Free()
-	}
-	r.owned, r.passes, r.keep = nil, nil, nil
-}
+// Close drops what the recording refers to.
+func (r *recording) Close() { r.passes, r.keep = nil, nil }
 
 var errForeign = errors.New("metal: a command with what another driver made")
