@@ -180,3 +180,16 @@ type GEMM interface {
 	// GEMMVersion names the library and its version.
 	GEMMVersion() string
 }
+
+// Floor is a driver that can say how fast its system launches anything at all.
+type Floor interface {
+	// NewFloors readies the system's own ways to launch a kernel that does nothing and to wait for it. They are for the
+	// operating system's thread that it is called on: see runtime.LockOSThread. release ends them.
+	NewFloors() (floors []LaunchFloor, release func(), err error)
+}
+
+// LaunchFloor is one way of launching a kernel and waiting for it, with nothing around the system's own calls.
+type LaunchFloor struct {
+	Name          string // "cuLaunchKernel"
+	LaunchAndWait func() error
+}
