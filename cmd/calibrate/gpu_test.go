@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/scripted"
 	"crossover/gpu"
+	"crossover/kernels"
 )
 
 // withGPU is a machine whose GPU becomes faster than its processor at 10 000 samples.
@@ -170,5 +172,26 @@ func TestALostGPU(t *testing.T) {
 	}
 	if last := scale.Segments[len(scale.Segments)-1]; last.Implementation != "go" {
 		t.Errorf("%s is chosen where it was not measured", last.Implementation)
+	}
+}
+
+func TestInventory(t *testing.T) {
+	there := func() error { return nil }
+	missing := func() error { return errors.New("no libcuda.so.1 (install NVIDIA's driver)") }
+	version := func() string { return "CUDA 13.0, driver 580.159.04" }
+	cases := []kernels.Case{
+		{Name: "scale", Implementations: []kernels.Implementation{{Name: "go"}, {Name: "cuda", Probe: there, Version: version}}},
+		{Name: "fft", Implementations: []kernels.Implementation{
+			{Name: "cuda", Probe: there, Version: version}, {Name: "cuda/direct", Version: version},
+			{Name: "cufft", Probe: missing}, {Name: "cublas", Probe: missing}, {Name: "left-out", Probe: missing},
+		}},
+	}
+	var out strings.Builder
+	if err := inventory(&out, cases, func(name string) bool { return name != "left-out" }); err != nil {
+		t.Fatal(err)
+	}
+	const want = "\nversion: cuda, cuda/direct: CUDA 13.0, driver 580.159.04\nmissing: cufft, cublas: no libcuda.so.1 (install NVIDIA's driver)\n"
+	if out.String() != want {
+		t.Errorf("the inventory is %q, want %q", out.String(), want)
 	}
 }

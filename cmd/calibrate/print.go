@@ -148,11 +148,11 @@ func list(w io.Writer, cases []kernels.Case) error {
 	return inventory(w, cases, func(string) bool { return true })
 }
 
-// inventory prints, for each implementation of the cases that may compete, the version of what is behind it, or what is
-// missing.
+// inventory prints, for the implementations of the cases that may compete, the version of what is behind them and what
+// is missing, those that share it in one line.
 func inventory(w io.Writer, cases []kernels.Case, include func(implementation string) bool) error {
+	var versions, missing facts
 	seen := map[string]bool{}
-	var versions, missing []string
 	for _, c := range cases {
 		for _, i := range c.Implementations {
 			if seen[i.Name] || !include(i.Name) {
@@ -160,18 +160,42 @@ func inventory(w io.Writer, cases []kernels.Case, include func(implementation st
 			}
 			seen[i.Name] = true
 			if err := i.Missing(); err != nil {
-				missing = append(missing, fmt.Sprintf("missing: %s: %v", i.Name, err))
+				missing.add(i.Name, err.Error())
 			} else if version := i.LibraryVersion(); version != "" {
-				versions = append(versions, fmt.Sprintf("version: %s: %s", i.Name, version))
+				versions.add(i.Name, version)
 			}
 		}
 	}
-	lines := append(versions, missing...)
+	lines := append(versions.lines("version"), missing.lines("missing")...)
 	if len(lines) == 0 {
 		return nil
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(lines, "\n"))
 	return err
+}
+
+// facts are said of names, in the order in which they were first said.
+type facts struct {
+	said  []string
+	names map[string][]string
+}
+
+func (f *facts) add(name, fact string) {
+	if f.names == nil {
+		f.names = map[string][]string{}
+	}
+	if f.names[fact] == nil {
+		f.said = append(f.said, fact)
+	}
+	f.names[fact] = append(f.names[fact], name)
+}
+
+func (f *facts) lines(label string) []string {
+	var lines []string
+	for _, fact := range f.said {
+		lines = append(lines, fmt.Sprintf("%s: %s: %s", label, strings.Join(f.names[fact], ", "), fact))
+	}
+	return lines
 }
 
 // plan prints what a run would do.
