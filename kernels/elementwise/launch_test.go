@@ -10,7 +10,7 @@ import (
 )
 
 // launchLengths are around a vector and a threadgroup's elements, and a length that fills none.
-var launchLengths = []int{1, 2, 3, 4, 5, 1023, 1024, 4 * threads * perThread, 4*threads*perThread + 1, 100_003}
+var launchLengths = []int{1, 2, 3, 4, 5, 1023, 4 * threads, 4*threads + 1, 4097, 100_003}
 
 func newTestLaunch(t *testing.T, f function) *launch {
 	t.Helper()
