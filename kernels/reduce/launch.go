@@ -10,12 +10,14 @@ import (
 //go:embed reduce.metal
 var text string
 
+// The numbers are those of an H200. It would leave 64 Ki values to one threadgroup; cores that read slower, Apple's among
+// them, leave it fewer.
 const (
-	vectors       = 4        // of four values, that a thread adds up pairwise at a time
+	vectors       = 8        // of four values, that a thread adds up pairwise at a time
 	threads       = 256      // in a threadgroup, where there are several
+	groupsPerCore = 4        // with eight vectors a thread, as many as run at once
 	mostThreads   = 1024     // in a threadgroup that is alone
-	groupsPerCore = 8        // 2048 threads, as many as a multiprocessor holds
-	aloneUpTo     = 16 << 10 // values that one threadgroup sums sooner than two launches do
+	aloneUpTo     = 32 << 10 // values that one threadgroup sums sooner than two launches do
 	leastCores    = 16       // of a device that does not say how many it has
 )
 

@@ -29,8 +29,8 @@ kernel void sum(device float* y [[buffer(0)]],
             uint i = start + k * width + index;
             v[k] = i < n4 ? x[i] : float4(0.0f);
         }
-        for (uint half_of = VECTORS / 2; half_of > 0; half_of /= 2) {
-            for (uint k = 0; k < half_of; ++k) v[k] += v[k + half_of];
+        for (uint half_way = VECTORS / 2; half_way > 0; half_way /= 2) {
+            for (uint k = 0; k < half_way; ++k) v[k] += v[k + half_way];
         }
         // Knuth's sum: sum + v[0] is next + what the addition rounded away, exactly.
         float4 next = sum + v[0];
@@ -38,7 +38,8 @@ kernel void sum(device float* y [[buffer(0)]],
         error += (sum - (next - added)) + (v[0] - added);
         sum = next;
     }
-    float total = simd_sum((both(sum.x, error.x) + both(sum.y, error.y)) + (both(sum.z, error.z) + both(sum.w, error.w)));
+    float total = (both(sum.x, error.x) + both(sum.y, error.y)) + (both(sum.z, error.z) + both(sum.w, error.w));
+    total = simd_sum(total);
     if (lane == 0) sums[simdgroup] = total;
     threadgroup_barrier(mem_flags::mem_threadgroup);
     total = simd_sum(lane < width / 32 ? sums[lane] : 0.0f);
