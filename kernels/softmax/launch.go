@@ -2,6 +2,7 @@ package softmax
 
 import (
 	_ "embed"
+	"math/bits"
 
 	"crossover/gpu"
 	"crossover/kernels"
@@ -11,19 +12,59 @@ import (
 var text string
 
 const (
-	simdgroup   = 32   // lanes
+	simdWidth   = 32   // lanes of a simdgroup
 	mostThreads = 1024 // in a threadgroup
-
-	// A row of at most simdgroupColumns is one simdgroup's, and simdgroupsPerGroup of them share a threadgroup, only
-	// to fill the machine. A longer one of at most threadgroupColumns is one threadgroup's, a thread holding
-	// threadgroupValues of it or, where the threads would not do, as many as it takes. Longer ones are cut into chunks.
-	simdgroupColumns   = 1024
-	simdgroupsPerGroup = 8
-	threadgroupValues  = 16
-	threadgroupColumns = 32 * mostThreads
-	chunkThreads       = 256
-	chunkValues        = 16
 )
+
+// strategy is how the threads of a device share the rows of a matrix.
+type strategy struct {
+	kernel    string // the first of two, where rows are cut into chunks
+	threads   int    // in a threadgroup
+	perThread int    // elements: values, or vectors of four where the rows are whole vectors
+	rows      int    // in a threadgroup
+	chunks    int    // of a row
+}
+
+// The limits below were measured on an H200, in resident memory.
+const (
+	simdgroupColumns   = 256     // in the longest row of a simdgroup
+	simdgroups         = 4       // in a threadgroup, a row each
+	usualThreads       = 512     // in a threadgroup that has a row, as long as its threads have room
+	mostValues         = 32      // that a thread keeps; with more, too few threads fit into a core
+	chunkColumns       = 4 << 10 // in a chunk
+	threadgroupColumns = mostThreads * mostValues
+	fewRows            = 32       // with a threadgroup each, they leave most cores without work:
+	fewRowsWholeUpTo   = 16 << 10 // rows of more columns are cut into chunks then
+)
+
+// strategyFor returns how to share so many rows of so many elements, each being width values.
+func strategyFor(rows, elements, width int) strategy {
+	columns := elements * width
+	switch {
+	case columns <= simdgroupColumns:
+		n := min(rows, simdgroups)
+		return strategy{"simdgroup_rows", n * simdWidth, powerOfTwo(ceil(elements, simdWidth)), n, 1}
+	case columns <= fewRowsWholeUpTo, columns <= threadgroupColumns && rows > fewRows:
+		// At first a thread has two vectors or, since it takes four times the instructions to move them, 16 values.
+		perThread := 2
+		if width == 1 {
+			perThread = 16
+		}
+		for perThread*width < mostValues && perThread*usualThreads < elements {
+			perThread *= 2
+		}
+		return strategy{"threadgroup_rows", ceil(ceil(elements, perThread), simdWidth) * simdWidth, perThread, 1, 1}
+	default:
+		perThread := chunkColumns / width / usualThreads
+		return strategy{"chunk_statistics", usualThreads, perThread, 1, ceil(columns, chunkColumns)}
+	}
+}
+
+// ceil returns a/b, rounded up.
+func ceil(a, b int) int { return (a + b - 1) / b }
+
+// powerOfTwo returns the least power of two that is not below n. Rounding to it, few texts are compiled.
+func powerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
 
 // launch computes rows on a GPU.
 type launch struct {
@@ -40,56 +81,35 @@ type launchPlan struct {
 
 func newLaunch(d *gpu.Device, p Params) (engine, error) { return &launch{Params: p, device: d}, nil }
 
-// plan returns the launch plan of a number of rows.
+// plan returns the launch plan of a number of rows. Rows of whole vectors of four are read and written as such.
 func (e *launch) plan(rows int) (*launchPlan, error) {
-	b := e.device.NewPlan()
-	x, y := b.Input(gpu.Float, rows*e.Columns), b.Output(gpu.Float, rows*e.Columns)
-	// Rows of whole vectors of four are read and written as such.
-	wide, width := 0, 1
+	width := 1
 	if e.Columns%4 == 0 {
-		wide, width = 1, 4
+		width = 4
 	}
-	elements := e.Columns / width
-	source := func(perThread int) gpu.Source {
-		return gpu.Source{Name: "softmax.metal", Text: text}.Define("WIDE", wide).Define("VECTORS", perThread)
-	}
-	dispatch := func(perThread int, kernel string, groups, chunks, threads int, arguments ...gpu.Argument) {
-		b.Dispatch(b.Kernel(source(perThread), kernel), gpu.Size{X: groups, Y: chunks, Z: 1},
-			gpu.Size{X: threads, Y: 1, Z: 1}, append(arguments, gpu.Values(rows, elements))...)
-	}
-	switch {
-	case e.Columns <= simdgroupColumns:
-		simdgroups := min(rows, simdgroupsPerGroup)
-		dispatch(atLeast(elements, simdgroup), "simdgroup_rows", ceil(rows, simdgroups), 1, simdgroup*simdgroups, y, x)
-	case e.Columns <= threadgroupColumns:
-		perThread := max(threadgroupValues/width, atLeast(elements, mostThreads))
-		threads := ceil(ceil(elements, perThread), simdgroup) * simdgroup
-		dispatch(perThread, "threadgroup_rows", rows, 1, threads, y, x)
-	default:
-		perThread := chunkValues / width
-		chunks := ceil(elements, chunkThreads*perThread)
-		statistics := b.Scratch(gpu.Float2, rows*chunks)
-		dispatch(perThread, "chunk_statistics", rows, chunks, chunkThreads, statistics, x)
-		dispatch(perThread, "chunk_values", rows, chunks, chunkThreads, y, x, statistics)
+	return newPlan(e.device, rows, e.Columns, width, strategyFor(rows, e.Columns/width, width))
+}
+
+// newPlan returns the launch plan of rows×columns values, in elements of width values, by a strategy.
+func newPlan(d *gpu.Device, rows, columns, width int, by strategy) (*launchPlan, error) {
+	source := gpu.Source{Name: "softmax.metal", Text: text}.Define("WIDTH", width).Define("PER_THREAD", by.perThread)
+	grid := gpu.Size{X: ceil(rows, by.rows), Y: by.chunks, Z: 1}
+	threads := gpu.Size{X: by.threads, Y: 1, Z: 1}
+	shape := gpu.Values(rows, columns/width)
+	b := d.NewPlan()
+	x, y := b.Input(gpu.Float, rows*columns), b.Output(gpu.Float, rows*columns)
+	if by.kernel == "chunk_statistics" {
+		statistics := b.Scratch(gpu.Float2, rows*by.chunks)
+		b.Dispatch(b.Kernel(source, by.kernel), grid, threads, statistics, x, shape)
+		b.Dispatch(b.Kernel(source, "chunk_values"), grid, threads, y, x, statistics, shape)
+	} else {
+		b.Dispatch(b.Kernel(source, by.kernel), grid, threads, y, x, shape)
 	}
 	p, err := b.Build()
 	if err != nil {
 		return nil, err
 	}
 	return &launchPlan{p, x, y}, nil
-}
-
-// ceil returns a/b, rounded up.
-func ceil(a, b int) int { return (a + b - 1) / b }
-
-// atLeast returns how many of n elements each of so many threads has to take, rounded up to a power of two: so few are
-// compiled.
-func atLeast(n, threads int) int {
-	perThread := 1
-	for perThread*threads < n {
-		perThread *= 2
-	}
-	return perThread
 }
 
 func (e *launch) apply(dst, src []float32) error {

@@ -22,36 +22,73 @@ func newTestLaunch(t *testing.T, d *gpu.Device, columns int) *launch {
 }
 
 // TestLaunchEveryWidth has rows of each kind, in whole vectors and in single values: a simdgroup's, a threadgroup's and
-// in chunks, and one past each of them.
+// in chunks, and one past each of them; shared as one row is, and as many are.
 func TestLaunchEveryWidth(t *testing.T) {
 	device := emulator.Open(t)
-	const longest = threadgroupColumns
 	for _, columns := range []int{
-		1, 2, 3, 4, 31, 32, 33, 100, 1000, 1023, simdgroupColumns, simdgroupColumns + 1, 4096, 4099, 16_388,
-		longest - 1, longest, longest + 1, longest + 4, 50_257, 100 << 10,
+		1, 2, 3, 4, 31, 32, 33, 100, 255, simdgroupColumns, simdgroupColumns + 1, 1000, 1023, 1024, 4096, 4099,
+		fewRowsWholeUpTo, fewRowsWholeUpTo + 1, threadgroupColumns - 4, threadgroupColumns - 1, threadgroupColumns,
+		threadgroupColumns + 1, 50_257, 100 << 10,
 	} {
-		for _, rows := range []int{1, simdgroupsPerGroup + 1} {
-			if rows > 1 && columns > 5000 {
-				rows = 2
+		for _, test := range []struct{ rows, sharedAs int }{
+			{1, 1}, {2 * simdgroups, 2 * simdgroups}, {simdgroups + 1, fewRows + 1},
+		} {
+			rows := test.rows
+			if columns > 4096 {
+				rows = min(rows, 2) // much to emulate, and no threadgroup has more than one row
 			}
-			t.Run(fmt.Sprintf("%dx%d", rows, columns), func(t *testing.T) {
-				x := make([]float32, rows*columns)
+			t.Run(fmt.Sprintf("%dx%d as %d", rows, columns, test.sharedAs), func(t *testing.T) {
+				width := 1
+				if columns%4 == 0 {
+					width = 4
+				}
+				p, err := newPlan(device, rows, columns, width, strategyFor(test.sharedAs, columns/width, width))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer p.Close()
+				x := p.x.Floats()
 				kernels.Noise(x, uint64(columns))
 				for i := range x {
 					x[i] *= 20
 				}
-				call, err := newTestLaunch(t, device, columns).bind(x)
-				if err != nil {
+				if err := p.Run(); err != nil {
 					t.Fatal(err)
 				}
-				defer call.Release()
-				if err := call.Run(); err != nil {
-					t.Fatal(err)
-				}
-				if e := kernels.RelativeError(call.Output(), Reference(x, columns)); !(e <= 3e-7) {
+				if e := kernels.RelativeError(p.y.Floats(), Reference(x, columns)); !(e <= 3e-7) {
 					t.Errorf("relative error %.2g", e)
 				}
 			})
+		}
+	}
+}
+
+func TestStrategyFor(t *testing.T) {
+	for _, test := range []struct {
+		rows, columns int
+		want          strategy
+	}{
+		{1, 1, strategy{"simdgroup_rows", 32, 1, 1, 1}},
+		{100, 100, strategy{"simdgroup_rows", 128, 1, 4, 1}},
+		{100, 99, strategy{"simdgroup_rows", 128, 4, 4, 1}},
+		{3, 256, strategy{"simdgroup_rows", 96, 2, 3, 1}},
+		{3, 260, strategy{"threadgroup_rows", 64, 2, 1, 1}},
+		{1, 1024, strategy{"threadgroup_rows", 128, 2, 1, 1}},
+		{1, 1023, strategy{"threadgroup_rows", 64, 16, 1, 1}},
+		{1, 4096, strategy{"threadgroup_rows", 512, 2, 1, 1}},
+		{1, 8192, strategy{"threadgroup_rows", 512, 4, 1, 1}},
+		{1, 16 << 10, strategy{"threadgroup_rows", 512, 8, 1, 1}},
+		{fewRows, 32 << 10, strategy{"chunk_statistics", 512, 2, 1, 8}},
+		{fewRows + 1, 32 << 10, strategy{"threadgroup_rows", 1024, 8, 1, 1}},
+		{fewRows + 1, 32<<10 - 1, strategy{"threadgroup_rows", 1024, 32, 1, 1}},
+		{fewRows + 1, 32<<10 + 1, strategy{"chunk_statistics", 512, 8, 1, 9}},
+	} {
+		width := 1
+		if test.columns%4 == 0 {
+			width = 4
+		}
+		if got := strategyFor(test.rows, test.columns/width, width); got != test.want {
+			t.Errorf("%d rows of %d columns: %+v, want %+v", test.rows, test.columns, got, test.want)
 		}
 	}
 }

@@ -6,8 +6,8 @@
 // input overflows. Source: P. Blanchard, D. Higham, N. Higham, Accurately computing the log-sum-exp and softmax
 // functions, IMA J. Numer. Anal. 41 (2021), pages 2311–2330.
 //
-// It does not take a mask, a temperature or a stride, and one row is computed by one worker, however long it is. The
-// usual steps are New with the number of columns, once, and Apply.
+// It does not take a mask, a temperature or a stride, and on the CPU one row is computed by one worker, however long it
+// is. The usual steps are New with the number of columns, once, and Apply.
 package softmax
 
 import (
@@ -53,8 +53,8 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 
 // Apply sets each row of dst to the softmax of the same row of src. Both are rows×columns, row-major; dst may be src
 // itself and must not overlap it otherwise. An entry of −Inf, or one that is more than 87 below its row's maximum,
-// becomes 0. A row that holds a NaN or a +Inf, or nothing but −Inf, becomes NaN. Apply allocates nothing once an
-// implementation has been used.
+// becomes 0. A row that holds a NaN or a +Inf, or nothing but −Inf, becomes NaN. A GPU may make 0 of a denormal result.
+// Apply allocates nothing once an implementation has been used at a number of rows; a GPU's remembers a few of them.
 //
 // It panics where the lengths differ or are no multiple of the number of columns. It fails where the chosen
 // implementation does.

@@ -1,11 +1,11 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// Rows of `columns` elements, an element being four values where WIDE is set and the rows are whole vectors, else one
-// value. A thread keeps VECTORS elements of a row in registers, `stride` apart, so that memory is read once and written
-// once; only rows that no threadgroup can hold are read twice.
+// Rows of `columns` elements, an element being WIDTH values: four where the rows are whole vectors, else one. A thread
+// keeps PER_THREAD elements of a row in registers, `stride` apart, so that memory is read once and written once; only
+// rows that are cut into chunks are read twice.
 
-#if WIDE
+#if WIDTH == 4
 typedef float4 element;
 #else
 typedef float element;
@@ -27,7 +27,7 @@ static inline float4 weight(float4 d) { return float4(weight(d.x), weight(d.y), 
 
 // fetch reads a thread's elements of a row. Past its end there is −∞: never the largest, and of weight 0.
 static inline void fetch(thread element* v, device const element* row, uint first, uint stride, uint columns) {
-    for (uint k = 0; k < VECTORS; ++k) {
+    for (uint k = 0; k < PER_THREAD; ++k) {
         uint j = first + k * stride;
         v[k] = j < columns ? row[j] : element(-INFINITY);
     }
@@ -35,14 +35,14 @@ static inline void fetch(thread element* v, device const element* row, uint firs
 
 static inline float largest(thread const element* v) {
     float most = largest(v[0]);
-    for (uint k = 1; k < VECTORS; ++k) most = max(most, largest(v[k]));
+    for (uint k = 1; k < PER_THREAD; ++k) most = max(most, largest(v[k]));
     return most;
 }
 
 // weigh turns a thread's elements into their weights, and returns the sum of those.
 static inline float weigh(thread element* v, float most) {
     float sum = 0.0f;
-    for (uint k = 0; k < VECTORS; ++k) {
+    for (uint k = 0; k < PER_THREAD; ++k) {
         v[k] = weight(v[k] - most);
         sum += total(v[k]);
     }
@@ -51,13 +51,13 @@ static inline float weigh(thread element* v, float most) {
 
 static inline void store(device element* row, thread const element* v, float factor, uint first, uint stride,
                          uint columns) {
-    for (uint k = 0; k < VECTORS; ++k) {
+    for (uint k = 0; k < PER_THREAD; ++k) {
         uint j = first + k * stride;
         if (j < columns) row[j] = v[k] * factor;
     }
 }
 
-// simdgroup_rows: one simdgroup a row, so that there is no barrier. columns <= 32·VECTORS.
+// simdgroup_rows: one simdgroup a row, so that there is no barrier. columns <= 32·PER_THREAD.
 kernel void simdgroup_rows(device float* y [[buffer(0)]],
                            device const float* x [[buffer(1)]],
                            constant Shape& shape [[buffer(2)]],
@@ -67,14 +67,14 @@ kernel void simdgroup_rows(device float* y [[buffer(0)]],
                            uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     uint row = group * (width / 32) + simdgroup;
     if (row >= shape.rows) return;
-    element v[VECTORS];
+    element v[PER_THREAD];
     fetch(v, (device const element*)x + size_t(row) * shape.columns, lane, 32, shape.columns);
     float most = simd_max(largest(v));
     float sum = simd_sum(weigh(v, most));
     store((device element*)y + size_t(row) * shape.columns, v, 1.0f / sum, lane, 32, shape.columns);
 }
 
-// threadgroup_rows: one threadgroup a row. columns <= threads·VECTORS.
+// threadgroup_rows: one threadgroup a row. columns <= threads·PER_THREAD.
 [[max_total_threads_per_threadgroup(1024)]]
 kernel void threadgroup_rows(device float* y [[buffer(0)]],
                              device const float* x [[buffer(1)]],
@@ -86,7 +86,7 @@ kernel void threadgroup_rows(device float* y [[buffer(0)]],
                              uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     threadgroup float maxima[32];
     threadgroup float sums[32];
-    element v[VECTORS];
+    element v[PER_THREAD];
     fetch(v, (device const element*)x + size_t(row) * shape.columns, index, width, shape.columns);
     float most = simd_max(largest(v));
     if (lane == 0) maxima[simdgroup] = most;
@@ -99,8 +99,8 @@ kernel void threadgroup_rows(device float* y [[buffer(0)]],
     store((device element*)y + size_t(row) * shape.columns, v, 1.0f / sum, index, width, shape.columns);
 }
 
-// chunk_statistics: threadgroup (i, c) takes chunk c, threads·VECTORS columns, of row i, and leaves the chunk's largest
-// value and the sum of its weights against that, rows×chunks.
+// chunk_statistics: threadgroup (i, c) takes chunk c, threads·PER_THREAD columns, of row i, and leaves the chunk's
+// largest value and the sum of its weights against that, rows×chunks.
 [[max_total_threads_per_threadgroup(1024)]]
 kernel void chunk_statistics(device float2* statistics [[buffer(0)]],
                              device const float* x [[buffer(1)]],
@@ -114,8 +114,8 @@ kernel void chunk_statistics(device float2* statistics [[buffer(0)]],
     threadgroup float maxima[32];
     threadgroup float sums[32];
     uint row = group.x, chunk = group.y, width = threads.x;
-    element v[VECTORS];
-    fetch(v, (device const element*)x + size_t(row) * shape.columns, chunk * VECTORS * width + index, width,
+    element v[PER_THREAD];
+    fetch(v, (device const element*)x + size_t(row) * shape.columns, chunk * PER_THREAD * width + index, width,
          shape.columns);
     float most = simd_max(largest(v));
     if (lane == 0) maxima[simdgroup] = most;
@@ -141,8 +141,8 @@ kernel void chunk_values(device float* y [[buffer(0)]],
                          uint2 threads [[threads_per_threadgroup]],
                          uint lane [[thread_index_in_simdgroup]]) {
     uint row = group.x, chunks = groups.y, width = threads.x;
-    uint first = group.y * VECTORS * width + index;
-    element v[VECTORS];
+    uint first = group.y * PER_THREAD * width + index;
+    element v[PER_THREAD];
     fetch(v, (device const element*)x + size_t(row) * shape.columns, first, width, shape.columns);
     device const float2* chunk = statistics + size_t(row) * chunks;
     float most = -INFINITY;
