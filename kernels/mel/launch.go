@@ -11,10 +11,10 @@ import (
 var text string
 
 const (
-	simdgroup         = 32 // lanes
-	bandsPerSimdgroup = simdgroup - 1
-	leastSimdgroups   = 4 // in a threadgroup, so that the frames of a few bands are copied by enough threads too
-	mostSimdgroups    = 32
+	lanes           = 32 // of a simdgroup, which sums one band less
+	leastSimdgroups = 8  // in a threadgroup, so that there are enough threads to copy the frames
+	mostSimdgroups  = 32
+	groupsPerCore   = 2 // at least, else threadgroups take fewer frames
 )
 
 // launch transforms frames on a GPU.
@@ -35,28 +35,38 @@ func newSparse(d *gpu.Device, p Params) (engine, error) {
 	e := &launch{Params: p}
 	e.build = func(frames int) (*launchPlan, error) {
 		return e.plan(d, frames, func(b *gpu.Builder, mels, power *gpu.Buffer) {
-			together, copied := framesTogether(p.bins(), d.Facts().ThreadgroupBytes)
-			source := gpu.Source{Name: "mel.metal", Text: text}.Define("FRAMES", together).Define("BINS", copied)
-			simdgroups := (p.Bands + bandsPerSimdgroup - 1) / bandsPerSimdgroup
-			b.Dispatch(b.Kernel(source, "mel"),
-				gpu.Size{X: (frames + together - 1) / together, Y: 1, Z: 1},
-				gpu.Size{X: simdgroup * min(max(simdgroups, leastSimdgroups), mostSimdgroups), Y: 1, Z: 1},
-				mels, power, b.ConstantUints(segments(p)), gpu.Values(frames, p.bins(), p.Bands))
+			together, copied := framesTogether(frames, p.bins(), d.Facts())
+			runs := ceil(p.Bands, lanes-1)
+			b.Dispatch(b.Kernel(source(together, p.bins(), copied), "mel"),
+				gpu.Size{X: ceil(frames, together), Y: 1, Z: 1},
+				gpu.Size{X: lanes * min(max(runs, leastSimdgroups), mostSimdgroups), Y: 1, Z: 1},
+				mels, power, b.ConstantUints(segments(p)), gpu.Values(frames, p.Bands, ceil(p.Bands, runs)))
 		})
 	}
 	return e, nil
 }
 
-// framesTogether returns how many frames a threadgroup takes, and how many of their bins it copies to threadgroup
-// memory: all of them, or where not even one frame fits, none.
-func framesTogether(bins, threadgroupBytes int) (frames, copied int) {
-	for frames = 4; frames > 0; frames /= 2 {
-		if 4*frames*bins <= threadgroupBytes {
-			return frames, bins
-		}
+// source returns the text for threadgroups of so many frames, which copies them to threadgroup memory or not.
+func source(frames, bins int, copied bool) gpu.Source {
+	s := gpu.Source{Name: "mel.metal", Text: text}.Define("FRAMES", frames).Define("BINS", bins)
+	if copied {
+		return s.Define("COPIED", 1)
 	}
-	return 1, 0
+	return s.Define("COPIED", 0)
 }
+
+// framesTogether returns how many of the frames a threadgroup takes: four, or fewer where four do not fit into
+// threadgroup memory or leave too little for the other cores. copied says whether one fits at all.
+func framesTogether(frames, bins int, f gpu.Facts) (together int, copied bool) {
+	together = 4
+	for together > 1 && (4*together*bins > f.ThreadgroupBytes || frames < together*groupsPerCore*f.Cores) {
+		together /= 2
+	}
+	return together, 4*together*bins <= f.ThreadgroupBytes
+}
+
+// ceil returns a/b, rounded up.
+func ceil(a, b int) int { return (a + b - 1) / b }
 
 // newMultiplied returns the engine that multiplies frames×bins by the filterbank, dense and transposed, with the matrix
 // multiplication of the GPU's vendor.
@@ -74,7 +84,8 @@ func newMultiplied(d *gpu.Device, library gpu.GEMM, p Params) (engine, error) {
 }
 
 // plan returns the launch plan of a number of frames, in which describe is the work.
-func (e *launch) plan(d *gpu.Device, frames int, describe func(b *gpu.Builder, mels, power *gpu.Buffer)) (*launchPlan, error) {
+func (e *launch) plan(d *gpu.Device, frames int, describe func(b *gpu.Builder, mels, power *gpu.Buffer),
+) (*launchPlan, error) {
 	b := d.NewPlan()
 	power, mels := b.Input(gpu.Float, frames*e.bins()), b.Output(gpu.Float, frames*e.Bands)
 	describe(b, mels, power)

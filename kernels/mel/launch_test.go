@@ -11,8 +11,8 @@ import (
 	"crossover/kernels"
 )
 
-// launchParams have all four ways to take frames (four, two or one together in threadgroup memory, and one out of it),
-// bands without bins, one band, and bands that fill simdgroups of 31 exactly and by one more.
+// launchParams have frames of which four, two, one and none fit into threadgroup memory, bands without bins, one band,
+// and bands that fill simdgroups exactly and by one more.
 var launchParams = []Params{
 	librosaDefaults,
 	{44100, 512, 128},
@@ -38,8 +38,8 @@ func TestLaunchMatchesReference(t *testing.T) {
 	device := emulator.Open(t)
 	for _, p := range launchParams {
 		e := newTestLaunch(t, device, p)
-		for _, frames := range []int{1, 2, 3, 4, 5, 31} {
-			if frames > 5 && p.NFFT > 2048 {
+		for _, frames := range []int{1, 2, 3, 4, 5, 8*groupsPerCore*device.Facts().Cores + 3} {
+			if frames > 5 && p.NFFT > 4096 {
 				continue // no other way through the kernel, and much to emulate
 			}
 			t.Run(fmt.Sprintf("%+v/frames=%d", p, frames), func(t *testing.T) {
@@ -101,11 +101,17 @@ func TestSegments(t *testing.T) {
 }
 
 func TestFramesTogether(t *testing.T) {
-	for _, test := range []struct{ bins, frames, copied int }{
-		{2, 4, 2}, {1025, 4, 1025}, {2048, 4, 2048}, {2049, 2, 2049}, {4097, 1, 4097}, {8192, 1, 8192}, {8193, 1, 0},
+	f := gpu.Facts{Cores: 10, ThreadgroupBytes: 32 << 10}
+	for _, test := range []struct {
+		frames, bins, want int
+		copied             bool
+	}{
+		{1 << 20, 2, 4, true}, {1 << 20, 2048, 4, true}, {1 << 20, 2049, 2, true}, {1 << 20, 4097, 1, true},
+		{1 << 20, 8192, 1, true}, {1 << 20, 8193, 1, false}, {1, 8193, 1, false},
+		{1, 2, 1, true}, {39, 2, 1, true}, {40, 2, 2, true}, {79, 2, 2, true}, {80, 2, 4, true},
 	} {
-		if frames, copied := framesTogether(test.bins, 32<<10); frames != test.frames || copied != test.copied {
-			t.Errorf("%d bins: %d frames, %d bins copied; want %d, %d", test.bins, frames, copied, test.frames, test.copied)
+		if got, copied := framesTogether(test.frames, test.bins, f); got != test.want || copied != test.copied {
+			t.Errorf("%d frames of %d bins: %d, %t; want %d, %t", test.frames, test.bins, got, copied, test.want, test.copied)
 		}
 	}
 }

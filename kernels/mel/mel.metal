@@ -4,10 +4,10 @@ using namespace metal;
 // The edges of the bands cut the bins into segments. Within segment s the weights of band s rise and those of band s−1
 // fall, both on straight lines, and no other band has any: two sums over each segment make up all bands, and the
 // weights need no memory. A lane takes a segment, and band s gets its falling side from the lane of segment s+1; so a
-// simdgroup takes 32 segments for 31 bands, and the next one begins with the last of them again.
+// simdgroup takes one segment more than bands, and the next one begins with its last segment again.
 //
-// A threadgroup takes FRAMES frames, the powers of a bin side by side in one element. It copies them to threadgroup
-// memory, BINS elements; where BINS is 0 they do not fit, and stay where they are.
+// A threadgroup takes FRAMES frames of BINS bins, the powers of a bin side by side in one element. Where COPIED is set
+// it copies them to threadgroup memory first; where it is not, they do not fit there.
 
 #if FRAMES == 4
 typedef float4 element;
@@ -18,7 +18,8 @@ typedef float element;
 #endif
 
 struct Shape {
-    uint frames, bins, bands;
+    uint frames, bands;
+    uint run;  // bands of a simdgroup, at most 31
 };
 
 // A segment of `count` bins from `first` on. At its bin i the rising weight is (start + i)·rising, and the falling one
@@ -28,37 +29,31 @@ struct Segment {
     float start, end, rising, falling;
 };
 
-// fetch reads bin k of one, two or four frames. Past the last frame it repeats that.
-static inline void fetch(thread float& p, device const float* x, uint frame, uint k, constant Shape& shape) {
-    p = x[size_t(min(frame, shape.frames - 1)) * shape.bins + k];
+// fetch reads a bin of one, two or four frames, of which `frames` are there. The others are 0.
+static inline void fetch(thread float& p, device const float* x, uint frames) { p = frames > 0 ? x[0] : 0.0f; }
+static inline void fetch(thread float2& p, device const float* x, uint frames) {
+    p = float2(frames > 0 ? x[0] : 0.0f, frames > 1 ? x[BINS] : 0.0f);
 }
-static inline void fetch(thread float2& p, device const float* x, uint frame, uint k, constant Shape& shape) {
-    float a, b;
-    fetch(a, x, frame, k, shape);
-    fetch(b, x, frame + 1, k, shape);
-    p = float2(a, b);
-}
-static inline void fetch(thread float4& p, device const float* x, uint frame, uint k, constant Shape& shape) {
-    float2 a, b;
-    fetch(a, x, frame, k, shape);
-    fetch(b, x, frame + 2, k, shape);
-    p = float4(a.x, a.y, b.x, b.y);
+static inline void fetch(thread float4& p, device const float* x, uint frames) {
+    p = float4(frames > 0 ? x[0] : 0.0f, frames > 1 ? x[BINS] : 0.0f, frames > 2 ? x[2 * BINS] : 0.0f,
+               frames > 3 ? x[3 * BINS] : 0.0f);
 }
 
-// store writes a band of one, two or four frames, as far as there are so many.
-static inline void store(device float* y, float v, uint frame, uint band, constant Shape& shape) {
-    if (frame < shape.frames) y[size_t(frame) * shape.bands + band] = v;
+// store writes a band of one, two or four frames, `bands` apart, of which `frames` are there.
+static inline void store(device float* y, float v, uint bands, uint frames) {
+    if (frames > 0) y[0] = v;
 }
-static inline void store(device float* y, float2 v, uint frame, uint band, constant Shape& shape) {
-    store(y, v.x, frame, band, shape);
-    store(y, v.y, frame + 1, band, shape);
+static inline void store(device float* y, float2 v, uint bands, uint frames) {
+    if (frames > 0) y[0] = v.x;
+    if (frames > 1) y[bands] = v.y;
 }
-static inline void store(device float* y, float4 v, uint frame, uint band, constant Shape& shape) {
-    store(y, float2(v.x, v.y), frame, band, shape);
-    store(y, float2(v.z, v.w), frame + 2, band, shape);
+static inline void store(device float* y, float4 v, uint bands, uint frames) {
+    store(y, float2(v.x, v.y), bands, frames);
+    if (frames > 2) y[2 * bands] = v.z;
+    if (frames > 3) y[3 * bands] = v.w;
 }
 
-// mel sums x, frames×bins, into bands, y: frames×bands. There are bands+1 segments.
+// mel sums x, frames×BINS, into bands, y: frames×bands. There are bands+1 segments.
 kernel void mel(device float* y [[buffer(0)]],
                 device const float* x [[buffer(1)]],
                 device const Segment* segments [[buffer(2)]],
@@ -68,32 +63,38 @@ kernel void mel(device float* y [[buffer(0)]],
                 uint width [[threads_per_threadgroup]],
                 uint lane [[thread_index_in_simdgroup]],
                 uint simdgroup [[simdgroup_index_in_threadgroup]]) {
-    uint frame = group * FRAMES;
-#if BINS
+    uint frames = shape.frames - group * FRAMES;  // from the threadgroup's first one on
+    device const float* power = x + size_t(group) * FRAMES * BINS;
+    device float* mels = y + size_t(group) * FRAMES * shape.bands;
+#if COPIED
     threadgroup element powers[BINS];
     for (uint k = index; k < BINS; k += width) {
         element p;
-        fetch(p, x, frame, k, shape);
+        fetch(p, power + k, frames);
         powers[k] = p;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
 #endif
-    for (uint first = simdgroup * 31; first < shape.bands; first += width / 32 * 31) {
+    for (uint first = simdgroup * shape.run; first < shape.bands; first += width / 32 * shape.run) {
         Segment segment = segments[min(first + lane, shape.bands)];
         element rising = element(0.0f), falling = element(0.0f);
-        for (uint i = 0; i < segment.count; ++i) {
+        float up = segment.start, down = segment.end;
+        uint end = lane <= shape.run ? segment.first + segment.count : segment.first;
+        for (uint k = segment.first; k < end; ++k) {
             element p;
-#if BINS
-            p = powers[segment.first + i];
+#if COPIED
+            p = powers[k];
 #else
-            fetch(p, x, frame, segment.first + i, shape);
+            fetch(p, power + k, frames);
 #endif
-            rising += p * (segment.start + float(i));
-            falling += p * (segment.end - float(i));
+            rising += p * up;
+            falling += p * down;
+            up += 1.0f;
+            down -= 1.0f;
         }
         falling = simd_shuffle_down(falling * segment.falling, 1);
-        if (lane < 31 && first + lane < shape.bands) {
-            store(y, rising * segment.rising + falling, frame, first + lane, shape);
+        if (lane < shape.run && first + lane < shape.bands) {
+            store(mels + first + lane, rising * segment.rising + falling, shape.bands, frames);
         }
     }
 }
