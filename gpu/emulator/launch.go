@@ -46,7 +46,7 @@ type launch struct {
 	pipeline *pipeline
 	list     []argument
 	values   [][]uint64
-	shadows  [][]byte // list has their addresses, which keep nothing alive
+	kept     [][]byte // memory and shadows: list has their addresses, which keep nothing alive
 }
 
 func (l *launch) setSize(groups, threads gpu.Size) {
@@ -74,7 +74,7 @@ func (l *launch) addMemory(bytes, shadow []byte) {
 		a.writable = 1
 	}
 	l.list = append(l.list, a)
-	l.shadows = append(l.shadows, shadow)
+	l.kept = append(l.kept, bytes, shadow)
 }
 
 // run runs the kernel. It fails with a *Fault.

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -24,9 +25,15 @@ var (
 	twiceConst  = regexp.MustCompile(`\bconst(\s+constant)\b|\b(constant\s+)const\b`)
 )
 
-// translate returns the C++ of a source: macros, prelude, the text, and a function for each kernel that a dispatch
-// calls. Lines keep their numbers.
+// translate returns the C++ of a source: the prelude, macros, the text, and a function for each kernel that a dispatch
+// calls. Lines keep their numbers. It fails with a *[gpu.CompileError] on what Metal's compiler would not take.
 func translate(src gpu.Source, functions []msl.Function) (string, error) {
+	if err := msl.Check(src.Text); err != nil {
+		if m := (*msl.Mistake)(nil); errors.As(err, &m) {
+			err = &gpu.CompileError{Source: src.Name, Kernel: msl.Around(functions, m.Line), Line: m.Line, Message: m.Message}
+		}
+		return "", err
+	}
 	text, err := rewriteThreadgroup(src, twiceConst.ReplaceAllString(msl.Uncommented(src.Text), "$1$2"))
 	if err != nil {
 		return "", err
@@ -99,15 +106,15 @@ func splitDeclarators(list string) []string {
 
 // positions are the C++ of the positions, # standing for the dimension.
 var positions = map[string]string{
-	"thread_position_in_grid":        "p->group[#] * l->threads[#] + p->local[#]",
-	"thread_position_in_threadgroup": "p->local[#]",
-	"threadgroup_position_in_grid":   "p->group[#]",
-	"threads_per_threadgroup":        "l->threads[#]",
-	"threadgroups_per_grid":          "l->groups[#]",
-	"threads_per_grid":               "l->groups[#] * l->threads[#]",
-	"thread_index_in_threadgroup":    "p->index",
-	"thread_index_in_simdgroup":      "p->index % 32",
-	"simdgroup_index_in_threadgroup": "p->index / 32",
+	"thread_position_in_grid":        "emulator_position->group[#] * emulator_launch->threads[#] + emulator_position->local[#]",
+	"thread_position_in_threadgroup": "emulator_position->local[#]",
+	"threadgroup_position_in_grid":   "emulator_position->group[#]",
+	"threads_per_threadgroup":        "emulator_launch->threads[#]",
+	"threadgroups_per_grid":          "emulator_launch->groups[#]",
+	"threads_per_grid":               "emulator_launch->groups[#] * emulator_launch->threads[#]",
+	"thread_index_in_threadgroup":    "emulator_position->index",
+	"thread_index_in_simdgroup":      "emulator_position->index % 32",
+	"simdgroup_index_in_threadgroup": "emulator_position->index / 32",
 }
 
 func writeLaunch(b *strings.Builder, f *msl.Function) {
@@ -119,9 +126,9 @@ func writeLaunch(b *strings.Builder, f *msl.Function) {
 		}
 		switch p.Kind {
 		case msl.Buffer:
-			arguments = append(arguments, fmt.Sprintf("(%s%s*)l->argument[%d].begin", constness, p.Type, p.Index))
+			arguments = append(arguments, fmt.Sprintf("(%s%s*)emulator_launch->argument[%d].begin", constness, p.Type, p.Index))
 		case msl.Value:
-			arguments = append(arguments, fmt.Sprintf("*(const %s*)l->argument[%d].begin", p.Type, p.Index))
+			arguments = append(arguments, fmt.Sprintf("*(const %s*)emulator_launch->argument[%d].begin", p.Type, p.Index))
 		case msl.ID:
 			var each []string
 			for dimension := range p.Bytes / 4 {
@@ -135,7 +142,9 @@ func writeLaunch(b *strings.Builder, f *msl.Function) {
 		most = "1024"
 	}
 	fmt.Fprintf(b, `EMULATOR_KERNEL uint emulator_most_%[1]s() { return uint(%[2]s); }
-static void emulator_body_%[1]s(const emulator::Launch* l, const emulator::Position* p) { %[1]s(%[3]s); }
-EMULATOR_KERNEL void emulator_run_%[1]s(emulator::Launch* l) { emulator_run(l, emulator_body_%[1]s); }
+static void emulator_body_%[1]s(const emulator::Launch* emulator_launch, const emulator::Position* emulator_position) { %[1]s(%[3]s); }
+EMULATOR_KERNEL void emulator_run_%[1]s(emulator::Launch* emulator_launch) {
+    emulator_run(emulator_launch, emulator_body_%[1]s);
+}
 `, f.Name, most, strings.Join(arguments, ", "))
 }

@@ -108,15 +108,18 @@ var (
 )
 
 // Uncommented returns the text with blanks for its comments. Every other byte stays where it is, line ends too.
-func Uncommented(text string) string {
-	return comment.ReplaceAllStringFunc(text, func(s string) string {
-		blank := []byte(s)
-		for i, c := range blank {
+func Uncommented(text string) string { return blank(comment, text) }
+
+// blank returns the text with blanks for what matches, byte for byte. Line ends stay.
+func blank(what *regexp.Regexp, text string) string {
+	return what.ReplaceAllStringFunc(text, func(s string) string {
+		b := []byte(s)
+		for i, c := range b {
 			if c != '\n' {
-				blank[i] = ' '
+				b[i] = ' '
 			}
 		}
-		return string(blank)
+		return string(b)
 	})
 }
 
