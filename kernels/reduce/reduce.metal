@@ -2,9 +2,9 @@
 using namespace metal;
 
 // sum adds n4 vectors of four up to one value a threadgroup, so that two launches, the second one of a single
-// threadgroup, add up any number. No long chain of additions rounds in float32: a thread adds the VECTORS vectors of a
-// step pairwise, and the sums of its steps with their rounding errors kept; then simdgroups add lanes, and threadgroups
-// simdgroups, pairwise again.
+// threadgroup, add up any number. No long chain of additions rounds in float32: a thread adds VECTORS vectors at a time
+// pairwise (so it is a power of two), and the sums of those with the rounding errors kept; then simdgroups add lanes,
+// and threadgroups simdgroups, pairwise again.
 
 // both is a sum and its rounding errors in one value. Where the sum is infinite the errors are no number and do not
 // count.
@@ -29,8 +29,8 @@ kernel void sum(device float* y [[buffer(0)]],
             uint i = start + k * width + index;
             v[k] = i < n4 ? x[i] : float4(0.0f);
         }
-        for (uint half_way = VECTORS / 2; half_way > 0; half_way /= 2) {
-            for (uint k = 0; k < half_way; ++k) v[k] += v[k + half_way];
+        for (uint half_count = VECTORS / 2; half_count > 0; half_count /= 2) {
+            for (uint k = 0; k < half_count; ++k) v[k] += v[k + half_count];
         }
         // Knuth's sum: sum + v[0] is next + what the addition rounded away, exactly.
         float4 next = sum + v[0];
