@@ -33,7 +33,7 @@ type event uintptr
 
 // newClock makes the events of a recording: around each kernel, and at both ends where there is none.
 func (d *driver) newClock(steps []step, stream uintptr) (*clock, error) {
-	cost, err := d.eventCost()
+	cost, err := d.costOfEvent()
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,20 @@ func (c *clock) between(from, to event) (time.Duration, error) {
 	return max(0, elapsed-c.cost), d.check(&d.eventElapsed, status)
 }
 
-// measureEventCost returns the time from one event in a graph to the next one, with nothing between them.
+// costOfEvent returns the time from one event in a graph to the next one, with nothing between them.
+func (d *driver) costOfEvent() (time.Duration, error) {
+	d.eventCostMu.Lock()
+	defer d.eventCostMu.Unlock()
+	if d.eventCost == 0 {
+		cost, err := d.measureEventCost()
+		if err != nil {
+			return 0, err
+		}
+		d.eventCost = max(cost, 1)
+	}
+	return d.eventCost, nil
+}
+
 func (d *driver) measureEventCost() (time.Duration, error) {
 	stream, err := d.takeStream()
 	if err != nil {

@@ -28,13 +28,14 @@ type driver struct {
 	cufft    func() (*cufft, error)
 	cublas   func() (*cublas, error)
 
-	eventCost func() (time.Duration, error) // of one event in a graph
-
 	context [1]uintptr // the argument of cuCtxSetCurrent
 	lost    atomic.Pointer[error]
 
 	mu      sync.Mutex
 	streams []uintptr // made and not in use
+
+	eventCostMu sync.Mutex
+	eventCost   time.Duration // of one event in a graph; 0 before it was measured
 }
 
 // open readies the device. It fails with one line where a driver, a device or NVRTC is missing.
@@ -79,7 +80,6 @@ func open() (gpu.Driver, error) {
 	major := int(*version) / 1000
 	d.cufft = sync.OnceValues(func() (*cufft, error) { return loadCUFFT(major) })
 	d.cublas = sync.OnceValues(func() (*cublas, error) { return loadCUBLAS(major) })
-	d.eventCost = sync.OnceValues(d.measureEventCost)
 	return d, nil
 }
 

@@ -45,7 +45,7 @@ const linear = "threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx
 // an entry point for each kernel. Where overlapping is set, the buffers of a kernel may be the same memory.
 func program(src gpu.Source, functions []msl.Function, overlapping bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "#include <%s>\n", preludeName)
+	fmt.Fprintf(&b, "#include <%s>\n#line 1 %q\n", preludeName, "macros of "+src.Name)
 	for _, m := range src.Macros {
 		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
 	}
@@ -122,25 +122,6 @@ func compileError(src gpu.Source, functions []msl.Function, status, log string) 
 		return e
 	}
 	e.Line, _ = strconv.Atoi(m[2])
-	e.Kernel = kernelAt(src.Text, functions, e.Line)
+	e.Kernel = msl.Around(functions, e.Line)
 	return e
-}
-
-// kernelAt returns the name of the kernel whose body a line lies in, or "".
-func kernelAt(text string, functions []msl.Function, line int) string {
-	lines := strings.Split(text, "\n")
-	for _, f := range functions {
-		depth, opened := 0, false
-		for i := f.Line - 1; i < len(lines); i++ {
-			opened = opened || strings.Contains(lines[i], "{")
-			depth += strings.Count(lines[i], "{") - strings.Count(lines[i], "}")
-			if i+1 == line {
-				return f.Name
-			}
-			if opened && depth <= 0 {
-				break
-			}
-		}
-	}
-	return ""
 }
