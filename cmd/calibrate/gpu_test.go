@@ -124,6 +124,13 @@ func TestModesAndStates(t *testing.T) {
 	}
 }
 
+func TestThroughputWithoutAGPU(t *testing.T) {
+	entry, stdout, _ := entryOf(t, newFolders(t), twoCases(1), "--mode", "throughput", "--in-flight", "64", "--quick")
+	if entry.Method.InFlight != 0 || !strings.Contains(stdout, "· throughput ·") {
+		t.Errorf("%d calls of a GPU are in flight that is not there:\n%s", entry.Method.InFlight, stdout)
+	}
+}
+
 func TestModesThatDoNotGoTogether(t *testing.T) {
 	f := newFolders(t)
 	for want, args := range map[string][]string{

@@ -223,7 +223,7 @@ func plan(w io.Writer, cases []kernels.Case, o *options) error {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\n%s, %s: about %.0f s of measuring, which sizes between these is decided on the way, and up to %.0f s for fits and charts\n",
-		command.Plural(len(cases), "case"), methodName(o.method()), o.budget.Seconds(), chartSeconds*float64(len(cases)+1))
+		command.Plural(len(cases), "case"), methodName(o.method(cases)), o.budget.Seconds(), chartSeconds*float64(len(cases)+1))
 	return err
 }
 

@@ -222,7 +222,7 @@ func measure(ctx context.Context, machine command.Machine, cases []kernels.Case,
 	entry := &calibration.Host{
 		ID: id, Facts: facts, Environment: command.Environment(condition),
 		Created: time.Now().UTC().Truncate(time.Second),
-		Method:  *o.method(),
+		Method:  *o.method(cases),
 	}
 	entry.Method.Audio = input.Name
 	machine.DescribeGPU(&entry.Facts, &entry.Environment)
@@ -280,13 +280,18 @@ func measure(ctx context.Context, machine command.Machine, cases []kernels.Case,
 	return publish(o, file, entry, sets, charts, stdout, stderr)
 }
 
-// method is the method of a run as far as the command line says it.
-func (o *options) method() *calibration.Method {
+// method is the method of a run over cases, as far as the command line says it.
+func (o *options) method(cases []kernels.Case) *calibration.Method {
 	m := &calibration.Method{
 		Seed: o.seed, BudgetSeconds: o.budget.Seconds(), Precision: o.precision,
 		Mode: o.mode, State: o.state, TieBand: crossover.MinTieBand,
 	}
-	if o.mode == string(sweeps.Throughput) {
+	onGPU := func(i kernels.Implementation) bool {
+		return i.Processor == kernels.GPU && o.include(i.Name) && i.Missing() == nil
+	}
+	if o.mode == string(sweeps.Throughput) && slices.ContainsFunc(cases, func(c kernels.Case) bool {
+		return slices.ContainsFunc(c.Implementations, onGPU)
+	}) {
 		m.InFlight = o.inFlight
 	}
 	return m
