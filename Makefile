@@ -19,6 +19,7 @@ lint:
 # What runs on a Mac is checked from here as far as a compiler can: nothing has run on one yet.
 darwin:
 	$(DARWIN) go vet $(PACKAGES)
+	$(DARWIN) go test -c -o /dev/null $(PACKAGES)
 	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go vet $(PACKAGES)
 
 test:
