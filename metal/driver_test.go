@@ -70,7 +70,7 @@ func expect(t *testing.T, got []float32, want func(i int) float32) {
 
 func TestFacts(t *testing.T) {
 	f := driver(t).Facts()
-	if f.API != "metal" || f.Name == "" || !strings.HasPrefix(f.Driver, "Metal, macOS 1") {
+	if f.API != "metal" || f.Name == "" || !strings.HasPrefix(f.Driver, "Metal, macOS ") {
 		t.Errorf("%+v", f)
 	}
 	if f.SIMDWidth != 32 || f.MaxThreads < 512 || f.ThreadgroupBytes < 32<<10 || f.MemoryBytes < 1<<28 || f.MaxBufferBytes < 1<<28 {
