@@ -7,21 +7,13 @@ import (
 	"crossover/kernels"
 )
 
-//go:embed biquad.metal
-var text string
-
-// The shapes of the kernels.
-const (
-	lanesWide  = 32 // channels a threadgroup, where each has a thread
-	tileWidth  = 8  // vectors of four samples a channel that a threadgroup holds at a time
-	chunk      = 5  // vectors that a thread of the scan filters; odd, see biquad.metal
-	scanWidest = 256
-	// A row of at most mostWalked tiles is walked by one threadgroup, and so is a longer one among at least crowd rows:
-	// two more kernels would cost more than they save.
-	mostWalked = 4
-	crowd      = 64
-	// Rows of fewer samples than this, of which there are more than a few, are filtered by a thread each.
-	shortRow = 128
+var (
+	//go:embed section.metal
+	sectionText string // that the other two begin with
+	//go:embed channels.metal
+	channelsText string
+	//go:embed scan.metal
+	scanText string
 )
 
 // launch runs a section on a GPU.
@@ -46,66 +38,69 @@ func newLaunch(d *gpu.Device, s section) (engine, error) {
 	return &launch{section: s, device: d}, nil
 }
 
+// vectors returns how many vectors of four samples a row takes.
+func (x extent) vectors() int { return divideUp(x.n, 4) }
+
+func divideUp(a, b int) int { return (a + b - 1) / b }
+
 // strategy is how a launch plan divides the work.
 type strategy struct {
-	perChannel bool // a thread a channel; else a scan:
-	threads    int  // in a threadgroup
-	groups     int  // threadgroups a row
-	walk       int  // tiles that each of them filters, one after the other
+	// perChannel has a thread a channel, in threadgroups that hold width vectors of four samples a channel at a time.
+	perChannel bool
+	width      int
+
+	// Otherwise the rows are scanned: a row has groups threadgroups, which each walk tiles of threads·chunk vectors,
+	// one after the other. chunk is odd.
+	threads, chunk, groups, tiles int
 }
 
-// vectors returns how many vectors of four samples a row takes.
-func (x extent) vectors() int { return (x.n + 3) / 4 }
+const (
+	lanesWide = 32 // channels of a threadgroup where each has a thread
+	// shortRow is the number of samples below which most threads of a scan would have nothing to do.
+	shortRow = 384
+	// A row of at most mostWalked tiles is walked by one threadgroup, and so is a longer one among at least crowd rows:
+	// another kernel would cost more than it saves.
+	mostWalked = 5
+	crowd      = 64
+)
 
 // strategy returns how to divide the work.
 func (x extent) strategy() strategy {
 	if x.n < shortRow && x.channels > lanesWide {
-		return strategy{perChannel: true, threads: lanesWide}
+		return strategy{perChannel: true, width: 8}
 	}
-	vectors := x.vectors()
-	threads := 32
-	for threads < scanWidest && threads*chunk < vectors {
-		threads *= 2
+	by := strategy{threads: 32, chunk: 5}
+	for by.threads < 256 && by.threads*by.chunk < x.vectors() {
+		by.threads *= 2
 	}
-	tiles := (vectors-1)/(threads*chunk) + 1
-	if tiles <= mostWalked || x.channels >= crowd {
-		return strategy{threads: threads, groups: 1, walk: tiles}
+	return by.over(x, x.channels < crowd)
+}
+
+// over completes a scan's strategy: as many threadgroups as there are tiles if that is more than mostWalked and parts is
+// set, but no more than one of them has threads.
+func (by strategy) over(x extent, parts bool) strategy {
+	tiles := divideUp(x.vectors(), by.threads*by.chunk)
+	by.groups, by.tiles = 1, tiles
+	if parts && tiles > mostWalked {
+		by.tiles = divideUp(tiles, by.threads)
+		by.groups = divideUp(tiles, by.tiles)
 	}
-	return strategy{threads: threads, groups: tiles, walk: 1}
+	return by
 }
 
 func (e *launch) plan(x extent) (*launchPlan, error) { return e.planBy(x.strategy(), x) }
 
-func (e *launch) planBy(by strategy, of extent) (*launchPlan, error) {
-	channels, vectors := of.channels, of.vectors()
+func (e *launch) planBy(by strategy, x extent) (*launchPlan, error) {
 	b := e.device.NewPlan()
 	p := &launchPlan{
-		extent: of,
-		x:      b.Input(gpu.Float4, channels*vectors), y: b.Output(gpu.Float4, channels*vectors),
-		before: b.Input(gpu.Float2, channels), after: b.Output(gpu.Float2, channels),
+		extent: x,
+		x:      b.Input(gpu.Float4, x.channels*x.vectors()), y: b.Output(gpu.Float4, x.channels*x.vectors()),
+		before: b.Input(gpu.Float2, x.channels), after: b.Output(gpu.Float2, x.channels),
 	}
-	section := gpu.Values(e.b0, e.c1, e.c2, e.a1, e.a2)
-	shape := gpu.Values(channels, of.n, vectors)
-	source := gpu.Source{Name: "biquad.metal", Text: text}.
-		Define("WIDTH", tileWidth).Define("CHUNK", chunk).Define("THREADS", by.threads)
-	threads := gpu.Size{X: by.threads, Y: 1, Z: 1}
 	if by.perChannel {
-		groups := gpu.Size{X: (channels-1)/lanesWide + 1, Y: 1, Z: 1}
-		b.Dispatch(b.Kernel(source, "channels"), groups, threads, p.y, p.x, p.after, p.before, section, shape)
+		e.channels(b, p, by)
 	} else {
-		at := p.before
-		powers := b.Constant(gpu.Float4, e.powers(4*chunk))
-		if by.groups > 1 {
-			tile := b.Constant(gpu.Float4, e.powers(4*chunk*by.threads))
-			left := b.Scratch(gpu.Float2, channels*by.groups)
-			at = b.Scratch(gpu.Float2, channels*by.groups)
-			b.Dispatch(b.Kernel(source, "ends"), gpu.Size{X: channels * by.groups, Y: 1, Z: 1}, threads,
-				left, p.x, powers, section, shape, gpu.Values(by.groups))
-			b.Dispatch(b.Kernel(source, "chain"), gpu.Size{X: channels, Y: 1, Z: 1}, threads,
-				at, left, p.before, tile, gpu.Values(by.groups))
-		}
-		b.Dispatch(b.Kernel(source, "scan"), gpu.Size{X: channels * by.groups, Y: 1, Z: 1}, threads,
-			p.y, p.x, p.after, at, powers, section, shape, gpu.Values(by.groups), gpu.Values(by.walk))
+		e.scan(b, p, by)
 	}
 	plan, err := b.Build()
 	if err != nil {
@@ -115,8 +110,40 @@ func (e *launch) planBy(by strategy, of extent) (*launchPlan, error) {
 	return p, nil
 }
 
+// values returns the section and the extent as the kernels take them.
+func (e *launch) values(x extent) (section, shape gpu.Argument) {
+	return gpu.Values(e.b0, e.c1, e.c2, e.a1, e.a2), gpu.Values(x.channels, x.n, x.vectors())
+}
+
+// channels appends the kernel that has a thread a channel.
+func (e *launch) channels(b *gpu.Builder, p *launchPlan, by strategy) {
+	section, shape := e.values(p.extent)
+	source := gpu.Source{Name: "channels.metal", Text: sectionText + channelsText}.Define("WIDTH", by.width)
+	b.Dispatch(b.Kernel(source, "channels"), gpu.Size{X: divideUp(p.extent.channels, lanesWide), Y: 1, Z: 1},
+		gpu.Size{X: lanesWide, Y: 1, Z: 1}, p.y, p.x, p.after, p.before, section, shape)
+}
+
+// scan appends the kernels that have many threads a channel.
+func (e *launch) scan(b *gpu.Builder, p *launchPlan, by strategy) {
+	section, shape := e.values(p.extent)
+	walk, channels := gpu.Values(by.groups, by.tiles), p.extent.channels
+	source := gpu.Source{Name: "scan.metal", Text: sectionText + scanText}.
+		Define("CHUNK", by.chunk).Define("THREADS", by.threads)
+	threads := gpu.Size{X: by.threads, Y: 1, Z: 1}
+	powers := b.Constant(gpu.Float4, e.powers(4*by.chunk))
+	left, partPowers := p.before, powers // neither is read where a row has one threadgroup
+	if by.groups > 1 {
+		left = b.Scratch(gpu.Float2, channels*by.groups)
+		partPowers = b.Constant(gpu.Float4, e.powers(4*by.chunk*by.threads*by.tiles))
+		b.Dispatch(b.Kernel(source, "ends"), gpu.Size{X: by.groups - 1, Y: channels, Z: 1}, threads,
+			left, p.x, powers, section, shape, walk)
+	}
+	b.Dispatch(b.Kernel(source, "scan"), gpu.Size{X: channels * by.groups, Y: 1, Z: 1}, threads,
+		p.y, p.x, p.after, p.before, left, powers, partPowers, section, shape, walk)
+}
+
 // powers returns the powers of the state matrix that a scan over steps of some samples takes, in the order that
-// biquad.metal names.
+// scan.metal names.
 func (s *section) powers(samples int) []float32 {
 	steps := []int{1, 2, 4, 8, 16, 32}
 	for lane := range 32 {

@@ -10,17 +10,23 @@ import (
 	"crossover/kernels"
 )
 
-// strategies returns every way to divide an extent that a launch plan may take.
+// strategies returns ways to divide an extent that a launch plan may take.
 func (x extent) strategies() map[string]strategy {
 	all := map[string]strategy{
-		"chosen":      x.strategy(),
-		"per channel": {perChannel: true, threads: lanesWide},
+		"chosen":               x.strategy(),
+		"8 vectors a channel":  {perChannel: true, width: 8},
+		"16 vectors a channel": {perChannel: true, width: 16},
 	}
-	for _, threads := range []int{32, 64, 256} {
-		tiles := (x.vectors()-1)/(threads*chunk) + 1
-		all[fmt.Sprintf("walk by %d threads", threads)] = strategy{threads: threads, groups: 1, walk: tiles}
-		all[fmt.Sprintf("three kernels of %d threads", threads)] = strategy{threads: threads, groups: tiles, walk: 1}
+	for _, by := range []strategy{{threads: 32, chunk: 5}, {threads: 64, chunk: 1}, {threads: 256, chunk: 3}} {
+		all[fmt.Sprintf("walk by %d threads", by.threads)] = by.over(x, false)
+		if tiles := by.over(x, false).tiles; tiles <= by.threads {
+			by.groups, by.tiles = tiles, 1
+			all[fmt.Sprintf("parts of %d threads", by.threads)] = by
+		}
 	}
+	// One part a thread, and more than one tile a part.
+	by := strategy{threads: 32, chunk: 1}
+	all["as many parts as threads"] = by.over(x, true)
 	return all
 }
 
@@ -224,32 +230,44 @@ func TestLaunchBind(t *testing.T) {
 	}
 }
 
-// TestLaunchNeedsBarriers removes each barrier from the text in turn; a run of one of the strategies must then fail.
+// TestLaunchNeedsBarriers removes each barrier from the texts in turn; a run of one of the strategies must then fail.
 func TestLaunchNeedsBarriers(t *testing.T) {
 	device := emulator.Open(t)
 	c, err := Lowpass(1000, 22050)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func(whole string) { text = whole }(text)
 	const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
-	parts := strings.Split(text, barrier)
-	for i := 1; i < len(parts); i++ {
-		text = strings.Join(parts[:i], barrier) + strings.Join(parts[i:], barrier)
+	run := func(by strategy, x extent) error {
 		e := &launch{section: newSection(c), device: device}
-		run := func(by strategy, x extent) error {
-			p, err := e.planBy(by, x)
-			if err != nil {
-				t.Fatal(err)
+		p, err := e.planBy(by, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		p.write(make([]state, x.channels), make([]float32, x.channels*x.n))
+		return p.Run()
+	}
+	for _, text := range []struct {
+		name string
+		at   *string
+		run  func() error
+	}{
+		{"channels.metal", &channelsText, func() error {
+			return run(strategy{perChannel: true, width: 8}, extent{2, 100})
+		}},
+		{"scan.metal", &scanText, func() error {
+			return run(strategy{threads: 64, chunk: 3, groups: 2, tiles: 2}, extent{1, 2500})
+		}},
+	} {
+		whole := *text.at
+		parts := strings.Split(whole, barrier)
+		for i := 1; i < len(parts); i++ {
+			*text.at = strings.Join(parts[:i], barrier) + strings.Join(parts[i:], barrier)
+			if text.run() == nil {
+				t.Errorf("%s: nothing fails without barrier %d of %d", text.name, i, len(parts)-1)
 			}
-			defer p.Close()
-			p.write(make([]state, x.channels), make([]float32, x.channels*x.n))
-			return p.Run()
 		}
-		if run(strategy{perChannel: true, threads: 32}, extent{2, 100}) == nil &&
-			run(strategy{threads: 32, groups: 1, walk: 2}, extent{1, 700}) == nil &&
-			run(strategy{threads: 32, groups: 33, walk: 1}, extent{1, 33 * 640}) == nil {
-			t.Errorf("nothing fails without barrier %d of %d", i, len(parts)-1)
-		}
+		*text.at = whole
 	}
 }

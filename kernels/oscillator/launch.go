@@ -11,15 +11,6 @@ import (
 //go:embed oscillator.metal
 var text string
 
-const (
-	mostParts = 32 // simdgroups of a threadgroup, which share out the voices
-	// longBlock is the number of samples from which on a thread renders longSpan of them: there are threads enough, and
-	// what is computed once a voice is shared.
-	longBlock  = 1 << 15
-	longSpan   = 8
-	mostStages = 4 // of an envelope
-)
-
 // launch renders a bank on a GPU. A call sends the position and nothing else.
 type launch struct {
 	voices []voice
@@ -37,19 +28,26 @@ func newLaunch(d *gpu.Device, p Params) (engine, error) {
 	return &launch{voices: newVoices(p), device: d}, nil
 }
 
-// strategy is how a launch plan divides the work.
+// strategy is how a launch plan divides the work: what oscillator.metal is specialised for.
 type strategy struct {
-	parts int // simdgroups of a threadgroup
-	span  int // samples of a thread
+	threads int // of a threadgroup
+	width   int // threads that have samples of their own; the others share out the voices
+	span    int // samples of a thread
 }
 
+// Long blocks have samples enough for every thread of the GPU, and what is computed once a voice is for several of them.
+const (
+	longBlock = 1 << 15 // samples
+	longSpan  = 8
+)
+
 func (e *launch) strategy(n int) strategy {
-	by := strategy{parts: 1, span: 1}
-	for by.parts < mostParts && by.parts < len(e.voices) {
-		by.parts *= 2
-	}
 	if n >= longBlock {
-		by = strategy{parts: min(by.parts, 4), span: longSpan}
+		return strategy{threads: 256, width: 32, span: longSpan}
+	}
+	by := strategy{threads: 32, width: 4, span: 1}
+	for by.threads < 256 && by.threads/by.width < len(e.voices) {
+		by.threads *= 2
 	}
 	return by
 }
@@ -60,11 +58,14 @@ func (e *launch) planBy(by strategy, n int) (*launchPlan, error) {
 	b := e.device.NewPlan()
 	p := &launchPlan{position: b.Input(gpu.Uint, 2), y: b.Output(gpu.Float, n)}
 	source := gpu.Source{Name: "oscillator.metal", Text: text}.
-		Define("STAGES", mostStages).Define("PARTS", by.parts).Define("SPAN", by.span)
-	steps, envelopes := e.words()
-	samples := 32 * by.span
-	b.Dispatch(b.Kernel(source, "bank"), gpu.Size{X: (n-1)/samples + 1, Y: 1, Z: 1}, gpu.Size{X: 32 * by.parts, Y: 1, Z: 1},
-		p.y, p.position, b.ConstantUints(steps), b.ConstantUints(envelopes), gpu.Values(len(e.voices)), gpu.Values(n))
+		Define("THREADS", by.threads).Define("WIDTH", by.width).Define("SPAN", by.span)
+	var words []uint32
+	for i := range e.voices {
+		words = e.voices[i].appendWords(words)
+	}
+	samples := by.width * by.span
+	b.Dispatch(b.Kernel(source, "bank"), gpu.Size{X: (n-1)/samples + 1, Y: 1, Z: 1}, gpu.Size{X: by.threads, Y: 1, Z: 1},
+		p.y, p.position, b.ConstantUints(words), gpu.Values(len(e.voices)), gpu.Values(n))
 	plan, err := b.Build()
 	if err != nil {
 		return nil, err
@@ -73,25 +74,26 @@ func (e *launch) planBy(by strategy, n int) (*launchPlan, error) {
 	return p, nil
 }
 
-// words returns the voices as oscillator.metal declares a Voice and a Stage.
-func (e *launch) words() (steps, envelopes []uint32) {
-	for _, v := range e.voices {
-		steps = append(steps, uint32(v.sine), uint32(v.sine>>32), uint32(v.saw), uint32(v.saw>>32))
-		for i := range mostStages {
-			if i >= len(v.stages) {
-				envelopes = append(envelopes, 0, 0, 0, 0, 0, 0)
-				continue
-			}
-			s := v.stages[i]
-			// The kernel counts from the stage's first sample, so that float32 holds every count well enough.
-			begin := math.Ceil(s.start)
-			level := s.level + s.slope*(begin-s.start)
-			envelopes = append(envelopes, uint32(uint64(begin)), uint32(uint64(begin)>>32),
-				uint32(s.end), uint32(s.end>>32),
-				math.Float32bits(float32(level)), math.Float32bits(float32(s.slope)))
-		}
+// mostStages is how many pieces an envelope has at most.
+const mostStages = 4
+
+// appendWords appends the voice as oscillator.metal takes it.
+func (v *voice) appendWords(words []uint32) []uint32 {
+	var ends [2 * mostStages]uint32
+	var levels, slopes [mostStages]uint32
+	first := mostStages - len(v.stages)
+	for i, s := range v.stages {
+		// The stage's first sample is at or after its start. The kernel counts from there, so that float32 holds every
+		// count well enough.
+		begin := math.Ceil(s.start)
+		ends[2*(first+i)], ends[2*(first+i)+1] = uint32(s.end), uint32(s.end>>32)
+		levels[first+i] = math.Float32bits(float32(s.level + s.slope*(begin-s.start)))
+		slopes[first+i] = math.Float32bits(float32(s.slope))
 	}
-	return steps, envelopes
+	words = append(words, uint32(v.sine), uint32(v.sine>>32), uint32(v.saw), uint32(v.saw>>32))
+	words = append(words, ends[:]...)
+	words = append(words, levels[:]...)
+	return append(words, slopes[:]...)
 }
 
 func (e *launch) render(dst []float32, position int64) error {

@@ -17,7 +17,7 @@ func TestLaunch(t *testing.T) {
 		want := Reference(p, 600)
 		e := &launch{voices: newVoices(p), device: device}
 		for _, n := range []int{1, 31, 33, 257, 512, 600} {
-			for _, by := range []strategy{e.strategy(n), {parts: 1, span: 1}, {parts: 4, span: 8}, {parts: 32, span: 1}} {
+			for _, by := range []strategy{e.strategy(n), {32, 32, 1}, {64, 4, 1}, {128, 8, 2}, {256, 32, 8}} {
 				t.Run(fmt.Sprintf("voices=%d,n=%d,%+v", voices, n, by), func(t *testing.T) {
 					p, err := e.planBy(by, n)
 					if err != nil {
@@ -133,7 +133,7 @@ func TestLaunchNeedsItsBarrier(t *testing.T) {
 	device := emulator.Open(t)
 	defer func(whole string) { text = whole }(text)
 	text = strings.Replace(text, "threadgroup_barrier(mem_flags::mem_threadgroup);", "", 1)
-	e, err := newLaunch(device, testBank(3))
+	e, err := newLaunch(device, testBank(9)) // more than one simdgroup's
 	if err != nil {
 		t.Fatal(err)
 	}

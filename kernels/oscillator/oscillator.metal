@@ -6,23 +6,11 @@ using namespace metal;
 
 typedef unsigned long word64;
 
+static inline word64 whole(uint low, uint high) { return (word64)high << 32 | low; }
+
 struct Position {
     uint low, high;
 };
-
-// Cycles a sample of the sine and of the sawtooth.
-struct Voice {
-    uint sineLow, sineHigh, sawLow, sawHigh;
-};
-
-// A straight piece of an envelope: level + slope·(t - begin) for the samples from begin to end-1. A voice has STAGES of
-// them, one after the other; those that it does not need end at 0.
-struct Stage {
-    uint beginLow, beginHigh, endLow, endHigh;
-    float level, slope;
-};
-
-static inline word64 whole(uint low, uint high) { return (word64)high << 32 | low; }
 
 // sin(2·pi·p) for p in [-1/2, 1/2], with an absolute error below 3e-7: the polynomial of sin2Pi in voice.go.
 static inline float sin2Pi(float p) {
@@ -36,63 +24,82 @@ static inline float tone(uint sine, uint saw) {
     return sin2Pi((float)(int)sine * 2.3283064365386963e-10f) + (float)(int)saw * 4.656612873077393e-10f;
 }
 
-// A threadgroup mixes 32·SPAN samples, one in 32 in each lane. Its PARTS simdgroups share out the voices, and their
-// mixes are added in order, so that a block gives the same bits whenever it is rendered.
-[[max_total_threads_per_threadgroup(32 * PARTS)]]
+// How many of the `most` samples from start on are before end.
+static inline uint before(word64 end, word64 start, uint most) {
+    return end <= start ? 0 : end - start < most ? (uint)(end - start) : most;
+}
+
+// A voice is 20 words: the cycles a sample of the sine and of the sawtooth, low words first; the ends of its envelope's
+// four pieces, in samples since Reset; the pieces' levels where they begin, and their slopes a sample. A piece begins
+// where the one before it ends, and the first one at 0. Pieces that a voice does not need come first, and end at 0.
+#define QUADS 5
+
+// A threadgroup mixes WIDTH·SPAN samples, one in WIDTH of them in each thread, and its threads share out the voices.
+// What they mix is added in an order that depends on nothing else, so that a block gives the same bits whenever it is
+// rendered. WIDTH is a power of two up to 32.
+[[max_total_threads_per_threadgroup(THREADS)]]
 kernel void bank(device float* y [[buffer(0)]],
                  device const Position* position [[buffer(1)]],
-                 device const Voice* voices [[buffer(2)]],
-                 device const Stage* stages [[buffer(3)]],
-                 constant uint& count [[buffer(4)]],
-                 constant uint& n [[buffer(5)]],
+                 device const uint4* voices [[buffer(2)]],
+                 constant uint& count [[buffer(3)]],
+                 constant uint& n [[buffer(4)]],
                  uint group [[threadgroup_position_in_grid]],
                  uint id [[thread_position_in_threadgroup]],
                  uint lane [[thread_index_in_simdgroup]],
                  uint simdgroup [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float mixes[PARTS * 32 * SPAN];
-    uint first = group * 32 * SPAN;
-    word64 start = whole(position[0].low, position[0].high) + first;
+    const uint most = WIDTH * SPAN;
+    threadgroup float mixes[THREADS / 32 * WIDTH * SPAN];
+    uint column = id % WIDTH;
+    word64 start = whole(position[0].low, position[0].high) + group * most;
 
     float mix[SPAN];
     for (uint r = 0; r < SPAN; ++r) {
         mix[r] = 0.0f;
     }
-    for (uint v = simdgroup; v < count; v += PARTS) {
-        device const Stage* stage = stages + v * STAGES;
-        uint k = 0;
-        while (k < STAGES && whole(stage[k].endLow, stage[k].endHigh) <= start) {
-            ++k;
-        }
-        if (k == STAGES) {
+    for (uint v = id / WIDTH; v < count; v += THREADS / WIDTH) {
+        device const uint4* voice = voices + v * QUADS;
+        uint4 steps = voice[0], early = voice[1], late = voice[2], levels = voice[3], slopes = voice[4];
+        word64 end0 = whole(early.x, early.y), end1 = whole(early.z, early.w);
+        word64 end2 = whole(late.x, late.y), end3 = whole(late.z, late.w);
+        uint until3 = before(end3, start, most);
+        if (until3 == 0) {
             continue;
         }
-        Voice voice = voices[v];
-        word64 sineStep = whole(voice.sineLow, voice.sineHigh);
-        word64 sawStep = whole(voice.sawLow, voice.sawHigh);
-        uint sine = (uint)(sineStep * (start + lane) >> 32);
-        uint saw = (uint)(sawStep * (start + lane) >> 32);
-        uint sineStride = (uint)(sineStep >> 27);
-        uint sawStride = (uint)(sawStep >> 27);
+        uint until0 = before(end0, start, most), until1 = before(end1, start, most), until2 = before(end2, start, most);
+        // The piece at the first sample, and the level there.
+        word64 begin = until2 == 0 ? end2 : until1 == 0 ? end1 : until0 == 0 ? end0 : 0;
+        uint until = until2 == 0 ? until3 : until1 == 0 ? until2 : until0 == 0 ? until1 : until0;
+        float slope = as_type<float>(until2 == 0 ? slopes.w : until1 == 0 ? slopes.z : until0 == 0 ? slopes.y : slopes.x);
+        float level = as_type<float>(until2 == 0 ? levels.w : until1 == 0 ? levels.z : until0 == 0 ? levels.y : levels.x);
+        level += slope * (float)(start - begin);
 
-        if (whole(stage[k].endLow, stage[k].endHigh) >= start + 32 * SPAN) {
-            word64 since = start + lane - whole(stage[k].beginLow, stage[k].beginHigh);
-            float slope = stage[k].slope;
-            float level = stage[k].level + slope * (float)since;
+        word64 sineStep = whole(steps.x, steps.y), sawStep = whole(steps.z, steps.w);
+        uint sine = (uint)(sineStep * (start + column) >> 32);
+        uint saw = (uint)(sawStep * (start + column) >> 32);
+        uint sineStride = (uint)(sineStep * WIDTH >> 32);
+        uint sawStride = (uint)(sawStep * WIDTH >> 32);
+
+        if (until == most) {
+            level += slope * (float)column;
             for (uint r = 0; r < SPAN; ++r) {
-                mix[r] += (level + slope * (float)(32 * r)) * tone(sine, saw);
+                mix[r] += (level + slope * (float)(WIDTH * r)) * tone(sine, saw);
                 sine += sineStride;
                 saw += sawStride;
             }
             continue;
         }
         for (uint r = 0; r < SPAN; ++r) {
-            word64 t = start + 32 * r + lane;
-            while (k < STAGES && whole(stage[k].endLow, stage[k].endHigh) <= t) {
-                ++k;
+            uint t = WIDTH * r + column;
+            float l = level, s = slope;
+            uint from = 0;
+            if (t >= until) {
+                bool second = t < until1, third = t < until2;
+                l = as_type<float>(second ? levels.y : third ? levels.z : levels.w);
+                s = as_type<float>(second ? slopes.y : third ? slopes.z : slopes.w);
+                from = second ? until0 : third ? until1 : until2;
             }
-            if (k < STAGES) {
-                word64 since = t - whole(stage[k].beginLow, stage[k].beginHigh);
-                mix[r] += (stage[k].level + stage[k].slope * (float)since) * tone(sine, saw);
+            if (t < until3) {
+                mix[r] += (l + s * (float)(t - from)) * tone(sine, saw);
             }
             sine += sineStride;
             saw += sawStride;
@@ -100,16 +107,21 @@ kernel void bank(device float* y [[buffer(0)]],
     }
 
     for (uint r = 0; r < SPAN; ++r) {
-        mixes[(simdgroup * SPAN + r) * 32 + lane] = mix[r];
+        for (uint distance = WIDTH; distance < 32; distance *= 2) {
+            mix[r] += simd_shuffle_xor(mix[r], distance);
+        }
+        if (lane < WIDTH) {
+            mixes[simdgroup * most + r * WIDTH + lane] = mix[r];
+        }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint i = id; i < 32 * SPAN; i += 32 * PARTS) {
+    for (uint i = id; i < most; i += THREADS) {
         float sum = mixes[i];
-        for (uint part = 1; part < PARTS; ++part) {
-            sum += mixes[part * 32 * SPAN + i];
+        for (uint part = 1; part < THREADS / 32; ++part) {
+            sum += mixes[part * most + i];
         }
-        if (first + i < n) {
-            y[first + i] = sum;
+        if (group * most + i < n) {
+            y[group * most + i] = sum;
         }
     }
 }

@@ -14,7 +14,7 @@ var text string
 
 const (
 	chunk     = 16 // samples of a lane
-	mostParts = 8  // simdgroups of the mix
+	mostParts = 32 // simdgroups of the mix
 )
 
 // launch renders a stage of lowpass nodes on a GPU: the nodes in one kernel, the mix in the next. It cannot run nodes
@@ -62,7 +62,7 @@ func (e *launch) plan(n int) (*launchPlan, error) {
 	rows := b.Scratch(gpu.Float, width*n)
 	b.Dispatch(b.Kernel(source, "lowpasses"), gpu.Size{X: width, Y: 1, Z: 1}, gpu.Size{X: 32, Y: 1, Z: 1},
 		rows, p.x, b.ConstantUints(words), gpu.Values(n))
-	b.Dispatch(b.Kernel(source, "mix"), gpu.Size{X: (n-1)/32 + 1, Y: 1, Z: 1}, gpu.Size{X: 32 * parts, Y: 1, Z: 1},
+	b.Dispatch(b.Kernel(source, "mixdown"), gpu.Size{X: (n-1)/32 + 1, Y: 1, Z: 1}, gpu.Size{X: 32 * parts, Y: 1, Z: 1},
 		p.y, rows, gpu.Values(width), gpu.Values(n))
 	plan, err := b.Build()
 	if err != nil {

@@ -80,13 +80,13 @@ kernel void lowpasses(device float* y [[buffer(0)]],
 // The sum over the nodes' rows. A threadgroup adds up 32 samples; its PARTS simdgroups share out the rows and their
 // sums are added in order, so that a block always gives the same bits.
 [[max_total_threads_per_threadgroup(32 * PARTS)]]
-kernel void mix(device float* y [[buffer(0)]],
-                device const float* rows [[buffer(1)]],
-                constant uint& count [[buffer(2)]],
-                constant uint& n [[buffer(3)]],
-                uint group [[threadgroup_position_in_grid]],
-                uint lane [[thread_index_in_simdgroup]],
-                uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+kernel void mixdown(device float* y [[buffer(0)]],
+                    device const float* rows [[buffer(1)]],
+                    constant uint& count [[buffer(2)]],
+                    constant uint& n [[buffer(3)]],
+                    uint group [[threadgroup_position_in_grid]],
+                    uint lane [[thread_index_in_simdgroup]],
+                    uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     threadgroup float sums[PARTS * 32];
     uint i = group * 32 + lane;
     float sum = 0.0f;
