@@ -43,15 +43,23 @@ type launch struct {
 	clock           uint64 // goes on with every threadgroup and barrier, for the shadows of the arguments
 	fault           fault
 
+	self     [1]uintptr // argument of the call
 	pipeline *pipeline
 	list     []argument
 	values   [][]uint64
 	kept     [][]byte // memory and shadows: list has their addresses, which keep nothing alive
 }
 
-func (l *launch) setSize(groups, threads gpu.Size) {
-	l.groups = [3]uint32{uint32(groups.X), uint32(groups.Y), uint32(groups.Z)}
-	l.threads = [3]uint32{uint32(threads.X), uint32(threads.Y), uint32(threads.Z)}
+// newLaunch returns a launch without arguments. It is not inlined, so that the launch is no part of a goroutine's stack:
+// C has its address.
+//
+//go:noinline
+func newLaunch(p *pipeline, groups, threads gpu.Size) *launch {
+	return &launch{
+		pipeline: p,
+		groups:   [3]uint32{uint32(groups.X), uint32(groups.Y), uint32(groups.Z)},
+		threads:  [3]uint32{uint32(threads.X), uint32(threads.Y), uint32(threads.Z)},
+	}
 }
 
 // addValue adds a copy of a value, at an address that suits every type.
@@ -89,7 +97,8 @@ func (l *launch) run() error {
 	l.seed++
 	l.fault = fault{}
 	l.pipeline.mu.Lock()
-	purego.SyscallN(l.pipeline.entry, uintptr(unsafe.Pointer(l)))
+	l.self[0] = uintptr(unsafe.Pointer(l))
+	purego.SyscallN(l.pipeline.entry, l.self[:]...)
 	l.pipeline.mu.Unlock()
 	if l.fault.kind != noFault {
 		return l.describe()
@@ -113,8 +122,7 @@ func Run(p gpu.Pipeline, groups, threads gpu.Size, arguments [][]byte) error {
 		return fmt.Errorf("emulator: kernel %s: %v threadgroups of %v threads; want at least 1, and at most %d threads",
 			k.function.Name, groups, threads, k.most)
 	}
-	l := &launch{pipeline: k}
-	l.setSize(groups, threads)
+	l := newLaunch(k, groups, threads)
 	for i, a := range arguments {
 		if len(a) < parameters[i].Bytes {
 			return fmt.Errorf("emulator: kernel %s: argument %d (%s) has %d bytes; want at least %d", k.function.Name, i,

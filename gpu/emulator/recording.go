@@ -32,7 +32,7 @@ func (d *driver) Record(commands []gpu.Command) (gpu.Recording, error) {
 		c := &commands[i]
 		switch c.Kind {
 		case gpu.Dispatch:
-			r.launches[i] = newLaunch(c)
+			r.launches[i] = launchOf(c)
 		case gpu.Encode:
 			return nil, errors.New("emulator: there are no vendor's libraries here")
 		}
@@ -143,9 +143,8 @@ func (d *driver) dispatch(l *launch, c *gpu.Command) error {
 	return nil
 }
 
-func newLaunch(c *gpu.Command) *launch {
-	l := &launch{pipeline: c.Pipeline.(*pipeline)}
-	l.setSize(c.Groups, c.Threads)
+func launchOf(c *gpu.Command) *launch {
+	l := newLaunch(c.Pipeline.(*pipeline), c.Groups, c.Threads)
 	for _, a := range c.Arguments {
 		if a.Memory == nil {
 			l.addValue(a.Value)
