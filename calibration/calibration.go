@@ -129,8 +129,8 @@ type GPUTimes struct {
 	EncodeSeconds float64 `json:"encode_seconds"` // that the host handed the work over
 	GapSeconds    float64 `json:"gap_seconds"`    // between two kernels, in the mean; 0 where there is none or none is told
 
-	// LaunchEfficiency is GPU ÷ wall, paired inside blocks. A call that the device times takes a little longer than
-	// others, so it may exceed 1 by that.
+	// LaunchEfficiency is GPU ÷ wall, paired inside blocks. It may exceed 1: where calls in flight overlap on the device,
+	// and a little because a call that the device times takes longer.
 	LaunchEfficiency float64 `json:"launch_efficiency"`
 }
 

@@ -14,8 +14,8 @@ type GPUUse struct {
 	Encode float64 // that the host handed the work over
 	Gap    float64 // between two kernels, in the mean; 0 where there is no gap or none is told
 
-	// Efficiency is the launch efficiency: GPU ÷ Wall, paired inside blocks. Calls that are timed by the device take a
-	// little longer, so it may exceed 1 by that.
+	// Efficiency is the launch efficiency: GPU ÷ Wall, paired inside blocks. It may exceed 1: where calls in flight
+	// overlap on the device, and a little because a call that the device times takes longer.
 	Efficiency float64
 }
 

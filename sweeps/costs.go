@@ -9,6 +9,7 @@ import (
 type demand struct {
 	calls func(size int) float64 // how many there are where one fills a batch
 	pause float64                // seconds of idling
+	alone float64                // exponent of a call's growth to assume where a single size is known
 }
 
 // costs remembers what sizes cost, to predict what others will.
@@ -55,7 +56,7 @@ func (c *costs) greatest() int {
 
 // call predicts the seconds of one call of a rival; 0 where nothing is known.
 func (c *costs) call(size, rival int) float64 {
-	return c.predict(size, 1, 3, func(k int) float64 { return c.calls[k][rival] })
+	return c.predict(size, c.demands[rival].alone, 3, func(k int) float64 { return c.calls[k][rival] })
 }
 
 // predict interpolates, and above the measured sizes extrapolates, a quantity in log-log. alone is the exponent to
@@ -85,20 +86,20 @@ func (c *costs) predict(size int, alone, steepest float64, at func(k int) float6
 	return math.Exp(v[k] + slope*(x-n[k]))
 }
 
-// visit predicts the seconds of a visit of so many blocks, those in which nothing runs apart.
-func (c *costs) visit(size, blocks int, alive []int) (work, idle float64) {
-	// What is made when it is first needed says nothing about how problems grow.
-	work = c.predict(size, 1, 3, func(k int) float64 { return c.overhead[k] }) +
-		c.predict(size, 0, 0, func(k int) float64 { return c.binding[k] })
+// visit predicts the seconds of a visit of so many blocks: those that grow with the size, and apart from them those that
+// do not, binding and pauses. What is made when it is first needed says nothing about how problems grow.
+func (c *costs) visit(size, blocks int, alive []int) (growing, fixed float64) {
+	growing = c.predict(size, 1, 3, func(k int) float64 { return c.overhead[k] })
+	fixed = c.predict(size, 0, 0, func(k int) float64 { return c.binding[k] })
 	longest, pause := 0.0, 0.0
 	for _, i := range alive {
 		call, d := c.call(size, i), c.demands[i]
 		block := max(d.calls(size)*call, 2*minBatch.Seconds())
 		longest, pause = max(longest, block), max(pause, d.pause)
-		work += c.warmUp(size, i, call) + float64(blocks)*block
-		idle += float64(blocks) * d.pause
+		growing += c.warmUp(size, i, call) + float64(blocks)*block
+		fixed += float64(blocks) * d.pause
 	}
-	return work + float64(blocks)*longest, idle + float64(blocks)*pause
+	return growing + float64(blocks)*longest, fixed + float64(blocks)*pause
 }
 
 // warmUp predicts the seconds of a rival's untimed calls before the first block.

@@ -8,10 +8,15 @@ import (
 )
 
 func TestCostsPredict(t *testing.T) {
-	var known costs
+	known := costs{demands: []demand{{alone: 1}, {alone: 1}, {alone: 1}}}
 	known.record(100, 0.5, 3, []float64{1e-3, 1e-3, math.NaN()})
 	if got := known.call(400, 0); math.Abs(got-4e-3) > 1e-9 {
 		t.Errorf("from a single size a call at four times the size takes %v s, want four times as long", got)
+	}
+	cold := costs{demands: []demand{{alone: 0}}}
+	cold.record(100, 0.5, 3, []float64{0.3})
+	if got := cold.call(400, 0); got != 0.3 {
+		t.Errorf("from a single size a cold call at four times the size takes %v s, want as long", got)
 	}
 	known.record(10, 0.5, 3, []float64{1e-4, 1e-5, math.NaN()})
 	known.record(1000, 0.5, 3, []float64{1e-2, 1e5, math.NaN()})
@@ -54,21 +59,23 @@ func TestCostsOfAVisit(t *testing.T) {
 		"throughput":                      {Options{Mode: Throughput, State: Warm, InFlight: 64}, kernels.CPU, 8, 0},
 		"throughput on a GPU":             {Options{Mode: Throughput, State: Warm, InFlight: 64}, kernels.GPU, 257, 0},
 		"throughput with one in flight":   {Options{Mode: Throughput, State: Warm, InFlight: 1}, kernels.GPU, 9, 0},
-		"calls after a pause":             {Options{Mode: Latency, State: AfterIdle}, kernels.CPU, 2, 0.1},
-		"calls of a GPU after two pauses": {Options{Mode: Latency, State: AfterIdle}, kernels.GPU, 3, 0.2},
+		"cold calls of a GPU":             {Options{Mode: Latency, State: Cold}, kernels.GPU, 1, 0},
+		"calls after a pause":             {Options{Mode: Latency, State: AfterIdle}, kernels.CPU, 1, 0.05},
+		"calls of a GPU after two pauses": {Options{Mode: Latency, State: AfterIdle}, kernels.GPU, 2, 0.1},
 	} {
 		known := costs{demands: []demand{o.options.demandOf(c, o.processor), o.options.demandOf(c, o.processor)}}
 		known.record(64, 0.25, 0.75, []float64{0.1, 0.2})
 		blocks := 5.0
-		want := 1 + 2*o.calls*(0.1+0.2) + blocks*o.calls*(0.1+0.2+0.2)
-		work, idle := known.visit(64, 5, []int{0, 1})
-		if math.Abs(work-want) > 1e-9 || math.Abs(idle-3*blocks*o.pause) > 1e-9 {
-			t.Errorf("%s: a visit takes %v s of work and %v s of idling, want %v and %v", name, work, idle, want, 3*blocks*o.pause)
+		want := 0.25 + 2*o.calls*(0.1+0.2) + blocks*o.calls*(0.1+0.2+0.2)
+		alike := 0.75 + 3*blocks*o.pause
+		growing, fixed := known.visit(64, 5, []int{0, 1})
+		if math.Abs(growing-want) > 1e-9 || math.Abs(fixed-alike) > 1e-9 {
+			t.Errorf("%s: a visit takes %v s that grow and %v s that do not, want %v and %v", name, growing, fixed, want, alike)
 		}
 	}
 	nothing := costs{demands: []demand{(&Options{Mode: Latency, State: Warm}).demandOf(c, kernels.CPU)}}
-	if work, idle := nothing.visit(64, 5, []int{0}); work <= 0 || work > 1e-2 || idle != 0 {
-		t.Errorf("a visit of which nothing is known takes %v s and %v s of idling", work, idle)
+	if growing, fixed := nothing.visit(64, 5, []int{0}); growing <= 0 || growing > 1e-2 || fixed != 0 {
+		t.Errorf("a visit of which nothing is known takes %v s and %v s", growing, fixed)
 	}
 }
 

@@ -377,6 +377,31 @@ func TestASlowFirstBinding(t *testing.T) {
 	}
 }
 
+// Plans that are made by measuring cost the same at every size: no reason to stop at a small one.
+func TestADearBinding(t *testing.T) {
+	m := newMachine()
+	e := engine{name: "fftw", cost: linear(1e-6, 1e-9), bind: func(int) error { m.spend(0.4); return nil }}
+	// One visit may take a second, and binding takes 0.8 of it, with the twin.
+	r := m.sweep(t, m.options(8*time.Second), m.newCase("op/x=1", 64, 4096, e), m.newCase("op/x=2", 64, 4096, e))[0]
+	if _, high := timed(r, "fftw"); high != 4096 || len(r.Warnings) > 0 {
+		t.Errorf("it was timed up to %d, warnings %q", high, r.Warnings)
+	}
+}
+
+// What compiling costs does not grow, so a cold sweep finds the size from which even a cold call of the GPU is worth it.
+func TestColdCrossover(t *testing.T) {
+	m := newMachine()
+	e := card("cuda")
+	e.bind = func(int) error { m.spend(0.3); return nil }
+	o := m.options(60 * time.Second)
+	o.State = sweeps.Cold
+	r := m.sweep(t, o, m.newCase("op/x=1", 1<<10, 1<<26, quickStarter(), e), m.newCase("op/x=2", 1, 16, quickStarter()))[0]
+	// 10 ns a size against 300 ms and 1 ns.
+	if f := fit(r); len(f.Segments) != 2 || f.Segments[1].Low > 34_000_000 || f.Segments[1].High < 33_000_000 {
+		t.Errorf("segments are %+v, warnings %q; want a change at 33.3 million", f.Segments, r.Warnings)
+	}
+}
+
 // lostAfter makes an engine whose device is lost after so many calls, of all of its engines together.
 func lostAfter(calls *int, engines ...*engine) {
 	for _, e := range engines {

@@ -38,7 +38,7 @@ const (
 
 // IdlePause is the pause before each call of an AfterIdle sweep: longer than audio buffers are apart, and long enough
 // for a processor's deepest sleep and for the governor that sets its clock.
-const IdlePause = 100 * time.Millisecond
+const IdlePause = 50 * time.Millisecond
 
 // DefaultInFlight is how many calls of a GPU are in flight in throughput mode where nobody says.
 const DefaultInFlight = 8
@@ -90,13 +90,16 @@ func (o *Options) leastCalls(flight int) int {
 // demandOf returns what a block asks of an implementation.
 func (o *Options) demandOf(c *kernels.Case, p kernels.Processor) demand {
 	beside := 0 // calls outside of the batch
-	if o.Mode == Latency {
+	if o.Mode == Latency && o.State == Warm {
 		beside++ // the untimed one
 	}
-	if p == kernels.GPU {
-		beside++ // the one that the device times
+	if p == kernels.GPU && o.State != Cold {
+		beside++ // the one that the device times; it is warm, and beside a cold one nothing
 	}
-	d := demand{calls: func(size int) float64 { return float64(o.leastCalls(o.flightOf(c, p, size)) + beside) }}
+	d := demand{alone: 1, calls: func(size int) float64 { return float64(o.leastCalls(o.flightOf(c, p, size)) + beside) }}
+	if o.State == Cold {
+		d.alone = 0 // most of it is planning and compiling
+	}
 	if o.State == AfterIdle {
 		d.pause = IdlePause.Seconds()
 		if p == kernels.GPU {

@@ -287,7 +287,7 @@ func (s *sweep) pick() (best *entry, size, blocks int) {
 			if !ok {
 				continue // the planner was told; ask again
 			}
-			if work, idle := e.costs.visit(n, b, e.alive(n)); work+idle > left {
+			if growing, fixed := e.costs.visit(n, b, e.alive(n)); growing+fixed > left {
 				e.done = true
 				break
 			}
@@ -340,9 +340,9 @@ const hopeless = 4
 // leastBlocks is how few blocks a visit may shrink to.
 const leastBlocks = 3
 
-// afford fits a visit into what one visit may cost, by taking fewer blocks. Above the measured range, where that does not
-// suffice, it drops the implementations that are far behind where that is enough, and otherwise tells the planner to
-// stay below and reports false. Pauses cost the same at every size, so they are no reason to stay below.
+// afford fits a visit into what one visit may cost, by taking fewer blocks. Above the measured range it drops, before that,
+// the implementations that are far behind where that is enough, and otherwise tells the planner to stay below and
+// reports false. What costs the same at every size is no reason to stay below.
 func (s *sweep) afford(e *entry, size, blocks int) (int, bool) {
 	measured := e.costs.below(size)
 	alive := e.alive(size)
@@ -353,7 +353,7 @@ func (s *sweep) afford(e *entry, size, blocks int) (int, bool) {
 		}
 	}
 	for blocks > leastBlocks {
-		if work, idle := e.costs.visit(size, blocks, alive); work+idle <= s.visitCap {
+		if growing, fixed := e.costs.visit(size, blocks, alive); growing+fixed <= s.visitCap {
 			break
 		}
 		blocks--
@@ -368,6 +368,10 @@ func (s *sweep) affordHigher(e *entry, size, measured, blocks int, alive []int) 
 		ratio float64
 	}
 	var drops []drop
+	if s.State != Warm {
+		// Calls are dear at every size. Rather than leave one out, take as few blocks as there may be.
+		blocks = min(blocks, leastBlocks)
+	}
 	for {
 		cost, _ := e.costs.visit(size, blocks, alive)
 		if cost <= s.visitCap {
