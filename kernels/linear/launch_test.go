@@ -33,7 +33,7 @@ func TestLaunch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, rows := range []int{1, 2, 3, mostFewRows, mostFewRows + 1, 33, 65} {
+		for _, rows := range []int{1, 2, 3, 8, 9, mostFewRows, mostFewRows + 1, 65} {
 			t.Run(fmt.Sprintf("%dx%dx%d", rows, in, out), func(t *testing.T) {
 				_, x, want := layerOf(t, rows, in, out)
 				got := make([]float32, rows*out)
@@ -108,17 +108,20 @@ func (q *questioned) NewGEMM(_, _, _ gpu.Region, m, n, k int, transposed bool, a
 
 // TestLibrary asks for the product that is added to what fill wrote; the emulator has no library to compute it with.
 func TestLibrary(t *testing.T) {
-	const rows, in, out = 5, 7, 300
-	l, x, _ := layerOf(t, rows, in, out)
+	const in, out = 7, 300
 	q := &questioned{}
-	e, err := newLibrary(emulator.Open(t), q, l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.forward(make([]float32, rows*out), x, rows); !errors.Is(err, errQuestioned) {
-		t.Fatalf("error %v, want the library's", err)
-	}
-	if want := (questioned{m: rows, n: out, k: in, alpha: 1, beta: 1}); *q != want {
-		t.Errorf("asked for %+v, want %+v", *q, want)
+	for _, rows := range []int{libraryTransposedRows, libraryTransposedRows + 1} {
+		l, x, _ := layerOf(t, rows, in, out)
+		e, err := newLibrary(emulator.Open(t), q, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.forward(make([]float32, rows*out), x, rows); !errors.Is(err, errQuestioned) {
+			t.Fatalf("error %v, want the library's", err)
+		}
+		want := questioned{m: rows, n: out, k: in, transposed: rows == libraryTransposedRows, alpha: 1, beta: 1}
+		if *q != want {
+			t.Errorf("asked for %+v, want %+v", *q, want)
+		}
 	}
 }

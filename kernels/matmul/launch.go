@@ -45,16 +45,20 @@ func launchProduct(b *gpu.Builder, p product) {
 // launch appends the product in tiles. The sums over k are divided into so many parts, or fewer, each a matrix of its
 // own, which a second kernel adds up.
 func (p product) launch(b *gpu.Builder, t tile, parts int) {
-	depth := ceilDiv(ceilDiv(p.k, parts), t.k) * t.k
+	depth := t.depth(p.k, parts)
 	parts = ceilDiv(p.k, depth)
-	out, bias := p.c, p.bias
+	out := p.c
 	if parts > 1 {
-		out, bias = b.Scratch(gpu.Float, parts*p.m*p.n), nil
+		out = b.Scratch(gpu.Float, parts*p.m*p.n)
+	}
+	bias := p.bias
+	if bias == nil {
+		bias = p.b // a kernel takes a buffer, and does not read this one
 	}
 	edge := p.edge(t)
-	b.Dispatch(b.Kernel(t.source(edge, p.transposed, bias != nil), "matmul"),
-		gpu.Size{X: t.count(p.m, p.n), Y: parts, Z: 1}, gpu.Size{X: t.threads(), Y: 1, Z: 1},
-		out.As(gpu.Float), p.a.As(gpu.Float), p.b.As(gpu.Float), p.orUnread(bias), gpu.Values(p.m, p.n, p.k, depth))
+	src := t.source(edge, p.transposed, p.bias != nil)
+	b.Dispatch(b.Kernel(src, "matmul"), gpu.Size{X: t.count(p.m, p.n), Y: parts, Z: 1}, gpu.Size{X: t.threads(), Y: 1, Z: 1},
+		out.As(gpu.Float), p.a.As(gpu.Float), p.b.As(gpu.Float), bias.As(gpu.Float), gpu.Values(p.m, p.n, p.k, depth))
 	if parts == 1 {
 		return
 	}
@@ -62,21 +66,12 @@ func (p product) launch(b *gpu.Builder, t tile, parts int) {
 	if edge != anySize {
 		threads /= 4
 	}
-	b.Dispatch(b.Kernel(t.source(edge, p.transposed, p.bias != nil), "add_parts"),
-		gpu.Size{X: ceilDiv(threads, addThreads), Y: 1, Z: 1}, gpu.Size{X: addThreads, Y: 1, Z: 1},
-		p.c.As(gpu.Float), out.As(gpu.Float), p.orUnread(p.bias), gpu.Values(parts), gpu.Values(p.m*p.n), gpu.Values(p.n))
+	b.Dispatch(b.Kernel(src, "add_parts"), gpu.Size{X: ceilDiv(threads, addThreads), Y: 1, Z: 1}, gpu.Size{X: addThreads, Y: 1, Z: 1},
+		p.c.As(gpu.Float), out.As(gpu.Float), gpu.Values(parts), gpu.Values(p.m*p.n))
 }
 
 // addThreads is the width of a threadgroup of add_parts.
 const addThreads = 256
-
-// orUnread is the argument of a kernel for the bias: without one, a buffer that the kernel does not read.
-func (p product) orUnread(bias *gpu.Buffer) gpu.Argument {
-	if bias == nil {
-		return p.b.As(gpu.Float)
-	}
-	return bias.As(gpu.Float)
-}
 
 // The values of the macro EDGE.
 const (

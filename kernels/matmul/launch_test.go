@@ -64,7 +64,7 @@ func operands(s shape, transposed bool) (a, b, bias []float32, want []float64) {
 
 func TestTiles(t *testing.T) {
 	d := emulator.Open(t)
-	for _, by := range allTiles {
+	for _, by := range tilesBySize {
 		for _, test := range []struct {
 			s          shape
 			parts      int

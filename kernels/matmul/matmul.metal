@@ -14,7 +14,6 @@ using namespace metal;
 //   STAGES              2: a tile is stored while the one before it is read; 1: half the threadgroup memory
 //   SLICES              teams of threads that share a tile of C, each with its part of every TILE_K terms
 //   ALONG               threads of eight that read along a matrix row that they transpose: 1, 2, 4 or 8, up to TILE_K / 4
-//   BAND                rows of tiles that consecutive threadgroups go down before they move on by a column
 //   TRANSPOSED, BIAS    0 or 1
 //   EDGE                0: m, n and k are multiples of the tile; 1: k and n are multiples of 4; 2: any size
 
@@ -78,23 +77,10 @@ inline void write_vector(device float* p, float4 v, int there) {
 #endif
 }
 
-// add_products adds the products of every value of x and every value of y to a thread's sums.
-inline void add_products(thread float4 (&sum)[THREAD_M][THREAD_N / 4], thread const float4 (&x)[THREAD_M / 4],
-                         thread const float4 (&y)[THREAD_N / 4]) {
-    #pragma unroll
-    for (uint i = 0; i < THREAD_M / 4; ++i) {
-        #pragma unroll
-        for (uint j = 0; j < THREAD_N / 4; ++j) {
-            sum[4 * i][j] = fma(float4(x[i].x), y[j], sum[4 * i][j]);
-            sum[4 * i + 1][j] = fma(float4(x[i].y), y[j], sum[4 * i + 1][j]);
-            sum[4 * i + 2][j] = fma(float4(x[i].z), y[j], sum[4 * i + 2][j]);
-            sum[4 * i + 3][j] = fma(float4(x[i].w), y[j], sum[4 * i + 3][j]);
-        }
-    }
-}
+inline float4 add_product(float4 sum, float a, float4 b) { return fma(float4(a), b, sum); }
 
-// matmul computes the terms of C from group.y·depth on, depth of them; each group.y writes a matrix of its own. bias,
-// one value a column, is read with BIAS only.
+// matmul adds up depth terms of C from term group.y·depth on; each group.y writes a matrix of its own. The bias, one
+// value a column, is read with BIAS only, and added to the first matrix.
 [[max_total_threads_per_threadgroup(THREADS)]]
 kernel void matmul(device float* c [[buffer(0)]],
                    device const float* a [[buffer(1)]],
@@ -108,12 +94,8 @@ kernel void matmul(device float* c [[buffer(0)]],
     uint first_k = group.y * shape.depth;
     uint last_k = min(first_k + shape.depth, k);
 
-    uint tiles_m = (m + TILE_M - 1) / TILE_M, tiles_n = (n + TILE_N - 1) / TILE_N;
-    uint band = group.x / (BAND * tiles_n) * BAND;
-    uint height = min(uint(BAND), tiles_m - band);
-    uint in_band = group.x - band * tiles_n;
-    uint first_row = (band + in_band % height) * TILE_M;
-    uint first_column = in_band / height * TILE_N;
+    uint tiles_n = (n + TILE_N - 1) / TILE_N;
+    uint first_row = group.x / tiles_n * TILE_M, first_column = group.x % tiles_n * TILE_N;
 
     // The blocks that this thread loads: the corner of the next one, the distance to its next row and to its successor,
     // the place of its first vector in a stage, and how many rows and columns of the matrix there are from its corner.
@@ -159,7 +141,6 @@ kernel void matmul(device float* c [[buffer(0)]],
     uint lane_m = lane % 2 + lane / (2 * LANES_N) * 2, lane_n = lane / 2 % LANES_N;
     uint at_m = simd / SIMDS_N * (SIMD_M / 4) + lane_m;
     uint at_n = simd % SIMDS_N * (SIMD_N / 4) + lane_n;
-    uint first_term = slice * TERMS; // of a tile
 
     float4 sum[THREAD_M][THREAD_N / 4];
     #pragma unroll
@@ -170,10 +151,8 @@ kernel void matmul(device float* c [[buffer(0)]],
         }
     }
 
-    // Tile t travels from device memory to registers while tile t−1 is multiplied, and on to threadgroup memory before
-    // the last terms of tile t−1, so that the first vectors of tile t arrive while those are multiplied.
+    // Tile t travels from device memory to registers while tile t−1 is multiplied, and from there to threadgroup memory.
     float4 block[LOADS][4];
-    float4 x[2][THREAD_M / 4], y[2][THREAD_N / 4];
     uint tiles = (last_k - first_k + TILE_K - 1) / TILE_K;
     for (uint t = 0; t <= tiles; ++t) {
         if (t < tiles) {
@@ -191,18 +170,28 @@ kernel void matmul(device float* c [[buffer(0)]],
             }
         }
         if (t > 0) {
-            uint from = (t - 1) % STAGES * STAGE + first_term * ROW;
+            uint from = (t - 1) % STAGES * STAGE + slice * TERMS * ROW;
             #pragma unroll
-            for (uint l = 1; l < TERMS; ++l) {
+            for (uint l = 0; l < TERMS; ++l) {
+                float4 x[THREAD_M / 4], y[THREAD_N / 4];
                 #pragma unroll
                 for (uint i = 0; i < THREAD_M / 4; ++i) {
-                    x[l % 2][i] = memory[from + l * ROW + ((at_m + i * LANES_M) ^ TWIST(first_term + l))];
+                    x[i] = memory[from + l * ROW + ((at_m + i * LANES_M) ^ TWIST(slice * TERMS + l))];
                 }
                 #pragma unroll
                 for (uint j = 0; j < THREAD_N / 4; ++j) {
-                    y[l % 2][j] = memory[from + l * ROW + TILE_M / 4 + ((at_n + j * LANES_N) ^ TWIST_B(first_term + l))];
+                    y[j] = memory[from + l * ROW + TILE_M / 4 + ((at_n + j * LANES_N) ^ TWIST_B(slice * TERMS + l))];
                 }
-                add_products(sum, x[(l - 1) % 2], y[(l - 1) % 2]);
+                #pragma unroll
+                for (uint i = 0; i < THREAD_M / 4; ++i) {
+                    #pragma unroll
+                    for (uint j = 0; j < THREAD_N / 4; ++j) {
+                        sum[4 * i][j] = add_product(sum[4 * i][j], x[i].x, y[j]);
+                        sum[4 * i + 1][j] = add_product(sum[4 * i + 1][j], x[i].y, y[j]);
+                        sum[4 * i + 2][j] = add_product(sum[4 * i + 2][j], x[i].z, y[j]);
+                        sum[4 * i + 3][j] = add_product(sum[4 * i + 3][j], x[i].w, y[j]);
+                    }
+                }
             }
         }
         if (t < tiles) {
@@ -221,18 +210,6 @@ kernel void matmul(device float* c [[buffer(0)]],
                 }
             }
             threadgroup_barrier(mem_flags::mem_threadgroup);
-            uint from = t % STAGES * STAGE + first_term * ROW;
-            #pragma unroll
-            for (uint i = 0; i < THREAD_M / 4; ++i) {
-                x[0][i] = memory[from + ((at_m + i * LANES_M) ^ TWIST(first_term))];
-            }
-            #pragma unroll
-            for (uint j = 0; j < THREAD_N / 4; ++j) {
-                y[0][j] = memory[from + TILE_M / 4 + ((at_n + j * LANES_N) ^ TWIST_B(first_term))];
-            }
-        }
-        if (t > 0) {
-            add_products(sum, x[1], y[1]);
         }
     }
 
@@ -267,7 +244,7 @@ kernel void matmul(device float* c [[buffer(0)]],
     for (uint j = 0; j < THREAD_N / 4; ++j) {
         uint column = first_column + 4 * (at_n + j * LANES_N);
         int there = int(n) - int(column);
-        float4 shift = BIAS ? read_vector(bias + column, there) : float4(0.0f, 0.0f, 0.0f, 0.0f);
+        float4 shift = BIAS && group.y == 0 ? read_vector(bias + column, there) : float4(0.0f, 0.0f, 0.0f, 0.0f);
         #pragma unroll
         for (uint i = 0; i < THREAD_M; ++i) {
             uint row = first_row + 4 * (at_m + i / 4 * LANES_M) + i % 4;
@@ -278,14 +255,12 @@ kernel void matmul(device float* c [[buffer(0)]],
     }
 }
 
-// add_parts adds up the matrices that matmul wrote, of `size` values each, into C, plus a bias with BIAS. A thread adds
-// up a vector, or with EDGE 2 one value.
+// add_parts adds up the matrices that matmul wrote, of `size` values each, into C. A thread adds up a vector, or with
+// EDGE 2 one value.
 kernel void add_parts(device float* c [[buffer(0)]],
                       device const float* parts [[buffer(1)]],
-                      device const float* bias [[buffer(2)]],
-                      constant uint& count [[buffer(3)]],
-                      constant uint& size [[buffer(4)]],
-                      constant uint& n [[buffer(5)]],
+                      constant uint& count [[buffer(2)]],
+                      constant uint& size [[buffer(3)]],
                       uint index [[thread_position_in_grid]]) {
 #if EDGE == 2
     if (index < size) {
@@ -293,7 +268,7 @@ kernel void add_parts(device float* c [[buffer(0)]],
         for (uint p = 1; p < count; ++p) {
             sum += parts[size_t(p) * size + index];
         }
-        c[index] = BIAS ? sum + bias[index % n] : sum;
+        c[index] = sum;
     }
 #else
     uint first = 4 * index;
@@ -302,7 +277,7 @@ kernel void add_parts(device float* c [[buffer(0)]],
         for (uint p = 1; p < count; ++p) {
             sum = sum + *(device const float4*)(parts + size_t(p) * size + first);
         }
-        *(device float4*)(c + first) = BIAS ? sum + *(device const float4*)(bias + first % n) : sum;
+        *(device float4*)(c + first) = sum;
     }
 #endif
 }
