@@ -380,9 +380,13 @@ func TestASlowFirstBinding(t *testing.T) {
 // Plans that are made by measuring cost the same at every size: no reason to stop at a small one.
 func TestADearBinding(t *testing.T) {
 	m := newMachine()
-	e := engine{name: "fftw", cost: linear(1e-6, 1e-9), bind: func(int) error { m.spend(0.4); return nil }}
-	// One visit may take a second, and binding takes 0.8 of it, with the twin.
-	r := m.sweep(t, m.options(8*time.Second), m.newCase("op/x=1", 64, 4096, e), m.newCase("op/x=2", 64, 4096, e))[0]
+	e := engine{name: "fftw", cost: linear(1e-6, 1e-9), bind: func(int) error { m.spend(1.2); return nil }}
+	cases := []kernels.Case{m.newCase("op/x=1", 64, 4096, e)}
+	for k := range 7 {
+		cases = append(cases, m.newCase(fmt.Sprintf("cheap/x=%d", k), 1, 1, quickStarter()))
+	}
+	// One visit may take 0.94 s.
+	r := m.sweep(t, m.options(30*time.Second), cases...)[0]
 	if _, high := timed(r, "fftw"); high != 4096 || len(r.Warnings) > 0 {
 		t.Errorf("it was timed up to %d, warnings %q", high, r.Warnings)
 	}
