@@ -220,7 +220,8 @@ static bool run_command(command *c, char *message, size_t size) {
         memset(((buffer_object *)c->uses[0])->contents + c->to, c->value, c->bytes);
         return true;
     case LIBRARY:
-        c->library.run(c->library.state);
+        if (!option("idle"))
+            c->library.run(c->library.state);
         return true;
     }
     return false;

@@ -228,24 +228,49 @@ typedef struct {
     data_object *from, *to;
 } transform;
 
+// dft sets y to the transform of the n values of x that are a stride apart: one of n/p values for each residue modulo the
+// smallest prime p of n, and sums over those. w holds exp(-2πi·k/N) for the whole transform's N = n·step.
+static void dft(double complex *y, const double complex *x, NSUInteger n, NSUInteger stride, const double complex *w,
+                NSUInteger step) {
+    NSUInteger p = 2;
+    while (p < n && n % p)
+        p++;
+    if (n == 1 || p >= n) {
+        for (NSUInteger k = 0; k < n; k++) {
+            y[k] = 0;
+            for (NSUInteger i = 0; i < n; i++)
+                y[k] += x[i * stride] * w[i * k % n * step];
+        }
+        return;
+    }
+    NSUInteger m = n / p;
+    double complex *parts = malloc(n * sizeof *parts);
+    for (NSUInteger r = 0; r < p; r++)
+        dft(parts + r * m, x + r * stride, m, stride * p, w, step * p);
+    for (NSUInteger k = 0; k < n; k++) {
+        y[k] = 0;
+        for (NSUInteger r = 0; r < p; r++)
+            y[k] += parts[r * m + k % m] * w[r * k % n * step];
+    }
+    free(parts);
+}
 static void transform_run(void *state) {
     transform *t = state;
     const shaped_object *in = &t->from->shaped, *out = &t->to->shaped;
     NSUInteger rows = extent(in, 0), n = extent(in, 1), bins = extent(out, 1);
-    double complex *line = calloc(n, sizeof *line);
+    double complex *x = malloc(3 * n * sizeof *x), *y = x + n, *w = y + n;
+    for (NSUInteger k = 0; k < n; k++)
+        w[k] = cexp(-2 * M_PI * I * (double)k / (double)n);
     for (NSUInteger row = 0; row < rows; row++) {
-        const float *x = (float *)t->from->buffer->contents + row * n * (in->type == FLOAT32 ? 1 : 2);
-        float *y = (float *)t->to->buffer->contents + row * bins * 2;
+        const float *from = (float *)t->from->buffer->contents + row * n * (in->type == FLOAT32 ? 1 : 2);
+        float *to = (float *)t->to->buffer->contents + row * bins * 2;
         for (NSUInteger i = 0; i < n; i++)
-            line[i] = in->type == FLOAT32 ? x[i] : x[2 * i] + x[2 * i + 1] * I;
-        for (NSUInteger k = 0; k < bins; k++) {
-            double complex sum = 0;
-            for (NSUInteger i = 0; i < n; i++)
-                sum += line[i] * cexp(-2 * M_PI * I * (double)(i * k % n) / (double)n);
-            y[2 * k] = creal(sum), y[2 * k + 1] = cimag(sum);
-        }
+            x[i] = in->type == FLOAT32 ? from[i] : from[2 * i] + from[2 * i + 1] * I;
+        dft(y, x, n, 1, w, 1);
+        for (NSUInteger k = 0; k < bins; k++)
+            to[2 * k] = creal(y[k]), to[2 * k + 1] = cimag(y[k]);
     }
-    free(line);
+    free(x);
 }
 static void transform_drop(void *state) {
     transform *t = state;
