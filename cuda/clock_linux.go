@@ -126,7 +126,7 @@ func (c *clock) read(t *gpu.Times) error {
 	return nil
 }
 
-// between returns the time from an event to a later one, less the cost of one event.
+// between returns the time from an event to a later one, less the cost of one event. The context is current.
 func (c *clock) between(from, to event) (time.Duration, error) {
 	d := c.driver
 	milliseconds := new(float32)
@@ -174,12 +174,16 @@ func (d *driver) measureEventCost() (time.Duration, error) {
 		return 0, err
 	}
 	defer d.do(&d.graphExecDestroy, g[0])
+	if err := d.enter(); err != nil {
+		return 0, err
+	}
+	defer d.leave()
 	var costs []time.Duration
 	for range 15 {
-		if err := d.do(&d.graphLaunch, g[0], g[1]); err != nil {
+		if err := d.check(&d.graphLaunch, d.graphLaunch.call(g[:]...)); err != nil {
 			return 0, err
 		}
-		if err := d.do(&d.streamSynchronize, stream); err != nil {
+		if err := d.vital(&d.streamSynchronize, d.streamSynchronize.call(stream)); err != nil {
 			return 0, err
 		}
 		cost, err := c.between(c.events[0], c.events[1])

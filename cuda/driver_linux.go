@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -154,6 +155,19 @@ func (d *driver) check(f *function, status int32) error {
 	return err
 }
 
+// vital is check for calls whose failure leaves work in flight of which nothing is known: the device is lost by any.
+func (d *driver) vital(f *function, status int32) error {
+	if status == 0 {
+		return nil
+	}
+	err := d.statusError(f, status)
+	if !errors.Is(err, gpu.ErrLost) {
+		err = fmt.Errorf("%w: %w", err, gpu.ErrLost)
+	}
+	d.lost.CompareAndSwap(nil, &err)
+	return err
+}
+
 // enter makes the context current on the thread that the goroutine runs on, and keeps the goroutine on it until leave:
 // a context is current for a thread, and a goroutine may move to another one between two calls. It fails once the device
 // is lost. It must be followed by leave only where it returns nil.
@@ -164,7 +178,7 @@ func (d *driver) enter() error {
 	runtime.LockOSThread()
 	if status, _, _ := purego.SyscallN(d.ctxSetCurrent.address, d.context[:]...); int32(status) != 0 {
 		runtime.UnlockOSThread()
-		return d.check(&d.ctxSetCurrent, int32(status))
+		return d.vital(&d.ctxSetCurrent, int32(status))
 	}
 	return nil
 }

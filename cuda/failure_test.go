@@ -32,8 +32,8 @@ func oneLineWith(t *testing.T, err error, texts ...string) {
 
 func TestOpenFails(t *testing.T) {
 	for name, test := range map[string]struct {
-		break_ func(t *testing.T, f *fake)
-		want   []string
+		spoil func(t *testing.T, f *fake)
+		want  []string
 	}{
 		"no driver": {
 			func(t *testing.T, f *fake) { t.Setenv("CROSSOVER_LIBCUDA", filepath.Join(f.folder, "none.so")) },
@@ -81,7 +81,7 @@ func TestOpenFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := loadFake(t)
-			test.break_(t, f)
+			test.spoil(t, f)
 			_, err := open()
 			oneLineWith(t, err, test.want...)
 		})
@@ -179,7 +179,7 @@ var calledInScenario = map[string]bool{
 // the error, nothing is lost, and the next plan works.
 func TestEveryCallFails(t *testing.T) {
 	for name, needed := range calledInScenario {
-		if name == "cuStreamSynchronize" || name == "cuStreamEndCapture" {
+		if name == "cuCtxSetCurrent" || name == "cuStreamSynchronize" || name == "cuStreamEndCapture" {
 			continue // their failure leaves a stream of which nothing is known
 		}
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestEveryCallFails(t *testing.T) {
 				switch {
 				case err != nil && !errors.Is(err, gpu.ErrOutOfMemory):
 					t.Errorf("call %d: %v; want out of memory", n, err)
-				case err == nil && needed && name != "cuCtxSetCurrent": // which is needed for giving back, too
+				case err == nil && needed:
 					t.Errorf("call %d: no error", n)
 				case err != nil && !needed:
 					t.Errorf("call %d: %v; want no error where something is given back", n, err)
@@ -208,7 +208,7 @@ func TestEveryCallFails(t *testing.T) {
 					t.Errorf("after call %d failed: %v", n, err)
 				}
 				device.Trim()
-				if name == "cuCtxSetCurrent" || !needed {
+				if !needed {
 					continue // what was to be given back is not
 				}
 				if blocks := f.blocks(0) + f.blocks(1); blocks != 0 {
@@ -257,6 +257,25 @@ func TestDeviceIsLost(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Where it is not known whether work is still in flight, memory must not be used again: the device counts as lost,
+// whatever the error is.
+func TestNothingIsKnown(t *testing.T) {
+	for _, name := range []string{"cuCtxSetCurrent", "cuStreamSynchronize"} {
+		for _, n := range []int{1, 2, 5} {
+			device, _, f := openFake(t)
+			f.fail(name, n, 2)
+			err := scenario(device)
+			oneLineWith(t, err, name+": CUDA_ERROR_OUT_OF_MEMORY")
+			if !errors.Is(err, gpu.ErrLost) {
+				t.Errorf("%s, call %d: %v; want ErrLost", name, n, err)
+			}
+			if err := scenario(device); !errors.Is(err, gpu.ErrLost) {
+				t.Errorf("%s, call %d: %v afterwards; want ErrLost", name, n, err)
+			}
+		}
 	}
 }
 

@@ -62,7 +62,7 @@ func (d *driver) NewFloors() (floors []gpu.LaunchFloor, release func(), err erro
 			}
 			status, _, _ := purego.SyscallN(d.streamSynchronize.address, synchronize...)
 			runtime.KeepAlive(launch)
-			return d.check(&d.streamSynchronize, int32(status))
+			return d.vital(&d.streamSynchronize, int32(status))
 		}
 	}
 	return []gpu.LaunchFloor{

@@ -53,10 +53,14 @@ func (m *memory) Fill(value byte) error {
 		return err
 	}
 	defer d.giveStream(stream)
-	if err := d.do(&d.memsetD8Async, m.address, uintptr(value), uintptr(m.bytes), stream); err != nil {
+	if err := d.enter(); err != nil {
 		return err
 	}
-	return d.do(&d.streamSynchronize, stream)
+	defer d.leave()
+	if err := d.check(&d.memsetD8Async, d.memsetD8Async.call(m.address, uintptr(value), uintptr(m.bytes), stream)); err != nil {
+		return err
+	}
+	return d.vital(&d.streamSynchronize, d.streamSynchronize.call(stream))
 }
 
 // Free gives the memory back to the system. Where the device is lost there is nothing to give back.

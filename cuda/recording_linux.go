@@ -248,7 +248,7 @@ func (r *recording) Wait() (gpu.Times, error) {
 	}
 	defer d.leave()
 	if status, _, _ := purego.SyscallN(d.streamSynchronize.address, r.synchronize[:]...); int32(status) != 0 {
-		return gpu.Times{}, d.check(&d.streamSynchronize, int32(status))
+		return gpu.Times{}, d.vital(&d.streamSynchronize, int32(status))
 	}
 	if !r.inFlight.timed {
 		return gpu.Times{}, nil

@@ -170,7 +170,7 @@ int cuDevicePrimaryCtxRetain(void** c, int d) {
 }
 int cuCtxSetCurrent(void* c) {
     DRIVER(cuCtxSetCurrent);
-    if (c != &context_object || !retained) die("cuCtxSetCurrent", "no context of ours");
+    if (c && (c != &context_object || !retained)) die("cuCtxSetCurrent", "no context of ours");
     current = c;
     return 0;
 }
