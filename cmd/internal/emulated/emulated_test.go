@@ -78,7 +78,7 @@ func cases(t *testing.T, high int, names ...string) []kernels.Case {
 func sweep(t *testing.T, cases []kernels.Case, change func(*sweeps.Options)) []*sweeps.Result {
 	t.Helper()
 	o := sweeps.Options{
-		Budget: 3 * time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {},
+		Budget: 2 * time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {},
 		Include: func(name string) bool { return name == "go" || name == api.Name },
 		Forget:  kernels.ForgetGPUs,
 		Trim:    func() { kernels.TrimGPUs() },
