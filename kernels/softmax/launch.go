@@ -27,7 +27,7 @@ type strategy struct {
 
 // The limits below were measured on an H200, in resident memory.
 const (
-	simdgroupColumns   = 256     // in the longest row of a simdgroup
+	simdgroupColumns   = 512     // in the longest row of a simdgroup
 	simdgroups         = 4       // in a threadgroup, a row each
 	usualThreads       = 512     // in a threadgroup that has a row, as long as its threads have room
 	mostValues         = 32      // that a thread keeps; with more, too few threads fit into a core
