@@ -23,10 +23,20 @@ func compileAnew(t *testing.T, f *fake) int {
 		t.Fatal(err)
 	}
 	before := f.calls("nvrtcCompileProgram")
-	if err := scenario(device); err != nil {
+	if err := compute(device); err != nil {
 		t.Fatal(err)
 	}
 	return f.calls("nvrtcCompileProgram") - before
+}
+
+// compute makes a plan of the tests' text and runs it.
+func compute(device *gpu.Device) error {
+	p, err := newScalePlan(device, 64)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	return p.check(1)
 }
 
 // entries returns the files in the cache.
@@ -91,7 +101,7 @@ func TestForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	for round := range 2 {
-		if err := scenario(device); err != nil {
+		if err := compute(device); err != nil {
 			t.Fatal(err)
 		}
 		if got := len(entries(t, f)); got != 2 {

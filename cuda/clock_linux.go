@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"time"
 	"unsafe"
@@ -12,14 +13,20 @@ import (
 )
 
 // clock reads the device's own clock before and after each kernel of a recording. The events are nodes of its graph, so
-// nothing that the host does lies between them. What they cost themselves is measured once and taken off; on an H200 a
-// kernel that does nothing then still counts for somewhat more than a microsecond.
+// nothing that the host does lies between them. What they cost themselves is measured once and taken off, so that a
+// kernel's time is what it adds to a row of kernels.
 type clock struct {
 	driver *driver
 	stream uintptr
 	steps  []interval // at the steps' indices
 	events []event    // all of them, in the order in which they happen
-	cost   time.Duration
+	costs  eventCosts
+}
+
+// eventCosts is what the events of a graph cost themselves.
+type eventCosts struct {
+	around  time.Duration // those before and after a kernel: on an H200 some 2 µs
+	between time.Duration // those with nothing between them
 }
 
 // interval is the events before and after a step, as far as it has any.
@@ -33,11 +40,11 @@ type event uintptr
 
 // newClock makes the events of a recording: around each kernel, and at both ends where there is none.
 func (d *driver) newClock(steps []step, stream uintptr) (*clock, error) {
-	cost, err := d.costOfEvent()
+	costs, err := d.costsOfEvents()
 	if err != nil {
 		return nil, err
 	}
-	c := &clock{driver: d, stream: stream, steps: make([]interval, len(steps)), cost: cost}
+	c := &clock{driver: d, stream: stream, steps: make([]interval, len(steps)), costs: costs}
 	for i := range steps {
 		c.steps[i].kernel = steps[i].kernel
 		if steps[i].kernel || i == 0 {
@@ -98,100 +105,126 @@ func (c *clock) record(e event) error {
 
 // read adds the device's times to t. The stream is idle, and the context is current.
 func (c *clock) read(t *gpu.Times) error {
-	span, err := c.between(c.events[0], c.events[len(c.events)-1])
-	if err != nil {
-		return err
-	}
-	t.Span = max(0, span-time.Duration(len(c.events)-2)*c.cost)
 	var before event
 	for _, s := range c.steps {
 		if !s.kernel {
 			continue
 		}
-		busy, err := c.between(s.begin, s.end)
+		busy, err := c.elapsed(s.begin, s.end)
 		if err != nil {
 			return err
 		}
-		t.Busy += busy
+		t.Busy += max(busy-c.costs.around, 1) // a kernel that ran took some time
 		t.Kernel++
 		if before != 0 {
-			gap, err := c.between(before, s.begin)
+			gap, err := c.elapsed(before, s.begin)
 			if err != nil {
 				return err
 			}
-			t.Gaps += gap
+			t.Gaps += max(gap-c.costs.between, 0)
 		}
 		before = s.end
 	}
+	span, err := c.elapsed(c.events[0], c.events[len(c.events)-1])
+	if err != nil {
+		return err
+	}
+	others := len(c.events) - 1 - t.Kernel // pairs of events with no kernel between them
+	span -= time.Duration(t.Kernel)*c.costs.around + time.Duration(others)*c.costs.between
+	t.Span = max(span, t.Busy)
 	return nil
 }
 
-// between returns the time from an event to a later one, less the cost of one event. The context is current.
-func (c *clock) between(from, to event) (time.Duration, error) {
+// elapsed returns the time from an event to a later one. The context is current.
+func (c *clock) elapsed(from, to event) (time.Duration, error) {
 	d := c.driver
 	milliseconds := new(float32)
 	status := d.eventElapsed.call(uintptr(unsafe.Pointer(milliseconds)), uintptr(from), uintptr(to))
-	elapsed := time.Duration(math.Round(float64(*milliseconds) * float64(time.Millisecond)))
-	return max(0, elapsed-c.cost), d.check(&d.eventElapsed, status)
+	return time.Duration(math.Round(float64(*milliseconds) * float64(time.Millisecond))), d.check(&d.eventElapsed, status)
 }
 
-// costOfEvent returns the time from one event in a graph to the next one, with nothing between them.
-func (d *driver) costOfEvent() (time.Duration, error) {
-	d.eventCostMu.Lock()
-	defer d.eventCostMu.Unlock()
-	if d.eventCost == 0 {
-		cost, err := d.measureEventCost()
+// costsOfEvents returns what events cost, measuring it when it is first asked for.
+func (d *driver) costsOfEvents() (eventCosts, error) {
+	d.eventsMu.Lock()
+	defer d.eventsMu.Unlock()
+	if d.events == (eventCosts{}) {
+		costs, err := d.measureEvents()
 		if err != nil {
-			return 0, err
+			return eventCosts{}, err
 		}
-		d.eventCost = max(cost, 1)
+		d.events = costs
 	}
-	return d.eventCost, nil
+	return d.events, nil
 }
 
-func (d *driver) measureEventCost() (time.Duration, error) {
+// rowOfKernels is how many kernels in a row show what one more of them costs.
+const rowOfKernels = 9
+
+// measureEvents times rows of kernels that do nothing, between two events.
+func (d *driver) measureEvents() (eventCosts, error) {
 	stream, err := d.takeStream()
 	if err != nil {
-		return 0, err
+		return eventCosts{}, err
 	}
 	defer d.giveStream(stream)
+	launch, err := d.launchNothing(stream)
+	if err != nil {
+		return eventCosts{}, err
+	}
 	c := &clock{driver: d, stream: stream}
 	defer c.close()
 	for range 2 {
 		if _, err := c.event(); err != nil {
-			return 0, err
+			return eventCosts{}, err
 		}
 	}
-	g, err := d.capture(stream, func() error {
-		for _, e := range c.events {
-			if err := c.record(e); err != nil {
+	var took [3]time.Duration
+	for i, kernels := range []int{0, 1, rowOfKernels} {
+		if took[i], err = c.timeRow(launch, kernels); err != nil {
+			return eventCosts{}, err
+		}
+	}
+	oneKernel := (took[2] - took[1]) / (rowOfKernels - 1)
+	return eventCosts{around: max(took[1]-oneKernel, 1), between: max(took[0], 1)}, nil
+}
+
+// timeRow returns the median time from the first event to the second, with so many launches between them.
+func (c *clock) timeRow(launch step, kernels int) (time.Duration, error) {
+	d := c.driver
+	g, err := d.capture(c.stream, func() error {
+		if err := c.record(c.events[0]); err != nil {
+			return err
+		}
+		for range kernels {
+			if err := d.check(launch.function, launch.function.call(launch.arguments...)); err != nil {
 				return err
 			}
 		}
-		return nil
+		return c.record(c.events[1])
 	})
 	if err != nil {
 		return 0, err
 	}
+	defer runtime.KeepAlive(launch) // its code, as long as the graph
 	defer d.do(&d.graphExecDestroy, g[0])
 	if err := d.enter(); err != nil {
 		return 0, err
 	}
 	defer d.leave()
-	var costs []time.Duration
+	var times []time.Duration
 	for range 15 {
 		if err := d.check(&d.graphLaunch, d.graphLaunch.call(g[:]...)); err != nil {
 			return 0, err
 		}
-		if err := d.vital(&d.streamSynchronize, d.streamSynchronize.call(stream)); err != nil {
+		if err := d.vital(&d.streamSynchronize, d.streamSynchronize.call(c.stream)); err != nil {
 			return 0, err
 		}
-		cost, err := c.between(c.events[0], c.events[1])
+		took, err := c.elapsed(c.events[0], c.events[1])
 		if err != nil {
 			return 0, err
 		}
-		costs = append(costs, cost)
+		times = append(times, took)
 	}
-	slices.Sort(costs)
-	return costs[len(costs)/2], nil
+	slices.Sort(times)
+	return times[len(times)/2], nil
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -35,8 +34,8 @@ type driver struct {
 	mu      sync.Mutex
 	streams []uintptr // made and not in use
 
-	eventCostMu sync.Mutex
-	eventCost   time.Duration // of one event in a graph; 0 before it was measured
+	eventsMu sync.Mutex
+	events   eventCosts // zero before they were measured
 }
 
 // open readies the device. It fails with one line where a driver, a device or NVRTC is missing.

@@ -186,7 +186,7 @@ func TestEveryCallFails(t *testing.T) {
 			device, d, f := openFake(t)
 			for n := 1; ; n++ {
 				device.Forget()
-				d.eventCost = 0 // as in a device that is new
+				d.events = eventCosts{} // as in a device that is new
 				before := f.calls(name)
 				f.fail(name, n, 2)
 				err := scenario(device)

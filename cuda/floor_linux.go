@@ -18,29 +18,34 @@ using namespace metal;
 kernel void nothing(device uint* y [[buffer(0)]]) {}
 `}
 
-// NewFloors readies two ways to launch a kernel and wait for it: as a launch, and as a graph. The context stays current
-// on the calling thread, so that they need not make it.
-func (d *driver) NewFloors() (floors []gpu.LaunchFloor, release func(), err error) {
+// launchNothing readies a launch of one threadgroup of it. What the launch points to lives as long as the step.
+func (d *driver) launchNothing(stream uintptr) (step, error) {
 	functions, err := msl.Parse(nothing.Text)
 	if err != nil {
-		return nil, nil, err
+		return step{}, err
 	}
 	l, err := d.compile(nothing, functions, false)
 	if err != nil {
-		return nil, nil, err
+		return step{}, err
 	}
 	p, err := l.pipeline(&functions[0])
 	if err != nil {
-		return nil, nil, err
+		return step{}, err
 	}
+	one := gpu.Size{X: 1, Y: 1, Z: 1}
+	noBuffer := gpu.Binding{Value: make([]byte, 8)} // a null pointer: the kernel does not look
+	return d.launch(&gpu.Command{Pipeline: p, Groups: one, Threads: gpu.Size{X: 32, Y: 1, Z: 1},
+		Arguments: []gpu.Binding{noBuffer}}, stream)
+}
+
+// NewFloors readies two ways to launch a kernel and wait for it: as a launch, and as a graph. The context stays current
+// on the calling thread, so that they need not make it.
+func (d *driver) NewFloors() (floors []gpu.LaunchFloor, release func(), err error) {
 	stream, err := d.takeStream()
 	if err != nil {
 		return nil, nil, err
 	}
-	one := gpu.Size{X: 1, Y: 1, Z: 1}
-	noBuffer := gpu.Binding{Value: make([]byte, 8)} // a null pointer: the kernel does not look
-	launch, err := d.launch(&gpu.Command{Pipeline: p, Groups: one, Threads: gpu.Size{X: 32, Y: 1, Z: 1},
-		Arguments: []gpu.Binding{noBuffer}}, stream)
+	launch, err := d.launchNothing(stream)
 	if err != nil {
 		d.giveStream(stream)
 		return nil, nil, err
@@ -52,6 +57,7 @@ func (d *driver) NewFloors() (floors []gpu.LaunchFloor, release func(), err erro
 	}
 	release = func() {
 		_ = d.do(&d.graphExecDestroy, g[0])
+		runtime.KeepAlive(launch) // its code, as long as the graph
 		d.giveStream(stream)
 	}
 	synchronize := []uintptr{stream}

