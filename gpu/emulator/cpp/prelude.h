@@ -319,6 +319,51 @@ EMULATOR_SIMD T simd_prefix_inclusive_sum(T v, uint line = __builtin_LINE()) {
 inline bool simd_any(bool v, uint line = __builtin_LINE()) { return simd_max(int(v), line) != 0; }
 inline bool simd_all(bool v, uint line = __builtin_LINE()) { return simd_min(int(v), line) != 0; }
 
+// Matrices of a simdgroup, for texts that Metal alone runs: CUDA has none of FP32. Which lane holds which values is the
+// hardware's affair; here lane l holds 2l and 2l+1.
+
+struct ulong2 {
+    ulong x, y;
+    ulong2(ulong a = 0) : x(a), y(a) {}
+    ulong2(ulong a, ulong b) : x(a), y(b) {}
+};
+struct simdgroup_float8x8 {
+    float2 own;
+};
+template <class T, int N> inline simdgroup_float8x8 make_filled_simdgroup_matrix(T v) {
+    static_assert(N == 8, "the dialect has matrices of 8×8");
+    return simdgroup_float8x8{float2(v)};
+}
+inline ulong emulator_place(uint i, ulong row, ulong2 origin, bool transposed) {
+    ulong r = i / 8, c = i % 8;
+    return transposed ? (origin.y + c) * row + origin.x + r : (origin.y + r) * row + origin.x + c;
+}
+inline void simdgroup_load(simdgroup_float8x8& d, const float* p, ulong row = 8, ulong2 origin = ulong2(0),
+                           bool transposed = false, uint line = __builtin_LINE()) {
+    uint i = 2 * emulator_lane();
+    d.own.x = p[emulator_place(i, row, origin, transposed)];
+    d.own.y = p[emulator_place(i + 1, row, origin, transposed)];
+    lanes<float2>(d.own, line);
+}
+inline void simdgroup_store(simdgroup_float8x8 s, float* p, ulong row = 8, ulong2 origin = ulong2(0),
+                            bool transposed = false, uint line = __builtin_LINE()) {
+    uint i = 2 * emulator_lane();
+    p[emulator_place(i, row, origin, transposed)] = s.own.x;
+    p[emulator_place(i + 1, row, origin, transposed)] = s.own.y;
+    lanes<float2>(s.own, line);
+}
+__attribute__((no_sanitize("thread"))) inline void simdgroup_multiply_accumulate(
+    simdgroup_float8x8& d, simdgroup_float8x8 a, simdgroup_float8x8 b, simdgroup_float8x8 c, uint line = __builtin_LINE()) {
+    float2 left[32], right[32];
+    lanes<float2> from_a(a.own, line);
+    for (uint i = 0; i < 32; ++i) left[i] = from_a[i];
+    lanes<float2> from_b(b.own, line);
+    for (uint i = 0; i < 32; ++i) right[i] = from_b[i];
+    const float *x = &left[0].x + emulator_lane() / 4 * 8, *y = &right[0].x + emulator_lane() % 4 * 2;
+    for (uint l = 0; l < 8; ++l) c.own = float2(fma(x[l], y[8 * l], c.own.x), fma(x[l], y[8 * l + 1], c.own.y));
+    d = c;
+}
+
 }  // namespace metal
 
 #define M_PI_F 3.14159265358979323846f
