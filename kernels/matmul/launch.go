@@ -9,8 +9,12 @@ import (
 	"crossover/kernels"
 )
 
-//go:embed matmul.metal
-var text string
+var (
+	//go:embed matmul.metal
+	text string
+	//go:embed simdgroup.metal
+	simdgroupText string
+)
 
 // Launch appends C = A·B to a plan, row-major float32 without gaps: A is m×k, C is m×n, and B is k×n, or n×k where it
 // is to be taken transposed. C must not be A or B. Build fails where a dimension is above 2³¹−1.
@@ -38,7 +42,7 @@ func launchProduct(b *gpu.Builder, p product) {
 		})
 		return
 	}
-	t, parts := choose(p.m, p.n, p.k, b.Facts().Cores)
+	t, parts := choose(p.m, p.n, p.k, b.Facts())
 	p.launch(b, t, parts)
 }
 

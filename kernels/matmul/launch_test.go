@@ -64,7 +64,7 @@ func operands(s shape, transposed bool) (a, b, bias []float32, want []float64) {
 
 func TestTiles(t *testing.T) {
 	d := emulator.Open(t)
-	for _, by := range tilesBySize {
+	for _, by := range []tile{large, medium, small, matrices} {
 		for _, test := range []struct {
 			s          shape
 			parts      int
@@ -76,7 +76,12 @@ func TestTiles(t *testing.T) {
 			{shape{1, by.k + 1, 2*by.n + 3}, 2, true},           // no multiple of anything
 			{shape{by.m - 1, by.k - 1, 1}, 1, false},
 		} {
-			t.Run(fmt.Sprintf("%+v/%+v/parts=%d/transposed=%t", by, test.s, test.parts, test.transposed), func(t *testing.T) {
+			if by == matrices {
+				test.parts = 1
+			}
+			name := fmt.Sprintf("%dx%d,simdgroup=%t/%dx%dx%d/parts=%d/transposed=%t", by.m, by.n, by.simdgroup,
+				test.s.m, test.s.k, test.s.n, test.parts, test.transposed)
+			t.Run(name, func(t *testing.T) {
 				a, b, bias, want := operands(test.s, test.transposed)
 				got, err := launched(t, d, by, test.parts, a, b, bias, test.s, test.transposed)
 				if err != nil {
@@ -113,21 +118,26 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
-// TestMissingBarrier removes each barrier of the kernel in turn; the emulator must notice every time.
+// TestMissingBarrier removes each barrier of the kernels in turn; the emulator must notice every time.
 func TestMissingBarrier(t *testing.T) {
 	d := emulator.Open(t)
 	const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
-	whole := text
-	defer func() { text = whole }()
-	pieces := strings.Split(whole, barrier)
-	s := shape{32, 128, 32}
-	by := small
+	s := shape{64, 192, 64}
 	a, b, _, want := operands(s, false)
-	for i := 1; i < len(pieces); i++ {
-		text = strings.Join(pieces[:i], barrier) + ";" + strings.Join(pieces[i:], barrier)
-		got, err := launched(t, d, by, 1, a, b, nil, s, false)
-		if err == nil && kernels.RelativeError(got, want) <= Tolerance(s.k) {
-			t.Errorf("nothing fails without barrier %d of %d", i, len(pieces)-1)
+	for _, kernel := range []struct {
+		name string
+		text *string
+		by   tile
+	}{{"matmul", &text, small}, {"simdgroup", &simdgroupText, matrices}} {
+		whole := *kernel.text
+		pieces := strings.Split(whole, barrier)
+		for i := 1; i < len(pieces); i++ {
+			*kernel.text = strings.Join(pieces[:i], barrier) + ";" + strings.Join(pieces[i:], barrier)
+			got, err := launched(t, d, kernel.by, 1, a, b, nil, s, false)
+			if err == nil && kernels.RelativeError(got, want) <= Tolerance(s.k) {
+				t.Errorf("%s: nothing fails without barrier %d of %d", kernel.name, i, len(pieces)-1)
+			}
 		}
+		*kernel.text = whole
 	}
 }

@@ -6,9 +6,10 @@ import (
 	"crossover/gpu"
 )
 
-// tile says how matmul.metal divides a product among threads; its macros explain the fields.
+// tile says how a kernel text divides a product among threads; the macros of matmul.metal explain the fields.
 type tile struct {
-	m, n, k          int // of a threadgroup
+	simdgroup        bool // simdgroup.metal, of which only m, n, k and the number of threads follow
+	m, n, k          int  // of a threadgroup
 	threadM, threadN int
 	lanesM           int
 	stages           int
@@ -19,7 +20,7 @@ type tile struct {
 	latency, work float64
 }
 
-// The tiles that choose has, fitted to times at edges from 128 to 4096 on an H200 with CUDA 13.0, within 5 % from 640
+// The tiles for GPUs at large, fitted to times at edges from 128 to 4096 on an H200 with CUDA 13.0, within 5 % from 640
 // upwards. Of the variants tried there, 128×128 with 8×16 or 16×8 values a thread were alike at 2048 and 4096, 3 % ahead
 // of 8×8 values a thread and 6 % ahead of 64×64 tiles; at 1024, where they leave half of the cores idle, 64×64 with two
 // teams took 59 µs against 60 for 128×128 in four parts; up to 512, 32×32 with four teams led.
@@ -27,9 +28,11 @@ var (
 	large  = tile{m: 128, n: 128, k: 8, threadM: 8, threadN: 16, lanesM: 8, stages: 2, slices: 1, along: 2, latency: 8, work: 95}
 	medium = tile{m: 64, n: 64, k: 32, threadM: 8, threadN: 8, lanesM: 4, stages: 2, slices: 2, along: 4, latency: 4, work: 26}
 	small  = tile{m: 32, n: 32, k: 64, threadM: 4, threadN: 4, lanesM: 8, stages: 1, slices: 4, along: 4, latency: 4, work: 8}
-
-	tilesBySize = []tile{large, medium, small}
 )
+
+// matrices is the tile for Apple's GPUs. large and medium have more values a thread, and more threadgroup memory, than
+// those like. That is by their documentation: nothing was measured on a Mac yet.
+var matrices = tile{simdgroup: true, m: 64, n: 64, k: 32, threadM: 4, threadN: 8, slices: 1}
 
 const (
 	// someCores stands for a number of cores that is not known.
@@ -43,13 +46,21 @@ const (
 )
 
 // choose returns the tile, and the number of parts of the sums over k, with which an m×k by k×n product should be
-// fastest on a device of so many cores; 0 where that is not known.
-func choose(m, n, k, cores int) (best tile, parts int) {
+// fastest on a device.
+func choose(m, n, k int, f gpu.Facts) (best tile, parts int) {
+	cores := f.Cores
 	if cores == 0 {
 		cores = someCores
 	}
+	candidates := []tile{large, medium, small}
+	if f.API == "metal" {
+		if matrices.count(m, n) >= cores {
+			return matrices, 1
+		}
+		candidates = candidates[2:]
+	}
 	least := math.Inf(1)
-	for _, t := range tilesBySize {
+	for _, t := range candidates {
 		for p := 1; p == 1 || p <= mostParts && m <= mostPartValues/n/p; p *= 2 {
 			if time := t.nanoseconds(m, n, k, p, cores); time < least {
 				best, parts, least = t, p, time
@@ -80,19 +91,21 @@ func (t tile) threads() int { return t.m * t.n / (t.threadM * t.threadN) * t.sli
 
 // source returns the kernel text for the tile.
 func (t tile) source(edge int, transposed, bias bool) gpu.Source {
-	src := gpu.Source{Name: "matmul.metal", Text: text}
-	for _, m := range []struct {
-		name  string
-		value int
-	}{
-		{"TILE_M", t.m}, {"TILE_N", t.n}, {"TILE_K", t.k},
-		{"THREAD_M", t.threadM}, {"THREAD_N", t.threadN}, {"LANES_M", t.lanesM},
-		{"STAGES", t.stages}, {"SLICES", t.slices}, {"ALONG", t.along},
-		{"EDGE", edge}, {"TRANSPOSED", number(transposed)}, {"BIAS", number(bias)},
-	} {
-		src = src.Define(m.name, m.value)
+	src := gpu.Source{Name: "simdgroup.metal", Text: simdgroupText}
+	if !t.simdgroup {
+		src = gpu.Source{Name: "matmul.metal", Text: text}
+		for _, m := range []struct {
+			name  string
+			value int
+		}{
+			{"TILE_M", t.m}, {"TILE_N", t.n}, {"TILE_K", t.k},
+			{"THREAD_M", t.threadM}, {"THREAD_N", t.threadN}, {"LANES_M", t.lanesM},
+			{"STAGES", t.stages}, {"SLICES", t.slices}, {"ALONG", t.along},
+		} {
+			src = src.Define(m.name, m.value)
+		}
 	}
-	return src
+	return src.Define("EDGE", edge).Define("TRANSPOSED", number(transposed)).Define("BIAS", number(bias))
 }
 
 func number(set bool) int {

@@ -1,13 +1,18 @@
 package matmul
 
-import "testing"
+import (
+	"testing"
+
+	"crossover/gpu"
+)
 
 func TestChoose(t *testing.T) {
-	const h200 = 132
+	h200, unknown, m3 := gpu.Facts{API: "cuda", Cores: 132}, gpu.Facts{}, gpu.Facts{API: "metal", Cores: 40}
 	for _, test := range []struct {
-		m, n, k, cores int
-		want           tile
-		parts          int
+		m, n, k int
+		on      gpu.Facts
+		want    tile
+		parts   int
 	}{
 		{4096, 4096, 4096, h200, large, 1},
 		{2048, 2048, 2048, h200, large, 1},
@@ -19,11 +24,13 @@ func TestChoose(t *testing.T) {
 		{256, 256, 256, h200, small, 1},
 		{16, 16, 16, h200, small, 1},
 		{1, 1, 1 << 20, h200, small, 16},
-		{1024, 1024, 1024, 0, large, 1},
+		{1024, 1024, 1024, unknown, large, 1},
+		{1024, 1024, 1024, m3, matrices, 1},
+		{256, 256, 256, m3, small, 1},
 	} {
-		got, parts := choose(test.m, test.n, test.k, test.cores)
+		got, parts := choose(test.m, test.n, test.k, test.on)
 		if got != test.want || parts != test.parts {
-			t.Errorf("%d×%d×%d on %d cores: %d×%d in %d parts, want %d×%d in %d", test.m, test.k, test.n, test.cores,
+			t.Errorf("%d×%d×%d on %d cores: %d×%d in %d parts, want %d×%d in %d", test.m, test.k, test.n, test.on.Cores,
 				got.m, got.n, parts, test.want.m, test.want.n, test.parts)
 		}
 	}
@@ -31,7 +38,7 @@ func TestChoose(t *testing.T) {
 
 // TestTilesFit holds every tile against what the kernel text asks of one and what every device has.
 func TestTilesFit(t *testing.T) {
-	for _, by := range tilesBySize {
+	for _, by := range []tile{large, medium, small} {
 		simdM, simdN := by.lanesM*by.threadM, 32/by.lanesM*by.threadN
 		vectors := by.stages * by.k * (by.m + by.n) / 4
 		if by.slices > 1 {
