@@ -8,7 +8,7 @@ import (
 // demand is what a block asks of an implementation.
 type demand struct {
 	calls func(size int) float64 // how many there are where one fills a batch
-	pause float64                // seconds of idling
+	pause float64                // seconds of idling, at most
 	alone float64                // exponent of a call's growth to assume where a single size is known
 }
 
@@ -97,7 +97,7 @@ func (c *costs) visit(size, blocks int, alive []int) (growing, fixed float64) {
 		block := max(d.calls(size)*call, 2*minBatch.Seconds())
 		longest, pause = max(longest, block), max(pause, d.pause)
 		growing += c.warmUp(size, i, call) + float64(blocks)*block
-		fixed += float64(blocks) * d.pause
+		fixed += float64(blocks+1) * d.pause // one before the first block
 	}
 	return growing + float64(blocks)*longest, fixed + float64(blocks)*pause
 }

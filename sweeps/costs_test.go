@@ -67,7 +67,7 @@ func TestCostsOfAVisit(t *testing.T) {
 		known.record(64, 0.25, 0.75, []float64{0.1, 0.2})
 		blocks := 5.0
 		want := 0.25 + 2*o.calls*(0.1+0.2) + blocks*o.calls*(0.1+0.2+0.2)
-		alike := 0.75 + 3*blocks*o.pause
+		alike := 0.75 + (3*blocks+2)*o.pause
 		growing, fixed := known.visit(64, 5, []int{0, 1})
 		if math.Abs(growing-want) > 1e-9 || math.Abs(fixed-alike) > 1e-9 {
 			t.Errorf("%s: a visit takes %v s that grow and %v s that do not, want %v and %v", name, growing, fixed, want, alike)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"crossover/crossover"
 	"crossover/gpu"
 	"crossover/kernels"
 	"crossover/sweeps"
@@ -341,9 +342,17 @@ func TestPausesAreNoReasonToStop(t *testing.T) {
 	m := newMachine()
 	o := m.options(60 * time.Second)
 	o.State = sweeps.AfterIdle
-	r := m.sweep(t, o, m.newCase("op/x=1", 64, 1<<16, quickStarter(), slowStarter(), card("cuda")))[0]
-	if _, high := timed(r, "go"); high != 1<<16 || len(r.Warnings) > 0 {
-		t.Errorf("sizes up to %d were measured, warnings %q", high, r.Warnings)
+	o.Planner = func(c *kernels.Case) sweeps.Planner {
+		return crossover.NewPlanner(crossover.PlannerOptions{Low: c.Axis.Min, High: c.Axis.Max, Ratio: 32})
+	}
+	var cases []kernels.Case
+	for k := range 8 {
+		cases = append(cases, m.newCase(fmt.Sprintf("op/x=%d", k), 64, 1<<16, quickStarter(), slowStarter(), card("cuda")))
+	}
+	for _, r := range m.sweep(t, o, cases...) {
+		if _, high := timed(r, "go"); high != 1<<16 || len(r.Warnings) > 0 {
+			t.Errorf("%s: sizes up to %d were measured, warnings %q", r.Case.Name, high, r.Warnings)
+		}
 	}
 	if m.now > 63 {
 		t.Errorf("the sweep took %.1f s of 60", m.now)

@@ -66,7 +66,7 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 	}
 	for _, a := range arms {
 		calls[a.index] = a.seconds
-		overhead -= min(overhead, e.costs.warmUp(size, a.index, a.seconds))
+		overhead -= min(overhead, e.costs.warmUp(size, a.index, a.seconds)+e.costs.demands[a.index].pause)
 	}
 	e.costs.record(size, overhead, binding.again.Seconds(), calls)
 	// The prediction of a new size may have been far off; now its cost is known.
