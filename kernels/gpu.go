@@ -5,6 +5,7 @@ import (
 
 	_ "crossover/cuda" // registers its API where the system may have it
 	"crossover/gpu"
+	_ "crossover/metal" // likewise
 )
 
 // OnGPU returns the contenders that run a family's own kernel text: one for each API of this system, named after it
