@@ -56,39 +56,70 @@ type strategy struct {
 
 const (
 	lanesWide = 32 // channels of a threadgroup where each has a thread
-	// shortRow is the number of samples below which most threads of a scan would have nothing to do.
-	shortRow = 384
-	// A row of at most mostWalked tiles is walked by one threadgroup, and so is a longer one among at least crowd rows:
-	// another kernel would cost more than it saves.
-	mostWalked = 5
-	crowd      = 64
+
+	// In rows shorter than shortRow samples most threads of a scan have nothing to do. From manyChannels on it is better
+	// for each channel to have one.
+	shortRow     = 320
+	manyChannels = 2048
+	// Up to quickRow vectors in few channels a thread takes one vector, and else longChunk.
+	quickRow  = 128
+	longChunk = 5
+	// A row of at most mostWalked tiles of mostThreads is walked: another kernel would cost more than it saves.
+	mostThreads = 256
+	mostWalked  = 2
 )
 
-// strategy returns how to divide the work.
-func (x extent) strategy() strategy {
-	if x.n < shortRow && x.channels > lanesWide {
-		return strategy{perChannel: true, width: 8}
+// strategy returns how to divide the work on a GPU of some cores. The numbers are those of an H200.
+func (x extent) strategy(cores int) strategy {
+	vectors := x.vectors()
+	if x.channels >= manyChannels && x.n < shortRow {
+		if vectors < 64 {
+			return strategy{perChannel: true, width: 8}
+		}
+		return strategy{perChannel: true, width: 16}
 	}
-	by := strategy{threads: 32, chunk: 5}
-	for by.threads < 256 && by.threads*by.chunk < x.vectors() {
-		by.threads *= 2
+	if x.channels < manyChannels && vectors <= quickRow {
+		return scanOf(vectors, quickRow, 1).walk(x)
 	}
-	return by.over(x, x.channels < crowd)
+	if x.channels >= cores {
+		return scanOf(vectors, mostThreads/2, longChunk).walk(x)
+	}
+	if vectors <= mostWalked*mostThreads*longChunk {
+		return scanOf(vectors, mostThreads, longChunk).walk(x)
+	}
+	// A row in parts: small threadgroups, unless that takes more parts than one of them can compose.
+	if by := (strategy{threads: mostThreads / 2, chunk: longChunk - 2}).parts(x); by.tiles == 1 {
+		return by
+	}
+	return strategy{threads: mostThreads, chunk: longChunk}.parts(x)
 }
 
-// over completes a scan's strategy: as many threadgroups as there are tiles if that is more than mostWalked and parts is
-// set, but no more than one of them has threads.
-func (by strategy) over(x extent, parts bool) strategy {
-	tiles := divideUp(x.vectors(), by.threads*by.chunk)
-	by.groups, by.tiles = 1, tiles
-	if parts && tiles > mostWalked {
-		by.tiles = divideUp(tiles, by.threads)
-		by.groups = divideUp(tiles, by.tiles)
+// scanOf returns a scan by the fewest threads, a power of two from 32 to most, whose chunks hold a row, or by most.
+func scanOf(vectors, most, chunk int) strategy {
+	by := strategy{threads: 32, chunk: chunk}
+	for by.threads < most && by.threads*by.chunk < vectors {
+		by.threads *= 2
 	}
 	return by
 }
 
-func (e *launch) plan(x extent) (*launchPlan, error) { return e.planBy(x.strategy(), x) }
+// walk has one threadgroup a row.
+func (by strategy) walk(x extent) strategy {
+	by.groups, by.tiles = 1, divideUp(x.vectors(), by.threads*by.chunk)
+	return by
+}
+
+// parts has a threadgroup a tile, or as many as one of them has threads.
+func (by strategy) parts(x extent) strategy {
+	tiles := divideUp(x.vectors(), by.threads*by.chunk)
+	by.tiles = divideUp(tiles, by.threads)
+	by.groups = divideUp(tiles, by.tiles)
+	return by
+}
+
+func (e *launch) plan(x extent) (*launchPlan, error) {
+	return e.planBy(x.strategy(e.device.Facts().Cores), x)
+}
 
 func (e *launch) planBy(by strategy, x extent) (*launchPlan, error) {
 	b := e.device.NewPlan()

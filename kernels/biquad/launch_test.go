@@ -12,22 +12,47 @@ import (
 
 // strategies returns ways to divide an extent that a launch plan may take.
 func (x extent) strategies() map[string]strategy {
-	all := map[string]strategy{
-		"chosen":               x.strategy(),
-		"8 vectors a channel":  {perChannel: true, width: 8},
-		"16 vectors a channel": {perChannel: true, width: 16},
+	return map[string]strategy{
+		"8 vectors a channel":      {perChannel: true, width: 8},
+		"16 vectors a channel":     {perChannel: true, width: 16},
+		"walk by 32 threads":       strategy{threads: 32, chunk: 5}.walk(x),
+		"walk by 64 threads":       strategy{threads: 64, chunk: 1}.walk(x),
+		"walk by 256 threads":      strategy{threads: 256, chunk: 3}.walk(x),
+		"as many parts as threads": strategy{threads: 32, chunk: 1}.parts(x),
+		"parts of 64 threads":      strategy{threads: 64, chunk: 1}.parts(x),
+		"parts of 256 threads":     strategy{threads: 256, chunk: 3}.parts(x),
 	}
-	for _, by := range []strategy{{threads: 32, chunk: 5}, {threads: 64, chunk: 1}, {threads: 256, chunk: 3}} {
-		all[fmt.Sprintf("walk by %d threads", by.threads)] = by.over(x, false)
-		if tiles := by.over(x, false).tiles; tiles <= by.threads {
-			by.groups, by.tiles = tiles, 1
-			all[fmt.Sprintf("parts of %d threads", by.threads)] = by
+}
+
+func TestStrategy(t *testing.T) {
+	for _, test := range []struct {
+		extent
+		want strategy
+	}{
+		{extent{65536, 32}, strategy{perChannel: true, width: 8}},
+		{extent{65536, 256}, strategy{perChannel: true, width: 16}},
+		{extent{65536, 512}, strategy{threads: 32, chunk: 5, groups: 1, tiles: 1}},
+		{extent{16384, 2048}, strategy{threads: 128, chunk: 5, groups: 1, tiles: 1}},
+		{extent{512, 65536}, strategy{threads: 128, chunk: 5, groups: 1, tiles: 26}},
+		{extent{1024, 512}, strategy{threads: 128, chunk: 1, groups: 1, tiles: 1}},
+		{extent{1, 1}, strategy{threads: 32, chunk: 1, groups: 1, tiles: 1}},
+		{extent{1, 4096}, strategy{threads: 256, chunk: 5, groups: 1, tiles: 1}},
+		{extent{1, 10240}, strategy{threads: 256, chunk: 5, groups: 1, tiles: 2}},
+		{extent{2, 10241}, strategy{threads: 128, chunk: 3, groups: 7, tiles: 1}},
+		{extent{1, 1 << 20}, strategy{threads: 256, chunk: 5, groups: 205, tiles: 1}},
+		{extent{1, 1 << 22}, strategy{threads: 256, chunk: 5, groups: 205, tiles: 4}},
+	} {
+		if got := test.strategy(132); got != test.want {
+			t.Errorf("%+v: %+v, want %+v", test.extent, got, test.want)
 		}
 	}
-	// One part a thread, and more than one tile a part.
-	by := strategy{threads: 32, chunk: 1}
-	all["as many parts as threads"] = by.over(x, true)
-	return all
+	// No part is empty, and none is left out.
+	for n := 1; n < 1<<24; n += 1 + n/7 {
+		by := extent{1, n}.strategy(132)
+		if tile := 4 * by.threads * by.chunk * by.tiles; (by.groups-1)*tile >= n || by.groups*tile < n || by.groups > by.threads {
+			t.Errorf("%d samples: %+v", n, by)
+		}
+	}
 }
 
 // reference filters from a state in float64 and returns the state at the end too.

@@ -90,6 +90,7 @@ kernel void direct(device float4* y [[buffer(0)]],
         for (uint c = 0; c < OUTPUTS; ++c) {
             ring[c] = signal[own + k + c];
         }
+        #pragma unroll 2
         for (uint end = k + turns * RING; k < end; k += RING) {
             #pragma unroll
             for (uint turn = 0; turn < RING; ++turn) {

@@ -31,28 +31,33 @@ type tile struct {
 	run     int // vectors of taps that are summed up at a time, a multiple of (outputs+1)·shares
 }
 
-// tiles are the threadgroups that there are, those that read least for what they compute first.
-var tiles = []tile{
-	{threads: 128, outputs: 3, shares: 1, run: 64},
-	{threads: 64, outputs: 1, shares: 4, run: 64},
-}
+// The threadgroups that there are. On an H200 wide computes most a second, and narrow answers soonest where there are few
+// outputs.
+var (
+	wide   = tile{threads: 64, outputs: 3, shares: 2, run: 64}
+	narrow = tile{threads: 32, outputs: 1, shares: 8, run: 64}
+)
 
-// groupsPerCore is how many threadgroups keep a core busy.
-const groupsPerCore = 4
+const (
+	// With mostShared taps, or fewer, sharing them out between threadgroups costs more than it saves: the sums have to
+	// be added up by another kernel.
+	mostShared = 512
+	// With fewTaps, or fewer, they are read before they could be shared out at all.
+	fewTaps = 128
+	// groupsPerCore is how many threadgroups even out what a core has to do.
+	groupsPerCore = 16
+)
 
-// tilingFor returns how to divide a sum over taps for some outputs on a GPU of some cores: the largest tiles that keep
-// every core busy, with the taps shared out where it takes that, else the smallest.
+// tilingFor returns how to divide a sum over taps for some outputs on a GPU of some cores.
 func tilingFor(outputs, taps, cores int) tiling {
-	want := groupsPerCore * max(cores, 1)
-	var t tiling
-	for _, t.tile = range tiles {
-		groups := divideUp(vectorsOf(outputs), t.threads*t.outputs)
-		t.parts = max(1, min(divideUp(vectorsOf(taps), t.run), want/groups))
-		if groups*t.parts >= want/2 {
-			break
-		}
+	groups := divideUp(vectorsOf(outputs), wide.threads*wide.outputs)
+	if taps > mostShared {
+		return tiling{wide, max(1, min(divideUp(vectorsOf(taps), wide.run), groupsPerCore*cores/groups))}
 	}
-	return t
+	if taps > fewTaps && groups < cores {
+		return tiling{narrow, 1}
+	}
+	return tiling{wide, 1}
 }
 
 // direct appends the definition. The longer sequence is the kernel's signal, whichever of the two is the filter.

@@ -25,33 +25,54 @@ var (
 func newPartitionedLaunch(d *gpu.Device, taps []float32) (engine, error) {
 	e := &launched{taps: taps, device: d}
 	e.describe = func(b *gpu.Builder, y, x *gpu.Buffer, n int) {
-		if window := windowFor(len(taps)); window > 0 {
+		if window := windowFor(e.output(n), len(taps)); window > 0 {
 			e.overlapSave(b, y, x, n, window)
 			return
 		}
-		e.partitioned(b, y, x, n, longestBlock, mostSpan)
+		block, span := partitionsFor(e.output(n), len(taps))
+		e.partitioned(b, y, x, n, block, span)
 	}
 	return e, nil
 }
 
-const (
-	longestBlock = fft.LongestShared / 2
-	// mostSpan is how many sums of products a thread computes, and so uses a partition for.
-	mostSpan = 2
-)
-
-// windowFor returns the length of the windows of a filter with one partition, or 0 where it should have more: four
-// times the taps, where three quarters of a window become outputs, down to twice.
-func windowFor(taps int) int {
-	window := 512
-	for window < 4*taps {
+// windowFor returns the length of the windows of a filter with one partition: at least twice the taps, so that at least
+// half of a window become outputs, and more where the GPU is busy anyway. It returns 0 where no threadgroup transforms
+// such windows. On an H200 windows below 512 samples take as long, and above 2048 they only pay where the filter asks
+// for them.
+func windowFor(outputs, taps int) int {
+	const (
+		shortest = 512
+		longest  = 2048
+		busy     = 1 << 17 // outputs
+	)
+	window := shortest
+	for window < 2*taps {
 		window *= 2
 	}
-	window = min(window, fft.LongestShared)
-	if window < 2*taps {
+	if outputs >= busy && window < longest {
+		window *= 2
+	}
+	if window > fft.LongestShared {
 		return 0
 	}
 	return window
+}
+
+// partitionsFor returns the length of the blocks of a filter with several partitions, and how many sums of products a
+// thread should compute: each uses what it has read of the filter for all of them, but there must be threads enough.
+func partitionsFor(outputs, taps int) (block, span int) {
+	block = 1024
+	if taps > 8*block {
+		block *= 2
+	}
+	const (
+		mostSpan = 4
+		busy     = 1 << 19 // sums
+	)
+	if taps <= mostSpan*block || outputs >= busy {
+		return block, mostSpan
+	}
+	return block, 1
 }
 
 // overlapSave appends a convolution by windows that each have room for the whole filter, in one kernel.

@@ -27,7 +27,7 @@ func launches(d *gpu.Device, taps []float32) map[string]*launched {
 		e.describe = func(b *gpu.Builder, y, x *gpu.Buffer, n int) { describe(e, b, y, x, n) }
 		all[name] = e
 	}
-	for _, t := range []tiling{{tiles[0], 1}, {tiles[0], 3}, {tiles[1], 2}, {tile{32, 5, 2, 24}, 2}} {
+	for _, t := range []tiling{{wide, 1}, {wide, 3}, {narrow, 2}, {tile{32, 5, 2, 24}, 2}} {
 		force(fmt.Sprintf("direct %+v", t), func(e *launched, b *gpu.Builder, y, x *gpu.Buffer, n int) {
 			e.direct(b, y, x, n, t)
 		})
@@ -122,19 +122,17 @@ func TestTilingFor(t *testing.T) {
 		outputs, taps, cores int
 		want                 tiling
 	}{
-		{1 << 20, 512, 132, tiling{tiles[0], 1}},
-		{1, 1, 132, tiling{tiles[1], 1}},
-		{1, 1, 0, tiling{tiles[1], 1}},
+		{1 << 20, 512, 132, tiling{wide, 1}},
+		{33279, 512, 132, tiling{narrow, 1}},
+		{32775, 8, 132, tiling{wide, 1}},
+		{65535, 32768, 132, tiling{wide, 24}},
+		{1 << 20, 4096, 132, tiling{wide, 1}},
+		{1 << 10, 1000, 132, tiling{wide, 4}},
+		{1, 1, 0, tiling{wide, 1}},
+		{9999, 9999, 0, tiling{wide, 1}},
 	} {
 		if got := tilingFor(test.outputs, test.taps, test.cores); got != test.want {
 			t.Errorf("tilingFor(%d, %d, %d) = %+v, want %+v", test.outputs, test.taps, test.cores, got, test.want)
-		}
-	}
-	// However the taps are shared out, no part is empty and none is left over.
-	for taps := 1; taps < 5000; taps += 97 {
-		got := tilingFor(32768+taps-1, taps, 132)
-		if runs := divideUp(vectorsOf(taps), got.run); got.parts < 1 || got.parts > runs {
-			t.Errorf("%d taps: %d parts of %d runs", taps, got.parts, runs)
 		}
 	}
 }
@@ -159,10 +157,21 @@ func TestLaunchNeedsBarriers(t *testing.T) {
 	}
 }
 
-func TestWindowFor(t *testing.T) {
-	for taps, want := range map[int]int{1: 512, 128: 512, 129: 1024, 1024: 4096, 2048: 4096, 2049: 0, 32768: 0} {
-		if got := windowFor(taps); got != want {
-			t.Errorf("windowFor(%d) = %d, want %d", taps, got, want)
+func TestWindows(t *testing.T) {
+	for _, test := range []struct{ outputs, taps, window int }{
+		{1, 1, 512}, {33279, 256, 512}, {33279, 257, 1024}, {1 << 20, 1, 1024}, {1 << 20, 512, 2048}, {1 << 20, 1000, 2048},
+		{1 << 20, 2048, 4096}, {4000, 2049, 0}, {65535, 32768, 0},
+	} {
+		if got := windowFor(test.outputs, test.taps); got != test.window {
+			t.Errorf("windowFor(%d, %d) = %d, want %d", test.outputs, test.taps, got, test.window)
+		}
+	}
+	for _, test := range []struct{ outputs, taps, block, span int }{
+		{36863, 4096, 1024, 4}, {36863, 8192, 1024, 1}, {65535, 32768, 2048, 1}, {1 << 20, 32768, 2048, 4},
+	} {
+		block, span := partitionsFor(test.outputs, test.taps)
+		if block != test.block || span != test.span {
+			t.Errorf("partitionsFor(%d, %d) = %d, %d, want %d, %d", test.outputs, test.taps, block, span, test.block, test.span)
 		}
 	}
 }

@@ -35,18 +35,16 @@ type strategy struct {
 	span    int // samples of a thread
 }
 
-// Long blocks have samples enough for every thread of the GPU, and what is computed once a voice is for several of them.
-const (
-	longBlock = 1 << 15 // samples
-	longSpan  = 8
-)
+// From longBlock samples on there are enough for every thread of a GPU, and what is computed once a voice serves several
+// of them. Below it the voices have to keep the threads busy.
+const longBlock = 1 << 15
 
 func (e *launch) strategy(n int) strategy {
 	if n >= longBlock {
-		return strategy{threads: 256, width: 32, span: longSpan}
+		return strategy{threads: 256, width: 16, span: 16}
 	}
 	by := strategy{threads: 32, width: 4, span: 1}
-	for by.threads < 256 && by.threads/by.width < len(e.voices) {
+	for by.threads < 1024 && by.threads/by.width < len(e.voices) {
 		by.threads *= 2
 	}
 	return by
