@@ -31,7 +31,7 @@ func TestFacts(t *testing.T) {
 
 func TestPlanComputes(t *testing.T) {
 	device, _, _ := openFake(t)
-	for _, n := range []int{4, 128, 132, 100_000} {
+	for _, n := range []int{4, 128, 132, 200_000} {
 		p, err := newScalePlan(device, n)
 		if err != nil {
 			t.Fatal(err)

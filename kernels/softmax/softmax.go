@@ -100,9 +100,11 @@ func Reference(x []float32, columns int) []float64 {
 }
 
 // Cases returns the case of the family.
-func Cases() []kernels.Case {
-	p := Params{Columns: 1024}
-	return []kernels.Case{{
+func Cases() []kernels.Case { return []kernels.Case{CaseOf(Params{Columns: 1024})} }
+
+// CaseOf returns the case of other parameters than the catalogue's, for who measures more.
+func CaseOf(p Params) kernels.Case {
+	return kernels.Case{
 		Name:            p.caseName(),
 		Operation:       "softmax",
 		Definition:      "y[i,j] = exp(x[i,j] − m[i]) / Σₖ exp(x[i,k] − m[i]), m[i] = maxₖ x[i,k]",
@@ -113,7 +115,7 @@ func Cases() []kernels.Case {
 		Bytes:           func(rows int) float64 { return 8 * float64(rows) * float64(p.Columns) },
 		Implementations: contenders.Implementations(),
 		Problem:         func(rows int, _ kernels.Input) kernels.Problem { return newProblem(rows, p) },
-	}}
+	}
 }
 
 // problem is the softmax of rows of seeded noise in [−8, 8), the range of a network's logits.
