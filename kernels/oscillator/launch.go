@@ -33,24 +33,37 @@ type strategy struct {
 	threads int // of a threadgroup
 	width   int // threads that have samples of their own; the others share out the voices
 	span    int // samples of a thread
+	parts   int // threadgroups that share out the voices too
 }
 
-// From longBlock samples on there are enough for every thread of a GPU, and what is computed once a voice serves several
-// of them. Below it the voices have to keep the threads busy.
-const longBlock = 1 << 15
+const (
+	// From manyTones on, which are voices times samples, a thread renders several samples, so that what it computes once
+	// a voice serves all of them. Below, as many threads as there are share out the work.
+	manyTones = 1 << 18
+	// groupsPerCore is how many threadgroups even out what a core has to do.
+	groupsPerCore = 8
+)
 
-func (e *launch) strategy(n int) strategy {
-	if n >= longBlock {
-		return strategy{threads: 256, width: 16, span: 16}
+// strategy returns how to divide the work on a GPU of some cores. The numbers are those of an H200.
+func (e *launch) strategy(n, cores int) strategy {
+	if len(e.voices)*n < manyTones {
+		by := strategy{threads: 32, width: 4, span: 1, parts: 1}
+		for by.threads < 1024 && by.threads/by.width < len(e.voices) {
+			by.threads *= 2
+		}
+		return by
 	}
-	by := strategy{threads: 32, width: 4, span: 1}
-	for by.threads < 1024 && by.threads/by.width < len(e.voices) {
-		by.threads *= 2
-	}
+	by := strategy{threads: 256, width: 16, span: 16, parts: 1}
+	tiles, shares := divideUp(n, by.width*by.span), divideUp(len(e.voices), by.threads/by.width)
+	by.parts = max(1, min(shares, groupsPerCore*cores/tiles))
 	return by
 }
 
-func (e *launch) plan(n int) (*launchPlan, error) { return e.planBy(e.strategy(n), n) }
+func divideUp(a, b int) int { return (a + b - 1) / b }
+
+func (e *launch) plan(n int) (*launchPlan, error) {
+	return e.planBy(e.strategy(n, e.device.Facts().Cores), n)
+}
 
 func (e *launch) planBy(by strategy, n int) (*launchPlan, error) {
 	b := e.device.NewPlan()
@@ -61,9 +74,17 @@ func (e *launch) planBy(by strategy, n int) (*launchPlan, error) {
 	for i := range e.voices {
 		words = e.voices[i].appendWords(words)
 	}
-	samples := by.width * by.span
-	b.Dispatch(b.Kernel(source, "bank"), gpu.Size{X: (n-1)/samples + 1, Y: 1, Z: 1}, gpu.Size{X: by.threads, Y: 1, Z: 1},
-		p.y, p.position, b.ConstantUints(words), gpu.Values(len(e.voices)), gpu.Values(n))
+	mixes := p.y
+	if by.parts > 1 {
+		mixes = b.Scratch(gpu.Float, by.parts*n)
+	}
+	b.Dispatch(b.Kernel(source, "bank"), gpu.Size{X: divideUp(n, by.width*by.span), Y: by.parts, Z: 1},
+		gpu.Size{X: by.threads, Y: 1, Z: 1},
+		mixes, p.position, b.ConstantUints(words), gpu.Values(len(e.voices)), gpu.Values(n))
+	if by.parts > 1 {
+		b.Dispatch(b.Kernel(source, "rows"), gpu.Size{X: divideUp(n, 32), Y: 1, Z: 1}, gpu.Size{X: by.threads, Y: 1, Z: 1},
+			p.y, mixes, gpu.Values(by.parts), gpu.Values(n))
+	}
 	plan, err := b.Build()
 	if err != nil {
 		return nil, err

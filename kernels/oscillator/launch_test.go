@@ -17,7 +17,7 @@ func TestLaunch(t *testing.T) {
 		want := Reference(p, 600)
 		e := &launch{voices: newVoices(p), device: device}
 		for _, n := range []int{1, 31, 33, 257, 512, 600} {
-			for _, by := range []strategy{e.strategy(n), {32, 32, 1}, {64, 4, 1}, {128, 8, 2}, {256, 32, 8}} {
+			for _, by := range []strategy{e.strategy(n, 132), {32, 32, 1, 1}, {64, 4, 1, 2}, {128, 8, 2, 1}, {256, 32, 8, 3}} {
 				t.Run(fmt.Sprintf("voices=%d,n=%d,%+v", voices, n, by), func(t *testing.T) {
 					p, err := e.planBy(by, n)
 					if err != nil {
@@ -33,6 +33,26 @@ func TestLaunch(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+func TestStrategy(t *testing.T) {
+	for _, test := range []struct {
+		voices, n, cores int
+		want             strategy
+	}{
+		{1, 512, 132, strategy{32, 4, 1, 1}},
+		{9, 512, 132, strategy{64, 4, 1, 1}},
+		{256, 512, 132, strategy{1024, 4, 1, 1}},
+		{1024, 512, 132, strategy{256, 16, 16, 64}},
+		{16384, 512, 132, strategy{256, 16, 16, 528}},
+		{1024, 352800, 132, strategy{256, 16, 16, 1}},
+		{1, 1 << 20, 132, strategy{256, 16, 16, 1}},
+		{1024, 512, 0, strategy{256, 16, 16, 1}},
+	} {
+		if got := (&launch{voices: make([]voice, test.voices)}).strategy(test.n, test.cores); got != test.want {
+			t.Errorf("%d voices, %d samples: %+v, want %+v", test.voices, test.n, got, test.want)
 		}
 	}
 }
@@ -129,16 +149,23 @@ func TestLaunchWarm(t *testing.T) {
 	}
 }
 
-func TestLaunchNeedsItsBarrier(t *testing.T) {
+// TestLaunchNeedsBarriers removes each barrier from the text in turn; a run by several threadgroups must then fail.
+func TestLaunchNeedsBarriers(t *testing.T) {
 	device := emulator.Open(t)
 	defer func(whole string) { text = whole }(text)
-	text = strings.Replace(text, "threadgroup_barrier(mem_flags::mem_threadgroup);", "", 1)
-	e, err := newLaunch(device, testBank(9)) // more than one simdgroup's
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.(*launch).plans.Close()
-	if e.render(make([]float32, 40), 0) == nil {
-		t.Error("nothing fails without the barrier")
+	const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+	parts := strings.Split(text, barrier)
+	for i := 1; i < len(parts); i++ {
+		text = strings.Join(parts[:i], barrier) + strings.Join(parts[i:], barrier)
+		e := &launch{voices: newVoices(testBank(40)), device: device}
+		p, err := e.planBy(strategy{64, 4, 1, 2}, 40)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.start(0)
+		if p.Run() == nil {
+			t.Errorf("nothing fails without barrier %d of %d", i, len(parts)-1)
+		}
+		p.Close()
 	}
 }

@@ -34,29 +34,31 @@ static inline uint before(word64 end, word64 start, uint most) {
 // where the one before it ends, and the first one at 0. Pieces that a voice does not need come first, and end at 0.
 #define QUADS 5
 
-// A threadgroup mixes WIDTH·SPAN samples, one in WIDTH of them in each thread, and its threads share out the voices.
-// What they mix is added in an order that depends on nothing else, so that a block gives the same bits whenever it is
-// rendered. WIDTH is a power of two up to 32.
+// A threadgroup mixes WIDTH·SPAN samples, one in WIDTH of them in each thread, and its threads share out the voices; where
+// there are several threadgroups in y, they share them out too, and each has a row of y of its own. What they mix is
+// added in an order that depends on nothing else, so that a block gives the same bits whenever it is rendered. WIDTH is
+// a power of two up to 32.
 [[max_total_threads_per_threadgroup(THREADS)]]
 kernel void bank(device float* y [[buffer(0)]],
                  device const Position* position [[buffer(1)]],
                  device const uint4* voices [[buffer(2)]],
                  constant uint& count [[buffer(3)]],
                  constant uint& n [[buffer(4)]],
-                 uint group [[threadgroup_position_in_grid]],
-                 uint id [[thread_position_in_threadgroup]],
+                 uint2 group [[threadgroup_position_in_grid]],
+                 uint2 groups [[threadgroups_per_grid]],
+                 uint id [[thread_index_in_threadgroup]],
                  uint lane [[thread_index_in_simdgroup]],
                  uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     const uint most = WIDTH * SPAN;
     threadgroup float mixes[THREADS / 32 * WIDTH * SPAN];
     uint column = id % WIDTH;
-    word64 start = whole(position[0].low, position[0].high) + group * most;
+    word64 start = whole(position[0].low, position[0].high) + group.x * most;
 
     float mix[SPAN];
     for (uint r = 0; r < SPAN; ++r) {
         mix[r] = 0.0f;
     }
-    for (uint v = id / WIDTH; v < count; v += THREADS / WIDTH) {
+    for (uint v = group.y * (THREADS / WIDTH) + id / WIDTH; v < count; v += groups.y * (THREADS / WIDTH)) {
         device const uint4* voice = voices + v * QUADS;
         uint4 steps = voice[0], early = voice[1], late = voice[2], levels = voice[3], slopes = voice[4];
         word64 end0 = whole(early.x, early.y), end1 = whole(early.z, early.w);
@@ -120,8 +122,35 @@ kernel void bank(device float* y [[buffer(0)]],
         for (uint part = 1; part < THREADS / 32; ++part) {
             sum += mixes[part * most + i];
         }
-        if (group * most + i < n) {
-            y[group * most + i] = sum;
+        if (group.x * most + i < n) {
+            y[group.y * n + group.x * most + i] = sum;
         }
+    }
+}
+
+// The sum over rows of n samples, 32 samples a threadgroup, whose simdgroups share out the rows.
+[[max_total_threads_per_threadgroup(THREADS)]]
+kernel void rows(device float* y [[buffer(0)]],
+                 device const float* mixes [[buffer(1)]],
+                 constant uint& count [[buffer(2)]],
+                 constant uint& n [[buffer(3)]],
+                 uint group [[threadgroup_position_in_grid]],
+                 uint lane [[thread_index_in_simdgroup]],
+                 uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float sums[THREADS];
+    uint i = group * 32 + lane;
+    float sum = 0.0f;
+    if (i < n) {
+        for (uint row = simdgroup; row < count; row += THREADS / 32) {
+            sum += mixes[row * n + i];
+        }
+    }
+    sums[simdgroup * 32 + lane] = sum;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (simdgroup == 0 && i < n) {
+        for (uint part = 1; part < THREADS / 32; ++part) {
+            sum += sums[part * 32 + lane];
+        }
+        y[i] = sum;
     }
 }
