@@ -266,12 +266,7 @@ func measure(ctx context.Context, machine command.Machine, cases []kernels.Case,
 	if err != nil {
 		return err
 	}
-	for _, r := range results {
-		if r.Lost != "" {
-			fmt.Fprintf(stderr, "calibrate: warning: the GPU was lost during the sweep (%s): its implementations competed no more, and what was measured is kept\n", r.Lost)
-			break
-		}
-	}
+	command.WarnLost(stderr, "calibrate", results)
 	sets := make(map[string]*samples.Set, len(results))
 	for _, r := range results {
 		sets[r.Case.Name] = &r.Samples

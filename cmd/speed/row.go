@@ -323,19 +323,6 @@ func bind(problem kernels.Problem, c kernels.Case, implementation string) (*side
 	return &side{name: implementation, run: timed, call: call.Run, close: call.Release}, call, nil
 }
 
-// copySide is a copy on the device that reads and writes so many bytes in all.
-func copySide(d *gpu.Device, bytes float64) (*side, error) {
-	b := d.NewPlan()
-	n := max(1, int(bytes/2/16))
-	from, to := b.Scratch(gpu.Float4, n), b.Scratch(gpu.Float4, n)
-	b.Copy(to, from)
-	p, err := b.Build()
-	if err != nil {
-		return nil, err
-	}
-	return planSide("copy", p), nil
-}
-
 // against measures two sides that do the same work. Our output has to be within the tolerance.
 func against(d *gpu.Device, name, bound string, ours, peer *side, runs int, w work, check func() (float64, error), tolerance float64) ([]result, error) {
 	e, err := check()

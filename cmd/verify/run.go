@@ -181,6 +181,7 @@ func measure(ctx context.Context, machine command.Machine, checks []*check, entr
 	if err != nil {
 		return err
 	}
+	command.WarnLost(stderr, "verify", results)
 	for k, r := range results {
 		checks[k].result = r
 	}

@@ -1,6 +1,9 @@
 package command
 
 import (
+	"fmt"
+	"io"
+
 	"crossover/calibration"
 	"crossover/fftw"
 	"crossover/gpu"
@@ -47,6 +50,17 @@ func trim() {
 	for _, device := range gpu.Opened() {
 		if device.Memory().Cached > keptBytes {
 			device.Trim()
+		}
+	}
+}
+
+// WarnLost says on stderr, in one line, that a GPU was lost during a sweep, where one was.
+func WarnLost(stderr io.Writer, program string, results []*sweeps.Result) {
+	for _, r := range results {
+		if r.Lost != "" {
+			fmt.Fprintf(stderr, "%s: warning: the GPU was lost during the sweep (%s): its implementations competed no more, and what was measured is kept\n",
+				program, r.Lost)
+			return
 		}
 	}
 }
