@@ -2,6 +2,8 @@ package linear
 
 import (
 	_ "embed"
+	"fmt"
+	"math"
 
 	"crossover/gpu"
 	"crossover/kernels"
@@ -33,6 +35,9 @@ func newLibrary(d *gpu.Device, library gpu.GEMM, l layer) (engine, error) {
 }
 
 func (e *launch) plan(rows int) (*launchPlan, error) {
+	if most := max(rows, e.in, e.out); most > math.MaxInt32 {
+		return nil, fmt.Errorf("linear: a matrix has %d rows or columns; want at most %d on a GPU", most, math.MaxInt32)
+	}
 	b := e.device.NewPlan()
 	p := &launchPlan{x: b.Input(gpu.Float, rows*e.in), y: b.Output(gpu.Float, rows*e.out)}
 	bias := b.Constant(gpu.Float, e.bias)
@@ -44,7 +49,7 @@ func (e *launch) plan(rows int) (*launchPlan, error) {
 		b.Encode(func() (gpu.External, error) {
 			return e.library.NewGEMM(p.y.Region(), p.x.Region(), w.Region(), rows, e.out, e.in, transposed, 1, 1)
 		})
-	case rows <= mostFewRows:
+	case rows <= e.mostFewRows():
 		e.fewRows(b, p.y, p.x, e.constant(b, true), bias, rows)
 	default:
 		matmul.LaunchBias(b, p.y, p.x, e.constant(b, false), bias, rows, e.out, e.in, false)
@@ -69,7 +74,7 @@ func (e *launch) constant(b *gpu.Builder, transposed bool) *gpu.Buffer {
 // fill writes the bias into every row of y.
 func (e *launch) fill(b *gpu.Builder, y, bias *gpu.Buffer, rows int) {
 	const threads, mostRows = 256, 1 << 15
-	b.Dispatch(b.Kernel(fewByRows[0].source(e.in), "fill"),
+	b.Dispatch(b.Kernel(chooseFew(1).source(e.in), "fill"),
 		gpu.Size{X: ceilDiv(e.out, threads), Y: min(rows, mostRows), Z: 1}, gpu.Size{X: threads, Y: 1, Z: 1},
 		y, bias, gpu.Values(rows, e.in, e.out))
 }
@@ -77,28 +82,30 @@ func (e *launch) fill(b *gpu.Builder, y, bias *gpu.Buffer, rows int) {
 // few says how the kernel few_rows divides the work; its macros explain the fields.
 type few struct{ rows, outputs, teams, split, unroll int }
 
-// mostFewRows is the number of rows up to which few_rows, which reads the weights once for every eight rows, is faster
-// than the matrix product. At 1024×1024 on an H200 it took 6.9 µs against 8.1 for 24 rows, 7.8 against 8.0 for 32, and
-// 10.4 against 10.1 for 48.
-const mostFewRows = 32
-
-// fewByRows are the fastest of 28 divisions that were tried at 1024×1024 on an H200, where they took 3.5 µs for one row,
-// 3.8 for two and for four, 4.5 for eight and 6.1 for 16.
-var fewByRows = []few{
-	{rows: 1, outputs: 4, teams: 1, split: 8, unroll: 1},
-	{rows: 2, outputs: 4, teams: 2, split: 4, unroll: 2},
-	{rows: 4, outputs: 4, teams: 2, split: 4, unroll: 2}, // up to 8 rows
-	{rows: 8, outputs: 2, teams: 4, split: 2, unroll: 1},
+// mostFewRows returns the number of rows up to which few_rows, which reads the weights again for every eight rows, is
+// faster than the matrix product. On an H200, at 1024×1024, 24 rows took 6.9 µs against 8.1, 32 rows 7.8 against 8.0, and
+// 48 rows 10.4 against 10.1; at 2048×2048, 16 rows took 11.4 against 18.2 and 32 rows 19.7 against 16.0; at 4096×4096,
+// 16 rows 48 against 50.
+func (l *layer) mostFewRows() int {
+	if l.in*l.out <= 1<<20 {
+		return 32
+	}
+	return 16
 }
 
+// chooseFew returns the division for a number of rows, of 28 that were tried at 1024×1024 on an H200. One row took
+// 3.5 µs, two and four 3.8, eight 4.7 and 16 6.1; a copy of as many bytes as the weights have, 4 MiB, takes 3.6 µs there,
+// and what bounds both is the launch and one way to memory and back.
 func chooseFew(rows int) few {
 	switch {
-	case rows <= 2:
-		return fewByRows[rows-1]
-	case rows <= 8:
-		return fewByRows[2]
+	case rows == 1:
+		return few{rows: 1, outputs: 4, teams: 1, split: 8, unroll: 1}
+	case rows == 2:
+		return few{rows: 2, outputs: 4, teams: 2, split: 4, unroll: 2}
+	case rows <= 4:
+		return few{rows: 4, outputs: 4, teams: 2, split: 4, unroll: 2}
 	}
-	return fewByRows[3]
+	return few{rows: 8, outputs: 2, teams: 4, split: 2, unroll: 1}
 }
 
 func (f few) source(in int) gpu.Source {

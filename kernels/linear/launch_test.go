@@ -33,7 +33,7 @@ func TestLaunch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, rows := range []int{1, 2, 3, 8, 9, mostFewRows, mostFewRows + 1, 65} {
+		for _, rows := range []int{1, 2, 3, 5, 32, 33, 65} {
 			t.Run(fmt.Sprintf("%dx%dx%d", rows, in, out), func(t *testing.T) {
 				_, x, want := layerOf(t, rows, in, out)
 				got := make([]float32, rows*out)
@@ -46,6 +46,14 @@ func TestLaunch(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+func TestFewRows(t *testing.T) {
+	for _, test := range []struct{ in, out, want int }{{512, 512, 32}, {1024, 1024, 32}, {1024, 1025, 16}, {4096, 4096, 16}} {
+		if got := (&layer{in: test.in, out: test.out}).mostFewRows(); got != test.want {
+			t.Errorf("%d×%d: few rows are up to %d, want %d", test.in, test.out, got, test.want)
 		}
 	}
 }

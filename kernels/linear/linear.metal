@@ -7,7 +7,7 @@ using namespace metal;
 //   TEAMS          simdgroups of a threadgroup side by side, each with outputs of its own
 //   SPLIT          simdgroups that share outputs, each with its part of the sums over `in`
 //   UNROLL         steps along `in` whose loads are in flight together
-//   VECTOR         1: in and out are multiples of 4; 0: any size
+//   VECTOR         1: `in` is a multiple of 4; 0: any size
 
 #if VECTOR
 #define WIDTH 4
