@@ -20,6 +20,7 @@ var launchParams = []Params{
 	{16000, 400, 63},
 	{8000, 2, 1},
 	{48000, 4096, 128},
+	{48000, 8192, 40},
 	{96000, 16384, 128},
 	{96000, 16386, 1100},
 }
@@ -106,8 +107,8 @@ func TestFramesTogether(t *testing.T) {
 		frames, bins, want int
 		copied             bool
 	}{
-		{1 << 20, 2, 4, true}, {1 << 20, 2048, 4, true}, {1 << 20, 2049, 2, true}, {1 << 20, 4097, 1, true},
-		{1 << 20, 8192, 1, true}, {1 << 20, 8193, 1, false}, {1, 8193, 1, false},
+		{1 << 20, 2, 4, true}, {1 << 20, 2049, 4, true}, {1 << 20, 2050, 2, true}, {1 << 20, 4098, 1, true},
+		{1 << 20, 8193, 1, true}, {1 << 20, 8194, 1, false}, {1, 8194, 1, false},
 		{1, 2, 1, true}, {39, 2, 1, true}, {40, 2, 2, true}, {79, 2, 2, true}, {80, 2, 4, true},
 	} {
 		if got, copied := framesTogether(test.frames, test.bins, f); got != test.want || copied != test.copied {

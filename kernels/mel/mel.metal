@@ -6,8 +6,12 @@ using namespace metal;
 // weights need no memory. A lane takes a segment, and band s gets its falling side from the lane of segment s+1; so a
 // simdgroup takes one segment more than bands, and the next one begins with its last segment again.
 //
-// A threadgroup takes FRAMES frames of BINS bins, the powers of a bin side by side in one element. Where COPIED is set
-// it copies them to threadgroup memory first; where it is not, they do not fit there.
+// A threadgroup of THREADS threads takes FRAMES frames of BINS bins, the powers of a bin side by side in one element.
+// Where COPIED is set it copies them to threadgroup memory first, all loads before the first store, so that they are in
+// flight together; where it is not, they do not fit there. The last bin lies on the last edge and has no weight.
+
+#define WEIGHTED (BINS - 1)
+#define COPIES ((WEIGHTED + THREADS - 1) / THREADS)
 
 #if FRAMES == 4
 typedef float4 element;
@@ -60,23 +64,27 @@ kernel void mel(device float* y [[buffer(0)]],
                 constant Shape& shape [[buffer(3)]],
                 uint group [[threadgroup_position_in_grid]],
                 uint index [[thread_position_in_threadgroup]],
-                uint width [[threads_per_threadgroup]],
                 uint lane [[thread_index_in_simdgroup]],
                 uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     uint frames = shape.frames - group * FRAMES;  // from the threadgroup's first one on
     device const float* power = x + size_t(group) * FRAMES * BINS;
     device float* mels = y + size_t(group) * FRAMES * shape.bands;
+    uint first = simdgroup * shape.run;
+    Segment segment = segments[min(first + lane, shape.bands)];
 #if COPIED
-    threadgroup element powers[BINS];
-    for (uint k = index; k < BINS; k += width) {
-        element p;
-        fetch(p, power + k, frames);
-        powers[k] = p;
+    threadgroup element powers[WEIGHTED];
+    element v[COPIES];
+    for (uint c = 0; c < COPIES; ++c) {
+        uint k = c * THREADS + index;
+        if (k < WEIGHTED) fetch(v[c], power + k, frames);
+    }
+    for (uint c = 0; c < COPIES; ++c) {
+        uint k = c * THREADS + index;
+        if (k < WEIGHTED) powers[k] = v[c];
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
 #endif
-    for (uint first = simdgroup * shape.run; first < shape.bands; first += width / 32 * shape.run) {
-        Segment segment = segments[min(first + lane, shape.bands)];
+    while (first < shape.bands) {
         element rising = element(0.0f), falling = element(0.0f);
         float up = segment.start, down = segment.end;
         uint end = lane <= shape.run ? segment.first + segment.count : segment.first;
@@ -96,5 +104,7 @@ kernel void mel(device float* y [[buffer(0)]],
         if (lane < shape.run && first + lane < shape.bands) {
             store(mels + first + lane, rising * segment.rising + falling, shape.bands, frames);
         }
+        first += THREADS / 32 * shape.run;
+        segment = segments[min(first + lane, shape.bands)];
     }
 }

@@ -3,7 +3,7 @@ package mel
 import "math"
 
 // segments returns the filterbank as the kernel takes it, Bands+1 segments of six words: see Segment in mel.metal.
-// Segment s is the bins from edge s of the bands to edge s+1.
+// Segment s is the bins from edge s of the bands to edge s+1. The last bin lies on the last edge and is in none.
 func segments(p Params) []uint32 {
 	edges := bandEdges(p)
 	hz := p.SampleRate / float64(p.NFFT) // from one bin to the next
@@ -17,7 +17,7 @@ func segments(p Params) []uint32 {
 	bin := 0
 	for s := range p.Bands + 1 {
 		low, high, first := edges[s], edges[s+1], bin
-		for bin < p.bins() && float64(bin)*hz < high {
+		for bin < p.bins()-1 && float64(bin)*hz < high {
 			bin++
 		}
 		table = append(table, uint32(first), uint32(bin-first))
