@@ -14,15 +14,13 @@ using namespace metal;
 kernel void nothing(device uint* y [[buffer(0)]]) {}
 `}
 
-// launchAndWait is a plan of one kernel that does nothing, submitted and waited for, beside the system's own calls with
-// nothing around them. Its times are the host's.
-var launchAndWait = row{launchName, measureLaunch}
-
 const launchName = "launch+wait"
 
 // shortRuns is how many times as many runs a row takes that lasts microseconds.
 const shortRuns = 100
 
+// measureLaunch measures a plan of one kernel that does nothing, submitted and waited for, beside the system's own calls
+// with nothing around them. The times are the host's.
 func measureLaunch(d *gpu.Device, runs int) ([]result, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -47,7 +45,7 @@ func measureLaunch(d *gpu.Device, runs int) ([]result, error) {
 	var results []result
 	for _, floor := range floors {
 		peer := &side{name: floor.Name, run: wall(floor.LaunchAndWait)}
-		r, err := measure(d, ours, peer, shortRuns*runs, work{})
+		r, err := measure(d, ours, peer, shortRuns*runs)
 		if err != nil {
 			return results, err
 		}

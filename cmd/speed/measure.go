@@ -5,14 +5,6 @@ import (
 	"time"
 )
 
-// side is one of the two that a row compares.
-type side struct {
-	name  string                        // "cuda", "cufft", "copy"
-	run   func() (time.Duration, error) // does the work once and returns how long it took
-	call  func() error                  // does the work once, as a program would ask for it
-	close func()
-}
-
 // spread is what the runs of one side took.
 type spread struct{ Low, Median, High time.Duration } // 10 %, 50 % and 90 % of the runs are at most so long
 

@@ -1,21 +1,19 @@
 package main
 
-import (
-	"crossover/gpu"
-)
+import "crossover/gpu"
 
 // copySide is a copy on the device that reads and writes so many bytes in all: what a kernel is held against that the
 // memory bounds.
-func copySide(d *gpu.Device, bytes float64) (*side, error) {
+func copySide(d *gpu.Device, moved float64) (*side, error) {
 	b := d.NewPlan()
-	n := max(1, int(bytes/2/16))
+	n := max(1, int(moved/2/16))
 	from, to := b.Scratch(gpu.Float4, n), b.Scratch(gpu.Float4, n)
 	b.Copy(to, from)
 	p, err := b.Build()
 	if err != nil {
 		return nil, err
 	}
-	return planSide("copy", p), nil
+	return planSide("copy", traffic(float64(2*16*n)), p), nil
 }
 
 // multiplyAdds is eight chains of FP32 multiply-adds in each thread: what a kernel is held against that the arithmetic
@@ -40,23 +38,20 @@ kernel void multiply_adds(device float* y [[buffer(0)]],
 `}
 
 const (
-	roofThreads  = 256
-	roofGroups   = 4096
-	roundOps     = 4 * 8 * 2 // floating-point operations of a thread in a round
-	operationsOf = roofThreads * roofGroups * roundOps
+	roofThreads    = 256
+	roofGroups     = 4096
+	roofOperations = roofThreads * roofGroups * 4 * 8 * 2 // floating-point operations of all threads in a round
 )
 
 // multiplyAddSide is multiply-adds of so many floating-point operations in all, to the next round.
 func multiplyAddSide(d *gpu.Device, flops float64) (*side, error) {
 	b := d.NewPlan()
-	rounds := max(1, int(flops/operationsOf+0.5))
+	rounds := max(1, int(flops/roofOperations+0.5))
 	b.Dispatch(b.Kernel(multiplyAdds, "multiply_adds"), gpu.Size{X: roofGroups, Y: 1, Z: 1},
 		gpu.Size{X: roofThreads, Y: 1, Z: 1}, b.Scratch(gpu.Float, 1), gpu.Values(rounds), gpu.Values(float32(0.25)))
 	p, err := b.Build()
 	if err != nil {
 		return nil, err
 	}
-	s := planSide("multiply-adds", p)
-	s.flops = float64(rounds) * operationsOf
-	return s, nil
+	return planSide("multiply-adds", arithmetic(float64(rounds)*roofOperations), p), nil
 }
