@@ -14,10 +14,10 @@ import (
 	"crossover/gpu"
 )
 
-// fill writes values that are all different.
-func fill(x []float32) {
+// fill writes values that are all different, and different for each seed.
+func fill(x []float32, seed int) {
 	for i := range x {
-		x[i] = float32(math.Sin(float64(3*i*i + 1)))
+		x[i] = float32(math.Sin(float64(3*i*i + 7*seed + 1)))
 	}
 }
 
@@ -58,7 +58,7 @@ func TestFFT(t *testing.T) {
 				t.Fatal(err)
 			}
 			x, y := src.Floats(), dst.Floats()
-			fill(x)
+			fill(x, 0)
 			if err := p.Run(); err != nil {
 				t.Fatal(err)
 			}
@@ -108,10 +108,10 @@ func TestGEMM(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fill(left.Floats())
-			fill(right.Floats())
+			fill(left.Floats(), 1)
+			fill(right.Floats(), 2)
 			before := make([]float32, m*n)
-			fill(before)
+			fill(before, 3)
 			copy(product.Floats(), before)
 			if err := p.Run(); err != nil {
 				t.Fatal(err)
@@ -170,6 +170,23 @@ func TestProductsShareNothing(t *testing.T) {
 	}
 	for _, p := range plans {
 		p.Close()
+	}
+	// Nor do those that come after them.
+	m, err := d.Allocate(64, gpu.Private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	region := gpu.Region{Memory: m}
+	benches := map[*bench]bool{}
+	for range plans {
+		e, err := d.NewGEMM(region, region, region, 2, 2, 2, false, 1, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		benches[e.(*product).bench] = true
+	}
+	if len(benches) != len(plans) || f.live(liveHandle) != len(plans) {
+		t.Errorf("%d of %d handles for %d products", len(benches), f.live(liveHandle), len(plans))
 	}
 }
 
@@ -249,6 +266,10 @@ func TestLibrariesFail(t *testing.T) {
 			}
 			if err := build(); err != nil {
 				t.Errorf("afterwards: %v", err)
+			}
+			device.Trim()
+			if blocks, handles := f.blocks(0), f.live(liveHandle); blocks != handles {
+				t.Errorf("%d blocks of device memory are left for %d workspaces", blocks, handles)
 			}
 		})
 	}
