@@ -21,6 +21,9 @@ const SchemaVersion = "1.0"
 // is refused before it is read.
 const MaxFileBytes = 16 << 20
 
+// MaxInFlight is the greatest number of calls in flight that a file may name: no queue of a GPU needs more to be full.
+const MaxInFlight = 1024
+
 // File is the whole calibration file.
 type File struct {
 	SchemaVersion string `json:"schema_version"`

@@ -124,8 +124,10 @@ func (m *Method) check() error {
 	if err := oneOf("state", m.State, "warm", "cold", "after-idle"); err != nil {
 		return err
 	}
+	if m.InFlight < 0 || m.InFlight > MaxInFlight {
+		return fmt.Errorf("in_flight is %d (want 0 to %d)", m.InFlight, MaxInFlight)
+	}
 	return notNegative(
-		quantity{"in_flight", float64(m.InFlight)},
 		quantity{"budget_seconds", m.BudgetSeconds},
 		quantity{"spent_seconds", m.SpentSeconds},
 		quantity{"precision", m.Precision},

@@ -54,7 +54,7 @@ func TestSchemaAcceptsTheExample(t *testing.T) {
 		`"2026-11-01T12:00:00Z"`:    `"2026-11-01T12:00:00+02:00"`,
 		`"load": 1.25`:              `"load": -1.25`,
 		`"mode": "latency"`:         `"mode": "fast"`,
-		`"in_flight": 64`:           `"in_flight": 6.4`,
+		`"in_flight": 64`:           `"in_flight": 6400`,
 		`"launch_efficiency": 0.4`:  `"launch_efficiency": -0.4`,
 		`"gpu_seconds": 0.00006`:    `"gpu_sec": 0.00006`,
 		`"unit": "samples"`:         `"unit": "parsecs"`,

@@ -28,9 +28,6 @@ import (
 // quickBudget is the budget of --quick: with fits and charts it ends within 30 s.
 const quickBudget = 22 * time.Second
 
-// mostInFlight bounds --in-flight: no queue of a GPU needs more to be full.
-const mostInFlight = 1024
-
 // options is the command line.
 type options struct {
 	ops       string
@@ -107,8 +104,8 @@ func (o *options) check() (err error) {
 		return command.Usage("--mode %q: want latency or throughput", o.mode)
 	case o.inFlightSet && o.mode != string(sweeps.Throughput):
 		return command.Usage("--in-flight %d with --mode %s: it is waited for each call (want --mode throughput)", o.inFlight, o.mode)
-	case o.inFlight < 1 || o.inFlight > mostInFlight:
-		return command.Usage("--in-flight %d: want a number from 1 to %d, e.g. %d", o.inFlight, mostInFlight, sweeps.DefaultInFlight)
+	case o.inFlight < 1 || o.inFlight > calibration.MaxInFlight:
+		return command.Usage("--in-flight %d: want a number from 1 to %d, e.g. %d", o.inFlight, calibration.MaxInFlight, sweeps.DefaultInFlight)
 	case o.state != string(sweeps.Warm) && o.state != string(sweeps.Cold) && o.state != string(sweeps.AfterIdle):
 		return command.Usage("--state %q: want warm, cold or after-idle", o.state)
 	case o.state != string(sweeps.Warm) && o.mode == string(sweeps.Throughput):
