@@ -25,7 +25,7 @@ type clock struct {
 
 // eventCosts is what the events of a graph cost themselves.
 type eventCosts struct {
-	around  time.Duration // those before and after a kernel: on an H200 some 2 µs
+	around  time.Duration // those before and after a kernel or a copy: on an H200 some 2 µs
 	between time.Duration // those with nothing between them
 }
 
@@ -105,8 +105,8 @@ func (c *clock) record(e event) error {
 
 // read adds the device's times to t. The stream is idle, and the context is current.
 func (c *clock) read(t *gpu.Times) error {
-	var before event
-	for _, s := range c.steps {
+	previous, neighbours := -1, 0 // the kernel before; kernels that follow on one at once
+	for i, s := range c.steps {
 		if !s.kernel {
 			continue
 		}
@@ -116,22 +116,26 @@ func (c *clock) read(t *gpu.Times) error {
 		}
 		t.Busy += max(busy-c.costs.around, 1) // a kernel that ran took some time
 		t.Kernel++
-		if before != 0 {
-			gap, err := c.elapsed(before, s.begin)
+		if previous >= 0 {
+			gap, err := c.elapsed(c.steps[previous].end, s.begin)
 			if err != nil {
 				return err
 			}
-			t.Gaps += max(gap-c.costs.between, 0)
+			cost := c.costs.around // of copies
+			if i == previous+1 {
+				cost = c.costs.between
+				neighbours++
+			}
+			t.Gaps += max(gap-cost, 0)
 		}
-		before = s.end
+		previous = i
 	}
 	span, err := c.elapsed(c.events[0], c.events[len(c.events)-1])
 	if err != nil {
 		return err
 	}
-	others := len(c.events) - 1 - t.Kernel // pairs of events with no kernel between them
-	span -= time.Duration(t.Kernel)*c.costs.around + time.Duration(others)*c.costs.between
-	t.Span = max(span, t.Busy)
+	span -= time.Duration(len(c.events)-1-neighbours)*c.costs.around + time.Duration(neighbours)*c.costs.between
+	t.Span = max(span, t.Busy, 1)
 	return nil
 }
 

@@ -42,8 +42,9 @@ func (m *memory) Host() []byte { return m.host }
 // Fill sets every byte.
 func (m *memory) Fill(value byte) error {
 	if m.host != nil {
-		for i := range m.host {
-			m.host[i] = value
+		m.host[0] = value
+		for done := 1; done < len(m.host); done *= 2 {
+			copy(m.host[done:], m.host[:done])
 		}
 		return nil
 	}

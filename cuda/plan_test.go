@@ -128,7 +128,8 @@ func TestEveryCommand(t *testing.T) {
 		}
 	}
 
-	// The stand-in's kernel takes 10 µs, its copy 5 and its event 1, of which the clock takes the last off.
+	// The stand-in's kernel takes 10 µs and its copy 5. An event takes 1, and 2 more where it is before one of them: that
+	// is what the clock takes off.
 	times, err := p.Time(true)
 	if err != nil {
 		t.Fatal(err)
@@ -144,6 +145,29 @@ func TestEveryCommand(t *testing.T) {
 	}
 	if times.Encode <= 0 || times.Wall < times.Encode {
 		t.Errorf("the host's times are %v and %v", times.Encode, times.Wall)
+	}
+}
+
+// Kernels that follow on each other have no pause between them.
+func TestTimesOfNeighbours(t *testing.T) {
+	device, _, _ := openFake(t)
+	b := device.NewPlan()
+	x, y := b.Input(gpu.Float, 4), b.State(gpu.Float, 4)
+	k := b.Kernel(testSource, "accumulate")
+	for range 3 {
+		b.Dispatch(k, line(1), line(4), y, x, gpu.Values(4, float32(1), float32(0)))
+	}
+	p, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	times, err := p.Time(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if times.Kernel != 3 || times.Busy != 30*time.Microsecond || times.Gaps != 0 || times.Span != 30*time.Microsecond {
+		t.Errorf("%+v; want 3 kernels, 30 µs busy, no gaps, 30 µs in all", times)
 	}
 }
 

@@ -551,6 +551,8 @@ static int run(struct graph* g) {
     int status = 0;
     for (int i = 0; i < g->count && !status; i++) {
         struct node* n = &g->nodes[i];
+        // An event hides nothing of how long it takes to begin what comes after it.
+        if (i > 0 && g->nodes[i - 1].work == RECORD && n->work != RECORD) device_clock += 2;
         switch (n->work) {
         case KERNEL:
             if (!n->function->o.alive || !n->function->module->o.alive) die("cuLaunchKernel", "a module that was unloaded");
