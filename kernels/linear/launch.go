@@ -73,10 +73,9 @@ func (e *launch) constant(b *gpu.Builder, transposed bool) *gpu.Buffer {
 
 // fill writes the bias into every row of y.
 func (e *launch) fill(b *gpu.Builder, y, bias *gpu.Buffer, rows int) {
-	const threads, mostRows = 256, 1 << 15
+	const threads = 256
 	b.Dispatch(b.Kernel(chooseFew(1).source(e.in), "fill"),
-		gpu.Size{X: ceilDiv(e.out, threads), Y: min(rows, mostRows), Z: 1}, gpu.Size{X: threads, Y: 1, Z: 1},
-		y, bias, gpu.Values(rows, e.in, e.out))
+		gpu.Size{X: rows, Y: ceilDiv(e.out, threads), Z: 1}, gpu.Size{X: threads, Y: 1, Z: 1}, y, bias, gpu.Values(e.out))
 }
 
 // few says how the kernel few_rows divides the work; its macros explain the fields.

@@ -104,15 +104,16 @@ kernel void few_rows(device float* y [[buffer(0)]],
     }
 }
 
-// fill writes the bias into every row of y, for a library that adds its product to it.
+// fill writes the bias into every row of y, for a library that adds its product to it. A threadgroup writes a part of
+// one row.
 kernel void fill(device float* y [[buffer(0)]],
                  device const float* bias [[buffer(1)]],
-                 constant Shape& shape [[buffer(2)]],
-                 uint2 position [[thread_position_in_grid]],
-                 uint2 extent [[threads_per_grid]]) {
-    if (position.x < shape.out) {
-        for (uint row = position.y; row < shape.rows; row += extent.y) {
-            y[size_t(row) * shape.out + position.x] = bias[position.x];
-        }
+                 constant uint& out [[buffer(2)]],
+                 uint2 group [[threadgroup_position_in_grid]],
+                 uint2 lane [[thread_position_in_threadgroup]],
+                 uint2 width [[threads_per_threadgroup]]) {
+    uint output = group.y * width.x + lane.x;
+    if (output < out) {
+        y[size_t(group.x) * out + output] = bias[output];
     }
 }
