@@ -36,11 +36,10 @@ const workspaceBytes = 32 << 20
 
 // Values from cublas_api.h. In the default mode cublasSgemm computes in FP32; TF32 would have to be asked for.
 const (
-	cublasOpN             = 0
-	cublasOpT             = 1
-	cublasDefaultMath     = 0
-	cublasAllocFailed     = 3
-	cublasExecutionFailed = 13
+	cublasOpN         = 0
+	cublasOpT         = 1
+	cublasDefaultMath = 0
+	cublasAllocFailed = 3
 )
 
 // loadCUBLAS finds and loads cuBLAS.
@@ -72,8 +71,6 @@ func (l *cublas) check(f *function, status int32) error {
 		return nil
 	case cublasAllocFailed:
 		return fmt.Errorf("cuda: %s: no memory for its workspace: %w", f.name, gpu.ErrOutOfMemory)
-	case cublasExecutionFailed:
-		return fmt.Errorf("cuda: %s: execution failed: %w", f.name, gpu.ErrLost)
 	}
 	return fmt.Errorf("cuda: %s: cublasStatus_t %d", f.name, status)
 }

@@ -5,9 +5,11 @@ package cuda
 import (
 	"debug/elf"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -36,12 +38,12 @@ func (f *function) pointer(argument uintptr) uintptr {
 	return result
 }
 
-// named gives functions their names and returns them.
+// named gives functions their names and returns them, sorted by name.
 func named(functions map[string]*function) []*function {
 	var list []*function
-	for name, f := range functions {
-		f.name = name
-		list = append(list, f)
+	for _, name := range slices.Sorted(maps.Keys(functions)) {
+		functions[name].name = name
+		list = append(list, functions[name])
 	}
 	return list
 }

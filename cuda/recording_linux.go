@@ -57,7 +57,7 @@ func (d *driver) Record(commands []gpu.Command) (gpu.Recording, error) {
 			return nil, err
 		}
 	}
-	if r.plain, err = d.capture(stream, func() error { return r.append(nil) }); err != nil {
+	if r.plain, err = d.capture(stream, func() error { return r.encode(nil) }); err != nil {
 		r.Close()
 		return nil, err
 	}
@@ -144,8 +144,8 @@ func overlap(p *pipeline, arguments []gpu.Binding) bool {
 	return false
 }
 
-// capture makes a graph of what append does on a stream. The context is current while append runs.
-func (d *driver) capture(stream uintptr, append func() error) (graph, error) {
+// capture makes a graph of what encode does on a stream. The context is current while encode runs.
+func (d *driver) capture(stream uintptr, encode func() error) (graph, error) {
 	if err := d.enter(); err != nil {
 		return graph{}, err
 	}
@@ -154,7 +154,7 @@ func (d *driver) capture(stream uintptr, append func() error) (graph, error) {
 	if err := d.check(&d.streamBeginCapture, d.streamBeginCapture.call(stream, captureRelaxed)); err != nil {
 		return graph{}, err
 	}
-	err := append()
+	err := encode()
 	captured := new(uintptr)
 	ended := d.check(&d.streamEndCapture, d.streamEndCapture.call(stream, uintptr(unsafe.Pointer(captured))))
 	if *captured != 0 {
@@ -178,8 +178,8 @@ func (d *driver) capture(stream uintptr, append func() error) (graph, error) {
 	return g, nil
 }
 
-// append makes the calls of the steps, with the events of a clock between them where there is one.
-func (r *recording) append(c *clock) error {
+// encode makes the calls of the steps, with the events of a clock between them where there is one.
+func (r *recording) encode(c *clock) error {
 	d := r.driver
 	for i := range r.steps {
 		if err := c.before(i); err != nil {
@@ -232,7 +232,7 @@ func (r *recording) readyClock() error {
 	if err != nil {
 		return err
 	}
-	if r.timed, err = r.driver.capture(r.stream, func() error { return r.append(c) }); err != nil {
+	if r.timed, err = r.driver.capture(r.stream, func() error { return r.encode(c) }); err != nil {
 		c.close()
 		return err
 	}
