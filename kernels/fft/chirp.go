@@ -10,13 +10,12 @@ func launchBluestein(b *gpu.Builder, dst, src gpu.Argument, n, batch int, invers
 	}
 	chirp, filter := chirpTables(n, m)
 	chirps, filters := b.Constant(gpu.Float2, chirp), b.Constant(gpu.Float2, filter)
-	if m <= longestRow {
+	if m <= longestRow(b.Facts()) {
 		// The second transform of the kernel is an inverse one of length m.
-		s, scale := rowShape(b.Facts(), m, batch), scaleOf(m, true)*scaleOf(n, inverse)
-		source, table := s.define(bluesteinSource.Define("ROWS", s.side).Define("COUNT", n).
-			Define("INVERSE", flag(inverse)), rowTile)
+		s, scale := rowShape(m), scaleOf(m, true)*scaleOf(n, inverse)
+		source, table := s.define(bluesteinSource.Define("ROWS", s.side).Define("INVERSE", flag(inverse)), rowTile)
 		b.Dispatch(b.Kernel(source, "bluestein_rows"), threadgroups(divideUp(batch, s.side)), threads(s.threads()), dst, src,
-			b.Constant(gpu.Float2, table), chirps, filters, gpu.Values(batch), gpu.Values(scale))
+			b.Constant(gpu.Float2, table), chirps, filters, gpu.Values(n), gpu.Values(batch), gpu.Values(scale))
 		return
 	}
 	swap := 0

@@ -1,6 +1,8 @@
 package fft
 
 import (
+	"fmt"
+
 	"crossover/gpu"
 	"crossover/kernels"
 )
@@ -35,6 +37,10 @@ func newVendorLaunch(d *gpu.Device, library gpu.FFT, p Params) (engine, error) {
 }
 
 func (l *launch) plan(rows int) (*launchPlan, error) {
+	if rows > MostValues/l.n {
+		return nil, fmt.Errorf("fft: %d rows of %d samples are too many for one call on a GPU (want at most %d samples)", rows,
+			l.n, MostValues)
+	}
 	b := l.device.NewPlan()
 	src, dst := b.Input(gpu.Float, rows*l.n), b.Output(gpu.Float2, rows*(l.n/2+1))
 	l.append(b, dst, src, l.n, rows)

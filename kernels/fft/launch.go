@@ -7,8 +7,11 @@ import (
 )
 
 // The functions named Launch… append transforms to a launch plan, for this family and for those that build on it. They
-// take every length. They panic where a number is out of its range, and leave what does not fit (a buffer too small for
-// its rows, or of another element type) to be found by Build or by the caller's tests.
+// take every length. They panic where n or batch is below 1 or a call transforms more than MostValues, and leave what does
+// not fit (a buffer too small for its rows, or of another element type) to be found by Build or by the caller's tests.
+
+// MostValues is how many values, real or complex, one call of a Launch… function transforms at most.
+const MostValues = mostPoints / 2
 
 // LaunchComplex appends batch transforms of n complex values each: src and dst hold batch rows of n gpu.Float2, one
 // after the other, and must be different buffers. The forward transform is unscaled, the inverse divided by n.
@@ -32,8 +35,8 @@ func LaunchReal(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
 		perValue(b, halvesSource, "widen", n*batch, wide, src, gpu.Values(n*batch))
 		launchComplex(b, spectrum, wide, n, batch, false)
 		perValue(b, halvesSource, "bins", batch*(h+1), dst, spectrum, gpu.Values(n), gpu.Values(batch*(h+1)))
-	case isPowerOfTwo(h) && h <= longestReal:
-		launchRealRows(b, dst, src, realShape(b.Facts(), h), frames{rows: batch})
+	case isPowerOfTwo(n) && n <= longestReal:
+		launchRealRows(b, dst, src, realShape(n), batch, nil)
 	default:
 		spectrum := b.Scratch(gpu.Float2, h*batch)
 		launchComplex(b, spectrum, src.As(gpu.Float2), h, batch, false)
@@ -58,8 +61,8 @@ func LaunchRealInverse(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
 		perValue(b, halvesSource, "mirror", n*batch, spectrum, src, gpu.Values(n), gpu.Values(n*batch))
 		launchComplex(b, wide, spectrum, n, batch, true)
 		perValue(b, halvesSource, "narrow", n*batch, dst, wide, gpu.Values(n*batch))
-	case isPowerOfTwo(h) && h <= longestRow:
-		s := rowShape(b.Facts(), h, batch)
+	case isPowerOfTwo(h) && h <= longestRow(b.Facts()):
+		s := rowShape(h)
 		source, table := s.define(realInverseSource.Define("ROWS", s.side), rowTile)
 		b.Dispatch(b.Kernel(source, "real_inverse_rows"), threadgroups(divideUp(batch, s.side)), threads(s.threads()), dst, src,
 			b.Constant(gpu.Float2, table), b.Constant(gpu.Float2, halfRoots(n, h)), gpu.Values(batch),
@@ -74,8 +77,9 @@ func LaunchRealInverse(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
 }
 
 func checkRows(n, batch int) {
-	if n < 1 || batch < 1 {
-		panic(fmt.Sprintf("fft: cannot launch %d rows of %d values (want both at least 1)", batch, n))
+	if n < 1 || batch < 1 || batch > MostValues/n {
+		panic(fmt.Sprintf("fft: cannot launch %d rows of %d values (want both at least 1 and at most %d values)", batch, n,
+			MostValues))
 	}
 }
 
@@ -91,8 +95,8 @@ func launchComplex(b *gpu.Builder, dst, src gpu.Argument, n, batch int, inverse 
 			gpu.Values(n*batch), gpu.Values(scaleOf(n, inverse)), gpu.Values(direction))
 	case !isPowerOfTwo(n):
 		launchBluestein(b, dst, src, n, batch, inverse)
-	case n <= longestRow:
-		launchComplexRows(b, dst, src, rowShape(b.Facts(), n, batch), batch, inverse)
+	case n <= longestRow(b.Facts()):
+		launchComplexRows(b, dst, src, rowShape(n), batch, inverse)
 	default:
 		divide(b.Facts(), n).launch(b, dst, src, batch, inverse)
 	}

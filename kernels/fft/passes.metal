@@ -146,7 +146,7 @@ inline void dft(thread float2* v) {
 }
 
 // turn multiplies the points of the butterfly by exp(-2·pi·i·q·k / (D·R)), q < R, k < D. The table holds a row of D roots
-// for q = 1, and with SQUARES one more for each q = 2, 4, 8 …; the others are multiplied together.
+// for q = 1, and where R is 32 one more for each q = 2, 4, 8 …; the others are multiplied together.
 template <uint R, uint S, uint D>
 inline void turn(thread float2* v, uint k, device const float2* table) {
     float2 w[R];
@@ -156,7 +156,7 @@ inline void turn(thread float2* v, uint k, device const float2* table) {
         uint high = q >= 16 ? 16 : q >= 8 ? 8 : q >= 4 ? 4 : 2;
         if (q > high) {
             w[q] = product(w[high], w[q - high]);
-        } else if (SQUARES) {
+        } else if (R == 32) {
             w[q] = table[(q >= 16 ? 4 : q >= 8 ? 3 : q >= 4 ? 2 : 1) * D + k];
         } else {
             w[q] = product(w[q / 2], w[q / 2]);
@@ -184,9 +184,11 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
 // transform begins at `tile`, and its places are SPREAD cells apart. With SPLIT, real parts go first and imaginary parts
 // after them, in half of the memory. With SLICES above 1 the points go in so many parts, in as much less memory.
 
-// Skewing the places lets the threads of a simdgroup meet different banks. It treats the bits one by one, so that a place
-// is a sum, with an exclusive or, of what depends on the thread and of what the compiler knows.
+// Skewing the places lets the threads of a simdgroup meet different banks. It moves bits of a place into its last ones, by
+// exclusive or, so that it treats the bits of a sum one by one. JOINED is the place of which `own`, skewed, depends on the
+// thread and `known` is what the compiler knows, with other bits: most of it becomes part of an instruction.
 #define SKEWED(p, shift, d) ((p) ^ (((p) >> (shift) & (BANKS / (d) - 1)) * (d)))
+#define JOINED(own, known, shift, d) (((own) ^ SKEWED(known, shift, d) % BANKS) + SKEWED(known, shift, d) / BANKS * BANKS)
 
 #if SPLIT
 #define CELL float
@@ -194,57 +196,57 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
 #define CELL float2
 #endif
 
-#define BARRIER threadgroup_barrier(mem_flags::mem_threadgroup);
-
 // Where butterfly j of a pass of radix r leaves its first point.
 #define PLACE(j, r, d) ((j) / (d) * ((d) * (r)) + (j) % (d))
 
-#define SCATTER(part, r, d, shift, slice)                                                                     \
-    {                                                                                                         \
-        uint own = PLACE(lane, r, d);                                                                         \
-        uint cell = SKEWED(own, shift, d) ^ SKEWED((slice) * (N / SLICES), shift, d);                         \
-        UNROLL for (uint b = 0; b < POINTS / (r); ++b) {                                                      \
-            UNROLL for (uint q = 0; q < (r); ++q) {                                                           \
-                uint known = PLACE(b * LANES, r, d) + q * (d);                                                \
-                if (SLICES == 1 || (own + known) / (N / SLICES) == (slice)) {                                 \
-                    memory[tile + SPREAD * (cell ^ SKEWED(known, shift, d))] = v[b + q * (POINTS / (r))] part; \
-                }                                                                                             \
-            }                                                                                                 \
-        }                                                                                                     \
+#define SCATTER(part, r, d, shift, slice)                                                                      \
+    {                                                                                                          \
+        uint own = PLACE(lane, r, d);                                                                          \
+        uint cell = SKEWED(own % (N / SLICES), shift, d);                                                      \
+        UNROLL for (uint b = 0; b < POINTS / (r); ++b) {                                                       \
+            UNROLL for (uint q = 0; q < (r); ++q) {                                                            \
+                uint known = PLACE(b * LANES, r, d) + q * (d);                                                 \
+                if (SLICES == 1 || (own + known) / (N / SLICES) == (slice)) {                                  \
+                    memory[tile + SPREAD * (JOINED(cell, known % (N / SLICES), shift, d))] =                   \
+                        v[b + q * (POINTS / (r))] part;                                                        \
+                }                                                                                              \
+            }                                                                                                  \
+        }                                                                                                      \
     }
 
 // The points of a thread for any pass but the last one.
-#define GATHER(d, shift, slice)                                                                               \
-    {                                                                                                         \
-        uint cell = SKEWED(lane, shift, d);                                                                   \
-        UNROLL for (uint m = 0; m < POINTS / SLICES; ++m) {                                                   \
-            taken[m + (slice) * (POINTS / SLICES)] = memory[tile + SPREAD * (cell ^ SKEWED(m * LANES, shift, d))]; \
-        }                                                                                                     \
+#define GATHER(d, shift, slice)                                                                                \
+    {                                                                                                          \
+        uint cell = SKEWED(lane, shift, d);                                                                    \
+        UNROLL for (uint m = 0; m < POINTS / SLICES; ++m) {                                                    \
+            taken[m + (slice) * (POINTS / SLICES)] = memory[tile + SPREAD * (JOINED(cell, m * LANES, shift, d))]; \
+        }                                                                                                      \
     }
 
 // The points of a thread for the last pass, whose butterflies are those that the kernel lists in `last`. They may be of
 // another transform, which begins at last_tile.
-#define GATHER_LAST(d, shift, slice)                                                                          \
-    UNROLL for (uint b = 0; b < POINTS / LAST_RADIX; ++b) {                                                   \
-        uint cell = SKEWED(last[b], shift, d);                                                                \
-        UNROLL for (uint q = 0; q < LAST_RADIX / SLICES; ++q) {                                               \
-            taken[b + q * (POINTS / LAST_RADIX) + (slice) * (POINTS / SLICES)] =                              \
-                memory[last_tile + SPREAD * (cell ^ SKEWED(q * (N / LAST_RADIX), shift, d))];                 \
-        }                                                                                                     \
+#define GATHER_LAST(d, shift, slice)                                                                           \
+    UNROLL for (uint b = 0; b < POINTS / LAST_RADIX; ++b) {                                                    \
+        uint cell = SKEWED(last[b], shift, d);                                                                 \
+        UNROLL for (uint q = 0; q < LAST_RADIX / SLICES; ++q) {                                                \
+            taken[b + q * (POINTS / LAST_RADIX) + (slice) * (POINTS / SLICES)] =                               \
+                memory[last_tile + SPREAD * (JOINED(cell, q * (N / LAST_RADIX), shift, d))];                   \
+        }                                                                                                      \
     }
 
-#define PART(part, gather, r, d, shift)                         \
-    {                                                           \
-        CELL taken[POINTS];                                     \
-        UNROLL for (uint slice = 0; slice < SLICES; ++slice) {  \
-            BARRIER                                             \
-            SCATTER(part, r, d, shift, slice)                   \
-            BARRIER                                             \
-            gather(d, shift, slice)                             \
-        }                                                       \
-        UNROLL for (uint m = 0; m < POINTS; ++m) {              \
-            v[m] part = taken[m];                               \
-        }                                                       \
+// Nobody writes before everybody has read what was there, and nobody reads before everybody has written.
+#define PART(part, gather, r, d, shift)                           \
+    {                                                             \
+        CELL taken[POINTS];                                       \
+        UNROLL for (uint slice = 0; slice < SLICES; ++slice) {    \
+            threadgroup_barrier(mem_flags::mem_threadgroup);      \
+            SCATTER(part, r, d, shift, slice)                     \
+            threadgroup_barrier(mem_flags::mem_threadgroup);      \
+            gather(d, shift, slice)                               \
+        }                                                         \
+        UNROLL for (uint m = 0; m < POINTS; ++m) {                \
+            v[m] part = taken[m];                                 \
+        }                                                         \
     }
 
 #if SPLIT

@@ -13,9 +13,8 @@ type shape struct {
 	points  int   // a thread holds: a multiple of every radix
 	side    int   // transforms, or columns, that a threadgroup takes at a time
 
-	squares bool // twiddle factors are multiplied from more of them: slower, and more exact
-	split   bool // real and imaginary parts change threads one after the other, in half of the memory
-	slices  int  // in which the points change threads, a power of two; 0 stands for 1
+	split  bool // real and imaginary parts change threads one after the other, in half of the memory
+	slices int  // in which the points change threads, a power of two; 0 stands for 1
 }
 
 // layout is how a tile of transforms lies in threadgroup memory.
@@ -35,27 +34,53 @@ func (s shape) length() int {
 	return n
 }
 
-func (s shape) lanes() int   { return s.length() / s.points }
-func (s shape) threads() int { return s.lanes() * s.side }
+func (s shape) lanes() int     { return s.length() / s.points }
+func (s shape) threads() int   { return s.lanes() * s.side }
+func (s shape) lastRadix() int { return s.radices[len(s.radices)-1] }
+
+// width returns how many cells lie side by side in the banks of threadgroup memory, 32 of 4 bytes.
+func (s shape) width() int {
+	if s.split {
+		return 32
+	}
+	return 16
+}
+
+// pitch returns the cells from one transform of a tile to the next. Where threads of a simdgroup are in several
+// transforms, they have to meet different banks there too.
+func (s shape) pitch(tile layout) int {
+	n := s.length() / max(s.slices, 1)
+	switch {
+	case tile == rowTile && s.lanes() < s.width() && s.side > 1:
+		return n + s.lanes()
+	case tile == turnedTile:
+		return n + max(1, s.width()/s.side)
+	}
+	return n
+}
+
+// memory returns the bytes of threadgroup memory that a tile takes.
+func (s shape) memory(tile layout) int {
+	cell := 8
+	if s.split {
+		cell = 4
+	}
+	return s.pitch(tile) * s.side * cell
+}
 
 // define specialises a text that begins with passes.metal, and returns the tables of roots that it takes.
 func (s shape) define(source gpu.Source, tile layout) (gpu.Source, []float32) {
-	n, slices := s.length(), max(s.slices, 1)
-	width := 16 // cells side by side in the banks of threadgroup memory
-	if s.split {
-		width = 32
-	}
-	banks, spread := width, 1
+	banks, spread := s.width(), 1
 	if tile == columnTile {
-		banks, spread = max(1, width/s.side), s.side
+		banks, spread = max(1, banks/s.side), s.side
 	}
 	var table []float32
-	pitch, d := n/slices, 1
+	d := 1
 	for i, r := range s.radices {
 		source = source.Define(indexed("RADIX", i), r)
 		if i > 0 {
 			source = source.Define(indexed("TABLE", i), len(table)/2)
-			table = append(table, s.roots(r, d)...)
+			table = append(table, twiddles(r, d)...)
 		}
 		if i < len(s.radices)-1 {
 			shift := 31 // none: neighbours stay neighbours
@@ -66,37 +91,32 @@ func (s shape) define(source gpu.Source, tile layout) (gpu.Source, []float32) {
 		}
 		d *= r
 	}
-	switch {
-	case tile == rowTile && s.lanes() < width && s.side > 1:
-		pitch += s.lanes()
-	case tile == turnedTile:
-		pitch += max(1, width/s.side)
-	}
-	source = source.Define("SPLIT", flag(s.split)).Define("SQUARES", flag(s.squares))
 	for _, m := range []struct {
 		name  string
 		value int
 	}{
-		{"N", n}, {"POINTS", s.points}, {"LANES", s.lanes()}, {"PASSES", len(s.radices)}, {"SLICES", slices},
-		{"BANKS", banks}, {"SPREAD", spread}, {"PITCH", pitch}, {"MEMORY", pitch * s.side},
+		{"N", s.length()}, {"POINTS", s.points}, {"LANES", s.lanes()}, {"PASSES", len(s.radices)},
+		{"SLICES", max(s.slices, 1)}, {"BANKS", banks}, {"SPREAD", spread}, {"PITCH", s.pitch(tile)},
+		{"MEMORY", s.pitch(tile) * s.side},
 	} {
 		source = source.Define(m.name, m.value)
 	}
 	if len(table) == 0 {
 		table = []float32{1, 0}
 	}
-	return source, table
+	return source.Define("SPLIT", flag(s.split)), table
 }
 
-// roots returns the rows of roots that the twiddle factors of a pass of radix r at distance d are made of.
-func (s shape) roots(r, d int) []float32 {
+// twiddles returns the rows of roots that the twiddle factors of a pass of radix r at distance d are made of: see turn in
+// passes.metal.
+func twiddles(r, d int) []float32 {
 	var table []float32
-	for q := 1; q < r; q++ {
-		if q > 1 && !(s.squares && isPowerOfTwo(q)) {
-			continue
-		}
+	for q := 1; q < r; q *= 2 {
 		for k := range d {
 			table = appendPair(table, root(q*k, d*r))
+		}
+		if r < 32 {
+			break
 		}
 	}
 	return table

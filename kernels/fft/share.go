@@ -9,7 +9,7 @@ import (
 // The lengths of rows that ShareRows takes, powers of two between them included.
 const (
 	ShortestShared = shortestRow
-	LongestShared  = longestRow
+	LongestShared  = 4096
 )
 
 // Shared is what a text needs that transforms rows of complex values within a threadgroup and does more with them.
@@ -27,7 +27,7 @@ func ShareRows(facts gpu.Facts, text gpu.Source, n, count int) Shared {
 	if n < ShortestShared || n > LongestShared || !isPowerOfTwo(n) {
 		panic(fmt.Sprintf("fft: no threadgroup transforms rows of %d values", n))
 	}
-	s := rowShape(facts, n, count)
+	s := rowShape(n)
 	text.Text = passesText + text.Text
 	source, table := s.define(text.Define("ROWS", s.side), rowTile)
 	return Shared{source, table, s.side, s.threads()}
