@@ -83,7 +83,7 @@ func (e *launched) overlapSave(b *gpu.Builder, y, x *gpu.Buffer, n, window int) 
 		hop = aligned // windows begin where cache lines do
 	}
 	rows := divideUp(outputs, 2*hop)
-	shared := fft.ShareRows(b.Facts(), overlapSaveSource, window, rows)
+	shared := fft.ShareRows(overlapSaveSource, window)
 	b.Dispatch(b.Kernel(shared.Source, "overlap_save"), gpu.Size{X: divideUp(rows, shared.Rows), Y: 1, Z: 1},
 		gpu.Size{X: shared.Threads, Y: 1, Z: 1},
 		y.As(gpu.Float), x.As(gpu.Float), b.Constant(gpu.Float2, shared.Roots),
@@ -101,7 +101,7 @@ func (e *launched) partitioned(b *gpu.Builder, y, x *gpu.Buffer, n, block, span 
 	before := partitions - 1
 	spectra, sums := b.Scratch(gpu.Float2, (before+rows)*window), b.Scratch(gpu.Float2, rows*window)
 
-	shared := fft.ShareRows(b.Facts(), partitionsSource, window, rows)
+	shared := fft.ShareRows(partitionsSource, window)
 	roots := b.Constant(gpu.Float2, shared.Roots)
 	dispatch := func(kernel string, rows int, arguments ...gpu.Argument) {
 		b.Dispatch(b.Kernel(shared.Source, kernel), gpu.Size{X: divideUp(rows, shared.Rows), Y: 1, Z: 1},

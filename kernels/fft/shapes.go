@@ -19,7 +19,7 @@ func longestRow(facts gpu.Facts) int {
 	if facts.API == "cuda" {
 		return 16384
 	}
-	return 4096
+	return LongestShared
 }
 
 // rowShape returns how a threadgroup transforms complex rows of a power of two from shortestRow to 16384.

@@ -6,7 +6,8 @@ import (
 	"crossover/gpu"
 )
 
-// The lengths of rows that ShareRows takes, powers of two between them included.
+// The lengths of rows that ShareRows takes, powers of two between them included: those that one threadgroup of every
+// device transforms.
 const (
 	ShortestShared = shortestRow
 	LongestShared  = 4096
@@ -20,10 +21,9 @@ type Shared struct {
 	Threads int        // of a threadgroup
 }
 
-// ShareRows specialises a text for rows of n complex values, of which a launch has some count. The text goes on where
-// passes.metal ends, and uses TRANSFORM as complex.metal does. It panics where n is no power of two from ShortestShared
-// to LongestShared.
-func ShareRows(facts gpu.Facts, text gpu.Source, n, count int) Shared {
+// ShareRows specialises a text for rows of n complex values. The text goes on where passes.metal ends, and uses TRANSFORM
+// as complex.metal does. It panics where n is no power of two from ShortestShared to LongestShared.
+func ShareRows(text gpu.Source, n int) Shared {
 	if n < ShortestShared || n > LongestShared || !isPowerOfTwo(n) {
 		panic(fmt.Sprintf("fft: no threadgroup transforms rows of %d values", n))
 	}
