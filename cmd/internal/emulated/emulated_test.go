@@ -125,6 +125,7 @@ func TestTheEmulatorIsInEveryCase(t *testing.T) {
 			return i.Name == api.Name || strings.HasPrefix(i.Name, api.Name+"/")
 		}
 		if !slices.ContainsFunc(c.Implementations, on) {
+			t.Errorf("%s has no implementation on the GPU", c.Name)
 			continue
 		}
 		if slices.Contains(c.Params, kernels.Param{Name: "resident", Value: 1}) {
