@@ -38,6 +38,9 @@ func sizes(a kernels.Axis) []int {
 
 // Every launch plan of every operation runs through the driver, and gives what the operation's reference does.
 func TestOperations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles every kernel text")
+	}
 	if err := loadFake(); err != nil {
 		t.Skip(err)
 	}
