@@ -412,3 +412,27 @@ func TestFloors(t *testing.T) {
 		t.Errorf("%d graphs are left", left)
 	}
 }
+
+// A plan's code stays although the device has forgotten its program.
+func TestForgottenCodeRuns(t *testing.T) {
+	device, _, f := openFake(t)
+	p, err := newScalePlan(device, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	device.Forget()
+	for range 5 {
+		runtime.GC()
+		time.Sleep(10 * time.Millisecond) // for a cleanup to run that should not
+	}
+	if f.calls("cuModuleUnload") != 0 {
+		t.Fatal("code was unloaded")
+	}
+	if err := p.check(1); err != nil {
+		t.Error(err)
+	}
+	if _, err := p.Time(true); err != nil {
+		t.Error(err)
+	}
+}
