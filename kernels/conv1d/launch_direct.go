@@ -39,19 +39,18 @@ var (
 )
 
 const (
-	// With mostShared taps, or fewer, sharing them out between threadgroups costs more than it saves: the sums have to
-	// be added up by another kernel.
-	mostShared = 512
-	// With fewTaps, or fewer, they are read before they could be shared out at all.
-	fewTaps = 128
-	// groupsPerCore is how many threadgroups even out what a core has to do.
-	groupsPerCore = 16
+	// Up to fewTaps there is nothing to gain from sharing them out further than wide does, and up to someTaps nothing from
+	// sharing them out between threadgroups, whose sums another kernel has to add up.
+	fewTaps  = 128
+	someTaps = 512
+	// groupsPerCore is how many threadgroups even out what a core has to do: those at the ends meet fewer taps.
+	groupsPerCore = 24
 )
 
 // tilingFor returns how to divide a sum over taps for some outputs on a GPU of some cores.
 func tilingFor(outputs, taps, cores int) tiling {
 	groups := divideUp(vectorsOf(outputs), wide.threads*wide.outputs)
-	if taps > mostShared {
+	if taps > someTaps {
 		return tiling{wide, max(1, min(divideUp(vectorsOf(taps), wide.run), groupsPerCore*cores/groups))}
 	}
 	if taps > fewTaps && groups < cores {

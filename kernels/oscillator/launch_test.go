@@ -45,11 +45,12 @@ func TestStrategy(t *testing.T) {
 		{1, 512, 132, strategy{32, 4, 1, 1}},
 		{9, 512, 132, strategy{64, 4, 1, 1}},
 		{256, 512, 132, strategy{1024, 4, 1, 1}},
-		{1024, 512, 132, strategy{256, 16, 16, 64}},
+		{1024, 512, 132, strategy{1024, 4, 1, 1}},
+		{4096, 512, 132, strategy{256, 16, 16, 256}},
 		{16384, 512, 132, strategy{256, 16, 16, 528}},
 		{1024, 352800, 132, strategy{256, 16, 16, 1}},
-		{1, 1 << 20, 132, strategy{256, 16, 16, 1}},
-		{1024, 512, 0, strategy{256, 16, 16, 1}},
+		{1, 1 << 20, 132, strategy{32, 16, 16, 1}},
+		{4096, 512, 0, strategy{256, 16, 16, 1}},
 	} {
 		if got := (&launch{voices: make([]voice, test.voices)}).strategy(test.n, test.cores); got != test.want {
 			t.Errorf("%d voices, %d samples: %+v, want %+v", test.voices, test.n, got, test.want)
