@@ -16,28 +16,34 @@ type tile struct {
 	slices           int
 	along            int
 
-	// One core adds w tiles of C, a term of the sum over k each, in latency + w·work nanoseconds on an H200.
+	// A core of an H200 takes latency + w·work nanoseconds to add a term of the sums over k to w tiles.
 	latency, work float64
+	// inStep is how many tiles of large a core runs at once and finishes at once; 0 for tiles that drift apart.
+	inStep float64
 }
 
-// The tiles for GPUs at large, fitted to times at edges from 128 to 4096 on an H200 with CUDA 13.0, within 5 % from 640
-// upwards. Of the variants tried there, 128×128 with 8×16 or 16×8 values a thread were alike at 2048 and 4096, 3 % ahead
-// of 8×8 values a thread and 6 % ahead of 64×64 tiles; at 1024, where they leave half of the cores idle, 64×64 with two
-// teams took 59 µs against 60 for 128×128 in four parts; up to 512, 32×32 with four teams led.
+// The tiles for GPUs at large, the fastest of some forty that were tried on an H200 with CUDA 13.0. latency and work are
+// fitted to their times there, and predict those of squares from 384 to 4096 within 8 %. At 4096, large reached 0.85
+// of cuBLAS in FP32, with 8×8 values a thread 0.82, and medium 0.79; at 1024, where large leaves half of the cores
+// without a tile, medium reached 0.97 and large in four parts 0.94; up to 512, small was ahead of cuBLAS by a tenth to
+// a half.
 var (
-	large  = tile{m: 128, n: 128, k: 8, threadM: 8, threadN: 16, lanesM: 8, stages: 2, slices: 1, along: 2, latency: 8, work: 95}
-	medium = tile{m: 64, n: 64, k: 32, threadM: 8, threadN: 8, lanesM: 4, stages: 2, slices: 2, along: 4, latency: 4, work: 26}
-	small  = tile{m: 32, n: 32, k: 64, threadM: 4, threadN: 4, lanesM: 8, stages: 1, slices: 4, along: 4, latency: 4, work: 8}
+	large = tile{m: 128, n: 128, k: 8, threadM: 8, threadN: 16, lanesM: 8, stages: 2, slices: 1, along: 2,
+		latency: 8, work: 95, inStep: 2}
+	medium = tile{m: 64, n: 64, k: 32, threadM: 8, threadN: 8, lanesM: 4, stages: 2, slices: 2, along: 4,
+		latency: 4, work: 26}
+	small = tile{m: 32, n: 32, k: 64, threadM: 4, threadN: 4, lanesM: 8, stages: 1, slices: 4, along: 4,
+		latency: 4, work: 8}
 )
 
-// matrices is the tile for Apple's GPUs. large and medium have more values a thread, and more threadgroup memory, than
-// those like. That is by their documentation: nothing was measured on a Mac yet.
+// matrices is the tile for Apple's GPUs, where large and medium would ask for more registers and threadgroup memory
+// than leaves room for a second threadgroup on a core. Nothing of this was measured on a Mac yet.
 var matrices = tile{simdgroup: true, m: 64, n: 64, k: 32, threadM: 4, threadN: 8, slices: 1}
 
 const (
 	// someCores stands for a number of cores that is not known.
 	someCores = 16
-	// nanoseconds that a second kernel costs, and bytes a nanosecond that it adds up, fitted to the same times
+	// nanoseconds of a second kernel, and bytes a nanosecond that come and go through it, fitted likewise
 	partsLatency   = 2000
 	partsBandwidth = 5000
 	mostParts      = 16
@@ -73,6 +79,9 @@ func choose(m, n, k int, f gpu.Facts) (best tile, parts int) {
 // nanoseconds estimates the time of a product whose sums over k are divided into so many parts.
 func (t tile) nanoseconds(m, n, k, parts, cores int) float64 {
 	each := math.Ceil(float64(t.count(m, n)) * float64(parts) / float64(cores))
+	if each > t.inStep && each < 2*t.inStep {
+		each = 2 * t.inStep // a core that has finished them is given as many again, while others have none
+	}
 	time := float64(t.depth(k, parts)) * (t.latency + each*t.work)
 	if parts > 1 {
 		time += partsLatency + 4*float64(m)*float64(n)*float64(2*parts+1)/partsBandwidth
