@@ -148,7 +148,7 @@ func TestEveryCommand(t *testing.T) {
 	}
 }
 
-// Kernels that follow on each other have no pause between them.
+// Kernels that follow on each other at once have the pauses between them that the stand-in makes, 3 µs each.
 func TestTimesOfNeighbours(t *testing.T) {
 	device, _, _ := openFake(t)
 	b := device.NewPlan()
@@ -166,8 +166,8 @@ func TestTimesOfNeighbours(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if times.Kernel != 3 || times.Busy != 30*time.Microsecond || times.Gaps != 0 || times.Span != 30*time.Microsecond {
-		t.Errorf("%+v; want 3 kernels, 30 µs busy, no gaps, 30 µs in all", times)
+	if times.Kernel != 3 || times.Busy != 30*time.Microsecond || times.Gaps != 6*time.Microsecond || times.Span != 36*time.Microsecond {
+		t.Errorf("%+v; want 3 kernels, 30 µs busy, 6 µs between them, 36 µs in all", times)
 	}
 }
 

@@ -553,6 +553,8 @@ static int run(struct graph* g) {
         struct node* n = &g->nodes[i];
         // An event hides nothing of how long it takes to begin what comes after it.
         if (i > 0 && g->nodes[i - 1].work == RECORD && n->work != RECORD) device_clock += 2;
+        // Between two kernels with an event each the device does nothing for a while.
+        if (i > 1 && g->nodes[i - 1].work == RECORD && g->nodes[i - 2].work == KERNEL && n->work == RECORD) device_clock += 3;
         switch (n->work) {
         case KERNEL:
             if (!n->function->o.alive || !n->function->module->o.alive) die("cuLaunchKernel", "a module that was unloaded");
