@@ -34,7 +34,7 @@ var contenders = slices.Concat(kernels.Contenders[layer, engine]{
 		},
 		New: func(l layer) (engine, error) { return blas{l, openblas.Threads()}, nil },
 	},
-}, kernels.OnGPU("", newLaunch), kernels.GPUGEMM(newLibrary))
+}, kernels.Accelerate("", newFramework), kernels.OnGPU("", newLaunch), kernels.GPUGEMM(newLibrary))
 
 // addBias starts every row of dst with the bias, to which the product is then added.
 func (l *layer) addBias(dst []float32) {

@@ -50,6 +50,22 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
+func TestWarmEngine(t *testing.T) {
+	const in, out = 8, 4
+	l, _, _ := layerOf(t, 1, in, out)
+	e, err := newLaunch(emulator.Open(t), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := make([]float32, 33*in), make([]float32, 33*out)
+	for _, rows := range []int{1, 33} {
+		run := func() { err = e.forward(y[:rows*out], x[:rows*in], rows) }
+		if allocations := testing.AllocsPerRun(5, run); err != nil || allocations != 0 && !raceDetector() {
+			t.Errorf("%d rows: %g allocations a call, want 0; error %v", rows, allocations, err)
+		}
+	}
+}
+
 func TestFewRows(t *testing.T) {
 	for _, test := range []struct{ in, out, want int }{{512, 512, 32}, {1024, 1024, 32}, {1024, 1025, 16}, {4096, 4096, 16}} {
 		if got := (&layer{in: test.in, out: test.out}).mostFewRows(); got != test.want {

@@ -34,7 +34,7 @@ var contenders = slices.Concat(kernels.Contenders[Params, engine]{
 		},
 		New: func(Params) (engine, error) { return library{threads: openblas.Threads()}, nil },
 	},
-}, kernels.OnGPU("", newLaunch), kernels.GPUGEMM(newLibrary))
+}, kernels.Accelerate("", newFramework), kernels.OnGPU("", newLaunch), kernels.GPUGEMM(newLibrary))
 
 type serial struct{}
 

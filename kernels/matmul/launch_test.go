@@ -118,6 +118,30 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
+// TestEngine multiplies two shapes in turn, as a program does, and looks at what the warm engine allocates.
+func TestEngine(t *testing.T) {
+	e, err := newLaunch(emulator.Open(t), Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for _, s := range []shape{{5, 7, 3}, {3, 5, 7}} {
+			a, b, _, _ := operands(s, false)
+			want := Reference(a, b, s.m, s.k, s.n)
+			got := make([]float32, s.m*s.n)
+			if err := e.multiply(got, a, b, s.m, s.k, s.n); err != nil {
+				t.Fatal(err)
+			}
+			if off := kernels.RelativeError(got, want); !(off <= Tolerance(s.k)) {
+				t.Errorf("%+v: relative error %.2g, tolerance %.2g", s, off, Tolerance(s.k))
+			}
+			if allocations := testing.AllocsPerRun(5, func() { e.multiply(got, a, b, s.m, s.k, s.n) }); allocations != 0 && !raceDetector() {
+				t.Errorf("%+v: %g allocations a call, want 0", s, allocations)
+			}
+		}
+	}
+}
+
 // TestMissingBarrier removes each barrier of the kernels in turn; the emulator must notice every time.
 func TestMissingBarrier(t *testing.T) {
 	d := emulator.Open(t)

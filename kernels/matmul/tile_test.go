@@ -17,7 +17,7 @@ func TestChoose(t *testing.T) {
 	}{
 		{4096, 4096, 4096, h200, large, 1},
 		{2048, 2048, 2048, h200, large, 1},
-		{3000, 3000, 3000, h200, large, 2},  // 576 tiles would leave 132 cores idle for an eighth of the time
+		{3000, 3000, 3000, h200, large, 2}, // 576 tiles would leave 132 cores idle for an eighth of the time
 		{1536, 1536, 1536, h200, medium, 2},
 		{1024, 1024, 1024, h200, medium, 1},
 		{768, 768, 768, h200, medium, 4},
