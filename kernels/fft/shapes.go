@@ -105,7 +105,8 @@ func divide(facts gpu.Facts, n int) division {
 	if k > 20 {
 		d = division{stepShape(1 << (k / 3)), stepShape(1 << ((k + 2) / 3)), stepShape(1 << ((k + 1) / 3))}
 	}
-	for last := &d[len(d)-1]; last.memory(turnedTile) > facts.ThreadgroupBytes; {
+	// The rows are padded, which is too much for the least of devices where they are long.
+	if last := &d[len(d)-1]; last.memory(turnedTile) > facts.ThreadgroupBytes {
 		last.side /= 2
 	}
 	return d

@@ -21,6 +21,7 @@ type launch struct {
 	framing
 	device *gpu.Device
 	append appendFrames
+	most   int                        // values that the frames of a call may hold
 	plans  kernels.Plans[*launchPlan] // by number of samples
 }
 
@@ -34,11 +35,11 @@ type launchPlan struct {
 }
 
 func newLaunch(d *gpu.Device, p Params) (engine, error) {
-	own := fused
+	l := &launch{framing: newFraming(p), device: d, append: fused, most: math.MaxInt32}
 	if !fft.FramesFit(p.NFFT) {
-		own = framed(fft.LaunchReal)
+		l.append, l.most = framed(fft.LaunchReal), fft.MostValues
 	}
-	return &launch{framing: newFraming(p), device: d, append: own}, nil
+	return l, nil
 }
 
 // newVendorLaunch returns the engine of a vendor's library, which gets its frames from a kernel of ours.
@@ -46,7 +47,7 @@ func newVendorLaunch(d *gpu.Device, library gpu.FFT, p Params) (engine, error) {
 	vendor := framed(func(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
 		b.Encode(func() (gpu.External, error) { return library.NewRealFFT(dst.Region(), src.Region(), n, batch) })
 	})
-	return &launch{framing: newFraming(p), device: d, append: vendor}, nil
+	return &launch{framing: newFraming(p), device: d, append: vendor, most: fft.MostValues}, nil
 }
 
 // fused cuts and windows the frames where the transform loads them.
@@ -67,14 +68,11 @@ func framed(transform func(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int)) 
 	}
 }
 
-// mostValues bounds the values in a launch plan's frames, and how far apart they are: the kernels count with 32 bits.
-const mostValues = math.MaxInt32
-
 func (l *launch) plan(samples int) (*launchPlan, error) {
 	frames := l.frames(samples)
-	if l.NFFT > mostValues/2 || samples > mostValues-2*l.NFFT || frames > mostValues/l.NFFT || l.Hop > mostValues {
+	if l.NFFT > l.most/2 || samples > l.most-2*l.NFFT || frames > l.most/l.NFFT || l.Hop > l.most {
 		return nil, fmt.Errorf("stft: %d samples in frames of %d every %d are too many for one call on a GPU (want frames of "+
-			"at most %d values together)", samples, l.NFFT, l.Hop, mostValues)
+			"at most %d values together)", samples, l.NFFT, l.Hop, l.most)
 	}
 	b := l.device.NewPlan()
 	src, dst := b.Input(gpu.Float, max(samples, 1)), b.Output(gpu.Float2, frames*l.bins())
