@@ -26,6 +26,7 @@ const Environment = "CROSSOVER_ACCELERATE"
 // library holds the addresses of the functions that are used.
 type library struct {
 	vsmsa, vsadd, vsmul, sve, maxv, conv   uintptr
+	vadd                                   uintptr
 	vvlogf, vvexpf                         uintptr
 	createFFT, destroyFFT, fftZrip, fftZip uintptr
 	ctoz, ztoc                             uintptr
@@ -135,6 +136,14 @@ func Add(dst, src []float32, b float32) {
 	begin().slice(src).number(1).float(b).slice(dst).number(1).number(len(src)).run(must().vsadd)
 }
 
+// AddTo adds src[i] to dst[i].
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_vadd
+func AddTo(dst, src []float32) {
+	equal(dst, src)
+	begin().slice(dst).number(1).slice(src).number(1).slice(dst).number(1).number(len(src)).run(must().vadd)
+}
+
 // Multiply sets dst[i] to src[i]·a. dst may be src.
 //
 // Reference: https://developer.apple.com/documentation/accelerate/vdsp_vsmul
@@ -161,17 +170,22 @@ func reduce(function uintptr, x []float32) float32 {
 // Log sets dst[i] to the natural logarithm of src[i]. dst may be src.
 //
 // Reference: https://developer.apple.com/documentation/accelerate/vvlogf
-func Log(dst, src []float32) {
-	equal(dst, src)
-	begin().slice(dst).slice(src).length(len(src)).run(must().vvlogf)
-}
+func Log(dst, src []float32) { vforce(must().vvlogf, dst, src) }
 
 // Exp sets dst[i] to e to the power of src[i]. dst may be src.
 //
 // Reference: https://developer.apple.com/documentation/accelerate/vvexpf
-func Exp(dst, src []float32) {
+func Exp(dst, src []float32) { vforce(must().vvexpf, dst, src) }
+
+// vforce calls a function of vForce, which counts in an int, as often as that takes.
+func vforce(function uintptr, dst, src []float32) {
 	equal(dst, src)
-	begin().slice(dst).slice(src).length(len(src)).run(must().vvexpf)
+	const most = 1 << 30
+	for len(src) > 0 {
+		n := min(most, len(src))
+		begin().slice(dst[:n]).slice(src[:n]).length(n).run(function)
+		dst, src = dst[n:], src[n:]
+	}
 }
 
 // Convolve sets dst[i] to the sum over j of src[i+len(taps)−1−j]·taps[j]: the part of the convolution that has all of

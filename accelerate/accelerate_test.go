@@ -84,6 +84,11 @@ func TestVectors(t *testing.T) {
 			near(t, fmt.Sprintf("%s of %g", test.name, x[i]), float64(y[i]), test.want(float64(x[i])), 2e-6*(1+math.Abs(float64(y[i]))))
 		}
 	}
+	copy(y, x)
+	AddTo(y, x)
+	for i := range x {
+		near(t, "x + x", float64(y[i]), 2*float64(x[i]), 0)
+	}
 	near(t, "Sum", float64(Sum(x)), sum, 1e-4)
 	near(t, "Max", float64(Max(x)), most, 0)
 }
@@ -132,7 +137,11 @@ func TestRealTransforms(t *testing.T) {
 			t.Errorf("n=%d: %v allocations", n, got)
 		}
 	}
-	for _, n := range []int{-2, 0, 1, 7, 1 << 29} {
+	// The last one is a power of two for which the stand-in has no memory, as the framework may have none.
+	for _, n := range []int{-2, 0, 1, 7, 1 << 29, 1 << 25} {
+		if n == 1<<25 && os.Getenv(Environment) == "" {
+			continue
+		}
 		if _, err := NewReal(n); err == nil {
 			t.Errorf("a transform of %d samples was made", n)
 		}

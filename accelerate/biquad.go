@@ -1,6 +1,7 @@
 package accelerate
 
 import (
+	"errors"
 	"runtime"
 	"unsafe"
 )
@@ -23,7 +24,9 @@ func NewBiquad(b0, b1, b2, a1, a2 float64) (*Biquad, error) {
 	}
 	coefficients := &[5]float64{b0, b1, b2, a1, a2}
 	s := &Biquad{lib: lib}
-	s.setup, _ = begin().pointer(unsafe.Pointer(coefficients)).number(1).run(lib.createBiquad)
+	if s.setup, _ = begin().pointer(unsafe.Pointer(coefficients)).number(1).run(lib.createBiquad); s.setup == 0 {
+		return nil, errors.New("accelerate: vDSP_biquad_CreateSetup made no setup")
+	}
 	runtime.AddCleanup(s, func(setup uintptr) { begin().number(int(setup)).run(lib.destroyBiquad) }, s.setup)
 	return s, nil
 }

@@ -47,13 +47,30 @@ func NewReal(n int) (*Real, error) {
 	if err != nil {
 		return nil, err
 	}
+	var engine realEngine
 	if n&(n-1) == 0 {
-		return &Real{n, newZrip(lib, n)}, nil
+		engine, err = newZrip(lib, n)
+	} else if e := newDFT(lib, n); e != nil {
+		engine = e
+	} else {
+		engine, err = newChirp(lib, n)
 	}
-	if e := newDFT(lib, n); e != nil {
-		return &Real{n, e}, nil
+	if err != nil {
+		return nil, err
 	}
-	return &Real{n, newChirp(lib, n)}, nil
+	return &Real{n, engine}, nil
+}
+
+// newSetup returns vDSP's tables for transforms of 2^log2 points. e owns them.
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_create_fftsetup
+func newSetup[E any](lib *library, log2 int, e *E) (uintptr, error) {
+	setup, _ := begin().number(log2).number(radix2).run(lib.createFFT)
+	if setup == 0 {
+		return 0, fmt.Errorf("accelerate: no memory for the tables of a transform of 2^%d points", log2)
+	}
+	runtime.AddCleanup(e, func(setup uintptr) { begin().number(int(setup)).run(lib.destroyFFT) }, setup)
+	return setup, nil
 }
 
 // Forward writes bins 0 to n/2 of the unscaled transform of src to dst. src has n values, dst n/2+1; they do not
@@ -100,12 +117,11 @@ type zrip struct {
 	both  *split
 }
 
-func newZrip(lib *library, n int) *zrip {
+func newZrip(lib *library, n int) (_ *zrip, err error) {
 	e := &zrip{lib: lib, log2: bits.Len(uint(n)) - 1, data: make([]float32, n)}
 	e.both = splitOf(e.data[:n/2], e.data[n/2:])
-	e.setup, _ = begin().number(e.log2).number(radix2).run(lib.createFFT)
-	runtime.AddCleanup(e, func(setup uintptr) { begin().number(int(setup)).run(lib.destroyFFT) }, e.setup)
-	return e
+	e.setup, err = newSetup(lib, e.log2, e)
+	return e, err
 }
 
 func (e *zrip) parts() *split     { return e.both }
@@ -177,7 +193,7 @@ type chirp struct {
 	parted   *split
 }
 
-func newChirp(lib *library, n int) *chirp {
+func newChirp(lib *library, n int) (_ *chirp, err error) {
 	h := n / 2
 	log2 := bits.Len(uint(2*h - 2))
 	length := 1 << log2
@@ -187,8 +203,9 @@ func newChirp(lib *library, n int) *chirp {
 		work: make([]complex64, h), re: make([]float32, length), im: make([]float32, length),
 	}
 	e.both, e.parted = splitOf(e.data[:h], e.data[h:]), splitOf(e.re, e.im)
-	e.setup, _ = begin().number(log2).number(radix2).run(lib.createFFT)
-	runtime.AddCleanup(e, func(setup uintptr) { begin().number(int(setup)).run(lib.destroyFFT) }, e.setup)
+	if e.setup, err = newSetup(lib, log2, e); err != nil {
+		return nil, err
+	}
 	for j := range h {
 		sin, cos := math.Sincos(math.Pi * float64(j*j%(2*h)) / float64(h))
 		e.chirp[j] = complex64(complex(cos, -sin))
@@ -204,7 +221,7 @@ func newChirp(lib *library, n int) *chirp {
 	for i := range e.filter {
 		e.filter[i] = complex(e.re[i]*scale, e.im[i]*scale)
 	}
-	return e
+	return e, nil
 }
 
 func (e *chirp) parts() *split     { return e.both }

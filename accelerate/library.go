@@ -31,6 +31,7 @@ func load() (*library, error) {
 	}{
 		{"vDSP_vsmsa", &lib.vsmsa},
 		{"vDSP_vsadd", &lib.vsadd},
+		{"vDSP_vadd", &lib.vadd},
 		{"vDSP_vsmul", &lib.vsmul},
 		{"vDSP_sve", &lib.sve},
 		{"vDSP_maxv", &lib.maxv},

@@ -28,6 +28,9 @@ void vDSP_vsmsa(const float *a, stride ia, const float *b, const float *c, float
 void vDSP_vsadd(const float *a, stride ia, const float *b, float *c, stride ic, length n) {
     for (length i = 0; i < n; i++) c[i * ic] = a[i * ia] + *b;
 }
+void vDSP_vadd(const float *a, stride ia, const float *b, stride ib, float *c, stride ic, length n) {
+    for (length i = 0; i < n; i++) c[i * ic] = a[i * ia] + b[i * ib];
+}
 void vDSP_vsmul(const float *a, stride ia, const float *b, float *c, stride ic, length n) {
     for (length i = 0; i < n; i++) c[i * ic] = a[i * ia] * *b;
 }
@@ -71,7 +74,8 @@ static void destroy(setup *s, uint32_t magic) {
 }
 
 setup *vDSP_create_fftsetup(length log2n, int radix) {
-    REQUIRE(radix == 0 && log2n <= 24);
+    REQUIRE(radix == 0 && log2n <= 40);
+    if (log2n > 24) return 0; // as if there were no memory
     return make(FFT, log2n, 0);
 }
 void vDSP_destroy_fftsetup(setup *s) { destroy(s, FFT); }

@@ -22,7 +22,7 @@ var contenders = slices.Concat(kernels.Contenders[section, engine]{
 		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU},
 		New:            func(s section) (engine, error) { return newParallel(s), nil },
 	},
-}, kernels.OnGPU("", newLaunch))
+}, kernels.Accelerate("", newFramework), kernels.OnGPU("", newLaunch))
 
 // lanes is the number of channels that one core filters side by side. A channel alone leaves the core waiting for the
 // last state most of the time; a second one fills the wait. Four need more than the 16 registers of amd64 and were a

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"crossover/accelerate"
 	"crossover/dispatch"
 	"crossover/kernels"
 )
@@ -16,6 +17,8 @@ type operation struct {
 
 	// loop computes the function on one core. Functions without parameters ignore a and b.
 	loop func(dst, src []float32, a, b float32)
+	// accelerate is the same by Apple's framework.
+	accelerate func(dst, src []float32, a, b float32)
 	// reference is the same in float64, of one value.
 	reference func(x, a, b float64) float64
 	// kernel is the function's name in elementwise.metal, and parameters whether it takes a and b.
@@ -36,6 +39,7 @@ var scaleOperation = &operation{
 	definition: "y[i] = a·x[i] + b",
 	source:     "IEEE 754-2019, 5.4.1: multiplication and addition, fused or not",
 	loop:       scale,
+	accelerate: accelerate.Scale,
 	reference:  func(x, a, b float64) float64 { return a*x + b },
 	kernel:     "scale",
 	parameters: true,
@@ -49,6 +53,7 @@ var logOperation = &operation{
 	definition: "y[i] = ln x[i]",
 	source:     "IEEE 754-2019, 9.2: log",
 	loop:       func(dst, src []float32, _, _ float32) { log(dst, src) },
+	accelerate: func(dst, src []float32, _, _ float32) { accelerate.Log(dst, src) },
 	reference:  func(x, _, _ float64) float64 { return math.Log(x) },
 	kernel:     "logarithm",
 	input:      func(x float32) float32 { return float32(math.Abs(float64(x))) + 1e-4 },

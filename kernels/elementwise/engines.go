@@ -30,7 +30,7 @@ var contenders = slices.Concat(kernels.Contenders[function, engine]{
 		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU},
 		New:            func(f function) (engine, error) { return &parallel{function: f, pool: pool.Shared()}, nil },
 	},
-}, kernels.OnGPU("", newLaunch))
+}, kernels.Accelerate("", newFramework), kernels.OnGPU("", newLaunch))
 
 type serial struct{ function }
 

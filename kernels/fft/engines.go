@@ -52,7 +52,7 @@ var rowContenders = slices.Concat(kernels.Contenders[Params, engine]{
 		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU},
 		New:            func(p Params) (engine, error) { return newParallel(p.N, pool.Shared()), nil },
 	},
-}, fftwContenders, gpuContenders)
+}, fftwContenders, kernels.Accelerate("", newFramework), gpuContenders)
 
 // singleContenders compete in a transform of one row.
 var singleContenders = slices.Concat(kernels.Contenders[Params, engine]{
@@ -61,7 +61,7 @@ var singleContenders = slices.Concat(kernels.Contenders[Params, engine]{
 		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU, Probe: probeSplit},
 		New:            func(p Params) (engine, error) { return newParallel(p.N, pool.Shared()), nil },
 	},
-}, fftwContenders, gpuContenders)
+}, fftwContenders, kernels.Accelerate("", newFramework), gpuContenders)
 
 func probeSplit() error {
 	if !splitsOne() {

@@ -40,7 +40,7 @@ var contenders = slices.Concat(kernels.Contenders[Params, engine]{
 		},
 		New: func(p Params) (engine, error) { return newDense(p, openblas.Threads()), nil },
 	},
-}, kernels.OnGPU("", newSparse), kernels.GPUGEMM(newMultiplied))
+}, kernels.Accelerate("", newFramework), kernels.OnGPU("", newSparse), kernels.GPUGEMM(newMultiplied))
 
 // banded keeps the span of bins from a filter's first weight to its last, and nothing of the zeros around it: some
 // two weights a bin in all.

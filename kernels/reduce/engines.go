@@ -24,7 +24,7 @@ var contenders = slices.Concat(kernels.Contenders[params, engine]{
 		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU},
 		New:            func(params) (engine, error) { return &parallel{pool: pool.Shared()}, nil },
 	},
-}, kernels.OnGPU("", newLaunch))
+}, kernels.Accelerate("", newFramework), kernels.OnGPU("", newLaunch))
 
 type serial struct{}
 

@@ -25,7 +25,8 @@ func NewSum(d *dispatch.Dispatcher) (*Plan, error) {
 }
 
 // Sum returns the sum of x, and 0 for an empty slice. Its error is a few units of the last place of Σ|x[i]|, whatever
-// the length; where the values nearly cancel, that is a large part of the sum. A partial sum beyond the range of
+// the length, and some more where Apple's framework computes; where the values nearly cancel, that is a large part of
+// the sum. A partial sum beyond the range of
 // float32 is infinite. Sum allocates nothing once an implementation has seen a slice as long; a GPU's remembers a few
 // lengths. It fails where the chosen implementation does.
 func (p *Plan) Sum(x []float32) (float32, error) {

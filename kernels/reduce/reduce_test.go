@@ -31,7 +31,11 @@ func TestImplementationsMatchReference(t *testing.T) {
 				if err := call.Run(); err != nil {
 					t.Fatal(err)
 				}
-				if e := kernels.RelativeError(call.Output(), want); !(e <= 2e-7) {
+				allowed := 2e-7
+				if implementation.Name == "accelerate" { // in float32, by Apple, within what a case allows
+					allowed = c.Tolerance(n)
+				}
+				if e := kernels.RelativeError(call.Output(), want); !(e <= allowed) {
 					t.Errorf("%s n=%d: relative error %.2g", implementation.Name, n, e)
 				}
 				call.Release()

@@ -23,7 +23,7 @@ var contenders = slices.Concat(kernels.Contenders[Params, engine]{
 			return &parallel{serial: newSerial(p), pool: pool.Shared()}, nil
 		},
 	},
-}, kernels.OnGPU("", newLaunch))
+}, kernels.Accelerate("", newFramework), kernels.OnGPU("", newLaunch))
 
 type serial struct {
 	columns int

@@ -39,7 +39,7 @@ var contenders = slices.Concat(kernels.Contenders[Params, engine]{
 		},
 		New: func(p Params) (engine, error) { return newParallel(p, withFFTW) },
 	},
-}, kernels.OnGPU("", newLaunch), kernels.GPUFFT(newVendorLaunch))
+}, kernels.Accelerate("", newFramework), kernels.OnGPU("", newLaunch), kernels.GPUFFT(newVendorLaunch))
 
 // framing cuts windowed frames out of a signal.
 type framing struct {

@@ -1,0 +1,48 @@
+package biquad
+
+import "crossover/accelerate"
+
+// framework filters by Apple's vDSP, channel after channel on one core. vDSP's section is of direct form I and remembers
+// the last two inputs and outputs. A plan's state is that of the transposed direct form II and cannot be turned into
+// them; but after two samples the past is two inputs and two outputs, from which the state follows.
+type framework struct {
+	section
+	b1, b2  float64 // of the definition, in which c1 = b1 − a1·b0 and c2 = b2 − a2·b0
+	filters *accelerate.Biquad
+}
+
+func newFramework(s section) (engine, error) {
+	b0, a1, a2 := float64(s.b0), float64(s.a1), float64(s.a2)
+	e := &framework{section: s, b1: float64(s.c1) + a1*b0, b2: float64(s.c2) + a2*b0}
+	var err error
+	e.filters, err = accelerate.NewBiquad(b0, e.b1, e.b2, a1, a2)
+	return e, err
+}
+
+func (e *framework) process(state []state, dst, src []float32) error {
+	n := len(src) / len(state)
+	for c := range state {
+		e.channel(&state[c], dst[c*n:(c+1)*n], src[c*n:(c+1)*n])
+	}
+	return nil
+}
+
+// channel filters one channel; dst may be src.
+func (e *framework) channel(s *state, dst, src []float32) {
+	n := len(src)
+	if n <= 2 {
+		e.one(s, dst, src)
+		return
+	}
+	history := [4]float32{src[0], src[1]}
+	x2, x1 := float64(src[n-2]), float64(src[n-1])
+	e.one(s, dst[:2], src[:2])
+	history[2], history[3] = dst[0], dst[1]
+	e.filters.Filter(dst[2:], src[2:], &history)
+	y2, y1 := float64(dst[n-2]), float64(dst[n-1])
+
+	a1, a2 := float64(e.a1), float64(e.a2)
+	s.s1 = float32(e.b1*x1 - a1*y1 + (e.b2*x2 - a2*y2))
+	s.s2 = float32(e.b2*x1 - a2*y1)
+	s.settle()
+}

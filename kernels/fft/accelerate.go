@@ -1,0 +1,16 @@
+package fft
+
+import "crossover/accelerate"
+
+// newFramework returns the engine that transforms row after row by Apple's vDSP, on one core. vDSP has no transform of an
+// odd length: such rows are transformed in Go.
+func newFramework(p Params) (engine, error) {
+	if p.N%2 != 0 {
+		return goContender.New(p)
+	}
+	row, err := accelerate.NewReal(p.N)
+	if err != nil {
+		return nil, err
+	}
+	return &serial{n: p.N, row: row}, nil
+}
