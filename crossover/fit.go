@@ -464,3 +464,16 @@ func logSpan(groups []group, s int) float64 {
 	}
 	return math.Log(float64(groups[high].size)/float64(groups[low].size)) / 2
 }
+
+// Slowdown returns the time of a choice at a measured size over the time of the best implementation there, cross-fitted:
+// the best one is picked on half of the blocks and timed on the other half, so that picking the least of noisy times
+// does not flatter it. It may be below 1. It reports false with fewer than two blocks, or without a time of the choice.
+func Slowdown(set *samples.Set, size, chosen int) (float64, bool) {
+	one := samples.Set{Implementations: set.Implementations, Blocks: set.At(size)}
+	groups := groupBySize(&one)
+	if len(groups) == 0 {
+		return 0, false
+	}
+	loss, ok := halfLoss(groups[0].logs, chosen)
+	return math.Exp(loss), ok
+}
