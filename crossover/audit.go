@@ -11,7 +11,8 @@ import (
 const (
 	// suspicion is the relative slowdown at which a first look asks for a second one.
 	suspicion = 0.05
-	// DriftLimit is the relative slowdown of a committed choice above which it no longer holds.
+	// DriftLimit is the relative slowdown of a committed choice above which it no longer holds; suspicion is near a
+	// threshold, see Auditor.
 	DriftLimit = 0.10
 )
 
@@ -99,6 +100,9 @@ func (a *Auditor) Next(set *samples.Set) (proposed, blocks int, worth float64) {
 			continue
 		}
 		if s.Finding == Drifted {
+			if witness := a.slowest(set, a.witnesses(size)); witness != 0 && a.looks[witness] <= laterLooks {
+				return witness, secondLook, worthSecond
+			}
 			other, asked := a.neighbour[size]
 			if !asked {
 				other, _ = a.near(size)
@@ -181,7 +185,7 @@ func (a *Auditor) judgeSize(set *samples.Set, size int) SizeAudit {
 	}
 	out.Slowdown, out.Low, out.High = math.Exp(middle), math.Exp(low), math.Exp(high)
 	switch {
-	case least > math.Log1p(DriftLimit) && low > a.band:
+	case least > math.Log1p(a.limit(size)) && low > a.band:
 		out.Finding = Drifted
 	case middle > max(a.band, math.Log1p(suspicion)):
 		out.Finding = Ambiguous
@@ -189,6 +193,15 @@ func (a *Auditor) judgeSize(set *samples.Set, size int) SizeAudit {
 		out.Finding = Holds
 	}
 	return out
+}
+
+// limit returns the relative slowdown above which a choice does not hold. Near a threshold, where a witness must agree,
+// less is enough: what a moved threshold costs there may be little everywhere.
+func (a *Auditor) limit(size int) float64 {
+	if a.nearThreshold(size) {
+		return suspicion
+	}
+	return DriftLimit
 }
 
 // fastest returns the implementation with the least median log-ratio.
@@ -208,16 +221,55 @@ func fastest(logs [][]float64) int {
 	return best
 }
 
-// thresholdReach is the factor around a threshold within which a slow choice does not make it wrong. What two
-// implementations take is close there, and how close moves with the state of the machine from one minute to the next.
+// thresholdReach is the factor around a threshold within which a slow choice alone does not make it wrong. What two
+// implementations take is close there, and how close moves with the state of the machine from one minute to the next. A
+// threshold is wrong where the choice is still not the best one beyond that reach: see witness.
 const thresholdReach = 1.5
 
-// nearThreshold reports whether the file chooses something else within thresholdReach of a size.
-func (a *Auditor) nearThreshold(size int) bool {
-	below := int(math.Ceil(float64(size) / thresholdReach))
-	above := int(float64(size) * thresholdReach)
-	return a.choice(below) != a.choice(size) || a.choice(above) != a.choice(size)
+// kinship is the factor within which two sizes may speak for each other.
+const kinship = 2
+
+// witnesses returns the audited sizes of which one must agree before a slow size near a threshold counts as drift: those
+// further from the threshold, beyond thresholdReach of it, with the same choice. There are none where the size is not
+// near a threshold or lies between two.
+func (a *Auditor) witnesses(size int) []int {
+	below, above := a.differsBelow(size), a.differsAbove(size)
+	if below == above {
+		return nil
+	}
+	var found []int
+	for _, other := range a.sizes {
+		beyond := below && other > size && float64(other) <= kinship*float64(size) ||
+			above && other < size && float64(other)*kinship >= float64(size)
+		if beyond && !a.nearThreshold(other) && a.choice(other) == a.choice(size) {
+			found = append(found, other)
+		}
+	}
+	return found
 }
+
+// slowest returns the size at which the choice looks slowest so far, 0 where there are no sizes.
+func (a *Auditor) slowest(set *samples.Set, sizes []int) int {
+	slowest, most := 0, 0.0
+	for _, size := range sizes {
+		if s := a.judgeSize(set, size).Slowdown; s > most {
+			slowest, most = size, s
+		}
+	}
+	return slowest
+}
+
+// differsBelow and differsAbove report whether the file chooses something else at thresholdReach below, or above.
+func (a *Auditor) differsBelow(size int) bool {
+	return a.choice(int(math.Ceil(float64(size)/thresholdReach))) != a.choice(size)
+}
+
+func (a *Auditor) differsAbove(size int) bool {
+	return a.choice(int(float64(size)*thresholdReach)) != a.choice(size)
+}
+
+// nearThreshold reports whether the file chooses something else within thresholdReach of a size.
+func (a *Auditor) nearThreshold(size int) bool { return a.differsBelow(size) || a.differsAbove(size) }
 
 // Judge returns the audit of what was measured.
 func (a *Auditor) Judge(set *samples.Set) Audit {
@@ -237,11 +289,7 @@ func (a *Auditor) Judge(set *samples.Set) Audit {
 			continue
 		}
 		if s.Finding == Drifted {
-			if a.nearThreshold(size) {
-				s.Finding = Ambiguous
-			}
-			// An isolated slow size is an awkward size, not a wrong threshold.
-			if other, measured := findings[a.neighbour[size]]; measured && other.Slowdown < 1+suspicion {
+			if a.nearThreshold(size) && !a.witnessed(findings, size) || !a.confirmed(findings, size) {
 				s.Finding = Ambiguous
 			}
 		}
@@ -254,4 +302,25 @@ func (a *Auditor) Judge(set *samples.Set) Audit {
 		audit.Regret = max(0, math.Expm1(sum/float64(len(audit.Sizes))))
 	}
 	return audit
+}
+
+// witnessed reports whether the choice is slower, beyond doubt, at a witness too.
+func (a *Auditor) witnessed(findings map[int]SizeAudit, size int) bool {
+	return slices.ContainsFunc(a.witnesses(size), func(w int) bool { return findings[w].Low > 1 })
+}
+
+// confirmed reports whether a slow size is no awkward one: its neighbour is slow as well, or was not measured, or the
+// choice is drifted at another size not far away.
+func (a *Auditor) confirmed(findings map[int]SizeAudit, size int) bool {
+	neighbour, measured := findings[a.neighbour[size]]
+	if !measured || neighbour.Slowdown >= 1+suspicion {
+		return true
+	}
+	for other, f := range findings {
+		near := float64(max(size, other)) <= kinship*float64(min(size, other))
+		if other != size && other != neighbour.Size && near && f.Finding == Drifted && a.choice(other) == a.choice(size) {
+			return true
+		}
+	}
+	return false
 }

@@ -27,7 +27,7 @@ func NewFresh(low, high int, round func(int) int, measured []int, rng *rand.Rand
 // strata is the number of random sizes spread over the whole range.
 const strata = 6
 
-// Sizes returns the sizes to check: one random size in each of several equal parts of the range in log-size, and three
+// Sizes returns the sizes to check: one random size in each of several equal parts of the range in log-size, and four
 // on either side of every threshold, where a wrong one would show.
 func (f *Fresh) Sizes(thresholds []int) []int {
 	low, high := math.Log(float64(f.low)), math.Log(float64(f.high))
@@ -41,7 +41,7 @@ func (f *Fresh) Sizes(thresholds []int) []int {
 		add(math.Exp(low + (high-low)*(float64(k)+f.rng.Float64())/strata))
 	}
 	for _, from := range thresholds {
-		for _, factor := range []float64{1 / 4.0, 1 / 2.0, 1 / 1.25, 1.25, 2, 4} {
+		for _, factor := range []float64{1 / 4.0, 1 / 2.0, 1 / 1.6, 1 / 1.15, 1.15, 1.6, 2, 4} {
 			add(float64(from) * factor)
 		}
 	}
