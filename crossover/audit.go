@@ -4,6 +4,9 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"crossover/samples"
 )
 
@@ -100,8 +103,10 @@ func (a *Auditor) Next(set *samples.Set) (proposed, blocks int, worth float64) {
 			continue
 		}
 		if s.Finding == Drifted {
-			if witness := a.slowest(set, a.witnesses(size)); witness != 0 && a.looks[witness] <= laterLooks {
-				return witness, secondLook, worthSecond
+			for _, witness := range a.witnesses(size) {
+				if looks := a.looks[witness]; looks < witnessLooks {
+					return witness, secondLook, worthSecond / float64(looks)
+				}
 			}
 			other, asked := a.neighbour[size]
 			if !asked {
@@ -229,7 +234,14 @@ const thresholdReach = 1.5
 // kinship is the factor within which two sizes may speak for each other.
 const kinship = 2
 
-// witnesses returns the audited sizes of which one must agree before a slow size near a threshold counts as drift: those
+// A witness is asked often, because what it has to show may be a few percent, and there are two, because one may be an
+// awkward size.
+const (
+	witnessLooks  = 8
+	mostWitnesses = 2
+)
+
+// witnesses returns the audited sizes, nearest first, of which one must agree before a slow size near a threshold counts as drift: those
 // further from the threshold, beyond thresholdReach of it, with the same choice. There are none where the size is not
 // near a threshold or lies between two.
 func (a *Auditor) witnesses(size int) []int {
@@ -238,25 +250,17 @@ func (a *Auditor) witnesses(size int) []int {
 		return nil
 	}
 	var found []int
-	for _, other := range a.sizes {
+	for _, other := range slices.Sorted(slices.Values(a.sizes)) {
 		beyond := below && other > size && float64(other) <= kinship*float64(size) ||
 			above && other < size && float64(other)*kinship >= float64(size)
 		if beyond && !a.nearThreshold(other) && a.choice(other) == a.choice(size) {
 			found = append(found, other)
 		}
 	}
-	return found
-}
-
-// slowest returns the size at which the choice looks slowest so far, 0 where there are no sizes.
-func (a *Auditor) slowest(set *samples.Set, sizes []int) int {
-	slowest, most := 0, 0.0
-	for _, size := range sizes {
-		if s := a.judgeSize(set, size).Slowdown; s > most {
-			slowest, most = size, s
-		}
+	if above {
+		slices.Reverse(found)
 	}
-	return slowest
+	return found[:min(len(found), mostWitnesses)]
 }
 
 // differsBelow and differsAbove report whether the file chooses something else at thresholdReach below, or above.
@@ -289,7 +293,7 @@ func (a *Auditor) Judge(set *samples.Set) Audit {
 			continue
 		}
 		if s.Finding == Drifted {
-			if a.nearThreshold(size) && !a.witnessed(findings, size) || !a.confirmed(findings, size) {
+			if a.nearThreshold(size) && !a.witnessed(set, s) || !a.confirmed(findings, size) {
 				s.Finding = Ambiguous
 			}
 		}
@@ -304,9 +308,34 @@ func (a *Auditor) Judge(set *samples.Set) Audit {
 	return audit
 }
 
-// witnessed reports whether the choice is slower, beyond doubt, at a witness too.
-func (a *Auditor) witnessed(findings map[int]SizeAudit, size int) bool {
-	return slices.ContainsFunc(a.witnesses(size), func(w int) bool { return findings[w].Low > 1 })
+// witnessed reports whether at a witness, too, the choice is slower beyond doubt than what beats it at the size.
+func (a *Auditor) witnessed(set *samples.Set, found SizeAudit) bool {
+	return slices.ContainsFunc(a.witnesses(found.Size), func(w int) bool {
+		return a.behind(set, w, found.Chosen, found.Best) > 0
+	})
+}
+
+// behind returns the lower end of the interval of by how much, in log-time, one implementation is behind another at a
+// size. Visits are the datum: what a visit's buffers are worth is common to all of its blocks. It is −Inf with fewer
+// than three visits.
+func (a *Auditor) behind(set *samples.Set, size, slow, fast int) float64 {
+	byVisit := map[int][]float64{}
+	for _, b := range set.At(size) {
+		if usable(&b, slow) && usable(&b, fast) {
+			byVisit[b.Visit] = append(byVisit[b.Visit], math.Log(b.Seconds[slow]/b.Seconds[fast]))
+		}
+	}
+	var visits []float64
+	for _, diffs := range byVisit {
+		visits = append(visits, median(diffs))
+	}
+	if len(visits) < 3 {
+		return math.Inf(-1)
+	}
+	mean, deviation := stat.MeanStdDev(visits, nil)
+	n := float64(len(visits))
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile((1 + Confidence) / 2)
+	return mean - t*deviation/math.Sqrt(n)
 }
 
 // confirmed reports whether a slow size is no awkward one: its neighbour is slow as well, or was not measured, or the
