@@ -1,6 +1,7 @@
 package crossover
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -14,8 +15,7 @@ import (
 const (
 	// suspicion is the relative slowdown at which a first look asks for a second one.
 	suspicion = 0.05
-	// DriftLimit is the relative slowdown of a committed choice above which it no longer holds; suspicion is near a
-	// threshold, see Auditor.
+	// DriftLimit is the relative slowdown of a committed choice above which it no longer holds, away from a threshold.
 	DriftLimit = 0.10
 )
 
@@ -96,7 +96,7 @@ func (a *Auditor) Next(set *samples.Set) (proposed, blocks int, worth float64) {
 		if s.Finding != Ambiguous && s.Finding != Drifted {
 			continue
 		}
-		if later := a.looks[size]; later <= laterLooks {
+		if later := a.looks[size]; later < a.enough(size) && !(s.Finding == Drifted && a.nearThreshold(size)) {
 			if w := worthSecond / float64(later); w > worth {
 				proposed, blocks, worth = size, secondLook, w
 			}
@@ -165,7 +165,7 @@ func (a *Auditor) judgeSize(set *samples.Set, size int) SizeAudit {
 			return out
 		}
 		out.Slowdown, out.Finding = math.Exp(loss), Holds
-		if loss > max(a.band, math.Log1p(suspicion)) {
+		if loss > a.doubtful(size) {
 			out.Finding = Ambiguous
 		}
 		return out
@@ -189,10 +189,14 @@ func (a *Auditor) judgeSize(set *samples.Set, size int) SizeAudit {
 		least = min(least, median(look))
 	}
 	out.Slowdown, out.Low, out.High = math.Exp(middle), math.Exp(low), math.Exp(high)
+	drifted := least > math.Log1p(DriftLimit) && low > a.band
+	if a.nearThreshold(size) {
+		drifted = behind(byVisit) > a.band
+	}
 	switch {
-	case least > math.Log1p(a.limit(size)) && low > a.band:
+	case drifted:
 		out.Finding = Drifted
-	case middle > max(a.band, math.Log1p(suspicion)):
+	case middle > a.doubtful(size):
 		out.Finding = Ambiguous
 	default:
 		out.Finding = Holds
@@ -200,13 +204,22 @@ func (a *Auditor) judgeSize(set *samples.Set, size int) SizeAudit {
 	return out
 }
 
-// limit returns the relative slowdown above which a choice does not hold. Near a threshold, where a witness must agree,
-// less is enough: what a moved threshold costs there may be little everywhere.
-func (a *Auditor) limit(size int) float64 {
+// enough returns how many looks a suspicious size gets in all. Near a threshold it takes more: what a moved threshold
+// costs may be little everywhere, and it is told from the luck of a visit's buffers by the mean of many visits.
+func (a *Auditor) enough(size int) int {
 	if a.nearThreshold(size) {
-		return suspicion
+		return witnessLooks
 	}
-	return DriftLimit
+	return 1 + laterLooks
+}
+
+// doubtful returns the log-slowdown above which a size does not simply hold: beyond the tie band, but while a size near a
+// threshold can still be looked at, any that is suspicious.
+func (a *Auditor) doubtful(size int) float64 {
+	if a.nearThreshold(size) && a.looks[size] < a.enough(size) {
+		return math.Log1p(suspicion)
+	}
+	return max(a.band, math.Log1p(suspicion))
 }
 
 // fastest returns the implementation with the least median log-ratio.
@@ -310,27 +323,26 @@ func (a *Auditor) Judge(set *samples.Set) Audit {
 
 // witnessed reports whether at a witness, too, the choice is slower beyond doubt than what beats it at the size.
 func (a *Auditor) witnessed(set *samples.Set, found SizeAudit) bool {
-	return slices.ContainsFunc(a.witnesses(found.Size), func(w int) bool {
-		return a.behind(set, w, found.Chosen, found.Best) > 0
+	return slices.ContainsFunc(a.witnesses(found.Size), func(witness int) bool {
+		byVisit := map[int][]float64{}
+		for _, b := range set.At(witness) {
+			if usable(&b, found.Chosen) && usable(&b, found.Best) {
+				byVisit[b.Visit] = append(byVisit[b.Visit], math.Log(b.Seconds[found.Chosen]/b.Seconds[found.Best]))
+			}
+		}
+		return behind(byVisit) > 0
 	})
 }
 
-// behind returns the lower end of the interval of by how much, in log-time, one implementation is behind another at a
-// size. Visits are the datum: what a visit's buffers are worth is common to all of its blocks. It is −Inf with fewer
-// than three visits.
-func (a *Auditor) behind(set *samples.Set, size, slow, fast int) float64 {
-	byVisit := map[int][]float64{}
-	for _, b := range set.At(size) {
-		if usable(&b, slow) && usable(&b, fast) {
-			byVisit[b.Visit] = append(byVisit[b.Visit], math.Log(b.Seconds[slow]/b.Seconds[fast]))
-		}
-	}
-	var visits []float64
-	for _, diffs := range byVisit {
-		visits = append(visits, median(diffs))
-	}
-	if len(visits) < 3 {
+// behind returns the lower end of the interval of the mean over visits of their median log-ratios. Visits are the datum:
+// what the buffers of a visit are worth is common to all of its blocks. It is −Inf with fewer than three visits.
+func behind(byVisit map[int][]float64) float64 {
+	if len(byVisit) < 3 {
 		return math.Inf(-1)
+	}
+	visits := make([]float64, 0, len(byVisit))
+	for _, visit := range slices.Sorted(maps.Keys(byVisit)) {
+		visits = append(visits, median(byVisit[visit]))
 	}
 	mean, deviation := stat.MeanStdDev(visits, nil)
 	n := float64(len(visits))
