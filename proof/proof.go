@@ -56,7 +56,7 @@ func calibrate(s *model.Scenario, seed uint64, budget time.Duration, resamples i
 // sweep runs the harness on a modelled machine. share is Options.VisitShare.
 func sweep(machine *model.Machine, c kernels.Case, seed uint64, budget time.Duration, share float64, p sweeps.Planner) *sweeps.Result {
 	results, err := sweeps.Run(context.Background(), []kernels.Case{c}, sweeps.Options{
-		Budget: budget, Seed: seed, Clock: machine, Sentinel: machine.Sentinel, VisitShare: share,
+		Budget: budget, Seed: seed, Clock: machine, Sentinel: machine.Sentinel, Uncollected: true, VisitShare: share,
 		Planner: func(*kernels.Case) sweeps.Planner { return p },
 	})
 	if err != nil {

@@ -68,6 +68,10 @@ type Options struct {
 	Clock    Clock  // nil means SystemClock
 	Sentinel func() // nil means a spin on one processor and one on all
 
+	// Uncollected leaves the garbage collector alone: on a modelled machine it takes no time that anybody measures, and
+	// many sweeps may run in one process.
+	Uncollected bool
+
 	// Throttled reports a thermal state that no time can be trusted in; nil means never.
 	Throttled func() (state string, throttled bool)
 
@@ -121,14 +125,12 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	_, real := o.Clock.(*systemClock)
-	if real {
+	if !o.Uncollected {
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	}
 
 	s := &sweep{
 		Options:  o,
-		real:     real,
 		start:    o.Clock.Now(),
 		sentinel: newSentinel(o.Clock, o.Sentinel),
 		visitCap: o.VisitShare * o.Budget.Seconds() / float64(max(len(cases), 1)),
@@ -160,7 +162,6 @@ type sweep struct {
 	entries  []*entry
 	saved    time.Duration
 	hot      bool // the machine throttles, and waiting did not help
-	real     bool // whether time passes outside: a garbage collection costs nothing in a scripted one
 
 	collections [1]metrics.Sample // the collector's cycle count, read between batches
 }
