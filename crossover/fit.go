@@ -330,7 +330,7 @@ const armBlocks = 3
 // studyArm estimates the arm: of each visit the median over its blocks, as every pair of implementations is estimated.
 func studyArm(groups []group) arm {
 	var visits, within []float64
-	var counts []int
+	var counts, sizes []int
 	for _, g := range groups {
 		byVisit := map[int][]float64{}
 		var order []int
@@ -348,7 +348,7 @@ func studyArm(groups []group) arm {
 				middle := median(ratios)
 				visits = append(visits, math.Abs(middle))
 				within = append(within, squaredErrorOfMedian(ratios, middle))
-				counts = append(counts, len(ratios))
+				counts, sizes = append(counts, len(ratios)), append(sizes, g.size)
 			}
 		}
 	}
@@ -358,18 +358,29 @@ func studyArm(groups []group) arm {
 	}
 	sorted := slices.Sorted(slices.Values(visits))
 	a.tie = max(a.tie, math.Expm1(tailOverTrusted*stat.Quantile(trusted, stat.Empirical, sorted, nil)))
-	squares := make([]float64, len(within))
-	for i, e := range within {
-		squares[i] = e * float64(counts[i])
+	typical := typicalErrors(sizes, within, counts)
+	jitters := make([]float64, len(within))
+	for i, e := range typical {
+		jitters[i] = math.Sqrt(e * float64(counts[i]) / (math.Pi / 2))
 	}
-	square := stat.Mean(squares, nil)
-	a.jitter = math.Sqrt(square / (math.Pi / 2))
-	typical := make([]float64, len(within))
-	for i, n := range counts {
-		typical[i] = square / float64(n)
-	}
+	a.jitter = median(jitters)
 	a.shift, a.freedom = shiftOf(longest(visits, within, typical, counts))
 	return a
+}
+
+// typicalErrors returns the squared error that a visit's median has for its number of blocks, from all visits to its
+// size together: calls of one size vary alike.
+func typicalErrors(sizes []int, squaredErrors []float64, blocks []int) []float64 {
+	sum, visits := map[int]float64{}, map[int]float64{}
+	for i, size := range sizes {
+		sum[size] += squaredErrors[i] * float64(blocks[i])
+		visits[size]++
+	}
+	typical := make([]float64, len(sizes))
+	for i, size := range sizes {
+		typical[i] = sum[size] / visits[size] / float64(blocks[i])
+	}
+	return typical
 }
 
 // longest returns the ratios and errors of the visits with many blocks, where there are enough such visits: the median of
