@@ -1,6 +1,6 @@
 # make check is what a change must pass; make ci is what .ci/run does after it has installed the libraries.
 PACKAGES   := ./...
-CONCURRENT := ./pool/... ./dispatch/... ./kernels/... ./sweeps/... ./fftw/... ./openblas/...
+CONCURRENT := ./pool/... ./dispatch/... ./kernels/... ./sweeps/... ./fftw/... ./openblas/... ./cuda/...
 DARWIN     := GOOS=darwin GOARCH=arm64 CGO_ENABLED=0
 
 .PHONY: check format vet lint darwin test race generated golden smoke
@@ -19,6 +19,7 @@ lint:
 # What runs on a Mac is checked from here as far as a compiler can: nothing has run on one yet.
 darwin:
 	$(DARWIN) go vet $(PACKAGES)
+	$(DARWIN) go test -c -o /dev/null $(PACKAGES)
 	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go vet $(PACKAGES)
 
 test:

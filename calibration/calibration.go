@@ -21,6 +21,9 @@ const SchemaVersion = "1.0"
 // is refused before it is read.
 const MaxFileBytes = 16 << 20
 
+// MaxInFlight is the greatest number of calls in flight that a file may name: no queue of a GPU needs more to be full.
+const MaxInFlight = 1024
+
 // File is the whole calibration file.
 type File struct {
 	SchemaVersion string `json:"schema_version"`
@@ -70,11 +73,12 @@ type Method struct {
 	Seed          uint64  `json:"seed"`
 	BudgetSeconds float64 `json:"budget_seconds"`
 	SpentSeconds  float64 `json:"spent_seconds"`
-	Precision     float64 `json:"precision"` // aimed-at half width of a threshold's interval, relative
-	Mode          string  `json:"mode"`      // "latency" or "throughput"
-	State         string  `json:"state"`     // "warm", "cold" or "after-idle"
-	TieBand       float64 `json:"tie_band"`  // greatest of the cases' tie bands
-	Audio         string  `json:"audio"`     // what the audio operations computed on: "generated" or a file's name
+	Precision     float64 `json:"precision"`           // aimed-at half width of a threshold's interval, relative
+	Mode          string  `json:"mode"`                // "latency" or "throughput"
+	InFlight      int     `json:"in_flight,omitempty"` // calls of a GPU that were under way at a time; throughput alone
+	State         string  `json:"state"`               // "warm", "cold" or "after-idle"
+	TieBand       float64 `json:"tie_band"`            // greatest of the cases' tie bands
+	Audio         string  `json:"audio"`               // what the audio operations computed on: "generated" or a file's name
 }
 
 // Case is what was found for one operation with every parameter fixed but the axis.
@@ -114,6 +118,23 @@ type Implementation struct {
 	RelativeError float64 `json:"relative_error"` // greatest seen; −1 where an excluded one has no finite error
 	Excluded      string  `json:"excluded"`       // why it did not compete, "" where it did
 	Cost          *Cost   `json:"cost,omitempty"`
+
+	// GPUTimes says where the time of a call goes that the GPU computes, at the least and at the greatest size at which
+	// it told.
+	GPUTimes []GPUTimes `json:"gpu_times,omitempty"`
+}
+
+// GPUTimes is where the time of a call goes at one size: medians over the blocks.
+type GPUTimes struct {
+	Size          int     `json:"size"`
+	WallSeconds   float64 `json:"wall_seconds"`   // of a call, as the sweep timed it
+	GPUSeconds    float64 `json:"gpu_seconds"`    // that the device computed, or from its first command to its last
+	EncodeSeconds float64 `json:"encode_seconds"` // that the host handed the work over
+	GapSeconds    float64 `json:"gap_seconds"`    // between two kernels, in the mean; 0 where there is none or none is told
+
+	// LaunchEfficiency is GPU ÷ wall, paired inside blocks. It may exceed 1: where calls in flight overlap on the device,
+	// and a little because a call that the device times takes longer.
+	LaunchEfficiency float64 `json:"launch_efficiency"`
 }
 
 // Cost is the model a + b·n^c of an implementation's time at size n: for drawing, for cross-checking, and for

@@ -41,7 +41,10 @@ func m3() Host {
 				{Name: "go", Processor: "cpu", RelativeError: 1.1e-7,
 					Cost: &Cost{FixedSeconds: 1e-7, SizeSeconds: 2.5e-9, Exponent: 1.1, Residual: 0.04}},
 				{Name: "accelerate", Processor: "cpu", Version: "vecLib 1", RelativeError: 1e-7},
-				{Name: "metal", Processor: "gpu", Version: "Metal 3", RelativeError: 2e-7},
+				{Name: "metal", Processor: "gpu", Version: "Metal 3", RelativeError: 2e-7, GPUTimes: []GPUTimes{
+					{Size: 64, WallSeconds: 90e-6, GPUSeconds: 2.5e-6, EncodeSeconds: 8e-6, LaunchEfficiency: 0.03},
+					{Size: 65536, WallSeconds: 150e-6, GPUSeconds: 6e-5, EncodeSeconds: 9e-6, GapSeconds: 1e-6, LaunchEfficiency: 0.4},
+				}},
 				{Name: "mps", Processor: "gpu", RelativeError: -1, Excluded: "computes NaN at 4096 <samples>"},
 			},
 			Verdict: Crossover,
@@ -61,6 +64,7 @@ func m3() Host {
 func epyc() Host {
 	h := m3()
 	h.ID = "amd-epyc-2"
+	h.Method.Mode, h.Method.InFlight = "throughput", 64
 	h.Facts = Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: 2, MemoryBytes: 8 << 30}
 	h.Environment = Environment{OS: "linux", Power: "unknown", Thermal: "unknown", Load: -1}
 	cpu := []Implementation{{Name: "go", Processor: "cpu"}, {Name: "go-parallel", Processor: "cpu"}}
@@ -321,6 +325,10 @@ func TestValidate(t *testing.T) {
 			`host: method: mode is "fast" (want latency, throughput)`},
 		{"odd state", func(f *File, h *Host, c *Case) { h.Method.State = "hot" },
 			`host: method: state is "hot" (want warm, cold, after-idle)`},
+		{"negative depth", func(f *File, h *Host, c *Case) { h.Method.InFlight = -1 },
+			"host: method: in_flight is -1 (want 0 to 1024)"},
+		{"too deep", func(f *File, h *Host, c *Case) { h.Method.InFlight = 1 << 40 },
+			"host: method: in_flight is 1099511627776 (want 0 to 1024)"},
 		{"infinite budget", func(f *File, h *Host, c *Case) { h.Method.BudgetSeconds = math.Inf(1) },
 			"host: method: budget_seconds is +Inf (want a finite number, at least 0)"},
 		{"no case name", func(f *File, h *Host, c *Case) { c.Name = "" }, "host: cases[0]: name is missing"},
@@ -349,6 +357,17 @@ func TestValidate(t *testing.T) {
 		{"negative cost", func(f *File, h *Host, c *Case) {
 			c.Implementations[0].Cost = &Cost{FixedSeconds: -1}
 		}, `case: implementation "go": cost: fixed_seconds is -1 (want a finite number, at least 0)`},
+		{"GPU times of a processor", func(f *File, h *Host, c *Case) {
+			c.Implementations[0].GPUTimes = c.Implementations[2].GPUTimes
+		}, `case: implementation "go": has gpu_times, but its processor is "cpu"`},
+		{"GPU times at no size", func(f *File, h *Host, c *Case) { c.Implementations[2].GPUTimes[0].Size = 0 },
+			`case: implementation "metal": gpu_times[0]: size is 0 (want at least 1)`},
+		{"GPU times twice at a size", func(f *File, h *Host, c *Case) { c.Implementations[2].GPUTimes[1].Size = 64 },
+			`case: implementation "metal": gpu_times[1]: size is 64 after 64 (want ascending sizes)`},
+		{"negative GPU time", func(f *File, h *Host, c *Case) { c.Implementations[2].GPUTimes[1].GPUSeconds = -1 },
+			`case: implementation "metal": gpu_times[1]: gpu_seconds is -1 (want a finite number, at least 0)`},
+		{"infinite efficiency", func(f *File, h *Host, c *Case) { c.Implementations[2].GPUTimes[0].LaunchEfficiency = math.Inf(1) },
+			`case: implementation "metal": gpu_times[0]: launch_efficiency is +Inf (want a finite number, at least 0)`},
 		{"unknown verdict", func(f *File, h *Host, c *Case) { c.Verdict = "maybe" },
 			`case: verdict is "maybe" (want crossover, always, tie, unresolved)`},
 		{"always with three segments", func(f *File, h *Host, c *Case) { c.Verdict = Always },

@@ -124,6 +124,9 @@ func (m *Method) check() error {
 	if err := oneOf("state", m.State, "warm", "cold", "after-idle"); err != nil {
 		return err
 	}
+	if m.InFlight < 0 || m.InFlight > MaxInFlight {
+		return fmt.Errorf("in_flight is %d (want 0 to %d)", m.InFlight, MaxInFlight)
+	}
 	return notNegative(
 		quantity{"budget_seconds", m.BudgetSeconds},
 		quantity{"spent_seconds", m.SpentSeconds},
@@ -201,14 +204,44 @@ func (m *Implementation) check() error {
 			return err
 		}
 	}
-	if m.Cost == nil {
-		return nil
+	if m.Cost != nil {
+		if err := m.Cost.check(); err != nil {
+			return fmt.Errorf("cost: %w", err)
+		}
+	}
+	if len(m.GPUTimes) > 0 && m.Processor != "gpu" {
+		return fmt.Errorf("has gpu_times, but its processor is %q", m.Processor)
+	}
+	for i := range m.GPUTimes {
+		if err := m.GPUTimes[i].check(); err != nil {
+			return fmt.Errorf("gpu_times[%d]: %w", i, err)
+		}
+		if i > 0 && m.GPUTimes[i].Size <= m.GPUTimes[i-1].Size {
+			return fmt.Errorf("gpu_times[%d]: size is %d after %d (want ascending sizes)", i, m.GPUTimes[i].Size, m.GPUTimes[i-1].Size)
+		}
+	}
+	return nil
+}
+
+func (c *Cost) check() error {
+	return notNegative(
+		quantity{"fixed_seconds", c.FixedSeconds},
+		quantity{"size_seconds", c.SizeSeconds},
+		quantity{"exponent", c.Exponent},
+		quantity{"residual", c.Residual},
+	)
+}
+
+func (g *GPUTimes) check() error {
+	if g.Size < 1 {
+		return fmt.Errorf("size is %d (want at least 1)", g.Size)
 	}
 	return notNegative(
-		quantity{"cost: fixed_seconds", m.Cost.FixedSeconds},
-		quantity{"cost: size_seconds", m.Cost.SizeSeconds},
-		quantity{"cost: exponent", m.Cost.Exponent},
-		quantity{"cost: residual", m.Cost.Residual},
+		quantity{"wall_seconds", g.WallSeconds},
+		quantity{"gpu_seconds", g.GPUSeconds},
+		quantity{"encode_seconds", g.EncodeSeconds},
+		quantity{"gap_seconds", g.GapSeconds},
+		quantity{"launch_efficiency", g.LaunchEfficiency},
 	)
 }
 

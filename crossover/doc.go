@@ -13,5 +13,7 @@
 //  4. edges: the zero of the log-ratio of the two sides, interpolated in log-size inside its bracket;
 //  5. intervals: a bootstrap over blocks of steps 1, 3 and 4.
 //
+// Where a GPU told where the time of its calls went, [GPUUses] reduces that to medians; no choice rests on it.
+//
 // A [Planner] runs the same steps while a sweep is under way and says where the next block teaches the most.
 package crossover

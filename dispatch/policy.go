@@ -58,8 +58,8 @@ func (d *Dispatcher) SetMemoryPressure(level string) error {
 }
 
 // OnMemoryPressure has release called when memory pressure is critical, to give back buffers that are only kept for
-// speed. Functions are called in no particular order and without a lock held. The returned function takes release off
-// again.
+// speed; kernels.TrimGPUs gives back those of the GPUs. Functions are called in no particular order and without a lock
+// held. The returned function takes release off again.
 func (d *Dispatcher) OnMemoryPressure(release func()) (stop func()) {
 	if d == nil {
 		return func() {}

@@ -59,6 +59,7 @@ type library struct {
 	executeForward uintptr // fftwf_execute_dft_r2c
 	executeInverse uintptr // fftwf_execute_dft_c2r
 	destroy        uintptr // fftwf_destroy_plan
+	forgetWisdom   uintptr // fftwf_forget_wisdom
 }
 
 // threadLibrary is libfftw3f_threads.
@@ -99,6 +100,18 @@ func Version() string {
 		return ""
 	}
 	return lib.version
+}
+
+// Forget drops what the planner has learned from the plans of the process, so that the next plan is made as the first one
+// was. Plans that there are stay as they are.
+func Forget() {
+	lib, err := loaded()
+	if err != nil {
+		return
+	}
+	planner.Lock()
+	defer planner.Unlock()
+	invoke(lib.forgetWisdom, nil)
 }
 
 // Plan transforms batch rows of n real samples, which lie one after the other. Forward and Inverse may be called by

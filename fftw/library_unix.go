@@ -31,6 +31,7 @@ func load() (*library, error) {
 		{"fftwf_execute_dft_r2c", &lib.executeForward},
 		{"fftwf_execute_dft_c2r", &lib.executeInverse},
 		{"fftwf_destroy_plan", &lib.destroy},
+		{"fftwf_forget_wisdom", &lib.forgetWisdom},
 	})
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
 	"crossover/gpu/msl"
@@ -48,6 +49,7 @@ type Buffer struct {
 	role     role
 	elements Type
 	bytes    int
+	storage  Storage // of device
 	device   Memory
 	host     Memory // nil for scratch memory and constants; device itself where memory is unified
 	initial  []byte // of a constant
@@ -79,6 +81,7 @@ type argument struct {
 	elements Type
 	offset   int // bytes
 	value    []byte
+	err      error // of a value that no kernel takes
 }
 
 func (b *Buffer) argument() argument  { return argument{buffer: b, elements: b.elements} }
@@ -93,9 +96,9 @@ func (b *Buffer) At(i int) Argument {
 func (b *Buffer) As(t Type) Argument { return argument{buffer: b, elements: t} }
 
 // Values is what the kernel takes as `constant T&`: one value, or the fields of a struct in their order, each a uint32,
-// an int32, a float32 or a non-negative int that fits into 32 bits.
+// an int32, a float32 or a non-negative int that fits into 32 bits. The plan that gets another one does not build.
 func Values(values ...any) Argument {
-	a := argument{value: []byte{}}
+	a := argument{value: make([]byte, 0, 4*len(values))}
 	for _, v := range values {
 		var word uint32
 		switch v := v.(type) {
@@ -107,11 +110,11 @@ func Values(values ...any) Argument {
 			word = math.Float32bits(v)
 		case int:
 			if v < 0 || v > math.MaxUint32 {
-				panic(fmt.Sprintf("gpu: %d does not fit into a uint", v))
+				a.err = fmt.Errorf("%d; want a value that fits into a uint", v)
 			}
 			word = uint32(v)
 		default:
-			panic(fmt.Sprintf("gpu: a kernel takes no %T", v))
+			a.err = fmt.Errorf("a value of type %T; want uint32, int32, float32 or int", v)
 		}
 		a.value = binary.LittleEndian.AppendUint32(a.value, word)
 	}
@@ -123,6 +126,7 @@ type Builder struct {
 	device   *Device
 	buffers  []*Buffer
 	commands []command
+	built    bool
 	err      error
 }
 
@@ -150,6 +154,14 @@ func (b *Builder) fail(format string, arguments ...any) {
 func (b *Builder) buffer(r role, t Type, n int) *Buffer {
 	if n < 1 {
 		b.fail("gpu: a buffer of %d elements; want at least 1", n)
+		n = 1
+	}
+	most := b.device.facts.MaxBufferBytes
+	if most == 0 {
+		most = math.MaxInt64
+	}
+	if int64(n) > most/int64(t.bytes()) {
+		b.fail("gpu: a buffer of %d × %d bytes; %s takes at most %d: %w", n, t.bytes(), b.device.facts.Name, most, ErrOutOfMemory)
 		n = 1
 	}
 	buffer := &Buffer{role: r, elements: t, bytes: n * t.bytes()}
@@ -207,8 +219,15 @@ func (b *Builder) Dispatch(k *Kernel, groups, threads Size, arguments ...Argumen
 	if b.err != nil {
 		return
 	}
+	if k == nil || k.device != b.device {
+		b.fail("gpu: a dispatch without a kernel, or of another device's")
+		return
+	}
 	c := command{kernel: k, groups: groups, threads: threads}
 	for _, a := range arguments {
+		if buffer, ok := a.(*Buffer); a == nil || ok && buffer == nil {
+			a = argument{err: errors.New("nothing; want a buffer or a value")}
+		}
 		c.arguments = append(c.arguments, a.argument())
 	}
 	if err := b.check(&c); err != nil {
@@ -223,6 +242,8 @@ func (b *Builder) Copy(dst, src *Buffer) {
 	switch {
 	case !b.owns(dst) || !b.owns(src):
 		b.fail("gpu: a copy between buffers of which one belongs to another plan")
+	case dst == src:
+		b.fail("gpu: a copy of a buffer to itself")
 	case dst.bytes != src.bytes:
 		b.fail("gpu: a copy of %d bytes to a buffer of %d", src.bytes, dst.bytes)
 	case dst.role == constant || dst.role == input:
@@ -238,12 +259,15 @@ func (b *Builder) Encode(ready func() (External, error)) {
 }
 
 // Region returns the buffer's device memory. It may be called by what was passed to Encode, and after Build.
-func (b *Buffer) Region() Region { return Region{Memory: b.device} }
+func (b *Buffer) Region() Region { return Region{Memory: b.device, Bytes: b.bytes} }
 
-// greatest extents of a grid, in threadgroups, that every API takes.
+// The greatest extents that every API takes: of a grid, in threadgroups and in threads, whose positions are uints, and
+// of a threadgroup's third dimension, in threads.
 const (
-	mostGroupsX  = 1<<31 - 1
-	mostGroupsYZ = 1<<16 - 1
+	mostGroupsX   = 1<<31 - 1
+	mostGroupsYZ  = 1<<16 - 1
+	mostPositions = math.MaxUint32
+	mostThreadsZ  = 64
 )
 
 // check holds a dispatch against the kernel's signature and the device's limits.
@@ -259,8 +283,12 @@ func (b *Builder) check(c *command) error {
 	if c.groups.X > mostGroupsX || c.groups.Y > mostGroupsYZ || c.groups.Z > mostGroupsYZ {
 		return fmt.Errorf("%d×%d×%d threadgroups; want at most %d×%d×%d", c.groups.X, c.groups.Y, c.groups.Z, mostGroupsX, mostGroupsYZ, mostGroupsYZ)
 	}
-	if most := min(c.kernel.MaxThreads(), b.device.facts.MaxThreads); c.threads.Count() > most {
-		return fmt.Errorf("%d threads in a threadgroup; want at most %d", c.threads.Count(), most)
+	most := min(c.kernel.MaxThreads(), b.device.facts.MaxThreads)
+	if t := c.threads; t.X > most || t.Y > most || t.Z > mostThreadsZ || t.Count() > most {
+		return fmt.Errorf("%d×%d×%d threads in a threadgroup; want at most %d, and at most %d in the third dimension", t.X, t.Y, t.Z, most, mostThreadsZ)
+	}
+	if c.groups.X*c.threads.X > mostPositions {
+		return fmt.Errorf("%d threadgroups of %d threads; want at most %d threads in a row, whose positions are uints", c.groups.X, c.threads.X, mostPositions)
 	}
 	want := c.kernel.function.Arguments()
 	if len(c.arguments) != len(want) {
@@ -275,6 +303,9 @@ func (b *Builder) check(c *command) error {
 }
 
 func (a argument) check(b *Builder, p msl.Parameter) error {
+	if a.err != nil {
+		return a.err
+	}
 	if p.Kind == msl.Value {
 		switch {
 		case a.buffer != nil:
@@ -314,11 +345,4 @@ func isStruct(t string) bool {
 	return true
 }
 
-func (b *Builder) owns(buffer *Buffer) bool {
-	for _, own := range b.buffers {
-		if own == buffer {
-			return true
-		}
-	}
-	return false
-}
+func (b *Builder) owns(buffer *Buffer) bool { return slices.Contains(b.buffers, buffer) }

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -64,7 +65,7 @@ func NewDevice(d Driver) (*Device, error) {
 		return nil, fmt.Errorf("gpu: %s runs %d threads in step; the kernels are written for 32", facts.Name, facts.SIMDWidth)
 	}
 	device := &Device{driver: d, facts: facts, programs: map[string]*program{}}
-	device.pool.allocate = d.Allocate
+	device.pool.allocate, device.pool.largest = d.Allocate, facts.MaxBufferBytes
 	return device, nil
 }
 
@@ -76,7 +77,7 @@ func (d *Device) Facts() Facts { return d.facts }
 func (d *Device) Driver() Driver { return d.driver }
 
 // Memory returns what the device's buffer pool holds.
-func (d *Device) Memory() PoolUse { return d.pool.use() }
+func (d *Device) Memory() PoolUse { return d.pool.report() }
 
 // Trim gives memory that no plan uses back to the system, and returns how many bytes that was.
 func (d *Device) Trim() int64 { return d.pool.trim() }
@@ -92,6 +93,7 @@ func (d *Device) Forget() {
 
 // Kernel is a compiled kernel with its signature.
 type Kernel struct {
+	device   *Device
 	source   string
 	function msl.Function
 	pipeline Pipeline
@@ -119,6 +121,7 @@ func (d *Device) Kernel(src Source, name string) (*Kernel, error) {
 		p.library, p.err = d.driver.Compile(src, p.functions)
 	})
 	if p.err != nil {
+		d.forgetFailure(key, p)
 		return nil, p.err
 	}
 	p.mu.Lock()
@@ -134,11 +137,24 @@ func (d *Device) Kernel(src Source, name string) (*Kernel, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: kernel %s: %w", src.Name, name, err)
 		}
-		k := &Kernel{source: src.Name, function: p.functions[i], pipeline: pipeline}
+		k := &Kernel{device: d, source: src.Name, function: p.functions[i], pipeline: pipeline}
 		p.kernels[name] = k
 		return k, nil
 	}
 	return nil, fmt.Errorf("%s: there is no kernel %q", src.Name, name)
+}
+
+// forgetFailure drops a program that could not be compiled for a reason other than its text, such as a full disk: the
+// next one that asks may have better luck.
+func (d *Device) forgetFailure(key string, p *program) {
+	if compile := (*CompileError)(nil); errors.As(p.err, &compile) {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.programs[key] == p {
+		delete(d.programs, key)
+	}
 }
 
 // FFT is a driver that has a vendor's FFT.
@@ -163,4 +179,17 @@ type GEMM interface {
 	GEMMMissing() error
 	// GEMMVersion names the library and its version.
 	GEMMVersion() string
+}
+
+// Floor is a driver that can say how fast its system launches anything at all.
+type Floor interface {
+	// NewFloors readies the system's own ways to launch a kernel that does nothing and to wait for it. They are for the
+	// operating system's thread that it is called on: see runtime.LockOSThread. release ends them.
+	NewFloors() (floors []LaunchFloor, release func(), err error)
+}
+
+// LaunchFloor is one way of launching a kernel and waiting for it, with nothing around the system's own calls.
+type LaunchFloor struct {
+	Name          string // "cuLaunchKernel"
+	LaunchAndWait func() error
 }

@@ -19,7 +19,7 @@ type Facts struct {
 	SIMDWidth        int    // threads that run in step; the kernels assume 32
 	MaxThreads       int    // in a threadgroup
 	ThreadgroupBytes int    // of threadgroup memory
-	MaxBufferBytes   int64
+	MaxBufferBytes   int64  // 0 where there is no limit but the memory's
 }
 
 // Driver is what a platform implements. Package gpu checks what a plan asks for before a driver sees it; a driver
@@ -105,6 +105,7 @@ type Command struct {
 type Region struct {
 	Memory Memory
 	Offset int // in bytes
+	Bytes  int // from there to the end of the plan's buffer; the memory may be larger
 }
 
 // Binding is one argument of a dispatch: memory, or a value where Memory is nil.
@@ -114,7 +115,8 @@ type Binding struct {
 }
 
 // External is work of a vendor's library. Encode appends it to what target stands for: a CUstream on CUDA, an
-// MTLCommandBuffer on Metal. It is called at every submission and must not allocate.
+// MTLCommandBuffer on Metal. It is called at every submission and must not allocate; a driver that replays what it
+// appended calls it when it records.
 type External interface {
 	Encode(target uintptr) error
 	Close()
@@ -122,10 +124,11 @@ type External interface {
 
 // Recording is a list of commands that can be submitted again and again, once at a time.
 type Recording interface {
-	// Submit hands the commands to the device and returns. Where timed is set, Wait returns what they took.
+	// Submit hands the commands to the device and returns. Where timed is set, Wait returns what they took. Where it
+	// fails nothing of the commands runs any more, and there is nothing to wait for.
 	Submit(timed bool) error
 	// Wait returns when the host can read what the commands wrote. Times are those of a timed submission, else zero.
-	// An error means that the results, and the times, are not to be trusted.
+	// An error means that the results, and the times, are not to be trusted. Either way nothing of it runs any more.
 	Wait() (Times, error)
 	// Close releases the recording. It is not in flight.
 	Close()

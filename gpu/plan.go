@@ -16,6 +16,7 @@ type Plan struct {
 	download Recording // outputs to the host; nil where memory is unified
 
 	inFlight Recording
+	closed   bool
 }
 
 // Build compiles, allocates and records. Outputs and scratch memory are filled with NaNs, so that no kernel passes for
@@ -28,6 +29,10 @@ func (b *Builder) Build() (*Plan, error) {
 	if len(b.commands) == 0 {
 		return nil, errors.New("gpu: a plan without kernels")
 	}
+	if b.built {
+		return nil, errors.New("gpu: a plan is built twice; its buffers have their memory already")
+	}
+	b.built = true
 	p := &Plan{device: b.device, buffers: b.buffers}
 	if err := p.build(b); err != nil {
 		p.Close()
@@ -65,7 +70,7 @@ func (p *Plan) build(b *Builder) error {
 		if buffer.host == nil || buffer.host == buffer.device {
 			continue
 		}
-		host, device := Region{Memory: buffer.host}, Region{Memory: buffer.device}
+		host, device := Region{Memory: buffer.host, Bytes: buffer.bytes}, buffer.Region()
 		if buffer.role == input || buffer.role == inputOutput {
 			p.transfers += int64(buffer.bytes)
 			in = append(in, Command{Kind: Copy, Target: device, Source: host, Bytes: buffer.bytes})
@@ -102,7 +107,7 @@ func (c *command) bind() Command {
 	for _, a := range c.arguments {
 		binding := Binding{Value: a.value}
 		if a.buffer != nil {
-			binding.Region = Region{Memory: a.buffer.device, Offset: a.offset}
+			binding.Region = Region{Memory: a.buffer.device, Offset: a.offset, Bytes: a.buffer.bytes - a.offset}
 		}
 		bound.Arguments = append(bound.Arguments, binding)
 	}
@@ -111,21 +116,20 @@ func (c *command) bind() Command {
 
 // place gives a buffer its memory.
 func (p *Plan) place(b *Buffer) (err error) {
+	pool := &p.device.pool
 	hosted := b.role == input || b.role == output || b.role == inputOutput
-	storage := Private
 	if p.device.facts.Unified && (hosted || b.role == constant) {
-		storage = Shared
+		b.storage = Shared
 	}
-	if b.device, err = p.device.pool.take(b.bytes, storage); err != nil {
+	if b.device, err = pool.take(b.bytes, b.storage); err != nil {
 		return err
 	}
-	if hosted {
+	switch {
+	case hosted && b.storage == Shared:
 		b.host = b.device
-		if storage == Private {
-			if b.host, err = p.device.pool.take(b.bytes, Shared); err != nil {
-				b.host = nil
-				return err
-			}
+	case hosted:
+		if b.host, err = pool.take(b.bytes, Shared); err != nil {
+			return err
 		}
 	}
 	if b.role == constant {
@@ -151,7 +155,7 @@ func (p *Plan) initialise(b *Buffer) error {
 	}
 	defer p.device.pool.give(staging, b.bytes, Shared)
 	copy(staging.Host(), b.initial)
-	return p.once([]Command{{Kind: Copy, Target: Region{Memory: b.device}, Source: Region{Memory: staging}, Bytes: b.bytes}})
+	return p.once([]Command{{Kind: Copy, Target: b.Region(), Source: Region{Memory: staging, Bytes: b.bytes}, Bytes: b.bytes}})
 }
 
 // once runs commands and forgets them.
@@ -208,9 +212,15 @@ func (p *Plan) Time(resident bool) (Times, error) {
 	return r.Wait()
 }
 
-var errInFlight = errors.New("gpu: the plan is in flight; Wait comes first")
+var (
+	errInFlight = errors.New("gpu: the plan is in flight; Wait comes first")
+	errClosed   = errors.New("gpu: the plan is closed")
+)
 
 func (p *Plan) submit(r Recording, timed bool) error {
+	if p.closed {
+		return errClosed
+	}
 	if p.inFlight != nil {
 		return errInFlight
 	}
@@ -237,6 +247,7 @@ func (p *Plan) wait(err error) error {
 // Close waits for what is in flight and gives the plan's memory back to the pool. Closing twice is harmless.
 func (p *Plan) Close() {
 	_ = p.Wait()
+	p.closed = true
 	if p.resident == p.full {
 		p.resident = nil
 	}
@@ -262,11 +273,7 @@ func (p *Plan) release(b *Buffer) {
 		pool.give(b.host, b.bytes, Shared)
 	}
 	if b.device != nil {
-		storage := Private
-		if b.device.Host() != nil {
-			storage = Shared
-		}
-		pool.give(b.device, b.bytes, storage)
+		pool.give(b.device, b.bytes, b.storage)
 	}
 	b.host, b.device = nil, nil
 }

@@ -3,20 +3,29 @@ package gpu
 import (
 	"errors"
 	"math/bits"
+	"slices"
 	"sync"
 )
 
 // memoryPool keeps the memory that plans give back, by storage and size class, for the plans to come. Size classes are
-// four to an octave, so at most a quarter of a buffer is unused.
+// four to an octave, so at most a fifth of a buffer is unused. What is kept is never more than what was used at once:
+// the memory that was given back first goes first.
 type memoryPool struct {
 	allocate func(bytes int, s Storage) (Memory, error)
+	largest  int64 // size of a buffer; 0 where there is no limit
 
-	mu   sync.Mutex
-	free [2]map[int][]Memory
-	held PoolUse
+	mu     sync.Mutex
+	cached []cachedMemory // in the order in which it was given back
+	held   PoolUse
 }
 
-// PoolUse is what a pool holds, in bytes.
+type cachedMemory struct {
+	Memory
+	storage Storage
+	class   int
+}
+
+// PoolUse is what a pool holds, in bytes, of device memory and of pinned host memory together.
 type PoolUse struct {
 	Used      int64 // by plans
 	Cached    int64 // given back and kept
@@ -26,29 +35,26 @@ type PoolUse struct {
 // leastClass is the smallest size class: below it, buffers are all alike.
 const leastClass = 4096
 
-// sizeClass returns the size of the smallest class that holds bytes.
-func sizeClass(bytes int) int {
+// class returns the size of the smallest class that holds bytes.
+func (p *memoryPool) class(bytes int) int {
 	if bytes <= leastClass {
 		return leastClass
 	}
-	step := 1 << max(bits.Len(uint(bytes-1))-3, 0)
-	return (bytes + step - 1) / step * step
+	step := 1 << (bits.Len(uint(bytes-1)) - 3)
+	class := (bytes + step - 1) / step * step
+	if p.largest > 0 && int64(class) > p.largest {
+		return bytes
+	}
+	return class
 }
 
 // take returns memory of at least so many bytes. Where the system has none left, it gives back what is cached and asks
 // again.
 func (p *memoryPool) take(bytes int, s Storage) (Memory, error) {
-	class := sizeClass(bytes)
-	p.mu.Lock()
-	if list := p.free[s][class]; len(list) > 0 {
-		m := list[len(list)-1]
-		p.free[s][class] = list[:len(list)-1]
-		p.held.Cached -= int64(class)
-		p.count(int64(class))
-		p.mu.Unlock()
+	class := p.class(bytes)
+	if m := p.reuse(class, s); m != nil {
 		return m, nil
 	}
-	p.mu.Unlock()
 	m, err := p.allocate(class, s)
 	if errors.Is(err, ErrOutOfMemory) && p.trim() > 0 {
 		m, err = p.allocate(class, s)
@@ -57,49 +63,72 @@ func (p *memoryPool) take(bytes int, s Storage) (Memory, error) {
 		return nil, err
 	}
 	p.mu.Lock()
-	p.count(int64(class))
-	p.mu.Unlock()
+	defer p.mu.Unlock()
+	p.use(class)
 	return m, nil
 }
 
-// count counts bytes as used; mu is held.
-func (p *memoryPool) count(bytes int64) {
-	p.held.Used += bytes
+// reuse returns the memory of a class that was given back last, nil where there is none.
+func (p *memoryPool) reuse(class int, s Storage) Memory {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := len(p.cached) - 1; i >= 0; i-- {
+		c := p.cached[i]
+		if c.class == class && c.storage == s {
+			p.cached = slices.Delete(p.cached, i, i+1)
+			p.held.Cached -= int64(class)
+			p.use(class)
+			return c.Memory
+		}
+	}
+	return nil
+}
+
+// use counts bytes as used; mu is held.
+func (p *memoryPool) use(bytes int) {
+	p.held.Used += int64(bytes)
 	p.held.HighWater = max(p.held.HighWater, p.held.Used)
 }
 
 // give takes memory back that take returned for so many bytes.
 func (p *memoryPool) give(m Memory, bytes int, s Storage) {
-	class := sizeClass(bytes)
+	class := p.class(bytes)
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.free[s] == nil {
-		p.free[s] = map[int][]Memory{}
-	}
-	p.free[s][class] = append(p.free[s][class], m)
 	p.held.Used -= int64(class)
 	p.held.Cached += int64(class)
+	p.cached = append(p.cached, cachedMemory{m, s, class})
+	surplus := p.oldest(p.held.Cached - p.held.HighWater)
+	p.mu.Unlock()
+	for _, c := range surplus {
+		c.Free()
+	}
+}
+
+// oldest takes at least so many bytes out of the cache; mu is held.
+func (p *memoryPool) oldest(bytes int64) []cachedMemory {
+	n := 0
+	for ; bytes > 0 && n < len(p.cached); n++ {
+		bytes -= int64(p.cached[n].class)
+		p.held.Cached -= int64(p.cached[n].class)
+	}
+	taken := slices.Clone(p.cached[:n])
+	p.cached = slices.Delete(p.cached, 0, n)
+	return taken
 }
 
 // trim frees what is cached and returns how many bytes that was.
 func (p *memoryPool) trim() int64 {
 	p.mu.Lock()
-	lists := p.free
-	p.free = [2]map[int][]Memory{}
 	bytes := p.held.Cached
-	p.held.Cached = 0
+	all := p.oldest(bytes)
 	p.mu.Unlock()
-	for _, classes := range lists {
-		for _, list := range classes {
-			for _, m := range list {
-				m.Free()
-			}
-		}
+	for _, c := range all {
+		c.Free()
 	}
 	return bytes
 }
 
-func (p *memoryPool) use() PoolUse {
+func (p *memoryPool) report() PoolUse {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.held

@@ -31,7 +31,9 @@ type Facts struct {
 // not tell stays zero, and a chip that nothing names is called "unknown" and its architecture.
 //
 // On an Apple chip the number of GPU cores is not told by sysctl and stays 0. On Linux a GPU is found where NVIDIA's
-// kernel driver lists it under /proc/driver/nvidia; its memory stays 0.
+// kernel driver lists it under /proc/driver/nvidia, or where that driver is loaded and the device is on the PCI bus; its
+// cores and its memory stay 0. Whether the libraries are there that drive it makes no difference, so that a machine keeps
+// its ID.
 func Identify() Facts { return identify() }
 
 // ID returns the slug by which calibration.json knows the machine:

@@ -41,6 +41,48 @@ func TestLinuxFacts(t *testing.T) {
 			id:   "amd-epyc-7b13-64-nvidia-h200",
 		},
 		{
+			name: "a container that sees the bus alone", architecture: "amd64", cores: 16,
+			files: map[string]string{
+				"proc/cpuinfo":                            "model name\t: Intel(R) Xeon(R) Processor\n",
+				"sys/module/nvidia/version":               "580.159.04\n",
+				"sys/bus/pci/devices/0000:00:05.0/vendor": "0x10de\n", // a bridge
+				"sys/bus/pci/devices/0000:00:05.0/class":  "0x068000\n",
+				"sys/bus/pci/devices/0000:00:05.0/device": "0x22a3\n",
+				"sys/bus/pci/devices/0000:00:06.0/vendor": "0x10de\n",
+				"sys/bus/pci/devices/0000:00:06.0/class":  "0x030200\n",
+				"sys/bus/pci/devices/0000:00:06.0/device": "0x2335\n",
+				"sys/bus/pci/devices/0000:00:07.0/vendor": "0x10de\n",
+				"sys/bus/pci/devices/0000:00:07.0/class":  "0x030200\n",
+				"sys/bus/pci/devices/0000:00:07.0/device": "0x1eb8\n",
+			},
+			want: Facts{Chip: "Intel Xeon", Family: "intel-xeon", Architecture: "amd64", Cores: 16, GPU: "NVIDIA H200"},
+			id:   "intel-xeon-16-nvidia-h200",
+		},
+		{
+			name: "a GPU that nobody has heard of", architecture: "amd64", cores: 4,
+			files: map[string]string{
+				"sys/module/nvidia/version":               "600.1\n",
+				"sys/bus/pci/devices/0000:01:00.0/vendor": "0x10de\n",
+				"sys/bus/pci/devices/0000:01:00.0/class":  "0x030000\n",
+				"sys/bus/pci/devices/0000:01:00.0/device": "0xfffe\n",
+			},
+			want: Facts{Chip: "unknown amd64", Architecture: "amd64", Cores: 4, GPU: "NVIDIA fffe"},
+			id:   "unknown-amd64-4-nvidia-fffe",
+		},
+		{
+			name: "a GPU without NVIDIA's driver, and one of another maker", architecture: "amd64", cores: 4,
+			files: map[string]string{
+				"sys/bus/pci/devices/0000:01:00.0/vendor": "0x10de\n",
+				"sys/bus/pci/devices/0000:01:00.0/class":  "0x030000\n",
+				"sys/bus/pci/devices/0000:01:00.0/device": "0x2684\n",
+				"sys/bus/pci/devices/0000:02:00.0/vendor": "0x1002\n",
+				"sys/bus/pci/devices/0000:02:00.0/class":  "0x030000\n",
+				"sys/bus/pci/devices/0000:02:00.0/device": "0x744c\n",
+			},
+			want: Facts{Chip: "unknown amd64", Architecture: "amd64", Cores: 4},
+			id:   "unknown-amd64-4",
+		},
+		{
 			name: "Xeon", architecture: "amd64", cores: 16,
 			files: map[string]string{
 				"proc/cpuinfo": "model name\t: Intel(R) Xeon(R) Platinum 8259CL CPU @ 2.50GHz\n",

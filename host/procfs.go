@@ -25,7 +25,9 @@ func linuxFacts(root fs.FS, architecture string, cores int) Facts {
 		meminfo.Close()
 	}
 	f.PerformanceCores, f.EfficiencyCores = coreKinds(root)
-	f.GPU = nvidiaGPU(root)
+	if f.GPU = nvidiaGPU(root); f.GPU == "" {
+		f.GPU = nvidiaDevice(root)
+	}
 	return f.complete()
 }
 
@@ -166,6 +168,44 @@ func nvidiaGPU(root fs.FS) string {
 		}
 	}
 	return ""
+}
+
+// nvidiaDevice returns the model of the first NVIDIA GPU on the PCI bus where NVIDIA's kernel driver is loaded, "" where
+// there is none: containers may see the bus and not what the driver lists. A device that is not known is called by its
+// number.
+// Format: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci
+func nvidiaDevice(root fs.FS) string {
+	if readLine(root, "sys/module/nvidia/version") == "" {
+		return ""
+	}
+	files, _ := fs.Glob(root, "sys/bus/pci/devices/*/vendor")
+	for _, file := range files {
+		class := readLine(root, path.Dir(file)+"/class")
+		if readLine(root, file) != "0x10de" || !strings.HasPrefix(class, displayController) {
+			continue
+		}
+		number := strings.TrimPrefix(readLine(root, path.Dir(file)+"/device"), "0x")
+		if model, known := nvidiaModels[number]; known {
+			return model
+		}
+		if slug(number) != "" {
+			return "NVIDIA " + number
+		}
+	}
+	return ""
+}
+
+// displayController is how the PCI class of a GPU begins; its bridges and sound devices have others.
+const displayController = "0x03"
+
+// nvidiaModels are models by their PCI device numbers, named as NVIDIA's driver names them. Numbers:
+// https://pci-ids.ucw.cz/read/PC/10de
+var nvidiaModels = map[string]string{
+	"1db1": "Tesla V100-SXM2-16GB", "1db5": "Tesla V100-SXM2-32GB", "1eb8": "Tesla T4",
+	"20b0": "NVIDIA A100-SXM4-40GB", "20b2": "NVIDIA A100-SXM4-80GB", "20b5": "NVIDIA A100 80GB PCIe",
+	"20f1": "NVIDIA A100-PCIE-40GB", "2204": "NVIDIA GeForce RTX 3090", "2235": "NVIDIA A40", "2236": "NVIDIA A10",
+	"2237": "NVIDIA A10G", "2330": "NVIDIA H100 80GB HBM3", "2331": "NVIDIA H100 PCIe", "2335": "NVIDIA H200",
+	"2684": "NVIDIA GeForce RTX 4090", "26b9": "NVIDIA L40S", "27b8": "NVIDIA L4",
 }
 
 // linuxCondition reads the condition of a Linux machine from its root file system.

@@ -2,8 +2,11 @@ package kernels
 
 import (
 	"fmt"
+	"strings"
 
+	_ "crossover/cuda" // registers its API where the system may have it
 	"crossover/gpu"
+	_ "crossover/metal" // likewise
 )
 
 // OnGPU returns the contenders that run a family's own kernel text: one for each API of this system, named after it
@@ -178,9 +181,10 @@ func ForgetGPUs() {
 // and leaves its output there, so no transfer counts. For implementations on the processor nothing changes. Where
 // device and host share memory it is the same case under another name, and of no use.
 func (c Case) Resident() Case {
-	c.Name += ",resident"
-	if len(c.Params) == 0 {
-		c.Name = c.Operation + "/resident"
+	if strings.Contains(c.Name, "/") {
+		c.Name += ",resident"
+	} else {
+		c.Name += "/resident"
 	}
 	c.Params = append(c.Params[:len(c.Params):len(c.Params)], Param{Name: "resident", Value: 1})
 	problem := c.Problem

@@ -32,6 +32,7 @@ const (
 	captionPitch = 10
 	doubtsMost   = 4 // lines
 	doubtsGap    = 4 // below them
+	sole         = 2 // the height of what marks a GPU's part
 )
 
 var (
@@ -127,8 +128,9 @@ func newCaseFigure(h *calibration.Host, c *calibration.Case, set *samples.Set) *
 
 	var headLines int
 	f.headline, headLines = flowChips(headStyle, phrases, width, 3)
-	f.facts = flow(captionStyle, slices.Concat(machine(h), circumstances(h), libraries(c)), " · ", width, 3)
+	f.facts = flow(captionStyle, slices.Concat(machine(h), circumstances(h), libraries(h, c)), " · ", width, 3)
 	f.facts = append(f.facts, flow(captionStyle, slices.Concat(provenance(h), measured(c)), " · ", width, 2)...)
+	f.facts = append(f.facts, flow(captionStyle, gpuShares(c), " · ", width, 2)...)
 	f.doubts = doubtLines(c, width)
 
 	f.layPanels(c, vg.Length(headLines)*headPitch)
@@ -329,7 +331,7 @@ func (f *caseFigure) paintStrip(c draw.Canvas) {
 		if len(f.spans) == 1 && s.from == s.to { // a single size: wide enough for a name
 			from, to = from-40, to+40
 		}
-		drawSpan(c, numberStyle, s.implementation, f.styles[s.implementation].color, from, bottom, to, bottom+stripHeight)
+		drawSpan(c, numberStyle, s, f.styles[s.implementation].color, from, bottom, to, bottom+stripHeight)
 	}
 	for _, n := range f.thresholds {
 		write(c, numberStyle, n.x, text.XCenter, bottom+stripHeight+7, n.text)
@@ -337,12 +339,16 @@ func (f *caseFigure) paintStrip(c draw.Canvas) {
 	write(c, axisStyle, margin, text.XLeft, bottom+stripHeight+7, timeTitle)
 }
 
-// drawSpan draws a box in an implementation's colour, with its name where that fits.
-func drawSpan(c draw.Canvas, sty draw.TextStyle, name string, fill color.NRGBA, x0, y0, x1, y1 vg.Length) {
+// drawSpan draws a box in an implementation's colour, with its name where that fits, on a dark sole where a GPU computes.
+func drawSpan(c draw.Canvas, sty draw.TextStyle, s span, fill color.NRGBA, x0, y0, x1, y1 vg.Length) {
 	x1 = max(x1, x0+1.5) // a segment of one size is seen all the same
 	fillBox(c, fill, x0, y0, x1, y1)
+	if s.onGPU {
+		fillBox(c, ink, x0, y0, x1, y0+sole)
+	}
 	sty.Color = readableOn(fill)
-	if name = oneLine(name); len(name) < 100 && sty.Width(name)+6 <= x1-x0 {
+	name := oneLine(s.implementation)
+	if len(name) < 100 && sty.Width(name)+6 <= x1-x0 {
 		write(c, sty, (x0+x1)/2, text.XCenter, middle(sty, (y0+y1)/2), name)
 	}
 }

@@ -89,6 +89,7 @@ func winners(set *samples.Set) (sizes []int, names []string) {
 type span struct {
 	from, to       float64
 	implementation string
+	onGPU          bool
 	threshold      int     // 0 for the first one
 	low, high      float64 // of the threshold's interval; both 0 where it has none
 }
@@ -96,11 +97,12 @@ type span struct {
 // spansOf returns the segments of a case that can be drawn.
 func spansOf(c *calibration.Case) []span {
 	var spans []span
+	gpus := onGPU(c)
 	for _, s := range c.Segments {
 		if !drawableSize(s.From) || !drawableSize(s.To) || s.To < s.From {
 			continue
 		}
-		next := span{from: float64(s.From), to: float64(s.To), implementation: s.Implementation}
+		next := span{from: float64(s.From), to: float64(s.To), implementation: s.Implementation, onGPU: gpus[s.Implementation]}
 		if n := len(spans); n > 0 {
 			if next.from <= spans[n-1].from {
 				continue
@@ -114,6 +116,17 @@ func spansOf(c *calibration.Case) []span {
 		spans = append(spans, next)
 	}
 	return spans
+}
+
+// onGPU says which implementations of a case a GPU computes.
+func onGPU(c *calibration.Case) map[string]bool {
+	on := map[string]bool{}
+	for _, i := range c.Implementations {
+		if i.Processor == "gpu" {
+			on[i.Name] = true
+		}
+	}
+	return on
 }
 
 // sizeRange returns the sizes that a chart of spans and curves covers.

@@ -32,6 +32,16 @@ func simulated(e experiment) *Chart {
 	return CaseChart(h, &h.Cases[0], sets[e.name])
 }
 
+// throughput returns the chart of one experiment on a host with a GPU, of calls that were not waited for.
+func throughput(e experiment) *Chart {
+	h, sets := testHost(e)
+	h.ID = "intel-xeon-16-nvidia-h200"
+	h.Facts = calibration.Facts{Chip: "Intel Xeon", Cores: 16, MemoryBytes: 126 << 30, GPU: "NVIDIA H200", GPUCores: 132, GPUMemoryBytes: 140 << 30}
+	h.Environment.Driver = "CUDA 13.0, driver 580.159.04"
+	h.Method.Mode, h.Method.InFlight = "throughput", 64
+	return CaseChart(h, &h.Cases[0], sets[e.name])
+}
+
 func overviewChart(experiments ...experiment) *Chart {
 	h, sets := testHost(experiments...)
 	return Overview(h, sets)
@@ -46,6 +56,7 @@ func TestGoldenImages(t *testing.T) {
 		"degraded":       caseChart(degraded),
 		"many":           caseChart(manyImplementations),
 		"simulated":      simulated(tinyAxis),
+		"resident":       throughput(resident),
 		"overview":       overviewChart(catalogue()...),
 	} {
 		t.Run(name, func(t *testing.T) {

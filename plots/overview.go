@@ -52,7 +52,8 @@ type overviewFigure struct {
 	legend    []chip
 	styles    map[string]style // by what stands before the slash of a name
 	lanes     []lane
-	hidden    int // cases without a lane
+	hidden    int  // cases without a lane
+	gpu       bool // whether a GPU is among the implementations that are shown
 	caption   []string
 
 	panel *plot.Plot
@@ -70,6 +71,7 @@ type lane struct {
 	spans           []span
 	sizes           []int
 	winners         []string  // at each size
+	gpus            []string  // its implementations that a GPU computes
 	y               vg.Length // of the middle of its bar
 }
 
@@ -111,16 +113,29 @@ func (f *overviewFigure) legendOf() []phrase {
 		return cmp.Or(chosen[b]-chosen[a], cmp.Compare(a, b))
 	})
 	f.styles = stylesOf(names)
+	gpus := map[string]bool{}
+	for _, l := range f.lanes {
+		for _, name := range l.gpus {
+			gpus[root(name)] = true
+		}
+	}
+	words := func(name string) string {
+		if gpus[name] {
+			return oneLine(name) + " (GPU)"
+		}
+		return oneLine(name)
+	}
+	f.gpu = slices.ContainsFunc(names, func(name string) bool { return gpus[name] })
 	var phrases []phrase
 	entry := map[color.NRGBA]int{}
 	for _, name := range names {
 		c := f.styles[name].color
 		if i, ok := entry[c]; ok {
-			phrases[i].text += ", " + oneLine(name)
+			phrases[i].text += ", " + words(name)
 			continue
 		}
 		entry[c] = len(phrases)
-		phrases = append(phrases, phrase{name, oneLine(name)})
+		phrases = append(phrases, phrase{name, words(name)})
 	}
 	return phrases
 }
@@ -144,6 +159,7 @@ func newLane(c *calibration.Case, set *samples.Set) lane {
 		l.regret = percent(c.ExpectedRegret)
 	}
 	l.sizes, l.winners = winners(set)
+	l.gpus = slices.Sorted(maps.Keys(onGPU(c)))
 	l.from, l.to = sizeRange(c.Axis, l.spans, nil)
 	for _, size := range l.sizes {
 		l.from, l.to = min(l.from, float64(size)), max(l.to, float64(size))
@@ -247,7 +263,13 @@ func (f *overviewFigure) paintKey(c draw.Canvas, y vg.Length) {
 	for i, clr := range []string{"go", "go", "go-parallel"} {
 		drawPip(c, bases[clr].color, x+vg.Length(i)*6, mid)
 	}
-	write(c, unitStyle, x+20, text.XLeft, y, "fastest at each measured size")
+	fastest := "fastest at each measured size"
+	write(c, unitStyle, x+20, text.XLeft, y, fastest)
+	if f.gpu {
+		x += 20 + unitStyle.Width(fastest) + 22
+		drawSpan(c, unitStyle, span{onGPU: true}, bases["cuda"].color, x, mid-5, x+16, mid+5)
+		write(c, unitStyle, x+22, text.XLeft, y, "computed on the GPU")
+	}
 }
 
 // laneBars draws the bars of the lanes: what is chosen, the thresholds, and what was fastest at each measured size.
@@ -270,7 +292,7 @@ func (f laneBars) Plot(c draw.Canvas, p *plot.Plot) {
 			if l.pale {
 				fill = onWhite(fill, 0.4)
 			}
-			drawSpan(c, insideStyle, s.implementation, fill, x(s.from), low, x(s.to), high)
+			drawSpan(c, insideStyle, s, fill, x(s.from), low, x(s.to), high)
 		}
 		for _, s := range l.spans {
 			if s.threshold == 0 {

@@ -321,3 +321,67 @@ func TestOverviewCountsWhatItDoesNotDraw(t *testing.T) {
 		t.Errorf("the chart is %v high", d.height)
 	}
 }
+
+// What a GPU computes must not pass for a processor's.
+func TestGPUsAreMarked(t *testing.T) {
+	h, sets := testHost(catalogue()...)
+	f := newOverviewFigure(h, sets)
+	for _, l := range f.lanes {
+		for _, s := range l.spans {
+			if want := strings.HasPrefix(s.implementation, "cu"); s.onGPU != want {
+				t.Errorf("%s: the segment of %s is on a GPU: %v", l.name, s.implementation, s.onGPU)
+			}
+		}
+	}
+	legend := func(f *overviewFigure) string {
+		var texts []string
+		for _, chip := range f.legend {
+			texts = append(texts, chip.text)
+		}
+		return strings.Join(texts, "; ")
+	}
+	if got := legend(f); !f.gpu || !strings.Contains(got, "cuda (GPU)") || strings.Count(got, "(GPU)") != 3 {
+		t.Errorf("the legend is %q", got)
+	}
+	h, sets = testHost(twoThresholds, tie)
+	if f := newOverviewFigure(h, sets); f.gpu || strings.Contains(legend(f), "GPU") {
+		t.Errorf("without a GPU the legend is %q", legend(f))
+	}
+}
+
+func TestCaptionOfAGPU(t *testing.T) {
+	h, sets := testHost(resident)
+	h.Environment.Driver = "CUDA 13.0, driver 580.159.04"
+	h.Method.Mode, h.Method.InFlight = "throughput", 64
+	f := newCaseFigure(h, &h.Cases[0], sets[resident.name])
+	caption := strings.Join(f.facts, "\n")
+	for _, want := range []string{"GPU's share of a call by cuda: 3.1\u202f% at 1, 97\u202f% at 16\u202f384", "throughput with 64 in flight", "cuFFT 12.0.0"} {
+		if !strings.Contains(caption, want) {
+			t.Errorf("the caption lacks %q:\n%s", want, caption)
+		}
+	}
+	if n := strings.Count(caption, "580.159.04"); n != 1 {
+		t.Errorf("the caption names the driver %d times:\n%s", n, caption)
+	}
+}
+
+// Every implementation on record has a look of its own, and variants of one share its colour.
+func TestEveryGPUImplementationHasALook(t *testing.T) {
+	for _, name := range []string{"cuda", "metal", "cufft", "cublas", "mps", "mpsgraph", "accelerate"} {
+		if _, ok := bases[name]; !ok {
+			t.Errorf("%s has no colour of its own", name)
+		}
+	}
+	styles := stylesOf([]string{"cuda", "cuda/direct", "cuda/fft", "cuda/partitioned", "cufft", "go", "go-parallel", "openblas"})
+	seen := map[string]string{}
+	for name, s := range styles {
+		if root(name) == "cuda" && s.color != bases["cuda"].color {
+			t.Errorf("%s has another colour than cuda", name)
+		}
+		look := fmt.Sprint(s.color, s.marker, s.dashes)
+		if other := seen[look]; other != "" {
+			t.Errorf("%s looks like %s", name, other)
+		}
+		seen[look] = name
+	}
+}

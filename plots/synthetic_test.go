@@ -99,7 +99,11 @@ func (e experiment) calibrate() calibration.Case {
 		}).name
 	}
 	for _, i := range e.costs {
-		c.Implementations = append(c.Implementations, calibration.Implementation{Name: i.name, Processor: "cpu"})
+		processor := "cpu"
+		if strings.HasPrefix(i.name, "cu") {
+			processor = "gpu"
+		}
+		c.Implementations = append(c.Implementations, calibration.Implementation{Name: i.name, Processor: processor})
 	}
 	for ratio := 1.0; ; ratio *= 1.01 {
 		n := min(int(float64(e.from)*ratio), e.to)
@@ -197,6 +201,19 @@ var (
 			}
 		},
 	}
+	resident = experiment{
+		name: "fft/n=4096,resident", axis: "batch", unit: "rows", from: 1, to: 1 << 14,
+		costs: []cost{
+			{"go", 0.1e-6, 45e-6, 1}, {"go-parallel", 6e-6, 6e-6, 1}, {"cuda", 11e-6, 20e-9, 1}, {"cufft", 13e-6, 18e-9, 1},
+		},
+		change: func(c *calibration.Case) {
+			for k, efficiency := range map[int]float64{2: 0.031, 3: 0.024} {
+				i := &c.Implementations[k]
+				i.Version = []string{"CUDA 13.0, driver 580.159.04", "cuFFT 12.0.0"}[k-2]
+				i.GPUTimes = []calibration.GPUTimes{{Size: 1, LaunchEfficiency: efficiency}, {Size: 1 << 14, LaunchEfficiency: 0.97}}
+			}
+		},
+	}
 	manyImplementations = experiment{
 		name: "matmul/k=1024,m=128", axis: "columns", unit: "columns", from: 16, to: 4096, step: 1.5,
 		costs: func() []cost {
@@ -222,9 +239,9 @@ var (
 	}
 )
 
-// catalogue is 17 cases such as a full run brings.
+// catalogue is 18 cases such as a full run brings.
 func catalogue() []experiment {
-	all := []experiment{twoThresholds, noCrossover, tie, unresolved, degraded, tinyAxis}
+	all := []experiment{twoThresholds, noCrossover, tie, unresolved, degraded, resident, tinyAxis}
 	add := func(name, axis, unit string, from, to int, costs ...cost) {
 		all = append(all, experiment{name: name, axis: axis, unit: unit, from: from, to: to, costs: costs})
 	}

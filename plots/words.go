@@ -118,7 +118,7 @@ func machine(h *calibration.Host) []string {
 // circumstances describe what ran on the host and in which state it was.
 func circumstances(h *calibration.Host) []string {
 	e := h.Environment
-	parts := []string{firstOf(e.OSVersion, e.OS), labelled("driver ", e.Driver), e.Go}
+	parts := []string{firstOf(e.OSVersion, e.OS), e.Driver, e.Go}
 	if known(e.Power) {
 		parts = append(parts, "on "+e.Power)
 	}
@@ -139,13 +139,33 @@ func provenance(h *calibration.Host) []string {
 	if !h.Created.IsZero() {
 		parts = append(parts, h.Created.UTC().Format("2006-01-02 15:04 UTC"))
 	}
-	return append(parts, m.State, m.Mode, fmt.Sprintf("seed %d", m.Seed))
+	mode := m.Mode
+	if m.InFlight > 0 {
+		mode += fmt.Sprintf(" with %d in flight", m.InFlight)
+	}
+	return append(parts, m.State, mode, fmt.Sprintf("seed %d", m.Seed))
 }
 
-// libraries lists the versions of the libraries behind a case's implementations, each once.
-func libraries(c *calibration.Case) []string {
+// gpuShares says how much of a call's time each GPU is at work, the launch efficiency, at the ends of the sizes.
+func gpuShares(c *calibration.Case) []string {
+	var parts []string
+	for _, i := range c.Implementations {
+		var ends []string
+		for _, g := range i.GPUTimes {
+			ends = append(ends, percent(g.LaunchEfficiency)+" at "+grouped(g.Size))
+		}
+		if len(ends) > 0 {
+			parts = append(parts, "GPU's share of a call by "+i.Name+": "+strings.Join(ends, ", "))
+		}
+	}
+	return parts
+}
+
+// libraries lists the versions of the libraries behind a case's implementations, each once, and the GPU's driver, which
+// the circumstances name, not at all.
+func libraries(h *calibration.Host, c *calibration.Case) []string {
 	var versions []string
-	seen := map[string]bool{}
+	seen := map[string]bool{h.Environment.Driver: true}
 	for _, i := range c.Implementations {
 		if i.Version != "" && !seen[i.Version] {
 			seen[i.Version] = true

@@ -5,14 +5,20 @@ import (
 	"slices"
 )
 
+// demand is what a block asks of an implementation.
+type demand struct {
+	calls func(size int) float64 // how many there are where one fills a batch
+	pause float64                // seconds of idling, at most
+	alone float64                // exponent of a call's growth to assume where a single size is known
+}
+
 // costs remembers what sizes cost, to predict what others will.
 type costs struct {
-	// callsPerBlock is how many calls a block makes of an implementation of which one call fills a batch.
-	callsPerBlock float64
+	demands []demand // by rival
 
 	sizes    []int
 	overhead []float64   // seconds of a visit outside its blocks, binding left out: problem, reference, check
-	binding  []float64   // seconds that binding took: libraries, threads and plans when they are first needed
+	binding  []float64   // seconds that binding took where it was not a rival's first time
 	calls    [][]float64 // seconds of one call, by size and rival; NaN where unknown
 }
 
@@ -50,7 +56,7 @@ func (c *costs) greatest() int {
 
 // call predicts the seconds of one call of a rival; 0 where nothing is known.
 func (c *costs) call(size, rival int) float64 {
-	return c.predict(size, 1, 3, func(k int) float64 { return c.calls[k][rival] })
+	return c.predict(size, c.demands[rival].alone, 3, func(k int) float64 { return c.calls[k][rival] })
 }
 
 // predict interpolates, and above the measured sizes extrapolates, a quantity in log-log. alone is the exponent to
@@ -80,23 +86,26 @@ func (c *costs) predict(size int, alone, steepest float64, at func(k int) float6
 	return math.Exp(v[k] + slope*(x-n[k]))
 }
 
-// visit predicts the seconds of a visit of so many blocks.
-func (c *costs) visit(size, blocks int, alive []int) float64 {
-	// What is made when it is first needed says nothing about how problems grow.
-	total := c.predict(size, 1, 3, func(k int) float64 { return c.overhead[k] }) +
-		c.predict(size, 0, 0, func(k int) float64 { return c.binding[k] })
-	longest := 0.0
+// visit predicts the seconds of a visit of so many blocks: those that grow with the size, and apart from them those that
+// do not, binding and pauses. What is made when it is first needed says nothing about how problems grow.
+func (c *costs) visit(size, blocks int, alive []int) (growing, fixed float64) {
+	growing = c.predict(size, 1, 3, func(k int) float64 { return c.overhead[k] })
+	fixed = c.predict(size, 0, 0, func(k int) float64 { return c.binding[k] })
+	longest, pause := 0.0, 0.0
 	for _, i := range alive {
-		call := c.call(size, i)
-		block := max(c.callsPerBlock*call, 2*minBatch.Seconds())
-		longest = max(longest, block)
-		total += c.warmUp(call) + float64(blocks)*block
+		call, d := c.call(size, i), c.demands[i]
+		block := max(d.calls(size)*call, 2*minBatch.Seconds())
+		longest, pause = max(longest, block), max(pause, d.pause)
+		growing += c.warmUp(size, i, call) + float64(blocks)*block
+		fixed += float64(blocks+1) * d.pause // one before the first block
 	}
-	return total + float64(blocks)*longest
+	return growing + float64(blocks)*longest, fixed + float64(blocks)*pause
 }
 
-// warmUp predicts the seconds of untimed calls before the first block.
-func (c *costs) warmUp(call float64) float64 { return 2 * c.callsPerBlock * call }
+// warmUp predicts the seconds of a rival's untimed calls before the first block.
+func (c *costs) warmUp(size, rival int, call float64) float64 {
+	return 2 * c.demands[rival].calls(size) * call
+}
 
 // slowest returns the rival with the longest predicted call and its ratio to the shortest one.
 func (c *costs) slowest(size int, alive []int) (rival int, ratio float64) {

@@ -3,13 +3,20 @@ package sweeps
 import (
 	"math"
 	"testing"
+
+	"crossover/kernels"
 )
 
 func TestCostsPredict(t *testing.T) {
-	known := costs{callsPerBlock: 2}
+	known := costs{demands: []demand{{alone: 1}, {alone: 1}, {alone: 1}}}
 	known.record(100, 0.5, 3, []float64{1e-3, 1e-3, math.NaN()})
 	if got := known.call(400, 0); math.Abs(got-4e-3) > 1e-9 {
 		t.Errorf("from a single size a call at four times the size takes %v s, want four times as long", got)
+	}
+	cold := costs{demands: []demand{{alone: 0}}}
+	cold.record(100, 0.5, 3, []float64{0.3})
+	if got := cold.call(400, 0); got != 0.3 {
+		t.Errorf("from a single size a cold call at four times the size takes %v s, want as long", got)
 	}
 	known.record(10, 0.5, 3, []float64{1e-4, 1e-5, math.NaN()})
 	known.record(1000, 0.5, 3, []float64{1e-2, 1e5, math.NaN()})
@@ -40,17 +47,51 @@ func TestCostsPredict(t *testing.T) {
 
 // A visit is its overhead, the warm-up, and the blocks, each with a twin of the slowest arm at worst.
 func TestCostsOfAVisit(t *testing.T) {
-	for mode, callsPerBlock := range map[Mode]float64{Latency: 2, Throughput: 8} {
-		known := costs{callsPerBlock: mode.callsPerBlock()}
+	c := &kernels.Case{Bytes: func(size int) float64 { return float64(size) }}
+	for name, o := range map[string]struct {
+		options   Options
+		processor kernels.Processor
+		calls     float64 // in a block
+		pause     float64 // seconds
+	}{
+		"latency":                         {Options{Mode: Latency, State: Warm}, kernels.CPU, 2, 0},
+		"latency on a GPU":                {Options{Mode: Latency, State: Warm}, kernels.GPU, 3, 0},
+		"throughput":                      {Options{Mode: Throughput, State: Warm, InFlight: 64}, kernels.CPU, 8, 0},
+		"throughput on a GPU":             {Options{Mode: Throughput, State: Warm, InFlight: 64}, kernels.GPU, 257, 0},
+		"throughput with one in flight":   {Options{Mode: Throughput, State: Warm, InFlight: 1}, kernels.GPU, 9, 0},
+		"cold calls of a GPU":             {Options{Mode: Latency, State: Cold}, kernels.GPU, 1, 0},
+		"calls after a pause":             {Options{Mode: Latency, State: AfterIdle}, kernels.CPU, 1, 0.05},
+		"calls of a GPU after two pauses": {Options{Mode: Latency, State: AfterIdle}, kernels.GPU, 2, 0.1},
+	} {
+		known := costs{demands: []demand{o.options.demandOf(c, o.processor), o.options.demandOf(c, o.processor)}}
 		known.record(64, 0.25, 0.75, []float64{0.1, 0.2})
 		blocks := 5.0
-		want := 1 + 2*callsPerBlock*(0.1+0.2) + blocks*callsPerBlock*(0.1+0.2+0.2)
-		if got := known.visit(64, 5, []int{0, 1}); math.Abs(got-want) > 1e-9 {
-			t.Errorf("%s: a visit takes %v s, want %v", mode, got, want)
+		want := 0.25 + 2*o.calls*(0.1+0.2) + blocks*o.calls*(0.1+0.2+0.2)
+		alike := 0.75 + (3*blocks+2)*o.pause
+		growing, fixed := known.visit(64, 5, []int{0, 1})
+		if math.Abs(growing-want) > 1e-9 || math.Abs(fixed-alike) > 1e-9 {
+			t.Errorf("%s: a visit takes %v s that grow and %v s that do not, want %v and %v", name, growing, fixed, want, alike)
 		}
 	}
-	var nothing costs
-	if got := nothing.visit(64, 5, []int{0}); got <= 0 || got > 1e-2 {
-		t.Errorf("a visit of which nothing is known takes %v s", got)
+	nothing := costs{demands: []demand{(&Options{Mode: Latency, State: Warm}).demandOf(c, kernels.CPU)}}
+	if growing, fixed := nothing.visit(64, 5, []int{0}); growing <= 0 || growing > 1e-2 || fixed != 0 {
+		t.Errorf("a visit of which nothing is known takes %v s and %v s", growing, fixed)
+	}
+}
+
+// The data of the calls in flight are bounded.
+func TestCallsInFlight(t *testing.T) {
+	c := &kernels.Case{Bytes: func(size int) float64 { return float64(size) }}
+	o := Options{Mode: Throughput, State: Warm, InFlight: 64}
+	for size, want := range map[int]int{1: 64, 16 << 20: 64, 16<<20 + 1: 63, 256 << 20: 4, 1 << 30: 1, 1 << 40: 1} {
+		if got := o.flightOf(c, kernels.GPU, size); got != want {
+			t.Errorf("%d calls of %d bytes are in flight, want %d", got, size, want)
+		}
+		if got := o.flightOf(c, kernels.CPU, size); got != 0 {
+			t.Errorf("%d calls of the processor are in flight", got)
+		}
+	}
+	if got := (&Options{Mode: Latency, InFlight: 64}).flightOf(c, kernels.GPU, 1); got != 0 {
+		t.Errorf("in latency mode %d calls are in flight", got)
 	}
 }

@@ -12,4 +12,11 @@
 //   - a sentinel kernel of fixed work runs every few blocks; when it is off its baseline the blocks since its last good
 //     reading are thrown away and the sweep waits, a bounded number of times; then the case is marked degraded;
 //   - the garbage collector is off, and a block during which it ran anyway is thrown away; the OS thread is locked.
+//
+// A call ends when the caller can read the output, whatever computed it. Of a call that a GPU computes, a block also says
+// where its time went: one more call, timed by the device, beside the ones that count. A GPU that fails says so when it
+// is waited for, and then the whole batch is void; one that fails in silence is caught by the time that moving its data
+// takes at least. When it is lost, its implementations stop competing in every case and the sweep goes on without them.
+//
+// [Mode] and [State] say what a time is the time of; a time of one mode and state says nothing about another.
 package sweeps

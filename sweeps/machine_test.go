@@ -79,6 +79,7 @@ type engine struct {
 	bind    func(size int) error    // what happens when it is bound; nil means nothing
 	off     func(size int) float32  // relative error of the output; nil means none
 	missing error
+	gpu     *gpuScript // where it computes; nil means on the processor
 }
 
 // linear is the cost fixed + perSize·n, in seconds.
@@ -100,7 +101,7 @@ func (m *machine) newCase(name string, low, high int, engines ...engine) kernels
 	}
 	for _, e := range engines {
 		c.Implementations = append(c.Implementations, kernels.Implementation{
-			Name: e.name, Processor: kernels.CPU,
+			Name: e.name, Processor: e.processor(),
 			Probe:   func() error { return e.missing },
 			Version: func() string { return e.name + " 1.0" },
 		})
@@ -135,7 +136,7 @@ func (p *problem) Bind(name string) (kernels.Call, error) {
 		p.open++
 		p.binds[name]++
 		closed, ran := false, false
-		return kernels.Call{
+		call := kernels.Call{
 			Run: func() error {
 				ran = true
 				if len(p.log) < 1<<20 {
@@ -169,7 +170,11 @@ func (p *problem) Bind(name string) (kernels.Call, error) {
 				closed = true
 				p.open--
 			},
-		}, nil
+		}
+		if e.gpu != nil {
+			e.gpu.run(p.machine, &call, p.size, e.cost)
+		}
+		return call, nil
 	}
 	return kernels.Call{}, kernels.ErrUnknownImplementation
 }

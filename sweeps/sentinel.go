@@ -27,7 +27,12 @@ const (
 type sentinel struct {
 	clock Clock
 	works []*work
+	// drowsy says that the machine has been idle before most readings: it gets time to wake up in.
+	drowsy bool
 }
+
+// wakes is how many times over a drowsy machine may try: some 30 ms of spinning, in which a clock is up again.
+const wakes = 100
 
 // work is a fixed piece of work and what it took when the machine was quiet.
 type work struct {
@@ -43,13 +48,13 @@ type work struct {
 // and one on all of them, because a processor that somebody else has taken shows in nothing that one processor does.
 func newSentinel(clock Clock, run func()) sentinel {
 	if run != nil {
-		return sentinel{clock, []*work{{run: run, tolerance: sentinelTolerance, tries: spinTries}}}
+		return sentinel{clock: clock, works: []*work{{run: run, tolerance: sentinelTolerance, tries: spinTries}}}
 	}
 	works := []*work{{run: SpinWork, tolerance: sentinelTolerance, tries: spinTries}}
 	if pool.Shared().Workers() > 1 {
 		works = append(works, &work{run: crowdWork, tolerance: crowdTolerance, tries: crowdTries, slowerOnly: true})
 	}
-	return sentinel{clock, works}
+	return sentinel{clock: clock, works: works}
 }
 
 // crowdWork is SpinWork on every processor at once.
@@ -76,14 +81,14 @@ func SpinWork() {
 // spinSink is where the chain begins and ends, so that the compiler cannot leave it out. The chain draws near 1.
 var spinSink atomic.Uint64
 
-// read times a piece of work: the least of its tries. Where only slower counts it stops trying once it is fast enough.
-func (s *sentinel) read(w *work) float64 {
+// read times a piece of work: the least of so many tries. Once that is enough seconds or less it tries no more.
+func (s *sentinel) read(w *work, tries int, enough float64) float64 {
 	least := math.Inf(1)
-	for range w.tries {
+	for range tries {
 		start := s.clock.Now()
 		w.run()
 		least = min(least, (s.clock.Now() - start).Seconds())
-		if w.slowerOnly && least <= (1+w.tolerance)*w.baseline {
+		if least <= enough {
 			break
 		}
 	}
@@ -98,7 +103,7 @@ func (s *sentinel) settle() {
 		w.baseline = 0
 		least, steady := math.Inf(1), 0
 		for n := 0; n < atMost && steady < steadyAfter; n++ {
-			reading := s.read(w)
+			reading := s.read(w, w.tries, 0)
 			steady++
 			if reading < 0.99*least {
 				steady = 0
@@ -107,7 +112,7 @@ func (s *sentinel) settle() {
 		}
 		readings := make([]float64, count)
 		for i := range readings {
-			readings[i] = s.read(w)
+			readings[i] = s.read(w, w.tries, 0)
 		}
 		slices.Sort(readings)
 		w.baseline = readings[count/2]
@@ -120,7 +125,14 @@ func (s *sentinel) settle() {
 // quiet reports whether the machine is as it was at the baseline.
 func (s *sentinel) quiet() bool {
 	for _, w := range s.works {
-		reading := s.read(w)
+		tries, enough := w.tries, 0.0
+		if s.drowsy {
+			tries *= wakes
+		}
+		if s.drowsy || w.slowerOnly {
+			enough = (1 + w.tolerance) * w.baseline
+		}
+		reading := s.read(w, tries, enough)
 		if w.slowerOnly && reading < w.baseline {
 			w.baseline = reading
 			continue

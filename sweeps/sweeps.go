@@ -16,28 +16,6 @@ import (
 	"crossover/samples"
 )
 
-// Mode says what a time is the time of.
-type Mode string
-
-// The modes. In latency mode a call starts warm, after an untimed call of its own, and the caller waits for it. In
-// throughput mode calls follow each other without a pause, at least throughputDepth of them; what runs on the
-// processor ends before the next one starts, so there the two differ only in how caches are left behind.
-const (
-	Latency    Mode = "latency"
-	Throughput Mode = "throughput"
-)
-
-const throughputDepth = 8
-
-// callsPerBlock is how many calls a block makes of a slow implementation: in latency mode a timed one and, to be on the
-// safe side, an untimed one.
-func (m Mode) callsPerBlock() float64 {
-	if m == Throughput {
-		return throughputDepth
-	}
-	return 2
-}
-
 // Planner decides which size of one case is measured next, and when nothing is left to learn.
 type Planner interface {
 	// Next returns the visit that would teach most: a size, the least number of blocks, and what it is worth beside
@@ -54,9 +32,13 @@ type Planner interface {
 type Options struct {
 	Budget  time.Duration // for all cases together; required
 	Seed    uint64
-	Mode    Mode // "" means Latency
+	Mode    Mode  // "" means Latency
+	State   State // "" means Warm, the only one of Throughput
 	Input   kernels.Input
 	Planner func(c *kernels.Case) Planner // required
+
+	// InFlight is how many calls of a GPU are in flight in throughput mode; 0 means DefaultInFlight.
+	InFlight int
 
 	// VisitShare is how much of a case's share of the budget one visit may take; 0 means a quarter, so that enough is
 	// left to find a crossover with.
@@ -74,6 +56,14 @@ type Options struct {
 
 	// Throttled reports a thermal state that no time can be trusted in; nil means never.
 	Throttled func() (state string, throttled bool)
+
+	// Forget drops what libraries and drivers keep from one call to the next, before each call of a Cold sweep. It may
+	// be nil.
+	Forget func()
+
+	// Trim gives back memory that device pools hold beyond what the next visit may want, after each visit. It may be
+	// nil.
+	Trim func()
 
 	// Save is called with every case that gained blocks, every few seconds and at the end, so that an interrupted
 	// sweep loses next to nothing. An error ends the sweep. It may be nil.
@@ -107,7 +97,8 @@ type Result struct {
 	Implementations []Status    // every implementation of the case that was asked for
 	Samples         samples.Set // of those that could run
 	Degraded        bool
-	Discarded       int // blocks thrown away: disturbed, or with a collection inside
+	Discarded       int    // blocks thrown away: disturbed, or with a collection inside
+	Lost            string // why the case's implementations on the GPU stopped competing half-way; "" where they did not
 	Warnings        []string
 }
 
@@ -120,8 +111,17 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 	if o.Mode == "" {
 		o.Mode = Latency
 	}
+	if o.State == "" {
+		o.State = Warm
+	}
+	if o.InFlight == 0 {
+		o.InFlight = DefaultInFlight
+	}
 	if o.VisitShare == 0 {
 		o.VisitShare = 0.25
+	}
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -135,6 +135,7 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 		sentinel: newSentinel(o.Clock, o.Sentinel),
 		visitCap: o.VisitShare * o.Budget.Seconds() / float64(max(len(cases), 1)),
 	}
+	s.sentinel.drowsy = o.State == AfterIdle
 	s.collections[0].Name = "/gc/cycles/total:gc-cycles"
 	s.sentinel.settle()
 	results := make([]*Result, len(cases))
@@ -179,6 +180,8 @@ type entry struct {
 	costs   costs
 	checked map[int]bool  // sizes at which outputs were held against the reference
 	high    int           // greatest size that the planner may propose
+	floor   int           // greatest size that is not visited any more, because a GPU that was timed there was lost
+	skipped int           // proposals up to the floor
 	visits  int           // so far
 	left    time.Duration // when the last one ended
 	done    bool
@@ -189,8 +192,11 @@ type entry struct {
 type rival struct {
 	implementation kernels.Implementation
 	status         *Status
-	index          int // in Samples.Implementations
-	limit          int // greatest size at which it is still timed
+	index          int  // in Samples.Implementations
+	limit          int  // greatest size at which it is still timed
+	lost           bool // with its GPU
+	bound          bool // at least once in this case
+	shallowFrom    int  // least size at which fewer calls were in flight than asked for; 0 for none
 }
 
 func newEntry(c *kernels.Case, o *Options) *entry {
@@ -201,7 +207,6 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 		result:  &Result{Case: c, Samples: samples.Set{Case: c.Name}},
 		planner: o.Planner(c),
 		rng:     rand.New(rand.NewPCG(o.Seed, name.Sum64())),
-		costs:   costs{callsPerBlock: o.Mode.callsPerBlock()},
 		checked: map[int]bool{},
 		high:    math.MaxInt,
 	}
@@ -220,8 +225,9 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 		}
 		status.Version = implementation.LibraryVersion()
 		e.rivals = append(e.rivals, &rival{
-			implementation: implementation, status: status, index: len(e.rivals), limit: math.MaxInt,
+			implementation: implementation, status: status, index: len(e.rivals), limit: unlimited,
 		})
+		e.costs.demands = append(e.costs.demands, o.demandOf(c, implementation.Processor))
 		e.result.Samples.Implementations = append(e.result.Samples.Implementations, implementation.Name)
 	}
 	e.done = len(e.rivals) == 0
@@ -229,7 +235,7 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 }
 
 // live reports whether a rival still competes at a size.
-func (r *rival) live(size int) bool { return !r.status.Wrong && size <= r.limit }
+func (r *rival) live(size int) bool { return !r.status.Wrong && !r.lost && size <= r.limit }
 
 func (s *sweep) elapsed() time.Duration { return s.Clock.Now() - s.start }
 
@@ -272,6 +278,12 @@ func (s *sweep) pick() (best *entry, size, blocks int) {
 				e.done = true
 				break
 			}
+			if n <= e.floor {
+				if e.skip(n) {
+					continue
+				}
+				break
+			}
 			if len(e.alive(n)) == 0 {
 				// Who stopped competing at a size does not come back above it.
 				e.stopAt(e.costs.below(n))
@@ -281,7 +293,7 @@ func (s *sweep) pick() (best *entry, size, blocks int) {
 			if !ok {
 				continue // the planner was told; ask again
 			}
-			if e.costs.visit(n, b, e.alive(n)) > left {
+			if growing, fixed := e.costs.visit(n, b, e.alive(n)); growing+fixed > left {
 				e.done = true
 				break
 			}
@@ -334,25 +346,40 @@ const hopeless = 4
 // leastBlocks is how few blocks a visit may shrink to.
 const leastBlocks = 3
 
-// afford fits a visit into what one visit may cost. Inside the measured range it takes fewer blocks. Above it, it drops
+// afford fits a visit into what one visit may cost, by taking fewer blocks. Above the measured range it drops, before that,
 // the implementations that are far behind where that is enough, and otherwise tells the planner to stay below and
-// reports false.
+// reports false. What costs the same at every size is no reason to stay below.
 func (s *sweep) afford(e *entry, size, blocks int) (int, bool) {
 	measured := e.costs.below(size)
 	alive := e.alive(size)
-	if size <= e.costs.greatest() || measured == 0 {
-		for blocks > leastBlocks && e.costs.visit(size, blocks, alive) > s.visitCap {
-			blocks--
+	if size > e.costs.greatest() && measured > 0 {
+		var ok bool
+		if alive, ok = s.affordHigher(e, size, measured, blocks, alive); !ok {
+			return 0, false
 		}
-		return blocks, true
 	}
+	for blocks > leastBlocks {
+		if growing, fixed := e.costs.visit(size, blocks, alive); growing+fixed <= s.visitCap {
+			break
+		}
+		blocks--
+	}
+	return blocks, true
+}
+
+// affordHigher drops implementations, of those alive, for a visit to a size above the measured ones.
+func (s *sweep) affordHigher(e *entry, size, measured, blocks int, alive []int) ([]int, bool) {
 	type drop struct {
 		rival *rival
 		ratio float64
 	}
 	var drops []drop
+	if s.State != Warm {
+		// Calls are dear at every size. Rather than leave one out, take as few blocks as there may be.
+		blocks = min(blocks, leastBlocks)
+	}
 	for {
-		cost := e.costs.visit(size, blocks, alive)
+		cost, _ := e.costs.visit(size, blocks, alive)
 		if cost <= s.visitCap {
 			break
 		}
@@ -361,7 +388,7 @@ func (s *sweep) afford(e *entry, size, blocks int) (int, bool) {
 			e.stopAt(measured)
 			e.warn("stopped at %d %s: a visit to %d would take about %.2g s (a larger --budget goes further)",
 				measured, e.c.Axis.Unit, size, cost)
-			return 0, false
+			return nil, false
 		}
 		drops = append(drops, drop{e.rivals[slowest], ratio})
 		alive = slices.DeleteFunc(alive, func(i int) bool { return i == slowest })
@@ -371,7 +398,7 @@ func (s *sweep) afford(e *entry, size, blocks int) (int, bool) {
 		e.warn("%s was not timed above %d %s: it would be about %.0f times slower than the best at %d",
 			d.rival.status.Name, measured, e.c.Axis.Unit, d.ratio, size)
 	}
-	return blocks, true
+	return alive, true
 }
 
 // coolFor bounds the wait for a throttling machine, which is also bounded by a quarter of the budget.

@@ -2,7 +2,6 @@ package sweeps
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -33,64 +32,62 @@ const (
 	sentinelEvery = 20 * time.Millisecond
 	// backOffs bounds the waits for a quiet machine, a visit.
 	backOffs = 5
-	// peakBytesPerSecond, a logical processor, is more than any first-level cache delivers: two 64-byte loads a
-	// cycle at 6 GHz.
-	peakBytesPerSecond = 768e9
 )
-
-// bound is a rival bound to the problem of a visit.
-type bound struct {
-	*rival
-	call       kernels.Call
-	seconds    float64 // of one call, from the warm-up
-	iterations int     // of one batch
-	warm       bool    // whether an untimed call precedes each batch
-}
 
 // visit measures one size of one case.
 func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 	began := s.Clock.Now()
-	problem, arms, binding := s.bind(e, size)
+	arms, binding := s.bind(e, size)
 	var twin *bound
 	defer func() {
 		for _, a := range arms {
-			a.call.Release()
+			a.release()
 		}
 		if twin != nil {
-			twin.call.Release()
+			twin.release()
 		}
 		if !s.Uncollected {
 			runtime.GC()
+		}
+		if s.Trim != nil {
+			s.Trim()
 		}
 	}()
 	if ctx.Err() != nil {
 		return
 	}
+	s.fillFlights(e, arms, size)
 	arms = s.warmUp(e, arms, size)
-	if len(arms) == 0 {
+	if len(arms) == 0 || size <= e.floor {
 		return
 	}
-	overhead := (s.Clock.Now() - began).Seconds() - binding
-	twin = bindTwin(e, problem, arms)
+	overhead := (s.Clock.Now() - began - binding.total).Seconds()
+	twin = s.bindTwin(e, arms)
 	calls := make([]float64, len(e.rivals))
 	for i := range calls {
 		calls[i] = math.NaN()
 	}
 	for _, a := range arms {
 		calls[a.index] = a.seconds
-		overhead -= min(overhead, e.costs.warmUp(a.seconds))
+		overhead -= min(overhead, e.costs.warmUp(size, a.index, a.seconds)+e.costs.demands[a.index].pause)
 	}
-	e.costs.record(size, overhead, binding, calls)
+	e.costs.record(size, overhead, binding.again.Seconds(), calls)
 	// The prediction of a new size may have been far off; now its cost is known.
 	blocks, _ = s.afford(e, size, blocks)
 	e.visits++
 	s.measure(ctx, e, arms, twin, size, blocks)
 }
 
+// bindingTime is what it took to bind the rivals of a visit and to make their first calls.
+type bindingTime struct {
+	total time.Duration
+	again time.Duration // of those rivals that the case had bound before
+}
+
 // bind makes the problem and readies every rival that still competes, its output held against the reference the first
 // time that the size comes up. A rival that fails stops competing from this size on; a wrong one stops for good.
-// binding is the seconds that binding alone took.
-func (s *sweep) bind(e *entry, size int) (problem kernels.Problem, arms []*bound, binding float64) {
+func (s *sweep) bind(e *entry, size int) (arms []*bound, binding bindingTime) {
+	var problem kernels.Problem
 	var reference []float64
 	broken := safely(func() error {
 		problem = e.c.Problem(size, s.Input)
@@ -108,34 +105,38 @@ func (s *sweep) bind(e *entry, size int) (problem kernels.Problem, arms []*bound
 			e.retire(r, size, broken)
 			continue
 		}
-		var call kernels.Call
+		a := &bound{rival: r, bind: func() (kernels.Call, error) { return problem.Bind(r.status.Name) }}
+		start := s.Clock.Now()
+		var err error
+		a.call, err = bindAndRun(a.bind)
+		took := s.Clock.Now() - start
+		binding.total += took
+		if r.bound {
+			binding.again += took
+		}
+		r.bound = true
 		off := 0.0
-		err := safely(func() (err error) {
-			start := s.Clock.Now()
-			call, err = problem.Bind(r.status.Name)
-			binding += (s.Clock.Now() - start).Seconds()
-			if err != nil {
-				return err
-			}
-			if err = call.Run(); err == nil && reference != nil {
-				off = kernels.RelativeError(call.Output(), reference)
-			}
-			return err
-		})
+		if err == nil && reference != nil {
+			err = safely(func() error {
+				off = kernels.RelativeError(a.call.Output(), reference)
+				return nil
+			})
+		}
 		if err != nil {
-			call.Release()
-			e.retire(r, size, err)
+			a.release()
+			s.fail(e, r, size, err)
 			continue
 		}
 		if allowed := e.c.Tolerance(size); !(off <= allowed) {
-			call.Release()
+			a.release()
 			e.expel(r, fmt.Sprintf("wrong at %d %s: relative error %.2g, allowed %.2g", size, e.c.Axis.Unit, off, allowed))
 			continue
 		}
 		r.status.RelativeError = max(r.status.RelativeError, off)
-		arms = append(arms, &bound{rival: r, call: call})
+		a.least = least(e.c, size, a.call)
+		arms = append(arms, a)
 	}
-	return problem, arms, binding
+	return keepLive(arms, size), binding
 }
 
 // twinWithin bounds the A/A arm to implementations at most so many times slower than the fastest: timing a hopeless
@@ -144,7 +145,7 @@ const twinWithin = 4
 
 // bindTwin binds one of the arms a second time, under buffers and plans of its own, for the A/A arm. It returns nil
 // where that fails: the arm itself was bound, so the visit is worth having without a twin.
-func bindTwin(e *entry, problem kernels.Problem, arms []*bound) *bound {
+func (s *sweep) bindTwin(e *entry, arms []*bound) *bound {
 	fastest := math.Inf(1)
 	for _, a := range arms {
 		fastest = min(fastest, a.seconds)
@@ -155,106 +156,61 @@ func bindTwin(e *entry, problem kernels.Problem, arms []*bound) *bound {
 			near = append(near, a)
 		}
 	}
-	twin := *near[e.rng.IntN(len(near))]
-	err := safely(func() (err error) {
-		if twin.call, err = problem.Bind(twin.status.Name); err != nil {
-			return err
+	arm := near[e.rng.IntN(len(near))]
+	twin := *arm
+	twin.call, twin.flight = kernels.Call{}, nil
+	if s.State == Cold {
+		return &twin // which binds itself for each call
+	}
+	for range max(1, len(arm.flight)) {
+		call, err := bindAndRun(twin.bind)
+		if err == nil {
+			err = safely(call.Run) // the arm is warm; so must its twin be
 		}
-		// The arm is warm; so must its twin be.
-		return errors.Join(twin.call.Run(), twin.call.Run())
-	})
-	if err != nil {
-		twin.call.Release()
-		return nil
+		switch {
+		case err != nil:
+			call.Release()
+			twin.release()
+			return nil
+		case len(arm.flight) > 0:
+			twin.flight = append(twin.flight, call)
+			twin.call = twin.flight[0]
+		default:
+			twin.call = call
+		}
 	}
 	return &twin
-}
-
-// safely runs f and turns a panic into an error: a kernel that panics must not take the measurements of the others with
-// it.
-func safely(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	return f()
-}
-
-// retire stops timing a rival from a size on, because it failed there, and drops what times it has from there on. What
-// it did below still counts.
-func (e *entry) retire(r *rival, size int, err error) {
-	r.limit = size - 1
-	e.erase(r, size)
-	below := e.costs.below(size)
-	if below == 0 {
-		r.status.Excluded = fmt.Sprintf("failed at %d %s: %v", size, e.c.Axis.Unit, err)
-		return
-	}
-	e.warn("%s was timed up to %d %s only; at %d it failed: %v", r.status.Name, below, e.c.Axis.Unit, size, err)
-}
-
-// expel removes a rival with all of its times: the times of wrong values are not times.
-func (e *entry) expel(r *rival, why string) {
-	r.status.Excluded, r.status.Wrong = why, true
-	e.erase(r, 0)
-}
-
-// erase removes what times a rival has at a size and above.
-func (e *entry) erase(r *rival, from int) {
-	blocks := e.result.Samples.Blocks
-	e.dirty = e.dirty || slices.ContainsFunc(blocks, func(b samples.Block) bool {
-		return b.Size >= from && b.Timed(r.index)
-	})
-	e.result.Samples.Blocks = erase(blocks, r.index, from)
-}
-
-// erase removes the times of an implementation from the blocks of a size and above, and the blocks that then hold none.
-func erase(blocks []samples.Block, index, from int) []samples.Block {
-	left := blocks[:0]
-	for _, b := range blocks {
-		if b.Size >= from {
-			b.Seconds[index], b.Iterations[index] = math.NaN(), 0
-			if b.Twin == index {
-				b.Twin, b.TwinSeconds = -1, 0
-			}
-		}
-		if slices.Max(b.Iterations) > 0 {
-			left = append(left, b)
-		}
-	}
-	return left
 }
 
 // warmUp runs each arm until its times stop falling, and sets the length of its batches. It returns the arms that
 // survive: one that fails, or is faster than memory, is dropped.
 func (s *sweep) warmUp(e *entry, arms []*bound, size int) []*bound {
 	target := max(minBatch, resolutions*s.Clock.Resolution()).Seconds()
-	var ready []*bound
 	for _, a := range arms {
-		if err := s.warm(a, target); err != nil {
-			e.retire(a.rival, size, err)
-			a.call.Release()
-			continue
+		if !a.live(size) {
+			continue // an earlier arm lost the GPU
 		}
-		if least := e.c.Bytes(size) / (peakBytesPerSecond * float64(runtime.GOMAXPROCS(0))); a.seconds < least {
-			a.call.Release()
-			e.expel(a.rival, fmt.Sprintf("implausible at %d %s: a call took %.2g s, moving its data takes %.2g s at least",
-				size, e.c.Axis.Unit, a.seconds, least))
-			continue
+		err := s.warm(a, target)
+		if err == nil && a.seconds < a.least {
+			err = tooFast{a.seconds, a.least}
 		}
-		a.warm = s.Mode == Latency && a.seconds < coldAbove.Seconds()
-		ready = append(ready, a)
+		if err != nil {
+			s.fail(e, a.rival, size, err)
+		}
+		a.warm = s.Mode == Latency && s.State == Warm && a.seconds < coldAbove.Seconds()
 	}
-	return ready
+	return keepLive(arms, size)
 }
 
-// warm times batches of a until they stop falling, and leaves its seconds per call and its batch length.
-func (s *sweep) warm(a *bound, target float64) error {
-	a.iterations, a.seconds = 1, math.Inf(1)
-	if s.Mode == Throughput {
-		a.iterations = throughputDepth
+// warm times batches of a until they stop falling, and leaves its seconds per call and its batch length. In another
+// state than Warm a batch is one call, and one tells what the next ones will cost.
+func (s *sweep) warm(a *bound, target float64) (err error) {
+	if s.State != Warm {
+		a.iterations = 1
+		a.seconds, err = s.batch(a, 1)
+		return err
 	}
+	a.iterations, a.seconds = s.leastCalls(len(a.flight)), math.Inf(1)
 	start := s.Clock.Now()
 	for steady := 0; steady < 3; {
 		seconds, err := s.batch(a, a.iterations)
@@ -282,22 +238,6 @@ func (s *sweep) warm(a *bound, target float64) error {
 		}
 	}
 	return nil
-}
-
-// batch times n calls and returns the seconds of one.
-func (s *sweep) batch(a *bound, n int) (seconds float64, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	start := s.Clock.Now()
-	for range n {
-		if err := a.call.Run(); err != nil {
-			return 0, err
-		}
-	}
-	return (s.Clock.Now() - start).Seconds() / float64(n), nil
 }
 
 // measure takes blocks: as many as were asked for, more where they are cheap, fewer where the budget ends.
@@ -344,15 +284,23 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 		collections := s.collectionCount()
 		block, failed, err := s.block(e, arms, twin, size)
 		if err != nil {
-			e.retire(failed.rival, size, err)
-			pending = erase(pending, failed.index, size)
-			arms = slices.DeleteFunc(slices.Clone(arms), func(a *bound) bool { return a.rival == failed.rival })
-			if twin != nil && twin.rival == failed.rival {
+			s.fail(e, failed.rival, size, err)
+			if size <= e.floor {
+				return // the GPU was lost where it competed: what is pending tells half of it
+			}
+			for _, a := range arms {
+				if !a.live(size) {
+					pending = erase(pending, a.index, size)
+				}
+			}
+			arms = slices.DeleteFunc(slices.Clone(arms), func(a *bound) bool { return !a.live(size) })
+			if twin != nil && !twin.live(size) {
 				twin = nil // its owner releases it
 			}
 			continue
 		}
-		if s.collectionCount() != collections {
+		// A cold call collects before it begins.
+		if s.State != Cold && s.collectionCount() != collections {
 			e.result.Discarded++
 			if waits < backOffs {
 				waits++
@@ -388,17 +336,24 @@ func (s *sweep) block(e *entry, arms []*bound, twin *bound, size int) (b samples
 			}
 		}
 		seconds, err := s.batch(a, a.iterations)
-		if err == nil && seconds <= 0 {
-			err = fmt.Errorf("a batch of %d calls took no time", a.iterations)
-		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return b, a, err
+		case seconds <= 0:
+			return b, a, fmt.Errorf("a batch of %d calls took no time", a.iterations)
+		case seconds < a.least:
+			return b, a, tooFast{seconds, a.least}
 		}
 		if a == twin {
 			b.Twin, b.TwinSeconds = a.index, seconds
 			continue
 		}
 		b.Seconds[a.index], b.Iterations[a.index] = seconds, a.iterations
+		account, err := s.account(a)
+		if err != nil {
+			return b, a, err
+		}
+		b.SetTimesOnGPU(a.index, account)
 	}
 	return b, nil, nil
 }

@@ -143,11 +143,16 @@ func fill(c *calibration.Case, set *samples.Set, r *crossover.Result) {
 	}
 	for i, name := range set.Implementations {
 		for k := range c.Implementations {
-			if cost := r.Costs; c.Implementations[k].Name == name && i < len(cost) && cost[i].Valid() {
-				c.Implementations[k].Cost = &calibration.Cost{
+			implementation := &c.Implementations[k]
+			if implementation.Name != name {
+				continue
+			}
+			if cost := r.Costs; i < len(cost) && cost[i].Valid() {
+				implementation.Cost = &calibration.Cost{
 					FixedSeconds: cost[i].Fixed, SizeSeconds: cost[i].PerSize, Exponent: cost[i].Exponent, Residual: cost[i].Residual,
 				}
 			}
+			implementation.GPUTimes = gpuTimes(set, i)
 		}
 	}
 	c.Segments = nil
@@ -163,6 +168,18 @@ func fill(c *calibration.Case, set *samples.Set, r *crossover.Result) {
 		}
 		c.Segments = append(c.Segments, segment)
 	}
+}
+
+// gpuTimes returns where the time of implementation i goes that a GPU computes, as the file holds it.
+func gpuTimes(set *samples.Set, i int) []calibration.GPUTimes {
+	var times []calibration.GPUTimes
+	for _, use := range crossover.GPUUses(set, i) {
+		times = append(times, calibration.GPUTimes{
+			Size: use.Size, WallSeconds: use.Wall, GPUSeconds: use.GPU, EncodeSeconds: use.Encode, GapSeconds: use.Gap,
+			LaunchEfficiency: use.Efficiency,
+		})
+	}
+	return times
 }
 
 var verdicts = map[crossover.Verdict]calibration.Verdict{

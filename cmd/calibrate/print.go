@@ -6,16 +6,23 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"golang.org/x/perf/benchunit"
+
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
 	"crossover/host"
 	"crossover/kernels"
+	"crossover/sweeps"
 )
 
 // announce says on stderr what begins.
 func announce(stderr io.Writer, entry *calibration.Host, cases int, condition host.Condition) {
-	fmt.Fprintf(stderr, "calibrate: %s (%s, %s) · %s · budget %.0f s · seed %d\n",
-		entry.ID, entry.Facts.Chip, command.Plural(entry.Facts.Cores, "core"), command.Plural(cases, "case"),
+	machine := []string{entry.Facts.Chip, command.Plural(entry.Facts.Cores, "core")}
+	if entry.Environment.Driver != "" {
+		machine = append(machine, entry.Facts.GPU, entry.Environment.Driver)
+	}
+	fmt.Fprintf(stderr, "calibrate: %s (%s) · %s · %s · budget %.0f s · seed %d\n",
+		entry.ID, strings.Join(machine, ", "), command.Plural(cases, "case"), methodName(&entry.Method),
 		entry.Method.BudgetSeconds, entry.Method.Seed)
 	if condition.Power == "battery" {
 		fmt.Fprintln(stderr, "calibrate: warning: running on battery; clocks may be lower than on mains")
@@ -25,10 +32,21 @@ func announce(stderr io.Writer, entry *calibration.Host, cases int, condition ho
 	}
 }
 
+// methodName says in words what the times of a calibration are the times of.
+func methodName(m *calibration.Method) string {
+	if m.Mode == string(sweeps.Throughput) && m.InFlight > 0 {
+		return fmt.Sprintf("throughput with %d in flight", m.InFlight)
+	}
+	if m.State != string(sweeps.Warm) {
+		return fmt.Sprintf("%s, %s", m.Mode, m.State)
+	}
+	return m.Mode
+}
+
 // table prints what was found: a row a segment.
 func table(w io.Writer, entry *calibration.Host) error {
-	fmt.Fprintf(w, "%s · %s/%s · %s · %.0f s · seed %d\n\n", entry.ID, entry.Environment.OS, entry.Facts.Architecture,
-		entry.Environment.Go, entry.Method.SpentSeconds, entry.Method.Seed)
+	fmt.Fprintf(w, "%s · %s/%s · %s · %s · %.0f s · seed %d\n\n", entry.ID, entry.Environment.OS, entry.Facts.Architecture,
+		entry.Environment.Go, methodName(&entry.Method), entry.Method.SpentSeconds, entry.Method.Seed)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "CASE\tFROM\t95 % INTERVAL\tIMPLEMENTATION\tVERDICT\tREGRET")
 	for _, c := range entry.Cases {
@@ -83,20 +101,43 @@ func notes(w io.Writer, entry *calibration.Host) error {
 	return err
 }
 
+// gpuTable prints where the time of calls goes that a GPU computes, or nothing where none does.
+func gpuTable(w io.Writer, entry *calibration.Host) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	rows := 0
+	for _, c := range entry.Cases {
+		name := c.Name
+		for _, i := range c.Implementations {
+			implementation := i.Name
+			for _, g := range i.GPUTimes {
+				if rows++; rows == 1 {
+					fmt.Fprintln(t, "\nCASE\tIMPLEMENTATION\tSIZE\tCALL\tGPU\tLAUNCH EFFICIENCY\tENCODE\tGAP BETWEEN KERNELS")
+				}
+				fmt.Fprintf(t, "%s\t%s\t%s %s\t%s\t%s\t%.0f %%\t%s\t%s\n", name, implementation, command.Thousands(g.Size), c.Axis.Unit,
+					duration(g.WallSeconds), duration(g.GPUSeconds), 100*g.LaunchEfficiency, duration(g.EncodeSeconds), duration(g.GapSeconds))
+				name, implementation = "", ""
+			}
+		}
+	}
+	return t.Flush()
+}
+
+// duration writes seconds with three digits: 12.3 µs; 0 as nothing.
+func duration(seconds float64) string {
+	if seconds == 0 {
+		return ""
+	}
+	return benchunit.Scale(seconds, benchunit.Decimal) + "s"
+}
+
 // list prints the cases and who can compete in them here.
 func list(w io.Writer, cases []kernels.Case) error {
-	missing := map[string]string{}
-	var order []string
 	for _, c := range cases {
 		fmt.Fprintf(w, "%s  %s, %s to %s %s\n    %s\n", c.Name, c.Axis.Name,
 			command.Thousands(c.Axis.Min), command.Thousands(c.Axis.Max), c.Axis.Unit, c.Definition)
 		var names []string
 		for _, i := range c.Implementations {
-			if err := i.Missing(); err != nil {
-				if missing[i.Name] == "" {
-					order = append(order, i.Name)
-				}
-				missing[i.Name] = err.Error()
+			if i.Missing() != nil {
 				names = append(names, i.Name+" (missing)")
 				continue
 			}
@@ -104,13 +145,57 @@ func list(w io.Writer, cases []kernels.Case) error {
 		}
 		fmt.Fprintf(w, "    %s\n", strings.Join(names, ", "))
 	}
-	if len(order) > 0 {
-		fmt.Fprintln(w)
+	return inventory(w, cases, func(string) bool { return true })
+}
+
+// inventory prints, for the implementations of the cases that may compete, the version of what is behind them and what
+// is missing, those that share it in one line.
+func inventory(w io.Writer, cases []kernels.Case, include func(implementation string) bool) error {
+	var versions, missing facts
+	seen := map[string]bool{}
+	for _, c := range cases {
+		for _, i := range c.Implementations {
+			if seen[i.Name] || !include(i.Name) {
+				continue
+			}
+			seen[i.Name] = true
+			if err := i.Missing(); err != nil {
+				missing.add(i.Name, err.Error())
+			} else if version := i.LibraryVersion(); version != "" {
+				versions.add(i.Name, version)
+			}
+		}
 	}
-	for _, name := range order {
-		fmt.Fprintf(w, "missing: %s: %s\n", name, missing[name])
+	lines := append(versions.lines("version"), missing.lines("missing")...)
+	if len(lines) == 0 {
+		return nil
 	}
-	return nil
+	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(lines, "\n"))
+	return err
+}
+
+// facts are said of names, in the order in which they were first said.
+type facts struct {
+	said  []string
+	names map[string][]string
+}
+
+func (f *facts) add(name, fact string) {
+	if f.names == nil {
+		f.names = map[string][]string{}
+	}
+	if f.names[fact] == nil {
+		f.said = append(f.said, fact)
+	}
+	f.names[fact] = append(f.names[fact], name)
+}
+
+func (f *facts) lines(label string) []string {
+	var lines []string
+	for _, fact := range f.said {
+		lines = append(lines, fmt.Sprintf("%s: %s: %s", label, strings.Join(f.names[fact], ", "), fact))
+	}
+	return lines
 }
 
 // plan prints what a run would do.
@@ -134,8 +219,11 @@ func plan(w io.Writer, cases []kernels.Case, o *options) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%s: about %.0f s of measuring, which sizes between these is decided on the way, and up to %.0f s for fits and charts\n",
-		command.Plural(len(cases), "case"), o.budget.Seconds(), chartSeconds*float64(len(cases)+1))
+	if err := inventory(w, cases, o.include); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%s, %s: about %.0f s of measuring, which sizes between these is decided on the way, and up to %.0f s for fits and charts\n",
+		command.Plural(len(cases), "case"), methodName(o.method(cases)), o.budget.Seconds(), chartSeconds*float64(len(cases)+1))
 	return err
 }
 

@@ -36,6 +36,8 @@ type options struct {
 	budget    time.Duration
 	precision float64
 	mode      string
+	inFlight  int
+	state     string
 	audio     string
 	seed      uint64
 	output    string
@@ -47,6 +49,8 @@ type options struct {
 
 	sizeRange command.SizeRange // of sizes, when given
 	seedSet   bool
+
+	inFlightSet bool
 }
 
 func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
@@ -57,7 +61,9 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.StringVar(&o.sizes, "sizes", "", "sizes as `lo:hi:xN`, e.g. 64:1Mi:x2")
 	flags.DurationVar(&o.budget, "budget", 2*time.Minute, "time to spend on measuring")
 	flags.Float64Var(&o.precision, "precision", 0.1, "half width of a threshold's interval to aim at, relative")
-	flags.StringVar(&o.mode, "mode", string(sweeps.Latency), "latency (one call, then wait) or throughput (calls back to back)")
+	flags.StringVar(&o.mode, "mode", string(sweeps.Latency), "latency (one call, then wait) or throughput (calls without a pause)")
+	flags.IntVar(&o.inFlight, "in-flight", sweeps.DefaultInFlight, "GPU calls under way at a time, in throughput mode")
+	flags.StringVar(&o.state, "state", string(sweeps.Warm), "warm, cold (first call: planned, compiled) or after-idle (after a pause)")
 	flags.StringVar(&o.audio, "audio", "", "feed this PCM WAV `file` to the audio operations")
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of everything random (default: from the clock, printed and saved)")
 	flags.StringVarP(&o.output, "output", "o", "calibration.json", "calibration `file` to write this host's entry into")
@@ -76,7 +82,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 		"Calibrate finds the input sizes at which the fastest implementation changes on this machine."); done || err != nil {
 		return nil, done, err
 	}
-	o.seedSet = flags.Changed("seed")
+	o.seedSet, o.inFlightSet = flags.Changed("seed"), flags.Changed("in-flight")
 	if o.quick && !flags.Changed("budget") {
 		o.budget = quickBudget
 	}
@@ -96,6 +102,14 @@ func (o *options) check() (err error) {
 		return command.Usage("--precision %v: want a number from 0.01 to 1, e.g. 0.1", o.precision)
 	case o.mode != string(sweeps.Latency) && o.mode != string(sweeps.Throughput):
 		return command.Usage("--mode %q: want latency or throughput", o.mode)
+	case o.inFlightSet && o.mode != string(sweeps.Throughput):
+		return command.Usage("--in-flight %d with --mode %s: it is waited for each call (want --mode throughput)", o.inFlight, o.mode)
+	case o.inFlight < 1 || o.inFlight > calibration.MaxInFlight:
+		return command.Usage("--in-flight %d: want a number from 1 to %d, e.g. %d", o.inFlight, calibration.MaxInFlight, sweeps.DefaultInFlight)
+	case o.state != string(sweeps.Warm) && o.state != string(sweeps.Cold) && o.state != string(sweeps.AfterIdle):
+		return command.Usage("--state %q: want warm, cold or after-idle", o.state)
+	case o.state != string(sweeps.Warm) && o.mode == string(sweeps.Throughput):
+		return command.Usage("--state %s with --mode throughput: calls in a row are warm (want --mode latency)", o.state)
 	case o.output == "":
 		return command.Usage("--output is empty: want a file name, e.g. calibration.json")
 	}
@@ -119,7 +133,7 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if o.from != "" {
 		return refit(o, stdout, stderr)
 	}
-	cases, err := o.cases(machine.Cases, stderr)
+	cases, err := o.cases(machine.Cases(), stderr)
 	if err != nil {
 		return err
 	}
@@ -129,8 +143,7 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if o.dryRun {
 		return plan(stdout, cases, o)
 	}
-	machine.Cases = cases
-	return measure(ctx, machine, o, stdout, stderr)
+	return measure(ctx, machine, cases, o, stdout, stderr)
 }
 
 // cases selects what --ops, --impl and --sizes leave.
@@ -183,8 +196,7 @@ func (o *options) checkImplementations(cases []kernels.Case) error {
 }
 
 // measure sweeps, fits, draws and writes.
-func measure(ctx context.Context, machine command.Machine, o *options, stdout, stderr io.Writer) error {
-	cases := machine.Cases
+func measure(ctx context.Context, machine command.Machine, cases []kernels.Case, o *options, stdout, stderr io.Writer) error {
 	facts, id := command.HostFacts()
 	input := kernels.GeneratedInput()
 	if o.audio != "" {
@@ -207,16 +219,15 @@ func measure(ctx context.Context, machine command.Machine, o *options, stdout, s
 	entry := &calibration.Host{
 		ID: id, Facts: facts, Environment: command.Environment(condition),
 		Created: time.Now().UTC().Truncate(time.Second),
-		Method: calibration.Method{
-			Seed: o.seed, BudgetSeconds: o.budget.Seconds(), Precision: o.precision,
-			Mode: o.mode, State: "warm", TieBand: crossover.MinTieBand, Audio: input.Name,
-		},
+		Method:  *o.method(cases),
 	}
+	entry.Method.Audio = input.Name
+	machine.DescribeGPU(&entry.Facts, &entry.Environment)
 	if !o.seedSet {
 		entry.Method.Seed = uint64(entry.Created.UnixNano()) ^ uint64(os.Getpid())
 		entry.Method.Seed %= 1 << 32 // short enough to type again
 	}
-	if err := o.guard(file.Host(id), len(cases)); err != nil {
+	if err := o.guard(file.Host(id), &entry.Method, len(cases)); err != nil {
 		return err
 	}
 	if !o.quiet {
@@ -227,12 +238,15 @@ func measure(ctx context.Context, machine command.Machine, o *options, stdout, s
 	step, clear := command.Progress(stderr, o.verbose, o.noProgress || o.quiet)
 	store := &store{dir: data, entry: entry}
 	results, err := sweeps.Run(ctx, cases, sweeps.Options{
-		Budget: o.budget, Seed: entry.Method.Seed, Mode: sweeps.Mode(o.mode), Input: input,
+		Budget: o.budget, Seed: entry.Method.Seed, Input: input,
+		Mode: sweeps.Mode(o.mode), InFlight: o.inFlight, State: sweeps.State(o.state),
 		Planner:   o.planner(entry.Method.Seed),
 		Include:   o.include,
 		Clock:     machine.Clock,
 		Sentinel:  machine.Sentinel,
 		Throttled: command.Throttled,
+		Forget:    machine.Forget,
+		Trim:      machine.Trim,
 		Save:      store.save,
 		Progress:  step,
 	})
@@ -249,12 +263,30 @@ func measure(ctx context.Context, machine command.Machine, o *options, stdout, s
 	if err != nil {
 		return err
 	}
+	command.WarnLost(stderr, "calibrate", results)
 	sets := make(map[string]*samples.Set, len(results))
 	for _, r := range results {
 		sets[r.Case.Name] = &r.Samples
 	}
 	fit(entry, sets)
 	return publish(o, file, entry, sets, charts, stdout, stderr)
+}
+
+// method is the method of a run over cases, as far as the command line says it.
+func (o *options) method(cases []kernels.Case) *calibration.Method {
+	m := &calibration.Method{
+		Seed: o.seed, BudgetSeconds: o.budget.Seconds(), Precision: o.precision,
+		Mode: o.mode, State: o.state, TieBand: crossover.MinTieBand,
+	}
+	onGPU := func(i kernels.Implementation) bool {
+		return i.Processor == kernels.GPU && o.include(i.Name) && i.Missing() == nil
+	}
+	if o.mode == string(sweeps.Throughput) && slices.ContainsFunc(cases, func(c kernels.Case) bool {
+		return slices.ContainsFunc(c.Implementations, onGPU)
+	}) {
+		m.InFlight = o.inFlight
+	}
+	return m
 }
 
 func (o *options) include(implementation string) bool {
@@ -287,10 +319,15 @@ func openOutput(o *options) (*calibration.File, error) {
 	return nil, fmt.Errorf("%w; --force replaces the file, -o names another", err)
 }
 
-// guard refuses, before any time is spent, to replace this host's entry by a lesser one.
-func (o *options) guard(old *calibration.Host, cases int) error {
+// guard refuses, before any time is spent, to replace this host's entry by a lesser one or by one that means something
+// else.
+func (o *options) guard(old *calibration.Host, method *calibration.Method, cases int) error {
 	if old == nil || o.force {
 		return nil
+	}
+	if before, now := methodName(&old.Method), methodName(method); before != now {
+		return fmt.Errorf("%s holds a calibration of this host for %s and this one is for %s: --force replaces it, -o FILE writes elsewhere",
+			o.output, before, now)
 	}
 	if len(old.Cases) > cases {
 		return fmt.Errorf("%s holds %s of this host and this run has %d: --force replaces them all, -o FILE writes elsewhere",
@@ -313,7 +350,7 @@ func refit(o *options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := o.guard(file.Host(entry.ID), len(entry.Cases)); err != nil {
+	if err := o.guard(file.Host(entry.ID), &entry.Method, len(entry.Cases)); err != nil {
 		return err
 	}
 	charts := command.Folder(o.plots, entry.ID)
@@ -345,6 +382,11 @@ func publish(o *options, file *calibration.File, entry *calibration.Host, sets m
 	}
 	if err := table(stdout, entry); err != nil {
 		return err
+	}
+	if o.verbose {
+		if err := gpuTable(stdout, entry); err != nil {
+			return err
+		}
 	}
 	if !o.quiet {
 		fmt.Fprintf(stderr, "\nwrote %s and %s in %s\n", o.output, command.Plural(len(written), "chart"), charts)

@@ -401,7 +401,7 @@ func TestBrokenLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := runTest(t, "TestBrokenLibrary", "CROSSOVER_TEST_LIST=1", "CROSSOVER_LIBFFTW3F="+path)
-	if !strings.Contains(out, "missing: fftw: ") || !strings.Contains(out, "libfftw3-single3") || strings.Contains(out, "failed:") {
+	if !strings.Contains(out, "missing: fftw, ") || !strings.Contains(out, "libfftw3-single3") || strings.Contains(out, "failed:") {
 		t.Errorf("--list with a broken libfftw3f printed:\n%s", out)
 	}
 }

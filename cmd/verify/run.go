@@ -81,7 +81,7 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 		return &command.Error{Code: command.ExitNoEntry, Err: fmt.Errorf(
 			"%s has no entry for this host, %s (it has %s); go run ./cmd/calibrate makes one", o.calibration, id, hostNames(file))}
 	}
-	checks, skipped, err := choose(entry, machine.Cases, o)
+	checks, skipped, err := choose(entry, machine.Cases(), o)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,8 @@ func measure(ctx context.Context, machine command.Machine, checks []*check, entr
 	}
 	step, clear := command.Progress(stderr, false, o.noProgress || o.quiet)
 	results, err := sweeps.Run(ctx, cases, sweeps.Options{
-		Budget: o.budget, Seed: o.seed, Mode: sweeps.Mode(entry.Method.Mode),
+		Budget: o.budget, Seed: o.seed,
+		Mode: sweeps.Mode(entry.Method.Mode), InFlight: entry.Method.InFlight, State: sweeps.State(entry.Method.State),
 		// A recording that the calibration was made on need not be at hand, and no operation's time depends on what it
 		// sounds like.
 		Input:      kernels.GeneratedInput(),
@@ -171,6 +172,8 @@ func measure(ctx context.Context, machine command.Machine, checks []*check, entr
 		Clock:      machine.Clock,
 		Sentinel:   machine.Sentinel,
 		Throttled:  command.Throttled,
+		Forget:     machine.Forget,
+		Trim:       machine.Trim,
 		Progress:   step,
 	})
 	clear()
@@ -180,6 +183,7 @@ func measure(ctx context.Context, machine command.Machine, checks []*check, entr
 	if err != nil {
 		return err
 	}
+	command.WarnLost(stderr, "verify", results)
 	for k, r := range results {
 		checks[k].result = r
 	}

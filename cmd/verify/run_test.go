@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/scripted"
+	"crossover/gpu"
 )
 
 // truth is a machine on which a becomes slower than b at 4 000 samples and takes twice as long at its end.
@@ -198,5 +200,50 @@ func TestCasesOfAnotherVersionAreSkipped(t *testing.T) {
 	stdout, stderr, code := verifyOn(t, truth(1), "--calibration", save(t, file))
 	if code != 0 || !strings.Contains(stdout, "fft/unheard=1: not in the catalogue") {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// What was calibrated on cold calls is checked on cold calls.
+func TestStateOfTheCalibration(t *testing.T) {
+	for state, cold := range map[string]bool{"warm": false, "cold": true} {
+		file := recorded(4000)
+		file.Hosts[0].Method.State = state
+		machine := truth(1).Command()
+		forgotten := 0
+		machine.Forget = func() { forgotten++ }
+		var out, log bytes.Buffer
+		err := runOn(t.Context(), machine, &out, &log, []string{"--calibration", save(t, file), "--seed", "1"})
+		if err != nil {
+			t.Errorf("%s: %v", state, err)
+		}
+		if (forgotten > 0) != cold {
+			t.Errorf("%s: what is kept between calls was dropped %d times", state, forgotten)
+		}
+	}
+}
+
+// A GPU that is lost while it is checked is no drift: what it was chosen for could not be measured.
+func TestALostGPU(t *testing.T) {
+	file := recorded(4000)
+	file.Hosts[0].Cases[0].Implementations[1].Processor = "gpu"
+	for _, after := range []int{0, 50, 2000} {
+		m := scripted.New(1, 0.01)
+		m.OnGPU("b")
+		calls := 0
+		m.Add("fft/batch=1", map[string]scripted.Cost{"a": scripted.Linear(1e-6, 2e-9), "b": scripted.Linear(5e-6, 1e-9)},
+			func(implementation string, _ int) error {
+				if implementation != "b" {
+					return nil
+				}
+				if calls++; calls > after {
+					return fmt.Errorf("cuda: launch failed: %w", gpu.ErrLost)
+				}
+				return nil
+			})
+		stdout, stderr, code := verifyOn(t, m, "--calibration", save(t, file), "--seed", "1")
+		const line = "verify: warning: the GPU was lost during the sweep (cuda: launch failed: the GPU was lost)"
+		if code != command.ExitOK || strings.Count(stderr, line) != 1 || !strings.Contains(stdout, "HOLDS") {
+			t.Errorf("after %d calls: exit %d\n%s%s", after, code, stdout, stderr)
+		}
 	}
 }

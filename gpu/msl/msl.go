@@ -10,7 +10,8 @@
 //   - Positions are parameters too: [[thread_position_in_grid]], [[thread_position_in_threadgroup]],
 //     [[threadgroup_position_in_grid]], [[threads_per_threadgroup]], [[threadgroups_per_grid]], [[threads_per_grid]] of
 //     type uint, uint2 or uint3, and [[thread_index_in_threadgroup]], [[thread_index_in_simdgroup]],
-//     [[simdgroup_index_in_threadgroup]] of type uint.
+//     [[simdgroup_index_in_threadgroup]] of type uint. Those that may be vectors have one type in one kernel: Metal takes
+//     no mixture.
 //   - `[[max_total_threads_per_threadgroup(N)]]` may stand before `kernel`; N may be a macro.
 //   - Threadgroup memory is declared in the kernel's body, `threadgroup float a[N];`, not passed to helpers.
 //   - Vector types are float2, float4, uint2, uint3, uint4, int2, int4, used through .x .y .z .w and their constructors
@@ -53,6 +54,7 @@ type Parameter struct {
 type Function struct {
 	Name       string
 	Line       int // of its name, counted from 1
+	LastLine   int // of the brace that closes its body
 	Parameters []Parameter
 	MaxThreads string // the expression in [[max_total_threads_per_threadgroup(…)]], "" without
 }
@@ -89,6 +91,12 @@ var sizes = map[string]int{
 	"float4": 16, "uint4": 16, "int4": 16,
 }
 
+// What Metal takes at most: the index of a buffer, and the bytes of a value.
+const (
+	mostIndex      = 30
+	mostValueBytes = 4096
+)
+
 var (
 	comment   = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
 	structure = regexp.MustCompile(`(?s)\bstruct\s+(\w+)\s*\{([^{}]*)\}`)
@@ -99,20 +107,26 @@ var (
 	position  = regexp.MustCompile(`^(uint|uint2|uint3)\s+(\w+)\s*\[\[\s*(\w+)\s*\]\]$`)
 )
 
+// Uncommented returns the text with blanks for its comments. Every other byte stays where it is, line ends too.
+func Uncommented(text string) string { return blank(comment, text) }
+
+// blank returns the text with blanks for what matches, byte for byte. Line ends stay.
+func blank(what *regexp.Regexp, text string) string {
+	return what.ReplaceAllStringFunc(text, func(s string) string {
+		b := []byte(s)
+		for i, c := range b {
+			if c != '\n' {
+				b[i] = ' '
+			}
+		}
+		return string(b)
+	})
+}
+
 // Parse returns the kernels of a text in their order. It fails, naming the line, on a signature outside of the dialect.
 func Parse(text string) ([]Function, error) {
-	text = comment.ReplaceAllStringFunc(text, func(s string) string {
-		return strings.Map(func(r rune) rune {
-			if r == '\n' {
-				return r
-			}
-			return ' '
-		}, s)
-	})
-	structs, err := parseStructs(text)
-	if err != nil {
-		return nil, err
-	}
+	text = Uncommented(text)
+	structs := parseStructs(text)
 	var functions []Function
 	seen := map[string]bool{}
 	for _, at := range head.FindAllStringSubmatchIndex(text, -1) {
@@ -131,43 +145,76 @@ func Parse(text string) ([]Function, error) {
 		if f.Parameters, err = parseParameters(list, structs); err != nil {
 			return nil, fmt.Errorf("line %d: kernel %s: %w", f.Line, f.Name, err)
 		}
+		f.LastLine = f.Line + strings.Count(text[at[4]:at[1]+len(list)+bodyLength(text[at[1]+len(list):])], "\n")
 		functions = append(functions, f)
 	}
 	return functions, nil
 }
 
-// parseStructs returns the bytes of each struct that consists of 4-byte scalars. Others are left out: kernels may have
-// them for themselves, but cannot take them as a value.
-func parseStructs(text string) (map[string]int, error) {
+// Around returns the name of the kernel that a line lies in, "" where it lies in none. Compilers' messages name lines.
+func Around(functions []Function, line int) string {
+	for i := range functions {
+		if functions[i].Line <= line && line <= functions[i].LastLine {
+			return functions[i].Name
+		}
+	}
+	return ""
+}
+
+// bodyLength returns how far it is to the end of the first body in braces, or of the text.
+func bodyLength(text string) int {
+	depth := 0
+	for i, r := range text {
+		switch r {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(text)
+}
+
+// parseStructs returns the bytes of each struct that consists of 4-byte scalars and is small enough for a value. Others
+// are left out: kernels may have them for themselves, but cannot take them as a value.
+func parseStructs(text string) map[string]int {
 	structs := map[string]int{}
 	for _, s := range structure.FindAllStringSubmatch(text, -1) {
 		bytes := 0
 		for _, declaration := range strings.Split(s[2], ";") {
-			declaration = strings.TrimSpace(declaration)
-			if declaration == "" {
-				continue
-			}
-			parts := field.FindStringSubmatch(declaration)
-			if parts == nil || sizes[parts[1]] != 4 {
-				bytes = 0
-				break
-			}
-			for _, name := range strings.Split(parts[2], ",") {
-				count := 1
-				if n := extent.FindStringSubmatch(name); n != nil {
-					var err error
-					if count, err = strconv.Atoi(n[1]); err != nil {
-						return nil, fmt.Errorf("struct %s: extent %s is out of range", s[1], n[1])
-					}
-				}
-				bytes += 4 * count
+			if declaration = strings.TrimSpace(declaration); declaration != "" {
+				bytes += declared(declaration)
 			}
 		}
-		if bytes > 0 {
+		if bytes > 0 && bytes <= mostValueBytes {
 			structs[s[1]] = bytes
 		}
 	}
-	return structs, nil
+	return structs
+}
+
+// declared returns the bytes of a declaration of 4-byte scalars, `uint n, m[4]`, and more than any value has where it is
+// something else.
+func declared(declaration string) int {
+	const unknown = mostValueBytes + 1
+	parts := field.FindStringSubmatch(declaration)
+	if parts == nil || sizes[parts[1]] != 4 {
+		return unknown
+	}
+	bytes := 0
+	for _, name := range strings.Split(parts[2], ",") {
+		count := 1
+		if n := extent.FindStringSubmatch(name); n != nil {
+			var err error
+			if count, err = strconv.Atoi(n[1]); err != nil || count > mostValueBytes/4 {
+				return unknown
+			}
+		}
+		bytes += 4 * count
+	}
+	return bytes
 }
 
 // parenthesised returns what stands before the parenthesis that closes text.
@@ -187,7 +234,11 @@ func parenthesised(text string) (string, error) {
 }
 
 func parseParameters(list string, structs map[string]int) ([]Parameter, error) {
+	if strings.TrimSpace(list) == "" {
+		return nil, nil
+	}
 	var parameters []Parameter
+	var dimensions Parameter // the first position that may be a vector
 	next := 0
 	for _, declaration := range strings.Split(list, ",") {
 		declaration = strings.Join(strings.Fields(declaration), " ")
@@ -206,6 +257,9 @@ func parseParameters(list string, structs map[string]int) ([]Parameter, error) {
 			}
 			if p.Bytes == 0 {
 				return nil, fmt.Errorf("%s has type %s, of which the size is not known (want float, uint, int, their vectors, or a struct of 4-byte scalars)", p.Name, p.Type)
+			}
+			if p.Index > mostIndex {
+				return nil, fmt.Errorf("%s is buffer %d; want at most %d", p.Name, p.Index, mostIndex)
 			}
 			if p.Index != next {
 				return nil, fmt.Errorf("%s is buffer %d; want %d, in the order of the parameters", p.Name, p.Index, next)
@@ -226,7 +280,16 @@ func parseParameters(list string, structs map[string]int) ([]Parameter, error) {
 		if m[1] != "uint" {
 			bytes *= int(m[1][4] - '0')
 		}
-		parameters = append(parameters, Parameter{Name: m[2], Kind: ID, Type: m[1], Bytes: bytes, Attribute: m[3]})
+		p := Parameter{Name: m[2], Kind: ID, Type: m[1], Bytes: bytes, Attribute: m[3]}
+		switch {
+		case scalar:
+		case dimensions.Name == "":
+			dimensions = p
+		case dimensions.Type != p.Type:
+			return nil, fmt.Errorf("%s is %s and %s is %s; want one type for the positions in grid and threadgroup", dimensions.Name,
+				dimensions.Type, p.Name, p.Type)
+		}
+		parameters = append(parameters, p)
 	}
 	return parameters, nil
 }

@@ -15,7 +15,7 @@
 //
 // A state that decays towards silence would end in denormal numbers, which many processors compute a hundred times
 // more slowly. The engines set a channel's state to zero where both values are below 1e-30 (−600 dB) at the end of
-// 256 samples or of a call.
+// 256 samples or of a call; on a GPU, which computes them as fast as others, at the end of a call alone.
 //
 // In float32, poles that crowd around z = 1 move when a1 and a2 are rounded: at cutoffs below about a six-hundredth of
 // the sample rate the gain at 0 Hz is off by 0.1 % and more.

@@ -246,6 +246,9 @@ func TestCases(t *testing.T) {
 			want := problem.Reference()
 			for _, implementation := range c.Implementations {
 				t.Run(fmt.Sprintf("%s/%s/size=%d", c.Name, implementation.Name, size), func(t *testing.T) {
+					if err := implementation.Missing(); err != nil {
+						t.Skip(err)
+					}
 					call, err := problem.Bind(implementation.Name)
 					if err != nil {
 						t.Fatal(err)
@@ -351,6 +354,9 @@ func BenchmarkBiquad(b *testing.B) {
 			for _, implementation := range c.Implementations {
 				b.Run(fmt.Sprintf("%s/impl=%s/%s=%d", strings.TrimPrefix(c.Name, "biquad/"), implementation.Name, c.Axis.Name, size),
 					func(b *testing.B) {
+						if err := implementation.Missing(); err != nil {
+							b.Skip(err)
+						}
 						call, err := problem.Bind(implementation.Name)
 						if err != nil {
 							b.Fatal(err)

@@ -66,6 +66,9 @@ func (p *problem) Bind(implementation string) (kernels.Call, error) {
 	if err != nil {
 		return kernels.Call{}, fmt.Errorf("biquad: %w", err)
 	}
+	if e, ok := engine.(*launch); ok {
+		return e.bind(p.channels, p.src)
+	}
 	state := make([]state, p.channels)
 	dst := make([]float32, len(p.src))
 	return kernels.Call{

@@ -2,6 +2,7 @@ package biquad
 
 import (
 	"math"
+	"slices"
 
 	"crossover/kernels"
 	"crossover/pool"
@@ -12,7 +13,7 @@ type engine interface {
 	process(state []state, dst, src []float32) error
 }
 
-var contenders = kernels.Contenders[section, engine]{
+var contenders = slices.Concat(kernels.Contenders[section, engine]{
 	{
 		Implementation: kernels.Implementation{Name: "go", Processor: kernels.CPU},
 		New:            func(s section) (engine, error) { return serial{s}, nil },
@@ -21,7 +22,7 @@ var contenders = kernels.Contenders[section, engine]{
 		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU},
 		New:            func(s section) (engine, error) { return newParallel(s), nil },
 	},
-}
+}, kernels.OnGPU("", newLaunch))
 
 // lanes is the number of channels that one core filters side by side. A channel alone leaves the core waiting for the
 // last state most of the time; a second one fills the wait. Four need more than the 16 registers of amd64 and were a

@@ -131,7 +131,9 @@ func TestEnginesChangeLength(t *testing.T) {
 			if err := e.prepare(n); err != nil {
 				t.Fatal(err)
 			}
-			e.convolve(y, x)
+			if err := e.convolve(y, x); err != nil {
+				t.Fatal(err)
+			}
 			if e := kernels.RelativeError(y, Reference(x, h)); e > tolerance {
 				t.Errorf("n=%d: relative error %.2g", n, e)
 			}
@@ -266,7 +268,9 @@ func TestNoAllocations(t *testing.T) {
 				if err := e.prepare(n); err != nil {
 					t.Fatal(err)
 				}
-				e.convolve(y[:n+699], x[:n])
+				if err := e.convolve(y[:n+699], x[:n]); err != nil {
+					t.Fatal(err)
+				}
 			}
 		})
 		if allocs != 0 {

@@ -91,9 +91,10 @@ type direct struct {
 
 func (e *direct) prepare(int) error { return nil }
 
-func (e *direct) convolve(y, x []float32) {
+func (e *direct) convolve(y, x []float32) error {
 	e.sum.set(y, x, e.taps)
 	e.sum.compute(0, e.sum.blocks())
+	return nil
 }
 
 // productsPerChunk is the work, in multiply-adds, below which a chunk is not worth its claim: some
@@ -109,10 +110,11 @@ type parallelDirect struct {
 
 func (e *parallelDirect) prepare(int) error { return nil }
 
-func (e *parallelDirect) convolve(y, x []float32) {
+func (e *parallelDirect) convolve(y, x []float32) error {
 	e.sum.set(y, x, e.taps)
 	grain := max(1, productsPerChunk/(width*len(e.sum.short)))
 	e.pool.Run(e.sum.blocks(), grain, e)
+	return nil
 }
 
 // Do computes the blocks from lo to hi−1.

@@ -10,6 +10,8 @@
 //   - partitioned is uniformly partitioned overlap-save: transforms of twice a block, and a product for each block of
 //     the filter. It is what a stream needs, and its working set stays in the cache however long the signal is.
 //
+// On a GPU a block is what one threadgroup transforms, and a filter that fits into one is convolved in a single kernel.
+//
 // Whatever depends on the filter alone, its transform above all, is made once and is no part of a call; the signal's
 // transforms are.
 //

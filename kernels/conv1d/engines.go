@@ -15,12 +15,25 @@ type engine interface {
 	// prepare readies it for signals of n samples, at least 1. Once done for an n it is free and allocates nothing.
 	prepare(n int) error
 	// convolve writes the full convolution of x to y, which has its length and does not overlap x. It follows a
-	// prepare of len(x) and allocates nothing.
-	convolve(y, x []float32)
+	// prepare of len(x) and allocates nothing. It fails where a GPU does.
+	convolve(y, x []float32) error
 }
 
 // contenders is the table of the family. The first one is never far off at any size.
-var contenders = kernels.Contenders[[]float32, engine]{
+var contenders = slices.Concat(processors,
+	kernels.OnGPU("fft", newFFTLaunch), kernels.OnGPU("partitioned", newPartitionedLaunch),
+	kernels.OnGPU("direct", newDirectLaunch), vendors())
+
+// vendors returns the contenders whose transforms a GPU vendor's library computes.
+func vendors() kernels.Contenders[[]float32, engine] {
+	table := kernels.GPUFFT(newVendorLaunch)
+	for i := range table {
+		table[i].Name += "/fft"
+	}
+	return table
+}
+
+var processors = kernels.Contenders[[]float32, engine]{
 	{
 		Implementation: kernels.Implementation{Name: "go/partitioned", Processor: kernels.CPU},
 		New:            func(taps []float32) (engine, error) { return newDelayLine(taps, goTransforms) },

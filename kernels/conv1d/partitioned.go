@@ -101,7 +101,7 @@ func newDelayLine(taps []float32, newFFTs newTransforms) (*delayLine, error) {
 
 func (e *delayLine) prepare(int) error { return nil }
 
-func (e *delayLine) convolve(y, x []float32) {
+func (e *delayLine) convolve(y, x []float32) error {
 	windows := e.windows(len(x))
 	base := 0 // the window in the line's first slot
 	for t := range e.outputs(len(y)) {
@@ -115,6 +115,7 @@ func (e *delayLine) convolve(y, x []float32) {
 		oldest, newest := max(0, t-e.count+1), min(t, windows-1)
 		e.synthesise(y, t, oldest, newest, e.line[(oldest-base)*e.stride:], &e.scratch)
 	}
+	return nil
 }
 
 // samplesPerChunk is the work, in samples of the signal or the output, below which a chunk is not worth its claim:
@@ -154,7 +155,7 @@ func (e *parallelPartitions) prepare(n int) error {
 	return nil
 }
 
-func (e *parallelPartitions) convolve(y, x []float32) {
+func (e *parallelPartitions) convolve(y, x []float32) error {
 	e.x, e.y = x, y
 	grain := max(1, samplesPerChunk/e.block)
 	e.synthesis = false
@@ -162,6 +163,7 @@ func (e *parallelPartitions) convolve(y, x []float32) {
 	e.synthesis = true
 	e.pool.Run(e.outputs(len(y)), grain, e)
 	e.x, e.y = nil, nil
+	return nil
 }
 
 // Do transforms the windows, or computes the blocks of the output, from lo to hi−1.

@@ -45,7 +45,7 @@ func (p *Plan) Taps() int { return p.taps }
 // Convolve returns the full convolution of x, len(x)+Taps()−1 samples, in dst's memory if its capacity suffices and
 // in new memory otherwise. dst must not overlap x. Of no samples it returns none. Once warm at a length, with a dst
 // that is long enough, it allocates nothing; the first call at a length may make a transform, over which FFTW deliberates
-// for up to a second. It fails where the chosen implementation cannot make its plan.
+// for up to a second. It fails where the chosen implementation cannot make its plan, or its GPU fails.
 func (p *Plan) Convolve(dst, x []float32) ([]float32, error) {
 	if len(x) == 0 {
 		return dst[:0], nil
@@ -58,7 +58,9 @@ func (p *Plan) Convolve(dst, x []float32) ([]float32, error) {
 		return nil, err
 	}
 	dst = slices.Grow(dst[:0], len(x)+p.taps-1)[:len(x)+p.taps-1]
-	e.convolve(dst, x)
+	if err := e.convolve(dst, x); err != nil {
+		return nil, err
+	}
 	return dst, nil
 }
 

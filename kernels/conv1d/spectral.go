@@ -83,7 +83,7 @@ func (e *oneTransform) prepare(n int) error {
 	return nil
 }
 
-func (e *oneTransform) convolve(y, x []float32) {
+func (e *oneTransform) convolve(y, x []float32) error {
 	f := e.ready
 	copy(f.samples, x)
 	clear(f.samples[len(x):])
@@ -92,4 +92,5 @@ func (e *oneTransform) convolve(y, x []float32) {
 	spectral(f.spectrum, f.spectrum, f.filter)
 	f.fft.Inverse(f.samples, bins)
 	copy(y, f.samples)
+	return nil
 }

@@ -81,8 +81,8 @@ func newPlan(d *dispatch.Dispatcher, f function) (*Plan, error) {
 }
 
 // Apply sets dst[i] to the function of src[i]. dst may be src itself and must not overlap it otherwise. Apply
-// allocates nothing once an implementation has been used. It panics where the lengths differ and fails where the
-// chosen implementation does.
+// allocates nothing once an implementation has been used at a length; a GPU's remembers a few of them. It panics where
+// the lengths differ and fails where the chosen implementation does.
 func (p *Plan) Apply(dst, src []float32) error {
 	if len(dst) != len(src) {
 		panic("elementwise: dst and src differ in length")

@@ -73,6 +73,9 @@ func (p *problem) Bind(implementation string) (kernels.Call, error) {
 	if err != nil {
 		return kernels.Call{}, fmt.Errorf("fft: %w", err)
 	}
+	if l, ok := e.(*launch); ok {
+		return l.bind(p.x)
+	}
 	dst := make([]complex64, p.params.Batch*(p.params.N/2+1))
 	return kernels.Call{
 		Run:    func() error { return e.transform(dst, p.x) },

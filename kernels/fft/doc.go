@@ -7,7 +7,11 @@
 // convolution. Where the processor has AVX2 and FMA, lengths that are multiples of 16 (real) or 8 (complex) run in
 // assembly, eight transforms side by side; elsewhere, and for the other lengths, the same passes run in Go.
 //
-// It holds no convolution, no window and no spectrogram: those families build on it.
+// On a GPU, rows of a power of two are transformed in a threadgroup each, the points in registers and exchanged through
+// threadgroup memory between the passes; longer ones in two or three steps, as matrices; other lengths by Bluestein's
+// algorithm. The functions named Launch… append transforms to a launch plan of package gpu.
+//
+// It holds no convolution and no spectrogram: those families build on it.
 //
 // The usual steps are
 //
@@ -18,5 +22,6 @@
 // Or, where the library should choose the implementation that is fastest on this host, New and Transform.
 //
 // Source: C. Van Loan, Computational Frameworks for the Fast Fourier Transform, SIAM 1992: the Stockham passes in
-// section 1.7, the real transform by one of half the length in section 4.3, Bluestein's algorithm in section 4.2.
+// section 1.7, the steps in section 3.3, the real transform by one of half the length in section 4.3, Bluestein's
+// algorithm in section 4.2.
 package fft

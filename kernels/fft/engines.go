@@ -3,6 +3,7 @@ package fft
 import (
 	"errors"
 	"runtime"
+	"slices"
 
 	"crossover/fftw"
 	"crossover/kernels"
@@ -42,23 +43,25 @@ var fftwContenders = kernels.Contenders[Params, engine]{
 	},
 }
 
+var gpuContenders = slices.Concat(kernels.OnGPU("", newLaunch), kernels.GPUFFT(newVendorLaunch))
+
 // rowContenders compete where there are rows to share out.
-var rowContenders = append(kernels.Contenders[Params, engine]{
+var rowContenders = slices.Concat(kernels.Contenders[Params, engine]{
 	goContender,
 	{
 		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU},
 		New:            func(p Params) (engine, error) { return newParallel(p.N, pool.Shared()), nil },
 	},
-}, fftwContenders...)
+}, fftwContenders, gpuContenders)
 
 // singleContenders compete in a transform of one row.
-var singleContenders = append(kernels.Contenders[Params, engine]{
+var singleContenders = slices.Concat(kernels.Contenders[Params, engine]{
 	goContender,
 	{
 		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU, Probe: probeSplit},
 		New:            func(p Params) (engine, error) { return newParallel(p.N, pool.Shared()), nil },
 	},
-}, fftwContenders...)
+}, fftwContenders, gpuContenders)
 
 func probeSplit() error {
 	if !splitsOne() {

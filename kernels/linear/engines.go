@@ -1,6 +1,8 @@
 package linear
 
 import (
+	"slices"
+
 	"crossover/kernels"
 	"crossover/kernels/matmul/tiles"
 	"crossover/openblas"
@@ -11,7 +13,7 @@ type engine interface {
 	forward(dst, x []float32, rows int) error
 }
 
-var contenders = kernels.Contenders[layer, engine]{
+var contenders = slices.Concat(kernels.Contenders[layer, engine]{
 	{
 		Implementation: kernels.Implementation{Name: "go", Processor: kernels.CPU},
 		New:            func(l layer) (engine, error) { return serial{l}, nil },
@@ -32,7 +34,7 @@ var contenders = kernels.Contenders[layer, engine]{
 		},
 		New: func(l layer) (engine, error) { return blas{l, openblas.Threads()}, nil },
 	},
-}
+}, kernels.Accelerate("", newFramework), kernels.OnGPU("", newLaunch), kernels.GPUGEMM(newLibrary))
 
 // addBias starts every row of dst with the bias, to which the product is then added.
 func (l *layer) addBias(dst []float32) {

@@ -140,6 +140,9 @@ func (p *problem) Bind(implementation string) (kernels.Call, error) {
 	if err != nil {
 		return kernels.Call{}, fmt.Errorf("linear: %w", err)
 	}
+	if e, ok := engine.(*launch); ok {
+		return e.bind(p.x, p.batch)
+	}
 	y := make([]float32, p.batch*p.out)
 	return kernels.Call{
 		Run:    func() error { return engine.forward(y, p.x, p.batch) },

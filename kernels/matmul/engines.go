@@ -1,6 +1,8 @@
 package matmul
 
 import (
+	"slices"
+
 	"crossover/kernels"
 	"crossover/kernels/matmul/tiles"
 	"crossover/openblas"
@@ -11,7 +13,7 @@ type engine interface {
 	multiply(dst, a, b []float32, m, k, n int) error
 }
 
-var contenders = kernels.Contenders[Params, engine]{
+var contenders = slices.Concat(kernels.Contenders[Params, engine]{
 	{
 		Implementation: kernels.Implementation{Name: "go", Processor: kernels.CPU},
 		New:            func(Params) (engine, error) { return serial{}, nil },
@@ -32,7 +34,7 @@ var contenders = kernels.Contenders[Params, engine]{
 		},
 		New: func(Params) (engine, error) { return library{threads: openblas.Threads()}, nil },
 	},
-}
+}, kernels.Accelerate("", newFramework), kernels.OnGPU("", newLaunch), kernels.GPUGEMM(newLibrary))
 
 type serial struct{}
 

@@ -11,7 +11,6 @@ import (
 	"github.com/sbinet/npyio"
 
 	"crossover/kernels"
-	"crossover/openblas"
 )
 
 // readArray returns the values of a NumPy file, in row-major order.
@@ -30,12 +29,12 @@ func readArray[T float32 | float64](t *testing.T, path string) []T {
 }
 
 // newEngine skips the test where the implementation cannot run.
-func newEngine(t testing.TB, name string) engine {
+func newEngine(t testing.TB, i kernels.Implementation) engine {
 	t.Helper()
-	if err := openblas.Probe(); err != nil && (name == "openblas" || name == "openblas-parallel") {
+	if err := i.Missing(); err != nil {
 		t.Skip(err)
 	}
-	e, err := contenders.New(name, Params{})
+	e, err := contenders.New(i.Name, Params{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +54,7 @@ func TestPyTorch(t *testing.T) {
 	}
 	for _, implementation := range contenders.Implementations() {
 		t.Run(implementation.Name, func(t *testing.T) {
-			e := newEngine(t, implementation.Name)
+			e := newEngine(t, implementation)
 			got := make([]float32, m*n)
 			if err := e.multiply(got, a, b, m, k, n); err != nil {
 				t.Fatal(err)

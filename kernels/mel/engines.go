@@ -1,6 +1,8 @@
 package mel
 
 import (
+	"slices"
+
 	"crossover/kernels"
 	"crossover/openblas"
 	"crossover/pool"
@@ -8,13 +10,14 @@ import (
 
 // engine is one implementation, ready for one filterbank. It is for one goroutine at a time.
 type engine interface {
-	// transform writes the mel spectrogram of power, at least one frame, to dst, which has its length, and allocates
-	// nothing.
-	transform(dst, power []float32)
+	// transform writes the mel spectrogram of power, at least one frame, to dst, which has its length. It allocates
+	// nothing once it has seen that many frames.
+	transform(dst, power []float32) error
 }
 
-// contenders is the table of the family: in Go the filterbank is banded, OpenBLAS multiplies by it as a dense matrix.
-var contenders = kernels.Contenders[Params, engine]{
+// contenders is the table of the family: our own code takes the filterbank as bands, BLAS libraries multiply by it as a
+// dense matrix.
+var contenders = slices.Concat(kernels.Contenders[Params, engine]{
 	{
 		Implementation: kernels.Implementation{Name: "go", Processor: kernels.CPU},
 		New:            func(p Params) (engine, error) { return newBanded(p), nil },
@@ -37,7 +40,7 @@ var contenders = kernels.Contenders[Params, engine]{
 		},
 		New: func(p Params) (engine, error) { return newDense(p, openblas.Threads()), nil },
 	},
-}
+}, kernels.OnGPU("", newSparse), kernels.GPUGEMM(newMultiplied))
 
 // banded keeps the span of bins from a filter's first weight to its last, and nothing of the zeros around it: some
 // two weights a bin in all.
@@ -68,7 +71,10 @@ func newBanded(p Params) *banded {
 	return e
 }
 
-func (e *banded) transform(dst, power []float32) { e.rows(dst, power, 0, len(power)/e.bins) }
+func (e *banded) transform(dst, power []float32) error {
+	e.rows(dst, power, 0, len(power)/e.bins)
+	return nil
+}
 
 // rows computes the frames from lo to hi−1, four at a time: each weight is loaded once for four products, whose sums
 // do not wait for each other, and four spectra still fit the first-level cache.
@@ -136,10 +142,11 @@ type parallel struct {
 	dst, power []float32 // of the call that runs
 }
 
-func (e *parallel) transform(dst, power []float32) {
+func (e *parallel) transform(dst, power []float32) error {
 	e.dst, e.power = dst, power
 	e.pool.Run(len(power)/e.bins, framesPerChunk, e)
 	e.dst, e.power = nil, nil
+	return nil
 }
 
 // Do computes the frames from lo to hi−1.
@@ -159,7 +166,8 @@ func newDense(p Params, threads int) *dense {
 	return e
 }
 
-func (e *dense) transform(dst, power []float32) {
+func (e *dense) transform(dst, power []float32) error {
 	openblas.Gemm(e.threads, false, false, len(power)/e.bins, e.bands, e.bins,
 		1, power, e.bins, e.transposed, e.bands, 0, dst, e.bands)
+	return nil
 }

@@ -41,20 +41,29 @@ func Filterbank(sampleRate float64, nFFT, bands int) []float32 {
 	return weights
 }
 
-func filterbank(p Params) []float64 {
-	edges := make([]float64, p.Bands+2) // f(m), Hz
+// bandEdges returns f(0) to f(Bands+1) in Hz: band m spans f(m) to f(m+2).
+func bandEdges(p Params) []float64 {
+	edges := make([]float64, p.Bands+2)
 	highest := hzToMel(p.SampleRate / 2)
 	for m := range edges {
 		edges[m] = melToHz(highest * float64(m) / float64(p.Bands+1))
 	}
+	return edges
+}
+
+// peak returns the weight of a band at its peak.
+func peak(edges []float64, band int) float64 { return normFactor / (edges[band+2] - edges[band]) }
+
+func filterbank(p Params) []float64 {
+	edges := bandEdges(p)
 	bins := p.bins()
 	weights := make([]float64, p.Bands*bins)
 	for m := range p.Bands {
-		low, peak, high := edges[m], edges[m+1], edges[m+2]
+		low, middle, high := edges[m], edges[m+1], edges[m+2]
 		for k := range bins {
 			hz := float64(k) * p.SampleRate / float64(p.NFFT)
-			rising, falling := (hz-low)/(peak-low), (high-hz)/(high-peak)
-			weights[m*bins+k] = normFactor / (high - low) * max(0, min(rising, falling))
+			rising, falling := (hz-low)/(middle-low), (high-hz)/(high-middle)
+			weights[m*bins+k] = peak(edges, m) * max(0, min(rising, falling))
 		}
 	}
 	return weights

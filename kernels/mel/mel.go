@@ -74,7 +74,7 @@ func (p *Plan) Bins() int { return p.params.bins() }
 // row-major. The result is in dst's memory if its capacity suffices and in new memory otherwise; it must not overlap
 // power. With a dst of sufficient capacity it allocates nothing once the implementation for that many frames has been
 // used. It panics where the length of power is not a multiple of Bins(), and fails where the chosen implementation
-// cannot be made ready.
+// does.
 func (p *Plan) Transform(dst, power []float32) ([]float32, error) {
 	bins := p.params.bins()
 	if len(power)%bins != 0 {
@@ -89,7 +89,9 @@ func (p *Plan) Transform(dst, power []float32) ([]float32, error) {
 		return nil, err
 	}
 	dst = slices.Grow(dst[:0], frames*p.params.Bands)[:frames*p.params.Bands]
-	e.transform(dst, power)
+	if err := e.transform(dst, power); err != nil {
+		return nil, err
+	}
 	return dst, nil
 }
 

@@ -29,8 +29,26 @@ func Cases() []kernels.Case {
 		// Seven parameters a voice, and the block.
 		Bytes:           func(voices int) float64 { return 4 * (7*float64(voices) + blockSamples) },
 		Implementations: contenders.Implementations(),
-		Problem:         func(voices int, _ kernels.Input) kernels.Problem { return problem(testBank(voices)) },
+		Problem:         func(voices int, _ kernels.Input) kernels.Problem { return problem{testBank(voices), blockSamples} },
 	}}
+}
+
+// LongCase returns a case that is not in the catalogue: a bank of so many voices, which sound all the way through a
+// stretch of n samples. It says what a device computes where it has enough to do.
+func LongCase(voices int) kernels.Case {
+	c := Cases()[0]
+	c.Name = fmt.Sprintf("oscillator-bank/voices=%d", voices)
+	c.Params = []kernels.Param{{Name: "voices", Value: voices}}
+	c.Axis = kernels.Axis{Name: "n", Unit: "samples", Min: 1, Max: 1 << 24}
+	c.Bytes = func(n int) float64 { return 4 * (7*float64(voices) + float64(n)) }
+	c.Problem = func(n int, _ kernels.Input) kernels.Problem {
+		p := testBank(voices)
+		for v := range p.Voices {
+			p.Voices[v].Gate = float64(n) / p.SampleRate
+		}
+		return problem{p, n}
+	}
+	return c
 }
 
 // testBank is the bank of the case.
@@ -50,16 +68,23 @@ func testBank(voices int) Params {
 	return p
 }
 
-type problem Params
+// problem is a stretch of a bank, from Reset on.
+type problem struct {
+	bank    Params
+	samples int
+}
 
-func (p problem) Reference() []float64 { return Reference(Params(p), blockSamples) }
+func (p problem) Reference() []float64 { return Reference(p.bank, p.samples) }
 
 func (p problem) Bind(implementation string) (kernels.Call, error) {
-	engine, err := contenders.New(implementation, Params(p))
+	engine, err := contenders.New(implementation, p.bank)
 	if err != nil {
 		return kernels.Call{}, fmt.Errorf("oscillator: %w", err)
 	}
-	dst := make([]float32, blockSamples)
+	if e, ok := engine.(*launch); ok {
+		return e.bind(p.samples)
+	}
+	dst := make([]float32, p.samples)
 	return kernels.Call{
 		Run:    func() error { return engine.render(dst, 0) },
 		Output: func() []float32 { return dst },

@@ -1,6 +1,8 @@
 package oscillator
 
 import (
+	"slices"
+
 	"crossover/kernels"
 	"crossover/pool"
 )
@@ -10,7 +12,7 @@ type engine interface {
 	render(dst []float32, position int64) error
 }
 
-var contenders = kernels.Contenders[Params, engine]{
+var contenders = slices.Concat(kernels.Contenders[Params, engine]{
 	{
 		Implementation: kernels.Implementation{Name: "go", Processor: kernels.CPU},
 		New:            func(p Params) (engine, error) { return serial(newVoices(p)), nil },
@@ -19,7 +21,7 @@ var contenders = kernels.Contenders[Params, engine]{
 		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU},
 		New:            func(p Params) (engine, error) { return newParallel(p), nil },
 	},
-}
+}, kernels.OnGPU("", newLaunch))
 
 type serial []voice
 

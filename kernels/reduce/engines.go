@@ -1,6 +1,8 @@
 package reduce
 
 import (
+	"slices"
+
 	"crossover/kernels"
 	"crossover/pool"
 )
@@ -13,7 +15,7 @@ type engine interface {
 	sum(x []float32) (float32, error)
 }
 
-var contenders = kernels.Contenders[params, engine]{
+var contenders = slices.Concat(kernels.Contenders[params, engine]{
 	{
 		Implementation: kernels.Implementation{Name: "go", Processor: kernels.CPU},
 		New:            func(params) (engine, error) { return serial{}, nil },
@@ -22,7 +24,7 @@ var contenders = kernels.Contenders[params, engine]{
 		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU},
 		New:            func(params) (engine, error) { return &parallel{pool: pool.Shared()}, nil },
 	},
-}
+}, kernels.OnGPU("", newLaunch))
 
 type serial struct{}
 

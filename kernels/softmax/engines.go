@@ -1,6 +1,8 @@
 package softmax
 
 import (
+	"slices"
+
 	"crossover/kernels"
 	"crossover/pool"
 )
@@ -10,7 +12,7 @@ type engine interface {
 	apply(dst, src []float32) error
 }
 
-var contenders = kernels.Contenders[Params, engine]{
+var contenders = slices.Concat(kernels.Contenders[Params, engine]{
 	{
 		Implementation: kernels.Implementation{Name: "go", Processor: kernels.CPU},
 		New:            func(p Params) (engine, error) { return newSerial(p), nil },
@@ -21,7 +23,7 @@ var contenders = kernels.Contenders[Params, engine]{
 			return &parallel{serial: newSerial(p), pool: pool.Shared()}, nil
 		},
 	},
-}
+}, kernels.OnGPU("", newLaunch))
 
 type serial struct {
 	columns int

@@ -6,8 +6,8 @@
 // input overflows. Source: P. Blanchard, D. Higham, N. Higham, Accurately computing the log-sum-exp and softmax
 // functions, IMA J. Numer. Anal. 41 (2021), pages 2311–2330.
 //
-// It does not take a mask, a temperature or a stride, and one row is computed by one worker, however long it is. The
-// usual steps are New with the number of columns, once, and Apply.
+// It does not take a mask, a temperature or a stride, and on the CPU one row is computed by one worker, however long it
+// is. The usual steps are New with the number of columns, once, and Apply.
 package softmax
 
 import (
@@ -53,8 +53,8 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 
 // Apply sets each row of dst to the softmax of the same row of src. Both are rows×columns, row-major; dst may be src
 // itself and must not overlap it otherwise. An entry of −Inf, or one that is more than 87 below its row's maximum,
-// becomes 0. A row that holds a NaN or a +Inf, or nothing but −Inf, becomes NaN. Apply allocates nothing once an
-// implementation has been used.
+// becomes 0. A row that holds a NaN or a +Inf, or nothing but −Inf, becomes NaN. A GPU may make 0 of a denormal result.
+// Apply allocates nothing once an implementation has been used at a number of rows; a GPU's remembers a few of them.
 //
 // It panics where the lengths differ or are no multiple of the number of columns. It fails where the chosen
 // implementation does.
@@ -100,9 +100,11 @@ func Reference(x []float32, columns int) []float64 {
 }
 
 // Cases returns the case of the family.
-func Cases() []kernels.Case {
-	p := Params{Columns: 1024}
-	return []kernels.Case{{
+func Cases() []kernels.Case { return []kernels.Case{CaseOf(Params{Columns: 1024})} }
+
+// CaseOf returns the case of other parameters than the catalogue's, for who measures more.
+func CaseOf(p Params) kernels.Case {
+	return kernels.Case{
 		Name:            p.caseName(),
 		Operation:       "softmax",
 		Definition:      "y[i,j] = exp(x[i,j] − m[i]) / Σₖ exp(x[i,k] − m[i]), m[i] = maxₖ x[i,k]",
@@ -113,7 +115,7 @@ func Cases() []kernels.Case {
 		Bytes:           func(rows int) float64 { return 8 * float64(rows) * float64(p.Columns) },
 		Implementations: contenders.Implementations(),
 		Problem:         func(rows int, _ kernels.Input) kernels.Problem { return newProblem(rows, p) },
-	}}
+	}
 }
 
 // problem is the softmax of rows of seeded noise in [−8, 8), the range of a network's logits.
@@ -137,6 +139,9 @@ func (p *problem) Bind(implementation string) (kernels.Call, error) {
 	engine, err := contenders.New(implementation, p.params)
 	if err != nil {
 		return kernels.Call{}, fmt.Errorf("softmax: %w", err)
+	}
+	if e, ok := engine.(*launch); ok {
+		return e.bind(p.x)
 	}
 	y := make([]float32, len(p.x))
 	return kernels.Call{

@@ -77,6 +77,9 @@ func (p *problem) Bind(implementation string) (kernels.Call, error) {
 	if err != nil {
 		return kernels.Call{}, fmt.Errorf("stagegraph: %w", err)
 	}
+	if e, ok := engine.(*launch); ok {
+		return e.bind(blockSamples)
+	}
 	dst := make([]float32, blockSamples)
 	return kernels.Call{
 		Run:    func() error { return engine.render(dst) },

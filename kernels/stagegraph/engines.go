@@ -1,6 +1,8 @@
 package stagegraph
 
 import (
+	"slices"
+
 	"crossover/kernels"
 	"crossover/pool"
 )
@@ -10,7 +12,8 @@ type engine interface {
 	render(dst []float32) error
 }
 
-var contenders = kernels.Contenders[stage, engine]{
+// processors run any node.
+var processors = kernels.Contenders[stage, engine]{
 	{
 		Implementation: kernels.Implementation{Name: "go", Processor: kernels.CPU},
 		New:            func(s stage) (engine, error) { return &serial{nodes: s}, nil },
@@ -20,6 +23,9 @@ var contenders = kernels.Contenders[stage, engine]{
 		New:            func(s stage) (engine, error) { return newParallel(s), nil },
 	},
 }
+
+// contenders run the nodes of the case.
+var contenders = slices.Concat(processors, kernels.OnGPU("", newLaunch))
 
 // serial renders one node after the other and adds each to the mix while it is in the cache.
 type serial struct {

@@ -4,11 +4,11 @@
 // independent, and the question is from how many on it pays to render them on several cores. This package holds one
 // such level and the mix node below it. It does not order a graph, connect ports or hold back buffers between levels.
 //
-// Every implementation gives the same bits: each node renders into a buffer of its own, and the mix adds the buffers
-// in the order of the nodes, whoever rendered them and when.
+// Every implementation on one kind of processor gives the same bits: each node renders into a buffer of its own, and the
+// mix adds the buffers in an order that depends on nothing else. Processor and GPU round differently.
 //
-// Programs make a [Plan] of their nodes and call Render once a block. The sweep takes [Cases], whose nodes do a fixed
-// number of passes over the block.
+// Programs make a [Plan] of their nodes and call Render once a block; nodes are Go code, so a plan stays on the
+// processor. The sweep takes [Cases], whose nodes do a fixed number of passes over the block and have a kernel too.
 //
 // Source: Y. Orlarey, S. Letz, D. Fober, "Adding automatic parallelization to Faust", Linux Audio Conference 2009.
 package stagegraph
@@ -42,7 +42,7 @@ func New(d *dispatch.Dispatcher, nodes []Node) (*Plan, error) {
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("stagegraph: no nodes: want at least one")
 	}
-	engines, err := kernels.NewEngines(d, caseName, contenders, append(stage(nil), nodes...))
+	engines, err := kernels.NewEngines(d, caseName, processors, append(stage(nil), nodes...))
 	if err != nil {
 		return nil, err
 	}

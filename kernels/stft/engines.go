@@ -12,11 +12,12 @@ import (
 
 // engine is one implementation, ready for one pair of parameters. It is for one goroutine at a time.
 type engine interface {
-	// transform writes the spectrogram of x to dst, which has its length, and allocates nothing.
-	transform(dst []complex64, x []float32)
+	// transform writes the spectrogram of x to dst, which has its length, and allocates nothing once x's length has been
+	// met.
+	transform(dst []complex64, x []float32) error
 }
 
-var contenders = kernels.Contenders[Params, engine]{
+var contenders = slices.Concat(kernels.Contenders[Params, engine]{
 	{
 		Implementation: kernels.Implementation{Name: "go", Processor: kernels.CPU},
 		New:            func(p Params) (engine, error) { return newSerial(p, inGo) },
@@ -38,7 +39,7 @@ var contenders = kernels.Contenders[Params, engine]{
 		},
 		New: func(p Params) (engine, error) { return newParallel(p, withFFTW) },
 	},
-}
+}, kernels.OnGPU("", newLaunch), kernels.GPUFFT(newVendorLaunch))
 
 // framing cuts windowed frames out of a signal.
 type framing struct {
@@ -141,7 +142,10 @@ func newFramer(f framing, t transforms) *serial {
 	return &serial{framing: f, transforms: t, rows: make([]float32, t.blockFrames*f.NFFT)}
 }
 
-func (e *serial) transform(dst []complex64, x []float32) { e.span(dst, x, 0, e.frames(len(x))) }
+func (e *serial) transform(dst []complex64, x []float32) error {
+	e.span(dst, x, 0, e.frames(len(x)))
+	return nil
+}
 
 // span fills the frames from lo to hi−1 of dst.
 func (e *serial) span(dst []complex64, x []float32, lo, hi int) {
@@ -189,10 +193,11 @@ func newParallel(p Params, newTransforms newTransforms) (*parallel, error) {
 	return e, nil
 }
 
-func (e *parallel) transform(dst []complex64, x []float32) {
+func (e *parallel) transform(dst []complex64, x []float32) error {
 	e.dst, e.x = dst, x
 	e.pool.Run(e.workers[0].frames(len(x)), e.grain, e)
 	e.dst, e.x = nil, nil
+	return nil
 }
 
 // Do computes the frames from lo to hi−1.

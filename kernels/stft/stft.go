@@ -84,7 +84,8 @@ func (p *Plan) Bins() int { return p.params.bins() }
 // Transform returns the spectrogram of samples, Frames(len(samples))×Bins(), row-major, in dst's memory if its
 // capacity suffices and in new memory otherwise. What dst holds is overwritten. With a dst of sufficient capacity it
 // allocates nothing once the implementation for that many samples has been used. The
-// first use of FFTW plans, for up to a second. It fails where the chosen implementation cannot be made ready.
+// first use of FFTW plans, for up to a second. It fails where the chosen implementation cannot be made ready or fails
+// itself; what it returns then is not to be used.
 func (p *Plan) Transform(dst []complex64, samples []float32) ([]complex64, error) {
 	e, err := p.engines.For(len(samples))
 	if err != nil {
@@ -92,8 +93,7 @@ func (p *Plan) Transform(dst []complex64, samples []float32) ([]complex64, error
 	}
 	size := p.params.frames(len(samples)) * p.params.bins()
 	dst = slices.Grow(dst[:0], size)[:size]
-	e.transform(dst, samples)
-	return dst, nil
+	return dst, e.transform(dst, samples)
 }
 
 // Explain says why Transform computes that many samples the way it does.

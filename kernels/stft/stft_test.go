@@ -81,7 +81,9 @@ func TestLibrosa(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := make([]complex64, p.frames(len(signal))*bins)
-			e.transform(got, signal)
+			if err := e.transform(got, signal); err != nil {
+				t.Fatal(err)
+			}
 			compare(t, func(frame, bin int) complex128 { return complex128(got[frame*bins+bin]) }, 5e-7)
 		})
 	}
@@ -206,7 +208,7 @@ func TestEnginesDoNotAllocate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if allocs := testing.AllocsPerRun(10, func() { e.transform(dst, x) }); allocs != 0 {
+		if allocs := testing.AllocsPerRun(10, func() { _ = e.transform(dst, x) }); allocs != 0 {
 			t.Errorf("%v allocations a call", allocs)
 		}
 	})

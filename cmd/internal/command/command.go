@@ -19,8 +19,6 @@ import (
 	"crossover/calibration"
 	"crossover/host"
 	"crossover/kernels"
-	"crossover/kernels/catalogue"
-	"crossover/sweeps"
 )
 
 // Version is the version of Crossover's commands.
@@ -85,16 +83,6 @@ func Parse(flags *pflag.FlagSet, args []string, stdout io.Writer, purpose string
 	}
 	return false, nil
 }
-
-// Machine is what a command measures on: the catalogue in the time of this computer, or a script in tests.
-type Machine struct {
-	Cases    []kernels.Case
-	Clock    sweeps.Clock // nil means the system's
-	Sentinel func()       // nil means the sweep's own
-}
-
-// ThisMachine is the catalogue on this computer.
-func ThisMachine() Machine { return Machine{Cases: catalogue.Cases()} }
 
 // Pattern compiles the regular expression of --ops.
 func Pattern(pattern string) (*regexp.Regexp, error) {
@@ -204,7 +192,8 @@ func Thousands(n int) string {
 	return b.String()
 }
 
-// HostFacts returns this machine's facts as the file holds them, and its id.
+// HostFacts returns this machine's facts as the file holds them, as far as the system tells them, and its id. The id
+// rests on nothing else, so that a dispatcher, which opens no GPU, finds the same one.
 func HostFacts() (calibration.Facts, string) {
 	facts := host.Identify()
 	return calibration.Facts(facts), facts.ID()

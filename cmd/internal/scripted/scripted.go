@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"crossover/cmd/internal/command"
+	"crossover/gpu"
 	"crossover/kernels"
 )
 
@@ -28,11 +29,22 @@ type Machine struct {
 	now   time.Duration
 	rng   *rand.Rand
 	cases []kernels.Case
+	gpus  map[string]bool // implementations that a GPU computes
 }
 
 // New returns a machine with a seeded noise of the given width.
 func New(seed uint64, noise float64) *Machine {
 	return &Machine{Noise: noise, rng: rand.New(rand.NewPCG(seed, 1))}
+}
+
+// OnGPU says that implementations of the cases to come are computed by a GPU, which is at work for half of a call.
+func (m *Machine) OnGPU(implementations ...string) {
+	if m.gpus == nil {
+		m.gpus = map[string]bool{}
+	}
+	for _, name := range implementations {
+		m.gpus[name] = true
+	}
 }
 
 // Add adds a case over 64 to 1 Mi samples whose implementations have the given costs. after, if not nil, is called
@@ -54,14 +66,18 @@ func (m *Machine) Add(name string, costs map[string]Cost, after func(implementat
 		},
 	}
 	for _, implementation := range names {
-		c.Implementations = append(c.Implementations, kernels.Implementation{Name: implementation, Processor: kernels.CPU})
+		processor := kernels.CPU
+		if m.gpus[implementation] {
+			processor = kernels.GPU
+		}
+		c.Implementations = append(c.Implementations, kernels.Implementation{Name: implementation, Processor: processor})
 	}
 	m.cases = append(m.cases, c)
 }
 
 // Command returns the machine as the commands take it.
 func (m *Machine) Command() command.Machine {
-	return command.Machine{Cases: m.cases, Clock: m, Sentinel: func() { m.spend(100e-6) }}
+	return command.Machine{Cases: func() []kernels.Case { return m.cases }, Clock: m, Sentinel: func() { m.spend(100e-6) }}
 }
 
 // spend lets a noisy time pass.
@@ -99,19 +115,29 @@ func (p *problem) Reference() []float64 { return []float64{1, 2, 3} }
 
 func (p *problem) Bind(implementation string) (kernels.Call, error) {
 	output := []float32{1, 2, 3}
-	return kernels.Call{
-		Run: func() error {
-			p.machine.spend(p.costs[implementation](float64(p.size)))
-			if p.after == nil {
-				return nil
-			}
-			err := p.after(implementation, p.size)
-			if err == Wrong {
-				output[1] = 0
-				return nil
-			}
-			return err
-		},
-		Output: func() []float32 { return output },
-	}, nil
+	cost := p.costs[implementation](float64(p.size))
+	run := func() error {
+		p.machine.spend(cost)
+		if p.after == nil {
+			return nil
+		}
+		err := p.after(implementation, p.size)
+		if err == Wrong {
+			output[1] = 0
+			return nil
+		}
+		return err
+	}
+	call := kernels.Call{Run: run, Output: func() []float32 { return output }}
+	if p.machine.gpus[implementation] {
+		call.GPU = &kernels.GPUCall{
+			Submit: func() error { return nil },
+			Wait:   run,
+			Time: func() (gpu.Times, error) {
+				share := func(part float64) time.Duration { return time.Duration(part * cost * 1e9) }
+				return gpu.Times{Encode: share(0.1), Busy: share(0.5), Span: share(0.7), Gaps: share(0.2), Kernel: 3}, run()
+			},
+		}
+	}
+	return call, nil
 }

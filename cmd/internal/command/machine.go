@@ -1,0 +1,88 @@
+package command
+
+import (
+	"fmt"
+	"io"
+
+	"crossover/calibration"
+	"crossover/fftw"
+	"crossover/gpu"
+	"crossover/kernels"
+	"crossover/kernels/catalogue"
+	"crossover/sweeps"
+)
+
+// Machine is what a command measures on: the catalogue in the time of this computer, or a script in tests.
+type Machine struct {
+	Cases    func() []kernels.Case
+	GPUs     func() []gpu.Facts // that work, the first one first; nil means none
+	Clock    sweeps.Clock       // nil means the system's
+	Sentinel func()             // nil means the sweep's own
+	Forget   func()             // drops what libraries and drivers keep from one call to the next; may be nil
+	Trim     func()             // gives back what device pools hold beyond what is useful; may be nil
+}
+
+// ThisMachine is the catalogue on this computer. It opens no GPU before it is asked for its cases.
+func ThisMachine() Machine {
+	return Machine{Cases: catalogue.CasesHere, GPUs: openGPUs, Forget: forget, Trim: trim}
+}
+
+func openGPUs() []gpu.Facts {
+	var facts []gpu.Facts
+	for _, api := range gpu.APIs() {
+		if device, err := gpu.Open(api); err == nil {
+			facts = append(facts, device.Facts())
+		}
+	}
+	return facts
+}
+
+func forget() {
+	kernels.ForgetGPUs()
+	fftw.Forget()
+}
+
+// keptBytes is how much GPU memory may lie in a pool between two visits of a sweep: small buffers are dear to allocate
+// for what they hold, and large ones are in each other's way.
+const keptBytes = 1 << 30
+
+func trim() {
+	for _, device := range gpu.Opened() {
+		if device.Memory().Cached > keptBytes {
+			device.Trim()
+		}
+	}
+}
+
+// WarnLost says on stderr, in one line, that a GPU was lost during a sweep, where one was.
+func WarnLost(stderr io.Writer, program string, results []*sweeps.Result) {
+	for _, r := range results {
+		if r.Lost != "" {
+			fmt.Fprintf(stderr, "%s: warning: the GPU was lost during the sweep (%s): its implementations competed no more, and what was measured is kept\n",
+				program, r.Lost)
+			return
+		}
+	}
+}
+
+// DescribeGPU adds to the description of a host what the driver of its first GPU tells and the system does not.
+func (m Machine) DescribeGPU(facts *calibration.Facts, environment *calibration.Environment) {
+	if m.GPUs == nil {
+		return
+	}
+	gpus := m.GPUs()
+	if len(gpus) == 0 {
+		return
+	}
+	first := gpus[0]
+	if facts.GPU == "" {
+		facts.GPU = first.Name
+	}
+	if facts.GPUCores == 0 {
+		facts.GPUCores = first.Cores
+	}
+	if facts.GPUMemoryBytes == 0 && !first.Unified {
+		facts.GPUMemoryBytes = first.MemoryBytes
+	}
+	environment.Driver = first.Driver
+}

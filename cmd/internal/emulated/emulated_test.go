@@ -1,0 +1,328 @@
+// Package emulated tests that the parts fit together: the catalogue's own cases, their kernel texts on an emulated GPU,
+// a sweep, a fit, the file, and a typed plan that goes by it. No time means anything here.
+package emulated
+
+import (
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"crossover/calibration"
+	"crossover/cmd/internal/emulated/api"
+	"crossover/crossover"
+	"crossover/dispatch"
+	"crossover/gpu"
+	"crossover/gpu/emulator"
+	"crossover/gpu/msl"
+	"crossover/host"
+	"crossover/kernels"
+	"crossover/kernels/catalogue"
+	"crossover/kernels/elementwise"
+	"crossover/samples"
+	"crossover/sweeps"
+)
+
+// Scenarios run in a process of their own, because a process opens a device once.
+const scenario = "CROSSOVER_TEST_EMULATOR"
+
+func TestMain(m *testing.M) {
+	api.Open = func() (gpu.Driver, error) {
+		name, number, _ := strings.Cut(os.Getenv(scenario), "=")
+		n, _ := strconv.Atoi(number)
+		switch name {
+		case "lose-after":
+			return emulator.New(emulator.LoseAfter(n))
+		case "memory":
+			return emulator.New(emulator.MemoryLimit(int64(n)))
+		case "nan":
+			return emulator.New(emulator.ReturnNaN())
+		case "broken":
+			return broken{}, nil
+		}
+		return emulator.New()
+	}
+	os.Exit(m.Run())
+}
+
+// need skips the test where there is no emulator.
+func need(t *testing.T) {
+	t.Helper()
+	if err := gpu.Probe(api.Name); err != nil {
+		t.Skip(err)
+	}
+}
+
+// cases returns the named cases of this machine's catalogue, up to a size.
+func cases(t *testing.T, high int, names ...string) []kernels.Case {
+	t.Helper()
+	var chosen []kernels.Case
+	for _, c := range catalogue.CasesHere() {
+		if slices.Contains(names, c.Name) {
+			c.Axis.Max = c.Axis.Nearest(high)
+			chosen = append(chosen, c)
+		}
+	}
+	if len(chosen) != len(names) {
+		t.Fatalf("the catalogue has %d of %q", len(chosen), names)
+	}
+	return chosen
+}
+
+// sweep measures cases for the shortest time that shows something.
+func sweep(t *testing.T, cases []kernels.Case, change func(*sweeps.Options)) []*sweeps.Result {
+	t.Helper()
+	o := sweeps.Options{
+		Budget: 2 * time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {},
+		Include: func(name string) bool { return name == "go" || name == api.Name },
+		Forget:  kernels.ForgetGPUs,
+		Trim:    func() { kernels.TrimGPUs() },
+		Planner: func(c *kernels.Case) sweeps.Planner {
+			return crossover.NewPlanner(crossover.PlannerOptions{Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round})
+		},
+	}
+	if change != nil {
+		change(&o)
+	}
+	results, err := sweeps.Run(t.Context(), cases, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+// status returns how the emulated GPU fared, and the blocks in which it was timed.
+func status(r *sweeps.Result) (s sweeps.Status, blocks int) {
+	for _, status := range r.Implementations {
+		if status.Name == api.Name {
+			s = status
+		}
+	}
+	if i := slices.Index(r.Samples.Implementations, api.Name); i >= 0 {
+		for _, b := range r.Samples.Blocks {
+			if b.Timed(i) {
+				blocks++
+			}
+		}
+	}
+	return s, blocks
+}
+
+func TestTheEmulatorIsInEveryCase(t *testing.T) {
+	need(t)
+	names := map[string]bool{}
+	all := catalogue.CasesHere()
+	for _, c := range all {
+		names[c.Name] = true
+	}
+	for _, c := range all {
+		on := func(i kernels.Implementation) bool {
+			return i.Name == api.Name || strings.HasPrefix(i.Name, api.Name+"/")
+		}
+		if !slices.ContainsFunc(c.Implementations, on) {
+			t.Errorf("%s has no implementation on the GPU", c.Name)
+			continue
+		}
+		if slices.Contains(c.Params, kernels.Param{Name: "resident", Value: 1}) {
+			continue
+		}
+		if twin := c.Resident().Name; !names[twin] {
+			t.Errorf("there is no %s, and the device has memory of its own", twin)
+		}
+	}
+}
+
+// From the kernel text to the plan of a program.
+func TestFromKernelToPlan(t *testing.T) {
+	need(t)
+	results := sweep(t, cases(t, 4096, "scale", "scale/resident", "fft/batch=1"), nil)
+	entry := calibration.Host{
+		Facts:       calibration.Facts{Chip: "AMD EPYC", Architecture: "amd64", Cores: 2},
+		Environment: calibration.Environment{Power: "unknown", Thermal: "unknown"},
+		Created:     time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
+		Method:      calibration.Method{Mode: "latency", State: "warm"},
+	}
+	entry.ID = "amd-epyc-2"
+	for _, r := range results {
+		s, blocks := status(r)
+		if s.Excluded != "" || blocks == 0 {
+			t.Errorf("%s: %+v after %d blocks", r.Case.Name, s, blocks)
+		}
+		i := slices.Index(r.Samples.Implementations, api.Name)
+		for _, b := range r.Samples.Blocks {
+			if account, told := b.TimesOnGPU(i); b.Timed(i) && (!told || account.Span <= 0) {
+				t.Errorf("%s at %d: the device's account is %+v", r.Case.Name, b.Size, account)
+			}
+		}
+		uses := crossover.GPUUses(&r.Samples, i)
+		if len(uses) == 0 {
+			t.Errorf("%s: nothing says where the time went", r.Case.Name)
+		}
+		entry.Cases = append(entry.Cases, calibration.Case{
+			Name: r.Case.Name, Operation: r.Case.Operation, Verdict: calibration.Always,
+			Axis:            calibration.Axis{Name: r.Case.Axis.Name, Unit: r.Case.Axis.Unit, From: r.Case.Axis.Min, To: r.Case.Axis.Max},
+			Implementations: []calibration.Implementation{{Name: api.Name, Processor: "gpu", Version: s.Version}},
+			Segments:        []calibration.Segment{{From: r.Case.Axis.Min, To: r.Case.Axis.Max, Implementation: api.Name}},
+		})
+	}
+	file := &calibration.File{SchemaVersion: calibration.SchemaVersion}
+	if err := errors.Join(file.Merge(entry), file.Validate()); err != nil {
+		t.Fatal(err)
+	}
+
+	d, err := dispatch.New(file, dispatch.WithHost(host.Facts(entry.Facts)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	freed := int64(-1)
+	d.OnMemoryPressure(func() { freed = kernels.TrimGPUs() })
+	plan, err := elementwise.NewScale(d, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, dst := []float32{1, 2, -4, 0.5, 7}, make([]float32, 5)
+	if err := plan.Apply(dst, src); err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range src {
+		if want := 3*x + 1; math.Abs(float64(dst[i]-want)) > 1e-5 {
+			t.Errorf("3·%v + 1 is %v on the GPU, want %v", x, dst[i], want)
+		}
+	}
+	if e := plan.Explain(5); e.Implementation != api.Name {
+		t.Errorf("%s computed it: %s", e.Implementation, e.Reason)
+	}
+	if err := d.SetMemoryPressure("critical"); err != nil || freed < 0 {
+		t.Errorf("memory pressure freed %d bytes, %v", freed, err)
+	}
+}
+
+// visits is a planner of two sizes.
+type visits struct{ left []int }
+
+func (v *visits) Next(*samples.Set) (size, blocks int, worth float64) {
+	if len(v.left) == 0 {
+		return 0, 0, 0
+	}
+	return v.left[0], 3, 1
+}
+func (v *visits) Visited(int) { v.left = v.left[1:] }
+func (v *visits) Limit(int)   { v.left = nil }
+
+func TestModesOnTheEmulator(t *testing.T) {
+	need(t)
+	for name, change := range map[string]func(*sweeps.Options){
+		"throughput": func(o *sweeps.Options) { o.Mode, o.InFlight = sweeps.Throughput, 3 },
+		"cold":       func(o *sweeps.Options) { o.State = sweeps.Cold },
+		"after idle": func(o *sweeps.Options) { o.State = sweeps.AfterIdle },
+	} {
+		t.Run(name, func(t *testing.T) {
+			few := func(o *sweeps.Options) {
+				change(o)
+				o.Budget = time.Minute // of which little is spent
+				o.Planner = func(*kernels.Case) sweeps.Planner { return &visits{[]int{1024, 1500}} }
+			}
+			for _, r := range sweep(t, cases(t, 2000, "scale", "scale/resident"), few) {
+				if s, blocks := status(r); s.Excluded != "" || blocks == 0 || r.Lost != "" {
+					t.Errorf("%s: %+v after %d blocks, lost %q", r.Case.Name, s, blocks, r.Lost)
+				}
+			}
+		})
+	}
+}
+
+// inScenario runs a test of this program again, on another device. It returns false in the process that starts it.
+func inScenario(t *testing.T, name string) bool {
+	t.Helper()
+	if os.Getenv(scenario) == name {
+		need(t)
+		return true
+	}
+	need(t)
+	command := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	command.Env = append(os.Environ(), scenario+"="+name)
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return false
+}
+
+func TestTheDeviceIsLost(t *testing.T) {
+	if !inScenario(t, "lose-after=150") {
+		return
+	}
+	kept := 0
+	for _, r := range sweep(t, cases(t, 4096, "scale", "log", "sum"), nil) {
+		_, blocks := status(r)
+		kept += blocks
+		if !strings.Contains(r.Lost, gpu.ErrLost.Error()) {
+			t.Errorf("%s: lost %q", r.Case.Name, r.Lost)
+		}
+		if sizes := r.Samples.Sizes(); len(sizes) == 0 || sizes[len(sizes)-1] != r.Case.Axis.Max {
+			t.Errorf("%s: the processor was measured at %v", r.Case.Name, sizes)
+		}
+	}
+	if kept == 0 {
+		t.Error("no time of the GPU was kept")
+	}
+}
+
+func TestTheDeviceHasLittleMemory(t *testing.T) {
+	if !inScenario(t, "memory=300000") {
+		return
+	}
+	// An input and an output of up to 37 500 floats each, twice because of the twin, which may be missing.
+	r := sweep(t, cases(t, 1<<17, "scale/resident"), nil)[0]
+	s, blocks := status(r)
+	if s.Excluded != "" || blocks == 0 {
+		t.Errorf("%+v after %d blocks: small sizes fit", s, blocks)
+	}
+	about := func(w string) bool { return strings.Contains(w, "out of GPU memory") }
+	if !slices.ContainsFunc(r.Warnings, about) {
+		t.Errorf("the case does not say where it stopped: %q", r.Warnings)
+	}
+	if sizes := r.Samples.Sizes(); sizes[len(sizes)-1] != r.Case.Axis.Max {
+		t.Errorf("the processor was measured at %v", sizes)
+	}
+}
+
+func TestAKernelReturnsNaN(t *testing.T) {
+	if !inScenario(t, "nan") {
+		return
+	}
+	for _, r := range sweep(t, cases(t, 4096, "scale", "scale/resident"), nil) {
+		if s, blocks := status(r); !s.Wrong || blocks > 0 || !strings.Contains(s.Excluded, "wrong at") {
+			t.Errorf("%s: %+v with %d blocks", r.Case.Name, s, blocks)
+		}
+	}
+}
+
+// broken is a driver whose compiler refuses everything.
+type broken struct{ gpu.Driver }
+
+func (broken) Facts() gpu.Facts {
+	return gpu.Facts{API: api.Name, Name: "broken", SIMDWidth: 32, MaxThreads: 1024}
+}
+
+func (broken) Compile(src gpu.Source, _ []msl.Function) (gpu.Library, error) {
+	return nil, &gpu.CompileError{Source: src.Name, Kernel: "scale", Line: 3, Message: "expected ';'"}
+}
+
+func TestAKernelDoesNotCompile(t *testing.T) {
+	if !inScenario(t, "broken") {
+		return
+	}
+	r := sweep(t, cases(t, 4096, "scale"), nil)[0]
+	const want = "failed at 1024 elements: elementwise.metal:3: kernel scale: expected ';'"
+	if s, blocks := status(r); s.Excluded != want || blocks > 0 {
+		t.Errorf("%+v with %d blocks, want it excluded with %q", s, blocks, want)
+	}
+	if len(r.Samples.Blocks) == 0 {
+		t.Error("the processor was not measured")
+	}
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"runtime"
+	"time"
+
+	"crossover/gpu"
+)
+
+// nothing is a kernel that does nothing.
+var nothing = gpu.Source{Name: "nothing.metal", Text: `#include <metal_stdlib>
+using namespace metal;
+
+kernel void nothing(device uint* y [[buffer(0)]]) {}
+`}
+
+const launchName = "launch+wait"
+
+// shortRuns is how many times as many runs a row takes that lasts microseconds.
+const shortRuns = 100
+
+// measureLaunch measures a plan of one kernel that does nothing, submitted and waited for, beside the system's own calls
+// with nothing around them. The times are the host's.
+func measureLaunch(d *gpu.Device, runs int) ([]result, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	one := gpu.Size{X: 1, Y: 1, Z: 1}
+	b := d.NewPlan()
+	b.Dispatch(b.Kernel(nothing, "nothing"), one, gpu.Size{X: 32, Y: 1, Z: 1}, b.Scratch(gpu.Uint, 1))
+	p, err := b.Build()
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	ours := &side{name: d.Facts().API, run: wall(p.RunResident), call: p.RunResident}
+
+	var floors []gpu.LaunchFloor
+	if driver, ok := d.Driver().(gpu.Floor); ok {
+		var release func()
+		if floors, release, err = driver.NewFloors(); err != nil {
+			return nil, err
+		}
+		defer release()
+	}
+	var results []result
+	for _, floor := range floors {
+		peer := &side{name: floor.Name, run: wall(floor.LaunchAndWait)}
+		r, err := measure(d, ours, peer, shortRuns*runs)
+		if err != nil {
+			return results, err
+		}
+		r.Name, r.Bound = launchName, "launch"
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// wall times a call on the host.
+func wall(call func() error) func() (time.Duration, error) {
+	return func() (time.Duration, error) {
+		begin := time.Now()
+		err := call()
+		return time.Since(begin), err
+	}
+}
+
+// allocations returns how many Go allocations a warm call makes and how many bytes it makes the device's pool grow by,
+// on the average over calls.
+func allocations(d *gpu.Device, call func() error, calls int) (count float64, deviceBytes float64, err error) {
+	if err := call(); err != nil {
+		return 0, 0, err
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // no other goroutine allocates meanwhile
+	held := func() int64 { use := d.Memory(); return use.Used + use.Cached }
+	var before, after runtime.MemStats
+	heldBefore := held()
+	runtime.ReadMemStats(&before)
+	for range calls {
+		if err := call(); err != nil {
+			return 0, 0, err
+		}
+	}
+	runtime.ReadMemStats(&after)
+	return float64((after.Mallocs - before.Mallocs) / uint64(calls)), float64(held()-heldBefore) / float64(calls), nil
+}

@@ -1,0 +1,21 @@
+// Speed measures how close our GPU kernels come to the vendor's libraries and to the device's own limits, each of them
+// beside its peer in one run, and prints a table.
+//
+// Usage: go run ./cmd/speed [flags]; --help lists them. It exits with 0 when it measured, 1 when it could not run (no
+// GPU, say) or when a kernel computes wrong values, and 2 for a wrong command line.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"crossover/cmd/internal/command"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(command.Exit(os.Stderr, "speed", run(ctx, os.Stdout, os.Stderr, os.Args[1:])))
+}

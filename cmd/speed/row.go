@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"crossover/cmd/internal/command"
+	"crossover/gpu"
+	"crossover/kernels"
+	"crossover/kernels/oscillator"
+	"crossover/kernels/softmax"
+)
+
+// row is one line of the table, or more.
+type row struct {
+	name    string
+	measure func(d *gpu.Device, runs int) ([]result, error)
+}
+
+// result is one line: our kernels and their peer, in the same run.
+type result struct {
+	Name  string  `json:"name"`
+	Bound string  `json:"bound"` // "memory", "arithmetic" or "launch"
+	Ours  figures `json:"ours"`
+	Peer  figures `json:"peer"`
+
+	// Ratio is our rate divided by the peer's: above 1 we are faster.
+	Ratio float64 `json:"ratio"`
+	// Error is the relative L2 error of our output against the float64 reference, or against the peer's output.
+	Error float64 `json:"relative_error"`
+	// Allocations is how many Go allocations a warm call of ours makes, and DeviceBytes by how many bytes it makes the
+	// device's memory grow.
+	Allocations float64 `json:"allocations_per_call"`
+	DeviceBytes float64 `json:"device_bytes_per_call"`
+}
+
+// points is how many complex values the rows of complex transforms hold: 128 MiB, more than any cache.
+const points = 16 << 20
+
+// voiceOperations is how many floating-point operations a sample of a voice costs, a multiply-add counted as two: 15 for
+// the sine's polynomial and the sawtooth, 2 for the envelope, 2 for the mix. The integers of the phases come on top.
+const voiceOperations = 19
+
+// rows returns the table, for the cases of a catalogue.
+func rows(cases []kernels.Case) []row {
+	var all []row
+	for _, n := range []int{256, 512, 1024, 2048, 4096, 16384, 65536} {
+		all = append(all, complexFFT(n, points/n))
+	}
+	find := func(name string, use func(kernels.Case)) {
+		for _, c := range cases {
+			if c.Name == name {
+				use(c)
+			}
+		}
+	}
+	add := func(r row) { all = append(all, r) }
+	find("fft/n=1024", func(c kernels.Case) { add(againstLibrary(c, points/1024, traffic(c.Bytes(points/1024)))) })
+	find("scale", func(c kernels.Case) { add(againstCopy(c, 64<<20)) })
+	find("sum", func(c kernels.Case) { add(againstCopy(c, 64<<20)) })
+	find("softmax/columns=1024", func(c kernels.Case) {
+		add(againstCopy(c, 8192))
+		add(againstCopy(softmax.CaseOf(softmax.Params{Columns: 4096}), 8192))
+	})
+	find("stft/n_fft=2048,hop=512", func(c kernels.Case) { add(againstCopy(c, 16<<20)) })
+	find("biquad/n=512", func(c kernels.Case) { add(againstCopy(c, 32<<10)) })
+	find("oscillator-bank/n=512", func(kernels.Case) {
+		const voices, samples = 256, 8 * 44100
+		add(againstArithmetic(oscillator.LongCase(voices), samples, voiceOperations*voices*samples))
+	})
+	find("matmul/square", func(c kernels.Case) {
+		for _, n := range []int{1024, 2048, 4096} {
+			add(againstLibrary(c, n, arithmetic(2*float64(n)*float64(n)*float64(n))))
+		}
+	})
+	return append(all, row{launchName, measureLaunch})
+}
+
+func names(all []row) string {
+	var list []string
+	for _, r := range all {
+		list = append(list, r.name)
+	}
+	return strings.Join(list, ", ")
+}
+
+func pattern(text string) (*regexp.Regexp, error) {
+	matches, err := regexp.Compile(text)
+	if err != nil {
+		return nil, command.Usage("--rows %q: %v (want a regular expression such as '^fft')", text, err)
+	}
+	return matches, nil
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// comparison is what a row measures, readied.
+type comparison struct {
+	name, bound string
+	ours, peer  *side
+	difference  func() (float64, error) // of our output from the right one
+	tolerance   float64
+}
+
+// measure checks our output and times both sides. It closes them.
+func (c comparison) measure(d *gpu.Device, runs int) ([]result, error) {
+	defer c.ours.close()
+	defer c.peer.close()
+	e, err := c.difference()
+	if err != nil {
+		return nil, err
+	}
+	if !(e <= c.tolerance) {
+		return nil, fmt.Errorf("wrong values: the relative error is %.2g; want at most %.2g", e, c.tolerance)
+	}
+	r, err := measure(d, c.ours, c.peer, runs)
+	if err != nil {
+		return nil, err
+	}
+	r.Name, r.Bound, r.Error = c.name, c.bound, e
+	return []result{r}, nil
+}
+
+// measure returns the times of two sides and what a call of ours allocates.
+func measure(d *gpu.Device, ours, peer *side, runs int) (r result, err error) {
+	a, b, err := compare(ours, peer, runs)
+	if err != nil {
+		return r, err
+	}
+	r.Ours, r.Peer = ours.figures(a), peer.figures(b)
+	r.Ratio = r.Peer.Median / r.Ours.Median
+	if r.Ours.Rate > 0 {
+		r.Ratio = r.Ours.Rate / r.Peer.Rate
+	}
+	r.Allocations, r.DeviceBytes, err = allocations(d, ours.call, runs)
+	return r, err
+}

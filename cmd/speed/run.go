@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"crossover/cmd/internal/command"
+	"crossover/gpu"
+	"crossover/kernels/catalogue"
+)
+
+// options is the command line.
+type options struct {
+	api  string
+	rows string
+	runs int
+	json bool
+}
+
+// leastRuns is the fewest runs that a median and a spread are taken of.
+const leastRuns = 10
+
+func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
+	o = &options{}
+	flags := pflag.NewFlagSet("speed", pflag.ContinueOnError)
+	flags.StringVar(&o.api, "api", "", "measure this API (default: the first one that has a device)")
+	flags.StringVar(&o.rows, "rows", "", "measure only the rows whose name matches this `regexp`")
+	flags.IntVar(&o.runs, "runs", 40, "timed runs of each side of a row")
+	flags.BoolVar(&o.json, "json", false, "print the rows as JSON instead of the table")
+	done, err = command.Parse(flags, args, stdout,
+		"Speed holds our GPU kernels against the vendor's libraries and the device's limits, side by side in one run.")
+	if done || err != nil {
+		return nil, done, err
+	}
+	if o.runs < leastRuns {
+		return nil, false, command.Usage("--runs %d: want at least %d", o.runs, leastRuns)
+	}
+	return o, false, nil
+}
+
+// run is the command on this machine.
+func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
+	o, done, err := parse(args, stdout)
+	if done || err != nil {
+		return err
+	}
+	device, err := openDevice(o.api)
+	if err != nil {
+		return err
+	}
+	return measureOn(ctx, device, rows(catalogue.Cases()), o, stdout, stderr)
+}
+
+// openDevice returns the device of an API, or of the first API that has one.
+func openDevice(api string) (*gpu.Device, error) {
+	if api != "" {
+		return gpu.Open(api)
+	}
+	var missing []string
+	for _, api := range gpu.APIs() {
+		device, err := gpu.Open(api)
+		if err == nil {
+			return device, nil
+		}
+		missing = append(missing, err.Error())
+	}
+	if len(missing) == 0 {
+		return nil, errors.New("there is no GPU API that Crossover knows on this system")
+	}
+	return nil, errors.New(strings.Join(missing, "; "))
+}
+
+// measureOn measures the rows that are asked for and prints each of them when it is done. A row that fails says so and
+// the others go on.
+func measureOn(ctx context.Context, device *gpu.Device, all []row, o *options, stdout, stderr io.Writer) error {
+	matches, err := pattern(o.rows)
+	if err != nil {
+		return err
+	}
+	p := newPrinter(stdout, o.json)
+	p.begin(device.Facts())
+	measured, failed := 0, 0
+	for _, r := range all {
+		if !matches.MatchString(r.name) {
+			continue
+		}
+		if ctx.Err() != nil {
+			return &command.Error{Code: command.ExitInterrupted, Err: errors.New("interrupted")}
+		}
+		results, err := r.measure(device, o.runs)
+		if err != nil {
+			failed++
+			fmt.Fprintf(stderr, "speed: %s: %s\n", r.name, oneLine(err))
+		}
+		for _, result := range results {
+			p.print(result)
+		}
+		measured++
+		device.Trim()
+	}
+	if measured == 0 {
+		return command.Usage("--rows %q matches no row (there are %s)", o.rows, names(all))
+	}
+	if err := p.end(); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return fmt.Errorf("%s failed", command.Plural(failed, "row"))
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+//go:build amd64 || arm64
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"crossover/gpu"
+)
+
+// cufft is cuFFT as far as it is used. Every function returns a cufftResult.
+// Reference: https://docs.nvidia.com/cuda/cufft/
+type cufft struct {
+	planMany, destroy, setStream function
+	execR2C, execC2C             function
+	getProperty                  function
+	version                      string
+}
+
+// Values from cufft.h.
+const (
+	cufftR2C         = 0x2a
+	cufftC2C         = 0x29
+	cufftForward     = -1
+	cufftAllocFailed = 2
+)
+
+// loadCUFFT finds and loads cuFFT.
+func loadCUFFT(driverMajor int) (*cufft, error) {
+	l := &cufft{}
+	// cuFFT counts its own versions: 12 is CUDA 13's, 11 is CUDA 12's.
+	find := search{environment: "CROSSOVER_LIBCUFFT", names: versions("libcufft.so", driverMajor, -1), advice: "install the CUDA toolkit's cuFFT"}
+	err := find.open(named(map[string]*function{
+		"cufftPlanMany": &l.planMany, "cufftDestroy": &l.destroy, "cufftSetStream": &l.setStream,
+		"cufftExecR2C": &l.execR2C, "cufftExecC2C": &l.execC2C, "cufftGetProperty": &l.getProperty,
+	})...)
+	if err != nil {
+		return nil, fmt.Errorf("cuda: %w", err)
+	}
+	if l.version, err = propertyVersion("cuFFT", &l.getProperty); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// check returns the error of a call.
+func (l *cufft) check(f *function, status int32) error {
+	switch status {
+	case 0:
+		return nil
+	case cufftAllocFailed:
+		return fmt.Errorf("cuda: %s: no memory for its plan: %w", f.name, gpu.ErrOutOfMemory)
+	}
+	return fmt.Errorf("cuda: %s: cufftResult %d", f.name, status)
+}
+
+// transform is a plan of cuFFT on the memory that it works on.
+type transform struct {
+	driver    *driver
+	library   *cufft
+	function  *function
+	plan      uintptr
+	arguments []uintptr
+}
+
+// FFTMissing returns nil where cuFFT is there.
+func (d *driver) FFTMissing() error {
+	_, err := d.cufft()
+	return err
+}
+
+// FFTVersion returns "cuFFT 12.0.0".
+func (d *driver) FFTVersion() string {
+	l, err := d.cufft()
+	if err != nil {
+		return ""
+	}
+	return l.version
+}
+
+// NewRealFFT readies the transform of batch rows of n real values.
+func (d *driver) NewRealFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
+	l, err := d.cufft()
+	if err != nil {
+		return nil, err
+	}
+	return d.newTransform(l, &l.execR2C, cufftR2C, n, batch, []uintptr{0, place(src), place(dst)})
+}
+
+// NewComplexFFT readies the transform of batch rows of n complex values.
+func (d *driver) NewComplexFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
+	l, err := d.cufft()
+	if err != nil {
+		return nil, err
+	}
+	forward := cufftForward
+	return d.newTransform(l, &l.execC2C, cufftC2C, n, batch, []uintptr{0, place(src), place(dst), uintptr(forward)})
+}
+
+func (d *driver) newTransform(l *cufft, f *function, kind uintptr, n, batch int, arguments []uintptr) (gpu.External, error) {
+	if n < 1 || batch < 1 || !fits32(n, batch) {
+		return nil, fmt.Errorf("cuda: cuFFT takes no %d rows of %d values (want each at least 1 and less than 2^31)", batch, n)
+	}
+	if err := d.enter(); err != nil {
+		return nil, err
+	}
+	defer d.leave()
+	handle, length := new(int32), int32(n)
+	status := l.planMany.call(uintptr(unsafe.Pointer(handle)), 1, uintptr(unsafe.Pointer(&length)), 0, 1, 0, 0, 1, 0, kind, uintptr(batch))
+	if err := l.check(&l.planMany, status); err != nil {
+		return nil, err
+	}
+	arguments[0] = uintptr(*handle)
+	return &transform{driver: d, library: l, function: f, plan: uintptr(*handle), arguments: arguments}, nil
+}
+
+// Encode appends the transform to a stream, with the context current.
+func (t *transform) Encode(stream uintptr) error {
+	if t.arguments == nil {
+		return errors.New("cuda: the transform is closed")
+	}
+	l := t.library
+	if err := l.check(&l.setStream, l.setStream.call(t.plan, stream)); err != nil {
+		return err
+	}
+	return l.check(t.function, t.function.call(t.arguments...))
+}
+
+// Close destroys the plan.
+func (t *transform) Close() {
+	if t.arguments == nil {
+		return
+	}
+	if t.driver.enter() == nil {
+		t.library.destroy.call(t.plan)
+		t.driver.leave()
+	}
+	t.arguments = nil
+}

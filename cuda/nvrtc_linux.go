@@ -1,0 +1,231 @@
+//go:build amd64 || arm64
+
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"crossover/gpu"
+	"crossover/gpu/msl"
+)
+
+// libnvrtc is NVRTC as far as it is used. Every function returns an nvrtcResult.
+// Reference: https://docs.nvidia.com/cuda/nvrtc/
+type libnvrtc struct {
+	version                          function
+	createProgram, destroyProgram    function
+	compileProgram                   function
+	getCUBINSize, getCUBIN           function
+	getProgramLogSize, getProgramLog function
+	getErrorString                   function
+}
+
+func (l *libnvrtc) load(driverMajor int) error {
+	find := search{
+		environment: "CROSSOVER_LIBNVRTC",
+		names:       versions("libnvrtc.so", driverMajor, 0),
+		companions:  []string{"libnvrtc-builtins.so.*"},
+		advice:      "install the CUDA toolkit's NVRTC",
+	}
+	return find.open(named(map[string]*function{
+		"nvrtcVersion":           &l.version,
+		"nvrtcCreateProgram":     &l.createProgram,
+		"nvrtcDestroyProgram":    &l.destroyProgram,
+		"nvrtcCompileProgram":    &l.compileProgram,
+		"nvrtcGetCUBINSize":      &l.getCUBINSize,
+		"nvrtcGetCUBIN":          &l.getCUBIN,
+		"nvrtcGetProgramLogSize": &l.getProgramLogSize,
+		"nvrtcGetProgramLog":     &l.getProgramLog,
+		"nvrtcGetErrorString":    &l.getErrorString,
+	})...)
+}
+
+// compiler makes machine code of kernel texts.
+type compiler struct {
+	libnvrtc
+	version      string // "NVRTC 13.0"
+	architecture string // "sm_90"
+	cache        cache
+	mu           sync.Mutex // NVRTC compiles one program at a time
+}
+
+func newCompiler(driverMajor int, architecture string) (*compiler, error) {
+	c := &compiler{architecture: architecture}
+	if err := c.load(driverMajor); err != nil {
+		return nil, err
+	}
+	major, minor := new(int32), new(int32)
+	if err := c.check(&c.libnvrtc.version, c.libnvrtc.version.call(uintptr(unsafe.Pointer(major)), uintptr(unsafe.Pointer(minor)))); err != nil {
+		return nil, err
+	}
+	c.version = fmt.Sprintf("NVRTC %d.%d", *major, *minor)
+	c.cache = newCache()
+	return c, nil
+}
+
+func (c *compiler) check(f *function, status int32) error {
+	if status == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %s", f.name, c.statusText(status))
+}
+
+func (c *compiler) statusText(status int32) string {
+	return cString(c.getErrorString.pointer(uintptr(status)))
+}
+
+// options of every compilation. FP32 multiplications and additions are fused; nothing is approximated unless the text
+// says fast::.
+func (c *compiler) options() []string {
+	return []string{
+		"--gpu-architecture=" + c.architecture,
+		"--device-as-default-execution-space",
+		"--std=c++17",
+		"--fmad=true",
+		"--disable-warnings",
+	}
+}
+
+// compile returns the machine code of a program's text. log is what NVRTC said where it refuses the text.
+func (c *compiler) compile(name, text string) (code []byte, log string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	handle := new(uintptr)
+	headers, headerNames := []*byte{zeroTerminated(prelude)}, []*byte{zeroTerminated(preludeName)}
+	err = c.check(&c.createProgram, c.createProgram.call(uintptr(unsafe.Pointer(handle)), uintptr(unsafe.Pointer(zeroTerminated(text))),
+		uintptr(unsafe.Pointer(zeroTerminated(name))), 1, uintptr(unsafe.Pointer(&headers[0])), uintptr(unsafe.Pointer(&headerNames[0]))))
+	runtime.KeepAlive(headers)
+	runtime.KeepAlive(headerNames)
+	if err != nil {
+		return nil, "", err
+	}
+	defer c.destroyProgram.call(uintptr(unsafe.Pointer(handle)))
+	var options []*byte
+	for _, o := range c.options() {
+		options = append(options, zeroTerminated(o))
+	}
+	status := c.compileProgram.call(*handle, uintptr(len(options)), uintptr(unsafe.Pointer(&options[0])))
+	runtime.KeepAlive(options)
+	if status != 0 {
+		return nil, c.log(*handle), c.check(&c.compileProgram, status)
+	}
+	size := new(uintptr)
+	if err := c.check(&c.getCUBINSize, c.getCUBINSize.call(*handle, uintptr(unsafe.Pointer(size)))); err != nil {
+		return nil, "", err
+	}
+	if *size == 0 {
+		return nil, "", fmt.Errorf("%s made no machine code for %s", c.version, c.architecture)
+	}
+	code = make([]byte, *size)
+	if err := c.check(&c.getCUBIN, c.getCUBIN.call(*handle, uintptr(unsafe.Pointer(&code[0])))); err != nil {
+		return nil, "", err
+	}
+	return code, "", nil
+}
+
+func (c *compiler) log(program uintptr) string {
+	size := new(uintptr)
+	if c.getProgramLogSize.call(program, uintptr(unsafe.Pointer(size))) != 0 || *size == 0 {
+		return ""
+	}
+	text := make([]byte, *size)
+	if c.getProgramLog.call(program, uintptr(unsafe.Pointer(&text[0]))) != 0 {
+		return ""
+	}
+	return strings.TrimRight(string(text), "\x00")
+}
+
+// library is a compiled text, loaded into the context.
+type library struct {
+	driver    *driver
+	source    gpu.Source
+	functions []msl.Function
+	module    uintptr
+
+	once        sync.Once
+	overlapping *library // the same text for buffers that are the same memory, compiled when one is needed
+	err         error
+}
+
+// Compile returns the library of a text, from the cache where it is there.
+func (d *driver) Compile(src gpu.Source, functions []msl.Function) (gpu.Library, error) {
+	return d.compile(src, functions, false)
+}
+
+func (d *driver) compile(src gpu.Source, functions []msl.Function, overlapping bool) (*library, error) {
+	c := d.compiler
+	text := program(src, functions, overlapping)
+	key := c.cache.key(c, text)
+	if code := c.cache.read(key); code != nil {
+		// Where the driver refuses what is cached, it gets a fresh copy; only if that is refused too is it an error.
+		if l, err := d.loadLibrary(src, functions, code); err == nil {
+			return l, nil
+		}
+	}
+	code, log, err := c.compile(src.Name, text)
+	if log != "" {
+		return nil, compileError(src, functions, err.Error(), log)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cuda: %s: %w", src.Name, err)
+	}
+	l, err := d.loadLibrary(src, functions, code)
+	if err != nil {
+		return nil, err
+	}
+	c.cache.write(key, code)
+	return l, nil
+}
+
+func (d *driver) loadLibrary(src gpu.Source, functions []msl.Function, code []byte) (*library, error) {
+	module := new(uintptr)
+	if err := d.do(&d.moduleLoadData, uintptr(unsafe.Pointer(module)), uintptr(unsafe.Pointer(&code[0]))); err != nil {
+		return nil, err
+	}
+	l := &library{driver: d, source: src, functions: functions, module: *module}
+	runtime.AddCleanup(l, func(module uintptr) { _ = d.do(&d.moduleUnload, module) }, *module)
+	return l, nil
+}
+
+// pipeline is a kernel's entry point.
+type pipeline struct {
+	library    *library
+	declared   *msl.Function
+	address    uintptr // the CUfunction
+	maxThreads int
+}
+
+// Pipeline returns a kernel.
+func (l *library) Pipeline(f *msl.Function) (gpu.Pipeline, error) { return l.pipeline(f) }
+
+func (l *library) pipeline(f *msl.Function) (*pipeline, error) {
+	d := l.driver
+	handle, threads := new(uintptr), new(int32)
+	if err := d.do(&d.moduleGetFunction, uintptr(unsafe.Pointer(handle)), l.module, uintptr(unsafe.Pointer(zeroTerminated(entryPrefix+f.Name)))); err != nil {
+		return nil, err
+	}
+	if err := d.do(&d.funcGetAttribute, uintptr(unsafe.Pointer(threads)), functionMaxThreadsPerBlock, *handle); err != nil {
+		return nil, err
+	}
+	return &pipeline{library: l, declared: f, address: *handle, maxThreads: int(*threads)}, nil
+}
+
+// MaxThreads is how many threads of this kernel fit into a threadgroup.
+func (p *pipeline) MaxThreads() int { return p.maxThreads }
+
+// overlapping returns the kernel for buffers that are the same memory.
+func (p *pipeline) overlapping() (*pipeline, error) {
+	l := p.library
+	l.once.Do(func() { l.overlapping, l.err = l.driver.compile(l.source, l.functions, true) })
+	if l.err != nil {
+		return nil, l.err
+	}
+	return l.overlapping.pipeline(p.declared)
+}
+
+// Forget drops what this process compiled from the disk. Libraries in use stay.
+func (d *driver) Forget() { d.compiler.cache.forget() }

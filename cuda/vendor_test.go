@@ -1,0 +1,288 @@
+//go:build linux && (amd64 || arm64)
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/cmplx"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"crossover/gpu"
+)
+
+// fill writes values that are all different, and different for each seed.
+func fill(x []float32, seed int) {
+	for i := range x {
+		x[i] = float32(math.Sin(float64(3*i*i + 7*seed + 1)))
+	}
+}
+
+// bin returns bin k of the transform of the values that at returns.
+func bin(n, k int, at func(j int) complex128) complex128 {
+	var sum complex128
+	for j := range n {
+		sum += at(j) * cmplx.Rect(1, -2*math.Pi*float64(j*k%n)/float64(n))
+	}
+	return sum
+}
+
+func TestFFT(t *testing.T) {
+	device, d, f := openFake(t)
+	if err := d.FFTMissing(); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.FFTVersion(); got != "cuFFT 12.0.0" {
+		t.Errorf("version %q", got)
+	}
+	for _, n := range []int{1, 2, 5, 8} {
+		const batch = 3
+		for _, real := range []bool{true, false} {
+			bins, kind := n, gpu.Float2
+			if real {
+				bins, kind = n/2+1, gpu.Float
+			}
+			b := device.NewPlan()
+			src, dst := b.Input(kind, n*batch), b.Output(gpu.Float2, bins*batch)
+			b.Encode(func() (gpu.External, error) {
+				if real {
+					return d.NewRealFFT(dst.Region(), src.Region(), n, batch)
+				}
+				return d.NewComplexFFT(dst.Region(), src.Region(), n, batch)
+			})
+			p, err := b.Build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, y := src.Floats(), dst.Floats()
+			fill(x, 0)
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			for row := range batch {
+				for k := range bins {
+					want := bin(n, k, func(j int) complex128 {
+						if real {
+							return complex(float64(x[row*n+j]), 0)
+						}
+						return complex(float64(x[2*(row*n+j)]), float64(x[2*(row*n+j)+1]))
+					})
+					got := complex(float64(y[2*(row*bins+k)]), float64(y[2*(row*bins+k)+1]))
+					if cmplx.Abs(got-want) > 1e-5 {
+						t.Errorf("n=%d real=%v row %d bin %d: %v; want %v", n, real, row, k, got, want)
+					}
+				}
+			}
+			if times, err := p.Time(true); err != nil || times.Kernel != 1 || times.Busy == 0 {
+				t.Errorf("%+v, %v", times, err)
+			}
+			p.Close()
+		}
+	}
+	if left := f.live(liveTransform); left != 0 {
+		t.Errorf("%d plans of cuFFT are left", left)
+	}
+}
+
+func TestGEMM(t *testing.T) {
+	device, d, f := openFake(t)
+	if err := d.GEMMMissing(); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.GEMMVersion(); got != "cuBLAS 13.1.0, FP32 (TF32 off)" {
+		t.Errorf("version %q", got)
+	}
+	const alpha, beta = 1.5, 0.25
+	for _, size := range [][3]int{{1, 1, 1}, {2, 3, 4}, {7, 5, 3}} {
+		m, n, k := size[0], size[1], size[2]
+		for _, transposed := range []bool{false, true} {
+			b := device.NewPlan()
+			left, right, product := b.Input(gpu.Float, m*k), b.Input(gpu.Float, k*n), b.State(gpu.Float, m*n)
+			b.Encode(func() (gpu.External, error) {
+				return d.NewGEMM(product.Region(), left.Region(), right.Region(), m, n, k, transposed, alpha, beta)
+			})
+			p, err := b.Build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			fill(left.Floats(), 1)
+			fill(right.Floats(), 2)
+			before := make([]float32, m*n)
+			fill(before, 3)
+			copy(product.Floats(), before)
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			for i := range m {
+				for j := range n {
+					sum := 0.0
+					for l := range k {
+						at := l*n + j
+						if transposed {
+							at = j*k + l
+						}
+						sum += float64(left.Floats()[i*k+l]) * float64(right.Floats()[at])
+					}
+					want := alpha*sum + beta*float64(before[i*n+j])
+					if got := float64(product.Floats()[i*n+j]); math.Abs(got-want) > 1e-5 {
+						t.Errorf("%d×%d×%d transposed=%v: C[%d,%d] = %g; want %g", m, n, k, transposed, i, j, got, want)
+					}
+				}
+			}
+			p.Close()
+		}
+	}
+	if got := f.calls("cublasCreate_v2"); got != 1 {
+		t.Errorf("%d handles were made; want one that every plan takes in turn", got)
+	}
+}
+
+// Two multiplications that are there at once have a handle and a workspace each.
+func TestProductsShareNothing(t *testing.T) {
+	device, d, f := openFake(t)
+	var group sync.WaitGroup
+	plans := make([]*gpu.Plan, 4)
+	for i := range plans {
+		group.Go(func() {
+			b := device.NewPlan()
+			x, y := b.Input(gpu.Float, 4), b.Output(gpu.Float, 4)
+			b.Encode(func() (gpu.External, error) {
+				return d.NewGEMM(y.Region(), x.Region(), x.Region(), 2, 2, 2, false, 1, 0)
+			})
+			p, err := b.Build()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			copy(x.Floats(), []float32{1, 2, 3, 4})
+			if err := p.Run(); err != nil || y.Floats()[3] != 22 {
+				t.Errorf("%v, %v", y.Floats(), err)
+			}
+			plans[i] = p
+		})
+	}
+	group.Wait()
+	if got := f.live(liveHandle); got != len(plans) {
+		t.Errorf("%d handles for %d plans", got, len(plans))
+	}
+	for _, p := range plans {
+		p.Close()
+	}
+	// Nor do those that come after them.
+	m, err := d.Allocate(64, gpu.Private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	region := gpu.Region{Memory: m}
+	benches := map[*bench]bool{}
+	for range plans {
+		e, err := d.NewGEMM(region, region, region, 2, 2, 2, false, 1, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		benches[e.(*product).bench] = true
+	}
+	if len(benches) != len(plans) || f.live(liveHandle) != len(plans) {
+		t.Errorf("%d of %d handles for %d products", len(benches), f.live(liveHandle), len(plans))
+	}
+}
+
+// Libraries that are missing are missed when they are asked for, in one line, and the device works without them.
+func TestLibrariesMissing(t *testing.T) {
+	f := loadFake(t)
+	t.Setenv("CROSSOVER_LIBCUFFT", filepath.Join(f.folder, "nofft.so"))
+	t.Setenv("CROSSOVER_LIBCUBLAS", "libm.so.6")
+	opened, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := opened.(*driver)
+	oneLineWith(t, d.FFTMissing(), "cuda: ", "nofft.so", "CROSSOVER_LIBCUFFT")
+	oneLineWith(t, d.GEMMMissing(), "libm.so.6 is not the library that is wanted", "CROSSOVER_LIBCUBLAS")
+	if got := d.FFTVersion() + d.GEMMVersion(); got != "" {
+		t.Errorf("versions %q of libraries that are missing", got)
+	}
+	m, err := d.Allocate(64, gpu.Private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	region := gpu.Region{Memory: m}
+	_, err = d.NewRealFFT(region, region, 4, 1)
+	oneLineWith(t, err, "nofft.so")
+	_, err = d.NewComplexFFT(region, region, 4, 1)
+	oneLineWith(t, err, "nofft.so")
+	_, err = d.NewGEMM(region, region, region, 1, 1, 1, false, 1, 0)
+	oneLineWith(t, err, "libm.so.6")
+}
+
+func TestLibrariesFail(t *testing.T) {
+	for _, test := range []struct {
+		function string
+		status   int32
+		want     error
+		text     string
+	}{
+		{"cufftPlanMany", 2, gpu.ErrOutOfMemory, "cufftPlanMany"},
+		{"cufftPlanMany", 5, nil, "cufftPlanMany: cufftResult 5"},
+		{"cufftSetStream", 5, nil, "cufftSetStream: cufftResult 5"},
+		{"cufftExecC2C", 6, nil, "cufftExecC2C: cufftResult 6"},
+		{"cublasCreate_v2", 3, gpu.ErrOutOfMemory, "cublasCreate_v2"},
+		{"cublasCreate_v2", 1, nil, "cublasCreate_v2: cublasStatus_t 1"},
+		{"cublasSetMathMode", 7, nil, "cublasSetMathMode: cublasStatus_t 7"},
+		{"cublasSetStream_v2", 7, nil, "cublasSetStream_v2: cublasStatus_t 7"},
+		{"cublasSetWorkspace_v2", 7, nil, "cublasSetWorkspace_v2: cublasStatus_t 7"},
+		{"cublasSgemm_v2", 13, nil, "cublasSgemm_v2: cublasStatus_t 13"},
+	} {
+		t.Run(fmt.Sprintf("%s/%d", test.function, test.status), func(t *testing.T) {
+			device, d, f := openFake(t)
+			build := func() error {
+				b := device.NewPlan()
+				x, y, z := b.Input(gpu.Float2, 4), b.Output(gpu.Float2, 4), b.Output(gpu.Float2, 4)
+				b.Encode(func() (gpu.External, error) { return d.NewComplexFFT(y.Region(), x.Region(), 4, 1) })
+				b.Encode(func() (gpu.External, error) {
+					return d.NewGEMM(z.Region(), x.Region(), x.Region(), 2, 2, 2, false, 1, 0)
+				})
+				p, err := b.Build()
+				if err != nil {
+					return err
+				}
+				defer p.Close()
+				return p.Run()
+			}
+			f.fail(test.function, 1, test.status)
+			err := build()
+			oneLineWith(t, err, "cuda: "+test.text)
+			if test.want != nil && !errors.Is(err, test.want) {
+				t.Errorf("%v; want %v", err, test.want)
+			}
+			if left := f.live(liveTransform) + f.live(liveGraph) + f.live(liveExecutable); left != 0 {
+				t.Errorf("%d plans and graphs are left", left)
+			}
+			if err := build(); err != nil {
+				t.Errorf("afterwards: %v", err)
+			}
+			device.Trim()
+			if blocks, handles := f.blocks(0), f.live(liveHandle); blocks != handles {
+				t.Errorf("%d blocks of device memory are left for %d workspaces", blocks, handles)
+			}
+		})
+	}
+}
+
+func TestLibrariesRefuseSizes(t *testing.T) {
+	_, d, _ := openFake(t)
+	m, err := d.Allocate(64, gpu.Private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	region := gpu.Region{Memory: m}
+	for _, size := range [][2]int{{0, 1}, {1, 0}, {1 << 31, 1}, {1, 1 << 31}} {
+		_, err := d.NewRealFFT(region, region, size[0], size[1])
+		oneLineWith(t, err, "cuFFT takes no")
+		_, err = d.NewGEMM(region, region, region, size[0], size[1], 1, false, 1, 0)
+		oneLineWith(t, err, "cuBLAS takes no")
+	}
+}

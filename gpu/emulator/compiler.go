@@ -1,0 +1,169 @@
+//go:build (darwin || linux) && (amd64 || arm64)
+
+package emulator
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/ebitengine/purego"
+
+	"crossover/gpu"
+	"crossover/gpu/msl"
+)
+
+// compiler is the host's C++ compiler.
+type compiler struct {
+	path    string
+	version string
+	runtime []byte // runtime.cpp, compiled
+}
+
+var (
+	commonFlags = []string{"-std=gnu++14", "-O1", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
+		"-fno-strict-aliasing", "-fno-math-errno", "-ffp-contract=off", "-c"}
+	kernelFlags = []string{"-fsanitize=thread,bounds,shift-exponent,integer-divide-by-zero,alignment,float-cast-overflow",
+		"-Wno-attributes", "-Wno-unknown-pragmas", "-Werror=double-promotion"}
+	linkFlags = []string{"-shared", "-fPIC"}
+)
+
+// candidates are the names that a C++ compiler may have, what the environment says first.
+func candidates() []string {
+	names := []string{"c++", "g++", "clang++"}
+	if own := os.Getenv("CXX"); own != "" {
+		names = append([]string{own}, names...)
+	}
+	return names
+}
+
+// findCompiler looks for a C++ compiler and compiles the runtime with it, once a process.
+var findCompiler = sync.OnceValues(func() (*compiler, error) {
+	for _, name := range candidates() {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		c := &compiler{path: path}
+		version, err := exec.Command(path, "--version").Output()
+		if err != nil {
+			return nil, fmt.Errorf("emulator: %s --version: %w", path, err)
+		}
+		c.version, _, _ = strings.Cut(string(version), "\n")
+		err = inTemporary(func(dir string) error {
+			object := filepath.Join(dir, "runtime.o")
+			if log, err := c.compile(runtimeText, dir, "runtime.cpp", object, nil); err != nil {
+				return fmt.Errorf("emulator: %s does not compile the runtime: %s", name, firstLine(log, err))
+			}
+			c.runtime, err = os.ReadFile(object)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
+	return nil, errors.New("emulator: no C++ compiler (none of c++, g++ and clang++ is on the PATH, and CXX names none)")
+})
+
+// inTemporary calls f with a folder that is there as long as the call.
+func inTemporary(f func(dir string) error) error {
+	dir, err := os.MkdirTemp("", "emulator-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	return f(dir)
+}
+
+// compile makes an object file of a text. Where the compiler fails it returns what the compiler said.
+func (c *compiler) compile(text, dir, name, object string, flags []string) (log string, err error) {
+	source := filepath.Join(dir, name)
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	arguments := append(append([]string{"-I", dir, "-o", object}, commonFlags...), flags...)
+	return c.run(append(arguments, source)...)
+}
+
+func (c *compiler) run(arguments ...string) (log string, err error) {
+	cmd := exec.Command(c.path, arguments...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	err = cmd.Run()
+	return said.String(), err
+}
+
+func firstLine(log string, err error) string {
+	for _, line := range strings.Split(log, "\n") {
+		if strings.Contains(line, "error:") {
+			return line
+		}
+	}
+	return err.Error()
+}
+
+// image is a compiled text, loaded. It stays loaded as long as the process.
+type image struct {
+	handle uintptr
+	lines  *lineTable
+	mu     sync.Mutex // held while one of its kernels runs
+}
+
+// build compiles, links and loads a text.
+func (c *compiler) build(src gpu.Source, functions []msl.Function) (*image, error) {
+	text, err := translate(src, functions)
+	if err != nil {
+		return nil, err
+	}
+	var im image
+	err = inTemporary(func(dir string) error {
+		object, runtime, library := filepath.Join(dir, "kernels.o"), filepath.Join(dir, "runtime.o"), filepath.Join(dir, "kernels.so")
+		// Texts include it, and the prelude has taken its place.
+		if err := os.WriteFile(filepath.Join(dir, "metal_stdlib"), nil, 0o600); err != nil {
+			return err
+		}
+		if log, err := c.compile(text, dir, "kernels.cpp", object, kernelFlags); err != nil {
+			return compileError(src, functions, log, err)
+		}
+		if err := os.WriteFile(runtime, c.runtime, 0o600); err != nil {
+			return err
+		}
+		if log, err := c.run(append(append([]string{"-o", library}, linkFlags...), object, runtime, "-lm")...); err != nil {
+			return fmt.Errorf("emulator: %s: linking: %s", src.Name, firstLine(log, err))
+		}
+		if im.handle, err = purego.Dlopen(library, purego.RTLD_NOW|purego.RTLD_LOCAL); err != nil {
+			return fmt.Errorf("emulator: %s: %w", src.Name, err)
+		}
+		im.lines = readLines(library, src.Name)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &im, nil
+}
+
+var diagnostic = regexp.MustCompile(`(?m)^(.*?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$`)
+
+// compileError finds the first error in the compiler's log, and the kernel around it.
+func compileError(src gpu.Source, functions []msl.Function, log string, err error) error {
+	e := &gpu.CompileError{Source: src.Name, Message: err.Error(), Log: log}
+	for _, m := range diagnostic.FindAllStringSubmatch(log, -1) {
+		e.Message = m[3]
+		if filepath.Base(m[1]) == filepath.Base(src.Name) {
+			e.Line, _ = strconv.Atoi(m[2])
+			e.Kernel = msl.Around(functions, e.Line)
+		}
+		break
+	}
+	return e
+}

@@ -1,0 +1,17 @@
+// Package emulator runs kernel texts on the processor, so that tests of launch plans need no GPU: a driver for package
+// gpu that compiles a text with the host's C++ compiler and runs its threads one by one. It is support for tests, a judge
+// of right and wrong: never a contender, never timed, and not registered as an API.
+//
+// It is stricter than any GPU. A dispatch fails, naming the kernel and the line, where the kernel
+//
+//   - reads or writes outside of the buffers that it was given, to the byte, or outside of an array;
+//   - has a data race: two threads use the same word, one of them writing, and no barrier that orders that kind of
+//     memory (mem_device, mem_threadgroup) stands between; threads of different threadgroups are never ordered;
+//   - has a barrier or a simd function in divergent control flow, or a simd function in less than 32 lanes;
+//   - takes more than 32 KiB of threadgroup memory, or divides an integer by zero, shifts by the width or more, converts a
+//     float that does not fit, or uses a misaligned vector: what the devices do then differs.
+//
+// Threadgroup memory holds NaNs when a threadgroup begins. Threadgroups, and threads between barriers, run in changing
+// order. The fast:: functions are as coarse as hardware's. What it cannot tell: how fast a kernel is, how a device
+// rounds, whether Metal's own compiler takes the text.
+package emulator

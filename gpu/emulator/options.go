@@ -1,0 +1,25 @@
+package emulator
+
+// Option changes the emulated device.
+type Option func(*settings)
+
+type settings struct {
+	unified     bool
+	memoryLimit int64
+	loseAfter   int // submissions; negative for never
+	nan         bool
+}
+
+// Unified says whether device and host share memory, as on Apple's GPUs. Without this option they do not, and inputs
+// and outputs are copied.
+func Unified(unified bool) Option { return func(s *settings) { s.unified = unified } }
+
+// MemoryLimit is how many bytes the device has. Beyond them an allocation fails, wrapping gpu.ErrOutOfMemory.
+func MemoryLimit(bytes int64) Option { return func(s *settings) { s.memoryLimit = bytes } }
+
+// LoseAfter loses the device at the wait for its submission number n, counted from 0. That wait and everything after it
+// fail, wrapping gpu.ErrLost. A plan's constants count as submissions where memory is not unified.
+func LoseAfter(n int) Option { return func(s *settings) { s.loseAfter = n } }
+
+// ReturnNaN has every kernel leave NaNs in its last four bytes of each buffer that it may write.
+func ReturnNaN() Option { return func(s *settings) { s.nan = true } }

@@ -1,0 +1,186 @@
+
+// The scan. A chunk of CHUNK vectors takes the state s at its beginning to P·s + z at its end, where P is the section's
+// state matrix to the power of the chunk's samples and z is what the chunk leaves behind from silence. Every thread
+// finds the z of one chunk, a scan over the threads composes them, and every thread then filters its chunk from the
+// state that it knows at last. The chunks of a threadgroup's threads, one after the other, are a tile.
+//
+// A row of few tiles, or one among many rows, is walked by one threadgroup from tile to tile. Else several threadgroups
+// walk parts of the row, after a kernel that finds what each part leaves behind.
+//
+// `powers` holds P to the powers 1, 2, 4, 8, 16, 32 and then 0 to 31, each as (m11, m12, m21, m22).
+
+#define TILE (THREADS * CHUNK)
+#define SIMDGROUPS (THREADS / 32)
+
+static inline float2 times(float4 m, float2 s) {
+    return float2(m.x * s.x + m.y * s.y, m.z * s.x + m.w * s.y);
+}
+
+// What the chunks of the lanes up to this one leave behind, from silence before the first one.
+static inline float2 composed(float2 z, device const float4* powers, uint lane) {
+    for (uint k = 0; k < 5; ++k) {
+        uint distance = 1u << k;
+        float2 earlier = float2(simd_shuffle_up(z.x, distance), simd_shuffle_up(z.y, distance));
+        if (lane >= distance) {
+            z = z + times(powers[k], earlier);
+        }
+    }
+    return z;
+}
+
+// The state at the beginning of a lane's chunk, from the one at the simdgroup's and from what composed returned.
+static inline float2 atChunk(float2 s, float2 z, device const float4* powers, uint lane) {
+    float2 earlier = float2(simd_shuffle_up(z.x, 1), simd_shuffle_up(z.y, 1));
+    s = times(powers[6 + lane], s);
+    return lane > 0 ? s + earlier : s;
+}
+
+// What a row has: `groups` threadgroups, which walk `tiles` tiles each, one after the other.
+struct Walk {
+    uint groups;
+    uint tiles;
+};
+
+// The state at the end of each part of a row from silence: left[row·groups + part]. The last part's is not asked for.
+[[max_total_threads_per_threadgroup(THREADS)]]
+kernel void ends(device float2* left [[buffer(0)]],
+                 device const float4* x [[buffer(1)]],
+                 device const float4* powers [[buffer(2)]],
+                 constant Section& section [[buffer(3)]],
+                 constant Shape& shape [[buffer(4)]],
+                 constant Walk& walk [[buffer(5)]],
+                 uint2 group [[threadgroup_position_in_grid]],
+                 uint id [[thread_index_in_threadgroup]],
+                 uint lane [[thread_index_in_simdgroup]],
+                 uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float2 last[SIMDGROUPS];
+    Section f = section;
+    device const float4* from = x + group.y * shape.vectors + group.x * walk.tiles * TILE + id * CHUNK;
+    float2 s = float2(0.0f, 0.0f);
+    for (uint tile = 0; tile < walk.tiles; ++tile) {
+        float2 z = float2(0.0f, 0.0f);
+        for (uint k = 0; k < CHUNK; ++k) {
+            samples(f, z, from[tile * TILE + k]);
+        }
+        z = composed(z, powers, lane);
+        if (lane == 31) {
+            last[simdgroup] = z;
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (uint i = 0; i < SIMDGROUPS; ++i) {
+            s = times(powers[5], s) + last[i];
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    if (id == 0) {
+        left[group.y * walk.groups + group.x] = s;
+    }
+}
+
+// The output, and each row's state after it. Tiles go through threadgroup memory, so that device memory is read and
+// written in one piece; an odd CHUNK keeps the chunks of neighbouring threads in different banks. Where a row has more
+// than one threadgroup, and then at most THREADS, each finds the state at the beginning of its part from what the
+// parts before it leave behind; partPowers are the powers of the state matrix to a part's samples.
+[[max_total_threads_per_threadgroup(THREADS)]]
+kernel void scan(device float4* y [[buffer(0)]],
+                 device const float4* x [[buffer(1)]],
+                 device float2* after [[buffer(2)]],
+                 device const float2* before [[buffer(3)]],
+                 device const float2* left [[buffer(4)]],
+                 device const float4* powers [[buffer(5)]],
+                 device const float4* partPowers [[buffer(6)]],
+                 constant Section& section [[buffer(7)]],
+                 constant Shape& shape [[buffer(8)]],
+                 constant Walk& walk [[buffer(9)]],
+                 uint group [[threadgroup_position_in_grid]],
+                 uint id [[thread_position_in_threadgroup]],
+                 uint lane [[thread_index_in_simdgroup]],
+                 uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float4 tile[TILE];
+    threadgroup float2 last[SIMDGROUPS];
+    threadgroup float2 entry[1];
+    Section f = section;
+    uint vectors = shape.vectors;
+    uint row = group / walk.groups;
+    uint part = group % walk.groups;
+    uint start = part * walk.tiles * TILE;
+    uint end = min(start + walk.tiles * TILE, vectors);
+    float2 s = before[row];
+
+    float4 ahead[CHUNK];
+    for (uint k = 0; k < CHUNK; ++k) {
+        uint i = start + k * THREADS + id;
+        ahead[k] = i < end ? x[row * vectors + i] : float4(0.0f, 0.0f, 0.0f, 0.0f);
+    }
+    if (walk.groups > 1) {
+        // Thread i has what part i leaves behind; composed, the state at its beginning.
+        float2 z = composed(id < part ? left[row * walk.groups + id] : float2(0.0f, 0.0f), partPowers, lane);
+        if (lane == 31) {
+            last[simdgroup] = z;
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (uint i = 0; i < simdgroup; ++i) {
+            s = times(partPowers[5], s) + last[i];
+        }
+        s = atChunk(s, z, partPowers, lane);
+        if (id == part) {
+            entry[0] = s;
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        s = entry[0];
+    }
+    for (; start < end; start += TILE) {
+        for (uint k = 0; k < CHUNK; ++k) {
+            tile[k * THREADS + id] = ahead[k];
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (uint k = 0; k < CHUNK; ++k) {
+            uint i = start + TILE + k * THREADS + id;
+            if (i < end) {
+                ahead[k] = x[row * vectors + i];
+            }
+        }
+        float4 chunk[CHUNK];
+        float2 z = float2(0.0f, 0.0f);
+        for (uint k = 0; k < CHUNK; ++k) {
+            chunk[k] = tile[id * CHUNK + k];
+            samples(f, z, chunk[k]);
+        }
+        z = composed(z, powers, lane);
+        if (lane == 31) {
+            last[simdgroup] = z;
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        float2 mine = s;
+        for (uint i = 0; i < SIMDGROUPS; ++i) {
+            if (i == simdgroup) {
+                mine = s;
+            }
+            s = times(powers[5], s) + last[i];
+        }
+        mine = atChunk(mine, z, powers, lane);
+
+        uint first = start + id * CHUNK;
+        if (4 * (first + CHUNK) <= shape.n) {
+            for (uint k = 0; k < CHUNK; ++k) {
+                tile[id * CHUNK + k] = samples(f, mine, chunk[k]);
+            }
+        } else {
+            for (uint k = 0; k < CHUNK; ++k) {
+                uint past = min(4 * (first + k), shape.n);
+                tile[id * CHUNK + k] = someSamples(f, mine, chunk[k], min(4u, shape.n - past));
+            }
+        }
+        if (first < vectors && first + CHUNK >= vectors) {
+            after[row] = settled(mine);
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        // Each thread reads what it will overwrite next, so no barrier follows.
+        for (uint k = 0; k < CHUNK; ++k) {
+            uint i = start + k * THREADS + id;
+            if (i < end) {
+                y[row * vectors + i] = tile[k * THREADS + id];
+            }
+        }
+    }
+}

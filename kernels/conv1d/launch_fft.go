@@ -1,0 +1,103 @@
+package conv1d
+
+import (
+	_ "embed"
+	"math"
+	"math/cmplx"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+
+	"crossover/gpu"
+	"crossover/kernels/fft"
+)
+
+//go:embed spectral.metal
+var spectralText string
+
+// spectralSource returns the kernels between transforms. span is how many sums of products a thread computes.
+func spectralSource(span int) gpu.Source {
+	return gpu.Source{Name: "spectral.metal", Text: spectralText}.Define("SPAN", span)
+}
+
+// launchTransform appends the forward transform of n complex values, unscaled, to a plan.
+type launchTransform func(b *gpu.Builder, dst, src *gpu.Buffer, n int)
+
+// ownTransform is that of package fft.
+func ownTransform(b *gpu.Builder, dst, src *gpu.Buffer, n int) {
+	fft.LaunchComplex(b, dst, src, n, 1, false)
+}
+
+// vendorTransform is that of a vendor's library.
+func vendorTransform(library gpu.FFT) launchTransform {
+	return func(b *gpu.Builder, dst, src *gpu.Buffer, n int) {
+		b.Encode(func() (gpu.External, error) { return library.NewComplexFFT(dst.Region(), src.Region(), n, 1) })
+	}
+}
+
+func newFFTLaunch(d *gpu.Device, taps []float32) (engine, error) {
+	return newTransformed(d, taps, ownTransform), nil
+}
+
+func newVendorLaunch(d *gpu.Device, library gpu.FFT, taps []float32) (engine, error) {
+	return newTransformed(d, taps, vendorTransform(library)), nil
+}
+
+func newTransformed(d *gpu.Device, taps []float32, transform launchTransform) *launched {
+	e := &launched{taps: taps, device: d}
+	e.describe = func(b *gpu.Builder, y, x *gpu.Buffer, n int) { e.wholeSignal(b, y, x, n, transform) }
+	return e
+}
+
+// wholeSignal appends a convolution by one transform of the whole output's length.
+func (e *launched) wholeSignal(b *gpu.Builder, y, x *gpu.Buffer, n int, transform launchTransform) {
+	outputs := e.output(n)
+	length := 16
+	for length < outputs {
+		length *= 2
+	}
+	points := length / 2
+	z, spectrum := b.Scratch(gpu.Float2, points), b.Scratch(gpu.Float2, points)
+	source := spectralSource(1)
+	perValue(b, source, "pad", length, z.As(gpu.Float), x.As(gpu.Float), gpu.Values(n), gpu.Values(length))
+	transform(b, spectrum, z, points)
+	perValue(b, source, "filtered", points/2+1, z, spectrum, b.Constant(gpu.Float4, packedSpectrum(e.taps, length)),
+		b.Constant(gpu.Float2, halfTurn(points)), gpu.Values(points))
+	transform(b, spectrum, z, points)
+	perValue(b, source, "crop", outputs, y.As(gpu.Float), spectrum.As(gpu.Float), gpu.Values(outputs))
+}
+
+// packedSpectrum returns the spectrum of the taps, zero padded to a length, as the kernel `filtered` takes it. Unpacking
+// and packing each double what passes, and two transforms multiply by the number of their values.
+func packedSpectrum(taps []float32, length int) []float32 {
+	points := length / 2
+	gain := complex(1/(4*float64(points)), 0)
+	spectrum := realSpectrum(fourier.NewFFT(length), taps)
+	var table []float32
+	for k := range points/2 + 1 {
+		table = appendPair(table, gain*spectrum[k])
+		table = appendPair(table, gain*cmplx.Conj(spectrum[points-k]))
+	}
+	return table
+}
+
+// realSpectrum returns the bins 0 to length/2 of the taps, zero padded to the transform's length.
+func realSpectrum(transform *fourier.FFT, taps []float32) []complex128 {
+	padded := make([]float64, transform.Len())
+	for k, tap := range taps {
+		padded[k] = float64(tap)
+	}
+	return transform.Coefficients(nil, padded)
+}
+
+// halfTurn returns exp(−πi·k/points) for k up to points/2, as pairs.
+func halfTurn(points int) []float32 {
+	var table []float32
+	for k := range points/2 + 1 {
+		table = appendPair(table, cmplx.Rect(1, -math.Pi*float64(k)/float64(points)))
+	}
+	return table
+}
+
+func appendPair(table []float32, c complex128) []float32 {
+	return append(table, float32(real(c)), float32(imag(c)))
+}

@@ -1,0 +1,133 @@
+package conv1d
+
+import (
+	_ "embed"
+	"math/cmplx"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+
+	"crossover/gpu"
+	"crossover/kernels/fft"
+)
+
+var (
+	//go:embed overlapsave.metal
+	overlapSaveText string
+	//go:embed partitions.metal
+	partitionsText string
+)
+
+var (
+	overlapSaveSource = gpu.Source{Name: "passes.metal+overlapsave.metal", Text: overlapSaveText}
+	partitionsSource  = gpu.Source{Name: "passes.metal+partitions.metal", Text: partitionsText}
+)
+
+func newPartitionedLaunch(d *gpu.Device, taps []float32) (engine, error) {
+	e := &launched{taps: taps, device: d}
+	e.describe = func(b *gpu.Builder, y, x *gpu.Buffer, n int) {
+		if window := windowFor(e.output(n), len(taps)); window > 0 {
+			e.overlapSave(b, y, x, n, window)
+			return
+		}
+		block, span := partitionsFor(e.output(n), len(taps))
+		e.partitioned(b, y, x, n, block, span)
+	}
+	return e, nil
+}
+
+// windowFor returns the length of the windows of a filter with one partition: at least twice the taps, so that at least
+// half of a window become outputs, and more where the GPU is busy anyway. It returns 0 where no threadgroup transforms
+// such windows. On an H200 windows below 512 samples take as long, and above 2048 they only pay where the filter asks
+// for them.
+func windowFor(outputs, taps int) int {
+	const (
+		shortest = 512
+		longest  = 2048
+		busy     = 1 << 17 // outputs
+	)
+	window := shortest
+	for window < 2*taps {
+		window *= 2
+	}
+	if outputs >= busy && window < longest {
+		window *= 2
+	}
+	if window > fft.LongestShared {
+		return 0
+	}
+	return window
+}
+
+// partitionsFor returns the length of the blocks of a filter with several partitions, and how many sums of products a
+// thread should compute: each uses what it has read of the filter for all of them, but there must be threads enough.
+func partitionsFor(outputs, taps int) (block, span int) {
+	block = 1024
+	if taps > 8*block {
+		block *= 2
+	}
+	const (
+		mostSpan = 4
+		busy     = 1 << 19 // sums
+	)
+	if taps <= mostSpan*block || outputs >= busy {
+		return block, mostSpan
+	}
+	return block, 1
+}
+
+// overlapSave appends a convolution by windows that each have room for the whole filter, in one kernel.
+func (e *launched) overlapSave(b *gpu.Builder, y, x *gpu.Buffer, n, window int) {
+	outputs := e.output(n)
+	hop := window - len(e.taps) + 1
+	if aligned := hop &^ 31; aligned > 0 {
+		hop = aligned // windows begin where cache lines do
+	}
+	rows := divideUp(outputs, 2*hop)
+	shared := fft.ShareRows(overlapSaveSource, window)
+	b.Dispatch(b.Kernel(shared.Source, "overlap_save"), gpu.Size{X: divideUp(rows, shared.Rows), Y: 1, Z: 1},
+		gpu.Size{X: shared.Threads, Y: 1, Z: 1},
+		y.As(gpu.Float), x.As(gpu.Float), b.Constant(gpu.Float2, shared.Roots),
+		b.Constant(gpu.Float2, partitionSpectra(e.taps, window, len(e.taps))),
+		gpu.Values(n), gpu.Values(outputs), gpu.Values(hop))
+}
+
+// partitioned appends a convolution by uniform partitions of block taps and windows of twice as many samples.
+func (e *launched) partitioned(b *gpu.Builder, y, x *gpu.Buffer, n, block, span int) {
+	outputs, window := e.output(n), 2*block
+	partitions := divideUp(len(e.taps), block)
+	// A row has a window in its real parts and one in its imaginary parts: the first half of the output's blocks go
+	// through the former and the second half through the latter, each after as many windows as the filter reaches back.
+	rows := divideUp(divideUp(outputs, block), 2)
+	before := partitions - 1
+	spectra, sums := b.Scratch(gpu.Float2, (before+rows)*window), b.Scratch(gpu.Float2, rows*window)
+
+	shared := fft.ShareRows(partitionsSource, window)
+	roots := b.Constant(gpu.Float2, shared.Roots)
+	dispatch := func(kernel string, rows int, arguments ...gpu.Argument) {
+		b.Dispatch(b.Kernel(shared.Source, kernel), gpu.Size{X: divideUp(rows, shared.Rows), Y: 1, Z: 1},
+			gpu.Size{X: shared.Threads, Y: 1, Z: 1}, arguments...)
+	}
+	dispatch("windows", before+rows, spectra, x.As(gpu.Float), roots, gpu.Values(before+rows, before, rows, n))
+	perValue(b, spectralSource(span), "products", window*divideUp(rows, span), sums, spectra,
+		b.Constant(gpu.Float2, partitionSpectra(e.taps, window, block)), gpu.Values(window, rows, partitions))
+	dispatch("blocks", rows, y.As(gpu.Float), sums, roots, gpu.Values(rows, 0, rows, outputs))
+}
+
+// partitionSpectra returns the spectra of the filter's blocks, each zero padded to a window, divided by the window's
+// length, which two transforms multiply by: all bins of the first block, then those of the second.
+func partitionSpectra(taps []float32, window, block int) []float32 {
+	transform := fourier.NewFFT(window)
+	gain := complex(1/float64(window), 0)
+	var table []float32
+	for first := 0; first < len(taps); first += block {
+		half := realSpectrum(transform, taps[first:min(first+block, len(taps))])
+		for k := range window {
+			bin := half[min(k, window-k)]
+			if k > window/2 {
+				bin = cmplx.Conj(bin)
+			}
+			table = appendPair(table, gain*bin)
+		}
+	}
+	return table
+}

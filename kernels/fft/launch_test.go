@@ -1,0 +1,426 @@
+package fft
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/cmplx"
+	"slices"
+	"strings"
+	"testing"
+
+	"crossover/gpu"
+	"crossover/gpu/emulator"
+	"crossover/kernels"
+)
+
+// launched runs a plan of one kernel, or more, from n values of a type at src to m of another at dst.
+func launched(t *testing.T, x []float32, in gpu.Type, n int, out gpu.Type, m int, launch func(b *gpu.Builder, dst, src *gpu.Buffer)) []float32 {
+	t.Helper()
+	got, err := tryLaunch(emulator.Open(t), x, in, n, out, m, launch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func tryLaunch(d *gpu.Device, x []float32, in gpu.Type, n int, out gpu.Type, m int, launch func(b *gpu.Builder, dst, src *gpu.Buffer)) ([]float32, error) {
+	b := d.NewPlan()
+	src, dst := b.Input(in, n), b.Output(out, m)
+	launch(b, dst, src)
+	p, err := b.Build()
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	copy(src.Floats(), x)
+	if err := p.Run(); err != nil {
+		return nil, err
+	}
+	return slices.Clone(dst.Floats()), nil
+}
+
+// complexReference returns the transforms of rows of n values in float64, the inverse ones divided by n, as parts.
+func complexReference(x []complex64, n int, inverse bool) []float64 {
+	var out []float64
+	circle, row, bins := make([]complex128, n), make([]complex128, n), make([]complex128, n)
+	for k := range circle {
+		circle[k] = root(k, n)
+		if inverse {
+			circle[k] = cmplx.Conj(circle[k])
+		}
+	}
+	for values := range slices.Chunk(x, n) {
+		for i, v := range values {
+			row[i] = complex128(v)
+			if inverse {
+				row[i] /= complex(float64(n), 0)
+			}
+		}
+		reference(bins, row, circle, 1)
+		out = append(out, parts64(bins)...)
+	}
+	return out
+}
+
+// realReference returns the transforms of rows of n values in float64, as parts.
+func realReference(x []float32, n int) []float64 {
+	var out []float64
+	for row := range slices.Chunk(x, n) {
+		out = append(out, parts64(Reference(row))...)
+	}
+	return out
+}
+
+// launchTolerance is what the catalogue grants.
+const launchTolerance = 1e-6
+
+// TestLaunchComplex takes every way that a length can go: by the definition, in one threadgroup at each length that has a
+// shape, in two and in three steps, and through Bluestein's algorithm in one threadgroup and in several.
+func TestLaunchComplex(t *testing.T) {
+	for _, tc := range []struct {
+		n, batches []int
+		inverse    bool // too
+	}{
+		{[]int{1, 2, 3, 7}, []int{1, 2, 3, 7, 1000}, true},
+		{[]int{8}, []int{1, 63, 64, 65, 1000}, true},
+		{[]int{16, 32, 64, 128}, []int{1, 2, 3, 7, 33}, false},
+		{[]int{97}, []int{1, 2, 3, 7}, true},
+		{[]int{256, 512, 1024, 2048, 4096, 1009}, []int{1, 3}, false},
+		{[]int{8192, 2500}, []int{1, 2}, true},
+		{[]int{65536}, []int{1}, false},
+	} {
+		for _, n := range tc.n {
+			for _, inverse := range []bool{false, true} {
+				if inverse && !tc.inverse {
+					continue
+				}
+				t.Run(fmt.Sprintf("n=%d,inverse=%v", n, inverse), func(t *testing.T) {
+					t.Parallel()
+					for _, batch := range tc.batches {
+						x := complexNoise(n * batch)
+						got := launched(t, floats(x), gpu.Float2, len(x), gpu.Float2, len(x), func(b *gpu.Builder, dst, src *gpu.Buffer) {
+							LaunchComplex(b, dst, src, n, batch, inverse)
+						})
+						expect(t, fmt.Sprintf("batch %d", batch), got, complexReference(x, n, inverse), launchTolerance)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestLaunchLongRows takes the lengths that one threadgroup transforms on some devices only, and three steps.
+func TestLaunchLongRows(t *testing.T) {
+	small := func(radices ...int) shape { return shape{radices: radices, points: 8, side: 8, split: true} }
+	for name, tc := range map[string]struct {
+		n      int
+		launch func(b *gpu.Builder, dst, src gpu.Argument, rows int, inverse bool)
+	}{
+		"rows of 8192": {8192, func(b *gpu.Builder, dst, src gpu.Argument, rows int, inverse bool) {
+			launchComplexRows(b, dst, src, rowShape(8192), rows, inverse)
+		}},
+		"rows of 16384": {16384, func(b *gpu.Builder, dst, src gpu.Argument, rows int, inverse bool) {
+			launchComplexRows(b, dst, src, rowShape(16384), rows, inverse)
+		}},
+		"three steps": {16 * 8 * 32, division{small(8, 2), small(4, 2), small(8, 4)}.launch},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, inverse := range []bool{false, true} {
+				if inverse && tc.n == 16384 {
+					continue // as it is at 8192
+				}
+				const rows = 2
+				x := complexNoise(tc.n * rows)
+				got := launched(t, floats(x), gpu.Float2, len(x), gpu.Float2, len(x), func(b *gpu.Builder, dst, src *gpu.Buffer) {
+					tc.launch(b, dst, src, rows, inverse)
+				})
+				expect(t, fmt.Sprintf("inverse %v", inverse), got, complexReference(x, tc.n, inverse), launchTolerance)
+			}
+		})
+	}
+}
+
+// TestLaunchImpulse looks at every bin alone: an impulse at j has the bins exp(−2πi·jk/n), each of magnitude 1.
+func TestLaunchImpulse(t *testing.T) {
+	const n = 1024
+	at := []int{0, 1, 31, 32, 511, 512, 1023}
+	x := make([]complex64, n*len(at))
+	for row, j := range at {
+		x[row*n+j] = 1
+	}
+	got := launched(t, floats(x), gpu.Float2, len(x), gpu.Float2, len(x), func(b *gpu.Builder, dst, src *gpu.Buffer) {
+		LaunchComplex(b, dst, src, n, len(at), false)
+	})
+	for row, j := range at {
+		for k := range n {
+			v := complex(float64(got[2*(row*n+k)]), float64(got[2*(row*n+k)+1]))
+			if d := cmplx.Abs(v - root(j*k%n, n)); d > 1e-6 {
+				t.Fatalf("impulse at %d: bin %d is off by %.2g", j, k, d)
+			}
+		}
+	}
+}
+
+// TestLaunchReal transforms rows and back again.
+func TestLaunchReal(t *testing.T) {
+	for _, tc := range []struct {
+		n, batches []int
+	}{
+		{[]int{1, 2, 7, 15}, []int{1, 2, 3, 7, 1000}},
+		{[]int{16, 32, 64, 128}, []int{1, 2, 3, 7, 129}},
+		{[]int{101, 194}, []int{1, 2, 3, 7}},
+		{[]int{256, 512, 1024, 2048, 4096, 8192}, []int{1, 3}},
+		{[]int{16384}, []int{1, 2}},
+	} {
+		for _, n := range tc.n {
+			t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
+				t.Parallel()
+				for _, batch := range tc.batches {
+					x := noise(n * batch)
+					bins := launched(t, x, gpu.Float, len(x), gpu.Float2, batch*(n/2+1), func(b *gpu.Builder, dst, src *gpu.Buffer) {
+						LaunchReal(b, dst, src, n, batch)
+					})
+					expect(t, fmt.Sprintf("batch %d", batch), bins, realReference(x, n), launchTolerance)
+					ends := []int{0, n / 2}
+					if n%2 != 0 {
+						ends = ends[:1]
+					}
+					for row := range batch {
+						for _, k := range ends {
+							imaginary := &bins[2*(row*(n/2+1)+k)+1]
+							if *imaginary != 0 {
+								t.Errorf("batch %d: bin %d of row %d has an imaginary part of %g", batch, k, row, *imaginary)
+							}
+							*imaginary = 3 // which the way back has to ignore
+						}
+					}
+					back := launched(t, bins, gpu.Float2, len(bins)/2, gpu.Float, len(x), func(b *gpu.Builder, dst, src *gpu.Buffer) {
+						LaunchRealInverse(b, dst, src, n, batch)
+					})
+					expect(t, fmt.Sprintf("batch %d, back", batch), back, widen(x), launchTolerance)
+				}
+			})
+		}
+	}
+}
+
+// TestLaunchFrames compares frames that overlap, at every alignment, with the rows that they are cut out as.
+func TestLaunchFrames(t *testing.T) {
+	const n = 64
+	for _, f := range []Frames{
+		{Count: 9, Hop: 16, Lead: 32, Samples: 131},
+		{Count: 9, Hop: 17, Lead: 31, Samples: 131},
+		{Count: 3, Hop: 200, Lead: 0, Samples: 450},
+		{Count: 1, Hop: 1, Lead: 0, Samples: 0},
+	} {
+		x := noise(max(1, f.Samples))
+		rows := make([]float32, n*f.Count)
+		for r := range f.Count {
+			for j := range n {
+				if at := r*f.Hop - f.Lead + j; 0 <= at && at < f.Samples {
+					rows[r*n+j] = x[at] * float32(0.5-0.5*math.Cos(2*math.Pi*float64(j)/n))
+				}
+			}
+		}
+		got := launched(t, x, gpu.Float, len(x), gpu.Float2, f.Count*(n/2+1), func(b *gpu.Builder, dst, src *gpu.Buffer) {
+			LaunchFrames(b, dst, src, n, f)
+		})
+		expect(t, fmt.Sprintf("%+v", f), got, realReference(rows, n), launchTolerance)
+	}
+}
+
+// TestShapes checks what the kernels take for granted, and the limits of every device.
+func TestShapes(t *testing.T) {
+	const memory = 32 << 10
+	check := func(name string, s shape, n int, tile layout) {
+		t.Helper()
+		slices := max(s.slices, 1)
+		for _, r := range s.radices {
+			if r < 2 || r > 32 || !isPowerOfTwo(r) || s.points%r != 0 {
+				t.Errorf("%s: radix %d of %d points", name, r, s.points)
+			}
+		}
+		switch {
+		case s.length() != n:
+			t.Errorf("%s: radices %v make %d", name, s.radices, s.length())
+		case !isPowerOfTwo(s.lanes()) || !isPowerOfTwo(s.side):
+			t.Errorf("%s: %d lanes, %d at a time", name, s.lanes(), s.side)
+		case s.threads() > 1024 || s.threads()%32 != 0:
+			t.Errorf("%s: %d threads", name, s.threads())
+		case s.points%slices != 0 || s.lastRadix()%slices != 0:
+			t.Errorf("%s: %d slices", name, slices)
+		case s.memory(tile) > memory:
+			t.Errorf("%s: %d bytes of threadgroup memory", name, s.memory(tile))
+		}
+	}
+	for n := shortestRow; n <= 16384; n *= 2 {
+		check(fmt.Sprintf("rows of %d", n), rowShape(n), n, rowTile)
+	}
+	for n := shortestReal; n <= longestReal; n *= 2 {
+		for name, s := range map[string]shape{"real rows": realShape(n), "frames": frameShape(n)} {
+			name = fmt.Sprintf("%s of %d", name, n)
+			check(name, s, n/2, rowTile)
+			if last := s.lastRadix(); s.points != last && s.points%(2*last) != 0 || s.points == last && s.lanes() > 32 {
+				t.Errorf("%s: a thread does not meet the mirror images of its bins", name)
+			}
+		}
+	}
+	for n := 8192; n <= mostPoints; n *= 2 {
+		d := divide(gpu.Facts{ThreadgroupBytes: memory}, n)
+		product := 1
+		for i, s := range d {
+			product *= s.length()
+			tile := columnTile
+			if i == len(d)-1 {
+				tile = turnedTile
+			}
+			check(fmt.Sprintf("step %d of %d", i, n), s, s.length(), tile)
+			if len(s.radices) < 2 || s.side > d[0].length() || s.side > n/product && i < len(d)-1 {
+				t.Errorf("step %d of %d: %d at a time", i, n, s.side)
+			}
+		}
+		if product != n {
+			t.Errorf("the steps of %d make %d", n, product)
+		}
+	}
+}
+
+// TestLaunchNeedsItsBarriers takes the barriers out of the passes, one at a time: the emulator sees a race, or the result
+// is wrong.
+func TestLaunchNeedsItsBarriers(t *testing.T) {
+	d := emulator.Open(t)
+	const n = 256
+	for _, tc := range []struct {
+		source *gpu.Source
+		right  func() bool
+	}{
+		{&complexSource, func() bool {
+			x := complexNoise(n)
+			got, err := tryLaunch(d, floats(x), gpu.Float2, n, gpu.Float2, n, func(b *gpu.Builder, dst, src *gpu.Buffer) {
+				LaunchComplex(b, dst, src, n, 1, false)
+			})
+			return err == nil && kernels.RelativeError(got, complexReference(x, n, false)) <= launchTolerance
+		}},
+		{&realSource, func() bool {
+			x := noise(n)
+			got, err := tryLaunch(d, x, gpu.Float, n, gpu.Float2, n/2+1, func(b *gpu.Builder, dst, src *gpu.Buffer) {
+				LaunchReal(b, dst, src, n, 1)
+			})
+			return err == nil && kernels.RelativeError(got, realReference(x, n)) <= launchTolerance
+		}},
+	} {
+		whole := *tc.source
+		if barriers := emulator.Barriers(whole); barriers != 2 {
+			t.Errorf("%s has %d barriers, want 2", whole.Name, barriers)
+		}
+		for i := range emulator.Barriers(whole) {
+			*tc.source = emulator.WithoutBarrier(whole, i)
+			if tc.right() {
+				t.Errorf("%s does not need barrier %d", whole.Name, i)
+			}
+		}
+		*tc.source = whole
+		if !tc.right() {
+			t.Errorf("%s is wrong with all of its barriers", whole.Name)
+		}
+	}
+}
+
+func TestLaunchPanics(t *testing.T) {
+	d := emulator.Open(t)
+	for name, launch := range map[string]func(b *gpu.Builder, x *gpu.Buffer){
+		"length 0":      func(b *gpu.Builder, x *gpu.Buffer) { LaunchComplex(b, x, x, 0, 1, false) },
+		"no rows":       func(b *gpu.Builder, x *gpu.Buffer) { LaunchReal(b, x, x, 8, 0) },
+		"too many rows": func(b *gpu.Builder, x *gpu.Buffer) { LaunchRealInverse(b, x, x, 1<<20, 1<<20) },
+		"frames of 60":  func(b *gpu.Builder, x *gpu.Buffer) { LaunchFrames(b, x, x, 60, Frames{1, 1, 0, 1}) },
+		"no frames":     func(b *gpu.Builder, x *gpu.Buffer) { LaunchFrames(b, x, x, 64, Frames{0, 1, 0, 1}) },
+		"frames beyond": func(b *gpu.Builder, x *gpu.Buffer) { LaunchFrames(b, x, x, 64, Frames{1 << 20, 1 << 20, 0, 1}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := d.NewPlan()
+			x := b.Scratch(gpu.Float2, 64)
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			launch(b, x)
+		})
+	}
+}
+
+// TestLaunchEngine drives the engine as plans and calls do.
+func TestLaunchEngine(t *testing.T) {
+	const n = 64
+	e, err := newLaunch(emulator.Open(t), Params{N: n, Batch: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	for _, rows := range []int{3, 1, 7, 3} {
+		x, bins := noise(rows*n), make([]complex64, rows*(n/2+1))
+		if err := e.transform(bins, x); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, fmt.Sprintf("%d rows", rows), floats(bins), realReference(x, n), launchTolerance)
+	}
+	x, bins := noise(3*n), make([]complex64, 3*(n/2+1))
+	p, err := e.(*launch).plans.For(3, e.(*launch).plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	emulators := testing.AllocsPerRun(5, func() { _ = p.Run() })
+	if got := testing.AllocsPerRun(5, func() { _ = e.transform(bins, x) }); got != emulators {
+		t.Errorf("%v allocations a call, of which the emulator makes %v", got, emulators)
+	}
+	call, err := e.(*launch).bind(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer call.Release()
+	for range 2 {
+		if err := call.Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect(t, "bound", call.Output(), realReference(x, n), launchTolerance)
+	if call.GPU == nil {
+		t.Error("the call does not say that a GPU computes it")
+	}
+	long := launch{n: 1 << 20, device: emulator.Open(t), append: LaunchReal}
+	if _, err := long.plan(1 << 20); err == nil || !strings.Contains(err.Error(), "too many") {
+		t.Errorf("a mebirow of mebisamples: %v", err)
+	}
+}
+
+// fakeLibrary notes what it is asked for and refuses.
+type fakeLibrary struct {
+	gpu.FFT
+	n, batch int
+	dst, src gpu.Region
+}
+
+var errRefused = errors.New("refused")
+
+func (l *fakeLibrary) NewRealFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
+	*l = fakeLibrary{n: n, batch: batch, dst: dst, src: src}
+	return nil, errRefused
+}
+
+// TestVendorLaunch checks what a vendor's library is asked for; what it then computes is tested where there is one.
+func TestVendorLaunch(t *testing.T) {
+	library := &fakeLibrary{}
+	e, err := newVendorLaunch(emulator.Open(t), library, Params{N: 100, Batch: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	if err := e.transform(make([]complex64, 2*51), make([]float32, 200)); !errors.Is(err, errRefused) {
+		t.Errorf("the library's error became %v", err)
+	}
+	if library.n != 100 || library.batch != 2 || library.src.Memory.Bytes() < 4*200 || library.dst.Memory.Bytes() < 8*2*51 {
+		t.Errorf("the library was asked for %d rows of %d", library.batch, library.n)
+	}
+}

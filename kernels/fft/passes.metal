@@ -1,0 +1,303 @@
+#include <metal_stdlib>
+using namespace metal;
+
+// The passes of a Stockham transform in registers and threadgroup memory, which the texts that begin with this one share.
+//
+// N points are transformed by LANES = N / POINTS threads, POINTS points each, in PASSES passes of the radices RADIX0,
+// RADIX1 … whose product is N. Butterfly j of a pass of radix R, j < N / R, takes the points j + q·N/R for q < R. With
+// D the product of the radices of the earlier passes, it turns point q by exp(-2·pi·i·q·(j mod D) / (D·R)), transforms
+// the R points and leaves them at (j / D)·D·R + j mod D + q·D. So each thread loads points that are LANES apart, and the
+// last pass leaves them as far apart again: only between the passes do points change threads, through threadgroup memory.
+// All of these numbers are powers of two.
+
+#define UNROLL _Pragma("unroll")
+
+inline float2 product(float2 a, float2 b) {
+    return float2(fma(a.x, b.x, -(a.y * b.y)), fma(a.x, b.y, a.y * b.x));
+}
+
+inline float2 swapped(float2 a) { return float2(a.y, a.x); }
+
+// a times exp(-2·pi·i / 4).
+inline float2 quarter(float2 a) { return float2(a.y, -a.x); }
+
+// a times exp(-2·pi·i / 8) and times exp(-2·pi·i · 3/8).
+inline float2 eighth(float2 a) { return float2(a.x + a.y, a.y - a.x) * M_SQRT1_2_F; }
+inline float2 three_eighths(float2 a) { return float2(a.y - a.x, -(a.x + a.y)) * M_SQRT1_2_F; }
+
+// dft transforms v[0], v[S], … v[(R-1)·S] in place, in order.
+
+template <uint S>
+inline void dft2(thread float2* v) {
+    float2 a = v[0];
+    v[0] = a + v[S];
+    v[S] = a - v[S];
+}
+
+template <uint S>
+inline void dft4(thread float2* v) {
+    float2 a = v[0] + v[2 * S], b = v[0] - v[2 * S];
+    float2 c = v[S] + v[3 * S], d = quarter(v[S] - v[3 * S]);
+    v[0] = a + c;
+    v[S] = b + d;
+    v[2 * S] = a - c;
+    v[3 * S] = b - d;
+}
+
+template <uint S>
+inline void dft8(thread float2* v) {
+    dft4<2 * S>(v);
+    dft4<2 * S>(v + S);
+    float2 odd[4] = {v[S], eighth(v[3 * S]), quarter(v[5 * S]), three_eighths(v[7 * S])};
+    float2 even[4] = {v[0], v[2 * S], v[4 * S], v[6 * S]};
+    UNROLL
+    for (uint q = 0; q < 4; ++q) {
+        v[q * S] = even[q] + odd[q];
+        v[(q + 4) * S] = even[q] - odd[q];
+    }
+}
+
+template <uint S>
+inline void dft16(thread float2* v) {
+    const float2 first = float2(0.923879532511286756f, -0.382683432365089772f);
+    const float2 third = float2(0.382683432365089772f, -0.923879532511286756f);
+    UNROLL
+    for (uint q = 0; q < 4; ++q) {
+        dft4<4 * S>(v + q * S);
+    }
+    v[5 * S] = product(v[5 * S], first);
+    v[6 * S] = eighth(v[6 * S]);
+    v[7 * S] = product(v[7 * S], third);
+    v[9 * S] = eighth(v[9 * S]);
+    v[10 * S] = quarter(v[10 * S]);
+    v[11 * S] = three_eighths(v[11 * S]);
+    v[13 * S] = product(v[13 * S], third);
+    v[14 * S] = three_eighths(v[14 * S]);
+    v[15 * S] = product(v[15 * S], float2(0.0f, 0.0f) - first);
+    UNROLL
+    for (uint q = 0; q < 4; ++q) {
+        dft4<S>(v + 4 * q * S);
+    }
+    UNROLL
+    for (uint q = 0; q < 4; ++q) {
+        UNROLL
+        for (uint k = 0; k < q; ++k) {
+            float2 a = v[(4 * q + k) * S];
+            v[(4 * q + k) * S] = v[(4 * k + q) * S];
+            v[(4 * k + q) * S] = a;
+        }
+    }
+}
+
+// a times exp(-2·pi·i · e/32), e < 32.
+inline float2 turned32(float2 a, uint e) {
+    const float cosines[9] = {1.0f, 0.980785280403230449f, 0.923879532511286756f, 0.831469612302545237f,
+                              0.707106781186547524f, 0.555570233019602225f, 0.382683432365089772f,
+                              0.195090322016128268f, 0.0f};
+    uint rest = e % 8;
+    float2 b = rest == 0 ? a : product(a, float2(cosines[rest], -cosines[8 - rest]));
+    if (e / 8 % 2 == 1) {
+        b = quarter(b);
+    }
+    return e / 16 == 1 ? float2(-b.x, -b.y) : b;
+}
+
+template <uint S>
+inline void dft32(thread float2* v) {
+    UNROLL
+    for (uint q = 0; q < 8; ++q) {
+        dft4<8 * S>(v + q * S);
+    }
+    UNROLL
+    for (uint k = 1; k < 4; ++k) {
+        UNROLL
+        for (uint q = 1; q < 8; ++q) {
+            v[(q + 8 * k) * S] = turned32(v[(q + 8 * k) * S], q * k);
+        }
+    }
+    UNROLL
+    for (uint k = 0; k < 4; ++k) {
+        dft8<S>(v + 8 * k * S);
+    }
+    float2 ordered[32];
+    UNROLL
+    for (uint k = 0; k < 32; ++k) {
+        ordered[k % 8 * 4 + k / 8] = v[k * S];
+    }
+    UNROLL
+    for (uint k = 0; k < 32; ++k) {
+        v[k * S] = ordered[k];
+    }
+}
+
+template <uint R, uint S>
+inline void dft(thread float2* v) {
+    if (R == 2) {
+        dft2<S>(v);
+    } else if (R == 4) {
+        dft4<S>(v);
+    } else if (R == 8) {
+        dft8<S>(v);
+    } else if (R == 16) {
+        dft16<S>(v);
+    } else {
+        dft32<S>(v);
+    }
+}
+
+// turn multiplies the points of the butterfly by exp(-2·pi·i·q·k / (D·R)), q < R, k < D. The table holds a row of D roots
+// for q = 1, and where R is 32 one more for each q = 2, 4, 8 …; the others are multiplied together.
+template <uint R, uint S, uint D>
+inline void turn(thread float2* v, uint k, device const float2* table) {
+    float2 w[R];
+    w[1] = table[k];
+    UNROLL
+    for (uint q = 2; q < R; ++q) {
+        uint high = q >= 16 ? 16 : q >= 8 ? 8 : q >= 4 ? 4 : 2;
+        if (q > high) {
+            w[q] = product(w[high], w[q - high]);
+        } else if (R == 32) {
+            w[q] = table[(q >= 16 ? 4 : q >= 8 ? 3 : q >= 4 ? 2 : 1) * D + k];
+        } else {
+            w[q] = product(w[q / 2], w[q / 2]);
+        }
+    }
+    UNROLL
+    for (uint q = 1; q < R; ++q) {
+        v[q * S] = product(v[q * S], w[q]);
+    }
+}
+
+// pass computes a thread's butterflies j[0], j[1] … of a pass.
+template <uint R, uint D>
+inline void pass(thread float2* v, thread const uint* j, device const float2* table) {
+    UNROLL
+    for (uint b = 0; b < POINTS / R; ++b) {
+        if (D > 1) {
+            turn<R, POINTS / R, D>(v + b, j[b] % D, table);
+        }
+        dft<R, POINTS / R>(v + b);
+    }
+}
+
+// The exchange between two passes, in threadgroup memory that a kernel declares as `threadgroup CELL memory[MEMORY]`. A
+// transform begins at `tile`, and its places are SPREAD cells apart. With SPLIT, real parts go first and imaginary parts
+// after them, in half of the memory. With SLICES above 1 the points go in so many parts, in as much less memory.
+
+// Skewing the places lets the threads of a simdgroup meet different banks. It moves bits of a place into its last ones, by
+// exclusive or, so that it treats the bits of a sum one by one. JOINED is the place of which `own`, skewed, depends on the
+// thread and `known` is what the compiler knows, with other bits: most of it becomes part of an instruction.
+#define SKEWED(p, shift, d) ((p) ^ (((p) >> (shift) & (BANKS / (d) - 1)) * (d)))
+#define JOINED(own, known, shift, d) (((own) ^ SKEWED(known, shift, d) % BANKS) + SKEWED(known, shift, d) / BANKS * BANKS)
+
+#if SPLIT
+#define CELL float
+#else
+#define CELL float2
+#endif
+
+// Where butterfly j of a pass of radix r leaves its first point.
+#define PLACE(j, r, d) ((j) / (d) * ((d) * (r)) + (j) % (d))
+
+#define SCATTER(part, r, d, shift, slice)                                                                      \
+    {                                                                                                          \
+        uint own = PLACE(lane, r, d);                                                                          \
+        uint cell = SKEWED(own % (N / SLICES), shift, d);                                                      \
+        UNROLL for (uint b = 0; b < POINTS / (r); ++b) {                                                       \
+            UNROLL for (uint q = 0; q < (r); ++q) {                                                            \
+                uint known = PLACE(b * LANES, r, d) + q * (d);                                                 \
+                if (SLICES == 1 || (own + known) / (N / SLICES) == (slice)) {                                  \
+                    memory[tile + SPREAD * (JOINED(cell, known % (N / SLICES), shift, d))] =                   \
+                        v[b + q * (POINTS / (r))] part;                                                        \
+                }                                                                                              \
+            }                                                                                                  \
+        }                                                                                                      \
+    }
+
+// The points of a thread for any pass but the last one.
+#define GATHER(d, shift, slice)                                                                                \
+    {                                                                                                          \
+        uint cell = SKEWED(lane, shift, d);                                                                    \
+        UNROLL for (uint m = 0; m < POINTS / SLICES; ++m) {                                                    \
+            taken[m + (slice) * (POINTS / SLICES)] = memory[tile + SPREAD * (JOINED(cell, m * LANES, shift, d))]; \
+        }                                                                                                      \
+    }
+
+// The points of a thread for the last pass, whose butterflies are those that the kernel lists in `last`. They may be of
+// another transform, which begins at last_tile.
+#define GATHER_LAST(d, shift, slice)                                                                           \
+    UNROLL for (uint b = 0; b < POINTS / LAST_RADIX; ++b) {                                                    \
+        uint cell = SKEWED(last[b], shift, d);                                                                 \
+        UNROLL for (uint q = 0; q < LAST_RADIX / SLICES; ++q) {                                                \
+            taken[b + q * (POINTS / LAST_RADIX) + (slice) * (POINTS / SLICES)] =                               \
+                memory[last_tile + SPREAD * (JOINED(cell, q * (N / LAST_RADIX), shift, d))];                   \
+        }                                                                                                      \
+    }
+
+// Nobody writes before everybody has read what was there, and nobody reads before everybody has written.
+#define PART(part, gather, r, d, shift)                           \
+    {                                                             \
+        CELL taken[POINTS];                                       \
+        UNROLL for (uint slice = 0; slice < SLICES; ++slice) {    \
+            threadgroup_barrier(mem_flags::mem_threadgroup);      \
+            SCATTER(part, r, d, shift, slice)                     \
+            threadgroup_barrier(mem_flags::mem_threadgroup);      \
+            gather(d, shift, slice)                               \
+        }                                                         \
+        UNROLL for (uint m = 0; m < POINTS; ++m) {                \
+            v[m] part = taken[m];                                 \
+        }                                                         \
+    }
+
+#if SPLIT
+#define EXCHANGE(gather, r, d, shift) PART(.x, gather, r, d, shift) PART(.y, gather, r, d, shift)
+#else
+#define EXCHANGE(gather, r, d, shift) PART(, gather, r, d, shift)
+#endif
+
+// TRANSFORM transforms the points v[POINTS] of a thread, where v[m] is point lane + m·LANES, to points
+// last[b] + q·N/LAST_RADIX, which are then in v[b + q·POINTS/LAST_RADIX]. `roots` are the tables of the passes.
+
+#define D1 RADIX0
+#define D2 (RADIX0 * RADIX1)
+#define D3 (RADIX0 * RADIX1 * RADIX2)
+
+#define FIRST_PASS(r) pass<r, 1>(v, last, roots);
+#define NEXT_PASS(r, d, table)                                      \
+    {                                                               \
+        uint j[POINTS / r];                                         \
+        UNROLL for (uint b = 0; b < POINTS / r; ++b) {              \
+            j[b] = lane + b * LANES;                                \
+        }                                                           \
+        pass<r, d>(v, j, roots + table);                            \
+    }
+#define LAST_PASS(r, d, table) pass<r, d>(v, last, roots + table);
+
+#if PASSES == 1
+#define LAST_RADIX RADIX0
+#define TRANSFORM FIRST_PASS(RADIX0)
+#elif PASSES == 2
+#define LAST_RADIX RADIX1
+#define TRANSFORM                                  \
+    FIRST_PASS(RADIX0)                             \
+    EXCHANGE(GATHER_LAST, RADIX0, 1, SHIFT0)       \
+    LAST_PASS(RADIX1, D1, TABLE1)
+#elif PASSES == 3
+#define LAST_RADIX RADIX2
+#define TRANSFORM                                  \
+    FIRST_PASS(RADIX0)                             \
+    EXCHANGE(GATHER, RADIX0, 1, SHIFT0)            \
+    NEXT_PASS(RADIX1, D1, TABLE1)                  \
+    EXCHANGE(GATHER_LAST, RADIX1, D1, SHIFT1)      \
+    LAST_PASS(RADIX2, D2, TABLE2)
+#else
+#define LAST_RADIX RADIX3
+#define TRANSFORM                                  \
+    FIRST_PASS(RADIX0)                             \
+    EXCHANGE(GATHER, RADIX0, 1, SHIFT0)            \
+    NEXT_PASS(RADIX1, D1, TABLE1)                  \
+    EXCHANGE(GATHER, RADIX1, D1, SHIFT1)           \
+    NEXT_PASS(RADIX2, D2, TABLE2)                  \
+    EXCHANGE(GATHER_LAST, RADIX2, D2, SHIFT2)      \
+    LAST_PASS(RADIX3, D3, TABLE3)
+#endif

@@ -1,0 +1,161 @@
+
+// Rows of 2·N real values, ROWS of them a threadgroup, as N complex ones: even values are taken as real parts and odd
+// values as imaginary parts, and the two interleaved spectra are told apart by their symmetry,
+//
+//   X[k] = (Z[k] + conj(Z[N-k])) / 2 + (Z[k] - conj(Z[N-k])) · halves[k],   halves[k] = -i/2 · exp(-2·pi·i·k / (2·N)).
+//
+// With FRAMES, row r is the samples of a signal from r·hop - lead on, times a Hann window; the signal is zero outside of
+// its samples. With ALIGNED too, hop and lead are even.
+
+struct Rows {
+    uint rows;
+    uint hop;
+    uint lead;
+    uint samples;
+};
+
+// Bins k and N - k, of the values at k and at N - k.
+inline void bins(float2 z, float2 mirrored, float2 half_root, thread float2& low, thread float2& high) {
+    float2 sum = float2(z.x + mirrored.x, z.y - mirrored.y) * 0.5f;
+    float2 turned = product(float2(z.x - mirrored.x, z.y + mirrored.y), half_root);
+    low = sum + turned;
+    high = float2(sum.x - turned.x, turned.y - sum.y);
+}
+
+// halves[j + q·N/LAST_RADIX], of which the table has only those for q = 0 and, where LAST_RADIX is 32, for q = 1.
+#define HALF_ROOT(j, q) \
+    turned32(halves[(j) + ((q) - (q) * 16 / LAST_RADIX * LAST_RADIX / 16) * (N / LAST_RADIX)], (q) * 16 / LAST_RADIX)
+
+// Half of the Hann window's cosine, at sample 2·(lane + m·LANES) where half_root is halves[2·lane], and at the one after it
+// where it is the next.
+inline float half_cosine(float2 half_root, uint m) {
+    return -turned32(half_root, m * (32 / POINTS)).y;
+}
+
+inline float sample_at(device const float* src, int at, uint samples) {
+    return at >= 0 && uint(at) < samples ? src[at] : 0.0f;
+}
+
+// The number of butterflies of the last pass that a thread computes. Where it is one, SHUFFLED, the mirror images of the
+// thread's points are those of another thread of the simdgroup. Where it is more, each butterfly has its mirror image in
+// the same thread: butterfly D - j is that of butterfly j, D = N / LAST_RADIX, and 0 and D/2, their own, go to thread 0.
+#define LAST_COUNT (POINTS / LAST_RADIX)
+
+[[max_total_threads_per_threadgroup(LANES * ROWS)]]
+kernel void real_rows(device float2* dst [[buffer(0)]],
+                      device const float* src [[buffer(1)]],
+                      device const float2* roots [[buffer(2)]],
+                      device const float2* halves [[buffer(3)]],
+                      constant Rows& shape [[buffer(4)]],
+                      uint group [[threadgroup_position_in_grid]],
+                      uint i [[thread_position_in_threadgroup]],
+                      uint simd_lane [[thread_index_in_simdgroup]]) {
+    threadgroup CELL memory[MEMORY];
+    const uint apart = N / LAST_RADIX;
+    uint lane = i % LANES;
+    uint tile = i / LANES * PITCH, last_tile = tile;
+    uint row = group * ROWS + i / LANES;
+    uint last[LAST_COUNT];
+#if SHUFFLED
+    last[0] = lane;
+#else
+    UNROLL
+    for (uint b = 0; b < LAST_COUNT / 2; ++b) {
+        last[b] = lane + b * LANES;
+        last[b + LAST_COUNT / 2] = last[b] == 0 ? apart / 2 : apart - last[b];
+    }
+#endif
+
+    // Threads past the last row compute it too, since they have to take part in the barriers.
+    uint loaded = min(row, shape.rows - 1);
+    float2 v[POINTS];
+#if FRAMES
+    int first = int(loaded * shape.hop) - int(shape.lead);
+    bool inside = first >= 0 && uint(first) + 2 * N <= shape.samples;
+    float2 even = halves[2 * lane], odd = halves[2 * lane + 1];
+    UNROLL
+    for (uint m = 0; m < POINTS; ++m) {
+        int at = first + int(2 * (lane + m * LANES));
+        float2 x;
+        if (inside) {
+#if ALIGNED
+            x = *(device const float2*)(src + at);
+#else
+            x = float2(src[at], src[at + 1]);
+#endif
+        } else {
+            x = float2(sample_at(src, at, shape.samples), sample_at(src, at + 1, shape.samples));
+        }
+        v[m] = x * float2(0.5f - half_cosine(even, m), 0.5f - half_cosine(odd, m));
+    }
+#else
+    device const float2* from = (device const float2*)src + size_t(loaded) * N + lane;
+    UNROLL
+    for (uint m = 0; m < POINTS; ++m) {
+        v[m] = from[m * LANES];
+    }
+#endif
+    TRANSFORM
+#if SHUFFLED
+    // Point lane + q·LANES has its mirror image in thread LANES - lane, at place LAST_RADIX - 1 - q; those of thread 0 are
+    // its own.
+    float2 mirrored[LAST_RADIX / 2];
+    UNROLL
+    for (uint q = 0; q < LAST_RADIX / 2; ++q) {
+        mirrored[q] = simd_shuffle(v[LAST_RADIX - 1 - q], simd_lane - lane + (LANES - lane) % LANES);
+    }
+#endif
+    if (row >= shape.rows) {
+        return;
+    }
+    device float2* to = dst + size_t(row) * (N + 1);
+    float2 low, high;
+#if SHUFFLED
+    UNROLL
+    for (uint q = 0; q < LAST_RADIX / 2; ++q) {
+        uint k = lane + q * apart;
+        float2 own = v[(LAST_RADIX - q) % LAST_RADIX];
+        bins(v[q], lane == 0 ? own : mirrored[q], HALF_ROOT(lane, q), low, high);
+        if (k == 0) {
+            low = float2(v[0].x + v[0].y, 0.0f);
+            high = float2(v[0].x - v[0].y, 0.0f);
+        }
+        to[k] = low;
+        to[N - k] = high;
+    }
+    if (lane == 0) {
+        to[N / 2] = float2(v[LAST_RADIX / 2].x, -v[LAST_RADIX / 2].y);
+    }
+#else
+    UNROLL
+    for (uint b = 0; b < LAST_COUNT / 2; ++b) {
+        uint c = b + LAST_COUNT / 2;
+        if (last[b] != 0) {
+            UNROLL
+            for (uint q = 0; q < LAST_RADIX; ++q) {
+                bins(v[b + q * LAST_COUNT], v[c + (LAST_RADIX - 1 - q) * LAST_COUNT], HALF_ROOT(last[b], q), low, high);
+                uint k = last[b] + q * apart;
+                to[k] = low;
+                to[N - k] = high;
+            }
+            continue;
+        }
+        to[0] = float2(v[b].x + v[b].y, 0.0f);
+        to[N] = float2(v[b].x - v[b].y, 0.0f);
+        UNROLL
+        for (uint q = 1; q <= LAST_RADIX / 2; ++q) {
+            bins(v[b + q * LAST_COUNT], v[b + (LAST_RADIX - q) * LAST_COUNT], HALF_ROOT(0, q), low, high);
+            uint k = q * apart;
+            to[k] = low;
+            to[N - k] = high;
+        }
+        UNROLL
+        for (uint q = 0; q < LAST_RADIX / 2; ++q) {
+            bins(v[c + q * LAST_COUNT], v[c + (LAST_RADIX - 1 - q) * LAST_COUNT], HALF_ROOT(apart / 2, q), low, high);
+            uint k = apart / 2 + q * apart;
+            to[k] = low;
+            to[N - k] = high;
+        }
+    }
+#endif
+}

@@ -1,0 +1,79 @@
+package matmul
+
+import (
+	"math"
+	"testing"
+
+	"crossover/gpu"
+)
+
+func TestChoose(t *testing.T) {
+	h200, unknown, m3 := gpu.Facts{API: "cuda", Cores: 132}, gpu.Facts{}, gpu.Facts{API: "metal", Cores: 40}
+	for _, test := range []struct {
+		m, n, k int
+		on      gpu.Facts
+		want    tile
+		parts   int
+	}{
+		{4096, 4096, 4096, h200, large, 1},
+		{2048, 2048, 2048, h200, large, 1},
+		{3000, 3000, 3000, h200, large, 2}, // 576 tiles would leave 132 cores idle for an eighth of the time
+		{1536, 1536, 1536, h200, medium, 2},
+		{1024, 1024, 1024, h200, medium, 1},
+		{768, 768, 768, h200, medium, 4},
+		{512, 512, 512, h200, small, 1},
+		{256, 256, 256, h200, small, 1},
+		{16, 16, 16, h200, small, 1},
+		{1, 1, 1 << 20, h200, small, 16},
+		{1024, 1024, 1024, unknown, large, 1},
+		{1024, 1024, 1024, m3, matrices, 1},
+		{256, 256, 256, m3, small, 1},
+	} {
+		got, parts := choose(test.m, test.n, test.k, test.on)
+		if got != test.want || parts != test.parts {
+			t.Errorf("%d×%d×%d on %d cores: %d×%d in %d parts, want %d×%d in %d", test.m, test.k, test.n, test.on.Cores,
+				got.m, got.n, parts, test.want.m, test.want.n, test.parts)
+		}
+	}
+}
+
+// TestPredictions holds the predicted times against those of squares on an H200, which are medians of 21 runs.
+func TestPredictions(t *testing.T) {
+	const cores, launch = 132, 2.3 // µs that every kernel takes
+	for _, test := range []struct {
+		by           tile
+		n, parts     int
+		microseconds float64
+	}{
+		{large, 1024, 4, 60.2}, {large, 1280, 1, 138.3}, {large, 1792, 2, 362.4}, {large, 2048, 1, 400.3},
+		{large, 3000, 2, 1341}, {large, 4096, 1, 3150},
+		{medium, 640, 1, 23.1}, {medium, 768, 4, 34.1}, {medium, 896, 2, 43.8}, {medium, 1024, 1, 59.4},
+		{medium, 1280, 4, 125.3}, {medium, 1536, 2, 195.2}, {medium, 2048, 1, 437}, {medium, 4096, 1, 3402},
+		{small, 384, 1, 10.4}, {small, 512, 1, 13.0}, {small, 768, 1, 38.2},
+	} {
+		predicted := test.by.nanoseconds(test.n, test.n, test.n, test.parts, cores)/1000 + launch
+		if math.Abs(predicted/test.microseconds-1) > 0.08 {
+			t.Errorf("%d×%d tiles at %d in %d parts: predicted %.1f µs, measured %.1f", test.by.m, test.by.n, test.n, test.parts,
+				predicted, test.microseconds)
+		}
+	}
+}
+
+// TestTilesFit holds every tile against what the kernel text asks of one and what every device has.
+func TestTilesFit(t *testing.T) {
+	for _, by := range []tile{large, medium, small} {
+		simdM, simdN := by.lanesM*by.threadM, 32/by.lanesM*by.threadN
+		vectors := by.stages * by.k * (by.m + by.n) / 4
+		if by.slices > 1 {
+			vectors = max(vectors, by.m*by.n/4)
+		}
+		switch {
+		case by.m%32 != 0 || by.n%32 != 0 || by.m%simdM != 0 || by.n%simdN != 0:
+			t.Errorf("%+v: simdgroups compute %d×%d", by, simdM, simdN)
+		case by.k%(4*by.slices) != 0 || by.k/4%by.along != 0:
+			t.Errorf("%+v: %d terms do not divide", by, by.k)
+		case 16*vectors > 32<<10 || by.threads() > 1024:
+			t.Errorf("%+v: %d bytes of threadgroup memory, %d threads", by, 16*vectors, by.threads())
+		}
+	}
+}

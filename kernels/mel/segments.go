@@ -1,0 +1,32 @@
+package mel
+
+import "math"
+
+// segments returns the filterbank as the kernel takes it, Bands+1 segments of six words: see Segment in mel.metal.
+// Segment s is the bins from edge s of the bands to edge s+1. The last bin lies on the last edge and is in none.
+func segments(p Params) []uint32 {
+	edges := bandEdges(p)
+	hz := p.SampleRate / float64(p.NFFT) // from one bin to the next
+	height := func(band int) float64 {
+		if band < 0 || band >= p.Bands {
+			return 0
+		}
+		return peak(edges, band)
+	}
+	var table []uint32
+	bin := 0
+	for s := range p.Bands + 1 {
+		low, high, first := edges[s], edges[s+1], bin
+		for bin < p.bins()-1 && float64(bin)*hz < high {
+			bin++
+		}
+		table = append(table, uint32(first), uint32(bin-first))
+		perBin := hz / (high - low)
+		for _, v := range [...]float64{
+			float64(first) - low/hz, high/hz - float64(first), perBin * height(s), perBin * height(s-1),
+		} {
+			table = append(table, math.Float32bits(float32(v)))
+		}
+	}
+	return table
+}

@@ -1,0 +1,136 @@
+package softmax
+
+import (
+	_ "embed"
+	"math/bits"
+
+	"crossover/gpu"
+	"crossover/kernels"
+)
+
+//go:embed softmax.metal
+var text string
+
+const (
+	simdWidth   = 32   // lanes of a simdgroup
+	mostThreads = 1024 // in a threadgroup
+)
+
+// strategy is how the threads of a device share the rows of a matrix.
+type strategy struct {
+	kernel    string // the first of two, where rows are cut into chunks
+	threads   int    // in a threadgroup
+	perThread int    // elements: values, or vectors of four where the rows are whole vectors
+	rows      int    // in a threadgroup
+	chunks    int    // of a row
+}
+
+// The limits below were measured on an H200, in resident memory.
+const (
+	simdgroupColumns   = 512     // in the longest row of a simdgroup
+	simdgroups         = 4       // in a threadgroup, a row each
+	usualThreads       = 512     // in a threadgroup that has a row, as long as its threads have room
+	mostValues         = 32      // that a thread keeps; with more, too few threads fit into a core
+	chunkColumns       = 4 << 10 // in a chunk
+	threadgroupColumns = mostThreads * mostValues
+	fewRows            = 32       // with a threadgroup each, they leave most cores without work:
+	fewRowsWholeUpTo   = 16 << 10 // rows of more columns are cut into chunks then
+)
+
+// strategyFor returns how to share so many rows of so many elements, each being width values.
+func strategyFor(rows, elements, width int) strategy {
+	columns := elements * width
+	switch {
+	case columns <= simdgroupColumns:
+		n := min(rows, simdgroups)
+		return strategy{"simdgroup_rows", n * simdWidth, powerOfTwo(ceil(elements, simdWidth)), n, 1}
+	case columns <= fewRowsWholeUpTo, columns <= threadgroupColumns && rows > fewRows:
+		// At first a thread has two vectors or, since it takes four times the instructions to move them, 16 values.
+		perThread := 2
+		if width == 1 {
+			perThread = 16
+		}
+		for perThread*width < mostValues && perThread*usualThreads < elements {
+			perThread *= 2
+		}
+		return strategy{"threadgroup_rows", ceil(ceil(elements, perThread), simdWidth) * simdWidth, perThread, 1, 1}
+	default:
+		perThread := chunkColumns / width / usualThreads
+		return strategy{"chunk_statistics", usualThreads, perThread, 1, ceil(columns, chunkColumns)}
+	}
+}
+
+// ceil returns a/b, rounded up.
+func ceil(a, b int) int { return (a + b - 1) / b }
+
+// powerOfTwo returns the least power of two that is not below n. Rounding to it, few texts are compiled.
+func powerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
+
+// launch computes rows on a GPU.
+type launch struct {
+	Params
+	device *gpu.Device
+	plans  kernels.Plans[*launchPlan]
+}
+
+// launchPlan is the launch plan of one number of rows.
+type launchPlan struct {
+	*gpu.Plan
+	x, y *gpu.Buffer
+}
+
+func newLaunch(d *gpu.Device, p Params) (engine, error) { return &launch{Params: p, device: d}, nil }
+
+// plan returns the launch plan of a number of rows. Rows of whole vectors of four are read and written as such.
+func (e *launch) plan(rows int) (*launchPlan, error) {
+	width := 1
+	if e.Columns%4 == 0 {
+		width = 4
+	}
+	return newPlan(e.device, rows, e.Columns, width, strategyFor(rows, e.Columns/width, width))
+}
+
+// newPlan returns the launch plan of rows×columns values, in elements of width values, by a strategy.
+func newPlan(d *gpu.Device, rows, columns, width int, by strategy) (*launchPlan, error) {
+	source := gpu.Source{Name: "softmax.metal", Text: text}.Define("WIDTH", width).Define("PER_THREAD", by.perThread)
+	grid := gpu.Size{X: ceil(rows, by.rows), Y: by.chunks, Z: 1}
+	threads := gpu.Size{X: by.threads, Y: 1, Z: 1}
+	shape := gpu.Values(rows, columns/width)
+	b := d.NewPlan()
+	x, y := b.Input(gpu.Float, rows*columns), b.Output(gpu.Float, rows*columns)
+	if by.kernel == "chunk_statistics" {
+		statistics := b.Scratch(gpu.Float2, rows*by.chunks)
+		b.Dispatch(b.Kernel(source, by.kernel), grid, threads, statistics, x, shape)
+		b.Dispatch(b.Kernel(source, "chunk_values"), grid, threads, y, x, statistics, shape)
+	} else {
+		b.Dispatch(b.Kernel(source, by.kernel), grid, threads, y, x, shape)
+	}
+	p, err := b.Build()
+	if err != nil {
+		return nil, err
+	}
+	return &launchPlan{p, x, y}, nil
+}
+
+func (e *launch) apply(dst, src []float32) error {
+	p, err := e.plans.For(len(src)/e.Columns, e.plan)
+	if err != nil {
+		return err
+	}
+	copy(p.x.Floats(), src)
+	if err := p.Run(); err != nil {
+		return err
+	}
+	copy(dst, p.y.Floats())
+	return nil
+}
+
+// bind returns the call that computes the rows of x, which lies in the plan's own memory already.
+func (e *launch) bind(x []float32) (kernels.Call, error) {
+	p, err := e.plan(len(x) / e.Columns)
+	if err != nil {
+		return kernels.Call{}, err
+	}
+	copy(p.x.Floats(), x)
+	return kernels.PlanCall(p.Plan, p.y.Floats), nil
+}

@@ -1,0 +1,156 @@
+#include <metal_stdlib>
+using namespace metal;
+
+// Rows of `columns` elements, an element being WIDTH values: four where the rows are whole vectors, else one. A thread
+// keeps PER_THREAD elements of a row in registers, `stride` apart, so that memory is read once and written once; only
+// rows that are cut into chunks are read twice.
+
+#if WIDTH == 4
+typedef float4 element;
+#else
+typedef float element;
+#endif
+
+struct Shape {
+    uint rows, columns;
+};
+
+static inline float largest(float v) { return v; }
+static inline float largest(float4 v) { return max(max(v.x, v.y), max(v.z, v.w)); }
+static inline float total(float v) { return v; }
+static inline float total(float4 v) { return (v.x + v.y) + (v.z + v.w); }
+
+// weight is e^d of a distance to the largest value of the row. Below −87 it would be a denormal, of which some devices
+// make 0 and others do not: it is 0. A NaN stays one.
+static inline float weight(float d) { return d < -87.0f ? 0.0f : precise::exp(d); }
+static inline float4 weight(float4 d) { return float4(weight(d.x), weight(d.y), weight(d.z), weight(d.w)); }
+
+// fetch reads a thread's elements of a row. Past its end there is −∞: never the largest, and of weight 0.
+static inline void fetch(thread element* v, device const element* row, uint first, uint stride, uint columns) {
+    for (uint k = 0; k < PER_THREAD; ++k) {
+        uint j = first + k * stride;
+        v[k] = j < columns ? row[j] : element(-INFINITY);
+    }
+}
+
+static inline float largest(thread const element* v) {
+    float most = largest(v[0]);
+    for (uint k = 1; k < PER_THREAD; ++k) most = max(most, largest(v[k]));
+    return most;
+}
+
+// weigh turns a thread's elements into their weights, and returns the sum of those.
+static inline float weigh(thread element* v, float most) {
+    float sum = 0.0f;
+    for (uint k = 0; k < PER_THREAD; ++k) {
+        v[k] = weight(v[k] - most);
+        sum += total(v[k]);
+    }
+    return sum;
+}
+
+static inline void store(device element* row, thread const element* v, float factor, uint first, uint stride,
+                         uint columns) {
+    for (uint k = 0; k < PER_THREAD; ++k) {
+        uint j = first + k * stride;
+        if (j < columns) row[j] = v[k] * factor;
+    }
+}
+
+// simdgroup_rows: one simdgroup a row, so that there is no barrier. columns <= 32·PER_THREAD.
+kernel void simdgroup_rows(device float* y [[buffer(0)]],
+                           device const float* x [[buffer(1)]],
+                           constant Shape& shape [[buffer(2)]],
+                           uint group [[threadgroup_position_in_grid]],
+                           uint width [[threads_per_threadgroup]],
+                           uint lane [[thread_index_in_simdgroup]],
+                           uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+    uint row = group * (width / 32) + simdgroup;
+    if (row >= shape.rows) return;
+    element v[PER_THREAD];
+    fetch(v, (device const element*)x + size_t(row) * shape.columns, lane, 32, shape.columns);
+    float most = simd_max(largest(v));
+    float sum = simd_sum(weigh(v, most));
+    store((device element*)y + size_t(row) * shape.columns, v, 1.0f / sum, lane, 32, shape.columns);
+}
+
+// threadgroup_rows: one threadgroup a row. columns <= threads·PER_THREAD.
+[[max_total_threads_per_threadgroup(1024)]]
+kernel void threadgroup_rows(device float* y [[buffer(0)]],
+                             device const float* x [[buffer(1)]],
+                             constant Shape& shape [[buffer(2)]],
+                             uint row [[threadgroup_position_in_grid]],
+                             uint index [[thread_position_in_threadgroup]],
+                             uint width [[threads_per_threadgroup]],
+                             uint lane [[thread_index_in_simdgroup]],
+                             uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float maxima[32];
+    threadgroup float sums[32];
+    element v[PER_THREAD];
+    fetch(v, (device const element*)x + size_t(row) * shape.columns, index, width, shape.columns);
+    float most = simd_max(largest(v));
+    if (lane == 0) maxima[simdgroup] = most;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    most = simd_max(lane < width / 32 ? maxima[lane] : -INFINITY);
+    float sum = simd_sum(weigh(v, most));
+    if (lane == 0) sums[simdgroup] = sum;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    sum = simd_sum(lane < width / 32 ? sums[lane] : 0.0f);
+    store((device element*)y + size_t(row) * shape.columns, v, 1.0f / sum, index, width, shape.columns);
+}
+
+// chunk_statistics: threadgroup (i, c) takes chunk c, threads·PER_THREAD columns, of row i, and leaves the chunk's
+// largest value and the sum of its weights against that, rows×chunks.
+[[max_total_threads_per_threadgroup(1024)]]
+kernel void chunk_statistics(device float2* statistics [[buffer(0)]],
+                             device const float* x [[buffer(1)]],
+                             constant Shape& shape [[buffer(2)]],
+                             uint2 group [[threadgroup_position_in_grid]],
+                             uint2 groups [[threadgroups_per_grid]],
+                             uint index [[thread_index_in_threadgroup]],
+                             uint2 threads [[threads_per_threadgroup]],
+                             uint lane [[thread_index_in_simdgroup]],
+                             uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float maxima[32];
+    threadgroup float sums[32];
+    uint row = group.x, chunk = group.y, width = threads.x;
+    element v[PER_THREAD];
+    fetch(v, (device const element*)x + size_t(row) * shape.columns, chunk * PER_THREAD * width + index, width,
+         shape.columns);
+    float most = simd_max(largest(v));
+    if (lane == 0) maxima[simdgroup] = most;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    most = simd_max(lane < width / 32 ? maxima[lane] : -INFINITY);
+    // Against −∞ the weights would be NaN; a chunk that holds nothing else has the sum 0.
+    float sum = simd_sum(weigh(v, most == -INFINITY ? 0.0f : most));
+    if (lane == 0) sums[simdgroup] = sum;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    sum = simd_sum(lane < width / 32 ? sums[lane] : 0.0f);
+    if (index == 0) statistics[size_t(row) * groups.y + chunk] = float2(most, sum);
+}
+
+// chunk_values: the same grid. Every simdgroup joins the statistics of its row for itself, so that there is no barrier.
+[[max_total_threads_per_threadgroup(1024)]]
+kernel void chunk_values(device float* y [[buffer(0)]],
+                         device const float* x [[buffer(1)]],
+                         device const float2* statistics [[buffer(2)]],
+                         constant Shape& shape [[buffer(3)]],
+                         uint2 group [[threadgroup_position_in_grid]],
+                         uint2 groups [[threadgroups_per_grid]],
+                         uint index [[thread_index_in_threadgroup]],
+                         uint2 threads [[threads_per_threadgroup]],
+                         uint lane [[thread_index_in_simdgroup]]) {
+    uint row = group.x, chunks = groups.y, width = threads.x;
+    uint first = group.y * PER_THREAD * width + index;
+    element v[PER_THREAD];
+    fetch(v, (device const element*)x + size_t(row) * shape.columns, first, width, shape.columns);
+    device const float2* chunk = statistics + size_t(row) * chunks;
+    float most = -INFINITY;
+    for (uint c = lane; c < chunks; c += 32) most = max(most, chunk[c].x);
+    most = simd_max(most);
+    float sum = 0.0f;
+    for (uint c = lane; c < chunks; c += 32) sum += chunk[c].y * weight(chunk[c].x - most);
+    sum = simd_sum(sum);
+    weigh(v, most);
+    store((device element*)y + size_t(row) * shape.columns, v, 1.0f / sum, first, width, shape.columns);
+}

@@ -1,0 +1,29 @@
+// Package metal runs launch plans on Apple's GPUs: it implements gpu.Driver with Metal, gpu.GEMM with Metal Performance
+// Shaders ("mps") and gpu.FFT with MPSGraph ("mpsgraph"), in pure Go, without cgo.
+//
+// It is imported for its side effect: on macOS it registers the API "metal". On other systems it registers nothing. The
+// usual steps are those of package gpu:
+//
+//  1. import this package and gpu.Open("metal"), which loads the frameworks and takes the system's default GPU;
+//  2. describe and build a plan: the kernels' texts are compiled by newLibraryWithSource as they are, their macros put
+//     before them, with safe mathematics, so that only what says fast:: is fast;
+//  3. Plan.Run as often as wanted. Every submission makes one command buffer and encodes into it what the recording holds
+//     ready; a warm call allocates no Go memory.
+//
+// Host and GPU share memory on Apple silicon: a shared buffer is memory from mmap that the GPU is given without a copy.
+// On Macs whose GPU has memory of its own, Facts say so and plans copy.
+//
+// Times are the command buffer's: Span from GPUStartTime to GPUEndTime. Metal does not time single dispatches of an
+// encoder on Apple silicon, so Busy is known where a recording is one kernel or one library call, and is 0 otherwise.
+//
+// It keeps no compiled kernels on disk, and cannot drop those that macOS keeps: Forget makes the next compilation new to
+// this process, not to the system. It takes one GPU, uses one queue, and does not watch the GPU's temperature.
+//
+// None of this has run on a Mac yet. Tests run all of it on Linux against a fake Objective-C runtime (testdata/fake)
+// whose encoder drives package gpu/emulator, and hold every method's type against Apple's headers
+// (testdata/selectors.tsv). The fake ends the process on what Metal would not forgive: a method that is not there, an
+// object used after its release, an encoder left open. What it cannot show is whether Apple's classes do what their
+// documentation says.
+//
+// Reference: https://developer.apple.com/documentation/metal
+package metal

@@ -1,0 +1,112 @@
+//go:build (darwin || linux) && (amd64 || arm64)
+
+package metal
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/ebitengine/purego"
+
+	"crossover/gpu"
+	"crossover/metal/objc"
+)
+
+// driver is a GPU with its queue.
+type driver struct {
+	device, queue objc.ID
+	facts         gpu.Facts
+	version       string // of macOS: "macOS 15.1"
+	missingMPS    error  // why the GPU has no Metal Performance Shaders; nil where it has them
+
+	allocated atomic.Int64 // bytes in the buffers that there are
+}
+
+// mostInFlight is how many command buffers the queue takes before it makes its caller wait: more than the 64 that
+// throughput is measured with, which is also what a queue takes by default.
+const mostInFlight = 128
+
+// open takes the system's default GPU. lookup finds the C functions of libobjc, Metal and Metal Performance Shaders, of
+// which the last may be missing.
+func open(lookup objc.Symbols) (_ *driver, err error) {
+	createDevice, err := lookup("MTLCreateSystemDefaultDevice")
+	if err != nil {
+		return nil, errors.New("metal: the Metal framework has no MTLCreateSystemDefaultDevice")
+	}
+	if err := objc.Load(lookup); err != nil {
+		return nil, fmt.Errorf("metal: %w", err)
+	}
+	// Reference: https://developer.apple.com/documentation/metal/mtlcreatesystemdefaultdevice()
+	var create func() objc.ID
+	purego.RegisterFunc(&create, createDevice)
+	d := &driver{}
+	objc.InPool(func() {
+		if d.device = create(); d.device == 0 {
+			err = errors.New("metal: this Mac has no GPU that Metal can use")
+			return
+		}
+		if d.queue = newCommandQueue.Call(d.device, mostInFlight); d.queue == 0 {
+			err = errors.New("metal: the GPU gives no command queue")
+			objc.Release(d.device)
+			return
+		}
+		d.version = systemVersion()
+		d.facts = describe(d.device, d.version)
+		d.missingMPS = findMPS(lookup, d.device)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// close gives the GPU back. Nothing of the driver is in use any more.
+func (d *driver) close() {
+	objc.Release(d.queue)
+	objc.Release(d.device)
+}
+
+// simdWidth is the number of threads that run in step on every GPU of Apple's. Metal tells it of pipelines only, so that
+// is where it is checked.
+const simdWidth = 32
+
+// describe returns the facts of a device.
+func describe(device objc.ID, version string) gpu.Facts {
+	return gpu.Facts{
+		API:              "metal",
+		Name:             goString(deviceName.Call(device)),
+		Driver:           "Metal, " + version,
+		MemoryBytes:      int64(recommendedWorkingSet.Call(device)),
+		Unified:          hasUnifiedMemory.Call(device),
+		SIMDWidth:        simdWidth,
+		MaxThreads:       int(maxThreadsPerThreadgroup.Call(device).Width),
+		ThreadgroupBytes: int(maxThreadgroupMemory.Call(device)),
+		MaxBufferBytes:   int64(maxBufferLength.Call(device)),
+	}
+}
+
+// systemVersion returns the version of the system, of which Metal's compiler and drivers are a part.
+func systemVersion() string {
+	v := operatingSystemVersion.Call(processInfo.Call(objc.Class("NSProcessInfo")))
+	if v.Patch == 0 {
+		return fmt.Sprintf("macOS %d.%d", v.Major, v.Minor)
+	}
+	return fmt.Sprintf("macOS %d.%d.%d", v.Major, v.Minor, v.Patch)
+}
+
+func (d *driver) Facts() gpu.Facts { return d.facts }
+
+// Forget does nothing: nothing is kept here, and what macOS keeps of compiled texts is not ours to drop.
+func (d *driver) Forget() {}
+
+// goString copies an NSString; nil is "".
+func goString(s objc.ID) string {
+	if s == 0 {
+		return ""
+	}
+	return utf8String.Call(s)
+}
+
+// nsString returns an autoreleased NSString.
+func nsString(s string) objc.ID { return stringWithUTF8.Call(objc.Class("NSString"), s) }

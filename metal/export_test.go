@@ -1,0 +1,34 @@
+//go:build (darwin || linux) && (amd64 || arm64)
+
+package metal
+
+import (
+	"crossover/gpu"
+	"crossover/metal/objc"
+)
+
+// Page is the size that shared memory is a multiple of.
+const Page = page
+
+// Open is open.
+func Open(lookup objc.Symbols) (gpu.Driver, error) {
+	d, err := open(lookup)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Close is the driver's close.
+func Close(d gpu.Driver) { d.(*driver).close() }
+
+// Messages returns how many messages a submission of a recording sends to encoders.
+func Messages(r gpu.Recording) (n int) {
+	for _, p := range r.(*recording).passes {
+		n += len(p.encode)
+	}
+	return n
+}
+
+// Passes returns how many encoders and libraries a submission of a recording uses.
+func Passes(r gpu.Recording) int { return len(r.(*recording).passes) }

@@ -1,0 +1,431 @@
+//go:build amd64 || arm64
+
+package metal_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+
+	"crossover/gpu"
+	"crossover/kernels"
+	"crossover/metal"
+)
+
+// scaled returns a plan of two kernels, its input a ramp.
+func scaled(t *testing.T, d *gpu.Device) (p *gpu.Plan, out *gpu.Buffer) {
+	t.Helper()
+	const n = 1000
+	b := d.NewPlan()
+	x, y := b.Input(gpu.Float, n), b.Output(gpu.Float, n)
+	s := b.Scratch(gpu.Float, n)
+	b.Dispatch(b.Kernel(arithmetic, "add"), groups(n), threads, s, x, gpu.Values(n))
+	b.Dispatch(b.Kernel(arithmetic, "multiply"), groups(n), threads, y, s, s, gpu.Values(n))
+	p, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ramp(x.Floats())
+	return p, y
+}
+
+// underRace reports whether the race detector is in this binary. Under it sync.Pool drops items at random, and calls of
+// C functions, which draw their frames from one, allocate.
+func underRace() bool {
+	info, _ := debug.ReadBuildInfo()
+	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// The fake sends dispatches to the emulator, which allocates. For this test it checks them and does not run them.
+func TestWarmCallsDoNotAllocate(t *testing.T) {
+	if underRace() {
+		t.Skip("a call of a C function allocates under the race detector")
+	}
+	d := device(t)
+	for name, describe := range map[string]func(b *gpu.Builder){
+		"kernels": func(b *gpu.Builder) {
+			const n = 1000
+			x, y := b.Input(gpu.Float, n), b.Output(gpu.Float, n)
+			s := b.Scratch(gpu.Float, n)
+			for range 5 {
+				b.Dispatch(b.Kernel(arithmetic, "add"), groups(n), threads, s, x, gpu.Values(n))
+				b.Dispatch(b.Kernel(arithmetic, "multiply"), groups(n), threads, y, s, s, gpu.Values(n))
+			}
+			b.Copy(s, y)
+		},
+		"a product": func(b *gpu.Builder) {
+			x, y := b.Input(gpu.Float, 64), b.Output(gpu.Float, 64)
+			b.Encode(func() (gpu.External, error) {
+				return d.Driver().(gpu.GEMM).NewGEMM(y.Region(), x.Region(), x.Region(), 8, 8, 8, false, 1, 0)
+			})
+		},
+		"a transform in place": func(b *gpu.Builder) {
+			x := b.State(gpu.Float2, 64)
+			b.Encode(func() (gpu.External, error) { return d.Driver().(gpu.FFT).NewComplexFFT(x.Region(), x.Region(), 64, 1) })
+		},
+	} {
+		b := d.NewPlan()
+		describe(b)
+		p := build(t, b)
+		option(t, "idle", 1)
+		if allocations := testing.AllocsPerRun(100, func() {
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+		}); allocations != 0 {
+			t.Errorf("%s: %g allocations a call", name, allocations)
+		}
+	}
+}
+
+func TestResultsAreOldUntilWait(t *testing.T) {
+	p, out := scaled(t, device(t))
+	defer p.Close()
+	if err := p.Submit(); err != nil {
+		t.Fatal(err)
+	}
+	if !nan(out.Floats()) {
+		t.Error("the output is there before the wait: the fake hides a missing one")
+	}
+	if err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, out.Floats(), func(i int) float32 { v := float32(i) + 1.5; return v * v })
+}
+
+func TestFaultsOfTheGPU(t *testing.T) {
+	d := device(t)
+	p, out := scaled(t, d)
+	defer p.Close()
+	for code, want := range map[int64]struct {
+		wraps error
+		text  string
+	}{
+		1:  {nil, "internal error"},
+		2:  {nil, "ran too long"},
+		3:  {nil, "memory that is not its own"},
+		4:  {gpu.ErrLost, "takes no more work"},
+		7:  {gpu.ErrLost, "may not use the GPU"},
+		8:  {gpu.ErrOutOfMemory, "too little memory"},
+		9:  {nil, "buffer is gone"},
+		11: {gpu.ErrLost, "removed"},
+		77: {nil, "error 77"},
+	} {
+		fake.set("fail", code)
+		times, err := p.Time(false)
+		if err == nil || !strings.Contains(err.Error(), want.text) || strings.Contains(err.Error(), "\n") || want.wraps != nil && !errors.Is(err, want.wraps) {
+			t.Errorf("code %d: %v", code, err)
+		}
+		if want.wraps == nil && (errors.Is(err, gpu.ErrLost) || errors.Is(err, gpu.ErrOutOfMemory)) {
+			t.Errorf("code %d wraps what it should not: %v", code, err)
+		}
+		if times != (gpu.Times{}) {
+			t.Errorf("code %d: a fault with times: %+v", code, times)
+		}
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, out.Floats(), func(i int) float32 { v := float32(i) + 1.5; return v * v })
+}
+
+// A kernel that the emulator faults shows as a command buffer that failed.
+func TestFaultOfAKernel(t *testing.T) {
+	b := device(t).NewPlan()
+	const n = metal.Page / 4
+	x, y := b.Input(gpu.Float, n), b.Output(gpu.Float, n)
+	// The kernel is told of more elements than there are.
+	b.Dispatch(b.Kernel(arithmetic, "add"), groups(2*n), threads, y, x, gpu.Values(2*n))
+	p := build(t, b)
+	if err := p.Run(); err == nil || !strings.Contains(err.Error(), "kernel add") {
+		t.Errorf("a kernel past the end of its buffers: %v", err)
+	}
+}
+
+func TestNoMemory(t *testing.T) {
+	d := device(t)
+	option(t, "refuse buffers", 1)
+	for _, storage := range []gpu.Storage{gpu.Shared, gpu.Private} {
+		if _, err := d.Driver().Allocate(4096, storage); !errors.Is(err, gpu.ErrOutOfMemory) {
+			t.Errorf("storage %d: %v", storage, err)
+		}
+	}
+	b := d.NewPlan()
+	b.Dispatch(b.Kernel(arithmetic, "add"), one, threads, b.Output(gpu.Float, 64), b.Input(gpu.Float, 64), gpu.Values(64))
+	if _, err := b.Build(); !errors.Is(err, gpu.ErrOutOfMemory) {
+		t.Errorf("a plan without memory: %v", err)
+	}
+}
+
+// The GPU should take a GiB; three buffers of 256 MiB fit beside what other tests left, more than four do not.
+func TestMemoryIsNotOvercommitted(t *testing.T) {
+	d := driver(t)
+	var held []gpu.Memory
+	var err error
+	for len(held) < 5 && err == nil {
+		var m gpu.Memory
+		if m, err = d.Allocate(1<<28, gpu.Shared); err == nil {
+			held = append(held, m)
+		}
+	}
+	if len(held) != 4 || !errors.Is(err, gpu.ErrOutOfMemory) {
+		t.Errorf("%d buffers of 256 MiB in 1 GiB, then %v", len(held), err)
+	}
+	for _, m := range held {
+		m.Free()
+	}
+	m, err := d.Allocate(1<<28, gpu.Private)
+	if err != nil {
+		t.Fatalf("after everything was freed: %v", err)
+	}
+	m.Free()
+}
+
+// Whatever a test used is gone when it was closed; what is left alive would be a leak.
+func TestNothingIsLeftBehind(t *testing.T) {
+	d := driver(t)
+	device, err := gpu.NewDevice(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := scaled(t, device)
+	p.Close()
+	device.Trim()
+	collect()
+	classes := []string{"MTLBuffer", "MTLCommandBuffer", "MTLComputeCommandEncoder", "MTLBlitCommandEncoder", "MTLCompileOptions",
+		"MTLFunction", "NSString", "NSError", "NSArray", "NSNumber", "NSDictionary", "MPSMatrix", "MPSMatrixDescriptor",
+		"MPSMatrixMultiplication", "MPSCommandBuffer", "MPSGraph", "MPSGraphTensor", "MPSGraphTensorData",
+		"MPSGraphShapedType", "MPSGraphFFTDescriptor", "MPSGraphDevice", "MPSGraphExecutable"}
+	before := map[string]int64{}
+	for _, class := range classes {
+		before[class] = fake.living(class)
+	}
+	for range 3 {
+		p, out := scaled(t, device)
+		for range 2 {
+			if _, err := p.Time(false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fake.set("fail", 3)
+		if p.Run() == nil {
+			t.Error("no fault")
+		}
+		p.Close()
+		_ = out
+		g, f := d.(gpu.GEMM), d.(gpu.FFT)
+		b := device.NewPlan()
+		x := b.State(gpu.Float2, 64)
+		b.Encode(func() (gpu.External, error) {
+			return g.NewGEMM(x.Region(), x.Region(), x.Region(), 8, 8, 8, false, 1, 0)
+		})
+		b.Encode(func() (gpu.External, error) { return f.NewComplexFFT(x.Region(), x.Region(), 32, 2) })
+		fake.set("continue", 1)
+		plan, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := plan.Run(); err != nil {
+			t.Fatal(err)
+		}
+		fake.set("continue", 0)
+		plan.Close()
+		if _, err := device.Kernel(gpu.Source{Name: "wrong.metal", Text: "kernel void wrong() { x = 1; }"}, "wrong"); err == nil {
+			t.Error("a wrong text compiles")
+		}
+		device.Forget()
+	}
+	device.Trim()
+	for _, class := range classes {
+		if after := fake.living(class); after != before[class] {
+			t.Errorf("%d objects of %s, %d before", after, class, before[class])
+		}
+	}
+}
+
+// collect runs the cleanups of what is not reachable.
+func collect() {
+	for range 3 {
+		runtime.GC()
+		done := make(chan struct{})
+		runtime.AddCleanup(new(*int), func(done chan struct{}) { close(done) }, done)
+		runtime.GC()
+		<-done
+	}
+}
+
+// Libraries and pipelines go when nothing refers to them any more.
+func TestForgottenKernelsAreReleased(t *testing.T) {
+	collect()
+	libraries, pipelines := fake.living("MTLLibrary"), fake.living("MTLComputePipelineState")
+	func() {
+		d := device(t)
+		p, _ := scaled(t, d)
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		d.Forget()
+		collect()
+		if fake.living("MTLComputePipelineState") < pipelines+2 {
+			t.Error("the pipelines of a plan that still runs are released")
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		p.Close()
+	}()
+	collect()
+	if l, p := fake.living("MTLLibrary"), fake.living("MTLComputePipelineState"); l > libraries || p > pipelines {
+		t.Errorf("%d libraries and %d pipelines are left, %d and %d before", l, p, libraries, pipelines)
+	}
+}
+
+func TestCloseGivesTheGPUBack(t *testing.T) {
+	if err := loadFake(); err != nil {
+		t.Skip(err)
+	}
+	devices, queues := fake.living("MTLDevice"), fake.living("MTLCommandQueue")
+	d, err := openDriver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	metal.Close(d)
+	if fake.living("MTLDevice") != devices || fake.living("MTLCommandQueue") != queues {
+		t.Error("a device or a queue is left")
+	}
+}
+
+func TestMathIsSafe(t *testing.T) {
+	for _, macOS := range []int64{13, 14, 15} {
+		option(t, "macOS", macOS)
+		option(t, "fast math", 0)
+		d := device(t)
+		if _, err := d.Kernel(arithmetic, "add"); err != nil {
+			t.Fatal(err)
+		}
+		if fake.get("fast math") != 0 {
+			t.Errorf("macOS %d: compiled with fast mathematics", macOS)
+		}
+		if want := fmt.Sprintf("Metal, macOS %d.1", macOS); d.Facts().Driver != want {
+			t.Errorf("driver %q, want %q", d.Facts().Driver, want)
+		}
+	}
+}
+
+func TestOtherWidthsAreRefused(t *testing.T) {
+	option(t, "SIMD width", 64)
+	if _, err := device(t).Kernel(arithmetic, "add"); err == nil || !strings.Contains(err.Error(), "64 threads in step") {
+		t.Errorf("a GPU of width 64: %v", err)
+	}
+}
+
+func TestPipelineErrorIsOneLine(t *testing.T) {
+	option(t, "refuse pipelines", 1)
+	if _, err := device(t).Kernel(arithmetic, "add"); err == nil || !strings.HasSuffix(err.Error(), "the test wants no pipeline") {
+		t.Errorf("%q", err)
+	}
+}
+
+func TestNoDevice(t *testing.T) {
+	option(t, "no device", 1)
+	if _, err := openDriver(); err == nil || !strings.Contains(err.Error(), "no GPU") {
+		t.Errorf("%v", err)
+	}
+	missing := func(string) (uintptr, error) { return 0, errors.New("not there") }
+	if _, err := metal.Open(missing); err == nil || !strings.Contains(err.Error(), "MTLCreateSystemDefaultDevice") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestLibrariesThatAreMissing(t *testing.T) {
+	d := driver(t)
+	m := allocate(t, d, gpu.Shared)
+	region := gpu.Region{Memory: m}
+	option(t, "macOS", 13)
+	if err := d.(gpu.FFT).FFTMissing(); err == nil || !strings.Contains(err.Error(), "macOS 14") {
+		t.Errorf("before macOS 14: %v", err)
+	}
+	if _, err := d.(gpu.FFT).NewRealFFT(region, region, 16, 1); err == nil {
+		t.Error("a transform before macOS 14")
+	}
+	if err := d.(gpu.GEMM).GEMMMissing(); err != nil {
+		t.Error(err)
+	}
+	option(t, "no MPS", 1)
+	d = driver(t)
+	if d.(gpu.GEMM).GEMMMissing() == nil || d.(gpu.FFT).FFTMissing() == nil {
+		t.Error("a GPU without Metal Performance Shaders is not noticed")
+	}
+	if _, err := d.(gpu.GEMM).NewGEMM(region, region, region, 1, 1, 1, false, 1, 0); err == nil {
+		t.Error("a product without Metal Performance Shaders")
+	}
+	withoutMPS := func(name string) (uintptr, error) {
+		if name == "MPSSupportsMTLDevice" {
+			return 0, errors.New("not there")
+		}
+		return fake.find(name)
+	}
+	if d, err := metal.Open(withoutMPS); err != nil || d.(gpu.GEMM).GEMMMissing() == nil {
+		t.Errorf("a system without the framework: %v", err)
+	}
+}
+
+// MPSGraph may commit the command buffer that it is given, and go on with another one.
+func TestLibraryThatCommits(t *testing.T) {
+	const n = 32
+	d := device(t)
+	f := fft(t, d)
+	b := d.NewPlan()
+	x, y := b.Input(gpu.Float2, n), b.Output(gpu.Float, 2*n)
+	s, u := b.Scratch(gpu.Float2, n), b.Scratch(gpu.Float2, n)
+	add := b.Kernel(arithmetic, "add")
+	b.Encode(func() (gpu.External, error) { return f.NewComplexFFT(s.Region(), x.Region(), n, 1) })
+	b.Encode(func() (gpu.External, error) { return f.NewComplexFFT(u.Region(), s.Region(), n, 1) })
+	b.Dispatch(add, groups(2*n), threads, y, u.As(gpu.Float), gpu.Values(2*n))
+	p := build(t, b)
+	ramp(x.Floats())
+	// Twice transformed is n times the values in reverse.
+	want := make([]float64, 2*n)
+	for i := range n {
+		j := (n - i) % n
+		want[2*i], want[2*i+1] = float64(n*2*j)+1.5, float64(n*(2*j+1))+1.5
+	}
+	option(t, "continue", 1)
+	for range 2 {
+		times, err := p.Time(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := kernels.RelativeError(y.Floats(), want); !(e < 1e-6) {
+			t.Errorf("relative error %g", e)
+		}
+		if times.Span <= 0 {
+			t.Errorf("%+v", times)
+		}
+	}
+	fake.set("fail", 3) // the first of the three command buffers
+	if err := p.Run(); err == nil {
+		t.Error("a fault in a command buffer that MPSGraph has committed is not noticed")
+	}
+}
+
+// On a Mac whose GPU has memory of its own, plans copy.
+func TestSeparateMemory(t *testing.T) {
+	option(t, "own memory", 1)
+	d := device(t)
+	if d.Facts().Unified {
+		t.Fatal("unified")
+	}
+	p, out := scaled(t, d)
+	defer p.Close()
+	for _, run := range []func() error{p.Run, p.Upload, p.RunResident, p.Download} {
+		if err := run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect(t, out.Floats(), func(i int) float32 { v := float32(i) + 1.5; return v * v })
+}

@@ -1,0 +1,105 @@
+//go:build amd64 || arm64
+
+package metal_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"crossover/gpu/standin"
+	"crossover/kernels"
+	"crossover/kernels/catalogue"
+)
+
+// vendors are the contenders that a library of Apple's computes.
+var vendors = []string{"mps", "mpsgraph"}
+
+// ours reports whether this package runs an implementation.
+func ours(name string) bool {
+	for _, own := range append([]string{standin.API}, vendors...) {
+		if name == own || strings.HasPrefix(name, own+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// sizes of an axis are the smallest, and some above it that the emulator computes in a moment.
+func sizes(a kernels.Axis) []int {
+	var list []int
+	for _, n := range []int{a.Min, a.Nearest(3 * a.Min), a.Nearest(max(a.Min, min(150, 10*a.Min)))} {
+		if len(list) == 0 || n > list[len(list)-1] {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// Every launch plan of every operation runs through the driver, and gives what the operation's reference does.
+func TestOperations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles every kernel text")
+	}
+	if err := loadFake(); err != nil {
+		t.Skip(err)
+	}
+	run := map[string]bool{}
+	for _, c := range catalogue.Cases() {
+		for _, i := range c.Implementations {
+			if !ours(i.Name) {
+				continue
+			}
+			run[i.Name] = true
+			if err := i.Missing(); err != nil {
+				t.Errorf("%s: %s is missing: %v", c.Name, i.Name, err)
+				continue
+			}
+			for _, size := range sizes(c.Axis) {
+				t.Run(fmt.Sprintf("%s/%s/%s=%d", c.Name, i.Name, c.Axis.Name, size), func(t *testing.T) { compute(t, c, i.Name, size) })
+			}
+		}
+	}
+	for _, name := range append([]string{standin.API}, vendors...) {
+		if !run[name] {
+			t.Errorf("no operation runs on %s", name)
+		}
+	}
+}
+
+func compute(t *testing.T, c kernels.Case, implementation string, size int) {
+	problem := c.Problem(size, kernels.GeneratedInput())
+	call, err := problem.Bind(implementation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer call.Release()
+	want, tolerance := problem.Reference(), c.Tolerance(size)
+	for range 2 {
+		if err := call.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if e := kernels.RelativeError(call.Output(), want); !(e <= tolerance) {
+			t.Fatalf("relative error %.2g, want at most %.2g", e, tolerance)
+		}
+	}
+	if call.GPU.BusBytes != 0 {
+		t.Errorf("%g bytes are copied, in memory that is shared", call.GPU.BusBytes)
+	}
+	times, err := call.GPU.Time()
+	if err != nil || times.Span <= 0 {
+		t.Errorf("times %+v, %v", times, err)
+	}
+	if underRace() {
+		return
+	}
+	// Dispatches are sent to the fake, which checks them and does not run them: the emulator allocates.
+	option(t, "idle", 1)
+	if allocations := testing.AllocsPerRun(5, func() {
+		if err := call.Run(); err != nil {
+			t.Fatal(err)
+		}
+	}); allocations != 0 {
+		t.Errorf("%g allocations a call", allocations)
+	}
+}

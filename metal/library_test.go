@@ -1,0 +1,266 @@
+//go:build (darwin || linux) && (amd64 || arm64)
+
+package metal_test
+
+import (
+	"fmt"
+	"math"
+	"math/cmplx"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"crossover/gpu"
+	"crossover/kernels"
+)
+
+// noise fills x with values in [-1, 1).
+func noise(x []float32, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 0))
+	for i := range x {
+		x[i] = 2*r.Float32() - 1
+	}
+}
+
+// multiplied returns alpha·A·op(B) + beta·C in float64.
+func multiplied(a, b, c []float32, m, n, k int, transposed bool, alpha, beta float32) []float64 {
+	out := make([]float64, m*n)
+	for i := range m {
+		for j := range n {
+			var sum float64
+			for l := range k {
+				w := b[l*n+j%n]
+				if transposed {
+					w = b[j*k+l]
+				}
+				sum += float64(a[i*k+l]) * float64(w)
+			}
+			out[i*n+j] = float64(alpha)*sum + float64(beta)*float64(c[i*n+j])
+		}
+	}
+	return out
+}
+
+// gemm returns the matrix multiplication of the device, or skips the test.
+func gemm(t *testing.T, d *gpu.Device) gpu.GEMM {
+	t.Helper()
+	g := d.Driver().(gpu.GEMM)
+	if err := g.GEMMMissing(); err != nil {
+		t.Skip(err)
+	}
+	return g
+}
+
+func TestGEMM(t *testing.T) {
+	d := device(t)
+	g := gemm(t, d)
+	if version := g.GEMMVersion(); !strings.HasPrefix(version, "Metal Performance Shaders, macOS ") {
+		t.Errorf("version %q", version)
+	}
+	for _, test := range []struct {
+		m, n, k     int
+		transposed  bool
+		alpha, beta float32
+	}{
+		{1, 1, 1, false, 1, 0},
+		{5, 7, 3, false, 1, 0},
+		{5, 7, 3, true, 1, 0},
+		{17, 16, 33, true, -0.5, 2},
+		{64, 31, 20, false, 2, 0.25},
+	} {
+		t.Run(fmt.Sprintf("%+v", test), func(t *testing.T) {
+			b := d.NewPlan()
+			left, right := b.Input(gpu.Float, test.m*test.k), b.Input(gpu.Float, test.k*test.n)
+			result := b.State(gpu.Float, test.m*test.n)
+			b.Encode(func() (gpu.External, error) {
+				return g.NewGEMM(result.Region(), left.Region(), right.Region(), test.m, test.n, test.k, test.transposed, test.alpha, test.beta)
+			})
+			p := build(t, b)
+			noise(left.Floats(), 1)
+			noise(right.Floats(), 2)
+			noise(result.Floats(), 3)
+			want := multiplied(left.Floats(), right.Floats(), result.Floats(), test.m, test.n, test.k, test.transposed, test.alpha, test.beta)
+			times, err := p.Time(false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := kernels.RelativeError(result.Floats(), want); !(e < 1e-6) {
+				t.Errorf("relative error %g", e)
+			}
+			if times.Kernel != 1 || times.Busy <= 0 {
+				t.Errorf("%+v", times)
+			}
+		})
+	}
+}
+
+// Kernels before and after a library's work, in one submission: the encoder is closed between.
+func TestGEMMBetweenKernels(t *testing.T) {
+	const n = 16
+	d := device(t)
+	g := gemm(t, d)
+	b := d.NewPlan()
+	x, y := b.Input(gpu.Float, n*n), b.Output(gpu.Float, n*n)
+	s, u := b.Scratch(gpu.Float, n*n), b.Scratch(gpu.Float, n*n)
+	add := b.Kernel(arithmetic, "add")
+	b.Dispatch(add, groups(n*n), threads, s, x, gpu.Values(n*n))
+	b.Encode(func() (gpu.External, error) {
+		return g.NewGEMM(u.Region(), s.Region(), s.Region(), n, n, n, true, 1, 0)
+	})
+	b.Dispatch(add, groups(n*n), threads, y, u, gpu.Values(n*n))
+	p := build(t, b)
+	noise(x.Floats(), 1)
+	sum := make([]float32, n*n)
+	for i, v := range x.Floats() {
+		sum[i] = v + 1.5
+	}
+	want := multiplied(sum, sum, sum, n, n, n, true, 1, 0)
+	for i := range want {
+		want[i] += 1.5
+	}
+	for range 2 {
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if e := kernels.RelativeError(y.Floats(), want); !(e < 1e-6) {
+			t.Errorf("relative error %g", e)
+		}
+	}
+}
+
+// What Metal Performance Shaders would end the process for is an error here.
+func TestGEMMRefuses(t *testing.T) {
+	d := driver(t)
+	g := d.(gpu.GEMM)
+	if err := g.GEMMMissing(); err != nil {
+		t.Skip(err)
+	}
+	m := allocate(t, d, gpu.Shared)
+	whole := gpu.Region{Memory: m}
+	floats := m.Bytes() / 4
+	for name, try := range map[string]func() (gpu.External, error){
+		"a is too short": func() (gpu.External, error) { return g.NewGEMM(whole, whole, whole, 1, 1, floats+1, false, 1, 0) },
+		"c is too short": func() (gpu.External, error) { return g.NewGEMM(whole, whole, whole, floats, 2, 1, false, 1, 0) },
+		"b from an end": func() (gpu.External, error) {
+			return g.NewGEMM(whole, whole, gpu.Region{Memory: m, Offset: 4 * floats}, 1, 1, 1, false, 1, 0)
+		},
+		"no rows": func() (gpu.External, error) { return g.NewGEMM(whole, whole, whole, 0, 1, 1, false, 1, 0) },
+		"foreign memory": func() (gpu.External, error) {
+			return g.NewGEMM(gpu.Region{Memory: foreignMemory{}}, whole, whole, 1, 1, 1, false, 1, 0)
+		},
+		"negative offset": func() (gpu.External, error) {
+			return g.NewGEMM(gpu.Region{Memory: m, Offset: -4}, whole, whole, 1, 1, 1, false, 1, 0)
+		},
+	} {
+		if e, err := try(); err == nil {
+			e.Close()
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// fft returns the Fourier transform of the device, or skips the test.
+func fft(t *testing.T, d *gpu.Device) gpu.FFT {
+	t.Helper()
+	f := d.Driver().(gpu.FFT)
+	if err := f.FFTMissing(); err != nil {
+		t.Skip(err)
+	}
+	return f
+}
+
+// transformed returns the discrete Fourier transform of rows of n complex values, the first bins of each.
+func transformed(x []complex128, n, bins int) (out []float64) {
+	for row := 0; row < len(x); row += n {
+		for k := range bins {
+			var sum complex128
+			for i := range n {
+				sum += x[row+i] * cmplx.Rect(1, -2*math.Pi*float64(i*k%n)/float64(n))
+			}
+			out = append(out, real(sum), imag(sum))
+		}
+	}
+	return out
+}
+
+func TestRealFFT(t *testing.T) {
+	d := device(t)
+	f := fft(t, d)
+	if version := f.FFTVersion(); !strings.HasPrefix(version, "MPSGraph, macOS ") {
+		t.Errorf("version %q", version)
+	}
+	for _, test := range []struct{ n, batch int }{{2, 1}, {16, 1}, {256, 3}, {15, 2}, {101, 1}} {
+		b := d.NewPlan()
+		x := b.Input(gpu.Float, test.n*test.batch)
+		y := b.Output(gpu.Float2, (test.n/2+1)*test.batch)
+		b.Encode(func() (gpu.External, error) { return f.NewRealFFT(y.Region(), x.Region(), test.n, test.batch) })
+		p := build(t, b)
+		noise(x.Floats(), 4)
+		var values []complex128
+		for _, v := range x.Floats() {
+			values = append(values, complex(float64(v), 0))
+		}
+		want := transformed(values, test.n, test.n/2+1)
+		for range 2 {
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			if e := kernels.RelativeError(y.Floats(), want); !(e < 1e-6) {
+				t.Errorf("%+v: relative error %g", test, e)
+			}
+		}
+	}
+}
+
+func TestComplexFFT(t *testing.T) {
+	d := device(t)
+	f := fft(t, d)
+	for _, test := range []struct {
+		n, batch int
+		inPlace  bool
+	}{{2, 1, false}, {64, 3, false}, {64, 3, true}, {31, 2, true}} {
+		b := d.NewPlan()
+		x, y := b.State(gpu.Float2, test.n*test.batch), b.Output(gpu.Float2, test.n*test.batch)
+		target := y
+		if test.inPlace {
+			target = x
+		}
+		b.Encode(func() (gpu.External, error) { return f.NewComplexFFT(target.Region(), x.Region(), test.n, test.batch) })
+		p := build(t, b)
+		noise(x.Floats(), 5)
+		var values []complex128
+		for i := 0; i < len(x.Floats()); i += 2 {
+			values = append(values, complex(float64(x.Floats()[i]), float64(x.Floats()[i+1])))
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if e := kernels.RelativeError(target.Floats(), transformed(values, test.n, test.n)); !(e < 1e-6) {
+			t.Errorf("%+v: relative error %g", test, e)
+		}
+	}
+}
+
+// What MPSGraph would end the process for is an error here.
+func TestFFTRefuses(t *testing.T) {
+	d := driver(t)
+	f := d.(gpu.FFT)
+	if err := f.FFTMissing(); err != nil {
+		t.Skip(err)
+	}
+	m := allocate(t, d, gpu.Shared)
+	whole := gpu.Region{Memory: m}
+	for name, try := range map[string]func() (gpu.External, error){
+		"src is too short": func() (gpu.External, error) { return f.NewComplexFFT(whole, whole, m.Bytes()/8+1, 1) },
+		"dst is too short": func() (gpu.External, error) { return f.NewRealFFT(whole, whole, m.Bytes()/4, 1) },
+		"no rows":          func() (gpu.External, error) { return f.NewRealFFT(whole, whole, 16, 0) },
+		"no columns":       func() (gpu.External, error) { return f.NewRealFFT(whole, whole, 0, 1) },
+		"an offset":        func() (gpu.External, error) { return f.NewRealFFT(gpu.Region{Memory: m, Offset: 4}, whole, 16, 1) },
+		"foreign memory":   func() (gpu.External, error) { return f.NewRealFFT(whole, gpu.Region{Memory: foreignMemory{}}, 16, 1) },
+	} {
+		if e, err := try(); err == nil {
+			e.Close()
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -1,0 +1,20 @@
+//go:build amd64 || arm64
+
+package metal_test
+
+import (
+	"testing"
+
+	"crossover/gpu"
+)
+
+// driver returns the driver of the machine's GPU, on which the tests that need no fake run for real. It skips the test
+// where there is none.
+func driver(t testing.TB) gpu.Driver {
+	t.Helper()
+	d, err := gpu.Open("metal")
+	if err != nil {
+		t.Skip(err)
+	}
+	return d.Driver()
+}

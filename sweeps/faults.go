@@ -1,0 +1,178 @@
+package sweeps
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+
+	"crossover/gpu"
+	"crossover/kernels"
+	"crossover/samples"
+)
+
+// Bounds of what memory carries, in bytes a second. A call that is faster did not do its work.
+const (
+	// peakProcessor, a logical processor, is more than any first-level cache delivers: two 64-byte loads a cycle at
+	// 6 GHz.
+	peakProcessor = 768e9
+	// peakGPU is more than any GPU's second-level cache delivers: twice the 64 bytes a cycle of each of an H200's 132
+	// multiprocessors at 2 GHz.
+	peakGPU = 40e12
+	// peakBus is more than any link between host and GPU carries both ways together: NVLink-C2C 900 GB/s, PCI Express
+	// 6.0 with 16 lanes 256 GB/s.
+	peakBus = 1e12
+)
+
+// least returns the seconds that a call at a size takes at least: its data have to move.
+func least(c *kernels.Case, size int, call kernels.Call) float64 {
+	if call.GPU == nil {
+		return c.Bytes(size) / (peakProcessor * float64(runtime.GOMAXPROCS(0)))
+	}
+	return max(c.Bytes(size)/peakGPU, call.GPU.BusBytes/peakBus)
+}
+
+// tooFast is the error of a call that took less than moving its data takes.
+type tooFast struct{ seconds, least float64 }
+
+func (e tooFast) Error() string {
+	return fmt.Sprintf("a call took %.2g s, moving its data takes %.2g s at least", e.seconds, e.least)
+}
+
+func isOutOfMemory(err error) bool { return errors.Is(err, gpu.ErrOutOfMemory) }
+
+// safely runs f and turns a panic into an error: a kernel that panics must not take the measurements of the others with
+// it.
+func safely(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return f()
+}
+
+// fail deals with the failure of a rival at a size. A lost GPU ends the competition of every rival on it, a call faster
+// than memory all of its rival's times; after any other failure the rival competes below the size.
+func (s *sweep) fail(e *entry, r *rival, size int, err error) {
+	var fast tooFast
+	switch {
+	case errors.Is(err, gpu.ErrLost):
+		s.lose(err)
+	case errors.As(err, &fast):
+		e.expel(r, fmt.Sprintf("implausible at %d %s: %v", size, e.c.Axis.Unit, fast))
+	default:
+		e.retire(r, size, err)
+	}
+}
+
+// retire stops timing a rival from a size on, because it failed there, and drops what times it has from there on. What
+// it did below still counts.
+func (e *entry) retire(r *rival, size int, err error) {
+	r.limit = size - 1
+	e.erase(r, size)
+	below := e.costs.below(size)
+	if below == 0 {
+		r.status.Excluded = fmt.Sprintf("failed at %d %s: %v", size, e.c.Axis.Unit, err)
+		return
+	}
+	e.warn("%s was timed up to %d %s only; at %d it failed: %v", r.status.Name, below, e.c.Axis.Unit, size, err)
+}
+
+// expel removes a rival with all of its times: the times of wrong values are not times.
+func (e *entry) expel(r *rival, why string) {
+	r.status.Excluded, r.status.Wrong = why, true
+	e.erase(r, 0)
+}
+
+// lose ends the competition of every rival on a GPU, in every case that is not done. What was measured before is kept.
+func (s *sweep) lose(err error) {
+	for _, e := range s.entries {
+		if !e.done {
+			e.lose(err)
+		}
+	}
+}
+
+// lose ends the competition of the case's rivals on GPUs. Sizes up to the greatest one at which one of them was timed
+// are not visited any more: there, blocks without them would say that somebody else is fastest.
+func (e *entry) lose(err error) {
+	stopped := false
+	for _, r := range e.rivals {
+		if r.implementation.Processor != kernels.GPU || r.lost {
+			continue
+		}
+		r.lost = true
+		if r.status.Excluded != "" {
+			continue
+		}
+		stopped = true
+		greatest := 0
+		for i := range e.result.Samples.Blocks {
+			if b := &e.result.Samples.Blocks[i]; b.Timed(r.index) {
+				greatest = max(greatest, b.Size)
+			}
+		}
+		if greatest == 0 {
+			r.status.Excluded = fmt.Sprintf("stopped competing before it was timed: %v", err)
+		}
+		e.floor = max(e.floor, greatest)
+	}
+	if stopped {
+		e.result.Lost = err.Error()
+		e.warn("the GPU's implementations stopped competing during the sweep: %v", err)
+		e.dirty = e.dirty || len(e.result.Samples.Blocks) > 0
+	}
+}
+
+// erase removes what times a rival has at a size and above.
+func (e *entry) erase(r *rival, from int) {
+	blocks := e.result.Samples.Blocks
+	e.dirty = e.dirty || slices.ContainsFunc(blocks, func(b samples.Block) bool {
+		return b.Size >= from && b.Timed(r.index)
+	})
+	e.result.Samples.Blocks = erase(blocks, r.index, from)
+}
+
+// erase removes the times of an implementation from the blocks of a size and above, and the blocks that then hold none.
+func erase(blocks []samples.Block, index, from int) []samples.Block {
+	left := blocks[:0]
+	for _, b := range blocks {
+		if b.Size >= from {
+			b.Erase(index)
+		}
+		if slices.Max(b.Iterations) > 0 {
+			left = append(left, b)
+		}
+	}
+	return left
+}
+
+// keepLive releases the arms that do not compete at a size any more and returns the others.
+func keepLive(arms []*bound, size int) []*bound {
+	var live []*bound
+	for _, a := range arms {
+		if a.live(size) {
+			live = append(live, a)
+			continue
+		}
+		a.release()
+	}
+	return live
+}
+
+// skip tells the planner to look elsewhere as long as it proposes sizes that are not visited any more. It reports
+// false, and ends the case, where the planner does not give way.
+func (e *entry) skip(size int) bool {
+	const most = 100
+	if e.skipped++; e.skipped > most {
+		e.done = true
+		return false
+	}
+	e.planner.Visited(size)
+	return true
+}
+
+// unlimited is the limit of a rival that has not failed.
+const unlimited = math.MaxInt
