@@ -1,8 +1,12 @@
 package crossover
 
 import (
+	"maps"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"crossover/samples"
 )
@@ -11,7 +15,7 @@ import (
 const (
 	// suspicion is the relative slowdown at which a first look asks for a second one.
 	suspicion = 0.05
-	// DriftLimit is the relative slowdown of a committed choice above which it no longer holds.
+	// DriftLimit is the relative slowdown of a committed choice above which it no longer holds, away from a threshold.
 	DriftLimit = 0.10
 )
 
@@ -92,13 +96,18 @@ func (a *Auditor) Next(set *samples.Set) (proposed, blocks int, worth float64) {
 		if s.Finding != Ambiguous && s.Finding != Drifted {
 			continue
 		}
-		if later := a.looks[size]; later <= laterLooks {
+		if later := a.looks[size]; later < a.enough(size) && !(s.Finding == Drifted && a.nearThreshold(size)) {
 			if w := worthSecond / float64(later); w > worth {
 				proposed, blocks, worth = size, secondLook, w
 			}
 			continue
 		}
 		if s.Finding == Drifted {
+			for _, witness := range a.witnesses(size) {
+				if looks := a.looks[witness]; looks < witnessLooks {
+					return witness, secondLook, worthSecond / float64(looks)
+				}
+			}
 			other, asked := a.neighbour[size]
 			if !asked {
 				other, _ = a.near(size)
@@ -156,7 +165,7 @@ func (a *Auditor) judgeSize(set *samples.Set, size int) SizeAudit {
 			return out
 		}
 		out.Slowdown, out.Finding = math.Exp(loss), Holds
-		if loss > max(a.band, math.Log1p(suspicion)) {
+		if loss > a.doubtful(size) {
 			out.Finding = Ambiguous
 		}
 		return out
@@ -180,15 +189,37 @@ func (a *Auditor) judgeSize(set *samples.Set, size int) SizeAudit {
 		least = min(least, median(look))
 	}
 	out.Slowdown, out.Low, out.High = math.Exp(middle), math.Exp(low), math.Exp(high)
+	drifted := least > math.Log1p(DriftLimit) && low > a.band
+	if a.nearThreshold(size) {
+		drifted = behind(byVisit) > a.band
+	}
 	switch {
-	case least > math.Log1p(DriftLimit) && low > a.band:
+	case drifted:
 		out.Finding = Drifted
-	case middle > max(a.band, math.Log1p(suspicion)):
+	case middle > a.doubtful(size):
 		out.Finding = Ambiguous
 	default:
 		out.Finding = Holds
 	}
 	return out
+}
+
+// enough returns how many looks a suspicious size gets in all. Near a threshold it takes more: what a moved threshold
+// costs may be little everywhere, and it is told from the luck of a visit's buffers by the mean of many visits.
+func (a *Auditor) enough(size int) int {
+	if a.nearThreshold(size) {
+		return witnessLooks
+	}
+	return 1 + laterLooks
+}
+
+// doubtful returns the log-slowdown above which a size does not simply hold: beyond the tie band, but while a size near a
+// threshold can still be looked at, any that is suspicious.
+func (a *Auditor) doubtful(size int) float64 {
+	if a.nearThreshold(size) && a.looks[size] < a.enough(size) {
+		return math.Log1p(suspicion)
+	}
+	return max(a.band, math.Log1p(suspicion))
 }
 
 // fastest returns the implementation with the least median log-ratio.
@@ -208,16 +239,54 @@ func fastest(logs [][]float64) int {
 	return best
 }
 
-// thresholdReach is the factor around a threshold within which a slow choice does not make it wrong. What two
-// implementations take is close there, and how close moves with the state of the machine from one minute to the next.
+// thresholdReach is the factor around a threshold within which a slow choice alone does not make it wrong. What two
+// implementations take is close there, and how close moves with the state of the machine from one minute to the next. A
+// threshold is wrong where the choice is still not the best one beyond that reach: see witness.
 const thresholdReach = 1.5
 
-// nearThreshold reports whether the file chooses something else within thresholdReach of a size.
-func (a *Auditor) nearThreshold(size int) bool {
-	below := int(math.Ceil(float64(size) / thresholdReach))
-	above := int(float64(size) * thresholdReach)
-	return a.choice(below) != a.choice(size) || a.choice(above) != a.choice(size)
+// kinship is the factor within which two sizes may speak for each other.
+const kinship = 2
+
+// A witness is asked often, because what it has to show may be a few percent, and there are two, because one may be an
+// awkward size.
+const (
+	witnessLooks  = 8
+	mostWitnesses = 2
+)
+
+// witnesses returns the audited sizes, nearest first, of which one must agree before a slow size near a threshold counts as drift: those
+// further from the threshold, beyond thresholdReach of it, with the same choice. There are none where the size is not
+// near a threshold or lies between two.
+func (a *Auditor) witnesses(size int) []int {
+	below, above := a.differsBelow(size), a.differsAbove(size)
+	if below == above {
+		return nil
+	}
+	var found []int
+	for _, other := range slices.Sorted(slices.Values(a.sizes)) {
+		beyond := below && other > size && float64(other) <= kinship*float64(size) ||
+			above && other < size && float64(other)*kinship >= float64(size)
+		if beyond && !a.nearThreshold(other) && a.choice(other) == a.choice(size) {
+			found = append(found, other)
+		}
+	}
+	if above {
+		slices.Reverse(found)
+	}
+	return found[:min(len(found), mostWitnesses)]
 }
+
+// differsBelow and differsAbove report whether the file chooses something else at thresholdReach below, or above.
+func (a *Auditor) differsBelow(size int) bool {
+	return a.choice(int(math.Ceil(float64(size)/thresholdReach))) != a.choice(size)
+}
+
+func (a *Auditor) differsAbove(size int) bool {
+	return a.choice(int(float64(size)*thresholdReach)) != a.choice(size)
+}
+
+// nearThreshold reports whether the file chooses something else within thresholdReach of a size.
+func (a *Auditor) nearThreshold(size int) bool { return a.differsBelow(size) || a.differsAbove(size) }
 
 // Judge returns the audit of what was measured.
 func (a *Auditor) Judge(set *samples.Set) Audit {
@@ -237,11 +306,7 @@ func (a *Auditor) Judge(set *samples.Set) Audit {
 			continue
 		}
 		if s.Finding == Drifted {
-			if a.nearThreshold(size) {
-				s.Finding = Ambiguous
-			}
-			// An isolated slow size is an awkward size, not a wrong threshold.
-			if other, measured := findings[a.neighbour[size]]; measured && other.Slowdown < 1+suspicion {
+			if a.nearThreshold(size) && !a.witnessed(set, s) || !a.confirmed(findings, size) {
 				s.Finding = Ambiguous
 			}
 		}
@@ -254,4 +319,49 @@ func (a *Auditor) Judge(set *samples.Set) Audit {
 		audit.Regret = max(0, math.Expm1(sum/float64(len(audit.Sizes))))
 	}
 	return audit
+}
+
+// witnessed reports whether at a witness, too, the choice is slower beyond doubt than what beats it at the size.
+func (a *Auditor) witnessed(set *samples.Set, found SizeAudit) bool {
+	return slices.ContainsFunc(a.witnesses(found.Size), func(witness int) bool {
+		byVisit := map[int][]float64{}
+		for _, b := range set.At(witness) {
+			if usable(&b, found.Chosen) && usable(&b, found.Best) {
+				byVisit[b.Visit] = append(byVisit[b.Visit], math.Log(b.Seconds[found.Chosen]/b.Seconds[found.Best]))
+			}
+		}
+		return behind(byVisit) > 0
+	})
+}
+
+// behind returns the lower end of the interval of the mean over visits of their median log-ratios. Visits are the datum:
+// what the buffers of a visit are worth is common to all of its blocks. It is −Inf with fewer than three visits.
+func behind(byVisit map[int][]float64) float64 {
+	if len(byVisit) < 3 {
+		return math.Inf(-1)
+	}
+	visits := make([]float64, 0, len(byVisit))
+	for _, visit := range slices.Sorted(maps.Keys(byVisit)) {
+		visits = append(visits, median(byVisit[visit]))
+	}
+	mean, deviation := stat.MeanStdDev(visits, nil)
+	n := float64(len(visits))
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile((1 + Confidence) / 2)
+	return mean - t*deviation/math.Sqrt(n)
+}
+
+// confirmed reports whether a slow size is no awkward one: its neighbour is slow as well, or was not measured, or the
+// choice is drifted at another size not far away.
+func (a *Auditor) confirmed(findings map[int]SizeAudit, size int) bool {
+	neighbour, measured := findings[a.neighbour[size]]
+	if !measured || neighbour.Slowdown >= 1+suspicion {
+		return true
+	}
+	for other, f := range findings {
+		near := float64(max(size, other)) <= kinship*float64(min(size, other))
+		if other != size && other != neighbour.Size && near && f.Finding == Drifted && a.choice(other) == a.choice(size) {
+			return true
+		}
+	}
+	return false
 }

@@ -293,15 +293,19 @@ type arm struct {
 	shift float64 // standard deviation of the part of a visit's log-ratio that more blocks do not average away
 
 	freedom int // degrees of freedom behind shift
+
+	jitter float64 // standard deviation of a block's log-ratio within its visit
 }
 
 // shiftAfter returns the standard deviation that the shift leaves in the estimate of one implementation after so many
-// visits to a size. A log-ratio has two shifts in it, one of each side; from three visits on the median is less sure
-// than a mean would be.
+// visits to a size. A log-ratio has two shifts in it, one of each side. The estimate is the median over all blocks: where
+// blocks vary more than visits do it averages the visits as a mean would, and where visits vary more it is a median of
+// visits, which from three on is less sure by a factor of √(π/2).
 func (a arm) shiftAfter(visits int) float64 {
 	shift := a.shift / math.Sqrt(2*float64(visits))
-	if visits >= 3 {
-		shift *= math.Sqrt(math.Pi / 2)
+	if visits >= 3 && a.shift > 0 {
+		share := a.shift * a.shift / (a.shift*a.shift + a.jitter*a.jitter)
+		shift *= math.Sqrt(1 + (math.Pi/2-1)*share)
 	}
 	return shift
 }
@@ -326,6 +330,7 @@ const armBlocks = 3
 // studyArm estimates the arm: of each visit the median over its blocks, as every pair of implementations is estimated.
 func studyArm(groups []group) arm {
 	var visits, within []float64
+	var counts, sizes []int
 	for _, g := range groups {
 		byVisit := map[int][]float64{}
 		var order []int
@@ -343,6 +348,7 @@ func studyArm(groups []group) arm {
 				middle := median(ratios)
 				visits = append(visits, math.Abs(middle))
 				within = append(within, squaredErrorOfMedian(ratios, middle))
+				counts, sizes = append(counts, len(ratios)), append(sizes, g.size)
 			}
 		}
 	}
@@ -350,20 +356,96 @@ func studyArm(groups []group) arm {
 	if len(visits) == 0 {
 		return a
 	}
-	slices.Sort(visits)
-	a.tie = max(a.tie, math.Expm1(tailOverTrusted*stat.Quantile(trusted, stat.Empirical, visits, nil)))
-	spread := stat.Quantile(scaleQuantile, stat.Empirical, visits, nil) / normalScale
-	a.shift = math.Sqrt(max(0, spread*spread-stat.Mean(within, nil)))
-	a.freedom = max(2, int(scaleEfficiency*float64(len(visits))))
+	sorted := slices.Sorted(slices.Values(visits))
+	a.tie = max(a.tie, math.Expm1(tailOverTrusted*stat.Quantile(trusted, stat.Empirical, sorted, nil)))
+	typical := typicalErrors(sizes, within, counts)
+	jitters := make([]float64, len(within))
+	for i, e := range typical {
+		jitters[i] = math.Sqrt(e * float64(counts[i]) / (math.Pi / 2))
+	}
+	a.jitter = median(jitters)
+	a.shift, a.freedom = shiftOf(longest(visits, within, typical, counts))
 	return a
 }
 
-// Of all quantiles of |x| this one tells the standard deviation of a normal x best: it wastes a third of the values
-// where the median wastes two, and one visit in eight may still be an outlier.
+// typicalErrors returns the squared error that a visit's median has for its number of blocks, from all visits to its
+// size together: calls of one size vary alike.
+func typicalErrors(sizes []int, squaredErrors []float64, blocks []int) []float64 {
+	sum, visits := map[int]float64{}, map[int]float64{}
+	for i, size := range sizes {
+		sum[size] += squaredErrors[i] * float64(blocks[i])
+		visits[size]++
+	}
+	typical := make([]float64, len(sizes))
+	for i, size := range sizes {
+		typical[i] = sum[size] / visits[size] / float64(blocks[i])
+	}
+	return typical
+}
+
+// longest returns the ratios and errors of the visits with many blocks, where there are enough such visits: the median of
+// a handful of blocks is mostly its own error, and that error is itself not known from a handful.
+func longest(ratios, squaredErrors, typical []float64, blocks []int) (r, e, t []float64) {
+	for i, n := range blocks {
+		if n >= longVisit {
+			r, e, t = append(r, ratios[i]), append(e, squaredErrors[i]), append(t, typical[i])
+		}
+	}
+	if len(r) < longVisits {
+		return ratios, squaredErrors, typical
+	}
+	return r, e, t
+}
+
+// longVisit is how many blocks make a long visit, and longVisits how many of those are enough.
 const (
-	scaleQuantile   = 0.86
-	normalScale     = 1.476 // that quantile for a standard deviation of 1
-	scaleEfficiency = 0.65
+	longVisit  = 9
+	longVisits = 6
+)
+
+// shiftOf returns the standard deviation that visits have beyond the errors of their own medians, and how many degrees
+// of freedom it was estimated with. A visit's squared log-ratio is on average shift² plus its own squared error, and the
+// shift is the one at which the weighted sum of their differences is zero. The weights, 1/(shift² + error²)², are those
+// of a normal likelihood: a visit of many blocks says more about the shift than one of few. They take the typical error
+// for each visit's number of blocks, because a visit whose error came out small by chance must not weigh more for it. A
+// square is cut at outlier² of its mean, so that a visit during which something else wanted the machine does not decide.
+func shiftOf(ratios, squaredErrors, typical []float64) (shift float64, freedom int) {
+	score := func(square float64) float64 {
+		var sum float64
+		for i, r := range ratios {
+			v := square + typical[i]
+			sum += (min(r*r, outlier*outlier*v) - meanCut*(square+squaredErrors[i])) / (v * v)
+		}
+		return sum
+	}
+	high := 0.0
+	for i, r := range ratios {
+		high = max(high, 2*r*r+squaredErrors[i]+typical[i])
+	}
+	if high == 0 {
+		return 0, max(2, len(ratios))
+	}
+	low := 1e-12 * high // keeps v above zero where visits had no error at all
+	if score(low) > 0 {
+		for range 60 {
+			middle := math.Sqrt(low * high)
+			if score(middle) > 0 {
+				low = middle
+			} else {
+				high = middle
+			}
+		}
+	}
+	return math.Sqrt(low), max(2, int(efficiency*float64(len(ratios))))
+}
+
+// outlier is where a visit's deviation stops counting, in standard deviations, and meanCut the mean of a standard normal
+// square that is cut there. efficiency is how much of a degree of freedom a visit is worth, part of what it shows being
+// its own error.
+const (
+	outlier    = 2.5
+	meanCut    = 0.978
+	efficiency = 0.65
 )
 
 // A case has a few dozen visits, and their 95th percentile would be the one or two during which something else wanted the
@@ -463,4 +545,17 @@ func logSpan(groups []group, s int) float64 {
 		return 1
 	}
 	return math.Log(float64(groups[high].size)/float64(groups[low].size)) / 2
+}
+
+// Slowdown returns the time of a choice at a measured size over the time of the best implementation there, cross-fitted:
+// the best one is picked on half of the blocks and timed on the other half, so that picking the least of noisy times
+// does not flatter it. It may be below 1. It reports false with fewer than two blocks, or without a time of the choice.
+func Slowdown(set *samples.Set, size, chosen int) (float64, bool) {
+	one := samples.Set{Implementations: set.Implementations, Blocks: set.At(size)}
+	groups := groupBySize(&one)
+	if len(groups) == 0 {
+		return 0, false
+	}
+	loss, ok := halfLoss(groups[0].logs, chosen)
+	return math.Exp(loss), ok
 }

@@ -50,6 +50,10 @@ type Options struct {
 	Clock    Clock  // nil means SystemClock
 	Sentinel func() // nil means a spin on one processor and one on all
 
+	// Uncollected leaves the garbage collector alone: on a modelled machine it takes no time that anybody measures, and
+	// many sweeps may run in one process.
+	Uncollected bool
+
 	// Throttled reports a thermal state that no time can be trusted in; nil means never.
 	Throttled func() (state string, throttled bool)
 
@@ -121,7 +125,9 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	if !o.Uncollected {
+		defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	}
 
 	s := &sweep{
 		Options:  o,

@@ -181,7 +181,7 @@ func TestThrottlingEpisode(t *testing.T) {
 func TestPermanentChangeOfSpeed(t *testing.T) {
 	m := newMachine()
 	m.speed = func(now float64) float64 {
-		if now > 0.5 {
+		if now > 0.3 {
 			return 1.5
 		}
 		return 1
@@ -207,7 +207,7 @@ func TestRestlessMachine(t *testing.T) {
 		m := newMachine()
 		m.rng = rand.New(rand.NewPCG(seed, 2))
 		m.speed = func(now float64) float64 {
-			if math.Mod(now, 0.05) > 0.025 {
+			if math.Mod(now, 0.02) > 0.01 {
 				return 1.3
 			}
 			return 1
@@ -724,7 +724,7 @@ func TestSaveError(t *testing.T) {
 		one := quickStarter()
 		calls := 0
 		one.run = func(int) error {
-			if calls++; calls == 5000 {
+			if calls++; calls == 2500 {
 				stop()
 			}
 			return nil
@@ -983,8 +983,8 @@ func TestCheapBlocksAreManyAndDearOnesFew(t *testing.T) {
 		cost        float64
 		least, most int
 	}{
-		{1e-6, 21, 21}, // 0.1 ms a block
-		{2e-3, 15, 21}, // 4 ms a block: what fits into 60 ms
+		{1e-6, 10, 10}, // 0.1 ms a block: twice what was asked for
+		{4e-3, 7, 9},   // 8 ms a block: what fits into 60 ms
 		{50e-3, 5, 5},  // 100 ms a block: what was asked for
 	} {
 		m := newMachine()

@@ -24,7 +24,8 @@ const (
 	warmUpLimit = 30 * time.Millisecond
 	// coldAbove: an untimed call before each batch warms the caches for a short call; a longer one fills them itself.
 	coldAbove = 2 * time.Millisecond
-	// visitTime and visitBlocks: where blocks are cheap a visit takes more of them than it was asked for.
+	// visitTime and visitBlocks: where blocks are cheap a visit takes more of them than it was asked for, up to twice as
+	// many.
 	visitTime   = 60 * time.Millisecond
 	visitBlocks = 21
 	// sentinelEvery is how much time may pass between two sentinel readings.
@@ -45,7 +46,9 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 		if twin != nil {
 			twin.release()
 		}
-		runtime.GC()
+		if !s.Uncollected {
+			runtime.GC()
+		}
 		if s.Trim != nil {
 			s.Trim()
 		}
@@ -251,7 +254,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 	for len(arms) > 0 {
 		now := s.Clock.Now()
 		over := now-s.start > s.Budget && accepted >= 2
-		enough := accepted >= blocks && (accepted >= visitBlocks || now-start > visitTime)
+		enough := accepted >= blocks && (accepted >= min(visitBlocks, 2*blocks) || now-start > visitTime)
 		stop := ctx.Err() != nil || over || enough
 		if len(pending) > 0 && (stop || now-read >= sentinelEvery) {
 			switch {
@@ -357,6 +360,9 @@ func (s *sweep) block(e *entry, arms []*bound, twin *bound, size int) (b samples
 
 // collectionCount returns how many garbage collections there have been. It does not allocate.
 func (s *sweep) collectionCount() uint64 {
+	if s.Uncollected {
+		return 0
+	}
 	metrics.Read(s.collections[:])
 	return s.collections[0].Value.Uint64()
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"time"
@@ -153,8 +155,8 @@ func measure(ctx context.Context, machine command.Machine, checks []*check, entr
 	for k, ch := range checks {
 		ch.c.Implementations = recordedOnly(ch)
 		choice := dispatcher.Case(ch.c.Name, available(&ch.c)...)
-		fresh := newFresh(ch.recorded, ch.c.Axis, o.seed)
-		ch.auditor = crossover.NewAuditor(fresh.sizes(), choice.Choose, fresh.near, ch.recorded.TieBand)
+		fresh := crossover.NewFresh(ch.c.Axis.Min, ch.c.Axis.Max, ch.c.Axis.Round, ch.recorded.Sizes, rngOf(ch.c.Name, o.seed))
+		ch.auditor = crossover.NewAuditor(fresh.Sizes(thresholds(ch.recorded)), choice.Choose, fresh.Near, ch.recorded.TieBand)
 		cases[k] = ch.c
 		byName[ch.c.Name] = ch
 	}
@@ -186,6 +188,22 @@ func measure(ctx context.Context, machine command.Machine, checks []*check, entr
 		checks[k].result = r
 	}
 	return nil
+}
+
+// rngOf returns the source of a case's fresh sizes.
+func rngOf(name string, seed uint64) *rand.Rand {
+	hash := fnv.New64a()
+	hash.Write([]byte(name))
+	return rand.New(rand.NewPCG(seed, hash.Sum64()))
+}
+
+// thresholds returns the lower edges of all segments but the first.
+func thresholds(recorded *calibration.Case) []int {
+	var from []int
+	for _, s := range recorded.Segments[1:] {
+		from = append(from, s.From)
+	}
+	return from
 }
 
 // recordedOnly leaves out implementations that the file does not know or that did not compete: it promises nothing

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/pflag"
+
+	"crossover/cmd/internal/command"
+	"crossover/model"
+	"crossover/proof"
+)
+
+// study is one table.
+type study struct {
+	name  string
+	about string
+	print func(w io.Writer, runs int, seed uint64)
+}
+
+var studies = []study{
+	{"coverage", "how often the 95 % interval of a threshold holds the true crossover", coverage},
+	{"same", "how often a crossover is claimed between two identical implementations", same},
+	{"drift", "how often verify says DRIFTED on an unchanged machine, and after a crossover has moved twofold", drift},
+	{"regret", "what the choices cost at sizes nobody measured, by budget", regret},
+	{"cost", "how many blocks a regret of 2 % takes, against plain grids", cost},
+}
+
+// run prints the tables that were asked for.
+func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
+	flags := pflag.NewFlagSet("prove", pflag.ContinueOnError)
+	var names []string
+	for _, s := range studies {
+		names = append(names, s.name)
+	}
+	only := flags.StringSlice("only", nil, "print only these tables (`names` of "+strings.Join(names, ", ")+")")
+	runs := flags.Int("runs", 1000, "calibrations a scenario")
+	seed := flags.Uint64("seed", 1, "seed of the machines' noise")
+	done, err := command.Parse(flags, args, stdout,
+		"Prove runs calibrations on modelled machines whose truth is known and counts how often they are right.")
+	if done || err != nil {
+		return err
+	}
+	if *runs < 1 {
+		return command.Usage("--runs %d: want at least 1", *runs)
+	}
+	chosen, err := choose(*only)
+	if err != nil {
+		return err
+	}
+	for _, s := range chosen {
+		if ctx.Err() != nil {
+			return &command.Error{Code: command.ExitInterrupted, Err: fmt.Errorf("interrupted before the table %q", s.name)}
+		}
+		fmt.Fprintf(stdout, "%s: %s (modelled machines, %d runs a scenario, seed %d)\n\n", s.name, s.about, *runs, *seed)
+		w := tabwriter.NewWriter(stdout, 0, 0, 3, ' ', tabwriter.AlignRight)
+		s.print(w, *runs, *seed)
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(stdout)
+	}
+	return nil
+}
+
+func choose(only []string) ([]study, error) {
+	if len(only) == 0 {
+		return studies, nil
+	}
+	var chosen []study
+	for _, name := range only {
+		found := false
+		for _, s := range studies {
+			if s.name == name {
+				chosen, found = append(chosen, s), true
+			}
+		}
+		if !found {
+			var names []string
+			for _, s := range studies {
+				names = append(names, s.name)
+			}
+			return nil, command.Usage("--only %q: no such table (want %s)", name, strings.Join(names, ", "))
+		}
+	}
+	return chosen, nil
+}
+
+// percent prints a share with its standard error.
+func percent(s proof.Share) string {
+	if s.Of == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f ±%.1f %%", 100*s.Value(), 100*s.Error())
+}
+
+func coverage(w io.Writer, runs int, seed uint64) {
+	fmt.Fprintln(w, "scenario\tinterval holds\tcrossover missed\tone too many\tinterval's width\tblocks\t")
+	for _, r := range proof.StudyCoverage(model.Scenarios(), runs, seed) {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.1f %%\t%d\t\n", r.Scenario, percent(r.Holds), percent(r.Missed), percent(r.Extra), 100*r.Width, r.Blocks)
+	}
+}
+
+func same(w io.Writer, runs int, seed uint64) {
+	fmt.Fprintln(w, "scenario\tcrossover claimed\t")
+	for _, r := range proof.StudySame(model.Same(), runs, seed) {
+		fmt.Fprintf(w, "%s\t%s\t\n", r.Scenario, percent(r.Claimed))
+	}
+}
+
+func drift(w io.Writer, runs int, seed uint64) {
+	fmt.Fprintln(w, "scenario\tDRIFTED, unchanged\tDRIFTED, moved twofold\tone is slower by\tthe old choice costs\t")
+	for _, r := range proof.StudyDrift(model.Scenarios(), runs, seed) {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.0f %%\tup to %.0f %%\t\n", r.Scenario, percent(r.Unchanged), percent(r.Shifted), 100*(r.Factor-1), 100*r.Cost)
+	}
+}
+
+func regret(w io.Writer, runs int, seed uint64) {
+	fmt.Fprintln(w, "scenario\tbudget\tblocks\tregret\t90 % of runs\tworst size\t90 % of runs\t")
+	for _, r := range proof.StudyRegret(model.Scenarios(), runs, seed) {
+		fmt.Fprintf(w, "%s\t%v\t%d\t%.2f %%\t%.2f %%\t%.1f %%\t%.1f %%\t\n", r.Scenario, r.Budget, r.Blocks, 100*r.Mean, 100*r.Mean90, 100*r.Worst, 100*r.Worst90)
+	}
+}
+
+func cost(w io.Writer, runs int, seed uint64) {
+	fmt.Fprintln(w, "scenario\tours\t×2 grid\tlinear grid\tbetter grid ÷ ours\t")
+	for _, r := range proof.StudyCost(model.Scenarios(), runs, seed) {
+		better := r.Grid
+		if better == 0 || r.Linear > 0 && r.Linear < better {
+			better = r.Linear
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.1f\t\n", r.Scenario, blocks(r.Ours), blocks(r.Grid), blocks(r.Linear), float64(better)/float64(r.Ours))
+	}
+}
+
+func blocks(n int) string {
+	if n == 0 {
+		return "never"
+	}
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,80 @@
+package crossover
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Fresh draws sizes that a calibration did not measure, for an Auditor.
+type Fresh struct {
+	low, high int
+	round     func(int) int
+	taken     map[int]bool
+	rng       *rand.Rand
+}
+
+// NewFresh returns a source of sizes from low to high, other than the measured ones, as round takes them; a nil round
+// takes every size.
+func NewFresh(low, high int, round func(int) int, measured []int, rng *rand.Rand) *Fresh {
+	f := &Fresh{low: low, high: high, round: round, taken: map[int]bool{}, rng: rng}
+	for _, size := range measured {
+		f.taken[size] = true
+	}
+	return f
+}
+
+// strata is the number of random sizes spread over the whole range.
+const strata = 6
+
+// Sizes returns the sizes to check: one random size in each of several equal parts of the range in log-size, and four
+// on either side of every threshold, where a wrong one would show.
+func (f *Fresh) Sizes(thresholds []int) []int {
+	low, high := math.Log(float64(f.low)), math.Log(float64(f.high))
+	var sizes []int
+	add := func(x float64) {
+		if size, ok := f.draw(x); ok {
+			sizes = append(sizes, size)
+		}
+	}
+	for k := range strata {
+		add(math.Exp(low + (high-low)*(float64(k)+f.rng.Float64())/strata))
+	}
+	for _, from := range thresholds {
+		for _, factor := range []float64{1 / 4.0, 1 / 2.0, 1 / 1.6, 1 / 1.1, 1.1, 1.6, 2, 4} {
+			add(float64(from) * factor)
+		}
+	}
+	slices.Sort(sizes)
+	return sizes
+}
+
+// Near returns a fresh size close to one that was checked.
+func (f *Fresh) Near(size int) (int, bool) {
+	factor := 1.06
+	if f.rng.IntN(2) == 0 {
+		factor = 1 / factor
+	}
+	return f.draw(float64(size) * factor)
+}
+
+// draw takes the fresh size nearest to x, within a quarter of it. On an axis of few whole sizes there may be none.
+func (f *Fresh) draw(x float64) (int, bool) {
+	for reach := 0.0; reach <= 0.25; reach += 0.005 {
+		for _, factor := range []float64{1 + reach, 1 / (1 + reach)} {
+			candidate := x * factor
+			if candidate < float64(f.low) || candidate > float64(f.high) {
+				continue
+			}
+			size := int(math.Round(candidate))
+			if f.round != nil {
+				size = f.round(size)
+			}
+			if size = min(max(size, f.low), f.high); !f.taken[size] {
+				f.taken[size] = true
+				return size, true
+			}
+		}
+	}
+	return 0, false
+}

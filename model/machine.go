@@ -1,0 +1,167 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"crossover/kernels"
+)
+
+// Noise is how a machine disturbs the times of its calls. The zero value disturbs nothing.
+type Noise struct {
+	// Jitter is the standard deviation of the logarithm of each call's time.
+	Jitter float64
+	// Visit is the same for each binding of an implementation to its buffers: the luck of addresses.
+	Visit float64
+	// Spikes come at random, on average once every SpikeEvery of computing, and add up to SpikeLength each.
+	SpikeEvery, SpikeLength time.Duration
+	// Drift swings all times by this share up and down, once every DriftPeriod.
+	Drift       float64
+	DriftPeriod time.Duration
+	// Ramp is by how much slower calls are after a pause, until the clock has risen: it falls by half every RampHalf of
+	// computing, and a pause of RampIdle brings it back.
+	Ramp               float64
+	RampHalf, RampIdle time.Duration
+	// Throttle makes everything slower by this share for ThrottleLength, on average once every ThrottleEvery.
+	Throttle                      float64
+	ThrottleEvery, ThrottleLength time.Duration
+	// Bimodal is the share of calls that take Second times as long as the others.
+	Bimodal, Second float64
+}
+
+// Machine is a modelled machine. It is the clock of its own time, for one goroutine.
+type Machine struct {
+	scenario *Scenario
+	noise    Noise
+	rng      *rand.Rand
+
+	now           time.Duration
+	spike         time.Duration // when the next one comes
+	throttleFrom  time.Duration
+	throttleUntil time.Duration
+	computed      time.Duration // since the last pause
+	last          time.Duration // when something was computed last
+	phase         float64       // of the drift
+}
+
+// New returns a machine that runs a scenario, its noise drawn from a seed.
+func New(s *Scenario, seed uint64) *Machine {
+	m := &Machine{scenario: s, noise: s.Noise, rng: rand.New(rand.NewPCG(seed, 0x6d6f64656c))}
+	m.phase = 2 * math.Pi * m.rng.Float64()
+	m.spike = m.after(m.noise.SpikeEvery)
+	m.throttle()
+	return m
+}
+
+// never is beyond every sweep.
+const never = time.Duration(math.MaxInt64)
+
+// after draws the next moment of events that come on average once in so much time.
+func (m *Machine) after(every time.Duration) time.Duration {
+	if every == 0 {
+		return never
+	}
+	return m.now + time.Duration(m.rng.ExpFloat64()*float64(every))
+}
+
+// throttle draws the next episode.
+func (m *Machine) throttle() {
+	m.throttleFrom = m.after(m.noise.ThrottleEvery)
+	m.throttleUntil = never
+	if m.throttleFrom != never {
+		m.throttleUntil = m.throttleFrom + m.noise.ThrottleLength
+	}
+}
+
+// Now returns the virtual time; asking costs 20 ns of it.
+func (m *Machine) Now() time.Duration {
+	m.now += 20
+	return m.now
+}
+
+// Resolution returns the resolution of the virtual clock.
+func (m *Machine) Resolution() time.Duration { return 20 }
+
+// Sleep lets d pass.
+func (m *Machine) Sleep(d time.Duration) { m.now += d }
+
+// Sentinel is 100 µs of work that feels what every call feels.
+func (m *Machine) Sentinel() { m.spend(100e-6, 0) }
+
+// spend lets a call of so many seconds pass, disturbed. visit is the logarithm of what its binding costs.
+func (m *Machine) spend(seconds, visit float64) {
+	n := &m.noise
+	factor := visit
+	if n.Jitter > 0 {
+		factor += n.Jitter * m.rng.NormFloat64()
+	}
+	if n.Drift > 0 {
+		factor += n.Drift * math.Sin(2*math.Pi*m.now.Seconds()/n.DriftPeriod.Seconds()+m.phase)
+	}
+	if n.Bimodal > 0 && m.rng.Float64() < n.Bimodal {
+		factor += math.Log(n.Second)
+	}
+	if factor != 0 {
+		seconds *= math.Exp(factor)
+	}
+	if n.Ramp > 0 {
+		if m.now-m.last > n.RampIdle {
+			m.computed = 0
+		}
+		seconds *= 1 + n.Ramp*math.Exp2(-m.computed.Seconds()/n.RampHalf.Seconds())
+	}
+	if m.now >= m.throttleFrom {
+		seconds *= 1 + n.Throttle
+		if m.now >= m.throttleUntil {
+			m.throttle()
+		}
+	}
+	took := time.Duration(seconds * float64(time.Second))
+	if m.now+took > m.spike {
+		took += time.Duration(m.rng.Float64() * float64(n.SpikeLength))
+		m.spike = m.after(n.SpikeEvery)
+	}
+	m.now += took
+	m.computed += took
+	m.last = m.now
+}
+
+// Case returns the scenario as a case of the catalogue's kind: its outputs are always right.
+func (m *Machine) Case() kernels.Case {
+	s := m.scenario
+	c := kernels.Case{
+		Name: s.Name, Operation: "modelled", Definition: "y = x", Source: "package model",
+		Axis:      kernels.Axis{Name: "n", Unit: "elements", Min: s.Low, Max: s.High},
+		Tolerance: func(int) float64 { return 1e-6 },
+		Bytes:     func(int) float64 { return 8 },
+		Problem:   func(size int, _ kernels.Input) kernels.Problem { return &problem{m, size} },
+	}
+	for _, i := range s.Implementations {
+		c.Implementations = append(c.Implementations, kernels.Implementation{Name: i.Name, Processor: i.Processor})
+	}
+	return c
+}
+
+// problem is a size of the case.
+type problem struct {
+	machine *Machine
+	size    int
+}
+
+var answer = []float32{1, 2, 3}
+
+func (p *problem) Reference() []float64 { return []float64{1, 2, 3} }
+
+func (p *problem) Bind(implementation string) (kernels.Call, error) {
+	m := p.machine
+	seconds := m.scenario.implementation(implementation).Cost(float64(p.size))
+	visit := m.noise.Visit * m.rng.NormFloat64()
+	return kernels.Call{
+		Run: func() error {
+			m.spend(seconds, visit)
+			return nil
+		},
+		Output: func() []float32 { return answer },
+	}, nil
+}

@@ -1,0 +1,189 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"crossover/kernels"
+)
+
+// Cost is the seconds of one call at a size, undisturbed.
+type Cost func(size float64) float64
+
+// Implementation is a competitor in a scenario.
+type Implementation struct {
+	Name      string
+	Processor kernels.Processor
+	Cost      Cost
+}
+
+// Scenario is a case on a machine whose truth is known.
+type Scenario struct {
+	Name            string
+	About           string // what makes it awkward, in a few words
+	Low, High       int
+	Implementations []Implementation
+	Noise           Noise
+}
+
+func (s *Scenario) implementation(name string) Implementation {
+	for _, i := range s.Implementations {
+		if i.Name == name {
+			return i
+		}
+	}
+	panic(fmt.Sprintf("model: scenario %s has no implementation %q", s.Name, name))
+}
+
+// Best returns the fastest implementation at a size, and the seconds of its call.
+func (s *Scenario) Best(size int) (name string, seconds float64) {
+	seconds = math.Inf(1)
+	for _, i := range s.Implementations {
+		if c := i.Cost(float64(size)); c < seconds {
+			name, seconds = i.Name, c
+		}
+	}
+	return name, seconds
+}
+
+// Slowdown returns the time of a choice over the time of the best one, undisturbed.
+func (s *Scenario) Slowdown(size int, choice string) float64 {
+	_, best := s.Best(size)
+	return s.implementation(choice).Cost(float64(size)) / best
+}
+
+// Truth returns the sizes at which the fastest implementation changes, ascending: the first size of each new winner.
+func (s *Scenario) Truth() []int {
+	var edges []int
+	const steps = 4000
+	low := s.Low
+	before, _ := s.Best(low)
+	for k := 1; k <= steps; k++ {
+		high := int(math.Round(float64(s.Low) * math.Pow(float64(s.High)/float64(s.Low), float64(k)/steps)))
+		after, _ := s.Best(high)
+		if after == before || high == low {
+			low = high
+			continue
+		}
+		below, above := low, high
+		for above-below > 1 {
+			middle := (below + above) / 2
+			if name, _ := s.Best(middle); name == before {
+				below = middle
+			} else {
+				above = middle
+			}
+		}
+		edges = append(edges, above)
+		low, before = high, after
+	}
+	return edges
+}
+
+// Moved returns the scenario on a machine on which one implementation has become slower by a factor, as after an update
+// of its library.
+func (s *Scenario) Moved(implementation string, factor float64) *Scenario {
+	moved := *s
+	moved.Implementations = nil
+	for _, i := range s.Implementations {
+		if i.Name == implementation {
+			cost := i.Cost
+			i.Cost = func(n float64) float64 { return factor * cost(n) }
+		}
+		moved.Implementations = append(moved.Implementations, i)
+	}
+	return &moved
+}
+
+// Costs of the scenarios, in seconds. They are of the size of real calls, but none is below some microseconds, so that a
+// sweep of thousands of calls takes milliseconds of real time.
+
+// linear is a fixed cost and a bandwidth.
+func linear(fixed, element float64) Cost { return func(n float64) float64 { return fixed + element*n } }
+
+// cached is a processor whose bandwidth falls when n elements no longer fit into its caches.
+func cached(fixed, element float64) Cost {
+	return func(n float64) float64 {
+		slow := 1 + 0.6/(1+math.Pow(3e4/n, 2)) + 1.2/(1+math.Pow(6e5/n, 2))
+		return fixed + element*n*slow
+	}
+}
+
+// saturating is a GPU that needs many elements to fill its cores.
+func saturating(launch, element, full float64) Cost {
+	return func(n float64) float64 { return launch + element*n*(1+math.Pow(full/n, 0.7)) }
+}
+
+// transform is n·log n.
+func transform(fixed, element float64) Cost {
+	return func(n float64) float64 { return fixed + element*n*math.Log2(n+1) }
+}
+
+// padded is a transform that rounds its length up to a power of two.
+func padded(fixed, element float64) Cost {
+	c := transform(fixed, element)
+	return func(n float64) float64 { return c(math.Exp2(math.Ceil(math.Log2(n)))) }
+}
+
+// power is a cost that rises with a power of the size.
+func power(fixed, scale, exponent float64) Cost {
+	return func(n float64) float64 { return fixed + scale*math.Pow(n, exponent) }
+}
+
+func cpu(name string, c Cost) Implementation { return Implementation{name, kernels.CPU, c} }
+func gpu(name string, c Cost) Implementation { return Implementation{name, kernels.GPU, c} }
+
+// The noises that scenarios run in.
+var (
+	// quiet is a machine that does nothing else.
+	quiet = Noise{Jitter: 0.01, Visit: 0.005}
+	// shared is a machine with other work: wide jitter, spikes, luck of addresses.
+	shared = Noise{Jitter: 0.05, Visit: 0.02, SpikeEvery: 15 * time.Millisecond, SpikeLength: 300 * time.Microsecond}
+	// drifting is a machine whose clock swings and that throttles now and then.
+	drifting = Noise{
+		Jitter: 0.02, Visit: 0.01, Drift: 0.08, DriftPeriod: 2 * time.Second,
+		Throttle: 0.4, ThrottleEvery: 6 * time.Second, ThrottleLength: 300 * time.Millisecond,
+	}
+	// ramping is a machine whose clock rises with load and whose calls come in two kinds.
+	ramping = Noise{
+		Jitter: 0.02, Visit: 0.01, Ramp: 0.8, RampHalf: 2 * time.Millisecond, RampIdle: 5 * time.Millisecond,
+		Bimodal: 0.15, Second: 1.5,
+	}
+)
+
+// Scenarios returns the machines that the proofs run on.
+func Scenarios() []Scenario {
+	return []Scenario{
+		{"launch", "a GPU with a launch, on a quiet machine", 64, 4 << 20,
+			[]Implementation{cpu("cpu", linear(4e-6, 1.2e-9)), gpu("gpu", linear(60e-6, 0.15e-9))}, quiet},
+		{"launch, shared", "the same on a machine with other work", 64, 4 << 20,
+			[]Implementation{cpu("cpu", linear(4e-6, 1.2e-9)), gpu("gpu", linear(60e-6, 0.15e-9))}, shared},
+		{"caches", "bandwidth tiers and a GPU that fills slowly; drift and throttling", 64, 4 << 20,
+			[]Implementation{cpu("cpu", cached(3e-6, 0.5e-9)), gpu("gpu", saturating(40e-6, 0.2e-9, 3e4))}, drifting},
+		{"shallow", "two costs that cross at a small angle, on a machine with other work", 64, 4 << 20,
+			[]Implementation{cpu("cpu", power(2e-6, 2.2e-9, 1)), gpu("gpu", power(2e-6, 14e-9, 0.8))}, shared},
+		{"padded", "a transform that pads to powers of two; a clock that rises with load, calls of two kinds", 64, 1 << 20,
+			[]Implementation{cpu("cpu", transform(5e-6, 0.12e-9)), gpu("gpu", padded(52e-6, 0.03e-9))}, ramping},
+		{"there and back", "the second implementation wins in the middle only", 64, 4 << 20,
+			[]Implementation{cpu("cpu", linear(5e-6, 0.5e-9)), cpu("parallel", power(25e-6, 0.009e-9, 1.3))}, quiet},
+		{"three", "three implementations, drift and throttling", 64, 4 << 20,
+			[]Implementation{cpu("cpu", linear(3e-6, 1.5e-9)), cpu("parallel", linear(14e-6, 0.4e-9)), gpu("gpu", linear(80e-6, 0.06e-9))}, drifting},
+	}
+}
+
+// Same returns a scenario of two identical implementations under a noise of the others.
+func Same() []Scenario {
+	cost := linear(5e-6, 0.8e-9)
+	var same []Scenario
+	for _, n := range []struct {
+		name  string
+		noise Noise
+	}{{"quiet", quiet}, {"shared", shared}, {"drifting", drifting}, {"ramping", ramping}} {
+		same = append(same, Scenario{
+			Name: "identical, " + n.name, About: "two identical implementations", Low: 64, High: 1 << 20,
+			Implementations: []Implementation{cpu("a", cost), cpu("b", cost)}, Noise: n.noise,
+		})
+	}
+	return same
+}

@@ -1,0 +1,24 @@
+package proof
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"crossover/kernels"
+)
+
+// noInput is what modelled implementations compute on.
+var noInput kernels.Input
+
+// quantile returns the p-quantile of values, NaN where there are none.
+func quantile(values []float64, p float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return stat.Quantile(p, stat.Empirical, sorted, nil)
+}
+
+func median(values []float64) float64 { return quantile(values, 0.5) }

@@ -1,0 +1,280 @@
+// Package proof runs the real calibration and the real verification on modelled machines, many times, and counts: how
+// often an interval holds the truth, how often a crossover or a drift is claimed that is not there, what choices cost at
+// sizes nobody measured, and how many blocks that took.
+//
+// It measures nothing on this machine and changes nothing of the method: sweeps, crossover and the auditor run as in the
+// commands. A study is a function of runs and a seed; the same seed gives the same table.
+package proof
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"time"
+
+	"crossover/crossover"
+	"crossover/kernels"
+	"crossover/model"
+	"crossover/samples"
+	"crossover/sweeps"
+)
+
+// Budget is what a calibration of the catalogue's seventeen cases in two minutes has for each.
+const Budget = 7 * time.Second
+
+// calibration is what one run found.
+type calibration struct {
+	set      *samples.Set
+	fit      crossover.Result
+	degraded bool
+}
+
+// at returns the name of the implementation that the fit chooses at a size.
+func (c *calibration) at(size int) string {
+	segments := c.fit.Segments
+	k := 0
+	for k+1 < len(segments) && segments[k+1].From <= size {
+		k++
+	}
+	return c.set.Implementations[segments[k].Implementation]
+}
+
+// calibrate runs one calibration of a scenario. resamples is the size of the final bootstrap; 1 where no interval is
+// looked at.
+func calibrate(s *model.Scenario, seed uint64, budget time.Duration, resamples int) *calibration {
+	machine := model.New(s, seed)
+	c := machine.Case()
+	fit := crossover.Options{Seed: seed, Resamples: resamples}
+	result := sweep(machine, c, seed, budget, 0, crossover.NewPlanner(crossover.PlannerOptions{
+		Low: c.Axis.Min, High: c.Axis.Max, Fit: crossover.Options{Seed: seed},
+	}))
+	return &calibration{&result.Samples, crossover.Fit(&result.Samples, fit), result.Degraded}
+}
+
+// sweep runs the harness on a modelled machine. share is Options.VisitShare.
+func sweep(machine *model.Machine, c kernels.Case, seed uint64, budget time.Duration, share float64, p sweeps.Planner) *sweeps.Result {
+	results, err := sweeps.Run(context.Background(), []kernels.Case{c}, sweeps.Options{
+		Budget: budget, Seed: seed, Clock: machine, Sentinel: machine.Sentinel, Uncollected: true, VisitShare: share,
+		Planner: func(*kernels.Case) sweeps.Planner { return p },
+	})
+	if err != nil {
+		panic(err) // only a cancelled context or a failed save ends a sweep, and there is neither
+	}
+	return results[0]
+}
+
+// each calls f for 0 … runs−1 on all processors.
+func each(runs int, f func(run int)) {
+	var wait sync.WaitGroup
+	next := make(chan int)
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for run := range next {
+				f(run)
+			}
+		})
+	}
+	for run := range runs {
+		next <- run
+	}
+	close(next)
+	wait.Wait()
+}
+
+// seedOf spreads the runs of a study over seeds of their own.
+func seedOf(seed uint64, run int) uint64 { return seed*1_000_003 + uint64(run) }
+
+// Share is how often something happened.
+type Share struct {
+	Count, Of int
+}
+
+// Value returns the share, 0 where there was nothing to count.
+func (s Share) Value() float64 {
+	if s.Of == 0 {
+		return 0
+	}
+	return float64(s.Count) / float64(s.Of)
+}
+
+// Error returns the standard error of the share.
+func (s Share) Error() float64 {
+	if s.Of == 0 {
+		return 0
+	}
+	p := s.Value()
+	return math.Sqrt(p * (1 - p) / float64(s.Of))
+}
+
+// Coverage is how the intervals of a scenario's thresholds fared.
+type Coverage struct {
+	Scenario string
+	Holds    Share   // intervals that hold the true crossover, over all crossovers of all runs
+	Missed   Share   // true crossovers for which no threshold was reported
+	Extra    Share   // runs that report more thresholds than there are
+	Width    float64 // median of high/low − 1
+	Blocks   int     // median
+}
+
+// StudyCoverage calibrates each scenario many times.
+func StudyCoverage(scenarios []model.Scenario, runs int, seed uint64) []Coverage {
+	var rows []Coverage
+	for k := range scenarios {
+		s := &scenarios[k]
+		truth := s.Truth()
+		found := make([]*calibration, runs)
+		each(runs, func(run int) {
+			c := calibrate(s, seedOf(seed, run), Budget, 1000)
+			found[run] = c
+		})
+		row := Coverage{Scenario: s.Name}
+		var widths, blocks []float64
+		for _, c := range found {
+			thresholds := c.fit.Segments[1:]
+			row.Extra.Of++
+			if len(thresholds) > len(truth) {
+				row.Extra.Count++
+			}
+			blocks = append(blocks, float64(len(c.set.Blocks)))
+			for n, edge := range truth {
+				row.Missed.Of++
+				t := nearest(thresholds, edge, s, truth, n, c.set.Implementations)
+				if t == nil {
+					row.Missed.Count++
+					continue
+				}
+				row.Holds.Of++
+				if t.Low <= edge && edge <= t.High {
+					row.Holds.Count++
+				}
+				widths = append(widths, float64(t.High)/float64(t.Low)-1)
+			}
+		}
+		row.Width, row.Blocks = median(widths), int(median(blocks))
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// nearest returns the reported threshold that stands for the n-th true one: the closest in log-size to the same new
+// winner; nil where there is none.
+func nearest(thresholds []crossover.Segment, edge int, s *model.Scenario, truth []int, n int, names []string) *crossover.Segment {
+	winner, _ := s.Best(truth[n])
+	var best *crossover.Segment
+	least := math.Inf(1)
+	for k := range thresholds {
+		t := &thresholds[k]
+		if names[t.Implementation] != winner {
+			continue
+		}
+		if d := math.Abs(math.Log(float64(t.From) / float64(edge))); d < least {
+			best, least = t, d
+		}
+	}
+	return best
+}
+
+// Alarms is how often something is claimed that is not there.
+type Alarms struct {
+	Scenario string
+	Claimed  Share
+}
+
+// StudySame calibrates machines with two identical implementations and counts claimed crossovers.
+func StudySame(scenarios []model.Scenario, runs int, seed uint64) []Alarms {
+	var rows []Alarms
+	for k := range scenarios {
+		claimed := make([]bool, runs)
+		each(runs, func(run int) {
+			claimed[run] = calibrate(&scenarios[k], seedOf(seed, run), Budget, 200).fit.Verdict == crossover.Switches
+		})
+		rows = append(rows, Alarms{scenarios[k].Name, count(claimed)})
+	}
+	return rows
+}
+
+// Drift is how verification fared on a scenario.
+type Drift struct {
+	Scenario  string
+	Unchanged Share   // verifications of an unchanged machine that say DRIFTED
+	Shifted   Share   // verifications that say DRIFTED after a crossover has moved by a factor of two
+	Factor    float64 // by which an implementation became slower for that
+	Cost      float64 // greatest slowdown of the old choice on the changed machine, minus 1
+}
+
+// StudyDrift calibrates, then verifies on the same machine, and on one whose first crossover has moved twofold. Scenarios
+// whose crossover cannot move that far are left out.
+func StudyDrift(scenarios []model.Scenario, runs int, seed uint64) []Drift {
+	var rows []Drift
+	for k := range scenarios {
+		s := &scenarios[k]
+		moved, factor, ok := shifted(s)
+		if !ok {
+			continue
+		}
+		unchanged, changed := make([]bool, runs), make([]bool, runs)
+		each(runs, func(run int) {
+			c := calibrate(s, seedOf(seed, run), Budget, 200)
+			unchanged[run] = audit(c, s, seedOf(seed+1, run)) == crossover.Drifted
+			changed[run] = audit(c, moved, seedOf(seed+2, run)) == crossover.Drifted
+		})
+		rows = append(rows, Drift{s.Name, count(unchanged), count(changed), factor, cost(s, moved)})
+	}
+	return rows
+}
+
+// shifted returns the scenario with its first crossover moved by a factor of two, by making the implementation that wins
+// above it slower or faster.
+func shifted(s *model.Scenario) (moved *model.Scenario, factor float64, ok bool) {
+	truth := s.Truth()
+	if len(truth) == 0 {
+		return nil, 0, false
+	}
+	winner, _ := s.Best(truth[0])
+	for factor = 1.01; factor < 4; factor *= 1.01 {
+		moved = s.Moved(winner, factor)
+		edges := moved.Truth()
+		if len(edges) > 0 && float64(edges[0]) >= 2*float64(truth[0]) {
+			if name, _ := moved.Best(edges[0]); name == winner {
+				return moved, factor, true
+			}
+		}
+	}
+	return nil, 0, false
+}
+
+// cost returns the greatest slowdown, on the changed machine, of what was best on the old one, minus 1.
+func cost(s, moved *model.Scenario) float64 {
+	worst := 1.0
+	for _, size := range logSizes(s.Low, s.High, 400) {
+		name, _ := s.Best(size)
+		worst = max(worst, moved.Slowdown(size, name))
+	}
+	return worst - 1
+}
+
+// audit verifies a calibration on a machine, as the verify command does.
+func audit(c *calibration, s *model.Scenario, seed uint64) crossover.Finding {
+	machine := model.New(s, seed)
+	kase := machine.Case()
+	fresh := crossover.NewFresh(s.Low, s.High, nil, c.set.Sizes(), rand.New(rand.NewPCG(seed, 3)))
+	var thresholds []int
+	for _, segment := range c.fit.Segments[1:] {
+		thresholds = append(thresholds, segment.From)
+	}
+	auditor := crossover.NewAuditor(fresh.Sizes(thresholds), c.at, fresh.Near, c.fit.TieBand)
+	result := sweep(machine, kase, seed, Budget/2, 0.5, auditor)
+	return auditor.Judge(&result.Samples).Finding
+}
+
+func count(happened []bool) Share {
+	s := Share{Of: len(happened)}
+	for _, h := range happened {
+		if h {
+			s.Count++
+		}
+	}
+	return s
+}

@@ -1,0 +1,212 @@
+package proof
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"crossover/crossover"
+	"crossover/model"
+	"crossover/samples"
+)
+
+// logSizes returns n sizes spread evenly over the logarithm of the range, both ends included.
+func logSizes(low, high, n int) []int {
+	sizes := make([]int, n)
+	for k := range sizes {
+		sizes[k] = int(math.Round(float64(low) * math.Pow(float64(high)/float64(low), float64(k)/float64(n-1))))
+	}
+	return slices.Compact(sizes)
+}
+
+// judged is how many sizes a choice is judged at: drawn afresh in every run, so that no choice can suit them.
+const judged = 300
+
+// trueRegret returns what choices cost against the undisturbed truth, at fresh random sizes: the geometric mean of the
+// slowdowns and the greatest one, each minus 1.
+func trueRegret(s *model.Scenario, choose func(size int) string, seed uint64) (mean, worst float64) {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	sum := 0.0
+	for range judged {
+		size := int(math.Round(float64(s.Low) * math.Pow(float64(s.High)/float64(s.Low), rng.Float64())))
+		slowdown := s.Slowdown(size, choose(size))
+		sum += math.Log(slowdown)
+		worst = max(worst, slowdown-1)
+	}
+	return math.Expm1(sum / judged), worst
+}
+
+// Regret is what the choices of a scenario cost after a budget.
+type Regret struct {
+	Scenario string
+	Budget   time.Duration // virtual
+	Blocks   int           // median
+	Mean     float64       // median over the runs of the geometric mean of the slowdowns, minus 1
+	Mean90   float64       // the 90th percentile
+	Worst    float64       // median over the runs of the greatest slowdown, minus 1
+	Worst90  float64
+}
+
+// Budgets are those of StudyRegret.
+var Budgets = []time.Duration{
+	20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
+	time.Second, 2 * time.Second, 7 * time.Second,
+}
+
+// StudyRegret calibrates each scenario with each budget.
+func StudyRegret(scenarios []model.Scenario, runs int, seed uint64) []Regret {
+	var rows []Regret
+	for k := range scenarios {
+		s := &scenarios[k]
+		for _, budget := range Budgets {
+			means, worsts, blocks := make([]float64, runs), make([]float64, runs), make([]float64, runs)
+			each(runs, func(run int) {
+				seed := seedOf(seed, run)
+				c := calibrate(s, seed, budget, 1)
+				blocks[run] = float64(len(c.set.Blocks))
+				means[run], worsts[run] = math.Inf(1), math.Inf(1)
+				if len(c.fit.Segments) > 0 {
+					means[run], worsts[run] = trueRegret(s, c.at, seed)
+				}
+			})
+			rows = append(rows, Regret{
+				s.Name, budget, int(median(blocks)), median(means), quantile(means, 0.9), median(worsts), quantile(worsts, 0.9),
+			})
+		}
+	}
+	return rows
+}
+
+// Goal is the regret that StudyCost asks for.
+const Goal = 0.02
+
+// Cost is how many blocks it takes to reach Goal, at the worst of the judged sizes' mean, in the median run.
+type Cost struct {
+	Scenario     string
+	Ours         int
+	Grid, Linear int // 0 where even the finest grid tried does not reach it
+}
+
+// StudyCost compares the blocks that our planner needs with those of a ×2 grid with 30 runs a point, and of a linear
+// grid as GPU-BLOB's with 30 runs a point, refined until it is enough. Both grids choose by medians and take the best
+// implementation of the nearest measured size below.
+func StudyCost(scenarios []model.Scenario, runs int, seed uint64) []Cost {
+	var rows []Cost
+	for k := range scenarios {
+		s := &scenarios[k]
+		rows = append(rows, Cost{
+			Scenario: s.Name,
+			Ours:     oursToGoal(s, runs, seed),
+			Grid:     gridToGoal(s, runs, seed, func(points int) []int { return logSizes(s.Low, s.High, points) }, geometricPoints(s)),
+			Linear:   gridToGoal(s, runs, seed, func(points int) []int { return linearSizes(s.Low, s.High, points) }, linearPoints),
+		})
+	}
+	return rows
+}
+
+// oursToGoal returns the median over the runs of the number of blocks after which the regret is at most Goal and stays
+// there for the rest of the sweep.
+func oursToGoal(s *model.Scenario, runs int, seed uint64) int {
+	needed := make([]float64, runs)
+	each(runs, func(run int) {
+		seed := seedOf(seed, run)
+		c := calibrate(s, seed, Budget, 1)
+		needed[run] = math.Inf(1)
+		const step = 5
+		for n := len(c.set.Blocks); n > 0; n -= step {
+			part := &samples.Set{Implementations: c.set.Implementations, Blocks: c.set.Blocks[:n]}
+			early := &calibration{set: part, fit: crossover.Fit(part, crossover.Options{Seed: seed, Resamples: 1})}
+			if len(early.fit.Segments) == 0 {
+				break
+			}
+			if mean, _ := trueRegret(s, early.at, seed); mean > Goal {
+				break
+			}
+			needed[run] = float64(n)
+		}
+	})
+	return finite(median(needed))
+}
+
+// gridRuns is how many times the grids measure each point.
+const gridRuns = 30
+
+// geometricPoints are the numbers of points of a ×2 grid, and of its halvings where it does not suffice.
+func geometricPoints(s *model.Scenario) []int {
+	octaves := int(math.Round(math.Log2(float64(s.High) / float64(s.Low))))
+	var points []int
+	for k := 1; k <= 16; k *= 2 {
+		points = append(points, k*octaves+1)
+	}
+	return points
+}
+
+// linearPoints are the numbers of points of the linear grids.
+var linearPoints = []int{32, 64, 128, 256, 512, 1024}
+
+func linearSizes(low, high, points int) []int {
+	sizes := make([]int, points)
+	for k := range sizes {
+		sizes[k] = low + (high-low)*k/(points-1)
+	}
+	return slices.Compact(sizes)
+}
+
+// gridToGoal returns the blocks of the coarsest grid whose median regret is at most Goal.
+func gridToGoal(s *model.Scenario, runs int, seed uint64, sizes func(points int) []int, points []int) int {
+	for _, n := range points {
+		grid := sizes(n)
+		means := make([]float64, runs)
+		each(runs, func(run int) {
+			seed := seedOf(seed, run)
+			winners := measureGrid(s, grid, seed)
+			means[run], _ = trueRegret(s, func(size int) string {
+				k, exact := slices.BinarySearch(grid, size)
+				if !exact {
+					k--
+				}
+				return winners[max(k, 0)]
+			}, seed)
+		})
+		if median(means) <= Goal {
+			return len(grid) * gridRuns
+		}
+	}
+	return 0
+}
+
+// measureGrid returns the winner at each size of a grid by the median of gridRuns calls, each implementation's after the
+// other's, as plain benchmarks run them.
+func measureGrid(s *model.Scenario, grid []int, seed uint64) []string {
+	machine := model.New(s, seed)
+	c := machine.Case()
+	winners := make([]string, len(grid))
+	for k, size := range grid {
+		problem := c.Problem(size, noInput)
+		least := math.Inf(1)
+		for _, i := range c.Implementations {
+			call, err := problem.Bind(i.Name)
+			if err != nil {
+				panic(err) // a modelled implementation binds always
+			}
+			times := make([]float64, gridRuns)
+			for r := range times {
+				start := machine.Now()
+				_ = call.Run()
+				times[r] = (machine.Now() - start).Seconds()
+			}
+			if m := median(times); m < least {
+				winners[k], least = i.Name, m
+			}
+		}
+	}
+	return winners
+}
+
+func finite(x float64) int {
+	if math.IsInf(x, 0) || math.IsNaN(x) {
+		return 0
+	}
+	return int(x)
+}
