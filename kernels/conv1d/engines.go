@@ -20,7 +20,7 @@ type engine interface {
 }
 
 // contenders is the table of the family. The first one is never far off at any size.
-var contenders = slices.Concat(processors,
+var contenders = slices.Concat(processors, framework,
 	kernels.OnGPU("fft", newFFTLaunch), kernels.OnGPU("partitioned", newPartitionedLaunch),
 	kernels.OnGPU("direct", newDirectLaunch), vendors())
 
@@ -44,7 +44,9 @@ var processors = kernels.Contenders[[]float32, engine]{
 	},
 	{
 		Implementation: kernels.Implementation{Name: "go/fft", Processor: kernels.CPU},
-		New:            func(taps []float32) (engine, error) { return &oneTransform{taps: taps, make: goTransforms}, nil },
+		New: func(taps []float32) (engine, error) {
+			return &oneTransform{taps: taps, make: goTransforms, fit: smooth}, nil
+		},
 	},
 	{
 		Implementation: kernels.Implementation{Name: "go/direct", Processor: kernels.CPU},
@@ -72,7 +74,9 @@ var processors = kernels.Contenders[[]float32, engine]{
 		Implementation: kernels.Implementation{
 			Name: "fftw/fft", Processor: kernels.CPU, Probe: fftw.Probe, Version: fftw.Version,
 		},
-		New: func(taps []float32) (engine, error) { return &oneTransform{taps: taps, make: fftwTransforms}, nil },
+		New: func(taps []float32) (engine, error) {
+			return &oneTransform{taps: taps, make: fftwTransforms, fit: smooth}, nil
+		},
 	},
 }
 

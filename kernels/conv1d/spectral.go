@@ -40,6 +40,7 @@ func smooth(n int) int {
 type oneTransform struct {
 	taps []float32
 	make newTransforms
+	fit  func(n int) int // the length to pad n samples to
 
 	lengths []*transformedFilter // for each padded length that was asked for
 	ready   *transformedFilter   // of the last call's length
@@ -55,7 +56,7 @@ type transformedFilter struct {
 }
 
 func (e *oneTransform) prepare(n int) error {
-	length := smooth(n + len(e.taps) - 1)
+	length := e.fit(n + len(e.taps) - 1)
 	if e.ready != nil && e.ready.length == length {
 		return nil
 	}

@@ -54,7 +54,8 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 // Apply sets each row of dst to the softmax of the same row of src. Both are rows×columns, row-major; dst may be src
 // itself and must not overlap it otherwise. An entry of −Inf becomes 0, and so does one that is more than 87 below
 // its row's maximum, but that Apple's framework may make a denormal of it. A row that holds a NaN or a +Inf, or nothing
-// but −Inf, becomes NaN. A GPU may make 0 of a denormal result. Apply allocates nothing once an implementation has been used at a number of rows; a GPU's remembers a few of them.
+// but −Inf, becomes NaN. A GPU may make 0 of a denormal result. Apply allocates nothing once an implementation has been
+// used at a number of rows; a GPU's remembers a few of them.
 //
 // It panics where the lengths differ or are no multiple of the number of columns. It fails where the chosen
 // implementation does.

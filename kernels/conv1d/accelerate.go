@@ -1,0 +1,100 @@
+package conv1d
+
+import (
+	"slices"
+
+	"crossover/accelerate"
+	"crossover/kernels"
+)
+
+// framework is the table of what Apple's Accelerate computes, on one core: all three algorithms.
+var framework = slices.Concat(
+	kernels.Accelerate("partitioned", func(taps []float32) (engine, error) {
+		return newDelayLine(taps, accelerateTransforms)
+	}),
+	kernels.Accelerate("fft", func(taps []float32) (engine, error) {
+		return &oneTransform{taps: taps, make: accelerateTransforms, fit: accelerateLength}, nil
+	}),
+	kernels.Accelerate("direct", func(taps []float32) (engine, error) {
+		return &accelerateDirect{taps: taps}, nil
+	}),
+)
+
+// accelerateTransform is a transform of vDSP, for one goroutine.
+type accelerateTransform struct{ *accelerate.Real }
+
+func (t accelerateTransform) Inverse(dst []float32, src []complex64) { t.InverseUnscaled(dst, src) }
+
+func accelerateTransforms(length, count int) (transforms, error) {
+	each := make([]transform, count)
+	for i := range each {
+		t, err := accelerate.NewReal(length)
+		if err != nil {
+			return transforms{}, err
+		}
+		each[i] = accelerateTransform{t}
+	}
+	return transforms{each: each, gain: float32(length)}, nil
+}
+
+// accelerateLength returns the smallest length that is at least n and that vDSP has a transform of: 1, 3, 5 or 15 times
+// a power of two, which is at least 16.
+func accelerateLength(n int) int {
+	best := 0
+	for _, odd := range []int{1, 3, 5, 15} {
+		length := 16 * odd
+		for length < n {
+			length *= 2
+		}
+		if best == 0 || length < best {
+			best = length
+		}
+	}
+	return best
+}
+
+// accelerateDirect is the definition, summed up by vDSP. The longer sequence slides over the shorter one, whichever of
+// the two is the filter, in a copy that is padded with zeros.
+type accelerateDirect struct {
+	taps   []float32
+	padded []float32
+	part   [4096]float32 // what one stretch of taps adds to a block of outputs, which stays in the first-level cache
+}
+
+func (e *accelerateDirect) prepare(n int) error {
+	if size := max(n, len(e.taps)) + 2*(min(n, len(e.taps))-1); size > len(e.padded) {
+		e.padded = make([]float32, size)
+	}
+	return nil
+}
+
+func (e *accelerateDirect) convolve(y, x []float32) error {
+	long, short := x, e.taps
+	if len(long) < len(short) {
+		long, short = short, long
+	}
+	margin := len(short) - 1
+	padded := e.padded[:len(long)+2*margin]
+	clear(padded[:margin])
+	copy(padded[margin:], long)
+	clear(padded[margin+len(long):])
+
+	for first := 0; first < len(y); first += len(e.part) {
+		out := y[first:min(first+len(e.part), len(y))]
+		// Tap k meets padded[i+margin−k] for output i. Stretches of taps are summed up apart, as in direct: vDSP may
+		// keep one accumulator an output.
+		for k := 0; k < len(short); k += run {
+			stretch := short[k:min(k+run, len(short))]
+			from := first + margin - (k + len(stretch) - 1)
+			in := padded[from : from+len(out)+len(stretch)-1]
+			if k == 0 {
+				accelerate.Convolve(out, in, stretch)
+				continue
+			}
+			part := e.part[:len(out)]
+			accelerate.Convolve(part, in, stretch)
+			accelerate.AddTo(out, part)
+		}
+	}
+	return nil
+}
