@@ -139,6 +139,19 @@ func TestKernelsOfAPlanSeeEachOther(t *testing.T) {
 	}
 }
 
+func TestOffsetOfABufferThatWasNotBound(t *testing.T) {
+	const n, first = 100, 7
+	b := device(t).NewPlan()
+	x, y := b.Input(gpu.Float, n), b.Output(gpu.Float, n-first)
+	b.Dispatch(b.Kernel(arithmetic, "add"), groups(n-first), threads, y, x.At(first), gpu.Values(n-first))
+	p := build(t, b)
+	ramp(x.Floats())
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, y.Floats(), func(i int) float32 { return float32(i+first) + 1.5 })
+}
+
 func TestRepeatedBindingsAreNotSentAgain(t *testing.T) {
 	d := driver(t)
 	p := pipeline(t, d, "add")
