@@ -43,8 +43,13 @@ func (d *driver) Compile(src gpu.Source, functions []msl.Function) (_ gpu.Librar
 		} else {
 			setFastMathEnabled.Call(options, false)
 		}
+		text := nsString(specialise(src))
+		if text == 0 {
+			err = fmt.Errorf("metal: %s is not UTF-8", src.Name)
+			return
+		}
 		var failure objc.ID // set for warnings too
-		if l.object = newLibraryWithSource.Call(d.device, nsString(specialise(src)), options, &failure); l.object == 0 {
+		if l.object = newLibraryWithSource.Call(d.device, text, options, &failure); l.object == 0 {
 			err = compileError(src, functions, goString(localizedDescription.Call(failure)))
 		}
 	})

@@ -108,5 +108,5 @@ func goString(s objc.ID) string {
 	return utf8String.Call(s)
 }
 
-// nsString returns an autoreleased NSString.
+// nsString returns an autoreleased NSString, nil where s is not UTF-8.
 func nsString(s string) objc.ID { return stringWithUTF8.Call(objc.Class("NSString"), s) }

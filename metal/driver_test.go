@@ -405,6 +405,13 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
+func TestTextThatIsNotUTF8(t *testing.T) {
+	_, err := device(t).Kernel(gpu.Source{Name: "latin.metal", Text: arithmeticText + "// \xe4\n"}.Define("TERM", 1), "add")
+	if err == nil || !strings.Contains(err.Error(), "latin.metal is not UTF-8") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestAllocationBeyondTheLimits(t *testing.T) {
 	d := driver(t)
 	for _, storage := range []gpu.Storage{gpu.Shared, gpu.Private} {

@@ -178,7 +178,7 @@ func TestMemoryIsNotOvercommitted(t *testing.T) {
 	for _, m := range held {
 		m.Free()
 	}
-	m, err := d.Allocate(1<<28, gpu.Private)
+	m, err := d.Allocate(1<<28, gpu.Shared)
 	if err != nil {
 		t.Fatalf("after everything was freed: %v", err)
 	}

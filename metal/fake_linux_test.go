@@ -188,7 +188,7 @@ func (h *kernelHost) kernel(library uintptr, name *byte, mostThreads *uint64) ui
 type hostBinding struct {
 	memory        unsafe.Pointer
 	offset, bytes uint64
-	value         uint64
+	_             uint64
 }
 
 // run runs a dispatch and returns 1, or 0 with the reason. What is bound beyond the kernel's arguments is left from

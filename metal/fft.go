@@ -107,6 +107,9 @@ func (t *transform) compile(device objc.ID, input, output *memory, n, bins, batc
 	setScalingMode.Call(descriptor, scalingNone)
 	feed := placeholder.Call(graph, inputShape, from, 0)
 	result := operation.Call(graph, feed, nsNumbers(1), descriptor, 0)
+	if feed == 0 || result == 0 {
+		return fmt.Errorf("metal: MPSGraph has no transform of %d rows of %d", batch, n)
+	}
 	feedType := initShapedType.Call(objc.Alloc(objc.Class("MPSGraphShapedType")), inputShape, from)
 	defer objc.Release(feedType)
 	feeds := dictionaryWithObject.Call(objc.Class("NSDictionary"), feedType, feed)

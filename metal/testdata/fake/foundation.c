@@ -10,7 +10,21 @@ typedef struct {
 } string_object;
 
 static void string_dealloc(id self) { free(((string_object *)self)->text); }
+// utf8 returns whether text may be UTF-8, as far as its lengths go.
+static bool utf8(const unsigned char *text) {
+    for (; *text; text++) {
+        int more = *text < 0x80 ? 0 : *text < 0xc0 ? -1 : *text < 0xe0 ? 1 : *text < 0xf0 ? 2 : *text < 0xf8 ? 3 : -1;
+        if (more < 0)
+            return false;
+        for (; more > 0; more--)
+            if ((*++text & 0xc0) != 0x80)
+                return false;
+    }
+    return true;
+}
 static id string_with(class *self, SEL name, const char *text) {
+    if (!utf8((const unsigned char *)text))
+        return NULL;
     string_object *s = (string_object *)make(self);
     s->text = strdup(text);
     return autorelease(&s->object);
