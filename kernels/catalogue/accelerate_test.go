@@ -1,0 +1,344 @@
+package catalogue
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"crossover/accelerate"
+	"crossover/dispatch"
+	"crossover/kernels"
+	"crossover/kernels/biquad"
+	"crossover/kernels/conv1d"
+	"crossover/kernels/elementwise"
+	"crossover/kernels/fft"
+	"crossover/kernels/linear"
+	"crossover/kernels/matmul"
+	"crossover/kernels/mel"
+	"crossover/kernels/reduce"
+	"crossover/kernels/softmax"
+	"crossover/kernels/stft"
+)
+
+// What Apple's framework computes is in the tables of a Mac, and of a process that starts with a library to take for
+// the framework. Elsewhere than on a Mac the tests below run this binary again with the stand-in of package accelerate,
+// which shows that each family puts its calls together rightly and not what Apple's code computes.
+
+// haveFramework reports whether the tables of this process have what the framework computes.
+func haveFramework() bool { return runtime.GOOS == "darwin" || os.Getenv(accelerate.Environment) != "" }
+
+// standIn returns the text of the stand-in.
+func standIn(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../accelerate/testdata/fake.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// again runs one test in a process of its own with a stand-in of that text, and returns what it printed.
+func again(t *testing.T, test, text string) (output string, err error) {
+	t.Helper()
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("needs a C compiler for the stand-in for Accelerate")
+	}
+	source, library := filepath.Join(t.TempDir(), "fake.c"), filepath.Join(t.TempDir(), "accelerate.so")
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cc", "-O2", "-shared", "-fPIC", "-o", library, source, "-lm").CombinedOutput(); err != nil {
+		t.Fatalf("the stand-in does not compile: %v\n%s", err, out)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.Command(self, "-test.run="+test, "-test.v")
+	child.Env = append(os.Environ(), accelerate.Environment+"="+library)
+	out, err := child.CombinedOutput()
+	if !bytes.Contains(out, []byte("=== RUN")) {
+		t.Fatalf("%s has not run: %v\n%s", test, err, out)
+	}
+	return string(out), err
+}
+
+// inGoAlone are the operations that the framework has no part of.
+var inGoAlone = []string{"oscillator-bank", "stage-graph"}
+
+func TestAccelerate(t *testing.T) {
+	if !haveFramework() {
+		if output, err := again(t, "^TestAccelerate$", standIn(t)); err != nil {
+			t.Fatalf("%v\n%s", err, output)
+		}
+		return
+	}
+	if err := accelerate.Probe(); err != nil {
+		t.Fatal(err)
+	}
+	in := kernels.GeneratedInput()
+	for _, c := range Cases() {
+		t.Run(strings.ReplaceAll(c.Name, "/", ","), func(t *testing.T) {
+			var names []string
+			for _, i := range c.Implementations {
+				if name, _, _ := strings.Cut(i.Name, "/"); name == "accelerate" {
+					names = append(names, i.Name)
+				}
+			}
+			want := []string{"accelerate"}
+			if c.Operation == "conv1d" {
+				want = []string{"accelerate/partitioned", "accelerate/fft", "accelerate/direct"}
+			}
+			if slices.Contains(inGoAlone, c.Operation) {
+				want = nil
+			}
+			if !slices.Equal(names, want) {
+				t.Fatalf("the framework's contenders are %q, want %q", names, want)
+			}
+			// 3, 7 and 20 times the shortest length make transforms that vDSP has and such that it has not.
+			for _, times := range []int{1, 3, 7, 20} {
+				checkFramework(t, &c, c.Axis.Nearest(min(times*c.Axis.Min, 8192)), names, in)
+			}
+		})
+	}
+}
+
+func checkFramework(t *testing.T, c *kernels.Case, size int, names []string, in kernels.Input) {
+	t.Helper()
+	problem := c.Problem(size, in)
+	want := problem.Reference()
+	for _, name := range names {
+		call, err := problem.Bind(name)
+		if err != nil {
+			t.Fatalf("%s at %d: %v", name, size, err)
+		}
+		defer call.Release()
+		for range 2 {
+			if err := call.Run(); err != nil {
+				t.Fatalf("%s at %d: %v", name, size, err)
+			}
+		}
+		if off := kernels.RelativeError(call.Output(), want); !(off <= c.Tolerance(size)) {
+			t.Errorf("%s at %d: relative error %.2g, allowed %.2g", name, size, off, c.Tolerance(size))
+		}
+		if underRace() {
+			continue
+		}
+		if got := allocations(func() { _ = call.Run() }); got != 0 {
+			t.Errorf("%s at %d: %v allocations a call", name, size, got)
+		}
+	}
+}
+
+// allocations counts those of a call while no collection empties the pools that argument lists are drawn from.
+func allocations(call func()) float64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	return testing.AllocsPerRun(2, call)
+}
+
+// underRace reports whether the race detector is in this binary. Under it sync.Pool drops items at random, and the
+// calls into libraries that draw their frames from one allocate.
+func underRace() bool {
+	info, _ := debug.ReadBuildInfo()
+	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// The typed plans take sizes that no sweep visits: odd transforms, a filter longer than its signal, blocks of a sample.
+func TestAcceleratePlans(t *testing.T) {
+	if !haveFramework() {
+		if output, err := again(t, "^TestAcceleratePlans$", standIn(t)); err != nil {
+			t.Fatalf("%v\n%s", err, output)
+		}
+		return
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	forced := func(force string) *dispatch.Dispatcher {
+		t.Helper()
+		t.Setenv("CROSSOVER_FORCE", force)
+		d, err := dispatch.New(nil)
+		must(err)
+		return d
+	}
+	noise := func(n int) []float32 {
+		x := make([]float32, n)
+		kernels.Noise(x, uint64(n))
+		return x
+	}
+	explained := func(e dispatch.Explanation, want string) {
+		t.Helper()
+		if e.Implementation != want {
+			t.Fatalf("%s computes, want %s: %s", e.Implementation, want, e.Reason)
+		}
+	}
+	check := func(what string, got []float32, want []float64, allowed float64) {
+		t.Helper()
+		if off := kernels.RelativeError(got, want); !(off <= allowed) {
+			t.Errorf("%s: relative error %.2g, allowed %.2g", what, off, allowed)
+		}
+	}
+	d := forced("scale=accelerate,log=accelerate,sum=accelerate,fft=accelerate,stft=accelerate,mel=accelerate," +
+		"matmul=accelerate,linear=accelerate,softmax=accelerate,biquad=accelerate")
+
+	x := noise(1001)
+	y := make([]float32, len(x))
+	scale, err := elementwise.NewScale(d, 3, -1)
+	must(err)
+	explained(scale.Explain(len(x)), "accelerate")
+	must(scale.Apply(y, x))
+	check("scale", y, elementwise.ReferenceScale(x, 3, -1), 1e-6)
+
+	positive := append([]float32{}, x...)
+	for i := range positive {
+		positive[i] += 1.5
+	}
+	logarithm, err := elementwise.NewLog(d)
+	must(err)
+	must(logarithm.Apply(y, positive))
+	check("log", y, elementwise.ReferenceLog(positive), 1e-6)
+
+	sum, err := reduce.NewSum(d)
+	must(err)
+	long := noise(200_003)
+	for i := range long {
+		long[i]++
+	}
+	total, err := sum.Sum(long)
+	must(err)
+	check("sum", []float32{total}, []float64{reduce.Reference(long)}, 1e-6)
+
+	for _, n := range []int{1, 2, 7, 45, 90, 1024} {
+		plan, err := fft.New(d, fft.Params{N: n})
+		must(err)
+		for _, rows := range []int{1, 3} {
+			explained(plan.Explain(rows), "accelerate")
+			src, dst := noise(rows*n), make([]complex64, rows*(n/2+1))
+			must(plan.Transform(dst, src))
+			var want []float64
+			for row := range slices.Chunk(src, n) {
+				want = append(want, parts(fft.Reference(row))...)
+			}
+			check("fft", floats(dst), want, 1e-6)
+		}
+	}
+
+	for _, p := range []stft.Params{{NFFT: 6, Hop: 5}, {NFFT: 512, Hop: 128}} {
+		plan, err := stft.New(d, p)
+		must(err)
+		frames, err := plan.Transform(nil, x)
+		must(err)
+		check("stft", floats(frames), parts(stft.Reference(p, x)), 1e-6)
+	}
+
+	bands := mel.Params{SampleRate: 22050, NFFT: 512, Bands: 40}
+	spectrogram, err := mel.New(d, bands)
+	must(err)
+	power := noise(3 * spectrogram.Bins())
+	for i := range power {
+		power[i]++
+	}
+	mels, err := spectrogram.Transform(nil, power)
+	must(err)
+	check("mel", mels, mel.Reference(bands, power), 1e-6)
+
+	product, err := matmul.New(d)
+	must(err)
+	a, b, c := noise(3*7), noise(7*5), make([]float32, 3*5)
+	must(product.Multiply(c, a, b, 3, 7, 5))
+	check("matmul", c, matmul.Reference(a, b, 3, 7, 5), 1e-6)
+
+	weights, bias := noise(7*1024), noise(7)
+	layer, err := linear.New(d, weights, bias, 1024, 7)
+	must(err)
+	batch, out := noise(2*1024), make([]float32, 2*7)
+	must(layer.Forward(out, batch))
+	check("linear", out, linear.Reference(batch, weights, bias, 1024, 7), 1e-5)
+
+	rows, err := softmax.New(d, softmax.Params{Columns: 77})
+	must(err)
+	probabilities := make([]float32, 13*77)
+	must(rows.Apply(probabilities, x))
+	check("softmax", probabilities, softmax.Reference(x, 77), 1e-6)
+
+	coefficients, err := biquad.Lowpass(1000, 44100)
+	must(err)
+	for _, channels := range []int{1, 3} {
+		plan, err := biquad.New(d, coefficients, channels)
+		must(err)
+		explained(plan.Explain(1), "accelerate")
+		src, got := noise(channels*400), make([]float32, channels*400)
+		// In blocks of 1, 2, 3 … samples, in place: the state carries over whatever the length.
+		for from, n := 0, 1; from < 400; from, n = from+n, n+1 {
+			n = min(n, 400-from)
+			var block []float32
+			for channel := range channels {
+				block = append(block, src[channel*400+from:][:n]...)
+			}
+			must(plan.Process(block, block))
+			for channel := range channels {
+				copy(got[channel*400+from:], block[channel*n:][:n])
+			}
+		}
+		check("biquad", got, biquad.Reference(coefficients, src, channels), 1e-5)
+	}
+
+	for _, algorithm := range []string{"partitioned", "fft", "direct"} {
+		d := forced("conv1d=accelerate/" + algorithm)
+		taps := noise(700)
+		plan, err := conv1d.New(d, taps)
+		must(err)
+		for _, n := range []int{1, 69, 699, 5000} {
+			explained(plan.Explain(n), "accelerate/"+algorithm)
+			y, err := plan.Convolve(nil, x[:min(n, len(x))])
+			must(err)
+			check("conv1d by "+algorithm, y, conv1d.Reference(x[:min(n, len(x))], taps), 1e-6)
+		}
+	}
+}
+
+func floats(x []complex64) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), 2*len(x))
+}
+
+func parts(x []complex128) []float64 {
+	return unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(x))), 2*len(x))
+}
+
+// A stand-in that computes something else must be found out, by the case whose function is wrong.
+func TestAccelerateMistakesAreCaught(t *testing.T) {
+	if haveFramework() {
+		t.Skip("the stand-in is tested where there is no framework")
+	}
+	for _, mistake := range []struct{ name, right, wrong, caught string }{
+		{"bias subtracted", "d[i * id] = a[i * ia] * *b + *c;", "d[i * id] = a[i * ia] * *b - *c;", "scale"},
+		{"logarithm to base 2", "y[i] = log(x[i]);", "y[i] = log2(x[i]);", "log"},
+		{"first value left out", "for (length i = 0; i < n; i++) sum += a[i * ia];", "for (length i = 1; i < n; i++) sum += a[i * ia];", "sum"},
+		{"transform not doubled", "outRe[k] = 2 * out[k],", "outRe[k] = out[k],", "fft,batch=1"},
+		{"one sample for all taps", "a[(i + j) * ia]", "a[i * ia]", "conv1d,taps=512"},
+		{"feedback of the wrong sign", "- s->a2 * y2;", "+ s->a2 * y2;", "biquad,channels=1"},
+		{"product not added to C", "*alpha * sum + *beta * *to;", "*alpha * sum;", "linear,in=1024,out=1024"},
+		{"exponential of the double", "y[i] = exp(x[i]);", "y[i] = exp(2 * x[i]);", "softmax,columns=1024"},
+	} {
+		t.Run(mistake.name, func(t *testing.T) {
+			text := standIn(t)
+			if strings.Count(text, mistake.right) != 1 {
+				t.Fatalf("the stand-in has %q %d times, want once", mistake.right, strings.Count(text, mistake.right))
+			}
+			output, err := again(t, "^TestAccelerate$/^"+mistake.caught+"$", strings.Replace(text, mistake.right, mistake.wrong, 1))
+			if err == nil || !strings.Contains(output, "relative error") {
+				t.Errorf("the mistake passed: %v\n%s", err, output)
+			}
+		})
+	}
+}
