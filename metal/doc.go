@@ -14,7 +14,7 @@
 // On Macs whose GPU has memory of its own, Facts say so and plans copy.
 //
 // Times are the command buffer's: Span from GPUStartTime to GPUEndTime. Metal does not time single dispatches of an
-// encoder on Apple silicon, so Busy is known where a recording is one kernel or one library call, and is 0 otherwise.
+// encoder on Apple silicon, so Busy is known where a recording is one kernel or one library call, and is 0 otherwise. All are 0 where the GPU tells no times.
 //
 // It keeps no compiled kernels on disk, and cannot drop those that macOS keeps: Forget makes the next compilation new to
 // this process, not to the system. It takes one GPU, uses one queue, and does not watch the GPU's temperature.

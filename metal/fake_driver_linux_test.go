@@ -133,6 +133,18 @@ func TestFaultsOfTheGPU(t *testing.T) {
 	expect(t, out.Floats(), func(i int) float32 { v := float32(i) + 1.5; return v * v })
 }
 
+// A GPU that does not tell its times computes all the same.
+func TestNoTimes(t *testing.T) {
+	option(t, "no times", 1)
+	p, out := scaled(t, device(t))
+	defer p.Close()
+	times, err := p.Time(false)
+	if err != nil || times.Span != 0 || times.Busy != 0 || times.Kernel != 0 || times.Wall <= 0 {
+		t.Errorf("%+v, %v", times, err)
+	}
+	expect(t, out.Floats(), func(i int) float32 { v := float32(i) + 1.5; return v * v })
+}
+
 // A kernel that the emulator faults shows as a command buffer that failed.
 func TestFaultOfAKernel(t *testing.T) {
 	b := device(t).NewPlan()

@@ -16,7 +16,6 @@ var (
 	errNoEncoder       = errors.New("metal: the command buffer gives no encoder")
 	errNotInFlight     = errors.New("metal: nothing is in flight; Submit comes first")
 	errInFlight        = errors.New("metal: the recording is in flight; Wait comes first")
-	errNoTimes         = errors.New("metal: the GPU reports no times")
 )
 
 // completed is the status of a command buffer that has run without a fault.

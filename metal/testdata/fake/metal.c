@@ -284,8 +284,10 @@ static id command_buffer_error(id self, SEL name) {
     id e = ((command_buffer_object *)self)->error;
     return e ? autorelease(retain(e)) : NULL;
 }
-static double command_buffer_start(id self, SEL name) { return ((command_buffer_object *)self)->start; }
-static double command_buffer_end(id self, SEL name) { return ((command_buffer_object *)self)->end; }
+static double command_buffer_start(id self, SEL name) {
+    return option("no times") ? 0 : ((command_buffer_object *)self)->start;
+}
+static double command_buffer_end(id self, SEL name) { return option("no times") ? 0 : ((command_buffer_object *)self)->end; }
 
 static const method command_buffer_methods[] = {
     {"computeCommandEncoder", command_buffer_compute},
