@@ -29,7 +29,7 @@ type compiler struct {
 
 var (
 	commonFlags = []string{"-std=gnu++14", "-O1", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
-		"-fno-strict-aliasing", "-fno-math-errno", "-ffp-contract=off", "-c"}
+		"-fno-stack-protector", "-fno-strict-aliasing", "-fno-math-errno", "-ffp-contract=off", "-c"}
 	kernelFlags = []string{"-fsanitize=thread,bounds,shift-exponent,integer-divide-by-zero,alignment,float-cast-overflow",
 		"-Wno-attributes", "-Wno-unknown-pragmas", "-Werror=double-promotion"}
 	linkFlags = []string{"-shared", "-fPIC"}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -14,8 +15,9 @@ import (
 	"crossover/gpu/msl"
 )
 
-// run runs one threadgroup, or more, of a kernel `k` with the given body on y (64 floats) and x (48 floats).
-func run(t *testing.T, d *gpu.Device, groups, threads int, body string) ([]float32, error) {
+// run runs one threadgroup, or more, of a kernel `k` with the given body on y (64 floats) and x (48 floats), so many times,
+// every time in another order.
+func run(t *testing.T, d *gpu.Device, runs, groups, threads int, body string) ([]float32, error) {
 	t.Helper()
 	text := `#include <metal_stdlib>
 using namespace metal;
@@ -35,8 +37,16 @@ kernel void k(device float* y [[buffer(0)]], device const float* x [[buffer(1)]]
 	for i := range x.Floats() {
 		x.Floats()[i] = float32(i)
 	}
-	if err := p.Run(); err != nil {
-		return nil, err
+	var first error
+	for range runs {
+		if err := p.Run(); err != nil && first == nil {
+			first = err
+		} else if (err == nil) != (first == nil) {
+			t.Errorf("%v in one order, %v in another one", first, err)
+		}
+	}
+	if first != nil {
+		return nil, first
 	}
 	return append([]float32(nil), y.Floats()...), nil
 }
@@ -66,10 +76,19 @@ func TestFaults(t *testing.T) {
 		{"reads what another threadgroup writes", 2, 32, "y[i] = 1; if (local == 0) y[i] = y[(i + 32) % 64];", "another threadgroup uses too"},
 		{"simdgroup barrier", 1, 64, shared + "simdgroup_barrier(mem_flags::mem_threadgroup); y[i] = a[local ^ 1];", ""},
 		{"simdgroup barrier does too little", 1, 64, shared + "simdgroup_barrier(mem_flags::mem_threadgroup); y[i] = a[local ^ 32];", "data race"},
+		{"simdgroup barriers do too little", 1, 64, shared + "simdgroup_barrier(mem_flags::mem_threadgroup); simdgroup_barrier(mem_flags::mem_threadgroup); y[i] = a[local ^ 32];", "data race"},
+		{"lanes without a barrier", 1, 32, shared + "y[i] = a[local ^ 1];", "data race"},
+		{"lanes without the flag", 1, 32, shared + "simdgroup_barrier(mem_flags::mem_device); y[i] = a[local ^ 1];", "data race"},
+		{"the last reader writes", 1, 64, "threadgroup float a[1]; if (local == 0) a[0] = 1; threadgroup_barrier(mem_flags::mem_threadgroup);\ny[i] = a[0]; if (local == 63) a[0] = 2;", "data race"},
+		{"another simdgroup reads", 1, 64, "threadgroup float a[1]; if (local == 0) a[0] = 1; threadgroup_barrier(mem_flags::mem_threadgroup);\ny[i] = a[0]; simdgroup_barrier(mem_flags::mem_threadgroup); if (local == 63) a[0] = 2;", "data race"},
+		{"the own simdgroup reads", 1, 32, "threadgroup float a[1]; if (local == 0) a[0] = 1; threadgroup_barrier(mem_flags::mem_threadgroup);\ny[i] = a[0]; simdgroup_barrier(mem_flags::mem_threadgroup); if (local == 31) a[0] = 2;", ""},
 		{"barrier in a branch", 1, 64, "if (i < 32)\nthreadgroup_barrier(mem_flags::mem_none); y[i] = 1;", "test.metal:7: kernel k has a barrier in divergent control flow"},
 		{"two barriers", 1, 64, "if (i < 32)\nthreadgroup_barrier(mem_flags::mem_none);\nelse\nthreadgroup_barrier(mem_flags::mem_none); y[i] = 1;", "waits in line 9"},
 		{"early return", 1, 64, "if (i == 7) return; threadgroup_barrier(mem_flags::mem_none); y[i] = 1;", "divergent"},
 		{"simd in a branch", 1, 64, "if (i < 16) y[i] = simd_sum(1.0f);", "simd function in divergent"},
+		{"two simd functions", 1, 32, "if (i < 16) y[i] = simd_sum(1.0f);\nelse y[i] = simd_sum(2.0f);", "waits in line 7"},
+		{"lanes at different times", 1, 32, "for (uint k = 0; k < 2 + (i < 16); ++k) y[i] = simd_sum(1.0f);", "simd function in divergent"},
+		{"input", 1, 32, "((device float*)x)[i] = 1; y[i] = 1;", "writes to x, which is not for writing"},
 		{"partial simdgroup", 1, 48, "y[i] = simd_sum(1.0f);", "simdgroup of 16 threads"},
 		{"too much threadgroup memory", 1, 32, "threadgroup float a[8193]; a[local] = 1; y[i] = a[local];", "32772 bytes of threadgroup memory"},
 		{"all the threadgroup memory", 1, 32, "threadgroup float a[4096]; threadgroup float b[4096]; a[local] = 1; b[local] = 2; y[i] = a[local] + b[local];", ""},
@@ -79,11 +98,12 @@ func TestFaults(t *testing.T) {
 		{"conversion", 1, 32, "y[i] = uint(x[i] - 1);", "converts"},
 		{"misaligned", 1, 8, "((device float4*)(y + i))->x = 1;", "not a multiple of its size"},
 		{"constant", 1, 32, "table[i % 4] = 1; y[i] = 1;", "table"},
+		{"static", 1, 32, "y[i] = x[i];\nstatic float s;", "test.metal:7: kernel k: a static variable"},
 		{"double", 1, 32, "y[i] = x[i] * 0.5;", "double"},
 		{"unknown", 1, 32, "y[i] = x[i];\nfrobnicate();", "frobnicate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := run(t, d, c.groups, c.threads, c.body)
+			_, err := run(t, d, 8, c.groups, c.threads, c.body)
 			switch {
 			case c.want == "" && err != nil:
 				t.Fatal(err)
@@ -94,9 +114,39 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// A race between threadgroups is found whichever of them runs first.
+func TestRacesInEveryOrder(t *testing.T) {
+	d := Open(t)
+	src := gpu.Source{Name: "order.metal", Text: `kernel void k(device float* y [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    if (i == 0) {
+        y[0] = y[40];
+    } else if (i >= 32) {
+        y[i] = 1;
+    }
+}`}
+	b := d.NewPlan()
+	b.Dispatch(b.Kernel(src, "k"), gpu.Size{X: 2, Y: 1, Z: 1}, gpu.Size{X: 32, Y: 1, Z: 1}, b.Output(gpu.Float, 64))
+	p, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	lines := map[int]bool{}
+	for i := range 16 {
+		var fault *Fault
+		if err := p.Run(); !errors.As(err, &fault) || !strings.Contains(err.Error(), "another threadgroup uses too") {
+			t.Fatalf("run %d: %v", i, err)
+		}
+		lines[fault.Line] = true
+	}
+	if runtime.GOOS == "linux" && len(lines) != 2 {
+		t.Errorf("the threadgroups ran in one order: the race is always found at %v", lines)
+	}
+}
+
 func TestUninitialised(t *testing.T) {
 	d := Open(t)
-	y, err := run(t, d, 2, 32, "threadgroup float a[32]; if (local != 5) a[local] = 1; y[i] = a[local];")
+	y, err := run(t, d, 1, 2, 32, "threadgroup float a[32]; if (local != 5) a[local] = 1; y[i] = a[local];")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,20 +184,20 @@ func TestInjectedFaults(t *testing.T) {
 	t.Run("lost", func(t *testing.T) {
 		d := Open(t, LoseAfter(1))
 		for i, want := range []error{nil, gpu.ErrLost, gpu.ErrLost} {
-			if _, err := run(t, d, 2, 32, "y[i] = 1;"); !errors.Is(err, want) {
+			if _, err := run(t, d, 1, 2, 32, "y[i] = 1;"); !errors.Is(err, want) {
 				t.Errorf("run %d: %v", i, err)
 			}
 		}
 	})
 	t.Run("memory", func(t *testing.T) {
 		d := Open(t, MemoryLimit(10000))
-		if _, err := run(t, d, 2, 32, "y[i] = 1;"); !errors.Is(err, gpu.ErrOutOfMemory) {
+		if _, err := run(t, d, 1, 2, 32, "y[i] = 1;"); !errors.Is(err, gpu.ErrOutOfMemory) {
 			t.Error(err)
 		}
 	})
 	t.Run("nan", func(t *testing.T) {
 		d := Open(t, ReturnNaN())
-		y, err := run(t, d, 2, 32, "y[i] = 1;")
+		y, err := run(t, d, 1, 2, 32, "y[i] = 1;")
 		if err != nil || y[63] == y[63] {
 			t.Error(fmt.Sprint(y), err)
 		}

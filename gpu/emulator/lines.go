@@ -63,9 +63,13 @@ func (t *lineTable) at(address uint64) int {
 	if t == nil || address == 0 {
 		return 0
 	}
+	// What is inlined there comes from the prelude, whose lines are none of the text's: the call stands a little before.
+	const near = 8
 	i := sort.Search(len(t.addresses), func(i int) bool { return t.addresses[i] >= address })
-	if i == 0 {
-		return 0
+	for k := i - 1; k >= max(i-near, 0); k-- {
+		if t.lines[k] > 0 {
+			return t.lines[k]
+		}
 	}
-	return t.lines[i-1]
+	return 0
 }

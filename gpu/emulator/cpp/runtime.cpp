@@ -89,7 +89,7 @@ enum State : u32 { READY, AT_BARRIER, AT_SIMD, DONE };
 struct Fiber {
     address stack;  // saved stack pointer
     u32 state, line, flags, simdBarrier;
-    u32 barriers, exchanges;  // passed so far
+    u32 exchanges;  // begun so far
 };
 
 const u32 MOST_THREADS = 1024, LANES = 32, MOST_RANGES = 64, THREADGROUP_LIMIT = 32768;
@@ -356,7 +356,6 @@ HIDDEN void emulator_barrier(u32 flags, u32 line) {
     f->state = AT_BARRIER;
     f->flags = flags;
     f->line = line;
-    f->barriers++;
     leave();
 }
 
@@ -422,7 +421,7 @@ static void release(u32 simdgroup) {
     if (g.waiting[simdgroup] < LANES) return;
     Fiber* lane = &g.fiber[simdgroup * LANES];
     for (u32 i = 1; i < LANES; ++i)
-        if (lane[i].line != lane[0].line || lane[i].exchanges != lane[0].exchanges) {
+        if (lane[i].line != lane[0].line) {
             Fault* f = fault(DIVERGENT_SIMD, 0, lane[0].line);
             f->thread = simdgroup * LANES;
             f->other = f->thread + i;
@@ -452,7 +451,7 @@ static void stuck() {
     while (g.fiber[at].state != AT_BARRIER) ++at;
     for (u32 i = 0; i < g.threads; ++i) {
         Fiber* f = &g.fiber[i];
-        if (f->state == AT_BARRIER && f->line == g.fiber[at].line && f->barriers == g.fiber[at].barriers) continue;
+        if (f->state == AT_BARRIER && f->line == g.fiber[at].line) continue;
         Fault* fa = fault(DIVERGENT_BARRIER, 0, g.fiber[at].line);
         fa->thread = at;
         fa->other = i;
@@ -465,7 +464,7 @@ static void stuck() {
 static bool passBarrier() {
     for (u32 i = 0; i < g.threads; ++i) {
         Fiber* f = &g.fiber[i];
-        if (f->state != AT_BARRIER || f->line != g.fiber[0].line || f->barriers != g.fiber[0].barriers) return false;
+        if (f->state != AT_BARRIER || f->line != g.fiber[0].line) return false;
     }
     fenceFor(g.fiber[0].flags, &g.fence[DEVICE], &g.fence[THREADGROUP]);
     for (u32 i = 0; i < g.threads; ++i) g.fiber[i].state = READY;
