@@ -20,6 +20,37 @@
 //     full simdgroups of 32.
 //   - Functions of one value say which they mean: precise:: or fast::.
 //   - Texts are specialised by preprocessor macros, never by function constants or templates with host names.
+//   - Literals have their suffix: 0.5f. Without it CUDA computes in double precision.
+//   - Pointers and references name their address space, variables outside of functions are constant: see [Check].
+//
+// These are the functions, which the preludes of packages cuda and gpu/emulator define, for float unless said otherwise.
+//
+// Exact on every device (f2, f4 mark those that take float2 and float4 too; precise:: and fast:: have those of the first
+// two lines as well):
+//
+//	floor ceil trunc rint round abs fabs (f2, f4)
+//	min max fma (f2, f4) fmin fmax clamp
+//	min max abs clamp of int, min max clamp of uint
+//	fract copysign sign mix step saturate ldexp isnan isinf isfinite
+//	dot of float2 and float4; select and as_type of any type
+//	popcount clz ctz reverse_bits of uint; mulhi of uint and int
+//
+// With precise:: or fast:: before them:
+//
+//	sin cos tan sinpi cospi asin acos atan sinh cosh tanh (f2, f4)
+//	exp exp2 exp10 log log2 log10 sqrt rsqrt (f2, f4)
+//	pow powr atan2 fmod divide
+//	sincos, which returns the sine and leaves the cosine in a thread float&
+//
+// Of a threadgroup and a simdgroup:
+//
+//	threadgroup_barrier simdgroup_barrier with mem_none, mem_device, mem_threadgroup
+//	simd_sum simd_product simd_min simd_max simd_prefix_inclusive_sum simd_prefix_exclusive_sum of float, int, uint
+//	simd_shuffle simd_shuffle_xor simd_shuffle_up simd_shuffle_down simd_broadcast simd_broadcast_first, of vectors too
+//	simd_any simd_all of bool
+//
+// And the constants M_PI_F M_1_PI_F M_PI_2_F M_E_F M_LN2_F M_LOG2E_F M_SQRT2_F M_SQRT1_2_F INFINITY NAN FLT_MAX FLT_MIN
+// FLT_EPSILON MAXFLOAT.
 package msl
 
 import (

@@ -3,6 +3,8 @@ package msl
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -171,20 +173,28 @@ func TestUncommented(t *testing.T) {
 	}
 }
 
-// texts are all kernel texts of the project.
+// texts are all texts of the project that have kernels, each behind those of its folder that have none: families put
+// them together so.
 func texts(t testing.TB) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob("../../kernels/*/*.metal")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no kernel texts: %v", err)
 	}
-	all := map[string]string{}
+	helpers, all := map[string]string{}, map[string]string{}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[path] = string(text)
+		if strings.Contains(Uncommented(string(text)), "kernel void") {
+			all[path] = string(text)
+		} else {
+			helpers[filepath.Dir(path)] += string(text)
+		}
+	}
+	for path := range all {
+		all[path] = helpers[filepath.Dir(path)] + all[path]
 	}
 	return all
 }
@@ -203,6 +213,51 @@ func TestParseCommittedTexts(t *testing.T) {
 	}
 	if kernels == 0 {
 		t.Error("no kernels")
+	}
+}
+
+// What the package comment promises is in every prelude.
+func TestFunctionsAreInEveryPrelude(t *testing.T) {
+	source, err := os.ReadFile("msl.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, found := strings.Cut(string(source), "// These are the functions")
+	list, _, end := strings.Cut(list, "package msl")
+	if !found || !end {
+		t.Fatal("the package comment lists no functions")
+	}
+	var names []string
+	for _, line := range strings.Split(list, "\n") {
+		indented, ok := strings.CutPrefix(line, "//\t")
+		if !ok && !strings.Contains(line, "FLT_") {
+			continue
+		}
+		indented, _, _ = strings.Cut(indented, ", which")
+		if !ok {
+			indented = line
+		}
+		for _, name := range regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]+`).FindAllString(indented, -1) {
+			if !slices.Contains([]string{"f2", "f4", "of", "and", "int", "uint", "float", "float2", "float4", "any", "type", "too", "vectors",
+				"bool", "with", "And", "the", "constants"}, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) < 90 {
+		t.Fatalf("%d names: %v", len(names), names)
+	}
+	for _, path := range []string{"../emulator/cpp/prelude.h", "../../cuda/prelude.cuh"} {
+		prelude, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := regexp.MustCompile(`\w+`).FindAllString(string(prelude), -1)
+		for _, name := range names {
+			if !slices.Contains(words, name) {
+				t.Errorf("%s has no %s", path, name)
+			}
+		}
 	}
 }
 
