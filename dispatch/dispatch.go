@@ -1,7 +1,8 @@
 // Package dispatch chooses the fastest implementation for a call, by the thresholds in calibration.json.
 //
 // It decides and does not compute, and it measures nothing: where nothing was measured it says so and answers CPU. It
-// depends on the standard library and on packages calibration and host alone. The usual steps are
+// depends on the standard library and on packages calibration and host alone, and on macOS on purego, by which host asks
+// the system. The usual steps are
 //
 //  1. Load the calibration once, which picks the entry of this host or the nearest one there is;
 //  2. take a Case for each operation, with the names of the implementations that the program has;

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -728,24 +729,32 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// TestDependencies bans from every program that dispatches all that it takes to measure.
+// TestDependencies bans from every program that dispatches all that it takes to measure. On macOS package host asks the
+// system's frameworks, which takes purego where cgo is off.
 func TestDependencies(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("needs the go command to list dependencies")
 	}
-	list := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "crossover/dispatch")
-	output, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	allowed := map[string]bool{"crossover/dispatch": true, "crossover/calibration": true, "crossover/host": true}
-	dependencies := strings.Fields(string(output))
-	if len(dependencies) != len(allowed) {
-		t.Errorf("dependencies %v", dependencies)
-	}
-	for _, dependency := range dependencies {
-		if !allowed[dependency] {
-			t.Errorf("dispatch depends on %s", dependency)
+	own := []string{"crossover/calibration", "crossover/dispatch", "crossover/host"}
+	for _, system := range []struct {
+		name  string
+		asked []string // to call what the system has
+	}{
+		{name: "linux"},
+		{name: "windows"},
+		{name: "darwin", asked: []string{"github.com/ebitengine/purego", "github.com/ebitengine/purego/internal/fakecgo",
+			"github.com/ebitengine/purego/internal/strings"}},
+	} {
+		list := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "crossover/dispatch")
+		list.Env = append(os.Environ(), "GOOS="+system.name, "GOARCH=arm64", "CGO_ENABLED=0")
+		output, err := list.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dependencies := strings.Fields(string(output))
+		slices.Sort(dependencies)
+		if want := slices.Concat(own, system.asked); !slices.Equal(dependencies, want) {
+			t.Errorf("on %s dispatch depends on %v, want %v", system.name, dependencies, want)
 		}
 	}
 }

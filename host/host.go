@@ -1,10 +1,10 @@
 // Package host says which machine this is, as far as the times of a computation depend on it, and in which condition
 // it is now.
 //
-// It starts no program and loads no library: Linux is asked through /proc and /sys, macOS through sysctl. It does not
-// measure anything, and it does not drive a GPU; a GPU that needs its driver to describe itself is described by the
-// package that drives it. The usual steps are Identify once, its ID to find an entry in calibration.json, and Observe
-// before and after a sweep.
+// It starts no program. Linux is asked through /proc and /sys, macOS through sysctl and the frameworks that every Mac has,
+// which are loaded at run time; what is asked of the frameworks has not run on a Mac yet. It does not measure anything,
+// and it does not drive a GPU; a GPU that needs its driver to describe itself is described by the package that drives it.
+// The usual steps are Identify once, its ID to find an entry in calibration.json, and Observe before and after a sweep.
 package host
 
 import (
@@ -30,7 +30,8 @@ type Facts struct {
 // Identify returns the facts of this machine. It takes well under 5 ms and cannot fail: a fact that the system does
 // not tell stays zero, and a chip that nothing names is called "unknown" and its architecture.
 //
-// On an Apple chip the number of GPU cores is not told by sysctl and stays 0. On Linux a GPU is found where NVIDIA's
+// On an Apple chip the number of GPU cores is a property of the GPU in IOKit's registry; a virtual machine has no such GPU,
+// and the number stays 0. On Linux a GPU is found where NVIDIA's
 // kernel driver lists it under /proc/driver/nvidia, or where that driver is loaded and the device is on the PCI bus; its
 // cores and its memory stay 0. Whether the libraries are there that drive it makes no difference, so that a machine keeps
 // its ID.
@@ -94,8 +95,8 @@ type Condition struct {
 //
 // On Linux the thermal state is critical when a zone is at its hot or critical trip point, serious when one is at a
 // passive trip point or a processor is held back by its cooling device, fair within 5 °C of a passive trip point, and
-// nominal otherwise. On macOS power and thermal state are "unknown": the thermal state is told by Foundation's
-// NSProcessInfo and comes with the support for Metal, which loads it.
+// nominal otherwise. On macOS the thermal state is NSProcessInfo's and the power source is IOKit's; an uninterruptible
+// power supply counts as a battery.
 func Observe() Condition { return observe() }
 
 // unobserved is the condition of a machine that tells nothing.

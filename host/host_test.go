@@ -182,25 +182,25 @@ func TestAppleFacts(t *testing.T) {
 		"hw.perflevel1.physicalcpu": "\x04\x00\x00",
 		"hw.memsize":                "\x00\x00\x00\x00\x10\x00\x00", // 64 GiB, its last zero byte cut off
 	})
-	got := appleFacts(max, "arm64", 16)
+	got := appleFacts(max, func() int { return 40 }, "arm64", 16)
 	want := Facts{Chip: "Apple M3 Max", Family: "apple-m3", Architecture: "arm64", Cores: 16, PerformanceCores: 12,
-		EfficiencyCores: 4, MemoryBytes: 64 << 30, GPU: "Apple M3 Max"}
+		EfficiencyCores: 4, MemoryBytes: 64 << 30, GPU: "Apple M3 Max", GPUCores: 40}
 	if got != want {
 		t.Errorf("facts\n got %+v\nwant %+v", got, want)
 	}
-	if id := got.ID(); id != "apple-m3-max-16" {
-		t.Errorf("id without GPU cores %q", id)
-	}
-	got.GPUCores = 40
 	if id := got.ID(); id != "apple-m3-max-40" {
 		t.Errorf("id with GPU cores %q", id)
 	}
+	untold := func() int { return 0 }
+	if id := appleFacts(max, untold, "arm64", 16).ID(); id != "apple-m3-max-16" {
+		t.Errorf("id without GPU cores %q", id)
+	}
 
 	intel := keys(map[string]string{"machdep.cpu.brand_string": "Intel(R) Core(TM) i7-9750H CPU @ 2.60GHz"})
-	if id := appleFacts(intel, "amd64", 12).ID(); id != "intel-core-i7-9750h-12" {
+	if id := appleFacts(intel, nil, "amd64", 12).ID(); id != "intel-core-i7-9750h-12" {
 		t.Errorf("id of an Intel Mac %q", id)
 	}
-	if id := appleFacts(keys(nil), "arm64", 8).ID(); id != "unknown-arm64-8" {
+	if id := appleFacts(keys(nil), nil, "arm64", 8).ID(); id != "unknown-arm64-8" {
 		t.Errorf("id of a Mac that tells nothing %q", id)
 	}
 }
@@ -340,12 +340,12 @@ func TestAppleCondition(t *testing.T) {
 	got := appleCondition(keys(map[string]string{
 		"kern.osproductversion": "15.1",
 		"vm.loadavg":            string(loadavg[:23]), // its last zero byte cut off
-	}))
-	want := Condition{Power: "unknown", Thermal: "unknown", Load: 3.25, OSVersion: "macOS 15.1"}
+	}), func() string { return "battery" }, func() string { return "fair" })
+	want := Condition{Power: "battery", Thermal: "fair", Load: 3.25, OSVersion: "macOS 15.1"}
 	if got != want {
 		t.Errorf("condition\n got %+v\nwant %+v", got, want)
 	}
-	if got, want := appleCondition(keys(nil)), unobserved(); got != want {
+	if got, want := appleCondition(keys(nil), (*ioKit)(nil).powerSource, (*objectiveC)(nil).thermalState), unobserved(); got != want {
 		t.Errorf("condition of a Mac that tells nothing\n got %+v\nwant %+v", got, want)
 	}
 	for _, bytes := range []string{"", "short", strings.Repeat("\x00", 24), strings.Repeat("\xff", 24)} {

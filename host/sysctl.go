@@ -29,9 +29,10 @@ func (s sysctl) text(name string) string {
 	return value
 }
 
-// appleFacts reads the facts of a Mac.
+// appleFacts reads the facts of a Mac. gpuCores counts the cores of an Apple chip's GPU, 0 where that is not told; it is
+// called for such a chip alone.
 // Reference: https://developer.apple.com/documentation/kernel/1387446-sysctlbyname/determining_system_capabilities
-func appleFacts(s sysctl, architecture string, cores int) Facts {
+func appleFacts(s sysctl, gpuCores func() int, architecture string, cores int) Facts {
 	f := Facts{
 		Chip:             cleanChip(s.text("machdep.cpu.brand_string")),
 		Architecture:     architecture,
@@ -42,13 +43,15 @@ func appleFacts(s sysctl, architecture string, cores int) Facts {
 	}.complete()
 	if f.apple() {
 		f.GPU = f.Chip // every Apple chip has a GPU, and macOS names it after the chip
+		f.GPUCores = gpuCores()
 	}
 	return f
 }
 
-// appleCondition reads the condition of a Mac.
-func appleCondition(s sysctl) Condition {
+// appleCondition reads the condition of a Mac. power and thermal return their parts of it.
+func appleCondition(s sysctl, power, thermal func() string) Condition {
 	c := unobserved()
+	c.Power, c.Thermal = power(), thermal()
 	if version := s.text("kern.osproductversion"); version != "" {
 		c.OSVersion = "macOS " + version
 	}

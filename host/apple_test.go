@@ -1,0 +1,272 @@
+package host
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// object is one of the fake registry's: a string, a number, or something else.
+type object any
+
+// fakeMac plays IOKit, CoreFoundation and the Objective-C runtime, and counts references: a function that creates or
+// copies an object adds one, and the caller must give it back.
+type fakeMac struct {
+	t          *testing.T
+	properties []object // of the services, one each; nil where a service lacks it
+	powered    object   // what provides power; nil where that is not told
+	state      ref      // NSProcessInfo's
+	missing    string   // what is not there
+
+	objects  []object
+	owned    map[ref]int
+	services map[uint32]int
+	given    int
+	pools    int
+}
+
+func (m *fakeMac) add(o object, owned bool) ref {
+	m.objects = append(m.objects, o)
+	r := ref(len(m.objects))
+	if owned {
+		m.owned[r]++
+	}
+	return r
+}
+
+const iterator = 1000
+
+func newFakeMac(t *testing.T) *fakeMac {
+	m := &fakeMac{t: t, owned: map[ref]int{}, services: map[uint32]int{}}
+	t.Cleanup(func() {
+		for r, count := range m.owned {
+			if count != 0 {
+				t.Errorf("object %v is held %d times at the end", m.objects[r-1], count)
+			}
+		}
+		for s, count := range m.services {
+			if count != 0 {
+				t.Errorf("service %d is held %d times at the end", s, count)
+			}
+		}
+		if m.pools != 0 {
+			t.Errorf("%d pools are open at the end", m.pools)
+		}
+	})
+	return m
+}
+
+func (m *fakeMac) ioKit() *ioKit {
+	kind := func(r ref) uint {
+		switch m.objects[r-1].(type) {
+		case string:
+			return 7
+		case int:
+			return 22
+		}
+		return 1
+	}
+	return &ioKit{
+		serviceMatching: func(class string) ref {
+			if m.missing == "class" {
+				return 0
+			}
+			return m.add("IOProviderClass="+class, true)
+		},
+		matchingServices: func(port uint32, matching ref, services *uint32) int32 {
+			m.owned[matching]--
+			if m.missing == "services" {
+				return -1
+			}
+			if m.objects[matching-1] != "IOProviderClass=AGXAccelerator" || port != 0 {
+				m.t.Errorf("services of %v at port %d", m.objects[matching-1], port)
+			}
+			*services = iterator
+			m.services[iterator]++
+			return 0
+		},
+		next: func(uint32) uint32 {
+			if m.given == len(m.properties) {
+				return 0
+			}
+			m.given++
+			m.services[uint32(m.given)]++
+			return uint32(m.given)
+		},
+		property: func(service uint32, key, _ ref, _ uint32) ref {
+			if m.objects[key-1] != "gpu-core-count" || m.properties[service-1] == nil {
+				return 0
+			}
+			return m.add(m.properties[service-1], true)
+		},
+		releaseObject: func(service uint32) int32 { m.services[service]--; return 0 },
+		copySources: func() ref {
+			if m.missing == "sources" {
+				return 0
+			}
+			return m.add([]string{"sources"}, true)
+		},
+		providing: func(ref) ref {
+			if m.powered == nil {
+				return 0
+			}
+			return m.add(m.powered, false)
+		},
+		release:    func(r ref) { m.owned[r]-- },
+		typeOf:     kind,
+		numberType: func() uint { return 22 },
+		numberValue: func(r ref, kind int, value *int64) bool {
+			*value = int64(m.objects[r-1].(int))
+			return kind == 4
+		},
+		stringType: func() uint { return 7 },
+		newString: func(_ ref, text string, _ uint32) ref {
+			if m.missing == "string" {
+				return 0
+			}
+			return m.add(text, true)
+		},
+		stringBytes: func(r ref, to *byte, size int, _ uint32) bool {
+			text := m.objects[r-1].(string)
+			if len(text) >= size {
+				return false
+			}
+			copy(unsafe.Slice(to, size), text+"\x00")
+			return true
+		},
+	}
+}
+
+func TestGPUCores(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		properties []object
+		missing    string
+		want       int
+	}{
+		{"a GPU of 40 cores", []object{40}, "", 40},
+		{"a service without the property before it", []object{nil, 10}, "", 10},
+		{"two that tell", []object{8, 76}, "", 76},
+		{"no such GPU", nil, "", 0},
+		{"text", []object{"forty"}, "", 0},
+		{"a negative number", []object{-1}, "", 0},
+		{"an absurd number", []object{1 << 40}, "", 0},
+		{"no key", []object{40}, "string", 0},
+		{"no such class", []object{40}, "class", 0},
+		{"no services", []object{40}, "services", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := newFakeMac(t)
+			m.properties, m.missing = test.properties, test.missing
+			if got := m.ioKit().gpuCores(); got != test.want {
+				t.Errorf("%d cores, want %d", got, test.want)
+			}
+		})
+	}
+	if got := (*ioKit)(nil).gpuCores(); got != 0 {
+		t.Errorf("%d cores without IOKit", got)
+	}
+}
+
+func TestApplePowerSource(t *testing.T) {
+	for _, test := range []struct {
+		powered object
+		missing string
+		want    string
+	}{
+		{"AC Power", "", "mains"},
+		{"Battery Power", "", "battery"},
+		{"UPS Power", "", "battery"},
+		{"Dilithium", "", "unknown"},
+		{"a name that is longer than any that the system has", "", "unknown"},
+		{42, "", "unknown"},
+		{nil, "", "unknown"},
+		{"AC Power", "sources", "unknown"},
+	} {
+		m := newFakeMac(t)
+		m.powered, m.missing = test.powered, test.missing
+		if got := m.ioKit().powerSource(); got != test.want {
+			t.Errorf("powered by %v: %q, want %q", test.powered, got, test.want)
+		}
+	}
+	if got := (*ioKit)(nil).powerSource(); got != "unknown" {
+		t.Errorf("%q without IOKit", got)
+	}
+}
+
+func (m *fakeMac) objectiveC() *objectiveC {
+	const class, process = 10, 11
+	return &objectiveC{
+		class: func(name string) ref {
+			if name != "NSProcessInfo" || m.missing == "class" {
+				return 0
+			}
+			return class
+		},
+		selector: func(name string) ref { return m.add(name, false) },
+		send: func(receiver, selector ref) ref {
+			if m.pools == 0 {
+				m.t.Error("a message without a pool")
+			}
+			switch {
+			case receiver == class && m.objects[selector-1] == "processInfo":
+				if m.missing == "process" {
+					return 0
+				}
+				return process
+			case receiver == process && m.objects[selector-1] == "thermalState":
+				return m.state
+			}
+			m.t.Errorf("%d does not understand %v", receiver, m.objects[selector-1])
+			return 0
+		},
+		push: func() ref { m.pools++; return 5 },
+		pop: func(pool ref) {
+			if m.pools--; pool != 5 {
+				m.t.Errorf("pool %d is popped", pool)
+			}
+		},
+	}
+}
+
+func TestAppleThermalState(t *testing.T) {
+	for _, test := range []struct {
+		state   ref
+		missing string
+		want    string
+	}{
+		{0, "", "nominal"}, {1, "", "fair"}, {2, "", "serious"}, {3, "", "critical"},
+		{4, "", "unknown"}, {^ref(0), "", "unknown"}, {0, "class", "unknown"}, {0, "process", "unknown"},
+	} {
+		m := newFakeMac(t)
+		m.state, m.missing = test.state, test.missing
+		if got := m.objectiveC().thermalState(); got != test.want {
+			t.Errorf("state %d without %q: %q, want %q", test.state, test.missing, got, test.want)
+		}
+	}
+	if got := (*objectiveC)(nil).thermalState(); got != "unknown" {
+		t.Errorf("%q without Foundation", got)
+	}
+	for _, word := range processThermalStates {
+		if !slices.Contains(thermalStates, word) {
+			t.Errorf("%q is no thermal state", word)
+		}
+	}
+}
+
+// What is bound on macOS must be of types that C functions can have; RegisterFunc panics otherwise.
+func TestFunctionsCanBeBound(t *testing.T) {
+	for _, table := range []any{new(ioKit), new(objectiveC)} {
+		fields := reflect.ValueOf(table).Elem()
+		for i := range fields.NumField() {
+			function := reflect.New(fields.Type().Field(i).Type)
+			purego.RegisterFunc(function.Interface(), 1)
+			if function.Elem().IsNil() {
+				t.Errorf("%s is not bound", fields.Type().Field(i).Name)
+			}
+		}
+	}
+}

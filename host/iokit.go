@@ -1,0 +1,106 @@
+package host
+
+import "bytes"
+
+// ref is a reference to an object of macOS, 0 where there is none.
+type ref uintptr
+
+// ioKit is what IOKit and CoreFoundation are asked, by their functions. On macOS it is bound to the frameworks; tests
+// bind it to functions of their own.
+//
+// Reference: IOKitLib.h and IOPowerSources.h of IOKit; CFBase.h, CFNumber.h and CFString.h of CoreFoundation.
+type ioKit struct {
+	serviceMatching  func(class string) ref                                           // IOServiceMatching
+	matchingServices func(port uint32, matching ref, iterator *uint32) (failed int32) // IOServiceGetMatchingServices
+	next             func(iterator uint32) (service uint32)                           // IOIteratorNext
+	property         func(service uint32, key, allocator ref, options uint32) ref     // IORegistryEntryCreateCFProperty
+	releaseObject    func(object uint32) (failed int32)                               // IOObjectRelease
+	copySources      func() ref                                                       // IOPSCopyPowerSourcesInfo
+	providing        func(sources ref) ref                                            // IOPSGetProvidingPowerSourceType
+
+	release     func(object ref)                                               // CFRelease
+	typeOf      func(object ref) uint                                          // CFGetTypeID
+	numberType  func() uint                                                    // CFNumberGetTypeID
+	numberValue func(number ref, kind int, value *int64) bool                  // CFNumberGetValue
+	stringType  func() uint                                                    // CFStringGetTypeID
+	newString   func(allocator ref, text string, encoding uint32) ref          // CFStringCreateWithCString
+	stringBytes func(s ref, text *byte, size int, encoding uint32) (fits bool) // CFStringGetCString
+}
+
+const (
+	mainPort  = 0          // kIOMainPortDefault
+	allocator = ref(0)     // kCFAllocatorDefault
+	utf8      = 0x08000100 // kCFStringEncodingUTF8
+	int64Type = 4          // kCFNumberSInt64Type
+)
+
+// gpuCores returns the number of cores of the GPU that is part of an Apple chip, 0 where IOKit's registry does not tell:
+// the driver of that GPU has it as a property. A nil k tells nothing.
+func (k *ioKit) gpuCores() int {
+	if k == nil {
+		return 0
+	}
+	key := k.newString(allocator, "gpu-core-count", utf8)
+	if key == 0 {
+		return 0
+	}
+	defer k.release(key)
+	matching := k.serviceMatching("AGXAccelerator")
+	if matching == 0 {
+		return 0
+	}
+	var services uint32
+	if k.matchingServices(mainPort, matching, &services) != 0 { // which releases matching
+		return 0
+	}
+	defer k.releaseObject(services)
+	cores := 0
+	for service := k.next(services); service != 0; service = k.next(services) {
+		cores = max(cores, k.count(service, key))
+		k.releaseObject(service)
+	}
+	return cores
+}
+
+// count returns a property that is a number of things, 0 where it is none.
+func (k *ioKit) count(service uint32, key ref) int {
+	const most = 1 << 16 // of anything that a chip has
+	property := k.property(service, key, allocator, 0)
+	if property == 0 {
+		return 0
+	}
+	defer k.release(property)
+	var value int64
+	if k.typeOf(property) != k.numberType() || !k.numberValue(property, int64Type, &value) || value < 0 || value > most {
+		return 0
+	}
+	return int(value)
+}
+
+// powerSource says what feeds the machine. A nil k says "unknown".
+func (k *ioKit) powerSource() string {
+	if k == nil {
+		return "unknown"
+	}
+	sources := k.copySources()
+	if sources == 0 {
+		return "unknown"
+	}
+	defer k.release(sources)
+	kind := k.providing(sources) // a constant, which is not to be released
+	if kind == 0 || k.typeOf(kind) != k.stringType() {
+		return "unknown"
+	}
+	var text [32]byte
+	if !k.stringBytes(kind, &text[0], len(text), utf8) {
+		return "unknown"
+	}
+	name, _, _ := bytes.Cut(text[:], []byte{0})
+	switch string(name) {
+	case "AC Power":
+		return "mains"
+	case "Battery Power", "UPS Power":
+		return "battery"
+	}
+	return "unknown"
+}
