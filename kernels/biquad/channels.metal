@@ -1,4 +1,9 @@
 
+#ifndef SECTION // compiled alone, without section.metal before it
+#include "section.metal"
+#define WIDTH 8
+#endif
+
 // One thread a channel, one simdgroup a threadgroup. Neighbouring threads read samples that are a whole row apart, so
 // the simdgroup moves tiles of 32 rows by WIDTH vectors through threadgroup memory: the rows of a tile are read and
 // written in one piece each, and the tile after the one at work is on its way already. An even WIDTH and one vector

@@ -1,4 +1,10 @@
 
+#ifndef SECTION // compiled alone, without section.metal before it
+#include "section.metal"
+#define THREADS 256
+#define CHUNK 6
+#endif
+
 // The scan. A chunk of CHUNK vectors takes the state s at its beginning to P·s + z at its end, where P is the section's
 // state matrix to the power of the chunk's samples and z is what the chunk leaves behind from silence. Every thread
 // finds the z of one chunk, a scan over the threads composes them, and every thread then filters its chunk from the

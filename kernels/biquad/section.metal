@@ -7,6 +7,8 @@ using namespace metal;
 //
 // A row is vectors of four samples; where n is no multiple of four, what lies past it is padding that nobody reads.
 
+#define SECTION // for the texts that go on from here
+
 struct Section {
     float b0, c1, c2, a1, a2;
 };

@@ -1,6 +1,13 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#ifndef THREADS // compiled alone, without a launch to say how
+#define THREADS 64
+#define OUTPUTS 3
+#define SHARES 2
+#define RUN 64
+#endif
+
 // Full convolution y[i] = sum over k of h[k]·x[i-k] by the definition. Samples lie in vectors of four; what lies past the
 // end of x or h counts as 0, whatever the padding of its last vector holds.
 

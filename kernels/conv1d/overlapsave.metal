@@ -1,4 +1,9 @@
 
+#ifndef UNROLL // compiled alone, without passes.metal before it
+#include "../fft/passes.metal"
+#define ROWS 2
+#endif
+
 // Overlap-save in one kernel, for filters that one window has room for: a row of N complex values is a window of the
 // signal in the real parts and the next window in the imaginary parts, which a real filter keeps apart. It is
 // transformed, multiplied by the filter's transform and transformed back, and the last `hop` values of each window are

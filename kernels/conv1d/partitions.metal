@@ -1,4 +1,9 @@
 
+#ifndef UNROLL // compiled alone, without passes.metal before it
+#include "../fft/passes.metal"
+#define ROWS 2
+#endif
+
 // The transforms of uniformly partitioned overlap-save. Row s has window s of the signal in its real parts and window
 // s+APART in its imaginary parts, which a real filter keeps apart; window t is the samples (t-1)·N/2 to (t+1)·N/2-1,
 // and its last N/2 values become outputs.

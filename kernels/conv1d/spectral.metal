@@ -1,6 +1,10 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#ifndef SPAN // compiled alone, without a launch to say how
+#define SPAN 4
+#endif
+
 // Convolution by the convolution theorem, with transforms that other kernels compute.
 
 static inline float2 times(float2 a, float2 b) { return float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }

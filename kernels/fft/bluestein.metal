@@ -1,4 +1,10 @@
 
+#ifndef UNROLL // compiled alone, without passes.metal before it
+#include "passes.metal"
+#define ROWS 2
+#define INVERSE 1
+#endif
+
 // Bluestein's algorithm in one threadgroup, ROWS rows of `count` complex values each: the row times the chirp, followed by
 // zeros, is transformed, multiplied by the filter, transformed back and multiplied by the chirp again. N is a power of two
 // of at least 2·count - 1. Transforms leave points in the threads that they took them from. With INVERSE the transform

@@ -1,4 +1,12 @@
 
+#ifndef UNROLL // compiled alone, without passes.metal before it
+#include "passes.metal"
+#define STRIDE 1024
+#define COLUMNS 2
+#define FINE 1024
+#define INVERSE 1
+#endif
+
 // A step of a transform that is longer than a threadgroup's: each row of N·STRIDE values is a matrix of N×STRIDE, of which
 // the columns are transformed, COLUMNS of them a threadgroup. The value in row p and column c is then multiplied by
 // exp(-2·pi·i·e / (N·STRIDE)), e = p·c, the product of step_roots[e % FINE] and step_roots[FINE + e / FINE]. With INVERSE

@@ -1,4 +1,10 @@
 
+#ifndef UNROLL // compiled alone, without passes.metal before it
+#include "passes.metal"
+#define ROWS 2
+#define INVERSE 1
+#endif
+
 // Rows of N complex values, ROWS of them a threadgroup. With INVERSE the transform is the inverse one: that of the values
 // with their parts swapped, its parts swapped again.
 

@@ -1,6 +1,26 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#ifndef N // compiled alone, without a launch to say how
+#define N 1024
+#define POINTS 16
+#define LANES 64
+#define PASSES 3
+#define RADIX0 16
+#define RADIX1 8
+#define RADIX2 8
+#define TABLE1 0
+#define TABLE2 16
+#define SHIFT0 5
+#define SHIFT1 7
+#define SLICES 1
+#define SPLIT 1
+#define BANKS 32
+#define SPREAD 1
+#define PITCH 1024
+#define MEMORY 2048
+#endif
+
 // The passes of a Stockham transform in registers and threadgroup memory, which the texts that begin with this one share.
 //
 // N points are transformed by LANES = N / POINTS threads, POINTS points each, in PASSES passes of the radices RADIX0,

@@ -1,4 +1,12 @@
 
+#ifndef UNROLL // compiled alone, without passes.metal before it
+#include "passes.metal"
+#define ROWS 2
+#define SHUFFLED 0
+#define FRAMES 1
+#define ALIGNED 0
+#endif
+
 // Rows of 2·N real values, ROWS of them a threadgroup, as N complex ones: even values are taken as real parts and odd
 // values as imaginary parts, and the two interleaved spectra are told apart by their symmetry,
 //

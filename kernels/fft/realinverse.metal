@@ -1,4 +1,9 @@
 
+#ifndef UNROLL // compiled alone, without passes.metal before it
+#include "passes.metal"
+#define ROWS 2
+#endif
+
 // The inverse of what real.metal computes: rows of N + 1 bins to 2·N real values, ROWS of them a threadgroup. The values
 // of the spectrum of N complex values are
 //

@@ -1,4 +1,12 @@
 
+#ifndef UNROLL // compiled alone, without passes.metal before it
+#include "passes.metal"
+#define FIRST 1024
+#define MIDDLE 1
+#define COLUMNS 2
+#define INVERSE 1
+#endif
+
 // The last step of a transform that is longer than a threadgroup's: rows of N values, of which FIRST·MIDDLE make one
 // transform, are transformed, COLUMNS of them a threadgroup. Value p of row k·MIDDLE + l, k < FIRST, l < MIDDLE, becomes
 // value k + FIRST·(l + MIDDLE·p). Threads that load neighbours of a row store neighbours of the result. With

@@ -1,6 +1,15 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#ifndef ROWS // compiled alone, without a launch to say how
+#define ROWS 1
+#define OUTPUTS 2
+#define TEAMS 4
+#define SPLIT 2
+#define UNROLL 4
+#define VECTOR 1
+#endif
+
 // y = x·Wᵀ + b, row-major: x is rows×in, W is out×in, y is rows×out. The macros:
 //
 //   ROWS, OUTPUTS  what a simdgroup computes: so many outputs of so many rows

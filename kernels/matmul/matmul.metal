@@ -1,6 +1,21 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#ifndef TILE_M // compiled alone, without a launch to say how
+#define TILE_M 64
+#define TILE_N 64
+#define TILE_K 32
+#define THREAD_M 8
+#define THREAD_N 8
+#define LANES_M 4
+#define STAGES 2
+#define SLICES 2
+#define ALONG 4
+#define TRANSPOSED 1
+#define BIAS 1
+#define EDGE 2
+#endif
+
 // C = A·B, row-major: A is m×k, B is k×n, C is m×n. With TRANSPOSED, B is stored as n×k and C = A·Bᵀ.
 //
 // A threadgroup computes TILE_M×TILE_N values of C. It walks along k in steps of TILE_K: its threads bring TILE_K

@@ -1,6 +1,12 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#ifndef EDGE // compiled alone, without a launch to say how
+#define TRANSPOSED 1
+#define BIAS 1
+#define EDGE 2
+#endif
+
 // C = A·B as matmul.metal computes it, by the matrix instructions that Apple's GPUs have and no other. It is for Metal
 // alone, and has run on the emulator but never on a Mac yet.
 //

@@ -1,6 +1,13 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#ifndef BINS // compiled alone, without a launch to say how
+#define FRAMES 4
+#define BINS 1025
+#define COPIED 1
+#define THREADS 160
+#endif
+
 // The edges of the bands cut the bins into segments. Within segment s the weights of band s rise and those of band s−1
 // fall, both on straight lines, and no other band has any: two sums over each segment make up all bands, and the
 // weights need no memory. A lane takes a segment, and band s gets its falling side from the lane of segment s+1; so a

@@ -1,6 +1,12 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#ifndef THREADS // compiled alone, without a launch to say how
+#define THREADS 256
+#define WIDTH 16
+#define SPAN 16
+#endif
+
 // A bank of voices, mixed to one channel. Positions and phases are 64-bit integers, in samples since Reset and in units
 // of 2^-64 of a cycle: they wrap by themselves, and float values only ever see what is wrapped already.
 

@@ -1,6 +1,10 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#ifndef VECTORS // compiled alone, without a launch to say how
+#define VECTORS 8
+#endif
+
 // sum adds n4 vectors of four up to one value a threadgroup, so that two launches, the second one of a single
 // threadgroup, add up any number. No long chain of additions rounds in float32: a thread adds VECTORS vectors at a time
 // pairwise (so it is a power of two), and the sums of those with the rounding errors kept; then simdgroups add lanes,

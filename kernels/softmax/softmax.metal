@@ -1,6 +1,11 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#ifndef WIDTH // compiled alone, without a launch to say how
+#define WIDTH 4
+#define PER_THREAD 8
+#endif
+
 // Rows of `columns` elements, an element being WIDTH values: four where the rows are whole vectors, else one. A thread
 // keeps PER_THREAD elements of a row in registers, `stride` apart, so that memory is read once and written once; only
 // rows that are cut into chunks are read twice.

@@ -1,6 +1,12 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#ifndef CHUNK // compiled alone, without a launch to say how
+#define CHUNK 16
+#define PASSES 4
+#define PARTS 4
+#endif
+
 // A level of independent nodes and the mix below it: two kernels, the second one after the first.
 
 // s <- s + gain·(x - s), `passes` times over the block. powers[k] is (1 - gain) to the power of CHUNK·2^k.
