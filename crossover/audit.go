@@ -250,7 +250,7 @@ const kinship = 2
 // A witness is asked often, because what it has to show may be a few percent, and there are two, because one may be an
 // awkward size.
 const (
-	witnessLooks  = 8
+	witnessLooks  = 14
 	mostWitnesses = 2
 )
 

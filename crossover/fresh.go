@@ -41,7 +41,7 @@ func (f *Fresh) Sizes(thresholds []int) []int {
 		add(math.Exp(low + (high-low)*(float64(k)+f.rng.Float64())/strata))
 	}
 	for _, from := range thresholds {
-		for _, factor := range []float64{1 / 4.0, 1 / 2.0, 1 / 1.6, 1 / 1.1, 1.1, 1.6, 2, 4} {
+		for _, factor := range []float64{1 / 2.0, 1 / 1.6, 1 / 1.3, 1 / 1.1, 1.1, 1.3, 1.6, 2} {
 			add(float64(from) * factor)
 		}
 	}
