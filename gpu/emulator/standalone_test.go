@@ -61,7 +61,7 @@ func TestTextsCompileAlone(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "metal_stdlib"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if log, err := c.compile(translated, dir, "kernels.cpp", filepath.Join(dir, "none"), []string{"-fsyntax-only"}); err != nil {
+			if log, err := c.compile(translated, dir, "kernels.cpp", filepath.Join(dir, "none"), []string{"-fsyntax-only", "-Werror=undef"}); err != nil {
 				t.Error(firstLine(log, err))
 			}
 		})
