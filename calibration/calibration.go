@@ -24,6 +24,10 @@ const MaxFileBytes = 16 << 20
 // MaxInFlight is the greatest number of calls in flight that a file may name: no queue of a GPU needs more to be full.
 const MaxInFlight = 1024
 
+// SimulatedPrefix begins the ids of hosts that a model stands for. No measured host has such an id, so that the one never
+// passes for the other.
+const SimulatedPrefix = "simulated-"
+
 // File is the whole calibration file.
 type File struct {
 	SchemaVersion string `json:"schema_version"`

@@ -309,6 +309,8 @@ func TestValidate(t *testing.T) {
 			h.Created = time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("west", -7200))
 		}, "host: created in the year 10000 (want 1 to 9999)"},
 		{"no chip", func(f *File, h *Host, c *Case) { h.Facts.Chip = "" }, "host: facts: chip is missing"},
+		{"a simulation that says it was measured", func(f *File, h *Host, c *Case) { h.ID = "simulated-apple-m3-max-40" },
+			`hosts[1] "simulated-apple-m3-max-40": simulated is false (want true: an id that begins with simulated- is never that of a measured host)`},
 		{"odd family", func(f *File, h *Host, c *Case) { h.Facts.Family = "M3!" }, `host: facts: family "M3!" is not a slug`},
 		{"no architecture", func(f *File, h *Host, c *Case) { h.Facts.Architecture = "" },
 			"host: facts: architecture is missing"},

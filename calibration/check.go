@@ -50,6 +50,9 @@ func (h *Host) check() error {
 	if !slug.MatchString(h.ID) {
 		return errors.New("id is not a slug (want lower-case letters and digits, with hyphens between)")
 	}
+	if strings.HasPrefix(h.ID, SimulatedPrefix) && !h.Simulated {
+		return fmt.Errorf("simulated is false (want true: an id that begins with %s is never that of a measured host)", SimulatedPrefix)
+	}
 	if err := h.Facts.check(); err != nil {
 		return fmt.Errorf("facts: %w", err)
 	}

@@ -1,10 +1,13 @@
 package model
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
+	"crossover/gpu"
 	"crossover/kernels"
 )
 
@@ -23,6 +26,8 @@ type Noise struct {
 	// computing, and a pause of RampIdle brings it back.
 	Ramp               float64
 	RampHalf, RampIdle time.Duration
+	// RampOn is the processor whose calls the ramp slows, and whose calls alone end a pause; "" means both.
+	RampOn kernels.Processor
 	// Throttle makes everything slower by this share for ThrottleLength, on average once every ThrottleEvery.
 	Throttle                      float64
 	ThrottleEvery, ThrottleLength time.Duration
@@ -40,14 +45,21 @@ type Machine struct {
 	spike         time.Duration // when the next one comes
 	throttleFrom  time.Duration
 	throttleUntil time.Duration
-	computed      time.Duration // since the last pause
-	last          time.Duration // when something was computed last
+	computed      time.Duration // since the last pause, by what ramps
+	last          time.Duration // when that computed last
 	phase         float64       // of the drift
 }
 
 // New returns a machine that runs a scenario, its noise drawn from a seed.
 func New(s *Scenario, seed uint64) *Machine {
-	m := &Machine{scenario: s, noise: s.Noise, rng: rand.New(rand.NewPCG(seed, 0x6d6f64656c))}
+	m := NewMachine(s.Noise, seed)
+	m.scenario = s
+	return m
+}
+
+// NewMachine returns a machine without a scenario, for cases that are made with Problem.
+func NewMachine(noise Noise, seed uint64) *Machine {
+	m := &Machine{noise: noise, rng: rand.New(rand.NewPCG(seed, 0x6d6f64656c))}
 	m.phase = 2 * math.Pi * m.rng.Float64()
 	m.spike = m.after(m.noise.SpikeEvery)
 	m.throttle()
@@ -87,10 +99,10 @@ func (m *Machine) Resolution() time.Duration { return 20 }
 func (m *Machine) Sleep(d time.Duration) { m.now += d }
 
 // Sentinel is 100 µs of work that feels what every call feels.
-func (m *Machine) Sentinel() { m.spend(100e-6, 0) }
+func (m *Machine) Sentinel() { m.spend(kernels.CPU, 100e-6, 0) }
 
 // spend lets a call of so many seconds pass, disturbed. visit is the logarithm of what its binding costs.
-func (m *Machine) spend(seconds, visit float64) {
+func (m *Machine) spend(on kernels.Processor, seconds, visit float64) {
 	n := &m.noise
 	factor := visit
 	if n.Jitter > 0 {
@@ -105,7 +117,8 @@ func (m *Machine) spend(seconds, visit float64) {
 	if factor != 0 {
 		seconds *= math.Exp(factor)
 	}
-	if n.Ramp > 0 {
+	ramps := n.Ramp > 0 && (n.RampOn == "" || n.RampOn == on)
+	if ramps {
 		if m.now-m.last > n.RampIdle {
 			m.computed = 0
 		}
@@ -123,8 +136,10 @@ func (m *Machine) spend(seconds, visit float64) {
 		m.spike = m.after(n.SpikeEvery)
 	}
 	m.now += took
-	m.computed += took
-	m.last = m.now
+	if ramps {
+		m.computed += took
+		m.last = m.now
+	}
 }
 
 // Case returns the scenario as a case of the catalogue's kind: its outputs are always right.
@@ -135,7 +150,7 @@ func (m *Machine) Case() kernels.Case {
 		Axis:      kernels.Axis{Name: "n", Unit: "elements", Min: s.Low, Max: s.High},
 		Tolerance: func(int) float64 { return 1e-6 },
 		Bytes:     func(int) float64 { return 8 },
-		Problem:   func(size int, _ kernels.Input) kernels.Problem { return &problem{m, size} },
+		Problem:   func(size int, _ kernels.Input) kernels.Problem { return m.Problem(s.Implementations, size) },
 	}
 	for _, i := range s.Implementations {
 		c.Implementations = append(c.Implementations, kernels.Implementation{Name: i.Name, Processor: i.Processor})
@@ -143,25 +158,40 @@ func (m *Machine) Case() kernels.Case {
 	return c
 }
 
-// problem is a size of the case.
+// Problem returns the problem of a size, in which implementations compete by their costs. Their outputs are always right.
+func (m *Machine) Problem(implementations []Implementation, size int) kernels.Problem {
+	return &problem{m, implementations, size}
+}
+
 type problem struct {
-	machine *Machine
-	size    int
+	machine         *Machine
+	implementations []Implementation
+	size            int
 }
 
 var answer = []float32{1, 2, 3}
 
 func (p *problem) Reference() []float64 { return []float64{1, 2, 3} }
 
-func (p *problem) Bind(implementation string) (kernels.Call, error) {
-	m := p.machine
-	seconds := m.scenario.implementation(implementation).Cost(float64(p.size))
+func (p *problem) Bind(name string) (kernels.Call, error) {
+	k := slices.IndexFunc(p.implementations, func(i Implementation) bool { return i.Name == name })
+	if k < 0 {
+		return kernels.Call{}, fmt.Errorf("model: %w: %q", kernels.ErrUnknownImplementation, name)
+	}
+	m, i, size := p.machine, p.implementations[k], float64(p.size)
+	seconds := i.Cost(size)
 	visit := m.noise.Visit * m.rng.NormFloat64()
-	return kernels.Call{
-		Run: func() error {
-			m.spend(seconds, visit)
-			return nil
-		},
-		Output: func() []float32 { return answer },
-	}, nil
+	run := func() error {
+		m.spend(i.Processor, seconds, visit)
+		return nil
+	}
+	call := kernels.Call{Run: run, Output: func() []float32 { return answer }}
+	if i.Account != nil {
+		call.GPU = &kernels.GPUCall{
+			Submit: func() error { return nil },
+			Wait:   run,
+			Time:   func() (gpu.Times, error) { return i.Account(size), run() },
+		}
+	}
+	return call, nil
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"crossover/gpu"
 	"crossover/kernels"
 )
 
@@ -16,6 +17,8 @@ type Implementation struct {
 	Name      string
 	Processor kernels.Processor
 	Cost      Cost
+	// Account is what a GPU tells of a call at a size, undisturbed; nil for processors and for GPUs that tell nothing.
+	Account func(size float64) gpu.Times
 }
 
 // Scenario is a case on a machine whose truth is known.
@@ -131,8 +134,13 @@ func power(fixed, scale, exponent float64) Cost {
 	return func(n float64) float64 { return fixed + scale*math.Pow(n, exponent) }
 }
 
-func cpu(name string, c Cost) Implementation { return Implementation{name, kernels.CPU, c} }
-func gpu(name string, c Cost) Implementation { return Implementation{name, kernels.GPU, c} }
+func onCPU(name string, c Cost) Implementation {
+	return Implementation{Name: name, Processor: kernels.CPU, Cost: c}
+}
+
+func onGPU(name string, c Cost) Implementation {
+	return Implementation{Name: name, Processor: kernels.GPU, Cost: c}
+}
 
 // The noises that scenarios run in.
 var (
@@ -156,19 +164,19 @@ var (
 func Scenarios() []Scenario {
 	return []Scenario{
 		{"launch", "a GPU with a launch, on a quiet machine", 64, 4 << 20,
-			[]Implementation{cpu("cpu", linear(4e-6, 1.2e-9)), gpu("gpu", linear(60e-6, 0.15e-9))}, quiet},
+			[]Implementation{onCPU("cpu", linear(4e-6, 1.2e-9)), onGPU("gpu", linear(60e-6, 0.15e-9))}, quiet},
 		{"launch, shared", "the same on a machine with other work", 64, 4 << 20,
-			[]Implementation{cpu("cpu", linear(4e-6, 1.2e-9)), gpu("gpu", linear(60e-6, 0.15e-9))}, shared},
+			[]Implementation{onCPU("cpu", linear(4e-6, 1.2e-9)), onGPU("gpu", linear(60e-6, 0.15e-9))}, shared},
 		{"caches", "bandwidth tiers and a GPU that fills slowly; drift and throttling", 64, 4 << 20,
-			[]Implementation{cpu("cpu", cached(3e-6, 0.5e-9)), gpu("gpu", saturating(40e-6, 0.2e-9, 3e4))}, drifting},
+			[]Implementation{onCPU("cpu", cached(3e-6, 0.5e-9)), onGPU("gpu", saturating(40e-6, 0.2e-9, 3e4))}, drifting},
 		{"shallow", "two costs that cross at a small angle, on a machine with other work", 64, 4 << 20,
-			[]Implementation{cpu("cpu", power(2e-6, 2.2e-9, 1)), gpu("gpu", power(2e-6, 14e-9, 0.8))}, shared},
+			[]Implementation{onCPU("cpu", power(2e-6, 2.2e-9, 1)), onGPU("gpu", power(2e-6, 14e-9, 0.8))}, shared},
 		{"padded", "a transform that pads to powers of two; a clock that rises with load, calls of two kinds", 64, 1 << 20,
-			[]Implementation{cpu("cpu", transform(5e-6, 0.12e-9)), gpu("gpu", padded(52e-6, 0.03e-9))}, ramping},
+			[]Implementation{onCPU("cpu", transform(5e-6, 0.12e-9)), onGPU("gpu", padded(52e-6, 0.03e-9))}, ramping},
 		{"there and back", "the second implementation wins in the middle only", 64, 4 << 20,
-			[]Implementation{cpu("cpu", linear(5e-6, 0.5e-9)), cpu("parallel", power(25e-6, 0.009e-9, 1.3))}, quiet},
+			[]Implementation{onCPU("cpu", linear(5e-6, 0.5e-9)), onCPU("parallel", power(25e-6, 0.009e-9, 1.3))}, quiet},
 		{"three", "three implementations, drift and throttling", 64, 4 << 20,
-			[]Implementation{cpu("cpu", linear(3e-6, 1.5e-9)), cpu("parallel", linear(14e-6, 0.4e-9)), gpu("gpu", linear(80e-6, 0.06e-9))}, drifting},
+			[]Implementation{onCPU("cpu", linear(3e-6, 1.5e-9)), onCPU("parallel", linear(14e-6, 0.4e-9)), onGPU("gpu", linear(80e-6, 0.06e-9))}, drifting},
 	}
 }
 
@@ -182,7 +190,7 @@ func Same() []Scenario {
 	}{{"quiet", quiet}, {"shared", shared}, {"drifting", drifting}, {"ramping", ramping}} {
 		same = append(same, Scenario{
 			Name: "identical, " + n.name, About: "two identical implementations", Low: 64, High: 1 << 20,
-			Implementations: []Implementation{cpu("a", cost), cpu("b", cost)}, Noise: n.noise,
+			Implementations: []Implementation{onCPU("a", cost), onCPU("b", cost)}, Noise: n.noise,
 		})
 	}
 	return same

@@ -53,12 +53,17 @@ var gpuUnits = []struct {
 //
 //	… 0 visit 3.1e-06 gpu-sec/op 9.8e-06 span-sec/op 4.2e-06 encode-sec/op 1.1e-06 gap-sec/op
 //
+// A third line at the top, "simulated: true", says that nothing was measured.
+//
 // Format: https://go.dev/design/14313-benchmark-format.
 func (s *Set) Write(w io.Writer) error {
 	out := benchfmt.NewWriter(w)
 	config := []benchfmt.Config{
 		{Key: "case", Value: []byte(s.Case), File: true},
 		{Key: "implementations", Value: []byte(strings.Join(s.Implementations, " ")), File: true},
+	}
+	if s.Simulated {
+		config = append(config, benchfmt.Config{Key: "simulated", Value: []byte("true"), File: true})
 	}
 	line := func(block int, b *Block, i int, suffix string, seconds float64, account GPUTimes) error {
 		name := fmt.Sprintf("Sweep/impl=%s/size=%d%s", escape(s.Implementations[i]), b.Size, suffix)
@@ -113,6 +118,7 @@ func Read(r io.Reader, name string) (*Set, error) {
 			if set.Case == "" {
 				set.Case = record.GetConfig("case")
 				set.Implementations = strings.Fields(record.GetConfig("implementations"))
+				set.Simulated = record.GetConfig("simulated") == "true"
 				for i, impl := range set.Implementations {
 					index[impl] = i
 				}

@@ -36,12 +36,17 @@ func onGPU() *Set {
 }
 
 func TestReadReturnsExactlyWhatWriteWrote(t *testing.T) {
-	for _, want := range []*Set{example(), onGPU()} {
+	simulated := example()
+	simulated.Simulated = true
+	for _, want := range []*Set{example(), onGPU(), simulated} {
 		var file bytes.Buffer
 		if err := want.Write(&file); err != nil {
 			t.Fatal(err)
 		}
 		text := file.String()
+		if strings.Contains(text, "simulated: true\n") != want.Simulated {
+			t.Errorf("a set with Simulated %v is written as\n%s", want.Simulated, text)
+		}
 		got, err := Read(&file, "x.bench")
 		if err != nil {
 			t.Fatal(err)

@@ -78,6 +78,7 @@ func (b *Block) Erase(i int) {
 type Set struct {
 	Case            string
 	Implementations []string
+	Simulated       bool // on a model; nothing was measured
 	Blocks          []Block
 }
 

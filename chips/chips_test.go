@@ -1,0 +1,216 @@
+package chips
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"crossover/accelerate"
+	"crossover/kernels"
+	"crossover/kernels/catalogue"
+)
+
+func TestFitReproducesSaxpy(t *testing.T) {
+	f := Fitted()
+	t.Logf("a streaming kernel reaches %.3f of the memory bandwidth, the clock's rise takes %.0f µs; processor cores reach %.3f, a call takes %.2g s",
+		f.GPUShare, 1e6*f.Rise, f.CPUShare, f.Call)
+	for name, v := range map[string]float64{"GPU's share": f.GPUShare, "processor's share": f.CPUShare} {
+		if !(v > 0 && v <= 1) {
+			t.Errorf("the %s of the bandwidth is %v", name, v)
+		}
+	}
+	if !(f.Rise >= 0 && f.Call >= 0) {
+		t.Errorf("fixed costs of %v and %v", f.Rise, f.Call)
+	}
+	// The page says these errors: three points and two numbers a processor leave so much.
+	const metal, vdsp = 0.01, 0.05
+	for _, r := range f.Rows {
+		if off := math.Abs(r.MetalModel/r.Metal - 1); off > metal {
+			t.Errorf("Metal at %d: the model is off by %.1f %%, allowed %.0f %%", r.Elements, 100*off, 100*metal)
+		}
+		if off := math.Abs(r.VDSPModel/r.VDSP - 1); off > vdsp {
+			t.Errorf("vDSP at %d: the model is off by %.1f %%, allowed %.0f %%", r.Elements, 100*off, 100*vdsp)
+		}
+	}
+	if len(f.Rows) != 3 {
+		t.Errorf("%d rows", len(f.Rows))
+	}
+}
+
+func TestLeastSquares(t *testing.T) {
+	x := []float64{1, 2, 5, 9}
+	for name, c := range map[string]struct{ a, b, known, wantA float64 }{
+		"exact":                       {0.5, 2, 0, 0.5},
+		"a part is known":             {0.5, 2, 0.2, 0.3},
+		"no fixed cost is below zero": {0.5, 2, 0.6, 0},
+	} {
+		y := make([]float64, len(x))
+		for i := range x {
+			y[i] = c.a + c.b*x[i]
+		}
+		a, b := leastSquares(x, y, c.known)
+		// Rounding alone; where a is held at 0, b makes up for a tenth in values of 2.5 to 18.5.
+		if math.Abs(a-c.wantA) > 1e-9 || math.Abs(b-c.b) > 0.05 {
+			t.Errorf("%s: %v + %v·x, want %v + %v·x", name, a, b, c.wantA, c.b)
+		}
+	}
+}
+
+// The clock: everything short is slow by the same factor, everything long by the same time.
+func TestRisen(t *testing.T) {
+	const rise = 300e-6
+	for seconds, want := range map[string]struct{ at, is float64 }{"short": {10e-6, 10e-6 / idleClock}, "long": {1e-3, 1e-3 + rise}} {
+		if got := risen(want.at, rise); math.Abs(got-want.is) > 1e-12 {
+			t.Errorf("%s: %v, want %v", seconds, got, want.is)
+		}
+	}
+}
+
+// The figures agree with each other: 128 lanes a core, a multiply-add each.
+func TestPeaks(t *testing.T) {
+	for _, c := range Published() {
+		if c.Missing() != "" {
+			continue
+		}
+		peak := 2 * 128 * float64(c.GPUCores) * *c.GPUGigahertz * 1e9
+		// Published with two or three digits.
+		if math.Abs(c.peak()/peak-1) > 0.005 {
+			t.Errorf("%s: a peak of %.3g, but cores and clock make %.3g", c.Name, c.peak(), peak)
+		}
+		for source := range strings.SplitSeq(c.Source, ",") {
+			if figures.Sources[source] == "" {
+				t.Errorf("%s: source %q is not listed", c.Name, source)
+			}
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	for name, want := range map[string]string{
+		"m5":     "no trustworthy figure was found for its GPU clock and peak of the GPU",
+		"":       "no such chip (want m1, m1-pro",
+		"m3 max": "no such chip (want m1, m1-pro",
+	} {
+		if _, err := Find(name); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("Find(%q): %v, want one line with %q", name, err, want)
+		}
+	}
+	c, err := Find("m3-max")
+	if err != nil || c.Title() != "Apple M3 Max" || len(Names()) != len(Published())-1 {
+		t.Errorf("%q, %v; %d of %d chips can be modelled", c.Title(), err, len(Names()), len(Published()))
+	}
+}
+
+// Every case of the catalogue has a cost on every chip, for every competitor.
+func TestCosts(t *testing.T) {
+	all := catalogue.Cases()
+	for _, name := range Names() {
+		chip, err := Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cases := NewMachine(chip, 1).Cases(all)
+		if len(cases) != len(all) {
+			t.Fatalf("%s: %d of the catalogue's %d cases: package chips needs the work of each operation", name, len(cases), len(all))
+		}
+		for _, c := range cases {
+			for _, i := range chip.implementations(c) {
+				for n := c.Axis.Min; n <= c.Axis.Max; n *= 2 {
+					// Ten years are more than any call takes, and a tenth of a microsecond less.
+					if s := i.Cost(float64(n)); !(s > 1e-7 && s < 3e8) {
+						t.Errorf("%s: %s by %s at %d takes %v s", name, c.Name, i.Name, n, s)
+					}
+					if i.Account == nil {
+						continue
+					}
+					if told := i.Account(float64(n)); told.Busy <= 0 || told.Span.Seconds() > i.Cost(float64(n)) {
+						t.Errorf("%s: %s by %s at %d tells %+v of a call of %v s", name, c.Name, i.Name, n, told, i.Cost(float64(n)))
+					}
+				}
+			}
+		}
+	}
+}
+
+// The modelled machine has the competitors that the catalogue has on a Mac: those of this system, with Metal for CUDA and
+// with Accelerate, which the catalogue lists elsewhere only where the environment names a library for it.
+func TestCompetitorsAreThoseOfAMac(t *testing.T) {
+	const ask = "CROSSOVER_TEST_COMPETITORS"
+	if os.Getenv(ask) != "" {
+		found := map[string][]string{}
+		for _, c := range catalogue.Cases() {
+			found[c.Operation] = nil
+			for _, i := range c.Implementations {
+				found[c.Operation] = append(found[c.Operation], i.Name)
+			}
+		}
+		if err := json.NewEncoder(os.Stdout).Encode(found); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	command := exec.Command(os.Args[0], "-test.run=^TestCompetitorsAreThoseOfAMac$")
+	command.Env = append(os.Environ(), ask+"=1")
+	if runtime.GOOS != "darwin" {
+		command.Env = append(command.Env, accelerate.Environment+"="+os.DevNull)
+	}
+	out, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found map[string][]string
+	if err := json.NewDecoder(strings.NewReader(string(out))).Decode(&found); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(found["sum"], "cuda") && !slices.Contains(found["sum"], "metal") {
+		t.Skip("this system's catalogue has no GPU")
+	}
+	onMac := map[string]string{"cuda": "metal", "cufft": "mpsgraph", "cublas": "mps"}
+	for operation, names := range found {
+		var want []string
+		for _, name := range names {
+			processor, _, _ := strings.Cut(name, "/")
+			if metal, ok := onMac[processor]; ok {
+				name = metal + strings.TrimPrefix(name, processor)
+			}
+			if !strings.HasPrefix(name, "fftw") && !strings.HasPrefix(name, "openblas") {
+				want = append(want, name)
+			}
+		}
+		if diff := cmp.Diff(want, competitors[operation]); diff != "" {
+			t.Errorf("%s (-catalogue +model):\n%s", operation, diff)
+		}
+	}
+}
+
+// The GPU's clock falls while the processor computes, and its calls alone bring it back.
+func TestNoiseIsOfTheGPU(t *testing.T) {
+	if laptop.RampOn != kernels.GPU || laptop.Ramp <= 0 || laptop.Jitter <= 0 || laptop.SpikeEvery <= 0 {
+		t.Errorf("the noise is %+v", laptop)
+	}
+}
+
+func TestCrossoverOfPredictions(t *testing.T) {
+	for _, name := range Names() {
+		c, _ := Find(name)
+		for _, v := range Predictions() {
+			for _, busy := range []bool{false, true} {
+				n, found := v.Crossover(c, c.Latency().Least, busy)
+				if !found {
+					continue
+				}
+				faster := func(n int) bool { return v.GPU(c, n, c.Latency().Least, busy) < v.CPU(c, n) }
+				if !faster(n) || n > v.Sizes[0] && faster(n-1) {
+					t.Errorf("%s on %s: %d is no crossover", v.Name, name, n)
+				}
+			}
+		}
+	}
+}
