@@ -27,6 +27,7 @@ var studies = []study{
 	{"drift", "how often verify says DRIFTED on an unchanged machine, and after a crossover has moved twofold", drift},
 	{"regret", "what the choices cost at sizes nobody measured, by budget", regret},
 	{"cost", "how many blocks a regret of 2 % takes, against plain grids", cost},
+	{"rules", "what the choices of other programs' rules cost on the same samples", ruleTable},
 }
 
 // run prints the tables that were asked for.
@@ -39,6 +40,8 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	only := flags.StringSlice("only", nil, "print only these tables (`names` of "+strings.Join(names, ", ")+")")
 	runs := flags.Int("runs", 1000, "calibrations a scenario")
 	seed := flags.Uint64("seed", 1, "seed of the machines' noise")
+	data := flags.String("data", "", "compare the rules on the measured samples of a host instead (a `folder` of sweeps/data)")
+	plots := flags.String("plots", "", "draw coverage.png and regret.png into a `folder` instead")
 	done, err := command.Parse(flags, args, stdout,
 		"Prove runs calibrations on modelled machines whose truth is known and counts how often they are right.")
 	if done || err != nil {
@@ -50,6 +53,12 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	chosen, err := choose(*only)
 	if err != nil {
 		return err
+	}
+	if *data != "" {
+		return measured(stdout, *data)
+	}
+	if *plots != "" {
+		return draw(*plots, *runs, *seed)
 	}
 	for _, s := range chosen {
 		if ctx.Err() != nil {
@@ -141,4 +150,48 @@ func blocks(n int) string {
 		return "never"
 	}
 	return fmt.Sprint(n)
+}
+
+func ruleTable(w io.Writer, runs int, seed uint64) {
+	printRules(w, proof.StudyRules(model.Scenarios(), runs, seed))
+}
+
+// printRules prints one row a case and the means below; a row in which ours is not the best one, nor tied with it, is
+// marked.
+func printRules(w io.Writer, rows []proof.RuleRow) {
+	fmt.Fprint(w, "case\t")
+	for _, r := range proof.Rules() {
+		fmt.Fprintf(w, "%s\t", r.Origin)
+	}
+	fmt.Fprintln(w, "\t")
+	behind := 0
+	for _, r := range rows {
+		fmt.Fprintf(w, "%s\t", r.Case)
+		for _, regret := range r.Regret {
+			fmt.Fprintf(w, "%.2f %%\t", 100*regret)
+		}
+		if r.Tied() {
+			fmt.Fprintln(w, "\t")
+			continue
+		}
+		behind++
+		fmt.Fprintln(w, "behind\t")
+	}
+	fmt.Fprint(w, "geometric mean\t")
+	for _, regret := range proof.Mean(rows) {
+		fmt.Fprintf(w, "%.2f %%\t", 100*regret)
+	}
+	fmt.Fprintf(w, "%d of %d behind\t\n", behind, len(rows))
+}
+
+// measured prints the comparison on the samples of a host.
+func measured(stdout io.Writer, dir string) error {
+	rows, err := proof.MeasuredRules(dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "rules: regret at held-out sizes, cross-fitted, on the measured samples in %s\n\n", dir)
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	printRules(w, rows)
+	return w.Flush()
 }

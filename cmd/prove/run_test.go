@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"crossover/cmd/internal/command"
+)
+
+func prove(args ...string) (stdout string, code int) {
+	var out, errs bytes.Buffer
+	err := run(context.Background(), &out, &errs, args)
+	return out.String(), command.Exit(&errs, "prove", err)
+}
+
+func TestTables(t *testing.T) {
+	out, code := prove("--only", "same,rules", "--runs", "2")
+	if code != 0 {
+		t.Fatal(out)
+	}
+	for _, want := range []string{"modelled machines, 2 runs", "identical, quiet", "GPU-BLOB", "there and back", "geometric mean"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the tables do not say %q:\n%s", want, out)
+		}
+	}
+}
+
+func TestMeasuredHost(t *testing.T) {
+	out, code := prove("--data", "../../sweeps/data/amd-epyc-2")
+	if code != 0 || !strings.Contains(out, "fft/batch=1") || strings.Contains(out, "modelled") {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+}
+
+func TestWrongCommandLines(t *testing.T) {
+	for _, args := range [][]string{{"--only", "nothing"}, {"--runs", "0"}, {"--runs", "x"}, {"table"}} {
+		if out, code := prove(args...); code != command.ExitUsage {
+			t.Errorf("%q: exit %d, want %d:\n%s", args, code, command.ExitUsage, out)
+		}
+	}
+	if _, code := prove("--data", t.TempDir()); code != command.ExitFailed {
+		t.Errorf("a folder without samples: exit %d", code)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	err := run(ctx, &bytes.Buffer{}, &bytes.Buffer{}, []string{"--only", "same", "--runs", "1"})
+	var coded *command.Error
+	if !errors.As(err, &coded) || coded.Code != command.ExitInterrupted {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,95 @@
+package model
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"crossover/kernels"
+)
+
+func TestTruthIsWhereTheCostsCross(t *testing.T) {
+	for _, s := range Scenarios() {
+		truth := s.Truth()
+		if len(truth) == 0 {
+			t.Errorf("%s has no crossover", s.Name)
+		}
+		for _, edge := range truth {
+			before, _ := s.Best(edge - 1)
+			after, _ := s.Best(edge)
+			if before == after {
+				t.Errorf("%s: %s wins on both sides of %d", s.Name, after, edge)
+			}
+			if slow := s.Slowdown(edge, before); slow > 1.01 && s.Name != "padded" {
+				t.Errorf("%s: at %d the other one is %.3f times slower; want a crossing", s.Name, edge, slow)
+			}
+		}
+	}
+	for _, s := range Same() {
+		if truth := s.Truth(); truth != nil {
+			t.Errorf("%s: identical implementations cross at %v", s.Name, truth)
+		}
+	}
+}
+
+func TestMoved(t *testing.T) {
+	s := Scenarios()[0]
+	moved := s.Moved("gpu", 1.5)
+	if before, after := s.Truth()[0], moved.Truth()[0]; after <= before {
+		t.Errorf("a slower GPU moved the crossover from %d to %d", before, after)
+	}
+	if s.Slowdown(64, "gpu") == moved.Slowdown(64, "gpu") {
+		t.Error("the move changed nothing")
+	}
+}
+
+// call returns the mean seconds of calls of the first implementation, and the machine after them.
+func call(t *testing.T, n Noise, size, calls int) (float64, *Machine) {
+	t.Helper()
+	s := Scenarios()[0]
+	s.Noise = n
+	m := New(&s, 7)
+	bound, err := m.Case().Problem(size, kernels.Input{}).Bind("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := m.now
+	for range calls {
+		if err := bound.Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return (m.now - start).Seconds() / float64(calls), m
+}
+
+func TestNoise(t *testing.T) {
+	s := Scenarios()[0]
+	cost := s.Implementations[0].Cost(4096)
+	for name, c := range map[string]struct {
+		noise       Noise
+		least, most float64 // mean of 20 000 calls over the undisturbed cost
+	}{
+		"none":     {Noise{}, 0.9999, 1.0001},
+		"jitter":   {Noise{Jitter: 0.1}, 1.003, 1.007}, // the mean of a log-normal is exp(0.1²/2)
+		"bimodal":  {Noise{Bimodal: 0.2, Second: 2}, 1.18, 1.22},
+		"spikes":   {Noise{SpikeEvery: 10 * time.Millisecond, SpikeLength: time.Millisecond}, 1.03, 1.08},
+		"throttle": {Noise{Throttle: 1, ThrottleEvery: time.Millisecond, ThrottleLength: time.Hour}, 1.9, 2.01},
+		"ramp":     {Noise{Ramp: 1, RampHalf: time.Hour, RampIdle: time.Second}, 1.9, 2.01},
+	} {
+		if mean, _ := call(t, c.noise, 4096, 20_000); mean/cost < c.least || mean/cost > c.most {
+			t.Errorf("%s: a call takes %.4f of its cost, want %v to %v", name, mean/cost, c.least, c.most)
+		}
+	}
+	quiet, _ := call(t, Noise{Drift: 0.1, DriftPeriod: time.Millisecond}, 4096, 20_000)
+	if math.Abs(quiet/cost-1) > 0.01 {
+		t.Errorf("drift moves the mean by %v", quiet/cost-1)
+	}
+}
+
+func TestTheSameSeedIsTheSameMachine(t *testing.T) {
+	a, _ := call(t, shared, 1000, 1000)
+	b, _ := call(t, shared, 1000, 1000)
+	if a != b {
+		t.Errorf("%v and %v", a, b)
+	}
+}

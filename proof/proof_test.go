@@ -1,0 +1,109 @@
+package proof
+
+import (
+	"testing"
+
+	"crossover/crossover"
+	"crossover/model"
+)
+
+// The short version of the tables: a few runs of a few scenarios, with the same seed each time. The command prove has
+// the long one.
+
+func scenarios(t *testing.T, names ...string) []model.Scenario {
+	t.Helper()
+	var found []model.Scenario
+	for _, s := range model.Scenarios() {
+		for _, name := range names {
+			if s.Name == name {
+				found = append(found, s)
+			}
+		}
+	}
+	if len(found) != len(names) {
+		t.Fatalf("found %d of the scenarios %v", len(found), names)
+	}
+	return found
+}
+
+func TestIntervalsHoldTheTruth(t *testing.T) {
+	for _, r := range StudyCoverage(scenarios(t, "launch, shared", "padded"), 40, 1) {
+		if r.Holds.Of != 40 || r.Holds.Count < 35 {
+			t.Errorf("%s: %d of %d intervals hold the truth", r.Scenario, r.Holds.Count, r.Holds.Of)
+		}
+		if r.Missed.Count > 0 || r.Extra.Count > 0 {
+			t.Errorf("%s: %d crossovers missed, %d runs with one too many", r.Scenario, r.Missed.Count, r.Extra.Count)
+		}
+		if r.Width > 0.2 {
+			t.Errorf("%s: the intervals are %.0f %% wide: of such width anything holds the truth", r.Scenario, 100*r.Width)
+		}
+	}
+}
+
+// A truth that is somewhere else must show: the count is of intervals that hold this truth, not of wide ones.
+func TestCoverageSeesAWrongTruth(t *testing.T) {
+	s := scenarios(t, "launch")[0]
+	c := calibrate(&s, 1, Budget, 200)
+	moved := s.Moved("gpu", 1.2)
+	edge := moved.Truth()[0]
+	threshold := nearest(c.fit.Segments[1:], edge, moved, moved.Truth(), 0, c.set.Implementations)
+	if threshold == nil || threshold.Low <= edge && edge <= threshold.High {
+		t.Errorf("the interval %+v holds %d, the crossover of another machine", threshold, edge)
+	}
+}
+
+func TestIdenticalImplementationsDoNotCross(t *testing.T) {
+	for _, r := range StudySame(model.Same(), 15, 1) {
+		if r.Claimed.Count > 1 {
+			t.Errorf("%s: a crossover is claimed in %d of %d runs", r.Scenario, r.Claimed.Count, r.Claimed.Of)
+		}
+	}
+}
+
+func TestDriftIsFoundAndNotInvented(t *testing.T) {
+	for _, r := range StudyDrift(scenarios(t, "launch, shared", "caches"), 15, 1) {
+		if r.Unchanged.Count > 0 {
+			t.Errorf("%s: %d of %d verifications of an unchanged machine say DRIFTED", r.Scenario, r.Unchanged.Count, r.Unchanged.Of)
+		}
+		if r.Shifted.Count < 14 {
+			t.Errorf("%s: %d of %d verifications find a crossover that moved twofold", r.Scenario, r.Shifted.Count, r.Shifted.Of)
+		}
+	}
+}
+
+func TestBlocksAreSpentWell(t *testing.T) {
+	for _, r := range StudyCost(scenarios(t, "launch", "there and back"), 10, 1) {
+		if r.Ours == 0 || r.Grid < 5*r.Ours {
+			t.Errorf("%s: ours takes %d blocks, a ×2 grid %d: want a fifth at most", r.Scenario, r.Ours, r.Grid)
+		}
+	}
+}
+
+func TestOurRuleIsNotBehindOnModelledMachines(t *testing.T) {
+	for _, r := range StudyRules(scenarios(t, "caches", "there and back", "three"), 8, 1) {
+		if !r.Tied() {
+			t.Errorf("%s: %v", r.Case, r.Regret)
+		}
+	}
+}
+
+func TestRegretFallsWithTheBudget(t *testing.T) {
+	rows := StudyRegret(scenarios(t, "launch"), 6, 1)
+	if first, last := rows[0].Mean, rows[len(rows)-1].Mean; !(last < 0.001 && last < first) {
+		t.Errorf("regret is %v after %v and %v after %v", first, rows[0].Budget, last, rows[len(rows)-1].Budget)
+	}
+}
+
+func TestMeasuredRulesNamesAnEmptyFolder(t *testing.T) {
+	if _, err := MeasuredRules(t.TempDir()); err == nil {
+		t.Error("an empty folder was compared")
+	}
+}
+
+func TestAuditOfTheRightChoicesHolds(t *testing.T) {
+	s := scenarios(t, "launch")[0]
+	c := calibrate(&s, 3, Budget, 200)
+	if finding := audit(c, &s, 4); finding != crossover.Holds {
+		t.Errorf("finding is %v", finding)
+	}
+}

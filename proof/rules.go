@@ -1,0 +1,108 @@
+package proof
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"crossover/crossover"
+	"crossover/model"
+	"crossover/rules"
+	"crossover/samples"
+)
+
+// RuleRow is what each rule's choices cost in one case, in the order of Rules: the geometric mean of the slowdowns at
+// sizes that the rule did not see, minus 1. It may be below 0 by noise.
+type RuleRow struct {
+	Case   string
+	Regret []float64
+	// Band is how far apart two regrets must be before they differ: half the case's tie band, since a choice inside
+	// the band is a toss at each size.
+	Band float64
+}
+
+// Tied reports whether the first rule, ours, is the best one or within the band of it.
+func (r RuleRow) Tied() bool {
+	for _, other := range r.Regret[1:] {
+		if r.Regret[0] > other+r.Band {
+			return false
+		}
+	}
+	return true
+}
+
+// Rules returns ours and those of the other programs.
+func Rules() []rules.Rule { return append([]rules.Rule{rules.Ours()}, rules.Others()...) }
+
+// StudyRules lets every rule choose on the samples of the same calibrations, and judges it by the truth at fresh sizes:
+// medians over the runs.
+func StudyRules(scenarios []model.Scenario, runs int, seed uint64) []RuleRow {
+	all := Rules()
+	var rows []RuleRow
+	for k := range scenarios {
+		s := &scenarios[k]
+		regrets := make([][]float64, len(all))
+		for i := range regrets {
+			regrets[i] = make([]float64, runs)
+		}
+		bands := make([]float64, runs)
+		each(runs, func(run int) {
+			seed := seedOf(seed, run)
+			c := calibrate(s, seed, Budget, 1)
+			bands[run] = c.fit.TieBand
+			for i, r := range all {
+				choice := r.Choose(c.set)
+				regrets[i][run], _ = trueRegret(s, func(size int) string { return c.set.Implementations[choice.At(size)] }, seed)
+			}
+		})
+		row := RuleRow{Case: s.Name, Band: median(bands) / 2}
+		for i := range all {
+			row.Regret = append(row.Regret, median(regrets[i]))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// MeasuredRules lets every rule choose on the samples of a measured host, at every other size, and judges it at the
+// sizes between, cross-fitted. dir holds the host's sample files. Cases with too few sizes are left out.
+func MeasuredRules(dir string) ([]RuleRow, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.bench"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s holds no samples (*.bench)", dir)
+	}
+	var rows []RuleRow
+	for _, file := range files {
+		set, err := samples.Load(file)
+		if err != nil {
+			return nil, err
+		}
+		row := RuleRow{Case: set.Case, Band: crossover.Fit(set, crossover.Options{Seed: 1, Resamples: 1}).TieBand / 2}
+		for _, r := range Rules() {
+			score, ok := rules.HeldOut(set, r)
+			if !ok {
+				break
+			}
+			row.Regret = append(row.Regret, score.Regret)
+		}
+		if len(row.Regret) == len(Rules()) {
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// Mean returns the geometric mean of what each rule's choices cost over the rows, minus 1.
+func Mean(rows []RuleRow) []float64 {
+	mean := make([]float64, len(Rules()))
+	for i := range mean {
+		for _, r := range rows {
+			mean[i] += math.Log1p(r.Regret[i]) / float64(len(rows))
+		}
+		mean[i] = math.Expm1(mean[i])
+	}
+	return mean
+}
