@@ -157,13 +157,12 @@ var diagnostic = regexp.MustCompile(`(?m)^(.*?):(\d+):(?:\d+:)? (?:fatal )?error
 // compileError finds the first error in the compiler's log, and the kernel around it.
 func compileError(src gpu.Source, functions []msl.Function, log string, err error) error {
 	e := &gpu.CompileError{Source: src.Name, Message: err.Error(), Log: log}
-	for _, m := range diagnostic.FindAllStringSubmatch(log, -1) {
+	if m := diagnostic.FindStringSubmatch(log); m != nil {
 		e.Message = m[3]
 		if filepath.Base(m[1]) == filepath.Base(src.Name) {
 			e.Line, _ = strconv.Atoi(m[2])
 			e.Kernel = msl.Around(functions, e.Line)
 		}
-		break
 	}
 	return e
 }
