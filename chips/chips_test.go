@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"crossover/accelerate"
-	"crossover/kernels"
 	"crossover/kernels/catalogue"
 )
 
@@ -187,13 +186,6 @@ func TestCompetitorsAreThoseOfAMac(t *testing.T) {
 		if diff := cmp.Diff(want, competitors[operation]); diff != "" {
 			t.Errorf("%s (-catalogue +model):\n%s", operation, diff)
 		}
-	}
-}
-
-// The GPU's clock falls while the processor computes, and its calls alone bring it back.
-func TestNoiseIsOfTheGPU(t *testing.T) {
-	if laptop.RampOn != kernels.GPU || laptop.Ramp <= 0 || laptop.Jitter <= 0 || laptop.SpikeEvery <= 0 {
-		t.Errorf("the noise is %+v", laptop)
 	}
 }
 

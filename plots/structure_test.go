@@ -323,6 +323,26 @@ func TestOverviewCountsWhatItDoesNotDraw(t *testing.T) {
 }
 
 // What a GPU computes must not pass for a processor's.
+// Every chart of a simulation says so across itself, and no chart of a measurement does.
+func TestSimulationsAreWatermarked(t *testing.T) {
+	h, sets := hostileHost()
+	for _, simulated := range []bool{false, true} {
+		h.Simulated = simulated
+		want := ""
+		if simulated {
+			want = "SIMULATED"
+		}
+		if d := list(Overview(h, sets)); d.watermark != want {
+			t.Errorf("simulated %v: the overview's watermark is %q", simulated, d.watermark)
+		}
+		for i := range h.Cases {
+			if d := list(CaseChart(h, &h.Cases[i], sets[h.Cases[i].Name])); d.watermark != want {
+				t.Errorf("simulated %v: the watermark of %s is %q", simulated, h.Cases[i].Name, d.watermark)
+			}
+		}
+	}
+}
+
 func TestGPUsAreMarked(t *testing.T) {
 	h, sets := testHost(catalogue()...)
 	f := newOverviewFigure(h, sets)

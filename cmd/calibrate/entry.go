@@ -25,6 +25,7 @@ type store struct {
 
 // save writes one case's samples, then the entry that lists it.
 func (s *store) save(r *sweeps.Result) error {
+	r.Samples.Simulated = s.entry.Simulated
 	if err := r.Samples.Save(s.dir); err != nil {
 		return fmt.Errorf("cannot save samples in %s: %w", s.dir, err)
 	}

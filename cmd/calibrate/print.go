@@ -17,6 +17,7 @@ import (
 
 // announce says on stderr what begins.
 func announce(stderr io.Writer, entry *calibration.Host, cases int, condition host.Condition) {
+	fmt.Fprint(stderr, simulatedNote(entry))
 	machine := []string{entry.Facts.Chip, command.Plural(entry.Facts.Cores, "core")}
 	if entry.Environment.Driver != "" {
 		machine = append(machine, entry.Facts.GPU, entry.Environment.Driver)
@@ -45,6 +46,7 @@ func methodName(m *calibration.Method) string {
 
 // table prints what was found: a row a segment.
 func table(w io.Writer, entry *calibration.Host) error {
+	fmt.Fprint(w, simulatedNote(entry))
 	fmt.Fprintf(w, "%s · %s/%s · %s · %s · %.0f s · seed %d\n\n", entry.ID, entry.Environment.OS, entry.Facts.Architecture,
 		entry.Environment.Go, methodName(&entry.Method), entry.Method.SpentSeconds, entry.Method.Seed)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)

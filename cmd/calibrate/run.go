@@ -18,7 +18,6 @@ import (
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
 	"crossover/crossover"
-	"crossover/host"
 	"crossover/kernels"
 	"crossover/plots"
 	"crossover/samples"
@@ -44,13 +43,12 @@ type options struct {
 	data      string
 	plots     string
 	from      string
+	simulate  string
 
 	list, dryRun, quick, json, quiet, verbose, noProgress, force bool
 
-	sizeRange command.SizeRange // of sizes, when given
-	seedSet   bool
-
-	inFlightSet bool
+	sizeRange command.SizeRange      // of sizes, when given
+	given     func(flag string) bool // reports whether the command line names it
 }
 
 func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
@@ -70,6 +68,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.StringVar(&o.data, "data", filepath.Join("sweeps", "data"), "`folder` for the raw samples, one folder a host in it")
 	flags.StringVar(&o.plots, "plots", "plots", "`folder` for the charts, one folder a host in it")
 	flags.StringVar(&o.from, "from", "", "refit the samples saved in this `folder`; measure nothing")
+	flags.StringVar(&o.simulate, "simulate", "", "calibrate a modelled Apple `chip`, e.g. m3-max, into simulated/; \"list\" prints them")
 	flags.BoolVar(&o.list, "list", false, "list the cases, their implementations and what is missing here")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "print what would be measured, and how long it would take")
 	flags.BoolVar(&o.quick, "quick", false, "a smoke run of at most 30 s")
@@ -82,9 +81,12 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 		"Calibrate finds the input sizes at which the fastest implementation changes on this machine."); done || err != nil {
 		return nil, done, err
 	}
-	o.seedSet, o.inFlightSet = flags.Changed("seed"), flags.Changed("in-flight")
+	o.given = flags.Changed
 	if o.quick && !flags.Changed("budget") {
 		o.budget = quickBudget
+	}
+	if o.simulate != "" {
+		o.separate()
 	}
 	return o, false, o.check()
 }
@@ -102,7 +104,7 @@ func (o *options) check() (err error) {
 		return command.Usage("--precision %v: want a number from 0.01 to 1, e.g. 0.1", o.precision)
 	case o.mode != string(sweeps.Latency) && o.mode != string(sweeps.Throughput):
 		return command.Usage("--mode %q: want latency or throughput", o.mode)
-	case o.inFlightSet && o.mode != string(sweeps.Throughput):
+	case o.given("in-flight") && o.mode != string(sweeps.Throughput):
 		return command.Usage("--in-flight %d with --mode %s: it is waited for each call (want --mode throughput)", o.inFlight, o.mode)
 	case o.inFlight < 1 || o.inFlight > calibration.MaxInFlight:
 		return command.Usage("--in-flight %d: want a number from 1 to %d, e.g. %d", o.inFlight, calibration.MaxInFlight, sweeps.DefaultInFlight)
@@ -112,6 +114,8 @@ func (o *options) check() (err error) {
 		return command.Usage("--state %s with --mode throughput: calls in a row are warm (want --mode latency)", o.state)
 	case o.output == "":
 		return command.Usage("--output is empty: want a file name, e.g. calibration.json")
+	case o.given("simulate"):
+		return o.checkSimulation()
 	}
 	return nil
 }
@@ -127,13 +131,21 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if done || err != nil {
 		return err
 	}
+	if o.simulate == listChips {
+		return writeChips(stdout)
+	}
 	if o.quiet {
 		stdout = io.Discard
 	}
 	if o.from != "" {
 		return refit(o, stdout, stderr)
 	}
-	cases, err := o.cases(machine.Cases(), stderr)
+	o.drawSeed()
+	of, err := o.subject(machine)
+	if err != nil {
+		return err
+	}
+	cases, err := o.cases(of.Cases(), stderr)
 	if err != nil {
 		return err
 	}
@@ -143,7 +155,27 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if o.dryRun {
 		return plan(stdout, cases, o)
 	}
-	return measure(ctx, machine, cases, o, stdout, stderr)
+	return measure(ctx, of, cases, o, stdout, stderr)
+}
+
+// subject returns the machine to calibrate: the one at hand, or the chip that --simulate names.
+func (o *options) subject(machine command.Machine) (*subject, error) {
+	if o.simulate == "" {
+		return thisHost(machine), nil
+	}
+	c, err := o.chip()
+	if err != nil {
+		return nil, err
+	}
+	return simulated(c, o.seed), nil
+}
+
+// drawSeed makes up a seed where the command line has none.
+func (o *options) drawSeed() {
+	if !o.given("seed") {
+		o.seed = uint64(time.Now().UnixNano()) ^ uint64(os.Getpid())
+		o.seed %= 1 << 32 // short enough to type again
+	}
 }
 
 // cases selects what --ops, --impl and --sizes leave.
@@ -196,8 +228,7 @@ func (o *options) checkImplementations(cases []kernels.Case) error {
 }
 
 // measure sweeps, fits, draws and writes.
-func measure(ctx context.Context, machine command.Machine, cases []kernels.Case, o *options, stdout, stderr io.Writer) error {
-	facts, id := command.HostFacts()
+func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options, stdout, stderr io.Writer) error {
 	input := kernels.GeneratedInput()
 	if o.audio != "" {
 		var err error
@@ -209,32 +240,35 @@ func measure(ctx context.Context, machine command.Machine, cases []kernels.Case,
 	if err != nil {
 		return err
 	}
-	data, charts := command.Folder(o.data, id), command.Folder(o.plots, id)
+	if of.simulated {
+		if err := o.guardMeasured(file); err != nil {
+			return err
+		}
+	}
+	data, charts := o.folder(o.data, of.id), o.folder(o.plots, of.id)
 	for _, dir := range []string{filepath.Dir(o.output), data, charts} {
 		if err := command.Writable(dir); err != nil {
 			return err
 		}
 	}
-	condition := host.Observe()
 	entry := &calibration.Host{
-		ID: id, Facts: facts, Environment: command.Environment(condition),
+		ID: of.id, Simulated: of.simulated, Facts: of.facts, Environment: of.environment,
 		Created: time.Now().UTC().Truncate(time.Second),
 		Method:  *o.method(cases),
 	}
 	entry.Method.Audio = input.Name
-	machine.DescribeGPU(&entry.Facts, &entry.Environment)
-	if !o.seedSet {
-		entry.Method.Seed = uint64(entry.Created.UnixNano()) ^ uint64(os.Getpid())
-		entry.Method.Seed %= 1 << 32 // short enough to type again
-	}
-	if err := o.guard(file.Host(id), &entry.Method, len(cases)); err != nil {
+	if err := o.guard(file.Host(of.id), &entry.Method, len(cases)); err != nil {
 		return err
 	}
 	if !o.quiet {
-		announce(stderr, entry, len(cases), condition)
+		announce(stderr, entry, len(cases), of.condition)
 	}
 
-	start := time.Now()
+	clock := of.Clock
+	if clock == nil {
+		clock = sweeps.SystemClock()
+	}
+	start := clock.Now()
 	step, clear := command.Progress(stderr, o.verbose, o.noProgress || o.quiet)
 	store := &store{dir: data, entry: entry}
 	results, err := sweeps.Run(ctx, cases, sweeps.Options{
@@ -242,16 +276,18 @@ func measure(ctx context.Context, machine command.Machine, cases []kernels.Case,
 		Mode: sweeps.Mode(o.mode), InFlight: o.inFlight, State: sweeps.State(o.state),
 		Planner:   o.planner(entry.Method.Seed),
 		Include:   o.include,
-		Clock:     machine.Clock,
-		Sentinel:  machine.Sentinel,
-		Throttled: command.Throttled,
-		Forget:    machine.Forget,
-		Trim:      machine.Trim,
+		Clock:     clock,
+		Sentinel:  of.Sentinel,
+		Throttled: of.throttled,
+		Forget:    of.Forget,
+		Trim:      of.Trim,
 		Save:      store.save,
 		Progress:  step,
+
+		Uncollected: of.simulated,
 	})
 	clear()
-	entry.Method.SpentSeconds = float64(time.Since(start).Round(time.Millisecond)) / float64(time.Second)
+	entry.Method.SpentSeconds = float64((clock.Now() - start).Round(time.Millisecond)) / float64(time.Second)
 	if saveErr := store.finish(results); err == nil {
 		err = saveErr
 	}
@@ -313,8 +349,11 @@ func openOutput(o *options) (*calibration.File, error) {
 		return file, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return &calibration.File{SchemaVersion: calibration.SchemaVersion}, nil
-	case o.force:
+	case o.force && o.simulate == "": // what cannot be read may hold measurements
 		return &calibration.File{SchemaVersion: calibration.SchemaVersion}, nil
+	}
+	if o.simulate != "" {
+		return nil, fmt.Errorf("%w; -o names another file", err)
 	}
 	return nil, fmt.Errorf("%w; --force replaces the file, -o names another", err)
 }
@@ -346,14 +385,22 @@ func refit(o *options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}
+	if err := o.checkRefit(entry); err != nil {
+		return err
+	}
 	file, err := openOutput(o)
 	if err != nil {
 		return err
 	}
+	if entry.Simulated {
+		if err := o.guardMeasured(file); err != nil {
+			return err
+		}
+	}
 	if err := o.guard(file.Host(entry.ID), &entry.Method, len(entry.Cases)); err != nil {
 		return err
 	}
-	charts := command.Folder(o.plots, entry.ID)
+	charts := o.folder(o.plots, entry.ID)
 	for _, dir := range []string{filepath.Dir(o.output), charts} {
 		if err := command.Writable(dir); err != nil {
 			return err

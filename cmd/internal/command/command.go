@@ -122,16 +122,16 @@ func Environment(condition host.Condition) calibration.Environment {
 		OSVersion:   condition.OSVersion,
 		Go:          runtime.Version(),
 		ToolVersion: Version,
-		ToolCommit:  commit(),
+		ToolCommit:  Commit(),
 		Power:       condition.Power,
 		Thermal:     condition.Thermal,
 		Load:        condition.Load,
 	}
 }
 
-// commit returns the commit that the program was built from, or "". "go run" does not stamp it, so inside a checkout
+// Commit returns the commit that the program was built from, or "". "go run" does not stamp it, so inside a checkout
 // of this module git is asked.
-func commit() string {
+func Commit() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, setting := range info.Settings {
 			if setting.Key == "vcs.revision" {

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"crossover/calibration"
+	"crossover/chips"
+	"crossover/cmd/internal/command"
+	"crossover/host"
+	"crossover/kernels"
+	"crossover/kernels/catalogue"
+	"crossover/sweeps"
+)
+
+// listChips is what --simulate takes in place of a name.
+const listChips = "list"
+
+// subject is the machine that a calibration is of: this one, or a modelled chip.
+type subject struct {
+	command.Machine
+	id          string
+	facts       calibration.Facts
+	environment calibration.Environment
+	condition   host.Condition
+	throttled   func() (state string, throttled bool)
+	simulated   bool
+}
+
+// thisHost is the machine that the program runs on.
+func thisHost(m command.Machine) *subject {
+	s := &subject{Machine: m, condition: host.Observe(), throttled: command.Throttled}
+	s.facts, s.id = command.HostFacts()
+	s.environment = command.Environment(s.condition)
+	m.DescribeGPU(&s.facts, &s.environment)
+	return s
+}
+
+// simulated is a modelled chip with the catalogue's cases, in virtual time.
+func simulated(c chips.Chip, seed uint64) *subject {
+	machine := chips.NewMachine(c, seed)
+	facts := chipFacts(c)
+	return &subject{
+		Machine: command.Machine{
+			Cases: func() []kernels.Case { return machine.Cases(catalogue.Cases()) },
+			Clock: machine, Sentinel: machine.Sentinel,
+		},
+		id:    chipID(c),
+		facts: facts,
+		environment: calibration.Environment{
+			OS: "darwin", OSVersion: "no Mac: computed from published figures", Go: runtime.Version(),
+			ToolVersion: command.Version, ToolCommit: command.Commit(), Power: "unknown", Thermal: "unknown", Load: -1,
+		},
+		condition: host.Condition{Power: "unknown", Thermal: "unknown", Load: -1},
+		simulated: true,
+	}
+}
+
+// chipFacts are the facts that a Mac with the chip would tell, as far as they were published.
+func chipFacts(c chips.Chip) calibration.Facts {
+	return calibration.Facts{
+		Chip: c.Title(), Family: host.Family(c.Title()), Architecture: "arm64", Cores: c.PerformanceCores + c.EfficiencyCores,
+		PerformanceCores: c.PerformanceCores, EfficiencyCores: c.EfficiencyCores, GPU: c.Title(), GPUCores: c.GPUCores,
+	}
+}
+
+// chipID is the id of a modelled chip, which no measured host can have: "simulated-apple-m3-max-40".
+func chipID(c chips.Chip) string { return calibration.SimulatedPrefix + host.Facts(chipFacts(c)).ID() }
+
+// chip returns the chip that --simulate names.
+func (o *options) chip() (chips.Chip, error) {
+	c, err := chips.Find(o.simulate)
+	if err != nil {
+		return c, command.Usage("--simulate %q: %v", o.simulate, err)
+	}
+	return c, nil
+}
+
+// checkSimulation refuses what has no meaning on a model.
+func (o *options) checkSimulation() error {
+	if o.simulate == listChips {
+		return nil
+	}
+	switch {
+	case o.mode != string(sweeps.Latency) || o.state != string(sweeps.Warm):
+		return command.Usage("--simulate %s with --mode %s --state %s: the model knows warm calls that are waited for (want latency and warm)",
+			o.simulate, o.mode, o.state)
+	case o.audio != "":
+		return command.Usage("--simulate %s with --audio %s: a model computes nothing, so no input changes its times", o.simulate, o.audio)
+	}
+	_, err := o.chip()
+	return err
+}
+
+// simulatedFolder is where a simulation writes to when nothing else is said, away from what was measured.
+func (o *options) simulatedFolder() string { return filepath.Join("simulated", o.simulate) }
+
+// separate gives the outputs that the command line does not name a place of the simulation's own.
+func (o *options) separate() {
+	if !o.given("output") {
+		o.output = o.simulatedFolder() + ".json"
+	}
+	if !o.given("data") {
+		o.data = filepath.Join(o.simulatedFolder(), "data")
+	}
+	if !o.given("plots") {
+		o.plots = filepath.Join(o.simulatedFolder(), "plots")
+	}
+}
+
+// folder returns a host's folder under a root. The folders of a simulation's own hold one host, and so need none below.
+func (o *options) folder(root, id string) string {
+	if o.simulate != "" && filepath.Dir(root) == o.simulatedFolder() {
+		return root
+	}
+	return command.Folder(root, id)
+}
+
+// guardMeasured refuses to write a simulation into a file that holds a measured host, also under --force.
+func (o *options) guardMeasured(file *calibration.File) error {
+	measured := slices.IndexFunc(file.Hosts, func(h calibration.Host) bool { return !h.Simulated })
+	if measured < 0 {
+		return nil
+	}
+	return fmt.Errorf("%s holds the measured host %s, and a simulation is not written beside measurements: -o FILE names another file",
+		o.output, file.Hosts[measured].ID)
+}
+
+// checkRefit holds what --from has read against --simulate: what was simulated stays so, and in places of its own.
+func (o *options) checkRefit(entry *calibration.Host) error {
+	if o.simulate != "" {
+		c, err := o.chip()
+		if err != nil {
+			return err
+		}
+		if id := chipID(c); !entry.Simulated || entry.ID != id {
+			return command.Usage("--simulate %s with --from %s: that is a sweep of %s, not of %s", o.simulate, o.from, entry.ID, id)
+		}
+		return nil
+	}
+	if entry.Simulated && !(o.given("output") && o.given("plots")) {
+		return command.Usage("--from %s: that is a simulation, %s (want --simulate CHIP too, or -o and --plots)", o.from, entry.ID)
+	}
+	return nil
+}
+
+// writeChips prints the chips that --simulate knows.
+func writeChips(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "NAME\tCORES\tGPU CORES\tPEAK, TFLOPS\tMEMORY, GB/S")
+	for _, c := range chips.Published() {
+		fmt.Fprintf(t, "%s\t%d + %d\t%d\t", c.Name, c.PerformanceCores, c.EfficiencyCores, c.GPUCores)
+		if missing := c.Missing(); missing != "" {
+			fmt.Fprintf(t, "cannot be simulated: no trustworthy figure was found for its %s\n", missing)
+			continue
+		}
+		fmt.Fprintf(t, "%g\t%g\n", *c.TeraFLOPS, *c.GigabytesPerSec)
+	}
+	return t.Flush()
+}
+
+// simulatedNote is what the table of a simulation begins with.
+func simulatedNote(entry *calibration.Host) string {
+	if !entry.Simulated {
+		return ""
+	}
+	return "SIMULATED: computed from published figures of the " + strings.TrimSpace(entry.Facts.Chip) +
+		"; nothing was measured (docs/simulated-chips.md)\n"
+}
