@@ -197,13 +197,8 @@ func TestLaunchProcess(t *testing.T) {
 			t.Errorf("channel %d ends in %v after silence, want zeros", i, s)
 		}
 	}
-	p, err := e.(*launch).plans.For(extent{3, 40}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	emulators := testing.AllocsPerRun(5, func() { p.Run() })
-	if got := testing.AllocsPerRun(5, func() { e.process(states, dst, silence) }); got != emulators {
-		t.Errorf("%g allocations a call, of which the emulator makes %g", got, emulators)
+	if got := testing.AllocsPerRun(5, func() { e.process(states, dst, silence) }); got != 0 && !emulator.Racing() {
+		t.Errorf("%g allocations a call", got)
 	}
 }
 

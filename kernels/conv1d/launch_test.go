@@ -101,17 +101,12 @@ func TestLaunchSciPy(t *testing.T) {
 			}
 		}
 		y := make([]float32, 100+len(h)-1)
-		p, err := e.(*launched).plans.For(100, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		emulators := testing.AllocsPerRun(2, func() { p.Run() })
 		got := testing.AllocsPerRun(2, func() {
 			e.prepare(100)
 			e.convolve(y, x[:100])
 		})
-		if got != emulators {
-			t.Errorf("%g allocations a call, of which the emulator makes %g", got, emulators)
+		if got != 0 && !emulator.Racing() {
+			t.Errorf("%g allocations a call", got)
 		}
 		e.(*launched).plans.Close()
 	}

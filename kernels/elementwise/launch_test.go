@@ -68,7 +68,7 @@ func TestWarmLaunchDoesNotAllocate(t *testing.T) {
 	}
 	e := newTestLaunch(t, function{scaleOperation, 2, 0.5})
 	x := make([]float32, 300)
-	if allocs := testing.AllocsPerRun(5, func() { _ = e.apply(x, x) }); allocs != 0 {
+	if allocs := testing.AllocsPerRun(5, func() { _ = e.apply(x, x) }); allocs != 0 && !emulator.Racing() {
 		t.Errorf("%v allocations a call", allocs)
 	}
 }

@@ -367,13 +367,8 @@ func TestLaunchEngine(t *testing.T) {
 		expect(t, fmt.Sprintf("%d rows", rows), floats(bins), realReference(x, n), launchTolerance)
 	}
 	x, bins := noise(3*n), make([]complex64, 3*(n/2+1))
-	p, err := e.(*launch).plans.For(3, e.(*launch).plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	emulators := testing.AllocsPerRun(5, func() { _ = p.Run() })
-	if got := testing.AllocsPerRun(5, func() { _ = e.transform(bins, x) }); got != emulators {
-		t.Errorf("%v allocations a call, of which the emulator makes %v", got, emulators)
+	if got := testing.AllocsPerRun(5, func() { _ = e.transform(bins, x) }); got != 0 && !emulator.Racing() {
+		t.Errorf("%v allocations a call", got)
 	}
 	call, err := e.(*launch).bind(x)
 	if err != nil {

@@ -136,7 +136,7 @@ func TestWarmLaunchDoesNotAllocate(t *testing.T) {
 	}
 	e := newTestLaunch(t, emulator.Open(t), librosaDefaults)
 	power, dst := make([]float32, 5*e.bins()), make([]float32, 5*e.Bands)
-	if allocs := testing.AllocsPerRun(5, func() { _ = e.transform(dst, power) }); allocs != 0 {
+	if allocs := testing.AllocsPerRun(5, func() { _ = e.transform(dst, power) }); allocs != 0 && !emulator.Racing() {
 		t.Errorf("%v allocations a call", allocs)
 	}
 }

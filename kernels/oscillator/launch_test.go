@@ -127,13 +127,8 @@ func TestLaunchWarm(t *testing.T) {
 	if err := e.render(dst, 0); err != nil {
 		t.Fatal(err)
 	}
-	p, err := e.(*launch).plans.For(len(dst), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	emulators := testing.AllocsPerRun(5, func() { p.Run() })
-	if got := testing.AllocsPerRun(5, func() { e.render(dst, 3) }); got != emulators {
-		t.Errorf("%g allocations a call, of which the emulator makes %g", got, emulators)
+	if got := testing.AllocsPerRun(5, func() { e.render(dst, 3) }); got != 0 && !emulator.Racing() {
+		t.Errorf("%g allocations a call", got)
 	}
 	call, err := e.(*launch).bind(100)
 	if err != nil {

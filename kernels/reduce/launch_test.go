@@ -68,7 +68,7 @@ func TestWarmLaunchDoesNotAllocate(t *testing.T) {
 	}
 	e := newTestLaunch(t, emulator.Open(t))
 	x := make([]float32, 50_000)
-	if allocs := testing.AllocsPerRun(5, func() { _, _ = e.sum(x) }); allocs != 0 {
+	if allocs := testing.AllocsPerRun(5, func() { _, _ = e.sum(x) }); allocs != 0 && !emulator.Racing() {
 		t.Errorf("%v allocations a call", allocs)
 	}
 }

@@ -113,7 +113,7 @@ func TestWarmLaunchDoesNotAllocate(t *testing.T) {
 	}
 	e := newTestLaunch(t, emulator.Open(t), 1000)
 	x := make([]float32, 3*1000)
-	if allocs := testing.AllocsPerRun(5, func() { _ = e.apply(x, x) }); allocs != 0 {
+	if allocs := testing.AllocsPerRun(5, func() { _ = e.apply(x, x) }); allocs != 0 && !emulator.Racing() {
 		t.Errorf("%v allocations a call", allocs)
 	}
 }

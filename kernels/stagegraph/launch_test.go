@@ -106,13 +106,8 @@ func TestLaunchWarm(t *testing.T) {
 		t.Errorf("no samples: %v", err)
 	}
 	dst := make([]float32, 64)
-	p, err := e.(*launch).load(len(dst))
-	if err != nil {
-		t.Fatal(err)
-	}
-	emulators := testing.AllocsPerRun(5, func() { p.Run() })
-	if got := testing.AllocsPerRun(5, func() { e.render(dst) }); got != emulators {
-		t.Errorf("%g allocations a call, of which the emulator makes %g", got, emulators)
+	if got := testing.AllocsPerRun(5, func() { e.render(dst) }); got != 0 && !emulator.Racing() {
+		t.Errorf("%g allocations a call", got)
 	}
 	if err := e.render(make([]float32, blockSamples+1)); err == nil || !strings.Contains(err.Error(), "node 0 holds 512") {
 		t.Errorf("a block longer than its input: error %v", err)

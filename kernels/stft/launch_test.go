@@ -111,12 +111,7 @@ func TestWarmLaunchDoesNotAllocate(t *testing.T) {
 	if err := e.transform(dst, x); err != nil {
 		t.Fatal(err)
 	}
-	p, err := e.(*launch).plans.For(len(x), e.(*launch).plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	emulators := testing.AllocsPerRun(5, func() { _ = p.Run() })
-	if allocs := testing.AllocsPerRun(5, func() { _ = e.transform(dst, x) }); allocs != emulators {
-		t.Errorf("%v allocations a call, of which the emulator makes %v", allocs, emulators)
+	if allocs := testing.AllocsPerRun(5, func() { _ = e.transform(dst, x) }); allocs != 0 && !emulator.Racing() {
+		t.Errorf("%v allocations a call", allocs)
 	}
 }
