@@ -56,6 +56,9 @@ func (p *Plan) build(b *Builder) error {
 		}
 		if c.encode != nil {
 			external, err := c.encode()
+			if err == nil && external == nil {
+				err = errors.New("gpu: a vendor's library was asked for work and gave none")
+			}
 			if err != nil {
 				return err
 			}

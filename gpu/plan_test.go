@@ -398,6 +398,16 @@ func TestExternals(t *testing.T) {
 	}
 }
 
+func TestExternalThatIsNone(t *testing.T) {
+	_, d := newFake(t, false)
+	b := d.NewPlan()
+	b.Output(Float, 1)
+	b.Encode(func() (External, error) { return nil, nil })
+	if _, err := b.Build(); err == nil || d.Memory().Used != 0 {
+		t.Errorf("%v, %+v", err, d.Memory())
+	}
+}
+
 func TestWarmRunAllocatesNothing(t *testing.T) {
 	for _, unified := range []bool{false, true} {
 		_, d := newFake(t, unified)

@@ -154,15 +154,17 @@ func (c *compiler) build(src gpu.Source, functions []msl.Function) (*image, erro
 
 var diagnostic = regexp.MustCompile(`(?m)^(.*?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$`)
 
-// compileError finds the first error in the compiler's log, and the kernel around it.
+// compileError finds the first error in the compiler's log, and the kernel around it. A compiler that failed without one
+// says nothing about the text.
 func compileError(src gpu.Source, functions []msl.Function, log string, err error) error {
-	e := &gpu.CompileError{Source: src.Name, Message: err.Error(), Log: log}
-	if m := diagnostic.FindStringSubmatch(log); m != nil {
-		e.Message = m[3]
-		if filepath.Base(m[1]) == filepath.Base(src.Name) {
-			e.Line, _ = strconv.Atoi(m[2])
-			e.Kernel = msl.Around(functions, e.Line)
-		}
+	m := diagnostic.FindStringSubmatch(log)
+	if m == nil {
+		return fmt.Errorf("emulator: %s: the compiler failed: %w", src.Name, err)
+	}
+	e := &gpu.CompileError{Source: src.Name, Message: m[3], Log: log}
+	if filepath.Base(m[1]) == filepath.Base(src.Name) {
+		e.Line, _ = strconv.Atoi(m[2])
+		e.Kernel = msl.Around(functions, e.Line)
 	}
 	return e
 }

@@ -2,7 +2,9 @@
 // gpu that compiles a text with the host's C++ compiler and runs its threads one by one. It is support for tests, a judge
 // of right and wrong: never a contender, never timed, and not registered as an API.
 //
-// It is stricter than any GPU. A dispatch fails, naming the kernel and the line, where the kernel
+// It is stricter than any GPU. A text does not compile where [crossover/gpu/msl.Check] objects, or where it computes in double. A
+// dispatch fails with a *[Fault], naming the kernel and the line (a race's and a stray access's on Linux alone), where the
+// kernel
 //
 //   - reads or writes outside of the buffers that it was given, to the byte, or outside of an array;
 //   - has a data race: two threads use the same word, one of them writing, and no barrier that orders that kind of
@@ -14,4 +16,8 @@
 // Threadgroup memory holds NaNs when a threadgroup begins. Threadgroups, and threads between barriers, run in changing
 // order. The fast:: functions are as coarse as hardware's. What it cannot tell: how fast a kernel is, how a device
 // rounds, whether Metal's own compiler takes the text.
+//
+// How it works: the compiler's thread and undefined-behaviour sanitizers instrument the text, and cpp/runtime.cpp answers
+// their calls instead of the sanitizers' libraries. Every thread of a threadgroup is a fiber; a barrier switches to the
+// next one.
 package emulator

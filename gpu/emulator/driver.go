@@ -3,6 +3,7 @@
 package emulator
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -59,7 +60,7 @@ func (d *driver) Facts() gpu.Facts {
 	}
 }
 
-// images holds the texts that this process has compiled.
+// images holds the texts that this process has compiled, by source.
 var images struct {
 	sync.Mutex
 	of map[string]func() (*image, error)
@@ -78,10 +79,15 @@ func (d *driver) Compile(src gpu.Source, functions []msl.Function) (gpu.Library,
 	}
 	images.Unlock()
 	im, err := load()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		return &library{image: im, source: src.Name}, nil
 	}
-	return &library{image: im, source: src.Name}, nil
+	if compile := (*gpu.CompileError)(nil); !errors.As(err, &compile) {
+		images.Lock()
+		delete(images.of, key) // a full disk may have room the next time
+		images.Unlock()
+	}
+	return nil, err
 }
 
 func (d *driver) Forget() {

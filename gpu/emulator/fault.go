@@ -20,7 +20,7 @@ const (
 	division
 	misaligned
 	conversion
-	other
+	unknownFlags
 )
 
 // several stands for more threads than one.
@@ -73,6 +73,8 @@ func (l *launch) describe() error {
 		message = "uses a vector at an address that is not a multiple of its size " + who
 	case conversion:
 		message = "converts a float to an integer that does not hold it " + who
+	case unknownFlags:
+		message = "has a barrier for other memory than mem_device and mem_threadgroup " + who
 	default:
 		message = "has undefined behaviour " + who
 	}

@@ -63,8 +63,8 @@ enum FaultKind : u32 {
     DIVISION,
     MISALIGNED,
     CONVERSION,
+    UNKNOWN_FLAGS,
     OTHER,
-    STACK,
 };
 
 // Accesses are ordered by time, which passes at barriers. A word of memory remembers who used it last and when.
@@ -101,7 +101,7 @@ static struct {
     u32 threads, current;
     u64 imageBytes;
     address scheduler;  // its saved stack pointer
-    address stackBegin, stackEnd, stacksEnd;  // the current fiber's; those of all
+    address stackBegin, stackEnd;  // the current fiber's
     Position position;
     Range range[MOST_RANGES];
     u32 ranges, values;  // arguments, then threadgroup arrays
@@ -351,7 +351,15 @@ HIDDEN void emulator_threadgroup(void* memory, u64 bytes) {
     g.range[g.ranges++] = Range{begin, begin + bytes, g.threadgroup + at, 1, THREADGROUP};
 }
 
+static bool knownFlags(u32 flags, u32 line) {
+    if (flags <= 3) return true;
+    fault(UNKNOWN_FLAGS, 0, line);
+    leave();
+    return false;
+}
+
 HIDDEN void emulator_barrier(u32 flags, u32 line) {
+    if (!knownFlags(flags, line)) return;
     Fiber* f = &g.fiber[g.current];
     f->state = AT_BARRIER;
     f->flags = flags;
@@ -369,7 +377,9 @@ static void meet(u32 flags, u32 line, bool barrier) {
     leave();
 }
 
-HIDDEN void emulator_simd_barrier(u32 flags, u32 line) { meet(flags, line, true); }
+HIDDEN void emulator_simd_barrier(u32 flags, u32 line) {
+    if (knownFlags(flags, line)) meet(flags, line, true);
+}
 
 HIDDEN const void* emulator_exchange(u32 line, const void* value, u32 bytes) {
     Fiber* f = &g.fiber[g.current];
@@ -534,13 +544,13 @@ HIDDEN void emulator_run(Launch* l, void (*body)(const Launch*, const Position*)
         const Argument* a = &l->argument[i];
         g.range[i] = Range{a->begin, a->begin + a->bytes, (Shadow*)a->shadow, u32(a->writable), DEVICE};
     }
-    u32 total = l->groups[0] * l->groups[1] * l->groups[2];
+    u64 total = (u64)l->groups[0] * l->groups[1] * l->groups[2];
     bool backwards = next() % 2;
-    for (u32 k = 0; k < total && !l->fault.kind; ++k) {
-        u32 i = backwards ? total - 1 - k : k;
-        g.position.group[0] = i % l->groups[0];
-        g.position.group[1] = i / l->groups[0] % l->groups[1];
-        g.position.group[2] = i / l->groups[0] / l->groups[1];
+    for (u64 k = 0; k < total && !l->fault.kind; ++k) {
+        u64 i = backwards ? total - 1 - k : k;
+        g.position.group[0] = u32(i % l->groups[0]);
+        g.position.group[1] = u32(i / l->groups[0] % l->groups[1]);
+        g.position.group[2] = u32(i / l->groups[0] / l->groups[1]);
         runGroup();
     }
     l->clock = g.now;

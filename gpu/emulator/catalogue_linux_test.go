@@ -1,0 +1,172 @@
+package emulator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"crossover/gpu"
+	"crossover/gpu/msl"
+	"crossover/gpu/standin"
+	"crossover/kernels"
+	"crossover/kernels/catalogue"
+)
+
+// changer is a driver that notes the sources that it compiles, and changes them.
+type changer struct {
+	gpu.Driver
+	mu       sync.Mutex
+	compiled []gpu.Source
+	change   func(gpu.Source) gpu.Source
+}
+
+func (c *changer) Compile(src gpu.Source, functions []msl.Function) (gpu.Library, error) {
+	c.mu.Lock()
+	c.compiled = append(c.compiled, src)
+	if c.change != nil {
+		src = c.change(src)
+	}
+	c.mu.Unlock()
+	return c.Driver.Compile(src, functions)
+}
+
+// Forget keeps what the emulator has compiled: package gpu forgets, and so asks again.
+func (c *changer) Forget() {}
+
+// use is a call that runs kernels with barriers.
+type use struct {
+	c              kernels.Case
+	implementation string
+	size           int
+	sources        []gpu.Source
+}
+
+func (u use) String() string { return fmt.Sprintf("%s %s at %d", u.c.Name, u.implementation, u.size) }
+
+// run binds and runs the call, and holds its output against the reference.
+func (u use) run() error {
+	problem := u.c.Problem(u.size, kernels.GeneratedInput())
+	call, err := problem.Bind(u.implementation)
+	if err != nil {
+		return err
+	}
+	defer call.Release()
+	if err := call.Run(); err != nil {
+		return err
+	}
+	if e := kernels.RelativeError(call.Output(), problem.Reference()); !(e <= u.c.Tolerance(u.size)) {
+		return fmt.Errorf("relative error %.2g; want at most %.2g", e, u.c.Tolerance(u.size))
+	}
+	return nil
+}
+
+// The small sizes of every case of the catalogue are computed right, and a text whose barriers they reach does not do
+// without them. Barriers that only large sizes need are for the tests of their families.
+func TestBarriersAreNeeded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles every kernel text several times")
+	}
+	inner, err := New(Unified(true))
+	if err != nil {
+		t.Skip(err)
+	}
+	driver := &changer{Driver: inner}
+	standin.Use(func() (gpu.Driver, error) { return driver, nil })
+	device, err := gpu.Open(standin.API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if device.Driver() != driver {
+		t.Skip("another device has the place of the emulator")
+	}
+
+	var uses []use
+	for _, c := range catalogue.CasesHere() {
+		for _, i := range c.Implementations {
+			if i.Processor != kernels.GPU || i.Missing() != nil {
+				continue
+			}
+			for _, size := range sizes(c) {
+				u := use{c: c, implementation: i.Name, size: size}
+				driver.compiled = nil
+				device.Forget()
+				if err := u.run(); err != nil {
+					t.Errorf("%v: %v", u, err)
+					continue
+				}
+				u.sources = driver.compiled
+				uses = append(uses, u)
+			}
+		}
+	}
+	if len(uses) == 0 {
+		t.Fatal("no case runs on the device")
+	}
+
+	for text, barriers := range barriersOf(uses) {
+		needed, reached := 0, 0
+		for i := range barriers {
+			with := func(replacement string) bool {
+				return slices.ContainsFunc(uses, func(u use) bool { return u.failsWith(driver, device, text, i, replacement) })
+			}
+			if with("((void)0)") {
+				needed++
+			} else if with("threadgroup_barrier(mem_flags(64))") { // which fails wherever it is reached
+				reached++
+				t.Logf("small sizes do without the barrier in\n%s", excerpt(text, i))
+			}
+		}
+		if needed == 0 && reached > 0 {
+			t.Errorf("no barrier is needed in\n%s", excerpt(text, 0))
+		}
+	}
+}
+
+// sizes are sizes of a case, odd ones too, whose operands have at most 256 KiB, so that they are soon emulated.
+func sizes(c kernels.Case) []int {
+	var list []int
+	for _, n := range []int{1, 37, 130, 300, 4096, 8192, 16_400} {
+		if n = c.Axis.Nearest(n); c.Bytes(n) <= 256<<10 && !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// barriersOf returns the texts that were compiled with the numbers of their barriers.
+func barriersOf(uses []use) map[string]int {
+	found := map[string]int{}
+	for _, u := range uses {
+		for _, s := range u.sources {
+			found[s.Text] = Barriers(s)
+		}
+	}
+	return found
+}
+
+// failsWith says whether the call fails, or computes something else, when the text has another thing in the place of a
+// barrier.
+func (u use) failsWith(driver *changer, device *gpu.Device, text string, barrier int, replacement string) bool {
+	if !slices.ContainsFunc(u.sources, func(s gpu.Source) bool { return s.Text == text }) {
+		return false
+	}
+	driver.change = func(s gpu.Source) gpu.Source {
+		if s.Text == text {
+			return replaceBarrier(s, barrier, replacement)
+		}
+		return s
+	}
+	defer func() { driver.change = nil }()
+	device.Forget()
+	return u.run() != nil
+}
+
+// excerpt returns the lines around a barrier.
+func excerpt(text string, i int) string {
+	text = msl.Uncommented(text)
+	line := strings.Count(text[:barrier.FindAllStringIndex(text, -1)[i][0]], "\n")
+	lines := strings.Split(text, "\n")
+	return strings.Join(lines[max(line-4, 0):min(line+5, len(lines))], "\n")
+}
