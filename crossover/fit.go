@@ -144,7 +144,7 @@ func bootstrap(segs []Segment, groups []group, implementations int, twin arm, o 
 		perturb(loss, shifts, twin.scale(rng), rng)
 		again := segments(partition(loss, math.Log1p(twin.tie)), loss, sizes)
 		for n := 1; n < len(segs); n++ {
-			if x, ok := sameSwitch(again, segs[n-1].Implementation, segs[n].Implementation, segs[n].edge); ok {
+			if x, ok := sameSwitch(again, segs, n); ok {
 				edges[n] = append(edges[n], x)
 			}
 		}
@@ -179,15 +179,23 @@ func perturb(loss [][]float64, shifts []float64, scale float64, rng *rand.Rand) 
 	}
 }
 
-// sameSwitch finds, in another fit, the switch between the same two implementations that lies nearest to x.
-func sameSwitch(segs []Segment, i, j int, x float64) (float64, bool) {
+// sameSwitch finds, in another fit, the switch that stands for the n-th one of segs: between the same two
+// implementations, nearer to it than to any other such switch of segs, and the nearest of those. Where winners change
+// there and back there and back again, a switch that the other fit does not have must not be taken for another one.
+func sameSwitch(again, segs []Segment, n int) (float64, bool) {
+	same := func(a, b []Segment, k, l int) bool {
+		return a[k-1].Implementation == b[l-1].Implementation && a[k].Implementation == b[l].Implementation
+	}
+	distance := func(x, y float64) float64 { return math.Abs(math.Log(x / y)) }
 	nearest, found := 0.0, false
-	for n := 1; n < len(segs); n++ {
-		if segs[n-1].Implementation != i || segs[n].Implementation != j {
-			continue
+	for k := 1; k < len(again); k++ {
+		x := again[k].edge
+		mine := same(again, segs, k, n)
+		for m := 1; mine && m < len(segs); m++ {
+			mine = m == n || !same(segs, segs, m, n) || distance(x, segs[n].edge) <= distance(x, segs[m].edge)
 		}
-		if !found || math.Abs(math.Log(segs[n].edge/x)) < math.Abs(math.Log(nearest/x)) {
-			nearest, found = segs[n].edge, true
+		if mine && (!found || distance(x, segs[n].edge) < distance(nearest, segs[n].edge)) {
+			nearest, found = x, true
 		}
 	}
 	return nearest, found

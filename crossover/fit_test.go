@@ -445,3 +445,39 @@ func TestTheCostModelDisagrees(t *testing.T) {
 		t.Errorf("warnings: %q, want one line about the cost model; segments %+v", r.Warnings, r.Segments)
 	}
 }
+
+// Winners that change there, back and there again, the last change so weak that some resamples do not have it: its
+// interval must not reach down to the first change of the same kind.
+func TestIntervalOfARepeatedSwitch(t *testing.T) {
+	ratio := func(n float64) float64 { // of b to a
+		switch {
+		case n < 1000:
+			return 1.6
+		case n < 10_000:
+			return 0.6
+		case n < 100_000:
+			return 1.6
+		}
+		return 0.85
+	}
+	a := func(n float64) float64 { return 1e-8 * n }
+	w := newWorld(8, a, func(n float64) float64 { return ratio(n) * a(n) })
+	w.noise = spiky(0.2)
+	set := &samples.Set{Implementations: w.names}
+	for size := 64; size <= 1<<20; size *= 2 {
+		w.visit(set, size, 7)
+		w.visit(set, size, 7)
+	}
+	r := crossover.Fit(set, crossover.Options{Seed: 1})
+	if len(r.Segments) != 4 {
+		t.Fatalf("segments are %+v, want four", r.Segments)
+	}
+	last := r.Segments[3]
+	if last.Support > 0.99 {
+		t.Errorf("the last switch is in every resample (%v): this test tests nothing", last.Support)
+	}
+	if last.Low < r.Segments[2].From {
+		t.Errorf("the interval of the switch at %d is %d to %d, and reaches below the switch before it, at %d",
+			last.From, last.Low, last.High, r.Segments[2].From)
+	}
+}
