@@ -82,6 +82,7 @@ func TestFaults(t *testing.T) {
 		{"the last reader writes", 1, 64, "threadgroup float a[1]; if (local == 0) a[0] = 1; threadgroup_barrier(mem_flags::mem_threadgroup);\ny[i] = a[0]; if (local == 63) a[0] = 2;", "data race"},
 		{"another simdgroup reads", 1, 64, "threadgroup float a[1]; if (local == 0) a[0] = 1; threadgroup_barrier(mem_flags::mem_threadgroup);\ny[i] = a[0]; simdgroup_barrier(mem_flags::mem_threadgroup); if (local == 63) a[0] = 2;", "data race"},
 		{"the own simdgroup reads", 1, 32, "threadgroup float a[1]; if (local == 0) a[0] = 1; threadgroup_barrier(mem_flags::mem_threadgroup);\ny[i] = a[0]; simdgroup_barrier(mem_flags::mem_threadgroup); if (local == 31) a[0] = 2;", ""},
+		{"barrier for textures", 1, 32, "threadgroup_barrier(mem_flags(4)); y[i] = 1;", "other memory than"},
 		{"barrier in a branch", 1, 64, "if (i < 32)\nthreadgroup_barrier(mem_flags::mem_none); y[i] = 1;", "test.metal:7: kernel k has a barrier in divergent control flow"},
 		{"two barriers", 1, 64, "if (i < 32)\nthreadgroup_barrier(mem_flags::mem_none);\nelse\nthreadgroup_barrier(mem_flags::mem_none); y[i] = 1;", "waits in line 9"},
 		{"early return", 1, 64, "if (i == 7) return; threadgroup_barrier(mem_flags::mem_none); y[i] = 1;", "divergent"},
