@@ -101,3 +101,8 @@ func Observe() Condition { return observe() }
 
 // unobserved is the condition of a machine that tells nothing.
 func unobserved() Condition { return Condition{Power: "unknown", Thermal: "unknown", Load: -1} }
+
+// OthersSeconds returns how many seconds of processor time other programs than this one have taken since the system
+// started: a difference of two readings says who else computed between them. It counts in hundredths of a second, and
+// what a hypervisor gave to others counts too. It is NaN where the system does not tell, as on a Mac.
+func OthersSeconds() float64 { return others() }

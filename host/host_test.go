@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io/fs"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -391,5 +392,36 @@ func keys(values map[string]string) sysctl {
 			return value, nil
 		}
 		return "", errors.New("no such name")
+	}
+}
+
+func TestBusySeconds(t *testing.T) {
+	for name, c := range map[string]struct {
+		stat string
+		want float64 // NaN where it is not told
+	}{
+		"a machine":       {"cpu  100 20 30 4000 5 6 7 8 0 0\ncpu0 1 2 3\n", 1.71}, // all but idle and iowait
+		"no steal column": {"cpu  100 20 30 4000 5 6 7\n", math.NaN()},
+		"no file":         {"", math.NaN()},
+		"words":           {"cpu  a b c d e f g h\n", math.NaN()},
+		"something else":  {"intr 100 20 30 4000 5 6 7 8\n", math.NaN()},
+	} {
+		root := fstest.MapFS{}
+		if c.stat != "" {
+			root["proc/stat"] = &fstest.MapFile{Data: []byte(c.stat)}
+		}
+		if got := busySeconds(root); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestOthersSecondsLeavesOutOwnWork(t *testing.T) {
+	before := OthersSeconds()
+	if math.IsNaN(before) {
+		t.Skip("the system does not tell who computes")
+	}
+	if after := OthersSeconds(); after < before-0.1 {
+		t.Errorf("other programs took %v s less than a moment before", before-after)
 	}
 }

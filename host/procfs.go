@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -317,4 +318,28 @@ func readLine(root fs.FS, name string) string {
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
 	return strings.TrimSpace(strings.TrimRight(line, "\x00"))
+}
+
+// ticks is how many units of /proc/stat make a second: USER_HZ, which is 100 on every architecture that Go runs on.
+const ticks = 100
+
+// busySeconds returns the seconds that all processors together have computed since the system started, for whomever, what
+// a hypervisor took away included. It is NaN where the system does not tell.
+func busySeconds(root fs.FS) float64 {
+	fields := strings.Fields(readLine(root, "proc/stat"))
+	// cpu user nice system idle iowait irq softirq steal …
+	if len(fields) < 9 || fields[0] != "cpu" {
+		return math.NaN()
+	}
+	var sum float64
+	for k, field := range fields[1:9] {
+		value, err := strconv.ParseUint(field, 10, 64)
+		if err != nil {
+			return math.NaN()
+		}
+		if idle := k == 3 || k == 4; !idle {
+			sum += float64(value)
+		}
+	}
+	return sum / ticks
 }

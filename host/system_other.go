@@ -2,10 +2,16 @@
 
 package host
 
-import "runtime"
+import (
+	"math"
+	"runtime"
+)
 
 func identify() Facts {
 	return Facts{Architecture: runtime.GOARCH, Cores: runtime.NumCPU()}.complete()
 }
 
 func observe() Condition { return unobserved() }
+
+// others is not told.
+func others() float64 { return math.NaN() }

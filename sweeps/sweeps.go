@@ -65,6 +65,10 @@ type Options struct {
 	// nil.
 	Trim func()
 
+	// Others returns how many seconds of processor time other programs have taken so far, NaN where that is not known;
+	// nil means that nobody asks. A sentinel whose baseline was taken beside a busy program sees nothing wrong with it.
+	Others func() float64
+
 	// Save is called with every case that gained blocks, every few seconds and at the end, so that an interrupted
 	// sweep loses next to nothing. An error ends the sweep. It may be nil.
 	Save func(*Result) error
@@ -145,6 +149,9 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 		results[i] = e.result
 	}
 	err := s.run(ctx)
+	for _, e := range s.entries {
+		e.blame()
+	}
 	if saveErr := s.saveAll(); saveErr != nil {
 		if err == nil || ctx.Err() == nil {
 			return results, saveErr
@@ -186,6 +193,8 @@ type entry struct {
 	left    time.Duration // when the last one ended
 	done    bool
 	dirty   bool
+
+	visiting, others float64 // seconds of its visits, and of other programs' processor time meanwhile
 }
 
 // rival is one implementation that can run.
@@ -424,6 +433,17 @@ func (s *sweep) cool(ctx context.Context, e *entry) {
 			return
 		}
 		s.Clock.Sleep(step)
+	}
+}
+
+// othersShare is how much of a processor other programs may take while a case is measured.
+const othersShare = 0.15
+
+// blame degrades a case beside which other programs computed.
+func (e *entry) blame() {
+	if share := e.others / e.visiting; share > othersShare {
+		e.degrade(fmt.Sprintf("other programs took %.0f %% of a processor meanwhile", 100*share))
+		e.dirty = true
 	}
 }
 

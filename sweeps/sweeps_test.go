@@ -1091,3 +1091,22 @@ func TestSpinWork(t *testing.T) {
 		t.Errorf("the sentinel takes %v: its work was left out", least)
 	}
 }
+
+// A busy program that was there from the start moves no sentinel. The processor time that it takes tells.
+func TestOthersCompute(t *testing.T) {
+	for _, c := range []struct {
+		share    float64 // of a processor
+		degraded bool
+	}{{0, false}, {0.05, false}, {0.5, true}, {math.NaN(), false}} {
+		m := newMachine()
+		o := m.options(5 * time.Second)
+		o.Others = func() float64 { return c.share * m.now }
+		r := m.sweep(t, o, m.newCase("op/x=1", 64, 65536, quickStarter(), slowStarter()))[0]
+		if r.Degraded != c.degraded {
+			t.Errorf("beside programs that take %v of a processor: degraded %v, warnings %q", c.share, r.Degraded, r.Warnings)
+		}
+		if c.degraded && !strings.Contains(r.Warnings[0], "other programs took 50 %") {
+			t.Errorf("warnings %q", r.Warnings)
+		}
+	}
+}

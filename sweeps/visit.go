@@ -37,6 +37,15 @@ const (
 // visit measures one size of one case.
 func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 	began := s.Clock.Now()
+	if s.Others != nil {
+		before := s.Others()
+		defer func() {
+			if taken := s.Others() - before; !math.IsNaN(taken) {
+				e.visiting += (s.Clock.Now() - began).Seconds()
+				e.others += taken
+			}
+		}()
+	}
 	arms, binding := s.bind(e, size)
 	var twin *bound
 	defer func() {

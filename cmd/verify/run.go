@@ -172,6 +172,7 @@ func measure(ctx context.Context, machine command.Machine, checks []*check, entr
 		Clock:      machine.Clock,
 		Sentinel:   machine.Sentinel,
 		Throttled:  command.Throttled,
+		Others:     machine.Others,
 		Forget:     machine.Forget,
 		Trim:       machine.Trim,
 		Progress:   step,

@@ -7,6 +7,7 @@ import (
 	"crossover/calibration"
 	"crossover/fftw"
 	"crossover/gpu"
+	"crossover/host"
 	"crossover/kernels"
 	"crossover/kernels/catalogue"
 	"crossover/sweeps"
@@ -20,11 +21,12 @@ type Machine struct {
 	Sentinel func()             // nil means the sweep's own
 	Forget   func()             // drops what libraries and drivers keep from one call to the next; may be nil
 	Trim     func()             // gives back what device pools hold beyond what is useful; may be nil
+	Others   func() float64     // processor seconds that other programs have taken; nil where nobody else computes
 }
 
 // ThisMachine is the catalogue on this computer. It opens no GPU before it is asked for its cases.
 func ThisMachine() Machine {
-	return Machine{Cases: catalogue.CasesHere, GPUs: openGPUs, Forget: forget, Trim: trim}
+	return Machine{Cases: catalogue.CasesHere, GPUs: openGPUs, Forget: forget, Trim: trim, Others: host.OthersSeconds}
 }
 
 func openGPUs() []gpu.Facts {
