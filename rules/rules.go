@@ -1,9 +1,9 @@
 // Package rules holds the rules by which other programs turn timings into thresholds, to compare ours with them on the
 // same samples.
 //
-// Nothing that Crossover decides comes from here. Each rule was read in its program and is written down as a function of
-// the curves that our own fit starts from, medians over blocks, so that only the rule differs and not how the times were
-// taken or averaged. Rules that know two implementations get the two that their program would name: the one that wins at
+// Nothing that Crossover decides comes from here. Each rule is written down as its program is known to decide, not
+// ported from its source, as a function of the curves that our own fit starts from, medians over blocks, so that only the
+// rule differs and not how the times were taken or averaged. Rules that know two implementations get the two that their program would name: the one that wins at
 // the least size and the one that wins at the greatest.
 package rules
 
