@@ -3,7 +3,6 @@
 package cuda
 
 import (
-	"debug/elf"
 	"fmt"
 	"maps"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+
+	"crossover/loadable"
 )
 
 // function is a function of a loaded library.
@@ -101,7 +102,7 @@ func (s *search) open(functions ...*function) error {
 
 // load loads one file and looks up the functions.
 func (s *search) load(path string, functions []*function) error {
-	if err := checkImage(path); err != nil {
+	if err := loadable.Check(path); err != nil {
 		return fmt.Errorf("cannot load %s: %s", path, oneLine(err.Error()))
 	}
 	if strings.Contains(path, "/") {
@@ -158,30 +159,6 @@ func folders() []string {
 		}
 	}
 	return patterns
-}
-
-// checkImage returns an error where the file is not a whole ELF image. The loader maps a file without looking at its
-// length, and the process would die on the first touch of a page that is not there. A bare name is left to the
-// loader's search.
-func checkImage(path string) error {
-	if !strings.Contains(path, "/") {
-		return nil
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	image, err := elf.Open(path)
-	if err != nil {
-		return fmt.Errorf("not a whole ELF library: %w", err)
-	}
-	defer image.Close()
-	for _, p := range image.Progs {
-		if p.Type == elf.PT_LOAD && p.Off+p.Filesz > uint64(info.Size()) {
-			return fmt.Errorf("cut off at %d bytes", info.Size())
-		}
-	}
-	return nil
 }
 
 // cString copies the text that ends with a zero at an address outside of Go's memory.

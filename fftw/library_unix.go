@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+
+	"crossover/loadable"
 )
 
 const advice = "install the Debian package libfftw3-single3 or the Homebrew package fftw, or set %s to the library's path"
@@ -87,7 +89,7 @@ func openFirst(environment string, paths []string, symbols []symbol) error {
 }
 
 func open(path string, symbols []symbol) error {
-	if err := checkImage(path); err != nil {
+	if err := loadable.Check(path); err != nil {
 		return fmt.Errorf("cannot load %s: %s", path, oneLine(err))
 	}
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)

@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+
+	"crossover/loadable"
 )
 
 // load opens the first library that the platform offers, or the one that the environment names.
@@ -45,6 +47,9 @@ func open(path string) (*library, error) {
 	if _, set := os.LookupEnv(patienceVariable); !set {
 		os.Setenv(patienceVariable, patience)
 		defer os.Unsetenv(patienceVariable)
+	}
+	if err := loadable.Check(path); err != nil {
+		return nil, fmt.Errorf("cannot load %s: %s", path, oneLine(err))
 	}
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {

@@ -292,10 +292,26 @@ func TestLoadFailures(t *testing.T) {
 	if err := os.WriteFile(text, []byte("not a library\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	half := filepath.Join(t.TempDir(), "half.so")
+	if runtime.GOOS == "linux" {
+		// The test's own program stands for a library: its front half, as a download that broke off leaves it.
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := os.ReadFile(self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(half, whole[:len(whole)/2], 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	other := map[string]string{"linux": "libc.so.6", "darwin": "/usr/lib/libSystem.B.dylib"}[runtime.GOOS]
 	for _, test := range []struct{ name, path, want string }{
 		{"absent", filepath.Join(t.TempDir(), "libopenblas.so"), "cannot load"},
 		{"text", text, "cannot load"},
+		{"cut off", half, "cannot load"},
 		{"library without the symbols", other, other + " is not OpenBLAS: it has no sgemm_"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
