@@ -60,7 +60,7 @@ func TestWarmEngine(t *testing.T) {
 	x, y := make([]float32, 33*in), make([]float32, 33*out)
 	for _, rows := range []int{1, 33} {
 		run := func() { err = e.forward(y[:rows*out], x[:rows*in], rows) }
-		if allocations := testing.AllocsPerRun(5, run); err != nil || allocations != 0 && !raceDetector() {
+		if allocations := testing.AllocsPerRun(5, run); err != nil || allocations != 0 && !emulator.Racing() {
 			t.Errorf("%d rows: %g allocations a call, want 0; error %v", rows, allocations, err)
 		}
 	}

@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"runtime/debug"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sbinet/npyio"
 
+	"crossover/gpu/emulator"
 	"crossover/kernels"
 	"crossover/kernels/matmul"
 )
@@ -69,13 +68,6 @@ func TestPyTorch(t *testing.T) {
 	}
 }
 
-// raceDetector reports whether the tests run under -race. There sync.Pool drops objects at random, package purego's
-// among them, and so every call into C may allocate.
-func raceDetector() bool {
-	info, _ := debug.ReadBuildInfo()
-	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-}
-
 // TestCase runs the case as a sweep does: every implementation within tolerance, twice on the same buffers.
 func TestCase(t *testing.T) {
 	if c := Cases()[0]; c.Name != "linear/in=1024,out=1024" || c.Tolerance(1) != 1e-5 {
@@ -103,7 +95,7 @@ func TestCase(t *testing.T) {
 						t.Errorf("relative error %.2g, tolerance %.2g", e, c.Tolerance(batch))
 					}
 				}
-				if implementation.Probe != nil && raceDetector() {
+				if implementation.Probe != nil && emulator.Racing() {
 					return
 				}
 				if allocations := testing.AllocsPerRun(5, func() { call.Run() }); allocations != 0 {

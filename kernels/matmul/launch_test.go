@@ -135,7 +135,7 @@ func TestEngine(t *testing.T) {
 			if off := kernels.RelativeError(got, want); !(off <= Tolerance(s.k)) {
 				t.Errorf("%+v: relative error %.2g, tolerance %.2g", s, off, Tolerance(s.k))
 			}
-			if allocations := testing.AllocsPerRun(5, func() { e.multiply(got, a, b, s.m, s.k, s.n) }); allocations != 0 && !raceDetector() {
+			if allocations := testing.AllocsPerRun(5, func() { e.multiply(got, a, b, s.m, s.k, s.n) }); allocations != 0 && !emulator.Racing() {
 				t.Errorf("%+v: %g allocations a call, want 0", s, allocations)
 			}
 		}

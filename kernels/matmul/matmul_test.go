@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"runtime/debug"
-	"slices"
 	"testing"
 
 	"github.com/sbinet/npyio"
 
+	"crossover/gpu/emulator"
 	"crossover/kernels"
 )
 
@@ -81,13 +80,6 @@ func TestReferencesAgree(t *testing.T) {
 	}
 }
 
-// raceDetector reports whether the tests run under -race. There sync.Pool drops objects at random, package purego's
-// among them, and so every call into C may allocate.
-func raceDetector() bool {
-	info, _ := debug.ReadBuildInfo()
-	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-}
-
 // TestCase runs the case as a sweep does: every implementation within tolerance, twice on the same buffers.
 func TestCase(t *testing.T) {
 	c := Cases()[0]
@@ -115,7 +107,7 @@ func TestCase(t *testing.T) {
 						t.Errorf("relative error %.2g, tolerance %.2g", e, c.Tolerance(n))
 					}
 				}
-				if implementation.Probe != nil && raceDetector() {
+				if implementation.Probe != nil && emulator.Racing() {
 					return
 				}
 				if allocations := testing.AllocsPerRun(5, func() { call.Run() }); allocations != 0 {
