@@ -19,7 +19,8 @@ const (
 	DriftLimit = 0.10
 )
 
-// Blocks of an audit's first look at a size and of each later one, and how many later ones a suspicious size gets.
+// Blocks of an audit's first look at a size and of each later one, and how many later ones a suspicious size gets away
+// from a threshold.
 const (
 	firstLook  = 9
 	secondLook = 15
@@ -34,7 +35,7 @@ const (
 	Unmeasured Finding = iota // nothing was measured
 	Holds                     // the choice is the fastest or nearly so
 	Ambiguous                 // it looks slow, and the data do not settle it or its neighbourhood does not agree
-	Drifted                   // it is slower than DriftLimit, beyond doubt, there and nearby
+	Drifted                   // it is slower beyond doubt, there and nearby: see Auditor
 )
 
 // SizeAudit is one fresh size held against the committed choice.
@@ -56,9 +57,12 @@ type Audit struct {
 }
 
 // Auditor plans and judges the check of committed choices at fresh sizes. A first look at every size nominates those
-// that seem slow; later looks, spread over the rest of the check, decide on blocks of their own. A size is drifted when it
-// is slow at every one of them, and the case when a neighbour is slow too: neither a spike, nor a machine that was busy
-// for a second, nor a single awkward size is drift.
+// that seem slow; later looks, spread over the rest of the check, decide on blocks of their own.
+//
+// Away from a threshold a size is drifted when it is slower than DriftLimit at every later look. Near one, within
+// thresholdReach, it is drifted when the mean over its visits is behind by more than the tie band, beyond doubt, and a
+// witness further off is behind beyond doubt too. Either way a neighbour must be slow as well: neither a spike, nor a
+// machine that was busy for a second, nor a single awkward size is drift.
 type Auditor struct {
 	choice func(size int) string
 	near   func(size int) (int, bool)
