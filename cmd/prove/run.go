@@ -54,6 +54,9 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
+	if count(len(*only) > 0, *data != "", *plots != "") > 1 {
+		return command.Usage("--only, --data and --plots: want one of them, each prints or draws something else")
+	}
 	if *data != "" {
 		return measured(stdout, *data)
 	}
@@ -73,6 +76,16 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 		fmt.Fprintln(stdout)
 	}
 	return nil
+}
+
+func count(conditions ...bool) int {
+	n := 0
+	for _, c := range conditions {
+		if c {
+			n++
+		}
+	}
+	return n
 }
 
 func choose(only []string) ([]study, error) {

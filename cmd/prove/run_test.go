@@ -36,7 +36,7 @@ func TestMeasuredHost(t *testing.T) {
 }
 
 func TestWrongCommandLines(t *testing.T) {
-	for _, args := range [][]string{{"--only", "nothing"}, {"--runs", "0"}, {"--runs", "x"}, {"table"}} {
+	for _, args := range [][]string{{"--only", "nothing"}, {"--runs", "0"}, {"--runs", "x"}, {"table"}, {"--only", "same", "--data", "x"}, {"--data", "x", "--plots", "y"}} {
 		if out, code := prove(args...); code != command.ExitUsage {
 			t.Errorf("%q: exit %d, want %d:\n%s", args, code, command.ExitUsage, out)
 		}
