@@ -87,7 +87,7 @@ func Fit(set *samples.Set, o Options) Result {
 	loss := result.Curves.Loss
 	runs := partition(loss, band)
 	result.Segments = segments(runs, loss, result.Curves.Sizes)
-	bootstrap(result.Segments, groups, len(set.Implementations), twin, o, rng)
+	bootstrap(result.Segments, standIns(loss, runs, band), groups, len(set.Implementations), twin, o, rng)
 	widen(result.Segments, loss, result.Curves.Sizes, runs, o.Precision)
 	for n := range result.Segments {
 		result.Segments[n].Next = alternatives(loss, runs[n])
@@ -118,8 +118,8 @@ func segments(runs []run, loss [][]float64, sizes []int) []Segment {
 }
 
 // bootstrap resamples the blocks of every size, shifts each estimate by what the A/A arm says a visit may be off,
-// repeats the partition, and sets each segment's interval and support.
-func bootstrap(segs []Segment, groups []group, implementations int, twin arm, o Options, rng *rand.Rand) {
+// repeats the partition, and sets each segment's interval and support. stands is what standIns returns.
+func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations int, twin arm, o Options, rng *rand.Rand) {
 	if len(segs) < 2 {
 		return
 	}
@@ -144,7 +144,7 @@ func bootstrap(segs []Segment, groups []group, implementations int, twin arm, o 
 		perturb(loss, shifts, twin.scale(rng), rng)
 		again := segments(partition(loss, math.Log1p(twin.tie)), loss, sizes)
 		for n := 1; n < len(segs); n++ {
-			if x, ok := sameSwitch(again, segs, n); ok {
+			if x, ok := sameSwitch(again, segs, stands, n); ok {
 				edges[n] = append(edges[n], x)
 			}
 		}
@@ -179,20 +179,41 @@ func perturb(loss [][]float64, shifts []float64, scale float64, rng *rand.Rand) 
 	}
 }
 
+// standIns returns, by run, which implementations may stand for the chosen one: itself, and those that are on average no
+// further behind it there than the tie band. Which of two tied implementations a resample prefers is a toss, and says
+// nothing against the switch from both of them to a third one.
+func standIns(loss [][]float64, runs []run, band float64) [][]bool {
+	stands := make([][]bool, len(runs))
+	for n, r := range runs {
+		stands[n] = make([]bool, len(loss))
+		for i := range loss {
+			behind := 0.0
+			for s := r.from; s < r.to; s++ {
+				behind += loss[i][s] - loss[r.implementation][s]
+			}
+			stands[n][i] = i == r.implementation || behind <= band*float64(r.to-r.from)
+		}
+	}
+	return stands
+}
+
 // sameSwitch finds, in another fit, the switch that stands for the n-th one of segs: between the same two
-// implementations, nearer to it than to any other such switch of segs, and the nearest of those. Where winners change
-// there and back there and back again, a switch that the other fit does not have must not be taken for another one.
-func sameSwitch(again, segs []Segment, n int) (float64, bool) {
-	same := func(a, b []Segment, k, l int) bool {
-		return a[k-1].Implementation == b[l-1].Implementation && a[k].Implementation == b[l].Implementation
+// implementations or stand-ins of theirs, nearer to it than to any other such switch of segs, and the nearest of those.
+// Where winners change there and back there and back again, a switch that the other fit does not have must not be taken
+// for another one.
+func sameSwitch(again, segs []Segment, stands [][]bool, n int) (float64, bool) {
+	from, to := segs[n-1].Implementation, segs[n].Implementation
+	same := func(a []Segment, k int) bool {
+		before, after := a[k-1].Implementation, a[k].Implementation
+		return stands[n-1][before] && stands[n][after] && before != to && after != from
 	}
 	distance := func(x, y float64) float64 { return math.Abs(math.Log(x / y)) }
 	nearest, found := 0.0, false
 	for k := 1; k < len(again); k++ {
 		x := again[k].edge
-		mine := same(again, segs, k, n)
+		mine := same(again, k)
 		for m := 1; mine && m < len(segs); m++ {
-			mine = m == n || !same(segs, segs, m, n) || distance(x, segs[n].edge) <= distance(x, segs[m].edge)
+			mine = m == n || !same(segs, m) || distance(x, segs[n].edge) <= distance(x, segs[m].edge)
 		}
 		if mine && (!found || distance(x, segs[n].edge) < distance(nearest, segs[n].edge)) {
 			nearest, found = x, true

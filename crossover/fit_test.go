@@ -481,3 +481,21 @@ func TestIntervalOfARepeatedSwitch(t *testing.T) {
 			last.From, last.Low, last.High, r.Segments[2].From)
 	}
 }
+
+// Two implementations that are tied win below the crossover, and which of them a resample prefers is a toss. The switch
+// to the third one is as clear as if there were one.
+func TestSwitchFromATie(t *testing.T) {
+	cost := linear(1e-6, 1e-8)
+	w := newWorld(3, cost, cost, linear(1e-5, 1e-9)) // equal at 1000
+	set := &samples.Set{Implementations: w.names}
+	for size := 64; size <= 1<<14; size *= 2 {
+		w.visit(set, size, 9)
+	}
+	r := crossover.Fit(set, crossover.Options{Seed: 1})
+	if len(r.Segments) != 2 || r.Verdict != crossover.Switches {
+		t.Fatalf("verdict %v (%s), segments %+v; want a crossover", r.Verdict, r.Reason, r.Segments)
+	}
+	if s := r.Segments[1]; s.Support < 0.99 || s.Low > 1000 || s.High < 1000 {
+		t.Errorf("the switch at %d (%d to %d) is in %v of the resamples", s.From, s.Low, s.High, s.Support)
+	}
+}
