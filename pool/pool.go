@@ -34,6 +34,9 @@ const (
 	// dear for a caller that is locked to its thread, since two threads then have to trade places to resume it.
 	finishSpin = 100 * time.Microsecond
 
+	// yieldAfter is how long a poll goes on before it offers its processor to other threads between two looks.
+	yieldAfter = 2 * time.Microsecond
+
 	// pollsPerClock is the number of polls between two looks at the clock.
 	pollsPerClock = 64
 
@@ -297,8 +300,12 @@ func poll(d time.Duration, ready func() bool) bool {
 				return true
 			}
 		}
-		if time.Since(start) > d {
+		spent := time.Since(start)
+		if spent > d {
 			return false
+		}
+		if spent > yieldAfter {
+			yield()
 		}
 	}
 }

@@ -17,7 +17,6 @@ type bound struct {
 	least      float64        // seconds that a call takes at least
 	seconds    float64        // of one call, from the warm-up
 	iterations int            // of one batch
-	warm       bool           // whether an untimed call precedes each batch
 }
 
 // release releases what the rival is bound to. What is in flight is waited for.
@@ -38,7 +37,7 @@ func (s *sweep) batch(a *bound, n int) (seconds float64, err error) {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	run := a.inSequence
+	run := a.run
 	switch {
 	case s.State == Cold:
 		a.release()
@@ -49,14 +48,42 @@ func (s *sweep) batch(a *bound, n int) (seconds float64, err error) {
 		run = a.fromNothing
 	case s.State == AfterIdle:
 		s.Clock.Sleep(IdlePause)
-	case len(a.flight) > 0:
-		run = a.inFlight
 	}
 	start := s.Clock.Now()
 	if err := run(n); err != nil {
 		return 0, err
 	}
 	return (s.Clock.Now() - start).Seconds() / float64(n), nil
+}
+
+// settle makes untimed calls of a, at least one, until it runs as it does in the middle of many. Only a warm call has
+// such a state.
+func (s *sweep) settle(a *bound) error {
+	if s.State != Warm || a.seconds > coldAbove.Seconds() {
+		return nil
+	}
+	calls := int(min(max(settleFor.Seconds()/a.seconds, 1), mostIterations))
+	return safely(func() error {
+		for began := s.Clock.Now(); ; {
+			start := s.Clock.Now()
+			if err := a.run(calls); err != nil {
+				return err
+			}
+			now := s.Clock.Now()
+			seconds := (now - start).Seconds() / float64(calls)
+			if seconds <= apart*a.seconds || now-began > gatherWithin {
+				return nil
+			}
+		}
+	})
+}
+
+// run makes n calls: one after the other, or overlapping where several are to be in flight.
+func (a *bound) run(n int) error {
+	if len(a.flight) > 0 {
+		return a.inFlight(n)
+	}
+	return a.inSequence(n)
 }
 
 // inSequence makes n calls, each of which ends before the next one starts.

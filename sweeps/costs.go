@@ -94,7 +94,7 @@ func (c *costs) visit(size, blocks int, alive []int) (growing, fixed float64) {
 	longest, pause := 0.0, 0.0
 	for _, i := range alive {
 		call, d := c.call(size, i), c.demands[i]
-		block := max(d.calls(size)*call, 2*minBatch.Seconds())
+		block := max(d.calls(size)*call, (settleFor + minBatch).Seconds())
 		longest, pause = max(longest, block), max(pause, d.pause)
 		growing += c.warmUp(size, i, call) + float64(blocks)*block
 		fixed += float64(blocks+1) * d.pause // one before the first block

@@ -16,11 +16,13 @@ const sentinelTolerance = 0.05
 // one is part of what parallel work costs.
 const crowdTolerance = 0.3
 
-// A single spike is not a state of the machine, so a reading is the least of several. A sleeping processor may take more
-// than a millisecond to join in, which is no state either.
+// A single spike is not a state of the machine, so a reading is the least of several. Neither is it one that a sleeping
+// processor joins in after a millisecond or two, or that threads share a processor until the system moves them: the
+// crowd may try for as long as that takes.
 const (
-	spinTries  = 3
-	crowdTries = 15
+	spinTries     = 3
+	crowdTries    = 15
+	crowdPatience = 20
 )
 
 // sentinel watches the machine: it times fixed pieces of work and compares.
@@ -126,8 +128,11 @@ func (s *sentinel) settle() {
 func (s *sentinel) quiet() bool {
 	for _, w := range s.works {
 		tries, enough := w.tries, 0.0
-		if s.drowsy {
+		switch {
+		case s.drowsy:
 			tries *= wakes
+		case w.slowerOnly:
+			tries *= crowdPatience
 		}
 		if s.drowsy || w.slowerOnly {
 			enough = (1 + w.tolerance) * w.baseline

@@ -15,14 +15,24 @@ import (
 
 const (
 	// minBatch is the least duration of a timed batch; it is longer where the clock is coarse.
-	minBatch = 50 * time.Microsecond
+	minBatch = 200 * time.Microsecond
+	// settleFor is how long calls are made before each batch that nobody times. Whoever computed before has left the
+	// caches to its own data, and threads that joined an implementation's last batch have gone to sleep since. To wake
+	// them takes 100 µs on a virtual machine of two processors, several hundred for all of sixteen, and until then a
+	// parallel implementation is a serial one that pays for the waking.
+	settleFor = 500 * time.Microsecond
+	// gatherWithin bounds the wait for threads that share a processor while another one is free, which has all calls
+	// take at least apart times as long: until the system has moved them may take some of its ticks.
+	gatherWithin = 20 * time.Millisecond
+	apart        = 1.5
 	// resolutions is how many times the clock's resolution a batch lasts at least.
 	resolutions = 1000
 	// mostIterations bounds a batch of calls that take no time at all.
 	mostIterations = 1 << 24
-	// warmUpLimit bounds the wait for times to stop falling.
+	// Times have stopped falling when they stood for warmUpLeast, or they are waited for no longer than warmUpLimit.
+	warmUpLeast = 5 * time.Millisecond
 	warmUpLimit = 30 * time.Millisecond
-	// coldAbove: an untimed call before each batch warms the caches for a short call; a longer one fills them itself.
+	// coldAbove: a call longer than this fills the caches and wakes the threads itself.
 	coldAbove = 2 * time.Millisecond
 	// visitTime and visitBlocks: where blocks are cheap a visit takes more of them than it was asked for, up to twice as
 	// many.
@@ -206,7 +216,6 @@ func (s *sweep) warmUp(e *entry, arms []*bound, size int) []*bound {
 		if err != nil {
 			s.fail(e, a.rival, size, err)
 		}
-		a.warm = s.Mode == Latency && s.State == Warm && a.seconds < coldAbove.Seconds()
 	}
 	return keepLive(arms, size)
 }
@@ -221,7 +230,7 @@ func (s *sweep) warm(a *bound, target float64) (err error) {
 	}
 	a.iterations, a.seconds = s.leastCalls(len(a.flight)), math.Inf(1)
 	start := s.Clock.Now()
-	for steady := 0; steady < 3; {
+	for steady := 0; steady < 3 || float64(steady)*max(target, a.seconds*float64(a.iterations)) < warmUpLeast.Seconds(); {
 		seconds, err := s.batch(a, a.iterations)
 		if err != nil {
 			return err
@@ -339,10 +348,8 @@ func (s *sweep) block(e *entry, arms []*bound, twin *bound, size int) (b samples
 	e.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 
 	for _, a := range order {
-		if a.warm {
-			if err := safely(a.call.Run); err != nil {
-				return b, a, err
-			}
+		if err := s.settle(a); err != nil {
+			return b, a, err
 		}
 		seconds, err := s.batch(a, a.iterations)
 		switch {
