@@ -2,6 +2,7 @@ package crossover
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -394,7 +395,82 @@ func studyArm(groups []group) arm {
 	}
 	a.jitter = median(jitters)
 	a.shift, a.freedom = shiftOf(longest(visits, within, typical, counts))
+	if shift, freedom := studyReturns(groups); freedom >= leastReturns && shift*shift > doubtless*a.shift*a.shift {
+		a.shift, a.freedom = shift, freedom
+	}
 	return a
+}
+
+// The A/A arm sees no luck that a visit has as a whole: whether the threads of a parallel implementation were on their
+// way, what the neighbours on the machine did. Sizes that were visited again show it. That it is more than the arm's is
+// believed where the variance is doubtless times as large, in at least leastReturns visits.
+const (
+	leastReturns = 4
+	doubtless    = 2
+)
+
+// studyReturns returns the standard deviation, beyond their own errors, of the log-ratio of a size's best two
+// implementations from one visit to the next, and how many degrees of freedom it was estimated with.
+func studyReturns(groups []group) (shift float64, freedom int) {
+	var ratios, within []float64
+	var counts, sizes []int
+	visits := 0 // but the first ones
+	for _, g := range groups {
+		first, second := bestTwo(g.logs)
+		if second < 0 {
+			continue
+		}
+		byVisit := map[int][]float64{}
+		for n, b := range g.blocks {
+			if d := g.logs[n][second] - g.logs[n][first]; !math.IsNaN(d) {
+				byVisit[b.Visit] = append(byVisit[b.Visit], d)
+			}
+		}
+		maps.DeleteFunc(byVisit, func(_ int, ratios []float64) bool { return len(ratios) < armBlocks })
+		if len(byVisit) < 2 {
+			continue
+		}
+		middles := make([]float64, 0, len(byVisit))
+		for _, v := range slices.Sorted(maps.Keys(byVisit)) {
+			middle := median(byVisit[v])
+			middles = append(middles, middle)
+			within = append(within, squaredErrorOfMedian(byVisit[v], middle))
+			counts, sizes = append(counts, len(byVisit[v])), append(sizes, g.size)
+		}
+		// About a mean of their own, deviations come out short.
+		mean, n := stat.Mean(middles, nil), float64(len(middles))
+		for _, middle := range middles {
+			ratios = append(ratios, (middle-mean)*math.Sqrt(n/(n-1)))
+		}
+		visits += len(middles) - 1
+	}
+	if visits < leastReturns {
+		return 0, 0
+	}
+	shift, _ = shiftOf(ratios, within, typicalErrors(sizes, within, counts))
+	return shift, max(2, int(efficiency*float64(visits)))
+}
+
+// bestTwo returns the implementations with the least median log-ratios; −1 where there are not so many.
+func bestTwo(logs [][]float64) (first, second int) {
+	first, second = -1, -1
+	var least, next float64
+	for i := range logs[0] {
+		var values []float64
+		for _, l := range logs {
+			if !math.IsNaN(l[i]) {
+				values = append(values, l[i])
+			}
+		}
+		switch m := median(values); {
+		case math.IsNaN(m):
+		case first < 0 || m < least:
+			first, second, least, next = i, first, m, least
+		case second < 0 || m < next:
+			second, next = i, m
+		}
+	}
+	return first, second
 }
 
 // typicalErrors returns the squared error that a visit's median has for its number of blocks, from all visits to its

@@ -119,9 +119,10 @@ const (
 )
 
 // Grain returns a grain for a loop of n indexes, of which least take about as long as reaching a polling helper: some
-// tenths of a microsecond. It gives each worker a few chunks of even length, at least least and at most 16·least indexes
-// each, rounded up to a multiple of unit, which keeps every chunk but the last a whole number of vectors or lines. Up
-// to least indexes are one chunk, and so computed by the caller alone. Grain panics if least or unit is less than 1.
+// tenths of a microsecond. It gives each worker the same number of chunks of even length, or some of them one: about
+// least, or a few and at most 16·least indexes each, rounded up to a multiple of unit, which keeps every chunk but the
+// last a whole number of vectors or lines. Up to least indexes are one chunk, and so computed by the caller alone. Grain
+// panics if least or unit is less than 1.
 func (p *Pool) Grain(n, least, unit int) int {
 	if least < 1 || unit < 1 {
 		panic("pool: grain or unit is less than 1")
@@ -131,6 +132,9 @@ func (p *Pool) Grain(n, least, unit int) int {
 	}
 	target := min(max(n/(chunksPerWorker*p.Workers()), least), longest*least)
 	chunks := (n-1)/target + 1
+	if over := chunks % p.Workers(); chunks > p.Workers() && over > 0 {
+		chunks += p.Workers() - over // one chunk over would keep everybody else waiting for it
+	}
 	return ((n-1)/chunks/unit + 1) * unit
 }
 

@@ -330,7 +330,7 @@ func TestGrain(t *testing.T) {
 		{100, 100, 8, 100},
 		{101, 100, 8, 56}, // two chunks, 56 and 45
 		{200, 100, 1, 100},
-		{201, 100, 1, 67},
+		{201, 100, 1, 51}, // four chunks: three would take as long
 		{1600, 100, 1, 100},
 		{3200, 100, 1, 200},             // 8 chunks a worker
 		{1 << 24, 1 << 10, 64, 1 << 14}, // no longer than 16 times the least
