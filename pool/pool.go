@@ -28,13 +28,15 @@ import (
 const (
 	// idleSpin is how long a helper without work polls before it parks: through the last chunk of a caller that runs
 	// loop after loop, and no longer, because it takes a processor away from everybody else.
-	idleSpin = 20 * time.Microsecond
+	idleSpin = 50 * time.Microsecond
 
 	// finishSpin is how long a caller without work polls for the helpers' last chunks before it parks. Parking is
 	// dear for a caller that is locked to its thread, since two threads then have to trade places to resume it.
 	finishSpin = 100 * time.Microsecond
 
-	// yieldAfter is how long a poll goes on before it offers its processor to other threads between two looks.
+	// yieldAfter is how long a caller polls before it offers its processor to other threads between two looks: one of
+	// them may be the helper that it waits for, on a machine that is busy or packs threads to save power. Helpers without
+	// work do not yield. A system that sees a thread hardly use a processor may leave it on that of the caller.
 	yieldAfter = 2 * time.Microsecond
 
 	// pollsPerClock is the number of polls between two looks at the clock.
@@ -198,7 +200,7 @@ func (p *Pool) finish(j *job) {
 			withdrawn++
 		}
 	}
-	if j.open.Add(-withdrawn) > 0 && !poll(finishSpin, func() bool { return j.open.Load() == 0 }) {
+	if j.open.Add(-withdrawn) > 0 && !poll(finishSpin, true, func() bool { return j.open.Load() == 0 }) {
 		if j.open.Add(parked) != parked {
 			<-j.done
 		}
@@ -270,7 +272,7 @@ func (p *Pool) start(h *helper) {
 				h.busy.Store(true)
 				j.help(h.worker)
 				h.busy.Store(false)
-			} else if !poll(idleSpin, func() bool { return h.mailbox.Load() != nil }) {
+			} else if !poll(idleSpin, false, func() bool { return h.mailbox.Load() != nil }) {
 				h.park(p)
 			}
 		}
@@ -295,9 +297,9 @@ func (h *helper) rouse() {
 	}
 }
 
-// poll calls ready over and over for at most d and reports whether it ever returned true. It does not yield: on a
-// goroutine that is locked to its thread, yielding costs as much as parking.
-func poll(d time.Duration, ready func() bool) bool {
+// poll calls ready over and over for at most d and reports whether it ever returned true. The only yielding that it does
+// is the system's: to Go's scheduler, on a goroutine that is locked to its thread, yielding costs as much as parking.
+func poll(d time.Duration, yielding bool, ready func() bool) bool {
 	for start := time.Now(); ; {
 		for range pollsPerClock {
 			if ready() {
@@ -308,7 +310,7 @@ func poll(d time.Duration, ready func() bool) bool {
 		if spent > d {
 			return false
 		}
-		if spent > yieldAfter {
+		if yielding && spent > yieldAfter {
 			yield()
 		}
 	}

@@ -62,20 +62,9 @@ func (s *sweep) settle(a *bound) error {
 	if s.State != Warm || a.seconds > coldAbove.Seconds() {
 		return nil
 	}
+	s.sentinel.gather()
 	calls := int(min(max(settleFor.Seconds()/a.seconds, 1), mostIterations))
-	return safely(func() error {
-		for began := s.Clock.Now(); ; {
-			start := s.Clock.Now()
-			if err := a.run(calls); err != nil {
-				return err
-			}
-			now := s.Clock.Now()
-			seconds := (now - start).Seconds() / float64(calls)
-			if seconds <= apart*a.seconds || now-began > gatherWithin {
-				return nil
-			}
-		}
-	})
+	return safely(func() error { return a.run(calls) })
 }
 
 // run makes n calls: one after the other, or overlapping where several are to be in flight.

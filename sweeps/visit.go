@@ -19,12 +19,8 @@ const (
 	// settleFor is how long calls are made before each batch that nobody times. Whoever computed before has left the
 	// caches to its own data, and threads that joined an implementation's last batch have gone to sleep since. To wake
 	// them takes 100 µs on a virtual machine of two processors, several hundred for all of sixteen, and until then a
-	// parallel implementation is a serial one that pays for the waking.
+	// parallel implementation is a serial one that pays for the waking. See also sentinel.gather.
 	settleFor = 500 * time.Microsecond
-	// gatherWithin bounds the wait for threads that share a processor while another one is free, which has all calls
-	// take at least apart times as long: until the system has moved them may take some of its ticks.
-	gatherWithin = 20 * time.Millisecond
-	apart        = 1.5
 	// resolutions is how many times the clock's resolution a batch lasts at least.
 	resolutions = 1000
 	// mostIterations bounds a batch of calls that take no time at all.
