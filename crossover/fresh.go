@@ -24,11 +24,18 @@ func NewFresh(low, high int, round func(int) int, measured []int, rng *rand.Rand
 	return f
 }
 
-// strata is the number of random sizes spread over the whole range.
-const strata = 6
+// checked is how many sizes a case is checked at, at least, and strata how many of them are random ones, at least. The
+// others stand beside thresholds.
+const (
+	checked = 20
+	strata  = 8
+)
 
-// Sizes returns the sizes to check: one random size in each of several equal parts of the range in log-size, and four
-// on either side of every threshold, where a wrong one would show.
+// beside holds where sizes stand beside a threshold.
+var beside = []float64{1 / 2.0, 1 / 1.6, 1 / 1.3, 1 / 1.1, 1.1, 1.3, 1.6, 2}
+
+// Sizes returns the sizes to check, twenty or more where the axis has as many: one random size in each of several equal
+// parts of the range in log-size, and four on either side of every threshold, where a wrong one would show.
 func (f *Fresh) Sizes(thresholds []int) []int {
 	low, high := math.Log(float64(f.low)), math.Log(float64(f.high))
 	var sizes []int
@@ -37,11 +44,12 @@ func (f *Fresh) Sizes(thresholds []int) []int {
 			sizes = append(sizes, size)
 		}
 	}
-	for k := range strata {
-		add(math.Exp(low + (high-low)*(float64(k)+f.rng.Float64())/strata))
+	random := max(strata, checked-len(beside)*len(thresholds))
+	for k := range random {
+		add(math.Exp(low + (high-low)*(float64(k)+f.rng.Float64())/float64(random)))
 	}
 	for _, from := range thresholds {
-		for _, factor := range []float64{1 / 2.0, 1 / 1.6, 1 / 1.3, 1 / 1.1, 1.1, 1.3, 1.6, 2} {
+		for _, factor := range beside {
 			add(float64(from) * factor)
 		}
 	}

@@ -116,7 +116,7 @@ func (p *Planner) Limit(high int) {
 	p.planned = false
 }
 
-// Next returns the visit that would teach most about the case: a size, the least number of blocks, and what it is
+// Next returns the visit that would teach most about the case: a size, the number of blocks, and what it is
 // worth; a worth of 0 means that nothing is left to learn.
 func (p *Planner) Next(set *samples.Set) (size, blocks int, worth float64) {
 	if !p.planned || len(set.Blocks) != p.fitted {

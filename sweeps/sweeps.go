@@ -18,7 +18,7 @@ import (
 
 // Planner decides which size of one case is measured next, and when nothing is left to learn.
 type Planner interface {
-	// Next returns the visit that would teach most: a size, the least number of blocks, and what it is worth beside
+	// Next returns the visit that would teach most: a size, the number of blocks, and what it is worth beside
 	// other cases' proposals. A worth of 0 ends the case.
 	Next(set *samples.Set) (size, blocks int, worth float64)
 	// Visited tells that a proposed size was measured, or found impossible to measure.

@@ -633,7 +633,7 @@ func TestBudget(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	for _, after := range []int{1, 2, 50, 10_000, 40_000} {
+	for _, after := range []int{1, 2, 50, 10_000, 20_000} {
 		t.Run(fmt.Sprintf("in call %d", after), func(t *testing.T) {
 			m := newMachine()
 			ctx, cancel := context.WithCancel(context.Background())
@@ -1002,26 +1002,6 @@ func TestWarmUp(t *testing.T) {
 		// A batch that is two percent faster than the one before is not warm yet: that leaves some percent.
 		if b.Seconds[0] > 1.1e-5 {
 			t.Errorf("a block has a call of %v s, cold it is 4e-5 and warm 1e-5", b.Seconds[0])
-		}
-	}
-}
-
-func TestCheapBlocksAreManyAndDearOnesFew(t *testing.T) {
-	for _, c := range []struct {
-		cost        float64
-		least, most int
-	}{
-		{1e-6, 10, 10}, // 0.1 ms a block: twice what was asked for
-		{4e-3, 7, 9},   // 8 ms a block: what fits into 60 ms
-		{50e-3, 5, 5},  // 100 ms a block: what was asked for
-	} {
-		m := newMachine()
-		m.noise = bell(0)
-		o := m.options(10 * time.Minute)
-		o.Planner = script{{64, 5}}.planner
-		r := m.sweep(t, o, m.newCase("op/x=1", 64, 64, engine{name: "go", cost: linear(c.cost, 0)}))[0]
-		if n := len(r.Samples.Blocks); n < c.least || n > c.most {
-			t.Errorf("calls of %v s make %d blocks, want %d to %d", c.cost, n, c.least, c.most)
 		}
 	}
 }

@@ -30,10 +30,6 @@ const (
 	warmUpLimit = 30 * time.Millisecond
 	// coldAbove: a call longer than this fills the caches and wakes the threads itself.
 	coldAbove = 2 * time.Millisecond
-	// visitTime and visitBlocks: where blocks are cheap a visit takes more of them than it was asked for, up to twice as
-	// many.
-	visitTime   = 60 * time.Millisecond
-	visitBlocks = 21
 	// sentinelEvery is how much time may pass between two sentinel readings.
 	sentinelEvery = 20 * time.Millisecond
 	// backOffs bounds the waits for a quiet machine, a visit.
@@ -254,7 +250,7 @@ func (s *sweep) warm(a *bound, target float64) (err error) {
 	return nil
 }
 
-// measure takes blocks: as many as were asked for, more where they are cheap, fewer where the budget ends.
+// measure takes blocks: as many as were asked for, fewer where the budget ends.
 func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *bound, size, blocks int) {
 	var pending []samples.Block
 	keep := func() {
@@ -262,14 +258,12 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 		e.dirty = e.dirty || len(pending) > 0
 		pending = pending[:0]
 	}
-	start := s.Clock.Now()
-	read := start
+	read := s.Clock.Now()
 	accepted, waits := 0, 0
 	for len(arms) > 0 {
 		now := s.Clock.Now()
 		over := now-s.start > s.Budget && accepted >= 2
-		enough := accepted >= blocks && (accepted >= min(visitBlocks, 2*blocks) || now-start > visitTime)
-		stop := ctx.Err() != nil || over || enough
+		stop := ctx.Err() != nil || over || accepted >= blocks
 		if len(pending) > 0 && (stop || now-read >= sentinelEvery) {
 			switch {
 			case s.sentinel.quiet():
