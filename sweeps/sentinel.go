@@ -1,6 +1,7 @@
 package sweeps
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -14,7 +15,7 @@ const sentinelTolerance = 0.05
 
 // crowdTolerance is the same for the work of all processors: a missing processor doubles its time, while a late wake of
 // one is part of what parallel work costs.
-const crowdTolerance = 0.3
+const crowdTolerance = 0.5
 
 // A single spike is not a state of the machine, so a reading is the least of several. Neither is it one that a sleeping
 // processor joins in after a millisecond or two.
@@ -24,13 +25,15 @@ const (
 )
 
 // gatherWithin bounds the wait for threads that have just woken on one processor, while another one is free, to be moved
-// apart, and for a reading that says that a processor is missing.
+// apart.
 const gatherWithin = 25 * time.Millisecond
 
 // sentinel watches the machine: it times fixed pieces of work and compares.
 type sentinel struct {
 	clock Clock
 	works []*work
+	// moved says what was off its baseline last, and how far.
+	moved string
 	// drowsy says that the machine has been idle before most readings: it gets time to wake up in.
 	drowsy bool
 }
@@ -40,23 +43,25 @@ const wakes = 100
 
 // work is a fixed piece of work and what it took when the machine was quiet.
 type work struct {
+	of        string // whose work it is
 	run       func()
 	tolerance float64
 	tries     int // of which the least is a reading
 	// slowerOnly says that a faster reading is no disturbance but a better baseline.
 	slowerOnly bool
-	baseline   float64 // seconds; 0 before the first reading
+	baseline   float64       // seconds; 0 before the first reading
+	patience   time.Duration // to wait for the processors to work at once; see together
 }
 
 // newSentinel returns a sentinel of one piece of work, or of the default ones where it is nil: a spin on one processor
 // and one on all of them, because a processor that somebody else has taken shows in nothing that one processor does.
 func newSentinel(clock Clock, run func()) sentinel {
 	if run != nil {
-		return sentinel{clock: clock, works: []*work{{run: run, tolerance: sentinelTolerance, tries: spinTries}}}
+		return sentinel{clock: clock, works: []*work{{of: "the machine", run: run, tolerance: sentinelTolerance, tries: spinTries}}}
 	}
-	works := []*work{{run: SpinWork, tolerance: sentinelTolerance, tries: spinTries}}
+	works := []*work{{of: "one processor", run: SpinWork, tolerance: sentinelTolerance, tries: spinTries}}
 	if pool.Shared().Workers() > 1 {
-		works = append(works, &work{run: crowdWork, tolerance: crowdTolerance, tries: crowdTries, slowerOnly: true})
+		works = append(works, &work{of: "all processors at once", run: crowdWork, tolerance: crowdTolerance, tries: crowdTries, slowerOnly: true, patience: gatherWithin})
 	}
 	return sentinel{clock: clock, works: works}
 }
@@ -96,13 +101,22 @@ func (s *sentinel) gather() {
 	}
 }
 
-// together reads a piece of work until it takes no longer than it may, within gatherWithin, and returns the least.
+// together reads a piece of work until it takes no longer than it may, and returns the least reading. Its patience is
+// halved where that was in vain and doubled where it was not, up to gatherWithin: on a machine whose processors hardly
+// ever work all at once, nothing is gained by waiting for it.
 func (s *sentinel) together(w *work) float64 {
 	least := math.Inf(1)
-	for start := s.clock.Now(); least > (1+w.tolerance)*w.baseline && s.clock.Now()-start < gatherWithin; {
+	for start := s.clock.Now(); ; {
 		least = min(least, s.read(w, 1, 0))
+		if least <= (1+w.tolerance)*w.baseline {
+			w.patience = min(max(2*w.patience, gatherWithin/64), gatherWithin)
+			return least
+		}
+		if s.clock.Now()-start >= w.patience {
+			w.patience /= 2
+			return least
+		}
 	}
-	return least
 }
 
 // read times a piece of work: the least of so many tries. Once that is enough seconds or less it tries no more.
@@ -154,7 +168,10 @@ func (s *sentinel) quiet() bool {
 		case s.drowsy:
 			reading = s.read(w, w.tries*wakes, (1+w.tolerance)*w.baseline)
 		case w.slowerOnly:
-			reading = s.together(w)
+			enough := (1 + w.tolerance) * w.baseline
+			if reading = s.read(w, w.tries, enough); reading > enough {
+				reading = min(reading, s.together(w))
+			}
 		default:
 			reading = s.read(w, w.tries, 0)
 		}
@@ -163,6 +180,7 @@ func (s *sentinel) quiet() bool {
 			continue
 		}
 		if math.Abs(reading-w.baseline) > w.tolerance*w.baseline {
+			s.moved = fmt.Sprintf("%s took %.2f times as long as at the baseline", w.of, reading/w.baseline)
 			return false
 		}
 	}

@@ -269,7 +269,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 			case s.sentinel.quiet():
 				keep()
 			case waits == backOffs:
-				e.degrade("the sentinel kept moving off its baseline")
+				e.degrade("the sentinel kept moving off its baseline: " + s.sentinel.moved)
 				keep()
 			default:
 				e.result.Discarded += len(pending)
@@ -278,7 +278,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 				waits++
 				if ctx.Err() == nil && !s.sentinel.backOff(backOffs) {
 					// The machine has a new state. Take it as it is, and say so.
-					e.degrade("the sentinel stayed off its baseline")
+					e.degrade("the sentinel stayed off its baseline: " + s.sentinel.moved)
 					s.sentinel.settle()
 					waits = backOffs
 				}
