@@ -169,7 +169,8 @@ type sweep struct {
 	visitCap float64 // seconds
 	entries  []*entry
 	saved    time.Duration
-	hot      bool // the machine throttles, and waiting did not help
+	hot      bool          // the machine throttles, and waiting did not help
+	waited   time.Duration // for a quiet machine
 
 	collections [1]metrics.Sample // the collector's cycle count, read between batches
 }

@@ -32,8 +32,10 @@ const (
 	coldAbove = 2 * time.Millisecond
 	// sentinelEvery is how much time may pass between two sentinel readings.
 	sentinelEvery = 20 * time.Millisecond
-	// backOffs bounds the waits for a quiet machine, a visit.
-	backOffs = 5
+	// backOffs bounds the waits for a quiet machine, a visit, and waitingShare their share of the sweep: where the clock
+	// never rests, blocks are worth more than patience.
+	backOffs     = 5
+	waitingShare = 0.1
 )
 
 // visit measures one size of one case.
@@ -268,7 +270,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 			switch {
 			case s.sentinel.quiet():
 				keep()
-			case waits == backOffs:
+			case waits == backOffs || s.waited.Seconds() > waitingShare*s.elapsed().Seconds()+1:
 				e.degrade("the sentinel kept moving off its baseline: " + s.sentinel.moved)
 				keep()
 			default:
@@ -276,7 +278,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 				accepted -= len(pending)
 				pending = pending[:0]
 				waits++
-				if ctx.Err() == nil && !s.sentinel.backOff(backOffs) {
+				if ctx.Err() == nil && !s.backOff() {
 					// The machine has a new state. Take it as it is, and say so.
 					e.degrade("the sentinel stayed off its baseline: " + s.sentinel.moved)
 					s.sentinel.settle()
@@ -319,6 +321,13 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 		pending = append(pending, block)
 		accepted++
 	}
+}
+
+// backOff waits for a quiet machine and reports whether it came.
+func (s *sweep) backOff() bool {
+	start := s.Clock.Now()
+	defer func() { s.waited += s.Clock.Now() - start }()
+	return s.sentinel.backOff(backOffs)
 }
 
 // block times every arm once, and the twin, in random order. Where one fails it returns which one, and why.
