@@ -118,7 +118,7 @@ func segments(runs []run, loss [][]float64, sizes []int) []Segment {
 	return out
 }
 
-// bootstrap resamples the blocks of every size, shifts each estimate by what the A/A arm says a visit may be off,
+// bootstrap resamples the blocks of every visit, shifts each estimate by what the A/A arm says a visit may be off,
 // repeats the partition, and sets each segment's interval and support. stands is what standIns returns.
 func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations int, twin arm, o Options, rng *rand.Rand) {
 	if len(segs) < 2 {
@@ -126,9 +126,11 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations 
 	}
 	sizes := make([]int, len(groups))
 	resample := make([][]int, len(groups))
+	visits := make([][][2]int, len(groups))
 	for s := range groups {
 		sizes[s] = groups[s].size
 		resample[s] = make([]int, len(groups[s].blocks))
+		visits[s] = visitRanges(groups[s])
 	}
 	shifts := make([]float64, len(groups))
 	for s := range groups {
@@ -137,8 +139,10 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations 
 	edges := make([][]float64, len(segs))
 	for range o.Resamples {
 		for s := range resample {
-			for b := range resample[s] {
-				resample[s][b] = rng.IntN(len(resample[s]))
+			for _, v := range visits[s] {
+				for b := v[0]; b < v[1]; b++ {
+					resample[s][b] = v[0] + rng.IntN(v[1]-v[0])
+				}
 			}
 		}
 		loss := lossTable(groups, implementations, resample)
@@ -394,7 +398,7 @@ func studyArm(groups []group) arm {
 		jitters[i] = math.Sqrt(e * float64(counts[i]) / (math.Pi / 2))
 	}
 	a.jitter = median(jitters)
-	a.shift, a.freedom = shiftOf(longest(visits, within, typical, counts))
+	a.shift, a.freedom = shiftOf(visits, within, typical), max(2, len(visits))
 	if shift, freedom := studyReturns(groups); freedom >= leastReturns && shift*shift > doubtless*a.shift*a.shift {
 		a.shift, a.freedom = shift, freedom
 	}
@@ -406,7 +410,7 @@ func studyArm(groups []group) arm {
 // believed where the variance is doubtless times as large, in at least leastReturns visits.
 const (
 	leastReturns = 4
-	doubtless    = 2
+	doubtless    = 3
 )
 
 // studyReturns returns the standard deviation, beyond their own errors, of the log-ratio of a size's best two
@@ -447,8 +451,8 @@ func studyReturns(groups []group) (shift float64, freedom int) {
 	if visits < leastReturns {
 		return 0, 0
 	}
-	shift, _ = shiftOf(ratios, within, typicalErrors(sizes, within, counts))
-	return shift, max(2, int(efficiency*float64(visits)))
+	shift = shiftOf(ratios, within, typicalErrors(sizes, within, counts))
+	return shift, visits
 }
 
 // bestTwo returns the implementations with the least median log-ratios; −1 where there are not so many.
@@ -488,33 +492,12 @@ func typicalErrors(sizes []int, squaredErrors []float64, blocks []int) []float64
 	return typical
 }
 
-// longest returns the ratios and errors of the visits with many blocks, where there are enough such visits: the median of
-// a handful of blocks is mostly its own error, and that error is itself not known from a handful.
-func longest(ratios, squaredErrors, typical []float64, blocks []int) (r, e, t []float64) {
-	for i, n := range blocks {
-		if n >= longVisit {
-			r, e, t = append(r, ratios[i]), append(e, squaredErrors[i]), append(t, typical[i])
-		}
-	}
-	if len(r) < longVisits {
-		return ratios, squaredErrors, typical
-	}
-	return r, e, t
-}
-
-// longVisit is how many blocks make a long visit, and longVisits how many of those are enough.
-const (
-	longVisit  = 9
-	longVisits = 6
-)
-
-// shiftOf returns the standard deviation that visits have beyond the errors of their own medians, and how many degrees
-// of freedom it was estimated with. A visit's squared log-ratio is on average shift² plus its own squared error, and the
+// shiftOf returns the standard deviation that visits have beyond the errors of their own medians. A visit's squared log-ratio is on average shift² plus its own squared error, and the
 // shift is the one at which the weighted sum of their differences is zero. The weights, 1/(shift² + error²)², are those
 // of a normal likelihood: a visit of many blocks says more about the shift than one of few. They take the typical error
 // for each visit's number of blocks, because a visit whose error came out small by chance must not weigh more for it. A
 // square is cut at outlier² of its mean, so that a visit during which something else wanted the machine does not decide.
-func shiftOf(ratios, squaredErrors, typical []float64) (shift float64, freedom int) {
+func shiftOf(ratios, squaredErrors, typical []float64) float64 {
 	score := func(square float64) float64 {
 		var sum float64
 		for i, r := range ratios {
@@ -528,7 +511,7 @@ func shiftOf(ratios, squaredErrors, typical []float64) (shift float64, freedom i
 		high = max(high, 2*r*r+squaredErrors[i]+typical[i])
 	}
 	if high == 0 {
-		return 0, max(2, len(ratios))
+		return 0
 	}
 	low := 1e-12 * high // keeps v above zero where visits had no error at all
 	if score(low) > 0 {
@@ -541,16 +524,14 @@ func shiftOf(ratios, squaredErrors, typical []float64) (shift float64, freedom i
 			}
 		}
 	}
-	return math.Sqrt(low), max(2, int(efficiency*float64(len(ratios))))
+	return math.Sqrt(low)
 }
 
 // outlier is where a visit's deviation stops counting, in standard deviations, and meanCut the mean of a standard normal
-// square that is cut there. efficiency is how much of a degree of freedom a visit is worth, part of what it shows being
-// its own error.
+// square that is cut there.
 const (
-	outlier    = 2.5
-	meanCut    = 0.978
-	efficiency = 0.65
+	outlier = 2.5
+	meanCut = 0.978
 )
 
 // A case has a few dozen visits, and their 95th percentile would be the one or two during which something else wanted the
@@ -575,6 +556,18 @@ func squaredErrorOfMedian(values []float64, middle float64) float64 {
 	n := float64(len(values))
 	sigma := n / (n - 0.8) * normalMAD * median(deviations)
 	return math.Pi / 2 * sigma * sigma / n
+}
+
+// visitRanges returns the first block of each visit and the one after its last. Blocks of a visit follow one another.
+func visitRanges(g group) [][2]int {
+	var ranges [][2]int
+	for n, b := range g.blocks {
+		if n == 0 || b.Visit != g.blocks[n-1].Visit {
+			ranges = append(ranges, [2]int{n, n})
+		}
+		ranges[len(ranges)-1][1] = n + 1
+	}
+	return ranges
 }
 
 // visitsOf returns how many visits a group's blocks come from.
