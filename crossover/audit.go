@@ -78,19 +78,34 @@ type Auditor struct {
 // NewAuditor returns an auditor of the given sizes. choice returns the name of the implementation that the file
 // chooses; near returns another fresh size close to one; tieBand is the case's, relative.
 func NewAuditor(sizes []int, choice func(size int) string, near func(size int) (int, bool), tieBand float64) *Auditor {
-	sizes = slices.Clone(sizes)
-	slices.Sort(sizes)
 	return &Auditor{
 		choice: choice, near: near, band: math.Log1p(max(tieBand, MinTieBand)),
-		pending: slices.Compact(sizes), looks: map[int]int{}, first: map[int]int{}, neighbour: map[int]int{},
+		pending: inPasses(sizes), looks: map[int]int{}, first: map[int]int{}, neighbour: map[int]int{},
 	}
 }
 
-// Next returns the next visit: a fresh size, or a second look at a suspicious one.
+// inPasses returns the sizes in the order of several passes upwards through all of them, so that a check that runs out of
+// its budget has still seen the whole range.
+func inPasses(sizes []int) []int {
+	const passes = 4
+	sizes = slices.Clone(sizes)
+	slices.Sort(sizes)
+	sizes = slices.Compact(sizes)
+	var order []int
+	for _, first := range [passes]int{0, 2, 1, 3} {
+		for k := first; k < len(sizes); k += passes {
+			order = append(order, sizes[k])
+		}
+	}
+	return order
+}
+
+// Next returns the next visit: a fresh size, or a second look at a suspicious one. Of several cases the one with the
+// fewest sizes checked comes first.
 func (a *Auditor) Next(set *samples.Set) (proposed, blocks int, worth float64) {
-	const worthFirst, worthSecond = 1000.0, 100.0
+	const worthFirst, worthSecond = 1e6, 100.0
 	if len(a.pending) > 0 {
-		return a.pending[0], firstLook, worthFirst + float64(len(a.pending))
+		return a.pending[0], firstLook, worthFirst / float64(1+len(a.sizes))
 	}
 	for _, size := range a.sizes {
 		if _, ok := a.first[size]; !ok {
