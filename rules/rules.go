@@ -1,10 +1,11 @@
 // Package rules holds the rules by which other programs turn timings into thresholds, to compare ours with them on the
 // same samples.
 //
-// Nothing that Crossover decides comes from here. Each rule is written down as its program is known to decide, not
-// ported from its source, as a function of the curves that our own fit starts from, medians over blocks, so that only the
-// rule differs and not how the times were taken or averaged. Rules that know two implementations get the two that their program would name: the one that wins at
-// the least size and the one that wins at the greatest.
+// Nothing that Crossover decides comes from here. Each rule was held against its program's source and is our own code,
+// a function of the curves that our own fit starts from, medians over blocks, so that only the rule differs: not which
+// sizes were timed, how often, or how the times were averaged. Rules that know two implementations get the two that
+// their program would name: the one that wins at the least size and its challenger, the one that wins at the greatest;
+// where those are the same one, the challenger is what wins most of the sizes between.
 package rules
 
 import (
@@ -58,7 +59,7 @@ func Others() []Rule {
 		{"wins for all larger sizes", "GPU-BLOB", on(winsFromThere)},
 		{"fewest misclassified sizes", "CLBlast", on(fewestMisclassified)},
 		{"least summed loss", "GMP", on(leastLoss)},
-		{"geometric mean, 5 % band", "math/big", on(plateau)},
+		{"least geometric mean", "math/big", on(leastGeometricMean)},
 		{"best per fixed bucket", "LinearSolve", on(buckets)},
 		{"always one", "no threshold", on(alwaysOne)},
 	}
@@ -89,8 +90,24 @@ func (t table) winner(s int) int {
 	return best
 }
 
-// ends returns the two implementations that a rule with one threshold decides between.
-func (t table) ends() (low, high int) { return t.winner(0), t.winner(len(t.sizes) - 1) }
+// ends returns the two implementations that a rule with one threshold decides between. They are the same one only where
+// it wins every size.
+func (t table) ends() (low, high int) {
+	low, high = t.winner(0), t.winner(len(t.sizes)-1)
+	if low != high {
+		return low, high
+	}
+	wins := make([]int, len(t.loss))
+	for s := range t.sizes {
+		if w := t.winner(s); w != low {
+			wins[w]++
+		}
+	}
+	if most := slices.Max(wins); most > 0 {
+		high = slices.Index(wins, most)
+	}
+	return low, high
+}
 
 // split chooses low below the s-th size and high from there on. s may be 0 (high everywhere) or the number of sizes (low
 // everywhere).
@@ -104,109 +121,116 @@ func (t table) split(low, high, s int) Choice {
 	return Choice{[]int{t.sizes[0], t.sizes[s]}, []int{low, high}}
 }
 
-// firstWin switches at the first size where something beats the winner at the least size, to what beats it, and looks no
-// further.
+// firstWin switches at the first size where the challenger wins, and looks no further.
 //
-// Source: RunMat, accelerate provider auto-offload calibration.
+// Source: RunMat, crates/runmat-accelerate/src/native_auto.rs, calibrate_elemwise and its like.
 func firstWin(t table) Choice {
-	low := t.winner(0)
+	low, high := t.ends()
 	for s := range t.sizes {
-		if high := t.winner(s); high != low {
+		if t.loss[high][s] < t.loss[low][s] {
 			return t.split(low, high, s)
 		}
 	}
 	return t.split(low, low, 0)
 }
 
-// winsFromThere switches at the first size from which on the winner at the greatest size wins always.
+// winsFromThere switches at the first size from which on the challenger wins, but for single losses: it takes two in a
+// row to start over.
 //
-// Source: GPU-BLOB, offload threshold.
+// Source: GPU-BLOB, include/doGemm.hh, checkOffloadStructReset. It holds the rate of the winner against that of the
+// challenger at this size and at the one below; its sizes are one apart, where that comes to two losses.
 func winsFromThere(t table) Choice {
 	low, high := t.ends()
-	s := len(t.sizes)
-	for s > 0 && t.loss[high][s-1] < t.loss[low][s-1] {
-		s--
+	from, losses := len(t.sizes), 0
+	for s := range t.sizes {
+		switch {
+		case t.untimed(low, high, s):
+		case t.loss[high][s] < t.loss[low][s]:
+			from, losses = min(from, s), 0
+		default:
+			if losses++; losses > 1 {
+				from = len(t.sizes)
+			}
+		}
 	}
-	return t.split(low, high, s)
+	return t.split(low, high, from)
 }
 
-// fewestMisclassified switches where the fewest measured sizes are on the wrong side.
+// fewestMisclassified switches where the fewest measured sizes are on the wrong side, at the last such size.
 //
-// Source: CLBlast, routine tuning of the kernel selection.
+// Source: CLBlast, src/tuning/routines/routine_tuner.hpp, TuneKernelSelection.
 func fewestMisclassified(t table) Choice {
-	return t.bestSplit(func(chosen, other float64) float64 {
+	low, high := t.ends()
+	wrong := t.splits(low, high, func(chosen, other float64) float64 {
 		if other < chosen {
 			return 1
 		}
 		return 0
 	})
-}
-
-// leastLoss switches where the summed relative loss is least.
-//
-// Source: GMP, tune/tuneup.c, analyze_dat.
-func leastLoss(t table) Choice {
-	return t.bestSplit(func(chosen, other float64) float64 { return max(0, math.Expm1(chosen-other)) })
-}
-
-// bestSplit returns the split between the two ends with the least summed cost, the first one of equals.
-func (t table) bestSplit(cost func(chosen, other float64) float64) Choice {
-	low, high := t.ends()
-	best, least := 0, math.Inf(1)
-	for s := 0; s <= len(t.sizes); s++ {
-		sum := 0.0
-		for k := range t.sizes {
-			if k < s {
-				sum += cost(t.loss[low][k], t.loss[high][k])
-			} else {
-				sum += cost(t.loss[high][k], t.loss[low][k])
-			}
-		}
-		if sum < least {
-			best, least = s, sum
+	best := 0
+	for s, count := range wrong {
+		if count <= wrong[best] {
+			best = s
 		}
 	}
 	return t.split(low, high, best)
 }
 
-// plateau takes every split whose geometric mean of slowdowns is within 5 % of the least, and switches in the middle of
-// them.
+// leastLoss switches where the summed loss is least. The loss at a size is the part of the slower one's time that the
+// faster one saves, so that no size counts for more than 1.
 //
-// Source: Go, math/big/calibrate.md.
-func plateau(t table) Choice {
-	const band = 0.05
+// Source: GMP, tune/tuneup.c, one and analyze_dat. Timing from small sizes to great, it stops where the challenger is
+// 1.2 times as fast; here it sees every size.
+func leastLoss(t table) Choice {
 	low, high := t.ends()
-	means := make([]float64, len(t.sizes)+1)
-	for s := range means {
-		for k := range t.sizes {
-			if k < s {
-				means[s] += t.loss[low][k]
-			} else {
-				means[s] += t.loss[high][k]
-			}
-		}
-		means[s] /= float64(len(t.sizes))
-	}
-	least := slices.Min(means)
-	var inside []int
-	for s, m := range means {
-		if m <= least+math.Log1p(band) {
-			inside = append(inside, s)
-		}
-	}
-	if len(inside) == 0 { // every split meets a size at which one of the two was not timed
-		return alwaysOne(t)
-	}
-	return t.split(low, high, inside[len(inside)/2])
+	losses := t.splits(low, high, func(chosen, other float64) float64 { return max(0, -math.Expm1(other-chosen)) })
+	return t.split(low, high, slices.Index(losses, slices.Min(losses)))
 }
 
-// bucketEdges are where the buckets of fixed sizes begin.
-var bucketEdges = []int{1, 20, 100, 300, 1000, 10_000, 100_000, 1_000_000}
+// leastGeometricMean switches where the geometric mean of the slowdowns is least.
+//
+// Source: Go, src/math/big/calibrate_test.go, computeThreshold. It prints the thresholds within 5 and 10 % as well, for
+// whoever picks one constant for all machines, and sets the best.
+func leastGeometricMean(t table) Choice {
+	low, high := t.ends()
+	logs := t.splits(low, high, func(chosen, other float64) float64 { return max(0, chosen-other) })
+	least := slices.Min(logs)
+	if math.IsInf(least, 1) { // every split meets a size at which the chosen one was not timed
+		return alwaysOne(t)
+	}
+	return t.split(low, high, slices.Index(logs, least))
+}
 
-// buckets takes, in each fixed bucket of sizes, the implementation with the least mean slowdown; a bucket without a
+// splits returns the summed cost of each split between two implementations, from high everywhere to low everywhere,
+// over the sizes at which one of them was timed.
+func (t table) splits(low, high int, cost func(chosen, other float64) float64) []float64 {
+	sums := make([]float64, len(t.sizes)+1)
+	for split := range sums {
+		for s := range t.sizes {
+			switch {
+			case t.untimed(low, high, s):
+			case s < split:
+				sums[split] += cost(t.loss[low][s], t.loss[high][s])
+			default:
+				sums[split] += cost(t.loss[high][s], t.loss[low][s])
+			}
+		}
+	}
+	return sums
+}
+
+// untimed reports whether neither of two implementations was timed at the s-th size.
+func (t table) untimed(low, high, s int) bool { return math.IsInf(min(t.loss[low][s], t.loss[high][s]), 1) }
+
+// bucketEdges are where the buckets of fixed sizes begin. LinearSolve's are rows of a matrix and its last one begins at
+// 1001; the decades above are ours, for sizes that count samples.
+var bucketEdges = []int{1, 21, 101, 301, 1001, 10_001, 100_001, 1_000_001}
+
+// buckets takes, in each fixed bucket of sizes, the implementation with the greatest mean speed; a bucket without a
 // measured size takes the choice of the one below.
 //
-// Source: LinearSolve.jl, LinearSolveAutotune, size categories.
+// Source: LinearSolve.jl, lib/LinearSolveAutotune/src/benchmarking.jl, categorize_results. Its speeds are in FLOP/s,
+// ours are parts of the best one's at that size: samples do not say how much work a size is.
 func buckets(t table) Choice {
 	var c Choice
 	for b, from := range bucketEdges {
@@ -220,25 +244,37 @@ func buckets(t table) Choice {
 			continue
 		}
 		c.From = append(c.From, from)
-		c.Implementation = append(c.Implementation, t.leastMean(first, last))
+		c.Implementation = append(c.Implementation, t.greatestSpeed(first, last))
 	}
 	return c
 }
 
-// alwaysOne takes one implementation everywhere: the one with the least mean slowdown.
-func alwaysOne(t table) Choice { return Choice{t.sizes[:1], []int{t.leastMean(0, len(t.sizes))}} }
-
-// leastMean returns the implementation with the least mean log-slowdown over the sizes from first to last−1.
-func (t table) leastMean(first, last int) int {
-	best, least := t.winner(first), math.Inf(1)
+// greatestSpeed returns the implementation with the greatest mean speed over the sizes from first to last−1.
+func (t table) greatestSpeed(first, last int) int {
+	best, greatest := 0, -1.0
 	for i := range t.loss {
 		sum := 0.0
 		for s := first; s < last; s++ {
+			sum += math.Exp(-t.loss[i][s])
+		}
+		if sum > greatest {
+			best, greatest = i, sum
+		}
+	}
+	return best
+}
+
+// alwaysOne takes one implementation everywhere: the one with the least mean log-slowdown.
+func alwaysOne(t table) Choice {
+	best, least := t.winner(0), math.Inf(1)
+	for i := range t.loss {
+		sum := 0.0
+		for s := range t.sizes {
 			sum += t.loss[i][s]
 		}
 		if sum < least {
 			best, least = i, sum
 		}
 	}
-	return best
+	return Choice{t.sizes[:1], []int{best}}
 }

@@ -362,7 +362,8 @@ const leastBlocks = 3
 func (s *sweep) afford(e *entry, size, blocks int) (int, bool) {
 	measured := e.costs.below(size)
 	alive := e.alive(size)
-	if size > e.costs.greatest() && measured > 0 {
+	// One size alone does not tell what grows: part of what the first visit took was making what is made once.
+	if size > e.costs.greatest() && len(e.costs.sizes) > 1 {
 		var ok bool
 		if alive, ok = s.affordHigher(e, size, measured, blocks, alive); !ok {
 			return 0, false
