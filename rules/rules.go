@@ -220,7 +220,9 @@ func (t table) splits(low, high int, cost func(chosen, other float64) float64) [
 }
 
 // untimed reports whether neither of two implementations was timed at the s-th size.
-func (t table) untimed(low, high, s int) bool { return math.IsInf(min(t.loss[low][s], t.loss[high][s]), 1) }
+func (t table) untimed(low, high, s int) bool {
+	return math.IsInf(min(t.loss[low][s], t.loss[high][s]), 1)
+}
 
 // bucketEdges are where the buckets of fixed sizes begin. LinearSolve's are rows of a matrix and its last one begins at
 // 1001; the decades above are ours, for sizes that count samples.
