@@ -40,7 +40,7 @@ type Options struct {
 	// InFlight is how many calls of a GPU are in flight in throughput mode; 0 means DefaultInFlight.
 	InFlight int
 
-	// VisitShare is how much of a case's share of the budget one visit may take; 0 means a quarter, so that enough is
+	// VisitShare is how much of a case's share of the budget one visit may take; 0 means a half, so that enough is
 	// left to find a crossover with.
 	VisitShare float64
 
@@ -122,7 +122,7 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 		o.InFlight = DefaultInFlight
 	}
 	if o.VisitShare == 0 {
-		o.VisitShare = 0.25
+		o.VisitShare = 0.5
 	}
 	if err := o.check(); err != nil {
 		return nil, err

@@ -1012,7 +1012,7 @@ func TestADearFirstVisit(t *testing.T) {
 	for _, c := range []struct {
 		budget time.Duration
 		want   int
-	}{{10 * time.Minute, 20}, {40 * time.Second, 3}, {time.Second, 2}} {
+	}{{10 * time.Minute, 20}, {24 * time.Second, 3}, {time.Second, 2}} {
 		m := newMachine()
 		m.noise = bell(0)
 		o := m.options(c.budget)
