@@ -2,6 +2,8 @@ package crossover_test
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"crossover/crossover"
@@ -129,5 +131,59 @@ func TestAuditStaysBelowTheLimit(t *testing.T) {
 	// b is five times slower at 90, and at 180 too.
 	if got := a.Judge(set); got.Finding != crossover.Drifted || len(got.Sizes) != 2 {
 		t.Errorf("audit is %+v", got)
+	}
+}
+
+// A case is checked at twenty sizes, few thresholds or many, none of them measured before; where the axis has no twenty, at
+// what there is.
+func TestFreshSizes(t *testing.T) {
+	for name, c := range map[string]struct {
+		low, high   int
+		thresholds  []int
+		least, most int
+	}{
+		"no threshold":    {64, 1 << 20, nil, 20, 20},
+		"one threshold":   {64, 1 << 20, []int{5000}, 20, 20},
+		"many":            {64, 1 << 20, []int{300, 5000, 70_000, 400_000}, 40, 40},
+		"few whole sizes": {1, 16, []int{3}, 5, 15},
+		"one size in all": {7, 7, nil, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			measured := []int{64, 256, 1024, 4096}
+			f := crossover.NewFresh(c.low, c.high, nil, measured, rand.New(rand.NewPCG(1, 2)))
+			sizes := f.Sizes(c.thresholds)
+			if n := len(sizes); n < c.least || n > c.most {
+				t.Errorf("%d sizes, want %d to %d: %v", n, c.least, c.most, sizes)
+			}
+			for n, size := range sizes {
+				if size < c.low || size > c.high || slices.Contains(measured, size) || n > 0 && size <= sizes[n-1] {
+					t.Errorf("size %d of %v", size, sizes)
+				}
+			}
+		})
+	}
+}
+
+// An audit that is cut short has been everywhere, and asks for less once it has been at more sizes.
+func TestAnAuditCutShort(t *testing.T) {
+	var sizes []int
+	for n := range 20 {
+		sizes = append(sizes, 1000+n)
+	}
+	a := crossover.NewAuditor(sizes, func(int) string { return "a" }, func(int) (int, bool) { return 0, false }, 0.03)
+	set := &samples.Set{Implementations: []string{"a", "b"}}
+	before := math.Inf(1)
+	var seen []int
+	for range 5 {
+		size, _, worth := a.Next(set)
+		if worth >= before {
+			t.Errorf("size %d is worth %v after one of %v", size, worth, before)
+		}
+		before = worth
+		seen = append(seen, size)
+		a.Visited(size)
+	}
+	if want := []int{1000, 1004, 1008, 1012, 1016}; !slices.Equal(seen, want) {
+		t.Errorf("the first five are %v, want %v", seen, want)
 	}
 }

@@ -8,10 +8,10 @@
 //  1. [Summarise]: at each size the median over blocks of each implementation's log-ratio to its block's fastest;
 //  2. the tie band: how far the A/A arm's own estimate strays from zero;
 //  3. segments: the choice of implementations that minimises the summed log-loss plus a price for every switch, by a
-//     dynamic program over sizes × implementations (for two implementations and one switch it is the rule of GMP's
-//     tuneup, https://gmplib.org/devel/thres);
+//     dynamic program over sizes × implementations (for two implementations and one switch it is akin to the rule of
+//     GMP's tuneup, https://gmplib.org/devel/thres);
 //  4. edges: the zero of the log-ratio of the two sides, interpolated in log-size inside its bracket;
-//  5. intervals: a bootstrap over blocks of steps 1, 3 and 4.
+//  5. intervals: a bootstrap of steps 1, 3 and 4 over the blocks of each visit and over the luck that visits have.
 //
 // Where a GPU told where the time of its calls went, [GPUUses] reduces that to medians; no choice rests on it.
 //

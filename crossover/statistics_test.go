@@ -3,6 +3,7 @@ package crossover
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"crossover/samples"
@@ -141,6 +142,53 @@ func TestShiftAfterVisits(t *testing.T) {
 }
 
 // Normal deviates times the scale are Student's: with five degrees of freedom 5 % of them are beyond 2.571.
+// Luck that hits all of a visit alike, the A/A arm included, shows where a size is visited again, and only where it is.
+func TestReturnsShowWhatTheArmDoesNot(t *testing.T) {
+	for name, c := range map[string]struct {
+		luck      float64
+		again     int // visits to each size
+		low, high float64
+	}{
+		"luck":                     {0.15, 5, 0.1, 0.2},
+		"none":                     {0, 5, 0, 0.02},
+		"luck that nobody can see": {0.15, 1, 0, 0.02},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(3, 3))
+			var sum float64
+			const draws = 30
+			for range draws {
+				set := &samples.Set{Implementations: []string{"a", "b"}}
+				visit := 0
+				for _, size := range []int{100, 200, 400, 800} {
+					for range c.again {
+						luck := math.Exp(c.luck * rng.NormFloat64())
+						for range 10 {
+							noise := func() float64 { return math.Exp(0.02 * rng.NormFloat64()) }
+							b := samples.Block{Size: size, Visit: visit, Seconds: []float64{noise(), 2 * luck * noise()}, Twin: 1}
+							b.TwinSeconds = 2 * luck * noise()
+							set.Blocks = append(set.Blocks, b)
+						}
+						visit++
+					}
+				}
+				sum += studyArm(groupBySize(set)).shift
+			}
+			if got := sum / draws; got < c.low || got > c.high {
+				t.Errorf("the shift is %.3f on average, want %v to %v", got, c.low, c.high)
+			}
+		})
+	}
+}
+
+// A resample takes as many blocks of each visit as there are.
+func TestVisitRanges(t *testing.T) {
+	g := group{blocks: []samples.Block{{Visit: 4}, {Visit: 4}, {Visit: 7}, {Visit: 9}, {Visit: 9}, {Visit: 9}}}
+	if got, want := visitRanges(g), [][2]int{{0, 2}, {2, 3}, {3, 6}}; !slices.Equal(got, want) {
+		t.Errorf("the visits are %v, want %v", got, want)
+	}
+}
+
 func TestScaleMakesStudents(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	a := arm{shift: 0.1, freedom: 5}

@@ -89,7 +89,7 @@ type Cost struct {
 }
 
 // StudyCost compares the blocks that our planner needs with those of a ×2 grid with 30 runs a point, and of a linear
-// grid as GPU-BLOB's with 30 runs a point, refined until it is enough. Both grids choose by medians and take the best
+// grid, GPU-BLOB's but for its 30 runs a point, refined until it is enough. Both grids choose by medians and take the best
 // implementation of the nearest measured size below.
 func StudyCost(scenarios []model.Scenario, runs int, seed uint64) []Cost {
 	var rows []Cost

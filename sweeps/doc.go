@@ -7,6 +7,8 @@
 //   - implementations are timed one after the other inside a block, in seeded random order, so that slow drift cancels;
 //   - one of them is timed twice (the A/A arm), so that the noise of a comparison is itself measured;
 //   - an output is held against the float64 reference before any of its times count;
+//   - calls that nobody times come before every batch, until caches hold the batch's data and the threads of a parallel
+//     implementation are awake, each on a processor of its own;
 //   - a batch lasts at least 1000 times the clock's resolution, and a time that the memory could not have carried is an
 //     error;
 //   - a sentinel kernel of fixed work runs every few blocks; when it is off its baseline the blocks since its last good
