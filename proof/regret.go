@@ -50,8 +50,8 @@ type Regret struct {
 
 // Budgets are those of StudyRegret.
 var Budgets = []time.Duration{
-	20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
-	time.Second, 2 * time.Second, 7 * time.Second,
+	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second,
+	Budget,
 }
 
 // StudyRegret calibrates each scenario with each budget.
