@@ -48,7 +48,13 @@ func TestCases(t *testing.T) {
 					}
 					run()
 					expect(t, "output", call.Output(), want, c.Tolerance(size))
-					if got := testing.AllocsPerRun(3, run); got != 0 {
+					// A collection empties the pool that calls into C take their frames from: an allocation counts if it
+					// comes again.
+					got := 1.0
+					for try := 0; got != 0 && try < 3; try++ {
+						got = testing.AllocsPerRun(3, run)
+					}
+					if got != 0 {
 						t.Errorf("%v allocations a call, want 0", got)
 					}
 					if bytes := float64(4*len(p.(*problem).x) + 4*len(want)); c.Bytes(size) != bytes {
