@@ -243,19 +243,8 @@ func (a *Auditor) doubtful(size int) float64 {
 
 // fastest returns the implementation with the least median log-ratio.
 func fastest(logs [][]float64) int {
-	best, least := 0, math.Inf(1)
-	for i := range logs[0] {
-		var values []float64
-		for _, l := range logs {
-			if !math.IsNaN(l[i]) {
-				values = append(values, l[i])
-			}
-		}
-		if m := median(values); m < least {
-			best, least = i, m
-		}
-	}
-	return best
+	best, _ := bestTwo(logs)
+	return max(best, 0)
 }
 
 // thresholdReach is the factor around a threshold within which a slow choice alone does not make it wrong. What two

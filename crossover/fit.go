@@ -492,11 +492,12 @@ func typicalErrors(sizes []int, squaredErrors []float64, blocks []int) []float64
 	return typical
 }
 
-// shiftOf returns the standard deviation that visits have beyond the errors of their own medians. A visit's squared log-ratio is on average shift² plus its own squared error, and the
-// shift is the one at which the weighted sum of their differences is zero. The weights, 1/(shift² + error²)², are those
-// of a normal likelihood: a visit of many blocks says more about the shift than one of few. They take the typical error
-// for each visit's number of blocks, because a visit whose error came out small by chance must not weigh more for it. A
-// square is cut at outlier² of its mean, so that a visit during which something else wanted the machine does not decide.
+// shiftOf returns the standard deviation that visits have beyond the errors of their own medians. A visit's squared
+// log-ratio is on average shift² plus its own squared error, and the shift is the one at which the weighted sum of
+// their differences is zero. The weights, 1/(shift² + error²)², are those of a normal likelihood: a visit of many
+// blocks says more about the shift than one of few. They take the typical error for each visit's number of blocks,
+// because a visit whose error came out small by chance must not weigh more for it. A square is cut at outlier² of its
+// mean, so that a visit during which something else wanted the machine does not decide.
 func shiftOf(ratios, squaredErrors, typical []float64) float64 {
 	score := func(square float64) float64 {
 		var sum float64

@@ -57,11 +57,15 @@ type work struct {
 // and one on all of them, because a processor that somebody else has taken shows in nothing that one processor does.
 func newSentinel(clock Clock, run func()) sentinel {
 	if run != nil {
-		return sentinel{clock: clock, works: []*work{{of: "the machine", run: run, tolerance: sentinelTolerance, tries: spinTries}}}
+		only := &work{of: "the machine", run: run, tolerance: sentinelTolerance, tries: spinTries}
+		return sentinel{clock: clock, works: []*work{only}}
 	}
 	works := []*work{{of: "one processor", run: SpinWork, tolerance: sentinelTolerance, tries: spinTries}}
 	if pool.Shared().Workers() > 1 {
-		works = append(works, &work{of: "all processors at once", run: crowdWork, tolerance: crowdTolerance, tries: crowdTries, slowerOnly: true, patience: gatherWithin})
+		works = append(works, &work{
+			of: "all processors at once", run: crowdWork, tolerance: crowdTolerance, tries: crowdTries,
+			slowerOnly: true, patience: gatherWithin,
+		})
 	}
 	return sentinel{clock: clock, works: works}
 }
