@@ -156,7 +156,7 @@ type Verdict string
 // The verdicts of a case.
 const (
 	Crossover  Verdict = "crossover"  // the winner changes at a size that the data pin down
-	Always     Verdict = "always"     // one implementation wins at every measured size
+	Always     Verdict = "always"     // one implementation is chosen at every measured size
 	Tie        Verdict = "tie"        // the best ones stay within the tie band everywhere
 	Unresolved Verdict = "unresolved" // the data do not decide
 )

@@ -32,7 +32,7 @@ type Verdict int
 const (
 	Unresolved Verdict = iota // the samples do not decide
 	Switches                  // the winner changes, at sizes that the samples pin down
-	Always                    // one implementation wins at every measured size
+	Always                    // one implementation is chosen at every measured size
 	Tie                       // the best ones stay within the tie band at every measured size
 )
 

@@ -201,7 +201,7 @@ func TestCaseChartSaysWhatItShows(t *testing.T) {
 			"AMD EPYC 9654 · 16 cores · 128 GiB · Debian GNU/Linux 12 (bookworm) · go1.26.0 · on mains · FFTW 3.3.10",
 			"crossover 1.0.0 (0123456789ab) · 2026-11-21 12:00 UTC · warm · latency · seed 42 · 180 blocks · tie band 3 %",
 		}},
-		"no crossover": {caseChart(noCrossover), []string{"go wins at every measured size, 64 to 1 048 576: recurrence over n"}},
+		"no crossover": {caseChart(noCrossover), []string{"go is taken at every measured size, 64 to 1 048 576: recurrence over n"}},
 		"tie": {caseChart(tie), []string{
 			"a tie at every measured size, 1 024 to 16 777 216 (openblas is taken): both are bound by memory", "1.05×",
 		}},
@@ -213,7 +213,7 @@ func TestCaseChartSaysWhatItShows(t *testing.T) {
 			"fftw/fft excluded: relative error 3e-04 is above the tolerance of 1e-06", "warning: running on battery",
 		}},
 		"many":      {caseChart(manyImplementations), []string{"26 others", "columns"}},
-		"one size":  {caseChart(oneSize), []string{"go-parallel wins at the one measured size, 512", "512"}},
+		"one size":  {caseChart(oneSize), []string{"go-parallel is taken at the one measured size, 512", "512"}},
 		"tiny axis": {caseChart(tinyAxis), []string{"1", "2", "8", "16", "32", "64", "voices"}},
 		"simulated": {simulated(tinyAxis), []string{"SIMULATED"}},
 	} {

@@ -34,7 +34,7 @@ func headline(c *calibration.Case) []phrase {
 	case c.Verdict == calibration.Unresolved || first == "":
 		return []phrase{{"", because("unresolved", c.Reason)}}
 	case len(c.Segments) == 1:
-		return []phrase{{first, because(first+" wins "+everywhere, c.Reason)}}
+		return []phrase{{first, because(first+" is taken "+everywhere, c.Reason)}}
 	}
 	var phrases []phrase
 	for i, s := range c.Segments {
