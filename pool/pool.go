@@ -12,6 +12,10 @@
 // 0.3 µs, a parked one 90 µs and after 10 ms up to 2 ms (medians); 90 µs is also what it takes, polling or not, where
 // both threads share one core. So a Run never waits for a helper that has not come: it computes the chunks itself and
 // withdraws the invitation.
+//
+// Linux wakes a thread on its waker's processor where no other one seems to be idle, and to a guest of KVM a processor
+// that sleeps does not: its host has taken it away. The two then share one processor until the system balances its load,
+// some ticks later. So a helper that finds itself on the processor of who woke it moves to another one.
 package pool
 
 import (
@@ -191,14 +195,18 @@ func (p *Pool) invite(j *job) {
 
 // finish stops the claims, withdraws the invitations that no helper has followed, and waits for the helpers that
 // have. The wait cannot go round in a circle: a helper that is waited for is computing, or it is itself the caller of
-// a younger Run.
+// a younger Run. A helper that was woken and has not come may be waiting for this very processor, so it is offered.
 func (p *Pool) finish(j *job) {
 	j.next.Store(j.chunks)
-	withdrawn := int64(0)
+	withdrawn, late := int64(0), false
 	for _, h := range p.helpers {
 		if h.mailbox.Load() == j && h.mailbox.CompareAndSwap(j, nil) {
 			withdrawn++
+			late = late || h.waking.Load()
 		}
+	}
+	if late {
+		yield()
 	}
 	if j.open.Add(-withdrawn) > 0 && !poll(finishSpin, true, func() bool { return j.open.Load() == 0 }) {
 		if j.open.Add(parked) != parked {
@@ -254,6 +262,8 @@ type helper struct {
 	_       cpu.CacheLinePad
 	mailbox atomic.Pointer[job]
 	parked  atomic.Bool
+	waking  atomic.Bool  // woken, and not yet running
+	waker   atomic.Int32 // processor of who woke it
 	busy    atomic.Bool
 	_       cpu.CacheLinePad
 }
@@ -288,11 +298,15 @@ func (h *helper) park(p *Pool) {
 		return
 	}
 	<-h.wake
+	leave(int(h.waker.Load()))
+	h.waking.Store(false)
 }
 
 // rouse wakes the helper if it is parked or about to be.
 func (h *helper) rouse() {
 	if h.parked.Load() && h.parked.CompareAndSwap(true, false) {
+		h.waker.Store(int32(processor()))
+		h.waking.Store(true)
 		h.wake <- struct{}{}
 	}
 }
