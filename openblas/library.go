@@ -11,6 +11,7 @@ import (
 
 	"github.com/ebitengine/purego"
 
+	"crossover/affinity"
 	"crossover/loadable"
 )
 
@@ -51,11 +52,16 @@ func open(path string) (*library, error) {
 	if err := loadable.Check(path); err != nil {
 		return nil, fmt.Errorf("cannot load %s: %s", path, oneLine(err))
 	}
-	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	lib := &library{}
+	lib.clear.Store(-1)
+	var handle uintptr
+	var err error
+	lib.helpers = affinity.Named("openblas", func() {
+		handle, err = purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot load %s: %s", path, oneLine(err))
 	}
-	lib := &library{}
 	var getThreads, getConfig, getCore uintptr
 	for _, symbol := range []struct {
 		name    string

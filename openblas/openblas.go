@@ -9,7 +9,7 @@
 //
 // The library is libopenblas.so.0 (Linux) or libopenblas.dylib (macOS) in the loader's path or in Homebrew's folders.
 // CROSSOVER_LIBOPENBLAS=/path names another file, and no other is then tried. Its threads are told to sleep soon after a
-// call, unless OPENBLAS_THREAD_TIMEOUT says otherwise.
+// call, unless OPENBLAS_THREAD_TIMEOUT says otherwise, and on Linux to keep off the processor of whoever calls them.
 //
 // OpenBLAS: https://github.com/OpenMathLib/OpenBLAS. The routines' definitions: Dongarra et al., "An extended set of
 // FORTRAN basic linear algebra subprograms", ACM Transactions on Mathematical Software 14 (1988), 1–17, and "A set of
@@ -20,6 +20,9 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
+
+	"crossover/affinity"
 )
 
 // Environment is the variable that holds the path of the library to load in place of the system's.
@@ -32,6 +35,11 @@ type library struct {
 	setThreads uintptr // C function openblas_set_num_threads
 	version    string
 	threads    int // at load: every processor that the process may use, or OPENBLAS_NUM_THREADS
+
+	// The library's own threads, by their numbers in the system, and the processor that they keep off: that of the last
+	// caller of more than one thread. See package affinity.
+	helpers []int
+	clear   atomic.Int64
 
 	// The number of threads is global in OpenBLAS, and changing it costs a lock inside the library and, the first
 	// time, the start of its threads. So it is remembered and set only when it changes. Calls with the number that
@@ -191,6 +199,11 @@ func Gemv(threads int, transA bool, m, n int, alpha float32, a []float32, lda in
 // call runs one routine on a number of threads and gives g back.
 func (lib *library) call(routine func(*library, *arguments), g *arguments, threads int) {
 	threads = max(1, min(threads, lib.threads))
+	if threads > 1 && len(lib.helpers) > 0 {
+		if here := int64(affinity.Current()); lib.clear.Swap(here) != here {
+			affinity.KeepOff(int(here), lib.helpers)
+		}
+	}
 	lib.mu.RLock()
 	if lib.current == threads {
 		routine(lib, g)

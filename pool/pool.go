@@ -13,9 +13,7 @@
 // both threads share one core. So a Run never waits for a helper that has not come: it computes the chunks itself and
 // withdraws the invitation.
 //
-// Linux wakes a thread on its waker's processor where no other one seems to be idle, and to a guest of KVM a processor
-// that sleeps does not: its host has taken it away. The two then share one processor until the system balances its load,
-// some ticks later. So a helper that finds itself on the processor of who woke it moves to another one.
+// A helper that finds itself on the processor of who woke it moves to another one: see package affinity.
 package pool
 
 import (
@@ -27,6 +25,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/cpu"
+
+	"crossover/affinity"
 )
 
 const (
@@ -206,7 +206,7 @@ func (p *Pool) finish(j *job) {
 		}
 	}
 	if late {
-		yield()
+		affinity.Yield()
 	}
 	if j.open.Add(-withdrawn) > 0 && !poll(finishSpin, true, func() bool { return j.open.Load() == 0 }) {
 		if j.open.Add(parked) != parked {
@@ -298,14 +298,14 @@ func (h *helper) park(p *Pool) {
 		return
 	}
 	<-h.wake
-	leave(int(h.waker.Load()))
+	affinity.Leave(int(h.waker.Load()))
 	h.waking.Store(false)
 }
 
 // rouse wakes the helper if it is parked or about to be.
 func (h *helper) rouse() {
 	if h.parked.Load() && h.parked.CompareAndSwap(true, false) {
-		h.waker.Store(int32(processor()))
+		h.waker.Store(int32(affinity.Current()))
 		h.waking.Store(true)
 		h.wake <- struct{}{}
 	}
@@ -325,7 +325,7 @@ func poll(d time.Duration, yielding bool, ready func() bool) bool {
 			return false
 		}
 		if yielding && spent > yieldAfter {
-			yield()
+			affinity.Yield()
 		}
 	}
 }
