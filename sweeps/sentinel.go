@@ -14,8 +14,13 @@ import (
 const sentinelTolerance = 0.05
 
 // crowdTolerance is the same for the work of all processors: a missing processor doubles its time, while a late wake of
-// one is part of what parallel work costs.
-const crowdTolerance = 0.5
+// one is part of what parallel work costs. relayTolerance is that of what they take to reach one another, which differs
+// between two neighbours and two that are far apart, and several times over between a quiet host and one that moves its
+// guests' processors about.
+const (
+	crowdTolerance = 0.5
+	relayTolerance = 1
+)
 
 // A single spike is not a state of the machine, so a reading is the least of several. Neither is it one that a sleeping
 // processor joins in after a millisecond or two.
@@ -49,12 +54,16 @@ type work struct {
 	tries     int // of which the least is a reading
 	// slowerOnly says that a faster reading is no disturbance but a better baseline.
 	slowerOnly bool
-	baseline   float64       // seconds; 0 before the first reading
-	patience   time.Duration // to wait for the processors to work at once; see together
+	baseline   float64 // seconds; 0 before the first reading
+
+	gathers  bool          // it says whether the processors work at once
+	patience time.Duration // to wait until they do; see together
 }
 
-// newSentinel returns a sentinel of one piece of work, or of the default ones where it is nil: a spin on one processor
-// and one on all of them, because a processor that somebody else has taken shows in nothing that one processor does.
+// newSentinel returns a sentinel of one piece of work, or of the default ones where it is nil: work for one processor,
+// work for all of them, because a processor that somebody else has taken shows in nothing that one processor does, and a
+// relay from one to the next, because how fast they reach one another is what small parallel calls cost. On a virtual
+// machine both change within seconds: its processors may become two threads of one core, or two cores far apart.
 func newSentinel(clock Clock, run func()) sentinel {
 	if run != nil {
 		only := &work{of: "the machine", run: run, tolerance: sentinelTolerance, tries: spinTries}
@@ -62,22 +71,70 @@ func newSentinel(clock Clock, run func()) sentinel {
 	}
 	works := []*work{{of: "one processor", run: SpinWork, tolerance: sentinelTolerance, tries: spinTries}}
 	if pool.Shared().Workers() > 1 {
-		works = append(works, &work{
-			of: "all processors at once", run: crowdWork, tolerance: crowdTolerance, tries: crowdTries,
-			slowerOnly: true, patience: gatherWithin,
-		})
+		works = append(works,
+			&work{
+				of: "all processors at once", run: crowdWork, tolerance: crowdTolerance, tries: crowdTries,
+				slowerOnly: true, gathers: true, patience: gatherWithin,
+			},
+			&work{
+				of: "handing work from processor to processor", run: new(relay).run, tolerance: relayTolerance,
+				tries: crowdTries, slowerOnly: true,
+			})
 	}
 	return sentinel{clock: clock, works: works}
 }
 
-// crowdWork is SpinWork on every processor at once.
+// crowdWork keeps the multiplier of every processor busy, for about 100 µs. Unlike SpinWork, which mostly waits for its
+// own results, it takes twice as long where two processors are threads of one core.
 func crowdWork() { pool.Shared().Run(pool.Shared().Workers(), 1, crowd{}) }
 
 type crowd struct{}
 
 func (crowd) Do(_, lo, hi int) {
 	for range hi - lo {
-		SpinWork()
+		const factor = 6364136223846793005
+		x := crowdSink.Load() | 1
+		a, b, c, d, e, f, g, h := x, x+2, x+4, x+6, x+8, x+10, x+12, x+14
+		for range 35_000 {
+			a, b, c, d = a*factor+1, b*factor+1, c*factor+1, d*factor+1
+			e, f, g, h = e*factor+1, f*factor+1, g*factor+1, h*factor+1
+		}
+		crowdSink.Store(a ^ b ^ c ^ d ^ e ^ f ^ g ^ h)
+	}
+}
+
+// crowdSink is where the chains begin and end, so that the compiler cannot leave them out.
+var crowdSink atomic.Uint64
+
+// relay hands a baton from worker to worker, some hundred times. It is over after relayWithin even where one of them does
+// not come.
+type relay struct {
+	baton atomic.Int64
+	start time.Time
+}
+
+const (
+	handOvers   = 200
+	relayWithin = time.Millisecond
+)
+
+func (r *relay) run() {
+	r.baton.Store(0)
+	r.start = time.Now()
+	pool.Shared().Run(pool.Shared().Workers(), 1, r)
+}
+
+func (r *relay) Do(_, lo, _ int) {
+	workers := int64(pool.Shared().Workers())
+	for polls := 1; ; polls++ {
+		switch baton := r.baton.Load(); {
+		case baton >= handOvers:
+			return
+		case baton%workers == int64(lo):
+			r.baton.Store(baton + 1)
+		case polls%256 == 0 && time.Since(r.start) > relayWithin:
+			return
+		}
 	}
 }
 
@@ -99,7 +156,7 @@ var spinSink atomic.Uint64
 // twice its time, which is no trait of an implementation that is called again and again.
 func (s *sentinel) gather() {
 	for _, w := range s.works {
-		if w.slowerOnly {
+		if w.gathers {
 			s.together(w)
 		}
 	}
@@ -173,7 +230,7 @@ func (s *sentinel) quiet() bool {
 			reading = s.read(w, w.tries*wakes, (1+w.tolerance)*w.baseline)
 		case w.slowerOnly:
 			enough := (1 + w.tolerance) * w.baseline
-			if reading = s.read(w, w.tries, enough); reading > enough {
+			if reading = s.read(w, w.tries, enough); reading > enough && w.gathers {
 				reading = min(reading, s.together(w))
 			}
 		default:
@@ -191,15 +248,16 @@ func (s *sentinel) quiet() bool {
 	return true
 }
 
-// backOff waits for the machine to become quiet again, longer each time, and reports whether it did.
-func (s *sentinel) backOff(attempts int) bool {
-	wait := 10 * time.Millisecond
-	for range attempts {
+// backOff waits for the machine to become quiet again, for so long at most, and reports whether it did. It looks less and
+// less often.
+func (s *sentinel) backOff(atMost time.Duration) bool {
+	const first, longest = 10 * time.Millisecond, 160 * time.Millisecond
+	wait := first
+	for start := s.clock.Now(); s.clock.Now()-start < atMost; wait = min(2*wait, longest) {
 		s.clock.Sleep(wait)
 		if s.quiet() {
 			return true
 		}
-		wait *= 2
 	}
 	return false
 }

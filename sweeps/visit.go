@@ -32,9 +32,11 @@ const (
 	coldAbove = 2 * time.Millisecond
 	// sentinelEvery is how much time may pass between two sentinel readings.
 	sentinelEvery = 20 * time.Millisecond
-	// backOffs bounds the waits for a quiet machine, a visit, and waitingShare their share of the sweep: where the clock
-	// never rests, blocks are worth more than patience.
+	// backOffs bounds the waits for a quiet machine, a visit, patience the length of one, as long as what disturbs a
+	// virtual machine mostly lasts, and waitingShare their share of the sweep: where the clock never rests, blocks are
+	// worth more than patience.
 	backOffs     = 5
+	patience     = 3 * time.Second
 	waitingShare = 0.1
 )
 
@@ -327,7 +329,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 func (s *sweep) backOff() bool {
 	start := s.Clock.Now()
 	defer func() { s.waited += s.Clock.Now() - start }()
-	return s.sentinel.backOff(backOffs)
+	return s.sentinel.backOff(patience)
 }
 
 // block times every arm once, and the twin, in random order. Where one fails it returns which one, and why.
