@@ -145,7 +145,8 @@ func TestFreshSizes(t *testing.T) {
 		"no threshold":    {64, 1 << 20, nil, 20, 20},
 		"one threshold":   {64, 1 << 20, []int{5000}, 20, 20},
 		"many":            {64, 1 << 20, []int{300, 5000, 70_000, 400_000}, 40, 40},
-		"few whole sizes": {1, 16, []int{3}, 5, 15},
+		"one decade":      {1, 1024, nil, 20, 20},
+		"few whole sizes": {1, 16, []int{3}, 14, 16},
 		"one size in all": {7, 7, nil, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -53,6 +53,10 @@ func (f *Fresh) Sizes(thresholds []int) []int {
 			add(float64(from) * factor)
 		}
 	}
+	// Where the axis has few whole sizes, at its lower end, the others make up for them.
+	for try := 0; len(sizes) < checked && try < 10*checked; try++ {
+		add(math.Exp(low + (high-low)*f.rng.Float64()))
+	}
 	slices.Sort(sizes)
 	return sizes
 }

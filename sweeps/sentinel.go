@@ -19,7 +19,7 @@ const sentinelTolerance = 0.05
 // guests' processors about.
 const (
 	crowdTolerance = 0.5
-	relayTolerance = 1
+	relayTolerance = 1.5
 )
 
 // A single spike is not a state of the machine, so a reading is the least of several. Neither is it one that a sleeping

@@ -37,7 +37,7 @@ const (
 	// worth more than patience.
 	backOffs     = 5
 	patience     = 3 * time.Second
-	waitingShare = 0.1
+	waitingShare = 0.25
 )
 
 // visit measures one size of one case.
