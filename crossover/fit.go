@@ -88,7 +88,12 @@ func Fit(set *samples.Set, o Options) Result {
 	loss := result.Curves.Loss
 	runs := partition(loss, band)
 	result.Segments = segments(runs, loss, result.Curves.Sizes)
-	bootstrap(result.Segments, standIns(loss, runs, band), groups, len(set.Implementations), twin, o, rng)
+	shifts := make([]float64, len(groups))
+	for s := range groups {
+		shifts[s] = twin.shiftAfter(visitsOf(groups[s]))
+	}
+	roughen(shifts, roughness(groups, loss, runs, result.Segments, shifts), result.Segments, groups)
+	bootstrap(result.Segments, standIns(loss, runs, band), groups, len(set.Implementations), twin, shifts, o, rng)
 	widen(result.Segments, loss, result.Curves.Sizes, runs, o.Precision)
 	for n := range result.Segments {
 		result.Segments[n].Next = alternatives(loss, runs[n])
@@ -118,9 +123,9 @@ func segments(runs []run, loss [][]float64, sizes []int) []Segment {
 	return out
 }
 
-// bootstrap resamples the blocks of every visit, shifts each estimate by what the A/A arm says a visit may be off,
-// repeats the partition, and sets each segment's interval and support. stands is what standIns returns.
-func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations int, twin arm, o Options, rng *rand.Rand) {
+// bootstrap resamples the blocks of every visit, shifts each estimate by a normal deviate of its size's shift, repeats the
+// partition, and sets each segment's interval and support. stands is what standIns returns.
+func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations int, twin arm, shifts []float64, o Options, rng *rand.Rand) {
 	if len(segs) < 2 {
 		return
 	}
@@ -131,10 +136,6 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations 
 		sizes[s] = groups[s].size
 		resample[s] = make([]int, len(groups[s].blocks))
 		visits[s] = visitRanges(groups[s])
-	}
-	shifts := make([]float64, len(groups))
-	for s := range groups {
-		shifts[s] = twin.shiftAfter(visitsOf(groups[s]))
 	}
 	edges := make([][]float64, len(segs))
 	for range o.Resamples {

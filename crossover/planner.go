@@ -64,6 +64,10 @@ const maxDoubt = 3
 // maxVisits bounds the visits to one size: past it, more blocks do not narrow anything.
 const maxVisits = 12
 
+// widestGap is how far neighbouring sizes may be apart, in rungs of the grid, while there is anything left to spend:
+// what happens between them nobody knows.
+const widestGap = 0.5
+
 // maxBarren bounds the visits without a block between two neighbouring measured sizes.
 const maxBarren = 3
 
@@ -272,7 +276,7 @@ func (p *Planner) refine(set *samples.Set) proposal {
 		offer(sizes[k], doubt)
 	}
 	for k := 1; k < len(sizes); k++ {
-		if gap := math.Log(float64(sizes[k])/float64(sizes[k-1])) / math.Log(p.ratio); gap > 0.75 {
+		if gap := math.Log(float64(sizes[k])/float64(sizes[k-1])) / math.Log(p.ratio); gap > widestGap {
 			if size, ok := p.inside(sizes[k-1], sizes[k], 0.5); ok {
 				offer(size, gap)
 			}

@@ -32,12 +32,12 @@ const (
 	coldAbove = 2 * time.Millisecond
 	// sentinelEvery is how much time may pass between two sentinel readings.
 	sentinelEvery = 20 * time.Millisecond
-	// backOffs bounds the waits for a quiet machine, a visit, patience the length of one, as long as what disturbs a
-	// virtual machine mostly lasts, and waitingShare their share of the sweep: where the clock never rests, blocks are
-	// worth more than patience.
+	// backOffs bounds the waits for a quiet machine, a visit, and waitingShare their share of the budget: where the clock
+	// never rests, blocks are worth more than patience. One of them takes patience at most, which is as long as what
+	// disturbs a virtual machine mostly lasts, and no more than a tenth of the budget.
 	backOffs     = 5
-	patience     = 3 * time.Second
 	waitingShare = 0.25
+	patience     = 3 * time.Second
 )
 
 // visit measures one size of one case.
@@ -272,7 +272,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 			switch {
 			case s.sentinel.quiet():
 				keep()
-			case waits == backOffs || s.waited.Seconds() > waitingShare*s.elapsed().Seconds()+1:
+			case waits == backOffs || s.waited.Seconds() > waitingShare*s.Budget.Seconds():
 				e.degrade("the sentinel kept moving off its baseline: " + s.sentinel.moved)
 				keep()
 			default:
@@ -329,7 +329,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 func (s *sweep) backOff() bool {
 	start := s.Clock.Now()
 	defer func() { s.waited += s.Clock.Now() - start }()
-	return s.sentinel.backOff(patience)
+	return s.sentinel.backOff(min(patience, s.Budget/10))
 }
 
 // block times every arm once, and the twin, in random order. Where one fails it returns which one, and why.

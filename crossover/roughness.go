@@ -1,0 +1,78 @@
+package crossover
+
+import "math"
+
+// A threshold is interpolated between two measured sizes, as if curves were smooth between them. Those of real
+// implementations are not: a transform depends on the factors of its length, a convolution on the block that it fits
+// into. Another calibration measures other sizes and interpolates between those. How much that matters shows wherever a
+// measured size lies between two others: in how far it is off the line through them.
+
+// A size is held against the line through its neighbours where those are no further apart than bends: over a wider range
+// smooth curves bend. It counts for a threshold within vicinity of it. Fewer than leastMiddles such sizes say nothing.
+const (
+	bends        = 1.5
+	vicinity     = 3
+	leastMiddles = 3
+)
+
+// roughness returns, for each switch, the standard deviation with which the log-ratio of its two implementations
+// scatters from size to size near it, beyond the errors of the estimates. It is 0 where that is not doubtless. shifts is
+// what the luck of visits leaves in the estimate of one implementation at each size.
+func roughness(groups []group, loss [][]float64, runs []run, segs []Segment, shifts []float64) []float64 {
+	rough := make([]float64, len(runs))
+	for n := 1; n < len(runs); n++ {
+		i, j := runs[n-1].implementation, runs[n].implementation
+		squaredError := func(s int) float64 { return pairError(groups[s], i, j) + 2*shifts[s]*shifts[s] }
+		var squares, expected, weights float64
+		middles := 0
+		for s := 1; s+1 < len(groups); s++ {
+			low, size, high := float64(groups[s-1].size), float64(groups[s].size), float64(groups[s+1].size)
+			if high > bends*low || high < segs[n].edge/vicinity || low > segs[n].edge*vicinity {
+				continue
+			}
+			t := math.Log(size/low) / math.Log(high/low)
+			ratio := func(s int) float64 { return loss[i][s] - loss[j][s] }
+			off := ratio(s) - (1-t)*ratio(s-1) - t*ratio(s+1)
+			if math.IsNaN(off) || math.IsInf(off, 0) {
+				continue // one of the two was not measured
+			}
+			before, after := (1-t)*(1-t), t*t
+			squares += off * off
+			expected += squaredError(s) + before*squaredError(s-1) + after*squaredError(s+1)
+			weights += 1 + before + after
+			middles++
+		}
+		if middles >= leastMiddles && squares > doubtless*expected {
+			rough[n] = math.Sqrt((squares - expected) / weights)
+		}
+	}
+	return rough
+}
+
+// pairError returns the squared error of the median log-ratio of two implementations at one size.
+func pairError(g group, i, j int) float64 {
+	var ratios []float64
+	for _, logs := range g.logs {
+		if d := logs[i] - logs[j]; !math.IsNaN(d) {
+			ratios = append(ratios, d)
+		}
+	}
+	if len(ratios) == 0 {
+		return 0
+	}
+	return squaredErrorOfMedian(ratios, median(ratios))
+}
+
+// roughen adds to the shift of each size its part in the roughness around the nearest switch: a log-ratio has a shift of
+// either side.
+func roughen(shifts, rough []float64, segs []Segment, groups []group) {
+	for s, g := range groups {
+		nearest, distance := 0, math.Inf(1)
+		for n := 1; n < len(segs); n++ {
+			if d := math.Abs(math.Log(float64(g.size) / segs[n].edge)); d < distance {
+				nearest, distance = n, d
+			}
+		}
+		shifts[s] = math.Hypot(shifts[s], rough[nearest]/math.Sqrt2)
+	}
+}
