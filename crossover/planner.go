@@ -64,9 +64,15 @@ const maxDoubt = 3
 // maxVisits bounds the visits to one size: past it, more blocks do not narrow anything.
 const maxVisits = 12
 
-// widestGap is how far neighbouring sizes may be apart, in rungs of the grid, while there is anything left to spend:
-// what happens between them nobody knows.
-const widestGap = 0.5
+// widestGap is how far neighbouring sizes may be apart, in rungs of the grid, while there is anything left to spend: what
+// happens between them nobody knows. Within a factor of surroundings of a threshold they may be apart by no more than a
+// factor of closeBy: curves may cross and cross back there, and how rough they are says how sure the threshold is.
+const (
+	widestGap    = 0.5
+	surroundings = 2
+	closeBy      = 1.2
+	worthGap     = 0.4
+)
 
 // maxBarren bounds the visits without a block between two neighbouring measured sizes.
 const maxBarren = 3
@@ -276,13 +282,25 @@ func (p *Planner) refine(set *samples.Set) proposal {
 		offer(sizes[k], doubt)
 	}
 	for k := 1; k < len(sizes); k++ {
-		if gap := math.Log(float64(sizes[k])/float64(sizes[k-1])) / math.Log(p.ratio); gap > widestGap {
+		low, high := float64(sizes[k-1]), float64(sizes[k])
+		gap := math.Log(high/low) / math.Log(p.ratio) / widestGap
+		if fit.nearThreshold(low, high) {
+			gap = max(gap, math.Log(high/low)/max(wanted, math.Log(closeBy)))
+		}
+		if gap > 1 {
 			if size, ok := p.inside(sizes[k-1], sizes[k], 0.5); ok {
-				offer(size, gap)
+				offer(size, worthGap*gap)
 			}
 		}
 	}
 	return best
+}
+
+// nearThreshold reports whether some of the sizes from low to high lie within surroundings of a threshold.
+func (r *Result) nearThreshold(low, high float64) bool {
+	return slices.ContainsFunc(r.Segments[1:], func(s Segment) bool {
+		return high > s.edge/surroundings && low < s.edge*surroundings
+	})
 }
 
 // winnerDoubts returns, for each size, how wide the interval of the best two implementations' paired log-ratio is in

@@ -218,7 +218,7 @@ func TestPlannerStopsWhenPrecise(t *testing.T) {
 	if wide > 2*math.Log(1.5) || narrow > 2*math.Log(1.02) {
 		t.Errorf("intervals are %v and %v wide, want 0.81 and 0.04 at most", wide, narrow)
 	}
-	if fine > 30 {
+	if fine > 45 {
 		t.Errorf("a clear crossing took %d visits", fine)
 	}
 }

@@ -12,7 +12,7 @@ import "math"
 const (
 	bends        = 1.5
 	vicinity     = 3
-	leastMiddles = 3
+	leastMiddles = 4
 )
 
 // roughness returns, for each switch, the standard deviation with which the log-ratio of its two implementations

@@ -37,8 +37,9 @@ const gatherWithin = 25 * time.Millisecond
 type sentinel struct {
 	clock Clock
 	works []*work
-	// moved says what was off its baseline last, and how far.
-	moved string
+	// culprit is what was off its baseline last, and moved says how far.
+	culprit *work
+	moved   string
 	// drowsy says that the machine has been idle before most readings: it gets time to wake up in.
 	drowsy bool
 }
@@ -194,31 +195,46 @@ func (s *sentinel) read(w *work, tries int, enough float64) float64 {
 	return least
 }
 
-// settle takes new baselines: once the readings have stopped falling, because an idle machine's clock ramps up first,
-// the median of several, or the least where only slower counts.
+// settle takes the baselines.
 func (s *sentinel) settle() {
-	const steadyAfter, atMost, count = 40, 400, 15
 	for _, w := range s.works {
-		w.baseline = 0
-		least, steady := math.Inf(1), 0
-		for n := 0; n < atMost && steady < steadyAfter; n++ {
-			reading := s.read(w, w.tries, 0)
-			steady++
-			if reading < 0.99*least {
-				steady = 0
-			}
-			least = min(least, reading)
-		}
-		readings := make([]float64, count)
-		for i := range readings {
-			readings[i] = s.read(w, w.tries, 0)
-		}
-		slices.Sort(readings)
-		w.baseline = readings[count/2]
-		if w.slowerOnly {
-			w.baseline = least
-		}
+		s.settleOn(w)
 	}
+}
+
+// settleOn takes a new baseline: once the readings have stopped falling, because an idle machine's clock ramps up first,
+// the median of several, or the least where only slower counts.
+func (s *sentinel) settleOn(w *work) {
+	const steadyAfter, atMost, count = 40, 400, 15
+	w.baseline = 0
+	least, steady := math.Inf(1), 0
+	for n := 0; n < atMost && steady < steadyAfter; n++ {
+		reading := s.read(w, w.tries, 0)
+		steady++
+		if reading < 0.99*least {
+			steady = 0
+		}
+		least = min(least, reading)
+	}
+	readings := make([]float64, count)
+	for i := range readings {
+		readings[i] = s.read(w, w.tries, 0)
+	}
+	slices.Sort(readings)
+	w.baseline = readings[count/2]
+	if w.slowerOnly {
+		w.baseline = least
+	}
+}
+
+// accept takes the machine as it is now for quiet, and reports whether it did. Where only slower counts it does not: the
+// baseline is then the best that the machine can do, and it may do so again.
+func (s *sentinel) accept() bool {
+	if s.culprit.slowerOnly {
+		return false
+	}
+	s.settleOn(s.culprit)
+	return true
 }
 
 // quiet reports whether the machine is as it was at the baseline.
@@ -241,6 +257,7 @@ func (s *sentinel) quiet() bool {
 			continue
 		}
 		if math.Abs(reading-w.baseline) > w.tolerance*w.baseline {
+			s.culprit = w
 			s.moved = fmt.Sprintf("%s took %.2f times as long as at the baseline", w.of, reading/w.baseline)
 			return false
 		}

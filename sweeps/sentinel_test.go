@@ -1,8 +1,11 @@
 package sweeps
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"crossover/samples"
 )
 
 // hands is a clock that moves when work is done.
@@ -48,5 +51,65 @@ func TestGather(t *testing.T) {
 	}
 	if took := spent(8 * time.Millisecond); took < 8*time.Millisecond {
 		t.Errorf("it takes %v: the patience did not come back", took)
+	}
+}
+
+// What a disturbed machine gave counts while there is nothing better, and degrades the case while it counts.
+func TestDisturbedBlocks(t *testing.T) {
+	blocks := func(size, visit int) []samples.Block {
+		return []samples.Block{{Size: size, Visit: visit}, {Size: size, Visit: visit}}
+	}
+	e := &entry{result: &Result{}}
+	restless := blocks(64, 1)
+	e.disturb(restless, "the machine took its time")
+	e.keep(restless, 64)
+	e.keep(blocks(128, 2), 128)
+	if n := len(e.result.Samples.Blocks); n != 4 || !e.disturbed() {
+		t.Fatalf("%d blocks, disturbed %t; want 4 of which two are", n, e.disturbed())
+	}
+	e.keep(blocks(64, 3), 64)
+	if n := len(e.result.Samples.Blocks); n != 4 || e.disturbed() || e.result.Discarded != 2 {
+		t.Errorf("%d blocks, disturbed %t, %d discarded; want quiet ones in place of two", n, e.disturbed(), e.result.Discarded)
+	}
+	again := blocks(64, 4)
+	e.disturb(again, "again")
+	e.keep(again, 64)
+	if n := len(e.result.Samples.Blocks); n != 4 || e.disturbed() {
+		t.Errorf("%d blocks, disturbed %t: a disturbed machine has nothing to add to a quiet one", n, e.disturbed())
+	}
+	e.blame()
+	if e.result.Degraded {
+		t.Errorf("degraded: %q", e.result.Warnings)
+	}
+	last := blocks(256, 5)
+	e.disturb(last, "the machine took its time")
+	e.keep(last, 256)
+	e.blame()
+	if !e.result.Degraded || !strings.Contains(strings.Join(e.result.Warnings, ""), "took its time") {
+		t.Errorf("degraded %t, %q: two blocks of a disturbed machine are left", e.result.Degraded, e.result.Warnings)
+	}
+}
+
+// A change that goes either way may be the new state of the machine. Where only slower counts, the baseline is the best
+// that the machine can do, and stays.
+func TestAccept(t *testing.T) {
+	clock := &hands{}
+	took := 100 * time.Microsecond
+	for _, slowerOnly := range []bool{false, true} {
+		took = 100 * time.Microsecond
+		w := &work{of: "it", tolerance: 0.05, tries: 1, slowerOnly: slowerOnly, run: func() { clock.now += took }}
+		s := sentinel{clock: clock, works: []*work{w}}
+		s.settle()
+		took *= 2
+		if s.quiet() || s.backOff(time.Second) {
+			t.Fatal("the machine takes twice as long and counts as quiet")
+		}
+		if accepted := s.accept(); accepted == slowerOnly || s.quiet() == slowerOnly {
+			t.Errorf("slower only %t: accepted %t, quiet afterwards %t", slowerOnly, accepted, s.quiet())
+		}
+		took /= 2
+		if s.quiet() != slowerOnly {
+			t.Errorf("slower only %t: quiet %t when it is over", slowerOnly, s.quiet())
+		}
 	}
 }

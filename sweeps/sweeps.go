@@ -195,6 +195,8 @@ type entry struct {
 	done    bool
 	dirty   bool
 
+	moved string // what was off the sentinel's baseline when blocks were kept all the same
+
 	visiting, others float64 // seconds of its visits, and of other programs' processor time meanwhile
 }
 
@@ -441,8 +443,12 @@ func (s *sweep) cool(ctx context.Context, e *entry) {
 // othersShare is how much of a processor other programs may take while a case is measured.
 const othersShare = 0.15
 
-// blame degrades a case beside which other programs computed.
+// blame degrades a case that the machine was disturbed for, or beside which other programs computed.
 func (e *entry) blame() {
+	if e.disturbed() {
+		e.degrade("the sentinel kept moving off its baseline: " + e.moved)
+		e.dirty = true
+	}
 	if share := e.others / e.visiting; share > othersShare {
 		e.degrade(fmt.Sprintf("other programs took %.0f %% of a processor meanwhile", 100*share))
 		e.dirty = true
@@ -473,7 +479,11 @@ func (s *sweep) saveAll() error {
 		if !e.dirty {
 			continue
 		}
-		if err := s.Save(e.result); err != nil {
+		degraded := e.result.Degraded
+		e.result.Degraded = degraded || e.disturbed() // as far as it is known by now
+		err := s.Save(e.result)
+		e.result.Degraded = degraded
+		if err != nil {
 			if first == nil {
 				first = err
 			}

@@ -258,8 +258,7 @@ func (s *sweep) warm(a *bound, target float64) (err error) {
 func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *bound, size, blocks int) {
 	var pending []samples.Block
 	keep := func() {
-		e.result.Samples.Blocks = append(e.result.Samples.Blocks, pending...)
-		e.dirty = e.dirty || len(pending) > 0
+		e.keep(pending, size)
 		pending = pending[:0]
 	}
 	read := s.Clock.Now()
@@ -273,7 +272,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 			case s.sentinel.quiet():
 				keep()
 			case waits == backOffs || s.waited.Seconds() > waitingShare*s.Budget.Seconds():
-				e.degrade("the sentinel kept moving off its baseline: " + s.sentinel.moved)
+				e.disturb(pending, s.sentinel.moved)
 				keep()
 			default:
 				e.result.Discarded += len(pending)
@@ -281,10 +280,11 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 				pending = pending[:0]
 				waits++
 				if ctx.Err() == nil && !s.backOff() {
-					// The machine has a new state. Take it as it is, and say so.
-					e.degrade("the sentinel stayed off its baseline: " + s.sentinel.moved)
-					s.sentinel.settle()
 					waits = backOffs
+					if s.sentinel.accept() {
+						// The machine has a new state. Take it as it is, and say so.
+						e.degrade("the sentinel stayed off its baseline: " + s.sentinel.moved)
+					}
 				}
 			}
 			read = s.Clock.Now()
@@ -323,6 +323,39 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 		pending = append(pending, block)
 		accepted++
 	}
+}
+
+// keep adds blocks of one size, all of a quiet machine or all of a disturbed one, to the samples. Those of a disturbed one
+// count only while there are no others.
+func (e *entry) keep(blocks []samples.Block, size int) {
+	if len(blocks) == 0 {
+		return
+	}
+	known := &e.result.Samples.Blocks
+	if blocks[0].Disturbed && slices.ContainsFunc(*known, func(b samples.Block) bool { return b.Size == size && !b.Disturbed }) {
+		e.result.Discarded += len(blocks)
+		return
+	}
+	if !blocks[0].Disturbed {
+		before := len(*known)
+		*known = slices.DeleteFunc(*known, func(b samples.Block) bool { return b.Size == size && b.Disturbed })
+		e.result.Discarded += before - len(*known)
+	}
+	*known = append(*known, blocks...)
+	e.dirty = true
+}
+
+// disturb marks blocks that are kept although the machine was not quiet.
+func (e *entry) disturb(blocks []samples.Block, moved string) {
+	e.moved = moved
+	for k := range blocks {
+		blocks[k].Disturbed = true
+	}
+}
+
+// disturbed reports whether any block is left that was taken while the machine was not quiet.
+func (e *entry) disturbed() bool {
+	return slices.ContainsFunc(e.result.Samples.Blocks, func(b samples.Block) bool { return b.Disturbed })
 }
 
 // backOff waits for a quiet machine and reports whether it came.

@@ -65,6 +65,9 @@ func summarise(entry *calibration.Host, checks []*check, skipped []string, o *op
 			}
 		}
 		audit := ch.auditor.Judge(&ch.result.Samples)
+		if ch.result.Degraded {
+			audit.Finding = min(audit.Finding, crossover.Ambiguous) // a disturbed machine says nothing of the file
+		}
 		c.Verdict, c.Regret, c.Worst = verdictNames[audit.Finding], audit.Regret, audit.Worst
 		for _, s := range audit.Sizes {
 			names := ch.result.Samples.Implementations
