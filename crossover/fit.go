@@ -88,12 +88,8 @@ func Fit(set *samples.Set, o Options) Result {
 	loss := result.Curves.Loss
 	runs := partition(loss, band)
 	result.Segments = segments(runs, loss, result.Curves.Sizes)
-	shifts := make([]float64, len(groups))
-	for s := range groups {
-		shifts[s] = twin.shiftAfter(visitsOf(groups[s]))
-	}
-	roughen(shifts, roughness(groups, loss, runs, result.Segments, shifts), result.Segments, groups)
-	bootstrap(result.Segments, standIns(loss, runs, band), groups, len(set.Implementations), twin, shifts, o, rng)
+	rough := roughness(groups, loss, runs, result.Segments, twin)
+	bootstrap(result.Segments, standIns(loss, runs, band), groups, len(set.Implementations), twin, rough, o, rng)
 	widen(result.Segments, loss, result.Curves.Sizes, runs, o.Precision)
 	for n := range result.Segments {
 		result.Segments[n].Next = alternatives(loss, runs[n])
@@ -123,9 +119,11 @@ func segments(runs []run, loss [][]float64, sizes []int) []Segment {
 	return out
 }
 
-// bootstrap resamples the blocks of every visit, shifts each estimate by a normal deviate of its size's shift, repeats the
-// partition, and sets each segment's interval and support. stands is what standIns returns.
-func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations int, twin arm, shifts []float64, o Options, rng *rand.Rand) {
+// bootstrap resamples the blocks of every visit, moves each estimate by a normal deviate of what the luck of visits and
+// the roughness around the nearest switch may be, repeats the partition, and sets each segment's interval and support.
+// stands is what standIns returns.
+func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations int, twin arm, rough []deviation,
+	o Options, rng *rand.Rand) {
 	if len(segs) < 2 {
 		return
 	}
@@ -137,6 +135,11 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations 
 		resample[s] = make([]int, len(groups[s].blocks))
 		visits[s] = visitRanges(groups[s])
 	}
+	left, nearest := make([]float64, len(groups)), make([]int, len(groups))
+	for s := range groups {
+		left[s], nearest[s] = twin.shiftAfter(visitsOf(groups[s])), nearestSwitch(segs, sizes[s])
+	}
+	moves, roughs := make([]float64, len(groups)), make([]float64, len(rough))
 	edges := make([][]float64, len(segs))
 	for range o.Resamples {
 		for s := range resample {
@@ -147,7 +150,15 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations 
 			}
 		}
 		loss := lossTable(groups, implementations, resample)
-		perturb(loss, shifts, twin.scale(rng), rng)
+		shift := twin.shift.draw(rng)
+		for n := range rough {
+			roughs[n] = rough[n].draw(rng)
+		}
+		for s := range moves {
+			// A log-ratio is rough once, and has a move of either side.
+			moves[s] = math.Hypot(shift*left[s], roughs[nearest[s]]/math.Sqrt2)
+		}
+		perturb(loss, moves, rng)
 		again := segments(partition(loss, math.Log1p(twin.tie)), loss, sizes)
 		for n := 1; n < len(segs); n++ {
 			if x, ok := sameSwitch(again, segs, stands, n); ok {
@@ -168,15 +179,15 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations 
 	}
 }
 
-// perturb adds to each loss a normal deviate of its size's shift times a scale, and subtracts the least again.
-func perturb(loss [][]float64, shifts []float64, scale float64, rng *rand.Rand) {
-	for s, shift := range shifts {
-		if shift == 0 {
+// perturb adds to each loss a normal deviate of its size's standard deviation, and subtracts the least again.
+func perturb(loss [][]float64, deviations []float64, rng *rand.Rand) {
+	for s, deviation := range deviations {
+		if deviation == 0 {
 			continue
 		}
 		least := math.Inf(1)
 		for i := range loss {
-			loss[i][s] += scale * shift * rng.NormFloat64()
+			loss[i][s] += deviation * rng.NormFloat64()
 			least = min(least, loss[i][s])
 		}
 		for i := range loss {
@@ -324,39 +335,41 @@ func warnings(r *Result, names []string) []string {
 // buffers and plans of its own, and a visit's blocks share them: so the arm sees what the blocks of a visit cannot, the
 // luck of where the buffers lie.
 type arm struct {
-	tie   float64 // 95th percentile of a visit's absolute log-ratio, as a relative difference, at least MinTieBand
-	shift float64 // standard deviation of the part of a visit's log-ratio that more blocks do not average away
-
-	freedom int // degrees of freedom behind shift
+	tie   float64   // 95th percentile of a visit's absolute log-ratio, as a relative difference, at least MinTieBand
+	shift deviation // of the part of a visit's log-ratio that more blocks do not average away
 
 	jitter float64 // standard deviation of a block's log-ratio within its visit
 }
 
-// shiftAfter returns the standard deviation that the shift leaves in the estimate of one implementation after so many
-// visits to a size. A log-ratio has two shifts in it, one of each side. The estimate is the median over all blocks: where
+// shiftAfter returns the share of the shift that is left in the estimate of one implementation after so many visits to a
+// size. A log-ratio has two shifts in it, one of each side. The estimate is the median over all blocks: where
 // blocks vary more than visits do it averages the visits as a mean would, and where visits vary more it is a median of
 // visits, which from three on is less sure by a factor of √(π/2).
 func (a arm) shiftAfter(visits int) float64 {
-	shift := a.shift / math.Sqrt(2*float64(visits))
-	if visits >= 3 && a.shift > 0 {
-		share := a.shift * a.shift / (a.shift*a.shift + a.jitter*a.jitter)
-		shift *= math.Sqrt(1 + (math.Pi/2-1)*share)
+	left := 1 / math.Sqrt(2*float64(visits))
+	if square := a.shift.sd * a.shift.sd; visits >= 3 && square > 0 {
+		left *= math.Sqrt(1 + (math.Pi/2-1)*square/(square+a.jitter*a.jitter))
 	}
-	return shift
+	return left
 }
 
-// scale draws what the true shift may be over the estimated one, so that normal deviates times the shift become
-// Student's: the shift is known from a dozen visits or two.
-func (a arm) scale(rng *rand.Rand) float64 {
-	if a.shift == 0 {
-		return 1
+// deviation is a standard deviation that was estimated with so many degrees of freedom.
+type deviation struct {
+	sd      float64
+	freedom int
+}
+
+// draw returns what the true deviation may be, so that normal deviates times it become Student's.
+func (d deviation) draw(rng *rand.Rand) float64 {
+	if d.sd == 0 {
+		return 0
 	}
 	var squares float64
-	for range a.freedom {
+	for range d.freedom {
 		z := rng.NormFloat64()
 		squares += z * z
 	}
-	return math.Sqrt(float64(a.freedom) / squares)
+	return d.sd * math.Sqrt(float64(d.freedom)/squares)
 }
 
 // armBlocks is how many blocks a visit must have for its A/A estimate to count.
@@ -399,9 +412,9 @@ func studyArm(groups []group) arm {
 		jitters[i] = math.Sqrt(e * float64(counts[i]) / (math.Pi / 2))
 	}
 	a.jitter = median(jitters)
-	a.shift, a.freedom = shiftOf(visits, within, typical), max(2, len(visits))
-	if shift, freedom := studyReturns(groups); freedom >= leastReturns && shift*shift > doubtless*a.shift*a.shift {
-		a.shift, a.freedom = shift, freedom
+	a.shift = deviation{shiftOf(visits, within, typical), max(2, len(visits))}
+	if shift := studyReturns(groups); shift.freedom >= leastReturns && shift.sd*shift.sd > doubtless*a.shift.sd*a.shift.sd {
+		a.shift = shift
 	}
 	return a
 }
@@ -415,8 +428,8 @@ const (
 )
 
 // studyReturns returns the standard deviation, beyond their own errors, of the log-ratio of a size's best two
-// implementations from one visit to the next, and how many degrees of freedom it was estimated with.
-func studyReturns(groups []group) (shift float64, freedom int) {
+// implementations from one visit to the next.
+func studyReturns(groups []group) deviation {
 	var ratios, within []float64
 	var counts, sizes []int
 	visits := 0 // but the first ones
@@ -450,10 +463,9 @@ func studyReturns(groups []group) (shift float64, freedom int) {
 		visits += len(middles) - 1
 	}
 	if visits < leastReturns {
-		return 0, 0
+		return deviation{}
 	}
-	shift = shiftOf(ratios, within, typicalErrors(sizes, within, counts))
-	return shift, visits
+	return deviation{shiftOf(ratios, within, typicalErrors(sizes, within, counts)), visits}
 }
 
 // bestTwo returns the implementations with the least median log-ratios; −1 where there are not so many.

@@ -16,13 +16,15 @@ const (
 )
 
 // roughness returns, for each switch, the standard deviation with which the log-ratio of its two implementations
-// scatters from size to size near it, beyond the errors of the estimates. It is 0 where that is not doubtless. shifts is
-// what the luck of visits leaves in the estimate of one implementation at each size.
-func roughness(groups []group, loss [][]float64, runs []run, segs []Segment, shifts []float64) []float64 {
-	rough := make([]float64, len(runs))
+// scatters from size to size near it, beyond the errors of the estimates. It is 0 where that is not doubtless.
+func roughness(groups []group, loss [][]float64, runs []run, segs []Segment, twin arm) []deviation {
+	rough := make([]deviation, len(runs))
 	for n := 1; n < len(runs); n++ {
 		i, j := runs[n-1].implementation, runs[n].implementation
-		squaredError := func(s int) float64 { return pairError(groups[s], i, j) + 2*shifts[s]*shifts[s] }
+		squaredError := func(s int) float64 {
+			shift := twin.shift.sd * twin.shiftAfter(visitsOf(groups[s]))
+			return pairError(groups[s], i, j) + 2*shift*shift
+		}
 		var squares, expected, weights float64
 		middles := 0
 		for s := 1; s+1 < len(groups); s++ {
@@ -43,7 +45,8 @@ func roughness(groups []group, loss [][]float64, runs []run, segs []Segment, shi
 			middles++
 		}
 		if middles >= leastMiddles && squares > doubtless*expected {
-			rough[n] = math.Sqrt((squares - expected) / weights)
+			// Neighbouring threes share two sizes: they are worth half as many that share none.
+			rough[n] = deviation{math.Sqrt((squares - expected) / weights), middles / 2}
 		}
 	}
 	return rough
@@ -63,16 +66,13 @@ func pairError(g group, i, j int) float64 {
 	return squaredErrorOfMedian(ratios, median(ratios))
 }
 
-// roughen adds to the shift of each size its part in the roughness around the nearest switch: a log-ratio has a shift of
-// either side.
-func roughen(shifts, rough []float64, segs []Segment, groups []group) {
-	for s, g := range groups {
-		nearest, distance := 0, math.Inf(1)
-		for n := 1; n < len(segs); n++ {
-			if d := math.Abs(math.Log(float64(g.size) / segs[n].edge)); d < distance {
-				nearest, distance = n, d
-			}
+// nearestSwitch returns the segment whose threshold is nearest to a size.
+func nearestSwitch(segs []Segment, size int) int {
+	nearest, distance := 0, math.Inf(1)
+	for n := 1; n < len(segs); n++ {
+		if d := math.Abs(math.Log(float64(size) / segs[n].edge)); d < distance {
+			nearest, distance = n, d
 		}
-		shifts[s] = math.Hypot(shifts[s], rough[nearest]/math.Sqrt2)
 	}
+	return nearest
 }

@@ -123,25 +123,24 @@ func TestShiftIsWhatBlocksDoNotAverageAway(t *testing.T) {
 		{0.05, 0.02, 0.05, 0.004},
 		{0.05, 0.1, 0.05, 0.008},
 	} {
-		if got := armOf(400, 15, c.luck, c.noise).shift; math.Abs(got-c.want) > c.within {
+		if got := armOf(400, 15, c.luck, c.noise).shift.sd; math.Abs(got-c.want) > c.within {
 			t.Errorf("shift is %v with luck %v and noise %v, want %v", got, c.luck, c.noise, c.want)
 		}
 	}
 }
 
 func TestShiftAfterVisits(t *testing.T) {
-	a := arm{shift: 0.1}
+	a := arm{shift: deviation{sd: 0.1}}
 	// A log-ratio of twins has two shifts in it, an estimate one; visits average them, by a median from three on.
 	for visits, want := range map[int]float64{
 		1: 0.1 / math.Sqrt2, 2: 0.05, 8: 0.025 * math.Sqrt(math.Pi/2),
 	} {
-		if got := a.shiftAfter(visits); math.Abs(got-want) > 1e-12 {
+		if got := a.shift.sd * a.shiftAfter(visits); math.Abs(got-want) > 1e-12 {
 			t.Errorf("after %d visits the shift is %v, want %v", visits, got, want)
 		}
 	}
 }
 
-// Normal deviates times the scale are Student's: with five degrees of freedom 5 % of them are beyond 2.571.
 // Luck that hits all of a visit alike, the A/A arm included, shows where a size is visited again, and only where it is.
 func TestReturnsShowWhatTheArmDoesNot(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -172,7 +171,7 @@ func TestReturnsShowWhatTheArmDoesNot(t *testing.T) {
 						visit++
 					}
 				}
-				sum += studyArm(groupBySize(set)).shift
+				sum += studyArm(groupBySize(set)).shift.sd
 			}
 			if got := sum / draws; got < c.low || got > c.high {
 				t.Errorf("the shift is %.3f on average, want %v to %v", got, c.low, c.high)
@@ -189,21 +188,22 @@ func TestVisitRanges(t *testing.T) {
 	}
 }
 
-func TestScaleMakesStudents(t *testing.T) {
+// Normal deviates times draws of a deviation are Student's: with five degrees of freedom 5 % of them are beyond 2.571.
+func TestDeviationsMakeStudents(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
-	a := arm{shift: 0.1, freedom: 5}
+	d := deviation{0.1, 5}
 	const draws = 20000
 	beyond := 0
 	for range draws {
-		if math.Abs(rng.NormFloat64()*a.scale(rng)) > 2.571 {
+		if math.Abs(rng.NormFloat64()*d.draw(rng)) > 0.2571 {
 			beyond++
 		}
 	}
 	if share := float64(beyond) / draws; math.Abs(share-0.05) > 0.006 {
 		t.Errorf("%.3f of the deviates are beyond 2.571, want 0.05", share)
 	}
-	if got := (arm{}).scale(rng); got != 1 {
-		t.Errorf("without a shift the scale is %v, want 1", got)
+	if got := (deviation{}).draw(rng); got != 0 {
+		t.Errorf("no deviation is drawn as %v", got)
 	}
 }
 
