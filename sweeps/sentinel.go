@@ -40,6 +40,9 @@ type sentinel struct {
 	// culprit is what was off its baseline last, and moved says how far.
 	culprit *work
 	moved   string
+	// better says, where it is not empty, what was off a baseline that turned out to be none: the machine was disturbed
+	// when the baseline was taken, and until now.
+	better string
 	// drowsy says that the machine has been idle before most readings: it gets time to wake up in.
 	drowsy bool
 }
@@ -253,6 +256,9 @@ func (s *sentinel) quiet() bool {
 			reading = s.read(w, w.tries, 0)
 		}
 		if w.slowerOnly && reading < w.baseline {
+			if (1+w.tolerance)*reading < w.baseline {
+				s.better = fmt.Sprintf("%s had taken %.2f times as long before", w.of, w.baseline/reading)
+			}
 			w.baseline = reading
 			continue
 		}

@@ -35,7 +35,7 @@ type Options struct {
 	Mode    Mode  // "" means Latency
 	State   State // "" means Warm, the only one of Throughput
 	Input   kernels.Input
-	Planner func(c *kernels.Case) Planner // required
+	Planner func(c *kernels.Case) Planner // required; a new one at each call, because a sweep may have to start over
 
 	// InFlight is how many calls of a GPU are in flight in throughput mode; 0 means DefaultInFlight.
 	InFlight int
@@ -268,12 +268,33 @@ func (s *sweep) run(ctx context.Context) error {
 		s.visit(ctx, e, size, blocks)
 		e.left = s.elapsed()
 		e.planner.Visited(size)
+		if s.sentinel.better != "" {
+			s.startOver()
+		}
 		if s.elapsed()-s.saved > saveEvery {
 			if err := s.saveAll(); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// startOver forgets all blocks, because the machine turned out to be quieter than when they were taken. Where half of the
+// budget is spent they are kept until there are quiet ones of their size.
+func (s *sweep) startOver() {
+	for _, e := range s.entries {
+		e.dirty = e.dirty || len(e.result.Samples.Blocks) > 0
+		if s.elapsed() > s.Budget/2 {
+			e.disturb(e.result.Samples.Blocks, s.sentinel.better)
+			continue
+		}
+		e.result.Discarded += len(e.result.Samples.Blocks)
+		e.result.Samples.Blocks = nil
+		e.planner = s.Planner(e.c)
+		e.planner.Limit(e.high)
+		e.done = len(e.rivals) == 0
+	}
+	s.sentinel.better = ""
 }
 
 // pick returns the best visit that can still be paid for, or a nil entry.

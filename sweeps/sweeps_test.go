@@ -195,7 +195,7 @@ func TestPermanentChangeOfSpeed(t *testing.T) {
 		t.Errorf("segments are %+v: a change of speed is no change of threshold", f.Segments)
 	}
 	// It must find out once, not at every visit.
-	if r.Discarded > 100 || m.slept > 4 {
+	if r.Discarded > 100 || m.slept > 7 {
 		t.Errorf("%d blocks were thrown away and %v s slept", r.Discarded, m.slept)
 	}
 }

@@ -37,7 +37,7 @@ const (
 	// disturbs a virtual machine mostly lasts, and no more than a tenth of the budget.
 	backOffs     = 5
 	waitingShare = 0.25
-	patience     = 3 * time.Second
+	patience     = 10 * time.Second
 )
 
 // visit measures one size of one case.

@@ -108,8 +108,16 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 type check struct {
 	recorded *calibration.Case
 	c        kernels.Case
+	choice   *dispatch.Case
 	auditor  *crossover.Auditor
 	result   *sweeps.Result
+}
+
+// audit begins the check, at the same fresh sizes each time.
+func (ch *check) audit(seed uint64) *crossover.Auditor {
+	fresh := crossover.NewFresh(ch.c.Axis.Min, ch.c.Axis.Max, ch.c.Axis.Round, ch.recorded.Sizes, rngOf(ch.c.Name, seed))
+	ch.auditor = crossover.NewAuditor(fresh.Sizes(thresholds(ch.recorded)), ch.choice.Choose, fresh.Near, ch.recorded.TieBand)
+	return ch.auditor
 }
 
 // choose pairs the recorded cases with the catalogue's. skipped lists those that cannot be checked, with the reason.
@@ -154,9 +162,7 @@ func measure(ctx context.Context, machine command.Machine, checks []*check, entr
 	byName := map[string]*check{}
 	for k, ch := range checks {
 		ch.c.Implementations = recordedOnly(ch)
-		choice := dispatcher.Case(ch.c.Name, available(&ch.c)...)
-		fresh := crossover.NewFresh(ch.c.Axis.Min, ch.c.Axis.Max, ch.c.Axis.Round, ch.recorded.Sizes, rngOf(ch.c.Name, o.seed))
-		ch.auditor = crossover.NewAuditor(fresh.Sizes(thresholds(ch.recorded)), choice.Choose, fresh.Near, ch.recorded.TieBand)
+		ch.choice = dispatcher.Case(ch.c.Name, available(&ch.c)...)
 		cases[k] = ch.c
 		byName[ch.c.Name] = ch
 	}
@@ -168,7 +174,7 @@ func measure(ctx context.Context, machine command.Machine, checks []*check, entr
 		// sounds like.
 		Input:      kernels.GeneratedInput(),
 		VisitShare: 0.5,
-		Planner:    func(c *kernels.Case) sweeps.Planner { return byName[c.Name].auditor },
+		Planner:    func(c *kernels.Case) sweeps.Planner { return byName[c.Name].audit(o.seed) },
 		Clock:      machine.Clock,
 		Sentinel:   machine.Sentinel,
 		Throttled:  command.Throttled,
