@@ -461,8 +461,13 @@ func (s *sweep) cool(ctx context.Context, e *entry) {
 	}
 }
 
-// othersShare is how much of a processor other programs may take while a case is measured.
-const othersShare = 0.15
+// Other programs may take othersShare of a processor while a case is measured, or othersOfAll of all of them where that
+// is more, because a large machine's own housekeeping grows with it; but never othersMost, which is a program at work.
+const (
+	othersShare = 0.15
+	othersOfAll = 0.03
+	othersMost  = 0.5
+)
 
 // blame degrades a case that the machine was disturbed for, or beside which other programs computed.
 func (e *entry) blame() {
@@ -470,7 +475,8 @@ func (e *entry) blame() {
 		e.degrade("the sentinel kept moving off its baseline: " + e.moved)
 		e.dirty = true
 	}
-	if share := e.others / e.visiting; share > othersShare {
+	allowed := min(max(othersShare, othersOfAll*float64(runtime.NumCPU())), othersMost)
+	if share := e.others / e.visiting; share > allowed {
 		e.degrade(fmt.Sprintf("other programs took %.0f %% of a processor meanwhile", 100*share))
 		e.dirty = true
 	}

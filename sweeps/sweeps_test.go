@@ -1105,7 +1105,7 @@ func TestOthersCompute(t *testing.T) {
 	for _, c := range []struct {
 		share    float64 // of a processor
 		degraded bool
-	}{{0, false}, {0.05, false}, {0.5, true}, {math.NaN(), false}} {
+	}{{0, false}, {0.05, false}, {0.9, true}, {math.NaN(), false}} {
 		m := newMachine()
 		o := m.options(5 * time.Second)
 		o.Others = func() float64 { return c.share * m.now }
@@ -1113,7 +1113,7 @@ func TestOthersCompute(t *testing.T) {
 		if r.Degraded != c.degraded {
 			t.Errorf("beside programs that take %v of a processor: degraded %v, warnings %q", c.share, r.Degraded, r.Warnings)
 		}
-		if c.degraded && !strings.Contains(r.Warnings[0], "other programs took 50 %") {
+		if c.degraded && !strings.Contains(r.Warnings[0], "other programs took 90 %") {
 			t.Errorf("warnings %q", r.Warnings)
 		}
 	}
