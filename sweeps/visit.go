@@ -272,6 +272,12 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 			case s.sentinel.quiet():
 				keep()
 			case waits == backOffs || s.waited.Seconds() > waitingShare*s.Budget.Seconds():
+				if s.sentinel.culprit.slowerOnly && e.quietAt(size) {
+					// A clock that is off cancels in the ratios of a block. What only slows parallel work does not, and
+					// what is known already is better.
+					e.result.Discarded += len(pending)
+					pending = pending[:0]
+				}
 				e.disturb(pending, s.sentinel.moved)
 				keep()
 			default:
@@ -326,16 +332,12 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 }
 
 // keep adds blocks of one size, all of a quiet machine or all of a disturbed one, to the samples. Those of a disturbed one
-// count only while there are no others.
+// count until there are others.
 func (e *entry) keep(blocks []samples.Block, size int) {
 	if len(blocks) == 0 {
 		return
 	}
 	known := &e.result.Samples.Blocks
-	if blocks[0].Disturbed && slices.ContainsFunc(*known, func(b samples.Block) bool { return b.Size == size && !b.Disturbed }) {
-		e.result.Discarded += len(blocks)
-		return
-	}
 	if !blocks[0].Disturbed {
 		before := len(*known)
 		*known = slices.DeleteFunc(*known, func(b samples.Block) bool { return b.Size == size && b.Disturbed })
@@ -345,9 +347,16 @@ func (e *entry) keep(blocks []samples.Block, size int) {
 	e.dirty = true
 }
 
+// quietAt reports whether a size has blocks of a quiet machine.
+func (e *entry) quietAt(size int) bool {
+	return slices.ContainsFunc(e.result.Samples.Blocks, func(b samples.Block) bool { return b.Size == size && !b.Disturbed })
+}
+
 // disturb marks blocks that are kept although the machine was not quiet.
 func (e *entry) disturb(blocks []samples.Block, moved string) {
-	e.moved = moved
+	if len(blocks) > 0 {
+		e.moved = moved
+	}
 	for k := range blocks {
 		blocks[k].Disturbed = true
 	}
