@@ -66,7 +66,8 @@ const maxVisits = 12
 
 // widestGap is how far neighbouring sizes may be apart, in rungs of the grid, while there is anything left to spend: what
 // happens between them nobody knows. Within a factor of surroundings of a threshold they may be apart by no more than a
-// factor of closeBy: curves may cross and cross back there, and how rough they are says how sure the threshold is.
+// factor of closeBy: curves may cross and cross back there, and how rough they are says how sure the threshold is. The same
+// holds beside a size at which the choice loses: it is an awkward size, or the middle of a segment.
 const (
 	widestGap    = 0.5
 	surroundings = 2
@@ -284,7 +285,7 @@ func (p *Planner) refine(set *samples.Set) proposal {
 	for k := 1; k < len(sizes); k++ {
 		low, high := float64(sizes[k-1]), float64(sizes[k])
 		gap := math.Log(high/low) / math.Log(p.ratio) / widestGap
-		if fit.nearThreshold(low, high) {
+		if fit.nearThreshold(low, high) || fit.loses(k-1) || fit.loses(k) {
 			gap = max(gap, math.Log(high/low)/max(wanted, math.Log(closeBy)))
 		}
 		if gap > 1 {
@@ -294,6 +295,13 @@ func (p *Planner) refine(set *samples.Set) proposal {
 		}
 	}
 	return best
+}
+
+// loses reports whether the choice at the k-th measured size seems to lose there: by half a tie band, because one visit
+// may have been lucky.
+func (r *Result) loses(k int) bool {
+	n := slices.IndexFunc(r.Segments, func(s Segment) bool { return r.Curves.Sizes[k] <= s.To })
+	return n >= 0 && r.Curves.Loss[r.Segments[n].Implementation][k] > math.Log1p(r.TieBand)/2
 }
 
 // nearThreshold reports whether some of the sizes from low to high lie within surroundings of a threshold.

@@ -366,3 +366,33 @@ func TestPlannerGivesUpOnSizesThatCannotBeMeasured(t *testing.T) {
 		p.Visited(size)
 	}
 }
+
+// An implementation that begins to work in parallel too early loses for a stretch between two others in which it wins. One
+// or two sizes of the grid lie there: the planner must look beside them before anything is decided.
+func TestPlannerLooksBesideALoss(t *testing.T) {
+	serial := linear(0, 2e-9)
+	early := func(n float64) float64 {
+		if n < 760 {
+			return 0.985 * serial(n)
+		}
+		return 1.2e-6 + 0.6*serial(n)
+	}
+	found := 0
+	const runs = 20
+	for seed := range uint64(runs) {
+		w := newWorld(seed, serial, early)
+		w.luck = 0.05
+		set, _ := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 1 << 20, Fit: crossover.Options{Seed: seed}})
+		r := crossover.Fit(set, crossover.Options{Seed: seed})
+		at := func(size int) int {
+			n := slices.IndexFunc(r.Segments, func(s crossover.Segment) bool { return size <= s.To })
+			return r.Segments[n].Implementation
+		}
+		if at(1000) == 0 && at(1<<20) == 1 {
+			found++
+		}
+	}
+	if found < runs-2 {
+		t.Errorf("%d of %d sweeps find the stretch from 760 to 1500", found, runs)
+	}
+}
