@@ -8,17 +8,15 @@ import "math"
 // measured size lies between two others: in how far it is off the line through them.
 
 // A size is held against the line through its neighbours where those are no further apart than bends: over a wider range
-// smooth curves bend. It counts for a threshold within vicinity of it. Fewer than leastMiddles such sizes say nothing, nor
-// does a variance less than glaring times what the errors of the estimates make.
+// smooth curves bend. It counts for a threshold within vicinity of it. Fewer than leastMiddles such sizes say nothing.
 const (
 	bends        = 1.5
-	vicinity     = 3
-	leastMiddles = 4
-	glaring      = 9
+	vicinity     = 2
+	leastMiddles = 3
 )
 
 // roughness returns, for each switch, the standard deviation with which the log-ratio of its two implementations
-// scatters from size to size near it, beyond the errors of the estimates. It is 0 where it does not glare.
+// scatters from size to size near it, beyond the errors of the estimates. It is 0 where that is not doubtless.
 func roughness(groups []group, loss [][]float64, runs []run, segs []Segment, twin arm) []deviation {
 	rough := make([]deviation, len(runs))
 	for n := 1; n < len(runs); n++ {
@@ -46,7 +44,7 @@ func roughness(groups []group, loss [][]float64, runs []run, segs []Segment, twi
 			weights += 1 + before + after
 			middles++
 		}
-		if middles >= leastMiddles && squares > glaring*expected {
+		if middles >= leastMiddles && squares > doubtless*expected {
 			// Neighbouring threes share two sizes: they are worth half as many that share none.
 			rough[n] = deviation{math.Sqrt((squares - expected) / weights), middles / 2}
 		}

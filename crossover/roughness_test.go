@@ -40,7 +40,7 @@ func TestRoughness(t *testing.T) {
 		"rough and noisy":   {12, 1.15, 0.1, 0.05, straight, 0.07, 0.13},
 		"smooth":            {12, 1.15, 0, 0.01, straight, 0, 0.003},
 		"smooth but bent":   {12, 1.15, 0, 0.01, func(x float64) float64 { return x + 0.2*x*x }, 0, 0.006},
-		"too few":           {5, 1.15, 0.3, 0.01, straight, 0, 0},
+		"too few":           {4, 1.15, 0.3, 0.01, straight, 0, 0},
 		"too far apart":     {12, 1.5, 0.3, 0.01, straight, 0, 0},
 		"lost in the noise": {12, 1.15, 0.01, 0.1, straight, 0, 0.02},
 	} {

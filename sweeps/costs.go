@@ -59,7 +59,7 @@ func (c *costs) call(size, rival int) float64 {
 	return c.predict(size, c.demands[rival].alone, 3, func(k int) float64 { return c.calls[k][rival] })
 }
 
-// predict interpolates, and above the measured sizes extrapolates, a quantity in log-log. alone is the exponent to
+// predict interpolates, and beyond the measured sizes extrapolates, a quantity in log-log. alone is the exponent to
 // assume where a single size is known, steepest the greatest one to believe of the last two sizes.
 func (c *costs) predict(size int, alone, steepest float64, at func(k int) float64) float64 {
 	var n, v []float64
@@ -80,8 +80,11 @@ func (c *costs) predict(size int, alone, steepest float64, at func(k int) float6
 		k++
 	}
 	slope := (v[k] - v[k-1]) / (n[k] - n[k-1])
-	if x > n[k] {
+	switch {
+	case x > n[k]:
 		slope = min(max(slope, 0), steepest)
+	case x < n[0]:
+		return math.Exp(v[0] + max(slope, 0)*(x-n[0])) // a smaller size costs no more
 	}
 	return math.Exp(v[k] + slope*(x-n[k]))
 }

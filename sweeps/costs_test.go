@@ -45,6 +45,19 @@ func TestCostsPredict(t *testing.T) {
 	}
 }
 
+// What was dear at one size for once says nothing of smaller ones.
+func TestCostsBelowTheMeasuredSizes(t *testing.T) {
+	known := costs{demands: []demand{{alone: 1}}}
+	known.record(3000, 0, 0.5, []float64{3e-3})
+	known.record(3300, 0, 0.1, []float64{4e-3})
+	if _, fixed := known.visit(1000, 3, nil); fixed > 0.5 {
+		t.Errorf("binding at a third of the size is to take %v s", fixed)
+	}
+	if call := known.call(1000, 0); call > 1e-3 {
+		t.Errorf("a call at a third of the size is to take %v s", call)
+	}
+}
+
 // A visit is its overhead, the warm-up, and the blocks, each with a twin of the slowest arm at worst.
 func TestCostsOfAVisit(t *testing.T) {
 	c := &kernels.Case{Bytes: func(size int) float64 { return float64(size) }}
