@@ -1,6 +1,7 @@
 package sweeps
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -271,12 +272,12 @@ func (s *sentinel) quiet() bool {
 	return true
 }
 
-// backOff waits for the machine to become quiet again, for so long at most, and reports whether it did. It looks less and
-// less often.
-func (s *sentinel) backOff(atMost time.Duration) bool {
+// backOff waits for the machine to become quiet again, for so long at most or until ctx is cancelled, and reports whether
+// it did. It looks less and less often.
+func (s *sentinel) backOff(ctx context.Context, atMost time.Duration) bool {
 	const first, longest = 10 * time.Millisecond, 160 * time.Millisecond
 	wait := first
-	for start := s.clock.Now(); s.clock.Now()-start < atMost; wait = min(2*wait, longest) {
+	for start := s.clock.Now(); ctx.Err() == nil && s.clock.Now()-start < atMost; wait = min(2*wait, longest) {
 		s.clock.Sleep(wait)
 		if s.quiet() {
 			return true

@@ -1,6 +1,7 @@
 package sweeps
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -99,8 +100,13 @@ func TestAccept(t *testing.T) {
 		s := sentinel{clock: clock, works: []*work{w}}
 		s.settle()
 		took *= 2
-		if s.quiet() || s.backOff(time.Second) {
+		if s.quiet() || s.backOff(t.Context(), time.Second) {
 			t.Fatal("the machine takes twice as long and counts as quiet")
+		}
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		if before := clock.now; s.backOff(cancelled, time.Second) || clock.now != before {
+			t.Error("it waits although nobody wants it to")
 		}
 		if accepted := s.accept(); accepted == slowerOnly || s.quiet() == slowerOnly {
 			t.Errorf("slower only %t: accepted %t, quiet afterwards %t", slowerOnly, accepted, s.quiet())

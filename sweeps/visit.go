@@ -285,9 +285,9 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 				accepted -= len(pending)
 				pending = pending[:0]
 				waits++
-				if ctx.Err() == nil && !s.backOff() {
+				if !s.backOff(ctx) {
 					waits = backOffs
-					if s.sentinel.accept() {
+					if ctx.Err() == nil && s.sentinel.accept() {
 						// The machine has a new state. Take it as it is, and say so.
 						e.degrade("the sentinel stayed off its baseline: " + s.sentinel.moved)
 					}
@@ -368,10 +368,10 @@ func (e *entry) disturbed() bool {
 }
 
 // backOff waits for a quiet machine and reports whether it came.
-func (s *sweep) backOff() bool {
+func (s *sweep) backOff(ctx context.Context) bool {
 	start := s.Clock.Now()
 	defer func() { s.waited += s.Clock.Now() - start }()
-	return s.sentinel.backOff(min(patience, s.Budget/10))
+	return s.sentinel.backOff(ctx, min(patience, s.Budget/10))
 }
 
 // block times every arm once, and the twin, in random order. Where one fails it returns which one, and why.
