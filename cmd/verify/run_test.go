@@ -89,6 +89,17 @@ func TestVerdictsOfThresholds(t *testing.T) {
 	}
 }
 
+// Beside a program at work the choices may look wrong that are not: nothing is called drift, and the reader is told why.
+func TestADisturbedMachineTellsNoDrift(t *testing.T) {
+	m := truth(1).Command()
+	m.Others = func() float64 { return m.Clock.Now().Seconds() } // all of a processor
+	var out, log bytes.Buffer
+	err := runOn(t.Context(), m, &out, &log, []string{"--calibration", save(t, recorded(32000)), "--seed", "1"})
+	if err != nil || !strings.Contains(out.String(), "AMBIGUOUS") || !strings.Contains(out.String(), "degraded: other programs") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
 // A machine on which everything became three times slower still agrees: the choices are what is checked, not the times.
 func TestSlowerMachineHolds(t *testing.T) {
 	m := scripted.New(1, 0.01)
