@@ -15,7 +15,7 @@ import (
 func Yield() { unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 
 // Current returns the number of the processor that the calling thread runs on, or -1 where it is not known. It takes
-// about 0.1 µs.
+// about 0.2 µs (a system call).
 func Current() int {
 	var cpu uint32
 	if _, _, failed := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); failed != 0 {
@@ -41,9 +41,8 @@ func KeepOff(cpu int, threads []int) {
 	if cpu < 0 || len(threads) == 0 {
 		return
 	}
-	others, _, ok := without(cpu)
-	for _, thread := range threads {
-		if ok {
+	if others, _, ok := without(cpu); ok {
+		for _, thread := range threads {
 			_ = unix.SchedSetaffinity(thread, &others)
 		}
 	}
