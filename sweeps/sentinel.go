@@ -60,6 +60,7 @@ type work struct {
 	// slowerOnly says that a faster reading is no disturbance but a better baseline.
 	slowerOnly bool
 	baseline   float64 // seconds; 0 before the first reading
+	began      float64 // the baseline when the sweep began or started over
 
 	gathers  bool          // it says whether the processors work at once
 	patience time.Duration // to wait until they do; see together
@@ -229,6 +230,7 @@ func (s *sentinel) settleOn(w *work) {
 	if w.slowerOnly {
 		w.baseline = least
 	}
+	w.began = w.baseline
 }
 
 // accept takes the machine as it is now for quiet, and reports whether it did. Where only slower counts it does not: the
@@ -257,8 +259,9 @@ func (s *sentinel) quiet() bool {
 			reading = s.read(w, w.tries, 0)
 		}
 		if w.slowerOnly && reading < w.baseline {
-			if (1+w.tolerance)*reading < w.baseline {
-				s.better = fmt.Sprintf("%s had taken %.2f times as long before", w.of, w.baseline/reading)
+			if (1+w.tolerance)*reading < w.began {
+				s.better = fmt.Sprintf("%s had taken up to %.2f times as long before", w.of, w.began/reading)
+				w.began = reading
 			}
 			w.baseline = reading
 			continue
