@@ -13,6 +13,8 @@
 //     error;
 //   - a sentinel kernel of fixed work runs every few blocks; when it is off its baseline the blocks since its last good
 //     reading are thrown away and the sweep waits, a bounded number of times; then the case is marked degraded;
+//   - a batch beside somebody who uses the other thread of the same core is timed again, on another core or a little
+//     later; blocks for which that does not help give way to others of their size, or degrade the case;
 //   - the garbage collector is off, and a block during which it ran anyway is thrown away; the OS thread is locked.
 //
 // A call ends when the caller can read the output, whatever computed it. Of a call that a GPU computes, a block also says

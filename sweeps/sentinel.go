@@ -44,6 +44,8 @@ type sentinel struct {
 	// better says, where it is not empty, what was off a baseline that turned out to be none: the machine was disturbed
 	// when the baseline was taken, and until now.
 	better string
+	// core is nil where it does not matter who else uses the core.
+	core *core
 	// drowsy says that the machine has been idle before most readings: it gets time to wake up in.
 	drowsy bool
 }
@@ -87,7 +89,7 @@ func newSentinel(clock Clock, run func()) sentinel {
 				tries: crowdTries, slowerOnly: true,
 			})
 	}
-	return sentinel{clock: clock, works: works}
+	return sentinel{clock: clock, works: works, core: newCore(clock)}
 }
 
 // crowdWork keeps the multiplier of every processor busy, for about 100 µs. Unlike SpinWork, which mostly waits for its
@@ -146,9 +148,12 @@ func (r *relay) Do(_, lo, _ int) {
 
 // SpinWork is the default sentinel's work: a chain of dependent multiply-adds, about 100 µs of one core, which feels the
 // clock rate and whoever else wants the core, and nothing of the memory that the implementations leave behind.
-func SpinWork() {
+func SpinWork() { chainWork(40_000) }
+
+// chainWork is a chain of so many dependent multiply-adds.
+func chainWork(n int) {
 	x := math.Float64frombits(spinSink.Load()) // a constant would let the compiler work the chain out
-	for range 40_000 {
+	for range n {
 		x = x*0.999999 + 1e-6
 	}
 	spinSink.Store(math.Float64bits(x))
@@ -202,6 +207,9 @@ func (s *sentinel) read(w *work, tries int, enough float64) float64 {
 
 // settle takes the baselines.
 func (s *sentinel) settle() {
+	if s.core != nil {
+		s.core.settle()
+	}
 	for _, w := range s.works {
 		s.settleOn(w)
 	}
@@ -245,6 +253,11 @@ func (s *sentinel) accept() bool {
 
 // quiet reports whether the machine is as it was at the baseline.
 func (s *sentinel) quiet() bool {
+	if s.core != nil {
+		if better := s.core.better(); better != "" {
+			s.better = better
+		}
+	}
 	for _, w := range s.works {
 		var reading float64
 		switch {

@@ -76,6 +76,12 @@ func TestDisturbedBlocks(t *testing.T) {
 	if n := len(e.result.Samples.Blocks); n != 4 || e.disturbed() || e.result.Discarded != 2 {
 		t.Errorf("%d blocks, disturbed %t, %d discarded; want quiet ones in place of two", n, e.disturbed(), e.result.Discarded)
 	}
+	mixed := blocks(512, 4)
+	e.disturb(mixed[:1], "somebody came by")
+	e.keep(mixed, 512)
+	if n := len(e.result.Samples.Blocks); n != 5 || e.disturbed() || e.result.Discarded != 3 {
+		t.Errorf("%d blocks, disturbed %t, %d discarded; want the quiet one of two", n, e.disturbed(), e.result.Discarded)
+	}
 	e.blame()
 	if e.result.Degraded {
 		t.Errorf("degraded: %q", e.result.Warnings)

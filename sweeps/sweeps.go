@@ -48,7 +48,7 @@ type Options struct {
 	Include func(implementation string) bool
 
 	Clock    Clock  // nil means SystemClock
-	Sentinel func() // nil means a spin on one processor and one on all
+	Sentinel func() // nil means the default: see newSentinel; another one watches no core for neighbours
 
 	// Uncollected leaves the garbage collector alone: on a modelled machine it takes no time that anybody measures, and
 	// many sweeps may run in one process.
@@ -141,6 +141,9 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 	}
 	s.sentinel.drowsy = o.State == AfterIdle
 	s.collections[0].Name = "/gc/cycles/total:gc-cycles"
+	if o.State != Warm {
+		s.sentinel.core = nil // a call that is cold, or comes after a pause, has no batch to repeat
+	}
 	s.sentinel.settle()
 	results := make([]*Result, len(cases))
 	for i := range cases {
@@ -171,6 +174,7 @@ type sweep struct {
 	saved    time.Duration
 	hot      bool          // the machine throttles, and waiting did not help
 	waited   time.Duration // for a quiet machine
+	avoided  time.Duration // spent on batches whose core was shared, and on looking for another one
 
 	collections [1]metrics.Sample // the collector's cycle count, read between batches
 }
@@ -472,7 +476,7 @@ const (
 // blame degrades a case that the machine was disturbed for, or beside which other programs computed.
 func (e *entry) blame() {
 	if e.disturbed() {
-		e.degrade("the sentinel kept moving off its baseline: " + e.moved)
+		e.degrade("the machine did not come to rest: " + e.moved)
 		e.dirty = true
 	}
 	allowed := min(max(othersShare, othersOfAll*float64(runtime.NumCPU())), othersMost)

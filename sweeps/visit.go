@@ -262,11 +262,11 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 		pending = pending[:0]
 	}
 	read := s.Clock.Now()
-	accepted, waits := 0, 0
+	accepted, waits, wanted := 0, 0, blocks
 	for len(arms) > 0 {
 		now := s.Clock.Now()
 		over := now-s.start > s.Budget && accepted >= 2
-		stop := ctx.Err() != nil || over || accepted >= blocks
+		stop := ctx.Err() != nil || over || accepted >= wanted
 		if len(pending) > 0 && (stop || now-read >= sentinelEvery) {
 			switch {
 			case s.sentinel.quiet():
@@ -327,24 +327,27 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 			e.degrade("garbage collections kept falling into the blocks")
 		}
 		pending = append(pending, block)
+		if block.Disturbed {
+			e.moved = neighbour
+			wanted = min(wanted+1, 2*blocks) // another one in its place
+		}
 		accepted++
 	}
 }
 
-// keep adds blocks of one size, all of a quiet machine or all of a disturbed one, to the samples. Those of a disturbed one
-// count until there are others.
+// neighbour is what is said of blocks in which some batch was timed on a core that was shared.
+const neighbour = "somebody else used the core that it ran on"
+
+// keep adds blocks of one size to the samples. Those of a disturbed machine count while there are no others.
 func (e *entry) keep(blocks []samples.Block, size int) {
-	if len(blocks) == 0 {
-		return
-	}
 	known := &e.result.Samples.Blocks
-	if !blocks[0].Disturbed {
-		before := len(*known)
-		*known = slices.DeleteFunc(*known, func(b samples.Block) bool { return b.Size == size && b.Disturbed })
-		e.result.Discarded += before - len(*known)
-	}
+	before := len(*known) + len(blocks)
 	*known = append(*known, blocks...)
-	e.dirty = true
+	if e.quietAt(size) {
+		*known = slices.DeleteFunc(*known, func(b samples.Block) bool { return b.Size == size && b.Disturbed })
+	}
+	e.result.Discarded += before - len(*known)
+	e.dirty = e.dirty || len(blocks) > 0
 }
 
 // quietAt reports whether a size has blocks of a quiet machine.
@@ -391,10 +394,8 @@ func (s *sweep) block(e *entry, arms []*bound, twin *bound, size int) (b samples
 	e.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 
 	for _, a := range order {
-		if err := s.settle(a); err != nil {
-			return b, a, err
-		}
-		seconds, err := s.batch(a, a.iterations)
+		seconds, alone, err := s.timed(a)
+		b.Disturbed = b.Disturbed || !alone
 		switch {
 		case err != nil:
 			return b, a, err

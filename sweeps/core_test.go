@@ -1,0 +1,181 @@
+package sweeps
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"crossover/kernels"
+)
+
+// guest is a machine whose core is shared at times: it takes twice as long then for what fills the core, and no longer
+// for a chain. Its clock rate changes, too.
+type guest struct {
+	hands
+	slow   float64 // factor of the clock rate
+	shared func(now time.Duration) bool
+}
+
+func (g *guest) spend(d time.Duration) { g.now += time.Duration(g.slow * float64(d)) }
+
+func (g *guest) chain() { g.spend(time.Microsecond) }
+
+func (g *guest) full() {
+	if g.shared(g.now) {
+		g.spend(2 * time.Microsecond)
+	}
+	g.spend(2 * time.Microsecond)
+}
+
+func (g *guest) core() *core {
+	c := newCore(g)
+	c.full, c.chain = g.full, g.chain
+	return c
+}
+
+func never(time.Duration) bool  { return false }
+func always(time.Duration) bool { return true }
+
+// A neighbour is seen, and a slower clock is not taken for one.
+func TestSharedCore(t *testing.T) {
+	g := &guest{slow: 1, shared: never}
+	c := g.core()
+	c.settle()
+	for _, slow := range []float64{1, 1.9, 0.7} {
+		g.slow = slow
+		if g.shared = never; c.shared() {
+			t.Errorf("a clock %.1f times as slow counts as a neighbour", slow)
+		}
+		if g.shared = always; !c.shared() {
+			t.Errorf("a clock %.1f times as slow hides a neighbour", slow)
+		}
+	}
+	if better := c.better(); better != "" {
+		t.Errorf("it was alone when it began, and hears: %q", better)
+	}
+}
+
+// A core that was shared when the sweep began is known to have been once it is not.
+func TestCoreSharedFromTheStart(t *testing.T) {
+	g := &guest{slow: 1, shared: always}
+	c := g.core()
+	c.settle()
+	if c.shared() || c.better() != "" {
+		t.Error("nobody can know yet that it is shared")
+	}
+	g.shared = never
+	if c.shared() || !strings.Contains(c.better(), "2.00 times") {
+		t.Errorf("it is alone for the first time, and hears: %q", c.better())
+	}
+	if g.shared = always; !c.shared() || c.better() != "" {
+		t.Error("the neighbour came back: that makes nothing better")
+	}
+}
+
+// A clock that cannot tell moments apart that are microseconds apart says nothing.
+func TestCoreBesideACoarseClock(t *testing.T) {
+	g := &guest{slow: 0, shared: always}
+	c := g.core()
+	if c.settle(); c.shared() || c.better() != "" {
+		t.Errorf("shared %t, %q", c.shared(), c.better())
+	}
+}
+
+// timedOn times a batch of 100 µs alone, 160 µs beside a neighbour, and returns what timed does.
+func timedOn(g *guest, elapsed time.Duration, call func() error) (seconds float64, alone bool, s *sweep, err error) {
+	s = &sweep{sentinel: sentinel{clock: g, core: g.core()}}
+	s.Clock, s.State = g, Warm
+	quiet := g.shared
+	g.shared = never
+	s.sentinel.core.settle()
+	g.shared, s.start = quiet, g.now-elapsed
+	run := func() error {
+		if g.shared(g.now) {
+			g.spend(60 * time.Microsecond)
+		}
+		g.spend(100 * time.Microsecond)
+		return call()
+	}
+	a := &bound{call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1}
+	seconds, alone, err = s.timed(a)
+	return seconds, alone, s, err
+}
+
+// A batch beside a neighbour is timed again when he has gone.
+func TestTimedAlone(t *testing.T) {
+	fine := func() error { return nil }
+	const long = time.Hour
+	t.Run("he goes", func(t *testing.T) {
+		g := &guest{slow: 1}
+		gone := 5 * time.Millisecond
+		start := time.Duration(0)
+		g.shared = func(now time.Duration) bool { return now-start < gone }
+		seconds, alone, _, err := timedOn(g, long, fine)
+		if err != nil || !alone || seconds > 101e-6 {
+			t.Errorf("%g s, alone %t (%v)", seconds, alone, err)
+		}
+	})
+	// Five calls settle, and the sixth is the batch.
+	for name, there := range map[string][2]int{"he comes with the batch": {6, 9}, "he goes with the batch": {5, 6}} {
+		t.Run(name, func(t *testing.T) {
+			g := &guest{slow: 1}
+			calls := 0
+			g.shared = func(time.Duration) bool { return calls >= there[0] && calls < there[1] }
+			seconds, alone, _, err := timedOn(g, long, func() error { calls++; return nil })
+			if err != nil || !alone || calls < 11 {
+				t.Errorf("%g s, alone %t after %d calls (%v)", seconds, alone, calls, err)
+			}
+		})
+	}
+	t.Run("he stays", func(t *testing.T) {
+		g := &guest{slow: 1, shared: always}
+		seconds, alone, s, err := timedOn(g, long, fine)
+		if err != nil || alone || seconds < 159e-6 {
+			t.Errorf("%g s, alone %t (%v)", seconds, alone, err)
+		}
+		if most := sharedTries * (seekFor + settleFor + time.Millisecond); s.avoided == 0 || s.avoided > most {
+			t.Errorf("it waited for %v, want %v at most", s.avoided, most)
+		}
+	})
+	t.Run("no time for him", func(t *testing.T) {
+		g := &guest{slow: 1, shared: always}
+		_, alone, s, err := timedOn(g, 0, fine)
+		if err != nil || alone || s.avoided > 2*seekFor+2*settleFor {
+			t.Errorf("alone %t after a wait of %v (%v)", alone, s.avoided, err)
+		}
+	})
+	t.Run("a call that fails", func(t *testing.T) {
+		broken := errors.New("broken")
+		if _, _, _, err := timedOn(&guest{slow: 1, shared: always}, long, func() error { return broken }); !errors.Is(err, broken) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A visit beside a neighbour takes up to as many blocks again for those that he was in, and says so where he was in all.
+func TestVisitBesideANeighbour(t *testing.T) {
+	for _, stays := range []bool{false, true} {
+		g := &guest{slow: 1, shared: never}
+		s := &sweep{sentinel: sentinel{clock: g, core: g.core()}}
+		s.Clock, s.State, s.Budget = g, Warm, time.Hour
+		s.collections[0].Name = "/gc/cycles/total:gc-cycles"
+		s.sentinel.settle()
+		s.avoided = time.Hour // no patience: a block is taken as it comes
+		calls := 0
+		g.shared = func(time.Duration) bool { return stays || calls%5 == 0 }
+		run := func() error { calls++; g.spend(100 * time.Microsecond); return nil }
+		r := &rival{status: &Status{Name: "go"}, limit: 1 << 20}
+		e := &entry{c: &kernels.Case{}, result: &Result{}, rivals: []*rival{r}, rng: rand.New(rand.NewPCG(1, 2))}
+		a := &bound{rival: r, call: kernels.Call{Run: run}, seconds: 1e-3, iterations: 1}
+		s.measure(t.Context(), e, []*bound{a}, nil, 64, 10)
+		n := len(e.result.Samples.Blocks)
+		if want := 10; !stays && (n != want || e.disturbed()) {
+			t.Errorf("%d blocks, disturbed %t, want %d quiet ones", n, e.disturbed(), want)
+		}
+		if e.blame(); e.result.Degraded != stays || stays && (n != 20 || !strings.Contains(e.result.Warnings[0], neighbour)) {
+			t.Errorf("stays %t: %d blocks, degraded %t, %q", stays, n, e.result.Degraded, e.result.Warnings)
+		}
+	}
+}
