@@ -37,7 +37,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags := pflag.NewFlagSet("verify", pflag.ContinueOnError)
 	flags.StringVar(&o.calibration, "calibration", "calibration.json", "calibration `file` to check")
 	flags.StringVar(&o.ops, "ops", "", "check only the cases whose name matches this `regexp`")
-	flags.DurationVar(&o.budget, "budget", time.Minute, "time to spend on measuring")
+	flags.DurationVar(&o.budget, "budget", 2*time.Minute, "time to spend on measuring")
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of the fresh sizes and the order (default: from the clock, printed)")
 	flags.BoolVar(&o.json, "json", false, "print the findings as JSON instead of the table")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors; the exit code tells")
@@ -48,7 +48,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 		return nil, done, err
 	}
 	if o.budget < time.Second || o.budget > 24*time.Hour {
-		return nil, false, command.Usage("--budget %v: want a duration from 1s to 24h, e.g. 1m", o.budget)
+		return nil, false, command.Usage("--budget %v: want a duration from 1s to 24h, e.g. 2m", o.budget)
 	}
 	if !flags.Changed("seed") {
 		o.seed = uint64(time.Now().UnixNano()) ^ uint64(os.Getpid())
