@@ -499,3 +499,30 @@ func TestSwitchFromATie(t *testing.T) {
 		t.Errorf("the switch at %d (%d to %d) is in %v of the resamples", s.From, s.Low, s.High, s.Support)
 	}
 }
+
+// BenchmarkFit fits what a sweep of one case leaves behind: three implementations, two switches.
+func BenchmarkFit(b *testing.B) {
+	w := newWorld(1, costA, costB, costC)
+	w.luck = 0.01
+	sizes := geometric(64, 4<<20, 1.5)
+	set := w.set(10, sizes...)
+	for range 2 {
+		for _, size := range sizes {
+			w.visit(set, size, 10)
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if result := crossover.Fit(set, crossover.Options{Seed: 1}); len(result.Segments) != 3 {
+			b.Fatalf("there are %d segments, want 3", len(result.Segments))
+		}
+	}
+}
+
+// BenchmarkPlan is a planner's share of one case's sweep, from the first visit to the last.
+func BenchmarkPlan(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		newWorld(1, costA, costB).sweep(b, crossover.PlannerOptions{Low: 64, High: 4 << 20})
+	}
+}
