@@ -1,6 +1,7 @@
 package crossover
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -39,7 +40,7 @@ func Summarise(set *samples.Set) Curves {
 			c.Seconds[i] = append(c.Seconds[i], median(times))
 		}
 	}
-	c.Loss = lossTable(groups, len(set.Implementations), nil)
+	c.Loss = lossTable(groups, len(set.Implementations))
 	return c
 }
 
@@ -102,44 +103,92 @@ func usable(b *samples.Block, i int) bool {
 	return b.Timed(i) && b.Seconds[i] > 0 && !math.IsInf(b.Seconds[i], 1)
 }
 
-// lossTable returns the loss of each implementation at each size. With resample it uses, for the blocks of group s,
-// the indexes resample[s] in place of each block once.
-func lossTable(groups []group, implementations int, resample [][]int) [][]float64 {
-	loss := make([][]float64, implementations)
-	for i := range loss {
-		loss[i] = make([]float64, len(groups))
-	}
+// lossTable returns the loss of each implementation at each size.
+func lossTable(groups []group, implementations int) [][]float64 {
+	loss := newTable(implementations, len(groups))
 	var buffer []float64
 	for s := range groups {
-		best := math.Inf(1)
 		for i := range loss {
 			buffer = buffer[:0]
-			if resample == nil {
-				for _, logs := range groups[s].logs {
-					if !math.IsNaN(logs[i]) {
-						buffer = append(buffer, logs[i])
-					}
-				}
-			} else {
-				for _, b := range resample[s] {
-					if v := groups[s].logs[b][i]; !math.IsNaN(v) {
-						buffer = append(buffer, v)
-					}
+			for _, logs := range groups[s].logs {
+				if !math.IsNaN(logs[i]) {
+					buffer = append(buffer, logs[i])
 				}
 			}
 			loss[i][s] = math.Inf(1)
 			if len(buffer) > 0 {
 				loss[i][s] = median(buffer)
 			}
-			best = min(best, loss[i][s])
 		}
-		for i := range loss {
-			if !math.IsInf(best, 1) {
-				loss[i][s] -= best
-			}
-		}
+		subtractLeast(loss, s)
 	}
 	return loss
+}
+
+// newTable returns a table of implementations × sizes.
+func newTable(implementations, sizes int) [][]float64 {
+	table := make([][]float64, implementations)
+	for i := range table {
+		table[i] = make([]float64, sizes)
+	}
+	return table
+}
+
+// subtractLeast turns the values at size s into losses: by how much each exceeds the least of them.
+func subtractLeast(loss [][]float64, s int) {
+	least := math.Inf(1)
+	for i := range loss {
+		least = min(least, loss[i][s])
+	}
+	if math.IsInf(least, 1) {
+		return
+	}
+	for i := range loss {
+		loss[i][s] -= least
+	}
+}
+
+// ranking is the blocks of one size in which one implementation was timed, by ascending log-ratio. A bootstrap wants the
+// medians of many resamples of the same blocks: once they are ranked, each is a walk to the middle instead of a sort.
+type ranking []ranked
+
+type ranked struct {
+	block int
+	log   float64
+}
+
+// rank ranks the blocks for each implementation.
+func (g *group) rank(implementations int) []ranking {
+	ranks := make([]ranking, implementations)
+	for i := range ranks {
+		for b, logs := range g.logs {
+			if !math.IsNaN(logs[i]) {
+				ranks[i] = append(ranks[i], ranked{b, logs[i]})
+			}
+		}
+		slices.SortFunc(ranks[i], func(a, b ranked) int { return cmp.Compare(a.log, b.log) })
+	}
+	return ranks
+}
+
+// median returns the median log-ratio of a resample in which block b is times[b] times, +Inf where it has none.
+func (r ranking) median(times []int) float64 {
+	count := 0
+	for _, x := range r {
+		count += times[x.block]
+	}
+	below, above := (count-1)/2, count/2 // the middle ones, counted from 0; one and the same where the count is odd
+	lower, passed := math.Inf(1), 0
+	for _, x := range r {
+		if passed <= below {
+			lower = x.log
+		}
+		passed += times[x.block]
+		if passed > above {
+			return (lower + x.log) / 2
+		}
+	}
+	return math.Inf(1)
 }
 
 // median returns the middle value, the mean of the two middle ones, or NaN of nothing. It reorders values.

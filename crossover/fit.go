@@ -128,11 +128,13 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations 
 		return
 	}
 	sizes := make([]int, len(groups))
-	resample := make([][]int, len(groups))
+	ranks := make([][]ranking, len(groups))
+	times := make([][]int, len(groups)) // how often each block is drawn
 	visits := make([][][2]int, len(groups))
 	for s := range groups {
 		sizes[s] = groups[s].size
-		resample[s] = make([]int, len(groups[s].blocks))
+		ranks[s] = groups[s].rank(implementations)
+		times[s] = make([]int, len(groups[s].blocks))
 		visits[s] = visitRanges(groups[s])
 	}
 	left, nearest := make([]float64, len(groups)), make([]int, len(groups))
@@ -141,15 +143,20 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations 
 	}
 	moves, roughs := make([]float64, len(groups)), make([]float64, len(rough))
 	edges := make([][]float64, len(segs))
+	loss := newTable(implementations, len(groups))
 	for range o.Resamples {
-		for s := range resample {
+		for s := range groups {
+			clear(times[s])
 			for _, v := range visits[s] {
-				for b := v[0]; b < v[1]; b++ {
-					resample[s][b] = v[0] + rng.IntN(v[1]-v[0])
+				for range v[1] - v[0] {
+					times[s][v[0]+rng.IntN(v[1]-v[0])]++
 				}
 			}
+			for i, r := range ranks[s] {
+				loss[i][s] = r.median(times[s])
+			}
+			subtractLeast(loss, s)
 		}
-		loss := lossTable(groups, implementations, resample)
 		shift := twin.shift.draw(rng)
 		for n := range rough {
 			roughs[n] = rough[n].draw(rng)
@@ -185,14 +192,10 @@ func perturb(loss [][]float64, deviations []float64, rng *rand.Rand) {
 		if deviation == 0 {
 			continue
 		}
-		least := math.Inf(1)
 		for i := range loss {
 			loss[i][s] += deviation * rng.NormFloat64()
-			least = min(least, loss[i][s])
 		}
-		for i := range loss {
-			loss[i][s] -= least
-		}
+		subtractLeast(loss, s)
 	}
 }
 

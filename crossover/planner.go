@@ -316,7 +316,7 @@ func (r *Result) nearThreshold(low, high float64) bool {
 // not matter.
 func winnerDoubts(set *samples.Set, band float64) []float64 {
 	groups := groupBySize(set)
-	loss := lossTable(groups, len(set.Implementations), nil)
+	loss := lossTable(groups, len(set.Implementations))
 	doubts := make([]float64, len(groups))
 	for s, g := range groups {
 		first, second := -1, -1

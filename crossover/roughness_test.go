@@ -22,7 +22,7 @@ func roughOf(seed uint64, sizes int, step, rough, noise float64, bend func(x flo
 		g := groupsOf(rng, 10, []int{size}, noise, 1, math.Exp(-ratio))[0]
 		groups = append(groups, g)
 	}
-	loss := lossTable(groups, 2, nil)
+	loss := lossTable(groups, 2)
 	runs := []run{{0, 0, cut}, {1, cut, sizes}}
 	segs := []Segment{{}, {edge: 1000}}
 	return roughness(groups, loss, runs, segs, arm{})[1]

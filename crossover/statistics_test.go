@@ -345,6 +345,43 @@ func TestMedian(t *testing.T) {
 	}
 }
 
+// A resample's median must be, to the last bit, that of the drawn log-ratios in order.
+func TestMedianOfAResample(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	for blocks := range 12 {
+		for range 200 {
+			g := group{}
+			for range blocks {
+				logs := []float64{float64(rng.IntN(5)) / 7, math.NaN()} // with ties
+				if rng.IntN(4) == 0 {
+					logs[0] = math.NaN()
+				}
+				g.logs = append(g.logs, logs)
+			}
+			times := make([]int, blocks)
+			var drawn []float64
+			for range blocks {
+				b := rng.IntN(blocks)
+				times[b]++
+				if v := g.logs[b][0]; !math.IsNaN(v) {
+					drawn = append(drawn, v)
+				}
+			}
+			want := math.Inf(1)
+			if len(drawn) > 0 {
+				want = median(drawn)
+			}
+			ranks := g.rank(2)
+			if got := ranks[0].median(times); got != want {
+				t.Fatalf("of the log-ratios %v, drawn %v times, the median is %v, want %v", g.logs, times, got, want)
+			}
+			if got := ranks[1].median(times); !math.IsInf(got, 1) {
+				t.Fatalf("the median of what was never timed is %v", got)
+			}
+		}
+	}
+}
+
 func TestWinnerDoubts(t *testing.T) {
 	const band = 0.03
 	set := func(ratios ...float64) *samples.Set {
