@@ -23,39 +23,41 @@ type Curves struct {
 }
 
 // Summarise reduces the blocks of a set to its curves.
-func Summarise(set *samples.Set) Curves {
-	groups := groupBySize(set)
-	c := Curves{Implementations: set.Implementations}
-	c.Seconds = make([][]float64, len(set.Implementations))
+func Summarise(set *samples.Set) Curves { return summarise(groupBySize(set), set.Implementations) }
+
+func summarise(groups []group, implementations []string) Curves {
+	c := Curves{Implementations: implementations}
+	c.Seconds = make([][]float64, len(implementations))
 	for _, g := range groups {
 		c.Sizes = append(c.Sizes, g.size)
 		c.Blocks = append(c.Blocks, len(g.blocks))
-		for i := range set.Implementations {
+		for i := range implementations {
 			var times []float64
 			for _, b := range g.blocks {
-				if usable(&b, i) {
+				if usable(b, i) {
 					times = append(times, b.Seconds[i])
 				}
 			}
 			c.Seconds[i] = append(c.Seconds[i], median(times))
 		}
 	}
-	c.Loss = lossTable(groups, len(set.Implementations))
+	c.Loss = lossTable(groups, len(implementations))
 	return c
 }
 
 // group is the blocks of one size.
 type group struct {
 	size   int
-	blocks []samples.Block
+	blocks []*samples.Block
 	// logs[b][i] is the log-ratio of implementation i to the fastest one of block b; NaN where it was not timed.
 	logs [][]float64
 }
 
 func groupBySize(set *samples.Set) []group {
 	bySize := map[int]*group{}
-	for _, b := range set.Blocks {
-		logs := logRatios(&b, len(set.Implementations))
+	for n := range set.Blocks {
+		b := &set.Blocks[n]
+		logs := logRatios(b, len(set.Implementations))
 		if logs == nil || b.Size < 1 {
 			continue
 		}

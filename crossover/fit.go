@@ -65,9 +65,9 @@ type Alternative struct {
 	Slowdown       float64
 }
 
-// Fit turns the samples of one case into segments with intervals. It returns an unresolved result without segments
-// for a set without a usable block.
-func Fit(set *samples.Set, o Options) Result {
+// divide is the part of a fit that a planner needs, without what only a reader of the result does: curves, tie band, and
+// segments with their intervals. The second result is the run of each segment, none where there is no block.
+func divide(groups []group, implementations []string, o Options) (Result, []run) {
 	if o.Resamples == 0 {
 		o.Resamples = 1000
 	}
@@ -75,12 +75,11 @@ func Fit(set *samples.Set, o Options) Result {
 		o.Precision = 0.1
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0xb007))
-	groups := groupBySize(set)
-	result := Result{Curves: Summarise(set)}
+	result := Result{Curves: summarise(groups, implementations)}
 	if len(groups) == 0 {
 		result.TieBand = MinTieBand
 		result.Reason = "no block was measured"
-		return result
+		return result, nil
 	}
 	twin := studyArm(groups)
 	result.TieBand = twin.tie
@@ -89,10 +88,21 @@ func Fit(set *samples.Set, o Options) Result {
 	runs := partition(loss, band)
 	result.Segments = segments(runs, loss, result.Curves.Sizes)
 	rough := roughness(groups, loss, runs, result.Segments, twin)
-	bootstrap(result.Segments, standIns(loss, runs, band), groups, len(set.Implementations), twin, rough, o, rng)
+	bootstrap(result.Segments, standIns(loss, runs, band), groups, len(implementations), twin, rough, o, rng)
 	widen(result.Segments, loss, result.Curves.Sizes, runs, o.Precision)
+	return result, runs
+}
+
+// Fit turns the samples of one case into segments with intervals. It returns an unresolved result without segments
+// for a set without a usable block.
+func Fit(set *samples.Set, o Options) Result {
+	groups := groupBySize(set)
+	result, runs := divide(groups, set.Implementations, o)
+	if len(runs) == 0 {
+		return result
+	}
 	for n := range result.Segments {
-		result.Segments[n].Next = alternatives(loss, runs[n])
+		result.Segments[n].Next = alternatives(result.Curves.Loss, runs[n])
 	}
 	result.Costs = fitCosts(result.Curves)
 	result.Regret = crossFittedRegret(groups, runs)
@@ -386,7 +396,7 @@ func studyArm(groups []group) arm {
 		byVisit := map[int][]float64{}
 		var order []int
 		for _, b := range g.blocks {
-			if b.Twin < 0 || !usable(&b, b.Twin) || !(b.TwinSeconds > 0) || math.IsInf(b.TwinSeconds, 1) {
+			if b.Twin < 0 || !usable(b, b.Twin) || !(b.TwinSeconds > 0) || math.IsInf(b.TwinSeconds, 1) {
 				continue
 			}
 			if byVisit[b.Visit] == nil {

@@ -229,7 +229,8 @@ func (p *Planner) nearest(x float64) int {
 // size of an interval that is still wide, or to a size whose winner is in doubt.
 func (p *Planner) refine(set *samples.Set) proposal {
 	const blocks = 10
-	fit := Fit(set, p.options)
+	groups := groupBySize(set)
+	fit, _ := divide(groups, set.Implementations, p.options)
 	var best proposal
 	offer := func(size int, worth float64) {
 		visits := p.visits[size]
@@ -279,7 +280,7 @@ func (p *Planner) refine(set *samples.Set) proposal {
 		confirm(sizes[above], worthEdge)
 	}
 	band := math.Log1p(fit.TieBand)
-	for k, doubt := range winnerDoubts(set, band) {
+	for k, doubt := range winnerDoubts(groups, fit.Curves.Loss, band) {
 		offer(sizes[k], doubt)
 	}
 	for k := 1; k < len(sizes); k++ {
@@ -314,9 +315,7 @@ func (r *Result) nearThreshold(low, high float64) bool {
 // winnerDoubts returns, for each size, how wide the interval of the best two implementations' paired log-ratio is in
 // tie bands, where it covers both a win of the one and of the other beyond a tie; 0 where the order is clear or does
 // not matter.
-func winnerDoubts(set *samples.Set, band float64) []float64 {
-	groups := groupBySize(set)
-	loss := lossTable(groups, len(set.Implementations))
+func winnerDoubts(groups []group, loss [][]float64, band float64) []float64 {
 	doubts := make([]float64, len(groups))
 	for s, g := range groups {
 		first, second := -1, -1

@@ -182,7 +182,7 @@ func TestReturnsShowWhatTheArmDoesNot(t *testing.T) {
 
 // A resample takes as many blocks of each visit as there are.
 func TestVisitRanges(t *testing.T) {
-	g := group{blocks: []samples.Block{{Visit: 4}, {Visit: 4}, {Visit: 7}, {Visit: 9}, {Visit: 9}, {Visit: 9}}}
+	g := group{blocks: []*samples.Block{{Visit: 4}, {Visit: 4}, {Visit: 7}, {Visit: 9}, {Visit: 9}, {Visit: 9}}}
 	if got, want := visitRanges(g), [][2]int{{0, 2}, {2, 3}, {3, 6}}; !slices.Equal(got, want) {
 		t.Errorf("the visits are %v, want %v", got, want)
 	}
@@ -210,8 +210,7 @@ func TestDeviationsMakeStudents(t *testing.T) {
 func TestTieBandWithoutAUsableTwin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	groups := groupsOf(rng, 50, []int{64}, 0.5, 1, 2)
-	for n := range groups[0].blocks {
-		b := &groups[0].blocks[n]
+	for n, b := range groups[0].blocks {
 		switch n % 5 {
 		case 0:
 			b.Twin = -1
@@ -403,7 +402,8 @@ func TestWinnerDoubts(t *testing.T) {
 		"a tie":                          {[]float64{1.01, 0.99, 1, 1, 1.01, 0.99, 1, 1.001}, false},
 		"wide noise":                     {[]float64{1.2, 0.8, 1.1, 0.9, 1.3, 0.7, 1.1, 1.1}, true},
 	} {
-		if doubts := winnerDoubts(set(c.ratios...), band); len(doubts) != 1 || (doubts[0] > 0) != c.doubt {
+		groups := groupBySize(set(c.ratios...))
+		if doubts := winnerDoubts(groups, lossTable(groups, 2), band); len(doubts) != 1 || (doubts[0] > 0) != c.doubt {
 			t.Errorf("%s: doubts are %v, want doubt %v", name, doubts, c.doubt)
 		}
 	}
