@@ -48,16 +48,15 @@ func weighted(loss, band float64) float64 {
 func cheapestPath(loss [][]float64, band float64) []int {
 	implementations, sizes := len(loss), len(loss[0])
 
-	// total[i] is the cost of the best choice for sizes 0..s that ends in implementation i; origin[s][i] is the
-	// implementation at s−1 on that path.
+	// total[i] is the cost of the best choice for sizes 0..s that ends in implementation i; origin is sizes ×
+	// implementations, row-major, and has the implementation at s−1 on that path.
 	total := make([]float64, implementations)
 	next := make([]float64, implementations)
-	origin := make([][]int, sizes)
+	origin := make([]int, sizes*implementations)
 	for i := range total {
 		total[i] = weighted(loss[i][0], band)
 	}
 	for s := 1; s < sizes; s++ {
-		origin[s] = make([]int, implementations)
 		best := 0
 		for i := range total {
 			if total[i] < total[best] {
@@ -69,7 +68,7 @@ func cheapestPath(loss [][]float64, band float64) []int {
 			if switched := total[best] + switchPrice*band; switched < cost {
 				from, cost = best, switched
 			}
-			origin[s][i] = from
+			origin[s*implementations+i] = from
 			next[i] = cost + weighted(loss[i][s], band)
 		}
 		total, next = next, total
@@ -83,7 +82,7 @@ func cheapestPath(loss [][]float64, band float64) []int {
 	path := make([]int, sizes)
 	path[sizes-1] = last
 	for s := sizes - 1; s > 0; s-- {
-		path[s-1] = origin[s][path[s]]
+		path[s-1] = origin[s*implementations+path[s]]
 	}
 	return path
 }
