@@ -46,6 +46,8 @@ type Result struct {
 	Costs    []Cost // by implementation
 	Regret   float64
 	Warnings []string
+
+	lone []int // the measured sizes that are a segment of their own, or would be if that were convincing
 }
 
 // Segment is an interval of sizes with one chosen implementation.
@@ -85,7 +87,8 @@ func divide(groups []group, implementations []string, o Options) (Result, []run)
 	result.TieBand = twin.tie
 	band := math.Log1p(twin.tie)
 	loss := result.Curves.Loss
-	runs := partition(loss, band)
+	runs, bumps := partition(loss, result.Curves.Sizes, band)
+	result.lone = loneSizes(runs, bumps)
 	result.Segments = segments(runs, loss, result.Curves.Sizes)
 	rough := roughness(groups, loss, runs, result.Segments, twin)
 	bootstrap(result.Segments, standIns(loss, runs, band), groups, len(implementations), twin, rough, o, rng)
@@ -109,6 +112,17 @@ func Fit(set *samples.Set, o Options) Result {
 	result.Verdict, result.Reason = judge(&result, runs)
 	result.Warnings = warnings(&result, set.Implementations)
 	return result
+}
+
+// loneSizes returns the sizes, by index, that are a run or were a bump.
+func loneSizes(runs []run, bumps []int) []int {
+	lone := slices.Clone(bumps)
+	for _, r := range runs {
+		if len(runs) > 1 && r.alone() {
+			lone = append(lone, r.from)
+		}
+	}
+	return lone
 }
 
 // segments gives the runs their edges as sizes.
@@ -176,7 +190,8 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations 
 			moves[s] = math.Hypot(shift*left[s], roughs[nearest[s]]/math.Sqrt2)
 		}
 		perturb(loss, moves, rng)
-		again := segments(partition(loss, math.Log1p(twin.tie)), loss, sizes)
+		runs, _ := partition(loss, sizes, math.Log1p(twin.tie))
+		again := segments(runs, loss, sizes)
 		for n := 1; n < len(segs); n++ {
 			if x, ok := sameSwitch(again, segs, stands, n); ok {
 				edges[n] = append(edges[n], x)
@@ -254,13 +269,15 @@ func sameSwitch(again, segs []Segment, stands [][]bool, n int) (float64, bool) {
 
 // widen stretches an interval over the whole bracket where the bracket is wider than the precision that was asked
 // for: between its two sizes nothing was measured, and noise alone does not say where in it the truth lies. Neither
-// does it where one of the two implementations was not measured on the other's side.
+// does it where one of the two implementations was not measured on the other's side, or where one side has a single
+// size: the curves may take a step anywhere between that one and its neighbour, and no second size says that they do not.
 func widen(segs []Segment, loss [][]float64, sizes []int, runs []run, precision float64) {
 	for n := 1; n < len(segs); n++ {
 		k := runs[n].from
 		below, above := sizes[k-1], sizes[k]
 		missing := math.IsInf(loss[runs[n-1].implementation][k], 1) || math.IsInf(loss[runs[n].implementation][k-1], 1)
-		if missing || float64(above) > float64(below)*(1+precision)*(1+precision) {
+		lone := runs[n-1].alone() || runs[n].alone()
+		if missing || lone || float64(above) > float64(below)*(1+precision)*(1+precision) {
 			segs[n].Low = min(segs[n].Low, below+1)
 			segs[n].High = max(segs[n].High, above)
 		}

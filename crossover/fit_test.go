@@ -415,6 +415,66 @@ func TestAWideBracketIsTheInterval(t *testing.T) {
 	}
 }
 
+// Between a segment's single size and its neighbour the curves may take a step anywhere.
+func TestIntervalBesideASingleSize(t *testing.T) {
+	step := func(low, high float64) func(float64) float64 { // of b, which wins from low to high
+		return func(n float64) float64 {
+			if n < low || n > high {
+				return 1.06 * costA(n)
+			}
+			return costA(n) / 1.4
+		}
+	}
+	for name, c := range map[string]struct {
+		low, high float64
+		sizes     []int
+		want      [][2]int
+	}{
+		"at the end":    {3500, 1e9, []int{1000, 1600, 2600, 3000, 3518}, [][2]int{{3001, 3518}}},
+		"at the start":  {0, 1100, []int{1000, 1170, 1350, 2200, 3500}, [][2]int{{1001, 1170}}},
+		"in the middle": {1950, 2100, []int{1000, 1700, 2000, 2300, 3500}, [][2]int{{1701, 2000}, {2001, 2300}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(1, costA, step(c.low, c.high))
+			r := crossover.Fit(w.set(15, c.sizes...), crossover.Options{Resamples: 300})
+			var got [][2]int
+			for _, s := range r.Segments[1:] {
+				got = append(got, [2]int{s.Low, s.High})
+			}
+			if fmt.Sprint(got) != fmt.Sprint(c.want) {
+				t.Errorf("the intervals are %v, want %v: nothing was measured in between", got, c.want)
+			}
+		})
+	}
+}
+
+// A single size below which there is none is a segment if anything is: many an operation is serial for one row alone.
+func TestTheFirstOfFewSizes(t *testing.T) {
+	serial := linear(0, 1e-6)
+	for name, first := range map[string]int{"from 1": 1, "from 2": 2, "from 8": 8} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(1, serial, func(n float64) float64 {
+				if n == float64(first) {
+					return 1.3 * serial(n)
+				}
+				return serial(n) / 1.8
+			})
+			o := crossover.PlannerOptions{Low: first, High: 64}
+			set, visits := w.sweep(t, o)
+			if visits > 40 {
+				t.Errorf("the planner took %d visits", visits)
+			}
+			r := crossover.Fit(set, crossover.Options{})
+			if len(r.Segments) != 2 || r.Verdict != crossover.Switches {
+				t.Fatalf("verdict %v, segments %+v; want two", r.Verdict, r.Segments)
+			}
+			if s := r.Segments[1]; s.From != first+1 || s.Low < first || s.High > first+2 {
+				t.Errorf("the second segment starts at %d, in %d..%d; want %d", s.From, s.Low, s.High, first+1)
+			}
+		})
+	}
+}
+
 func TestAFeebleSwitchIsUnresolved(t *testing.T) {
 	// At the last size b is ahead in half of the blocks by much, and behind in the other half by little.
 	set := newWorld(3, costA, func(n float64) float64 { return 2 * costA(n) }).set(15, 64, 256, 1024)

@@ -75,6 +75,14 @@ const (
 	worthGap     = 0.4
 )
 
+// A segment of a single size says nothing of the sizes beside it, and neither does a size that would be one if it were
+// convincing. So the gaps beside it are halved until it has a second size, or none is wider than a factor of nextTo: what
+// is left are too few sizes for a threshold to matter.
+const (
+	nextTo      = 1.05
+	worthBeside = 2
+)
+
 // maxBarren bounds the visits without a block between two neighbouring measured sizes.
 const maxBarren = 3
 
@@ -282,6 +290,17 @@ func (p *Planner) refine(set *samples.Set) proposal {
 	band := math.Log1p(fit.TieBand)
 	for k, doubt := range winnerDoubts(groups, fit.Curves.Loss, band) {
 		offer(sizes[k], doubt)
+	}
+	for _, k := range fit.lone {
+		for above := max(k, 1); above <= min(k+1, len(sizes)-1); above++ {
+			gap := math.Log(float64(sizes[above]) / float64(sizes[above-1]))
+			if gap <= math.Log(nextTo) {
+				continue
+			}
+			if size, ok := p.inside(sizes[above-1], sizes[above], 0.5); ok {
+				offer(size, worthBeside*min(1, gap/math.Log(closeBy)))
+			}
+		}
 	}
 	for k := 1; k < len(sizes); k++ {
 		low, high := float64(sizes[k-1]), float64(sizes[k])

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -27,6 +28,25 @@ func powerOfTwo(n int) int {
 // multipleOf returns a rounding to the nearest positive multiple of m.
 func multipleOf(m int) func(int) int {
 	return func(n int) int { return max(m, (n+m/2)/m*m) }
+}
+
+// sevenSmooth rounds to the nearest size, the lower of two, without prime factors above 7.
+func sevenSmooth(n int) int {
+	smooth := func(n int) bool {
+		for _, p := range []int{2, 3, 5, 7} {
+			for n > 1 && n%p == 0 {
+				n /= p
+			}
+		}
+		return n == 1
+	}
+	for d := 0; ; d++ {
+		for _, size := range []int{n - d, n + d} {
+			if size >= 1 && smooth(size) {
+				return size
+			}
+		}
+	}
 }
 
 func TestPlannerFinishesOnEveryAxis(t *testing.T) {
@@ -394,5 +414,101 @@ func TestPlannerLooksBesideALoss(t *testing.T) {
 	}
 	if found < runs-2 {
 		t.Errorf("%d of %d sweeps find the stretch from 760 to 1500", found, runs)
+	}
+}
+
+// A step near an end of the range, or a stretch inside it, leaves one of the planned sizes alone in its segment. A size
+// within a factor of 1.2 is not near enough to say where that begins.
+func TestPlannerLooksBesideASingleSize(t *testing.T) {
+	stretch := func(low, high, gain float64) func(float64) float64 {
+		return func(n float64) float64 {
+			if n < low || n > high {
+				return 1.3 * costA(n)
+			}
+			return costA(n) / gain
+		}
+	}
+	for name, c := range map[string]struct{ low, high, gain float64 }{
+		"at the start":          {0, 70, 1.5},
+		"at the end":            {60500, 1e9, 1.5},
+		"at the end, by little": {60500, 1e9, 1.15}, // too little for the fit to believe in one size
+		"in the middle":         {980, 1100, 1.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachSeed(2, func(seed uint64) {
+				w := newWorld(seed, costA, stretch(c.low, c.high, c.gain))
+				set, _ := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 65536, Fit: crossover.Options{Seed: seed}})
+				in := 0
+				for _, size := range set.Sizes() {
+					if float64(size) >= c.low && float64(size) <= c.high {
+						in++
+					}
+				}
+				if in < 2 {
+					t.Errorf("seed %d: %d of the sizes lie in %v to %v, want 2: %v", seed, in, c.low, c.high, set.Sizes())
+				}
+				if n := len(set.Sizes()); n > 45 {
+					t.Errorf("seed %d: %d sizes: the planner looks on and on", seed, n)
+				}
+			})
+		})
+	}
+}
+
+// From 10 000 on b wins, by much, except at powers of two, where a wins by little. Rungs of the grid are such powers, and
+// so is the greatest size; what a program calls is hardly ever one.
+func TestAwkwardSizesAreNoSegments(t *testing.T) {
+	const low, high = 64, 1 << 20
+	a := linear(1e-6, 1e-8)
+	b := func(n float64) float64 {
+		octave := math.Log2(n)
+		switch {
+		case octave == math.Floor(octave) && n > 10_000:
+			return (1.07 + 0.02*math.Sin(octave)) * a(n)
+		case n > 10_000:
+			return a(n) / (1.65 + 0.35*math.Sin(3*octave))
+		}
+		return 1.4 * a(n)
+	}
+	const runs = 10
+	var mu sync.Mutex
+	good := 0
+	eachSeed(runs, func(seed uint64) {
+		w := newWorld(seed, a, b)
+		set, _ := w.sweep(t, crossover.PlannerOptions{
+			Low: low, High: high, Round: sevenSmooth, Fit: crossover.Options{Seed: seed},
+		})
+		r := crossover.Fit(set, crossover.Options{Seed: seed, Resamples: 200})
+		rng := rand.New(rand.NewPCG(seed, 7))
+		worst := 0.0
+		for range 500 {
+			size := sevenSmooth(int(low * math.Pow(high/low, rng.Float64())))
+			n := float64(size)
+			if size == powerOfTwo(size) || math.Abs(math.Log(n/10_000)) < math.Log(1.1) {
+				continue
+			}
+			k := slices.IndexFunc(r.Segments, func(s crossover.Segment) bool { return size <= s.To })
+			chosen := []float64{a(n), b(n)}[r.Segments[k].Implementation]
+			worst = max(worst, chosen/min(a(n), b(n))-1)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if worst < 0.01 {
+			good++
+		}
+		sizes := r.Curves.Sizes
+		if len(sizes) > 70 {
+			t.Errorf("seed %d: %d sizes: the planner looks on and on", seed, len(sizes))
+		}
+		before := sizes[len(sizes)-2]
+		for _, s := range r.Segments[1:] {
+			if s.From > before && (s.Low > before+1 || s.High < high) {
+				t.Errorf("seed %d: a threshold at %d, in %d..%d; nothing was measured between %d and %d",
+					seed, s.From, s.Low, s.High, before, high)
+			}
+		}
+	})
+	if good < runs-1 {
+		t.Errorf("%d of %d sweeps choose well at sizes that are no powers of two", good, runs)
 	}
 }

@@ -18,13 +18,12 @@ type run struct {
 	from, to       int
 }
 
-// partition returns the runs of the cheapest path, their boundaries settled. loss is implementations × sizes, +Inf where
-// nothing was measured; band is the tie band as a log-ratio.
-func partition(loss [][]float64, band float64) []run {
+// partition returns the runs of the cheapest path, their boundaries settled and without bumps, and where the bumps were.
+// loss is implementations × sizes, +Inf where nothing was measured; band is the tie band as a log-ratio.
+func partition(loss [][]float64, sizes []int, band float64) (runs []run, bumps []int) {
 	if len(loss) == 0 || len(loss[0]) == 0 {
-		return nil
+		return nil, nil
 	}
-	var runs []run
 	for s, i := range cheapestPath(loss, band) {
 		if len(runs) > 0 && runs[len(runs)-1].implementation == i {
 			runs[len(runs)-1].to = s + 1
@@ -32,7 +31,7 @@ func partition(loss [][]float64, band float64) []run {
 		}
 		runs = append(runs, run{implementation: i, from: s, to: s + 1})
 	}
-	return settle(runs, loss)
+	return withoutBumps(settle(runs, loss), loss, sizes)
 }
 
 // weighted is what a loss costs on a path.
@@ -106,6 +105,82 @@ func settle(runs []run, loss [][]float64) []run {
 		left.to, right.from = cut, cut
 	}
 	return runs
+}
+
+// alone reports whether a run has a single size.
+func (r run) alone() bool { return r.to-r.from == 1 }
+
+// A run of a single size claims the sizes around it too, of which none was measured. There are two guesses about those:
+// that they are like the one that was, or that it is a bump, a length that suits one implementation, and they are on the
+// line through its neighbours. The samples do not say which, so the run must win in the mean of the two guesses. Where
+// smooth curves cross it does, because the line leads there. Where it does not, the threshold would describe one size,
+// and be wrong for those that nobody has measured.
+
+// withoutBumps gives each run of a single size that is not convincing to the neighbour that loses less there. bumps are
+// those sizes.
+func withoutBumps(runs []run, loss [][]float64, sizes []int) (kept []run, bumps []int) {
+	for n := range runs {
+		r, last := runs[n], len(kept)-1
+		if last >= 0 && kept[last].implementation == r.implementation {
+			kept[last].to = r.to // what stood between the two was a bump
+			continue
+		}
+		var rival *run
+		if last >= 0 {
+			rival = &kept[last]
+		}
+		if n+1 < len(runs) && (rival == nil || loss[runs[n+1].implementation][r.from] < loss[rival.implementation][r.from]) {
+			rival = &runs[n+1]
+		}
+		if rival == nil || !isBump(r, rival.implementation, loss, sizes) {
+			kept = append(kept, r)
+			continue
+		}
+		rival.from, rival.to = min(rival.from, r.from), max(rival.to, r.to)
+		bumps = append(bumps, r.from)
+	}
+	return kept, bumps
+}
+
+// isBump reports whether a run is of a single size and not convincing against a rival. Where no whole number lies between
+// it and its neighbours it claims nothing that was not measured, and where those are too far away there is no line.
+func isBump(r run, rival int, loss [][]float64, sizes []int) bool {
+	k := r.from
+	first, last := max(k-1, 0), min(k+1, len(sizes)-1)
+	if !r.alone() || sizes[last]-sizes[first] == last-first {
+		return false
+	}
+	below, above, ok := neighbours(k, sizes)
+	if !ok {
+		return false
+	}
+	gain := func(s int) float64 { return loss[rival][s] - loss[r.implementation][s] }
+	x := func(s int) float64 { return math.Log(float64(sizes[s])) }
+	t := (x(k) - x(below)) / (x(above) - x(below))
+	return gain(k)+(1-t)*gain(below)+t*gain(above) <= 0
+}
+
+// neighbours returns two sizes whose line says what to expect at the k-th: the ones on either side of it, or at an end of
+// the range the next one and the furthest within bends, because two that are close together tilt the line by what they
+// are off. It reports false where there are none within bends.
+func neighbours(k int, sizes []int) (below, above int, ok bool) {
+	within := func(low, high int) bool { return float64(sizes[high]) <= bends*float64(sizes[low]) }
+	last := len(sizes) - 1
+	switch k {
+	case 0:
+		below, above = 1, last
+		for above > below && !within(0, above) {
+			above--
+		}
+		return below, above, above > below
+	case last:
+		below, above = 0, last-1
+		for below < above && !within(below, last) {
+			below++
+		}
+		return below, above, below < above
+	}
+	return k - 1, k + 1, within(k-1, k+1)
 }
 
 // edge returns the size at which the log-ratio of implementations i (below) and j (above) is zero, by linear

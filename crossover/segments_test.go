@@ -32,6 +32,15 @@ func randomLoss(rng *rand.Rand, implementations, sizes int) [][]float64 {
 	return loss
 }
 
+// geometricSizes returns so many sizes from 100 on, a factor apart.
+func geometricSizes(n int, ratio float64) []int {
+	sizes := make([]int, n)
+	for k := range sizes {
+		sizes[k] = int(math.Round(100 * math.Pow(ratio, float64(k))))
+	}
+	return sizes
+}
+
 func pathCost(path []int, loss [][]float64, band float64) float64 {
 	var cost float64
 	for s, i := range path {
@@ -79,7 +88,7 @@ func TestRunsCoverEverySizeOnce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for trial := range 500 {
 		loss := randomLoss(rng, 1+rng.IntN(4), 1+rng.IntN(30))
-		runs := partition(loss, 0.03)
+		runs, _ := partition(loss, geometricSizes(len(loss[0]), 1.2), 0.03)
 		next := 0
 		for n, r := range runs {
 			if r.from != next || r.to <= r.from {
@@ -131,9 +140,101 @@ func TestPartition(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := partition(c.loss, band)
+			got, _ := partition(c.loss, []int{1, 4, 16, 64, 256, 1024}, band)
 			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(run{})); diff != "" {
 				t.Errorf("runs differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestASingleSizeMustConvince(t *testing.T) {
+	const band = 0.03
+	for name, c := range map[string]struct {
+		sizes []int
+		loss  [][]float64
+		want  []run
+		bumps []int
+	}{
+		"a bump at the end": {
+			[]int{746496, 900000, 1048576}, [][]float64{{0, 0, 0.1}, {1, 0.85, 0}},
+			[]run{{0, 0, 3}}, []int{2},
+		},
+		"a bump at the start": {
+			[]int{1000, 1200, 1400}, [][]float64{{0.1, 0, 0}, {0, 0.85, 1}},
+			[]run{{0, 0, 3}}, []int{0},
+		},
+		"a bump in the middle": {
+			[]int{800, 1000, 1200, 1400}, [][]float64{{0, 0, 0.1, 0}, {0.3, 0.3, 0, 0.3}},
+			[]run{{0, 0, 4}}, []int{2},
+		},
+		"two bumps": {
+			[]int{1000, 1100, 1200, 1300, 1400}, [][]float64{{0, 0.1, 0, 0.1, 0}, {0.3, 0, 0.3, 0, 0.3}},
+			[]run{{0, 0, 5}}, []int{1, 3},
+		},
+		// Once the first bump is gone, what stood between the two is no longer a single size.
+		"a bump beside a bump": {
+			[]int{1000, 1100, 1200, 1300}, [][]float64{{0, 0.3, 0, 1}, {1, 0, 0.4, 0}},
+			[]run{{0, 0, 3}, {1, 3, 4}}, []int{1},
+		},
+		"a bump between two others goes to the better one": {
+			[]int{1000, 1100, 1200, 1300, 1400},
+			[][]float64{{0, 0, 0.5, 0.5, 0.5}, {0.5, 0.5, 0.1, 0, 0}, {0.9, 0.9, 0, 0.9, 0.9}},
+			[]run{{0, 0, 2}, {1, 2, 5}}, []int{2},
+		},
+		"a crossing at the end": {
+			[]int{1000, 1200, 1400}, [][]float64{{0, 0, 0.1}, {0.4, 0.13, 0}},
+			[]run{{0, 0, 2}, {1, 2, 3}}, nil,
+		},
+		"a crossing at the start": {
+			[]int{1000, 1200, 1400}, [][]float64{{0.1, 0, 0}, {0, 0.13, 0.4}},
+			[]run{{1, 0, 1}, {0, 1, 3}}, nil,
+		},
+		// The sizes next to the last one are too near each other to say where their line leads.
+		"a tilted neighbour": {
+			[]int{1000, 1190, 1200, 1400}, [][]float64{{0, 0, 0, 0.1}, {0.4, 0.17, 0.2, 0}},
+			[]run{{0, 0, 3}, {1, 3, 4}}, nil,
+		},
+		"a short segment between two others": {
+			[]int{1000, 1200, 1400}, [][]float64{{0, 0.1, 0.4}, {0.05, 0, 0.1}, {0.4, 0.1, 0}},
+			[]run{{0, 0, 1}, {1, 1, 2}, {2, 2, 3}}, nil,
+		},
+		"a gain larger than what the neighbours lose": {
+			[]int{1000, 1200, 1400}, [][]float64{{0, 0, 0.3}, {0.06, 0.06, 0}},
+			[]run{{0, 0, 2}, {1, 2, 3}}, nil,
+		},
+		"no size in between": {
+			[]int{8, 9, 10}, [][]float64{{0.1, 0, 0}, {0, 0.3, 0.3}},
+			[]run{{1, 0, 1}, {0, 1, 3}}, nil,
+		},
+		"no size in between, in the middle": {
+			[]int{8, 9, 10}, [][]float64{{0, 0.1, 0}, {0.3, 0, 0.3}},
+			[]run{{0, 0, 1}, {1, 1, 2}, {0, 2, 3}}, nil,
+		},
+		"a size in between": {
+			[]int{8, 10, 11}, [][]float64{{0.1, 0, 0}, {0, 0.3, 0.3}},
+			[]run{{0, 0, 3}}, []int{0},
+		},
+		"neighbours too far away": {
+			[]int{100, 200, 400}, [][]float64{{0, 0, 0.1}, {0.3, 0.3, 0}},
+			[]run{{0, 0, 2}, {1, 2, 3}}, nil,
+		},
+		"neighbours too far away, in the middle": {
+			[]int{100, 200, 400}, [][]float64{{0, 0.1, 0}, {0.3, 0, 0.3}},
+			[]run{{0, 0, 1}, {1, 1, 2}, {0, 2, 3}}, nil,
+		},
+		"the rival stops": {
+			[]int{1000, 1200, 1400}, [][]float64{{0, 0, inf}, {0.8, 0.8, 0}},
+			[]run{{0, 0, 2}, {1, 2, 3}}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, bumps := partition(c.loss, c.sizes, band)
+			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(run{})); diff != "" {
+				t.Errorf("runs differ (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.bumps, bumps); diff != "" {
+				t.Errorf("bumps differ (-want +got):\n%s", diff)
 			}
 		})
 	}
