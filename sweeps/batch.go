@@ -64,7 +64,7 @@ const (
 	// sharedTries bounds how often a batch is timed, seekFor the wait for a core that nobody uses before each try, and
 	// sharedShare what all that may take of the time that is spent.
 	sharedTries = 6
-	seekFor     = 2 * time.Millisecond
+	seekFor     = 4 * time.Millisecond
 	sharedShare = 0.3
 )
 
@@ -88,7 +88,7 @@ func (s *sweep) timed(a *bound) (seconds float64, alone bool, err error) {
 		if alone || !patient {
 			seconds, err = s.batch(a, a.iterations)
 			alone = alone && (!watched || !c.shared())
-			if alone || !patient || err != nil {
+			if err != nil || !patient || alone && !c.crowded(1) {
 				return seconds, alone, err
 			}
 		}

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"crossover/affinity"
+	"crossover/pool"
 )
 
 // core watches the core that the calling thread runs on. The processors of a virtual machine are threads of cores, whose
@@ -21,14 +23,30 @@ type core struct {
 	// What each took at best, in seconds.
 	leastFull, leastChain float64
 	began                 float64 // leastFull / leastChain when the sweep began or started over
+
+	all  func(t pool.Task) // has every processor that is awake do its part of a task
+	seen []probe           // the last one of each processor; none where there are too many
 }
+
+// manyProcessors are so many that some of them are always shared where any is.
+const manyProcessors = 5
+
+// probe is what the two pieces of work took, in seconds; 0 before they were done.
+type probe struct{ full, chain float64 }
 
 // sharedAbove is how many times as long as alone the full work takes at least where the core is shared. It is 1.6 to 1.8
 // times on the processors that this was tried on (EPYC 9004, Xeon 8500), and within 1.1 where nobody is there.
 const sharedAbove = 1.25
 
 func newCore(clock Clock) *core {
-	return &core{clock: clock, full: issueWork, chain: func() { chainWork(500) }, leastFull: math.Inf(1), leastChain: math.Inf(1)}
+	c := &core{
+		clock: clock, full: issueWork, chain: func() { chainWork(500) }, leastFull: math.Inf(1), leastChain: math.Inf(1),
+	}
+	if workers := pool.Shared().Workers(); workers < manyProcessors {
+		c.all = func(t pool.Task) { pool.Shared().Run(workers, 1, t) }
+		c.seen = make([]probe, workers)
+	}
+	return c
 }
 
 // settle finds out what the work takes at best.
@@ -43,15 +61,37 @@ func (c *core) settle() {
 	c.began = c.leastFull / c.leastChain
 }
 
-// shared reports whether somebody else computes on the core.
-func (c *core) shared() bool {
+// shared reports whether somebody else computes on the core of the calling thread.
+func (c *core) shared() bool { return c.excess(c.probe()) > sharedAbove }
+
+func (c *core) probe() probe {
 	start := c.clock.Now()
 	c.chain()
 	between := c.clock.Now()
 	c.full()
-	full, chain := (c.clock.Now() - between).Seconds(), (between - start).Seconds()
-	c.leastFull, c.leastChain = min(c.leastFull, full), min(c.leastChain, chain)
-	return full*c.leastChain > sharedAbove*chain*c.leastFull
+	return probe{full: (c.clock.Now() - between).Seconds(), chain: (between - start).Seconds()}
+}
+
+// excess returns how many times as long as alone the full work took. A clock that is too coarse for it says NaN.
+func (c *core) excess(p probe) float64 {
+	c.leastFull, c.leastChain = min(c.leastFull, p.full), min(c.leastChain, p.chain)
+	return p.full * c.leastChain / (p.chain * c.leastFull)
+}
+
+// Do probes one processor.
+func (c *core) Do(worker, _, _ int) { c.seen[worker] = c.probe() }
+
+// crowded reports whether the core of any processor is shared, as far as they are awake after so many tries. All probe at
+// the same time, so it is also crowded where two of them are threads of one core.
+func (c *core) crowded(tries int) bool {
+	clear(c.seen)
+	for range tries {
+		if !slices.Contains(c.seen, probe{}) {
+			break
+		}
+		c.all(c)
+	}
+	return slices.ContainsFunc(c.seen, func(p probe) bool { return p != probe{} && c.excess(p) > sharedAbove })
 }
 
 // better says so where the core turns out to have been shared when the sweep began, and ever since; else it returns "".
@@ -65,21 +105,24 @@ func (c *core) better() string {
 	return fmt.Sprintf("work that fills a core had taken %.2f times as long before, because somebody else used it", was)
 }
 
-// seek looks for a processor whose core nobody else is using, for so long at most, and reports whether it found one.
-func (c *core) seek(atMost time.Duration) bool {
-	for start := c.clock.Now(); ; {
+// seek looks for a processor whose core nobody else is using, and where there are few of them for a moment in which the
+// others are alone too, for so long at most.
+func (c *core) seek(atMost time.Duration) {
+	for start := c.clock.Now(); ; c.clock.Sleep(seekPause) {
 		for range runtime.NumCPU() {
 			if !c.shared() {
-				return true
+				break
 			}
 			c.move()
 		}
-		if c.clock.Now()-start >= atMost {
-			return false
+		if !c.shared() && !c.crowded(wakeTries) || c.clock.Now()-start >= atMost {
+			return
 		}
-		c.clock.Sleep(seekPause)
 	}
 }
+
+// wakeTries is how often the processors are asked to probe until all are awake: some 100 µs on two of them.
+const wakeTries = 30
 
 // seekPause is how long all cores are left alone before another look at them.
 const seekPause = 200 * time.Microsecond

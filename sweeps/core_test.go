@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"crossover/kernels"
+	"crossover/pool"
 )
 
 // guest is a machine whose core is shared at times: it takes twice as long then for what fills the core, and no longer
@@ -16,6 +17,7 @@ type guest struct {
 	hands
 	slow   float64 // factor of the clock rate
 	shared func(now time.Duration) bool
+	asked  int // how often all processors were asked to do something
 }
 
 func (g *guest) spend(d time.Duration) { g.now += time.Duration(g.slow * float64(d)) }
@@ -31,7 +33,26 @@ func (g *guest) full() {
 
 func (g *guest) core() *core {
 	c := newCore(g)
-	c.full, c.chain = g.full, g.chain
+	c.full, c.chain, c.all, c.seen = g.full, g.chain, nil, nil
+	return c
+}
+
+// pair is a core that is watched together with another one, which does its part unless it sleeps.
+func (g *guest) pair(shared, sleeps func() bool) *core {
+	c := g.core()
+	c.settle()
+	c.seen = make([]probe, 2)
+	c.all = func(t pool.Task) {
+		g.asked++
+		t.Do(0, 0, 1)
+		if sleeps() {
+			return
+		}
+		own := g.shared
+		defer func() { g.shared = own }()
+		g.shared = func(time.Duration) bool { return shared() }
+		t.Do(1, 1, 2)
+	}
 	return c
 }
 
@@ -81,6 +102,60 @@ func TestCoreBesideACoarseClock(t *testing.T) {
 	if c.settle(); c.shared() || c.better() != "" {
 		t.Errorf("shared %t, %q", c.shared(), c.better())
 	}
+}
+
+// The other processors are watched as far as they are awake, and waited for.
+func TestCrowded(t *testing.T) {
+	yes, no := func() bool { return true }, func() bool { return false }
+	for name, tc := range map[string]struct {
+		own            func(time.Duration) bool
+		shared, sleeps func() bool
+		want           bool
+		asked          int
+	}{
+		"all alone":              {never, no, no, false, 1},
+		"the other one shared":   {never, yes, no, true, 1},
+		"the own one shared":     {always, no, no, true, 1},
+		"the other one sleeping": {never, yes, yes, false, wakeTries},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := &guest{slow: 1, shared: never}
+			c := g.pair(tc.shared, tc.sleeps)
+			g.shared = tc.own
+			if got := c.crowded(wakeTries); got != tc.want || g.asked != tc.asked {
+				t.Errorf("crowded %t after asking %d times, want %t after %d", got, g.asked, tc.want, tc.asked)
+			}
+		})
+	}
+	t.Run("until it is alone", func(t *testing.T) {
+		g := &guest{slow: 1, shared: never}
+		var start time.Duration
+		c := g.pair(func() bool { return g.now-start < 2*time.Millisecond }, no)
+		start = g.now
+		if c.seek(seekFor); g.now-start < 2*time.Millisecond || g.now-start > 3*time.Millisecond {
+			t.Errorf("a wait of %v for a neighbour who goes after 2 ms", g.now-start)
+		}
+		c = g.pair(yes, no)
+		start = g.now
+		if c.seek(seekFor); g.now-start < seekFor || g.now-start > 2*seekFor {
+			t.Errorf("a wait of %v for a neighbour who stays, want about %v", g.now-start, seekFor)
+		}
+	})
+	// A neighbour of the other processor is reason to try again, not to call the block disturbed.
+	t.Run("beside a batch", func(t *testing.T) {
+		for _, stays := range []bool{false, true} {
+			g := &guest{slow: 1, shared: never}
+			batches := 0
+			s := &sweep{sentinel: sentinel{clock: g, core: g.pair(func() bool { return stays || batches == 6 }, no)}}
+			s.Clock, s.State, s.start = g, Warm, g.now-time.Hour
+			run := func() error { batches++; g.spend(100 * time.Microsecond); return nil }
+			a := &bound{call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1}
+			_, alone, err := s.timed(a)
+			if want := map[bool]int{false: 12, true: 6 * sharedTries}[stays]; err != nil || !alone || batches != want {
+				t.Errorf("stays %t: alone %t after %d calls, want %d (%v)", stays, alone, batches, want, err)
+			}
+		}
+	})
 }
 
 // timedOn times a batch of 100 µs alone, 160 µs beside a neighbour, and returns what timed does.
