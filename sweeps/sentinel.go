@@ -295,6 +295,9 @@ func (s *sentinel) backOff(ctx context.Context, atMost time.Duration) bool {
 	wait := first
 	for start := s.clock.Now(); ctx.Err() == nil && s.clock.Now()-start < atMost; wait = min(2*wait, longest) {
 		s.clock.Sleep(wait)
+		if s.core != nil {
+			s.core.move() // another one may still run at the old rate
+		}
 		if s.quiet() {
 			return true
 		}
