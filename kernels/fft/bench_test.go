@@ -41,9 +41,10 @@ func BenchmarkReal(b *testing.B) {
 	}
 }
 
-// BenchmarkSplit compares one transform on one core and over the pool.
+// BenchmarkSplit compares one transform on one core and over the pool: by blocks where the length is a power of two, else
+// by columns, from about the shortest.
 func BenchmarkSplit(b *testing.B) {
-	for n := 1 << 16; n <= maxLength; n *= 4 {
+	for _, n := range []int{1 << 16, 78732, 87480, 139968, 150000, 1 << 18, 729000, 900000, 1 << 20} {
 		x, bins := noise(n), make([]complex64, n/2+1)
 		for name, plan := range map[string]rowTransform{"go": NewReal(n), "go-parallel": newSplit(n, pool.Shared())} {
 			b.Run(fmt.Sprintf("impl=%s/n=%d", name, n), func(b *testing.B) {

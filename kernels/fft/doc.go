@@ -4,8 +4,10 @@
 //
 // The forward transform is unscaled and the inverse divides by n, so that the inverse of the forward transform is the
 // input. Lengths 2^a·3^b·5^c go through mixed-radix Stockham passes; every other length through Bluestein's chirp
-// convolution. Where the processor has AVX2 and FMA, lengths that are multiples of 16 (real) or 8 (complex) run in
-// assembly, eight transforms side by side; elsewhere, and for the other lengths, the same passes run in Go.
+// convolution. Where the processor has AVX2 and FMA, such lengths from 16 (complex) and even ones from 32 (real) run in
+// assembly, up to eight transforms side by side; elsewhere, and for the other lengths, the same passes run in Go. The
+// implementation go-parallel divides a single real row among the cores where it runs in assembly and is long: from
+// 65 536 samples if the length is a multiple of 128, otherwise from about as many to twice as many, by its factors.
 //
 // On a GPU, rows of a power of two are transformed in a threadgroup each, the points in registers and exchanged through
 // threadgroup memory between the passes; longer ones in two or three steps, as matrices; other lengths by Bluestein's

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"crossover/pool"
 )
 
 // guarded returns n zeros that end where the readable memory ends, and, in the second slice, n that begin where it
@@ -50,6 +52,26 @@ func TestTouchesNothingElse(t *testing.T) {
 			full.Forward(pairs(z), output)
 			full.Inverse(output, pairs(z))
 			full.Inverse(pairs(z), output)
+		}
+	}
+}
+
+// TestSplitTouchesNothingElse is TestTouchesNothingElse for transforms over several workers, of each width and in blocks.
+func TestSplitTouchesNothingElse(t *testing.T) {
+	workers := pool.New(3)
+	defer workers.Close()
+	for _, n := range []int{1 << 16, 78732, 87480, 139968, 157464, 150000} {
+		divided := newSplit(n, workers)
+		if divided == nil {
+			t.Skip("the processor does not split a transform")
+		}
+		samples, moreSamples := guarded(t, n)
+		bins, moreBins := guarded(t, 2*(n/2+1))
+		for _, x := range [][]float32{samples, moreSamples} {
+			copy(x, noise(n))
+			for _, y := range [][]float32{bins, moreBins} {
+				divided.Forward(pairs(y), x)
+			}
 		}
 	}
 }

@@ -16,8 +16,8 @@ var haveLanes = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 // write whole vectors with contiguous lanes; only the last step moves values between lanes. The width is 8 where 8
 // divides the length; else some of the eight lanes compute what nobody reads.
 //
-// A transform for several cores runs its first pass without sorting: that leaves eight shorter transforms in blocks,
-// one after the other, which go through the passes on their own.
+// A transform for several cores, where its length allows it, runs its first pass without sorting: that leaves eight
+// shorter transforms in blocks, one after the other, which go through the passes on their own.
 type lanes struct {
 	n, m   int
 	width  int // 8, 5, 4 or 3
@@ -35,6 +35,9 @@ type lanes struct {
 type vectorPass struct {
 	radix, m, s int
 	twiddles    []float32
+	// srcStep and dstStep are the distances in vectors from one to the next that a pass after the first one reads or
+	// the last one writes. Other passes leave no gaps.
+	srcStep, dstStep int
 }
 
 const (
@@ -66,7 +69,7 @@ func newLanes(n, blocks int) *lanes {
 	}
 	length, s := m, 1
 	for i, r := range radices {
-		p := vectorPass{radix: r, m: length / r, s: s}
+		p := vectorPass{radix: r, m: length / r, s: s, srcStep: 1, dstStep: 1}
 		for j := range p.m {
 			for k := 1; k < r; k++ {
 				w := root(j*k, length)
@@ -135,7 +138,8 @@ func vectorRadices(m int) (radices []int, ok bool) {
 func (t *lanes) withScratch() *lanes {
 	c := *t
 	// The last step reads and writes eight vectors at least, each block has a gap of one, and the real transform puts
-	// 16 values after each of 16 rows and a few more after all.
+	// 16 values after each of 16 rows and a few more after all. The copy for the last positions of a split transform
+	// takes as much.
 	size := vectorFloats * (max(t.m, 8) + t.blocks + 18)
 	c.front, c.back = twoBuffers(size)
 	return &c
@@ -190,7 +194,7 @@ func (t *lanes) first(src []float32, sign uint32, lo, hi int) {
 		stride, step = t.pitch, 1
 	}
 	dst := t.front[vectorFloats*step*lo:]
-	p.first(dst, src[2*t.width*lo:], p.twiddles[2*(p.radix-1)*lo:], hi-lo, t.width, stride, step, sign)
+	p.first(dst, src[2*t.width*lo:], p.twiddles[2*(p.radix-1)*lo:], hi-lo, t.width*p.m, t.width, stride, step, sign)
 }
 
 // block runs the other passes on block b.
@@ -198,7 +202,7 @@ func (t *lanes) block(b int) {
 	size := vectorFloats * t.pitch
 	from, to := t.front[size*b:], t.back[size*b:]
 	for i := 1; i < len(t.passes); i++ {
-		t.passes[i].run(to, from)
+		t.passes[i].run(to, from, 0, t.passes[i].m)
 		from, to = to, from
 	}
 }
@@ -293,50 +297,56 @@ func closeRows(dst, src []float32, rows, length, stride int) {
 	}
 }
 
-func (p *vectorPass) first(dst, src, twiddles []float32, count, width, dstStride, dstStep int, sign uint32) {
+func (p *vectorPass) first(dst, src, twiddles []float32, count, stride, step, dstStride, dstStep int, sign uint32) {
 	d, s, w := &dst[0], &src[0], &twiddles[0]
 	switch p.radix {
 	case 2:
-		first2(d, s, w, count, width*p.m, width, dstStride, dstStep, sign)
+		first2(d, s, w, count, stride, step, dstStride, dstStep, sign)
 	case 3:
-		first3(d, s, w, count, width*p.m, width, dstStride, dstStep, sign)
+		first3(d, s, w, count, stride, step, dstStride, dstStep, sign)
 	case 4:
-		first4(d, s, w, count, width*p.m, width, dstStride, dstStep, sign)
+		first4(d, s, w, count, stride, step, dstStride, dstStep, sign)
 	case 5:
-		first5(d, s, w, count, width*p.m, width, dstStride, dstStep, sign)
+		first5(d, s, w, count, stride, step, dstStride, dstStep, sign)
 	case 8:
-		first8(d, s, w, count, width*p.m, width, dstStride, dstStep, sign)
+		first8(d, s, w, count, stride, step, dstStride, dstStep, sign)
 	}
 }
 
-func (p *vectorPass) run(dst, src []float32) {
-	d, s, w := &dst[0], &src[0], &p.twiddles[0]
-	if p.m == 1 {
-		switch p.radix {
-		case 2:
-			final2(d, s, p.s)
-		case 3:
-			final3(d, s, p.s)
-		case 4:
-			final4(d, s, p.s)
-		case 5:
-			final5(d, s, p.s)
-		case 8:
-			final8(d, s, p.s)
-		}
-		return
+// run computes positions lo to hi of a pass after the first one.
+func (p *vectorPass) run(dst, src []float32, lo, hi int) {
+	d, r := &dst[vectorFloats*p.s*p.radix*lo], &src[vectorFloats*p.s*p.srcStep*lo]
+	w, count, stride := &p.twiddles[2*(p.radix-1)*lo], hi-lo, p.s*p.m*p.srcStep
+	switch {
+	case p.m == 1:
+		p.final(d, r)
+	case p.radix == 2:
+		middle2(d, r, w, count, p.s, stride, p.srcStep)
+	case p.radix == 3:
+		middle3(d, r, w, count, p.s, stride, p.srcStep)
+	case p.radix == 4:
+		middle4(d, r, w, count, p.s, stride, p.srcStep)
+	case p.radix == 5:
+		middle5(d, r, w, count, p.s, stride, p.srcStep)
+	case p.radix == 8:
+		middle8(d, r, w, count, p.s, stride, p.srcStep)
 	}
+}
+
+// final computes the last pass.
+func (p *vectorPass) final(dst, src *float32) {
+	stride := p.s * p.dstStep
 	switch p.radix {
 	case 2:
-		middle2(d, s, w, p.m, p.s, p.s*p.m)
+		final2(dst, src, p.s, stride, p.dstStep)
 	case 3:
-		middle3(d, s, w, p.m, p.s, p.s*p.m)
+		final3(dst, src, p.s, stride, p.dstStep)
 	case 4:
-		middle4(d, s, w, p.m, p.s, p.s*p.m)
+		final4(dst, src, p.s, stride, p.dstStep)
 	case 5:
-		middle5(d, s, w, p.m, p.s, p.s*p.m)
+		final5(dst, src, p.s, stride, p.dstStep)
 	case 8:
-		middle8(d, s, w, p.m, p.s, p.s*p.m)
+		final8(dst, src, p.s, stride, p.dstStep)
 	}
 }
 

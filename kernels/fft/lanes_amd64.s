@@ -55,9 +55,9 @@ position:
 	VZEROUPPER
 	RET
 
-// func middle2(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
+// func middle2(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
 // Requires: AVX, FMA3
-TEXT ·middle2(SB), NOSPLIT, $0-48
+TEXT ·middle2(SB), NOSPLIT, $0-56
 	MOVQ   src+8(FP), AX
 	MOVQ   srcStride+40(FP), CX
 	SHLQ   $0x06, CX
@@ -66,11 +66,13 @@ TEXT ·middle2(SB), NOSPLIT, $0-48
 	MOVQ   dst+0(FP), BX
 	MOVQ   tw+16(FP), SI
 	MOVQ   count+24(FP), DI
-	MOVQ   DX, R8
-	IMUL3Q $0x01, R8, R8
+	MOVQ   srcStep+48(FP), R8
+	SHLQ   $0x06, R8
+	MOVQ   DX, R9
+	IMUL3Q $0x01, R9, R9
 
 position:
-	MOVQ s+32(FP), R9
+	MOVQ s+32(FP), R10
 
 vector:
 	VMOVUPS      (AX), Y0
@@ -91,42 +93,46 @@ vector:
 	VFMADD231PS  Y2, Y1, Y0
 	VMOVUPS      Y4, (BX)(DX*1)
 	VMOVUPS      Y0, 32(BX)(DX*1)
-	ADDQ         $0x40, AX
+	ADDQ         R8, AX
 	ADDQ         $0x40, BX
-	DECQ         R9
+	DECQ         R10
 	JNE          vector
-	ADDQ         R8, BX
+	ADDQ         R9, BX
 	ADDQ         $0x08, SI
 	DECQ         DI
 	JNE          position
 	VZEROUPPER
 	RET
 
-// func final2(dst *float32, src *float32, s int)
+// func final2(dst *float32, src *float32, s int, dstStride int, dstStep int)
 // Requires: AVX
-TEXT ·final2(SB), NOSPLIT, $0-24
-	MOVQ s+16(FP), AX
-	SHLQ $0x06, AX
-	MOVQ src+8(FP), CX
+TEXT ·final2(SB), NOSPLIT, $0-40
+	MOVQ src+8(FP), AX
+	MOVQ s+16(FP), CX
+	SHLQ $0x06, CX
 	MOVQ dst+0(FP), DX
-	MOVQ s+16(FP), BX
+	MOVQ dstStride+24(FP), BX
+	SHLQ $0x06, BX
+	MOVQ dstStep+32(FP), SI
+	SHLQ $0x06, SI
+	MOVQ s+16(FP), DI
 
 vector:
-	VMOVUPS (CX), Y0
-	VMOVUPS 32(CX), Y1
-	VMOVUPS (CX)(AX*1), Y2
-	VMOVUPS 32(CX)(AX*1), Y3
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS (AX)(CX*1), Y2
+	VMOVUPS 32(AX)(CX*1), Y3
 	VADDPS  Y2, Y0, Y4
 	VADDPS  Y3, Y1, Y5
 	VMOVUPS Y4, (DX)
 	VMOVUPS Y5, 32(DX)
 	VSUBPS  Y2, Y0, Y0
 	VSUBPS  Y3, Y1, Y1
-	VMOVUPS Y0, (DX)(AX*1)
-	VMOVUPS Y1, 32(DX)(AX*1)
-	ADDQ    $0x40, CX
-	ADDQ    $0x40, DX
-	DECQ    BX
+	VMOVUPS Y0, (DX)(BX*1)
+	VMOVUPS Y1, 32(DX)(BX*1)
+	ADDQ    $0x40, AX
+	ADDQ    SI, DX
+	DECQ    DI
 	JNE     vector
 	VZEROUPPER
 	RET
@@ -227,9 +233,9 @@ DATA sin3<>+24(SB)/4, $(0.8660254)
 DATA sin3<>+28(SB)/4, $(0.8660254)
 GLOBL sin3<>(SB), RODATA|NOPTR, $32
 
-// func middle3(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
+// func middle3(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
 // Requires: AVX, FMA3
-TEXT ·middle3(SB), NOSPLIT, $0-48
+TEXT ·middle3(SB), NOSPLIT, $0-56
 	MOVQ   src+8(FP), AX
 	MOVQ   srcStride+40(FP), CX
 	SHLQ   $0x06, CX
@@ -238,11 +244,13 @@ TEXT ·middle3(SB), NOSPLIT, $0-48
 	MOVQ   dst+0(FP), BX
 	MOVQ   tw+16(FP), SI
 	MOVQ   count+24(FP), DI
-	MOVQ   DX, R8
-	IMUL3Q $0x02, R8, R8
+	MOVQ   srcStep+48(FP), R8
+	SHLQ   $0x06, R8
+	MOVQ   DX, R9
+	IMUL3Q $0x02, R9, R9
 
 position:
-	MOVQ s+32(FP), R9
+	MOVQ s+32(FP), R10
 
 vector:
 	VMOVUPS      (AX), Y0
@@ -283,33 +291,37 @@ vector:
 	VFMADD231PS  Y0, Y5, Y1
 	VMOVUPS      Y2, (BX)(DX*2)
 	VMOVUPS      Y1, 32(BX)(DX*2)
-	ADDQ         $0x40, AX
+	ADDQ         R8, AX
 	ADDQ         $0x40, BX
-	DECQ         R9
+	DECQ         R10
 	JNE          vector
-	ADDQ         R8, BX
+	ADDQ         R9, BX
 	ADDQ         $0x10, SI
 	DECQ         DI
 	JNE          position
 	VZEROUPPER
 	RET
 
-// func final3(dst *float32, src *float32, s int)
+// func final3(dst *float32, src *float32, s int, dstStride int, dstStep int)
 // Requires: AVX, FMA3
-TEXT ·final3(SB), NOSPLIT, $0-24
-	MOVQ s+16(FP), AX
-	SHLQ $0x06, AX
-	MOVQ src+8(FP), CX
+TEXT ·final3(SB), NOSPLIT, $0-40
+	MOVQ src+8(FP), AX
+	MOVQ s+16(FP), CX
+	SHLQ $0x06, CX
 	MOVQ dst+0(FP), DX
-	MOVQ s+16(FP), BX
+	MOVQ dstStride+24(FP), BX
+	SHLQ $0x06, BX
+	MOVQ dstStep+32(FP), SI
+	SHLQ $0x06, SI
+	MOVQ s+16(FP), DI
 
 vector:
-	VMOVUPS      (CX), Y0
-	VMOVUPS      32(CX), Y1
-	VMOVUPS      (CX)(AX*1), Y2
-	VMOVUPS      32(CX)(AX*1), Y3
-	VMOVUPS      (CX)(AX*2), Y4
-	VMOVUPS      32(CX)(AX*2), Y5
+	VMOVUPS      (AX), Y0
+	VMOVUPS      32(AX), Y1
+	VMOVUPS      (AX)(CX*1), Y2
+	VMOVUPS      32(AX)(CX*1), Y3
+	VMOVUPS      (AX)(CX*2), Y4
+	VMOVUPS      32(AX)(CX*2), Y5
 	VADDPS       Y4, Y2, Y6
 	VADDPS       Y5, Y3, Y7
 	VSUBPS       Y4, Y2, Y2
@@ -326,13 +338,13 @@ vector:
 	VFMADD231PS  sin3<>+0(SB), Y2, Y5
 	VFMADD231PS  sin3<>+0(SB), Y3, Y0
 	VFNMADD231PS sin3<>+0(SB), Y2, Y1
-	VMOVUPS      Y0, (DX)(AX*1)
-	VMOVUPS      Y1, 32(DX)(AX*1)
-	VMOVUPS      Y4, (DX)(AX*2)
-	VMOVUPS      Y5, 32(DX)(AX*2)
-	ADDQ         $0x40, CX
-	ADDQ         $0x40, DX
-	DECQ         BX
+	VMOVUPS      Y0, (DX)(BX*1)
+	VMOVUPS      Y1, 32(DX)(BX*1)
+	VMOVUPS      Y4, (DX)(BX*2)
+	VMOVUPS      Y5, 32(DX)(BX*2)
+	ADDQ         $0x40, AX
+	ADDQ         SI, DX
+	DECQ         DI
 	JNE          vector
 	VZEROUPPER
 	RET
@@ -430,9 +442,9 @@ position:
 	VZEROUPPER
 	RET
 
-// func middle4(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
+// func middle4(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
 // Requires: AVX, FMA3
-TEXT ·middle4(SB), NOSPLIT, $0-48
+TEXT ·middle4(SB), NOSPLIT, $0-56
 	MOVQ   src+8(FP), AX
 	MOVQ   srcStride+40(FP), CX
 	SHLQ   $0x06, CX
@@ -443,11 +455,13 @@ TEXT ·middle4(SB), NOSPLIT, $0-48
 	LEAQ   (BX)(BX*2), DI
 	MOVQ   tw+16(FP), R8
 	MOVQ   count+24(FP), R9
-	MOVQ   BX, R10
-	IMUL3Q $0x03, R10, R10
+	MOVQ   srcStep+48(FP), R10
+	SHLQ   $0x06, R10
+	MOVQ   BX, R11
+	IMUL3Q $0x03, R11, R11
 
 position:
-	MOVQ s+32(FP), R11
+	MOVQ s+32(FP), R12
 
 vector:
 	VMOVUPS      (AX), Y0
@@ -500,36 +514,41 @@ vector:
 	VFMADD231PS  Y0, Y5, Y1
 	VMOVUPS      Y2, (SI)(DI*1)
 	VMOVUPS      Y1, 32(SI)(DI*1)
-	ADDQ         $0x40, AX
+	ADDQ         R10, AX
 	ADDQ         $0x40, SI
-	DECQ         R11
+	DECQ         R12
 	JNE          vector
-	ADDQ         R10, SI
+	ADDQ         R11, SI
 	ADDQ         $0x18, R8
 	DECQ         R9
 	JNE          position
 	VZEROUPPER
 	RET
 
-// func final4(dst *float32, src *float32, s int)
+// func final4(dst *float32, src *float32, s int, dstStride int, dstStep int)
 // Requires: AVX
-TEXT ·final4(SB), NOSPLIT, $0-24
-	MOVQ s+16(FP), AX
-	SHLQ $0x06, AX
-	MOVQ src+8(FP), CX
-	LEAQ (AX)(AX*2), DX
+TEXT ·final4(SB), NOSPLIT, $0-40
+	MOVQ src+8(FP), AX
+	MOVQ s+16(FP), CX
+	SHLQ $0x06, CX
+	LEAQ (CX)(CX*2), DX
 	MOVQ dst+0(FP), BX
-	MOVQ s+16(FP), SI
+	MOVQ dstStride+24(FP), SI
+	SHLQ $0x06, SI
+	LEAQ (SI)(SI*2), DI
+	MOVQ dstStep+32(FP), R8
+	SHLQ $0x06, R8
+	MOVQ s+16(FP), R9
 
 vector:
-	VMOVUPS (CX), Y0
-	VMOVUPS 32(CX), Y1
-	VMOVUPS (CX)(AX*1), Y2
-	VMOVUPS 32(CX)(AX*1), Y3
-	VMOVUPS (CX)(AX*2), Y4
-	VMOVUPS 32(CX)(AX*2), Y5
-	VMOVUPS (CX)(DX*1), Y6
-	VMOVUPS 32(CX)(DX*1), Y7
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS (AX)(CX*1), Y2
+	VMOVUPS 32(AX)(CX*1), Y3
+	VMOVUPS (AX)(CX*2), Y4
+	VMOVUPS 32(AX)(CX*2), Y5
+	VMOVUPS (AX)(DX*1), Y6
+	VMOVUPS 32(AX)(DX*1), Y7
 	VADDPS  Y4, Y0, Y8
 	VADDPS  Y5, Y1, Y9
 	VSUBPS  Y4, Y0, Y0
@@ -544,19 +563,19 @@ vector:
 	VMOVUPS Y7, 32(BX)
 	VSUBPS  Y4, Y8, Y8
 	VSUBPS  Y5, Y9, Y9
-	VMOVUPS Y8, (BX)(AX*2)
-	VMOVUPS Y9, 32(BX)(AX*2)
+	VMOVUPS Y8, (BX)(SI*2)
+	VMOVUPS Y9, 32(BX)(SI*2)
 	VSUBPS  Y3, Y0, Y4
 	VADDPS  Y2, Y1, Y5
 	VADDPS  Y3, Y0, Y0
 	VSUBPS  Y2, Y1, Y1
-	VMOVUPS Y0, (BX)(AX*1)
-	VMOVUPS Y1, 32(BX)(AX*1)
-	VMOVUPS Y4, (BX)(DX*1)
-	VMOVUPS Y5, 32(BX)(DX*1)
-	ADDQ    $0x40, CX
-	ADDQ    $0x40, BX
-	DECQ    SI
+	VMOVUPS Y0, (BX)(SI*1)
+	VMOVUPS Y1, 32(BX)(SI*1)
+	VMOVUPS Y4, (BX)(DI*1)
+	VMOVUPS Y5, 32(BX)(DI*1)
+	ADDQ    $0x40, AX
+	ADDQ    R8, BX
+	DECQ    R9
 	JNE     vector
 	VZEROUPPER
 	RET
@@ -735,9 +754,9 @@ DATA sin5twice<>+24(SB)/4, $(0.58778524)
 DATA sin5twice<>+28(SB)/4, $(0.58778524)
 GLOBL sin5twice<>(SB), RODATA|NOPTR, $32
 
-// func middle5(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
+// func middle5(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
 // Requires: AVX, FMA3
-TEXT ·middle5(SB), NOSPLIT, $0-48
+TEXT ·middle5(SB), NOSPLIT, $0-56
 	MOVQ   src+8(FP), AX
 	MOVQ   srcStride+40(FP), CX
 	SHLQ   $0x06, CX
@@ -750,11 +769,13 @@ TEXT ·middle5(SB), NOSPLIT, $0-48
 	LEAQ   (DI)(SI*4), R9
 	MOVQ   tw+16(FP), R10
 	MOVQ   count+24(FP), R11
-	MOVQ   SI, R12
-	IMUL3Q $0x04, R12, R12
+	MOVQ   srcStep+48(FP), R12
+	SHLQ   $0x06, R12
+	MOVQ   SI, R13
+	IMUL3Q $0x04, R13, R13
 
 position:
-	MOVQ s+32(FP), R13
+	MOVQ s+32(FP), R14
 
 vector:
 	VMOVUPS      (AX)(CX*1), Y0
@@ -841,51 +862,56 @@ vector:
 	VFMADD231PS  Y0, Y3, Y1
 	VMOVUPS      Y4, (DI)(R8*1)
 	VMOVUPS      Y1, 32(DI)(R8*1)
-	ADDQ         $0x40, AX
-	ADDQ         $0x40, BX
+	ADDQ         R12, AX
+	ADDQ         R12, BX
 	ADDQ         $0x40, DI
 	ADDQ         $0x40, R9
-	DECQ         R13
+	DECQ         R14
 	JNE          vector
-	ADDQ         R12, DI
-	ADDQ         R12, R9
+	ADDQ         R13, DI
+	ADDQ         R13, R9
 	ADDQ         $0x20, R10
 	DECQ         R11
 	JNE          position
 	VZEROUPPER
 	RET
 
-// func final5(dst *float32, src *float32, s int)
+// func final5(dst *float32, src *float32, s int, dstStride int, dstStep int)
 // Requires: AVX, FMA3
-TEXT ·final5(SB), NOSPLIT, $0-24
-	MOVQ s+16(FP), AX
-	SHLQ $0x06, AX
-	MOVQ src+8(FP), CX
-	LEAQ (AX)(AX*2), DX
-	LEAQ (CX)(AX*4), BX
+TEXT ·final5(SB), NOSPLIT, $0-40
+	MOVQ src+8(FP), AX
+	MOVQ s+16(FP), CX
+	SHLQ $0x06, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (AX)(CX*4), BX
 	MOVQ dst+0(FP), SI
-	LEAQ (SI)(AX*4), DI
-	MOVQ s+16(FP), R8
+	MOVQ dstStride+24(FP), DI
+	SHLQ $0x06, DI
+	LEAQ (DI)(DI*2), R8
+	LEAQ (SI)(DI*4), R9
+	MOVQ dstStep+32(FP), R10
+	SHLQ $0x06, R10
+	MOVQ s+16(FP), R11
 
 vector:
-	VMOVUPS      (CX)(AX*1), Y0
-	VMOVUPS      32(CX)(AX*1), Y1
+	VMOVUPS      (AX)(CX*1), Y0
+	VMOVUPS      32(AX)(CX*1), Y1
 	VMOVUPS      (BX), Y2
 	VMOVUPS      32(BX), Y3
 	VADDPS       Y2, Y0, Y4
 	VADDPS       Y3, Y1, Y5
 	VSUBPS       Y2, Y0, Y0
 	VSUBPS       Y3, Y1, Y1
-	VMOVUPS      (CX)(AX*2), Y2
-	VMOVUPS      32(CX)(AX*2), Y3
-	VMOVUPS      (CX)(DX*1), Y6
-	VMOVUPS      32(CX)(DX*1), Y7
+	VMOVUPS      (AX)(CX*2), Y2
+	VMOVUPS      32(AX)(CX*2), Y3
+	VMOVUPS      (AX)(DX*1), Y6
+	VMOVUPS      32(AX)(DX*1), Y7
 	VADDPS       Y6, Y2, Y8
 	VADDPS       Y7, Y3, Y9
 	VSUBPS       Y6, Y2, Y2
 	VSUBPS       Y7, Y3, Y3
-	VMOVUPS      (CX), Y6
-	VMOVUPS      32(CX), Y7
+	VMOVUPS      (AX), Y6
+	VMOVUPS      32(AX), Y7
 	VMOVAPS      Y6, Y10
 	VMOVAPS      Y7, Y11
 	VMOVAPS      Y6, Y12
@@ -912,10 +938,10 @@ vector:
 	VADDPS       Y4, Y11, Y7
 	VADDPS       Y5, Y10, Y10
 	VSUBPS       Y4, Y11, Y11
-	VMOVUPS      Y10, (SI)(AX*1)
-	VMOVUPS      Y11, 32(SI)(AX*1)
-	VMOVUPS      Y6, (DI)
-	VMOVUPS      Y7, 32(DI)
+	VMOVUPS      Y10, (SI)(DI*1)
+	VMOVUPS      Y11, 32(SI)(DI*1)
+	VMOVUPS      Y6, (R9)
+	VMOVUPS      Y7, 32(R9)
 	VMULPS       sin5twice<>+0(SB), Y0, Y0
 	VMULPS       sin5twice<>+0(SB), Y1, Y1
 	VFNMADD231PS sin5<>+0(SB), Y2, Y0
@@ -924,15 +950,15 @@ vector:
 	VADDPS       Y0, Y13, Y3
 	VADDPS       Y1, Y12, Y12
 	VSUBPS       Y0, Y13, Y13
-	VMOVUPS      Y12, (SI)(AX*2)
-	VMOVUPS      Y13, 32(SI)(AX*2)
-	VMOVUPS      Y2, (SI)(DX*1)
-	VMOVUPS      Y3, 32(SI)(DX*1)
-	ADDQ         $0x40, CX
+	VMOVUPS      Y12, (SI)(DI*2)
+	VMOVUPS      Y13, 32(SI)(DI*2)
+	VMOVUPS      Y2, (SI)(R8*1)
+	VMOVUPS      Y3, 32(SI)(R8*1)
+	ADDQ         $0x40, AX
 	ADDQ         $0x40, BX
-	ADDQ         $0x40, SI
-	ADDQ         $0x40, DI
-	DECQ         R8
+	ADDQ         R10, SI
+	ADDQ         R10, R9
+	DECQ         R11
 	JNE          vector
 	VZEROUPPER
 	RET
@@ -1152,9 +1178,9 @@ DATA root8<>+24(SB)/4, $(0.70710677)
 DATA root8<>+28(SB)/4, $(0.70710677)
 GLOBL root8<>(SB), RODATA|NOPTR, $32
 
-// func middle8(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
+// func middle8(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
 // Requires: AVX, FMA3
-TEXT ·middle8(SB), NOSPLIT, $320-48
+TEXT ·middle8(SB), NOSPLIT, $320-56
 	MOVQ   src+8(FP), AX
 	MOVQ   srcStride+40(FP), CX
 	SHLQ   $0x06, CX
@@ -1167,13 +1193,195 @@ TEXT ·middle8(SB), NOSPLIT, $320-48
 	LEAQ   (DI)(SI*4), R9
 	MOVQ   tw+16(FP), R10
 	MOVQ   count+24(FP), R11
-	LEAQ   63(SP), R12
-	ANDQ   $-64, R12
-	MOVQ   SI, R13
-	IMUL3Q $0x07, R13, R13
+	MOVQ   srcStep+48(FP), R12
+	SHLQ   $0x06, R12
+	LEAQ   63(SP), R13
+	ANDQ   $-64, R13
+	MOVQ   SI, R14
+	IMUL3Q $0x07, R14, R14
 
 position:
-	MOVQ s+32(FP), R14
+	MOVQ s+32(FP), R15
+
+vector:
+	VMOVUPS      (AX), Y0
+	VMOVUPS      32(AX), Y1
+	VMOVUPS      (BX), Y2
+	VMOVUPS      32(BX), Y3
+	VADDPS       Y2, Y0, Y4
+	VADDPS       Y3, Y1, Y5
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, (R13)
+	VMOVUPS      Y1, 32(R13)
+	VMOVUPS      (AX)(CX*1), Y0
+	VMOVUPS      32(AX)(CX*1), Y1
+	VMOVUPS      (BX)(CX*1), Y2
+	VMOVUPS      32(BX)(CX*1), Y3
+	VADDPS       Y2, Y0, Y6
+	VADDPS       Y3, Y1, Y7
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, 64(R13)
+	VMOVUPS      Y1, 96(R13)
+	VMOVUPS      (AX)(CX*2), Y0
+	VMOVUPS      32(AX)(CX*2), Y1
+	VMOVUPS      (BX)(CX*2), Y2
+	VMOVUPS      32(BX)(CX*2), Y3
+	VADDPS       Y2, Y0, Y8
+	VADDPS       Y3, Y1, Y9
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, 128(R13)
+	VMOVUPS      Y1, 160(R13)
+	VMOVUPS      (AX)(DX*1), Y0
+	VMOVUPS      32(AX)(DX*1), Y1
+	VMOVUPS      (BX)(DX*1), Y2
+	VMOVUPS      32(BX)(DX*1), Y3
+	VADDPS       Y2, Y0, Y10
+	VADDPS       Y3, Y1, Y11
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, 192(R13)
+	VMOVUPS      Y1, 224(R13)
+	VADDPS       Y8, Y4, Y0
+	VADDPS       Y9, Y5, Y1
+	VSUBPS       Y8, Y4, Y4
+	VSUBPS       Y9, Y5, Y5
+	VADDPS       Y10, Y6, Y2
+	VADDPS       Y11, Y7, Y3
+	VSUBPS       Y10, Y6, Y6
+	VSUBPS       Y11, Y7, Y7
+	VADDPS       Y2, Y0, Y8
+	VADDPS       Y3, Y1, Y9
+	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y9, 32(DI)
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VBROADCASTSS 24(R10), Y2
+	VBROADCASTSS 28(R10), Y3
+	VMULPS       Y3, Y1, Y8
+	VFMSUB231PS  Y2, Y0, Y8
+	VMULPS       Y3, Y0, Y0
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y8, (R9)
+	VMOVUPS      Y0, 32(R9)
+	VSUBPS       Y7, Y4, Y0
+	VADDPS       Y6, Y5, Y1
+	VADDPS       Y7, Y4, Y4
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 8(R10), Y2
+	VBROADCASTSS 12(R10), Y3
+	VMULPS       Y3, Y5, Y6
+	VFMSUB231PS  Y2, Y4, Y6
+	VMULPS       Y3, Y4, Y3
+	VFMADD231PS  Y2, Y5, Y3
+	VMOVUPS      Y6, (DI)(SI*2)
+	VMOVUPS      Y3, 32(DI)(SI*2)
+	VBROADCASTSS 40(R10), Y2
+	VBROADCASTSS 44(R10), Y3
+	VMULPS       Y3, Y1, Y4
+	VFMSUB231PS  Y2, Y0, Y4
+	VMULPS       Y3, Y0, Y0
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y4, (R9)(SI*2)
+	VMOVUPS      Y0, 32(R9)(SI*2)
+	VMOVUPS      (R13), Y0
+	VMOVUPS      32(R13), Y1
+	VMOVUPS      128(R13), Y2
+	VMOVUPS      160(R13), Y3
+	VSUBPS       Y3, Y0, Y4
+	VADDPS       Y2, Y1, Y5
+	VADDPS       Y3, Y0, Y0
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      64(R13), Y2
+	VMOVUPS      96(R13), Y3
+	VADDPS       Y3, Y2, Y6
+	VSUBPS       Y2, Y3, Y2
+	VMOVUPS      192(R13), Y3
+	VMOVUPS      224(R13), Y7
+	VSUBPS       Y3, Y7, Y8
+	VADDPS       Y3, Y7, Y3
+	VADDPS       Y8, Y6, Y7
+	VSUBPS       Y3, Y2, Y9
+	VSUBPS       Y8, Y6, Y6
+	VADDPS       Y3, Y2, Y2
+	VMOVAPS      Y0, Y3
+	VMOVAPS      Y1, Y8
+	VFMADD231PS  root8<>+0(SB), Y7, Y0
+	VFMADD231PS  root8<>+0(SB), Y9, Y1
+	VBROADCASTSS (R10), Y10
+	VBROADCASTSS 4(R10), Y11
+	VMULPS       Y11, Y1, Y12
+	VFMSUB231PS  Y10, Y0, Y12
+	VMULPS       Y11, Y0, Y0
+	VFMADD231PS  Y10, Y1, Y0
+	VMOVUPS      Y12, (DI)(SI*1)
+	VMOVUPS      Y0, 32(DI)(SI*1)
+	VFNMADD231PS root8<>+0(SB), Y7, Y3
+	VFNMADD231PS root8<>+0(SB), Y9, Y8
+	VBROADCASTSS 32(R10), Y0
+	VBROADCASTSS 36(R10), Y1
+	VMULPS       Y1, Y8, Y7
+	VFMSUB231PS  Y0, Y3, Y7
+	VMULPS       Y1, Y3, Y1
+	VFMADD231PS  Y0, Y8, Y1
+	VMOVUPS      Y7, (R9)(SI*1)
+	VMOVUPS      Y1, 32(R9)(SI*1)
+	VMOVAPS      Y4, Y0
+	VMOVAPS      Y5, Y1
+	VFNMADD231PS root8<>+0(SB), Y2, Y0
+	VFMADD231PS  root8<>+0(SB), Y6, Y1
+	VFMADD231PS  root8<>+0(SB), Y2, Y4
+	VFNMADD231PS root8<>+0(SB), Y6, Y5
+	VBROADCASTSS 16(R10), Y2
+	VBROADCASTSS 20(R10), Y3
+	VMULPS       Y3, Y5, Y6
+	VFMSUB231PS  Y2, Y4, Y6
+	VMULPS       Y3, Y4, Y3
+	VFMADD231PS  Y2, Y5, Y3
+	VMOVUPS      Y6, (DI)(R8*1)
+	VMOVUPS      Y3, 32(DI)(R8*1)
+	VBROADCASTSS 48(R10), Y2
+	VBROADCASTSS 52(R10), Y3
+	VMULPS       Y3, Y1, Y4
+	VFMSUB231PS  Y2, Y0, Y4
+	VMULPS       Y3, Y0, Y0
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y4, (R9)(R8*1)
+	VMOVUPS      Y0, 32(R9)(R8*1)
+	ADDQ         R12, AX
+	ADDQ         R12, BX
+	ADDQ         $0x40, DI
+	ADDQ         $0x40, R9
+	DECQ         R15
+	JNE          vector
+	ADDQ         R14, DI
+	ADDQ         R14, R9
+	ADDQ         $0x38, R10
+	DECQ         R11
+	JNE          position
+	VZEROUPPER
+	RET
+
+// func final8(dst *float32, src *float32, s int, dstStride int, dstStep int)
+// Requires: AVX, FMA3
+TEXT ·final8(SB), NOSPLIT, $320-40
+	MOVQ src+8(FP), AX
+	MOVQ s+16(FP), CX
+	SHLQ $0x06, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (AX)(CX*4), BX
+	MOVQ dst+0(FP), SI
+	MOVQ dstStride+24(FP), DI
+	SHLQ $0x06, DI
+	LEAQ (DI)(DI*2), R8
+	LEAQ (SI)(DI*4), R9
+	MOVQ dstStep+32(FP), R10
+	SHLQ $0x06, R10
+	MOVQ s+16(FP), R11
+	LEAQ 63(SP), R12
+	ANDQ $-64, R12
 
 vector:
 	VMOVUPS      (AX), Y0
@@ -1226,38 +1434,20 @@ vector:
 	VSUBPS       Y11, Y7, Y7
 	VADDPS       Y2, Y0, Y8
 	VADDPS       Y3, Y1, Y9
-	VMOVUPS      Y8, (DI)
-	VMOVUPS      Y9, 32(DI)
+	VMOVUPS      Y8, (SI)
+	VMOVUPS      Y9, 32(SI)
 	VSUBPS       Y2, Y0, Y0
 	VSUBPS       Y3, Y1, Y1
-	VBROADCASTSS 24(R10), Y2
-	VBROADCASTSS 28(R10), Y3
-	VMULPS       Y3, Y1, Y8
-	VFMSUB231PS  Y2, Y0, Y8
-	VMULPS       Y3, Y0, Y0
-	VFMADD231PS  Y2, Y1, Y0
-	VMOVUPS      Y8, (R9)
-	VMOVUPS      Y0, 32(R9)
+	VMOVUPS      Y0, (R9)
+	VMOVUPS      Y1, 32(R9)
 	VSUBPS       Y7, Y4, Y0
 	VADDPS       Y6, Y5, Y1
 	VADDPS       Y7, Y4, Y4
 	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 8(R10), Y2
-	VBROADCASTSS 12(R10), Y3
-	VMULPS       Y3, Y5, Y6
-	VFMSUB231PS  Y2, Y4, Y6
-	VMULPS       Y3, Y4, Y3
-	VFMADD231PS  Y2, Y5, Y3
-	VMOVUPS      Y6, (DI)(SI*2)
-	VMOVUPS      Y3, 32(DI)(SI*2)
-	VBROADCASTSS 40(R10), Y2
-	VBROADCASTSS 44(R10), Y3
-	VMULPS       Y3, Y1, Y4
-	VFMSUB231PS  Y2, Y0, Y4
-	VMULPS       Y3, Y0, Y0
-	VFMADD231PS  Y2, Y1, Y0
-	VMOVUPS      Y4, (R9)(SI*2)
-	VMOVUPS      Y0, 32(R9)(SI*2)
+	VMOVUPS      Y4, (SI)(DI*2)
+	VMOVUPS      Y5, 32(SI)(DI*2)
+	VMOVUPS      Y0, (R9)(DI*2)
+	VMOVUPS      Y1, 32(R9)(DI*2)
 	VMOVUPS      (R12), Y0
 	VMOVUPS      32(R12), Y1
 	VMOVUPS      128(R12), Y2
@@ -1282,184 +1472,27 @@ vector:
 	VMOVAPS      Y1, Y8
 	VFMADD231PS  root8<>+0(SB), Y7, Y0
 	VFMADD231PS  root8<>+0(SB), Y9, Y1
-	VBROADCASTSS (R10), Y10
-	VBROADCASTSS 4(R10), Y11
-	VMULPS       Y11, Y1, Y12
-	VFMSUB231PS  Y10, Y0, Y12
-	VMULPS       Y11, Y0, Y0
-	VFMADD231PS  Y10, Y1, Y0
-	VMOVUPS      Y12, (DI)(SI*1)
-	VMOVUPS      Y0, 32(DI)(SI*1)
+	VMOVUPS      Y0, (SI)(DI*1)
+	VMOVUPS      Y1, 32(SI)(DI*1)
 	VFNMADD231PS root8<>+0(SB), Y7, Y3
 	VFNMADD231PS root8<>+0(SB), Y9, Y8
-	VBROADCASTSS 32(R10), Y0
-	VBROADCASTSS 36(R10), Y1
-	VMULPS       Y1, Y8, Y7
-	VFMSUB231PS  Y0, Y3, Y7
-	VMULPS       Y1, Y3, Y1
-	VFMADD231PS  Y0, Y8, Y1
-	VMOVUPS      Y7, (R9)(SI*1)
-	VMOVUPS      Y1, 32(R9)(SI*1)
+	VMOVUPS      Y3, (R9)(DI*1)
+	VMOVUPS      Y8, 32(R9)(DI*1)
 	VMOVAPS      Y4, Y0
 	VMOVAPS      Y5, Y1
 	VFNMADD231PS root8<>+0(SB), Y2, Y0
 	VFMADD231PS  root8<>+0(SB), Y6, Y1
 	VFMADD231PS  root8<>+0(SB), Y2, Y4
 	VFNMADD231PS root8<>+0(SB), Y6, Y5
-	VBROADCASTSS 16(R10), Y2
-	VBROADCASTSS 20(R10), Y3
-	VMULPS       Y3, Y5, Y6
-	VFMSUB231PS  Y2, Y4, Y6
-	VMULPS       Y3, Y4, Y3
-	VFMADD231PS  Y2, Y5, Y3
-	VMOVUPS      Y6, (DI)(R8*1)
-	VMOVUPS      Y3, 32(DI)(R8*1)
-	VBROADCASTSS 48(R10), Y2
-	VBROADCASTSS 52(R10), Y3
-	VMULPS       Y3, Y1, Y4
-	VFMSUB231PS  Y2, Y0, Y4
-	VMULPS       Y3, Y0, Y0
-	VFMADD231PS  Y2, Y1, Y0
-	VMOVUPS      Y4, (R9)(R8*1)
-	VMOVUPS      Y0, 32(R9)(R8*1)
+	VMOVUPS      Y4, (SI)(R8*1)
+	VMOVUPS      Y5, 32(SI)(R8*1)
+	VMOVUPS      Y0, (R9)(R8*1)
+	VMOVUPS      Y1, 32(R9)(R8*1)
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, BX
-	ADDQ         $0x40, DI
-	ADDQ         $0x40, R9
-	DECQ         R14
-	JNE          vector
-	ADDQ         R13, DI
-	ADDQ         R13, R9
-	ADDQ         $0x38, R10
+	ADDQ         R10, SI
+	ADDQ         R10, R9
 	DECQ         R11
-	JNE          position
-	VZEROUPPER
-	RET
-
-// func final8(dst *float32, src *float32, s int)
-// Requires: AVX, FMA3
-TEXT ·final8(SB), NOSPLIT, $320-24
-	MOVQ s+16(FP), AX
-	SHLQ $0x06, AX
-	MOVQ src+8(FP), CX
-	LEAQ (AX)(AX*2), DX
-	LEAQ (CX)(AX*4), BX
-	MOVQ dst+0(FP), SI
-	LEAQ (SI)(AX*4), DI
-	MOVQ s+16(FP), R8
-	LEAQ 63(SP), R9
-	ANDQ $-64, R9
-
-vector:
-	VMOVUPS      (CX), Y0
-	VMOVUPS      32(CX), Y1
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	VADDPS       Y2, Y0, Y4
-	VADDPS       Y3, Y1, Y5
-	VSUBPS       Y2, Y0, Y0
-	VSUBPS       Y3, Y1, Y1
-	VMOVUPS      Y0, (R9)
-	VMOVUPS      Y1, 32(R9)
-	VMOVUPS      (CX)(AX*1), Y0
-	VMOVUPS      32(CX)(AX*1), Y1
-	VMOVUPS      (BX)(AX*1), Y2
-	VMOVUPS      32(BX)(AX*1), Y3
-	VADDPS       Y2, Y0, Y6
-	VADDPS       Y3, Y1, Y7
-	VSUBPS       Y2, Y0, Y0
-	VSUBPS       Y3, Y1, Y1
-	VMOVUPS      Y0, 64(R9)
-	VMOVUPS      Y1, 96(R9)
-	VMOVUPS      (CX)(AX*2), Y0
-	VMOVUPS      32(CX)(AX*2), Y1
-	VMOVUPS      (BX)(AX*2), Y2
-	VMOVUPS      32(BX)(AX*2), Y3
-	VADDPS       Y2, Y0, Y8
-	VADDPS       Y3, Y1, Y9
-	VSUBPS       Y2, Y0, Y0
-	VSUBPS       Y3, Y1, Y1
-	VMOVUPS      Y0, 128(R9)
-	VMOVUPS      Y1, 160(R9)
-	VMOVUPS      (CX)(DX*1), Y0
-	VMOVUPS      32(CX)(DX*1), Y1
-	VMOVUPS      (BX)(DX*1), Y2
-	VMOVUPS      32(BX)(DX*1), Y3
-	VADDPS       Y2, Y0, Y10
-	VADDPS       Y3, Y1, Y11
-	VSUBPS       Y2, Y0, Y0
-	VSUBPS       Y3, Y1, Y1
-	VMOVUPS      Y0, 192(R9)
-	VMOVUPS      Y1, 224(R9)
-	VADDPS       Y8, Y4, Y0
-	VADDPS       Y9, Y5, Y1
-	VSUBPS       Y8, Y4, Y4
-	VSUBPS       Y9, Y5, Y5
-	VADDPS       Y10, Y6, Y2
-	VADDPS       Y11, Y7, Y3
-	VSUBPS       Y10, Y6, Y6
-	VSUBPS       Y11, Y7, Y7
-	VADDPS       Y2, Y0, Y8
-	VADDPS       Y3, Y1, Y9
-	VMOVUPS      Y8, (SI)
-	VMOVUPS      Y9, 32(SI)
-	VSUBPS       Y2, Y0, Y0
-	VSUBPS       Y3, Y1, Y1
-	VMOVUPS      Y0, (DI)
-	VMOVUPS      Y1, 32(DI)
-	VSUBPS       Y7, Y4, Y0
-	VADDPS       Y6, Y5, Y1
-	VADDPS       Y7, Y4, Y4
-	VSUBPS       Y6, Y5, Y5
-	VMOVUPS      Y4, (SI)(AX*2)
-	VMOVUPS      Y5, 32(SI)(AX*2)
-	VMOVUPS      Y0, (DI)(AX*2)
-	VMOVUPS      Y1, 32(DI)(AX*2)
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
-	VMOVUPS      128(R9), Y2
-	VMOVUPS      160(R9), Y3
-	VSUBPS       Y3, Y0, Y4
-	VADDPS       Y2, Y1, Y5
-	VADDPS       Y3, Y0, Y0
-	VSUBPS       Y2, Y1, Y1
-	VMOVUPS      64(R9), Y2
-	VMOVUPS      96(R9), Y3
-	VADDPS       Y3, Y2, Y6
-	VSUBPS       Y2, Y3, Y2
-	VMOVUPS      192(R9), Y3
-	VMOVUPS      224(R9), Y7
-	VSUBPS       Y3, Y7, Y8
-	VADDPS       Y3, Y7, Y3
-	VADDPS       Y8, Y6, Y7
-	VSUBPS       Y3, Y2, Y9
-	VSUBPS       Y8, Y6, Y6
-	VADDPS       Y3, Y2, Y2
-	VMOVAPS      Y0, Y3
-	VMOVAPS      Y1, Y8
-	VFMADD231PS  root8<>+0(SB), Y7, Y0
-	VFMADD231PS  root8<>+0(SB), Y9, Y1
-	VMOVUPS      Y0, (SI)(AX*1)
-	VMOVUPS      Y1, 32(SI)(AX*1)
-	VFNMADD231PS root8<>+0(SB), Y7, Y3
-	VFNMADD231PS root8<>+0(SB), Y9, Y8
-	VMOVUPS      Y3, (DI)(AX*1)
-	VMOVUPS      Y8, 32(DI)(AX*1)
-	VMOVAPS      Y4, Y0
-	VMOVAPS      Y5, Y1
-	VFNMADD231PS root8<>+0(SB), Y2, Y0
-	VFMADD231PS  root8<>+0(SB), Y6, Y1
-	VFMADD231PS  root8<>+0(SB), Y2, Y4
-	VFNMADD231PS root8<>+0(SB), Y6, Y5
-	VMOVUPS      Y4, (SI)(DX*1)
-	VMOVUPS      Y5, 32(SI)(DX*1)
-	VMOVUPS      Y0, (DI)(DX*1)
-	VMOVUPS      Y1, 32(DI)(DX*1)
-	ADDQ         $0x40, CX
-	ADDQ         $0x40, BX
-	ADDQ         $0x40, SI
-	ADDQ         $0x40, DI
-	DECQ         R8
 	JNE          vector
 	VZEROUPPER
 	RET

@@ -9,11 +9,12 @@ package fft
 func first2(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 
 // middle2 is a pass of radix 2 over count positions of s vectors each, srcStride vectors apart on
-// reading and s on writing.
-func middle2(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
+// reading and s on writing. From one vector to the next src moves by srcStep vectors.
+func middle2(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
 
-// final2 is a pass of radix 2 over one position of s vectors, s apart on reading and on writing.
-func final2(dst *float32, src *float32, s int)
+// final2 is a pass of radix 2 over one position of s vectors, s apart on reading and dstStride on
+// writing. From one vector to the next dst moves by dstStep vectors.
+func final2(dst *float32, src *float32, s int, dstStride int, dstStep int)
 
 // first3 is the first pass, of radix 3: for each of count positions it reads 3 groups of eight
 // interleaved complex values that begin srcStride values apart, flips their imaginary parts by sign (0 or the
@@ -22,11 +23,12 @@ func final2(dst *float32, src *float32, s int)
 func first3(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 
 // middle3 is a pass of radix 3 over count positions of s vectors each, srcStride vectors apart on
-// reading and s on writing.
-func middle3(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
+// reading and s on writing. From one vector to the next src moves by srcStep vectors.
+func middle3(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
 
-// final3 is a pass of radix 3 over one position of s vectors, s apart on reading and on writing.
-func final3(dst *float32, src *float32, s int)
+// final3 is a pass of radix 3 over one position of s vectors, s apart on reading and dstStride on
+// writing. From one vector to the next dst moves by dstStep vectors.
+func final3(dst *float32, src *float32, s int, dstStride int, dstStep int)
 
 // first4 is the first pass, of radix 4: for each of count positions it reads 4 groups of eight
 // interleaved complex values that begin srcStride values apart, flips their imaginary parts by sign (0 or the
@@ -35,11 +37,12 @@ func final3(dst *float32, src *float32, s int)
 func first4(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 
 // middle4 is a pass of radix 4 over count positions of s vectors each, srcStride vectors apart on
-// reading and s on writing.
-func middle4(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
+// reading and s on writing. From one vector to the next src moves by srcStep vectors.
+func middle4(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
 
-// final4 is a pass of radix 4 over one position of s vectors, s apart on reading and on writing.
-func final4(dst *float32, src *float32, s int)
+// final4 is a pass of radix 4 over one position of s vectors, s apart on reading and dstStride on
+// writing. From one vector to the next dst moves by dstStep vectors.
+func final4(dst *float32, src *float32, s int, dstStride int, dstStep int)
 
 // first5 is the first pass, of radix 5: for each of count positions it reads 5 groups of eight
 // interleaved complex values that begin srcStride values apart, flips their imaginary parts by sign (0 or the
@@ -48,11 +51,12 @@ func final4(dst *float32, src *float32, s int)
 func first5(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 
 // middle5 is a pass of radix 5 over count positions of s vectors each, srcStride vectors apart on
-// reading and s on writing.
-func middle5(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
+// reading and s on writing. From one vector to the next src moves by srcStep vectors.
+func middle5(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
 
-// final5 is a pass of radix 5 over one position of s vectors, s apart on reading and on writing.
-func final5(dst *float32, src *float32, s int)
+// final5 is a pass of radix 5 over one position of s vectors, s apart on reading and dstStride on
+// writing. From one vector to the next dst moves by dstStep vectors.
+func final5(dst *float32, src *float32, s int, dstStride int, dstStep int)
 
 // first8 is the first pass, of radix 8: for each of count positions it reads 8 groups of eight
 // interleaved complex values that begin srcStride values apart, flips their imaginary parts by sign (0 or the
@@ -61,11 +65,12 @@ func final5(dst *float32, src *float32, s int)
 func first8(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 
 // middle8 is a pass of radix 8 over count positions of s vectors each, srcStride vectors apart on
-// reading and s on writing.
-func middle8(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
+// reading and s on writing. From one vector to the next src moves by srcStep vectors.
+func middle8(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
 
-// final8 is a pass of radix 8 over one position of s vectors, s apart on reading and on writing.
-func final8(dst *float32, src *float32, s int)
+// final8 is a pass of radix 8 over one position of s vectors, s apart on reading and dstStride on
+// writing. From one vector to the next dst moves by dstStep vectors.
+func final8(dst *float32, src *float32, s int, dstStride int, dstStep int)
 
 // crossSplit3 joins the transforms of length M that 3 lanes hold into one of length 3·M. For each group it
 // reads eight vectors srcStride apart, multiplies lane c of vector k by its factor, transforms across the lanes

@@ -410,13 +410,14 @@ func first(radix int) {
 // middle writes the kernel of a pass between the first one and the last one.
 func middle(radix int) {
 	name := fmt.Sprintf("middle%d", radix)
-	TEXT(name, NOSPLIT, "func(dst, src, tw *float32, count, s, srcStride int)")
+	TEXT(name, NOSPLIT, "func(dst, src, tw *float32, count, s, srcStride, srcStep int)")
 	Doc(fmt.Sprintf("%s is a pass of radix %d over count positions of s vectors each, srcStride vectors apart on", name, radix),
-		"reading and s on writing.")
+		"reading and s on writing. From one vector to the next src moves by srcStep vectors.")
 	from := newStreams(parameter("src", 0), parameter("srcStride", 6), radix)
 	width := parameter("s", 6)
 	to := newStreams(parameter("dst", 0), width, radix)
 	tw, count := parameter("tw", 0), parameter("count", 0)
+	step := parameter("srcStep", 6)
 	scratch := scratchFor(radix, 0)
 	skip := GP64() // from the end of result 0 to the beginning of the next position
 	MOVQ(width, skip)
@@ -425,7 +426,7 @@ func middle(radix int) {
 	q := Load(Param("s"), GP64())
 	Label("vector")
 	butterfly(radix, scratch, func(j int) value { return loadValue(from.at(j)) }, twiddled(tw, to))
-	from.advance(Imm(line))
+	from.advance(step)
 	to.advance(Imm(line))
 	DECQ(q)
 	JNE(LabelRef("vector"))
@@ -440,18 +441,18 @@ func middle(radix int) {
 // final writes the kernel of the last pass over the vectors, whose factors are all 1.
 func final(radix int) {
 	name := fmt.Sprintf("final%d", radix)
-	TEXT(name, NOSPLIT, "func(dst, src *float32, s int)")
-	Doc(fmt.Sprintf("%s is a pass of radix %d over one position of s vectors, s apart on reading and on writing.", name, radix))
-	distance := parameter("s", 6)
-	from := newStreams(parameter("src", 0), distance, radix)
-	to := from.sibling(parameter("dst", 0))
-	count := parameter("s", 0)
+	TEXT(name, NOSPLIT, "func(dst, src *float32, s, dstStride, dstStep int)")
+	Doc(fmt.Sprintf("%s is a pass of radix %d over one position of s vectors, s apart on reading and dstStride on", name, radix),
+		"writing. From one vector to the next dst moves by dstStep vectors.")
+	from := newStreams(parameter("src", 0), parameter("s", 6), radix)
+	to := newStreams(parameter("dst", 0), parameter("dstStride", 6), radix)
+	step, count := parameter("dstStep", 6), parameter("s", 0)
 	scratch := scratchFor(radix, 0)
 	Label("vector")
 	butterfly(radix, scratch, func(j int) value { return loadValue(from.at(j)) },
 		func(k int, v value) { storeValue(v, to.at(k)) })
 	from.advance(Imm(line))
-	to.advance(Imm(line))
+	to.advance(step)
 	DECQ(count)
 	JNE(LabelRef("vector"))
 	VZEROUPPER()
