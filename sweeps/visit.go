@@ -270,6 +270,9 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 		if len(pending) > 0 && (stop || now-read >= sentinelEvery) {
 			switch {
 			case s.sentinel.quiet():
+				if e.quietAt(size) { // then those beside a neighbour teach nothing
+					pending = e.discard(pending, func(b samples.Block) bool { return b.Disturbed })
+				}
 				keep()
 			case waits == backOffs || s.waited.Seconds() > waitingShare*s.Budget.Seconds():
 				if s.sentinel.culprit.slowerOnly && e.quietAt(size) {
@@ -338,16 +341,21 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 // neighbour is what is said of blocks in which some batch was timed on a core that was shared.
 const neighbour = "somebody else used the core that it ran on"
 
-// keep adds blocks of one size to the samples. Those of a disturbed machine count while there are no others.
+// keep adds blocks of one size to the samples. Those of a disturbed machine count until there are others.
 func (e *entry) keep(blocks []samples.Block, size int) {
 	known := &e.result.Samples.Blocks
-	before := len(*known) + len(blocks)
 	*known = append(*known, blocks...)
-	if e.quietAt(size) {
-		*known = slices.DeleteFunc(*known, func(b samples.Block) bool { return b.Size == size && b.Disturbed })
+	if slices.ContainsFunc(blocks, func(b samples.Block) bool { return !b.Disturbed }) {
+		*known = e.discard(*known, func(b samples.Block) bool { return b.Size == size && b.Disturbed })
 	}
-	e.result.Discarded += before - len(*known)
 	e.dirty = e.dirty || len(blocks) > 0
+}
+
+// discard returns the blocks without those that it throws away.
+func (e *entry) discard(blocks []samples.Block, thrown func(samples.Block) bool) []samples.Block {
+	kept := slices.DeleteFunc(blocks, thrown)
+	e.result.Discarded += len(blocks) - len(kept)
+	return kept
 }
 
 // quietAt reports whether a size has blocks of a quiet machine.
