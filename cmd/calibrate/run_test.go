@@ -373,7 +373,7 @@ func TestJSONIsTheEntry(t *testing.T) {
 func TestCalibrateThisMachine(t *testing.T) {
 	f := newFolders(t)
 	var out, log bytes.Buffer
-	args := f.args("--ops", "^(scale|fft/batch=1)$", "--sizes", "1Ki:8Ki", "--budget", "2s")
+	args := f.args("--ops", "^(scale|fft/batch=1)$", "--sizes", "1Ki:8Ki", "--budget", "6s")
 	if err := run(t.Context(), &out, &log, args); err != nil {
 		t.Fatal(err)
 	}
