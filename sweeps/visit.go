@@ -270,8 +270,12 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 		if len(pending) > 0 && (stop || now-read >= sentinelEvery) {
 			switch {
 			case s.sentinel.quiet():
-				if e.quietAt(size) { // then those beside a neighbour teach nothing
+				alone := func(b samples.Block) bool { return !b.Disturbed }
+				switch {
+				case e.quietAt(size): // then those beside a neighbour teach nothing
 					pending = e.discard(pending, func(b samples.Block) bool { return b.Disturbed })
+				case !slices.ContainsFunc(pending, alone):
+					e.disturb(pending, neighbour)
 				}
 				keep()
 			case waits == backOffs || s.waited.Seconds() > waitingShare*s.Budget.Seconds():
@@ -331,7 +335,6 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 		}
 		pending = append(pending, block)
 		if block.Disturbed {
-			e.moved = neighbour
 			wanted = min(wanted+1, 2*blocks) // another one in its place
 		}
 		accepted++
