@@ -6,8 +6,9 @@ import (
 	"crossover/pool"
 )
 
-// parallelLength is the length from which several cores may be worth waking four times for one transform: two cores
-// break even about here and are 1.3 times as fast at twice the length.
+// parallelLength is the length from which several cores may be worth waking four times for one transform. Sixteen of a
+// Xeon are 2.2 times as fast here. Two of an EPYC are not yet: they take 1.4 times as long as one, 1.2 times at 76 800
+// samples, and are 1.6 times as fast at 262 144.
 const parallelLength = 1 << 16
 
 // parallelVectors is the number of vectors from which several cores are woken four times for a transform by columns,
