@@ -42,7 +42,8 @@ type Host struct {
 	Environment Environment `json:"environment"`
 	Created     time.Time   `json:"created"` // UTC, whole seconds
 	Method      Method      `json:"method"`
-	Cases       []Case      `json:"cases"` // sorted by Name, each once
+	Warnings    []string    `json:"warnings,omitempty"` // of the calibration as a whole; those of one case are with it
+	Cases       []Case      `json:"cases"`              // sorted by Name, each once
 }
 
 // Facts is the machine as far as its times depend on it.
@@ -70,6 +71,25 @@ type Environment struct {
 	Power       string  `json:"power"`       // "mains", "battery", "unknown"
 	Thermal     string  `json:"thermal"`     // "nominal", "fair", "serious", "critical", "unknown"
 	Load        float64 `json:"load"`        // runnable processes, mean of the minute before the sweep; −1 if unknown
+
+	// Sentinel is what the sweep's sentinel saw; nil where that was not noted.
+	Sentinel *Sentinel `json:"sentinel,omitempty"`
+}
+
+// Sentinel is what fixed work took during the sweep: how the machine's processors stand to one another, which on a
+// virtual machine changes from one hour to the next, and small parallel calls with it.
+type Sentinel struct {
+	Processors int            `json:"processors"`     // that took part
+	Baseline   SentinelTimes  `json:"baseline"`       // what readings were held against, as it stood last
+	Kept       *SentinelTimes `json:"kept,omitempty"` // medians of the readings beside blocks that were kept
+	Readings   int            `json:"readings"`       // of which Kept is the median
+}
+
+// SentinelTimes is what fixed work took. What is 0 is not known, and not in the file.
+type SentinelTimes struct {
+	OneProcessorSeconds float64 `json:"one_processor_seconds,omitempty"`
+	AllProcessorsRatio  float64 `json:"all_processors_ratio,omitempty"` // all at once over one alone, the same work each
+	HandoverSeconds     float64 `json:"handover_seconds,omitempty"`     // from one processor to the next
 }
 
 // Method says how the calibration was made, so that it can be repeated.

@@ -30,8 +30,12 @@ func m3() Host {
 		Facts: Facts{Chip: "Apple M3 Max", Family: "apple-m3", Architecture: "arm64", Cores: 16, PerformanceCores: 12,
 			EfficiencyCores: 4, MemoryBytes: 64 << 30, GPU: "Apple M3 Max", GPUCores: 40},
 		Environment: Environment{OS: "darwin", OSVersion: "macOS 15.1", Go: "go1.26", ToolVersion: "0.1", ToolCommit: "abc",
-			Power: "mains", Thermal: "nominal", Load: 1.25},
-		Created: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC),
+			Power: "mains", Thermal: "nominal", Load: 1.25,
+			Sentinel: &Sentinel{Processors: 16, Readings: 4711,
+				Baseline: SentinelTimes{OneProcessorSeconds: 65e-6, AllProcessorsRatio: 1.6, HandoverSeconds: 3e-8},
+				Kept:     &SentinelTimes{OneProcessorSeconds: 66e-6, AllProcessorsRatio: 1.75, HandoverSeconds: 4e-8}}},
+		Warnings: []string{"shared cores"},
+		Created:  time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC),
 		Method: Method{Seed: math.MaxUint64, BudgetSeconds: 120, SpentSeconds: 97.5, Precision: 0.1, Mode: "latency",
 			State: "warm", TieBand: 0.03, Audio: "generated"},
 		Cases: []Case{{
@@ -323,6 +327,18 @@ func TestValidate(t *testing.T) {
 			`host: environment: thermal is "hot" (want nominal, fair, serious, critical, unknown)`},
 		{"negative load", func(f *File, h *Host, c *Case) { h.Environment.Load = -2 },
 			"host: environment: load is -2 (want a finite number, at least 0)"},
+		{"nobody to watch", func(f *File, h *Host, c *Case) { h.Environment.Sentinel.Processors = 0 },
+			"host: environment: sentinel: processors is 0 (want at least 1)"},
+		{"negative hand-over", func(f *File, h *Host, c *Case) { h.Environment.Sentinel.Baseline.HandoverSeconds = -1e-8 },
+			"host: environment: sentinel: baseline: handover_seconds is -1e-08 (want a finite number, at least 0)"},
+		{"a ratio of nothing", func(f *File, h *Host, c *Case) { h.Environment.Sentinel.Kept.AllProcessorsRatio = math.NaN() },
+			"host: environment: sentinel: kept: all_processors_ratio is NaN (want a finite number, at least 0)"},
+		{"endless work", func(f *File, h *Host, c *Case) { h.Environment.Sentinel.Kept.OneProcessorSeconds = math.Inf(1) },
+			"host: environment: sentinel: kept: one_processor_seconds is +Inf (want a finite number, at least 0)"},
+		{"negative readings", func(f *File, h *Host, c *Case) { h.Environment.Sentinel.Readings = -1 },
+			"host: environment: sentinel: readings is -1 (want a finite number, at least 0)"},
+		{"an unknown load, and nobody to watch", func(f *File, h *Host, c *Case) { h.Environment.Load, h.Environment.Sentinel = -1, &Sentinel{} },
+			"host: environment: sentinel: processors is 0 (want at least 1)"},
 		{"odd mode", func(f *File, h *Host, c *Case) { h.Method.Mode = "fast" },
 			`host: method: mode is "fast" (want latency, throughput)`},
 		{"odd state", func(f *File, h *Host, c *Case) { h.Method.State = "hot" },
@@ -704,4 +720,41 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("the second save differs:\n%s", cmp.Diff(string(first), string(second)))
 		}
 	})
+}
+
+// What a sweep did not note is left out, and a file from before there was anything to note is a file still.
+func TestWhatTheSentinelDidNotSee(t *testing.T) {
+	f := &File{SchemaVersion: SchemaVersion, Hosts: []Host{m3()}}
+	h := &f.Hosts[0]
+	h.Warnings = nil
+	h.Environment.Sentinel = &Sentinel{Processors: 1, Baseline: SentinelTimes{OneProcessorSeconds: 65e-6}}
+	text := string(encoded(t, f))
+	for _, absent := range []string{"handover", "processors_ratio", "kept", "\n      \"warnings\""} {
+		if strings.Contains(text, absent) {
+			t.Errorf("the file has %q:\n%s", absent, text)
+		}
+	}
+	if err := validateText(t, compiledSchema(t), []byte(text)); err != nil {
+		t.Error(err)
+	}
+	h.Environment.Sentinel = nil
+	text = string(encoded(t, f))
+	if strings.Contains(text, "sentinel") {
+		t.Errorf("the file has a sentinel:\n%s", text)
+	}
+	if err := validateText(t, compiledSchema(t), []byte(text)); err != nil {
+		t.Error(err)
+	}
+	noted := strings.Replace(text, `"cases"`, `"warnings": [], "cases"`, 1)
+	read, err := Read(strings.NewReader(noted))
+	if err != nil || read.Hosts[0].Environment.Sentinel != nil {
+		t.Fatalf("%v, %+v", err, read)
+	}
+	if diff := cmp.Diff(text, string(encoded(t, read))); diff != "" {
+		t.Errorf("no warnings and an empty list of them differ:\n%s", diff)
+	}
+	again, err := Read(strings.NewReader(text))
+	if err != nil || !reflect.DeepEqual(read, again) {
+		t.Errorf("%v; read back differs:\n%s", err, cmp.Diff(read, again))
+	}
 }

@@ -114,10 +114,40 @@ func (e *Environment) check() error {
 	if err := oneOf("thermal", e.Thermal, "nominal", "fair", "serious", "critical", "unknown"); err != nil {
 		return err
 	}
-	if e.Load == -1 {
-		return nil
+	if e.Load != -1 {
+		if err := notNegative(quantity{"load", e.Load}); err != nil {
+			return err
+		}
 	}
-	return notNegative(quantity{"load", e.Load})
+	if e.Sentinel != nil {
+		if err := e.Sentinel.check(); err != nil {
+			return fmt.Errorf("sentinel: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Sentinel) check() error {
+	if s.Processors < 1 {
+		return fmt.Errorf("processors is %d (want at least 1)", s.Processors)
+	}
+	if err := s.Baseline.check(); err != nil {
+		return fmt.Errorf("baseline: %w", err)
+	}
+	if s.Kept != nil {
+		if err := s.Kept.check(); err != nil {
+			return fmt.Errorf("kept: %w", err)
+		}
+	}
+	return notNegative(quantity{"readings", float64(s.Readings)})
+}
+
+func (t *SentinelTimes) check() error {
+	return notNegative(
+		quantity{"one_processor_seconds", t.OneProcessorSeconds},
+		quantity{"all_processors_ratio", t.AllProcessorsRatio},
+		quantity{"handover_seconds", t.HandoverSeconds},
+	)
 }
 
 func (m *Method) check() error {

@@ -102,6 +102,9 @@ func (f *File) normalise() {
 
 func (h *Host) normalise() {
 	h.Created = h.Created.UTC().Truncate(time.Second)
+	if len(h.Warnings) == 0 {
+		h.Warnings = nil // it is left out, and read back as nil
+	}
 	h.Cases = copied(h.Cases)
 	for i := range h.Cases {
 		c := &h.Cases[i]
