@@ -38,6 +38,11 @@ const gatherWithin = 25 * time.Millisecond
 type sentinel struct {
 	clock Clock
 	works []*work
+	// Some of the works, and how many processors they are of: what observed tells of. They are nil, and 0, where the
+	// machine's processors are not watched.
+	spin, alone, all, relay *work
+	processors              int
+	kept                    []Figures // of readings beside blocks that were kept
 	// culprit is what was off its baseline last, and moved says how far.
 	culprit *work
 	moved   string
@@ -63,6 +68,7 @@ type work struct {
 	slowerOnly bool
 	baseline   float64 // seconds; 0 before the first reading
 	began      float64 // the baseline when the sweep began or started over
+	last       float64 // the last reading, in seconds; 0 where there was none when the machine was looked at last
 
 	gathers  bool          // it says whether the processors work at once
 	patience time.Duration // to wait until they do; see together
@@ -71,25 +77,37 @@ type work struct {
 // newSentinel returns a sentinel of one piece of work, or of the default ones where it is nil: work for one processor,
 // work for all of them, because a processor that somebody else has taken shows in nothing that one processor does, and a
 // relay from one to the next, because how fast they reach one another is what small parallel calls cost. On a virtual
-// machine both change within seconds: its processors may become two threads of one core, or two cores far apart.
-func newSentinel(clock Clock, run func()) sentinel {
-	if run != nil {
-		only := &work{of: "the machine", run: run, tolerance: sentinelTolerance, tries: spinTries}
-		return sentinel{clock: clock, works: []*work{only}}
+// machine both change within seconds: its processors may become two threads of one core, or two cores far apart. A piece
+// of work of one's own may come with such work of several processors.
+func newSentinel(clock Clock, run func(), together *Together) sentinel {
+	s := sentinel{clock: clock}
+	spin := &work{of: "the machine", run: run, tolerance: sentinelTolerance, tries: spinTries}
+	if run == nil {
+		spin.of, spin.run = "one processor", SpinWork
+		together, s.core = pooled(), newCore(clock)
 	}
-	works := []*work{{of: "one processor", run: SpinWork, tolerance: sentinelTolerance, tries: spinTries}}
-	if pool.Shared().Workers() > 1 {
-		works = append(works,
-			&work{
-				of: "all processors at once", run: crowdWork, tolerance: crowdTolerance, tries: crowdTries,
-				slowerOnly: true, gathers: true, patience: gatherWithin,
-			},
-			&work{
-				of: "handing work from processor to processor", run: new(relay).run, tolerance: relayTolerance,
-				tries: crowdTries, slowerOnly: true,
-			})
+	s.works = []*work{spin}
+	if together == nil {
+		return s
 	}
-	return sentinel{clock: clock, works: works, core: newCore(clock)}
+	s.spin, s.processors = spin, together.Processors
+	if together.Processors < 2 {
+		return s
+	}
+	// What one of all takes alone is never off its baseline: the spin says that better. It is there to divide by.
+	s.alone = &work{
+		of: "one processor of all", run: together.One, tolerance: math.Inf(1), tries: spinTries, slowerOnly: true,
+	}
+	s.all = &work{
+		of: "all processors at once", run: together.All, tolerance: crowdTolerance, tries: crowdTries,
+		slowerOnly: true, gathers: true, patience: gatherWithin,
+	}
+	s.relay = &work{
+		of: "handing work from processor to processor", run: together.HandOver, tolerance: relayTolerance,
+		tries: crowdTries, slowerOnly: true,
+	}
+	s.works = append(s.works, s.alone, s.all, s.relay) // the helpers of a parallel call have parked by then
+	return s
 }
 
 // crowdWork keeps the multiplier of every processor busy, for about 100 µs. Unlike SpinWork, which mostly waits for its
@@ -114,17 +132,14 @@ func (crowd) Do(_, lo, hi int) {
 // crowdSink is where the chains begin and end, so that the compiler cannot leave them out.
 var crowdSink atomic.Uint64
 
-// relay hands a baton from worker to worker, some hundred times. It is over after relayWithin even where one of them does
+// relay hands a baton from worker to worker, HandOvers times. It is over after relayWithin even where one of them does
 // not come.
 type relay struct {
 	baton atomic.Int64
 	start time.Time
 }
 
-const (
-	handOvers   = 200
-	relayWithin = time.Millisecond
-)
+const relayWithin = time.Millisecond
 
 func (r *relay) run() {
 	r.baton.Store(0)
@@ -136,7 +151,7 @@ func (r *relay) Do(_, lo, _ int) {
 	workers := int64(pool.Shared().Workers())
 	for polls := 1; ; polls++ {
 		switch baton := r.baton.Load(); {
-		case baton >= handOvers:
+		case baton >= HandOvers:
 			return
 		case baton%workers == int64(lo):
 			r.baton.Store(baton + 1)
@@ -259,6 +274,9 @@ func (s *sentinel) quiet() bool {
 		}
 	}
 	for _, w := range s.works {
+		w.last = 0
+	}
+	for _, w := range s.works {
 		var reading float64
 		switch {
 		case s.drowsy:
@@ -271,6 +289,7 @@ func (s *sentinel) quiet() bool {
 		default:
 			reading = s.read(w, w.tries, 0)
 		}
+		w.last = reading
 		if w.slowerOnly && reading < w.baseline {
 			if (1+w.tolerance)*reading < w.began {
 				s.better = fmt.Sprintf("%s had taken up to %.2f times as long before", w.of, w.began/reading)

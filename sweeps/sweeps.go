@@ -50,6 +50,9 @@ type Options struct {
 	Clock    Clock  // nil means SystemClock
 	Sentinel func() // nil means the default: see newSentinel; another one watches no core for neighbours
 
+	// Together is watched beside a Sentinel of one's own; the default one has work of its own for that. It may be nil.
+	Together *Together
+
 	// Uncollected leaves the garbage collector alone: on a modelled machine it takes no time that anybody measures, and
 	// many sweeps may run in one process.
 	Uncollected bool
@@ -72,6 +75,10 @@ type Options struct {
 	// Save is called with every case that gained blocks, every few seconds and at the end, so that an interrupted
 	// sweep loses next to nothing. An error ends the sweep. It may be nil.
 	Save func(*Result) error
+
+	// Observe is called with what the sentinel has seen, before cases are saved and once more at the end; never where it
+	// does not know what its work is work of. It may be nil.
+	Observe func(Observed)
 
 	// Progress is called between blocks, never inside one. It may be nil.
 	Progress func(Progress)
@@ -136,7 +143,7 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 	s := &sweep{
 		Options:  o,
 		start:    o.Clock.Now(),
-		sentinel: newSentinel(o.Clock, o.Sentinel),
+		sentinel: newSentinel(o.Clock, o.Sentinel, o.Together),
 		visitCap: o.VisitShare * o.Budget.Seconds() / float64(max(len(cases), 1)),
 	}
 	s.sentinel.drowsy = o.State == AfterIdle
@@ -286,9 +293,13 @@ func (s *sweep) run(ctx context.Context) error {
 // startOver forgets all blocks, because the machine turned out to be quieter than when they were taken. Where half of the
 // budget is spent they are kept until there are quiet ones of their size.
 func (s *sweep) startOver() {
+	late := s.elapsed() > s.Budget/2
+	if !late {
+		s.sentinel.forget()
+	}
 	for _, e := range s.entries {
 		e.dirty = e.dirty || len(e.result.Samples.Blocks) > 0
-		if s.elapsed() > s.Budget/2 {
+		if late {
 			e.disturb(e.result.Samples.Blocks, s.sentinel.better)
 			continue
 		}
@@ -498,10 +509,13 @@ func (e *entry) warn(format string, args ...any) {
 	e.result.Warnings = append(e.result.Warnings, fmt.Sprintf(format, args...))
 }
 
-// saveAll saves every case that changed. A case that cannot be saved does not keep the others from it; the first error
+// saveAll tells what the sentinel has seen and saves every case that changed. A case that cannot be saved does not keep the others from it; the first error
 // is returned.
 func (s *sweep) saveAll() error {
 	s.saved = s.elapsed()
+	if s.Observe != nil && s.sentinel.processors > 0 {
+		s.Observe(s.sentinel.observed())
+	}
 	if s.Save == nil {
 		return nil
 	}

@@ -1118,3 +1118,91 @@ func TestOthersCompute(t *testing.T) {
 		}
 	}
 }
+
+// What the sentinel saw is told with every save, and in the end, also where the sweep was cancelled.
+func TestObserve(t *testing.T) {
+	const handOver = 48e-9
+	together := func(m *machine) *sweeps.Together {
+		return &sweeps.Together{
+			Processors: 2,
+			One:        func() { m.spend(104e-6) },
+			All:        func() { m.spend(203e-6) },
+			HandOver:   func() { m.spend(sweeps.HandOvers * handOver) },
+		}
+	}
+	near := func(got, want float64) bool { return math.Abs(got/want-1) < 0.01 }
+	t.Run("in the end", func(t *testing.T) {
+		m := newMachine()
+		o := m.options(20 * time.Second)
+		o.Together = together(m)
+		o.Planner = script{{64, 400}, {128, 400}, {256, 400}, {512, 400}, {1024, 400}, {2048, 400}, {4096, 400}}.planner
+		var seen []sweeps.Observed
+		saves := 0
+		o.Observe = func(observed sweeps.Observed) { seen = append(seen, observed) }
+		o.Save = func(*sweeps.Result) error {
+			if saves++; len(seen) < saves {
+				t.Errorf("save %d comes before what is saved with it", saves)
+			}
+			return nil
+		}
+		m.sweep(t, o, m.newCase("op/x=1", 64, 1<<20, quickStarter(), slowStarter()))
+		if len(seen) < 2 || saves < 1 {
+			t.Fatalf("told %d times, saved %d times", len(seen), saves)
+		}
+		last := seen[len(seen)-1]
+		if last.Processors != 2 || last.Readings < 10 || last.Readings < seen[0].Readings {
+			t.Errorf("%+v after %+v", last, seen[0])
+		}
+		for name, f := range map[string]sweeps.Figures{"baseline": last.Baseline, "kept": last.Kept} {
+			if !near(f.OneProcessor, 100e-6) || !near(f.AllRatio, 203./104) || !near(f.HandOver, handOver) {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+	})
+	t.Run("after a start over", func(t *testing.T) {
+		m := newMachine()
+		o := m.options(20 * time.Second)
+		o.Together = together(m)
+		o.Together.HandOver = func() {
+			if m.now < 2 {
+				m.spend(sweeps.HandOvers * 4 * handOver)
+				return
+			}
+			m.spend(sweeps.HandOvers * handOver)
+		}
+		planners := 0
+		o.Planner = func(c *kernels.Case) sweeps.Planner {
+			if planners++; planners == 1 {
+				return script{{64, 1500}}.planner(c) // most of it before
+			}
+			return script{{128, 20}}.planner(c)
+		}
+		var last sweeps.Observed
+		o.Observe = func(observed sweeps.Observed) { last = observed }
+		r := m.sweep(t, o, m.newCase("op/x=1", 64, 1<<20, quickStarter(), slowStarter()))[0]
+		if planners != 2 || r.Discarded == 0 || last.Readings > 10 || !near(last.Kept.HandOver, handOver) || !near(last.Baseline.HandOver, handOver) {
+			t.Errorf("%d planners, %d blocks thrown away, %+v", planners, r.Discarded, last)
+		}
+	})
+	t.Run("when it is cancelled", func(t *testing.T) {
+		m := newMachine()
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		o := m.options(time.Minute)
+		o.Together = together(m)
+		var last sweeps.Observed
+		o.Observe = func(observed sweeps.Observed) { last = observed }
+		if _, err := sweeps.Run(ctx, []kernels.Case{m.newCase("a", 64, 64, quickStarter())}, o); err == nil {
+			t.Error("no error")
+		}
+		if last.Readings != 0 || last.Kept != (sweeps.Figures{}) || !near(last.Baseline.AllRatio, 203./104) {
+			t.Errorf("%+v", last)
+		}
+	})
+	t.Run("never where nobody knows whose work it is", func(t *testing.T) {
+		m := newMachine()
+		o := m.options(2 * time.Second)
+		o.Observe = func(observed sweeps.Observed) { t.Errorf("told %+v", observed) }
+		m.sweep(t, o, m.newCase("op/x=1", 64, 1<<20, quickStarter(), slowStarter()))
+	})
+}

@@ -258,6 +258,9 @@ func (s *sweep) warm(a *bound, target float64) (err error) {
 func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *bound, size, blocks int) {
 	var pending []samples.Block
 	keep := func() {
+		if len(pending) > 0 {
+			s.sentinel.keep()
+		}
 		e.keep(pending, size)
 		pending = pending[:0]
 	}

@@ -1,0 +1,163 @@
+package sweeps
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"crossover/pool"
+)
+
+// closely compares figures that took a division.
+var closely = cmpopts.EquateApprox(1e-9, 0)
+
+// watched is a machine of two processors and what they take, in virtual time.
+type watched struct {
+	hands
+	spin, one, all, handOver time.Duration
+}
+
+func quietPair() *watched {
+	return &watched{spin: 65 * time.Microsecond, one: 100 * time.Microsecond, all: 104 * time.Microsecond, handOver: 30}
+}
+
+func (w *watched) sentinel() sentinel {
+	spend := func(d *time.Duration, times time.Duration) func() { return func() { w.now += times * *d } }
+	return newSentinel(&w.hands, spend(&w.spin, 1), &Together{
+		Processors: 2, All: spend(&w.all, 1), One: spend(&w.one, 1), HandOver: spend(&w.handOver, HandOvers),
+	})
+}
+
+// The baseline is what readings are held against, what was kept the median of what was kept.
+func TestObserved(t *testing.T) {
+	m := quietPair()
+	s := m.sentinel()
+	s.settle()
+	for _, handOver := range []time.Duration{40, 28, 40, 41, 35} {
+		m.handOver, m.all = handOver, 104*time.Microsecond
+		if handOver == 35 {
+			m.all = 130 * time.Microsecond
+		}
+		if !s.quiet() {
+			t.Fatalf("%d ns a hand-over is no quiet machine: %s", handOver, s.moved)
+		}
+		if handOver != 35 {
+			s.keep()
+		}
+	}
+	want := Observed{
+		Processors: 2, Readings: 4,
+		Baseline: Figures{OneProcessor: 65e-6, AllRatio: 1.04, HandOver: 28e-9},
+		Kept:     Figures{OneProcessor: 65e-6, AllRatio: 1.04, HandOver: 40e-9},
+	}
+	if diff := cmp.Diff(want, s.observed(), closely); diff != "" {
+		t.Error(diff)
+	}
+	s.forget()
+	want.Kept, want.Readings = Figures{}, 0
+	if diff := cmp.Diff(want, s.observed(), closely); diff != "" {
+		t.Errorf("forgotten (-want +got):\n%s", diff)
+	}
+}
+
+// The ratio is that of one reading. Where the clock of both falls, the processors stand to one another as before.
+func TestARatioIsPaired(t *testing.T) {
+	m := quietPair()
+	s := m.sentinel()
+	s.settle()
+	for _, took := range [][2]time.Duration{{100, 100}, {100, 150}, {150, 150}} {
+		m.one, m.all = took[0]*time.Microsecond, took[1]*time.Microsecond
+		if !s.quiet() {
+			t.Fatal(s.moved)
+		}
+		s.keep()
+	}
+	if kept := s.observed().Kept; kept.AllRatio != 1 {
+		t.Errorf("the ratio is %v", kept.AllRatio)
+	}
+}
+
+// What one of all takes alone is there to divide by: it never makes the machine a disturbed one.
+func TestOneOfAllDisturbsNothing(t *testing.T) {
+	m := quietPair()
+	s := m.sentinel()
+	s.settle()
+	for _, one := range []time.Duration{time.Second, 10 * time.Microsecond, 0} {
+		if m.one = one; !s.quiet() || s.better != "" {
+			t.Errorf("%v: %s%s", one, s.moved, s.better)
+		}
+		s.keep()
+	}
+	if ratio := s.observed().Kept.AllRatio; !(ratio > 0 && ratio < 100) {
+		t.Errorf("the ratio is %v", ratio)
+	}
+}
+
+// Of a machine that is off its baseline is known what was looked at, and of a baton that does not come home nothing.
+func TestWhatIsNotKnown(t *testing.T) {
+	m := quietPair()
+	s := m.sentinel()
+	s.settle()
+	if !s.quiet() {
+		t.Fatal(s.moved)
+	}
+	m.spin *= 2
+	if s.quiet() {
+		t.Fatal("twice the time is quiet")
+	}
+	s.keep()
+	s.keep()
+	want := Figures{OneProcessor: 130e-6}
+	if diff := cmp.Diff(want, s.observed().Kept, closely); diff != "" {
+		t.Error(diff)
+	}
+	m.spin /= 2
+	if !s.quiet() {
+		t.Fatal(s.moved)
+	}
+	s.keep()
+	want.AllRatio, want.HandOver = 1.04, 30e-9
+	if diff := cmp.Diff(want, s.observed().Kept, closely); diff != "" {
+		t.Errorf("with one reading of three that was whole (-want +got):\n%s", diff)
+	}
+
+	m = quietPair()
+	m.handOver = relayWithin / HandOvers
+	s = m.sentinel()
+	s.settle()
+	s.quiet()
+	s.keep()
+	if o := s.observed(); o.Baseline.HandOver != 0 || o.Kept.HandOver != 0 || o.Kept.AllRatio == 0 {
+		t.Errorf("where the baton is given up: %+v", o)
+	}
+
+	m = &watched{} // a clock that tells nothing
+	s = m.sentinel()
+	s.settle()
+	s.quiet()
+	s.keep()
+	if o := s.observed(); o.Baseline != (Figures{}) || o.Kept != (Figures{}) {
+		t.Errorf("where nothing takes any time: %+v", o)
+	}
+}
+
+// This machine, busy or not, takes some time for everything.
+func TestObserveThisMachine(t *testing.T) {
+	s := newSentinel(SystemClock(), nil, nil)
+	s.settle()
+	o := s.observed()
+	if o.Processors != pool.Shared().Workers() || o.Processors < 1 {
+		t.Errorf("%d processors", o.Processors)
+	}
+	if one := o.Baseline.OneProcessor; !(one > 1e-6 && one < 0.1) {
+		t.Errorf("one processor takes %v s", one)
+	}
+	if o.Processors < 2 {
+		t.Skip("nobody to hand work to")
+	}
+	if f := o.Baseline; !(f.AllRatio > 0.5 && f.AllRatio < 100) || !(f.HandOver < relayWithin.Seconds()/HandOvers) {
+		t.Errorf("%+v", f)
+	}
+}
