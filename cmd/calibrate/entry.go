@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"crossover/calibration"
+	"crossover/cmd/internal/command"
 	"crossover/crossover"
 	"crossover/samples"
 	"crossover/sweeps"
@@ -119,6 +120,7 @@ func load(dir string) (*calibration.Host, map[string]*samples.Set, error) {
 
 // fit fills in what follows from the samples. It reads nothing of entry but what a saved entry holds.
 func fit(entry *calibration.Host, sets map[string]*samples.Set) {
+	entry.Warnings = warnings(entry)
 	entry.Method.TieBand = crossover.MinTieBand
 	for k := range entry.Cases {
 		c := &entry.Cases[k]
@@ -127,6 +129,26 @@ func fit(entry *calibration.Host, sets map[string]*samples.Set) {
 		fill(c, set, &r)
 		entry.Method.TieBand = max(entry.Method.TieBand, c.TieBand)
 	}
+}
+
+// crowdedAbove is the time of all processors at once over that of one alone from which on a calibration says so. It is 1.0
+// where each has a core to itself and 1.95 on two threads of one core.
+const crowdedAbove = 1.5
+
+// warnings returns what a reader should know of the calibration as a whole. That processors do not reach their speed all at
+// once may be the machine's nature or its state today, and the sweep cannot tell the one from the other.
+func warnings(entry *calibration.Host) []string {
+	s := entry.Environment.Sentinel
+	if s == nil {
+		return nil
+	}
+	ratio := command.SentinelTimes(s).AllProcessorsRatio
+	if !(ratio > crowdedAbove) {
+		return nil
+	}
+	return []string{fmt.Sprintf("all %d processors at once took %.2f times as long as one alone: "+
+		"they share cores, differ in speed or were in use, and the thresholds of parallel implementations hold for a machine like that",
+		s.Processors, ratio)}
 }
 
 // fill puts a fit into a case.

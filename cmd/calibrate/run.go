@@ -278,6 +278,8 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 		Include:   o.include,
 		Clock:     clock,
 		Sentinel:  of.Sentinel,
+		Together:  of.Together,
+		Observe:   func(o sweeps.Observed) { entry.Environment.Sentinel = command.Sentinel(o) },
 		Throttled: of.throttled,
 		Others:    of.Others,
 		Forget:    of.Forget,
@@ -423,6 +425,23 @@ func publish(o *options, file *calibration.File, entry *calibration.Host, sets m
 	if err != nil {
 		return err
 	}
+	if err := o.print(stdout, entry); err != nil {
+		return err
+	}
+	if o.quiet {
+		return nil
+	}
+	if !o.json {
+		fmt.Fprintf(stderr, "\nwrote %s and %s in %s\n", o.output, command.Plural(len(written), "chart"), charts)
+	}
+	for _, warning := range entry.Warnings {
+		fmt.Fprintf(stderr, "calibrate: warning: %s\n", warning)
+	}
+	return nil
+}
+
+// print prints the entry as JSON or as tables.
+func (o *options) print(stdout io.Writer, entry *calibration.Host) error {
 	if o.json {
 		one := calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{*entry}}
 		_, err := one.WriteTo(stdout)
@@ -432,12 +451,7 @@ func publish(o *options, file *calibration.File, entry *calibration.Host, sets m
 		return err
 	}
 	if o.verbose {
-		if err := gpuTable(stdout, entry); err != nil {
-			return err
-		}
-	}
-	if !o.quiet {
-		fmt.Fprintf(stderr, "\nwrote %s and %s in %s\n", o.output, command.Plural(len(written), "chart"), charts)
+		return gpuTable(stdout, entry)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ type Machine struct {
 	GPUs     func() []gpu.Facts // that work, the first one first; nil means none
 	Clock    sweeps.Clock       // nil means the system's
 	Sentinel func()             // nil means the sweep's own
+	Together *sweeps.Together   // what several processors do beside a Sentinel that is not nil; may be nil
 	Forget   func()             // drops what libraries and drivers keep from one call to the next; may be nil
 	Trim     func()             // gives back what device pools hold beyond what is useful; may be nil
 	Others   func() float64     // processor seconds that other programs have taken; nil where nobody else computes

@@ -12,6 +12,7 @@ import (
 	"crossover/cmd/internal/command"
 	"crossover/gpu"
 	"crossover/kernels"
+	"crossover/sweeps"
 )
 
 // Cost is the seconds of one call at a size.
@@ -25,6 +26,10 @@ func Linear(fixed, element float64) Cost {
 // Machine is a scripted machine. Its zero value has no case.
 type Machine struct {
 	Noise float64 // standard deviation of the logarithm of a time
+
+	// What two processors do: the time of both at once over that of one alone, and the seconds of a hand-over. Where
+	// these are 0 nobody looks.
+	AllRatio, HandOver float64
 
 	now   time.Duration
 	rng   *rand.Rand
@@ -77,7 +82,16 @@ func (m *Machine) Add(name string, costs map[string]Cost, after func(implementat
 
 // Command returns the machine as the commands take it.
 func (m *Machine) Command() command.Machine {
-	return command.Machine{Cases: func() []kernels.Case { return m.cases }, Clock: m, Sentinel: func() { m.spend(100e-6) }}
+	c := command.Machine{Cases: func() []kernels.Case { return m.cases }, Clock: m, Sentinel: func() { m.spend(100e-6) }}
+	if m.AllRatio > 0 || m.HandOver > 0 {
+		c.Together = &sweeps.Together{
+			Processors: 2,
+			One:        func() { m.spend(100e-6) },
+			All:        func() { m.spend(100e-6 * m.AllRatio) },
+			HandOver:   func() { m.spend(sweeps.HandOvers * m.HandOver) },
+		}
+	}
+	return c
 }
 
 // spend lets a noisy time pass.

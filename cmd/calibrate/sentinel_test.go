@@ -1,0 +1,143 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"crossover/calibration"
+	"crossover/cmd/internal/command"
+	"crossover/cmd/internal/scripted"
+)
+
+// What the sentinel saw is in the file and beside the samples, and survives a refit byte for byte.
+func TestTheSentinelIsRecorded(t *testing.T) {
+	f := newFolders(t)
+	m := twoCases(1)
+	m.AllRatio, m.HandOver = 1.01, 48e-9
+	_, stderr, code := calibrateOn(t, m, f.args()...)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, path := range []string{f.file, filepath.Join(f.host(), entryFile)} {
+		file, err := calibration.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := file.Hosts[0].Environment.Sentinel
+		if s == nil || s.Kept == nil {
+			t.Fatalf("%s: %+v", path, s)
+		}
+		near := func(got, want float64) bool { return got > want*0.95 && got < want*1.05 } // the noise is 1 %
+		if s.Processors != 2 || s.Readings < 10 || !near(s.Kept.OneProcessorSeconds, 100e-6) ||
+			!near(s.Kept.AllProcessorsRatio, 1.01) || !near(s.Kept.HandoverSeconds, 48e-9) || !near(s.Baseline.HandoverSeconds, 48e-9) {
+			t.Errorf("%s: %+v, kept %+v", path, s, s.Kept)
+		}
+	}
+	if strings.Contains(stderr, "at once") || strings.Contains(read(t, f.file), "at once") {
+		t.Errorf("two processors that stand apart are worth a warning: %s", stderr)
+	}
+	again := filepath.Join(f.root, "again.json")
+	if _, stderr, code := calibrateOn(t, scripted.New(1, 0), "--from", f.host(), "-o", again, "--plots", f.plots); code != 0 {
+		t.Fatal(stderr)
+	}
+	if diff := cmp.Diff(read(t, f.file), read(t, again)); diff != "" {
+		t.Errorf("refit differs (-first +refit):\n%s", diff)
+	}
+}
+
+// Two threads of one core are a fact that is told, once, and kept with the file; also by a refit.
+func TestProcessorsThatShareACore(t *testing.T) {
+	const fact = "all 2 processors at once took 1.95 times as long as one alone: "
+	for _, flag := range []string{"--seed=7", "--json"} {
+		f := newFolders(t)
+		m := twoCases(1)
+		m.Noise, m.AllRatio, m.HandOver = 0, 1.95, 30e-9
+		_, stderr, code := calibrateOn(t, m, f.args(flag)...)
+		if code != 0 || strings.Count(stderr, fact) != 1 {
+			t.Fatalf("%s: exit %d\n%s", flag, code, stderr)
+		}
+		lines := strings.Split(strings.TrimSpace(stderr), "\n")
+		if last := lines[len(lines)-1]; !strings.HasPrefix(last, "calibrate: warning: "+fact) {
+			t.Errorf("%s: it ends with %q", flag, last)
+		}
+		file, err := calibration.Load(f.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := file.Hosts[0].Warnings; len(w) != 1 || !strings.HasPrefix(w[0], fact) {
+			t.Errorf("%s: the file warns of %q", flag, w)
+		}
+		again := filepath.Join(f.root, "again.json")
+		_, stderr, code = calibrateOn(t, scripted.New(1, 0), "--from", f.host(), "-o", again, "--plots", f.plots)
+		if code != 0 || strings.Count(stderr, fact) != 1 {
+			t.Errorf("%s: refitted with exit %d\n%s", flag, code, stderr)
+		}
+		if diff := cmp.Diff(read(t, f.file), read(t, again)); diff != "" {
+			t.Errorf("%s: refit differs (-first +refit):\n%s", flag, diff)
+		}
+		if _, stderr, _ = calibrateOn(t, m, f.args("-q")...); stderr != "" {
+			t.Errorf("-q: %s", stderr)
+		}
+	}
+}
+
+// A sweep from before there was anything to note refits, and nothing is made up.
+func TestASweepWithoutASentinel(t *testing.T) {
+	f := newFolders(t)
+	if _, stderr, code := calibrateOn(t, twoCases(1), f.args()...); code != 0 {
+		t.Fatal(stderr)
+	}
+	again := filepath.Join(f.root, "again.json")
+	_, stderr, code := calibrateOn(t, scripted.New(1, 0), "--from", f.host(), "-o", again, "--plots", f.plots)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, path := range []string{filepath.Join(f.host(), entryFile), f.file, again} {
+		if text := read(t, path); strings.Contains(text, "sentinel") || strings.Contains(text, "\n      \"warnings\"") {
+			t.Errorf("%s has what nobody saw:\n%s", path, text)
+		}
+	}
+	if read(t, f.file) != read(t, again) {
+		t.Error("the refit differs")
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	for name, c := range map[string]struct {
+		sentinel *calibration.Sentinel
+		want     int
+	}{
+		"nothing noted":      {nil, 0},
+		"nothing known":      {&calibration.Sentinel{Processors: 2}, 0},
+		"apart":              {&calibration.Sentinel{Processors: 2, Baseline: calibration.SentinelTimes{AllProcessorsRatio: 1.5}}, 0},
+		"from the start":     {&calibration.Sentinel{Processors: 2, Baseline: calibration.SentinelTimes{AllProcessorsRatio: 1.6}}, 1},
+		"in the kept blocks": {&calibration.Sentinel{Processors: 2, Kept: &calibration.SentinelTimes{AllProcessorsRatio: 1.6}}, 1},
+		"not in them": {&calibration.Sentinel{Processors: 2, Baseline: calibration.SentinelTimes{AllProcessorsRatio: 1.6},
+			Kept: &calibration.SentinelTimes{AllProcessorsRatio: 1}}, 0},
+	} {
+		got := warnings(&calibration.Host{Environment: calibration.Environment{Sentinel: c.sentinel}})
+		if len(got) != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// The real sentinel, in the shortest sweep: what it saw is in the file and makes it no worse.
+func TestTheSentinelOfThisMachine(t *testing.T) {
+	f := newFolders(t)
+	var out, log strings.Builder
+	if err := run(t.Context(), &out, &log, f.args("--ops", "^scale$", "--sizes", "1Ki:4Ki", "--budget", "2s")); err != nil {
+		t.Fatal(err)
+	}
+	file, err := calibration.Load(f.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := file.Hosts[0].Environment.Sentinel
+	if s == nil || s.Processors < 1 || !(command.SentinelTimes(s).OneProcessorSeconds > 0) || !(s.Baseline.OneProcessorSeconds > 0) {
+		t.Errorf("%+v", s)
+	}
+}
