@@ -21,6 +21,7 @@ type report struct {
 	Regret     float64      `json:"regret"` // geometric mean over all fresh sizes of all cases
 	Worst      float64      `json:"worst_regret"`
 	FreshSizes int          `json:"fresh_sizes"`
+	State      state        `json:"machine_state"`
 	Cases      []caseReport `json:"cases"`
 	Skipped    []string     `json:"skipped"`
 }
@@ -51,8 +52,11 @@ var verdictNames = map[crossover.Finding]string{
 }
 
 // summarise judges every case.
-func summarise(entry *calibration.Host, checks []*check, skipped []string, o *options) *report {
-	r := &report{Host: entry.ID, Created: entry.Created.Format("2006-01-02T15:04:05Z"), Seed: o.seed, Skipped: append([]string{}, skipped...)}
+func summarise(entry *calibration.Host, now *calibration.Sentinel, checks []*check, skipped []string, o *options) *report {
+	r := &report{
+		Host: entry.ID, Created: entry.Created.Format("2006-01-02T15:04:05Z"), Seed: o.seed,
+		State: compareStates(entry.Environment.Sentinel, now), Skipped: append([]string{}, skipped...),
+	}
 	var sum float64
 	for _, ch := range checks {
 		c := caseReport{Name: ch.c.Name, Sizes: []sizeReport{}, Wrong: []string{}, Warnings: append([]string{}, ch.result.Warnings...)}
@@ -67,6 +71,10 @@ func summarise(entry *calibration.Host, checks []*check, skipped []string, o *op
 		audit := ch.auditor.Judge(&ch.result.Samples)
 		if ch.result.Degraded {
 			audit.Finding = min(audit.Finding, crossover.Ambiguous) // a disturbed machine says nothing of the file
+		}
+		if audit.Finding == crossover.Drifted && r.State.excuses(&audit, ch.result.Samples.Implementations) {
+			audit.Finding = crossover.Ambiguous
+			c.Warnings = append(c.Warnings, "not called drift: it concerns parallel implementations, and "+otherState)
 		}
 		c.Verdict, c.Regret, c.Worst = verdictNames[audit.Finding], audit.Regret, audit.Worst
 		for _, s := range audit.Sizes {

@@ -89,10 +89,11 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 		fmt.Fprintf(stderr, "verify: %s, calibrated %s · %s · budget %.0f s · seed %d\n",
 			id, entry.Created.Format("2006-01-02"), command.Plural(len(checks), "case"), o.budget.Seconds(), o.seed)
 	}
-	if err := measure(ctx, machine, checks, entry, o, file, stderr); err != nil {
+	now, err := measure(ctx, machine, checks, entry, o, file, stderr)
+	if err != nil {
 		return err
 	}
-	report := summarise(entry, checks, skipped, o)
+	report := summarise(entry, now, checks, skipped, o)
 	if o.json {
 		err = report.writeJSON(stdout)
 	} else {
@@ -100,6 +101,9 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	}
 	if err != nil {
 		return err
+	}
+	if line := report.State.line(); line != "" && !o.quiet {
+		fmt.Fprintf(stderr, "verify: warning: %s\n", line)
 	}
 	return report.verdict(o.calibration)
 }
@@ -152,11 +156,11 @@ func choose(entry *calibration.Host, all []kernels.Case, o *options) (checks []*
 	return checks, skipped, nil
 }
 
-// measure sweeps every case at its fresh sizes.
-func measure(ctx context.Context, machine command.Machine, checks []*check, entry *calibration.Host, o *options, file *calibration.File, stderr io.Writer) error {
+// measure sweeps every case at its fresh sizes. It returns what the sweep's sentinel saw, nil where nobody looked.
+func measure(ctx context.Context, machine command.Machine, checks []*check, entry *calibration.Host, o *options, file *calibration.File, stderr io.Writer) (now *calibration.Sentinel, err error) {
 	dispatcher, err := dispatch.New(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cases := make([]kernels.Case, len(checks))
 	byName := map[string]*check{}
@@ -177,6 +181,8 @@ func measure(ctx context.Context, machine command.Machine, checks []*check, entr
 		Planner:    func(c *kernels.Case) sweeps.Planner { return byName[c.Name].audit(o.seed) },
 		Clock:      machine.Clock,
 		Sentinel:   machine.Sentinel,
+		Together:   machine.Together,
+		Observe:    func(o sweeps.Observed) { now = command.Sentinel(o) },
 		Throttled:  command.Throttled,
 		Others:     machine.Others,
 		Forget:     machine.Forget,
@@ -185,16 +191,16 @@ func measure(ctx context.Context, machine command.Machine, checks []*check, entr
 	})
 	clear()
 	if errors.Is(err, context.Canceled) {
-		return &command.Error{Code: command.ExitInterrupted, Err: errors.New("interrupted: nothing was decided")}
+		return nil, &command.Error{Code: command.ExitInterrupted, Err: errors.New("interrupted: nothing was decided")}
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	command.WarnLost(stderr, "verify", results)
 	for k, r := range results {
 		checks[k].result = r
 	}
-	return nil
+	return now, nil
 }
 
 // rngOf returns the source of a case's fresh sizes.

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"crossover/calibration"
+	"crossover/cmd/internal/command"
+	"crossover/cmd/internal/scripted"
+)
+
+// pair is a machine of two processors whose truth is that of the machine in the other tests, under other names.
+func pair(small, large string, ratio, handOver float64) *scripted.Machine {
+	m := scripted.New(1, 0.01)
+	m.AllRatio, m.HandOver = ratio, handOver
+	m.Add("fft/batch=1", map[string]scripted.Cost{small: scripted.Linear(1e-6, 2e-9), large: scripted.Linear(5e-6, 1e-9)}, nil)
+	return m
+}
+
+// recordedPair is a file that says that large starts at threshold, and what the processors did then.
+func recordedPair(small, large string, threshold int, s *calibration.Sentinel) *calibration.File {
+	file := recorded(threshold)
+	rename := func(name *string) { *name = map[string]string{"a": small, "b": large}[*name] }
+	h := &file.Hosts[0]
+	h.Environment.Sentinel = s
+	c := &h.Cases[0]
+	for i := range c.Implementations {
+		rename(&c.Implementations[i].Name)
+	}
+	for i := range c.Segments {
+		rename(&c.Segments[i].Implementation)
+		rename(&c.Segments[i].Next[0].Implementation)
+	}
+	return file
+}
+
+func kept(processors int, ratio, handOver float64) *calibration.Sentinel {
+	return &calibration.Sentinel{Processors: processors, Readings: 100,
+		Baseline: calibration.SentinelTimes{OneProcessorSeconds: 1e-4},
+		Kept:     &calibration.SentinelTimes{OneProcessorSeconds: 1e-4, AllProcessorsRatio: ratio, HandoverSeconds: handOver}}
+}
+
+// A threshold that is eight times too high is drift, unless the machine is in another state and a parallel implementation
+// is what it is about. In the same state, or between serial ones, it stays drift.
+func TestDriftInAnotherState(t *testing.T) {
+	for name, c := range map[string]struct {
+		large           string
+		threshold       int
+		then            *calibration.Sentinel
+		ratio, handOver float64
+		verdict         string
+		code            int
+		says            string // on stderr; "" for nothing
+	}{
+		"same state":              {"go-parallel", 32000, kept(2, 1, 48e-9), 1.05, 52e-9, "DRIFTED", command.ExitDrifted, ""},
+		"slower hand-over":        {"go-parallel", 32000, kept(2, 1, 48e-9), 1, 165e-9, "AMBIGUOUS", 0, "a hand-over from processor to processor takes 16"},
+		"a threshold too low":     {"go-parallel", 500, kept(2, 1, 48e-9), 1, 165e-9, "AMBIGUOUS", 0, "takes 16"},
+		"faster hand-over":        {"go-parallel", 32000, kept(2, 1, 165e-9), 1, 48e-9, "AMBIGUOUS", 0, "s, then 165"},
+		"a shared core":           {"go-parallel/direct", 32000, kept(2, 1.01, 48e-9), 1.95, 48e-9, "AMBIGUOUS", 0, "all 2 processors at once take 1.9"},
+		"no shared core any more": {"go-parallel", 32000, kept(2, 1.95, 48e-9), 1, 48e-9, "AMBIGUOUS", 0, "times as long as one alone, then 1.95"},
+		"serial ones":             {"fftw", 32000, kept(2, 1, 48e-9), 1, 165e-9, "DRIFTED", command.ExitDrifted, "processor to processor takes 16"},
+		"other processors":        {"go-parallel", 32000, kept(4, 1, 48e-9), 1, 48e-9, "AMBIGUOUS", 0, "2 processors take part, then 4"},
+		"not recorded":            {"go-parallel", 32000, nil, 1, 165e-9, "DRIFTED", command.ExitDrifted, ""},
+		"recorded as nothing":     {"go-parallel", 32000, kept(2, 0, 0), 1, 165e-9, "DRIFTED", command.ExitDrifted, ""},
+		"not looked at":           {"go-parallel", 32000, kept(2, 1, 48e-9), 0, 0, "DRIFTED", command.ExitDrifted, ""},
+		"moved, and right":        {"go-parallel", 4000, kept(2, 1, 48e-9), 1, 165e-9, "HOLDS", 0, "processor to processor takes 16"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := save(t, recordedPair("go", c.large, c.threshold, c.then))
+			m := pair("go", c.large, c.ratio, c.handOver)
+			stdout, stderr, code := verifyOn(t, m, "--calibration", path, "--seed", "1")
+			if code != c.code || !strings.Contains(stdout, " "+c.verdict+" ") {
+				t.Errorf("exit %d, want %d with %s\n%s%s", code, c.code, c.verdict, stdout, stderr)
+			}
+			wanted := 0
+			if c.says != "" {
+				wanted = 1
+			}
+			if n := strings.Count(stderr, otherState); n != wanted || !strings.Contains(stderr, c.says) {
+				t.Errorf("%d lines about the state, want %d with %q:\n%s", n, wanted, c.says, stderr)
+			}
+			if excused := strings.Contains(stdout, "not called drift"); excused != (c.verdict == "AMBIGUOUS") {
+				t.Errorf("the table excuses it: %t\n%s", excused, stdout)
+			}
+			if _, stderr, code := verifyOn(t, pair("go", c.large, c.ratio, c.handOver), "--calibration", path, "--seed", "1", "-q"); code != c.code ||
+				strings.Contains(stderr, otherState) {
+				t.Errorf("-q: exit %d\n%s", code, stderr)
+			}
+		})
+	}
+}
+
+// The figures of both times are in the JSON, and null where there are none.
+func TestStateInJSON(t *testing.T) {
+	for name, c := range map[string]struct {
+		then  *calibration.Sentinel
+		moved int
+	}{"noted": {kept(2, 1, 48e-9), 2}, "not noted": {nil, 0}} {
+		stdout, _, _ := verifyOn(t, pair("go", "go-parallel", 1.95, 165e-9), "--calibration",
+			save(t, recordedPair("go", "go-parallel", 4000, c.then)), "--json")
+		var r struct {
+			State *struct {
+				Then, Now *calibration.SentinelTimes
+				Moved     []string
+			} `json:"machine_state"`
+		}
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.State == nil || r.State.Now == nil || r.State.Moved == nil {
+			t.Fatalf("%s: %v\n%s", name, err, stdout)
+		}
+		if now := r.State.Now.HandoverSeconds; !(now > 160e-9 && now < 170e-9) || (r.State.Then == nil) != (c.then == nil) || len(r.State.Moved) != c.moved {
+			t.Errorf("%s: %+v", name, r.State)
+		}
+	}
+}
+
+// Nothing that a file holds, or that a sweep says, is more than a figure.
+func TestOddFigures(t *testing.T) {
+	odd := []float64{0, -1, 5e-324, 1e-9, 1, math.MaxFloat64, math.Inf(1), math.NaN()}
+	for _, before := range odd {
+		for _, after := range odd {
+			s := compareStates(kept(2, before, after), kept(2, after, before))
+			known := before > 0 && after > 0
+			if !known && len(s.Moved) > 0 {
+				t.Errorf("%v and %v: %q", before, after, s.Moved)
+			}
+			if strings.Contains(s.line(), "\n") {
+				t.Errorf("%v and %v: %q is more than one line", before, after, s.line())
+			}
+		}
+	}
+	var none bytes.Buffer
+	if err := (&report{State: compareStates(nil, nil)}).writeJSON(&none); err != nil || !strings.Contains(none.String(), `"moved": []`) {
+		t.Errorf("%v\n%s", err, none.String())
+	}
+}
