@@ -12,7 +12,8 @@
 //   - a batch lasts at least 1000 times the clock's resolution, and a time that the memory could not have carried is an
 //     error;
 //   - a sentinel kernel of fixed work runs every few blocks; when it is off its baseline the blocks since its last good
-//     reading are thrown away and the sweep waits, a bounded number of times; then the case is marked degraded;
+//     reading are thrown away and the sweep waits, a bounded number of times; then the case is marked degraded; a machine
+//     that is another one from start to end shows in no reading, so what the sentinel saw is told, see [Observed];
 //   - a batch beside somebody who uses the other thread of the same core is timed again, on another core or a little
 //     later; blocks for which that does not help give way to others of their size, or degrade the case;
 //   - the garbage collector is off, and a block during which it ran anyway is thrown away; the OS thread is locked.
