@@ -73,6 +73,7 @@ type Auditor struct {
 	first     map[int]int // number of blocks of the first look
 	neighbour map[int]int // fresh size that must confirm a slow one; 0 where there is none
 	sizes     []int
+	high      int // greatest size that can be afforded
 }
 
 // NewAuditor returns an auditor of the given sizes. choice returns the name of the implementation that the file
@@ -81,6 +82,7 @@ func NewAuditor(sizes []int, choice func(size int) string, near func(size int) (
 	return &Auditor{
 		choice: choice, near: near, band: math.Log1p(max(tieBand, MinTieBand)),
 		pending: inPasses(sizes), looks: map[int]int{}, first: map[int]int{}, neighbour: map[int]int{},
+		high: math.MaxInt,
 	}
 }
 
@@ -112,7 +114,7 @@ func (a *Auditor) Next(set *samples.Set) (proposed, blocks int, worth float64) {
 			a.first[size] = len(set.At(size))
 		}
 		s := a.judgeSize(set, size)
-		if s.Finding != Ambiguous && s.Finding != Drifted {
+		if s.Finding != Ambiguous && s.Finding != Drifted || size > a.high {
 			continue
 		}
 		if later := a.looks[size]; later < a.enough(size) && !(s.Finding == Drifted && a.nearThreshold(size)) {
@@ -123,7 +125,7 @@ func (a *Auditor) Next(set *samples.Set) (proposed, blocks int, worth float64) {
 		}
 		if s.Finding == Drifted {
 			for _, witness := range a.witnesses(size) {
-				if looks := a.looks[witness]; looks < witnessLooks {
+				if looks := a.looks[witness]; looks < witnessLooks && witness <= a.high {
 					return witness, secondLook, worthSecond / float64(looks)
 				}
 			}
@@ -135,7 +137,7 @@ func (a *Auditor) Next(set *samples.Set) (proposed, blocks int, worth float64) {
 					a.neighbour[other] = size // which needs no neighbour of its own
 				}
 			}
-			if other != 0 && a.looks[other] == 0 {
+			if other != 0 && a.looks[other] == 0 && other <= a.high {
 				return other, firstLook, worthSecond
 			}
 		}
@@ -154,12 +156,8 @@ func (a *Auditor) Visited(size int) {
 
 // Limit tells that sizes above high cannot be afforded.
 func (a *Auditor) Limit(high int) {
+	a.high = min(a.high, high)
 	a.pending = slices.DeleteFunc(a.pending, func(p int) bool { return p > high })
-	for size, other := range a.neighbour {
-		if other > high {
-			a.neighbour[size] = 0
-		}
-	}
 }
 
 // judgeSize audits one size by itself. A first look can only hold or be ambiguous.

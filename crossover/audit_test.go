@@ -134,6 +134,35 @@ func TestAuditStaysBelowTheLimit(t *testing.T) {
 	}
 }
 
+// A limit that comes late keeps the auditor from the sizes that it has seen above it, and not from those below.
+func TestAuditUnderALateLimit(t *testing.T) {
+	w := newWorld(8, costA, costB)
+	sizes := []int{90, 200, 400, 700} // b is slower than a at all of them
+	a := crossover.NewAuditor(sizes, func(int) string { return "b" }, func(int) (int, bool) { return 0, false }, 0.03)
+	set := &samples.Set{Implementations: w.names}
+	for range sizes {
+		size, blocks, _ := a.Next(set)
+		w.visit(set, size, blocks)
+		a.Visited(size)
+	}
+	a.Limit(399)
+	visits := 0
+	for ; visits < 100; visits++ {
+		size, blocks, worth := a.Next(set)
+		if worth <= 0 {
+			break
+		}
+		if size > 399 {
+			t.Fatalf("the auditor goes back to %d", size)
+		}
+		w.visit(set, size, blocks)
+		a.Visited(size)
+	}
+	if visits == 0 {
+		t.Error("the auditor goes nowhere")
+	}
+}
+
 // A case is checked at twenty sizes, few thresholds or many, none of them measured before; where the axis has no twenty, at
 // what there is.
 func TestFreshSizes(t *testing.T) {

@@ -342,8 +342,8 @@ func (s *sweep) pick() (best *entry, size, blocks int) {
 				continue // the planner was told; ask again
 			}
 			if growing, fixed := e.costs.visit(n, b, e.alive(n)); growing+fixed > left {
-				e.done = true
-				break
+				e.stopAt(e.costs.below(n)) // what is left may do for a smaller size
+				continue
 			}
 			worth *= e.rested(s.elapsed())
 			if e.visits == 0 {
@@ -509,8 +509,8 @@ func (e *entry) warn(format string, args ...any) {
 	e.result.Warnings = append(e.result.Warnings, fmt.Sprintf(format, args...))
 }
 
-// saveAll tells what the sentinel has seen and saves every case that changed. A case that cannot be saved does not keep the others from it; the first error
-// is returned.
+// saveAll tells what the sentinel has seen and saves every case that changed. A case that cannot be saved does not keep
+// the others from it; the first error is returned.
 func (s *sweep) saveAll() error {
 	s.saved = s.elapsed()
 	if s.Observe != nil && s.sentinel.processors > 0 {

@@ -1073,6 +1073,32 @@ func (stubborn) Next(set *samples.Set) (size, blocks int, worth float64) {
 	return size, 5, 1
 }
 
+// What is left of a budget when the size that is wanted most costs more than that does for smaller ones.
+func TestTheRestOfABudget(t *testing.T) {
+	m := newMachine()
+	o := m.options(20 * time.Second)
+	o.VisitShare = 1
+	planner := &greedy{high: 4096}
+	o.Planner = func(*kernels.Case) sweeps.Planner { return planner }
+	r := m.sweep(t, o, m.newCase("op/x=1", 64, 4096, engine{name: "go", cost: linear(0, 1e-4)}))[0]
+	dear, cheap := len(r.Samples.At(4096)), len(r.Samples.At(64))
+	if dear == 0 || cheap < 50 {
+		t.Errorf("%d blocks of the dear size and %d of the cheap one, want 50 of that: %.3g of 20 s are spent", dear, cheap, m.now)
+	}
+}
+
+// greedy always wants the dearest size that it may have, once it knows what the least one takes, and that one otherwise.
+type greedy struct{ visits, high int }
+
+func (g *greedy) Visited(int)    { g.visits++ }
+func (g *greedy) Limit(high int) { g.high = min(g.high, high) }
+func (g *greedy) Next(*samples.Set) (size, blocks int, worth float64) {
+	if g.visits == 0 || g.high < 4096 {
+		return 64, 10, 1
+	}
+	return 4096, 10, 1
+}
+
 func TestSystemClock(t *testing.T) {
 	c := sweeps.SystemClock()
 	if r := c.Resolution(); r <= 0 || r > 100*time.Millisecond {
