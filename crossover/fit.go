@@ -23,6 +23,8 @@ type Options struct {
 	Seed      uint64
 	Resamples int     // of the bootstrap; 0 means 1000
 	Precision float64 // half width of a threshold's interval that is aimed at, relative; 0 means 0.1
+
+	withinRun bool // leave out of the intervals what no block of this run can narrow
 }
 
 // Verdict says what kind of answer the samples give.
@@ -166,6 +168,7 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations 
 		left[s], nearest[s] = twin.shiftAfter(visitsOf(groups[s])), nearestSwitch(segs, sizes[s])
 	}
 	moves, roughs := make([]float64, len(groups)), make([]float64, len(rough))
+	common := make([]float64, implementations)
 	edges := make([][]float64, len(segs))
 	loss := newTable(implementations, len(groups))
 	for range o.Resamples {
@@ -189,7 +192,12 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations 
 			// A log-ratio is rough once, and has a move of either side.
 			moves[s] = math.Hypot(shift*left[s], roughs[nearest[s]]/math.Sqrt2)
 		}
-		perturb(loss, moves, rng)
+		if !o.withinRun {
+			for i := range common {
+				common[i] = betweenRuns / math.Sqrt2 * rng.NormFloat64()
+			}
+		}
+		perturb(loss, common, moves, rng)
 		runs, _ := partition(loss, sizes, math.Log1p(twin.tie))
 		again := segments(runs, loss, sizes)
 		for n := 1; n < len(segs); n++ {
@@ -211,14 +219,18 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations 
 	}
 }
 
-// perturb adds to each loss a normal deviate of its size's standard deviation, and subtracts the least again.
-func perturb(loss [][]float64, deviations []float64, rng *rand.Rand) {
+// betweenRuns is the standard deviation of what the log-ratio of two implementations differs by from one run to the next
+// on the same machine, at all sizes alike: which memory the process got, how fast its processors reach one another that
+// hour. No run can see its own. It is what makes the least tie band a matter of two standard deviations, and about what
+// was measured: docs/method.md.
+const betweenRuns = MinTieBand / 2
+
+// perturb adds to each loss what its implementation is off at all sizes and a normal deviate of its size's standard
+// deviation, and subtracts the least again.
+func perturb(loss [][]float64, common, deviations []float64, rng *rand.Rand) {
 	for s, deviation := range deviations {
-		if deviation == 0 {
-			continue
-		}
 		for i := range loss {
-			loss[i][s] += deviation * rng.NormFloat64()
+			loss[i][s] += common[i] + deviation*rng.NormFloat64()
 		}
 		subtractLeast(loss, s)
 	}

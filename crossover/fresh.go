@@ -32,7 +32,7 @@ const (
 )
 
 // beside holds where sizes stand beside a threshold.
-var beside = []float64{1 / 2.0, 1 / 1.6, 1 / 1.3, 1 / 1.1, 1.1, 1.3, 1.6, 2}
+var beside = []float64{1 / 2.0, 1 / 1.55, 1 / 1.3, 1 / 1.1, 1.1, 1.3, 1.55, 2}
 
 // Sizes returns the sizes to check, twenty or more where the axis has as many: one random size in each of several equal
 // parts of the range in log-size, and four on either side of every threshold, where a wrong one would show.

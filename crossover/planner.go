@@ -104,6 +104,7 @@ func NewPlanner(o PlannerOptions) *Planner {
 		o.Fit.Precision = 0.1
 	}
 	o.Fit.Resamples = planResamples
+	o.Fit.withinRun = true
 	p := &Planner{
 		low: o.Low, high: o.High, ratio: o.Ratio, round: o.Round, options: o.Fit,
 		rng:    rand.New(rand.NewPCG(o.Fit.Seed, 0x9147)),

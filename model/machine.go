@@ -17,6 +17,8 @@ type Noise struct {
 	Jitter float64
 	// Visit is the same for each binding of an implementation to its buffers: the luck of addresses.
 	Visit float64
+	// Run is the same for each implementation on each machine: the luck that a whole run of a program has.
+	Run float64
 	// Spikes come at random, on average once every SpikeEvery of computing, and add up to SpikeLength each.
 	SpikeEvery, SpikeLength time.Duration
 	// Drift swings all times by this share up and down, once every DriftPeriod.
@@ -45,9 +47,10 @@ type Machine struct {
 	spike         time.Duration // when the next one comes
 	throttleFrom  time.Duration
 	throttleUntil time.Duration
-	computed      time.Duration // since the last pause, by what ramps
-	last          time.Duration // when that computed last
-	phase         float64       // of the drift
+	computed      time.Duration      // since the last pause, by what ramps
+	last          time.Duration      // when that computed last
+	phase         float64            // of the drift
+	runs          map[string]float64 // what Run costs each implementation, as a logarithm
 }
 
 // New returns a machine that runs a scenario, its noise drawn from a seed.
@@ -59,7 +62,7 @@ func New(s *Scenario, seed uint64) *Machine {
 
 // NewMachine returns a machine without a scenario, for cases that are made with Problem.
 func NewMachine(noise Noise, seed uint64) *Machine {
-	m := &Machine{noise: noise, rng: rand.New(rand.NewPCG(seed, 0x6d6f64656c))}
+	m := &Machine{noise: noise, rng: rand.New(rand.NewPCG(seed, 0x6d6f64656c)), runs: map[string]float64{}}
 	m.phase = 2 * math.Pi * m.rng.Float64()
 	m.spike = m.after(m.noise.SpikeEvery)
 	m.throttle()
@@ -101,10 +104,31 @@ func (m *Machine) Sleep(d time.Duration) { m.now += d }
 // Sentinel is 100 µs of work that feels what every call feels.
 func (m *Machine) Sentinel() { m.spend(kernels.CPU, 100e-6, 0) }
 
-// spend lets a call of so many seconds pass, disturbed. visit is the logarithm of what its binding costs.
-func (m *Machine) spend(on kernels.Processor, seconds, visit float64) {
+// run returns what a run's luck costs an implementation, as a logarithm.
+func (m *Machine) run(name string) float64 {
+	luck, drawn := m.runs[name]
+	if !drawn && m.noise.Run > 0 {
+		luck = m.noise.Run * m.rng.NormFloat64()
+		m.runs[name] = luck
+	}
+	return luck
+}
+
+// Own returns the scenario with the luck of this machine's run in its costs, instead of in its noise.
+func (m *Machine) Own() *Scenario {
+	own := *m.scenario
+	own.Noise.Run = 0
+	own.Implementations = nil
+	for _, i := range m.scenario.Implementations {
+		own.Implementations = append(own.Implementations, i.slower(math.Exp(m.run(i.Name))))
+	}
+	return &own
+}
+
+// spend lets a call of so many seconds pass, disturbed. luck is the logarithm of what its binding costs.
+func (m *Machine) spend(on kernels.Processor, seconds, luck float64) {
 	n := &m.noise
-	factor := visit
+	factor := luck
 	if n.Jitter > 0 {
 		factor += n.Jitter * m.rng.NormFloat64()
 	}
@@ -180,9 +204,9 @@ func (p *problem) Bind(name string) (kernels.Call, error) {
 	}
 	m, i, size := p.machine, p.implementations[k], float64(p.size)
 	seconds := i.Cost(size)
-	visit := m.noise.Visit * m.rng.NormFloat64()
+	luck := m.run(name) + m.noise.Visit*m.rng.NormFloat64()
 	run := func() error {
-		m.spend(i.Processor, seconds, visit)
+		m.spend(i.Processor, seconds, luck)
 		return nil
 	}
 	call := kernels.Call{Run: run, Output: func() []float32 { return answer }}

@@ -86,6 +86,46 @@ func TestNoise(t *testing.T) {
 	}
 }
 
+// A run has its luck from the first call to the last, and another one has another.
+func TestLuckOfARun(t *testing.T) {
+	s := Scenarios()[0]
+	cost := s.Implementations[0].Cost(4096)
+	s.Noise = Noise{Run: 0.02}
+	var squares float64
+	const runs = 400
+	for seed := range uint64(runs) {
+		m := New(&s, seed)
+		problem := m.Case().Problem(4096, kernels.Input{})
+		var first time.Duration
+		for n := range 3 {
+			bound, err := problem.Bind("cpu")
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := m.now
+			if err := bound.Run(); err != nil {
+				t.Fatal(err)
+			}
+			took := m.now - start
+			if n == 0 {
+				first = took
+				luck := math.Log(took.Seconds() / cost)
+				squares += luck * luck
+			}
+			if took != first {
+				t.Fatalf("call %d of a run takes %v, its first took %v", n, took, first)
+			}
+		}
+		own := m.Own()
+		if got := own.Implementations[0].Cost(4096); math.Abs(got-first.Seconds()) > 1e-9 || own.Noise.Run != 0 {
+			t.Fatalf("the machine's own cost is %v with a luck of %v, want %v with none", got, own.Noise.Run, first)
+		}
+	}
+	if sd := math.Sqrt(squares / runs); sd < 0.017 || sd > 0.023 {
+		t.Errorf("runs differ by %.4f, want 0.02", sd)
+	}
+}
+
 func TestTheSameSeedIsTheSameMachine(t *testing.T) {
 	a, _ := call(t, shared, 1000, 1000)
 	b, _ := call(t, shared, 1000, 1000)

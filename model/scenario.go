@@ -84,6 +84,13 @@ func (s *Scenario) Truth() []int {
 	return edges
 }
 
+// slower returns the implementation with its cost times a factor.
+func (i Implementation) slower(factor float64) Implementation {
+	cost := i.Cost
+	i.Cost = func(n float64) float64 { return factor * cost(n) }
+	return i
+}
+
 // Moved returns the scenario on a machine on which one implementation has become slower by a factor, as after an update
 // of its library.
 func (s *Scenario) Moved(implementation string, factor float64) *Scenario {
@@ -91,8 +98,7 @@ func (s *Scenario) Moved(implementation string, factor float64) *Scenario {
 	moved.Implementations = nil
 	for _, i := range s.Implementations {
 		if i.Name == implementation {
-			cost := i.Cost
-			i.Cost = func(n float64) float64 { return factor * cost(n) }
+			i = i.slower(factor)
 		}
 		moved.Implementations = append(moved.Implementations, i)
 	}
@@ -145,17 +151,17 @@ func onGPU(name string, c Cost) Implementation {
 // The noises that scenarios run in.
 var (
 	// quiet is a machine that does nothing else.
-	quiet = Noise{Jitter: 0.01, Visit: 0.005}
+	quiet = Noise{Jitter: 0.01, Visit: 0.005, Run: 0.01}
 	// shared is a machine with other work: wide jitter, spikes, luck of addresses.
-	shared = Noise{Jitter: 0.05, Visit: 0.02, SpikeEvery: 15 * time.Millisecond, SpikeLength: 300 * time.Microsecond}
+	shared = Noise{Jitter: 0.05, Visit: 0.02, Run: 0.01, SpikeEvery: 15 * time.Millisecond, SpikeLength: 300 * time.Microsecond}
 	// drifting is a machine whose clock swings and that throttles now and then.
 	drifting = Noise{
-		Jitter: 0.02, Visit: 0.01, Drift: 0.08, DriftPeriod: 2 * time.Second,
+		Jitter: 0.02, Visit: 0.01, Run: 0.01, Drift: 0.08, DriftPeriod: 2 * time.Second,
 		Throttle: 0.4, ThrottleEvery: 6 * time.Second, ThrottleLength: 300 * time.Millisecond,
 	}
 	// ramping is a machine whose clock rises with load and whose calls come in two kinds.
 	ramping = Noise{
-		Jitter: 0.02, Visit: 0.01, Ramp: 0.8, RampHalf: 2 * time.Millisecond, RampIdle: 5 * time.Millisecond,
+		Jitter: 0.02, Visit: 0.01, Run: 0.01, Ramp: 0.8, RampHalf: 2 * time.Millisecond, RampIdle: 5 * time.Millisecond,
 		Bimodal: 0.15, Second: 1.5,
 	}
 )

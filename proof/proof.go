@@ -26,6 +26,7 @@ const Budget = 7 * time.Second
 
 // calibration is what one run found.
 type calibration struct {
+	machine  *model.Machine
 	set      *samples.Set
 	fit      crossover.Result
 	degraded bool
@@ -50,7 +51,7 @@ func calibrate(s *model.Scenario, seed uint64, budget time.Duration, resamples i
 	result := sweep(machine, c, seed, budget, 0, crossover.NewPlanner(crossover.PlannerOptions{
 		Low: c.Axis.Min, High: c.Axis.Max, Fit: crossover.Options{Seed: seed},
 	}))
-	return &calibration{&result.Samples, crossover.Fit(&result.Samples, fit), result.Degraded}
+	return &calibration{machine, &result.Samples, crossover.Fit(&result.Samples, fit), result.Degraded}
 }
 
 // sweep runs the harness on a modelled machine. share is Options.VisitShare.
@@ -204,21 +205,21 @@ type Drift struct {
 	Cost      float64 // greatest slowdown of the old choice on the changed machine, minus 1
 }
 
-// StudyDrift calibrates, then verifies on the same machine, and on one whose first crossover has moved twofold. Scenarios
-// whose crossover cannot move that far are left out.
+// StudyDrift calibrates, then verifies twice: with the luck of another run, and on the calibrated machine after its first
+// crossover has moved twofold. Scenarios whose crossover cannot move that far are left out.
 func StudyDrift(scenarios []model.Scenario, runs int, seed uint64) []Drift {
 	var rows []Drift
 	for k := range scenarios {
 		s := &scenarios[k]
-		moved, factor, ok := shifted(s)
-		if !ok {
+		moved, winner, factor := shifted(s)
+		if moved == nil {
 			continue
 		}
 		unchanged, changed := make([]bool, runs), make([]bool, runs)
 		each(runs, func(run int) {
 			c := calibrate(s, seedOf(seed, run), Budget, 200)
 			unchanged[run] = audit(c, s, seedOf(seed+1, run)) == crossover.Drifted
-			changed[run] = audit(c, moved, seedOf(seed+2, run)) == crossover.Drifted
+			changed[run] = audit(c, c.machine.Own().Moved(winner, factor), seedOf(seed+2, run)) == crossover.Drifted
 		})
 		rows = append(rows, Drift{s.Name, count(unchanged), count(changed), factor, cost(s, moved)})
 	}
@@ -226,23 +227,23 @@ func StudyDrift(scenarios []model.Scenario, runs int, seed uint64) []Drift {
 }
 
 // shifted returns the scenario with its first crossover moved by a factor of two, by making the implementation that wins
-// above it slower or faster.
-func shifted(s *model.Scenario) (moved *model.Scenario, factor float64, ok bool) {
+// above it slower, and that implementation and how much slower; nil where that is not to be had.
+func shifted(s *model.Scenario) (moved *model.Scenario, winner string, factor float64) {
 	truth := s.Truth()
 	if len(truth) == 0 {
-		return nil, 0, false
+		return nil, "", 0
 	}
-	winner, _ := s.Best(truth[0])
+	winner, _ = s.Best(truth[0])
 	for factor = 1.01; factor < 4; factor *= 1.01 {
 		moved = s.Moved(winner, factor)
 		edges := moved.Truth()
 		if len(edges) > 0 && float64(edges[0]) >= 2*float64(truth[0]) {
 			if name, _ := moved.Best(edges[0]); name == winner {
-				return moved, factor, true
+				return moved, winner, factor
 			}
 		}
 	}
-	return nil, 0, false
+	return nil, "", 0
 }
 
 // cost returns the greatest slowdown, on the changed machine, of what was best on the old one, minus 1.
