@@ -179,7 +179,8 @@ func TestMisuseIsCaught(t *testing.T) {
 	for name, misuse := range misuses {
 		t.Run(name, func(t *testing.T) {
 			command := exec.Command(os.Args[0], "-test.run=^TestMisuseIsCaught$")
-			command.Env = append(os.Environ(), "CUDA_TEST_MISUSE="+name, fakeEnvironment+"="+compiled)
+			command.Env = append(os.Environ(), "CUDA_TEST_MISUSE="+name, fakeEnvironment+"="+compiled,
+				"TMPDIR="+t.TempDir()) // it does not live to remove its own
 			out, err := command.CombinedOutput()
 			if err == nil {
 				t.Fatal("the process lived on")
