@@ -415,6 +415,10 @@ func refit(o *options, stdout, stderr io.Writer) error {
 
 // publish writes the charts, then the file, then the table.
 func publish(o *options, file *calibration.File, entry *calibration.Host, sets map[string]*samples.Set, charts string, stdout, stderr io.Writer) error {
+	var states command.States
+	if replaced := file.Host(entry.ID); replaced != nil {
+		states = command.CompareStates(replaced.Environment.Sentinel, entry.Environment.Sentinel)
+	}
 	if err := file.Merge(*entry); err != nil {
 		return err
 	}
@@ -436,6 +440,10 @@ func publish(o *options, file *calibration.File, entry *calibration.Host, sets m
 	}
 	for _, warning := range entry.Warnings {
 		fmt.Fprintf(stderr, "calibrate: warning: %s\n", warning)
+	}
+	if len(states.Moved) > 0 {
+		fmt.Fprintf(stderr, "calibrate: warning: the machine was in another state than for the entry that this replaces: %s "+
+			"(parallel implementations change with it)\n", strings.Join(states.Moved, "; "))
 	}
 	return nil
 }

@@ -48,6 +48,25 @@ func TestTheSentinelIsRecorded(t *testing.T) {
 	}
 }
 
+// Who calibrates a machine that is in another state than when the entry was made that this replaces is told.
+func TestCalibrationInAnotherState(t *testing.T) {
+	f := newFolders(t)
+	for n, c := range []struct {
+		handOver float64
+		says     string
+	}{{48e-9, ""}, {52e-9, ""}, {165e-9, "a hand-over from processor to processor takes 165 ns now, 52 ns then"}} {
+		m := twoCases(1)
+		m.Noise, m.AllRatio, m.HandOver = 0, 1, c.handOver
+		_, stderr, code := calibrateOn(t, m, f.args("--force")...)
+		if code != 0 {
+			t.Fatal(stderr)
+		}
+		if told := strings.Contains(stderr, "in another state than for the entry"); told != (c.says != "") || !strings.Contains(stderr, c.says) {
+			t.Errorf("calibration %d: want %q in\n%s", n, c.says, stderr)
+		}
+	}
+}
+
 // Two threads of one core are a fact that is told, once, and kept with the file; also by a refit.
 func TestProcessorsThatShareACore(t *testing.T) {
 	const fact = "all 2 processors at once took 1.95 times as long as one alone: "

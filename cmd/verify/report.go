@@ -15,15 +15,15 @@ import (
 
 // report is the outcome of a verification. Its JSON is the output of --json.
 type report struct {
-	Host       string       `json:"host"`
-	Created    string       `json:"calibration_created"`
-	Seed       uint64       `json:"seed"`
-	Regret     float64      `json:"regret"` // geometric mean over all fresh sizes of all cases
-	Worst      float64      `json:"worst_regret"`
-	FreshSizes int          `json:"fresh_sizes"`
-	State      state        `json:"machine_state"`
-	Cases      []caseReport `json:"cases"`
-	Skipped    []string     `json:"skipped"`
+	Host       string         `json:"host"`
+	Created    string         `json:"calibration_created"`
+	Seed       uint64         `json:"seed"`
+	Regret     float64        `json:"regret"` // geometric mean over all fresh sizes of all cases
+	Worst      float64        `json:"worst_regret"`
+	FreshSizes int            `json:"fresh_sizes"`
+	State      command.States `json:"machine_state"`
+	Cases      []caseReport   `json:"cases"`
+	Skipped    []string       `json:"skipped"`
 }
 
 type caseReport struct {
@@ -55,7 +55,7 @@ var verdictNames = map[crossover.Finding]string{
 func summarise(entry *calibration.Host, now *calibration.Sentinel, checks []*check, skipped []string, o *options) *report {
 	r := &report{
 		Host: entry.ID, Created: entry.Created.Format("2006-01-02T15:04:05Z"), Seed: o.seed,
-		State: compareStates(entry.Environment.Sentinel, now), Skipped: append([]string{}, skipped...),
+		State: command.CompareStates(entry.Environment.Sentinel, now), Skipped: append([]string{}, skipped...),
 	}
 	var sum float64
 	for _, ch := range checks {
@@ -72,7 +72,7 @@ func summarise(entry *calibration.Host, now *calibration.Sentinel, checks []*che
 		if ch.result.Degraded {
 			audit.Finding = min(audit.Finding, crossover.Ambiguous) // a disturbed machine says nothing of the file
 		}
-		if audit.Finding == crossover.Drifted && r.State.excuses(&audit, ch.result.Samples.Implementations) {
+		if audit.Finding == crossover.Drifted && excuses(&r.State, &audit, ch.result.Samples.Implementations) {
 			audit.Finding = crossover.Ambiguous
 			c.Warnings = append(c.Warnings, "not called drift: it concerns parallel implementations, and "+otherState)
 		}

@@ -102,7 +102,7 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	if line := report.State.line(); line != "" && !o.quiet {
+	if line := stateLine(&report.State); line != "" && !o.quiet {
 		fmt.Fprintf(stderr, "verify: warning: %s\n", line)
 	}
 	return report.verdict(o.calibration)

@@ -58,11 +58,11 @@ func TestDriftInAnotherState(t *testing.T) {
 		"same state":              {"go-parallel", 32000, kept(2, 1, 48e-9), 1.05, 52e-9, "DRIFTED", command.ExitDrifted, ""},
 		"slower hand-over":        {"go-parallel", 32000, kept(2, 1, 48e-9), 1, 165e-9, "AMBIGUOUS", 0, "a hand-over from processor to processor takes 16"},
 		"a threshold too low":     {"go-parallel", 500, kept(2, 1, 48e-9), 1, 165e-9, "AMBIGUOUS", 0, "takes 16"},
-		"faster hand-over":        {"go-parallel", 32000, kept(2, 1, 165e-9), 1, 48e-9, "AMBIGUOUS", 0, "s, then 165"},
+		"faster hand-over":        {"go-parallel", 32000, kept(2, 1, 165e-9), 1, 48e-9, "AMBIGUOUS", 0, " ns now, 165"},
 		"a shared core":           {"go-parallel/direct", 32000, kept(2, 1.01, 48e-9), 1.95, 48e-9, "AMBIGUOUS", 0, "all 2 processors at once take 1.9"},
-		"no shared core any more": {"go-parallel", 32000, kept(2, 1.95, 48e-9), 1, 48e-9, "AMBIGUOUS", 0, "times as long as one alone, then 1.95"},
+		"no shared core any more": {"go-parallel", 32000, kept(2, 1.95, 48e-9), 1, 48e-9, "AMBIGUOUS", 0, "times as long as one alone now, 1.95 then"},
 		"serial ones":             {"fftw", 32000, kept(2, 1, 48e-9), 1, 165e-9, "DRIFTED", command.ExitDrifted, "processor to processor takes 16"},
-		"other processors":        {"go-parallel", 32000, kept(4, 1, 48e-9), 1, 48e-9, "AMBIGUOUS", 0, "2 processors take part, then 4"},
+		"other processors":        {"go-parallel", 32000, kept(4, 1, 48e-9), 1, 48e-9, "AMBIGUOUS", 0, "2 processors take part now, 4 then"},
 		"not recorded":            {"go-parallel", 32000, nil, 1, 165e-9, "DRIFTED", command.ExitDrifted, ""},
 		"recorded as nothing":     {"go-parallel", 32000, kept(2, 0, 0), 1, 165e-9, "DRIFTED", command.ExitDrifted, ""},
 		"not looked at":           {"go-parallel", 32000, kept(2, 1, 48e-9), 0, 0, "DRIFTED", command.ExitDrifted, ""},
@@ -121,18 +121,18 @@ func TestOddFigures(t *testing.T) {
 	odd := []float64{0, -1, 5e-324, 1e-9, 1, math.MaxFloat64, math.Inf(1), math.NaN()}
 	for _, before := range odd {
 		for _, after := range odd {
-			s := compareStates(kept(2, before, after), kept(2, after, before))
+			s := command.CompareStates(kept(2, before, after), kept(2, after, before))
 			known := before > 0 && after > 0
 			if !known && len(s.Moved) > 0 {
 				t.Errorf("%v and %v: %q", before, after, s.Moved)
 			}
-			if strings.Contains(s.line(), "\n") {
-				t.Errorf("%v and %v: %q is more than one line", before, after, s.line())
+			if strings.Contains(stateLine(&s), "\n") {
+				t.Errorf("%v and %v: %q is more than one line", before, after, stateLine(&s))
 			}
 		}
 	}
 	var none bytes.Buffer
-	if err := (&report{State: compareStates(nil, nil)}).writeJSON(&none); err != nil || !strings.Contains(none.String(), `"moved": []`) {
+	if err := (&report{State: command.CompareStates(nil, nil)}).writeJSON(&none); err != nil || !strings.Contains(none.String(), `"moved": []`) {
 		t.Errorf("%v\n%s", err, none.String())
 	}
 }

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"fmt"
+
 	"crossover/calibration"
 	"crossover/sweeps"
 )
@@ -26,4 +28,49 @@ func SentinelTimes(s *calibration.Sentinel) calibration.SentinelTimes {
 		return *s.Kept
 	}
 	return s.Baseline
+}
+
+// sameState is the factor by which a figure of two sweeps may differ on a machine in one state. On a virtual machine of two
+// processors the medians of quiet sweeps differ by up to 1.2; its states are 30, 48 and 165 ns a hand-over, and a ratio of
+// 1.0 or 1.95.
+const sameState = 1.4
+
+// States is how the machine's processors stood to one another when it was calibrated, and how they do now.
+type States struct {
+	Then  *calibration.SentinelTimes `json:"then"` // null where the file does not say
+	Now   *calibration.SentinelTimes `json:"now"`  // null where it was not looked at
+	Moved []string                   `json:"moved"`
+}
+
+// CompareStates says which figures moved. What one of the two does not know is not compared.
+func CompareStates(then, now *calibration.Sentinel) States {
+	times := func(s *calibration.Sentinel) *calibration.SentinelTimes {
+		if s == nil {
+			return nil
+		}
+		t := SentinelTimes(s)
+		return &t
+	}
+	s := States{Then: times(then), Now: times(now), Moved: []string{}}
+	if s.Then == nil || s.Now == nil {
+		return s
+	}
+	if then.Processors != now.Processors {
+		s.Moved = append(s.Moved, fmt.Sprintf("%s take part now, %d then", Plural(now.Processors, "processor"), then.Processors))
+		return s // the other figures are of other processors
+	}
+	if before, after := s.Then.AllProcessorsRatio, s.Now.AllProcessorsRatio; differ(before, after) {
+		s.Moved = append(s.Moved, fmt.Sprintf("all %d processors at once take %.2f times as long as one alone now, %.2f then",
+			now.Processors, after, before))
+	}
+	if before, after := s.Then.HandoverSeconds, s.Now.HandoverSeconds; differ(before, after) {
+		s.Moved = append(s.Moved, fmt.Sprintf("a hand-over from processor to processor takes %.0f ns now, %.0f ns then",
+			1e9*after, 1e9*before))
+	}
+	return s
+}
+
+// differ reports whether two figures, both known, are those of different states.
+func differ(before, after float64) bool {
+	return before > 0 && after > 0 && (after > sameState*before || before > sameState*after)
 }
