@@ -13,7 +13,7 @@ import (
 // BenchmarkReal compares one forward real transform of float32 samples by this package on one core, by gonum, which
 // computes in float64, and by FFTW on one core. benchstat -col /impl -row /n reads it.
 func BenchmarkReal(b *testing.B) {
-	for _, n := range []int{256, 1000, 1009, 1024, 4096, 65536, 1 << 20} {
+	for _, n := range []int{256, 1000, 1009, 1024, 4096, 4374, 27000, 65536, 1 << 20, 1062882} {
 		x := noise(n)
 		b.Run(fmt.Sprintf("impl=go/n=%d", n), func(b *testing.B) {
 			plan, bins := NewReal(n), make([]complex64, n/2+1)
@@ -42,7 +42,7 @@ func BenchmarkReal(b *testing.B) {
 }
 
 // BenchmarkSplit compares one transform on one core and over the pool: by blocks where the length is a power of two, else
-// by columns, from about the shortest.
+// by the columns of a grid, from about the shortest.
 func BenchmarkSplit(b *testing.B) {
 	for _, n := range []int{1 << 16, 78732, 87480, 139968, 150000, 1 << 18, 729000, 900000, 1 << 20} {
 		x, bins := noise(n), make([]complex64, n/2+1)

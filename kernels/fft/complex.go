@@ -31,7 +31,7 @@ func NewComplex(n int) *Complex {
 }
 
 func newTransform(n int) transform {
-	if t := newLanes(n, 1); t != nil {
+	if t := newLaneTransform(n); t != nil {
 		return t
 	}
 	if radices, ok := factor(n); ok {

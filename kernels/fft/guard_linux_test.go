@@ -31,7 +31,7 @@ func guarded(t *testing.T, n int) (atEnd, atBegin []float32) {
 
 // TestTouchesNothingElse checks that no kernel reads or writes beyond the ends of what it is given.
 func TestTouchesNothingElse(t *testing.T) {
-	for _, n := range shortLengths() {
+	for _, n := range append(shortLengths(), 1080, 1125, 1458, 2250, 4374) {
 		if n < 16 {
 			continue
 		}
@@ -56,7 +56,7 @@ func TestTouchesNothingElse(t *testing.T) {
 	}
 }
 
-// TestSplitTouchesNothingElse is TestTouchesNothingElse for transforms over several workers, of each width and in blocks.
+// TestSplitTouchesNothingElse is TestTouchesNothingElse for transforms over several workers, by grids and in blocks.
 func TestSplitTouchesNothingElse(t *testing.T) {
 	workers := pool.New(3)
 	defer workers.Close()

@@ -14,7 +14,8 @@ var haveLanes = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 // lanes is the transform of length n = width·m in AVX2: transforms of length m side by side, lane c over x[width·j+c],
 // by the passes of stockham on vectors, and then one transform of length width across the lanes. The passes read and
 // write whole vectors with contiguous lanes; only the last step moves values between lanes. The width is 8 where 8
-// divides the length; else some of the eight lanes compute what nobody reads.
+// divides the length; else some of the eight lanes compute what nobody reads, and all but short lengths are better off
+// with a grid.
 //
 // A transform for several cores, where its length allows it, runs its first pass without sorting: that leaves eight
 // shorter transforms in blocks, one after the other, which go through the passes on their own.
@@ -31,13 +32,40 @@ type lanes struct {
 	front, back []float32
 }
 
+// laneTransform is a complex transform in vectors, in two steps: lanes or a grid.
+type laneTransform interface {
+	transform
+	// columns runs the first step on interleaved src, with the signs of its imaginary parts flipped by sign. src may be
+	// input.
+	columns(src []float32, sign uint32)
+	// split runs the second step into re and im, rows of m values that begin pitch values apart. pitch is at least 8.
+	split(re, im []float32, pitch int)
+	// interleaved runs the second step into dst, with real and imaginary parts scaled.
+	interleaved(dst []complex64, scaleRe, scaleIm float32)
+	// rows returns the number of rows and m.
+	rows() (width, m int)
+	// input is room for interleaved values. room is free between the steps: for 2·pitch values a row and 32 more.
+	input() []float32
+	room() []float32
+}
+
+// newLaneTransform returns the transform of length n, or nil where the kernels do not apply: n is less than 16, or has a
+// prime factor above 5 or none below, or the processor lacks the instructions.
+func newLaneTransform(n int) laneTransform {
+	t := newLanes(n, 1)
+	if t == nil {
+		return nil
+	}
+	if width, cost := gridWidth(n); width > 0 && cost < lanesCost(t.width, t.m) {
+		return newGrid(n, width)
+	}
+	return t
+}
+
 // vectorPass is a pass as stockham has it, m and s counting vectors.
 type vectorPass struct {
 	radix, m, s int
 	twiddles    []float32
-	// srcStep and dstStep are the distances in vectors from one to the next that a pass after the first one reads or
-	// the last one writes. Other passes leave no gaps.
-	srcStep, dstStep int
 }
 
 const (
@@ -67,19 +95,10 @@ func newLanes(n, blocks int) *lanes {
 		radices = append([]int{blocks}, radices...)
 		t.pitch++ // one more, so that the same place of every block is not in the same set of the cache
 	}
-	length, s := m, 1
-	for i, r := range radices {
-		p := vectorPass{radix: r, m: length / r, s: s, srcStep: 1, dstStep: 1}
-		for j := range p.m {
-			for k := 1; k < r; k++ {
-				w := root(j*k, length)
-				p.twiddles = append(p.twiddles, float32(real(w)), float32(imag(w)))
-			}
-		}
-		t.passes = append(t.passes, p)
-		length, s = p.m, s*r
-		if i == 0 && t.blocks > 1 {
-			s = 1 // the blocks are transforms of their own
+	t.passes = vectorPasses(m, radices)
+	if blocks > 1 {
+		for i := range t.passes[1:] {
+			t.passes[i+1].s /= blocks // the blocks are transforms of their own
 		}
 	}
 	for g := range t.groups() {
@@ -88,6 +107,24 @@ func newLanes(n, blocks int) *lanes {
 		}
 	}
 	return t.withScratch()
+}
+
+// vectorPasses returns the passes of the given radices, whose product is m.
+func vectorPasses(m int, radices []int) []vectorPass {
+	var passes []vectorPass
+	s := 1
+	for _, r := range radices {
+		p := vectorPass{radix: r, m: m / r, s: s}
+		for j := range p.m {
+			for k := 1; k < r; k++ {
+				w := root(j*k, m)
+				p.twiddles = append(p.twiddles, float32(real(w)), float32(imag(w)))
+			}
+		}
+		passes = append(passes, p)
+		m, s = p.m, s*r
+	}
+	return passes
 }
 
 // laneWidth returns the number of lanes that a transform of length n uses, or 0 where none divides it.
@@ -138,8 +175,7 @@ func vectorRadices(m int) (radices []int, ok bool) {
 func (t *lanes) withScratch() *lanes {
 	c := *t
 	// The last step reads and writes eight vectors at least, each block has a gap of one, and the real transform puts
-	// 16 values after each of 16 rows and a few more after all. The copy for the last positions of a split transform
-	// takes as much.
+	// 16 values after each of 16 rows and a few more after all.
 	size := vectorFloats * (max(t.m, 8) + t.blocks + 18)
 	c.front, c.back = twoBuffers(size)
 	return &c
@@ -173,7 +209,7 @@ func (t *lanes) inverse(dst, src []complex64) {
 	t.interleaved(dst, scale, -scale)
 }
 
-// columns runs every pass but the last step on interleaved src, with the signs of its imaginary parts flipped by sign.
+// columns runs every pass but the last step.
 func (t *lanes) columns(src []float32, sign uint32) {
 	if t.width < 8 && &src[0] != &t.back[0] {
 		// The kernel reads eight values at a time, a few more than there are at the end.
@@ -202,9 +238,18 @@ func (t *lanes) block(b int) {
 	size := vectorFloats * t.pitch
 	from, to := t.front[size*b:], t.back[size*b:]
 	for i := 1; i < len(t.passes); i++ {
-		t.passes[i].run(to, from, 0, t.passes[i].m)
+		t.passes[i].run(to, from)
 		from, to = to, from
 	}
+}
+
+func (t *lanes) rows() (width, m int) { return t.width, t.m }
+
+func (t *lanes) input() []float32 { return t.back }
+
+func (t *lanes) room() []float32 {
+	_, free := t.vectors()
+	return free
 }
 
 // vectors returns the buffer that the passes end in, and the other one.
@@ -269,9 +314,10 @@ func (t *lanes) interleaved(dst []complex64, scaleRe, scaleIm float32) {
 	}
 }
 
-// split runs groups lo to hi of the last step into re and im, rows of m values that begin pitch values apart. pitch is
-// at least 8.
-func (t *lanes) split(re, im []float32, pitch, lo, hi int) {
+func (t *lanes) split(re, im []float32, pitch int) { t.splitGroups(re, im, pitch, 0, t.groups()) }
+
+// splitGroups is split for groups lo to hi of the last step.
+func (t *lanes) splitGroups(re, im []float32, pitch, lo, hi int) {
 	stride, step := t.crossStrides()
 	for g := lo; g < hi; {
 		count, src, tw := t.crossRun(g, hi)
@@ -313,40 +359,38 @@ func (p *vectorPass) first(dst, src, twiddles []float32, count, stride, step, ds
 	}
 }
 
-// run computes positions lo to hi of a pass after the first one.
-func (p *vectorPass) run(dst, src []float32, lo, hi int) {
-	d, r := &dst[vectorFloats*p.s*p.radix*lo], &src[vectorFloats*p.s*p.srcStep*lo]
-	w, count, stride := &p.twiddles[2*(p.radix-1)*lo], hi-lo, p.s*p.m*p.srcStep
+// run computes a pass after the first one.
+func (p *vectorPass) run(dst, src []float32) {
+	d, r, w, stride := &dst[0], &src[0], &p.twiddles[0], p.s*p.m
 	switch {
 	case p.m == 1:
 		p.final(d, r)
 	case p.radix == 2:
-		middle2(d, r, w, count, p.s, stride, p.srcStep)
+		middle2(d, r, w, p.m, p.s, stride)
 	case p.radix == 3:
-		middle3(d, r, w, count, p.s, stride, p.srcStep)
+		middle3(d, r, w, p.m, p.s, stride)
 	case p.radix == 4:
-		middle4(d, r, w, count, p.s, stride, p.srcStep)
+		middle4(d, r, w, p.m, p.s, stride)
 	case p.radix == 5:
-		middle5(d, r, w, count, p.s, stride, p.srcStep)
+		middle5(d, r, w, p.m, p.s, stride)
 	case p.radix == 8:
-		middle8(d, r, w, count, p.s, stride, p.srcStep)
+		middle8(d, r, w, p.m, p.s, stride)
 	}
 }
 
 // final computes the last pass.
 func (p *vectorPass) final(dst, src *float32) {
-	stride := p.s * p.dstStep
 	switch p.radix {
 	case 2:
-		final2(dst, src, p.s, stride, p.dstStep)
+		final2(dst, src, p.s)
 	case 3:
-		final3(dst, src, p.s, stride, p.dstStep)
+		final3(dst, src, p.s)
 	case 4:
-		final4(dst, src, p.s, stride, p.dstStep)
+		final4(dst, src, p.s)
 	case 5:
-		final5(dst, src, p.s, stride, p.dstStep)
+		final5(dst, src, p.s)
 	case 8:
-		final8(dst, src, p.s, stride, p.dstStep)
+		final8(dst, src, p.s)
 	}
 }
 
@@ -360,14 +404,15 @@ func multiply(dst, a, b []complex64) {
 	multiplyGo(dst[done:], a[done:], b[done:])
 }
 
-// laneReal is the real transform of length n by lanes of half the length h, as halved has it.
+// laneReal is the real transform of length n by a laneTransform of half the length h, as halved has it.
 //
-// The spectrum Z of length h lies in rows. Long ones are the eight rows of the last step, with a gap between them that
-// keeps the sixteen places which that step writes to in different sets of the cache; they are taken in four pairs, from
-// both ends. Short ones are one row.
+// The spectrum Z of length h lies in rows. Long ones of eight lanes are the eight rows of the last step, with a gap
+// between them that keeps the sixteen places which that step writes to in different sets of the cache; they are taken in
+// four pairs, from both ends. Others are one row.
 type laneReal struct {
 	n, h     int
-	half     *lanes
+	half     laneTransform
+	width, m int       // rows of half and their length
 	rows     int       // pairs of rows that untangle takes: 4, or 1 for the row with itself
 	pitch    int       // values from one row to the next
 	groups   int       // groups of eight k in a row
@@ -377,22 +422,27 @@ type laneReal struct {
 // gappedRow is the length of a row from which a gap is worth a call of the kernel a row.
 const gappedRow = 256
 
-// newLaneReal returns the transform of length n in one block or eight, or nil where newLanes has none of half the
-// length.
-func newLaneReal(n, blocks int) *laneReal {
+// newLaneReal returns the transform of length n, or nil where newLaneTransform has none of half the length.
+func newLaneReal(n int) *laneReal {
 	if n%2 != 0 {
 		return nil
 	}
-	half := newLanes(n/2, blocks)
+	half := newLaneTransform(n / 2)
 	if half == nil {
 		return nil
 	}
+	return newLaneRealBy(half, n)
+}
+
+// newLaneRealBy returns the transform of length n by half, of half the length.
+func newLaneRealBy(half laneTransform, n int) *laneReal {
 	t := &laneReal{n: n, h: n / 2, half: half}
-	if half.width == 8 && half.m >= gappedRow && half.m%8 == 0 {
-		t.rows, t.pitch, t.groups = 4, half.m+16, half.m/8
+	t.width, t.m = half.rows()
+	if t.width == 8 && t.m >= gappedRow && t.m%8 == 0 {
+		t.rows, t.pitch, t.groups = 4, t.m+16, t.m/8
 	} else {
 		// The last group goes beyond the middle where it computes once more what its mirror image has.
-		t.rows, t.pitch, t.groups = 1, max(half.m, 8), t.h/16+1
+		t.rows, t.pitch, t.groups = 1, max(t.m, 8), t.h/16+1
 	}
 	for g := range t.h/16 + 1 {
 		t.twiddles = appendVector(t.twiddles, func(i int) complex128 { return -0.5i * root(8*g+i, n) })
@@ -402,14 +452,14 @@ func newLaneReal(n, blocks int) *laneReal {
 
 func (t *laneReal) clone() realTransform {
 	c := *t
-	c.half = t.half.withScratch()
+	c.half = t.half.clone().(laneTransform)
 	return &c
 }
 
 func (t *laneReal) forward(dst []complex64, src []float32) {
 	t.half.columns(src, 0)
 	re, im := t.spectrum()
-	t.half.split(re, im, t.pitch, 0, t.half.groups())
+	t.half.split(re, im, t.pitch)
 	t.wrap()
 	for row := range t.rows {
 		t.untangle(dst, row, 0, t.groups)
@@ -419,9 +469,8 @@ func (t *laneReal) forward(dst []complex64, src []float32) {
 
 // spectrum returns room for Z.
 func (t *laneReal) spectrum() (re, im []float32) {
-	_, free := t.half.vectors()
-	room := 8*t.pitch + vectorFloats
-	return free[:room], free[room:][:room]
+	free, size := t.half.room(), t.width*t.pitch+vectorFloats
+	return free[:size], free[size:][:size]
 }
 
 // wrap appends to each row the value that comes next in Z, which is periodic: the mirror image of a row's first.
@@ -429,14 +478,14 @@ func (t *laneReal) wrap() {
 	re, im := t.spectrum()
 	for _, z := range [][]float32{re, im} {
 		if t.rows == 1 {
-			if t.half.m < 8 {
-				closeRows(z, z, t.half.width, t.half.m, t.pitch)
+			if t.m < 8 {
+				closeRows(z, z, t.width, t.m, t.pitch)
 			}
 			z[t.h] = z[0]
 			continue
 		}
 		for row := range 8 {
-			z[row*t.pitch+t.half.m] = z[(row+1)%8*t.pitch]
+			z[row*t.pitch+t.m] = z[(row+1)%8*t.pitch]
 		}
 	}
 }
@@ -445,11 +494,11 @@ func (t *laneReal) wrap() {
 func (t *laneReal) untangle(dst []complex64, row, lo, hi int) {
 	re, im := t.spectrum()
 	to := floats(dst)
-	k := row*t.half.m + 8*lo
+	k := row*t.m + 8*lo
 	low, high := 8*lo, t.h-8*lo-7
 	if t.rows > 1 {
 		low += row * t.pitch
-		high = (7-row)*t.pitch + t.half.m - 8*lo - 7
+		high = (7-row)*t.pitch + t.m - 8*lo - 7
 	}
 	untangle(&to[2*k], &to[2*(t.h-k-7)], &re[low], &im[low], &re[high], &im[high],
 		&t.twiddles[vectorFloats*(row*t.groups+lo)], hi-lo)
@@ -464,7 +513,7 @@ func (t *laneReal) middle(dst []complex64) {
 }
 
 func (t *laneReal) inverse(dst []float32, src []complex64) {
-	spectrum, from := t.half.back, floats(src)
+	spectrum, from := t.half.input(), floats(src)
 	high := 2 * (t.h - 7)
 	tangle(&spectrum[0], &spectrum[high], &from[0], &from[high], &t.twiddles[0], t.h/16+1)
 	first, last := real(src[0])/2, real(src[t.h])/2

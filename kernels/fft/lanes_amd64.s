@@ -55,9 +55,9 @@ position:
 	VZEROUPPER
 	RET
 
-// func middle2(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
+// func middle2(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
 // Requires: AVX, FMA3
-TEXT ·middle2(SB), NOSPLIT, $0-56
+TEXT ·middle2(SB), NOSPLIT, $0-48
 	MOVQ   src+8(FP), AX
 	MOVQ   srcStride+40(FP), CX
 	SHLQ   $0x06, CX
@@ -66,13 +66,11 @@ TEXT ·middle2(SB), NOSPLIT, $0-56
 	MOVQ   dst+0(FP), BX
 	MOVQ   tw+16(FP), SI
 	MOVQ   count+24(FP), DI
-	MOVQ   srcStep+48(FP), R8
-	SHLQ   $0x06, R8
-	MOVQ   DX, R9
-	IMUL3Q $0x01, R9, R9
+	MOVQ   DX, R8
+	IMUL3Q $0x01, R8, R8
 
 position:
-	MOVQ s+32(FP), R10
+	MOVQ s+32(FP), R9
 
 vector:
 	VMOVUPS      (AX), Y0
@@ -93,47 +91,129 @@ vector:
 	VFMADD231PS  Y2, Y1, Y0
 	VMOVUPS      Y4, (BX)(DX*1)
 	VMOVUPS      Y0, 32(BX)(DX*1)
-	ADDQ         R8, AX
+	ADDQ         $0x40, AX
 	ADDQ         $0x40, BX
-	DECQ         R10
+	DECQ         R9
 	JNE          vector
-	ADDQ         R9, BX
+	ADDQ         R8, BX
 	ADDQ         $0x08, SI
 	DECQ         DI
 	JNE          position
 	VZEROUPPER
 	RET
 
-// func final2(dst *float32, src *float32, s int, dstStride int, dstStep int)
+// func final2(dst *float32, src *float32, s int)
 // Requires: AVX
-TEXT ·final2(SB), NOSPLIT, $0-40
-	MOVQ src+8(FP), AX
+TEXT ·final2(SB), NOSPLIT, $0-24
+	MOVQ s+16(FP), AX
+	SHLQ $0x06, AX
 	MOVQ s+16(FP), CX
-	SHLQ $0x06, CX
-	MOVQ dst+0(FP), DX
-	MOVQ dstStride+24(FP), BX
-	SHLQ $0x06, BX
-	MOVQ dstStep+32(FP), SI
-	SHLQ $0x06, SI
-	MOVQ s+16(FP), DI
+	MOVQ src+8(FP), DX
+	MOVQ dst+0(FP), BX
 
 vector:
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS (AX)(CX*1), Y2
-	VMOVUPS 32(AX)(CX*1), Y3
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VMOVUPS (DX)(AX*1), Y2
+	VMOVUPS 32(DX)(AX*1), Y3
 	VADDPS  Y2, Y0, Y4
 	VADDPS  Y3, Y1, Y5
-	VMOVUPS Y4, (DX)
-	VMOVUPS Y5, 32(DX)
+	VMOVUPS Y4, (BX)
+	VMOVUPS Y5, 32(BX)
 	VSUBPS  Y2, Y0, Y0
 	VSUBPS  Y3, Y1, Y1
-	VMOVUPS Y0, (DX)(BX*1)
-	VMOVUPS Y1, 32(DX)(BX*1)
-	ADDQ    $0x40, AX
-	ADDQ    SI, DX
-	DECQ    DI
+	VMOVUPS Y0, (BX)(AX*1)
+	VMOVUPS Y1, 32(BX)(AX*1)
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	DECQ    CX
 	JNE     vector
+	VZEROUPPER
+	RET
+
+// func rowsSplit2(re *float32, im *float32, src *float32, s int, pitch int)
+// Requires: AVX
+TEXT ·rowsSplit2(SB), NOSPLIT, $0-40
+	MOVQ  re+0(FP), AX
+	MOVQ  im+8(FP), CX
+	MOVQ  s+24(FP), DX
+	MOVQ  pitch+32(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  src+16(FP), SI
+	MOVQ  s+24(FP), DI
+	SHLQ  $0x06, DI
+	MOVQ  DX, R8
+	IMULQ BX, R8
+
+vector:
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VADDPS  Y2, Y0, Y4
+	VADDPS  Y3, Y1, Y5
+	VMOVUPS Y4, (AX)
+	VMOVUPS Y5, (CX)
+	VSUBPS  Y2, Y0, Y0
+	VSUBPS  Y3, Y1, Y1
+	VMOVUPS Y0, (AX)(R8*1)
+	VMOVUPS Y1, (CX)(R8*1)
+	ADDQ    $0x40, SI
+	ADDQ    BX, AX
+	ADDQ    BX, CX
+	DECQ    DX
+	JNE     vector
+	VZEROUPPER
+	RET
+
+// func rowsInterleaved2(dst *float32, src *float32, s int, pitch int, scaleRe float32, scaleIm float32)
+// Requires: AVX
+TEXT ·rowsInterleaved2(SB), NOSPLIT, $128-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+16(FP), CX
+	MOVQ         pitch+24(FP), DX
+	SHLQ         $0x03, DX
+	MOVQ         src+8(FP), BX
+	MOVQ         s+16(FP), SI
+	SHLQ         $0x06, SI
+	MOVQ         CX, DI
+	IMULQ        DX, DI
+	LEAQ         63(SP), R8
+	ANDQ         $-64, R8
+	VBROADCASTSS scaleRe+32(FP), Y0
+	VMOVUPS      Y0, (R8)
+	VBROADCASTSS scaleIm+36(FP), Y0
+	VMOVUPS      Y0, 32(R8)
+
+vector:
+	VMOVUPS    (BX), Y0
+	VMOVUPS    32(BX), Y1
+	VMOVUPS    (BX)(SI*1), Y2
+	VMOVUPS    32(BX)(SI*1), Y3
+	VADDPS     Y2, Y0, Y4
+	VADDPS     Y3, Y1, Y5
+	VMULPS     (R8), Y4, Y4
+	VMULPS     32(R8), Y5, Y5
+	VUNPCKLPS  Y5, Y4, Y6
+	VUNPCKHPS  Y5, Y4, Y4
+	VPERM2F128 $0x20, Y4, Y6, Y5
+	VMOVUPS    Y5, (AX)
+	VPERM2F128 $0x31, Y4, Y6, Y5
+	VMOVUPS    Y5, 32(AX)
+	VSUBPS     Y2, Y0, Y0
+	VSUBPS     Y3, Y1, Y1
+	VMULPS     (R8), Y0, Y0
+	VMULPS     32(R8), Y1, Y1
+	VUNPCKLPS  Y1, Y0, Y2
+	VUNPCKHPS  Y1, Y0, Y0
+	VPERM2F128 $0x20, Y0, Y2, Y1
+	VMOVUPS    Y1, (AX)(DI*1)
+	VPERM2F128 $0x31, Y0, Y2, Y1
+	VMOVUPS    Y1, 32(AX)(DI*1)
+	ADDQ       $0x40, BX
+	ADDQ       DX, AX
+	DECQ       CX
+	JNE        vector
 	VZEROUPPER
 	RET
 
@@ -233,9 +313,9 @@ DATA sin3<>+24(SB)/4, $(0.8660254)
 DATA sin3<>+28(SB)/4, $(0.8660254)
 GLOBL sin3<>(SB), RODATA|NOPTR, $32
 
-// func middle3(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
+// func middle3(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
 // Requires: AVX, FMA3
-TEXT ·middle3(SB), NOSPLIT, $0-56
+TEXT ·middle3(SB), NOSPLIT, $0-48
 	MOVQ   src+8(FP), AX
 	MOVQ   srcStride+40(FP), CX
 	SHLQ   $0x06, CX
@@ -244,13 +324,11 @@ TEXT ·middle3(SB), NOSPLIT, $0-56
 	MOVQ   dst+0(FP), BX
 	MOVQ   tw+16(FP), SI
 	MOVQ   count+24(FP), DI
-	MOVQ   srcStep+48(FP), R8
-	SHLQ   $0x06, R8
-	MOVQ   DX, R9
-	IMUL3Q $0x02, R9, R9
+	MOVQ   DX, R8
+	IMUL3Q $0x02, R8, R8
 
 position:
-	MOVQ s+32(FP), R10
+	MOVQ s+32(FP), R9
 
 vector:
 	VMOVUPS      (AX), Y0
@@ -291,45 +369,41 @@ vector:
 	VFMADD231PS  Y0, Y5, Y1
 	VMOVUPS      Y2, (BX)(DX*2)
 	VMOVUPS      Y1, 32(BX)(DX*2)
-	ADDQ         R8, AX
+	ADDQ         $0x40, AX
 	ADDQ         $0x40, BX
-	DECQ         R10
+	DECQ         R9
 	JNE          vector
-	ADDQ         R9, BX
+	ADDQ         R8, BX
 	ADDQ         $0x10, SI
 	DECQ         DI
 	JNE          position
 	VZEROUPPER
 	RET
 
-// func final3(dst *float32, src *float32, s int, dstStride int, dstStep int)
+// func final3(dst *float32, src *float32, s int)
 // Requires: AVX, FMA3
-TEXT ·final3(SB), NOSPLIT, $0-40
-	MOVQ src+8(FP), AX
+TEXT ·final3(SB), NOSPLIT, $0-24
+	MOVQ s+16(FP), AX
+	SHLQ $0x06, AX
 	MOVQ s+16(FP), CX
-	SHLQ $0x06, CX
-	MOVQ dst+0(FP), DX
-	MOVQ dstStride+24(FP), BX
-	SHLQ $0x06, BX
-	MOVQ dstStep+32(FP), SI
-	SHLQ $0x06, SI
-	MOVQ s+16(FP), DI
+	MOVQ src+8(FP), DX
+	MOVQ dst+0(FP), BX
 
 vector:
-	VMOVUPS      (AX), Y0
-	VMOVUPS      32(AX), Y1
-	VMOVUPS      (AX)(CX*1), Y2
-	VMOVUPS      32(AX)(CX*1), Y3
-	VMOVUPS      (AX)(CX*2), Y4
-	VMOVUPS      32(AX)(CX*2), Y5
+	VMOVUPS      (DX), Y0
+	VMOVUPS      32(DX), Y1
+	VMOVUPS      (DX)(AX*1), Y2
+	VMOVUPS      32(DX)(AX*1), Y3
+	VMOVUPS      (DX)(AX*2), Y4
+	VMOVUPS      32(DX)(AX*2), Y5
 	VADDPS       Y4, Y2, Y6
 	VADDPS       Y5, Y3, Y7
 	VSUBPS       Y4, Y2, Y2
 	VSUBPS       Y5, Y3, Y3
 	VADDPS       Y6, Y0, Y4
 	VADDPS       Y7, Y1, Y5
-	VMOVUPS      Y4, (DX)
-	VMOVUPS      Y5, 32(DX)
+	VMOVUPS      Y4, (BX)
+	VMOVUPS      Y5, 32(BX)
 	VFNMADD231PS half<>+0(SB), Y6, Y0
 	VFNMADD231PS half<>+0(SB), Y7, Y1
 	VMOVAPS      Y0, Y4
@@ -338,13 +412,133 @@ vector:
 	VFMADD231PS  sin3<>+0(SB), Y2, Y5
 	VFMADD231PS  sin3<>+0(SB), Y3, Y0
 	VFNMADD231PS sin3<>+0(SB), Y2, Y1
-	VMOVUPS      Y0, (DX)(BX*1)
-	VMOVUPS      Y1, 32(DX)(BX*1)
-	VMOVUPS      Y4, (DX)(BX*2)
-	VMOVUPS      Y5, 32(DX)(BX*2)
-	ADDQ         $0x40, AX
-	ADDQ         SI, DX
-	DECQ         DI
+	VMOVUPS      Y0, (BX)(AX*1)
+	VMOVUPS      Y1, 32(BX)(AX*1)
+	VMOVUPS      Y4, (BX)(AX*2)
+	VMOVUPS      Y5, 32(BX)(AX*2)
+	ADDQ         $0x40, DX
+	ADDQ         $0x40, BX
+	DECQ         CX
+	JNE          vector
+	VZEROUPPER
+	RET
+
+// func rowsSplit3(re *float32, im *float32, src *float32, s int, pitch int)
+// Requires: AVX, FMA3
+TEXT ·rowsSplit3(SB), NOSPLIT, $0-40
+	MOVQ  re+0(FP), AX
+	MOVQ  im+8(FP), CX
+	MOVQ  s+24(FP), DX
+	MOVQ  pitch+32(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  src+16(FP), SI
+	MOVQ  s+24(FP), DI
+	SHLQ  $0x06, DI
+	MOVQ  DX, R8
+	IMULQ BX, R8
+
+vector:
+	VMOVUPS      (SI), Y0
+	VMOVUPS      32(SI), Y1
+	VMOVUPS      (SI)(DI*1), Y2
+	VMOVUPS      32(SI)(DI*1), Y3
+	VMOVUPS      (SI)(DI*2), Y4
+	VMOVUPS      32(SI)(DI*2), Y5
+	VADDPS       Y4, Y2, Y6
+	VADDPS       Y5, Y3, Y7
+	VSUBPS       Y4, Y2, Y2
+	VSUBPS       Y5, Y3, Y3
+	VADDPS       Y6, Y0, Y4
+	VADDPS       Y7, Y1, Y5
+	VMOVUPS      Y4, (AX)
+	VMOVUPS      Y5, (CX)
+	VFNMADD231PS half<>+0(SB), Y6, Y0
+	VFNMADD231PS half<>+0(SB), Y7, Y1
+	VMOVAPS      Y0, Y4
+	VMOVAPS      Y1, Y5
+	VFNMADD231PS sin3<>+0(SB), Y3, Y4
+	VFMADD231PS  sin3<>+0(SB), Y2, Y5
+	VFMADD231PS  sin3<>+0(SB), Y3, Y0
+	VFNMADD231PS sin3<>+0(SB), Y2, Y1
+	VMOVUPS      Y0, (AX)(R8*1)
+	VMOVUPS      Y1, (CX)(R8*1)
+	VMOVUPS      Y4, (AX)(R8*2)
+	VMOVUPS      Y5, (CX)(R8*2)
+	ADDQ         $0x40, SI
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	DECQ         DX
+	JNE          vector
+	VZEROUPPER
+	RET
+
+// func rowsInterleaved3(dst *float32, src *float32, s int, pitch int, scaleRe float32, scaleIm float32)
+// Requires: AVX, FMA3
+TEXT ·rowsInterleaved3(SB), NOSPLIT, $128-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+16(FP), CX
+	MOVQ         pitch+24(FP), DX
+	SHLQ         $0x03, DX
+	MOVQ         src+8(FP), BX
+	MOVQ         s+16(FP), SI
+	SHLQ         $0x06, SI
+	MOVQ         CX, DI
+	IMULQ        DX, DI
+	LEAQ         63(SP), R8
+	ANDQ         $-64, R8
+	VBROADCASTSS scaleRe+32(FP), Y0
+	VMOVUPS      Y0, (R8)
+	VBROADCASTSS scaleIm+36(FP), Y0
+	VMOVUPS      Y0, 32(R8)
+
+vector:
+	VMOVUPS      (BX), Y0
+	VMOVUPS      32(BX), Y1
+	VMOVUPS      (BX)(SI*1), Y2
+	VMOVUPS      32(BX)(SI*1), Y3
+	VMOVUPS      (BX)(SI*2), Y4
+	VMOVUPS      32(BX)(SI*2), Y5
+	VADDPS       Y4, Y2, Y6
+	VADDPS       Y5, Y3, Y7
+	VSUBPS       Y4, Y2, Y2
+	VSUBPS       Y5, Y3, Y3
+	VADDPS       Y6, Y0, Y4
+	VADDPS       Y7, Y1, Y5
+	VMULPS       (R8), Y4, Y4
+	VMULPS       32(R8), Y5, Y5
+	VUNPCKLPS    Y5, Y4, Y8
+	VUNPCKHPS    Y5, Y4, Y4
+	VPERM2F128   $0x20, Y4, Y8, Y5
+	VMOVUPS      Y5, (AX)
+	VPERM2F128   $0x31, Y4, Y8, Y5
+	VMOVUPS      Y5, 32(AX)
+	VFNMADD231PS half<>+0(SB), Y6, Y0
+	VFNMADD231PS half<>+0(SB), Y7, Y1
+	VMOVAPS      Y0, Y4
+	VMOVAPS      Y1, Y5
+	VFNMADD231PS sin3<>+0(SB), Y3, Y4
+	VFMADD231PS  sin3<>+0(SB), Y2, Y5
+	VFMADD231PS  sin3<>+0(SB), Y3, Y0
+	VFNMADD231PS sin3<>+0(SB), Y2, Y1
+	VMULPS       (R8), Y0, Y0
+	VMULPS       32(R8), Y1, Y1
+	VUNPCKLPS    Y1, Y0, Y2
+	VUNPCKHPS    Y1, Y0, Y0
+	VPERM2F128   $0x20, Y0, Y2, Y1
+	VMOVUPS      Y1, (AX)(DI*1)
+	VPERM2F128   $0x31, Y0, Y2, Y1
+	VMOVUPS      Y1, 32(AX)(DI*1)
+	VMULPS       (R8), Y4, Y4
+	VMULPS       32(R8), Y5, Y5
+	VUNPCKLPS    Y5, Y4, Y0
+	VUNPCKHPS    Y5, Y4, Y1
+	VPERM2F128   $0x20, Y1, Y0, Y2
+	VMOVUPS      Y2, (AX)(DI*2)
+	VPERM2F128   $0x31, Y1, Y0, Y2
+	VMOVUPS      Y2, 32(AX)(DI*2)
+	ADDQ         $0x40, BX
+	ADDQ         DX, AX
+	DECQ         CX
 	JNE          vector
 	VZEROUPPER
 	RET
@@ -442,9 +636,9 @@ position:
 	VZEROUPPER
 	RET
 
-// func middle4(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
+// func middle4(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
 // Requires: AVX, FMA3
-TEXT ·middle4(SB), NOSPLIT, $0-56
+TEXT ·middle4(SB), NOSPLIT, $0-48
 	MOVQ   src+8(FP), AX
 	MOVQ   srcStride+40(FP), CX
 	SHLQ   $0x06, CX
@@ -455,13 +649,11 @@ TEXT ·middle4(SB), NOSPLIT, $0-56
 	LEAQ   (BX)(BX*2), DI
 	MOVQ   tw+16(FP), R8
 	MOVQ   count+24(FP), R9
-	MOVQ   srcStep+48(FP), R10
-	SHLQ   $0x06, R10
-	MOVQ   BX, R11
-	IMUL3Q $0x03, R11, R11
+	MOVQ   BX, R10
+	IMUL3Q $0x03, R10, R10
 
 position:
-	MOVQ s+32(FP), R12
+	MOVQ s+32(FP), R11
 
 vector:
 	VMOVUPS      (AX), Y0
@@ -514,41 +706,36 @@ vector:
 	VFMADD231PS  Y0, Y5, Y1
 	VMOVUPS      Y2, (SI)(DI*1)
 	VMOVUPS      Y1, 32(SI)(DI*1)
-	ADDQ         R10, AX
+	ADDQ         $0x40, AX
 	ADDQ         $0x40, SI
-	DECQ         R12
+	DECQ         R11
 	JNE          vector
-	ADDQ         R11, SI
+	ADDQ         R10, SI
 	ADDQ         $0x18, R8
 	DECQ         R9
 	JNE          position
 	VZEROUPPER
 	RET
 
-// func final4(dst *float32, src *float32, s int, dstStride int, dstStep int)
+// func final4(dst *float32, src *float32, s int)
 // Requires: AVX
-TEXT ·final4(SB), NOSPLIT, $0-40
-	MOVQ src+8(FP), AX
+TEXT ·final4(SB), NOSPLIT, $0-24
+	MOVQ s+16(FP), AX
+	SHLQ $0x06, AX
 	MOVQ s+16(FP), CX
-	SHLQ $0x06, CX
-	LEAQ (CX)(CX*2), DX
-	MOVQ dst+0(FP), BX
-	MOVQ dstStride+24(FP), SI
-	SHLQ $0x06, SI
-	LEAQ (SI)(SI*2), DI
-	MOVQ dstStep+32(FP), R8
-	SHLQ $0x06, R8
-	MOVQ s+16(FP), R9
+	MOVQ src+8(FP), DX
+	LEAQ (AX)(AX*2), BX
+	MOVQ dst+0(FP), SI
 
 vector:
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS (AX)(CX*1), Y2
-	VMOVUPS 32(AX)(CX*1), Y3
-	VMOVUPS (AX)(CX*2), Y4
-	VMOVUPS 32(AX)(CX*2), Y5
-	VMOVUPS (AX)(DX*1), Y6
-	VMOVUPS 32(AX)(DX*1), Y7
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VMOVUPS (DX)(AX*1), Y2
+	VMOVUPS 32(DX)(AX*1), Y3
+	VMOVUPS (DX)(AX*2), Y4
+	VMOVUPS 32(DX)(AX*2), Y5
+	VMOVUPS (DX)(BX*1), Y6
+	VMOVUPS 32(DX)(BX*1), Y7
 	VADDPS  Y4, Y0, Y8
 	VADDPS  Y5, Y1, Y9
 	VSUBPS  Y4, Y0, Y0
@@ -559,24 +746,166 @@ vector:
 	VSUBPS  Y7, Y3, Y3
 	VADDPS  Y4, Y8, Y6
 	VADDPS  Y5, Y9, Y7
-	VMOVUPS Y6, (BX)
-	VMOVUPS Y7, 32(BX)
+	VMOVUPS Y6, (SI)
+	VMOVUPS Y7, 32(SI)
 	VSUBPS  Y4, Y8, Y8
 	VSUBPS  Y5, Y9, Y9
-	VMOVUPS Y8, (BX)(SI*2)
-	VMOVUPS Y9, 32(BX)(SI*2)
+	VMOVUPS Y8, (SI)(AX*2)
+	VMOVUPS Y9, 32(SI)(AX*2)
 	VSUBPS  Y3, Y0, Y4
 	VADDPS  Y2, Y1, Y5
 	VADDPS  Y3, Y0, Y0
 	VSUBPS  Y2, Y1, Y1
-	VMOVUPS Y0, (BX)(SI*1)
-	VMOVUPS Y1, 32(BX)(SI*1)
-	VMOVUPS Y4, (BX)(DI*1)
-	VMOVUPS Y5, 32(BX)(DI*1)
-	ADDQ    $0x40, AX
-	ADDQ    R8, BX
-	DECQ    R9
+	VMOVUPS Y0, (SI)(AX*1)
+	VMOVUPS Y1, 32(SI)(AX*1)
+	VMOVUPS Y4, (SI)(BX*1)
+	VMOVUPS Y5, 32(SI)(BX*1)
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, SI
+	DECQ    CX
 	JNE     vector
+	VZEROUPPER
+	RET
+
+// func rowsSplit4(re *float32, im *float32, src *float32, s int, pitch int)
+// Requires: AVX
+TEXT ·rowsSplit4(SB), NOSPLIT, $0-40
+	MOVQ  re+0(FP), AX
+	MOVQ  im+8(FP), CX
+	MOVQ  s+24(FP), DX
+	MOVQ  pitch+32(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  src+16(FP), SI
+	MOVQ  s+24(FP), DI
+	SHLQ  $0x06, DI
+	LEAQ  (DI)(DI*2), R8
+	MOVQ  DX, R9
+	IMULQ BX, R9
+	LEAQ  (R9)(R9*2), R10
+
+vector:
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS (SI)(DI*1), Y2
+	VMOVUPS 32(SI)(DI*1), Y3
+	VMOVUPS (SI)(DI*2), Y4
+	VMOVUPS 32(SI)(DI*2), Y5
+	VMOVUPS (SI)(R8*1), Y6
+	VMOVUPS 32(SI)(R8*1), Y7
+	VADDPS  Y4, Y0, Y8
+	VADDPS  Y5, Y1, Y9
+	VSUBPS  Y4, Y0, Y0
+	VSUBPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y4
+	VADDPS  Y7, Y3, Y5
+	VSUBPS  Y6, Y2, Y2
+	VSUBPS  Y7, Y3, Y3
+	VADDPS  Y4, Y8, Y6
+	VADDPS  Y5, Y9, Y7
+	VMOVUPS Y6, (AX)
+	VMOVUPS Y7, (CX)
+	VSUBPS  Y4, Y8, Y8
+	VSUBPS  Y5, Y9, Y9
+	VMOVUPS Y8, (AX)(R9*2)
+	VMOVUPS Y9, (CX)(R9*2)
+	VSUBPS  Y3, Y0, Y4
+	VADDPS  Y2, Y1, Y5
+	VADDPS  Y3, Y0, Y0
+	VSUBPS  Y2, Y1, Y1
+	VMOVUPS Y0, (AX)(R9*1)
+	VMOVUPS Y1, (CX)(R9*1)
+	VMOVUPS Y4, (AX)(R10*1)
+	VMOVUPS Y5, (CX)(R10*1)
+	ADDQ    $0x40, SI
+	ADDQ    BX, AX
+	ADDQ    BX, CX
+	DECQ    DX
+	JNE     vector
+	VZEROUPPER
+	RET
+
+// func rowsInterleaved4(dst *float32, src *float32, s int, pitch int, scaleRe float32, scaleIm float32)
+// Requires: AVX
+TEXT ·rowsInterleaved4(SB), NOSPLIT, $128-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+16(FP), CX
+	MOVQ         pitch+24(FP), DX
+	SHLQ         $0x03, DX
+	MOVQ         src+8(FP), BX
+	MOVQ         s+16(FP), SI
+	SHLQ         $0x06, SI
+	LEAQ         (SI)(SI*2), DI
+	MOVQ         CX, R8
+	IMULQ        DX, R8
+	LEAQ         (R8)(R8*2), R9
+	LEAQ         63(SP), R10
+	ANDQ         $-64, R10
+	VBROADCASTSS scaleRe+32(FP), Y0
+	VMOVUPS      Y0, (R10)
+	VBROADCASTSS scaleIm+36(FP), Y0
+	VMOVUPS      Y0, 32(R10)
+
+vector:
+	VMOVUPS    (BX), Y0
+	VMOVUPS    32(BX), Y1
+	VMOVUPS    (BX)(SI*1), Y2
+	VMOVUPS    32(BX)(SI*1), Y3
+	VMOVUPS    (BX)(SI*2), Y4
+	VMOVUPS    32(BX)(SI*2), Y5
+	VMOVUPS    (BX)(DI*1), Y6
+	VMOVUPS    32(BX)(DI*1), Y7
+	VADDPS     Y4, Y0, Y8
+	VADDPS     Y5, Y1, Y9
+	VSUBPS     Y4, Y0, Y0
+	VSUBPS     Y5, Y1, Y1
+	VADDPS     Y6, Y2, Y4
+	VADDPS     Y7, Y3, Y5
+	VSUBPS     Y6, Y2, Y2
+	VSUBPS     Y7, Y3, Y3
+	VADDPS     Y4, Y8, Y6
+	VADDPS     Y5, Y9, Y7
+	VMULPS     (R10), Y6, Y6
+	VMULPS     32(R10), Y7, Y7
+	VUNPCKLPS  Y7, Y6, Y10
+	VUNPCKHPS  Y7, Y6, Y6
+	VPERM2F128 $0x20, Y6, Y10, Y7
+	VMOVUPS    Y7, (AX)
+	VPERM2F128 $0x31, Y6, Y10, Y7
+	VMOVUPS    Y7, 32(AX)
+	VSUBPS     Y4, Y8, Y8
+	VSUBPS     Y5, Y9, Y9
+	VMULPS     (R10), Y8, Y8
+	VMULPS     32(R10), Y9, Y9
+	VUNPCKLPS  Y9, Y8, Y4
+	VUNPCKHPS  Y9, Y8, Y5
+	VPERM2F128 $0x20, Y5, Y4, Y6
+	VMOVUPS    Y6, (AX)(R8*2)
+	VPERM2F128 $0x31, Y5, Y4, Y6
+	VMOVUPS    Y6, 32(AX)(R8*2)
+	VSUBPS     Y3, Y0, Y4
+	VADDPS     Y2, Y1, Y5
+	VADDPS     Y3, Y0, Y0
+	VSUBPS     Y2, Y1, Y1
+	VMULPS     (R10), Y0, Y0
+	VMULPS     32(R10), Y1, Y1
+	VUNPCKLPS  Y1, Y0, Y2
+	VUNPCKHPS  Y1, Y0, Y0
+	VPERM2F128 $0x20, Y0, Y2, Y1
+	VMOVUPS    Y1, (AX)(R8*1)
+	VPERM2F128 $0x31, Y0, Y2, Y1
+	VMOVUPS    Y1, 32(AX)(R8*1)
+	VMULPS     (R10), Y4, Y4
+	VMULPS     32(R10), Y5, Y5
+	VUNPCKLPS  Y5, Y4, Y0
+	VUNPCKHPS  Y5, Y4, Y1
+	VPERM2F128 $0x20, Y1, Y0, Y2
+	VMOVUPS    Y2, (AX)(R9*1)
+	VPERM2F128 $0x31, Y1, Y0, Y2
+	VMOVUPS    Y2, 32(AX)(R9*1)
+	ADDQ       $0x40, BX
+	ADDQ       DX, AX
+	DECQ       CX
+	JNE        vector
 	VZEROUPPER
 	RET
 
@@ -754,9 +1083,9 @@ DATA sin5twice<>+24(SB)/4, $(0.58778524)
 DATA sin5twice<>+28(SB)/4, $(0.58778524)
 GLOBL sin5twice<>(SB), RODATA|NOPTR, $32
 
-// func middle5(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
+// func middle5(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
 // Requires: AVX, FMA3
-TEXT ·middle5(SB), NOSPLIT, $0-56
+TEXT ·middle5(SB), NOSPLIT, $0-48
 	MOVQ   src+8(FP), AX
 	MOVQ   srcStride+40(FP), CX
 	SHLQ   $0x06, CX
@@ -769,13 +1098,11 @@ TEXT ·middle5(SB), NOSPLIT, $0-56
 	LEAQ   (DI)(SI*4), R9
 	MOVQ   tw+16(FP), R10
 	MOVQ   count+24(FP), R11
-	MOVQ   srcStep+48(FP), R12
-	SHLQ   $0x06, R12
-	MOVQ   SI, R13
-	IMUL3Q $0x04, R13, R13
+	MOVQ   SI, R12
+	IMUL3Q $0x04, R12, R12
 
 position:
-	MOVQ s+32(FP), R14
+	MOVQ s+32(FP), R13
 
 vector:
 	VMOVUPS      (AX)(CX*1), Y0
@@ -862,56 +1189,51 @@ vector:
 	VFMADD231PS  Y0, Y3, Y1
 	VMOVUPS      Y4, (DI)(R8*1)
 	VMOVUPS      Y1, 32(DI)(R8*1)
-	ADDQ         R12, AX
-	ADDQ         R12, BX
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, BX
 	ADDQ         $0x40, DI
 	ADDQ         $0x40, R9
-	DECQ         R14
+	DECQ         R13
 	JNE          vector
-	ADDQ         R13, DI
-	ADDQ         R13, R9
+	ADDQ         R12, DI
+	ADDQ         R12, R9
 	ADDQ         $0x20, R10
 	DECQ         R11
 	JNE          position
 	VZEROUPPER
 	RET
 
-// func final5(dst *float32, src *float32, s int, dstStride int, dstStep int)
+// func final5(dst *float32, src *float32, s int)
 // Requires: AVX, FMA3
-TEXT ·final5(SB), NOSPLIT, $0-40
-	MOVQ src+8(FP), AX
+TEXT ·final5(SB), NOSPLIT, $0-24
+	MOVQ s+16(FP), AX
+	SHLQ $0x06, AX
 	MOVQ s+16(FP), CX
-	SHLQ $0x06, CX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(CX*4), BX
-	MOVQ dst+0(FP), SI
-	MOVQ dstStride+24(FP), DI
-	SHLQ $0x06, DI
-	LEAQ (DI)(DI*2), R8
-	LEAQ (SI)(DI*4), R9
-	MOVQ dstStep+32(FP), R10
-	SHLQ $0x06, R10
-	MOVQ s+16(FP), R11
+	MOVQ src+8(FP), DX
+	LEAQ (AX)(AX*2), BX
+	LEAQ (DX)(AX*4), SI
+	MOVQ dst+0(FP), DI
+	LEAQ (DI)(AX*4), R8
 
 vector:
-	VMOVUPS      (AX)(CX*1), Y0
-	VMOVUPS      32(AX)(CX*1), Y1
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
+	VMOVUPS      (DX)(AX*1), Y0
+	VMOVUPS      32(DX)(AX*1), Y1
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
 	VADDPS       Y2, Y0, Y4
 	VADDPS       Y3, Y1, Y5
 	VSUBPS       Y2, Y0, Y0
 	VSUBPS       Y3, Y1, Y1
-	VMOVUPS      (AX)(CX*2), Y2
-	VMOVUPS      32(AX)(CX*2), Y3
-	VMOVUPS      (AX)(DX*1), Y6
-	VMOVUPS      32(AX)(DX*1), Y7
+	VMOVUPS      (DX)(AX*2), Y2
+	VMOVUPS      32(DX)(AX*2), Y3
+	VMOVUPS      (DX)(BX*1), Y6
+	VMOVUPS      32(DX)(BX*1), Y7
 	VADDPS       Y6, Y2, Y8
 	VADDPS       Y7, Y3, Y9
 	VSUBPS       Y6, Y2, Y2
 	VSUBPS       Y7, Y3, Y3
-	VMOVUPS      (AX), Y6
-	VMOVUPS      32(AX), Y7
+	VMOVUPS      (DX), Y6
+	VMOVUPS      32(DX), Y7
 	VMOVAPS      Y6, Y10
 	VMOVAPS      Y7, Y11
 	VMOVAPS      Y6, Y12
@@ -920,8 +1242,8 @@ vector:
 	VADDPS       Y5, Y7, Y7
 	VADDPS       Y8, Y6, Y6
 	VADDPS       Y9, Y7, Y7
-	VMOVUPS      Y6, (SI)
-	VMOVUPS      Y7, 32(SI)
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
 	VFMADD231PS  cos5<>+0(SB), Y4, Y10
 	VFMADD231PS  cos5<>+0(SB), Y5, Y11
 	VFMADD231PS  cos5twice<>+0(SB), Y8, Y10
@@ -938,10 +1260,10 @@ vector:
 	VADDPS       Y4, Y11, Y7
 	VADDPS       Y5, Y10, Y10
 	VSUBPS       Y4, Y11, Y11
-	VMOVUPS      Y10, (SI)(DI*1)
-	VMOVUPS      Y11, 32(SI)(DI*1)
-	VMOVUPS      Y6, (R9)
-	VMOVUPS      Y7, 32(R9)
+	VMOVUPS      Y10, (DI)(AX*1)
+	VMOVUPS      Y11, 32(DI)(AX*1)
+	VMOVUPS      Y6, (R8)
+	VMOVUPS      Y7, 32(R8)
 	VMULPS       sin5twice<>+0(SB), Y0, Y0
 	VMULPS       sin5twice<>+0(SB), Y1, Y1
 	VFNMADD231PS sin5<>+0(SB), Y2, Y0
@@ -950,15 +1272,229 @@ vector:
 	VADDPS       Y0, Y13, Y3
 	VADDPS       Y1, Y12, Y12
 	VSUBPS       Y0, Y13, Y13
-	VMOVUPS      Y12, (SI)(DI*2)
-	VMOVUPS      Y13, 32(SI)(DI*2)
-	VMOVUPS      Y2, (SI)(R8*1)
-	VMOVUPS      Y3, 32(SI)(R8*1)
-	ADDQ         $0x40, AX
+	VMOVUPS      Y12, (DI)(AX*2)
+	VMOVUPS      Y13, 32(DI)(AX*2)
+	VMOVUPS      Y2, (DI)(BX*1)
+	VMOVUPS      Y3, 32(DI)(BX*1)
+	ADDQ         $0x40, DX
+	ADDQ         $0x40, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x40, R8
+	DECQ         CX
+	JNE          vector
+	VZEROUPPER
+	RET
+
+// func rowsSplit5(re *float32, im *float32, src *float32, s int, pitch int)
+// Requires: AVX, FMA3
+TEXT ·rowsSplit5(SB), NOSPLIT, $0-40
+	MOVQ  re+0(FP), AX
+	MOVQ  im+8(FP), CX
+	MOVQ  s+24(FP), DX
+	MOVQ  pitch+32(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  src+16(FP), SI
+	MOVQ  s+24(FP), DI
+	SHLQ  $0x06, DI
+	LEAQ  (DI)(DI*2), R8
+	LEAQ  (SI)(DI*4), R9
+	MOVQ  DX, R10
+	IMULQ BX, R10
+	LEAQ  (R10)(R10*2), R11
+	LEAQ  (AX)(R10*4), R12
+	LEAQ  (CX)(R10*4), R13
+
+vector:
+	VMOVUPS      (SI)(DI*1), Y0
+	VMOVUPS      32(SI)(DI*1), Y1
+	VMOVUPS      (R9), Y2
+	VMOVUPS      32(R9), Y3
+	VADDPS       Y2, Y0, Y4
+	VADDPS       Y3, Y1, Y5
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      (SI)(DI*2), Y2
+	VMOVUPS      32(SI)(DI*2), Y3
+	VMOVUPS      (SI)(R8*1), Y6
+	VMOVUPS      32(SI)(R8*1), Y7
+	VADDPS       Y6, Y2, Y8
+	VADDPS       Y7, Y3, Y9
+	VSUBPS       Y6, Y2, Y2
+	VSUBPS       Y7, Y3, Y3
+	VMOVUPS      (SI), Y6
+	VMOVUPS      32(SI), Y7
+	VMOVAPS      Y6, Y10
+	VMOVAPS      Y7, Y11
+	VMOVAPS      Y6, Y12
+	VMOVAPS      Y7, Y13
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y5, Y7, Y7
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y9, Y7, Y7
+	VMOVUPS      Y6, (AX)
+	VMOVUPS      Y7, (CX)
+	VFMADD231PS  cos5<>+0(SB), Y4, Y10
+	VFMADD231PS  cos5<>+0(SB), Y5, Y11
+	VFMADD231PS  cos5twice<>+0(SB), Y8, Y10
+	VFMADD231PS  cos5twice<>+0(SB), Y9, Y11
+	VFMADD231PS  cos5twice<>+0(SB), Y4, Y12
+	VFMADD231PS  cos5twice<>+0(SB), Y5, Y13
+	VFMADD231PS  cos5<>+0(SB), Y8, Y12
+	VFMADD231PS  cos5<>+0(SB), Y9, Y13
+	VMULPS       sin5<>+0(SB), Y0, Y4
+	VMULPS       sin5<>+0(SB), Y1, Y5
+	VFMADD231PS  sin5twice<>+0(SB), Y2, Y4
+	VFMADD231PS  sin5twice<>+0(SB), Y3, Y5
+	VSUBPS       Y5, Y10, Y6
+	VADDPS       Y4, Y11, Y7
+	VADDPS       Y5, Y10, Y10
+	VSUBPS       Y4, Y11, Y11
+	VMOVUPS      Y10, (AX)(R10*1)
+	VMOVUPS      Y11, (CX)(R10*1)
+	VMOVUPS      Y6, (R12)
+	VMOVUPS      Y7, (R13)
+	VMULPS       sin5twice<>+0(SB), Y0, Y0
+	VMULPS       sin5twice<>+0(SB), Y1, Y1
+	VFNMADD231PS sin5<>+0(SB), Y2, Y0
+	VFNMADD231PS sin5<>+0(SB), Y3, Y1
+	VSUBPS       Y1, Y12, Y2
+	VADDPS       Y0, Y13, Y3
+	VADDPS       Y1, Y12, Y12
+	VSUBPS       Y0, Y13, Y13
+	VMOVUPS      Y12, (AX)(R10*2)
+	VMOVUPS      Y13, (CX)(R10*2)
+	VMOVUPS      Y2, (AX)(R11*1)
+	VMOVUPS      Y3, (CX)(R11*1)
+	ADDQ         $0x40, SI
+	ADDQ         $0x40, R9
+	ADDQ         BX, AX
+	ADDQ         BX, R12
+	ADDQ         BX, CX
+	ADDQ         BX, R13
+	DECQ         DX
+	JNE          vector
+	VZEROUPPER
+	RET
+
+// func rowsInterleaved5(dst *float32, src *float32, s int, pitch int, scaleRe float32, scaleIm float32)
+// Requires: AVX, FMA3
+TEXT ·rowsInterleaved5(SB), NOSPLIT, $128-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+16(FP), CX
+	MOVQ         pitch+24(FP), DX
+	SHLQ         $0x03, DX
+	MOVQ         src+8(FP), BX
+	MOVQ         s+16(FP), SI
+	SHLQ         $0x06, SI
+	LEAQ         (SI)(SI*2), DI
+	LEAQ         (BX)(SI*4), R8
+	MOVQ         CX, R9
+	IMULQ        DX, R9
+	LEAQ         (R9)(R9*2), R10
+	LEAQ         (AX)(R9*4), R11
+	LEAQ         63(SP), R12
+	ANDQ         $-64, R12
+	VBROADCASTSS scaleRe+32(FP), Y0
+	VMOVUPS      Y0, (R12)
+	VBROADCASTSS scaleIm+36(FP), Y0
+	VMOVUPS      Y0, 32(R12)
+
+vector:
+	VMOVUPS      (BX)(SI*1), Y0
+	VMOVUPS      32(BX)(SI*1), Y1
+	VMOVUPS      (R8), Y2
+	VMOVUPS      32(R8), Y3
+	VADDPS       Y2, Y0, Y4
+	VADDPS       Y3, Y1, Y5
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      (BX)(SI*2), Y2
+	VMOVUPS      32(BX)(SI*2), Y3
+	VMOVUPS      (BX)(DI*1), Y6
+	VMOVUPS      32(BX)(DI*1), Y7
+	VADDPS       Y6, Y2, Y8
+	VADDPS       Y7, Y3, Y9
+	VSUBPS       Y6, Y2, Y2
+	VSUBPS       Y7, Y3, Y3
+	VMOVUPS      (BX), Y6
+	VMOVUPS      32(BX), Y7
+	VMOVAPS      Y6, Y10
+	VMOVAPS      Y7, Y11
+	VMOVAPS      Y6, Y12
+	VMOVAPS      Y7, Y13
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y5, Y7, Y7
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y9, Y7, Y7
+	VMULPS       (R12), Y6, Y6
+	VMULPS       32(R12), Y7, Y7
+	VUNPCKLPS    Y7, Y6, Y14
+	VUNPCKHPS    Y7, Y6, Y6
+	VPERM2F128   $0x20, Y6, Y14, Y7
+	VMOVUPS      Y7, (AX)
+	VPERM2F128   $0x31, Y6, Y14, Y7
+	VMOVUPS      Y7, 32(AX)
+	VFMADD231PS  cos5<>+0(SB), Y4, Y10
+	VFMADD231PS  cos5<>+0(SB), Y5, Y11
+	VFMADD231PS  cos5twice<>+0(SB), Y8, Y10
+	VFMADD231PS  cos5twice<>+0(SB), Y9, Y11
+	VFMADD231PS  cos5twice<>+0(SB), Y4, Y12
+	VFMADD231PS  cos5twice<>+0(SB), Y5, Y13
+	VFMADD231PS  cos5<>+0(SB), Y8, Y12
+	VFMADD231PS  cos5<>+0(SB), Y9, Y13
+	VMULPS       sin5<>+0(SB), Y0, Y4
+	VMULPS       sin5<>+0(SB), Y1, Y5
+	VFMADD231PS  sin5twice<>+0(SB), Y2, Y4
+	VFMADD231PS  sin5twice<>+0(SB), Y3, Y5
+	VSUBPS       Y5, Y10, Y6
+	VADDPS       Y4, Y11, Y7
+	VADDPS       Y5, Y10, Y10
+	VSUBPS       Y4, Y11, Y11
+	VMULPS       (R12), Y10, Y10
+	VMULPS       32(R12), Y11, Y11
+	VUNPCKLPS    Y11, Y10, Y4
+	VUNPCKHPS    Y11, Y10, Y5
+	VPERM2F128   $0x20, Y5, Y4, Y8
+	VMOVUPS      Y8, (AX)(R9*1)
+	VPERM2F128   $0x31, Y5, Y4, Y8
+	VMOVUPS      Y8, 32(AX)(R9*1)
+	VMULPS       (R12), Y6, Y6
+	VMULPS       32(R12), Y7, Y7
+	VUNPCKLPS    Y7, Y6, Y4
+	VUNPCKHPS    Y7, Y6, Y5
+	VPERM2F128   $0x20, Y5, Y4, Y6
+	VMOVUPS      Y6, (R11)
+	VPERM2F128   $0x31, Y5, Y4, Y6
+	VMOVUPS      Y6, 32(R11)
+	VMULPS       sin5twice<>+0(SB), Y0, Y0
+	VMULPS       sin5twice<>+0(SB), Y1, Y1
+	VFNMADD231PS sin5<>+0(SB), Y2, Y0
+	VFNMADD231PS sin5<>+0(SB), Y3, Y1
+	VSUBPS       Y1, Y12, Y2
+	VADDPS       Y0, Y13, Y3
+	VADDPS       Y1, Y12, Y12
+	VSUBPS       Y0, Y13, Y13
+	VMULPS       (R12), Y12, Y12
+	VMULPS       32(R12), Y13, Y13
+	VUNPCKLPS    Y13, Y12, Y0
+	VUNPCKHPS    Y13, Y12, Y1
+	VPERM2F128   $0x20, Y1, Y0, Y4
+	VMOVUPS      Y4, (AX)(R9*2)
+	VPERM2F128   $0x31, Y1, Y0, Y4
+	VMOVUPS      Y4, 32(AX)(R9*2)
+	VMULPS       (R12), Y2, Y2
+	VMULPS       32(R12), Y3, Y3
+	VUNPCKLPS    Y3, Y2, Y0
+	VUNPCKHPS    Y3, Y2, Y1
+	VPERM2F128   $0x20, Y1, Y0, Y2
+	VMOVUPS      Y2, (AX)(R10*1)
+	VPERM2F128   $0x31, Y1, Y0, Y2
+	VMOVUPS      Y2, 32(AX)(R10*1)
 	ADDQ         $0x40, BX
-	ADDQ         R10, SI
-	ADDQ         R10, R9
-	DECQ         R11
+	ADDQ         $0x40, R8
+	ADDQ         DX, AX
+	ADDQ         DX, R11
+	DECQ         CX
 	JNE          vector
 	VZEROUPPER
 	RET
@@ -1178,9 +1714,9 @@ DATA root8<>+24(SB)/4, $(0.70710677)
 DATA root8<>+28(SB)/4, $(0.70710677)
 GLOBL root8<>(SB), RODATA|NOPTR, $32
 
-// func middle8(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
+// func middle8(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
 // Requires: AVX, FMA3
-TEXT ·middle8(SB), NOSPLIT, $320-56
+TEXT ·middle8(SB), NOSPLIT, $320-48
 	MOVQ   src+8(FP), AX
 	MOVQ   srcStride+40(FP), CX
 	SHLQ   $0x06, CX
@@ -1193,195 +1729,13 @@ TEXT ·middle8(SB), NOSPLIT, $320-56
 	LEAQ   (DI)(SI*4), R9
 	MOVQ   tw+16(FP), R10
 	MOVQ   count+24(FP), R11
-	MOVQ   srcStep+48(FP), R12
-	SHLQ   $0x06, R12
-	LEAQ   63(SP), R13
-	ANDQ   $-64, R13
-	MOVQ   SI, R14
-	IMUL3Q $0x07, R14, R14
+	LEAQ   63(SP), R12
+	ANDQ   $-64, R12
+	MOVQ   SI, R13
+	IMUL3Q $0x07, R13, R13
 
 position:
-	MOVQ s+32(FP), R15
-
-vector:
-	VMOVUPS      (AX), Y0
-	VMOVUPS      32(AX), Y1
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	VADDPS       Y2, Y0, Y4
-	VADDPS       Y3, Y1, Y5
-	VSUBPS       Y2, Y0, Y0
-	VSUBPS       Y3, Y1, Y1
-	VMOVUPS      Y0, (R13)
-	VMOVUPS      Y1, 32(R13)
-	VMOVUPS      (AX)(CX*1), Y0
-	VMOVUPS      32(AX)(CX*1), Y1
-	VMOVUPS      (BX)(CX*1), Y2
-	VMOVUPS      32(BX)(CX*1), Y3
-	VADDPS       Y2, Y0, Y6
-	VADDPS       Y3, Y1, Y7
-	VSUBPS       Y2, Y0, Y0
-	VSUBPS       Y3, Y1, Y1
-	VMOVUPS      Y0, 64(R13)
-	VMOVUPS      Y1, 96(R13)
-	VMOVUPS      (AX)(CX*2), Y0
-	VMOVUPS      32(AX)(CX*2), Y1
-	VMOVUPS      (BX)(CX*2), Y2
-	VMOVUPS      32(BX)(CX*2), Y3
-	VADDPS       Y2, Y0, Y8
-	VADDPS       Y3, Y1, Y9
-	VSUBPS       Y2, Y0, Y0
-	VSUBPS       Y3, Y1, Y1
-	VMOVUPS      Y0, 128(R13)
-	VMOVUPS      Y1, 160(R13)
-	VMOVUPS      (AX)(DX*1), Y0
-	VMOVUPS      32(AX)(DX*1), Y1
-	VMOVUPS      (BX)(DX*1), Y2
-	VMOVUPS      32(BX)(DX*1), Y3
-	VADDPS       Y2, Y0, Y10
-	VADDPS       Y3, Y1, Y11
-	VSUBPS       Y2, Y0, Y0
-	VSUBPS       Y3, Y1, Y1
-	VMOVUPS      Y0, 192(R13)
-	VMOVUPS      Y1, 224(R13)
-	VADDPS       Y8, Y4, Y0
-	VADDPS       Y9, Y5, Y1
-	VSUBPS       Y8, Y4, Y4
-	VSUBPS       Y9, Y5, Y5
-	VADDPS       Y10, Y6, Y2
-	VADDPS       Y11, Y7, Y3
-	VSUBPS       Y10, Y6, Y6
-	VSUBPS       Y11, Y7, Y7
-	VADDPS       Y2, Y0, Y8
-	VADDPS       Y3, Y1, Y9
-	VMOVUPS      Y8, (DI)
-	VMOVUPS      Y9, 32(DI)
-	VSUBPS       Y2, Y0, Y0
-	VSUBPS       Y3, Y1, Y1
-	VBROADCASTSS 24(R10), Y2
-	VBROADCASTSS 28(R10), Y3
-	VMULPS       Y3, Y1, Y8
-	VFMSUB231PS  Y2, Y0, Y8
-	VMULPS       Y3, Y0, Y0
-	VFMADD231PS  Y2, Y1, Y0
-	VMOVUPS      Y8, (R9)
-	VMOVUPS      Y0, 32(R9)
-	VSUBPS       Y7, Y4, Y0
-	VADDPS       Y6, Y5, Y1
-	VADDPS       Y7, Y4, Y4
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS 8(R10), Y2
-	VBROADCASTSS 12(R10), Y3
-	VMULPS       Y3, Y5, Y6
-	VFMSUB231PS  Y2, Y4, Y6
-	VMULPS       Y3, Y4, Y3
-	VFMADD231PS  Y2, Y5, Y3
-	VMOVUPS      Y6, (DI)(SI*2)
-	VMOVUPS      Y3, 32(DI)(SI*2)
-	VBROADCASTSS 40(R10), Y2
-	VBROADCASTSS 44(R10), Y3
-	VMULPS       Y3, Y1, Y4
-	VFMSUB231PS  Y2, Y0, Y4
-	VMULPS       Y3, Y0, Y0
-	VFMADD231PS  Y2, Y1, Y0
-	VMOVUPS      Y4, (R9)(SI*2)
-	VMOVUPS      Y0, 32(R9)(SI*2)
-	VMOVUPS      (R13), Y0
-	VMOVUPS      32(R13), Y1
-	VMOVUPS      128(R13), Y2
-	VMOVUPS      160(R13), Y3
-	VSUBPS       Y3, Y0, Y4
-	VADDPS       Y2, Y1, Y5
-	VADDPS       Y3, Y0, Y0
-	VSUBPS       Y2, Y1, Y1
-	VMOVUPS      64(R13), Y2
-	VMOVUPS      96(R13), Y3
-	VADDPS       Y3, Y2, Y6
-	VSUBPS       Y2, Y3, Y2
-	VMOVUPS      192(R13), Y3
-	VMOVUPS      224(R13), Y7
-	VSUBPS       Y3, Y7, Y8
-	VADDPS       Y3, Y7, Y3
-	VADDPS       Y8, Y6, Y7
-	VSUBPS       Y3, Y2, Y9
-	VSUBPS       Y8, Y6, Y6
-	VADDPS       Y3, Y2, Y2
-	VMOVAPS      Y0, Y3
-	VMOVAPS      Y1, Y8
-	VFMADD231PS  root8<>+0(SB), Y7, Y0
-	VFMADD231PS  root8<>+0(SB), Y9, Y1
-	VBROADCASTSS (R10), Y10
-	VBROADCASTSS 4(R10), Y11
-	VMULPS       Y11, Y1, Y12
-	VFMSUB231PS  Y10, Y0, Y12
-	VMULPS       Y11, Y0, Y0
-	VFMADD231PS  Y10, Y1, Y0
-	VMOVUPS      Y12, (DI)(SI*1)
-	VMOVUPS      Y0, 32(DI)(SI*1)
-	VFNMADD231PS root8<>+0(SB), Y7, Y3
-	VFNMADD231PS root8<>+0(SB), Y9, Y8
-	VBROADCASTSS 32(R10), Y0
-	VBROADCASTSS 36(R10), Y1
-	VMULPS       Y1, Y8, Y7
-	VFMSUB231PS  Y0, Y3, Y7
-	VMULPS       Y1, Y3, Y1
-	VFMADD231PS  Y0, Y8, Y1
-	VMOVUPS      Y7, (R9)(SI*1)
-	VMOVUPS      Y1, 32(R9)(SI*1)
-	VMOVAPS      Y4, Y0
-	VMOVAPS      Y5, Y1
-	VFNMADD231PS root8<>+0(SB), Y2, Y0
-	VFMADD231PS  root8<>+0(SB), Y6, Y1
-	VFMADD231PS  root8<>+0(SB), Y2, Y4
-	VFNMADD231PS root8<>+0(SB), Y6, Y5
-	VBROADCASTSS 16(R10), Y2
-	VBROADCASTSS 20(R10), Y3
-	VMULPS       Y3, Y5, Y6
-	VFMSUB231PS  Y2, Y4, Y6
-	VMULPS       Y3, Y4, Y3
-	VFMADD231PS  Y2, Y5, Y3
-	VMOVUPS      Y6, (DI)(R8*1)
-	VMOVUPS      Y3, 32(DI)(R8*1)
-	VBROADCASTSS 48(R10), Y2
-	VBROADCASTSS 52(R10), Y3
-	VMULPS       Y3, Y1, Y4
-	VFMSUB231PS  Y2, Y0, Y4
-	VMULPS       Y3, Y0, Y0
-	VFMADD231PS  Y2, Y1, Y0
-	VMOVUPS      Y4, (R9)(R8*1)
-	VMOVUPS      Y0, 32(R9)(R8*1)
-	ADDQ         R12, AX
-	ADDQ         R12, BX
-	ADDQ         $0x40, DI
-	ADDQ         $0x40, R9
-	DECQ         R15
-	JNE          vector
-	ADDQ         R14, DI
-	ADDQ         R14, R9
-	ADDQ         $0x38, R10
-	DECQ         R11
-	JNE          position
-	VZEROUPPER
-	RET
-
-// func final8(dst *float32, src *float32, s int, dstStride int, dstStep int)
-// Requires: AVX, FMA3
-TEXT ·final8(SB), NOSPLIT, $320-40
-	MOVQ src+8(FP), AX
-	MOVQ s+16(FP), CX
-	SHLQ $0x06, CX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(CX*4), BX
-	MOVQ dst+0(FP), SI
-	MOVQ dstStride+24(FP), DI
-	SHLQ $0x06, DI
-	LEAQ (DI)(DI*2), R8
-	LEAQ (SI)(DI*4), R9
-	MOVQ dstStep+32(FP), R10
-	SHLQ $0x06, R10
-	MOVQ s+16(FP), R11
-	LEAQ 63(SP), R12
-	ANDQ $-64, R12
+	MOVQ s+32(FP), R14
 
 vector:
 	VMOVUPS      (AX), Y0
@@ -1434,20 +1788,38 @@ vector:
 	VSUBPS       Y11, Y7, Y7
 	VADDPS       Y2, Y0, Y8
 	VADDPS       Y3, Y1, Y9
-	VMOVUPS      Y8, (SI)
-	VMOVUPS      Y9, 32(SI)
+	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y9, 32(DI)
 	VSUBPS       Y2, Y0, Y0
 	VSUBPS       Y3, Y1, Y1
-	VMOVUPS      Y0, (R9)
-	VMOVUPS      Y1, 32(R9)
+	VBROADCASTSS 24(R10), Y2
+	VBROADCASTSS 28(R10), Y3
+	VMULPS       Y3, Y1, Y8
+	VFMSUB231PS  Y2, Y0, Y8
+	VMULPS       Y3, Y0, Y0
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y8, (R9)
+	VMOVUPS      Y0, 32(R9)
 	VSUBPS       Y7, Y4, Y0
 	VADDPS       Y6, Y5, Y1
 	VADDPS       Y7, Y4, Y4
 	VSUBPS       Y6, Y5, Y5
-	VMOVUPS      Y4, (SI)(DI*2)
-	VMOVUPS      Y5, 32(SI)(DI*2)
-	VMOVUPS      Y0, (R9)(DI*2)
-	VMOVUPS      Y1, 32(R9)(DI*2)
+	VBROADCASTSS 8(R10), Y2
+	VBROADCASTSS 12(R10), Y3
+	VMULPS       Y3, Y5, Y6
+	VFMSUB231PS  Y2, Y4, Y6
+	VMULPS       Y3, Y4, Y3
+	VFMADD231PS  Y2, Y5, Y3
+	VMOVUPS      Y6, (DI)(SI*2)
+	VMOVUPS      Y3, 32(DI)(SI*2)
+	VBROADCASTSS 40(R10), Y2
+	VBROADCASTSS 44(R10), Y3
+	VMULPS       Y3, Y1, Y4
+	VFMSUB231PS  Y2, Y0, Y4
+	VMULPS       Y3, Y0, Y0
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y4, (R9)(SI*2)
+	VMOVUPS      Y0, 32(R9)(SI*2)
 	VMOVUPS      (R12), Y0
 	VMOVUPS      32(R12), Y1
 	VMOVUPS      128(R12), Y2
@@ -1472,27 +1844,506 @@ vector:
 	VMOVAPS      Y1, Y8
 	VFMADD231PS  root8<>+0(SB), Y7, Y0
 	VFMADD231PS  root8<>+0(SB), Y9, Y1
-	VMOVUPS      Y0, (SI)(DI*1)
-	VMOVUPS      Y1, 32(SI)(DI*1)
+	VBROADCASTSS (R10), Y10
+	VBROADCASTSS 4(R10), Y11
+	VMULPS       Y11, Y1, Y12
+	VFMSUB231PS  Y10, Y0, Y12
+	VMULPS       Y11, Y0, Y0
+	VFMADD231PS  Y10, Y1, Y0
+	VMOVUPS      Y12, (DI)(SI*1)
+	VMOVUPS      Y0, 32(DI)(SI*1)
 	VFNMADD231PS root8<>+0(SB), Y7, Y3
 	VFNMADD231PS root8<>+0(SB), Y9, Y8
-	VMOVUPS      Y3, (R9)(DI*1)
-	VMOVUPS      Y8, 32(R9)(DI*1)
+	VBROADCASTSS 32(R10), Y0
+	VBROADCASTSS 36(R10), Y1
+	VMULPS       Y1, Y8, Y7
+	VFMSUB231PS  Y0, Y3, Y7
+	VMULPS       Y1, Y3, Y1
+	VFMADD231PS  Y0, Y8, Y1
+	VMOVUPS      Y7, (R9)(SI*1)
+	VMOVUPS      Y1, 32(R9)(SI*1)
 	VMOVAPS      Y4, Y0
 	VMOVAPS      Y5, Y1
 	VFNMADD231PS root8<>+0(SB), Y2, Y0
 	VFMADD231PS  root8<>+0(SB), Y6, Y1
 	VFMADD231PS  root8<>+0(SB), Y2, Y4
 	VFNMADD231PS root8<>+0(SB), Y6, Y5
-	VMOVUPS      Y4, (SI)(R8*1)
-	VMOVUPS      Y5, 32(SI)(R8*1)
-	VMOVUPS      Y0, (R9)(R8*1)
-	VMOVUPS      Y1, 32(R9)(R8*1)
+	VBROADCASTSS 16(R10), Y2
+	VBROADCASTSS 20(R10), Y3
+	VMULPS       Y3, Y5, Y6
+	VFMSUB231PS  Y2, Y4, Y6
+	VMULPS       Y3, Y4, Y3
+	VFMADD231PS  Y2, Y5, Y3
+	VMOVUPS      Y6, (DI)(R8*1)
+	VMOVUPS      Y3, 32(DI)(R8*1)
+	VBROADCASTSS 48(R10), Y2
+	VBROADCASTSS 52(R10), Y3
+	VMULPS       Y3, Y1, Y4
+	VFMSUB231PS  Y2, Y0, Y4
+	VMULPS       Y3, Y0, Y0
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y4, (R9)(R8*1)
+	VMOVUPS      Y0, 32(R9)(R8*1)
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, BX
-	ADDQ         R10, SI
-	ADDQ         R10, R9
+	ADDQ         $0x40, DI
+	ADDQ         $0x40, R9
+	DECQ         R14
+	JNE          vector
+	ADDQ         R13, DI
+	ADDQ         R13, R9
+	ADDQ         $0x38, R10
 	DECQ         R11
+	JNE          position
+	VZEROUPPER
+	RET
+
+// func final8(dst *float32, src *float32, s int)
+// Requires: AVX, FMA3
+TEXT ·final8(SB), NOSPLIT, $320-24
+	MOVQ s+16(FP), AX
+	SHLQ $0x06, AX
+	MOVQ s+16(FP), CX
+	MOVQ src+8(FP), DX
+	LEAQ (AX)(AX*2), BX
+	LEAQ (DX)(AX*4), SI
+	MOVQ dst+0(FP), DI
+	LEAQ (DI)(AX*4), R8
+	LEAQ 63(SP), R9
+	ANDQ $-64, R9
+
+vector:
+	VMOVUPS      (DX), Y0
+	VMOVUPS      32(DX), Y1
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
+	VADDPS       Y2, Y0, Y4
+	VADDPS       Y3, Y1, Y5
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, (R9)
+	VMOVUPS      Y1, 32(R9)
+	VMOVUPS      (DX)(AX*1), Y0
+	VMOVUPS      32(DX)(AX*1), Y1
+	VMOVUPS      (SI)(AX*1), Y2
+	VMOVUPS      32(SI)(AX*1), Y3
+	VADDPS       Y2, Y0, Y6
+	VADDPS       Y3, Y1, Y7
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, 64(R9)
+	VMOVUPS      Y1, 96(R9)
+	VMOVUPS      (DX)(AX*2), Y0
+	VMOVUPS      32(DX)(AX*2), Y1
+	VMOVUPS      (SI)(AX*2), Y2
+	VMOVUPS      32(SI)(AX*2), Y3
+	VADDPS       Y2, Y0, Y8
+	VADDPS       Y3, Y1, Y9
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, 128(R9)
+	VMOVUPS      Y1, 160(R9)
+	VMOVUPS      (DX)(BX*1), Y0
+	VMOVUPS      32(DX)(BX*1), Y1
+	VMOVUPS      (SI)(BX*1), Y2
+	VMOVUPS      32(SI)(BX*1), Y3
+	VADDPS       Y2, Y0, Y10
+	VADDPS       Y3, Y1, Y11
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, 192(R9)
+	VMOVUPS      Y1, 224(R9)
+	VADDPS       Y8, Y4, Y0
+	VADDPS       Y9, Y5, Y1
+	VSUBPS       Y8, Y4, Y4
+	VSUBPS       Y9, Y5, Y5
+	VADDPS       Y10, Y6, Y2
+	VADDPS       Y11, Y7, Y3
+	VSUBPS       Y10, Y6, Y6
+	VSUBPS       Y11, Y7, Y7
+	VADDPS       Y2, Y0, Y8
+	VADDPS       Y3, Y1, Y9
+	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y9, 32(DI)
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, (R8)
+	VMOVUPS      Y1, 32(R8)
+	VSUBPS       Y7, Y4, Y0
+	VADDPS       Y6, Y5, Y1
+	VADDPS       Y7, Y4, Y4
+	VSUBPS       Y6, Y5, Y5
+	VMOVUPS      Y4, (DI)(AX*2)
+	VMOVUPS      Y5, 32(DI)(AX*2)
+	VMOVUPS      Y0, (R8)(AX*2)
+	VMOVUPS      Y1, 32(R8)(AX*2)
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y1
+	VMOVUPS      128(R9), Y2
+	VMOVUPS      160(R9), Y3
+	VSUBPS       Y3, Y0, Y4
+	VADDPS       Y2, Y1, Y5
+	VADDPS       Y3, Y0, Y0
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      64(R9), Y2
+	VMOVUPS      96(R9), Y3
+	VADDPS       Y3, Y2, Y6
+	VSUBPS       Y2, Y3, Y2
+	VMOVUPS      192(R9), Y3
+	VMOVUPS      224(R9), Y7
+	VSUBPS       Y3, Y7, Y8
+	VADDPS       Y3, Y7, Y3
+	VADDPS       Y8, Y6, Y7
+	VSUBPS       Y3, Y2, Y9
+	VSUBPS       Y8, Y6, Y6
+	VADDPS       Y3, Y2, Y2
+	VMOVAPS      Y0, Y3
+	VMOVAPS      Y1, Y8
+	VFMADD231PS  root8<>+0(SB), Y7, Y0
+	VFMADD231PS  root8<>+0(SB), Y9, Y1
+	VMOVUPS      Y0, (DI)(AX*1)
+	VMOVUPS      Y1, 32(DI)(AX*1)
+	VFNMADD231PS root8<>+0(SB), Y7, Y3
+	VFNMADD231PS root8<>+0(SB), Y9, Y8
+	VMOVUPS      Y3, (R8)(AX*1)
+	VMOVUPS      Y8, 32(R8)(AX*1)
+	VMOVAPS      Y4, Y0
+	VMOVAPS      Y5, Y1
+	VFNMADD231PS root8<>+0(SB), Y2, Y0
+	VFMADD231PS  root8<>+0(SB), Y6, Y1
+	VFMADD231PS  root8<>+0(SB), Y2, Y4
+	VFNMADD231PS root8<>+0(SB), Y6, Y5
+	VMOVUPS      Y4, (DI)(BX*1)
+	VMOVUPS      Y5, 32(DI)(BX*1)
+	VMOVUPS      Y0, (R8)(BX*1)
+	VMOVUPS      Y1, 32(R8)(BX*1)
+	ADDQ         $0x40, DX
+	ADDQ         $0x40, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x40, R8
+	DECQ         CX
+	JNE          vector
+	VZEROUPPER
+	RET
+
+// func rowsSplit8(re *float32, im *float32, src *float32, s int, pitch int)
+// Requires: AVX, FMA3
+TEXT ·rowsSplit8(SB), NOSPLIT, $320-40
+	MOVQ  re+0(FP), AX
+	MOVQ  im+8(FP), CX
+	MOVQ  s+24(FP), DX
+	MOVQ  pitch+32(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  src+16(FP), SI
+	MOVQ  s+24(FP), DI
+	SHLQ  $0x06, DI
+	LEAQ  (DI)(DI*2), R8
+	LEAQ  (SI)(DI*4), R9
+	MOVQ  DX, R10
+	IMULQ BX, R10
+	LEAQ  (R10)(R10*2), R11
+	LEAQ  (AX)(R10*4), R12
+	LEAQ  (CX)(R10*4), R13
+	LEAQ  63(SP), R14
+	ANDQ  $-64, R14
+
+vector:
+	VMOVUPS      (SI), Y0
+	VMOVUPS      32(SI), Y1
+	VMOVUPS      (R9), Y2
+	VMOVUPS      32(R9), Y3
+	VADDPS       Y2, Y0, Y4
+	VADDPS       Y3, Y1, Y5
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, (R14)
+	VMOVUPS      Y1, 32(R14)
+	VMOVUPS      (SI)(DI*1), Y0
+	VMOVUPS      32(SI)(DI*1), Y1
+	VMOVUPS      (R9)(DI*1), Y2
+	VMOVUPS      32(R9)(DI*1), Y3
+	VADDPS       Y2, Y0, Y6
+	VADDPS       Y3, Y1, Y7
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, 64(R14)
+	VMOVUPS      Y1, 96(R14)
+	VMOVUPS      (SI)(DI*2), Y0
+	VMOVUPS      32(SI)(DI*2), Y1
+	VMOVUPS      (R9)(DI*2), Y2
+	VMOVUPS      32(R9)(DI*2), Y3
+	VADDPS       Y2, Y0, Y8
+	VADDPS       Y3, Y1, Y9
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, 128(R14)
+	VMOVUPS      Y1, 160(R14)
+	VMOVUPS      (SI)(R8*1), Y0
+	VMOVUPS      32(SI)(R8*1), Y1
+	VMOVUPS      (R9)(R8*1), Y2
+	VMOVUPS      32(R9)(R8*1), Y3
+	VADDPS       Y2, Y0, Y10
+	VADDPS       Y3, Y1, Y11
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, 192(R14)
+	VMOVUPS      Y1, 224(R14)
+	VADDPS       Y8, Y4, Y0
+	VADDPS       Y9, Y5, Y1
+	VSUBPS       Y8, Y4, Y4
+	VSUBPS       Y9, Y5, Y5
+	VADDPS       Y10, Y6, Y2
+	VADDPS       Y11, Y7, Y3
+	VSUBPS       Y10, Y6, Y6
+	VSUBPS       Y11, Y7, Y7
+	VADDPS       Y2, Y0, Y8
+	VADDPS       Y3, Y1, Y9
+	VMOVUPS      Y8, (AX)
+	VMOVUPS      Y9, (CX)
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, (R12)
+	VMOVUPS      Y1, (R13)
+	VSUBPS       Y7, Y4, Y0
+	VADDPS       Y6, Y5, Y1
+	VADDPS       Y7, Y4, Y4
+	VSUBPS       Y6, Y5, Y5
+	VMOVUPS      Y4, (AX)(R10*2)
+	VMOVUPS      Y5, (CX)(R10*2)
+	VMOVUPS      Y0, (R12)(R10*2)
+	VMOVUPS      Y1, (R13)(R10*2)
+	VMOVUPS      (R14), Y0
+	VMOVUPS      32(R14), Y1
+	VMOVUPS      128(R14), Y2
+	VMOVUPS      160(R14), Y3
+	VSUBPS       Y3, Y0, Y4
+	VADDPS       Y2, Y1, Y5
+	VADDPS       Y3, Y0, Y0
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      64(R14), Y2
+	VMOVUPS      96(R14), Y3
+	VADDPS       Y3, Y2, Y6
+	VSUBPS       Y2, Y3, Y2
+	VMOVUPS      192(R14), Y3
+	VMOVUPS      224(R14), Y7
+	VSUBPS       Y3, Y7, Y8
+	VADDPS       Y3, Y7, Y3
+	VADDPS       Y8, Y6, Y7
+	VSUBPS       Y3, Y2, Y9
+	VSUBPS       Y8, Y6, Y6
+	VADDPS       Y3, Y2, Y2
+	VMOVAPS      Y0, Y3
+	VMOVAPS      Y1, Y8
+	VFMADD231PS  root8<>+0(SB), Y7, Y0
+	VFMADD231PS  root8<>+0(SB), Y9, Y1
+	VMOVUPS      Y0, (AX)(R10*1)
+	VMOVUPS      Y1, (CX)(R10*1)
+	VFNMADD231PS root8<>+0(SB), Y7, Y3
+	VFNMADD231PS root8<>+0(SB), Y9, Y8
+	VMOVUPS      Y3, (R12)(R10*1)
+	VMOVUPS      Y8, (R13)(R10*1)
+	VMOVAPS      Y4, Y0
+	VMOVAPS      Y5, Y1
+	VFNMADD231PS root8<>+0(SB), Y2, Y0
+	VFMADD231PS  root8<>+0(SB), Y6, Y1
+	VFMADD231PS  root8<>+0(SB), Y2, Y4
+	VFNMADD231PS root8<>+0(SB), Y6, Y5
+	VMOVUPS      Y4, (AX)(R11*1)
+	VMOVUPS      Y5, (CX)(R11*1)
+	VMOVUPS      Y0, (R12)(R11*1)
+	VMOVUPS      Y1, (R13)(R11*1)
+	ADDQ         $0x40, SI
+	ADDQ         $0x40, R9
+	ADDQ         BX, AX
+	ADDQ         BX, R12
+	ADDQ         BX, CX
+	ADDQ         BX, R13
+	DECQ         DX
+	JNE          vector
+	VZEROUPPER
+	RET
+
+// func rowsInterleaved8(dst *float32, src *float32, s int, pitch int, scaleRe float32, scaleIm float32)
+// Requires: AVX, FMA3
+TEXT ·rowsInterleaved8(SB), NOSPLIT, $384-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+16(FP), CX
+	MOVQ         pitch+24(FP), DX
+	SHLQ         $0x03, DX
+	MOVQ         src+8(FP), BX
+	MOVQ         s+16(FP), SI
+	SHLQ         $0x06, SI
+	LEAQ         (SI)(SI*2), DI
+	LEAQ         (BX)(SI*4), R8
+	MOVQ         CX, R9
+	IMULQ        DX, R9
+	LEAQ         (R9)(R9*2), R10
+	LEAQ         (AX)(R9*4), R11
+	LEAQ         63(SP), R12
+	ANDQ         $-64, R12
+	VBROADCASTSS scaleRe+32(FP), Y0
+	VMOVUPS      Y0, 256(R12)
+	VBROADCASTSS scaleIm+36(FP), Y0
+	VMOVUPS      Y0, 288(R12)
+
+vector:
+	VMOVUPS      (BX), Y0
+	VMOVUPS      32(BX), Y1
+	VMOVUPS      (R8), Y2
+	VMOVUPS      32(R8), Y3
+	VADDPS       Y2, Y0, Y4
+	VADDPS       Y3, Y1, Y5
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, (R12)
+	VMOVUPS      Y1, 32(R12)
+	VMOVUPS      (BX)(SI*1), Y0
+	VMOVUPS      32(BX)(SI*1), Y1
+	VMOVUPS      (R8)(SI*1), Y2
+	VMOVUPS      32(R8)(SI*1), Y3
+	VADDPS       Y2, Y0, Y6
+	VADDPS       Y3, Y1, Y7
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, 64(R12)
+	VMOVUPS      Y1, 96(R12)
+	VMOVUPS      (BX)(SI*2), Y0
+	VMOVUPS      32(BX)(SI*2), Y1
+	VMOVUPS      (R8)(SI*2), Y2
+	VMOVUPS      32(R8)(SI*2), Y3
+	VADDPS       Y2, Y0, Y8
+	VADDPS       Y3, Y1, Y9
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, 128(R12)
+	VMOVUPS      Y1, 160(R12)
+	VMOVUPS      (BX)(DI*1), Y0
+	VMOVUPS      32(BX)(DI*1), Y1
+	VMOVUPS      (R8)(DI*1), Y2
+	VMOVUPS      32(R8)(DI*1), Y3
+	VADDPS       Y2, Y0, Y10
+	VADDPS       Y3, Y1, Y11
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y0, 192(R12)
+	VMOVUPS      Y1, 224(R12)
+	VADDPS       Y8, Y4, Y0
+	VADDPS       Y9, Y5, Y1
+	VSUBPS       Y8, Y4, Y4
+	VSUBPS       Y9, Y5, Y5
+	VADDPS       Y10, Y6, Y2
+	VADDPS       Y11, Y7, Y3
+	VSUBPS       Y10, Y6, Y6
+	VSUBPS       Y11, Y7, Y7
+	VADDPS       Y2, Y0, Y8
+	VADDPS       Y3, Y1, Y9
+	VMULPS       256(R12), Y8, Y8
+	VMULPS       288(R12), Y9, Y9
+	VUNPCKLPS    Y9, Y8, Y10
+	VUNPCKHPS    Y9, Y8, Y8
+	VPERM2F128   $0x20, Y8, Y10, Y9
+	VMOVUPS      Y9, (AX)
+	VPERM2F128   $0x31, Y8, Y10, Y9
+	VMOVUPS      Y9, 32(AX)
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       256(R12), Y0, Y0
+	VMULPS       288(R12), Y1, Y1
+	VUNPCKLPS    Y1, Y0, Y2
+	VUNPCKHPS    Y1, Y0, Y0
+	VPERM2F128   $0x20, Y0, Y2, Y1
+	VMOVUPS      Y1, (R11)
+	VPERM2F128   $0x31, Y0, Y2, Y1
+	VMOVUPS      Y1, 32(R11)
+	VSUBPS       Y7, Y4, Y0
+	VADDPS       Y6, Y5, Y1
+	VADDPS       Y7, Y4, Y4
+	VSUBPS       Y6, Y5, Y5
+	VMULPS       256(R12), Y4, Y4
+	VMULPS       288(R12), Y5, Y5
+	VUNPCKLPS    Y5, Y4, Y2
+	VUNPCKHPS    Y5, Y4, Y3
+	VPERM2F128   $0x20, Y3, Y2, Y4
+	VMOVUPS      Y4, (AX)(R9*2)
+	VPERM2F128   $0x31, Y3, Y2, Y4
+	VMOVUPS      Y4, 32(AX)(R9*2)
+	VMULPS       256(R12), Y0, Y0
+	VMULPS       288(R12), Y1, Y1
+	VUNPCKLPS    Y1, Y0, Y2
+	VUNPCKHPS    Y1, Y0, Y0
+	VPERM2F128   $0x20, Y0, Y2, Y1
+	VMOVUPS      Y1, (R11)(R9*2)
+	VPERM2F128   $0x31, Y0, Y2, Y1
+	VMOVUPS      Y1, 32(R11)(R9*2)
+	VMOVUPS      (R12), Y0
+	VMOVUPS      32(R12), Y1
+	VMOVUPS      128(R12), Y2
+	VMOVUPS      160(R12), Y3
+	VSUBPS       Y3, Y0, Y4
+	VADDPS       Y2, Y1, Y5
+	VADDPS       Y3, Y0, Y0
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      64(R12), Y2
+	VMOVUPS      96(R12), Y3
+	VADDPS       Y3, Y2, Y6
+	VSUBPS       Y2, Y3, Y2
+	VMOVUPS      192(R12), Y3
+	VMOVUPS      224(R12), Y7
+	VSUBPS       Y3, Y7, Y8
+	VADDPS       Y3, Y7, Y3
+	VADDPS       Y8, Y6, Y7
+	VSUBPS       Y3, Y2, Y9
+	VSUBPS       Y8, Y6, Y6
+	VADDPS       Y3, Y2, Y2
+	VMOVAPS      Y0, Y3
+	VMOVAPS      Y1, Y8
+	VFMADD231PS  root8<>+0(SB), Y7, Y0
+	VFMADD231PS  root8<>+0(SB), Y9, Y1
+	VMULPS       256(R12), Y0, Y0
+	VMULPS       288(R12), Y1, Y1
+	VUNPCKLPS    Y1, Y0, Y10
+	VUNPCKHPS    Y1, Y0, Y0
+	VPERM2F128   $0x20, Y0, Y10, Y1
+	VMOVUPS      Y1, (AX)(R9*1)
+	VPERM2F128   $0x31, Y0, Y10, Y1
+	VMOVUPS      Y1, 32(AX)(R9*1)
+	VFNMADD231PS root8<>+0(SB), Y7, Y3
+	VFNMADD231PS root8<>+0(SB), Y9, Y8
+	VMULPS       256(R12), Y3, Y3
+	VMULPS       288(R12), Y8, Y8
+	VUNPCKLPS    Y8, Y3, Y0
+	VUNPCKHPS    Y8, Y3, Y1
+	VPERM2F128   $0x20, Y1, Y0, Y3
+	VMOVUPS      Y3, (R11)(R9*1)
+	VPERM2F128   $0x31, Y1, Y0, Y3
+	VMOVUPS      Y3, 32(R11)(R9*1)
+	VMOVAPS      Y4, Y0
+	VMOVAPS      Y5, Y1
+	VFNMADD231PS root8<>+0(SB), Y2, Y0
+	VFMADD231PS  root8<>+0(SB), Y6, Y1
+	VFMADD231PS  root8<>+0(SB), Y2, Y4
+	VFNMADD231PS root8<>+0(SB), Y6, Y5
+	VMULPS       256(R12), Y4, Y4
+	VMULPS       288(R12), Y5, Y5
+	VUNPCKLPS    Y5, Y4, Y2
+	VUNPCKHPS    Y5, Y4, Y3
+	VPERM2F128   $0x20, Y3, Y2, Y4
+	VMOVUPS      Y4, (AX)(R10*1)
+	VPERM2F128   $0x31, Y3, Y2, Y4
+	VMOVUPS      Y4, 32(AX)(R10*1)
+	VMULPS       256(R12), Y0, Y0
+	VMULPS       288(R12), Y1, Y1
+	VUNPCKLPS    Y1, Y0, Y2
+	VUNPCKHPS    Y1, Y0, Y0
+	VPERM2F128   $0x20, Y0, Y2, Y1
+	VMOVUPS      Y1, (R11)(R10*1)
+	VPERM2F128   $0x31, Y0, Y2, Y1
+	VMOVUPS      Y1, 32(R11)(R10*1)
+	ADDQ         $0x40, BX
+	ADDQ         $0x40, R8
+	ADDQ         DX, AX
+	ADDQ         DX, R11
+	DECQ         CX
 	JNE          vector
 	VZEROUPPER
 	RET
@@ -3043,6 +3894,157 @@ group:
 	ADDQ           $0x40, R9
 	ADDQ           $+448, R10
 	DECQ           R11
+	JNE            group
+	VZEROUPPER
+	RET
+
+// func twist(dst *float32, src *float32, tw *float32, groups int, srcStep int)
+// Requires: AVX, FMA3
+TEXT ·twist(SB), NOSPLIT, $0-40
+	MOVQ $0x00000040, AX
+	MOVQ src+8(FP), CX
+	LEAQ (AX)(AX*2), DX
+	LEAQ (CX)(AX*4), BX
+	MOVQ dst+0(FP), SI
+	MOVQ tw+16(FP), DI
+	MOVQ groups+24(FP), R8
+	MOVQ srcStep+32(FP), R9
+	SHLQ $0x06, R9
+
+group:
+	VBROADCASTF128 (CX), Y0
+	VINSERTF128    $0x01, (BX), Y0, Y0
+	VBROADCASTF128 (CX)(AX*1), Y1
+	VINSERTF128    $0x01, (BX)(AX*1), Y1, Y1
+	VBROADCASTF128 (CX)(AX*2), Y2
+	VINSERTF128    $0x01, (BX)(AX*2), Y2, Y2
+	VBROADCASTF128 (CX)(DX*1), Y3
+	VINSERTF128    $0x01, (BX)(DX*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 32(CX), Y4
+	VINSERTF128    $0x01, 32(BX), Y4, Y4
+	VBROADCASTF128 32(CX)(AX*1), Y5
+	VINSERTF128    $0x01, 32(BX)(AX*1), Y5, Y5
+	VBROADCASTF128 32(CX)(AX*2), Y6
+	VINSERTF128    $0x01, 32(BX)(AX*2), Y6, Y6
+	VBROADCASTF128 32(CX)(DX*1), Y7
+	VINSERTF128    $0x01, 32(BX)(DX*1), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y9
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y7
+	VUNPCKLPD      Y5, Y8, Y4
+	VUNPCKHPD      Y5, Y8, Y5
+	VUNPCKLPD      Y7, Y9, Y6
+	VUNPCKHPD      Y7, Y9, Y7
+	VMOVUPS        (DI), Y8
+	VMOVUPS        32(DI), Y9
+	VMULPS         Y9, Y4, Y10
+	VFMSUB231PS    Y8, Y0, Y10
+	VMULPS         Y9, Y0, Y0
+	VFMADD231PS    Y8, Y4, Y0
+	VMOVUPS        64(DI), Y4
+	VMOVUPS        96(DI), Y8
+	VMULPS         Y8, Y5, Y9
+	VFMSUB231PS    Y4, Y1, Y9
+	VMULPS         Y8, Y1, Y1
+	VFMADD231PS    Y4, Y5, Y1
+	VMOVUPS        256(DI), Y4
+	VMOVUPS        288(DI), Y5
+	VMULPS         Y5, Y6, Y8
+	VFMSUB231PS    Y4, Y2, Y8
+	VMULPS         Y5, Y2, Y2
+	VFMADD231PS    Y4, Y6, Y2
+	VMOVUPS        320(DI), Y4
+	VMOVUPS        352(DI), Y5
+	VMULPS         Y5, Y7, Y6
+	VFMSUB231PS    Y4, Y3, Y6
+	VMULPS         Y5, Y3, Y3
+	VFMADD231PS    Y4, Y7, Y3
+	VMOVUPS        Y10, (SI)
+	VMOVUPS        Y0, 32(SI)
+	VMOVUPS        Y9, 64(SI)
+	VMOVUPS        Y1, 96(SI)
+	VMOVUPS        Y8, 256(SI)
+	VMOVUPS        Y2, 288(SI)
+	VMOVUPS        Y6, 320(SI)
+	VMOVUPS        Y3, 352(SI)
+	VBROADCASTF128 16(CX), Y0
+	VINSERTF128    $0x01, 16(BX), Y0, Y0
+	VBROADCASTF128 16(CX)(AX*1), Y1
+	VINSERTF128    $0x01, 16(BX)(AX*1), Y1, Y1
+	VBROADCASTF128 16(CX)(AX*2), Y2
+	VINSERTF128    $0x01, 16(BX)(AX*2), Y2, Y2
+	VBROADCASTF128 16(CX)(DX*1), Y3
+	VINSERTF128    $0x01, 16(BX)(DX*1), Y3, Y3
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y5
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y3
+	VUNPCKLPD      Y1, Y4, Y0
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y3, Y5, Y2
+	VUNPCKHPD      Y3, Y5, Y3
+	VBROADCASTF128 48(CX), Y4
+	VINSERTF128    $0x01, 48(BX), Y4, Y4
+	VBROADCASTF128 48(CX)(AX*1), Y5
+	VINSERTF128    $0x01, 48(BX)(AX*1), Y5, Y5
+	VBROADCASTF128 48(CX)(AX*2), Y6
+	VINSERTF128    $0x01, 48(BX)(AX*2), Y6, Y6
+	VBROADCASTF128 48(CX)(DX*1), Y7
+	VINSERTF128    $0x01, 48(BX)(DX*1), Y7, Y7
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y9
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y7
+	VUNPCKLPD      Y5, Y8, Y4
+	VUNPCKHPD      Y5, Y8, Y5
+	VUNPCKLPD      Y7, Y9, Y6
+	VUNPCKHPD      Y7, Y9, Y7
+	VMOVUPS        128(DI), Y8
+	VMOVUPS        160(DI), Y9
+	VMULPS         Y9, Y4, Y10
+	VFMSUB231PS    Y8, Y0, Y10
+	VMULPS         Y9, Y0, Y0
+	VFMADD231PS    Y8, Y4, Y0
+	VMOVUPS        192(DI), Y4
+	VMOVUPS        224(DI), Y8
+	VMULPS         Y8, Y5, Y9
+	VFMSUB231PS    Y4, Y1, Y9
+	VMULPS         Y8, Y1, Y1
+	VFMADD231PS    Y4, Y5, Y1
+	VMOVUPS        384(DI), Y4
+	VMOVUPS        416(DI), Y5
+	VMULPS         Y5, Y6, Y8
+	VFMSUB231PS    Y4, Y2, Y8
+	VMULPS         Y5, Y2, Y2
+	VFMADD231PS    Y4, Y6, Y2
+	VMOVUPS        448(DI), Y4
+	VMOVUPS        480(DI), Y5
+	VMULPS         Y5, Y7, Y6
+	VFMSUB231PS    Y4, Y3, Y6
+	VMULPS         Y5, Y3, Y3
+	VFMADD231PS    Y4, Y7, Y3
+	VMOVUPS        Y10, 128(SI)
+	VMOVUPS        Y0, 160(SI)
+	VMOVUPS        Y9, 192(SI)
+	VMOVUPS        Y1, 224(SI)
+	VMOVUPS        Y8, 384(SI)
+	VMOVUPS        Y2, 416(SI)
+	VMOVUPS        Y6, 448(SI)
+	VMOVUPS        Y3, 480(SI)
+	ADDQ           R9, CX
+	ADDQ           R9, BX
+	ADDQ           $+512, SI
+	ADDQ           $+512, DI
+	DECQ           R8
 	JNE            group
 	VZEROUPPER
 	RET

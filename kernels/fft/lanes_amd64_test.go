@@ -25,7 +25,7 @@ func TestLanesAgainstGo(t *testing.T) {
 	}
 	for n := 32; n <= 8192; n += 2 {
 		_, smooth := factor(n)
-		lanes := newLaneReal(n, 1)
+		lanes := newLaneReal(n)
 		if smooth != (lanes != nil) {
 			t.Fatalf("n=%d: without large factors is %v, has lanes is %v", n, smooth, lanes != nil)
 		}
@@ -37,7 +37,7 @@ func TestLanesAgainstGo(t *testing.T) {
 			lanes.forward(got, x)
 			lanes.inverse(back, got)
 			y, gotComplex, backComplex := complexNoise(n), make([]complex64, n), make([]complex64, n)
-			full := newLanes(n, 1)
+			full := newLaneTransform(n)
 			full.forward(gotComplex, y)
 			full.inverse(backComplex, y)
 
@@ -56,7 +56,8 @@ func TestLanesAgainstGo(t *testing.T) {
 	}
 }
 
-// TestSplit holds a transform over several workers to the one on a single core: by blocks, and by columns of each width.
+// TestSplit holds a transform over several workers to the one on a single core: by blocks, and by
+// grids.
 func TestSplit(t *testing.T) {
 	if !haveLanes {
 		t.Skip("the processor has no AVX2 and FMA")
@@ -77,8 +78,8 @@ func TestSplit(t *testing.T) {
 			t.Errorf("n=%d: %v allocations, want 0", n, allocations)
 		}
 	}
-	if newSplit(1<<15, workers) != nil || newSplit(100000, workers) != nil {
-		t.Error("a length that is too short for blocks or one that is too short for columns is split")
+	if newSplit(1<<15, workers) != nil {
+		t.Error("a length that is too short is split")
 	}
 	alone := pool.New(1)
 	defer alone.Close()
@@ -87,9 +88,80 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestColumnsLikeSerial checks that a transform by columns has the very bits of the one on a single core: it computes the
-// same in another order.
-func TestColumnsLikeSerial(t *testing.T) {
+// TestGrid holds transforms by every grid of a length to one without the assembly: every number of columns and of values
+// in them modulo eight, and every radix in first, middle and last place, where the length has it.
+func TestGrid(t *testing.T) {
+	if !haveLanes {
+		t.Skip("the processor has no AVX2 and FMA")
+	}
+	for _, n := range []int{64, 72, 81, 90, 100, 120, 135, 144, 225, 243, 540, 625, 750, 768, 1000, 1024, 1125, 1200, 2187, 3000, 4096, 5400} {
+		x, samples := complexNoise(n), noise(2*n)
+		want, wantBack, wantBins := make([]complex64, n), make([]complex64, n), make([]complex64, n+1)
+		t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
+			withoutLanes(t)
+			NewComplex(n).Forward(want, x)
+			NewComplex(n).Inverse(wantBack, x)
+			NewReal(2*n).Forward(wantBins, samples)
+		})
+		for width := 8; width*8 <= n; width++ {
+			if n%width != 0 {
+				continue
+			}
+			what := fmt.Sprintf("%d columns of %d", width, n/width)
+			g, got := newGrid(n, width), make([]complex64, n)
+			fillNaN(g.spectra, g.spare, g.scratch[0], g.scratch[1])
+			g.forward(got, x)
+			expect(t, what, floats(got), widen(floats(want)), 4e-7)
+			g.inverse(got, x)
+			expect(t, what+", inverse", floats(got), widen(floats(wantBack)), 4e-7)
+
+			plan, bins, back := newLaneRealBy(g.withScratch(), 2*n), make([]complex64, n+1), make([]float32, 2*n)
+			plan.forward(bins, samples)
+			expect(t, what+", real", floats(bins), widen(floats(wantBins)), 4e-7)
+			plan.inverse(back, bins)
+			expect(t, what+", real inverse", back, widen(samples), 5e-7)
+			if allocations := testing.AllocsPerRun(2, func() { plan.forward(bins, samples) }); allocations != 0 {
+				t.Errorf("%s: %v allocations, want 0", what, allocations)
+			}
+		}
+	}
+}
+
+// fillNaN makes sure that nothing can be left over from another transform.
+func fillNaN(memory ...[]float32) {
+	for _, m := range memory {
+		for i := range m {
+			m[i] = float32(math.NaN())
+		}
+	}
+}
+
+// TestGridTaken checks that a grid is taken where lanes would stay empty, and its width.
+func TestGridTaken(t *testing.T) {
+	if !haveLanes {
+		t.Skip("the processor has no AVX2 and FMA")
+	}
+	for n, want := range map[int]int{
+		540: 36, 729: 27, 3375: 15, 13500: 100, 19683: 81, 354294: 729, // 8 columns or more
+		20: 5, 54: 3, 625: 5, 512: 8, 1 << 17: 8, 500000: 8, // lanes
+	} {
+		if got, _ := newLaneTransform(n).rows(); got != want {
+			t.Errorf("n=%d: width %d, want %d", n, got, want)
+		}
+	}
+	for _, n := range lengths() {
+		if n < 2000 || n > 1<<20 {
+			continue
+		}
+		if width, cost := gridWidth(n); n%8 != 0 && (width == 0 || cost >= lanesCost(laneWidth(n), n/laneWidth(n))) {
+			t.Errorf("n=%d leaves lanes empty", n)
+		}
+	}
+}
+
+// TestGridLikeSerial checks that a transform over several workers has the very bits of the one by the same grid on a
+// single core.
+func TestGridLikeSerial(t *testing.T) {
 	if !haveLanes {
 		t.Skip("the processor has no AVX2 and FMA")
 	}
@@ -99,50 +171,39 @@ func TestColumnsLikeSerial(t *testing.T) {
 		defer p.Close()
 		pools = append(pools, p)
 	}
-	widths, taken := map[int]int{}, 0
-	for i, n := range columnLengths(1<<16, 2_000_000) {
+	taken := 0
+	for i, n := range gridLengths(1<<16, 2_000_000) {
 		if i%2 == 1 && n > 100_000 {
 			continue
 		}
-		serial := newLaneReal(n, 1)
-		x, want := noise(n), make([]complex64, n/2+1)
-		serial.forward(want, x)
+		width, _ := gridWidth(n / 2)
+		serial := newGrid(n/2, width)
+		x, want, got := noise(n), make([]complex64, n/2+1), make([]complex64, n/2+1)
+		newLaneRealBy(serial, n).forward(want, x)
 		for _, p := range pools {
-			expectColumns(t, fmt.Sprintf("n=%d, workers=%d", n, p.Workers()), serial, p, x, want)
+			divided := newGridSplit(serial.withScratch(), p)
+			fillNaN(divided.grid.spectra, divided.grid.spare, floats(got))
+			for _, s := range divided.scratch {
+				fillNaN(s[0], s[1])
+			}
+			divided.Forward(got, x)
+			if !slices.Equal(got, want) {
+				t.Errorf("n=%d, workers=%d: the bits differ", n, p.Workers())
+			}
 		}
-		widths[serial.half.width]++
 		taken++
 	}
-	if taken < 60 || len(widths) != 4 {
-		t.Errorf("%d lengths, by width %v: want 60 and four widths", taken, widths)
+	if taken < 60 {
+		t.Errorf("%d lengths, want 60", taken)
 	}
 }
 
-// columnLengths returns the lengths from lo to hi that do not fall into eight blocks.
-func columnLengths(lo, hi int) []int {
+// gridLengths returns the lengths from lo to hi that do not fall into eight blocks.
+func gridLengths(lo, hi int) []int {
 	return slices.DeleteFunc(slices.Clone(lengths()), func(n int) bool {
 		half := n / 2
 		return n < lo || n > hi || half%64 == 0
 	})
-}
-
-// expectColumns transforms x by columns, in memory full of NaN, so that nothing can be left over from another transform.
-func expectColumns(t *testing.T, what string, serial *laneReal, workers *pool.Pool, x []float32, want []complex64) {
-	t.Helper()
-	divided := newColumnSplit(serial.clone().(*laneReal), workers)
-	got := make([]complex64, len(want))
-	for _, memory := range [][]float32{divided.t.half.front, divided.t.half.back, floats(got)} {
-		for i := range memory {
-			memory[i] = float32(math.NaN())
-		}
-	}
-	divided.Forward(got, x)
-	for k := range got {
-		if got[k] != want[k] {
-			t.Errorf("%s: bin %d is %v, want %v", what, k, got[k], want[k])
-			return
-		}
-	}
 }
 
 // TestSplitLengths checks which lengths are divided.
@@ -153,8 +214,8 @@ func TestSplitLengths(t *testing.T) {
 	workers := pool.New(2)
 	defer workers.Close()
 	for n, want := range map[int]bool{
-		64000: false, 65536: true, 65537: false, 65610: false, 78732: true, 81000: false, 87480: true, // by width 8, 5, 3
-		129600: false, 139968: true, 150000: true, 150001: false, 157464: true, 729000: true, 729014: false,
+		64000: false, 65536: true, 65537: false, 65610: true, 78732: true, 87480: true, 100000: true,
+		139968: true, 150000: true, 150001: false, 729000: true, 729014: false,
 	} {
 		if got := newSplit(n, workers) != nil; got != want {
 			t.Errorf("n=%d: divided is %v, want %v", n, got, want)

@@ -4,11 +4,11 @@ package fft
 
 import "crossover/pool"
 
-// newLanes returns nil: the kernels are there for amd64 alone.
-func newLanes(_, _ int) transform { return nil }
+// newLaneTransform returns nil: the kernels are there for amd64 alone.
+func newLaneTransform(int) transform { return nil }
 
 // newLaneReal returns nil: the kernels are there for amd64 alone.
-func newLaneReal(_, _ int) realTransform { return nil }
+func newLaneReal(int) realTransform { return nil }
 
 // splitsOne returns false: a single transform is split by the kernels' passes.
 func splitsOne() bool { return false }

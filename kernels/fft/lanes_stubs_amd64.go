@@ -9,12 +9,19 @@ package fft
 func first2(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 
 // middle2 is a pass of radix 2 over count positions of s vectors each, srcStride vectors apart on
-// reading and s on writing. From one vector to the next src moves by srcStep vectors.
-func middle2(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
+// reading and s on writing.
+func middle2(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
 
-// final2 is a pass of radix 2 over one position of s vectors, s apart on reading and dstStride on
-// writing. From one vector to the next dst moves by dstStep vectors.
-func final2(dst *float32, src *float32, s int, dstStride int, dstStep int)
+// final2 is a pass of radix 2 over one position of s vectors, s apart on reading and writing.
+func final2(dst *float32, src *float32, s int)
+
+// rowsSplit2 is final2 into rows that begin pitch values apart, their parts in two places: each result
+// vector goes into a row of its own.
+func rowsSplit2(re *float32, im *float32, src *float32, s int, pitch int)
+
+// rowsInterleaved2 is final2 into rows that begin pitch complex values apart, interleaved, their parts scaled:
+// each result vector goes into a row of its own.
+func rowsInterleaved2(dst *float32, src *float32, s int, pitch int, scaleRe float32, scaleIm float32)
 
 // first3 is the first pass, of radix 3: for each of count positions it reads 3 groups of eight
 // interleaved complex values that begin srcStride values apart, flips their imaginary parts by sign (0 or the
@@ -23,12 +30,19 @@ func final2(dst *float32, src *float32, s int, dstStride int, dstStep int)
 func first3(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 
 // middle3 is a pass of radix 3 over count positions of s vectors each, srcStride vectors apart on
-// reading and s on writing. From one vector to the next src moves by srcStep vectors.
-func middle3(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
+// reading and s on writing.
+func middle3(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
 
-// final3 is a pass of radix 3 over one position of s vectors, s apart on reading and dstStride on
-// writing. From one vector to the next dst moves by dstStep vectors.
-func final3(dst *float32, src *float32, s int, dstStride int, dstStep int)
+// final3 is a pass of radix 3 over one position of s vectors, s apart on reading and writing.
+func final3(dst *float32, src *float32, s int)
+
+// rowsSplit3 is final3 into rows that begin pitch values apart, their parts in two places: each result
+// vector goes into a row of its own.
+func rowsSplit3(re *float32, im *float32, src *float32, s int, pitch int)
+
+// rowsInterleaved3 is final3 into rows that begin pitch complex values apart, interleaved, their parts scaled:
+// each result vector goes into a row of its own.
+func rowsInterleaved3(dst *float32, src *float32, s int, pitch int, scaleRe float32, scaleIm float32)
 
 // first4 is the first pass, of radix 4: for each of count positions it reads 4 groups of eight
 // interleaved complex values that begin srcStride values apart, flips their imaginary parts by sign (0 or the
@@ -37,12 +51,19 @@ func final3(dst *float32, src *float32, s int, dstStride int, dstStep int)
 func first4(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 
 // middle4 is a pass of radix 4 over count positions of s vectors each, srcStride vectors apart on
-// reading and s on writing. From one vector to the next src moves by srcStep vectors.
-func middle4(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
+// reading and s on writing.
+func middle4(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
 
-// final4 is a pass of radix 4 over one position of s vectors, s apart on reading and dstStride on
-// writing. From one vector to the next dst moves by dstStep vectors.
-func final4(dst *float32, src *float32, s int, dstStride int, dstStep int)
+// final4 is a pass of radix 4 over one position of s vectors, s apart on reading and writing.
+func final4(dst *float32, src *float32, s int)
+
+// rowsSplit4 is final4 into rows that begin pitch values apart, their parts in two places: each result
+// vector goes into a row of its own.
+func rowsSplit4(re *float32, im *float32, src *float32, s int, pitch int)
+
+// rowsInterleaved4 is final4 into rows that begin pitch complex values apart, interleaved, their parts scaled:
+// each result vector goes into a row of its own.
+func rowsInterleaved4(dst *float32, src *float32, s int, pitch int, scaleRe float32, scaleIm float32)
 
 // first5 is the first pass, of radix 5: for each of count positions it reads 5 groups of eight
 // interleaved complex values that begin srcStride values apart, flips their imaginary parts by sign (0 or the
@@ -51,12 +72,19 @@ func final4(dst *float32, src *float32, s int, dstStride int, dstStep int)
 func first5(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 
 // middle5 is a pass of radix 5 over count positions of s vectors each, srcStride vectors apart on
-// reading and s on writing. From one vector to the next src moves by srcStep vectors.
-func middle5(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
+// reading and s on writing.
+func middle5(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
 
-// final5 is a pass of radix 5 over one position of s vectors, s apart on reading and dstStride on
-// writing. From one vector to the next dst moves by dstStep vectors.
-func final5(dst *float32, src *float32, s int, dstStride int, dstStep int)
+// final5 is a pass of radix 5 over one position of s vectors, s apart on reading and writing.
+func final5(dst *float32, src *float32, s int)
+
+// rowsSplit5 is final5 into rows that begin pitch values apart, their parts in two places: each result
+// vector goes into a row of its own.
+func rowsSplit5(re *float32, im *float32, src *float32, s int, pitch int)
+
+// rowsInterleaved5 is final5 into rows that begin pitch complex values apart, interleaved, their parts scaled:
+// each result vector goes into a row of its own.
+func rowsInterleaved5(dst *float32, src *float32, s int, pitch int, scaleRe float32, scaleIm float32)
 
 // first8 is the first pass, of radix 8: for each of count positions it reads 8 groups of eight
 // interleaved complex values that begin srcStride values apart, flips their imaginary parts by sign (0 or the
@@ -65,12 +93,19 @@ func final5(dst *float32, src *float32, s int, dstStride int, dstStep int)
 func first8(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 
 // middle8 is a pass of radix 8 over count positions of s vectors each, srcStride vectors apart on
-// reading and s on writing. From one vector to the next src moves by srcStep vectors.
-func middle8(dst *float32, src *float32, tw *float32, count int, s int, srcStride int, srcStep int)
+// reading and s on writing.
+func middle8(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
 
-// final8 is a pass of radix 8 over one position of s vectors, s apart on reading and dstStride on
-// writing. From one vector to the next dst moves by dstStep vectors.
-func final8(dst *float32, src *float32, s int, dstStride int, dstStep int)
+// final8 is a pass of radix 8 over one position of s vectors, s apart on reading and writing.
+func final8(dst *float32, src *float32, s int)
+
+// rowsSplit8 is final8 into rows that begin pitch values apart, their parts in two places: each result
+// vector goes into a row of its own.
+func rowsSplit8(re *float32, im *float32, src *float32, s int, pitch int)
+
+// rowsInterleaved8 is final8 into rows that begin pitch complex values apart, interleaved, their parts scaled:
+// each result vector goes into a row of its own.
+func rowsInterleaved8(dst *float32, src *float32, s int, pitch int, scaleRe float32, scaleIm float32)
 
 // crossSplit3 joins the transforms of length M that 3 lanes hold into one of length 3·M. For each group it
 // reads eight vectors srcStride apart, multiplies lane c of vector k by its factor, transforms across the lanes
@@ -119,6 +154,11 @@ func crossSplit8(re *float32, im *float32, src *float32, tw *float32, groups int
 // and writes result j, contiguous in k, rowStride complex values after result j−1, interleaved, its parts scaled.
 // From one group to the next src moves by srcStep vectors.
 func crossInterleaved8(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
+
+// twist turns eight vectors k, whose lanes are columns, into eight vectors of columns, whose lanes are k, and
+// multiplies them by as many vectors at tw. From one group of columns to the next src moves by srcStep vectors, dst
+// and tw by eight.
+func twist(dst *float32, src *float32, tw *float32, groups int, srcStep int)
 
 // untangle makes bins k and h−k of the real transform, eight at a time, from Z[k] at reLow and imLow, ascending,
 // and Z[h−k] at reHigh and imHigh, descending by groups of eight; low ascends and high descends the same way. tw

@@ -24,7 +24,7 @@ func NewReal(n int) *Real {
 	if n < 1 {
 		panic(fmt.Sprintf("fft: length %d is below 1", n))
 	}
-	if t := newLaneReal(n, 1); t != nil {
+	if t := newLaneReal(n); t != nil {
 		return &Real{n: n, engine: t}
 	}
 	if n%2 == 0 {

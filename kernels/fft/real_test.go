@@ -180,7 +180,7 @@ func readArray[T any](t *testing.T, name string) []T {
 }
 
 func TestLongLengths(t *testing.T) {
-	for _, n := range []int{4096, 3840, 10000, 1 << 15, 44100, 48000, 1 << 17, 5 * 9 << 12, 1 << 20, 1000000} {
+	for _, n := range []int{4096, 3840, 10000, 27000, 1 << 15, 39366, 44100, 48000, 50625, 1 << 17, 5 * 9 << 12, 708588, 1 << 20, 1000000, 1062882} {
 		t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
 			x, bins, back := noise(n), make([]complex64, n/2+1), make([]float32, n)
 			plan := NewReal(n)
@@ -295,28 +295,29 @@ func TestInverseIgnoresImaginaryEnds(t *testing.T) {
 }
 
 func TestUnalignedMemory(t *testing.T) {
-	const n = 480
-	x, want := noise(n), make([]complex64, n/2+1)
-	plan := NewReal(n)
-	plan.Forward(want, x)
-	for offset := range 9 {
-		src := append(make([]float32, offset), x...)[offset:]
-		bins, back := make([]complex64, n/2+1+offset)[offset:], make([]float32, n+offset)[offset:]
-		plan.Forward(bins, src)
-		plan.Inverse(back, bins)
-		for k := range bins {
-			if bins[k] != want[k] {
-				t.Fatalf("offset %d: bin %d is %v, want %v", offset, k, bins[k], want[k])
+	for _, n := range []int{480, 1458} {
+		x, want := noise(n), make([]complex64, n/2+1)
+		plan := NewReal(n)
+		plan.Forward(want, x)
+		for offset := range 9 {
+			src := append(make([]float32, offset), x...)[offset:]
+			bins, back := make([]complex64, n/2+1+offset)[offset:], make([]float32, n+offset)[offset:]
+			plan.Forward(bins, src)
+			plan.Inverse(back, bins)
+			for k := range bins {
+				if bins[k] != want[k] {
+					t.Fatalf("n=%d, offset %d: bin %d is %v, want %v", n, offset, k, bins[k], want[k])
+				}
 			}
+			expect(t, fmt.Sprintf("n=%d, offset %d", n, offset), back, widen(x), 5e-7)
 		}
-		expect(t, fmt.Sprintf("offset %d", offset), back, widen(x), 5e-7)
 	}
 }
 
 // TestStaysInBounds checks that no kernel writes beyond the ends of what it is given.
 func TestStaysInBounds(t *testing.T) {
 	const guard, mark = 32, 12345
-	for _, n := range shortLengths() {
+	for _, n := range append(shortLengths(), 1458, 2250) {
 		bins, back := make([]complex64, n/2+1+2*guard), make([]float32, n+2*guard)
 		for i := range bins {
 			bins[i] = mark
@@ -337,7 +338,7 @@ func TestStaysInBounds(t *testing.T) {
 }
 
 func TestNoAllocation(t *testing.T) {
-	for _, n := range []int{9, 30, 101, 480, 1000, 1024} {
+	for _, n := range []int{9, 30, 101, 480, 1000, 1024, 1458} {
 		plan, x, bins := NewReal(n), noise(n), make([]complex64, n/2+1)
 		full, y, z := NewComplex(n), complexNoise(n), make([]complex64, n)
 		if got := testing.AllocsPerRun(10, func() {

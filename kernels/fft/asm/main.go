@@ -22,11 +22,14 @@ func main() {
 		first(radix)
 		middle(radix)
 		final(radix)
+		finalRows(radix, false)
+		finalRows(radix, true)
 	}
 	for _, width := range []int{3, 4, 5, 8} {
 		crossLanes(width, false)
 		crossLanes(width, true)
 	}
+	twist()
 	untangle()
 	tangle()
 	product()
@@ -410,14 +413,13 @@ func first(radix int) {
 // middle writes the kernel of a pass between the first one and the last one.
 func middle(radix int) {
 	name := fmt.Sprintf("middle%d", radix)
-	TEXT(name, NOSPLIT, "func(dst, src, tw *float32, count, s, srcStride, srcStep int)")
+	TEXT(name, NOSPLIT, "func(dst, src, tw *float32, count, s, srcStride int)")
 	Doc(fmt.Sprintf("%s is a pass of radix %d over count positions of s vectors each, srcStride vectors apart on", name, radix),
-		"reading and s on writing. From one vector to the next src moves by srcStep vectors.")
+		"reading and s on writing.")
 	from := newStreams(parameter("src", 0), parameter("srcStride", 6), radix)
 	width := parameter("s", 6)
 	to := newStreams(parameter("dst", 0), width, radix)
 	tw, count := parameter("tw", 0), parameter("count", 0)
-	step := parameter("srcStep", 6)
 	scratch := scratchFor(radix, 0)
 	skip := GP64() // from the end of result 0 to the beginning of the next position
 	MOVQ(width, skip)
@@ -426,7 +428,7 @@ func middle(radix int) {
 	q := Load(Param("s"), GP64())
 	Label("vector")
 	butterfly(radix, scratch, func(j int) value { return loadValue(from.at(j)) }, twiddled(tw, to))
-	from.advance(step)
+	from.advance(Imm(line))
 	to.advance(Imm(line))
 	DECQ(q)
 	JNE(LabelRef("vector"))
@@ -441,20 +443,120 @@ func middle(radix int) {
 // final writes the kernel of the last pass over the vectors, whose factors are all 1.
 func final(radix int) {
 	name := fmt.Sprintf("final%d", radix)
-	TEXT(name, NOSPLIT, "func(dst, src *float32, s, dstStride, dstStep int)")
-	Doc(fmt.Sprintf("%s is a pass of radix %d over one position of s vectors, s apart on reading and dstStride on", name, radix),
-		"writing. From one vector to the next dst moves by dstStep vectors.")
-	from := newStreams(parameter("src", 0), parameter("s", 6), radix)
-	to := newStreams(parameter("dst", 0), parameter("dstStride", 6), radix)
-	step, count := parameter("dstStep", 6), parameter("s", 0)
+	TEXT(name, NOSPLIT, "func(dst, src *float32, s int)")
+	Doc(fmt.Sprintf("%s is a pass of radix %d over one position of s vectors, s apart on reading and writing.", name, radix))
+	distance, count := parameter("s", 6), parameter("s", 0)
+	from := newStreams(parameter("src", 0), distance, radix)
+	to := from.sibling(parameter("dst", 0))
 	scratch := scratchFor(radix, 0)
 	Label("vector")
 	butterfly(radix, scratch, func(j int) value { return loadValue(from.at(j)) },
 		func(k int, v value) { storeValue(v, to.at(k)) })
 	from.advance(Imm(line))
-	to.advance(step)
+	to.advance(Imm(line))
 	DECQ(count)
 	JNE(LabelRef("vector"))
+	VZEROUPPER()
+	RET()
+}
+
+// finalRows writes the kernel of the last pass over the vectors of a group of eight k, which leaves each result in a row.
+func finalRows(radix int, interleaved bool) {
+	var name string
+	var re, im Register
+	rowShift := uint64(2)
+	if interleaved {
+		name = fmt.Sprintf("rowsInterleaved%d", radix)
+		TEXT(name, NOSPLIT, "func(dst, src *float32, s, pitch int, scaleRe, scaleIm float32)")
+		rowShift = 3
+		re = parameter("dst", 0)
+		Doc(fmt.Sprintf("%s is final%d into rows that begin pitch complex values apart, interleaved, their parts scaled:", name, radix),
+			"each result vector goes into a row of its own.")
+	} else {
+		name = fmt.Sprintf("rowsSplit%d", radix)
+		TEXT(name, NOSPLIT, "func(re, im, src *float32, s, pitch int)")
+		re, im = parameter("re", 0), parameter("im", 0)
+		Doc(fmt.Sprintf("%s is final%d into rows that begin pitch values apart, their parts in two places: each result", name, radix),
+			"vector goes into a row of its own.")
+	}
+	count, step := parameter("s", 0), parameter("pitch", rowShift)
+	from := newStreams(parameter("src", 0), parameter("s", 6), radix)
+	distance := GP64()
+	MOVQ(count, distance)
+	IMULQ(step, distance)
+	toRe := newStreams(re, distance, radix)
+	var toIm *streams
+	if !interleaved {
+		toIm = toRe.sibling(im)
+	}
+	extra := 0
+	if interleaved {
+		extra = 1
+	}
+	scratch := scratchFor(radix, extra)
+	scale := scratch
+	if radix == 8 {
+		scale = scratch.Offset(4 * line)
+	}
+	if interleaved {
+		storeScales(scale)
+	}
+	Label("vector")
+	butterfly(radix, scratch, func(j int) value { return loadValue(from.at(j)) }, toRows(toRe, toIm, scale))
+	from.advance(Imm(line))
+	toRe.advance(step)
+	if toIm != nil {
+		toIm.advance(step)
+	}
+	DECQ(count)
+	JNE(LabelRef("vector"))
+	VZEROUPPER()
+	RET()
+}
+
+// storeScales keeps the parameters scaleRe and scaleIm as a vector in memory.
+func storeScales(m Mem) {
+	for i, part := range []string{"scaleRe", "scaleIm"} {
+		VMOVUPS(broadcast(part), m.Offset(line/2*i))
+	}
+}
+
+// toRows returns a store function for eight values of a row: to re and im, or, where im is nil, interleaved and scaled.
+func toRows(re, im *streams, scale Mem) func(k int, v value) {
+	return func(k int, v value) {
+		if im == nil {
+			VMULPS(scale, v.re, v.re)
+			VMULPS(scale.Offset(line/2), v.im, v.im)
+			storePairs(v, re.at(k))
+			return
+		}
+		VMOVUPS(v.re, re.at(k))
+		VMOVUPS(v.im, im.at(k))
+	}
+}
+
+// twist writes the kernel between the columns of a grid and its rows.
+func twist() {
+	TEXT("twist", NOSPLIT, "func(dst, src, tw *float32, groups, srcStep int)")
+	Doc("twist turns eight vectors k, whose lanes are columns, into eight vectors of columns, whose lanes are k, and",
+		"multiplies them by as many vectors at tw. From one group of columns to the next src moves by srcStep vectors, dst",
+		"and tw by eight.")
+	distance := GP64()
+	MOVQ(U32(line), distance)
+	from := newStreams(parameter("src", 0), distance, 8)
+	dst, tw, groups := parameter("dst", 0), parameter("tw", 0), parameter("groups", 0)
+	step := parameter("srcStep", 6)
+	Label("group")
+	for half := range 2 {
+		for _, x := range twisted(from, tw, 0, 8, half) {
+			storeValue(x.value, Mem{Base: dst, Disp: line * x.lane})
+		}
+	}
+	from.advance(step)
+	ADDQ(I32(8*line), dst)
+	ADDQ(I32(8*line), tw)
+	DECQ(groups)
+	JNE(LabelRef("group"))
 	VZEROUPPER()
 	RET()
 }
@@ -489,28 +591,16 @@ func crossLanes(width int, interleaved bool) {
 	scratch := spill(7 * line)
 	scale := scratch.Offset(6 * line)
 	if interleaved {
-		for i, part := range []string{"scaleRe", "scaleIm"} {
-			v := broadcast(part)
-			VMOVUPS(v, scale.Offset(line/2*i))
-		}
+		storeScales(scale)
 	}
-	store := func(k int, v value) {
-		if interleaved {
-			VMULPS(scale, v.re, v.re)
-			VMULPS(scale.Offset(line/2), v.im, v.im)
-			storePairs(v, toRe.at(k))
-			return
-		}
-		VMOVUPS(v.re, toRe.at(k))
-		VMOVUPS(v.im, toIm.at(k))
-	}
+	store := toRows(toRe, toIm, scale)
 
 	Label("group")
 	if width == 8 {
 		crossEight(from, tw, scratch, store)
 	} else {
 		for half := range 2 {
-			for _, x := range twisted(from, tw, width, half) {
+			for _, x := range twisted(from, tw, 1, width, half) {
 				storeValue(x.value, scratch.Offset(line*x.lane))
 			}
 		}
@@ -533,7 +623,7 @@ func crossLanes(width int, interleaved bool) {
 func crossEight(from *streams, tw Register, scratch Mem, store func(k int, v value)) {
 	var sums, diffs [4]value
 	for half := range 2 {
-		x := twisted(from, tw, 8, half)
+		x := twisted(from, tw, 1, 8, half)
 		for i := range 2 {
 			j := 2*half + i
 			sums[j] = add(x[i].value, x[i+2].value)
@@ -559,9 +649,10 @@ type lane struct {
 	lane int
 }
 
-// twisted returns the lanes below width in one half of the registers of a group, multiplied by their factors. The half
-// 0 holds lanes 0, 1, 4, 5 and the half 1 lanes 2, 3, 6, 7: that is how loadPairs leaves them.
-func twisted(from *streams, tw Register, width, half int) []lane {
+// twisted returns the lanes below width in one half of the registers of a group, multiplied by their factors, which
+// begin with that of lane lo. The half 0 holds lanes 0, 1, 4, 5 and the half 1 lanes 2, 3, 6, 7: that is how loadPairs
+// leaves them.
+func twisted(from *streams, tw Register, lo, width, half int) []lane {
 	re := transposed(from, 16*half)
 	im := transposed(from, line/2+16*half)
 	var lanes []lane
@@ -570,8 +661,8 @@ func twisted(from *streams, tw Register, width, half int) []lane {
 			continue
 		}
 		x := value{re[i], im[i]}
-		if c > 0 {
-			w := loadValue(Mem{Base: tw, Disp: line * (c - 1)})
+		if c >= lo {
+			w := loadValue(Mem{Base: tw, Disp: line * (c - lo)})
 			x = times(x, w.re, w.im)
 		}
 		lanes = append(lanes, lane{x, c})
