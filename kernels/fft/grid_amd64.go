@@ -32,15 +32,19 @@ func newGrid(n, width int) *grid {
 	return t.withScratch()
 }
 
+// mostOblong is how many times as long as wide, or as wide as long, a grid may be. Where it is neither, both steps stay in
+// the nearest caches, and both have work for several cores.
+const mostOblong = 8
+
 // gridWidth returns the number of columns that is best for length n, and its cost: the number of times that a value is
 // loaded and stored, where a value that is computed twice counts twice. The width is 0 where n has no two factors of at
-// least 8 or has a prime factor above 5. Of equally good widths it is the one nearest to a square.
+// least 8 that are similar, or has a prime factor above 5. Of equally good widths it is the one nearest to a square.
 func gridWidth(n int) (width int, cost float64) {
 	for w := 8; w*8 <= n; w++ {
-		if n%w != 0 {
+		m := n / w
+		if n%w != 0 || max(w, m) > mostOblong*min(w, m) {
 			continue
 		}
-		m := n / w
 		down, ok := vectorRadices(m)
 		across, too := vectorRadices(w)
 		if !ok || !too {

@@ -142,7 +142,7 @@ func TestGridTaken(t *testing.T) {
 		t.Skip("the processor has no AVX2 and FMA")
 	}
 	for n, want := range map[int]int{
-		540: 36, 729: 27, 3375: 15, 13500: 100, 19683: 81, 354294: 729, // 8 columns or more
+		540: 36, 729: 27, 3375: 45, 13500: 100, 19683: 81, 354294: 729, // 8 columns or more
 		20: 5, 54: 3, 625: 5, 512: 8, 1 << 17: 8, 500000: 8, // lanes
 	} {
 		if got, _ := newLaneTransform(n).rows(); got != want {
