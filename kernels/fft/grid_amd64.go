@@ -7,8 +7,10 @@ package fft
 type grid struct {
 	n, width, m  int          // width columns of m values, each at least 8
 	down, across []vectorPass // of the first step and of the second
-	// twists holds the factors of the second step: for each group of eight k a vector a column.
-	twists []float32
+	// The factors of the second step are products, so that their tables stay in a near cache: fine holds a vector a
+	// column, the factors of the first eight k, and coarse for each group of eight k a value a column, the factor of its
+	// first one.
+	fine, coarse []float32
 	// spectra holds the transformed columns, m vectors for each group of eight. spare is input and room.
 	spectra, spare []float32
 	scratch        gridScratch
@@ -23,10 +25,12 @@ func newGrid(n, width int) *grid {
 	down, _ := vectorRadices(t.m)
 	across, _ := vectorRadices(width)
 	t.down, t.across = vectorPasses(t.m, down), vectorPasses(width, across)
-	t.twists = make([]float32, 0, vectorFloats*width*eights(t.m))
+	for q := range width {
+		t.fine = appendVector(t.fine, func(i int) complex128 { return root(q*i, n) })
+	}
 	for g := range eights(t.m) {
 		for q := range width {
-			t.twists = appendVector(t.twists, func(i int) complex128 { return root(q*(eightStart(g, t.m)+i), n) })
+			t.coarse = appendPair(t.coarse, root(q*eightStart(g, t.m), n))
 		}
 	}
 	return t.withScratch()
@@ -177,11 +181,11 @@ func (t *grid) interleaved(dst []complex64, scaleRe, scaleIm float32) {
 // acrossButLast runs the second step on group g of eight k, but for its last pass, and returns the vectors.
 func (t *grid) acrossButLast(scratch gridScratch, g int) *float32 {
 	from, to := scratch[0], scratch[1]
-	src, tw := t.spectra[vectorFloats*eightStart(g, t.m):], t.twists[vectorFloats*t.width*g:]
-	twist(&from[0], &src[0], &tw[0], t.width/8, t.m)
+	src, coarse := t.spectra[vectorFloats*eightStart(g, t.m):], t.coarse[2*t.width*g:]
+	twist(&from[0], &src[0], &t.fine[0], &coarse[0], t.width/8, t.m)
 	if t.width%8 != 0 {
 		q := t.width - 8
-		twist(&from[vectorFloats*q], &src[vectorFloats*t.m*(t.width/8)], &tw[vectorFloats*q], 1, t.m)
+		twist(&from[vectorFloats*q], &src[vectorFloats*t.m*(t.width/8)], &t.fine[vectorFloats*q], &coarse[2*q], 1, t.m)
 	}
 	for i := range t.across[:len(t.across)-1] {
 		t.across[i].run(to, from)

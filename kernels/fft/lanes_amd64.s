@@ -3898,18 +3898,19 @@ group:
 	VZEROUPPER
 	RET
 
-// func twist(dst *float32, src *float32, tw *float32, groups int, srcStep int)
+// func twist(dst *float32, src *float32, fine *float32, coarse *float32, groups int, srcStep int)
 // Requires: AVX, FMA3
-TEXT ·twist(SB), NOSPLIT, $0-40
+TEXT ·twist(SB), NOSPLIT, $0-48
 	MOVQ $0x00000040, AX
 	MOVQ src+8(FP), CX
 	LEAQ (AX)(AX*2), DX
 	LEAQ (CX)(AX*4), BX
 	MOVQ dst+0(FP), SI
-	MOVQ tw+16(FP), DI
-	MOVQ groups+24(FP), R8
-	MOVQ srcStep+32(FP), R9
-	SHLQ $0x06, R9
+	MOVQ fine+16(FP), DI
+	MOVQ coarse+24(FP), R8
+	MOVQ groups+32(FP), R9
+	MOVQ srcStep+40(FP), R10
+	SHLQ $0x06, R10
 
 group:
 	VBROADCASTF128 (CX), Y0
@@ -3944,38 +3945,62 @@ group:
 	VUNPCKHPD      Y5, Y8, Y5
 	VUNPCKLPD      Y7, Y9, Y6
 	VUNPCKHPD      Y7, Y9, Y7
-	VMOVUPS        (DI), Y8
-	VMOVUPS        32(DI), Y9
+	VBROADCASTSS   (R8), Y8
+	VBROADCASTSS   4(R8), Y9
 	VMULPS         Y9, Y4, Y10
 	VFMSUB231PS    Y8, Y0, Y10
 	VMULPS         Y9, Y0, Y0
 	VFMADD231PS    Y8, Y4, Y0
-	VMOVUPS        64(DI), Y4
-	VMOVUPS        96(DI), Y8
-	VMULPS         Y8, Y5, Y9
-	VFMSUB231PS    Y4, Y1, Y9
-	VMULPS         Y8, Y1, Y1
-	VFMADD231PS    Y4, Y5, Y1
-	VMOVUPS        256(DI), Y4
-	VMOVUPS        288(DI), Y5
-	VMULPS         Y5, Y6, Y8
-	VFMSUB231PS    Y4, Y2, Y8
-	VMULPS         Y5, Y2, Y2
-	VFMADD231PS    Y4, Y6, Y2
-	VMOVUPS        320(DI), Y4
-	VMOVUPS        352(DI), Y5
-	VMULPS         Y5, Y7, Y6
-	VFMSUB231PS    Y4, Y3, Y6
-	VMULPS         Y5, Y3, Y3
-	VFMADD231PS    Y4, Y7, Y3
-	VMOVUPS        Y10, (SI)
-	VMOVUPS        Y0, 32(SI)
-	VMOVUPS        Y9, 64(SI)
-	VMOVUPS        Y1, 96(SI)
-	VMOVUPS        Y8, 256(SI)
+	VMOVUPS        (DI), Y4
+	VMOVUPS        32(DI), Y8
+	VMULPS         Y8, Y0, Y9
+	VFMSUB231PS    Y4, Y10, Y9
+	VMULPS         Y8, Y10, Y8
+	VFMADD231PS    Y4, Y0, Y8
+	VMOVUPS        Y9, (SI)
+	VMOVUPS        Y8, 32(SI)
+	VBROADCASTSS   8(R8), Y0
+	VBROADCASTSS   12(R8), Y4
+	VMULPS         Y4, Y5, Y8
+	VFMSUB231PS    Y0, Y1, Y8
+	VMULPS         Y4, Y1, Y1
+	VFMADD231PS    Y0, Y5, Y1
+	VMOVUPS        64(DI), Y0
+	VMOVUPS        96(DI), Y4
+	VMULPS         Y4, Y1, Y5
+	VFMSUB231PS    Y0, Y8, Y5
+	VMULPS         Y4, Y8, Y4
+	VFMADD231PS    Y0, Y1, Y4
+	VMOVUPS        Y5, 64(SI)
+	VMOVUPS        Y4, 96(SI)
+	VBROADCASTSS   32(R8), Y0
+	VBROADCASTSS   36(R8), Y1
+	VMULPS         Y1, Y6, Y4
+	VFMSUB231PS    Y0, Y2, Y4
+	VMULPS         Y1, Y2, Y1
+	VFMADD231PS    Y0, Y6, Y1
+	VMOVUPS        256(DI), Y0
+	VMOVUPS        288(DI), Y2
+	VMULPS         Y2, Y1, Y5
+	VFMSUB231PS    Y0, Y4, Y5
+	VMULPS         Y2, Y4, Y2
+	VFMADD231PS    Y0, Y1, Y2
+	VMOVUPS        Y5, 256(SI)
 	VMOVUPS        Y2, 288(SI)
-	VMOVUPS        Y6, 320(SI)
-	VMOVUPS        Y3, 352(SI)
+	VBROADCASTSS   40(R8), Y0
+	VBROADCASTSS   44(R8), Y1
+	VMULPS         Y1, Y7, Y2
+	VFMSUB231PS    Y0, Y3, Y2
+	VMULPS         Y1, Y3, Y1
+	VFMADD231PS    Y0, Y7, Y1
+	VMOVUPS        320(DI), Y0
+	VMOVUPS        352(DI), Y3
+	VMULPS         Y3, Y1, Y4
+	VFMSUB231PS    Y0, Y2, Y4
+	VMULPS         Y3, Y2, Y2
+	VFMADD231PS    Y0, Y1, Y2
+	VMOVUPS        Y4, 320(SI)
+	VMOVUPS        Y2, 352(SI)
 	VBROADCASTF128 16(CX), Y0
 	VINSERTF128    $0x01, 16(BX), Y0, Y0
 	VBROADCASTF128 16(CX)(AX*1), Y1
@@ -4008,43 +4033,68 @@ group:
 	VUNPCKHPD      Y5, Y8, Y5
 	VUNPCKLPD      Y7, Y9, Y6
 	VUNPCKHPD      Y7, Y9, Y7
-	VMOVUPS        128(DI), Y8
-	VMOVUPS        160(DI), Y9
+	VBROADCASTSS   16(R8), Y8
+	VBROADCASTSS   20(R8), Y9
 	VMULPS         Y9, Y4, Y10
 	VFMSUB231PS    Y8, Y0, Y10
 	VMULPS         Y9, Y0, Y0
 	VFMADD231PS    Y8, Y4, Y0
-	VMOVUPS        192(DI), Y4
-	VMOVUPS        224(DI), Y8
-	VMULPS         Y8, Y5, Y9
-	VFMSUB231PS    Y4, Y1, Y9
-	VMULPS         Y8, Y1, Y1
-	VFMADD231PS    Y4, Y5, Y1
-	VMOVUPS        384(DI), Y4
-	VMOVUPS        416(DI), Y5
-	VMULPS         Y5, Y6, Y8
-	VFMSUB231PS    Y4, Y2, Y8
-	VMULPS         Y5, Y2, Y2
-	VFMADD231PS    Y4, Y6, Y2
-	VMOVUPS        448(DI), Y4
-	VMOVUPS        480(DI), Y5
-	VMULPS         Y5, Y7, Y6
-	VFMSUB231PS    Y4, Y3, Y6
-	VMULPS         Y5, Y3, Y3
-	VFMADD231PS    Y4, Y7, Y3
-	VMOVUPS        Y10, 128(SI)
-	VMOVUPS        Y0, 160(SI)
-	VMOVUPS        Y9, 192(SI)
-	VMOVUPS        Y1, 224(SI)
-	VMOVUPS        Y8, 384(SI)
+	VMOVUPS        128(DI), Y4
+	VMOVUPS        160(DI), Y8
+	VMULPS         Y8, Y0, Y9
+	VFMSUB231PS    Y4, Y10, Y9
+	VMULPS         Y8, Y10, Y8
+	VFMADD231PS    Y4, Y0, Y8
+	VMOVUPS        Y9, 128(SI)
+	VMOVUPS        Y8, 160(SI)
+	VBROADCASTSS   24(R8), Y0
+	VBROADCASTSS   28(R8), Y4
+	VMULPS         Y4, Y5, Y8
+	VFMSUB231PS    Y0, Y1, Y8
+	VMULPS         Y4, Y1, Y1
+	VFMADD231PS    Y0, Y5, Y1
+	VMOVUPS        192(DI), Y0
+	VMOVUPS        224(DI), Y4
+	VMULPS         Y4, Y1, Y5
+	VFMSUB231PS    Y0, Y8, Y5
+	VMULPS         Y4, Y8, Y4
+	VFMADD231PS    Y0, Y1, Y4
+	VMOVUPS        Y5, 192(SI)
+	VMOVUPS        Y4, 224(SI)
+	VBROADCASTSS   48(R8), Y0
+	VBROADCASTSS   52(R8), Y1
+	VMULPS         Y1, Y6, Y4
+	VFMSUB231PS    Y0, Y2, Y4
+	VMULPS         Y1, Y2, Y1
+	VFMADD231PS    Y0, Y6, Y1
+	VMOVUPS        384(DI), Y0
+	VMOVUPS        416(DI), Y2
+	VMULPS         Y2, Y1, Y5
+	VFMSUB231PS    Y0, Y4, Y5
+	VMULPS         Y2, Y4, Y2
+	VFMADD231PS    Y0, Y1, Y2
+	VMOVUPS        Y5, 384(SI)
 	VMOVUPS        Y2, 416(SI)
-	VMOVUPS        Y6, 448(SI)
-	VMOVUPS        Y3, 480(SI)
-	ADDQ           R9, CX
-	ADDQ           R9, BX
+	VBROADCASTSS   56(R8), Y0
+	VBROADCASTSS   60(R8), Y1
+	VMULPS         Y1, Y7, Y2
+	VFMSUB231PS    Y0, Y3, Y2
+	VMULPS         Y1, Y3, Y1
+	VFMADD231PS    Y0, Y7, Y1
+	VMOVUPS        448(DI), Y0
+	VMOVUPS        480(DI), Y3
+	VMULPS         Y3, Y1, Y4
+	VFMSUB231PS    Y0, Y2, Y4
+	VMULPS         Y3, Y2, Y2
+	VFMADD231PS    Y0, Y1, Y2
+	VMOVUPS        Y4, 448(SI)
+	VMOVUPS        Y2, 480(SI)
+	ADDQ           R10, CX
+	ADDQ           R10, BX
 	ADDQ           $+512, SI
 	ADDQ           $+512, DI
-	DECQ           R8
+	ADDQ           $0x40, R8
+	DECQ           R9
 	JNE            group
 	VZEROUPPER
 	RET

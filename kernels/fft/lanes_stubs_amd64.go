@@ -156,9 +156,9 @@ func crossSplit8(re *float32, im *float32, src *float32, tw *float32, groups int
 func crossInterleaved8(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
 
 // twist turns eight vectors k, whose lanes are columns, into eight vectors of columns, whose lanes are k, and
-// multiplies them by as many vectors at tw. From one group of columns to the next src moves by srcStep vectors, dst
-// and tw by eight.
-func twist(dst *float32, src *float32, tw *float32, groups int, srcStep int)
+// multiplies each by a vector at fine and a value at coarse. From one group of columns to the next src moves by
+// srcStep vectors, dst and fine by eight vectors and coarse by eight values.
+func twist(dst *float32, src *float32, fine *float32, coarse *float32, groups int, srcStep int)
 
 // untangle makes bins k and h−k of the real transform, eight at a time, from Z[k] at reLow and imLow, ascending,
 // and Z[h−k] at reHigh and imHigh, descending by groups of eight; low ascends and high descends the same way. tw

@@ -64,7 +64,7 @@ func (s *split) Forward(dst []complex64, src []float32) {
 	s.dst, s.src = dst, src
 	if s.grid != nil {
 		s.run(gridColumns, eights(s.grid.width), 1)
-		s.run(acrossGrid, eights(s.grid.m), 1)
+		s.run(acrossGrid, s.gridSteps(), 1)
 	} else {
 		s.run(firstPass, s.blocks.passes[0].m, 32)
 		s.run(blockPasses, s.blocks.blocks, 1)
@@ -74,6 +74,10 @@ func (s *split) Forward(dst []complex64, src []float32) {
 	s.untangle()
 	s.dst, s.src = nil, nil
 }
+
+// gridSteps returns the number of steps of acrossGrid, groups of eight k. The last group has a step with the one before,
+// since the values that are in both differ in their last bits.
+func (s *split) gridSteps() int { return max(1, eights(s.grid.m)-1) }
 
 // untangle makes the bins of the real transform.
 func (s *split) untangle() {
@@ -111,7 +115,9 @@ func (s *split) Do(worker, lo, hi int) {
 	case gridColumns:
 		s.grid.columnGroups(s.src, 0, s.scratch[worker], lo, hi)
 	case acrossGrid:
-		// Here, too.
+		if hi == s.gridSteps() {
+			hi = eights(s.grid.m)
+		}
 		re, im := t.spectrum()
 		s.grid.splitGroups(re, im, t.pitch, s.scratch[worker], lo, hi)
 	case untangling:

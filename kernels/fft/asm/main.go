@@ -537,24 +537,31 @@ func toRows(re, im *streams, scale Mem) func(k int, v value) {
 
 // twist writes the kernel between the columns of a grid and its rows.
 func twist() {
-	TEXT("twist", NOSPLIT, "func(dst, src, tw *float32, groups, srcStep int)")
+	TEXT("twist", NOSPLIT, "func(dst, src, fine, coarse *float32, groups, srcStep int)")
 	Doc("twist turns eight vectors k, whose lanes are columns, into eight vectors of columns, whose lanes are k, and",
-		"multiplies them by as many vectors at tw. From one group of columns to the next src moves by srcStep vectors, dst",
-		"and tw by eight.")
+		"multiplies each by a vector at fine and a value at coarse. From one group of columns to the next src moves by",
+		"srcStep vectors, dst and fine by eight vectors and coarse by eight values.")
 	distance := GP64()
 	MOVQ(U32(line), distance)
 	from := newStreams(parameter("src", 0), distance, 8)
-	dst, tw, groups := parameter("dst", 0), parameter("tw", 0), parameter("groups", 0)
+	dst, fine, coarse, groups := parameter("dst", 0), parameter("fine", 0), parameter("coarse", 0), parameter("groups", 0)
 	step := parameter("srcStep", 6)
 	Label("group")
 	for half := range 2 {
-		for _, x := range twisted(from, tw, 0, 8, half) {
-			storeValue(x.value, Mem{Base: dst, Disp: line * x.lane})
+		for _, x := range halfTurned(from, 8, half) {
+			wRe, wIm := YMM(), YMM()
+			VBROADCASTSS(Mem{Base: coarse, Disp: 8 * x.lane}, wRe)
+			VBROADCASTSS(Mem{Base: coarse, Disp: 8*x.lane + 4}, wIm)
+			v := times(x.value, wRe, wIm)
+			w := loadValue(Mem{Base: fine, Disp: line * x.lane})
+			storeValue(times(v, w.re, w.im), Mem{Base: dst, Disp: line * x.lane})
 		}
 	}
 	from.advance(step)
-	ADDQ(I32(8*line), dst)
-	ADDQ(I32(8*line), tw)
+	for _, r := range []Register{dst, fine} {
+		ADDQ(I32(8*line), r)
+	}
+	ADDQ(Imm(64), coarse)
 	DECQ(groups)
 	JNE(LabelRef("group"))
 	VZEROUPPER()
@@ -600,7 +607,7 @@ func crossLanes(width int, interleaved bool) {
 		crossEight(from, tw, scratch, store)
 	} else {
 		for half := range 2 {
-			for _, x := range twisted(from, tw, 1, width, half) {
+			for _, x := range twisted(from, tw, width, half) {
 				storeValue(x.value, scratch.Offset(line*x.lane))
 			}
 		}
@@ -623,7 +630,7 @@ func crossLanes(width int, interleaved bool) {
 func crossEight(from *streams, tw Register, scratch Mem, store func(k int, v value)) {
 	var sums, diffs [4]value
 	for half := range 2 {
-		x := twisted(from, tw, 1, 8, half)
+		x := twisted(from, tw, 8, half)
 		for i := range 2 {
 			j := 2*half + i
 			sums[j] = add(x[i].value, x[i+2].value)
@@ -649,23 +656,28 @@ type lane struct {
 	lane int
 }
 
-// twisted returns the lanes below width in one half of the registers of a group, multiplied by their factors, which
-// begin with that of lane lo. The half 0 holds lanes 0, 1, 4, 5 and the half 1 lanes 2, 3, 6, 7: that is how loadPairs
-// leaves them.
-func twisted(from *streams, tw Register, lo, width, half int) []lane {
+// halfTurned returns the lanes below width in one half of the registers of a group. The half 0 holds lanes 0, 1, 4, 5
+// and the half 1 lanes 2, 3, 6, 7: that is how loadPairs leaves them.
+func halfTurned(from *streams, width, half int) []lane {
 	re := transposed(from, 16*half)
 	im := transposed(from, line/2+16*half)
 	var lanes []lane
 	for i, c := range []int{0, 1, 4, 5} {
-		if c += 2 * half; c >= width {
-			continue
+		if c += 2 * half; c < width {
+			lanes = append(lanes, lane{value{re[i], im[i]}, c})
 		}
-		x := value{re[i], im[i]}
-		if c >= lo {
-			w := loadValue(Mem{Base: tw, Disp: line * (c - lo)})
-			x = times(x, w.re, w.im)
+	}
+	return lanes
+}
+
+// twisted returns the lanes of halfTurned multiplied by their factors, which lane 0 has none of.
+func twisted(from *streams, tw Register, width, half int) []lane {
+	lanes := halfTurned(from, width, half)
+	for i, x := range lanes {
+		if x.lane > 0 {
+			w := loadValue(Mem{Base: tw, Disp: line * (x.lane - 1)})
+			lanes[i].value = times(x.value, w.re, w.im)
 		}
-		lanes = append(lanes, lane{x, c})
 	}
 	return lanes
 }
