@@ -2,9 +2,10 @@ package fft
 
 import "crossover/pool"
 
-// parallelLength is the length from which several cores may be worth waking four times for one transform. Sixteen of a
-// Xeon are 2.2 times as fast here. Two of an EPYC are not yet: they take 1.4 times as long as one, 1.2 times at 76 800
-// samples, and are 1.6 times as fast at 262 144.
+// parallelLength is the length from which several cores may be worth waking three or four times for one transform. Sixteen
+// of a Xeon are 2.2 times as fast here, in blocks. Two of an EPYC are not yet: in blocks they take 1.4 times as long as one,
+// 1.2 times at 76 800 samples, and are 1.6 times as fast at 262 144; by a grid they take 1.05 to 1.1 times as long at 67 500
+// and as long as one at about 100 000.
 const parallelLength = 1 << 16
 
 // splitsOne says whether newSplit can succeed here at all.
