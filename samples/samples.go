@@ -27,8 +27,9 @@ type Block struct {
 	// GPU is where the time of one further call of each implementation went, in the order of Set.Implementations: the
 	// zero value where it was not asked or runs on the processor. It is nil where no GPU was timed in this block.
 	GPU []GPUTimes
-	// Disturbed says that the machine was not as it is when it is quiet. It is not saved.
-	Disturbed bool
+	// Disturbed says that the machine was not as it is when it is quiet, and Crowded that it was, but for a neighbour of
+	// some processor that the work was spread over. Neither is saved.
+	Disturbed, Crowded bool
 }
 
 // GPUTimes is where the time of one call went that a GPU computed, in seconds. The call was timed by the device, which

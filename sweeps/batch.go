@@ -69,8 +69,8 @@ const (
 )
 
 // timed settles a and times a batch of it, on a core that nobody else uses where one can be found. It reports whether it
-// was.
-func (s *sweep) timed(a *bound) (seconds float64, alone bool, err error) {
+// was, and whether somebody used that of another processor which worked on the batch.
+func (s *sweep) timed(a *bound) (seconds float64, alone, crowded bool, err error) {
 	c := s.sentinel.core
 	watched := c != nil && s.State == Warm && a.seconds*float64(a.iterations) < sharedWithin.Seconds()
 	for try := 1; ; try++ {
@@ -82,14 +82,15 @@ func (s *sweep) timed(a *bound) (seconds float64, alone bool, err error) {
 			start = s.Clock.Now()
 		}
 		if err := s.settle(a); err != nil {
-			return 0, false, err
+			return 0, false, false, err
 		}
 		alone = !watched || !c.shared()
 		if alone || !patient {
 			seconds, err = s.batch(a, a.iterations)
 			alone = alone && (!watched || !c.shared())
-			if err != nil || !patient || alone && !c.crowded(1) {
-				return seconds, alone, err
+			crowded = watched && alone && c.crowded(1)
+			if err != nil || !patient || alone && !crowded {
+				return seconds, alone, crowded, err
 			}
 		}
 		s.avoided += s.Clock.Now() - start

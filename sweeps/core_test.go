@@ -150,9 +150,10 @@ func TestCrowded(t *testing.T) {
 			s.Clock, s.State, s.start = g, Warm, g.now-time.Hour
 			run := func() error { batches++; g.spend(100 * time.Microsecond); return nil }
 			a := &bound{call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1}
-			_, alone, err := s.timed(a)
-			if want := map[bool]int{false: 12, true: 6 * sharedTries}[stays]; err != nil || !alone || batches != want {
-				t.Errorf("stays %t: alone %t after %d calls, want %d (%v)", stays, alone, batches, want, err)
+			_, alone, crowded, err := s.timed(a)
+			want := map[bool]int{false: 12, true: 6 * sharedTries}[stays]
+			if err != nil || !alone || crowded != stays || batches != want {
+				t.Errorf("stays %t: alone %t, crowded %t after %d calls, want %d (%v)", stays, alone, crowded, batches, want, err)
 			}
 		}
 	})
@@ -174,7 +175,7 @@ func timedOn(g *guest, elapsed time.Duration, call func() error) (seconds float6
 		return call()
 	}
 	a := &bound{call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1}
-	seconds, alone, err = s.timed(a)
+	seconds, alone, _, err = s.timed(a)
 	return seconds, alone, s, err
 }
 

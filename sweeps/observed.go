@@ -2,7 +2,6 @@ package sweeps
 
 import (
 	"math"
-	"slices"
 
 	"crossover/pool"
 )
@@ -73,7 +72,7 @@ func (s *sentinel) forget() { s.kept = nil }
 
 // observed returns what was seen so far.
 func (s *sentinel) observed() Observed {
-	median := func(figure func(Figures) float64) float64 {
+	typical := func(figure func(Figures) float64) float64 {
 		var known []float64
 		for _, f := range s.kept {
 			if value := figure(f); value > 0 {
@@ -83,16 +82,15 @@ func (s *sentinel) observed() Observed {
 		if len(known) == 0 {
 			return 0
 		}
-		slices.Sort(known)
-		return known[len(known)/2]
+		return median(known)
 	}
 	return Observed{
 		Processors: s.processors,
 		Baseline:   s.figures(func(w *work) float64 { return w.baseline }),
 		Kept: Figures{
-			OneProcessor: median(func(f Figures) float64 { return f.OneProcessor }),
-			AllRatio:     median(func(f Figures) float64 { return f.AllRatio }),
-			HandOver:     median(func(f Figures) float64 { return f.HandOver }),
+			OneProcessor: typical(func(f Figures) float64 { return f.OneProcessor }),
+			AllRatio:     typical(func(f Figures) float64 { return f.AllRatio }),
+			HandOver:     typical(func(f Figures) float64 { return f.HandOver }),
 		},
 		Readings: len(s.kept),
 	}

@@ -66,9 +66,10 @@ type work struct {
 	tries     int // of which the least is a reading
 	// slowerOnly says that a faster reading is no disturbance but a better baseline.
 	slowerOnly bool
-	baseline   float64 // seconds; 0 before the first reading
-	began      float64 // the baseline when the sweep began or started over
-	last       float64 // the last reading, in seconds; 0 where there was none when the machine was looked at last
+	baseline   float64   // seconds; 0 before the first reading
+	began      float64   // the baseline when the sweep began or started over
+	last       float64   // the last reading, in seconds; 0 where there was none when the machine was looked at last
+	recent     []float64 // the last readings, where the baseline follows them
 
 	gathers  bool          // it says whether the processors work at once
 	patience time.Duration // to wait until they do; see together
@@ -248,12 +249,32 @@ func (s *sentinel) settleOn(w *work) {
 	for i := range readings {
 		readings[i] = s.read(w, w.tries, 0)
 	}
-	slices.Sort(readings)
-	w.baseline = readings[count/2]
+	w.baseline, w.recent = median(readings), readings
 	if w.slowerOnly {
 		w.baseline = least
 	}
 	w.began = w.baseline
+}
+
+// A clock that rises and falls with what the neighbours do has no state that it was in when the sweep began. So what may go
+// either way is held against the median of the last followed readings, as far as that is within strays of where it began:
+// who computes beside the sweep for good must not become its baseline.
+const (
+	followed = 101
+	strays   = 0.1
+)
+
+// follow moves the baseline along with a reading.
+func (w *work) follow(reading float64) {
+	w.recent = append(w.recent, reading)
+	w.recent = w.recent[max(0, len(w.recent)-followed):]
+	w.baseline = min(max(median(slices.Clone(w.recent)), w.began/(1+strays)), w.began*(1+strays))
+}
+
+// median returns the middle one of some values, and reorders them.
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
 }
 
 // accept takes the machine as it is now for quiet, and reports whether it did. Where only slower counts it does not: the
@@ -288,6 +309,7 @@ func (s *sentinel) quiet() bool {
 			}
 		default:
 			reading = s.read(w, w.tries, 0)
+			w.follow(reading)
 		}
 		w.last = reading
 		if w.slowerOnly && reading < w.baseline {

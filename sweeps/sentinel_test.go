@@ -95,6 +95,62 @@ func TestDisturbedBlocks(t *testing.T) {
 	}
 }
 
+// Blocks beside a neighbour of another processor count until there are enough others, and degrade a case that mostly
+// rests on them.
+func TestCrowdedBlocks(t *testing.T) {
+	blocks := func(size, visit, quiet, crowded int) []samples.Block {
+		var out []samples.Block
+		for n := range quiet + crowded {
+			out = append(out, samples.Block{Size: size, Visit: visit, Crowded: n >= quiet})
+		}
+		return out
+	}
+	e := &entry{result: &Result{}}
+	e.keep(blocks(64, 1, leastQuiet-1, 4), 64)
+	if n := len(e.result.Samples.Blocks); n != leastQuiet+3 {
+		t.Fatalf("%d blocks, want all of them: the quiet ones are few", n)
+	}
+	e.keep(blocks(128, 2, 0, 2), 128)
+	if e.blame(); !e.result.Degraded || !strings.Contains(e.result.Warnings[0], "another processor in 6 of 8 blocks") {
+		t.Errorf("degraded %t, %q", e.result.Degraded, e.result.Warnings)
+	}
+	e.result.Degraded = false
+	e.keep(blocks(64, 3, 1, 0), 64)
+	if n := len(e.result.Samples.Blocks); n != leastQuiet+2 || e.result.Discarded != 4 || e.disturbed() {
+		t.Errorf("%d blocks, %d discarded; want the crowded ones of that size to go", n, e.result.Discarded)
+	}
+	if e.blame(); e.result.Degraded {
+		t.Errorf("degraded: %q", e.result.Warnings)
+	}
+}
+
+// A sweep that began while the clock was low is not off its baseline ever after. What is further off than clocks move is.
+func TestBaselineFollows(t *testing.T) {
+	for took, follows := range map[time.Duration]bool{
+		93 * time.Microsecond: true, 107 * time.Microsecond: true, 85 * time.Microsecond: false, 120 * time.Microsecond: false,
+	} {
+		clock := &hands{}
+		now := 100 * time.Microsecond
+		w := &work{of: "it", tolerance: 0.05, tries: 1, run: func() { clock.now += now }}
+		s := sentinel{clock: clock, works: []*work{w}}
+		s.settle()
+		now = took
+		if s.quiet() {
+			t.Errorf("%v is quiet at once", took)
+		}
+		for range followed {
+			s.quiet()
+		}
+		if s.quiet() != follows {
+			t.Errorf("%v after %d readings: quiet %t, want %t", took, followed, !follows, follows)
+		}
+		now = 100 * time.Microsecond
+		if follows && s.quiet() {
+			t.Errorf("100 µs are still quiet after %d readings of %v", followed, took)
+		}
+	}
+}
+
 // A change that goes either way may be the new state of the machine. Where only slower counts, the baseline is the best
 // that the machine can do, and stays.
 func TestAccept(t *testing.T) {

@@ -484,10 +484,21 @@ const (
 	othersMost  = 0.5
 )
 
-// blame degrades a case that the machine was disturbed for, or beside which other programs computed.
+// blame degrades a case that the machine was disturbed for, or beside which others computed: on another processor's core
+// in most of its blocks, or on this machine.
 func (e *entry) blame() {
 	if e.disturbed() {
 		e.degrade("the machine did not come to rest: " + e.moved)
+		e.dirty = true
+	}
+	crowded := 0
+	for _, b := range e.result.Samples.Blocks {
+		if b.Crowded {
+			crowded++
+		}
+	}
+	if 2*crowded > len(e.result.Samples.Blocks) {
+		e.degrade(fmt.Sprintf("somebody else used the core of another processor in %d of %d blocks", crowded, len(e.result.Samples.Blocks)))
 		e.dirty = true
 	}
 	allowed := min(max(othersShare, othersOfAll*float64(runtime.NumCPU())), othersMost)

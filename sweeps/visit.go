@@ -337,7 +337,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 			e.degrade("garbage collections kept falling into the blocks")
 		}
 		pending = append(pending, block)
-		if block.Disturbed {
+		if block.Disturbed || block.Crowded {
 			wanted = min(wanted+1, 2*blocks) // another one in its place
 		}
 		accepted++
@@ -347,12 +347,26 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 // neighbour is what is said of blocks in which some batch was timed on a core that was shared.
 const neighbour = "somebody else used the core that it ran on"
 
-// keep adds blocks of one size to the samples. Those of a disturbed machine count until there are others.
+// leastQuiet is how many blocks of a size there must be before those beside a neighbour of another processor are not
+// missed: parallel implementations are slower beside him, and one block alone has no spread.
+const leastQuiet = 3
+
+// keep adds blocks of one size to the samples. Those of a disturbed machine count until there are others, and crowded ones
+// until there are enough others.
 func (e *entry) keep(blocks []samples.Block, size int) {
 	known := &e.result.Samples.Blocks
 	*known = append(*known, blocks...)
 	if slices.ContainsFunc(blocks, func(b samples.Block) bool { return !b.Disturbed }) {
 		*known = e.discard(*known, func(b samples.Block) bool { return b.Size == size && b.Disturbed })
+	}
+	quiet := 0
+	for _, b := range *known {
+		if b.Size == size && !b.Disturbed && !b.Crowded {
+			quiet++
+		}
+	}
+	if quiet >= leastQuiet {
+		*known = e.discard(*known, func(b samples.Block) bool { return b.Size == size && b.Crowded })
 	}
 	e.dirty = e.dirty || len(blocks) > 0
 }
@@ -408,8 +422,8 @@ func (s *sweep) block(e *entry, arms []*bound, twin *bound, size int) (b samples
 	e.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 
 	for _, a := range order {
-		seconds, alone, err := s.timed(a)
-		b.Disturbed = b.Disturbed || !alone
+		seconds, alone, crowded, err := s.timed(a)
+		b.Disturbed, b.Crowded = b.Disturbed || !alone, b.Crowded || crowded
 		switch {
 		case err != nil:
 			return b, a, err
