@@ -211,13 +211,15 @@ func TestSplitLengths(t *testing.T) {
 	if !haveLanes {
 		t.Skip("the processor has no AVX2 and FMA")
 	}
-	workers := pool.New(2)
-	defer workers.Close()
-	for n, want := range map[int]bool{
-		64000: false, 65536: true, 65537: false, 65610: true, 78732: true, 87480: true, 100000: true,
-		139968: true, 150000: true, 150001: false, 729000: true, 729014: false,
+	few, many := pool.New(fewWorkers), pool.New(fewWorkers+1)
+	defer few.Close()
+	defer many.Close()
+	for n, want := range map[int][2]bool{ // by few workers, by many
+		64000: {false, false}, 65536: {false, true}, 65537: {false, false}, 65610: {false, true}, 78732: {false, true},
+		87480: {false, true}, 100000: {false, true}, 112500: {true, true}, 139968: {true, true}, 150000: {true, true},
+		150001: {false, false}, 729000: {true, true}, 729014: {false, false},
 	} {
-		if got := newSplit(n, workers) != nil; got != want {
+		if got := [2]bool{newSplit(n, few) != nil, newSplit(n, many) != nil}; got != want {
 			t.Errorf("n=%d: divided is %v, want %v", n, got, want)
 		}
 	}

@@ -2,11 +2,14 @@ package fft
 
 import "crossover/pool"
 
-// parallelLength is the length from which several cores may be worth waking three or four times for one transform. Sixteen
-// of a Xeon are 2.2 times as fast here, in blocks. Two of an EPYC are not yet: in blocks they take 1.4 times as long as one,
-// 1.2 times at 76 800 samples, and are 1.6 times as fast at 262 144; by a grid they take 1.05 to 1.1 times as long at 67 500
-// and as long as one at about 100 000.
-const parallelLength = 1 << 16
+// The length from which several cores are worth waking three or four times for one transform. Sixteen cores of a Xeon are
+// 2.2 times as fast at parallelLength. Two of an EPYC take 1.3 to 1.4 times as long as one there, 1.1 times at 96 000 and
+// 108 000 samples, and are 1.1 to 1.2 times as fast at 116 640 to 135 000, 1.6 times at 262 144.
+const (
+	parallelLength    = 1 << 16
+	parallelLengthFew = 112_000 // where there are no more than fewWorkers
+	fewWorkers        = 3
+)
 
 // splitsOne says whether newSplit can succeed here at all.
 func splitsOne() bool { return haveLanes }
@@ -39,7 +42,11 @@ const (
 // newSplit returns a transform of length n over the workers of a pool, or nil where it would not pay or n is odd or
 // has a prime factor above 5.
 func newSplit(n int, p *pool.Pool) rowTransform {
-	if n < parallelLength || p.Workers() == 1 || n%2 != 0 {
+	least := parallelLength
+	if p.Workers() <= fewWorkers {
+		least = parallelLengthFew
+	}
+	if n < least || p.Workers() == 1 || n%2 != 0 {
 		return nil
 	}
 	if blocks := newLanes(n/2, 8); blocks != nil {
