@@ -93,7 +93,7 @@ func divide(groups []group, implementations []string, o Options) (Result, []run)
 	result.lone = loneSizes(runs, bumps)
 	result.Segments = segments(runs, loss, result.Curves.Sizes)
 	rough := roughness(groups, loss, runs, result.Segments, twin)
-	bootstrap(result.Segments, standIns(loss, runs, band), groups, len(implementations), twin, rough, o, rng)
+	bootstrap(result.Segments, standIns(loss, runs, band), groups, result.Curves.Seconds, twin, rough, o, rng)
 	widen(result.Segments, loss, result.Curves.Sizes, runs, o.Precision)
 	return result, runs
 }
@@ -146,13 +146,16 @@ func segments(runs []run, loss [][]float64, sizes []int) []Segment {
 }
 
 // bootstrap resamples the blocks of every visit, moves each estimate by a normal deviate of what the luck of visits and
-// the roughness around the nearest switch may be, repeats the partition, and sets each segment's interval and support.
-// stands is what standIns returns.
-func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations int, twin arm, rough []deviation,
+// the roughness around the nearest switch may be, repeats the partition, and sets each segment's support. That there is a
+// switch is a matter of this run. Where it is, is one of every run: for the interval all estimates of an implementation also
+// move by what another run's luck may be, and the partition is repeated once more. stands is what standIns returns, seconds
+// is implementations × sizes.
+func bootstrap(segs []Segment, stands [][]bool, groups []group, seconds [][]float64, twin arm, rough []deviation,
 	o Options, rng *rand.Rand) {
 	if len(segs) < 2 {
 		return
 	}
+	implementations := len(seconds)
 	sizes := make([]int, len(groups))
 	ranks := make([][]ranking, len(groups))
 	times := make([][]int, len(groups)) // how often each block is drawn
@@ -168,9 +171,21 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations 
 		left[s], nearest[s] = twin.shiftAfter(visitsOf(groups[s])), nearestSwitch(segs, sizes[s])
 	}
 	moves, roughs := make([]float64, len(groups)), make([]float64, len(rough))
-	common := make([]float64, implementations)
-	edges := make([][]float64, len(segs))
+	lucks := make([]runLuck, implementations)
+	edges, found := make([][]float64, len(segs)), make([]int, len(segs))
 	loss := newTable(implementations, len(groups))
+	// again repeats the partition and reports the switches that are still there.
+	again := func(report func(n int, edge float64)) {
+		runs, _ := partition(loss, sizes, math.Log1p(twin.tie))
+		moved := segments(runs, loss, sizes)
+		for n := 1; n < len(segs); n++ {
+			if x, ok := sameSwitch(moved, segs, stands, n); ok {
+				report(n, x)
+			}
+		}
+	}
+	count := func(n int, _ float64) { found[n]++ }
+	note := func(n int, edge float64) { edges[n] = append(edges[n], edge) }
 	for range o.Resamples {
 		for s := range groups {
 			clear(times[s])
@@ -192,22 +207,20 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations 
 			// A log-ratio is rough once, and has a move of either side.
 			moves[s] = math.Hypot(shift*left[s], roughs[nearest[s]]/math.Sqrt2)
 		}
-		if !o.withinRun {
-			for i := range common {
-				common[i] = betweenRuns / math.Sqrt2 * rng.NormFloat64()
-			}
+		perturb(loss, func(_, s int) float64 { return moves[s] * rng.NormFloat64() })
+		if o.withinRun {
+			again(func(n int, edge float64) { count(n, edge); note(n, edge) })
+			continue
 		}
-		perturb(loss, common, moves, rng)
-		runs, _ := partition(loss, sizes, math.Log1p(twin.tie))
-		again := segments(runs, loss, sizes)
-		for n := 1; n < len(segs); n++ {
-			if x, ok := sameSwitch(again, segs, stands, n); ok {
-				edges[n] = append(edges[n], x)
-			}
+		again(count)
+		for i := range lucks {
+			lucks[i] = runLuck{betweenRuns / math.Sqrt2 * rng.NormFloat64(), betweenCalls / math.Sqrt2 * rng.NormFloat64()}
 		}
+		perturb(loss, func(i, s int) float64 { return lucks[i].at(seconds[i][s]) })
+		again(note)
 	}
 	for n := 1; n < len(segs); n++ {
-		segs[n].Support = float64(len(edges[n])) / float64(o.Resamples)
+		segs[n].Support = float64(found[n]) / float64(o.Resamples)
 		if len(edges[n]) == 0 {
 			continue
 		}
@@ -219,21 +232,36 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, implementations 
 	}
 }
 
-// betweenRuns is the standard deviation of what the log-ratio of two implementations differs by from one run to the next
-// on the same machine, at all sizes alike: which memory the process got, how fast its processors reach one another that
-// hour. No run can see its own. It is what makes the least tie band a matter of two standard deviations, and about what
-// was measured: docs/method.md.
-const betweenRuns = MinTieBand / 2
-
-// perturb adds to each loss what its implementation is off at all sizes and a normal deviate of its size's standard
-// deviation, and subtracts the least again.
-func perturb(loss [][]float64, common, deviations []float64, rng *rand.Rand) {
-	for s, deviation := range deviations {
+// perturb moves each estimate, and makes losses of them again.
+func perturb(loss [][]float64, move func(i, s int) float64) {
+	for s := range loss[0] {
 		for i := range loss {
-			loss[i][s] += common[i] + deviation*rng.NormFloat64()
+			loss[i][s] += move(i, s)
 		}
 		subtractLeast(loss, s)
 	}
+}
+
+// What the log-ratio of two implementations differs by from one run to the next on the same machine, and no run can see of
+// itself: standard deviations, of about what was measured (docs/method.md).
+const (
+	// betweenRuns is that of all sizes alike: which memory the process got, who the neighbours are that hour. It is what
+	// makes the least tie band a matter of two standard deviations.
+	betweenRuns = MinTieBand / 2
+	// betweenCalls is that of a call's fixed cost, in seconds: how fast processors, or the processor and the GPU, reach one
+	// another. Calls of some microseconds do not feel it.
+	betweenCalls = 50e-9
+)
+
+// runLuck is what a run is worth to one implementation: a log-ratio, and seconds a call.
+type runLuck struct{ share, delay float64 }
+
+// at returns its log-ratio for a call of so many seconds. A delay is never taken for most of the call.
+func (l runLuck) at(seconds float64) float64 {
+	if !(seconds > 0) {
+		return l.share
+	}
+	return l.share + math.Log1p(max(l.delay/seconds, -0.5))
 }
 
 // standIns returns, by run, which implementations may stand for the chosen one: itself, and those that are on average no

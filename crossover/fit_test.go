@@ -423,6 +423,26 @@ func TestAWideBracketIsTheInterval(t *testing.T) {
 	}
 }
 
+// What a run adds to every call alike is most of a short call and nothing of a long one.
+func TestShortCallsAreLessSure(t *testing.T) {
+	width := func(scale float64) float64 {
+		scaled := func(cost func(float64) float64) func(float64) float64 {
+			return func(n float64) float64 { return scale * cost(n) }
+		}
+		w := newWorld(1, scaled(costA), scaled(costB))
+		w.noise = quiet
+		r := crossover.Fit(w.set(15, geometric(300, 3000, 1.1)...), crossover.Options{})
+		s := r.Segments[1]
+		return math.Log(float64(s.High) / float64(s.Low))
+	}
+	// Both take 11 µs where they cross, and at slopes that differ by 0.82 a unit of log-size.
+	for _, c := range []struct{ scale, want float64 }{{1, 0.073}, {0.05, 0.44}} {
+		if got := width(c.scale); math.Abs(got-c.want) > 0.15*c.want {
+			t.Errorf("calls of %g µs: the interval is %.3f wide, want %.3f", 11*c.scale, got, c.want)
+		}
+	}
+}
+
 // Between a segment's single size and its neighbour the curves may take a step anywhere.
 func TestIntervalBesideASingleSize(t *testing.T) {
 	step := func(low, high float64) func(float64) float64 { // of b, which wins from low to high
