@@ -1,6 +1,10 @@
 package crossover
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+)
 
 // A threshold is interpolated between two measured sizes, as if curves were smooth between them. Those of real
 // implementations are not: a transform depends on the factors of its length, a convolution on the block that it fits
@@ -25,8 +29,7 @@ func roughness(groups []group, loss [][]float64, runs []run, segs []Segment, twi
 			shift := twin.shift.sd * twin.shiftAfter(visitsOf(groups[s]))
 			return pairError(groups[s], i, j) + 2*shift*shift
 		}
-		var squares, expected, weights float64
-		middles := 0
+		var squares, expected []float64 // by middle size: of what it is off, for a variance of 1 of each size
 		for s := 1; s+1 < len(groups); s++ {
 			low, size, high := float64(groups[s-1].size), float64(groups[s].size), float64(groups[s+1].size)
 			if high > bends*low || high < segs[n].edge/vicinity || low > segs[n].edge*vicinity {
@@ -39,14 +42,18 @@ func roughness(groups []group, loss [][]float64, runs []run, segs []Segment, twi
 				continue // one of the two was not measured
 			}
 			before, after := (1-t)*(1-t), t*t
-			squares += off * off
-			expected += squaredError(s) + before*squaredError(s-1) + after*squaredError(s+1)
-			weights += 1 + before + after
-			middles++
+			weight := 1 + before + after
+			squares = append(squares, off*off/weight)
+			expected = append(expected, (squaredError(s)+before*squaredError(s-1)+after*squaredError(s+1))/weight)
 		}
-		if middles >= leastMiddles && squares > doubtless*expected {
+		if len(squares) < leastMiddles {
+			continue
+		}
+		// The median, because a single step somewhere near says nothing of the sizes on either side of it.
+		square, noise := median(squares)*normalMAD*normalMAD, stat.Mean(expected, nil)
+		if square > doubtless*noise {
 			// Neighbouring threes share two sizes: they are worth half as many that share none.
-			rough[n] = deviation{math.Sqrt((squares - expected) / weights), middles / 2}
+			rough[n] = deviation{math.Sqrt(square - noise), len(squares) / 2}
 		}
 	}
 	return rough
