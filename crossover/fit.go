@@ -249,7 +249,7 @@ const (
 	// makes the least tie band a matter of two standard deviations.
 	betweenRuns = MinTieBand / 2
 	// betweenCalls is that of a call's fixed cost, in seconds: how fast processors, or the processor and the GPU, reach one
-	// another. Calls of some microseconds do not feel it.
+	// another. Calls of ten microseconds hardly feel it.
 	betweenCalls = 50e-9
 )
 
