@@ -99,17 +99,9 @@ func (t *grid) input() []float32 { return t.spare }
 
 func (t *grid) room() []float32 { return t.spare }
 
-func (t *grid) forward(dst, src []complex64) {
-	t.columns(floats(src), 0)
-	t.interleaved(dst, 1, 1)
-}
+func (t *grid) forward(dst, src []complex64) { forwardIn(t, dst, src) }
 
-// inverse is the conjugate of the forward transform of the conjugate, over n.
-func (t *grid) inverse(dst, src []complex64) {
-	t.columns(floats(src), signBit)
-	scale := float32(1 / float64(t.n))
-	t.interleaved(dst, scale, -scale)
-}
+func (t *grid) inverse(dst, src []complex64) { inverseIn(t, t.n, dst, src) }
 
 // columns runs the first step.
 func (t *grid) columns(src []float32, sign uint32) {

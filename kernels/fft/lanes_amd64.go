@@ -49,6 +49,19 @@ type laneTransform interface {
 	room() []float32
 }
 
+// forwardIn is the forward transform in two steps.
+func forwardIn(t laneTransform, dst, src []complex64) {
+	t.columns(floats(src), 0)
+	t.interleaved(dst, 1, 1)
+}
+
+// inverseIn is the inverse one of length n: the conjugate of the forward transform of the conjugate, over n.
+func inverseIn(t laneTransform, n int, dst, src []complex64) {
+	t.columns(floats(src), signBit)
+	scale := float32(1 / float64(n))
+	t.interleaved(dst, scale, -scale)
+}
+
 // newLaneTransform returns the transform of length n, or nil where the kernels do not apply: n is less than 16, or has a
 // prime factor above 5 or none below, or the processor lacks the instructions.
 func newLaneTransform(n int) laneTransform {
@@ -197,17 +210,9 @@ func twoBuffers(n int) (front, back []float32) {
 
 func (t *lanes) clone() transform { return t.withScratch() }
 
-func (t *lanes) forward(dst, src []complex64) {
-	t.columns(floats(src), 0)
-	t.interleaved(dst, 1, 1)
-}
+func (t *lanes) forward(dst, src []complex64) { forwardIn(t, dst, src) }
 
-// inverse is the conjugate of the forward transform of the conjugate, over n.
-func (t *lanes) inverse(dst, src []complex64) {
-	t.columns(floats(src), signBit)
-	scale := float32(1 / float64(t.n))
-	t.interleaved(dst, scale, -scale)
-}
+func (t *lanes) inverse(dst, src []complex64) { inverseIn(t, t.n, dst, src) }
 
 // columns runs every pass but the last step.
 func (t *lanes) columns(src []float32, sign uint32) {
