@@ -111,23 +111,33 @@ func TestAuditOfABusyMachine(t *testing.T) {
 	}
 }
 
+// auditBelow limits an audit and lets it have what it asks for, which must be something and no size above the limit.
+func auditBelow(t *testing.T, w *world, a *crossover.Auditor, set *samples.Set, limit int) {
+	t.Helper()
+	a.Limit(limit)
+	visits := 0
+	for ; visits < 100; visits++ {
+		size, blocks, worth := a.Next(set)
+		if worth <= 0 {
+			break
+		}
+		if size > limit {
+			t.Fatalf("the auditor goes to %d, beyond %d", size, limit)
+		}
+		w.visit(set, size, blocks)
+		a.Visited(size)
+	}
+	if visits == 0 {
+		t.Error("the auditor goes nowhere")
+	}
+}
+
 func TestAuditStaysBelowTheLimit(t *testing.T) {
 	w := newWorld(8, costA, costB)
 	a := crossover.NewAuditor([]int{90, 300, 3000, 9000}, func(int) string { return "b" },
 		func(size int) (int, bool) { return size * 2, true }, 0.03)
 	set := &samples.Set{Implementations: w.names}
-	a.Limit(299)
-	for range 100 {
-		size, blocks, worth := a.Next(set)
-		if worth <= 0 {
-			break
-		}
-		if size > 299 {
-			t.Fatalf("the auditor goes to %d", size)
-		}
-		w.visit(set, size, blocks)
-		a.Visited(size)
-	}
+	auditBelow(t, w, a, set, 299)
 	// b is five times slower at 90, and at 180 too.
 	if got := a.Judge(set); got.Finding != crossover.Drifted || len(got.Sizes) != 2 {
 		t.Errorf("audit is %+v", got)
@@ -145,22 +155,7 @@ func TestAuditUnderALateLimit(t *testing.T) {
 		w.visit(set, size, blocks)
 		a.Visited(size)
 	}
-	a.Limit(399)
-	visits := 0
-	for ; visits < 100; visits++ {
-		size, blocks, worth := a.Next(set)
-		if worth <= 0 {
-			break
-		}
-		if size > 399 {
-			t.Fatalf("the auditor goes back to %d", size)
-		}
-		w.visit(set, size, blocks)
-		a.Visited(size)
-	}
-	if visits == 0 {
-		t.Error("the auditor goes nowhere")
-	}
+	auditBelow(t, w, a, set, 399)
 }
 
 // A case is checked at twenty sizes, few thresholds or many, none of them measured before; where the axis has no twenty, at

@@ -65,11 +65,7 @@ func TestDriftIsFoundAndNotInvented(t *testing.T) {
 		if r.Unchanged.Count > 0 {
 			t.Errorf("%s: %d of %d verifications of an unchanged machine say DRIFTED", r.Scenario, r.Unchanged.Count, r.Unchanged.Of)
 		}
-		least := 14
-		if r.Scenario == "three" {
-			least = 13 // of these; 97 % of 500
-		}
-		if r.Shifted.Count < least {
+		if r.Shifted.Count < 14 {
 			t.Errorf("%s: %d of %d verifications find a crossover that moved twofold", r.Scenario, r.Shifted.Count, r.Shifted.Of)
 		}
 	}
