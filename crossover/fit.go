@@ -23,6 +23,9 @@ type Options struct {
 	Resamples int     // of the bootstrap; 0 means 1000
 	Precision float64 // half width of a threshold's interval that is aimed at, relative; 0 means 0.1
 
+	// Processors is what is known of the processors that the implementations run on; nil means that they share one.
+	Processors *Processors
+
 	withinRun bool // leave out of the intervals what no block of this run can narrow
 }
 
@@ -92,7 +95,7 @@ func divide(groups []group, implementations []string, o Options) (Result, []run)
 	result.lone = loneSizes(runs, bumps)
 	result.Segments = segments(runs, loss, result.Curves.Sizes)
 	rough := roughness(groups, loss, runs, result.Segments, twin)
-	bootstrap(result.Segments, standIns(loss, runs, band), groups, result.Curves.Seconds, twin, rough, o, rng)
+	bootstrap(result.Segments, standIns(loss, runs, band), groups, &result.Curves, twin, rough, o, rng)
 	widen(result.Segments, loss, result.Curves.Sizes, runs, o.Precision)
 	return result, runs
 }
@@ -147,14 +150,13 @@ func segments(runs []run, loss [][]float64, sizes []int) []Segment {
 // bootstrap resamples the blocks of every visit, moves each estimate by a normal deviate of what the luck of visits and
 // the roughness around the nearest switch may be, repeats the partition, and sets each segment's support. That there is a
 // switch is a matter of this run. Where it is, is one of every run: for the interval all estimates of an implementation also
-// move by what another run's luck may be, and the partition is repeated once more. stands is what standIns returns, seconds
-// is implementations × sizes.
-func bootstrap(segs []Segment, stands [][]bool, groups []group, seconds [][]float64, twin arm, rough []deviation,
+// move by what another run's luck may be, and the partition is repeated once more. stands is what standIns returns.
+func bootstrap(segs []Segment, stands [][]bool, groups []group, curves *Curves, twin arm, rough []deviation,
 	o Options, rng *rand.Rand) {
 	if len(segs) < 2 {
 		return
 	}
-	implementations := len(seconds)
+	implementations := len(curves.Implementations)
 	sizes := make([]int, len(groups))
 	ranks := make([][]ranking, len(groups))
 	times := make([][]int, len(groups)) // how often each block is drawn
@@ -212,10 +214,14 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, seconds [][]floa
 			continue
 		}
 		again(count)
+		processors := o.Processors.lucks(curves.Implementations, rng)
 		for i := range lucks {
-			lucks[i] = runLuck{betweenRuns / math.Sqrt2 * rng.NormFloat64(), betweenCalls / math.Sqrt2 * rng.NormFloat64()}
+			lucks[i] = runLuck{
+				share: processors[i] + betweenRuns/math.Sqrt2*rng.NormFloat64(),
+				delay: betweenCalls / math.Sqrt2 * rng.NormFloat64(),
+			}
 		}
-		perturb(loss, func(i, s int) float64 { return lucks[i].at(seconds[i][s]) })
+		perturb(loss, func(i, s int) float64 { return lucks[i].at(curves.Seconds[i][s]) })
 		again(note)
 	}
 	for n := 1; n < len(segs); n++ {

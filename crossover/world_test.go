@@ -15,6 +15,7 @@ type world struct {
 	costs []func(n float64) float64 // seconds per call; NaN where the implementation is not measured
 	noise func(rng *rand.Rand) float64
 	luck  float64 // standard deviation of what a visit adds to each log-time, the twin's included
+	apart float64 // the same of what a visit adds to all but the first implementation, which run on another processor
 	rng   *rand.Rand
 
 	visits int
@@ -54,9 +55,18 @@ func (w *world) visit(set *samples.Set, size, blocks int) {
 	for i := range luck {
 		luck[i] = math.Exp(w.luck * w.rng.NormFloat64())
 	}
+	apart := 1.0
+	if w.apart > 0 {
+		apart = math.Exp(w.apart * w.rng.NormFloat64())
+	}
 	for range blocks {
 		drift := math.Exp(0.1 * w.rng.NormFloat64())
-		draw := func(i int, luck float64) float64 { return w.costs[i](float64(size)) * luck * drift * w.noise(w.rng) }
+		draw := func(i int, luck float64) float64 {
+			if i > 0 {
+				luck *= apart
+			}
+			return w.costs[i](float64(size)) * luck * drift * w.noise(w.rng)
+		}
 		b := samples.Block{Size: size, Visit: w.visits, Twin: -1}
 		for i := range w.costs {
 			b.Seconds = append(b.Seconds, draw(i, luck[i]))

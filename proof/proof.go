@@ -51,7 +51,17 @@ func calibrate(s *model.Scenario, seed uint64, budget time.Duration, resamples i
 	result := sweep(machine, c, seed, budget, 0, crossover.NewPlanner(crossover.PlannerOptions{
 		Low: c.Axis.Min, High: c.Axis.Max, Fit: crossover.Options{Seed: seed},
 	}))
+	fit.Processors = crossover.StudyProcessors(processors(s), []*samples.Set{&result.Samples})
 	return &calibration{machine, &result.Samples, crossover.Fit(&result.Samples, fit), result.Degraded}
+}
+
+// processors names the processor of each implementation.
+func processors(s *model.Scenario) map[string]string {
+	of := map[string]string{}
+	for _, i := range s.Implementations {
+		of[i.Name] = string(i.Processor)
+	}
+	return of
 }
 
 // sweep runs the harness on a modelled machine. share is Options.VisitShare.

@@ -122,13 +122,29 @@ func load(dir string) (*calibration.Host, map[string]*samples.Set, error) {
 func fit(entry *calibration.Host, sets map[string]*samples.Set) {
 	entry.Warnings = warnings(entry)
 	entry.Method.TieBand = crossover.MinTieBand
+	known := processors(entry, sets)
 	for k := range entry.Cases {
 		c := &entry.Cases[k]
 		set := sets[c.Name]
-		r := crossover.Fit(set, crossover.Options{Seed: entry.Method.Seed, Precision: entry.Method.Precision})
+		r := crossover.Fit(set, crossover.Options{
+			Seed: entry.Method.Seed, Precision: entry.Method.Precision, Processors: known,
+		})
 		fill(c, set, &r)
 		entry.Method.TieBand = max(entry.Method.TieBand, c.TieBand)
 	}
+}
+
+// processors returns what all cases together say of the machine's processors.
+func processors(entry *calibration.Host, sets map[string]*samples.Set) *crossover.Processors {
+	of := map[string]string{}
+	var all []*samples.Set
+	for _, c := range entry.Cases {
+		for _, i := range c.Implementations {
+			of[i.Name] = i.Processor
+		}
+		all = append(all, sets[c.Name])
+	}
+	return crossover.StudyProcessors(of, all)
 }
 
 // crowdedAbove is the time of all processors at once over that of one alone from which on a calibration says so. It is 1.0

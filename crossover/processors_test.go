@@ -1,0 +1,94 @@
+package crossover_test
+
+import (
+	"math"
+	"testing"
+
+	"crossover/crossover"
+	"crossover/samples"
+)
+
+// onTwoProcessors is what a machine with a GPU says of a world's implementations.
+var onTwoProcessors = map[string]string{"a": "cpu", "b": "gpu", "c": "gpu", "d": "gpu"}
+
+// apartSets is a sweep of several cases on a machine whose processors wander apart from visit to visit, and are apart by
+// run from its beginning to its end.
+func apartSets(seed uint64, wander, run float64) []*samples.Set {
+	var sets []*samples.Set
+	for k := range 4 {
+		w := newWorld(100*seed+uint64(k), linear(1e-6, 2e-9), linear(20e-6, 0.2e-9))
+		w.costs[1] = func(n float64) float64 { return math.Exp(run) * linear(20e-6, 0.2e-9)(n) }
+		w.apart, w.noise = wander, spiky(0.01)
+		set := w.set(5, geometric(512, 1<<20, 4)...)
+		for range 3 {
+			for _, size := range []int{8192, 10_000, 11_500, 13_000} {
+				w.visit(set, size, 5)
+			}
+		}
+		sets = append(sets, set)
+	}
+	return sets
+}
+
+func TestProcessorsThatWanderApart(t *testing.T) {
+	const truth = 19e-6 / 1.8e-9
+	const runs = 120
+	rng := newWorld(77).rng
+	alone, together := 0, 0
+	for run := range runs {
+		sets := apartSets(uint64(run), 0.05, 0.05*rng.NormFloat64())
+		known := crossover.StudyProcessors(onTwoProcessors, sets)
+		holds := func(p *crossover.Processors) int {
+			r := crossover.Fit(sets[0], crossover.Options{Seed: 1, Resamples: 400, Processors: p})
+			if len(r.Segments) == 2 && float64(r.Segments[1].Low) <= truth && truth <= float64(r.Segments[1].High) {
+				return 1
+			}
+			return 0
+		}
+		alone += holds(nil)
+		together += holds(known)
+	}
+	if share := float64(together) / runs; share < 0.9 {
+		t.Errorf("%.2f of the intervals hold the truth, want 0.9", share)
+	}
+	if share := float64(alone) / runs; share > 0.85 {
+		t.Errorf("%.2f of the intervals hold the truth without the processors: the test shows nothing", share)
+	}
+}
+
+// Processors that keep their ratio widen nothing, and neither does what implementations on one processor do.
+func TestProcessorsThatStayTogether(t *testing.T) {
+	for name, c := range map[string]struct {
+		of     map[string]string
+		wander float64
+	}{
+		"steady":        {onTwoProcessors, 0},
+		"one processor": {map[string]string{"a": "cpu", "b": "cpu"}, 0.05},
+	} {
+		sets := apartSets(1, c.wander, 0)
+		known := crossover.StudyProcessors(c.of, sets)
+		for _, set := range sets {
+			o := crossover.Options{Seed: 1, Resamples: 200}
+			want := crossover.Fit(set, o)
+			o.Processors = known
+			got := crossover.Fit(set, o)
+			for n := range got.Segments {
+				if g, w := got.Segments[n], want.Segments[n]; g.Low != w.Low || g.High != w.High {
+					t.Errorf("%s: an interval of %d to %d, want %d to %d as without", name, g.Low, g.High, w.Low, w.High)
+				}
+			}
+		}
+	}
+}
+
+func TestProcessorsOfNothing(t *testing.T) {
+	p := crossover.StudyProcessors(nil, nil)
+	w := newWorld(3, linear(1e-6, 2e-9), linear(20e-6, 0.2e-9))
+	r := crossover.Fit(w.set(10, geometric(512, 1<<20, 2)...), crossover.Options{Seed: 1, Resamples: 50, Processors: p})
+	if r.Verdict != crossover.Switches {
+		t.Errorf("verdict %v, want a switch", r.Verdict)
+	}
+	if p = crossover.StudyProcessors(nil, []*samples.Set{{Case: "empty"}, {Implementations: []string{"a", "b"}}}); p == nil {
+		t.Error("nothing is known of sets without blocks, but that is no reason for nil")
+	}
+}
