@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Processor says where an implementation computes.
@@ -64,6 +65,13 @@ type Implementation struct {
 	// Version names the library behind the implementation and its version, "" for our own code. It is called only
 	// after Probe returned nil. It may be nil.
 	Version func() string
+}
+
+// Parallel reports whether an implementation spreads over the processors by its name: "go-parallel", "fftw-parallel",
+// "go-parallel/direct". What a library does that decides for itself, Apple's for one, is not known.
+func Parallel(implementation string) bool {
+	contender, _, _ := strings.Cut(implementation, "/")
+	return strings.HasSuffix(contender, "-parallel")
 }
 
 // Missing returns nil where the implementation can run here, else what is missing.

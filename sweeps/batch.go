@@ -3,6 +3,7 @@ package sweeps
 import (
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"crossover/kernels"
@@ -103,9 +104,19 @@ func (s *sweep) settle(a *bound) error {
 	if s.State != Warm || a.seconds > coldAbove.Seconds() {
 		return nil
 	}
-	s.sentinel.gather()
+	if a.spreads() {
+		s.sentinel.gather()
+	}
 	calls := int(min(max(settleFor.Seconds()/a.seconds, 1), mostIterations))
 	return safely(func() error { return a.run(calls) })
+}
+
+// spreads reports whether calls may want other processors than the one that makes them. The others are left asleep
+// otherwise, as a program leaves them that calls nothing parallel.
+func (r *rival) spreads() bool {
+	const decidesItself = "accelerate"
+	name := r.implementation.Name
+	return r.implementation.Processor == kernels.CPU && (kernels.Parallel(name) || strings.HasPrefix(name, decidesItself))
 }
 
 // run makes n calls: one after the other, or overlapping where several are to be in flight.

@@ -149,7 +149,7 @@ func TestCrowded(t *testing.T) {
 			s := &sweep{sentinel: sentinel{clock: g, core: g.pair(func() bool { return stays || batches == 6 }, no)}}
 			s.Clock, s.State, s.start = g, Warm, g.now-time.Hour
 			run := func() error { batches++; g.spend(100 * time.Microsecond); return nil }
-			a := &bound{call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1}
+			a := &bound{rival: &rival{}, call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1}
 			_, alone, crowded, err := s.timed(a)
 			want := map[bool]int{false: 12, true: 6 * sharedTries}[stays]
 			if err != nil || !alone || crowded != stays || batches != want {
@@ -174,7 +174,7 @@ func timedOn(g *guest, elapsed time.Duration, call func() error) (seconds float6
 		g.spend(100 * time.Microsecond)
 		return call()
 	}
-	a := &bound{call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1}
+	a := &bound{rival: &rival{}, call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1}
 	seconds, alone, _, err = s.timed(a)
 	return seconds, alone, s, err
 }

@@ -1232,3 +1232,38 @@ func TestObserve(t *testing.T) {
 		m.sweep(t, o, m.newCase("op/x=1", 64, 1<<20, quickStarter(), slowStarter()))
 	})
 }
+
+// Processors are woken before calls that may spread over them, and before no others.
+func TestWhoIsGathered(t *testing.T) {
+	m := newMachine()
+	o := m.options(2 * time.Second)
+	o.Planner = script{{4096, 10}}.planner
+	woken, before := map[string]int{}, map[string]int{}
+	o.Together = &sweeps.Together{
+		Processors: 2, One: func() { m.spend(100e-6) }, HandOver: func() { m.spend(10e-6) },
+		All: func() { m.log = append(m.log, "all"); m.spend(100e-6) },
+	}
+	cost := linear(50e-6, 0)
+	engines := []engine{
+		{name: "go", cost: cost}, {name: "go-parallel", cost: cost}, {name: "go-parallel/direct", cost: cost},
+		{name: "accelerate", cost: cost}, {name: "cuda-parallel", cost: cost, gpu: &gpuScript{kernels: 1}},
+	}
+	m.sweep(t, o, m.newCase("op/x=1", 64, 1<<20, engines...))
+	for k, name := range m.log[1:] {
+		if name == "all" || name == m.log[k] {
+			continue
+		}
+		before[name]++ // a batch of somebody's
+		if m.log[k] == "all" {
+			woken[name]++
+		}
+	}
+	for name, want := range map[string]bool{
+		"go": false, "go-parallel": true, "go-parallel/direct": true, "accelerate": true, "cuda-parallel": false,
+	} {
+		share := float64(woken[name]) / float64(before[name])
+		if want && share < 0.5 || !want && share > 0.4 || before[name] == 0 {
+			t.Errorf("%s: woken before %d of %d batches", name, woken[name], before[name])
+		}
+	}
+}

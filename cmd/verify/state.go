@@ -5,6 +5,7 @@ import (
 
 	"crossover/cmd/internal/command"
 	"crossover/crossover"
+	"crossover/kernels"
 )
 
 // otherState is what is said of a machine whose processors stand to one another otherwise than at calibration.
@@ -19,22 +20,16 @@ func stateLine(s *command.States) string {
 }
 
 // excuses reports whether another state of the machine may be all that is behind a drift: it is where at every drifted size
-// the choice or what beats it spreads over the processors. What one processor computes knows nothing of the others.
+// the choice or what beats it spreads over the processors. What one processor computes knows nothing of the others, and what a library does
+// inside a call is no excuse.
 func excuses(s *command.States, audit *crossover.Audit, names []string) bool {
 	if len(s.Moved) == 0 {
 		return false
 	}
 	for _, size := range audit.Sizes {
-		if size.Finding == crossover.Drifted && !parallel(names[size.Chosen]) && !parallel(names[size.Best]) {
+		if size.Finding == crossover.Drifted && !kernels.Parallel(names[size.Chosen]) && !kernels.Parallel(names[size.Best]) {
 			return false
 		}
 	}
 	return true
-}
-
-// parallel reports whether an implementation spreads over the processors. Ours, FFTW's and OpenBLAS's say so before their
-// variant: "go-parallel/direct". What another library does inside a call is not known, and no excuse.
-func parallel(implementation string) bool {
-	contender, _, _ := strings.Cut(implementation, "/")
-	return strings.HasSuffix(contender, "-parallel")
 }
