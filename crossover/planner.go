@@ -83,6 +83,13 @@ const (
 	worthBeside = 2
 )
 
+// A size of which all blocks were taken while the machine was disturbed is visited again, quietVisits times in all: quiet
+// blocks take the place of the others, and a single size left without them marks its case.
+const (
+	quietVisits = 4
+	worthQuiet  = 1
+)
+
 // maxBarren bounds the visits without a block between two neighbouring measured sizes.
 const maxBarren = 3
 
@@ -250,8 +257,8 @@ func (p *Planner) refine(set *samples.Set) proposal {
 			best = proposal{size, blocks, worth}
 		}
 	}
-	confirm := func(size int, worth float64) {
-		if p.visits[size] < edgeVisits {
+	confirm := func(size, visits int, worth float64) {
+		if p.visits[size] < visits {
 			offer(size, worth)
 		}
 	}
@@ -262,7 +269,7 @@ func (p *Planner) refine(set *samples.Set) proposal {
 		above, _ := slices.BinarySearch(sizes, s.From)
 		below := above - 1
 		if above == len(sizes)-1 || sizes[above+1] > s.To {
-			confirm(sizes[above], worthLone) // one size alone says so
+			confirm(sizes[above], edgeVisits, worthLone) // one size alone says so
 		}
 		if width := math.Log(float64(sizes[above]) / float64(sizes[below])); width > wanted {
 			if size, ok := p.inside(sizes[below], sizes[above], 0.4+0.2*p.rng.Float64()); ok {
@@ -285,12 +292,17 @@ func (p *Planner) refine(set *samples.Set) proposal {
 			}
 			offer(sizes[least], width)
 		}
-		confirm(sizes[below], worthEdge)
-		confirm(sizes[above], worthEdge)
+		confirm(sizes[below], edgeVisits, worthEdge)
+		confirm(sizes[above], edgeVisits, worthEdge)
 	}
 	band := math.Log1p(fit.TieBand)
 	for k, doubt := range winnerDoubts(groups, fit.Curves.Loss, band) {
 		offer(sizes[k], doubt)
+	}
+	for _, g := range groups {
+		if !slices.ContainsFunc(g.blocks, func(b *samples.Block) bool { return !b.Disturbed }) {
+			confirm(g.size, quietVisits, worthQuiet)
+		}
 	}
 	for _, k := range fit.lone {
 		for above := max(k, 1); above <= min(k+1, len(sizes)-1); above++ {

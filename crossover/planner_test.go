@@ -517,3 +517,31 @@ func TestAwkwardSizesAreNoSegments(t *testing.T) {
 		t.Errorf("%d of %d sweeps choose well at sizes that are no powers of two", good, runs)
 	}
 }
+
+// A size that has no quiet block is visited again until it has one, but not for ever.
+func TestDisturbedSizesAreVisitedAgain(t *testing.T) {
+	for name, quietFrom := range map[string]int{"quiet the second time": 1, "never quiet": 1000} {
+		w := newWorld(5, linear(1e-6, 1e-9), linear(2e-6, 2e-9)) // one winner: nothing else brings anybody back
+		const loud = 4096
+		visits := map[int]int{} // by number of the visit in which they begin
+		w.disturbed = func(size int) bool {
+			visits[w.visits] = size
+			return size == loud && countOf(visits, loud) <= quietFrom
+		}
+		w.sweep(t, crossover.PlannerOptions{Low: 64, High: 65536})
+		counts := countOf(visits, loud)
+		if least, most := 2, 4; counts < least || counts > most || counts < most && quietFrom > most {
+			t.Errorf("%s: visited %d times", name, counts)
+		}
+	}
+}
+
+func countOf(visits map[int]int, size int) int {
+	n := 0
+	for _, s := range visits {
+		if s == size {
+			n++
+		}
+	}
+	return n
+}

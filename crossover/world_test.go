@@ -18,6 +18,8 @@ type world struct {
 	apart float64 // the same of what a visit adds to all but the first implementation, which run on another processor
 	rng   *rand.Rand
 
+	disturbed func(size int) bool // whether the machine is during a visit; nil means never
+
 	visits int
 }
 
@@ -67,7 +69,7 @@ func (w *world) visit(set *samples.Set, size, blocks int) {
 			}
 			return w.costs[i](float64(size)) * luck * drift * w.noise(w.rng)
 		}
-		b := samples.Block{Size: size, Visit: w.visits, Twin: -1}
+		b := samples.Block{Size: size, Visit: w.visits, Twin: -1, Disturbed: w.disturbed != nil && w.disturbed(size)}
 		for i := range w.costs {
 			b.Seconds = append(b.Seconds, draw(i, luck[i]))
 			b.Iterations = append(b.Iterations, 10)
