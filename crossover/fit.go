@@ -229,9 +229,15 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, curves *Curves, 
 		if len(edges[n]) == 0 {
 			continue
 		}
-		slices.Sort(edges[n])
-		low := stat.Quantile((1-Confidence)/2, stat.Empirical, edges[n], nil)
-		high := stat.Quantile((1+Confidence)/2, stat.Empirical, edges[n], nil)
+		// An interval reaches equally far to either side. Near a step or a bump resamples fall on one side of the
+		// estimate, which says that it is unsure and not which way it is off.
+		distances := edges[n]
+		for k, x := range distances {
+			distances[k] = math.Abs(math.Log(x / segs[n].edge))
+		}
+		slices.Sort(distances)
+		reach := math.Exp(stat.Quantile(Confidence, stat.Empirical, distances, nil))
+		low, high := segs[n].edge/reach, segs[n].edge*reach
 		segs[n].Low = max(min(int(math.Floor(low)), segs[n].From), sizes[0])
 		segs[n].High = min(max(int(math.Ceil(high)), segs[n].From), sizes[len(sizes)-1])
 	}

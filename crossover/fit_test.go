@@ -614,3 +614,19 @@ func BenchmarkPlan(b *testing.B) {
 		newWorld(1, costA, costB).sweep(b, crossover.PlannerOptions{Low: 64, High: 4 << 20})
 	}
 }
+
+// Where resamples fall to one side of the estimate, the other side is no surer for it.
+func TestIntervalsReachToBothSides(t *testing.T) {
+	const seeds = 20
+	for seed := range uint64(seeds) {
+		w := newWorld(seed, linear(1e-6, 2e-9), linear(20e-6, 0.2e-9))
+		w.luck = 0.05
+		r := crossover.Fit(w.set(10, geometric(512, 1<<20, 1.12)...), crossover.Options{Seed: seed, Resamples: 300})
+		for _, s := range r.Segments[1:] {
+			below, above := math.Log(float64(s.From)/float64(s.Low)), math.Log(float64(s.High)/float64(s.From))
+			if math.Abs(below-above) > 0.01 && s.Low > 512 && s.High < 1<<20 {
+				t.Errorf("seed %d: %d to %d around %d", seed, s.Low, s.High, s.From)
+			}
+		}
+	}
+}

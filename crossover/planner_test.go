@@ -331,7 +331,7 @@ func TestPlannerNarrowsTheWholeInterval(t *testing.T) {
 			t.Errorf("seed %d: segments are %+v", seed, r.Segments)
 			return
 		}
-		if visits > 100 {
+		if visits > 120 {
 			t.Errorf("seed %d: %d visits", seed, visits)
 		}
 		sum += math.Log(float64(r.Segments[1].High) / float64(r.Segments[1].Low))
