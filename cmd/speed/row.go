@@ -45,7 +45,7 @@ const voiceOperations = 19
 // rows returns the table, for the cases of a catalogue.
 func rows(cases []kernels.Case) []row {
 	var all []row
-	for _, n := range []int{256, 512, 1024, 2048, 4096, 16384, 65536} {
+	for _, n := range []int{256, 512, 1024, 2048, 4096, 16384, 65536, 960, 1500, 25920} {
 		all = append(all, complexFFT(n, points/n))
 	}
 	find := func(name string, use func(kernels.Case)) {
@@ -57,6 +57,11 @@ func rows(cases []kernels.Case) []row {
 	}
 	add := func(r row) { all = append(all, r) }
 	find("fft/n=1024", func(c kernels.Case) { add(againstLibrary(c, points/1024, traffic(c.Bytes(points/1024)))) })
+	find("fft/batch=1", func(c kernels.Case) {
+		for _, n := range []int{3000, 51840, 1036800} {
+			add(againstLibrary(c, n, traffic(c.Bytes(n))))
+		}
+	})
 	find("scale", func(c kernels.Case) { add(againstCopy(c, 64<<20)) })
 	find("sum", func(c kernels.Case) { add(againstCopy(c, 64<<20)) })
 	find("softmax/columns=1024", func(c kernels.Case) {

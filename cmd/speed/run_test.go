@@ -247,7 +247,8 @@ func (p scriptedProblem) Bind(string) (kernels.Call, error) {
 func TestRows(t *testing.T) {
 	all := rows(catalogue.Cases())
 	for _, want := range []string{
-		"fft/complex,n=256,batch=65536", "fft/complex,n=65536,batch=256", "fft/n=1024,batch=16384", "scale/n=67108864",
+		"fft/complex,n=256,batch=65536", "fft/complex,n=65536,batch=256", "fft/complex,n=960,batch=17476",
+		"fft/n=1024,batch=16384", "fft/batch=1,n=51840", "scale/n=67108864",
 		"sum/n=67108864", "softmax/columns=1024,rows=8192", "softmax/columns=4096,rows=8192",
 		"stft/n_fft=2048,hop=512,n=16777216", "biquad/n=512,channels=32768", "oscillator-bank/voices=256,n=352800",
 		"matmul/square,n=1024", "matmul/square,n=4096", "launch+wait",

@@ -18,8 +18,8 @@ var (
 )
 
 var (
-	overlapSaveSource = gpu.Source{Name: "passes.metal+overlapsave.metal", Text: overlapSaveText}
-	partitionsSource  = gpu.Source{Name: "passes.metal+partitions.metal", Text: partitionsText}
+	overlapSaveSource = gpu.Source{Name: "butterflies.metal+passes.metal+overlapsave.metal", Text: overlapSaveText}
+	partitionsSource  = gpu.Source{Name: "butterflies.metal+passes.metal+partitions.metal", Text: partitionsText}
 )
 
 func newPartitionedLaunch(d *gpu.Device, taps []float32) (engine, error) {

@@ -9,9 +9,11 @@
 // implementation go-parallel divides a single real row among the cores where it runs in assembly and is long: from
 // 65 536 samples if the length is a multiple of 128, otherwise from about as many to twice as many, by its factors.
 //
-// On a GPU, rows of a power of two are transformed in a threadgroup each, the points in registers and exchanged through
-// threadgroup memory between the passes; longer ones in two or three steps, as matrices; other lengths by Bluestein's
-// algorithm. The functions named Launch… append transforms to a launch plan of package gpu.
+// On a GPU, rows are transformed in a threadgroup each, and longer ones in two steps, as matrices: powers of two with the
+// points in registers, by a kernel of each length, or in three steps where they are very long; the other lengths without
+// a prime factor above 7 by one kernel that takes its passes at run time, up to some half a million complex values.
+// Every other length goes through Bluestein's algorithm. The functions named Launch… append transforms to a launch plan of
+// package gpu.
 //
 // It holds no convolution and no spectrogram: those families build on it.
 //

@@ -37,6 +37,7 @@ func LaunchReal(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
 		perValue(b, halvesSource, "bins", batch*(h+1), dst, spectrum, gpu.Values(n), gpu.Values(batch*(h+1)))
 	case isPowerOfTwo(n) && n <= longestReal:
 		launchRealRows(b, dst, src, realShape(n), batch, nil)
+	case isMixed(h) && !isPowerOfTwo(h) && h >= shortestRow && launchMixed(b, dst, src.As(gpu.Float2), h, batch, false, true):
 	default:
 		spectrum := b.Scratch(gpu.Float2, h*batch)
 		launchComplex(b, spectrum, src.As(gpu.Float2), h, batch, false)
@@ -94,7 +95,9 @@ func launchComplex(b *gpu.Builder, dst, src gpu.Argument, n, batch int, inverse 
 		perValue(b, directSource, "direct", n*batch, dst, src, b.Constant(gpu.Float2, roots(n)), gpu.Values(n),
 			gpu.Values(n*batch), gpu.Values(scaleOf(n, inverse)), gpu.Values(direction))
 	case !isPowerOfTwo(n):
-		launchBluestein(b, dst, src, n, batch, inverse)
+		if !isMixed(n) || !launchMixed(b, dst, src, n, batch, inverse, false) {
+			launchBluestein(b, dst, src, n, batch, inverse)
+		}
 	case n <= longestRow(b.Facts()):
 		launchComplexRows(b, dst, src, rowShape(n), batch, inverse)
 	default:

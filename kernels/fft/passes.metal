@@ -1,5 +1,7 @@
-#include <metal_stdlib>
-using namespace metal;
+
+#ifndef UNROLL // compiled alone, without butterflies.metal before it
+#include "butterflies.metal"
+#endif
 
 #ifndef N // compiled alone, without a launch to say how
 #define N 1024
@@ -29,53 +31,6 @@ using namespace metal;
 // the R points and leaves them at (j / D)·D·R + j mod D + q·D. So each thread loads points that are LANES apart, and the
 // last pass leaves them as far apart again: only between the passes do points change threads, through threadgroup memory.
 // All of these numbers are powers of two.
-
-#define UNROLL _Pragma("unroll")
-
-inline float2 product(float2 a, float2 b) {
-    return float2(fma(a.x, b.x, -(a.y * b.y)), fma(a.x, b.y, a.y * b.x));
-}
-
-inline float2 swapped(float2 a) { return float2(a.y, a.x); }
-
-// a times exp(-2·pi·i / 4).
-inline float2 quarter(float2 a) { return float2(a.y, -a.x); }
-
-// a times exp(-2·pi·i / 8) and times exp(-2·pi·i · 3/8).
-inline float2 eighth(float2 a) { return float2(a.x + a.y, a.y - a.x) * M_SQRT1_2_F; }
-inline float2 three_eighths(float2 a) { return float2(a.y - a.x, -(a.x + a.y)) * M_SQRT1_2_F; }
-
-// dft transforms v[0], v[S], … v[(R-1)·S] in place, in order.
-
-template <uint S>
-inline void dft2(thread float2* v) {
-    float2 a = v[0];
-    v[0] = a + v[S];
-    v[S] = a - v[S];
-}
-
-template <uint S>
-inline void dft4(thread float2* v) {
-    float2 a = v[0] + v[2 * S], b = v[0] - v[2 * S];
-    float2 c = v[S] + v[3 * S], d = quarter(v[S] - v[3 * S]);
-    v[0] = a + c;
-    v[S] = b + d;
-    v[2 * S] = a - c;
-    v[3 * S] = b - d;
-}
-
-template <uint S>
-inline void dft8(thread float2* v) {
-    dft4<2 * S>(v);
-    dft4<2 * S>(v + S);
-    float2 odd[4] = {v[S], eighth(v[3 * S]), quarter(v[5 * S]), three_eighths(v[7 * S])};
-    float2 even[4] = {v[0], v[2 * S], v[4 * S], v[6 * S]};
-    UNROLL
-    for (uint q = 0; q < 4; ++q) {
-        v[q * S] = even[q] + odd[q];
-        v[(q + 4) * S] = even[q] - odd[q];
-    }
-}
 
 template <uint S>
 inline void dft16(thread float2* v) {

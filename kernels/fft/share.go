@@ -28,7 +28,7 @@ func ShareRows(text gpu.Source, n int) Shared {
 		panic(fmt.Sprintf("fft: no threadgroup transforms rows of %d values", n))
 	}
 	s := rowShape(n)
-	text.Text = passesText + text.Text
+	text.Text = butterfliesText + passesText + text.Text
 	source, table := s.define(text.Define("ROWS", s.side), rowTile)
 	return Shared{source, table, s.side, s.threads()}
 }

@@ -47,7 +47,7 @@ func stepRoots(n int) (table []float32, fine int) {
 	for k := range fine {
 		table = appendPair(table, root(k, n))
 	}
-	for k := range n / fine {
+	for k := range divideUp(n, fine) {
 		table = appendPair(table, root(k*fine, n))
 	}
 	return table, fine

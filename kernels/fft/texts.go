@@ -14,6 +14,11 @@ var (
 	//go:embed chirp.metal
 	chirpText string
 
+	//go:embed butterflies.metal
+	butterfliesText string
+	//go:embed mixed.metal
+	mixedText string
+
 	//go:embed passes.metal
 	passesText string
 	//go:embed complex.metal
@@ -37,6 +42,9 @@ var (
 	chirpSource  = gpu.Source{Name: "chirp.metal", Text: chirpText}
 )
 
+// Transforms of every length without a prime factor above 7.
+var mixedSource = gpu.Source{Name: "butterflies.metal+mixed.metal", Text: butterfliesText + mixedText}
+
 // Kernels that share passes.metal, one a text: a text is compiled as a whole for each shape.
 var (
 	complexSource     = withPasses("complex.metal", complexText)
@@ -49,5 +57,5 @@ var (
 
 // withPasses returns the source of a text that goes on where passes.metal ends.
 func withPasses(name, text string) gpu.Source {
-	return gpu.Source{Name: "passes.metal+" + name, Text: passesText + text}
+	return gpu.Source{Name: "butterflies.metal+passes.metal+" + name, Text: butterfliesText + passesText + text}
 }
