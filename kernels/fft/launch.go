@@ -37,7 +37,8 @@ func LaunchReal(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
 		perValue(b, halvesSource, "bins", batch*(h+1), dst, spectrum, gpu.Values(n), gpu.Values(batch*(h+1)))
 	case isPowerOfTwo(n) && n <= longestReal:
 		launchRealRows(b, dst, src, realShape(n), batch, nil)
-	case isMixed(h) && !isPowerOfTwo(h) && h >= shortestRow && launchMixed(b, dst, src.As(gpu.Float2), h, batch, false, true):
+	case h >= shortestRow && h <= longestBins && isMixed(h) && !isPowerOfTwo(h) &&
+		launchMixed(b, dst, src.As(gpu.Float2), h, batch, false, true):
 	default:
 		spectrum := b.Scratch(gpu.Float2, h*batch)
 		launchComplex(b, spectrum, src.As(gpu.Float2), h, batch, false)

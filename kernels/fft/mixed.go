@@ -34,6 +34,13 @@ const (
 	leastMixedCells = 2048
 	mixedCells      = 4096
 
+	// lonely is from which length on a row by itself goes in two steps, which many threadgroups share.
+	lonely = 2048
+
+	// longestBins is the length of the longest transforms whose bins are made by the kernel that ends them. Threadgroups
+	// that take rows and their mirror images store fewer neighbours, and from here on that costs more than a kernel.
+	longestBins = 350_000
+
 	// sideBySide is how many columns of a matrix a threadgroup takes, of 8 bytes each, fewSideBySide where there are
 	// not enough of them for all of the GPU's cores, and leastSideBySide where more are too long.
 	sideBySide      = 8
@@ -323,15 +330,18 @@ func bit(set bool) int {
 // is set, values are pairs of real ones, and the results are rows of n+1 bins. It appends nothing where n is too long, or
 // has too many factors, for both.
 func launchMixed(b *gpu.Builder, dst, src gpu.Argument, n, batch int, inverse, real bool) bool {
-	if t, ok := mixedRow(n, batch, real); ok {
-		t.launchRows(b, dst, src, batch, inverse)
-		return true
+	row, short := mixedRow(n, batch, real)
+	columns, turned, ok := tile{}, tile{}, false
+	if !short || batch == 1 && n > lonely {
+		columns, turned, ok = mixedSteps(b.Facts(), n, batch, real)
 	}
-	columns, turned, ok := mixedSteps(b.Facts(), n, batch, real)
-	if ok {
+	switch {
+	case ok:
 		launchMixedSteps(b, dst, src, columns, turned, batch, inverse)
+	case short:
+		row.launchRows(b, dst, src, batch, inverse)
 	}
-	return ok
+	return ok || short
 }
 
 // launchRows appends transforms of rows.
