@@ -460,7 +460,7 @@ func TestIntervalBesideASingleSize(t *testing.T) {
 	}{
 		"at the end":    {3500, 1e9, []int{1000, 1600, 2600, 3000, 3518}, [][2]int{{3001, 3518}}},
 		"at the start":  {0, 1100, []int{1000, 1170, 1350, 2200, 3500}, [][2]int{{1001, 1170}}},
-		"in the middle": {1950, 2100, []int{1000, 1700, 2000, 2300, 3500}, [][2]int{{1701, 2000}, {2001, 2300}}},
+		"in the middle": {1950, 2100, []int{1000, 1700, 2000, 2300, 5200}, [][2]int{{1701, 2000}, {2001, 2300}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(1, costA, step(c.low, c.high))

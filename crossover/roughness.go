@@ -11,11 +11,12 @@ import (
 // into. Another calibration measures other sizes and interpolates between those. How much that matters shows wherever a
 // measured size lies between two others: in how far it is off the line through them.
 
-// A size is held against the line through its neighbours where those are no further apart than bends: over a wider range
-// smooth curves bend. It counts for a threshold within vicinity of it. Fewer than leastMiddles such sizes say nothing.
+// A size is held against the line through its neighbours where those are no further apart than stretch: over a wider range
+// smooth curves bend by as much as rough ones are off. It counts for a threshold within vicinity of it: a calibration has
+// four or five sizes within a factor of 2, too few to tell. Fewer than leastMiddles such sizes say nothing.
 const (
-	bends        = 1.5
-	vicinity     = 2
+	stretch      = 2.2
+	vicinity     = 4
 	leastMiddles = 3
 )
 
@@ -32,7 +33,7 @@ func roughness(groups []group, loss [][]float64, runs []run, segs []Segment, twi
 		var squares, expected []float64 // by middle size: of what it is off, for a variance of 1 of each size
 		for s := 1; s+1 < len(groups); s++ {
 			low, size, high := float64(groups[s-1].size), float64(groups[s].size), float64(groups[s+1].size)
-			if high > bends*low || high < segs[n].edge/vicinity || low > segs[n].edge*vicinity {
+			if high > stretch*low || high < segs[n].edge/vicinity || low > segs[n].edge*vicinity {
 				continue
 			}
 			t := math.Log(size/low) / math.Log(high/low)

@@ -37,6 +37,7 @@ func TestRoughness(t *testing.T) {
 		low, high          float64 // of the root mean square
 	}{
 		"rough":             {12, 1.15, 0.1, 0.01, straight, 0.08, 0.12},
+		"rough, few sizes":  {7, 1.4, 0.1, 0.01, straight, 0.07, 0.14},
 		"rough and noisy":   {12, 1.15, 0.1, 0.05, straight, 0.07, 0.13},
 		"smooth":            {12, 1.15, 0, 0.01, straight, 0, 0.003},
 		"smooth but bent":   {12, 1.15, 0, 0.01, func(x float64) float64 { return x + 0.2*x*x }, 0, 0.006},

@@ -160,6 +160,9 @@ func isBump(r run, rival int, loss [][]float64, sizes []int) bool {
 	return gain(k)+(1-t)*gain(below)+t*gain(above) <= 0
 }
 
+// bends is how far apart two sizes may be for a line between them: smooth curves bend over a wider range.
+const bends = 1.5
+
 // neighbours returns two sizes whose line says what to expect at the k-th: the ones on either side of it, or at an end of
 // the range the next one and the furthest within bends, because two that are close together tilt the line by what they
 // are off. It reports false where there are none within bends.
