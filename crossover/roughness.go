@@ -12,12 +12,14 @@ import (
 // measured size lies between two others: in how far it is off the line through them.
 
 // A size is held against the line through its neighbours where those are no further apart than stretch: over a wider range
-// smooth curves bend by as much as rough ones are off. It counts for a threshold within vicinity of it: a calibration has
-// four or five sizes within a factor of 2, too few to tell. Fewer than leastMiddles such sizes say nothing.
+// smooth curves bend by as much as rough ones are off. It counts for a threshold within vicinity of it. Fewer than
+// leastMiddles such sizes say nothing, and a few say that there is roughness better than they say how much: it counts as
+// known with leastFreedom degrees of freedom, or intervals would have no end.
 const (
-	stretch      = 2.2
-	vicinity     = 4
+	stretch      = 1.7
+	vicinity     = 2
 	leastMiddles = 3
+	leastFreedom = 4
 )
 
 // roughness returns, for each switch, the standard deviation with which the log-ratio of its two implementations
@@ -26,6 +28,9 @@ func roughness(groups []group, loss [][]float64, runs []run, segs []Segment, twi
 	rough := make([]deviation, len(runs))
 	for n := 1; n < len(runs); n++ {
 		i, j := runs[n-1].implementation, runs[n].implementation
+		if groups[runs[n].from].size-groups[runs[n-1].to-1].size == 1 {
+			continue // nothing lies between: another calibration measures the same sizes
+		}
 		squaredError := func(s int) float64 {
 			shift := twin.shift.sd * twin.shiftAfter(visitsOf(groups[s]))
 			return pairError(groups[s], i, j) + 2*shift*shift
@@ -54,7 +59,7 @@ func roughness(groups []group, loss [][]float64, runs []run, segs []Segment, twi
 		square, noise := median(squares)*normalMAD*normalMAD, stat.Mean(expected, nil)
 		if square > doubtless*noise {
 			// Neighbouring threes share two sizes: they are worth half as many that share none.
-			rough[n] = deviation{math.Sqrt(square - noise), len(squares) / 2}
+			rough[n] = deviation{math.Sqrt(square - noise), max(len(squares)/2, leastFreedom)}
 		}
 	}
 	return rough
@@ -68,7 +73,7 @@ func pairError(g group, i, j int) float64 {
 			ratios = append(ratios, d)
 		}
 	}
-	if len(ratios) == 0 {
+	if len(ratios) == 1 {
 		return 0
 	}
 	return squaredErrorOfMedian(ratios, median(ratios))
