@@ -73,7 +73,7 @@ func pairError(g group, i, j int) float64 {
 			ratios = append(ratios, d)
 		}
 	}
-	if len(ratios) == 1 {
+	if len(ratios) == 0 {
 		return 0
 	}
 	return squaredErrorOfMedian(ratios, median(ratios))
