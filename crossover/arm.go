@@ -182,18 +182,28 @@ func (s *scatter) add(visits [][]float64) []float64 {
 	return s.ratios[first:]
 }
 
-// bestTwo returns the implementations with the least median log-ratios; −1 where there are not so many.
-func bestTwo(logs [][]float64) (first, second int) {
-	first, second = -1, -1
-	var least, next float64
-	for i := range logs[0] {
-		var values []float64
+// middles returns the median log-ratio of each implementation, NaN where there is none.
+func middles(logs [][]float64) []float64 {
+	out := make([]float64, len(logs[0]))
+	var values []float64
+	for i := range out {
+		values = values[:0]
 		for _, l := range logs {
 			if !math.IsNaN(l[i]) {
 				values = append(values, l[i])
 			}
 		}
-		switch m := median(values); {
+		out[i] = median(values)
+	}
+	return out
+}
+
+// bestTwo returns the implementations with the least median log-ratios; −1 where there are not so many.
+func bestTwo(logs [][]float64) (first, second int) {
+	first, second = -1, -1
+	var least, next float64
+	for i, m := range middles(logs) {
+		switch {
 		case math.IsNaN(m):
 		case first < 0 || m < least:
 			first, second, least, next = i, first, m, least

@@ -53,23 +53,12 @@ func StudyProcessors(of map[string]string, sets []*samples.Set) *Processors {
 // rivals returns the best implementation of a size and the best one on another processor; −1 for the second where it is
 // not nearly as fast.
 func (p *Processors) rivals(g *group, names []string) (first, second int) {
-	first, second = -1, -1
-	best, next := math.Inf(1), math.Inf(1)
-	middles := make([]float64, len(names))
-	for i := range names {
-		var values []float64
-		for _, l := range g.logs {
-			if !math.IsNaN(l[i]) {
-				values = append(values, l[i])
-			}
-		}
-		middles[i] = median(values)
-		if middles[i] < best {
-			first, best = i, middles[i]
-		}
-	}
-	for i, m := range middles {
-		if first >= 0 && p.of[names[i]] != p.of[names[first]] && m < next && m < best+nearlyBest {
+	second = -1
+	all := middles(g.logs)
+	first, _ = bestTwo(g.logs)
+	next := all[first] + nearlyBest
+	for i, m := range all {
+		if p.of[names[i]] != p.of[names[first]] && m < next {
 			second, next = i, m
 		}
 	}
