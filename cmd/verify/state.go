@@ -20,8 +20,8 @@ func stateLine(s *command.States) string {
 }
 
 // excuses reports whether another state of the machine may be all that is behind a drift: it is where at every drifted size
-// the choice or what beats it spreads over the processors. What one processor computes knows nothing of the others, and what a library does
-// inside a call is no excuse.
+// the choice or what beats it spreads over the processors. What one processor computes knows nothing of the others, and
+// what a library does inside a call is no excuse.
 func excuses(s *command.States, audit *crossover.Audit, names []string) bool {
 	if len(s.Moved) == 0 {
 		return false
