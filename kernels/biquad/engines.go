@@ -84,8 +84,8 @@ func (t *channels) Do(_, lo, hi int) {
 	}
 }
 
-// minBlock is the shortest block, in samples, that scan gives to a worker. From which length on dividing pays is what a
-// calibration finds out, and it finds it where the two implementations differ below it, too.
+// minBlock is the shortest block, in samples, that scan gives to a worker. It is far below what pays: from which length on
+// dividing pays is for a calibration to find, and it cannot find it where both implementations run the same code.
 const minBlock = 16
 
 // scan filters one channel on several workers. A block of samples maps the state at its beginning to the state at its
