@@ -5,16 +5,12 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"crossover/cmd/internal/command"
 )
 
+// A signal ends it at once: there is nothing to save.
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(command.Exit(os.Stderr, "prove", run(ctx, os.Stdout, os.Stderr, os.Args[1:])))
+	os.Exit(command.Exit(os.Stderr, "prove", run(os.Stdout, os.Args[1:])))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -31,7 +30,7 @@ var studies = []study{
 }
 
 // run prints the tables that were asked for.
-func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
+func run(stdout io.Writer, args []string) error {
 	flags := pflag.NewFlagSet("prove", pflag.ContinueOnError)
 	var names []string
 	for _, s := range studies {
@@ -64,9 +63,6 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 		return draw(*plots, *runs, *seed)
 	}
 	for _, s := range chosen {
-		if ctx.Err() != nil {
-			return &command.Error{Code: command.ExitInterrupted, Err: fmt.Errorf("interrupted before the table %q", s.name)}
-		}
 		fmt.Fprintf(stdout, "%s: %s (modelled machines, %d runs a scenario, seed %d)\n\n", s.name, s.about, *runs, *seed)
 		w := tabwriter.NewWriter(stdout, 0, 0, 3, ' ', tabwriter.AlignRight)
 		s.print(w, *runs, *seed)

@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -12,7 +10,7 @@ import (
 
 func prove(args ...string) (stdout string, code int) {
 	var out, errs bytes.Buffer
-	err := run(context.Background(), &out, &errs, args)
+	err := run(&out, args)
 	return out.String(), command.Exit(&errs, "prove", err)
 }
 
@@ -43,15 +41,5 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 	if _, code := prove("--data", t.TempDir()); code != command.ExitFailed {
 		t.Errorf("a folder without samples: exit %d", code)
-	}
-}
-
-func TestInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	err := run(ctx, &bytes.Buffer{}, &bytes.Buffer{}, []string{"--only", "same", "--runs", "1"})
-	var coded *command.Error
-	if !errors.As(err, &coded) || coded.Code != command.ExitInterrupted {
-		t.Errorf("error %v", err)
 	}
 }
