@@ -151,17 +151,17 @@ func onGPU(name string, c Cost) Implementation {
 // The noises that scenarios run in.
 var (
 	// quiet is a machine that does nothing else.
-	quiet = Noise{Jitter: 0.01, Visit: 0.005, Run: 0.01}
+	quiet = Noise{Jitter: 0.01, Visit: 0.005, Run: 0.0106}
 	// shared is a machine with other work: wide jitter, spikes, luck of addresses.
-	shared = Noise{Jitter: 0.05, Visit: 0.02, Run: 0.01, SpikeEvery: 15 * time.Millisecond, SpikeLength: 300 * time.Microsecond}
+	shared = Noise{Jitter: 0.05, Visit: 0.02, Run: 0.0106, SpikeEvery: 15 * time.Millisecond, SpikeLength: 300 * time.Microsecond}
 	// drifting is a machine whose clock swings and that throttles now and then.
 	drifting = Noise{
-		Jitter: 0.02, Visit: 0.01, Run: 0.01, Drift: 0.08, DriftPeriod: 2 * time.Second,
+		Jitter: 0.02, Visit: 0.01, Run: 0.0106, Drift: 0.08, DriftPeriod: 2 * time.Second,
 		Throttle: 0.4, ThrottleEvery: 6 * time.Second, ThrottleLength: 300 * time.Millisecond,
 	}
 	// ramping is a machine whose clock rises with load and whose calls come in two kinds.
 	ramping = Noise{
-		Jitter: 0.02, Visit: 0.01, Run: 0.01, Ramp: 0.8, RampHalf: 2 * time.Millisecond, RampIdle: 5 * time.Millisecond,
+		Jitter: 0.02, Visit: 0.01, Run: 0.0106, Ramp: 0.8, RampHalf: 2 * time.Millisecond, RampIdle: 5 * time.Millisecond,
 		Bimodal: 0.15, Second: 1.5,
 	}
 )
