@@ -19,6 +19,7 @@ type bound struct {
 	least      float64        // seconds that a call takes at least
 	seconds    float64        // of one call, from the warm-up
 	iterations int            // of one batch
+	behind     bool           // hopelessly, by its seconds
 }
 
 // release releases what the rival is bound to. What is in flight is waited for.
@@ -62,23 +63,23 @@ const (
 	// A batch that is longer than sharedWithin is seldom alone on its core from end to end where cores are shared at all,
 	// and dear to repeat.
 	sharedWithin = 3 * time.Millisecond
-	// sharedTries bounds how often a batch is timed, seekFor the wait for a core that nobody uses before each try, and
-	// sharedShare what all that may take of the time that is spent.
+	// sharedTries bounds how often a batch is timed, and sharedShare what looking for a core that nobody uses and timing
+	// batches again may take of the time that is spent.
 	sharedTries = 6
-	seekFor     = 4 * time.Millisecond
 	sharedShare = 0.3
 )
 
 // timed settles a and times a batch of it, on a core that nobody else uses where one can be found. It reports whether it
-// was, and whether somebody used that of another processor which worked on the batch.
+// was, and whether somebody used that of another processor which worked on the batch. Who is hopelessly behind is so on
+// any core.
 func (s *sweep) timed(a *bound) (seconds float64, alone, crowded bool, err error) {
 	c := s.sentinel.core
-	watched := c != nil && s.State == Warm && a.seconds*float64(a.iterations) < sharedWithin.Seconds()
+	watched := c != nil && s.State == Warm && !a.behind && a.seconds*float64(a.iterations) < sharedWithin.Seconds()
 	for try := 1; ; try++ {
 		patient := watched && try < sharedTries && s.avoided.Seconds() <= sharedShare*s.elapsed().Seconds()
 		start := s.Clock.Now()
 		if patient {
-			c.seek(seekFor)
+			c.seek()
 			s.avoided += s.Clock.Now() - start
 			start = s.Clock.Now()
 		}

@@ -23,6 +23,7 @@ type core struct {
 	// What each took at best, in seconds.
 	leastFull, leastChain float64
 	began                 float64 // leastFull / leastChain when the sweep began or started over
+	patience              patience
 
 	all  func(t pool.Task) // has every processor that is awake do its part of a task
 	seen []probe           // the last one of each processor; none where there are too many
@@ -41,6 +42,7 @@ const sharedAbove = 1.25
 func newCore(clock Clock) *core {
 	c := &core{
 		clock: clock, full: issueWork, chain: func() { chainWork(500) }, leastFull: math.Inf(1), leastChain: math.Inf(1),
+		patience: newPatience(seekFor),
 	}
 	if workers := pool.Shared().Workers(); workers < manyProcessors {
 		c.all = func(t pool.Task) { pool.Shared().Run(workers, 1, t) }
@@ -105,9 +107,12 @@ func (c *core) better() string {
 	return fmt.Sprintf("work that fills a core had taken %.2f times as long before, because somebody else used it", was)
 }
 
+// seekFor bounds the wait for a core that nobody else uses.
+const seekFor = 4 * time.Millisecond
+
 // seek looks for a processor whose core nobody else is using, and where there are few of them for a moment in which the
-// others are alone too, for so long at most.
-func (c *core) seek(atMost time.Duration) {
+// others are alone too, until its patience ends.
+func (c *core) seek() {
 	for start := c.clock.Now(); ; c.clock.Sleep(seekPause) {
 		for range runtime.NumCPU() {
 			if !c.shared() {
@@ -115,7 +120,12 @@ func (c *core) seek(atMost time.Duration) {
 			}
 			c.move()
 		}
-		if !c.shared() && !c.crowded(wakeTries) || c.clock.Now()-start >= atMost {
+		if !c.shared() && !c.crowded(wakeTries) {
+			c.patience.rewarded()
+			return
+		}
+		if c.clock.Now()-start >= c.patience.now {
+			c.patience.disappointed()
 			return
 		}
 	}

@@ -3,6 +3,7 @@ package sweeps
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -132,12 +133,12 @@ func TestCrowded(t *testing.T) {
 		var start time.Duration
 		c := g.pair(func() bool { return g.now-start < 2*time.Millisecond }, no)
 		start = g.now
-		if c.seek(seekFor); g.now-start < 2*time.Millisecond || g.now-start > 3*time.Millisecond {
+		if c.seek(); g.now-start < 2*time.Millisecond || g.now-start > 3*time.Millisecond {
 			t.Errorf("a wait of %v for a neighbour who goes after 2 ms", g.now-start)
 		}
 		c = g.pair(yes, no)
 		start = g.now
-		if c.seek(seekFor); g.now-start < seekFor || g.now-start > 2*seekFor {
+		if c.seek(); g.now-start < seekFor || g.now-start > 2*seekFor {
 			t.Errorf("a wait of %v for a neighbour who stays, want about %v", g.now-start, seekFor)
 		}
 	})
@@ -215,6 +216,16 @@ func TestTimedAlone(t *testing.T) {
 			t.Errorf("it waited for %v, want %v at most", s.avoided, most)
 		}
 	})
+	t.Run("hopelessly behind anyway", func(t *testing.T) {
+		g := &guest{slow: 1, shared: always}
+		s := &sweep{sentinel: sentinel{clock: g, core: g.core()}}
+		s.Clock, s.State, s.start = g, Warm, -long
+		run := func() error { g.spend(100 * time.Microsecond); return nil }
+		a := &bound{rival: &rival{}, call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1, behind: true}
+		if _, alone, crowded, err := s.timed(a); err != nil || !alone || crowded || s.avoided != 0 {
+			t.Errorf("alone %t, crowded %t after a wait of %v (%v)", alone, crowded, s.avoided, err)
+		}
+	})
 	t.Run("no time for him", func(t *testing.T) {
 		g := &guest{slow: 1, shared: always}
 		_, alone, s, err := timedOn(g, 0, fine)
@@ -253,5 +264,76 @@ func TestVisitBesideANeighbour(t *testing.T) {
 		if e.blame(); e.result.Degraded != stays || stays && (n != 20 || !strings.Contains(e.result.Warnings[0], neighbour)) {
 			t.Errorf("stays %t: %d blocks, degraded %t, %q", stays, n, e.result.Degraded, e.result.Warnings)
 		}
+	}
+}
+
+// Whoever is hopelessly behind is timed in the first quiet blocks of a visit only. Those beside a neighbour do not count.
+func TestHopelesslyBehind(t *testing.T) {
+	const fine, near, far = 100 * time.Microsecond, 3 * 100 * time.Microsecond, 5 * 100 * time.Microsecond
+	for _, early := range []int{0, 3} {
+		g := &guest{slow: 1, shared: never}
+		s := &sweep{sentinel: sentinel{clock: g, core: g.core()}}
+		s.Clock, s.State, s.Budget = g, Warm, time.Hour
+		s.collections[0].Name = "/gc/cycles/total:gc-cycles"
+		s.sentinel.settle()
+		s.avoided = time.Hour // no patience: a block is taken as it comes
+		e := &entry{c: &kernels.Case{}, result: &Result{}, rng: rand.New(rand.NewPCG(1, 2))}
+		g.shared = func(time.Duration) bool { return len(e.result.Samples.Blocks) < early }
+		var arms []*bound
+		for k, took := range []time.Duration{fine, near, far} {
+			r := &rival{status: &Status{}, limit: 1 << 20, index: k}
+			e.rivals = append(e.rivals, r)
+			run := func() error { g.spend(took); return nil }
+			arms = append(arms, &bound{rival: r, call: kernels.Call{Run: run}, seconds: took.Seconds(), iterations: 1})
+		}
+		s.measure(t.Context(), e, arms, nil, 64, 10)
+		times := make([]int, len(arms))
+		for _, b := range e.result.Samples.Blocks {
+			for k := range times {
+				if b.Timed(k) {
+					times[k]++
+				}
+			}
+		}
+		if want := []int{10, 10, hopelessBlocks}; !slices.Equal(times, want) {
+			t.Errorf("after %d blocks beside a neighbour: times are %v, want %v", early, times, want)
+		}
+	}
+}
+
+// Whoever leads may fail, and then another one is not behind.
+func TestBehindWhoFails(t *testing.T) {
+	arms := []*bound{{seconds: 1e-3}, {seconds: 5e-3}, {seconds: 30e-3}}
+	if near := contenders(arms); len(near) != 1 || arms[0].behind || !arms[1].behind || !arms[2].behind {
+		t.Errorf("%d are not behind the first", len(near))
+	}
+	if near := contenders(arms[1:]); len(near) != 1 || arms[1].behind || !arms[2].behind {
+		t.Errorf("%d are not behind the second", len(near))
+	}
+}
+
+// Looking for a core is given up sooner each time that none is found, and goes on as long as before once some are.
+func TestPatience(t *testing.T) {
+	g := &guest{slow: 1, shared: never}
+	c := g.core()
+	c.settle()
+	look := func(shared func(time.Duration) bool) time.Duration {
+		g.shared = shared
+		start := g.now
+		c.seek()
+		return g.now - start
+	}
+	first, total := look(always), time.Duration(0)
+	for range 20 {
+		total += look(always)
+	}
+	if first < seekFor || total > 2*seekFor {
+		t.Errorf("it waited for %v in vain at first and for %v in the next twenty times", first, total)
+	}
+	for range 10 {
+		look(never)
+	}
+	if again := look(always); again < seekFor {
+		t.Errorf("it waited for %v after it had found one ten times, want %v", again, seekFor)
 	}
 }

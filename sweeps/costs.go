@@ -94,13 +94,23 @@ func (c *costs) predict(size int, alone, steepest float64, at func(k int) float6
 func (c *costs) visit(size, blocks int, alive []int) (growing, fixed float64) {
 	growing = c.predict(size, 1, 3, func(k int) float64 { return c.overhead[k] })
 	fixed = c.predict(size, 0, 0, func(k int) float64 { return c.binding[k] })
+	fastest := math.Inf(1)
+	for _, i := range alive {
+		if call := c.call(size, i); call > 0 {
+			fastest = min(fastest, call)
+		}
+	}
 	longest, pause := 0.0, 0.0
 	for _, i := range alive {
 		call, d := c.call(size, i), c.demands[i]
-		block := max(d.calls(size)*call, (settleFor + minBatch).Seconds())
-		longest, pause = max(longest, block), max(pause, d.pause)
-		growing += c.warmUp(size, i, call) + float64(blocks)*block
-		fixed += float64(blocks+1) * d.pause // one before the first block
+		block, times := max(d.calls(size)*call, (settleFor+minBatch).Seconds()), blocks
+		if call > hopeless*fastest {
+			times = min(times, hopelessBlocks)
+		} else {
+			longest, pause = max(longest, block), max(pause, d.pause)
+		}
+		growing += c.warmUp(size, i, call) + float64(times)*block
+		fixed += float64(times+1) * d.pause // one before the first block
 	}
 	return growing + float64(blocks)*longest, fixed + float64(blocks)*pause
 }

@@ -71,8 +71,8 @@ type work struct {
 	last       float64   // the last reading, in seconds; 0 where there was none when the machine was looked at last
 	recent     []float64 // the last readings, where the baseline follows them
 
-	gathers  bool          // it says whether the processors work at once
-	patience time.Duration // to wait until they do; see together
+	gathers  bool     // it says whether the processors work at once
+	patience patience // to wait until they do
 }
 
 // newSentinel returns a sentinel of one piece of work, or of the default ones where it is nil: work for one processor,
@@ -101,7 +101,7 @@ func newSentinel(clock Clock, run func(), together *Together) sentinel {
 	}
 	s.all = &work{
 		of: "all processors at once", run: together.All, tolerance: crowdTolerance, tries: crowdTries,
-		slowerOnly: true, gathers: true, patience: gatherWithin,
+		slowerOnly: true, gathers: true, patience: newPatience(gatherWithin),
 	}
 	s.relay = &work{
 		of: "handing work from processor to processor", run: together.HandOver, tolerance: relayTolerance,
@@ -189,19 +189,17 @@ func (s *sentinel) gather() {
 	}
 }
 
-// together reads a piece of work until it takes no longer than it may, and returns the least reading. Its patience is
-// halved where that was in vain and doubled where it was not, up to gatherWithin: on a machine whose processors hardly
-// ever work all at once, nothing is gained by waiting for it.
+// together reads a piece of work until it takes no longer than it may or patience ends, and returns the least reading.
 func (s *sentinel) together(w *work) float64 {
 	least := math.Inf(1)
 	for start := s.clock.Now(); ; {
 		least = min(least, s.read(w, 1, 0))
 		if least <= (1+w.tolerance)*w.baseline {
-			w.patience = min(max(2*w.patience, gatherWithin/64), gatherWithin)
+			w.patience.rewarded()
 			return least
 		}
-		if s.clock.Now()-start >= w.patience {
-			w.patience /= 2
+		if s.clock.Now()-start >= w.patience.now {
+			w.patience.disappointed()
 			return least
 		}
 	}

@@ -21,7 +21,7 @@ func (h *hands) Sleep(d time.Duration)     { h.now += d }
 func TestGather(t *testing.T) {
 	clock := &hands{}
 	movedAt := time.Duration(0)
-	crowd := &work{of: "all", tolerance: crowdTolerance, tries: 1, slowerOnly: true, gathers: true, patience: gatherWithin, baseline: 100e-6}
+	crowd := &work{of: "all", tolerance: crowdTolerance, tries: 1, slowerOnly: true, gathers: true, patience: newPatience(gatherWithin), baseline: 100e-6}
 	crowd.run = func() {
 		clock.now += 100 * time.Microsecond
 		if clock.now <= movedAt {

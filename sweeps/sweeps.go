@@ -145,6 +145,7 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 		start:    o.Clock.Now(),
 		sentinel: newSentinel(o.Clock, o.Sentinel, o.Together),
 		visitCap: o.VisitShare * o.Budget.Seconds() / float64(max(len(cases), 1)),
+		patience: newPatience(min(backOffFor, o.Budget/10)),
 	}
 	s.sentinel.drowsy = o.State == AfterIdle
 	s.collections[0].Name = "/gc/cycles/total:gc-cycles"
@@ -182,6 +183,7 @@ type sweep struct {
 	hot      bool          // the machine throttles, and waiting did not help
 	waited   time.Duration // for a quiet machine
 	avoided  time.Duration // spent on batches whose core was shared, and on looking for another one
+	patience patience      // to wait for a quiet machine, each time
 
 	collections [1]metrics.Sample // the collector's cycle count, read between batches
 }
@@ -388,7 +390,8 @@ func (e *entry) alive(size int) []int {
 	return alive
 }
 
-// hopeless is how many times slower than the best an implementation must be before it is dropped to afford a size.
+// hopeless is how many times slower than the best an implementation must be before it is dropped to afford a size, or
+// timed in fewer blocks than the others.
 const hopeless = 4
 
 // leastBlocks is how few blocks a visit may shrink to.

@@ -33,11 +33,11 @@ const (
 	// sentinelEvery is how much time may pass between two sentinel readings.
 	sentinelEvery = 20 * time.Millisecond
 	// backOffs bounds the waits for a quiet machine, a visit, and waitingShare their share of the budget: where the clock
-	// never rests, blocks are worth more than patience. One of them takes patience at most, which is as long as what
+	// never rests, blocks are worth more than quiet. One of them takes backOffFor at most, which is as long as what
 	// disturbs a virtual machine mostly lasts, and no more than a tenth of the budget.
 	backOffs     = 5
 	waitingShare = 0.25
-	patience     = 10 * time.Second
+	backOffFor   = 10 * time.Second
 )
 
 // visit measures one size of one case.
@@ -154,23 +154,30 @@ func (s *sweep) bind(e *entry, size int) (arms []*bound, binding bindingTime) {
 	return keepLive(arms, size), binding
 }
 
-// twinWithin bounds the A/A arm to implementations at most so many times slower than the fastest: timing a hopeless
-// one twice teaches nothing and costs most.
-const twinWithin = 4
+// hopelessBlocks is how many quiet blocks of a visit implementations are timed in that are hopelessly behind: enough to
+// say by how much, and the others' blocks are cheaper without them.
+const hopelessBlocks = 4
 
-// bindTwin binds one of the arms a second time, under buffers and plans of its own, for the A/A arm. It returns nil
-// where that fails: the arm itself was bound, so the visit is worth having without a twin.
-func (s *sweep) bindTwin(e *entry, arms []*bound) *bound {
+// contenders marks the arms that are hopelessly behind, and returns the others.
+func contenders(arms []*bound) []*bound {
 	fastest := math.Inf(1)
 	for _, a := range arms {
 		fastest = min(fastest, a.seconds)
 	}
 	var near []*bound
 	for _, a := range arms {
-		if a.seconds <= twinWithin*fastest {
+		if a.behind = a.seconds > hopeless*fastest; !a.behind {
 			near = append(near, a)
 		}
 	}
+	return near
+}
+
+// bindTwin binds one of the arms a second time, under buffers and plans of its own, for the A/A arm. It returns nil
+// where that fails: the arm itself was bound, so the visit is worth having without a twin. To time one twice that is
+// hopelessly behind would teach nothing and cost most.
+func (s *sweep) bindTwin(e *entry, arms []*bound) *bound {
+	near := contenders(arms)
 	arm := near[e.rng.IntN(len(near))]
 	twin := *arm
 	twin.call, twin.flight = kernels.Call{}, nil
@@ -266,6 +273,8 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 	}
 	read := s.Clock.Now()
 	accepted, waits, wanted := 0, 0, blocks
+	quiet := 0 // blocks so far of a quiet machine, in a row
+	near := contenders(arms)
 	for len(arms) > 0 {
 		now := s.Clock.Now()
 		over := now-s.start > s.Budget && accepted >= 2
@@ -294,6 +303,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 				e.result.Discarded += len(pending)
 				accepted -= len(pending)
 				pending = pending[:0]
+				quiet = 0
 				waits++
 				if !s.backOff(ctx) {
 					waits = backOffs
@@ -310,7 +320,11 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 			return
 		}
 		collections := s.collectionCount()
-		block, failed, err := s.block(e, arms, twin, size)
+		timed := arms
+		if quiet >= hopelessBlocks {
+			timed = near
+		}
+		block, failed, err := s.block(e, timed, twin, size)
 		if err != nil {
 			s.fail(e, failed.rival, size, err)
 			if size <= e.floor {
@@ -322,6 +336,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 				}
 			}
 			arms = slices.DeleteFunc(slices.Clone(arms), func(a *bound) bool { return !a.live(size) })
+			near = contenders(arms)
 			if twin != nil && !twin.live(size) {
 				twin = nil // its owner releases it
 			}
@@ -339,6 +354,8 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 		pending = append(pending, block)
 		if block.Disturbed || block.Crowded {
 			wanted = min(wanted+1, 2*blocks) // another one in its place
+		} else {
+			quiet++
 		}
 		accepted++
 	}
@@ -402,7 +419,13 @@ func (e *entry) disturbed() bool {
 func (s *sweep) backOff(ctx context.Context) bool {
 	start := s.Clock.Now()
 	defer func() { s.waited += s.Clock.Now() - start }()
-	return s.sentinel.backOff(ctx, min(patience, s.Budget/10))
+	rested := s.sentinel.backOff(ctx, s.patience.now)
+	if rested {
+		s.patience.rewarded()
+	} else {
+		s.patience.disappointed()
+	}
+	return rested
 }
 
 // block times every arm once, and the twin, in random order. Where one fails it returns which one, and why.
