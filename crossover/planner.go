@@ -75,6 +75,10 @@ const (
 	worthGap     = 0.4
 )
 
+// An interval that is still wide when its sizes were visited edgeVisits times is wide because the curves are rough, or cross
+// at a small angle. Other sizes say more then than the same ones again, until they are withinGap apart.
+const withinGap = 1.1
+
 // A segment of a single size says nothing of the sizes beside it, and neither does a size that would be one if it were
 // convincing. So the gaps beside it are halved until it has a second size, or none is wider than a factor of nextTo: what
 // is left are too few sizes for a threshold to matter.
@@ -290,7 +294,13 @@ func (p *Planner) refine(set *samples.Set) proposal {
 					least = k
 				}
 			}
-			offer(sizes[least], width)
+			if p.visits[sizes[least]] < edgeVisits {
+				offer(sizes[least], width)
+			} else if size, ok := p.within(s, sizes); ok {
+				offer(size, width)
+			} else {
+				offer(sizes[least], width)
+			}
 		}
 		confirm(sizes[below], edgeVisits, worthEdge)
 		confirm(sizes[above], edgeVisits, worthEdge)
@@ -328,6 +338,21 @@ func (p *Planner) refine(set *samples.Set) proposal {
 		}
 	}
 	return best
+}
+
+// within returns a size in the middle of the widest gap between measured sizes that the interval of a threshold meets, and
+// reports false where all are close to one another.
+func (p *Planner) within(s *Segment, sizes []int) (size int, ok bool) {
+	widest := withinGap
+	for k := 1; k < len(sizes); k++ {
+		low, high := sizes[k-1], sizes[k]
+		if gap := float64(high) / float64(low); high > s.Low && low < s.High && gap > widest {
+			if inside, found := p.inside(low, high, 0.5); found {
+				size, ok, widest = inside, true, gap
+			}
+		}
+	}
+	return size, ok
 }
 
 // loses reports whether the choice at the k-th measured size seems to lose there: by half a tie band, because one visit

@@ -545,3 +545,18 @@ func countOf(visits map[int]int, size int) int {
 	}
 	return n
 }
+
+// Where a threshold stays unsure although its sizes were visited often enough, sizes between them are measured.
+func TestRoughCurvesWantSizes(t *testing.T) {
+	rough := func(n float64) float64 { // by up to 15 % either way, and the same every time
+		return linear(2e-6, 1e-9)(n) * math.Exp(0.15*math.Sin(37*math.Log(n)*math.Log(n)))
+	}
+	w := newWorld(5, rough, linear(8e-6, 0.7e-9)) // without the roughness they would cross at 20 000
+	set, _ := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 1 << 20})
+	sizes := slices.DeleteFunc(set.Sizes(), func(size int) bool { return size < 16_000 || size > 26_000 })
+	for k := 1; k < len(sizes); k++ {
+		if ratio := float64(sizes[k]) / float64(sizes[k-1]); ratio > 1.11 {
+			t.Errorf("nothing was measured between %d and %d", sizes[k-1], sizes[k])
+		}
+	}
+}
