@@ -19,11 +19,12 @@ const (
 	DriftLimit = 0.10
 )
 
-// Blocks of an audit's first look at a size and of each later one, and how many later ones a suspicious size gets away
-// from a threshold.
+// Blocks of an audit's first look at a size, how many of them must be of a quiet machine or the look is repeated, blocks of
+// each later one, and how many later ones a suspicious size gets away from a threshold.
 const (
-	firstLook  = 9
-	secondLook = 15
+	firstLook  = 5
+	quietLook  = 3
+	secondLook = 9
 	laterLooks = 3
 )
 
@@ -46,42 +47,49 @@ type SizeAudit struct {
 	Slowdown  float64 // time of Chosen over time of Best, cross-fitted; 1 or less where the choice is right
 	Low, High float64 // interval of Slowdown where a second look was taken, else 0, 0
 	Finding   Finding
+	Disturbed bool // the machine was not quiet at any block: that says nothing of the choice
 }
 
 // Audit is the answer of an audited case.
 type Audit struct {
 	Sizes   []SizeAudit // ascending
-	Finding Finding
-	Regret  float64 // geometric mean of the slowdowns, minus 1, at least 0
-	Worst   float64 // greatest slowdown minus 1, at least 0
+	Finding Finding     // of the undisturbed sizes; Ambiguous where there are others only
+	Regret  float64     // geometric mean of the slowdowns, minus 1, at least 0; of the undisturbed sizes, too
+	Worst   float64     // greatest slowdown minus 1, at least 0; of the undisturbed sizes, too
 }
 
-// Auditor plans and judges the check of committed choices at fresh sizes. A first look at every size nominates those
-// that seem slow; later looks, spread over the rest of the check, decide on blocks of their own.
+// Auditor plans and judges the check of committed choices at fresh sizes. A first look at every size, repeated where the
+// machine was not quiet, nominates those that seem slow; later looks, spread over the rest of the check, decide on blocks
+// of their own.
 //
 // Away from a threshold a size is drifted when it is slower than DriftLimit at every later look. Near one, within
 // thresholdReach, it is drifted when the mean over its visits is behind by more than the tie band, beyond doubt, and a
 // witness further off is behind beyond doubt too. Either way a neighbour must be slow as well: neither a spike, nor a
-// machine that was busy for a second, nor a single awkward size is drift.
+// machine that was busy for a second, nor a single awkward size is drift. Where the calibration said itself that it does
+// not know nothing is.
 type Auditor struct {
 	choice func(size int) string
 	near   func(size int) (int, bool)
-	band   float64 // tie band as a log-ratio
+	band   float64  // tie band as a log-ratio
+	unsure [][2]int // sizes, from and to
 
 	pending   []int       // sizes not yet visited
 	looks     map[int]int // visits
 	first     map[int]int // number of blocks of the first look
 	neighbour map[int]int // fresh size that must confirm a slow one; 0 where there is none
+	repeated  map[int]int // how often the first look was
+	repeating int         // the size proposed for that; 0 for none
 	sizes     []int
 	high      int // greatest size that can be afforded
 }
 
 // NewAuditor returns an auditor of the given sizes. choice returns the name of the implementation that the file
-// chooses; near returns another fresh size close to one; tieBand is the case's, relative.
-func NewAuditor(sizes []int, choice func(size int) string, near func(size int) (int, bool), tieBand float64) *Auditor {
+// chooses; near returns another fresh size close to one; tieBand is the case's, relative. unsure is where
+// the calibration does not know: the intervals of the thresholds of an unresolved case.
+func NewAuditor(sizes []int, choice func(size int) string, near func(size int) (int, bool), tieBand float64, unsure [][2]int) *Auditor {
 	return &Auditor{
-		choice: choice, near: near, band: math.Log1p(max(tieBand, MinTieBand)),
-		pending: inPasses(sizes), looks: map[int]int{}, first: map[int]int{}, neighbour: map[int]int{},
+		choice: choice, near: near, band: math.Log1p(max(tieBand, MinTieBand)), unsure: unsure,
+		pending: inPasses(sizes), looks: map[int]int{}, first: map[int]int{}, neighbour: map[int]int{}, repeated: map[int]int{},
 		high: math.MaxInt,
 	}
 }
@@ -105,12 +113,20 @@ func inPasses(sizes []int) []int {
 // Next returns the next visit: a fresh size, or a second look at a suspicious one. Of several cases the one with the
 // fewest sizes checked comes first.
 func (a *Auditor) Next(set *samples.Set) (proposed, blocks int, worth float64) {
-	const worthFirst, worthSecond = 1e6, 100.0
+	const worthFirst, worthRepeat, worthSecond = 1e6, 1000.0, 100.0
+	a.repeating = 0
 	if len(a.pending) > 0 {
 		return a.pending[0], firstLook, worthFirst / float64(1+len(a.sizes))
 	}
+	repeating := false
 	for _, size := range a.sizes {
 		if _, ok := a.first[size]; !ok {
+			if a.unclear(set, size) {
+				if w := worthRepeat / float64(1+a.repeated[size]); w > worth {
+					proposed, blocks, worth, repeating = size, firstLook, w, true
+				}
+				continue
+			}
 			a.first[size] = len(set.At(size))
 		}
 		s := a.judgeSize(set, size)
@@ -119,7 +135,7 @@ func (a *Auditor) Next(set *samples.Set) (proposed, blocks int, worth float64) {
 		}
 		if later := a.looks[size]; later < a.enough(size) && !(s.Finding == Drifted && a.nearThreshold(size)) {
 			if w := worthSecond / float64(later); w > worth {
-				proposed, blocks, worth = size, secondLook, w
+				proposed, blocks, worth, repeating = size, secondLook, w, false
 			}
 			continue
 		}
@@ -142,11 +158,30 @@ func (a *Auditor) Next(set *samples.Set) (proposed, blocks int, worth float64) {
 			}
 		}
 	}
+	if repeating {
+		a.repeating = proposed
+	}
 	return proposed, blocks, worth
+}
+
+// unclear reports whether a first look should be repeated, because it has few quiet blocks.
+func (a *Auditor) unclear(set *samples.Set, size int) bool {
+	blocks := set.At(size)
+	quiet := len(blocks)
+	for _, b := range blocks {
+		if b.Disturbed {
+			quiet--
+		}
+	}
+	return quiet < quietLook && len(blocks) > 0 && a.repeated[size] < quietVisits-1 && size <= a.high
 }
 
 // Visited tells that a size was measured, or could not be.
 func (a *Auditor) Visited(size int) {
+	if size == a.repeating {
+		a.repeated[size]++
+		return
+	}
 	a.pending = slices.DeleteFunc(a.pending, func(p int) bool { return p == size })
 	a.looks[size]++
 	if !slices.Contains(a.sizes, size) {
@@ -165,7 +200,9 @@ func (a *Auditor) judgeSize(set *samples.Set, size int) SizeAudit {
 	out := SizeAudit{Size: size, Chosen: slices.Index(set.Implementations, a.choice(size))}
 	var logs [][]float64
 	var visits []int
+	out.Disturbed = true
 	for _, b := range set.At(size) {
+		out.Disturbed = out.Disturbed && b.Disturbed
 		if l := logRatios(&b, len(set.Implementations)); l != nil {
 			logs, visits = append(logs, l), append(visits, b.Visit)
 		}
@@ -211,7 +248,7 @@ func (a *Auditor) judgeSize(set *samples.Set, size int) SizeAudit {
 		drifted = behind(byVisit) > a.band
 	}
 	switch {
-	case drifted:
+	case drifted && !a.unknown(size):
 		out.Finding = Drifted
 	case middle > a.doubtful(size):
 		out.Finding = Ambiguous
@@ -272,7 +309,7 @@ func (a *Auditor) witnesses(size int) []int {
 	for _, other := range slices.Sorted(slices.Values(a.sizes)) {
 		beyond := below && other > size && float64(other) <= kinship*float64(size) ||
 			above && other < size && float64(other)*kinship >= float64(size)
-		if beyond && !a.nearThreshold(other) && a.choice(other) == a.choice(size) {
+		if beyond && !a.nearThreshold(other) && !a.unknown(other) && a.choice(other) == a.choice(size) {
 			found = append(found, other)
 		}
 	}
@@ -291,6 +328,11 @@ func (a *Auditor) differsAbove(size int) bool {
 	return a.choice(int(float64(size)*thresholdReach)) != a.choice(size)
 }
 
+// unknown reports whether a size lies where the calibration does not know.
+func (a *Auditor) unknown(size int) bool {
+	return slices.ContainsFunc(a.unsure, func(sizes [2]int) bool { return sizes[0] <= size && size <= sizes[1] })
+}
+
 // nearThreshold reports whether the file chooses something else within thresholdReach of a size.
 func (a *Auditor) nearThreshold(size int) bool { return a.differsBelow(size) || a.differsAbove(size) }
 
@@ -306,6 +348,7 @@ func (a *Auditor) Judge(set *samples.Set) Audit {
 		}
 	}
 	var sum float64
+	quiet := 0
 	for _, size := range sizes {
 		s, ok := findings[size]
 		if !ok {
@@ -317,12 +360,18 @@ func (a *Auditor) Judge(set *samples.Set) Audit {
 			}
 		}
 		audit.Sizes = append(audit.Sizes, s)
+		if s.Disturbed {
+			continue
+		}
 		audit.Finding = max(audit.Finding, s.Finding)
 		audit.Worst = max(audit.Worst, s.Slowdown-1)
 		sum += math.Log(s.Slowdown)
+		quiet++
 	}
-	if len(audit.Sizes) > 0 {
-		audit.Regret = max(0, math.Expm1(sum/float64(len(audit.Sizes))))
+	if quiet > 0 {
+		audit.Regret = max(0, math.Expm1(sum/float64(quiet)))
+	} else if len(audit.Sizes) > 0 {
+		audit.Finding = Ambiguous
 	}
 	return audit
 }

@@ -14,7 +14,7 @@ import (
 func audit(t *testing.T, w *world, choice func(size int) string, sizes []int, atMost int) (crossover.Audit, int) {
 	t.Helper()
 	near := func(size int) (int, bool) { return size + size/10, true }
-	a := crossover.NewAuditor(sizes, choice, near, 0.03)
+	a := crossover.NewAuditor(sizes, choice, near, 0.03, nil)
 	set := &samples.Set{Implementations: w.names}
 	for visits := range 200 {
 		size, blocks, worth := a.Next(set)
@@ -92,7 +92,7 @@ func TestAuditOfABusyMachine(t *testing.T) {
 			}
 			return 0.9 * costB(n)
 		}
-		a := crossover.NewAuditor([]int{3000}, func(int) string { return "a" }, func(int) (int, bool) { return 0, false }, 0.03)
+		a := crossover.NewAuditor([]int{3000}, func(int) string { return "a" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
 		set := &samples.Set{Implementations: w.names}
 		for {
 			size, blocks, worth := a.Next(set)
@@ -135,7 +135,7 @@ func auditBelow(t *testing.T, w *world, a *crossover.Auditor, set *samples.Set, 
 func TestAuditStaysBelowTheLimit(t *testing.T) {
 	w := newWorld(8, costA, costB)
 	a := crossover.NewAuditor([]int{90, 300, 3000, 9000}, func(int) string { return "b" },
-		func(size int) (int, bool) { return size * 2, true }, 0.03)
+		func(size int) (int, bool) { return size * 2, true }, 0.03, nil)
 	set := &samples.Set{Implementations: w.names}
 	auditBelow(t, w, a, set, 299)
 	// b is five times slower at 90, and at 180 too.
@@ -148,7 +148,7 @@ func TestAuditStaysBelowTheLimit(t *testing.T) {
 func TestAuditUnderALateLimit(t *testing.T) {
 	w := newWorld(8, costA, costB)
 	sizes := []int{90, 200, 400, 700} // b is slower than a at all of them
-	a := crossover.NewAuditor(sizes, func(int) string { return "b" }, func(int) (int, bool) { return 0, false }, 0.03)
+	a := crossover.NewAuditor(sizes, func(int) string { return "b" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
 	set := &samples.Set{Implementations: w.names}
 	for range sizes {
 		size, blocks, _ := a.Next(set)
@@ -195,7 +195,7 @@ func TestAnAuditCutShort(t *testing.T) {
 	for n := range 20 {
 		sizes = append(sizes, 1000+n)
 	}
-	a := crossover.NewAuditor(sizes, func(int) string { return "a" }, func(int) (int, bool) { return 0, false }, 0.03)
+	a := crossover.NewAuditor(sizes, func(int) string { return "a" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
 	set := &samples.Set{Implementations: []string{"a", "b"}}
 	before := math.Inf(1)
 	var seen []int
@@ -210,5 +210,100 @@ func TestAnAuditCutShort(t *testing.T) {
 	}
 	if want := []int{1000, 1004, 1008, 1012, 1016}; !slices.Equal(seen, want) {
 		t.Errorf("the first five are %v, want %v", seen, want)
+	}
+}
+
+// Sizes at which the machine was not quiet are looked at again, and where it never is they count for nothing.
+func TestAuditOfADisturbedMachine(t *testing.T) {
+	sizes := []int{90, 300, 900, 1100, 3000, 9000}
+	const slow = 3000 // where the choice is the wrong one, as far as disturbed blocks tell
+	costs := func(n float64) float64 {
+		if n == slow {
+			return 5 * costB(n)
+		}
+		return costB(n)
+	}
+	choice := func(size int) string {
+		if size < 1000 {
+			return "a"
+		}
+		return "b"
+	}
+	for name, c := range map[string]struct {
+		disturbed func(size, look int) bool
+		looks     int // at the slow size
+		finding   crossover.Finding
+		quiet     int
+	}{
+		"once":       {func(size, look int) bool { return size == slow && look == 1 }, 5, crossover.Drifted, 6},
+		"always":     {func(size, look int) bool { return size == slow }, 4 + 3, crossover.Holds, 5},
+		"everywhere": {func(size, look int) bool { return true }, 4 + 3, crossover.Ambiguous, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			looks := map[int]int{}
+			w := newWorld(8, costA, costs)
+			w.disturbed = func(size int) bool { return c.disturbed(size, looks[size]) }
+			a := crossover.NewAuditor(sizes, choice, func(int) (int, bool) { return 0, false }, 0.03, nil)
+			set := &samples.Set{Implementations: w.names}
+			for {
+				size, blocks, worth := a.Next(set)
+				if worth <= 0 {
+					break
+				}
+				looks[size]++
+				if !c.disturbed(size, looks[size]) { // as a sweep does
+					set.Blocks = slices.DeleteFunc(set.Blocks, func(b samples.Block) bool { return b.Size == size && b.Disturbed })
+				}
+				w.visit(set, size, blocks)
+				a.Visited(size)
+			}
+			got := a.Judge(set)
+			quiet := 0
+			for _, s := range got.Sizes {
+				if !s.Disturbed {
+					quiet++
+				}
+			}
+			if looks[slow] != c.looks || quiet != c.quiet || got.Finding != c.finding {
+				t.Errorf("%d looks, %d quiet sizes, finding %v; want %d, %d, %v", looks[slow], quiet, got.Finding, c.looks, c.quiet, c.finding)
+			}
+			if counts := got.Worst > 1; counts != (name == "once") {
+				t.Errorf("the worst is %v", got.Worst)
+			}
+		})
+	}
+}
+
+// Where the calibration says itself that it does not know nothing is drifted.
+func TestAuditOfAnUnsureCalibration(t *testing.T) {
+	sizes := []int{90, 300, 900, 1500, 1900, 2200, 2500, 3500, 9000} // a is the best up to 1000
+	upTo := func(threshold int) func(int) string {
+		return func(size int) string {
+			if size < threshold {
+				return "a"
+			}
+			return "b"
+		}
+	}
+	for name, c := range map[string]struct {
+		threshold int
+		unsure    [][2]int
+		finding   crossover.Finding
+	}{
+		"nowhere":        {3000, nil, crossover.Drifted},
+		"narrow":         {3000, [][2]int{{2900, 3100}}, crossover.Drifted},
+		"wide":           {3000, [][2]int{{800, 4000}}, crossover.Ambiguous},
+		"slow beyond it": {20_000, [][2]int{{800, 4000}}, crossover.Drifted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(8, costA, costB)
+			near := func(size int) (int, bool) { return size + size/10, true }
+			a := crossover.NewAuditor(sizes, upTo(c.threshold), near, 0.03, c.unsure)
+			set := &samples.Set{Implementations: w.names}
+			auditBelow(t, w, a, set, math.MaxInt)
+			if got := a.Judge(set); got.Finding != c.finding {
+				t.Errorf("finding %v, want %v: %+v", got.Finding, c.finding, got.Sizes)
+			}
+		})
 	}
 }

@@ -21,8 +21,12 @@ import (
 	"crossover/sweeps"
 )
 
-// Budget is what a calibration of the catalogue's seventeen cases in two minutes has for each.
-const Budget = 7 * time.Second
+// Budget is what a calibration of the catalogue's seventeen cases in two minutes has for each, and VerifyBudget what a
+// verification in three minutes has.
+const (
+	Budget       = 7 * time.Second
+	VerifyBudget = 10 * time.Second
+)
 
 // calibration is what one run found.
 type calibration struct {
@@ -272,11 +276,15 @@ func audit(c *calibration, s *model.Scenario, seed uint64) crossover.Finding {
 	kase := machine.Case()
 	fresh := crossover.NewFresh(s.Low, s.High, nil, c.set.Sizes(), rand.New(rand.NewPCG(seed, 3)))
 	var thresholds []int
+	var unsure [][2]int
 	for _, segment := range c.fit.Segments[1:] {
 		thresholds = append(thresholds, segment.From)
+		if c.fit.Verdict == crossover.Unresolved {
+			unsure = append(unsure, [2]int{segment.Low, segment.High})
+		}
 	}
-	auditor := crossover.NewAuditor(fresh.Sizes(thresholds), c.at, fresh.Near, c.fit.TieBand)
-	result := sweep(machine, kase, seed, Budget/2, 0.5, auditor)
+	auditor := crossover.NewAuditor(fresh.Sizes(thresholds), c.at, fresh.Near, c.fit.TieBand, unsure)
+	result := sweep(machine, kase, seed, VerifyBudget, 0.5, auditor)
 	return auditor.Judge(&result.Samples).Finding
 }
 

@@ -21,6 +21,7 @@ type report struct {
 	Regret     float64        `json:"regret"` // geometric mean over all fresh sizes of all cases
 	Worst      float64        `json:"worst_regret"`
 	FreshSizes int            `json:"fresh_sizes"`
+	Disturbed  int            `json:"disturbed_sizes"` // more sizes, at which the machine was not quiet: in no regret
 	State      command.States `json:"machine_state"`
 	Cases      []caseReport   `json:"cases"`
 	Skipped    []string       `json:"skipped"`
@@ -34,14 +35,17 @@ type caseReport struct {
 	Sizes    []sizeReport `json:"sizes"`
 	Wrong    []string     `json:"wrong"` // implementations that compute wrong values here
 	Warnings []string     `json:"warnings"`
+
+	quiet int // sizes at which the machine was quiet
 }
 
 type sizeReport struct {
-	Size     int     `json:"size"`
-	Chosen   string  `json:"chosen"`
-	Fastest  string  `json:"fastest"`
-	Slowdown float64 `json:"slowdown"` // time of chosen over time of fastest
-	Verdict  string  `json:"verdict"`
+	Size      int     `json:"size"`
+	Chosen    string  `json:"chosen"`
+	Fastest   string  `json:"fastest"`
+	Slowdown  float64 `json:"slowdown"` // time of chosen over time of fastest
+	Verdict   string  `json:"verdict"`
+	Disturbed bool    `json:"disturbed"` // the machine was not quiet
 }
 
 var verdictNames = map[crossover.Finding]string{
@@ -81,8 +85,14 @@ func summarise(entry *calibration.Host, now *calibration.Sentinel, checks []*che
 			names := ch.result.Samples.Implementations
 			c.Sizes = append(c.Sizes, sizeReport{
 				Size: s.Size, Chosen: names[s.Chosen], Fastest: names[s.Best], Slowdown: s.Slowdown, Verdict: verdictNames[s.Finding],
+				Disturbed: s.Disturbed,
 			})
+			if s.Disturbed {
+				r.Disturbed++
+				continue
+			}
 			sum += math.Log(s.Slowdown)
+			c.quiet++
 			r.FreshSizes++
 		}
 		r.Worst = max(r.Worst, c.Worst)
@@ -122,7 +132,7 @@ func (r *report) verdict(file string) error {
 	case len(drifted) > 0:
 		return &command.Error{Code: command.ExitDrifted, Err: fmt.Errorf(
 			"%s no longer holds for %s; go run ./cmd/calibrate measures it again", file, join(drifted))}
-	case r.FreshSizes == 0:
+	case r.FreshSizes+r.Disturbed == 0:
 		return fmt.Errorf("nothing could be measured within the budget (a larger --budget helps)")
 	}
 	return nil
@@ -138,7 +148,7 @@ func (r *report) writeTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "CASE\tVERDICT\tFRESH SIZES\tREGRET\tWORST\tWHERE")
 	for _, c := range r.Cases {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%.1f %%\t%.1f %%\t%s\n", c.Name, c.Verdict, len(c.Sizes), 100*c.Regret, 100*c.Worst, c.worst())
+		fmt.Fprintf(t, "%s\t%s\t%d\t%.1f %%\t%.1f %%\t%s\n", c.Name, c.Verdict, c.quiet, 100*c.Regret, 100*c.Worst, c.worst())
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -153,6 +163,9 @@ func (r *report) writeTable(w io.Writer) error {
 	if len(lines) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(lines, "\n"))
 	}
+	if r.Disturbed > 0 {
+		fmt.Fprintf(w, "\n%s more could not be measured while the machine was quiet\n", command.Plural(r.Disturbed, "size"))
+	}
 	_, err := fmt.Fprintf(w, "\n%d HOLDS, %d AMBIGUOUS, %d DRIFTED · regret %.2f %% over %d fresh sizes, worst %.1f %%\n",
 		r.count(crossover.Holds), r.count(crossover.Ambiguous), r.count(crossover.Drifted), 100*r.Regret, r.FreshSizes, 100*r.Worst)
 	return err
@@ -160,14 +173,17 @@ func (r *report) writeTable(w io.Writer) error {
 
 // worst says where a case that does not simply hold is slowest.
 func (c *caseReport) worst() string {
-	if c.Verdict == verdictNames[crossover.Holds] || len(c.Sizes) == 0 {
+	if c.Verdict == verdictNames[crossover.Holds] {
 		return ""
 	}
-	at := &c.Sizes[0]
+	var at *sizeReport
 	for k := range c.Sizes {
-		if c.Sizes[k].Slowdown > at.Slowdown {
-			at = &c.Sizes[k]
+		if s := &c.Sizes[k]; !s.Disturbed && (at == nil || s.Slowdown > at.Slowdown) {
+			at = s
 		}
+	}
+	if at == nil {
+		return ""
 	}
 	return fmt.Sprintf("at %s the file takes %s, %s is faster", command.Thousands(at.Size), at.Chosen, at.Fastest)
 }

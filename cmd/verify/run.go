@@ -37,7 +37,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags := pflag.NewFlagSet("verify", pflag.ContinueOnError)
 	flags.StringVar(&o.calibration, "calibration", "calibration.json", "calibration `file` to check")
 	flags.StringVar(&o.ops, "ops", "", "check only the cases whose name matches this `regexp`")
-	flags.DurationVar(&o.budget, "budget", 2*time.Minute, "time to spend on measuring")
+	flags.DurationVar(&o.budget, "budget", 3*time.Minute, "time to spend on measuring")
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of the fresh sizes and the order (default: from the clock, printed)")
 	flags.BoolVar(&o.json, "json", false, "print the findings as JSON instead of the table")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors; the exit code tells")
@@ -120,7 +120,8 @@ type check struct {
 // audit begins the check, at the same fresh sizes each time.
 func (ch *check) audit(seed uint64) *crossover.Auditor {
 	fresh := crossover.NewFresh(ch.c.Axis.Min, ch.c.Axis.Max, ch.c.Axis.Round, ch.recorded.Sizes, rngOf(ch.c.Name, seed))
-	ch.auditor = crossover.NewAuditor(fresh.Sizes(thresholds(ch.recorded)), ch.choice.Choose, fresh.Near, ch.recorded.TieBand)
+	ch.auditor = crossover.NewAuditor(
+		fresh.Sizes(thresholds(ch.recorded)), ch.choice.Choose, fresh.Near, ch.recorded.TieBand, unsure(ch.recorded))
 	return ch.auditor
 }
 
@@ -217,6 +218,20 @@ func thresholds(recorded *calibration.Case) []int {
 		from = append(from, s.From)
 	}
 	return from
+}
+
+// unsure returns where the file says that it does not know: the intervals of the thresholds of an unresolved case.
+func unsure(recorded *calibration.Case) [][2]int {
+	if recorded.Verdict != calibration.Unresolved {
+		return nil
+	}
+	var all [][2]int
+	for _, s := range recorded.Segments[1:] {
+		if s.Interval != nil {
+			all = append(all, [2]int{s.Interval.Low, s.Interval.High})
+		}
+	}
+	return all
 }
 
 // recordedOnly leaves out implementations that the file does not know or that did not compete: it promises nothing
