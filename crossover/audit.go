@@ -56,6 +56,7 @@ type Audit struct {
 	Finding Finding     // of the undisturbed sizes; Ambiguous where there are others only
 	Regret  float64     // geometric mean of the slowdowns, minus 1, at least 0; of the undisturbed sizes, too
 	Worst   float64     // greatest slowdown minus 1, at least 0; of the undisturbed sizes, too
+	Beyond  float64     // the same of those slowdowns that are no ties, because they exceed the tie band; 0 where all are
 }
 
 // Auditor plans and judges the check of committed choices at fresh sizes. A first look at every size, repeated where the
@@ -365,6 +366,9 @@ func (a *Auditor) Judge(set *samples.Set) Audit {
 		}
 		audit.Finding = max(audit.Finding, s.Finding)
 		audit.Worst = max(audit.Worst, s.Slowdown-1)
+		if math.Log(s.Slowdown) > a.band {
+			audit.Beyond = max(audit.Beyond, s.Slowdown-1)
+		}
 		sum += math.Log(s.Slowdown)
 		quiet++
 	}

@@ -270,6 +270,9 @@ func TestAuditOfADisturbedMachine(t *testing.T) {
 			if counts := got.Worst > 1; counts != (name == "once") {
 				t.Errorf("the worst is %v", got.Worst)
 			}
+			if got.Worst > 1 && got.Beyond != got.Worst || got.Worst < 0.03 && got.Beyond != 0 {
+				t.Errorf("the worst is %v, and outside ties %v", got.Worst, got.Beyond)
+			}
 		})
 	}
 }
@@ -305,5 +308,20 @@ func TestAuditOfAnUnsureCalibration(t *testing.T) {
 				t.Errorf("finding %v, want %v: %+v", got.Finding, c.finding, got.Sizes)
 			}
 		})
+	}
+}
+
+// A slowdown inside the tie band is no difference.
+func TestTheWorstOutsideTies(t *testing.T) {
+	for slower, tied := range map[float64]bool{1.04: true, 1.15: false} {
+		w := newWorld(8, costA, func(n float64) float64 { return slower * costA(n) })
+		w.noise = quiet
+		a := crossover.NewAuditor([]int{90, 300, 3000}, func(int) string { return "b" }, func(int) (int, bool) { return 0, false }, 0.1, nil)
+		set := &samples.Set{Implementations: w.names}
+		auditBelow(t, w, a, set, math.MaxInt)
+		got := a.Judge(set)
+		if math.Abs(got.Worst-(slower-1)) > 0.01 || got.Beyond != map[bool]float64{true: 0, false: got.Worst}[tied] {
+			t.Errorf("slower by %.2f: the worst is %.3f, and outside ties %.3f", slower, got.Worst, got.Beyond)
+		}
 	}
 }

@@ -20,6 +20,7 @@ type report struct {
 	Seed       uint64         `json:"seed"`
 	Regret     float64        `json:"regret"` // geometric mean over all fresh sizes of all cases
 	Worst      float64        `json:"worst_regret"`
+	Beyond     float64        `json:"worst_regret_outside_ties"` // of the sizes at which it exceeds the case's tie band
 	FreshSizes int            `json:"fresh_sizes"`
 	Disturbed  int            `json:"disturbed_sizes"` // more sizes, at which the machine was not quiet: in no regret
 	State      command.States `json:"machine_state"`
@@ -32,6 +33,7 @@ type caseReport struct {
 	Verdict  string       `json:"verdict"` // HOLDS, DRIFTED, AMBIGUOUS or UNMEASURED
 	Regret   float64      `json:"regret"`
 	Worst    float64      `json:"worst_regret"`
+	Beyond   float64      `json:"worst_regret_outside_ties"`
 	Sizes    []sizeReport `json:"sizes"`
 	Wrong    []string     `json:"wrong"` // implementations that compute wrong values here
 	Warnings []string     `json:"warnings"`
@@ -80,7 +82,7 @@ func summarise(entry *calibration.Host, now *calibration.Sentinel, checks []*che
 			audit.Finding = crossover.Ambiguous
 			c.Warnings = append(c.Warnings, "not called drift: it concerns parallel implementations, and "+otherState)
 		}
-		c.Verdict, c.Regret, c.Worst = verdictNames[audit.Finding], audit.Regret, audit.Worst
+		c.Verdict, c.Regret, c.Worst, c.Beyond = verdictNames[audit.Finding], audit.Regret, audit.Worst, audit.Beyond
 		for _, s := range audit.Sizes {
 			names := ch.result.Samples.Implementations
 			c.Sizes = append(c.Sizes, sizeReport{
@@ -95,7 +97,7 @@ func summarise(entry *calibration.Host, now *calibration.Sentinel, checks []*che
 			c.quiet++
 			r.FreshSizes++
 		}
-		r.Worst = max(r.Worst, c.Worst)
+		r.Worst, r.Beyond = max(r.Worst, c.Worst), max(r.Beyond, c.Beyond)
 		r.Cases = append(r.Cases, c)
 	}
 	if r.FreshSizes > 0 {
@@ -166,8 +168,9 @@ func (r *report) writeTable(w io.Writer) error {
 	if r.Disturbed > 0 {
 		fmt.Fprintf(w, "\n%s more could not be measured while the machine was quiet\n", command.Plural(r.Disturbed, "size"))
 	}
-	_, err := fmt.Fprintf(w, "\n%d HOLDS, %d AMBIGUOUS, %d DRIFTED · regret %.2f %% over %d fresh sizes, worst %.1f %%\n",
-		r.count(crossover.Holds), r.count(crossover.Ambiguous), r.count(crossover.Drifted), 100*r.Regret, r.FreshSizes, 100*r.Worst)
+	_, err := fmt.Fprintf(w, "\n%d HOLDS, %d AMBIGUOUS, %d DRIFTED · regret %.2f %% over %d fresh sizes, worst %.1f %%, outside ties %.1f %%\n",
+		r.count(crossover.Holds), r.count(crossover.Ambiguous), r.count(crossover.Drifted),
+		100*r.Regret, r.FreshSizes, 100*r.Worst, 100*r.Beyond)
 	return err
 }
 
