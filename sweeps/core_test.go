@@ -241,15 +241,21 @@ func TestTimedAlone(t *testing.T) {
 	})
 }
 
+// impatient is a sweep that takes blocks as they come.
+func impatient(g *guest) *sweep {
+	s := &sweep{sentinel: sentinel{clock: g, core: g.core()}}
+	s.Clock, s.State, s.Budget = g, Warm, time.Hour
+	s.collections[0].Name = "/gc/cycles/total:gc-cycles"
+	s.sentinel.settle()
+	s.avoided = time.Hour
+	return s
+}
+
 // A visit beside a neighbour takes up to as many blocks again for those that he was in, and says so where he was in all.
 func TestVisitBesideANeighbour(t *testing.T) {
 	for _, stays := range []bool{false, true} {
 		g := &guest{slow: 1, shared: never}
-		s := &sweep{sentinel: sentinel{clock: g, core: g.core()}}
-		s.Clock, s.State, s.Budget = g, Warm, time.Hour
-		s.collections[0].Name = "/gc/cycles/total:gc-cycles"
-		s.sentinel.settle()
-		s.avoided = time.Hour // no patience: a block is taken as it comes
+		s := impatient(g)
 		calls := 0
 		g.shared = func(time.Duration) bool { return stays || calls%5 == 0 }
 		run := func() error { calls++; g.spend(100 * time.Microsecond); return nil }
@@ -272,11 +278,7 @@ func TestHopelesslyBehind(t *testing.T) {
 	const fine, near, far = 100 * time.Microsecond, 3 * 100 * time.Microsecond, 5 * 100 * time.Microsecond
 	for _, early := range []int{0, 3} {
 		g := &guest{slow: 1, shared: never}
-		s := &sweep{sentinel: sentinel{clock: g, core: g.core()}}
-		s.Clock, s.State, s.Budget = g, Warm, time.Hour
-		s.collections[0].Name = "/gc/cycles/total:gc-cycles"
-		s.sentinel.settle()
-		s.avoided = time.Hour // no patience: a block is taken as it comes
+		s := impatient(g)
 		e := &entry{c: &kernels.Case{}, result: &Result{}, rng: rand.New(rand.NewPCG(1, 2))}
 		g.shared = func(time.Duration) bool { return len(e.result.Samples.Blocks) < early }
 		var arms []*bound

@@ -328,17 +328,20 @@ func (s *sentinel) quiet() bool {
 }
 
 // backOff waits for the machine to become quiet again, for so long at most or until ctx is cancelled, and reports whether
-// it did. It looks less and less often.
+// it did. It looks once at least, and less and less often.
 func (s *sentinel) backOff(ctx context.Context, atMost time.Duration) bool {
 	const first, longest = 10 * time.Millisecond, 160 * time.Millisecond
 	wait := first
-	for start := s.clock.Now(); ctx.Err() == nil && s.clock.Now()-start < atMost; wait = min(2*wait, longest) {
+	for start := s.clock.Now(); ctx.Err() == nil; wait = min(2*wait, longest) {
 		s.clock.Sleep(wait)
 		if s.core != nil {
 			s.core.move() // another one may still run at the old rate
 		}
 		if s.quiet() {
 			return true
+		}
+		if s.clock.Now()-start >= atMost {
+			break
 		}
 	}
 	return false

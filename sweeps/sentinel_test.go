@@ -180,6 +180,33 @@ func TestAccept(t *testing.T) {
 	}
 }
 
+// Waits in vain get shorter, but a machine that is quiet again is seen after any number of them.
+func TestBackOffsGetShorter(t *testing.T) {
+	clock := &hands{}
+	took := 100 * time.Microsecond
+	w := &work{of: "it", tolerance: 0.05, tries: 1, slowerOnly: true, run: func() { clock.now += took }}
+	s := &sweep{sentinel: sentinel{clock: clock, works: []*work{w}}, patience: newPatience(backOffFor)}
+	s.Clock = clock
+	s.sentinel.settle()
+	took *= 2
+	if s.backOff(t.Context()) || s.waited < backOffFor {
+		t.Errorf("it waited for %v, want %v at first", s.waited, backOffFor)
+	}
+	for range 80 {
+		s.backOff(t.Context())
+	}
+	if s.waited > 3*backOffFor {
+		t.Errorf("it waited for %v in vain", s.waited)
+	}
+	took /= 2
+	if !s.backOff(t.Context()) {
+		t.Error("it does not look any more")
+	}
+	if s.patience.now == 0 {
+		t.Error("it has no patience left although that helped")
+	}
+}
+
 // counted is a planner that has nothing to say.
 type counted struct{ limit int }
 
