@@ -294,13 +294,13 @@ func (p *Planner) refine(set *samples.Set) proposal {
 					least = k
 				}
 			}
-			if p.visits[sizes[least]] < edgeVisits {
-				offer(sizes[least], width)
-			} else if size, ok := p.within(s, sizes); ok {
-				offer(size, width)
-			} else {
-				offer(sizes[least], width)
+			size := sizes[least]
+			if p.visits[size] >= edgeVisits {
+				if other, ok := p.within(s, sizes); ok {
+					size = other
+				}
 			}
+			offer(size, width)
 		}
 		confirm(sizes[below], edgeVisits, worthEdge)
 		confirm(sizes[above], edgeVisits, worthEdge)
