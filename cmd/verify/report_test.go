@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"crossover/calibration"
+	"crossover/crossover"
+	"crossover/kernels"
+	"crossover/samples"
+	"crossover/sweeps"
+)
+
+// A size at which the machine was never quiet is in the list, and in no figure.
+func TestDisturbedSizesCountForNothing(t *testing.T) {
+	const disturbed, quiet = 100, 200
+	set := samples.Set{Implementations: []string{"a", "b"}}
+	auditor := crossover.NewAuditor(nil, func(size int) string { return map[int]string{disturbed: "b", quiet: "a"}[size] },
+		func(int) (int, bool) { return 0, false }, 0.03, nil)
+	for _, size := range []int{disturbed, quiet} {
+		for range 5 {
+			set.Blocks = append(set.Blocks, samples.Block{
+				Size: size, Twin: -1, Seconds: []float64{1e-6, 2e-6}, Iterations: []int{100, 100}, Disturbed: size == disturbed,
+			})
+		}
+		auditor.Visited(size)
+	}
+	checks := []*check{{c: kernels.Case{Name: "op"}, auditor: auditor, result: &sweeps.Result{Samples: set}}}
+	r := summarise(&calibration.Host{}, nil, checks, nil, &options{})
+	if r.FreshSizes != 1 || r.Disturbed != 1 || r.Worst != 0 || r.Beyond != 0 || math.Abs(r.Regret) > 1e-12 || r.Cases[0].Verdict != "HOLDS" {
+		t.Errorf("%+v", r)
+	}
+	if sizes := r.Cases[0].Sizes; len(sizes) != 2 || !sizes[0].Disturbed || sizes[1].Disturbed || sizes[0].Slowdown < 1.9 {
+		t.Errorf("%+v", sizes)
+	}
+	var table bytes.Buffer
+	if err := r.writeTable(&table); err != nil || !strings.Contains(table.String(), "1 size more could not be measured") {
+		t.Errorf("%v\n%s", err, table.String())
+	}
+	if err := r.verdict("file"); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is slow and no tie is told apart from what is slow.
+func TestTheWorstOutsideTiesIsPrinted(t *testing.T) {
+	var table bytes.Buffer
+	r := &report{Worst: 0.144, Beyond: 0.061}
+	if err := r.writeTable(&table); err != nil || !strings.Contains(table.String(), "worst 14.4 %, outside ties 6.1 %") {
+		t.Errorf("%v\n%s", err, table.String())
+	}
+}
+
+// A file that says that it does not know where a threshold lies is not wrong about it.
+func TestAnUnresolvedFile(t *testing.T) {
+	for verdict, want := range map[calibration.Verdict]string{calibration.Crossover: "DRIFTED", calibration.Unresolved: "AMBIGUOUS"} {
+		file := recorded(8000) // the truth is 4 000
+		c := &file.Hosts[0].Cases[0]
+		c.Verdict, c.Reason = verdict, "for a test"
+		c.Segments[1].Interval = &calibration.Interval{Low: 3900, High: 16000}
+		if stdout, stderr, _ := verifyOn(t, truth(1), "--calibration", save(t, file), "--seed", "1"); !strings.Contains(stdout, "1 "+want) {
+			t.Errorf("%s: want %s\n%s%s", verdict, want, stdout, stderr)
+		}
+	}
+}
