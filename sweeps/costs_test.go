@@ -108,3 +108,16 @@ func TestCallsInFlight(t *testing.T) {
 		t.Errorf("in latency mode %d calls are in flight", got)
 	}
 }
+
+// Whoever is hopelessly behind is in the first blocks of a visit only, and is not timed twice.
+func TestCostsOfAVisitBesideTheHopeless(t *testing.T) {
+	c := &kernels.Case{Bytes: func(size int) float64 { return float64(size) }}
+	each := (&Options{Mode: Latency, State: Warm}).demandOf(c, kernels.CPU) // two calls a block
+	known := costs{demands: []demand{each, each}}
+	known.record(64, 0, 0, []float64{0.1, 0.5})
+	const blocks = 10
+	want := 2*2*(0.1+0.5) + 2*(blocks*(0.1+0.1)+hopelessBlocks*0.5)
+	if got, _ := known.visit(64, blocks, []int{0, 1}); math.Abs(got-want) > 1e-9 {
+		t.Errorf("a visit takes %v s, want %v", got, want)
+	}
+}
