@@ -27,10 +27,26 @@ type pipeline struct {
 	maxThreads int
 }
 
-// mathSafe is the math mode in which floating-point arithmetic is not reordered.
+// Settings of the compiler: arithmetic is not reordered, and a function of the library that says neither precise:: nor
+// fast:: is precise.
 //
-// Reference: https://developer.apple.com/documentation/metal/mtlmathmode
-const mathSafe = 0
+// Reference: https://developer.apple.com/documentation/metal/mtlmathmode,
+// https://developer.apple.com/documentation/metal/mtlmathfloatingpointfunctions
+const (
+	mathSafe         = 0
+	functionsPrecise = 1
+)
+
+// setSafeMath sends what the system knows. The two settings of macOS 15 do not follow from each other; the older one
+// stands for both.
+func setSafeMath(options objc.ID) {
+	if !objc.Responds(options, setMathMode) {
+		setFastMathEnabled.Call(options, false)
+		return
+	}
+	setMathMode.Call(options, mathSafe)
+	setMathFunctions.Call(options, functionsPrecise)
+}
 
 // Compile compiles a text as Metal's own compiler takes it, its macros before it.
 func (d *driver) Compile(src gpu.Source, functions []msl.Function) (_ gpu.Library, err error) {
@@ -38,11 +54,7 @@ func (d *driver) Compile(src gpu.Source, functions []msl.Function) (_ gpu.Librar
 	objc.InPool(func() {
 		options := objc.New(objc.Class("MTLCompileOptions"))
 		defer objc.Release(options)
-		if objc.Responds(options, setMathMode) {
-			setMathMode.Call(options, mathSafe)
-		} else {
-			setFastMathEnabled.Call(options, false)
-		}
+		setSafeMath(options)
 		text := nsString(specialise(src))
 		if text == 0 {
 			err = fmt.Errorf("metal: %s is not UTF-8", src.Name)

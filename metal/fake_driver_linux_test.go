@@ -314,13 +314,16 @@ func TestCloseGivesTheGPUBack(t *testing.T) {
 func TestMathIsSafe(t *testing.T) {
 	for _, macOS := range []int64{13, 14, 15} {
 		option(t, "macOS", macOS)
-		option(t, "fast math", 0)
+		option(t, "fast arithmetic", 0)
+		option(t, "fast functions", 0)
 		d := device(t)
 		if _, err := d.Kernel(arithmetic, "add"); err != nil {
 			t.Fatal(err)
 		}
-		if fake.get("fast math") != 0 {
-			t.Errorf("macOS %d: compiled with fast mathematics", macOS)
+		for _, fast := range []string{"fast arithmetic", "fast functions"} {
+			if fake.get(fast) != 0 {
+				t.Errorf("macOS %d: compiled with %s", macOS, fast)
+			}
 		}
 		if want := fmt.Sprintf("Metal, macOS %d.1", macOS); d.Facts().Driver != want {
 			t.Errorf("driver %q, want %q", d.Facts().Driver, want)

@@ -84,6 +84,10 @@ var (
 	//
 	// Reference: https://developer.apple.com/documentation/metal/mtlcompileoptions/mathmode
 	setMathMode = objc.Declare[func(objc.ID, int)]("MTLCompileOptions", "setMathMode:")
+	// From macOS 15 on.
+	//
+	// Reference: https://developer.apple.com/documentation/metal/mtlcompileoptions/mathfloatingpointfunctions
+	setMathFunctions = objc.Declare[func(objc.ID, int)]("MTLCompileOptions", "setMathFloatingPointFunctions:")
 	// Reference: https://developer.apple.com/documentation/metal/mtlcompileoptions/fastmathenabled
 	setFastMathEnabled = objc.Declare[func(objc.ID, bool)]("MTLCompileOptions", "setFastMathEnabled:")
 

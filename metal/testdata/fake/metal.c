@@ -64,17 +64,39 @@ static id new_buffer(NSUInteger length, NSUInteger options) {
 // MTLCompileOptions.
 typedef struct {
     struct object object;
-    bool fast;
+    bool fast_arithmetic, fast_functions;
 } options_object;
 
-static void options_set_mode(id self, SEL name, NSInteger mode) { ((options_object *)self)->fast = mode != 0; }
-static void options_set_fast(id self, SEL name, bool fast) { ((options_object *)self)->fast = fast; }
+static void since_15(SEL name) {
+    if (option("macOS") && option("macOS") < 15)
+        die("-[MTLCompileOptions %s]: unrecognized selector", name);
+}
+static void options_set_mode(id self, SEL name, NSInteger mode) {
+    since_15(name);
+    if (mode < 0 || mode > 2)
+        die("%s %lld; want 0 (safe), 1 (relaxed) or 2 (fast)", name, (long long)mode);
+    ((options_object *)self)->fast_arithmetic = mode != 0;
+}
+static void options_set_functions(id self, SEL name, NSInteger functions) {
+    since_15(name);
+    if (functions < 0 || functions > 1)
+        die("%s %lld; want 0 (fast) or 1 (precise)", name, (long long)functions);
+    ((options_object *)self)->fast_functions = functions == 0;
+}
+static void options_set_fast(id self, SEL name, bool fast) {
+    ((options_object *)self)->fast_arithmetic = ((options_object *)self)->fast_functions = fast;
+}
 static id options_init(id self, SEL name) {
-    ((options_object *)self)->fast = true; // Metal's default
+    options_set_fast(self, name, true); // Metal's default
     return self;
 }
 static const method options_methods[] = {
-    {"init", options_init}, {"setMathMode:", options_set_mode}, {"setFastMathEnabled:", options_set_fast}, {0}};
+    {"init", options_init},
+    {"setMathMode:", options_set_mode},
+    {"setMathFloatingPointFunctions:", options_set_functions},
+    {"setFastMathEnabled:", options_set_fast},
+    {0},
+};
 CLASS(MTLCompileOptions, &NSObject_class, options_object, options_methods, NULL, NULL)
 
 // MTLFunction.
@@ -499,8 +521,10 @@ static id device_buffer_no_copy(id self, SEL name, void *bytes, NSUInteger lengt
 static id device_library(id self, SEL name, id source, id options, id *failure) {
     char message[4096] = "";
     options_object *o = is(options, &MTLCompileOptions_class, "the options");
-    if (o->fast)
-        fake_set("fast math", 1);
+    if (o->fast_arithmetic)
+        fake_set("fast arithmetic", 1);
+    if (o->fast_functions)
+        fake_set("fast functions", 1);
     uint64_t handle = test.compile(string_text(source), message, sizeof message);
     // Metal sets the error for warnings too.
     *failure = error("MTLLibraryErrorDomain", handle ? 4 : 3, message);
