@@ -20,6 +20,9 @@ type Facts struct {
 	MaxThreads       int    // in a threadgroup
 	ThreadgroupBytes int    // of threadgroup memory
 	MaxBufferBytes   int64  // 0 where there is no limit but the memory's
+	Families         string // of features that the device says it has: "Apple7 Mac2 Metal3"; "" where the API has none
+	SIMDMatrices     bool   // whether kernels may use Metal's matrices of a simdgroup
+	Lacks            string // what the kernels need and the device does not have, in one line; "" where they can run
 }
 
 // Driver is what a platform implements. Package gpu checks what a plan asks for before a driver sees it; a driver

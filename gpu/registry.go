@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -67,8 +68,21 @@ func Open(api string) (*Device, error) {
 	return open()
 }
 
-// Probe returns nil where Open succeeds, else why it does not.
+// OpenFit is Open for who runs kernels: it fails on a device that lacks what they need, too. Such a device can be asked
+// for its facts, and compiles.
+func OpenFit(api string) (*Device, error) {
+	device, err := Open(api)
+	if err != nil {
+		return nil, err
+	}
+	if lacks := device.facts.Lacks; lacks != "" {
+		return nil, errors.New(lacks)
+	}
+	return device, nil
+}
+
+// Probe returns nil where OpenFit succeeds, else why it does not.
 func Probe(api string) error {
-	_, err := Open(api)
+	_, err := OpenFit(api)
 	return err
 }

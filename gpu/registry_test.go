@@ -54,7 +54,16 @@ func TestRegistry(t *testing.T) {
 	if err := Probe("d"); err == nil || !strings.Contains(err.Error(), `"d" is no API of this system (have ["a" "b" "c"])`) {
 		t.Error(err)
 	}
-	if got := Opened(); len(got) != 1 || got[0] != first {
+	unfit, _ := newFake(t, false)
+	unfit.facts.Lacks = "a virtual GPU without sums"
+	Register("e", func() (Driver, error) { return unfit, nil })
+	if err := Probe("e"); err == nil || err.Error() != unfit.facts.Lacks {
+		t.Errorf("a device that lacks what the kernels need: %v", err)
+	}
+	if device, err := Open("e"); err != nil || device.Facts().Lacks == "" {
+		t.Errorf("its facts cannot be asked for: %v", err)
+	}
+	if got := Opened(); len(got) != 2 || got[0] != first {
 		t.Errorf("%v", got)
 	}
 	defer func() {

@@ -25,7 +25,7 @@ func OnGPU[P, E any](variant string, build func(*gpu.Device, P) (E, error)) Cont
 				Processor: GPU,
 				Probe:     func() error { return gpu.Probe(api) },
 				Version: func() string {
-					device, err := gpu.Open(api)
+					device, err := gpu.OpenFit(api)
 					if err != nil {
 						return ""
 					}
@@ -39,7 +39,7 @@ func OnGPU[P, E any](variant string, build func(*gpu.Device, P) (E, error)) Cont
 }
 
 func onDevice[P, E any](api string, p P, build func(*gpu.Device, P) (E, error)) (E, error) {
-	device, err := gpu.Open(api)
+	device, err := gpu.OpenFit(api)
 	if err != nil {
 		var none E
 		return none, err
@@ -75,7 +75,7 @@ func vendor[P, E, L any](names map[string]string, missing func(L) error, version
 		}
 		library := func() (*gpu.Device, L, error) {
 			var none L
-			device, err := gpu.Open(api)
+			device, err := gpu.OpenFit(api)
 			if err != nil {
 				return nil, none, err
 			}
@@ -150,7 +150,7 @@ type GPUCall struct {
 // where a call's data lie. It opens the GPUs.
 func SeparateGPUMemory() bool {
 	for _, api := range gpu.APIs() {
-		if device, err := gpu.Open(api); err == nil && !device.Facts().Unified {
+		if device, err := gpu.OpenFit(api); err == nil && !device.Facts().Unified {
 			return true
 		}
 	}

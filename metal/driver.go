@@ -52,8 +52,12 @@ func open(lookup objc.Symbols) (_ *driver, err error) {
 			return
 		}
 		d.version = systemVersion()
-		d.facts = describe(d.device, d.version)
-		d.missingMPS = findMPS(lookup, d.device)
+		has := familiesOf(d.device)
+		d.facts = describe(d.device, has, d.version)
+		if d.missingMPS = findMPS(lookup, d.device); d.missingMPS == nil && d.facts.Lacks != "" {
+			// Its answer is not to be relied on: Apple supports Metal Performance Shaders in no virtual machine.
+			d.missingMPS = fmt.Errorf("metal: Metal Performance Shaders are not supported on %s, a GPU of family %s", d.facts.Name, has)
+		}
 	})
 	if err != nil {
 		return nil, err
@@ -72,10 +76,11 @@ func (d *driver) close() {
 const simdWidth = 32
 
 // describe returns the facts of a device.
-func describe(device objc.ID, version string) gpu.Facts {
+func describe(device objc.ID, has familySet, version string) gpu.Facts {
+	name := goString(deviceName.Call(device))
 	return gpu.Facts{
 		API:              "metal",
-		Name:             goString(deviceName.Call(device)),
+		Name:             name,
 		Driver:           "Metal, " + version,
 		MemoryBytes:      int64(recommendedWorkingSet.Call(device)),
 		Unified:          hasUnifiedMemory.Call(device),
@@ -83,6 +88,9 @@ func describe(device objc.ID, version string) gpu.Facts {
 		MaxThreads:       int(maxThreadsPerThreadgroup.Call(device).Width),
 		ThreadgroupBytes: int(maxThreadgroupMemory.Call(device)),
 		MaxBufferBytes:   int64(maxBufferLength.Call(device)),
+		Families:         has.String(),
+		SIMDMatrices:     has.matrices(),
+		Lacks:            has.lacks(name),
 	}
 }
 

@@ -19,7 +19,12 @@ import (
 // device returns a device for a test.
 func device(t testing.TB) *gpu.Device {
 	t.Helper()
-	d, err := gpu.NewDevice(driver(t))
+	return deviceOf(t, driver(t))
+}
+
+func deviceOf(t testing.TB, driver gpu.Driver) *gpu.Device {
+	t.Helper()
+	d, err := gpu.NewDevice(driver)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +75,13 @@ func expect(t *testing.T, got []float32, want func(i int) float32) {
 
 func TestFacts(t *testing.T) {
 	f := driver(t).Facts()
+	t.Logf("%s, %s: families %s", f.Name, f.Driver, f.Families)
+	if f.Lacks != "" {
+		t.Log(f.Lacks)
+	}
+	if f.Families == "" {
+		t.Error("a GPU of no family")
+	}
 	if f.API != "metal" || f.Name == "" || !strings.HasPrefix(f.Driver, "Metal, macOS ") {
 		t.Errorf("%+v", f)
 	}

@@ -331,6 +331,41 @@ func TestMathIsSafe(t *testing.T) {
 	}
 }
 
+func TestFamilies(t *testing.T) {
+	const old = "Apple1 Apple2 Apple3 Apple4 Apple5"
+	for _, test := range []struct {
+		family   int64
+		families string
+		fit      bool
+	}{
+		{5, old + " Common1 Common2 Common3", false}, // the GPU of a virtual machine
+		{7, old + " Apple6 Apple7 Mac2 Common1 Common2 Common3 Metal3", true},
+		{10, old + " Apple6 Apple7 Apple8 Apple9 Apple10 Mac2 Common1 Common2 Common3 Metal3 Metal4", true},
+	} {
+		option(t, "family", test.family)
+		d := driver(t)
+		f := d.Facts()
+		if f.Families != test.families || f.SIMDMatrices != test.fit || (f.Lacks == "") != test.fit {
+			t.Errorf("Apple%d: %+v", test.family, f)
+		}
+		if !test.fit && !strings.Contains(f.Lacks, "want family Apple7") {
+			t.Errorf("Apple%d: %q", test.family, f.Lacks)
+		}
+		for _, missing := range []error{d.(gpu.GEMM).GEMMMissing(), d.(gpu.FFT).FFTMissing()} {
+			if (missing == nil) != test.fit || missing != nil && !strings.Contains(missing.Error(), "not supported on Fake M1") {
+				t.Errorf("Apple%d: a library of Apple's: %v", test.family, missing)
+			}
+		}
+		// A kernel without a simdgroup's functions runs on any of them.
+		p, out := scaled(t, deviceOf(t, d))
+		if err := p.Run(); err != nil {
+			t.Error(err)
+		}
+		expect(t, out.Floats(), func(i int) float32 { v := float32(i) + 1.5; return v * v })
+		p.Close()
+	}
+}
+
 func TestOtherWidthsAreRefused(t *testing.T) {
 	option(t, "SIMD width", 64)
 	if _, err := device(t).Kernel(arithmetic, "add"); err == nil || !strings.Contains(err.Error(), "64 threads in step") {

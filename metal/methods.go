@@ -53,6 +53,8 @@ var (
 var (
 	// Reference: https://developer.apple.com/documentation/metal/mtldevice/name
 	deviceName = objc.Declare[func(objc.ID) objc.ID]("MTLDevice", "name")
+	// Reference: https://developer.apple.com/documentation/metal/mtldevice/supportsfamily(_:)
+	supportsFamily = objc.Declare[func(objc.ID, int) bool]("MTLDevice", "supportsFamily:")
 	// Reference: https://developer.apple.com/documentation/metal/mtldevice/hasunifiedmemory
 	hasUnifiedMemory = objc.Declare[func(objc.ID) bool]("MTLDevice", "hasUnifiedMemory")
 	// Reference: https://developer.apple.com/documentation/metal/mtldevice/recommendedmaxworkingsetsize

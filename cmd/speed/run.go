@@ -59,11 +59,11 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 // openDevice returns the device of an API, or of the first API that has one.
 func openDevice(api string) (*gpu.Device, error) {
 	if api != "" {
-		return gpu.Open(api)
+		return gpu.OpenFit(api)
 	}
 	var missing []string
 	for _, api := range gpu.APIs() {
-		device, err := gpu.Open(api)
+		device, err := gpu.OpenFit(api)
 		if err == nil {
 			return device, nil
 		}

@@ -60,7 +60,7 @@ func choose(m, n, k int, f gpu.Facts) (best tile, parts int) {
 	}
 	candidates := []tile{large, medium, small}
 	if f.API == "metal" {
-		if matrices.count(m, n) >= cores {
+		if f.SIMDMatrices && matrices.count(m, n) >= cores {
 			return matrices, 1
 		}
 		candidates = candidates[2:]

@@ -8,7 +8,7 @@ import (
 )
 
 func TestChoose(t *testing.T) {
-	h200, unknown, m3 := gpu.Facts{API: "cuda", Cores: 132}, gpu.Facts{}, gpu.Facts{API: "metal", Cores: 40}
+	h200, unknown, m3 := gpu.Facts{API: "cuda", Cores: 132}, gpu.Facts{}, gpu.Facts{API: "metal", Cores: 40, SIMDMatrices: true}
 	for _, test := range []struct {
 		m, n, k int
 		on      gpu.Facts
@@ -28,6 +28,7 @@ func TestChoose(t *testing.T) {
 		{1024, 1024, 1024, unknown, large, 1},
 		{1024, 1024, 1024, m3, matrices, 1},
 		{256, 256, 256, m3, small, 1},
+		{1024, 1024, 1024, gpu.Facts{API: "metal", Cores: 40}, small, 1}, // a GPU without simdgroup matrices
 	} {
 		got, parts := choose(test.m, test.n, test.k, test.on)
 		if got != test.want || parts != test.parts {

@@ -33,7 +33,7 @@ func ThisMachine() Machine {
 func openGPUs() []gpu.Facts {
 	var facts []gpu.Facts
 	for _, api := range gpu.APIs() {
-		if device, err := gpu.Open(api); err == nil {
+		if device, err := gpu.OpenFit(api); err == nil {
 			facts = append(facts, device.Facts())
 		}
 	}

@@ -491,6 +491,18 @@ CLASS(MTLCommandQueue, &NSObject_class, queue_object, queue_methods, NULL, NULL)
 
 // MTLDevice.
 static id device_name(id self, SEL name) { return string("Fake M1"); }
+// The option names the youngest family of Apple's, of which a device has the older ones too. A virtual one stops at 5 and
+// has no other families but the common ones.
+static bool device_family(id self, SEL name, NSInteger family) {
+    NSInteger youngest = option("family") ? option("family") : 7;
+    if (family > 1000 && family < 2000)
+        return family - 1000 <= youngest;
+    if (family == 2002 || family == 5001)
+        return youngest >= 7;
+    if (family == 5002)
+        return youngest >= 9;
+    return family > 3000 && family <= 3003;
+}
 static bool device_unified(id self, SEL name) { return !option("own memory"); }
 static uint64_t device_working_set(id self, SEL name) { return 1 << 30; }
 static NSUInteger device_most_length(id self, SEL name) { return 1 << 28; }
@@ -548,6 +560,7 @@ static id device_pipeline(id self, SEL name, id function, id *failure) {
 
 static const method device_methods[] = {
     {"name", device_name},
+    {"supportsFamily:", device_family},
     {"hasUnifiedMemory", device_unified},
     {"recommendedMaxWorkingSetSize", device_working_set},
     {"maxBufferLength", device_most_length},
