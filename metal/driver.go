@@ -20,6 +20,12 @@ type driver struct {
 	version       string // of macOS: "macOS 15.1"
 	missingMPS    error  // why the GPU has no Metal Performance Shaders; nil where it has them
 
+	// mostProduct is how many bytes (m + 2k)·n floats may take in an m×k by k×n product of Metal Performance Shaders. On
+	// M1 and M2, from 2³¹ on, some rows of the result are NaN.
+	//
+	// Source: measurements of the maintainers of Metal.jl, https://github.com/JuliaGPU/Metal.jl
+	mostProduct int
+
 	allocated atomic.Int64 // bytes in the buffers that there are
 }
 
@@ -54,6 +60,7 @@ func open(lookup objc.Symbols) (_ *driver, err error) {
 		d.version = systemVersion()
 		has := familiesOf(d.device)
 		d.facts = describe(d.device, has, d.version)
+		d.mostProduct = has.mostProduct()
 		if d.missingMPS = findMPS(lookup, d.device); d.missingMPS == nil && d.facts.Lacks != "" {
 			// Its answer is not to be relied on: Apple supports Metal Performance Shaders in no virtual machine.
 			d.missingMPS = fmt.Errorf("metal: Metal Performance Shaders are not supported on %s, a GPU of family %s", d.facts.Name, has)

@@ -22,6 +22,17 @@ func Open(lookup objc.Symbols) (gpu.Driver, error) {
 // Close is the driver's close.
 func Close(d gpu.Driver) { d.(*driver).close() }
 
+// MostProduct returns the limit of a driver's matrix products, in bytes, and sets it where it is given another one.
+func MostProduct(d gpu.Driver, set ...int) int {
+	for _, v := range set {
+		d.(*driver).mostProduct = v
+	}
+	return d.(*driver).mostProduct
+}
+
+// Parts returns how many parts a matrix product has.
+func Parts(product gpu.External) int { return len(product.(*multiplication).parts) }
+
 // Messages returns how many messages a submission of a recording sends to encoders.
 func Messages(r gpu.Recording) (n int) {
 	for _, p := range r.(*recording).passes {

@@ -5,6 +5,7 @@ package metal_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -363,6 +364,82 @@ func TestFamilies(t *testing.T) {
 		}
 		expect(t, out.Floats(), func(i int) float32 { v := float32(i) + 1.5; return v * v })
 		p.Close()
+	}
+}
+
+func TestLimitOfProducts(t *testing.T) {
+	for family, want := range map[int64]int{7: 1<<31 - 1, 8: 1<<31 - 1, 9: math.MaxInt, 10: math.MaxInt} {
+		option(t, "family", family)
+		if got := metal.MostProduct(driver(t)); got != want {
+			t.Errorf("Apple%d: products of at most %d bytes, want %d", family, got, want)
+		}
+	}
+}
+
+// A GPU returns NaN for large products; the driver has it compute fewer rows at a time.
+func TestLargeProducts(t *testing.T) {
+	const m, n, k = 37, 12, 5
+	for _, test := range []struct{ most, parts int }{
+		{(m + 2*k) * n * 4, 1},
+		{(m+2*k)*n*4 - 1, 2},
+		{(13 + 2*k) * n * 4, 3},
+		{(1 + 2*k) * n * 4, m},
+		{(1+2*k)*n*4 - 1, 0},
+	} {
+		t.Run(fmt.Sprint(test.most), func(t *testing.T) {
+			option(t, "product bytes", int64(test.most))
+			d := device(t)
+			metal.MostProduct(d.Driver(), test.most)
+			b := d.NewPlan()
+			left, right, result := b.Input(gpu.Float, m*k), b.Input(gpu.Float, k*n), b.State(gpu.Float, m*n)
+			parts := 0
+			b.Encode(func() (gpu.External, error) {
+				product, err := gemm(t, d).NewGEMM(result.Region(), left.Region(), right.Region(), m, n, k, true, 2, 0.5)
+				if err == nil {
+					parts = metal.Parts(product)
+				}
+				return product, err
+			})
+			p, err := b.Build()
+			if parts != test.parts {
+				t.Errorf("%d parts, want %d", parts, test.parts)
+			}
+			if test.parts == 0 {
+				if err == nil || !strings.Contains(err.Error(), "return NaN for products as large as 37×12×5") || strings.Contains(err.Error(), "\n") {
+					t.Errorf("a product that has no right part: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			noise(left.Floats(), 1)
+			noise(right.Floats(), 2)
+			noise(result.Floats(), 3)
+			want := multiplied(left.Floats(), right.Floats(), result.Floats(), m, n, k, true, 2, 0.5)
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			if e := kernels.RelativeError(result.Floats(), want); !(e < 1e-6) {
+				t.Errorf("relative error %g", e)
+			}
+		})
+	}
+}
+
+func TestProductInTooManyParts(t *testing.T) {
+	d := driver(t)
+	metal.MostProduct(d, 3*4)
+	m := allocate(t, d, gpu.Shared)
+	region := gpu.Region{Memory: m}
+	if e, err := d.(gpu.GEMM).NewGEMM(region, region, region, 64, 1, 1, false, 1, 0); err != nil {
+		t.Error(err)
+	} else {
+		e.Close()
+	}
+	if _, err := d.(gpu.GEMM).NewGEMM(region, region, region, 65, 1, 1, false, 1, 0); err == nil {
+		t.Error("65 parts of one row")
 	}
 }
 

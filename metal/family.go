@@ -4,6 +4,7 @@ package metal
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"crossover/metal/objc"
@@ -51,6 +52,14 @@ func (s familySet) String() string {
 
 // matrices reports whether the device has the matrices of a simdgroup.
 func (s familySet) matrices() bool { return s["Apple7"] }
+
+// mostProduct returns the limit of mostProduct of [driver]: M1 and M2 are the families Apple7 and Apple8.
+func (s familySet) mostProduct() int {
+	if s["Apple7"] && !s["Apple9"] {
+		return 1<<31 - 1
+	}
+	return math.MaxInt
+}
 
 // lacks returns what the kernels need and the device does not have: sums and exchanges among the threads of a simdgroup.
 // The GPU of a virtual machine on Apple silicon is one that has neither.

@@ -5,6 +5,7 @@ package metal
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/ebitengine/purego"
 
@@ -44,11 +45,34 @@ func (d *driver) GEMMMissing() error { return d.missingMPS }
 
 func (d *driver) GEMMVersion() string { return "Metal Performance Shaders, " + d.version }
 
-// multiplication is a product with its operands.
+// multiplication is a product with its operands, in parts of so many rows that each comes out right.
 type multiplication struct {
+	driver  *driver
 	objects objects
-	kernel  objc.ID
-	encode  objc.Message
+	parts   []part
+}
+
+// part is some rows of a product.
+type part struct {
+	kernel objc.ID
+	encode objc.Message
+}
+
+// mostParts is where parts have so few rows that each spends its time reading B.
+const mostParts = 64
+
+// rowsTogether returns how many of the m rows of a product a part has, so that all parts come out right.
+func (d *driver) rowsTogether(m, n, k int) (int, error) {
+	if m < 1 || n < 1 || k < 1 || max(m, n, k) > math.MaxInt32 {
+		return 0, fmt.Errorf("metal: a product of %d×%d×%d; want 1 to %d in each dimension", m, n, k, math.MaxInt32)
+	}
+	most := d.mostProduct/(n*bytesOfFloat) - 2*k
+	if most < 1 || (m-1)/most >= mostParts {
+		return 0, fmt.Errorf("metal: Metal Performance Shaders on %s return NaN for products as large as %d×%d×%d (want 4·n·(m + 2k) of at most %d)",
+			d.facts.Name, m, n, k, d.mostProduct)
+	}
+	parts := (m-1)/most + 1
+	return (m-1)/parts + 1, nil
 }
 
 // NewGEMM readies MPSMatrixMultiplication.
@@ -56,33 +80,51 @@ func (d *driver) NewGEMM(c, a, b gpu.Region, m, n, k int, transposed bool, alpha
 	if d.missingMPS != nil {
 		return nil, d.missingMPS
 	}
-	rowsOfB, columnsOfB := k, n
-	if transposed {
-		rowsOfB, columnsOfB = n, k
+	together, err := d.rowsTogether(m, n, k)
+	if err != nil {
+		return nil, err
 	}
-	product := &multiplication{}
+	product := &multiplication{driver: d}
 	objc.InPool(func() {
-		left := product.matrix(a, m, k, &err)
+		rowsOfB, columnsOfB := k, n
+		if transposed {
+			rowsOfB, columnsOfB = n, k
+		}
 		right := product.matrix(b, rowsOfB, columnsOfB, &err)
-		result := product.matrix(c, m, n, &err)
-		if err != nil {
-			return
+		for first := 0; first < m && err == nil; first += together {
+			rows := min(together, m-first)
+			left := product.matrix(after(a, first*k), rows, k, &err)
+			result := product.matrix(after(c, first*n), rows, n, &err)
+			if err == nil {
+				err = product.append(left, right, result, rows, n, k, transposed, alpha, beta)
+			}
 		}
-		product.kernel = product.objects.own(initMultiplication.Call(objc.Alloc(objc.Class("MPSMatrixMultiplication")),
-			d.device, false, transposed, uint(m), uint(n), uint(k), float64(alpha), float64(beta)))
-		if product.kernel == 0 {
-			err = fmt.Errorf("metal: no product of %d×%d×%d", m, n, k)
-			return
-		}
-		var encode []objc.Message
-		encodeMultiplication.To(&encode)(0, 0, left, right, result)
-		product.encode = encode[0]
 	})
 	if err != nil {
 		product.Close()
 		return nil, err
 	}
 	return product, nil
+}
+
+// after is the region without its first floats.
+func after(r gpu.Region, floats int) gpu.Region {
+	r.Offset += floats * bytesOfFloat
+	r.Bytes -= floats * bytesOfFloat
+	return r
+}
+
+// append readies a part.
+func (p *multiplication) append(left, right, result objc.ID, m, n, k int, transposed bool, alpha, beta float32) error {
+	kernel := p.objects.own(initMultiplication.Call(objc.Alloc(objc.Class("MPSMatrixMultiplication")),
+		p.driver.device, false, transposed, uint(m), uint(n), uint(k), float64(alpha), float64(beta)))
+	if kernel == 0 {
+		return fmt.Errorf("metal: no product of %d×%d×%d", m, n, k)
+	}
+	var encode []objc.Message
+	encodeMultiplication.To(&encode)(0, 0, left, right, result)
+	p.parts = append(p.parts, part{kernel, encode[0]})
+	return nil
 }
 
 // matrix makes a matrix of a region, rows of floats without gaps. Too short a buffer would end the process.
@@ -96,7 +138,7 @@ func (p *multiplication) matrix(region gpu.Region, rows, columns int, err *error
 		return 0
 	}
 	rowBytes := columns * bytesOfFloat
-	if rows < 1 || columns < 1 || region.Offset < 0 || region.Offset+rows*rowBytes > m.bytes {
+	if region.Offset < 0 || rows > (m.bytes-region.Offset)/rowBytes {
 		*err = fmt.Errorf("metal: a matrix of %d×%d from byte %d on in a buffer of %d bytes", rows, columns, region.Offset, m.bytes)
 		return 0
 	}
@@ -110,8 +152,10 @@ func (p *multiplication) matrix(region gpu.Region, rows, columns int, err *error
 
 // Encode appends the product to an MTLCommandBuffer that has no encoder open.
 func (p *multiplication) Encode(target uintptr) error {
-	p.encode.Set(0, target)
-	p.encode.Send(p.kernel)
+	for i := range p.parts {
+		p.parts[i].encode.Set(0, target)
+		p.parts[i].encode.Send(p.parts[i].kernel)
+	}
 	return nil
 }
 

@@ -144,7 +144,13 @@ func TestGEMMRefuses(t *testing.T) {
 		"b from an end": func() (gpu.External, error) {
 			return g.NewGEMM(whole, whole, gpu.Region{Memory: m, Offset: 4 * floats}, 1, 1, 1, false, 1, 0)
 		},
-		"no rows": func() (gpu.External, error) { return g.NewGEMM(whole, whole, whole, 0, 1, 1, false, 1, 0) },
+		"no rows":    func() (gpu.External, error) { return g.NewGEMM(whole, whole, whole, 0, 1, 1, false, 1, 0) },
+		"no columns": func() (gpu.External, error) { return g.NewGEMM(whole, whole, whole, 1, 0, 1, false, 1, 0) },
+		"no terms":   func() (gpu.External, error) { return g.NewGEMM(whole, whole, whole, 1, 1, 0, false, 1, 0) },
+		"too many":   func() (gpu.External, error) { return g.NewGEMM(whole, whole, whole, 1, 1<<62, 1, false, 1, 0) },
+		"too many to add": func() (gpu.External, error) {
+			return g.NewGEMM(whole, whole, whole, 1<<31-1, 1<<31-1, 1<<31-1, false, 1, 0)
+		},
 		"foreign memory": func() (gpu.External, error) {
 			return g.NewGEMM(gpu.Region{Memory: foreignMemory{}}, whole, whole, 1, 1, 1, false, 1, 0)
 		},
