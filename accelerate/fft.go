@@ -37,7 +37,7 @@ type realEngine interface {
 	values() []float32 // the real parts, then the imaginary ones
 }
 
-// NewReal returns the transform of n real samples, n even and at least 2. vDSP has lengths 2^k and 3, 5 or 15 times
+// NewReal returns the transform of n real samples, n even and at least 2. vDSP has lengths 2^k from 4 on and 3, 5 or 15 times
 // 2^k; others become a convolution of a power of two (Bluestein). It fails where Probe does.
 func NewReal(n int) (*Real, error) {
 	if n < 2 || n%2 != 0 || n > 1<<28 {
@@ -48,7 +48,9 @@ func NewReal(n int) (*Real, error) {
 		return nil, err
 	}
 	var engine realEngine
-	if n&(n-1) == 0 {
+	if n == 2 {
+		engine = newPair()
+	} else if n&(n-1) == 0 {
 		engine, err = newZrip(lib, n)
 	} else if e := newDFT(lib, n); e != nil {
 		engine = e
@@ -106,7 +108,23 @@ func (r *Real) check(bins []complex64, samples []float32) {
 	}
 }
 
-// zrip is vDSP's transform of a power of two, in place.
+// pair is the transform of two samples, which is below what vDSP_fft_zrip takes: their sum and their difference.
+type pair struct {
+	data []float32
+	both *split
+}
+
+func newPair() *pair {
+	data := make([]float32, 2)
+	return &pair{data, splitOf(data[:1], data[1:])}
+}
+
+func (e *pair) parts() *split     { return e.both }
+func (e *pair) values() []float32 { return e.data }
+func (e *pair) forward()          { e.data[0], e.data[1] = 2*(e.data[0]+e.data[1]), 2*(e.data[0]-e.data[1]) }
+func (e *pair) inverse()          { e.data[0], e.data[1] = e.data[0]+e.data[1], e.data[0]-e.data[1] }
+
+// zrip is vDSP's transform of a power of two from 4 on, in place.
 //
 // Reference: https://developer.apple.com/documentation/accelerate/vdsp_fft_zrip
 type zrip struct {

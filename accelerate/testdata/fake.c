@@ -136,8 +136,9 @@ static void packed(const float *re, const float *im, float *outRe, float *outIm,
     free(in);
 }
 
+// The documentation takes log2n from 2 on.
 void vDSP_fft_zrip(setup *s, const split *c, stride ic, length log2n, int direction) {
-    REQUIRE(s && s->magic == FFT && log2n <= s->n && log2n >= 1 && ic == 1 && (direction == 1 || direction == -1));
+    REQUIRE(s && s->magic == FFT && log2n <= s->n && log2n >= 2 && ic == 1 && (direction == 1 || direction == -1));
     packed(c->re, c->im, c->re, c->im, 1ul << log2n, direction);
 }
 
