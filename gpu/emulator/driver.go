@@ -17,6 +17,7 @@ import (
 // Limits of the emulated device: what Metal's smallest GPUs have.
 const (
 	mostThreads      = 1024
+	mostUndeclared   = 256 // of a kernel that declares no number: Apple's GPUs take the fewer, the more registers it has
 	threadgroupBytes = 32 << 10
 )
 

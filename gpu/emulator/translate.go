@@ -139,7 +139,7 @@ func writeLaunch(b *strings.Builder, f *msl.Function) {
 	}
 	most := f.MaxThreads
 	if most == "" {
-		most = "1024"
+		most = strconv.Itoa(mostUndeclared)
 	}
 	fmt.Fprintf(b, `EMULATOR_KERNEL uint emulator_most_%[1]s() { return uint(%[2]s); }
 static void emulator_body_%[1]s(const emulator::Launch* emulator_launch, const emulator::Position* emulator_position) { %[1]s(%[3]s); }

@@ -12,7 +12,9 @@
 //     type uint, uint2 or uint3, and [[thread_index_in_threadgroup]], [[thread_index_in_simdgroup]],
 //     [[simdgroup_index_in_threadgroup]] of type uint. Those that may be vectors have one type in one kernel: Metal takes
 //     no mixture.
-//   - `[[max_total_threads_per_threadgroup(N)]]` may stand before `kernel`; N may be a macro.
+//   - `[[max_total_threads_per_threadgroup(N)]]` may stand before `kernel`; N may be a macro. It does stand before a
+//     kernel that is launched in threadgroups of more than 256 threads: without it Metal gives a kernel that has many
+//     registers fewer threads than the device takes, and the plan does not build. The emulator takes 256 then.
 //   - Threadgroup memory is declared in the kernel's body, `threadgroup float a[N];`, not passed to helpers.
 //   - Vector types are float2, float4, uint2, uint3, uint4, int2, int4, used through .x .y .z .w and their constructors
 //     only; no float3 in buffers.

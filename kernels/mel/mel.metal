@@ -65,6 +65,7 @@ static inline void store(device float* y, float4 v, uint bands, uint frames) {
 }
 
 // mel sums x, frames×BINS, into bands, y: frames×bands. There are bands+1 segments.
+[[max_total_threads_per_threadgroup(THREADS)]]
 kernel void mel(device float* y [[buffer(0)]],
                 device const float* x [[buffer(1)]],
                 device const Segment* segments [[buffer(2)]],
