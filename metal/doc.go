@@ -6,12 +6,16 @@
 //
 //  1. import this package and gpu.Open("metal"), which loads the frameworks and takes the system's default GPU;
 //  2. describe and build a plan: the kernels' texts are compiled by newLibraryWithSource as they are, their macros put
-//     before them, with safe mathematics, so that only what says fast:: is fast;
+//     before them, with safe arithmetic and precise functions, so that only what says fast:: is fast;
 //  3. Plan.Run as often as wanted. Every submission makes one command buffer and encodes into it what the recording holds
 //     ready; a warm call allocates no Go memory.
 //
 // Host and GPU share memory on Apple silicon: a shared buffer is memory from mmap that the GPU is given without a copy.
 // On Macs whose GPU has memory of its own, Facts say so and plans copy.
+//
+// A GPU that lacks what the kernels need, as that of a virtual machine does, opens and compiles, and its Facts say what
+// it lacks. On M1 and M2, whose MPSMatrixMultiplication returns NaN for large products, such a product is computed in parts
+// of fewer rows, or refused where no part would come out right.
 //
 // Times are the command buffer's: Span from GPUStartTime to GPUEndTime. Metal does not time single dispatches of an
 // encoder on Apple silicon, so Busy is known where a recording is one kernel or one library call, and is 0 otherwise. All are 0 where the GPU tells no times.
@@ -30,7 +34,7 @@
 //
 // A fake shows plumbing and order, not Apple's semantics. It cannot show whether
 //
-//   - Metal's compiler takes the kernels' texts and the math mode, and words its errors as expected;
+//   - Metal's compiler takes the kernels' texts and both settings of its mathematics, and words its errors as expected;
 //   - Metal orders what the encoders and command buffers of a queue do, where both use a buffer: the fake runs commands
 //     one by one;
 //   - Apple's methods return what their names promise, owned or not, and put into a pool what the fake does;
