@@ -54,10 +54,21 @@ type Facts struct {
 	Cores            int    `json:"cores"`        // logical processors that the process may use
 	PerformanceCores int    `json:"performance_cores"`
 	EfficiencyCores  int    `json:"efficiency_cores"`
-	MemoryBytes      int64  `json:"memory_bytes"`
-	GPU              string `json:"gpu"` // "" where there is none that Crossover drives
-	GPUCores         int    `json:"gpu_cores"`
-	GPUMemoryBytes   int64  `json:"gpu_memory_bytes"` // 0 where memory is unified or there is no GPU
+
+	// CoreKinds is the kinds of cores, the fastest first, where they are other ones than performance and efficiency. The
+	// two counts are 0 then. Kinds reads both.
+	CoreKinds []CoreKind `json:"core_kinds,omitempty"`
+
+	MemoryBytes    int64  `json:"memory_bytes"`
+	GPU            string `json:"gpu"` // "" where there is none that Crossover drives
+	GPUCores       int    `json:"gpu_cores"`
+	GPUMemoryBytes int64  `json:"gpu_memory_bytes"` // 0 where memory is unified or there is no GPU
+}
+
+// CoreKind is one kind of core. It is an alias, so that Facts converts to host.Facts.
+type CoreKind = struct {
+	Name  string `json:"name"` // as the system has it: "Super", "Performance"
+	Count int    `json:"count"`
 }
 
 // Environment is what ran on the machine, and in which state it was.

@@ -69,7 +69,8 @@ func epyc() Host {
 	h := m3()
 	h.ID = "amd-epyc-2"
 	h.Method.Mode, h.Method.InFlight = "throughput", 64
-	h.Facts = Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: 2, MemoryBytes: 8 << 30}
+	h.Facts = Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: 2, MemoryBytes: 8 << 30,
+		CoreKinds: []CoreKind{{"Super", 1}, {"Performance", 1}}}
 	h.Environment = Environment{OS: "linux", Power: "unknown", Thermal: "unknown", Load: -1}
 	cpu := []Implementation{{Name: "go", Processor: "cpu"}, {Name: "go-parallel", Processor: "cpu"}}
 	h.Cases = []Case{
@@ -323,6 +324,15 @@ func TestValidate(t *testing.T) {
 			"host: facts: memory_bytes is -5 (want a finite number, at least 0)"},
 		{"odd power", func(f *File, h *Host, c *Case) { h.Environment.Power = "solar" },
 			`host: environment: power is "solar" (want mains, battery, unknown)`},
+		{"a kind of core without a name", func(f *File, h *Host, c *Case) {
+			h.Facts.PerformanceCores, h.Facts.EfficiencyCores, h.Facts.CoreKinds = 0, 0, []CoreKind{{"Super", 4}, {"", 6}}
+		}, `host: facts: core_kinds[1]: name is missing`},
+		{"a kind without cores", func(f *File, h *Host, c *Case) {
+			h.Facts.PerformanceCores, h.Facts.EfficiencyCores, h.Facts.CoreKinds = 0, 0, []CoreKind{{"Super", 0}}
+		}, `host: facts: core_kinds[0]: count is 0 (want at least 1)`},
+		{"kinds of cores said twice", func(f *File, h *Host, c *Case) {
+			h.Facts.PerformanceCores, h.Facts.EfficiencyCores, h.Facts.CoreKinds = 12, 0, []CoreKind{{"Super", 4}}
+		}, `host: facts: core_kinds is there, and performance_cores and efficiency_cores are not both 0 (want one or the other)`},
 		{"odd thermal state", func(f *File, h *Host, c *Case) { h.Environment.Thermal = "hot" },
 			`host: environment: thermal is "hot" (want nominal, fair, serious, critical, unknown)`},
 		{"negative load", func(f *File, h *Host, c *Case) { h.Environment.Load = -2 },
@@ -623,7 +633,7 @@ func TestIndex(t *testing.T) {
 	for i := range x.Entries {
 		e := &x.Entries[i]
 		host := want.Host(e.ID)
-		if host == nil || e.Facts != host.Facts || e.Simulated != host.Simulated ||
+		if host == nil || !reflect.DeepEqual(e.Facts, host.Facts) || e.Simulated != host.Simulated ||
 			e.Created != host.Created.Format(time.RFC3339) {
 			t.Errorf("entry %+v", e)
 		}
@@ -672,6 +682,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(encoded(f, valid))
 	f.Add(encoded(f, &File{}))
 	f.Add([]byte(encodedAsIs(f, valid)))
+	f.Add(bytes.Replace(encoded(f, valid), []byte(`"cores": 16,`), []byte(`"cores": 16, "core_kinds": [],`), 1))
 	for _, seed := range []string{
 		"", "{", "[]", "null", `"\`, `{"schema_version":"1.9","hosts":[]}`, `{"schema_version":"1.0","hosts":[{}]}`,
 		`{"schema_version":"1.0","hosts":[{"id":"a","ID":"b"}],"hosts":[]}`, `{"schema_version":"1.0","hosts":[]}x`,

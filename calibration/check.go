@@ -98,6 +98,9 @@ func (f *Facts) check() error {
 	if f.Cores < 1 {
 		return fmt.Errorf("cores is %d (want at least 1)", f.Cores)
 	}
+	if err := f.checkKinds(); err != nil {
+		return err
+	}
 	return notNegative(
 		quantity{"performance_cores", float64(f.PerformanceCores)},
 		quantity{"efficiency_cores", float64(f.EfficiencyCores)},
@@ -105,6 +108,22 @@ func (f *Facts) check() error {
 		quantity{"gpu_cores", float64(f.GPUCores)},
 		quantity{"gpu_memory_bytes", float64(f.GPUMemoryBytes)},
 	)
+}
+
+// checkKinds accepts kinds of cores that are said in one place.
+func (f *Facts) checkKinds() error {
+	for i, kind := range f.CoreKinds {
+		switch {
+		case kind.Name == "":
+			return fmt.Errorf("core_kinds[%d]: name is missing", i)
+		case kind.Count < 1:
+			return fmt.Errorf("core_kinds[%d]: count is %d (want at least 1)", i, kind.Count)
+		}
+	}
+	if len(f.CoreKinds) > 0 && (f.PerformanceCores != 0 || f.EfficiencyCores != 0) {
+		return errors.New("core_kinds is there, and performance_cores and efficiency_cores are not both 0 (want one or the other)")
+	}
+	return nil
 }
 
 func (e *Environment) check() error {

@@ -102,6 +102,9 @@ func (f *File) normalise() {
 
 func (h *Host) normalise() {
 	h.Created = h.Created.UTC().Truncate(time.Second)
+	if len(h.Facts.CoreKinds) == 0 {
+		h.Facts.CoreKinds = nil // as with the warnings
+	}
 	if len(h.Warnings) == 0 {
 		h.Warnings = nil // it is left out, and read back as nil
 	}

@@ -54,6 +54,8 @@ func TestSchemaAcceptsTheExample(t *testing.T) {
 		`"2026-11-01T12:00:00Z"`:    `"2026-11-01T12:00:00+02:00"`,
 		`"load": 1.25`:              `"load": -1.25`,
 		`"mode": "latency"`:         `"mode": "fast"`,
+		`"name": "Super"`:           `"name": ""`,
+		`"count": 1`:                `"count": 0`,
 		`"processors": 16`:          `"processors": 0`,
 		`"readings": 4711`:          `"readings": 47.11`,
 		`_ratio": 1.75`:             `_ratio": -1.75`,

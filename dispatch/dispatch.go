@@ -15,6 +15,7 @@ package dispatch
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -89,7 +90,7 @@ func newDispatcher(options []Option) *Dispatcher {
 	for _, option := range options {
 		option(d)
 	}
-	if d.host == (host.Facts{}) {
+	if reflect.ValueOf(d.host).IsZero() {
 		d.host = host.Identify()
 	}
 	return d

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -698,8 +699,11 @@ func TestChooseAllocatesNothing(t *testing.T) {
 
 // TestFactsConvert holds the two descriptions of a machine to the same fields: this compiles only if they have them.
 func TestFactsConvert(t *testing.T) {
-	if host.Facts(calibration.Facts(m3Max)) != m3Max {
-		t.Error("facts changed on the way to a calibration and back")
+	m5Pro := host.Facts{Chip: "Apple M5 Pro", CoreKinds: []host.CoreKind{{Name: "Super", Count: 6}, {Name: "Performance", Count: 12}}}
+	for _, facts := range []host.Facts{m3Max, m5Pro} {
+		if !reflect.DeepEqual(host.Facts(calibration.Facts(facts)), facts) {
+			t.Errorf("%s: facts changed on the way to a calibration and back", facts.Chip)
+		}
 	}
 }
 

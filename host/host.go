@@ -19,12 +19,16 @@ type Facts struct {
 	Family           string // slug shared by the chip's siblings, see Family; "" where the chip is not known
 	Architecture     string // GOARCH
 	Cores            int    // logical processors that the process may use
-	PerformanceCores int    // of the machine; 0 where its cores are all alike or not told apart
-	EfficiencyCores  int    // of the machine; 0 where its cores are all alike or not told apart
-	MemoryBytes      int64  // 0 where unknown
-	GPU              string // "NVIDIA H200"; the chip's own name where the GPU is part of it; "" where there is none
-	GPUCores         int    // 0 where unknown
-	GPUMemoryBytes   int64  // 0 where memory is unified, unknown, or there is no GPU
+	PerformanceCores int    // of the machine; 0 where its cores are all alike or not told apart, or CoreKinds says it
+	EfficiencyCores  int    // of the machine; 0 where its cores are all alike or not told apart, or CoreKinds says it
+
+	// CoreKinds is the kinds of cores, the fastest first, where they are other ones than performance and efficiency.
+	CoreKinds []CoreKind
+
+	MemoryBytes    int64  // 0 where unknown
+	GPU            string // "NVIDIA H200"; the chip's own name where the GPU is part of it; "" where there is none
+	GPUCores       int    // 0 where unknown
+	GPUMemoryBytes int64  // 0 where memory is unified, unknown, or there is no GPU
 }
 
 // Identify returns the facts of this machine. It takes well under 5 ms and cannot fail: a fact that the system does

@@ -3,8 +3,10 @@ package host
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -137,6 +139,30 @@ func TestLinuxFacts(t *testing.T) {
 			id: "arm-cortex-a55-arm-cortex-a76-3",
 		},
 		{
+			name: "three kinds of Arm core", architecture: "arm64", cores: 4,
+			files: map[string]string{
+				"sys/devices/system/cpu/cpu0/cpu_capacity": "250\n",
+				"sys/devices/system/cpu/cpu1/cpu_capacity": "760\n",
+				"sys/devices/system/cpu/cpu2/cpu_capacity": "760\n",
+				"sys/devices/system/cpu/cpu3/cpu_capacity": "1024\n",
+			},
+			want: Facts{Chip: "unknown arm64", Architecture: "arm64", Cores: 4,
+				CoreKinds: []CoreKind{{"Capacity 1024", 1}, {"Capacity 760", 2}, {"Capacity 250", 1}}},
+			id: "unknown-arm64-4",
+		},
+		{
+			name: "three kinds of Intel core", architecture: "amd64", cores: 16,
+			files: map[string]string{
+				"proc/cpuinfo":                  "model name\t: Intel(R) Core(TM) Ultra 9 285H\n",
+				"sys/devices/cpu_core/cpus":     "0-5\n",
+				"sys/devices/cpu_atom/cpus":     "6-13\n",
+				"sys/devices/cpu_lowpower/cpus": "14-15\n",
+			},
+			want: Facts{Chip: "Intel Core Ultra 9 285H", Family: "intel-core-ultra", Architecture: "amd64", Cores: 16,
+				CoreKinds: []CoreKind{{"Performance", 6}, {"Efficiency", 8}, {"Low-power", 2}}},
+			id: "intel-core-ultra-9-285h-16",
+		},
+		{
 			name: "unknown implementer with a device tree", architecture: "arm64", cores: 8,
 			files: map[string]string{
 				"proc/cpuinfo":           "CPU implementer\t: 0x99\nCPU part\t: 0x001\n",
@@ -166,7 +192,7 @@ func TestLinuxFacts(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got := linuxFacts(machine(test.files), test.architecture, test.cores)
-			if got != test.want {
+			if !reflect.DeepEqual(got, test.want) {
 				t.Errorf("facts\n got %+v\nwant %+v", got, test.want)
 			}
 			if id := got.ID(); id != test.id {
@@ -179,6 +205,9 @@ func TestLinuxFacts(t *testing.T) {
 func TestAppleFacts(t *testing.T) {
 	max := keys(map[string]string{
 		"machdep.cpu.brand_string":  "Apple M3 Max",
+		"hw.nperflevels":            "\x02\x00\x00",
+		"hw.perflevel0.name":        "Performance",
+		"hw.perflevel1.name":        "Efficiency",
 		"hw.perflevel0.physicalcpu": "\x0c\x00\x00",
 		"hw.perflevel1.physicalcpu": "\x04\x00\x00",
 		"hw.memsize":                "\x00\x00\x00\x00\x10\x00\x00", // 64 GiB, its last zero byte cut off
@@ -186,7 +215,7 @@ func TestAppleFacts(t *testing.T) {
 	got := appleFacts(max, func() int { return 40 }, "arm64", 16)
 	want := Facts{Chip: "Apple M3 Max", Family: "apple-m3", Architecture: "arm64", Cores: 16, PerformanceCores: 12,
 		EfficiencyCores: 4, MemoryBytes: 64 << 30, GPU: "Apple M3 Max", GPUCores: 40}
-	if got != want {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("facts\n got %+v\nwant %+v", got, want)
 	}
 	if id := got.ID(); id != "apple-m3-max-40" {
@@ -203,6 +232,45 @@ func TestAppleFacts(t *testing.T) {
 	}
 	if id := appleFacts(keys(nil), nil, "arm64", 8).ID(); id != "unknown-arm64-8" {
 		t.Errorf("id of a Mac that tells nothing %q", id)
+	}
+}
+
+// macOS says how many kinds of cores there are and what each is called.
+func TestAppleCoreKinds(t *testing.T) {
+	type level struct {
+		name  string
+		count int
+	}
+	for name, c := range map[string]struct {
+		number int // −1 where macOS does not say
+		levels []level
+		want   Facts
+	}{
+		"an M3 Max":                  {2, []level{{"Performance", 12}, {"Efficiency", 4}}, Facts{PerformanceCores: 12, EfficiencyCores: 4}},
+		"an M5":                      {2, []level{{"Super", 4}, {"Efficiency", 6}}, Facts{CoreKinds: []CoreKind{{"Super", 4}, {"Efficiency", 6}}}},
+		"an M5 Pro":                  {2, []level{{"Super", 6}, {"Performance", 12}}, Facts{CoreKinds: []CoreKind{{"Super", 6}, {"Performance", 12}}}},
+		"three kinds":                {3, []level{{"A", 2}, {"B", 4}, {"C", 8}}, Facts{CoreKinds: []CoreKind{{"A", 2}, {"B", 4}, {"C", 8}}}},
+		"three without names":        {3, []level{{"", 2}, {"", 4}, {"", 8}}, Facts{CoreKinds: []CoreKind{{"Level 0", 2}, {"Level 1", 4}, {"Level 2", 8}}}},
+		"a system that names none":   {2, []level{{"", 4}, {"", 4}}, Facts{PerformanceCores: 4, EfficiencyCores: 4}},
+		"a virtual machine":          {1, []level{{"Standard", 6}}, Facts{}},
+		"a kind without cores":       {2, []level{{"Performance", 8}, {"Efficiency", 0}}, Facts{}},
+		"an absurd number of cores":  {2, []level{{"Performance", 8}, {"Efficiency", 1 << 20}}, Facts{}},
+		"an absurd number of levels": {1 << 30, []level{{"Performance", 8}, {"Efficiency", 4}}, Facts{}},
+		"an Intel Mac":               {-1, nil, Facts{}},
+	} {
+		values := map[string]string{}
+		if c.number >= 0 {
+			values["hw.nperflevels"] = string(binary.LittleEndian.AppendUint32(nil, uint32(c.number)))
+		}
+		for n, l := range c.levels {
+			if l.name != "" {
+				values[fmt.Sprintf("hw.perflevel%d.name", n)] = l.name
+			}
+			values[fmt.Sprintf("hw.perflevel%d.physicalcpu", n)] = string(binary.LittleEndian.AppendUint32(nil, uint32(l.count)))
+		}
+		if got := (Facts{}).withKinds(appleKinds(keys(values))); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s:\n got %+v\nwant %+v", name, got, c.want)
+		}
 	}
 }
 

@@ -34,6 +34,9 @@ const (
 	int64Type = 4          // kCFNumberSInt64Type
 )
 
+// mostOfAKind is more than any chip has of anything.
+const mostOfAKind = 1 << 16
+
 // gpuCores returns the number of cores of the GPU that is part of an Apple chip, 0 where IOKit's registry does not tell:
 // the driver of that GPU has it as a property. A nil k tells nothing.
 func (k *ioKit) gpuCores() int {
@@ -64,14 +67,13 @@ func (k *ioKit) gpuCores() int {
 
 // count returns a property that is a number of things, 0 where it is none.
 func (k *ioKit) count(service uint32, key ref) int {
-	const most = 1 << 16 // of anything that a chip has
 	property := k.property(service, key, allocator, 0)
 	if property == 0 {
 		return 0
 	}
 	defer k.release(property)
 	var value int64
-	if k.typeOf(property) != k.numberType() || !k.numberValue(property, int64Type, &value) || value < 0 || value > most {
+	if k.typeOf(property) != k.numberType() || !k.numberValue(property, int64Type, &value) || value < 0 || value > mostOfAKind {
 		return 0
 	}
 	return int(value)

@@ -25,7 +25,7 @@ func linuxFacts(root fs.FS, architecture string, cores int) Facts {
 		f.MemoryBytes = memoryOf(meminfo)
 		meminfo.Close()
 	}
-	f.PerformanceCores, f.EfficiencyCores = coreKinds(root)
+	f = f.withKinds(linuxKinds(root))
 	if f.GPU = nvidiaGPU(root); f.GPU == "" {
 		f.GPU = nvidiaDevice(root)
 	}
@@ -103,37 +103,6 @@ func memoryOf(meminfo io.Reader) int64 {
 		}
 	}
 	return 0
-}
-
-// coreKinds counts the cores of a hybrid chip: Intel lists the two kinds, Arm gives each core a capacity, of which the
-// greatest are the performance cores. Both counts are 0 where all cores are alike.
-func coreKinds(root fs.FS) (performance, efficiency int) {
-	performance = countList(readLine(root, "sys/devices/cpu_core/cpus"))
-	efficiency = countList(readLine(root, "sys/devices/cpu_atom/cpus"))
-	if performance > 0 && efficiency > 0 {
-		return performance, efficiency
-	}
-	files, _ := fs.Glob(root, "sys/devices/system/cpu/cpu[0-9]*/cpu_capacity")
-	var capacities []int
-	for _, file := range files {
-		if capacity, err := strconv.Atoi(readLine(root, file)); err == nil {
-			capacities = append(capacities, capacity)
-		}
-	}
-	if len(capacities) == 0 {
-		return 0, 0
-	}
-	greatest := slices.Max(capacities)
-	performance = 0
-	for _, capacity := range capacities {
-		if capacity == greatest {
-			performance++
-		}
-	}
-	if performance == len(capacities) {
-		return 0, 0
-	}
-	return performance, len(capacities) - performance
 }
 
 // countList counts the members of a kernel list such as "0-7,16", 0 for anything else.

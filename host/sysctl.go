@@ -20,6 +20,15 @@ func (s sysctl) number(name string) int64 {
 	return max(0, int64(binary.LittleEndian.Uint64(bytes[:])))
 }
 
+// count returns the number of things that a chip has, 0 where the name is not there or the number is absurd.
+func (s sysctl) count(name string) int {
+	n := s.number(name)
+	if n > mostOfAKind {
+		return 0
+	}
+	return int(n)
+}
+
 // text returns a value as a string, "" where the name is not there.
 func (s sysctl) text(name string) string {
 	value, err := s(name)
@@ -34,13 +43,11 @@ func (s sysctl) text(name string) string {
 // Reference: https://developer.apple.com/documentation/kernel/1387446-sysctlbyname/determining_system_capabilities
 func appleFacts(s sysctl, gpuCores func() int, architecture string, cores int) Facts {
 	f := Facts{
-		Chip:             cleanChip(s.text("machdep.cpu.brand_string")),
-		Architecture:     architecture,
-		Cores:            cores,
-		PerformanceCores: int(s.number("hw.perflevel0.physicalcpu")),
-		EfficiencyCores:  int(s.number("hw.perflevel1.physicalcpu")),
-		MemoryBytes:      s.number("hw.memsize"),
-	}.complete()
+		Chip:         cleanChip(s.text("machdep.cpu.brand_string")),
+		Architecture: architecture,
+		Cores:        cores,
+		MemoryBytes:  s.number("hw.memsize"),
+	}.withKinds(appleKinds(s)).complete()
 	if f.apple() {
 		f.GPU = f.Chip // every Apple chip has a GPU, and macOS names it after the chip
 		f.GPUCores = gpuCores()

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"reflect"
 	"testing"
 
 	"crossover/calibration"
@@ -24,7 +25,7 @@ func TestDescribeGPU(t *testing.T) {
 	} {
 		facts, environment := c.host, calibration.Environment{}
 		Machine{GPUs: func() []gpu.Facts { return c.gpus }}.DescribeGPU(&facts, &environment)
-		if facts != c.want {
+		if !reflect.DeepEqual(facts, c.want) {
 			t.Errorf("%s: facts are %+v, want %+v", name, facts, c.want)
 		}
 		if len(c.gpus) > 0 && environment.Driver != c.gpus[0].Driver {
@@ -33,7 +34,7 @@ func TestDescribeGPU(t *testing.T) {
 	}
 	var facts calibration.Facts
 	Machine{}.DescribeGPU(&facts, &calibration.Environment{})
-	if facts != (calibration.Facts{}) {
+	if !reflect.DeepEqual(facts, calibration.Facts{}) {
 		t.Errorf("a script without a GPU has %+v", facts)
 	}
 }
