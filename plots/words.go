@@ -2,6 +2,7 @@ package plots
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -88,29 +89,9 @@ func percent(ratio float64) string {
 
 // machine describes a host in parts.
 func machine(h *calibration.Host) []string {
-	f := h.Facts
-	parts := []string{f.Chip}
-	if f.Chip == "" {
-		parts[0] = h.ID
-	}
-	if f.Cores > 0 {
-		cores := fmt.Sprintf("%d cores", f.Cores)
-		if f.Cores == 1 {
-			cores = "1 core"
-		}
-		if f.PerformanceCores > 0 && f.EfficiencyCores > 0 {
-			cores += fmt.Sprintf(" (%d performance, %d efficiency)", f.PerformanceCores, f.EfficiencyCores)
-		}
-		parts = append(parts, cores)
-	}
-	if f.MemoryBytes > 0 {
-		parts = append(parts, fmt.Sprintf("%.0f GiB", float64(f.MemoryBytes)/(1<<30)))
-	}
-	switch {
-	case f.GPU != "" && f.GPUCores > 0:
-		parts = append(parts, fmt.Sprintf("GPU %s, %d cores", f.GPU, f.GPUCores))
-	case f.GPU != "":
-		parts = append(parts, "GPU "+f.GPU)
+	parts := h.Facts.Words()
+	if h.Facts.Chip == "" {
+		parts = slices.Insert(parts, 0, h.ID)
 	}
 	return parts
 }
