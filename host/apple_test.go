@@ -1,8 +1,10 @@
 package host
 
 import (
+	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -18,13 +20,15 @@ type fakeMac struct {
 	t          *testing.T
 	properties []object // of the services, one each; nil where a service lacks it
 	powered    object   // what provides power; nil where that is not told
-	state      ref      // NSProcessInfo's
+	state      ref      // NSProcessInfo's thermal state
+	lowPower   bool     // NSProcessInfo's
 	missing    string   // what is not there
 
 	objects  []object
 	owned    map[ref]int
 	services map[uint32]int
 	given    int
+	sent     map[string]bool // selectors
 	pools    int
 }
 
@@ -40,7 +44,7 @@ func (m *fakeMac) add(o object, owned bool) ref {
 const iterator = 1000
 
 func newFakeMac(t *testing.T) *fakeMac {
-	m := &fakeMac{t: t, owned: map[ref]int{}, services: map[uint32]int{}}
+	m := &fakeMac{t: t, owned: map[ref]int{}, services: map[uint32]int{}, sent: map[string]bool{}}
 	t.Cleanup(func() {
 		for r, count := range m.owned {
 			if count != 0 {
@@ -208,6 +212,7 @@ func (m *fakeMac) objectiveC() *objectiveC {
 		},
 		selector: func(name string) ref { return m.add(name, false) },
 		send: func(receiver, selector ref) ref {
+			m.sent[m.objects[selector-1].(string)] = true
 			if m.pools == 0 {
 				m.t.Error("a message without a pool")
 			}
@@ -219,6 +224,12 @@ func (m *fakeMac) objectiveC() *objectiveC {
 				return process
 			case receiver == process && m.objects[selector-1] == "thermalState":
 				return m.state
+			case receiver == process && m.objects[selector-1] == "isLowPowerModeEnabled":
+				answer := ref(0xabcdef00) // the result is the lowest byte
+				if m.lowPower {
+					answer++
+				}
+				return answer
 			}
 			m.t.Errorf("%d does not understand %v", receiver, m.objects[selector-1])
 			return 0
@@ -257,9 +268,109 @@ func TestAppleThermalState(t *testing.T) {
 	}
 }
 
+func TestApplePowerMode(t *testing.T) {
+	for _, test := range []struct {
+		low     bool
+		missing string
+		want    string
+	}{
+		{false, "", "normal"}, {true, "", "low"}, {true, "class", "unknown"}, {true, "process", "unknown"},
+	} {
+		m := newFakeMac(t)
+		m.lowPower, m.missing = test.low, test.missing
+		if got := m.objectiveC().powerMode(); got != test.want {
+			t.Errorf("low power %v without %q: %q, want %q", test.low, test.missing, got, test.want)
+		}
+	}
+	if got := (*objectiveC)(nil).powerMode(); got != "unknown" {
+		t.Errorf("%q without Foundation", got)
+	}
+}
+
+// The messages that are sent are those that Apple's headers have, with the results that they have there.
+func TestSelectors(t *testing.T) {
+	text, err := os.ReadFile("testdata/selectors.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	encodings := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Split(strings.TrimSpace(line), "\t"); !strings.HasPrefix(line, "#") {
+			encodings[fields[1]] = fields[2]
+		}
+	}
+	m := newFakeMac(t)
+	appleCondition(keys(nil), nil, m.objectiveC(), nil)
+	for selector := range m.sent {
+		if encodings[selector] == "" {
+			t.Errorf("%s is in no header", selector)
+		}
+	}
+	taken := map[string]string{"processInfo": "@|", "thermalState": "q|", "isLowPowerModeEnabled": "B|"}
+	for selector, encoding := range encodings {
+		if !m.sent[selector] || taken[selector] != encoding {
+			t.Errorf("%s: sent %v and taken for %s, and is %s", selector, m.sent[selector], taken[selector], encoding)
+		}
+	}
+}
+
+// scheduled is a process as the fake schedules it: QoS classes of a thread and of the main thread, and what getpriority
+// returns of the process.
+func scheduled(t *testing.T, thread, main uint32, nice, darwin int32) *scheduling {
+	return &scheduling{
+		qosOfThread: func() uint32 { return thread },
+		qosOfMain:   func() uint32 { return main },
+		getPriority: func(which int32, who uint32) int32 {
+			if who != 0 {
+				t.Errorf("the priority of %d", who)
+			}
+			switch which {
+			case 0:
+				return nice
+			case 4:
+				return darwin
+			}
+			t.Errorf("the priority of kind %d", which)
+			return 0
+		},
+	}
+}
+
+func TestApplePriority(t *testing.T) {
+	const unspecified, maintenance, background, utility, usual, initiated, interactive = 0, 0x05, 0x09, 0x11, 0x15, 0x19, 0x21
+	for name, c := range map[string]struct {
+		thread, main uint32
+		nice, darwin int32
+		want         string
+	}{
+		"from a terminal":             {unspecified, unspecified, 0, 0, "normal"},
+		"the usual class":             {usual, usual, 0, 0, "normal"},
+		"an application":              {usual, interactive, 0, 0, "normal"},
+		"its worker":                  {initiated, interactive, 0, 0, "normal"},
+		"taskpolicy -b":               {unspecified, unspecified, 0, 1, "background"},
+		"taskpolicy -b, as a flag":    {unspecified, unspecified, 0, 0x1000, "background"},
+		"a launchd job in background": {unspecified, background, 0, 0, "background"},
+		"the same, on Go's thread":    {usual, background, 0, 0, "background"},
+		"below background":            {unspecified, maintenance, 0, 0, "background"},
+		"a background thread":         {background, interactive, 0, 0, "background"},
+		"taskpolicy -c utility":       {unspecified, utility, 0, 0, "lowered"},
+		"nice":                        {unspecified, unspecified, 10, 0, "lowered"},
+		"nice in the background":      {unspecified, unspecified, 10, 1, "background"},
+		"nice the other way":          {unspecified, unspecified, -5, 0, "normal"},
+		"getpriority fails":           {unspecified, unspecified, -1, -1, "normal"},
+	} {
+		if got := scheduled(t, c.thread, c.main, c.nice, c.darwin).priority(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	if got := (*scheduling)(nil).priority(); got != "unknown" {
+		t.Errorf("%q without the C library", got)
+	}
+}
+
 // What is bound on macOS must be of types that C functions can have; RegisterFunc panics otherwise.
 func TestFunctionsCanBeBound(t *testing.T) {
-	for _, table := range []any{new(ioKit), new(objectiveC)} {
+	for _, table := range []any{new(ioKit), new(objectiveC), new(scheduling)} {
 		fields := reflect.ValueOf(table).Elem()
 		for i := range fields.NumField() {
 			function := reflect.New(fields.Type().Field(i).Type)

@@ -90,6 +90,8 @@ func (f Facts) complete() Facts {
 // Condition is the state of the machine, as far as it may disturb a measurement.
 type Condition struct {
 	Power     string  // "mains", "battery" or "unknown"
+	PowerMode string  // "normal", "low" or "unknown"
+	Priority  string  // of this process: "normal", "lowered", "background" or "unknown"
 	Thermal   string  // "nominal", "fair", "serious", "critical" or "unknown"
 	Load      float64 // runnable processes, mean of the last minute; −1 where unknown
 	OSVersion string  // "Debian GNU/Linux 12 (bookworm)", "macOS 15.1"; "" where unknown
@@ -101,10 +103,17 @@ type Condition struct {
 // passive trip point or a processor is held back by its cooling device, fair within 5 °C of a passive trip point, and
 // nominal otherwise. On macOS the thermal state is NSProcessInfo's and the power source is IOKit's; an uninterruptible
 // power supply counts as a battery.
+//
+// The power mode is low in macOS's low-power mode, which a user can have on mains too, and under a platform profile of
+// Linux that holds the machine back. The priority is lowered for a process that nice has made wait, one of Linux's batch
+// policy and one of QoS class utility; it is background under Linux's idle policy and where macOS keeps the process on
+// the slowest kind of core. No sentinel sees that: such a process is slow from start to end.
 func Observe() Condition { return observe() }
 
 // unobserved is the condition of a machine that tells nothing.
-func unobserved() Condition { return Condition{Power: "unknown", Thermal: "unknown", Load: -1} }
+func unobserved() Condition {
+	return Condition{Power: "unknown", PowerMode: "unknown", Priority: "unknown", Thermal: "unknown", Load: -1}
+}
 
 // OthersSeconds returns how many seconds of processor time other programs than this one have taken since the system
 // started: a difference of two readings says who else computed between them. It counts in hundredths of a second, and

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -356,47 +357,70 @@ func TestLinuxCondition(t *testing.T) {
 			"sys/class/power_supply/mouse_0/status": "Discharging\n",
 		}
 	}
+	process := func(name, nice, policy string) map[string]string {
+		return map[string]string{"proc/self/stat": "4711 (" + name + ") R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 " + nice +
+			" 1 0 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 17 3 0 " + policy + " 0 0 0\n"}
+	}
+	profile := func(name string) map[string]string {
+		return map[string]string{"sys/firmware/acpi/platform_profile": name + "\n"}
+	}
 	tests := []struct {
 		name  string
 		files map[string]string
-		want  Condition
+		want  Condition // where a word is missing it is "unknown"
 	}{
-		{"nothing to read", nil, Condition{Power: "unknown", Thermal: "unknown", Load: -1}},
+		{"nothing to read", nil, Condition{Load: -1}},
 		{"server", map[string]string{
 			"proc/loadavg":   "0.52 0.58 0.59 1/389 12345\n",
 			"etc/os-release": "NAME=\"Debian GNU/Linux\"\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n",
-		}, Condition{Power: "unknown", Thermal: "unknown", Load: 0.52, OSVersion: "Debian GNU/Linux 12 (bookworm)"}},
+		}, Condition{Load: 0.52, OSVersion: "Debian GNU/Linux 12 (bookworm)"}},
 		{"os-release elsewhere, load unreadable", map[string]string{
 			"proc/loadavg":       "NaN\n",
 			"usr/lib/os-release": "PRETTY_NAME='Some Linux'\n",
-		}, Condition{Power: "unknown", Thermal: "unknown", Load: -1, OSVersion: "Some Linux"}},
-		{"laptop on battery", laptop("0", "Discharging"), Condition{Power: "battery", Thermal: "unknown", Load: -1}},
-		{"laptop on its charger", laptop("1", "Discharging"), Condition{Power: "mains", Thermal: "unknown", Load: -1}},
+		}, Condition{Load: -1, OSVersion: "Some Linux"}},
+		{"laptop on battery", laptop("0", "Discharging"), Condition{Power: "battery", Load: -1}},
+		{"laptop on its charger", laptop("1", "Discharging"), Condition{Power: "mains", Load: -1}},
 		{"desktop with a mouse", map[string]string{
 			"sys/class/power_supply/mouse_0/type":   "Battery\n",
 			"sys/class/power_supply/mouse_0/scope":  "Device\n",
 			"sys/class/power_supply/mouse_0/status": "Discharging\n",
-		}, Condition{Power: "unknown", Thermal: "unknown", Load: -1}},
-		{"cool", zone("45000"), Condition{Power: "unknown", Thermal: "nominal", Load: -1}},
-		{"warm", zone("86000"), Condition{Power: "unknown", Thermal: "fair", Load: -1}},
-		{"hot", zone("90000"), Condition{Power: "unknown", Thermal: "serious", Load: -1}},
-		{"on fire", zone("105000"), Condition{Power: "unknown", Thermal: "critical", Load: -1}},
-		{"sensor off", zone("-273000"), Condition{Power: "unknown", Thermal: "unknown", Load: -1}},
+		}, Condition{Load: -1}},
+		{"cool", zone("45000"), Condition{Thermal: "nominal", Load: -1}},
+		{"warm", zone("86000"), Condition{Thermal: "fair", Load: -1}},
+		{"hot", zone("90000"), Condition{Thermal: "serious", Load: -1}},
+		{"on fire", zone("105000"), Condition{Thermal: "critical", Load: -1}},
+		{"sensor off", zone("-273000"), Condition{Load: -1}},
+		{"usual process", process("calibrate", "0", "0"), Condition{Priority: "normal", Load: -1}},
+		{"process with an odd name", process("a) b (5", "0", "0"), Condition{Priority: "normal", Load: -1}},
+		{"real-time process", process("calibrate", "-20", "1"), Condition{Priority: "normal", Load: -1}},
+		{"nice process", process("calibrate", "10", "0"), Condition{Priority: "lowered", Load: -1}},
+		{"batch process", process("calibrate", "0", "3"), Condition{Priority: "lowered", Load: -1}},
+		{"idle process", process("calibrate", "0", "5"), Condition{Priority: "background", Load: -1}},
+		{"process without a policy", map[string]string{"proc/self/stat": "1 (a) R 1 2 3\n"}, Condition{Load: -1}},
+		{"process that is nonsense", process("calibrate", "x", "0"), Condition{Load: -1}},
+		{"power saver", profile("low-power"), Condition{PowerMode: "low", Load: -1}},
+		{"quiet", profile("quiet"), Condition{PowerMode: "low", Load: -1}},
+		{"balanced", profile("balanced"), Condition{PowerMode: "normal", Load: -1}},
+		{"profile of the maker's own", profile("custom"), Condition{Load: -1}},
 		{"processor held back", map[string]string{
 			"sys/class/thermal/cooling_device0/type":      "Fan\n",
 			"sys/class/thermal/cooling_device0/cur_state": "3\n",
 			"sys/class/thermal/cooling_device1/type":      "Processor\n",
 			"sys/class/thermal/cooling_device1/cur_state": "1\n",
-		}, Condition{Power: "unknown", Thermal: "serious", Load: -1}},
+		}, Condition{Thermal: "serious", Load: -1}},
 		{"fan only", map[string]string{
 			"sys/class/thermal/cooling_device0/type":      "Fan\n",
 			"sys/class/thermal/cooling_device0/cur_state": "3\n",
-		}, Condition{Power: "unknown", Thermal: "unknown", Load: -1}},
+		}, Condition{Load: -1}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := linuxCondition(machine(test.files)); got != test.want {
-				t.Errorf("condition\n got %+v\nwant %+v", got, test.want)
+			want := test.want
+			for _, word := range []*string{&want.Power, &want.PowerMode, &want.Priority, &want.Thermal} {
+				*word = cmp.Or(*word, "unknown")
+			}
+			if got := linuxCondition(machine(test.files)); got != want {
+				t.Errorf("condition\n got %+v\nwant %+v", got, want)
 			}
 		})
 	}
@@ -406,15 +430,17 @@ func TestAppleCondition(t *testing.T) {
 	loadavg := make([]byte, 24)
 	binary.LittleEndian.PutUint32(loadavg, 3*2048+512)
 	binary.LittleEndian.PutUint64(loadavg[16:], 2048)
+	m := newFakeMac(t)
+	m.powered, m.state, m.lowPower = "Battery Power", 1, true
 	got := appleCondition(keys(map[string]string{
 		"kern.osproductversion": "15.1",
 		"vm.loadavg":            string(loadavg[:23]), // its last zero byte cut off
-	}), func() string { return "battery" }, func() string { return "fair" })
-	want := Condition{Power: "battery", Thermal: "fair", Load: 3.25, OSVersion: "macOS 15.1"}
+	}), m.ioKit(), m.objectiveC(), scheduled(t, 0, 0, 10, 0))
+	want := Condition{Power: "battery", PowerMode: "low", Priority: "lowered", Thermal: "fair", Load: 3.25, OSVersion: "macOS 15.1"}
 	if got != want {
 		t.Errorf("condition\n got %+v\nwant %+v", got, want)
 	}
-	if got, want := appleCondition(keys(nil), (*ioKit)(nil).powerSource, (*objectiveC)(nil).thermalState), unobserved(); got != want {
+	if got, want := appleCondition(keys(nil), nil, nil, nil), unobserved(); got != want {
 		t.Errorf("condition of a Mac that tells nothing\n got %+v\nwant %+v", got, want)
 	}
 	for _, bytes := range []string{"", "short", strings.Repeat("\x00", 24), strings.Repeat("\xff", 24)} {
@@ -433,7 +459,7 @@ func TestThisMachine(t *testing.T) {
 		t.Errorf("id %q is not a slug", id)
 	}
 	c := Observe()
-	if c.Power == "" || c.Thermal == "" {
+	if c.Power == "" || c.PowerMode == "" || c.Priority == "" || c.Thermal == "" {
 		t.Errorf("condition %+v", c)
 	}
 }

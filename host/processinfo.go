@@ -21,8 +21,32 @@ var processThermalStates = []string{"nominal", "fair", "serious", "critical"}
 
 // thermalState returns what NSProcessInfo says of the machine. A nil o says "unknown".
 func (o *objectiveC) thermalState() string {
-	if o == nil {
+	state, told := o.ask("thermalState")
+	if !told || state >= ref(len(processThermalStates)) {
 		return "unknown"
+	}
+	return processThermalStates[state]
+}
+
+// powerMode says whether the machine is in low-power mode. A nil o says "unknown".
+//
+// Reference: https://developer.apple.com/documentation/foundation/nsprocessinfo/islowpowermodeenabled, which is as old as
+// macOS 12, the oldest that Go makes programs for.
+func (o *objectiveC) powerMode() string {
+	answer, told := o.ask("isLowPowerModeEnabled")
+	switch {
+	case !told:
+		return "unknown"
+	case uint8(answer) != 0: // a BOOL is a byte, and what lies above it in the register may be anything
+		return "low"
+	}
+	return "normal"
+}
+
+// ask sends a message without arguments to NSProcessInfo's one object. A nil o is told nothing.
+func (o *objectiveC) ask(selector string) (answer ref, told bool) {
+	if o == nil {
+		return 0, false
 	}
 	// A pool belongs to its thread.
 	runtime.LockOSThread()
@@ -30,15 +54,11 @@ func (o *objectiveC) thermalState() string {
 	defer o.pop(o.push())
 	class := o.class("NSProcessInfo")
 	if class == 0 {
-		return "unknown"
+		return 0, false
 	}
 	process := o.send(class, o.selector("processInfo"))
 	if process == 0 {
-		return "unknown"
+		return 0, false
 	}
-	state := o.send(process, o.selector("thermalState"))
-	if state >= ref(len(processThermalStates)) {
-		return "unknown"
-	}
-	return processThermalStates[state]
+	return o.send(process, o.selector(selector)), true
 }

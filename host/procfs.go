@@ -182,6 +182,8 @@ var nvidiaModels = map[string]string{
 func linuxCondition(root fs.FS) Condition {
 	c := unobserved()
 	c.Power = powerSource(root)
+	c.PowerMode = platformMode(root)
+	c.Priority = linuxPriority(root)
 	c.Thermal = thermalState(root)
 	first, _, _ := strings.Cut(readLine(root, "proc/loadavg"), " ")
 	if load, err := strconv.ParseFloat(first, 64); err == nil && load >= 0 && load < 1e9 {
@@ -230,6 +232,18 @@ func powerSource(root fs.FS) string {
 		}
 	}
 	return source
+}
+
+// platformMode says whether the firmware holds the machine back to save power, or noise.
+// Format: https://docs.kernel.org/userspace-api/sysfs-platform_profile.html
+func platformMode(root fs.FS) string {
+	switch readLine(root, "sys/firmware/acpi/platform_profile") {
+	case "low-power", "cool", "quiet":
+		return "low"
+	case "balanced", "balanced-performance", "performance":
+		return "normal"
+	}
+	return "unknown"
 }
 
 // thermalStates in order of severity.

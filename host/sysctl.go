@@ -55,10 +55,10 @@ func appleFacts(s sysctl, gpuCores func() int, architecture string, cores int) F
 	return f
 }
 
-// appleCondition reads the condition of a Mac. power and thermal return their parts of it.
-func appleCondition(s sysctl, power, thermal func() string) Condition {
+// appleCondition reads the condition of a Mac. What is nil tells nothing.
+func appleCondition(s sysctl, k *ioKit, o *objectiveC, p *scheduling) Condition {
 	c := unobserved()
-	c.Power, c.Thermal = power(), thermal()
+	c.Power, c.PowerMode, c.Priority, c.Thermal = k.powerSource(), o.powerMode(), p.priority(), o.thermalState()
 	if version := s.text("kern.osproductversion"); version != "" {
 		c.OSVersion = "macOS " + version
 	}

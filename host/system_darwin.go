@@ -14,7 +14,7 @@ func identify() Facts {
 }
 
 func observe() Condition {
-	return appleCondition(syscall.Sysctl, loadIOKit().powerSource, loadObjectiveC().thermalState)
+	return appleCondition(syscall.Sysctl, loadIOKit(), loadObjectiveC(), loadScheduling())
 }
 
 // loadIOKit returns nil where a function is missing.
@@ -54,6 +54,19 @@ var loadObjectiveC = sync.OnceValue(func() *objectiveC {
 			"objc_autoreleasePoolPop":  &o.pop,
 		}) {
 		return o
+	}
+	return nil
+})
+
+// loadScheduling returns nil where a function is missing.
+var loadScheduling = sync.OnceValue(func() *scheduling {
+	p := new(scheduling)
+	if bind("/usr/lib/libSystem.B.dylib", map[string]any{
+		"qos_class_self": &p.qosOfThread,
+		"qos_class_main": &p.qosOfMain,
+		"getpriority":    &p.getPriority,
+	}) {
+		return p
 	}
 	return nil
 })
