@@ -71,17 +71,20 @@ type CoreKind = struct {
 	Count int    `json:"count"`
 }
 
-// Environment is what ran on the machine, and in which state it was.
+// Environment is what ran on the machine, and in which state it was. Power, PowerMode and Priority are the worse of what
+// they were before the sweep and after it.
 type Environment struct {
 	OS          string  `json:"os"`         // GOOS
 	OSVersion   string  `json:"os_version"` // "Debian GNU/Linux 12 (bookworm)"
 	Driver      string  `json:"driver"`     // GPU driver and its version, "" without one
 	Go          string  `json:"go"`
 	ToolVersion string  `json:"tool_version"`
-	ToolCommit  string  `json:"tool_commit"` // "" where the build does not know it
-	Power       string  `json:"power"`       // "mains", "battery", "unknown"
-	Thermal     string  `json:"thermal"`     // "nominal", "fair", "serious", "critical", "unknown"
-	Load        float64 `json:"load"`        // runnable processes, mean of the minute before the sweep; −1 if unknown
+	ToolCommit  string  `json:"tool_commit"`          // "" where the build does not know it
+	Power       string  `json:"power"`                // "mains", "battery", "unknown"
+	PowerMode   string  `json:"power_mode,omitempty"` // "normal", "low", "unknown"; "" where nobody looked
+	Priority    string  `json:"priority,omitempty"`   // of the process: "normal", "lowered", "background", "unknown"; "" where nobody looked
+	Thermal     string  `json:"thermal"`              // "nominal", "fair", "serious", "critical", "unknown"
+	Load        float64 `json:"load"`                 // runnable processes, mean of the minute before the sweep; −1 if unknown
 
 	// Sentinel is what the sweep's sentinel saw; nil where that was not noted.
 	Sentinel *Sentinel `json:"sentinel,omitempty"`

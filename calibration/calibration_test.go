@@ -30,7 +30,7 @@ func m3() Host {
 		Facts: Facts{Chip: "Apple M3 Max", Family: "apple-m3", Architecture: "arm64", Cores: 16, PerformanceCores: 12,
 			EfficiencyCores: 4, MemoryBytes: 64 << 30, GPU: "Apple M3 Max", GPUCores: 40},
 		Environment: Environment{OS: "darwin", OSVersion: "macOS 15.1", Go: "go1.26", ToolVersion: "0.1", ToolCommit: "abc",
-			Power: "mains", Thermal: "nominal", Load: 1.25,
+			Power: "mains", PowerMode: "low", Priority: "background", Thermal: "nominal", Load: 1.25,
 			Sentinel: &Sentinel{Processors: 16, Readings: 4711,
 				Baseline: SentinelTimes{OneProcessorSeconds: 65e-6, AllProcessorsRatio: 1.6, HandoverSeconds: 3e-8},
 				Kept:     &SentinelTimes{OneProcessorSeconds: 66e-6, AllProcessorsRatio: 1.75, HandoverSeconds: 4e-8}}},
@@ -324,6 +324,10 @@ func TestValidate(t *testing.T) {
 			"host: facts: memory_bytes is -5 (want a finite number, at least 0)"},
 		{"odd power", func(f *File, h *Host, c *Case) { h.Environment.Power = "solar" },
 			`host: environment: power is "solar" (want mains, battery, unknown)`},
+		{"odd power mode", func(f *File, h *Host, c *Case) { h.Environment.PowerMode = "turbo" },
+			`host: environment: power_mode is "turbo" (want normal, low, unknown)`},
+		{"odd priority", func(f *File, h *Host, c *Case) { h.Environment.Priority = "high" },
+			`host: environment: priority is "high" (want normal, lowered, background, unknown)`},
 		{"a kind of core without a name", func(f *File, h *Host, c *Case) {
 			h.Facts.PerformanceCores, h.Facts.EfficiencyCores, h.Facts.CoreKinds = 0, 0, []CoreKind{{"Super", 4}, {"", 6}}
 		}, `host: facts: core_kinds[1]: name is missing`},
@@ -559,7 +563,7 @@ func TestReadIgnoresUnknownFields(t *testing.T) {
 	want := example()
 	want.normalise()
 	text := string(encoded(t, want))
-	for _, place := range []string{`"schema_version"`, `"simulated"`, `"chip"`, `"operation"`, `"processor"`, `"low"`} {
+	for _, place := range []string{`"schema_version"`, `"simulated"`, `"chip"`, `"operation"`, `"processor"`, `"low":`} {
 		text = strings.ReplaceAll(text, place, `"future": {"hosts": [1, "]}"], "id": null}, `+place)
 	}
 	got, err := Read(strings.NewReader(text))

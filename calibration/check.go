@@ -130,6 +130,16 @@ func (e *Environment) check() error {
 	if err := oneOf("power", e.Power, "mains", "battery", "unknown"); err != nil {
 		return err
 	}
+	if e.PowerMode != "" {
+		if err := oneOf("power_mode", e.PowerMode, "normal", "low", "unknown"); err != nil {
+			return err
+		}
+	}
+	if e.Priority != "" {
+		if err := oneOf("priority", e.Priority, "normal", "lowered", "background", "unknown"); err != nil {
+			return err
+		}
+	}
 	if err := oneOf("thermal", e.Thermal, "nominal", "fair", "serious", "critical", "unknown"); err != nil {
 		return err
 	}

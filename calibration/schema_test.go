@@ -55,6 +55,8 @@ func TestSchemaAcceptsTheExample(t *testing.T) {
 		`"load": 1.25`:              `"load": -1.25`,
 		`"mode": "latency"`:         `"mode": "fast"`,
 		`"name": "Super"`:           `"name": ""`,
+		`"power_mode": "low"`:       `"power_mode": "turbo"`,
+		`"priority": "background"`:  `"priority": ""`,
 		`"count": 1`:                `"count": 0`,
 		`"processors": 16`:          `"processors": 0`,
 		`"readings": 4711`:          `"readings": 47.11`,

@@ -189,6 +189,13 @@ func TestTextIsWholeAndApart(t *testing.T) {
 	}
 }
 
+// slow returns the chart of one experiment that was made in low-power mode and in the background.
+func slow(e experiment) *Chart {
+	h, sets := testHost(e)
+	h.Environment.PowerMode, h.Environment.Priority = "low", "background"
+	return CaseChart(h, &h.Cases[0], sets[e.name])
+}
+
 func TestCaseChartSaysWhatItShows(t *testing.T) {
 	for name, c := range map[string]struct {
 		chart *Chart
@@ -216,6 +223,9 @@ func TestCaseChartSaysWhatItShows(t *testing.T) {
 		"one size":  {caseChart(oneSize), []string{"go-parallel is taken at the one measured size, 512", "512"}},
 		"tiny axis": {caseChart(tinyAxis), []string{"1", "2", "8", "16", "32", "64", "voices"}},
 		"simulated": {simulated(tinyAxis), []string{"SIMULATED"}},
+		"slow": {slow(twoThresholds), []string{
+			"AMD EPYC 9654 · 16 cores · 128 GiB · Debian GNU/Linux 12 (bookworm) · go1.26.0 · on mains · low-power mode · priority background · FFTW 3.3.10",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := list(c.chart)

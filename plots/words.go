@@ -103,6 +103,12 @@ func circumstances(h *calibration.Host) []string {
 	if known(e.Power) {
 		parts = append(parts, "on "+e.Power)
 	}
+	if e.PowerMode == "low" {
+		parts = append(parts, "low-power mode")
+	}
+	if known(e.Priority) && e.Priority != "normal" {
+		parts = append(parts, "priority "+e.Priority)
+	}
 	if known(e.Thermal) {
 		parts = append(parts, "thermal "+e.Thermal)
 	}
