@@ -151,20 +151,28 @@ func processors(entry *calibration.Host, sets map[string]*samples.Set) *crossove
 // where each has a core to itself and 1.95 on two threads of one core.
 const crowdedAbove = 1.5
 
-// warnings returns what a reader should know of the calibration as a whole. That processors do not reach their speed all at
-// once may be the machine's nature or its state today, and the sweep cannot tell the one from the other.
+// warnings returns what a reader should know of the calibration as a whole.
 func warnings(entry *calibration.Host) []string {
-	s := entry.Environment.Sentinel
+	lines := command.Doubts(&entry.Environment)
+	if crowd := crowded(entry.Environment.Sentinel); crowd != "" {
+		lines = append(lines, crowd)
+	}
+	return lines
+}
+
+// crowded says that processors do not reach their speed all at once, "" where they do or nobody looked. It may be the
+// machine's nature or its state today, and the sweep cannot tell the one from the other.
+func crowded(s *calibration.Sentinel) string {
 	if s == nil {
-		return nil
+		return ""
 	}
 	ratio := command.SentinelTimes(s).AllProcessorsRatio
 	if !(ratio > crowdedAbove) {
-		return nil
+		return ""
 	}
-	return []string{fmt.Sprintf("all %d processors at once took %.2f times as long as one alone: "+
+	return fmt.Sprintf("all %d processors at once took %.2f times as long as one alone: "+
 		"they share cores, differ in speed or were in use, and the thresholds of parallel implementations hold for a machine like that",
-		s.Processors, ratio)}
+		s.Processors, ratio)
 }
 
 // fill puts a fit into a case.

@@ -10,26 +10,25 @@ import (
 
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
-	"crossover/host"
 	"crossover/kernels"
 	"crossover/sweeps"
 )
 
 // announce says on stderr what begins.
-func announce(stderr io.Writer, entry *calibration.Host, cases int, condition host.Condition) {
+func announce(stderr io.Writer, entry *calibration.Host, cases int) {
 	fmt.Fprint(stderr, simulatedNote(entry))
-	machine := []string{entry.Facts.Chip, command.Plural(entry.Facts.Cores, "core")}
+	machine := entry.Facts.Words()
 	if entry.Environment.Driver != "" {
-		machine = append(machine, entry.Facts.GPU, entry.Environment.Driver)
+		machine = append(machine, entry.Environment.Driver)
 	}
 	fmt.Fprintf(stderr, "calibrate: %s (%s) · %s · %s · budget %.0f s · seed %d\n",
 		entry.ID, strings.Join(machine, ", "), command.Plural(cases, "case"), methodName(&entry.Method),
 		entry.Method.BudgetSeconds, entry.Method.Seed)
-	if condition.Power == "battery" {
-		fmt.Fprintln(stderr, "calibrate: warning: running on battery; clocks may be lower than on mains")
+	for _, doubt := range command.Doubts(&entry.Environment) {
+		fmt.Fprintf(stderr, "calibrate: warning: %s\n", doubt)
 	}
-	if condition.Load > 0.5 {
-		fmt.Fprintf(stderr, "calibrate: warning: load average %.1f: other programs are running, and their share ends up in the times\n", condition.Load)
+	if load := entry.Environment.Load; load > 0.5 {
+		fmt.Fprintf(stderr, "calibrate: warning: load average %.1f: other programs are running, and their share ends up in the times\n", load)
 	}
 }
 

@@ -251,17 +251,14 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 			return err
 		}
 	}
-	entry := &calibration.Host{
-		ID: of.id, Simulated: of.simulated, Facts: of.facts, Environment: of.environment,
-		Created: time.Now().UTC().Truncate(time.Second),
-		Method:  *o.method(cases),
-	}
+	entry := of.entry()
+	entry.Created, entry.Method = time.Now().UTC().Truncate(time.Second), *o.method(cases)
 	entry.Method.Audio = input.Name
 	if err := o.guard(file.Host(of.id), &entry.Method, len(cases)); err != nil {
 		return err
 	}
 	if !o.quiet {
-		announce(stderr, entry, len(cases), of.condition)
+		announce(stderr, entry, len(cases))
 	}
 
 	clock := of.Clock
@@ -280,7 +277,7 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 		Sentinel:  of.Sentinel,
 		Together:  of.Together,
 		Observe:   func(o sweeps.Observed) { entry.Environment.Sentinel = command.Sentinel(o) },
-		Throttled: of.throttled,
+		Throttled: of.Throttled,
 		Others:    of.Others,
 		Forget:    of.Forget,
 		Trim:      of.Trim,
@@ -290,6 +287,7 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 		Uncollected: of.simulated,
 	})
 	clear()
+	command.Worsen(&entry.Environment, of.Condition())
 	entry.Method.SpentSeconds = float64((clock.Now() - start).Round(time.Millisecond)) / float64(time.Second)
 	if saveErr := store.finish(results); err == nil {
 		err = saveErr
@@ -417,7 +415,7 @@ func refit(o *options, stdout, stderr io.Writer) error {
 func publish(o *options, file *calibration.File, entry *calibration.Host, sets map[string]*samples.Set, charts string, stdout, stderr io.Writer) error {
 	var states command.States
 	if replaced := file.Host(entry.ID); replaced != nil {
-		states = command.CompareStates(replaced.Environment.Sentinel, entry.Environment.Sentinel)
+		states = command.CompareStates(&replaced.Environment, &entry.Environment)
 	}
 	if err := file.Merge(*entry); err != nil {
 		return err
@@ -444,6 +442,10 @@ func publish(o *options, file *calibration.File, entry *calibration.Host, sets m
 	if len(states.Moved) > 0 {
 		fmt.Fprintf(stderr, "calibrate: warning: the machine was in another state than for the entry that this replaces: %s "+
 			"(parallel implementations change with it)\n", strings.Join(states.Moved, "; "))
+	}
+	if len(states.Conditions) > 0 {
+		fmt.Fprintf(stderr, "calibrate: warning: the entry that this replaces was measured under other conditions: %s\n",
+			strings.Join(states.Conditions, "; "))
 	}
 	return nil
 }

@@ -27,16 +27,18 @@ type subject struct {
 	id          string
 	facts       calibration.Facts
 	environment calibration.Environment
-	condition   host.Condition
-	throttled   func() (state string, throttled bool)
 	simulated   bool
+}
+
+// entry begins the calibration of the machine.
+func (of *subject) entry() *calibration.Host {
+	return &calibration.Host{ID: of.id, Simulated: of.simulated, Facts: of.facts, Environment: of.environment}
 }
 
 // thisHost is the machine that the program runs on.
 func thisHost(m command.Machine) *subject {
-	s := &subject{Machine: m, condition: host.Observe(), throttled: command.Throttled}
+	s := &subject{Machine: m, environment: command.Environment(m.Condition())}
 	s.facts, s.id = command.HostFacts()
-	s.environment = command.Environment(s.condition)
 	m.DescribeGPU(&s.facts, &s.environment)
 	return s
 }
@@ -56,7 +58,6 @@ func simulated(c chips.Chip, seed uint64) *subject {
 			OS: "darwin", OSVersion: "no Mac: computed from published figures", Go: runtime.Version(),
 			ToolVersion: command.Version, ToolCommit: command.Commit(), Power: "unknown", Thermal: "unknown", Load: -1,
 		},
-		condition: host.Condition{Power: "unknown", Thermal: "unknown", Load: -1},
 		simulated: true,
 	}
 }

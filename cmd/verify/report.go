@@ -58,10 +58,10 @@ var verdictNames = map[crossover.Finding]string{
 }
 
 // summarise judges every case.
-func summarise(entry *calibration.Host, now *calibration.Sentinel, checks []*check, skipped []string, o *options) *report {
+func summarise(entry *calibration.Host, now *calibration.Environment, checks []*check, skipped []string, o *options) *report {
 	r := &report{
 		Host: entry.ID, Created: entry.Created.Format("2006-01-02T15:04:05Z"), Seed: o.seed,
-		State: command.CompareStates(entry.Environment.Sentinel, now), Skipped: append([]string{}, skipped...),
+		State: command.CompareStates(&entry.Environment, now), Skipped: append([]string{}, skipped...),
 	}
 	var sum float64
 	for _, ch := range checks {

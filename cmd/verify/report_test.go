@@ -28,7 +28,7 @@ func TestDisturbedSizesCountForNothing(t *testing.T) {
 		auditor.Visited(size)
 	}
 	checks := []*check{{c: kernels.Case{Name: "op"}, auditor: auditor, result: &sweeps.Result{Samples: set}}}
-	r := summarise(&calibration.Host{}, nil, checks, nil, &options{})
+	r := summarise(&calibration.Host{}, &calibration.Environment{}, checks, nil, &options{})
 	if r.FreshSizes != 1 || r.Disturbed != 1 || r.Worst != 0 || r.Beyond != 0 || math.Abs(r.Regret) > 1e-12 || r.Cases[0].Verdict != "HOLDS" {
 		t.Errorf("%+v", r)
 	}

@@ -89,11 +89,14 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 		fmt.Fprintf(stderr, "verify: %s, calibrated %s · %s · budget %.0f s · seed %d\n",
 			id, entry.Created.Format("2006-01-02"), command.Plural(len(checks), "case"), o.budget.Seconds(), o.seed)
 	}
-	now, err := measure(ctx, machine, checks, entry, o, file, stderr)
-	if err != nil {
+	now := command.Environment(machine.Condition())
+	before := command.Doubts(&now)
+	o.warn(stderr, before)
+	if now.Sentinel, err = measure(ctx, machine, checks, entry, o, file, stderr); err != nil {
 		return err
 	}
-	report := summarise(entry, now, checks, skipped, o)
+	command.Worsen(&now, machine.Condition())
+	report := summarise(entry, &now, checks, skipped, o)
 	if o.json {
 		err = report.writeJSON(stdout)
 	} else {
@@ -102,10 +105,19 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	if line := stateLine(&report.State); line != "" && !o.quiet {
+	o.warn(stderr, slices.DeleteFunc(command.Doubts(&now), func(doubt string) bool { return slices.Contains(before, doubt) }))
+	o.warn(stderr, stateLines(&report.State))
+	return report.verdict(o.calibration)
+}
+
+// warn prints warnings, a line each.
+func (o *options) warn(stderr io.Writer, lines []string) {
+	if o.quiet {
+		return
+	}
+	for _, line := range lines {
 		fmt.Fprintf(stderr, "verify: warning: %s\n", line)
 	}
-	return report.verdict(o.calibration)
 }
 
 // check is one case of the file under verification.
@@ -184,7 +196,7 @@ func measure(ctx context.Context, machine command.Machine, checks []*check, entr
 		Sentinel:   machine.Sentinel,
 		Together:   machine.Together,
 		Observe:    func(o sweeps.Observed) { now = command.Sentinel(o) },
-		Throttled:  command.Throttled,
+		Throttled:  machine.Throttled,
 		Others:     machine.Others,
 		Forget:     machine.Forget,
 		Trim:       machine.Trim,

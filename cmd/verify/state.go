@@ -11,12 +11,16 @@ import (
 // otherState is what is said of a machine whose processors stand to one another otherwise than at calibration.
 const otherState = "the machine is in another state than at calibration"
 
-// stateLine says in one line what moved, "" where nothing did.
-func stateLine(s *command.States) string {
-	if len(s.Moved) == 0 {
-		return ""
+// stateLines says what moved, nothing where nothing did.
+func stateLines(s *command.States) []string {
+	var lines []string
+	if len(s.Moved) > 0 {
+		lines = append(lines, otherState+": "+strings.Join(s.Moved, "; ")+" (calibrate would measure this state)")
 	}
-	return otherState + ": " + strings.Join(s.Moved, "; ") + " (calibrate would measure this state)"
+	if len(s.Conditions) > 0 {
+		lines = append(lines, "the calibration was made under other conditions: "+strings.Join(s.Conditions, "; "))
+	}
+	return lines
 }
 
 // excuses reports whether another state of the machine may be all that is behind a drift: it is where at every drifted size

@@ -121,18 +121,19 @@ func TestOddFigures(t *testing.T) {
 	odd := []float64{0, -1, 5e-324, 1e-9, 1, math.MaxFloat64, math.Inf(1), math.NaN()}
 	for _, before := range odd {
 		for _, after := range odd {
-			s := command.CompareStates(kept(2, before, after), kept(2, after, before))
+			s := command.CompareStates(&calibration.Environment{Sentinel: kept(2, before, after)},
+				&calibration.Environment{Sentinel: kept(2, after, before)})
 			known := before > 0 && after > 0
 			if !known && len(s.Moved) > 0 {
 				t.Errorf("%v and %v: %q", before, after, s.Moved)
 			}
-			if strings.Contains(stateLine(&s), "\n") {
-				t.Errorf("%v and %v: %q is more than one line", before, after, stateLine(&s))
+			if strings.Contains(strings.Join(stateLines(&s), ""), "\n") {
+				t.Errorf("%v and %v: %q is more than a line each", before, after, stateLines(&s))
 			}
 		}
 	}
 	var none bytes.Buffer
-	if err := (&report{State: command.CompareStates(nil, nil)}).writeJSON(&none); err != nil || !strings.Contains(none.String(), `"moved": []`) {
+	if err := (&report{State: command.CompareStates(&calibration.Environment{}, &calibration.Environment{})}).writeJSON(&none); err != nil || !strings.Contains(none.String(), `"moved": []`) {
 		t.Errorf("%v\n%s", err, none.String())
 	}
 }

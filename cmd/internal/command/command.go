@@ -124,6 +124,8 @@ func Environment(condition host.Condition) calibration.Environment {
 		ToolVersion: Version,
 		ToolCommit:  Commit(),
 		Power:       condition.Power,
+		PowerMode:   condition.PowerMode,
+		Priority:    condition.Priority,
 		Thermal:     condition.Thermal,
 		Load:        condition.Load,
 	}
@@ -201,9 +203,3 @@ func HostFacts() (calibration.Facts, string) {
 
 // Folder returns the folder of a host under a root, such as sweeps/data/amd-epyc-2.
 func Folder(root, hostID string) string { return filepath.Join(root, hostID) }
-
-// Throttled reports whether the machine's thermal state forbids to trust a time.
-func Throttled() (state string, throttled bool) {
-	state = host.Observe().Thermal
-	return state, state == "serious" || state == "critical"
-}

@@ -35,15 +35,23 @@ func SentinelTimes(s *calibration.Sentinel) calibration.SentinelTimes {
 // 1.0 or 1.95.
 const sameState = 1.4
 
-// States is how the machine's processors stood to one another when it was calibrated, and how they do now.
+// States is how the machine's processors stood to one another when it was calibrated, and how they do now, and what else
+// was different then.
 type States struct {
-	Then  *calibration.SentinelTimes `json:"then"` // null where the file does not say
-	Now   *calibration.SentinelTimes `json:"now"`  // null where it was not looked at
-	Moved []string                   `json:"moved"`
+	Then       *calibration.SentinelTimes `json:"then"` // null where the file does not say
+	Now        *calibration.SentinelTimes `json:"now"`  // null where it was not looked at
+	Moved      []string                   `json:"moved"`
+	Conditions []string                   `json:"conditions"` // power, power mode and priority, as far as they differ
 }
 
-// CompareStates says which figures moved. What one of the two does not know is not compared.
-func CompareStates(then, now *calibration.Sentinel) States {
+// CompareStates says what moved. What one of the two does not know is not compared.
+func CompareStates(then, now *calibration.Environment) States {
+	s := compareSentinels(then.Sentinel, now.Sentinel)
+	s.Conditions = compareConditions(then, now)
+	return s
+}
+
+func compareSentinels(then, now *calibration.Sentinel) States {
 	times := func(s *calibration.Sentinel) *calibration.SentinelTimes {
 		if s == nil {
 			return nil

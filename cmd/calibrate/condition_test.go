@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"crossover/calibration"
+	"crossover/cmd/internal/command"
+	"crossover/cmd/internal/scripted"
+	"crossover/host"
+)
+
+// inCondition runs one case of calibrate on a machine that is in one condition before some time and in another after it.
+func inCondition(t *testing.T, until time.Duration, before, after host.Condition, args ...string) (stdout, stderr string) {
+	t.Helper()
+	m := twoCases(1).Command()
+	m.Observe = func() host.Condition {
+		if m.Clock.Now() < until {
+			return before
+		}
+		return after
+	}
+	var out, log bytes.Buffer
+	if code := command.Exit(&log, "calibrate", runOn(t.Context(), m, &out, &log, append(args, "--ops", "^sum$"))); code != 0 {
+		t.Fatalf("exit %d: %s", code, log.String())
+	}
+	return out.String(), log.String()
+}
+
+var (
+	usual    = host.Condition{Power: "mains", PowerMode: "normal", Priority: "normal", Thermal: "nominal", Load: 0.1, OSVersion: "macOS 15.1"}
+	lowPower = host.Condition{Power: "mains", PowerMode: "low", Priority: "normal", Thermal: "nominal", Load: 0.1, OSVersion: "macOS 15.1"}
+	behind   = host.Condition{Power: "mains", PowerMode: "normal", Priority: "background", Thermal: "nominal", Load: 0.1, OSVersion: "macOS 15.1"}
+)
+
+// A condition that no sentinel sees is told before the sweep and after it, and recorded; also by a refit.
+func TestConditionsAreToldAndRecorded(t *testing.T) {
+	const never, midway = 1000 * time.Hour, 50 * time.Millisecond
+	for name, c := range map[string]struct {
+		until         time.Duration
+		before, after host.Condition
+		says          string
+		times         int // on stderr
+		mode, class   string
+	}{
+		"nothing to tell":          {never, usual, usual, "running ", 0, "normal", "normal"},
+		"low power":                {never, lowPower, lowPower, "running in low-power mode", 2, "low", "normal"},
+		"background":               {never, behind, behind, "running in the background", 2, "normal", "background"},
+		"low power from midway on": {midway, usual, lowPower, "running in low-power mode", 1, "low", "normal"},
+		"low power up to midway":   {midway, lowPower, usual, "running in low-power mode", 2, "low", "normal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFolders(t)
+			_, stderr := inCondition(t, c.until, c.before, c.after, f.args()...)
+			if n := strings.Count(stderr, "calibrate: warning: "+c.says); n != c.times {
+				t.Errorf("%d warnings with %q, want %d:\n%s", n, c.says, c.times, stderr)
+			}
+			for _, path := range []string{f.file, filepath.Join(f.host(), entryFile)} {
+				file, err := calibration.Load(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e := file.Hosts[0].Environment; e.PowerMode != c.mode || e.Priority != c.class {
+					t.Errorf("%s: power mode %q and priority %q, want %q and %q", path, e.PowerMode, e.Priority, c.mode, c.class)
+				}
+			}
+			if told := strings.Contains(read(t, f.file), c.says); told != (c.times > 0) {
+				t.Errorf("the file warns of %q: %v", c.says, told)
+			}
+			again := filepath.Join(f.root, "again.json")
+			if _, stderr, code := calibrateOn(t, scripted.New(1, 0), "--from", f.host(), "-o", again, "--plots", f.plots); code != 0 {
+				t.Fatal(stderr)
+			}
+			if diff := cmp.Diff(read(t, f.file), read(t, again)); diff != "" {
+				t.Errorf("refit differs (-first +refit):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Who replaces an entry by one that was measured under other conditions is told.
+func TestCalibrationUnderOtherConditions(t *testing.T) {
+	const says = "the entry that this replaces was measured under other conditions: power mode is low now, normal then"
+	f := newFolders(t)
+	for n, c := range []struct {
+		condition host.Condition
+		told      bool
+	}{{usual, false}, {usual, false}, {lowPower, true}} {
+		if _, stderr := inCondition(t, 0, c.condition, c.condition, f.args("--force")...); strings.Contains(stderr, says) != c.told {
+			t.Errorf("calibration %d: told %v, want %v:\n%s", n, !c.told, c.told, stderr)
+		}
+	}
+}

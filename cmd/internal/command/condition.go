@@ -1,0 +1,58 @@
+package command
+
+import (
+	"fmt"
+
+	"crossover/calibration"
+	"crossover/host"
+)
+
+// Worsen takes over what of a later condition disturbs more than what the environment has.
+func Worsen(e *calibration.Environment, later host.Condition) {
+	if later.Power == "battery" {
+		e.Power = later.Power
+	}
+	if later.PowerMode == "low" {
+		e.PowerMode = later.PowerMode
+	}
+	if later.Priority == "background" || later.Priority == "lowered" && e.Priority != "background" {
+		e.Priority = later.Priority
+	}
+}
+
+// Doubts says, a line each, why times that are measured in an environment may not be those of a program in front of its
+// user. The sentinel sees nothing of it: such a machine is slow from start to end.
+func Doubts(e *calibration.Environment) []string {
+	var lines []string
+	if e.Power == "battery" {
+		lines = append(lines, "running on battery; clocks may be lower than on mains")
+	}
+	if e.PowerMode == "low" {
+		lines = append(lines, "running in low-power mode; clocks are lower than otherwise")
+	}
+	switch e.Priority {
+	case "background":
+		lines = append(lines, "running in the background; macOS keeps such a process on its slowest cores and Linux gives it what others leave "+
+			"(start it without taskpolicy -b, launchd's ProcessType Background or chrt -i)")
+	case "lowered":
+		lines = append(lines, "running at a lowered priority; other programs go first (start it without nice, chrt -b or taskpolicy -c utility)")
+	}
+	return lines
+}
+
+// compareConditions says, a clause each, what two environments, where both tell it, differ in.
+func compareConditions(then, now *calibration.Environment) []string {
+	moved := []string{}
+	for _, c := range []struct{ name, then, now string }{
+		{"power", then.Power, now.Power},
+		{"power mode", then.PowerMode, now.PowerMode},
+		{"priority", then.Priority, now.Priority},
+	} {
+		if told(c.then) && told(c.now) && c.then != c.now {
+			moved = append(moved, fmt.Sprintf("%s is %s now, %s then", c.name, c.now, c.then))
+		}
+	}
+	return moved
+}
+
+func told(word string) bool { return word != "" && word != "unknown" }
