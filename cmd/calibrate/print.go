@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -131,8 +132,13 @@ func duration(seconds float64) string {
 	return benchunit.Scale(seconds, benchunit.Decimal) + "s"
 }
 
-// list prints the cases and who can compete in them here.
-func list(w io.Writer, cases []kernels.Case) error {
+// list prints the machine, then the cases and who can compete in them here.
+func list(w io.Writer, machine *calibration.Host, cases []kernels.Case) error {
+	words := machine.Facts.Words()
+	if system := cmp.Or(machine.Environment.OSVersion, machine.Environment.OS); system != "" {
+		words = append(words, system)
+	}
+	fmt.Fprintf(w, "%s%s\n\n", simulatedNote(machine), strings.Join(words, ", "))
 	for _, c := range cases {
 		fmt.Fprintf(w, "%s  %s, %s to %s %s\n    %s\n", c.Name, c.Axis.Name,
 			command.Thousands(c.Axis.Min), command.Thousands(c.Axis.Max), c.Axis.Unit, c.Definition)

@@ -150,7 +150,7 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 		return err
 	}
 	if o.list {
-		return list(stdout, cases)
+		return list(stdout, of.entry(), cases)
 	}
 	if o.dryRun {
 		return plan(stdout, cases, o)
