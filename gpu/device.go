@@ -58,9 +58,16 @@ type program struct {
 	kernels map[string]*Kernel
 }
 
+// assumedCores is the number of cores that launch plans go by where the driver does not know it: as in the middle of
+// Apple's chips. Too many cost a small GPU a few more threadgroups than it runs at once, and too few leave cores idle.
+const assumedCores = 16
+
 // NewDevice returns the device of a driver. Programs use Open; tests bring drivers of their own.
 func NewDevice(d Driver) (*Device, error) {
 	facts := d.Facts()
+	if facts.Cores < 1 {
+		facts.Cores = assumedCores
+	}
 	if facts.SIMDWidth != 32 {
 		return nil, fmt.Errorf("gpu: %s runs %d threads in step; the kernels are written for 32", facts.Name, facts.SIMDWidth)
 	}
@@ -69,7 +76,8 @@ func NewDevice(d Driver) (*Device, error) {
 	return device, nil
 }
 
-// Facts returns what the device is.
+// Facts returns what the driver says of the device, as far as launch plans go by it: where the driver does not know the
+// number of cores, it is an assumed one and not 0. A record of the machine asks the driver itself.
 func (d *Device) Facts() Facts { return d.facts }
 
 // Driver returns what the platform's package made, for the capabilities that only some platforms have, such as

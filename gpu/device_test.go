@@ -14,6 +14,23 @@ func TestNewDevice(t *testing.T) {
 	}
 }
 
+// Launch plans divide by the number of cores.
+func TestCoresAreNeverZero(t *testing.T) {
+	for told, want := range map[int]int{132: 132, 1: 1, 0: assumedCores, -3: assumedCores} {
+		driver := &fakeDriver{facts: Facts{SIMDWidth: 32, Cores: told}}
+		device, err := NewDevice(driver)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := device.Facts().Cores; got != want {
+			t.Errorf("a driver tells of %d cores: launch plans go by %d, want %d", told, got, want)
+		}
+		if got := device.Driver().Facts().Cores; got != told {
+			t.Errorf("a driver tells of %d cores: it tells of %d afterwards", told, got)
+		}
+	}
+}
+
 func TestKernelIsCompiledOnce(t *testing.T) {
 	fake, d := newFake(t, false)
 	kernel := func(src Source, name string) *Kernel {

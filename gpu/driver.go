@@ -13,7 +13,7 @@ type Facts struct {
 	API              string // under which the driver is registered: "metal", "cuda"
 	Name             string // "NVIDIA H200", "Apple M3 Max"
 	Driver           string // "CUDA 13.0, driver 580.159.04": the versions of what runs the kernels
-	Cores            int    // multiprocessors or GPU cores; 0 where unknown
+	Cores            int    // multiprocessors or GPU cores; 0 where a driver does not know, see Device.Facts
 	MemoryBytes      int64  // that buffers can take
 	Unified          bool   // whether device and host share memory, so that nothing is copied
 	SIMDWidth        int    // threads that run in step; the kernels assume 32

@@ -34,8 +34,9 @@ type driver struct {
 const mostInFlight = 128
 
 // open takes the system's default GPU. lookup finds the C functions of libobjc, Metal and Metal Performance Shaders, of
-// which the last may be missing.
-func open(lookup objc.Symbols) (_ *driver, err error) {
+// which the last may be missing. Metal does not tell how many cores a GPU has: cores is what the caller knows, 0 where it
+// does not.
+func open(lookup objc.Symbols, cores int) (_ *driver, err error) {
 	createDevice, err := lookup("MTLCreateSystemDefaultDevice")
 	if err != nil {
 		return nil, errors.New("metal: the Metal framework has no MTLCreateSystemDefaultDevice")
@@ -60,6 +61,7 @@ func open(lookup objc.Symbols) (_ *driver, err error) {
 		d.version = systemVersion()
 		has := familiesOf(d.device)
 		d.facts = describe(d.device, has, d.version)
+		d.facts.Cores = cores
 		d.mostProduct = has.mostProduct()
 		if d.missingMPS = findMPS(lookup, d.device); d.missingMPS == nil && d.facts.Lacks != "" {
 			// Its answer is not to be relied on: Apple supports Metal Performance Shaders in no virtual machine.
@@ -82,7 +84,7 @@ func (d *driver) close() {
 // is where it is checked.
 const simdWidth = 32
 
-// describe returns the facts of a device.
+// describe returns what Metal tells of a device.
 func describe(device objc.ID, has familySet, version string) gpu.Facts {
 	name := goString(deviceName.Call(device))
 	return gpu.Facts{

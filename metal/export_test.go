@@ -10,9 +10,9 @@ import (
 // Page is the size that shared memory is a multiple of.
 const Page = page
 
-// Open is open.
-func Open(lookup objc.Symbols) (gpu.Driver, error) {
-	d, err := open(lookup)
+// Open is open, of a GPU of some cores.
+func Open(lookup objc.Symbols, cores int) (gpu.Driver, error) {
+	d, err := open(lookup, cores)
 	if err != nil {
 		return nil, err
 	}

@@ -457,13 +457,20 @@ func TestPipelineErrorIsOneLine(t *testing.T) {
 	}
 }
 
+// Metal does not tell the number of cores: the driver tells what it was told.
+func TestCores(t *testing.T) {
+	if got := driver(t).Facts().Cores; got != fakeCores {
+		t.Errorf("%d cores, want %d", got, fakeCores)
+	}
+}
+
 func TestNoDevice(t *testing.T) {
 	option(t, "no device", 1)
 	if _, err := openDriver(); err == nil || !strings.Contains(err.Error(), "no GPU") {
 		t.Errorf("%v", err)
 	}
 	missing := func(string) (uintptr, error) { return 0, errors.New("not there") }
-	if _, err := metal.Open(missing); err == nil || !strings.Contains(err.Error(), "MTLCreateSystemDefaultDevice") {
+	if _, err := metal.Open(missing, 0); err == nil || !strings.Contains(err.Error(), "MTLCreateSystemDefaultDevice") {
 		t.Errorf("%v", err)
 	}
 }
@@ -496,7 +503,7 @@ func TestLibrariesThatAreMissing(t *testing.T) {
 		}
 		return fake.find(name)
 	}
-	if d, err := metal.Open(withoutMPS); err != nil || d.(gpu.GEMM).GEMMMissing() == nil {
+	if d, err := metal.Open(withoutMPS, 0); err != nil || d.(gpu.GEMM).GEMMMissing() == nil {
 		t.Errorf("a system without the framework: %v", err)
 	}
 }

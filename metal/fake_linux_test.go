@@ -90,12 +90,15 @@ var loadFake = sync.OnceValue(func() error {
 	return nil
 })
 
+// fakeCores is how many cores the tests say that the fake's GPU has.
+const fakeCores = 10
+
 // openDriver opens a driver on the fake.
 func openDriver() (gpu.Driver, error) {
 	if err := loadFake(); err != nil {
 		return nil, err
 	}
-	return metal.Open(fake.find)
+	return metal.Open(fake.find, fakeCores)
 }
 
 // driver returns a driver for a test, of the machine's GPU on a Mac. It skips the test where there is none.

@@ -8,6 +8,7 @@ import (
 	"github.com/ebitengine/purego"
 
 	"crossover/gpu"
+	"crossover/host"
 )
 
 func init() {
@@ -16,7 +17,7 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		d, err := open(libraries.find)
+		d, err := open(libraries.find, host.Identify().GPUCores)
 		if err != nil {
 			return nil, err
 		}

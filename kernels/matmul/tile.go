@@ -41,8 +41,6 @@ var (
 var matrices = tile{simdgroup: true, m: 64, n: 64, k: 32, threadM: 4, threadN: 8, slices: 1}
 
 const (
-	// someCores stands for a number of cores that is not known.
-	someCores = 16
 	// nanoseconds of a second kernel, and bytes a nanosecond that come and go through it, fitted likewise
 	partsLatency   = 2000
 	partsBandwidth = 5000
@@ -54,13 +52,9 @@ const (
 // choose returns the tile, and the number of parts of the sums over k, with which an m×k by k×n product should be
 // fastest on a device.
 func choose(m, n, k int, f gpu.Facts) (best tile, parts int) {
-	cores := f.Cores
-	if cores == 0 {
-		cores = someCores
-	}
 	candidates := []tile{large, medium, small}
 	if f.API == "metal" {
-		if f.SIMDMatrices && matrices.count(m, n) >= cores {
+		if f.SIMDMatrices && matrices.count(m, n) >= f.Cores {
 			return matrices, 1
 		}
 		candidates = candidates[2:]
@@ -68,7 +62,7 @@ func choose(m, n, k int, f gpu.Facts) (best tile, parts int) {
 	least := math.Inf(1)
 	for _, t := range candidates {
 		for p := 1; p == 1 || p <= mostParts && m <= mostPartValues/n/p; p *= 2 {
-			if time := t.nanoseconds(m, n, k, p, cores); time < least {
+			if time := t.nanoseconds(m, n, k, p, f.Cores); time < least {
 				best, parts, least = t, p, time
 			}
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 func TestChoose(t *testing.T) {
-	h200, unknown, m3 := gpu.Facts{API: "cuda", Cores: 132}, gpu.Facts{}, gpu.Facts{API: "metal", Cores: 40, SIMDMatrices: true}
+	h200, narrow, m3 := gpu.Facts{API: "cuda", Cores: 132}, gpu.Facts{Cores: 16}, gpu.Facts{API: "metal", Cores: 40, SIMDMatrices: true}
 	for _, test := range []struct {
 		m, n, k int
 		on      gpu.Facts
@@ -25,7 +25,7 @@ func TestChoose(t *testing.T) {
 		{256, 256, 256, h200, small, 1},
 		{16, 16, 16, h200, small, 1},
 		{1, 1, 1 << 20, h200, small, 16},
-		{1024, 1024, 1024, unknown, large, 1},
+		{1024, 1024, 1024, narrow, large, 1},
 		{1024, 1024, 1024, m3, matrices, 1},
 		{256, 256, 256, m3, small, 1},
 		{1024, 1024, 1024, gpu.Facts{API: "metal", Cores: 40}, small, 1}, // a GPU without simdgroup matrices

@@ -18,7 +18,6 @@ const (
 	groupsPerCore = 4        // with eight vectors a thread, as many as run at once
 	mostThreads   = 1024     // in a threadgroup that is alone
 	aloneUpTo     = 32 << 10 // values that one threadgroup sums sooner than two launches do
-	leastCores    = 16       // of a device that does not say how many it has
 )
 
 var source = gpu.Source{Name: "reduce.metal", Text: text}.Define("VECTORS", vectors)
@@ -47,9 +46,6 @@ func (e *launch) plan(n int) (*launchPlan, error) {
 func groupsFor(n, cores int) int {
 	if n <= aloneUpTo {
 		return 1
-	}
-	if cores == 0 {
-		cores = leastCores
 	}
 	const step = 4 * vectors * threads
 	return (min((n+step-1)/step, cores*groupsPerCore) + 3) / 4 * 4

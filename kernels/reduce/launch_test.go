@@ -161,7 +161,6 @@ func TestGroupsFor(t *testing.T) {
 		{aloneUpTo + 1, 132, (aloneUpTo/(4*vectors*threads) + 4) / 4 * 4},
 		{1 << 24, 10, 10 * groupsPerCore},
 		{1 << 24, 1, groupsPerCore},
-		{1 << 24, 0, leastCores * groupsPerCore},
 	} {
 		if got := groupsFor(test.n, test.cores); got != test.want {
 			t.Errorf("groupsFor(%d, %d) = %d, want %d", test.n, test.cores, got, test.want)

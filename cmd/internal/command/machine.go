@@ -49,7 +49,7 @@ func openGPUs() []gpu.Facts {
 	var facts []gpu.Facts
 	for _, api := range gpu.APIs() {
 		if device, err := gpu.OpenFit(api); err == nil {
-			facts = append(facts, device.Facts())
+			facts = append(facts, device.Driver().Facts())
 		}
 	}
 	return facts

@@ -1,0 +1,137 @@
+package dryrun
+
+import (
+	"fmt"
+	"sync"
+
+	"crossover/gpu"
+	"crossover/gpu/msl"
+)
+
+// GPU is a GPU that notes what it is asked for.
+type GPU struct {
+	API   string // under which it is registered, and so the name of its implementations: "apple-10"
+	Cores int    // 0 where its driver does not know
+
+	mu         sync.Mutex
+	memory     []byte // that all of its buffers are, since nobody reads them
+	compiled   []gpu.Source
+	dispatches []Dispatch
+}
+
+// Dispatch is a kernel that a launch plan runs.
+type Dispatch struct {
+	Source          gpu.Source
+	Kernel          string
+	Groups, Threads gpu.Size
+}
+
+// GPUs are those that are registered: the smallest of Apple's chips, a usual one, a large one, and one whose driver does
+// not know its cores.
+var GPUs = []*GPU{
+	{API: "apple-8", Cores: 8},
+	{API: "apple-10", Cores: 10},
+	{API: "apple-40", Cores: 40},
+	{API: "apple-unknown"},
+}
+
+func init() {
+	for _, g := range GPUs {
+		gpu.Register(g.API, func() (gpu.Driver, error) { return driver{g}, nil })
+	}
+}
+
+// Compiled returns every source that has been compiled so far.
+func (g *GPU) Compiled() []gpu.Source {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.compiled
+}
+
+// Dispatches returns what the plans that were built since the last call dispatch, in order.
+func (g *GPU) Dispatches() []Dispatch {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	list := g.dispatches
+	g.dispatches = nil
+	return list
+}
+
+// driver is the GPU as package gpu sees it.
+type driver struct{ gpu *GPU }
+
+// Facts are those that Metal tells of an M1 with 16 GiB, but for the cores.
+func (d driver) Facts() gpu.Facts {
+	return gpu.Facts{
+		API: "metal", Name: d.gpu.API, Driver: "dry run", Cores: d.gpu.Cores,
+		MemoryBytes: 10 << 30, MaxBufferBytes: 8 << 30, Unified: true,
+		SIMDWidth: 32, MaxThreads: 1024, ThreadgroupBytes: 32 << 10,
+	}
+}
+
+// library is a source, and pipeline a kernel of it.
+type library struct{ source gpu.Source }
+
+type pipeline struct {
+	source gpu.Source
+	kernel string
+}
+
+func (d driver) Compile(src gpu.Source, _ []msl.Function) (gpu.Library, error) {
+	d.gpu.mu.Lock()
+	defer d.gpu.mu.Unlock()
+	d.gpu.compiled = append(d.gpu.compiled, src)
+	return library{src}, nil
+}
+
+func (l library) Pipeline(f *msl.Function) (gpu.Pipeline, error) {
+	return pipeline{l.source, f.Name}, nil
+}
+
+func (pipeline) MaxThreads() int { return 1024 }
+
+// memory is a buffer. All of them share their bytes, so that the largest sizes cost no more than one of them.
+type memory struct {
+	bytes int
+	host  []byte
+}
+
+func (d driver) Allocate(bytes int, s gpu.Storage) (gpu.Memory, error) {
+	if s == gpu.Private {
+		return &memory{bytes: bytes}, nil
+	}
+	d.gpu.mu.Lock()
+	defer d.gpu.mu.Unlock()
+	if len(d.gpu.memory) < bytes {
+		d.gpu.memory = make([]byte, bytes)
+	}
+	return &memory{bytes, d.gpu.memory[:bytes]}, nil
+}
+
+func (m *memory) Bytes() int    { return m.bytes }
+func (m *memory) Host() []byte  { return m.host }
+func (*memory) Fill(byte) error { return nil }
+func (*memory) Free()           {}
+
+func (d driver) Record(commands []gpu.Command) (gpu.Recording, error) {
+	d.gpu.mu.Lock()
+	defer d.gpu.mu.Unlock()
+	for _, c := range commands {
+		if c.Kind == gpu.Dispatch {
+			p := c.Pipeline.(pipeline)
+			d.gpu.dispatches = append(d.gpu.dispatches, Dispatch{p.source, p.kernel, c.Groups, c.Threads})
+		}
+	}
+	return recording{}, nil
+}
+
+func (driver) Forget() {}
+
+// recording refuses to run.
+type recording struct{}
+
+func (recording) Submit(bool) error { return fmt.Errorf("dryrun: nothing runs here") }
+func (recording) Wait() (gpu.Times, error) {
+	return gpu.Times{}, fmt.Errorf("dryrun: nothing runs here")
+}
+func (recording) Close() {}

@@ -1,0 +1,90 @@
+// Package launches says what the catalogue's launch plans compile and dispatch on Apple's GPUs, by planning them on the
+// GPUs of package gpu/dryrun, which are not there. It is for tests, and it runs nothing.
+package launches
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"crossover/gpu"
+	"crossover/gpu/dryrun"
+	"crossover/kernels"
+	"crossover/kernels/catalogue"
+)
+
+// Launch is what one implementation of a case dispatches at one size.
+type Launch struct {
+	Case       *kernels.Case
+	Variant    string // of the implementation: "" or "direct"
+	Size       int
+	Dispatches []dryrun.Dispatch
+}
+
+func (l Launch) String() string {
+	name := l.Case.Name
+	if l.Variant != "" {
+		name += " (" + l.Variant + ")"
+	}
+	return fmt.Sprintf("%s at %d %s", name, l.Size, l.Case.Axis.Unit)
+}
+
+// Plan returns what the implementations of a case dispatch on some GPUs at a size.
+func Plan(c *kernels.Case, size int, gpus ...*dryrun.GPU) (map[*dryrun.GPU][]Launch, error) {
+	problem := c.Problem(size, kernels.Input{})
+	planned := map[*dryrun.GPU][]Launch{}
+	for _, g := range gpus {
+		for _, i := range c.Implementations {
+			api, variant, _ := strings.Cut(i.Name, "/")
+			if api != g.API {
+				continue
+			}
+			g.Dispatches() // what came before is another plan's
+			call, err := problem.Bind(i.Name)
+			if err != nil {
+				return nil, fmt.Errorf("%s at %d on %s: %w", c.Name, size, i.Name, err)
+			}
+			call.Release()
+			planned[g] = append(planned[g], Launch{c, variant, size, g.Dispatches()})
+		}
+	}
+	return planned, nil
+}
+
+// Sources returns every source, its macros with it, that the catalogue's cases compile on the GPUs of package dryrun at
+// the sizes of their axes, each once, in order of its name. It takes a few seconds.
+func Sources() ([]gpu.Source, error) {
+	for _, c := range catalogue.Cases() {
+		for _, size := range Sizes(c.Axis) {
+			if _, err := Plan(&c, size, dryrun.GPUs...); err != nil {
+				return nil, err
+			}
+		}
+	}
+	seen := map[string]bool{}
+	var sources []gpu.Source
+	for _, g := range dryrun.GPUs {
+		for _, s := range g.Compiled() {
+			if key := fmt.Sprint(s.Text, s.Macros); !seen[key] {
+				seen[key] = true
+				sources = append(sources, s)
+			}
+		}
+	}
+	slices.SortStableFunc(sources, func(a, b gpu.Source) int { return strings.Compare(a.Name, b.Name) })
+	return sources, nil
+}
+
+// Sizes returns sizes of an axis at which launch plans differ: both ends, and in each octave a power of two, a size
+// beside it that is odd, and sizes between.
+func Sizes(a kernels.Axis) []int {
+	sizes := []int{a.Min, a.Max}
+	for octave := 1; octave <= a.Max; octave *= 2 {
+		for _, eighths := range []int{8, 9, 12} {
+			sizes = append(sizes, a.Nearest(octave*eighths/8))
+		}
+		sizes = append(sizes, a.Nearest(octave+1))
+	}
+	slices.Sort(sizes)
+	return slices.Compact(sizes)
+}

@@ -1,0 +1,73 @@
+package launches
+
+import (
+	"testing"
+
+	"crossover/gpu"
+	"crossover/gpu/dryrun"
+	"crossover/kernels/catalogue"
+)
+
+// step is a kernel of a launch plan: the dispatch of an implementation that comes at an index.
+type step struct {
+	name, variant string // of the case and of the implementation
+	index         int
+}
+
+// narrow are the kernels that leave cores of a large GPU idle at the largest size of a case, and why they may.
+var narrow = map[step]string{
+	{"sum", "", 1}:                          "adds up what the threadgroups before it summed, a few hundred values",
+	{"conv1d/n=32768", "fft", 1}:            "the columns of 32 Ki values, 16 a threadgroup, side by side in memory",
+	{"conv1d/n=32768", "fft", 2}:            "the rows of 32 Ki values, which fill the memory of 8 threadgroups",
+	{"conv1d/n=32768", "fft", 4}:            "as the columns before",
+	{"conv1d/n=32768", "fft", 5}:            "as the rows before",
+	{"conv1d/n=32768", "partitioned", 0}:    "a window is a transform in one threadgroup; there are 31 of 2 Ki samples",
+	{"conv1d/n=32768", "partitioned", 2}:    "an output block is a transform in one threadgroup; there are 16 for pairs of windows",
+	{"stage-graph/block=512,cost=4", "", 1}: "adds up the nodes of a block of 512 samples, each sample by as many threads as pay",
+}
+
+// Launch plans divide by the number of cores, also where the driver does not know it. At the largest size of its case an
+// operation has work for every core.
+func TestEveryCoreHasAThreadgroup(t *testing.T) {
+	met := map[step]bool{}
+	for _, c := range catalogue.Cases() {
+		planned, err := Plan(&c, c.Axis.Max, dryrun.GPUs...)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, g := range dryrun.GPUs {
+			if len(planned[g]) == 0 {
+				t.Errorf("%s has no implementation on %s", c.Name, g.API)
+			}
+			device, err := gpu.Open(g.API)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cores := device.Facts().Cores
+			for _, l := range planned[g] {
+				widest := 0
+				for i, d := range l.Dispatches {
+					groups, s := d.Groups.Count(), step{c.Name, l.Variant, i}
+					widest = max(widest, groups)
+					if groups >= cores {
+						continue
+					}
+					met[s] = true
+					if narrow[s] == "" {
+						t.Errorf("%v: dispatch %d, of %s, has %d threadgroups on %s, which is planned for with %d cores", l, i, d.Kernel,
+							groups, g.API, cores)
+					}
+				}
+				if widest < cores {
+					t.Errorf("%v: no kernel has more than %d threadgroups on %s", l, widest, g.API)
+				}
+			}
+		}
+	}
+	for s := range narrow {
+		if !met[s] {
+			t.Errorf("dispatch %d of %s %s is wide on every GPU: it needs no excuse", s.index, s.name, s.variant)
+		}
+	}
+}
