@@ -356,7 +356,7 @@ func TestCompileErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			src := gpu.Source{Name: "bad.metal", Text: test.text}
 			if test.macro != "" {
-				src = src.Define("N", test.macro)
+				src = src.Define("MACRO", test.macro)
 			}
 			_, err := device.Kernel(src, "good")
 			var e *gpu.CompileError

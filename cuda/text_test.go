@@ -14,11 +14,11 @@ func TestProgram(t *testing.T) {
 	src := gpu.Source{Name: "k.metal", Text: `#include <metal_stdlib>
 using namespace metal;
 struct P { uint n; float a; };
-[[max_total_threads_per_threadgroup(N)]]
+[[max_total_threads_per_threadgroup(THREADS)]]
 kernel void k(device float2* y [[buffer(0)]], constant uint* x [[buffer(1)]], constant P& p [[buffer(2)]],
               uint3 g [[threadgroup_position_in_grid]], uint3 t [[thread_position_in_threadgroup]],
               uint3 i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {}
-`}.Define("N", 128)
+`}.Define("THREADS", 128)
 	functions, err := msl.Parse(src.Text)
 	if err != nil {
 		t.Fatal(err)
@@ -27,10 +27,10 @@ kernel void k(device float2* y [[buffer(0)]], constant uint* x [[buffer(1)]], co
 	if !found {
 		t.Fatal("the text is not there as it is")
 	}
-	if want := "#include <metal_stdlib>\n#line 1 \"macros of k.metal\"\n#define N 128\nnamespace metal {\n#line 1 \"k.metal\"\n"; before != want {
+	if want := "#include <metal_stdlib>\n#line 1 \"macros of k.metal\"\n#define THREADS 128\nnamespace metal {\n#line 1 \"k.metal\"\n"; before != want {
 		t.Errorf("before the text:\n%s\nwant:\n%s", before, want)
 	}
-	entry := `extern "C" __global__ __launch_bounds__(N) void crossover_k(float2* __restrict__ y, const uint* __restrict__ x, const P p) ` +
+	entry := `extern "C" __global__ __launch_bounds__(THREADS) void crossover_k(float2* __restrict__ y, const uint* __restrict__ x, const P p) ` +
 		`{ k(y, x, p, uint3(blockIdx.x, blockIdx.y, blockIdx.z), uint3(threadIdx.x, threadIdx.y, threadIdx.z), ` +
 		`uint3(blockIdx.x * blockDim.x + threadIdx.x, blockIdx.y * blockDim.y + threadIdx.y, blockIdx.z * blockDim.z + threadIdx.z), (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32); }`
 	if !strings.Contains(rest, entry+"\n") {

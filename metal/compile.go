@@ -48,14 +48,14 @@ func setSafeMath(options objc.ID) {
 	setMathFunctions.Call(options, functionsPrecise)
 }
 
-// Compile compiles a text as Metal's own compiler takes it, its macros before it.
+// Compile compiles a text as Metal's own compiler takes it, see [Specialise].
 func (d *driver) Compile(src gpu.Source, functions []msl.Function) (_ gpu.Library, err error) {
 	l := &library{driver: d}
 	objc.InPool(func() {
 		options := objc.New(objc.Class("MTLCompileOptions"))
 		defer objc.Release(options)
 		setSafeMath(options)
-		text := nsString(specialise(src))
+		text := nsString(Specialise(src))
 		if text == 0 {
 			err = fmt.Errorf("metal: %s is not UTF-8", src.Name)
 			return
@@ -72,9 +72,12 @@ func (d *driver) Compile(src gpu.Source, functions []msl.Function) (_ gpu.Librar
 	return l, nil
 }
 
-// specialise puts the macros before the text, whose lines keep their numbers.
-func specialise(src gpu.Source) string {
+// Specialise returns the text that Metal's compiler gets: the standard library, the source's macros, and the source's
+// text, whose lines keep their numbers. The library comes before the macros, so that none of them replaces a name in
+// Apple's headers; where the text includes it again, that adds nothing.
+func Specialise(src gpu.Source) string {
 	var b strings.Builder
+	b.WriteString("#include <metal_stdlib>\n")
 	for _, m := range src.Macros {
 		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
 	}

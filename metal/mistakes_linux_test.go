@@ -64,18 +64,25 @@ func dispatch(encoder objc.ID, groups, threads size) {
 	objc.Declare[func(objc.ID, size, size)]("MTLComputeCommandEncoder", "dispatchThreadgroups:threadsPerThreadgroup:").Call(encoder, groups, threads)
 }
 
+func newString(s string) objc.ID {
+	return objc.Declare[func(objc.ID, string) objc.ID]("NSString", "stringWithUTF8String:").Call(objc.Class("NSString"), s)
+}
+
+// compile returns the library of a text.
+func (w *world) compile(text string) objc.ID {
+	var failure objc.ID
+	return objc.Declare[func(objc.ID, objc.ID, objc.ID, *objc.ID) objc.ID]("MTLDevice", "newLibraryWithSource:options:error:").
+		Call(w.device, newString(text), objc.New(objc.Class("MTLCompileOptions")), &failure)
+}
+
 // withPipeline sets a pipeline, of a kernel that takes 256 threads.
 func (w *world) withPipeline(encoder objc.ID) {
-	text := objc.Declare[func(objc.ID, string) objc.ID]("NSString", "stringWithUTF8String:").Call
-	library := objc.Declare[func(objc.ID, objc.ID, objc.ID, *objc.ID) objc.ID]("MTLDevice", "newLibraryWithSource:options:error:").Call
 	function := objc.Declare[func(objc.ID, objc.ID) objc.ID]("MTLLibrary", "newFunctionWithName:").Call
 	pipeline := objc.Declare[func(objc.ID, objc.ID, *objc.ID) objc.ID]("MTLDevice", "newComputePipelineStateWithFunction:error:").Call
 	set := objc.Declare[func(_, _ objc.ID)]("MTLComputeCommandEncoder", "setComputePipelineState:").Call
-	strings := objc.Class("NSString")
 	var failure objc.ID
-	source := "[[max_total_threads_per_threadgroup(256)]] kernel void k(device float* y [[buffer(0)]], uint i [[thread_position_in_grid]]) { y[i] = 1.0f; }\n"
-	compiled := library(w.device, text(strings, source), objc.New(objc.Class("MTLCompileOptions")), &failure)
-	set(encoder, pipeline(w.device, function(compiled, text(strings, "k")), &failure))
+	compiled := w.compile("[[max_total_threads_per_threadgroup(256)]] kernel void k(device float* y [[buffer(0)]], uint i [[thread_position_in_grid]]) { y[i] = 1.0f; }\n")
+	set(encoder, pipeline(w.device, function(compiled, newString("k")), &failure))
 }
 
 func (w *world) newBuffer(options uint) objc.ID {
@@ -183,6 +190,9 @@ var mistakes = map[string]struct {
 	"wait before commit": {func(w *world) {
 		waitFor(declareGet("MTLCommandQueue", "commandBuffer")(w.queue))
 	}, "waitUntilCompleted on a command buffer that is not committed"},
+	"a macro before the library": {func(w *world) {
+		w.compile("// A text.\n#define LENGTH 4\n#include <metal_stdlib>\nkernel void k(device float* y [[buffer(0)]]) { y[0] = LENGTH; }\n")
+	}, "defines a macro before it includes metal_stdlib: #define LENGTH 4"},
 	"unaligned memory": {func(w *world) {
 		noCopy(w.device, 4096, metal.Page)
 	}, "newBufferWithBytesNoCopy:length:options:deallocator: of 16384 bytes at 0x"},

@@ -21,7 +21,8 @@
 //   - Barriers (threadgroup_barrier(mem_flags::mem_threadgroup)) and simd functions stand in uniform control flow, in
 //     full simdgroups of 32.
 //   - Functions of one value say which they mean: precise:: or fast::.
-//   - Texts are specialised by preprocessor macros, never by function constants or templates with host names.
+//   - Texts are specialised by preprocessor macros, never by function constants or templates with host names. Macros
+//     come after metal_stdlib; their names have capitals and more than one letter, since the library has names like N.
 //   - Literals have their suffix: 0.5f. Without it CUDA computes in double precision.
 //   - Pointers and references name their address space, variables outside of functions are constant: see [Check].
 //

@@ -4,7 +4,7 @@
 #define ROWS 2
 #endif
 
-// Overlap-save in one kernel, for filters that one window has room for: a row of N complex values is a window of the
+// Overlap-save in one kernel, for filters that one window has room for: a row of LENGTH complex values is a window of the
 // signal in the real parts and the next window in the imaginary parts, which a real filter keeps apart. It is
 // transformed, multiplied by the filter's transform and transformed back, and the last `hop` values of each window are
 // outputs; the others are not, since what of the filter reaches past a window's end has come back at its beginning.
@@ -31,7 +31,7 @@ kernel void overlap_save(device float* y [[buffer(0)]],
         last[b] = lane + b * LANES;
     }
     // Value p of the row has sample first + p, and later output first + p, in its real part.
-    int first = (int)((group * ROWS + i / LANES) * 2 * hop) - (int)(N - hop);
+    int first = (int)((group * ROWS + i / LANES) * 2 * hop) - (int)(LENGTH - hop);
     float2 v[POINTS];
     UNROLL
     for (uint m = 0; m < POINTS; ++m) {
@@ -48,7 +48,7 @@ kernel void overlap_save(device float* y [[buffer(0)]],
     for (uint m = 0; m < POINTS; ++m) {
         uint p = lane + m * LANES;
         int at = first + (int)p;
-        if (p >= N - hop) {
+        if (p >= LENGTH - hop) {
             if ((uint)at < outputs) {
                 y[at] = v[m].y;
             }

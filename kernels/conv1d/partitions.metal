@@ -5,10 +5,10 @@
 #endif
 
 // The transforms of uniformly partitioned overlap-save. Row s has window s of the signal in its real parts and window
-// s+APART in its imaginary parts, which a real filter keeps apart; window t is the samples (t-1)·N/2 to (t+1)·N/2-1,
-// and its last N/2 values become outputs.
+// s+APART in its imaginary parts, which a real filter keeps apart; window t is the samples (t-1)·LENGTH/2 to
+// (t+1)·LENGTH/2-1, and its last LENGTH/2 values become outputs.
 
-#define BLOCK (N / 2)
+#define BLOCK (LENGTH / 2)
 
 static inline float sample_at(device const float* x, int i, uint n) { return i >= 0 && (uint)i < n ? x[i] : 0.0f; }
 
@@ -50,7 +50,7 @@ kernel void windows(device float2* spectra [[buffer(0)]],
     }
     UNROLL
     for (uint m = 0; m < POINTS; ++m) {
-        spectra[row * N + lane + m * LANES] = v[m];
+        spectra[row * LENGTH + lane + m * LANES] = v[m];
     }
 }
 
@@ -72,7 +72,7 @@ kernel void blocks(device float* y [[buffer(0)]],
         last[b] = lane + b * LANES;
     }
     // Threads past the last row compute it too, since they have to take part in the barriers.
-    device const float2* from = sums + min(row, p.rows - 1) * N + lane;
+    device const float2* from = sums + min(row, p.rows - 1) * LENGTH + lane;
     float2 v[POINTS];
     UNROLL
     for (uint m = 0; m < POINTS; ++m) {

@@ -6,9 +6,9 @@
 #endif
 
 // Bluestein's algorithm in one threadgroup, ROWS rows of `count` complex values each: the row times the chirp, followed by
-// zeros, is transformed, multiplied by the filter, transformed back and multiplied by the chirp again. N is a power of two
-// of at least 2·count - 1. Transforms leave points in the threads that they took them from. With INVERSE the transform
-// is the inverse one.
+// zeros, is transformed, multiplied by the filter, transformed back and multiplied by the chirp again. LENGTH is a power
+// of two of at least 2·count - 1. Transforms leave points in the threads that they took them from. With INVERSE the
+// transform is the inverse one.
 
 [[max_total_threads_per_threadgroup(LANES * ROWS)]]
 kernel void bluestein_rows(device float2* dst [[buffer(0)]],

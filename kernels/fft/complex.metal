@@ -5,8 +5,8 @@
 #define INVERSE 1
 #endif
 
-// Rows of N complex values, ROWS of them a threadgroup. With INVERSE the transform is the inverse one: that of the values
-// with their parts swapped, its parts swapped again.
+// Rows of LENGTH complex values, ROWS of them a threadgroup. With INVERSE the transform is the inverse one: that of the
+// values with their parts swapped, its parts swapped again.
 
 [[max_total_threads_per_threadgroup(LANES * ROWS)]]
 kernel void complex_rows(device float2* dst [[buffer(0)]],
@@ -27,7 +27,7 @@ kernel void complex_rows(device float2* dst [[buffer(0)]],
     }
 
     // Threads past the last row compute it too, since they have to take part in the barriers.
-    device const float2* from = src + size_t(min(row, rows - 1)) * N + lane;
+    device const float2* from = src + size_t(min(row, rows - 1)) * LENGTH + lane;
     float2 v[POINTS];
     UNROLL
     for (uint m = 0; m < POINTS; ++m) {
@@ -37,13 +37,13 @@ kernel void complex_rows(device float2* dst [[buffer(0)]],
     if (row >= rows) {
         return;
     }
-    device float2* to = dst + size_t(row) * N;
+    device float2* to = dst + size_t(row) * LENGTH;
     UNROLL
     for (uint b = 0; b < POINTS / LAST_RADIX; ++b) {
         UNROLL
         for (uint q = 0; q < LAST_RADIX; ++q) {
             float2 x = v[b + q * (POINTS / LAST_RADIX)];
-            to[last[b] + q * (N / LAST_RADIX)] = INVERSE ? swapped(x) * scale : x;
+            to[last[b] + q * (LENGTH / LAST_RADIX)] = INVERSE ? swapped(x) * scale : x;
         }
     }
 }

@@ -3,8 +3,8 @@
 #include "butterflies.metal"
 #endif
 
-#ifndef N // compiled alone, without a launch to say how
-#define N 1024
+#ifndef LENGTH // compiled alone, without a launch to say how
+#define LENGTH 1024
 #define POINTS 16
 #define LANES 64
 #define PASSES 3
@@ -25,12 +25,12 @@
 
 // The passes of a Stockham transform in registers and threadgroup memory, which the texts that begin with this one share.
 //
-// N points are transformed by LANES = N / POINTS threads, POINTS points each, in PASSES passes of the radices RADIX0,
-// RADIX1 … whose product is N. Butterfly j of a pass of radix R, j < N / R, takes the points j + q·N/R for q < R. With
-// D the product of the radices of the earlier passes, it turns point q by exp(-2·pi·i·q·(j mod D) / (D·R)), transforms
-// the R points and leaves them at (j / D)·D·R + j mod D + q·D. So each thread loads points that are LANES apart, and the
-// last pass leaves them as far apart again: only between the passes do points change threads, through threadgroup memory.
-// All of these numbers are powers of two.
+// LENGTH points are transformed by LANES = LENGTH / POINTS threads, POINTS points each, in PASSES passes of the radices
+// RADIX0, RADIX1 … whose product is LENGTH. Butterfly j of a pass of radix R, j < LENGTH / R, takes the points
+// j + q·LENGTH/R for q < R. With D the product of the radices of the earlier passes, it turns point q by
+// exp(-2·pi·i·q·(j mod D) / (D·R)), transforms the R points and leaves them at (j / D)·D·R + j mod D + q·D. So each thread
+// loads points that are LANES apart, and the last pass leaves them as far apart again: only between the passes do points
+// change threads, through threadgroup memory. All of these numbers are powers of two.
 
 template <uint S>
 inline void dft16(thread float2* v) {
@@ -177,12 +177,12 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
 #define SCATTER(part, r, d, shift, slice)                                                                      \
     {                                                                                                          \
         uint own = PLACE(lane, r, d);                                                                          \
-        uint cell = SKEWED(own % (N / SLICES), shift, d);                                                      \
+        uint cell = SKEWED(own % (LENGTH / SLICES), shift, d);                                                 \
         UNROLL for (uint b = 0; b < POINTS / (r); ++b) {                                                       \
             UNROLL for (uint q = 0; q < (r); ++q) {                                                            \
                 uint known = PLACE(b * LANES, r, d) + q * (d);                                                 \
-                if (SLICES == 1 || (own + known) / (N / SLICES) == (slice)) {                                  \
-                    memory[tile + SPREAD * (JOINED(cell, known % (N / SLICES), shift, d))] =                   \
+                if (SLICES == 1 || (own + known) / (LENGTH / SLICES) == (slice)) {                             \
+                    memory[tile + SPREAD * (JOINED(cell, known % (LENGTH / SLICES), shift, d))] =              \
                         v[b + q * (POINTS / (r))] part;                                                        \
                 }                                                                                              \
             }                                                                                                  \
@@ -205,7 +205,7 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
         uint cell = SKEWED(last[b], shift, d);                                                                 \
         UNROLL for (uint q = 0; q < LAST_RADIX / SLICES; ++q) {                                                \
             taken[b + q * (POINTS / LAST_RADIX) + (slice) * (POINTS / SLICES)] =                               \
-                memory[last_tile + SPREAD * (JOINED(cell, q * (N / LAST_RADIX), shift, d))];                   \
+                memory[last_tile + SPREAD * (JOINED(cell, q * (LENGTH / LAST_RADIX), shift, d))];              \
         }                                                                                                      \
     }
 
@@ -231,11 +231,11 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
 #endif
 
 // TRANSFORM transforms the points v[POINTS] of a thread, where v[m] is point lane + m·LANES, to points
-// last[b] + q·N/LAST_RADIX, which are then in v[b + q·POINTS/LAST_RADIX]. `roots` are the tables of the passes.
+// last[b] + q·LENGTH/LAST_RADIX, which are then in v[b + q·POINTS/LAST_RADIX]. `roots` are the tables of the passes.
 
-#define D1 RADIX0
-#define D2 (RADIX0 * RADIX1)
-#define D3 (RADIX0 * RADIX1 * RADIX2)
+#define DISTANCE1 RADIX0
+#define DISTANCE2 (RADIX0 * RADIX1)
+#define DISTANCE3 (RADIX0 * RADIX1 * RADIX2)
 
 #define FIRST_PASS(r) pass<r, 1>(v, last, roots);
 #define NEXT_PASS(r, d, table)                                      \
@@ -256,23 +256,23 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
 #define TRANSFORM                                  \
     FIRST_PASS(RADIX0)                             \
     EXCHANGE(GATHER_LAST, RADIX0, 1, SHIFT0)       \
-    LAST_PASS(RADIX1, D1, TABLE1)
+    LAST_PASS(RADIX1, DISTANCE1, TABLE1)
 #elif PASSES == 3
 #define LAST_RADIX RADIX2
 #define TRANSFORM                                  \
     FIRST_PASS(RADIX0)                             \
     EXCHANGE(GATHER, RADIX0, 1, SHIFT0)            \
-    NEXT_PASS(RADIX1, D1, TABLE1)                  \
-    EXCHANGE(GATHER_LAST, RADIX1, D1, SHIFT1)      \
-    LAST_PASS(RADIX2, D2, TABLE2)
+    NEXT_PASS(RADIX1, DISTANCE1, TABLE1)           \
+    EXCHANGE(GATHER_LAST, RADIX1, DISTANCE1, SHIFT1) \
+    LAST_PASS(RADIX2, DISTANCE2, TABLE2)
 #else
 #define LAST_RADIX RADIX3
 #define TRANSFORM                                  \
     FIRST_PASS(RADIX0)                             \
     EXCHANGE(GATHER, RADIX0, 1, SHIFT0)            \
-    NEXT_PASS(RADIX1, D1, TABLE1)                  \
-    EXCHANGE(GATHER, RADIX1, D1, SHIFT1)           \
-    NEXT_PASS(RADIX2, D2, TABLE2)                  \
-    EXCHANGE(GATHER_LAST, RADIX2, D2, SHIFT2)      \
-    LAST_PASS(RADIX3, D3, TABLE3)
+    NEXT_PASS(RADIX1, DISTANCE1, TABLE1)           \
+    EXCHANGE(GATHER, RADIX1, DISTANCE1, SHIFT1)    \
+    NEXT_PASS(RADIX2, DISTANCE2, TABLE2)           \
+    EXCHANGE(GATHER_LAST, RADIX2, DISTANCE2, SHIFT2) \
+    LAST_PASS(RADIX3, DISTANCE3, TABLE3)
 #endif

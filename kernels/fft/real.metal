@@ -7,10 +7,11 @@
 #define ALIGNED 0
 #endif
 
-// Rows of 2·N real values, ROWS of them a threadgroup, as N complex ones: even values are taken as real parts and odd
-// values as imaginary parts, and the two interleaved spectra are told apart by their symmetry,
+// Rows of 2·LENGTH real values, ROWS of them a threadgroup, as LENGTH complex ones: even values are taken as real parts
+// and odd values as imaginary parts, and the two interleaved spectra are told apart by their symmetry,
 //
-//   X[k] = (Z[k] + conj(Z[N-k])) / 2 + (Z[k] - conj(Z[N-k])) · halves[k],   halves[k] = -i/2 · exp(-2·pi·i·k / (2·N)).
+//   X[k] = (Z[k] + conj(Z[LENGTH-k])) / 2 + (Z[k] - conj(Z[LENGTH-k])) · halves[k],
+//   halves[k] = -i/2 · exp(-2·pi·i·k / (2·LENGTH)).
 //
 // With FRAMES, row r is the samples of a signal from r·hop - lead on, times a Hann window; the signal is zero outside of
 // its samples. With ALIGNED too, hop and lead are even.
@@ -22,7 +23,7 @@ struct Rows {
     uint samples;
 };
 
-// Bins k and N - k, of the values at k and at N - k.
+// Bins k and LENGTH - k, of the values at k and at LENGTH - k.
 inline void bins(float2 z, float2 mirrored, float2 half_root, thread float2& low, thread float2& high) {
     float2 sum = float2(z.x + mirrored.x, z.y - mirrored.y) * 0.5f;
     float2 turned = product(float2(z.x - mirrored.x, z.y + mirrored.y), half_root);
@@ -30,9 +31,9 @@ inline void bins(float2 z, float2 mirrored, float2 half_root, thread float2& low
     high = float2(sum.x - turned.x, turned.y - sum.y);
 }
 
-// halves[j + q·N/LAST_RADIX], of which the table has only those for q = 0 and, where LAST_RADIX is 32, for q = 1.
+// halves[j + q·LENGTH/LAST_RADIX], of which the table has only those for q = 0 and, where LAST_RADIX is 32, for q = 1.
 #define HALF_ROOT(j, q) \
-    turned32(halves[(j) + ((q) - (q) * 16 / LAST_RADIX * LAST_RADIX / 16) * (N / LAST_RADIX)], (q) * 16 / LAST_RADIX)
+    turned32(halves[(j) + ((q) - (q) * 16 / LAST_RADIX * LAST_RADIX / 16) * (LENGTH / LAST_RADIX)], (q) * 16 / LAST_RADIX)
 
 // Half of the Hann window's cosine, at sample 2·(lane + m·LANES) where half_root is halves[2·lane], and at the one after it
 // where it is the next.
@@ -46,7 +47,8 @@ inline float sample_at(device const float* src, int at, uint samples) {
 
 // The number of butterflies of the last pass that a thread computes. Where it is one, SHUFFLED, the mirror images of the
 // thread's points are those of another thread of the simdgroup. Where it is more, each butterfly has its mirror image in
-// the same thread: butterfly D - j is that of butterfly j, D = N / LAST_RADIX, and 0 and D/2, their own, go to thread 0.
+// the same thread: butterfly D - j is that of butterfly j, D = LENGTH / LAST_RADIX, and 0 and D/2, their own, go to
+// thread 0.
 #define LAST_COUNT (POINTS / LAST_RADIX)
 
 [[max_total_threads_per_threadgroup(LANES * ROWS)]]
@@ -59,7 +61,7 @@ kernel void real_rows(device float2* dst [[buffer(0)]],
                       uint i [[thread_position_in_threadgroup]],
                       uint simd_lane [[thread_index_in_simdgroup]]) {
     threadgroup CELL memory[MEMORY];
-    const uint apart = N / LAST_RADIX;
+    const uint apart = LENGTH / LAST_RADIX;
     uint lane = i % LANES;
     uint tile = i / LANES * PITCH, last_tile = tile;
     uint row = group * ROWS + i / LANES;
@@ -79,7 +81,7 @@ kernel void real_rows(device float2* dst [[buffer(0)]],
     float2 v[POINTS];
 #if FRAMES
     int first = int(loaded * shape.hop) - int(shape.lead);
-    bool inside = first >= 0 && uint(first) + 2 * N <= shape.samples;
+    bool inside = first >= 0 && uint(first) + 2 * LENGTH <= shape.samples;
     float2 even = halves[2 * lane], odd = halves[2 * lane + 1];
     UNROLL
     for (uint m = 0; m < POINTS; ++m) {
@@ -97,7 +99,7 @@ kernel void real_rows(device float2* dst [[buffer(0)]],
         v[m] = x * float2(0.5f - half_cosine(even, m), 0.5f - half_cosine(odd, m));
     }
 #else
-    device const float2* from = (device const float2*)src + size_t(loaded) * N + lane;
+    device const float2* from = (device const float2*)src + size_t(loaded) * LENGTH + lane;
     UNROLL
     for (uint m = 0; m < POINTS; ++m) {
         v[m] = from[m * LANES];
@@ -116,7 +118,7 @@ kernel void real_rows(device float2* dst [[buffer(0)]],
     if (row >= shape.rows) {
         return;
     }
-    device float2* to = dst + size_t(row) * (N + 1);
+    device float2* to = dst + size_t(row) * (LENGTH + 1);
     float2 low, high;
 #if SHUFFLED
     UNROLL
@@ -129,10 +131,10 @@ kernel void real_rows(device float2* dst [[buffer(0)]],
             high = float2(v[0].x - v[0].y, 0.0f);
         }
         to[k] = low;
-        to[N - k] = high;
+        to[LENGTH - k] = high;
     }
     if (lane == 0) {
-        to[N / 2] = float2(v[LAST_RADIX / 2].x, -v[LAST_RADIX / 2].y);
+        to[LENGTH / 2] = float2(v[LAST_RADIX / 2].x, -v[LAST_RADIX / 2].y);
     }
 #else
     UNROLL
@@ -144,25 +146,25 @@ kernel void real_rows(device float2* dst [[buffer(0)]],
                 bins(v[b + q * LAST_COUNT], v[c + (LAST_RADIX - 1 - q) * LAST_COUNT], HALF_ROOT(last[b], q), low, high);
                 uint k = last[b] + q * apart;
                 to[k] = low;
-                to[N - k] = high;
+                to[LENGTH - k] = high;
             }
             continue;
         }
         to[0] = float2(v[b].x + v[b].y, 0.0f);
-        to[N] = float2(v[b].x - v[b].y, 0.0f);
+        to[LENGTH] = float2(v[b].x - v[b].y, 0.0f);
         UNROLL
         for (uint q = 1; q <= LAST_RADIX / 2; ++q) {
             bins(v[b + q * LAST_COUNT], v[b + (LAST_RADIX - q) * LAST_COUNT], HALF_ROOT(0, q), low, high);
             uint k = q * apart;
             to[k] = low;
-            to[N - k] = high;
+            to[LENGTH - k] = high;
         }
         UNROLL
         for (uint q = 0; q < LAST_RADIX / 2; ++q) {
             bins(v[c + q * LAST_COUNT], v[c + (LAST_RADIX - 1 - q) * LAST_COUNT], HALF_ROOT(apart / 2, q), low, high);
             uint k = apart / 2 + q * apart;
             to[k] = low;
-            to[N - k] = high;
+            to[LENGTH - k] = high;
         }
     }
 #endif

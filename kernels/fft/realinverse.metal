@@ -4,10 +4,10 @@
 #define ROWS 2
 #endif
 
-// The inverse of what real.metal computes: rows of N + 1 bins to 2·N real values, ROWS of them a threadgroup. The values
-// of the spectrum of N complex values are
+// The inverse of what real.metal computes: rows of LENGTH + 1 bins to 2·LENGTH real values, ROWS of them a threadgroup.
+// The values of the spectrum of LENGTH complex values are
 //
-//   Z[k] = (X[k] + conj(X[N-k])) / 2 + (X[k] - conj(X[N-k])) · conj(halves[k]),   halves[k] as there,
+//   Z[k] = (X[k] + conj(X[LENGTH-k])) / 2 + (X[k] - conj(X[LENGTH-k])) · conj(halves[k]),   halves[k] as there,
 //
 // and the inverse transform is that of the values with their parts swapped, its parts swapped again.
 
@@ -31,12 +31,12 @@ kernel void real_inverse_rows(device float* dst [[buffer(0)]],
     }
 
     // Threads past the last row compute it too, since they have to take part in the barriers.
-    device const float2* from = src + size_t(min(row, rows - 1)) * (N + 1);
+    device const float2* from = src + size_t(min(row, rows - 1)) * (LENGTH + 1);
     float2 v[POINTS];
     UNROLL
     for (uint m = 0; m < POINTS; ++m) {
         uint k = lane + m * LANES;
-        float2 x = from[k], mirrored = from[N - k], half_root = halves[k];
+        float2 x = from[k], mirrored = from[LENGTH - k], half_root = halves[k];
         if (k == 0) {
             x.y = 0.0f;
             mirrored.y = 0.0f;
@@ -49,12 +49,12 @@ kernel void real_inverse_rows(device float* dst [[buffer(0)]],
     if (row >= rows) {
         return;
     }
-    device float2* to = (device float2*)dst + size_t(row) * N;
+    device float2* to = (device float2*)dst + size_t(row) * LENGTH;
     UNROLL
     for (uint b = 0; b < POINTS / LAST_RADIX; ++b) {
         UNROLL
         for (uint q = 0; q < LAST_RADIX; ++q) {
-            to[last[b] + q * (N / LAST_RADIX)] = swapped(v[b + q * (POINTS / LAST_RADIX)]) * scale;
+            to[last[b] + q * (LENGTH / LAST_RADIX)] = swapped(v[b + q * (POINTS / LAST_RADIX)]) * scale;
         }
     }
 }

@@ -95,7 +95,7 @@ func (s shape) define(source gpu.Source, tile layout) (gpu.Source, []float32) {
 		name  string
 		value int
 	}{
-		{"N", s.length()}, {"POINTS", s.points}, {"LANES", s.lanes()}, {"PASSES", len(s.radices)},
+		{"LENGTH", s.length()}, {"POINTS", s.points}, {"LANES", s.lanes()}, {"PASSES", len(s.radices)},
 		{"SLICES", max(s.slices, 1)}, {"BANKS", banks}, {"SPREAD", spread}, {"PITCH", s.pitch(tile)},
 		{"MEMORY", s.pitch(tile) * s.side},
 	} {

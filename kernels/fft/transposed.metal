@@ -7,7 +7,7 @@
 #define INVERSE 1
 #endif
 
-// The last step of a transform that is longer than a threadgroup's: rows of N values, of which FIRST·MIDDLE make one
+// The last step of a transform that is longer than a threadgroup's: rows of LENGTH values, of which FIRST·MIDDLE make one
 // transform, are transformed, COLUMNS of them a threadgroup. Value p of row k·MIDDLE + l, k < FIRST, l < MIDDLE, becomes
 // value k + FIRST·(l + MIDDLE·p). Threads that load neighbours of a row store neighbours of the result. With
 // INVERSE the parts of the result are swapped back and scaled.
@@ -31,20 +31,21 @@ kernel void transposed(device float2* dst [[buffer(0)]],
         last[b] = last_lane + b * LANES;
     }
 
-    device const float2* from = src + size_t(row) * (N * FIRST * MIDDLE) + ((first + i / LANES) * MIDDLE + middle) * N + lane;
+    device const float2* from =
+        src + size_t(row) * (LENGTH * FIRST * MIDDLE) + ((first + i / LANES) * MIDDLE + middle) * LENGTH + lane;
     float2 v[POINTS];
     UNROLL
     for (uint m = 0; m < POINTS; ++m) {
         v[m] = from[m * LANES];
     }
     TRANSFORM
-    device float2* to = dst + size_t(row) * (N * FIRST * MIDDLE) + first + i % COLUMNS + FIRST * middle;
+    device float2* to = dst + size_t(row) * (LENGTH * FIRST * MIDDLE) + first + i % COLUMNS + FIRST * middle;
     UNROLL
     for (uint b = 0; b < POINTS / LAST_RADIX; ++b) {
         UNROLL
         for (uint q = 0; q < LAST_RADIX; ++q) {
             float2 x = v[b + q * (POINTS / LAST_RADIX)];
-            to[(last[b] + q * (N / LAST_RADIX)) * (FIRST * MIDDLE)] = INVERSE ? swapped(x) * scale : x;
+            to[(last[b] + q * (LENGTH / LAST_RADIX)) * (FIRST * MIDDLE)] = INVERSE ? swapped(x) * scale : x;
         }
     }
 }

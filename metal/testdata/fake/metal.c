@@ -530,8 +530,21 @@ static id device_buffer_no_copy(id self, SEL name, void *bytes, NSUInteger lengt
     b->length = length;
     return &b->object;
 }
+// Apple's headers use names like N for themselves, which a macro before them would replace.
+static void check_macros(const char *text, SEL name) {
+    static const char library[] = "#include <metal_stdlib>", macro[] = "#define";
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        line += strspn(line, " \t");
+        if (strncmp(line, library, sizeof library - 1) == 0)
+            return;
+        if (strncmp(line, macro, sizeof macro - 1) == 0)
+            die("%s of a text that defines a macro before it includes metal_stdlib: %.*s", name, (int)strcspn(line, "\n"), line);
+    }
+}
 static id device_library(id self, SEL name, id source, id options, id *failure) {
     char message[4096] = "";
+    check_macros(string_text(source), name);
     options_object *o = is(options, &MTLCompileOptions_class, "the options");
     if (o->fast_arithmetic)
         fake_set("fast arithmetic", 1);
