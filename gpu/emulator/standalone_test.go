@@ -6,27 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"crossover/gpu"
 	"crossover/gpu/msl"
 )
-
-var quotedInclude = regexp.MustCompile(`(?m)^#include "(.*)"$`)
-
-// alone returns a text as a compiler reads it from its file, other files in the place of the lines that include them.
-func alone(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return quotedInclude.ReplaceAllStringFunc(string(text), func(line string) string {
-		return alone(t, filepath.Join(filepath.Dir(path), quotedInclude.FindStringSubmatch(line)[1]))
-	})
-}
 
 // Where there is Metal's own compiler it takes the files one by one, without a program that specialises them, so that
 // every text has to have values for its macros. Here they are held against the prelude, whatever they would compile to.
@@ -48,7 +33,10 @@ func TestTextsCompileAlone(t *testing.T) {
 	for _, path := range paths {
 		t.Run(strings.ReplaceAll(strings.TrimPrefix(path, "../../kernels/"), "/", ","), func(t *testing.T) {
 			t.Parallel()
-			text := alone(t, path)
+			text, err := msl.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
 			functions, err := msl.Parse(text)
 			if err != nil {
 				t.Fatal(err)

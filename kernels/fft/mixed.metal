@@ -382,7 +382,7 @@ kernel void mixed(device float2* dst [[buffer(0)]],
             bin_root = factors(step_roots, own_bin, shape.fine);
         }
         uint k = shape.pairs > 0 ? first + t : 0;
-        if (t >= present || (k == 0 || 2 * k == shape.rows) && 2 * p > all) {
+        if (t >= present || ((k == 0 || 2 * k == shape.rows) && 2 * p > all)) {
             continue; // there is none, or another thread has its mirror image
         }
         device float2* row_bins = to + (first + t) * shape.out_next;

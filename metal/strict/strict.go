@@ -1,0 +1,147 @@
+package strict
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"crossover/gpu/msl"
+)
+
+//go:embed include/metal_stdlib
+var library string
+
+// oldest is the version of clang that the library is written for: older ones lack functions of vectors.
+const oldest = 19
+
+// newest is the last version that is looked for under a name of its own.
+const newest = 29
+
+// mostThreadgroupBytes is what an Apple GPU gives a threadgroup.
+const mostThreadgroupBytes = 32 << 10
+
+// FrontEnd is clang with our metal_stdlib.
+type FrontEnd struct {
+	clang, include string
+}
+
+// New finds clang and writes the library to a folder. It fails, naming the package that brings clang, where there is none
+// that is new enough.
+func New(folder string) (*FrontEnd, error) {
+	clang, err := find()
+	if err != nil {
+		return nil, err
+	}
+	return &FrontEnd{clang, folder}, os.WriteFile(filepath.Join(folder, "metal_stdlib"), []byte(library), 0o600)
+}
+
+func find() (string, error) {
+	for version := oldest; version <= newest; version++ {
+		if path, err := exec.LookPath(fmt.Sprintf("clang-%d", version)); err == nil {
+			return path, nil
+		}
+	}
+	missing := fmt.Errorf("strict: no clang of version %d or later (Debian package clang-%d)", oldest, oldest)
+	path, err := exec.LookPath("clang")
+	if err != nil {
+		return "", missing
+	}
+	// Apple's clang counts its versions otherwise, and says so.
+	version, err := exec.Command(path, "--version").Output()
+	var major int
+	if _, scanErr := fmt.Sscanf(versionNumber.FindString(string(version)), "clang version %d", &major); err != nil || scanErr != nil ||
+		major < oldest || bytes.Contains(version, []byte("Apple")) {
+		return "", missing
+	}
+	return path, nil
+}
+
+var versionNumber = regexp.MustCompile(`clang version \d+`)
+
+// flags make clang a compiler of what C++14 and Metal have in common, and its warnings errors. Attributes are Metal's, which
+// package msl reads; parameters and the functions of a text that others go on from may be left unused. A change of sign
+// keeps every bit, and the texts count on it where they turn an int into a uint.
+var flags = []string{
+	"-x", "c++", "-std=c++14", "-nostdinc", "-ffreestanding", "-fno-exceptions", "-fno-rtti", "--target=arm64-apple-macosx14.0",
+	"-Werror", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Wreserved-macro-identifier", "-Wundef",
+	"-Wno-sign-conversion", "-Wno-unknown-attributes", "-Wno-unused-parameter", "-Wno-unused-function", "-ferror-limit=5",
+}
+
+// Check compiles a text as Metal's compiler gets it, its macros in it. It returns the bytes of threadgroup memory of every
+// kernel that has any, or what is wrong with the text, a line each.
+func (f *FrontEnd) Check(text string) (threadgroupBytes map[string]int, err error) {
+	if names := collisions(text); len(names) > 0 {
+		return nil, fmt.Errorf("strict: a macro replaces a name of the standard library: %s", strings.Join(names, ", "))
+	}
+	if err := msl.Check(text); err != nil {
+		return nil, fmt.Errorf("strict: %w", err)
+	}
+	command := exec.Command(f.clang, append(flags, "-I", f.include, "-O0", "-S", "-emit-llvm", "-o", "-", "-")...)
+	command.Stdin = strings.NewReader(copied(text))
+	var assembly, messages bytes.Buffer
+	command.Stdout, command.Stderr = &assembly, &messages
+	if err := command.Run(); err != nil {
+		if said := errorLines(messages.String()); said != "" {
+			err = errors.New(said)
+		}
+		return nil, fmt.Errorf("strict: %w", err)
+	}
+	if threadgroupBytes, err = threadgroupMemory(assembly.String()); err != nil {
+		return nil, err
+	}
+	for kernel, bytes := range threadgroupBytes {
+		if bytes > mostThreadgroupBytes {
+			return nil, fmt.Errorf("strict: kernel %s has %d bytes of threadgroup memory (want at most %d)", kernel, bytes, mostThreadgroupBytes)
+		}
+	}
+	return threadgroupBytes, nil
+}
+
+// errorLines returns the lines of clang's messages that say what is wrong.
+func errorLines(messages string) string {
+	var lines []string
+	for line := range strings.Lines(messages) {
+		if strings.Contains(line, "error: ") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+var structure = regexp.MustCompile(`\bstruct\s+(\w+)\s*\{`)
+
+// copied returns the text with structs that may be copied out of every address space, as in Metal. Lines keep their numbers.
+func copied(text string) string {
+	return structure.ReplaceAllString(msl.Uncommented(text), "$0 STRICT_COPIES($1)")
+}
+
+var (
+	definition = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)`)
+	identifier = regexp.MustCompile(`\b[A-Za-z_]\w*\b`)
+)
+
+// collisions returns the macros of a text that are names of the library: of its functions, types, macros or parameters of
+// templates. One that is defined before the library replaces the name in it, and one after it in the text.
+func collisions(text string) []string {
+	var found []string
+	for _, m := range definition.FindAllStringSubmatch(msl.Uncommented(text), -1) {
+		if libraryNames[m[1]] {
+			found = append(found, m[1])
+		}
+	}
+	return found
+}
+
+var libraryNames = func() map[string]bool {
+	names := map[string]bool{}
+	for _, name := range identifier.FindAllString(msl.Uncommented(library), -1) {
+		names[name] = true
+	}
+	return names
+}()
