@@ -14,6 +14,7 @@ import (
 
 	"crossover/gpu"
 	"crossover/kernels"
+	"crossover/kernels/catalogue/launches"
 	"crossover/metal"
 )
 
@@ -440,6 +441,40 @@ func TestProductInTooManyParts(t *testing.T) {
 	}
 	if _, err := d.(gpu.GEMM).NewGEMM(region, region, region, 65, 1, 1, false, 1, 0); err == nil {
 		t.Error("65 parts of one row")
+	}
+}
+
+// The first text that does not compile hides none of the others.
+func TestCompileTextsReportsEverything(t *testing.T) {
+	d := driver(t)
+	wrong := gpu.Source{Name: "wrong.metal", Text: "#include <metal_stdlib>\nusing namespace metal;\nkernel void wrong() { x = 1; }\n"}
+	narrow := gpu.Source{Name: "narrow.metal", Text: `#include <metal_stdlib>
+using namespace metal;
+[[max_total_threads_per_threadgroup(MOST)]]
+kernel void narrow(device float* y [[buffer(0)]], uint i [[thread_position_in_grid]]) { y[i] = 1.0f; }
+`}
+	kernels, notes, problems := compileTexts(d, []launches.Text{
+		{Source: wrong},
+		{Source: arithmetic, Threads: map[string]int{"add": 1024}},
+		{Source: narrow.Define("MOST", 64), Threads: map[string]int{"narrow": 32}},
+		{Source: narrow.Define("MOST", 96), Threads: map[string]int{"narrow": 128}},
+		{Source: narrow.Define("MOST", 256), Threads: map[string]int{"narrow": 256}},
+		{Source: gpu.Source{Name: "no.metal", Text: "kernel void no(float* y) {}"}},
+	})
+	if kernels != 6 {
+		t.Errorf("%d kernels, want 6", kernels)
+	}
+	if want := []string{"narrow.metal [{MOST 64}]: kernel narrow has room for 64 threads, and launch plans give it 32"}; !slices.Equal(notes, want) {
+		t.Errorf("notes %q, want %q", notes, want)
+	}
+	for i, want := range []string{"wrong.metal", "room for 96 threads, and launch plans give it 128", "no.metal"} {
+		if len(problems) != 3 || !strings.Contains(problems[i], want) {
+			t.Errorf("problems %q, want %q in the one at %d of 3", problems, want, i)
+		}
+	}
+	option(t, "refuse pipelines", 1)
+	if _, _, problems := compileTexts(d, []launches.Text{{Source: arithmetic}}); len(problems) != 3 {
+		t.Errorf("no pipeline of three is made, and the problems are %q", problems)
 	}
 }
 

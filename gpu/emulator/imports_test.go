@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The emulator is no contender: no command contains it.
+// Neither the emulator nor a dry run is a contender: no command contains them.
 func TestTestsAloneImportIt(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "crossover/cmd/calibrate", "crossover/cmd/verify", "crossover/kernels/catalogue").Output()
 	if err != nil {
@@ -17,7 +17,9 @@ func TestTestsAloneImportIt(t *testing.T) {
 	if !slices.Contains(packages, "crossover/gpu") {
 		t.Errorf("the catalogue does without package gpu: %d packages", len(packages))
 	}
-	if slices.Contains(packages, "crossover/gpu/emulator") {
-		t.Error("a command contains the emulator")
+	for _, name := range []string{"crossover/gpu/emulator", "crossover/gpu/dryrun", "crossover/gpu/standin"} {
+		if slices.Contains(packages, name) {
+			t.Errorf("a command contains %s", name)
+		}
 	}
 }

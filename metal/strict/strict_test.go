@@ -39,16 +39,16 @@ func TestEverySpecialisedText(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plans every case at some thirty sizes")
 	}
-	sources, err := launches.Sources()
+	texts, err := launches.Texts()
 	if err != nil {
 		t.Fatal(err)
 	}
 	shapes := map[string]int{}
-	for i, s := range sources {
+	for i, s := range texts {
 		shapes[s.Name]++
 		t.Run(fmt.Sprintf("%s,%d", s.Name, i), func(t *testing.T) {
 			t.Parallel()
-			f.hold(t, fmt.Sprint(s.Name, s.Macros), metal.Specialise(s))
+			f.hold(t, fmt.Sprint(s.Name, s.Macros), metal.Specialise(s.Source))
 		})
 	}
 	for name, least := range map[string]int{

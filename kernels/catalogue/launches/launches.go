@@ -51,28 +51,44 @@ func Plan(c *kernels.Case, size int, gpus ...*dryrun.GPU) (map[*dryrun.GPU][]Lau
 	return planned, nil
 }
 
-// Sources returns every source, its macros with it, that the catalogue's cases compile on the GPUs of package dryrun at
-// the sizes of their axes, each once, in order of its name. It takes a few seconds.
-func Sources() ([]gpu.Source, error) {
+// Text is a source, its macros with it, as a launch plan compiles it.
+type Text struct {
+	gpu.Source
+	Threads map[string]int // in a threadgroup, at most, of each kernel that is dispatched
+}
+
+// Texts returns every text that the catalogue's cases compile on the GPUs of package dryrun at the sizes of their axes, each
+// once, in order of its name. It takes some ten seconds.
+func Texts() ([]Text, error) {
+	found := map[string]Text{}
+	var keys []string
 	for _, c := range catalogue.Cases() {
 		for _, size := range Sizes(c.Axis) {
-			if _, err := Plan(&c, size, dryrun.GPUs...); err != nil {
+			planned, err := Plan(&c, size, dryrun.GPUs...)
+			if err != nil {
 				return nil, err
 			}
-		}
-	}
-	seen := map[string]bool{}
-	var sources []gpu.Source
-	for _, g := range dryrun.GPUs {
-		for _, s := range g.Compiled() {
-			if key := fmt.Sprint(s.Text, s.Macros); !seen[key] {
-				seen[key] = true
-				sources = append(sources, s)
+			for _, g := range dryrun.GPUs {
+				for _, l := range planned[g] {
+					for _, d := range l.Dispatches {
+						key := fmt.Sprint(d.Source.Name, d.Source.Macros, d.Source.Text)
+						if found[key].Threads == nil {
+							found[key] = Text{d.Source, map[string]int{}}
+							keys = append(keys, key)
+						}
+						most := found[key].Threads
+						most[d.Kernel] = max(most[d.Kernel], d.Threads.Count())
+					}
+				}
 			}
 		}
 	}
-	slices.SortStableFunc(sources, func(a, b gpu.Source) int { return strings.Compare(a.Name, b.Name) })
-	return sources, nil
+	slices.Sort(keys)
+	var texts []Text
+	for _, key := range keys {
+		texts = append(texts, found[key])
+	}
+	return texts, nil
 }
 
 // Sizes returns sizes of an axis at which launch plans differ: both ends, and in each octave a power of two, a size

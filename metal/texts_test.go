@@ -1,0 +1,87 @@
+//go:build (darwin || linux) && (amd64 || arm64)
+
+package metal_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"crossover/gpu"
+	"crossover/gpu/msl"
+	"crossover/kernels/catalogue/launches"
+)
+
+// Metal's compiler takes every text that the catalogue's launch plans compile on any of Apple's GPUs, and makes of every
+// kernel a pipeline that has room for the threads that the plans give it. It runs nothing. On a Mac it is the first thing to
+// run:
+//
+//	go test ./metal -run CompileEveryText -v
+func TestCompileEveryText(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plans every case at some thirty sizes")
+	}
+	d := driver(t)
+	texts, err := launches.Texts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const few = 16
+	if runtime.GOOS != "darwin" {
+		// The fake compiles with the emulator, slowly, what the tests of the families compile as well.
+		var some []launches.Text
+		for i := 0; i < len(texts); i += few {
+			some = append(some, texts[i])
+		}
+		texts = some
+	}
+	kernels, notes, problems := compileTexts(d, texts)
+	for _, note := range notes {
+		t.Log(note)
+	}
+	for _, problem := range problems {
+		t.Error(problem)
+	}
+	t.Logf("%s: %d kernels of %d texts compiled, %d with room for fewer than %d threads and not just what they are given, %d problems", d.Facts().Name, kernels, len(texts),
+		len(notes), mostThreads, len(problems))
+}
+
+// mostThreads is how many threads a threadgroup has at most on Apple's GPUs. A kernel that takes many registers has fewer.
+const mostThreads = 1024
+
+// compileTexts compiles texts and makes their pipelines. It returns how many it made, which of them have room for fewer
+// threads than the GPU, because of their registers or because they declare it, and all that went wrong. It leaves out those
+// that declare what launch plans give them.
+func compileTexts(d gpu.Driver, texts []launches.Text) (kernels int, notes, problems []string) {
+	for _, text := range texts {
+		name := fmt.Sprint(text.Name, " ", text.Macros)
+		functions, err := msl.Parse(text.Text)
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s: %v", name, err))
+			continue
+		}
+		library, err := d.Compile(text.Source, functions)
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s: %v", name, err))
+			continue
+		}
+		for i := range functions {
+			f := &functions[i]
+			pipeline, err := library.Pipeline(f)
+			if err != nil {
+				problems = append(problems, fmt.Sprintf("%s: kernel %s: %v", name, f.Name, err))
+				continue
+			}
+			kernels++
+			most, given := pipeline.MaxThreads(), text.Threads[f.Name]
+			said := fmt.Sprintf("%s: kernel %s has room for %d threads, and launch plans give it %d", name, f.Name, most, given)
+			switch declared := f.MaxThreads != ""; {
+			case most < given:
+				problems = append(problems, said)
+			case most < mostThreads && !(declared && most == given):
+				notes = append(notes, said)
+			}
+		}
+	}
+	return kernels, notes, problems
+}
