@@ -42,6 +42,9 @@ func TestCompileEveryText(t *testing.T) {
 	for _, problem := range problems {
 		t.Error(problem)
 	}
+	if lacks := d.Facts().Lacks; lacks != "" {
+		t.Logf("no pipeline was made: %s", lacks)
+	}
 	t.Logf("%s: %d kernels of %d texts compiled, %d with room for fewer than %d threads and not just what they are given, %d problems", d.Facts().Name, kernels, len(texts),
 		len(notes), mostThreads, len(problems))
 }
@@ -64,6 +67,9 @@ func compileTexts(d gpu.Driver, texts []launches.Text) (kernels int, notes, prob
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("%s: %v", name, err))
 			continue
+		}
+		if d.Facts().Lacks != "" {
+			continue // a GPU that has no pipelines for them, and a compiler all the same
 		}
 		for i := range functions {
 			f := &functions[i]

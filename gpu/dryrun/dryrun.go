@@ -57,7 +57,7 @@ func (d driver) Facts() gpu.Facts {
 	return gpu.Facts{
 		API: "metal", Name: d.gpu.API, Driver: "dry run", Cores: d.gpu.Cores,
 		MemoryBytes: 10 << 30, MaxBufferBytes: 8 << 30, Unified: true,
-		SIMDWidth: 32, MaxThreads: 1024, ThreadgroupBytes: 32 << 10,
+		SIMDWidth: 32, MaxThreads: 1024, ThreadgroupBytes: 32 << 10, SIMDMatrices: true,
 	}
 }
 
