@@ -29,8 +29,8 @@ import (
 // CPU is what Choose answers where nothing was measured: the program's own default on the processor.
 const CPU = "cpu"
 
-// Dispatcher holds the calibration of this host. A nil Dispatcher works and has none: every choice is CPU. All methods
-// may be called at the same time.
+// Dispatcher holds the calibration of this host. A nil Dispatcher works and has none: every choice is CPU, or what
+// CROSSOVER_FORCE asks for. All methods may be called at the same time.
 type Dispatcher struct {
 	host           host.Facts
 	allowSimulated bool
@@ -64,7 +64,9 @@ func WithClock(now func() time.Time) Option { return func(d *Dispatcher) { d.now
 //
 // It fails, with one line, where there is no file (the error wraps fs.ErrNotExist), where the file or its entry is not
 // valid, and where the environment variable CROSSOVER_FORCE cannot be understood. CROSSOVER_FORCE overrides choices for
-// debugging: "fft=go,conv1d/taps=512=go/fft" forces all cases of one operation and one case of another.
+// debugging: "fft=go,conv1d/taps=512=go/fft" forces all cases of one operation and one case of another. Where it names an
+// operation or a case that nobody knows, or an implementation that a case does not have, a line on standard error says so,
+// once.
 func Load(path string, options ...Option) (*Dispatcher, error) {
 	d := newDispatcher(options)
 	e, err := d.load(path)
@@ -100,9 +102,10 @@ func newDispatcher(options []Option) *Dispatcher {
 func (d *Dispatcher) start(e entry) (*Dispatcher, error) {
 	var err error
 	if d.force, err = forceFromEnvironment(e.names()); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("dispatch: %w", err)
 	}
 	d.entry = e
+	d.checkForce()
 	return d, nil
 }
 
@@ -153,6 +156,7 @@ func (d *Dispatcher) swap(e entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.entry = e
+	d.checkForce()
 	d.rebuild()
 }
 
@@ -191,7 +195,7 @@ func (d *Dispatcher) Case(name string, have ...string) *Case {
 	have = slices.Compact(have)
 	c := &Case{name: name, have: have}
 	if d == nil {
-		c.table.Store(cpuTable(name, entry{fallback: noCalibration}, noCalibration, time.Now))
+		c.table.Store(forcedAlone().newTable(name, have))
 		return c
 	}
 	d.mu.Lock()

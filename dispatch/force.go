@@ -2,8 +2,11 @@ package dispatch
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
+	"time"
 )
 
 // forceVariable is the environment variable that overrides choices.
@@ -12,9 +15,33 @@ const forceVariable = "CROSSOVER_FORCE"
 func forceFromEnvironment(known []string) (map[string]string, error) {
 	force, err := parseForce(os.Getenv(forceVariable), known)
 	if err != nil {
-		return nil, fmt.Errorf("dispatch: %s: %w", forceVariable, err)
+		return nil, fmt.Errorf("%s: %w", forceVariable, err)
 	}
 	return force, nil
+}
+
+// forcedAlone returns a dispatcher that knows CROSSOVER_FORCE and nothing else: what a nil one goes by. A variable that
+// cannot be understood forces nothing, since a nil dispatcher has no way to fail.
+func forcedAlone() *Dispatcher {
+	d := &Dispatcher{now: time.Now, entry: entry{fallback: noCalibration}}
+	force, err := forceFromEnvironment(nil)
+	if err != nil {
+		warn("%v", err)
+		return d
+	}
+	d.force = force
+	d.checkForce()
+	return d
+}
+
+// checkForce tells the user of every override that names something unknown. It forces a case of that name all the same:
+// a program may have operations of its own, which no calibration holds yet.
+func (d *Dispatcher) checkForce() {
+	for _, name := range slices.Sorted(maps.Keys(d.force)) {
+		if strange := d.entry.stranger(name); strange != "" {
+			warn("%s: %s=%s: %s", forceVariable, name, d.force[name], strange)
+		}
+	}
 }
 
 // parseForce reads "name=implementation,name=implementation", where a name is a case or an operation. Names of cases

@@ -105,11 +105,8 @@ func (d *Dispatcher) unknown(name string) string {
 	if d.entry.host == nil {
 		return d.entry.fallback
 	}
-	reason := fmt.Sprintf("the calibration of %s has no case %q", d.entry.host.ID, name)
-	if nearest := nearestNames(name, d.entry.host.Cases); len(nearest) > 0 {
-		reason += " (did you mean " + strings.Join(nearest, ", ") + "?)"
-	}
-	return reason
+	return fmt.Sprintf("the calibration of %s has no case %q%s", d.entry.host.ID, name,
+		didYouMean(nearestNames(name, d.entry.host.Cases)))
 }
 
 // builder resolves what is on record into what can be used.
@@ -136,7 +133,20 @@ func (b *builder) forced(name string) (implementation, refused string) {
 	if wanted == CPU || slices.Contains(b.have, wanted) || len(b.have) == 0 && recorded {
 		return wanted, ""
 	}
-	return "", fmt.Sprintf("CROSSOVER_FORCE asks for %s, which is not there", wanted)
+	refused = fmt.Sprintf("%s asks for %s, which is not there", forceVariable, wanted)
+	warn("%s: %s (want %s)", name, refused, strings.Join(b.available(), ", "))
+	return "", refused
+}
+
+// available returns what CROSSOVER_FORCE may ask for: what the program has, else what is on record, and CPU.
+func (b *builder) available() []string {
+	names := slices.Clone(b.have)
+	if len(names) == 0 && b.recorded != nil {
+		for i := range b.recorded.Implementations {
+			names = append(names, b.recorded.Implementations[i].Name)
+		}
+	}
+	return append(names, CPU)
 }
 
 // choose resolves one segment: its implementation, or the first of the next ones that can be used.

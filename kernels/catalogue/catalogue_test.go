@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"crossover/calibration"
+	"crossover/dispatch"
 	"crossover/kernels"
 )
 
@@ -128,5 +129,17 @@ func checkAt(t *testing.T, c *kernels.Case, size int, in kernels.Input) {
 	}
 	if _, err := problem.Bind("nobody"); err == nil {
 		t.Error("an implementation that does not exist was bound")
+	}
+}
+
+// The dispatcher holds what CROSSOVER_FORCE names against a list of its own.
+func TestDispatchKnowsTheOperations(t *testing.T) {
+	var have []string
+	for _, c := range Cases() {
+		have = append(have, c.Operation)
+	}
+	slices.Sort(have)
+	if known := dispatch.Operations(); !slices.Equal(known, slices.Compact(have)) {
+		t.Errorf("dispatch knows %v, the catalogue has %v", known, slices.Compact(have))
 	}
 }

@@ -287,3 +287,14 @@ func BenchmarkTransform(b *testing.B) {
 		}
 	}
 }
+
+func TestForceWithoutDispatcher(t *testing.T) {
+	t.Setenv("CROSSOVER_FORCE", "stft=go-parallel")
+	p, err := New(nil, Params{NFFT: 2048, Hop: 512})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := p.Explain(4096); e.Implementation != "go-parallel" {
+		t.Errorf("a plan without a dispatcher takes %s, want go-parallel: %s", e.Implementation, e.Reason)
+	}
+}

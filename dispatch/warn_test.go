@@ -1,0 +1,101 @@
+package dispatch
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"crossover/calibration"
+)
+
+// heard returns what warn writes from now on, as if the process had just started.
+func heard(t *testing.T) *bytes.Buffer {
+	t.Helper()
+	warned.Clear()
+	var lines bytes.Buffer
+	warnings = &lines
+	t.Cleanup(func() { warnings = os.Stderr })
+	return &lines
+}
+
+func TestForceWarns(t *testing.T) {
+	tests := []struct {
+		name, force string
+		file        *calibration.File
+		ask         string
+		have        []string
+		want        string
+	}{
+		{"all is known", "fft=go,fft/batch=1=go", testFile(), "fft/batch=1", nil, ""},
+		{"an operation without a calibration", "stft=go", nil, "stft/nfft=2048", []string{"go"}, ""},
+		{"a case without a calibration", "stft/nfft=64=go", nil, "stft/nfft=2048", []string{"go"}, ""},
+		{"an operation that was not measured", "mel=go", testFile(), "mel/bands=128", []string{"go"}, ""},
+		{"the default", "fft=cpu", testFile(), "fft/batch=1", nil, ""},
+		{"a letter swapped", "ftt=go", testFile(), "fft/batch=1", nil,
+			`CROSSOVER_FORCE: ftt=go: there is no operation "ftt" (did you mean fft, stft?)`},
+		{"without a calibration too", "ftt=go", nil, "fft/batch=1", []string{"go"},
+			`CROSSOVER_FORCE: ftt=go: there is no operation "ftt" (did you mean fft, stft?)`},
+		{"nothing near", "convolution=go", nil, "fft/batch=1", []string{"go"},
+			`CROSSOVER_FORCE: convolution=go: there is no operation "convolution"`},
+		{"a case of a measured operation", "fft/batch=2=go", testFile(), "fft/batch=1", nil,
+			`CROSSOVER_FORCE: fft/batch=2=go: the calibration of apple-m3-max-40 has no case "fft/batch=2" (did you mean fft/batch=1`},
+		{"an implementation that nobody has", "fft=cuda", testFile(), "fft/batch=1", nil,
+			"fft/batch=1: CROSSOVER_FORCE asks for cuda, which is not there (want "},
+		{"an implementation that the program lacks", "fft=fftv", nil, "fft/batch=1", []string{"go", "fftw"},
+			"fft/batch=1: CROSSOVER_FORCE asks for fftv, which is not there (want fftw, go, cpu)"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv(forceVariable, test.force)
+			lines := heard(t)
+			d := newDispatcherFor(t, test.file, m3Max)
+			c := d.Case(test.ask, test.have...)
+			for range 3 { // told once, however often tables are built
+				if err := d.Swap(test.file); err != nil {
+					t.Fatal(err)
+				}
+				c.Choose(1)
+			}
+			checkHeard(t, lines, test.want)
+			if test.file != nil {
+				return
+			}
+			lines = heard(t)
+			var none *Dispatcher
+			for range 3 {
+				none.Case(test.ask, test.have...).Choose(1)
+			}
+			checkHeard(t, lines, test.want)
+		})
+	}
+}
+
+// checkHeard wants one line that begins as told, nothing for "".
+func checkHeard(t *testing.T, lines *bytes.Buffer, want string) {
+	t.Helper()
+	got := lines.String()
+	if want == "" && got != "" {
+		t.Errorf("warned %q, want nothing", got)
+	}
+	if want != "" && (!strings.HasPrefix(got, "dispatch: "+want) || strings.Count(got, "\n") != 1) {
+		t.Errorf("warned %q, want one line: dispatch: %s", got, want)
+	}
+}
+
+func TestForceWithoutDispatcher(t *testing.T) {
+	var none *Dispatcher
+	t.Setenv(forceVariable, "fft=fftw,stft/nfft=2048=go")
+	expect(t, none.Case("fft/batch=1", "go", "fftw"), 4096, "fftw", "CROSSOVER_FORCE asks for it")
+	expect(t, none.Case("stft/nfft=2048", "go", "fftw"), 4096, "go", "CROSSOVER_FORCE asks for it")
+	expect(t, none.Case("sum", "go"), 4096, CPU, noCalibration)
+	none.SetGPUWait(time.Hour)
+
+	lines := heard(t)
+	t.Setenv(forceVariable, "fft")
+	for range 2 {
+		expect(t, none.Case("fft/batch=1", "go", "fftw"), 4096, CPU, noCalibration)
+	}
+	checkHeard(t, lines, `CROSSOVER_FORCE: "fft" does not begin with`)
+}
