@@ -8,7 +8,7 @@
 //  1. ask [Probe] whether the library is there, and [ProbeThreads] whether it can use several threads;
 //  2. make a [Plan] for a length, a number of rows and a number of threads;
 //  3. call Forward and Inverse, from any goroutine;
-//  4. Close the plan.
+//  4. Close the plan, or drop it: a plan that nobody can reach any more is freed by the garbage collector.
 //
 // Plans for rows of up to 4096 samples are made by measurement (FFTW_MEASURE), which takes up to half a second for the
 // first plan of a length. Longer rows would take seconds each, and a calibration visits many lengths in two minutes, so
@@ -119,8 +119,8 @@ func Forget() {
 type Plan struct {
 	n, batch, threads int
 	lib               *library
-	forward, inverse  uintptr // the inverse plan is made on its first use
-	planInverse       sync.Once
+	held              *held
+	planInverse       sync.Once // the inverse plan is made on its first use
 
 	mu    sync.Mutex
 	spare []*call // as many as were ever running at the same time, less those that are
@@ -143,10 +143,12 @@ func NewReal(n, batch, threads int) (*Plan, error) {
 			return nil, err
 		}
 	}
-	p := &Plan{n: n, batch: batch, threads: threads, lib: lib}
-	if p.forward = p.plan(lib.planForward, false); p.forward == 0 {
+	p := &Plan{n: n, batch: batch, threads: threads, lib: lib, held: &held{lib: lib}}
+	collect()
+	if p.held.forward = p.plan(lib.planForward, false); p.held.forward == 0 {
 		return nil, fmt.Errorf("fftw: the planner refused %d rows of %d samples", batch, n)
 	}
+	runtime.AddCleanup(p, (*held).destroy, p.held)
 	return p, nil
 }
 
@@ -160,10 +162,16 @@ func (p *Plan) plan(function uintptr, inverse bool) uintptr {
 	p.lib.setTimeLimit(timeLimit(p.n))
 	c := &call{}
 	samples, bins := address(c.sampleBuffer(p)), address(c.binBuffer(p))
+	var made uintptr
 	if inverse {
-		return planMany(function, p.n, p.batch, bins, p.n/2+1, samples, p.n)
+		made = planMany(function, p.n, p.batch, bins, p.n/2+1, samples, p.n)
+	} else {
+		made = planMany(function, p.n, p.batch, samples, p.n, bins, p.n/2+1)
 	}
-	return planMany(function, p.n, p.batch, samples, p.n, bins, p.n/2+1)
+	if made != 0 {
+		live.Add(1)
+	}
+	return made
 }
 
 // call is what one running call needs: the arguments that C gets, and memory that is aligned as FFTW wants it.
@@ -191,7 +199,7 @@ func (p *Plan) begin() *call {
 	return c
 }
 
-// end gives a call back.
+// end gives a call back. Until then p is reachable, and what it holds is not freed.
 func (p *Plan) end(c *call) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -244,7 +252,7 @@ func (p *Plan) Forward(dst []complex64, src []float32) {
 	if !fits(p.lib, address(dst)) {
 		to = c.binBuffer(p)
 	}
-	c.execute(p.lib.executeForward, p.forward, address(from), address(to))
+	c.execute(p.lib.executeForward, p.held.forward, address(from), address(to))
 	if !fits(p.lib, address(dst)) {
 		copy(dst, to)
 	}
@@ -275,7 +283,7 @@ func (p *Plan) InverseUnscaled(dst []float32, src []complex64) {
 // finishInverse transforms the bins of c.
 func (p *Plan) finishInverse(dst []float32, c *call) {
 	p.planInverse.Do(func() {
-		if p.inverse = p.plan(p.lib.planInverse, true); p.inverse == 0 {
+		if p.held.inverse = p.plan(p.lib.planInverse, true); p.held.inverse == 0 {
 			panic(fmt.Sprintf("fftw: the planner refused %d inverse rows of %d samples", p.batch, p.n))
 		}
 	})
@@ -283,7 +291,7 @@ func (p *Plan) finishInverse(dst []float32, c *call) {
 	if !fits(p.lib, address(dst)) {
 		to = c.sampleBuffer(p)
 	}
-	c.execute(p.lib.executeInverse, p.inverse, address(c.bins), address(to))
+	c.execute(p.lib.executeInverse, p.held.inverse, address(c.bins), address(to))
 	if !fits(p.lib, address(dst)) {
 		copy(dst, to)
 	}
@@ -301,7 +309,7 @@ func (c *call) execute(function, plan uintptr, in, out unsafe.Pointer) {
 }
 
 func (p *Plan) check(bins, samples int) {
-	if p.forward == 0 {
+	if p.held.forward == 0 {
 		panic("fftw: the plan is closed")
 	}
 	if bins != p.batch*(p.n/2+1) || samples != p.batch*p.n {
@@ -310,16 +318,7 @@ func (p *Plan) check(bins, samples int) {
 }
 
 // Close frees the plan. Closing twice does nothing.
-func (p *Plan) Close() {
-	planner.Lock()
-	defer planner.Unlock()
-	for _, plan := range []*uintptr{&p.forward, &p.inverse} {
-		if *plan != 0 {
-			destroy(p.lib.destroy, *plan)
-			*plan = 0
-		}
-	}
-}
+func (p *Plan) Close() { p.held.destroy() }
 
 // oneLine folds a message, which may span lines, into one.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -1,7 +1,6 @@
 package conv1d
 
 import (
-	"runtime"
 	"slices"
 
 	"crossover/fftw"
@@ -89,8 +88,7 @@ func goTransforms(length, count int) (transforms, error) {
 	return transforms{each: each, gain: 1}, nil
 }
 
-// fftwTransform is a plan of FFTW on one thread, which any number of goroutines may run. The plan's memory is freed
-// after the transform has become unreachable: a filter has no end of life that its user would have to announce.
+// fftwTransform is a plan of FFTW on one thread, which any number of goroutines may run.
 type fftwTransform struct{ plan *fftw.Plan }
 
 func fftwTransforms(length, count int) (transforms, error) {
@@ -98,19 +96,12 @@ func fftwTransforms(length, count int) (transforms, error) {
 	if err != nil {
 		return transforms{}, err
 	}
-	t := &fftwTransform{plan}
-	runtime.AddCleanup(t, (*fftw.Plan).Close, plan)
+	t := fftwTransform{plan}
 	// The first inverse plans; a call must not.
 	t.Inverse(make([]float32, length), make([]complex64, length/2+1))
 	return transforms{each: slices.Repeat([]transform{t}, count), gain: float32(length)}, nil
 }
 
-func (t *fftwTransform) Forward(dst []complex64, src []float32) {
-	t.plan.Forward(dst, src)
-	runtime.KeepAlive(t)
-}
+func (t fftwTransform) Forward(dst []complex64, src []float32) { t.plan.Forward(dst, src) }
 
-func (t *fftwTransform) Inverse(dst []float32, src []complex64) {
-	t.plan.InverseUnscaled(dst, src)
-	runtime.KeepAlive(t)
-}
+func (t fftwTransform) Inverse(dst []float32, src []complex64) { t.plan.InverseUnscaled(dst, src) }

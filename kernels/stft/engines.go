@@ -1,7 +1,6 @@
 package stft
 
 import (
-	"runtime"
 	"slices"
 
 	"crossover/fftw"
@@ -93,34 +92,15 @@ const framesPerBlock = 16
 
 // withFFTW returns the same plans of FFTW, on one thread, for all goroutines: any number may run a plan.
 func withFFTW(n, count int) ([]transforms, error) {
-	block, err := planFFTW(n, framesPerBlock)
+	block, err := fftw.NewReal(n, framesPerBlock, 1)
 	if err != nil {
 		return nil, err
 	}
-	single, err := planFFTW(n, 1)
+	single, err := fftw.NewReal(n, 1, 1)
 	if err != nil {
 		return nil, err
 	}
 	return slices.Repeat([]transforms{{blockFrames: framesPerBlock, block: block, single: single}}, count), nil
-}
-
-// fftwPlan is a plan of FFTW whose memory is freed after it has become unreachable: a spectrogram's plan has no end of
-// life that its user would have to announce.
-type fftwPlan struct{ plan *fftw.Plan }
-
-func planFFTW(n, frames int) (*fftwPlan, error) {
-	plan, err := fftw.NewReal(n, frames, 1)
-	if err != nil {
-		return nil, err
-	}
-	p := &fftwPlan{plan}
-	runtime.AddCleanup(p, (*fftw.Plan).Close, plan)
-	return p, nil
-}
-
-func (p *fftwPlan) Forward(dst []complex64, src []float32) {
-	p.plan.Forward(dst, src)
-	runtime.KeepAlive(p)
 }
 
 // serial transforms block after block on one core.

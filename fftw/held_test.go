@@ -1,0 +1,73 @@
+package fftw
+
+import (
+	"runtime"
+	"testing"
+	"time"
+)
+
+// settled waits until no more than so many plans live, and returns how many do.
+func settled(most int) int {
+	for range 1000 {
+		if Live() <= most {
+			break
+		}
+		runtime.GC()
+		time.Sleep(time.Millisecond) // what the collector frees, it frees on a goroutine of its own
+	}
+	return Live()
+}
+
+func TestPlansAreFreed(t *testing.T) {
+	needLibrary(t)
+	before := settled(0)
+	made := func() *Plan {
+		p, err := NewReal(24, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Forward(make([]complex64, 13), make([]float32, 24))
+		return p
+	}
+
+	closed := made()
+	if got := Live() - before; got != 1 {
+		t.Errorf("one plan counts as %d", got)
+	}
+	closed.Inverse(make([]float32, 24), make([]complex64, 13))
+	if got := Live() - before; got != 2 {
+		t.Errorf("a plan and its inverse count as %d", got)
+	}
+	closed.Close()
+	closed.Close()
+	if got := Live() - before; got != 0 {
+		t.Errorf("%d plans live after Close", got)
+	}
+	runtime.KeepAlive(closed)
+
+	kept := made()
+	for range 10 {
+		made()
+	}
+	if got := settled(before+1) - before; got != 1 {
+		t.Errorf("%d plans live, of which one can be reached", got)
+	}
+	kept.Forward(make([]complex64, 13), make([]float32, 24))
+	runtime.KeepAlive(kept)
+}
+
+// A program that makes plans and drops them holds a bounded number of them, however many it makes.
+func TestPlansAreBounded(t *testing.T) {
+	needLibrary(t)
+	before, most := settled(0), 0
+	for n := range 20 * plansPerCollection {
+		if _, err := NewReal(1+n%48, 1, 1); err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, Live()-before)
+	}
+	// What one collection finds may be freed while plans are made until the next.
+	if most > 4*plansPerCollection {
+		t.Errorf("%d plans live at a time, want at most %d", most, 4*plansPerCollection)
+	}
+}
