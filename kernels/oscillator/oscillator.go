@@ -16,7 +16,8 @@
 // [−1, 1]. The sawtooth is the plain one: it is not band-limited, and aliases.
 //
 // Phases are kept as 64-bit fractions of a cycle, which wrap by themselves: float32 values only ever see a phase that
-// is already wrapped, so the error does not grow with time. A block of 512 samples at 44.1 kHz must be ready within
+// is already wrapped, so the error does not grow with time. A step is rounded up to such a fraction: a phase that comes to
+// ½ exactly, as that of 1000 Hz does at every 48th sample of 48 kHz, has wrapped, and the sawtooth is −1 there. A block of 512 samples at 44.1 kHz must be ready within
 // 11.61 ms to be heard in time.
 //
 // Programs make a [Plan] and call Render once a block.
@@ -131,8 +132,9 @@ func Reference(p Params, n int) []float64 {
 	for i := range y {
 		t := float64(i) / p.SampleRate
 		for _, v := range p.Voices {
-			sine := math.Sin(2 * math.Pi * wrap(v.Frequency*t))
-			saw := 2 * wrap(v.Frequency*cents(v.Detune)*t)
+			// Multiplied first and divided last, a phase that is a whole number of halves is exact.
+			sine := math.Sin(2 * math.Pi * wrap(v.Frequency*float64(i)/p.SampleRate))
+			saw := 2 * wrap(v.Frequency*cents(v.Detune)*float64(i)/p.SampleRate)
 			y[i] += v.level(t) * (sine + saw) / 2
 		}
 		y[i] /= float64(len(p.Voices))

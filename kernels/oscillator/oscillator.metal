@@ -83,14 +83,15 @@ kernel void bank(device float* y [[buffer(0)]],
 
         word64 sineStep = whole(steps.x, steps.y), sawStep = whole(steps.z, steps.w);
         uint sine = (uint)(sineStep * (start + column) >> 32);
-        uint saw = (uint)(sawStep * (start + column) >> 32);
+        // The sawtooth's phase keeps its lower half: without it a phase that comes to 1/2 exactly would be below it.
+        word64 saw = sawStep * (start + column);
         uint sineStride = (uint)(sineStep * WIDTH >> 32);
-        uint sawStride = (uint)(sawStep * WIDTH >> 32);
+        word64 sawStride = sawStep * WIDTH;
 
         if (until == most) {
             level += slope * (float)column;
             for (uint r = 0; r < SPAN; ++r) {
-                mix[r] += (level + slope * (float)(WIDTH * r)) * tone(sine, saw);
+                mix[r] += (level + slope * (float)(WIDTH * r)) * tone(sine, (uint)(saw >> 32));
                 sine += sineStride;
                 saw += sawStride;
             }
@@ -107,7 +108,7 @@ kernel void bank(device float* y [[buffer(0)]],
                 from = second ? until0 : third ? until1 : until2;
             }
             if (t < until3) {
-                mix[r] += (l + s * (float)(t - from)) * tone(sine, saw);
+                mix[r] += (l + s * (float)(t - from)) * tone(sine, (uint)(saw >> 32));
             }
             sine += sineStride;
             saw += sawStride;

@@ -1,6 +1,9 @@
 package oscillator
 
-import "math"
+import (
+	"math"
+	"math/big"
+)
 
 // voice is a Voice as the engines run it.
 type voice struct {
@@ -24,16 +27,24 @@ func newVoices(p Params) []voice {
 	gain := 0.5 / float64(len(p.Voices))
 	for i, v := range p.Voices {
 		voices[i] = voice{
-			sine:   increment(v.Frequency / p.SampleRate),
-			saw:    increment(v.Frequency * cents(v.Detune) / p.SampleRate),
+			sine:   increment(v.Frequency, p.SampleRate),
+			saw:    increment(v.Frequency*cents(v.Detune), p.SampleRate),
 			stages: newStages(v, p.SampleRate, gain),
 		}
 	}
 	return voices
 }
 
-// increment converts cycles per sample, in [0, ½), to units of 2⁻⁶⁴.
-func increment(cycles float64) uint64 { return uint64(math.Ldexp(cycles, 64)) }
+// increment returns the cycles per sample, in [0, ½), in units of 2⁻⁶⁴, rounded up. So the phase at a sample lies at or
+// above the exact one, by less than a unit a sample, and a phase that is exactly ½ never stays below it, where the
+// sawtooth has the other sign.
+func increment(frequency, sampleRate float64) uint64 {
+	cycles := new(big.Rat).SetFloat64(frequency)
+	cycles.Quo(cycles, new(big.Rat).SetFloat64(sampleRate))
+	units := new(big.Int).Lsh(cycles.Num(), 64)
+	units.Add(units, cycles.Denom()).Sub(units, big.NewInt(1))
+	return units.Quo(units, cycles.Denom()).Uint64()
+}
 
 // newStages returns the pieces of an envelope in order of time, those without a sample left out.
 func newStages(v Voice, sampleRate, gain float64) []stage {
@@ -50,30 +61,35 @@ func newStages(v Voice, sampleRate, gain float64) []stage {
 	return stages
 }
 
-// add renders the samples from position on and adds them to dst.
-func (v *voice) add(dst []float32, position int64) {
+// add renders the samples from lo to hi−1 of a block that begins at position and adds them to dst, the whole block. A
+// sample does not depend on lo and hi: parts of a block are what the block at once is, to the bit.
+func (v *voice) add(dst []float32, position int64, lo, hi int) {
+	first := 0 // of the stage
 	for _, s := range v.stages {
-		if len(dst) == 0 {
+		if first >= hi {
 			return
 		}
 		if s.end <= position {
 			continue
 		}
-		n := int(min(s.end-position, int64(len(dst))))
-		level := s.level + s.slope*(float64(position)-s.start)
-		tone(dst[:n], v.sine*uint64(position), v.sine, v.saw*uint64(position), v.saw, float32(level), float32(s.slope))
-		dst, position = dst[n:], position+int64(n)
+		n := int(min(s.end-position, int64(len(dst)-first)))
+		if from, to := max(lo, first), min(hi, first+n); from < to {
+			level := s.level + s.slope*(float64(position)-s.start)
+			at := uint64(position) + uint64(from-first)
+			tone(dst[from:to], v.sine*at, v.sine, v.saw*at, v.saw, float32(level), float32(s.slope), from-first)
+		}
+		first, position = first+n, position+int64(n)
 	}
 }
 
 // tone adds to dst the sum of a sine and a sawtooth whose phases start at sine and saw and step by sineStep and
-// sawStep, under a level that starts at level and rises by slope a sample.
-func tone(dst []float32, sine, sineStep, saw, sawStep uint64, level, slope float32) {
+// sawStep, under a level that rises by slope a sample and was level `past` samples before.
+func tone(dst []float32, sine, sineStep, saw, sawStep uint64, level, slope float32, past int) {
 	for i := range dst {
 		// The upper half of a phase, read as a signed number, is the phase wrapped to [−½, ½) in units of 2⁻³².
 		s := sin2Pi(float32(int32(sine>>32)) * 0x1p-32)
 		w := float32(int32(saw>>32)) * 0x1p-31
-		dst[i] += (level + slope*float32(i)) * (s + w)
+		dst[i] += (level + slope*float32(past+i)) * (s + w)
 		sine += sineStep
 		saw += sawStep
 	}
