@@ -12,10 +12,9 @@ type framework struct {
 }
 
 func newFramework(s section) (engine, error) {
-	b0, a1, a2 := float64(s.b0), float64(s.a1), float64(s.a2)
-	e := &framework{section: s, b1: float64(s.c1) + a1*b0, b2: float64(s.c2) + a2*b0}
+	e := &framework{section: s, b1: s.c1 + s.a1*s.b0, b2: s.c2 + s.a2*s.b0}
 	var err error
-	e.filters, err = accelerate.NewBiquad(b0, e.b1, e.b2, a1, a2)
+	e.filters, err = accelerate.NewBiquad(s.b0, e.b1, e.b2, s.a1, s.a2)
 	return e, err
 }
 
@@ -41,8 +40,7 @@ func (e *framework) channel(s *state, dst, src []float32) {
 	e.filters.Filter(dst[2:], src[2:], &history)
 	y2, y1 := float64(dst[n-2]), float64(dst[n-1])
 
-	a1, a2 := float64(e.a1), float64(e.a2)
-	s.s1 = float32(e.b1*x1 - a1*y1 + (e.b2*x2 - a2*y2))
-	s.s2 = float32(e.b2*x1 - a2*y1)
+	s.s1 = e.b1*x1 - e.a1*y1 + (e.b2*x2 - e.a2*y2)
+	s.s2 = e.b2*x1 - e.a2*y1
 	s.settle()
 }

@@ -1,4 +1,4 @@
-// Package biquad filters audio with a second-order recursive section, in float32.
+// Package biquad filters float32 audio with a second-order recursive section.
 //
 // One section on any number of channels, each with its own state, which lives on from call to call until Reset. It
 // does not cascade sections, change coefficients under way or design filters other than the Butterworth low-pass of
@@ -13,12 +13,14 @@
 // The engines put the first line into the other two, s1[n+1] = (b1−a1·b0)·x[n] − a1·s1[n] + s2[n] and so on: the same
 // state, but one operation fewer between s1 and the next s1, which is what a single channel waits for.
 //
+// Coefficients and state are float64 on a processor, where that takes as long as float32. Poles near z = 1 want it: in a
+// high-pass at 20 Hz for 48 kHz, b0·x and s1 nearly cancel, and float32 let a thousandth of a constant through. A GPU has
+// float32 alone and keeps another state, in which less cancels: section.metal says which. It lets less than 1e-5 of a
+// constant through that filter, and a low-pass at 3 Hz is right to 1e-4 there.
+//
 // A state that decays towards silence would end in denormal numbers, which many processors compute a hundred times
 // more slowly. The engines set a channel's state to zero where both values are below 1e-30 (−600 dB) at the end of
 // 256 samples or of a call; on a GPU, which computes them as fast as others, at the end of a call alone.
-//
-// In float32, poles that crowd around z = 1 move when a1 and a2 are rounded: at cutoffs below about a six-hundredth of
-// the sample rate the gain at 0 Hz is off by 0.1 % and more.
 //
 // Source: J. O. Smith, Introduction to Digital Filters, https://ccrma.stanford.edu/~jos/filters/Transposed_Direct_Forms.html
 package biquad
@@ -33,43 +35,51 @@ import (
 
 // Coefficients are those of y[n] = b0·x[n] + b1·x[n−1] + b2·x[n−2] − a1·y[n−1] − a2·y[n−2]; a0 is 1.
 type Coefficients struct {
-	B0, B1, B2, A1, A2 float32
+	B0, B1, B2, A1, A2 float64
 }
 
 // Normalise returns the coefficients of the transfer function (b[0] + b[1]·z⁻¹ + b[2]·z⁻²) / (a[0] + a[1]·z⁻¹ +
 // a[2]·z⁻²), divided by a[0]. It fails as Coefficients.Check does.
 func Normalise(b, a [3]float64) (Coefficients, error) {
 	c := Coefficients{
-		B0: float32(b[0] / a[0]), B1: float32(b[1] / a[0]), B2: float32(b[2] / a[0]),
-		A1: float32(a[1] / a[0]), A2: float32(a[2] / a[0]),
+		B0: b[0] / a[0], B1: b[1] / a[0], B2: b[2] / a[0],
+		A1: a[1] / a[0], A2: a[2] / a[0],
 	}
 	return c, c.Check()
 }
 
+// lowestCutoff is the least cutoff of Lowpass in sample rates. The gain at 0 Hz is a quotient of sums that nearly cancel:
+// here they leave five digits of a float64, and at a hundredth of it one.
+const lowestCutoff = 1e-6
+
 // Lowpass returns the second-order Butterworth low-pass with the given cutoff, at which its gain is −3 dB. Both
-// frequencies are in hertz. It fails unless 0 < cutoff < sampleRate/2.
+// frequencies are in hertz. It fails unless sampleRate/1e6 ≤ cutoff < sampleRate/2: coefficients in float64 do not hold a
+// lower one.
 //
 // Source: R. Bristow-Johnson, Audio EQ Cookbook, https://www.w3.org/TR/audio-eq-cookbook/, LPF with Q = 1/√2.
 func Lowpass(cutoff, sampleRate float64) (Coefficients, error) {
-	if !(cutoff > 0 && cutoff < sampleRate/2) {
-		return Coefficients{}, fmt.Errorf("biquad: cutoff %g Hz at a sample rate of %g Hz: want more than 0 and less"+
-			" than half the rate", cutoff, sampleRate)
+	if !(sampleRate > 0 && cutoff >= lowestCutoff*sampleRate && cutoff < sampleRate/2) {
+		return Coefficients{}, fmt.Errorf("biquad: cutoff %g Hz at a sample rate of %g Hz: want at least a millionth of the"+
+			" rate and less than half of it", cutoff, sampleRate)
 	}
-	sin, cos := math.Sincos(2 * math.Pi * cutoff / sampleRate)
+	omega := 2 * math.Pi * (cutoff / sampleRate)
+	sin, cos := math.Sincos(omega)
 	alpha := sin / math.Sqrt2 // sin/(2Q)
-	return Normalise([3]float64{(1 - cos) / 2, 1 - cos, (1 - cos) / 2}, [3]float64{1 + alpha, -2 * cos, 1 - alpha})
+	half := math.Sin(omega / 2)
+	gain := half * half // (1−cos)/2, which would cancel
+	return Normalise([3]float64{gain, 2 * gain, gain}, [3]float64{1 + alpha, -2 * cos, 1 - alpha})
 }
 
 // Check fails where a coefficient is not finite or the filter is not stable: its poles must lie inside the unit circle,
 // which they do where |a2| < 1 and |a1| < 1 + a2.
 func (c Coefficients) Check() error {
-	for _, v := range []float32{c.B0, c.B1, c.B2, c.A1, c.A2} {
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+	for _, v := range []float64{c.B0, c.B1, c.B2, c.A1, c.A2} {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("biquad: coefficients %v are not all finite", c)
 		}
 	}
-	if a1, a2 := float64(c.A1), float64(c.A2); math.Abs(a2) >= 1 || math.Abs(a1) >= 1+a2 {
-		return fmt.Errorf("biquad: a1=%g, a2=%g: not stable (want |a2| < 1 and |a1| < 1+a2)", a1, a2)
+	if math.Abs(c.A2) >= 1 || math.Abs(c.A1) >= 1+c.A2 {
+		return fmt.Errorf("biquad: a1=%g, a2=%g: not stable (want |a2| < 1 and |a1| < 1+a2)", c.A1, c.A2)
 	}
 	return nil
 }
@@ -141,16 +151,15 @@ func (p *Plan) size(samples int) int {
 
 // Reference filters src, channels×n row-major, from silence in float64, by the definition.
 func Reference(c Coefficients, src []float32, channels int) []float64 {
-	b0, b1, b2, a1, a2 := float64(c.B0), float64(c.B1), float64(c.B2), float64(c.A1), float64(c.A2)
 	y := make([]float64, len(src))
 	n := len(src) / channels
 	for channel := range channels {
 		var s1, s2 float64
 		for i := channel * n; i < (channel+1)*n; i++ {
 			x := float64(src[i])
-			y[i] = b0*x + s1
-			s1 = b1*x - a1*y[i] + s2
-			s2 = b2*x - a2*y[i]
+			y[i] = c.B0*x + s1
+			s1 = c.B1*x - c.A1*y[i] + s2
+			s2 = c.B2*x - c.A2*y[i]
 		}
 	}
 	return y

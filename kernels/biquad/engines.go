@@ -118,11 +118,12 @@ func (t *scan) process(p *pool.Pool, s *state, dst, src []float32) {
 	t.second = false
 	p.Run(blocks-1, 1, t)
 
-	m := t.power(t.block)
+	turn := t.turn()
+	e1, e2 := t.around(turn)
+	m := power(turn, e1, e2, t.block)
 	for i := 1; i < blocks-1; i++ {
-		s1, s2 := float64(t.end[i-1].s1), float64(t.end[i-1].s2)
-		t.end[i].s1 += float32(m[0]*s1 + m[1]*s2)
-		t.end[i].s2 += float32(m[2]*s1 + m[3]*s2)
+		s, z := t.end[i-1].turned(turn), t.end[i].turned(turn)
+		t.end[i] = state{m[0]*s.s1 + m[1]*s.s2 + z.s1, m[2]*s.s1 + m[3]*s.s2 + z.s2}.back(turn)
 	}
 
 	t.second = true
@@ -147,33 +148,13 @@ func (t *scan) Do(_, lo, hi int) {
 	}
 }
 
-// power returns the state matrix to the power of n, row-major.
-func (s *section) power(n int) [4]float64 {
-	result := [4]float64{1, 0, 0, 1}
-	square := [4]float64{-float64(s.a1), 1, -float64(s.a2), 0}
-	for ; n > 0; n >>= 1 {
-		if n&1 == 1 {
-			result = multiply(result, square)
-		}
-		square = multiply(square, square)
-	}
-	return result
-}
-
-func multiply(a, b [4]float64) [4]float64 {
-	return [4]float64{
-		a[0]*b[0] + a[1]*b[2], a[0]*b[1] + a[1]*b[3],
-		a[2]*b[0] + a[3]*b[2], a[2]*b[1] + a[3]*b[3],
-	}
-}
-
 // state is what a channel remembers.
-type state struct{ s1, s2 float32 }
+type state struct{ s1, s2 float64 }
 
 // settle zeroes a state that has decayed to nothing.
 func (s *state) settle() {
 	const silence = 1e-30
-	if math.Abs(float64(s.s1)) < silence && math.Abs(float64(s.s2)) < silence {
+	if math.Abs(s.s1) < silence && math.Abs(s.s2) < silence {
 		*s = state{}
 	}
 }

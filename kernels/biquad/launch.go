@@ -18,7 +18,7 @@ var (
 
 // launch runs a section on a GPU.
 type launch struct {
-	section
+	near
 	device *gpu.Device
 	plans  kernels.PlansBy[extent, *launchPlan]
 }
@@ -35,7 +35,7 @@ type launchPlan struct {
 }
 
 func newLaunch(d *gpu.Device, s section) (engine, error) {
-	return &launch{section: s, device: d}, nil
+	return &launch{near: s.near(), device: d}, nil
 }
 
 // vectors returns how many vectors of four samples a row takes.
@@ -143,7 +143,7 @@ func (e *launch) planBy(by strategy, x extent) (*launchPlan, error) {
 
 // values returns the section and the extent as the kernels take them.
 func (e *launch) values(x extent) (section, shape gpu.Argument) {
-	return gpu.Values(e.b0, e.c1, e.c2, e.a1, e.a2), gpu.Values(x.channels, x.n, x.vectors())
+	return gpu.Values(e.b0, e.c1, e.c2, e.e1, e.e2, e.turn), gpu.Values(x.channels, x.n, x.vectors())
 }
 
 // channels appends the kernel that has a thread a channel.
@@ -175,14 +175,14 @@ func (e *launch) scan(b *gpu.Builder, p *launchPlan, by strategy) {
 
 // powers returns the powers of the state matrix that a scan over steps of some samples takes, in the order that
 // scan.metal names.
-func (s *section) powers(samples int) []float32 {
+func (f *near) powers(samples int) []float32 {
 	steps := []int{1, 2, 4, 8, 16, 32}
 	for lane := range 32 {
 		steps = append(steps, lane)
 	}
 	var out []float32
 	for _, step := range steps {
-		for _, v := range s.power(step * samples) {
+		for _, v := range power(float64(f.turn), float64(f.e1), float64(f.e2), step*samples) {
 			out = append(out, float32(v))
 		}
 	}
@@ -194,30 +194,31 @@ func (e *launch) process(state []state, dst, src []float32) error {
 	if err != nil {
 		return err
 	}
-	p.write(state, src)
+	e.write(p, state, src)
 	if err := p.Run(); err != nil {
 		return err
 	}
-	p.read(state, dst)
+	e.read(p, state, dst)
 	return nil
 }
 
 // write puts the call's input into the plan's memory.
-func (p *launchPlan) write(state []state, src []float32) {
+func (e *launch) write(p *launchPlan, state []state, src []float32) {
 	before, x := p.before.Floats(), p.x.Floats()
 	for c, s := range state {
-		before[2*c], before[2*c+1] = s.s1, s.s2
+		s = s.turned(float64(e.turn))
+		before[2*c], before[2*c+1] = float32(s.s1), float32(s.s2)
 	}
 	for c, stride := 0, len(x)/p.channels; c < p.channels; c++ {
 		copy(x[c*stride:], src[c*p.n:(c+1)*p.n])
 	}
 }
 
-// read takes the call's output out of it. state may be nil.
-func (p *launchPlan) read(state []state, dst []float32) {
+// read takes the call's output out of it. states may be nil.
+func (e *launch) read(p *launchPlan, states []state, dst []float32) {
 	after, y := p.after.Floats(), p.y.Floats()
-	for c := range state {
-		state[c].s1, state[c].s2 = after[2*c], after[2*c+1]
+	for c := range states {
+		states[c] = state{float64(after[2*c]), float64(after[2*c+1])}.back(float64(e.turn))
 	}
 	for c, stride := 0, len(y)/p.channels; c < p.channels; c++ {
 		copy(dst[c*p.n:(c+1)*p.n], y[c*stride:])
@@ -231,12 +232,12 @@ func (e *launch) bind(channels int, src []float32) (kernels.Call, error) {
 	if err != nil {
 		return kernels.Call{}, err
 	}
-	p.write(make([]state, channels), src)
+	e.write(p, make([]state, channels), src)
 	output := p.y.Floats
 	if p.n%4 != 0 {
 		dst := make([]float32, len(src))
 		output = func() []float32 {
-			p.read(nil, dst)
+			e.read(p, nil, dst)
 			return dst
 		}
 	}

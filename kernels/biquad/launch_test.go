@@ -55,13 +55,22 @@ func TestStrategy(t *testing.T) {
 	}
 }
 
+func newTestLaunch(t *testing.T, c Coefficients) *launch {
+	t.Helper()
+	e, err := newLaunch(emulator.Open(t), newSection(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.(*launch)
+}
+
 // reference filters from a state in float64 and returns the state at the end too.
 func reference(s section, from state, src []float32) (y []float64, to [2]float64) {
-	s1, s2 := float64(from.s1), float64(from.s2)
+	s1, s2 := from.s1, from.s2
 	for _, x := range src {
 		x := float64(x)
-		y = append(y, float64(s.b0)*x+s1)
-		s1, s2 = float64(s.c1)*x+s2-float64(s.a1)*s1, float64(s.c2)*x-float64(s.a2)*s1
+		y = append(y, s.b0*x+s1)
+		s1, s2 = s.c1*x+s2-s.a1*s1, s.c2*x-s.a2*s1
 	}
 	return y, [2]float64{s1, s2}
 }
@@ -69,12 +78,11 @@ func reference(s section, from state, src []float32) (y []float64, to [2]float64
 // TestLaunch runs every strategy over extents at the edges of vectors, chunks, tiles and simdgroups, each channel from a
 // state of its own.
 func TestLaunch(t *testing.T) {
-	device := emulator.Open(t)
 	c, err := Lowpass(1000, 22050)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &launch{section: newSection(c), device: device}
+	e := newTestLaunch(t, c)
 	for _, x := range []extent{
 		{1, 1}, {1, 2}, {1, 7}, {1, 640}, {1, 641}, {1, 5120}, {1, 5121}, {1, 21001},
 		{2, 512}, {3, 5}, {31, 33}, {32, 32}, {33, 127}, {67, 64}, {5, 1283},
@@ -85,8 +93,8 @@ func TestLaunch(t *testing.T) {
 		var want []float64
 		var after [][2]float64
 		for i := range before {
-			before[i] = state{float32(i+1) / 8, -float32(i) / 16}
-			y, to := reference(e.section, before[i], src[i*x.n:(i+1)*x.n])
+			before[i] = state{float64(i+1) / 8, -float64(i) / 16}
+			y, to := reference(newSection(c), before[i], src[i*x.n:(i+1)*x.n])
 			want, after = append(want, y...), append(after, to)
 		}
 		for name, by := range x.strategies() {
@@ -96,17 +104,17 @@ func TestLaunch(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer p.Close()
-				p.write(before, src)
+				e.write(p, before, src)
 				if err := p.Run(); err != nil {
 					t.Fatal(err)
 				}
 				got, end := make([]float32, len(src)), make([]state, x.channels)
-				p.read(end, got)
+				e.read(p, end, got)
 				if e := kernels.RelativeError(got, want); !(e <= 1e-6) {
 					t.Errorf("relative error %.2g, want below 1e-6", e)
 				}
 				for i, s := range end {
-					if d := max(math.Abs(float64(s.s1)-after[i][0]), math.Abs(float64(s.s2)-after[i][1])); !(d <= 2e-6) {
+					if d := max(math.Abs(s.s1-after[i][0]), math.Abs(s.s2-after[i][1])); !(d <= 2e-6) {
 						t.Errorf("channel %d ends in %v, want %v", i, s, after[i])
 					}
 				}
@@ -118,29 +126,28 @@ func TestLaunch(t *testing.T) {
 // TestLaunchLongMemory filters with a resonance that rings through many tiles, so that what the scan carries over from
 // one to the next decides on the output.
 func TestLaunchLongMemory(t *testing.T) {
-	device := emulator.Open(t)
 	const radius, angle = 0.9995, 0.3
 	c, err := Normalise([3]float64{1e-3, 0, 0}, [3]float64{1, -2 * radius * math.Cos(angle), radius * radius})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &launch{section: newSection(c), device: device}
+	e := newTestLaunch(t, c)
 	x := extent{1, 9000}
 	src := make([]float32, x.n)
 	kernels.Noise(src, 1)
 	start := state{0.3, -0.2}
-	want, _ := reference(e.section, start, src)
+	want, _ := reference(newSection(c), start, src)
 	for name, by := range x.strategies() {
 		p, err := e.planBy(by, x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.write([]state{start}, src)
+		e.write(p, []state{start}, src)
 		if err := p.Run(); err != nil {
 			t.Fatal(err)
 		}
 		got := make([]float32, x.n)
-		p.read(nil, got)
+		e.read(p, nil, got)
 		if e := kernels.RelativeError(got, want); !(e <= 1e-5) {
 			t.Errorf("%s: relative error %.2g, want below 1e-5", name, e)
 		}
@@ -204,13 +211,12 @@ func TestLaunchProcess(t *testing.T) {
 
 // TestLaunchScipy holds the launch plan against scipy.signal.lfilter in float64.
 func TestLaunchScipy(t *testing.T) {
-	device := emulator.Open(t)
 	b, a := readArray[float64](t, "testdata/biquad_b.npy"), readArray[float64](t, "testdata/biquad_a.npy")
 	c, err := Normalise([3]float64(b), [3]float64(a))
 	if err != nil {
 		t.Fatal(err)
 	}
-	call, err := (&launch{section: newSection(c), device: device}).bind(1, readArray[float32](t, "testdata/signal_8192.npy"))
+	call, err := newTestLaunch(t, c).bind(1, readArray[float32](t, "testdata/signal_8192.npy"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,12 +233,11 @@ func TestLaunchScipy(t *testing.T) {
 
 // TestLaunchBind covers rows that need padding, which the output must not show.
 func TestLaunchBind(t *testing.T) {
-	device := emulator.Open(t)
 	c, err := Lowpass(1000, 22050)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &launch{section: newSection(c), device: device}
+	e := newTestLaunch(t, c)
 	for _, x := range []extent{{2, 6}, {4, 512}, {1, 33}} {
 		src := make([]float32, x.channels*x.n)
 		kernels.Noise(src, 3)
@@ -252,20 +257,19 @@ func TestLaunchBind(t *testing.T) {
 
 // TestLaunchNeedsBarriers removes each barrier from the texts in turn; a run of one of the strategies must then fail.
 func TestLaunchNeedsBarriers(t *testing.T) {
-	device := emulator.Open(t)
 	c, err := Lowpass(1000, 22050)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
 	run := func(by strategy, x extent) error {
-		e := &launch{section: newSection(c), device: device}
+		e := newTestLaunch(t, c)
 		p, err := e.planBy(by, x)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		p.write(make([]state, x.channels), make([]float32, x.channels*x.n))
+		e.write(p, make([]state, x.channels), make([]float32, x.channels*x.n))
 		return p.Run()
 	}
 	for _, text := range []struct {

@@ -2,12 +2,11 @@ package biquad
 
 // section is a filter as the engines run it: y = b0·x + s1, s1 ← c1·x − a1·s1 + s2, s2 ← c2·x − a2·s1.
 type section struct {
-	b0, c1, c2, a1, a2 float32
+	b0, c1, c2, a1, a2 float64
 }
 
 func newSection(c Coefficients) section {
-	b0, b1, b2, a1, a2 := float64(c.B0), float64(c.B1), float64(c.B2), float64(c.A1), float64(c.A2)
-	return section{c.B0, float32(b1 - a1*b0), float32(b2 - a2*b0), c.A1, c.A2}
+	return section{c.B0, c.B1 - c.A1*c.B0, c.B2 - c.A2*c.B0, c.A1, c.A2}
 }
 
 // settleEvery is the number of samples between two looks at whether a state has decayed to nothing.
@@ -30,8 +29,9 @@ func (f *section) one(s *state, dst, src []float32) {
 		n := min(settleEvery, len(src))
 		x, y := src[:n], dst[:n]
 		s1, s2 := s.s1, s.s2
-		for i, v := range x {
-			y[i] = b0*v + s1
+		for i := range x {
+			v := float64(x[i])
+			y[i] = float32(b0*v + s1)
 			s1, s2 = (c1*v+s2)-a1*s1, c2*v-a2*s1
 		}
 		s.s1, s.s2 = s1, s2
@@ -46,7 +46,8 @@ func (f *section) advance(s *state, src []float32) {
 	for len(src) > 0 {
 		n := min(settleEvery, len(src))
 		s1, s2 := s.s1, s.s2
-		for _, v := range src[:n] {
+		for _, sample := range src[:n] {
+			v := float64(sample)
 			s1, s2 = (c1*v+s2)-a1*s1, c2*v-a2*s1
 		}
 		s.s1, s.s2 = s1, s2
@@ -62,10 +63,10 @@ func (f *section) two(s *[lanes]state, y0, y1, x0, x1 []float32) {
 		n := min(settleEvery, len(x0))
 		u0, u1, v0, v1 := x0[:n], x1[:n], y0[:n], y1[:n]
 		p1, p2, q1, q2 := s[0].s1, s[0].s2, s[1].s1, s[1].s2
-		for i, p := range u0 {
-			q := u1[i]
-			v0[i] = b0*p + p1
-			v1[i] = b0*q + q1
+		for i := range u0 {
+			p, q := float64(u0[i]), float64(u1[i])
+			v0[i] = float32(b0*p + p1)
+			v1[i] = float32(b0*q + q1)
 			p1, p2 = (c1*p+p2)-a1*p1, c2*p-a2*p1
 			q1, q2 = (c1*q+q2)-a1*q1, c2*q-a2*q1
 		}
