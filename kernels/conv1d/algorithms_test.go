@@ -1,0 +1,106 @@
+package conv1d
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"crossover/kernels"
+)
+
+// quietError convolves noise whose samples from loud on are 120 dB quieter, and returns the relative L2 error of the
+// outputs from lo to hi−1, which the loud part does not reach.
+func quietError(t *testing.T, e engine, taps []float32, n, loud, lo, hi int) float64 {
+	t.Helper()
+	x := make([]float32, n)
+	kernels.Noise(x, 2)
+	for i := loud; i < n; i++ {
+		x[i] *= 1e-6
+	}
+	y := convolved(t, e, x, len(taps))
+	want := make([]float64, hi-lo)
+	for i := range want {
+		for k, tap := range taps {
+			want[i] += float64(tap) * float64(x[lo+i-k])
+		}
+	}
+	return kernels.RelativeError(y[lo:hi], want)
+}
+
+func convolved(t *testing.T, e engine, x []float32, taps int) []float32 {
+	t.Helper()
+	y := make([]float32, len(x)+taps-1)
+	if err := e.prepare(len(x)); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.convolve(y, x); err != nil {
+		t.Fatal(err)
+	}
+	return y
+}
+
+// The comment of Plan tells its reader what depends on the algorithm. These are its figures.
+func TestAlgorithmsDiffer(t *testing.T) {
+	const n, loud = 16384, 4196
+	for _, c := range processors {
+		if c.Missing() != nil {
+			continue
+		}
+		for _, count := range []int{64, 512, 4096} {
+			taps := make([]float32, count)
+			kernels.Noise(taps, 1)
+			e, err := c.New(taps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			block := blockFor(count)
+			behind := loud + count - 1 // the first output that is the quiet part's alone
+			_, algorithm, _ := strings.Cut(c.Name, "/")
+			near := quietError(t, e, taps, n, loud, behind, behind+block/2)
+			far := quietError(t, e, taps, n, loud, behind+2*block, n)
+
+			x := make([]float32, n)
+			kernels.Noise(x, 3)
+			const at = n/2 + 37
+			x[at] = float32(math.NaN())
+			first, last, lost := reach(convolved(t, e, x, count))
+
+			exact := func(e float64) bool { return e <= 5e-7 }
+			rough := func(e float64) bool { return e > 0.01 && e < 0.2 }
+			var right bool
+			var from, to int
+			switch algorithm {
+			case "direct":
+				right, from, to = exact(near) && exact(far), at, at+count
+			case "partitioned":
+				right = rough(near) && exact(far)
+				from = at / block * block
+				to = from + ((count+block-1)/block+1)*block
+			case "fft":
+				right, from, to = rough(near) && rough(far), 0, n+count-1
+			}
+			if !right {
+				t.Errorf("%s, %d taps: a quiet part is off by %.2g near the loud one and by %.2g far from it", c.Name, count, near, far)
+			}
+			if first != from || last != to-1 || lost != to-from {
+				t.Errorf("%s, %d taps: a NaN at %d reaches %d outputs from %d to %d, want all from %d to %d", c.Name, count, at, lost,
+					first, last, from, to-1)
+			}
+		}
+	}
+}
+
+// reach returns the first and the last NaN, and how many there are.
+func reach(y []float32) (first, last, count int) {
+	first = -1
+	for i, v := range y {
+		if v != v {
+			if first < 0 {
+				first = i
+			}
+			last = i
+			count++
+		}
+	}
+	return first, last, count
+}
