@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"crossover/kernels"
-	"crossover/kernels/matmul/tiles"
+	"crossover/kernels/matmul/gemm"
 	"crossover/openblas"
 )
 
@@ -16,11 +16,11 @@ type engine interface {
 var contenders = slices.Concat(kernels.Contenders[layer, engine]{
 	{
 		Implementation: kernels.Implementation{Name: "go", Processor: kernels.CPU},
-		New:            func(l layer) (engine, error) { return serial{l}, nil },
+		New:            func(l layer) (engine, error) { return newOwn(l, gemm.NewSerial()), nil },
 	},
 	{
 		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU},
-		New:            func(l layer) (engine, error) { return parallel{l, tiles.NewParallel()}, nil },
+		New:            func(l layer) (engine, error) { return newOwn(l, gemm.NewParallel()), nil },
 	},
 	{
 		Implementation: kernels.Implementation{
@@ -43,22 +43,18 @@ func (l *layer) addBias(dst []float32) {
 	}
 }
 
-type serial struct{ layer }
-
-func (e serial) forward(dst, x []float32, rows int) error {
-	e.addBias(dst)
-	tiles.Multiply(dst, x, e.weights, rows, e.in, e.out, 1)
-	return nil
-}
-
-type parallel struct {
+// own multiplies by package gemm, with the weights packed once.
+type own struct {
 	layer
-	tiles *tiles.Parallel
+	packed     *gemm.Packed
+	multiplier *gemm.Multiplier
 }
 
-func (e parallel) forward(dst, x []float32, rows int) error {
+func newOwn(l layer, m *gemm.Multiplier) own { return own{l, gemm.Pack(l.weights, l.in, l.out), m} }
+
+func (e own) forward(dst, x []float32, rows int) error {
 	e.addBias(dst)
-	e.tiles.Multiply(dst, x, e.weights, rows, e.in, e.out, 1)
+	e.multiplier.MultiplyPacked(dst, x, e.packed, rows, true)
 	return nil
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"crossover/kernels"
-	"crossover/kernels/matmul/tiles"
+	"crossover/kernels/matmul/gemm"
 	"crossover/openblas"
 )
 
@@ -16,11 +16,11 @@ type engine interface {
 var contenders = slices.Concat(kernels.Contenders[Params, engine]{
 	{
 		Implementation: kernels.Implementation{Name: "go", Processor: kernels.CPU},
-		New:            func(Params) (engine, error) { return serial{}, nil },
+		New:            func(Params) (engine, error) { return own{gemm.NewSerial()}, nil },
 	},
 	{
 		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU},
-		New:            func(Params) (engine, error) { return parallel{tiles.NewParallel()}, nil },
+		New:            func(Params) (engine, error) { return own{gemm.NewParallel()}, nil },
 	},
 	{
 		Implementation: kernels.Implementation{
@@ -36,17 +36,11 @@ var contenders = slices.Concat(kernels.Contenders[Params, engine]{
 	},
 }, kernels.Accelerate("", newFramework), kernels.OnGPU("", newLaunch), kernels.GPUGEMM(newLibrary))
 
-type serial struct{}
+// own multiplies by package gemm.
+type own struct{ *gemm.Multiplier }
 
-func (serial) multiply(dst, a, b []float32, m, k, n int) error {
-	tiles.Multiply(dst, a, b, m, k, n, 0)
-	return nil
-}
-
-type parallel struct{ tiles *tiles.Parallel }
-
-func (p parallel) multiply(dst, a, b []float32, m, k, n int) error {
-	p.tiles.Multiply(dst, a, b, m, k, n, 0)
+func (e own) multiply(dst, a, b []float32, m, k, n int) error {
+	e.Multiply(dst, a, b, m, k, n, false)
 	return nil
 }
 

@@ -1,0 +1,134 @@
+// Package gemm multiplies row-major float32 matrices in Go, on one core or on the shared pool: C = A·B, or C = A·B + C.
+//
+// Every product is formed, so a NaN or an infinity in A or B reaches all that it belongs to, at every size and on every
+// processor; libraries that skip zeros lose them. It does not take transposed or strided operands: a matrix that is used
+// again and again, such as a layer's weights, is packed once ([Pack]), and may be transposed on that occasion.
+//
+// A product is cut for the caches: a panel of 16 columns of B stays in the first level while the rows of a block of A, in
+// the second level, are multiplied by it, in tiles of 6×16 sums that never leave the registers (AVX2 and FMA, or Go).
+// Panels are copied first, so that a kernel reads one piece of memory from its beginning to its end.
+//
+// Source: K. Goto, R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, ACM TOMS 34(3), 2008; F. Van Zee,
+// R. van de Geijn, BLIS, ACM TOMS 41(3), 2015.
+package gemm
+
+import (
+	"math"
+
+	"crossover/pool"
+)
+
+const (
+	// depth is how many terms of the sums are added up in registers: with it, a panel of B takes 16 KiB.
+	depth = 256
+	// blockRows is how many rows of A are multiplied by one panel of B after the other: 120 KiB.
+	blockRows = 20 * tileRows
+	// blockColumns is how many columns of B are packed at a time: 1 MiB.
+	blockColumns = 64 * tileColumns
+	// fewRows is how many rows of A are not worth packing B for. Then a depth of fewDepth lets a processor see that rows of B
+	// are read from their beginning to their end, and fetch ahead.
+	fewRows  = 96
+	fewDepth = 32
+	// leastProducts, some microseconds, are worth another worker.
+	leastProducts = 1 << 18
+)
+
+// Multiplier multiplies, and keeps the memory that it packs into. It must not be used by two goroutines at once. It
+// allocates nothing once it has multiplied matrices as large.
+type Multiplier struct {
+	pool    *pool.Pool // nil for none
+	workers []worker
+	product product
+}
+
+// NewSerial returns a Multiplier that computes on the calling goroutine.
+func NewSerial() *Multiplier { return &Multiplier{workers: make([]worker, 1)} }
+
+// NewParallel returns a Multiplier that divides C among the workers of pool.Shared. It gives the same bits as a serial one.
+func NewParallel() *Multiplier {
+	return &Multiplier{pool: pool.Shared(), workers: make([]worker, pool.Shared().Workers())}
+}
+
+// product is what is multiplied, and how C is divided. For the pool its index is the parts of C in row-major order.
+type product struct {
+	workers       []worker
+	c, a, b       []float32
+	packed        *Packed // in place of b, nil for none
+	m, k, n       int
+	add           bool
+	depth         int // terms of the sums at a time
+	rows, columns int // of a part
+	across        int // parts side by side
+}
+
+// unpacked reports whether B is read where it lies.
+func (p *product) unpacked() bool { return p.packed == nil && p.m <= fewRows }
+
+// Multiply computes C = A·B, or C = A·B + C where add is set. A is m×k, B is k×n, C is m×n, all dense and row-major. C must
+// not overlap A or B; it is not read unless add is set. Multiply panics if a slice is shorter than its matrix or a
+// dimension is below 1.
+func (m *Multiplier) Multiply(c, a, b []float32, rows, k, n int, add bool) {
+	if rows < 1 || k < 1 || n < 1 {
+		panic("gemm: dimension below 1")
+	}
+	if len(a) < rows*k || len(b) < k*n || len(c) < rows*n {
+		panic("gemm: slice shorter than its matrix")
+	}
+	m.run(product{c: c, a: a, b: b, m: rows, k: k, n: n, add: add})
+}
+
+// MultiplyPacked is Multiply with a B that is packed.
+func (m *Multiplier) MultiplyPacked(c, a []float32, b *Packed, rows int, add bool) {
+	if rows < 1 {
+		panic("gemm: dimension below 1")
+	}
+	if len(a) < rows*b.k || len(c) < rows*b.n {
+		panic("gemm: slice shorter than its matrix")
+	}
+	m.run(product{c: c, a: a, packed: b, m: rows, k: b.k, n: b.n, add: add})
+}
+
+func (m *Multiplier) run(p product) {
+	p.workers = m.workers
+	p.depth = depth
+	if p.unpacked() {
+		p.depth = fewDepth
+	}
+	m.product = p
+	m.product.divide()
+	parts := ceilDiv(p.m, m.product.rows) * m.product.across
+	if parts == 1 {
+		m.product.Do(0, 0, 1)
+	} else {
+		m.pool.Run(parts, 1, &m.product)
+	}
+	m.product = product{}
+}
+
+// divide cuts C into parts, about two for each worker and about square, so that little of A and B is packed twice. Their
+// edges are those of tiles, whose sums do not depend on the division.
+func (p *product) divide() {
+	want := 1
+	if workers := len(p.workers); workers > 1 {
+		want = int(min(float64(2*workers), float64(p.m)*float64(p.k)*float64(p.n)/leastProducts))
+	}
+	want = max(1, want)
+	down := int(math.Round(math.Sqrt(float64(want) * float64(p.m) / float64(p.n))))
+	down = min(max(1, down), want, ceilDiv(p.m, tileRows))
+	p.rows = roundUp(ceilDiv(p.m, down), tileRows)
+	p.columns = roundUp(ceilDiv(p.n, ceilDiv(want, down)), tileColumns)
+	p.across = ceilDiv(p.n, p.columns)
+}
+
+// Do computes parts lo to hi−1.
+func (p *product) Do(worker, lo, hi int) {
+	w := &p.workers[worker]
+	for t := lo; t < hi; t++ {
+		i, j := t/p.across*p.rows, t%p.across*p.columns
+		w.part(p, i, min(i+p.rows, p.m), j, min(j+p.columns, p.n))
+	}
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+func roundUp(a, unit int) int { return ceilDiv(a, unit) * unit }

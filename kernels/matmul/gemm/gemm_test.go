@@ -1,0 +1,193 @@
+package gemm
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"crossover/kernels"
+	"crossover/pool"
+)
+
+// reference is C = A·B, or C = A·B + C, by definition.
+func reference(c, a, b []float32, m, k, n int, add bool) []float64 {
+	out := make([]float64, m*n)
+	for i := range m {
+		for j := range n {
+			for l := range k {
+				out[i*n+j] += float64(a[i*k+l]) * float64(b[l*n+j])
+			}
+			if add {
+				out[i*n+j] += float64(c[i*n+j])
+			}
+		}
+	}
+	return out
+}
+
+// multipliers returns one for a core and one for three workers, whatever this machine has.
+func multipliers(t *testing.T) map[string]*Multiplier {
+	three := pool.New(3)
+	t.Cleanup(three.Close)
+	return map[string]*Multiplier{"serial": NewSerial(), "parallel": {pool: three, workers: make([]worker, 3)}}
+}
+
+// shapes are m, k and n at the edges of tiles, blocks and the depth.
+var shapes = [][3]int{
+	{1, 1, 1}, {1, 130, 400}, {400, 130, 1}, {7, 5, 3}, {6, 256, 16}, {5, 257, 15}, {6, 3, 17}, {7, 255, 33}, {64, 64, 192},
+	{65, 65, 190}, {119, 300, 31}, {121, 513, 47}, {3, 20, 4100}, {13, 2, 1025}, {2, 600, 200}, {4, 9, 64}, {130, 7, 1040},
+}
+
+// everyKernel runs a test with the kernels of this processor and with those in Go.
+func everyKernel(t *testing.T, test func(t *testing.T)) {
+	t.Run("processor", test)
+	if back := inGo(); back != nil {
+		t.Run("go", test)
+		back()
+	}
+}
+
+func TestMultiply(t *testing.T) {
+	everyKernel(t, func(t *testing.T) {
+		all := multipliers(t)
+		for _, s := range shapes {
+			m, k, n := s[0], s[1], s[2]
+			for _, add := range []bool{false, true} {
+				a, b, c := make([]float32, m*k), make([]float32, k*n), make([]float32, m*n)
+				kernels.Noise(a, 1)
+				kernels.Noise(b, 2)
+				kernels.Noise(c, 3)
+				if !add {
+					c[0] = float32(math.NaN()) // must not be read
+				}
+				want := reference(c, a, b, m, k, n, add)
+				for _, packed := range []bool{false, true} {
+					var first []float32
+					for name, multiplier := range all {
+						got := append([]float32(nil), c...)
+						if packed {
+							multiplier.MultiplyPacked(got, a, Pack(b, k, n), m, add)
+						} else {
+							multiplier.Multiply(got, a, b, m, k, n, add)
+						}
+						if e := kernels.RelativeError(got, want); !(e < 1e-6) {
+							t.Errorf("%v, add=%t, packed=%t, %s: relative error %.2g, want below 1e-6", s, add, packed, name, e)
+						}
+						if first == nil {
+							first = got
+						}
+						if !slices.Equal(got, first) {
+							t.Errorf("%v, add=%t, packed=%t, %s: other bits than before", s, add, packed, name)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestSpecials puts a NaN or an infinity into A or B: a row or a column of C becomes what the definition says, and no more.
+func TestSpecials(t *testing.T) {
+	everyKernel(t, func(t *testing.T) {
+		all := multipliers(t)
+		random := rand.New(rand.NewPCG(1, 2))
+		for _, s := range shapes {
+			m, k, n := s[0], s[1], s[2]
+			a, b := make([]float32, m*k), make([]float32, k*n)
+			for _, special := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+				kernels.Noise(a, 1)
+				for i := range a {
+					a[i] *= float32(random.IntN(2)) // zeros too, which a special value turns into NaN
+				}
+				kernels.Noise(b, 2)
+				b[random.IntN(len(b))] = float32(special)
+				checkSpecials(t, all, fmt.Sprintf("%v, %g in B", s, special), a, b, m, k, n)
+				kernels.Noise(b, 2)
+				clear(b[:n])
+				a[random.IntN(len(a))] = float32(special)
+				checkSpecials(t, all, fmt.Sprintf("%v, %g in A", s, special), a, b, m, k, n)
+			}
+		}
+	})
+}
+
+func checkSpecials(t *testing.T, all map[string]*Multiplier, name string, a, b []float32, m, k, n int) {
+	t.Helper()
+	want := reference(nil, a, b, m, k, n, false)
+	for how, multiplier := range all {
+		got := make([]float32, m*n)
+		multiplier.Multiply(got, a, b, m, k, n, false)
+		for i, w := range want {
+			g := float64(got[i])
+			same := math.IsNaN(g) == math.IsNaN(w) && math.IsInf(g, 1) == math.IsInf(w, 1) && math.IsInf(g, -1) == math.IsInf(w, -1)
+			if !same {
+				t.Errorf("%s, %s: element %d is %g, want %g", name, how, i, g, w)
+				return
+			}
+		}
+	}
+}
+
+// TestStaysInside multiplies matrices that end where their slices do, and looks at what lies around C.
+func TestStaysInside(t *testing.T) {
+	everyKernel(t, func(t *testing.T) {
+		for _, s := range shapes {
+			m, k, n := s[0], s[1], s[2]
+			around := make([]float32, m*n+64)
+			for i := range around {
+				around[i] = 77
+			}
+			c := around[32:][: m*n : m*n]
+			NewSerial().Multiply(c, make([]float32, m*k), make([]float32, k*n), m, k, n, false)
+			for i, v := range around {
+				if inside := i >= 32 && i < 32+m*n; inside != (v == 0) {
+					t.Fatalf("%v: value %d around C is %g", s, i-32, v)
+				}
+			}
+		}
+	})
+}
+
+func TestAllocatesNothing(t *testing.T) {
+	a, b, c := make([]float32, 300*300), make([]float32, 300*300), make([]float32, 300*300)
+	packed := Pack(b, 300, 300)
+	for name, m := range multipliers(t) {
+		for range 50 { // until every worker has had a part
+			m.Multiply(c, a, b, 300, 300, 300, false)
+		}
+		for _, rows := range []int{1, 6, 300} {
+			if got := testing.AllocsPerRun(5, func() { m.Multiply(c, a, b, rows, 300, 300, false) }); got != 0 {
+				t.Errorf("%s: %g allocations a product with %d rows, want 0", name, got, rows)
+			}
+			if got := testing.AllocsPerRun(5, func() { m.MultiplyPacked(c, a, packed, rows, true) }); got != 0 {
+				t.Errorf("%s: %g allocations a packed product with %d rows, want 0", name, got, rows)
+			}
+		}
+	}
+}
+
+func TestPanics(t *testing.T) {
+	x := make([]float32, 4)
+	for _, test := range []struct {
+		name    string
+		c, a, b []float32
+		m, k, n int
+		want    string
+	}{
+		{"no rows", x, x, x, 0, 1, 1, "gemm: dimension below 1"},
+		{"short a", x, x[:3], x, 2, 2, 2, "gemm: slice shorter than its matrix"},
+		{"short b", x, x, x[:3], 2, 2, 2, "gemm: slice shorter than its matrix"},
+		{"short c", x[:3], x, x, 2, 2, 2, "gemm: slice shorter than its matrix"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			defer func() {
+				if got := recover(); got != test.want {
+					t.Errorf("panic %v, want %q", got, test.want)
+				}
+			}()
+			NewSerial().Multiply(test.c, test.a, test.b, test.m, test.k, test.n, false)
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package gemm
+
+//go:generate go run ./asm -out avx2_amd64.s -stubs avx2_amd64.go -pkg gemm
+
+const (
+	tileRows    = 6  // of C, that a kernel computes at most
+	tileColumns = 16 // of C, that a kernel computes
+)
+
+// multiplyGo computes rows×tileColumns elements of C, whose rows are rowC values apart: it sets them to the sum over l of
+// a[rows·l+i]·b[rowB·l+j], or adds that to them. Two rows and four columns at a time: six loads feed eight products, whose
+// sums do not wait for each other.
+func multiplyGo(c []float32, rowC int, a, b []float32, rowB, rows, terms int, add bool) {
+	for i := 0; i < rows; i += 2 {
+		second := min(i+1, rows-1) // where the number of rows is odd, the last one is computed twice
+		for j := 0; j < tileColumns; j += 4 {
+			var p0, p1, p2, p3, q0, q1, q2, q3 float32
+			for l := range terms {
+				row := b[l*rowB+j:][:4:4]
+				p, q := a[l*rows+i], a[l*rows+second]
+				p0 += p * row[0]
+				p1 += p * row[1]
+				p2 += p * row[2]
+				p3 += p * row[3]
+				q0 += q * row[0]
+				q1 += q * row[1]
+				q2 += q * row[2]
+				q3 += q * row[3]
+			}
+			putFour(c[i*rowC+j:][:4:4], p0, p1, p2, p3, add)
+			if second > i {
+				putFour(c[second*rowC+j:][:4:4], q0, q1, q2, q3, add)
+			}
+		}
+	}
+}
+
+func putFour(c []float32, s0, s1, s2, s3 float32, add bool) {
+	if add {
+		s0, s1, s2, s3 = c[0]+s0, c[1]+s1, c[2]+s2, c[3]+s3
+	}
+	c[0], c[1], c[2], c[3] = s0, s1, s2, s3
+}

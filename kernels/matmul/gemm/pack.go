@@ -1,0 +1,73 @@
+package gemm
+
+// Packed is a matrix B as the kernels read it: blocks of depth rows, in each the panels of tileColumns columns one after the
+// other, in each the rows one after the other. The last panel is filled up with zeros. Nothing changes a Packed, so any
+// number of goroutines may use it.
+type Packed struct {
+	k, n   int
+	values []float32
+}
+
+// Pack returns the k×n matrix B packed. It panics if b is shorter than its matrix or a dimension is below 1.
+func Pack(b []float32, k, n int) *Packed {
+	if k < 1 || n < 1 {
+		panic("gemm: dimension below 1")
+	}
+	if len(b) < k*n {
+		panic("gemm: slice shorter than its matrix")
+	}
+	width := roundUp(n, tileColumns)
+	p := &Packed{k: k, n: n, values: make([]float32, k*width)}
+	for l := 0; l < k; l += depth {
+		terms := min(depth, k-l)
+		packB(p.values[l*width:(l+terms)*width], b[l*n:], n, terms, n)
+	}
+	return p
+}
+
+// panels returns the panels of terms rows from row l on, beginning with column j.
+func (p *Packed) panels(l, terms, j int) []float32 {
+	width := roundUp(p.n, tileColumns)
+	return p.values[l*width+j*terms : (l+terms)*width]
+}
+
+// packB packs terms rows of so many columns, which lie n values apart.
+func packB(dst, b []float32, n, terms, columns int) {
+	for ; columns >= tileColumns; columns -= tileColumns {
+		for l := range terms {
+			*(*[tileColumns]float32)(dst[l*tileColumns:]) = *(*[tileColumns]float32)(b[l*n:])
+		}
+		dst = dst[terms*tileColumns:]
+		b = b[tileColumns:]
+	}
+	if columns == 0 {
+		return
+	}
+	for l := range terms {
+		row := dst[l*tileColumns:][:tileColumns]
+		copy(row, b[l*n:][:columns])
+		clear(row[columns:])
+	}
+}
+
+// packA packs terms values of each row, which lie k values apart, in panels of tileRows rows: in each the first value of
+// every row, then the second. The last panel has as many rows as there are left.
+func packA(dst, a []float32, k, terms, rows int) {
+	for ; rows >= tileRows; rows -= tileRows {
+		r0, r1, r2 := a[:terms], a[k:][:terms], a[2*k:][:terms]
+		r3, r4, r5 := a[3*k:][:terms], a[4*k:][:terms], a[5*k:][:terms]
+		for l := range r0 {
+			to := dst[l*tileRows:][:tileRows]
+			to[0], to[1], to[2], to[3], to[4], to[5] = r0[l], r1[l], r2[l], r3[l], r4[l], r5[l]
+		}
+		dst = dst[terms*tileRows:]
+		if rows > tileRows {
+			a = a[tileRows*k:]
+		}
+	}
+	for r := range rows {
+		for l, v := range a[r*k:][:terms] {
+			dst[l*rows+r] = v
+		}
+	}
+}

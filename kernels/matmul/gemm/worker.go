@@ -1,0 +1,100 @@
+package gemm
+
+// worker is what one goroutine packs into.
+type worker struct {
+	a, b []float32
+	edge [tileRows * tileColumns]float32 // a tile that reaches beyond C
+	_    [64]byte                        // keeps workers off each other's cache line
+}
+
+// part computes rows i to lastI−1 and columns j to lastJ−1 of C. j is a multiple of tileColumns.
+func (w *worker) part(p *product, i, lastI, j, lastJ int) {
+	for ; j < lastJ; j += blockColumns {
+		columns := min(blockColumns, lastJ-j)
+		for l := 0; l < p.k; l += p.depth {
+			terms := min(p.depth, p.k-l)
+			b := w.columns(p, l, terms, j, columns)
+			for first := i; first < lastI; first += blockRows {
+				rows := min(blockRows, lastI-first)
+				w.a = grown(w.a, rows*terms)
+				packA(w.a, p.a[first*p.k+l:], p.k, terms, rows)
+				w.block(p, b, first, rows, j, columns, terms, p.add || l > 0)
+			}
+		}
+	}
+}
+
+// columns are some columns of terms rows of B, as kernels read them.
+type columns struct {
+	panels []float32 // of tileColumns columns, packed
+	rows   []float32 // not packed, in place of panels
+	rowB   int       // values from one row to the next
+}
+
+// columns returns the columns from j on of the terms rows from l on.
+func (w *worker) columns(p *product, l, terms, j, count int) columns {
+	if p.packed != nil {
+		return columns{panels: p.packed.panels(l, terms, j), rowB: tileColumns}
+	}
+	b := p.b[l*p.n+j:]
+	if !p.unpacked() {
+		w.b = grown(w.b, terms*roundUp(count, tileColumns))
+		packB(w.b, b, p.n, terms, count)
+		return columns{panels: w.b, rowB: tileColumns}
+	}
+	if over := count % tileColumns; over > 0 { // the last panel is packed, since a kernel reads all of its columns
+		w.b = grown(w.b, terms*tileColumns)
+		packB(w.b, b[count-over:], p.n, terms, over)
+	}
+	return columns{panels: w.b, rows: b, rowB: p.n}
+}
+
+// panel returns the panel whose first column is j of count, and the distance of its rows.
+func (b *columns) panel(j, count, terms int) ([]float32, int) {
+	switch {
+	case b.rows == nil:
+		return b.panels[j*terms:], b.rowB
+	case j+tileColumns > count:
+		return b.panels, tileColumns
+	}
+	return b.rows[j:], b.rowB
+}
+
+// block multiplies the packed rows of A by columns of B.
+func (w *worker) block(p *product, b columns, first, rows, j, count, terms int, add bool) {
+	for column := 0; column < count; column += tileColumns {
+		panel, rowB := b.panel(column, count, terms)
+		within := min(tileColumns, count-column)
+		for row := 0; row < rows; row += tileRows {
+			tall := min(tileRows, rows-row)
+			a, c := w.a[row*terms:], p.c[(first+row)*p.n+j+column:]
+			if within == tileColumns {
+				multiply(c, p.n, a, panel, rowB, tall, terms, add)
+				continue
+			}
+			multiply(w.edge[:], tileColumns, a, panel, rowB, tall, terms, false)
+			for r := range tall {
+				put(c[r*p.n:][:within], w.edge[r*tileColumns:], add)
+			}
+		}
+	}
+}
+
+// put writes sums to C, or adds them to it.
+func put(c, sums []float32, add bool) {
+	if !add {
+		copy(c, sums)
+		return
+	}
+	for j := range c {
+		c[j] += sums[j]
+	}
+}
+
+// grown returns x, or a longer slice where it has not n values.
+func grown(x []float32, n int) []float32 {
+	if len(x) < n {
+		return make([]float32, n)
+	}
+	return x
+}
