@@ -1,0 +1,302 @@
+package catalogue
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"crossover/kernels"
+	"crossover/kernels/biquad"
+	"crossover/kernels/conv1d"
+	"crossover/kernels/elementwise"
+	"crossover/kernels/fft"
+	"crossover/kernels/linear"
+	"crossover/kernels/matmul"
+	"crossover/kernels/mel"
+	"crossover/kernels/oscillator"
+	"crossover/kernels/reduce"
+	"crossover/kernels/softmax"
+	"crossover/kernels/stft"
+)
+
+// strange draws signals that no sweep has: constants, zeros, huge and tiny values, a NaN, an infinity.
+type strange struct{ *rand.Rand }
+
+func (r strange) signal(n int) (x []float32, kind string) {
+	x = make([]float32, n)
+	kernels.Noise(x, r.Uint64())
+	scale := func(by float64) {
+		for i := range x {
+			x[i] *= float32(by)
+		}
+	}
+	put := func(v float64) { x[r.IntN(n)] = float32(v) }
+	switch kind := r.IntN(8); kind {
+	case 0:
+		by := math.Pow(10, 60*r.Float64()-30)
+		scale(by)
+		return x, fmt.Sprintf("noise of %.1g", by)
+	case 1:
+		value := float32(math.Pow(10, 20*r.Float64()-10))
+		for i := range x {
+			x[i] = value
+		}
+		return x, fmt.Sprintf("constant %g", value)
+	case 2:
+		clear(x)
+		return x, "zeros"
+	case 3:
+		for i := range x {
+			x[i] *= float32(r.IntN(2))
+		}
+		put(math.NaN())
+		return x, "zeros, noise and a NaN"
+	case 4:
+		put(math.Inf(1))
+		return x, "noise and +Inf"
+	case 5:
+		put(math.Inf(-1))
+		return x, "noise and -Inf"
+	case 6:
+		scale(1e-42)
+		return x, "denormals"
+	}
+	return x, "noise"
+}
+
+// verdict compares values with float64 ones. each is the greatest difference that an element may have.
+func verdict(got []float32, want []float64, each func(i int) float64) string {
+	for i, w := range want {
+		g, w32 := float64(got[i]), float64(float32(w))
+		switch {
+		case math.IsNaN(w32) || math.IsInf(w32, 0) || math.IsNaN(g) || math.IsInf(g, 0):
+			if math.IsNaN(g) != math.IsNaN(w32) || !math.IsNaN(g) && g != w32 {
+				return fmt.Sprintf("element %d is %g, want %g", i, g, w)
+			}
+		case math.Abs(g-w) > each(i):
+			return fmt.Sprintf("element %d is %g, want %g, which may be off by %.2g", i, g, w, each(i))
+		}
+	}
+	return ""
+}
+
+// least is a difference that float32 cannot tell from none.
+const least = 1e-44
+
+func absolutes(x []float32) []float32 {
+	y := make([]float32, len(x))
+	for i, v := range x {
+		y[i] = float32(math.Abs(float64(v)))
+	}
+	return y
+}
+
+// broken reports whether x holds a NaN or an infinity, and whole whether it holds nothing else.
+func broken(x []float32) (some, whole bool) {
+	count := 0
+	for _, v := range x {
+		if v-v != 0 {
+			count++
+		}
+	}
+	return count > 0, count == len(x)
+}
+
+// loudest returns the greatest magnitude.
+func loudest(x []float32) float64 {
+	var most float64
+	for _, v := range x {
+		most = max(most, math.Abs(float64(v)))
+	}
+	return most
+}
+
+// TestStrangeInput runs the typed plans on signals that no sweep has and holds them against the float64 references.
+func TestStrangeInput(t *testing.T) {
+	for _, implementation := range []string{"go", "go-parallel"} {
+		t.Run(implementation, func(t *testing.T) {
+			force := ""
+			for _, operation := range []string{"scale", "log", "sum", "softmax", "matmul", "linear", "fft", "stft", "mel", "biquad",
+				"oscillator-bank"} {
+				force += operation + "=" + implementation + ","
+			}
+			r := strange{rand.New(rand.NewPCG(7, 11))}
+			for round := range 60 {
+				t.Setenv("CROSSOVER_FORCE", force+"conv1d="+implementation+"/direct")
+				r.elementwise(t, round)
+				r.rows(t, round)
+				r.products(t, round)
+				r.spectra(t, round)
+				r.filters(t, round)
+				r.voices(t, round)
+			}
+		})
+	}
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func done(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func report(t *testing.T, what, kind, verdict string) {
+	t.Helper()
+	if verdict != "" {
+		t.Errorf("%s of %s: %s", what, kind, verdict)
+	}
+}
+
+func (r strange) elementwise(t *testing.T, round int) {
+	x, kind := r.signal(1 + r.IntN(3000))
+	y := make([]float32, len(x))
+	a, b := float32(math.Pow(10, 6*r.Float64()-3)), float32(r.Float64()-0.5)
+	done(must(elementwise.NewScale(nil, a, b)).Apply(y, x))
+	want := elementwise.ReferenceScale(x, a, b)
+	report(t, "scale", kind, verdict(y, want, func(i int) float64 {
+		return 2e-7*(math.Abs(float64(a)*float64(x[i]))+math.Abs(float64(b))) + least
+	}))
+
+	if round%2 == 0 {
+		x = absolutes(x)
+	}
+	done(must(elementwise.NewLog(nil)).Apply(y, x))
+	want = elementwise.ReferenceLog(x)
+	report(t, "log", kind, verdict(y, want, func(i int) float64 { return 1e-6*math.Abs(want[i]) + 1e-7 }))
+
+	total := must(must(reduce.NewSum(nil)).Sum(x))
+	report(t, "sum", kind, verdict([]float32{total}, []float64{reduce.Reference(x)}, func(int) float64 {
+		return 1e-6*reduce.Reference(absolutes(x)) + least
+	}))
+}
+
+func (r strange) rows(t *testing.T, _ int) {
+	columns := 1 + r.IntN(300)
+	x, kind := r.signal(columns * (1 + r.IntN(9)))
+	y := make([]float32, len(x))
+	done(must(softmax.New(nil, softmax.Params{Columns: columns})).Apply(y, x))
+	want := softmax.Reference(x, columns)
+	report(t, "softmax", kind, verdict(y, want, func(i int) float64 { return 2e-6*want[i] + 1e-37 }))
+}
+
+func (r strange) products(t *testing.T, _ int) {
+	m, k, n := 1+r.IntN(40), 1+r.IntN(60), 1+r.IntN(40)
+	a, kind := r.signal(m * k)
+	b, other := r.signal(k * n)
+	c := make([]float32, m*n)
+	sizes := matmul.Reference(absolutes(a), absolutes(b), m, k, n)
+	if loudest(a)*loudest(b) < 1e30 || math.IsInf(loudest(a)*loudest(b), 1) || math.IsNaN(loudest(a)*loudest(b)) {
+		done(must(matmul.New(nil)).Multiply(c, a, b, m, k, n))
+		report(t, "matmul", kind+" and "+other, verdict(c, matmul.Reference(a, b, m, k, n), func(i int) float64 {
+			return 1e-6*sizes[i] + 100*least
+		}))
+	}
+
+	weights, bias := make([]float32, n*k), make([]float32, n)
+	kernels.Noise(weights, r.Uint64())
+	kernels.Noise(bias, r.Uint64())
+	layer := must(linear.New(nil, weights, bias, k, n))
+	done(layer.Forward(c, a))
+	report(t, "linear", kind, verdict(c, linear.Reference(a, weights, bias, k, n), func(int) float64 {
+		return 1e-6*float64(k)*max(1, loudest(a)) + least
+	}))
+}
+
+func (r strange) spectra(t *testing.T, _ int) {
+	n := 1 + r.IntN(600)
+	x, kind := r.signal(n)
+	bins := make([]complex64, n/2+1)
+	done(must(fft.New(nil, fft.Params{N: n})).Transform(bins, x))
+	spectrum := floats(bins)
+	if some, _ := broken(x); some {
+		for k, v := range bins { // a part of a bin may be what the others are not, 0·Inf for one, but no bin is whole
+			if _, whole := broken(spectrum[2*k : 2*k+1]); !whole {
+				if _, whole := broken(spectrum[2*k+1 : 2*k+2]); !whole {
+					t.Errorf("fft of %d of %s: bin %d is %v", n, kind, k, v)
+					break
+				}
+			}
+		}
+	} else {
+		report(t, fmt.Sprintf("fft of %d", n), kind, verdict(spectrum, parts(fft.Reference(x)), func(int) float64 {
+			return 1e-6*math.Sqrt(float64(n))*loudest(x)*math.Sqrt(float64(n)) + 1e-37
+		}))
+	}
+
+	p := stft.Params{NFFT: 2 << r.IntN(9), Hop: 1 + r.IntN(200)}
+	if some, _ := broken(x); !some {
+		frames := must(must(stft.New(nil, p)).Transform(nil, x))
+		report(t, fmt.Sprintf("stft %+v", p), kind, verdict(floats(frames), parts(stft.Reference(p, x)), func(int) float64 {
+			return 1e-6*float64(p.NFFT)*loudest(x) + 1e-37
+		}))
+	}
+
+	bands := mel.Params{SampleRate: 22050, NFFT: 512, Bands: 40}
+	plan := must(mel.New(nil, bands))
+	power, kind := r.signal(3 * plan.Bins())
+	if some, _ := broken(power); !some {
+		report(t, "mel", kind, verdict(must(plan.Transform(nil, power)), mel.Reference(bands, power), func(int) float64 {
+			return 1e-6*loudest(power) + 1e-37
+		}))
+	}
+}
+
+func (r strange) filters(t *testing.T, _ int) {
+	x, kind := r.signal(1 + r.IntN(3000))
+	cutoff := math.Pow(10, 4.2*r.Float64()-1)
+	c := must(biquad.Lowpass(cutoff, 48000))
+	y := make([]float32, len(x))
+	done(must(biquad.New(nil, c, 1)).Process(y, x))
+	want := biquad.Reference(c, x, 1)
+	if some, _ := broken(x); some { // what the recurrence makes of infinities differs, but nothing is whole again
+		for i, w := range want {
+			if math.IsNaN(w) || math.IsInf(w, 0) {
+				if _, whole := broken(y[i:]); !whole {
+					t.Errorf("biquad of %s: finite values after element %d", kind, i)
+				}
+				want, y = want[:i], y[:i]
+				break
+			}
+		}
+	}
+	report(t, fmt.Sprintf("biquad at %g Hz", cutoff), kind, verdict(y, want, func(int) float64 {
+		return 1e-6*min(loudest(x), math.MaxFloat32) + 1e-29
+	}))
+
+	taps := make([]float32, 1+r.IntN(200))
+	kernels.Noise(taps, r.Uint64())
+	convolved := must(must(conv1d.New(nil, taps)).Convolve(nil, x))
+	report(t, "conv1d", kind, verdict(convolved, conv1d.Reference(x, taps), func(int) float64 {
+		return 1e-6*float64(len(taps))*min(loudest(x), math.MaxFloat32) + float64(len(taps))*least
+	}))
+}
+
+func (r strange) voices(t *testing.T, _ int) {
+	rates := []float64{8000, 44100, 48000, 96000}
+	p := oscillator.Params{SampleRate: rates[r.IntN(len(rates))]}
+	for range 1 + r.IntN(9) {
+		v := oscillator.Voice{Sustain: r.Float64(), Gate: 10 * r.Float64(), Attack: 0.001 * r.Float64(), Release: r.Float64()}
+		switch r.IntN(4) {
+		case 0:
+			v.Frequency = math.Pow(10, 5*r.Float64()-6)
+		case 1:
+			v.Frequency = 100 * float64(1+r.IntN(39)) // wraps exactly
+		case 2:
+			v.Frequency = float64(r.IntN(2000))
+		case 3:
+			v.Frequency, v.Detune = 3000*r.Float64(), 100*(r.Float64()-0.5)
+		}
+		p.Voices = append(p.Voices, v)
+	}
+	y := make([]float32, 1+r.IntN(2000))
+	done(must(oscillator.New(nil, p)).Render(y))
+	report(t, "oscillator", fmt.Sprintf("%+v", p), verdict(y, oscillator.Reference(p, len(y)), func(int) float64 { return 2e-6 }))
+}
