@@ -162,7 +162,7 @@ func TestPlan(t *testing.T) {
 }
 
 func BenchmarkMatmul(b *testing.B) {
-	for _, n := range []int{16, 64, 128, 512} {
+	for _, n := range []int{16, 64, 128, 256, 512, 1024} {
 		problem := newProblem(n)
 		for _, implementation := range contenders.Implementations() {
 			b.Run(fmt.Sprintf("impl=%s/n=%d", implementation.Name, n), func(b *testing.B) {

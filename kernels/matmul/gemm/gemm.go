@@ -5,7 +5,8 @@
 // again and again, such as a layer's weights, is packed once ([Pack]), and may be transposed on that occasion.
 //
 // A product is cut for the caches: a panel of 16 columns of B stays in the first level while the rows of a block of A, in
-// the second level, are multiplied by it, in tiles of 6×16 sums that never leave the registers (AVX2 and FMA, or Go).
+// the second level, are multiplied by it, in tiles of 6×16 or 12×16 sums that never leave the registers (AVX2 and FMA,
+// AVX-512, or Go).
 // Panels are copied first, so that a kernel reads one piece of memory from its beginning to its end.
 //
 // Source: K. Goto, R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, ACM TOMS 34(3), 2008; F. Van Zee,
@@ -22,7 +23,7 @@ const (
 	// depth is how many terms of the sums are added up in registers: with it, a panel of B takes 16 KiB.
 	depth = 256
 	// blockRows is how many rows of A are multiplied by one panel of B after the other: 120 KiB.
-	blockRows = 20 * tileRows
+	blockRows = 10 * mostTileRows
 	// blockColumns is how many columns of B are packed at a time: 1 MiB.
 	blockColumns = 64 * tileColumns
 	// fewRows is how many rows of A are not worth packing B for. Then a depth of fewDepth lets a processor see that rows of B

@@ -40,11 +40,12 @@ var shapes = [][3]int{
 	{65, 65, 190}, {119, 300, 31}, {121, 513, 47}, {3, 20, 4100}, {13, 2, 1025}, {2, 600, 200}, {4, 9, 64}, {130, 7, 1040},
 }
 
-// everyKernel runs a test with the kernels of this processor and with those in Go.
+// everyKernel runs a test with the fastest kernels of this processor and with all others that it has.
 func everyKernel(t *testing.T, test func(t *testing.T)) {
 	t.Run("processor", test)
-	if back := inGo(); back != nil {
-		t.Run("go", test)
+	for name, use := range others() {
+		back := use()
+		t.Run(name, test)
 		back()
 	}
 }

@@ -1,10 +1,11 @@
 package gemm
 
-//go:generate go run ./asm -out avx2_amd64.s -stubs avx2_amd64.go -pkg gemm
+//go:generate go run ./asm -out vectors_amd64.s -stubs vectors_amd64.go -pkg gemm
 
 const (
-	tileRows    = 6  // of C, that a kernel computes at most
 	tileColumns = 16 // of C, that a kernel computes
+	// mostTileRows is how many rows of C any kernel computes at most; tileRows of them those of this processor.
+	mostTileRows = 12
 )
 
 // multiplyGo computes rows×tileColumns elements of C, whose rows are rowC values apart: it sets them to the sum over l of

@@ -2,18 +2,52 @@ package gemm
 
 import "golang.org/x/sys/cpu"
 
-var haveAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+// kernel computes as many rows of C as its place in a table says.
+type kernel func(c *float32, rowC int, a, b *float32, rowB, terms int, add bool)
 
-var avx2 = [tileRows + 1]func(c *float32, rowC int, a, b *float32, rowB, terms int, add bool){
-	1: multiply1AVX2, 2: multiply2AVX2, 3: multiply3AVX2, 4: multiply4AVX2, 5: multiply5AVX2, 6: multiply6AVX2,
+var (
+	avx2 = []kernel{
+		1: multiply1AVX2, 2: multiply2AVX2, 3: multiply3AVX2, 4: multiply4AVX2, 5: multiply5AVX2, 6: multiply6AVX2,
+	}
+	avx512 = []kernel{
+		1: multiply1AVX512, 2: multiply2AVX512, 3: multiply3AVX512, 4: multiply4AVX512, 5: multiply5AVX512, 6: multiply6AVX512,
+		7: multiply7AVX512, 8: multiply8AVX512, 9: multiply9AVX512, 10: multiply10AVX512, 11: multiply11AVX512,
+		12: multiply12AVX512,
+	}
+)
+
+var (
+	// vectors are the kernels of this processor by their rows, nil where those in Go compute.
+	vectors []kernel
+	// tileRows is how many rows of C a kernel computes at most.
+	tileRows int
+)
+
+func init() {
+	switch {
+	case cpu.X86.HasAVX512F:
+		use(avx512)
+	case cpu.X86.HasAVX2 && cpu.X86.HasFMA:
+		use(avx2)
+	default:
+		use(nil)
+	}
+}
+
+// use has kernels compute, those in Go for nil.
+func use(kernels []kernel) {
+	vectors, tileRows = kernels, 6
+	if kernels != nil {
+		tileRows = len(kernels) - 1
+	}
 }
 
 // multiply is multiplyGo by the fastest means of this processor. terms must be at least 1.
 func multiply(c []float32, rowC int, a, b []float32, rowB, rows, terms int, add bool) {
-	if !haveAVX2 {
+	if vectors == nil {
 		multiplyGo(c, rowC, a, b, rowB, rows, terms, add)
 		return
 	}
 	_, _, _ = c[(rows-1)*rowC+tileColumns-1], a[rows*terms-1], b[(terms-1)*rowB+tileColumns-1]
-	avx2[rows](&c[0], 4*rowC, &a[0], &b[0], 4*rowB, terms, add)
+	vectors[rows](&c[0], 4*rowC, &a[0], &b[0], 4*rowB, terms, add)
 }

@@ -1,10 +1,22 @@
 package gemm
 
-// inGo has the kernels in Go run until back is called. It returns nil where they run anyway.
-func inGo() (back func()) {
-	if !haveAVX2 {
-		return nil
+import "golang.org/x/sys/cpu"
+
+// others returns the kernels that this processor has beside its fastest ones, and the way to use them.
+func others() map[string]func() (back func()) {
+	with := func(kernels []kernel) func() func() {
+		return func() func() {
+			fastest := vectors
+			use(kernels)
+			return func() { use(fastest) }
+		}
 	}
-	haveAVX2 = false
-	return func() { haveAVX2 = true }
+	all := map[string]func() func(){}
+	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
+		all["go"] = with(nil)
+		if cpu.X86.HasAVX512F {
+			all["avx2"] = with(avx2)
+		}
+	}
+	return all
 }

@@ -2,4 +2,4 @@
 
 package gemm
 
-func inGo() (back func()) { return nil }
+func others() map[string]func() (back func()) { return nil }

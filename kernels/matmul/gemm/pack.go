@@ -53,21 +53,27 @@ func packB(dst, b []float32, n, terms, columns int) {
 // packA packs terms values of each row, which lie k values apart, in panels of tileRows rows: in each the first value of
 // every row, then the second. The last panel has as many rows as there are left.
 func packA(dst, a []float32, k, terms, rows int) {
-	for ; rows >= tileRows; rows -= tileRows {
-		r0, r1, r2 := a[:terms], a[k:][:terms], a[2*k:][:terms]
-		r3, r4, r5 := a[3*k:][:terms], a[4*k:][:terms], a[5*k:][:terms]
-		for l := range r0 {
-			to := dst[l*tileRows:][:tileRows]
-			to[0], to[1], to[2], to[3], to[4], to[5] = r0[l], r1[l], r2[l], r3[l], r4[l], r5[l]
+	for row := 0; row < rows; row += tileRows {
+		tall := min(tileRows, rows-row)
+		panel := dst[row*terms:][:tall*terms]
+		r := 0
+		for ; r+6 <= tall; r += 6 {
+			packSix(panel[r:], a[(row+r)*k:], k, terms, tall)
 		}
-		dst = dst[terms*tileRows:]
-		if rows > tileRows {
-			a = a[tileRows*k:]
+		for ; r < tall; r++ {
+			for l, v := range a[(row+r)*k:][:terms] {
+				panel[l*tall+r] = v
+			}
 		}
 	}
-	for r := range rows {
-		for l, v := range a[r*k:][:terms] {
-			dst[l*rows+r] = v
-		}
+}
+
+// packSix packs six rows into a panel of tall.
+func packSix(panel, a []float32, k, terms, tall int) {
+	r0, r1, r2 := a[:terms], a[k:][:terms], a[2*k:][:terms]
+	r3, r4, r5 := a[3*k:][:terms], a[4*k:][:terms], a[5*k:][:terms]
+	for l := range r0 {
+		to := panel[l*tall:][:6]
+		to[0], to[1], to[2], to[3], to[4], to[5] = r0[l], r1[l], r2[l], r3[l], r4[l], r5[l]
 	}
 }

@@ -3,8 +3,8 @@ package gemm
 // worker is what one goroutine packs into.
 type worker struct {
 	a, b []float32
-	edge [tileRows * tileColumns]float32 // a tile that reaches beyond C
-	_    [64]byte                        // keeps workers off each other's cache line
+	edge [mostTileRows * tileColumns]float32 // a tile that reaches beyond C
+	_    [64]byte                            // keeps workers off each other's cache line
 }
 
 // part computes rows i to lastI−1 and columns j to lastJ−1 of C. j is a multiple of tileColumns.

@@ -1,4 +1,4 @@
-// Command asm generates the AVX2 kernels of package gemm; go generate runs it.
+// Command asm generates the AVX2 and AVX-512 kernels of package gemm; go generate runs it.
 package main
 
 import (
@@ -10,41 +10,74 @@ import (
 )
 
 const (
-	mostRows = 6  // with columns, twelve accumulators: enough to hide the latency of two multiply-adds a cycle
-	vectors  = 2  // of 8 columns
-	unroll   = 4  // terms in one turn of the loop
-	word     = 4  // bytes of a float32
-	ymm      = 32 // bytes of a YMM register
+	unroll  = 4 // terms in one turn of the loop
+	columns = 16
+	word    = 4 // bytes of a float32
 )
 
+// instructions is a set of vector instructions.
+type instructions struct {
+	name, needs string
+	rows        int // of C, at most: with columns, twelve accumulators, which hide the latency of two multiply-adds a cycle
+	width       int // bytes of a register
+}
+
 func main() {
-	for rows := 1; rows <= mostRows; rows++ {
-		kernel(rows)
+	for _, set := range []instructions{{"AVX2", "AVX2 and FMA", 6, 32}, {"AVX512", "AVX-512F", 12, 64}} {
+		for rows := 1; rows <= set.rows; rows++ {
+			set.kernel(rows)
+		}
 	}
 	Generate()
 }
 
 // sums is how many accumulators an element has: few rows would leave the adders waiting for the one before.
-func sums(rows int) int {
-	switch rows {
-	case 1:
-		return 4
-	case 2, 3:
-		return 2
+func (set *instructions) sums(rows int) int {
+	sums := 1
+	for sums < unroll && 2*sums*rows <= set.rows {
+		sums *= 2
 	}
-	return 1
+	return sums
 }
 
-type accumulators [mostRows][vectors]VecVirtual
+// register returns a vector register.
+func (set *instructions) register() VecVirtual {
+	if set.width == 64 {
+		return ZMM()
+	}
+	return YMM()
+}
 
-// kernel keeps a tile of C in registers over all terms. A term is one broadcast a row and one load for 8 columns.
-func kernel(rows int) {
-	name := fmt.Sprintf("multiply%dAVX2", rows)
-	TEXT(name, NOSPLIT, "func(c *float32, rowC int, a, b *float32, rowB, terms int, add bool)")
+// zero clears a register.
+func (set *instructions) zero(r VecVirtual) {
+	if set.width == 64 {
+		VPXORD(r, r, r)
+	} else {
+		VXORPS(r, r, r)
+	}
+}
+
+// multiplyAdd adds the value at m, times each vector, to the accumulators.
+func (set *instructions) multiplyAdd(m Mem, vectors, acc []VecVirtual) {
+	if set.width == 64 {
+		VFMADD231PS_BCST(m, vectors[0], acc[0])
+		return
+	}
+	value := YMM()
+	VBROADCASTSS(m, value)
+	for v := range vectors {
+		VFMADD231PS(vectors[v], value, acc[v])
+	}
+}
+
+// kernel keeps a tile of C in registers over all terms. A term is one value a row and one load for each vector of B.
+func (set *instructions) kernel(rows int) {
+	vectors := columns * word / set.width
+	TEXT(fmt.Sprintf("multiply%d%s", rows, set.name), NOSPLIT, "func(c *float32, rowC int, a, b *float32, rowB, terms int, add bool)")
 	Pragma("noescape")
 	Doc(
-		fmt.Sprintf("%s computes %d×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l of", name, rows),
-		fmt.Sprintf("a[%d·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX2 and FMA.", rows),
+		fmt.Sprintf("multiply%d%s computes %d×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l", rows, set.name, rows),
+		fmt.Sprintf("of a[%d·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs %s.", rows, set.needs),
 	)
 	c, rowC := Load(Param("c"), GP64()), Load(Param("rowC"), GP64())
 	a, b := Load(Param("a"), GP64()), Load(Param("b"), GP64())
@@ -52,28 +85,26 @@ func kernel(rows int) {
 	threeRows := GP64()
 	LEAQ(Mem{Base: rowB, Index: rowB, Scale: 2}, threeRows)
 
-	acc := make([]accumulators, sums(rows))
+	acc := make([][][]VecVirtual, set.sums(rows)) // by row and vector
 	for s := range acc {
+		acc[s] = make([][]VecVirtual, rows)
 		for r := range rows {
-			for v := range vectors {
-				acc[s][r][v] = YMM()
-				VXORPS(acc[s][r][v], acc[s][r][v], acc[s][r][v])
+			for range vectors {
+				sum := set.register()
+				set.zero(sum)
+				acc[s][r] = append(acc[s][r], sum)
 			}
 		}
 	}
-	term := func(acc *accumulators, row Mem, u int) {
-		var columns [vectors]VecVirtual
-		for v := range columns {
-			columns[v] = YMM()
-			row.Disp = v * ymm
-			VMOVUPS(row, columns[v])
+	term := func(acc [][]VecVirtual, row Mem, u int) {
+		loaded := make([]VecVirtual, vectors)
+		for v := range loaded {
+			loaded[v] = set.register()
+			row.Disp = v * set.width
+			VMOVUPS(row, loaded[v])
 		}
 		for r := range rows {
-			value := YMM()
-			VBROADCASTSS(Mem{Base: a, Disp: (u*rows + r) * word}, value)
-			for v := range columns {
-				VFMADD231PS(columns[v], value, acc[r][v])
-			}
+			set.multiplyAdd(Mem{Base: a, Disp: (u*rows + r) * word}, loaded, acc[r])
 		}
 	}
 
@@ -83,7 +114,7 @@ func kernel(rows int) {
 	for u, row := range [unroll]Mem{
 		{Base: b}, {Base: b, Index: rowB, Scale: 1}, {Base: b, Index: rowB, Scale: 2}, {Base: b, Index: threeRows, Scale: 1},
 	} {
-		term(&acc[u%len(acc)], row, u)
+		term(acc[u%len(acc)], row, u)
 	}
 	LEAQ(Mem{Base: b, Index: rowB, Scale: 4}, b)
 	ADDQ(Imm(uint64(unroll*rows*word)), a)
@@ -94,7 +125,7 @@ func kernel(rows int) {
 	ADDQ(Imm(unroll), terms)
 	JZ(LabelRef("done"))
 	Label("one")
-	term(&acc[0], Mem{Base: b}, 0)
+	term(acc[0], Mem{Base: b}, 0)
 	ADDQ(rowB, b)
 	ADDQ(Imm(uint64(rows*word)), a)
 	DECQ(terms)
@@ -117,14 +148,14 @@ func kernel(rows int) {
 	MOVQ(c, at)
 	for r := range rows {
 		for v := range vectors {
-			VADDPS(Mem{Base: at, Disp: v * ymm}, acc[0][r][v], acc[0][r][v])
+			VADDPS(Mem{Base: at, Disp: v * set.width}, acc[0][r][v], acc[0][r][v])
 		}
 		ADDQ(rowC, at)
 	}
 	Label("set")
 	for r := range rows {
 		for v := range vectors {
-			VMOVUPS(acc[0][r][v], Mem{Base: c, Disp: v * ymm})
+			VMOVUPS(acc[0][r][v], Mem{Base: c, Disp: v * set.width})
 		}
 		ADDQ(rowC, c)
 	}
