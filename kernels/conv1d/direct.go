@@ -70,17 +70,35 @@ func (d *directSum) block(out []float32, first int) {
 		start := first - (to - 1) + width - 1
 		fir(out, d.head[start:start+to-outside+width-1], d.short[outside:to])
 	}
+	if from < inside || outside < to {
+		d.mend(out, first)
+	}
+}
+
+// mend sums up again what is not finite in a block that met zeros beyond the ends of the longer sequence: there a NaN or an
+// infinity of the shorter one has made a NaN of products that are none of the definition's.
+func (d *directSum) mend(out []float32, first int) {
+	for j, v := range out[:min(width, len(d.y)-first)] {
+		if v-v != 0 {
+			out[j] = d.at(first + j)
+		}
+	}
 }
 
 // computeShort is compute for two sequences that are both shorter than a block.
 func (d *directSum) computeShort(lo, hi int) {
 	for i := lo * width; i < min(hi*width, len(d.y)); i++ {
-		var sum float32
-		for k := max(0, i-(len(d.long)-1)); k <= min(i, len(d.short)-1); k++ {
-			sum += d.short[k] * d.long[i-k]
-		}
-		d.y[i] = sum
+		d.y[i] = d.at(i)
 	}
+}
+
+// at returns output i by the definition.
+func (d *directSum) at(i int) float32 {
+	var sum float32
+	for k := max(0, i-(len(d.long)-1)); k <= min(i, len(d.short)-1); k++ {
+		sum += d.short[k] * d.long[i-k]
+	}
+	return sum
 }
 
 // direct is the definition, summed up on one core.
