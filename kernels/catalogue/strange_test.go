@@ -130,6 +130,8 @@ func TestStrangeInput(t *testing.T) {
 				r.spectra(t, round)
 				r.filters(t, round)
 				r.voices(t, round)
+				r.fast(t, implementation)
+				r.graph(t, implementation)
 			}
 		})
 	}
@@ -299,4 +301,42 @@ func (r strange) voices(t *testing.T, _ int) {
 	y := make([]float32, 1+r.IntN(2000))
 	done(must(oscillator.New(nil, p)).Render(y))
 	report(t, "oscillator", fmt.Sprintf("%+v", p), verdict(y, oscillator.Reference(p, len(y)), func(int) float64 { return 2e-6 }))
+}
+
+// fast convolves by the algorithms that transform, of which every part is right to the loudest output only.
+func (r strange) fast(t *testing.T, implementation string) {
+	x, kind := r.signal(1 + r.IntN(3000))
+	if some, _ := broken(x); some {
+		return
+	}
+	algorithm := "/partitioned"
+	if implementation == "go" && r.IntN(2) == 0 {
+		algorithm = "/fft"
+	}
+	t.Setenv("CROSSOVER_FORCE", "conv1d="+implementation+algorithm)
+	taps := make([]float32, 1+r.IntN(900))
+	kernels.Noise(taps, r.Uint64())
+	report(t, "conv1d by "+implementation+algorithm, kind, verdict(must(must(conv1d.New(nil, taps)).Convolve(nil, x)), conv1d.Reference(x, taps),
+		func(int) float64 { return 1e-6*float64(len(taps))*loudest(x) + 1e-37 }))
+}
+
+// graph runs the stage graph, whose every node passes its signal through four recursions.
+func (r strange) graph(t *testing.T, implementation string) {
+	x, kind := r.signal(512)
+	if some, _ := broken(x); some {
+		return
+	}
+	for _, c := range Cases() {
+		if c.Operation != "stage-graph" {
+			continue
+		}
+		width := 1 + r.IntN(9)
+		problem := c.Problem(width, kernels.Input{Samples: x})
+		call := must(problem.Bind(implementation))
+		done(call.Run())
+		report(t, c.Name, kind, verdict(call.Output(), problem.Reference(), func(int) float64 {
+			return 2e-6*float64(width)*loudest(x) + 1e-37
+		}))
+		call.Release()
+	}
 }
