@@ -30,6 +30,12 @@ type Noise struct {
 	RampHalf, RampIdle time.Duration
 	// RampOn is the processor whose calls the ramp slows, and whose calls alone end a pause; "" means both.
 	RampOn kernels.Processor
+	// GPU is the clock of the GPU: it slows what implementations with an Account compute, for as long as that says.
+	GPU Clock
+	// AllCore is by how much longer a processor computes while all its cores are busy, in calls of parallel
+	// implementations, and for AllCoreFor after them.
+	AllCore    float64
+	AllCoreFor time.Duration
 	// Throttle makes everything slower by this share for ThrottleLength, on average once every ThrottleEvery.
 	Throttle                      float64
 	ThrottleEvery, ThrottleLength time.Duration
@@ -51,6 +57,8 @@ type Machine struct {
 	last          time.Duration      // when that computed last
 	phase         float64            // of the drift
 	runs          map[string]float64 // what Run costs each implementation, as a logarithm
+	gpu           clocked
+	crowded       time.Duration // when the cores that a parallel call kept busy have their clock back
 }
 
 // New returns a machine that runs a scenario, its noise drawn from a seed.
@@ -62,7 +70,9 @@ func New(s *Scenario, seed uint64) *Machine {
 
 // NewMachine returns a machine without a scenario, for cases that are made with Problem.
 func NewMachine(noise Noise, seed uint64) *Machine {
-	m := &Machine{noise: noise, rng: rand.New(rand.NewPCG(seed, 0x6d6f64656c)), runs: map[string]float64{}}
+	m := &Machine{
+		noise: noise, rng: rand.New(rand.NewPCG(seed, 0x6d6f64656c)), runs: map[string]float64{}, gpu: clocked{Clock: noise.GPU},
+	}
 	m.phase = 2 * math.Pi * m.rng.Float64()
 	m.spike = m.after(m.noise.SpikeEvery)
 	m.throttle()
@@ -148,6 +158,9 @@ func (m *Machine) spend(on kernels.Processor, seconds, luck float64) {
 		}
 		seconds *= 1 + n.Ramp*math.Exp2(-m.computed.Seconds()/n.RampHalf.Seconds())
 	}
+	if on == kernels.CPU && m.now < m.crowded {
+		seconds *= 1 + n.AllCore
+	}
 	if m.now >= m.throttleFrom {
 		seconds *= 1 + n.Throttle
 		if m.now >= m.throttleUntil {
@@ -209,13 +222,43 @@ func (p *problem) Bind(name string) (kernels.Call, error) {
 		m.spend(i.Processor, seconds, luck)
 		return nil
 	}
-	call := kernels.Call{Run: run, Output: func() []float32 { return answer }}
-	if i.Account != nil {
-		call.GPU = &kernels.GPUCall{
-			Submit: func() error { return nil },
-			Wait:   run,
-			Time:   func() (gpu.Times, error) { return i.Account(size), run() },
+	switch {
+	case i.Account != nil:
+		return m.onGPU(seconds, luck, i.Account(size)), nil
+	case i.Processor == kernels.CPU && kernels.Parallel(name):
+		run = func() error {
+			m.crowded = never
+			m.spend(i.Processor, seconds, luck)
+			m.crowded = m.now + m.noise.AllCoreFor
+			return nil
 		}
 	}
-	return call, nil
+	return kernels.Call{Run: run, Output: func() []float32 { return answer }}, nil
+}
+
+// onGPU is a call of so many seconds of which the GPU gives an account. What it computes takes longer while its clock is
+// down.
+func (m *Machine) onGPU(seconds, luck float64, account gpu.Times) kernels.Call {
+	timed := func() (gpu.Times, error) {
+		from := m.now
+		full := account.Span.Seconds()
+		span := m.gpu.stretched(full, from)
+		m.spend(kernels.GPU, seconds-full+span, luck)
+		m.gpu.ran(from, m.now)
+		times := account
+		if full > 0 {
+			times.Busy = time.Duration(float64(account.Busy) * span / full)
+			times.Gaps = time.Duration(float64(account.Gaps) * span / full)
+			times.Span = time.Duration(span * float64(time.Second))
+		}
+		return times, nil
+	}
+	run := func() error {
+		_, err := timed()
+		return err
+	}
+	return kernels.Call{
+		Run: run, Output: func() []float32 { return answer },
+		GPU: &kernels.GPUCall{Submit: func() error { return nil }, Wait: run, Time: timed},
+	}
 }
