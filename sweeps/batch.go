@@ -20,6 +20,8 @@ type bound struct {
 	seconds    float64        // of one call, from the warm-up
 	iterations int            // of one batch
 	behind     bool           // hopelessly, by its seconds
+	level      level          // of its device; the zero value on the processor
+	drowsy     bool           // the device's clock was down in the last batch
 }
 
 // release releases what the rival is bound to. What is in flight is waited for.
@@ -102,14 +104,18 @@ func (s *sweep) timed(a *bound) (seconds float64, alone, crowded bool, err error
 // settle makes untimed calls of a, at least one, until it runs as it does in the middle of many. Only a warm call has
 // such a state.
 func (s *sweep) settle(a *bound) error {
-	if s.State != Warm || a.seconds > coldAbove.Seconds() {
+	if s.State != Warm {
 		return nil
+	}
+	made, err := s.wake(a)
+	if err != nil || a.seconds > coldAbove.Seconds() {
+		return err
 	}
 	if a.spreads() {
 		s.sentinel.gather()
 	}
 	calls := int(min(max(settleFor.Seconds()/a.seconds, 1), mostIterations))
-	return safely(func() error { return a.run(calls) })
+	return safely(func() error { return a.run(max(calls-made, 0)) })
 }
 
 // spreads reports whether calls may want other processors than the one that makes them. The others are left asleep

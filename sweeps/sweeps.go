@@ -108,8 +108,9 @@ type Result struct {
 	Implementations []Status    // every implementation of the case that was asked for
 	Samples         samples.Set // of those that could run
 	Degraded        bool
-	Discarded       int    // blocks thrown away: disturbed, or with a collection inside
-	Lost            string // why the case's implementations on the GPU stopped competing half-way; "" where they did not
+	Discarded       int           // blocks thrown away: disturbed, or with a collection inside
+	Lost            string        // why the case's implementations on the GPU stopped competing half-way; "" where they did not
+	Waking          time.Duration // spent on looks at the GPU's clock and on keeping it up
 	Warnings        []string
 }
 
@@ -184,6 +185,7 @@ type sweep struct {
 	waited   time.Duration // for a quiet machine
 	avoided  time.Duration // spent on batches whose core was shared, and on looking for another one
 	patience patience      // to wait for a quiet machine, each time
+	waking   waking        // of the GPU
 
 	collections [1]metrics.Sample // the collector's cycle count, read between batches
 }
@@ -202,13 +204,14 @@ type entry struct {
 	checked map[int]bool  // sizes at which outputs were held against the reference
 	high    int           // greatest size that the planner may propose
 	floor   int           // greatest size that is not visited any more, because a GPU that was timed there was lost
-	skipped int           // proposals up to the floor
+	skipped int           // proposals that were not visited
 	visits  int           // so far
 	left    time.Duration // when the last one ended
 	done    bool
 	dirty   bool
 
-	moved string // what was off the sentinel's baseline when blocks were kept all the same
+	drowsy bool   // a GPU's clock was down in a block of the last visit
+	moved  string // what was off the sentinel's baseline when blocks were kept all the same
 
 	visiting, others float64 // seconds of its visits, and of other programs' processor time meanwhile
 }
@@ -328,7 +331,7 @@ func (s *sweep) pick() (best *entry, size, blocks int) {
 				e.done = true
 				break
 			}
-			if n <= e.floor {
+			if n <= e.floor || s.tooDrowsy(e, n) {
 				if e.skip(n) {
 					continue
 				}
@@ -343,7 +346,7 @@ func (s *sweep) pick() (best *entry, size, blocks int) {
 			if !ok {
 				continue // the planner was told; ask again
 			}
-			if growing, fixed := e.costs.visit(n, b, e.alive(n)); growing+fixed > left {
+			if growing, fixed := e.costs.visit(n, b, e.alive(n)); growing+fixed+s.wakingOf(e, n) > left {
 				e.stopAt(e.costs.below(n)) // what is left may do for a smaller size
 				continue
 			}

@@ -52,9 +52,16 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 			}
 		}()
 	}
+	e.drowsy = false
+	woken := s.waking
 	arms, binding := s.bind(e, size)
 	var twin *bound
 	defer func() {
+		took := s.waking.took - woken.took
+		e.result.Waking += took
+		if s.waking.rises > woken.rises {
+			s.waking.visit = took
+		}
 		for _, a := range arms {
 			a.release()
 		}
@@ -76,7 +83,7 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 	if len(arms) == 0 || size <= e.floor {
 		return
 	}
-	overhead := (s.Clock.Now() - began - binding.total).Seconds()
+	overhead := (s.Clock.Now() - began - binding.total - (s.waking.took - woken.took)).Seconds()
 	twin = s.bindTwin(e, arms)
 	calls := make([]float64, len(e.rivals))
 	for i := range calls {
@@ -205,22 +212,42 @@ func (s *sweep) bindTwin(e *entry, arms []*bound) *bound {
 }
 
 // warmUp runs each arm until its times stop falling, and sets the length of its batches. It returns the arms that
-// survive: one that fails, or is faster than memory, is dropped.
+// survive: one that fails, or is faster than memory, is dropped. Those on the GPU come last, so that its clock is up when
+// the first block begins.
 func (s *sweep) warmUp(e *entry, arms []*bound, size int) []*bound {
 	target := max(minBatch, resolutions*s.Clock.Resolution()).Seconds()
-	for _, a := range arms {
+	fastest := math.Inf(1)
+	processors, gpus := bySide(arms)
+	if len(gpus) > 0 && !s.spent(0) {
+		s.waking.flat++
+	}
+	for _, a := range slices.Concat(processors, gpus) {
 		if !a.live(size) {
 			continue // an earlier arm lost the GPU
 		}
-		err := s.warm(a, target)
+		err := s.rouse(a, target, e.costs.call(size, a.index), fastest)
 		if err == nil && a.seconds < a.least {
 			err = tooFast{a.seconds, a.least}
 		}
 		if err != nil {
 			s.fail(e, a.rival, size, err)
+			continue
 		}
+		fastest = min(fastest, a.seconds)
 	}
 	return keepLive(arms, size)
+}
+
+// bySide returns the arms on the processor and those on the GPU.
+func bySide(arms []*bound) (processors, gpus []*bound) {
+	for _, a := range arms {
+		if a.implementation.Processor == kernels.GPU {
+			gpus = append(gpus, a)
+		} else {
+			processors = append(processors, a)
+		}
+	}
+	return processors, gpus
 }
 
 // warm times batches of a until they stop falling, and leaves its seconds per call and its batch length. In another
@@ -237,6 +264,10 @@ func (s *sweep) warm(a *bound, target float64) (err error) {
 		seconds, err := s.batch(a, a.iterations)
 		if err != nil {
 			return err
+		}
+		if n := float64(a.iterations); n*seconds < target && n*a.least >= target {
+			a.seconds = seconds // faster than memory: no longer batch will say otherwise
+			return nil
 		}
 		if seconds*float64(a.iterations) < target && a.iterations < mostIterations {
 			// A batch under the clock's resolution says 0: grow it until it says something. Times of batches that were
@@ -287,7 +318,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 				case e.quietAt(size): // then those beside a neighbour teach nothing
 					pending = e.discard(pending, func(b samples.Block) bool { return b.Disturbed })
 				case !slices.ContainsFunc(pending, alone):
-					e.disturb(pending, neighbour)
+					e.disturb(pending, e.why())
 				}
 				keep()
 			case waits == backOffs || s.waited.Seconds() > waitingShare*s.Budget.Seconds():
@@ -320,11 +351,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 			return
 		}
 		collections := s.collectionCount()
-		timed := arms
-		if quiet >= hopelessBlocks {
-			timed = near
-		}
-		block, failed, err := s.block(e, timed, twin, size)
+		group, failed, err := s.group(e, plan{arms, near, twin, quiet}, size, min(wanted-accepted, s.together(arms)))
 		if err != nil {
 			s.fail(e, failed.rival, size, err)
 			if size <= e.floor {
@@ -344,25 +371,35 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 		}
 		// A cold call collects before it begins.
 		if s.State != Cold && s.collectionCount() != collections {
-			e.result.Discarded++
+			e.result.Discarded += len(group)
 			if waits < backOffs {
 				waits++
 				continue
 			}
 			e.degrade("garbage collections kept falling into the blocks")
 		}
-		pending = append(pending, block)
-		if block.Disturbed || block.Crowded {
-			wanted = min(wanted+1, 2*blocks) // another one in its place
-		} else {
-			quiet++
+		for _, block := range group {
+			pending = append(pending, block)
+			if (block.Disturbed || block.Crowded) && !e.drowsy { // else another one would be as drowsy
+				wanted = min(wanted+1, 2*blocks) // another one in its place
+			} else {
+				quiet++
+			}
+			accepted++
 		}
-		accepted++
 	}
 }
 
 // neighbour is what is said of blocks in which some batch was timed on a core that was shared.
 const neighbour = "somebody else used the core that it ran on"
+
+// why says what disturbed the blocks of a visit that the sentinel found quiet.
+func (e *entry) why() string {
+	if e.drowsy {
+		return fmt.Sprintf("the GPU's clock was down, and raising it had taken the %.0f %% of the budget that it may take", 100*wakeShare)
+	}
+	return neighbour
+}
 
 // leastQuiet is how many blocks of a size there must be before those beside a neighbour of another processor are not
 // missed: parallel implementations are slower beside him, and one block alone has no spread.
@@ -426,47 +463,6 @@ func (s *sweep) backOff(ctx context.Context) bool {
 		s.patience.disappointed()
 	}
 	return rested
-}
-
-// block times every arm once, and the twin, in random order. Where one fails it returns which one, and why.
-func (s *sweep) block(e *entry, arms []*bound, twin *bound, size int) (b samples.Block, failed *bound, err error) {
-	b = samples.Block{
-		Size: size, Visit: e.visits, Twin: -1,
-		Seconds:    make([]float64, len(e.rivals)),
-		Iterations: make([]int, len(e.rivals)),
-	}
-	for i := range b.Seconds {
-		b.Seconds[i] = math.NaN()
-	}
-	order := slices.Clone(arms)
-	if twin != nil {
-		order = append(order, twin)
-	}
-	e.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-
-	for _, a := range order {
-		seconds, alone, crowded, err := s.timed(a)
-		b.Disturbed, b.Crowded = b.Disturbed || !alone, b.Crowded || crowded
-		switch {
-		case err != nil:
-			return b, a, err
-		case seconds <= 0:
-			return b, a, fmt.Errorf("a batch of %d calls took no time", a.iterations)
-		case seconds < a.least:
-			return b, a, tooFast{seconds, a.least}
-		}
-		if a == twin {
-			b.Twin, b.TwinSeconds = a.index, seconds
-			continue
-		}
-		b.Seconds[a.index], b.Iterations[a.index] = seconds, a.iterations
-		account, err := s.account(a)
-		if err != nil {
-			return b, a, err
-		}
-		b.SetTimesOnGPU(a.index, account)
-	}
-	return b, nil, nil
 }
 
 // collectionCount returns how many garbage collections there have been. It does not allocate.
