@@ -22,17 +22,19 @@ const (
 	wakeWindow   = 10 * time.Millisecond
 	stillFalling = 0.01
 	// Where a clock is known to fall, times that stand still at first are waited for: it may rise in steps. So are they in
-	// the first thoroughVisits, to get to know it.
+	// the first thoroughVisits, to get to know it, as far as that takes no more than thoroughShare of the budget.
 	riseLeast      = 60 * time.Millisecond
 	thoroughVisits = 2
+	thoroughShare  = 0.01
 	// awakeWithin is how far above its level a time may be, as a share, even where times never scatter so far; of few times
 	// nobody knows how far they scatter.
 	awakeWithin    = 0.02
 	awakeWithinFew = 0.05
 	// fellBy is how much the first times of a visit are above the level, as a share, where a clock has risen since, and
-	// fellByFew how much where there are few.
-	fellBy    = 0.05
+	// fellByFew how much where there are few. What is less than ofACall of the whole call matters to nobody.
+	fellBy    = 0.1
 	fellByFew = 0.15
+	ofACall   = 0.01
 	// few is how many times are too few to be sure of them: one.
 	few = 1
 	// A call that is slow after others computed may have lost its caches. One that follows it has them, so only
@@ -212,8 +214,11 @@ func (s *sweep) rouse(a *bound, target, expected, fastest float64) error {
 	if len(first) <= few {
 		by = fellByFew
 	}
-	fell := func() bool { return slices.Min(first) > max(a.level.limit, (1+by)*a.level.span) }
-	thorough := s.waking.seen < thoroughVisits
+	fell := func() bool {
+		return slices.Min(first) > max(a.level.limit, (1+by)*a.level.span, a.level.span+ofACall*a.seconds)
+	}
+	thorough := s.waking.seen < thoroughVisits &&
+		float64(s.waking.seen+1)*riseLeast.Seconds() <= thoroughShare*s.Budget.Seconds()
 	switch {
 	case fell():
 		s.waking.fell, s.waking.flat = true, 0
