@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -41,7 +42,10 @@ func entryOf(t *testing.T, f folders, m *scripted.Machine, args ...string) (entr
 
 func TestWhereAGPUsTimeGoes(t *testing.T) {
 	f := newFolders(t)
-	entry, stdout, _ := entryOf(t, f, withGPU(nil), "-v")
+	entry, stdout, stderr := entryOf(t, f, withGPU(nil), "-v")
+	if took := regexp.MustCompile(`keeping it up took \d+\.\d\d s of \d+ s \(\d+\.\d %\)\n`); !took.MatchString(stderr) {
+		t.Errorf("-v does not print %q:\n%s", took, stderr)
+	}
 	for _, i := range entry.Cases[0].Implementations {
 		if i.Name == "go" && i.GPUTimes != nil {
 			t.Errorf("the processor has GPU times: %+v", i.GPUTimes)
@@ -70,9 +74,9 @@ func TestWhereAGPUsTimeGoes(t *testing.T) {
 			t.Errorf("-v does not print %q:\n%s", want, stdout)
 		}
 	}
-	_, brief, _ := entryOf(t, f, withGPU(nil))
-	if strings.Contains(brief, "LAUNCH") {
-		t.Errorf("without -v it prints:\n%s", brief)
+	_, brief, stderr := entryOf(t, f, withGPU(nil))
+	if strings.Contains(brief, "LAUNCH") || strings.Contains(stderr, "clock") {
+		t.Errorf("without -v it prints:\n%s%s", brief, stderr)
 	}
 
 	want := read(t, f.file)

@@ -124,6 +124,21 @@ func gpuTable(w io.Writer, entry *calibration.Host) error {
 	return t.Flush()
 }
 
+// waking says what keeping GPUs awake took of a run, or nothing where no GPU competed.
+func waking(w io.Writer, results []*sweeps.Result, spentSeconds float64) {
+	seconds, gpus := 0.0, false
+	for _, r := range results {
+		seconds += r.Waking.Seconds()
+		for _, i := range r.Implementations {
+			gpus = gpus || i.Processor == kernels.GPU && i.Excluded == ""
+		}
+	}
+	if gpus && spentSeconds > 0 {
+		fmt.Fprintf(w, "calibrate: looking at the GPU's clock and keeping it up took %.2f s of %.0f s (%.1f %%)\n",
+			seconds, spentSeconds, 100*seconds/spentSeconds)
+	}
+}
+
 // duration writes seconds with three digits: 12.3 µs; 0 as nothing.
 func duration(seconds float64) string {
 	if seconds == 0 {

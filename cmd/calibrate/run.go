@@ -301,6 +301,9 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 		return err
 	}
 	command.WarnLost(stderr, "calibrate", results)
+	if o.verbose {
+		waking(stderr, results, entry.Method.SpentSeconds)
+	}
 	sets := make(map[string]*samples.Set, len(results))
 	for _, r := range results {
 		sets[r.Case.Name] = &r.Samples
