@@ -35,7 +35,7 @@ func againstArithmetic(c kernels.Case, size int, flops float64) row {
 // againstRoof is a case beside what the device can do at best.
 func againstRoof(c kernels.Case, size int, bound string, w work, roof func(d *gpu.Device) (*side, error)) row {
 	name := rowName(c, size)
-	return row{name, func(d *gpu.Device, runs int) ([]result, error) {
+	return row{name: name, measure: func(d *gpu.Device, runs int) ([]result, error) {
 		problem := resident(d, c).Problem(size, kernels.GeneratedInput())
 		ours, call, err := bind(problem, ownImplementation(c, d.Facts().API), w)
 		if err != nil {
@@ -60,7 +60,7 @@ func againstLibrary(c kernels.Case, size int, w work) row {
 	if w.unit == arithmetic(0).unit {
 		bound = "arithmetic"
 	}
-	return row{name, func(d *gpu.Device, runs int) ([]result, error) {
+	return row{name: name, measure: func(d *gpu.Device, runs int) ([]result, error) {
 		library, err := vendorImplementation(c, d.Facts().API)
 		if err != nil {
 			return nil, err

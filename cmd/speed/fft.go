@@ -16,7 +16,7 @@ const complexTolerance = 1e-5
 // reads and writes 8 bytes a value at least once.
 func complexFFT(n, batch int) row {
 	name := fmt.Sprintf("fft/complex,n=%d,batch=%d", n, batch)
-	return row{name, func(d *gpu.Device, runs int) ([]result, error) {
+	return row{name: name, measure: func(d *gpu.Device, runs int) ([]result, error) {
 		library, ok := d.Driver().(gpu.FFT)
 		if !ok {
 			return nil, fmt.Errorf("the %s driver has no FFT of the vendor's to be held against", d.Facts().API)

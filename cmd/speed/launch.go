@@ -20,7 +20,7 @@ const launchName = "launch+wait"
 const shortRuns = 100
 
 // measureLaunch measures a plan of one kernel that does nothing, submitted and waited for, beside the system's own calls
-// with nothing around them. The times are the host's.
+// with nothing around them where the driver has them. The times are the host's.
 func measureLaunch(d *gpu.Device, runs int) ([]result, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -34,17 +34,22 @@ func measureLaunch(d *gpu.Device, runs int) ([]result, error) {
 	defer p.Close()
 	ours := &side{name: d.Facts().API, run: wall(p.RunResident), call: p.RunResident}
 
-	var floors []gpu.LaunchFloor
+	var peers []*side
 	if driver, ok := d.Driver().(gpu.Floor); ok {
-		var release func()
-		if floors, release, err = driver.NewFloors(); err != nil {
+		floors, release, err := driver.NewFloors()
+		if err != nil {
 			return nil, err
 		}
 		defer release()
+		for _, floor := range floors {
+			peers = append(peers, &side{name: floor.Name, run: wall(floor.LaunchAndWait)})
+		}
+	}
+	if len(peers) == 0 {
+		peers = []*side{nil}
 	}
 	var results []result
-	for _, floor := range floors {
-		peer := &side{name: floor.Name, run: wall(floor.LaunchAndWait)}
+	for _, peer := range peers {
 		r, err := measure(d, ours, peer, shortRuns*runs)
 		if err != nil {
 			return results, err

@@ -14,6 +14,7 @@ type printer struct {
 	json   bool
 	device gpu.Facts
 	all    []result
+	rise   *rise
 }
 
 func newPrinter(w io.Writer, asJSON bool) *printer { return &printer{w: w, json: asJSON} }
@@ -38,8 +39,43 @@ func (p *printer) print(r result) {
 	if r.Error > 0 {
 		relative = fmt.Sprintf("%.1g", r.Error)
 	}
-	p.line(r.Name, r.Ours.times(), r.Ours.rate(), r.Peer.By+" "+r.Peer.times(), r.Peer.rate(), fmt.Sprintf("%.2f", r.Ratio),
-		r.Bound, relative, fmt.Sprintf("%g", r.Allocations))
+	peer, ratio := "-", "-"
+	if r.Peer != (figures{}) {
+		peer, ratio = r.Peer.By+" "+r.Peer.times(), fmt.Sprintf("%.2f", r.Ratio)
+	}
+	p.line(r.Name, r.Ours.times(), r.Ours.rate(), peer, r.Peer.rate(), ratio, r.Bound, relative, fmt.Sprintf("%g", r.Allocations))
+}
+
+// printRise prints the table below the other one.
+func (p *printer) printRise(r *rise) {
+	p.rise = r
+	if p.json {
+		return
+	}
+	fmt.Fprintf(p.w, "\nThe same kernel again and again after a pause of %g s: how long the device computes, which a clock that rises shortens.\n\n",
+		r.PauseSeconds)
+	fmt.Fprintf(p.w, "%6s   %-12s   %s\n", "CALL", "GPU", "SINCE THE PAUSE")
+	for _, c := range r.Calls {
+		span := "not told"
+		if c.Span > 0 {
+			span = inUnit(c.Span)
+		}
+		fmt.Fprintf(p.w, "%6d   %-12s   %s\n", c.Call, span, inUnit(c.Wall))
+	}
+}
+
+// inUnit prints seconds: "70.2 µs".
+func inUnit(seconds float64) string {
+	unit, scale := unitOf(seconds)
+	return fmt.Sprintf("%.4g %s", seconds*scale, unit)
+}
+
+// unitOf returns the unit to print seconds in, and how many there are of it in a second.
+func unitOf(seconds float64) (unit string, scale float64) {
+	if seconds >= 1e-3 {
+		return "ms", 1e3
+	}
+	return "µs", 1e6
 }
 
 // line writes one line of the table. Its columns have fixed widths, so that a line can be printed before the next one
@@ -59,15 +95,13 @@ func (p *printer) end() error {
 		Device string   `json:"device"`
 		Driver string   `json:"driver"`
 		Rows   []result `json:"rows"`
-	}{p.device.Name, p.device.Driver, p.all})
+		Rise   *rise    `json:"rise,omitempty"`
+	}{p.device.Name, p.device.Driver, p.all, p.rise})
 }
 
 // times prints the median and the spread: "70.2 µs (69.9–71.0)".
 func (f figures) times() string {
-	unit, scale := "µs", 1e6
-	if f.Median >= 1e-3 {
-		unit, scale = "ms", 1e3
-	}
+	unit, scale := unitOf(f.Median)
 	return fmt.Sprintf("%.4g %s (%.4g–%.4g)", f.Median*scale, unit, f.Low*scale, f.High*scale)
 }
 

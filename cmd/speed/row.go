@@ -16,6 +16,7 @@ import (
 type row struct {
 	name    string
 	measure func(d *gpu.Device, runs int) ([]result, error)
+	rise    func(d *gpu.Device) (*rise, error) // of the row below the table, which has no measure
 }
 
 // result is one line: our kernels and their peer, in the same run.
@@ -23,10 +24,10 @@ type result struct {
 	Name  string  `json:"name"`
 	Bound string  `json:"bound"` // "memory", "arithmetic" or "launch"
 	Ours  figures `json:"ours"`
-	Peer  figures `json:"peer"`
+	Peer  figures `json:"peer,omitzero"` // where there is one
 
 	// Ratio is our rate divided by the peer's: above 1 we are faster.
-	Ratio float64 `json:"ratio"`
+	Ratio float64 `json:"ratio,omitempty"`
 	// Error is the relative L2 error of our output against the float64 reference, or against the peer's output.
 	Error float64 `json:"relative_error"`
 	// Allocations is how many Go allocations a warm call of ours makes, and DeviceBytes by how many bytes it makes the
@@ -79,7 +80,7 @@ func rows(cases []kernels.Case) []row {
 			add(againstLibrary(c, n, arithmetic(2*float64(n)*float64(n)*float64(n))))
 		}
 	})
-	return append(all, row{launchName, measureLaunch})
+	return append(all, row{name: launchName, measure: measureLaunch}, row{name: riseName, rise: measureRise})
 }
 
 func names(all []row) string {
@@ -127,16 +128,23 @@ func (c comparison) measure(d *gpu.Device, runs int) ([]result, error) {
 	return []result{r}, nil
 }
 
-// measure returns the times of two sides and what a call of ours allocates.
+// measure returns the times of two sides and what a call of ours allocates. Where there is no peer it returns ours alone.
 func measure(d *gpu.Device, ours, peer *side, runs int) (r result, err error) {
-	a, b, err := compare(ours, peer, runs)
+	beside := peer
+	if peer == nil {
+		beside = ours
+	}
+	a, b, err := compare(ours, beside, runs)
 	if err != nil {
 		return r, err
 	}
-	r.Ours, r.Peer = ours.figures(a), peer.figures(b)
-	r.Ratio = r.Peer.Median / r.Ours.Median
-	if r.Ours.Rate > 0 {
-		r.Ratio = r.Ours.Rate / r.Peer.Rate
+	r.Ours = ours.figures(a)
+	if peer != nil {
+		r.Peer = peer.figures(b)
+		r.Ratio = r.Peer.Median / r.Ours.Median
+		if r.Ours.Rate > 0 {
+			r.Ratio = r.Ours.Rate / r.Peer.Rate
+		}
 	}
 	r.Allocations, r.DeviceBytes, err = allocations(d, ours.call, runs)
 	return r, err

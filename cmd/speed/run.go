@@ -92,13 +92,9 @@ func measureOn(ctx context.Context, device *gpu.Device, all []row, o *options, s
 		if ctx.Err() != nil {
 			return &command.Error{Code: command.ExitInterrupted, Err: errors.New("interrupted")}
 		}
-		results, err := r.measure(device, o.runs)
-		if err != nil {
+		if err := r.print(device, o.runs, p); err != nil {
 			failed++
 			fmt.Fprintf(stderr, "speed: %s: %s\n", r.name, oneLine(err))
-		}
-		for _, result := range results {
-			p.print(result)
 		}
 		measured++
 		device.Trim()
@@ -113,4 +109,20 @@ func measureOn(ctx context.Context, device *gpu.Device, all []row, o *options, s
 		return fmt.Errorf("%s failed", command.Plural(failed, "row"))
 	}
 	return nil
+}
+
+// print measures the row and prints what came out.
+func (r row) print(device *gpu.Device, runs int, p *printer) error {
+	if r.rise != nil {
+		rise, err := r.rise(device)
+		if err == nil {
+			p.printRise(rise)
+		}
+		return err
+	}
+	results, err := r.measure(device, runs)
+	for _, result := range results {
+		p.print(result)
+	}
+	return err
 }

@@ -115,7 +115,7 @@ func TestCompareStopsAtAnError(t *testing.T) {
 
 // scriptedRow is a row of 1 GB in 1 ms against 2 ms.
 func scriptedRow(name string, difference float64) row {
-	return row{name, func(d *gpu.Device, runs int) ([]result, error) {
+	return row{name: name, measure: func(d *gpu.Device, runs int) ([]result, error) {
 		return comparison{
 			name: name, bound: "memory", tolerance: 1e-5,
 			ours:       scripted("ours", traffic(1e9), time.Millisecond),
@@ -251,7 +251,7 @@ func TestRows(t *testing.T) {
 		"fft/n=1024,batch=16384", "fft/batch=1,n=51840", "scale/n=67108864",
 		"sum/n=67108864", "softmax/columns=1024,rows=8192", "softmax/columns=4096,rows=8192",
 		"stft/n_fft=2048,hop=512,n=16777216", "biquad/n=512,channels=32768", "oscillator-bank/voices=256,n=352800",
-		"matmul/square,n=1024", "matmul/square,n=4096", "launch+wait",
+		"matmul/square,n=1024", "matmul/square,n=4096", "launch+wait", "rise",
 	} {
 		if !slices.ContainsFunc(all, func(r row) bool { return r.name == want }) {
 			t.Errorf("there is no row %s (there are %s)", want, names(all))
