@@ -108,6 +108,9 @@ func (s *sweep) group(e *entry, p plan, size, n int) (blocks []samples.Block, fa
 // take times an arm, or the twin, in its turn.
 func (s *sweep) take(b *samples.Block, a *bound, twin bool) error {
 	seconds, alone, crowded, err := s.timed(a)
+	if a.spreads() {
+		s.sentinel.spread = s.Clock.Now()
+	}
 	b.Disturbed, b.Crowded = b.Disturbed || !alone || a.drowsy, b.Crowded || crowded
 	switch {
 	case err != nil:

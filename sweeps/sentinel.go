@@ -34,6 +34,14 @@ const (
 // apart.
 const gatherWithin = 25 * time.Millisecond
 
+// Cores that are all busy may clock lower than one of them alone, and keep that for some milliseconds: about 6 % is
+// reported of Apple's. So a reading after parallel work that is slower by no more than spreadSlows is taken again, for
+// spreadRest at most, until the core has rested. Whoever else computes is there longer, or slows it more.
+const (
+	spreadSlows = 0.1
+	spreadRest  = 12 * time.Millisecond
+)
+
 // sentinel watches the machine: it times fixed pieces of work and compares.
 type sentinel struct {
 	clock Clock
@@ -51,6 +59,8 @@ type sentinel struct {
 	better string
 	// core is nil where it does not matter who else uses the core.
 	core *core
+	// spread is when work of all processors ended last; 0 where there was none.
+	spread time.Duration
 	// drowsy says that the machine has been idle before most readings: it gets time to wake up in.
 	drowsy bool
 }
@@ -191,15 +201,28 @@ func (s *sentinel) gather() {
 
 // together reads a piece of work until it takes no longer than it may or patience ends, and returns the least reading.
 func (s *sentinel) together(w *work) float64 {
+	enough := (1 + w.tolerance) * w.baseline
+	least := s.readUntil(w, enough, w.patience.now)
+	if least <= enough {
+		w.patience.rewarded()
+	} else {
+		w.patience.disappointed()
+	}
+	return least
+}
+
+// spreadLately reports whether parallel work may be why a reading is slow.
+func (s *sentinel) spreadLately(w *work, reading float64) bool {
+	return s.spread > 0 && s.clock.Now()-s.spread < spreadRest &&
+		reading > (1+w.tolerance)*w.baseline && reading <= (1+spreadSlows)*w.baseline
+}
+
+// readUntil reads a piece of work until that is enough seconds or less, or the time is over, and returns the least reading.
+func (s *sentinel) readUntil(w *work, enough float64, atMost time.Duration) float64 {
 	least := math.Inf(1)
 	for start := s.clock.Now(); ; {
 		least = min(least, s.read(w, 1, 0))
-		if least <= (1+w.tolerance)*w.baseline {
-			w.patience.rewarded()
-			return least
-		}
-		if s.clock.Now()-start >= w.patience.now {
-			w.patience.disappointed()
+		if least <= enough || s.clock.Now()-start >= atMost {
 			return least
 		}
 	}
@@ -306,7 +329,9 @@ func (s *sentinel) quiet() bool {
 				reading = min(reading, s.together(w))
 			}
 		default:
-			reading = s.read(w, w.tries, 0)
+			if reading = s.read(w, w.tries, 0); s.spreadLately(w, reading) {
+				reading = min(reading, s.readUntil(w, (1+w.tolerance)*w.baseline, spreadRest))
+			}
 			w.follow(reading)
 		}
 		w.last = reading

@@ -151,6 +151,48 @@ func TestBaselineFollows(t *testing.T) {
 	}
 }
 
+// After parallel work a core gets time to find its clock again. Whatever lasts, slows more, or comes after no such work is
+// seen as ever.
+func TestARestAfterParallelWork(t *testing.T) {
+	for name, c := range map[string]struct {
+		spread time.Duration // parallel work ended so long ago; 0 for never
+		took   time.Duration // the reading
+		lasts  time.Duration
+		quiet  bool
+		spent  time.Duration // at most
+	}{
+		"a clock that comes back":      {time.Millisecond, 106 * time.Microsecond, 4 * time.Millisecond, true, 5 * time.Millisecond},
+		"nothing":                      {time.Millisecond, 100 * time.Microsecond, time.Hour, true, time.Millisecond},
+		"a clock that does not":        {time.Millisecond, 106 * time.Microsecond, time.Hour, false, spreadRest + time.Millisecond},
+		"a disturbance that is slower": {time.Millisecond, 115 * time.Microsecond, 4 * time.Millisecond, false, time.Millisecond},
+		"no parallel work lately":      {20 * time.Millisecond, 106 * time.Microsecond, 4 * time.Millisecond, false, time.Millisecond},
+		"no parallel work":             {0, 106 * time.Microsecond, 4 * time.Millisecond, false, time.Millisecond},
+		"a machine that is faster":     {time.Millisecond, 94 * time.Microsecond, 4 * time.Millisecond, false, time.Millisecond},
+	} {
+		clock := &hands{}
+		slow, until := 100*time.Microsecond, time.Duration(0)
+		w := &work{of: "it", tolerance: sentinelTolerance, tries: spinTries}
+		w.run = func() {
+			if clock.now < until {
+				clock.now += slow
+			} else {
+				clock.now += 100 * time.Microsecond
+			}
+		}
+		s := sentinel{clock: clock, works: []*work{w}}
+		s.settle()
+		if c.spread > 0 {
+			s.spread = clock.now
+			clock.now += c.spread
+		}
+		slow, until = c.took, clock.now+c.lasts
+		start := clock.now
+		if quiet := s.quiet(); quiet != c.quiet || clock.now-start > c.spent {
+			t.Errorf("%s: quiet %t after %v, want %t within %v", name, quiet, clock.now-start, c.quiet, c.spent)
+		}
+	}
+}
+
 // A change that goes either way may be the new state of the machine. Where only slower counts, the baseline is the best
 // that the machine can do, and stays.
 func TestAccept(t *testing.T) {
