@@ -9,6 +9,8 @@
 //   - an output is held against the float64 reference before any of its times count;
 //   - calls that nobody times come before every batch, until caches hold the batch's data and the threads of a parallel
 //     implementation are awake, each on a processor of its own;
+//   - a GPU whose clock falls while processors are timed is kept busy until it is up again, for a bounded share of the
+//     budget; blocks that share a waking take their turns on the GPU one after the other;
 //   - a batch lasts at least 1000 times the clock's resolution, and a time that the memory could not have carried is an
 //     error;
 //   - a sentinel kernel of fixed work runs every few blocks; when it is off its baseline the blocks since its last good

@@ -201,7 +201,7 @@ func (s *sweep) rouse(a *bound, target, expected, fastest float64) error {
 	if err != nil {
 		return err
 	}
-	if err := s.warm(a, target); err != nil {
+	if err := s.warm(a, target); err != nil || first[0] == 0 {
 		return err
 	}
 	const enough = 9

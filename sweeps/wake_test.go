@@ -137,7 +137,11 @@ func TestAGPUWhoseClockStands(t *testing.T) {
 	} {
 		for seed := range uint64(3) {
 			r := calibrated(t, s, seed, change)
-			if share := r.Waking.Seconds() / wakeBudget.Seconds(); share > 0.03 || len(r.Samples.Blocks) < 300 || r.Degraded {
+			most := 0.03
+			if name == "untold" {
+				most = 0.008
+			}
+			if share := r.Waking.Seconds() / wakeBudget.Seconds(); share > most || len(r.Samples.Blocks) < 300 || r.Degraded {
 				t.Errorf("%s, seed %d: %.1f %% of the budget went into a clock that stands, %d blocks, degraded %t",
 					name, seed, 100*share, len(r.Samples.Blocks), r.Degraded)
 			}
