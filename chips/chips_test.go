@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"crossover/accelerate"
+	"crossover/kernels"
 	"crossover/kernels/catalogue"
 )
 
@@ -109,7 +110,7 @@ func TestFind(t *testing.T) {
 
 // Every case of the catalogue has a cost on every chip, for every competitor.
 func TestCosts(t *testing.T) {
-	all := catalogue.Cases()
+	all := catalogue.Cases(kernels.Here())
 	for _, name := range Names() {
 		chip, err := Find(name)
 		if err != nil {
@@ -144,7 +145,7 @@ func TestCompetitorsAreThoseOfAMac(t *testing.T) {
 	const ask = "CROSSOVER_TEST_COMPETITORS"
 	if os.Getenv(ask) != "" {
 		found := map[string][]string{}
-		for _, c := range catalogue.Cases() {
+		for _, c := range catalogue.Cases(kernels.Here()) {
 			found[c.Operation] = nil
 			for _, i := range c.Implementations {
 				found[c.Operation] = append(found[c.Operation], i.Name)

@@ -37,12 +37,15 @@ type Dispatcher struct {
 	now            func() time.Time
 	force          map[string]string // by case or operation, the implementation that CROSSOVER_FORCE asks for
 	gpuWait        atomic.Int64      // nanoseconds
+	retries        atomic.Uint64     // how often Retry was called
 
 	mu       sync.Mutex // guards all below, and the building of tables
 	entry    entry
 	thermal  string
 	cases    map[string]*Case
 	releases map[*func()]struct{} // called at critical memory pressure
+	report   func(Failure)        // nil where nobody wants to know
+	failures map[string]bool      // by implementation: those that report knows of
 }
 
 // Option changes how Load and New pick and use an entry.
@@ -163,7 +166,7 @@ func (d *Dispatcher) swap(e entry) {
 // rebuild gives every case a table for the present state. The caller holds the lock.
 func (d *Dispatcher) rebuild() {
 	for _, c := range d.cases {
-		c.table.Store(d.newTable(c.name, c.have))
+		c.table.Store(d.newTable(c.name, c.has))
 	}
 }
 
@@ -180,7 +183,7 @@ func (d *Dispatcher) Fallback() string {
 // Case chooses for one case among the implementations that a program has. The zero Case always chooses CPU.
 type Case struct {
 	name  string
-	have  []string
+	has   func(implementation string) bool // nil for all
 	table atomic.Pointer[table]
 }
 
@@ -190,21 +193,34 @@ type Case struct {
 //
 // Case builds a table and belongs where a program starts; it returns the same Case for the same arguments.
 func (d *Dispatcher) Case(name string, have ...string) *Case {
+	if len(have) == 0 {
+		return d.CaseOf(name, "", nil)
+	}
 	have = slices.Clone(have)
 	slices.Sort(have)
 	have = slices.Compact(have)
-	c := &Case{name: name, have: have}
+	return d.CaseOf(name, strings.Join(have, "\x00"), func(implementation string) bool {
+		return slices.Contains(have, implementation)
+	})
+}
+
+// CaseOf is Case for a program that would rather not look for an implementation before it is worth having: has is asked
+// about those on record that would be chosen, and not about the others, so that a GPU is opened only where it may win.
+// It is asked again when the calibration or a policy changes. key tells one has from another: of two calls with the same
+// name and key the first one's counts. A nil has stands for all implementations.
+func (d *Dispatcher) CaseOf(name, key string, has func(implementation string) bool) *Case {
+	c := &Case{name: name, has: has}
 	if d == nil {
 		c.table.Store(forcedAlone().newTable(name, have))
 		return c
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	key := strings.Join(append([]string{name}, have...), "\x00")
+	key = name + "\x00" + key
 	if known := d.cases[key]; known != nil {
 		return known
 	}
-	c.table.Store(d.newTable(name, have))
+	c.table.Store(d.newTable(name, has))
 	d.cases[key] = c
 	return c
 }

@@ -3,7 +3,6 @@ package dispatch
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -70,10 +69,10 @@ func cpuTable(name string, e entry, reason string, now func() time.Time) *table 
 }
 
 // newTable builds the table of a case for the present calibration and policies. The caller holds the lock.
-func (d *Dispatcher) newTable(name string, have []string) *table {
+func (d *Dispatcher) newTable(name string, has func(implementation string) bool) *table {
 	recorded := d.entry.find(name)
 	t := &table{name: name, entry: d.entry, recorded: recorded, gpuWait: &d.gpuWait, now: d.now}
-	b := builder{d: d, have: have, recorded: recorded}
+	b := builder{d: d, has: has, recorded: recorded}
 
 	forced, refused := b.forced(name)
 	switch {
@@ -112,7 +111,7 @@ func (d *Dispatcher) unknown(name string) string {
 // builder resolves what is on record into what can be used.
 type builder struct {
 	d        *Dispatcher
-	have     []string // empty for all
+	has      func(implementation string) bool // nil for all
 	recorded *calibration.Case
 }
 
@@ -130,7 +129,7 @@ func (b *builder) forced(name string) (implementation, refused string) {
 		return "", ""
 	}
 	recorded := b.recorded != nil && b.implementation(wanted) != nil
-	if wanted == CPU || slices.Contains(b.have, wanted) || len(b.have) == 0 && recorded {
+	if wanted == CPU || b.has != nil && b.has(wanted) || b.has == nil && recorded {
 		return wanted, ""
 	}
 	refused = fmt.Sprintf("%s asks for %s, which is not there", forceVariable, wanted)
@@ -191,7 +190,7 @@ func (b *builder) choose(s *calibration.Segment) choice {
 // obstacle says what keeps an implementation from being used, "" for nothing.
 func (b *builder) obstacle(name string) string {
 	switch {
-	case len(b.have) > 0 && !slices.Contains(b.have, name):
+	case b.has != nil && !b.has(name):
 		return "is not there"
 	case b.onGPU(name) && b.d.entry.otherGPU:
 		return "was measured on another GPU"

@@ -53,7 +53,11 @@ type Buffer struct {
 	device   Memory
 	host     Memory // nil for scratch memory and constants; device itself where memory is unified
 	initial  []byte // of a constant
+	offset   int    // in device, in bytes: above 0 while commands are bound to a caller's shared memory
 }
+
+// isHosted reports whether the host writes or reads the buffer.
+func (b *Buffer) isHosted() bool { return b.role == input || b.role == output || b.role == inputOutput }
 
 // Floats returns the host's side of an input or an output, two values for an element of type Float2. A write to an
 // input counts from the next submission on; an output is valid after Wait. It must not be used after the plan was
@@ -201,6 +205,13 @@ func (b *Builder) constant(t Type, values []byte) *Buffer {
 	return buffer
 }
 
+// Refuse makes Build fail with an error: for a shape, say, that no kernel takes.
+func (b *Builder) Refuse(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
 // Kernel returns a kernel of a source, compiled. It is nil after a mistake.
 func (b *Builder) Kernel(src Source, name string) *Kernel {
 	if b.err != nil {
@@ -259,7 +270,7 @@ func (b *Builder) Encode(ready func() (External, error)) {
 }
 
 // Region returns the buffer's device memory. It may be called by what was passed to Encode, and after Build.
-func (b *Buffer) Region() Region { return Region{Memory: b.device, Bytes: b.bytes} }
+func (b *Buffer) Region() Region { return Region{Memory: b.device, Offset: b.offset, Bytes: b.bytes} }
 
 // The greatest extents that every API takes: of a grid, in threadgroups and in threads, whose positions are uints, and
 // of a threadgroup's third dimension, in threads.

@@ -42,6 +42,7 @@ type Device struct {
 	driver Driver
 	facts  Facts
 	pool   memoryPool
+	shared sharedRanges
 
 	mu       sync.Mutex
 	programs map[string]*program

@@ -1,22 +1,36 @@
 package gpu
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Plan is a list of kernels bound to their memory, recorded once and run as often as wanted. It is for one goroutine at
 // a time.
 type Plan struct {
 	device    *Device
 	buffers   []*Buffer
-	externals []External
+	hosted    []*Buffer // of buffers, those with a host's side: inputs, outputs and states, in their order
+	commands  []command
 	transfers int64 // bytes
 
-	full     Recording // inputs to the device, kernels, outputs to the host
-	resident Recording // kernels alone; full itself where memory is unified
+	own      binding   // to the plan's own memory on the host's side
+	bindings []binding // to shared memory of the caller's, most recent first
 	upload   Recording // inputs to the device; nil where memory is unified
 	download Recording // outputs to the host; nil where memory is unified
 
 	inFlight Recording
 	closed   bool
+	copier   copier
+}
+
+// binding is what a plan's commands were recorded as, for one place of the host's data.
+type binding struct {
+	host      [mostHosted]Region // by hosted buffer
+	full      Recording          // inputs to the device, kernels, outputs to the host
+	resident  Recording          // kernels alone; full itself where memory is unified
+	externals []External
+	up, down  []piece // of large data; made when first needed
 }
 
 // Build compiles, allocates and records. Outputs and scratch memory are filled with NaNs, so that no kernel passes for
@@ -33,75 +47,141 @@ func (b *Builder) Build() (*Plan, error) {
 		return nil, errors.New("gpu: a plan is built twice; its buffers have their memory already")
 	}
 	b.built = true
-	p := &Plan{device: b.device, buffers: b.buffers}
-	if err := p.build(b); err != nil {
+	p := &Plan{device: b.device, buffers: b.buffers, commands: b.commands}
+	for _, buffer := range p.buffers {
+		if buffer.isHosted() {
+			p.hosted = append(p.hosted, buffer)
+		}
+	}
+	if len(p.hosted) > mostHosted {
+		return nil, fmt.Errorf("gpu: a plan with %d inputs and outputs; want at most %d", len(p.hosted), mostHosted)
+	}
+	if err := p.build(); err != nil {
 		p.Close()
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *Plan) build(b *Builder) error {
+func (p *Plan) build() error {
 	for _, buffer := range p.buffers {
 		if err := p.place(buffer); err != nil {
 			return err
 		}
 	}
-	var kernels []Command
-	for i := range b.commands {
-		c := &b.commands[i]
-		if c.target != nil {
-			kernels = append(kernels, Command{Kind: Copy, Target: c.target.Region(), Source: c.source.Region(), Bytes: c.source.bytes})
+	var host [mostHosted]Region
+	for i, buffer := range p.hosted {
+		host[i] = Region{Memory: buffer.host, Bytes: buffer.bytes}
+		if buffer.host == buffer.device {
 			continue
 		}
-		if c.encode != nil {
+		if buffer.role != output {
+			p.transfers += int64(buffer.bytes)
+		}
+		if buffer.role != input {
+			p.transfers += int64(buffer.bytes)
+		}
+	}
+	var err error
+	if p.own, err = p.bindTo(host); err != nil {
+		return err
+	}
+	in, out := p.copies(&host)
+	for _, r := range []struct {
+		to       *Recording
+		commands []Command
+	}{{&p.upload, in}, {&p.download, out}} {
+		if len(r.commands) == 0 {
+			continue
+		}
+		if *r.to, err = p.device.driver.Record(r.commands); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bindTo records the plan's commands for data that lie at host. Where memory is unified kernels compute right there.
+func (p *Plan) bindTo(host [mostHosted]Region) (b binding, err error) {
+	b.host = host
+	defer func() {
+		if err != nil {
+			b.close()
+			b = binding{}
+		}
+	}()
+	if p.device.facts.Unified {
+		for i, buffer := range p.hosted {
+			own := *buffer
+			buffer.device, buffer.offset = host[i].Memory, host[i].Offset
+			defer func() { buffer.device, buffer.offset = own.device, own.offset }()
+		}
+	}
+	var kernels []Command
+	for i := range p.commands {
+		c := &p.commands[i]
+		switch {
+		case c.target != nil:
+			kernels = append(kernels, Command{Kind: Copy, Target: c.target.Region(), Source: c.source.Region(), Bytes: c.source.bytes})
+		case c.encode != nil:
 			external, err := c.encode()
 			if err == nil && external == nil {
 				err = errors.New("gpu: a vendor's library was asked for work and gave none")
 			}
 			if err != nil {
-				return err
+				return b, err
 			}
-			p.externals = append(p.externals, external)
+			b.externals = append(b.externals, external)
 			kernels = append(kernels, Command{Kind: Encode, External: external})
-			continue
-		}
-		kernels = append(kernels, c.bind())
-	}
-	var in, out []Command
-	for _, buffer := range p.buffers {
-		if buffer.host == nil || buffer.host == buffer.device {
-			continue
-		}
-		host, device := Region{Memory: buffer.host, Bytes: buffer.bytes}, buffer.Region()
-		if buffer.role == input || buffer.role == inputOutput {
-			p.transfers += int64(buffer.bytes)
-			in = append(in, Command{Kind: Copy, Target: device, Source: host, Bytes: buffer.bytes})
-		}
-		if buffer.role == output || buffer.role == inputOutput {
-			p.transfers += int64(buffer.bytes)
-			out = append(out, Command{Kind: Copy, Target: host, Source: device, Bytes: buffer.bytes})
+		default:
+			kernels = append(kernels, c.bind())
 		}
 	}
+	in, out := p.copies(&host)
 	all := append(append(append([]Command(nil), in...), kernels...), out...)
-	for _, r := range []struct {
-		to       *Recording
-		commands []Command
-	}{{&p.full, all}, {&p.resident, kernels}, {&p.upload, in}, {&p.download, out}} {
-		if len(r.commands) == 0 {
-			continue
-		}
-		if r.to == &p.resident && len(in)+len(out) == 0 {
-			p.resident = p.full
-			continue
-		}
-		recording, err := p.device.driver.Record(r.commands)
-		if err != nil {
-			return err
-		}
-		*r.to = recording
+	if b.full, err = p.device.driver.Record(all); err != nil {
+		return b, err
 	}
-	return nil
+	if len(in)+len(out) == 0 {
+		b.resident = b.full
+		return b, nil
+	}
+	b.resident, err = p.device.driver.Record(kernels)
+	return b, err
+}
+
+// copies returns the transfers between the device and data that lie at host; none where memory is unified.
+func (p *Plan) copies(host *[mostHosted]Region) (in, out []Command) {
+	if p.device.facts.Unified {
+		return nil, nil
+	}
+	for i, buffer := range p.hosted {
+		there := host[i]
+		bytes := min(buffer.bytes, there.Bytes)
+		if buffer.role != output {
+			in = append(in, Command{Kind: Copy, Target: buffer.Region(), Source: there, Bytes: bytes})
+		}
+		if buffer.role != input {
+			out = append(out, Command{Kind: Copy, Target: there, Source: buffer.Region(), Bytes: bytes})
+		}
+	}
+	return in, out
+}
+
+func (b *binding) close() {
+	b.closePieces()
+	if b.resident == b.full {
+		b.resident = nil
+	}
+	for _, r := range []Recording{b.full, b.resident} {
+		if r != nil {
+			r.Close()
+		}
+	}
+	for _, e := range b.externals {
+		e.Close()
+	}
+	*b = binding{}
 }
 
 // bind gives a dispatch its memory.
@@ -110,7 +190,7 @@ func (c *command) bind() Command {
 	for _, a := range c.arguments {
 		binding := Binding{Value: a.value}
 		if a.buffer != nil {
-			binding.Region = Region{Memory: a.buffer.device, Offset: a.offset, Bytes: a.buffer.bytes - a.offset}
+			binding.Region = Region{Memory: a.buffer.device, Offset: a.buffer.offset + a.offset, Bytes: a.buffer.bytes - a.offset}
 		}
 		bound.Arguments = append(bound.Arguments, binding)
 	}
@@ -120,7 +200,7 @@ func (c *command) bind() Command {
 // place gives a buffer its memory.
 func (p *Plan) place(b *Buffer) (err error) {
 	pool := &p.device.pool
-	hosted := b.role == input || b.role == output || b.role == inputOutput
+	hosted := b.isHosted()
 	if p.device.facts.Unified && (hosted || b.role == constant) {
 		b.storage = Shared
 	}
@@ -182,16 +262,16 @@ func (p *Plan) Device() *Device { return p.device }
 func (p *Plan) Transfers() int64 { return p.transfers }
 
 // Run computes the outputs from the inputs and returns when the host can read them.
-func (p *Plan) Run() error { return p.wait(p.submit(p.full, false)) }
+func (p *Plan) Run() error { return p.wait(p.submit(p.own.full, false)) }
 
 // Submit starts what Run does and returns; Wait waits for it. Several plans may be in flight, each once.
-func (p *Plan) Submit() error { return p.submit(p.full, false) }
+func (p *Plan) Submit() error { return p.submit(p.own.full, false) }
 
 // RunResident computes on what is on the device already, and leaves the results there: Run without the transfers.
-func (p *Plan) RunResident() error { return p.wait(p.submit(p.resident, false)) }
+func (p *Plan) RunResident() error { return p.wait(p.submit(p.own.resident, false)) }
 
 // SubmitResident starts what RunResident does and returns; Wait waits for it.
-func (p *Plan) SubmitResident() error { return p.submit(p.resident, false) }
+func (p *Plan) SubmitResident() error { return p.submit(p.own.resident, false) }
 
 // Wait returns when what was submitted is done.
 func (p *Plan) Wait() error { return p.wait(nil) }
@@ -204,10 +284,13 @@ func (p *Plan) Download() error { return p.wait(p.submit(p.download, false)) }
 
 // Time is Run, or RunResident, with the device's own account of the time. Asking for it may cost a little of it.
 func (p *Plan) Time(resident bool) (Times, error) {
-	r := p.full
 	if resident {
-		r = p.resident
+		return p.time(p.own.resident)
 	}
+	return p.time(p.own.full)
+}
+
+func (p *Plan) time(r Recording) (Times, error) {
 	if err := p.submit(r, true); err != nil {
 		return Times{}, err
 	}
@@ -251,23 +334,21 @@ func (p *Plan) wait(err error) error {
 func (p *Plan) Close() {
 	_ = p.Wait()
 	p.closed = true
-	if p.resident == p.full {
-		p.resident = nil
+	p.own.close()
+	for i := range p.bindings {
+		p.bindings[i].close()
 	}
-	for _, r := range []Recording{p.full, p.resident, p.upload, p.download} {
+	p.bindings = nil
+	for _, r := range []Recording{p.upload, p.download} {
 		if r != nil {
 			r.Close()
 		}
 	}
-	p.full, p.resident, p.upload, p.download = nil, nil, nil, nil
-	for _, e := range p.externals {
-		e.Close()
-	}
-	p.externals = nil
+	p.upload, p.download = nil, nil
 	for _, b := range p.buffers {
 		p.release(b)
 	}
-	p.buffers = nil
+	p.buffers, p.hosted, p.commands = nil, nil, nil
 }
 
 func (p *Plan) release(b *Buffer) {

@@ -56,8 +56,8 @@ func TestPlanShapes(t *testing.T) {
 		r    Recording
 		want string
 	}{
-		"full":     {p.full, "uudddrr"},
-		"resident": {p.resident, "ddd"},
+		"full":     {p.own.full, "uudddrr"},
+		"resident": {p.own.resident, "ddd"},
 		"upload":   {p.upload, "uu"},
 		"download": {p.download, "rr"},
 	} {
@@ -80,8 +80,8 @@ func TestPlanShapes(t *testing.T) {
 	_, unified := newFake(t, true)
 	u, x, y, state, scratch := newCopy(t, unified)
 	defer u.Close()
-	if kinds(u.full) != "ddd" || u.resident != u.full || u.upload != nil || u.download != nil || u.Transfers() != 0 {
-		t.Errorf("%s, %v, %v, %v, %d", kinds(u.full), u.resident, u.upload, u.download, u.Transfers())
+	if kinds(u.own.full) != "ddd" || u.own.resident != u.own.full || u.upload != nil || u.download != nil || u.Transfers() != 0 {
+		t.Errorf("%s, %v, %v, %v, %d", kinds(u.own.full), u.own.resident, u.upload, u.download, u.Transfers())
 	}
 	for _, b := range []*Buffer{x, y, state} {
 		if b.host != b.device {
@@ -104,7 +104,7 @@ func TestBindings(t *testing.T) {
 	_, d := newFake(t, false)
 	p, _, _, _, _ := newCopy(t, d)
 	defer p.Close()
-	commands := p.resident.(*fakeRecording).commands
+	commands := p.own.resident.(*fakeRecording).commands
 	if a := commands[0].Arguments[0]; a.Offset != 0 || a.Bytes != 20 || a.Memory.Bytes() <= 20 {
 		t.Errorf("%+v", a)
 	}
@@ -388,7 +388,7 @@ func TestExternals(t *testing.T) {
 	if seen.Memory == nil || seen.Bytes != 64 {
 		t.Errorf("%+v", seen)
 	}
-	if got := kinds(p.full); got != "uepr" {
+	if got := kinds(p.own.full); got != "uepr" {
 		t.Error(got)
 	}
 	p.Close()

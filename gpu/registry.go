@@ -1,7 +1,7 @@
 package gpu
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -9,8 +9,7 @@ import (
 
 var (
 	registryMu sync.Mutex
-	registry   = map[string]func() (*Device, error){}
-	opened     []*Device
+	registry   = map[string]*Backend{}
 )
 
 // Register makes an API known. A platform's package calls it when it is initialised, on the systems that have the API
@@ -21,27 +20,30 @@ func Register(api string, open func() (Driver, error)) {
 	if registry[api] != nil {
 		panic("gpu: " + api + " is registered twice")
 	}
-	registry[api] = sync.OnceValues(func() (*Device, error) {
-		driver, err := open()
-		if err != nil {
-			return nil, err
-		}
-		device, err := NewDevice(driver)
-		if err != nil {
-			return nil, err
-		}
-		registryMu.Lock()
-		defer registryMu.Unlock()
-		opened = append(opened, device)
-		return device, nil
-	})
+	registry[api] = NewBackend(api, open)
 }
 
 // Opened returns the devices that Open has opened so far. It opens none.
 func Opened() []*Device {
+	var opened []*Device
+	for _, b := range Backends() {
+		if d := b.Opened(); d != nil {
+			opened = append(opened, d)
+		}
+	}
+	return opened
+}
+
+// Backends returns the backends that are registered, sorted by name. It opens none.
+func Backends() []*Backend {
 	registryMu.Lock()
 	defer registryMu.Unlock()
-	return slices.Clone(opened)
+	var all []*Backend
+	for _, b := range registry {
+		all = append(all, b)
+	}
+	slices.SortFunc(all, func(a, b *Backend) int { return cmp.Compare(a.API, b.API) })
+	return all
 }
 
 // APIs returns the names that are registered, sorted.
@@ -60,25 +62,24 @@ func APIs() []string {
 // is missing.
 func Open(api string) (*Device, error) {
 	registryMu.Lock()
-	open := registry[api]
+	b := registry[api]
 	registryMu.Unlock()
-	if open == nil {
+	if b == nil {
 		return nil, fmt.Errorf("gpu: %q is no API of this system (have %q)", api, APIs())
 	}
-	return open()
+	return b.Open()
 }
 
 // OpenFit is Open for who runs kernels: it fails on a device that lacks what they need, too. Such a device can be asked
 // for its facts, and compiles.
 func OpenFit(api string) (*Device, error) {
-	device, err := Open(api)
-	if err != nil {
-		return nil, err
+	registryMu.Lock()
+	b := registry[api]
+	registryMu.Unlock()
+	if b == nil {
+		return Open(api)
 	}
-	if lacks := device.facts.Lacks; lacks != "" {
-		return nil, errors.New(lacks)
-	}
-	return device, nil
+	return b.OpenFit()
 }
 
 // Probe returns nil where OpenFit succeeds, else why it does not.

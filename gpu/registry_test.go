@@ -9,13 +9,13 @@ import (
 
 func TestRegistry(t *testing.T) {
 	registryMu.Lock()
-	oldRegistry, oldOpened := registry, opened
-	registry, opened = map[string]func() (*Device, error){}, nil
+	old := registry
+	registry = map[string]*Backend{}
 	registryMu.Unlock()
 	defer func() {
 		registryMu.Lock()
 		defer registryMu.Unlock()
-		registry, opened = oldRegistry, oldOpened
+		registry = old
 	}()
 
 	fake, _ := newFake(t, false)

@@ -181,6 +181,9 @@ func ForgetGPUs() {
 // and leaves its output there, so no transfer counts. For implementations on the processor nothing changes. Where
 // device and host share memory it is the same case under another name, and of no use.
 func (c Case) Resident() Case {
+	if c.placed != nil {
+		return c.placed(Resident)
+	}
 	if strings.Contains(c.Name, "/") {
 		c.Name += ",resident"
 	} else {

@@ -13,7 +13,6 @@ package kernels
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 )
 
@@ -32,7 +31,7 @@ type Param struct {
 	Value int
 }
 
-// Axis is the parameter that a case sweeps.
+// Axis is a size parameter of an operation.
 type Axis struct {
 	Name string // "n", "batch", "frames"
 	Unit string // "samples", "rows", "elements": what one step of the axis is
@@ -113,9 +112,35 @@ type Case struct {
 	// Implementations are the competitors, in the order of preference of a program that knows no measurements.
 	Implementations []Implementation
 
+	// Placement says where the data of the case's calls lie.
+	Placement Placement
+
+	// Work is what a call has to do at a size, by the algorithm that variant names: see [Op].
+	Work func(size int, variant string) Work
+
+	placed func(p Placement) Case
+
 	// Problem makes the case's problem at one size. It allocates; timing starts later. Audio operations draw their
 	// samples from in, the others from a fixed seed.
 	Problem func(size int, in Input) Problem
+}
+
+// Placed returns the case with its data in another placement. For implementations on the processor nothing changes.
+func (c Case) Placed(p Placement) Case {
+	if p == c.Placement {
+		return c
+	}
+	return c.placed(p)
+}
+
+// Movable reports whether the case can be placed elsewhere.
+func (c Case) Movable() bool { return c.placed != nil }
+
+// Release gives back what a problem holds beyond Go's memory. No call of it may run any more.
+func Release(p Problem) {
+	if r, ok := p.(interface{ Release() }); ok {
+		r.Release()
+	}
 }
 
 // Problem is one case at one size: an input, its right answer, and a way to bind implementations to it.
@@ -133,10 +158,21 @@ type Call struct {
 	Run func() error
 	// Output returns what the last Run computed, in the order of Problem.Reference.
 	Output func() []float32
+	// Error returns how far the last Run's output is from the reference, as the operation judges it. Nil stands for
+	// RelativeError of Output.
+	Error func(want []float64) float64
 	// Close releases what Bind took. It may be nil.
 	Close func()
 	// GPU is what else a call can do that a GPU computes; nil for the others.
 	GPU *GPUCall
+}
+
+// ErrorAgainst returns how far the last Run's output is from the reference.
+func (c Call) ErrorAgainst(want []float64) float64 {
+	if c.Error != nil {
+		return c.Error(want)
+	}
+	return RelativeError(c.Output(), want)
 }
 
 // Release closes the call if it holds anything.
@@ -148,28 +184,6 @@ func (c Call) Release() {
 
 // ErrUnknownImplementation is wrapped by Bind for a name that the case does not have.
 var ErrUnknownImplementation = errors.New("kernels: no such implementation")
-
-// RelativeError returns the relative L2 error of got against want: ‖got−want‖ / ‖want‖, or ‖got‖ where want is all
-// zeros. It returns +Inf when the lengths differ or got holds a NaN or an infinity, so that no broken output passes
-// for an accurate one.
-func RelativeError(got []float32, want []float64) float64 {
-	if len(got) != len(want) {
-		return math.Inf(1)
-	}
-	var diff, norm float64
-	for i, w := range want {
-		d := float64(got[i]) - w
-		diff += d * d
-		norm += w * w
-	}
-	if norm > 0 {
-		diff /= norm
-	}
-	if math.IsNaN(diff) || math.IsInf(diff, 0) {
-		return math.Inf(1)
-	}
-	return math.Sqrt(diff)
-}
 
 // Contender is an implementation of a family together with the constructor of its engine. P is the family's
 // parameters, E its engine: what a typed plan and a timed call both run.

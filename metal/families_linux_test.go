@@ -45,7 +45,7 @@ func TestOperations(t *testing.T) {
 		t.Skip(err)
 	}
 	run := map[string]bool{}
-	for _, c := range catalogue.Cases() {
+	for _, c := range catalogue.Cases(kernels.Here()) {
 		for _, i := range c.Implementations {
 			if !ours(i.Name) {
 				continue

@@ -54,7 +54,7 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 	}
 	e.drowsy = false
 	woken := s.waking
-	arms, binding := s.bind(e, size)
+	arms, problem, binding := s.bind(e, size)
 	var twin *bound
 	defer func() {
 		took := s.waking.took - woken.took
@@ -68,6 +68,7 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 		if twin != nil {
 			twin.release()
 		}
+		kernels.Release(problem)
 		if !s.Uncollected {
 			runtime.GC()
 		}
@@ -108,8 +109,7 @@ type bindingTime struct {
 
 // bind makes the problem and readies every rival that still competes, its output held against the reference the first
 // time that the size comes up. A rival that fails stops competing from this size on; a wrong one stops for good.
-func (s *sweep) bind(e *entry, size int) (arms []*bound, binding bindingTime) {
-	var problem kernels.Problem
+func (s *sweep) bind(e *entry, size int) (arms []*bound, problem kernels.Problem, binding bindingTime) {
 	var reference []float64
 	broken := safely(func() error {
 		problem = e.c.Problem(size, s.Input)
@@ -140,7 +140,7 @@ func (s *sweep) bind(e *entry, size int) (arms []*bound, binding bindingTime) {
 		off := 0.0
 		if err == nil && reference != nil {
 			err = safely(func() error {
-				off = kernels.RelativeError(a.call.Output(), reference)
+				off = a.call.ErrorAgainst(reference)
 				return nil
 			})
 		}
@@ -158,7 +158,7 @@ func (s *sweep) bind(e *entry, size int) (arms []*bound, binding bindingTime) {
 		a.least = least(e.c, size, a.call)
 		arms = append(arms, a)
 	}
-	return keepLive(arms, size), binding
+	return keepLive(arms, size), problem, binding
 }
 
 // hopelessBlocks is how many quiet blocks of a visit implementations are timed in that are hopelessly behind: enough to

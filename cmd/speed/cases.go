@@ -48,7 +48,7 @@ func againstRoof(c kernels.Case, size int, bound string, w work, roof func(d *gp
 		}
 		return comparison{
 			name: name, bound: bound, ours: ours, peer: peer, tolerance: c.Tolerance(size),
-			difference: func() (float64, error) { return kernels.RelativeError(call.Output(), problem.Reference()), nil },
+			difference: func() (float64, error) { return call.ErrorAgainst(problem.Reference()), nil },
 		}.measure(d, runs)
 	}}
 }

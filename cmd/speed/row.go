@@ -67,7 +67,7 @@ func rows(cases []kernels.Case) []row {
 	find("sum", func(c kernels.Case) { add(againstCopy(c, 64<<20)) })
 	find("softmax/columns=1024", func(c kernels.Case) {
 		add(againstCopy(c, 8192))
-		add(againstCopy(softmax.CaseOf(softmax.Params{Columns: 4096}), 8192))
+		add(againstCopy(softmax.Op.CaseOf(kernels.Here(), kernels.Along(softmax.Op.Axes, "rows", kernels.Param{Name: "columns", Value: 4096})), 8192))
 	})
 	find("stft/n_fft=2048,hop=512", func(c kernels.Case) { add(againstCopy(c, 16<<20)) })
 	find("biquad/n=512", func(c kernels.Case) { add(againstCopy(c, 32<<10)) })

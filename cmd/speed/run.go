@@ -11,6 +11,7 @@ import (
 
 	"crossover/cmd/internal/command"
 	"crossover/gpu"
+	"crossover/kernels"
 	"crossover/kernels/catalogue"
 )
 
@@ -53,7 +54,7 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	return measureOn(ctx, device, rows(catalogue.Cases()), o, stdout, stderr)
+	return measureOn(ctx, device, rows(catalogue.Cases(kernels.Here())), o, stdout, stderr)
 }
 
 // openDevice returns the device of an API, or of the first API that has one.

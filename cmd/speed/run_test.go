@@ -245,7 +245,7 @@ func (p scriptedProblem) Bind(string) (kernels.Call, error) {
 
 // The table has a row for everything that it promises.
 func TestRows(t *testing.T) {
-	all := rows(catalogue.Cases())
+	all := rows(catalogue.Cases(kernels.Here()))
 	for _, want := range []string{
 		"fft/complex,n=256,batch=65536", "fft/complex,n=65536,batch=256", "fft/complex,n=960,batch=17476",
 		"fft/n=1024,batch=16384", "fft/batch=1,n=51840", "scale/n=67108864",

@@ -84,7 +84,7 @@ func TestAccelerate(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := kernels.GeneratedInput()
-	for _, c := range Cases() {
+	for _, c := range Cases(kernels.Here()) {
 		t.Run(strings.ReplaceAll(c.Name, "/", ","), func(t *testing.T) {
 			var names []string
 			for _, i := range c.Implementations {

@@ -21,42 +21,56 @@ import (
 )
 
 // operations are the families, in the order in which their cases are listed.
-var operations = []func() []kernels.Case{
-	elementwise.Cases,
-	reduce.Cases,
-	fft.Cases,
-	stft.Cases,
-	mel.Cases,
-	matmul.Cases,
-	linear.Cases,
-	conv1d.Cases,
-	softmax.Cases,
-	biquad.Cases,
-	oscillator.Cases,
-	stagegraph.Cases,
+var operations = []func(b *kernels.Backends) []kernels.Case{
+	alone(elementwise.Cases),
+	alone(reduce.Cases),
+	alone(fft.Cases),
+	alone(stft.Cases),
+	alone(mel.Cases),
+	alone(matmul.Cases),
+	alone(linear.Cases),
+	alone(conv1d.Cases),
+	softmax.Op.Cases,
+	alone(biquad.Cases),
+	alone(oscillator.Cases),
+	alone(stagegraph.Cases),
 }
 
-// Cases returns every case of every operation, its data in the caller's memory.
-func Cases() []kernels.Case {
+func alone(cases func() []kernels.Case) func(b *kernels.Backends) []kernels.Case {
+	return func(*kernels.Backends) []kernels.Case { return cases() }
+}
+
+// Cases returns every case of every operation on the given backends, its data in the caller's memory.
+func Cases(b *kernels.Backends) []kernels.Case {
 	var cases []kernels.Case
 	for _, operation := range operations {
-		cases = append(cases, operation()...)
+		cases = append(cases, operation(b)...)
 	}
 	return cases
 }
 
-// CasesHere returns the cases that are worth measuring on this machine: Cases, and where a GPU has memory of its own,
-// behind each case that it computes the resident twin, whose data lie in that memory. It opens the GPUs.
-func CasesHere() []kernels.Case { return withResident(Cases(), kernels.SeparateGPUMemory()) }
+// CasesHere returns the cases that are worth measuring on this machine: Cases, and where a GPU works, behind each case
+// that it computes the same one with its data in shared memory, and where the GPU has memory of its own, the one with
+// its data there. It opens the GPUs.
+func CasesHere() []kernels.Case {
+	b := kernels.Here()
+	return withPlacements(Cases(b), b.HasGPU(), b.SeparateMemory())
+}
 
-func withResident(cases []kernels.Case, separateMemory bool) []kernels.Case {
-	if !separateMemory {
+func withPlacements(cases []kernels.Case, gpu, separateMemory bool) []kernels.Case {
+	if !gpu {
 		return cases
 	}
 	var all []kernels.Case
 	for _, c := range cases {
 		all = append(all, c)
-		if slices.ContainsFunc(c.Implementations, onGPU) {
+		if !slices.ContainsFunc(c.Implementations, onGPU) {
+			continue
+		}
+		if c.Movable() {
+			all = append(all, c.Placed(kernels.Shared))
+		}
+		if separateMemory {
 			all = append(all, c.Resident())
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // The calibration file is made of what the cases say of themselves.
 func TestCasesAreDescribed(t *testing.T) {
 	seen := map[string]bool{}
-	for _, c := range Cases() {
+	for _, c := range Cases(kernels.Here()) {
 		if seen[c.Name] {
 			t.Errorf("%s is listed twice", c.Name)
 		}
@@ -70,10 +70,10 @@ func TestResidentTwins(t *testing.T) {
 		}
 		return names
 	}
-	if got, want := names(withResident(cases, false)), names(cases); !slices.Equal(got, want) {
+	if got, want := names(withPlacements(cases, false, false)), names(cases); !slices.Equal(got, want) {
 		t.Errorf("with unified memory, or without a GPU, the cases are %q, want %q", got, want)
 	}
-	twins := withResident(cases, true)
+	twins := withPlacements(cases, true, true)
 	want := []string{"scale", "scale/resident", "fft/n=4096", "fft/n=4096,resident", "sum", "biquad"}
 	if got := names(twins); !slices.Equal(got, want) {
 		t.Fatalf("with memory of its own the cases are %q, want %q", got, want)
@@ -91,7 +91,7 @@ func TestResidentTwins(t *testing.T) {
 // A sweep and a verification draw sizes that nobody has tried. Every implementation must be right at each.
 func TestEveryImplementationAtRandomSizes(t *testing.T) {
 	in := kernels.GeneratedInput()
-	for _, c := range Cases() {
+	for _, c := range Cases(kernels.Here()) {
 		t.Run(c.Name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(20261121, uint64(len(c.Name))))
 			top := min(float64(c.Axis.Max), 300*float64(c.Axis.Min), 20_000)

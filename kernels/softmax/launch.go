@@ -66,71 +66,26 @@ func ceil(a, b int) int { return (a + b - 1) / b }
 // powerOfTwo returns the least power of two that is not below n. Rounding to it, few texts are compiled.
 func powerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
 
-// launch computes rows on a GPU.
-type launch struct {
-	Params
-	device *gpu.Device
-	plans  kernels.Plans[*launchPlan]
-}
-
-// launchPlan is the launch plan of one number of rows.
-type launchPlan struct {
-	*gpu.Plan
-	x, y *gpu.Buffer
-}
-
-func newLaunch(d *gpu.Device, p Params) (engine, error) { return &launch{Params: p, device: d}, nil }
-
-// plan returns the launch plan of a number of rows. Rows of whole vectors of four are read and written as such.
-func (e *launch) plan(rows int) (*launchPlan, error) {
+// appendRows appends the softmax of rows. Rows of whole vectors of four are read and written as such.
+func appendRows(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 	width := 1
-	if e.Columns%4 == 0 {
+	if p.Columns%4 == 0 {
 		width = 4
 	}
-	return newPlan(e.device, rows, e.Columns, width, strategyFor(rows, e.Columns/width, width))
+	appendBy(b, s[rows], p.Columns, width, strategyFor(s[rows], p.Columns/width, width), t[0], t[1])
 }
 
-// newPlan returns the launch plan of rows×columns values, in elements of width values, by a strategy.
-func newPlan(d *gpu.Device, rows, columns, width int, by strategy) (*launchPlan, error) {
+// appendBy appends the softmax of n rows in elements of width values, by a strategy.
+func appendBy(b *gpu.Builder, n, columns, width int, by strategy, y, x *gpu.Buffer) {
 	source := gpu.Source{Name: "softmax.metal", Text: text}.Define("WIDTH", width).Define("PER_THREAD", by.perThread)
-	grid := gpu.Size{X: ceil(rows, by.rows), Y: by.chunks, Z: 1}
+	grid := gpu.Size{X: ceil(n, by.rows), Y: by.chunks, Z: 1}
 	threads := gpu.Size{X: by.threads, Y: 1, Z: 1}
-	shape := gpu.Values(rows, columns/width)
-	b := d.NewPlan()
-	x, y := b.Input(gpu.Float, rows*columns), b.Output(gpu.Float, rows*columns)
+	shape := gpu.Values(n, columns/width)
 	if by.kernel == "chunk_statistics" {
-		statistics := b.Scratch(gpu.Float2, rows*by.chunks)
+		statistics := b.Scratch(gpu.Float2, n*by.chunks)
 		b.Dispatch(b.Kernel(source, by.kernel), grid, threads, statistics, x, shape)
 		b.Dispatch(b.Kernel(source, "chunk_values"), grid, threads, y, x, statistics, shape)
 	} else {
 		b.Dispatch(b.Kernel(source, by.kernel), grid, threads, y, x, shape)
 	}
-	p, err := b.Build()
-	if err != nil {
-		return nil, err
-	}
-	return &launchPlan{p, x, y}, nil
-}
-
-func (e *launch) apply(dst, src []float32) error {
-	p, err := e.plans.For(len(src)/e.Columns, e.plan)
-	if err != nil {
-		return err
-	}
-	copy(p.x.Floats(), src)
-	if err := p.Run(); err != nil {
-		return err
-	}
-	copy(dst, p.y.Floats())
-	return nil
-}
-
-// bind returns the call that computes the rows of x, which lies in the plan's own memory already.
-func (e *launch) bind(x []float32) (kernels.Call, error) {
-	p, err := e.plan(len(x) / e.Columns)
-	if err != nil {
-		return kernels.Call{}, err
-	}
-	copy(p.x.Floats(), x)
-	return kernels.PlanCall(p.Plan, p.y.Floats), nil
 }

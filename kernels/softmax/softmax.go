@@ -23,8 +23,6 @@ type Params struct {
 	Columns int // values in a row, at least 1
 }
 
-func (p Params) caseName() string { return fmt.Sprintf("softmax/columns=%d", p.Columns) }
-
 func (p Params) validate() error {
 	if p.Columns < 1 {
 		return fmt.Errorf("softmax: columns is %d, want at least 1", p.Columns)
@@ -32,11 +30,77 @@ func (p Params) validate() error {
 	return nil
 }
 
+// The axes of the operation.
+const (
+	rows = iota
+	columns
+)
+
+var axes = []kernels.Axis{
+	{Name: "rows", Unit: "rows", Min: 1, Max: 8192},
+	{Name: "columns", Unit: "columns", Min: 32, Max: 128 << 10},
+}
+
+// Op declares the operation.
+var Op = kernels.Op[Params]{
+	Name:    "softmax",
+	Formula: "y[i,j] = exp(x[i,j] − m[i]) / Σₖ exp(x[i,k] − m[i]), m[i] = maxₖ x[i,k]",
+	Source:  "Blanchard, Higham, Higham, IMA J. Numer. Anal. 41 (2021), 2311–2330",
+	Axes:    axes,
+	Lines:   []kernels.Line{kernels.Along(axes, "rows", kernels.Param{Name: "columns", Value: 1024})},
+	Params:  func(s kernels.Shape) Params { return Params{Columns: s[columns]} },
+	IO: func(_ Params, s kernels.Shape) []kernels.Tensor {
+		matrix := []int{s[rows], s[columns]}
+		return []kernels.Tensor{
+			{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: matrix},
+			{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: matrix},
+		}
+	},
+	// Seeded noise in [−8, 8), the range of a network's logits.
+	Fill: func(_ Params, _ kernels.Shape, _ kernels.Input, a *kernels.Args) {
+		kernels.Noise(a[1], 1)
+		for i := range a[1] {
+			a[1][i] *= 8
+		}
+	},
+	Reference: func(p Params, _ kernels.Shape, a *kernels.Args) []float64 { return Reference(a[1], p.Columns) },
+	Tolerance: func(kernels.Shape) float64 { return 1e-5 },
+	Work: func(s kernels.Shape, _ string) kernels.Work {
+		const flops = 25 // of a value: an exponential, a maximum, a sum, a division
+		n := float64(s[rows]) * float64(s[columns])
+		return kernels.Work{Bytes: 8 * n, Flops: flops * n, Pieces: float64(s[rows]), Threads: n / 4}
+	},
+	By: []kernels.Makers[Params]{
+		kernels.OverRows(newLoop),
+		kernels.Framework("", newFramework),
+		kernels.KernelText("", appendRows),
+	},
+}
+
+// newLoop returns the softmax of rows on the processor.
+func newLoop(p Params, _ int) (kernels.Loop, error) {
+	loops := fastest()
+	return kernels.Loop{
+		Rows: func(s *kernels.Shape) int { return s[rows] },
+		// Up to one chunk, and always for one row, go-parallel computes on its caller; past it, it pays for a wake.
+		Least: leastChunk / p.Columns,
+		Do: func(_ int, _ *kernels.Shape, a *kernels.Args, lo, hi int) {
+			for row := lo; row < hi; row++ {
+				at := row * p.Columns
+				loops.row(a[0][at:at+p.Columns], a[1][at:at+p.Columns])
+			}
+		},
+	}, nil
+}
+
+// leastChunk is the least number of values in a chunk: about half a microsecond of one core with AVX2.
+const leastChunk = 1024
+
 // Plan computes the softmax of rows with the implementation that is fastest at their number. It must not be used by
 // two goroutines at once.
 type Plan struct {
 	columns int
-	engines *kernels.Engines[Params, engine]
+	plan    *kernels.Plan[Params]
 }
 
 // New returns a plan that chooses by d; d may be nil. It fails where p.Columns is below 1.
@@ -44,11 +108,11 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	engines, err := kernels.NewEngines(d, p.caseName(), contenders, p)
+	plan, err := kernels.NewPlan(d, &Op, p)
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{p.Columns, engines}, nil
+	return &Plan{p.Columns, plan}, nil
 }
 
 // Apply sets each row of dst to the softmax of the same row of src. Both are rows×columns, row-major; dst may be src
@@ -69,15 +133,16 @@ func (p *Plan) Apply(dst, src []float32) error {
 	if len(src) == 0 {
 		return nil
 	}
-	engine, err := p.engines.For(len(src) / p.columns)
-	if err != nil {
-		return err
-	}
-	return engine.apply(dst, src)
+	return p.plan.Run(kernels.Shape{rows: len(src) / p.columns, columns: p.columns}, kernels.Args{dst, src})
 }
 
 // Explain says why Apply takes the implementation that it takes for a number of rows.
-func (p *Plan) Explain(rows int) dispatch.Explanation { return p.engines.Explain(rows) }
+func (p *Plan) Explain(n int) dispatch.Explanation {
+	return p.plan.Explain(kernels.Shape{rows: n, columns: p.columns})
+}
+
+// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+func (p *Plan) Close() { p.plan.Close() }
 
 // Reference returns the softmax of each row of x, which is rows×columns and row-major, in float64.
 func Reference(x []float32, columns int) []float64 {
@@ -98,55 +163,4 @@ func Reference(x []float32, columns int) []float64 {
 		}
 	}
 	return y
-}
-
-// Cases returns the case of the family.
-func Cases() []kernels.Case { return []kernels.Case{CaseOf(Params{Columns: 1024})} }
-
-// CaseOf returns the case of other parameters than the catalogue's, for who measures more.
-func CaseOf(p Params) kernels.Case {
-	return kernels.Case{
-		Name:            p.caseName(),
-		Operation:       "softmax",
-		Definition:      "y[i,j] = exp(x[i,j] − m[i]) / Σₖ exp(x[i,k] − m[i]), m[i] = maxₖ x[i,k]",
-		Source:          "Blanchard, Higham, Higham, IMA J. Numer. Anal. 41 (2021), 2311–2330",
-		Params:          []kernels.Param{{Name: "columns", Value: p.Columns}},
-		Axis:            kernels.Axis{Name: "rows", Unit: "rows", Min: 1, Max: 8192},
-		Tolerance:       func(int) float64 { return 1e-5 },
-		Bytes:           func(rows int) float64 { return 8 * float64(rows) * float64(p.Columns) },
-		Implementations: contenders.Implementations(),
-		Problem:         func(rows int, _ kernels.Input) kernels.Problem { return newProblem(rows, p) },
-	}
-}
-
-// problem is the softmax of rows of seeded noise in [−8, 8), the range of a network's logits.
-type problem struct {
-	params Params
-	x      []float32
-}
-
-func newProblem(rows int, params Params) *problem {
-	p := &problem{params, make([]float32, rows*params.Columns)}
-	kernels.Noise(p.x, 1)
-	for i := range p.x {
-		p.x[i] *= 8
-	}
-	return p
-}
-
-func (p *problem) Reference() []float64 { return Reference(p.x, p.params.Columns) }
-
-func (p *problem) Bind(implementation string) (kernels.Call, error) {
-	engine, err := contenders.New(implementation, p.params)
-	if err != nil {
-		return kernels.Call{}, fmt.Errorf("softmax: %w", err)
-	}
-	if e, ok := engine.(*launch); ok {
-		return e.bind(p.x)
-	}
-	y := make([]float32, len(p.x))
-	return kernels.Call{
-		Run:    func() error { return engine.apply(y, p.x) },
-		Output: func() []float32 { return y },
-	}, nil
 }

@@ -1,16 +1,12 @@
 package softmax
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"os"
-	"slices"
 	"testing"
 
-	"github.com/sbinet/npyio"
-
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 )
 
 var (
@@ -18,83 +14,86 @@ var (
 	nan = float32(math.NaN())
 )
 
-// here returns the implementations that can run on this machine.
-func here(all []kernels.Implementation) []kernels.Implementation {
-	return slices.DeleteFunc(slices.Clone(all), func(i kernels.Implementation) bool { return i.Missing() != nil })
+func TestOp(t *testing.T) { kerneltest.Run(t, &Op, kerneltest.Options{InPlace: true}) }
+
+// A threadgroup must not read what its simdgroups found out before it is there.
+func TestBarriers(t *testing.T) {
+	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{rows: 1, columns: 4096},
+		kernels.Shape{rows: 1, columns: threadgroupColumns + 4})
 }
 
-// engines returns every contender, and the loops in Go where the contenders use vector code.
-func engines(t *testing.T, columns int) map[string]engine {
+// plans returns a plan of every implementation for rows of some columns, and the loops in Go where they use vector code.
+func plans(t *testing.T, columns int) map[string]*kernels.Plan[Params] {
 	t.Helper()
-	all := map[string]engine{"plain-go": &serial{columns: columns, loops: inGo}}
-	for _, implementation := range here(contenders.Implementations()) {
-		e, err := contenders.New(implementation.Name, Params{columns})
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[implementation.Name] = e
-	}
+	all := kerneltest.Plans(t, &Op, Params{columns})
+	plain := Op
+	plain.By = []kernels.Makers[Params]{kernels.Named("plain-go", func(*kernels.Backends, Params) (kernels.Runner, error) {
+		return kernels.RunnerFunc(func(s kernels.Shape, a *kernels.Args) error {
+			for row := range s[rows] {
+				inGo.row(a[0][row*columns:(row+1)*columns], a[1][row*columns:(row+1)*columns])
+			}
+			return nil
+		}), nil
+	})}
+	all["plain-go"] = kerneltest.Plans(t, &plain, Params{columns})["plain-go"]
 	return all
 }
 
-func readArray[T float32 | float64](t *testing.T, path string) []T {
+func apply(t *testing.T, p *kernels.Plan[Params], dst, src []float32, n int) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
+	if err := p.Run(kernels.Shape{rows: len(src) / n, columns: n}, kernels.Args{dst, src}); err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	var values []T
-	if err := npyio.Read(f, &values); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	return values
 }
 
-// TestPyTorch holds the reference and every engine against rows that PyTorch computed in float64.
+// TestPyTorch holds the reference and every implementation against rows that PyTorch computed in float64.
 func TestPyTorch(t *testing.T) {
 	const columns = 1000
-	x, want := readArray[float32](t, "testdata/rows_x.npy"), readArray[float64](t, "testdata/softmax.npy")
+	x, want := kerneltest.ReadArray[float32](t, "testdata/rows_x.npy"), kerneltest.ReadArray[float64](t, "testdata/softmax.npy")
 	for i, got := range Reference(x, columns) {
 		if math.Abs(got-want[i]) > 1e-14 {
 			t.Fatalf("Reference: element %d is %.17g, want %.17g", i, got, want[i])
 		}
 	}
-	for name, e := range engines(t, columns) {
+	for name, p := range plans(t, columns) {
 		got := make([]float32, len(x))
-		if err := e.apply(got, x); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, p, got, x, columns)
 		if e := kernels.RelativeError(got, want); !(e <= allowed(name)) {
 			t.Errorf("%s: relative error %.2g", name, e)
 		}
 	}
 }
 
-// allowed is the greatest relative error of a contender. Apple's framework adds a row up in float32.
+// allowed is the greatest relative error of an implementation. Apple's framework adds a row up in float32.
 func allowed(name string) float64 {
 	if name == "accelerate" {
-		return Cases()[0].Tolerance(1)
+		return Op.Tolerance(kernels.Shape{})
 	}
 	return 3e-7
 }
 
-// TestEveryWidth has every remainder modulo the vectors, the unrolled vectors and the blocks.
+// TestEveryWidth has every remainder modulo the vectors, the unrolled vectors, the blocks, the simdgroups and the chunks.
 func TestEveryWidth(t *testing.T) {
-	for _, columns := range []int{1, 2, 3, 7, 8, 9, 15, 16, 31, 32, 33, 41, 255, 1024, 1023, 1025, 2050, 50_257} {
-		x := make([]float32, 5*columns)
-		kernels.Noise(x, uint64(columns))
-		for i := range x {
-			x[i] *= 20
-		}
-		want := Reference(x, columns)
-		for name, e := range engines(t, columns) {
-			got := make([]float32, len(x))
-			if err := e.apply(got, x); err != nil {
-				t.Fatal(err)
+	for _, columns := range []int{
+		1, 2, 3, 4, 7, 8, 9, 15, 16, 31, 32, 33, 41, 255, simdgroupColumns, simdgroupColumns + 1, 1024, 1023, 1025, 2050, 4099,
+		fewRowsWholeUpTo, fewRowsWholeUpTo + 1, threadgroupColumns - 1, threadgroupColumns + 1, 50_257,
+	} {
+		for _, rows := range []int{1, simdgroups + 1} {
+			x := make([]float32, rows*columns)
+			kernels.Noise(x, uint64(columns))
+			for i := range x {
+				x[i] *= 20
 			}
-			if e := kernels.RelativeError(got, want); !(e <= allowed(name)) {
-				t.Errorf("%s, %d columns: relative error %.2g", name, columns, e)
+			want := Reference(x, columns)
+			for name, p := range plans(t, columns) {
+				if name == kerneltest.EmulatorName && columns > 4096 && rows > 1 {
+					continue // much to emulate, and no threadgroup has more than one row
+				}
+				got := make([]float32, len(x))
+				apply(t, p, got, x, columns)
+				if e := kernels.RelativeError(got, want); !(e <= allowed(name)) {
+					t.Errorf("%s, %d rows of %d columns: relative error %.2g", name, rows, columns, e)
+				}
 			}
 		}
 	}
@@ -128,11 +127,9 @@ func TestSpecialRows(t *testing.T) {
 					want = append(want, w/float32(repeat))
 				}
 			}
-			for name, e := range engines(t, len(x)) {
+			for name, p := range plans(t, len(x)) {
 				got := make([]float32, len(x))
-				if err := e.apply(got, x); err != nil {
-					t.Fatal(err)
-				}
+				apply(t, p, got, x, len(x))
 				checkSpecial(t, fmt.Sprintf("%s, %s ×%d", name, test.name, repeat), got, want)
 			}
 		}
@@ -195,53 +192,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestCase(t *testing.T) {
-	c := Cases()[0]
-	for _, rows := range []int{1, 2, 3, 64} {
-		p := c.Problem(rows, kernels.Input{})
-		want := p.Reference()
-		for _, implementation := range here(c.Implementations) {
-			call, err := p.Bind(implementation.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := testing.AllocsPerRun(10, func() { _ = call.Run() }); got != 0 {
-				t.Errorf("%s: %v allocations per call", implementation.Name, got)
-			}
-			if e := kernels.RelativeError(call.Output(), want); !(e <= c.Tolerance(rows)) {
-				t.Errorf("%s, %d rows: relative error %.2g", implementation.Name, rows, e)
-			}
-			call.Release()
-		}
-	}
-	if _, err := c.Problem(1, kernels.Input{}).Bind("abacus"); !errors.Is(err, kernels.ErrUnknownImplementation) {
-		t.Errorf("error %v", err)
-	}
-}
-
-// BenchmarkSoftmax times the contenders, and under the name plain-go the loops without vector code.
+// BenchmarkSoftmax times the implementations.
 func BenchmarkSoftmax(b *testing.B) {
-	const columns = 1024
-	for _, rows := range []int{1, 4, 16, 256, 8192} {
-		p := newProblem(rows, Params{columns})
-		run := func(name string, f func() error) {
-			b.Run(fmt.Sprintf("impl=%s/rows=%d", name, rows), func(b *testing.B) {
-				b.SetBytes(8 * columns * int64(rows))
-				for b.Loop() {
-					if err := f(); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
-		plain, y := &serial{columns: columns, loops: inGo}, make([]float32, len(p.x))
-		run("plain-go", func() error { return plain.apply(y, p.x) })
-		for _, implementation := range here(contenders.Implementations()) {
-			call, err := p.Bind(implementation.Name)
-			if err != nil {
-				b.Fatal(err)
-			}
-			run(implementation.Name, call.Run)
-		}
-	}
+	line := kernels.Along(axes, "rows", kernels.Param{Name: "columns", Value: 1024})
+	kerneltest.Benchmark(b, &Op, line, 1, 4, 16, 256, 8192)
 }

@@ -1,0 +1,413 @@
+package gpu
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"crossover/pool"
+)
+
+// A call's data lie in slices of the caller's. Those in shared memory of the device ([Device.Alloc]) are used where they
+// are; the others go through pinned memory of the plan's. Large ones do so in pieces, each copied by the workers of the
+// pool while the one before it is on its way.
+
+// mostHosted is how many inputs and outputs a plan has at most.
+const mostHosted = 8
+
+const (
+	// Data of at least largeBytes together move in pieces.
+	largeBytes = 1 << 20
+	// A tensor is cut into mostPieces pieces, unless that makes them shorter than leastPiece or longer than mostPiece.
+	mostPieces = 16
+	leastPiece = 256 << 10
+	mostPiece  = 4 << 20
+)
+
+// Call computes a plan on data of the caller's: data[i] is what its i-th input, output or state holds, in the order in
+// which they were made, and may be shorter than the buffer. The last vector of a buffer that is longer is undefined
+// behind them. Call returns when the outputs can be read. It allocates nothing once it has met the shared memory that
+// the data lie in. An output may be an input. Where it fails, inputs that are no outputs are as they were, and so are all
+// that overlap an output.
+func (p *Plan) Call(data [][]float32) error {
+	b, staged, err := p.meet(data)
+	if err != nil {
+		return err
+	}
+	if !p.device.facts.Unified && p.staged(data, staged) >= largeBytes {
+		return p.callInPieces(b, data, staged)
+	}
+	p.fill(data, staged)
+	if err := p.wait(p.submit(b.full, false)); err != nil {
+		return err
+	}
+	p.drain(data, staged)
+	return nil
+}
+
+// SubmitOn starts what Call does and returns; WaitOn waits for it. The data must stay as they are until then.
+func (p *Plan) SubmitOn(data [][]float32) error {
+	b, staged, err := p.meet(data)
+	if err != nil {
+		return err
+	}
+	p.fill(data, staged)
+	return p.submit(b.full, false)
+}
+
+// WaitOn returns when what SubmitOn started is done and data, which are the same, can be read.
+func (p *Plan) WaitOn(data [][]float32) error {
+	if err := p.Wait(); err != nil {
+		return err
+	}
+	_, staged, err := p.meet(data)
+	if err != nil {
+		return err
+	}
+	p.drain(data, staged)
+	return nil
+}
+
+// TimeOn is Call with the device's own account of the time, the transfers to and from the plan's memory included. Asking
+// for it may cost a little of it.
+func (p *Plan) TimeOn(data [][]float32) (Times, error) {
+	b, staged, err := p.meet(data)
+	if err != nil {
+		return Times{}, err
+	}
+	p.fill(data, staged)
+	times, err := p.time(b.full)
+	if err == nil {
+		p.drain(data, staged)
+	}
+	return times, err
+}
+
+// Load copies the inputs and states among data to the device, for RunResident.
+func (p *Plan) Load(data [][]float32) error {
+	if err := p.fits(data); err != nil {
+		return err
+	}
+	p.fill(data, allStaged)
+	return p.Upload()
+}
+
+// Store copies the outputs and states from the device to data, after RunResident.
+func (p *Plan) Store(data [][]float32) error {
+	if err := p.fits(data); err != nil {
+		return err
+	}
+	if err := p.Download(); err != nil {
+		return err
+	}
+	p.drain(data, allStaged)
+	return nil
+}
+
+// stagedSet says which of a plan's hosted buffers go through the plan's own memory, a bit each.
+type stagedSet uint
+
+const allStaged = ^stagedSet(0)
+
+func (s stagedSet) has(i int) bool { return s>>i&1 == 1 }
+
+func (p *Plan) fits(data [][]float32) error {
+	if p.closed {
+		return errClosed
+	}
+	if len(data) != len(p.hosted) {
+		return fmt.Errorf("gpu: %d slices for a plan of %d inputs and outputs", len(data), len(p.hosted))
+	}
+	for i, d := range data {
+		if 4*len(d) > p.hosted[i].bytes {
+			return fmt.Errorf("gpu: slice %d holds %d values, and its buffer has room for %d", i, len(d), p.hosted[i].bytes/4)
+		}
+	}
+	return nil
+}
+
+// meet returns the binding for data, and which of them it does not reach.
+func (p *Plan) meet(data [][]float32) (*binding, stagedSet, error) {
+	if err := p.fits(data); err != nil {
+		return nil, 0, err
+	}
+	host, staged := p.own.host, allStaged
+	for i, d := range data {
+		if region, found := p.device.shared.find(d); found && p.usable(i, region, data) {
+			host[i] = region
+			if !p.device.facts.Unified {
+				host[i].Bytes = 4 * len(d)
+			}
+			staged &^= 1 << i
+		}
+	}
+	if staged == allStaged {
+		return &p.own, staged, nil
+	}
+	for i := range p.bindings {
+		if p.bindings[i].host == host {
+			hit := p.bindings[i]
+			copy(p.bindings[1:i+1], p.bindings[:i])
+			p.bindings[0] = hit
+			return &p.bindings[0], staged, nil
+		}
+	}
+	fresh, err := p.bindTo(host)
+	if err != nil {
+		// A library may not take memory from the middle of a buffer.
+		return &p.own, allStaged, nil
+	}
+	if len(p.bindings) == mostBindings {
+		p.bindings[mostBindings-1].close()
+		p.bindings = p.bindings[:mostBindings-1]
+	}
+	p.bindings = slices.Insert(p.bindings, 0, fresh)
+	return &p.bindings[0], staged, nil
+}
+
+// mostBindings is for how many places of the host's data a plan keeps its commands: programs alternate between a few.
+const mostBindings = 4
+
+// usable reports whether the plan may take the i-th data right where they are in shared memory. Where memory is unified
+// the kernels do, and they move whole vectors: nothing of anybody else's may lie behind the data, and an output must not
+// be what another kernel of the plan has yet to read.
+func (p *Plan) usable(i int, r Region, data [][]float32) bool {
+	if !p.device.facts.Unified {
+		return true
+	}
+	const vectorBytes = 16
+	buffer := p.hosted[i]
+	if r.Offset%vectorBytes != 0 || r.Bytes < buffer.bytes ||
+		4*len(data[i]) != buffer.bytes && r.Bytes-4*len(data[i]) >= vectorBytes {
+		return false
+	}
+	for k, other := range data {
+		if k != i && buffer.role != input && overlap(data[i], other) {
+			return false
+		}
+	}
+	return true
+}
+
+func overlap(a, b []float32) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	from, to := uintptr(unsafe.Pointer(unsafe.SliceData(a))), uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	return from < to+uintptr(4*len(b)) && to < from+uintptr(4*len(a))
+}
+
+// staged returns how many bytes go through the plan's own memory.
+func (p *Plan) staged(data [][]float32, staged stagedSet) (bytes int) {
+	for i, d := range data {
+		if staged.has(i) {
+			bytes += 4 * len(d)
+		}
+	}
+	return bytes
+}
+
+// fill copies inputs to the plan's own memory, drain outputs from there.
+func (p *Plan) fill(data [][]float32, staged stagedSet) {
+	for i, d := range data {
+		if staged.has(i) && p.hosted[i].role != output {
+			p.copier.copy(p.hosted[i].host.Host(), words(d))
+		}
+	}
+}
+
+func (p *Plan) drain(data [][]float32, staged stagedSet) {
+	for i, d := range data {
+		if staged.has(i) && p.hosted[i].role != input {
+			p.copier.copy(words(d), p.hosted[i].host.Host())
+		}
+	}
+}
+
+// words views values as bytes.
+func words(d []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(d))), 4*len(d))
+}
+
+// piece is the transfer of a part of a hosted buffer.
+type piece struct {
+	Recording
+	buffer   int
+	from, to int // in bytes
+}
+
+// cut makes the pieces of a binding, the first time that it is asked for.
+func (p *Plan) cut(b *binding, staged stagedSet) error {
+	if b.up != nil || b.down != nil {
+		return nil
+	}
+	for i, buffer := range p.hosted {
+		host := b.host[i]
+		bytes := min(buffer.bytes, host.Bytes)
+		step := bytes
+		if staged.has(i) {
+			step = min(max(bytes/mostPieces, leastPiece), mostPiece)
+		}
+		for from := 0; from < bytes; from += step {
+			to := min(from+step, bytes)
+			there := Region{Memory: host.Memory, Offset: host.Offset + from, Bytes: to - from}
+			here := Region{Memory: buffer.device, Offset: from, Bytes: to - from}
+			if buffer.role != output {
+				if err := p.add(&b.up, i, from, to, Command{Kind: Copy, Target: here, Source: there, Bytes: to - from}); err != nil {
+					return err
+				}
+			}
+			if buffer.role != input {
+				if err := p.add(&b.down, i, from, to, Command{Kind: Copy, Target: there, Source: here, Bytes: to - from}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Plan) add(pieces *[]piece, buffer, from, to int, c Command) error {
+	r, err := p.device.driver.Record([]Command{c})
+	if err == nil {
+		*pieces = append(*pieces, piece{r, buffer, from, to})
+	}
+	return err
+}
+
+// callInPieces is Call of large data.
+func (p *Plan) callInPieces(b *binding, data [][]float32, staged stagedSet) error {
+	if p.inFlight != nil {
+		return errInFlight
+	}
+	if err := p.cut(b, staged); err != nil {
+		b.closePieces()
+		return err
+	}
+	if err := p.moveUp(b, data, staged); err != nil {
+		return err
+	}
+	if err := p.wait(p.submit(b.resident, false)); err != nil {
+		return err
+	}
+	return p.moveDown(b, data, staged)
+}
+
+// moveUp carries the inputs to the device, copying a piece while others are on their way.
+func (p *Plan) moveUp(b *binding, data [][]float32, staged stagedSet) (err error) {
+	under := 0
+	for i := range b.up {
+		piece := &b.up[i]
+		if staged.has(piece.buffer) {
+			p.copier.copy(p.hosted[piece.buffer].host.Host()[piece.from:piece.to], tail(data[piece.buffer], piece.from))
+		}
+		if err = piece.Submit(false); err != nil {
+			break
+		}
+		under++
+	}
+	for i := range b.up[:under] {
+		_, failed := b.up[i].Wait()
+		err = first(err, failed)
+	}
+	return err
+}
+
+// moveDown carries the outputs to the host. What overlaps an input is not touched before all have arrived, so that the
+// call can be made again elsewhere.
+func (p *Plan) moveDown(b *binding, data [][]float32, staged stagedSet) (err error) {
+	under := 0
+	for i := range b.down {
+		if err = b.down[i].Submit(false); err != nil {
+			break
+		}
+		under++
+	}
+	late := err != nil || p.inPlace(data)
+	for i := range b.down[:under] {
+		_, failed := b.down[i].Wait()
+		if err = first(err, failed); err == nil && !late {
+			p.take(&b.down[i], data, staged)
+		}
+	}
+	if err == nil && late {
+		p.drain(data, staged)
+	}
+	return err
+}
+
+// take copies a piece of an output to where the caller wants it.
+func (p *Plan) take(from *piece, data [][]float32, staged stagedSet) {
+	if staged.has(from.buffer) {
+		p.copier.copy(tail(data[from.buffer], from.from), p.hosted[from.buffer].host.Host()[from.from:from.to])
+	}
+}
+
+// inPlace reports whether an output overlaps an input or is a state.
+func (p *Plan) inPlace(data [][]float32) bool {
+	for i, out := range data {
+		if p.hosted[i].role == input {
+			continue
+		}
+		if p.hosted[i].role == inputOutput {
+			return true
+		}
+		for k, in := range data {
+			if k != i && p.hosted[k].role != output && overlap(out, in) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tail returns the bytes of d from one on; none where it is shorter.
+func tail(d []float32, from int) []byte {
+	bytes := words(d)
+	return bytes[min(from, len(bytes)):]
+}
+
+// first returns the first error that is one.
+func first(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func (b *binding) closePieces() {
+	for _, pieces := range [][]piece{b.up, b.down} {
+		for i := range pieces {
+			pieces[i].Close()
+		}
+	}
+	b.up, b.down = nil, nil
+}
+
+// copier copies memory on the workers of the pool. On a server processor one core copies a tenth of what its memory and
+// a bus carry.
+type copier struct{ dst, src []byte }
+
+// copyUnit is what a worker copies at a time, and aloneUpTo what the caller copies without asking anybody.
+const (
+	copyUnit  = 64 << 10
+	aloneUpTo = 128 << 10
+)
+
+// copy copies as many bytes as both have.
+func (c *copier) copy(dst, src []byte) {
+	n := min(len(dst), len(src))
+	if n <= aloneUpTo {
+		copy(dst, src)
+		return
+	}
+	c.dst, c.src = dst[:n], src[:n]
+	pool.Shared().Run((n+copyUnit-1)/copyUnit, 1, c)
+	c.dst, c.src = nil, nil
+}
+
+// Do copies the units from lo to hi−1.
+func (c *copier) Do(_, lo, hi int) {
+	from, to := lo*copyUnit, min(hi*copyUnit, len(c.dst))
+	copy(c.dst[from:to], c.src[from:to])
+}

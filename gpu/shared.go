@@ -1,0 +1,138 @@
+package gpu
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// SharedMemory is memory of the host that a device reaches without a copy of ours: pinned on a device with memory of its
+// own, the same pages where memory is unified. A call recognises slices of it by their addresses.
+type SharedMemory struct {
+	device *Device
+	memory Memory
+	floats []float32 // nil once freed
+	unused runtime.Cleanup
+}
+
+// Alloc returns zeroed shared memory for n float32, n at least 1. It is the device's until Free; what nobody refers to any
+// more is freed by the garbage collector, so keep the SharedMemory as long as its Floats. It fails, wrapping
+// [ErrOutOfMemory], where the system has no such memory left.
+func (d *Device) Alloc(n int) (*SharedMemory, error) {
+	if n < 1 || int64(n) > 1<<40 {
+		return nil, fmt.Errorf("gpu: shared memory for %d values; want at least 1", n)
+	}
+	const vector = 4
+	bytes := 4 * ((n + vector - 1) / vector * vector)
+	if most := d.facts.MaxBufferBytes; most > 0 && int64(bytes) > most {
+		return nil, fmt.Errorf("gpu: shared memory of %d bytes; %s takes at most %d: %w", bytes, d.facts.Name, most, ErrOutOfMemory)
+	}
+	m, err := d.pool.take(bytes, Shared)
+	if err != nil {
+		return nil, err
+	}
+	s := &SharedMemory{device: d, memory: m}
+	host := m.Host()
+	clear(host)
+	s.floats = unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(host))), n)
+	d.shared.add(host, m, bytes)
+	s.unused = runtime.AddCleanup(s, func(host []byte) { d.shared.free(d, host) }, host)
+	return s, nil
+}
+
+// Floats returns the memory. It must not be used after Free.
+func (s *SharedMemory) Floats() []float32 { return s.floats }
+
+// Free gives the memory back. No call may use it any more. Freeing twice is harmless.
+func (s *SharedMemory) Free() {
+	if s.floats == nil {
+		return
+	}
+	s.unused.Stop()
+	s.device.shared.free(s.device, s.memory.Host())
+	s.floats = nil
+}
+
+// sharedCount is how many shared memories there are, of all devices.
+var sharedCount atomic.Int64
+
+// AnyShared reports whether there is shared memory at all, of any device: where not, no slice need be looked at.
+func AnyShared() bool { return sharedCount.Load() > 0 }
+
+// sharedRanges are the shared memories of a device, by address.
+type sharedRanges struct {
+	mu     sync.Mutex
+	ranges atomic.Pointer[[]sharedRange] // ascending; replaced, never changed
+}
+
+type sharedRange struct {
+	from, to uintptr
+	memory   Memory
+	bytes    int // that were taken from the pool
+}
+
+func (r *sharedRanges) load() []sharedRange {
+	if p := r.ranges.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+func address(host []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(host))) }
+
+func byAddress(r sharedRange, at uintptr) int { return cmp.Compare(r.from, at) }
+
+func (r *sharedRanges) add(host []byte, m Memory, bytes int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := address(host)
+	i, _ := slices.BinarySearchFunc(r.load(), at, byAddress)
+	next := slices.Insert(slices.Clone(r.load()), i, sharedRange{at, at + uintptr(bytes), m, bytes})
+	r.ranges.Store(&next)
+	sharedCount.Add(1)
+}
+
+// free gives the memory at an address back, if it is there still.
+func (r *sharedRanges) free(d *Device, host []byte) {
+	r.mu.Lock()
+	all := r.load()
+	i, found := slices.BinarySearchFunc(all, address(host), byAddress)
+	if !found {
+		r.mu.Unlock()
+		return
+	}
+	freed := all[i]
+	next := slices.Delete(slices.Clone(all), i, i+1)
+	r.ranges.Store(&next)
+	sharedCount.Add(-1)
+	r.mu.Unlock()
+	d.pool.give(freed.memory, freed.bytes, Shared)
+}
+
+// find returns the region that a slice is, and false where it is no shared memory. It allocates nothing.
+func (r *sharedRanges) find(data []float32) (Region, bool) {
+	all := r.load()
+	if len(all) == 0 || len(data) == 0 {
+		return Region{}, false
+	}
+	from := uintptr(unsafe.Pointer(unsafe.SliceData(data)))
+	i, exact := slices.BinarySearchFunc(all, from, byAddress)
+	if !exact {
+		i--
+	}
+	if i < 0 || from+uintptr(4*len(data)) > all[i].to {
+		return Region{}, false
+	}
+	offset := int(from - all[i].from)
+	return Region{Memory: all[i].memory, Offset: offset, Bytes: int(all[i].to - from)}, true
+}
+
+// InShared reports whether a slice lies in shared memory of the device. It allocates nothing and takes a few nanoseconds.
+func (d *Device) InShared(data []float32) bool {
+	_, found := d.shared.find(data)
+	return found
+}

@@ -1,0 +1,119 @@
+package kernels
+
+import (
+	"math"
+	"slices"
+)
+
+// Judge returns how far an output is from the reference: 0 where it is right, more the worse it is, +Inf where it cannot
+// be compared. got are the output's words ([Args]) of one type; want is the reference.
+type Judge func(t Element, got []float32, want []float64) float64
+
+// RelativeError returns the relative L2 error of got against want: ‖got−want‖ / ‖want‖, or ‖got‖ where want is all
+// zeros. It returns +Inf when the lengths differ or got holds a NaN or an infinity, so that no broken output passes
+// for an accurate one.
+func RelativeError(got []float32, want []float64) float64 {
+	if len(got) != len(want) {
+		return math.Inf(1)
+	}
+	var diff, norm float64
+	for i, w := range want {
+		d := float64(got[i]) - w
+		diff += d * d
+		norm += w * w
+	}
+	if norm > 0 {
+		diff /= norm
+	}
+	if math.IsNaN(diff) || math.IsInf(diff, 0) {
+		return math.Inf(1)
+	}
+	return math.Sqrt(diff)
+}
+
+// number returns the value of one word.
+func number(t Element, word float32) float64 {
+	switch t {
+	case Uint32:
+		return float64(math.Float32bits(word))
+	case Int32:
+		return float64(int32(math.Float32bits(word)))
+	}
+	return float64(word)
+}
+
+// Exact judges outputs that are right or wrong: the number of values that differ. A NaN is equal to a NaN.
+func Exact(t Element, got []float32, want []float64) float64 {
+	if len(got) != len(want) {
+		return math.Inf(1)
+	}
+	wrong := 0
+	for i, w := range want {
+		if v := number(t, got[i]); v != w && !(math.IsNaN(v) && math.IsNaN(w)) {
+			wrong++
+		}
+	}
+	return float64(wrong)
+}
+
+// SameSet judges outputs whose order does not matter: the number of values that are missing or too many.
+func SameSet(t Element, got []float32, want []float64) float64 {
+	if len(got) != len(want) {
+		return math.Inf(1)
+	}
+	a, b := make([]float64, len(got)), slices.Clone(want)
+	for i, word := range got {
+		a[i] = number(t, word)
+	}
+	slices.Sort(a)
+	slices.Sort(b)
+	wrong := 0
+	for i := range a {
+		if a[i] != b[i] {
+			wrong++
+		}
+	}
+	return float64(wrong)
+}
+
+// AbsoluteError judges outputs in a unit of their own, such as decibels: the greatest |got−want|, +Inf where the lengths
+// differ or a value is no number.
+func AbsoluteError(t Element, got []float32, want []float64) float64 {
+	if len(got) != len(want) {
+		return math.Inf(1)
+	}
+	worst := 0.0
+	for i, w := range want {
+		d := math.Abs(number(t, got[i]) - w)
+		if math.IsNaN(d) {
+			return math.Inf(1)
+		}
+		worst = max(worst, d)
+	}
+	return worst
+}
+
+// judge holds the outputs of a call, one after the other, against the reference, each by the operation's judge, and
+// returns the greatest error.
+func judge(by Judge, tensors []Tensor, a *Args, want []float64) float64 {
+	worst := 0.0
+	for i, t := range tensors {
+		if t.Role == In {
+			continue
+		}
+		n := min(t.Len(), len(want))
+		worst = max(worst, judgeOne(by, t, a[i], want[:n]))
+		want = want[n:]
+	}
+	if len(want) > 0 {
+		return math.Inf(1)
+	}
+	return worst
+}
+
+func judgeOne(by Judge, t Tensor, got []float32, want []float64) float64 {
+	if by == nil {
+		return RelativeError(got, want)
+	}
+	return by(t.Type, got, want)
+}

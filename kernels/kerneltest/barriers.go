@@ -1,0 +1,91 @@
+package kerneltest
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"crossover/gpu"
+	"crossover/gpu/emulator"
+	"crossover/gpu/msl"
+	"crossover/kernels"
+	"crossover/pool"
+)
+
+const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+
+// Barriers removes the barriers of an operation's kernel texts one by one, as the named implementation on the emulated GPU
+// uses them, and holds that something fails without each at one of the given shapes: a call, or its result.
+func Barriers[P any](t *testing.T, op *kernels.Op[P], implementation string, shapes ...kernels.Shape) {
+	t.Helper()
+	if Backends(t).GPUs == nil {
+		t.Skip("no C++ compiler for the emulator")
+	}
+	whole := &editing{}
+	if fails(t, op, implementation, shapes, whole) {
+		t.Fatal("fails with every barrier in its place")
+	}
+	removed := 0
+	for text := range whole.texts {
+		for i := range strings.Count(text, barrier) {
+			removed++
+			if !fails(t, op, implementation, shapes, &editing{edit: text, without: i}) {
+				t.Errorf("nothing fails without barrier %d of %d in %s", i+1, strings.Count(text, barrier), whole.texts[text])
+			}
+		}
+	}
+	if removed == 0 {
+		t.Error("there is no barrier to remove")
+	}
+}
+
+// fails reports whether a call fails or computes wrong values at any of the shapes.
+func fails[P any](t *testing.T, op *kernels.Op[P], implementation string, shapes []kernels.Shape, e *editing) bool {
+	t.Helper()
+	backend := gpu.NewBackend(EmulatorName, func() (gpu.Driver, error) {
+		driver, err := emulator.New()
+		return &editingDriver{driver, e}, err
+	})
+	b := &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{backend}}
+	for _, s := range shapes {
+		problem := op.Problem(b, s, kernels.Caller, kernels.GeneratedInput())
+		call, err := problem.Bind(implementation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = call.Run()
+		wrong := err != nil || !(call.ErrorAgainst(problem.Reference()) <= op.Tolerance(s))
+		call.Release()
+		if wrong {
+			return true
+		}
+	}
+	return false
+}
+
+// editing is what happens to the texts on their way to the compiler.
+type editing struct {
+	mu      sync.Mutex
+	texts   map[string]string // names by text, of those that were compiled
+	edit    string            // the text that loses a barrier, "" for none
+	without int
+}
+
+type editingDriver struct {
+	gpu.Driver
+	*editing
+}
+
+func (d *editingDriver) Compile(src gpu.Source, functions []msl.Function) (gpu.Library, error) {
+	d.mu.Lock()
+	if d.texts == nil {
+		d.texts = map[string]string{}
+	}
+	d.texts[src.Text] = src.Name
+	d.mu.Unlock()
+	if src.Text == d.edit {
+		pieces := strings.Split(src.Text, barrier)
+		src.Text = strings.Join(pieces[:d.without+1], barrier) + strings.Join(pieces[d.without+1:], barrier)
+	}
+	return d.Driver.Compile(src, functions)
+}

@@ -1,0 +1,471 @@
+// Package kerneltest holds an operation's declaration against its own reference, on every implementation that this machine
+// has and on an emulated GPU. Tests alone import it. The usual test of an operation is one line,
+//
+//	func TestOp(t *testing.T) { kerneltest.Run(t, &softmax.Op) }
+//
+// which tries shapes around vectors, simdgroups and threadgroups, data in every placement, values that are not numbers,
+// and calls that must neither allocate nor remember.
+package kerneltest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sbinet/npyio"
+
+	"crossover/gpu"
+	"crossover/gpu/emulator"
+	"crossover/kernels"
+	"crossover/pool"
+)
+
+// EmulatorName is the name of the implementation on the emulated GPU.
+const EmulatorName = "emulator"
+
+// Backends returns those of this machine with an emulated GPU in the place of real ones, or none where no C++ compiler is
+// found.
+func Backends(t testing.TB, options ...emulator.Option) *kernels.Backends {
+	t.Helper()
+	b := &kernels.Backends{Pool: pool.Shared(), Accelerate: kernels.Here().Accelerate}
+	emulated := gpu.NewBackend(EmulatorName, func() (gpu.Driver, error) { return emulator.New(options...) })
+	if emulated.Probe() == nil {
+		b.GPUs = []*gpu.Backend{emulated}
+	}
+	return b
+}
+
+// awkward are sizes around the vectors, simdgroups and threadgroups that implementations divide work into.
+var awkward = []int{1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 97, 127, 128, 129, 255, 256, 257, 509, 512, 513, 1000, 1021, 1024, 1025,
+	2047, 2048, 2050, 4096, 4099}
+
+// Options of Run.
+type Options struct {
+	Sizes    []int // along each line, in place of the awkward ones; the axis' own rounding applies
+	Most     int   // bound on the inputs and outputs of a shape, in words; 0 stands for 1 Mi
+	Emulated int   // the same bound on the emulated GPU; 0 stands for 64 Ki
+	InPlace  bool  // whether the first output may be the first input
+}
+
+// Run tests an operation.
+func Run[P any](t *testing.T, op *kernels.Op[P], options ...Options) {
+	t.Helper()
+	var o Options
+	if len(options) > 0 {
+		o = options[0]
+	}
+	if o.Most == 0 {
+		o.Most = 1 << 20
+	}
+	if o.Emulated == 0 {
+		o.Emulated = 64 << 10
+	}
+	if o.Sizes == nil {
+		o.Sizes = awkward
+	}
+	t.Run("declaration", func(t *testing.T) { checkDeclaration(t, op) })
+	separate, unified := Backends(t), Backends(t, emulator.Unified(true))
+	for _, line := range op.Lines {
+		name := strings.ReplaceAll(line.Name, "/", "_")
+		if name == "" {
+			name = line.Axis.Name
+		}
+		t.Run(name, func(t *testing.T) {
+			for _, at := range []struct {
+				b         *kernels.Backends
+				placement kernels.Placement
+			}{{separate, kernels.Caller}, {separate, kernels.Shared}, {separate, kernels.Resident}, {unified, kernels.Caller}, {unified, kernels.Shared}} {
+				c := op.CaseOf(at.b, line).Placed(at.placement)
+				for _, size := range sizes(op, line, o) {
+					checkShape(t, op, &c, line, size, o, at.b == separate && at.placement == kernels.Caller)
+				}
+			}
+		})
+	}
+	t.Run("values", func(t *testing.T) { checkValues(t, op, separate, o) })
+	t.Run("memory", func(t *testing.T) { checkMemory(t, op, separate, o) })
+}
+
+// sizes returns the sizes of a line that are tried.
+func sizes[P any](op *kernels.Op[P], line kernels.Line, o Options) []int {
+	var all []int
+	for _, n := range append(slices.Clone(o.Sizes), line.Axis.Min) {
+		n = min(n, line.Axis.Max)
+		if line.Axis.Round != nil {
+			n = line.Axis.Round(n)
+		}
+		if n >= 1 && words(op, line, n) <= o.Most && !slices.Contains(all, n) {
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func words[P any](op *kernels.Op[P], line kernels.Line, size int) (n int) {
+	s := line.At(size)
+	for _, t := range op.IO(op.Params(s), s) {
+		n += t.Len()
+	}
+	return n
+}
+
+func checkDeclaration[P any](t *testing.T, op *kernels.Op[P]) {
+	if op.Name == "" || op.Formula == "" || op.Source == "" || len(op.Axes) == 0 || len(op.Lines) == 0 {
+		t.Errorf("name %q, formula %q, source %q, %d axes and %d lines; want all of them", op.Name, op.Formula, op.Source, len(op.Axes), len(op.Lines))
+	}
+	for _, line := range op.Lines {
+		s := line.At(line.Axis.Nearest(line.Axis.Min))
+		w := op.Work(s, "")
+		if !(w.Bytes > 0) || !(w.Flops > 0) {
+			t.Errorf("%s: a call moves %v bytes in %v operations; want more than none", line.Name, w.Bytes, w.Flops)
+		}
+		for i, tensor := range op.IO(op.Params(s), s) {
+			if tensor.Name == "" || tensor.Type == "" || tensor.Len() < 1 {
+				t.Errorf("%s: tensor %d is %+v", line.Name, i, tensor)
+			}
+		}
+	}
+}
+
+// checkShape runs every implementation at one shape, twice: the second call allocates nothing and computes the same.
+func checkShape[P any](t *testing.T, op *kernels.Op[P], c *kernels.Case, line kernels.Line, size int, o Options, all bool) {
+	t.Helper()
+	problem := c.Problem(size, kernels.GeneratedInput())
+	defer kernels.Release(problem)
+	want := problem.Reference()
+	emulated := words(op, line, size) <= o.Emulated
+	for _, i := range c.Implementations {
+		onGPU := i.Processor == kernels.GPU
+		if i.Missing() != nil || onGPU && !emulated || !onGPU && !all {
+			continue
+		}
+		at := fmt.Sprintf("%s, %s, %s=%d", c.Name, i.Name, c.Axis.Name, size)
+		call, err := problem.Bind(i.Name)
+		if err != nil {
+			t.Errorf("%s: %v", at, err)
+			continue
+		}
+		for range 2 {
+			if err := call.Run(); err != nil {
+				t.Errorf("%s: %v", at, err)
+			} else if off := call.ErrorAgainst(want); !(off <= c.Tolerance(size)) {
+				t.Errorf("%s: error %.2g, allowed %.2g", at, off, c.Tolerance(size))
+			}
+		}
+		if !UnderRace() && !(onGPU && emulator.Racing()) {
+			if n := testing.AllocsPerRun(2, func() { _ = call.Run() }); n != 0 {
+				t.Errorf("%s: %v allocations in a warm call", at, n)
+			}
+		}
+		call.Release()
+	}
+}
+
+// middle returns a shape that is neither trivial nor dear.
+func middle[P any](op *kernels.Op[P], o Options) (kernels.Line, int) {
+	line := op.Lines[0]
+	size := line.Axis.Min
+	for _, n := range sizes(op, line, o) {
+		if words(op, line, n) <= 16<<10 {
+			size = max(size, n)
+		}
+	}
+	return line, size
+}
+
+// call is a plan's call on memory with guards around each tensor.
+type call[P any] struct {
+	plan    *kernels.Plan[P]
+	shape   kernels.Shape
+	tensors []kernels.Tensor
+	args    kernels.Args
+	guarded [kernels.MostTensors][]float32
+}
+
+const (
+	guard  = 64 // words before and behind
+	canary = 0x1.234p-9
+)
+
+func newCall[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, implementation string, line kernels.Line, size int) *call[P] {
+	t.Helper()
+	s := line.At(size)
+	params := op.Params(s)
+	plan, err := kernels.NewPlanOf(b, op, params, implementation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(plan.Close)
+	c := &call[P]{plan: plan, shape: s, tensors: op.IO(params, s)}
+	for i, tensor := range c.tensors {
+		c.guarded[i] = make([]float32, tensor.Len()+2*guard)
+		for k := range c.guarded[i] {
+			c.guarded[i][k] = canary
+		}
+		c.args[i] = c.guarded[i][guard : guard+tensor.Len() : guard+tensor.Len()]
+	}
+	op.FillInputs(params, s, kernels.GeneratedInput(), &c.args)
+	return c
+}
+
+func (c *call[P]) checkGuards(t *testing.T, who string) {
+	t.Helper()
+	for i, g := range c.guarded[:len(c.tensors)] {
+		for k, v := range g {
+			if (k < guard || k >= len(g)-guard) && v != canary {
+				t.Errorf("%s wrote outside of %s, at %d of %d", who, c.tensors[i].Name, k-guard, len(c.args[i]))
+				return
+			}
+		}
+	}
+}
+
+// available calls f with every implementation that is there.
+func available[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, line kernels.Line, f func(t *testing.T, name string)) {
+	c := op.CaseOf(b, line)
+	for _, i := range c.Implementations {
+		if i.Missing() == nil {
+			t.Run(i.Name, func(t *testing.T) { f(t, i.Name) })
+		}
+	}
+}
+
+// checkMemory holds that a call writes its outputs and nothing else, remembers nobody's slices, and works in place where
+// the operation does.
+func checkMemory[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, o Options) {
+	line, size := middle(op, o)
+	available(t, op, b, line, func(t *testing.T, name string) {
+		c := newCall(t, op, b, name, line, size)
+		before := cloneInputs(c)
+		run(t, c)
+		c.checkGuards(t, name)
+		for i, tensor := range c.tensors {
+			if tensor.Role == kernels.In && !sameBits(before[i], c.args[i]) {
+				t.Errorf("a call changed its input %s", tensor.Name)
+			}
+		}
+		first := c.args
+		kept := cloneOutputs(c)
+		for i := range c.tensors {
+			c.args[i] = slices.Clone(first[i])
+		}
+		run(t, c)
+		for i, tensor := range c.tensors {
+			if tensor.Role == kernels.Out {
+				clear(first[i])
+			}
+		}
+		run(t, c)
+		for i, tensor := range c.tensors {
+			if tensor.Role == kernels.Out && slices.ContainsFunc(first[i], func(v float32) bool { return v != 0 }) {
+				t.Errorf("a call wrote to the output %s of an earlier one", tensor.Name)
+			}
+			if tensor.Role == kernels.Out && !sameBits(kept[i], c.args[i]) {
+				t.Errorf("the output %s is another one in other memory", tensor.Name)
+			}
+		}
+		if o.InPlace {
+			out := slices.IndexFunc(c.tensors, func(t kernels.Tensor) bool { return t.Role == kernels.Out })
+			in := slices.IndexFunc(c.tensors, func(t kernels.Tensor) bool { return t.Role == kernels.In })
+			c.args[out] = c.args[in]
+			run(t, c)
+			if !sameBits(kept[out], c.args[out]) {
+				t.Error("in place the output is another one")
+			}
+		}
+	})
+}
+
+func run[P any](t *testing.T, c *call[P]) {
+	t.Helper()
+	if err := c.plan.Run(c.shape, c.args); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func cloneInputs[P any](c *call[P]) (a kernels.Args) {
+	for i, tensor := range c.tensors {
+		if tensor.Role == kernels.In {
+			a[i] = slices.Clone(c.args[i])
+		}
+	}
+	return a
+}
+
+func cloneOutputs[P any](c *call[P]) (a kernels.Args) {
+	for i, tensor := range c.tensors {
+		if tensor.Role == kernels.Out {
+			a[i] = slices.Clone(c.args[i])
+		}
+	}
+	return a
+}
+
+func sameBits(a, b []float32) bool {
+	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
+}
+
+// values are what inputs are made of that nobody's recording holds.
+var values = []struct {
+	name string
+	make func(x []float32, rng *rand.Rand)
+}{
+	{"zeros", func(x []float32, _ *rand.Rand) { clear(x) }},
+	{"ones", func(x []float32, _ *rand.Rand) { set(x, 1) }},
+	{"denormals", func(x []float32, _ *rand.Rand) { set(x, 1e-40) }},
+	{"tiny", func(x []float32, _ *rand.Rand) { scale(x, 1e-18) }},
+	{"huge", func(x []float32, _ *rand.Rand) { scale(x, 1e15) }},
+	{"a NaN", func(x []float32, rng *rand.Rand) { x[rng.IntN(len(x))] = float32(math.NaN()) }},
+	{"an infinity", func(x []float32, rng *rand.Rand) { x[rng.IntN(len(x))] = float32(math.Inf(1)) }},
+	{"only infinities", func(x []float32, _ *rand.Rand) { set(x, float32(math.Inf(-1))) }},
+}
+
+func set(x []float32, v float32) {
+	for i := range x {
+		x[i] = v
+	}
+}
+
+func scale(x []float32, by float32) {
+	for i := range x {
+		x[i] *= by
+	}
+}
+
+// checkValues holds that what is not a number in the reference is none in any output, that no call fails for what its
+// floating-point inputs hold, and that finite results are right.
+func checkValues[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, o Options) {
+	line, size := middle(op, o)
+	available(t, op, b, line, func(t *testing.T, name string) {
+		rng := rand.New(rand.NewPCG(1, 2))
+		c := newCall(t, op, b, name, line, size)
+		plain := cloneInputs(c)
+		for _, v := range values {
+			for i, tensor := range c.tensors {
+				if tensor.Role == kernels.In {
+					copy(c.args[i], plain[i])
+					if tensor.Type == kernels.Float32 || tensor.Type == kernels.Complex64 {
+						v.make(c.args[i], rng)
+					}
+				}
+			}
+			run(t, c)
+			want := op.Reference(op.Params(c.shape), c.shape, &c.args)
+			checkNoNumbers(t, v.name, c, want)
+			if finite(want) && v.name != "denormals" && v.name != "tiny" {
+				if off := op.Error(c.tensors, &c.args, want); !(off <= op.Tolerance(c.shape)) && fits(want) {
+					t.Errorf("%s: error %.2g, allowed %.2g", v.name, off, op.Tolerance(c.shape))
+				}
+			}
+		}
+	})
+}
+
+// fits reports whether values are far from the ends of float32, where an intermediate result may not be one any more.
+func fits(want []float64) bool {
+	for _, v := range want {
+		if math.Abs(v) > 1e30 {
+			return false
+		}
+	}
+	return true
+}
+
+func finite(want []float64) bool {
+	for _, v := range want {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkNoNumbers holds that every NaN of the reference is there.
+func checkNoNumbers[P any](t *testing.T, what string, c *call[P], want []float64) {
+	t.Helper()
+	for i, tensor := range c.tensors {
+		if tensor.Role == kernels.In {
+			continue
+		}
+		for k, v := range want[:tensor.Len()] {
+			if got := c.args[i][k]; math.IsNaN(v) && got == got && tensor.Type != kernels.Uint32 && tensor.Type != kernels.Int32 {
+				t.Errorf("%s: %s[%d] is %v, want NaN", what, tensor.Name, k, got)
+				return
+			}
+		}
+		want = want[tensor.Len():]
+	}
+}
+
+// Plans returns a plan of every implementation that is there, the emulated GPU's among them, by name.
+func Plans[P any](t testing.TB, op *kernels.Op[P], params P) map[string]*kernels.Plan[P] {
+	t.Helper()
+	b := Backends(t)
+	all := map[string]*kernels.Plan[P]{}
+	for _, i := range op.CaseOf(b, op.Lines[0]).Implementations {
+		if i.Missing() != nil {
+			continue
+		}
+		p, err := kernels.NewPlanOf(b, op, params, i.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Close)
+		all[i.Name] = p
+	}
+	return all
+}
+
+// Benchmark times the implementations of this machine at sizes along a line, under keys that benchstat reads.
+func Benchmark[P any](b *testing.B, op *kernels.Op[P], line kernels.Line, sizes ...int) {
+	c := op.CaseOf(kernels.Here(), line)
+	for _, size := range sizes {
+		problem := c.Problem(size, kernels.GeneratedInput())
+		for _, i := range c.Implementations {
+			if i.Missing() != nil {
+				continue
+			}
+			b.Run(fmt.Sprintf("impl=%s/%s=%d", strings.ReplaceAll(i.Name, "/", "-"), line.Axis.Name, size), func(b *testing.B) {
+				call, err := problem.Bind(i.Name)
+				if err != nil {
+					b.Skip(err)
+				}
+				defer call.Release()
+				b.SetBytes(int64(c.Bytes(size)))
+				for b.Loop() {
+					if err := call.Run(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// UnderRace reports whether the race detector is in this binary. Under it sync.Pool drops items at random, and the
+// calls into libraries that draw their frames from one allocate.
+func UnderRace() bool {
+	info, _ := debug.ReadBuildInfo()
+	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// ReadArray reads an array of NumPy's.
+func ReadArray[T float32 | float64 | complex64 | complex128 | int32 | int64](t testing.TB, path string) []T {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var values []T
+	if err := npyio.Read(f, &values); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return values
+}

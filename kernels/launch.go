@@ -1,0 +1,81 @@
+package kernels
+
+import "crossover/gpu"
+
+// launch runs an operation on a GPU. It keeps the launch plans of the shapes that were called last.
+type launch[P any] struct {
+	op       *Op[P]
+	device   *gpu.Device
+	params   P
+	describe Append[P]
+	plans    PlansBy[Shape, *launchPlan]
+}
+
+// launchPlan is the launch plan of one shape.
+type launchPlan struct {
+	*gpu.Plan
+	tensors int
+}
+
+func newLaunch[P any](op *Op[P], d *gpu.Device, p P, describe Append[P]) *launch[P] {
+	return &launch[P]{op: op, device: d, params: p, describe: describe}
+}
+
+func (l *launch[P]) plan(s Shape) (*launchPlan, error) {
+	b := l.device.NewPlan()
+	tensors := l.op.IO(l.params, s)
+	buffers := make([]*gpu.Buffer, len(tensors))
+	for i, t := range tensors {
+		buffers[i] = hosted(b, t)
+	}
+	l.describe(b, l.params, s, buffers)
+	p, err := b.Build()
+	if err != nil {
+		return nil, err
+	}
+	return &launchPlan{p, len(tensors)}, nil
+}
+
+// vector is how many words the buffers of tensors are a multiple of, so that kernels may take whole vectors.
+const vector = 4
+
+// hosted adds the buffer of a tensor to a plan.
+func hosted(b *gpu.Builder, t Tensor) *gpu.Buffer {
+	words := (max(1, t.Len()) + vector - 1) / vector * vector
+	of := gpu.Float
+	switch t.Type {
+	case Complex64:
+		of = gpu.Float2
+	case Uint32:
+		of = gpu.Uint
+	case Int32:
+		of = gpu.Int
+	}
+	n := words / t.Type.words()
+	if t.Role == In {
+		return b.Input(of, n)
+	}
+	return b.Output(of, n)
+}
+
+// Run computes a call.
+func (l *launch[P]) Run(s Shape, a *Args) error {
+	p, err := l.plans.For(s, l.plan)
+	if err != nil {
+		return err
+	}
+	return p.Call(a[:p.tensors])
+}
+
+// Close gives the device's memory back.
+func (l *launch[P]) Close() { l.plans.Close() }
+
+// gpuRunner is what a sweep asks of an implementation on a GPU beyond Run: to overlap calls, to time them by the device,
+// and to compute on data that lie on the device already.
+type gpuRunner interface {
+	Runner
+	ready(s Shape) (*launchPlan, error)
+}
+
+// ready returns the launch plan of a shape, built.
+func (l *launch[P]) ready(s Shape) (*launchPlan, error) { return l.plans.For(s, l.plan) }

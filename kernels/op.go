@@ -1,0 +1,203 @@
+package kernels
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Op declares an operation: what it computes, over which shapes, and who computes it. Everything else comes from the
+// declaration: the typed plan of a program ([NewPlan]), the cases of a sweep (Cases), and the tests
+// (kerneltest.Run). P is what a plan is made for and what stays the same from call to call, such as the number of
+// columns or the taps of a filter.
+//
+// A declaration is plain data. Making one opens no device and loads no library.
+type Op[P any] struct {
+	Name    string // "softmax"
+	Formula string // with units, in one line
+	Source  string // where the formula comes from: a paper, a standard, a library's documentation
+
+	// Axes are the size parameters. A Shape has a value for each, in this order.
+	Axes []Axis
+
+	// Lines are the cases that are measured and drawn, each a line through the shapes.
+	Lines []Line
+
+	// Params makes the parameters that a shape is measured with.
+	Params func(s Shape) P
+
+	// IO lists the tensors of a call, in the order of its Args.
+	IO func(p P, s Shape) []Tensor
+
+	// Fill writes the inputs that a shape is measured with. Nil fills them with seeded noise in [−1, 1).
+	Fill func(p P, s Shape, in Input, a *Args)
+
+	// Reference computes the outputs in float64, one after the other in the order of IO: a complex value is two numbers,
+	// an index is one.
+	Reference func(p P, s Shape, a *Args) []float64
+
+	// Tolerance is the greatest error, as Judge counts it, at a shape.
+	Tolerance func(s Shape) float64
+
+	// Judge is how an output is held against the reference. Nil means [RelativeError].
+	Judge Judge
+
+	// Work is what a call has to do at a shape, by the algorithm that variant names ("fft" of "go/fft"; "dense" where a
+	// library multiplies by a whole matrix). Work of "" gives the least number of bytes that any implementation moves.
+	Work func(s Shape, variant string) Work
+
+	// Judged says which of Lines a call goes by, and at which size of its axis. Nil means the line that a shape lies on:
+	// that of the first line's axis through the shape's other values, measured or not.
+	Judged func(p P, s Shape) (line, size int)
+
+	// By lists the implementations, in the order of preference of a program that knows no measurements.
+	By []Makers[P]
+}
+
+// MostAxes is how many axes an operation has at most, and MostTensors how many tensors a call.
+const (
+	MostAxes    = 6
+	MostTensors = 6
+)
+
+// Shape is a value for every axis of an operation, in the order of [Op].Axes. The rest is 0.
+type Shape [MostAxes]int
+
+// Args are the data of one call in the order of [Op].IO, as 32-bit words: a complex64 is two ([Complex] and
+// [ComplexWords] view one as the other), an index is one that holds its bits.
+type Args [MostTensors][]float32
+
+// Role says what a call does with a tensor.
+type Role int
+
+// The roles.
+const (
+	In  Role = iota // read
+	Out             // written, all of it
+)
+
+// Element is the type of a tensor's elements.
+type Element string
+
+// The types of elements.
+const (
+	Float32   Element = "float32"
+	Complex64 Element = "complex64" // two words: real and imaginary part
+	Uint32    Element = "uint32"
+	Int32     Element = "int32"
+)
+
+// words returns how many 32-bit words an element takes.
+func (e Element) words() int {
+	if e == Complex64 {
+		return 2
+	}
+	return 1
+}
+
+// Tensor is one input or output of a call: row-major, without gaps.
+type Tensor struct {
+	Name string // as the formula has it
+	Role Role
+	Type Element
+	Dims []int
+}
+
+// Len returns the number of 32-bit words that the tensor takes.
+func (t Tensor) Len() int {
+	n := t.Type.words()
+	for _, d := range t.Dims {
+		n *= d
+	}
+	return n
+}
+
+// Work is what one call has to do. Models of machines go by it, and bytes and operations are what a call is held against
+// that is as fast as memory or arithmetic allow.
+type Work struct {
+	Bytes    float64 // read and written once
+	Flops    float64 // floating-point operations, a multiply-add counted as two
+	Pieces   float64 // that can be computed at the same time by processor cores; 0 stands for many
+	Threads  float64 // that a GPU has work for; 0 stands for one an element
+	Chain    float64 // steps of the longest recurrence; 0 where there is none
+	Launches float64 // kernels on a GPU; 0 stands for 1
+}
+
+// Line is a case: the shapes at which all axes are fixed but one.
+type Line struct {
+	Name  string  // behind the operation's: "columns=1024"; "" where nothing is fixed
+	Fixed []Param // in the order of their names in Name
+	Axis  Axis    // that runs
+	At    func(size int) Shape
+
+	// OneWinner says why a single implementation is expected to win at every size ("recurrence over n"). It is empty
+	// where a crossover is expected.
+	OneWinner string
+
+	// Without says why an implementation does not compete on this line, and returns nil where it does. It may be nil.
+	Without func(implementation string) error
+}
+
+// Along returns the line on which the axis named running runs and the others are fixed. It panics for a name that is not
+// among the axes, which is a mistake in a declaration.
+func Along(axes []Axis, running string, fixed ...Param) Line {
+	line := Line{Fixed: fixed, Name: paramNames(fixed)}
+	var base Shape
+	for _, p := range fixed {
+		base[axisIndex(axes, p.Name)] = p.Value
+	}
+	at := axisIndex(axes, running)
+	line.Axis = axes[at]
+	line.At = func(size int) Shape {
+		s := base
+		s[at] = size
+		return s
+	}
+	return line
+}
+
+func axisIndex(axes []Axis, name string) int {
+	i := slices.IndexFunc(axes, func(a Axis) bool { return a.Name == name })
+	if i < 0 {
+		panic(fmt.Sprintf("kernels: %q is not an axis of the operation", name))
+	}
+	return i
+}
+
+// paramNames returns "n_fft=2048,hop=512".
+func paramNames(params []Param) string {
+	parts := make([]string, len(params))
+	for i, p := range params {
+		parts[i] = fmt.Sprintf("%s=%d", p.Name, p.Value)
+	}
+	return strings.Join(parts, ",")
+}
+
+// caseName returns the name of the case that a line is.
+func (o *Op[P]) caseName(line *Line) string { return joinName(o.Name, line.Name) }
+
+func joinName(operation, parameters string) string {
+	if parameters == "" {
+		return operation
+	}
+	return operation + "/" + parameters
+}
+
+// through returns the line on which the first line's axis runs through the other values of a shape.
+func (o *Op[P]) through(s Shape) Line {
+	first := &o.Lines[0]
+	var fixed []Param
+	for _, p := range first.Fixed {
+		fixed = append(fixed, Param{p.Name, s[axisIndex(o.Axes, p.Name)]})
+	}
+	return Along(o.Axes, first.Axis.Name, fixed...)
+}
+
+// makers returns the implementations on the given backends.
+func (o *Op[P]) makers(b *Backends) []Maker[P] {
+	var all []Maker[P]
+	for _, makers := range o.By {
+		all = append(all, makers(b, o)...)
+	}
+	return all
+}
