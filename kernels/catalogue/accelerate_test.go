@@ -198,7 +198,7 @@ func TestAcceleratePlans(t *testing.T) {
 	must(err)
 	explained(scale.Explain(len(x)), "accelerate")
 	must(scale.Apply(y, x))
-	check("scale", y, elementwise.ReferenceScale(x, 3, -1), 1e-6)
+	check("scale", y, elementwise.Scale.Reference(elementwise.Params{A: 3, B: -1}, kernels.Shape{}, &kernels.Args{1: x}), 1e-6)
 
 	positive := append([]float32{}, x...)
 	for i := range positive {
@@ -207,7 +207,7 @@ func TestAcceleratePlans(t *testing.T) {
 	logarithm, err := elementwise.NewLog(d)
 	must(err)
 	must(logarithm.Apply(y, positive))
-	check("log", y, elementwise.ReferenceLog(positive), 1e-6)
+	check("log", y, elementwise.Log.Reference(elementwise.Params{}, kernels.Shape{}, &kernels.Args{1: positive}), 1e-6)
 
 	sum, err := reduce.NewSum(d)
 	must(err)

@@ -22,8 +22,9 @@ import (
 
 // operations are the families, in the order in which their cases are listed.
 var operations = []func(b *kernels.Backends) []kernels.Case{
-	alone(elementwise.Cases),
-	alone(reduce.Cases),
+	elementwise.Scale.Cases,
+	elementwise.Log.Cases,
+	reduce.Sum.Cases,
 	alone(fft.Cases),
 	alone(stft.Cases),
 	alone(mel.Cases),

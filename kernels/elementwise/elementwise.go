@@ -1,93 +1,148 @@
 package elementwise
 
 import (
-	"fmt"
 	"math"
 
 	"crossover/accelerate"
 	"crossover/dispatch"
+	"crossover/gpu"
 	"crossover/kernels"
 )
 
-// operation is what tells one function of the family from another.
-type operation struct {
-	name       string
-	definition string
-	source     string
+// Params are the numbers that a function takes beside its value. The logarithm takes none.
+type Params struct{ A, B float32 }
 
-	// loop computes the function on one core. Functions without parameters ignore a and b.
-	loop func(dst, src []float32, a, b float32)
-	// accelerate is the same by Apple's framework.
-	accelerate func(dst, src []float32, a, b float32)
-	// reference is the same in float64, of one value.
-	reference func(x, a, b float64) float64
-	// kernel is the function's name in elementwise.metal, and parameters whether it takes a and b.
-	kernel     string
-	parameters bool
-	// a and b are the parameters that the sweep takes.
-	a, b float32
-	// input turns the recording into values that the function is defined for. It may be nil.
-	input func(x float32) float32
+// elements is the axis of the operations.
+const elements = 0
 
-	// grain is the least number of elements in a chunk: some tenths of a microsecond with AVX2, as Pool.Grain
-	// wants it. Up to one grain go-parallel computes on its caller; past it, it pays for a wake.
-	grain int
+var axes = []kernels.Axis{{Name: "n", Unit: "elements", Min: 1 << 10, Max: 1 << 24}}
+
+// function is what tells one operation of the family from another.
+type function struct {
+	name, formula, source string
+
+	loop       func(dst, src []float32, p Params) // on one core
+	accelerate func(dst, src []float32, p Params)
+	reference  func(x float64, p Params) float64
+	describe   kernels.Append[Params]
+
+	params Params                  // that the sweep takes
+	input  func(x float32) float32 // turns the recording into values that the function is defined for; may be nil
+	flops  float64                 // of a value
+	grain  int                     // elements in a chunk: some tenths of a microsecond with AVX2, as Pool.Grain wants it
 }
 
-var scaleOperation = &operation{
+// cacheLine is the number of float32 in one of the widest cache lines in use, Apple's 128 bytes: chunks that are
+// multiples of it share no line, where the slice starts on one.
+const cacheLine = 32
+
+// declare returns the operation of a function.
+func declare(f function) kernels.Op[Params] {
+	return kernels.Op[Params]{
+		Name: f.name, Formula: f.formula, Source: f.source,
+		Axes:   axes,
+		Lines:  []kernels.Line{kernels.Along(axes, "n")},
+		Params: func(kernels.Shape) Params { return f.params },
+		IO: func(_ Params, s kernels.Shape) []kernels.Tensor {
+			n := []int{s[elements]}
+			return []kernels.Tensor{
+				{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: n},
+				{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: n},
+			}
+		},
+		Fill: func(_ Params, _ kernels.Shape, in kernels.Input, a *kernels.Args) {
+			in.Fill(a[1])
+			if f.input != nil {
+				for i, v := range a[1] {
+					a[1][i] = f.input(v)
+				}
+			}
+		},
+		Reference: func(p Params, _ kernels.Shape, a *kernels.Args) []float64 {
+			y := make([]float64, len(a[1]))
+			for i, v := range a[1] {
+				y[i] = f.reference(float64(v), p)
+			}
+			return y
+		},
+		Tolerance: func(kernels.Shape) float64 { return 1e-5 },
+		Work: func(s kernels.Shape, _ string) kernels.Work {
+			n := float64(s[elements])
+			return kernels.Work{Bytes: 8 * n, Flops: f.flops * n, Threads: n / 4}
+		},
+		By: []kernels.Makers[Params]{
+			kernels.OverRows(func(p Params, _ int) (kernels.Loop, error) {
+				return kernels.Loop{
+					Rows:  func(s *kernels.Shape) int { return s[elements] },
+					Least: f.grain, Unit: cacheLine,
+					Do: func(_ int, _ *kernels.Shape, a *kernels.Args, lo, hi int) { f.loop(a[0][lo:hi], a[1][lo:hi], p) },
+				}, nil
+			}),
+			kernels.Framework("", func(p Params) (kernels.Runner, error) {
+				return kernels.RunnerFunc(func(_ kernels.Shape, a *kernels.Args) error {
+					f.accelerate(a[0], a[1], p)
+					return nil
+				}), nil
+			}),
+			kernels.KernelText("", f.describe),
+		},
+	}
+}
+
+// Scale declares y = a·x + b.
+var Scale = declare(function{
 	name:       "scale",
-	definition: "y[i] = a·x[i] + b",
+	formula:    "y[i] = a·x[i] + b",
 	source:     "IEEE 754-2019, 5.4.1: multiplication and addition, fused or not",
-	loop:       scale,
-	accelerate: accelerate.Scale,
-	reference:  func(x, a, b float64) float64 { return a*x + b },
-	kernel:     "scale",
-	parameters: true,
-	a:          1.1,
-	b:          -0.3,
-	grain:      4 << 10,
-}
+	loop:       func(dst, src []float32, p Params) { scale(dst, src, p.A, p.B) },
+	accelerate: func(dst, src []float32, p Params) { accelerate.Scale(dst, src, p.A, p.B) },
+	reference:  func(x float64, p Params) float64 { return float64(p.A)*x + float64(p.B) },
+	describe: launch("scale", func(p Params) []gpu.Argument {
+		return []gpu.Argument{gpu.Values(p.A), gpu.Values(p.B)}
+	}),
+	params: Params{A: 1.1, B: -0.3},
+	flops:  2,
+	grain:  4 << 10,
+})
 
-var logOperation = &operation{
+// Log declares y = ln x.
+var Log = declare(function{
 	name:       "log",
-	definition: "y[i] = ln x[i]",
+	formula:    "y[i] = ln x[i]",
 	source:     "IEEE 754-2019, 9.2: log",
-	loop:       func(dst, src []float32, _, _ float32) { log(dst, src) },
-	accelerate: func(dst, src []float32, _, _ float32) { accelerate.Log(dst, src) },
-	reference:  func(x, _, _ float64) float64 { return math.Log(x) },
-	kernel:     "logarithm",
+	loop:       func(dst, src []float32, _ Params) { log(dst, src) },
+	accelerate: func(dst, src []float32, _ Params) { accelerate.Log(dst, src) },
+	reference:  func(x float64, _ Params) float64 { return math.Log(x) },
+	describe:   launch("logarithm", nil),
 	input:      func(x float32) float32 { return float32(math.Abs(float64(x))) + 1e-4 },
+	flops:      20, // a polynomial
 	grain:      1 << 10,
-}
+})
 
 // Plan applies one function with the implementation that is fastest at a slice's length. It must not be used by two
 // goroutines at once.
-type Plan struct {
-	engines *kernels.Engines[function, engine]
-}
+type Plan struct{ plan *kernels.Plan[Params] }
 
 // NewScale returns the plan of y = a·x + b, which chooses by d; d may be nil.
 func NewScale(d *dispatch.Dispatcher, a, b float32) (*Plan, error) {
-	return newPlan(d, function{scaleOperation, a, b})
+	return newPlan(d, &Scale, Params{a, b})
 }
 
 // NewLog returns the plan of y = ln x, which chooses by d; d may be nil. The logarithm of 0 is −Inf and that of a
 // negative number is NaN, as math.Log has it; denormals have theirs.
-func NewLog(d *dispatch.Dispatcher) (*Plan, error) {
-	return newPlan(d, function{operation: logOperation})
-}
+func NewLog(d *dispatch.Dispatcher) (*Plan, error) { return newPlan(d, &Log, Params{}) }
 
-func newPlan(d *dispatch.Dispatcher, f function) (*Plan, error) {
-	engines, err := kernels.NewEngines(d, f.operation.name, contenders, f)
+func newPlan(d *dispatch.Dispatcher, op *kernels.Op[Params], p Params) (*Plan, error) {
+	plan, err := kernels.NewPlan(d, op, p)
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{engines}, nil
+	return &Plan{plan}, nil
 }
 
 // Apply sets dst[i] to the function of src[i]. dst may be src itself and must not overlap it otherwise. Apply
 // allocates nothing once an implementation has been used at a length; a GPU's remembers a few of them. It panics where
-// the lengths differ and fails where the chosen implementation does.
+// the lengths differ and fails where every implementation does.
 func (p *Plan) Apply(dst, src []float32) error {
 	if len(dst) != len(src) {
 		panic("elementwise: dst and src differ in length")
@@ -95,81 +150,11 @@ func (p *Plan) Apply(dst, src []float32) error {
 	if len(src) == 0 {
 		return nil
 	}
-	engine, err := p.engines.For(len(src))
-	if err != nil {
-		return err
-	}
-	return engine.apply(dst, src)
+	return p.plan.Run(kernels.Shape{elements: len(src)}, kernels.Args{dst, src})
 }
 
 // Explain says why Apply takes the implementation that it takes for n elements.
-func (p *Plan) Explain(n int) dispatch.Explanation { return p.engines.Explain(n) }
+func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(kernels.Shape{elements: n}) }
 
-// ReferenceScale returns a·x[i] + b in float64.
-func ReferenceScale(x []float32, a, b float32) []float64 { return scaleOperation.answer(x, a, b) }
-
-// ReferenceLog returns ln x[i] in float64.
-func ReferenceLog(x []float32) []float64 { return logOperation.answer(x, 0, 0) }
-
-func (o *operation) answer(x []float32, a, b float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = o.reference(float64(v), float64(a), float64(b))
-	}
-	return y
-}
-
-// Cases returns the cases of the family.
-func Cases() []kernels.Case {
-	var cases []kernels.Case
-	for _, o := range []*operation{scaleOperation, logOperation} {
-		cases = append(cases, kernels.Case{
-			Name:            o.name,
-			Operation:       o.name,
-			Definition:      o.definition,
-			Source:          o.source,
-			Axis:            kernels.Axis{Name: "n", Unit: "elements", Min: 1 << 10, Max: 1 << 24},
-			Tolerance:       func(int) float64 { return 1e-5 },
-			Bytes:           func(n int) float64 { return 8 * float64(n) },
-			Implementations: contenders.Implementations(),
-			Problem: func(n int, in kernels.Input) kernels.Problem {
-				return newProblem(o, n, in)
-			},
-		})
-	}
-	return cases
-}
-
-// problem is one function of the first n values of the recording.
-type problem struct {
-	function
-	x []float32
-}
-
-func newProblem(o *operation, n int, in kernels.Input) *problem {
-	p := &problem{function{o, o.a, o.b}, make([]float32, n)}
-	in.Fill(p.x)
-	if o.input != nil {
-		for i, v := range p.x {
-			p.x[i] = o.input(v)
-		}
-	}
-	return p
-}
-
-func (p *problem) Reference() []float64 { return p.operation.answer(p.x, p.a, p.b) }
-
-func (p *problem) Bind(implementation string) (kernels.Call, error) {
-	engine, err := contenders.New(implementation, p.function)
-	if err != nil {
-		return kernels.Call{}, fmt.Errorf("%s: %w", p.operation.name, err)
-	}
-	if e, ok := engine.(*launch); ok {
-		return e.bind(p.x)
-	}
-	y := make([]float32, len(p.x))
-	return kernels.Call{
-		Run:    func() error { return engine.apply(y, p.x) },
-		Output: func() []float32 { return y },
-	}, nil
-}
+// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+func (p *Plan) Close() { p.plan.Close() }

@@ -1,42 +1,22 @@
 package elementwise
 
 import (
-	"errors"
-	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 )
 
 // lengths have every remainder modulo the vectors, the unrolled vectors and the grains.
 var lengths = []int{1, 2, 7, 8, 9, 15, 31, 32, 33, 1000, 8 << 10, 8<<10 + 1, 16<<10 + 1, 100_003}
 
-// here returns the implementations that can run on this machine.
-func here(all []kernels.Implementation) []kernels.Implementation {
-	return slices.DeleteFunc(slices.Clone(all), func(i kernels.Implementation) bool { return i.Missing() != nil })
-}
+// ops are the operations of the family.
+var ops = []*kernels.Op[Params]{&Scale, &Log}
 
-func TestImplementationsMatchReference(t *testing.T) {
-	for _, c := range Cases() {
-		for _, n := range lengths {
-			p := c.Problem(n, kernels.GeneratedInput())
-			want := p.Reference()
-			for _, implementation := range here(c.Implementations) {
-				call, err := p.Bind(implementation.Name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := call.Run(); err != nil {
-					t.Fatal(err)
-				}
-				if e := kernels.RelativeError(call.Output(), want); !(e <= 3e-7) {
-					t.Errorf("%s %s n=%d: relative error %.2g", c.Name, implementation.Name, n, e)
-				}
-				call.Release()
-			}
-		}
+func TestOps(t *testing.T) {
+	for _, op := range ops {
+		t.Run(op.Name, func(t *testing.T) { kerneltest.Run(t, op, kerneltest.Options{Sizes: lengths, InPlace: true}) })
 	}
 }
 
@@ -88,28 +68,39 @@ func TestLogOfSpecialValues(t *testing.T) {
 	}
 }
 
+// Apple's framework need not round as math.Log does.
+func TestLogOfSpecialValuesEverywhere(t *testing.T) {
+	for name, p := range kerneltest.Plans(t, &Log, Params{}) {
+		got := make([]float32, len(specialLog.x))
+		if err := p.Run(kernels.Shape{elements: len(got)}, kernels.Args{got, specialLog.x}); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range specialLog.want {
+			if math.Abs(float64(got[i]-want)) > 2e-7*math.Abs(float64(want)) || (got[i] != got[i]) != (want != want) {
+				t.Errorf("%s: log(%g) = %g, want %g", name, specialLog.x[i], got[i], want)
+			}
+		}
+	}
+}
+
 // A value's result must not depend on where in the slice it is. Apple's framework does not promise that.
 func TestPositionDoesNotMatter(t *testing.T) {
 	x := make([]float32, 40_001)
 	for i := range x {
 		x[i] = 0.37
 	}
-	for _, o := range []*operation{scaleOperation, logOperation} {
-		for _, implementation := range here(contenders.Implementations()) {
-			if implementation.Name == "accelerate" {
+	for _, op := range ops {
+		for name, p := range kerneltest.Plans(t, op, Params{1.1, -0.3}) {
+			if name == "accelerate" {
 				continue
 			}
-			e, err := contenders.New(implementation.Name, function{o, 1.1, -0.3})
-			if err != nil {
-				t.Fatal(err)
-			}
 			y := make([]float32, len(x))
-			if err := e.apply(y, x); err != nil {
+			if err := p.Run(kernels.Shape{elements: len(x)}, kernels.Args{y, x}); err != nil {
 				t.Fatal(err)
 			}
 			for i, v := range y {
 				if v != y[0] {
-					t.Fatalf("%s %s: element %d is %g, element 0 is %g", o.name, implementation.Name, i, v, y[0])
+					t.Fatalf("%s %s: element %d is %g, element 0 is %g", op.Name, name, i, v, y[0])
 				}
 			}
 		}
@@ -131,8 +122,8 @@ func TestApply(t *testing.T) {
 		plan *Plan
 		want []float64
 	}{
-		{"scale", scaled, ReferenceScale(x, 2, 0.5)},
-		{"log", logged, ReferenceLog(x)},
+		{"scale", scaled, Scale.Reference(Params{2, 0.5}, kernels.Shape{}, &kernels.Args{1: x})},
+		{"log", logged, Log.Reference(Params{}, kernels.Shape{}, &kernels.Args{1: x})},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			y := append([]float32{}, x...)
@@ -160,59 +151,8 @@ func TestApply(t *testing.T) {
 	})
 }
 
-func TestCallsDoNotAllocate(t *testing.T) {
-	for _, c := range Cases() {
-		p := c.Problem(50_000, kernels.GeneratedInput())
-		for _, implementation := range here(c.Implementations) {
-			call, err := p.Bind(implementation.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := testing.AllocsPerRun(20, func() { _ = call.Run() }); got != 0 {
-				t.Errorf("%s %s: %v allocations per call", c.Name, implementation.Name, got)
-			}
-		}
-	}
-}
-
-func TestBindUnknownImplementation(t *testing.T) {
-	_, err := Cases()[0].Problem(16, kernels.Input{}).Bind("abacus")
-	if !errors.Is(err, kernels.ErrUnknownImplementation) {
-		t.Errorf("error %v", err)
-	}
-}
-
-func BenchmarkScale(b *testing.B) { benchmark(b, scaleOperation, scaleGo) }
-
-func BenchmarkLog(b *testing.B) {
-	benchmark(b, logOperation, func(dst, src []float32, _, _ float32) { logGo(dst, src) })
-}
-
-// benchmark times the contenders, and under the name plain-go the loop without vector code.
-func benchmark(b *testing.B, o *operation, plain func(dst, src []float32, a, b float32)) {
-	for _, n := range []int{1 << 10, 1 << 13, 1 << 16, 1 << 20, 1 << 24} {
-		p := newProblem(o, n, kernels.GeneratedInput())
-		y := make([]float32, n)
-		run := func(name string, f func() error) {
-			b.Run(fmt.Sprintf("impl=%s/n=%d", name, n), func(b *testing.B) {
-				b.SetBytes(8 * int64(n))
-				for b.Loop() {
-					if err := f(); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
-		run("plain-go", func() error {
-			plain(y, p.x, o.a, o.b)
-			return nil
-		})
-		for _, implementation := range here(contenders.Implementations()) {
-			call, err := p.Bind(implementation.Name)
-			if err != nil {
-				b.Fatal(err)
-			}
-			run(implementation.Name, call.Run)
-		}
+func BenchmarkElementwise(b *testing.B) {
+	for _, op := range ops {
+		b.Run("op="+op.Name, func(b *testing.B) { kerneltest.Benchmark(b, op, op.Lines[0], 1<<10, 1<<13, 1<<16, 1<<20, 1<<24) })
 	}
 }

@@ -22,25 +22,6 @@ const (
 
 var source = gpu.Source{Name: "reduce.metal", Text: text}.Define("VECTORS", vectors)
 
-// launch sums on a GPU.
-type launch struct {
-	device *gpu.Device
-	plans  kernels.Plans[*launchPlan]
-}
-
-// launchPlan is the launch plan of one length.
-type launchPlan struct {
-	*gpu.Plan
-	x, y *gpu.Buffer
-}
-
-func newLaunch(d *gpu.Device, _ params) (engine, error) { return &launch{device: d}, nil }
-
-// plan returns the launch plan of n values.
-func (e *launch) plan(n int) (*launchPlan, error) {
-	return newPlan(e.device, n, groupsFor(n, e.device.Facts().Cores))
-}
-
 // groupsFor returns how many threadgroups sum n values on so many cores: one alone, or a multiple of four, so that their
 // sums are whole vectors, but no more than run at once or find work.
 func groupsFor(n, cores int) int {
@@ -51,52 +32,26 @@ func groupsFor(n, cores int) int {
 	return (min((n+step-1)/step, cores*groupsPerCore) + 3) / 4 * 4
 }
 
-// newPlan returns the launch plan of n values in so many threadgroups, whose sums another one sums. The input is rounded
-// up to whole vectors with zeros.
-func newPlan(d *gpu.Device, n, groups int) (*launchPlan, error) {
-	n4 := (n + 3) / 4
-	b := d.NewPlan()
-	x, y := b.Input(gpu.Float4, n4), b.Output(gpu.Float, 1)
+// appendSum appends the sum of values.
+func appendSum(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) {
+	n := s[elements]
+	appendIn(b, n, groupsFor(n, b.Facts().Cores), t[0], t[1].As(gpu.Float4))
+}
+
+// appendIn appends the sum of n values in so many threadgroups, whose sums another one sums.
+func appendIn(b *gpu.Builder, n, groups int, y *gpu.Buffer, x gpu.Argument) {
 	kernel := b.Kernel(source, "sum")
-	sum := func(y, x gpu.Argument, n4, groups, threads int) {
-		b.Dispatch(kernel, gpu.Size{X: groups, Y: 1, Z: 1}, gpu.Size{X: threads, Y: 1, Z: 1}, y, x, gpu.Values(n4))
+	sum := func(y, x gpu.Argument, n, groups, threads int) {
+		b.Dispatch(kernel, gpu.Size{X: groups, Y: 1, Z: 1}, gpu.Size{X: threads, Y: 1, Z: 1}, y, x, gpu.Values(n))
 	}
 	if groups == 1 {
-		sum(y, x, n4, 1, alone(n4))
-	} else {
-		sums := b.Scratch(gpu.Float4, groups/4)
-		sum(sums.As(gpu.Float), x, n4, groups, threads)
-		sum(y, sums, groups/4, 1, alone(groups/4))
+		sum(y, x, n, 1, alone(n))
+		return
 	}
-	p, err := b.Build()
-	if err != nil {
-		return nil, err
-	}
-	clear(x.Floats()[n:])
-	return &launchPlan{p, x, y}, nil
+	sums := b.Scratch(gpu.Float4, groups/4)
+	sum(sums.As(gpu.Float), x, n, groups, threads)
+	sum(y, sums, groups, 1, alone(groups))
 }
 
-// alone returns how many threads sum n4 vectors in one threadgroup: whole simdgroups.
-func alone(n4 int) int { return min((n4+31)/32*32, mostThreads) }
-
-func (e *launch) sum(x []float32) (float32, error) {
-	p, err := e.plans.For(len(x), e.plan)
-	if err != nil {
-		return 0, err
-	}
-	copy(p.x.Floats(), x)
-	if err := p.Run(); err != nil {
-		return 0, err
-	}
-	return p.y.Floats()[0], nil
-}
-
-// bind returns the call that sums x, which lies in the plan's own memory already.
-func (e *launch) bind(x []float32) (kernels.Call, error) {
-	p, err := e.plan(len(x))
-	if err != nil {
-		return kernels.Call{}, err
-	}
-	copy(p.x.Floats(), x)
-	return kernels.PlanCall(p.Plan, p.y.Floats), nil
-}
+// alone returns how many threads sum n values in one threadgroup: whole simdgroups.
+func alone(n int) int { return min(((n+3)/4+31)/32*32, mostThreads) }

@@ -1,54 +1,21 @@
 package reduce
 
 import (
-	"fmt"
 	"math"
-	"runtime/debug"
-	"slices"
-	"strings"
 	"testing"
 
 	"crossover/gpu"
 	"crossover/gpu/emulator"
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 )
-
-// launchLengths are around a vector, a simdgroup, a threadgroup that is alone, and a step of several.
-var launchLengths = []int{1, 2, 3, 4, 5, 127, 129, 1023, 1024, 4097, aloneUpTo, aloneUpTo + 1, 100_003, 1 << 20}
-
-func newTestLaunch(t *testing.T, d *gpu.Device) *launch {
-	t.Helper()
-	e, err := newLaunch(d, params{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.(*launch).plans.Close)
-	return e.(*launch)
-}
-
-func TestLaunchMatchesReference(t *testing.T) {
-	e := newTestLaunch(t, emulator.Open(t))
-	for _, n := range launchLengths {
-		t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
-			p := newProblem(n)
-			call, err := e.bind(p.x)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer call.Release()
-			if err := call.Run(); err != nil {
-				t.Fatal(err)
-			}
-			if e := kernels.RelativeError(call.Output(), p.Reference()); !(e <= 2e-7) {
-				t.Errorf("relative error %.2g", e)
-			}
-		})
-	}
-}
 
 // Whole numbers sum exactly, so a value that is left out or counts twice shows.
 func TestLaunchEveryValueCountsOnce(t *testing.T) {
-	e := newTestLaunch(t, emulator.Open(t))
+	p := kerneltest.Plans(t, &Sum, Params{})[kerneltest.EmulatorName]
+	if p == nil {
+		t.Skip("no C++ compiler for the emulator")
+	}
 	for _, n := range []int{3, 130, 4097, aloneUpTo + 67, 50_000, 50_000} {
 		x := make([]float32, n)
 		want := 0
@@ -56,52 +23,44 @@ func TestLaunchEveryValueCountsOnce(t *testing.T) {
 			x[i] = float32(i%127 + 1)
 			want += i%127 + 1
 		}
-		if got, err := e.sum(x); err != nil || got != float32(want) {
-			t.Errorf("n=%d: %.9g, want %d, error %v", n, got, want, err)
+		if got := sumBy(t, p, x); got != float32(want) {
+			t.Errorf("n=%d: %.9g, want %d", n, got, want)
 		}
 	}
 }
 
-func TestWarmLaunchDoesNotAllocate(t *testing.T) {
-	if underRace() {
-		t.Skip("a library call allocates under the race detector")
+// alonePlan returns the plan of n values in one threadgroup.
+func alonePlan(t *testing.T, d *gpu.Device, n int) (p *gpu.Plan, x, y *gpu.Buffer) {
+	t.Helper()
+	b := d.NewPlan()
+	x, y = b.Input(gpu.Float4, (n+3)/4), b.Output(gpu.Float, 1)
+	appendIn(b, n, 1, y, x)
+	p, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
 	}
-	e := newTestLaunch(t, emulator.Open(t))
-	x := make([]float32, 50_000)
-	if allocs := testing.AllocsPerRun(5, func() { _, _ = e.sum(x) }); allocs != 0 && !emulator.Racing() {
-		t.Errorf("%v allocations a call", allocs)
-	}
-}
-
-// underRace reports whether the race detector is in this binary. Under it sync.Pool drops items at random, and the
-// calls into libraries that draw their frames from one allocate.
-func underRace() bool {
-	info, _ := debug.ReadBuildInfo()
-	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+	t.Cleanup(p.Close)
+	return p, x, y
 }
 
 // One threadgroup of a million values has threads that add up a thousand: what rounds away at every step is kept.
 func TestLaunchKeepsRoundingErrors(t *testing.T) {
 	const n = 1 << 20
-	p, err := newPlan(emulator.Open(t), n, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	x := p.x.Floats()
+	p, in, out := alonePlan(t, emulator.Open(t), n)
+	x := in.Floats()
 	for i := range x {
 		x[i] = 0.1
 	}
 	if err := p.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if e := kernels.RelativeError(p.y.Floats(), []float64{Reference(x)}); !(e <= 6e-8) {
+	if e := kernels.RelativeError(out.Floats(), []float64{Reference(x)}); !(e <= 6e-8) {
 		t.Errorf("relative error %.2g", e)
 	}
 }
 
 func TestLaunchSpecialValues(t *testing.T) {
-	e := newTestLaunch(t, emulator.Open(t))
+	device := emulator.Open(t)
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	for _, test := range []struct {
 		name   string
@@ -120,38 +79,14 @@ func TestLaunchSpecialValues(t *testing.T) {
 		for i, v := range test.values {
 			x[4*vectors*mostThreads*i] = v
 		}
-		p, err := newPlan(e.device, len(x), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		copy(p.x.Floats(), x)
+		p, in, out := alonePlan(t, device, len(x))
+		copy(in.Floats(), x)
 		if err := p.Run(); err != nil {
 			t.Fatal(err)
 		}
-		if got := p.y.Floats()[0]; got != test.want && !(got != got && test.want != test.want) {
+		if got := out.Floats()[0]; got != test.want && !(got != got && test.want != test.want) {
 			t.Errorf("%s: %g, want %g", test.name, got, test.want)
 		}
-		p.Close()
-	}
-}
-
-// A threadgroup must not read the sums of its simdgroups before they are there.
-func TestLaunchNeedsItsBarrier(t *testing.T) {
-	device := emulator.Open(t)
-	whole := source
-	defer func() { source = whole }()
-	source.Text = strings.Replace(text, "threadgroup_barrier(mem_flags::mem_threadgroup);", "", 1)
-	if source.Text == text {
-		t.Fatal("there is no barrier to remove")
-	}
-	p := newProblem(1000)
-	call, err := newTestLaunch(t, device).bind(p.x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer call.Release()
-	if err := call.Run(); err == nil && kernels.RelativeError(call.Output(), p.Reference()) <= 1e-5 {
-		t.Error("a kernel without its barrier passes")
 	}
 }
 

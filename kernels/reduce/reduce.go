@@ -1,27 +1,108 @@
 package reduce
 
 import (
-	"fmt"
-
 	"crossover/dispatch"
 	"crossover/kernels"
+	"crossover/pool"
 )
 
-const caseName = "sum"
+// Params is what a plan is made for: nothing, since one plan sums slices of every length.
+type Params struct{}
+
+// elements is the axis of the operation.
+const elements = 0
+
+var axes = []kernels.Axis{{Name: "n", Unit: "elements", Min: 1 << 10, Max: 1 << 24}}
+
+// Sum declares Σ x[i].
+var Sum = kernels.Op[Params]{
+	Name:    "sum",
+	Formula: "Σ x[i]",
+	Source:  "N. Higham, The accuracy of floating point summation, SIAM J. Sci. Comput. 14 (1993), 783–799",
+	Axes:    axes,
+	Lines:   []kernels.Line{kernels.Along(axes, "n")},
+	Params:  func(kernels.Shape) Params { return Params{} },
+	IO: func(_ Params, s kernels.Shape) []kernels.Tensor {
+		return []kernels.Tensor{
+			{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: []int{1}},
+			{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[elements]}},
+		}
+	},
+	// Seeded noise around 1, in [0, 2). Around 0 the values would cancel, and the relative error of what is left would say
+	// more about the noise than about the summation.
+	Fill: func(_ Params, _ kernels.Shape, _ kernels.Input, a *kernels.Args) {
+		kernels.Noise(a[1], 1)
+		for i := range a[1] {
+			a[1][i]++
+		}
+	},
+	Reference: func(_ Params, _ kernels.Shape, a *kernels.Args) []float64 { return []float64{Reference(a[1])} },
+	Tolerance: func(kernels.Shape) float64 { return 1e-5 },
+	Work: func(s kernels.Shape, _ string) kernels.Work {
+		n := float64(s[elements])
+		return kernels.Work{Bytes: 4 * n, Flops: n, Threads: n / 32, Launches: 2}
+	},
+	By: []kernels.Makers[Params]{
+		kernels.Named("go", func(*kernels.Backends, Params) (kernels.Runner, error) {
+			return kernels.RunnerFunc(func(_ kernels.Shape, a *kernels.Args) error {
+				a[0][0] = float32(sum(a[1]))
+				return nil
+			}), nil
+		}),
+		kernels.Named("go-parallel", func(b *kernels.Backends, _ Params) (kernels.Runner, error) {
+			return &parallel{pool: b.Pool}, nil
+		}),
+		kernels.Framework("", newFramework),
+		kernels.KernelText("", appendSum),
+	},
+}
+
+// leastChunk is the least number of values in a chunk: some tenths of a microsecond with AVX2, as Pool.Grain
+// wants it. Up to one chunk go-parallel computes on its caller; past it, it pays for a wake.
+const leastChunk = 2 * block
+
+// parallel sums chunks on the workers of the pool and adds their sums in the order of the slice, so that the result
+// does not depend on who computed what.
+type parallel struct {
+	pool  *pool.Pool
+	x     []float32 // of the call under way
+	grain int
+	sums  []float64 // of each chunk
+}
+
+func (e *parallel) Run(_ kernels.Shape, a *kernels.Args) error {
+	x := a[1]
+	e.x, e.grain = x, e.pool.Grain(len(x), leastChunk, block)
+	if chunks := (len(x)-1)/e.grain + 1; chunks > len(e.sums) {
+		e.sums = make([]float64, chunks)
+	}
+	e.pool.Run(len(x), e.grain, e)
+	e.x = nil
+	var total float64
+	for _, s := range e.sums[:(len(x)-1)/e.grain+1] {
+		total += s
+	}
+	a[0][0] = float32(total)
+	return nil
+}
+
+// Do sums the values from lo to hi−1, which are one chunk.
+func (e *parallel) Do(_, lo, hi int) { e.sums[lo/e.grain] = sum(e.x[lo:hi]) }
 
 // Plan sums slices with the implementation that is fastest at their length. It must not be used by two goroutines at
 // once.
 type Plan struct {
-	engines *kernels.Engines[params, engine]
+	plan   *kernels.Plan[Params]
+	result [1]float32
 }
 
 // NewSum returns a plan that chooses by d; d may be nil.
 func NewSum(d *dispatch.Dispatcher) (*Plan, error) {
-	engines, err := kernels.NewEngines(d, caseName, contenders, params{})
+	plan, err := kernels.NewPlan(d, &Sum, Params{})
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{engines}, nil
+	return &Plan{plan: plan}, nil
 }
 
 // Sum returns the sum of x, and 0 for an empty slice. Its error is a few units of the last place of Σ|x[i]|, whatever
@@ -33,15 +114,15 @@ func (p *Plan) Sum(x []float32) (float32, error) {
 	if len(x) == 0 {
 		return 0, nil
 	}
-	engine, err := p.engines.For(len(x))
-	if err != nil {
-		return 0, err
-	}
-	return engine.sum(x)
+	err := p.plan.Run(kernels.Shape{elements: len(x)}, kernels.Args{p.result[:], x})
+	return p.result[0], err
 }
 
 // Explain says why Sum takes the implementation that it takes for n values.
-func (p *Plan) Explain(n int) dispatch.Explanation { return p.engines.Explain(n) }
+func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(kernels.Shape{elements: n}) }
+
+// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+func (p *Plan) Close() { p.plan.Close() }
 
 // Reference returns the sum of x, added one after the other in float64.
 func Reference(x []float32) float64 {
@@ -50,52 +131,4 @@ func Reference(x []float32) float64 {
 		total += float64(v)
 	}
 	return total
-}
-
-// Cases returns the case of the family.
-func Cases() []kernels.Case {
-	return []kernels.Case{{
-		Name:            caseName,
-		Operation:       "sum",
-		Definition:      "Σ x[i]",
-		Source:          "N. Higham, The accuracy of floating point summation, SIAM J. Sci. Comput. 14 (1993), 783–799",
-		Axis:            kernels.Axis{Name: "n", Unit: "elements", Min: 1 << 10, Max: 1 << 24},
-		Tolerance:       func(int) float64 { return 1e-5 },
-		Bytes:           func(n int) float64 { return 4 * float64(n) },
-		Implementations: contenders.Implementations(),
-		Problem:         func(n int, _ kernels.Input) kernels.Problem { return newProblem(n) },
-	}}
-}
-
-// problem is the sum of seeded noise around 1, in [0, 2). Around 0 the values would cancel, and the relative error of
-// what is left would say more about the noise than about the summation.
-type problem struct{ x []float32 }
-
-func newProblem(n int) *problem {
-	p := &problem{make([]float32, n)}
-	kernels.Noise(p.x, 1)
-	for i := range p.x {
-		p.x[i]++
-	}
-	return p
-}
-
-func (p *problem) Reference() []float64 { return []float64{Reference(p.x)} }
-
-func (p *problem) Bind(implementation string) (kernels.Call, error) {
-	engine, err := contenders.New(implementation, params{})
-	if err != nil {
-		return kernels.Call{}, fmt.Errorf("sum: %w", err)
-	}
-	if e, ok := engine.(*launch); ok {
-		return e.bind(p.x)
-	}
-	result := make([]float32, 1)
-	return kernels.Call{
-		Run: func() error {
-			result[0], err = engine.sum(p.x)
-			return err
-		},
-		Output: func() []float32 { return result },
-	}, nil
 }

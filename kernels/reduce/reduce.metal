@@ -5,7 +5,7 @@ using namespace metal;
 #define VECTORS 8
 #endif
 
-// sum adds n4 vectors of four up to one value a threadgroup, so that two launches, the second one of a single
+// sum adds n values, in vectors of four, up to one value a threadgroup, so that two launches, the second one of a single
 // threadgroup, add up any number. No long chain of additions rounds in float32: a thread adds VECTORS vectors at a time
 // pairwise (so it is a power of two), and the sums of those with the rounding errors kept; then simdgroups add lanes,
 // and threadgroups simdgroups, pairwise again.
@@ -14,10 +14,21 @@ using namespace metal;
 // count.
 static inline float both(float sum, float error) { return isnan(error) ? sum : sum + error; }
 
+// vector_of returns vector i of n values. What lies behind the last value is not the caller's and does not count.
+static inline float4 vector_of(device const float4* x, uint i, uint n) {
+    uint first = 4 * i;
+    if (first >= n) return float4(0.0f);
+    float4 v = x[i];
+    if (first + 1 >= n) v.y = 0.0f;
+    if (first + 2 >= n) v.z = 0.0f;
+    if (first + 3 >= n) v.w = 0.0f;
+    return v;
+}
+
 [[max_total_threads_per_threadgroup(1024)]]
 kernel void sum(device float* y [[buffer(0)]],
                 device const float4* x [[buffer(1)]],
-                constant uint& n4 [[buffer(2)]],
+                constant uint& n [[buffer(2)]],
                 uint group [[threadgroup_position_in_grid]],
                 uint groups [[threadgroups_per_grid]],
                 uint index [[thread_position_in_threadgroup]],
@@ -26,12 +37,11 @@ kernel void sum(device float* y [[buffer(0)]],
                 uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     threadgroup float sums[32];
     float4 sum = float4(0.0f), error = float4(0.0f);
-    uint step = width * VECTORS;
-    for (uint start = group * step; start < n4; start += groups * step) {
+    uint step = width * VECTORS, vectors = (n + 3) / 4;
+    for (uint start = group * step; start < vectors; start += groups * step) {
         float4 v[VECTORS];
         for (uint k = 0; k < VECTORS; ++k) {
-            uint i = start + k * width + index;
-            v[k] = i < n4 ? x[i] : float4(0.0f);
+            v[k] = vector_of(x, start + k * width + index, n);
         }
         for (uint half_count = VECTORS / 2; half_count > 0; half_count /= 2) {
             for (uint k = 0; k < half_count; ++k) v[k] += v[k + half_count];

@@ -1,63 +1,45 @@
 package reduce
 
 import (
-	"errors"
-	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 )
 
 // lengths have remainders modulo the strides, the blocks and the chunks.
-var lengths = []int{1, 7, 63, 64, 65, 4095, 4096, 4097, 4160, 8192, 8193, 100_003, 1 << 20}
+var lengths = []int{1, 2, 3, 4, 5, 7, 63, 64, 65, 4095, 4096, 4097, 4160, 8192, 8193, aloneUpTo, aloneUpTo + 1, 100_003, 1 << 20}
 
-// here returns the implementations that can run on this machine.
-func here(all []kernels.Implementation) []kernels.Implementation {
-	return slices.DeleteFunc(slices.Clone(all), func(i kernels.Implementation) bool { return i.Missing() != nil })
+func TestOp(t *testing.T) { kerneltest.Run(t, &Sum, kerneltest.Options{Sizes: lengths}) }
+
+// A threadgroup must not read the sums of its simdgroups before they are there.
+func TestBarriers(t *testing.T) {
+	kerneltest.Barriers(t, &Sum, kerneltest.EmulatorName, kernels.Shape{elements: 1000})
 }
 
-func TestImplementationsMatchReference(t *testing.T) {
-	for _, c := range Cases() {
-		for _, n := range lengths {
-			p := c.Problem(n, kernels.Input{})
-			want := p.Reference()
-			for _, implementation := range here(c.Implementations) {
-				call, err := p.Bind(implementation.Name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := call.Run(); err != nil {
-					t.Fatal(err)
-				}
-				allowed := 2e-7
-				if implementation.Name == "accelerate" { // in float32, by Apple, within what a case allows
-					allowed = c.Tolerance(n)
-				}
-				if e := kernels.RelativeError(call.Output(), want); !(e <= allowed) {
-					t.Errorf("%s n=%d: relative error %.2g", implementation.Name, n, e)
-				}
-				call.Release()
-			}
-		}
+func sumBy(t *testing.T, p *kernels.Plan[Params], x []float32) float32 {
+	t.Helper()
+	var y [1]float32
+	if err := p.Run(kernels.Shape{elements: len(x)}, kernels.Args{y[:], x}); err != nil {
+		t.Fatal(err)
 	}
+	return y[0]
 }
 
 // Each value counts once: powers of two in a slice of zeros sum exactly, wherever they stand.
 func TestEveryValueCountsOnce(t *testing.T) {
-	for _, implementation := range here(contenders.Implementations()) {
-		e, err := contenders.New(implementation.Name, params{})
-		if err != nil {
-			t.Fatal(err)
-		}
+	for name, p := range kerneltest.Plans(t, &Sum, Params{}) {
 		for _, n := range []int{130, 4096 + 67, 20_000} {
 			x := make([]float32, n)
-			for i := range x {
+			step := 1
+			if name == kerneltest.EmulatorName {
+				step = n/29 + 1 // much to emulate; TestLaunchEveryValueCountsOnce has all of them
+			}
+			for i := 0; i < n; i += step {
 				x[i] = 1
-				got, err := e.sum(x[:n])
-				if err != nil || got != 1 {
-					t.Fatalf("%s: a 1 at %d of %d sums to %g, error %v", implementation.Name, i, n, got, err)
+				if got := sumBy(t, p, x); got != 1 {
+					t.Fatalf("%s: a 1 at %d of %d sums to %g", name, i, n, got)
 				}
 				x[i] = 0
 			}
@@ -72,13 +54,12 @@ func TestLongSumDoesNotSaturate(t *testing.T) {
 	for i := range x {
 		x[i] = 1
 	}
-	for _, implementation := range here(contenders.Implementations()) {
-		e, err := contenders.New(implementation.Name, params{})
-		if err != nil {
-			t.Fatal(err)
+	for name, p := range kerneltest.Plans(t, &Sum, Params{}) {
+		if name == kerneltest.EmulatorName {
+			continue
 		}
-		if got, err := e.sum(x); err != nil || got != long {
-			t.Errorf("%s: %g, want %d, error %v", implementation.Name, got, long, err)
+		if got := sumBy(t, p, x); got != long {
+			t.Errorf("%s: %g, want %d", name, got, long)
 		}
 	}
 }
@@ -121,58 +102,6 @@ func TestSum(t *testing.T) {
 	}
 }
 
-func TestCallsDoNotAllocate(t *testing.T) {
-	for _, implementation := range here(contenders.Implementations()) {
-		call, err := newProblem(100_000).Bind(implementation.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := testing.AllocsPerRun(20, func() { _ = call.Run() }); got != 0 {
-			t.Errorf("%s: %v allocations per call", implementation.Name, got)
-		}
-	}
-	plan, err := NewSum(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := make([]float32, 100_000)
-	if got := testing.AllocsPerRun(20, func() { _, _ = plan.Sum(x) }); got != 0 {
-		t.Errorf("%v allocations per Sum", got)
-	}
-}
-
-func TestBindUnknownImplementation(t *testing.T) {
-	if _, err := newProblem(16).Bind("abacus"); !errors.Is(err, kernels.ErrUnknownImplementation) {
-		t.Errorf("error %v", err)
-	}
-}
-
-// BenchmarkSum times the contenders, and under the name plain-go the loop without vector code.
 func BenchmarkSum(b *testing.B) {
-	for _, n := range []int{1 << 10, 1 << 13, 1 << 16, 1 << 20, 1 << 24} {
-		p := newProblem(n)
-		run := func(name string, f func() error) {
-			b.Run(fmt.Sprintf("impl=%s/n=%d", name, n), func(b *testing.B) {
-				b.SetBytes(4 * int64(n))
-				for b.Loop() {
-					if err := f(); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
-		var kept float32
-		run("plain-go", func() error {
-			kept = sumBlockGo(p.x)
-			return nil
-		})
-		_ = kept
-		for _, implementation := range here(contenders.Implementations()) {
-			call, err := p.Bind(implementation.Name)
-			if err != nil {
-				b.Fatal(err)
-			}
-			run(implementation.Name, call.Run)
-		}
-	}
+	kerneltest.Benchmark(b, &Sum, Sum.Lines[0], 1<<10, 1<<13, 1<<16, 1<<20, 1<<24)
 }
