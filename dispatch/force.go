@@ -7,10 +7,32 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"crossover/host"
 )
 
 // forceVariable is the environment variable that overrides choices.
 const forceVariable = "CROSSOVER_FORCE"
+
+// everything is the key of what is forced on every case.
+const everything = "*"
+
+// Always returns a dispatcher that chooses one implementation wherever a program has it, for who measures or tests it. It
+// knows no calibration and does not heed CROSSOVER_FORCE.
+func Always(implementation string) *Dispatcher {
+	d := newDispatcher([]Option{WithHost(host.Facts{Chip: "any"})})
+	d.entry = entry{fallback: noCalibration}
+	d.force = map[string]string{everything: implementation}
+	return d
+}
+
+// forcedBy says who forces a choice.
+func (d *Dispatcher) forcedBy() string {
+	if _, always := d.force[everything]; always {
+		return "the program always asks for it"
+	}
+	return forceVariable + " asks for it"
+}
 
 func forceFromEnvironment(known []string) (map[string]string, error) {
 	force, err := parseForce(os.Getenv(forceVariable), known)

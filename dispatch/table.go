@@ -77,7 +77,7 @@ func (d *Dispatcher) newTable(name string, has func(implementation string) bool)
 	forced, refused := b.forced(name)
 	switch {
 	case forced != "":
-		t.choices = []choice{{implementation: forced, reason: "CROSSOVER_FORCE asks for it"}}
+		t.choices = []choice{{implementation: forced, reason: b.d.forcedBy()}}
 	case recorded == nil:
 		t.choices = []choice{{implementation: CPU, reason: d.unknown(name)}}
 	case len(recorded.Segments) == 0:
@@ -124,6 +124,9 @@ func (b *builder) forced(name string) (implementation, refused string) {
 			operation = b.recorded.Operation
 		}
 		wanted, asked = b.d.force[operation]
+	}
+	if !asked {
+		wanted, asked = b.d.force[everything]
 	}
 	if !asked {
 		return "", ""

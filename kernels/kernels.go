@@ -118,7 +118,8 @@ type Case struct {
 	// Work is what a call has to do at a size, by the algorithm that variant names: see [Op].
 	Work func(size int, variant string) Work
 
-	placed func(p Placement) Case
+	placed  func(p Placement) Case
+	program func(p Problem, implementation string) (Call, error) // nil where no typed plan is known
 
 	// Problem makes the case's problem at one size. It allocates; timing starts later. Audio operations draw their
 	// samples from in, the others from a fixed seed.

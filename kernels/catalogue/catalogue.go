@@ -22,16 +22,16 @@ import (
 
 // operations are the families, in the order in which their cases are listed.
 var operations = []func(b *kernels.Backends) []kernels.Case{
-	elementwise.Scale.Cases,
-	elementwise.Log.Cases,
-	reduce.Sum.Cases,
+	kernels.Listed(&elementwise.Scale, elementwise.Program(&elementwise.Scale)),
+	kernels.Listed(&elementwise.Log, elementwise.Program(&elementwise.Log)),
+	kernels.Listed(&reduce.Sum, reduce.Program),
 	alone(fft.Cases),
 	alone(stft.Cases),
 	alone(mel.Cases),
 	alone(matmul.Cases),
 	alone(linear.Cases),
 	alone(conv1d.Cases),
-	softmax.Op.Cases,
+	kernels.Listed(&softmax.Op, softmax.Program),
 	alone(biquad.Cases),
 	alone(oscillator.Cases),
 	alone(stagegraph.Cases),

@@ -158,3 +158,11 @@ func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(kerne
 
 // Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
 func (p *Plan) Close() { p.plan.Close() }
+
+// Program returns what calls a plan of one of the operations as a program does.
+func Program(op *kernels.Op[Params]) kernels.Program[Params] {
+	return func(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
+		plan, err := newPlan(d, op, p)
+		return func(_ kernels.Shape, a *kernels.Args) error { return plan.Apply(a[0], a[1]) }, err
+	}
+}

@@ -124,6 +124,15 @@ func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(kerne
 // Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
 func (p *Plan) Close() { p.plan.Close() }
 
+// Program calls a plan as a program does.
+func Program(d *dispatch.Dispatcher, _ Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
+	plan, err := NewSum(d)
+	return func(_ kernels.Shape, a *kernels.Args) (err error) {
+		a[0][0], err = plan.Sum(a[1])
+		return err
+	}, err
+}
+
 // Reference returns the sum of x, added one after the other in float64.
 func Reference(x []float32) float64 {
 	var total float64

@@ -144,6 +144,12 @@ func (p *Plan) Explain(n int) dispatch.Explanation {
 // Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
 func (p *Plan) Close() { p.plan.Close() }
 
+// Program calls a plan as a program does.
+func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
+	plan, err := New(d, p)
+	return func(_ kernels.Shape, a *kernels.Args) error { return plan.Apply(a[0], a[1]) }, err
+}
+
 // Reference returns the softmax of each row of x, which is rows×columns and row-major, in float64.
 func Reference(x []float32, columns int) []float64 {
 	y := make([]float64, len(x))

@@ -1,0 +1,99 @@
+package kernels
+
+import (
+	"fmt"
+	"strings"
+
+	"crossover/dispatch"
+)
+
+// Program makes a typed plan the way a program does, and returns the call of it that computes a shape. Each operation has
+// one, a few lines that pass the tensors of [Op].IO on, so that what a program gets can be timed and tested beside what
+// the sweep times.
+type Program[P any] func(d *dispatch.Dispatcher, p P) (func(s Shape, a *Args) error, error)
+
+// Listed returns what a catalogue lists of an operation: its cases on some backends, each of which can also be called as
+// a program does (see [Case.WithPrograms]).
+func Listed[P any](op *Op[P], program Program[P]) func(b *Backends) []Case {
+	return func(b *Backends) []Case {
+		cases := op.Cases(b)
+		for i := range cases {
+			cases[i].program = op.bindProgram(program)
+			place := cases[i].placed
+			cases[i].placed = func(p Placement) Case {
+				c := place(p)
+				c.program = op.bindProgram(program)
+				return c
+			}
+		}
+		return cases
+	}
+}
+
+// programPrefix is what the names of implementations begin with that are called as a program calls them.
+const programPrefix = "program:"
+
+// WithPrograms returns the case with every implementation twice: as a sweep times it, and under the name "program:" and
+// its own as a program gets it from the typed plan, on data of its own in the case's placement. A sweep of it interleaves
+// the two. It returns false for a placement that typed plans do not have.
+func (c Case) WithPrograms() (Case, bool) {
+	if c.program == nil || c.Placement == Resident {
+		return c, false
+	}
+	bind, problem := c.program, c.Problem
+	var all []Implementation
+	for _, i := range c.Implementations {
+		program := i
+		program.Name = programPrefix + i.Name
+		all = append(all, i, program)
+	}
+	c.Implementations = all
+	c.Problem = func(size int, in Input) Problem { return programs{problem(size, in), bind} }
+	c.placed = nil
+	return c, true
+}
+
+// ProgramOf returns the name of the implementation that a name of WithPrograms calls as a program does, and false where
+// it is one that a sweep calls.
+func ProgramOf(name string) (implementation string, isProgram bool) {
+	return strings.CutPrefix(name, programPrefix)
+}
+
+// programs is a problem whose implementations can be bound to typed plans too.
+type programs struct {
+	Problem
+	bind func(p Problem, implementation string) (Call, error)
+}
+
+func (p programs) Release() { Release(p.Problem) }
+
+func (p programs) Bind(name string) (Call, error) {
+	if implementation, isProgram := ProgramOf(name); isProgram {
+		return p.bind(p.Problem, implementation)
+	}
+	return p.Problem.Bind(name)
+}
+
+// bindProgram returns what binds the typed plan of a problem of the operation.
+func (o *Op[P]) bindProgram(program Program[P]) func(p Problem, implementation string) (Call, error) {
+	return func(of Problem, implementation string) (Call, error) {
+		p, ok := of.(*problem[P])
+		if !ok {
+			return Call{}, fmt.Errorf("%s: a problem of another operation", o.Name)
+		}
+		run, err := program(dispatch.Always(implementation), p.params)
+		if err != nil {
+			return Call{}, err
+		}
+		c := &call[P]{problem: p, args: p.inputs}
+		for i, t := range p.tensors {
+			c.args[i] = p.alloc(t.Len())
+			copy(c.args[i], p.inputs[i])
+		}
+		return Call{
+			Run:    func() error { return run(p.shape, &c.args) },
+			Error:  c.err,
+			Output: c.output,
+		}, nil
+	}
+}
