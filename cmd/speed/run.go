@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -21,6 +22,9 @@ type options struct {
 	rows string
 	runs int
 	json bool
+
+	plans  bool
+	budget time.Duration
 }
 
 // leastRuns is the fewest runs that a median and a spread are taken of.
@@ -33,6 +37,8 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.StringVar(&o.rows, "rows", "", "measure only the rows whose name matches this `regexp`")
 	flags.IntVar(&o.runs, "runs", 40, "timed runs of each side of a row")
 	flags.BoolVar(&o.json, "json", false, "print the rows as JSON instead of the table")
+	flags.BoolVar(&o.plans, "plans", false, "hold the typed plans of programs against what a sweep times, by case")
+	flags.DurationVar(&o.budget, "budget", 3*time.Minute, "with --plans: time for all cases together")
 	done, err = command.Parse(flags, args, stdout,
 		"Speed holds our GPU kernels against the vendor's libraries and the device's limits, side by side in one run.")
 	if done || err != nil {
@@ -49,6 +55,9 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	o, done, err := parse(args, stdout)
 	if done || err != nil {
 		return err
+	}
+	if o.plans {
+		return comparePlans(ctx, catalogue.CasesHere(), o, stdout)
 	}
 	device, err := openDevice(o.api)
 	if err != nil {
