@@ -139,7 +139,7 @@ func (p *problem[P]) Bind(implementation string) (Call, error) {
 			c.args[i] = p.alloc(t.Len())
 		}
 	}
-	r, err := plan.runner(plan.pinned)
+	r, err := plan.runner(plan.only)
 	if err != nil {
 		plan.Close()
 		return Call{}, fmt.Errorf("%s: %w", p.op.Name, err)

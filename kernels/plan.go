@@ -47,8 +47,9 @@ type Plan[P any] struct {
 	backends   *Backends
 	dispatcher *dispatch.Dispatcher
 	makers     []Maker[P]
-	pinned     int // the implementation that is always taken; −1 where the dispatcher chooses
+	only       int // the implementation that is taken although others could be; −1 for no such thing
 
+	axis    int   // of the first line, in a shape
 	held    *held // by maker, nil until it is needed
 	failed  []error
 	retries uint64 // of the dispatcher's, when failed was last cleared
@@ -85,10 +86,11 @@ func NewPlan[P any](d *dispatch.Dispatcher, op *Op[P], p P) (*Plan[P], error) {
 
 // NewPlanOn is NewPlan on the given backends.
 func NewPlanOn[P any](b *Backends, d *dispatch.Dispatcher, op *Op[P], p P) (*Plan[P], error) {
-	plan := &Plan[P]{op: op, params: p, backends: b, dispatcher: d, makers: op.makers(b), pinned: -1}
+	plan := &Plan[P]{op: op, params: p, backends: b, dispatcher: d, makers: op.makers(b), only: -1}
 	if len(plan.makers) == 0 {
 		return nil, fmt.Errorf("kernels: %s: no implementation can run here", op.Name)
 	}
+	plan.axis = axisIndex(op.Axes, op.Lines[0].Axis.Name)
 	plan.held = &held{make([]Runner, len(plan.makers))}
 	plan.failed = make([]error, len(plan.makers))
 	plan.retries = d.Retries()
@@ -97,17 +99,17 @@ func NewPlanOn[P any](b *Backends, d *dispatch.Dispatcher, op *Op[P], p P) (*Pla
 }
 
 // NewPlanOf returns a plan on the given backends that always takes one implementation, and no other one where it fails:
-// for who measures or tests one.
+// for who measures or tests one. It chooses as any plan does, and so takes as long.
 func NewPlanOf[P any](b *Backends, op *Op[P], p P, implementation string) (*Plan[P], error) {
-	plan, err := NewPlanOn(b, nil, op, p)
+	plan, err := NewPlanOn(b, dispatch.Always(implementation), op, p)
 	if err != nil {
 		return nil, err
 	}
-	plan.pinned = slices.IndexFunc(plan.makers, func(m Maker[P]) bool { return m.Name == implementation })
-	if plan.pinned < 0 {
+	plan.only = slices.IndexFunc(plan.makers, func(m Maker[P]) bool { return m.Name == implementation })
+	if plan.only < 0 {
 		return nil, fmt.Errorf("%w: %q", ErrUnknownImplementation, implementation)
 	}
-	if err := plan.makers[plan.pinned].Missing(); err != nil {
+	if err := plan.makers[plan.only].Missing(); err != nil {
 		return nil, fmt.Errorf("%s: %w", implementation, err)
 	}
 	return plan, nil
@@ -121,17 +123,53 @@ func NewPlanOf[P any](b *Backends, op *Op[P], p P, implementation string) (*Plan
 // [dispatch.Dispatcher.Retry]. It fails where all do.
 func (p *Plan[P]) Run(s Shape, a Args) error {
 	p.args = a
-	var err error
-	if p.pinned >= 0 {
-		err = p.run(p.pinned, s)
-	} else {
-		err = p.runBest(s)
+	i := p.choose(s)
+	if p.only >= 0 {
+		i = p.only
+	}
+	err := p.run(i, s)
+	if err != nil && p.only < 0 {
+		err = p.runNext(s, err)
 	}
 	p.args = Args{}
 	return err
 }
 
+// choose returns the implementation that is fastest at a shape, −1 where none can be taken.
+func (p *Plan[P]) choose(s Shape) int {
+	if now := p.dispatcher.Retries(); now != p.retries {
+		p.retries = now
+		clear(p.failed)
+		p.choices = p.choices[:0]
+	}
+	c, size := p.choice(s)
+	name := c.of.Choose(size)
+	for i := range p.makers {
+		if p.makers[i].Name == name {
+			return i
+		}
+	}
+	return p.preferred(c.line, 0)
+}
+
+// preferred returns the first implementation in the order of preference that can run on a line, has not failed and is not
+// among those that refused the shape, a bit each; −1 where there is none.
+func (p *Plan[P]) preferred(line int, refused uint64) int {
+	for i := range p.makers {
+		if refused>>i&1 == 0 && p.failed[i] == nil && p.missing(i, line) == nil {
+			return i
+		}
+	}
+	return -1
+}
+
 func (p *Plan[P]) run(i int, s Shape) error {
+	if i < 0 {
+		return fmt.Errorf("%s: no implementation can run here", p.op.Name)
+	}
+	if r := p.held.runners[i]; r != nil {
+		return r.Run(s, &p.args)
+	}
 	r, err := p.runner(i)
 	if err != nil {
 		return err
@@ -152,53 +190,30 @@ func (p *Plan[P]) runner(i int) (Runner, error) {
 	return r, nil
 }
 
-// runBest computes a call with the best implementation that does not fail.
-func (p *Plan[P]) runBest(s Shape) error {
-	if now := p.dispatcher.Retries(); now != p.retries {
-		p.retries = now
-		clear(p.failed)
-		p.choices = nil
-	}
-	var refused uint64 // the implementations that refuse the shape, a bit each
-	for {
-		i, err := p.best(s, refused)
-		if err != nil {
-			return err
+// runNext computes a call after the chosen implementation failed.
+func (p *Plan[P]) runNext(s Shape, err error) error {
+	var refused uint64
+	i := p.choose(s)
+	for i >= 0 {
+		if errors.Is(err, ErrRefused) {
+			refused |= 1 << i
+			c, _ := p.choice(s)
+			i = p.preferred(c.line, refused)
+		} else {
+			p.fail(i, err)
+			if i = p.choose(s); i >= 0 && refused>>i&1 == 1 {
+				c, _ := p.choice(s)
+				i = p.preferred(c.line, refused)
+			}
+		}
+		if i < 0 {
+			break
 		}
 		if err = p.run(i, s); err == nil {
 			return nil
 		}
-		if errors.Is(err, ErrRefused) {
-			refused |= 1 << i
-			continue
-		}
-		p.fail(i, err)
 	}
-}
-
-// best returns the implementation that is fastest at a shape, of those that have not failed and do not refuse it.
-func (p *Plan[P]) best(s Shape, refused uint64) (int, error) {
-	c, size := p.choice(s)
-	name := c.of.Choose(size)
-	for i := range p.makers {
-		if p.makers[i].Name == name && refused>>i&1 == 0 && p.failed[i] == nil {
-			return i, nil
-		}
-	}
-	// Nothing was measured, or what was chosen refuses this shape: the first in the order of preference.
-	var last error
-	for i := range p.makers {
-		switch {
-		case p.failed[i] != nil:
-			last = p.failed[i]
-		case refused>>i&1 == 0 && p.missing(i, c.line) == nil:
-			return i, nil
-		}
-	}
-	if last != nil {
-		return 0, fmt.Errorf("%s: %w", p.op.Name, last)
-	}
-	return 0, fmt.Errorf("%s: no implementation takes this shape: %w", p.op.Name, ErrRefused)
+	return err
 }
 
 // missing returns nil where an implementation can run here on a line.
@@ -214,7 +229,7 @@ func (p *Plan[P]) missing(i, line int) error {
 // fail takes an implementation out of the choice and tells the dispatcher.
 func (p *Plan[P]) fail(i int, err error) {
 	p.failed[i] = err
-	p.choices = nil
+	p.choices = p.choices[:0]
 	if r, ok := p.held.runners[i].(interface{ Close() }); ok {
 		r.Close()
 	}
@@ -224,13 +239,16 @@ func (p *Plan[P]) fail(i int, err error) {
 
 // choice returns the dispatcher's case for a call, and the size on its axis.
 func (p *Plan[P]) choice(s Shape) (*choice, int) {
-	line, size := p.judged(s)
-	through := Shape{}
-	if line < 0 {
-		through = s
-		through[axisIndex(p.op.Axes, p.op.Lines[0].Axis.Name)] = 0
+	line, size, through := -1, s[p.axis], s
+	through[p.axis] = 0
+	if p.op.Judged != nil {
+		line, size = p.op.Judged(p.params, s)
+		through = Shape{}
 	}
-	placement := p.placement()
+	placement := Caller
+	if gpu.AnyShared() {
+		placement = p.placement()
+	}
 	for i := range p.choices {
 		if c := &p.choices[i]; c.line == line && c.through == through && c.placement == placement {
 			return c, size
@@ -242,14 +260,6 @@ func (p *Plan[P]) choice(s Shape) (*choice, int) {
 	}
 	p.choices = append(p.choices, choice{line, through, placement, p.newChoice(line, s, placement)})
 	return &p.choices[len(p.choices)-1], size
-}
-
-// judged returns the line that a shape is judged by, −1 for the one through it, and its size.
-func (p *Plan[P]) judged(s Shape) (line, size int) {
-	if p.op.Judged != nil {
-		return p.op.Judged(p.params, s)
-	}
-	return -1, s[axisIndex(p.op.Axes, p.op.Lines[0].Axis.Name)]
 }
 
 func (p *Plan[P]) newChoice(line int, s Shape, placement Placement) *dispatch.Case {
@@ -290,9 +300,6 @@ func (p *Plan[P]) key(line int) string {
 
 // placement says where the data of the call under way lie: in shared memory where all of them do.
 func (p *Plan[P]) placement() Placement {
-	if p.pinned >= 0 || !gpu.AnyShared() {
-		return Caller
-	}
 	for _, g := range p.backends.GPUs {
 		if d := g.Opened(); d != nil && inShared(d, &p.args) {
 			return Shared

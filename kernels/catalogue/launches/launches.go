@@ -62,7 +62,7 @@ type Text struct {
 func Texts() ([]Text, error) {
 	found := map[string]Text{}
 	var keys []string
-	for _, c := range catalogue.Cases() {
+	for _, c := range catalogue.Cases(kernels.Here()) {
 		for _, size := range Sizes(c.Axis) {
 			planned, err := Plan(&c, size, dryrun.GPUs...)
 			if err != nil {

@@ -30,7 +30,7 @@ var narrow = map[step]string{
 // operation has work for every core.
 func TestEveryCoreHasAThreadgroup(t *testing.T) {
 	met := map[step]bool{}
-	for _, c := range catalogue.Cases() {
+	for _, c := range catalogue.Cases(kernels.Here()) {
 		planned, err := Plan(&c, c.Axis.Max, dryrun.GPUs...)
 		if err != nil {
 			t.Error(err)

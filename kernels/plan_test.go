@@ -1,0 +1,274 @@
+package kernels_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"crossover/dispatch"
+	"crossover/gpu"
+	"crossover/gpu/emulator"
+	"crossover/kernels"
+	"crossover/pool"
+)
+
+// params of an operation that adds: what happens to its implementations on the way.
+type params struct{ fail map[string]error }
+
+const n = 0
+
+var axes = []kernels.Axis{{Name: "n", Unit: "elements", Min: 1, Max: 1 << 20}}
+
+// adding declares y = x + 1 by three implementations on the processor and by a kernel.
+func adding(calls map[string]int) *kernels.Op[params] {
+	by := func(name string) kernels.Makers[params] {
+		return kernels.Named(name, func(_ *kernels.Backends, p params) (kernels.Runner, error) {
+			return kernels.RunnerFunc(func(_ kernels.Shape, a *kernels.Args) error {
+				if err := p.fail[name]; err != nil {
+					return err
+				}
+				if calls != nil {
+					calls[name]++
+				}
+				for i, v := range a[1] {
+					a[0][i] = v + 1
+				}
+				return nil
+			}), nil
+		})
+	}
+	return &kernels.Op[params]{
+		Name: "add", Formula: "y = x + 1", Source: "arithmetic", Axes: axes,
+		Lines:  []kernels.Line{kernels.Along(axes, "n")},
+		Params: func(kernels.Shape) params { return params{} },
+		IO: func(_ params, s kernels.Shape) []kernels.Tensor {
+			return []kernels.Tensor{
+				{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: []int{s[n]}},
+				{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[n]}},
+			}
+		},
+		Reference: func(_ params, _ kernels.Shape, a *kernels.Args) []float64 {
+			var y []float64
+			for _, v := range a[1] {
+				y = append(y, float64(v)+1)
+			}
+			return y
+		},
+		Tolerance: func(kernels.Shape) float64 { return 1e-6 },
+		Work:      func(s kernels.Shape, _ string) kernels.Work { return kernels.Work{Bytes: 8 * float64(s[n]), Flops: float64(s[n])} },
+		By: []kernels.Makers[params]{by("first"), by("second"), by("third"), kernels.KernelText("", func(b *gpu.Builder, _ params, s kernels.Shape, t []*gpu.Buffer) {
+			if s[n] > 5000 {
+				b.Refuse(fmt.Errorf("%d elements are too many: %w", s[n], kernels.ErrRefused))
+			}
+			b.Dispatch(b.Kernel(addText, "add"), gpu.Size{X: (s[n] + 31) / 32, Y: 1, Z: 1}, gpu.Size{X: 32, Y: 1, Z: 1}, t[0], t[1], gpu.Values(s[n]))
+		})},
+	}
+}
+
+var addText = gpu.Source{Name: "add.metal", Text: `
+#include <metal_stdlib>
+using namespace metal;
+
+kernel void add(device float* y [[buffer(0)]], device const float* x [[buffer(1)]], constant uint& n [[buffer(2)]],
+                uint i [[thread_position_in_grid]]) {
+    if (i < n) y[i] = x[i] + 1.0f;
+}
+`}
+
+// emulated returns backends with an emulated GPU alone, and counts how often it was opened.
+func emulated(t *testing.T, opened *int, options ...emulator.Option) *kernels.Backends {
+	t.Helper()
+	if _, err := emulator.New(); err != nil {
+		t.Skip(err)
+	}
+	return &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{gpu.NewBackend("emulator", func() (gpu.Driver, error) {
+		if opened != nil {
+			*opened++
+		}
+		return emulator.New(options...)
+	})}}
+}
+
+func newPlan(t *testing.T, b *kernels.Backends, d *dispatch.Dispatcher, op *kernels.Op[params], p params) *kernels.Plan[params] {
+	t.Helper()
+	plan, err := kernels.NewPlanOn(b, d, op, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(plan.Close)
+	return plan
+}
+
+func run(t *testing.T, p *kernels.Plan[params], size int) error {
+	t.Helper()
+	x, y := make([]float32, size), make([]float32, size)
+	for i := range x {
+		x[i] = float32(i)
+	}
+	if err := p.Run(kernels.Shape{size}, kernels.Args{y, x}); err != nil {
+		return err
+	}
+	for i, v := range y {
+		if v != float32(i)+1 {
+			t.Fatalf("element %d is %v", i, v)
+		}
+	}
+	return nil
+}
+
+func TestPlanGoesOnWhereAnImplementationFails(t *testing.T) {
+	calls := map[string]int{}
+	lost := errors.New("lost")
+	p := params{map[string]error{"first": lost, "second": fmt.Errorf("too long: %w", kernels.ErrRefused)}}
+	d := dispatch.Always("first")
+	var told []string
+	d.OnFailure(func(f dispatch.Failure) { told = append(told, fmt.Sprint(f.Implementation, ": ", f.Err)) })
+	plan := newPlan(t, &kernels.Backends{Pool: pool.Shared()}, d, adding(calls), p)
+	for range 3 {
+		if err := run(t, plan, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if calls["third"] != 3 || len(calls) != 1 {
+		t.Errorf("computed by %v, want the third alone", calls)
+	}
+	if got := strings.Join(told, "; "); got != "first: lost" {
+		t.Errorf("the program is told %q", got)
+	}
+	delete(p.fail, "first")
+	if err := run(t, plan, 10); err != nil || calls["first"] != 0 {
+		t.Errorf("%v: what failed is tried again before anybody asks for it", err)
+	}
+	d.Retry()
+	if err := run(t, plan, 10); err != nil || calls["first"] != 1 {
+		t.Errorf("%v: what failed is not tried again", err)
+	}
+	p.fail["first"], p.fail["third"] = lost, lost
+	if err := run(t, plan, 10); err == nil {
+		t.Error("all fail and the call does not")
+	}
+}
+
+func TestLostGPU(t *testing.T) {
+	for lose := 3; lose < 9; lose++ {
+		d := dispatch.Always("emulator")
+		told := 0
+		d.OnFailure(func(f dispatch.Failure) {
+			if told++; !errors.Is(f.Err, gpu.ErrLost) {
+				t.Error(f.Err)
+			}
+		})
+		plan := newPlan(t, emulated(t, nil, emulator.LoseAfter(lose)), d, adding(nil), params{})
+		for range 10 {
+			if err := run(t, plan, 100); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if told != 1 {
+			t.Errorf("lost after %d: told %d times, want once", lose, told)
+		}
+	}
+}
+
+func TestGPUWithoutMemory(t *testing.T) {
+	d := dispatch.Always("emulator")
+	told := 0
+	d.OnFailure(func(dispatch.Failure) { told++ })
+	plan := newPlan(t, emulated(t, nil, emulator.MemoryLimit(40_000)), d, adding(nil), params{})
+	for _, size := range []int{100, 4000, 100} {
+		if err := run(t, plan, size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if told != 1 {
+		t.Errorf("told %d times, want once", told)
+	}
+	// A shape that no kernel takes is no failure.
+	plan = newPlan(t, emulated(t, nil), d, adding(nil), params{})
+	if err := run(t, plan, 6000); err != nil {
+		t.Fatal(err)
+	}
+	if told != 1 {
+		t.Error("a refused shape counts as a failure")
+	}
+}
+
+func TestNoGPUIsOpenedInVain(t *testing.T) {
+	opened := 0
+	plan := newPlan(t, emulated(t, &opened), nil, adding(nil), params{})
+	if err := run(t, plan, 100); err != nil || opened != 0 {
+		t.Errorf("%v: without a calibration %d GPUs were opened", err, opened)
+	}
+}
+
+// Plans come and go; memory stays where it was.
+func TestDroppedPlansHoldNothing(t *testing.T) {
+	b := emulated(t, nil)
+	d := dispatch.Always("emulator")
+	device, err := b.GPUs[0].Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := adding(nil)
+	for range 300 {
+		plan, err := kernels.NewPlanOn(b, d, op, params{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run(t, plan, 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 100 {
+		runtime.GC()
+		if device.Memory().Used == 0 {
+			break
+		}
+		runtime.Gosched()
+	}
+	if used := device.Memory().Used; used != 0 {
+		t.Errorf("%d bytes of the device are in use", used)
+	}
+}
+
+func TestPlacementOfACall(t *testing.T) {
+	b := emulated(t, nil)
+	if _, err := b.GPUs[0].Open(); err != nil {
+		t.Fatal(err)
+	}
+	plan := newPlan(t, b, dispatch.Always("emulator"), adding(nil), params{})
+	x, free, err := b.Alloc(100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free()
+	y, freeY, err := b.Alloc(100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer freeY()
+	if err := plan.Run(kernels.Shape{100}, kernels.Args{y, x}); err != nil || y[99] != 1 {
+		t.Errorf("%v, %v", err, y[99])
+	}
+	if got := testing.AllocsPerRun(10, func() { _ = plan.Run(kernels.Shape{100}, kernels.Args{y, x}) }); got != 0 && !emulator.Racing() {
+		t.Errorf("%v allocations a call", got)
+	}
+}
+
+// BenchmarkPlan is what a plan adds to a call that does nothing.
+func BenchmarkPlan(b *testing.B) {
+	op := adding(nil)
+	op.By = []kernels.Makers[params]{kernels.Named("nothing", func(*kernels.Backends, params) (kernels.Runner, error) {
+		return kernels.RunnerFunc(func(kernels.Shape, *kernels.Args) error { return nil }), nil
+	})}
+	plan, err := kernels.NewPlanOn(&kernels.Backends{Pool: pool.Shared()}, dispatch.Always("nothing"), op, params{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := make([]float32, 4)
+	for b.Loop() {
+		_ = plan.Run(kernels.Shape{4}, kernels.Args{x, x})
+	}
+}
