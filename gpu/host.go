@@ -2,7 +2,10 @@ package gpu
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"crossover/pool"
@@ -16,11 +19,11 @@ import (
 const mostHosted = 8
 
 const (
-	// Data of at least largeBytes together move in pieces.
-	largeBytes = 1 << 20
+	// Data of more than largeBytes together move in pieces.
+	largeBytes = 2 << 20
 	// A tensor is cut into mostPieces pieces, unless that makes them shorter than leastPiece or longer than mostPiece.
 	mostPieces = 16
-	leastPiece = 256 << 10
+	leastPiece = 1 << 20
 	mostPiece  = 4 << 20
 )
 
@@ -34,7 +37,7 @@ func (p *Plan) Call(data [][]float32) error {
 	if err != nil {
 		return err
 	}
-	if !p.device.facts.Unified && p.staged(data, staged) >= largeBytes {
+	if !p.device.facts.Unified && p.staged(data, staged) > largeBytes {
 		return p.callInPieces(b, data, staged)
 	}
 	p.fill(data, staged)
@@ -294,52 +297,171 @@ func (p *Plan) callInPieces(b *binding, data [][]float32, staged stagedSet) erro
 }
 
 // moveUp carries the inputs to the device, copying a piece while others are on their way.
-func (p *Plan) moveUp(b *binding, data [][]float32, staged stagedSet) (err error) {
-	under := 0
+func (p *Plan) moveUp(b *binding, data [][]float32, staged stagedSet) error {
+	m := &p.mover
+	m.begin(p, b.up, data, staged)
 	for i := range b.up {
-		piece := &b.up[i]
-		if staged.has(piece.buffer) {
-			p.copier.copy(p.hosted[piece.buffer].host.Host()[piece.from:piece.to], tail(data[piece.buffer], piece.from))
+		if m.units[i].count == 0 {
+			m.submit(i)
 		}
-		if err = piece.Submit(false); err != nil {
-			break
+	}
+	pool.Shared().Run(len(m.of), m.grain(), (*upward)(m))
+	for i := range b.up {
+		if m.units[i].submitted {
+			_, err := b.up[i].Wait()
+			m.fail(err)
 		}
-		under++
 	}
-	for i := range b.up[:under] {
-		_, failed := b.up[i].Wait()
-		err = first(err, failed)
-	}
-	return err
+	return m.end()
 }
 
 // moveDown carries the outputs to the host. What overlaps an input is not touched before all have arrived, so that the
 // call can be made again elsewhere.
-func (p *Plan) moveDown(b *binding, data [][]float32, staged stagedSet) (err error) {
-	under := 0
+func (p *Plan) moveDown(b *binding, data [][]float32, staged stagedSet) error {
+	m := &p.mover
+	m.begin(p, b.down, data, staged)
 	for i := range b.down {
-		if err = b.down[i].Submit(false); err != nil {
-			break
-		}
-		under++
+		m.submit(i)
 	}
-	late := err != nil || p.inPlace(data)
-	for i := range b.down[:under] {
-		_, failed := b.down[i].Wait()
-		if err = first(err, failed); err == nil && !late {
-			p.take(&b.down[i], data, staged)
-		}
+	if !m.failed() && !p.inPlace(data) {
+		pool.Shared().Run(len(m.of), m.grain(), (*downward)(m))
 	}
-	if err == nil && late {
+	m.await(len(b.down) - 1)
+	err := m.end()
+	if err == nil && p.inPlace(data) {
 		p.drain(data, staged)
 	}
 	return err
 }
 
-// take copies a piece of an output to where the caller wants it.
-func (p *Plan) take(from *piece, data [][]float32, staged stagedSet) {
-	if staged.has(from.buffer) {
-		p.copier.copy(tail(data[from.buffer], from.from), p.hosted[from.buffer].host.Host()[from.from:from.to])
+// mover carries pieces one way. It is the pool's task of that, whose index is a unit of some piece: one loop for all
+// pieces keeps the workers awake from the first to the last.
+type mover struct {
+	plan   *Plan
+	pieces []piece
+	data   [][]float32
+	staged stagedSet
+	units  []progress // by piece
+	of     []int32    // by unit, the piece that it is of
+
+	arrived atomic.Int32 // pieces, from the first on
+	waiting sync.Mutex   // held by the one who waits for the next piece
+	problem atomic.Pointer[error]
+}
+
+// progress is how far a piece is.
+type progress struct {
+	first, count int // units
+	copied       atomic.Int32
+	submitted    bool
+}
+
+func (m *mover) begin(p *Plan, pieces []piece, data [][]float32, staged stagedSet) {
+	m.plan, m.pieces, m.data, m.staged = p, pieces, data, staged
+	if cap(m.units) < len(pieces) {
+		m.units = make([]progress, len(pieces))
+	}
+	m.units, m.of = m.units[:len(pieces)], m.of[:0]
+	for i := range pieces {
+		u := &m.units[i]
+		u.first, u.count, u.submitted = len(m.of), 0, false
+		u.copied.Store(0)
+		if staged.has(pieces[i].buffer) {
+			u.count = (pieces[i].to - pieces[i].from + copyUnit - 1) / copyUnit
+		}
+		for range u.count {
+			m.of = append(m.of, int32(i))
+		}
+	}
+	m.arrived.Store(0)
+	m.problem.Store(nil)
+}
+
+func (m *mover) grain() int { return max(1, pool.Shared().Grain(len(m.of), 1, 1)) }
+
+// end returns the first error, and lets go of the data.
+func (m *mover) end() error {
+	m.data, m.pieces = nil, nil
+	if err := m.problem.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (m *mover) fail(err error) {
+	if err != nil {
+		kept := err // so that a nil one does not escape
+		m.problem.CompareAndSwap(nil, &kept)
+	}
+}
+
+func (m *mover) failed() bool { return m.problem.Load() != nil }
+
+// submit sends a piece on its way. Each is sent by one worker.
+func (m *mover) submit(i int) {
+	if m.failed() {
+		return
+	}
+	err := m.pieces[i].Submit(false)
+	m.units[i].submitted = err == nil
+	m.fail(err)
+}
+
+// await returns when a piece has arrived, or will not. Pieces arrive in their order.
+func (m *mover) await(i int) {
+	for int(m.arrived.Load()) <= i {
+		if !m.waiting.TryLock() {
+			runtime.Gosched() // somebody else waits for the device
+			continue
+		}
+		if next := int(m.arrived.Load()); next <= i {
+			if m.units[next].submitted {
+				_, err := m.pieces[next].Wait()
+				m.fail(err)
+			}
+			m.arrived.Add(1)
+		}
+		m.waiting.Unlock()
+	}
+}
+
+// sides returns a unit on the host's side of the plan, and in the caller's data, which may end before it.
+func (m *mover) sides(unit int) (pinned, data []byte) {
+	i := m.of[unit]
+	piece := &m.pieces[i]
+	from := piece.from + (unit-m.units[i].first)*copyUnit
+	to := min(from+copyUnit, piece.to)
+	data = tail(m.data[piece.buffer], from)
+	return m.plan.hosted[piece.buffer].host.Host()[from:to], data[:min(len(data), to-from)]
+}
+
+// upward copies the caller's data to pinned memory. Who copies the last unit of a piece sends it.
+type upward mover
+
+// Do copies the units from lo to hi−1.
+func (u *upward) Do(_, lo, hi int) {
+	m := (*mover)(u)
+	for unit := lo; unit < hi; unit++ {
+		pinned, data := m.sides(unit)
+		copy(pinned, data)
+		i := int(m.of[unit])
+		if int(m.units[i].copied.Add(1)) == m.units[i].count {
+			m.submit(i)
+		}
+	}
+}
+
+// downward copies what has arrived to the caller's memory.
+type downward mover
+
+// Do copies the units from lo to hi−1.
+func (d *downward) Do(_, lo, hi int) {
+	m := (*mover)(d)
+	for unit := lo; unit < hi; unit++ {
+		if m.await(int(m.of[unit])); !m.failed() {
+			pinned, data := m.sides(unit)
+			copy(data, pinned)
+		}
 	}
 }
 
@@ -367,14 +489,6 @@ func tail(d []float32, from int) []byte {
 	return bytes[min(from, len(bytes)):]
 }
 
-// first returns the first error that is one.
-func first(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
 func (b *binding) closePieces() {
 	for _, pieces := range [][]piece{b.up, b.down} {
 		for i := range pieces {
@@ -390,8 +504,8 @@ type copier struct{ dst, src []byte }
 
 // copyUnit is what a worker copies at a time, and aloneUpTo what the caller copies without asking anybody.
 const (
-	copyUnit  = 64 << 10
-	aloneUpTo = 128 << 10
+	copyUnit  = 16 << 10
+	aloneUpTo = 64 << 10
 )
 
 // copy copies as many bytes as both have.
@@ -402,7 +516,8 @@ func (c *copier) copy(dst, src []byte) {
 		return
 	}
 	c.dst, c.src = dst[:n], src[:n]
-	pool.Shared().Run((n+copyUnit-1)/copyUnit, 1, c)
+	units := (n + copyUnit - 1) / copyUnit
+	pool.Shared().Run(units, pool.Shared().Grain(units, 1, 1), c)
 	c.dst, c.src = nil, nil
 }
 
