@@ -166,7 +166,7 @@ func (d *Dispatcher) swap(e entry) {
 // rebuild gives every case a table for the present state. The caller holds the lock.
 func (d *Dispatcher) rebuild() {
 	for _, c := range d.cases {
-		c.table.Store(d.newTable(c.name, c.has))
+		c.table.Store(d.newTable(c))
 	}
 }
 
@@ -183,6 +183,7 @@ func (d *Dispatcher) Fallback() string {
 // Case chooses for one case among the implementations that a program has. The zero Case always chooses CPU.
 type Case struct {
 	name  string
+	names []string                         // of implementations, for messages
 	has   func(implementation string) bool // nil for all
 	table atomic.Pointer[table]
 }
@@ -194,12 +195,12 @@ type Case struct {
 // Case builds a table and belongs where a program starts; it returns the same Case for the same arguments.
 func (d *Dispatcher) Case(name string, have ...string) *Case {
 	if len(have) == 0 {
-		return d.CaseOf(name, "", nil)
+		return d.CaseOf(name, "", nil, nil)
 	}
 	have = slices.Clone(have)
 	slices.Sort(have)
 	have = slices.Compact(have)
-	return d.CaseOf(name, strings.Join(have, "\x00"), func(implementation string) bool {
+	return d.CaseOf(name, strings.Join(have, "\x00"), have, func(implementation string) bool {
 		return slices.Contains(have, implementation)
 	})
 }
@@ -207,11 +208,12 @@ func (d *Dispatcher) Case(name string, have ...string) *Case {
 // CaseOf is Case for a program that would rather not look for an implementation before it is worth having: has is asked
 // about those on record that would be chosen, and not about the others, so that a GPU is opened only where it may win.
 // It is asked again when the calibration or a policy changes. key tells one has from another: of two calls with the same
-// name and key the first one's counts. A nil has stands for all implementations.
-func (d *Dispatcher) CaseOf(name, key string, has func(implementation string) bool) *Case {
-	c := &Case{name: name, has: has}
+// name and key the first one's counts. names are those that has may be true of, for messages. A nil has stands for all
+// implementations.
+func (d *Dispatcher) CaseOf(name, key string, names []string, has func(implementation string) bool) *Case {
+	c := &Case{name: name, names: names, has: has}
 	if d == nil {
-		c.table.Store(forcedAlone().newTable(name, have))
+		c.table.Store(forcedAlone().newTable(c))
 		return c
 	}
 	d.mu.Lock()
@@ -220,7 +222,7 @@ func (d *Dispatcher) CaseOf(name, key string, has func(implementation string) bo
 	if known := d.cases[key]; known != nil {
 		return known
 	}
-	c.table.Store(d.newTable(name, has))
+	c.table.Store(d.newTable(c))
 	d.cases[key] = c
 	return c
 }

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -69,10 +70,11 @@ func cpuTable(name string, e entry, reason string, now func() time.Time) *table 
 }
 
 // newTable builds the table of a case for the present calibration and policies. The caller holds the lock.
-func (d *Dispatcher) newTable(name string, has func(implementation string) bool) *table {
+func (d *Dispatcher) newTable(c *Case) *table {
+	name := c.name
 	recorded := d.entry.find(name)
 	t := &table{name: name, entry: d.entry, recorded: recorded, gpuWait: &d.gpuWait, now: d.now}
-	b := builder{d: d, has: has, recorded: recorded}
+	b := builder{d: d, names: c.names, has: c.has, recorded: recorded}
 
 	forced, refused := b.forced(name)
 	switch {
@@ -111,6 +113,7 @@ func (d *Dispatcher) unknown(name string) string {
 // builder resolves what is on record into what can be used.
 type builder struct {
 	d        *Dispatcher
+	names    []string                         // that the program knows, for messages
 	has      func(implementation string) bool // nil for all
 	recorded *calibration.Case
 }
@@ -135,14 +138,17 @@ func (b *builder) forced(name string) (implementation, refused string) {
 	if wanted == CPU || b.has != nil && b.has(wanted) || b.has == nil && recorded {
 		return wanted, ""
 	}
+	if _, always := b.d.force[everything]; always {
+		return "", "the program asks for " + wanted + ", which is not there"
+	}
 	refused = fmt.Sprintf("%s asks for %s, which is not there", forceVariable, wanted)
 	warn("%s: %s (want %s)", name, refused, strings.Join(b.available(), ", "))
 	return "", refused
 }
 
-// available returns what CROSSOVER_FORCE may ask for: what the program has, else what is on record, and CPU.
+// available returns what CROSSOVER_FORCE may ask for: what the program knows, else what is on record, and CPU.
 func (b *builder) available() []string {
-	names := slices.Clone(b.have)
+	names := slices.Clone(b.names)
 	if len(names) == 0 && b.recorded != nil {
 		for i := range b.recorded.Implementations {
 			names = append(names, b.recorded.Implementations[i].Name)

@@ -273,7 +273,11 @@ func (p *Plan[P]) newChoice(line int, s Shape, placement Placement) *dispatch.Ca
 	}
 	name = placed(name, p.op.Name, placement)
 	makers, op, failed := p.makers, p.op, slices.Clone(p.failed)
-	return p.dispatcher.CaseOf(name, p.key(line), func(implementation string) bool {
+	var names []string
+	for i := range makers {
+		names = append(names, makers[i].Name)
+	}
+	return p.dispatcher.CaseOf(name, p.key(line), names, func(implementation string) bool {
 		for i := range makers {
 			if makers[i].Name != implementation || failed[i] != nil {
 				continue

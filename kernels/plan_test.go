@@ -57,7 +57,9 @@ func adding(calls map[string]int) *kernels.Op[params] {
 			return y
 		},
 		Tolerance: func(kernels.Shape) float64 { return 1e-6 },
-		Work:      func(s kernels.Shape, _ string) kernels.Work { return kernels.Work{Bytes: 8 * float64(s[n]), Flops: float64(s[n])} },
+		Work: func(s kernels.Shape, _ string) kernels.Work {
+			return kernels.Work{Bytes: 8 * float64(s[n]), Flops: float64(s[n])}
+		},
 		By: []kernels.Makers[params]{by("first"), by("second"), by("third"), kernels.KernelText("", func(b *gpu.Builder, _ params, s kernels.Shape, t []*gpu.Buffer) {
 			if s[n] > 5000 {
 				b.Refuse(fmt.Errorf("%d elements are too many: %w", s[n], kernels.ErrRefused))

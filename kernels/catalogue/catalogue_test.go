@@ -135,7 +135,7 @@ func checkAt(t *testing.T, c *kernels.Case, size int, in kernels.Input) {
 // The dispatcher holds what CROSSOVER_FORCE names against a list of its own.
 func TestDispatchKnowsTheOperations(t *testing.T) {
 	var have []string
-	for _, c := range Cases() {
+	for _, c := range Cases(kernels.Here()) {
 		have = append(have, c.Operation)
 	}
 	slices.Sort(have)

@@ -5,6 +5,7 @@ import (
 
 	"crossover/gpu"
 	"crossover/gpu/dryrun"
+	"crossover/kernels"
 	"crossover/kernels/catalogue"
 )
 
