@@ -26,7 +26,7 @@ var operations = []func(b *kernels.Backends) []kernels.Case{
 	kernels.Listed(&elementwise.Log, elementwise.Program(&elementwise.Log)),
 	kernels.Listed(&reduce.Sum, reduce.Program),
 	alone(fft.Cases),
-	alone(stft.Cases),
+	stft.Op.Cases,
 	alone(mel.Cases),
 	alone(matmul.Cases),
 	alone(linear.Cases),

@@ -48,7 +48,7 @@ func fails[P any](t *testing.T, op *kernels.Op[P], implementation string, shapes
 	})
 	b := &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{backend}}
 	for _, s := range shapes {
-		problem := op.Problem(b, s, kernels.Caller, kernels.GeneratedInput())
+		problem := op.Problem(b, s, kernels.Caller, generated())
 		call, err := problem.Bind(implementation)
 		if err != nil {
 			t.Fatal(err)

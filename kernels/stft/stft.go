@@ -19,7 +19,10 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/dsp/fourier"
+
 	"crossover/dispatch"
+	"crossover/fftw"
 	"crossover/kernels"
 )
 
@@ -45,21 +48,72 @@ func (p Params) bins() int { return p.NFFT/2 + 1 }
 // frames returns the number of frames of a spectrogram.
 func (p Params) frames(samples int) int { return 1 + samples/p.Hop }
 
-func (p Params) caseName() string { return fmt.Sprintf("stft/n_fft=%d,hop=%d", p.NFFT, p.Hop) }
+// The axes of the operation.
+const (
+	nFFT = iota
+	hop
+	samples
+)
 
-// hann returns the periodic Hann window of n points.
-func hann(n int) []float64 {
-	w := make([]float64, n)
-	for j := range w {
-		w[j] = 0.5 - 0.5*math.Cos(2*math.Pi*float64(j)/float64(n))
+var axes = []kernels.Axis{
+	{Name: "n_fft", Unit: "samples", Min: 64, Max: 8192, Round: func(n int) int { return n + n%2 }},
+	{Name: "hop", Unit: "samples", Min: 16, Max: 4096},
+	// 4Mi samples are three minutes of audio and 64 MiB of output, far past every cache.
+	{Name: "n", Unit: "samples", Min: 1 << 10, Max: 1 << 22},
+}
+
+// Op declares the operation.
+var Op = kernels.Op[Params]{
+	Name: "stft",
+	Formula: "S[f,k] = sum over j of hann[j]·x[f·hop-n_fft/2+j]·exp(-2πi·jk/n_fft), x zero outside of its " +
+		"samples, frames×bins",
+	Source: "librosa 0.10.2, librosa.stft with center=True, pad_mode='constant', window='hann'",
+	Axes:   axes,
+	// The lengths of window and hop that librosa defaults to.
+	Lines:  []kernels.Line{kernels.Along(axes, "n", kernels.Param{Name: "n_fft", Value: 2048}, kernels.Param{Name: "hop", Value: 512})},
+	Params: func(s kernels.Shape) Params { return Params{NFFT: s[nFFT], Hop: s[hop]} },
+	IO: func(p Params, s kernels.Shape) []kernels.Tensor {
+		return []kernels.Tensor{
+			{Name: "S", Role: kernels.Out, Type: kernels.Complex64, Dims: []int{p.frames(s[samples]), p.bins()}},
+			{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[samples]}},
+		}
+	},
+	Fill:      func(_ Params, _ kernels.Shape, in kernels.Input, a *kernels.Args) { in.Fill(a[1]) },
+	Reference: func(p Params, _ kernels.Shape, a *kernels.Args) []float64 { return parts(Reference(p, a[1])) },
+	Tolerance: func(kernels.Shape) float64 { return 1e-4 },
+	Work:      work,
+	By: []kernels.Makers[Params]{
+		kernels.OverRows(over(inGo)),
+		// The threads are those of the pool, which window the frames too; FFTW's own threads are not asked for.
+		kernels.Probed(fftw.Probe, fftw.Version, kernels.LoopNamed("fftw", "fftw-parallel", over(withFFTW))),
+		kernels.Framework("", newFramework),
+		kernels.KernelText("", appendSpectrogram),
+		kernels.VendorFFT("", newVendor),
+	},
+}
+
+func work(s kernels.Shape, _ string) kernels.Work {
+	p := Params{NFFT: s[nFFT], Hop: s[hop]}
+	n, frames := float64(p.NFFT), float64(p.frames(s[samples]))
+	w := kernels.Work{
+		Bytes:   4*float64(s[samples]) + 8*frames*float64(p.bins()),
+		Flops:   (2.5*math.Log2(n) + 1) * n * frames, // the transforms and the window
+		Pieces:  frames,
+		Threads: n * frames / 16,
+	}
+	if n > longestRow {
+		w.Launches = 3 // columns, rows, and the halves put together
 	}
 	return w
 }
 
+// longestRow is the longest transform that one launch computes.
+const longestRow = 8192
+
 // Plan computes spectrograms by the implementation that is fastest at their length. It is for one goroutine at a time.
 type Plan struct {
-	params  Params
-	engines *kernels.Engines[Params, engine]
+	params Params
+	plan   *kernels.Plan[Params]
 }
 
 // New returns a plan. Where d is nil the implementation in Go on one core computes. It fails where a parameter is out
@@ -68,11 +122,11 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	engines, err := kernels.NewEngines(d, p.caseName(), contenders, p)
+	plan, err := kernels.NewPlan(d, &Op, p)
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{params: p, engines: engines}, nil
+	return &Plan{params: p, plan: plan}, nil
 }
 
 // Frames returns the number of frames of a spectrogram: 1 + samples/Hop.
@@ -83,18 +137,54 @@ func (p *Plan) Bins() int { return p.params.bins() }
 
 // Transform returns the spectrogram of samples, Frames(len(samples))×Bins(), row-major, in dst's memory if its
 // capacity suffices and in new memory otherwise. What dst holds is overwritten. With a dst of sufficient capacity it
-// allocates nothing once the implementation for that many samples has been used. The
-// first use of FFTW plans, for up to a second. It fails where the chosen implementation cannot be made ready or fails
-// itself; what it returns then is not to be used.
+// allocates nothing once the implementation for that many samples has been used; one on a GPU remembers a few lengths.
+// The first use of FFTW plans, for up to a second. It fails where no implementation can be made ready, or where all
+// fail; what it returns then is not to be used.
 func (p *Plan) Transform(dst []complex64, samples []float32) ([]complex64, error) {
-	e, err := p.engines.For(len(samples))
-	if err != nil {
-		return nil, err
-	}
 	size := p.params.frames(len(samples)) * p.params.bins()
 	dst = slices.Grow(dst[:0], size)[:size]
-	return dst, e.transform(dst, samples)
+	return dst, p.plan.Run(p.shape(len(samples)), kernels.Args{kernels.ComplexWords(dst), samples})
+}
+
+func (p *Plan) shape(n int) kernels.Shape {
+	return kernels.Shape{nFFT: p.params.NFFT, hop: p.params.Hop, samples: n}
 }
 
 // Explain says why Transform computes that many samples the way it does.
-func (p *Plan) Explain(samples int) dispatch.Explanation { return p.engines.Explain(samples) }
+func (p *Plan) Explain(samples int) dispatch.Explanation { return p.plan.Explain(p.shape(samples)) }
+
+// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+func (p *Plan) Close() { p.plan.Close() }
+
+// Reference returns the spectrogram of samples in float64, frames×bins, row-major: the definition, frame by frame,
+// with gonum's transform, which the tests hold against the plain sum and against librosa. It panics where p is out of
+// its range.
+func Reference(p Params, samples []float32) []complex128 {
+	if err := p.check(); err != nil {
+		panic(err)
+	}
+	window := hann(p.NFFT)
+	transform := fourier.NewFFT(p.NFFT)
+	frame := make([]float64, p.NFFT)
+	bins, frames := p.bins(), p.frames(len(samples))
+	out := make([]complex128, frames*bins)
+	for f := range frames {
+		for j := range frame {
+			frame[j] = 0
+			if i := f*p.Hop - p.NFFT/2 + j; 0 <= i && i < len(samples) {
+				frame[j] = window[j] * float64(samples[i])
+			}
+		}
+		transform.Coefficients(out[f*bins:(f+1)*bins], frame)
+	}
+	return out
+}
+
+// parts returns the real and the imaginary part of each value.
+func parts(x []complex128) []float64 {
+	all := make([]float64, 0, 2*len(x))
+	for _, v := range x {
+		all = append(all, real(v), imag(v))
+	}
+	return all
+}

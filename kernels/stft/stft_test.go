@@ -5,87 +5,102 @@ import (
 	"fmt"
 	"math"
 	"math/cmplx"
-	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/sbinet/npyio/npz"
-
-	"crossover/calibration"
+	"crossover/gpu"
+	"crossover/gpu/emulator"
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 )
 
-func readArray[T any](t *testing.T, name string) []T {
-	t.Helper()
-	f, err := npz.Open("testdata/librosa.npz")
-	if err != nil {
-		t.Fatal(err)
+// lines have the parameters of every way through the kernels, and one hop longer than its window.
+func lines() (all []kernels.Line) {
+	for _, p := range []Params{{2048, 512}, {512, 128}, {64, 7}, {64, 100}, {60, 7}, {600, 300}, {2, 3}} {
+		all = append(all, lineOf(p))
 	}
-	defer f.Close()
-	var out []T
-	if err := f.Read(name+".npy", &out); err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return all
 }
 
-// generated is made once: its sines take longer than most tests.
-var generated = sync.OnceValue(kernels.GeneratedInput)
+func lineOf(p Params) kernels.Line {
+	return kernels.Along(axes, "n", kernels.Param{Name: "n_fft", Value: p.NFFT}, kernels.Param{Name: "hop", Value: p.Hop})
+}
 
-// eachContender runs a test on every implementation that can run here.
-func eachContender(t *testing.T, test func(t *testing.T, name string)) {
-	for _, c := range contenders {
-		t.Run(c.Name, func(t *testing.T) {
-			if err := c.Missing(); err != nil {
-				t.Skip(err)
+func shapeOf(p Params, n int) kernels.Shape {
+	return kernels.Shape{nFFT: p.NFFT, hop: p.Hop, samples: n}
+}
+
+// allowed is the greatest relative error of an implementation. The operation allows more.
+const allowed = 1e-6
+
+// Signals are shorter than a window or longer, and their numbers of frames on both sides of what a worker or a threadgroup
+// takes.
+func TestOp(t *testing.T) {
+	op := Op
+	op.Lines = lines()
+	op.Tolerance = func(kernels.Shape) float64 { return allowed }
+	kerneltest.Run(t, &op, kerneltest.Options{Sizes: []int{1, 6, 127, 128, 300, 1009, 5000, 20011}, Emulated: 8 << 10})
+}
+
+// The typed plan takes no samples at all: one frame of silence.
+func TestNoSamples(t *testing.T) {
+	for _, p := range []Params{{2048, 512}, {512, 128}, {60, 7}} {
+		for name, plan := range kerneltest.Plans(t, &Op, p) {
+			got := make([]float32, 2*p.bins())
+			for i := range got {
+				got[i] = float32(math.NaN())
 			}
-			test(t, c.Name)
-		})
+			if err := plan.Run(shapeOf(p, 0), kernels.Args{got, nil}); err != nil {
+				t.Errorf("%s, %v: %v", name, p, err)
+			}
+			if i := slices.IndexFunc(got, func(v float32) bool { return v != 0 }); i >= 0 {
+				t.Errorf("%s, %v: word %d is %v, want 0", name, p, i, got[i])
+			}
+		}
 	}
 }
 
 // TestLibrosa holds the reference and every implementation against librosa.stft, of which every eighth frame is kept,
 // bins×frames, as complex64.
 func TestLibrosa(t *testing.T) {
-	signal := readArray[float32](t, "signal")
+	signal := kerneltest.ReadArchived[float32](t, "testdata/librosa.npz", "signal")
 	for _, p := range []Params{{2048, 512}, {512, 128}} {
-		want := readArray[complex64](t, fmt.Sprintf("stft_%d_%d", p.NFFT, p.Hop))
+		want := kerneltest.ReadArchived[complex64](t, "testdata/librosa.npz", fmt.Sprintf("stft_%d_%d", p.NFFT, p.Hop))
 		bins, kept := p.bins(), (p.frames(len(signal))+7)/8
 		if len(want) != bins*kept {
 			t.Fatalf("%v: librosa has %d values, want %d×%d", p, len(want), bins, kept)
 		}
-		compare := func(t *testing.T, at func(frame, bin int) complex128, tolerance float64) {
+		compare := func(name string, frames int, at func(frame, bin int) complex128, allowed float64) {
 			t.Helper()
 			var diff, norm float64
-			for f := range kept {
+			for f := 0; f < frames; f += 8 {
 				for b := range bins {
-					w := complex128(want[b*kept+f])
-					diff += math.Pow(cmplx.Abs(at(8*f, b)-w), 2)
+					w := complex128(want[b*kept+f/8])
+					diff += math.Pow(cmplx.Abs(at(f, b)-w), 2)
 					norm += math.Pow(cmplx.Abs(w), 2)
 				}
 			}
-			if e := math.Sqrt(diff / norm); !(e <= tolerance) {
-				t.Errorf("relative error %.2g, want at most %.2g", e, tolerance)
+			if e := math.Sqrt(diff / norm); !(e <= allowed) {
+				t.Errorf("%v, %s: relative error %.2g, want at most %.2g", p, name, e, allowed)
 			}
 		}
-		t.Run(p.caseName()+"/reference", func(t *testing.T) {
-			got := Reference(p, signal)
-			// librosa computed in float32.
-			compare(t, func(frame, bin int) complex128 { return got[frame*bins+bin] }, 2e-7)
-		})
-		eachContender(t, func(t *testing.T, name string) {
-			e, err := contenders.New(name, p)
-			if err != nil {
+		right := Reference(p, signal)
+		// librosa computed in float32.
+		compare("reference", p.frames(len(signal)), func(frame, bin int) complex128 { return right[frame*bins+bin] }, 2e-7)
+		for name, plan := range kerneltest.Plans(t, &Op, p) {
+			x, frames := signal, p.frames(len(signal))
+			if name == kerneltest.EmulatorName {
+				// It takes milliseconds a frame: frames 0 and 8 and what they reach of the signal will do.
+				frames = 9
+				x = signal[:8*p.Hop+p.NFFT/2]
+			}
+			got := make([]complex64, p.frames(len(x))*bins)
+			if err := plan.Run(shapeOf(p, len(x)), kernels.Args{kernels.ComplexWords(got), x}); err != nil {
 				t.Fatal(err)
 			}
-			got := make([]complex64, p.frames(len(signal))*bins)
-			if err := e.transform(got, signal); err != nil {
-				t.Fatal(err)
-			}
-			compare(t, func(frame, bin int) complex128 { return complex128(got[frame*bins+bin]) }, 5e-7)
-		})
+			compare(name, frames, func(frame, bin int) complex128 { return complex128(got[frame*bins+bin]) }, 5e-7)
+		}
 	}
 }
 
@@ -114,38 +129,13 @@ func TestReferenceAgainstPlainSum(t *testing.T) {
 	}
 }
 
-// TestEnginesAgainstReference runs every implementation over signals shorter than a window, over hops longer than
-// one, and over numbers of frames on both sides of what one worker or one batch takes.
-func TestEnginesAgainstReference(t *testing.T) {
-	for _, p := range []Params{{2048, 512}, {512, 128}, {60, 7}, {2, 1}, {64, 100}} {
-		for _, n := range []int{0, 1, p.Hop - 1, p.Hop, p.NFFT / 2, p.NFFT, 3*p.NFFT + 1, 16*p.Hop + 3, 20011} {
-			problem := newProblem(p, n, generated())
-			want := problem.Reference()
-			eachContender(t, func(t *testing.T, name string) {
-				call, err := problem.Bind(name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for range 2 { // the second call meets what the first one left behind
-					clear(call.Output())
-					if err := call.Run(); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if e := kernels.RelativeError(call.Output(), want); e > 1e-6 {
-					t.Errorf("%v, %d samples: relative error %.2g", p, n, e)
-				}
-			})
-		}
-	}
-}
-
 func TestPlan(t *testing.T) {
-	signal := readArray[float32](t, "signal")
+	signal := kerneltest.ReadArchived[float32](t, "testdata/librosa.npz", "signal")
 	plan, err := New(nil, Params{NFFT: 2048, Hop: 512})
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer plan.Close()
 	spec, err := plan.Transform(nil, signal)
 	if err != nil {
 		t.Fatal(err)
@@ -171,6 +161,9 @@ func TestPlan(t *testing.T) {
 	if allocs != 0 {
 		t.Errorf("%v allocations a call", allocs)
 	}
+	if spec, err = plan.Transform(spec, nil); err != nil || len(spec) != 1025 || spec[3] != 0 {
+		t.Errorf("no samples: %d values, %v", len(spec), err)
+	}
 }
 
 func TestNewRefuses(t *testing.T) {
@@ -189,56 +182,49 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// underRace reports whether the race detector is in this binary. Under it sync.Pool drops items at random, and the calls
-// into libraries that draw their frames from one allocate.
-func underRace() bool {
-	info, _ := debug.ReadBuildInfo()
-	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+// questioned notes what a vendor's library is asked for, and refuses.
+type questioned struct {
+	gpu.FFT
+	n, batch int
+	dst, src gpu.Region
 }
 
-func TestEnginesDoNotAllocate(t *testing.T) {
-	p := Params{NFFT: 512, Hop: 128}
-	x := make([]float32, 30000)
-	dst := make([]complex64, p.frames(len(x))*p.bins())
-	eachContender(t, func(t *testing.T, name string) {
-		if underRace() && strings.HasPrefix(name, "fftw") {
-			t.Skip("a library call allocates under the race detector")
-		}
-		e, err := contenders.New(name, p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if allocs := testing.AllocsPerRun(10, func() { _ = e.transform(dst, x) }); allocs != 0 {
-			t.Errorf("%v allocations a call", allocs)
-		}
-	})
+var errAsked = errors.New("asked")
+
+func (q *questioned) NewRealFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
+	*q = questioned{n: n, batch: batch, dst: dst, src: src}
+	return nil, errAsked
 }
 
-func TestCases(t *testing.T) {
-	c := Cases()[0]
-	if c.Name != "stft/n_fft=2048,hop=512" || !slices.Contains(calibration.Units, c.Axis.Unit) {
-		t.Errorf("case %q over %q", c.Name, c.Axis.Unit)
+// TestVendor checks what a vendor's library is asked for; what it then computes is tested where there is one.
+func TestVendor(t *testing.T) {
+	d := emulator.Open(t)
+	library, p := &questioned{}, Params{100, 30}
+	vendor, err := newVendor(d, library, p)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got, want := c.Bytes(1024), 4.0*1024+8*3*1025; got != want {
-		t.Errorf("Bytes(1024) = %v, want %v", got, want)
+	b := d.NewPlan()
+	s := shapeOf(p, 1000)
+	vendor(b, p, s, []*gpu.Buffer{b.Output(gpu.Float2, 34*51), b.Input(gpu.Float, 1000)})
+	if _, err := b.Build(); !errors.Is(err, errAsked) {
+		t.Errorf("the library's error became %v", err)
 	}
-	p := c.Problem(3000, generated())
-	if _, err := p.Bind("abacus"); !errors.Is(err, kernels.ErrUnknownImplementation) {
-		t.Errorf("bound an unknown implementation: %v", err)
+	if library.n != 100 || library.batch != 34 || library.src.Bytes != 4*34*100 || library.dst.Bytes != 8*34*51 {
+		t.Errorf("the library was asked for %d rows of %d, from %d bytes to %d", library.batch, library.n, library.src.Bytes, library.dst.Bytes)
 	}
-	for _, i := range c.Implementations {
-		if i.Missing() != nil {
-			continue
+}
+
+// A call that no kernel takes is refused, so that a program's plan computes it elsewhere.
+func TestLaunchRefuses(t *testing.T) {
+	for _, p := range []Params{{64, math.MaxInt}, {60, math.MaxInt}} {
+		plan := kerneltest.Plans(t, &Op, p)[kerneltest.EmulatorName]
+		if plan == nil {
+			t.Skip("no C++ compiler for the emulator")
 		}
-		call, err := p.Bind(i.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := call.Run(); err != nil {
-			t.Fatal(err)
-		}
-		if e := kernels.RelativeError(call.Output(), p.Reference()); e > c.Tolerance(3000) {
-			t.Errorf("%s: relative error %.2g", i.Name, e)
+		dst, x := make([]float32, 2*p.bins()), make([]float32, 5)
+		if err := plan.Run(shapeOf(p, 5), kernels.Args{dst, x}); !errors.Is(err, kernels.ErrRefused) || !strings.Contains(err.Error(), "too many") {
+			t.Errorf("%v: %v", p, err)
 		}
 	}
 }
@@ -266,26 +252,7 @@ func TestMultiply(t *testing.T) {
 }
 
 func BenchmarkTransform(b *testing.B) {
-	for _, n := range []int{1 << 10, 1 << 16} {
-		p := newProblem(Params{NFFT: 2048, Hop: 512}, n, generated())
-		for _, c := range contenders {
-			b.Run(fmt.Sprintf("impl=%s/n=%d", c.Name, n), func(b *testing.B) {
-				if err := c.Missing(); err != nil {
-					b.Skip(err)
-				}
-				call, err := p.Bind(c.Name)
-				if err != nil {
-					b.Fatal(err)
-				}
-				for b.Loop() {
-					if err := call.Run(); err != nil {
-						b.Fatal(err)
-					}
-				}
-				b.ReportMetric(b.Elapsed().Seconds()*1e6/float64(b.N)/float64(p.params.frames(n)), "µs/frame")
-			})
-		}
-	}
+	kerneltest.Benchmark(b, &Op, Op.Lines[0], 1<<10, 1<<16)
 }
 
 func TestForceWithoutDispatcher(t *testing.T) {

@@ -1,0 +1,167 @@
+package stft
+
+import (
+	"math"
+	"slices"
+
+	"crossover/accelerate"
+	"crossover/fftw"
+	"crossover/kernels"
+	"crossover/kernels/fft"
+	"crossover/pool"
+)
+
+// hann returns the periodic Hann window of n points.
+func hann(n int) []float64 {
+	w := make([]float64, n)
+	for j := range w {
+		w[j] = 0.5 - 0.5*math.Cos(2*math.Pi*float64(j)/float64(n))
+	}
+	return w
+}
+
+// hannFloats is hann in float32.
+func hannFloats(n int) []float32 {
+	window := make([]float32, n)
+	for j, w := range hann(n) {
+		window[j] = float32(w)
+	}
+	return window
+}
+
+// transform is a real FFT of one or of several frames that lie one after the other.
+type transform interface {
+	Forward(dst []complex64, src []float32)
+}
+
+// transforms are what one goroutine computes with: a transform of a block of frames, and one of a single frame.
+type transforms struct {
+	blockFrames   int
+	block, single transform
+}
+
+// newTransforms makes transforms of n points for count goroutines.
+type newTransforms func(n, count int) ([]transforms, error)
+
+func inGo(n, count int) ([]transforms, error) {
+	var each []transforms
+	for t := fft.NewReal(n); len(each) < count; t = t.Clone() {
+		each = append(each, transforms{blockFrames: 1, block: t, single: t})
+	}
+	return each, nil
+}
+
+// framesPerBlock is how many frames FFTW transforms in one call: enough for it to share twiddle factors among frames,
+// few enough for a block of the usual windows to stay in the second-level cache.
+const framesPerBlock = 16
+
+// withFFTW returns the same plans of FFTW, on one thread, for all goroutines: any number may run a plan.
+func withFFTW(n, count int) ([]transforms, error) {
+	block, err := fftw.NewReal(n, framesPerBlock, 1)
+	if err != nil {
+		return nil, err
+	}
+	single, err := fftw.NewReal(n, 1, 1)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Repeat([]transforms{{blockFrames: framesPerBlock, block: block, single: single}}, count), nil
+}
+
+// withAccelerate returns a transform of Apple's vDSP for each goroutine: it computes in memory of its own, a frame at a
+// time.
+func withAccelerate(n, count int) ([]transforms, error) {
+	each := make([]transforms, count)
+	for i := range each {
+		t, err := accelerate.NewReal(n)
+		if err != nil {
+			return nil, err
+		}
+		each[i] = transforms{blockFrames: 1, block: t, single: t}
+	}
+	return each, nil
+}
+
+// framer transforms the frames of a signal on one goroutine.
+type framer struct {
+	Params
+	transforms
+	window []float32
+	rows   []float32 // the windowed frames of a block
+}
+
+// newFramers returns framers for count goroutines.
+func newFramers(p Params, count int, newTransforms newTransforms) ([]framer, error) {
+	each, err := newTransforms(p.NFFT, count)
+	if err != nil {
+		return nil, err
+	}
+	window := hannFloats(p.NFFT)
+	framers := make([]framer, count)
+	for i, t := range each {
+		framers[i] = framer{p, t, window, make([]float32, t.blockFrames*p.NFFT)}
+	}
+	return framers, nil
+}
+
+// load writes frame f of x, windowed, to dst, in one pass: outside of x it is zero.
+func (r *framer) load(dst, x []float32, f int) {
+	start := f*r.Hop - r.NFFT/2
+	from := min(max(-start, 0), r.NFFT)
+	to := min(max(len(x)-start, from), r.NFFT)
+	clear(dst[:from])
+	multiply(dst[from:to], x[start+from:start+to], r.window[from:to])
+	clear(dst[to:])
+}
+
+// span fills the frames from lo to hi−1 of dst.
+func (r *framer) span(dst []complex64, x []float32, lo, hi int) {
+	bins := r.bins()
+	f := lo
+	for ; f+r.blockFrames <= hi; f += r.blockFrames {
+		for i := range r.blockFrames {
+			r.load(r.rows[i*r.NFFT:(i+1)*r.NFFT], x, f+i)
+		}
+		r.block.Forward(dst[f*bins:(f+r.blockFrames)*bins], r.rows)
+	}
+	for ; f < hi; f++ {
+		row := r.rows[:r.NFFT]
+		r.load(row, x, f)
+		r.single.Forward(dst[f*bins:(f+1)*bins], row)
+	}
+}
+
+// samplesPerChunk is the least number of windowed samples that a worker takes at a time: some five microseconds of
+// work, a few times what handing it over costs.
+const samplesPerChunk = 8192
+
+// over returns the loop over the frames of a signal. Workers take whole blocks of frames.
+func over(newTransforms newTransforms) func(p Params, workers int) (kernels.Loop, error) {
+	return func(p Params, workers int) (kernels.Loop, error) {
+		framers, err := newFramers(p, workers, newTransforms)
+		if err != nil {
+			return kernels.Loop{}, err
+		}
+		block := framers[0].blockFrames
+		grain := block * max(1, samplesPerChunk/(block*p.NFFT))
+		return kernels.Loop{
+			Rows:  func(s *kernels.Shape) int { return p.frames(s[samples]) },
+			Grain: func(int, *pool.Pool) int { return grain },
+			Do: func(worker int, _ *kernels.Shape, a *kernels.Args, lo, hi int) {
+				framers[worker].span(kernels.Complex(a[0]), a[1], lo, hi)
+			},
+		}, nil
+	}
+}
+
+// newFramework transforms frame after frame by Apple's vDSP, on one core.
+func newFramework(p Params) (kernels.Runner, error) {
+	framers, err := newFramers(p, 1, withAccelerate)
+	if err != nil {
+		return nil, err
+	}
+	return kernels.RunnerFunc(func(s kernels.Shape, a *kernels.Args) error {
+		framers[0].span(kernels.Complex(a[0]), a[1], 0, p.frames(s[samples]))
+		return nil
+	}), nil
+}
