@@ -34,7 +34,7 @@ var operations = []func(b *kernels.Backends) []kernels.Case{
 	kernels.Listed(&softmax.Op, softmax.Program),
 	alone(biquad.Cases),
 	alone(oscillator.Cases),
-	alone(stagegraph.Cases),
+	stagegraph.Op.Cases,
 }
 
 func alone(cases func() []kernels.Case) func(b *kernels.Backends) []kernels.Case {

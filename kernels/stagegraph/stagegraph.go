@@ -8,13 +8,15 @@
 // mix adds the buffers in an order that depends on nothing else. Processor and GPU round differently.
 //
 // Programs make a [Plan] of their nodes and call Render once a block; nodes are Go code, so a plan stays on the
-// processor. The sweep takes [Cases], whose nodes do a fixed number of passes over the block and have a kernel too.
+// processor. The nodes that are measured do a fixed number of passes over a block of input, and have a kernel too.
 //
 // Source: Y. Orlarey, S. Letz, D. Fober, "Adding automatic parallelization to Faust", Linux Audio Conference 2009.
 package stagegraph
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 
 	"crossover/dispatch"
 	"crossover/kernels"
@@ -27,26 +29,126 @@ type Node interface {
 	Render(dst []float32)
 }
 
+// Stage is what an implementation is made for: the nodes of a program, or those that are measured.
+type Stage interface {
+	// render fills dst with the next samples of a node; x is the input of the call.
+	render(node int, dst, x []float32)
+}
+
+// program is a stage of nodes that are Go code.
+type program []Node
+
+func (p program) render(node int, dst, _ []float32) { p[node].Render(dst) }
+
+// lowpasses are the stage that is measured: node v takes the v-th block of the input and puts it through a one-pole
+// low-pass several times, from silence each time. A pass is a recurrence, which no core can hurry, as most audio nodes
+// are.
+type lowpasses []lowpass
+
+type lowpass struct {
+	gain   float32
+	passes int
+}
+
+// newLowpasses returns nodes of so many passes with the gains 1/8 to 7/8.
+func newLowpasses(count, passes int) lowpasses {
+	nodes := make(lowpasses, count)
+	for v := range nodes {
+		nodes[v] = lowpass{gain: float32(1+v%7) / 8, passes: passes}
+	}
+	return nodes
+}
+
+func (l lowpasses) render(node int, dst, x []float32) {
+	copy(dst, x[node*len(dst):])
+	for range l[node].passes {
+		s := float32(0)
+		for i, x := range dst {
+			s += l[node].gain * (x - s)
+			dst[i] = s
+		}
+	}
+}
+
+// The axes of the operation.
+const (
+	width = iota
+	block
+	cost
+)
+
+var axes = []kernels.Axis{
+	{Name: "width", Unit: "nodes", Min: 1, Max: 256},
+	{Name: "block", Unit: "samples", Min: 16, Max: 4096},
+	{Name: "cost", Unit: "passes", Min: 1, Max: 64},
+}
+
+// usualCost is the number of passes of the nodes on the line that is measured.
+const usualCost = 4
+
+// Op declares the operation.
+var Op = kernels.Op[Stage]{
+	Name:    "stage-graph",
+	Formula: "y = Σᵥ Pᵥ⁴(xᵥ), Pᵥ a pass of s ← s + gᵥ·(x − s) over a block, gᵥ = (1 + v mod 7)/8",
+	Source:  "Orlarey, Letz, Fober, Adding automatic parallelization to Faust, LAC 2009",
+	Axes:    axes,
+	Lines: []kernels.Line{
+		kernels.Along(axes, "width", kernels.Param{Name: "block", Value: 512}, kernels.Param{Name: "cost", Value: usualCost}),
+	},
+	Params: func(s kernels.Shape) Stage { return newLowpasses(s[width], s[cost]) },
+	IO: func(p Stage, s kernels.Shape) []kernels.Tensor {
+		tensors := []kernels.Tensor{{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: []int{s[block]}}}
+		if _, measured := p.(lowpasses); measured {
+			x := kernels.Tensor{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[width], s[block]}}
+			tensors = append(tensors, x)
+		}
+		return tensors
+	},
+	Fill:      func(_ Stage, _ kernels.Shape, in kernels.Input, a *kernels.Args) { in.Fill(a[1]) },
+	Reference: reference,
+	Tolerance: func(kernels.Shape) float64 { return 1e-5 },
+	Work: func(s kernels.Shape, _ string) kernels.Work {
+		const flops = 3 * 3 // of a sample and pass, of which a scan does three times as many as the recurrence
+		n, steps := float64(s[width]), float64(s[block])*float64(s[cost])
+		return kernels.Work{
+			Bytes: 4 * float64(s[block]) * (n + 1), Flops: flops * n * steps, Pieces: n, Threads: 32 * n, Chain: steps, Launches: 2,
+		}
+	},
+	// Nobody knows what a node of a program costs, so its number of nodes alone counts.
+	Judged: func(_ Stage, s kernels.Shape) (line, size int) { return 0, s[width] },
+	By: []kernels.Makers[Stage]{
+		kernels.Named("go", func(_ *kernels.Backends, p Stage) (kernels.Runner, error) { return &serial{stage: p}, nil }),
+		kernels.Named("go-parallel", func(b *kernels.Backends, p Stage) (kernels.Runner, error) {
+			return &parallel{pool: b.Pool, nodes: nodesTask{stage: p}}, nil
+		}),
+		kernels.KernelText("", appendStage),
+	},
+}
+
 // Plan renders a stage with the implementation that is fastest for its number of nodes. It must not be used by two
 // goroutines at once.
 type Plan struct {
-	width   int
-	engines *kernels.Engines[stage, engine]
+	width int
+	plan  *kernels.Plan[Stage]
 }
 
-// stage is what an engine is made for.
-type stage []Node
+// processors are the backends of this machine without its GPUs.
+var processors = sync.OnceValue(func() *kernels.Backends {
+	b := *kernels.Here()
+	b.GPUs = nil
+	return &b
+})
 
 // New returns the plan of a stage that chooses by d; d may be nil. It fails where there are no nodes.
 func New(d *dispatch.Dispatcher, nodes []Node) (*Plan, error) {
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("stagegraph: no nodes: want at least one")
 	}
-	engines, err := kernels.NewEngines(d, caseName, processors, append(stage(nil), nodes...))
+	plan, err := kernels.NewPlanOn(processors(), d, &Op, Stage(program(slices.Clone(nodes))))
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{len(nodes), engines}, nil
+	return &Plan{len(nodes), plan}, nil
 }
 
 // Render renders every node once for len(dst) samples and fills dst with their sum. The implementation is chosen by
@@ -56,13 +158,37 @@ func New(d *dispatch.Dispatcher, nodes []Node) (*Plan, error) {
 //
 // A panic in a node surfaces here, wrapped in a *pool.Panic where another goroutine had rendered it. Render fails where
 // the chosen implementation does.
-func (p *Plan) Render(dst []float32) error {
-	engine, err := p.engines.For(p.width)
-	if err != nil {
-		return err
-	}
-	return engine.render(dst)
-}
+func (p *Plan) Render(dst []float32) error { return p.plan.Run(p.shape(len(dst)), kernels.Args{dst}) }
 
 // Explain says why Render takes the implementation that it takes.
-func (p *Plan) Explain() dispatch.Explanation { return p.engines.Explain(p.width) }
+func (p *Plan) Explain() dispatch.Explanation {
+	return p.plan.Explain(p.shape(Op.Lines[0].At(p.width)[block]))
+}
+
+func (p *Plan) shape(n int) kernels.Shape {
+	return kernels.Shape{width: p.width, block: n, cost: usualCost}
+}
+
+// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+func (p *Plan) Close() { p.plan.Close() }
+
+// reference renders the stage that is measured, in float64.
+func reference(p Stage, s kernels.Shape, a *kernels.Args) []float64 {
+	y, x := make([]float64, s[block]), make([]float64, s[block])
+	for v, node := range p.(lowpasses) {
+		for i := range x {
+			x[i] = float64(a[1][v*s[block]+i])
+		}
+		for range node.passes {
+			state := 0.0
+			for i := range x {
+				state += float64(node.gain) * (x[i] - state)
+				x[i] = state
+			}
+		}
+		for i := range y {
+			y[i] += x[i]
+		}
+	}
+	return y
+}

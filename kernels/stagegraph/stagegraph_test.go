@@ -1,70 +1,85 @@
 package stagegraph
 
 import (
-	"fmt"
+	"errors"
 	"math"
+	"slices"
 	"testing"
 
+	"crossover/gpu"
+	"crossover/gpu/emulator"
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 )
+
+// strict allows no more than the implementations need, and has lines over the edges of lanes and parts of a block.
+func strict(blocks ...int) *kernels.Op[Stage] {
+	op := Op
+	op.Lines = slices.Clone(Op.Lines)
+	for _, n := range blocks {
+		op.Lines = append(op.Lines, kernels.Along(axes, "width", kernels.Param{Name: "block", Value: n}, kernels.Param{Name: "cost", Value: 5}))
+	}
+	op.Tolerance = func(kernels.Shape) float64 { return 1e-6 }
+	return &op
+}
+
+// widths are at the edges of what workers take.
+var widths = []int{1, 2, 3, 7, 8, 9, 17, 33, 64}
+
+func TestOp(t *testing.T) {
+	kerneltest.Run(t, strict(1, 16, 33, 513), kerneltest.Options{Sizes: []int{1, 2, 7, 9, 33, 256}, Emulated: 5 << 10})
+}
+
+// Nodes of one stage need not be alike.
+func TestNodesOfDifferentPasses(t *testing.T) {
+	op := strict(33, 1100)
+	op.Params = func(s kernels.Shape) Stage {
+		nodes := newLowpasses(s[width], 0)
+		for v := range nodes {
+			nodes[v].passes = 1 + v%s[cost]
+		}
+		return nodes
+	}
+	kerneltest.Run(t, op, kerneltest.Options{Sizes: []int{1, 9}})
+}
+
+// Lanes must not read samples, and the mix sums, that are not there yet.
+func TestBarriers(t *testing.T) {
+	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{width: 3, block: 600, cost: 4})
+}
 
 // TestReference holds the reference against the impulse response of four one-poles of gain ⅛, worked out by hand: at
 // sample n it is C(n+3, 3)·(1/8)⁴·(7/8)ⁿ.
 func TestReference(t *testing.T) {
-	src := make([]float32, 2*blockSamples) // the second node is silent
+	s := kernels.Shape{width: 2, block: 512, cost: 4}
+	src := make([]float32, 2*512) // the second node is silent
 	src[0] = 1
-	got := Reference(src)
-	for n := range got {
+	for n, got := range Op.Reference(Op.Params(s), s, &kernels.Args{1: src}) {
 		choose := float64((n+3)*(n+2)*(n+1)) / 6
 		want := choose * math.Pow(1.0/8, 4) * math.Pow(7.0/8, float64(n))
-		if math.Abs(got[n]-want) > 1e-14 {
-			t.Fatalf("sample %d is %g, want %g", n, got[n], want)
+		if math.Abs(got-want) > 1e-14 {
+			t.Fatalf("sample %d is %g, want %g", n, got, want)
 		}
 	}
 }
 
-func TestCase(t *testing.T) {
-	c := Cases()[0]
-	for _, width := range []int{1, 2, 3, 17, 64, 256} {
-		problem := c.Problem(width, kernels.GeneratedInput())
-		want := problem.Reference()
-		bits := map[kernels.Processor][]float32{} // of the first implementation on a processor
-		for _, implementation := range c.Implementations {
-			t.Run(fmt.Sprintf("%s/width=%d", implementation.Name, width), func(t *testing.T) {
-				if err := implementation.Missing(); err != nil {
-					t.Skip(err)
-				}
-				call, err := problem.Bind(implementation.Name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer call.Release()
-				for range 2 {
-					if err := call.Run(); err != nil {
-						t.Fatal(err)
-					}
-					if e := kernels.RelativeError(call.Output(), want); !(e <= c.Tolerance(width)) {
-						t.Errorf("relative error %.2g, tolerance %.2g", e, c.Tolerance(width))
-					}
-				}
-				if allocations := testing.AllocsPerRun(5, func() { call.Run() }); allocations != 0 {
-					t.Errorf("%g allocations a call, want 0", allocations)
-				}
-				first := bits[implementation.Processor]
-				if first == nil {
-					first = append(first, call.Output()...)
-					bits[implementation.Processor] = first
-				}
-				for i, v := range call.Output() {
-					if math.Float32bits(v) != math.Float32bits(first[i]) {
-						t.Fatalf("sample %d is %g, %g before", i, v, first[i])
-					}
-				}
-			})
+// Every implementation on the processor gives the same bits.
+func TestSameBits(t *testing.T) {
+	for _, count := range append(widths, 256) {
+		s := Op.Lines[0].At(count)
+		x := make([]float32, count*s[block])
+		kernels.Noise(x, uint64(count))
+		all := kerneltest.Plans(t, &Op, Op.Params(s))
+		var mixes [2][]float32
+		for i, name := range []string{"go", "go-parallel"} {
+			mixes[i] = make([]float32, s[block])
+			if err := all[name].Run(s, kernels.Args{mixes[i], x}); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if _, err := c.Problem(1, kernels.Input{}).Bind("abacus"); err == nil {
-		t.Error("Bind accepted an unknown implementation")
+		if !slices.Equal(mixes[0], mixes[1]) {
+			t.Errorf("%d nodes: go and go-parallel differ", count)
+		}
 	}
 }
 
@@ -78,32 +93,29 @@ func (c *counter) Render(dst []float32) {
 	}
 }
 
-// TestEngines renders blocks of changing length and checks that every node is rendered once a block.
-func TestEngines(t *testing.T) {
-	for _, implementation := range processors.Implementations() {
-		t.Run(implementation.Name, func(t *testing.T) {
-			nodes := stage{&counter{0}, &counter{100}, &counter{1000}}
-			e, err := processors.New(implementation.Name, nodes)
-			if err != nil {
+// TestBlocks renders blocks of changing length and checks that every node is rendered once a block.
+func TestBlocks(t *testing.T) {
+	for _, name := range []string{"go", "go-parallel"} {
+		plan, err := kernels.NewPlanOf(kernels.Here(), &Op, Stage(program{&counter{0}, &counter{100}, &counter{1000}}), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := float32(1100)
+		for _, n := range []int{64, 3000, 1, 0, 64} {
+			dst := make([]float32, n)
+			for i := range dst {
+				dst[i] = -1 // must not be added to
+			}
+			if err := plan.Run(kernels.Shape{width: 3, block: n}, kernels.Args{dst}); err != nil {
 				t.Fatal(err)
 			}
-			next := float32(1100)
-			for _, n := range []int{64, 3000, 1, 0, 64} {
-				dst := make([]float32, n)
-				for i := range dst {
-					dst[i] = -1 // must not be added to
+			for i, v := range dst {
+				if v != next {
+					t.Fatalf("%s, block of %d: sample %d is %g, want %g", name, n, i, v, next)
 				}
-				if err := e.render(dst); err != nil {
-					t.Fatal(err)
-				}
-				for i, v := range dst {
-					if v != next {
-						t.Fatalf("block of %d: sample %d is %g, want %g", n, i, v, next)
-					}
-					next += 3
-				}
+				next += 3
 			}
-		})
+		}
 	}
 }
 
@@ -116,6 +128,7 @@ func TestPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer plan.Close()
 	nodes[0] = nil // the plan has a copy
 	dst := make([]float32, 4)
 	if err := plan.Render(dst); err != nil {
@@ -124,28 +137,32 @@ func TestPlan(t *testing.T) {
 	if want := [4]float32{3, 5, 7, 9}; [4]float32(dst) != want {
 		t.Errorf("mix %v, want %v", dst, want)
 	}
+	if e := plan.Explain(); e.Case != "stage-graph/block=512,cost=4" || e.Size != 2 {
+		t.Errorf("chosen by %s at %d", e.Case, e.Size)
+	}
 	if allocations := testing.AllocsPerRun(10, func() { plan.Render(dst) }); allocations != 0 {
 		t.Errorf("%g allocations a block, want 0", allocations)
 	}
 }
 
-func BenchmarkStageGraph(b *testing.B) {
-	c := Cases()[0]
-	for _, width := range []int{1, 2, 4, 16, 64} {
-		problem := c.Problem(width, kernels.GeneratedInput())
-		for _, implementation := range c.Implementations {
-			b.Run(fmt.Sprintf("impl=%s/width=%d", implementation.Name, width), func(b *testing.B) {
-				if err := implementation.Missing(); err != nil {
-					b.Skip(err)
-				}
-				call, err := problem.Bind(implementation.Name)
-				if err != nil {
-					b.Fatal(err)
-				}
-				for b.Loop() {
-					call.Run()
-				}
-			})
-		}
+// Nodes that are Go code have no kernel: a GPU refuses them, and a program's plan does not ask one.
+func TestGoNodesStayOnTheProcessor(t *testing.T) {
+	if processors().GPUs != nil {
+		t.Error("a program's plan may open a GPU")
 	}
+	b := &kernels.Backends{Pool: processors().Pool, GPUs: []*gpu.Backend{
+		gpu.NewBackend(kerneltest.EmulatorName, func() (gpu.Driver, error) { return emulator.New() }),
+	}}
+	plan, err := kernels.NewPlanOf(b, &Op, Stage(program{&counter{}}), kerneltest.EmulatorName)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer plan.Close()
+	if err := plan.Run(kernels.Shape{width: 1, block: 4}, kernels.Args{make([]float32, 4)}); !errors.Is(err, kernels.ErrRefused) {
+		t.Errorf("error %v, want one that refuses", err)
+	}
+}
+
+func BenchmarkStageGraph(b *testing.B) {
+	kerneltest.Benchmark(b, &Op, Op.Lines[0], 1, 2, 4, 16, 64)
 }

@@ -144,6 +144,9 @@ func TestPlan(t *testing.T) {
 		t.Fatalf("%d frames, %d bins, %d values; want 216, 1025 and their product",
 			plan.Frames(len(signal)), plan.Bins(), len(spec))
 	}
+	if e := plan.Explain(700); e.Case != "stft/n_fft=2048,hop=512" || e.Size != 700 {
+		t.Errorf("chosen by %s at %d", e.Case, e.Size)
+	}
 	whole := slices.Clone(spec)
 
 	kept := &spec[0]

@@ -1,44 +1,23 @@
 package stagegraph
 
 import (
-	"slices"
-
 	"crossover/kernels"
 	"crossover/pool"
 )
 
-// engine renders the next len(dst) samples of a stage.
-type engine interface {
-	render(dst []float32) error
-}
-
-// processors run any node.
-var processors = kernels.Contenders[stage, engine]{
-	{
-		Implementation: kernels.Implementation{Name: "go", Processor: kernels.CPU},
-		New:            func(s stage) (engine, error) { return &serial{nodes: s}, nil },
-	},
-	{
-		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU},
-		New:            func(s stage) (engine, error) { return newParallel(s), nil },
-	},
-}
-
-// contenders run the nodes of the case.
-var contenders = slices.Concat(processors, kernels.OnGPU("", newLaunch))
-
 // serial renders one node after the other and adds each to the mix while it is in the cache.
 type serial struct {
-	nodes  stage
+	stage  Stage
 	buffer []float32
 }
 
-func (e *serial) render(dst []float32) error {
-	e.buffer = resize(e.buffer, len(dst))
+func (r *serial) Run(s kernels.Shape, a *kernels.Args) error {
+	dst := a[0]
+	r.buffer = resize(r.buffer, len(dst))
 	clear(dst)
-	for _, node := range e.nodes {
-		node.Render(e.buffer)
-		add(dst, e.buffer)
+	for node := range s[width] {
+		r.stage.render(node, r.buffer, a[1])
+		add(dst, r.buffer)
 	}
 	return nil
 }
@@ -50,35 +29,33 @@ type parallel struct {
 	mix   mixTask
 }
 
-func newParallel(s stage) *parallel {
-	return &parallel{pool: pool.Shared(), nodes: nodesTask{nodes: s}}
-}
-
 // minAdditions is the number of additions below which a part of the mix is not worth a worker: about a microsecond.
 const minAdditions = 4096
 
-func (e *parallel) render(dst []float32) error {
-	width := len(e.nodes.nodes)
-	e.nodes.n = len(dst)
-	e.nodes.buffers = resize(e.nodes.buffers, width*len(dst))
-	e.pool.Run(width, 1, &e.nodes)
+func (r *parallel) Run(s kernels.Shape, a *kernels.Args) error {
+	dst, count := a[0], s[width]
+	r.nodes.n, r.nodes.x = len(dst), a[1]
+	r.nodes.buffers = resize(r.nodes.buffers, count*len(dst))
+	r.pool.Run(count, 1, &r.nodes)
+	r.nodes.x = nil
 
-	e.mix = mixTask{dst, e.nodes.buffers}
-	e.pool.Run(len(dst), max(1, minAdditions/width), &e.mix)
-	e.mix = mixTask{}
+	r.mix = mixTask{dst, r.nodes.buffers}
+	r.pool.Run(len(dst), max(1, minAdditions/count), &r.mix)
+	r.mix = mixTask{}
 	return nil
 }
 
 // nodesTask is the pool's task of rendering; its index is the node.
 type nodesTask struct {
-	nodes   stage
-	n       int
+	stage   Stage
+	n       int       // samples of a block
+	x       []float32 // of the call under way
 	buffers []float32 // nodes×n
 }
 
 func (t *nodesTask) Do(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		t.nodes[i].Render(t.buffers[i*t.n : (i+1)*t.n : (i+1)*t.n])
+		t.stage.render(i, t.buffers[i*t.n:(i+1)*t.n:(i+1)*t.n], t.x)
 	}
 }
 
