@@ -27,7 +27,7 @@ var operations = []func(b *kernels.Backends) []kernels.Case{
 	kernels.Listed(&reduce.Sum, reduce.Program),
 	alone(fft.Cases),
 	stft.Op.Cases,
-	alone(mel.Cases),
+	mel.Op.Cases,
 	alone(matmul.Cases),
 	alone(linear.Cases),
 	alone(conv1d.Cases),

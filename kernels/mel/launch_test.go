@@ -1,14 +1,12 @@
 package mel
 
 import (
-	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	"crossover/gpu"
-	"crossover/gpu/emulator"
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 )
 
 // launchParams have frames of which four, two, one and none fit into threadgroup memory, bands without bins, one band,
@@ -25,44 +23,43 @@ var launchParams = []Params{
 	{96000, 16386, 1100},
 }
 
-func newTestLaunch(t *testing.T, d *gpu.Device, p Params) *launch {
-	t.Helper()
-	e, err := newSparse(d, p)
+func TestFilterbanks(t *testing.T) {
+	many := 8*groupsPerCore*cores(t) + 3
+	for _, p := range launchParams {
+		plans := kerneltest.Plans(t, &Op, p)
+		for _, n := range []int{1, 2, 3, 4, 5, many} {
+			if n > 5 && p.NFFT > 4096 {
+				continue // no other way through the kernel, and much to emulate
+			}
+			power, got := make([]float32, n*p.bins()), make([]float32, n*p.Bands)
+			kernels.Noise(power, uint64(n))
+			for i := range power {
+				power[i] *= power[i]
+			}
+			want := Reference(p, power)
+			for name, plan := range plans {
+				if err := plan.Run(kernels.Shape{bands: p.Bands, nFFT: p.NFFT, frames: n}, kernels.Args{got, power}); err != nil {
+					t.Fatal(err)
+				}
+				if e := kernels.RelativeError(got, want); !(e <= allowed) {
+					t.Errorf("%s, %+v, %d frames: relative error %.2g", name, p, n, e)
+				}
+			}
+		}
+	}
+}
+
+// cores returns how many the emulated GPU has, 0 where there is none.
+func cores(t *testing.T) int {
+	gpus := kerneltest.Backends(t).GPUs
+	if len(gpus) == 0 {
+		return 0
+	}
+	device, err := gpus[0].Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(e.(*launch).plans.Close)
-	return e.(*launch)
-}
-
-func TestLaunchMatchesReference(t *testing.T) {
-	device := emulator.Open(t)
-	for _, p := range launchParams {
-		e := newTestLaunch(t, device, p)
-		for _, frames := range []int{1, 2, 3, 4, 5, 8*groupsPerCore*device.Facts().Cores + 3} {
-			if frames > 5 && p.NFFT > 4096 {
-				continue // no other way through the kernel, and much to emulate
-			}
-			t.Run(fmt.Sprintf("%+v/frames=%d", p, frames), func(t *testing.T) {
-				power := make([]float32, frames*p.bins())
-				kernels.Noise(power, uint64(frames))
-				for i := range power {
-					power[i] *= power[i]
-				}
-				call, err := e.bind(power)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer call.Release()
-				if err := call.Run(); err != nil {
-					t.Fatal(err)
-				}
-				if e := kernels.RelativeError(call.Output(), Reference(p, power)); !(e <= 1e-6) {
-					t.Errorf("relative error %.2g", e)
-				}
-			})
-		}
-	}
+	return device.Facts().Cores
 }
 
 // TestSegments holds the table of each filterbank against its weights, every one of them: the straight lines of the
@@ -114,49 +111,5 @@ func TestFramesTogether(t *testing.T) {
 		if got, copied := framesTogether(test.frames, test.bins, f); got != test.want || copied != test.copied {
 			t.Errorf("%d frames of %d bins: %d, %t; want %d, %t", test.frames, test.bins, got, copied, test.want, test.copied)
 		}
-	}
-}
-
-// TestLaunchLibrosa holds the kernel against librosa's bands of its own power spectrogram.
-func TestLaunchLibrosa(t *testing.T) {
-	power, want := librosaPower(t)
-	e := newTestLaunch(t, emulator.Open(t), librosaDefaults)
-	got := make([]float32, len(want))
-	if err := e.transform(got, power); err != nil {
-		t.Fatal(err)
-	}
-	if e := kernels.RelativeError(got, want); !(e <= 1e-6) {
-		t.Errorf("relative error %.2g", e)
-	}
-}
-
-func TestWarmLaunchDoesNotAllocate(t *testing.T) {
-	if underRace() {
-		t.Skip("a library call allocates under the race detector")
-	}
-	e := newTestLaunch(t, emulator.Open(t), librosaDefaults)
-	power, dst := make([]float32, 5*e.bins()), make([]float32, 5*e.Bands)
-	if allocs := testing.AllocsPerRun(5, func() { _ = e.transform(dst, power) }); allocs != 0 && !emulator.Racing() {
-		t.Errorf("%v allocations a call", allocs)
-	}
-}
-
-// Lanes must not sum bins that other threads have not copied yet.
-func TestLaunchNeedsItsBarrier(t *testing.T) {
-	device := emulator.Open(t)
-	whole := text
-	defer func() { text = whole }()
-	text = strings.Replace(whole, "threadgroup_barrier(mem_flags::mem_threadgroup);", "", 1)
-	if text == whole {
-		t.Fatal("there is no barrier to remove")
-	}
-	p := newProblem(librosaDefaults, 4, generated())
-	call, err := newTestLaunch(t, device, librosaDefaults).bind(p.power)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer call.Release()
-	if err := call.Run(); err == nil && kernels.RelativeError(call.Output(), p.Reference()) <= tolerance {
-		t.Error("a kernel without its barrier passes")
 	}
 }

@@ -20,6 +20,8 @@ import (
 
 	"crossover/dispatch"
 	"crossover/kernels"
+	"crossover/kernels/stft"
+	"crossover/openblas"
 )
 
 // Params say which power spectra come in and how many bands go out.
@@ -44,14 +46,84 @@ func (p Params) check() error {
 
 func (p Params) bins() int { return p.NFFT/2 + 1 }
 
-// caseName leaves the sample rate out: it moves weights from band to band, and hardly changes how many there are.
-func (p Params) caseName() string { return fmt.Sprintf("mel/bands=%d,n_fft=%d", p.Bands, p.NFFT) }
+// The axes of the operation.
+const (
+	bands = iota
+	nFFT
+	frames
+)
+
+var axes = []kernels.Axis{
+	{Name: "bands", Unit: "bands", Min: 10, Max: 256},
+	{Name: "n_fft", Unit: "samples", Min: 256, Max: 8192, Round: func(n int) int { return n + n%2 }},
+	// 8192 frames are three minutes of audio and 32 MiB of input.
+	{Name: "frames", Unit: "frames", Min: 1, Max: 8192},
+}
+
+// sampleRate is what is measured with, librosa's default. It moves weights from band to band, and hardly changes how many
+// there are.
+const sampleRate = 22050
+
+// Op declares the operation.
+var Op = kernels.Op[Params]{
+	Name: "mel",
+	Formula: "M[f,m] = sum over k of W[m,k]·P[f,k], W Slaney's triangles at 22050 Hz, P frames×(n_fft/2+1); " +
+		"go, cuda and metal sum the nonzero bands of W, BLAS libraries multiply by all of W",
+	Source: "M. Slaney, Auditory Toolbox, 1998; librosa 0.10.2, librosa.filters.mel",
+	Axes:   axes,
+	// librosa's default bands and transform.
+	Lines:  []kernels.Line{kernels.Along(axes, "frames", kernels.Param{Name: "bands", Value: 128}, kernels.Param{Name: "n_fft", Value: 2048})},
+	Params: func(s kernels.Shape) Params { return Params{SampleRate: sampleRate, NFFT: s[nFFT], Bands: s[bands]} },
+	IO: func(p Params, s kernels.Shape) []kernels.Tensor {
+		return []kernels.Tensor{
+			{Name: "M", Role: kernels.Out, Type: kernels.Float32, Dims: []int{s[frames], p.Bands}},
+			{Name: "P", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[frames], p.bins()}},
+		}
+	},
+	Fill:      fill,
+	Reference: func(p Params, _ kernels.Shape, a *kernels.Args) []float64 { return Reference(p, a[1]) },
+	Tolerance: func(kernels.Shape) float64 { return 1e-4 },
+	Work: func(s kernels.Shape, variant string) kernels.Work {
+		rows, bins, bands := float64(s[frames]), float64(s[nFFT]/2+1), float64(s[bands])
+		w := kernels.Work{Bytes: 4 * rows * (bins + bands), Flops: 4 * rows * bins, Pieces: rows, Threads: rows * bands}
+		if variant == "dense" {
+			w.Flops *= bands / 2 // otherwise every bin lies in two triangles
+		}
+		return w
+	},
+	// Our own code takes the filterbank as bands, BLAS libraries multiply by it as a dense matrix.
+	By: []kernels.Makers[Params]{
+		kernels.OverRows(newBands),
+		kernels.Library("openblas", openblas.Probe, openblas.Version, func(_ *kernels.Backends, p Params) (kernels.Runner, error) {
+			return newBLAS(p, 1), nil
+		}),
+		kernels.Library("openblas-parallel", openblas.Probe, openblas.Version, func(_ *kernels.Backends, p Params) (kernels.Runner, error) {
+			return newBLAS(p, openblas.Threads()), nil
+		}),
+		kernels.Framework("", newFramework),
+		kernels.KernelText("", appendBands),
+		kernels.VendorGEMM("", newVendor),
+	},
+}
+
+// fill makes a power spectrogram of a recording, from its beginning and over again until there are enough frames. The
+// recording's own sample rate is not looked at: it would change the numbers and not the work.
+func fill(p Params, s kernels.Shape, in kernels.Input, a *kernels.Args) {
+	const hop = 512 // samples
+	samples := in.Samples[:min(len(in.Samples), (s[frames]-1)*hop+p.NFFT/2)]
+	spectrum := stft.Reference(stft.Params{NFFT: p.NFFT, Hop: hop}, samples)
+	powers := make([]float32, len(spectrum))
+	for i, v := range spectrum {
+		powers[i] = float32(real(v)*real(v) + imag(v)*imag(v))
+	}
+	kernels.Input{Samples: powers}.Fill(a[1])
+}
 
 // Plan computes mel spectrograms by the implementation that is fastest at their number of frames. It is for one
 // goroutine at a time.
 type Plan struct {
-	params  Params
-	engines *kernels.Engines[Params, engine]
+	params Params
+	plan   *kernels.Plan[Params]
 }
 
 // New returns a plan. Where d is nil the implementation in Go on one core computes. It fails where a parameter is out
@@ -60,11 +132,11 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	engines, err := kernels.NewEngines(d, p.caseName(), contenders, p)
+	plan, err := kernels.NewPlan(d, &Op, p)
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{params: p, engines: engines}, nil
+	return &Plan{params: p, plan: plan}, nil
 }
 
 // Bins returns the number of values of a power spectrum: NFFT/2 + 1.
@@ -73,27 +145,54 @@ func (p *Plan) Bins() int { return p.params.bins() }
 // Transform returns the mel spectrogram of a power spectrogram: power is frames×Bins(), the result frames×Bands, both
 // row-major. The result is in dst's memory if its capacity suffices and in new memory otherwise; it must not overlap
 // power. With a dst of sufficient capacity it allocates nothing once the implementation for that many frames has been
-// used. It panics where the length of power is not a multiple of Bins(), and fails where the chosen implementation
-// does.
+// used; one on a GPU remembers a few numbers of frames. A bin that is no number makes that of every band that it has
+// weight in, and of all bands of its frame where a library multiplies by the whole filterbank. It panics where the length of power is not a multiple of Bins(),
+// and fails where the chosen implementation does.
 func (p *Plan) Transform(dst, power []float32) ([]float32, error) {
 	bins := p.params.bins()
 	if len(power)%bins != 0 {
 		panic(fmt.Sprintf("mel: %d values of power are not a number of frames of %d bins", len(power), bins))
 	}
-	frames := len(power) / bins
-	if frames == 0 {
+	rows := len(power) / bins
+	if rows == 0 {
 		return dst[:0], nil
 	}
-	e, err := p.engines.For(frames)
-	if err != nil {
-		return nil, err
-	}
-	dst = slices.Grow(dst[:0], frames*p.params.Bands)[:frames*p.params.Bands]
-	if err := e.transform(dst, power); err != nil {
+	dst = slices.Grow(dst[:0], rows*p.params.Bands)[:rows*p.params.Bands]
+	if err := p.plan.Run(p.shape(rows), kernels.Args{dst, power}); err != nil {
 		return nil, err
 	}
 	return dst, nil
 }
 
+func (p *Plan) shape(n int) kernels.Shape {
+	return kernels.Shape{bands: p.params.Bands, nFFT: p.params.NFFT, frames: n}
+}
+
 // Explain says why Transform computes that many frames the way it does.
-func (p *Plan) Explain(frames int) dispatch.Explanation { return p.engines.Explain(frames) }
+func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(p.shape(n)) }
+
+// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+func (p *Plan) Close() { p.plan.Close() }
+
+// Reference returns the mel spectrogram, frames×p.Bands, of a power spectrogram, frames×(p.NFFT/2+1), both row-major,
+// in float64: the sum of the definition, without the products whose weight is zero. It panics where p is out of its
+// range.
+func Reference(p Params, power []float32) []float64 {
+	if err := p.check(); err != nil {
+		panic(err)
+	}
+	bins := p.bins()
+	weights := filterbank(p)
+	out := make([]float64, len(power)/bins*p.Bands)
+	for m := range p.Bands {
+		for k, w := range weights[m*bins : (m+1)*bins] {
+			if w == 0 {
+				continue
+			}
+			for f := range len(power) / bins {
+				out[f*p.Bands+m] += w * float64(power[f*bins+k])
+			}
+		}
+	}
+	return out
+}

@@ -1,50 +1,52 @@
 package mel
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/sbinet/npyio/npz"
-
-	"crossover/calibration"
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 	"crossover/kernels/stft"
 )
 
 var librosaDefaults = Params{SampleRate: 22050, NFFT: 2048, Bands: 128}
 
-func readArray(t *testing.T, path, name string) []float32 {
-	t.Helper()
-	f, err := npz.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var out []float32
-	if err := f.Read(name+".npy", &out); err != nil {
-		t.Fatal(err)
-	}
-	return out
+// allowed is the greatest relative error of an implementation. The operation allows more.
+const allowed = 1e-6
+
+// measured returns the operation with the parameters p on its line, and nothing allowed beyond what implementations need.
+func measured(p Params) *kernels.Op[Params] {
+	op := Op
+	op.Lines = []kernels.Line{kernels.Along(axes, "frames", kernels.Param{Name: "bands", Value: p.Bands}, kernels.Param{Name: "n_fft", Value: p.NFFT})}
+	op.Params = func(kernels.Shape) Params { return p }
+	op.Tolerance = func(kernels.Shape) float64 { return allowed }
+	return &op
 }
 
-// generated is made once: its sines take longer than most tests.
-var generated = sync.OnceValue(kernels.GeneratedInput)
-
-// eachContender runs a test on every implementation that can run here.
-func eachContender(t *testing.T, test func(t *testing.T, name string)) {
-	for _, c := range contenders {
-		t.Run(c.Name, func(t *testing.T) {
-			if err := c.Missing(); err != nil {
-				t.Skip(err)
-			}
-			test(t, c.Name)
+// Numbers of frames lie on both sides of what is computed together, and there are bands without bins.
+func TestOp(t *testing.T) {
+	for _, p := range []Params{librosaDefaults, {44100, 512, 128}, {16000, 400, 80}} {
+		t.Run(fmt.Sprintf("%+v", p), func(t *testing.T) {
+			kerneltest.Run(t, measured(p), kerneltest.Options{Sizes: []int{1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 250}, Emulated: 6 << 10})
 		})
+	}
+}
+
+// Lanes must not sum bins that other threads have not copied yet.
+func TestBarriers(t *testing.T) {
+	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, Op.Lines[0].At(4))
+}
+
+// A recording of one frame is taken over and over.
+func TestShortRecording(t *testing.T) {
+	s := Op.Lines[0].At(7)
+	power := make([]float32, 7*1025)
+	Op.Fill(librosaDefaults, s, kernels.Input{Samples: []float32{1, 0.5, 0.25}}, &kernels.Args{1: power})
+	if !slices.Equal(power[:1025], power[6*1025:]) || power[0] == 0 {
+		t.Error("the frame of a short recording is not repeated")
 	}
 }
 
@@ -61,7 +63,7 @@ func TestScale(t *testing.T) {
 }
 
 func TestFilterbankAgainstLibrosa(t *testing.T) {
-	want := readArray(t, "testdata/librosa.npz", "mel_filterbank_22050_2048_128")
+	want := kerneltest.ReadArchived[float32](t, "testdata/librosa.npz", "mel_filterbank_22050_2048_128")
 	got := Filterbank(22050, 2048, 128)
 	if len(got) != len(want) {
 		t.Fatalf("%d weights, want %d", len(got), len(want))
@@ -94,12 +96,12 @@ func TestFilterbankArea(t *testing.T) {
 // both by frames.
 func librosaPower(t *testing.T) (power []float32, want []float64) {
 	t.Helper()
-	bands := readArray(t, "testdata/librosa.npz", "mel_128") // bands×frames
+	bands := kerneltest.ReadArchived[float32](t, "testdata/librosa.npz", "mel_128") // bands×frames
 	transform, err := stft.New(nil, stft.Params{NFFT: 2048, Hop: 512})
 	if err != nil {
 		t.Fatal(err)
 	}
-	spectrum, err := transform.Transform(nil, readArray(t, "../stft/testdata/librosa.npz", "signal"))
+	spectrum, err := transform.Transform(nil, kerneltest.ReadArchived[float32](t, "../stft/testdata/librosa.npz", "signal"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,24 +120,21 @@ func librosaPower(t *testing.T) (power []float32, want []float64) {
 // TestLibrosa holds the chain from samples to bands, with every implementation at its end, against librosa.
 func TestLibrosa(t *testing.T) {
 	power, want := librosaPower(t)
-	eachContender(t, func(t *testing.T, name string) {
-		e, err := contenders.New(name, librosaDefaults)
-		if err != nil {
-			t.Fatal(err)
-		}
+	s := Op.Lines[0].At(len(want) / librosaDefaults.Bands)
+	for name, plan := range kerneltest.Plans(t, &Op, librosaDefaults) {
 		got := make([]float32, len(want))
-		if err := e.transform(got, power); err != nil {
+		if err := plan.Run(s, kernels.Args{got, power}); err != nil {
 			t.Fatal(err)
 		}
-		if e := kernels.RelativeError(got, want); e > 1e-6 {
-			t.Errorf("relative error %.2g", e)
+		if e := kernels.RelativeError(got, want); !(e <= allowed) {
+			t.Errorf("%s: relative error %.2g", name, e)
 		}
-	})
+	}
 	var wide []float32
 	for _, v := range Reference(librosaDefaults, power) {
 		wide = append(wide, float32(v))
 	}
-	if e := kernels.RelativeError(wide, want); e > 1e-6 {
+	if e := kernels.RelativeError(wide, want); !(e <= allowed) {
 		t.Errorf("reference: relative error %.2g", e)
 	}
 }
@@ -157,46 +156,19 @@ func TestReferenceAgainstPlainSum(t *testing.T) {
 	}
 }
 
-// TestEnginesAgainstReference runs every implementation over numbers of frames on both sides of what is computed
-// together, and over filterbanks with empty bands and with a single one.
-func TestEnginesAgainstReference(t *testing.T) {
-	for _, p := range []Params{librosaDefaults, {44100, 512, 128}, {16000, 400, 80}, {8000, 2, 1}} {
-		for _, frames := range []int{1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 250} {
-			problem := newProblem(p, frames, generated())
-			want := problem.Reference()
-			if len(want) != frames*p.Bands {
-				t.Fatalf("%d values, want %d×%d", len(want), frames, p.Bands)
-			}
-			eachContender(t, func(t *testing.T, name string) {
-				call, err := problem.Bind(name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer call.Release()
-				for range 2 { // the second call meets what the first one left behind
-					if err := call.Run(); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if e := kernels.RelativeError(call.Output(), want); e > 1e-6 {
-					t.Errorf("%v, %d frames: relative error %.2g", p, frames, e)
-				}
-			})
-		}
-	}
-}
-
 func TestPlan(t *testing.T) {
 	plan, err := New(nil, librosaDefaults)
 	if err != nil {
 		t.Fatal(err)
 	}
-	power := newProblem(librosaDefaults, 20, generated()).power
+	defer plan.Close()
+	power := make([]float32, 20*1025)
+	Op.Fill(librosaDefaults, Op.Lines[0].At(20), kernels.GeneratedInput(), &kernels.Args{1: power})
 	mels, err := plan.Transform(nil, power)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := kernels.RelativeError(mels, Reference(librosaDefaults, power)); e > 1e-6 {
+	if e := kernels.RelativeError(mels, Reference(librosaDefaults, power)); !(e <= allowed) {
 		t.Errorf("relative error %.2g", e)
 	}
 	kept := &mels[0]
@@ -213,6 +185,9 @@ func TestPlan(t *testing.T) {
 	}
 	if mels, err = plan.Transform(mels, nil); err != nil || len(mels) != 0 {
 		t.Errorf("no frames: %d values, %v", len(mels), err)
+	}
+	if e := plan.Explain(70); e.Case != "mel/bands=128,n_fft=2048" || e.Size != 70 {
+		t.Errorf("chosen by %s at %d", e.Case, e.Size)
 	}
 	defer func() {
 		if recover() == nil {
@@ -240,67 +215,6 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// underRace reports whether the race detector is in this binary. Under it sync.Pool drops items at random, and the calls
-// into libraries that draw their frames from one allocate.
-func underRace() bool {
-	info, _ := debug.ReadBuildInfo()
-	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-}
-
-func TestEnginesDoNotAllocate(t *testing.T) {
-	power := newProblem(librosaDefaults, 40, generated()).power
-	dst := make([]float32, 40*128)
-	eachContender(t, func(t *testing.T, name string) {
-		if underRace() && strings.HasPrefix(name, "openblas") {
-			t.Skip("a library call allocates under the race detector")
-		}
-		e, err := contenders.New(name, librosaDefaults)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if allocs := testing.AllocsPerRun(10, func() { _ = e.transform(dst, power) }); allocs != 0 {
-			t.Errorf("%v allocations a call", allocs)
-		}
-	})
-}
-
-func TestCases(t *testing.T) {
-	c := Cases()[0]
-	if c.Name != "mel/bands=128,n_fft=2048" || !slices.Contains(calibration.Units, c.Axis.Unit) {
-		t.Errorf("case %q over %q", c.Name, c.Axis.Unit)
-	}
-	if got, want := c.Bytes(10), 40.0*(1025+128); got != want {
-		t.Errorf("Bytes(10) = %v, want %v", got, want)
-	}
-	// A recording of one frame is taken over and over.
-	p := c.Problem(7, kernels.Input{Samples: []float32{1, 0.5, 0.25}}).(*problem)
-	if !slices.Equal(p.power[:1025], p.power[6*1025:]) || p.power[0] == 0 {
-		t.Error("the frame of a short recording is not repeated")
-	}
-	if _, err := p.Bind("abacus"); !errors.Is(err, kernels.ErrUnknownImplementation) {
-		t.Errorf("bound an unknown implementation: %v", err)
-	}
-}
-
 func BenchmarkTransform(b *testing.B) {
-	for _, frames := range []int{1, 8, 64, 1024} {
-		p := newProblem(librosaDefaults, frames, generated())
-		for _, c := range contenders {
-			b.Run(fmt.Sprintf("impl=%s/frames=%d", c.Name, frames), func(b *testing.B) {
-				if err := c.Missing(); err != nil {
-					b.Skip(err)
-				}
-				call, err := p.Bind(c.Name)
-				if err != nil {
-					b.Fatal(err)
-				}
-				for b.Loop() {
-					if err := call.Run(); err != nil {
-						b.Fatal(err)
-					}
-				}
-				b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(frames), "ns/frame")
-			})
-		}
-	}
+	kerneltest.Benchmark(b, &Op, Op.Lines[0], 1, 8, 64, 1024)
 }

@@ -8,6 +8,7 @@ import (
 	"crossover/gpu"
 	"crossover/gpu/emulator"
 	"crossover/kernels"
+	"crossover/pool"
 )
 
 // withGEMM is a device of unified memory with a matrix multiplication of its vendor's, and nothing else.
@@ -58,34 +59,27 @@ func (*recordedProduct) Submit(bool) error          { return nil }
 func (r *recordedProduct) Wait() (gpu.Times, error) { return gpu.Times{}, r.product.Encode(0) }
 func (*recordedProduct) Close()                     {}
 
-// TestMultiplied shows that the vendor's product gets the right matrices. It cannot show that the vendor's is right.
-func TestMultiplied(t *testing.T) {
-	driver, err := emulator.New(emulator.Unified(true))
-	if err != nil {
+// TestVendor shows that the vendor's product gets the right matrices. It cannot show that the vendor's is right.
+func TestVendor(t *testing.T) {
+	b := &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{gpu.NewBackend("metal", func() (gpu.Driver, error) {
+		driver, err := emulator.New(emulator.Unified(true))
+		return withGEMM{driver}, err
+	})}}
+	if err := b.GPUs[0].Probe(); err != nil {
 		t.Skip(err)
 	}
-	library := withGEMM{driver}
-	device, err := gpu.NewDevice(library)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, frames := range []int{1, 3} {
-		built, err := newMultiplied(device, library, librosaDefaults)
+	for _, n := range []int{1, 3} {
+		problem := Op.Problem(b, Op.Lines[0].At(n), kernels.Caller, kernels.GeneratedInput())
+		call, err := problem.Bind("mps")
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := built.(*launch)
-		defer e.plans.Close()
-		p := newProblem(librosaDefaults, frames, generated())
-		got := make([]float32, frames*librosaDefaults.Bands)
-		if err := e.transform(got, p.power); err != nil {
+		defer call.Release()
+		if err := call.Run(); err != nil {
 			t.Fatal(err)
 		}
-		if e := kernels.RelativeError(got, p.Reference()); !(e <= 1e-6) {
-			t.Errorf("%d frames: relative error %.2g", frames, e)
-		}
-		if allocs := testing.AllocsPerRun(3, func() { _ = e.transform(got, p.power) }); allocs != 0 {
-			t.Errorf("%v allocations a call", allocs)
+		if e := call.ErrorAgainst(problem.Reference()); !(e <= allowed) {
+			t.Errorf("%d frames: relative error %.2g", n, e)
 		}
 	}
 }
