@@ -25,7 +25,7 @@ var operations = []func(b *kernels.Backends) []kernels.Case{
 	kernels.Listed(&elementwise.Scale, elementwise.Program(&elementwise.Scale)),
 	kernels.Listed(&elementwise.Log, elementwise.Program(&elementwise.Log)),
 	kernels.Listed(&reduce.Sum, reduce.Program),
-	alone(fft.Cases),
+	fft.Op.Cases,
 	stft.Op.Cases,
 	mel.Op.Cases,
 	alone(matmul.Cases),

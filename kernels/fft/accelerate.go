@@ -1,12 +1,15 @@
 package fft
 
-import "crossover/accelerate"
+import (
+	"crossover/accelerate"
+	"crossover/kernels"
+)
 
-// newFramework returns the engine that transforms row after row by Apple's vDSP, on one core. vDSP has no transform of an
-// odd length: such rows are transformed in Go.
-func newFramework(p Params) (engine, error) {
+// newFramework transforms row after row by Apple's vDSP, on one core. vDSP has no transform of an odd length: such rows
+// are transformed in Go.
+func newFramework(p Params) (kernels.Runner, error) {
 	if p.N%2 != 0 {
-		return goContender.New(p)
+		return newSerial(p.N), nil
 	}
 	row, err := accelerate.NewReal(p.N)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"crossover/gpu"
+	"crossover/kernels"
 )
 
 // The functions named Launch… append transforms to a launch plan, for this family and for those that build on it. They
@@ -76,6 +77,34 @@ func LaunchRealInverse(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
 			gpu.Values(h), gpu.Values(pairs))
 		launchComplex(b, dst.As(gpu.Float2), spectrum, h, batch, true)
 	}
+}
+
+// appendRows is LaunchReal of a call.
+func appendRows(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) {
+	if fitsCall(b, s) {
+		LaunchReal(b, t[0], t[1], s[length], s[batch])
+	}
+}
+
+// newVendor returns what appends the rows of a call by a vendor's library.
+func newVendor(_ *gpu.Device, library gpu.FFT, _ Params) (kernels.Append[Params], error) {
+	return func(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) {
+		if fitsCall(b, s) {
+			b.Encode(func() (gpu.External, error) {
+				return library.NewRealFFT(t[0].Region(), t[1].Region(), s[length], s[batch])
+			})
+		}
+	}, nil
+}
+
+// fitsCall reports whether a call is not too long for a GPU, and refuses it where it is.
+func fitsCall(b *gpu.Builder, s kernels.Shape) bool {
+	if s[batch] > MostValues/s[length] {
+		b.Refuse(fmt.Errorf("fft: %d rows of %d samples are too many for one call on a GPU (want at most %d samples): %w",
+			s[batch], s[length], MostValues, kernels.ErrRefused))
+		return false
+	}
+	return true
 }
 
 func checkRows(n, batch int) {

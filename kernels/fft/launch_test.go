@@ -1,17 +1,14 @@
 package fft
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/cmplx"
 	"slices"
-	"strings"
 	"testing"
 
 	"crossover/gpu"
 	"crossover/gpu/emulator"
-	"crossover/kernels"
 )
 
 // launched runs a plan of one kernel, or more, from n values of a type at src to m of another at dst.
@@ -82,12 +79,12 @@ func TestLaunchComplex(t *testing.T) {
 		n, batches []int
 		inverse    bool // too
 	}{
-		{[]int{1, 2, 3, 7}, []int{1, 2, 3, 7, 1000}, true},
-		{[]int{8}, []int{1, 63, 64, 65, 1000}, true},
-		{[]int{16, 32, 64, 128}, []int{1, 2, 3, 7, 33}, false},
-		{[]int{97}, []int{1, 2, 3, 7}, true},
-		{[]int{256, 512, 1024, 2048, 4096, 1009}, []int{1, 3}, false},
-		{[]int{8192, 2503}, []int{1, 2}, true},
+		{[]int{1, 2, 3, 7}, []int{1, 2, 300}, true},
+		{[]int{8}, []int{1, 63, 64, 65}, true},
+		{[]int{16, 32, 64, 128}, []int{1, 7, 33}, false},
+		{[]int{97}, []int{1, 7}, true},
+		{[]int{256, 512, 1024, 2048, 4096, 1009}, []int{3}, false},
+		{[]int{8192, 2503}, []int{2}, true},
 		{[]int{65536}, []int{1}, false},
 	} {
 		for _, n := range tc.n {
@@ -168,13 +165,13 @@ func TestLaunchReal(t *testing.T) {
 	for _, tc := range []struct {
 		n, batches []int
 	}{
-		{[]int{1, 2, 7, 15}, []int{1, 2, 3, 7, 1000}},
-		{[]int{16, 32, 64, 128}, []int{1, 2, 3, 7, 129}},
-		{[]int{101, 194}, []int{1, 2, 3, 7}},
-		{[]int{45, 60, 486}, []int{1, 2, 3, 7}},
-		{[]int{9000}, []int{1, 2}},
-		{[]int{256, 512, 1024, 2048, 4096, 8192}, []int{1, 3}},
-		{[]int{16384}, []int{1, 2}},
+		{[]int{1, 2, 7, 15}, []int{1, 2, 300}},
+		{[]int{16, 32, 64, 128}, []int{1, 7, 65}},
+		{[]int{101, 194}, []int{1, 7}},
+		{[]int{45, 60, 486}, []int{1, 7}},
+		{[]int{9000}, []int{2}},
+		{[]int{256, 512, 1024, 2048, 4096, 8192}, []int{3}},
+		{[]int{16384}, []int{2}},
 	} {
 		for _, n := range tc.n {
 			t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
@@ -289,47 +286,6 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestLaunchNeedsItsBarriers takes the barriers out of the passes, one at a time: the emulator sees a race, or the result
-// is wrong.
-func TestLaunchNeedsItsBarriers(t *testing.T) {
-	d := emulator.Open(t)
-	const n = 256
-	for _, tc := range []struct {
-		source *gpu.Source
-		right  func() bool
-	}{
-		{&complexSource, func() bool {
-			x := complexNoise(n)
-			got, err := tryLaunch(d, floats(x), gpu.Float2, n, gpu.Float2, n, func(b *gpu.Builder, dst, src *gpu.Buffer) {
-				LaunchComplex(b, dst, src, n, 1, false)
-			})
-			return err == nil && kernels.RelativeError(got, complexReference(x, n, false)) <= launchTolerance
-		}},
-		{&realSource, func() bool {
-			x := noise(n)
-			got, err := tryLaunch(d, x, gpu.Float, n, gpu.Float2, n/2+1, func(b *gpu.Builder, dst, src *gpu.Buffer) {
-				LaunchReal(b, dst, src, n, 1)
-			})
-			return err == nil && kernels.RelativeError(got, realReference(x, n)) <= launchTolerance
-		}},
-	} {
-		whole := *tc.source
-		if barriers := emulator.Barriers(whole); barriers != 2 {
-			t.Errorf("%s has %d barriers, want 2", whole.Name, barriers)
-		}
-		for i := range emulator.Barriers(whole) {
-			*tc.source = emulator.WithoutBarrier(whole, i)
-			if tc.right() {
-				t.Errorf("%s does not need barrier %d", whole.Name, i)
-			}
-		}
-		*tc.source = whole
-		if !tc.right() {
-			t.Errorf("%s is wrong with all of its barriers", whole.Name)
-		}
-	}
-}
-
 func TestLaunchPanics(t *testing.T) {
 	d := emulator.Open(t)
 	for name, launch := range map[string]func(b *gpu.Builder, x *gpu.Buffer){
@@ -350,74 +306,5 @@ func TestLaunchPanics(t *testing.T) {
 			}()
 			launch(b, x)
 		})
-	}
-}
-
-// TestLaunchEngine drives the engine as plans and calls do.
-func TestLaunchEngine(t *testing.T) {
-	const n = 64
-	e, err := newLaunch(emulator.Open(t), Params{N: n, Batch: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.close()
-	for _, rows := range []int{3, 1, 7, 3} {
-		x, bins := noise(rows*n), make([]complex64, rows*(n/2+1))
-		if err := e.transform(bins, x); err != nil {
-			t.Fatal(err)
-		}
-		expect(t, fmt.Sprintf("%d rows", rows), floats(bins), realReference(x, n), launchTolerance)
-	}
-	x, bins := noise(3*n), make([]complex64, 3*(n/2+1))
-	if got := testing.AllocsPerRun(5, func() { _ = e.transform(bins, x) }); got != 0 && !emulator.Racing() {
-		t.Errorf("%v allocations a call", got)
-	}
-	call, err := e.(*launch).bind(x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer call.Release()
-	for range 2 {
-		if err := call.Run(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	expect(t, "bound", call.Output(), realReference(x, n), launchTolerance)
-	if call.GPU == nil {
-		t.Error("the call does not say that a GPU computes it")
-	}
-	long := launch{n: 1 << 20, device: emulator.Open(t), append: LaunchReal}
-	if _, err := long.plan(1 << 20); err == nil || !strings.Contains(err.Error(), "too many") {
-		t.Errorf("a mebirow of mebisamples: %v", err)
-	}
-}
-
-// fakeLibrary notes what it is asked for and refuses.
-type fakeLibrary struct {
-	gpu.FFT
-	n, batch int
-	dst, src gpu.Region
-}
-
-var errRefused = errors.New("refused")
-
-func (l *fakeLibrary) NewRealFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
-	*l = fakeLibrary{n: n, batch: batch, dst: dst, src: src}
-	return nil, errRefused
-}
-
-// TestVendorLaunch checks what a vendor's library is asked for; what it then computes is tested where there is one.
-func TestVendorLaunch(t *testing.T) {
-	library := &fakeLibrary{}
-	e, err := newVendorLaunch(emulator.Open(t), library, Params{N: 100, Batch: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.close()
-	if err := e.transform(make([]complex64, 2*51), make([]float32, 200)); !errors.Is(err, errRefused) {
-		t.Errorf("the library's error became %v", err)
-	}
-	if library.n != 100 || library.batch != 2 || library.src.Memory.Bytes() < 4*200 || library.dst.Memory.Bytes() < 8*2*51 {
-		t.Errorf("the library was asked for %d rows of %d", library.batch, library.n)
 	}
 }

@@ -177,27 +177,3 @@ func TestMixedShapes(t *testing.T) {
 		}
 	}
 }
-
-// TestMixedNeedsItsBarriers takes the barriers out, one at a time.
-func TestMixedNeedsItsBarriers(t *testing.T) {
-	d := emulator.Open(t)
-	whole := mixedSource
-	defer func() { mixedSource = whole }()
-	right := func(shared bool) bool {
-		row := tile{[]int{5, 6, 8}, 1, rowTile, shared, false}
-		e, err := mixedError(d, 240, 1, false, func(b *gpu.Builder, dst, src *gpu.Buffer) {
-			row.launchRows(b, dst, src, 1, false)
-		})
-		return err == nil && e <= launchTolerance
-	}
-	for i := range emulator.Barriers(whole) {
-		mixedSource = emulator.WithoutBarrier(whole, i)
-		if right(false) && right(true) {
-			t.Errorf("it does not need barrier %d", i)
-		}
-	}
-	mixedSource = whole
-	if !right(false) || !right(true) {
-		t.Error("it is wrong with all of its barriers")
-	}
-}

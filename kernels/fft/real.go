@@ -2,7 +2,8 @@ package fft
 
 import (
 	"fmt"
-	"unsafe"
+
+	"crossover/kernels"
 )
 
 // Real transforms n real samples to the n/2+1 bins of their spectrum and back. It is not safe for concurrent use: take
@@ -123,9 +124,10 @@ func (t *halved) inverse(dst []float32, src []complex64) {
 }
 
 // pairs views 2h samples as h complex values.
-func pairs(samples []float32) []complex64 {
-	return unsafe.Slice((*complex64)(unsafe.Pointer(unsafe.SliceData(samples))), len(samples)/2)
-}
+func pairs(samples []float32) []complex64 { return kernels.Complex(samples) }
+
+// floats views complex values as their parts.
+func floats(x []complex64) []float32 { return kernels.ComplexWords(x) }
 
 // widened is the real transform of odd length as a complex one of the same length.
 type widened struct {

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/sbinet/npyio/npz"
 	"gonum.org/v1/gonum/dsp/fourier"
 
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 )
 
 // bothWays runs a test with the assembly, where the processor has it, and with the Go passes.
@@ -145,10 +145,10 @@ func TestReference(t *testing.T) {
 
 // TestRealAgainstNumPy holds the transform to arrays of numpy.fft.rfft.
 func TestRealAgainstNumPy(t *testing.T) {
-	signal := readArray[float32](t, "signal")
+	signal := kerneltest.ReadArchived[float32](t, "testdata/numpy.npz", "signal")
 	bothWays(t, func(t *testing.T) {
 		for _, n := range []int{64, 256, 1000, 1024, 4096, 16384} {
-			want := readArray[complex128](t, fmt.Sprintf("rfft_%d", n))
+			want := kerneltest.ReadArchived[complex128](t, "testdata/numpy.npz", fmt.Sprintf("rfft_%d", n))
 			bins := make([]complex64, n/2+1)
 			NewReal(n).Forward(bins, signal[:n])
 			expect(t, fmt.Sprintf("n=%d", n), floats(bins), parts64(want), 4e-7)
@@ -161,20 +161,6 @@ func narrow(x []complex128) []complex64 {
 	out := make([]complex64, len(x))
 	for i, v := range x {
 		out[i] = complex64(v)
-	}
-	return out
-}
-
-func readArray[T any](t *testing.T, name string) []T {
-	t.Helper()
-	f, err := npz.Open("testdata/numpy.npz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var out []T
-	if err := f.Read(name+".npy", &out); err != nil {
-		t.Fatal(err)
 	}
 	return out
 }

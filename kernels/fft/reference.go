@@ -1,6 +1,7 @@
 package fft
 
-// Reference returns bins 0 to n/2 of the transform of x, of length n, in float64. It splits the definition by the
+// Reference returns bins 0 to n/2 of the transform of x, of length n, in float64. Bin 0 is real, and so is bin n/2 of an
+// even n. It splits the definition by the
 // least prime factor of the length until nothing is left to split, and sums the definition where a length is prime:
 // it takes time in proportion to n times the sum of the prime factors.
 func Reference(x []float32) []complex128 {
@@ -14,6 +15,10 @@ func Reference(x []float32) []complex128 {
 		samples[i] = complex(float64(v), 0)
 	}
 	reference(bins, samples, roots, 1)
+	bins[0] = complex(real(bins[0]), 0)
+	if n%2 == 0 {
+		bins[n/2] = complex(real(bins[n/2]), 0)
+	}
 	return bins[:n/2+1]
 }
 

@@ -1,0 +1,136 @@
+package fft
+
+import (
+	"runtime"
+
+	"crossover/fftw"
+	"crossover/kernels"
+	"crossover/pool"
+)
+
+// rowTransform is the forward transform of one row.
+type rowTransform interface {
+	Forward(dst []complex64, src []float32)
+}
+
+// serial transforms row after row.
+type serial struct {
+	n   int
+	row rowTransform
+}
+
+func newSerial(n int) *serial { return &serial{n: n, row: NewReal(n)} }
+
+// Run transforms the rows of a call.
+func (s *serial) Run(_ kernels.Shape, a *kernels.Args) error {
+	s.transform(kernels.Complex(a[0]), a[1])
+	return nil
+}
+
+func (s *serial) transform(dst []complex64, src []float32) {
+	bins := s.n/2 + 1
+	for row := range len(src) / s.n {
+		s.row.Forward(dst[row*bins:][:bins], src[row*s.n:][:s.n])
+	}
+}
+
+// parallel shares the rows out over the pool. Where there are fewer rows than workers and the length allows it, the
+// workers share each row instead.
+type parallel struct {
+	n       int
+	pool    *pool.Pool
+	rows    []*Real      // one a worker
+	divided rowTransform // nil where a row is not worth dividing
+	dst     []complex64
+	src     []float32
+}
+
+func newParallel(n int, workers *pool.Pool) *parallel {
+	p := &parallel{n: n, pool: workers, rows: []*Real{NewReal(n)}, divided: newSplit(n, workers)}
+	for len(p.rows) < p.pool.Workers() {
+		p.rows = append(p.rows, p.rows[0].Clone())
+	}
+	return p
+}
+
+// Run transforms the rows of a call.
+func (p *parallel) Run(_ kernels.Shape, a *kernels.Args) error {
+	dst, src := kernels.Complex(a[0]), a[1]
+	rows := len(src) / p.n
+	if rows < p.pool.Workers() && p.divided != nil {
+		s := serial{n: p.n, row: p.divided}
+		s.transform(dst, src)
+		return nil
+	}
+	if rows == 1 { // asking the pool would cost a short transform a tenth of its time
+		s := serial{n: p.n, row: p.rows[0]}
+		s.transform(dst, src)
+		return nil
+	}
+	p.dst, p.src = dst, src
+	// Half a microsecond is about 1024 samples.
+	p.pool.Run(rows, p.pool.Grain(rows, max(1, 1024/p.n), 1), p)
+	p.dst, p.src = nil, nil
+	return nil
+}
+
+// Do transforms rows lo to hi.
+func (p *parallel) Do(worker, lo, hi int) {
+	bins := p.n/2 + 1
+	for row := lo; row < hi; row++ {
+		p.rows[worker].Forward(p.dst[row*bins:][:bins], p.src[row*p.n:][:p.n])
+	}
+}
+
+// library transforms through FFTW: the number of rows that it was made for by one plan, any other row after row.
+type library struct {
+	Params
+	threads int
+	whole   *fftw.Plan
+	row     *fftw.Plan // nil until a call needs it
+}
+
+func newLibrary(_ *kernels.Backends, p Params) (kernels.Runner, error) { return newLibraryOn(p, 1) }
+
+func newParallelLibrary(_ *kernels.Backends, p Params) (kernels.Runner, error) {
+	return newLibraryOn(p, runtime.GOMAXPROCS(0))
+}
+
+func newLibraryOn(p Params, threads int) (kernels.Runner, error) {
+	plan, err := fftw.NewReal(p.N, p.Batch, threads)
+	if err != nil {
+		return nil, err
+	}
+	l := &library{Params: p, threads: threads, whole: plan}
+	if p.Batch == 1 {
+		l.row = plan
+	}
+	return l, nil
+}
+
+// Run transforms the rows of a call.
+func (l *library) Run(_ kernels.Shape, a *kernels.Args) error {
+	dst, src := kernels.Complex(a[0]), a[1]
+	if len(src) == l.Batch*l.N {
+		l.whole.Forward(dst, src)
+		return nil
+	}
+	if l.row == nil {
+		plan, err := fftw.NewReal(l.N, 1, l.threads)
+		if err != nil {
+			return err
+		}
+		l.row = plan
+	}
+	s := serial{n: l.N, row: l.row}
+	s.transform(dst, src)
+	return nil
+}
+
+// Close frees the plans.
+func (l *library) Close() {
+	l.whole.Close()
+	if l.row != nil {
+		l.row.Close()
+	}
+}
