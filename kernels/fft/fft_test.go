@@ -43,14 +43,19 @@ func complexOp(rows kernels.Append[Params]) *kernels.Op[Params] {
 
 // Threads must not write what others of their threadgroup have yet to read, nor read what is not there yet.
 func TestBarriers(t *testing.T) {
-	t.Run("real", func(t *testing.T) { kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{256, 1}) })
+	t.Run("real", func(t *testing.T) {
+		t.Parallel()
+		kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{256, 1})
+	})
 	t.Run("complex", func(t *testing.T) {
+		t.Parallel()
 		op := complexOp(func(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) {
 			LaunchComplex(b, t[0], t[1], s[length], s[batch], false)
 		})
 		kerneltest.Barriers(t, op, kerneltest.EmulatorName, kernels.Shape{256, 1})
 	})
 	t.Run("mixed", func(t *testing.T) {
+		t.Parallel()
 		op := complexOp(func(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) {
 			overwrites := s[batch] == 2 // passes write over what they read
 			tile{[]int{5, 6, 8}, 1, rowTile, overwrites, false}.launchRows(b, t[0], t[1], s[batch], false)

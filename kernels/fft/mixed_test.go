@@ -81,6 +81,7 @@ func TestMixedReal(t *testing.T) {
 // TestMixedTiles takes tiles that lengths do not choose of themselves: each radix, in every pass, every number of
 // transforms, and passes that write over what they read.
 func TestMixedTiles(t *testing.T) {
+	t.Parallel()
 	d := emulator.Open(t)
 	const rows = 5
 	for _, radices := range [][]int{
@@ -122,6 +123,7 @@ func TestMixedTiles(t *testing.T) {
 // TestMixedShapes checks what the kernel takes for granted, the limits of every device, and that the lengths that the
 // catalogue sweeps take two kernels at most.
 func TestMixedShapes(t *testing.T) {
+	t.Parallel()
 	check := func(n int, u tile) {
 		t.Helper()
 		if u.length() != n || len(u.radices) > mostPasses || u.layout == turnedTile && len(u.radices) < 2 {
