@@ -30,7 +30,7 @@ var operations = []func(b *kernels.Backends) []kernels.Case{
 	mel.Op.Cases,
 	alone(matmul.Cases),
 	alone(linear.Cases),
-	alone(conv1d.Cases),
+	conv1d.Op.Cases,
 	kernels.Listed(&softmax.Op, softmax.Program),
 	alone(biquad.Cases),
 	alone(oscillator.Cases),

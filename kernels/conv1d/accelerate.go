@@ -1,24 +1,6 @@
 package conv1d
 
-import (
-	"slices"
-
-	"crossover/accelerate"
-	"crossover/kernels"
-)
-
-// framework is the table of what Apple's Accelerate computes, on one core: all three algorithms.
-var framework = slices.Concat(
-	kernels.Accelerate("partitioned", func(taps []float32) (engine, error) {
-		return newDelayLine(taps, accelerateTransforms)
-	}),
-	kernels.Accelerate("fft", func(taps []float32) (engine, error) {
-		return &oneTransform{taps: taps, make: accelerateTransforms, fit: accelerateLength}, nil
-	}),
-	kernels.Accelerate("direct", func(taps []float32) (engine, error) {
-		return &accelerateDirect{taps: taps}, nil
-	}),
-)
+import "crossover/accelerate"
 
 // accelerateTransform is a transform of vDSP, for one goroutine.
 type accelerateTransform struct{ *accelerate.Real }
@@ -68,7 +50,7 @@ func (e *accelerateDirect) prepare(n int) error {
 	return nil
 }
 
-func (e *accelerateDirect) convolve(y, x []float32) error {
+func (e *accelerateDirect) convolve(y, x []float32) {
 	long, short := x, e.taps
 	if len(long) < len(short) {
 		long, short = short, long
@@ -96,5 +78,4 @@ func (e *accelerateDirect) convolve(y, x []float32) error {
 			accelerate.AddTo(out, part)
 		}
 	}
-	return nil
 }

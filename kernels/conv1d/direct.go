@@ -109,10 +109,9 @@ type direct struct {
 
 func (e *direct) prepare(int) error { return nil }
 
-func (e *direct) convolve(y, x []float32) error {
+func (e *direct) convolve(y, x []float32) {
 	e.sum.set(y, x, e.taps)
 	e.sum.compute(0, e.sum.blocks())
-	return nil
 }
 
 // productsPerChunk is the work, in multiply-adds, below which a chunk is not worth its claim: some
@@ -128,11 +127,10 @@ type parallelDirect struct {
 
 func (e *parallelDirect) prepare(int) error { return nil }
 
-func (e *parallelDirect) convolve(y, x []float32) error {
+func (e *parallelDirect) convolve(y, x []float32) {
 	e.sum.set(y, x, e.taps)
 	grain := max(1, productsPerChunk/(width*len(e.sum.short)))
 	e.pool.Run(e.sum.blocks(), grain, e)
-	return nil
 }
 
 // Do computes the blocks from lo to hi−1.

@@ -4,17 +4,16 @@ import (
 	_ "embed"
 
 	"crossover/gpu"
+	"crossover/kernels"
 )
 
 //go:embed direct.metal
 var directText string
 
-func newDirectLaunch(d *gpu.Device, taps []float32) (engine, error) {
-	e := &launched{taps: taps, device: d}
-	e.describe = func(b *gpu.Builder, y, x *gpu.Buffer, n int) {
-		e.direct(b, y, x, n, tilingFor(e.output(n), min(n, len(taps)), d.Facts().Cores))
-	}
-	return e, nil
+// appendDirect appends the definition.
+func appendDirect(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+	n := s[samples]
+	appendTiled(b, p, n, tilingFor(p.outputs(n), min(n, len(p.Taps)), b.Facts().Cores), t[0], t[1])
 }
 
 // tiling is how the direct sum is divided: over tiles of outputs, and over parts of the taps.
@@ -59,19 +58,20 @@ func tilingFor(outputs, taps, cores int) tiling {
 	return tiling{wide, 1}
 }
 
-// direct appends the definition. The longer sequence is the kernel's signal, whichever of the two is the filter.
-func (e *launched) direct(b *gpu.Builder, y, x *gpu.Buffer, n int, t tiling) {
-	signal, filter := x, b.Constant(gpu.Float4, padVectors(e.taps))
-	samples, taps := n, len(e.taps)
+// appendTiled appends the definition for n samples. The longer sequence is the kernel's signal, whichever of the two is
+// the filter.
+func appendTiled(b *gpu.Builder, p Params, n int, t tiling, y, x *gpu.Buffer) {
+	signal, filter := x.As(gpu.Float4), b.Constant(gpu.Float4, padVectors(p.Taps)).As(gpu.Float4)
+	samples, taps := n, len(p.Taps)
 	if samples < taps {
 		signal, filter = filter, signal
 		samples, taps = taps, samples
 	}
-	vectors := vectorsOf(e.output(n))
+	vectors := vectorsOf(p.outputs(n))
 	runs := divideUp(vectorsOf(taps), t.run)
 	perPart := divideUp(runs, t.parts)
 	parts := divideUp(runs, perPart) // none of them empty
-	rows := y
+	rows := y.As(gpu.Float4)
 	if parts > 1 {
 		rows = b.Scratch(gpu.Float4, parts*vectors)
 	}
@@ -81,11 +81,23 @@ func (e *launched) direct(b *gpu.Builder, y, x *gpu.Buffer, n int, t tiling) {
 		gpu.Size{X: t.threads * t.shares, Y: 1, Z: 1},
 		rows, signal, filter, gpu.Values(samples, taps, vectors, perPart))
 	if parts > 1 {
-		perValue(b, source, "sum", vectors, y, rows, gpu.Values(parts), gpu.Values(vectors))
+		perValue(b, source, "sum", vectors, y.As(gpu.Float4), rows, gpu.Values(parts), gpu.Values(vectors))
 	}
 }
 
 // padVectors returns values with zeros behind them up to whole vectors of four.
 func padVectors(values []float32) []float32 {
 	return append(values[:len(values):len(values)], make([]float32, 4*vectorsOf(len(values))-len(values))...)
+}
+
+// vectorsOf returns how many vectors of four hold n samples.
+func vectorsOf(n int) int { return divideUp(n, 4) }
+
+func divideUp(a, b int) int { return (a + b - 1) / b }
+
+// perValue appends a kernel that computes a value a thread.
+func perValue(b *gpu.Builder, source gpu.Source, kernel string, values int, arguments ...gpu.Argument) {
+	const width = 256
+	b.Dispatch(b.Kernel(source, kernel), gpu.Size{X: divideUp(values, width), Y: 1, Z: 1}, gpu.Size{X: width, Y: 1, Z: 1},
+		arguments...)
 }

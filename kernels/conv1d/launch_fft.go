@@ -2,12 +2,14 @@ package conv1d
 
 import (
 	_ "embed"
+	"fmt"
 	"math"
 	"math/cmplx"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 
 	"crossover/gpu"
+	"crossover/kernels"
 	"crossover/kernels/fft"
 )
 
@@ -34,36 +36,29 @@ func vendorTransform(library gpu.FFT) launchTransform {
 	}
 }
 
-func newFFTLaunch(d *gpu.Device, taps []float32) (engine, error) {
-	return newTransformed(d, taps, ownTransform), nil
-}
-
-func newVendorLaunch(d *gpu.Device, library gpu.FFT, taps []float32) (engine, error) {
-	return newTransformed(d, taps, vendorTransform(library)), nil
-}
-
-func newTransformed(d *gpu.Device, taps []float32, transform launchTransform) *launched {
-	e := &launched{taps: taps, device: d}
-	e.describe = func(b *gpu.Builder, y, x *gpu.Buffer, n int) { e.wholeSignal(b, y, x, n, transform) }
-	return e
-}
-
-// wholeSignal appends a convolution by one transform of the whole output's length.
-func (e *launched) wholeSignal(b *gpu.Builder, y, x *gpu.Buffer, n int, transform launchTransform) {
-	outputs := e.output(n)
-	length := 16
-	for length < outputs {
-		length *= 2
+// appendWhole returns what appends a convolution by one transform of the whole output's length.
+func appendWhole(transform launchTransform) kernels.Append[Params] {
+	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+		n, y, x := s[samples], t[0], t[1]
+		outputs := p.outputs(n)
+		length := 16
+		for length < outputs {
+			length *= 2
+		}
+		points := length / 2
+		if points > fft.MostValues {
+			b.Refuse(fmt.Errorf("conv1d: %d outputs are too many for one transform on a GPU: %w", outputs, kernels.ErrRefused))
+			return
+		}
+		z, spectrum := b.Scratch(gpu.Float2, points), b.Scratch(gpu.Float2, points)
+		source := spectralSource(1)
+		perValue(b, source, "pad", length, z.As(gpu.Float), x, gpu.Values(n), gpu.Values(length))
+		transform(b, spectrum, z, points)
+		perValue(b, source, "filtered", points/2+1, z, spectrum, b.Constant(gpu.Float4, packedSpectrum(p.Taps, length)),
+			b.Constant(gpu.Float2, halfTurn(points)), gpu.Values(points))
+		transform(b, spectrum, z, points)
+		perValue(b, source, "crop", outputs, y, spectrum.As(gpu.Float), gpu.Values(outputs))
 	}
-	points := length / 2
-	z, spectrum := b.Scratch(gpu.Float2, points), b.Scratch(gpu.Float2, points)
-	source := spectralSource(1)
-	perValue(b, source, "pad", length, z.As(gpu.Float), x.As(gpu.Float), gpu.Values(n), gpu.Values(length))
-	transform(b, spectrum, z, points)
-	perValue(b, source, "filtered", points/2+1, z, spectrum, b.Constant(gpu.Float4, packedSpectrum(e.taps, length)),
-		b.Constant(gpu.Float2, halfTurn(points)), gpu.Values(points))
-	transform(b, spectrum, z, points)
-	perValue(b, source, "crop", outputs, y.As(gpu.Float), spectrum.As(gpu.Float), gpu.Values(outputs))
 }
 
 // packedSpectrum returns the spectrum of the taps, zero padded to a length, as the kernel `filtered` takes it. Unpacking

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 
 	"crossover/gpu"
+	"crossover/kernels"
 	"crossover/kernels/fft"
 )
 
@@ -22,17 +23,15 @@ var (
 	partitionsSource  = gpu.Source{Name: "butterflies.metal+passes.metal+partitions.metal", Text: partitionsText}
 )
 
-func newPartitionedLaunch(d *gpu.Device, taps []float32) (engine, error) {
-	e := &launched{taps: taps, device: d}
-	e.describe = func(b *gpu.Builder, y, x *gpu.Buffer, n int) {
-		if window := windowFor(e.output(n), len(taps)); window > 0 {
-			e.overlapSave(b, y, x, n, window)
-			return
-		}
-		block, span := partitionsFor(e.output(n), len(taps))
-		e.partitioned(b, y, x, n, block, span)
+// appendPartitioned appends a convolution by one partition, where it has room for the filter, or by several.
+func appendPartitioned(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+	n := s[samples]
+	if window := windowFor(p.outputs(n), len(p.Taps)); window > 0 {
+		appendWindows(b, p, n, window, t[0], t[1])
+		return
 	}
-	return e, nil
+	block, span := partitionsFor(p.outputs(n), len(p.Taps))
+	appendBlocks(b, p, n, block, span, t[0], t[1])
 }
 
 // windowFor returns the length of the windows of a filter with one partition: at least twice the taps, so that at least
@@ -75,10 +74,10 @@ func partitionsFor(outputs, taps int) (block, span int) {
 	return block, 1
 }
 
-// overlapSave appends a convolution by windows that each have room for the whole filter, in one kernel.
-func (e *launched) overlapSave(b *gpu.Builder, y, x *gpu.Buffer, n, window int) {
-	outputs := e.output(n)
-	hop := window - len(e.taps) + 1
+// appendWindows appends a convolution by windows that each have room for the whole filter, in one kernel.
+func appendWindows(b *gpu.Builder, p Params, n, window int, y, x *gpu.Buffer) {
+	outputs := p.outputs(n)
+	hop := window - len(p.Taps) + 1
 	if aligned := hop &^ 31; aligned > 0 {
 		hop = aligned // windows begin where cache lines do
 	}
@@ -86,15 +85,15 @@ func (e *launched) overlapSave(b *gpu.Builder, y, x *gpu.Buffer, n, window int) 
 	shared := fft.ShareRows(overlapSaveSource, window)
 	b.Dispatch(b.Kernel(shared.Source, "overlap_save"), gpu.Size{X: divideUp(rows, shared.Rows), Y: 1, Z: 1},
 		gpu.Size{X: shared.Threads, Y: 1, Z: 1},
-		y.As(gpu.Float), x.As(gpu.Float), b.Constant(gpu.Float2, shared.Roots),
-		b.Constant(gpu.Float2, partitionSpectra(e.taps, window, len(e.taps))),
+		y, x, b.Constant(gpu.Float2, shared.Roots),
+		b.Constant(gpu.Float2, partitionSpectra(p.Taps, window, len(p.Taps))),
 		gpu.Values(n), gpu.Values(outputs), gpu.Values(hop))
 }
 
-// partitioned appends a convolution by uniform partitions of block taps and windows of twice as many samples.
-func (e *launched) partitioned(b *gpu.Builder, y, x *gpu.Buffer, n, block, span int) {
-	outputs, window := e.output(n), 2*block
-	partitions := divideUp(len(e.taps), block)
+// appendBlocks appends a convolution by uniform partitions of block taps and windows of twice as many samples.
+func appendBlocks(b *gpu.Builder, p Params, n, block, span int, y, x *gpu.Buffer) {
+	outputs, window := p.outputs(n), 2*block
+	partitions := divideUp(len(p.Taps), block)
 	// A row has a window in its real parts and one in its imaginary parts: the first half of the output's blocks go
 	// through the former and the second half through the latter, each after as many windows as the filter reaches back.
 	rows := divideUp(divideUp(outputs, block), 2)
@@ -107,10 +106,10 @@ func (e *launched) partitioned(b *gpu.Builder, y, x *gpu.Buffer, n, block, span 
 		b.Dispatch(b.Kernel(shared.Source, kernel), gpu.Size{X: divideUp(rows, shared.Rows), Y: 1, Z: 1},
 			gpu.Size{X: shared.Threads, Y: 1, Z: 1}, arguments...)
 	}
-	dispatch("windows", before+rows, spectra, x.As(gpu.Float), roots, gpu.Values(before+rows, before, rows, n))
+	dispatch("windows", before+rows, spectra, x, roots, gpu.Values(before+rows, before, rows, n))
 	perValue(b, spectralSource(span), "products", window*divideUp(rows, span), sums, spectra,
-		b.Constant(gpu.Float2, partitionSpectra(e.taps, window, block)), gpu.Values(window, rows, partitions))
-	dispatch("blocks", rows, y.As(gpu.Float), sums, roots, gpu.Values(rows, 0, rows, outputs))
+		b.Constant(gpu.Float2, partitionSpectra(p.Taps, window, block)), gpu.Values(window, rows, partitions))
+	dispatch("blocks", rows, y, sums, roots, gpu.Values(rows, 0, rows, outputs))
 }
 
 // partitionSpectra returns the spectra of the filter's blocks, each zero padded to a window, divided by the window's

@@ -1,6 +1,7 @@
 package conv1d
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,108 +9,99 @@ import (
 	"crossover/gpu"
 	"crossover/gpu/emulator"
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 )
 
-// launches returns an engine for each algorithm, and for the ways to divide it that tests force upon small problems.
-func launches(d *gpu.Device, taps []float32) map[string]*launched {
-	all := map[string]*launched{}
-	for name, build := range map[string]func(*gpu.Device, []float32) (engine, error){
-		"direct": newDirectLaunch, "fft": newFFTLaunch, "partitioned": newPartitionedLaunch,
-	} {
-		e, err := build(d, taps)
-		if err != nil {
-			panic(err) // none of them fails
-		}
-		all[name] = e.(*launched)
+// divided returns the operation with the ways to divide it that tests force upon small problems, in the place of its
+// implementations.
+func divided(mostTaps int) *kernels.Op[Params] {
+	op := Op
+	op.By = nil
+	add := func(name string, describe func(b *gpu.Builder, p Params, n int, y, x *gpu.Buffer)) {
+		op.By = append(op.By, kernels.KernelText(name, func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+			describe(b, p, s[samples], t[0], t[1])
+		}))
 	}
-	force := func(name string, describe func(e *launched, b *gpu.Builder, y, x *gpu.Buffer, n int)) {
-		e := &launched{taps: taps, device: d}
-		e.describe = func(b *gpu.Builder, y, x *gpu.Buffer, n int) { describe(e, b, y, x, n) }
-		all[name] = e
+	for _, by := range []tiling{{wide, 1}, {wide, 3}, {narrow, 2}, {tile{32, 5, 2, 24}, 2}} {
+		add(fmt.Sprintf("direct %+v", by), func(b *gpu.Builder, p Params, n int, y, x *gpu.Buffer) { appendTiled(b, p, n, by, y, x) })
 	}
-	for _, t := range []tiling{{wide, 1}, {wide, 3}, {narrow, 2}, {tile{32, 5, 2, 24}, 2}} {
-		force(fmt.Sprintf("direct %+v", t), func(e *launched, b *gpu.Builder, y, x *gpu.Buffer, n int) {
-			e.direct(b, y, x, n, t)
-		})
-	}
-	if len(taps) <= 64 {
-		force("windows of 64", func(e *launched, b *gpu.Builder, y, x *gpu.Buffer, n int) {
-			e.overlapSave(b, y, x, n, 64)
-		})
+	if mostTaps <= 64 {
+		add("windows of 64", func(b *gpu.Builder, p Params, n int, y, x *gpu.Buffer) { appendWindows(b, p, n, 64, y, x) })
 	}
 	for _, span := range []int{1, 2, 4} {
-		force(fmt.Sprintf("blocks of 8, %d sums a thread", span), func(e *launched, b *gpu.Builder, y, x *gpu.Buffer, n int) {
-			e.partitioned(b, y, x, n, 8, span)
+		add(fmt.Sprintf("blocks of 8, %d sums a thread", span), func(b *gpu.Builder, p Params, n int, y, x *gpu.Buffer) {
+			appendBlocks(b, p, n, 8, span, y, x)
 		})
 	}
-	return all
+	return &op
 }
 
-// TestLaunch holds every algorithm against the reference at sizes on both sides of every edge: vectors, the ring of
-// registers, runs of taps, tiles, partitions, filters longer than signals.
+// TestLaunch holds every algorithm, and the ways to divide it, against the reference at sizes on both sides of every edge:
+// vectors, the ring of registers, runs of taps, tiles, partitions, filters longer than signals.
 func TestLaunch(t *testing.T) {
-	device := emulator.Open(t)
-	for _, size := range []struct{ n, taps int }{
+	b := kerneltest.Backends(t)
+	if b.GPUs == nil {
+		t.Skip("no C++ compiler for the emulator")
+	}
+	for _, s := range []kernels.Shape{
 		{1, 1}, {1, 5}, {5, 1}, {2, 2}, {3, 4}, {7, 3}, {16, 16}, {31, 64}, {64, 33}, {127, 8}, {257, 16},
 		{1000, 17}, {31, 500}, {600, 257}, {513, 512},
 	} {
-		p := newProblem(size.n, size.taps, generated())
-		want := p.Reference()
-		for name, e := range launches(device, p.h) {
-			t.Run(fmt.Sprintf("n=%d,taps=%d/%s", size.n, size.taps, name), func(t *testing.T) {
-				call, err := e.bind(p.x)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer call.Release()
-				if err := call.Run(); err != nil {
-					t.Fatal(err)
-				}
-				if e := kernels.RelativeError(call.Output(), want); !(e <= tolerance/2) {
-					t.Errorf("relative error %.2g, want below %.2g", e, tolerance/2)
-				}
-			})
+		onProcessor := func(name string) bool { return !strings.HasPrefix(name, kerneltest.EmulatorName) }
+		try(t, &Op, b, s, tolerance/2, onProcessor)
+		try(t, divided(s[taps]), b, s, tolerance/2, onProcessor)
+	}
+}
+
+// TestSciPy holds every implementation against scipy.signal.fftconvolve.
+func TestSciPy(t *testing.T) {
+	x, h := kerneltest.ReadArchived[float32](t, scipy, "signal"), kerneltest.ReadArchived[float32](t, scipy, "fir_taps_512")
+	want := kerneltest.ReadArchived[float64](t, scipy, "convolve_8192_512")
+	for name, plan := range kerneltest.Plans(t, &Op, Params{h}) {
+		y := make([]float32, len(want))
+		if err := plan.Run(kernels.Shape{len(x), len(h)}, kernels.Args{y, x}); err != nil {
+			t.Fatal(err)
+		}
+		if e := kernels.RelativeError(y, want); !(e <= tolerance) {
+			t.Errorf("%s: relative error %.2g", name, e)
 		}
 	}
 }
 
-// TestLaunchSciPy holds the launch plans against scipy.signal.fftconvolve, and runs engines as a typed plan does: signals
-// of changing length, and no allocation once warm.
-func TestLaunchSciPy(t *testing.T) {
-	device := emulator.Open(t)
-	x, h := readArray[float32](t, "signal"), readArray[float32](t, "fir_taps_512")
-	want := readArray[float64](t, "convolve_8192_512")
-	for _, build := range []func(*gpu.Device, []float32) (engine, error){newDirectLaunch, newPartitionedLaunch, newFFTLaunch} {
-		e, err := build(device, h)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, n := range []int{100, len(x)} {
-			if err := e.prepare(n); err != nil {
-				t.Fatal(err)
-			}
-			y := make([]float32, n+len(h)-1)
-			if err := e.convolve(y, x[:n]); err != nil {
-				t.Fatal(err)
-			}
-			exact := want
-			if n < len(x) {
-				exact = Reference(x[:n], h)
-			}
-			if e := kernels.RelativeError(y, exact); !(e <= tolerance) {
-				t.Errorf("n=%d: relative error %.2g", n, e)
-			}
-		}
-		y := make([]float32, 100+len(h)-1)
-		got := testing.AllocsPerRun(2, func() {
-			e.prepare(100)
-			e.convolve(y, x[:100])
-		})
-		if got != 0 && !emulator.Racing() {
-			t.Errorf("%g allocations a call", got)
-		}
-		e.(*launched).plans.Close()
+// A run over two runs of taps needs each barrier of the direct sum.
+func TestBarriers(t *testing.T) {
+	op := Op
+	op.By = []kernels.Makers[Params]{kernels.KernelText("", func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+		appendTiled(b, p, s[samples], tiling{tile{64, 1, 4, 64}, 1}, t[0], t[1])
+	})}
+	kerneltest.Barriers(t, &op, kerneltest.EmulatorName, kernels.Shape{700, 600})
+}
+
+// A vendor's library is asked for two transforms of half as many points as the outputs take.
+func TestVendor(t *testing.T) {
+	library := &fakeLibrary{}
+	b := emulator.Open(t).NewPlan()
+	y, x := b.Output(gpu.Float, 512), b.Input(gpu.Float, 500)
+	appendWhole(vendorTransform(library))(b, Params{make([]float32, 13)}, kernels.Shape{500, 13}, []*gpu.Buffer{y, x})
+	if _, err := b.Build(); !errors.Is(err, errFake) {
+		t.Errorf("the library's error became %v", err)
 	}
+	if library.n != 256 || library.batch != 1 {
+		t.Errorf("the library was asked for %d rows of %d", library.batch, library.n)
+	}
+}
+
+var errFake = errors.New("no such plan")
+
+// fakeLibrary notes what it is asked for and fails.
+type fakeLibrary struct {
+	gpu.FFT
+	n, batch int
+}
+
+func (l *fakeLibrary) NewComplexFFT(_, _ gpu.Region, n, batch int) (gpu.External, error) {
+	l.n, l.batch = n, batch
+	return nil, errFake
 }
 
 func TestTilingFor(t *testing.T) {
@@ -129,26 +121,6 @@ func TestTilingFor(t *testing.T) {
 		if got := tilingFor(test.outputs, test.taps, test.cores); got != test.want {
 			t.Errorf("tilingFor(%d, %d, %d) = %+v, want %+v", test.outputs, test.taps, test.cores, got, test.want)
 		}
-	}
-}
-
-// TestLaunchNeedsBarriers removes each barrier of the direct sum in turn; a run over two runs of taps must then fail.
-func TestLaunchNeedsBarriers(t *testing.T) {
-	device := emulator.Open(t)
-	defer func(whole string) { directText = whole }(directText)
-	const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
-	parts := strings.Split(directText, barrier)
-	for i := 1; i < len(parts); i++ {
-		directText = strings.Join(parts[:i], barrier) + strings.Join(parts[i:], barrier)
-		e := &launched{taps: make([]float32, 600), device: device}
-		e.describe = func(b *gpu.Builder, y, x *gpu.Buffer, n int) { e.direct(b, y, x, n, tiling{tile{64, 1, 4, 64}, 1}) }
-		if err := e.prepare(700); err != nil {
-			t.Fatal(err)
-		}
-		if e.convolve(make([]float32, 1299), make([]float32, 700)) == nil {
-			t.Errorf("nothing fails without barrier %d of %d", i, len(parts)-1)
-		}
-		e.plans.Close()
 	}
 }
 

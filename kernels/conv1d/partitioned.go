@@ -101,7 +101,7 @@ func newDelayLine(taps []float32, newFFTs newTransforms) (*delayLine, error) {
 
 func (e *delayLine) prepare(int) error { return nil }
 
-func (e *delayLine) convolve(y, x []float32) error {
+func (e *delayLine) convolve(y, x []float32) {
 	windows := e.windows(len(x))
 	base := 0 // the window in the line's first slot
 	for t := range e.outputs(len(y)) {
@@ -115,7 +115,6 @@ func (e *delayLine) convolve(y, x []float32) error {
 		oldest, newest := max(0, t-e.count+1), min(t, windows-1)
 		e.synthesise(y, t, oldest, newest, e.line[(oldest-base)*e.stride:], &e.scratch)
 	}
-	return nil
 }
 
 // samplesPerChunk is the work, in samples of the signal or the output, below which a chunk is not worth its claim:
@@ -134,14 +133,13 @@ type parallelPartitions struct {
 	x, y      []float32
 }
 
-func newParallelPartitions(taps []float32, newFFTs newTransforms) (*parallelPartitions, error) {
-	shared := pool.Shared()
+func newParallelPartitions(taps []float32, newFFTs newTransforms, workers *pool.Pool) (*parallelPartitions, error) {
 	block := blockFor(len(taps))
-	ffts, err := newFFTs(2*block, shared.Workers())
+	ffts, err := newFFTs(2*block, workers.Workers())
 	if err != nil {
 		return nil, err
 	}
-	e := &parallelPartitions{partitions: newPartitions(taps, ffts, block), pool: shared}
+	e := &parallelPartitions{partitions: newPartitions(taps, ffts, block), pool: workers}
 	for _, fft := range ffts.each {
 		e.each = append(e.each, e.newScratch(fft))
 	}
@@ -155,7 +153,7 @@ func (e *parallelPartitions) prepare(n int) error {
 	return nil
 }
 
-func (e *parallelPartitions) convolve(y, x []float32) error {
+func (e *parallelPartitions) convolve(y, x []float32) {
 	e.x, e.y = x, y
 	grain := max(1, samplesPerChunk/e.block)
 	e.synthesis = false
@@ -163,7 +161,6 @@ func (e *parallelPartitions) convolve(y, x []float32) error {
 	e.synthesis = true
 	e.pool.Run(e.outputs(len(y)), grain, e)
 	e.x, e.y = nil, nil
-	return nil
 }
 
 // Do transforms the windows, or computes the blocks of the output, from lo to hi−1.

@@ -2,7 +2,6 @@ package conv1d
 
 import (
 	"errors"
-	"math"
 	"slices"
 
 	"crossover/dispatch"
@@ -25,9 +24,8 @@ import (
 //
 // The figures are those of the implementations on processors; a GPU has blocks of other lengths.
 type Plan struct {
-	taps     int
-	overN    *kernels.Engines[[]float32, engine] // measured over the signal's length at fixedTaps
-	overTaps *kernels.Engines[[]float32, engine] // measured over the filter's length at fixedLength
+	taps int
+	plan *kernels.Plan[Params]
 }
 
 // New returns a plan for a filter, which it copies. Where d is nil the partitioned algorithm on one core computes.
@@ -40,16 +38,11 @@ func New(d *dispatch.Dispatcher, taps []float32) (*Plan, error) {
 	if len(taps) == 0 {
 		return nil, errors.New("conv1d: the filter has no taps: want at least 1")
 	}
-	taps = slices.Clone(taps)
-	overN, err := kernels.NewEngines(d, caseName("taps", fixedTaps), contenders, taps)
+	plan, err := kernels.NewPlan(d, &Op, Params{Taps: slices.Clone(taps)})
 	if err != nil {
 		return nil, err
 	}
-	overTaps, err := kernels.NewEngines(d, caseName("n", fixedLength), contenders, taps)
-	if err != nil {
-		return nil, err
-	}
-	return &Plan{taps: len(taps), overN: overN, overTaps: overTaps}, nil
+	return &Plan{taps: len(taps), plan: plan}, nil
 }
 
 // Taps returns the length of the filter.
@@ -58,42 +51,22 @@ func (p *Plan) Taps() int { return p.taps }
 // Convolve returns the full convolution of x, len(x)+Taps()−1 samples, in dst's memory if its capacity suffices and
 // in new memory otherwise. dst must not overlap x. Of no samples it returns none. Once warm at a length, with a dst
 // that is long enough, it allocates nothing; the first call at a length may make a transform, over which FFTW deliberates
-// for up to a second. It fails where the chosen implementation cannot make its plan, or its GPU fails.
+// for up to a second. It fails where every implementation does.
 func (p *Plan) Convolve(dst, x []float32) ([]float32, error) {
 	if len(x) == 0 {
 		return dst[:0], nil
 	}
-	e, err := p.engine(len(x))
-	if err != nil {
-		return nil, err
-	}
-	if err := e.prepare(len(x)); err != nil {
-		return nil, err
-	}
 	dst = slices.Grow(dst[:0], len(x)+p.taps-1)[:len(x)+p.taps-1]
-	if err := e.convolve(dst, x); err != nil {
+	if err := p.plan.Run(p.shape(len(x)), kernels.Args{dst, x}); err != nil {
 		return nil, err
 	}
 	return dst, nil
 }
 
+func (p *Plan) shape(n int) kernels.Shape { return kernels.Shape{samples: n, taps: p.taps} }
+
 // Explain says why Convolve computes n samples the way it does.
-func (p *Plan) Explain(n int) dispatch.Explanation {
-	if p.nearFixedTaps(n) {
-		return p.overN.Explain(n)
-	}
-	return p.overTaps.Explain(p.taps)
-}
+func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(p.shape(n)) }
 
-func (p *Plan) engine(n int) (engine, error) {
-	if p.nearFixedTaps(n) {
-		return p.overN.For(n)
-	}
-	return p.overTaps.For(p.taps)
-}
-
-// nearFixedTaps reports whether the filter is at least as near to fixedTaps as a signal of n samples is to
-// fixedLength.
-func (p *Plan) nearFixedTaps(n int) bool {
-	return math.Abs(math.Log(float64(p.taps)/fixedTaps)) <= math.Abs(math.Log(float64(n)/fixedLength))
-}
+// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+func (p *Plan) Close() { p.plan.Close() }

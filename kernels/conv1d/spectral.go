@@ -84,7 +84,7 @@ func (e *oneTransform) prepare(n int) error {
 	return nil
 }
 
-func (e *oneTransform) convolve(y, x []float32) error {
+func (e *oneTransform) convolve(y, x []float32) {
 	f := e.ready
 	copy(f.samples, x)
 	clear(f.samples[len(x):])
@@ -93,5 +93,4 @@ func (e *oneTransform) convolve(y, x []float32) error {
 	spectral(f.spectrum, f.spectrum, f.filter)
 	f.fft.Inverse(f.samples, bins)
 	copy(y, f.samples)
-	return nil
 }
