@@ -8,8 +8,8 @@ import (
 
 // Complex transforms n complex samples. It is not safe for concurrent use: take one Clone a goroutine.
 type Complex struct {
-	n      int
-	engine transform
+	n         int
+	transform transform
 }
 
 // transform is a forward complex transform of one fixed length.
@@ -27,7 +27,7 @@ func NewComplex(n int) *Complex {
 	if n < 1 {
 		panic(fmt.Sprintf("fft: length %d is below 1", n))
 	}
-	return &Complex{n: n, engine: newTransform(n)}
+	return &Complex{n: n, transform: newTransform(n)}
 }
 
 func newTransform(n int) transform {
@@ -44,20 +44,20 @@ func newTransform(n int) transform {
 func (c *Complex) Len() int { return c.n }
 
 // Clone returns a transform that shares the tables and has its own scratch memory.
-func (c *Complex) Clone() *Complex { return &Complex{n: c.n, engine: c.engine.clone()} }
+func (c *Complex) Clone() *Complex { return &Complex{n: c.n, transform: c.transform.clone()} }
 
 // Forward writes the unscaled transform of src to dst. Both have length n and must not overlap; src is unchanged. It
 // panics where a length is not n.
 func (c *Complex) Forward(dst, src []complex64) {
 	c.check(dst, src)
-	c.engine.forward(dst, src)
+	c.transform.forward(dst, src)
 }
 
 // Inverse writes the inverse transform of src, divided by n, to dst. Both have length n and must not overlap; src is
 // unchanged. It panics where a length is not n.
 func (c *Complex) Inverse(dst, src []complex64) {
 	c.check(dst, src)
-	c.engine.inverse(dst, src)
+	c.transform.inverse(dst, src)
 }
 
 // reverse turns the forward transform of x into the inverse one: with exp(+2πi·jk/n) in place of exp(−2πi·jk/n) the

@@ -9,8 +9,8 @@ import (
 // Real transforms n real samples to the n/2+1 bins of their spectrum and back. It is not safe for concurrent use: take
 // one Clone a goroutine.
 type Real struct {
-	n      int
-	engine realTransform
+	n         int
+	transform realTransform
 }
 
 // realTransform is the real transform of one fixed length.
@@ -26,19 +26,19 @@ func NewReal(n int) *Real {
 		panic(fmt.Sprintf("fft: length %d is below 1", n))
 	}
 	if t := newLaneReal(n); t != nil {
-		return &Real{n: n, engine: t}
+		return &Real{n: n, transform: t}
 	}
 	if n%2 == 0 {
-		return &Real{n: n, engine: newHalved(n)}
+		return &Real{n: n, transform: newHalved(n)}
 	}
-	return &Real{n: n, engine: newWidened(n)}
+	return &Real{n: n, transform: newWidened(n)}
 }
 
 // Len returns n.
 func (r *Real) Len() int { return r.n }
 
 // Clone returns a transform that shares the tables and has its own scratch memory.
-func (r *Real) Clone() *Real { return &Real{n: r.n, engine: r.engine.clone()} }
+func (r *Real) Clone() *Real { return &Real{n: r.n, transform: r.transform.clone()} }
 
 // Forward writes bins 0 to n/2 of the unscaled transform of src to dst. src has length n, dst has length n/2+1, and
 // they must not overlap; src is unchanged. It panics where a length is wrong.
@@ -46,7 +46,7 @@ func (r *Real) Forward(dst []complex64, src []float32) {
 	if len(src) != r.n || len(dst) != r.n/2+1 {
 		panic(fmt.Sprintf("fft: real transform of length %d got src of %d and dst of %d", r.n, len(src), len(dst)))
 	}
-	r.engine.forward(dst, src)
+	r.transform.forward(dst, src)
 }
 
 // Inverse writes the n samples whose spectrum is src, divided by n, to dst. src has length n/2+1, dst has length n, and
@@ -56,7 +56,7 @@ func (r *Real) Inverse(dst []float32, src []complex64) {
 	if len(dst) != r.n || len(src) != r.n/2+1 {
 		panic(fmt.Sprintf("fft: real transform of length %d got src of %d and dst of %d", r.n, len(src), len(dst)))
 	}
-	r.engine.inverse(dst, src)
+	r.transform.inverse(dst, src)
 }
 
 // halved is the real transform of even length n as a complex one of length n/2: even samples are taken as real parts
