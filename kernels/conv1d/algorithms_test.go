@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 )
 
 // quietError convolves noise whose samples from loud on are 120 dB quieter, and returns the relative L2 error of the
 // outputs from lo to hi−1, which the loud part does not reach.
-func quietError(t *testing.T, e engine, taps []float32, n, loud, lo, hi int) float64 {
+func quietError(t *testing.T, e *kernels.Plan[Params], taps []float32, n, loud, lo, hi int) float64 {
 	t.Helper()
 	x := make([]float32, n)
 	kernels.Noise(x, 2)
@@ -27,13 +28,10 @@ func quietError(t *testing.T, e engine, taps []float32, n, loud, lo, hi int) flo
 	return kernels.RelativeError(y[lo:hi], want)
 }
 
-func convolved(t *testing.T, e engine, x []float32, taps int) []float32 {
+func convolved(t *testing.T, e *kernels.Plan[Params], x []float32, count int) []float32 {
 	t.Helper()
-	y := make([]float32, len(x)+taps-1)
-	if err := e.prepare(len(x)); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.convolve(y, x); err != nil {
+	y := make([]float32, len(x)+count-1)
+	if err := e.Run(kernels.Shape{samples: len(x), taps: count}, kernels.Args{y, x}); err != nil {
 		t.Fatal(err)
 	}
 	return y
@@ -42,20 +40,16 @@ func convolved(t *testing.T, e engine, x []float32, taps int) []float32 {
 // The comment of Plan tells its reader what depends on the algorithm. These are its figures.
 func TestAlgorithmsDiffer(t *testing.T) {
 	const n, loud = 16384, 4196
-	for _, c := range processors {
-		if c.Missing() != nil {
-			continue
-		}
-		for _, count := range []int{64, 512, 4096} {
-			taps := make([]float32, count)
-			kernels.Noise(taps, 1)
-			e, err := c.New(taps)
-			if err != nil {
-				t.Fatal(err)
+	for _, count := range []int{64, 512, 4096} {
+		taps := make([]float32, count)
+		kernels.Noise(taps, 1)
+		for name, e := range kerneltest.Plans(t, &Op, Params{taps}) {
+			if strings.HasPrefix(name, kerneltest.EmulatorName) || strings.HasPrefix(name, "accelerate") {
+				continue // what follows is said of our own code on processors, and of FFTW
 			}
 			block := blockFor(count)
 			behind := loud + count - 1 // the first output that is the quiet part's alone
-			_, algorithm, _ := strings.Cut(c.Name, "/")
+			_, algorithm, _ := strings.Cut(name, "/")
 			near := quietError(t, e, taps, n, loud, behind, behind+block/2)
 			far := quietError(t, e, taps, n, loud, behind+2*block, n)
 
@@ -80,10 +74,10 @@ func TestAlgorithmsDiffer(t *testing.T) {
 				right, from, to = rough(near) && rough(far), 0, n+count-1
 			}
 			if !right {
-				t.Errorf("%s, %d taps: a quiet part is off by %.2g near the loud one and by %.2g far from it", c.Name, count, near, far)
+				t.Errorf("%s, %d taps: a quiet part is off by %.2g near the loud one and by %.2g far from it", name, count, near, far)
 			}
 			if first != from || last != to-1 || lost != to-from {
-				t.Errorf("%s, %d taps: a NaN at %d reaches %d outputs from %d to %d, want all from %d to %d", c.Name, count, at, lost,
+				t.Errorf("%s, %d taps: a NaN at %d reaches %d outputs from %d to %d, want all from %d to %d", name, count, at, lost,
 					first, last, from, to-1)
 			}
 		}
