@@ -22,7 +22,7 @@ func TestDirectKeepsNaN(t *testing.T) {
 				short[at] = float32(special)
 				want := Reference(x, taps)
 				for _, name := range []string{"go/direct", "go-parallel/direct"} {
-					e, err := contenders.New(name, taps)
+					e, err := kernels.NewPlanOf(kernels.Here(), &Op, Params{taps}, name)
 					if err != nil {
 						t.Fatal(err)
 					}
