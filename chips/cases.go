@@ -1,44 +1,29 @@
 package chips
 
 import (
+	"errors"
 	"strings"
 	"time"
 
 	"crossover/gpu"
 	"crossover/kernels"
 	"crossover/model"
+	"crossover/pool"
 )
 
-// competitors are the implementations that the catalogue has on a Mac without further libraries, by operation, in its
-// order.
-var competitors = map[string][]string{
-	"scale":           plain,
-	"log":             plain,
-	"sum":             plain,
-	"softmax":         plain,
-	"biquad":          plain,
-	"fft":             append(plain[:len(plain):len(plain)], "mpsgraph"),
-	"stft":            append(plain[:len(plain):len(plain)], "mpsgraph"),
-	"mel":             append(plain[:len(plain):len(plain)], "mps"),
-	"matmul":          append(plain[:len(plain):len(plain)], "mps"),
-	"linear":          append(plain[:len(plain):len(plain)], "mps"),
-	"oscillator-bank": {"go", "go-parallel", "metal"},
-	"stage-graph":     {"go", "go-parallel", "metal"},
-	"conv1d": {
-		"go/partitioned", "go-parallel/partitioned", "go/fft", "go/direct", "go-parallel/direct",
-		"accelerate/partitioned", "accelerate/fft", "accelerate/direct",
-		"metal/fft", "metal/partitioned", "metal/direct", "mpsgraph/fft",
-	},
+// Backends are those of a Mac: Metal, which nobody can open here, and Accelerate. The catalogue on them lists what a Mac
+// has.
+func Backends() *kernels.Backends {
+	metal := gpu.NewBackend("metal", func() (gpu.Driver, error) {
+		return nil, errors.New("a modelled GPU computes nothing")
+	})
+	return &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{metal}, Accelerate: true}
 }
 
-var plain = []string{"go", "go-parallel", "accelerate", "metal"}
-
-// products are the operations that are a matrix product where a library computes them, and fourier those that are bound
-// by the memory traffic of Fourier transforms.
-var (
-	products = map[string]bool{"matmul": true, "linear": true, "mel": true}
-	fourier  = map[string]bool{"fft": true, "stft": true, "conv1d/fft": true, "conv1d/partitioned": true}
-)
+// added are the libraries that a Mac has only where somebody installed them.
+func added(implementation string) bool {
+	return strings.HasPrefix(implementation, "fftw") || strings.HasPrefix(implementation, "openblas")
+}
 
 // laptop is the noise of a quiet laptop. Its clock's rise after a pause is what saxpy's rise inside a call leaves over.
 var laptop = model.Noise{
@@ -55,15 +40,12 @@ type Machine struct {
 // NewMachine returns a machine whose noise is drawn from a seed.
 func NewMachine(c Chip, seed uint64) *Machine { return &Machine{model.NewMachine(laptop, seed), c} }
 
-// Cases returns those of the catalogue's cases that the model knows, with the implementations of a Mac. Memory is unified,
-// so that a case needs no twin for data on the device.
+// Cases returns the catalogue's cases on this machine, of a catalogue on [Backends]. Memory is unified, so that a case
+// needs no twin for data on the device.
 func (m *Machine) Cases(catalogue []kernels.Case) []kernels.Case {
 	var cases []kernels.Case
 	for _, c := range catalogue {
 		implementations := m.Chip.implementations(c)
-		if implementations == nil {
-			continue
-		}
 		c.Implementations = nil
 		for _, i := range implementations {
 			c.Implementations = append(c.Implementations, kernels.Implementation{
@@ -76,26 +58,24 @@ func (m *Machine) Cases(catalogue []kernels.Case) []kernels.Case {
 	return cases
 }
 
-// implementations returns who competes in a case and what it costs, nil for an operation that the model does not know.
+// implementations returns who computes a case on a Mac without further libraries, and what it costs.
 func (c Chip) implementations(k kernels.Case) []model.Implementation {
-	if _, known := workOf(&k, "", false, k.Axis.Min); !known {
-		return nil
-	}
 	var all []model.Implementation
-	for _, name := range competitors[k.Operation] {
-		all = append(all, c.implementation(&k, name))
+	for _, i := range k.Implementations {
+		if !added(i.Name) {
+			all = append(all, c.implementation(&k, i.Name))
+		}
 	}
 	return all
 }
 
-// implementation returns one competitor, at the middle of the chip's band of latencies.
+// implementation returns one implementation, at the middle of the chip's band of latencies.
 func (c Chip) implementation(k *kernels.Case, name string) model.Implementation {
 	processor, variant, _ := strings.Cut(name, "/")
-	library := processor == "accelerate" || processor == "mps"
-	at := func(size float64) work {
-		w, _ := workOf(k, variant, library, int(size))
-		return w
+	if processor == "accelerate" && variant == "" || processor == "mps" {
+		variant = "dense"
 	}
+	at := func(size float64) work { return workOf(k, variant, int(size)) }
 	i := model.Implementation{Name: name, Processor: kernels.CPU}
 	switch processor {
 	case "go":
@@ -105,32 +85,37 @@ func (c Chip) implementation(k *kernels.Case, name string) model.Implementation 
 			return c.callCPU(at(n), clock*1e9*goPerCycle, float64(c.PerformanceCores))
 		}
 	case "accelerate":
-		speed := vector()
-		if products[k.Operation] {
-			speed = gemmCore * 1e9 * float64(c.PerformanceCores)
+		i.Cost = func(n float64) float64 {
+			w, speed := at(n), vector()
+			if w.kind == kernels.Product {
+				speed = gemmCore * 1e9 * float64(c.PerformanceCores)
+			}
+			return c.callCPU(w, speed, 1)
 		}
-		i.Cost = func(n float64) float64 { return c.callCPU(at(n), speed, 1) }
 	default:
-		c.gpuCosts(&i, k.Operation, processor, variant, at)
+		c.gpuCosts(&i, processor, at)
 	}
 	return i
 }
 
-// gpuCosts makes a competitor one that the GPU computes: our own kernel, MPS or MPSGraph.
-func (c Chip) gpuCosts(i *model.Implementation, operation, processor, variant string, at func(size float64) work) {
+// gpuCosts makes an implementation one that the GPU computes: our own kernel, MPS or MPSGraph.
+func (c Chip) gpuCosts(i *model.Implementation, processor string, at func(size float64) work) {
 	fit := Fitted()
-	s := shares{fit.GPUShare, kernelShare}
 	roundTrip := c.Latency().Middle()
-	switch {
-	case fourier[operation] || fourier[operation+"/"+variant]:
-		s.bandwidth = transformShare
-	case processor == "mps":
-		s.peak = gemmShare
+	sharesOf := func(w work) shares {
+		s := shares{fit.GPUShare, kernelShare}
+		switch {
+		case w.kind == kernels.Transform:
+			s.bandwidth = transformShare
+		case processor == "mps":
+			s.peak = gemmShare
+		}
+		return s
 	}
 	if processor == "mpsgraph" {
 		roundTrip += graph * 1e-6
 	}
 	i.Processor = kernels.GPU
-	i.Cost = func(n float64) float64 { return c.callGPU(at(n), s, roundTrip, fit.Rise) }
-	i.Account = func(n float64) gpu.Times { return c.account(at(n), s, fit.Rise) }
+	i.Cost = func(n float64) float64 { w := at(n); return c.callGPU(w, sharesOf(w), roundTrip, fit.Rise) }
+	i.Account = func(n float64) gpu.Times { w := at(n); return c.account(w, sharesOf(w), fit.Rise) }
 }

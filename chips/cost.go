@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"crossover/gpu"
+	"crossover/kernels"
 )
 
 // work is what one call has to do.
@@ -15,6 +16,7 @@ type work struct {
 	chain    float64 // steps of a recurrence in each piece, 0 for none; a GPU scans and has none
 	threads  float64 // that a GPU can have under way
 	launches float64 // kernels of a GPU, at least 1
+	kind     kernels.WorkKind
 }
 
 // Latency is the round trip of a command buffer in seconds: the ends of its band.

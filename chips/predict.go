@@ -17,7 +17,10 @@ type Versus struct {
 // FFTLength is the number of complex values of a row in the prediction of Fourier transforms.
 const FFTLength = 4096
 
-const convolved = 32768 // samples of the signal in the prediction of convolutions
+const (
+	convolved = 32768 // samples of the signal in the prediction of convolutions
+	simdgroup = 32    // threads that sum together
+)
 
 // Predictions returns what the model is asked for beside the catalogue's cases.
 func Predictions() []Versus {
@@ -40,8 +43,9 @@ func Predictions() []Versus {
 		{"conv1d", "32 768 samples by the definition; vDSP_conv, one kernel", "taps",
 			[]int{16, 64, 256, 1024, 4096, 32768},
 			func(taps float64) work {
-				w := work{bytes: 4 * (2*convolved + 2*taps), pieces: 1, launches: 1}
-				return convolution(w, "direct", convolved, taps)
+				return work{
+					bytes: 4 * (2*convolved + 2*taps), flops: 2 * convolved * taps, pieces: 1, threads: (convolved + taps) / 4, launches: 1,
+				}
 			}, false},
 	}
 }

@@ -1,6 +1,10 @@
 package kernels
 
-import "crossover/gpu"
+import (
+	"fmt"
+
+	"crossover/gpu"
+)
 
 // launch runs an operation on a GPU. It keeps the launch plans of the shapes that were called last.
 type launch[P any] struct {
@@ -24,6 +28,11 @@ func newLaunch[P any](op *Op[P], d *gpu.Device, p P, describe Append[P]) *launch
 func (l *launch[P]) plan(s Shape) (*launchPlan, error) {
 	b := l.device.NewPlan()
 	tensors := l.op.IO(l.params, s)
+	for _, t := range tensors {
+		if most := l.device.Facts().MaxBufferBytes; most > 0 && int64(t.Len()) > most/4 {
+			return nil, fmt.Errorf("%s: %s holds %d values, more than a buffer of %s does: %w", l.op.Name, t.Name, t.Len(), l.device.Facts().Name, ErrRefused)
+		}
+	}
 	buffers := make([]*gpu.Buffer, len(tensors))
 	for i, t := range tensors {
 		buffers[i] = hosted(b, t)

@@ -121,7 +121,19 @@ type Work struct {
 	Threads  float64 // that a GPU has work for; 0 stands for one an element
 	Chain    float64 // steps of the longest recurrence; 0 where there is none
 	Launches float64 // kernels on a GPU; 0 stands for 1
+
+	// Kind is how the time of a call goes that a library computes.
+	Kind WorkKind
 }
+
+// WorkKind says what most of a call is.
+type WorkKind string
+
+// The kinds of work. Most has none.
+const (
+	Product   WorkKind = "product"   // a matrix product, which libraries compute near the peak of the arithmetic
+	Transform WorkKind = "transform" // Fourier transforms, which the memory bounds
+)
 
 // Line is a case: the shapes at which all axes are fixed but one.
 type Line struct {

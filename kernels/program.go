@@ -34,7 +34,7 @@ func Listed[P any](op *Op[P], program Program[P]) func(b *Backends) []Case {
 const programPrefix = "program:"
 
 // WithPrograms returns the case with every implementation twice: as a sweep times it, and under the name "program:" and
-// its own as a program gets it from the typed plan, on data of its own in the case's placement. A sweep of it interleaves
+// its own as a program gets it from the typed plan, on the same inputs and with an output of its own. A sweep of it interleaves
 // the two. It returns false for a placement that typed plans do not have.
 func (c Case) WithPrograms() (Case, bool) {
 	if c.program == nil || c.Placement == Resident {
@@ -87,8 +87,9 @@ func (o *Op[P]) bindProgram(program Program[P]) func(p Problem, implementation s
 		}
 		c := &call[P]{problem: p, args: p.inputs}
 		for i, t := range p.tensors {
-			c.args[i] = p.alloc(t.Len())
-			copy(c.args[i], p.inputs[i])
+			if t.Role == Out {
+				c.args[i] = p.alloc(t.Len())
+			}
 		}
 		return Call{
 			Run:    func() error { return run(p.shape, &c.args) },

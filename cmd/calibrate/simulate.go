@@ -49,7 +49,7 @@ func simulated(c chips.Chip, seed uint64) *subject {
 	facts := chipFacts(c)
 	return &subject{
 		Machine: command.Machine{
-			Cases: func() []kernels.Case { return machine.Cases(catalogue.Cases(kernels.Here())) },
+			Cases: func() []kernels.Case { return machine.Cases(catalogue.Cases(chips.Backends())) },
 			Clock: machine, Sentinel: machine.Sentinel,
 		},
 		id:    chipID(c),

@@ -89,13 +89,13 @@ func work(n, taps float64, algorithm string) kernels.Work {
 		}
 		// Two transforms, and the product between them.
 		w.Bytes, w.Flops = 2*8*length*launches+12*length, 2*transformFlops(length)+3*length
-		w.Pieces, w.Threads, w.Launches = 1, length/16, 2*launches+1
+		w.Pieces, w.Threads, w.Launches, w.Kind = 1, length/16, 2*launches+1, kernels.Transform
 	case "partitioned":
 		const partition = 1024 // samples
 		blocks, parts := math.Ceil(n/partition), math.Ceil(taps/partition)
 		w.Bytes += 2 * 16 * partition * blocks
 		w.Flops = 2*blocks*transformFlops(2*partition) + 8*partition*blocks*parts
-		w.Pieces, w.Launches = blocks, 3
+		w.Pieces, w.Launches, w.Kind = blocks, 3, kernels.Transform
 	}
 	return w
 }

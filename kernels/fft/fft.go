@@ -112,6 +112,7 @@ func work(s kernels.Shape, _ string) kernels.Work {
 		Flops:   2.5 * n * math.Log2(n) * rows,
 		Pieces:  rows,
 		Threads: rows * n / 16,
+		Kind:    kernels.Transform,
 	}
 	if s[length] > longestReal {
 		w.Launches = 3 // columns, rows, and the halves put together

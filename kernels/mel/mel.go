@@ -88,6 +88,7 @@ var Op = kernels.Op[Params]{
 		w := kernels.Work{Bytes: 4 * rows * (bins + bands), Flops: 4 * rows * bins, Pieces: rows, Threads: rows * bands}
 		if variant == "dense" {
 			w.Flops *= bands / 2 // otherwise every bin lies in two triangles
+			w.Kind = kernels.Product
 		}
 		return w
 	},

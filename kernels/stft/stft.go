@@ -100,6 +100,7 @@ func work(s kernels.Shape, _ string) kernels.Work {
 		Flops:   (2.5*math.Log2(n) + 1) * n * frames, // the transforms and the window
 		Pieces:  frames,
 		Threads: n * frames / 16,
+		Kind:    kernels.Transform,
 	}
 	if n > longestRow {
 		w.Launches = 3 // columns, rows, and the halves put together

@@ -53,7 +53,9 @@ func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error
 	results, err := sweeps.Run(ctx, both, sweeps.Options{
 		Budget: o.Budget, Seed: o.Seed, Input: kernels.GeneratedInput(), Progress: o.Progress,
 		Trim:    func() { kernels.Here().Trim() },
-		Planner: func(c *kernels.Case) sweeps.Planner { return &visits{spread(c.Axis, o.Sizes), o.Blocks} },
+		Planner: func(c *kernels.Case) sweeps.Planner {
+			return &visits{slices.Repeat(spread(c.Axis, o.Sizes), visitsPerSize), max(2, o.Blocks/visitsPerSize)}
+		},
 	})
 	var rows []Row
 	for _, r := range results {
@@ -61,6 +63,10 @@ func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error
 	}
 	return rows, err
 }
+
+// visitsPerSize is how often each size is visited: where a visit's buffers happen to lie makes some of them faster than
+// others.
+const visitsPerSize = 3
 
 // spread returns sizes at even distances on a logarithmic axis, its ends left out: the smallest sizes take less than a
 // clock can tell, and the largest ones take their time.
