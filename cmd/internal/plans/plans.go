@@ -52,7 +52,7 @@ func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error
 	}
 	results, err := sweeps.Run(ctx, both, sweeps.Options{
 		Budget: o.Budget, Seed: o.Seed, Input: kernels.GeneratedInput(), Progress: o.Progress,
-		Trim:    func() { kernels.Here().Trim() },
+		Trim: func() { kernels.Here().Trim() },
 		Planner: func(c *kernels.Case) sweeps.Planner {
 			return &visits{slices.Repeat(spread(c.Axis, o.Sizes), visitsPerSize), max(2, o.Blocks/visitsPerSize)}
 		},
