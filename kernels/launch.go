@@ -30,7 +30,8 @@ func (l *launch[P]) plan(s Shape) (*launchPlan, error) {
 	tensors := l.op.IO(l.params, s)
 	for _, t := range tensors {
 		if most := l.device.Facts().MaxBufferBytes; most > 0 && int64(t.Len()) > most/4 {
-			return nil, fmt.Errorf("%s: %s holds %d values, more than a buffer of %s does: %w", l.op.Name, t.Name, t.Len(), l.device.Facts().Name, ErrRefused)
+			return nil, fmt.Errorf("%s of %d values does not fit into a buffer of %s: %w: %w", t.Name, t.Len(),
+				l.device.Facts().Name, gpu.ErrOutOfMemory, ErrRefused)
 		}
 	}
 	buffers := make([]*gpu.Buffer, len(tensors))

@@ -142,7 +142,7 @@ func (p *problem[P]) Bind(implementation string) (Call, error) {
 	r, err := plan.runner(plan.only)
 	if err != nil {
 		plan.Close()
-		return Call{}, fmt.Errorf("%s: %w", p.op.Name, err)
+		return Call{}, err
 	}
 	if g, ok := r.(gpuRunner); ok {
 		return c.onGPU(g)
@@ -181,7 +181,7 @@ func (c *call[P]) onGPU(g gpuRunner) (Call, error) {
 	l, err := g.ready(c.shape)
 	if err != nil {
 		c.plan.Close()
-		return Call{}, fmt.Errorf("%s: %w", c.op.Name, err)
+		return Call{}, err
 	}
 	c.launch = l
 	if c.placement == Resident {

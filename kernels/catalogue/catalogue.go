@@ -50,13 +50,15 @@ func Cases(b *kernels.Backends) []kernels.Case {
 	return cases
 }
 
-// CasesHere returns the cases that are worth measuring on this machine: Cases, and where a GPU works, behind each case
+// Placed returns the cases that are worth measuring on the given backends: Cases, and where a GPU works, behind each case
 // that it computes the same one with its data in shared memory, and where the GPU has memory of its own, the one with
 // its data there. It opens the GPUs.
-func CasesHere() []kernels.Case {
-	b := kernels.Here()
+func Placed(b *kernels.Backends) []kernels.Case {
 	return withPlacements(Cases(b), b.HasGPU(), b.SeparateMemory())
 }
+
+// CasesHere returns the cases that are worth measuring on this machine.
+func CasesHere() []kernels.Case { return Placed(kernels.Here()) }
 
 func withPlacements(cases []kernels.Case, gpu, separateMemory bool) []kernels.Case {
 	if !gpu {

@@ -5,16 +5,12 @@ package emulated
 import (
 	"errors"
 	"math"
-	"os"
-	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"crossover/calibration"
-	"crossover/cmd/internal/emulated/api"
 	"crossover/crossover"
 	"crossover/dispatch"
 	"crossover/gpu"
@@ -24,45 +20,31 @@ import (
 	"crossover/kernels"
 	"crossover/kernels/catalogue"
 	"crossover/kernels/elementwise"
+	"crossover/kernels/kerneltest"
+	"crossover/pool"
 	"crossover/samples"
 	"crossover/sweeps"
 )
 
-// Scenarios run in a process of their own, because a process opens a device once.
-const scenario = "CROSSOVER_TEST_EMULATOR"
-
-func TestMain(m *testing.M) {
-	api.Open = func() (gpu.Driver, error) {
-		name, number, _ := strings.Cut(os.Getenv(scenario), "=")
-		n, _ := strconv.Atoi(number)
-		switch name {
-		case "lose-after":
-			return emulator.New(emulator.LoseAfter(n))
-		case "memory":
-			return emulator.New(emulator.MemoryLimit(int64(n)))
-		case "nan":
-			return emulator.New(emulator.ReturnNaN())
-		case "broken":
-			return broken{}, nil
-		}
-		return emulator.New()
-	}
-	os.Exit(m.Run())
-}
-
-// need skips the test where there is no emulator.
-func need(t *testing.T) {
+// backends returns an emulated GPU and nothing else, or skips the test where there is no emulator.
+func backends(t *testing.T, options ...emulator.Option) *kernels.Backends {
 	t.Helper()
-	if err := gpu.Probe(api.Name); err != nil {
+	b := backendsOf(func() (gpu.Driver, error) { return emulator.New(options...) })
+	if err := b.GPUs[0].Probe(); err != nil {
 		t.Skip(err)
 	}
+	return b
 }
 
-// cases returns the named cases of this machine's catalogue, up to a size.
-func cases(t *testing.T, high int, names ...string) []kernels.Case {
+func backendsOf(open func() (gpu.Driver, error)) *kernels.Backends {
+	return &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{gpu.NewBackend(kerneltest.EmulatorName, open)}}
+}
+
+// cases returns the named cases of the catalogue, up to a size.
+func cases(t *testing.T, b *kernels.Backends, high int, names ...string) []kernels.Case {
 	t.Helper()
 	var chosen []kernels.Case
-	for _, c := range catalogue.CasesHere() {
+	for _, c := range catalogue.Placed(b) {
 		if slices.Contains(names, c.Name) {
 			c.Axis.Max = c.Axis.Nearest(high)
 			chosen = append(chosen, c)
@@ -75,13 +57,13 @@ func cases(t *testing.T, high int, names ...string) []kernels.Case {
 }
 
 // sweep measures cases for the shortest time that shows something.
-func sweep(t *testing.T, cases []kernels.Case, change func(*sweeps.Options)) []*sweeps.Result {
+func sweep(t *testing.T, b *kernels.Backends, cases []kernels.Case, change func(*sweeps.Options)) []*sweeps.Result {
 	t.Helper()
 	o := sweeps.Options{
 		Budget: 2 * time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {},
-		Include: func(name string) bool { return name == "go" || name == api.Name },
-		Forget:  kernels.ForgetGPUs,
-		Trim:    func() { kernels.TrimGPUs() },
+		Include: func(name string) bool { return name == "go" || name == kerneltest.EmulatorName },
+		Forget:  b.Forget,
+		Trim:    func() { b.Trim() },
 		Planner: func(c *kernels.Case) sweeps.Planner {
 			return crossover.NewPlanner(crossover.PlannerOptions{Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round})
 		},
@@ -99,11 +81,11 @@ func sweep(t *testing.T, cases []kernels.Case, change func(*sweeps.Options)) []*
 // status returns how the emulated GPU fared, and the blocks in which it was timed.
 func status(r *sweeps.Result) (s sweeps.Status, blocks int) {
 	for _, status := range r.Implementations {
-		if status.Name == api.Name {
+		if status.Name == kerneltest.EmulatorName {
 			s = status
 		}
 	}
-	if i := slices.Index(r.Samples.Implementations, api.Name); i >= 0 {
+	if i := slices.Index(r.Samples.Implementations, kerneltest.EmulatorName); i >= 0 {
 		for _, b := range r.Samples.Blocks {
 			if b.Timed(i) {
 				blocks++
@@ -114,33 +96,32 @@ func status(r *sweeps.Result) (s sweeps.Status, blocks int) {
 }
 
 func TestTheEmulatorIsInEveryCase(t *testing.T) {
-	need(t)
+	b := backends(t)
 	names := map[string]bool{}
-	all := catalogue.CasesHere()
+	all := catalogue.Placed(b)
 	for _, c := range all {
 		names[c.Name] = true
 	}
-	for _, c := range all {
+	for _, c := range catalogue.Cases(b) {
 		on := func(i kernels.Implementation) bool {
-			return i.Name == api.Name || strings.HasPrefix(i.Name, api.Name+"/")
+			return i.Name == kerneltest.EmulatorName || strings.HasPrefix(i.Name, kerneltest.EmulatorName+"/")
 		}
 		if !slices.ContainsFunc(c.Implementations, on) {
 			t.Errorf("%s has no implementation on the GPU", c.Name)
 			continue
 		}
-		if slices.Contains(c.Params, kernels.Param{Name: "resident", Value: 1}) {
-			continue
-		}
-		if twin := c.Resident().Name; !names[twin] {
-			t.Errorf("there is no %s, and the device has memory of its own", twin)
+		for _, p := range []kernels.Placement{kernels.Shared, kernels.Resident} {
+			if twin := c.Placed(p).Name; !names[twin] {
+				t.Errorf("there is no %s, and the device has memory of its own", twin)
+			}
 		}
 	}
 }
 
 // From the kernel text to the plan of a program.
 func TestFromKernelToPlan(t *testing.T) {
-	need(t)
-	results := sweep(t, cases(t, 4096, "scale", "scale/resident", "fft/batch=1"), nil)
+	b := backends(t)
+	results := sweep(t, b, cases(t, b, 4096, "scale", "scale/resident", "fft/batch=1"), nil)
 	entry := calibration.Host{
 		Facts:       calibration.Facts{Chip: "AMD EPYC", Architecture: "amd64", Cores: 2},
 		Environment: calibration.Environment{Power: "unknown", Thermal: "unknown"},
@@ -153,7 +134,7 @@ func TestFromKernelToPlan(t *testing.T) {
 		if s.Excluded != "" || blocks == 0 {
 			t.Errorf("%s: %+v after %d blocks", r.Case.Name, s, blocks)
 		}
-		i := slices.Index(r.Samples.Implementations, api.Name)
+		i := slices.Index(r.Samples.Implementations, kerneltest.EmulatorName)
 		for _, b := range r.Samples.Blocks {
 			if account, told := b.TimesOnGPU(i); b.Timed(i) && (!told || account.Span <= 0) {
 				t.Errorf("%s at %d: the device's account is %+v", r.Case.Name, b.Size, account)
@@ -166,8 +147,8 @@ func TestFromKernelToPlan(t *testing.T) {
 		entry.Cases = append(entry.Cases, calibration.Case{
 			Name: r.Case.Name, Operation: r.Case.Operation, Verdict: calibration.Always,
 			Axis:            calibration.Axis{Name: r.Case.Axis.Name, Unit: r.Case.Axis.Unit, From: r.Case.Axis.Min, To: r.Case.Axis.Max},
-			Implementations: []calibration.Implementation{{Name: api.Name, Processor: "gpu", Version: s.Version}},
-			Segments:        []calibration.Segment{{From: r.Case.Axis.Min, To: r.Case.Axis.Max, Implementation: api.Name}},
+			Implementations: []calibration.Implementation{{Name: kerneltest.EmulatorName, Processor: "gpu", Version: s.Version}},
+			Segments:        []calibration.Segment{{From: r.Case.Axis.Min, To: r.Case.Axis.Max, Implementation: kerneltest.EmulatorName}},
 		})
 	}
 	file := &calibration.File{SchemaVersion: calibration.SchemaVersion}
@@ -180,13 +161,14 @@ func TestFromKernelToPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	freed := int64(-1)
-	d.OnMemoryPressure(func() { freed = kernels.TrimGPUs() })
-	plan, err := elementwise.NewScale(d, 3, 1)
+	d.OnMemoryPressure(func() { freed = b.Trim() })
+	plan, err := kernels.NewPlanOn(b, d, &elementwise.Scale, elementwise.Params{A: 3, B: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer plan.Close()
 	src, dst := []float32{1, 2, -4, 0.5, 7}, make([]float32, 5)
-	if err := plan.Apply(dst, src); err != nil {
+	if err := plan.Run(kernels.Shape{5}, kernels.Args{dst, src}); err != nil {
 		t.Fatal(err)
 	}
 	for i, x := range src {
@@ -194,7 +176,7 @@ func TestFromKernelToPlan(t *testing.T) {
 			t.Errorf("3·%v + 1 is %v on the GPU, want %v", x, dst[i], want)
 		}
 	}
-	if e := plan.Explain(5); e.Implementation != api.Name {
+	if e := plan.Explain(kernels.Shape{5}); e.Implementation != kerneltest.EmulatorName {
 		t.Errorf("%s computed it: %s", e.Implementation, e.Reason)
 	}
 	if err := d.SetMemoryPressure("critical"); err != nil || freed < 0 {
@@ -215,7 +197,7 @@ func (v *visits) Visited(int) { v.left = v.left[1:] }
 func (v *visits) Limit(int)   { v.left = nil }
 
 func TestModesOnTheEmulator(t *testing.T) {
-	need(t)
+	b := backends(t)
 	for name, change := range map[string]func(*sweeps.Options){
 		"throughput": func(o *sweeps.Options) { o.Mode, o.InFlight = sweeps.Throughput, 3 },
 		"cold":       func(o *sweeps.Options) { o.State = sweeps.Cold },
@@ -227,7 +209,7 @@ func TestModesOnTheEmulator(t *testing.T) {
 				o.Budget = time.Minute // of which little is spent
 				o.Planner = func(*kernels.Case) sweeps.Planner { return &visits{[]int{1024, 1500}} }
 			}
-			for _, r := range sweep(t, cases(t, 2000, "scale", "scale/resident"), few) {
+			for _, r := range sweep(t, b, cases(t, b, 2000, "scale", "scale/resident"), few) {
 				if s, blocks := status(r); s.Excluded != "" || blocks == 0 || r.Lost != "" {
 					t.Errorf("%s: %+v after %d blocks, lost %q", r.Case.Name, s, blocks, r.Lost)
 				}
@@ -236,26 +218,8 @@ func TestModesOnTheEmulator(t *testing.T) {
 	}
 }
 
-// inScenario runs a test of this program again, on another device. It returns false in the process that starts it.
-func inScenario(t *testing.T, name string) bool {
-	t.Helper()
-	if os.Getenv(scenario) == name {
-		need(t)
-		return true
-	}
-	need(t)
-	command := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-	command.Env = append(os.Environ(), scenario+"="+name)
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return false
-}
-
 func TestTheDeviceIsLost(t *testing.T) {
-	if !inScenario(t, "lose-after=400") {
-		return
-	}
+	b := backends(t, emulator.LoseAfter(400))
 	// Calls of this size are slow enough for a visit to be over before the device is lost, however fast the machine is, and
 	// so many visits make more calls, however slow it is.
 	again := func(o *sweeps.Options) {
@@ -263,7 +227,7 @@ func TestTheDeviceIsLost(t *testing.T) {
 		o.Planner = func(*kernels.Case) sweeps.Planner { return &visits{slices.Repeat([]int{4096}, 15)} }
 	}
 	kept := 0
-	for _, r := range sweep(t, cases(t, 4096, "scale", "log", "sum"), again) {
+	for _, r := range sweep(t, b, cases(t, b, 4096, "scale", "log", "sum"), again) {
 		_, blocks := status(r)
 		kept += blocks
 		if !strings.Contains(r.Lost, gpu.ErrLost.Error()) {
@@ -279,15 +243,13 @@ func TestTheDeviceIsLost(t *testing.T) {
 }
 
 func TestTheDeviceHasLittleMemory(t *testing.T) {
-	if !inScenario(t, "memory=300000") {
-		return
-	}
+	b := backends(t, emulator.MemoryLimit(300_000))
 	// An input and an output of up to 37 500 floats each, twice because of the twin, which may be missing.
 	few := func(o *sweeps.Options) {
 		o.Budget = time.Minute // of which little is spent
 		o.Planner = func(*kernels.Case) sweeps.Planner { return &visits{[]int{1024, 16384, 1 << 17}} }
 	}
-	r := sweep(t, cases(t, 1<<17, "scale/resident"), few)[0]
+	r := sweep(t, b, cases(t, b, 1<<17, "scale/resident"), few)[0]
 	s, blocks := status(r)
 	if s.Excluded != "" || blocks == 0 {
 		t.Errorf("%+v after %d blocks: small sizes fit", s, blocks)
@@ -302,10 +264,8 @@ func TestTheDeviceHasLittleMemory(t *testing.T) {
 }
 
 func TestAKernelReturnsNaN(t *testing.T) {
-	if !inScenario(t, "nan") {
-		return
-	}
-	for _, r := range sweep(t, cases(t, 4096, "scale", "scale/resident"), nil) {
+	b := backends(t, emulator.ReturnNaN())
+	for _, r := range sweep(t, b, cases(t, b, 4096, "scale", "scale/resident"), nil) {
 		if s, blocks := status(r); !s.Wrong || blocks > 0 || !strings.Contains(s.Excluded, "wrong at") {
 			t.Errorf("%s: %+v with %d blocks", r.Case.Name, s, blocks)
 		}
@@ -316,7 +276,7 @@ func TestAKernelReturnsNaN(t *testing.T) {
 type broken struct{ gpu.Driver }
 
 func (broken) Facts() gpu.Facts {
-	return gpu.Facts{API: api.Name, Name: "broken", SIMDWidth: 32, MaxThreads: 1024}
+	return gpu.Facts{API: kerneltest.EmulatorName, Name: "broken", SIMDWidth: 32, MaxThreads: 1024}
 }
 
 func (broken) Compile(src gpu.Source, _ []msl.Function) (gpu.Library, error) {
@@ -324,10 +284,8 @@ func (broken) Compile(src gpu.Source, _ []msl.Function) (gpu.Library, error) {
 }
 
 func TestAKernelDoesNotCompile(t *testing.T) {
-	if !inScenario(t, "broken") {
-		return
-	}
-	r := sweep(t, cases(t, 4096, "scale"), nil)[0]
+	b := backendsOf(func() (gpu.Driver, error) { return broken{}, nil })
+	r := sweep(t, b, cases(t, b, 4096, "scale"), nil)[0]
 	const want = "failed at 1024 elements: elementwise.metal:3: kernel scale: expected ';'"
 	if s, blocks := status(r); s.Excluded != want || blocks > 0 {
 		t.Errorf("%+v with %d blocks, want it excluded with %q", s, blocks, want)
