@@ -1,6 +1,7 @@
 package dispatch_test
 
 import (
+	"errors"
 	"fmt"
 	"log"
 	"time"
@@ -46,4 +47,22 @@ func ExampleCase_Explain() {
 	// Output:
 	// fft/batch=1 at 4096 samples: accelerate, fastest measured; segment 512 to 8191, its threshold within 400 to 600 at 95 %; measured on apple-m3-max-40 12 days ago
 	// fft/batch=1 at 1048576 samples: go, next best, as metal is not there, accelerate is not there; segment 8192 to 65536, its threshold within 7000 to 9000 at 95 %; beyond the measured range, 64 to 65536; measured on apple-m3-max-40 12 days ago
+}
+
+func ExampleDispatcher_OnFailure() {
+	d, err := dispatch.Load("testdata/calibration.json", machine)
+	if err != nil {
+		log.Fatal(err)
+	}
+	d.OnFailure(func(f dispatch.Failure) { fmt.Println(f.Implementation, "failed:", f.Err) })
+
+	// Plans report failures, each implementation once. Here the example does so in their place.
+	d.Failed("metal", errors.New("the device was lost"))
+	d.Failed("metal", errors.New("the device was lost"))
+
+	d.Retry() // the GPU is back: plans try it again, and a second failure is reported again
+	d.Failed("metal", errors.New("out of memory"))
+	// Output:
+	// metal failed: the device was lost
+	// metal failed: out of memory
 }

@@ -1,0 +1,90 @@
+package kernels_test
+
+import (
+	"fmt"
+	"log"
+
+	"crossover/kernels"
+	"crossover/kernels/softmax"
+)
+
+func ExampleBackends_Alloc() {
+	x, free, err := kernels.Here().Alloc(2 * 1024) // shared with the GPU; ordinary memory where there is none
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer free()
+
+	plan, err := softmax.New(nil, softmax.Params{Columns: 1024})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer plan.Close()
+	if err := plan.Apply(x, x); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%.6f\n", x[0])
+	// Output: 0.000977
+}
+
+// A declaration of an operation, y = x², with one loop in Go. NewPlan makes what a program calls.
+func ExampleOp() {
+	const n = 0 // the only axis
+	axes := []kernels.Axis{{Name: "n", Unit: "elements", Min: 1 << 10, Max: 1 << 24}}
+	square := kernels.Op[struct{}]{
+		Name:    "square",
+		Formula: "y[i] = x[i]²",
+		Source:  "arithmetic",
+		Axes:    axes,
+		Lines:   []kernels.Line{kernels.Along(axes, "n")},
+		Params:  func(kernels.Shape) struct{} { return struct{}{} },
+		IO: func(_ struct{}, s kernels.Shape) []kernels.Tensor {
+			return []kernels.Tensor{
+				{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: []int{s[n]}},
+				{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[n]}},
+			}
+		},
+		Reference: func(_ struct{}, _ kernels.Shape, a *kernels.Args) []float64 {
+			y := make([]float64, len(a[1]))
+			for i, v := range a[1] {
+				y[i] = float64(v) * float64(v)
+			}
+			return y
+		},
+		Tolerance: func(kernels.Shape) float64 { return 1e-6 },
+		Work: func(s kernels.Shape, _ string) kernels.Work {
+			return kernels.Work{Bytes: 8 * float64(s[n]), Flops: float64(s[n])}
+		},
+		By: []kernels.Makers[struct{}]{
+			kernels.OverRows(func(struct{}, int) (kernels.Loop, error) { // "go" and "go-parallel"
+				return kernels.Loop{
+					Rows:  func(s *kernels.Shape) int { return s[n] },
+					Least: 4096,
+					Do: func(_ int, _ *kernels.Shape, a *kernels.Args, lo, hi int) {
+						for i := lo; i < hi; i++ {
+							a[0][i] = a[1][i] * a[1][i]
+						}
+					},
+				}, nil
+			}),
+		},
+	}
+
+	plan, err := kernels.NewPlan(nil, &square, struct{}{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer plan.Close()
+	y, x := make([]float32, 3), []float32{1, 2, 3}
+	if err := plan.Run(kernels.Shape{n: len(x)}, kernels.Args{y, x}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(y)
+
+	for _, c := range square.Cases(kernels.Here()) {
+		fmt.Println(c.Name, c.Placed(kernels.Shared).Name, c.Placed(kernels.Resident).Name)
+	}
+	// Output:
+	// [1 4 9]
+	// square square/shared square/resident
+}

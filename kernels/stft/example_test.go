@@ -1,0 +1,32 @@
+package stft_test
+
+import (
+	"fmt"
+	"log"
+
+	"crossover/dispatch"
+	"crossover/kernels/stft"
+)
+
+func ExampleNew() {
+	d, err := dispatch.Load("../../calibration.json") // the entry of this host
+	if err != nil {
+		log.Fatal(err)
+	}
+	plan, err := stft.New(d, stft.Params{NFFT: 2048, Hop: 512})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer plan.Close()
+
+	samples := make([]float32, 48000)
+	var spectrogram []complex64
+	for range 3 {
+		spectrogram, err = plan.Transform(spectrogram, samples) // from the second call on, nothing is allocated
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(plan.Frames(len(samples)), "frames of", plan.Bins(), "bins:", len(spectrogram), "values")
+	// Output: 94 frames of 1025 bins: 96350 values
+}
