@@ -1,0 +1,139 @@
+package kerneltest
+
+import (
+	"fmt"
+	"testing"
+	"unsafe"
+
+	"crossover/gpu"
+	"crossover/gpu/emulator"
+	"crossover/kernels"
+	"crossover/pool"
+)
+
+// WithGEMM returns backends with an emulated GPU of unified memory whose vendor has a matrix multiplication, under the name
+// "mps". The vendor's is a plain loop: it shows that a product gets the right matrices, not that a real one is right.
+func WithGEMM(t testing.TB) *kernels.Backends {
+	t.Helper()
+	emulated := gpu.NewBackend("metal", func() (gpu.Driver, error) {
+		driver, err := emulator.New(emulator.Unified(true))
+		return withGEMM{driver}, err
+	})
+	if err := emulated.Probe(); err != nil {
+		t.Skip(err)
+	}
+	return &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{emulated}}
+}
+
+type withGEMM struct{ gpu.Driver }
+
+func (withGEMM) GEMMMissing() error  { return nil }
+func (withGEMM) GEMMVersion() string { return "" }
+
+func (withGEMM) NewGEMM(c, a, b gpu.Region, m, n, k int, transposed bool, alpha, beta float32) (gpu.External, error) {
+	if c.Bytes < 4*m*n || a.Bytes < 4*m*k || b.Bytes < 4*k*n {
+		return nil, fmt.Errorf("a product of %d×%d×%d in %d, %d and %d bytes", m, n, k, c.Bytes, a.Bytes, b.Bytes)
+	}
+	rowB, columnB := n, 1
+	if transposed {
+		rowB, columnB = 1, k
+	}
+	return &gemm{regionFloats(c), regionFloats(a), regionFloats(b), m, n, k, rowB, columnB, alpha, beta}, nil
+}
+
+func regionFloats(r gpu.Region) []float32 {
+	host := r.Memory.Host()
+	return unsafe.Slice((*float32)(unsafe.Pointer(&host[r.Offset])), r.Bytes/4)
+}
+
+// gemm is c = alpha·a·b + beta·c; c is not read where beta is 0.
+type gemm struct {
+	c, a, b       []float32
+	m, n, k       int
+	rowB, columnB int // distances between the rows of b, and between its columns
+	alpha, beta   float32
+}
+
+func (*gemm) Close() {}
+
+func (p *gemm) Encode(uintptr) error {
+	for i := range p.m {
+		for j := range p.n {
+			sum := float32(0)
+			for l := range p.k {
+				sum += p.a[i*p.k+l] * p.b[l*p.rowB+j*p.columnB]
+			}
+			sum *= p.alpha
+			if p.beta != 0 {
+				sum += p.beta * p.c[i*p.n+j]
+			}
+			p.c[i*p.n+j] = sum
+		}
+	}
+	return nil
+}
+
+// Record readies each command by itself: the emulator's, and products.
+func (d withGEMM) Record(commands []gpu.Command) (gpu.Recording, error) {
+	var all steps
+	for i := range commands {
+		if commands[i].Kind == gpu.Encode {
+			all = append(all, product{commands[i].External})
+			continue
+		}
+		r, err := d.Driver.Record(commands[i : i+1])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return &all, nil
+}
+
+// steps run one after the other, when they are waited for.
+type steps []gpu.Recording
+
+func (*steps) Submit(bool) error { return nil }
+
+func (s *steps) Wait() (gpu.Times, error) {
+	for _, r := range *s {
+		if err := r.Submit(false); err != nil {
+			return gpu.Times{}, err
+		}
+		if _, err := r.Wait(); err != nil {
+			return gpu.Times{}, err
+		}
+	}
+	return gpu.Times{}, nil
+}
+
+func (s *steps) Close() {
+	for _, r := range *s {
+		r.Close()
+	}
+}
+
+type product struct{ of gpu.External }
+
+func (product) Submit(bool) error          { return nil }
+func (p product) Wait() (gpu.Times, error) { return gpu.Times{}, p.of.Encode(0) }
+func (product) Close()                     {}
+
+// Shapes runs one implementation on the given backends at shapes.
+func Shapes[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, implementation string, shapes ...kernels.Shape) {
+	t.Helper()
+	for _, s := range shapes {
+		problem := op.Problem(b, s, kernels.Caller, generated())
+		call, err := problem.Bind(implementation)
+		if err != nil {
+			t.Fatalf("%s at %v: %v", implementation, s, err)
+		}
+		if err := call.Run(); err != nil {
+			t.Errorf("%s at %v: %v", implementation, s, err)
+		} else if off := call.ErrorAgainst(problem.Reference()); !(off <= op.Tolerance(s)) {
+			t.Errorf("%s at %v: error %.2g, allowed %.2g", implementation, s, off, op.Tolerance(s))
+		}
+		call.Release()
+		kernels.Release(problem)
+	}
+}
