@@ -28,7 +28,7 @@ var operations = []func(b *kernels.Backends) []kernels.Case{
 	fft.Op.Cases,
 	stft.Op.Cases,
 	mel.Op.Cases,
-	alone(matmul.Cases),
+	kernels.Listed(&matmul.Op, matmul.Program),
 	alone(linear.Cases),
 	conv1d.Op.Cases,
 	kernels.Listed(&softmax.Op, softmax.Program),

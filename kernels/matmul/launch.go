@@ -36,14 +36,20 @@ type product struct {
 }
 
 func launchProduct(b *gpu.Builder, p product) {
-	if most := max(p.m, p.n, p.k); most > math.MaxInt32 {
-		b.Encode(func() (gpu.External, error) {
-			return nil, fmt.Errorf("matmul: a matrix has %d rows or columns; want at most %d", most, math.MaxInt32)
-		})
-		return
+	if fits(b, p.m, p.n, p.k) {
+		t, parts := choose(p.m, p.n, p.k, b.Facts())
+		p.launch(b, t, parts)
 	}
-	t, parts := choose(p.m, p.n, p.k, b.Facts())
-	p.launch(b, t, parts)
+}
+
+// fits reports whether matrices are not too large for a GPU, and refuses them where they are.
+func fits(b *gpu.Builder, m, n, k int) bool {
+	most := max(m, n, k)
+	if most > math.MaxInt32 {
+		b.Refuse(fmt.Errorf("matmul: a matrix has %d rows or columns, too many for a GPU (want at most %d): %w", most, math.MaxInt32,
+			kernels.ErrRefused))
+	}
+	return most <= math.MaxInt32
 }
 
 // launch appends the product in tiles. The sums over k are divided into so many parts, or fewer, each a matrix of its
@@ -95,64 +101,18 @@ func (p product) edge(t tile) int {
 	return anySize
 }
 
-// launch multiplies on a GPU, with our kernels or with a vendor's library.
-type launch struct {
-	device  *gpu.Device
-	library gpu.GEMM // nil for our kernels
-	plans   kernels.PlansBy[shape, *launchPlan]
+// appendProduct appends the product of a call by our kernels.
+func appendProduct(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) {
+	Launch(b, t[0], t[1], t[2], s[rows], s[columns], s[terms], false)
 }
 
-// shape is what a launch plan is made for: A is m×k, B is k×n.
-type shape struct{ m, k, n int }
-
-// launchPlan is the launch plan of one shape.
-type launchPlan struct {
-	*gpu.Plan
-	a, b, c *gpu.Buffer
-}
-
-func newLaunch(d *gpu.Device, _ Params) (engine, error) { return &launch{device: d}, nil }
-
-func newLibrary(d *gpu.Device, library gpu.GEMM, _ Params) (engine, error) {
-	return &launch{device: d, library: library}, nil
-}
-
-func (e *launch) plan(s shape) (*launchPlan, error) {
-	b := e.device.NewPlan()
-	p := &launchPlan{a: b.Input(gpu.Float, s.m*s.k), b: b.Input(gpu.Float, s.k*s.n), c: b.Output(gpu.Float, s.m*s.n)}
-	if e.library == nil {
-		Launch(b, p.c, p.a, p.b, s.m, s.n, s.k, false)
-	} else {
-		b.Encode(func() (gpu.External, error) {
-			return e.library.NewGEMM(p.c.Region(), p.a.Region(), p.b.Region(), s.m, s.n, s.k, false, 1, 0)
-		})
-	}
-	var err error
-	p.Plan, err = b.Build()
-	return p, err
-}
-
-func (e *launch) multiply(dst, a, b []float32, m, k, n int) error {
-	p, err := e.plans.For(shape{m, k, n}, e.plan)
-	if err != nil {
-		return err
-	}
-	copy(p.a.Floats(), a)
-	copy(p.b.Floats(), b)
-	if err := p.Run(); err != nil {
-		return err
-	}
-	copy(dst, p.c.Floats())
-	return nil
-}
-
-// bind returns the call that multiplies a and b, which lie in the plan's own memory already.
-func (e *launch) bind(a, b []float32, s shape) (kernels.Call, error) {
-	p, err := e.plan(s)
-	if err != nil {
-		return kernels.Call{}, err
-	}
-	copy(p.a.Floats(), a)
-	copy(p.b.Floats(), b)
-	return kernels.PlanCall(p.Plan, p.c.Floats), nil
+// newVendor returns what appends the product of a call by a vendor's library.
+func newVendor(_ *gpu.Device, library gpu.GEMM, _ Params) (kernels.Append[Params], error) {
+	return func(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) {
+		if fits(b, s[rows], s[columns], s[terms]) {
+			b.Encode(func() (gpu.External, error) {
+				return library.NewGEMM(t[0].Region(), t[1].Region(), t[2].Region(), s[rows], s[columns], s[terms], false, 1, 0)
+			})
+		}
+	}, nil
 }

@@ -1,14 +1,18 @@
 package matmul
 
 import (
+	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"crossover/gpu"
 	"crossover/gpu/emulator"
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 )
+
+// shape is that of a product: A is m×k, B is k×n.
+type shape struct{ m, k, n int }
 
 // launched runs a product with a bias, where it is not nil, in a tile and as many parts, and returns C. A tile without
 // threads stands for the one that Launch chooses.
@@ -118,50 +122,29 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
-// TestEngine multiplies two shapes in turn, as a program does, and looks at what the warm engine allocates.
-func TestEngine(t *testing.T) {
-	e, err := newLaunch(emulator.Open(t), Params{})
-	if err != nil {
-		t.Fatal(err)
+// TestBarriers has the barriers of the kernels, each text in the tile that needs all of them.
+func TestBarriers(t *testing.T) {
+	for name, by := range map[string]tile{"small": small, "matrices": matrices} {
+		op := Op
+		op.By = []kernels.Makers[Params]{kernels.KernelText(name, func(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) {
+			product{c: t[0], a: t[1], b: t[2], m: s[rows], n: s[columns], k: s[terms]}.launch(b, by, 1)
+		})}
+		t.Run(name, func(t *testing.T) {
+			kerneltest.Barriers(t, &op, kerneltest.EmulatorName+"/"+name, shapeOf(64, 192, 64))
+		})
 	}
-	for range 2 {
-		for _, s := range []shape{{5, 7, 3}, {3, 5, 7}} {
-			a, b, _, _ := operands(s, false)
-			want := Reference(a, b, s.m, s.k, s.n)
-			got := make([]float32, s.m*s.n)
-			if err := e.multiply(got, a, b, s.m, s.k, s.n); err != nil {
-				t.Fatal(err)
-			}
-			if off := kernels.RelativeError(got, want); !(off <= Tolerance(s.k)) {
-				t.Errorf("%+v: relative error %.2g, tolerance %.2g", s, off, Tolerance(s.k))
-			}
-			if allocations := testing.AllocsPerRun(5, func() { e.multiply(got, a, b, s.m, s.k, s.n) }); allocations != 0 && !emulator.Racing() {
-				t.Errorf("%+v: %g allocations a call, want 0", s, allocations)
-			}
+}
+
+func TestLaunchRefuses(t *testing.T) {
+	for _, s := range []shape{{1 << 31, 1, 1}, {1, 1 << 31, 1}, {1, 1, 1 << 31}} {
+		b := emulator.Open(t).NewPlan()
+		Launch(b, b.Output(gpu.Float, 1), b.Input(gpu.Float, 1), b.Input(gpu.Float, 1), s.m, s.n, s.k, false)
+		if _, err := b.Build(); !errors.Is(err, kernels.ErrRefused) {
+			t.Errorf("%+v: error %v, want one that refuses the shape", s, err)
 		}
 	}
 }
 
-// TestMissingBarrier removes each barrier of the kernels in turn; the emulator must notice every time.
-func TestMissingBarrier(t *testing.T) {
-	d := emulator.Open(t)
-	const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
-	s := shape{64, 192, 64}
-	a, b, _, want := operands(s, false)
-	for _, kernel := range []struct {
-		name string
-		text *string
-		by   tile
-	}{{"matmul", &text, small}, {"simdgroup", &simdgroupText, matrices}} {
-		whole := *kernel.text
-		pieces := strings.Split(whole, barrier)
-		for i := 1; i < len(pieces); i++ {
-			*kernel.text = strings.Join(pieces[:i], barrier) + ";" + strings.Join(pieces[i:], barrier)
-			got, err := launched(t, d, kernel.by, 1, a, b, nil, s, false)
-			if err == nil && kernels.RelativeError(got, want) <= Tolerance(s.k) {
-				t.Errorf("%s: nothing fails without barrier %d of %d", kernel.name, i, len(pieces)-1)
-			}
-		}
-		*kernel.text = whole
-	}
+func TestVendor(t *testing.T) {
+	kerneltest.Shapes(t, &Op, kerneltest.WithGEMM(t), "mps", shapeOf(16, 16, 16), shapeOf(3, 5, 7), shapeOf(7, 1, 2))
 }

@@ -1,45 +1,131 @@
 // Package matmul multiplies dense row-major float32 matrices: C = A·B, where C[i,j] = Σₗ A[i,l]·B[l,j].
 //
 // It does not take transposed, strided or batched operands; package openblas does. Programs make a [Plan] and call
-// Multiply. The sweep takes [Cases] and square matrices, so that one number, the edge, says how large a product is.
+// Multiply. The case "matmul/square" is of square matrices, so that one number, the edge, says how large a product is.
 //
 // Source: G. H. Golub, C. F. Van Loan, Matrix Computations, 4th edition, section 1.1.
 package matmul
 
 import (
-	"fmt"
 	"math"
 
+	"crossover/accelerate"
 	"crossover/dispatch"
 	"crossover/kernels"
+	"crossover/kernels/matmul/gemm"
+	"crossover/openblas"
 )
 
-const caseName = "matmul/square"
-
-// Params is what a plan is made for: nothing, since the same engines multiply matrices of every shape.
+// Params is what a plan is made for: nothing, since every implementation multiplies matrices of every shape.
 type Params struct{}
+
+// The axes of the operation: A is m×k, B is k×n, C is m×n.
+const (
+	rows = iota
+	terms
+	columns
+)
+
+var axes = []kernels.Axis{
+	{Name: "m", Unit: "rows", Min: 1, Max: 4096},
+	{Name: "k", Unit: "columns", Min: 16, Max: 4096, Round: roundEdge},
+	{Name: "n", Unit: "columns", Min: 16, Max: 4096, Round: roundEdge},
+}
+
+// roundEdge returns the multiple of 4 that is nearest to n, the greater of two.
+func roundEdge(n int) int { return (n + 2) / 4 * 4 }
+
+// Op declares the operation.
+var Op = kernels.Op[Params]{
+	Name:    "matmul",
+	Formula: "C[i,j] = Σₗ A[i,l]·B[l,j], A m×k, B k×n and C m×n, row-major",
+	Source:  "Golub, Van Loan, Matrix Computations, 4th ed., 1.1",
+	Axes:    axes,
+	Lines: []kernels.Line{{
+		Name: "square",
+		Axis: kernels.Axis{Name: "n", Unit: "rows", Min: 16, Max: 4096, Round: roundEdge},
+		At:   func(n int) kernels.Shape { return kernels.Shape{rows: n, terms: n, columns: n} },
+	}},
+	Params: func(kernels.Shape) Params { return Params{} },
+	IO: func(_ Params, s kernels.Shape) []kernels.Tensor {
+		return []kernels.Tensor{
+			{Name: "C", Role: kernels.Out, Type: kernels.Float32, Dims: []int{s[rows], s[columns]}},
+			{Name: "A", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[rows], s[terms]}},
+			{Name: "B", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[terms], s[columns]}},
+		}
+	},
+	Fill: func(_ Params, _ kernels.Shape, _ kernels.Input, a *kernels.Args) {
+		kernels.Noise(a[1], 1)
+		kernels.Noise(a[2], 2)
+	},
+	Reference: func(_ Params, s kernels.Shape, a *kernels.Args) []float64 {
+		return Reference(a[1], a[2], s[rows], s[terms], s[columns])
+	},
+	Tolerance: func(s kernels.Shape) float64 { return Tolerance(s[terms]) },
+	Work: func(s kernels.Shape, _ string) kernels.Work {
+		m, k, n := float64(s[rows]), float64(s[terms]), float64(s[columns])
+		return kernels.Work{Bytes: 4 * (m*k + k*n + m*n), Flops: 2 * m * k * n, Pieces: max(m, n), Threads: m * n, Kind: kernels.Product}
+	},
+	Judged: func(_ Params, s kernels.Shape) (line, size int) { return 0, edge(s[rows], s[terms], s[columns]) },
+	By: []kernels.Makers[Params]{
+		kernels.Named("go", func(*kernels.Backends, Params) (kernels.Runner, error) { return own{gemm.NewSerial()}, nil }),
+		kernels.Named("go-parallel", func(*kernels.Backends, Params) (kernels.Runner, error) { return own{gemm.NewParallel()}, nil }),
+		kernels.Library("openblas", openblas.Probe, openblas.Version, func(*kernels.Backends, Params) (kernels.Runner, error) {
+			return library{threads: 1}, nil
+		}),
+		kernels.Library("openblas-parallel", openblas.Probe, openblas.Version, func(*kernels.Backends, Params) (kernels.Runner, error) {
+			return library{threads: openblas.Threads()}, nil
+		}),
+		kernels.Framework("", func(Params) (kernels.Runner, error) { return kernels.RunnerFunc(framework), nil }),
+		kernels.KernelText("", appendProduct),
+		kernels.VendorGEMM("", newVendor),
+	},
+}
+
+// own multiplies by package gemm.
+type own struct{ *gemm.Multiplier }
+
+// Run computes a call.
+func (o own) Run(s kernels.Shape, a *kernels.Args) error {
+	o.Multiply(a[0], a[1], a[2], s[rows], s[terms], s[columns], false)
+	return nil
+}
+
+// library multiplies by OpenBLAS.
+type library struct{ threads int }
+
+// Run computes a call.
+func (l library) Run(s kernels.Shape, a *kernels.Args) error {
+	m, k, n := s[rows], s[terms], s[columns]
+	openblas.Gemm(l.threads, false, false, m, n, k, 1, a[1], k, a[2], n, 0, a[0], n)
+	return nil
+}
+
+// framework multiplies by the BLAS of Apple's Accelerate, which chooses its number of threads itself.
+func framework(s kernels.Shape, a *kernels.Args) error {
+	accelerate.Gemm(false, false, s[rows], s[columns], s[terms], 1, a[1], a[2], 0, a[0])
+	return nil
+}
 
 // Plan multiplies matrices with the implementation that is fastest at their size. It must not be used by two
 // goroutines at once.
-type Plan struct {
-	engines *kernels.Engines[Params, engine]
-}
+type Plan struct{ plan *kernels.Plan[Params] }
 
 // New returns a plan that chooses by d; d may be nil.
 func New(d *dispatch.Dispatcher) (*Plan, error) {
-	engines, err := kernels.NewEngines(d, caseName, contenders, Params{})
+	plan, err := kernels.NewPlan(d, &Op, Params{})
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{engines}, nil
+	return &Plan{plan}, nil
 }
 
 // Multiply computes dst = A·B. A is m×k, B is k×n, dst is m×n, all row-major; dst must not overlap A or B. The size
 // that decides on the implementation is the edge of the square product with as many multiplications, (m·k·n)^⅓
 // rounded: the measurements are of squares, and shapes far from square may have their crossover elsewhere. Multiply
-// allocates nothing once an implementation has been used.
+// allocates nothing once an implementation has been used at a shape; a GPU's remembers a few of them.
 //
-// It panics where a slice's length is not that of its matrix or a dimension is below 1. It fails where the chosen
+// It panics where a slice's length is not that of its matrix or a dimension is below 1. It fails where every
 // implementation does.
 func (p *Plan) Multiply(dst, a, b []float32, m, k, n int) error {
 	if m < 1 || k < 1 || n < 1 {
@@ -48,16 +134,26 @@ func (p *Plan) Multiply(dst, a, b []float32, m, k, n int) error {
 	if len(dst) != m*n || len(a) != m*k || len(b) != k*n {
 		panic("matmul: slice length is not that of its matrix")
 	}
-	engine, err := p.engines.For(edge(m, k, n))
-	if err != nil {
-		return err
-	}
-	return engine.multiply(dst, a, b, m, k, n)
+	return p.plan.Run(kernels.Shape{rows: m, terms: k, columns: n}, kernels.Args{dst, a, b})
 }
 
 // Explain says why Multiply takes the implementation that it takes for an m×k by k×n product.
-func (p *Plan) Explain(m, k, n int) dispatch.Explanation { return p.engines.Explain(edge(m, k, n)) }
+func (p *Plan) Explain(m, k, n int) dispatch.Explanation {
+	return p.plan.Explain(kernels.Shape{rows: m, terms: k, columns: n})
+}
 
+// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+func (p *Plan) Close() { p.plan.Close() }
+
+// Program calls a plan as a program does.
+func Program(d *dispatch.Dispatcher, _ Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
+	plan, err := New(d)
+	return func(s kernels.Shape, a *kernels.Args) error {
+		return plan.Multiply(a[0], a[1], a[2], s[rows], s[terms], s[columns])
+	}, err
+}
+
+// edge returns the edge of the square product with as many multiplications.
 func edge(m, k, n int) int {
 	return max(1, int(math.Round(math.Cbrt(float64(m)*float64(k)*float64(n)))))
 }
@@ -67,50 +163,3 @@ func edge(m, k, n int) int {
 // a float32; without it the shortest sums would leave no room for another order of summation or for operands that
 // pass through a fused multiply-add.
 func Tolerance(k int) float64 { return max(1e-5*math.Sqrt(float64(k))/32, 2e-6) }
-
-// Cases returns the case of the family.
-func Cases() []kernels.Case {
-	return []kernels.Case{{
-		Name:       caseName,
-		Operation:  "matmul",
-		Definition: "C[i,j] = Σₗ A[i,l]·B[l,j], A, B and C n×n, row-major",
-		Source:     "Golub, Van Loan, Matrix Computations, 4th ed., 1.1",
-		Axis: kernels.Axis{Name: "n", Unit: "rows", Min: 16, Max: 4096, Round: func(n int) int {
-			return (n + 2) / 4 * 4
-		}},
-		Tolerance:       Tolerance,
-		Bytes:           func(n int) float64 { return 12 * float64(n) * float64(n) },
-		Implementations: contenders.Implementations(),
-		Problem:         func(n int, _ kernels.Input) kernels.Problem { return newProblem(n) },
-	}}
-}
-
-// problem is the product of two n×n matrices of seeded noise.
-type problem struct {
-	n    int
-	a, b []float32
-}
-
-func newProblem(n int) *problem {
-	p := &problem{n: n, a: make([]float32, n*n), b: make([]float32, n*n)}
-	kernels.Noise(p.a, 1)
-	kernels.Noise(p.b, 2)
-	return p
-}
-
-func (p *problem) Reference() []float64 { return Reference(p.a, p.b, p.n, p.n, p.n) }
-
-func (p *problem) Bind(implementation string) (kernels.Call, error) {
-	engine, err := contenders.New(implementation, Params{})
-	if err != nil {
-		return kernels.Call{}, fmt.Errorf("matmul: %w", err)
-	}
-	if e, ok := engine.(*launch); ok {
-		return e.bind(p.a, p.b, shape{p.n, p.n, p.n})
-	}
-	c := make([]float32, p.n*p.n)
-	return kernels.Call{
-		Run:    func() error { return engine.multiply(c, p.a, p.b, p.n, p.n, p.n) },
-		Output: func() []float32 { return c },
-	}, nil
-}

@@ -1,67 +1,59 @@
 package matmul
 
 import (
-	"fmt"
 	"math"
-	"os"
+	"slices"
 	"testing"
 
-	"github.com/sbinet/npyio"
-
-	"crossover/gpu/emulator"
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 )
 
-// readArray returns the values of a NumPy file, in row-major order.
-func readArray[T float32 | float64](t *testing.T, path string) []T {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
+// shapeOf returns the shape of an m×k by k×n product.
+func shapeOf(m, k, n int) kernels.Shape { return kernels.Shape{rows: m, terms: k, columns: n} }
+
+// oblong returns the operation with lines of products that are not square, and whose sizes need not be multiples of 4.
+func oblong() *kernels.Op[Params] {
+	op := Op
+	op.Lines = slices.Clone(Op.Lines)
+	for _, line := range []struct {
+		running    string
+		one, other kernels.Param
+	}{
+		{"m", kernels.Param{Name: "k", Value: 37}, kernels.Param{Name: "n", Value: 19}},
+		{"k", kernels.Param{Name: "m", Value: 5}, kernels.Param{Name: "n", Value: 50}},
+		{"n", kernels.Param{Name: "m", Value: 70}, kernels.Param{Name: "k", Value: 3}},
+	} {
+		l := kernels.Along(axes, line.running, line.one, line.other)
+		l.Axis.Min, l.Axis.Round = 1, nil
+		op.Lines = append(op.Lines, l)
 	}
-	defer f.Close()
-	var values []T
-	if err := npyio.Read(f, &values); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	return values
+	return &op
 }
 
-// newEngine skips the test where the implementation cannot run.
-func newEngine(t testing.TB, i kernels.Implementation) engine {
-	t.Helper()
-	if err := i.Missing(); err != nil {
-		t.Skip(err)
-	}
-	e, err := contenders.New(i.Name, Params{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+func TestOp(t *testing.T) {
+	kerneltest.Run(t, oblong(), kerneltest.Options{Sizes: []int{1, 2, 7, 16, 33, 64, 100, 129, 256, 509}, Most: 300 << 10, Emulated: 16 << 10})
 }
 
-// TestPyTorch holds every engine and the reference against a product that PyTorch computed in float64.
+// TestPyTorch holds every implementation and the reference against a product that PyTorch computed in float64.
 func TestPyTorch(t *testing.T) {
 	const m, k, n = 67, 129, 45
-	a := readArray[float32](t, "testdata/gemm_a.npy")
-	b := readArray[float32](t, "testdata/gemm_b.npy")
-	want := readArray[float64](t, "testdata/gemm.npy")
+	a := kerneltest.ReadArray[float32](t, "testdata/gemm_a.npy")
+	b := kerneltest.ReadArray[float32](t, "testdata/gemm_b.npy")
+	want := kerneltest.ReadArray[float64](t, "testdata/gemm.npy")
 	for i, got := range Reference(a, b, m, k, n) {
 		if math.Abs(got-want[i]) > 1e-12*math.Sqrt(k) {
 			t.Fatalf("Reference: element %d is %.17g, want %.17g", i, got, want[i])
 		}
 	}
-	for _, implementation := range contenders.Implementations() {
-		t.Run(implementation.Name, func(t *testing.T) {
-			e := newEngine(t, implementation)
-			got := make([]float32, m*n)
-			if err := e.multiply(got, a, b, m, k, n); err != nil {
-				t.Fatal(err)
-			}
-			if e := kernels.RelativeError(got, want); !(e <= Tolerance(k)) {
-				t.Errorf("relative error %.2g, tolerance %.2g", e, Tolerance(k))
-			}
-		})
+	for name, p := range kerneltest.Plans(t, &Op, Params{}) {
+		got := make([]float32, m*n)
+		if err := p.Run(shapeOf(m, k, n), kernels.Args{got, a, b}); err != nil {
+			t.Fatal(err)
+		}
+		if e := kernels.RelativeError(got, want); !(e <= Tolerance(k)) {
+			t.Errorf("%s: relative error %.2g, tolerance %.2g", name, e, Tolerance(k))
+		}
 	}
 }
 
@@ -80,47 +72,6 @@ func TestReferencesAgree(t *testing.T) {
 	}
 }
 
-// TestCase runs the case as a sweep does: every implementation within tolerance, twice on the same buffers.
-func TestCase(t *testing.T) {
-	c := Cases()[0]
-	for _, n := range []int{16, 20, 100, 256} {
-		if got := c.Axis.Nearest(n); got != n {
-			t.Errorf("Nearest(%d) = %d", n, got)
-		}
-		problem := c.Problem(n, kernels.Input{})
-		want := problem.Reference()
-		for _, implementation := range c.Implementations {
-			t.Run(fmt.Sprintf("%s/n=%d", implementation.Name, n), func(t *testing.T) {
-				if err := implementation.Missing(); err != nil {
-					t.Skip(err)
-				}
-				call, err := problem.Bind(implementation.Name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer call.Release()
-				for range 2 {
-					if err := call.Run(); err != nil {
-						t.Fatal(err)
-					}
-					if e := kernels.RelativeError(call.Output(), want); !(e <= c.Tolerance(n)) {
-						t.Errorf("relative error %.2g, tolerance %.2g", e, c.Tolerance(n))
-					}
-				}
-				if implementation.Probe != nil && emulator.Racing() {
-					return
-				}
-				if allocations := testing.AllocsPerRun(5, func() { call.Run() }); allocations != 0 {
-					t.Errorf("%g allocations a call, want 0", allocations)
-				}
-			})
-		}
-	}
-	if _, err := c.Problem(16, kernels.Input{}).Bind("abacus"); err == nil {
-		t.Error("Bind accepted an unknown implementation")
-	}
-}
-
 func TestPlan(t *testing.T) {
 	plan, err := New(nil)
 	if err != nil {
@@ -136,8 +87,8 @@ func TestPlan(t *testing.T) {
 	if allocations := testing.AllocsPerRun(10, func() { plan.Multiply(dst, a, b, 2, 3, 1) }); allocations != 0 {
 		t.Errorf("%g allocations a call, want 0", allocations)
 	}
-	if got := edge(67, 129, 45); got != 73 {
-		t.Errorf("edge(67, 129, 45) = %d, want 73, the cube root of 388 935", got)
+	if line, size := Op.Judged(Params{}, shapeOf(67, 129, 45)); line != 0 || size != 73 {
+		t.Errorf("67×129×45 goes by size %d of line %d, want 73, the cube root of 388 935, of line 0", size, line)
 	}
 	const dimension, length = "matmul: dimension below 1", "matmul: slice length is not that of its matrix"
 	for _, test := range []struct {
@@ -162,21 +113,5 @@ func TestPlan(t *testing.T) {
 }
 
 func BenchmarkMatmul(b *testing.B) {
-	for _, n := range []int{16, 64, 128, 256, 512, 1024} {
-		problem := newProblem(n)
-		for _, implementation := range contenders.Implementations() {
-			b.Run(fmt.Sprintf("impl=%s/n=%d", implementation.Name, n), func(b *testing.B) {
-				if err := implementation.Missing(); err != nil {
-					b.Skip(err)
-				}
-				call, err := problem.Bind(implementation.Name)
-				if err != nil {
-					b.Fatal(err)
-				}
-				for b.Loop() {
-					call.Run()
-				}
-			})
-		}
-	}
+	kerneltest.Benchmark(b, &Op, Op.Lines[0], 16, 64, 128, 256, 512, 1024)
 }
