@@ -118,22 +118,3 @@ type product struct{ of gpu.External }
 func (product) Submit(bool) error          { return nil }
 func (p product) Wait() (gpu.Times, error) { return gpu.Times{}, p.of.Encode(0) }
 func (product) Close()                     {}
-
-// Shapes runs one implementation on the given backends at shapes.
-func Shapes[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, implementation string, shapes ...kernels.Shape) {
-	t.Helper()
-	for _, s := range shapes {
-		problem := op.Problem(b, s, kernels.Caller, generated())
-		call, err := problem.Bind(implementation)
-		if err != nil {
-			t.Fatalf("%s at %v: %v", implementation, s, err)
-		}
-		if err := call.Run(); err != nil {
-			t.Errorf("%s at %v: %v", implementation, s, err)
-		} else if off := call.ErrorAgainst(problem.Reference()); !(off <= op.Tolerance(s)) {
-			t.Errorf("%s at %v: error %.2g, allowed %.2g", implementation, s, off, op.Tolerance(s))
-		}
-		call.Release()
-		kernels.Release(problem)
-	}
-}

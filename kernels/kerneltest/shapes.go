@@ -1,0 +1,54 @@
+package kerneltest
+
+import (
+	"testing"
+
+	"crossover/kernels"
+)
+
+// Shapes runs one implementation on the given backends at shapes.
+func Shapes[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, implementation string, shapes ...kernels.Shape) {
+	t.Helper()
+	for _, s := range shapes {
+		problem := op.Problem(b, s, kernels.Caller, generated())
+		call, err := problem.Bind(implementation)
+		if err != nil {
+			t.Fatalf("%s at %v: %v", implementation, s, err)
+		}
+		if err := call.Run(); err != nil {
+			t.Errorf("%s at %v: %v", implementation, s, err)
+		} else if off := call.ErrorAgainst(problem.Reference()); !(off <= op.Tolerance(s)) {
+			t.Errorf("%s at %v: error %.2g, allowed %.2g", implementation, s, off, op.Tolerance(s))
+		}
+		call.Release()
+		kernels.Release(problem)
+	}
+}
+
+// Programs calls every implementation of this machine as a program does, at a size of each line.
+func Programs[P any](t *testing.T, op *kernels.Op[P], program kernels.Program[P], size int) {
+	t.Helper()
+	for _, c := range kernels.Listed(op, program)(kernels.Here()) {
+		both, _ := c.WithPrograms()
+		n := c.Axis.Nearest(size)
+		problem := both.Problem(n, generated())
+		want := problem.Reference()
+		for _, i := range both.Implementations {
+			if _, isProgram := kernels.ProgramOf(i.Name); !isProgram || i.Missing() != nil {
+				continue
+			}
+			call, err := problem.Bind(i.Name)
+			if err != nil {
+				t.Errorf("%s, %s: %v", c.Name, i.Name, err)
+				continue
+			}
+			if err := call.Run(); err != nil {
+				t.Errorf("%s, %s: %v", c.Name, i.Name, err)
+			} else if off := call.ErrorAgainst(want); !(off <= c.Tolerance(n)) {
+				t.Errorf("%s, %s: error %.2g, allowed %.2g", c.Name, i.Name, off, c.Tolerance(n))
+			}
+			call.Release()
+		}
+		kernels.Release(problem)
+	}
+}
