@@ -244,3 +244,5 @@ func BenchmarkConvolve(b *testing.B) {
 	kerneltest.Benchmark(b, &Op, Op.Lines[overTaps], 8, 512, 8192)
 	kerneltest.Benchmark(b, &Op, Op.Lines[overSamples], 1<<20)
 }
+
+func TestProgram(t *testing.T) { kerneltest.Programs(t, &Op, Program, 700) }

@@ -70,3 +70,12 @@ func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(p.sha
 
 // Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
 func (p *Plan) Close() { p.plan.Close() }
+
+// Program calls a plan as a program does.
+func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
+	plan, err := New(d, p.Taps)
+	return func(_ kernels.Shape, a *kernels.Args) error {
+		_, err := plan.Convolve(a[0], a[1])
+		return err
+	}, err
+}

@@ -180,6 +180,12 @@ func (p *Plan) Explain(rows int) dispatch.Explanation {
 // Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
 func (p *Plan) Close() { p.plan.Close() }
 
+// Program calls a plan as a program does.
+func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
+	plan, err := New(d, p)
+	return func(_ kernels.Shape, a *kernels.Args) error { return plan.Transform(kernels.Complex(a[0]), a[1]) }, err
+}
+
 // lengths are the even numbers up to twice maxLength without a prime factor above 5, ascending.
 var lengths = sync.OnceValue(func() []int {
 	var found []int

@@ -265,3 +265,5 @@ func TestVendor(t *testing.T) {
 		t.Errorf("the library was asked for %d rows of %d, %d bytes from %d", library.batch, library.n, library.dst.Bytes, library.src.Bytes)
 	}
 }
+
+func TestProgram(t *testing.T) { kerneltest.Programs(t, &Op, Program, 480) }

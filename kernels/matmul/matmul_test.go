@@ -112,6 +112,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+func TestProgram(t *testing.T) { kerneltest.Programs(t, &Op, Program, 36) }
+
 func BenchmarkMatmul(b *testing.B) {
 	kerneltest.Benchmark(b, &Op, Op.Lines[0], 16, 64, 128, 256, 512, 1024)
 }
