@@ -13,69 +13,57 @@ import (
 //go:embed linear.metal
 var text string
 
-// launch applies a layer on a GPU, with our kernels or with a vendor's library. The weights go to the device with every
-// plan, and so once for every number of rows.
-type launch struct {
-	layer
-	device  *gpu.Device
-	library gpu.GEMM // nil for our kernels
-	plans   kernels.Plans[*launchPlan]
-}
-
-// launchPlan is the launch plan of one number of rows.
-type launchPlan struct {
-	*gpu.Plan
-	x, y *gpu.Buffer
-}
-
-func newLaunch(d *gpu.Device, l layer) (engine, error) { return &launch{layer: l, device: d}, nil }
-
-func newLibrary(d *gpu.Device, library gpu.GEMM, l layer) (engine, error) {
-	return &launch{layer: l, device: d, library: library}, nil
-}
-
-func (e *launch) plan(rows int) (*launchPlan, error) {
-	if most := max(rows, e.in, e.out); most > math.MaxInt32 {
-		return nil, fmt.Errorf("linear: a matrix has %d rows or columns; want at most %d on a GPU", most, math.MaxInt32)
+// appendLayer appends a layer by our kernels. The weights go to the device with every launch plan, and so once for every
+// number of rows.
+func appendLayer(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+	if !fits(b, p, s[rows]) {
+		return
 	}
-	b := e.device.NewPlan()
-	p := &launchPlan{x: b.Input(gpu.Float, rows*e.in), y: b.Output(gpu.Float, rows*e.out)}
-	bias := b.Constant(gpu.Float, e.bias)
-	switch {
-	case e.library != nil:
-		e.fill(b, p.y, bias, rows)
-		transposed := rows <= libraryTransposedRows
-		w := e.constant(b, transposed)
-		b.Encode(func() (gpu.External, error) {
-			return e.library.NewGEMM(p.y.Region(), p.x.Region(), w.Region(), rows, e.out, e.in, transposed, 1, 1)
-		})
-	case rows <= e.mostFewRows():
-		e.fewRows(b, p.y, p.x, e.constant(b, true), bias, rows)
-	default:
-		matmul.LaunchBias(b, p.y, p.x, e.constant(b, false), bias, rows, e.out, e.in, false)
+	y, x, bias := t[0], t[1], b.Constant(gpu.Float, p.Bias)
+	if s[rows] <= p.mostFewRows() {
+		p.appendFewRows(b, y, x, b.Constant(gpu.Float, p.weights()), bias, s[rows])
+	} else {
+		matmul.LaunchBias(b, y, x, b.Constant(gpu.Float, p.Transposed), bias, s[rows], p.Out, p.In, false)
 	}
-	var err error
-	p.Plan, err = b.Build()
-	return p, err
+}
+
+// fits reports whether matrices are not too large for a GPU, and refuses them where they are.
+func fits(b *gpu.Builder, p Params, n int) bool {
+	most := max(n, p.In, p.Out)
+	if most > math.MaxInt32 {
+		b.Refuse(fmt.Errorf("linear: a matrix has %d rows or columns, too many for a GPU (want at most %d): %w", most, math.MaxInt32,
+			kernels.ErrRefused))
+	}
+	return most <= math.MaxInt32
 }
 
 // libraryTransposedRows is the number of rows up to which cuBLAS is faster with W than with Wᵀ: at 1024×1024 on an H200,
 // 3.6 µs against 8.6 for one row, 5.8 against 8.1 for four, 9.3 against 8.6 for eight.
 const libraryTransposedRows = 4
 
-// constant returns the weights on the device: W, out×in, of which a library or a kernel takes the transpose, or Wᵀ.
-func (e *launch) constant(b *gpu.Builder, transposed bool) *gpu.Buffer {
-	if transposed {
-		return b.Constant(gpu.Float, transpose(e.weights, e.in, e.out))
-	}
-	return b.Constant(gpu.Float, e.weights)
+// newVendor returns what appends a layer by a vendor's library, which adds its product to the bias.
+func newVendor(_ *gpu.Device, library gpu.GEMM, _ Params) (kernels.Append[Params], error) {
+	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+		if !fits(b, p, s[rows]) {
+			return
+		}
+		p.appendBias(b, t[0], s[rows])
+		transposed, w := s[rows] <= libraryTransposedRows, p.Transposed
+		if transposed {
+			w = p.weights()
+		}
+		weights := b.Constant(gpu.Float, w)
+		b.Encode(func() (gpu.External, error) {
+			return library.NewGEMM(t[0].Region(), t[1].Region(), weights.Region(), s[rows], p.Out, p.In, transposed, 1, 1)
+		})
+	}, nil
 }
 
-// fill writes the bias into every row of y.
-func (e *launch) fill(b *gpu.Builder, y, bias *gpu.Buffer, rows int) {
+// appendBias writes the bias into every row of y.
+func (p *Params) appendBias(b *gpu.Builder, y *gpu.Buffer, n int) {
 	const threads = 256
-	b.Dispatch(b.Kernel(chooseFew(1).source(e.in), "fill"),
-		gpu.Size{X: rows, Y: ceilDiv(e.out, threads), Z: 1}, gpu.Size{X: threads, Y: 1, Z: 1}, y, bias, gpu.Values(e.out))
+	b.Dispatch(b.Kernel(chooseFew(1).source(p.In), "fill"),
+		gpu.Size{X: n, Y: ceilDiv(p.Out, threads), Z: 1}, gpu.Size{X: threads, Y: 1, Z: 1}, y, b.Constant(gpu.Float, p.Bias), gpu.Values(p.Out))
 }
 
 // few says how the kernel few_rows divides the work; its macros explain the fields.
@@ -85,8 +73,8 @@ type few struct{ rows, outputs, teams, split, unroll int }
 // faster than the matrix product. On an H200, at 1024×1024, 24 rows took 6.9 µs against 8.1, 32 rows 7.8 against 8.0, and
 // 48 rows 10.4 against 10.1; at 2048×2048, 16 rows took 11.4 against 18.2 and 32 rows 19.7 against 16.0; at 4096×4096,
 // 16 rows 48 against 50.
-func (l *layer) mostFewRows() int {
-	if l.in*l.out <= 1<<20 {
+func (p *Params) mostFewRows() int {
+	if p.In*p.Out <= 1<<20 {
 		return 32
 	}
 	return 16
@@ -116,35 +104,12 @@ func (f few) source(in int) gpu.Source {
 		Define("TEAMS", f.teams).Define("SPLIT", f.split).Define("UNROLL", f.unroll).Define("VECTOR", vector)
 }
 
-// fewRows appends y = x·Wᵀ + b with weights W, out×in.
-func (e *launch) fewRows(b *gpu.Builder, y, x, weights, bias *gpu.Buffer, rows int) {
-	f := chooseFew(rows)
-	b.Dispatch(b.Kernel(f.source(e.in), "few_rows"),
-		gpu.Size{X: ceilDiv(e.out, f.teams*f.outputs), Y: ceilDiv(rows, f.rows), Z: 1},
-		gpu.Size{X: 32 * f.teams * f.split, Y: 1, Z: 1}, y, x, weights, bias, gpu.Values(rows, e.in, e.out))
+// appendFewRows appends y = x·Wᵀ + b of n rows, with weights W, Out×In.
+func (p *Params) appendFewRows(b *gpu.Builder, y, x, weights, bias *gpu.Buffer, n int) {
+	f := chooseFew(n)
+	b.Dispatch(b.Kernel(f.source(p.In), "few_rows"),
+		gpu.Size{X: ceilDiv(p.Out, f.teams*f.outputs), Y: ceilDiv(n, f.rows), Z: 1},
+		gpu.Size{X: 32 * f.teams * f.split, Y: 1, Z: 1}, y, x, weights, bias, gpu.Values(n, p.In, p.Out))
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
-
-func (e *launch) forward(dst, x []float32, rows int) error {
-	p, err := e.plans.For(rows, e.plan)
-	if err != nil {
-		return err
-	}
-	copy(p.x.Floats(), x)
-	if err := p.Run(); err != nil {
-		return err
-	}
-	copy(dst, p.y.Floats())
-	return nil
-}
-
-// bind returns the call that applies the layer to x, which lies in the plan's own memory already.
-func (e *launch) bind(x []float32, rows int) (kernels.Call, error) {
-	p, err := e.plan(rows)
-	if err != nil {
-		return kernels.Call{}, err
-	}
-	copy(p.x.Floats(), x)
-	return kernels.PlanCall(p.Plan, p.y.Floats), nil
-}

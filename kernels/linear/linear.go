@@ -9,29 +9,169 @@ package linear
 
 import (
 	"fmt"
+	"slices"
 
 	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/kernels/matmul"
+	"crossover/openblas"
 )
 
-// layer is what an engine is made for.
-type layer struct {
-	in, out int
-	weights []float32 // Wᵀ: in×out, row-major
-	bias    []float32 // out
+// Params is a layer: what a plan is made for.
+type Params struct {
+	In, Out    int
+	Transposed []float32 // Wᵀ: In×Out, row-major
+	Bias       []float32 // Out values
 }
 
-func newLayer(weights, bias []float32, in, out int) (layer, error) {
+// paramsOf returns a layer of copies of its weights, Out×In, and its bias.
+func paramsOf(weights, bias []float32, in, out int) (Params, error) {
 	switch {
 	case in < 1 || out < 1:
-		return layer{}, fmt.Errorf("linear: in=%d, out=%d: want at least 1 of each", in, out)
+		return Params{}, fmt.Errorf("linear: in=%d, out=%d: want at least 1 of each", in, out)
 	case len(weights) != in*out:
-		return layer{}, fmt.Errorf("linear: %d weights, want out×in = %d×%d = %d", len(weights), out, in, in*out)
+		return Params{}, fmt.Errorf("linear: %d weights, want out×in = %d×%d = %d", len(weights), out, in, in*out)
 	case len(bias) != out:
-		return layer{}, fmt.Errorf("linear: %d biases, want out = %d", len(bias), out)
+		return Params{}, fmt.Errorf("linear: %d biases, want out = %d", len(bias), out)
 	}
-	return layer{in, out, transpose(weights, out, in), append([]float32(nil), bias...)}, nil
+	return Params{in, out, transpose(weights, out, in), slices.Clone(bias)}, nil
+}
+
+// weights returns W, Out×In.
+func (p *Params) weights() []float32 { return transpose(p.Transposed, p.In, p.Out) }
+
+// The axes of the operation.
+const (
+	inputs = iota
+	outputs
+	rows
+)
+
+var axes = []kernels.Axis{
+	{Name: "in", Unit: "columns", Min: 16, Max: 4096},
+	{Name: "out", Unit: "columns", Min: 16, Max: 4096},
+	{Name: "batch", Unit: "rows", Min: 1, Max: 1024},
+}
+
+// Op declares the operation.
+var Op = kernels.Op[Params]{
+	Name:    "linear",
+	Formula: "y[r,o] = Σᵢ x[r,i]·W[o,i] + b[o], x batch×in, W out×in, row-major",
+	Source:  "https://docs.pytorch.org/docs/stable/generated/torch.nn.Linear.html",
+	Axes:    axes,
+	Lines:   []kernels.Line{kernels.Along(axes, "batch", kernels.Param{Name: "in", Value: 1024}, kernels.Param{Name: "out", Value: 1024})},
+	Params:  noise,
+	IO: func(_ Params, s kernels.Shape) []kernels.Tensor {
+		return []kernels.Tensor{
+			{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: []int{s[rows], s[outputs]}},
+			{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[rows], s[inputs]}},
+		}
+	},
+	Fill:      func(_ Params, _ kernels.Shape, _ kernels.Input, a *kernels.Args) { kernels.Noise(a[1], 1) },
+	Reference: func(p Params, _ kernels.Shape, a *kernels.Args) []float64 { return reference(a[1], p) },
+	Tolerance: func(s kernels.Shape) float64 { return matmul.Tolerance(s[inputs]) },
+	Work: func(s kernels.Shape, _ string) kernels.Work {
+		const simdgroup = 32 // threads that sum together
+		in, out, n := float64(s[inputs]), float64(s[outputs]), float64(s[rows])
+		return kernels.Work{
+			Bytes:   4 * (in*out + out + n*(in+out)),
+			Flops:   2 * n * in * out,
+			Pieces:  out,
+			Threads: max(n, simdgroup) * out, // few rows share out the sums
+			Kind:    kernels.Product,
+		}
+	},
+	By: []kernels.Makers[Params]{
+		kernels.Named("go", newOwn),
+		kernels.Named("go-parallel", newOwnParallel),
+		kernels.Library("openblas", openblas.Probe, openblas.Version, func(_ *kernels.Backends, p Params) (kernels.Runner, error) {
+			return blas{p, 1}, nil
+		}),
+		kernels.Library("openblas-parallel", openblas.Probe, openblas.Version, func(_ *kernels.Backends, p Params) (kernels.Runner, error) {
+			return blas{p, openblas.Threads()}, nil
+		}),
+		kernels.Framework("", func(p Params) (kernels.Runner, error) { return framework{p}, nil }),
+		kernels.KernelText("", appendLayer),
+		kernels.VendorGEMM("", newVendor),
+	},
+}
+
+// noise returns the layer that a shape is measured with.
+func noise(s kernels.Shape) Params {
+	weights, bias := make([]float32, s[outputs]*s[inputs]), make([]float32, s[outputs])
+	kernels.Noise(weights, 2)
+	kernels.Noise(bias, 3)
+	return Params{s[inputs], s[outputs], transpose(weights, s[outputs], s[inputs]), bias}
+}
+
+// Plan applies one layer with the implementation that is fastest for a batch. It must not be used by two goroutines at
+// once.
+type Plan struct {
+	in, out int
+	plan    *kernels.Plan[Params]
+}
+
+// New returns the plan of a layer from in to out features that chooses by d; d may be nil. weights is W, out×in and
+// row-major, and bias has out values; both are copied. It fails where a length does not fit.
+func New(d *dispatch.Dispatcher, weights, bias []float32, in, out int) (*Plan, error) {
+	p, err := paramsOf(weights, bias, in, out)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := kernels.NewPlan(d, &Op, p)
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{in, out, plan}, nil
+}
+
+// Forward computes y[r,o] = Σᵢ x[r,i]·W[o,i] + b[o]. x is rows×in, dst is rows×out, both row-major; the number of rows
+// is what decides on the implementation. dst must not overlap x. Forward allocates nothing once an implementation has
+// been used at a number of rows; a GPU's remembers a few of them.
+//
+// It panics where len(x) is not a multiple of in or dst has not as many rows. It fails where every implementation does.
+func (p *Plan) Forward(dst, x []float32) error {
+	n := len(x) / p.in
+	if len(x) != n*p.in || len(dst) != n*p.out {
+		panic("linear: slice length is not that of its matrix")
+	}
+	if n == 0 {
+		return nil
+	}
+	return p.plan.Run(p.shape(n), kernels.Args{dst, x})
+}
+
+func (p *Plan) shape(n int) kernels.Shape {
+	return kernels.Shape{inputs: p.in, outputs: p.out, rows: n}
+}
+
+// Explain says why Forward takes the implementation that it takes for a number of rows.
+func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(p.shape(n)) }
+
+// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+func (p *Plan) Close() { p.plan.Close() }
+
+// Program calls a plan as a program does.
+func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
+	plan, err := New(d, p.weights(), p.Bias, p.In, p.Out)
+	return func(_ kernels.Shape, a *kernels.Args) error { return plan.Forward(a[0], a[1]) }, err
+}
+
+// Reference returns x·Wᵀ + b in float64. x is rows×in, weights is out×in, bias has out values and the result is
+// rows×out, all row-major. The product is package matmul's reference.
+func Reference(x, weights, bias []float32, in, out int) []float64 {
+	return reference(x, Params{in, out, transpose(weights, out, in), bias})
+}
+
+func reference(x []float32, p Params) []float64 {
+	n := len(x) / p.In
+	y := matmul.Reference(x, p.Transposed, n, p.In, p.Out)
+	for r := range n {
+		for o, b := range p.Bias {
+			y[r*p.Out+o] += float64(b)
+		}
+	}
+	return y
 }
 
 // transpose returns the columns×rows transpose of a rows×columns matrix.
@@ -40,124 +180,6 @@ func transpose(x []float32, rows, columns int) []float32 {
 	for i := range rows {
 		for j := range columns {
 			y[j*rows+i] = x[i*columns+j]
-		}
-	}
-	return y
-}
-
-// Plan applies one layer with the implementation that is fastest for a batch. It must not be used by two goroutines at
-// once.
-type Plan struct {
-	layer   layer
-	engines *kernels.Engines[layer, engine]
-}
-
-// New returns the plan of a layer from in to out features that chooses by d; d may be nil. weights is W, out×in and
-// row-major, and bias has out values; both are copied. It fails where a length does not fit.
-func New(d *dispatch.Dispatcher, weights, bias []float32, in, out int) (*Plan, error) {
-	l, err := newLayer(weights, bias, in, out)
-	if err != nil {
-		return nil, err
-	}
-	engines, err := kernels.NewEngines(d, caseName(in, out), contenders, l)
-	if err != nil {
-		return nil, err
-	}
-	return &Plan{l, engines}, nil
-}
-
-// Forward computes y[r,o] = Σᵢ x[r,i]·W[o,i] + b[o]. x is rows×in, dst is rows×out, both row-major; the number of rows
-// is what decides on the implementation. dst must not overlap x. Forward allocates nothing once an implementation has
-// been used.
-//
-// It panics where len(x) is not a multiple of in or dst has not as many rows. It fails where the chosen implementation
-// does.
-func (p *Plan) Forward(dst, x []float32) error {
-	rows := len(x) / p.layer.in
-	if len(x) != rows*p.layer.in || len(dst) != rows*p.layer.out {
-		panic("linear: slice length is not that of its matrix")
-	}
-	if rows == 0 {
-		return nil
-	}
-	engine, err := p.engines.For(rows)
-	if err != nil {
-		return err
-	}
-	return engine.forward(dst, x, rows)
-}
-
-// Explain says why Forward takes the implementation that it takes for a number of rows.
-func (p *Plan) Explain(rows int) dispatch.Explanation { return p.engines.Explain(rows) }
-
-func caseName(in, out int) string { return fmt.Sprintf("linear/in=%d,out=%d", in, out) }
-
-// Cases returns the case of the family.
-func Cases() []kernels.Case { return []kernels.Case{newCase(1024, 1024)} }
-
-func newCase(in, out int) kernels.Case {
-	return kernels.Case{
-		Name:       caseName(in, out),
-		Operation:  "linear",
-		Definition: "y[r,o] = Σᵢ x[r,i]·W[o,i] + b[o], x batch×in, W out×in, row-major",
-		Source:     "https://docs.pytorch.org/docs/stable/generated/torch.nn.Linear.html",
-		Params:     []kernels.Param{{Name: "in", Value: in}, {Name: "out", Value: out}},
-		Axis:       kernels.Axis{Name: "batch", Unit: "rows", Min: 1, Max: 1024},
-		Tolerance:  func(int) float64 { return matmul.Tolerance(in) },
-		Bytes: func(batch int) float64 {
-			return 4 * (float64(in)*float64(out) + float64(out) + float64(batch)*float64(in+out))
-		},
-		Implementations: contenders.Implementations(),
-		Problem:         func(batch int, _ kernels.Input) kernels.Problem { return newProblem(batch, in, out) },
-	}
-}
-
-// problem is a layer and a batch of seeded noise.
-type problem struct {
-	batch, in, out   int
-	x, weights, bias []float32
-}
-
-func newProblem(batch, in, out int) *problem {
-	p := &problem{
-		batch: batch, in: in, out: out,
-		x: make([]float32, batch*in), weights: make([]float32, out*in), bias: make([]float32, out),
-	}
-	kernels.Noise(p.x, 1)
-	kernels.Noise(p.weights, 2)
-	kernels.Noise(p.bias, 3)
-	return p
-}
-
-func (p *problem) Reference() []float64 { return Reference(p.x, p.weights, p.bias, p.in, p.out) }
-
-func (p *problem) Bind(implementation string) (kernels.Call, error) {
-	l, err := newLayer(p.weights, p.bias, p.in, p.out)
-	if err != nil {
-		return kernels.Call{}, err
-	}
-	engine, err := contenders.New(implementation, l)
-	if err != nil {
-		return kernels.Call{}, fmt.Errorf("linear: %w", err)
-	}
-	if e, ok := engine.(*launch); ok {
-		return e.bind(p.x, p.batch)
-	}
-	y := make([]float32, p.batch*p.out)
-	return kernels.Call{
-		Run:    func() error { return engine.forward(y, p.x, p.batch) },
-		Output: func() []float32 { return y },
-	}, nil
-}
-
-// Reference returns x·Wᵀ + b in float64. x is rows×in, weights is out×in, bias has out values and the result is
-// rows×out, all row-major. The product is package matmul's reference.
-func Reference(x, weights, bias []float32, in, out int) []float64 {
-	rows := len(x) / in
-	y := matmul.Reference(x, transpose(weights, out, in), rows, in, out)
-	for r := range rows {
-		for o, b := range bias {
-			y[r*out+o] += float64(b)
 		}
 	}
 	return y

@@ -3,109 +3,71 @@ package linear
 import (
 	"fmt"
 	"math"
-	"os"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/sbinet/npyio"
-
-	"crossover/gpu/emulator"
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 	"crossover/kernels/matmul"
 )
 
-// readArray returns the values of a NumPy file, in row-major order.
-func readArray[T float32 | float64](t *testing.T, path string) []T {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
+// layers returns the operation with lines of other layers, of sizes in×out.
+func layers(sizes ...[2]int) *kernels.Op[Params] {
+	op := Op
+	op.Lines = nil
+	for _, l := range sizes {
+		op.Lines = append(op.Lines, kernels.Along(axes, "batch", kernels.Param{Name: "in", Value: l[0]}, kernels.Param{Name: "out", Value: l[1]}))
 	}
-	defer f.Close()
-	var values []T
-	if err := npyio.Read(f, &values); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	return values
+	op.Lines = slices.Concat(op.Lines, Op.Lines)
+	return &op
 }
 
-// TestPyTorch holds every engine and the reference against a layer that PyTorch computed in float64. Its five rows go
-// through OpenBLAS as a matrix, its first row alone as a vector.
+// Layers have vectors of four, and have not; batches are on both sides of every choice between kernels.
+func TestOp(t *testing.T) {
+	op := layers([2]int{100, 33}, [2]int{1, 1}, [2]int{3, 7}, [2]int{16, 12}, [2]int{129, 127}, [2]int{256, 200}, [2]int{1028, 20})
+	kerneltest.Run(t, op, kerneltest.Options{Sizes: []int{1, 2, 3, 4, 5, 32, 33, 65}, Most: 70 << 10, Emulated: 2100})
+}
+
+func TestBarriers(t *testing.T) {
+	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{inputs: 512, outputs: 64, rows: 1})
+}
+
+// forward applies a layer to n rows.
+func forward(t *testing.T, p *kernels.Plan[Params], of Params, dst, x []float32, n int) {
+	t.Helper()
+	if err := p.Run(kernels.Shape{inputs: of.In, outputs: of.Out, rows: n}, kernels.Args{dst, x}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPyTorch holds every implementation and the reference against a layer that PyTorch computed in float64. Its five rows
+// go through OpenBLAS as a matrix, its first row alone as a vector.
 func TestPyTorch(t *testing.T) {
 	const rows, in, out = 5, 96, 80
-	x := readArray[float32](t, "testdata/linear_x.npy")
-	weights := readArray[float32](t, "testdata/linear_weight.npy")
-	bias := readArray[float32](t, "testdata/linear_bias.npy")
-	want := readArray[float64](t, "testdata/linear.npy")
+	x := kerneltest.ReadArray[float32](t, "testdata/linear_x.npy")
+	weights := kerneltest.ReadArray[float32](t, "testdata/linear_weight.npy")
+	bias := kerneltest.ReadArray[float32](t, "testdata/linear_bias.npy")
+	want := kerneltest.ReadArray[float64](t, "testdata/linear.npy")
 	for i, got := range Reference(x, weights, bias, in, out) {
 		if math.Abs(got-want[i]) > 1e-12*math.Sqrt(in) {
 			t.Fatalf("Reference: element %d is %.17g, want %.17g", i, got, want[i])
 		}
 	}
-	l, err := newLayer(weights, bias, in, out)
+	l, err := paramsOf(weights, bias, in, out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, implementation := range contenders.Implementations() {
+	for name, p := range kerneltest.Plans(t, &Op, l) {
 		for _, rows := range []int{1, rows} {
-			t.Run(fmt.Sprintf("%s/rows=%d", implementation.Name, rows), func(t *testing.T) {
-				if err := implementation.Missing(); err != nil {
-					t.Skip(err)
-				}
-				e, err := contenders.New(implementation.Name, l)
-				if err != nil {
-					t.Fatal(err)
-				}
+			t.Run(fmt.Sprintf("%s/rows=%d", name, rows), func(t *testing.T) {
 				got := make([]float32, rows*out)
-				if err := e.forward(got, x[:rows*in], rows); err != nil {
-					t.Fatal(err)
-				}
+				forward(t, p, l, got, x[:rows*in], rows)
 				if e := kernels.RelativeError(got, want[:rows*out]); !(e <= matmul.Tolerance(in)) {
 					t.Errorf("relative error %.2g, tolerance %.2g", e, matmul.Tolerance(in))
 				}
 			})
 		}
-	}
-}
-
-// TestCase runs the case as a sweep does: every implementation within tolerance, twice on the same buffers.
-func TestCase(t *testing.T) {
-	if c := Cases()[0]; c.Name != "linear/in=1024,out=1024" || c.Tolerance(1) != 1e-5 {
-		t.Errorf("%s with tolerance %g", c.Name, c.Tolerance(1))
-	}
-	c := newCase(256, 200)
-	for _, batch := range []int{1, 2, 4, 5, 33} {
-		problem := c.Problem(batch, kernels.Input{})
-		want := problem.Reference()
-		for _, implementation := range c.Implementations {
-			t.Run(fmt.Sprintf("%s/batch=%d", implementation.Name, batch), func(t *testing.T) {
-				if err := implementation.Missing(); err != nil {
-					t.Skip(err)
-				}
-				call, err := problem.Bind(implementation.Name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer call.Release()
-				for range 2 {
-					if err := call.Run(); err != nil {
-						t.Fatal(err)
-					}
-					if e := kernels.RelativeError(call.Output(), want); !(e <= c.Tolerance(batch)) {
-						t.Errorf("relative error %.2g, tolerance %.2g", e, c.Tolerance(batch))
-					}
-				}
-				if implementation.Probe != nil && emulator.Racing() {
-					return
-				}
-				if allocations := testing.AllocsPerRun(5, func() { call.Run() }); allocations != 0 {
-					t.Errorf("%g allocations a call, want 0", allocations)
-				}
-			})
-		}
-	}
-	if _, err := c.Problem(1, kernels.Input{}).Bind("abacus"); err == nil {
-		t.Error("Bind accepted an unknown implementation")
 	}
 }
 
@@ -166,22 +128,6 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
-func BenchmarkLinear(b *testing.B) {
-	for _, batch := range []int{1, 4, 16, 64} {
-		problem := newProblem(batch, 1024, 1024)
-		for _, implementation := range contenders.Implementations() {
-			b.Run(fmt.Sprintf("impl=%s/batch=%d", implementation.Name, batch), func(b *testing.B) {
-				if err := implementation.Missing(); err != nil {
-					b.Skip(err)
-				}
-				call, err := problem.Bind(implementation.Name)
-				if err != nil {
-					b.Fatal(err)
-				}
-				for b.Loop() {
-					call.Run()
-				}
-			})
-		}
-	}
-}
+func TestProgram(t *testing.T) { kerneltest.Programs(t, &Op, Program, 5) }
+
+func BenchmarkLinear(b *testing.B) { kerneltest.Benchmark(b, &Op, Op.Lines[0], 1, 4, 16, 64) }
