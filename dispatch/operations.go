@@ -2,19 +2,33 @@ package dispatch
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// operations are those that Crossover computes itself, sorted. A program without a calibration has no other list to hold
-// a name against, and this package cannot ask those that compute. A test of the catalogue holds it.
-var operations = []string{
-	"biquad", "conv1d", "fft", "linear", "log", "matmul", "mel", "oscillator-bank", "scale", "softmax", "stage-graph",
-	"stft", "sum",
+// declared are the operations that this program can compute, a set: the declarations of its packages tell their names.
+var declared = struct {
+	sync.Mutex
+	names map[string]bool
+}{names: map[string]bool{}}
+
+// Declare tells the name of an operation that this program can compute. Package kernels tells those of its declarations;
+// a program that has operations of its own tells theirs before it makes a dispatcher. A name that nobody told can be
+// forced all the same, and is warned about.
+func Declare(operation string) {
+	declared.Lock()
+	defer declared.Unlock()
+	declared.names[operation] = true
 }
 
-// Operations returns the names of the operations that Crossover computes itself, sorted.
-func Operations() []string { return slices.Clone(operations) }
+// Operations returns the names of the operations that were declared, sorted.
+func Operations() []string {
+	declared.Lock()
+	defer declared.Unlock()
+	return slices.Sorted(maps.Keys(declared.names))
+}
 
 // stranger says why a name is no operation and no case that anybody knows, "" for one that is. Which cases an operation
 // has is known from a calibration alone.
@@ -27,16 +41,16 @@ func (e entry) stranger(name string) string {
 	case slices.Contains(names, operation):
 		return fmt.Sprintf("the calibration of %s has no case %q%s", e.host.ID, name,
 			didYouMean(nearestNames(name, e.host.Cases)))
-	case slices.Contains(operations, operation):
+	case slices.Contains(Operations(), operation):
 		return ""
 	}
-	return fmt.Sprintf("there is no operation %q%s", operation, didYouMean(nearestOperations(operation, names)))
+	return fmt.Sprintf("this program has no operation %q%s", operation, didYouMean(nearestOperations(operation, names)))
 }
 
-// nearestOperations returns the operations of Crossover and of a calibration that are at most two letters away, sorted.
+// nearestOperations returns the operations of the program and of a calibration that are at most two letters away, sorted.
 func nearestOperations(operation string, names []string) []string {
 	var nearest []string
-	for _, name := range slices.Concat(operations, names) {
+	for _, name := range slices.Concat(Operations(), names) {
 		if !strings.Contains(name, "/") && editDistance(operation, name) <= 2 {
 			nearest = append(nearest, name)
 		}

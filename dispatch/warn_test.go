@@ -10,6 +10,13 @@ import (
 	"crossover/calibration"
 )
 
+// The operations of the program that the tests are.
+func init() {
+	for _, operation := range []string{"fft", "mel", "stft"} {
+		Declare(operation)
+	}
+}
+
 // heard returns what warn writes from now on, as if the process had just started.
 func heard(t *testing.T) *bytes.Buffer {
 	t.Helper()
@@ -34,11 +41,11 @@ func TestForceWarns(t *testing.T) {
 		{"an operation that was not measured", "mel=go", testFile(), "mel/bands=128", []string{"go"}, ""},
 		{"the default", "fft=cpu", testFile(), "fft/batch=1", nil, ""},
 		{"a letter swapped", "ftt=go", testFile(), "fft/batch=1", nil,
-			`CROSSOVER_FORCE: ftt=go: there is no operation "ftt" (did you mean fft, stft?)`},
+			`CROSSOVER_FORCE: ftt=go: this program has no operation "ftt" (did you mean fft, stft?)`},
 		{"without a calibration too", "ftt=go", nil, "fft/batch=1", []string{"go"},
-			`CROSSOVER_FORCE: ftt=go: there is no operation "ftt" (did you mean fft, stft?)`},
+			`CROSSOVER_FORCE: ftt=go: this program has no operation "ftt" (did you mean fft, stft?)`},
 		{"nothing near", "convolution=go", nil, "fft/batch=1", []string{"go"},
-			`CROSSOVER_FORCE: convolution=go: there is no operation "convolution"`},
+			`CROSSOVER_FORCE: convolution=go: this program has no operation "convolution"`},
 		{"a case of a measured operation", "fft/batch=2=go", testFile(), "fft/batch=1", nil,
 			`CROSSOVER_FORCE: fft/batch=2=go: the calibration of apple-m3-max-40 has no case "fft/batch=2" (did you mean fft/batch=1`},
 		{"an implementation that nobody has", "fft=cuda", testFile(), "fft/batch=1", nil,

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"crossover/dispatch"
 )
 
 // Op declares an operation: what it computes, over which shapes, and who computes it. Everything else comes from the
@@ -52,6 +54,13 @@ type Op[P any] struct {
 
 	// By lists the implementations, in the order of preference of a program that knows no measurements.
 	By []Makers[P]
+}
+
+// Declare returns a declaration as it is, and tells package dispatch that this program has the operation. Every operation
+// of a package is declared so, in a variable.
+func Declare[P any](op Op[P]) Op[P] {
+	dispatch.Declare(op.Name)
+	return op
 }
 
 // MostAxes is how many axes an operation has at most, and MostTensors how many tensors a call.

@@ -132,7 +132,7 @@ func checkAt(t *testing.T, c *kernels.Case, size int, in kernels.Input) {
 	}
 }
 
-// The dispatcher holds what CROSSOVER_FORCE names against a list of its own.
+// The dispatcher holds what CROSSOVER_FORCE names against what declarations told it.
 func TestDispatchKnowsTheOperations(t *testing.T) {
 	var have []string
 	for _, c := range Cases(kernels.Here()) {

@@ -39,7 +39,7 @@ const (
 )
 
 // Op declares the operation.
-var Op = kernels.Op[Params]{
+var Op = kernels.Declare(kernels.Op[Params]{
 	Name:    "conv1d",
 	Formula: "y[i] = sum over k of h[k]·x[i-k], 0 <= i < n+taps-1; the filter's transform is made before the call",
 	Source:  "A. Oppenheim and R. Schafer, Discrete-Time Signal Processing, 3rd ed., 2010, section 8.7",
@@ -63,7 +63,7 @@ var Op = kernels.Op[Params]{
 	},
 	Judged: judged,
 	By:     implementations,
-}
+})
 
 const tolerance = 1e-6
 

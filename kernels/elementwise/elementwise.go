@@ -38,7 +38,7 @@ const cacheLine = 32
 
 // declare returns the operation of a function.
 func declare(f function) kernels.Op[Params] {
-	return kernels.Op[Params]{
+	return kernels.Declare(kernels.Op[Params]{
 		Name: f.name, Formula: f.formula, Source: f.source,
 		Axes:   axes,
 		Lines:  []kernels.Line{kernels.Along(axes, "n")},
@@ -86,7 +86,7 @@ func declare(f function) kernels.Op[Params] {
 			}),
 			kernels.KernelText("", f.describe),
 		},
-	}
+	})
 }
 
 // Scale declares y = a·x + b.

@@ -36,7 +36,7 @@ var axes = []kernels.Axis{
 var rowLengths = []int{1024, 4096}
 
 // Op declares the operation.
-var Op = kernels.Op[Params]{
+var Op = kernels.Declare(kernels.Op[Params]{
 	Name:    "fft",
 	Formula: "X[k] = sum over j of x[j]·exp(-2πi·jk/n) for k = 0 … n/2, unscaled, of each real row x",
 	Source:  "C. Van Loan, Computational Frameworks for the Fast Fourier Transform, SIAM 1992, section 1.1",
@@ -64,7 +64,7 @@ var Op = kernels.Op[Params]{
 		kernels.KernelText("", appendRows),
 		kernels.VendorFFT("", newVendor),
 	},
-}
+})
 
 // lines returns the transform of one row over its length, and over the number of rows at some lengths.
 func lines() []kernels.Line {

@@ -65,7 +65,7 @@ var axes = []kernels.Axis{
 const sampleRate = 22050
 
 // Op declares the operation.
-var Op = kernels.Op[Params]{
+var Op = kernels.Declare(kernels.Op[Params]{
 	Name: "mel",
 	Formula: "M[f,m] = sum over k of W[m,k]·P[f,k], W Slaney's triangles at 22050 Hz, P frames×(n_fft/2+1); " +
 		"go, cuda and metal sum the nonzero bands of W, BLAS libraries multiply by all of W",
@@ -105,7 +105,7 @@ var Op = kernels.Op[Params]{
 		kernels.KernelText("", appendBands),
 		kernels.VendorGEMM("", newVendor),
 	},
-}
+})
 
 // fill makes a power spectrogram of a recording, from its beginning and over again until there are enough frames. The
 // recording's own sample rate is not looked at: it would change the numbers and not the work.

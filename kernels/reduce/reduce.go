@@ -15,7 +15,7 @@ const elements = 0
 var axes = []kernels.Axis{{Name: "n", Unit: "elements", Min: 1 << 10, Max: 1 << 24}}
 
 // Sum declares Σ x[i].
-var Sum = kernels.Op[Params]{
+var Sum = kernels.Declare(kernels.Op[Params]{
 	Name:    "sum",
 	Formula: "Σ x[i]",
 	Source:  "N. Higham, The accuracy of floating point summation, SIAM J. Sci. Comput. 14 (1993), 783–799",
@@ -55,7 +55,7 @@ var Sum = kernels.Op[Params]{
 		kernels.Framework("", newFramework),
 		kernels.KernelText("", appendSum),
 	},
-}
+})
 
 // leastChunk is the least number of values in a chunk: some tenths of a microsecond with AVX2, as Pool.Grain
 // wants it. Up to one chunk go-parallel computes on its caller; past it, it pays for a wake.

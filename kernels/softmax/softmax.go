@@ -42,7 +42,7 @@ var axes = []kernels.Axis{
 }
 
 // Op declares the operation.
-var Op = kernels.Op[Params]{
+var Op = kernels.Declare(kernels.Op[Params]{
 	Name:    "softmax",
 	Formula: "y[i,j] = exp(x[i,j] − m[i]) / Σₖ exp(x[i,k] − m[i]), m[i] = maxₖ x[i,k]",
 	Source:  "Blanchard, Higham, Higham, IMA J. Numer. Anal. 41 (2021), 2311–2330",
@@ -75,7 +75,7 @@ var Op = kernels.Op[Params]{
 		kernels.Framework("", newFramework),
 		kernels.KernelText("", appendRows),
 	},
-}
+})
 
 // newLoop returns the softmax of rows on the processor.
 func newLoop(p Params, _ int) (kernels.Loop, error) {

@@ -87,7 +87,7 @@ var axes = []kernels.Axis{
 const usualCost = 4
 
 // Op declares the operation.
-var Op = kernels.Op[Stage]{
+var Op = kernels.Declare(kernels.Op[Stage]{
 	Name:    "stage-graph",
 	Formula: "y = Σᵥ Pᵥ⁴(xᵥ), Pᵥ a pass of s ← s + gᵥ·(x − s) over a block, gᵥ = (1 + v mod 7)/8",
 	Source:  "Orlarey, Letz, Fober, Adding automatic parallelization to Faust, LAC 2009",
@@ -123,7 +123,7 @@ var Op = kernels.Op[Stage]{
 		}),
 		kernels.KernelText("", appendStage),
 	},
-}
+})
 
 // Plan renders a stage with the implementation that is fastest for its number of nodes. It must not be used by two
 // goroutines at once.

@@ -63,7 +63,7 @@ var axes = []kernels.Axis{
 }
 
 // Op declares the operation.
-var Op = kernels.Op[Params]{
+var Op = kernels.Declare(kernels.Op[Params]{
 	Name: "stft",
 	Formula: "S[f,k] = sum over j of hann[j]·x[f·hop-n_fft/2+j]·exp(-2πi·jk/n_fft), x zero outside of its " +
 		"samples, frames×bins",
@@ -90,7 +90,7 @@ var Op = kernels.Op[Params]{
 		kernels.KernelText("", appendSpectrogram),
 		kernels.VendorFFT("", newVendor),
 	},
-}
+})
 
 func work(s kernels.Shape, _ string) kernels.Work {
 	p := Params{NFFT: s[nFFT], Hop: s[hop]}
