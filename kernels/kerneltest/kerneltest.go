@@ -50,10 +50,11 @@ var awkward = []int{1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 97, 127, 1
 
 // Options of Run.
 type Options struct {
-	Sizes    []int // along each line, in place of the awkward ones; the axis' own rounding applies
-	Most     int   // bound on the inputs and outputs of a shape, in words; 0 stands for 1 Mi
-	Emulated int   // the same bound on the emulated GPU; 0 stands for 64 Ki
-	InPlace  bool  // whether the first output may be the first input
+	Lines    []kernels.Line // beside the declared ones: through other shapes, such as rows of an odd length
+	Sizes    []int          // along each line, in place of the awkward ones; the axis' own rounding applies
+	Most     int            // bound on the inputs and outputs of a shape, in words; 0 stands for 1 Mi
+	Emulated int            // the same bound on the emulated GPU; 0 stands for 64 Ki
+	InPlace  bool           // whether the first output may be the first input
 }
 
 // Run tests an operation.
@@ -74,7 +75,7 @@ func Run[P any](t *testing.T, op *kernels.Op[P], options ...Options) {
 	}
 	t.Run("declaration", func(t *testing.T) { checkDeclaration(t, op) })
 	separate, unified := Backends(t), Backends(t, emulator.Unified(true))
-	for _, line := range op.Lines {
+	for _, line := range slices.Concat(op.Lines, o.Lines) {
 		name := strings.ReplaceAll(line.Name, "/", "_")
 		if name == "" {
 			name = line.Axis.Name
@@ -435,6 +436,40 @@ func Plans[P any](t testing.TB, op *kernels.Op[P], params P) map[string]*kernels
 		all[i.Name] = p
 	}
 	return all
+}
+
+// Against holds the reference and every implementation against outputs that another program computed in float64, one
+// after the other as [kernels.Op].Reference has them. inputs are those of a call, in the order of its tensors.
+func Against[P any](t *testing.T, op *kernels.Op[P], p P, s kernels.Shape, inputs [][]float32, want []float64, allowed float64) {
+	t.Helper()
+	var args kernels.Args
+	tensors := op.IO(p, s)
+	for i, tensor := range tensors {
+		if tensor.Role == kernels.Out {
+			args[i] = make([]float32, tensor.Len())
+			continue
+		}
+		if len(inputs) == 0 || len(inputs[0]) != tensor.Len() {
+			t.Fatalf("%s has %d values, which is not the length of its input", tensor.Name, tensor.Len())
+		}
+		args[i], inputs = inputs[0], inputs[1:]
+	}
+	reference := op.Reference(p, s, &args)
+	if len(reference) != len(want) {
+		t.Fatalf("the reference has %d values, want %d", len(reference), len(want))
+	}
+	for i, got := range reference {
+		if !(math.Abs(got-want[i]) <= 1e-12*max(1, math.Abs(want[i]))) {
+			t.Fatalf("the reference's value %d is %.17g, want %.17g", i, got, want[i])
+		}
+	}
+	for name, plan := range Plans(t, op, p) {
+		if err := plan.Run(s, args); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if off := op.Error(tensors, &args, want); !(off <= allowed) {
+			t.Errorf("%s: error %.2g, allowed %.2g", name, off, allowed)
+		}
+	}
 }
 
 // Benchmark times the implementations of this machine at sizes along a line, under keys that benchstat reads.
