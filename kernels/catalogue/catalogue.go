@@ -15,6 +15,7 @@ import (
 	"crossover/kernels/mel"
 	"crossover/kernels/oscillator"
 	"crossover/kernels/reduce"
+	"crossover/kernels/rmsnorm"
 	"crossover/kernels/softmax"
 	"crossover/kernels/stagegraph"
 	"crossover/kernels/stft"
@@ -32,6 +33,7 @@ var operations = []func(b *kernels.Backends) []kernels.Case{
 	kernels.Listed(&linear.Op, linear.Program),
 	kernels.Listed(&conv1d.Op, conv1d.Program),
 	kernels.Listed(&softmax.Op, softmax.Program),
+	kernels.Listed(&rmsnorm.Op, rmsnorm.Program),
 	alone(biquad.Cases),
 	alone(oscillator.Cases),
 	stagegraph.Op.Cases,

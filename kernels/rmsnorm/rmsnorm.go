@@ -1,0 +1,121 @@
+// Package rmsnorm scales each row of a matrix to a root mean square of 1, and then each column by a weight:
+//
+//	y[i,j] = x[i,j] · w[j] / √(mean_j x[i,j]² + ε),   ε = 10⁻⁵
+//
+// Source: B. Zhang, R. Sennrich, Root Mean Square Layer Normalization, NeurIPS 2019; PyTorch has it as torch.nn.RMSNorm.
+// A row has one processor core, or one threadgroup of a GPU, however long it is. The usual steps are New with the
+// weights, once, and Apply.
+package rmsnorm
+
+import (
+	_ "embed"
+	"math"
+	"slices"
+
+	"crossover/dispatch"
+	"crossover/gpu"
+	"crossover/kernels"
+)
+
+// Params is what a plan is made for.
+type Params struct {
+	Weights []float32 // of the columns, at least one; not to be changed afterwards
+}
+
+const (
+	rows, columns = 0, 1 // axes
+	epsilon       = 1e-5
+)
+
+var axes = []kernels.Axis{
+	{Name: "rows", Unit: "rows", Min: 1, Max: 8192},
+	{Name: "columns", Unit: "columns", Min: 32, Max: 128 << 10},
+}
+
+// Op declares the operation.
+var Op = kernels.Declare(kernels.Op[Params]{
+	Name:    "rms-norm",
+	Formula: "y[i,j] = x[i,j]·w[j] / √(meanₖ x[i,k]² + 1e-5)",
+	Source:  "Zhang, Sennrich, Root Mean Square Layer Normalization, NeurIPS 2019",
+	Axes:    axes,
+	Lines:   []kernels.Line{kernels.Along(axes, "rows", kernels.Param{Name: "columns", Value: 1024})},
+	Params: func(s kernels.Shape) Params {
+		p := Params{make([]float32, s[columns])}
+		kernels.Noise(p.Weights, 2)
+		return p
+	},
+	IO:        kernels.RowIO[Params],
+	Reference: func(p Params, _ kernels.Shape, a *kernels.Args) []float64 { return Reference(p.Weights, a[1]) },
+	Tolerance: func(kernels.Shape) float64 { return 1e-5 },
+	Work: func(s kernels.Shape, _ string) kernels.Work {
+		n := float64(s[rows]) * float64(s[columns])
+		return kernels.Work{Bytes: 8*n + 4*float64(s[columns]), Flops: 4 * n, Pieces: float64(s[rows]), Threads: n / 4}
+	},
+	By: []kernels.Makers[Params]{kernels.OverRows(newLoop), kernels.KernelText("", appendRows)},
+})
+
+// Plan normalises rows. A row that holds a NaN becomes NaN; the squares of magnitudes above 10¹⁶ may overflow.
+type Plan = kernels.RowPlan[Params]
+
+// New returns a plan that chooses by d; d may be nil. It fails where there are no weights.
+func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
+	return kernels.NewRowPlan(d, &Op, p, len(p.Weights))
+}
+
+// Program calls a plan as a program does.
+var Program = kernels.RowProgram(New)
+
+func newLoop(p Params, _ int) (kernels.Loop, error) {
+	const aboutHalfAMicrosecond = 1024 // values
+	return kernels.RowLoop(len(p.Weights), aboutHalfAMicrosecond, func(dst, src []float32) { normalise(dst, src, p.Weights) }), nil
+}
+
+// normalise computes one row. Squares are added up in float32 within a block, and the blocks in float64.
+func normalise(dst, src, w []float32) {
+	const block = 1024
+	var sum float64
+	for lo := 0; lo < len(src); lo += block {
+		x := src[lo:min(lo+block, len(src))]
+		var s0, s1, s2, s3 float32
+		for ; len(x) >= 4; x = x[4:] {
+			s0, s1, s2, s3 = s0+x[0]*x[0], s1+x[1]*x[1], s2+x[2]*x[2], s3+x[3]*x[3]
+		}
+		for _, v := range x {
+			s0 += v * v
+		}
+		sum += float64((s0 + s2) + (s1 + s3))
+	}
+	factor := float32(1 / math.Sqrt(sum/float64(len(src))+epsilon))
+	for j, v := range src {
+		dst[j] = v * factor * w[j]
+	}
+}
+
+//go:embed rmsnorm.metal
+var text string
+
+func appendRows(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+	width := 1
+	if s[columns]%4 == 0 {
+		width = 4
+	}
+	elements := s[columns] / width
+	threads := min(1024, (elements+63)/64*32) // two elements each; a simdgroup at least
+	b.Dispatch(b.Kernel(gpu.Source{Name: "rmsnorm.metal", Text: text}.Define("WIDTH", width), "rms_norm"),
+		gpu.Size{X: s[rows], Y: 1, Z: 1}, gpu.Size{X: threads, Y: 1, Z: 1},
+		t[0], t[1], b.Constant(gpu.Float, p.Weights), gpu.Values(elements), gpu.Values(float32(epsilon)))
+}
+
+// Reference returns the rows of x, normalised and weighted by w, in float64.
+func Reference(w, x []float32) (y []float64) {
+	for row := range slices.Chunk(x, len(w)) {
+		var sum float64
+		for _, v := range row {
+			sum += float64(v) * float64(v)
+		}
+		for j, v := range row {
+			y = append(y, float64(v)*float64(w[j])/math.Sqrt(sum/float64(len(w))+epsilon))
+		}
+	}
+	return y
+}

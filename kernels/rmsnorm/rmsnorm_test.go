@@ -1,0 +1,39 @@
+package rmsnorm
+
+import (
+	"fmt"
+	"testing"
+
+	"crossover/kernels"
+	"crossover/kernels/kerneltest"
+)
+
+func TestOp(t *testing.T) {
+	kerneltest.Run(t, &Op, kerneltest.Options{InPlace: true, Emulated: 256 << 10, Lines: []kernels.Line{
+		kernels.Along(axes, "columns", kernels.Param{Name: "rows", Value: 3}),
+		kernels.Along(axes, "rows", kernels.Param{Name: "columns", Value: 128 << 10}),
+	}})
+}
+
+func TestBarriers(t *testing.T) {
+	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{rows: 1, columns: 4096})
+}
+
+// TestPyTorch has rows that PyTorch computed.
+func TestPyTorch(t *testing.T) {
+	x, w := kerneltest.ReadArray[float32](t, "testdata/x.npy"), kerneltest.ReadArray[float32](t, "testdata/weight.npy")
+	want := kerneltest.ReadArray[float64](t, "testdata/y.npy")
+	kerneltest.Against(t, &Op, Params{w}, kernels.Shape{8, 1000}, [][]float32{x}, want, 2e-7)
+}
+
+func Example() {
+	plan, err := New(nil, Params{Weights: []float32{1, 1, 2, 2}}) // nil: no calibration
+	if err != nil {
+		panic(err)
+	}
+	defer plan.Close()
+	x := []float32{1, -1, 1, -1, 3, 3, 3, 3} // two rows
+	err = plan.Apply(x, x)
+	fmt.Printf("%.2f %v\n", x, err)
+	// Output: [1.00 -1.00 2.00 -2.00 1.00 1.00 2.00 2.00] <nil>
+}
