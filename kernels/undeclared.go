@@ -4,7 +4,7 @@ import "crossover/dispatch"
 
 // The operations below keep the old contract and have no declaration that tells their names. This file goes away with it.
 func init() {
-	for _, operation := range []string{"biquad", "linear", "matmul", "oscillator-bank"} {
+	for _, operation := range []string{"biquad", "oscillator-bank"} {
 		dispatch.Declare(operation)
 	}
 }

@@ -54,7 +54,7 @@ var axes = []kernels.Axis{
 }
 
 // Op declares the operation.
-var Op = kernels.Op[Params]{
+var Op = kernels.Declare(kernels.Op[Params]{
 	Name:    "linear",
 	Formula: "y[r,o] = Σᵢ x[r,i]·W[o,i] + b[o], x batch×in, W out×in, row-major",
 	Source:  "https://docs.pytorch.org/docs/stable/generated/torch.nn.Linear.html",
@@ -94,7 +94,7 @@ var Op = kernels.Op[Params]{
 		kernels.KernelText("", appendLayer),
 		kernels.VendorGEMM("", newVendor),
 	},
-}
+})
 
 // noise returns the layer that a shape is measured with.
 func noise(s kernels.Shape) Params {

@@ -36,7 +36,7 @@ var axes = []kernels.Axis{
 func roundEdge(n int) int { return (n + 2) / 4 * 4 }
 
 // Op declares the operation.
-var Op = kernels.Op[Params]{
+var Op = kernels.Declare(kernels.Op[Params]{
 	Name:    "matmul",
 	Formula: "C[i,j] = Σₗ A[i,l]·B[l,j], A m×k, B k×n and C m×n, row-major",
 	Source:  "Golub, Van Loan, Matrix Computations, 4th ed., 1.1",
@@ -80,7 +80,7 @@ var Op = kernels.Op[Params]{
 		kernels.KernelText("", appendProduct),
 		kernels.VendorGEMM("", newVendor),
 	},
-}
+})
 
 // own multiplies by package gemm.
 type own struct{ *gemm.Multiplier }
