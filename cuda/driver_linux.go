@@ -18,7 +18,11 @@ import (
 	"crossover/gpu"
 )
 
-func init() { gpu.Register("cuda", open) }
+// backend is CUDA on this system.
+var backend = gpu.NewBackend("cuda", open)
+
+// Backends returns CUDA, which is not opened yet.
+func Backends() []*gpu.Backend { return []*gpu.Backend{backend} }
 
 // driver is the first device of this process, in its primary context.
 type driver struct {

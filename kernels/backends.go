@@ -3,10 +3,13 @@ package kernels
 import (
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 
 	"crossover/accelerate"
+	"crossover/cuda"
 	"crossover/gpu"
+	"crossover/metal"
 	"crossover/pool"
 )
 
@@ -21,7 +24,7 @@ type Backends struct {
 var Here = sync.OnceValue(func() *Backends {
 	return &Backends{
 		Pool:       pool.Shared(),
-		GPUs:       gpu.Backends(),
+		GPUs:       slices.Concat(metal.Backends(), cuda.Backends()),
 		Accelerate: runtime.GOOS == "darwin" || os.Getenv(accelerate.Environment) != "",
 	}
 })

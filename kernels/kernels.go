@@ -12,7 +12,6 @@ package kernels
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -185,38 +184,3 @@ func (c Call) Release() {
 
 // ErrUnknownImplementation is wrapped by Bind for a name that the case does not have.
 var ErrUnknownImplementation = errors.New("kernels: no such implementation")
-
-// Contender is an implementation of a family together with the constructor of its engine. P is the family's
-// parameters, E its engine: what a typed plan and a timed call both run.
-type Contender[P, E any] struct {
-	Implementation
-	New func(P) (E, error)
-}
-
-// Contenders is the table of a family, in the order of preference of a program that knows no measurements.
-type Contenders[P, E any] []Contender[P, E]
-
-// Implementations returns the table without its constructors.
-func (c Contenders[P, E]) Implementations() []Implementation {
-	out := make([]Implementation, len(c))
-	for i := range c {
-		out[i] = c[i].Implementation
-	}
-	return out
-}
-
-// New builds the engine of the named implementation. It fails, wrapping what is missing, where the implementation
-// cannot run here.
-func (c Contenders[P, E]) New(name string, p P) (E, error) {
-	var none E
-	for i := range c {
-		if c[i].Name != name {
-			continue
-		}
-		if err := c[i].Missing(); err != nil {
-			return none, fmt.Errorf("%s: %w", name, err)
-		}
-		return c[i].New(p)
-	}
-	return none, fmt.Errorf("%w: %q", ErrUnknownImplementation, name)
-}

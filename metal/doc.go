@@ -4,7 +4,7 @@
 // It is imported for its side effect: on macOS it registers the API "metal". On other systems it registers nothing. The
 // usual steps are those of package gpu:
 //
-//  1. import this package and gpu.Open("metal"), which loads the frameworks and takes the system's default GPU;
+//  1. Open the one of Backends, which loads the frameworks and takes the system's default GPU;
 //  2. describe and build a plan: the kernels' texts are compiled by newLibraryWithSource as they are, their macros put
 //     before them, with safe arithmetic and precise functions, so that only what says fast:: is fast;
 //  3. Plan.Run as often as wanted. Every submission makes one command buffer and encodes into it what the recording holds

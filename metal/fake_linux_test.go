@@ -17,7 +17,6 @@ import (
 	"crossover/gpu"
 	"crossover/gpu/emulator"
 	"crossover/gpu/msl"
-	"crossover/gpu/standin"
 	"crossover/metal"
 )
 
@@ -113,8 +112,6 @@ func driver(t testing.TB) gpu.Driver {
 	}
 	return d
 }
-
-func init() { standin.Use(openDriver) }
 
 // option sets an option of the fake for the length of a test.
 func option(t testing.TB, name string, value int64) {

@@ -7,17 +7,21 @@ import (
 	"strings"
 	"testing"
 
-	"crossover/gpu/standin"
+	"crossover/gpu"
 	"crossover/kernels"
 	"crossover/kernels/catalogue"
+	"crossover/pool"
 )
 
-// vendors are the contenders that a library of Apple's computes.
+// vendors are the implementations that a library of Apple's computes.
 var vendors = []string{"mps", "mpsgraph"}
+
+// metalName is the name of our implementations on the driver.
+const metalName = "metal"
 
 // ours reports whether this package runs an implementation.
 func ours(name string) bool {
-	for _, own := range append([]string{standin.API}, vendors...) {
+	for _, own := range append([]string{metalName}, vendors...) {
 		if name == own || strings.HasPrefix(name, own+"/") {
 			return true
 		}
@@ -45,7 +49,7 @@ func TestOperations(t *testing.T) {
 		t.Skip(err)
 	}
 	run := map[string]bool{}
-	for _, c := range catalogue.Cases(kernels.Here()) {
+	for _, c := range catalogue.Cases(&kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{gpu.NewBackend(metalName, openDriver)}}) {
 		for _, i := range c.Implementations {
 			if !ours(i.Name) {
 				continue
@@ -60,7 +64,7 @@ func TestOperations(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range append([]string{standin.API}, vendors...) {
+	for _, name := range append([]string{metalName}, vendors...) {
 		if !run[name] {
 			t.Errorf("no operation runs on %s", name)
 		}
@@ -79,12 +83,12 @@ func compute(t *testing.T, c kernels.Case, implementation string, size int) {
 		if err := call.Run(); err != nil {
 			t.Fatal(err)
 		}
-		if e := kernels.RelativeError(call.Output(), want); !(e <= tolerance) {
-			t.Fatalf("relative error %.2g, want at most %.2g", e, tolerance)
+		if e := call.ErrorAgainst(want); !(e <= tolerance) {
+			t.Fatalf("error %.2g, want at most %.2g", e, tolerance)
 		}
 	}
 	if call.GPU.BusBytes != 0 {
-		t.Errorf("%g bytes are copied, in memory that is shared", call.GPU.BusBytes)
+		t.Errorf("%g bytes go over a bus, where memory is unified", call.GPU.BusBytes)
 	}
 	times, err := call.GPU.Time()
 	if err != nil || times.Span <= 0 {

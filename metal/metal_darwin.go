@@ -11,19 +11,21 @@ import (
 	"crossover/host"
 )
 
-func init() {
-	gpu.Register("metal", func() (gpu.Driver, error) {
-		libraries, err := loadFrameworks()
-		if err != nil {
-			return nil, err
-		}
-		d, err := open(libraries.find, host.Identify().GPUCores)
-		if err != nil {
-			return nil, err
-		}
-		return d, nil
-	})
-}
+// backend is Metal on this system.
+var backend = gpu.NewBackend("metal", func() (gpu.Driver, error) {
+	libraries, err := loadFrameworks()
+	if err != nil {
+		return nil, err
+	}
+	d, err := open(libraries.find, host.Identify().GPUCores)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+})
+
+// Backends returns Metal, which is not opened yet.
+func Backends() []*gpu.Backend { return []*gpu.Backend{backend} }
 
 // frameworks are what has to be loaded for its classes to be there. Metal finds no GPU in a program without
 // CoreGraphics; without the last two there is Metal all the same.

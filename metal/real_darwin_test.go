@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"crossover/gpu"
+	"crossover/metal"
 )
 
 // driver returns the driver of the machine's GPU, on which the tests that need no fake run for real. It skips the test
 // where there is none.
 func driver(t testing.TB) gpu.Driver {
 	t.Helper()
-	d, err := gpu.Open("metal")
+	d, err := metal.Backends()[0].Open()
 	if err != nil {
 		t.Skip(err)
 	}

@@ -68,16 +68,20 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 
 // openDevice returns the device of an API, or of the first API that has one.
 func openDevice(api string) (*gpu.Device, error) {
-	if api != "" {
-		return gpu.OpenFit(api)
-	}
-	var missing []string
-	for _, api := range gpu.APIs() {
-		device, err := gpu.OpenFit(api)
+	var missing, known []string
+	for _, b := range kernels.Here().GPUs {
+		known = append(known, b.API)
+		if api != "" && api != b.API {
+			continue
+		}
+		device, err := b.OpenFit()
 		if err == nil {
 			return device, nil
 		}
 		missing = append(missing, err.Error())
+	}
+	if api != "" && len(missing) == 0 {
+		return nil, fmt.Errorf("%q is no GPU API of this system (have %q)", api, known)
 	}
 	if len(missing) == 0 {
 		return nil, errors.New("there is no GPU API that Crossover knows on this system")

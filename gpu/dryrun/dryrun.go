@@ -10,7 +10,7 @@ import (
 
 // GPU is a GPU that notes what it is asked for.
 type GPU struct {
-	API   string // under which it is registered, and so the name of its implementations: "apple-10"
+	API   string // the name of its implementations: "apple-10"
 	Cores int    // 0 where its driver does not know
 
 	mu         sync.Mutex
@@ -25,7 +25,7 @@ type Dispatch struct {
 	Groups, Threads gpu.Size
 }
 
-// GPUs are those that are registered: the smallest of Apple's chips, a usual one, a large one, and one whose driver does
+// GPUs are the smallest of Apple's chips, a usual one, a large one, and one whose driver does
 // not know its cores.
 var GPUs = []*GPU{
 	{API: "apple-8", Cores: 8},
@@ -34,10 +34,23 @@ var GPUs = []*GPU{
 	{API: "apple-unknown"},
 }
 
-func init() {
+// Backends returns them as backends.
+func Backends() []*gpu.Backend {
+	var all []*gpu.Backend
 	for _, g := range GPUs {
-		gpu.Register(g.API, func() (gpu.Driver, error) { return driver{g}, nil })
+		all = append(all, gpu.NewBackend(g.API, func() (gpu.Driver, error) { return driver{g}, nil }))
 	}
+	return all
+}
+
+// PlannedCores returns how many cores launch plans on the GPU go by: those that the driver tells, or what package gpu
+// assumes.
+func (g *GPU) PlannedCores() int {
+	device, err := gpu.NewDevice(driver{g})
+	if err != nil {
+		panic(err) // the facts are constants
+	}
+	return device.Facts().Cores
 }
 
 // Dispatches returns what the plans that were built since the last call dispatch, in order.

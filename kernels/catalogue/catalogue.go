@@ -39,10 +39,6 @@ var operations = []func(b *kernels.Backends) []kernels.Case{
 	stagegraph.Op.Cases,
 }
 
-func alone(cases func() []kernels.Case) func(b *kernels.Backends) []kernels.Case {
-	return func(*kernels.Backends) []kernels.Case { return cases() }
-}
-
 // Cases returns every case of every operation on the given backends, its data in the caller's memory.
 func Cases(b *kernels.Backends) []kernels.Case {
 	var cases []kernels.Case
@@ -72,11 +68,9 @@ func withPlacements(cases []kernels.Case, gpu, separateMemory bool) []kernels.Ca
 		if !slices.ContainsFunc(c.Implementations, onGPU) {
 			continue
 		}
-		if c.Movable() {
-			all = append(all, c.Placed(kernels.Shared))
-		}
+		all = append(all, c.Placed(kernels.Shared))
 		if separateMemory {
-			all = append(all, c.Resident())
+			all = append(all, c.Placed(kernels.Resident))
 		}
 	}
 	return all

@@ -47,8 +47,8 @@ func (m Machine) Throttled() (state string, throttled bool) {
 
 func openGPUs() []gpu.Facts {
 	var facts []gpu.Facts
-	for _, api := range gpu.APIs() {
-		if device, err := gpu.OpenFit(api); err == nil {
+	for _, b := range kernels.Here().GPUs {
+		if device, err := b.OpenFit(); err == nil {
 			facts = append(facts, device.Driver().Facts())
 		}
 	}
@@ -56,7 +56,7 @@ func openGPUs() []gpu.Facts {
 }
 
 func forget() {
-	kernels.ForgetGPUs()
+	kernels.Here().Forget()
 	fftw.Forget()
 }
 
@@ -65,8 +65,8 @@ func forget() {
 const keptBytes = 1 << 30
 
 func trim() {
-	for _, device := range gpu.Opened() {
-		if device.Memory().Cached > keptBytes {
+	for _, b := range kernels.Here().GPUs {
+		if device := b.Opened(); device != nil && device.Memory().Cached > keptBytes {
 			device.Trim()
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"crossover/gpu/dryrun"
 	"crossover/kernels"
 	"crossover/kernels/catalogue"
+	"crossover/pool"
 )
 
 // Launch is what one implementation of a case dispatches at one size.
@@ -18,6 +19,7 @@ type Launch struct {
 	Case       *kernels.Case
 	Variant    string // of the implementation: "" or "direct"
 	Size       int
+	Cores      int // that the device is planned for with
 	Dispatches []dryrun.Dispatch
 }
 
@@ -45,10 +47,15 @@ func Plan(c *kernels.Case, size int, gpus ...*dryrun.GPU) (map[*dryrun.GPU][]Lau
 				return nil, fmt.Errorf("%s at %d on %s: %w", c.Name, size, i.Name, err)
 			}
 			call.Release()
-			planned[g] = append(planned[g], Launch{c, variant, size, g.Dispatches()})
+			planned[g] = append(planned[g], Launch{c, variant, size, g.PlannedCores(), g.Dispatches()})
 		}
 	}
 	return planned, nil
+}
+
+// Cases returns the catalogue's cases on the GPUs of package dryrun, and on the processor.
+func Cases() []kernels.Case {
+	return catalogue.Cases(&kernels.Backends{Pool: pool.Shared(), GPUs: dryrun.Backends()})
 }
 
 // Text is a source, its macros with it, as a launch plan compiles it.
@@ -62,7 +69,7 @@ type Text struct {
 func Texts() ([]Text, error) {
 	found := map[string]Text{}
 	var keys []string
-	for _, c := range catalogue.Cases(kernels.Here()) {
+	for _, c := range Cases() {
 		for _, size := range Sizes(c.Axis) {
 			planned, err := Plan(&c, size, dryrun.GPUs...)
 			if err != nil {

@@ -31,7 +31,7 @@ var narrow = map[step]string{
 // operation has work for every core.
 func TestEveryCoreHasAThreadgroup(t *testing.T) {
 	met := map[step]bool{}
-	for _, c := range catalogue.Cases(kernels.Here()) {
+	for _, c := range Cases() {
 		planned, err := Plan(&c, c.Axis.Max, dryrun.GPUs...)
 		if err != nil {
 			t.Error(err)
@@ -41,11 +41,7 @@ func TestEveryCoreHasAThreadgroup(t *testing.T) {
 			if len(planned[g]) == 0 {
 				t.Errorf("%s has no implementation on %s", c.Name, g.API)
 			}
-			device, err := gpu.Open(g.API)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cores := device.Facts().Cores
+			cores := planned[g][0].Cores
 			for _, l := range planned[g] {
 				widest := 0
 				for i, d := range l.Dispatches {
