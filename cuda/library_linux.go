@@ -14,7 +14,7 @@ import (
 
 	"github.com/ebitengine/purego"
 
-	"crossover/loadable"
+	"crossover/native/loadable"
 )
 
 // function is a function of a loaded library.

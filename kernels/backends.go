@@ -6,10 +6,10 @@ import (
 	"slices"
 	"sync"
 
-	"crossover/accelerate"
 	"crossover/cuda"
 	"crossover/gpu"
 	"crossover/metal"
+	"crossover/native/accelerate"
 	"crossover/pool"
 )
 

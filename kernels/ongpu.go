@@ -3,8 +3,8 @@ package kernels
 import (
 	"fmt"
 
-	"crossover/accelerate"
 	"crossover/gpu"
+	"crossover/native/accelerate"
 )
 
 // Append appends an operation to a launch plan. t are the tensors of the call in the order of [Op].IO, as buffers that

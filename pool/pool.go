@@ -26,7 +26,7 @@ import (
 
 	"golang.org/x/sys/cpu"
 
-	"crossover/affinity"
+	"crossover/pool/affinity"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"crossover/kernels"
-	"crossover/model"
+	"crossover/lab/model"
 )
 
 // Cores that are all busy may clock lower than one alone, by some six percent (reported of Apple's), and for some

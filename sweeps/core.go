@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"crossover/affinity"
 	"crossover/pool"
+	"crossover/pool/affinity"
 )
 
 // core watches the core that the calling thread runs on. The processors of a virtual machine are threads of cores, whose

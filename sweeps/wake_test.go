@@ -10,7 +10,7 @@ import (
 	"crossover/crossover"
 	"crossover/gpu"
 	"crossover/kernels"
-	"crossover/model"
+	"crossover/lab/model"
 	"crossover/sweeps"
 )
 

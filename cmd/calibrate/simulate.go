@@ -10,11 +10,11 @@ import (
 	"text/tabwriter"
 
 	"crossover/calibration"
-	"crossover/chips"
 	"crossover/cmd/internal/command"
 	"crossover/host"
 	"crossover/kernels"
 	"crossover/kernels/catalogue"
+	"crossover/lab/chips"
 	"crossover/sweeps"
 )
 

@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"crossover/calibration"
-	"crossover/chips"
 	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/scripted"
 	"crossover/dispatch"
 	"crossover/host"
+	"crossover/lab/chips"
 	"crossover/samples"
 )
 

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
 
-	"crossover/model"
-	"crossover/proof"
+	"crossover/lab/model"
+	"crossover/lab/proof"
 )
 
 // draw writes the charts of the tables coverage and regret.

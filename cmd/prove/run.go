@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"crossover/cmd/internal/command"
-	"crossover/model"
-	"crossover/proof"
+	"crossover/lab/model"
+	"crossover/lab/proof"
 )
 
 // study is one table.

@@ -1,6 +1,6 @@
 package biquad
 
-import "crossover/accelerate"
+import "crossover/native/accelerate"
 
 // framework filters by Apple's vDSP, channel after channel on one core. vDSP's section is of direct form I and remembers
 // the last two inputs and outputs. A plan's state is that of the transposed direct form II and cannot be turned into

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"unsafe"
 
-	"crossover/accelerate"
 	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/kernels/biquad"
@@ -25,6 +24,7 @@ import (
 	"crossover/kernels/reduce"
 	"crossover/kernels/softmax"
 	"crossover/kernels/stft"
+	"crossover/native/accelerate"
 )
 
 // What Apple's framework computes is in the tables of a Mac, and of a process that starts with a library to take for

@@ -1,6 +1,6 @@
 package conv1d
 
-import "crossover/accelerate"
+import "crossover/native/accelerate"
 
 // accelerateTransform is a transform of vDSP, for one goroutine.
 type accelerateTransform struct{ *accelerate.Real }

@@ -3,10 +3,10 @@ package conv1d
 import (
 	"slices"
 
-	"crossover/fftw"
 	"crossover/gpu"
 	"crossover/kernels"
 	"crossover/kernels/fft"
+	"crossover/native/fftw"
 )
 
 // algorithm is one algorithm, ready for one filter. It is for one goroutine at a time.

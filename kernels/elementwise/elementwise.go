@@ -3,10 +3,10 @@ package elementwise
 import (
 	"math"
 
-	"crossover/accelerate"
 	"crossover/dispatch"
 	"crossover/gpu"
 	"crossover/kernels"
+	"crossover/native/accelerate"
 )
 
 // Params are the numbers that a function takes beside its value. The logarithm takes none.

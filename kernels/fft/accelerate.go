@@ -1,8 +1,8 @@
 package fft
 
 import (
-	"crossover/accelerate"
 	"crossover/kernels"
+	"crossover/native/accelerate"
 )
 
 // newFramework transforms row after row by Apple's vDSP, on one core. vDSP has no transform of an odd length: such rows

@@ -6,7 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/dsp/fourier"
 
-	"crossover/fftw"
+	"crossover/native/fftw"
 	"crossover/pool"
 )
 

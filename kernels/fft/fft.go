@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"crossover/dispatch"
-	"crossover/fftw"
 	"crossover/kernels"
+	"crossover/native/fftw"
 )
 
 // Params is what a plan is made for.

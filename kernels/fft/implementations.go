@@ -3,8 +3,8 @@ package fft
 import (
 	"runtime"
 
-	"crossover/fftw"
 	"crossover/kernels"
+	"crossover/native/fftw"
 	"crossover/pool"
 )
 

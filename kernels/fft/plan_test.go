@@ -3,7 +3,7 @@ package fft
 import (
 	"testing"
 
-	"crossover/fftw"
+	"crossover/native/fftw"
 )
 
 // A program that makes plans of many lengths and drops them does not keep FFTW's plans.

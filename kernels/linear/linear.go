@@ -14,7 +14,7 @@ import (
 	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/kernels/matmul"
-	"crossover/openblas"
+	"crossover/native/openblas"
 )
 
 // Params is a layer: what a plan is made for.

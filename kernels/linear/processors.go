@@ -1,10 +1,10 @@
 package linear
 
 import (
-	"crossover/accelerate"
 	"crossover/kernels"
 	"crossover/kernels/matmul/gemm"
-	"crossover/openblas"
+	"crossover/native/accelerate"
+	"crossover/native/openblas"
 )
 
 // addBias starts every row of dst with the bias, to which the product is then added.

@@ -9,11 +9,11 @@ package matmul
 import (
 	"math"
 
-	"crossover/accelerate"
 	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/kernels/matmul/gemm"
-	"crossover/openblas"
+	"crossover/native/accelerate"
+	"crossover/native/openblas"
 )
 
 // Params is what a plan is made for: nothing, since every implementation multiplies matrices of every shape.

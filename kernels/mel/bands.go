@@ -1,9 +1,9 @@
 package mel
 
 import (
-	"crossover/accelerate"
 	"crossover/kernels"
-	"crossover/openblas"
+	"crossover/native/accelerate"
+	"crossover/native/openblas"
 	"crossover/pool"
 )
 

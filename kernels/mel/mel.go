@@ -21,7 +21,7 @@ import (
 	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/kernels/stft"
-	"crossover/openblas"
+	"crossover/native/openblas"
 )
 
 // Params say which power spectra come in and how many bands go out.

@@ -1,8 +1,8 @@
 package reduce
 
 import (
-	"crossover/accelerate"
 	"crossover/kernels"
+	"crossover/native/accelerate"
 )
 
 // pieceLength is how many values vDSP sums at a time. How its error grows with the length is not documented, and that

@@ -1,8 +1,8 @@
 package softmax
 
 import (
-	"crossover/accelerate"
 	"crossover/kernels"
+	"crossover/native/accelerate"
 )
 
 // newFramework computes row after row by Apple's vDSP and vForce, five passes over a row that stays in the first-level

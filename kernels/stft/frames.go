@@ -4,10 +4,10 @@ import (
 	"math"
 	"slices"
 
-	"crossover/accelerate"
-	"crossover/fftw"
 	"crossover/kernels"
 	"crossover/kernels/fft"
+	"crossover/native/accelerate"
+	"crossover/native/fftw"
 	"crossover/pool"
 )
 

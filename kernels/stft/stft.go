@@ -22,8 +22,8 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 
 	"crossover/dispatch"
-	"crossover/fftw"
 	"crossover/kernels"
+	"crossover/native/fftw"
 )
 
 // Params are the two lengths of a short-time Fourier transform, in samples.

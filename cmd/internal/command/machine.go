@@ -5,11 +5,11 @@ import (
 	"io"
 
 	"crossover/calibration"
-	"crossover/fftw"
 	"crossover/gpu"
 	"crossover/host"
 	"crossover/kernels"
 	"crossover/kernels/catalogue"
+	"crossover/native/fftw"
 	"crossover/sweeps"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"crossover/chips"
+	"crossover/lab/chips"
 )
 
 // tables are the tables of the page by their names.

@@ -7,7 +7,7 @@ import (
 
 	"crossover/gpu"
 	"crossover/kernels"
-	"crossover/model"
+	"crossover/lab/model"
 	"crossover/pool"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ebitengine/purego"
 
-	"crossover/loadable"
+	"crossover/native/loadable"
 )
 
 const advice = "install the Debian package libfftw3-single3 or the Homebrew package fftw, or set %s to the library's path"

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 
 	"crossover/crossover"
-	"crossover/model"
-	"crossover/rules"
+	"crossover/lab/model"
+	"crossover/lab/rules"
 	"crossover/samples"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"crossover/crossover"
-	"crossover/model"
+	"crossover/lab/model"
 )
 
 // The short version of the tables: a few runs of a few scenarios, with the same seed each time. The command prove has

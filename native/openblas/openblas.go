@@ -22,7 +22,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"crossover/affinity"
+	"crossover/pool/affinity"
 )
 
 // Environment is the variable that holds the path of the library to load in place of the system's.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"crossover/crossover"
-	"crossover/model"
+	"crossover/lab/model"
 	"crossover/samples"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"crossover/crossover"
 	"crossover/kernels"
-	"crossover/model"
+	"crossover/lab/model"
 	"crossover/samples"
 	"crossover/sweeps"
 )

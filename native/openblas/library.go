@@ -11,8 +11,8 @@ import (
 
 	"github.com/ebitengine/purego"
 
-	"crossover/affinity"
-	"crossover/loadable"
+	"crossover/native/loadable"
+	"crossover/pool/affinity"
 )
 
 // load opens the first library that the platform offers, or the one that the environment names.

@@ -13,4 +13,4 @@
 //  4. mark what comes out as simulated.
 package chips
 
-//go:generate go run ./page ../docs/simulated-chips.md
+//go:generate go run ./page ../../docs/simulated-chips.md

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const document = "../../docs/simulated-chips.md"
+const document = "../../../docs/simulated-chips.md"
 
 func read(t *testing.T, path string) string {
 	t.Helper()
@@ -20,7 +20,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// The page's tables are those of the code: this is what "go generate ./chips" writes.
+// The page's tables are those of the code: this is what "go generate ./lab/chips" writes.
 func TestPageIsGenerated(t *testing.T) {
 	page := read(t, document)
 	want, err := fill(page)
@@ -28,7 +28,7 @@ func TestPageIsGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, page); diff != "" {
-		t.Errorf("run go generate ./chips (-code +page):\n%s", diff)
+		t.Errorf("run go generate ./lab/chips (-code +page):\n%s", diff)
 	}
 }
 

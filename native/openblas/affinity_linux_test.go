@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"crossover/affinity"
+	"crossover/pool/affinity"
 )
 
 // OpenBLAS's threads must not be woken on the processor of the thread that waits for them.

@@ -10,7 +10,7 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "page: want the name of one file, e.g. ../docs/simulated-chips.md")
+		fmt.Fprintln(os.Stderr, "page: want the name of one file, e.g. ../../docs/simulated-chips.md")
 		os.Exit(2)
 	}
 	if err := write(os.Args[1]); err != nil {
