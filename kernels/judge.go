@@ -6,7 +6,7 @@ import (
 )
 
 // Judge returns how far an output is from the reference: 0 where it is right, more the worse it is, +Inf where it cannot
-// be compared. got are the output's words ([Args]) of one type; want is the reference.
+// be compared. got are the output's words ([Args]) of one type, those of a float64 rounded to one; want is the reference.
 type Judge func(t Element, got []float32, want []float64) float64
 
 // RelativeError returns the relative L2 error of got against want: ‖got−want‖ / ‖want‖, or ‖got‖ where want is all
@@ -101,7 +101,7 @@ func judge(by Judge, tensors []Tensor, a *Args, want []float64) float64 {
 		if t.Role == In {
 			continue
 		}
-		n := min(t.Len(), len(want))
+		n := min(t.Numbers(), len(want))
 		worst = max(worst, judgeOne(by, t, a[i], want[:n]))
 		want = want[n:]
 	}
@@ -112,8 +112,20 @@ func judge(by Judge, tensors []Tensor, a *Args, want []float64) float64 {
 }
 
 func judgeOne(by Judge, t Tensor, got []float32, want []float64) float64 {
+	if t.Type == Float64 {
+		got = rounded(Float64s(got))
+	}
 	if by == nil {
 		return RelativeError(got, want)
 	}
 	return by(t.Type, got, want)
+}
+
+// rounded returns values in float32, than which no tolerance is finer.
+func rounded(x []float64) []float32 {
+	y := make([]float32, len(x))
+	for i, v := range x {
+		y[i] = float32(v)
+	}
+	return y
 }

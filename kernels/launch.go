@@ -52,16 +52,15 @@ const vector = 4
 // hosted adds the buffer of a tensor to a plan.
 func hosted(b *gpu.Builder, t Tensor) *gpu.Buffer {
 	words := (max(1, t.Len()) + vector - 1) / vector * vector
-	of := gpu.Float
+	of, n := gpu.Float, words
 	switch t.Type {
 	case Complex64:
-		of = gpu.Float2
-	case Uint32:
+		of, n = gpu.Float2, words/2
+	case Uint32, Float64:
 		of = gpu.Uint
 	case Int32:
 		of = gpu.Int
 	}
-	n := words / t.Type.words()
 	if t.Role == In {
 		return b.Input(of, n)
 	}

@@ -35,7 +35,7 @@ type Op[P any] struct {
 	Fill func(p P, s Shape, in Input, a *Args)
 
 	// Reference computes the outputs in float64, one after the other in the order of IO: a complex value is two numbers,
-	// an index is one.
+	// an index is one, and so is a float64.
 	Reference func(p P, s Shape, a *Args) []float64
 
 	// Tolerance is the greatest error, as Judge counts it, at a shape.
@@ -73,7 +73,7 @@ const (
 type Shape [MostAxes]int
 
 // Args are the data of one call in the order of [Op].IO, as 32-bit words: a complex64 is two ([Complex] and
-// [ComplexWords] view one as the other), an index is one that holds its bits.
+// [ComplexWords] view one as the other), a float64 too ([Float64s], [Float64Words]), an index is one that holds its bits.
 type Args [MostTensors][]float32
 
 // Role says what a call does with a tensor.
@@ -92,12 +92,21 @@ type Element string
 const (
 	Float32   Element = "float32"
 	Complex64 Element = "complex64" // two words: real and imaginary part
+	Float64   Element = "float64"   // two words, low before high: for state; a GPU sees integers
 	Uint32    Element = "uint32"
 	Int32     Element = "int32"
 )
 
 // words returns how many 32-bit words an element takes.
 func (e Element) words() int {
+	if e == Complex64 || e == Float64 {
+		return 2
+	}
+	return 1
+}
+
+// numbers returns how many numbers of a reference an element is.
+func (e Element) numbers() int {
 	if e == Complex64 {
 		return 2
 	}
@@ -120,6 +129,9 @@ func (t Tensor) Len() int {
 	}
 	return n
 }
+
+// Numbers returns how many numbers of a reference the tensor is.
+func (t Tensor) Numbers() int { return t.Len() / t.Type.words() * t.Type.numbers() }
 
 // Work is what one call has to do. Models of machines go by it, and bytes and operations are what a call is held against
 // that is as fast as memory or arithmetic allow.
