@@ -1,6 +1,9 @@
 package biquad
 
-import "crossover/native/accelerate"
+import (
+	"crossover/kernels"
+	"crossover/native/accelerate"
+)
 
 // framework filters by Apple's vDSP, channel after channel on one core. vDSP's section is of direct form I and remembers
 // the last two inputs and outputs. A plan's state is that of the transposed direct form II and cannot be turned into
@@ -11,19 +14,19 @@ type framework struct {
 	filters *accelerate.Biquad
 }
 
-func newFramework(s section) (engine, error) {
+func newFramework(c Coefficients) (kernels.Runner, error) {
+	s := newSection(c)
 	e := &framework{section: s, b1: s.c1 + s.a1*s.b0, b2: s.c2 + s.a2*s.b0}
 	var err error
 	e.filters, err = accelerate.NewBiquad(s.b0, e.b1, e.b2, s.a1, s.a2)
-	return e, err
+	return runner{e}, err
 }
 
-func (e *framework) process(state []state, dst, src []float32) error {
+func (e *framework) process(state []state, dst, src []float32) {
 	n := len(src) / len(state)
 	for c := range state {
 		e.channel(&state[c], dst[c*n:(c+1)*n], src[c*n:(c+1)*n])
 	}
-	return nil
 }
 
 // channel filters one channel; dst may be src.

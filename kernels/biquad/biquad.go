@@ -10,7 +10,7 @@
 //	s1[n+1] = b1·x[n] − a1·y[n] + s2[n]
 //	s2[n+1] = b2·x[n] − a2·y[n]
 //
-// The engines put the first line into the other two, s1[n+1] = (b1−a1·b0)·x[n] − a1·s1[n] + s2[n] and so on: the same
+// The implementations put the first line into the other two, s1[n+1] = (b1−a1·b0)·x[n] − a1·s1[n] + s2[n] and so on: the same
 // state, but one operation fewer between s1 and the next s1, which is what a single channel waits for.
 //
 // Coefficients and state are float64 on a processor, where that takes as long as float32. Poles near z = 1 want it: in a
@@ -19,7 +19,7 @@
 // constant through that filter, and a low-pass at 3 Hz is right to 1e-4 there.
 //
 // A state that decays towards silence would end in denormal numbers, which many processors compute a hundred times
-// more slowly. The engines set a channel's state to zero where both values are below 1e-30 (−600 dB) at the end of
+// more slowly. The implementations set a channel's state to zero where both values are below 1e-30 (−600 dB) at the end of
 // 256 samples or of a call; on a GPU, which computes them as fast as others, at the end of a call alone.
 //
 // Source: J. O. Smith, Introduction to Digital Filters, https://ccrma.stanford.edu/~jos/filters/Transposed_Direct_Forms.html
@@ -87,8 +87,9 @@ func (c Coefficients) Check() error {
 // Plan filters blocks of audio with the implementation that is fastest for them. It must not be used by two goroutines
 // at once.
 type Plan struct {
-	engines *kernels.Engines[section, engine]
-	state   []state // one a channel
+	plan     *kernels.Plan[Coefficients]
+	channels int
+	state    []float32 // of the channels, as the operation has it
 }
 
 // New returns the plan of a filter on a number of channels that chooses by d; d may be nil. It fails where the
@@ -100,15 +101,11 @@ func New(d *dispatch.Dispatcher, coefficients Coefficients, channels int) (*Plan
 	if channels < 1 {
 		return nil, fmt.Errorf("biquad: %d channels: want at least 1", channels)
 	}
-	name := channelCase
-	if channels > 1 {
-		name = blockCase
-	}
-	engines, err := kernels.NewEngines(d, name, contenders, newSection(coefficients))
+	plan, err := kernels.NewPlan(d, &Op, coefficients)
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{engines, make([]state, channels)}, nil
+	return &Plan{plan, channels, kernels.Float64Words(make([]float64, 2*channels))}, nil
 }
 
 // Process filters the next samples of every channel. src and dst are channels×n, row-major: all n samples of the first
@@ -116,51 +113,59 @@ func New(d *dispatch.Dispatcher, coefficients Coefficients, channels int) (*Plan
 // a signal cut into blocks gives what it gives in one piece, to rounding.
 //
 // The implementation is chosen by n where there is one channel, else by the number of channels as it was measured at
-// n = 512. Process allocates nothing once an implementation has been used.
+// n = 512. Process allocates nothing once an implementation has been used at a length; one on a GPU remembers a few.
 //
 // It panics where dst and src differ in length or the length is not a multiple of the number of channels. It fails
-// where the chosen implementation does.
+// where the chosen implementation does, and the state is then what it was.
 func (p *Plan) Process(dst, src []float32) error {
-	if len(dst) != len(src) || len(src)%len(p.state) != 0 {
+	if len(dst) != len(src) || len(src)%p.channels != 0 {
 		panic("biquad: slice lengths differ or are not a multiple of the number of channels")
 	}
 	if len(src) == 0 {
 		return nil
 	}
-	engine, err := p.engines.For(p.size(len(src)))
-	if err != nil {
-		return err
-	}
-	return engine.process(p.state, dst, src)
+	return p.plan.Run(p.shape(len(src)/p.channels), kernels.Args{dst, p.state, src, p.state})
 }
 
 // Reset forgets the past of every channel, as if silence had come before.
 func (p *Plan) Reset() { clear(p.state) }
 
 // Explain says why Process takes the implementation that it takes for n samples a channel.
-func (p *Plan) Explain(n int) dispatch.Explanation {
-	return p.engines.Explain(p.size(n * len(p.state)))
-}
+func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(p.shape(n)) }
 
-func (p *Plan) size(samples int) int {
-	if len(p.state) == 1 {
-		return samples
-	}
-	return len(p.state)
+func (p *Plan) shape(n int) kernels.Shape { return kernels.Shape{channels: p.channels, samples: n} }
+
+// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+func (p *Plan) Close() { p.plan.Close() }
+
+// Program calls a plan as a program does.
+func Program(d *dispatch.Dispatcher, p Coefficients) (func(s kernels.Shape, a *kernels.Args) error, error) {
+	plan, err := New(d, p, 1)
+	return func(s kernels.Shape, a *kernels.Args) error {
+		copy(a[1], a[3])
+		plan.channels, plan.state = s[channels], a[1]
+		return plan.Process(a[0], a[2])
+	}, err
 }
 
 // Reference filters src, channels×n row-major, from silence in float64, by the definition.
 func Reference(c Coefficients, src []float32, channels int) []float64 {
+	return filtered(c, make([]state, channels), src)
+}
+
+// filtered filters channels from their states in float64, by the definition, and leaves their states there.
+func filtered(c Coefficients, states []state, src []float32) []float64 {
 	y := make([]float64, len(src))
-	n := len(src) / channels
-	for channel := range channels {
-		var s1, s2 float64
+	n := len(src) / len(states)
+	for channel := range states {
+		s := &states[channel]
 		for i := channel * n; i < (channel+1)*n; i++ {
 			x := float64(src[i])
-			y[i] = c.B0*x + s1
-			s1 = c.B1*x - c.A1*y[i] + s2
-			s2 = c.B2*x - c.A2*y[i]
+			y[i] = c.B0*x + s.s1
+			s.s1 = c.B1*x - c.A1*y[i] + s.s2
+			s.s2 = c.B2*x - c.A2*y[i]
 		}
+		s.settle()
 	}
 	return y
 }

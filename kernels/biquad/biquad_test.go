@@ -3,45 +3,83 @@ package biquad
 import (
 	"fmt"
 	"math"
-	"os"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/sbinet/npyio"
-
+	"crossover/dispatch"
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 	"crossover/pool"
 )
 
-// readArray returns the values of a NumPy file.
-func readArray[T float32 | float64](t *testing.T, path string) []T {
+// lineOf returns the line over the samples of some channels.
+func lineOf(n int) kernels.Line {
+	return kernels.Along(axes, "n", kernels.Param{Name: "channels", Value: n})
+}
+
+// fiveBlocks is the scan of five blocks, whatever this machine has.
+var fiveBlocks = kernels.Named("five blocks", func(_ *kernels.Backends, c Coefficients) (kernels.Runner, error) {
+	e := newParallel(pool.Shared(), newSection(c))
+	e.scan.end = make([]state, 5)
+	return runner{e}, nil
+})
+
+// strict allows no more than the implementations need. Every channel begins with a state of its own.
+func strict() *kernels.Op[Coefficients] {
+	op := Op
+	op.By = append(slices.Clone(Op.By), fiveBlocks)
+	op.Lines = append(slices.Clone(Op.Lines), lineOf(3), kernels.Along(axes, "channels", kernels.Param{Name: "n", Value: 33}))
+	op.Tolerance = func(kernels.Shape) float64 { return 2e-6 }
+	op.Fill = func(_ Coefficients, _ kernels.Shape, in kernels.Input, a *kernels.Args) {
+		in.Fill(a[2])
+		for i := range statesOf(a[3]) {
+			statesOf(a[3])[i] = state{float64(i+1) / 1024, -float64(i) / 2048}
+		}
+	}
+	return &op
+}
+
+func TestOp(t *testing.T) {
+	kerneltest.Run(t, strict(), kerneltest.Options{Sizes: []int{1, 2, 3, 33, 127, 257, 1000, 3001, 21001}, Most: 100_000,
+		Emulated: 24 << 10, InPlace: true, Infinite: true})
+}
+
+// process filters by a plan as the typed plan does: in place, from and to the same states.
+func process(t *testing.T, p *kernels.Plan[Coefficients], states []state, x []float32) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
+	words := wordsOf(states)
+	shape := kernels.Shape{channels: len(states), samples: len(x) / len(states)}
+	if err := p.Run(shape, kernels.Args{x, words, x, words}); err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	var values []T
-	if err := npyio.Read(f, &values); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	return values
+	copy(states, statesOf(words))
 }
 
-// engines returns every contender and a scan for four workers, whatever this machine has.
-func engines(c Coefficients) map[string]engine {
-	wide := newParallel(newSection(c))
-	wide.scan.end = make([]state, 5)
-	return map[string]engine{
-		"go": serial{newSection(c)}, "go-parallel": newParallel(newSection(c)), "five blocks": wide,
+func wordsOf(states []state) []float32 {
+	var values []float64
+	for _, s := range states {
+		values = append(values, s.s1, s.s2)
 	}
+	return kernels.Float64Words(values)
 }
 
-// TestScipy holds the design, the reference and every engine against scipy.signal.butter and lfilter in float64.
+// ways returns a plan of every implementation, and of every way to divide the work that one may take.
+func ways(t *testing.T, c Coefficients) map[string]*kernels.Plan[Coefficients] {
+	t.Helper()
+	op := Op
+	op.By = append(append(slices.Clone(Op.By), fiveBlocks), strategies()...)
+	return kerneltest.Plans(t, &op, c)
+}
+
+func isEmulated(name string) bool { return strings.HasPrefix(name, kerneltest.EmulatorName) }
+
+// TestScipy holds the design, the reference and every implementation against scipy.signal.butter and lfilter in float64.
 func TestScipy(t *testing.T) {
-	b, a := readArray[float64](t, "testdata/biquad_b.npy"), readArray[float64](t, "testdata/biquad_a.npy")
-	src := readArray[float32](t, "testdata/signal_8192.npy")
-	want := readArray[float64](t, "testdata/biquad_8192.npy")
+	b, a := kerneltest.ReadArray[float64](t, "testdata/biquad_b.npy"), kerneltest.ReadArray[float64](t, "testdata/biquad_a.npy")
+	src := kerneltest.ReadArray[float32](t, "testdata/signal_8192.npy")
+	want := kerneltest.ReadArray[float64](t, "testdata/biquad_8192.npy")
 
 	designed, err := Lowpass(1000, 22050)
 	if err != nil {
@@ -65,221 +103,121 @@ func TestScipy(t *testing.T) {
 	if e := math.Sqrt(diff / norm); !(e < 1e-12) {
 		t.Errorf("Reference: relative error %.2g, want below 1e-12", e)
 	}
-	for name, e := range engines(c) {
-		t.Run(name, func(t *testing.T) {
-			got := make([]float32, len(src))
-			if err := e.process(make([]state, 1), got, src); err != nil {
-				t.Fatal(err)
-			}
-			if e := kernels.RelativeError(got, want); !(e <= 1e-5) {
-				t.Errorf("relative error %.2g, tolerance 1e-5", e)
-			}
-		})
-	}
-}
-
-// TestEngines runs every engine over odd lengths and numbers of channels, in two calls, out of place and in place.
-func TestEngines(t *testing.T) {
-	c, err := Lowpass(400, 22050)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := kernels.GeneratedInput()
-	for _, channels := range []int{1, 2, 3, 5, 8} {
-		for _, n := range []int{1, 257, 1000, 3001} {
-			src := make([]float32, channels*n)
-			in.Fill(src)
-			want := Reference(c, src, channels)
-			for name, e := range engines(c) {
-				t.Run(fmt.Sprintf("%s/channels=%d,n=%d", name, channels, n), func(t *testing.T) {
-					got := make([]float32, len(src))
-					if err := e.process(make([]state, channels), got, src); err != nil {
-						t.Fatal(err)
-					}
-					if e := kernels.RelativeError(got, want); !(e <= 5e-6) {
-						t.Errorf("relative error %.2g, want below 5e-6", e)
-					}
-					inPlace := append([]float32(nil), src...)
-					state := make([]state, channels)
-					if err := e.process(state, inPlace, inPlace); err != nil {
-						t.Fatal(err)
-					}
-					for i := range got {
-						if got[i] != inPlace[i] {
-							t.Fatalf("sample %d is %g in place, %g out of place", i, inPlace[i], got[i])
-						}
-					}
-				})
-			}
+	for name, p := range ways(t, c) {
+		got := slices.Clone(src)
+		process(t, p, make([]state, 1), got)
+		if e := kernels.RelativeError(got, want); !(e <= 1e-6) {
+			t.Errorf("%s: relative error %.2g, want at most 1e-6", name, e)
 		}
 	}
 }
 
-// TestPlanKeepsState filters a signal in blocks and holds it against the signal in one piece.
-func TestPlanKeepsState(t *testing.T) {
-	c, err := Lowpass(1000, 22050)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const n = 4000
-	for _, channels := range []int{1, 3} {
-		src := make([]float32, channels*n)
-		kernels.GeneratedInput().Fill(src)
-		want := Reference(c, src, channels)
-		plan, err := New(nil, c, channels)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for pass := range 2 {
-			got := make([]float32, len(src))
-			for start := 0; start < n; start += 500 {
-				x, y := make([]float32, channels*500), make([]float32, channels*500)
-				for ch := range channels {
-					copy(x[ch*500:], src[ch*n+start:][:500])
+// TestStateGoesOn filters a signal in blocks, each by another implementation, and holds the output against that of the
+// signal in one piece: all of them mean the same by a state. The filters have their poles near z = 1 and near z = −1,
+// where a state in float32 would lose what they live on.
+func TestStateGoesOn(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		c       Coefficients
+		allowed float64 // on values of 1
+	}{
+		{"low-pass at 1000 Hz", lowpass(t, 1000, 22050), 1e-6},
+		{"high-pass at 20 Hz", highpass(t, 20, 48000), 1e-5},
+		{"low-pass at 23 980 Hz", lowpass(t, 23980, 48000), 1e-5},
+	} {
+		const n, block = 12000, 601
+		for _, width := range []int{1, 3} {
+			all := ways(t, test.c)
+			names := slices.Sorted(func(yield func(string) bool) {
+				for name := range all {
+					if !yield(name) {
+						return
+					}
 				}
-				if err := plan.Process(y, x); err != nil {
-					t.Fatal(err)
+			})
+			rng := rand.New(rand.NewPCG(1, 2))
+			src, got := make([]float32, width*n), make([]float32, width*n)
+			kernels.Noise(src, 1)
+			for i := range src {
+				src[i] = src[i]/2 + 0.5
+			}
+			states, want := make([]state, width), Reference(test.c, src, width)
+			for from := 0; from < n; from += block {
+				to := min(from+block, n)
+				var part []float32
+				for channel := range width {
+					part = append(part, src[channel*n+from:channel*n+to]...)
 				}
-				for ch := range channels {
-					copy(got[ch*n+start:], y[ch*500:][:500])
+				process(t, all[names[rng.IntN(len(names))]], states, part)
+				for channel := range width {
+					copy(got[channel*n+from:channel*n+to], part[channel*(to-from):])
 				}
 			}
-			if e := kernels.RelativeError(got, want); !(e <= 5e-6) {
-				t.Errorf("%d channels, pass %d: relative error %.2g, want below 5e-6", channels, pass, e)
+			if off := worst(got, want); !(off <= test.allowed) {
+				t.Errorf("%s, %d channels: off by %.2g, want at most %.2g", test.name, width, off, test.allowed)
 			}
-			plan.Reset()
-		}
-	}
-	// Every engine must leave the same state behind, so that the next call may go to another one.
-	src := make([]float32, n)
-	kernels.GeneratedInput().Fill(src)
-	want := make([]state, 1)
-	if err := (serial{newSection(c)}).process(want, make([]float32, n), src); err != nil {
-		t.Fatal(err)
-	}
-	for name, e := range engines(c) {
-		got := make([]state, 1)
-		if err := e.process(got, make([]float32, n), src); err != nil {
-			t.Fatal(err)
-		}
-		if math.Abs(got[0].s1-want[0].s1) > 1e-5 || math.Abs(got[0].s2-want[0].s2) > 1e-5 {
-			t.Errorf("%s: state %v, want %v", name, got[0], want[0])
 		}
 	}
 }
 
 // TestSilence checks that a decaying state ends in zeros, not in denormals that would slow every later block down.
 func TestSilence(t *testing.T) {
-	c, err := Lowpass(1000, 22050)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, channels := range []int{1, 2, 3, 4} {
-		for name, e := range engines(c) {
-			state := make([]state, channels)
-			for i := range state {
-				state[i].s1 = 1e-20
+	c := lowpass(t, 1000, 22050)
+	for _, width := range []int{1, 2, 3, 4} {
+		for name, p := range ways(t, c) {
+			states := make([]state, width)
+			for i := range states {
+				states[i].s1 = 1e-20
 			}
-			silence := make([]float32, channels*2048)
-			dst := make([]float32, len(silence))
-			if err := e.process(state, dst, silence); err != nil {
-				t.Fatal(err)
+			silence := make([]float32, width*800)
+			for range 2 {
+				process(t, p, states, silence)
 			}
-			for i, s := range state {
+			for i, s := range states {
 				if s.s1 != 0 || s.s2 != 0 {
-					t.Errorf("%s, %d channels: channel %d ends in %v, want zeros", name, channels, i, s)
+					t.Errorf("%s, %d channels: channel %d ends in %v, want zeros", name, width, i, s)
 				}
 			}
 		}
 	}
 }
 
-// TestScanCarriesState uses a resonance that rings through many blocks, which the state at a block's beginning then
-// decides on as much as its samples do, and begins with a state that is not zero.
-func TestScanCarriesState(t *testing.T) {
+// TestLongMemory uses a resonance that rings through many blocks and tiles, so that what a scan carries over from one to
+// the next decides on the output as much as the samples do, and begins with a state that is not zero.
+func TestLongMemory(t *testing.T) {
 	const radius, angle = 0.9995, 0.3
 	c, err := Normalise([3]float64{1e-3, 0, 0}, [3]float64{1, -2 * radius * math.Cos(angle), radius * radius})
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := make([]float32, 5000)
+	src := make([]float32, 9000)
 	kernels.Noise(src, 1)
-	start := state{0.3, -0.2}
-	s1, s2 := start.s1, start.s2
-	want := make([]float64, len(src))
-	for i, x := range src {
-		want[i] = c.B0*float64(x) + s1
-		s1, s2 = -c.A1*want[i]+s2, -c.A2*want[i]
-	}
-	for name, e := range engines(c) {
-		got := make([]float32, len(src))
-		if err := e.process([]state{start}, got, src); err != nil {
-			t.Fatal(err)
-		}
-		if e := kernels.RelativeError(got, want); !(e <= 2e-5) {
-			t.Errorf("%s: relative error %.2g, want below 2e-5", name, e)
+	start := []state{{0.3, -0.2}}
+	want := filtered(c, slices.Clone(start), src)
+	for name, p := range ways(t, c) {
+		got := slices.Clone(src)
+		process(t, p, slices.Clone(start), got)
+		if e := kernels.RelativeError(got, want); !(e <= 1e-5) {
+			t.Errorf("%s: relative error %.2g, want below 1e-5", name, e)
 		}
 	}
 }
 
 func TestScanDividesTime(t *testing.T) {
-	c, err := Lowpass(1000, 22050)
-	if err != nil {
-		t.Fatal(err)
+	e := newParallel(pool.Shared(), newSection(lowpass(t, 1000, 22050)))
+	if got, want := len(e.scan.end), pool.Shared().Workers()+1; got != want {
+		t.Errorf("%d blocks, want one more than there are workers, %d", got, want)
 	}
-	e := newParallel(newSection(c))
 	e.scan.end = make([]state, 5)
 	x := make([]float32, 5*minBlock)
 	e.process(make([]state, 1), x, x)
 	if e.scan.block != minBlock {
 		t.Errorf("blocks of %d samples, want %d", e.scan.block, minBlock)
 	}
-	if got, want := len(newParallel(section{}).scan.end), pool.Shared().Workers()+1; got != want {
-		t.Errorf("%d blocks, want one more than there are workers, %d", got, want)
-	}
-}
-
-func TestCases(t *testing.T) {
-	for _, c := range Cases() {
-		for _, size := range []int{c.Axis.Min, 3, 777} {
-			size = c.Axis.Nearest(size)
-			problem := c.Problem(size, kernels.GeneratedInput())
-			want := problem.Reference()
-			for _, implementation := range c.Implementations {
-				t.Run(fmt.Sprintf("%s/%s/size=%d", c.Name, implementation.Name, size), func(t *testing.T) {
-					if err := implementation.Missing(); err != nil {
-						t.Skip(err)
-					}
-					call, err := problem.Bind(implementation.Name)
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer call.Release()
-					for range 2 {
-						if err := call.Run(); err != nil {
-							t.Fatal(err)
-						}
-						if e := kernels.RelativeError(call.Output(), want); !(e <= c.Tolerance(size)) {
-							t.Errorf("relative error %.2g, tolerance %.2g", e, c.Tolerance(size))
-						}
-					}
-					if allocations := testing.AllocsPerRun(5, func() { call.Run() }); allocations != 0 {
-						t.Errorf("%g allocations a call, want 0", allocations)
-					}
-				})
-			}
-		}
-		if _, err := c.Problem(64, kernels.Input{}).Bind("abacus"); err == nil {
-			t.Errorf("%s: Bind accepted an unknown implementation", c.Name)
-		}
-	}
 }
 
 func TestErrors(t *testing.T) {
-	good, err := Lowpass(1000, 44100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := lowpass(t, 1000, 44100)
 	unstable := good
 	unstable.A2 = 1
 	edge := good
@@ -313,15 +251,48 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestPlanCalls(t *testing.T) {
-	c, err := Lowpass(1000, 44100)
-	if err != nil {
-		t.Fatal(err)
+// TestPlan filters a signal in blocks and holds it against the signal in one piece, twice.
+func TestPlan(t *testing.T) {
+	c := lowpass(t, 1000, 22050)
+	const n = 4000
+	for _, width := range []int{1, 3} {
+		src := make([]float32, width*n)
+		kernels.GeneratedInput().Fill(src)
+		want := Reference(c, src, width)
+		plan, err := New(nil, c, width)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer plan.Close()
+		for pass := range 2 {
+			got := make([]float32, len(src))
+			for start := 0; start < n; start += 500 {
+				x, y := make([]float32, width*500), make([]float32, width*500)
+				for channel := range width {
+					copy(x[channel*500:], src[channel*n+start:][:500])
+				}
+				if err := plan.Process(y, x); err != nil {
+					t.Fatal(err)
+				}
+				for channel := range width {
+					copy(got[channel*n+start:], y[channel*500:][:500])
+				}
+			}
+			if e := kernels.RelativeError(got, want); !(e <= 5e-6) {
+				t.Errorf("%d channels, pass %d: relative error %.2g, want below 5e-6", width, pass, e)
+			}
+			plan.Reset()
+		}
 	}
+}
+
+func TestPlanCalls(t *testing.T) {
+	c := lowpass(t, 1000, 44100)
 	plan, err := New(nil, c, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer plan.Close()
 	x := make([]float32, 64)
 	if err := plan.Process(nil, nil); err != nil {
 		t.Errorf("no samples: %v", err)
@@ -329,8 +300,22 @@ func TestPlanCalls(t *testing.T) {
 	if allocations := testing.AllocsPerRun(10, func() { plan.Process(x, x) }); allocations != 0 {
 		t.Errorf("%g allocations a call, want 0", allocations)
 	}
-	if one, two := (&Plan{state: make([]state, 1)}).size(512), plan.size(512); one != 512 || two != 2 {
-		t.Errorf("sizes %d and %d, want 512 samples and 2 channels", one, two)
+	one, err := New(nil, c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.Close()
+	for _, test := range []struct {
+		got  dispatch.Explanation
+		name string
+		size int
+	}{
+		{one.Explain(512), "biquad/channels=1", 512}, {one.Explain(64), "biquad/channels=1", 64},
+		{plan.Explain(512), "biquad/n=512", 2}, {plan.Explain(64), "biquad/n=512", 2},
+	} {
+		if test.got.Case != test.name || test.got.Size != test.size {
+			t.Errorf("judged by %s at %d, want %s at %d", test.got.Case, test.got.Size, test.name, test.size)
+		}
 	}
 	for name, call := range map[string]func(){
 		"different lengths": func() { plan.Process(x[:62], x) },
@@ -348,25 +333,7 @@ func TestPlanCalls(t *testing.T) {
 }
 
 func BenchmarkBiquad(b *testing.B) {
-	sizes := map[string][]int{channelCase: {256, 4096, 65536}, blockCase: {1, 2, 4, 16, 64}}
-	for _, c := range Cases() {
-		for _, size := range sizes[c.Name] {
-			problem := c.Problem(size, kernels.GeneratedInput())
-			for _, implementation := range c.Implementations {
-				b.Run(fmt.Sprintf("%s/impl=%s/%s=%d", strings.TrimPrefix(c.Name, "biquad/"), implementation.Name, c.Axis.Name, size),
-					func(b *testing.B) {
-						if err := implementation.Missing(); err != nil {
-							b.Skip(err)
-						}
-						call, err := problem.Bind(implementation.Name)
-						if err != nil {
-							b.Fatal(err)
-						}
-						for b.Loop() {
-							call.Run()
-						}
-					})
-			}
-		}
+	for line, sizes := range [][]int{longLine: {256, 4096, 65536}, wideLine: {1, 2, 4, 16, 64}} {
+		b.Run(fmt.Sprint(Op.Lines[line].Name), func(b *testing.B) { kerneltest.Benchmark(b, &Op, Op.Lines[line], sizes...) })
 	}
 }

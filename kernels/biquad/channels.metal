@@ -11,8 +11,8 @@
 [[max_total_threads_per_threadgroup(32)]]
 kernel void channels(device float4* y [[buffer(0)]],
                      device const float4* x [[buffer(1)]],
-                     device float2* after [[buffer(2)]],
-                     device const float2* before [[buffer(3)]],
+                     device State* after [[buffer(2)]],
+                     device const State* before [[buffer(3)]],
                      constant Section& section [[buffer(4)]],
                      constant Shape& shape [[buffer(5)]],
                      uint group [[threadgroup_position_in_grid]],
@@ -22,14 +22,14 @@ kernel void channels(device float4* y [[buffer(0)]],
     uint vectors = shape.vectors;
     uint first = group * 32;
     uint channel = first + lane;
-    float2 s = channel < shape.channels ? before[channel] : float2(0.0f, 0.0f);
+    float2 s = channel < shape.channels ? begun(f, before + channel) : float2(0.0f, 0.0f);
 
     float4 ahead[WIDTH];
     for (uint k = 0; k < WIDTH; ++k) {
         uint row = first + (k * 32 + lane) / WIDTH;
         uint column = (k * 32 + lane) % WIDTH;
         bool inside = row < shape.channels && column < vectors;
-        ahead[k] = inside ? x[row * vectors + column] : float4(0.0f, 0.0f, 0.0f, 0.0f);
+        ahead[k] = inside ? load(x, shape, row, column) : float4(0.0f, 0.0f, 0.0f, 0.0f);
     }
     for (uint start = 0; start < vectors; start += WIDTH) {
         for (uint k = 0; k < WIDTH; ++k) {
@@ -41,7 +41,7 @@ kernel void channels(device float4* y [[buffer(0)]],
             uint row = first + (k * 32 + lane) / WIDTH;
             uint column = start + WIDTH + (k * 32 + lane) % WIDTH;
             if (row < shape.channels && column < vectors) {
-                ahead[k] = x[row * vectors + column];
+                ahead[k] = load(x, shape, row, column);
             }
         }
         uint own = lane * (WIDTH + 1);
@@ -66,11 +66,11 @@ kernel void channels(device float4* y [[buffer(0)]],
             uint row = first + i / WIDTH;
             uint column = start + i % WIDTH;
             if (row < shape.channels && column < vectors) {
-                y[row * vectors + column] = tile[i / WIDTH * (WIDTH + 1) + i % WIDTH];
+                store(y, shape, row, column, tile[i / WIDTH * (WIDTH + 1) + i % WIDTH]);
             }
         }
     }
     if (channel < shape.channels) {
-        after[channel] = settled(s);
+        keep(f, s, after + channel);
     }
 }

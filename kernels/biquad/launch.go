@@ -16,27 +16,8 @@ var (
 	scanText string
 )
 
-// launch runs a section on a GPU.
-type launch struct {
-	near
-	device *gpu.Device
-	plans  kernels.PlansBy[extent, *launchPlan]
-}
-
 // extent is a number of channels, and the samples in each.
 type extent struct{ channels, n int }
-
-// launchPlan is the launch plan of one extent. Rows are padded to whole vectors.
-type launchPlan struct {
-	*gpu.Plan
-	extent
-	x, y          *gpu.Buffer
-	before, after *gpu.Buffer
-}
-
-func newLaunch(d *gpu.Device, s section) (engine, error) {
-	return &launch{near: s.near(), device: d}, nil
-}
 
 // vectors returns how many vectors of four samples a row takes.
 func (x extent) vectors() int { return divideUp(x.n, 4) }
@@ -117,60 +98,61 @@ func (by strategy) parts(x extent) strategy {
 	return by
 }
 
-func (e *launch) plan(x extent) (*launchPlan, error) {
-	return e.planBy(x.strategy(e.device.Facts().Cores), x)
+// appendSection appends a section.
+func appendSection(b *gpu.Builder, c Coefficients, s kernels.Shape, t []*gpu.Buffer) {
+	x := extent{s[channels], s[samples]}
+	appendBy(b, x.strategy(b.Facts().Cores), c, x, t)
 }
 
-func (e *launch) planBy(by strategy, x extent) (*launchPlan, error) {
-	b := e.device.NewPlan()
-	p := &launchPlan{
-		extent: x,
-		x:      b.Input(gpu.Float4, x.channels*x.vectors()), y: b.Output(gpu.Float4, x.channels*x.vectors()),
-		before: b.Input(gpu.Float2, x.channels), after: b.Output(gpu.Float2, x.channels),
-	}
+// appendBy appends a section by a strategy.
+func appendBy(b *gpu.Builder, by strategy, c Coefficients, x extent, t []*gpu.Buffer) {
+	usual := newSection(c)
+	section := usual.near()
 	if by.perChannel {
-		e.channels(b, p, by)
+		section.appendChannels(b, by, x, t)
 	} else {
-		e.scan(b, p, by)
+		section.appendScan(b, by, x, t)
 	}
-	plan, err := b.Build()
-	if err != nil {
-		return nil, err
-	}
-	p.Plan = plan
-	return p, nil
 }
 
 // values returns the section and the extent as the kernels take them.
-func (e *launch) values(x extent) (section, shape gpu.Argument) {
-	return gpu.Values(e.b0, e.c1, e.c2, e.e1, e.e2, e.turn), gpu.Values(x.channels, x.n, x.vectors())
+func (f *near) values(x extent) (section, shape gpu.Argument) {
+	return gpu.Values(f.b0, f.c1, f.c2, f.e1, f.e2, f.turn), gpu.Values(x.channels, x.n, x.vectors())
 }
 
-// channels appends the kernel that has a thread a channel.
-func (e *launch) channels(b *gpu.Builder, p *launchPlan, by strategy) {
-	section, shape := e.values(p.extent)
-	source := gpu.Source{Name: "channels.metal", Text: sectionText + channelsText}.Define("WIDTH", by.width)
-	b.Dispatch(b.Kernel(source, "channels"), gpu.Size{X: divideUp(p.extent.channels, lanesWide), Y: 1, Z: 1},
-		gpu.Size{X: lanesWide, Y: 1, Z: 1}, p.y, p.x, p.after, p.before, section, shape)
-}
-
-// scan appends the kernels that have many threads a channel.
-func (e *launch) scan(b *gpu.Builder, p *launchPlan, by strategy) {
-	section, shape := e.values(p.extent)
-	walk, channels := gpu.Values(by.groups, by.tiles), p.extent.channels
-	source := gpu.Source{Name: "scan.metal", Text: sectionText + scanText}.
-		Define("CHUNK", by.chunk).Define("THREADS", by.threads)
-	threads := gpu.Size{X: by.threads, Y: 1, Z: 1}
-	powers := b.Constant(gpu.Float4, e.powers(4*by.chunk))
-	left, partPowers := p.before, powers // neither is read where a row has one threadgroup
-	if by.groups > 1 {
-		left = b.Scratch(gpu.Float2, channels*by.groups)
-		partPowers = b.Constant(gpu.Float4, e.powers(4*by.chunk*by.threads*by.tiles))
-		b.Dispatch(b.Kernel(source, "ends"), gpu.Size{X: by.groups - 1, Y: channels, Z: 1}, threads,
-			left, p.x, powers, section, shape, walk)
+// source returns a text that goes on from the section's. Several rows that are no whole vectors are read by samples.
+func (x extent) source(name, text string) gpu.Source {
+	whole := 1
+	if x.channels > 1 && x.n%4 != 0 {
+		whole = 0
 	}
-	b.Dispatch(b.Kernel(source, "scan"), gpu.Size{X: channels * by.groups, Y: 1, Z: 1}, threads,
-		p.y, p.x, p.after, p.before, left, powers, partPowers, section, shape, walk)
+	return gpu.Source{Name: name, Text: sectionText + text}.Define("WHOLE", whole)
+}
+
+// appendChannels appends the kernel that has a thread a channel.
+func (f *near) appendChannels(b *gpu.Builder, by strategy, x extent, t []*gpu.Buffer) {
+	section, shape := f.values(x)
+	source := x.source("channels.metal", channelsText).Define("WIDTH", by.width)
+	b.Dispatch(b.Kernel(source, "channels"), gpu.Size{X: divideUp(x.channels, lanesWide), Y: 1, Z: 1},
+		gpu.Size{X: lanesWide, Y: 1, Z: 1}, t[0].As(gpu.Float4), t[2].As(gpu.Float4), t[1], t[3], section, shape)
+}
+
+// appendScan appends the kernels that have many threads a channel.
+func (f *near) appendScan(b *gpu.Builder, by strategy, x extent, t []*gpu.Buffer) {
+	section, shape := f.values(x)
+	walk := gpu.Values(by.groups, by.tiles)
+	source := x.source("scan.metal", scanText).Define("CHUNK", by.chunk).Define("THREADS", by.threads)
+	threads := gpu.Size{X: by.threads, Y: 1, Z: 1}
+	powers := b.Constant(gpu.Float4, f.powers(4*by.chunk))
+	left, partPowers := powers.As(gpu.Float2), powers // neither is read where a row has one threadgroup
+	if by.groups > 1 {
+		parts := b.Scratch(gpu.Float2, x.channels*by.groups)
+		left, partPowers = parts, b.Constant(gpu.Float4, f.powers(4*by.chunk*by.threads*by.tiles))
+		b.Dispatch(b.Kernel(source, "ends"), gpu.Size{X: by.groups - 1, Y: x.channels, Z: 1}, threads,
+			parts, t[2].As(gpu.Float4), powers, section, shape, walk)
+	}
+	b.Dispatch(b.Kernel(source, "scan"), gpu.Size{X: x.channels * by.groups, Y: 1, Z: 1}, threads,
+		t[0].As(gpu.Float4), t[2].As(gpu.Float4), t[1], t[3], left, powers, partPowers, section, shape, walk)
 }
 
 // powers returns the powers of the state matrix that a scan over steps of some samples takes, in the order that
@@ -187,59 +169,4 @@ func (f *near) powers(samples int) []float32 {
 		}
 	}
 	return out
-}
-
-func (e *launch) process(state []state, dst, src []float32) error {
-	p, err := e.plans.For(extent{len(state), len(src) / len(state)}, e.plan)
-	if err != nil {
-		return err
-	}
-	e.write(p, state, src)
-	if err := p.Run(); err != nil {
-		return err
-	}
-	e.read(p, state, dst)
-	return nil
-}
-
-// write puts the call's input into the plan's memory.
-func (e *launch) write(p *launchPlan, state []state, src []float32) {
-	before, x := p.before.Floats(), p.x.Floats()
-	for c, s := range state {
-		s = s.turned(float64(e.turn))
-		before[2*c], before[2*c+1] = float32(s.s1), float32(s.s2)
-	}
-	for c, stride := 0, len(x)/p.channels; c < p.channels; c++ {
-		copy(x[c*stride:], src[c*p.n:(c+1)*p.n])
-	}
-}
-
-// read takes the call's output out of it. states may be nil.
-func (e *launch) read(p *launchPlan, states []state, dst []float32) {
-	after, y := p.after.Floats(), p.y.Floats()
-	for c := range states {
-		states[c] = state{float64(after[2*c]), float64(after[2*c+1])}.back(float64(e.turn))
-	}
-	for c, stride := 0, len(y)/p.channels; c < p.channels; c++ {
-		copy(dst[c*p.n:(c+1)*p.n], y[c*stride:])
-	}
-}
-
-// bind returns the call that filters src from silence, again and again. Its input lies in the plan's own memory
-// already, and so does its output where rows need no padding.
-func (e *launch) bind(channels int, src []float32) (kernels.Call, error) {
-	p, err := e.plan(extent{channels, len(src) / channels})
-	if err != nil {
-		return kernels.Call{}, err
-	}
-	e.write(p, make([]state, channels), src)
-	output := p.y.Floats
-	if p.n%4 != 0 {
-		dst := make([]float32, len(src))
-		output = func() []float32 {
-			e.read(p, nil, dst)
-			return dst
-		}
-	}
-	return kernels.PlanCall(p.Plan, output), nil
 }

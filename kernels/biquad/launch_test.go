@@ -1,27 +1,37 @@
 package biquad
 
 import (
-	"fmt"
 	"math"
-	"strings"
 	"testing"
 
-	"crossover/gpu/emulator"
+	"crossover/gpu"
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 )
 
-// strategies returns ways to divide an extent that a launch plan may take.
-func (x extent) strategies() map[string]strategy {
-	return map[string]strategy{
-		"8 vectors a channel":      {perChannel: true, width: 8},
-		"16 vectors a channel":     {perChannel: true, width: 16},
-		"walk by 32 threads":       strategy{threads: 32, chunk: 5}.walk(x),
-		"walk by 64 threads":       strategy{threads: 64, chunk: 1}.walk(x),
-		"walk by 256 threads":      strategy{threads: 256, chunk: 3}.walk(x),
-		"as many parts as threads": strategy{threads: 32, chunk: 1}.parts(x),
-		"parts of 64 threads":      strategy{threads: 64, chunk: 1}.parts(x),
-		"parts of 256 threads":     strategy{threads: 256, chunk: 3}.parts(x),
+// strategies returns implementations that divide the work in ways that a launch plan may take.
+func strategies() (all []kernels.Makers[Coefficients]) {
+	for name, by := range map[string]func(x extent) strategy{
+		"8 vectors a channel":      func(extent) strategy { return strategy{perChannel: true, width: 8} },
+		"16 vectors a channel":     func(extent) strategy { return strategy{perChannel: true, width: 16} },
+		"walk by 32 threads":       strategy{threads: 32, chunk: 5}.walk,
+		"walk by 64 threads":       strategy{threads: 64, chunk: 1}.walk,
+		"walk by 256 threads":      strategy{threads: 256, chunk: 3}.walk,
+		"as many parts as threads": strategy{threads: 32, chunk: 1}.parts,
+		"parts of 64 threads":      strategy{threads: 64, chunk: 1}.parts,
+		"parts of 256 threads":     strategy{threads: 256, chunk: 3}.parts,
+	} {
+		all = append(all, forced(name, by))
 	}
+	return all
+}
+
+// forced returns the implementation on a GPU that takes a strategy.
+func forced(name string, by func(x extent) strategy) kernels.Makers[Coefficients] {
+	return kernels.KernelText(name, func(b *gpu.Builder, c Coefficients, s kernels.Shape, t []*gpu.Buffer) {
+		x := extent{s[channels], s[samples]}
+		appendBy(b, by(x), c, x, t)
+	})
 }
 
 func TestStrategy(t *testing.T) {
@@ -55,243 +65,113 @@ func TestStrategy(t *testing.T) {
 	}
 }
 
-func newTestLaunch(t *testing.T, c Coefficients) *launch {
-	t.Helper()
-	e, err := newLaunch(emulator.Open(t), newSection(c))
-	if err != nil {
-		t.Fatal(err)
+// TestStrategies runs every strategy over extents at the edges of vectors, chunks, tiles and simdgroups, rows of whole
+// vectors and others, each channel from a state of its own.
+func TestStrategies(t *testing.T) {
+	op := strict()
+	op.By = strategies()
+	op.Tolerance = func(kernels.Shape) float64 { return 1e-6 }
+	b := kerneltest.Backends(t)
+	if b.GPUs == nil {
+		t.Skip("no C++ compiler for the emulator")
 	}
-	return e.(*launch)
-}
-
-// reference filters from a state in float64 and returns the state at the end too.
-func reference(s section, from state, src []float32) (y []float64, to [2]float64) {
-	s1, s2 := from.s1, from.s2
-	for _, x := range src {
-		x := float64(x)
-		y = append(y, s.b0*x+s1)
-		s1, s2 = s.c1*x+s2-s.a1*s1, s.c2*x-s.a2*s1
-	}
-	return y, [2]float64{s1, s2}
-}
-
-// TestLaunch runs every strategy over extents at the edges of vectors, chunks, tiles and simdgroups, each channel from a
-// state of its own.
-func TestLaunch(t *testing.T) {
-	c, err := Lowpass(1000, 22050)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := newTestLaunch(t, c)
+	c := op.CaseOf(b, op.Lines[0])
 	for _, x := range []extent{
 		{1, 1}, {1, 2}, {1, 7}, {1, 640}, {1, 641}, {1, 5120}, {1, 5121}, {1, 21001},
-		{2, 512}, {3, 5}, {31, 33}, {32, 32}, {33, 127}, {67, 64}, {5, 1283},
+		{2, 512}, {3, 5}, {2, 6}, {31, 33}, {32, 32}, {33, 127}, {67, 64}, {5, 1283},
 	} {
-		src := make([]float32, x.channels*x.n)
-		kernels.Noise(src, uint64(x.n))
-		before := make([]state, x.channels)
-		var want []float64
-		var after [][2]float64
-		for i := range before {
-			before[i] = state{float64(i+1) / 8, -float64(i) / 16}
-			y, to := reference(newSection(c), before[i], src[i*x.n:(i+1)*x.n])
-			want, after = append(want, y...), append(after, to)
-		}
-		for name, by := range x.strategies() {
-			t.Run(fmt.Sprintf("%dx%d/%s", x.channels, x.n, name), func(t *testing.T) {
-				p, err := e.planBy(by, x)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer p.Close()
-				e.write(p, before, src)
-				if err := p.Run(); err != nil {
-					t.Fatal(err)
-				}
-				got, end := make([]float32, len(src)), make([]state, x.channels)
-				e.read(p, end, got)
-				if e := kernels.RelativeError(got, want); !(e <= 1e-6) {
-					t.Errorf("relative error %.2g, want below 1e-6", e)
-				}
-				for i, s := range end {
-					if d := max(math.Abs(s.s1-after[i][0]), math.Abs(s.s2-after[i][1])); !(d <= 2e-6) {
-						t.Errorf("channel %d ends in %v, want %v", i, s, after[i])
-					}
-				}
-			})
-		}
-	}
-}
-
-// TestLaunchLongMemory filters with a resonance that rings through many tiles, so that what the scan carries over from
-// one to the next decides on the output.
-func TestLaunchLongMemory(t *testing.T) {
-	const radius, angle = 0.9995, 0.3
-	c, err := Normalise([3]float64{1e-3, 0, 0}, [3]float64{1, -2 * radius * math.Cos(angle), radius * radius})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := newTestLaunch(t, c)
-	x := extent{1, 9000}
-	src := make([]float32, x.n)
-	kernels.Noise(src, 1)
-	start := state{0.3, -0.2}
-	want, _ := reference(newSection(c), start, src)
-	for name, by := range x.strategies() {
-		p, err := e.planBy(by, x)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.write(p, []state{start}, src)
-		if err := p.Run(); err != nil {
-			t.Fatal(err)
-		}
-		got := make([]float32, x.n)
-		e.read(p, nil, got)
-		if e := kernels.RelativeError(got, want); !(e <= 1e-5) {
-			t.Errorf("%s: relative error %.2g, want below 1e-5", name, e)
-		}
-		p.Close()
-	}
-}
-
-// TestLaunchProcess runs the engine as a typed plan does: a signal in two calls gives what it gives in one, dst may be
-// src, a silent state ends in zeros, and a warm call allocates nothing.
-func TestLaunchProcess(t *testing.T) {
-	device := emulator.Open(t)
-	c, err := Lowpass(1000, 22050)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := newLaunch(device, newSection(c))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.(*launch).plans.Close()
-	const n = 1500
-	for _, channels := range []int{1, 3} {
-		src := make([]float32, channels*n)
-		kernels.GeneratedInput().Fill(src)
-		want := Reference(c, src, channels)
-		got := make([]float32, len(src))
-		states := make([]state, channels)
-		for from, to := 0, 701; from < n; from, to = to, n {
-			part := make([]float32, 0, len(src))
-			for i := range channels {
-				part = append(part, src[i*n+from:i*n+to]...)
-			}
-			if err := e.process(states, part, part); err != nil {
+		shape := kernels.Shape{channels: x.channels, samples: x.n}
+		problem := op.Problem(b, shape, kernels.Caller, kernels.Input{Samples: noise(x.channels * x.n)})
+		want := problem.Reference()
+		for _, i := range c.Implementations {
+			call, err := problem.Bind(i.Name)
+			if err != nil {
 				t.Fatal(err)
 			}
-			for i := range channels {
-				copy(got[i*n+from:i*n+to], part[i*(to-from):])
+			if err := call.Run(); err != nil {
+				t.Errorf("%v, %s: %v", x, i.Name, err)
 			}
-		}
-		if e := kernels.RelativeError(got, want); !(e <= 1e-6) {
-			t.Errorf("%d channels in two calls: relative error %.2g, want below 1e-6", channels, e)
-		}
-	}
-
-	states := []state{{1e-20, 0}, {0, 1e-20}, {1, 1}}
-	silence, dst := make([]float32, 3*40), make([]float32, 3*40)
-	for range 40 {
-		if err := e.process(states, dst, silence); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i, s := range states {
-		if s != (state{}) {
-			t.Errorf("channel %d ends in %v after silence, want zeros", i, s)
-		}
-	}
-	if got := testing.AllocsPerRun(5, func() { e.process(states, dst, silence) }); got != 0 && !emulator.Racing() {
-		t.Errorf("%g allocations a call", got)
-	}
-}
-
-// TestLaunchScipy holds the launch plan against scipy.signal.lfilter in float64.
-func TestLaunchScipy(t *testing.T) {
-	b, a := readArray[float64](t, "testdata/biquad_b.npy"), readArray[float64](t, "testdata/biquad_a.npy")
-	c, err := Normalise([3]float64(b), [3]float64(a))
-	if err != nil {
-		t.Fatal(err)
-	}
-	call, err := newTestLaunch(t, c).bind(1, readArray[float32](t, "testdata/signal_8192.npy"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer call.Release()
-	for range 2 {
-		if err := call.Run(); err != nil {
-			t.Fatal(err)
-		}
-		if e := kernels.RelativeError(call.Output(), readArray[float64](t, "testdata/biquad_8192.npy")); !(e <= 1e-6) {
-			t.Errorf("relative error %.2g, want below 1e-6", e)
+			if off := call.ErrorAgainst(want); !(off <= op.Tolerance(shape)) {
+				t.Errorf("%v, %s: error %.2g, want at most 1e-6", x, i.Name, off)
+			}
+			call.Release()
 		}
 	}
 }
 
-// TestLaunchBind covers rows that need padding, which the output must not show.
-func TestLaunchBind(t *testing.T) {
-	c, err := Lowpass(1000, 22050)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := newTestLaunch(t, c)
-	for _, x := range []extent{{2, 6}, {4, 512}, {1, 33}} {
-		src := make([]float32, x.channels*x.n)
-		kernels.Noise(src, 3)
-		call, err := e.bind(x.channels, src)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := call.Run(); err != nil {
-			t.Fatal(err)
-		}
-		if e := kernels.RelativeError(call.Output(), Reference(c, src, x.channels)); !(e <= 1e-6) {
-			t.Errorf("%d channels of %d: relative error %.2g, want below 1e-6", x.channels, x.n, e)
-		}
-		call.Release()
-	}
+func noise(n int) []float32 {
+	x := make([]float32, n)
+	kernels.Noise(x, uint64(n))
+	return x
 }
 
-// TestLaunchNeedsBarriers removes each barrier from the texts in turn; a run of one of the strategies must then fail.
-func TestLaunchNeedsBarriers(t *testing.T) {
-	c, err := Lowpass(1000, 22050)
-	if err != nil {
-		t.Fatal(err)
+// TestWords has states that no signal leads to: the kernels take the words of float64 and give them back as the nearest
+// float, up to what is too large or too small for one.
+func TestWords(t *testing.T) {
+	p := kerneltest.Plans(t, &Op, Coefficients{})[kerneltest.EmulatorName] // y is s1, what follows s1 is s2, and then 0
+	if p == nil {
+		t.Skip("no C++ compiler for the emulator")
 	}
-	const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
-	run := func(by strategy, x extent) error {
-		e := newTestLaunch(t, c)
-		p, err := e.planBy(by, x)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
-		e.write(p, make([]state, x.channels), make([]float32, x.channels*x.n))
-		return p.Run()
-	}
-	for _, text := range []struct {
-		name string
-		at   *string
-		run  func() error
-	}{
-		{"channels.metal", &channelsText, func() error {
-			return run(strategy{perChannel: true, width: 8}, extent{2, 100})
-		}},
-		{"scan.metal", &scanText, func() error {
-			return run(strategy{threads: 64, chunk: 3, groups: 2, tiles: 2}, extent{1, 2500})
-		}},
+	for _, v := range []float64{
+		0, 1, -1, 1.0 / 3, -1.0 / 3, 1e-25, -3e-25, 2e-38, 1e-300, 1 << 30, math.MaxFloat32, -math.MaxFloat32, 1e300, -1e300,
+		1 + 0x1p-24, 1 + 0x1p-23 - 0x1p-50, 1 - 0x1p-25, 1 + 0x1p-40, 2 - 0x1p-52, math.Inf(1), math.Inf(-1), math.NaN(),
 	} {
-		whole := *text.at
-		parts := strings.Split(whole, barrier)
-		for i := 1; i < len(parts); i++ {
-			*text.at = strings.Join(parts[:i], barrier) + strings.Join(parts[i:], barrier)
-			if text.run() == nil {
-				t.Errorf("%s: nothing fails without barrier %d of %d", text.name, i, len(parts)-1)
+		states, y := []state{{v, 0}, {0, v}}, make([]float32, 2)
+		process(t, p, states, y)
+		want := float32(v)
+		after := want
+		if math.Abs(v) < 1e-30 {
+			after = 0 // as it is settled
+		}
+		if math.Abs(v) > math.MaxFloat32 {
+			if y[0]-y[0] == 0 || states[1].s1-states[1].s1 == 0 {
+				t.Errorf("%g: the output is %g and the state goes on with %g, want no finite values", v, y[0], states[1].s1)
+			}
+			continue
+		}
+		if got := y[0]; got != want && !(math.Abs(v) < 0x1p-126 && got == 0) && !(got != got && v != v) {
+			t.Errorf("%g: the output is %g, want %g", v, got, want)
+		}
+		if got := states[1].s1; got != float64(after) && !(got != got && v != v) {
+			t.Errorf("%g: the state goes on with %g, want %g", v, got, after)
+		}
+	}
+}
+
+// TestSmallDifference has states whose s1 and s2 nearly cancel, as those of slow filters do: what is left of them goes
+// through a call.
+func TestSmallDifference(t *testing.T) {
+	p := kerneltest.Plans(t, &Op, Coefficients{A1: -2, A2: 1})[kerneltest.EmulatorName] // s1 ← s1 + (s1 + s2), s2 ← −s1
+	if p == nil {
+		t.Skip("no C++ compiler for the emulator")
+	}
+	for _, s1 := range []float64{1, -1, 4096, -0.25, 0.7109375, -3000.5} {
+		for _, part := range []float64{1e-8, -1e-8, 3e-10, -7e-12, 0} {
+			difference := s1 * part
+			states := []state{{s1, difference - s1}}
+			process(t, p, states, make([]float32, 1))
+			// So many bits of it the kernels read.
+			if off := math.Abs(states[0].s1 + states[0].s2 - difference); !(off <= 1e-6*math.Abs(difference)+0x1p-47*math.Abs(s1)) {
+				t.Errorf("s1 = %g and s2 = %g more than −s1 end in a difference of %g", s1, difference, states[0].s1+states[0].s2)
 			}
 		}
-		*text.at = whole
+	}
+}
+
+// Threads must not read what others have yet to write, in any of the kernels.
+func TestBarriers(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		by   strategy
+		x    extent
+	}{
+		{"channels", strategy{perChannel: true, width: 8}, extent{2, 100}},
+		{"scan", strategy{threads: 64, chunk: 3, groups: 2, tiles: 2}, extent{1, 2500}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			op := Op
+			op.By = []kernels.Makers[Coefficients]{forced("", func(extent) strategy { return test.by })}
+			kerneltest.Barriers(t, &op, kerneltest.EmulatorName, kernels.Shape{channels: test.x.channels, samples: test.x.n})
+		})
 	}
 }

@@ -61,12 +61,12 @@ kernel void ends(device float2* left [[buffer(0)]],
                  uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     threadgroup float2 last[SIMDGROUPS];
     Section f = section;
-    device const float4* from = x + group.y * shape.vectors + group.x * walk.tiles * TILE + id * CHUNK;
+    uint first = group.x * walk.tiles * TILE + id * CHUNK;
     float2 s = float2(0.0f, 0.0f);
     for (uint tile = 0; tile < walk.tiles; ++tile) {
         float2 z = float2(0.0f, 0.0f);
         for (uint k = 0; k < CHUNK; ++k) {
-            samples(f, z, from[tile * TILE + k]);
+            samples(f, z, load(x, shape, group.y, first + tile * TILE + k));
         }
         z = composed(z, powers, lane);
         if (lane == 31) {
@@ -90,8 +90,8 @@ kernel void ends(device float2* left [[buffer(0)]],
 [[max_total_threads_per_threadgroup(THREADS)]]
 kernel void scan(device float4* y [[buffer(0)]],
                  device const float4* x [[buffer(1)]],
-                 device float2* after [[buffer(2)]],
-                 device const float2* before [[buffer(3)]],
+                 device State* after [[buffer(2)]],
+                 device const State* before [[buffer(3)]],
                  device const float2* left [[buffer(4)]],
                  device const float4* powers [[buffer(5)]],
                  device const float4* partPowers [[buffer(6)]],
@@ -111,12 +111,12 @@ kernel void scan(device float4* y [[buffer(0)]],
     uint part = group % walk.groups;
     uint start = part * walk.tiles * TILE;
     uint end = min(start + walk.tiles * TILE, vectors);
-    float2 s = before[row];
+    float2 s = begun(f, before + row);
 
     float4 ahead[CHUNK];
     for (uint k = 0; k < CHUNK; ++k) {
         uint i = start + k * THREADS + id;
-        ahead[k] = i < end ? x[row * vectors + i] : float4(0.0f, 0.0f, 0.0f, 0.0f);
+        ahead[k] = i < end ? load(x, shape, row, i) : float4(0.0f, 0.0f, 0.0f, 0.0f);
     }
     if (walk.groups > 1) {
         // Thread i has what part i leaves behind; composed, the state at its beginning.
@@ -143,7 +143,7 @@ kernel void scan(device float4* y [[buffer(0)]],
         for (uint k = 0; k < CHUNK; ++k) {
             uint i = start + TILE + k * THREADS + id;
             if (i < end) {
-                ahead[k] = x[row * vectors + i];
+                ahead[k] = load(x, shape, row, i);
             }
         }
         float4 chunk[CHUNK];
@@ -178,14 +178,14 @@ kernel void scan(device float4* y [[buffer(0)]],
             }
         }
         if (first < vectors && first + CHUNK >= vectors) {
-            after[row] = settled(mine);
+            keep(f, mine, after + row);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         // Each thread reads what it will overwrite next, so no barrier follows.
         for (uint k = 0; k < CHUNK; ++k) {
             uint i = start + k * THREADS + id;
             if (i < end) {
-                y[row * vectors + i] = tile[k * THREADS + id];
+                store(y, shape, row, i, tile[k * THREADS + id]);
             }
         }
     }

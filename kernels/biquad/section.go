@@ -1,6 +1,6 @@
 package biquad
 
-// section is a filter as the engines run it: y = b0·x + s1, s1 ← c1·x − a1·s1 + s2, s2 ← c2·x − a2·s1.
+// section is a filter as the implementations run it: y = b0·x + s1, s1 ← c1·x − a1·s1 + s2, s2 ← c2·x − a2·s1.
 type section struct {
 	b0, c1, c2, a1, a2 float64
 }

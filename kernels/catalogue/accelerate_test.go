@@ -122,7 +122,7 @@ func checkFramework(t *testing.T, c *kernels.Case, size int, names []string, in 
 				t.Fatalf("%s at %d: %v", name, size, err)
 			}
 		}
-		if off := kernels.RelativeError(call.Output(), want); !(off <= c.Tolerance(size)) {
+		if off := call.ErrorAgainst(want); !(off <= c.Tolerance(size)) {
 			t.Errorf("%s at %d: relative error %.2g, allowed %.2g", name, size, off, c.Tolerance(size))
 		}
 		if underRace() {

@@ -34,7 +34,7 @@ var operations = []func(b *kernels.Backends) []kernels.Case{
 	kernels.Listed(&conv1d.Op, conv1d.Program),
 	kernels.Listed(&softmax.Op, softmax.Program),
 	kernels.Listed(&rmsnorm.Op, rmsnorm.Program),
-	alone(biquad.Cases),
+	kernels.Listed(&biquad.Op, biquad.Program),
 	alone(oscillator.Cases),
 	stagegraph.Op.Cases,
 }

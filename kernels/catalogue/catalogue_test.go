@@ -122,7 +122,7 @@ func checkAt(t *testing.T, c *kernels.Case, size int, in kernels.Input) {
 				t.Fatalf("%s at %d: %v", i.Name, size, err)
 			}
 		}
-		if off := kernels.RelativeError(call.Output(), want); off > c.Tolerance(size) {
+		if off := call.ErrorAgainst(want); !(off <= c.Tolerance(size)) {
 			t.Errorf("%s at %d: relative error %.2g, allowed %.2g", i.Name, size, off, c.Tolerance(size))
 		}
 		call.Release()

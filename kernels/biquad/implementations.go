@@ -2,27 +2,9 @@ package biquad
 
 import (
 	"math"
-	"slices"
 
-	"crossover/kernels"
 	"crossover/pool"
 )
-
-// engine filters len(state) channels, each from its state on. dst may be src.
-type engine interface {
-	process(state []state, dst, src []float32) error
-}
-
-var contenders = slices.Concat(kernels.Contenders[section, engine]{
-	{
-		Implementation: kernels.Implementation{Name: "go", Processor: kernels.CPU},
-		New:            func(s section) (engine, error) { return serial{s}, nil },
-	},
-	{
-		Implementation: kernels.Implementation{Name: "go-parallel", Processor: kernels.CPU},
-		New:            func(s section) (engine, error) { return newParallel(s), nil },
-	},
-}, kernels.Accelerate("", newFramework), kernels.OnGPU("", newLaunch))
 
 // lanes is the number of channels that one core filters side by side. A channel alone leaves the core waiting for the
 // last state most of the time; a second one fills the wait. Four need more than the 16 registers of amd64 and were a
@@ -31,53 +13,51 @@ const lanes = 2
 
 type serial struct{ section }
 
-func (e serial) process(state []state, dst, src []float32) error {
+func (e serial) process(state []state, dst, src []float32) {
 	if len(state) == 1 {
 		e.one(&state[0], dst, src)
-		return nil
+		return
 	}
 	n := len(src) / len(state)
 	for c := 0; c < len(state); c += lanes {
 		end := min(c+lanes, len(state))
 		e.filter(state[c:end], dst[c*n:end*n], src[c*n:end*n])
 	}
-	return nil
 }
 
 // parallel divides channels among the workers of the pool, and a single channel by a scan over time.
 type parallel struct {
 	pool     *pool.Pool
-	channels channels
+	channels eachChannel
 	scan     scan
 }
 
-func newParallel(s section) *parallel {
-	p := &parallel{pool: pool.Shared(), channels: channels{section: s}, scan: scan{section: s}}
-	p.scan.end = make([]state, p.pool.Workers()+1)
-	return p
+func newParallel(p *pool.Pool, s section) *parallel {
+	e := &parallel{pool: p, channels: eachChannel{section: s}, scan: scan{section: s}}
+	e.scan.end = make([]state, p.Workers()+1)
+	return e
 }
 
-func (e *parallel) process(state []state, dst, src []float32) error {
+func (e *parallel) process(state []state, dst, src []float32) {
 	if len(state) == 1 {
 		e.scan.process(e.pool, &state[0], dst, src)
-		return nil
+		return
 	}
 	t := &e.channels
 	t.state, t.dst, t.src, t.n = state, dst, src, len(src)/len(state)
 	e.pool.Run(len(state), min(lanes, (len(state)-1)/e.pool.Workers()+1), t)
 	t.state, t.dst, t.src = nil, nil, nil
-	return nil
 }
 
-// channels is the pool's task for several channels; its index is the channel.
-type channels struct {
+// eachChannel is the pool's task for several channels; its index is the channel.
+type eachChannel struct {
 	section
 	state    []state
 	dst, src []float32
 	n        int
 }
 
-func (t *channels) Do(_, lo, hi int) {
+func (t *eachChannel) Do(_, lo, hi int) {
 	for c := lo; c < hi; c += lanes {
 		end := min(c+lanes, hi)
 		t.filter(t.state[c:end], t.dst[c*t.n:end*t.n], t.src[c*t.n:end*t.n])
