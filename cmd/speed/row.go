@@ -73,7 +73,8 @@ func rows(cases []kernels.Case) []row {
 	find("biquad/n=512", func(c kernels.Case) { add(againstCopy(c, 32<<10)) })
 	find("oscillator-bank/n=512", func(kernels.Case) {
 		const voices, samples = 256, 8 * 44100
-		add(againstArithmetic(oscillator.LongCase(voices), samples, voiceOperations*voices*samples))
+		line := kernels.Along(oscillator.Op.Axes, "n", kernels.Param{Name: "voices", Value: voices})
+		add(againstArithmetic(oscillator.Op.CaseOf(kernels.Here(), line), samples, voiceOperations*voices*samples))
 	})
 	find("matmul/square", func(c kernels.Case) {
 		for _, n := range []int{1024, 2048, 4096} {

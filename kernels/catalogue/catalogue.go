@@ -35,7 +35,7 @@ var operations = []func(b *kernels.Backends) []kernels.Case{
 	kernels.Listed(&softmax.Op, softmax.Program),
 	kernels.Listed(&rmsnorm.Op, rmsnorm.Program),
 	kernels.Listed(&biquad.Op, biquad.Program),
-	alone(oscillator.Cases),
+	kernels.Listed(&oscillator.Op, oscillator.Program),
 	stagegraph.Op.Cases,
 }
 

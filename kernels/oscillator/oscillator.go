@@ -28,6 +28,7 @@ package oscillator
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"crossover/dispatch"
 	"crossover/kernels"
@@ -87,9 +88,10 @@ func cents(c float64) float64 { return math.Exp2(c / 1200) }
 // Plan renders a bank with the implementation that is fastest for its number of voices. It must not be used by two
 // goroutines at once.
 type Plan struct {
+	plan     *kernels.Plan[Params]
 	voices   int
-	engines  *kernels.Engines[Params, engine]
-	position int64 // samples since Reset
+	position int64     // samples since Reset
+	words    [2]uint32 // of the position of a call
 }
 
 // New returns the plan of a bank that chooses by d; d may be nil. It fails where p holds a value out of range.
@@ -97,23 +99,24 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	p.Voices = append([]Voice(nil), p.Voices...)
-	engines, err := kernels.NewEngines(d, caseName, contenders, p)
+	p.Voices = slices.Clone(p.Voices)
+	plan, err := kernels.NewPlan(d, &Op, p)
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{voices: len(p.Voices), engines: engines}, nil
+	return &Plan{plan: plan, voices: len(p.Voices)}, nil
 }
 
 // Render fills dst with the next len(dst) samples and moves on by as many. The implementation is chosen by the number
 // of voices, as it was measured on blocks of 512 samples. Render allocates nothing once an implementation has rendered
-// a block of that length. It fails, and does not move on, where the chosen implementation fails.
+// a block of that length; one on a GPU remembers a few. It fails, and does not move on, where the chosen implementation
+// fails.
 func (p *Plan) Render(dst []float32) error {
-	engine, err := p.engines.For(p.voices)
-	if err != nil {
-		return err
+	if len(dst) == 0 {
+		return nil
 	}
-	if err := engine.render(dst, p.position); err != nil {
+	p.words = positionWords(p.position)
+	if err := p.plan.Run(p.shape(len(dst)), kernels.Args{dst, kernels.Uint32Words(p.words[:])}); err != nil {
 		return err
 	}
 	p.position += int64(len(dst))
@@ -124,17 +127,35 @@ func (p *Plan) Render(dst []float32) error {
 func (p *Plan) Reset() { p.position = 0 }
 
 // Explain says why Render takes the implementation that it takes.
-func (p *Plan) Explain() dispatch.Explanation { return p.engines.Explain(p.voices) }
+func (p *Plan) Explain() dispatch.Explanation { return p.plan.Explain(p.shape(blockSamples)) }
+
+func (p *Plan) shape(n int) kernels.Shape { return kernels.Shape{voices: p.voices, samples: n} }
+
+// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+func (p *Plan) Close() { p.plan.Close() }
+
+// Program calls a plan as a program does.
+func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
+	plan, err := New(d, p)
+	return func(_ kernels.Shape, a *kernels.Args) error {
+		plan.position = positionOf(a)
+		return plan.Render(a[0])
+	}, err
+}
 
 // Reference renders n samples of a bank from Reset on in float64, by the definition.
-func Reference(p Params, n int) []float64 {
+func Reference(p Params, n int) []float64 { return referenceFrom(p, 0, n) }
+
+// referenceFrom renders n samples of a bank from a position on.
+func referenceFrom(p Params, position int64, n int) []float64 {
 	y := make([]float64, n)
 	for i := range y {
-		t := float64(i) / p.SampleRate
+		at := float64(position + int64(i))
+		t := at / p.SampleRate
 		for _, v := range p.Voices {
 			// Multiplied first and divided last, a phase that is a whole number of halves is exact.
-			sine := math.Sin(2 * math.Pi * wrap(v.Frequency*float64(i)/p.SampleRate))
-			saw := 2 * wrap(v.Frequency*cents(v.Detune)*float64(i)/p.SampleRate)
+			sine := math.Sin(2 * math.Pi * wrap(v.Frequency*at/p.SampleRate))
+			saw := 2 * wrap(v.Frequency*cents(v.Detune)*at/p.SampleRate)
 			y[i] += v.level(t) * (sine + saw) / 2
 		}
 		y[i] /= float64(len(p.Voices))

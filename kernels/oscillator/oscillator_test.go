@@ -1,12 +1,12 @@
 package oscillator
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"testing"
 
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 )
 
 func TestSin2Pi(t *testing.T) {
@@ -99,59 +99,101 @@ func oddVoices() map[string]Voice {
 	return voices
 }
 
-func TestStages(t *testing.T) {
-	for name, voice := range oddVoices() {
-		t.Run(name, func(t *testing.T) {
-			p := Params{SampleRate: 44100, Voices: []Voice{voice}}
-			got := make([]float32, 512)
-			if err := serial(newVoices(p)).render(got, 0); err != nil {
-				t.Fatal(err)
-			}
-			if e := kernels.RelativeError(got, Reference(p, 512)); !(e <= 1e-5) {
-				t.Errorf("relative error %.2g, want below 1e-5", e)
-			}
-		})
+// strict allows no more than the implementations need.
+func strict() *kernels.Op[Params] {
+	op := Op
+	op.Tolerance = func(kernels.Shape) float64 { return 1e-5 }
+	return &op
+}
+
+func TestOp(t *testing.T) {
+	kerneltest.Run(t, strict(), kerneltest.Options{Sizes: []int{1, 2, 3, 17, 64}})
+}
+
+// The last blocks are long ones, as usualBank has them.
+func TestLengths(t *testing.T) {
+	op := strict()
+	op.Lines = []kernels.Line{kernels.Along(axes, "n", kernels.Param{Name: "voices", Value: 3}),
+		kernels.Along(axes, "n", kernels.Param{Name: "voices", Value: 40})}
+	kerneltest.Run(t, op, kerneltest.Options{Sizes: []int{1, 31, 33, 257, 600, 2500}, Emulated: 1000})
+}
+
+// The line that is measured has a bank whose envelopes end within the block; a longer stretch sounds to its end.
+func TestUsualBank(t *testing.T) {
+	for _, test := range []struct {
+		n           int
+		first, last float64 // the gates of the first and of the eighth voice, in seconds
+	}{{1, 0.007, 0.00875}, {512, 0.007, 0.00875}, {513, 513. / 44100, 513. / 44100}, {441000, 10, 10}} {
+		p := usualBank(kernels.Shape{voices: 8, samples: test.n})
+		if got := [2]float64{p.Voices[0].Gate, p.Voices[7].Gate}; got != [2]float64{test.first, test.last} {
+			t.Errorf("%d samples: gates %v, want %v and %v", test.n, got, test.first, test.last)
+		}
+		if err := p.check(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
-func TestCase(t *testing.T) {
-	c := Cases()[0]
-	for _, voices := range []int{1, 2, 3, 17, 64, 256} {
-		problem := c.Problem(voices, kernels.Input{})
-		want := problem.Reference()
-		for _, implementation := range c.Implementations {
-			t.Run(fmt.Sprintf("%s/voices=%d", implementation.Name, voices), func(t *testing.T) {
-				if err := implementation.Missing(); err != nil {
-					t.Skip(err)
-				}
-				call, err := problem.Bind(implementation.Name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer call.Release()
-				for range 2 {
-					if err := call.Run(); err != nil {
-						t.Fatal(err)
-					}
-					if e := kernels.RelativeError(call.Output(), want); !(e <= c.Tolerance(voices)) {
-						t.Errorf("relative error %.2g, tolerance %.2g", e, c.Tolerance(voices))
-					}
-				}
-				if allocations := testing.AllocsPerRun(5, func() { call.Run() }); allocations != 0 {
-					t.Errorf("%g allocations a call, want 0", allocations)
-				}
-			})
+// render renders n samples from a position on, over values that must not be added to.
+func render(t *testing.T, p *kernels.Plan[Params], count, n int, position int64) []float32 {
+	t.Helper()
+	y, words := make([]float32, n), positionWords(position)
+	for i := range y {
+		y[i] = 9
+	}
+	if err := p.Run(kernels.Shape{voices: count, samples: n}, kernels.Args{y, kernels.Uint32Words(words[:])}); err != nil {
+		t.Fatal(err)
+	}
+	return y
+}
+
+// Envelopes whose gate closes in every stage, and stages that take no time.
+func TestStages(t *testing.T) {
+	for name, voice := range oddVoices() {
+		p := Params{SampleRate: 44100, Voices: []Voice{voice}}
+		want := Reference(p, 512)
+		for who, plan := range kerneltest.Plans(t, &Op, p) {
+			if e := kernels.RelativeError(render(t, plan, 1, 512, 0), want); !(e <= 1e-5) {
+				t.Errorf("%s, %s: relative error %.2g, want below 1e-5", name, who, e)
+			}
 		}
 	}
-	if _, err := c.Problem(1, kernels.Input{}).Bind("abacus"); err == nil {
-		t.Error("Bind accepted an unknown implementation")
+}
+
+// TestGoesOn renders a bank in two blocks, long after a float32 phase would have lost its place, and after the lower half
+// of the position has wrapped. There
+// float64, which the reference has, holds phases less exactly than implementations do.
+func TestGoesOn(t *testing.T) {
+	p := usualBank(kernels.Shape{voices: 5})
+	for v := range p.Voices {
+		p.Voices[v].Gate = 2e5 + 0.1*float64(v)
+		p.Voices[v].Release = 0.3
+	}
+	all := kerneltest.Plans(t, &Op, p)
+	for _, position := range []int64{0, 44100 * 3, 1<<32 - 300, int64(44100*(2e5+0.2)) - 100} {
+		once := render(t, all["go"], 5, 600, position)
+		var want []float64
+		for _, v := range once {
+			want = append(want, float64(v))
+		}
+		if position < 1e6 {
+			if e := kernels.RelativeError(once, referenceFrom(p, position, 600)); !(e <= 1e-5) {
+				t.Errorf("from sample %d on: relative error %.2g, want below 1e-5", position, e)
+			}
+		}
+		for name, plan := range all {
+			got := append(render(t, plan, 5, 300, position), render(t, plan, 5, 300, position+300)...)
+			if e := kernels.RelativeError(got, want); !(e <= 2e-6) {
+				t.Errorf("%s from sample %d on: %.2g off the processor's in one block, want at most 2e-6", name, position, e)
+			}
+		}
 	}
 }
 
 // TestPlan renders a bank in blocks of changing length, long past the point where a float32 phase would have lost its
 // place, and holds the last of them against the reference.
 func TestPlan(t *testing.T) {
-	p := testBank(5)
+	p := usualBank(kernels.Shape{voices: 5})
 	for v := range p.Voices {
 		p.Voices[v].Gate = 2.1 + 0.1*float64(v)
 		p.Voices[v].Release = 0.3
@@ -161,6 +203,13 @@ func TestPlan(t *testing.T) {
 	plan, err := New(nil, p)
 	if err != nil {
 		t.Fatal(err)
+	}
+	defer plan.Close()
+	if err := plan.Render(nil); err != nil {
+		t.Errorf("no samples: %v", err)
+	}
+	if e := plan.Explain(); e.Case != "oscillator-bank/n=512" || e.Size != 5 {
+		t.Errorf("judged by %s at %d", e.Case, e.Size)
 	}
 	p.Voices[0].Frequency = 1 // the plan has a copy
 	for pass := range 2 {
@@ -184,27 +233,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestParallelReusesBuffers renders a long block, a short one and a long one again.
-func TestParallelReusesBuffers(t *testing.T) {
-	p := testBank(64)
-	e := newParallel(p)
-	want := Reference(p, 512)
-	for _, n := range []int{512, 100, 512} {
-		got := make([]float32, n)
-		for i := range got {
-			got[i] = 9 // must not be added to
-		}
-		if err := e.render(got, 0); err != nil {
-			t.Fatal(err)
-		}
-		if e := kernels.RelativeError(got, want[:n]); !(e <= 1e-5) {
-			t.Errorf("%d samples: relative error %.2g, want below 1e-5", n, e)
-		}
-	}
-}
-
 func TestErrors(t *testing.T) {
-	good := testBank(2)
+	good := usualBank(kernels.Shape{voices: 2})
 	for _, test := range []struct {
 		name   string
 		change func(*Params)
@@ -233,22 +263,5 @@ func TestErrors(t *testing.T) {
 }
 
 func BenchmarkOscillator(b *testing.B) {
-	c := Cases()[0]
-	for _, voices := range []int{1, 2, 4, 16, 64} {
-		problem := c.Problem(voices, kernels.Input{})
-		for _, implementation := range c.Implementations {
-			b.Run(fmt.Sprintf("impl=%s/voices=%d", implementation.Name, voices), func(b *testing.B) {
-				if err := implementation.Missing(); err != nil {
-					b.Skip(err)
-				}
-				call, err := problem.Bind(implementation.Name)
-				if err != nil {
-					b.Fatal(err)
-				}
-				for b.Loop() {
-					call.Run()
-				}
-			})
-		}
-	}
+	kerneltest.Benchmark(b, &Op, Op.Lines[0], 1, 2, 4, 16, 64)
 }

@@ -5,7 +5,7 @@ import (
 	"math/big"
 )
 
-// voice is a Voice as the engines run it.
+// voice is a Voice as the implementations run it.
 type voice struct {
 	// Cycles per sample, in units of 2⁻⁶⁴ of a cycle. The phase at sample n is n times that in wrapping arithmetic, so
 	// no voice needs to remember its own.

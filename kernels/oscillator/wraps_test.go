@@ -1,12 +1,12 @@
 package oscillator
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
 
-	"crossover/gpu/emulator"
+	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 	"crossover/pool"
 )
 
@@ -31,23 +31,14 @@ func wrapBank(frequency, detune, sampleRate int) Params {
 }
 
 func TestExactWraps(t *testing.T) {
-	device := emulator.Open(t)
+	op := Op
+	op.By = append(slices.Clone(Op.By), forced("several samples a thread", strategy{64, 16, 16, 1}))
 	for _, w := range wraps {
 		p := wrapBank(w.frequency, w.detune, w.sampleRate)
-		gpu, err := newLaunch(device, p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		many := largeBlocks{&launch{voices: newVoices(p), device: device}}
 		hertz := int64(w.frequency) << (w.detune / 1200)
-		for name, e := range map[string]engine{"go": serial(newVoices(p)), "go-parallel": newParallel(p), "gpu": gpu,
-			"gpu, several samples a thread": many} {
+		for name, plan := range kerneltest.Plans(t, &op, p) {
 			for _, position := range []int64{0, 24, 1e6, 86400 * int64(w.sampleRate)} {
-				got := make([]float32, 1100)
-				if err := e.render(got, position); err != nil {
-					t.Fatal(err)
-				}
-				for i, y := range got {
+				for i, y := range render(t, plan, 1, 1100, position) {
 					n := position + int64(i)
 					sine := math.Sin(2 * math.Pi * float64(n%int64(w.sampleRate)*int64(w.frequency)%int64(w.sampleRate)) / float64(w.sampleRate))
 					if want := (sine + sawAt(hertz, int64(w.sampleRate), n)) / 2; !(math.Abs(float64(y)-want) <= 1e-6) {
@@ -67,44 +58,29 @@ func TestExactWraps(t *testing.T) {
 	}
 }
 
-// largeBlocks renders by the strategy for long blocks.
-type largeBlocks struct{ *launch }
-
-func (e largeBlocks) render(dst []float32, position int64) error {
-	p, err := e.planBy(strategy{64, 16, 16, 1}, len(dst))
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	p.start(position)
-	err = p.Run()
-	copy(dst, p.y.Floats())
-	return err
-}
-
 // However many workers there are and whichever comes first, a block has the bits that one worker gives it.
 func TestParallelIsSerial(t *testing.T) {
-	p := testBank(37)
+	const count = 37
+	bank := usualBank(kernels.Shape{voices: count})
 	for _, workers := range []int{1, 2, 3, 8} {
-		e := &parallel{pool: pool.New(workers), voices: newVoices(p)}
+		b := &kernels.Backends{Pool: pool.New(workers)}
+		var both [2]*kernels.Plan[Params]
+		for i, name := range []string{"go", "go-parallel"} {
+			var err error
+			if both[i], err = kernels.NewPlanOf(b, &Op, bank, name); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for _, n := range []int{1, 31, 500, 2048} {
-			t.Run(fmt.Sprintf("workers=%d,n=%d", workers, n), func(t *testing.T) {
-				for _, position := range []int64{0, 1, 100, 333} {
-					want, got := make([]float32, n), make([]float32, n)
-					if err := serial(e.voices).render(want, position); err != nil {
-						t.Fatal(err)
-					}
-					for range 10 {
-						if err := e.render(got, position); err != nil {
-							t.Fatal(err)
-						}
-						if !slices.Equal(got, want) {
-							t.Fatalf("from %d on the samples are others than those of one worker", position)
-						}
+			for _, position := range []int64{0, 1, 100, 333} {
+				want := render(t, both[0], count, n, position)
+				for range 10 {
+					if got := render(t, both[1], count, n, position); !slices.Equal(got, want) {
+						t.Fatalf("%d workers: from %d on the %d samples are others than those of one worker", workers, position, n)
 					}
 				}
-			})
+			}
 		}
-		e.pool.Close()
+		b.Pool.Close()
 	}
 }

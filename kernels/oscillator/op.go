@@ -1,0 +1,117 @@
+package oscillator
+
+import (
+	"math"
+
+	"crossover/gpu"
+	"crossover/kernels"
+	"crossover/pool"
+)
+
+// The axes of the operation.
+const (
+	voices = iota
+	samples
+)
+
+var axes = []kernels.Axis{
+	{Name: "voices", Unit: "voices", Min: 1, Max: 256},
+	{Name: "n", Unit: "samples", Min: 1, Max: 1 << 24},
+}
+
+// blockSamples is the length of the block that is measured.
+const blockSamples = 512
+
+// Op declares the operation. What is measured begins at Reset.
+var Op = kernels.Op[Params]{
+	Name:    "oscillator-bank",
+	Formula: "y[n] = 1/V · Σᵥ eᵥ(n/R)·½·(sin 2πφ + 2φ'), φ and φ' phases in cycles, e an ADSR envelope, R = 44 100 Hz",
+	Source:  "F. R. Moore, Elements of Computer Music, 3.2 and 3.3",
+	Axes:    axes,
+	Lines:   []kernels.Line{kernels.Along(axes, "voices", kernels.Param{Name: "n", Value: blockSamples})},
+	Params:  usualBank,
+	IO: func(_ Params, s kernels.Shape) []kernels.Tensor {
+		return []kernels.Tensor{
+			{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: []int{s[samples]}},
+			{Name: "position", Role: kernels.In, Type: kernels.Uint32, Dims: []int{2}}, // of y[0] since Reset, low word first
+		}
+	},
+	Fill: func(_ Params, _ kernels.Shape, _ kernels.Input, a *kernels.Args) { clear(a[1]) },
+	Reference: func(p Params, s kernels.Shape, a *kernels.Args) []float64 {
+		return referenceFrom(p, positionOf(a), s[samples])
+	},
+	Tolerance: func(kernels.Shape) float64 { return 1e-4 },
+	Work: func(s kernels.Shape, _ string) kernels.Work {
+		const flops = 50 // of a voice and sample: a sine, a saw, an envelope
+		v, n := float64(s[voices]), float64(s[samples])
+		// Seven parameters a voice, and the block.
+		return kernels.Work{Bytes: 4 * (7*v + n), Flops: flops * v * n, Pieces: v, Threads: v * n}
+	},
+	// However long the block is, its number of voices counts.
+	Judged: func(_ Params, s kernels.Shape) (line, size int) { return 0, s[voices] },
+	By: []kernels.Makers[Params]{
+		kernels.OverRows(newLoop),
+		kernels.KernelTextFor("", func(_ *gpu.Device, p Params) (kernels.Append[Params], error) { return bankOf(newVoices(p)), nil }),
+	},
+}
+
+// usualBank is the bank of a shape. Voice v sounds at 110·2^((v mod 48)/12) Hz, a semitone above the voice before over
+// four octaves, with a sawtooth 7 cents higher. Its envelope goes through all of its stages within a block of 512 samples
+// at 44.1 kHz: attack 1 + (v mod 4)/2 ms, decay 2 ms to a sustain of 0.6, gate 7 + (v mod 8)/4 ms, release 2 ms. A longer
+// stretch is sustained to its end, so that there is something to render all the way.
+func usualBank(s kernels.Shape) Params {
+	p := Params{SampleRate: 44100, Voices: make([]Voice, s[voices])}
+	for v := range p.Voices {
+		p.Voices[v] = Voice{
+			Frequency: 110 * math.Exp2(float64(v%48)/12),
+			Detune:    7,
+			Attack:    0.001 + 0.0005*float64(v%4),
+			Decay:     0.002,
+			Sustain:   0.6,
+			Gate:      0.007 + 0.00025*float64(v%8),
+			Release:   0.002,
+		}
+		if s[samples] > blockSamples {
+			p.Voices[v].Gate = float64(s[samples]) / p.SampleRate
+		}
+	}
+	return p
+}
+
+const (
+	// leastSamples is how long a stretch is at least: finding a voice's stage costs as much as some six samples.
+	leastSamples = 32
+	// leastTones is how many samples of how many voices take a few microseconds, what calling a helper is worth.
+	leastTones = 1024
+	// stretchesPerWorker is more than one, so that a worker that is late leaves its share to the others.
+	stretchesPerWorker = 4
+)
+
+// newLoop renders stretches of a block, all voices one after the other. So samples are added in the order of the voices
+// whoever renders them, and the output does not depend on it.
+func newLoop(p Params, _ int) (kernels.Loop, error) {
+	bank := newVoices(p)
+	return kernels.Loop{
+		Rows: func(s *kernels.Shape) int { return s[samples] },
+		Grain: func(n int, p *pool.Pool) int {
+			return max(leastSamples, leastTones/len(bank), n/(stretchesPerWorker*p.Workers()))
+		},
+		Do: func(_ int, _ *kernels.Shape, a *kernels.Args, lo, hi int) {
+			clear(a[0][lo:hi])
+			position := positionOf(a)
+			for i := range bank {
+				bank[i].add(a[0], position, lo, hi)
+			}
+		},
+	}, nil
+}
+
+// positionOf returns the position of a call, in samples since Reset.
+func positionOf(a *kernels.Args) int64 {
+	words := kernels.Uint32s(a[1])
+	return int64(words[1])<<32 | int64(words[0])
+}
+
+func positionWords(position int64) [2]uint32 {
+	return [2]uint32{uint32(position), uint32(position >> 32)}
+}
