@@ -27,8 +27,8 @@ var operations = []func(b *kernels.Backends) []kernels.Case{
 	kernels.Listed(&elementwise.Log, elementwise.Program(&elementwise.Log)),
 	kernels.Listed(&reduce.Sum, reduce.Program),
 	kernels.Listed(&fft.Op, fft.Program),
-	stft.Op.Cases,
-	mel.Op.Cases,
+	kernels.Listed(&stft.Op, stft.Program),
+	kernels.Listed(&mel.Op, mel.Program),
 	kernels.Listed(&matmul.Op, matmul.Program),
 	kernels.Listed(&linear.Op, linear.Program),
 	kernels.Listed(&conv1d.Op, conv1d.Program),
@@ -36,7 +36,7 @@ var operations = []func(b *kernels.Backends) []kernels.Case{
 	kernels.Listed(&rmsnorm.Op, rmsnorm.Program),
 	kernels.Listed(&biquad.Op, biquad.Program),
 	kernels.Listed(&oscillator.Op, oscillator.Program),
-	stagegraph.Op.Cases,
+	kernels.Listed(&stagegraph.Op, stagegraph.Program),
 }
 
 // Cases returns every case of every operation on the given backends, its data in the caller's memory.

@@ -143,3 +143,41 @@ func TestDispatchKnowsTheOperations(t *testing.T) {
 		t.Errorf("dispatch knows %v, the catalogue has %v", known, slices.Compact(have))
 	}
 }
+
+// A typed plan called as a program calls it computes what a sweep binds. The stage graph's is on the processor alone.
+func TestPrograms(t *testing.T) {
+	programs := 0
+	in := kernels.GeneratedInput()
+	for _, c := range Cases(kernels.Here()) {
+		c, ok := c.WithPrograms()
+		if !ok {
+			continue
+		}
+		size := c.Axis.Nearest(max(7, c.Axis.Min))
+		problem := c.Problem(size, in)
+		want := problem.Reference()
+		for _, i := range c.Implementations {
+			_, isProgram := kernels.ProgramOf(i.Name)
+			if !isProgram || i.Missing() != nil || c.Operation == "stage-graph" && i.Processor == kernels.GPU {
+				continue
+			}
+			programs++
+			call, err := problem.Bind(i.Name)
+			if err != nil {
+				t.Fatalf("%s, %s: %v", c.Name, i.Name, err)
+			}
+			for range 2 {
+				if err := call.Run(); err != nil {
+					t.Fatalf("%s, %s: %v", c.Name, i.Name, err)
+				}
+			}
+			if off := call.ErrorAgainst(want); !(off <= c.Tolerance(size)) {
+				t.Errorf("%s, %s at %d: error %.2g, allowed %.2g", c.Name, i.Name, size, off, c.Tolerance(size))
+			}
+			call.Release()
+		}
+	}
+	if programs == 0 {
+		t.Error("no typed plan is listed")
+	}
+}

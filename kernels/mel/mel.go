@@ -175,6 +175,15 @@ func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(p.sha
 // Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
 func (p *Plan) Close() { p.plan.Close() }
 
+// Program calls a plan as a program does.
+func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
+	plan, err := New(d, p)
+	return func(_ kernels.Shape, a *kernels.Args) error {
+		_, err := plan.Transform(a[0], a[1])
+		return err
+	}, err
+}
+
 // Reference returns the mel spectrogram, frames×p.Bands, of a power spectrogram, frames×(p.NFFT/2+1), both row-major,
 // in float64: the sum of the definition, without the products whose weight is zero. It panics where p is out of its
 // range.

@@ -172,6 +172,41 @@ func (p *Plan) shape(n int) kernels.Shape {
 // Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
 func (p *Plan) Close() { p.plan.Close() }
 
+// Program calls a plan as a program does, whose nodes read the input of the call. It fails where d asks for a GPU.
+func Program(d *dispatch.Dispatcher, p Stage) (func(s kernels.Shape, a *kernels.Args) error, error) {
+	var x []float32
+	var nodes []Node
+	for i := range p.(lowpasses) {
+		nodes = append(nodes, input{p, i, &x})
+	}
+	plan, err := New(d, nodes)
+	if err != nil {
+		return nil, err
+	}
+	swept, err := kernels.NewPlan(d, &Op, p)
+	if err != nil {
+		return nil, err
+	}
+	defer swept.Close()
+	if asked, got := swept.Explain(plan.shape(1)).Implementation, plan.Explain().Implementation; got != asked {
+		return nil, fmt.Errorf("stagegraph: a program's nodes are Go code, which %s does not run", asked)
+	}
+	return func(_ kernels.Shape, a *kernels.Args) error {
+		x = a[1]
+		defer func() { x = nil }()
+		return plan.Render(a[0])
+	}, nil
+}
+
+// input is a node of the stage that is measured as a program would have it.
+type input struct {
+	stage Stage
+	node  int
+	x     *[]float32 // of the call under way
+}
+
+func (n input) Render(dst []float32) { n.stage.render(n.node, dst, *n.x) }
+
 // reference renders the stage that is measured, in float64.
 func reference(p Stage, s kernels.Shape, a *kernels.Args) []float64 {
 	y, x := make([]float64, s[block]), make([]float64, s[block])

@@ -157,6 +157,15 @@ func (p *Plan) Explain(samples int) dispatch.Explanation { return p.plan.Explain
 // Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
 func (p *Plan) Close() { p.plan.Close() }
 
+// Program calls a plan as a program does.
+func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
+	plan, err := New(d, p)
+	return func(_ kernels.Shape, a *kernels.Args) error {
+		_, err := plan.Transform(kernels.Complex(a[0]), a[1])
+		return err
+	}, err
+}
+
 // Reference returns the spectrogram of samples in float64, frames×bins, row-major: the definition, frame by frame,
 // with gonum's transform, which the tests hold against the plain sum and against librosa. It panics where p is out of
 // its range.
