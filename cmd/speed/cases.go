@@ -87,7 +87,7 @@ func resident(d *gpu.Device, c kernels.Case) kernels.Case {
 	if d.Facts().Unified {
 		return c
 	}
-	return c.Resident()
+	return c.Placed(kernels.Resident)
 }
 
 // isOurs reports whether an implementation is our own kernel text on an API.

@@ -27,7 +27,7 @@ const (
 
 // Op declares the operation. What is measured is a low-pass at 1000 Hz for a sample rate of 22 050 Hz, whatever the
 // recording's, so that the work is always the same.
-var Op = kernels.Op[Coefficients]{
+var Op = kernels.Declare(kernels.Op[Coefficients]{
 	Name:    "biquad",
 	Formula: "y = b0·x + s1, s1 ← b1·x − a1·y + s2, s2 ← b2·x − a2·y; Butterworth low-pass, 1000 Hz at 22 050 Hz",
 	Source:  "https://ccrma.stanford.edu/~jos/filters/Transposed_Direct_Forms.html",
@@ -89,7 +89,7 @@ var Op = kernels.Op[Coefficients]{
 		kernels.Framework("", newFramework),
 		kernels.KernelText("", appendSection),
 	},
-}
+})
 
 // judge returns the relative error of an output. That of a state counts against 1, as loud as a signal is, where the
 // state is less: now and then it comes near 0 between louder ones.

@@ -23,7 +23,7 @@ var axes = []kernels.Axis{
 const blockSamples = 512
 
 // Op declares the operation. What is measured begins at Reset.
-var Op = kernels.Op[Params]{
+var Op = kernels.Declare(kernels.Op[Params]{
 	Name:    "oscillator-bank",
 	Formula: "y[n] = 1/V · Σᵥ eᵥ(n/R)·½·(sin 2πφ + 2φ'), φ and φ' phases in cycles, e an ADSR envelope, R = 44 100 Hz",
 	Source:  "F. R. Moore, Elements of Computer Music, 3.2 and 3.3",
@@ -53,7 +53,7 @@ var Op = kernels.Op[Params]{
 		kernels.OverRows(newLoop),
 		kernels.KernelTextFor("", func(_ *gpu.Device, p Params) (kernels.Append[Params], error) { return bankOf(newVoices(p)), nil }),
 	},
-}
+})
 
 // usualBank is the bank of a shape. Voice v sounds at 110·2^((v mod 48)/12) Hz, a semitone above the voice before over
 // four octaves, with a sawtooth 7 cents higher. Its envelope goes through all of its stages within a block of 512 samples

@@ -3,7 +3,6 @@ package launches
 import (
 	"testing"
 
-	"crossover/gpu"
 	"crossover/gpu/dryrun"
 	"crossover/kernels"
 	"crossover/kernels/catalogue"
