@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Backend is an API that this system may have, and its device once somebody has asked for it.
+// Backend is a GPU API that this system may have, such as Metal or CUDA. Its device is opened when it is first asked for.
 type Backend struct {
 	API string // "metal", "cuda": the name of our implementations on it
 
@@ -16,13 +16,13 @@ type Backend struct {
 	err    error
 }
 
-// NewBackend returns a backend that opens its device with open when it is first asked to.
+// NewBackend returns a backend whose device open makes. open is called at most once, when the device is first asked for.
 func NewBackend(api string, open func() (Driver, error)) *Backend {
 	return &Backend{API: api, open: open}
 }
 
-// Open returns the backend's device, the same one each time. Where there is none it fails with one line that says what
-// is missing.
+// Open returns the backend's device, the same one each time. Where there is none, Open fails with one line that says what
+// is missing, and goes on failing with it.
 func (b *Backend) Open() (*Device, error) {
 	b.once.Do(func() {
 		driver, err := b.open()
@@ -43,8 +43,8 @@ func (b *Backend) Open() (*Device, error) {
 	return b.device.Load(), nil
 }
 
-// OpenFit is Open for who runs kernels: it fails on a device that lacks what they need, too. Such a device can be asked
-// for its facts, and compiles.
+// OpenFit is Open for a caller that runs kernels: it also fails where the device lacks what kernels need. Such a device can
+// be opened with Open, asked for its facts, and made to compile.
 func (b *Backend) OpenFit() (*Device, error) {
 	device, err := b.Open()
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"crossover/pool"
 )
 
-// A call's data lie in slices of the caller's. Those in shared memory of the device ([Device.Alloc]) are used where they
-// are; the others go through pinned memory of the plan's. Large ones do so in pieces, each copied by the workers of the
-// pool while the one before it is on its way.
+// The data of a call lie in slices of the caller. A slice in shared memory of the device ([Device.Alloc]) is used where it
+// is. Other slices are copied through pinned memory of the plan. Large slices are copied in pieces: the workers of the pool
+// copy one piece while the device moves the one before it.
 
 // mostHosted is how many inputs and outputs a plan has at most.
 const mostHosted = 8
@@ -27,11 +27,14 @@ const (
 	mostPiece  = 4 << 20
 )
 
-// Call computes a plan on data of the caller's: data[i] is what its i-th input, output or state holds, in the order in
-// which they were made, and may be shorter than the buffer. The last vector of a buffer that is longer is undefined
-// behind them. Call returns when the outputs can be read. It allocates nothing once it has met the shared memory that
-// the data lie in. An output may be an input. Where it fails, inputs that are no outputs are as they were, and so are all
-// that overlap an output.
+// Call computes a plan on the caller's data. data[i] is the i-th input, output or state, in the order in which the builder
+// made them. It may be shorter than its buffer; what the buffer holds behind it is undefined. An output may be the same
+// slice as an input. Call returns when the outputs can be read. Call allocates nothing once it has run on the same shared
+// memory, of which a plan remembers a few places.
+//
+// Where Call fails, inputs that overlap no output are as they were. So are the other inputs and the states, with two
+// exceptions, in which the device may have written results to them already: states in shared memory, and slices in shared
+// memory of a device with memory of its own.
 func (p *Plan) Call(data [][]float32) error {
 	b, staged, err := p.meet(data)
 	if err != nil {
@@ -48,7 +51,7 @@ func (p *Plan) Call(data [][]float32) error {
 	return nil
 }
 
-// SubmitOn starts what Call does and returns; WaitOn waits for it. The data must stay as they are until then.
+// SubmitOn starts a Call and returns. WaitOn waits for it. The data must not be touched in between.
 func (p *Plan) SubmitOn(data [][]float32) error {
 	b, staged, err := p.meet(data)
 	if err != nil {
@@ -58,7 +61,7 @@ func (p *Plan) SubmitOn(data [][]float32) error {
 	return p.submit(b.full, false)
 }
 
-// WaitOn returns when what SubmitOn started is done and data, which are the same, can be read.
+// WaitOn returns when what SubmitOn started is done and the outputs can be read. data are those of SubmitOn.
 func (p *Plan) WaitOn(data [][]float32) error {
 	if err := p.Wait(); err != nil {
 		return err
@@ -71,8 +74,8 @@ func (p *Plan) WaitOn(data [][]float32) error {
 	return nil
 }
 
-// TimeOn is Call with the device's own account of the time, the transfers to and from the plan's memory included. Asking
-// for it may cost a little of it.
+// TimeOn is Call and returns the device's own account of the time, transfers included. Taking the account may itself cost a
+// little time.
 func (p *Plan) TimeOn(data [][]float32) (Times, error) {
 	b, staged, err := p.meet(data)
 	if err != nil {
@@ -86,7 +89,7 @@ func (p *Plan) TimeOn(data [][]float32) (Times, error) {
 	return times, err
 }
 
-// Load copies the inputs and states among data to the device, for RunResident.
+// Load copies the inputs and states of data to the device, where RunResident finds them.
 func (p *Plan) Load(data [][]float32) error {
 	if err := p.fits(data); err != nil {
 		return err
@@ -95,7 +98,7 @@ func (p *Plan) Load(data [][]float32) error {
 	return p.Upload()
 }
 
-// Store copies the outputs and states from the device to data, after RunResident.
+// Store copies the outputs and states from the device to data. It follows RunResident.
 func (p *Plan) Store(data [][]float32) error {
 	if err := p.fits(data); err != nil {
 		return err
@@ -107,7 +110,7 @@ func (p *Plan) Store(data [][]float32) error {
 	return nil
 }
 
-// stagedSet says which of a plan's hosted buffers go through the plan's own memory, a bit each.
+// stagedSet has a bit for each hosted buffer of a plan: whether its data are copied through the plan's own memory.
 type stagedSet uint
 
 const allStaged = ^stagedSet(0)
@@ -129,7 +132,8 @@ func (p *Plan) fits(data [][]float32) error {
 	return nil
 }
 
-// meet returns the binding for data, and which of them it does not reach.
+// meet returns the recorded commands for the places where data lie, and which of data must be copied through the plan's own
+// memory.
 func (p *Plan) meet(data [][]float32) (*binding, stagedSet, error) {
 	if err := p.fits(data); err != nil {
 		return nil, 0, err
@@ -168,12 +172,13 @@ func (p *Plan) meet(data [][]float32) (*binding, stagedSet, error) {
 	return &p.bindings[0], staged, nil
 }
 
-// mostBindings is for how many places of the host's data a plan keeps its commands: programs alternate between a few.
+// mostBindings is how many places of shared memory a plan remembers: programs alternate between a few.
 const mostBindings = 4
 
-// usable reports whether the plan may take the i-th data right where they are in shared memory. Where memory is unified
-// the kernels do, and they move whole vectors: nothing of anybody else's may lie behind the data, and an output must not
-// be what another kernel of the plan has yet to read.
+// usable reports whether the plan may use the i-th data where they are in shared memory. A device with memory of its own
+// copies from there and back, so it always may. Where memory is unified the kernels themselves work on the data, and in
+// whole vectors. The data must then start at a vector, nothing else may lie in their last vector, and an output must not
+// overlap what another kernel of the plan has yet to read.
 func (p *Plan) usable(i int, r Region, data [][]float32) bool {
 	if !p.device.facts.Unified {
 		return true
@@ -210,7 +215,7 @@ func (p *Plan) staged(data [][]float32, staged stagedSet) (bytes int) {
 	return bytes
 }
 
-// fill copies inputs to the plan's own memory, drain outputs from there.
+// fill copies inputs to the plan's own memory, and drain copies outputs from there.
 func (p *Plan) fill(data [][]float32, staged stagedSet) {
 	for i, d := range data {
 		if staged.has(i) && p.hosted[i].role != output {
@@ -239,7 +244,7 @@ type piece struct {
 	from, to int // in bytes
 }
 
-// cut makes the pieces of a binding, the first time that it is asked for.
+// cut records the pieces of a binding when they are first needed.
 func (p *Plan) cut(b *binding, staged stagedSet) error {
 	if b.up != nil || b.down != nil {
 		return nil
@@ -296,7 +301,7 @@ func (p *Plan) callInPieces(b *binding, data [][]float32, staged stagedSet) erro
 	return p.moveDown(b, data, staged)
 }
 
-// moveUp carries the inputs to the device, copying a piece while others are on their way.
+// moveUp carries the inputs to the device. It copies one piece while others are on their way.
 func (p *Plan) moveUp(b *binding, data [][]float32, staged stagedSet) error {
 	m := &p.mover
 	m.begin(p, b.up, data, staged)
@@ -315,8 +320,8 @@ func (p *Plan) moveUp(b *binding, data [][]float32, staged stagedSet) error {
 	return m.end()
 }
 
-// moveDown carries the outputs to the host. What overlaps an input is not touched before all have arrived, so that the
-// call can be made again elsewhere.
+// moveDown carries the outputs to the host. Where an output overlaps an input, what goes through the plan's memory is copied
+// only after everything has arrived, so that the call can be made again elsewhere.
 func (p *Plan) moveDown(b *binding, data [][]float32, staged stagedSet) error {
 	m := &p.mover
 	m.begin(p, b.down, data, staged)
@@ -334,15 +339,15 @@ func (p *Plan) moveDown(b *binding, data [][]float32, staged stagedSet) error {
 	return err
 }
 
-// mover carries pieces one way. It is the pool's task of that, whose index is a unit of some piece: one loop for all
-// pieces keeps the workers awake from the first to the last.
+// mover carries pieces in one direction. It is a task of the pool, and the index of the task is a unit of a piece. There is
+// one loop over the units of all pieces, which keeps the workers awake from the first to the last.
 type mover struct {
 	plan   *Plan
 	pieces []piece
 	data   [][]float32
 	staged stagedSet
 	units  []progress // by piece
-	of     []int32    // by unit, the piece that it is of
+	of     []int32    // by unit, its piece
 
 	arrived atomic.Int32 // pieces, from the first on
 	waiting sync.Mutex   // held by the one who waits for the next piece
@@ -397,7 +402,7 @@ func (m *mover) fail(err error) {
 
 func (m *mover) failed() bool { return m.problem.Load() != nil }
 
-// submit sends a piece on its way. Each is sent by one worker.
+// submit starts the transfer of a piece. One worker does so for each piece.
 func (m *mover) submit(i int) {
 	if m.failed() {
 		return
@@ -407,7 +412,7 @@ func (m *mover) submit(i int) {
 	m.fail(err)
 }
 
-// await returns when a piece has arrived, or will not. Pieces arrive in their order.
+// await returns when a piece has arrived or its transfer has failed. Pieces arrive in their order.
 func (m *mover) await(i int) {
 	for int(m.arrived.Load()) <= i {
 		if !m.waiting.TryLock() {
@@ -425,7 +430,7 @@ func (m *mover) await(i int) {
 	}
 }
 
-// sides returns a unit on the host's side of the plan, and in the caller's data, which may end before it.
+// sides returns a unit twice: in the plan's pinned memory, and in the caller's data, which may end before the unit does.
 func (m *mover) sides(unit int) (pinned, data []byte) {
 	i := m.of[unit]
 	piece := &m.pieces[i]
@@ -435,7 +440,7 @@ func (m *mover) sides(unit int) (pinned, data []byte) {
 	return m.plan.hosted[piece.buffer].host.Host()[from:to], data[:min(len(data), to-from)]
 }
 
-// upward copies the caller's data to pinned memory. Who copies the last unit of a piece sends it.
+// upward copies the caller's data to pinned memory. The worker that copies the last unit of a piece submits the piece.
 type upward mover
 
 // Do copies the units from lo to hi−1.
@@ -451,7 +456,7 @@ func (u *upward) Do(_, lo, hi int) {
 	}
 }
 
-// downward copies what has arrived to the caller's memory.
+// downward copies pieces that have arrived to the caller's memory.
 type downward mover
 
 // Do copies the units from lo to hi−1.
@@ -483,7 +488,7 @@ func (p *Plan) inPlace(data [][]float32) bool {
 	return false
 }
 
-// tail returns the bytes of d from one on; none where it is shorter.
+// tail returns the bytes of d from the given one on, and none where d is shorter.
 func tail(d []float32, from int) []byte {
 	bytes := words(d)
 	return bytes[min(from, len(bytes)):]
@@ -498,17 +503,17 @@ func (b *binding) closePieces() {
 	b.up, b.down = nil, nil
 }
 
-// copier copies memory on the workers of the pool. On a server processor one core copies a tenth of what its memory and
-// a bus carry.
+// copier copies memory on the workers of the pool. One core of a server processor copies a tenth of what its memory and its
+// bus can carry.
 type copier struct{ dst, src []byte }
 
-// copyUnit is what a worker copies at a time, and aloneUpTo what the caller copies without asking anybody.
+// copyUnit is how many bytes a worker copies at a time. Up to aloneUpTo bytes the calling goroutine copies alone.
 const (
 	copyUnit  = 16 << 10
 	aloneUpTo = 64 << 10
 )
 
-// copy copies as many bytes as both have.
+// copy copies as many bytes as the shorter of the two has.
 func (c *copier) copy(dst, src []byte) {
 	n := min(len(dst), len(src))
 	if n <= aloneUpTo {

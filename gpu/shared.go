@@ -10,8 +10,9 @@ import (
 	"unsafe"
 )
 
-// SharedMemory is memory of the host that a device reaches without a copy of ours: pinned on a device with memory of its
-// own, the same pages where memory is unified. A call recognises slices of it by their addresses.
+// SharedMemory is memory of the host that a device reaches without a copy by the processor. For a device with memory of its
+// own it is pinned, and the device copies from it and to it. Where memory is unified, kernels work on it directly.
+// [Plan.Call] recognises slices of it by their addresses.
 type SharedMemory struct {
 	device *Device
 	memory Memory
@@ -19,9 +20,10 @@ type SharedMemory struct {
 	unused runtime.Cleanup
 }
 
-// Alloc returns zeroed shared memory for n float32, n at least 1. It is the device's until Free; what nobody refers to any
-// more is freed by the garbage collector, so keep the SharedMemory as long as its Floats. It fails, wrapping
-// [ErrOutOfMemory], where the system has no such memory left.
+// Alloc returns zeroed shared memory for n float32, n at least 1. Free gives it back. The garbage collector frees a
+// SharedMemory that nobody refers to, although somebody may still hold its Floats: keep the SharedMemory as long as them.
+// Alloc fails where n is out of range and, wrapping [ErrOutOfMemory], where the system has no such memory left or the
+// device takes no buffer as large.
 func (d *Device) Alloc(n int) (*SharedMemory, error) {
 	if n < 1 || int64(n) > 1<<40 {
 		return nil, fmt.Errorf("gpu: shared memory for %d values; want at least 1", n)
@@ -44,10 +46,10 @@ func (d *Device) Alloc(n int) (*SharedMemory, error) {
 	return s, nil
 }
 
-// Floats returns the memory. It must not be used after Free.
+// Floats returns the memory as a slice, which must not be used after Free. After Free, Floats returns nil.
 func (s *SharedMemory) Floats() []float32 { return s.floats }
 
-// Free gives the memory back. No call may use it any more. Freeing twice is harmless.
+// Free gives the memory back. No call may be using it. Freeing twice is harmless.
 func (s *SharedMemory) Free() {
 	if s.floats == nil {
 		return
@@ -57,10 +59,10 @@ func (s *SharedMemory) Free() {
 	s.floats = nil
 }
 
-// sharedCount is how many shared memories there are, of all devices.
+// sharedCount is the number of shared memories of all devices.
 var sharedCount atomic.Int64
 
-// AnyShared reports whether there is shared memory at all, of any device: where not, no slice need be looked at.
+// AnyShared reports whether any device has shared memory at present. Where none does, no slice need be looked up.
 func AnyShared() bool { return sharedCount.Load() > 0 }
 
 // sharedRanges are the shared memories of a device, by address.
@@ -96,7 +98,7 @@ func (r *sharedRanges) add(host []byte, m Memory, bytes int) {
 	sharedCount.Add(1)
 }
 
-// free gives the memory at an address back, if it is there still.
+// free gives the memory at an address back, unless that has been done.
 func (r *sharedRanges) free(d *Device, host []byte) {
 	r.mu.Lock()
 	all := r.load()
@@ -113,7 +115,8 @@ func (r *sharedRanges) free(d *Device, host []byte) {
 	d.pool.give(freed.memory, freed.bytes, Shared)
 }
 
-// find returns the region that a slice is, and false where it is no shared memory. It allocates nothing.
+// find returns the region of shared memory from the start of a slice to the end of the memory, and false where the slice
+// does not lie in shared memory. It allocates nothing.
 func (r *sharedRanges) find(data []float32) (Region, bool) {
 	all := r.load()
 	if len(all) == 0 || len(data) == 0 {

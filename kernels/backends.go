@@ -13,14 +13,15 @@ import (
 	"crossover/pool"
 )
 
-// Backends are what implementations are made of. A program has those of [Here]; tests bring their own.
+// Backends are what implementations compute with: the pool, the GPUs, Apple's framework. A program has those of [Here].
+// Tests make their own.
 type Backends struct {
 	Pool       *pool.Pool
-	GPUs       []*gpu.Backend // none is opened before an implementation on it is asked for
-	Accelerate bool           // whether Apple's framework, or what stands in for it, is among the libraries
+	GPUs       []*gpu.Backend // each is opened when an implementation on it is first asked for
+	Accelerate bool           // whether there are implementations by Apple's framework, or by a library that stands in for it
 }
 
-// Here returns the backends of this machine, always the same ones. It opens no device and loads no library.
+// Here returns the backends of this machine. Each call returns the same ones. It opens no device and loads no library.
 var Here = sync.OnceValue(func() *Backends {
 	return &Backends{
 		Pool:       pool.Shared(),
@@ -29,8 +30,8 @@ var Here = sync.OnceValue(func() *Backends {
 	}
 })
 
-// SeparateMemory reports whether a GPU that works has memory of its own, so that it matters whether a call's data lie
-// there. It opens the GPUs.
+// SeparateMemory reports whether a GPU that works has memory of its own. Only then does the placement resident differ from
+// the others. It opens the GPUs.
 func (b *Backends) SeparateMemory() bool {
 	for _, g := range b.GPUs {
 		if device, err := g.OpenFit(); err == nil && !device.Facts().Unified {
@@ -40,7 +41,7 @@ func (b *Backends) SeparateMemory() bool {
 	return false
 }
 
-// HasGPU reports whether a GPU works. It opens them until one does.
+// HasGPU reports whether a GPU works. It opens GPUs until it finds one that does.
 func (b *Backends) HasGPU() bool { return b.device() != nil }
 
 // device returns the first GPU that works, nil where none does.
@@ -53,8 +54,8 @@ func (b *Backends) device() *gpu.Device {
 	return nil
 }
 
-// Trim gives the GPU memory that no plan uses back to the system and returns how many bytes that was. A program that
-// dispatches lets memory pressure call it:
+// Trim gives GPU memory that no plan uses back to the system, and returns the number of bytes. A program calls it when
+// memory is short:
 //
 //	d.OnMemoryPressure(func() { kernels.Here().Trim() })
 func (b *Backends) Trim() (bytes int64) {
@@ -66,8 +67,8 @@ func (b *Backends) Trim() (bytes int64) {
 	return bytes
 }
 
-// Forget drops the compiled kernels and the spare memory of every GPU that is open, so that the next call is as cold as
-// it gets in a process: contexts and libraries stay loaded.
+// Forget drops the compiled kernels and the spare memory of every GPU that is open. The next call is then as cold as a call
+// can be in a process that has run before: contexts and libraries stay loaded.
 func (b *Backends) Forget() {
 	for _, g := range b.GPUs {
 		if device := g.Opened(); device != nil {

@@ -41,8 +41,8 @@ func GeneratedInput() Input {
 	return Input{Samples: samples, SampleRate: rate, Name: "generated"}
 }
 
-// Fill copies the recording into dst, from its beginning and over again until dst is full. An empty recording fills
-// dst with zeros.
+// Fill fills dst with the recording, from its beginning and repeated as often as needed. An empty recording fills dst with
+// zeros.
 func (in Input) Fill(dst []float32) {
 	if len(in.Samples) == 0 {
 		clear(dst)

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Judge returns how far an output is from the reference: 0 where it is right, more the worse it is, +Inf where it cannot
-// be compared. got are the output's words ([Args]) of one type, those of a float64 rounded to one; want is the reference.
+// Judge returns how far an output is from the reference: 0 where the two agree, more the worse the output is, +Inf where
+// they cannot be compared. got holds the words of one output (see [Args]), whose elements are of type t, and those of a
+// float64 rounded to one word. want is the reference.
 type Judge func(t Element, got []float32, want []float64) float64
 
 // RelativeError returns the relative L2 error of got against want: ‖got−want‖ / ‖want‖, or ‖got‖ where want is all
@@ -42,7 +43,7 @@ func number(t Element, word float32) float64 {
 	return float64(word)
 }
 
-// Exact judges outputs that are right or wrong: the number of values that differ. A NaN is equal to a NaN.
+// Exact is a judge of outputs that are right or wrong. It returns the number of values that differ. A NaN equals a NaN.
 func Exact(t Element, got []float32, want []float64) float64 {
 	if len(got) != len(want) {
 		return math.Inf(1)
@@ -56,7 +57,8 @@ func Exact(t Element, got []float32, want []float64) float64 {
 	return float64(wrong)
 }
 
-// SameSet judges outputs whose order does not matter: the number of values that are missing or too many.
+// SameSet is a judge of outputs whose order does not matter. It sorts both sides and returns the number of places at which
+// they differ.
 func SameSet(t Element, got []float32, want []float64) float64 {
 	if len(got) != len(want) {
 		return math.Inf(1)
@@ -76,8 +78,8 @@ func SameSet(t Element, got []float32, want []float64) float64 {
 	return float64(wrong)
 }
 
-// AbsoluteError judges outputs in a unit of their own, such as decibels: the greatest |got−want|, +Inf where the lengths
-// differ or a value is no number.
+// AbsoluteError is a judge of outputs in a unit of their own, such as decibels. It returns the greatest |got−want|, and +Inf
+// where the lengths differ or a value is not a number.
 func AbsoluteError(t Element, got []float32, want []float64) float64 {
 	if len(got) != len(want) {
 		return math.Inf(1)

@@ -1,13 +1,20 @@
-// Package kernels is the contract between an operation and the rest of Crossover: what a case is, who competes in
-// it, and how one competitor is bound to one problem so that it can be checked and timed.
+// Package kernels declares operations and computes them by the implementation that is fastest at each call.
 //
-// It does not time anything and it computes nothing: each operation lives in a folder below (kernels/fft,
-// kernels/stft …) and is listed by one line in kernels/catalogue. The usual steps of a caller are
+// An operation is declared once, as an [Op]: its axes, its cases, the tensors of a call, its float64 reference and the
+// [Makers] of its implementations. A declaration is plain data. Three things are made from it:
 //
-//  1. pick a [Case] from catalogue.Cases and a size on its [Axis];
-//  2. make the [Problem] of that size: its input and, on demand, its float64 reference;
-//  3. bind each available [Implementation] to the problem, run the [Call], and hold its output against the
-//     reference with [RelativeError].
+//   - [NewPlan] returns the [Plan] of a program, which the typed plan of each operation (softmax.Plan, stft.Plan) wraps;
+//   - [Op.Cases] returns the cases that a sweep measures, and they time that same plan;
+//   - kerneltest.Run tests every implementation.
+//
+// The package holds no operation and times nothing. Each operation lives in a folder below (kernels/fft, kernels/stft …)
+// and has one line in kernels/catalogue. The usual steps of a program are those of the typed plans: New, the method that
+// computes, Close. Memory from [Backends.Alloc] saves a GPU the copies. The usual steps of somebody who measures are
+//
+//  1. pick a [Case] from catalogue.Cases, its [Placement], and a size on its [Axis];
+//  2. make the [Problem] of that size: its inputs and, on demand, its float64 reference;
+//  3. bind each [Implementation] that is there to the problem, run the [Call], and hold its output against the reference
+//     with [Call.ErrorAgainst].
 package kernels
 
 import (
@@ -65,8 +72,9 @@ type Implementation struct {
 	Version func() string
 }
 
-// Parallel reports whether an implementation spreads over the processors by its name: "go-parallel", "fftw-parallel",
-// "go-parallel/direct". What a library does that decides for itself, Apple's for one, is not known.
+// Parallel reports whether the name of an implementation says that it spreads over the processors: "go-parallel",
+// "fftw-parallel", "go-parallel/direct". Libraries that decide that for themselves, such as Apple's, do not show it in
+// their names.
 func Parallel(implementation string) bool {
 	contender, _, _ := strings.Cut(implementation, "/")
 	return strings.HasSuffix(contender, "-parallel")
@@ -97,18 +105,19 @@ type Case struct {
 	Params     []Param
 	Axis       Axis
 
-	// Tolerance is the greatest relative L2 error against the float64 reference at a size.
+	// Tolerance is the greatest error against the float64 reference at a size, as Call.ErrorAgainst counts it.
 	Tolerance func(size int) float64
 
-	// Bytes is the least memory traffic of one call in bytes: every input read once, every output written once. A
-	// call that is faster than the memory could carry them did not do the work.
+	// Bytes is the least memory traffic of one call in bytes: every input is read once, every output is written once. A
+	// call that takes less time than the memory needs for them did not do the work.
 	Bytes func(size int) float64
 
 	// OneWinner says why a single implementation is expected to win at every size ("recurrence over n"). It is empty
 	// where a crossover is expected.
 	OneWinner string
 
-	// Implementations are the competitors, in the order of preference of a program that knows no measurements.
+	// Implementations are those of this machine's backends, in the order of preference of a program that knows no
+	// measurements. Some may lack a library or a device: see Implementation.Missing.
 	Implementations []Implementation
 
 	// Placement says where the data of the case's calls lie.
@@ -120,12 +129,12 @@ type Case struct {
 	placed  func(p Placement) Case
 	program func(p Problem, implementation string) (Call, error) // nil where no typed plan is known
 
-	// Problem makes the case's problem at one size. It allocates; timing starts later. Audio operations draw their
-	// samples from in, the others from a fixed seed.
+	// Problem makes the case's problem at one size. It allocates, so call it before timing starts. Audio operations take
+	// their samples from in; the others use seeded noise.
 	Problem func(size int, in Input) Problem
 }
 
-// Placed returns the case with its data in another placement. For implementations on the processor nothing changes.
+// Placed returns the case with its data in another placement. Implementations on the processor compute the same in each.
 func (c Case) Placed(p Placement) Case {
 	if p == c.Placement {
 		return c
@@ -136,7 +145,7 @@ func (c Case) Placed(p Placement) Case {
 // Movable reports whether the case can be placed elsewhere.
 func (c Case) Movable() bool { return c.placed != nil }
 
-// Release gives back what a problem holds beyond Go's memory. No call of it may run any more.
+// Release gives back what a problem holds outside of Go's heap. It must not be called while a call of the problem runs.
 func Release(p Problem) {
 	if r, ok := p.(interface{ Release() }); ok {
 		r.Release()
@@ -147,8 +156,8 @@ func Release(p Problem) {
 type Problem interface {
 	// Reference computes the answer in float64, complex values as interleaved real and imaginary parts.
 	Reference() []float64
-	// Bind readies the named implementation: buffers made, plans built. The calls of one problem share its input
-	// and must not change it.
+	// Bind makes the named implementation ready: it allocates buffers and builds plans. The calls of one problem share
+	// its inputs and must not change them.
 	Bind(implementation string) (Call, error)
 }
 
@@ -156,7 +165,7 @@ type Problem interface {
 type Call struct {
 	// Run computes the output from the input once. It returns when the caller can read the output.
 	Run func() error
-	// Output returns what the last Run computed, in the order of Problem.Reference.
+	// Output returns what the last Run computed, in the order of Problem.Reference: the words of all outputs.
 	Output func() []float32
 	// Error returns how far the last Run's output is from the reference, as the operation judges it. Nil stands for
 	// RelativeError of Output.

@@ -86,5 +86,5 @@ type gpuRunner interface {
 	ready(s Shape) (*launchPlan, error)
 }
 
-// ready returns the launch plan of a shape, built.
+// ready returns the launch plan of a shape.
 func (l *launch[P]) ready(s Shape) (*launchPlan, error) { return l.plans.For(s, l.plan) }

@@ -7,23 +7,24 @@ import (
 	"crossover/pool"
 )
 
-// Runner is one implementation made ready for parameters. It is for one goroutine at a time.
+// Runner is one implementation, made ready for parameters. It is for one goroutine at a time.
 //
-// A runner that keeps memory which the garbage collector does not know has a method Close.
+// A runner that holds memory outside of Go's heap has a method Close. A runner that was closed is not run any more.
 type Runner interface {
-	// Run computes the outputs of a from its inputs and returns when the caller can read them. Once it has run at a shape
-	// it allocates nothing there. It keeps no slice of a.
+	// Run computes the outputs of a from the inputs of a. It returns when the caller can read the outputs. It allocates
+	// nothing at a shape at which it has run before. It keeps no slice of a.
 	Run(s Shape, a *Args) error
 }
 
-// RunnerFunc is a runner that keeps nothing.
+// RunnerFunc is a runner that has no state.
 type RunnerFunc func(s Shape, a *Args) error
 
 // Run calls f.
 func (f RunnerFunc) Run(s Shape, a *Args) error { return f(s, a) }
 
-// ErrRefused is wrapped by a runner's error where the implementation is sound and does not take these parameters or this
-// shape, such as one that is too large for a GPU. A plan then computes on the next best implementation.
+// ErrRefused is wrapped by the error of an implementation that works and does not take these parameters or this shape,
+// such as a shape that is too large for a GPU. A plan then computes this call by the next best implementation, and it goes
+// on using the one that refused for other calls.
 var ErrRefused = errors.New("not for this shape")
 
 // Maker makes the runners of one implementation.
@@ -32,10 +33,10 @@ type Maker[P any] struct {
 	New func(p P) (Runner, error)
 }
 
-// Makers returns the implementations of one kind on the given backends: none, one, or one for each GPU.
+// Makers returns the makers of one kind of implementation on the given backends: none, one, or one for each GPU.
 type Makers[P any] func(b *Backends, op *Op[P]) []Maker[P]
 
-// Named returns the implementation of a name that computes on the processor.
+// Named returns an implementation on the processor with the given name.
 func Named[P any](name string, build func(b *Backends, p P) (Runner, error)) Makers[P] {
 	return func(b *Backends, _ *Op[P]) []Maker[P] {
 		return []Maker[P]{{
@@ -45,7 +46,8 @@ func Named[P any](name string, build func(b *Backends, p P) (Runner, error)) Mak
 	}
 }
 
-// Library returns the implementation of a name that a processor's library computes, found at run time.
+// Library returns an implementation with the given name by a library for the processor that is found at run time. probe
+// says whether it is there, and version which one it is.
 func Library[P any](name string, probe func() error, version func() string, build func(b *Backends, p P) (Runner, error)) Makers[P] {
 	return func(b *Backends, _ *Op[P]) []Maker[P] {
 		return []Maker[P]{{
@@ -55,20 +57,20 @@ func Library[P any](name string, probe func() error, version func() string, buil
 	}
 }
 
-// Loop is a computation that falls into rows, or elements, which do not depend on each other.
+// Loop is a computation over rows, or elements, that do not depend on each other.
 type Loop struct {
 	// Rows returns how many there are at a shape.
 	Rows func(s *Shape) int
 
-	// Least is how many of them take some tenths of a microsecond, which is what handing them to another worker costs,
-	// and a chunk is a multiple of Unit; see pool.Pool.Grain. Unit may be 0.
+	// Least is the number of rows that take some tenths of a microsecond: handing rows to another worker costs as much.
+	// A chunk is a multiple of Unit, where Unit is above 0. See pool.Pool.Grain.
 	Least, Unit int
 
-	// Grain is how many make a chunk in place of what Least and Unit lead to. It may be nil.
+	// Grain returns the number of rows in a chunk. It replaces Least and Unit. It may be nil.
 	Grain func(rows int, p *pool.Pool) int
 
-	// Do computes the rows from lo to hi−1. worker is below the number that the loop was made for, and no two goroutines
-	// share it.
+	// Do computes the rows from lo to hi−1. worker is at least 0 and below the number of workers that the loop was made
+	// for. No two calls at the same time have the same worker.
 	Do func(worker int, s *Shape, a *Args, lo, hi int)
 }
 
@@ -79,13 +81,13 @@ func (l *Loop) grain(rows int, p *pool.Pool) int {
 	return p.Grain(rows, max(1, l.Least), max(1, l.Unit))
 }
 
-// OverRows returns the implementations "go", which computes a loop on one core, and "go-parallel", which shares it out
-// over the pool. build makes the loop for a number of workers.
+// OverRows returns two implementations of one loop: "go" computes it on one core, "go-parallel" divides it among the
+// workers of the pool. build makes the loop for a number of workers.
 func OverRows[P any](build func(p P, workers int) (Loop, error)) Makers[P] {
 	return LoopNamed("go", "go-parallel", build)
 }
 
-// LoopNamed is OverRows under other names: of the serial implementation and of the parallel one.
+// LoopNamed is OverRows with other names for the two implementations.
 func LoopNamed[P any](serial, parallel string, build func(p P, workers int) (Loop, error)) Makers[P] {
 	return func(b *Backends, op *Op[P]) []Maker[P] {
 		return slices.Concat(
@@ -100,7 +102,7 @@ func LoopNamed[P any](serial, parallel string, build func(p P, workers int) (Loo
 	}
 }
 
-// Probed adds to what an implementation needs: each of makers' competes only where probe returns nil.
+// Probed returns the implementations of makers, each of them there only where probe returns nil.
 func Probed[P any](probe func() error, version func() string, makers Makers[P]) Makers[P] {
 	return func(b *Backends, op *Op[P]) []Maker[P] {
 		all := makers(b, op)

@@ -8,7 +8,7 @@ import (
 	"crossover/gpu"
 )
 
-// Cases returns the cases that an operation's lines are, with their data in the placement caller.
+// Cases returns the cases of an operation, one for each of its lines, with their data in the placement caller.
 func (o *Op[P]) Cases(b *Backends) []Case {
 	var cases []Case
 	for i := range o.Lines {
@@ -17,7 +17,7 @@ func (o *Op[P]) Cases(b *Backends) []Case {
 	return cases
 }
 
-// CaseOf returns the case of a line, which need not be among the operation's own.
+// CaseOf returns the case of a line, which need not be one of the operation's.
 func (o *Op[P]) CaseOf(b *Backends, line Line) Case {
 	c := Case{
 		Name:       o.caseName(&line),
@@ -74,7 +74,7 @@ type problem[P any] struct {
 	free      []func()
 }
 
-// Problem makes the inputs of a shape, which need not lie on a line, in a placement.
+// Problem makes the problem of a shape, which need not lie on a line, with its data in a placement.
 func (o *Op[P]) Problem(b *Backends, s Shape, placement Placement, in Input) Problem {
 	params := o.Params(s)
 	p := &problem[P]{op: o, backends: b, params: params, shape: s, placement: placement, tensors: o.IO(params, s)}
@@ -105,8 +105,8 @@ func (o *Op[P]) Error(tensors []Tensor, a *Args, want []float64) float64 {
 	return judge(o.Judge, tensors, a, want)
 }
 
-// alloc returns memory in the problem's placement. Where there is no shared memory left it is the caller's, which costs
-// the copies that it was to save and nothing else.
+// alloc returns memory in the problem's placement. Where no shared memory is left it returns ordinary memory: the calls
+// are right and pay for the copies.
 func (p *problem[P]) alloc(n int) []float32 {
 	if p.placement == Shared {
 		if data, free, err := p.backends.Alloc(n); err == nil {
@@ -127,7 +127,7 @@ func (p *problem[P]) Release() {
 	p.free = nil
 }
 
-// Bind makes the plan of a program that always takes one implementation, and its outputs.
+// Bind makes a plan that always takes one implementation, and outputs for it.
 func (p *problem[P]) Bind(implementation string) (Call, error) {
 	plan, err := NewPlanOf(p.backends, p.op, p.params, implementation)
 	if err != nil {

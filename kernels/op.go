@@ -8,10 +8,10 @@ import (
 	"crossover/dispatch"
 )
 
-// Op declares an operation: what it computes, over which shapes, and who computes it. Everything else comes from the
-// declaration: the typed plan of a program ([NewPlan]), the cases of a sweep (Cases), and the tests
-// (kerneltest.Run). P is what a plan is made for and what stays the same from call to call, such as the number of
-// columns or the taps of a filter.
+// Op declares an operation: what it computes, over which shapes, and by which implementations. Everything else comes
+// from the declaration: the plan of a program ([NewPlan]), the cases of a sweep (Cases), and the tests (kerneltest.Run).
+// P is the type of the parameters. A plan is made for parameters, and they stay the same from call to call: the number of
+// columns, the taps of a filter.
 //
 // A declaration is plain data. Making one opens no device and loads no library.
 type Op[P any] struct {
@@ -19,37 +19,40 @@ type Op[P any] struct {
 	Formula string // with units, in one line
 	Source  string // where the formula comes from: a paper, a standard, a library's documentation
 
-	// Axes are the size parameters. A Shape has a value for each, in this order.
+	// Axes are the size parameters. A Shape has a value for each of them, in this order.
 	Axes []Axis
 
-	// Lines are the cases that are measured and drawn, each a line through the shapes.
+	// Lines are the cases that are measured and drawn. Each is a line through the shapes. There is at least one.
 	Lines []Line
 
 	// Params makes the parameters that a shape is measured with.
 	Params func(s Shape) P
 
-	// IO lists the tensors of a call, in the order of its Args.
+	// IO lists the tensors of a call in the order of its Args, outputs first. State that one call leaves to the next is two
+	// tensors: an input and an output.
 	IO func(p P, s Shape) []Tensor
 
-	// Fill writes the inputs that a shape is measured with. Nil fills them with seeded noise in [−1, 1).
+	// Fill writes the inputs that a shape is measured with. Where it is nil they are seeded noise in [−1, 1).
 	Fill func(p P, s Shape, in Input, a *Args)
 
 	// Reference computes the outputs in float64, one after the other in the order of IO: a complex value is two numbers,
 	// an index is one, and so is a float64.
 	Reference func(p P, s Shape, a *Args) []float64
 
-	// Tolerance is the greatest error, as Judge counts it, at a shape.
+	// Tolerance is the greatest error at a shape that counts as right, in the measure of Judge.
 	Tolerance func(s Shape) float64
 
-	// Judge is how an output is held against the reference. Nil means [RelativeError].
+	// Judge measures the error of an output against the reference. Nil means [RelativeError].
 	Judge Judge
 
-	// Work is what a call has to do at a shape, by the algorithm that variant names ("fft" of "go/fft"; "dense" where a
-	// library multiplies by a whole matrix). Work of "" gives the least number of bytes that any implementation moves.
+	// Work is what a call has to do at a shape. It depends on the algorithm, which variant names ("fft" of "go/fft";
+	// "dense" where a library multiplies by a whole matrix). Work of "" has the least number of bytes that any
+	// implementation moves.
 	Work func(s Shape, variant string) Work
 
-	// Judged says which of Lines a call goes by, and at which size of its axis. Nil means the line that a shape lies on:
-	// that of the first line's axis through the shape's other values, measured or not.
+	// Judged returns the line whose thresholds decide a call, as an index of Lines, and the size on its axis. Where it is
+	// nil the shape's own line decides: the axis of the first line runs, and the other axes stand where the shape has
+	// them. That line need not have been measured.
 	Judged func(p P, s Shape) (line, size int)
 
 	// By lists the implementations, in the order of preference of a program that knows no measurements.
@@ -69,11 +72,12 @@ const (
 	MostTensors = 6
 )
 
-// Shape is a value for every axis of an operation, in the order of [Op].Axes. The rest is 0.
+// Shape is a value for every axis of an operation, in the order of [Op].Axes. Values beyond the last axis are 0.
 type Shape [MostAxes]int
 
-// Args are the data of one call in the order of [Op].IO, as 32-bit words: a complex64 is two ([Complex] and
-// [ComplexWords] view one as the other), a float64 too ([Float64s], [Float64Words]), an index is one that holds its bits.
+// Args are the data of one call in the order of [Op].IO, as 32-bit words. A complex64 is two words; [Complex] and
+// [ComplexWords] view one as the other. So is a float64; see [Float64s] and [Float64Words]. An integer is one word that
+// holds its bits; see [Uint32s] and [Uint32Words].
 type Args [MostTensors][]float32
 
 // Role says what a call does with a tensor.
@@ -133,24 +137,24 @@ func (t Tensor) Len() int {
 // Numbers returns how many numbers of a reference the tensor is.
 func (t Tensor) Numbers() int { return t.Len() / t.Type.words() * t.Type.numbers() }
 
-// Work is what one call has to do. Models of machines go by it, and bytes and operations are what a call is held against
-// that is as fast as memory or arithmetic allow.
+// Work is what one call has to do. Models of machines predict times from it. Its bytes and operations give the least time
+// that memory and arithmetic allow.
 type Work struct {
 	Bytes    float64 // read and written once
 	Flops    float64 // floating-point operations, a multiply-add counted as two
-	Pieces   float64 // that can be computed at the same time by processor cores; 0 stands for many
-	Threads  float64 // that a GPU has work for; 0 stands for one an element
+	Pieces   float64 // parts that processor cores can compute at the same time; 0 stands for many
+	Threads  float64 // GPU threads that have work; 0 stands for one an element
 	Chain    float64 // steps of the longest recurrence; 0 where there is none
-	Launches float64 // kernels on a GPU; 0 stands for 1
+	Launches float64 // kernels that a GPU runs; 0 stands for 1
 
-	// Kind is how the time of a call goes that a library computes.
+	// Kind says what bounds the time where a library computes the call.
 	Kind WorkKind
 }
 
-// WorkKind says what most of a call is.
+// WorkKind says what most of a call consists of.
 type WorkKind string
 
-// The kinds of work. Most has none.
+// The kinds of work. Most operations have none.
 const (
 	Product   WorkKind = "product"   // a matrix product, which libraries compute near the peak of the arithmetic
 	Transform WorkKind = "transform" // Fourier transforms, which the memory bounds
@@ -167,7 +171,7 @@ type Line struct {
 	// where a crossover is expected.
 	OneWinner string
 
-	// Without says why an implementation does not compete on this line, and returns nil where it does. It may be nil.
+	// Without returns why an implementation is left out of this line, or nil where it takes part. It may be nil itself.
 	Without func(implementation string) error
 }
 

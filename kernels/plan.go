@@ -16,8 +16,8 @@ type Placement string
 // The placements.
 const (
 	Caller   Placement = "caller"   // in any slice
-	Shared   Placement = "shared"   // in memory that GPUs reach without a copy of ours: see Plan.Alloc
-	Resident Placement = "resident" // in the GPU's own memory
+	Shared   Placement = "shared"   // in memory that a GPU reaches without a copy by the processor: see Backends.Alloc
+	Resident Placement = "resident" // in the GPU's own memory; plans have no such calls, sweeps measure them
 )
 
 // suffix is what the name of a case says of the placement: nothing of the default.
@@ -39,8 +39,9 @@ func placed(name string, operation string, p Placement) string {
 	return name + "," + p.suffix()
 }
 
-// Plan computes an operation at fixed parameters by the implementation that is fastest at each call's shape. The typed
-// plans of the operations are made of it; a sweep times the same Run. It is for one goroutine at a time.
+// Plan computes an operation with fixed parameters. Each call takes the implementation that is fastest at its shape, with
+// its data where they lie. The typed plans of the operations wrap a Plan, and a sweep times the same Run. A Plan is for one
+// goroutine at a time.
 type Plan[P any] struct {
 	op         *Op[P]
 	params     P
@@ -77,9 +78,9 @@ type choice struct {
 	of        *dispatch.Case
 }
 
-// NewPlan returns a plan of an operation that chooses by d; d may be nil. It opens no GPU but one that the calibration
-// calls the fastest somewhere on the line of a call, and that when the call comes. It fails where no implementation can
-// run here.
+// NewPlan returns a plan of an operation that chooses by d; d may be nil. NewPlan opens no GPU. A call opens one where the
+// calibration has it as the fastest somewhere on the call's line. NewPlan fails where the backends have no implementation
+// of the operation.
 func NewPlan[P any](d *dispatch.Dispatcher, op *Op[P], p P) (*Plan[P], error) {
 	return NewPlanOn(Here(), d, op, p)
 }
@@ -98,8 +99,9 @@ func NewPlanOn[P any](b *Backends, d *dispatch.Dispatcher, op *Op[P], p P) (*Pla
 	return plan, nil
 }
 
-// NewPlanOf returns a plan on the given backends that always takes one implementation, and no other one where it fails:
-// for who measures or tests one. It chooses as any plan does, and so takes as long.
+// NewPlanOf returns a plan on the given backends that always takes one implementation, and takes no other one where it
+// fails. Sweeps and tests use it. Such a plan asks the dispatcher as any plan does, so that its calls take as long. It
+// fails where the implementation is unknown or cannot run here.
 func NewPlanOf[P any](b *Backends, op *Op[P], p P, implementation string) (*Plan[P], error) {
 	plan, err := NewPlanOn(b, dispatch.Always(implementation), op, p)
 	if err != nil {
@@ -115,12 +117,13 @@ func NewPlanOf[P any](b *Backends, op *Op[P], p P, implementation string) (*Plan
 	return plan, nil
 }
 
-// Run computes a call at a shape. The caller has seen to it that the data fit the shape. Run allocates nothing once an
-// implementation has been used at a shape; one on a GPU remembers a few of them.
+// Run computes a call at a shape. It does not check that the data fit the shape; typed plans do. Run allocates nothing at
+// a shape at which the implementation has been used before. An implementation on a GPU remembers a few shapes.
 //
-// Where the chosen implementation fails, such as on a GPU that is lost or out of memory, Run computes on the next best
-// one, tells the dispatcher ([dispatch.Dispatcher.OnFailure]), and leaves the one that failed alone until
-// [dispatch.Dispatcher.Retry]. It fails where all do.
+// Where the chosen implementation fails, as on a GPU that is lost or out of memory, Run computes the same call by the next
+// best one. It reports the failure to the dispatcher ([dispatch.Dispatcher.OnFailure]) and leaves the implementation out
+// until [dispatch.Dispatcher.Retry]; without a dispatcher it is left out for good. An implementation whose error wraps
+// [ErrRefused] is passed over for this call, and nothing is reported. Run fails where every implementation does.
 func (p *Plan[P]) Run(s Shape, a Args) error {
 	p.args = a
 	i := p.choose(s)
@@ -326,19 +329,23 @@ func inShared(d *gpu.Device, a *Args) bool {
 	return any
 }
 
-// Explain says why a call at a shape with data in a placement takes the implementation that it takes.
+// Explain says why a call at a shape takes the implementation that it takes, with its data in the placement caller.
 func (p *Plan[P]) Explain(s Shape) dispatch.Explanation {
 	c, size := p.choice(s)
 	return c.of.Explain(size)
 }
 
-// Close gives back what the implementations hold, such as memory of a GPU. Who does not call it leaves it to the garbage
-// collector. A call after Close makes anew what it needs.
+// Close gives back what the implementations hold, such as memory of a GPU. The garbage collector does the same for a plan
+// that nobody refers to any more. A call after Close makes anew what it needs.
 func (p *Plan[P]) Close() { p.held.close() }
 
-// Alloc returns zeroed memory for n float32 that calls reach without a copy where a GPU computes, and so belongs to the
-// placement "shared". It is ordinary memory where no GPU works. free gives it back; it may also be left to the garbage
-// collector once nobody refers to free any more.
+// Alloc returns zeroed memory for n float32 in the placement "shared": a GPU reaches it without a copy by the processor.
+// Alloc opens the GPUs until one works, and returns ordinary memory where none does. A call belongs to the placement where
+// all of its data lie in such memory, parts of such slices included.
+//
+// free gives the memory back, and the garbage collector does so once nobody refers to free. Keep free as long as data: a
+// reference to data alone does not keep the memory. Alloc fails, wrapping [gpu.ErrOutOfMemory], where the system has no
+// such memory left.
 func (b *Backends) Alloc(n int) (data []float32, free func(), err error) {
 	d := b.device()
 	if d == nil {

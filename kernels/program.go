@@ -7,13 +7,13 @@ import (
 	"crossover/dispatch"
 )
 
-// Program makes a typed plan the way a program does, and returns the call of it that computes a shape. Each operation has
-// one, a few lines that pass the tensors of [Op].IO on, so that what a program gets can be timed and tested beside what
-// the sweep times.
+// Program makes a typed plan as a program does, and returns a function that computes a shape by it. Each operation has a
+// Program of a few lines, which passes the tensors of [Op].IO to the typed plan. With it the plan of a program can be timed
+// and tested beside what a sweep times.
 type Program[P any] func(d *dispatch.Dispatcher, p P) (func(s Shape, a *Args) error, error)
 
-// Listed returns what a catalogue lists of an operation: its cases on some backends, each of which can also be called as
-// a program does (see [Case.WithPrograms]).
+// Listed returns what the catalogue lists of an operation: its cases on given backends. Each of them can also be called as
+// a program does; see [Case.WithPrograms].
 func Listed[P any](op *Op[P], program Program[P]) func(b *Backends) []Case {
 	return func(b *Backends) []Case {
 		cases := op.Cases(b)
@@ -33,9 +33,10 @@ func Listed[P any](op *Op[P], program Program[P]) func(b *Backends) []Case {
 // programPrefix is what the names of implementations begin with that are called as a program calls them.
 const programPrefix = "program:"
 
-// WithPrograms returns the case with every implementation twice: as a sweep times it, and under the name "program:" and
-// its own as a program gets it from the typed plan, on the same inputs and with an output of its own. A sweep of it interleaves
-// the two. It returns false for a placement that typed plans do not have.
+// WithPrograms returns the case with every implementation twice: once as a sweep times it, and once, with "program:"
+// before its name, as a program gets it from the typed plan. Both have the same inputs, and outputs of their own. A sweep of
+// the case interleaves the two. WithPrograms returns false for the placement resident, which typed plans do not have, and
+// for a case whose operation has no Program.
 func (c Case) WithPrograms() (Case, bool) {
 	if c.program == nil || c.Placement == Resident {
 		return c, false
@@ -53,8 +54,8 @@ func (c Case) WithPrograms() (Case, bool) {
 	return c, true
 }
 
-// ProgramOf returns the name of the implementation that a name of WithPrograms calls as a program does, and false where
-// it is one that a sweep calls.
+// ProgramOf returns the implementation behind a name that WithPrograms made, and false where the name is that of an
+// implementation as a sweep times it.
 func ProgramOf(name string) (implementation string, isProgram bool) {
 	return strings.CutPrefix(name, programPrefix)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/sbinet/npyio/npz"
 )
 
-// ReadArchived reads an array of an archive of NumPy's.
+// ReadArchived reads the named array from an archive of NumPy's (.npz). It fails the test where it cannot.
 func ReadArchived[T any](t testing.TB, path, name string) []T {
 	t.Helper()
 	f, err := npz.Open(path)

@@ -14,8 +14,10 @@ import (
 
 const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
 
-// Barriers removes the barriers of an operation's kernel texts one by one, as the named implementation on the emulated GPU
-// uses them, and holds that something fails without each at one of the given shapes: a call, or its result.
+// Barriers tests that every threadgroup barrier in an operation's kernel texts is needed. It removes them one by one from
+// the texts that the named implementation compiles for the emulated GPU ("emulator", or "emulator/" and a variant). Without
+// each barrier, a call or its result must fail at one of the given shapes. Choose shapes that reach every kernel. The test is
+// skipped where no C++ compiler is found.
 func Barriers[P any](t *testing.T, op *kernels.Op[P], implementation string, shapes ...kernels.Shape) {
 	t.Helper()
 	if Backends(t).GPUs == nil {

@@ -1,10 +1,15 @@
-// Package kerneltest holds an operation's declaration against its own reference, on every implementation that this machine
-// has and on an emulated GPU. Tests alone import it. The usual test of an operation is one line,
+// Package kerneltest tests operations by their declarations. Tests alone import it. The usual test of an operation is one
+// line:
 //
-//	func TestOp(t *testing.T) { kerneltest.Run(t, &softmax.Op) }
+//	func TestOp(t *testing.T) { kerneltest.Run(t, &Op, kerneltest.Options{InPlace: true}) }
 //
-// which tries shapes around vectors, simdgroups and threadgroups, data in every placement, values that are not numbers,
-// and calls that must neither allocate nor remember.
+// [Run] holds every implementation that this machine has, and the operation's kernel text on an emulated GPU, against the
+// operation's own reference: at shapes around vectors, simdgroups and threadgroups, with the data in each placement, and
+// with values that are not numbers. It also tests that a warm call allocates nothing, writes its outputs and nothing else,
+// and keeps no slice of an earlier call. [Barriers] tests that each barrier of the kernel text is needed.
+//
+// The reference itself is not tested here. A family holds it against another library's output, which [ReadArray] and
+// [ReadArchived] read from testdata. No time is asserted.
 package kerneltest
 
 import (
@@ -32,8 +37,8 @@ var generated = sync.OnceValue(kernels.GeneratedInput)
 // EmulatorName is the name of the implementation on the emulated GPU.
 const EmulatorName = "emulator"
 
-// Backends returns those of this machine with an emulated GPU in the place of real ones, or none where no C++ compiler is
-// found.
+// Backends returns the backends of this machine with one emulated GPU in the place of the real ones. Where no C++ compiler
+// is found they have no GPU.
 func Backends(t testing.TB, options ...emulator.Option) *kernels.Backends {
 	t.Helper()
 	b := &kernels.Backends{Pool: pool.Shared(), Accelerate: kernels.Here().Accelerate}
@@ -58,7 +63,8 @@ type Options struct {
 	Infinite bool           // whether an infinity may stand where the reference has a NaN: recurrences reach one a step sooner or later
 }
 
-// Run tests an operation.
+// Run tests an operation, in subtests: its declaration, each of its lines, strange values and memory. An implementation
+// whose library is missing is left out.
 func Run[P any](t *testing.T, op *kernels.Op[P], options ...Options) {
 	t.Helper()
 	var o Options
@@ -429,7 +435,8 @@ func checkNoNumbers[P any](t *testing.T, what string, c *call[P], want []float64
 	}
 }
 
-// Plans returns a plan of every implementation that is there, the emulated GPU's among them, by name.
+// Plans returns, by name, a plan of every implementation that can run here, the emulated GPU's among them. The test closes
+// them when it ends.
 func Plans[P any](t testing.TB, op *kernels.Op[P], params P) map[string]*kernels.Plan[P] {
 	t.Helper()
 	b := Backends(t)
@@ -508,14 +515,14 @@ func Benchmark[P any](b *testing.B, op *kernels.Op[P], line kernels.Line, sizes 
 	}
 }
 
-// UnderRace reports whether the race detector is in this binary. Under it sync.Pool drops items at random, and the
-// calls into libraries that draw their frames from one allocate.
+// UnderRace reports whether this binary was built with the race detector. With it, sync.Pool drops items at random, so that
+// calls into libraries, which take their argument lists from one, allocate.
 func UnderRace() bool {
 	info, _ := debug.ReadBuildInfo()
 	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// ReadArray reads an array of NumPy's.
+// ReadArray reads an array from a file of NumPy's (.npy). It fails the test where it cannot.
 func ReadArray[T float32 | float64 | complex64 | complex128 | int32 | int64](t testing.TB, path string) []T {
 	t.Helper()
 	f, err := os.Open(path)
