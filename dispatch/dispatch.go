@@ -182,10 +182,11 @@ func (d *Dispatcher) Fallback() string {
 
 // Case chooses for one case among the implementations that a program has. The zero Case always chooses CPU.
 type Case struct {
-	name  string
-	names []string                         // of implementations, for messages
-	has   func(implementation string) bool // nil for all
-	table atomic.Pointer[table]
+	name    string
+	instead string                           // the case to go by where the calibration lacks this one, "" for none
+	names   []string                         // of implementations, for messages
+	has     func(implementation string) bool // nil for all
+	table   atomic.Pointer[table]
 }
 
 // Case returns the chooser of a case, such as "fft/batch=1", among the implementations that the program has. An
@@ -195,12 +196,12 @@ type Case struct {
 // Case builds a table and belongs where a program starts; it returns the same Case for the same arguments.
 func (d *Dispatcher) Case(name string, have ...string) *Case {
 	if len(have) == 0 {
-		return d.CaseOf(name, "", nil, nil)
+		return d.CaseOf(name, "", "", nil, nil)
 	}
 	have = slices.Clone(have)
 	slices.Sort(have)
 	have = slices.Compact(have)
-	return d.CaseOf(name, strings.Join(have, "\x00"), have, func(implementation string) bool {
+	return d.CaseOf(name, "", strings.Join(have, "\x00"), have, func(implementation string) bool {
 		return slices.Contains(have, implementation)
 	})
 }
@@ -208,10 +209,11 @@ func (d *Dispatcher) Case(name string, have ...string) *Case {
 // CaseOf is Case for a program that would rather not look for an implementation before it is worth having: has is asked
 // about those on record that would be chosen, and not about the others, so that a GPU is opened only where it may win.
 // It is asked again when the calibration or a policy changes. key tells one has from another: of two calls with the same
-// name and key the first one's counts. names are those that has may be true of, for messages. A nil has stands for all
+// name and key the first one's counts. instead is the case to go by where the calibration does not have the named one, ""
+// for none. names are those that has may be true of, for messages. A nil has stands for all
 // implementations.
-func (d *Dispatcher) CaseOf(name, key string, names []string, has func(implementation string) bool) *Case {
-	c := &Case{name: name, names: names, has: has}
+func (d *Dispatcher) CaseOf(name, instead, key string, names []string, has func(implementation string) bool) *Case {
+	c := &Case{name: name, instead: instead, names: names, has: has}
 	if d == nil {
 		c.table.Store(forcedAlone().newTable(c))
 		return c

@@ -58,7 +58,7 @@ func (d *Dispatcher) SetMemoryPressure(level string) error {
 }
 
 // OnMemoryPressure has release called when memory pressure is critical, to give back buffers that are only kept for
-// speed; kernels.TrimGPUs gives back those of the GPUs. Functions are called in no particular order and without a lock
+// speed; kernels.Here().Trim gives back those of the GPUs. Functions are called in no particular order and without a lock
 // held. The returned function takes release off again.
 func (d *Dispatcher) OnMemoryPressure(release func()) (stop func()) {
 	if d == nil {

@@ -73,6 +73,9 @@ func cpuTable(name string, e entry, reason string, now func() time.Time) *table 
 func (d *Dispatcher) newTable(c *Case) *table {
 	name := c.name
 	recorded := d.entry.find(name)
+	if recorded == nil && c.instead != "" {
+		recorded = d.entry.find(c.instead)
+	}
 	t := &table{name: name, entry: d.entry, recorded: recorded, gpuWait: &d.gpuWait, now: d.now}
 	b := builder{d: d, names: c.names, has: c.has, recorded: recorded}
 

@@ -32,9 +32,7 @@ const (
 // slice as an input. Call returns when the outputs can be read. Call allocates nothing once it has run on the same shared
 // memory, of which a plan remembers a few places.
 //
-// Where Call fails, inputs that overlap no output are as they were. So are the other inputs and the states, with two
-// exceptions, in which the device may have written results to them already: states in shared memory, and slices in shared
-// memory of a device with memory of its own.
+// Where Call fails, inputs and states are as they were.
 func (p *Plan) Call(data [][]float32) error {
 	b, staged, err := p.meet(data)
 	if err != nil {
@@ -175,18 +173,14 @@ func (p *Plan) meet(data [][]float32) (*binding, stagedSet, error) {
 // mostBindings is how many places of shared memory a plan remembers: programs alternate between a few.
 const mostBindings = 4
 
-// usable reports whether the plan may use the i-th data where they are in shared memory. A device with memory of its own
-// copies from there and back, so it always may. Where memory is unified the kernels themselves work on the data, and in
-// whole vectors. The data must then start at a vector, nothing else may lie in their last vector, and an output must not
-// overlap what another kernel of the plan has yet to read.
+// usable reports whether the plan may use the i-th data where they are in shared memory. An output that overlaps an input,
+// and a state, go through the plan's own memory: a call that fails half-way must leave them as they were, for another
+// implementation to begin with. A device with memory of its own copies from and to everything else. Where memory is
+// unified the kernels themselves work on the data, and in whole vectors: the data must start at a vector, and nothing else
+// may lie in their last one.
 func (p *Plan) usable(i int, r Region, data [][]float32) bool {
-	if !p.device.facts.Unified {
-		return true
-	}
-	const vectorBytes = 16
 	buffer := p.hosted[i]
-	if r.Offset%vectorBytes != 0 || r.Bytes < buffer.bytes ||
-		4*len(data[i]) != buffer.bytes && r.Bytes-4*len(data[i]) >= vectorBytes {
+	if buffer.role == inputOutput {
 		return false
 	}
 	for k, other := range data {
@@ -194,7 +188,9 @@ func (p *Plan) usable(i int, r Region, data [][]float32) bool {
 			return false
 		}
 	}
-	return true
+	const vectorBytes = 16
+	return !p.device.facts.Unified || r.Offset%vectorBytes == 0 && r.Bytes >= buffer.bytes &&
+		(4*len(data[i]) == buffer.bytes || r.Bytes-4*len(data[i]) < vectorBytes)
 }
 
 func overlap(a, b []float32) bool {

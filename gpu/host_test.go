@@ -193,37 +193,50 @@ func (r *losingRecording) Wait() (gpu.Times, error) {
 	return times, err
 }
 
-// A device that is lost on the way leaves what a call was given as it was, in place too.
+// A device that is lost on the way leaves what a call was given as it was, in place and in shared memory too.
 func TestLostCallKeepsItsData(t *testing.T) {
 	const n = 200_000
-	for waits := range 20 {
-		driver, err := emulator.New()
-		if err != nil {
-			t.Skip(err)
-		}
-		d := &losing{Driver: driver, waits: 100}
-		device, err := gpu.NewDevice(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := calling(t, device, n)
-		x, sum := make([]float32, n), make([]float32, n)
-		for i := range x {
-			x[i] = float32(i % 100)
-		}
-		if err := p.Call([][]float32{x, sum, x}); err != nil {
-			t.Fatal(err)
-		}
-		if d.waits = waits; p.Call([][]float32{x, sum, x}) == nil {
-			return // there are no more waits
-		}
-		for i := range x {
-			if want := float32(i%100) + 100; x[i] != want || sum[i] != 0.5 {
-				t.Fatalf("lost after %d waits: element %d is %v, want %v, and the state %v, want 0.5", waits, i, x[i], want, sum[i])
-			}
+	for _, unified := range []bool{false, true} {
+		for place, make := range places {
+			t.Run(fmt.Sprintf("unified=%v/%s", unified, place), func(t *testing.T) {
+				for waits := 0; loses(t, unified, make, n, waits); waits++ {
+					if waits == 20 {
+						t.Fatal("a call has more than 20 waits")
+					}
+				}
+			})
 		}
 	}
-	t.Error("a call has more than 20 waits")
+}
+
+// loses makes a call in place whose device is lost after some waits, and reports whether there were as many.
+func loses(t *testing.T, unified bool, make func(t *testing.T, d *gpu.Device, n int) []float32, n, waits int) bool {
+	driver, err := emulator.New(emulator.Unified(unified))
+	if err != nil {
+		t.Skip(err)
+	}
+	d := &losing{Driver: driver, waits: 100}
+	device, err := gpu.NewDevice(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := calling(t, device, n)
+	x, sum := make(t, device, n), make(t, device, n)
+	for i := range x {
+		x[i] = float32(i % 100)
+	}
+	if err := p.Call([][]float32{x, sum, x}); err != nil {
+		t.Fatal(err)
+	}
+	if d.waits = waits; p.Call([][]float32{x, sum, x}) == nil {
+		return false
+	}
+	for i := range x {
+		if want := float32(i%100) + 100; x[i] != want || sum[i] != 0.5 {
+			t.Fatalf("lost after %d waits: element %d is %v, want %v, and the state %v, want 0.5", waits, i, x[i], want, sum[i])
+		}
+	}
+	return true
 }
 
 func TestSharedMemoryIsRecognised(t *testing.T) {

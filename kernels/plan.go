@@ -274,13 +274,14 @@ func (p *Plan[P]) newChoice(line int, s Shape, placement Placement) *dispatch.Ca
 		through := l(s)
 		name = p.op.caseName(&through)
 	}
+	measured := name // in caller memory: what a file without the placement goes by
 	name = placed(name, p.op.Name, placement)
 	makers, op, failed := p.makers, p.op, slices.Clone(p.failed)
 	var names []string
 	for i := range makers {
 		names = append(names, makers[i].Name)
 	}
-	return p.dispatcher.CaseOf(name, p.key(line), names, func(implementation string) bool {
+	return p.dispatcher.CaseOf(name, measured, p.key(line), names, func(implementation string) bool {
 		for i := range makers {
 			if makers[i].Name != implementation || failed[i] != nil {
 				continue
@@ -315,18 +316,27 @@ func (p *Plan[P]) placement() Placement {
 	return Caller
 }
 
+// inShared reports whether a call's data lie in shared memory. Tensors of a few values do not count where there are larger
+// ones: copying them costs nothing that shared memory would save.
 func inShared(d *gpu.Device, a *Args) bool {
-	any := false
+	const few = 1024
+	large, small, smallShared := 0, 0, 0
 	for _, data := range a {
-		if len(data) == 0 {
-			continue
+		switch shared := len(data) > 0 && d.InShared(data); {
+		case len(data) == 0:
+		case len(data) > few:
+			if !shared {
+				return false
+			}
+			large++
+		default:
+			small++
+			if shared {
+				smallShared++
+			}
 		}
-		if !d.InShared(data) {
-			return false
-		}
-		any = true
 	}
-	return any
+	return large > 0 || small > 0 && smallShared == small
 }
 
 // Explain says why a call at a shape takes the implementation that it takes, with its data in the placement caller.

@@ -17,7 +17,7 @@ func TestTestsAloneImportIt(t *testing.T) {
 	if !slices.Contains(packages, "crossover/gpu") {
 		t.Errorf("the catalogue does without package gpu: %d packages", len(packages))
 	}
-	for _, name := range []string{"crossover/gpu/emulator", "crossover/gpu/dryrun", "crossover/gpu/standin"} {
+	for _, name := range []string{"crossover/gpu/emulator", "crossover/gpu/dryrun"} {
 		if slices.Contains(packages, name) {
 			t.Errorf("a command contains %s", name)
 		}

@@ -37,7 +37,7 @@ func haveFramework() bool { return runtime.GOOS == "darwin" || os.Getenv(acceler
 // standIn returns the text of the stand-in.
 func standIn(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../accelerate/testdata/fake.c")
+	text, err := os.ReadFile("../../native/accelerate/testdata/fake.c")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,10 @@ import (
 
 	"crossover/calibration"
 	"crossover/dispatch"
+	"crossover/gpu"
+	"crossover/gpu/emulator"
 	"crossover/kernels"
+	"crossover/pool"
 )
 
 // The calibration file is made of what the cases say of themselves.
@@ -54,37 +57,42 @@ func TestCasesAreDescribed(t *testing.T) {
 	}
 }
 
-func TestResidentTwins(t *testing.T) {
-	missing := func() error { return errors.New("no device") }
-	cpu := kernels.Implementation{Name: "go", Processor: kernels.CPU}
-	cases := []kernels.Case{
-		{Name: "scale", Operation: "scale", Implementations: []kernels.Implementation{cpu, {Name: "cuda", Processor: kernels.GPU}}},
-		{Name: "fft/n=4096", Operation: "fft", Params: []kernels.Param{{Name: "n", Value: 4096}},
-			Implementations: []kernels.Implementation{cpu, {Name: "cuda", Processor: kernels.GPU, Probe: missing}, {Name: "cufft", Processor: kernels.GPU}}},
-		{Name: "sum", Operation: "sum", Implementations: []kernels.Implementation{cpu, {Name: "cuda", Processor: kernels.GPU, Probe: missing}}},
-		{Name: "biquad", Operation: "biquad", Implementations: []kernels.Implementation{cpu}},
+// Where a GPU works a case is measured in every placement that differs there.
+func TestPlacements(t *testing.T) {
+	opened := func(unified bool) *kernels.Backends {
+		return &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{gpu.NewBackend("emulator", func() (gpu.Driver, error) {
+			return emulator.New(emulator.Unified(unified))
+		})}}
 	}
-	names := func(cases []kernels.Case) (names []string) {
-		for _, c := range cases {
-			names = append(names, c.Name)
+	if err := opened(true).GPUs[0].Probe(); err != nil {
+		t.Skip(err)
+	}
+	missing := &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{gpu.NewBackend("emulator", func() (gpu.Driver, error) {
+		return nil, errors.New("no device")
+	})}}
+	for name, test := range map[string]struct {
+		b           *kernels.Backends
+		scale, rows []string
+	}{
+		"no GPU":             {missing, []string{"scale"}, []string{"fft/n=4096"}},
+		"unified memory":     {opened(true), []string{"scale", "scale/shared"}, []string{"fft/n=4096", "fft/n=4096,shared"}},
+		"memory of the GPU's": {opened(false), []string{"scale", "scale/shared", "scale/resident"}, []string{"fft/n=4096", "fft/n=4096,shared", "fft/n=4096,resident"}},
+	} {
+		var scale, rows []string
+		for _, c := range Placed(test.b) {
+			if c.Operation == "scale" {
+				scale = append(scale, c.Name)
+			}
+			if strings.HasPrefix(c.Name, "fft/n=4096") {
+				rows = append(rows, c.Name)
+				if want := 1 + strings.Count(c.Name, ","); len(c.Params) != want {
+					t.Errorf("%s: %s has the parameters %v, want %d", name, c.Name, c.Params, want)
+				}
+			}
 		}
-		return names
-	}
-	if got, want := names(withPlacements(cases, false, false)), names(cases); !slices.Equal(got, want) {
-		t.Errorf("with unified memory, or without a GPU, the cases are %q, want %q", got, want)
-	}
-	twins := withPlacements(cases, true, true)
-	want := []string{"scale", "scale/resident", "fft/n=4096", "fft/n=4096,resident", "sum", "biquad"}
-	if got := names(twins); !slices.Equal(got, want) {
-		t.Fatalf("with memory of its own the cases are %q, want %q", got, want)
-	}
-	for n, params := range map[int][]kernels.Param{1: {{Name: "resident", Value: 1}}, 3: {{Name: "n", Value: 4096}, {Name: "resident", Value: 1}}} {
-		if !slices.Equal(twins[n].Params, params) {
-			t.Errorf("%s has the parameters %v, want %v", twins[n].Name, twins[n].Params, params)
+		if !slices.Equal(scale, test.scale) || !slices.Equal(rows, test.rows) {
+			t.Errorf("%s: %q and %q, want %q and %q", name, scale, rows, test.scale, test.rows)
 		}
-	}
-	if len(cases[1].Params) != 1 {
-		t.Errorf("the twin changed its case: %v", cases[1].Params)
 	}
 }
 

@@ -60,7 +60,7 @@ func TestSum(t *testing.T) {
 }
 
 func TestSpread(t *testing.T) {
-	if got, want := spread(kernels.Axis{Min: 1, Max: 1000000}, 3), []int{10, 999, 99999}; !slices.Equal(got, want) {
+	if got, want := spread(kernels.Axis{Min: 1, Max: 1000000}, 3), []int{9, 999, 100000}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	if got := spread(kernels.Axis{Min: 1, Max: 2}, 3); len(got) != 1 {

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"crossover/gpu/dryrun"
-	"crossover/kernels"
-	"crossover/kernels/catalogue"
 )
 
 // step is a kernel of a launch plan: the dispatch of an implementation that comes at an index.
