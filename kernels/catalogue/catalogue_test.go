@@ -74,8 +74,8 @@ func TestPlacements(t *testing.T) {
 		b           *kernels.Backends
 		scale, rows []string
 	}{
-		"no GPU":             {missing, []string{"scale"}, []string{"fft/n=4096"}},
-		"unified memory":     {opened(true), []string{"scale", "scale/shared"}, []string{"fft/n=4096", "fft/n=4096,shared"}},
+		"no GPU":              {missing, []string{"scale"}, []string{"fft/n=4096"}},
+		"unified memory":      {opened(true), []string{"scale", "scale/shared"}, []string{"fft/n=4096", "fft/n=4096,shared"}},
 		"memory of the GPU's": {opened(false), []string{"scale", "scale/shared", "scale/resident"}, []string{"fft/n=4096", "fft/n=4096,shared", "fft/n=4096,resident"}},
 	} {
 		var scale, rows []string
