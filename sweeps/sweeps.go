@@ -135,8 +135,8 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	// The goroutine is not locked to its thread, since a program's is not: a call that wakes other goroutines takes 6 to 26
-	// times as long on one that is.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	if !o.Uncollected {
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	}

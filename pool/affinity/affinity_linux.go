@@ -30,8 +30,6 @@ func Leave(cpu int) {
 	if cpu < 0 || Current() != cpu {
 		return
 	}
-	runtime.LockOSThread() // so that it is the same thread that may run everywhere again
-	defer runtime.UnlockOSThread()
 	if others, all, ok := without(cpu); ok && unix.SchedSetaffinity(0, &others) == nil {
 		_ = unix.SchedSetaffinity(0, &all)
 	}
