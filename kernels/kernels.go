@@ -136,14 +136,11 @@ type Case struct {
 
 // Placed returns the case with its data in another placement. Implementations on the processor compute the same in each.
 func (c Case) Placed(p Placement) Case {
-	if p == c.Placement {
+	if p == c.Placement || c.placed == nil {
 		return c
 	}
 	return c.placed(p)
 }
-
-// Movable reports whether the case can be placed elsewhere.
-func (c Case) Movable() bool { return c.placed != nil }
 
 // Release gives back what a problem holds outside of Go's heap. It must not be called while a call of the problem runs.
 func Release(p Problem) {
