@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"crossover/calibration"
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // Measures of the case chart, in points.
@@ -48,7 +48,7 @@ var (
 // CaseChart returns the chart of one case of a host: times, slowdowns, and what the calibration chooses. set holds the
 // case's samples; it may be nil, and then the chart shows the choices alone. Sizes below 1 and times that are not
 // positive are left out.
-func CaseChart(h *calibration.Host, c *calibration.Case, set *samples.Set) *Chart {
+func CaseChart(h *calibration.Host, c *calibration.Case, set *timings.Set) *Chart {
 	f := newCaseFigure(h, c, set)
 	return &Chart{width: caseWidth, height: caseHeight, paint: f.paint}
 }
@@ -94,7 +94,7 @@ type note struct {
 	y    vg.Length // of its baseline
 }
 
-func newCaseFigure(h *calibration.Host, c *calibration.Case, set *samples.Set) *caseFigure {
+func newCaseFigure(h *calibration.Host, c *calibration.Case, set *timings.Set) *caseFigure {
 	const width = caseWidth - 2*margin
 	f := &caseFigure{simulated: h.Simulated, curves: curvesOf(set), spans: spansOf(c)}
 	if c.TieBand > 0 { // not NaN either
@@ -357,8 +357,8 @@ func drawSpan(c draw.Canvas, sty draw.TextStyle, s span, fill color.NRGBA, x0, y
 func (f *caseFigure) fillPanels() {
 	f.upper.Add(axes{x: f.sizes, y: timeTicker{most: 8}.Ticks(f.upper.Y.Min, f.upper.Y.Max), noLabels: true})
 	f.lower.Add(axes{x: f.sizes, y: ratioTicker{}.Ticks(f.lower.Y.Min, f.lower.Y.Max)}, tieBand{f.tieBand})
-	f.upper.Add(thresholds{f.spans, stripGap + stripHeight})
-	f.lower.Add(thresholds{f.spans, 0})
+	f.upper.Add(thresholdLines{f.spans, stripGap + stripHeight})
+	f.lower.Add(thresholdLines{f.spans, 0})
 
 	named := f.curves[:len(f.labels)]
 	for _, c := range f.curves[len(f.labels):] {

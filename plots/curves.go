@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 
 	"crossover/calibration"
-	"crossover/crossover"
-	"crossover/samples"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
 // Logarithmic axes end where sizes and times stop making sense; what lies outside is not drawn.
@@ -32,11 +32,11 @@ type curve struct {
 }
 
 // curvesOf returns the curves of a set, the ones that come closest to being best first.
-func curvesOf(set *samples.Set) []curve {
+func curvesOf(set *timings.Set) []curve {
 	if set == nil {
 		return nil
 	}
-	summary := crossover.Summarise(set)
+	summary := thresholds.Summarise(set)
 	var curves []curve
 	for i, name := range summary.Implementations {
 		c := curve{name: name, least: math.Inf(1)}
@@ -69,11 +69,11 @@ func curvesOf(set *samples.Set) []curve {
 }
 
 // winners returns the fastest implementation at each measured size.
-func winners(set *samples.Set) (sizes []int, names []string) {
+func winners(set *timings.Set) (sizes []int, names []string) {
 	if set == nil {
 		return nil, nil
 	}
-	summary := crossover.Summarise(set)
+	summary := thresholds.Summarise(set)
 	for s, size := range summary.Sizes {
 		for i, name := range summary.Implementations {
 			if summary.Loss[i][s] == 0 && drawableSize(size) {

@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"crossover/calibration"
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // Measures of the overview, in points.
@@ -39,7 +39,7 @@ var (
 // Overview returns the chart of everything that a host's calibration holds: one lane a case, over the sizes, in the
 // colours of the chosen implementations. sets holds the samples by the names of their cases; it adds which
 // implementation was fastest at each measured size, and may be nil. Beyond 300 cases the rest is counted, not drawn.
-func Overview(h *calibration.Host, sets map[string]*samples.Set) *Chart {
+func Overview(h *calibration.Host, sets map[string]*timings.Set) *Chart {
 	f := newOverviewFigure(h, sets)
 	return &Chart{width: overviewWidth, height: f.height, paint: f.paint}
 }
@@ -75,7 +75,7 @@ type lane struct {
 	y               vg.Length // of the middle of its bar
 }
 
-func newOverviewFigure(h *calibration.Host, sets map[string]*samples.Set) *overviewFigure {
+func newOverviewFigure(h *calibration.Host, sets map[string]*timings.Set) *overviewFigure {
 	const width = overviewWidth - 2*margin
 	f := &overviewFigure{simulated: h.Simulated}
 	f.subtitle = fit(headStyle, strings.Join(machine(h), " · "), width)
@@ -146,7 +146,7 @@ func root(implementation string) string {
 	return name
 }
 
-func newLane(c *calibration.Case, set *samples.Set) lane {
+func newLane(c *calibration.Case, set *timings.Set) lane {
 	l := lane{
 		verdict:  verdict(c),
 		degraded: c.Degraded,

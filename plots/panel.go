@@ -67,15 +67,15 @@ func (a axes) Plot(c draw.Canvas, p *plot.Plot) {
 	c.StrokeLines(edge, []vg.Point{{X: c.Min.X, Y: c.Max.Y}, c.Min, {X: c.Max.X, Y: c.Min.Y}})
 }
 
-// thresholds draws where the choice changes: the interval as a grey strip, the threshold as a thin dark line, which
+// thresholdLines draws where the choice changes: the interval as a grey strip, the threshold as a thin dark line, which
 // reaches above the panel.
-type thresholds struct {
+type thresholdLines struct {
 	spans []span
 	above vg.Length
 }
 
 // Plot implements plot.Plotter.
-func (t thresholds) Plot(c draw.Canvas, p *plot.Plot) {
+func (t thresholdLines) Plot(c draw.Canvas, p *plot.Plot) {
 	x, _ := p.Transforms(&c)
 	for _, s := range t.spans {
 		if s.threshold == 0 {

@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"crossover/calibration"
-	"crossover/samples"
+	"crossover/timings"
 )
 
 func labels(ticks []plot.Tick) []string {
@@ -357,7 +357,7 @@ func TestWriteFails(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "overview.png", "x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Write(dir, h, map[string]*samples.Set{}); err == nil {
+	if _, err := Write(dir, h, map[string]*timings.Set{}); err == nil {
 		t.Error("wrote over a folder")
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {

@@ -7,16 +7,16 @@ import (
 	"testing"
 
 	"crossover/calibration"
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // TestOddData draws what a broken sweep or a file written by hand may hold: it must not panic, nor draw outside.
 func TestOddData(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	block := func(size int, seconds ...float64) samples.Block {
-		return samples.Block{Size: size, Seconds: seconds, Iterations: make([]int, len(seconds)), Twin: -1}
+	block := func(size int, seconds ...float64) timings.Block {
+		return timings.Block{Size: size, Seconds: seconds, Iterations: make([]int, len(seconds)), Twin: -1}
 	}
-	hundred := &samples.Set{}
+	hundred := &timings.Set{}
 	for i := range 100 {
 		hundred.Implementations = append(hundred.Implementations, fmt.Sprintf("implementation-%d", i))
 	}
@@ -37,21 +37,21 @@ func TestOddData(t *testing.T) {
 	two := []string{"go", "go-parallel"}
 	for name, c := range map[string]struct {
 		c   calibration.Case
-		set *samples.Set
+		set *timings.Set
 	}{
 		"nothing at all":         {calibration.Case{}, nil},
-		"an empty set":           {calibration.Case{}, &samples.Set{}},
-		"no blocks":              {calibration.Case{}, &samples.Set{Implementations: two}},
-		"one block":              {calibration.Case{}, &samples.Set{Implementations: two, Blocks: []samples.Block{block(7, 1e-6, 2e-6)}}},
-		"one implementation":     {calibration.Case{}, &samples.Set{Implementations: two[:1], Blocks: []samples.Block{block(7, 1e-6), block(9, 1e-6)}}},
-		"zeros":                  {calibration.Case{}, &samples.Set{Implementations: two, Blocks: []samples.Block{block(1, 0, 0), block(0, 1e-6, 1e-6)}}},
-		"NaN, infinite":          {calibration.Case{}, &samples.Set{Implementations: two, Blocks: []samples.Block{block(1, nan, inf), block(2, inf, 1e-6)}}},
-		"negative":               {calibration.Case{}, &samples.Set{Implementations: two, Blocks: []samples.Block{block(-5, -1, 1e-6), block(5, -1, 1e-6)}}},
-		"tiny and huge":          {calibration.Case{}, &samples.Set{Implementations: two, Blocks: []samples.Block{block(1, 5e-324, 1.7e308), block(math.MaxInt, 1, 1)}}},
-		"the ends of the range":  {calibration.Case{}, &samples.Set{Implementations: two, Blocks: []samples.Block{block(1, shortestTime, longestTime), block(largestSize, 1, 1)}}},
-		"blocks that are short":  {calibration.Case{}, &samples.Set{Implementations: two, Blocks: []samples.Block{block(1, 1e-6), block(2)}}},
-		"one name twice":         {calibration.Case{}, &samples.Set{Implementations: []string{"go", "go"}, Blocks: []samples.Block{block(1, 1e-6, 2e-6)}}},
-		"no names":               {calibration.Case{Segments: []calibration.Segment{{From: 1, To: 2}, {From: 3, To: 4}}}, &samples.Set{Implementations: []string{"", "\x00"}, Blocks: []samples.Block{block(1, 1e-6, 2e-6)}}},
+		"an empty set":           {calibration.Case{}, &timings.Set{}},
+		"no blocks":              {calibration.Case{}, &timings.Set{Implementations: two}},
+		"one block":              {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(7, 1e-6, 2e-6)}}},
+		"one implementation":     {calibration.Case{}, &timings.Set{Implementations: two[:1], Blocks: []timings.Block{block(7, 1e-6), block(9, 1e-6)}}},
+		"zeros":                  {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, 0, 0), block(0, 1e-6, 1e-6)}}},
+		"NaN, infinite":          {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, nan, inf), block(2, inf, 1e-6)}}},
+		"negative":               {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(-5, -1, 1e-6), block(5, -1, 1e-6)}}},
+		"tiny and huge":          {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, 5e-324, 1.7e308), block(math.MaxInt, 1, 1)}}},
+		"the ends of the range":  {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, shortestTime, longestTime), block(largestSize, 1, 1)}}},
+		"blocks that are short":  {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, 1e-6), block(2)}}},
+		"one name twice":         {calibration.Case{}, &timings.Set{Implementations: []string{"go", "go"}, Blocks: []timings.Block{block(1, 1e-6, 2e-6)}}},
+		"no names":               {calibration.Case{Segments: []calibration.Segment{{From: 1, To: 2}, {From: 3, To: 4}}}, &timings.Set{Implementations: []string{"", "\x00"}, Blocks: []timings.Block{block(1, 1e-6, 2e-6)}}},
 		"a hundred curves":       {calibration.Case{}, hundred},
 		"thousands of segments":  {manySegments, nil},
 		"segments upside down":   {calibration.Case{Segments: []calibration.Segment{{From: 9, To: 3}, {From: 0, To: -1}, {From: 5, To: 6}, {From: 5, To: 5}}}, nil},
@@ -61,13 +61,13 @@ func TestOddData(t *testing.T) {
 		"an axis without end":    {calibration.Case{Axis: calibration.Axis{From: 1, To: math.MaxInt}}, nil},
 		"bands of every size":    {calibration.Case{TieBand: nan, ExpectedRegret: inf, Segments: []calibration.Segment{{From: 1, To: 5}}}, nil},
 		"negative bands":         {calibration.Case{TieBand: -1, ExpectedRegret: -1, Blocks: -4}, nil},
-		"sizes next to another":  {calibration.Case{}, &samples.Set{Implementations: two, Blocks: []samples.Block{block(1_000_000, 1, 1), block(1_000_001, 1, 1)}}},
-		"times next to another":  {calibration.Case{}, &samples.Set{Implementations: two, Blocks: []samples.Block{block(1, 1, 1), block(2, 1+1e-15, 1)}}},
-		"a slowdown without end": {calibration.Case{}, &samples.Set{Implementations: two, Blocks: []samples.Block{block(1, 1e-15, 1e9), block(2, 1e-15, 1e9)}}},
+		"sizes next to another":  {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1_000_000, 1, 1), block(1_000_001, 1, 1)}}},
+		"times next to another":  {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, 1, 1), block(2, 1+1e-15, 1)}}},
+		"a slowdown without end": {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, 1e-15, 1e9), block(2, 1e-15, 1e9)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &calibration.Host{Cases: []calibration.Case{c.c}}
-			for _, chart := range []*Chart{CaseChart(h, &c.c, c.set), Overview(h, map[string]*samples.Set{"": c.set})} {
+			for _, chart := range []*Chart{CaseChart(h, &c.c, c.set), Overview(h, map[string]*timings.Set{"": c.set})} {
 				for _, fault := range list(chart).check() {
 					t.Error(fault)
 				}
@@ -92,7 +92,7 @@ func FuzzCharts(f *testing.F) {
 }
 
 // hostOf reads a host of one case from bytes, which may say anything.
-func hostOf(data []byte, name, verdict string) (*calibration.Host, map[string]*samples.Set) {
+func hostOf(data []byte, name, verdict string) (*calibration.Host, map[string]*timings.Set) {
 	next := func() uint64 {
 		var word [8]byte
 		n := copy(word[:], data)
@@ -119,7 +119,7 @@ func hostOf(data []byte, name, verdict string) (*calibration.Host, map[string]*s
 		Axis:    calibration.Axis{Name: name, Unit: verdict, From: size(), To: size()},
 		TieBand: float(), ExpectedRegret: float(), Blocks: size(),
 	}
-	set := &samples.Set{}
+	set := &timings.Set{}
 	for i := range 1 + flags>>1%12 {
 		impl := fmt.Sprint(verdict, i)
 		set.Implementations = append(set.Implementations, impl)
@@ -133,7 +133,7 @@ func hostOf(data []byte, name, verdict string) (*calibration.Host, map[string]*s
 		c.Segments = append(c.Segments, s)
 	}
 	for len(data) > 0 && len(set.Blocks) < 200 {
-		b := samples.Block{Size: size(), Twin: -1}
+		b := timings.Block{Size: size(), Twin: -1}
 		for range set.Implementations {
 			b.Seconds = append(b.Seconds, float())
 			b.Iterations = append(b.Iterations, 1)
@@ -142,5 +142,5 @@ func hostOf(data []byte, name, verdict string) (*calibration.Host, map[string]*s
 	}
 	h := &calibration.Host{ID: name, Simulated: flags&2 != 0, Cases: []calibration.Case{c}}
 	h.Facts.Chip, h.Facts.Cores, h.Environment.ToolCommit = verdict, size(), name
-	return h, map[string]*samples.Set{name: set}
+	return h, map[string]*timings.Set{name: set}
 }

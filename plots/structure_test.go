@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/recorder"
 
 	"crossover/calibration"
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // drawing is what a chart draws, as a list.
@@ -132,7 +132,7 @@ func (d drawing) check() (faults []string) {
 }
 
 // hostileHost holds what the file format allows and nobody would write.
-func hostileHost() (*calibration.Host, map[string]*samples.Set) {
+func hostileHost() (*calibration.Host, map[string]*timings.Set) {
 	h, sets := testHost(twoThresholds)
 	long := strings.Repeat("a very long name of a thing ", 20)
 	h.Facts.Chip, h.Environment.Driver, h.Environment.ToolCommit = long, long, long
@@ -152,7 +152,7 @@ func hostileHost() (*calibration.Host, map[string]*samples.Set) {
 	for i := range set.Implementations {
 		set.Implementations[i] = fmt.Sprint(i, long)
 	}
-	return h, map[string]*samples.Set{c.Name: set}
+	return h, map[string]*timings.Set{c.Name: set}
 }
 
 func TestTextIsWholeAndApart(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"crossover/calibration"
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // cost is the time of a call of a made-up implementation: fixed + perUnit·n^exponent seconds.
@@ -44,7 +44,7 @@ func (e experiment) sizes() []int {
 }
 
 // measure returns the samples of the experiment, the same ones each time.
-func (e experiment) measure() *samples.Set {
+func (e experiment) measure() *timings.Set {
 	if e.blocks == 0 {
 		e.blocks = 12
 	}
@@ -52,13 +52,13 @@ func (e experiment) measure() *samples.Set {
 		e.noise = 0.02
 	}
 	rng := rand.New(rand.NewPCG(1, uint64(len(e.name))))
-	set := &samples.Set{Case: e.name}
+	set := &timings.Set{Case: e.name}
 	for _, c := range e.costs {
 		set.Implementations = append(set.Implementations, c.name)
 	}
 	for _, n := range e.sizes() {
 		for range e.blocks {
-			block := samples.Block{Size: n, Twin: -1}
+			block := timings.Block{Size: n, Twin: -1}
 			drift := 1 + e.noise*rng.NormFloat64()
 			for _, c := range e.costs {
 				slow := math.Exp(e.noise * rng.NormFloat64())
@@ -130,7 +130,7 @@ func (e experiment) calibrate() calibration.Case {
 }
 
 // testHost returns a host that holds the experiments.
-func testHost(experiments ...experiment) (*calibration.Host, map[string]*samples.Set) {
+func testHost(experiments ...experiment) (*calibration.Host, map[string]*timings.Set) {
 	h := &calibration.Host{
 		ID: "amd-epyc-16",
 		Facts: calibration.Facts{
@@ -143,7 +143,7 @@ func testHost(experiments ...experiment) (*calibration.Host, map[string]*samples
 		Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 		Method:  calibration.Method{Seed: 42, Mode: "latency", State: "warm", TieBand: 0.03},
 	}
-	sets := map[string]*samples.Set{}
+	sets := map[string]*timings.Set{}
 	for _, e := range experiments {
 		h.Cases = append(h.Cases, e.calibrate())
 		sets[e.name] = e.measure()

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"crossover/calibration"
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // overviewName is the file of the overview. No case gets it.
@@ -19,7 +19,7 @@ const overviewName = "overview"
 // images: the cases in their order, then overview.png. sets holds the samples by the names of their cases; a case
 // without samples is drawn without curves. An image that is there already is replaced in one step; nothing else in dir
 // is touched.
-func Write(dir string, h *calibration.Host, sets map[string]*samples.Set) ([]string, error) {
+func Write(dir string, h *calibration.Host, sets map[string]*timings.Set) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("plots: %w", err)
 	}

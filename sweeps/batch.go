@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"crossover/kernels"
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // bound is a rival bound to the problem of a visit.
@@ -183,7 +183,7 @@ func (a *bound) fromNothing(n int) (err error) {
 
 // account makes one call more, timed by the GPU, and returns where its time went; the zero value for a rival on the
 // processor.
-func (s *sweep) account(a *bound) (account samples.GPUTimes, err error) {
+func (s *sweep) account(a *bound) (account timings.GPUTimes, err error) {
 	if a.call.GPU == nil || a.call.GPU.Time == nil {
 		return account, nil
 	}
@@ -198,7 +198,7 @@ func (s *sweep) account(a *bound) (account samples.GPUTimes, err error) {
 		if min(times.Busy, times.Span, times.Encode, times.Gaps) < 0 {
 			return fmt.Errorf("the GPU's account of a call has a negative time in it: %+v", times)
 		}
-		account = samples.GPUTimes{
+		account = timings.GPUTimes{
 			Busy: times.Busy.Seconds(), Span: times.Span.Seconds(), Encode: times.Encode.Seconds(),
 		}
 		if pauses := times.Kernel - 1; pauses > 0 {

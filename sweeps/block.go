@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // plan is who is timed in the next blocks of a visit.
@@ -82,10 +82,10 @@ func (s *sweep) turns(e *entry, p plan, n int) (turns []turn) {
 
 // group takes n blocks together: it times every arm once a block, and the twin. Where one fails it returns which one, and
 // why.
-func (s *sweep) group(e *entry, p plan, size, n int) (blocks []samples.Block, failed *bound, err error) {
-	blocks = make([]samples.Block, n)
+func (s *sweep) group(e *entry, p plan, size, n int) (blocks []timings.Block, failed *bound, err error) {
+	blocks = make([]timings.Block, n)
 	for k := range blocks {
-		blocks[k] = samples.Block{
+		blocks[k] = timings.Block{
 			Size: size, Visit: e.visits, Twin: -1,
 			Seconds:    make([]float64, len(e.rivals)),
 			Iterations: make([]int, len(e.rivals)),
@@ -106,7 +106,7 @@ func (s *sweep) group(e *entry, p plan, size, n int) (blocks []samples.Block, fa
 }
 
 // take times an arm, or the twin, in its turn.
-func (s *sweep) take(b *samples.Block, a *bound, twin bool) error {
+func (s *sweep) take(b *timings.Block, a *bound, twin bool) error {
 	seconds, alone, crowded, err := s.timed(a)
 	if a.spreads() {
 		s.sentinel.spread = s.Clock.Now()

@@ -9,7 +9,7 @@ import (
 
 	"crossover/gpu"
 	"crossover/kernels"
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // Bounds of what memory carries, in bytes a second. A call that is faster did not do its work.
@@ -129,14 +129,14 @@ func (e *entry) lose(err error) {
 // erase removes what times a rival has at a size and above.
 func (e *entry) erase(r *rival, from int) {
 	blocks := e.result.Samples.Blocks
-	e.dirty = e.dirty || slices.ContainsFunc(blocks, func(b samples.Block) bool {
+	e.dirty = e.dirty || slices.ContainsFunc(blocks, func(b timings.Block) bool {
 		return b.Size >= from && b.Timed(r.index)
 	})
 	e.result.Samples.Blocks = erase(blocks, r.index, from)
 }
 
 // erase removes the times of an implementation from the blocks of a size and above, and the blocks that then hold none.
-func erase(blocks []samples.Block, index, from int) []samples.Block {
+func erase(blocks []timings.Block, index, from int) []timings.Block {
 	left := blocks[:0]
 	for _, b := range blocks {
 		if b.Size >= from {

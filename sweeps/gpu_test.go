@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"crossover/crossover"
 	"crossover/gpu"
 	"crossover/kernels"
 	"crossover/sweeps"
+	"crossover/thresholds"
 )
 
 // gpuScript is what a scripted GPU does beside the cost of a call, which is the time that the device computes: it takes
@@ -343,7 +343,7 @@ func TestPausesAreNoReasonToStop(t *testing.T) {
 	o := m.options(60 * time.Second)
 	o.State = sweeps.AfterIdle
 	o.Planner = func(c *kernels.Case) sweeps.Planner {
-		return crossover.NewPlanner(crossover.PlannerOptions{Low: c.Axis.Min, High: c.Axis.Max, Ratio: 32})
+		return thresholds.NewPlanner(thresholds.PlannerOptions{Low: c.Axis.Min, High: c.Axis.Max, Ratio: 32})
 	}
 	var cases []kernels.Case
 	for k := range 8 {

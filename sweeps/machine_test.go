@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"crossover/crossover"
 	"crossover/kernels"
-	"crossover/samples"
 	"crossover/sweeps"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
 // machine is a scripted computer: its clock moves only by what its engines, its sentinel and its sleeps take, so that a
@@ -184,8 +184,8 @@ func (m *machine) options(budget time.Duration) sweeps.Options {
 	return sweeps.Options{
 		Budget: budget, Seed: 7, Clock: m, Sentinel: m.sentinel,
 		Planner: func(c *kernels.Case) sweeps.Planner {
-			return crossover.NewPlanner(crossover.PlannerOptions{
-				Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round, Fit: crossover.Options{Seed: 7},
+			return thresholds.NewPlanner(thresholds.PlannerOptions{
+				Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round, Fit: thresholds.Options{Seed: 7},
 			})
 		},
 	}
@@ -269,8 +269,8 @@ func timed(r *sweeps.Result, name string) (low, high int) {
 }
 
 // fit reduces a result as calibrate does.
-func fit(r *sweeps.Result) crossover.Result {
-	return crossover.Fit(&r.Samples, crossover.Options{Seed: 7, Resamples: 300})
+func fit(r *sweeps.Result) thresholds.Result {
+	return thresholds.Fit(&r.Samples, thresholds.Options{Seed: 7, Resamples: 300})
 }
 
 // script is a planner that asks for the visits that it is told to, in order, and obeys nobody.
@@ -282,7 +282,7 @@ func (s script) planner(*kernels.Case) sweeps.Planner { return &scripted{left: s
 
 type scripted struct{ left []visit }
 
-func (s *scripted) Next(*samples.Set) (size, blocks int, worth float64) {
+func (s *scripted) Next(*timings.Set) (size, blocks int, worth float64) {
 	if len(s.left) == 0 {
 		return 0, 0, 0
 	}

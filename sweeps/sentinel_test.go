@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"crossover/kernels"
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // hands is a clock that moves when work is done.
@@ -58,8 +58,8 @@ func TestGather(t *testing.T) {
 
 // What a disturbed machine gave counts while there is nothing better, and degrades the case while it counts.
 func TestDisturbedBlocks(t *testing.T) {
-	blocks := func(size, visit int) []samples.Block {
-		return []samples.Block{{Size: size, Visit: visit}, {Size: size, Visit: visit}}
+	blocks := func(size, visit int) []timings.Block {
+		return []timings.Block{{Size: size, Visit: visit}, {Size: size, Visit: visit}}
 	}
 	e := &entry{result: &Result{}}
 	restless := blocks(64, 1)
@@ -98,10 +98,10 @@ func TestDisturbedBlocks(t *testing.T) {
 // Blocks beside a neighbour of another processor count until there are enough others, and degrade a case that mostly
 // rests on them.
 func TestCrowdedBlocks(t *testing.T) {
-	blocks := func(size, visit, quiet, crowded int) []samples.Block {
-		var out []samples.Block
+	blocks := func(size, visit, quiet, crowded int) []timings.Block {
+		var out []timings.Block
 		for n := range quiet + crowded {
-			out = append(out, samples.Block{Size: size, Visit: visit, Crowded: n >= quiet})
+			out = append(out, timings.Block{Size: size, Visit: visit, Crowded: n >= quiet})
 		}
 		return out
 	}
@@ -252,7 +252,7 @@ func TestBackOffsGetShorter(t *testing.T) {
 // counted is a planner that has nothing to say.
 type counted struct{ limit int }
 
-func (*counted) Next(*samples.Set) (size, blocks int, worth float64) { return 0, 0, 0 }
+func (*counted) Next(*timings.Set) (size, blocks int, worth float64) { return 0, 0, 0 }
 func (*counted) Visited(int)                                         {}
 func (c *counted) Limit(high int)                                    { c.limit = high }
 
@@ -270,7 +270,7 @@ func TestStartOver(t *testing.T) {
 		planners := 0
 		s.Planner = func(*kernels.Case) Planner { planners++; return &counted{} }
 		e := &entry{result: &Result{}, high: 512, rivals: []*rival{{}}, done: true}
-		e.keep([]samples.Block{{Size: 64}, {Size: 64}}, 64)
+		e.keep([]timings.Block{{Size: 64}, {Size: 64}}, 64)
 		s.entries = []*entry{e}
 		if !s.sentinel.quiet() || s.sentinel.better != "" {
 			t.Fatalf("nothing has changed, and yet: %q", s.sentinel.better)

@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"crossover/kernels"
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // Planner decides which size of one case is measured next, and when nothing is left to learn.
 type Planner interface {
 	// Next returns the visit that would teach most: a size, the number of blocks, and what it is worth beside
 	// other cases' proposals. A worth of 0 ends the case.
-	Next(set *samples.Set) (size, blocks int, worth float64)
+	Next(set *timings.Set) (size, blocks int, worth float64)
 	// Visited tells that a proposed size was measured, or found impossible to measure.
 	Visited(size int)
 	// Limit tells that sizes above high cannot be measured or paid for. A planner that goes on proposing them ends the
@@ -106,7 +106,7 @@ type Status struct {
 type Result struct {
 	Case            *kernels.Case
 	Implementations []Status    // every implementation of the case that was asked for
-	Samples         samples.Set // of those that could run
+	Samples         timings.Set // of those that could run
 	Degraded        bool
 	Discarded       int           // blocks thrown away: disturbed, or with a collection inside
 	Lost            string        // why the case's implementations on the GPU stopped competing half-way; "" where they did not
@@ -232,7 +232,7 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 	name.Write([]byte(c.Name))
 	e := &entry{
 		c:       c,
-		result:  &Result{Case: c, Samples: samples.Set{Case: c.Name}},
+		result:  &Result{Case: c, Samples: timings.Set{Case: c.Name}},
 		planner: o.Planner(c),
 		rng:     rand.New(rand.NewPCG(o.Seed, name.Sum64())),
 		checked: map[int]bool{},

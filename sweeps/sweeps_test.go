@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"crossover/crossover"
 	"crossover/kernels"
-	"crossover/samples"
 	"crossover/sweeps"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
 func TestSweepFindsTheCrossover(t *testing.T) {
@@ -31,42 +31,42 @@ func TestSweepFindsTheCrossover(t *testing.T) {
 		engines []engine
 		noise   func(*rand.Rand) float64
 		speed   func(now float64) float64
-		verdict crossover.Verdict
+		verdict thresholds.Verdict
 		want    []want
 	}{
 		"a known crossover": {
 			engines: []engine{quickStarter(), slowStarter()},
-			verdict: crossover.Switches, want: []want{{"go", 0}, {"parallel", 1000}},
+			verdict: thresholds.Switches, want: []want{{"go", 0}, {"parallel", 1000}},
 		},
 		"none": {
 			engines: []engine{{name: "slow", cost: linear(2e-6, 3e-8)}, quickStarter()},
-			verdict: crossover.Always, want: []want{{"go", 0}},
+			verdict: thresholds.Always, want: []want{{"go", 0}},
 		},
 		"two: the winner changes back": {
 			engines: []engine{quickStarter(), bent},
-			verdict: crossover.Switches, want: []want{{"go", 0}, {"bent", 1001}, {"go", 898999}},
+			verdict: thresholds.Switches, want: []want{{"go", 0}, {"bent", 1001}, {"go", 898999}},
 		},
 		"three implementations": {
 			engines: []engine{quickStarter(), slowStarter(), {name: "gpu", cost: linear(2e-4, 1e-10)}},
-			verdict: crossover.Switches, want: []want{{"go", 0}, {"parallel", 1000}, {"gpu", 211111}},
+			verdict: thresholds.Switches, want: []want{{"go", 0}, {"parallel", 1000}, {"gpu", 211111}},
 		},
 		"a tie": {
 			engines: []engine{quickStarter(), {name: "twin", cost: linear(1.005e-6, 1.005e-8)}},
-			verdict: crossover.Tie, want: []want{{"", 0}},
+			verdict: thresholds.Tie, want: []want{{"", 0}},
 		},
 		"one implementation": {
 			engines: []engine{quickStarter()},
-			verdict: crossover.Always, want: []want{{"go", 0}},
+			verdict: thresholds.Always, want: []want{{"go", 0}},
 		},
 		"spikes on one side": {
 			engines: []engine{quickStarter(), slowStarter()}, noise: spikes,
-			verdict: crossover.Switches, want: []want{{"go", 0}, {"parallel", 1000}},
+			verdict: thresholds.Switches, want: []want{{"go", 0}, {"parallel", 1000}},
 		},
 		"slow drift": {
 			// Three percent up and down within ten seconds: less than the sentinel minds.
 			engines: []engine{quickStarter(), slowStarter()},
 			speed:   func(now float64) float64 { return 1 + 0.03*math.Sin(2*math.Pi*now/10) },
-			verdict: crossover.Switches, want: []want{{"go", 0}, {"parallel", 1000}},
+			verdict: thresholds.Switches, want: []want{{"go", 0}, {"parallel", 1000}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -1065,7 +1065,7 @@ type stubborn struct{}
 
 func (stubborn) Visited(int) {}
 func (stubborn) Limit(int)   {}
-func (stubborn) Next(set *samples.Set) (size, blocks int, worth float64) {
+func (stubborn) Next(set *timings.Set) (size, blocks int, worth float64) {
 	size = 64
 	if sizes := set.Sizes(); len(sizes) > 0 {
 		size = 4 * sizes[len(sizes)-1]
@@ -1092,7 +1092,7 @@ type greedy struct{ visits, high int }
 
 func (g *greedy) Visited(int)    { g.visits++ }
 func (g *greedy) Limit(high int) { g.high = min(g.high, high) }
-func (g *greedy) Next(*samples.Set) (size, blocks int, worth float64) {
+func (g *greedy) Next(*timings.Set) (size, blocks int, worth float64) {
 	if g.visits == 0 || g.high < 4096 {
 		return 64, 10, 1
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"crossover/kernels"
-	"crossover/samples"
+	"crossover/timings"
 )
 
 const (
@@ -294,7 +294,7 @@ func (s *sweep) warm(a *bound, target float64) (err error) {
 
 // measure takes blocks: as many as were asked for, fewer where the budget ends.
 func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *bound, size, blocks int) {
-	var pending []samples.Block
+	var pending []timings.Block
 	keep := func() {
 		if len(pending) > 0 {
 			s.sentinel.keep()
@@ -313,10 +313,10 @@ func (s *sweep) measure(ctx context.Context, e *entry, arms []*bound, twin *boun
 		if len(pending) > 0 && (stop || now-read >= sentinelEvery) {
 			switch {
 			case s.sentinel.quiet():
-				alone := func(b samples.Block) bool { return !b.Disturbed }
+				alone := func(b timings.Block) bool { return !b.Disturbed }
 				switch {
 				case e.quietAt(size): // then those beside a neighbour teach nothing
-					pending = e.discard(pending, func(b samples.Block) bool { return b.Disturbed })
+					pending = e.discard(pending, func(b timings.Block) bool { return b.Disturbed })
 				case !slices.ContainsFunc(pending, alone):
 					e.disturb(pending, e.why())
 				}
@@ -407,11 +407,11 @@ const leastQuiet = 3
 
 // keep adds blocks of one size to the samples. Those of a disturbed machine count until there are others, and crowded ones
 // until there are enough others.
-func (e *entry) keep(blocks []samples.Block, size int) {
+func (e *entry) keep(blocks []timings.Block, size int) {
 	known := &e.result.Samples.Blocks
 	*known = append(*known, blocks...)
-	if slices.ContainsFunc(blocks, func(b samples.Block) bool { return !b.Disturbed }) {
-		*known = e.discard(*known, func(b samples.Block) bool { return b.Size == size && b.Disturbed })
+	if slices.ContainsFunc(blocks, func(b timings.Block) bool { return !b.Disturbed }) {
+		*known = e.discard(*known, func(b timings.Block) bool { return b.Size == size && b.Disturbed })
 	}
 	quiet := 0
 	for _, b := range *known {
@@ -420,13 +420,13 @@ func (e *entry) keep(blocks []samples.Block, size int) {
 		}
 	}
 	if quiet >= leastQuiet {
-		*known = e.discard(*known, func(b samples.Block) bool { return b.Size == size && b.Crowded })
+		*known = e.discard(*known, func(b timings.Block) bool { return b.Size == size && b.Crowded })
 	}
 	e.dirty = e.dirty || len(blocks) > 0
 }
 
 // discard returns the blocks without those that it throws away.
-func (e *entry) discard(blocks []samples.Block, thrown func(samples.Block) bool) []samples.Block {
+func (e *entry) discard(blocks []timings.Block, thrown func(timings.Block) bool) []timings.Block {
 	kept := slices.DeleteFunc(blocks, thrown)
 	e.result.Discarded += len(blocks) - len(kept)
 	return kept
@@ -434,11 +434,11 @@ func (e *entry) discard(blocks []samples.Block, thrown func(samples.Block) bool)
 
 // quietAt reports whether a size has blocks of a quiet machine.
 func (e *entry) quietAt(size int) bool {
-	return slices.ContainsFunc(e.result.Samples.Blocks, func(b samples.Block) bool { return b.Size == size && !b.Disturbed })
+	return slices.ContainsFunc(e.result.Samples.Blocks, func(b timings.Block) bool { return b.Size == size && !b.Disturbed })
 }
 
 // disturb marks blocks that are kept although the machine was not quiet.
-func (e *entry) disturb(blocks []samples.Block, moved string) {
+func (e *entry) disturb(blocks []timings.Block, moved string) {
 	if len(blocks) > 0 {
 		e.moved = moved
 	}
@@ -449,7 +449,7 @@ func (e *entry) disturb(blocks []samples.Block, moved string) {
 
 // disturbed reports whether any block is left that was taken while the machine was not quiet.
 func (e *entry) disturbed() bool {
-	return slices.ContainsFunc(e.result.Samples.Blocks, func(b samples.Block) bool { return b.Disturbed })
+	return slices.ContainsFunc(e.result.Samples.Blocks, func(b timings.Block) bool { return b.Disturbed })
 }
 
 // backOff waits for a quiet machine and reports whether it came.

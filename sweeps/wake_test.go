@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"crossover/crossover"
 	"crossover/gpu"
 	"crossover/kernels"
 	"crossover/lab/model"
 	"crossover/sweeps"
+	"crossover/thresholds"
 )
 
 // mac is a scenario of two implementations on the processor and one on a GPU with a round trip of 130 µs, of which it
@@ -61,7 +61,7 @@ func calibrated(t *testing.T, s *model.Scenario, seed uint64, change func(*gpu.T
 	results, err := sweeps.Run(t.Context(), []kernels.Case{c}, sweeps.Options{
 		Budget: wakeBudget, Seed: seed, Clock: m, Sentinel: m.Sentinel, Uncollected: true,
 		Planner: func(c *kernels.Case) sweeps.Planner {
-			return crossover.NewPlanner(crossover.PlannerOptions{Low: c.Axis.Min, High: c.Axis.Max, Fit: crossover.Options{Seed: seed}})
+			return thresholds.NewPlanner(thresholds.PlannerOptions{Low: c.Axis.Min, High: c.Axis.Max, Fit: thresholds.Options{Seed: seed}})
 		},
 	})
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
-	"crossover/crossover"
-	"crossover/samples"
 	"crossover/sweeps"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
 // entryFile is the name, beside a host's sample files, of what the samples do not hold: the entry without its
@@ -71,7 +71,7 @@ func describe(r *sweeps.Result) calibration.Case {
 		Verdict:    calibration.Unresolved,
 		Reason:     r.Case.OneWinner,
 		Degraded:   r.Degraded,
-		TieBand:    crossover.MinTieBand,
+		TieBand:    thresholds.MinTieBand,
 		Warnings:   append([]string(nil), r.Warnings...),
 	}
 	for _, p := range r.Case.Params {
@@ -92,7 +92,7 @@ func describe(r *sweeps.Result) calibration.Case {
 }
 
 // load reads what a store wrote.
-func load(dir string) (*calibration.Host, map[string]*samples.Set, error) {
+func load(dir string) (*calibration.Host, map[string]*timings.Set, error) {
 	file, err := calibration.Load(filepath.Join(dir, entryFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("%s holds no sweep: there is no %s in it (want a folder such as sweeps/data/HOST)", dir, entryFile)
@@ -104,11 +104,11 @@ func load(dir string) (*calibration.Host, map[string]*samples.Set, error) {
 		return nil, nil, fmt.Errorf("%s: %d hosts in it, want 1", filepath.Join(dir, entryFile), len(file.Hosts))
 	}
 	entry := &file.Hosts[0]
-	sets := map[string]*samples.Set{}
+	sets := map[string]*timings.Set{}
 	for _, c := range entry.Cases {
-		set, err := samples.Load(filepath.Join(dir, samples.FileName(c.Name)))
+		set, err := timings.Load(filepath.Join(dir, timings.FileName(c.Name)))
 		if errors.Is(err, os.ErrNotExist) && c.Blocks == 0 {
-			set, err = &samples.Set{Case: c.Name}, nil
+			set, err = &timings.Set{Case: c.Name}, nil
 		}
 		if err != nil {
 			return nil, nil, err
@@ -119,14 +119,14 @@ func load(dir string) (*calibration.Host, map[string]*samples.Set, error) {
 }
 
 // fit fills in what follows from the samples. It reads nothing of entry but what a saved entry holds.
-func fit(entry *calibration.Host, sets map[string]*samples.Set) {
+func fit(entry *calibration.Host, sets map[string]*timings.Set) {
 	entry.Warnings = warnings(entry)
-	entry.Method.TieBand = crossover.MinTieBand
+	entry.Method.TieBand = thresholds.MinTieBand
 	known := processors(entry, sets)
 	for k := range entry.Cases {
 		c := &entry.Cases[k]
 		set := sets[c.Name]
-		r := crossover.Fit(set, crossover.Options{
+		r := thresholds.Fit(set, thresholds.Options{
 			Seed: entry.Method.Seed, Precision: entry.Method.Precision, Processors: known,
 		})
 		fill(c, set, &r)
@@ -135,16 +135,16 @@ func fit(entry *calibration.Host, sets map[string]*samples.Set) {
 }
 
 // processors returns what all cases together say of the machine's processors.
-func processors(entry *calibration.Host, sets map[string]*samples.Set) *crossover.Processors {
+func processors(entry *calibration.Host, sets map[string]*timings.Set) *thresholds.Processors {
 	of := map[string]string{}
-	var all []*samples.Set
+	var all []*timings.Set
 	for _, c := range entry.Cases {
 		for _, i := range c.Implementations {
 			of[i.Name] = i.Processor
 		}
 		all = append(all, sets[c.Name])
 	}
-	return crossover.StudyProcessors(of, all)
+	return thresholds.StudyProcessors(of, all)
 }
 
 // crowdedAbove is the time of all processors at once over that of one alone from which on a calibration says so. It is 1.0
@@ -176,7 +176,7 @@ func crowded(s *calibration.Sentinel) string {
 }
 
 // fill puts a fit into a case.
-func fill(c *calibration.Case, set *samples.Set, r *crossover.Result) {
+func fill(c *calibration.Case, set *timings.Set, r *thresholds.Result) {
 	c.TieBand, c.ExpectedRegret = r.TieBand, r.Regret
 	c.Sizes, c.Blocks = r.Curves.Sizes, len(set.Blocks)
 	if len(c.Sizes) > 0 {
@@ -218,9 +218,9 @@ func fill(c *calibration.Case, set *samples.Set, r *crossover.Result) {
 }
 
 // gpuTimes returns where the time of implementation i goes that a GPU computes, as the file holds it.
-func gpuTimes(set *samples.Set, i int) []calibration.GPUTimes {
+func gpuTimes(set *timings.Set, i int) []calibration.GPUTimes {
 	var times []calibration.GPUTimes
-	for _, use := range crossover.GPUUses(set, i) {
+	for _, use := range thresholds.GPUUses(set, i) {
 		times = append(times, calibration.GPUTimes{
 			Size: use.Size, WallSeconds: use.Wall, GPUSeconds: use.GPU, EncodeSeconds: use.Encode, GapSeconds: use.Gap,
 			LaunchEfficiency: use.Efficiency,
@@ -229,9 +229,9 @@ func gpuTimes(set *samples.Set, i int) []calibration.GPUTimes {
 	return times
 }
 
-var verdicts = map[crossover.Verdict]calibration.Verdict{
-	crossover.Unresolved: calibration.Unresolved,
-	crossover.Switches:   calibration.Crossover,
-	crossover.Always:     calibration.Always,
-	crossover.Tie:        calibration.Tie,
+var verdicts = map[thresholds.Verdict]calibration.Verdict{
+	thresholds.Unresolved: calibration.Unresolved,
+	thresholds.Switches:   calibration.Crossover,
+	thresholds.Always:     calibration.Always,
+	thresholds.Tie:        calibration.Tie,
 }

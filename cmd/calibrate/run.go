@@ -17,11 +17,11 @@ import (
 	"crossover/audio"
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
-	"crossover/crossover"
 	"crossover/kernels"
 	"crossover/plots"
-	"crossover/samples"
 	"crossover/sweeps"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
 // quickBudget is the budget of --quick: with fits and charts it ends within 30 s.
@@ -304,7 +304,7 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 	if o.verbose {
 		waking(stderr, results, entry.Method.SpentSeconds)
 	}
-	sets := make(map[string]*samples.Set, len(results))
+	sets := make(map[string]*timings.Set, len(results))
 	for _, r := range results {
 		sets[r.Case.Name] = &r.Samples
 	}
@@ -316,7 +316,7 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 func (o *options) method(cases []kernels.Case) *calibration.Method {
 	m := &calibration.Method{
 		Seed: o.seed, BudgetSeconds: o.budget.Seconds(), Precision: o.precision,
-		Mode: o.mode, State: o.state, TieBand: crossover.MinTieBand,
+		Mode: o.mode, State: o.state, TieBand: thresholds.MinTieBand,
 	}
 	onGPU := func(i kernels.Implementation) bool {
 		return i.Processor == kernels.GPU && o.include(i.Name) && i.Missing() == nil
@@ -338,10 +338,10 @@ func (o *options) planner(seed uint64) func(c *kernels.Case) sweeps.Planner {
 	return func(c *kernels.Case) sweeps.Planner { return newPlanner(c, o, seed) }
 }
 
-func newPlanner(c *kernels.Case, o *options, seed uint64) *crossover.Planner {
-	return crossover.NewPlanner(crossover.PlannerOptions{
+func newPlanner(c *kernels.Case, o *options, seed uint64) *thresholds.Planner {
+	return thresholds.NewPlanner(thresholds.PlannerOptions{
 		Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round, Ratio: o.sizeRange.Ratio,
-		Fit: crossover.Options{Seed: seed, Precision: o.precision},
+		Fit: thresholds.Options{Seed: seed, Precision: o.precision},
 	})
 }
 
@@ -415,7 +415,7 @@ func refit(o *options, stdout, stderr io.Writer) error {
 }
 
 // publish writes the charts, then the file, then the table.
-func publish(o *options, file *calibration.File, entry *calibration.Host, sets map[string]*samples.Set, charts string, stdout, stderr io.Writer) error {
+func publish(o *options, file *calibration.File, entry *calibration.Host, sets map[string]*timings.Set, charts string, stdout, stderr io.Writer) error {
 	var states command.States
 	if replaced := file.Host(entry.ID); replaced != nil {
 		states = command.CompareStates(&replaced.Environment, &entry.Environment)

@@ -15,7 +15,7 @@ import (
 	"crossover/dispatch"
 	"crossover/host"
 	"crossover/lab/chips"
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // simulate runs the command with --simulate in the present folder, on a machine that has no case of its own.
@@ -51,7 +51,7 @@ func TestEveryChipIsSimulated(t *testing.T) {
 					t.Errorf("%s holds %s, simulated %v", path, h.ID, h.Simulated)
 				}
 			}
-			set, err := samples.Load(filepath.Join(own, "data", "log.bench"))
+			set, err := timings.Load(filepath.Join(own, "data", "log.bench"))
 			if err != nil || !set.Simulated {
 				t.Errorf("the samples say simulated %v (%v)", set != nil && set.Simulated, err)
 			}

@@ -10,7 +10,7 @@ import (
 
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
-	"crossover/crossover"
+	"crossover/thresholds"
 )
 
 // report is the outcome of a verification. Its JSON is the output of --json.
@@ -50,11 +50,11 @@ type sizeReport struct {
 	Disturbed bool    `json:"disturbed"` // the machine was not quiet
 }
 
-var verdictNames = map[crossover.Finding]string{
-	crossover.Unmeasured: "UNMEASURED",
-	crossover.Holds:      "HOLDS",
-	crossover.Ambiguous:  "AMBIGUOUS",
-	crossover.Drifted:    "DRIFTED",
+var verdictNames = map[thresholds.Finding]string{
+	thresholds.Unmeasured: "UNMEASURED",
+	thresholds.Holds:      "HOLDS",
+	thresholds.Ambiguous:  "AMBIGUOUS",
+	thresholds.Drifted:    "DRIFTED",
 }
 
 // summarise judges every case.
@@ -76,10 +76,10 @@ func summarise(entry *calibration.Host, now *calibration.Environment, checks []*
 		}
 		audit := ch.auditor.Judge(&ch.result.Samples)
 		if ch.result.Degraded {
-			audit.Finding = min(audit.Finding, crossover.Ambiguous) // a disturbed machine says nothing of the file
+			audit.Finding = min(audit.Finding, thresholds.Ambiguous) // a disturbed machine says nothing of the file
 		}
-		if audit.Finding == crossover.Drifted && excuses(&r.State, &audit, ch.result.Samples.Implementations) {
-			audit.Finding = crossover.Ambiguous
+		if audit.Finding == thresholds.Drifted && excuses(&r.State, &audit, ch.result.Samples.Implementations) {
+			audit.Finding = thresholds.Ambiguous
 			c.Warnings = append(c.Warnings, "not called drift: it concerns parallel implementations, and "+otherState)
 		}
 		c.Verdict, c.Regret, c.Worst, c.Beyond = verdictNames[audit.Finding], audit.Regret, audit.Worst, audit.Beyond
@@ -107,7 +107,7 @@ func summarise(entry *calibration.Host, now *calibration.Environment, checks []*
 }
 
 // count returns how many cases have a verdict.
-func (r *report) count(verdict crossover.Finding) int {
+func (r *report) count(verdict thresholds.Finding) int {
 	n := 0
 	for _, c := range r.Cases {
 		if c.Verdict == verdictNames[verdict] {
@@ -124,7 +124,7 @@ func (r *report) verdict(file string) error {
 		for _, w := range c.Wrong {
 			wrong = append(wrong, c.Name+": "+w)
 		}
-		if c.Verdict == verdictNames[crossover.Drifted] {
+		if c.Verdict == verdictNames[thresholds.Drifted] {
 			drifted = append(drifted, c.Name)
 		}
 	}
@@ -169,14 +169,14 @@ func (r *report) writeTable(w io.Writer) error {
 		fmt.Fprintf(w, "\n%s more could not be measured while the machine was quiet\n", command.Plural(r.Disturbed, "size"))
 	}
 	_, err := fmt.Fprintf(w, "\n%d HOLDS, %d AMBIGUOUS, %d DRIFTED · regret %.2f %% over %d fresh sizes, worst %.1f %%, outside ties %.1f %%\n",
-		r.count(crossover.Holds), r.count(crossover.Ambiguous), r.count(crossover.Drifted),
+		r.count(thresholds.Holds), r.count(thresholds.Ambiguous), r.count(thresholds.Drifted),
 		100*r.Regret, r.FreshSizes, 100*r.Worst, 100*r.Beyond)
 	return err
 }
 
 // worst says where a case that does not simply hold is slowest.
 func (c *caseReport) worst() string {
-	if c.Verdict == verdictNames[crossover.Holds] {
+	if c.Verdict == verdictNames[thresholds.Holds] {
 		return ""
 	}
 	var at *sizeReport

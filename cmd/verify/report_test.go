@@ -7,21 +7,21 @@ import (
 	"testing"
 
 	"crossover/calibration"
-	"crossover/crossover"
 	"crossover/kernels"
-	"crossover/samples"
 	"crossover/sweeps"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
 // A size at which the machine was never quiet is in the list, and in no figure.
 func TestDisturbedSizesCountForNothing(t *testing.T) {
 	const disturbed, quiet = 100, 200
-	set := samples.Set{Implementations: []string{"a", "b"}}
-	auditor := crossover.NewAuditor(nil, func(size int) string { return map[int]string{disturbed: "b", quiet: "a"}[size] },
+	set := timings.Set{Implementations: []string{"a", "b"}}
+	auditor := thresholds.NewAuditor(nil, func(size int) string { return map[int]string{disturbed: "b", quiet: "a"}[size] },
 		func(int) (int, bool) { return 0, false }, 0.03, nil)
 	for _, size := range []int{disturbed, quiet} {
 		for range 5 {
-			set.Blocks = append(set.Blocks, samples.Block{
+			set.Blocks = append(set.Blocks, timings.Block{
 				Size: size, Twin: -1, Seconds: []float64{1e-6, 2e-6}, Iterations: []int{100, 100}, Disturbed: size == disturbed,
 			})
 		}

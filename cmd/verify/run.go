@@ -15,10 +15,10 @@ import (
 
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
-	"crossover/crossover"
 	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/sweeps"
+	"crossover/thresholds"
 )
 
 // options is the command line.
@@ -125,15 +125,15 @@ type check struct {
 	recorded *calibration.Case
 	c        kernels.Case
 	choice   *dispatch.Case
-	auditor  *crossover.Auditor
+	auditor  *thresholds.Auditor
 	result   *sweeps.Result
 }
 
 // audit begins the check, at the same fresh sizes each time.
-func (ch *check) audit(seed uint64) *crossover.Auditor {
-	fresh := crossover.NewFresh(ch.c.Axis.Min, ch.c.Axis.Max, ch.c.Axis.Round, ch.recorded.Sizes, rngOf(ch.c.Name, seed))
-	ch.auditor = crossover.NewAuditor(
-		fresh.Sizes(thresholds(ch.recorded)), ch.choice.Choose, fresh.Near, ch.recorded.TieBand, unsure(ch.recorded))
+func (ch *check) audit(seed uint64) *thresholds.Auditor {
+	fresh := thresholds.NewFresh(ch.c.Axis.Min, ch.c.Axis.Max, ch.c.Axis.Round, ch.recorded.Sizes, rngOf(ch.c.Name, seed))
+	ch.auditor = thresholds.NewAuditor(
+		fresh.Sizes(thresholdsOf(ch.recorded)), ch.choice.Choose, fresh.Near, ch.recorded.TieBand, unsure(ch.recorded))
 	return ch.auditor
 }
 
@@ -223,8 +223,8 @@ func rngOf(name string, seed uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, hash.Sum64()))
 }
 
-// thresholds returns the lower edges of all segments but the first.
-func thresholds(recorded *calibration.Case) []int {
+// thresholdsOf returns the lower edges of all segments but the first.
+func thresholdsOf(recorded *calibration.Case) []int {
 	var from []int
 	for _, s := range recorded.Segments[1:] {
 		from = append(from, s.From)

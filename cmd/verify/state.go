@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"crossover/cmd/internal/command"
-	"crossover/crossover"
 	"crossover/kernels"
+	"crossover/thresholds"
 )
 
 // otherState is what is said of a machine whose processors stand to one another otherwise than at calibration.
@@ -26,12 +26,12 @@ func stateLines(s *command.States) []string {
 // excuses reports whether another state of the machine may be all that is behind a drift: it is where at every drifted size
 // the choice or what beats it spreads over the processors. What one processor computes knows nothing of the others, and
 // what a library does inside a call is no excuse.
-func excuses(s *command.States, audit *crossover.Audit, names []string) bool {
+func excuses(s *command.States, audit *thresholds.Audit, names []string) bool {
 	if len(s.Moved) == 0 {
 		return false
 	}
 	for _, size := range audit.Sizes {
-		if size.Finding == crossover.Drifted && !kernels.Parallel(names[size.Chosen]) && !kernels.Parallel(names[size.Best]) {
+		if size.Finding == thresholds.Drifted && !kernels.Parallel(names[size.Chosen]) && !kernels.Parallel(names[size.Best]) {
 			return false
 		}
 	}

@@ -14,11 +14,11 @@ import (
 	"sync"
 	"time"
 
-	"crossover/crossover"
 	"crossover/kernels"
 	"crossover/lab/model"
-	"crossover/samples"
 	"crossover/sweeps"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
 // Budget is what a calibration of the catalogue's seventeen cases in two minutes has for each, and VerifyBudget what a
@@ -31,8 +31,8 @@ const (
 // calibration is what one run found.
 type calibration struct {
 	machine  *model.Machine
-	set      *samples.Set
-	fit      crossover.Result
+	set      *timings.Set
+	fit      thresholds.Result
 	degraded bool
 }
 
@@ -51,12 +51,12 @@ func (c *calibration) at(size int) string {
 func calibrate(s *model.Scenario, seed uint64, budget time.Duration, resamples int) *calibration {
 	machine := model.New(s, seed)
 	c := machine.Case()
-	fit := crossover.Options{Seed: seed, Resamples: resamples}
-	result := sweep(machine, c, seed, budget, 0, crossover.NewPlanner(crossover.PlannerOptions{
-		Low: c.Axis.Min, High: c.Axis.Max, Fit: crossover.Options{Seed: seed},
+	fit := thresholds.Options{Seed: seed, Resamples: resamples}
+	result := sweep(machine, c, seed, budget, 0, thresholds.NewPlanner(thresholds.PlannerOptions{
+		Low: c.Axis.Min, High: c.Axis.Max, Fit: thresholds.Options{Seed: seed},
 	}))
-	fit.Processors = crossover.StudyProcessors(processors(s), []*samples.Set{&result.Samples})
-	return &calibration{machine, &result.Samples, crossover.Fit(&result.Samples, fit), result.Degraded}
+	fit.Processors = thresholds.StudyProcessors(processors(s), []*timings.Set{&result.Samples})
+	return &calibration{machine, &result.Samples, thresholds.Fit(&result.Samples, fit), result.Degraded}
 }
 
 // processors names the processor of each implementation.
@@ -147,15 +147,15 @@ func StudyCoverage(scenarios []model.Scenario, runs int, seed uint64) []Coverage
 		row := Coverage{Scenario: s.Name}
 		var widths, blocks []float64
 		for _, c := range found {
-			thresholds := c.fit.Segments[1:]
+			reported := c.fit.Segments[1:]
 			row.Extra.Of++
-			if len(thresholds) > len(truth) {
+			if len(reported) > len(truth) {
 				row.Extra.Count++
 			}
 			blocks = append(blocks, float64(len(c.set.Blocks)))
 			for n, edge := range truth {
 				row.Missed.Of++
-				t := nearest(thresholds, edge, s, truth, n, c.set.Implementations)
+				t := nearest(reported, edge, s, truth, n, c.set.Implementations)
 				if t == nil {
 					row.Missed.Count++
 					continue
@@ -175,12 +175,12 @@ func StudyCoverage(scenarios []model.Scenario, runs int, seed uint64) []Coverage
 
 // nearest returns the reported threshold that stands for the n-th true one: the closest in log-size to the same new
 // winner; nil where there is none.
-func nearest(thresholds []crossover.Segment, edge int, s *model.Scenario, truth []int, n int, names []string) *crossover.Segment {
+func nearest(reported []thresholds.Segment, edge int, s *model.Scenario, truth []int, n int, names []string) *thresholds.Segment {
 	winner, _ := s.Best(truth[n])
-	var best *crossover.Segment
+	var best *thresholds.Segment
 	least := math.Inf(1)
-	for k := range thresholds {
-		t := &thresholds[k]
+	for k := range reported {
+		t := &reported[k]
 		if names[t.Implementation] != winner {
 			continue
 		}
@@ -203,7 +203,7 @@ func StudySame(scenarios []model.Scenario, runs int, seed uint64) []Alarms {
 	for k := range scenarios {
 		claimed := make([]bool, runs)
 		each(runs, func(run int) {
-			claimed[run] = calibrate(&scenarios[k], seedOf(seed, run), Budget, 200).fit.Verdict == crossover.Switches
+			claimed[run] = calibrate(&scenarios[k], seedOf(seed, run), Budget, 200).fit.Verdict == thresholds.Switches
 		})
 		rows = append(rows, Alarms{scenarios[k].Name, count(claimed)})
 	}
@@ -232,8 +232,8 @@ func StudyDrift(scenarios []model.Scenario, runs int, seed uint64) []Drift {
 		unchanged, changed := make([]bool, runs), make([]bool, runs)
 		each(runs, func(run int) {
 			c := calibrate(s, seedOf(seed, run), Budget, 200)
-			unchanged[run] = audit(c, s, seedOf(seed+1, run)) == crossover.Drifted
-			changed[run] = audit(c, c.machine.Own().Moved(winner, factor), seedOf(seed+2, run)) == crossover.Drifted
+			unchanged[run] = audit(c, s, seedOf(seed+1, run)) == thresholds.Drifted
+			changed[run] = audit(c, c.machine.Own().Moved(winner, factor), seedOf(seed+2, run)) == thresholds.Drifted
 		})
 		rows = append(rows, Drift{s.Name, count(unchanged), count(changed), factor, cost(s, moved)})
 	}
@@ -271,19 +271,19 @@ func cost(s, moved *model.Scenario) float64 {
 }
 
 // audit verifies a calibration on a machine, as the verify command does.
-func audit(c *calibration, s *model.Scenario, seed uint64) crossover.Finding {
+func audit(c *calibration, s *model.Scenario, seed uint64) thresholds.Finding {
 	machine := model.New(s, seed)
 	kase := machine.Case()
-	fresh := crossover.NewFresh(s.Low, s.High, nil, c.set.Sizes(), rand.New(rand.NewPCG(seed, 3)))
-	var thresholds []int
+	fresh := thresholds.NewFresh(s.Low, s.High, nil, c.set.Sizes(), rand.New(rand.NewPCG(seed, 3)))
+	var edges []int
 	var unsure [][2]int
 	for _, segment := range c.fit.Segments[1:] {
-		thresholds = append(thresholds, segment.From)
-		if c.fit.Verdict == crossover.Unresolved {
+		edges = append(edges, segment.From)
+		if c.fit.Verdict == thresholds.Unresolved {
 			unsure = append(unsure, [2]int{segment.Low, segment.High})
 		}
 	}
-	auditor := crossover.NewAuditor(fresh.Sizes(thresholds), c.at, fresh.Near, c.fit.TieBand, unsure)
+	auditor := thresholds.NewAuditor(fresh.Sizes(edges), c.at, fresh.Near, c.fit.TieBand, unsure)
 	result := sweep(machine, kase, seed, VerifyBudget, 0.5, auditor)
 	return auditor.Judge(&result.Samples).Finding
 }

@@ -3,8 +3,8 @@ package proof
 import (
 	"testing"
 
-	"crossover/crossover"
 	"crossover/lab/model"
+	"crossover/thresholds"
 )
 
 // The short version of the tables: a few runs of a few scenarios, with the same seed each time. The command prove has
@@ -103,7 +103,7 @@ func TestMeasuredRulesNamesAnEmptyFolder(t *testing.T) {
 func TestAuditOfTheRightChoicesHolds(t *testing.T) {
 	s := scenarios(t, "launch")[0]
 	c := calibrate(&s, 3, Budget, 200)
-	if finding := audit(c, &s, 4); finding != crossover.Holds {
+	if finding := audit(c, &s, 4); finding != thresholds.Holds {
 		t.Errorf("finding is %v", finding)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"crossover/crossover"
 	"crossover/lab/model"
-	"crossover/samples"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
 // logSizes returns n sizes spread evenly over the logarithm of the range, both ends included.
@@ -115,8 +115,8 @@ func oursToGoal(s *model.Scenario, runs int, seed uint64) int {
 		needed[run] = math.Inf(1)
 		const step = 5
 		for n := len(c.set.Blocks); n > 0; n -= step {
-			part := &samples.Set{Implementations: c.set.Implementations, Blocks: c.set.Blocks[:n]}
-			early := &calibration{set: part, fit: crossover.Fit(part, crossover.Options{Seed: seed, Resamples: 1})}
+			part := &timings.Set{Implementations: c.set.Implementations, Blocks: c.set.Blocks[:n]}
+			early := &calibration{set: part, fit: thresholds.Fit(part, thresholds.Options{Seed: seed, Resamples: 1})}
 			if len(early.fit.Segments) == 0 {
 				break
 			}

@@ -5,10 +5,10 @@ import (
 	"math"
 	"path/filepath"
 
-	"crossover/crossover"
 	"crossover/lab/model"
 	"crossover/lab/rules"
-	"crossover/samples"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
 // RuleRow is what each rule's choices cost in one case, in the order of Rules: the geometric mean of the slowdowns at
@@ -76,11 +76,11 @@ func MeasuredRules(dir string) ([]RuleRow, error) {
 	}
 	var rows []RuleRow
 	for _, file := range files {
-		set, err := samples.Load(file)
+		set, err := timings.Load(file)
 		if err != nil {
 			return nil, err
 		}
-		row := RuleRow{Case: set.Case, Band: crossover.Fit(set, crossover.Options{Seed: 1, Resamples: 1}).TieBand / 2}
+		row := RuleRow{Case: set.Case, Band: thresholds.Fit(set, thresholds.Options{Seed: 1, Resamples: 1}).TieBand / 2}
 		for _, r := range Rules() {
 			score, ok := rules.HeldOut(set, r)
 			if !ok {

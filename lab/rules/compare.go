@@ -3,8 +3,8 @@ package rules
 import (
 	"math"
 
-	"crossover/crossover"
-	"crossover/samples"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
 // Score is what a rule's choices cost at sizes that it did not see.
@@ -15,9 +15,9 @@ type Score struct {
 }
 
 // HeldOut scores a rule on one case's samples: the rule chooses on every other measured size and is judged at the sizes
-// between, then the other way round. The slowdown at a size is cross-fitted, see crossover.Slowdown. It reports false
+// between, then the other way round. The slowdown at a size is cross-fitted, see thresholds.Slowdown. It reports false
 // where there are fewer than four sizes.
-func HeldOut(set *samples.Set, r Rule) (Score, bool) {
+func HeldOut(set *timings.Set, r Rule) (Score, bool) {
 	sizes := set.Sizes()
 	if len(sizes) < 4 {
 		return Score{}, false
@@ -25,7 +25,7 @@ func HeldOut(set *samples.Set, r Rule) (Score, bool) {
 	var score Score
 	sum := 0.0
 	for fold := range 2 {
-		seen := &samples.Set{Case: set.Case, Implementations: set.Implementations}
+		seen := &timings.Set{Case: set.Case, Implementations: set.Implementations}
 		held := map[int]bool{}
 		for k, size := range sizes {
 			// The ends stay: nobody promises anything beyond the measured range.
@@ -44,7 +44,7 @@ func HeldOut(set *samples.Set, r Rule) (Score, bool) {
 			if !held[size] {
 				continue
 			}
-			slowdown, ok := crossover.Slowdown(set, size, choice.At(size))
+			slowdown, ok := thresholds.Slowdown(set, size, choice.At(size))
 			if !ok {
 				continue
 			}

@@ -12,8 +12,8 @@ import (
 	"math"
 	"slices"
 
-	"crossover/crossover"
-	"crossover/samples"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
 // Choice says which implementation to take from which size on: Implementation[k] from From[k] to just below From[k+1].
@@ -36,15 +36,15 @@ func (c Choice) At(size int) int {
 type Rule struct {
 	Name   string
 	Origin string // the program that decides so
-	Choose func(set *samples.Set) Choice
+	Choose func(set *timings.Set) Choice
 }
 
 // Ours is the rule of this project: segments of least loss with a price for every switch, edges by interpolation.
 func Ours() Rule {
-	return Rule{"segments", "Crossover", func(set *samples.Set) Choice {
+	return Rule{"segments", "Crossover", func(set *timings.Set) Choice {
 		var c Choice
 		// The choice does not depend on the bootstrap, which is what takes the time.
-		for _, s := range crossover.Fit(set, crossover.Options{Seed: 1, Resamples: 1}).Segments {
+		for _, s := range thresholds.Fit(set, thresholds.Options{Seed: 1, Resamples: 1}).Segments {
 			c.From = append(c.From, s.From)
 			c.Implementation = append(c.Implementation, s.Implementation)
 		}
@@ -65,9 +65,9 @@ func Others() []Rule {
 	}
 }
 
-func on(rule func(table) Choice) func(*samples.Set) Choice {
-	return func(set *samples.Set) Choice {
-		c := crossover.Summarise(set)
+func on(rule func(table) Choice) func(*timings.Set) Choice {
+	return func(set *timings.Set) Choice {
+		c := thresholds.Summarise(set)
 		return rule(table{sizes: c.Sizes, loss: c.Loss})
 	}
 }

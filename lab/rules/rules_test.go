@@ -4,16 +4,16 @@ import (
 	"math"
 	"testing"
 
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // set makes samples without noise, ten blocks a size, of implementations with these times; one that takes 0 s at a size
 // was not timed there.
-func set(sizes []int, seconds ...func(n float64) float64) *samples.Set {
-	s := &samples.Set{Case: "c", Implementations: []string{"a", "b", "c"}[:len(seconds)]}
+func set(sizes []int, seconds ...func(n float64) float64) *timings.Set {
+	s := &timings.Set{Case: "c", Implementations: []string{"a", "b", "c"}[:len(seconds)]}
 	for _, size := range sizes {
 		for range 10 {
-			b := samples.Block{Size: size, Twin: -1}
+			b := timings.Block{Size: size, Twin: -1}
 			for _, time := range seconds {
 				b.Seconds = append(b.Seconds, time(float64(size)))
 				b.Iterations = append(b.Iterations, 1)
@@ -208,7 +208,7 @@ func TestChoiceAt(t *testing.T) {
 func TestHeldOut(t *testing.T) {
 	s := set(sizes, linear(1, 1), linear(50, 0.1))
 	always := func(i int) Rule {
-		return Rule{Name: "test", Choose: func(*samples.Set) Choice { return Choice{[]int{1}, []int{i}} }}
+		return Rule{Name: "test", Choose: func(*timings.Set) Choice { return Choice{[]int{1}, []int{i}} }}
 	}
 	score, ok := HeldOut(s, always(1))
 	if !ok || score.Sizes != len(sizes)-2 {
@@ -224,7 +224,7 @@ func TestHeldOut(t *testing.T) {
 	if _, ok := HeldOut(set([]int{1, 2, 3}, linear(1, 1), linear(2, 1)), always(0)); ok {
 		t.Error("three sizes were enough")
 	}
-	if _, ok := HeldOut(s, Rule{Choose: func(*samples.Set) Choice { return Choice{} }}); ok {
+	if _, ok := HeldOut(s, Rule{Choose: func(*timings.Set) Choice { return Choice{} }}); ok {
 		t.Error("a rule without a choice got a score")
 	}
 }

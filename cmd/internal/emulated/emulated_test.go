@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"crossover/calibration"
-	"crossover/crossover"
 	"crossover/dispatch"
 	"crossover/gpu"
 	"crossover/gpu/emulator"
@@ -22,8 +21,9 @@ import (
 	"crossover/kernels/elementwise"
 	"crossover/kernels/kerneltest"
 	"crossover/pool"
-	"crossover/samples"
 	"crossover/sweeps"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
 // backends returns an emulated GPU and nothing else, or skips the test where there is no emulator.
@@ -65,7 +65,7 @@ func sweep(t *testing.T, b *kernels.Backends, cases []kernels.Case, change func(
 		Forget:  b.Forget,
 		Trim:    func() { b.Trim() },
 		Planner: func(c *kernels.Case) sweeps.Planner {
-			return crossover.NewPlanner(crossover.PlannerOptions{Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round})
+			return thresholds.NewPlanner(thresholds.PlannerOptions{Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round})
 		},
 	}
 	if change != nil {
@@ -140,7 +140,7 @@ func TestFromKernelToPlan(t *testing.T) {
 				t.Errorf("%s at %d: the device's account is %+v", r.Case.Name, b.Size, account)
 			}
 		}
-		uses := crossover.GPUUses(&r.Samples, i)
+		uses := thresholds.GPUUses(&r.Samples, i)
 		if len(uses) == 0 {
 			t.Errorf("%s: nothing says where the time went", r.Case.Name)
 		}
@@ -187,7 +187,7 @@ func TestFromKernelToPlan(t *testing.T) {
 // visits is a planner of two sizes.
 type visits struct{ left []int }
 
-func (v *visits) Next(*samples.Set) (size, blocks int, worth float64) {
+func (v *visits) Next(*timings.Set) (size, blocks int, worth float64) {
 	if len(v.left) == 0 {
 		return 0, 0, 0
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"crossover/kernels"
-	"crossover/samples"
 	"crossover/sweeps"
+	"crossover/timings"
 )
 
 // Row is one implementation of one case at one size.
@@ -88,7 +88,7 @@ type visits struct {
 	blocks int
 }
 
-func (v *visits) Next(*samples.Set) (size, blocks int, worth float64) {
+func (v *visits) Next(*timings.Set) (size, blocks int, worth float64) {
 	if len(v.left) == 0 {
 		return 0, 0, 0
 	}

@@ -7,18 +7,18 @@ import (
 
 	"crossover/kernels"
 	"crossover/kernels/catalogue"
-	"crossover/samples"
 	"crossover/sweeps"
+	"crossover/timings"
 )
 
 // result is what a sweep of one implementation measures at two sizes, whose program takes times as long.
 func result(times ...float64) *sweeps.Result {
 	r := &sweeps.Result{
 		Case:    &kernels.Case{Name: "scale", Axis: kernels.Axis{Unit: "elements"}},
-		Samples: samples.Set{Implementations: []string{"go", "program:go", "cuda"}},
+		Samples: timings.Set{Implementations: []string{"go", "program:go", "cuda"}},
 	}
 	for i, ratio := range times {
-		r.Samples.Blocks = append(r.Samples.Blocks, samples.Block{
+		r.Samples.Blocks = append(r.Samples.Blocks, timings.Block{
 			Size: 10 * (1 + i%2), Twin: -1, Seconds: []float64{1e-3, 1e-3 * ratio, math.NaN()}, Iterations: []int{1, 1, 0},
 		})
 	}

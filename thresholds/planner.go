@@ -1,4 +1,4 @@
-package crossover
+package thresholds
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/perf/benchmath"
 
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // Planner decides, while a sweep is under way, which size of one case to measure next. First it walks up a geometric
@@ -149,7 +149,7 @@ func (p *Planner) Limit(high int) {
 
 // Next returns the visit that would teach most about the case: a size, the number of blocks, and what it is
 // worth; a worth of 0 means that nothing is left to learn.
-func (p *Planner) Next(set *samples.Set) (size, blocks int, worth float64) {
+func (p *Planner) Next(set *timings.Set) (size, blocks int, worth float64) {
 	if !p.planned || len(set.Blocks) != p.fitted {
 		p.next = p.propose(set)
 		p.planned, p.fitted = true, len(set.Blocks)
@@ -166,7 +166,7 @@ func (p *Planner) Visited(size int) {
 	p.planned = false
 }
 
-func (p *Planner) propose(set *samples.Set) proposal {
+func (p *Planner) propose(set *timings.Set) proposal {
 	const gridBlocks = 5
 	if len(p.grid) == 0 && p.pass == 0 {
 		p.pass, p.grid = 1, p.between(set.Sizes())
@@ -247,7 +247,7 @@ func (p *Planner) nearest(x float64) int {
 
 // refine proposes the most useful visit once the grid is measured: to the inside of a wide bracket, to the least known
 // size of an interval that is still wide, or to a size whose winner is in doubt.
-func (p *Planner) refine(set *samples.Set) proposal {
+func (p *Planner) refine(set *timings.Set) proposal {
 	const blocks = 10
 	groups := groupBySize(set)
 	fit, _ := divide(groups, set.Implementations, p.options)
@@ -310,7 +310,7 @@ func (p *Planner) refine(set *samples.Set) proposal {
 		offer(sizes[k], doubt)
 	}
 	for _, g := range groups {
-		if !slices.ContainsFunc(g.blocks, func(b *samples.Block) bool { return !b.Disturbed }) {
+		if !slices.ContainsFunc(g.blocks, func(b *timings.Block) bool { return !b.Disturbed }) {
 			confirm(g.size, quietVisits, worthQuiet)
 		}
 	}

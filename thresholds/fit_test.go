@@ -1,4 +1,4 @@
-package crossover_test
+package thresholds_test
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"crossover/crossover"
-	"crossover/samples"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
 // The costs of most tests. a and b cross at 1000, b and c at 211 111; a and bent cross at 1001 and again at 898 999.
@@ -42,29 +42,29 @@ func TestFit(t *testing.T) {
 		costs   []func(float64) float64
 		sizes   []int
 		want    []edge
-		verdict crossover.Verdict
+		verdict thresholds.Verdict
 	}{
-		"one crossing":          {[]func(float64) float64{costA, costB}, wide, []edge{{0, 0}, {1, 1000}}, crossover.Switches},
-		"in the other order":    {[]func(float64) float64{costB, costA}, wide, []edge{{1, 0}, {0, 1000}}, crossover.Switches},
-		"two crossings":         {[]func(float64) float64{costA, bent}, wide, []edge{{0, 0}, {1, 1001}, {0, 898999}}, crossover.Switches},
-		"three implementations": {[]func(float64) float64{costC, costA, costB}, wide, []edge{{1, 0}, {2, 1000}, {0, 211111}}, crossover.Switches},
+		"one crossing":          {[]func(float64) float64{costA, costB}, wide, []edge{{0, 0}, {1, 1000}}, thresholds.Switches},
+		"in the other order":    {[]func(float64) float64{costB, costA}, wide, []edge{{1, 0}, {0, 1000}}, thresholds.Switches},
+		"two crossings":         {[]func(float64) float64{costA, bent}, wide, []edge{{0, 0}, {1, 1001}, {0, 898999}}, thresholds.Switches},
+		"three implementations": {[]func(float64) float64{costC, costA, costB}, wide, []edge{{1, 0}, {2, 1000}, {0, 211111}}, thresholds.Switches},
 		"a third that never wins": {
 			[]func(float64) float64{costA, costB, linear(1e-4, 1e-7)}, wide,
-			[]edge{{0, 0}, {1, 1000}}, crossover.Switches,
+			[]edge{{0, 0}, {1, 1000}}, thresholds.Switches,
 		},
-		"no crossing":        {[]func(float64) float64{costA, linear(2e-6, 3e-8)}, wide, []edge{{0, 0}}, crossover.Always},
-		"one implementation": {[]func(float64) float64{costA}, wide, []edge{{0, 0}}, crossover.Always},
-		"one size":           {[]func(float64) float64{costA, costB}, []int{5000}, []edge{{1, 0}}, crossover.Always},
-		"one size, a tie":    {[]func(float64) float64{costA, costA}, []int{5000}, []edge{{-1, 0}}, crossover.Tie},
-		"two sizes":          {[]func(float64) float64{costA, costB}, []int{100, 10000}, []edge{{0, 0}, {1, 1000}}, crossover.Switches},
-		"a tie everywhere":   {[]func(float64) float64{costA, costA}, wide, []edge{{-1, 0}}, crossover.Tie},
-		"a tie of three":     {[]func(float64) float64{costA, costA, costA}, wide, []edge{{-1, 0}}, crossover.Tie},
+		"no crossing":        {[]func(float64) float64{costA, linear(2e-6, 3e-8)}, wide, []edge{{0, 0}}, thresholds.Always},
+		"one implementation": {[]func(float64) float64{costA}, wide, []edge{{0, 0}}, thresholds.Always},
+		"one size":           {[]func(float64) float64{costA, costB}, []int{5000}, []edge{{1, 0}}, thresholds.Always},
+		"one size, a tie":    {[]func(float64) float64{costA, costA}, []int{5000}, []edge{{-1, 0}}, thresholds.Tie},
+		"two sizes":          {[]func(float64) float64{costA, costB}, []int{100, 10000}, []edge{{0, 0}, {1, 1000}}, thresholds.Switches},
+		"a tie everywhere":   {[]func(float64) float64{costA, costA}, wide, []edge{{-1, 0}}, thresholds.Tie},
+		"a tie of three":     {[]func(float64) float64{costA, costA, costA}, wide, []edge{{-1, 0}}, thresholds.Tie},
 		"a tie of the best two": {
-			[]func(float64) float64{linear(1e-5, 1e-7), costB, costB}, wide, []edge{{-1, 0}}, crossover.Tie,
+			[]func(float64) float64{linear(1e-5, 1e-7), costB, costB}, wide, []edge{{-1, 0}}, thresholds.Tie,
 		},
 		"a crossing inside the tie band": {
 			// b gains one percent at most.
-			[]func(float64) float64{linear(1e-6, 1e-8), linear(1.002e-6, 0.99e-8)}, wide, []edge{{-1, 0}}, crossover.Tie,
+			[]func(float64) float64{linear(1e-6, 1e-8), linear(1.002e-6, 0.99e-8)}, wide, []edge{{-1, 0}}, thresholds.Tie,
 		},
 		"a small gain at one size": {
 			[]func(float64) float64{costB, func(n float64) float64 {
@@ -72,7 +72,7 @@ func TestFit(t *testing.T) {
 					return 0.95 * costB(n)
 				}
 				return 1.06 * costB(n)
-			}}, wide, []edge{{0, 0}}, crossover.Always,
+			}}, wide, []edge{{0, 0}}, thresholds.Always,
 		},
 		"a small gain of a third at one size": {
 			// The first two are a tie everywhere, but not with the best one.
@@ -81,20 +81,20 @@ func TestFit(t *testing.T) {
 					return 0.95 * costB(n)
 				}
 				return 2 * costB(n)
-			}}, wide, []edge{{0, 0}}, crossover.Always,
+			}}, wide, []edge{{0, 0}}, thresholds.Always,
 		},
 		"measured at small sizes only": {
 			[]func(float64) float64{costA, until(300, linear(1e-7, 1e-10))}, wide,
-			[]edge{{1, 0}, {0, 300}}, crossover.Switches,
+			[]edge{{1, 0}, {0, 300}}, thresholds.Switches,
 		},
 		"measured at small sizes only, and never best": {
 			[]func(float64) float64{costA, costB, until(5000, linear(1e-4, 1e-7))}, wide,
-			[]edge{{0, 0}, {1, 1000}}, crossover.Switches,
+			[]edge{{0, 0}, {1, 1000}}, thresholds.Switches,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(11, c.costs...)
-			r := crossover.Fit(w.set(21, c.sizes...), crossover.Options{Seed: 5, Resamples: 300})
+			r := thresholds.Fit(w.set(21, c.sizes...), thresholds.Options{Seed: 5, Resamples: 300})
 			if r.Verdict != c.verdict {
 				t.Errorf("verdict is %v (%s), want %v", r.Verdict, r.Reason, c.verdict)
 			}
@@ -110,7 +110,7 @@ func TestFit(t *testing.T) {
 }
 
 // check holds the segments against the truth, and against what every result must be.
-func check(t *testing.T, r *crossover.Result, sizes []int, want []edge) {
+func check(t *testing.T, r *thresholds.Result, sizes []int, want []edge) {
 	t.Helper()
 	if len(r.Segments) != len(want) {
 		t.Fatalf("there are %d segments, want %d: %+v", len(r.Segments), len(want), r.Segments)
@@ -153,7 +153,7 @@ func check(t *testing.T, r *crossover.Result, sizes []int, want []edge) {
 
 func TestAlternativesAreOnlyThoseMeasuredInTheSegment(t *testing.T) {
 	w := newWorld(2, costA, costB, until(500, linear(1e-4, 1e-7)))
-	r := crossover.Fit(w.set(11, geometric(64, 1<<20, 2)...), crossover.Options{Resamples: 50})
+	r := thresholds.Fit(w.set(11, geometric(64, 1<<20, 2)...), thresholds.Options{Resamples: 50})
 	if len(r.Segments) != 2 {
 		t.Fatalf("segments: %+v", r.Segments)
 	}
@@ -168,7 +168,7 @@ func TestAlternativesAreOnlyThoseMeasuredInTheSegment(t *testing.T) {
 func TestAlternativesTellTheSlowdown(t *testing.T) {
 	w := newWorld(2, costA, func(n float64) float64 { return 1.5 * costA(n) })
 	w.noise = quiet
-	r := crossover.Fit(w.set(5, 64, 256, 1024), crossover.Options{})
+	r := thresholds.Fit(w.set(5, 64, 256, 1024), thresholds.Options{})
 	if next := r.Segments[0].Next; len(next) != 1 || math.Abs(next[0].Slowdown-1.5) > 1e-9 {
 		t.Errorf("alternatives are %+v, want a slowdown of 1.5", next)
 	}
@@ -176,24 +176,24 @@ func TestAlternativesTellTheSlowdown(t *testing.T) {
 
 func TestFitOfUnusableSamples(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	for name, set := range map[string]*samples.Set{
+	for name, set := range map[string]*timings.Set{
 		"an empty set":       {},
 		"no blocks":          {Implementations: []string{"a", "b"}},
-		"no implementations": {Blocks: []samples.Block{{Size: 64, Twin: -1}}},
-		"times that are none": {Implementations: []string{"a", "b"}, Blocks: []samples.Block{
+		"no implementations": {Blocks: []timings.Block{{Size: 64, Twin: -1}}},
+		"times that are none": {Implementations: []string{"a", "b"}, Blocks: []timings.Block{
 			{Size: 64, Seconds: []float64{nan, nan}, Twin: -1},
 			{Size: 64, Seconds: []float64{0, -1}, Twin: 0, TwinSeconds: 1},
 			{Size: 64, Seconds: []float64{inf, nan}, Twin: 0, TwinSeconds: inf},
 			{Size: 64, Twin: 3},
 		}},
-		"no size": {Implementations: []string{"a"}, Blocks: []samples.Block{{Size: 0, Seconds: []float64{1}, Twin: -1}}},
+		"no size": {Implementations: []string{"a"}, Blocks: []timings.Block{{Size: 0, Seconds: []float64{1}, Twin: -1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := crossover.Fit(set, crossover.Options{})
-			if r.Verdict != crossover.Unresolved || r.Reason == "" || len(r.Segments) > 0 || r.TieBand != crossover.MinTieBand {
+			r := thresholds.Fit(set, thresholds.Options{})
+			if r.Verdict != thresholds.Unresolved || r.Reason == "" || len(r.Segments) > 0 || r.TieBand != thresholds.MinTieBand {
 				t.Errorf("result is %+v, want an unresolved one with a reason", r)
 			}
-			if size, _, worth := crossover.NewPlanner(crossover.PlannerOptions{Low: 64, High: 64}).Next(set); size != 64 || worth <= 0 {
+			if size, _, worth := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 64}).Next(set); size != 64 || worth <= 0 {
 				t.Errorf("a planner proposes %d, worth %v", size, worth)
 			}
 		})
@@ -203,30 +203,30 @@ func TestFitOfUnusableSamples(t *testing.T) {
 func TestUnusableTimesChangeNothing(t *testing.T) {
 	sizes := geometric(64, 1<<20, 2)
 	clean := newWorld(4, costA, costB).set(15, sizes...)
-	soiled := &samples.Set{Case: clean.Case, Implementations: clean.Implementations}
+	soiled := &timings.Set{Case: clean.Case, Implementations: clean.Implementations}
 	nan, inf := math.NaN(), math.Inf(1)
 	for n, b := range clean.Blocks {
 		soiled.Blocks = append(soiled.Blocks, b)
 		switch n % 4 {
 		case 0:
-			soiled.Blocks = append(soiled.Blocks, samples.Block{Size: b.Size, Seconds: []float64{nan, nan}, Twin: -1})
+			soiled.Blocks = append(soiled.Blocks, timings.Block{Size: b.Size, Seconds: []float64{nan, nan}, Twin: -1})
 		case 1:
-			soiled.Blocks = append(soiled.Blocks, samples.Block{Size: b.Size, Seconds: []float64{0, inf}, Twin: 1, TwinSeconds: inf})
+			soiled.Blocks = append(soiled.Blocks, timings.Block{Size: b.Size, Seconds: []float64{0, inf}, Twin: 1, TwinSeconds: inf})
 		case 2:
-			soiled.Blocks = append(soiled.Blocks, samples.Block{Size: 77, Seconds: []float64{nan, nan}, Twin: 0})
+			soiled.Blocks = append(soiled.Blocks, timings.Block{Size: 77, Seconds: []float64{nan, nan}, Twin: 0})
 		case 3:
-			soiled.Blocks = append(soiled.Blocks, samples.Block{Size: b.Size, Twin: -1})
+			soiled.Blocks = append(soiled.Blocks, timings.Block{Size: b.Size, Twin: -1})
 		}
 	}
-	want := crossover.Fit(clean, crossover.Options{Seed: 1, Resamples: 100})
-	got := crossover.Fit(soiled, crossover.Options{Seed: 1, Resamples: 100})
+	want := thresholds.Fit(clean, thresholds.Options{Seed: 1, Resamples: 100})
+	got := thresholds.Fit(soiled, thresholds.Options{Seed: 1, Resamples: 100})
 	if a, b := fmt.Sprintf("%+v", want), fmt.Sprintf("%+v", got); a != b {
 		t.Errorf("result with unusable times differs:\n%s\nwithout:\n%s", b, a)
 	}
 }
 
 func TestPartOfABlockMayBeUnusable(t *testing.T) {
-	fitWith := func(none float64) crossover.Result {
+	fitWith := func(none float64) thresholds.Result {
 		set := newWorld(4, costA, costB, costC).set(15, geometric(64, 1<<20, 2)...)
 		for n := range set.Blocks {
 			// The slowest of a block says least about the fastest. At 256 none of its times can be used.
@@ -240,7 +240,7 @@ func TestPartOfABlockMayBeUnusable(t *testing.T) {
 				b.Seconds[slowest] = none
 			}
 		}
-		return crossover.Fit(set, crossover.Options{Resamples: 100})
+		return thresholds.Fit(set, thresholds.Options{Resamples: 100})
 	}
 	want := fitWith(math.NaN())
 	check(t, &want, want.Curves.Sizes, []edge{{0, 0}, {1, 1000}, {2, 211111}})
@@ -254,7 +254,7 @@ func TestPartOfABlockMayBeUnusable(t *testing.T) {
 func TestFitIsDeterministic(t *testing.T) {
 	set := newWorld(9, costA, costB, costC).set(9, geometric(64, 1<<20, 1.15)...)
 	text := func(seed uint64) string {
-		return fmt.Sprintf("%+v", crossover.Fit(set, crossover.Options{Seed: seed, Resamples: 100}))
+		return fmt.Sprintf("%+v", thresholds.Fit(set, thresholds.Options{Seed: seed, Resamples: 100}))
 	}
 	first := text(1)
 	for range 5 {
@@ -270,7 +270,7 @@ func TestFitIsDeterministic(t *testing.T) {
 func TestFitLeavesTheSamplesAlone(t *testing.T) {
 	set := newWorld(9, costA, costB).set(9, geometric(64, 1<<20, 3)...)
 	before := fmt.Sprintf("%+v", set)
-	crossover.Fit(set, crossover.Options{Resamples: 10})
+	thresholds.Fit(set, thresholds.Options{Resamples: 10})
 	if after := fmt.Sprintf("%+v", set); after != before {
 		t.Error("the samples changed")
 	}
@@ -314,16 +314,16 @@ func TestNoCrossoverInNoise(t *testing.T) {
 		eachSeed(seeds, func(seed uint64) {
 			w := newWorld(seed, costA, costA, costA)
 			w.noise, w.luck = spiky(c.noise), c.luck
-			var set *samples.Set
+			var set *timings.Set
 			if c.planned {
-				set, _ = w.sweep(t, crossover.PlannerOptions{Low: 64, High: 65536, Fit: crossover.Options{Seed: seed}})
+				set, _ = w.sweep(t, thresholds.PlannerOptions{Low: 64, High: 65536, Fit: thresholds.Options{Seed: seed}})
 			} else {
 				set = w.set(9, geometric(64, 65536, 2)...)
 			}
-			r := crossover.Fit(set, crossover.Options{Seed: seed, Resamples: 60})
+			r := thresholds.Fit(set, thresholds.Options{Seed: seed, Resamples: 60})
 			mu.Lock()
 			defer mu.Unlock()
-			if r.Verdict == crossover.Switches {
+			if r.Verdict == thresholds.Switches {
 				claimed++
 			}
 			if len(r.Segments) > 1 {
@@ -365,8 +365,8 @@ func TestIntervalsCoverTheTruth(t *testing.T) {
 			}
 			w := newWorld(seed, lucky(costA), lucky(c.b))
 			w.noise, w.luck = spiky(c.noise), c.luck
-			set, _ := w.sweep(t, crossover.PlannerOptions{Low: 128, High: 8192, Fit: crossover.Options{Seed: seed}})
-			r := crossover.Fit(set, crossover.Options{Seed: seed, Resamples: 120})
+			set, _ := w.sweep(t, thresholds.PlannerOptions{Low: 128, High: 8192, Fit: thresholds.Options{Seed: seed}})
+			r := thresholds.Fit(set, thresholds.Options{Seed: seed, Resamples: 120})
 			mu.Lock()
 			defer mu.Unlock()
 			if len(r.Segments) != 2 {
@@ -393,7 +393,7 @@ func TestIntervalsNarrowWithBlocks(t *testing.T) {
 			w := newWorld(seed, costA, linear(4e-6, 7e-9))
 			w.noise = noise
 			// Sizes so close together that noise alone makes the interval.
-			r := crossover.Fit(w.set(blocks, geometric(600, 1800, 1.1)...), crossover.Options{Seed: seed, Resamples: 200})
+			r := thresholds.Fit(w.set(blocks, geometric(600, 1800, 1.1)...), thresholds.Options{Seed: seed, Resamples: 200})
 			if len(r.Segments) != 2 {
 				t.Fatalf("seed %d, %d blocks: segments %+v", seed, blocks, r.Segments)
 			}
@@ -411,13 +411,13 @@ func TestIntervalsNarrowWithBlocks(t *testing.T) {
 func TestAWideBracketIsTheInterval(t *testing.T) {
 	w := newWorld(1, costA, costB)
 	w.noise = quiet
-	r := crossover.Fit(w.set(15, 100, 300, 3000, 10000), crossover.Options{})
+	r := thresholds.Fit(w.set(15, 100, 300, 3000, 10000), thresholds.Options{})
 	if s := r.Segments[1]; s.Low != 301 || s.High != 3000 {
 		t.Errorf("the interval is %d..%d, want 301..3000: nothing was measured in between", s.Low, s.High)
 	}
 	w = newWorld(1, costA, costB)
 	w.noise = quiet
-	r = crossover.Fit(w.set(15, 100, 300, 950, 1060, 3000), crossover.Options{})
+	r = thresholds.Fit(w.set(15, 100, 300, 950, 1060, 3000), thresholds.Options{})
 	if s := r.Segments[1]; s.Low < 955 || s.Low > 980 || s.High < 1020 || s.High > 1045 {
 		t.Errorf("the interval is %d..%d without noise, want what runs differ by: about 965..1036", s.Low, s.High)
 	}
@@ -431,7 +431,7 @@ func TestShortCallsAreLessSure(t *testing.T) {
 		}
 		w := newWorld(1, scaled(costA), scaled(costB))
 		w.noise = quiet
-		r := crossover.Fit(w.set(15, geometric(300, 3000, 1.1)...), crossover.Options{})
+		r := thresholds.Fit(w.set(15, geometric(300, 3000, 1.1)...), thresholds.Options{})
 		s := r.Segments[1]
 		return math.Log(float64(s.High) / float64(s.Low))
 	}
@@ -464,7 +464,7 @@ func TestIntervalBesideASingleSize(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(1, costA, step(c.low, c.high))
-			r := crossover.Fit(w.set(15, c.sizes...), crossover.Options{Resamples: 300})
+			r := thresholds.Fit(w.set(15, c.sizes...), thresholds.Options{Resamples: 300})
 			var got [][2]int
 			for _, s := range r.Segments[1:] {
 				got = append(got, [2]int{s.Low, s.High})
@@ -487,13 +487,13 @@ func TestTheFirstOfFewSizes(t *testing.T) {
 				}
 				return serial(n) / 1.8
 			})
-			o := crossover.PlannerOptions{Low: first, High: 64}
+			o := thresholds.PlannerOptions{Low: first, High: 64}
 			set, visits := w.sweep(t, o)
 			if visits > 40 {
 				t.Errorf("the planner took %d visits", visits)
 			}
-			r := crossover.Fit(set, crossover.Options{})
-			if len(r.Segments) != 2 || r.Verdict != crossover.Switches {
+			r := thresholds.Fit(set, thresholds.Options{})
+			if len(r.Segments) != 2 || r.Verdict != thresholds.Switches {
 				t.Fatalf("verdict %v, segments %+v; want two", r.Verdict, r.Segments)
 			}
 			if s := r.Segments[1]; s.From != first+1 || s.Low < first || s.High > first+2 {
@@ -511,10 +511,10 @@ func TestAFeebleSwitchIsUnresolved(t *testing.T) {
 		if n%2 == 1 {
 			ratio = 1.01
 		}
-		set.Blocks = append(set.Blocks, samples.Block{Size: 4096, Seconds: []float64{1, ratio}, Twin: -1})
+		set.Blocks = append(set.Blocks, timings.Block{Size: 4096, Seconds: []float64{1, ratio}, Twin: -1})
 	}
-	r := crossover.Fit(set, crossover.Options{Resamples: 300})
-	if len(r.Segments) != 2 || r.Verdict != crossover.Unresolved || !strings.Contains(r.Reason, "resamples") {
+	r := thresholds.Fit(set, thresholds.Options{Resamples: 300})
+	if len(r.Segments) != 2 || r.Verdict != thresholds.Unresolved || !strings.Contains(r.Reason, "resamples") {
 		t.Errorf("verdict is %v (%s) with segments %+v, want unresolved", r.Verdict, r.Reason, r.Segments)
 	}
 }
@@ -528,7 +528,7 @@ func TestTheCostModelDisagrees(t *testing.T) {
 		return 1.02 * costA(n)
 	}
 	w := newWorld(3, costA, step)
-	r := crossover.Fit(w.set(15, geometric(64, 1<<20, 2)...), crossover.Options{Resamples: 100})
+	r := thresholds.Fit(w.set(15, geometric(64, 1<<20, 2)...), thresholds.Options{Resamples: 100})
 	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "cost model") || strings.Contains(r.Warnings[0], "\n") {
 		t.Errorf("warnings: %q, want one line about the cost model; segments %+v", r.Warnings, r.Segments)
 	}
@@ -551,12 +551,12 @@ func TestIntervalOfARepeatedSwitch(t *testing.T) {
 	a := func(n float64) float64 { return 1e-8 * n }
 	w := newWorld(8, a, func(n float64) float64 { return ratio(n) * a(n) })
 	w.noise = spiky(0.2)
-	set := &samples.Set{Implementations: w.names}
+	set := &timings.Set{Implementations: w.names}
 	for size := 64; size <= 1<<20; size *= 2 {
 		w.visit(set, size, 7)
 		w.visit(set, size, 7)
 	}
-	r := crossover.Fit(set, crossover.Options{Seed: 1})
+	r := thresholds.Fit(set, thresholds.Options{Seed: 1})
 	if len(r.Segments) != 4 {
 		t.Fatalf("segments are %+v, want four", r.Segments)
 	}
@@ -575,12 +575,12 @@ func TestIntervalOfARepeatedSwitch(t *testing.T) {
 func TestSwitchFromATie(t *testing.T) {
 	cost := linear(1e-6, 1e-8)
 	w := newWorld(3, cost, cost, linear(1e-5, 1e-9)) // equal at 1000
-	set := &samples.Set{Implementations: w.names}
+	set := &timings.Set{Implementations: w.names}
 	for size := 64; size <= 1<<14; size *= 2 {
 		w.visit(set, size, 9)
 	}
-	r := crossover.Fit(set, crossover.Options{Seed: 1})
-	if len(r.Segments) != 2 || r.Verdict != crossover.Switches {
+	r := thresholds.Fit(set, thresholds.Options{Seed: 1})
+	if len(r.Segments) != 2 || r.Verdict != thresholds.Switches {
 		t.Fatalf("verdict %v (%s), segments %+v; want a crossover", r.Verdict, r.Reason, r.Segments)
 	}
 	if s := r.Segments[1]; s.Support < 0.99 || s.Low > 1000 || s.High < 1000 {
@@ -601,7 +601,7 @@ func BenchmarkFit(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if result := crossover.Fit(set, crossover.Options{Seed: 1}); len(result.Segments) != 3 {
+		if result := thresholds.Fit(set, thresholds.Options{Seed: 1}); len(result.Segments) != 3 {
 			b.Fatalf("there are %d segments, want 3", len(result.Segments))
 		}
 	}
@@ -611,7 +611,7 @@ func BenchmarkFit(b *testing.B) {
 func BenchmarkPlan(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		newWorld(1, costA, costB).sweep(b, crossover.PlannerOptions{Low: 64, High: 4 << 20})
+		newWorld(1, costA, costB).sweep(b, thresholds.PlannerOptions{Low: 64, High: 4 << 20})
 	}
 }
 
@@ -621,7 +621,7 @@ func TestIntervalsReachToBothSides(t *testing.T) {
 	for seed := range uint64(seeds) {
 		w := newWorld(seed, linear(1e-6, 2e-9), linear(20e-6, 0.2e-9))
 		w.luck = 0.05
-		r := crossover.Fit(w.set(10, geometric(512, 1<<20, 1.12)...), crossover.Options{Seed: seed, Resamples: 300})
+		r := thresholds.Fit(w.set(10, geometric(512, 1<<20, 1.12)...), thresholds.Options{Seed: seed, Resamples: 300})
 		for _, s := range r.Segments[1:] {
 			below, above := math.Log(float64(s.From)/float64(s.Low)), math.Log(float64(s.High)/float64(s.From))
 			if math.Abs(below-above) > 0.01 && s.Low > 512 && s.High < 1<<20 {

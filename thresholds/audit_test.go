@@ -1,4 +1,4 @@
-package crossover_test
+package thresholds_test
 
 import (
 	"math"
@@ -6,16 +6,16 @@ import (
 	"slices"
 	"testing"
 
-	"crossover/crossover"
-	"crossover/samples"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
 // audit lets an auditor have what it asks for, in at most so many visits, and returns its answer and the number of visits.
-func audit(t *testing.T, w *world, choice func(size int) string, sizes []int, atMost int) (crossover.Audit, int) {
+func audit(t *testing.T, w *world, choice func(size int) string, sizes []int, atMost int) (thresholds.Audit, int) {
 	t.Helper()
 	near := func(size int) (int, bool) { return size + size/10, true }
-	a := crossover.NewAuditor(sizes, choice, near, 0.03, nil)
-	set := &samples.Set{Implementations: w.names}
+	a := thresholds.NewAuditor(sizes, choice, near, 0.03, nil)
+	set := &timings.Set{Implementations: w.names}
 	for visits := range 200 {
 		size, blocks, worth := a.Next(set)
 		if worth <= 0 || visits == atMost {
@@ -25,7 +25,7 @@ func audit(t *testing.T, w *world, choice func(size int) string, sizes []int, at
 		a.Visited(size)
 	}
 	t.Fatal("the audit did not end in 200 visits")
-	return crossover.Audit{}, 0
+	return thresholds.Audit{}, 0
 }
 
 func TestAudit(t *testing.T) {
@@ -49,20 +49,20 @@ func TestAudit(t *testing.T) {
 		b       func(float64) float64
 		luck    float64
 		atMost  int
-		finding crossover.Finding
+		finding thresholds.Finding
 		regret  float64 // about, and within a fifth of it or two percent
 		visits  int     // at most
 	}{
-		"choices that hold":                       {right, costB, 0, 200, crossover.Holds, 0, 6},
-		"choices that hold on a machine of moods": {right, costB, 0.02, 200, crossover.Holds, 0, 18},
-		"a small mistake":                         {always("a"), func(n float64) float64 { return 1.03 * costA(n) }, 0, 200, crossover.Holds, 0, 6},
+		"choices that hold":                       {right, costB, 0, 200, thresholds.Holds, 0, 6},
+		"choices that hold on a machine of moods": {right, costB, 0.02, 200, thresholds.Holds, 0, 18},
+		"a small mistake":                         {always("a"), func(n float64) float64 { return 1.03 * costA(n) }, 0, 200, thresholds.Holds, 0, 6},
 		// 1.08, 2.39 and 4.79 times slower at the last three sizes, 2.56 and 5.03 at the neighbours of the last two, and
 		// the mean is over eight.
-		"one that moved":           {always("a"), costB, 0, 200, crossover.Drifted, 0.88, 60},
-		"an awkward size":          {right, awkward, 0, 200, crossover.Ambiguous, math.Pow(13.0*5/31, 1.0/6) - 1, 12},
-		"no time for a look again": {always("a"), costB, 0, 6, crossover.Ambiguous, -1, 6},
-		"nothing measured":         {right, costB, 0, 0, crossover.Unmeasured, 0, 0},
-		"a name that is not there": {always("c"), costB, 0, 200, crossover.Unmeasured, 0, 6},
+		"one that moved":           {always("a"), costB, 0, 200, thresholds.Drifted, 0.88, 60},
+		"an awkward size":          {right, awkward, 0, 200, thresholds.Ambiguous, math.Pow(13.0*5/31, 1.0/6) - 1, 12},
+		"no time for a look again": {always("a"), costB, 0, 6, thresholds.Ambiguous, -1, 6},
+		"nothing measured":         {right, costB, 0, 0, thresholds.Unmeasured, 0, 0},
+		"a name that is not there": {always("c"), costB, 0, 200, thresholds.Unmeasured, 0, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(8, costA, c.b)
@@ -83,7 +83,7 @@ func TestAudit(t *testing.T) {
 
 // A choice is drifted when it is slow at every look, not when the machine was busy for two of them.
 func TestAuditOfABusyMachine(t *testing.T) {
-	for busy, want := range map[int]crossover.Finding{1: crossover.Holds, 2: crossover.Ambiguous, 100: crossover.Drifted} {
+	for busy, want := range map[int]thresholds.Finding{1: thresholds.Holds, 2: thresholds.Ambiguous, 100: thresholds.Drifted} {
 		looks := 0
 		w := newWorld(8, costA, costB)
 		w.costs[0] = func(n float64) float64 {
@@ -92,8 +92,8 @@ func TestAuditOfABusyMachine(t *testing.T) {
 			}
 			return 0.9 * costB(n)
 		}
-		a := crossover.NewAuditor([]int{3000}, func(int) string { return "a" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
-		set := &samples.Set{Implementations: w.names}
+		a := thresholds.NewAuditor([]int{3000}, func(int) string { return "a" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
+		set := &timings.Set{Implementations: w.names}
 		for {
 			size, blocks, worth := a.Next(set)
 			if worth <= 0 {
@@ -104,7 +104,7 @@ func TestAuditOfABusyMachine(t *testing.T) {
 			a.Visited(size)
 		}
 		got := a.Judge(set).Finding
-		if got == want || want == crossover.Ambiguous && got == crossover.Holds {
+		if got == want || want == thresholds.Ambiguous && got == thresholds.Holds {
 			continue
 		}
 		t.Errorf("slow at the first %d of %d looks, the finding is %v, want %v", busy, looks, got, want)
@@ -112,7 +112,7 @@ func TestAuditOfABusyMachine(t *testing.T) {
 }
 
 // auditBelow limits an audit and lets it have what it asks for, which must be something and no size above the limit.
-func auditBelow(t *testing.T, w *world, a *crossover.Auditor, set *samples.Set, limit int) {
+func auditBelow(t *testing.T, w *world, a *thresholds.Auditor, set *timings.Set, limit int) {
 	t.Helper()
 	a.Limit(limit)
 	visits := 0
@@ -134,12 +134,12 @@ func auditBelow(t *testing.T, w *world, a *crossover.Auditor, set *samples.Set, 
 
 func TestAuditStaysBelowTheLimit(t *testing.T) {
 	w := newWorld(8, costA, costB)
-	a := crossover.NewAuditor([]int{90, 300, 3000, 9000}, func(int) string { return "b" },
+	a := thresholds.NewAuditor([]int{90, 300, 3000, 9000}, func(int) string { return "b" },
 		func(size int) (int, bool) { return size * 2, true }, 0.03, nil)
-	set := &samples.Set{Implementations: w.names}
+	set := &timings.Set{Implementations: w.names}
 	auditBelow(t, w, a, set, 299)
 	// b is five times slower at 90, and at 180 too.
-	if got := a.Judge(set); got.Finding != crossover.Drifted || len(got.Sizes) != 2 {
+	if got := a.Judge(set); got.Finding != thresholds.Drifted || len(got.Sizes) != 2 {
 		t.Errorf("audit is %+v", got)
 	}
 }
@@ -148,8 +148,8 @@ func TestAuditStaysBelowTheLimit(t *testing.T) {
 func TestAuditUnderALateLimit(t *testing.T) {
 	w := newWorld(8, costA, costB)
 	sizes := []int{90, 200, 400, 700} // b is slower than a at all of them
-	a := crossover.NewAuditor(sizes, func(int) string { return "b" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
-	set := &samples.Set{Implementations: w.names}
+	a := thresholds.NewAuditor(sizes, func(int) string { return "b" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
+	set := &timings.Set{Implementations: w.names}
 	for range sizes {
 		size, blocks, _ := a.Next(set)
 		w.visit(set, size, blocks)
@@ -175,7 +175,7 @@ func TestFreshSizes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			measured := []int{64, 256, 1024, 4096}
-			f := crossover.NewFresh(c.low, c.high, nil, measured, rand.New(rand.NewPCG(1, 2)))
+			f := thresholds.NewFresh(c.low, c.high, nil, measured, rand.New(rand.NewPCG(1, 2)))
 			sizes := f.Sizes(c.thresholds)
 			if n := len(sizes); n < c.least || n > c.most {
 				t.Errorf("%d sizes, want %d to %d: %v", n, c.least, c.most, sizes)
@@ -195,8 +195,8 @@ func TestAnAuditCutShort(t *testing.T) {
 	for n := range 20 {
 		sizes = append(sizes, 1000+n)
 	}
-	a := crossover.NewAuditor(sizes, func(int) string { return "a" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
-	set := &samples.Set{Implementations: []string{"a", "b"}}
+	a := thresholds.NewAuditor(sizes, func(int) string { return "a" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
+	set := &timings.Set{Implementations: []string{"a", "b"}}
 	before := math.Inf(1)
 	var seen []int
 	for range 5 {
@@ -232,19 +232,19 @@ func TestAuditOfADisturbedMachine(t *testing.T) {
 	for name, c := range map[string]struct {
 		disturbed func(size, look int) bool
 		looks     int // at the slow size
-		finding   crossover.Finding
+		finding   thresholds.Finding
 		quiet     int
 	}{
-		"once":       {func(size, look int) bool { return size == slow && look == 1 }, 5, crossover.Drifted, 6},
-		"always":     {func(size, look int) bool { return size == slow }, 4 + 3, crossover.Holds, 5},
-		"everywhere": {func(size, look int) bool { return true }, 4 + 3, crossover.Ambiguous, 0},
+		"once":       {func(size, look int) bool { return size == slow && look == 1 }, 5, thresholds.Drifted, 6},
+		"always":     {func(size, look int) bool { return size == slow }, 4 + 3, thresholds.Holds, 5},
+		"everywhere": {func(size, look int) bool { return true }, 4 + 3, thresholds.Ambiguous, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			looks := map[int]int{}
 			w := newWorld(8, costA, costs)
 			w.disturbed = func(size int) bool { return c.disturbed(size, looks[size]) }
-			a := crossover.NewAuditor(sizes, choice, func(int) (int, bool) { return 0, false }, 0.03, nil)
-			set := &samples.Set{Implementations: w.names}
+			a := thresholds.NewAuditor(sizes, choice, func(int) (int, bool) { return 0, false }, 0.03, nil)
+			set := &timings.Set{Implementations: w.names}
 			for {
 				size, blocks, worth := a.Next(set)
 				if worth <= 0 {
@@ -252,7 +252,7 @@ func TestAuditOfADisturbedMachine(t *testing.T) {
 				}
 				looks[size]++
 				if !c.disturbed(size, looks[size]) { // as a sweep does
-					set.Blocks = slices.DeleteFunc(set.Blocks, func(b samples.Block) bool { return b.Size == size && b.Disturbed })
+					set.Blocks = slices.DeleteFunc(set.Blocks, func(b timings.Block) bool { return b.Size == size && b.Disturbed })
 				}
 				w.visit(set, size, blocks)
 				a.Visited(size)
@@ -291,18 +291,18 @@ func TestAuditOfAnUnsureCalibration(t *testing.T) {
 	for name, c := range map[string]struct {
 		threshold int
 		unsure    [][2]int
-		finding   crossover.Finding
+		finding   thresholds.Finding
 	}{
-		"nowhere":        {3000, nil, crossover.Drifted},
-		"narrow":         {3000, [][2]int{{2900, 3100}}, crossover.Drifted},
-		"wide":           {3000, [][2]int{{800, 4000}}, crossover.Ambiguous},
-		"slow beyond it": {20_000, [][2]int{{800, 4000}}, crossover.Drifted},
+		"nowhere":        {3000, nil, thresholds.Drifted},
+		"narrow":         {3000, [][2]int{{2900, 3100}}, thresholds.Drifted},
+		"wide":           {3000, [][2]int{{800, 4000}}, thresholds.Ambiguous},
+		"slow beyond it": {20_000, [][2]int{{800, 4000}}, thresholds.Drifted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(8, costA, costB)
 			near := func(size int) (int, bool) { return size + size/10, true }
-			a := crossover.NewAuditor(sizes, upTo(c.threshold), near, 0.03, c.unsure)
-			set := &samples.Set{Implementations: w.names}
+			a := thresholds.NewAuditor(sizes, upTo(c.threshold), near, 0.03, c.unsure)
+			set := &timings.Set{Implementations: w.names}
 			auditBelow(t, w, a, set, math.MaxInt)
 			if got := a.Judge(set); got.Finding != c.finding {
 				t.Errorf("finding %v, want %v: %+v", got.Finding, c.finding, got.Sizes)
@@ -316,8 +316,8 @@ func TestTheWorstOutsideTies(t *testing.T) {
 	for slower, tied := range map[float64]bool{1.04: true, 1.15: false} {
 		w := newWorld(8, costA, func(n float64) float64 { return slower * costA(n) })
 		w.noise = quiet
-		a := crossover.NewAuditor([]int{90, 300, 3000}, func(int) string { return "b" }, func(int) (int, bool) { return 0, false }, 0.1, nil)
-		set := &samples.Set{Implementations: w.names}
+		a := thresholds.NewAuditor([]int{90, 300, 3000}, func(int) string { return "b" }, func(int) (int, bool) { return 0, false }, 0.1, nil)
+		set := &timings.Set{Implementations: w.names}
 		auditBelow(t, w, a, set, math.MaxInt)
 		got := a.Judge(set)
 		if math.Abs(got.Worst-(slower-1)) > 0.01 || got.Beyond != map[bool]float64{true: 0, false: got.Worst}[tied] {

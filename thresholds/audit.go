@@ -1,4 +1,4 @@
-package crossover
+package thresholds
 
 import (
 	"maps"
@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // What an audit calls a difference, beside the tie band.
@@ -113,7 +113,7 @@ func inPasses(sizes []int) []int {
 
 // Next returns the next visit: a fresh size, or a second look at a suspicious one. Of several cases the one with the
 // fewest sizes checked comes first.
-func (a *Auditor) Next(set *samples.Set) (proposed, blocks int, worth float64) {
+func (a *Auditor) Next(set *timings.Set) (proposed, blocks int, worth float64) {
 	const worthFirst, worthRepeat, worthSecond = 1e6, 1000.0, 100.0
 	a.repeating = 0
 	if len(a.pending) > 0 {
@@ -166,7 +166,7 @@ func (a *Auditor) Next(set *samples.Set) (proposed, blocks int, worth float64) {
 }
 
 // unclear reports whether a first look should be repeated, because it has few quiet blocks.
-func (a *Auditor) unclear(set *samples.Set, size int) bool {
+func (a *Auditor) unclear(set *timings.Set, size int) bool {
 	blocks := set.At(size)
 	quiet := len(blocks)
 	for _, b := range blocks {
@@ -197,7 +197,7 @@ func (a *Auditor) Limit(high int) {
 }
 
 // judgeSize audits one size by itself. A first look can only hold or be ambiguous.
-func (a *Auditor) judgeSize(set *samples.Set, size int) SizeAudit {
+func (a *Auditor) judgeSize(set *timings.Set, size int) SizeAudit {
 	out := SizeAudit{Size: size, Chosen: slices.Index(set.Implementations, a.choice(size))}
 	var logs [][]float64
 	var visits []int
@@ -338,7 +338,7 @@ func (a *Auditor) unknown(size int) bool {
 func (a *Auditor) nearThreshold(size int) bool { return a.differsBelow(size) || a.differsAbove(size) }
 
 // Judge returns the audit of what was measured.
-func (a *Auditor) Judge(set *samples.Set) Audit {
+func (a *Auditor) Judge(set *timings.Set) Audit {
 	var audit Audit
 	findings := map[int]SizeAudit{}
 	sizes := slices.Clone(a.sizes)
@@ -381,7 +381,7 @@ func (a *Auditor) Judge(set *samples.Set) Audit {
 }
 
 // witnessed reports whether at a witness, too, the choice is slower beyond doubt than what beats it at the size.
-func (a *Auditor) witnessed(set *samples.Set, found SizeAudit) bool {
+func (a *Auditor) witnessed(set *timings.Set, found SizeAudit) bool {
 	return slices.ContainsFunc(a.witnesses(found.Size), func(witness int) bool {
 		byVisit := map[int][]float64{}
 		for _, b := range set.At(witness) {

@@ -1,4 +1,4 @@
-package crossover
+package thresholds
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // MinTieBand is the least relative difference that is ever called a difference.
@@ -102,7 +102,7 @@ func divide(groups []group, implementations []string, o Options) (Result, []run)
 
 // Fit turns the samples of one case into segments with intervals. It returns an unresolved result without segments
 // for a set without a usable block.
-func Fit(set *samples.Set, o Options) Result {
+func Fit(set *timings.Set, o Options) Result {
 	groups := groupBySize(set)
 	result, runs := divide(groups, set.Implementations, o)
 	if len(runs) == 0 {
@@ -502,8 +502,8 @@ func logSpan(groups []group, s int) float64 {
 // Slowdown returns the time of a choice at a measured size over the time of the best implementation there, cross-fitted:
 // the best one is picked on half of the blocks and timed on the other half, so that picking the least of noisy times
 // does not flatter it. It may be below 1. It reports false with fewer than two blocks, or without a time of the choice.
-func Slowdown(set *samples.Set, size, chosen int) (float64, bool) {
-	one := samples.Set{Implementations: set.Implementations, Blocks: set.At(size)}
+func Slowdown(set *timings.Set, size, chosen int) (float64, bool) {
+	one := timings.Set{Implementations: set.Implementations, Blocks: set.At(size)}
 	groups := groupBySize(&one)
 	if len(groups) == 0 {
 		return 0, false

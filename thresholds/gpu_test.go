@@ -1,4 +1,4 @@
-package crossover
+package thresholds
 
 import (
 	"math"
@@ -7,24 +7,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"crossover/samples"
+	"crossover/timings"
 )
 
 func TestGPUUses(t *testing.T) {
-	block := func(size int, wall float64, account samples.GPUTimes) samples.Block {
-		return samples.Block{
+	block := func(size int, wall float64, account timings.GPUTimes) timings.Block {
+		return timings.Block{
 			Size: size, Twin: -1, Seconds: []float64{1e-5, wall}, Iterations: []int{1, 1},
-			GPU: []samples.GPUTimes{{}, account},
+			GPU: []timings.GPUTimes{{}, account},
 		}
 	}
-	set := &samples.Set{Case: "op", Implementations: []string{"go", "cuda"}, Blocks: []samples.Block{
+	set := &timings.Set{Case: "op", Implementations: []string{"go", "cuda"}, Blocks: []timings.Block{
 		{Size: 16, Twin: -1, Seconds: []float64{1e-6, math.NaN()}, Iterations: []int{1, 0}},
-		block(64, 20e-6, samples.GPUTimes{Busy: 2e-6, Span: 9e-6, Encode: 4e-6, Gap: 1e-6}),
-		block(64, 10e-6, samples.GPUTimes{Busy: 4e-6, Span: 9e-6, Encode: 5e-6, Gap: 1e-6}),
-		block(64, 40e-6, samples.GPUTimes{Busy: 3e-6, Span: 9e-6, Encode: 9e-6, Gap: 3e-6}),
-		block(1024, 100e-6, samples.GPUTimes{Span: 80e-6, Encode: 4e-6}), // no more than the span is told
-		block(128, 20e-6, samples.GPUTimes{Busy: 1e-6}),
-		block(4096, 90e-6, samples.GPUTimes{}),
+		block(64, 20e-6, timings.GPUTimes{Busy: 2e-6, Span: 9e-6, Encode: 4e-6, Gap: 1e-6}),
+		block(64, 10e-6, timings.GPUTimes{Busy: 4e-6, Span: 9e-6, Encode: 5e-6, Gap: 1e-6}),
+		block(64, 40e-6, timings.GPUTimes{Busy: 3e-6, Span: 9e-6, Encode: 9e-6, Gap: 3e-6}),
+		block(1024, 100e-6, timings.GPUTimes{Span: 80e-6, Encode: 4e-6}), // no more than the span is told
+		block(128, 20e-6, timings.GPUTimes{Busy: 1e-6}),
+		block(4096, 90e-6, timings.GPUTimes{}),
 	}}
 	want := []GPUUse{
 		{Size: 64, Wall: 20e-6, GPU: 3e-6, Encode: 5e-6, Gap: 1e-6, Efficiency: 0.1},
@@ -37,7 +37,7 @@ func TestGPUUses(t *testing.T) {
 	if uses := GPUUses(set, 0); uses != nil {
 		t.Errorf("the processor's uses of the GPU are %+v", uses)
 	}
-	one := &samples.Set{Implementations: set.Implementations, Blocks: set.Blocks[5:]}
+	one := &timings.Set{Implementations: set.Implementations, Blocks: set.Blocks[5:]}
 	if uses := GPUUses(one, 1); len(uses) != 1 || uses[0].Size != 128 {
 		t.Errorf("uses at a single size are %+v", uses)
 	}

@@ -1,10 +1,10 @@
-package crossover
+package thresholds
 
 import (
 	"math"
 	"math/rand/v2"
 
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // Processors is which processor each implementation runs on, and how far the processors of the machine wander apart.
@@ -29,7 +29,7 @@ const nearlyBest = 0.4
 
 // StudyProcessors returns the processors of a machine from the samples of its cases. of names the processor of each
 // implementation.
-func StudyProcessors(of map[string]string, sets []*samples.Set) *Processors {
+func StudyProcessors(of map[string]string, sets []*timings.Set) *Processors {
 	p := &Processors{of: of}
 	var twins, pairs scatter
 	again := 0

@@ -1,11 +1,11 @@
-package crossover
+package thresholds
 
 import (
 	"cmp"
 	"math"
 	"slices"
 
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // Curves is a sweep reduced to one estimate an implementation and size.
@@ -23,7 +23,7 @@ type Curves struct {
 }
 
 // Summarise reduces the blocks of a set to its curves.
-func Summarise(set *samples.Set) Curves { return summarise(groupBySize(set), set.Implementations) }
+func Summarise(set *timings.Set) Curves { return summarise(groupBySize(set), set.Implementations) }
 
 func summarise(groups []group, implementations []string) Curves {
 	c := Curves{Implementations: implementations}
@@ -48,12 +48,12 @@ func summarise(groups []group, implementations []string) Curves {
 // group is the blocks of one size.
 type group struct {
 	size   int
-	blocks []*samples.Block
+	blocks []*timings.Block
 	// logs[b][i] is the log-ratio of implementation i to the fastest one of block b; NaN where it was not timed.
 	logs [][]float64
 }
 
-func groupBySize(set *samples.Set) []group {
+func groupBySize(set *timings.Set) []group {
 	bySize := map[int]*group{}
 	for n := range set.Blocks {
 		b := &set.Blocks[n]
@@ -79,7 +79,7 @@ func groupBySize(set *samples.Set) []group {
 
 // logRatios returns ln(time / fastest time of the block) for each implementation, or nil for a block without a
 // usable time.
-func logRatios(b *samples.Block, implementations int) []float64 {
+func logRatios(b *timings.Block, implementations int) []float64 {
 	fastest := math.Inf(1)
 	for i := range implementations {
 		if usable(b, i) {
@@ -101,7 +101,7 @@ func logRatios(b *samples.Block, implementations int) []float64 {
 
 // usable reports whether the block holds a time of implementation i that has a logarithm. Sweeps measure no other, but a
 // set may come from anywhere.
-func usable(b *samples.Block, i int) bool {
+func usable(b *timings.Block, i int) bool {
 	return b.Timed(i) && b.Seconds[i] > 0 && !math.IsInf(b.Seconds[i], 1)
 }
 

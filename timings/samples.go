@@ -1,7 +1,7 @@
-// Package samples holds what a sweep measured: blocks of times, as plain data, and their file format.
+// Package timings holds what a sweep measured: blocks of times, as plain data, and their file format.
 //
-// It neither measures nor judges: package sweeps fills a Set, package crossover fits it, package plots draws it.
-package samples
+// It neither measures nor judges: package sweeps fills a Set, package thresholds fits it, package plots draws it.
+package timings
 
 import (
 	"math"

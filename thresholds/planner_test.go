@@ -1,4 +1,4 @@
-package crossover_test
+package thresholds_test
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"crossover/crossover"
-	"crossover/samples"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
 // powerOfTwo rounds to the nearest power of two.
@@ -78,8 +78,8 @@ func TestPlannerFinishesOnEveryAxis(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(21, c.costs...)
-			o := crossover.PlannerOptions{
-				Low: c.low, High: c.high, Ratio: c.ratio, Round: c.round, Fit: crossover.Options{Seed: 3},
+			o := thresholds.PlannerOptions{
+				Low: c.low, High: c.high, Ratio: c.ratio, Round: c.round, Fit: thresholds.Options{Seed: 3},
 			}
 			set, visits := w.sweep(t, o)
 			if visits > 80 {
@@ -91,7 +91,7 @@ func TestPlannerFinishesOnEveryAxis(t *testing.T) {
 					t.Errorf("the planner went to %d, which rounds to %d", size, c.round(size))
 				}
 			}
-			r := crossover.Fit(set, crossover.Options{Seed: 3, Resamples: 300})
+			r := thresholds.Fit(set, thresholds.Options{Seed: 3, Resamples: 300})
 			if c.from == 0 {
 				if len(r.Segments) != 1 {
 					t.Errorf("segments are %+v, want one", r.Segments)
@@ -114,22 +114,22 @@ func TestPlannerFinishesOnEveryAxis(t *testing.T) {
 }
 
 func TestPlannerRefusesImpossibleAxes(t *testing.T) {
-	empty := &samples.Set{Implementations: []string{"a"}}
+	empty := &timings.Set{Implementations: []string{"a"}}
 	for name, c := range map[string]struct {
-		o     crossover.PlannerOptions
+		o     thresholds.PlannerOptions
 		sizes int // it may propose at most
 	}{
-		"from zero":             {crossover.PlannerOptions{Low: 0, High: 64}, 4},
-		"from below zero":       {crossover.PlannerOptions{Low: -5, High: 64}, 4},
-		"upside down":           {crossover.PlannerOptions{Low: 64, High: 16}, 1},
-		"steps of nothing":      {crossover.PlannerOptions{Low: 1, High: 1 << 40, Ratio: 1.0000001}, 600},
-		"steps back":            {crossover.PlannerOptions{Low: 1, High: 64, Ratio: -3}, 90},
-		"steps of NaN":          {crossover.PlannerOptions{Low: 1, High: 64, Ratio: math.NaN()}, 2},
-		"steps of infinity":     {crossover.PlannerOptions{Low: 1, High: 64, Ratio: math.Inf(1)}, 2},
-		"no size in the bounds": {crossover.PlannerOptions{Low: 65, High: 100, Round: powerOfTwo}, 0},
+		"from zero":             {thresholds.PlannerOptions{Low: 0, High: 64}, 4},
+		"from below zero":       {thresholds.PlannerOptions{Low: -5, High: 64}, 4},
+		"upside down":           {thresholds.PlannerOptions{Low: 64, High: 16}, 1},
+		"steps of nothing":      {thresholds.PlannerOptions{Low: 1, High: 1 << 40, Ratio: 1.0000001}, 600},
+		"steps back":            {thresholds.PlannerOptions{Low: 1, High: 64, Ratio: -3}, 90},
+		"steps of NaN":          {thresholds.PlannerOptions{Low: 1, High: 64, Ratio: math.NaN()}, 2},
+		"steps of infinity":     {thresholds.PlannerOptions{Low: 1, High: 64, Ratio: math.Inf(1)}, 2},
+		"no size in the bounds": {thresholds.PlannerOptions{Low: 65, High: 100, Round: powerOfTwo}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := crossover.NewPlanner(c.o)
+			p := thresholds.NewPlanner(c.o)
 			for n := 0; ; n++ {
 				size, _, worth := p.Next(empty)
 				if worth <= 0 {
@@ -150,7 +150,7 @@ func TestPlannerRefusesImpossibleAxes(t *testing.T) {
 func TestPlannerWalksTheGridFirstAndUpwards(t *testing.T) {
 	w := newWorld(1, costA, costB)
 	set := w.set(0)
-	p := crossover.NewPlanner(crossover.PlannerOptions{Low: 64, High: 65536})
+	p := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 65536})
 	var rungs, between []int
 	last := math.Inf(1)
 	for {
@@ -191,7 +191,7 @@ func TestPlannerWalksTheGridFirstAndUpwards(t *testing.T) {
 
 func TestPlannerRepeatsItsProposalUntilItIsVisited(t *testing.T) {
 	w := newWorld(1, costA, costB)
-	p := crossover.NewPlanner(crossover.PlannerOptions{Low: 64, High: 65536})
+	p := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 65536})
 	set := w.set(0)
 	for range 12 {
 		size, blocks, worth := p.Next(set)
@@ -207,8 +207,8 @@ func TestPlannerRepeatsItsProposalUntilItIsVisited(t *testing.T) {
 
 func TestPlannerIsDeterministic(t *testing.T) {
 	path := func(seed uint64) string {
-		set, _ := newWorld(5, costA, costB).sweep(t, crossover.PlannerOptions{
-			Low: 64, High: 65536, Fit: crossover.Options{Seed: seed},
+		set, _ := newWorld(5, costA, costB).sweep(t, thresholds.PlannerOptions{
+			Low: 64, High: 65536, Fit: thresholds.Options{Seed: seed},
 		})
 		return fmt.Sprint(set.Sizes())
 	}
@@ -224,10 +224,10 @@ func TestPlannerStopsWhenPrecise(t *testing.T) {
 	measure := func(precision float64) (visits int, width float64) {
 		w := newWorld(1, costA, costB)
 		w.noise = spiky(0.005)
-		set, visits := w.sweep(t, crossover.PlannerOptions{
-			Low: 64, High: 65536, Fit: crossover.Options{Seed: 1, Precision: precision},
+		set, visits := w.sweep(t, thresholds.PlannerOptions{
+			Low: 64, High: 65536, Fit: thresholds.Options{Seed: 1, Precision: precision},
 		})
-		r := crossover.Fit(set, crossover.Options{Seed: 1, Precision: precision})
+		r := thresholds.Fit(set, thresholds.Options{Seed: 1, Precision: precision})
 		return visits, math.Log(float64(r.Segments[1].High) / float64(r.Segments[1].Low))
 	}
 	rough, wide := measure(0.5)
@@ -247,7 +247,7 @@ func TestPlannerStopsWhenPrecise(t *testing.T) {
 // Where the operation takes no size inside the bracket more blocks do not narrow the interval.
 func TestPlannerLeavesABracketThatCannotBeSplit(t *testing.T) {
 	w := newWorld(1, costA, costB)
-	_, visits := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 65536, Round: powerOfTwo})
+	_, visits := w.sweep(t, thresholds.PlannerOptions{Low: 64, High: 65536, Round: powerOfTwo})
 	if visits > 14 {
 		t.Errorf("11 powers of two took %d visits", visits)
 	}
@@ -258,7 +258,7 @@ func TestPlannerStaysBelowTheLimit(t *testing.T) {
 	for _, high := range []int{496, 4096} {
 		for after := range 16 {
 			w := newWorld(2, costA, costB)
-			p := crossover.NewPlanner(crossover.PlannerOptions{Low: 64, High: 65536, Round: multipleOf(8)})
+			p := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 65536, Round: multipleOf(8)})
 			set := w.set(0)
 			for visits := 0; ; visits++ {
 				if visits == after {
@@ -283,10 +283,10 @@ func TestPlannerStaysBelowTheLimit(t *testing.T) {
 }
 
 func TestPlannerVisitsARungOnce(t *testing.T) {
-	p := crossover.NewPlanner(crossover.PlannerOptions{Low: 64, High: 1024, Ratio: 1.2, Round: powerOfTwo})
+	p := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 1024, Ratio: 1.2, Round: powerOfTwo})
 	var rungs []int
 	for {
-		size, _, worth := p.Next(&samples.Set{Implementations: []string{"a"}})
+		size, _, worth := p.Next(&timings.Set{Implementations: []string{"a"}})
 		if worth < 1000 {
 			break
 		}
@@ -301,8 +301,8 @@ func TestPlannerVisitsARungOnce(t *testing.T) {
 // An edge rests on its two sizes, and one visit may have been unlucky.
 func TestPlannerConfirmsEdges(t *testing.T) {
 	w := newWorld(1, costA, costB)
-	set, _ := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 65536})
-	r := crossover.Fit(set, crossover.Options{})
+	set, _ := w.sweep(t, thresholds.PlannerOptions{Low: 64, High: 65536})
+	r := thresholds.Fit(set, thresholds.Options{})
 	above, _ := slices.BinarySearch(r.Curves.Sizes, r.Segments[1].From)
 	for _, size := range r.Curves.Sizes[above-1 : above+1] {
 		visits := map[int]bool{}
@@ -323,8 +323,8 @@ func TestPlannerNarrowsTheWholeInterval(t *testing.T) {
 	eachSeed(seeds, func(seed uint64) {
 		w := newWorld(seed, costA, costB)
 		w.luck = 0.1
-		set, visits := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 65536, Fit: crossover.Options{Seed: seed}})
-		r := crossover.Fit(set, crossover.Options{Seed: seed, Resamples: 200})
+		set, visits := w.sweep(t, thresholds.PlannerOptions{Low: 64, High: 65536, Fit: thresholds.Options{Seed: seed}})
+		r := thresholds.Fit(set, thresholds.Options{Seed: seed, Resamples: 200})
 		mu.Lock()
 		defer mu.Unlock()
 		if len(r.Segments) != 2 {
@@ -345,7 +345,7 @@ func TestPlannerNarrowsTheWholeInterval(t *testing.T) {
 func TestPlannerGivesUpOnAHopelessMachine(t *testing.T) {
 	w := newWorld(3, costA, costB)
 	w.luck = 0.3
-	set, _ := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 65536, Fit: crossover.Options{Precision: 0.05}})
+	set, _ := w.sweep(t, thresholds.PlannerOptions{Low: 64, High: 65536, Fit: thresholds.Options{Precision: 0.05}})
 	visits := map[int]map[int]bool{}
 	most := 0
 	for _, b := range set.Blocks {
@@ -361,9 +361,9 @@ func TestPlannerGivesUpOnAHopelessMachine(t *testing.T) {
 }
 
 func TestPlannerWithNothingLeft(t *testing.T) {
-	p := crossover.NewPlanner(crossover.PlannerOptions{Low: 64, High: 65536})
+	p := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 65536})
 	p.Limit(0)
-	if size, _, worth := p.Next(&samples.Set{Implementations: []string{"a"}}); worth > 0 {
+	if size, _, worth := p.Next(&timings.Set{Implementations: []string{"a"}}); worth > 0 {
 		t.Errorf("the planner goes to %d", size)
 	}
 }
@@ -371,7 +371,7 @@ func TestPlannerWithNothingLeft(t *testing.T) {
 // A size that yields no block must not be proposed for ever.
 func TestPlannerGivesUpOnSizesThatCannotBeMeasured(t *testing.T) {
 	w := newWorld(2, costA, costB)
-	p := crossover.NewPlanner(crossover.PlannerOptions{Low: 64, High: 65536})
+	p := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 65536})
 	set := w.set(0)
 	for visits := 0; ; visits++ {
 		size, blocks, worth := p.Next(set)
@@ -403,10 +403,10 @@ func TestPlannerLooksBesideALoss(t *testing.T) {
 	for seed := range uint64(runs) {
 		w := newWorld(seed, serial, early)
 		w.luck = 0.05
-		set, _ := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 1 << 20, Fit: crossover.Options{Seed: seed}})
-		r := crossover.Fit(set, crossover.Options{Seed: seed})
+		set, _ := w.sweep(t, thresholds.PlannerOptions{Low: 64, High: 1 << 20, Fit: thresholds.Options{Seed: seed}})
+		r := thresholds.Fit(set, thresholds.Options{Seed: seed})
 		at := func(size int) int {
-			n := slices.IndexFunc(r.Segments, func(s crossover.Segment) bool { return size <= s.To })
+			n := slices.IndexFunc(r.Segments, func(s thresholds.Segment) bool { return size <= s.To })
 			return r.Segments[n].Implementation
 		}
 		if at(1000) == 0 && at(1<<20) == 1 {
@@ -438,10 +438,10 @@ func TestPlannerLooksBesideASingleSize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachSeed(2, func(seed uint64) {
 				w := newWorld(seed, costA, stretch(c.low, c.high, c.gain))
-				set, _ := w.sweep(t, crossover.PlannerOptions{
+				set, _ := w.sweep(t, thresholds.PlannerOptions{
 					Low: 64, High: 65536,
 					// So wide an interval is reached at once, and what the planner still does is look beside.
-					Fit: crossover.Options{Seed: seed, Precision: 0.3},
+					Fit: thresholds.Options{Seed: seed, Precision: 0.3},
 				})
 				in := 0
 				for _, size := range set.Sizes() {
@@ -480,10 +480,10 @@ func TestAwkwardSizesAreNoSegments(t *testing.T) {
 	good := 0
 	eachSeed(runs, func(seed uint64) {
 		w := newWorld(seed, a, b)
-		set, _ := w.sweep(t, crossover.PlannerOptions{
-			Low: low, High: high, Round: sevenSmooth, Fit: crossover.Options{Seed: seed},
+		set, _ := w.sweep(t, thresholds.PlannerOptions{
+			Low: low, High: high, Round: sevenSmooth, Fit: thresholds.Options{Seed: seed},
 		})
-		r := crossover.Fit(set, crossover.Options{Seed: seed, Resamples: 200})
+		r := thresholds.Fit(set, thresholds.Options{Seed: seed, Resamples: 200})
 		rng := rand.New(rand.NewPCG(seed, 7))
 		worst := 0.0
 		for range 500 {
@@ -492,7 +492,7 @@ func TestAwkwardSizesAreNoSegments(t *testing.T) {
 			if size == powerOfTwo(size) || math.Abs(math.Log(n/10_000)) < math.Log(1.1) {
 				continue
 			}
-			k := slices.IndexFunc(r.Segments, func(s crossover.Segment) bool { return size <= s.To })
+			k := slices.IndexFunc(r.Segments, func(s thresholds.Segment) bool { return size <= s.To })
 			chosen := []float64{a(n), b(n)}[r.Segments[k].Implementation]
 			worst = max(worst, chosen/min(a(n), b(n))-1)
 		}
@@ -528,7 +528,7 @@ func TestDisturbedSizesAreVisitedAgain(t *testing.T) {
 			visits[w.visits] = size
 			return size == loud && countOf(visits, loud) <= quietFrom
 		}
-		w.sweep(t, crossover.PlannerOptions{Low: 64, High: 65536})
+		w.sweep(t, thresholds.PlannerOptions{Low: 64, High: 65536})
 		counts := countOf(visits, loud)
 		if least, most := 2, 4; counts < least || counts > most || counts < most && quietFrom > most {
 			t.Errorf("%s: visited %d times", name, counts)
@@ -552,7 +552,7 @@ func TestRoughCurvesWantSizes(t *testing.T) {
 		return linear(2e-6, 1e-9)(n) * math.Exp(0.15*math.Sin(37*math.Log(n)*math.Log(n)))
 	}
 	w := newWorld(5, rough, linear(8e-6, 0.7e-9)) // without the roughness they would cross at 20 000
-	set, _ := w.sweep(t, crossover.PlannerOptions{Low: 64, High: 1 << 20})
+	set, _ := w.sweep(t, thresholds.PlannerOptions{Low: 64, High: 1 << 20})
 	sizes := slices.DeleteFunc(set.Sizes(), func(size int) bool { return size < 16_000 || size > 26_000 })
 	for k := 1; k < len(sizes); k++ {
 		if ratio := float64(sizes[k]) / float64(sizes[k-1]); ratio > 1.11 {

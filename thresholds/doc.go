@@ -1,4 +1,4 @@
-// Package crossover is the statistics of Crossover: samples in, segments, intervals and warnings out.
+// Package thresholds is the statistics of Crossover: samples in, segments, intervals and warnings out.
 //
 // It is pure: it reads no clock and no file, and the same samples and seed give the same result. It does not know
 // what was measured; an implementation is an index.
@@ -16,4 +16,4 @@
 // Where a GPU told where the time of its calls went, [GPUUses] reduces that to medians; no choice rests on it.
 //
 // A [Planner] runs the same steps while a sweep is under way and says where the next block teaches the most.
-package crossover
+package thresholds

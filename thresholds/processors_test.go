@@ -1,11 +1,11 @@
-package crossover_test
+package thresholds_test
 
 import (
 	"math"
 	"testing"
 
-	"crossover/crossover"
-	"crossover/samples"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
 // onTwoProcessors is what a machine with a GPU says of a world's implementations.
@@ -13,8 +13,8 @@ var onTwoProcessors = map[string]string{"a": "cpu", "b": "gpu", "c": "gpu", "d":
 
 // apartSets is a sweep of several cases on a machine whose processors wander apart from visit to visit, and are apart by
 // run from its beginning to its end.
-func apartSets(seed uint64, wander, run float64) []*samples.Set {
-	var sets []*samples.Set
+func apartSets(seed uint64, wander, run float64) []*timings.Set {
+	var sets []*timings.Set
 	for k := range 4 {
 		w := newWorld(100*seed+uint64(k), linear(1e-6, 2e-9), linear(20e-6, 0.2e-9))
 		w.costs[1] = func(n float64) float64 { return math.Exp(run) * linear(20e-6, 0.2e-9)(n) }
@@ -37,9 +37,9 @@ func TestProcessorsThatWanderApart(t *testing.T) {
 	alone, together := 0, 0
 	for run := range runs {
 		sets := apartSets(uint64(run), 0.05, 0.05*rng.NormFloat64())
-		known := crossover.StudyProcessors(onTwoProcessors, sets)
-		holds := func(p *crossover.Processors) int {
-			r := crossover.Fit(sets[0], crossover.Options{Seed: 1, Resamples: 400, Processors: p})
+		known := thresholds.StudyProcessors(onTwoProcessors, sets)
+		holds := func(p *thresholds.Processors) int {
+			r := thresholds.Fit(sets[0], thresholds.Options{Seed: 1, Resamples: 400, Processors: p})
 			if len(r.Segments) == 2 && float64(r.Segments[1].Low) <= truth && truth <= float64(r.Segments[1].High) {
 				return 1
 			}
@@ -66,12 +66,12 @@ func TestProcessorsThatStayTogether(t *testing.T) {
 		"one processor": {map[string]string{"a": "cpu", "b": "cpu"}, 0.05},
 	} {
 		sets := apartSets(1, c.wander, 0)
-		known := crossover.StudyProcessors(c.of, sets)
+		known := thresholds.StudyProcessors(c.of, sets)
 		for _, set := range sets {
-			o := crossover.Options{Seed: 1, Resamples: 200}
-			want := crossover.Fit(set, o)
+			o := thresholds.Options{Seed: 1, Resamples: 200}
+			want := thresholds.Fit(set, o)
 			o.Processors = known
-			got := crossover.Fit(set, o)
+			got := thresholds.Fit(set, o)
 			for n := range got.Segments {
 				if g, w := got.Segments[n], want.Segments[n]; g.Low != w.Low || g.High != w.High {
 					t.Errorf("%s: an interval of %d to %d, want %d to %d as without", name, g.Low, g.High, w.Low, w.High)
@@ -82,13 +82,13 @@ func TestProcessorsThatStayTogether(t *testing.T) {
 }
 
 func TestProcessorsOfNothing(t *testing.T) {
-	p := crossover.StudyProcessors(nil, nil)
+	p := thresholds.StudyProcessors(nil, nil)
 	w := newWorld(3, linear(1e-6, 2e-9), linear(20e-6, 0.2e-9))
-	r := crossover.Fit(w.set(10, geometric(512, 1<<20, 2)...), crossover.Options{Seed: 1, Resamples: 50, Processors: p})
-	if r.Verdict != crossover.Switches {
+	r := thresholds.Fit(w.set(10, geometric(512, 1<<20, 2)...), thresholds.Options{Seed: 1, Resamples: 50, Processors: p})
+	if r.Verdict != thresholds.Switches {
 		t.Errorf("verdict %v, want a switch", r.Verdict)
 	}
-	if p = crossover.StudyProcessors(nil, []*samples.Set{{Case: "empty"}, {Implementations: []string{"a", "b"}}}); p == nil {
+	if p = thresholds.StudyProcessors(nil, []*timings.Set{{Case: "empty"}, {Implementations: []string{"a", "b"}}}); p == nil {
 		t.Error("nothing is known of sets without blocks, but that is no reason for nil")
 	}
 }

@@ -1,12 +1,12 @@
-package crossover_test
+package thresholds_test
 
 import (
 	"math"
 	"math/rand/v2"
 	"testing"
 
-	"crossover/crossover"
-	"crossover/samples"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
 // world draws blocks from costs that are known in closed form.
@@ -51,7 +51,7 @@ func quiet(*rand.Rand) float64 { return 1 }
 
 // visit draws so many blocks at a size. The times of a block share a drift, which pairing must cancel; the blocks of a
 // visit share each implementation's luck.
-func (w *world) visit(set *samples.Set, size, blocks int) {
+func (w *world) visit(set *timings.Set, size, blocks int) {
 	twin := w.rng.IntN(len(w.costs))
 	luck := make([]float64, len(w.costs)+1)
 	for i := range luck {
@@ -69,7 +69,7 @@ func (w *world) visit(set *samples.Set, size, blocks int) {
 			}
 			return w.costs[i](float64(size)) * luck * drift * w.noise(w.rng)
 		}
-		b := samples.Block{Size: size, Visit: w.visits, Twin: -1, Disturbed: w.disturbed != nil && w.disturbed(size)}
+		b := timings.Block{Size: size, Visit: w.visits, Twin: -1, Disturbed: w.disturbed != nil && w.disturbed(size)}
 		for i := range w.costs {
 			b.Seconds = append(b.Seconds, draw(i, luck[i]))
 			b.Iterations = append(b.Iterations, 10)
@@ -86,8 +86,8 @@ func (w *world) visit(set *samples.Set, size, blocks int) {
 }
 
 // set draws so many blocks at each size.
-func (w *world) set(blocks int, sizes ...int) *samples.Set {
-	set := &samples.Set{Case: "synthetic", Implementations: w.names}
+func (w *world) set(blocks int, sizes ...int) *timings.Set {
+	set := &timings.Set{Case: "synthetic", Implementations: w.names}
 	for _, size := range sizes {
 		w.visit(set, size, blocks)
 	}
@@ -95,10 +95,10 @@ func (w *world) set(blocks int, sizes ...int) *samples.Set {
 }
 
 // sweep lets a planner have what it asks for and returns the set and the number of visits.
-func (w *world) sweep(t testing.TB, o crossover.PlannerOptions) (*samples.Set, int) {
+func (w *world) sweep(t testing.TB, o thresholds.PlannerOptions) (*timings.Set, int) {
 	t.Helper()
-	p := crossover.NewPlanner(o)
-	set := &samples.Set{Case: "synthetic", Implementations: w.names}
+	p := thresholds.NewPlanner(o)
+	set := &timings.Set{Case: "synthetic", Implementations: w.names}
 	const atMost = 2000
 	for visits := range atMost {
 		size, blocks, worth := p.Next(set)

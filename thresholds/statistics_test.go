@@ -1,4 +1,4 @@
-package crossover
+package thresholds
 
 import (
 	"math"
@@ -6,16 +6,16 @@ import (
 	"slices"
 	"testing"
 
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // groupsOf draws groups of blocks: so many blocks at each size, each implementation's time a factor times bell-shaped
 // noise of a width.
 func groupsOf(rng *rand.Rand, blocks int, sizes []int, width float64, factors ...float64) []group {
-	set := &samples.Set{Implementations: make([]string, len(factors))}
+	set := &timings.Set{Implementations: make([]string, len(factors))}
 	for visit, size := range sizes {
 		for range blocks {
-			b := samples.Block{Size: size, Visit: visit}
+			b := timings.Block{Size: size, Visit: visit}
 			for _, factor := range factors {
 				b.Seconds = append(b.Seconds, 1e-6*factor*math.Exp(width*rng.NormFloat64()))
 			}
@@ -86,11 +86,11 @@ func TestRegretOfTooFewBlocks(t *testing.T) {
 // armOf draws visits of so many blocks each: every block's log-ratio is its visit's luck plus bell-shaped noise.
 func armOf(visits, blocks int, luck, noise float64) arm {
 	rng := rand.New(rand.NewPCG(7, 7))
-	set := &samples.Set{Implementations: []string{"a"}}
+	set := &timings.Set{Implementations: []string{"a"}}
 	for v := range visits {
 		shift := luck * rng.NormFloat64()
 		for range blocks {
-			set.Blocks = append(set.Blocks, samples.Block{
+			set.Blocks = append(set.Blocks, timings.Block{
 				Size: 64 << (v % 8), Visit: v, Seconds: []float64{1},
 				TwinSeconds: math.Exp(shift + noise*rng.NormFloat64()),
 			})
@@ -157,14 +157,14 @@ func TestReturnsShowWhatTheArmDoesNot(t *testing.T) {
 			var sum float64
 			const draws = 30
 			for range draws {
-				set := &samples.Set{Implementations: []string{"a", "b"}}
+				set := &timings.Set{Implementations: []string{"a", "b"}}
 				visit := 0
 				for _, size := range []int{100, 200, 400, 800} {
 					for range c.again {
 						luck := math.Exp(c.luck * rng.NormFloat64())
 						for range 10 {
 							noise := func() float64 { return math.Exp(0.02 * rng.NormFloat64()) }
-							b := samples.Block{Size: size, Visit: visit, Seconds: []float64{noise(), 2 * luck * noise()}, Twin: 1}
+							b := timings.Block{Size: size, Visit: visit, Seconds: []float64{noise(), 2 * luck * noise()}, Twin: 1}
 							b.TwinSeconds = 2 * luck * noise()
 							set.Blocks = append(set.Blocks, b)
 						}
@@ -182,7 +182,7 @@ func TestReturnsShowWhatTheArmDoesNot(t *testing.T) {
 
 // A resample takes as many blocks of each visit as there are.
 func TestVisitRanges(t *testing.T) {
-	g := group{blocks: []*samples.Block{{Visit: 4}, {Visit: 4}, {Visit: 7}, {Visit: 9}, {Visit: 9}, {Visit: 9}}}
+	g := group{blocks: []*timings.Block{{Visit: 4}, {Visit: 4}, {Visit: 7}, {Visit: 9}, {Visit: 9}, {Visit: 9}}}
 	if got, want := visitRanges(g), [][2]int{{0, 2}, {2, 3}, {3, 6}}; !slices.Equal(got, want) {
 		t.Errorf("the visits are %v, want %v", got, want)
 	}
@@ -383,10 +383,10 @@ func TestMedianOfAResample(t *testing.T) {
 
 func TestWinnerDoubts(t *testing.T) {
 	const band = 0.03
-	set := func(ratios ...float64) *samples.Set {
-		s := &samples.Set{Implementations: []string{"a", "b"}}
+	set := func(ratios ...float64) *timings.Set {
+		s := &timings.Set{Implementations: []string{"a", "b"}}
 		for _, r := range ratios {
-			s.Blocks = append(s.Blocks, samples.Block{Size: 64, Seconds: []float64{1, r}, Twin: -1})
+			s.Blocks = append(s.Blocks, timings.Block{Size: 64, Seconds: []float64{1, r}, Twin: -1})
 		}
 		return s
 	}

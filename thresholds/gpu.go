@@ -1,9 +1,9 @@
-package crossover
+package thresholds
 
 import (
 	"slices"
 
-	"crossover/samples"
+	"crossover/timings"
 )
 
 // GPUUse is where the time of a call goes that a GPU computes, at one size: medians over the blocks, in seconds.
@@ -20,7 +20,7 @@ type GPUUse struct {
 }
 
 // GPUUseAt returns where the time of implementation i goes at a size. It reports false where no GPU told.
-func GPUUseAt(set *samples.Set, i, size int) (GPUUse, bool) {
+func GPUUseAt(set *timings.Set, i, size int) (GPUUse, bool) {
 	var wall, onGPU, encode, gap, efficiency []float64
 	for _, b := range set.At(size) {
 		account, told := b.TimesOnGPU(i)
@@ -46,7 +46,7 @@ func GPUUseAt(set *samples.Set, i, size int) (GPUUse, bool) {
 
 // GPUUses returns where the time of implementation i goes at the least and at the greatest size at which a GPU told:
 // what a launch costs shows at the one, and what it is worth at the other.
-func GPUUses(set *samples.Set, i int) []GPUUse {
+func GPUUses(set *timings.Set, i int) []GPUUse {
 	var ends []GPUUse
 	sizes := set.Sizes()
 	for _, size := range sizes {
