@@ -22,7 +22,6 @@ type Plan struct {
 	inFlight Recording
 	closed   bool
 	copier   copier
-	mover    mover
 }
 
 // binding is what a plan's commands were recorded as, for one place of the host's data.
