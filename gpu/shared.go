@@ -3,7 +3,6 @@ package gpu
 import (
 	"cmp"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,12 +16,10 @@ type SharedMemory struct {
 	device *Device
 	memory Memory
 	floats []float32 // nil once freed
-	unused runtime.Cleanup
 }
 
-// Alloc returns zeroed shared memory for n float32, n at least 1. Free gives it back. The garbage collector frees a
-// SharedMemory that nobody refers to, although somebody may still hold its Floats: keep the SharedMemory as long as them.
-// Alloc fails where n is out of range and, wrapping [ErrOutOfMemory], where the system has no such memory left or the
+// Alloc returns zeroed shared memory for n float32, n at least 1. Free gives it back, and nothing else does: the garbage
+// collector cannot know whether somebody still holds its Floats. Alloc fails where n is out of range and, wrapping [ErrOutOfMemory], where the system has no such memory left or the
 // device takes no buffer as large.
 func (d *Device) Alloc(n int) (*SharedMemory, error) {
 	if n < 1 || int64(n) > 1<<40 {
@@ -42,7 +39,6 @@ func (d *Device) Alloc(n int) (*SharedMemory, error) {
 	clear(host)
 	s.floats = unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(host))), n)
 	d.shared.add(host, m, bytes)
-	s.unused = runtime.AddCleanup(s, func(host []byte) { d.shared.free(d, host) }, host)
 	return s, nil
 }
 
@@ -54,7 +50,6 @@ func (s *SharedMemory) Free() {
 	if s.floats == nil {
 		return
 	}
-	s.unused.Stop()
 	s.device.shared.free(s.device, s.memory.Host())
 	s.floats = nil
 }

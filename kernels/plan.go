@@ -353,8 +353,8 @@ func (p *Plan[P]) Close() { p.held.close() }
 // Alloc opens the GPUs until one works, and returns ordinary memory where none does. A call belongs to the placement where
 // all of its data lie in such memory, parts of such slices included.
 //
-// free gives the memory back, and the garbage collector does so once nobody refers to free. Keep free as long as data: a
-// reference to data alone does not keep the memory. Alloc fails, wrapping [gpu.ErrOutOfMemory], where the system has no
+// free gives the memory back, and nothing else does: the garbage collector cannot know whether somebody still holds a part
+// of data. Alloc fails, wrapping [gpu.ErrOutOfMemory], where the system has no
 // such memory left.
 func (b *Backends) Alloc(n int) (data []float32, free func(), err error) {
 	d := b.device()
