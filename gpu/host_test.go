@@ -289,7 +289,7 @@ func TestSharedMemoryOutlivesItsHandle(t *testing.T) {
 	for range 10 {
 		runtime.GC()
 	}
-	if used := d.Memory().Used; used != 4*values || !d.InShared(data) {
-		t.Errorf("%d bytes are in use, want %d", used, 4*values)
+	if used := d.Memory().Used; used < 4*values || !d.InShared(data) {
+		t.Errorf("%d bytes are in use, want at least %d", used, 4*values)
 	}
 }

@@ -13,7 +13,7 @@ func ExampleBackends_Alloc() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer free()
+	defer free() // nothing else gives the memory back
 
 	plan, err := softmax.New(nil, softmax.Params{Columns: 1024})
 	if err != nil {
