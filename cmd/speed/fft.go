@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"crossover/gpu"
-	"crossover/kernels/fft"
+	"crossover/kernels/fft/launch"
 )
 
 // complexTolerance is the greatest relative L2 difference of our transforms from the vendor's.
@@ -26,7 +26,7 @@ func complexFFT(n, batch int) row {
 		}
 		values := random(2 * n * batch)
 		ours, output, err := complexSide(d, d.Facts().API, values, func(b *gpu.Builder, dst, src *gpu.Buffer) {
-			fft.LaunchComplex(b, dst, src, n, batch, false)
+			launch.Complex(b, dst, src, n, batch, false)
 		})
 		if err != nil {
 			return nil, err
@@ -54,11 +54,11 @@ func complexFFT(n, batch int) row {
 }
 
 // complexSide is a plan from complex values to as many others. output runs it and returns them.
-func complexSide(d *gpu.Device, name string, values []float32, launch func(b *gpu.Builder, dst, src *gpu.Buffer)) (
+func complexSide(d *gpu.Device, name string, values []float32, describe func(b *gpu.Builder, dst, src *gpu.Buffer)) (
 	s *side, output func() ([]float32, error), err error) {
 	b := d.NewPlan()
 	src, dst := b.Input(gpu.Float2, len(values)/2), b.Output(gpu.Float2, len(values)/2)
-	launch(b, dst, src)
+	describe(b, dst, src)
 	p, err := b.Build()
 	if err != nil {
 		return nil, nil, err

@@ -1,6 +1,7 @@
 package msl
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -177,21 +178,21 @@ func TestUncommented(t *testing.T) {
 // them together so.
 func texts(t testing.TB) map[string]string {
 	t.Helper()
-	paths, err := filepath.Glob("../../kernels/*/*.metal")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no kernel texts: %v", err)
-	}
 	helpers, all := map[string]string{}, map[string]string{}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
+	err := filepath.WalkDir("../../kernels", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".metal" {
+			return err
 		}
+		text, err := os.ReadFile(path)
 		if strings.Contains(Uncommented(string(text)), "kernel void") {
 			all[path] = string(text)
 		} else {
 			helpers[filepath.Dir(path)] += string(text)
 		}
+		return err
+	})
+	if err != nil || len(all) < 20 {
+		t.Fatalf("%d kernel texts: %v", len(all), err)
 	}
 	for path := range all {
 		all[path] = helpers[filepath.Dir(path)] + all[path]

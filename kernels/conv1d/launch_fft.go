@@ -10,7 +10,7 @@ import (
 
 	"crossover/gpu"
 	"crossover/kernels"
-	"crossover/kernels/fft"
+	"crossover/kernels/fft/launch"
 )
 
 //go:embed spectral.metal
@@ -24,9 +24,9 @@ func spectralSource(span int) gpu.Source {
 // launchTransform appends the forward transform of n complex values, unscaled, to a plan.
 type launchTransform func(b *gpu.Builder, dst, src *gpu.Buffer, n int)
 
-// ownTransform is that of package fft.
+// ownTransform is that of our kernels.
 func ownTransform(b *gpu.Builder, dst, src *gpu.Buffer, n int) {
-	fft.LaunchComplex(b, dst, src, n, 1, false)
+	launch.Complex(b, dst, src, n, 1, false)
 }
 
 // vendorTransform is that of a vendor's library.
@@ -46,7 +46,7 @@ func appendWhole(transform launchTransform) kernels.Append[Params] {
 			length *= 2
 		}
 		points := length / 2
-		if points > fft.MostValues {
+		if points > launch.MostValues {
 			b.Refuse(fmt.Errorf("conv1d: %d outputs are too many for one transform on a GPU: %w", outputs, kernels.ErrRefused))
 			return
 		}

@@ -8,7 +8,7 @@ import (
 
 	"crossover/gpu"
 	"crossover/kernels"
-	"crossover/kernels/fft"
+	"crossover/kernels/fft/launch"
 )
 
 var (
@@ -51,7 +51,7 @@ func windowFor(outputs, taps int) int {
 	if outputs >= busy && window < longest {
 		window *= 2
 	}
-	if window > fft.LongestShared {
+	if window > launch.LongestShared {
 		return 0
 	}
 	return window
@@ -82,7 +82,7 @@ func appendWindows(b *gpu.Builder, p Params, n, window int, y, x *gpu.Buffer) {
 		hop = aligned // windows begin where cache lines do
 	}
 	rows := divideUp(outputs, 2*hop)
-	shared := fft.ShareRows(overlapSaveSource, window)
+	shared := launch.ShareRows(overlapSaveSource, window)
 	b.Dispatch(b.Kernel(shared.Source, "overlap_save"), gpu.Size{X: divideUp(rows, shared.Rows), Y: 1, Z: 1},
 		gpu.Size{X: shared.Threads, Y: 1, Z: 1},
 		y, x, b.Constant(gpu.Float2, shared.Roots),
@@ -100,7 +100,7 @@ func appendBlocks(b *gpu.Builder, p Params, n, block, span int, y, x *gpu.Buffer
 	before := partitions - 1
 	spectra, sums := b.Scratch(gpu.Float2, (before+rows)*window), b.Scratch(gpu.Float2, rows*window)
 
-	shared := fft.ShareRows(partitionsSource, window)
+	shared := launch.ShareRows(partitionsSource, window)
 	roots := b.Constant(gpu.Float2, shared.Roots)
 	dispatch := func(kernel string, rows int, arguments ...gpu.Argument) {
 		b.Dispatch(b.Kernel(shared.Source, kernel), gpu.Size{X: divideUp(rows, shared.Rows), Y: 1, Z: 1},

@@ -1,6 +1,6 @@
 
 #ifndef UNROLL // compiled alone, without passes.metal before it
-#include "../fft/passes.metal"
+#include "../fft/launch/passes.metal"
 #define ROWS 2
 #endif
 

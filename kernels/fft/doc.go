@@ -3,17 +3,10 @@
 //	X[k] = Σ_j x[j]·exp(−2πi·jk/n)
 //
 // The forward transform is unscaled and the inverse divides by n, so that the inverse of the forward transform is the
-// input. Lengths 2^a·3^b·5^c go through mixed-radix Stockham passes; every other length through Bluestein's chirp
-// convolution. Where the processor has AVX2 and FMA, such lengths from 16 (complex) and even ones from 32 (real) run in
-// assembly, up to eight transforms side by side; elsewhere, and for the other lengths, the same passes run in Go. The
-// implementation go-parallel divides a single real row among the cores where it runs in assembly and is long: from
-// 65 536 samples if the length is a multiple of 128, otherwise from about as many to twice as many, by its factors.
-//
-// On a GPU, rows are transformed in a threadgroup each, and longer ones in two steps, as matrices: powers of two with the
-// points in registers, by a kernel of each length, or in three steps where they are very long; the other lengths without
-// a prime factor above 7 by one kernel that takes its passes at run time, up to some half a million complex values.
-// Every other length goes through Bluestein's algorithm. The functions named Launch… append transforms to a launch plan of
-// package gpu.
+// input. Package transform computes it on the processor, package launch on a GPU, and package double in float64. The
+// implementation go-parallel divides a single real row among the cores where the processor has AVX2 and FMA and the row is
+// long: from 65 536 samples if the length is a multiple of 128, otherwise from about as many to twice as many, by its
+// factors.
 //
 // It holds no convolution and no spectrogram: those families build on it.
 //

@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"crossover/kernels"
+	"crossover/kernels/fft/transform"
 	"crossover/native/fftw"
 	"crossover/pool"
 )
@@ -46,7 +47,7 @@ type parallel struct {
 }
 
 func newParallel(n int, workers *pool.Pool) *parallel {
-	p := &parallel{n: n, pool: workers, rows: []*Real{NewReal(n)}, divided: newSplit(n, workers)}
+	p := &parallel{n: n, pool: workers, rows: []*Real{NewReal(n)}, divided: transform.NewSplit(n, workers)}
 	for len(p.rows) < p.pool.Workers() {
 		p.rows = append(p.rows, p.rows[0].Clone())
 	}

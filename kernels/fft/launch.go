@@ -5,84 +5,13 @@ import (
 
 	"crossover/gpu"
 	"crossover/kernels"
+	"crossover/kernels/fft/launch"
 )
 
-// The functions named Launch… append transforms to a launch plan, for this family and for those that build on it. They
-// take every length. They panic where n or batch is below 1 or a call transforms more than MostValues, and leave what does
-// not fit (a buffer too small for its rows, or of another element type) to be found by Build or by the caller's tests.
-
-// MostValues is how many values, real or complex, one call of a Launch… function transforms at most.
-const MostValues = mostPoints / 2
-
-// LaunchComplex appends batch transforms of n complex values each: src and dst hold batch rows of n gpu.Float2, one
-// after the other, and must be different buffers. The forward transform is unscaled, the inverse divided by n.
-func LaunchComplex(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int, inverse bool) {
-	checkRows(n, batch)
-	launchComplex(b, dst, src, n, batch, inverse)
-}
-
-// LaunchReal appends batch forward transforms of n real values each, unscaled: src holds batch rows of n gpu.Float, and
-// dst as many rows of n/2+1 gpu.Float2, bins 0 to n/2. Bin 0 is real, and so is bin n/2 of an even n.
-func LaunchReal(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
-	checkRows(n, batch)
-	h := n / 2
-	switch {
-	case n < shortestReal:
-		values := batch * (h + 1)
-		perValue(b, directSource, "direct_real", values, dst, src, b.Constant(gpu.Float2, roots(n)), gpu.Values(n),
-			gpu.Values(values))
-	case n%2 != 0:
-		wide, spectrum := b.Scratch(gpu.Float2, n*batch), b.Scratch(gpu.Float2, n*batch)
-		perValue(b, halvesSource, "widen", n*batch, wide, src, gpu.Values(n*batch))
-		launchComplex(b, spectrum, wide, n, batch, false)
-		perValue(b, halvesSource, "bins", batch*(h+1), dst, spectrum, gpu.Values(n), gpu.Values(batch*(h+1)))
-	case isPowerOfTwo(n) && n <= longestReal:
-		launchRealRows(b, dst, src, realShape(n), batch, nil)
-	case h >= shortestRow && h <= longestBins && isMixed(h) && !isPowerOfTwo(h) &&
-		launchMixed(b, dst, src.As(gpu.Float2), h, batch, false, true):
-	default:
-		spectrum := b.Scratch(gpu.Float2, h*batch)
-		launchComplex(b, spectrum, src.As(gpu.Float2), h, batch, false)
-		pairs := batch * (h/2 + 1)
-		perValue(b, halvesSource, "unfold", pairs, dst, spectrum, b.Constant(gpu.Float2, halfRoots(n, h/2+1)),
-			gpu.Values(h), gpu.Values(pairs))
-	}
-}
-
-// LaunchRealInverse appends batch inverse transforms, divided by n, so that they undo LaunchReal: src holds batch rows
-// of n/2+1 gpu.Float2, and dst as many rows of n gpu.Float. The imaginary parts of bin 0 and, for an even n, of bin n/2
-// are taken as 0.
-func LaunchRealInverse(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
-	checkRows(n, batch)
-	h := n / 2
-	switch {
-	case n < shortestReal:
-		perValue(b, directSource, "direct_real_inverse", n*batch, dst, src, b.Constant(gpu.Float2, roots(n)), gpu.Values(n),
-			gpu.Values(n*batch))
-	case n%2 != 0:
-		spectrum, wide := b.Scratch(gpu.Float2, n*batch), b.Scratch(gpu.Float2, n*batch)
-		perValue(b, halvesSource, "mirror", n*batch, spectrum, src, gpu.Values(n), gpu.Values(n*batch))
-		launchComplex(b, wide, spectrum, n, batch, true)
-		perValue(b, halvesSource, "narrow", n*batch, dst, wide, gpu.Values(n*batch))
-	case isPowerOfTwo(h) && h <= longestRow(b.Facts()):
-		s := rowShape(h)
-		source, table := s.define(realInverseSource.Define("ROWS", s.side), rowTile)
-		b.Dispatch(b.Kernel(source, "real_inverse_rows"), threadgroups(divideUp(batch, s.side)), threads(s.threads()), dst, src,
-			b.Constant(gpu.Float2, table), b.Constant(gpu.Float2, halfRoots(n, h)), gpu.Values(batch),
-			gpu.Values(float32(1/float64(h))))
-	default:
-		spectrum := b.Scratch(gpu.Float2, h*batch)
-		pairs := batch * (h/2 + 1)
-		perValue(b, halvesSource, "fold", pairs, spectrum, src, b.Constant(gpu.Float2, halfRoots(n, h/2+1)),
-			gpu.Values(h), gpu.Values(pairs))
-		launchComplex(b, dst.As(gpu.Float2), spectrum, h, batch, true)
-	}
-}
-
-// appendRows is LaunchReal of a call.
+// appendRows appends the rows of a call by our kernels.
 func appendRows(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) {
 	if fitsCall(b, s) {
-		LaunchReal(b, t[0], t[1], s[length], s[batch])
+		launch.Real(b, t[0], t[1], s[length], s[batch])
 	}
 }
 
@@ -99,88 +28,10 @@ func newVendor(_ *gpu.Device, library gpu.FFT, _ Params) (kernels.Append[Params]
 
 // fitsCall reports whether a call is not too long for a GPU, and refuses it where it is.
 func fitsCall(b *gpu.Builder, s kernels.Shape) bool {
-	if s[batch] > MostValues/s[length] {
+	if s[batch] > launch.MostValues/s[length] {
 		b.Refuse(fmt.Errorf("fft: %d rows of %d samples are too many for one call on a GPU (want at most %d samples): %w",
-			s[batch], s[length], MostValues, kernels.ErrRefused))
+			s[batch], s[length], launch.MostValues, kernels.ErrRefused))
 		return false
 	}
 	return true
-}
-
-func checkRows(n, batch int) {
-	if n < 1 || batch < 1 || batch > MostValues/n {
-		panic(fmt.Sprintf("fft: cannot launch %d rows of %d values (want both at least 1 and at most %d values)", batch, n,
-			MostValues))
-	}
-}
-
-// launchComplex is LaunchComplex of buffers that may be seen as another type.
-func launchComplex(b *gpu.Builder, dst, src gpu.Argument, n, batch int, inverse bool) {
-	switch {
-	case n < shortestRow:
-		direction := float32(1)
-		if inverse {
-			direction = -1
-		}
-		perValue(b, directSource, "direct", n*batch, dst, src, b.Constant(gpu.Float2, roots(n)), gpu.Values(n),
-			gpu.Values(n*batch), gpu.Values(scaleOf(n, inverse)), gpu.Values(direction))
-	case !isPowerOfTwo(n):
-		if !isMixed(n) || !launchMixed(b, dst, src, n, batch, inverse, false) {
-			launchBluestein(b, dst, src, n, batch, inverse)
-		}
-	case n <= longestRow(b.Facts()):
-		launchComplexRows(b, dst, src, rowShape(n), batch, inverse)
-	default:
-		divide(b.Facts(), n).launch(b, dst, src, batch, inverse)
-	}
-}
-
-// launchComplexRows appends rows transforms of s.length() complex values.
-func launchComplexRows(b *gpu.Builder, dst, src gpu.Argument, s shape, rows int, inverse bool) {
-	source, table := s.define(complexSource.Define("ROWS", s.side).Define("INVERSE", flag(inverse)), rowTile)
-	b.Dispatch(b.Kernel(source, "complex_rows"), threadgroups(divideUp(rows, s.side)), threads(s.threads()), dst, src,
-		b.Constant(gpu.Float2, table), gpu.Values(rows), gpu.Values(scaleOf(s.length(), inverse)))
-}
-
-// scaleOf returns what a transform of n values is multiplied by.
-func scaleOf(n int, inverse bool) float32 {
-	if inverse {
-		return float32(1 / float64(n))
-	}
-	return 1
-}
-
-// perValue appends a kernel that computes a value a thread.
-func perValue(b *gpu.Builder, source gpu.Source, kernel string, values int, arguments ...gpu.Argument) {
-	const width = 256
-	b.Dispatch(b.Kernel(source, kernel), threadgroups(divideUp(values, width)), threads(width), arguments...)
-}
-
-func threadgroups(n int) gpu.Size { return gpu.Size{X: n, Y: 1, Z: 1} }
-func threads(n int) gpu.Size      { return gpu.Size{X: n, Y: 1, Z: 1} }
-
-func divideUp(a, b int) int { return (a + b - 1) / b }
-
-func isPowerOfTwo(n int) bool { return n&(n-1) == 0 }
-
-// roots returns exp(−2πi·k/n) for k < n, as pairs.
-func roots(n int) []float32 {
-	table := make([]float32, 0, 2*n)
-	for k := range n {
-		table = appendPair(table, root(k, n))
-	}
-	return table
-}
-
-// halfRoots returns the first count values of −i/2·exp(−2πi·k/n), as pairs.
-func halfRoots(n, count int) []float32 {
-	table := make([]float32, 0, 2*count)
-	for k := range count {
-		table = appendPair(table, -0.5i*root(k, n))
-	}
-	return table
-}
-
-func appendPair(table []float32, c complex128) []float32 {
-	return append(table, float32(real(c)), float32(imag(c)))
 }

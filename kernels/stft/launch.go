@@ -7,7 +7,7 @@ import (
 
 	"crossover/gpu"
 	"crossover/kernels"
-	"crossover/kernels/fft"
+	"crossover/kernels/fft/launch"
 )
 
 //go:embed stft.metal
@@ -17,13 +17,13 @@ var source = gpu.Source{Name: "stft.metal", Text: text}
 
 // appendSpectrogram appends a spectrogram. Where the transform takes frames, it cuts and windows them as it loads them.
 func appendSpectrogram(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
-	if !fft.FramesFit(p.NFFT) {
-		appendFramed(b, p, s, t, fft.LaunchReal)
+	if !launch.FramesFit(p.NFFT) {
+		appendFramed(b, p, s, t, launch.Real)
 		return
 	}
 	if fits(b, p, s, math.MaxInt32) {
-		fft.LaunchFrames(b, t[0], t[1], p.NFFT,
-			fft.Frames{Count: p.frames(s[samples]), Hop: p.Hop, Lead: p.NFFT / 2, Samples: s[samples]})
+		launch.Frames(b, t[0], t[1], p.NFFT,
+			launch.Cut{Count: p.frames(s[samples]), Hop: p.Hop, Lead: p.NFFT / 2, Samples: s[samples]})
 	}
 }
 
@@ -39,7 +39,7 @@ func newVendor(_ *gpu.Device, library gpu.FFT, _ Params) (kernels.Append[Params]
 // appendFramed writes the frames out for a transform that takes rows.
 func appendFramed(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer,
 	transform func(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int)) {
-	if !fits(b, p, s, fft.MostValues) {
+	if !fits(b, p, s, launch.MostValues) {
 		return
 	}
 	const width = 256

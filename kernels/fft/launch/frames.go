@@ -1,0 +1,50 @@
+package launch
+
+import (
+	"fmt"
+	"math"
+
+	"crossover/gpu"
+)
+
+// Cut says which rows of n samples are cut out of a signal: row r begins at sample r·Hop − Lead. The signal is zero
+// outside of its samples.
+type Cut struct {
+	Count   int // rows, at least 1
+	Hop     int // samples from one row to the next, at least 1
+	Lead    int // samples before the signal's first one with which row 0 begins, 0 to n
+	Samples int // of the signal, at least 0
+}
+
+// FramesFit reports whether Frames takes rows of n samples.
+func FramesFit(n int) bool {
+	return n >= shortestReal && isPowerOfTwo(n) && n <= LongestReal
+}
+
+// Frames appends forward transforms, unscaled, of rows of n samples of a signal, which may overlap, each one times
+// the periodic Hann window ½ − ½·cos(2πj/n). src holds the signal's samples as gpu.Float, at least one of them, and dst
+// f.Count rows of n/2+1 gpu.Float2. It panics where FramesFit does not hold for n, where a number is out of its range, and
+// where the rows reach past 2^31 samples.
+func Frames(b *gpu.Builder, dst, src *gpu.Buffer, n int, f Cut) {
+	if !FramesFit(n) || f.Count < 1 || f.Hop < 1 || f.Hop > math.MaxInt32 || f.Lead < 0 || f.Lead > n || f.Samples < 0 ||
+		f.Samples > math.MaxInt32-2*n || f.Count-1 > (math.MaxInt32-2*n)/f.Hop {
+		panic(fmt.Sprintf("fft: cannot launch %+v of %d samples", f, n))
+	}
+	appendRealRows(b, dst, src, frameShape(n), f.Count, &f)
+}
+
+// appendRealRows appends count real transforms of twice s.length() values: of rows that follow one another, or of frames
+// where there are any.
+func appendRealRows(b *gpu.Builder, dst, src *gpu.Buffer, s shape, count int, f *Cut) {
+	h := s.length()
+	// A thread that has one butterfly of the last pass finds the mirror image of a bin in its simdgroup, by a shuffle.
+	source, table := s.define(realSource.Define("ROWS", s.side).Define("SHUFFLED", flag(s.points == s.lastRadix())).
+		Define("FRAMES", flag(f != nil)).Define("ALIGNED", flag(f != nil && f.Hop%2 == 0 && f.Lead%2 == 0)), rowTile)
+	var cut Cut
+	if f != nil {
+		cut = *f
+	}
+	b.Dispatch(b.Kernel(source, "real_rows"), threadgroups(divideUp(count, s.side)), threads(s.threads()), dst, src,
+		b.Constant(gpu.Float2, table), b.Constant(gpu.Float2, halfRoots(2*h, h)),
+		gpu.Values(count, cut.Hop, cut.Lead, cut.Samples))
+}

@@ -1,0 +1,328 @@
+package launch
+
+import (
+	"fmt"
+	"math"
+	"math/cmplx"
+	"slices"
+	"testing"
+
+	"crossover/gpu"
+	"crossover/gpu/emulator"
+	"crossover/kernels"
+	"crossover/kernels/fft/double"
+	"crossover/kernels/fft/ffttest"
+	"crossover/kernels/kerneltest"
+)
+
+// launched runs a plan of one kernel, or more, from n values of a type at src to m of another at dst.
+func launched(t *testing.T, x []float32, in gpu.Type, n int, out gpu.Type, m int, launch func(b *gpu.Builder, dst, src *gpu.Buffer)) []float32 {
+	t.Helper()
+	got, err := tryLaunch(emulator.Open(t), x, in, n, out, m, launch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func tryLaunch(d *gpu.Device, x []float32, in gpu.Type, n int, out gpu.Type, m int, launch func(b *gpu.Builder, dst, src *gpu.Buffer)) ([]float32, error) {
+	b := d.NewPlan()
+	src, dst := b.Input(in, n), b.Output(out, m)
+	launch(b, dst, src)
+	p, err := b.Build()
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	copy(src.Floats(), x)
+	if err := p.Run(); err != nil {
+		return nil, err
+	}
+	return slices.Clone(dst.Floats()), nil
+}
+
+// tolerance is what the catalogue grants.
+const tolerance = 1e-6
+
+// TestComplex takes every way that a length can go but that of factors to 7: by the definition, in one threadgroup at
+// each length that has a shape, in two steps, and through Bluestein's algorithm in one threadgroup and in several.
+func TestComplex(t *testing.T) {
+	for _, tc := range []struct {
+		n, batches []int
+		inverse    bool // too
+	}{
+		{[]int{1, 2, 3, 7}, []int{1, 2, 300}, true},
+		{[]int{8}, []int{1, 63, 64, 65}, true},
+		{[]int{16, 32, 64, 128}, []int{1, 7, 33}, false},
+		{[]int{97}, []int{1, 7}, true},
+		{[]int{256, 512, 1024, 2048, 4096, 1009}, []int{3}, false},
+		{[]int{8192, 2503}, []int{2}, true},
+	} {
+		for _, n := range tc.n {
+			for _, inverse := range []bool{false, true} {
+				if inverse && !tc.inverse {
+					continue
+				}
+				t.Run(fmt.Sprintf("n=%d,inverse=%v", n, inverse), func(t *testing.T) {
+					t.Parallel()
+					for _, batch := range tc.batches {
+						x := ffttest.ComplexNoise(n * batch)
+						got := launched(t, kernels.ComplexWords(x), gpu.Float2, len(x), gpu.Float2, len(x), func(b *gpu.Builder, dst, src *gpu.Buffer) {
+							Complex(b, dst, src, n, batch, inverse)
+						})
+						ffttest.Expect(t, fmt.Sprintf("batch %d", batch), got, ffttest.Complex(x, n, inverse), tolerance)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestLongRows takes the lengths that one threadgroup transforms on some devices only, and three steps.
+func TestLongRows(t *testing.T) {
+	small := func(radices ...int) shape { return shape{radices: radices, points: 8, side: 8, split: true} }
+	for name, tc := range map[string]struct {
+		n      int
+		launch func(b *gpu.Builder, dst, src gpu.Argument, rows int, inverse bool)
+	}{
+		"rows of 8192": {8192, func(b *gpu.Builder, dst, src gpu.Argument, rows int, inverse bool) {
+			appendComplexRows(b, dst, src, rowShape(8192), rows, inverse)
+		}},
+		"rows of 16384": {16384, func(b *gpu.Builder, dst, src gpu.Argument, rows int, inverse bool) {
+			appendComplexRows(b, dst, src, rowShape(16384), rows, inverse)
+		}},
+		"three steps": {16 * 8 * 32, division{small(8, 2), small(4, 2), small(8, 4)}.launch},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, inverse := range []bool{false, true} {
+				if inverse && tc.n == 16384 {
+					continue // as it is at 8192
+				}
+				const rows = 2
+				x := ffttest.ComplexNoise(tc.n * rows)
+				got := launched(t, kernels.ComplexWords(x), gpu.Float2, len(x), gpu.Float2, len(x), func(b *gpu.Builder, dst, src *gpu.Buffer) {
+					tc.launch(b, dst, src, rows, inverse)
+				})
+				ffttest.Expect(t, fmt.Sprintf("inverse %v", inverse), got, ffttest.Complex(x, tc.n, inverse), tolerance)
+			}
+		})
+	}
+}
+
+// TestImpulse looks at every bin alone: an impulse at j has the bins exp(−2πi·jk/n), each of magnitude 1.
+func TestImpulse(t *testing.T) {
+	const n = 1024
+	at := []int{0, 1, 31, 32, 511, 512, 1023}
+	x := make([]complex64, n*len(at))
+	for row, j := range at {
+		x[row*n+j] = 1
+	}
+	got := launched(t, kernels.ComplexWords(x), gpu.Float2, len(x), gpu.Float2, len(x), func(b *gpu.Builder, dst, src *gpu.Buffer) {
+		Complex(b, dst, src, n, len(at), false)
+	})
+	for row, j := range at {
+		for k := range n {
+			v := complex(float64(got[2*(row*n+k)]), float64(got[2*(row*n+k)+1]))
+			if d := cmplx.Abs(v - double.Root(j*k%n, n)); d > 1e-6 {
+				t.Fatalf("impulse at %d: bin %d is off by %.2g", j, k, d)
+			}
+		}
+	}
+}
+
+// TestReal transforms rows and back again.
+func TestReal(t *testing.T) {
+	for _, tc := range []struct {
+		n, batches []int
+	}{
+		{[]int{1, 2, 7, 15}, []int{1, 2, 300}},
+		{[]int{16, 32, 64, 128}, []int{1, 7, 65}},
+		{[]int{101, 194}, []int{1, 7}},
+		{[]int{45, 60, 486}, []int{1, 7}},
+		{[]int{9000}, []int{2}},
+		{[]int{256, 512, 1024, 2048, 4096, 8192}, []int{3}},
+		{[]int{16384}, []int{2}},
+	} {
+		for _, n := range tc.n {
+			t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
+				t.Parallel()
+				for _, batch := range tc.batches {
+					x := ffttest.Noise(n * batch)
+					bins := launched(t, x, gpu.Float, len(x), gpu.Float2, batch*(n/2+1), func(b *gpu.Builder, dst, src *gpu.Buffer) {
+						Real(b, dst, src, n, batch)
+					})
+					ffttest.Expect(t, fmt.Sprintf("batch %d", batch), bins, ffttest.Real(x, n), tolerance)
+					ends := []int{0, n / 2}
+					if n%2 != 0 {
+						ends = ends[:1]
+					}
+					for row := range batch {
+						for _, k := range ends {
+							imaginary := &bins[2*(row*(n/2+1)+k)+1]
+							if *imaginary != 0 {
+								t.Errorf("batch %d: bin %d of row %d has an imaginary part of %g", batch, k, row, *imaginary)
+							}
+							*imaginary = 3 // which the way back has to ignore
+						}
+					}
+					back := launched(t, bins, gpu.Float2, len(bins)/2, gpu.Float, len(x), func(b *gpu.Builder, dst, src *gpu.Buffer) {
+						RealInverse(b, dst, src, n, batch)
+					})
+					ffttest.Expect(t, fmt.Sprintf("batch %d, back", batch), back, ffttest.Widen(x), tolerance)
+				}
+			})
+		}
+	}
+}
+
+// axes are those of complexOp.
+var axes = []kernels.Axis{
+	{Name: "n", Unit: "values", Min: 64, Max: 1 << 20},
+	{Name: "batch", Unit: "rows", Min: 1, Max: 1024},
+}
+
+// complexOp declares complex transforms that a GPU computes.
+func complexOp(rows kernels.Append[kernels.Shape]) *kernels.Op[kernels.Shape] {
+	return &kernels.Op[kernels.Shape]{
+		Name:   "complex",
+		Axes:   axes,
+		Lines:  []kernels.Line{kernels.Along(axes, "n", kernels.Param{Name: "batch", Value: 1})},
+		Params: func(s kernels.Shape) kernels.Shape { return s },
+		IO: func(_, s kernels.Shape) []kernels.Tensor {
+			return []kernels.Tensor{
+				{Name: "X", Role: kernels.Out, Type: kernels.Complex64, Dims: []int{s[1], s[0]}},
+				{Name: "x", Role: kernels.In, Type: kernels.Complex64, Dims: []int{s[1], s[0]}},
+			}
+		},
+		Reference: func(_, s kernels.Shape, a *kernels.Args) []float64 {
+			return ffttest.Complex(kernels.Complex(a[1]), s[0], false)
+		},
+		Tolerance: func(kernels.Shape) float64 { return tolerance },
+		By:        []kernels.Makers[kernels.Shape]{kernels.KernelText("", rows)},
+	}
+}
+
+// Threads must not write what others of their threadgroup have yet to read, nor read what is not there yet.
+func TestBarriers(t *testing.T) {
+	t.Run("powers of two", func(t *testing.T) {
+		t.Parallel()
+		op := complexOp(func(b *gpu.Builder, _, s kernels.Shape, t []*gpu.Buffer) {
+			Complex(b, t[0], t[1], s[0], s[1], false)
+		})
+		kerneltest.Barriers(t, op, kerneltest.EmulatorName, kernels.Shape{256, 1})
+	})
+	t.Run("mixed", func(t *testing.T) {
+		t.Parallel()
+		op := complexOp(func(b *gpu.Builder, _, s kernels.Shape, t []*gpu.Buffer) {
+			overwrites := s[1] == 2 // passes write over what they read
+			tile{[]int{5, 6, 8}, 1, rowTile, overwrites, false}.launchRows(b, t[0], t[1], s[1], false)
+		})
+		kerneltest.Barriers(t, op, kerneltest.EmulatorName, kernels.Shape{240, 1}, kernels.Shape{240, 2})
+	})
+}
+
+// TestFrames compares frames that overlap, at every alignment, with the rows that they are cut out as.
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	const n = 64
+	for _, f := range []Cut{
+		{Count: 9, Hop: 16, Lead: 32, Samples: 131},
+		{Count: 9, Hop: 17, Lead: 31, Samples: 131},
+		{Count: 3, Hop: 200, Lead: 0, Samples: 450},
+		{Count: 1, Hop: 1, Lead: 0, Samples: 0},
+	} {
+		x := ffttest.Noise(max(1, f.Samples))
+		rows := make([]float32, n*f.Count)
+		for r := range f.Count {
+			for j := range n {
+				if at := r*f.Hop - f.Lead + j; 0 <= at && at < f.Samples {
+					rows[r*n+j] = x[at] * float32(0.5-0.5*math.Cos(2*math.Pi*float64(j)/n))
+				}
+			}
+		}
+		got := launched(t, x, gpu.Float, len(x), gpu.Float2, f.Count*(n/2+1), func(b *gpu.Builder, dst, src *gpu.Buffer) {
+			Frames(b, dst, src, n, f)
+		})
+		ffttest.Expect(t, fmt.Sprintf("%+v", f), got, ffttest.Real(rows, n), tolerance)
+	}
+}
+
+// TestShapes checks what the kernels take for granted, and the limits of every device.
+func TestShapes(t *testing.T) {
+	const memory = 32 << 10
+	check := func(name string, s shape, n int, tile layout) {
+		t.Helper()
+		slices := max(s.slices, 1)
+		for _, r := range s.radices {
+			if r < 2 || r > 32 || !isPowerOfTwo(r) || s.points%r != 0 {
+				t.Errorf("%s: radix %d of %d points", name, r, s.points)
+			}
+		}
+		switch {
+		case s.length() != n:
+			t.Errorf("%s: radices %v make %d", name, s.radices, s.length())
+		case !isPowerOfTwo(s.lanes()) || !isPowerOfTwo(s.side):
+			t.Errorf("%s: %d lanes, %d at a time", name, s.lanes(), s.side)
+		case s.threads() > 1024 || s.threads()%32 != 0:
+			t.Errorf("%s: %d threads", name, s.threads())
+		case s.points%slices != 0 || s.lastRadix()%slices != 0:
+			t.Errorf("%s: %d slices", name, slices)
+		case s.memory(tile) > memory:
+			t.Errorf("%s: %d bytes of threadgroup memory", name, s.memory(tile))
+		}
+	}
+	for n := shortestRow; n <= 16384; n *= 2 {
+		check(fmt.Sprintf("rows of %d", n), rowShape(n), n, rowTile)
+	}
+	for n := shortestReal; n <= LongestReal; n *= 2 {
+		for name, s := range map[string]shape{"real rows": realShape(n), "frames": frameShape(n)} {
+			name = fmt.Sprintf("%s of %d", name, n)
+			check(name, s, n/2, rowTile)
+			if last := s.lastRadix(); s.points != last && s.points%(2*last) != 0 || s.points == last && s.lanes() > 32 {
+				t.Errorf("%s: a thread does not meet the mirror images of its bins", name)
+			}
+		}
+	}
+	for n := 8192; n <= mostPoints; n *= 2 {
+		d := divide(gpu.Facts{ThreadgroupBytes: memory}, n)
+		product := 1
+		for i, s := range d {
+			product *= s.length()
+			tile := columnTile
+			if i == len(d)-1 {
+				tile = turnedTile
+			}
+			check(fmt.Sprintf("step %d of %d", i, n), s, s.length(), tile)
+			if len(s.radices) < 2 || s.side > d[0].length() || s.side > n/product && i < len(d)-1 {
+				t.Errorf("step %d of %d: %d at a time", i, n, s.side)
+			}
+		}
+		if product != n {
+			t.Errorf("the steps of %d make %d", n, product)
+		}
+	}
+}
+
+func TestPanics(t *testing.T) {
+	d := emulator.Open(t)
+	for name, launch := range map[string]func(b *gpu.Builder, x *gpu.Buffer){
+		"length 0":      func(b *gpu.Builder, x *gpu.Buffer) { Complex(b, x, x, 0, 1, false) },
+		"no rows":       func(b *gpu.Builder, x *gpu.Buffer) { Real(b, x, x, 8, 0) },
+		"too many rows": func(b *gpu.Builder, x *gpu.Buffer) { RealInverse(b, x, x, 1<<20, 1<<20) },
+		"frames of 60":  func(b *gpu.Builder, x *gpu.Buffer) { Frames(b, x, x, 60, Cut{1, 1, 0, 1}) },
+		"no frames":     func(b *gpu.Builder, x *gpu.Buffer) { Frames(b, x, x, 64, Cut{0, 1, 0, 1}) },
+		"frames beyond": func(b *gpu.Builder, x *gpu.Buffer) { Frames(b, x, x, 64, Cut{1 << 20, 1 << 20, 0, 1}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := d.NewPlan()
+			x := b.Scratch(gpu.Float2, 64)
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			launch(b, x)
+		})
+	}
+}

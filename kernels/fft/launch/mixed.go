@@ -1,0 +1,181 @@
+package launch
+
+import (
+	"slices"
+
+	"crossover/gpu"
+)
+
+// The radices that mixed.metal has, and the most passes that it takes.
+var mixedRadices = []int{2, 3, 4, 5, 6, 7, 8, 9, 10}
+
+const mostPasses = 6
+
+const (
+	// mixedThreads is how many threads take a tile at most. It leaves a thread the registers that 10 points want.
+	mixedThreads = 768
+
+	// mixedCells is how many values a tile has room for at most, in 32 KiB, and leastMixedCells how many where it wants
+	// no more. A calibration compiles mixed.metal for these two, and for no others.
+	leastMixedCells = 2048
+	mixedCells      = 4096
+
+	// lonely is from which length on a row by itself goes in two steps, which many threadgroups share.
+	lonely = 2048
+
+	// longestBins is the length of the longest transforms whose bins are made by the kernel that ends them. Threadgroups
+	// that take rows and their mirror images store fewer neighbours, and from here on that costs more than a kernel.
+	longestBins = 350_000
+
+	// sideBySide is how many columns of a matrix a threadgroup takes, of 8 bytes each, fewSideBySide where there are
+	// not enough of them for all of the GPU's cores, and leastSideBySide where more are too long.
+	sideBySide      = 8
+	fewSideBySide   = 4
+	leastSideBySide = 2
+)
+
+// isMixed reports whether n has prime factors to 7 alone.
+func isMixed(n int) bool {
+	for _, p := range []int{2, 3, 5, 7} {
+		for n%p == 0 {
+			n /= p
+		}
+	}
+	return n == 1
+}
+
+// passCost is what a pass costs whatever its radix, in points of a butterfly.
+const passCost = 12
+
+// mixedFactors returns the radices of the passes of a length, and their cost: few passes of about the same radix. There are
+// none where it takes more than mostPasses.
+func mixedFactors(n int) (radices []int, cost int) {
+	var best []int
+	least := 0
+	var try func(rest int, taken []int, from, cost int)
+	try = func(rest int, taken []int, from, cost int) {
+		if rest == 1 && (best == nil || cost < least) {
+			best, least = slices.Clone(taken), cost
+		}
+		if len(taken) == mostPasses {
+			return
+		}
+		for i := from; i < len(mixedRadices); i++ {
+			if r := mixedRadices[i]; rest%r == 0 {
+				try(rest/r, append(taken, r), i, cost+passCost+r)
+			}
+		}
+	}
+	try(n, nil, 0, 0)
+	// Neighbouring threads leave the points of the first pass a radix apart, in different banks if it is odd.
+	slices.SortStableFunc(best, func(a, b int) int { return a&-a - b&-b })
+	return best, least
+}
+
+// mixedTile returns how a threadgroup takes side transforms of n values, or fewer where they are too long, but at least
+// least.
+func mixedTile(n, side, least int, l layout, real bool) (t tile, ok bool) {
+	radices, _ := mixedFactors(n)
+	if radices == nil || l == turnedTile && len(radices) < 2 {
+		return tile{}, false
+	}
+	each := 1
+	if real && l == turnedTile {
+		each = 2
+	}
+	for ; side >= least; side -= each {
+		for _, shared := range []bool{false, true} {
+			if t = (tile{radices, side, l, shared, real}); t.fits() {
+				return t, true
+			}
+		}
+	}
+	return tile{}, false
+}
+
+// mixedRow returns how a threadgroup takes rows of n values.
+func mixedRow(n, rows int, real bool) (t tile, ok bool) {
+	const enough = 1024 // values
+	return mixedTile(n, min(rows, max(1, enough/n)), 1, rowTile, real)
+}
+
+// mixedSteps returns how the columns and the rows of a matrix of n values go, one after the other.
+func mixedSteps(facts gpu.Facts, n, rows int, real bool) (columns, turned tile, ok bool) {
+	const longest = mixedCells / leastSideBySide
+	least := 0
+	for first := 2; first <= longest; first++ {
+		second := n / first
+		if n%first != 0 || second > longest {
+			continue
+		}
+		radices, cost := mixedFactors(first)
+		secondRadices, secondCost := mixedFactors(second)
+		if radices == nil || secondRadices == nil {
+			continue
+		}
+		if cost += secondCost + (first+second)/64; ok && cost >= least {
+			continue
+		}
+		c, columnsFit := mixedTile(first, sideOf(facts, second, rows), leastSideBySide, columnTile, false)
+		t, turnedFit := mixedTile(second, sideOf(facts, first, rows), leastSideBySide, turnedTile, real)
+		if columnsFit && turnedFit {
+			columns, turned, least, ok = c, t, cost, true
+		}
+	}
+	return columns, turned, ok
+}
+
+// sideOf returns how many of the columns of each of so many matrices a threadgroup takes.
+func sideOf(facts gpu.Facts, columns, matrices int) int {
+	if matrices*columns < sideBySide*facts.Cores {
+		return fewSideBySide
+	}
+	return sideBySide
+}
+
+// appendMixed appends transforms of a length with prime factors to 7, in one threadgroup each or in two steps. Where real
+// is set, values are pairs of real ones, and the results are rows of n+1 bins. It appends nothing where n is too long, or
+// has too many factors, for both.
+func appendMixed(b *gpu.Builder, dst, src gpu.Argument, n, batch int, inverse, real bool) bool {
+	row, short := mixedRow(n, batch, real)
+	columns, turned, ok := tile{}, tile{}, false
+	if !short || batch == 1 && n > lonely {
+		columns, turned, ok = mixedSteps(b.Facts(), n, batch, real)
+	}
+	switch {
+	case ok:
+		appendMixedSteps(b, dst, src, columns, turned, batch, inverse)
+	case short:
+		row.launchRows(b, dst, src, batch, inverse)
+	}
+	return ok || short
+}
+
+// launchRows appends transforms of rows.
+func (t tile) launchRows(b *gpu.Builder, dst, src gpu.Argument, rows int, inverse bool) {
+	n := t.length()
+	p := grouping{rows: 1, width: rows, in: strides{next: n, step: 1}, out: strides{next: n, step: 1}}
+	e := ends{conjugateIn: inverse, conjugateOut: inverse, scale: scaleOf(n, inverse)}
+	if t.real {
+		p.out.next = n + 1
+		e.stepRoots, e.fine = stepRoots(2 * n)
+	}
+	t.launch(b, dst, src, p, e)
+}
+
+// appendMixedSteps appends transforms in two steps, whose length is the product of theirs: those of the columns of a
+// matrix, and those of its rows, which are stored as columns.
+func appendMixedSteps(b *gpu.Builder, dst, src gpu.Argument, columns, turned tile, batch int, inverse bool) {
+	first, second := columns.length(), turned.length()
+	n := first * second
+	between := b.Scratch(gpu.Float2, n*batch)
+	down := strides{row: n, next: 1, step: second}
+	columns.launch(b, between, src, grouping{batch, second, down, down}, ends{conjugateIn: inverse, scale: 1})
+	p := grouping{batch, first, strides{row: n, next: second, step: 1}, strides{row: n, next: 1, step: first}}
+	e := ends{conjugateOut: inverse, scale: scaleOf(n, inverse), stepped: 1}
+	if turned.real {
+		p.out.row, p.out.next, e.stepped = n+1, 0, 2
+	}
+	e.stepRoots, e.fine = stepRoots(e.stepped * n)
+	turned.launch(b, dst, between, p, e)
+}

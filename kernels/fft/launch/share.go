@@ -1,0 +1,30 @@
+package launch
+
+import (
+	"fmt"
+
+	"crossover/gpu"
+)
+
+// LongestShared is the length of the longest rows that ShareRows takes, which one threadgroup of every device transforms.
+const LongestShared = 4096
+
+// Shared is what a text needs that transforms rows of complex values within a threadgroup and does more with them.
+type Shared struct {
+	Source  gpu.Source // the passes, and the text behind them
+	Roots   []float32  // the tables of the passes, as pairs
+	Rows    int        // that a threadgroup takes at a time: ROWS
+	Threads int        // of a threadgroup
+}
+
+// ShareRows specialises a text for rows of n complex values. The text goes on where passes.metal ends, and uses TRANSFORM
+// as complex.metal does. It panics where n is no power of two from 8 to LongestShared.
+func ShareRows(text gpu.Source, n int) Shared {
+	if n < shortestRow || n > LongestShared || !isPowerOfTwo(n) {
+		panic(fmt.Sprintf("fft: no threadgroup transforms rows of %d values", n))
+	}
+	s := rowShape(n)
+	text.Text = butterfliesText + passesText + text.Text
+	source, table := s.define(text.Define("ROWS", s.side), rowTile)
+	return Shared{source, table, s.side, s.threads()}
+}

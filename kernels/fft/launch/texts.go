@@ -1,0 +1,61 @@
+package launch
+
+import (
+	_ "embed"
+
+	"crossover/gpu"
+)
+
+var (
+	//go:embed direct.metal
+	directText string
+	//go:embed halves.metal
+	halvesText string
+	//go:embed chirp.metal
+	chirpText string
+
+	//go:embed butterflies.metal
+	butterfliesText string
+	//go:embed mixed.metal
+	mixedText string
+
+	//go:embed passes.metal
+	passesText string
+	//go:embed complex.metal
+	complexText string
+	//go:embed columns.metal
+	columnsText string
+	//go:embed transposed.metal
+	transposedText string
+	//go:embed real.metal
+	realText string
+	//go:embed realinverse.metal
+	realInverseText string
+	//go:embed bluestein.metal
+	bluesteinText string
+)
+
+// Kernels of a value a thread.
+var (
+	directSource = gpu.Source{Name: "direct.metal", Text: directText}
+	halvesSource = gpu.Source{Name: "halves.metal", Text: halvesText}
+	chirpSource  = gpu.Source{Name: "chirp.metal", Text: chirpText}
+)
+
+// Transforms of every length without a prime factor above 7.
+var mixedSource = gpu.Source{Name: "butterflies.metal+mixed.metal", Text: butterfliesText + mixedText}
+
+// Kernels that share passes.metal, one a text: a text is compiled as a whole for each shape.
+var (
+	complexSource     = withPasses("complex.metal", complexText)
+	columnsSource     = withPasses("columns.metal", columnsText)
+	transposedSource  = withPasses("transposed.metal", transposedText)
+	realSource        = withPasses("real.metal", realText)
+	realInverseSource = withPasses("realinverse.metal", realInverseText)
+	bluesteinSource   = withPasses("bluestein.metal", bluesteinText)
+)
+
+// withPasses returns the source of a text that goes on where passes.metal ends.
+func withPasses(name, text string) gpu.Source {
+	return gpu.Source{Name: "butterflies.metal+passes.metal+" + name, Text: butterfliesText + passesText + text}
+}

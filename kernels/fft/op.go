@@ -1,0 +1,143 @@
+package fft
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"sync"
+
+	"crossover/kernels"
+	"crossover/kernels/fft/launch"
+	"crossover/kernels/fft/transform"
+	"crossover/native/fftw"
+)
+
+// The axes of the operation.
+const (
+	length = iota
+	batch
+)
+
+// maxLength is the greatest length that is swept.
+const maxLength = 1 << 20
+
+var axes = []kernels.Axis{
+	{Name: "n", Unit: "samples", Min: 64, Max: maxLength, Round: roundLength},
+	{Name: "batch", Unit: "rows", Min: 1, Max: 1024},
+}
+
+// rowLengths are the lengths at which the number of rows is swept.
+var rowLengths = []int{1024, 4096}
+
+// Op declares the operation.
+var Op = kernels.Declare(kernels.Op[Params]{
+	Name:    "fft",
+	Formula: "X[k] = sum over j of x[j]·exp(-2πi·jk/n) for k = 0 … n/2, unscaled, of each real row x",
+	Source:  "C. Van Loan, Computational Frameworks for the Fast Fourier Transform, SIAM 1992, section 1.1",
+	Axes:    axes,
+	Lines:   lines(),
+	Params:  func(s kernels.Shape) Params { return Params{N: s[length], Batch: s[batch]} },
+	IO: func(_ Params, s kernels.Shape) []kernels.Tensor {
+		return []kernels.Tensor{
+			{Name: "X", Role: kernels.Out, Type: kernels.Complex64, Dims: []int{s[batch], s[length]/2 + 1}},
+			{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[batch], s[length]}},
+		}
+	},
+	// Rows that follow one another in a recording.
+	Fill:      func(_ Params, _ kernels.Shape, in kernels.Input, a *kernels.Args) { in.Fill(a[1]) },
+	Reference: referenceOfRows,
+	Tolerance: func(kernels.Shape) float64 { return 1e-6 },
+	Work:      work,
+	Judged:    judged,
+	By: []kernels.Makers[Params]{
+		kernels.Named("go", func(_ *kernels.Backends, p Params) (kernels.Runner, error) { return newSerial(p.N), nil }),
+		kernels.Named("go-parallel", func(b *kernels.Backends, p Params) (kernels.Runner, error) { return newParallel(p.N, b.Pool), nil }),
+		kernels.Library("fftw", fftw.Probe, fftw.Version, newLibrary),
+		kernels.Library("fftw-parallel", fftw.ProbeThreads, fftw.Version, newParallelLibrary),
+		kernels.Framework("", newFramework),
+		kernels.KernelText("", appendRows),
+		kernels.VendorFFT("", newVendor),
+	},
+})
+
+// lines returns the transform of one row over its length, and over the number of rows at some lengths.
+func lines() []kernels.Line {
+	single := kernels.Along(axes, "n", kernels.Param{Name: "batch", Value: 1})
+	single.Without = withoutSplit(transform.Splits())
+	all := []kernels.Line{single}
+	for _, n := range rowLengths {
+		all = append(all, kernels.Along(axes, "batch", kernels.Param{Name: "n", Value: n}))
+	}
+	return all
+}
+
+// withoutSplit returns what says why an implementation has nothing to share out in one row. splits says whether this
+// processor divides a transform.
+func withoutSplit(splits bool) func(implementation string) error {
+	return func(implementation string) error {
+		if implementation == "go-parallel" && !splits {
+			return errors.New("fft: one transform is not split over cores on this processor (want amd64 with AVX2 and FMA)")
+		}
+		return nil
+	}
+}
+
+func work(s kernels.Shape, _ string) kernels.Work {
+	n, rows := float64(s[length]), float64(s[batch])
+	w := kernels.Work{
+		Bytes:   rows * float64(4*s[length]+8*(s[length]/2+1)),
+		Flops:   2.5 * n * math.Log2(n) * rows,
+		Pieces:  rows,
+		Threads: rows * n / 16,
+		Kind:    kernels.Transform,
+	}
+	if s[length] > launch.LongestReal {
+		w.Launches = 3 // columns, rows, and the halves put together
+	}
+	return w
+}
+
+// judged says which line a call goes by: one row by its length, more by their number at the nearest length that has a
+// line, as many rows of it as hold the samples.
+func judged(p Params, s kernels.Shape) (line, size int) {
+	if s[batch] == 1 {
+		return 0, s[length]
+	}
+	far := func(i int) float64 { return math.Abs(math.Log(float64(rowLengths[i]) / float64(p.N))) }
+	nearest := 0
+	for i := range rowLengths {
+		if far(i) < far(nearest) {
+			nearest = i
+		}
+	}
+	scale := float64(p.N) / float64(rowLengths[nearest])
+	return 1 + nearest, max(1, int(math.Round(float64(s[batch])*scale)))
+}
+
+// lengths are the even numbers up to twice maxLength without a prime factor above 5, ascending.
+var lengths = sync.OnceValue(func() []int {
+	var found []int
+	for twos := 2; twos <= 2*maxLength; twos *= 2 {
+		for threes := twos; threes <= 2*maxLength; threes *= 3 {
+			for n := threes; n <= 2*maxLength; n *= 5 {
+				found = append(found, n)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+})
+
+// roundLength returns the nearest length that people choose, the greater of two equally near ones: even, and without a
+// prime factor above 5.
+func roundLength(n int) int {
+	all := lengths()
+	i, exact := slices.BinarySearch(all, n)
+	switch {
+	case exact || i == 0:
+		return all[i]
+	case i == len(all) || n-all[i-1] < all[i]-n:
+		return all[i-1]
+	}
+	return all[i]
+}

@@ -1,0 +1,63 @@
+package fft
+
+import (
+	"fmt"
+
+	"crossover/dispatch"
+	"crossover/kernels"
+)
+
+// Params is what a plan is made for.
+type Params struct {
+	N     int // samples in a row, at least 1
+	Batch int // rows that a call usually brings; 0 stands for 1. Other numbers work too
+}
+
+// Plan transforms rows of real samples by the implementation that is fastest on this host for their number. It is not
+// safe for concurrent use.
+type Plan struct {
+	n    int
+	plan *kernels.Plan[Params]
+}
+
+// New returns a plan. d decides by its measurements; it may be nil. The number of rows was measured at lengths 1024 and
+// 4096: at another length the nearer one decides, by the number of its rows that hold as many samples.
+func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
+	if p.Batch == 0 {
+		p.Batch = 1
+	}
+	if p.N < 1 || p.Batch < 1 {
+		return nil, fmt.Errorf("fft: cannot plan %d rows of %d samples (want both at least 1)", p.Batch, p.N)
+	}
+	plan, err := kernels.NewPlan(d, &Op, p)
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{p.N, plan}, nil
+}
+
+// Transform writes bins 0 to N/2 of the unscaled transform of each row of src to the rows of dst. src holds one or more
+// rows of N samples and dst as many rows of N/2+1 bins, one after the other; they must not overlap. Transform panics
+// where the lengths do not fit. It fails where every implementation does. Once an implementation has been used at a number
+// of rows it allocates nothing there; a GPU's remembers a few of them.
+func (p *Plan) Transform(dst []complex64, src []float32) error {
+	rows := len(src) / p.n
+	if rows < 1 || len(src) != rows*p.n || len(dst) != rows*(p.n/2+1) {
+		panic(fmt.Sprintf("fft: rows of %d samples got src of %d and dst of %d", p.n, len(src), len(dst)))
+	}
+	return p.plan.Run(kernels.Shape{length: p.n, batch: rows}, kernels.Args{kernels.ComplexWords(dst), src})
+}
+
+// Explain says why Transform takes the implementation that it takes for a number of rows.
+func (p *Plan) Explain(rows int) dispatch.Explanation {
+	return p.plan.Explain(kernels.Shape{length: p.n, batch: rows})
+}
+
+// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+func (p *Plan) Close() { p.plan.Close() }
+
+// Program calls a plan as a program does.
+func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
+	plan, err := New(d, p)
+	return func(_ kernels.Shape, a *kernels.Args) error { return plan.Transform(kernels.Complex(a[0]), a[1]) }, err
+}

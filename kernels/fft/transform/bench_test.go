@@ -1,0 +1,61 @@
+package transform
+
+import (
+	"fmt"
+	"testing"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+
+	"crossover/kernels/fft/ffttest"
+	"crossover/native/fftw"
+	"crossover/pool"
+)
+
+// BenchmarkReal compares one forward real transform of float32 samples by this package on one core, by gonum, which
+// computes in float64, and by FFTW on one core. benchstat -col /impl -row /n reads it.
+func BenchmarkReal(b *testing.B) {
+	for _, n := range []int{256, 1000, 1009, 1024, 4096, 4374, 27000, 65536, 1 << 20, 1062882} {
+		x := ffttest.Noise(n)
+		b.Run(fmt.Sprintf("impl=go/n=%d", n), func(b *testing.B) {
+			plan, bins := NewReal(n), make([]complex64, n/2+1)
+			for b.Loop() {
+				plan.Forward(bins, x)
+			}
+		})
+		b.Run(fmt.Sprintf("impl=gonum/n=%d", n), func(b *testing.B) {
+			plan, bins, samples := fourier.NewFFT(n), make([]complex128, n/2+1), ffttest.Widen(x)
+			for b.Loop() {
+				plan.Coefficients(bins, samples)
+			}
+		})
+		b.Run(fmt.Sprintf("impl=fftw/n=%d", n), func(b *testing.B) {
+			plan, err := fftw.NewReal(n, 1, 1)
+			if err != nil {
+				b.Skip(err)
+			}
+			defer plan.Close()
+			bins := make([]complex64, n/2+1)
+			for b.Loop() {
+				plan.Forward(bins, x)
+			}
+		})
+	}
+}
+
+// BenchmarkSplit compares one transform on one core and over the pool: by blocks where the length is a power of two, else
+// by the columns of a grid, from about the shortest.
+func BenchmarkSplit(b *testing.B) {
+	for _, n := range []int{1 << 16, 78732, 87480, 139968, 150000, 1 << 18, 729000, 900000, 1 << 20} {
+		x, bins := ffttest.Noise(n), make([]complex64, n/2+1)
+		for name, plan := range map[string]Split{"go": NewReal(n), "go-parallel": NewSplit(n, pool.Shared())} {
+			b.Run(fmt.Sprintf("impl=%s/n=%d", name, n), func(b *testing.B) {
+				if plan == nil {
+					b.Skip("this processor does not split a transform")
+				}
+				for b.Loop() {
+					plan.Forward(bins, x)
+				}
+			})
+		}
+	}
+}

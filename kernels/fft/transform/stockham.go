@@ -1,0 +1,181 @@
+package transform
+
+import "crossover/kernels/fft/double"
+
+// stockham is the mixed-radix transform in Go: one pass a factor, between two buffers, each pass leaving its output in
+// order so that nothing is permuted.
+//
+// A pass of radix r takes s interleaved transforms of length r·m to r·s interleaved transforms of length m:
+//
+//	dst[q + s(rp+k)] = w^(pk) · Σ_j src[q + s(p+mj)] · exp(−2πi·jk/r),   w = exp(−2πi/(rm)),  p < m, q < s, k < r.
+type stockham struct {
+	n      int
+	passes []pass
+	work   []complex64
+}
+
+type pass struct {
+	radix, m, s int
+	twiddles    []complex64 // w^p, w^2p … w^((r−1)p) for each p
+}
+
+func newStockham(n int, radices []int) *stockham {
+	t := &stockham{n: n}
+	length, s := n, 1
+	for _, r := range radices {
+		m := length / r
+		p := pass{radix: r, m: m, s: s, twiddles: make([]complex64, 0, (r-1)*m)}
+		for i := range m {
+			for k := 1; k < r; k++ {
+				p.twiddles = append(p.twiddles, complex64(double.Root(i*k, length)))
+			}
+		}
+		t.passes = append(t.passes, p)
+		length, s = m, s*r
+	}
+	if len(t.passes) > 1 {
+		t.work = make([]complex64, n)
+	}
+	return t
+}
+
+func (t *stockham) Clone() Complex {
+	c := *t
+	c.work = make([]complex64, len(t.work))
+	return &c
+}
+
+func (t *stockham) Forward(dst, src []complex64) {
+	if len(t.passes) == 0 {
+		copy(dst, src)
+		return
+	}
+	from := src
+	for i := range t.passes {
+		to := dst
+		if (len(t.passes)-i)%2 == 0 { // so that the last pass lands in dst
+			to = t.work
+		}
+		t.passes[i].run(to, from)
+		from = to
+	}
+}
+
+func (t *stockham) Inverse(dst, src []complex64) {
+	t.Forward(dst, src)
+	reverse(dst)
+}
+
+func (p *pass) run(dst, src []complex64) {
+	switch {
+	case p.radix == 2:
+		p.radix2(dst, src)
+	case p.radix == 3:
+		p.radix3(dst, src)
+	case p.radix == 4 && p.s == 1:
+		p.first4(dst, src)
+	case p.radix == 4:
+		p.radix4(dst, src)
+	case p.radix == 5:
+		p.radix5(dst, src)
+	}
+}
+
+func (p *pass) radix2(dst, src []complex64) {
+	m, s := p.m, p.s
+	for i := range m {
+		w := p.twiddles[i]
+		a, b := src[s*i:][:s], src[s*(i+m):][:s]
+		y, z := dst[s*2*i:][:s], dst[s*(2*i+1):][:s]
+		for q := range a {
+			u, v := a[q], b[q]
+			y[q] = u + v
+			z[q] = (u - v) * w
+		}
+	}
+}
+
+func (p *pass) radix3(dst, src []complex64) {
+	const sin = 0.866025403784438646763723170752936183 // sin(2π/3)
+	m, s := p.m, p.s
+	for i := range m {
+		w1, w2 := p.twiddles[2*i], p.twiddles[2*i+1]
+		a, b, c := src[s*i:][:s], src[s*(i+m):][:s], src[s*(i+2*m):][:s]
+		x, y, z := dst[s*3*i:][:s], dst[s*(3*i+1):][:s], dst[s*(3*i+2):][:s]
+		for q := range a {
+			sum, diff := b[q]+c[q], b[q]-c[q]
+			x[q] = a[q] + sum
+			mid := a[q] - complex(0.5*real(sum), 0.5*imag(sum))
+			turned := complex(sin*imag(diff), -sin*real(diff)) // −i·sin·diff
+			y[q] = (mid + turned) * w1
+			z[q] = (mid - turned) * w2
+		}
+	}
+}
+
+func (p *pass) radix4(dst, src []complex64) {
+	m, s := p.m, p.s
+	for i := range m {
+		w := p.twiddles[3*i:][:3]
+		w1, w2, w3 := w[0], w[1], w[2]
+		a, b, c, d := src[s*i:][:s], src[s*(i+m):][:s], src[s*(i+2*m):][:s], src[s*(i+3*m):][:s]
+		y0, y1, y2, y3 := dst[s*4*i:][:s], dst[s*(4*i+1):][:s], dst[s*(4*i+2):][:s], dst[s*(4*i+3):][:s]
+		for q := range a {
+			sumAC, diffAC := a[q]+c[q], a[q]-c[q]
+			sumBD, diffBD := b[q]+d[q], b[q]-d[q]
+			turned := complex(imag(diffBD), -real(diffBD)) // −i·diffBD
+			y0[q] = sumAC + sumBD
+			y1[q] = (diffAC + turned) * w1
+			y2[q] = (sumAC - sumBD) * w2
+			y3[q] = (diffAC - turned) * w3
+		}
+	}
+}
+
+// first4 is radix4 at s = 1, where there is no row of positions to walk along.
+func (p *pass) first4(dst, src []complex64) {
+	m := p.m
+	a, b, c, d := src[:m], src[m:][:m], src[2*m:][:m], src[3*m:][:m]
+	for i := range a {
+		w, y := p.twiddles[3*i:][:3], dst[4*i:][:4]
+		sumAC, diffAC := a[i]+c[i], a[i]-c[i]
+		sumBD, diffBD := b[i]+d[i], b[i]-d[i]
+		turned := complex(imag(diffBD), -real(diffBD)) // −i·diffBD
+		y[0] = sumAC + sumBD
+		y[1] = (diffAC + turned) * w[0]
+		y[2] = (sumAC - sumBD) * w[1]
+		y[3] = (diffAC - turned) * w[2]
+	}
+}
+
+func (p *pass) radix5(dst, src []complex64) {
+	const (
+		cos1 = 0.309016994374947424102293417182819059  // cos(2π/5)
+		cos2 = -0.809016994374947424102293417182819059 // cos(4π/5)
+		sin1 = 0.951056516295153572116439333379382143  // sin(2π/5)
+		sin2 = 0.587785252292473129168705954639072769  // sin(4π/5)
+	)
+	m, s := p.m, p.s
+	for i := range m {
+		w := p.twiddles[4*i:][:4]
+		w1, w2, w3, w4 := w[0], w[1], w[2], w[3]
+		a, b, c := src[s*i:][:s], src[s*(i+m):][:s], src[s*(i+2*m):][:s]
+		d, e := src[s*(i+3*m):][:s], src[s*(i+4*m):][:s]
+		y0, y1, y2 := dst[s*5*i:][:s], dst[s*(5*i+1):][:s], dst[s*(5*i+2):][:s]
+		y3, y4 := dst[s*(5*i+3):][:s], dst[s*(5*i+4):][:s]
+		for q := range a {
+			sumBE, diffBE := b[q]+e[q], b[q]-e[q]
+			sumCD, diffCD := c[q]+d[q], c[q]-d[q]
+			u := a[q] + complex(cos1*real(sumBE)+cos2*real(sumCD), cos1*imag(sumBE)+cos2*imag(sumCD))
+			v := a[q] + complex(cos2*real(sumBE)+cos1*real(sumCD), cos2*imag(sumBE)+cos1*imag(sumCD))
+			// −i·(sin1·diffBE + sin2·diffCD) and −i·(sin2·diffBE − sin1·diffCD)
+			g := complex(sin1*imag(diffBE)+sin2*imag(diffCD), -sin1*real(diffBE)-sin2*real(diffCD))
+			h := complex(sin2*imag(diffBE)-sin1*imag(diffCD), sin1*real(diffCD)-sin2*real(diffBE))
+			y0[q] = a[q] + sumBE + sumCD
+			y1[q] = (u + g) * w1
+			y2[q] = (v + h) * w2
+			y3[q] = (v - h) * w3
+			y4[q] = (u - g) * w4
+		}
+	}
+}

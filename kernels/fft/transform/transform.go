@@ -1,0 +1,92 @@
+// Package transform computes the discrete Fourier transform of complex and of real float32 samples on the processor. Lengths
+// 2^a·3^b·5^c go through mixed-radix Stockham passes; every other length through Bluestein's chirp convolution. A real
+// transform is a complex one of half the length where the length is even. Where the processor has AVX2 and FMA, lengths
+// 2^a·3^b·5^c from 16 (complex) and even ones from 32 (real) run in assembly, up to eight transforms side by side; elsewhere, and for
+// the other lengths, the same passes run in Go.
+//
+// It checks no lengths: package fft does, which programs call.
+package transform
+
+import (
+	"slices"
+
+	"crossover/kernels"
+)
+
+// Complex is a complex transform of one fixed length. It is not safe for concurrent use.
+type Complex interface {
+	// Forward writes the unscaled transform of src to dst, which does not overlap it, and leaves src as it was.
+	Forward(dst, src []complex64)
+	// Inverse does the same for the inverse transform, divided by the length.
+	Inverse(dst, src []complex64)
+	// Clone returns a transform with the same tables and its own scratch memory.
+	Clone() Complex
+}
+
+// Real is a transform of one fixed number n of real samples. It is not safe for concurrent use.
+type Real interface {
+	// Forward writes bins 0 to n/2 of the unscaled transform of src to dst, which does not overlap it, and leaves src as it
+	// was.
+	Forward(dst []complex64, src []float32)
+	// Inverse writes the samples whose bins are src to dst. The imaginary parts of bin 0 and, for even n, of bin n/2 are taken
+	// as 0.
+	Inverse(dst []float32, src []complex64)
+	// Clone returns a transform with the same tables and its own scratch memory.
+	Clone() Real
+}
+
+// Split is the forward transform of one fixed number of real samples, over several cores.
+type Split interface {
+	// Forward does what Real.Forward does.
+	Forward(dst []complex64, src []float32)
+}
+
+// NewComplex returns the transform of length n, at least 1.
+func NewComplex(n int) Complex {
+	if t := newLaneTransform(n); t != nil {
+		return t
+	}
+	if radices, ok := factor(n); ok {
+		return newStockham(n, radices)
+	}
+	return newBluestein(n)
+}
+
+// NewReal returns the transform of n real samples, at least 1.
+func NewReal(n int) Real {
+	if t := newLaneReal(n); t != nil {
+		return t
+	}
+	if n%2 == 0 {
+		return newHalved(n)
+	}
+	return newWidened(n)
+}
+
+// factor returns the radices of the passes for a length, or false where it has a prime factor above 5. The first pass
+// is the dearest to walk, so it is the one that does most.
+func factor(n int) (radices []int, ok bool) {
+	for _, r := range []int{4, 5, 3, 2} {
+		for n%r == 0 {
+			radices = append(radices, r)
+			n /= r
+		}
+	}
+	return radices, n == 1
+}
+
+// reverse turns the forward transform of x into the inverse one: with exp(+2πi·jk/n) in place of exp(−2πi·jk/n) the
+// same values come out in reverse order, n times too large.
+func reverse(x []complex64) {
+	slices.Reverse(x[1:])
+	scale := float32(1 / float64(len(x)))
+	for i, v := range x {
+		x[i] = complex(scale*real(v), scale*imag(v))
+	}
+}
+
+// pairs views 2h samples as h complex values.
+func pairs(samples []float32) []complex64 { return kernels.Complex(samples) }
+
+// floats views complex values as their parts.
+func floats(x []complex64) []float32 { return kernels.ComplexWords(x) }
