@@ -9,30 +9,10 @@ import (
 	"crossover/timings"
 )
 
-// plan is who is timed in the next blocks of a visit.
-type plan struct {
-	arms  []*bound
-	near  []*bound // those of them that are not hopelessly behind
-	twin  *bound   // nil where there is none
-	quiet int      // quiet blocks of the visit so far
-}
-
-// of returns who is timed in the k-th of the next blocks.
-func (p *plan) of(k int) []*bound {
-	arms := slices.Clone(p.arms)
-	if p.quiet+k >= hopelessBlocks {
-		arms = slices.Clone(p.near)
-	}
-	if p.twin != nil {
-		arms = append(arms, p.twin)
-	}
-	return arms
-}
-
-// turn is the time of one arm in one of several blocks.
+// turn is the time of one implementation, or of the twin, in one of several blocks.
 type turn struct {
 	block int
-	arm   *bound
+	c     *callable
 }
 
 // sharedWaking is how many blocks may share one waking of the GPU, and sharedFor about how long they may take: drift of
@@ -43,92 +23,107 @@ const (
 )
 
 // together returns how many blocks are taken together: one, unless they would have to wake a GPU each.
-func (s *sweep) together(arms []*bound) int {
-	processors, gpus := bySide(arms)
-	if len(processors) == 0 || len(gpus) == 0 || !s.waking.falls() {
+func (m *measurement) together() int {
+	processors, gpus := bySide(m.callables)
+	if len(processors) == 0 || len(gpus) == 0 || !m.waking.falls() {
 		return 1
 	}
 	seconds := 0.0
-	for _, a := range arms {
-		seconds += max(a.seconds*float64(a.iterations), (settleFor + minBatch).Seconds())
+	for _, c := range m.callables {
+		seconds += max(c.seconds*float64(c.iterations), (settleFor + minBatch).Seconds())
 	}
 	return max(1, min(sharedWaking, int(sharedFor.Seconds()/seconds)))
 }
 
-// turns returns the order in which n blocks are taken: a block's arms in random order. To raise the clock of a GPU takes as
-// long as dozens of batches do. So blocks that are taken together take their turns on the GPU first, one block after the
-// other, while its clock is up, and then those on the processor.
-func (s *sweep) turns(e *entry, p plan, n int) (turns []turn) {
+// timedIn returns what is timed in the k-th of the next blocks, in random order.
+func (m *measurement) timedIn(k int) []*callable {
+	order := slices.Clone(m.callables)
+	if m.quiet+k >= hopelessBlocks {
+		order = slices.Clone(m.near)
+	}
+	if m.twin != nil {
+		order = append(order, m.twin)
+	}
+	m.e.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	return order
+}
+
+// turns returns the order in which n blocks are taken: what is timed in a block, in random order. To raise the clock of a
+// GPU takes as long as dozens of batches do. So blocks that are taken together take their turns on the GPU first, one
+// block after the other, while its clock is up, and then those on the processor.
+func (m *measurement) turns(n int) (turns []turn) {
+	if n == 1 {
+		for _, c := range m.timedIn(0) {
+			turns = append(turns, turn{0, c})
+		}
+		return turns
+	}
 	var processors, gpus []turn
 	for k := range n {
-		order := p.of(k)
-		e.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-		if n == 1 {
-			for _, a := range order {
-				turns = append(turns, turn{0, a})
-			}
-			return turns
+		onProcessor, onGPU := bySide(m.timedIn(k))
+		for _, c := range onProcessor {
+			processors = append(processors, turn{k, c})
 		}
-		onProcessor, onGPU := bySide(order)
-		for _, a := range onProcessor {
-			processors = append(processors, turn{k, a})
-		}
-		for _, a := range onGPU {
-			gpus = append(gpus, turn{k, a})
+		for _, c := range onGPU {
+			gpus = append(gpus, turn{k, c})
 		}
 	}
 	return append(gpus, processors...)
 }
 
-// group takes n blocks together: it times every arm once a block, and the twin. Where one fails it returns which one, and
-// why.
-func (s *sweep) group(e *entry, p plan, size, n int) (blocks []timings.Block, failed *bound, err error) {
+// group takes n blocks together: every implementation is timed once a block, and the twin. Where one fails it returns
+// which one, and why.
+func (m *measurement) group(n int) (blocks []timings.Block, failed *callable, err error) {
 	blocks = make([]timings.Block, n)
 	for k := range blocks {
 		blocks[k] = timings.Block{
-			Size: size, Visit: e.visits, Twin: -1,
-			Seconds:    make([]float64, len(e.rivals)),
-			Iterations: make([]int, len(e.rivals)),
+			Size: m.size, Visit: m.e.visits, Twin: -1,
+			Seconds:    make([]float64, len(m.e.implementations)),
+			Iterations: make([]int, len(m.e.implementations)),
 		}
 		for i := range blocks[k].Seconds {
 			blocks[k].Seconds[i] = math.NaN()
 		}
 	}
-	for _, t := range s.turns(e, p, n) {
-		if err := s.take(&blocks[t.block], t.arm, t.arm == p.twin); err != nil {
-			return nil, t.arm, err
+	for _, t := range m.turns(n) {
+		if err := m.turn(&blocks[t.block], t.c); err != nil {
+			return nil, t.c, err
 		}
-		if t.arm.drowsy {
-			e.drowsy = true
+		if t.c.drowsy {
+			m.e.drowsy = true
 		}
 	}
 	return blocks, nil, nil
 }
 
-// take times an arm, or the twin, in its turn.
-func (s *sweep) take(b *timings.Block, a *bound, twin bool) error {
-	seconds, alone, crowded, err := s.timed(a)
-	if a.spreads() {
-		s.sentinel.spread = s.Clock.Now()
+// turn times an implementation, or the twin, for a block. Of an implementation the GPU also says where the time went.
+func (m *measurement) turn(b *timings.Block, c *callable) error {
+	var seconds float64
+	var alone, crowded bool
+	err := m.calling(c.implementation, func() (err error) {
+		seconds, alone, crowded, err = m.timed(c)
+		return err
+	})
+	if c.spreads() {
+		m.sentinel.spread = m.Clock.Now()
 	}
-	b.Disturbed, b.Crowded = b.Disturbed || !alone || a.drowsy, b.Crowded || crowded
+	b.Disturbed, b.Crowded = b.Disturbed || !alone || c.drowsy, b.Crowded || crowded
 	switch {
 	case err != nil:
 		return err
 	case seconds <= 0:
-		return fmt.Errorf("a batch of %d calls took no time", a.iterations)
-	case seconds < a.least:
-		return tooFast{seconds, a.least}
+		return fmt.Errorf("a batch of %d calls took no time", c.iterations)
+	case seconds < c.least:
+		return tooFast{seconds, c.least}
 	}
-	if twin {
-		b.Twin, b.TwinSeconds = a.index, seconds
+	if c == m.twin {
+		b.Twin, b.TwinSeconds = c.index, seconds
 		return nil
 	}
-	b.Seconds[a.index], b.Iterations[a.index] = seconds, a.iterations
-	account, err := s.account(a)
-	if err != nil {
+	b.Seconds[c.index], b.Iterations[c.index] = seconds, c.iterations
+	return m.calling(c.implementation, func() error {
+		account, err := m.account(c)
+		b.SetTimesOnGPU(c.index, account)
 		return err
-	}
-	b.SetTimesOnGPU(a.index, account)
-	return nil
+	})
 }

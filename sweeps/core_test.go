@@ -150,7 +150,7 @@ func TestCrowded(t *testing.T) {
 			s := &sweep{sentinel: sentinel{clock: g, core: g.pair(func() bool { return stays || batches == 6 }, no)}}
 			s.Clock, s.State, s.start = g, Warm, g.now-time.Hour
 			run := func() error { batches++; g.spend(100 * time.Microsecond); return nil }
-			a := &bound{rival: &rival{}, call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1}
+			a := &callable{implementation: &implementation{}, call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1}
 			_, alone, crowded, err := s.timed(a)
 			want := map[bool]int{false: 12, true: 6 * sharedTries}[stays]
 			if err != nil || !alone || crowded != stays || batches != want {
@@ -175,7 +175,7 @@ func timedOn(g *guest, elapsed time.Duration, call func() error) (seconds float6
 		g.spend(100 * time.Microsecond)
 		return call()
 	}
-	a := &bound{rival: &rival{}, call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1}
+	a := &callable{implementation: &implementation{}, call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1}
 	seconds, alone, _, err = s.timed(a)
 	return seconds, alone, s, err
 }
@@ -221,7 +221,7 @@ func TestTimedAlone(t *testing.T) {
 		s := &sweep{sentinel: sentinel{clock: g, core: g.core()}}
 		s.Clock, s.State, s.start = g, Warm, -long
 		run := func() error { g.spend(100 * time.Microsecond); return nil }
-		a := &bound{rival: &rival{}, call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1, behind: true}
+		a := &callable{implementation: &implementation{}, call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1, behind: true}
 		if _, alone, crowded, err := s.timed(a); err != nil || !alone || crowded || s.avoided != 0 {
 			t.Errorf("alone %t, crowded %t after a wait of %v (%v)", alone, crowded, s.avoided, err)
 		}
@@ -259,10 +259,10 @@ func TestVisitBesideANeighbour(t *testing.T) {
 		calls := 0
 		g.shared = func(time.Duration) bool { return stays || calls%5 == 0 }
 		run := func() error { calls++; g.spend(100 * time.Microsecond); return nil }
-		r := &rival{status: &Status{Name: "go"}, limit: 1 << 20}
-		e := &entry{c: &kernels.Case{}, result: &Result{}, rivals: []*rival{r}, rng: rand.New(rand.NewPCG(1, 2))}
-		a := &bound{rival: r, call: kernels.Call{Run: run}, seconds: 1e-3, iterations: 1}
-		s.measure(t.Context(), e, []*bound{a}, nil, 64, 10)
+		r := &implementation{status: &Status{Name: "go"}, limit: 1 << 20}
+		e := &entry{c: &kernels.Case{}, result: &Result{}, implementations: []*implementation{r}, rng: rand.New(rand.NewPCG(1, 2))}
+		a := &callable{implementation: r, call: kernels.Call{Run: run}, seconds: 1e-3, iterations: 1}
+		s.measure(t.Context(), e, []*callable{a}, nil, 64, 10)
 		n := len(e.result.Samples.Blocks)
 		if want := 10; !stays && (n != want || e.disturbed()) {
 			t.Errorf("%d blocks, disturbed %t, want %d quiet ones", n, e.disturbed(), want)
@@ -281,15 +281,15 @@ func TestHopelesslyBehind(t *testing.T) {
 		s := impatient(g)
 		e := &entry{c: &kernels.Case{}, result: &Result{}, rng: rand.New(rand.NewPCG(1, 2))}
 		g.shared = func(time.Duration) bool { return len(e.result.Samples.Blocks) < early }
-		var arms []*bound
+		var callables []*callable
 		for k, took := range []time.Duration{fine, near, far} {
-			r := &rival{status: &Status{}, limit: 1 << 20, index: k}
-			e.rivals = append(e.rivals, r)
+			r := &implementation{status: &Status{}, limit: 1 << 20, index: k}
+			e.implementations = append(e.implementations, r)
 			run := func() error { g.spend(took); return nil }
-			arms = append(arms, &bound{rival: r, call: kernels.Call{Run: run}, seconds: took.Seconds(), iterations: 1})
+			callables = append(callables, &callable{implementation: r, call: kernels.Call{Run: run}, seconds: took.Seconds(), iterations: 1})
 		}
-		s.measure(t.Context(), e, arms, nil, 64, 10)
-		times := make([]int, len(arms))
+		s.measure(t.Context(), e, callables, nil, 64, 10)
+		times := make([]int, len(callables))
 		for _, b := range e.result.Samples.Blocks {
 			for k := range times {
 				if b.Timed(k) {
@@ -305,11 +305,11 @@ func TestHopelesslyBehind(t *testing.T) {
 
 // Whoever leads may fail, and then another one is not behind.
 func TestBehindWhoFails(t *testing.T) {
-	arms := []*bound{{seconds: 1e-3}, {seconds: 5e-3}, {seconds: 30e-3}}
-	if near := contenders(arms); len(near) != 1 || arms[0].behind || !arms[1].behind || !arms[2].behind {
+	callables := []*callable{{seconds: 1e-3}, {seconds: 5e-3}, {seconds: 30e-3}}
+	if near := markBehind(callables); len(near) != 1 || callables[0].behind || !callables[1].behind || !callables[2].behind {
 		t.Errorf("%d are not behind the first", len(near))
 	}
-	if near := contenders(arms[1:]); len(near) != 1 || arms[1].behind || !arms[2].behind {
+	if near := markBehind(callables[1:]); len(near) != 1 || callables[1].behind || !callables[2].behind {
 		t.Errorf("%d are not behind the second", len(near))
 	}
 }

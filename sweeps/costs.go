@@ -14,12 +14,12 @@ type demand struct {
 
 // costs remembers what sizes cost, to predict what others will.
 type costs struct {
-	demands []demand // by rival
+	demands []demand // by implementation
 
 	sizes    []int
 	overhead []float64   // seconds of a visit outside its blocks, binding left out: problem, reference, check
-	binding  []float64   // seconds that binding took where it was not a rival's first time
-	calls    [][]float64 // seconds of one call, by size and rival; NaN where unknown
+	binding  []float64   // seconds that binding took where it was not an implementation's first time
+	calls    [][]float64 // seconds of one call, by size and implementation; NaN where unknown
 }
 
 func (c *costs) record(size int, overhead, binding float64, calls []float64) {
@@ -54,9 +54,9 @@ func (c *costs) greatest() int {
 	return c.sizes[len(c.sizes)-1]
 }
 
-// call predicts the seconds of one call of a rival; 0 where nothing is known.
-func (c *costs) call(size, rival int) float64 {
-	return c.predict(size, c.demands[rival].alone, 3, func(k int) float64 { return c.calls[k][rival] })
+// call predicts the seconds of one call of an implementation; 0 where nothing is known.
+func (c *costs) call(size, index int) float64 {
+	return c.predict(size, c.demands[index].alone, 3, func(k int) float64 { return c.calls[k][index] })
 }
 
 // predict interpolates, and beyond the measured sizes extrapolates, a quantity in log-log. alone is the exponent to
@@ -115,23 +115,23 @@ func (c *costs) visit(size, blocks int, alive []int) (growing, fixed float64) {
 	return growing + float64(blocks)*longest, fixed + float64(blocks)*pause
 }
 
-// warmUp predicts the seconds of a rival's untimed calls before the first block.
-func (c *costs) warmUp(size, rival int, call float64) float64 {
-	return 2 * c.demands[rival].calls(size) * call
+// warmUp predicts the seconds of an implementation's untimed calls before the first block.
+func (c *costs) warmUp(size, index int, call float64) float64 {
+	return 2 * c.demands[index].calls(size) * call
 }
 
-// slowest returns the rival with the longest predicted call and its ratio to the shortest one.
-func (c *costs) slowest(size int, alive []int) (rival int, ratio float64) {
+// slowest returns the implementation with the longest predicted call and its ratio to the shortest one.
+func (c *costs) slowest(size int, alive []int) (index int, ratio float64) {
 	least, most := math.Inf(1), 0.0
-	rival = alive[0]
+	index = alive[0]
 	for _, i := range alive {
 		call := c.call(size, i)
 		if call > most {
-			rival, most = i, call
+			index, most = i, call
 		}
 		if call > 0 {
 			least = min(least, call)
 		}
 	}
-	return rival, most / least
+	return index, most / least
 }

@@ -21,7 +21,7 @@ func TestCostsPredict(t *testing.T) {
 	known.record(10, 0.5, 3, []float64{1e-4, 1e-5, math.NaN()})
 	known.record(1000, 0.5, 3, []float64{1e-2, 1e5, math.NaN()})
 	for name, c := range map[string]struct {
-		size, rival int
+		size, index int
 		want        float64
 	}{
 		"a measured size":                  {100, 0, 1e-3},
@@ -30,18 +30,18 @@ func TestCostsPredict(t *testing.T) {
 		"above, by the cube at most":       {2000, 1, 8e5},
 		"an implementation without a time": {2000, 2, 0},
 	} {
-		if got := known.call(c.size, c.rival); math.Abs(got-c.want) > 0.01*c.want {
+		if got := known.call(c.size, c.index); math.Abs(got-c.want) > 0.01*c.want {
 			t.Errorf("%s: a call at %d takes %v s, want %v", name, c.size, got, c.want)
 		}
 	}
 	if known.below(100) != 10 || known.below(10) != 0 || known.greatest() != 1000 {
 		t.Errorf("below 100 is %d, below 10 %d, greatest is %d", known.below(100), known.below(10), known.greatest())
 	}
-	if rival, ratio := known.slowest(100, []int{0, 1, 2}); ratio != 1 || rival != 0 {
-		t.Errorf("the slowest at 100 is %d by %v", rival, ratio)
+	if index, ratio := known.slowest(100, []int{0, 1, 2}); ratio != 1 || index != 0 {
+		t.Errorf("the slowest at 100 is %d by %v", index, ratio)
 	}
-	if rival, ratio := known.slowest(10, []int{1, 0}); rival != 0 || math.Abs(ratio-10) > 1e-9 {
-		t.Errorf("the slowest at 10 is %d by %v, want 0 by 10", rival, ratio)
+	if index, ratio := known.slowest(10, []int{1, 0}); index != 0 || math.Abs(ratio-10) > 1e-9 {
+		t.Errorf("the slowest at 10 is %d by %v, want 0 by 10", index, ratio)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestCostsBelowTheMeasuredSizes(t *testing.T) {
 	}
 }
 
-// A visit is its overhead, the warm-up, and the blocks, each with a twin of the slowest arm at worst.
+// A visit is its overhead, the warm-up, and the blocks, each with a twin of the slowest implementation at worst.
 func TestCostsOfAVisit(t *testing.T) {
 	c := &kernels.Case{Bytes: func(size int) float64 { return float64(size) }}
 	for name, o := range map[string]struct {

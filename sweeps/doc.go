@@ -5,7 +5,7 @@
 // real project:
 //
 //   - implementations are timed one after the other inside a block, in seeded random order, so that slow drift cancels;
-//   - one of them is timed twice (the A/A arm), so that the noise of a comparison is itself measured;
+//   - one of them is timed twice (the A/A twin), so that the noise of a comparison is itself measured;
 //   - an output is held against the float64 reference before any of its times count;
 //   - calls that nobody times come before every batch, until caches hold the batch's data and the threads of a parallel
 //     implementation are awake, each on a processor of its own;
@@ -23,7 +23,8 @@
 // A call ends when the caller can read the output, whatever computed it. Of a call that a GPU computes, a block also says
 // where its time went: one more call, timed by the device, beside the ones that count. A GPU that fails says so when it
 // is waited for, and then the whole batch is void; one that fails in silence is caught by the time that moving its data
-// takes at least. When it is lost, its implementations stop competing in every case and the sweep goes on without them.
+// takes at least. When it is lost, its implementations are not timed any more, in any case, and the sweep goes on
+// without them.
 //
 // [Mode] and [State] say what a time is the time of; a time of one mode and state says nothing about another.
 package sweeps

@@ -3,7 +3,6 @@ package sweeps
 import (
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 
@@ -53,40 +52,41 @@ func safely(f func() error) (err error) {
 	return f()
 }
 
-// fail deals with the failure of a rival at a size. A lost GPU ends the competition of every rival on it, a call faster
-// than memory all of its rival's times; after any other failure the rival competes below the size.
-func (s *sweep) fail(e *entry, r *rival, size int, err error) {
+// fail deals with the failure of an implementation at a size. After the loss of a GPU no implementation on it is timed any
+// more. A call that is faster than memory costs its implementation all of its times. After any other failure the
+// implementation is timed below the size only.
+func (s *sweep) fail(e *entry, impl *implementation, size int, err error) {
 	var fast tooFast
 	switch {
 	case errors.Is(err, gpu.ErrLost):
 		s.lose(err)
 	case errors.As(err, &fast):
-		e.expel(r, fmt.Sprintf("implausible at %d %s: %v", size, e.c.Axis.Unit, fast))
+		e.expel(impl, fmt.Sprintf("implausible at %d %s: %v", size, e.c.Axis.Unit, fast))
 	default:
-		e.retire(r, size, err)
+		e.retire(impl, size, err)
 	}
 }
 
-// retire stops timing a rival from a size on, because it failed there, and drops what times it has from there on. What
+// retire stops timing an implementation from a size on, because it failed there, and drops what times it has from there on. What
 // it did below still counts.
-func (e *entry) retire(r *rival, size int, err error) {
-	r.limit = size - 1
-	e.erase(r, size)
+func (e *entry) retire(impl *implementation, size int, err error) {
+	impl.limit = size - 1
+	e.erase(impl, size)
 	below := e.costs.below(size)
 	if below == 0 {
-		r.status.Excluded = fmt.Sprintf("failed at %d %s: %v", size, e.c.Axis.Unit, err)
+		impl.status.Excluded = fmt.Sprintf("failed at %d %s: %v", size, e.c.Axis.Unit, err)
 		return
 	}
-	e.warn("%s was timed up to %d %s only; at %d it failed: %v", r.status.Name, below, e.c.Axis.Unit, size, err)
+	e.warn("%s was timed up to %d %s only; at %d it failed: %v", impl.Name, below, e.c.Axis.Unit, size, err)
 }
 
-// expel removes a rival with all of its times: the times of wrong values are not times.
-func (e *entry) expel(r *rival, why string) {
-	r.status.Excluded, r.status.Wrong = why, true
-	e.erase(r, 0)
+// expel removes an implementation with all of its times: the times of wrong values are not times.
+func (e *entry) expel(impl *implementation, why string) {
+	impl.status.Excluded, impl.status.Wrong = why, true
+	e.erase(impl, 0)
 }
 
-// lose ends the competition of every rival on a GPU, in every case that is not done. What was measured before is kept.
+// lose stops timing every implementation on a GPU, in every case that is not done. What was measured before is kept.
 func (s *sweep) lose(err error) {
 	for _, e := range s.entries {
 		if !e.done {
@@ -95,27 +95,27 @@ func (s *sweep) lose(err error) {
 	}
 }
 
-// lose ends the competition of the case's rivals on GPUs. Sizes up to the greatest one at which one of them was timed
-// are not visited any more: there, blocks without them would say that somebody else is fastest.
+// lose stops timing the case's implementations on GPUs. Sizes up to the greatest one at which one of them was timed are not
+// visited any more: there, blocks without them would say that another implementation is fastest.
 func (e *entry) lose(err error) {
 	stopped := false
-	for _, r := range e.rivals {
-		if r.implementation.Processor != kernels.GPU || r.lost {
+	for _, impl := range e.implementations {
+		if impl.Processor != kernels.GPU || impl.lost {
 			continue
 		}
-		r.lost = true
-		if r.status.Excluded != "" {
+		impl.lost = true
+		if impl.status.Excluded != "" {
 			continue
 		}
 		stopped = true
 		greatest := 0
 		for i := range e.result.Samples.Blocks {
-			if b := &e.result.Samples.Blocks[i]; b.Timed(r.index) {
+			if b := &e.result.Samples.Blocks[i]; b.Timed(impl.index) {
 				greatest = max(greatest, b.Size)
 			}
 		}
 		if greatest == 0 {
-			r.status.Excluded = fmt.Sprintf("stopped competing before it was timed: %v", err)
+			impl.status.Excluded = fmt.Sprintf("stopped competing before it was timed: %v", err)
 		}
 		e.floor = max(e.floor, greatest)
 	}
@@ -126,13 +126,13 @@ func (e *entry) lose(err error) {
 	}
 }
 
-// erase removes what times a rival has at a size and above.
-func (e *entry) erase(r *rival, from int) {
+// erase removes what times an implementation has at a size and above.
+func (e *entry) erase(impl *implementation, from int) {
 	blocks := e.result.Samples.Blocks
 	e.dirty = e.dirty || slices.ContainsFunc(blocks, func(b timings.Block) bool {
-		return b.Size >= from && b.Timed(r.index)
+		return b.Size >= from && b.Timed(impl.index)
 	})
-	e.result.Samples.Blocks = erase(blocks, r.index, from)
+	e.result.Samples.Blocks = erase(blocks, impl.index, from)
 }
 
 // erase removes the times of an implementation from the blocks of a size and above, and the blocks that then hold none.
@@ -148,31 +148,3 @@ func erase(blocks []timings.Block, index, from int) []timings.Block {
 	}
 	return left
 }
-
-// keepLive releases the arms that do not compete at a size any more and returns the others.
-func keepLive(arms []*bound, size int) []*bound {
-	var live []*bound
-	for _, a := range arms {
-		if a.live(size) {
-			live = append(live, a)
-			continue
-		}
-		a.release()
-	}
-	return live
-}
-
-// skip tells the planner to look elsewhere as long as it proposes sizes that are not visited any more. It reports
-// false, and ends the case, where the planner does not give way.
-func (e *entry) skip(size int) bool {
-	const most = 100
-	if e.skipped++; e.skipped > most {
-		e.done = true
-		return false
-	}
-	e.planner.Visited(size)
-	return true
-}
-
-// unlimited is the limit of a rival that has not failed.
-const unlimited = math.MaxInt

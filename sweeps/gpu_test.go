@@ -28,7 +28,7 @@ type gpuScript struct {
 	most    int     // the greatest number that was
 }
 
-func (e engine) processor() kernels.Processor {
+func (e implementation) processor() kernels.Processor {
 	if e.gpu != nil {
 		return kernels.GPU
 	}
@@ -94,20 +94,20 @@ func (g *gpuScript) run(m *machine, call *kernels.Call, size int, cost func(floa
 
 func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 
-// card is a GPU engine that beats quickStarter from about 1500 on.
-func card(name string) engine {
-	return engine{name: name, cost: linear(2e-6, 1e-9), gpu: &gpuScript{encode: 4e-6, wake: 8e-6}}
+// card is a GPU implementation that beats quickStarter from about 1500 on.
+func card(name string) implementation {
+	return implementation{name: name, cost: linear(2e-6, 1e-9), gpu: &gpuScript{encode: 4e-6, wake: 8e-6}}
 }
 
-// quietly is a sweep without noise of one engine at one size.
-func quietly(t *testing.T, change func(*sweeps.Options), size int, engines ...engine) (*machine, *sweeps.Result) {
+// quietly is a sweep without noise of one implementation at one size.
+func quietly(t *testing.T, change func(*sweeps.Options), size int, implementations ...implementation) (*machine, *sweeps.Result) {
 	t.Helper()
 	m := newMachine()
 	m.noise = bell(0)
 	o := m.options(10 * time.Minute)
 	o.Planner = script{{size, 5}}.planner
 	change(&o)
-	return m, m.sweep(t, o, m.newCase("op/x=1", 1, 1<<30, engines...))[0]
+	return m, m.sweep(t, o, m.newCase("op/x=1", 1, 1<<30, implementations...))[0]
 }
 
 // With k calls in flight the device computes without a pause once it is longer at work than the host is at handing over
@@ -119,7 +119,7 @@ func TestCallsInFlight(t *testing.T) {
 		8:  12e-6,
 		64: 12e-6,
 	} {
-		e := engine{name: "cuda", cost: linear(10e-6, 0), gpu: &gpuScript{encode: 4e-6, wake: 8e-6}}
+		e := implementation{name: "cuda", cost: linear(10e-6, 0), gpu: &gpuScript{encode: 4e-6, wake: 8e-6}}
 		m, r := quietly(t, func(o *sweeps.Options) { o.Mode, o.InFlight = sweeps.Throughput, inFlight }, 64, e)
 		if e.gpu.most != inFlight {
 			t.Errorf("%d calls were in flight at once, want %d", e.gpu.most, inFlight)
@@ -128,7 +128,7 @@ func TestCallsInFlight(t *testing.T) {
 			t.Errorf("%d calls are still in flight", e.gpu.flying)
 		}
 		if n := m.binds["cuda"]; n != 2*inFlight {
-			t.Errorf("with %d in flight it was bound %d times, want as often for the arm and for its twin", inFlight, n)
+			t.Errorf("with %d in flight it was bound %d times, want as often for the implementation and for its twin", inFlight, n)
 		}
 		for _, b := range r.Samples.Blocks {
 			n := b.Iterations[0]
@@ -155,7 +155,7 @@ func TestInFlightByDefault(t *testing.T) {
 	}
 }
 
-// Where memory is short, fewer calls are in flight, and rivals share what there is.
+// Where memory is short, fewer calls are in flight, and implementations share what there is.
 func TestMemoryForTheCallsInFlight(t *testing.T) {
 	const room = 7
 	one, other := card("cuda"), card("cufft")
@@ -222,8 +222,8 @@ func TestThroughputOfColdCalls(t *testing.T) {
 
 // A block holds where the time of a call went, beside the time itself.
 func TestWhereTheTimeOfAGPUGoes(t *testing.T) {
-	e := engine{name: "cuda", cost: linear(10e-6, 1e-9), gpu: &gpuScript{encode: 4e-6, wake: 8e-6, kernels: 3, gap: 1e-6}}
-	single := engine{name: "cufft", cost: linear(20e-6, 0), gpu: &gpuScript{encode: 2e-6}}
+	e := implementation{name: "cuda", cost: linear(10e-6, 1e-9), gpu: &gpuScript{encode: 4e-6, wake: 8e-6, kernels: 3, gap: 1e-6}}
+	single := implementation{name: "cufft", cost: linear(20e-6, 0), gpu: &gpuScript{encode: 2e-6}}
 	for _, mode := range []sweeps.Mode{sweeps.Latency, sweeps.Throughput} {
 		_, r := quietly(t, func(o *sweeps.Options) { o.Mode = mode }, 1000, e, single, quickStarter())
 		if len(r.Samples.Blocks) == 0 {
@@ -285,7 +285,7 @@ func TestColdCalls(t *testing.T) {
 			t.Errorf("the GPU's account is %+v", a)
 		}
 	}
-	// One look at what a call costs, and one call an arm and block, the twin among them.
+	// One look at what a call costs, and one call an implementation and block, the twin among them.
 	if twin := r.Samples.Blocks[0].Twin; twin != 1 {
 		t.Fatalf("the twin is %d: a hopeless one must not be timed twice", twin)
 	}
@@ -317,8 +317,8 @@ func TestCallsAfterAPause(t *testing.T) {
 	o := m.options(10 * time.Minute)
 	o.State = sweeps.AfterIdle
 	o.Planner = script{{64, 5}}.planner
-	e := engine{name: "cuda", cost: linear(10e-6, 0), gpu: &gpuScript{encode: 4e-6}}
-	r := m.sweep(t, o, m.newCase("op/x=1", 64, 64, engine{name: "go", cost: linear(10e-6, 0)}, e))[0]
+	e := implementation{name: "cuda", cost: linear(10e-6, 0), gpu: &gpuScript{encode: 4e-6}}
+	r := m.sweep(t, o, m.newCase("op/x=1", 64, 64, implementation{name: "go", cost: linear(10e-6, 0)}, e))[0]
 	if n := len(r.Samples.Blocks); n != 5 {
 		t.Fatalf("there are %d blocks, want 5", n)
 	}
@@ -327,7 +327,7 @@ func TestCallsAfterAPause(t *testing.T) {
 		if math.Abs(b.Seconds[0]-30e-6) > 1e-9 || b.Iterations[0] != 1 || b.Iterations[1] != 1 {
 			t.Errorf("a call takes %v s, in a batch of %d; drowsy it takes 30 µs", b.Seconds[0], b.Iterations[0])
 		}
-		calls += 4 // two arms, a twin, and the GPU's account
+		calls += 4 // two implementations, a twin, and the GPU's account
 	}
 	if want := float64(calls) * sweeps.IdlePause.Seconds(); math.Abs(m.slept-want) > 1e-6 {
 		t.Errorf("it slept %v s, want %v", m.slept, want)
@@ -363,7 +363,7 @@ func TestPausesAreNoReasonToStop(t *testing.T) {
 func TestASlowFirstBinding(t *testing.T) {
 	m := newMachine()
 	compiled := map[string]bool{}
-	slow := func(name string) engine {
+	slow := func(name string) implementation {
 		e := card(name)
 		e.bind = func(int) error {
 			if !compiled[name] {
@@ -389,7 +389,7 @@ func TestASlowFirstBinding(t *testing.T) {
 // Plans that are made by measuring cost the same at every size: no reason to stop at a small one.
 func TestADearBinding(t *testing.T) {
 	m := newMachine()
-	e := engine{name: "fftw", cost: linear(1e-6, 1e-9), bind: func(int) error { m.spend(1.2); return nil }}
+	e := implementation{name: "fftw", cost: linear(1e-6, 1e-9), bind: func(int) error { m.spend(1.2); return nil }}
 	cases := []kernels.Case{m.newCase("op/x=1", 64, 4096, e)}
 	for k := range 7 {
 		cases = append(cases, m.newCase(fmt.Sprintf("cheap/x=%d", k), 1, 1, quickStarter()))
@@ -415,9 +415,9 @@ func TestColdCrossover(t *testing.T) {
 	}
 }
 
-// lostAfter makes an engine whose device is lost after so many calls, of all of its engines together.
-func lostAfter(calls *int, engines ...*engine) {
-	for _, e := range engines {
+// lostAfter makes an implementation whose device is lost after so many calls, of all of its implementations together.
+func lostAfter(calls *int, implementations ...*implementation) {
+	for _, e := range implementations {
 		e.run = func(int) error {
 			if *calls--; *calls < 0 {
 				return fmt.Errorf("cuda: an illegal address was read: %w", gpu.ErrLost)
@@ -569,7 +569,7 @@ func TestAFaultIsNoFastTime(t *testing.T) {
 			m := newMachine()
 			m.noise = bell(0)
 			calls := 0
-			e := engine{name: "cuda", gpu: &gpuScript{}, cost: func(float64) float64 {
+			e := implementation{name: "cuda", gpu: &gpuScript{}, cost: func(float64) float64 {
 				if calls++; calls > 6000 {
 					return c.seconds
 				}
@@ -578,7 +578,7 @@ func TestAFaultIsNoFastTime(t *testing.T) {
 			if !c.resident {
 				e.gpu.bus = 8 << 20
 			}
-			one := m.newCase("op/x=1", 1, 1<<20, e, engine{name: "go", cost: linear(1e-3, 0)})
+			one := m.newCase("op/x=1", 1, 1<<20, e, implementation{name: "go", cost: linear(1e-3, 0)})
 			one.Bytes = func(size int) float64 { return 8 * float64(size) }
 			o := m.options(time.Minute)
 			o.Planner = script{{1 << 20, 20}, {1 << 20, 300}}.planner
@@ -614,7 +614,7 @@ func TestFastCallsThatAreRight(t *testing.T) {
 	} {
 		m := newMachine()
 		m.noise = bell(0)
-		e := engine{name: "cuda", cost: linear(c.seconds, 0), gpu: &gpuScript{bus: c.bus}}
+		e := implementation{name: "cuda", cost: linear(c.seconds, 0), gpu: &gpuScript{bus: c.bus}}
 		one := m.newCase("op/x=1", 1, 1<<20, e)
 		one.Bytes = func(size int) float64 { return 8 * float64(size) }
 		o := m.options(time.Minute)
@@ -627,7 +627,7 @@ func TestFastCallsThatAreRight(t *testing.T) {
 }
 
 func TestAnAccountThatCannotBe(t *testing.T) {
-	e := engine{name: "cuda", cost: linear(1e-5, 0), gpu: &gpuScript{}}
+	e := implementation{name: "cuda", cost: linear(1e-5, 0), gpu: &gpuScript{}}
 	m := newMachine()
 	one := m.newCase("op/x=1", 64, 64, e, quickStarter())
 	problem := one.Problem

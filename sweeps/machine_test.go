@@ -14,7 +14,7 @@ import (
 	"crossover/timings"
 )
 
-// machine is a scripted computer: its clock moves only by what its engines, its sentinel and its sleeps take, so that a
+// machine is a scripted computer: its clock moves only by what its implementations, its sentinel and its sleeps take, so that a
 // sweep of minutes costs the test next to nothing and comes out the same every time.
 type machine struct {
 	now   float64                      // seconds
@@ -25,7 +25,7 @@ type machine struct {
 	mood  float64 // the noise at present
 
 	slept    float64  // seconds
-	log      []string // the engine of each call, of a million at most
+	log      []string // the implementation of each call, of a million at most
 	open     int      // bound calls
 	released int      // calls that were released more than once
 	binds    map[string]int
@@ -71,8 +71,8 @@ func (m *machine) spend(seconds float64) {
 
 func (m *machine) sentinel() { m.spend(100e-6) }
 
-// engine is a scripted implementation.
-type engine struct {
+// implementation is a scripted implementation.
+type implementation struct {
 	name    string
 	cost    func(n float64) float64 // seconds of a call
 	run     func(size int) error    // what happens in a call; nil means nothing
@@ -87,19 +87,19 @@ func linear(fixed, perSize float64) func(float64) float64 {
 	return func(n float64) float64 { return fixed + perSize*n }
 }
 
-// The engines of most tests: they cross at 1000.
-func slowStarter() engine  { return engine{name: "parallel", cost: linear(1e-5, 1e-9)} }
-func quickStarter() engine { return engine{name: "go", cost: linear(1e-6, 1e-8)} }
+// The implementations of most tests: they cross at 1000.
+func slowStarter() implementation  { return implementation{name: "parallel", cost: linear(1e-5, 1e-9)} }
+func quickStarter() implementation { return implementation{name: "go", cost: linear(1e-6, 1e-8)} }
 
-// newCase makes a case of scripted engines. Its reference takes 10 ns a size.
-func (m *machine) newCase(name string, low, high int, engines ...engine) kernels.Case {
+// newCase makes a case of scripted implementations. Its reference takes 10 ns a size.
+func (m *machine) newCase(name string, low, high int, implementations ...implementation) kernels.Case {
 	c := kernels.Case{
 		Name: name, Operation: name,
 		Axis:      kernels.Axis{Name: "n", Unit: "samples", Min: low, Max: high},
 		Tolerance: func(int) float64 { return 1e-5 },
 		Bytes:     func(size int) float64 { return float64(size) },
 	}
-	for _, e := range engines {
+	for _, e := range implementations {
 		c.Implementations = append(c.Implementations, kernels.Implementation{
 			Name: e.name, Processor: e.processor(),
 			Probe:   func() error { return e.missing },
@@ -107,15 +107,15 @@ func (m *machine) newCase(name string, low, high int, engines ...engine) kernels
 		})
 	}
 	c.Problem = func(size int, _ kernels.Input) kernels.Problem {
-		return &problem{machine: m, engines: engines, size: size}
+		return &problem{machine: m, implementations: implementations, size: size}
 	}
 	return c
 }
 
 type problem struct {
 	*machine
-	engines []engine
-	size    int
+	implementations []implementation
+	size            int
 }
 
 func (p *problem) Reference() []float64 {
@@ -124,7 +124,7 @@ func (p *problem) Reference() []float64 {
 }
 
 func (p *problem) Bind(name string) (kernels.Call, error) {
-	for _, e := range p.engines {
+	for _, e := range p.implementations {
 		if e.name != name {
 			continue
 		}

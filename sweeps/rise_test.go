@@ -18,7 +18,7 @@ func TestAClockThatRisesForEver(t *testing.T) {
 		100 * time.Microsecond: {1000, int(wakeLimit / (100 * time.Microsecond))}, 30 * time.Millisecond: {20, 9}, 0: {1000, wakeCalls},
 	} {
 		clock, calls, span := &hands{}, 0, time.Hour
-		a := &bound{call: kernels.Call{GPU: &kernels.GPUCall{Time: func() (gpu.Times, error) {
+		a := &callable{call: kernels.Call{GPU: &kernels.GPUCall{Time: func() (gpu.Times, error) {
 			calls++
 			clock.now += took
 			span -= span / c.part
@@ -43,7 +43,7 @@ func TestAClockThatRisesInAStep(t *testing.T) {
 		return gpu.Times{Span: span}, nil
 	}
 	run := func() error { _, err := call(); return err }
-	a := &bound{rival: &rival{}, call: kernels.Call{Run: run, GPU: &kernels.GPUCall{Time: call}}}
+	a := &callable{implementation: &implementation{}, call: kernels.Call{Run: run, GPU: &kernels.GPUCall{Time: call}}}
 	s := &sweep{Options: Options{Clock: clock, State: Warm, Mode: Latency, Budget: time.Minute}}
 	if err := s.rouse(a, minBatch.Seconds(), 0, 1); err != nil || a.level.span != 100e-6 || math.Abs(a.seconds-100e-6) > 1e-9 || !s.waking.falls() {
 		t.Errorf("a call takes the GPU %v s, and in all %v s, falls %t, %v; want 100 µs", a.level.span, a.seconds, s.waking.falls(), err)

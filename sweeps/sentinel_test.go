@@ -269,7 +269,7 @@ func TestStartOver(t *testing.T) {
 		s.sentinel.settle()
 		planners := 0
 		s.Planner = func(*kernels.Case) Planner { planners++; return &counted{} }
-		e := &entry{result: &Result{}, high: 512, rivals: []*rival{{}}, done: true}
+		e := &entry{result: &Result{}, high: 512, implementations: []*implementation{{}}, done: true}
 		e.keep([]timings.Block{{Size: 64}, {Size: 64}}, 64)
 		s.entries = []*entry{e}
 		if !s.sentinel.quiet() || s.sentinel.better != "" {

@@ -3,9 +3,6 @@ package sweeps
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
-	"math"
-	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -44,7 +41,7 @@ type Options struct {
 	// left to find a crossover with.
 	VisitShare float64
 
-	// Include says which implementations compete; nil means all.
+	// Include says which implementations are timed; nil means all.
 	Include func(implementation string) bool
 
 	Clock    Clock  // nil means SystemClock
@@ -98,7 +95,7 @@ type Status struct {
 	Processor     kernels.Processor
 	Version       string
 	RelativeError float64 // greatest over the checked sizes
-	Excluded      string  // why it did not compete, or stopped competing; "" where it did to the end
+	Excluded      string  // why it was not timed, or not to the end; "" where it was
 	Wrong         bool    // excluded because its output was wrong
 }
 
@@ -109,7 +106,7 @@ type Result struct {
 	Samples         timings.Set // of those that could run
 	Degraded        bool
 	Discarded       int           // blocks thrown away: disturbed, or with a collection inside
-	Lost            string        // why the case's implementations on the GPU stopped competing half-way; "" where they did not
+	Lost            string        // why the case's implementations on the GPU were not timed to the end; "" where they were
 	Waking          time.Duration // spent on looks at the GPU's clock and on keeping it up
 	Warnings        []string
 }
@@ -193,78 +190,6 @@ type sweep struct {
 // saveEvery is how much of a sweep a killed process may lose.
 const saveEvery = 3 * time.Second
 
-// entry is one case under way.
-type entry struct {
-	c       *kernels.Case
-	result  *Result
-	planner Planner
-	rng     *rand.Rand
-	rivals  []*rival // the implementations that can run, in the order of result.Samples.Implementations
-	costs   costs
-	checked map[int]bool  // sizes at which outputs were held against the reference
-	high    int           // greatest size that the planner may propose
-	floor   int           // greatest size that is not visited any more, because a GPU that was timed there was lost
-	skipped int           // proposals that were not visited
-	visits  int           // so far
-	left    time.Duration // when the last one ended
-	done    bool
-	dirty   bool
-
-	drowsy bool   // a GPU's clock was down in a block of the last visit
-	moved  string // what was off the sentinel's baseline when blocks were kept all the same
-
-	visiting, others float64 // seconds of its visits, and of other programs' processor time meanwhile
-}
-
-// rival is one implementation that can run.
-type rival struct {
-	implementation kernels.Implementation
-	status         *Status
-	index          int  // in Samples.Implementations
-	limit          int  // greatest size at which it is still timed
-	lost           bool // with its GPU
-	bound          bool // at least once in this case
-	shallowFrom    int  // least size at which fewer calls were in flight than asked for; 0 for none
-}
-
-func newEntry(c *kernels.Case, o *Options) *entry {
-	name := fnv.New64a()
-	name.Write([]byte(c.Name))
-	e := &entry{
-		c:       c,
-		result:  &Result{Case: c, Samples: timings.Set{Case: c.Name}},
-		planner: o.Planner(c),
-		rng:     rand.New(rand.NewPCG(o.Seed, name.Sum64())),
-		checked: map[int]bool{},
-		high:    math.MaxInt,
-	}
-	e.result.Implementations = make([]Status, 0, len(c.Implementations))
-	for _, implementation := range c.Implementations {
-		if o.Include != nil && !o.Include(implementation.Name) {
-			continue
-		}
-		e.result.Implementations = append(e.result.Implementations, Status{
-			Name: implementation.Name, Processor: implementation.Processor,
-		})
-		status := &e.result.Implementations[len(e.result.Implementations)-1]
-		if err := implementation.Missing(); err != nil {
-			status.Excluded = err.Error()
-			continue
-		}
-		status.Version = implementation.LibraryVersion()
-		e.rivals = append(e.rivals, &rival{
-			implementation: implementation, status: status, index: len(e.rivals), limit: unlimited,
-		})
-		e.costs.demands = append(e.costs.demands, o.demandOf(c, implementation.Processor))
-		e.result.Samples.Implementations = append(e.result.Samples.Implementations, implementation.Name)
-	}
-	e.done = len(e.rivals) == 0
-	return e
-}
-
-// live reports whether a rival still competes at a size.
-func (r *rival) live(size int) bool { return !r.status.Wrong && !r.lost && size <= r.limit }
-
 func (s *sweep) elapsed() time.Duration { return s.Clock.Now() - s.start }
 
 // run visits the most worthwhile size of the most worthwhile case until nothing is left to learn or to spend.
@@ -312,7 +237,7 @@ func (s *sweep) startOver() {
 		e.result.Samples.Blocks = nil
 		e.planner = s.Planner(e.c)
 		e.planner.Limit(e.high)
-		e.done = len(e.rivals) == 0
+		e.done = len(e.implementations) == 0
 	}
 	s.sentinel.better = ""
 }
@@ -338,7 +263,7 @@ func (s *sweep) pick() (best *entry, size, blocks int) {
 				break
 			}
 			if len(e.alive(n)) == 0 {
-				// Who stopped competing at a size does not come back above it.
+				// What is not timed at a size any more does not come back above it.
 				e.stopAt(e.costs.below(n))
 				continue
 			}
@@ -361,36 +286,6 @@ func (s *sweep) pick() (best *entry, size, blocks int) {
 		}
 	}
 	return best, size, blocks
-}
-
-// restFor is how long a case rests between two visits, other cases permitting: the state of a machine changes over
-// seconds, and visits that follow each other at once all see the same one.
-const restFor = 3 * time.Second
-
-// unvisited multiplies the worth of a case that has no block yet: a budget that is too short for everything still leaves
-// no case empty.
-const unvisited = 1000
-
-// rested is what a visit is worth now, of what it will be worth once the case has rested.
-func (e *entry) rested(now time.Duration) float64 {
-	return min(1, 0.25+0.75*float64(now-e.left)/float64(restFor))
-}
-
-// stopAt keeps the case to sizes up to high.
-func (e *entry) stopAt(high int) {
-	e.high = high
-	e.planner.Limit(high)
-}
-
-// alive lists the indexes of the rivals that compete at a size.
-func (e *entry) alive(size int) []int {
-	var alive []int
-	for i, r := range e.rivals {
-		if r.live(size) {
-			alive = append(alive, i)
-		}
-	}
-	return alive
 }
 
 // hopeless is how many times slower than the best an implementation must be before it is dropped to afford a size, or
@@ -425,7 +320,7 @@ func (s *sweep) afford(e *entry, size, blocks int) (int, bool) {
 // affordHigher drops implementations, of those alive, for a visit to a size above the measured ones.
 func (s *sweep) affordHigher(e *entry, size, measured, blocks int, alive []int) ([]int, bool) {
 	type drop struct {
-		rival *rival
+		impl  *implementation
 		ratio float64
 	}
 	var drops []drop
@@ -445,13 +340,13 @@ func (s *sweep) affordHigher(e *entry, size, measured, blocks int, alive []int) 
 				measured, e.c.Axis.Unit, size, cost)
 			return nil, false
 		}
-		drops = append(drops, drop{e.rivals[slowest], ratio})
+		drops = append(drops, drop{e.implementations[slowest], ratio})
 		alive = slices.DeleteFunc(alive, func(i int) bool { return i == slowest })
 	}
 	for _, d := range drops {
-		d.rival.limit = measured
+		d.impl.limit = measured
 		e.warn("%s was not timed above %d %s: it would be about %.0f times slower than the best at %d",
-			d.rival.status.Name, measured, e.c.Axis.Unit, d.ratio, size)
+			d.impl.Name, measured, e.c.Axis.Unit, d.ratio, size)
 	}
 	return alive, true
 }
@@ -480,50 +375,6 @@ func (s *sweep) cool(ctx context.Context, e *entry) {
 		}
 		s.Clock.Sleep(step)
 	}
-}
-
-// Other programs may take othersShare of a processor while a case is measured, or othersOfAll of all of them where that
-// is more, because a large machine's own housekeeping grows with it; but never othersMost, which is a program at work.
-const (
-	othersShare = 0.15
-	othersOfAll = 0.03
-	othersMost  = 0.5
-)
-
-// blame degrades a case that the machine was disturbed for, or beside which others computed: on another processor's core
-// in most of its blocks, or on this machine.
-func (e *entry) blame() {
-	if e.disturbed() {
-		e.degrade("the machine did not come to rest: " + e.moved)
-		e.dirty = true
-	}
-	crowded := 0
-	for _, b := range e.result.Samples.Blocks {
-		if b.Crowded {
-			crowded++
-		}
-	}
-	if 2*crowded > len(e.result.Samples.Blocks) {
-		e.degrade(fmt.Sprintf("somebody else used the core of another processor in %d of %d blocks", crowded, len(e.result.Samples.Blocks)))
-		e.dirty = true
-	}
-	allowed := min(max(othersShare, othersOfAll*float64(runtime.NumCPU())), othersMost)
-	if share := e.others / e.visiting; share > allowed {
-		e.degrade(fmt.Sprintf("other programs took %.0f %% of a processor meanwhile", 100*share))
-		e.dirty = true
-	}
-}
-
-// degrade marks the case as measured on a disturbed machine. The first reason is kept.
-func (e *entry) degrade(why string) {
-	if !e.result.Degraded {
-		e.result.Degraded = true
-		e.warn("degraded: %s", why)
-	}
-}
-
-func (e *entry) warn(format string, args ...any) {
-	e.result.Warnings = append(e.result.Warnings, fmt.Sprintf(format, args...))
 }
 
 // saveAll tells what the sentinel has seen and saves every case that changed. A case that cannot be saved does not keep

@@ -26,47 +26,47 @@ func TestSweepFindsTheCrossover(t *testing.T) {
 		name string
 		from float64 // in truth
 	}
-	bent := engine{name: "bent", cost: func(n float64) float64 { return 1e-5 + 1e-9*n + 1e-14*n*n }}
+	bent := implementation{name: "bent", cost: func(n float64) float64 { return 1e-5 + 1e-9*n + 1e-14*n*n }}
 	for name, c := range map[string]struct {
-		engines []engine
-		noise   func(*rand.Rand) float64
-		speed   func(now float64) float64
-		verdict thresholds.Verdict
-		want    []want
+		implementations []implementation
+		noise           func(*rand.Rand) float64
+		speed           func(now float64) float64
+		verdict         thresholds.Verdict
+		want            []want
 	}{
 		"a known crossover": {
-			engines: []engine{quickStarter(), slowStarter()},
-			verdict: thresholds.Switches, want: []want{{"go", 0}, {"parallel", 1000}},
+			implementations: []implementation{quickStarter(), slowStarter()},
+			verdict:         thresholds.Switches, want: []want{{"go", 0}, {"parallel", 1000}},
 		},
 		"none": {
-			engines: []engine{{name: "slow", cost: linear(2e-6, 3e-8)}, quickStarter()},
-			verdict: thresholds.Always, want: []want{{"go", 0}},
+			implementations: []implementation{{name: "slow", cost: linear(2e-6, 3e-8)}, quickStarter()},
+			verdict:         thresholds.Always, want: []want{{"go", 0}},
 		},
 		"two: the winner changes back": {
-			engines: []engine{quickStarter(), bent},
-			verdict: thresholds.Switches, want: []want{{"go", 0}, {"bent", 1001}, {"go", 898999}},
+			implementations: []implementation{quickStarter(), bent},
+			verdict:         thresholds.Switches, want: []want{{"go", 0}, {"bent", 1001}, {"go", 898999}},
 		},
 		"three implementations": {
-			engines: []engine{quickStarter(), slowStarter(), {name: "gpu", cost: linear(2e-4, 1e-10)}},
-			verdict: thresholds.Switches, want: []want{{"go", 0}, {"parallel", 1000}, {"gpu", 211111}},
+			implementations: []implementation{quickStarter(), slowStarter(), {name: "gpu", cost: linear(2e-4, 1e-10)}},
+			verdict:         thresholds.Switches, want: []want{{"go", 0}, {"parallel", 1000}, {"gpu", 211111}},
 		},
 		"a tie": {
-			engines: []engine{quickStarter(), {name: "twin", cost: linear(1.005e-6, 1.005e-8)}},
-			verdict: thresholds.Tie, want: []want{{"", 0}},
+			implementations: []implementation{quickStarter(), {name: "twin", cost: linear(1.005e-6, 1.005e-8)}},
+			verdict:         thresholds.Tie, want: []want{{"", 0}},
 		},
 		"one implementation": {
-			engines: []engine{quickStarter()},
-			verdict: thresholds.Always, want: []want{{"go", 0}},
+			implementations: []implementation{quickStarter()},
+			verdict:         thresholds.Always, want: []want{{"go", 0}},
 		},
 		"spikes on one side": {
-			engines: []engine{quickStarter(), slowStarter()}, noise: spikes,
+			implementations: []implementation{quickStarter(), slowStarter()}, noise: spikes,
 			verdict: thresholds.Switches, want: []want{{"go", 0}, {"parallel", 1000}},
 		},
 		"slow drift": {
 			// Three percent up and down within ten seconds: less than the sentinel minds.
-			engines: []engine{quickStarter(), slowStarter()},
-			speed:   func(now float64) float64 { return 1 + 0.03*math.Sin(2*math.Pi*now/10) },
-			verdict: thresholds.Switches, want: []want{{"go", 0}, {"parallel", 1000}},
+			implementations: []implementation{quickStarter(), slowStarter()},
+			speed:           func(now float64) float64 { return 1 + 0.03*math.Sin(2*math.Pi*now/10) },
+			verdict:         thresholds.Switches, want: []want{{"go", 0}, {"parallel", 1000}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestSweepFindsTheCrossover(t *testing.T) {
 				m.noise = c.noise
 			}
 			m.speed = c.speed
-			r := m.sweep(t, m.options(60*time.Second), m.newCase("op/x=1", 64, 4<<20, c.engines...))[0]
+			r := m.sweep(t, m.options(60*time.Second), m.newCase("op/x=1", 64, 4<<20, c.implementations...))[0]
 			if r.Degraded || len(r.Warnings) > 0 {
 				t.Errorf("degraded %v, warnings %q", r.Degraded, r.Warnings)
 			}
@@ -107,7 +107,7 @@ func TestSweepOfSeveralCases(t *testing.T) {
 	cases := []kernels.Case{
 		m.newCase("a/x=1", 64, 65536, quickStarter(), slowStarter()),
 		m.newCase("b/x=1", 1, 1, quickStarter(), slowStarter()),
-		m.newCase("c/x=1", 16, 1<<20, engine{name: "go", cost: linear(1e-5, 1e-7)}, engine{name: "gpu", cost: linear(1e-3, 1e-9)}),
+		m.newCase("c/x=1", 16, 1<<20, implementation{name: "go", cost: linear(1e-5, 1e-7)}, implementation{name: "gpu", cost: linear(1e-3, 1e-9)}),
 		m.newCase("d/x=1", 1, 8),
 	}
 	var seen []string
@@ -286,10 +286,10 @@ func TestThrottledMachine(t *testing.T) {
 func TestAnImplementationThatFails(t *testing.T) {
 	broken := errors.New("out of tiles")
 	for name, c := range map[string]struct {
-		change func(e *engine)
+		change func(e *implementation)
 		want   string
 	}{
-		"in a call": {func(e *engine) {
+		"in a call": {func(e *implementation) {
 			e.run = func(size int) error {
 				if size >= 5000 {
 					return broken
@@ -297,7 +297,7 @@ func TestAnImplementationThatFails(t *testing.T) {
 				return nil
 			}
 		}, "out of tiles"},
-		"by a panic": {func(e *engine) {
+		"by a panic": {func(e *implementation) {
 			e.run = func(size int) error {
 				if size >= 5000 {
 					panic("index out of range")
@@ -305,7 +305,7 @@ func TestAnImplementationThatFails(t *testing.T) {
 				return nil
 			}
 		}, "panic: index out of range"},
-		"in Bind": {func(e *engine) {
+		"in Bind": {func(e *implementation) {
 			e.bind = func(size int) error {
 				if size >= 5000 {
 					return broken
@@ -313,7 +313,7 @@ func TestAnImplementationThatFails(t *testing.T) {
 				return nil
 			}
 		}, "out of tiles"},
-		"by a panic in Bind": {func(e *engine) {
+		"by a panic in Bind": {func(e *implementation) {
 			e.bind = func(size int) error {
 				if size >= 5000 {
 					panic(broken)
@@ -321,7 +321,7 @@ func TestAnImplementationThatFails(t *testing.T) {
 				return nil
 			}
 		}, "panic: out of tiles"},
-		"by a panic in Output": {func(e *engine) {
+		"by a panic in Output": {func(e *implementation) {
 			e.off = func(size int) float32 {
 				if size >= 5000 {
 					panic("no output")
@@ -366,7 +366,7 @@ func TestAnImplementationThatFails(t *testing.T) {
 
 func TestAnImplementationThatFailsAtOnce(t *testing.T) {
 	m := newMachine()
-	fails := engine{name: "cold", cost: linear(1e-9, 1e-9), run: func(int) error { return errors.New("no device") }}
+	fails := implementation{name: "cold", cost: linear(1e-9, 1e-9), run: func(int) error { return errors.New("no device") }}
 	r := m.sweep(t, m.options(10*time.Second), m.newCase("op/x=1", 64, 4096, quickStarter(), fails))[0]
 	if s := status(t, r, "cold"); !strings.Contains(s.Excluded, "failed at 64 samples: no device") || s.Wrong {
 		t.Errorf("status is %+v", s)
@@ -380,7 +380,7 @@ func TestAnImplementationThatFailsAtOnce(t *testing.T) {
 func TestAnImplementationThatFailsInTheMiddleOfAVisit(t *testing.T) {
 	m := newMachine()
 	calls := 0
-	fails := engine{name: "tired", cost: linear(2.5e-3, 0), run: func(size int) error {
+	fails := implementation{name: "tired", cost: linear(2.5e-3, 0), run: func(size int) error {
 		if size == 256 {
 			if calls++; calls > 10 {
 				return errors.New("device lost")
@@ -388,7 +388,7 @@ func TestAnImplementationThatFailsInTheMiddleOfAVisit(t *testing.T) {
 		}
 		return nil
 	}}
-	steady := engine{name: "go", cost: linear(3e-3, 0)}
+	steady := implementation{name: "go", cost: linear(3e-3, 0)}
 	o := m.options(60 * time.Second)
 	// 256 fails although 1024 did not.
 	o.Planner = script{{64, 10}, {1024, 10}, {256, 10}, {64, 5}, {300, 5}}.planner
@@ -464,7 +464,7 @@ func TestAnImplementationThatIsWrong(t *testing.T) {
 	for name, off := range map[string]float32{"a little": 1e-4, "NaN": float32(math.NaN())} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine()
-			wrong := engine{name: "wrong", cost: linear(1e-7, 1e-10), off: func(size int) float32 {
+			wrong := implementation{name: "wrong", cost: linear(1e-7, 1e-10), off: func(size int) float32 {
 				if size > 10000 {
 					return off
 				}
@@ -519,7 +519,7 @@ func TestAnImplausiblyFastImplementation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine()
 			m.tick = float64(c.ticks) * 1e-9
-			fast := engine{name: "fast", cost: linear(c.cost, 0)}
+			fast := implementation{name: "fast", cost: linear(c.cost, 0)}
 			one := m.newCase("op/x=1", 64, 1<<20, quickStarter(), fast)
 			one.Bytes = func(size int) float64 { return 8 * float64(size) }
 			// One nanosecond for 8 MiB; the smaller sizes are still plausible.
@@ -542,7 +542,7 @@ func TestAnImplausiblyFastImplementation(t *testing.T) {
 
 func TestAMissingImplementation(t *testing.T) {
 	m := newMachine()
-	absent := engine{name: "fftw", cost: linear(1e-9, 0), missing: errors.New("libfftw3f not found (apt install libfftw3-single3)")}
+	absent := implementation{name: "fftw", cost: linear(1e-9, 0), missing: errors.New("libfftw3f not found (apt install libfftw3-single3)")}
 	r := m.sweep(t, m.options(10*time.Second), m.newCase("op/x=1", 64, 4096, absent, quickStarter()))[0]
 	if s := status(t, r, "fftw"); !strings.Contains(s.Excluded, "apt install") || s.Version != "" || s.Wrong {
 		t.Errorf("status is %+v", s)
@@ -560,7 +560,7 @@ func TestInclude(t *testing.T) {
 	m := newMachine()
 	o := m.options(10 * time.Second)
 	o.Include = func(name string) bool { return name != "parallel" }
-	r := m.sweep(t, o, m.newCase("op/x=1", 64, 4096, quickStarter(), slowStarter(), engine{name: "gpu", cost: linear(1e-5, 0)}))[0]
+	r := m.sweep(t, o, m.newCase("op/x=1", 64, 4096, quickStarter(), slowStarter(), implementation{name: "gpu", cost: linear(1e-5, 0)}))[0]
 	if !slices.Equal(r.Samples.Implementations, []string{"go", "gpu"}) || len(r.Implementations) != 2 || m.binds["parallel"] > 0 {
 		t.Errorf("samples are of %v, implementations %+v", r.Samples.Implementations, r.Implementations)
 	}
@@ -568,7 +568,7 @@ func TestInclude(t *testing.T) {
 
 func TestAVerySlowImplementation(t *testing.T) {
 	m := newMachine()
-	slow := engine{name: "naive", cost: func(n float64) float64 { return 1e-6 + 1e-9*n*n }}
+	slow := implementation{name: "naive", cost: func(n float64) float64 { return 1e-6 + 1e-9*n*n }}
 	r := m.sweep(t, m.options(20*time.Second), m.newCase("op/x=1", 64, 4<<20, quickStarter(), slowStarter(), slow))[0]
 	if _, high := timed(r, "naive"); high < 1000 || high > 100000 {
 		t.Errorf("the slow one was timed up to %d", high)
@@ -590,7 +590,7 @@ func TestAVerySlowImplementation(t *testing.T) {
 func TestSizesThatCostTooMuch(t *testing.T) {
 	m := newMachine()
 	r := m.sweep(t, m.options(10*time.Second), m.newCase("op/x=1", 64, 1<<30,
-		engine{name: "go", cost: linear(1e-6, 1e-7)}, engine{name: "parallel", cost: linear(1e-5, 0.5e-7)}))[0]
+		implementation{name: "go", cost: linear(1e-6, 1e-7)}, implementation{name: "parallel", cost: linear(1e-5, 0.5e-7)}))[0]
 	_, high := timed(r, "go")
 	if high < 1<<18 || high > 1<<22 {
 		t.Errorf("sizes up to %d were measured", high)
@@ -619,8 +619,8 @@ func TestBudget(t *testing.T) {
 				o := m.options(budget)
 				o.Mode = mode
 				r := m.sweep(t, o, m.newCase("op/x=1", 16, 1<<24,
-					engine{name: "go", cost: cost},
-					engine{name: "parallel", cost: func(n float64) float64 { return 1e-5 + 0.5*cost(n) }}))[0]
+					implementation{name: "go", cost: cost},
+					implementation{name: "parallel", cost: func(n float64) float64 { return 1e-5 + 0.5*cost(n) }}))[0]
 				if over := m.now - budget.Seconds(); over > budget.Seconds()/5 {
 					t.Errorf("%s, %v, %s: the sweep took %.3g s", name, budget, mode, m.now)
 				}
@@ -705,7 +705,7 @@ func TestSave(t *testing.T) {
 		return nil
 	}
 	results := m.sweep(t, o,
-		m.newCase("a/x=1", 64, 65536, engine{name: "go", cost: linear(2e-3, 1e-6)}, engine{name: "gpu", cost: linear(1e-2, 1e-7)}),
+		m.newCase("a/x=1", 64, 65536, implementation{name: "go", cost: linear(2e-3, 1e-6)}, implementation{name: "gpu", cost: linear(1e-2, 1e-7)}),
 		m.newCase("none/x=1", 64, 65536))
 	if blocks["a/x=1"] != len(results[0].Samples.Blocks) {
 		t.Errorf("%d blocks were saved of %d", blocks["a/x=1"], len(results[0].Samples.Blocks))
@@ -773,7 +773,7 @@ func TestSaveError(t *testing.T) {
 		m := newMachine()
 		cases, o := newSweep(m, func() {})
 		slow := func(n float64) float64 { return 0.02 }
-		cases[0] = m.newCase("a/x=1", 64, 65536, engine{name: "go", cost: slow}, engine{name: "gpu", cost: slow})
+		cases[0] = m.newCase("a/x=1", 64, 65536, implementation{name: "go", cost: slow}, implementation{name: "gpu", cost: slow})
 		if _, err := sweeps.Run(context.Background(), cases, o); !errors.Is(err, full) || m.now > 6 {
 			t.Errorf("error %v after %v s, want it after the first save", err, m.now)
 		}
@@ -797,7 +797,7 @@ func TestSameSeedSameSamples(t *testing.T) {
 	}
 }
 
-// blockOrders measures one size of three engines and returns the order of the engines in each block, the twin's call
+// blockOrders measures one size of three implementations and returns the order of the implementations in each block, the twin's call
 // among them.
 func blockOrders(t *testing.T, seed uint64, blocks int) ([][]string, *sweeps.Result) {
 	t.Helper()
@@ -808,7 +808,7 @@ func blockOrders(t *testing.T, seed uint64, blocks int) ([][]string, *sweeps.Res
 	o.Planner = script{{64, blocks}}.planner
 	// Calls of 3 ms are timed one by one and have no untimed call before them.
 	r := m.sweep(t, o, m.newCase("op/x=1", 64, 64,
-		engine{name: "a", cost: linear(3e-3, 0)}, engine{name: "b", cost: linear(3e-3, 0)}, engine{name: "c", cost: linear(3e-3, 0)}))[0]
+		implementation{name: "a", cost: linear(3e-3, 0)}, implementation{name: "b", cost: linear(3e-3, 0)}, implementation{name: "c", cost: linear(3e-3, 0)}))[0]
 	if len(r.Samples.Blocks) != blocks {
 		t.Fatalf("there are %d blocks, want %d", len(r.Samples.Blocks), blocks)
 	}
@@ -866,9 +866,9 @@ func TestTwin(t *testing.T) {
 	}
 	o.Planner = visits.planner
 	r := m.sweep(t, o, m.newCase("op/x=1", 64, 64,
-		engine{name: "a", cost: linear(1e-5, 0)},
-		engine{name: "b", cost: linear(2e-5, 0)},
-		engine{name: "hopeless", cost: linear(6e-5, 0)}))[0]
+		implementation{name: "a", cost: linear(1e-5, 0)},
+		implementation{name: "b", cost: linear(2e-5, 0)},
+		implementation{name: "hopeless", cost: linear(6e-5, 0)}))[0]
 	count := map[int]int{}
 	byVisit := map[int]int{}
 	for _, b := range r.Samples.Blocks {
@@ -936,7 +936,7 @@ func TestBatches(t *testing.T) {
 			o := m.options(10 * time.Minute)
 			o.Mode = c.mode
 			o.Planner = script{{64, c.blocks}}.planner
-			r := m.sweep(t, o, m.newCase("op/x=1", 64, 64, engine{name: "go", cost: linear(c.cost, 0)}))[0]
+			r := m.sweep(t, o, m.newCase("op/x=1", 64, 64, implementation{name: "go", cost: linear(c.cost, 0)}))[0]
 			for _, b := range r.Samples.Blocks {
 				n := b.Iterations[0]
 				if n < c.iterations || float64(n)*c.cost < 0.9*max(200e-6, 1000*c.tick) || float64(n)*c.cost > 1.3*max(200e-6, 1000*c.tick, float64(c.iterations)*c.cost) {
@@ -978,7 +978,7 @@ func TestSleepingThreads(t *testing.T) {
 	o := m.options(time.Minute)
 	o.Planner = script{{64, 20}}.planner
 	r := m.sweep(t, o, m.newCase("op/x=1", 64, 64,
-		engine{name: "serial", cost: linear(1.5e-5, 0)}, engine{name: "parallel", cost: parallel}))[0]
+		implementation{name: "serial", cost: linear(1.5e-5, 0)}, implementation{name: "parallel", cost: parallel}))[0]
 	for _, b := range r.Samples.Blocks {
 		if math.Abs(b.Seconds[1]/1e-5-1) > 0.01 {
 			t.Fatalf("a call of many takes %v s, want 1e-05", b.Seconds[1])
@@ -997,7 +997,7 @@ func TestWarmUp(t *testing.T) {
 	}
 	o := m.options(time.Minute)
 	o.Planner = script{{64, 20}}.planner
-	r := m.sweep(t, o, m.newCase("op/x=1", 64, 64, engine{name: "go", cost: cold}))[0]
+	r := m.sweep(t, o, m.newCase("op/x=1", 64, 64, implementation{name: "go", cost: cold}))[0]
 	for _, b := range r.Samples.Blocks {
 		// A batch that is two percent faster than the one before is not warm yet: that leaves some percent.
 		if b.Seconds[0] > 1.1e-5 {
@@ -1017,7 +1017,7 @@ func TestADearFirstVisit(t *testing.T) {
 		m.noise = bell(0)
 		o := m.options(c.budget)
 		o.Planner = script{{64, 20}}.planner
-		r := m.sweep(t, o, m.newCase("op/x=1", 64, 64, engine{name: "go", cost: linear(1, 0)}))[0]
+		r := m.sweep(t, o, m.newCase("op/x=1", 64, 64, implementation{name: "go", cost: linear(1, 0)}))[0]
 		if n := len(r.Samples.Blocks); n != c.want {
 			t.Errorf("a budget of %v buys %d blocks of calls of a second, want %d", c.budget, n, c.want)
 		}
@@ -1037,7 +1037,7 @@ func TestCollectionsInsideABlock(t *testing.T) {
 			calls := 0
 			o := m.options(time.Minute)
 			o.Planner = script{{64, 10}}.planner
-			r := m.sweep(t, o, m.newCase("op/x=1", 64, 64, engine{name: "go", cost: linear(1e-2, 0), run: func(int) error {
+			r := m.sweep(t, o, m.newCase("op/x=1", 64, 64, implementation{name: "go", cost: linear(1e-2, 0), run: func(int) error {
 				if calls++; calls%c.every == 0 {
 					runtime.GC()
 				}
@@ -1054,7 +1054,7 @@ func TestPlannerThatIgnoresTheLimit(t *testing.T) {
 	m := newMachine()
 	o := m.options(2 * time.Second)
 	o.Planner = func(*kernels.Case) sweeps.Planner { return stubborn{} }
-	r := m.sweep(t, o, m.newCase("op/x=1", 64, 1<<40, engine{name: "go", cost: linear(1e-6, 1e-6)}))[0]
+	r := m.sweep(t, o, m.newCase("op/x=1", 64, 1<<40, implementation{name: "go", cost: linear(1e-6, 1e-6)}))[0]
 	if len(r.Samples.Sizes()) < 3 {
 		t.Errorf("sizes are %v", r.Samples.Sizes())
 	}
@@ -1080,7 +1080,7 @@ func TestTheRestOfABudget(t *testing.T) {
 	o.VisitShare = 1
 	planner := &greedy{high: 4096}
 	o.Planner = func(*kernels.Case) sweeps.Planner { return planner }
-	r := m.sweep(t, o, m.newCase("op/x=1", 64, 4096, engine{name: "go", cost: linear(0, 1e-4)}))[0]
+	r := m.sweep(t, o, m.newCase("op/x=1", 64, 4096, implementation{name: "go", cost: linear(0, 1e-4)}))[0]
 	dear, cheap := len(r.Samples.At(4096)), len(r.Samples.At(64))
 	if dear == 0 || cheap < 50 {
 		t.Errorf("%d blocks of the dear size and %d of the cheap one, want 50 of that: %.3g of 20 s are spent", dear, cheap, m.now)
@@ -1244,11 +1244,11 @@ func TestWhoIsGathered(t *testing.T) {
 		All: func() { m.log = append(m.log, "all"); m.spend(100e-6) },
 	}
 	cost := linear(50e-6, 0)
-	engines := []engine{
+	implementations := []implementation{
 		{name: "go", cost: cost}, {name: "go-parallel", cost: cost}, {name: "go-parallel/direct", cost: cost},
 		{name: "accelerate", cost: cost}, {name: "cuda-parallel", cost: cost, gpu: &gpuScript{kernels: 1}},
 	}
-	m.sweep(t, o, m.newCase("op/x=1", 64, 1<<20, engines...))
+	m.sweep(t, o, m.newCase("op/x=1", 64, 1<<20, implementations...))
 	for k, name := range m.log[1:] {
 		if name == "all" || name == m.log[k] {
 			continue

@@ -80,7 +80,8 @@ func (s *sweep) spent(more float64) bool {
 	return s.waking.took.Seconds()+more > wakeShare*s.Budget.Seconds()
 }
 
-// sleeps reports whether a visit to a size has to raise the GPU's clock: it falls, and somebody on the GPU competes.
+// sleeps reports whether a visit to a size has to raise the GPU's clock: it falls, and an implementation on the
+// GPU is timed there that is not hopelessly behind.
 func (s *sweep) sleeps(e *entry, size int) bool {
 	if !s.waking.falls() {
 		return false
@@ -89,7 +90,7 @@ func (s *sweep) sleeps(e *entry, size int) bool {
 	for _, i := range e.alive(size) {
 		call := e.costs.call(size, i)
 		fastest = min(fastest, call)
-		if e.rivals[i].implementation.Processor == kernels.GPU {
+		if e.implementations[i].Processor == kernels.GPU {
 			onGPU = min(onGPU, call)
 		}
 	}
@@ -104,30 +105,30 @@ func (s *sweep) wakingOf(e *entry, size int) float64 {
 	return s.waking.visit.Seconds()
 }
 
-// tooDrowsy reports whether a size is not visited any more, because the GPU competes there and may not be woken: times of a
+// tooDrowsy reports whether a size is not visited any more, because the GPU is timed there and may not be woken: times of a
 // clock that is down would contradict those that there are.
 func (s *sweep) tooDrowsy(e *entry, size int) bool {
 	return s.sleeps(e, size) && s.spent(s.waking.visit.Seconds())
 }
 
-// tells reports whether the device of a may tell its times. Only warm calls have a clock that is up.
-func (s *sweep) tells(a *bound) bool {
-	return s.State == Warm && a.call.GPU != nil && a.call.GPU.Time != nil
+// tells reports whether the device of c may tell its times. Only warm calls have a clock that is up.
+func (s *sweep) tells(c *callable) bool {
+	return s.State == Warm && c.call.GPU != nil && c.call.GPU.Time != nil
 }
 
-// wake brings the GPU's clock up for a batch of a, and notes in a.drowsy where it may not take the time that this takes. It
+// wake brings the GPU's clock up for a batch of c, and notes in c.drowsy where it may not take the time that this takes. It
 // returns how many calls it made in place of the untimed ones that come before a batch anyway.
-func (s *sweep) wake(a *bound) (calls int, err error) {
-	a.drowsy = false
-	long := a.seconds > coldAbove.Seconds()
-	if !s.tells(a) || a.behind || long && s.waking.flat >= flatVisits {
+func (s *sweep) wake(c *callable) (calls int, err error) {
+	c.drowsy = false
+	long := c.seconds > coldAbove.Seconds()
+	if !s.tells(c) || c.behind || long && s.waking.flat >= flatVisits {
 		return 0, nil
 	}
-	if s.spent(0) && (long || a.level == (level{})) {
-		a.drowsy = s.waking.falls()
+	if s.spent(0) && (long || c.level == (level{})) {
+		c.drowsy = s.waking.falls()
 		return 0, nil
 	}
-	if a.level == (level{}) {
+	if c.level == (level{}) {
 		return 0, nil
 	}
 	tries, extra := lookTries, s.Clock.Now()
@@ -136,27 +137,27 @@ func (s *sweep) wake(a *bound) (calls int, err error) {
 	}
 	defer func() { s.count(extra) }()
 	for calls < tries {
-		account, err := s.account(a)
+		account, err := s.account(c)
 		if calls++; calls == 1 && !long {
 			extra = s.Clock.Now()
 		}
-		if err != nil || account.Span <= a.level.limit {
+		if err != nil || account.Span <= c.level.limit {
 			return calls, err
 		}
 	}
 	if s.spent(0) {
-		a.drowsy = true
+		c.drowsy = true
 		return calls, nil
 	}
-	return calls, s.rise(a, false)
+	return calls, s.rise(c, false)
 }
 
 // count adds the time since start to what keeping the GPU awake took.
 func (s *sweep) count(start time.Duration) { s.waking.took += s.Clock.Now() - start }
 
-// rise makes calls of a until they take the device no longer than a.level allows, or stop falling: then that is the level.
+// rise makes calls of c until they take the device no longer than c.level allows, or stop falling: then that is the level.
 // Where it is to be thorough, or a clock is known to fall, it does not take the first standstill for the last one.
-func (s *sweep) rise(a *bound, thorough bool) error {
+func (s *sweep) rise(c *callable, thorough bool) error {
 	const lately = 5
 	s.waking.rises++
 	var window []float64
@@ -168,14 +169,14 @@ func (s *sweep) rise(a *bound, thorough bool) error {
 	start := s.Clock.Now()
 	opened := start
 	for calls := 1; ; calls++ {
-		account, err := s.account(a)
+		account, err := s.account(c)
 		if err != nil {
 			return err
 		}
 		window = append(window, account.Span)
 		now := s.Clock.Now()
 		last := recent[:copy(recent[:], window[max(0, len(window)-lately):])]
-		if median(last) <= a.level.limit {
+		if median(last) <= c.level.limit {
 			return nil
 		}
 		over := now-start >= wakeLimit || calls == wakeCalls
@@ -184,45 +185,45 @@ func (s *sweep) rise(a *bound, thorough bool) error {
 		}
 		at := levelOf(window)
 		if over || before > 0 && at.span > (1-stillFalling)*before && now-start >= least {
-			a.level = at
+			c.level = at
 			return nil
 		}
 		before, window, opened = at.span, window[:0], now
 	}
 }
 
-// rouse warms a up like warm, and learns how long the device computes a call while its clock is up. fastest is what a call
+// rouse warms c up like warm, and learns how long the device computes a call while its clock is up. fastest is what a call
 // of the others takes: who is hopelessly behind even with a device that computes in no time is not worth a waking.
-func (s *sweep) rouse(a *bound, target, expected, fastest float64) error {
-	if !s.tells(a) || s.spent(0) || expected > coldAbove.Seconds() && s.waking.flat >= flatVisits {
-		return s.warm(a, target)
+func (s *sweep) rouse(c *callable, target, expected, fastest float64) error {
+	if !s.tells(c) || s.spent(0) || expected > coldAbove.Seconds() && s.waking.flat >= flatVisits {
+		return s.warm(c, target)
 	}
-	first, err := s.spans(a, lookTries)
+	first, err := s.spans(c, lookTries)
 	if err != nil {
 		return err
 	}
-	if err := s.warm(a, target); err != nil || first[0] == 0 {
+	if err := s.warm(c, target); err != nil || first[0] == 0 {
 		return err
 	}
 	const enough = 9
-	later, err := s.spans(a, enough)
+	later, err := s.spans(c, enough)
 	if err != nil {
 		return err
 	}
-	a.level = levelOf(later)
+	c.level = levelOf(later)
 	by := fellBy
 	if len(first) <= few {
 		by = fellByFew
 	}
 	fell := func() bool {
-		return slices.Min(first) > max(a.level.limit, (1+by)*a.level.span, a.level.span+ofACall*a.seconds)
+		return slices.Min(first) > max(c.level.limit, (1+by)*c.level.span, c.level.span+ofACall*c.seconds)
 	}
 	thorough := s.waking.seen < thoroughVisits &&
 		float64(s.waking.seen+1)*riseLeast.Seconds() <= thoroughShare*s.Budget.Seconds()
 	switch {
 	case fell():
 		s.waking.fell, s.waking.flat = true, 0
-		if a.seconds-a.level.span > hopeless*fastest {
+		if c.seconds-c.level.span > hopeless*fastest {
 			return nil
 		}
 	case !thorough:
@@ -230,23 +231,23 @@ func (s *sweep) rouse(a *bound, target, expected, fastest float64) error {
 	}
 	defer s.count(s.Clock.Now())
 	s.waking.seen++
-	a.level = level{}
-	if err := s.rise(a, thorough); err != nil {
+	c.level = level{}
+	if err := s.rise(c, thorough); err != nil {
 		return err
 	}
 	if fell() {
 		s.waking.fell, s.waking.flat = true, 0
 	}
-	return s.warm(a, target)
+	return s.warm(c, target)
 }
 
 // spans returns the device's times of so many calls, of fewer where these take long, of one at least.
-func (s *sweep) spans(a *bound, most int) (spans []float64, err error) {
+func (s *sweep) spans(c *callable, most int) (spans []float64, err error) {
 	const enough = time.Millisecond
 	start := s.Clock.Now()
 	defer s.count(start)
 	for len(spans) == 0 || len(spans) < most && s.Clock.Now()-start < enough {
-		account, err := s.account(a)
+		account, err := s.account(c)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,126 @@
+package sweeps
+
+import "crossover/kernels"
+
+// callable is an implementation with buffers and plans for the problem of a visit, ready for calls.
+type callable struct {
+	*implementation
+	bind       func() (kernels.Call, error)
+	call       kernels.Call
+	flight     []kernels.Call // the calls in flight in a batch, call first; empty where each is waited for
+	least      float64        // seconds that a call takes at least
+	seconds    float64        // of one call, from the warm-up
+	iterations int            // of one batch
+	behind     bool           // hopelessly, by its seconds
+	level      level          // of its device; the zero value on the processor
+	drowsy     bool           // the device's clock was down in the last batch
+}
+
+// release gives back the buffers and plans. What is in flight is waited for.
+func (c *callable) release() {
+	for _, call := range c.flight {
+		call.Release()
+	}
+	if len(c.flight) == 0 {
+		c.call.Release()
+	}
+	c.call, c.flight = kernels.Call{}, nil
+}
+
+// run makes n calls: one after the other, or overlapping where several are to be in flight.
+func (c *callable) run(n int) error {
+	if len(c.flight) > 0 {
+		return c.inFlight(n)
+	}
+	return c.inSequence(n)
+}
+
+// inSequence makes n calls, each of which ends before the next one starts.
+func (c *callable) inSequence(n int) error {
+	for range n {
+		if err := c.call.Run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inFlight makes n calls, of which as many are under way at a time as there are in flight, and returns when all have
+// ended.
+func (c *callable) inFlight(n int) error {
+	depth := len(c.flight)
+	for i := range n {
+		call := c.flight[i%depth].GPU
+		if i >= depth {
+			if err := call.Wait(); err != nil {
+				return err
+			}
+		}
+		if err := call.Submit(); err != nil {
+			return err
+		}
+	}
+	for i := max(0, n-depth); i < n; i++ {
+		if err := c.flight[i%depth].GPU.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fromNothing binds the implementation and makes one call, n times over.
+func (c *callable) fromNothing(n int) (err error) {
+	for range n {
+		c.release()
+		if c.call, err = c.bind(); err != nil {
+			return err
+		}
+		if err := c.call.Run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bindAndRun binds an implementation and makes its first call, which makes plans, where the calls after it are made.
+// Where that fails it holds nothing.
+func (s *sweep) bindAndRun(i *implementation, bind func() (kernels.Call, error)) (call kernels.Call, err error) {
+	err = s.calling(i, func() error {
+		return safely(func() (err error) {
+			if call, err = bind(); err != nil {
+				return err
+			}
+			return call.Run()
+		})
+	})
+	if err != nil {
+		call.Release()
+		return kernels.Call{}, err
+	}
+	return call, nil
+}
+
+// bySide returns the callables on the processor and those on the GPU.
+func bySide(callables []*callable) (processors, gpus []*callable) {
+	for _, c := range callables {
+		if c.Processor == kernels.GPU {
+			gpus = append(gpus, c)
+		} else {
+			processors = append(processors, c)
+		}
+	}
+	return processors, gpus
+}
+
+// keepLive releases those that are not timed at a size any more and returns the others.
+func keepLive(callables []*callable, size int) []*callable {
+	var live []*callable
+	for _, c := range callables {
+		if c.live(size) {
+			live = append(live, c)
+			continue
+		}
+		c.release()
+	}
+	return live
+}

@@ -1,0 +1,221 @@
+package sweeps
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"time"
+
+	"crossover/kernels"
+	"crossover/timings"
+)
+
+// entry is one case under way.
+type entry struct {
+	c       *kernels.Case
+	result  *Result
+	planner Planner
+	rng     *rand.Rand
+	costs   costs
+	checked map[int]bool  // sizes at which outputs were held against the reference
+	high    int           // greatest size that the planner may propose
+	floor   int           // greatest size that is not visited any more, because a GPU that was timed there was lost
+	skipped int           // proposals that were not visited
+	visits  int           // so far
+	left    time.Duration // when the last one ended
+	done    bool
+	dirty   bool
+
+	drowsy bool   // a GPU's clock was down in a block of the last visit
+	moved  string // what was off the sentinel's baseline when blocks were kept all the same
+
+	implementations []*implementation // that can run, in the order of result.Samples.Implementations
+
+	visiting, others float64 // seconds of its visits, and of other programs' processor time meanwhile
+}
+
+func newEntry(c *kernels.Case, o *Options) *entry {
+	name := fnv.New64a()
+	name.Write([]byte(c.Name))
+	e := &entry{
+		c:       c,
+		result:  &Result{Case: c, Samples: timings.Set{Case: c.Name}},
+		planner: o.Planner(c),
+		rng:     rand.New(rand.NewPCG(o.Seed, name.Sum64())),
+		checked: map[int]bool{},
+		high:    math.MaxInt,
+	}
+	e.result.Implementations = make([]Status, 0, len(c.Implementations))
+	for _, declared := range c.Implementations {
+		if o.Include != nil && !o.Include(declared.Name) {
+			continue
+		}
+		e.result.Implementations = append(e.result.Implementations, Status{
+			Name: declared.Name, Processor: declared.Processor,
+		})
+		status := &e.result.Implementations[len(e.result.Implementations)-1]
+		if err := declared.Missing(); err != nil {
+			status.Excluded = err.Error()
+			continue
+		}
+		status.Version = declared.LibraryVersion()
+		e.implementations = append(e.implementations, &implementation{
+			Implementation: declared, status: status, index: len(e.implementations), limit: unlimited,
+		})
+		e.costs.demands = append(e.costs.demands, o.demandOf(c, declared.Processor))
+		e.result.Samples.Implementations = append(e.result.Samples.Implementations, declared.Name)
+	}
+	e.done = len(e.implementations) == 0
+	return e
+}
+
+// restFor is how long a case rests between two visits, other cases permitting: the state of a machine changes over
+// seconds, and visits that follow each other at once all see the same one.
+const restFor = 3 * time.Second
+
+// unvisited multiplies the worth of a case that has no block yet: a budget that is too short for everything still leaves
+// no case empty.
+const unvisited = 1000
+
+// rested is what a visit is worth now, of what it will be worth once the case has rested.
+func (e *entry) rested(now time.Duration) float64 {
+	return min(1, 0.25+0.75*float64(now-e.left)/float64(restFor))
+}
+
+// stopAt keeps the case to sizes up to high.
+func (e *entry) stopAt(high int) {
+	e.high = high
+	e.planner.Limit(high)
+}
+
+// alive lists the indexes of the implementations that are timed at a size.
+func (e *entry) alive(size int) []int {
+	var alive []int
+	for i, impl := range e.implementations {
+		if impl.live(size) {
+			alive = append(alive, i)
+		}
+	}
+	return alive
+}
+
+// Other programs may take othersShare of a processor while a case is measured, or othersOfAll of all of them where that
+// is more, because a large machine's own housekeeping grows with it; but never othersMost, which is a program at work.
+const (
+	othersShare = 0.15
+	othersOfAll = 0.03
+	othersMost  = 0.5
+)
+
+// blame degrades a case that the machine was disturbed for, or beside which others computed: on another processor's core
+// in most of its blocks, or on this machine.
+func (e *entry) blame() {
+	if e.disturbed() {
+		e.degrade("the machine did not come to rest: " + e.moved)
+		e.dirty = true
+	}
+	crowded := 0
+	for _, b := range e.result.Samples.Blocks {
+		if b.Crowded {
+			crowded++
+		}
+	}
+	if 2*crowded > len(e.result.Samples.Blocks) {
+		e.degrade(fmt.Sprintf("somebody else used the core of another processor in %d of %d blocks", crowded, len(e.result.Samples.Blocks)))
+		e.dirty = true
+	}
+	allowed := min(max(othersShare, othersOfAll*float64(runtime.NumCPU())), othersMost)
+	if share := e.others / e.visiting; share > allowed {
+		e.degrade(fmt.Sprintf("other programs took %.0f %% of a processor meanwhile", 100*share))
+		e.dirty = true
+	}
+}
+
+// degrade marks the case as measured on a disturbed machine. The first reason is kept.
+func (e *entry) degrade(why string) {
+	if !e.result.Degraded {
+		e.result.Degraded = true
+		e.warn("degraded: %s", why)
+	}
+}
+
+func (e *entry) warn(format string, args ...any) {
+	e.result.Warnings = append(e.result.Warnings, fmt.Sprintf(format, args...))
+}
+
+// skip tells the planner to look elsewhere as long as it proposes sizes that are not visited any more. It reports
+// false, and ends the case, where the planner does not give way.
+func (e *entry) skip(size int) bool {
+	const most = 100
+	if e.skipped++; e.skipped > most {
+		e.done = true
+		return false
+	}
+	e.planner.Visited(size)
+	return true
+}
+
+// neighbour is what is said of blocks in which some batch was timed on a core that was shared.
+const neighbour = "somebody else used the core that it ran on"
+
+// why says what disturbed the blocks of a visit that the sentinel found quiet.
+func (e *entry) why() string {
+	if e.drowsy {
+		return fmt.Sprintf("the GPU's clock was down, and raising it had taken the %.0f %% of the budget that it may take", 100*wakeShare)
+	}
+	return neighbour
+}
+
+// leastQuiet is how many blocks of a size there must be before those beside a neighbour of another processor are not
+// missed: parallel implementations are slower beside him, and one block alone has no spread.
+const leastQuiet = 3
+
+// keep adds blocks of one size to the samples. Those of a disturbed machine count until there are others, and crowded ones
+// until there are enough others.
+func (e *entry) keep(blocks []timings.Block, size int) {
+	known := &e.result.Samples.Blocks
+	*known = append(*known, blocks...)
+	if slices.ContainsFunc(blocks, func(b timings.Block) bool { return !b.Disturbed }) {
+		*known = e.discard(*known, func(b timings.Block) bool { return b.Size == size && b.Disturbed })
+	}
+	quiet := 0
+	for _, b := range *known {
+		if b.Size == size && !b.Disturbed && !b.Crowded {
+			quiet++
+		}
+	}
+	if quiet >= leastQuiet {
+		*known = e.discard(*known, func(b timings.Block) bool { return b.Size == size && b.Crowded })
+	}
+	e.dirty = e.dirty || len(blocks) > 0
+}
+
+// discard returns the blocks without those that it throws away.
+func (e *entry) discard(blocks []timings.Block, thrown func(timings.Block) bool) []timings.Block {
+	kept := slices.DeleteFunc(blocks, thrown)
+	e.result.Discarded += len(blocks) - len(kept)
+	return kept
+}
+
+// quietAt reports whether a size has blocks of a quiet machine.
+func (e *entry) quietAt(size int) bool {
+	return slices.ContainsFunc(e.result.Samples.Blocks, func(b timings.Block) bool { return b.Size == size && !b.Disturbed })
+}
+
+// disturb marks blocks that are kept although the machine was not quiet.
+func (e *entry) disturb(blocks []timings.Block, moved string) {
+	if len(blocks) > 0 {
+		e.moved = moved
+	}
+	for k := range blocks {
+		blocks[k].Disturbed = true
+	}
+}
+
+// disturbed reports whether any block is left that was taken while the machine was not quiet.
+func (e *entry) disturbed() bool {
+	return slices.ContainsFunc(e.result.Samples.Blocks, func(b timings.Block) bool { return b.Disturbed })
+}
