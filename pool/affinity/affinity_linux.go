@@ -30,6 +30,9 @@ func Leave(cpu int) {
 	if cpu < 0 || Current() != cpu {
 		return
 	}
+	// A goroutine that went on elsewhere in between would leave its thread without the processor for good.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	if others, all, ok := without(cpu); ok && unix.SchedSetaffinity(0, &others) == nil {
 		_ = unix.SchedSetaffinity(0, &all)
 	}

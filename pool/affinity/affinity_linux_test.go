@@ -1,7 +1,11 @@
 package affinity
 
 import (
+	"os"
 	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -25,6 +29,43 @@ func TestLeave(t *testing.T) {
 	}
 	if err := unix.SchedGetaffinity(0, &after); err != nil || after != before {
 		t.Errorf("the thread may run on %d processors afterwards, before on %d: %v", after.Count(), before.Count(), err)
+	}
+}
+
+// A goroutine that is not locked to its thread may be taken off it at any moment. All threads may use afterwards what they
+// might before.
+func TestLeaveOfManyGoroutines(t *testing.T) {
+	var all unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil || all.Count() < 2 {
+		t.Skip("there is no other processor to go to")
+	}
+	const enough = 40_000
+	var leaving sync.WaitGroup
+	var left atomic.Int64
+	for range 4 {
+		leaving.Go(func() {
+			for left.Add(1) < enough {
+				Leave(Current())
+				runtime.Gosched() // to another thread, often
+			}
+		})
+	}
+	leaving.Go(func() {
+		for left.Load() < enough {
+			runtime.GC() // stops everybody, also in the middle of leaving
+		}
+	})
+	leaving.Wait()
+	entries, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, entry := range entries {
+		thread, _ := strconv.Atoi(entry.Name())
+		var allowed unix.CPUSet
+		if err := unix.SchedGetaffinity(thread, &allowed); err == nil && allowed != all {
+			t.Errorf("a thread of %d may run on %d of %d processors", len(entries), allowed.Count(), all.Count())
+		}
 	}
 }
 
