@@ -111,8 +111,11 @@ func (c *core) better() string {
 const seekFor = 4 * time.Millisecond
 
 // seek looks for a processor whose core nobody else is using, and where there are few of them for a moment in which the
-// others are alone too, until its patience ends.
+// others are alone too, until its patience ends. The goroutine keeps its thread meanwhile, because what is found out is
+// true of that thread. Locked to it or not, it still runs there when the search ends.
 func (c *core) seek() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	for start := c.clock.Now(); ; c.clock.Sleep(seekPause) {
 		for range runtime.NumCPU() {
 			if !c.shared() {

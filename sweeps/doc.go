@@ -18,7 +18,9 @@
 //     that is another one from start to end shows in no reading, so what the sentinel saw is told, see [Observed];
 //   - a batch beside somebody who uses the other thread of the same core is timed again, on another core or a little
 //     later; blocks for which that does not help give way to others of their size, or degrade the case;
-//   - the garbage collector is off, and a block during which it ran anyway is thrown away; the OS thread is locked.
+//   - the garbage collector is off, and a block during which it ran anyway is thrown away;
+//   - the sentinel, and calls that wake no other goroutine, run on a goroutine that is locked to its thread; calls that may
+//     wake others, which are the parallel ones and those of a GPU, are made by one that is not locked, as in a program.
 //
 // A call ends when the caller can read the output, whatever computed it. Of a call that a GPU computes, a block also says
 // where its time went: one more call, timed by the device, beside the ones that count. A GPU that fails says so when it

@@ -68,7 +68,8 @@ func TestWakingIsNoOverhead(t *testing.T) {
 		Implementations: []kernels.Implementation{{Name: "metal", Processor: kernels.GPU}},
 		Problem:         func(int, kernels.Input) kernels.Problem { return &timedProblem{run} },
 	}
-	s := &sweep{sentinel: sentinel{clock: clock}}
+	s := &sweep{sentinel: sentinel{clock: clock}, caller: newCaller()}
+	defer s.caller.close()
 	s.Options = Options{Clock: clock, State: Warm, Mode: Latency, Budget: 10 * time.Second, VisitShare: 1, Uncollected: true}
 	s.Planner = func(*kernels.Case) Planner { return &counted{} }
 	s.visitCap = 10

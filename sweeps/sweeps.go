@@ -132,6 +132,7 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	// What the sentinel says is true of one thread. Calls that may wake other goroutines are made by the caller.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if !o.Uncollected {
@@ -144,7 +145,9 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 		sentinel: newSentinel(o.Clock, o.Sentinel, o.Together),
 		visitCap: o.VisitShare * o.Budget.Seconds() / float64(max(len(cases), 1)),
 		patience: newPatience(min(backOffFor, o.Budget/10)),
+		caller:   newCaller(),
 	}
+	defer s.caller.close()
 	s.sentinel.drowsy = o.State == AfterIdle
 	s.collections[0].Name = "/gc/cycles/total:gc-cycles"
 	if o.State != Warm {
@@ -175,6 +178,7 @@ type sweep struct {
 	Options
 	start    time.Duration
 	sentinel sentinel
+	caller   *caller
 	visitCap float64 // seconds
 	entries  []*entry
 	saved    time.Duration

@@ -1,0 +1,67 @@
+package sweeps_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"crossover/sweeps"
+)
+
+// locked reports whether the calling goroutine is locked to a thread, which the first line of its stack says.
+func locked() bool {
+	stack := make([]byte, 100)
+	first, _, _ := strings.Cut(string(stack[:runtime.Stack(stack, false)]), "\n")
+	return strings.Contains(first, "locked to thread")
+}
+
+// Binding and calls that may wake other goroutines happen on a goroutine that is locked to no thread, as in a program.
+// The others happen where the sentinel is.
+func TestCallsOnALockedThread(t *testing.T) {
+	runtime.LockOSThread()
+	if !locked() {
+		t.Error("a locked goroutine does not say so")
+	}
+	runtime.UnlockOSThread()
+	if locked() {
+		t.Error("a goroutine that is not locked says that it is")
+	}
+	want := map[string]bool{"go": true, "go-parallel": false, "accelerate": false, "cuda": false, "sentinel": true}
+	for name, change := range map[string]func(*sweeps.Options){
+		"latency":    func(*sweeps.Options) {},
+		"throughput": func(o *sweeps.Options) { o.Mode = sweeps.Throughput },
+		"cold":       func(o *sweeps.Options) { o.State = sweeps.Cold },
+		"after-idle": func(o *sweeps.Options) { o.State = sweeps.AfterIdle },
+	} {
+		t.Run(name, func(t *testing.T) {
+			type of struct {
+				name   string
+				what   string
+				locked bool
+			}
+			seen := map[of]int{}
+			var implementations []implementation
+			for _, name := range []string{"go", "go-parallel", "accelerate", "cuda"} {
+				i := implementation{name: name, cost: linear(1e-5, 1e-9)}
+				if name == "cuda" {
+					i = card(name)
+				}
+				i.bind = func(int) error { seen[of{name, "bind", locked()}]++; return nil }
+				i.run = func(int) error { seen[of{name, "call", locked()}]++; return nil }
+				implementations = append(implementations, i)
+			}
+			quietly(t, func(o *sweeps.Options) {
+				o.Sentinel = func() { seen[of{"sentinel", "call", locked()}]++ }
+				change(o)
+			}, 64, implementations...)
+			for o, n := range seen {
+				if o.locked != want[o.name] {
+					t.Errorf("%d times, %s %s on a goroutine that is locked: %t, want %t", n, o.name, o.what, o.locked, want[o.name])
+				}
+			}
+			if len(seen) != 2*len(implementations)+1 {
+				t.Errorf("seen: %v", seen)
+			}
+		})
+	}
+}
