@@ -114,21 +114,7 @@ type Result struct {
 // Run sweeps the cases within the budget and returns one result a case, in their order. When ctx is cancelled it stops
 // after the running block and returns what it has together with ctx's error.
 func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error) {
-	if o.Clock == nil {
-		o.Clock = SystemClock()
-	}
-	if o.Mode == "" {
-		o.Mode = Latency
-	}
-	if o.State == "" {
-		o.State = Warm
-	}
-	if o.InFlight == 0 {
-		o.InFlight = DefaultInFlight
-	}
-	if o.VisitShare == 0 {
-		o.VisitShare = 0.5
-	}
+	o.setDefaults()
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -139,20 +125,8 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	}
 
-	s := &sweep{
-		Options:  o,
-		start:    o.Clock.Now(),
-		sentinel: newSentinel(o.Clock, o.Sentinel, o.Together),
-		visitCap: o.VisitShare * o.Budget.Seconds() / float64(max(len(cases), 1)),
-		patience: newPatience(min(backOffFor, o.Budget/10)),
-		caller:   newCaller(),
-	}
+	s := newSweep(o, len(cases))
 	defer s.caller.close()
-	s.sentinel.drowsy = o.State == AfterIdle
-	s.collections[0].Name = "/gc/cycles/total:gc-cycles"
-	if o.State != Warm {
-		s.sentinel.core = nil // a call that is cold, or comes after a pause, has no batch to repeat
-	}
 	s.sentinel.settle()
 	results := make([]*Result, len(cases))
 	for i := range cases {
@@ -173,6 +147,25 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 	return results, err
 }
 
+// setDefaults replaces zero values by what they mean.
+func (o *Options) setDefaults() {
+	if o.Clock == nil {
+		o.Clock = SystemClock()
+	}
+	if o.Mode == "" {
+		o.Mode = Latency
+	}
+	if o.State == "" {
+		o.State = Warm
+	}
+	if o.InFlight == 0 {
+		o.InFlight = DefaultInFlight
+	}
+	if o.VisitShare == 0 {
+		o.VisitShare = 0.5
+	}
+}
+
 // sweep is a sweep under way.
 type sweep struct {
 	Options
@@ -189,6 +182,24 @@ type sweep struct {
 	waking   waking        // of the GPU
 
 	collections [1]metrics.Sample // the collector's cycle count, read between batches
+}
+
+// newSweep returns a sweep of so many cases whose baselines are not taken yet.
+func newSweep(o Options, cases int) *sweep {
+	s := &sweep{
+		Options:  o,
+		start:    o.Clock.Now(),
+		sentinel: newSentinel(o.Clock, o.Sentinel, o.Together),
+		caller:   newCaller(),
+		visitCap: o.VisitShare * o.Budget.Seconds() / float64(max(cases, 1)),
+		patience: newPatience(min(backOffFor, o.Budget/10)),
+	}
+	s.sentinel.drowsy = o.State == AfterIdle
+	s.collections[0].Name = "/gc/cycles/total:gc-cycles"
+	if o.State != Warm {
+		s.sentinel.core = nil // a call that is cold, or comes after a pause, has no batch to repeat
+	}
+	return s
 }
 
 // saveEvery is how much of a sweep a killed process may lose.
