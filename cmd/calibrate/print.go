@@ -11,6 +11,7 @@ import (
 
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
+	"crossover/harness"
 	"crossover/kernels"
 	"crossover/sweeps"
 )
@@ -25,7 +26,7 @@ func announce(stderr io.Writer, entry *calibration.Host, cases int) {
 	fmt.Fprintf(stderr, "calibrate: %s (%s) · %s · %s · budget %.0f s · seed %d\n",
 		entry.ID, strings.Join(machine, ", "), command.Plural(cases, "case"), methodName(&entry.Method),
 		entry.Method.BudgetSeconds, entry.Method.Seed)
-	for _, doubt := range command.Doubts(&entry.Environment) {
+	for _, doubt := range harness.Doubts(&entry.Environment) {
 		fmt.Fprintf(stderr, "calibrate: warning: %s\n", doubt)
 	}
 	if load := entry.Environment.Load; load > 0.5 {
@@ -125,17 +126,17 @@ func gpuTable(w io.Writer, entry *calibration.Host) error {
 }
 
 // waking says what keeping GPUs awake took of a run, or nothing where no GPU competed.
-func waking(w io.Writer, results []*sweeps.Result, spentSeconds float64) {
+func waking(w io.Writer, r *harness.Run) {
 	seconds, gpus := 0.0, false
-	for _, r := range results {
-		seconds += r.Waking.Seconds()
-		for _, i := range r.Implementations {
+	for _, result := range r.Results {
+		seconds += result.Waking.Seconds()
+		for _, i := range result.Implementations {
 			gpus = gpus || i.Processor == kernels.GPU && i.Excluded == ""
 		}
 	}
-	if gpus && spentSeconds > 0 {
+	if spent := r.Entry.Method.SpentSeconds; gpus && spent > 0 {
 		fmt.Fprintf(w, "calibrate: looking at the GPU's clock and keeping it up took %.2f s of %.0f s (%.1f %%)\n",
-			seconds, spentSeconds, 100*seconds/spentSeconds)
+			seconds, spent, 100*seconds/spent)
 	}
 }
 
@@ -147,7 +148,7 @@ func duration(seconds float64) string {
 	return benchunit.Scale(seconds, benchunit.Decimal) + "s"
 }
 
-// list prints the machine, then the cases and who can compete in them here.
+// list prints the machine, then the cases and the implementations that can be timed in them here.
 func list(w io.Writer, machine *calibration.Host, cases []kernels.Case) error {
 	words := machine.Facts.Words()
 	if system := cmp.Or(machine.Environment.OSVersion, machine.Environment.OS); system != "" {
@@ -221,7 +222,7 @@ func (f *facts) lines(label string) []string {
 }
 
 // plan prints what a run would do.
-func plan(w io.Writer, cases []kernels.Case, o *options) error {
+func plan(w io.Writer, r *harness.Run, cases []kernels.Case, o *options) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "CASE\tFIRST SIZES\tIMPLEMENTATIONS")
 	for i := range cases {
@@ -233,7 +234,7 @@ func plan(w io.Writer, cases []kernels.Case, o *options) error {
 			}
 		}
 		var sizes []string
-		for _, size := range newPlanner(c, o, o.seed).Rungs() {
+		for _, size := range r.FirstSizes(c) {
 			sizes = append(sizes, command.Thousands(size))
 		}
 		fmt.Fprintf(t, "%s\t%s %s\t%s\n", c.Name, strings.Join(sizes, ", "), c.Axis.Unit, strings.Join(names, ", "))
@@ -245,7 +246,7 @@ func plan(w io.Writer, cases []kernels.Case, o *options) error {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\n%s, %s: about %.0f s of measuring, which sizes between these is decided on the way, and up to %.0f s for fits and charts\n",
-		command.Plural(len(cases), "case"), methodName(o.method(cases)), o.budget.Seconds(), chartSeconds*float64(len(cases)+1))
+		command.Plural(len(cases), "case"), methodName(&r.Entry.Method), o.budget.Seconds(), chartSeconds*float64(len(cases)+1))
 	return err
 }
 

@@ -16,6 +16,7 @@ import (
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/scripted"
+	"crossover/harness"
 )
 
 // twoCases is a machine on which a becomes slower than b at 4 000 samples in one case and nothing changes in the other.
@@ -90,7 +91,7 @@ func TestCalibrateFindsTheScriptedCrossover(t *testing.T) {
 	}
 	for _, path := range []string{
 		filepath.Join(f.plots, id, "fft_batch=1.png"), filepath.Join(f.plots, id, "sum.png"), filepath.Join(f.plots, id, "overview.png"),
-		filepath.Join(f.data, id, "fft_batch=1.bench"), filepath.Join(f.data, id, "sum.bench"), filepath.Join(f.data, id, entryFile),
+		filepath.Join(f.data, id, "fft_batch=1.bench"), filepath.Join(f.data, id, "sum.bench"), filepath.Join(f.data, id, harness.EntryFile),
 	} {
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)

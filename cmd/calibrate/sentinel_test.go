@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"crossover/calibration"
-	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/scripted"
+	"crossover/harness"
 )
 
 // What the sentinel saw is in the file and beside the samples, and survives a refit byte for byte.
@@ -21,7 +21,7 @@ func TestTheSentinelIsRecorded(t *testing.T) {
 	if code != 0 {
 		t.Fatal(stderr)
 	}
-	for _, path := range []string{f.file, filepath.Join(f.host(), entryFile)} {
+	for _, path := range []string{f.file, filepath.Join(f.host(), harness.EntryFile)} {
 		file, err := calibration.Load(path)
 		if err != nil {
 			t.Fatal(err)
@@ -114,33 +114,13 @@ func TestASweepWithoutASentinel(t *testing.T) {
 	if code != 0 {
 		t.Fatal(stderr)
 	}
-	for _, path := range []string{filepath.Join(f.host(), entryFile), f.file, again} {
+	for _, path := range []string{filepath.Join(f.host(), harness.EntryFile), f.file, again} {
 		if text := read(t, path); strings.Contains(text, "sentinel") || strings.Contains(text, "\n      \"warnings\"") {
 			t.Errorf("%s has what nobody saw:\n%s", path, text)
 		}
 	}
 	if read(t, f.file) != read(t, again) {
 		t.Error("the refit differs")
-	}
-}
-
-func TestWarnings(t *testing.T) {
-	for name, c := range map[string]struct {
-		sentinel *calibration.Sentinel
-		want     int
-	}{
-		"nothing noted":      {nil, 0},
-		"nothing known":      {&calibration.Sentinel{Processors: 2}, 0},
-		"apart":              {&calibration.Sentinel{Processors: 2, Baseline: calibration.SentinelTimes{AllProcessorsRatio: 1.5}}, 0},
-		"from the start":     {&calibration.Sentinel{Processors: 2, Baseline: calibration.SentinelTimes{AllProcessorsRatio: 1.6}}, 1},
-		"in the kept blocks": {&calibration.Sentinel{Processors: 2, Kept: &calibration.SentinelTimes{AllProcessorsRatio: 1.6}}, 1},
-		"not in them": {&calibration.Sentinel{Processors: 2, Baseline: calibration.SentinelTimes{AllProcessorsRatio: 1.6},
-			Kept: &calibration.SentinelTimes{AllProcessorsRatio: 1}}, 0},
-	} {
-		got := warnings(&calibration.Host{Environment: calibration.Environment{Sentinel: c.sentinel}})
-		if len(got) != c.want {
-			t.Errorf("%s: %q", name, got)
-		}
 	}
 }
 
@@ -156,7 +136,7 @@ func TestTheSentinelOfThisMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := file.Hosts[0].Environment.Sentinel
-	if s == nil || s.Processors < 1 || !(command.SentinelTimes(s).OneProcessorSeconds > 0) || !(s.Baseline.OneProcessorSeconds > 0) {
+	if s == nil || s.Processors < 1 || !(harness.SentinelTimes(s).OneProcessorSeconds > 0) || !(s.Baseline.OneProcessorSeconds > 0) {
 		t.Errorf("%+v", s)
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
+	"crossover/harness"
 	"crossover/host"
 	"crossover/kernels"
 	"crossover/kernels/catalogue"
@@ -21,44 +21,21 @@ import (
 // listChips is what --simulate takes in place of a name.
 const listChips = "list"
 
-// subject is the machine that a calibration is of: this one, or a modelled chip.
-type subject struct {
-	command.Machine
-	id          string
-	facts       calibration.Facts
-	environment calibration.Environment
-	simulated   bool
-}
-
-// entry begins the calibration of the machine.
-func (of *subject) entry() *calibration.Host {
-	return &calibration.Host{ID: of.id, Simulated: of.simulated, Facts: of.facts, Environment: of.environment}
-}
-
-// thisHost is the machine that the program runs on.
-func thisHost(m command.Machine) *subject {
-	s := &subject{Machine: m, environment: command.Environment(m.Condition())}
-	s.facts, s.id = command.HostFacts()
-	m.DescribeGPU(&s.facts, &s.environment)
-	return s
-}
-
 // simulated is a modelled chip with the catalogue's cases, in virtual time.
 func simulated(c chips.Chip, seed uint64) *subject {
 	machine := chips.NewMachine(c, seed)
-	facts := chipFacts(c)
 	return &subject{
 		Machine: command.Machine{
-			Cases: func() []kernels.Case { return machine.Cases(catalogue.Cases(chips.Backends())) },
-			Clock: machine, Sentinel: machine.Sentinel,
+			Machine: harness.Machine{Clock: machine, Sentinel: machine.Sentinel},
+			Cases:   func() []kernels.Case { return machine.Cases(catalogue.Cases(chips.Backends())) },
 		},
-		id:    chipID(c),
-		facts: facts,
-		environment: calibration.Environment{
-			OS: "darwin", OSVersion: "no Mac: computed from published figures", Go: runtime.Version(),
-			ToolVersion: command.Version, ToolCommit: command.Commit(), Power: "unknown", Thermal: "unknown", Load: -1,
+		host: calibration.Host{
+			ID: chipID(c), Simulated: true, Facts: chipFacts(c),
+			Environment: calibration.Environment{
+				OS: "darwin", OSVersion: "no Mac: computed from published figures", Go: runtime.Version(),
+				ToolVersion: command.Version, ToolCommit: command.Commit(), Power: "unknown", Thermal: "unknown", Load: -1,
+			},
 		},
-		simulated: true,
 	}
 }
 
@@ -120,16 +97,6 @@ func (o *options) folder(root, id string) string {
 		return root
 	}
 	return command.Folder(root, id)
-}
-
-// guardMeasured refuses to write a simulation into a file that holds a measured host, also under --force.
-func (o *options) guardMeasured(file *calibration.File) error {
-	measured := slices.IndexFunc(file.Hosts, func(h calibration.Host) bool { return !h.Simulated })
-	if measured < 0 {
-		return nil
-	}
-	return fmt.Errorf("%s holds the measured host %s, and a simulation is not written beside measurements: -o FILE names another file",
-		o.output, file.Hosts[measured].ID)
 }
 
 // checkRefit holds what --from has read against --simulate: what was simulated stays so, and in places of its own.

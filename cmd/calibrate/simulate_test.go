@@ -13,6 +13,7 @@ import (
 	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/scripted"
 	"crossover/dispatch"
+	"crossover/harness"
 	"crossover/host"
 	"crossover/lab/chips"
 	"crossover/timings"
@@ -41,7 +42,7 @@ func TestEveryChipIsSimulated(t *testing.T) {
 				}
 			}
 			own := filepath.Join("simulated", name)
-			for _, path := range []string{own + ".json", filepath.Join(own, "data", entryFile)} {
+			for _, path := range []string{own + ".json", filepath.Join(own, "data", harness.EntryFile)} {
 				file, err := calibration.Load(path)
 				if err != nil {
 					t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"crossover/calibration"
 	"crossover/cmd/internal/command"
+	"crossover/harness"
 	"crossover/thresholds"
 )
 
@@ -23,7 +23,7 @@ type report struct {
 	Beyond     float64        `json:"worst_regret_outside_ties"` // of the sizes at which it exceeds the case's tie band
 	FreshSizes int            `json:"fresh_sizes"`
 	Disturbed  int            `json:"disturbed_sizes"` // more sizes, at which the machine was not quiet: in no regret
-	State      command.States `json:"machine_state"`
+	State      harness.States `json:"machine_state"`
 	Cases      []caseReport   `json:"cases"`
 	Skipped    []string       `json:"skipped"`
 }
@@ -57,38 +57,16 @@ var verdictNames = map[thresholds.Finding]string{
 	thresholds.Drifted:    "DRIFTED",
 }
 
-// summarise judges every case.
-func summarise(entry *calibration.Host, now *calibration.Environment, checks []*check, skipped []string, o *options) *report {
+// summarise puts the checks together.
+func summarise(v *harness.Verification, seed uint64) *report {
 	r := &report{
-		Host: entry.ID, Created: entry.Created.Format("2006-01-02T15:04:05Z"), Seed: o.seed,
-		State: command.CompareStates(&entry.Environment, now), Skipped: append([]string{}, skipped...),
+		Host: v.Entry.ID, Created: v.Entry.Created.Format("2006-01-02T15:04:05Z"), Seed: seed,
+		State: v.States, Skipped: append([]string{}, v.Skipped...),
 	}
 	var sum float64
-	for _, ch := range checks {
-		c := caseReport{Name: ch.c.Name, Sizes: []sizeReport{}, Wrong: []string{}, Warnings: append([]string{}, ch.result.Warnings...)}
-		for _, status := range ch.result.Implementations {
-			switch {
-			case status.Wrong:
-				c.Wrong = append(c.Wrong, fmt.Sprintf("%s: %s", status.Name, status.Excluded))
-			case status.Excluded != "":
-				c.Warnings = append(c.Warnings, fmt.Sprintf("%s cannot run here: %s", status.Name, status.Excluded))
-			}
-		}
-		audit := ch.auditor.Judge(&ch.result.Samples)
-		if ch.result.Degraded {
-			audit.Finding = min(audit.Finding, thresholds.Ambiguous) // a disturbed machine says nothing of the file
-		}
-		if audit.Finding == thresholds.Drifted && excuses(&r.State, &audit, ch.result.Samples.Implementations) {
-			audit.Finding = thresholds.Ambiguous
-			c.Warnings = append(c.Warnings, "not called drift: it concerns parallel implementations, and "+otherState)
-		}
-		c.Verdict, c.Regret, c.Worst, c.Beyond = verdictNames[audit.Finding], audit.Regret, audit.Worst, audit.Beyond
-		for _, s := range audit.Sizes {
-			names := ch.result.Samples.Implementations
-			c.Sizes = append(c.Sizes, sizeReport{
-				Size: s.Size, Chosen: names[s.Chosen], Fastest: names[s.Best], Slowdown: s.Slowdown, Verdict: verdictNames[s.Finding],
-				Disturbed: s.Disturbed,
-			})
+	for _, check := range v.Checks {
+		c := reportOf(check)
+		for _, s := range c.Sizes {
 			if s.Disturbed {
 				r.Disturbed++
 				continue
@@ -104,6 +82,34 @@ func summarise(entry *calibration.Host, now *calibration.Environment, checks []*
 		r.Regret = max(0, math.Expm1(sum/float64(r.FreshSizes)))
 	}
 	return r
+}
+
+// reportOf puts one check into words.
+func reportOf(check *harness.Check) caseReport {
+	audit, result := &check.Audit, check.Result
+	c := caseReport{
+		Name: check.Case.Name, Verdict: verdictNames[audit.Finding], Regret: audit.Regret, Worst: audit.Worst, Beyond: audit.Beyond,
+		Sizes: []sizeReport{}, Wrong: []string{}, Warnings: append([]string{}, result.Warnings...),
+	}
+	for _, status := range result.Implementations {
+		switch {
+		case status.Wrong:
+			c.Wrong = append(c.Wrong, fmt.Sprintf("%s: %s", status.Name, status.Excluded))
+		case status.Excluded != "":
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s cannot run here: %s", status.Name, status.Excluded))
+		}
+	}
+	if check.Excused {
+		c.Warnings = append(c.Warnings, "not called drift: it concerns parallel implementations, and "+otherState)
+	}
+	names := result.Samples.Implementations
+	for _, s := range audit.Sizes {
+		c.Sizes = append(c.Sizes, sizeReport{
+			Size: s.Size, Chosen: names[s.Chosen], Fastest: names[s.Best], Slowdown: s.Slowdown, Verdict: verdictNames[s.Finding],
+			Disturbed: s.Disturbed,
+		})
+	}
+	return c
 }
 
 // count returns how many cases have a verdict.
@@ -138,6 +144,14 @@ func (r *report) verdict(file string) error {
 		return fmt.Errorf("nothing could be measured within the budget (a larger --budget helps)")
 	}
 	return nil
+}
+
+// write prints the report as JSON or as a table.
+func (r *report) write(w io.Writer, asJSON bool) error {
+	if asJSON {
+		return r.writeJSON(w)
+	}
+	return r.writeTable(w)
 }
 
 func (r *report) writeJSON(w io.Writer) error {

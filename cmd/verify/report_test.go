@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"crossover/calibration"
+	"crossover/harness"
 	"crossover/kernels"
 	"crossover/sweeps"
 	"crossover/thresholds"
@@ -27,8 +28,8 @@ func TestDisturbedSizesCountForNothing(t *testing.T) {
 		}
 		auditor.Visited(size)
 	}
-	checks := []*check{{c: kernels.Case{Name: "op"}, auditor: auditor, result: &sweeps.Result{Samples: set}}}
-	r := summarise(&calibration.Host{}, &calibration.Environment{}, checks, nil, &options{})
+	check := &harness.Check{Case: kernels.Case{Name: "op"}, Result: &sweeps.Result{Samples: set}, Audit: auditor.Judge(&set)}
+	r := summarise(&harness.Verification{Entry: &calibration.Host{}, Checks: []*harness.Check{check}}, 1)
 	if r.FreshSizes != 1 || r.Disturbed != 1 || r.Worst != 0 || r.Beyond != 0 || math.Abs(r.Regret) > 1e-12 || r.Cases[0].Verdict != "HOLDS" {
 		t.Errorf("%+v", r)
 	}

@@ -10,6 +10,7 @@ import (
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/scripted"
+	"crossover/harness"
 )
 
 // pair is a machine of two processors whose truth is that of the machine in the other tests, under other names.
@@ -121,7 +122,7 @@ func TestOddFigures(t *testing.T) {
 	odd := []float64{0, -1, 5e-324, 1e-9, 1, math.MaxFloat64, math.Inf(1), math.NaN()}
 	for _, before := range odd {
 		for _, after := range odd {
-			s := command.CompareStates(&calibration.Environment{Sentinel: kept(2, before, after)},
+			s := harness.CompareStates(&calibration.Environment{Sentinel: kept(2, before, after)},
 				&calibration.Environment{Sentinel: kept(2, after, before)})
 			known := before > 0 && after > 0
 			if !known && len(s.Moved) > 0 {
@@ -133,7 +134,7 @@ func TestOddFigures(t *testing.T) {
 		}
 	}
 	var none bytes.Buffer
-	if err := (&report{State: command.CompareStates(&calibration.Environment{}, &calibration.Environment{})}).writeJSON(&none); err != nil || !strings.Contains(none.String(), `"moved": []`) {
+	if err := (&report{State: harness.CompareStates(&calibration.Environment{}, &calibration.Environment{})}).writeJSON(&none); err != nil || !strings.Contains(none.String(), `"moved": []`) {
 		t.Errorf("%v\n%s", err, none.String())
 	}
 }

@@ -1,5 +1,5 @@
-// Package command is what Crossover's two commands share: their exit codes, their one-line errors, the choice of cases,
-// the description of this host, and the progress bar. It does not measure and it decides nothing.
+// Package command is what Crossover's commands share: their exit codes, their one-line errors, the choice of cases, the
+// description of this host, and the progress bar. It does not measure and it decides nothing.
 package command
 
 import (
@@ -24,7 +24,7 @@ import (
 // Version is the version of Crossover's commands.
 const Version = "0.1.0"
 
-// Exit codes of both commands.
+// Exit codes of the commands.
 const (
 	ExitOK          = 0
 	ExitFailed      = 1   // could not run

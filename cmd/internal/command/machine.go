@@ -6,6 +6,7 @@ import (
 
 	"crossover/calibration"
 	"crossover/gpu"
+	"crossover/harness"
 	"crossover/host"
 	"crossover/kernels"
 	"crossover/kernels/catalogue"
@@ -13,36 +14,19 @@ import (
 	"crossover/sweeps"
 )
 
-// Machine is what a command measures on: the catalogue in the time of this computer, or a script in tests.
+// Machine is what a command measures on, and the cases there: the catalogue on this computer, or a script in tests.
 type Machine struct {
-	Cases    func() []kernels.Case
-	GPUs     func() []gpu.Facts    // that work, the first one first; nil means none
-	Clock    sweeps.Clock          // nil means the system's
-	Sentinel func()                // nil means the sweep's own
-	Together *sweeps.Together      // what several processors do beside a Sentinel that is not nil; may be nil
-	Forget   func()                // drops what libraries and drivers keep from one call to the next; may be nil
-	Trim     func()                // gives back what device pools hold beyond what is useful; may be nil
-	Observe  func() host.Condition // how the machine is now; nil where nobody knows
-	Others   func() float64        // processor seconds that other programs have taken; nil where nobody else computes
+	harness.Machine
+	Cases func() []kernels.Case
+	GPUs  func() []gpu.Facts // that work, the first one first; nil means none
 }
 
 // ThisMachine is the catalogue on this computer. It opens no GPU before it is asked for its cases.
 func ThisMachine() Machine {
-	return Machine{Cases: catalogue.CasesHere, GPUs: openGPUs, Forget: forget, Trim: trim, Observe: host.Observe, Others: host.OthersSeconds}
-}
-
-// Condition returns how the machine is now.
-func (m Machine) Condition() host.Condition {
-	if m.Observe == nil {
-		return host.Condition{Power: "unknown", PowerMode: "unknown", Priority: "unknown", Thermal: "unknown", Load: -1}
+	return Machine{
+		Machine: harness.Machine{Forget: forget, Trim: trim, Observe: host.Observe, Others: host.OthersSeconds},
+		Cases:   catalogue.CasesHere, GPUs: openGPUs,
 	}
-	return m.Observe()
-}
-
-// Throttled reports whether the machine's thermal state forbids to trust a time.
-func (m Machine) Throttled() (state string, throttled bool) {
-	state = m.Condition().Thermal
-	return state, state == "serious" || state == "critical"
 }
 
 func openGPUs() []gpu.Facts {

@@ -11,6 +11,7 @@ import (
 
 	"crossover/cmd/internal/command"
 	"crossover/gpu"
+	"crossover/harness"
 	"crossover/kernels"
 	"crossover/sweeps"
 )
@@ -82,7 +83,10 @@ func (m *Machine) Add(name string, costs map[string]Cost, after func(implementat
 
 // Command returns the machine as the commands take it.
 func (m *Machine) Command() command.Machine {
-	c := command.Machine{Cases: func() []kernels.Case { return m.cases }, Clock: m, Sentinel: func() { m.spend(100e-6) }}
+	c := command.Machine{
+		Machine: harness.Machine{Clock: m, Sentinel: func() { m.spend(100e-6) }},
+		Cases:   func() []kernels.Case { return m.cases },
+	}
 	if m.AllRatio > 0 || m.HandOver > 0 {
 		c.Together = &sweeps.Together{
 			Processors: 2,

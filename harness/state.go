@@ -1,4 +1,4 @@
-package command
+package harness
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"crossover/sweeps"
 )
 
-// Sentinel is what a sweep's sentinel saw, as the file holds it.
-func Sentinel(o sweeps.Observed) *calibration.Sentinel {
+// sentinel is what a sweep's sentinel saw, as the file holds it.
+func sentinel(o sweeps.Observed) *calibration.Sentinel {
 	times := func(f sweeps.Figures) calibration.SentinelTimes {
 		return calibration.SentinelTimes{
 			OneProcessorSeconds: f.OneProcessor, AllProcessorsRatio: f.AllRatio, HandoverSeconds: f.HandOver,
@@ -64,7 +64,11 @@ func compareSentinels(then, now *calibration.Sentinel) States {
 		return s
 	}
 	if then.Processors != now.Processors {
-		s.Moved = append(s.Moved, fmt.Sprintf("%s take part now, %d then", Plural(now.Processors, "processor"), then.Processors))
+		noun := "processors"
+		if now.Processors == 1 {
+			noun = "processor"
+		}
+		s.Moved = append(s.Moved, fmt.Sprintf("%d %s take part now, %d then", now.Processors, noun, then.Processors))
 		return s // the other figures are of other processors
 	}
 	if before, after := s.Then.AllProcessorsRatio, s.Now.AllProcessorsRatio; differ(before, after) {

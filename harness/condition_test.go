@@ -1,4 +1,4 @@
-package command
+package harness
 
 import (
 	"strings"
@@ -9,6 +9,11 @@ import (
 	"crossover/calibration"
 	"crossover/host"
 )
+
+// environment is what the condition of a machine says of its environment.
+func environment(c host.Condition) calibration.Environment {
+	return calibration.Environment{Power: c.Power, PowerMode: c.PowerMode, Priority: c.Priority}
+}
 
 func TestDoubts(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -24,7 +29,7 @@ func TestDoubts(t *testing.T) {
 		"all": {host.Condition{Power: "battery", PowerMode: "low", Priority: "background"},
 			[]string{"running on battery", "running in low-power mode", "running in the background"}},
 	} {
-		e := Environment(c.condition)
+		e := environment(c.condition)
 		got := Doubts(&e)
 		for i := range got {
 			if i < len(c.want) && strings.HasPrefix(got[i], c.want[i]) {
@@ -50,9 +55,9 @@ func TestWorsen(t *testing.T) {
 		{good, lowered, lowered}, {lowered, good, lowered}, {bad, lowered, bad}, {lowered, bad, bad},
 		{good, Machine{}.Condition(), good}, {bad, Machine{}.Condition(), bad},
 	} {
-		got := Environment(c.before)
-		Worsen(&got, c.after)
-		if diff := cmp.Diff(Environment(c.want), got); diff != "" {
+		got := environment(c.before)
+		worsen(&got, c.after)
+		if diff := cmp.Diff(environment(c.want), got); diff != "" {
 			t.Errorf("%+v, then %+v (-want +got):\n%s", c.before, c.after, diff)
 		}
 	}
@@ -66,7 +71,7 @@ func TestCompareConditions(t *testing.T) {
 	}{
 		"the same":    {mains, mains, []string{}},
 		"an old file": {calibration.Environment{Power: "unknown"}, mains, []string{}},
-		"not told":    {mains, Environment(Machine{}.Condition()), []string{}},
+		"not told":    {mains, environment(Machine{}.Condition()), []string{}},
 		"all": {mains, calibration.Environment{Power: "battery", PowerMode: "low", Priority: "background"},
 			[]string{"power is battery now, mains then", "power mode is low now, normal then", "priority is background now, normal then"}},
 	} {

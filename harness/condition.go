@@ -1,4 +1,4 @@
-package command
+package harness
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"crossover/host"
 )
 
-// Worsen takes over what of a later condition disturbs more than what the environment has.
-func Worsen(e *calibration.Environment, later host.Condition) {
+// worsen takes over what of a later condition disturbs more than what the environment has.
+func worsen(e *calibration.Environment, later host.Condition) {
 	if later.Power == "battery" {
 		e.Power = later.Power
 	}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"crossover/audio"
+	"crossover/calibration"
+	"crossover/cmd/internal/command"
+	"crossover/harness"
+	"crossover/kernels"
+	"crossover/sweeps"
+)
+
+// quickBudget is the budget of --quick: with fits and charts it ends within 30 s.
+const quickBudget = 22 * time.Second
+
+// options is the command line.
+type options struct {
+	ops       string
+	impl      []string
+	sizes     string
+	budget    time.Duration
+	precision float64
+	mode      string
+	inFlight  int
+	state     string
+	audio     string
+	seed      uint64
+	output    string
+	data      string
+	plots     string
+	from      string
+	simulate  string
+
+	list, dryRun, quick, json, quiet, verbose, noProgress, force bool
+
+	sizeRange command.SizeRange      // of sizes, when given
+	given     func(flag string) bool // reports whether the command line names it
+}
+
+func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
+	o = &options{}
+	flags := pflag.NewFlagSet("calibrate", pflag.ContinueOnError)
+	flags.StringVar(&o.ops, "ops", "", "measure only the cases whose name matches this `regexp`")
+	flags.StringSliceVar(&o.impl, "impl", nil, "let only these implementations compete, e.g. go,fftw,go/direct")
+	flags.StringVar(&o.sizes, "sizes", "", "sizes as `lo:hi:xN`, e.g. 64:1Mi:x2")
+	flags.DurationVar(&o.budget, "budget", 2*time.Minute, "time to spend on measuring")
+	flags.Float64Var(&o.precision, "precision", 0.1, "half width of a threshold's interval to aim at, relative")
+	flags.StringVar(&o.mode, "mode", string(sweeps.Latency), "latency (one call, then wait) or throughput (calls without a pause)")
+	flags.IntVar(&o.inFlight, "in-flight", sweeps.DefaultInFlight, "GPU calls under way at a time, in throughput mode")
+	flags.StringVar(&o.state, "state", string(sweeps.Warm), "warm, cold (first call: planned, compiled) or after-idle (after a pause)")
+	flags.StringVar(&o.audio, "audio", "", "feed this PCM WAV `file` to the audio operations")
+	flags.Uint64Var(&o.seed, "seed", 0, "seed of everything random (default: from the clock, printed and saved)")
+	flags.StringVarP(&o.output, "output", "o", "calibration.json", "calibration `file` to write this host's entry into")
+	flags.StringVar(&o.data, "data", filepath.Join("sweeps", "data"), "`folder` for the raw samples, one folder a host in it")
+	flags.StringVar(&o.plots, "plots", "plots", "`folder` for the charts, one folder a host in it")
+	flags.StringVar(&o.from, "from", "", "refit the samples saved in this `folder`; measure nothing")
+	flags.StringVar(&o.simulate, "simulate", "", "calibrate a modelled Apple `chip`, e.g. m3-max, into simulated/; \"list\" prints them")
+	flags.BoolVar(&o.list, "list", false, "list the cases, their implementations and what is missing here")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "print what would be measured, and how long it would take")
+	flags.BoolVar(&o.quick, "quick", false, "a smoke run of at most 30 s")
+	flags.BoolVar(&o.json, "json", false, "print this host's entry as JSON instead of the table")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false, "print a line for every visit to a size")
+	flags.BoolVar(&o.noProgress, "no-progress", false, "draw no progress bar")
+	flags.BoolVar(&o.force, "force", false, "replace a larger entry of this host, or an output file that cannot be read")
+	if done, err = command.Parse(flags, args, stdout,
+		"Calibrate finds the input sizes at which the fastest implementation changes on this machine."); done || err != nil {
+		return nil, done, err
+	}
+	o.given = flags.Changed
+	if o.quick && !flags.Changed("budget") {
+		o.budget = quickBudget
+	}
+	if o.simulate != "" {
+		o.separate()
+	}
+	return o, false, o.check()
+}
+
+func (o *options) check() (err error) {
+	if o.sizes != "" {
+		if o.sizeRange, err = command.ParseSizes(o.sizes); err != nil {
+			return err
+		}
+	}
+	switch {
+	case o.budget < time.Second || o.budget > 24*time.Hour:
+		return command.Usage("--budget %v: want a duration from 1s to 24h, e.g. 2m", o.budget)
+	case !(o.precision >= 0.01 && o.precision <= 1):
+		return command.Usage("--precision %v: want a number from 0.01 to 1, e.g. 0.1", o.precision)
+	case o.mode != string(sweeps.Latency) && o.mode != string(sweeps.Throughput):
+		return command.Usage("--mode %q: want latency or throughput", o.mode)
+	case o.given("in-flight") && o.mode != string(sweeps.Throughput):
+		return command.Usage("--in-flight %d with --mode %s: it is waited for each call (want --mode throughput)", o.inFlight, o.mode)
+	case o.inFlight < 1 || o.inFlight > calibration.MaxInFlight:
+		return command.Usage("--in-flight %d: want a number from 1 to %d, e.g. %d", o.inFlight, calibration.MaxInFlight, sweeps.DefaultInFlight)
+	case o.state != string(sweeps.Warm) && o.state != string(sweeps.Cold) && o.state != string(sweeps.AfterIdle):
+		return command.Usage("--state %q: want warm, cold or after-idle", o.state)
+	case o.state != string(sweeps.Warm) && o.mode == string(sweeps.Throughput):
+		return command.Usage("--state %s with --mode throughput: calls in a row are warm (want --mode latency)", o.state)
+	case o.output == "":
+		return command.Usage("--output is empty: want a file name, e.g. calibration.json")
+	case o.given("simulate"):
+		return o.checkSimulation()
+	}
+	return nil
+}
+
+// drawSeed makes up a seed where the command line has none.
+func (o *options) drawSeed() {
+	if !o.given("seed") {
+		o.seed = uint64(time.Now().UnixNano()) ^ uint64(os.Getpid())
+		o.seed %= 1 << 32 // short enough to type again
+	}
+}
+
+// cases selects what --ops, --impl and --sizes leave.
+func (o *options) cases(all []kernels.Case, stderr io.Writer) ([]kernels.Case, error) {
+	cases, err := command.SelectCases(all, o.ops)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.checkImplementations(cases); err != nil {
+		return nil, err
+	}
+	if o.sizes == "" {
+		return cases, nil
+	}
+	var kept []kernels.Case
+	var ranges []string
+	for _, c := range cases {
+		low, high := max(o.sizeRange.Low, c.Axis.Min), min(o.sizeRange.High, c.Axis.Max)
+		if low > high {
+			ranges = append(ranges, fmt.Sprintf("%s takes %d to %d %s", c.Name, c.Axis.Min, c.Axis.Max, c.Axis.Unit))
+			continue
+		}
+		c.Axis.Min, c.Axis.Max = low, high
+		kept = append(kept, c)
+	}
+	if len(kept) == 0 {
+		return nil, command.Usage("--sizes %q lies outside every case (%s)", o.sizes, strings.Join(ranges, "; "))
+	}
+	for _, r := range ranges {
+		fmt.Fprintf(stderr, "calibrate: left out: %s\n", r)
+	}
+	return kept, nil
+}
+
+func (o *options) checkImplementations(cases []kernels.Case) error {
+	var known []string
+	for _, c := range cases {
+		for _, i := range c.Implementations {
+			known = append(known, i.Name)
+		}
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	for _, name := range o.impl {
+		if !slices.Contains(known, name) {
+			return command.Usage("--impl %q: no such implementation in these cases (there are %s)", name, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+func (o *options) include(implementation string) bool {
+	return len(o.impl) == 0 || slices.Contains(o.impl, implementation)
+}
+
+// input returns what the audio operations compute on.
+func (o *options) input() (kernels.Input, error) {
+	if o.audio == "" {
+		return kernels.GeneratedInput(), nil
+	}
+	input, err := audio.ReadWAV(o.audio)
+	if err != nil {
+		return kernels.Input{}, fmt.Errorf("--audio: %w", err)
+	}
+	return input, nil
+}
+
+// asked returns what the command line asks of a run.
+func (o *options) asked() harness.Options {
+	return harness.Options{
+		Budget: o.budget, Seed: o.seed, Precision: o.precision, Ratio: o.sizeRange.Ratio,
+		Mode: sweeps.Mode(o.mode), State: sweeps.State(o.state), InFlight: o.inFlight, Include: o.include,
+	}
+}

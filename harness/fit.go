@@ -1,0 +1,137 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+
+	"crossover/calibration"
+	"crossover/thresholds"
+	"crossover/timings"
+)
+
+// Fit fits the timings and fills into the entry what follows from them. It reads nothing of the entry but what a saved one
+// holds, so that a run that was loaded gives the same entry as the one that was measured. It is called once.
+func (r *Run) Fit() {
+	entry := &r.Entry
+	entry.Warnings = warnings(entry)
+	entry.Method.TieBand = thresholds.MinTieBand
+	known := r.processors()
+	r.Fits = make(map[string]thresholds.Result, len(entry.Cases))
+	for k := range entry.Cases {
+		c := &entry.Cases[k]
+		fit := thresholds.Fit(r.Timings[c.Name], thresholds.Options{
+			Seed: entry.Method.Seed, Precision: entry.Method.Precision, Resamples: r.Resamples, Processors: known,
+		})
+		fill(c, r.Timings[c.Name], &fit)
+		r.Fits[c.Name] = fit
+		entry.Method.TieBand = max(entry.Method.TieBand, c.TieBand)
+	}
+}
+
+// processors returns what all cases together say of the machine's processors.
+func (r *Run) processors() *thresholds.Processors {
+	of := map[string]string{}
+	var all []*timings.Set
+	for _, c := range r.Entry.Cases {
+		for _, i := range c.Implementations {
+			of[i.Name] = i.Processor
+		}
+		all = append(all, r.Timings[c.Name])
+	}
+	return thresholds.StudyProcessors(of, all)
+}
+
+// crowdedAbove is the time of all processors at once over that of one alone from which on a calibration says so. It is 1.0
+// where each has a core to itself and 1.95 on two threads of one core.
+const crowdedAbove = 1.5
+
+// warnings returns what a reader should know of the calibration as a whole.
+func warnings(entry *calibration.Host) []string {
+	lines := Doubts(&entry.Environment)
+	if crowd := crowded(entry.Environment.Sentinel); crowd != "" {
+		lines = append(lines, crowd)
+	}
+	return lines
+}
+
+// crowded says that processors do not reach their speed all at once, "" where they do or nobody looked. It may be the
+// machine's nature or its state today, and the sweep cannot tell the one from the other.
+func crowded(s *calibration.Sentinel) string {
+	if s == nil {
+		return ""
+	}
+	ratio := SentinelTimes(s).AllProcessorsRatio
+	if !(ratio > crowdedAbove) {
+		return ""
+	}
+	return fmt.Sprintf("all %d processors at once took %.2f times as long as one alone: "+
+		"they share cores, differ in speed or were in use, and the thresholds of parallel implementations hold for a machine like that",
+		s.Processors, ratio)
+}
+
+// fill puts a fit into a case.
+func fill(c *calibration.Case, set *timings.Set, r *thresholds.Result) {
+	c.TieBand, c.ExpectedRegret = r.TieBand, r.Regret
+	c.Sizes, c.Blocks = r.Curves.Sizes, len(set.Blocks)
+	if len(c.Sizes) > 0 {
+		c.Axis.From, c.Axis.To = c.Sizes[0], c.Sizes[len(c.Sizes)-1]
+	}
+	c.Warnings = append(c.Warnings, r.Warnings...)
+	c.Verdict = verdicts[r.Verdict]
+	if c.Verdict != calibration.Always {
+		// The reason that a saved entry carries is why one implementation wins everywhere; here it does not.
+		c.Reason = r.Reason
+	}
+	for k := range c.Implementations {
+		implementation := &c.Implementations[k]
+		i := slices.Index(set.Implementations, implementation.Name)
+		if i < 0 {
+			continue
+		}
+		if i < len(r.Costs) && r.Costs[i].Valid() {
+			cost := r.Costs[i]
+			implementation.Cost = &calibration.Cost{
+				FixedSeconds: cost.Fixed, SizeSeconds: cost.PerSize, Exponent: cost.Exponent, Residual: cost.Residual,
+			}
+		}
+		implementation.GPUTimes = gpuTimes(set, i)
+	}
+	c.Segments = segments(set, r)
+}
+
+// segments returns the segments of a fit, as the file holds them.
+func segments(set *timings.Set, r *thresholds.Result) []calibration.Segment {
+	var all []calibration.Segment
+	for n, s := range r.Segments {
+		segment := calibration.Segment{From: s.From, To: s.To, Implementation: set.Implementations[s.Implementation]}
+		if n > 0 {
+			segment.Interval = &calibration.Interval{Low: s.Low, High: s.High}
+		}
+		for _, a := range s.Next {
+			segment.Next = append(segment.Next, calibration.Alternative{
+				Implementation: set.Implementations[a.Implementation], Slowdown: a.Slowdown,
+			})
+		}
+		all = append(all, segment)
+	}
+	return all
+}
+
+// gpuTimes returns where the time of implementation i goes that a GPU computes, as the file holds it.
+func gpuTimes(set *timings.Set, i int) []calibration.GPUTimes {
+	var times []calibration.GPUTimes
+	for _, use := range thresholds.GPUUses(set, i) {
+		times = append(times, calibration.GPUTimes{
+			Size: use.Size, WallSeconds: use.Wall, GPUSeconds: use.GPU, EncodeSeconds: use.Encode, GapSeconds: use.Gap,
+			LaunchEfficiency: use.Efficiency,
+		})
+	}
+	return times
+}
+
+var verdicts = map[thresholds.Verdict]calibration.Verdict{
+	thresholds.Unresolved: calibration.Unresolved,
+	thresholds.Switches:   calibration.Crossover,
+	thresholds.Always:     calibration.Always,
+	thresholds.Tie:        calibration.Tie,
+}

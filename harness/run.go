@@ -1,0 +1,164 @@
+package harness
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"crossover/calibration"
+	"crossover/kernels"
+	"crossover/sweeps"
+	"crossover/thresholds"
+	"crossover/timings"
+)
+
+// Options say what a run measures and how.
+type Options struct {
+	Budget    time.Duration // for all cases together
+	Seed      uint64        // of everything random
+	Precision float64       // half width of a threshold's interval to aim at, relative; 0 means 0.1
+	Mode      sweeps.Mode   // "" means sweeps.Latency
+	State     sweeps.State  // "" means sweeps.Warm
+	InFlight  int           // calls of a GPU under way at a time in throughput mode; 0 means sweeps.DefaultInFlight
+	Ratio     float64       // of neighbouring sizes of the first ones; 0 means the planner's
+	Input     kernels.Input // of the audio operations
+
+	Include  func(implementation string) bool // says which implementations are timed; nil means all
+	Folder   string                           // to save the run in; "" saves nothing
+	Progress func(sweeps.Progress)            // called between blocks; may be nil
+}
+
+// Run is one calibration, from start to end.
+type Run struct {
+	Entry     calibration.Host             // of the calibration file; without segments before Fit
+	Timings   map[string]*timings.Set      // by case
+	Fits      map[string]thresholds.Result // by case, after Fit
+	Results   []*sweeps.Result             // of Measure, in the order of the cases; none of a run that was loaded
+	Resamples int                          // of the bootstrap that makes the intervals; 0 means as many as thresholds takes
+
+	cases   []kernels.Case
+	options Options
+}
+
+// NewRun begins a run over cases. of is the host: its id, its facts, its environment, and whether it is a model.
+func NewRun(of calibration.Host, cases []kernels.Case, o Options) *Run {
+	if o.Precision == 0 {
+		o.Precision = 0.1
+	}
+	if o.Mode == "" {
+		o.Mode = sweeps.Latency
+	}
+	if o.State == "" {
+		o.State = sweeps.Warm
+	}
+	if o.InFlight == 0 {
+		o.InFlight = sweeps.DefaultInFlight
+	}
+	of.Created, of.Method = time.Now().UTC().Truncate(time.Second), o.method(cases)
+	return &Run{Entry: of, Timings: map[string]*timings.Set{}, cases: cases, options: o}
+}
+
+// method is the method of a run over cases, as far as it is known before the run.
+func (o *Options) method(cases []kernels.Case) calibration.Method {
+	m := calibration.Method{
+		Seed: o.Seed, BudgetSeconds: o.Budget.Seconds(), Precision: o.Precision,
+		Mode: string(o.Mode), State: string(o.State), TieBand: thresholds.MinTieBand, Audio: o.Input.Name,
+	}
+	onGPU := func(i kernels.Implementation) bool {
+		return i.Processor == kernels.GPU && o.includes(i.Name) && i.Missing() == nil
+	}
+	if o.Mode == sweeps.Throughput && slices.ContainsFunc(cases, func(c kernels.Case) bool {
+		return slices.ContainsFunc(c.Implementations, onGPU)
+	}) {
+		m.InFlight = o.InFlight
+	}
+	return m
+}
+
+func (o *Options) includes(implementation string) bool {
+	return o.Include == nil || o.Include(implementation)
+}
+
+// planner joins the statistics to the sweep.
+func (r *Run) planner(c *kernels.Case) *thresholds.Planner {
+	return thresholds.NewPlanner(thresholds.PlannerOptions{
+		Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round, Ratio: r.options.Ratio,
+		Fit: thresholds.Options{Seed: r.options.Seed, Precision: r.options.Precision},
+	})
+}
+
+// FirstSizes returns the sizes of a case that are measured before any time is known.
+func (r *Run) FirstSizes(c *kernels.Case) []int { return r.planner(c).Rungs() }
+
+// Measure sweeps the cases. Where it returns an error, as when ctx is cancelled, the run holds, and has saved, what was
+// measured until then.
+func (r *Run) Measure(ctx context.Context, m Machine) error {
+	o := m.sweep()
+	o.Budget, o.Seed, o.Input = r.options.Budget, r.options.Seed, r.options.Input
+	o.Mode, o.State, o.InFlight = r.options.Mode, r.options.State, r.options.InFlight
+	o.Include, o.Progress = r.options.Include, r.options.Progress
+	o.Planner = func(c *kernels.Case) sweeps.Planner { return r.planner(c) }
+	o.Observe = func(o sweeps.Observed) { r.Entry.Environment.Sentinel = sentinel(o) }
+	o.Uncollected = r.Entry.Simulated
+	if r.options.Folder != "" {
+		o.Save = r.save
+	}
+	start := o.Clock.Now()
+	results, err := sweeps.Run(ctx, r.cases, o)
+	worsen(&r.Entry.Environment, m.Condition())
+	r.Entry.Method.SpentSeconds = float64((o.Clock.Now() - start).Round(time.Millisecond)) / float64(time.Second)
+	r.Results = results
+	for _, result := range results {
+		result.Samples.Simulated = r.Entry.Simulated
+		r.Timings[result.Case.Name] = &result.Samples
+		r.describe(result)
+	}
+	if r.options.Folder == "" {
+		return err
+	}
+	if saveErr := r.saveEntry(); err == nil {
+		err = saveErr
+	}
+	return err
+}
+
+// describe puts into the entry what is known of a case before the fit.
+func (r *Run) describe(result *sweeps.Result) {
+	described := describe(result)
+	k := slices.IndexFunc(r.Entry.Cases, func(c calibration.Case) bool { return c.Name == described.Name })
+	if k < 0 {
+		r.Entry.Cases = append(r.Entry.Cases, described)
+		return
+	}
+	r.Entry.Cases[k] = described
+}
+
+// describe turns a sweep's result into the part of a case that is known before the fit.
+func describe(r *sweeps.Result) calibration.Case {
+	c := calibration.Case{
+		Name:       r.Case.Name,
+		Operation:  r.Case.Operation,
+		Parameters: map[string]int{},
+		Axis:       calibration.Axis{Name: r.Case.Axis.Name, Unit: r.Case.Axis.Unit, From: r.Case.Axis.Min, To: r.Case.Axis.Max},
+		Verdict:    calibration.Unresolved,
+		Reason:     r.Case.OneWinner,
+		Degraded:   r.Degraded,
+		TieBand:    thresholds.MinTieBand,
+		Warnings:   slices.Clone(r.Warnings),
+	}
+	for _, p := range r.Case.Params {
+		c.Parameters[p.Name] = p.Value
+	}
+	for _, status := range r.Implementations {
+		c.Implementations = append(c.Implementations, calibration.Implementation{
+			Name: status.Name, Processor: string(status.Processor), Version: status.Version,
+			RelativeError: status.RelativeError, Excluded: status.Excluded,
+		})
+	}
+	if sizes := r.Samples.Sizes(); len(sizes) > 0 {
+		c.Axis.From, c.Axis.To = sizes[0], sizes[len(sizes)-1]
+		c.Sizes = sizes
+		c.Blocks = len(r.Samples.Blocks)
+	}
+	return c
+}

@@ -1,0 +1,185 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+
+	"crossover/calibration"
+	"crossover/dispatch"
+	"crossover/kernels"
+	"crossover/sweeps"
+	"crossover/thresholds"
+)
+
+// Verification holds the choices of an entry against a machine, at sizes that the entry's run never used.
+type Verification struct {
+	Entry   *calibration.Host
+	Checks  []*Check
+	Skipped []string                // the recorded cases that cannot be checked, each with the reason
+	Now     calibration.Environment // of the machine; Measure adds what it saw
+	States  States                  // then and now, after Measure
+}
+
+// Check is one recorded case under verification.
+type Check struct {
+	Recorded *calibration.Case
+	Case     kernels.Case
+
+	// What Measure found.
+	Result *sweeps.Result
+	Audit  thresholds.Audit
+	// Excused says that the choices drifted, that it concerns parallel implementations, and that the machine is in another
+	// state than at calibration: that is no drift of the entry.
+	Excused bool
+
+	auditor *thresholds.Auditor
+}
+
+// NewVerification pairs the recorded cases whose names are asked for with those of this program. now is the machine's
+// environment.
+func NewVerification(entry *calibration.Host, all []kernels.Case, asked func(name string) bool, now calibration.Environment) *Verification {
+	v := &Verification{Entry: entry, Now: now}
+	known := map[string]kernels.Case{}
+	for _, c := range all {
+		known[c.Name] = c
+	}
+	for k := range entry.Cases {
+		recorded := &entry.Cases[k]
+		c, ok := known[recorded.Name]
+		switch {
+		case !asked(recorded.Name):
+		case !ok:
+			v.Skipped = append(v.Skipped, fmt.Sprintf("%s: not in the catalogue of this version", recorded.Name))
+		case len(recorded.Segments) == 0:
+			v.Skipped = append(v.Skipped, fmt.Sprintf("%s: the file chooses nothing (%s)", recorded.Name, recorded.Reason))
+		default:
+			// Only what was measured is promised, so only that is checked.
+			c.Axis.Min, c.Axis.Max = recorded.Axis.From, recorded.Axis.To
+			c.Implementations = promised(recorded, c.Implementations)
+			v.Checks = append(v.Checks, &Check{Recorded: recorded, Case: c})
+		}
+	}
+	return v
+}
+
+// promised leaves out implementations that the entry does not know or that did not compete: it promises nothing about
+// them.
+func promised(recorded *calibration.Case, all []kernels.Implementation) []kernels.Implementation {
+	var kept []kernels.Implementation
+	for _, implementation := range all {
+		for _, r := range recorded.Implementations {
+			if r.Name == implementation.Name && r.Excluded == "" {
+				kept = append(kept, implementation)
+			}
+		}
+	}
+	return kept
+}
+
+// VerifyOptions say how a verification is made. What a time is the time of is the entry's.
+type VerifyOptions struct {
+	Budget   time.Duration // for all cases together
+	Seed     uint64        // of the fresh sizes and the order
+	Progress func(sweeps.Progress)
+}
+
+// Measure sweeps every case at its fresh sizes and judges what the dispatcher chooses there. Where it returns an error,
+// as when ctx is cancelled, nothing is decided.
+func (v *Verification) Measure(ctx context.Context, m Machine, d *dispatch.Dispatcher, options VerifyOptions) error {
+	o := m.sweep()
+	o.Budget, o.Seed, o.Progress = options.Budget, options.Seed, options.Progress
+	method := &v.Entry.Method
+	o.Mode, o.InFlight, o.State = sweeps.Mode(method.Mode), method.InFlight, sweeps.State(method.State)
+	// A recording that the calibration was made on need not be at hand, and no operation's time depends on what it sounds
+	// like.
+	o.Input = kernels.GeneratedInput()
+	o.Observe = func(o sweeps.Observed) { v.Now.Sentinel = sentinel(o) }
+	o.Uncollected = v.Entry.Simulated
+	cases := make([]kernels.Case, len(v.Checks))
+	byName := map[string]*Check{}
+	for k, check := range v.Checks {
+		cases[k] = check.Case
+		byName[check.Case.Name] = check
+	}
+	o.Planner = func(c *kernels.Case) sweeps.Planner { return byName[c.Name].audit(d, options.Seed) }
+	results, err := sweeps.Run(ctx, cases, o)
+	if err != nil {
+		return err
+	}
+	worsen(&v.Now, m.Condition())
+	v.States = CompareStates(&v.Entry.Environment, &v.Now)
+	for k, check := range v.Checks {
+		check.Result = results[k]
+		check.judge(&v.States)
+	}
+	return nil
+}
+
+// audit begins the check, at the same fresh sizes each time.
+func (c *Check) audit(d *dispatch.Dispatcher, seed uint64) *thresholds.Auditor {
+	hash := fnv.New64a()
+	hash.Write([]byte(c.Case.Name))
+	rng := rand.New(rand.NewPCG(seed, hash.Sum64()))
+	fresh := thresholds.NewFresh(c.Case.Axis.Min, c.Case.Axis.Max, c.Case.Axis.Round, c.Recorded.Sizes, rng)
+	var edges []int
+	for _, s := range c.Recorded.Segments[1:] {
+		edges = append(edges, s.From)
+	}
+	choice := d.Case(c.Case.Name, available(&c.Case)...)
+	c.auditor = thresholds.NewAuditor(fresh.Sizes(edges), choice.Choose, fresh.Near, c.Recorded.TieBand, unsure(c.Recorded))
+	return c.auditor
+}
+
+// unsure returns where the entry says that it does not know: the intervals of the thresholds of an unresolved case.
+func unsure(recorded *calibration.Case) [][2]int {
+	if recorded.Verdict != calibration.Unresolved {
+		return nil
+	}
+	var all [][2]int
+	for _, s := range recorded.Segments[1:] {
+		if s.Interval != nil {
+			all = append(all, [2]int{s.Interval.Low, s.Interval.High})
+		}
+	}
+	return all
+}
+
+// available names the implementations that are there.
+func available(c *kernels.Case) []string {
+	var names []string
+	for _, implementation := range c.Implementations {
+		if implementation.Missing() == nil {
+			names = append(names, implementation.Name)
+		}
+	}
+	return names
+}
+
+// judge audits what was measured.
+func (c *Check) judge(states *States) {
+	c.Audit = c.auditor.Judge(&c.Result.Samples)
+	if c.Result.Degraded {
+		c.Audit.Finding = min(c.Audit.Finding, thresholds.Ambiguous) // a disturbed machine says nothing of the entry
+	}
+	if c.Audit.Finding == thresholds.Drifted && states.excuse(&c.Audit, c.Result.Samples.Implementations) {
+		c.Audit.Finding, c.Excused = thresholds.Ambiguous, true
+	}
+}
+
+// excuse reports whether another state of the machine may be all that is behind a drift: it is where at every drifted size
+// the choice or what beats it spreads over the processors. What one processor computes knows nothing of the others, and
+// what a library does inside a call is no excuse.
+func (s *States) excuse(audit *thresholds.Audit, names []string) bool {
+	if len(s.Moved) == 0 {
+		return false
+	}
+	for _, size := range audit.Sizes {
+		if size.Finding == thresholds.Drifted && !kernels.Parallel(names[size.Chosen]) && !kernels.Parallel(names[size.Best]) {
+			return false
+		}
+	}
+	return true
+}
