@@ -130,9 +130,10 @@ func same(w io.Writer, runs int, seed uint64) {
 }
 
 func drift(w io.Writer, runs int, seed uint64) {
-	fmt.Fprintln(w, "scenario\tDRIFTED, unchanged\tDRIFTED, moved twofold\tone is slower by\tthe old choice costs\t")
+	fmt.Fprintln(w, "scenario\tDRIFTED, unchanged\tDRIFTED, moved twofold\tmachine disturbed\tone is slower by\tthe old choice costs\t")
 	for _, r := range proof.StudyDrift(model.Scenarios(), runs, seed) {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.0f %%\tup to %.0f %%\t\n", r.Scenario, percent(r.Unchanged), percent(r.Shifted), 100*(r.Factor-1), 100*r.Cost)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.0f %%\tup to %.0f %%\t\n", r.Scenario, percent(r.Unchanged), percent(r.Shifted),
+			percent(r.Disturbed), 100*(r.Factor-1), 100*r.Cost)
 	}
 }
 

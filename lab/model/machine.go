@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"crossover/gpu"
@@ -179,11 +180,14 @@ func (m *Machine) spend(on kernels.Processor, seconds, luck float64) {
 	}
 }
 
-// Case returns the scenario as a case of the catalogue's kind: its outputs are always right.
+// Case returns the scenario as a case of the catalogue's kind: its outputs are always right. Its name is the scenario's as a
+// calibration file takes names, "launch/shared" for "launch, shared".
 func (m *Machine) Case() kernels.Case {
 	s := m.scenario
+	name := strings.NewReplacer(", ", "/", " ", "-").Replace(s.Name)
+	operation, _, _ := strings.Cut(name, "/")
 	c := kernels.Case{
-		Name: s.Name, Operation: "modelled", Definition: "y = x", Source: "package model",
+		Name: name, Operation: operation, Definition: "y = x", Source: "package model",
 		Axis:      kernels.Axis{Name: "n", Unit: "elements", Min: s.Low, Max: s.High},
 		Tolerance: func(int) float64 { return 1e-6 },
 		Bytes:     func(int) float64 { return 8 },
@@ -195,7 +199,7 @@ func (m *Machine) Case() kernels.Case {
 	return c
 }
 
-// Problem returns the problem of a size, in which implementations compete by their costs. Their outputs are always right.
+// Problem returns the problem of a size, in which implementations take their costs. Their outputs are always right.
 func (m *Machine) Problem(implementations []Implementation, size int) kernels.Problem {
 	return &problem{m, implementations, size}
 }

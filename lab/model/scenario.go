@@ -12,7 +12,7 @@ import (
 // Cost is the seconds of one call at a size, undisturbed.
 type Cost func(size float64) float64
 
-// Implementation is a competitor in a scenario.
+// Implementation is one way to compute a scenario, and what it costs.
 type Implementation struct {
 	Name      string
 	Processor kernels.Processor

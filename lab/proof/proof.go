@@ -2,21 +2,24 @@
 // often an interval holds the truth, how often a crossover or a drift is claimed that is not there, what choices cost at
 // sizes nobody measured, and how many blocks that took.
 //
-// It measures nothing on this machine and changes nothing of the method: sweeps, crossover and the auditor run as in the
-// commands. A study is a function of runs and a seed; the same seed gives the same table.
+// It measures nothing on this machine and joins nothing by itself: package harness calibrates and verifies, as it does for
+// the commands, and a dispatcher chooses by the entry that would be in the file. A study is a function of runs and a seed;
+// the same seed gives the same table.
 package proof
 
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"sync"
 	"time"
 
+	"crossover/calibration"
+	"crossover/dispatch"
+	"crossover/harness"
+	"crossover/host"
 	"crossover/kernels"
 	"crossover/lab/model"
-	"crossover/sweeps"
 	"crossover/thresholds"
 	"crossover/timings"
 )
@@ -28,56 +31,68 @@ const (
 	VerifyBudget = 10 * time.Second
 )
 
-// calibration is what one run found.
-type calibration struct {
-	machine  *model.Machine
-	set      *timings.Set
-	fit      thresholds.Result
-	degraded bool
-}
-
-// at returns the name of the implementation that the fit chooses at a size.
-func (c *calibration) at(size int) string {
-	segments := c.fit.Segments
-	k := 0
-	for k+1 < len(segments) && segments[k+1].From <= size {
-		k++
-	}
-	return c.set.Implementations[segments[k].Implementation]
+// calibrated is a modelled machine and the run that calibrated it.
+type calibrated struct {
+	machine *model.Machine
+	run     *harness.Run
+	choice  *dispatch.Case // by the entry of the run
 }
 
 // calibrate runs one calibration of a scenario. resamples is the size of the final bootstrap; 1 where no interval is
 // looked at.
-func calibrate(s *model.Scenario, seed uint64, budget time.Duration, resamples int) *calibration {
+func calibrate(s *model.Scenario, seed uint64, budget time.Duration, resamples int) *calibrated {
 	machine := model.New(s, seed)
-	c := machine.Case()
-	fit := thresholds.Options{Seed: seed, Resamples: resamples}
-	result := sweep(machine, c, seed, budget, 0, thresholds.NewPlanner(thresholds.PlannerOptions{
-		Low: c.Axis.Min, High: c.Axis.Max, Fit: thresholds.Options{Seed: seed},
-	}))
-	fit.Processors = thresholds.StudyProcessors(processors(s), []*timings.Set{&result.Samples})
-	return &calibration{machine, &result.Samples, thresholds.Fit(&result.Samples, fit), result.Degraded}
+	run := harness.NewRun(modelled(), []kernels.Case{machine.Case()}, harness.Options{Budget: budget, Seed: seed})
+	run.Resamples = resamples
+	must(run.Measure(context.Background(), on(machine)))
+	return fitted(machine, run)
 }
 
-// processors names the processor of each implementation.
-func processors(s *model.Scenario) map[string]string {
-	of := map[string]string{}
-	for _, i := range s.Implementations {
-		of[i.Name] = string(i.Processor)
+// fitted fits a run.
+func fitted(machine *model.Machine, run *harness.Run) *calibrated {
+	run.Fit()
+	c := &calibrated{machine: machine, run: run}
+	found := c.found()
+	var names []string
+	for _, i := range found.Implementations {
+		names = append(names, i.Name)
 	}
-	return of
+	c.choice = dispatcher(&run.Entry).Case(found.Name, names...)
+	return c
 }
 
-// sweep runs the harness on a modelled machine. share is Options.VisitShare.
-func sweep(machine *model.Machine, c kernels.Case, seed uint64, budget time.Duration, share float64, p sweeps.Planner) *sweeps.Result {
-	results, err := sweeps.Run(context.Background(), []kernels.Case{c}, sweeps.Options{
-		Budget: budget, Seed: seed, Clock: machine, Sentinel: machine.Sentinel, Uncollected: true, VisitShare: share,
-		Planner: func(*kernels.Case) sweeps.Planner { return p },
-	})
+// found is the entry's only case.
+func (c *calibrated) found() *calibration.Case { return &c.run.Entry.Cases[0] }
+
+// timings are those of the only case.
+func (c *calibrated) timings() *timings.Set { return c.run.Timings[c.found().Name] }
+
+// modelled is the host that a modelled machine is: what of it a dispatcher asks for.
+func modelled() calibration.Host {
+	facts := calibration.Facts{Chip: "Modelled machine", Family: "modelled", Architecture: "modelled", Cores: 1, GPU: "Modelled GPU"}
+	return calibration.Host{
+		ID: calibration.SimulatedPrefix + host.Facts(facts).ID(), Simulated: true, Facts: facts,
+		Environment: calibration.Environment{Power: "unknown", Thermal: "unknown", Load: -1},
+	}
+}
+
+// on is a modelled machine as the harness takes it.
+func on(m *model.Machine) harness.Machine { return harness.Machine{Clock: m, Sentinel: m.Sentinel} }
+
+// dispatcher returns the dispatcher of a program that loads the entry, which must be what a calibration file accepts.
+func dispatcher(entry *calibration.Host) *dispatch.Dispatcher {
+	file := &calibration.File{SchemaVersion: calibration.SchemaVersion}
+	must(file.Merge(*entry))
+	d, err := dispatch.New(file, dispatch.WithHost(host.Facts(entry.Facts)), dispatch.AllowSimulated())
+	must(err)
+	return d
+}
+
+// must panics at an error: on a modelled machine nothing is cancelled, saved or lost, so that any is a defect of ours.
+func must(err error) {
 	if err != nil {
-		panic(err) // only a cancelled context or a failed save ends a sweep, and there is neither
+		panic(err)
 	}
-	return results[0]
 }
 
 // each calls f for 0 … runs−1 on all processors.
@@ -139,32 +154,31 @@ func StudyCoverage(scenarios []model.Scenario, runs int, seed uint64) []Coverage
 	for k := range scenarios {
 		s := &scenarios[k]
 		truth := s.Truth()
-		found := make([]*calibration, runs)
+		found := make([]*calibrated, runs)
 		each(runs, func(run int) {
-			c := calibrate(s, seedOf(seed, run), Budget, 1000)
-			found[run] = c
+			found[run] = calibrate(s, seedOf(seed, run), Budget, 1000)
 		})
 		row := Coverage{Scenario: s.Name}
 		var widths, blocks []float64
 		for _, c := range found {
-			reported := c.fit.Segments[1:]
+			reported := c.found().Segments[1:]
 			row.Extra.Of++
 			if len(reported) > len(truth) {
 				row.Extra.Count++
 			}
-			blocks = append(blocks, float64(len(c.set.Blocks)))
+			blocks = append(blocks, float64(c.found().Blocks))
 			for n, edge := range truth {
 				row.Missed.Of++
-				t := nearest(reported, edge, s, truth, n, c.set.Implementations)
+				t := nearest(reported, edge, s, truth, n)
 				if t == nil {
 					row.Missed.Count++
 					continue
 				}
 				row.Holds.Of++
-				if t.Low <= edge && edge <= t.High {
+				if t.Interval.Low <= edge && edge <= t.Interval.High {
 					row.Holds.Count++
 				}
-				widths = append(widths, float64(t.High)/float64(t.Low)-1)
+				widths = append(widths, float64(t.Interval.High)/float64(t.Interval.Low)-1)
 			}
 		}
 		row.Width, row.Blocks = median(widths), int(median(blocks))
@@ -175,13 +189,13 @@ func StudyCoverage(scenarios []model.Scenario, runs int, seed uint64) []Coverage
 
 // nearest returns the reported threshold that stands for the n-th true one: the closest in log-size to the same new
 // winner; nil where there is none.
-func nearest(reported []thresholds.Segment, edge int, s *model.Scenario, truth []int, n int, names []string) *thresholds.Segment {
+func nearest(reported []calibration.Segment, edge int, s *model.Scenario, truth []int, n int) *calibration.Segment {
 	winner, _ := s.Best(truth[n])
-	var best *thresholds.Segment
+	var best *calibration.Segment
 	least := math.Inf(1)
 	for k := range reported {
 		t := &reported[k]
-		if names[t.Implementation] != winner {
+		if t.Implementation != winner {
 			continue
 		}
 		if d := math.Abs(math.Log(float64(t.From) / float64(edge))); d < least {
@@ -203,7 +217,7 @@ func StudySame(scenarios []model.Scenario, runs int, seed uint64) []Alarms {
 	for k := range scenarios {
 		claimed := make([]bool, runs)
 		each(runs, func(run int) {
-			claimed[run] = calibrate(&scenarios[k], seedOf(seed, run), Budget, 200).fit.Verdict == thresholds.Switches
+			claimed[run] = calibrate(&scenarios[k], seedOf(seed, run), Budget, 200).found().Verdict == calibration.Crossover
 		})
 		rows = append(rows, Alarms{scenarios[k].Name, count(claimed)})
 	}
@@ -215,6 +229,7 @@ type Drift struct {
 	Scenario  string
 	Unchanged Share   // verifications of an unchanged machine that say DRIFTED
 	Shifted   Share   // verifications that say DRIFTED after a crossover has moved by a factor of two
+	Disturbed Share   // verifications after the same move that say AMBIGUOUS, because the machine was disturbed
 	Factor    float64 // by which an implementation became slower for that
 	Cost      float64 // greatest slowdown of the old choice on the changed machine, minus 1
 }
@@ -229,13 +244,15 @@ func StudyDrift(scenarios []model.Scenario, runs int, seed uint64) []Drift {
 		if moved == nil {
 			continue
 		}
-		unchanged, changed := make([]bool, runs), make([]bool, runs)
+		unchanged, changed, disturbed := make([]bool, runs), make([]bool, runs), make([]bool, runs)
 		each(runs, func(run int) {
 			c := calibrate(s, seedOf(seed, run), Budget, 200)
-			unchanged[run] = audit(c, s, seedOf(seed+1, run)) == thresholds.Drifted
-			changed[run] = audit(c, c.machine.Own().Moved(winner, factor), seedOf(seed+2, run)) == thresholds.Drifted
+			unchanged[run] = verify(c, s, seedOf(seed+1, run)).Audit.Finding == thresholds.Drifted
+			check := verify(c, c.machine.Own().Moved(winner, factor), seedOf(seed+2, run))
+			changed[run] = check.Audit.Finding == thresholds.Drifted
+			disturbed[run] = check.Audit.Finding == thresholds.Ambiguous && check.Result.Degraded
 		})
-		rows = append(rows, Drift{s.Name, count(unchanged), count(changed), factor, cost(s, moved)})
+		rows = append(rows, Drift{s.Name, count(unchanged), count(changed), count(disturbed), factor, cost(s, moved)})
 	}
 	return rows
 }
@@ -270,22 +287,13 @@ func cost(s, moved *model.Scenario) float64 {
 	return worst - 1
 }
 
-// audit verifies a calibration on a machine, as the verify command does.
-func audit(c *calibration, s *model.Scenario, seed uint64) thresholds.Finding {
-	machine := model.New(s, seed)
-	kase := machine.Case()
-	fresh := thresholds.NewFresh(s.Low, s.High, nil, c.set.Sizes(), rand.New(rand.NewPCG(seed, 3)))
-	var edges []int
-	var unsure [][2]int
-	for _, segment := range c.fit.Segments[1:] {
-		edges = append(edges, segment.From)
-		if c.fit.Verdict == thresholds.Unresolved {
-			unsure = append(unsure, [2]int{segment.Low, segment.High})
-		}
-	}
-	auditor := thresholds.NewAuditor(fresh.Sizes(edges), c.at, fresh.Near, c.fit.TieBand, unsure)
-	result := sweep(machine, kase, seed, VerifyBudget, 0.5, auditor)
-	return auditor.Judge(&result.Samples).Finding
+// verify verifies the entry of a run on a machine.
+func verify(c *calibrated, s *model.Scenario, seed uint64) *harness.Check {
+	machine, entry := model.New(s, seed), &c.run.Entry
+	every := func(string) bool { return true }
+	v := harness.NewVerification(entry, []kernels.Case{machine.Case()}, every, entry.Environment)
+	must(v.Measure(context.Background(), on(machine), dispatcher(entry), harness.VerifyOptions{Budget: VerifyBudget, Seed: seed}))
+	return v.Checks[0]
 }
 
 func count(happened []bool) Share {

@@ -46,8 +46,8 @@ func TestCoverageSeesAWrongTruth(t *testing.T) {
 	c := calibrate(&s, 1, Budget, 200)
 	moved := s.Moved("gpu", 1.2)
 	edge := moved.Truth()[0]
-	threshold := nearest(c.fit.Segments[1:], edge, moved, moved.Truth(), 0, c.set.Implementations)
-	if threshold == nil || threshold.Low <= edge && edge <= threshold.High {
+	threshold := nearest(c.found().Segments[1:], edge, moved, moved.Truth(), 0)
+	if threshold == nil || threshold.Interval.Low <= edge && edge <= threshold.Interval.High {
 		t.Errorf("the interval %+v holds %d, the crossover of another machine", threshold, edge)
 	}
 }
@@ -60,13 +60,15 @@ func TestIdenticalImplementationsDoNotCross(t *testing.T) {
 	}
 }
 
+// On a machine that throttles, verify may say that it was disturbed instead of what it found.
 func TestDriftIsFoundAndNotInvented(t *testing.T) {
 	for _, r := range StudyDrift(scenarios(t, "launch, shared", "caches", "three"), 15, 1) {
 		if r.Unchanged.Count > 0 {
 			t.Errorf("%s: %d of %d verifications of an unchanged machine say DRIFTED", r.Scenario, r.Unchanged.Count, r.Unchanged.Of)
 		}
-		if r.Shifted.Count < 14 {
-			t.Errorf("%s: %d of %d verifications find a crossover that moved twofold", r.Scenario, r.Shifted.Count, r.Shifted.Of)
+		if r.Shifted.Count+r.Disturbed.Count < 14 || r.Scenario == "launch, shared" && r.Shifted.Count < 14 {
+			t.Errorf("%s: %d of %d verifications find a crossover that moved twofold, %d say that the machine was disturbed",
+				r.Scenario, r.Shifted.Count, r.Shifted.Of, r.Disturbed.Count)
 		}
 	}
 }
@@ -100,10 +102,10 @@ func TestMeasuredRulesNamesAnEmptyFolder(t *testing.T) {
 	}
 }
 
-func TestAuditOfTheRightChoicesHolds(t *testing.T) {
+func TestTheRightChoicesHold(t *testing.T) {
 	s := scenarios(t, "launch")[0]
 	c := calibrate(&s, 3, Budget, 200)
-	if finding := audit(c, &s, 4); finding != thresholds.Holds {
+	if finding := verify(c, &s, 4).Audit.Finding; finding != thresholds.Holds {
 		t.Errorf("finding is %v", finding)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"crossover/harness"
 	"crossover/lab/model"
-	"crossover/thresholds"
 	"crossover/timings"
 )
 
@@ -64,10 +64,10 @@ func StudyRegret(scenarios []model.Scenario, runs int, seed uint64) []Regret {
 			each(runs, func(run int) {
 				seed := seedOf(seed, run)
 				c := calibrate(s, seed, budget, 1)
-				blocks[run] = float64(len(c.set.Blocks))
+				blocks[run] = float64(c.found().Blocks)
 				means[run], worsts[run] = math.Inf(1), math.Inf(1)
-				if len(c.fit.Segments) > 0 {
-					means[run], worsts[run] = trueRegret(s, c.at, seed)
+				if len(c.found().Segments) > 0 {
+					means[run], worsts[run] = trueRegret(s, c.choice.Choose, seed)
 				}
 			})
 			rows = append(rows, Regret{
@@ -114,19 +114,27 @@ func oursToGoal(s *model.Scenario, runs int, seed uint64) int {
 		c := calibrate(s, seed, Budget, 1)
 		needed[run] = math.Inf(1)
 		const step = 5
-		for n := len(c.set.Blocks); n > 0; n -= step {
-			part := &timings.Set{Implementations: c.set.Implementations, Blocks: c.set.Blocks[:n]}
-			early := &calibration{set: part, fit: thresholds.Fit(part, thresholds.Options{Seed: seed, Resamples: 1})}
-			if len(early.fit.Segments) == 0 {
+		for n := len(c.timings().Blocks); n > 0; n -= step {
+			early := c.after(n)
+			if len(early.found().Segments) == 0 {
 				break
 			}
-			if mean, _ := trueRegret(s, early.at, seed); mean > Goal {
+			if mean, _ := trueRegret(s, early.choice.Choose, seed); mean > Goal {
 				break
 			}
 			needed[run] = float64(n)
 		}
 	})
 	return finite(median(needed))
+}
+
+// after returns what the run would have found with its first n blocks alone.
+func (c *calibrated) after(n int) *calibrated {
+	part := *c.timings()
+	part.Blocks = part.Blocks[:n]
+	run := &harness.Run{Entry: c.run.Entry, Timings: map[string]*timings.Set{part.Case: &part}, Resamples: c.run.Resamples}
+	run.Entry.Cases = slices.Clone(run.Entry.Cases)
+	return fitted(c.machine, run)
 }
 
 // gridRuns is how many times the grids measure each point.

@@ -49,10 +49,11 @@ func StudyRules(scenarios []model.Scenario, runs int, seed uint64) []RuleRow {
 		each(runs, func(run int) {
 			seed := seedOf(seed, run)
 			c := calibrate(s, seed, Budget, 1)
-			bands[run] = c.fit.TieBand
+			set := c.timings()
+			bands[run] = c.found().TieBand
 			for i, r := range all {
-				choice := r.Choose(c.set)
-				regrets[i][run], _ = trueRegret(s, func(size int) string { return c.set.Implementations[choice.At(size)] }, seed)
+				choice := r.Choose(set)
+				regrets[i][run], _ = trueRegret(s, func(size int) string { return set.Implementations[choice.At(size)] }, seed)
 			}
 		})
 		row := RuleRow{Case: s.Name, Band: median(bands) / 2}
