@@ -1,0 +1,230 @@
+package harness_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"crossover/calibration"
+	"crossover/dispatch"
+	"crossover/harness"
+	"crossover/host"
+	"crossover/kernels"
+	"crossover/lab/model"
+	"crossover/sweeps"
+	"crossover/thresholds"
+)
+
+// launch is the scenario of the tests: a GPU with a launch, on a quiet machine.
+func launch() *model.Scenario { return &model.Scenarios()[0] }
+
+// anywhere is a host that is not this one.
+func anywhere() calibration.Host {
+	facts := calibration.Facts{Chip: "Somebody's chip", Family: "somebody", Architecture: "none", Cores: 1, GPU: "Somebody's GPU"}
+	return calibration.Host{
+		ID: host.Facts(facts).ID(), Facts: facts, Environment: calibration.Environment{Power: "mains", Thermal: "unknown", Load: -1},
+	}
+}
+
+func on(m *model.Machine) harness.Machine { return harness.Machine{Clock: m, Sentinel: m.Sentinel} }
+
+// measured returns a run of the scenario that is not fitted yet.
+func measured(t *testing.T, o harness.Options) *harness.Run {
+	t.Helper()
+	machine := model.New(launch(), 1)
+	o.Budget, o.Seed = 5*time.Second, 1
+	r := harness.NewRun(anywhere(), []kernels.Case{machine.Case()}, o)
+	if err := r.Measure(t.Context(), on(machine)); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestARunFindsTheCrossover(t *testing.T) {
+	r := measured(t, harness.Options{})
+	if c := r.Entry.Cases[0]; len(c.Segments) != 0 || c.Blocks == 0 || r.Entry.Method.SpentSeconds == 0 {
+		t.Errorf("before the fit the entry has %d segments, %d blocks and %v s", len(c.Segments), c.Blocks, r.Entry.Method.SpentSeconds)
+	}
+	r.Fit()
+	c, truth := r.Entry.Cases[0], launch().Truth()[0]
+	if len(c.Segments) != 2 || c.Segments[1].Implementation != "gpu" || c.Segments[1].Interval.Low > truth || c.Segments[1].Interval.High < truth {
+		t.Fatalf("%+v: want one threshold, about %d, to gpu", c.Segments, truth)
+	}
+	if fit := r.Fits[c.Name]; fit.Segments[1].From != c.Segments[1].From || fit.Verdict != thresholds.Switches {
+		t.Errorf("the fit is %+v, the entry has %+v", fit.Segments, c.Segments)
+	}
+	if len(r.Results) != 1 || len(r.Timings[c.Name].Blocks) != c.Blocks {
+		t.Errorf("%d results, %d blocks of %d", len(r.Results), len(r.Timings[c.Name].Blocks), c.Blocks)
+	}
+	if err := r.Entry.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// bytesOf is the entry as a calibration file holds it.
+func bytesOf(t *testing.T, entry calibration.Host) string {
+	t.Helper()
+	var text strings.Builder
+	file := calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{entry}}
+	if _, err := file.WriteTo(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+func TestASavedRunFitsToTheSameBytes(t *testing.T) {
+	folder := t.TempDir()
+	r := measured(t, harness.Options{Folder: folder, Precision: 0.2})
+	r.Fit()
+	loaded, err := harness.Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded.Fit()
+	if diff := cmp.Diff(bytesOf(t, r.Entry), bytesOf(t, loaded.Entry)); diff != "" {
+		t.Errorf("the entry of the loaded run differs (-measured +loaded):\n%s", diff)
+	}
+}
+
+func TestAnInterruptedRunIsSaved(t *testing.T) {
+	folder := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	machine := model.New(launch(), 1)
+	r := harness.NewRun(anywhere(), []kernels.Case{machine.Case()}, harness.Options{
+		Budget: 5 * time.Second, Seed: 1, Folder: folder,
+		Progress: func(p sweeps.Progress) {
+			if p.Elapsed > time.Second {
+				cancel()
+			}
+		},
+	})
+	if err := r.Measure(ctx, on(machine)); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	loaded, err := harness.Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spent := loaded.Entry.Method.SpentSeconds
+	if blocks := len(loaded.Timings["launch"].Blocks); blocks == 0 || blocks != r.Entry.Cases[0].Blocks || spent < 1 || spent > 4 {
+		t.Errorf("%d blocks saved of %d, after %v s", blocks, r.Entry.Cases[0].Blocks, spent)
+	}
+}
+
+// The options end up in the sweep and in the method; calls in flight only where a GPU is timed.
+func TestOptions(t *testing.T) {
+	r := measured(t, harness.Options{
+		Mode: sweeps.Throughput, InFlight: 3, Ratio: 16, Include: func(implementation string) bool { return implementation == "cpu" },
+	})
+	if m := r.Entry.Method; m.Mode != "throughput" || m.State != "warm" || m.InFlight != 0 || m.Precision != 0.1 || m.Seed != 1 || m.BudgetSeconds != 5 {
+		t.Errorf("%+v", m)
+	}
+	c := launch()
+	k := model.New(c, 1).Case()
+	if sizes := r.FirstSizes(&k); sizes[0] != c.Low || sizes[1] < 12*c.Low || sizes[len(sizes)-1] != c.High {
+		t.Errorf("the first sizes are %v", sizes)
+	}
+	if names := r.Timings["launch"].Implementations; !slices.Equal(names, []string{"cpu"}) {
+		t.Errorf("%v were timed", names)
+	}
+	gpus := harness.NewRun(anywhere(), []kernels.Case{k}, harness.Options{Mode: sweeps.Throughput, InFlight: 3})
+	if gpus.Entry.Method.InFlight != 3 {
+		t.Errorf("%+v", gpus.Entry.Method)
+	}
+}
+
+// verified verifies an entry on a machine.
+func verified(t *testing.T, entry calibration.Host, m harness.Machine, k kernels.Case) *harness.Verification {
+	t.Helper()
+	d, err := dispatch.New(&calibration.File{Hosts: []calibration.Host{entry}}, dispatch.WithHost(host.Facts(entry.Facts)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := harness.NewVerification(&entry, []kernels.Case{k}, func(string) bool { return true }, entry.Environment)
+	if err := v.Measure(t.Context(), m, d, harness.VerifyOptions{Budget: 10 * time.Second, Seed: 2}); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestVerification(t *testing.T) {
+	r := measured(t, harness.Options{})
+	r.Fit()
+	right := r.Entry.Cases[0].Segments[1].From
+	for name, c := range map[string]struct {
+		from   int
+		others bool // are at work
+		want   thresholds.Finding
+	}{
+		"right":                {right, false, thresholds.Holds},
+		"eight times too high": {8 * right, false, thresholds.Drifted},
+		"on a busy machine":    {8 * right, true, thresholds.Ambiguous},
+	} {
+		t.Run(name, func(t *testing.T) {
+			entry := r.Entry
+			entry.Cases = slices.Clone(entry.Cases)
+			recorded := &entry.Cases[0]
+			recorded.Segments = slices.Clone(recorded.Segments)
+			recorded.Segments[0].To, recorded.Segments[1].From = c.from-1, c.from
+			recorded.Segments[1].Interval = &calibration.Interval{Low: c.from, High: c.from}
+			machine := model.New(launch(), 2)
+			m := on(machine)
+			if c.others {
+				m.Others = func() float64 { return machine.Now().Seconds() }
+			}
+			m.Observe = func() host.Condition { return host.Condition{Power: "battery", Thermal: "nominal"} }
+			v := verified(t, entry, m, machine.Case())
+			check := v.Checks[0]
+			if check.Audit.Finding != c.want || check.Excused {
+				t.Errorf("finding %v, excused %v, want %v", check.Audit.Finding, check.Excused, c.want)
+			}
+			for _, s := range check.Audit.Sizes {
+				if slices.Contains(recorded.Sizes, s.Size) {
+					t.Errorf("size %d was measured by the run", s.Size)
+				}
+			}
+			if len(check.Audit.Sizes) < 10 || v.Now.Power != "battery" || len(v.States.Conditions) != 1 {
+				t.Errorf("%d sizes, power %q, conditions %q", len(check.Audit.Sizes), v.Now.Power, v.States.Conditions)
+			}
+		})
+	}
+}
+
+// What the entry does not promise is not checked: cases without a choice or without a name here, and implementations that
+// did not compete.
+func TestWhatIsNotVerified(t *testing.T) {
+	k := model.New(launch(), 1).Case()
+	segments := []calibration.Segment{{From: 100, To: 200, Implementation: "cpu"}}
+	axis := calibration.Axis{From: 100, To: 200}
+	entry := calibration.Host{Cases: []calibration.Case{
+		{Name: k.Name, Axis: axis, Segments: segments, Implementations: []calibration.Implementation{
+			{Name: "cpu"}, {Name: "gpu", Excluded: "it was lost"},
+		}},
+		{Name: "gone", Axis: axis, Segments: segments},
+		{Name: "undecided", Reason: "too little was measured"},
+		{Name: "not asked for", Axis: axis, Segments: segments},
+	}}
+	undecided := k
+	undecided.Name = "undecided"
+	v := harness.NewVerification(&entry, []kernels.Case{k, undecided}, func(name string) bool { return name != "not asked for" }, calibration.Environment{})
+	want := []string{"gone: not in the catalogue of this version", "undecided: the file chooses nothing (too little was measured)"}
+	if diff := cmp.Diff(want, v.Skipped); diff != "" {
+		t.Errorf("skipped (-want +got):\n%s", diff)
+	}
+	if len(v.Checks) != 1 {
+		t.Fatalf("%d checks", len(v.Checks))
+	}
+	c := v.Checks[0].Case
+	if c.Axis.Min != 100 || c.Axis.Max != 200 || len(c.Implementations) != 1 || c.Implementations[0].Name != "cpu" {
+		t.Errorf("%+v", c)
+	}
+	if k.Axis.Min == 100 || len(k.Implementations) != 2 {
+		t.Error("the case of the catalogue was changed")
+	}
+}
