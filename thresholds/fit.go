@@ -73,7 +73,7 @@ type Alternative struct {
 
 // divide is the part of a fit that a planner needs, without what only a reader of the result does: curves, tie band, and
 // segments with their intervals. The second result is the run of each segment, none where there is no block.
-func divide(groups []group, implementations []string, o Options) (Result, []run) {
+func divide(groups []group, implementations []string, o Options) (Result, []stretch) {
 	if o.Resamples == 0 {
 		o.Resamples = 1000
 	}
@@ -87,57 +87,57 @@ func divide(groups []group, implementations []string, o Options) (Result, []run)
 		result.Reason = "no block was measured"
 		return result, nil
 	}
-	twin := studyArm(groups)
+	twin := studyTwin(groups)
 	result.TieBand = twin.tie
 	band := math.Log1p(twin.tie)
 	loss := result.Curves.Loss
-	runs, bumps := partition(loss, result.Curves.Sizes, band)
-	result.lone = loneSizes(runs, bumps)
-	result.Segments = segments(runs, loss, result.Curves.Sizes)
-	rough := roughness(groups, loss, runs, result.Segments, twin)
-	bootstrap(result.Segments, standIns(loss, runs, band), groups, &result.Curves, twin, rough, o, rng)
-	widen(result.Segments, loss, result.Curves.Sizes, runs, o.Precision)
-	return result, runs
+	stretches, bumps := partition(loss, result.Curves.Sizes, band)
+	result.lone = loneSizes(stretches, bumps)
+	result.Segments = segments(stretches, loss, result.Curves.Sizes)
+	rough := roughness(groups, loss, stretches, result.Segments, twin)
+	bootstrap(result.Segments, standIns(loss, stretches, band), groups, &result.Curves, twin, rough, o, rng)
+	widen(result.Segments, loss, result.Curves.Sizes, stretches, o.Precision)
+	return result, stretches
 }
 
 // Fit turns the samples of one case into segments with intervals. It returns an unresolved result without segments
 // for a set without a usable block.
 func Fit(set *timings.Set, o Options) Result {
 	groups := groupBySize(set)
-	result, runs := divide(groups, set.Implementations, o)
-	if len(runs) == 0 {
+	result, stretches := divide(groups, set.Implementations, o)
+	if len(stretches) == 0 {
 		return result
 	}
 	for n := range result.Segments {
-		result.Segments[n].Next = alternatives(result.Curves.Loss, runs[n])
+		result.Segments[n].Next = alternatives(result.Curves.Loss, stretches[n])
 	}
 	result.Costs = fitCosts(result.Curves)
-	result.Regret = crossFittedRegret(groups, runs)
-	result.Verdict, result.Reason = judge(&result, runs)
+	result.Regret = crossFittedRegret(groups, stretches)
+	result.Verdict, result.Reason = judge(&result, stretches)
 	result.Warnings = warnings(&result, set.Implementations)
 	return result
 }
 
 // loneSizes returns the sizes, by index, that are a run or were a bump.
-func loneSizes(runs []run, bumps []int) []int {
+func loneSizes(stretches []stretch, bumps []int) []int {
 	lone := slices.Clone(bumps)
-	for _, r := range runs {
-		if len(runs) > 1 && r.alone() {
+	for _, r := range stretches {
+		if len(stretches) > 1 && r.alone() {
 			lone = append(lone, r.from)
 		}
 	}
 	return lone
 }
 
-// segments gives the runs their edges as sizes.
-func segments(runs []run, loss [][]float64, sizes []int) []Segment {
-	out := make([]Segment, len(runs))
-	for n, r := range runs {
+// segments gives the stretches their edges as sizes.
+func segments(stretches []stretch, loss [][]float64, sizes []int) []Segment {
+	out := make([]Segment, len(stretches))
+	for n, r := range stretches {
 		out[n] = Segment{Implementation: r.implementation, From: sizes[0], To: sizes[len(sizes)-1], Support: 1}
 		if n == 0 {
 			continue
 		}
-		x := edge(loss, runs[n-1].implementation, r.implementation, r.from-1, r.from, sizes)
+		x := edge(loss, stretches[n-1].implementation, r.implementation, r.from-1, r.from, sizes)
 		// The first size that belongs to the segment is the next whole one, and never one that was measured on
 		// the other side.
 		from := min(max(int(math.Ceil(x-1e-9)), sizes[r.from-1]+1), sizes[r.from])
@@ -151,7 +151,7 @@ func segments(runs []run, loss [][]float64, sizes []int) []Segment {
 // the roughness around the nearest switch may be, repeats the partition, and sets each segment's support. That there is a
 // switch is a matter of this run. Where it is, is one of every run: for the interval all estimates of an implementation also
 // move by what another run's luck may be, and the partition is repeated once more. stands is what standIns returns.
-func bootstrap(segs []Segment, stands [][]bool, groups []group, curves *Curves, twin arm, rough []deviation,
+func bootstrap(segs []Segment, stands [][]bool, groups []group, curves *Curves, twin twinStudy, rough []deviation,
 	o Options, rng *rand.Rand) {
 	if len(segs) < 2 {
 		return
@@ -177,8 +177,8 @@ func bootstrap(segs []Segment, stands [][]bool, groups []group, curves *Curves, 
 	loss := newTable(implementations, len(groups))
 	// again repeats the partition and reports the switches that are still there.
 	again := func(report func(n int, edge float64)) {
-		runs, _ := partition(loss, sizes, math.Log1p(twin.tie))
-		moved := segments(runs, loss, sizes)
+		stretches, _ := partition(loss, sizes, math.Log1p(twin.tie))
+		moved := segments(stretches, loss, sizes)
 		for n := 1; n < len(segs); n++ {
 			if x, ok := sameSwitch(moved, segs, stands, n); ok {
 				report(n, x)
@@ -278,9 +278,9 @@ func (l runLuck) at(seconds float64) float64 {
 // standIns returns, by run, which implementations may stand for the chosen one: itself, and those that are on average no
 // further behind it there than the tie band. Which of two tied implementations a resample prefers is a toss, and says
 // nothing against the switch from both of them to a third one.
-func standIns(loss [][]float64, runs []run, band float64) [][]bool {
-	stands := make([][]bool, len(runs))
-	for n, r := range runs {
+func standIns(loss [][]float64, stretches []stretch, band float64) [][]bool {
+	stands := make([][]bool, len(stretches))
+	for n, r := range stretches {
 		stands[n] = make([]bool, len(loss))
 		for i := range loss {
 			behind := 0.0
@@ -322,12 +322,12 @@ func sameSwitch(again, segs []Segment, stands [][]bool, n int) (float64, bool) {
 // for: between its two sizes nothing was measured, and noise alone does not say where in it the truth lies. Neither
 // does it where one of the two implementations was not measured on the other's side, or where one side has a single
 // size: the curves may take a step anywhere between that one and its neighbour, and no second size says that they do not.
-func widen(segs []Segment, loss [][]float64, sizes []int, runs []run, precision float64) {
+func widen(segs []Segment, loss [][]float64, sizes []int, stretches []stretch, precision float64) {
 	for n := 1; n < len(segs); n++ {
-		k := runs[n].from
+		k := stretches[n].from
 		below, above := sizes[k-1], sizes[k]
-		missing := math.IsInf(loss[runs[n-1].implementation][k], 1) || math.IsInf(loss[runs[n].implementation][k-1], 1)
-		lone := runs[n-1].alone() || runs[n].alone()
+		missing := math.IsInf(loss[stretches[n-1].implementation][k], 1) || math.IsInf(loss[stretches[n].implementation][k-1], 1)
+		lone := stretches[n-1].alone() || stretches[n].alone()
 		if missing || lone || float64(above) > float64(below)*(1+precision)*(1+precision) {
 			segs[n].Low = min(segs[n].Low, below+1)
 			segs[n].High = max(segs[n].High, above)
@@ -336,7 +336,7 @@ func widen(segs []Segment, loss [][]float64, sizes []int, runs []run, precision 
 }
 
 // alternatives lists the other implementations measured somewhere in a run, best first, by their mean log-ratio.
-func alternatives(loss [][]float64, r run) []Alternative {
+func alternatives(loss [][]float64, r stretch) []Alternative {
 	var out []Alternative
 	for i := range loss {
 		if i == r.implementation {
@@ -370,7 +370,7 @@ func alternatives(loss [][]float64, r run) []Alternative {
 const blind = 0.25
 
 // judge gives the verdict.
-func judge(r *Result, runs []run) (Verdict, string) {
+func judge(r *Result, stretches []stretch) (Verdict, string) {
 	if r.TieBand > blind {
 		return Unresolved, fmt.Sprintf("an implementation differs from itself by up to %.0f %%: the machine was too noisy", 100*r.TieBand)
 	}
@@ -379,7 +379,7 @@ func judge(r *Result, runs []run) (Verdict, string) {
 		tied := 0
 		for s := range r.Curves.Sizes {
 			for i := range r.Curves.Loss {
-				if chosen := runs[0].implementation; i != chosen && max(r.Curves.Loss[i][s], r.Curves.Loss[chosen][s]) <= band {
+				if chosen := stretches[0].implementation; i != chosen && max(r.Curves.Loss[i][s], r.Curves.Loss[chosen][s]) <= band {
 					tied++
 					break
 				}
@@ -433,12 +433,12 @@ func visitsOf(g group) int {
 	return len(seen)
 }
 
-// crossFittedRegret is the expected regret of the runs over the measured sizes, relative: at each size the oracle's
+// crossFittedRegret is the expected regret of the stretches over the measured sizes, relative: at each size the oracle's
 // winner is picked on one half of the blocks and timed on the other, both ways round, so that picking a minimum does
 // not flatter it. Sizes weigh by the log-size that they stand for.
-func crossFittedRegret(groups []group, runs []run) float64 {
+func crossFittedRegret(groups []group, stretches []stretch) float64 {
 	var sum, weight float64
-	for _, r := range runs {
+	for _, r := range stretches {
 		for s := r.from; s < r.to; s++ {
 			loss, ok := halfLoss(groups[s].logs, r.implementation)
 			if !ok {

@@ -7,62 +7,82 @@ import (
 )
 
 // A threshold is interpolated between two measured sizes, as if curves were smooth between them. Those of real
-// implementations are not: a transform depends on the factors of its length, a convolution on the block that it fits
-// into. Another calibration measures other sizes and interpolates between those. How much that matters shows wherever a
-// measured size lies between two others: in how far it is off the line through them.
-
-// A size is held against the line through its neighbours where those are no further apart than stretch: over a wider range
-// smooth curves bend by as much as rough ones are off. It counts for a threshold within vicinity of it. Fewer than
-// leastMiddles such sizes say nothing, and a few say that there is roughness better than they say how much: it counts as
-// known with leastFreedom degrees of freedom, or intervals would have no end.
+// implementations are not: a transform depends on the factors of its length, a convolution on the block that it fits into.
+// Another calibration measures other sizes and interpolates between those. How much that matters shows wherever a measured
+// size lies between two others: in how far it is off the line through them.
 const (
-	stretch      = 1.7
-	vicinity     = 2
+	// widestThree is how far apart, as a factor, the outer two of three neighbouring sizes may be. Over a wider range
+	// smooth curves bend by as much as rough ones are off.
+	widestThree = 1.7
+	// vicinity is the factor within which sizes count for a threshold.
+	vicinity = 2
+	// leastMiddles is how many middle sizes it takes to say anything.
 	leastMiddles = 3
+	// leastFreedom is the least number of degrees of freedom that an estimate counts as. A few middle sizes show that
+	// there is roughness better than they show how much, and with fewer degrees intervals would have no end.
 	leastFreedom = 4
 )
 
-// roughness returns, for each switch, the standard deviation with which the log-ratio of its two implementations
-// scatters from size to size near it, beyond the errors of the estimates. It is 0 where that is not doubtless.
-func roughness(groups []group, loss [][]float64, runs []run, segs []Segment, twin arm) []deviation {
-	rough := make([]deviation, len(runs))
-	for n := 1; n < len(runs); n++ {
-		i, j := runs[n-1].implementation, runs[n].implementation
-		if groups[runs[n].from].size-groups[runs[n-1].to-1].size == 1 {
+// roughness returns, for each switch, the standard deviation with which the log-ratio of its two implementations scatters
+// from size to size near the switch, beyond the errors of the estimates. It is 0 where that is not doubtless.
+func roughness(groups []group, loss [][]float64, stretches []stretch, segs []Segment, twin twinStudy) []deviation {
+	rough := make([]deviation, len(stretches))
+	for n := 1; n < len(stretches); n++ {
+		if groups[stretches[n].from].size-groups[stretches[n-1].to-1].size == 1 {
 			continue // nothing lies between: another calibration measures the same sizes
 		}
-		squaredError := func(s int) float64 {
-			shift := twin.shift.sd * twin.shiftAfter(visitsOf(groups[s]))
-			return pairError(groups[s], i, j) + 2*shift*shift
-		}
-		var squares, expected []float64 // by middle size: of what it is off, for a variance of 1 of each size
-		for s := 1; s+1 < len(groups); s++ {
-			low, size, high := float64(groups[s-1].size), float64(groups[s].size), float64(groups[s+1].size)
-			if high > stretch*low || high < segs[n].edge/vicinity || low > segs[n].edge*vicinity {
-				continue
-			}
-			t := math.Log(size/low) / math.Log(high/low)
-			ratio := func(s int) float64 { return loss[i][s] - loss[j][s] }
-			off := ratio(s) - (1-t)*ratio(s-1) - t*ratio(s+1)
-			if math.IsNaN(off) || math.IsInf(off, 0) {
-				continue // one of the two was not measured
-			}
-			before, after := (1-t)*(1-t), t*t
-			weight := 1 + before + after
-			squares = append(squares, off*off/weight)
-			expected = append(expected, (squaredError(s)+before*squaredError(s-1)+after*squaredError(s+1))/weight)
-		}
+		pair := ratioCurve{groups, loss, twin, stretches[n-1].implementation, stretches[n].implementation}
+		squares, expected := pair.offLines(segs[n].edge)
 		if len(squares) < leastMiddles {
 			continue
 		}
-		// The median, because a single step somewhere near says nothing of the sizes on either side of it.
+		// The median is taken, because a single step somewhere near says nothing of the sizes on either side of it.
 		square, noise := median(squares)*normalMAD*normalMAD, stat.Mean(expected, nil)
 		if square > doubtless*noise {
-			// Neighbouring threes share two sizes: they are worth half as many that share none.
+			// Neighbouring threes share two sizes. They are worth half as many that share none.
 			rough[n] = deviation{math.Sqrt(square - noise), max(len(squares)/2, leastFreedom)}
 		}
 	}
 	return rough
+}
+
+// ratioCurve is the log-ratio of two implementations, i and j, over the sizes.
+type ratioCurve struct {
+	groups []group
+	loss   [][]float64
+	twin   twinStudy
+	i, j   int
+}
+
+// at returns the log-ratio at the s-th size.
+func (c ratioCurve) at(s int) float64 { return c.loss[c.i][s] - c.loss[c.j][s] }
+
+// squaredError returns the squared error of the log-ratio at the s-th size.
+func (c ratioCurve) squaredError(s int) float64 {
+	shift := c.twin.shift.sd * c.twin.shiftAfter(visitsOf(c.groups[s]))
+	return pairError(c.groups[s], c.i, c.j) + 2*shift*shift
+}
+
+// offLines returns, for each size that lies between two others near an edge, the square of how far the curve is off the
+// line through those two, and the square that the errors of the three lead to expect. Both are for a variance of 1 of each
+// of the three sizes.
+func (c ratioCurve) offLines(edge float64) (squares, expected []float64) {
+	for s := 1; s+1 < len(c.groups); s++ {
+		low, size, high := float64(c.groups[s-1].size), float64(c.groups[s].size), float64(c.groups[s+1].size)
+		if high > widestThree*low || high < edge/vicinity || low > edge*vicinity {
+			continue
+		}
+		t := math.Log(size/low) / math.Log(high/low)
+		off := c.at(s) - (1-t)*c.at(s-1) - t*c.at(s+1)
+		if math.IsNaN(off) || math.IsInf(off, 0) {
+			continue // one of the two was not measured
+		}
+		before, after := (1-t)*(1-t), t*t
+		weight := 1 + before + after
+		squares = append(squares, off*off/weight)
+		expected = append(expected, (c.squaredError(s)+before*c.squaredError(s-1)+after*c.squaredError(s+1))/weight)
+	}
+	return squares, expected
 }
 
 // pairError returns the squared error of the median log-ratio of two implementations at one size.

@@ -13,25 +13,25 @@ const tieWeight = 0.05
 const switchPrice = 1.25
 
 // run is a maximal range of measured sizes with one implementation: groups[from:to].
-type run struct {
+type stretch struct {
 	implementation int
 	from, to       int
 }
 
-// partition returns the runs of the cheapest path, their boundaries settled and without bumps, and where the bumps were.
+// partition returns the stretches of the cheapest path, their boundaries settled and without bumps, and where the bumps were.
 // loss is implementations × sizes, +Inf where nothing was measured; band is the tie band as a log-ratio.
-func partition(loss [][]float64, sizes []int, band float64) (runs []run, bumps []int) {
+func partition(loss [][]float64, sizes []int, band float64) (stretches []stretch, bumps []int) {
 	if len(loss) == 0 || len(loss[0]) == 0 {
 		return nil, nil
 	}
 	for s, i := range cheapestPath(loss, band) {
-		if len(runs) > 0 && runs[len(runs)-1].implementation == i {
-			runs[len(runs)-1].to = s + 1
+		if len(stretches) > 0 && stretches[len(stretches)-1].implementation == i {
+			stretches[len(stretches)-1].to = s + 1
 			continue
 		}
-		runs = append(runs, run{implementation: i, from: s, to: s + 1})
+		stretches = append(stretches, stretch{implementation: i, from: s, to: s + 1})
 	}
-	return withoutBumps(settle(runs, loss), loss, sizes)
+	return withoutBumps(settle(stretches, loss), loss, sizes)
 }
 
 // weighted is what a loss costs on a path.
@@ -86,11 +86,11 @@ func cheapestPath(loss [][]float64, band float64) []int {
 	return path
 }
 
-// settle moves the boundary between each two neighbouring runs to where the summed loss of the two, ties included, is
+// settle moves the boundary between each two neighbouring stretches to where the summed loss of the two, ties included, is
 // least: inside the tie band the dynamic program hardly cares, and an edge should stand where the sign changes.
-func settle(runs []run, loss [][]float64) []run {
-	for r := 1; r < len(runs); r++ {
-		left, right := &runs[r-1], &runs[r]
+func settle(stretches []stretch, loss [][]float64) []stretch {
+	for r := 1; r < len(stretches); r++ {
+		left, right := &stretches[r-1], &stretches[r]
 		i, j := left.implementation, right.implementation
 		// cost of the cut after each size, by moving it from the left end to the right one.
 		cost, least, cut := 0.0, math.Inf(1), left.to
@@ -104,11 +104,11 @@ func settle(runs []run, loss [][]float64) []run {
 		}
 		left.to, right.from = cut, cut
 	}
-	return runs
+	return stretches
 }
 
 // alone reports whether a run has a single size.
-func (r run) alone() bool { return r.to-r.from == 1 }
+func (r stretch) alone() bool { return r.to-r.from == 1 }
 
 // A run of a single size claims the sizes around it too, of which none was measured. There are two guesses about those:
 // that they are like the one that was, or that it is a bump, a length that suits one implementation, and they are on the
@@ -118,19 +118,19 @@ func (r run) alone() bool { return r.to-r.from == 1 }
 
 // withoutBumps gives each run of a single size that is not convincing to the neighbour that loses less there. bumps are
 // those sizes.
-func withoutBumps(runs []run, loss [][]float64, sizes []int) (kept []run, bumps []int) {
-	for n := range runs {
-		r, last := runs[n], len(kept)-1
+func withoutBumps(stretches []stretch, loss [][]float64, sizes []int) (kept []stretch, bumps []int) {
+	for n := range stretches {
+		r, last := stretches[n], len(kept)-1
 		if last >= 0 && kept[last].implementation == r.implementation {
 			kept[last].to = r.to // what stood between the two was a bump
 			continue
 		}
-		var rival *run
+		var rival *stretch
 		if last >= 0 {
 			rival = &kept[last]
 		}
-		if n+1 < len(runs) && (rival == nil || loss[runs[n+1].implementation][r.from] < loss[rival.implementation][r.from]) {
-			rival = &runs[n+1]
+		if n+1 < len(stretches) && (rival == nil || loss[stretches[n+1].implementation][r.from] < loss[rival.implementation][r.from]) {
+			rival = &stretches[n+1]
 		}
 		if rival == nil || !isBump(r, rival.implementation, loss, sizes) {
 			kept = append(kept, r)
@@ -144,7 +144,7 @@ func withoutBumps(runs []run, loss [][]float64, sizes []int) (kept []run, bumps 
 
 // isBump reports whether a run is of a single size and not convincing against a rival. Where no whole number lies between
 // it and its neighbours it claims nothing that was not measured, and where those are too far away there is no line.
-func isBump(r run, rival int, loss [][]float64, sizes []int) bool {
+func isBump(r stretch, rival int, loss [][]float64, sizes []int) bool {
 	k := r.from
 	first, last := max(k-1, 0), min(k+1, len(sizes)-1)
 	if !r.alone() || sizes[last]-sizes[first] == last-first {

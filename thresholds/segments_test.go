@@ -88,14 +88,14 @@ func TestRunsCoverEverySizeOnce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for trial := range 500 {
 		loss := randomLoss(rng, 1+rng.IntN(4), 1+rng.IntN(30))
-		runs, _ := partition(loss, geometricSizes(len(loss[0]), 1.2), 0.03)
+		stretches, _ := partition(loss, geometricSizes(len(loss[0]), 1.2), 0.03)
 		next := 0
-		for n, r := range runs {
+		for n, r := range stretches {
 			if r.from != next || r.to <= r.from {
-				t.Fatalf("trial %d: run %d is %d:%d after %d", trial, n, r.from, r.to, next)
+				t.Fatalf("trial %d: stretch %d is %d:%d after %d", trial, n, r.from, r.to, next)
 			}
-			if n > 0 && runs[n-1].implementation == r.implementation {
-				t.Fatalf("trial %d: runs %d and %d are both of implementation %d", trial, n-1, n, r.implementation)
+			if n > 0 && stretches[n-1].implementation == r.implementation {
+				t.Fatalf("trial %d: stretches %d and %d are both of implementation %d", trial, n-1, n, r.implementation)
 			}
 			for s := r.from; s < r.to; s++ {
 				if math.IsInf(loss[r.implementation][s], 1) {
@@ -105,7 +105,7 @@ func TestRunsCoverEverySizeOnce(t *testing.T) {
 			next = r.to
 		}
 		if next != len(loss[0]) {
-			t.Fatalf("trial %d: runs end at %d of %d", trial, next, len(loss[0]))
+			t.Fatalf("trial %d: stretches end at %d of %d", trial, next, len(loss[0]))
 		}
 	}
 }
@@ -114,35 +114,35 @@ func TestPartition(t *testing.T) {
 	const band = 0.03
 	for name, c := range map[string]struct {
 		loss [][]float64
-		want []run
+		want []stretch
 	}{
 		"nothing":            {nil, nil},
 		"no size":            {[][]float64{{}, {}}, nil},
-		"one implementation": {[][]float64{{0, 0, 0}}, []run{{0, 0, 3}}},
-		"one size":           {[][]float64{{0.5}, {0}}, []run{{1, 0, 1}}},
-		"a switch":           {[][]float64{{0, 0, 0.2, 0.4}, {0.3, 0.1, 0, 0}}, []run{{0, 0, 2}, {1, 2, 4}}},
-		"there and back":     {[][]float64{{0, 0.5, 0.5, 0}, {0.5, 0, 0, 0.5}}, []run{{0, 0, 1}, {1, 1, 3}, {0, 3, 4}}},
+		"one implementation": {[][]float64{{0, 0, 0}}, []stretch{{0, 0, 3}}},
+		"one size":           {[][]float64{{0.5}, {0}}, []stretch{{1, 0, 1}}},
+		"a switch":           {[][]float64{{0, 0, 0.2, 0.4}, {0.3, 0.1, 0, 0}}, []stretch{{0, 0, 2}, {1, 2, 4}}},
+		"there and back":     {[][]float64{{0, 0.5, 0.5, 0}, {0.5, 0, 0, 0.5}}, []stretch{{0, 0, 1}, {1, 1, 3}, {0, 3, 4}}},
 		// Two switches cost 2.5 bands, 0.075: a gain of 0.07 at one size is not worth them, one of 0.08 is.
-		"a small gain at one size":  {[][]float64{{0, 0.07, 0}, {0.5, 0, 0.5}}, []run{{0, 0, 3}}},
-		"a larger gain at one size": {[][]float64{{0, 0.08, 0}, {0.5, 0, 0.5}}, []run{{0, 0, 1}, {1, 1, 2}, {0, 2, 3}}},
-		"ties buy nothing":          {[][]float64{{0, 0, 0.029, 0.029, 0.029}, {0.029, 0.029, 0, 0, 0}}, []run{{1, 0, 5}}},
-		"unmeasured from a size on": {[][]float64{{0, 0, inf}, {0.9, 0.9, 0}}, []run{{0, 0, 2}, {1, 2, 3}}},
+		"a small gain at one size":  {[][]float64{{0, 0.07, 0}, {0.5, 0, 0.5}}, []stretch{{0, 0, 3}}},
+		"a larger gain at one size": {[][]float64{{0, 0.08, 0}, {0.5, 0, 0.5}}, []stretch{{0, 0, 1}, {1, 1, 2}, {0, 2, 3}}},
+		"ties buy nothing":          {[][]float64{{0, 0, 0.029, 0.029, 0.029}, {0.029, 0.029, 0, 0, 0}}, []stretch{{1, 0, 5}}},
+		"unmeasured from a size on": {[][]float64{{0, 0, inf}, {0.9, 0.9, 0}}, []stretch{{0, 0, 2}, {1, 2, 3}}},
 		// Ties hardly count on the path, so it would rather have two of them than 0.031 at one size; an edge is settled
 		// by what all sizes lose.
 		"the boundary among ties": {
 			[][]float64{{0, 0.029, 0.029, 0, 0.5}, {0.5, 0, 0, 0.031, 0}},
-			[]run{{0, 0, 1}, {1, 1, 5}},
+			[]stretch{{0, 0, 1}, {1, 1, 5}},
 		},
 		// Inside the band the path does not care where it switches; the boundary goes to the change of sign.
 		"the boundary inside a tie": {
 			[][]float64{{0, 0, 0, 0.01, 0.02, 0.5}, {0.5, 0.02, 0.01, 0, 0, 0}},
-			[]run{{0, 0, 3}, {1, 3, 6}},
+			[]stretch{{0, 0, 3}, {1, 3, 6}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _ := partition(c.loss, []int{1, 4, 16, 64, 256, 1024}, band)
-			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(run{})); diff != "" {
-				t.Errorf("runs differ (-want +got):\n%s", diff)
+			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(stretch{})); diff != "" {
+				t.Errorf("stretches differ (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -153,85 +153,85 @@ func TestASingleSizeMustConvince(t *testing.T) {
 	for name, c := range map[string]struct {
 		sizes []int
 		loss  [][]float64
-		want  []run
+		want  []stretch
 		bumps []int
 	}{
 		"a bump at the end": {
 			[]int{746496, 900000, 1048576}, [][]float64{{0, 0, 0.1}, {1, 0.85, 0}},
-			[]run{{0, 0, 3}}, []int{2},
+			[]stretch{{0, 0, 3}}, []int{2},
 		},
 		"a bump at the start": {
 			[]int{1000, 1200, 1400}, [][]float64{{0.1, 0, 0}, {0, 0.85, 1}},
-			[]run{{0, 0, 3}}, []int{0},
+			[]stretch{{0, 0, 3}}, []int{0},
 		},
 		"a bump in the middle": {
 			[]int{800, 1000, 1200, 1400}, [][]float64{{0, 0, 0.1, 0}, {0.3, 0.3, 0, 0.3}},
-			[]run{{0, 0, 4}}, []int{2},
+			[]stretch{{0, 0, 4}}, []int{2},
 		},
 		"two bumps": {
 			[]int{1000, 1100, 1200, 1300, 1400}, [][]float64{{0, 0.1, 0, 0.1, 0}, {0.3, 0, 0.3, 0, 0.3}},
-			[]run{{0, 0, 5}}, []int{1, 3},
+			[]stretch{{0, 0, 5}}, []int{1, 3},
 		},
 		// Once the first bump is gone, what stood between the two is no longer a single size.
 		"a bump beside a bump": {
 			[]int{1000, 1100, 1200, 1300}, [][]float64{{0, 0.3, 0, 1}, {1, 0, 0.4, 0}},
-			[]run{{0, 0, 3}, {1, 3, 4}}, []int{1},
+			[]stretch{{0, 0, 3}, {1, 3, 4}}, []int{1},
 		},
 		"a bump between two others goes to the better one": {
 			[]int{1000, 1100, 1200, 1300, 1400},
 			[][]float64{{0, 0, 0.5, 0.5, 0.5}, {0.5, 0.5, 0.1, 0, 0}, {0.9, 0.9, 0, 0.9, 0.9}},
-			[]run{{0, 0, 2}, {1, 2, 5}}, []int{2},
+			[]stretch{{0, 0, 2}, {1, 2, 5}}, []int{2},
 		},
 		"a crossing at the end": {
 			[]int{1000, 1200, 1400}, [][]float64{{0, 0, 0.1}, {0.4, 0.13, 0}},
-			[]run{{0, 0, 2}, {1, 2, 3}}, nil,
+			[]stretch{{0, 0, 2}, {1, 2, 3}}, nil,
 		},
 		"a crossing at the start": {
 			[]int{1000, 1200, 1400}, [][]float64{{0.1, 0, 0}, {0, 0.13, 0.4}},
-			[]run{{1, 0, 1}, {0, 1, 3}}, nil,
+			[]stretch{{1, 0, 1}, {0, 1, 3}}, nil,
 		},
 		// The sizes next to the last one are too near each other to say where their line leads.
 		"a tilted neighbour": {
 			[]int{1000, 1190, 1200, 1400}, [][]float64{{0, 0, 0, 0.1}, {0.4, 0.17, 0.2, 0}},
-			[]run{{0, 0, 3}, {1, 3, 4}}, nil,
+			[]stretch{{0, 0, 3}, {1, 3, 4}}, nil,
 		},
 		"a short segment between two others": {
 			[]int{1000, 1200, 1400}, [][]float64{{0, 0.1, 0.4}, {0.05, 0, 0.1}, {0.4, 0.1, 0}},
-			[]run{{0, 0, 1}, {1, 1, 2}, {2, 2, 3}}, nil,
+			[]stretch{{0, 0, 1}, {1, 1, 2}, {2, 2, 3}}, nil,
 		},
 		"a gain larger than what the neighbours lose": {
 			[]int{1000, 1200, 1400}, [][]float64{{0, 0, 0.3}, {0.06, 0.06, 0}},
-			[]run{{0, 0, 2}, {1, 2, 3}}, nil,
+			[]stretch{{0, 0, 2}, {1, 2, 3}}, nil,
 		},
 		"no size in between": {
 			[]int{8, 9, 10}, [][]float64{{0.1, 0, 0}, {0, 0.3, 0.3}},
-			[]run{{1, 0, 1}, {0, 1, 3}}, nil,
+			[]stretch{{1, 0, 1}, {0, 1, 3}}, nil,
 		},
 		"no size in between, in the middle": {
 			[]int{8, 9, 10}, [][]float64{{0, 0.1, 0}, {0.3, 0, 0.3}},
-			[]run{{0, 0, 1}, {1, 1, 2}, {0, 2, 3}}, nil,
+			[]stretch{{0, 0, 1}, {1, 1, 2}, {0, 2, 3}}, nil,
 		},
 		"a size in between": {
 			[]int{8, 10, 11}, [][]float64{{0.1, 0, 0}, {0, 0.3, 0.3}},
-			[]run{{0, 0, 3}}, []int{0},
+			[]stretch{{0, 0, 3}}, []int{0},
 		},
 		"neighbours too far away": {
 			[]int{100, 200, 400}, [][]float64{{0, 0, 0.1}, {0.3, 0.3, 0}},
-			[]run{{0, 0, 2}, {1, 2, 3}}, nil,
+			[]stretch{{0, 0, 2}, {1, 2, 3}}, nil,
 		},
 		"neighbours too far away, in the middle": {
 			[]int{100, 200, 400}, [][]float64{{0, 0.1, 0}, {0.3, 0, 0.3}},
-			[]run{{0, 0, 1}, {1, 1, 2}, {0, 2, 3}}, nil,
+			[]stretch{{0, 0, 1}, {1, 1, 2}, {0, 2, 3}}, nil,
 		},
 		"the rival stops": {
 			[]int{1000, 1200, 1400}, [][]float64{{0, 0, inf}, {0.8, 0.8, 0}},
-			[]run{{0, 0, 2}, {1, 2, 3}}, nil,
+			[]stretch{{0, 0, 2}, {1, 2, 3}}, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, bumps := partition(c.loss, c.sizes, band)
-			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(run{})); diff != "" {
-				t.Errorf("runs differ (-want +got):\n%s", diff)
+			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(stretch{})); diff != "" {
+				t.Errorf("stretches differ (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(c.bumps, bumps); diff != "" {
 				t.Errorf("bumps differ (-want +got):\n%s", diff)
@@ -265,7 +265,7 @@ func TestSettlePutsTheBoundaryWhereTheLossIsLeast(t *testing.T) {
 			least = min(least, at(cut))
 		}
 		start := 1 + rng.IntN(sizes-1)
-		got := settle([]run{{0, 0, start}, {1, start, sizes}}, loss)
+		got := settle([]stretch{{0, 0, start}, {1, start, sizes}}, loss)
 		if got[0].to != got[1].from || got[0].to < 1 || got[0].to >= sizes || math.Abs(at(got[0].to)-least) > 1e-9 {
 			t.Fatalf("trial %d: boundary %+v costs %v, the best one %v; loss %v", trial, got, at(got[0].to), least, loss)
 		}

@@ -48,7 +48,7 @@ func TestCrossFittedRegret(t *testing.T) {
 			var sum float64
 			for range draws {
 				groups := groupsOf(rng, 11, sizes, 0.05, c.factors...)
-				sum += crossFittedRegret(groups, []run{{c.chosen, 0, len(sizes)}})
+				sum += crossFittedRegret(groups, []stretch{{c.chosen, 0, len(sizes)}})
 			}
 			// Each draw is cut off at 0, so a regret of nothing comes out as a little: half the noise of a draw, which
 			// is about 0.05 ÷ √(11·5) each. An oracle that picked and timed on the same blocks would say 0.03 for six
@@ -68,23 +68,23 @@ func TestRegretWeighsSizesByTheLogRangeThatTheyStandFor(t *testing.T) {
 	groups := append(near, far...)
 	span := math.Log(1210)
 	want := math.Exp(math.Ln2*(math.Log(1000)/2)/span) - 1
-	if got := crossFittedRegret(groups, []run{{0, 0, 4}}); math.Abs(got-want) > 1e-9 {
+	if got := crossFittedRegret(groups, []stretch{{0, 0, 4}}); math.Abs(got-want) > 1e-9 {
 		t.Errorf("regret is %v, want %v", got, want)
 	}
 }
 
 func TestRegretOfTooFewBlocks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	if got := crossFittedRegret(groupsOf(rng, 1, []int{64, 128}, 0.01, 1, 2), []run{{1, 0, 2}}); got != 0 {
+	if got := crossFittedRegret(groupsOf(rng, 1, []int{64, 128}, 0.01, 1, 2), []stretch{{1, 0, 2}}); got != 0 {
 		t.Errorf("regret of single blocks is %v, want 0: there is no second half", got)
 	}
-	if got := crossFittedRegret(groupsOf(rng, 3, []int{64}, 0, 1, 2), []run{{1, 0, 1}}); math.Abs(got-1) > 1e-9 {
+	if got := crossFittedRegret(groupsOf(rng, 3, []int{64}, 0, 1, 2), []stretch{{1, 0, 1}}); math.Abs(got-1) > 1e-9 {
 		t.Errorf("regret at a single size is %v, want 1", got)
 	}
 }
 
-// armOf draws visits of so many blocks each: every block's log-ratio is its visit's luck plus bell-shaped noise.
-func armOf(visits, blocks int, luck, noise float64) arm {
+// twinOf draws visits of so many blocks each: every block's log-ratio is its visit's luck plus bell-shaped noise.
+func twinOf(visits, blocks int, luck, noise float64) twinStudy {
 	rng := rand.New(rand.NewPCG(7, 7))
 	set := &timings.Set{Implementations: []string{"a"}}
 	for v := range visits {
@@ -96,22 +96,22 @@ func armOf(visits, blocks int, luck, noise float64) arm {
 			})
 		}
 	}
-	return studyArm(groupBySize(set))
+	return studyTwin(groupBySize(set))
 }
 
 func TestTieBand(t *testing.T) {
-	if got := armOf(100, 15, 0, 0.001); got.tie != MinTieBand {
+	if got := twinOf(100, 15, 0, 0.001); got.tie != MinTieBand {
 		t.Errorf("tie band of a quiet machine is %v, want %v", got.tie, MinTieBand)
 	}
 	// The median of 15 values of width 0.2 has a standard error of 0.2·1.25/√15 = 0.065, and 1.96 of it is 0.13.
-	if got := armOf(400, 15, 0, 0.2).tie; math.Abs(got-0.135) > 0.02 {
+	if got := twinOf(400, 15, 0, 0.2).tie; math.Abs(got-0.135) > 0.02 {
 		t.Errorf("tie band of noisy blocks is %v, want 0.135", got)
 	}
-	if got := armOf(200, 150, 0, 0.2).tie; math.Abs(got-0.041) > 0.008 {
+	if got := twinOf(200, 150, 0, 0.2).tie; math.Abs(got-0.041) > 0.008 {
 		t.Errorf("tie band of ten times the noisy blocks is %v, want 0.041", got)
 	}
 	// What the blocks of a visit share no number of them averages away.
-	if got := armOf(400, 50, 0.1, 0.02).tie; math.Abs(got-0.217) > 0.03 {
+	if got := twinOf(400, 50, 0.1, 0.02).tie; math.Abs(got-0.217) > 0.03 {
 		t.Errorf("tie band of unlucky visits is %v, want 0.217", got)
 	}
 }
@@ -123,14 +123,14 @@ func TestShiftIsWhatBlocksDoNotAverageAway(t *testing.T) {
 		{0.05, 0.02, 0.05, 0.004},
 		{0.05, 0.1, 0.05, 0.008},
 	} {
-		if got := armOf(400, 15, c.luck, c.noise).shift.sd; math.Abs(got-c.want) > c.within {
+		if got := twinOf(400, 15, c.luck, c.noise).shift.sd; math.Abs(got-c.want) > c.within {
 			t.Errorf("shift is %v with luck %v and noise %v, want %v", got, c.luck, c.noise, c.want)
 		}
 	}
 }
 
 func TestShiftAfterVisits(t *testing.T) {
-	a := arm{shift: deviation{sd: 0.1}}
+	a := twinStudy{shift: deviation{sd: 0.1}}
 	// A log-ratio of twins has two shifts in it, an estimate one; visits average them, by a median from three on.
 	for visits, want := range map[int]float64{
 		1: 0.1 / math.Sqrt2, 2: 0.05, 8: 0.025 * math.Sqrt(math.Pi/2),
@@ -141,8 +141,8 @@ func TestShiftAfterVisits(t *testing.T) {
 	}
 }
 
-// Luck that hits all of a visit alike, the A/A arm included, shows where a size is visited again, and only where it is.
-func TestReturnsShowWhatTheArmDoesNot(t *testing.T) {
+// Luck that hits all of a visit alike, the A/A twin included, shows where a size is visited again, and only where it is.
+func TestReturnsShowWhatTheTwinDoesNot(t *testing.T) {
 	for name, c := range map[string]struct {
 		luck      float64
 		again     int // visits to each size
@@ -171,7 +171,7 @@ func TestReturnsShowWhatTheArmDoesNot(t *testing.T) {
 						visit++
 					}
 				}
-				sum += studyArm(groupBySize(set)).shift.sd
+				sum += studyTwin(groupBySize(set)).shift.sd
 			}
 			if got := sum / draws; got < c.low || got > c.high {
 				t.Errorf("the shift is %.3f on average, want %v to %v", got, c.low, c.high)
@@ -224,8 +224,8 @@ func TestTieBandWithoutAUsableTwin(t *testing.T) {
 			b.Seconds[b.Twin] = math.NaN()
 		}
 	}
-	if got := studyArm(groups); got != (arm{tie: MinTieBand}) {
-		t.Errorf("the arm says %+v, want a tie band of %v and no shift", got, MinTieBand)
+	if got := studyTwin(groups); got != (twinStudy{tie: MinTieBand}) {
+		t.Errorf("the twin says %+v, want a tie band of %v and no shift", got, MinTieBand)
 	}
 }
 

@@ -1,0 +1,177 @@
+package thresholds
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// twinStudy is what the A/A twin says of the noise of an estimate. One implementation of each visit is timed under two
+// names. Each of the two has buffers and plans of its own, and all blocks of the visit share them. So the twin shows a
+// noise that the blocks of a visit do not: the luck of where the buffers lie.
+type twinStudy struct {
+	tie    float64   // 95th percentile of a visit's absolute log-ratio, as a relative difference, at least MinTieBand
+	shift  deviation // of the part of a visit's log-ratio that more blocks do not average away
+	jitter float64   // standard deviation of a block's log-ratio within its visit
+}
+
+// shiftAfter returns the share of the shift that is left in the estimate of one implementation after so many visits to a
+// size. A log-ratio has two shifts, one of each side. The estimate is the median over all blocks. Where blocks vary more
+// than visits do, this median averages the visits as a mean would. Where visits vary more, it is a median of visits,
+// which from three visits on is less sure than a mean by a factor of √(π/2).
+func (t twinStudy) shiftAfter(visits int) float64 {
+	left := 1 / math.Sqrt(2*float64(visits))
+	if square := t.shift.sd * t.shift.sd; visits >= 3 && square > 0 {
+		left *= math.Sqrt(1 + (math.Pi/2-1)*square/(square+t.jitter*t.jitter))
+	}
+	return left
+}
+
+// A case has a few dozen visits. Their 95th percentile is set by the one or two visits during which something else used
+// the machine. The percentile called trusted is one that such visits do not reach. The tie band is that percentile times
+// tailOverTrusted, the ratio of the two percentiles of a normal distribution's absolute value: 1.960/1.282.
+const (
+	trusted         = 0.8
+	tailOverTrusted = 1.529
+)
+
+// visitBlocks is how many blocks a visit must have for its log-ratio to count.
+const visitBlocks = 3
+
+// studyTwin studies the twins of a case. Each visit counts by the median over its blocks, as every pair of
+// implementations is estimated.
+func studyTwin(groups []group) twinStudy {
+	twins := twinScatter(groups)
+	t := twinStudy{tie: MinTieBand}
+	if len(twins.ratios) == 0 {
+		return t
+	}
+	visits := make([]float64, len(twins.ratios))
+	jitters := make([]float64, len(twins.ratios))
+	for i, r := range twins.ratios {
+		visits[i] = math.Abs(r)
+		jitters[i] = math.Sqrt(twins.typical[i] * float64(twins.blocks[i]) / (math.Pi / 2))
+	}
+	slices.Sort(visits)
+	t.tie = max(t.tie, math.Expm1(tailOverTrusted*stat.Quantile(trusted, stat.Empirical, visits, nil)))
+	t.jitter = median(jitters)
+	t.shift = deviation{twins.shift(), max(2, len(visits))}
+	if shift := studyReturns(groups); shift.freedom >= leastReturns && shift.sd*shift.sd > doubtless*t.shift.sd*t.shift.sd {
+		t.shift = shift
+	}
+	return t
+}
+
+// twinScatter returns how the log-ratios of twins scatter about 0, their value without noise.
+func twinScatter(groups []group) scatter {
+	var twins scatter
+	for _, g := range groups {
+		byVisit := map[int][]float64{}
+		var order []int
+		for _, b := range g.blocks {
+			if b.Twin < 0 || !usable(b, b.Twin) || !(b.TwinSeconds > 0) || math.IsInf(b.TwinSeconds, 1) {
+				continue
+			}
+			if byVisit[b.Visit] == nil {
+				order = append(order, b.Visit)
+			}
+			byVisit[b.Visit] = append(byVisit[b.Visit], math.Log(b.TwinSeconds/b.Seconds[b.Twin]))
+		}
+		var visits [][]float64
+		for _, v := range order {
+			if len(byVisit[v]) >= visitBlocks {
+				visits = append(visits, byVisit[v])
+			}
+		}
+		twins.add(visits)
+	}
+	return twins
+}
+
+// The twin does not show the luck that a visit has as a whole, such as whether the threads of a parallel implementation
+// were awake, or what the neighbours on the machine did. Sizes that were visited again show this luck. It replaces the
+// twin's shift where its variance is more than doubtless times as large, in at least leastReturns returns.
+const (
+	leastReturns = 4
+	doubtless    = 3
+)
+
+// studyReturns returns the standard deviation of the log-ratio of a size's best two implementations from one visit to the
+// next, beyond the errors of the visits' own medians.
+func studyReturns(groups []group) deviation {
+	best, visits := returns(groups, func(g group) (i, j int) { return bestTwo(g.logs) })
+	if visits < leastReturns {
+		return deviation{}
+	}
+	return deviation{best.shift(), visits}
+}
+
+// returns returns how the log-ratio of two implementations scatters from one visit to a size to the next, about the mean
+// of the visits to that size. The second result is the number of visits, the first one to each size not counted. pair
+// names the two implementations of a size; its second result is −1 where there are no two.
+func returns(groups []group, pair func(g group) (i, j int)) (scatter, int) {
+	var found scatter
+	again := 0
+	for _, g := range groups {
+		i, j := pair(g)
+		if j < 0 {
+			continue
+		}
+		byVisit := map[int][]float64{}
+		for n, b := range g.blocks {
+			if d := g.logs[n][j] - g.logs[n][i]; !math.IsNaN(d) {
+				byVisit[b.Visit] = append(byVisit[b.Visit], d)
+			}
+		}
+		maps.DeleteFunc(byVisit, func(_ int, ratios []float64) bool { return len(ratios) < visitBlocks })
+		if len(byVisit) < 2 {
+			continue
+		}
+		var visits [][]float64
+		for _, v := range slices.Sorted(maps.Keys(byVisit)) {
+			visits = append(visits, byVisit[v])
+		}
+		middles := found.add(visits)
+		// Deviations about a mean of the same values come out short by this factor.
+		mean, n := stat.Mean(middles, nil), float64(len(middles))
+		for k := range middles {
+			middles[k] = (middles[k] - mean) * math.Sqrt(n/(n-1))
+		}
+		again += len(middles) - 1
+	}
+	return found, again
+}
+
+// middles returns the median log-ratio of each implementation, NaN where there is none.
+func middles(logs [][]float64) []float64 {
+	out := make([]float64, len(logs[0]))
+	var values []float64
+	for i := range out {
+		values = values[:0]
+		for _, l := range logs {
+			if !math.IsNaN(l[i]) {
+				values = append(values, l[i])
+			}
+		}
+		out[i] = median(values)
+	}
+	return out
+}
+
+// bestTwo returns the implementations with the least median log-ratios, −1 where there are not so many.
+func bestTwo(logs [][]float64) (first, second int) {
+	first, second = -1, -1
+	var least, next float64
+	for i, m := range middles(logs) {
+		switch {
+		case math.IsNaN(m):
+		case first < 0 || m < least:
+			first, second, least, next = i, first, m, least
+		case second < 0 || m < next:
+			second, next = i, m
+		}
+	}
+	return first, second
+}
