@@ -45,7 +45,7 @@ func summarise(groups []group, implementations []string) Curves {
 	return c
 }
 
-// group is the blocks of one size.
+// group is the usable blocks of one size, in the order of measurement.
 type group struct {
 	size   int
 	blocks []*timings.Block
@@ -53,6 +53,7 @@ type group struct {
 	logs [][]float64
 }
 
+// groupBySize returns the groups of a set by ascending size. Blocks without a usable time are left out.
 func groupBySize(set *timings.Set) []group {
 	bySize := map[int]*group{}
 	for n := range set.Blocks {
@@ -77,6 +78,16 @@ func groupBySize(set *timings.Set) []group {
 	return groups
 }
 
+// groupAt returns the blocks of one size.
+func groupAt(set *timings.Set, size int) group {
+	one := timings.Set{Implementations: set.Implementations, Blocks: set.At(size)}
+	groups := groupBySize(&one)
+	if len(groups) == 0 {
+		return group{size: size}
+	}
+	return groups[0]
+}
+
 // logRatios returns ln(time / fastest time of the block) for each implementation, or nil for a block without a
 // usable time.
 func logRatios(b *timings.Block, implementations int) []float64 {
@@ -99,8 +110,8 @@ func logRatios(b *timings.Block, implementations int) []float64 {
 	return logs
 }
 
-// usable reports whether the block holds a time of implementation i that has a logarithm. Sweeps measure no other, but a
-// set may come from anywhere.
+// usable reports whether the block holds a time of implementation i that has a logarithm. Sweeps measure no other times,
+// but a set may come from anywhere.
 func usable(b *timings.Block, i int) bool {
 	return b.Timed(i) && b.Seconds[i] > 0 && !math.IsInf(b.Seconds[i], 1)
 }
@@ -150,8 +161,9 @@ func subtractLeast(loss [][]float64, s int) {
 	}
 }
 
-// ranking is the blocks of one size in which one implementation was timed, by ascending log-ratio. A bootstrap wants the
-// medians of many resamples of the same blocks: once they are ranked, each is a walk to the middle instead of a sort.
+// ranking is the blocks of one size in which one implementation was timed, by ascending log-ratio. A bootstrap takes the
+// medians of many resamples of the same blocks. Once the blocks are ranked, each median is a walk to the middle instead of
+// a sort.
 type ranking []ranked
 
 type ranked struct {
@@ -179,7 +191,7 @@ func (r ranking) median(times []int) float64 {
 	for _, x := range r {
 		count += times[x.block]
 	}
-	below, above := (count-1)/2, count/2 // the middle ones, counted from 0; one and the same where the count is odd
+	below, above := (count-1)/2, count/2 // the middle ones, counted from 0; they are the same where the count is odd
 	lower, passed := math.Inf(1), 0
 	for _, x := range r {
 		if passed <= below {

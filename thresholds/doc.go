@@ -6,7 +6,7 @@
 // The steps of [Fit] are
 //
 //  1. [Summarise]: at each size the median over blocks of each implementation's log-ratio to its block's fastest;
-//  2. the tie band: how far the A/A arm's own estimate strays from zero;
+//  2. the tie band: how far the estimate of an A/A twin strays from zero;
 //  3. segments: the choice of implementations that minimises the summed log-loss plus a price for every switch, by a
 //     dynamic program over sizes × implementations (for two implementations and one switch it is akin to the rule of
 //     GMP's tuneup, https://gmplib.org/devel/thres);

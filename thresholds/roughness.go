@@ -98,14 +98,3 @@ func pairError(g group, i, j int) float64 {
 	}
 	return squaredErrorOfMedian(ratios, median(ratios))
 }
-
-// nearestSwitch returns the segment whose threshold is nearest to a size.
-func nearestSwitch(segs []Segment, size int) int {
-	nearest, distance := 0, math.Inf(1)
-	for n := 1; n < len(segs); n++ {
-		if d := math.Abs(math.Log(float64(size) / segs[n].edge)); d < distance {
-			nearest, distance = n, d
-		}
-	}
-	return nearest
-}

@@ -2,194 +2,42 @@ package thresholds
 
 import (
 	"math"
+	"slices"
 )
 
-// tieWeight is what a loss inside the tie band counts: enough to choose between implementations that differ by less,
-// too little to buy a switch with noise.
-const tieWeight = 0.05
+// Segment is an interval of sizes with one chosen implementation.
+type Segment struct {
+	From, To       int // first and last size
+	Implementation int
+	Low, High      int     // interval of From; 0, 0 for the first segment
+	Support        float64 // share of the bootstrap's resamples that have this switch; 1 for the first segment
+	Next           []Alternative
 
-// switchPrice is the price of a switch in tie bands. It exceeds 1, so that no switch is bought by a gain that is
-// itself a tie.
-const switchPrice = 1.25
-
-// run is a maximal range of measured sizes with one implementation: groups[from:to].
-type stretch struct {
-	implementation int
-	from, to       int
+	edge float64 // From before it was rounded to a size
 }
 
-// partition returns the stretches of the cheapest path, their boundaries settled and without bumps, and where the bumps were.
-// loss is implementations × sizes, +Inf where nothing was measured; band is the tie band as a log-ratio.
-func partition(loss [][]float64, sizes []int, band float64) (stretches []stretch, bumps []int) {
-	if len(loss) == 0 || len(loss[0]) == 0 {
-		return nil, nil
-	}
-	for s, i := range cheapestPath(loss, band) {
-		if len(stretches) > 0 && stretches[len(stretches)-1].implementation == i {
-			stretches[len(stretches)-1].to = s + 1
+// segments gives the stretches their edges as sizes.
+func segments(stretches []stretch, loss [][]float64, sizes []int) []Segment {
+	out := make([]Segment, len(stretches))
+	for n, r := range stretches {
+		out[n] = Segment{Implementation: r.implementation, From: sizes[0], To: sizes[len(sizes)-1], Support: 1}
+		if n == 0 {
 			continue
 		}
-		stretches = append(stretches, stretch{implementation: i, from: s, to: s + 1})
+		x := edge(loss, stretches[n-1].implementation, r.implementation, r.from-1, r.from, sizes)
+		// The first size that belongs to the segment is the next whole one, and never one that was measured on
+		// the other side.
+		from := min(max(int(math.Ceil(x-1e-9)), sizes[r.from-1]+1), sizes[r.from])
+		out[n].edge, out[n].From, out[n].Low, out[n].High = x, from, from, from
+		out[n-1].To = from - 1
 	}
-	return withoutBumps(settle(stretches, loss), loss, sizes)
+	return out
 }
 
-// weighted is what a loss costs on a path.
-func weighted(loss, band float64) float64 {
-	if loss > band {
-		return loss
-	}
-	return tieWeight * loss
-}
-
-// cheapestPath returns the implementation at each size that minimises the summed weighted loss plus the price of the
-// switches.
-func cheapestPath(loss [][]float64, band float64) []int {
-	implementations, sizes := len(loss), len(loss[0])
-
-	// total[i] is the cost of the best choice for sizes 0..s that ends in implementation i; origin is sizes ×
-	// implementations, row-major, and has the implementation at s−1 on that path.
-	total := make([]float64, implementations)
-	next := make([]float64, implementations)
-	origin := make([]int, sizes*implementations)
-	for i := range total {
-		total[i] = weighted(loss[i][0], band)
-	}
-	for s := 1; s < sizes; s++ {
-		best := 0
-		for i := range total {
-			if total[i] < total[best] {
-				best = i
-			}
-		}
-		for i := range total {
-			from, cost := i, total[i]
-			if switched := total[best] + switchPrice*band; switched < cost {
-				from, cost = best, switched
-			}
-			origin[s*implementations+i] = from
-			next[i] = cost + weighted(loss[i][s], band)
-		}
-		total, next = next, total
-	}
-	last := 0
-	for i := range total {
-		if total[i] < total[last] {
-			last = i
-		}
-	}
-	path := make([]int, sizes)
-	path[sizes-1] = last
-	for s := sizes - 1; s > 0; s-- {
-		path[s-1] = origin[s*implementations+path[s]]
-	}
-	return path
-}
-
-// settle moves the boundary between each two neighbouring stretches to where the summed loss of the two, ties included, is
-// least: inside the tie band the dynamic program hardly cares, and an edge should stand where the sign changes.
-func settle(stretches []stretch, loss [][]float64) []stretch {
-	for r := 1; r < len(stretches); r++ {
-		left, right := &stretches[r-1], &stretches[r]
-		i, j := left.implementation, right.implementation
-		// cost of the cut after each size, by moving it from the left end to the right one.
-		cost, least, cut := 0.0, math.Inf(1), left.to
-		for s := left.from; s < right.to; s++ {
-			if s > left.from && cost < least-1e-12 {
-				least, cut = cost, s
-			}
-			if d := loss[i][s] - loss[j][s]; !math.IsNaN(d) {
-				cost += max(min(d, 1e3), -1e3)
-			}
-		}
-		left.to, right.from = cut, cut
-	}
-	return stretches
-}
-
-// alone reports whether a run has a single size.
-func (r stretch) alone() bool { return r.to-r.from == 1 }
-
-// A run of a single size claims the sizes around it too, of which none was measured. There are two guesses about those:
-// that they are like the one that was, or that it is a bump, a length that suits one implementation, and they are on the
-// line through its neighbours. The samples do not say which, so the run must win in the mean of the two guesses. Where
-// smooth curves cross it does, because the line leads there. Where it does not, the threshold would describe one size,
-// and be wrong for those that nobody has measured.
-
-// withoutBumps gives each run of a single size that is not convincing to the neighbour that loses less there. bumps are
-// those sizes.
-func withoutBumps(stretches []stretch, loss [][]float64, sizes []int) (kept []stretch, bumps []int) {
-	for n := range stretches {
-		r, last := stretches[n], len(kept)-1
-		if last >= 0 && kept[last].implementation == r.implementation {
-			kept[last].to = r.to // what stood between the two was a bump
-			continue
-		}
-		var rival *stretch
-		if last >= 0 {
-			rival = &kept[last]
-		}
-		if n+1 < len(stretches) && (rival == nil || loss[stretches[n+1].implementation][r.from] < loss[rival.implementation][r.from]) {
-			rival = &stretches[n+1]
-		}
-		if rival == nil || !isBump(r, rival.implementation, loss, sizes) {
-			kept = append(kept, r)
-			continue
-		}
-		rival.from, rival.to = min(rival.from, r.from), max(rival.to, r.to)
-		bumps = append(bumps, r.from)
-	}
-	return kept, bumps
-}
-
-// isBump reports whether a run is of a single size and not convincing against a rival. Where no whole number lies between
-// it and its neighbours it claims nothing that was not measured, and where those are too far away there is no line.
-func isBump(r stretch, rival int, loss [][]float64, sizes []int) bool {
-	k := r.from
-	first, last := max(k-1, 0), min(k+1, len(sizes)-1)
-	if !r.alone() || sizes[last]-sizes[first] == last-first {
-		return false
-	}
-	below, above, ok := neighbours(k, sizes)
-	if !ok {
-		return false
-	}
-	gain := func(s int) float64 { return loss[rival][s] - loss[r.implementation][s] }
-	x := func(s int) float64 { return math.Log(float64(sizes[s])) }
-	t := (x(k) - x(below)) / (x(above) - x(below))
-	return gain(k)+(1-t)*gain(below)+t*gain(above) <= 0
-}
-
-// bends is how far apart two sizes may be for a line between them: smooth curves bend over a wider range.
-const bends = 1.5
-
-// neighbours returns two sizes whose line says what to expect at the k-th: the ones on either side of it, or at an end of
-// the range the next one and the furthest within bends, because two that are close together tilt the line by what they
-// are off. It reports false where there are none within bends.
-func neighbours(k int, sizes []int) (below, above int, ok bool) {
-	within := func(low, high int) bool { return float64(sizes[high]) <= bends*float64(sizes[low]) }
-	last := len(sizes) - 1
-	switch k {
-	case 0:
-		below, above = 1, last
-		for above > below && !within(0, above) {
-			above--
-		}
-		return below, above, above > below
-	case last:
-		below, above = 0, last-1
-		for below < above && !within(below, last) {
-			below++
-		}
-		return below, above, below < above
-	}
-	return k - 1, k + 1, within(k-1, k+1)
-}
-
-// edge returns the size at which the log-ratio of implementations i (below) and j (above) is zero, by linear
-// interpolation in log-size between two neighbouring measured sizes; their geometric mean where the sign does not
-// change. Where one of the two was not measured on the other's side, the edge is its own last size: it may not be able
-// to run any further.
+// edge returns the size at which the log-ratio of implementations i (below) and j (above) is zero. It interpolates
+// linearly in log-size between two neighbouring measured sizes, and returns their geometric mean where the sign does not
+// change. Where one of the two implementations was not measured on the other's side, the edge is its own last size,
+// because it may not be able to run any further.
 func edge(loss [][]float64, i, j, below, above int, sizes []int) float64 {
 	x0, x1 := math.Log(float64(sizes[below])), math.Log(float64(sizes[above]))
 	d0, d1 := loss[i][below]-loss[j][below], loss[i][above]-loss[j][above]
@@ -203,4 +51,33 @@ func edge(loss [][]float64, i, j, below, above int, sizes []int) float64 {
 		t = 0.5
 	}
 	return math.Exp(x0 + t*(x1-x0))
+}
+
+// widen makes an interval reach over the whole bracket, which is the two measured sizes beside a threshold, in three
+// cases. The first is a bracket that is wider than the precision that was asked for: nothing was measured inside, and
+// noise alone does not say where in it the truth lies. The second is a bracket at whose ends not both implementations were
+// measured. The third is a bracket beside a segment of a single size: the curves may take a step anywhere between that
+// size and its neighbour, and no second size says that they do not.
+func widen(segs []Segment, loss [][]float64, sizes []int, stretches []stretch, precision float64) {
+	for n := 1; n < len(segs); n++ {
+		k := stretches[n].from
+		below, above := sizes[k-1], sizes[k]
+		missing := math.IsInf(loss[stretches[n-1].implementation][k], 1) || math.IsInf(loss[stretches[n].implementation][k-1], 1)
+		lone := stretches[n-1].alone() || stretches[n].alone()
+		if missing || lone || float64(above) > float64(below)*(1+precision)*(1+precision) {
+			segs[n].Low = min(segs[n].Low, below+1)
+			segs[n].High = max(segs[n].High, above)
+		}
+	}
+}
+
+// loneSizes returns the sizes, by index, that are a stretch of their own or were a bump.
+func loneSizes(stretches []stretch, bumps []int) []int {
+	lone := slices.Clone(bumps)
+	for _, r := range stretches {
+		if len(stretches) > 1 && r.alone() {
+			lone = append(lone, r.from)
+		}
+	}
+	return lone
 }
