@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Cost is the model a + b·n^c of one implementation's seconds per call at size n, with a, b ≥ 0. It is fitted to draw
-// and to cross-check; segments do not rest on it.
+// Cost is the model a + b·n^c of one implementation's seconds per call at size n, with a, b ≥ 0. It is drawn in charts and
+// held against the segments. No segment rests on it.
 type Cost struct {
 	Fixed    float64 // a, seconds
 	PerSize  float64 // b, seconds per size^c
@@ -80,10 +80,10 @@ func fitCost(sizes []int, seconds []float64) Cost {
 // credible is the residual above which a model describes its implementation too badly to contradict a measurement.
 const credible = 0.1
 
-// modelCrossing returns where, inside the two segments, the cost model of segment n begins to win over that of the
-// segment before it, which two such models do once at most. Models that do not cross there put it at the end of the
-// range where their order says it lies. It reports false where there are no credible models, or where the change was not a matter of cost because
-// one of the two was not measured on the other's side.
+// modelCrossing returns the size at which the cost model of segment n begins to win over that of the segment before it.
+// Inside the two segments this happens once at most. Models that do not cross there put the size at the end of the range
+// where their order says that it lies. modelCrossing reports false where there are no credible models, and where the change
+// was not a matter of cost because one of the two implementations was not measured on the other's side.
 func modelCrossing(r *Result, n int) (float64, bool) {
 	i, j := r.Segments[n-1].Implementation, r.Segments[n].Implementation
 	before, after := r.Costs[i], r.Costs[j]
@@ -94,7 +94,8 @@ func modelCrossing(r *Result, n int) (float64, bool) {
 	}
 	wins := func(x float64) bool { return after.At(x) < before.At(x) }
 	low, high := float64(r.Segments[n-1].From), float64(r.Segments[n].To)
-	// In steps of a hundredth of the range in log-size: the crossing is only held against a factor of two.
+	// A step is a hundredth of the range in log-size. That is fine enough, because the crossing is only held against a
+	// factor of two.
 	const steps = 100
 	for k := range steps {
 		if x := low * math.Pow(high/low, float64(k)/steps); wins(x) {

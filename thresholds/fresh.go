@@ -24,18 +24,16 @@ func NewFresh(low, high int, round func(int) int, measured []int, rng *rand.Rand
 	return f
 }
 
-// checked is how many sizes a case is checked at, at least, and strata how many of them are random ones, at least. The
-// others stand beside thresholds.
 const (
-	checked = 20
-	strata  = 8
+	checked = 20 // least number of sizes that a case is checked at
+	strata  = 8  // least number of random ones among them; the others stand beside thresholds
 )
 
-// beside holds where sizes stand beside a threshold.
+// beside says where sizes stand beside a threshold, as factors of it.
 var beside = []float64{1 / 2.0, 1 / 1.55, 1 / 1.3, 1 / 1.1, 1.1, 1.3, 1.55, 2}
 
-// Sizes returns the sizes to check, twenty or more where the axis has as many: one random size in each of several equal
-// parts of the range in log-size, and four on either side of every threshold, where a wrong one would show.
+// Sizes returns the sizes to check, twenty or more where the axis has as many. One random size lies in each of several
+// equal parts of the range in log-size. Four lie on either side of every threshold, where a wrong threshold would show.
 func (f *Fresh) Sizes(thresholds []int) []int {
 	low, high := math.Log(float64(f.low)), math.Log(float64(f.high))
 	var sizes []int
@@ -61,7 +59,7 @@ func (f *Fresh) Sizes(thresholds []int) []int {
 	return sizes
 }
 
-// Near returns a fresh size close to one that was checked.
+// Near returns a fresh size close to one that was checked. It reports false where there is none.
 func (f *Fresh) Near(size int) (int, bool) {
 	factor := 1.06
 	if f.rng.IntN(2) == 0 {

@@ -6,16 +6,17 @@ import (
 	"crossover/timings"
 )
 
-// GPUUse is where the time of a call goes that a GPU computes, at one size: medians over the blocks, in seconds.
+// GPUUse says where the time of a call goes that a GPU computes, at one size. Its times are medians over the blocks, in
+// seconds.
 type GPUUse struct {
 	Size   int
 	Wall   float64 // of a call, as the sweep timed it
-	GPU    float64 // that the device computed; where it does not tell, from its first command to the end of its last
-	Encode float64 // that the host handed the work over
+	GPU    float64 // while the device computed; where it does not tell, from its first command to the end of its last
+	Encode float64 // while the host handed the work over
 	Gap    float64 // between two kernels, in the mean; 0 where there is no gap or none is told
 
-	// Efficiency is the launch efficiency: GPU ÷ Wall, paired inside blocks. It may exceed 1: where calls in flight
-	// overlap on the device, and a little because a call that the device times takes longer.
+	// Efficiency is the launch efficiency: GPU ÷ Wall, paired inside blocks. It exceeds 1 where calls in flight overlap on
+	// the device. It may exceed 1 a little because a call that the device times takes longer.
 	Efficiency float64
 }
 
@@ -44,8 +45,8 @@ func GPUUseAt(set *timings.Set, i, size int) (GPUUse, bool) {
 	}, true
 }
 
-// GPUUses returns where the time of implementation i goes at the least and at the greatest size at which a GPU told:
-// what a launch costs shows at the one, and what it is worth at the other.
+// GPUUses returns where the time of implementation i goes at the least and at the greatest size at which a GPU told. The
+// least size shows what a launch costs, and the greatest one what it is worth.
 func GPUUses(set *timings.Set, i int) []GPUUse {
 	var ends []GPUUse
 	sizes := set.Sizes()

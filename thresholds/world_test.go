@@ -3,6 +3,8 @@ package thresholds_test
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
+	"sync"
 	"testing"
 
 	"crossover/thresholds"
@@ -125,4 +127,22 @@ func geometric(low, high int, ratio float64) []int {
 		sizes = append(sizes, int(math.Round(x)))
 	}
 	return sizes
+}
+
+// eachSeed runs f for seeds 0 to n−1, on all processors.
+func eachSeed(n int, f func(seed uint64)) {
+	var group sync.WaitGroup
+	seeds := make(chan uint64)
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for seed := range seeds {
+				f(seed)
+			}
+		})
+	}
+	for seed := range n {
+		seeds <- uint64(seed)
+	}
+	close(seeds)
+	group.Wait()
 }
