@@ -167,7 +167,7 @@ func TestAnAuditCutShort(t *testing.T) {
 	set := &timings.Set{Implementations: []string{"a", "b"}}
 	before := math.Inf(1)
 	var seen []int
-	for range 5 {
+	for range 7 {
 		size, _, worth := a.Next(set)
 		if worth >= before {
 			t.Errorf("size %d is worth %v after one of %v", size, worth, before)
@@ -176,8 +176,8 @@ func TestAnAuditCutShort(t *testing.T) {
 		seen = append(seen, size)
 		a.Visited(size)
 	}
-	if want := []int{1000, 1004, 1008, 1012, 1016}; !slices.Equal(seen, want) {
-		t.Errorf("the first five are %v, want %v", seen, want)
+	if want := []int{1000, 1004, 1008, 1012, 1016, 1002, 1006}; !slices.Equal(seen, want) {
+		t.Errorf("the first seven are %v, want %v", seen, want)
 	}
 }
 
@@ -290,6 +290,35 @@ func TestTheWorstOutsideTies(t *testing.T) {
 		got := a.Judge(set)
 		if math.Abs(got.Worst-(slower-1)) > 0.01 || got.Beyond != map[bool]float64{true: 0, false: got.Worst}[tied] {
 			t.Errorf("slower by %.2f: the worst is %.3f, and outside ties %.3f", slower, got.Worst, got.Beyond)
+		}
+	}
+}
+
+// Beside a threshold a slow choice has drifted only where it is slow further off as well.
+func TestAuditAsksWitnesses(t *testing.T) {
+	right := func(size int) string {
+		if size < 1000 {
+			return "a"
+		}
+		return "b"
+	}
+	for name, c := range map[string]struct {
+		further float64 // time of b over that of a from 1480 on
+		finding thresholds.Finding
+	}{
+		"slow there":  {1.12, thresholds.Drifted},
+		"right there": {0.5, thresholds.Ambiguous},
+	} {
+		w := newWorld(8, costA, func(n float64) float64 {
+			if n >= 1480 {
+				return c.further * costA(n)
+			}
+			return 1.3 * costA(n)
+		})
+		got, _ := audit(t, w, right, []int{1200, 1700, 1900}, 200)
+		n := slices.IndexFunc(got.Sizes, func(s thresholds.SizeAudit) bool { return s.Size == 1200 })
+		if got.Sizes[n].Finding != c.finding {
+			t.Errorf("%s: the finding at 1200 is %v, want %v: %+v", name, got.Sizes[n].Finding, c.finding, got.Sizes)
 		}
 	}
 }
