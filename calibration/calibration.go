@@ -140,13 +140,13 @@ type Case struct {
 // Axis is the swept parameter and the range over which it was measured.
 type Axis struct {
 	Name string `json:"name"`
-	Unit string `json:"unit"`
+	Unit string `json:"unit"` // what a size is a number of, for people to read: "samples"; at most MostUnit characters
 	From int    `json:"from"`
 	To   int    `json:"to"`
 }
 
-// Units are the axis units that a file may use.
-var Units = []string{"channels", "columns", "elements", "frames", "nodes", "rows", "samples", "taps", "voices"}
+// MostUnit is the greatest number of characters in the unit of an axis.
+const MostUnit = 32
 
 // Implementation is one competitor of a case.
 type Implementation struct {

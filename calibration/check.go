@@ -254,7 +254,20 @@ func (a *Axis) check() error {
 	case a.To < a.From:
 		return fmt.Errorf("to is %d, below from, %d", a.To, a.From)
 	}
-	return oneOf("unit", a.Unit, Units...)
+	return checkUnit(a.Unit)
+}
+
+// checkUnit returns what is wrong with a unit. It is printed as it is, in tables and on charts.
+func checkUnit(unit string) error {
+	switch {
+	case unit == "":
+		return errors.New("unit is missing")
+	case !utf8.ValidString(unit) || strings.ContainsFunc(unit, unicode.IsControl):
+		return fmt.Errorf("unit %q has a control character or is not UTF-8", unit)
+	case utf8.RuneCountInString(unit) > MostUnit:
+		return fmt.Errorf("unit has %d characters (want at most %d)", utf8.RuneCountInString(unit), MostUnit)
+	}
+	return nil
 }
 
 func (m *Implementation) check() error {
