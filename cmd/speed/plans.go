@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -13,14 +14,14 @@ import (
 	"crossover/kernels"
 )
 
-// comparePlans is speed --plans.
-func comparePlans(ctx context.Context, cases []kernels.Case, o *options, stdout io.Writer) error {
+// comparePlans is speed --plans on a machine.
+func comparePlans(ctx context.Context, machine command.Machine, o *options, stdout, stderr io.Writer) error {
 	matches, err := pattern(o.rows)
 	if err != nil {
 		return err
 	}
 	var chosen []kernels.Case
-	for _, c := range cases {
+	for _, c := range machine.Cases() {
 		if matches.MatchString(c.Name) {
 			chosen = append(chosen, c)
 		}
@@ -29,7 +30,14 @@ func comparePlans(ctx context.Context, cases []kernels.Case, o *options, stdout 
 		return command.Usage("--rows %q matches no case", o.rows)
 	}
 	const sizes = 3
-	rows, err := plans.Compare(ctx, chosen, plans.Options{Sizes: sizes, Blocks: o.runs, Budget: o.budget, Seed: 1})
+	step, clear := command.Progress(stderr, false, false)
+	rows, err := plans.Compare(ctx, chosen, plans.Options{
+		Machine: machine, Sizes: sizes, Blocks: o.runs, Budget: o.budget, Seed: 1, Progress: step,
+	})
+	clear()
+	if errors.Is(err, context.Canceled) {
+		return &command.Error{Code: command.ExitInterrupted, Err: errors.New("interrupted: nothing was decided")}
+	}
 	if err != nil {
 		return err
 	}
@@ -44,32 +52,57 @@ func comparePlans(ctx context.Context, cases []kernels.Case, o *options, stdout 
 	} else {
 		err = printPlans(stdout, rows, s)
 	}
-	if err == nil && !s.TellsTheTruth {
-		err = fmt.Errorf("typed plans take another time than a sweep records: %s of %d outside %.2f to %.2f, median %.3f",
-			command.Plural(s.Outside, "row"), s.Rows, plans.Least, plans.Most, s.Median)
+	if err == nil && s.Finding != plans.Inside {
+		err = errors.New(s.Line())
 	}
 	return err
 }
 
 func printPlans(w io.Writer, rows []plans.Row, s plans.Summary) error {
 	fmt.Fprintln(w, "A call as a sweep times it, and as a program gets it from the typed plan, in the same blocks.")
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "A row is inside or outside %.2f to %.2f where the 95 %% interval of its median ratio over the visits is.\n\n",
+		plans.Least, plans.Most)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "CASE\tIMPLEMENTATION\tSIZE\tSWEEP\tPROGRAM\tPROGRAM/SWEEP\t")
+	fmt.Fprintln(t, "CASE\tIMPLEMENTATION\tSIZE\tSWEEP\tPROGRAM\tPROGRAM/SWEEP\t95 %\tVISITS\tBLOCKS\t")
 	for _, r := range rows {
-		mark := ""
-		if r.Ratio < plans.Least || r.Ratio > plans.Most {
-			mark = "<-"
+		switch r.Finding {
+		case plans.Inside:
+			printRow(t, r, "")
+		case plans.Outside:
+			printRow(t, r, "<- outside")
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d %s\t%s\t%s\t%.3f\t%s\n", r.Case, r.Implementation, r.Size, r.Unit, seconds(r.Sweep),
-			seconds(r.Program), r.Ratio, mark)
+	}
+	if s.Undecided > 0 {
+		fmt.Fprintf(t, "\nUndecided:\n")
+	}
+	for _, r := range rows {
+		if r.Finding == plans.Undecided {
+			printRow(t, r, r.Why)
+		}
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%s: median ratio %.3f, lowest %.3f, highest %.3f, %d outside %.2f to %.2f\n",
-		command.Plural(s.Rows, "row"), s.Median, s.Lowest, s.Highest, s.Outside, plans.Least, plans.Most)
+	if s.Unmeasured > 0 {
+		fmt.Fprintf(w, "\nUnmeasured:\n")
+	}
+	for _, r := range rows {
+		if r.Finding == plans.Unmeasured {
+			fmt.Fprintf(w, "%s  %s  %d %s  %s\n", r.Case, r.Implementation, r.Size, r.Unit, r.Why)
+		}
+	}
+	_, err := fmt.Fprintf(w, "\n%s: %d inside, %d outside, %d undecided, %d unmeasured; median ratio %.3f, lowest %.3f, highest %.3f\n",
+		command.Plural(s.Rows, "row"), s.Inside, s.Outside, s.Undecided, s.Unmeasured, s.Median, s.Lowest, s.Highest)
 	return err
+}
+
+func printRow(w io.Writer, r plans.Row, note string) {
+	between := "-"
+	if r.High > 0 {
+		between = fmt.Sprintf("%.3f–%.3f", r.Low, r.High)
+	}
+	fmt.Fprintf(w, "%s\t%s\t%d %s\t%s\t%s\t%.3f\t%s\t%d\t%d\t%s\n", r.Case, r.Implementation, r.Size, r.Unit, seconds(r.Sweep),
+		seconds(r.Program), r.Ratio, between, r.Visits, r.Blocks, note)
 }
 
 func seconds(s float64) string {

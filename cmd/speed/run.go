@@ -57,7 +57,7 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 		return err
 	}
 	if o.plans {
-		return comparePlans(ctx, catalogue.CasesHere(), o, stdout)
+		return comparePlans(ctx, command.ThisMachine(), o, stdout, stderr)
 	}
 	device, err := openDevice(o.api)
 	if err != nil {

@@ -57,8 +57,8 @@ func TestNoDevice(t *testing.T) {
 	}
 }
 
-// scripted is a side that takes what it is told to take.
-func scripted(name string, w work, times ...time.Duration) *side {
+// scriptedSide is a side that takes what it is told to take.
+func scriptedSide(name string, w work, times ...time.Duration) *side {
 	at := 0
 	return &side{
 		name: name, work: w, close: func() {}, call: func() error { return nil },
@@ -103,7 +103,7 @@ func TestSidesTakeTurns(t *testing.T) {
 
 func TestCompareStopsAtAnError(t *testing.T) {
 	broken := &side{run: func() (time.Duration, error) { return 0, errors.New("broken") }}
-	good := scripted("good", work{}, 1)
+	good := scriptedSide("good", work{}, 1)
 	for _, pair := range [][2]*side{{broken, good}, {good, broken}} {
 		if _, _, err := compare(pair[0], pair[1], 10); err == nil || err.Error() != "broken" {
 			t.Errorf("%v; want broken", err)
@@ -116,8 +116,8 @@ func scriptedRow(name string, difference float64) row {
 	return row{name: name, measure: func(d *gpu.Device, runs int) ([]result, error) {
 		return comparison{
 			name: name, bound: "memory", tolerance: 1e-5,
-			ours:       scripted("ours", traffic(1e9), time.Millisecond),
-			peer:       scripted("peer", traffic(1e9), 2*time.Millisecond),
+			ours:       scriptedSide("ours", traffic(1e9), time.Millisecond),
+			peer:       scriptedSide("peer", traffic(1e9), 2*time.Millisecond),
 			difference: func() (float64, error) { return difference, nil },
 		}.measure(d, runs)
 	}}

@@ -152,16 +152,18 @@ func TestDispatchKnowsTheOperations(t *testing.T) {
 	}
 }
 
-// A typed plan called as a program calls it computes what a sweep binds. The stage graph's is on the processor alone.
+// A typed plan called as a program calls it computes what a sweep binds, and allocates nothing. The stage graph's is on the
+// processor alone.
 func TestPrograms(t *testing.T) {
-	programs := 0
 	in := kernels.GeneratedInput()
 	for _, c := range Cases(kernels.Here()) {
 		c, ok := c.WithPrograms()
 		if !ok {
+			t.Errorf("%s has no typed plan", c.Name)
 			continue
 		}
-		size := c.Axis.Nearest(max(7, c.Axis.Min))
+		programs := 0
+		size := c.Axis.Nearest(c.Axis.Min + 37)
 		problem := c.Problem(size, in)
 		want := problem.Reference()
 		for _, i := range c.Implementations {
@@ -182,10 +184,18 @@ func TestPrograms(t *testing.T) {
 			if off := call.ErrorAgainst(want); !(off <= c.Tolerance(size)) {
 				t.Errorf("%s, %s at %d: error %.2g, allowed %.2g", c.Name, i.Name, size, off, c.Tolerance(size))
 			}
+			allocations := math.Inf(1)
+			for range 3 { // the collector, or a thread that the runtime starts, allocates now and then
+				allocations = min(allocations, testing.AllocsPerRun(3, func() { _ = call.Run() }))
+			}
+			if allocations != 0 {
+				t.Errorf("%s, %s: %v allocations a call", c.Name, i.Name, allocations)
+			}
 			call.Release()
 		}
-	}
-	if programs == 0 {
-		t.Error("no typed plan is listed")
+		if programs == 0 {
+			t.Errorf("%s has no implementation", c.Name)
+		}
+		kernels.Release(problem)
 	}
 }

@@ -1,72 +1,182 @@
-// Package plans holds what a program gets from a typed plan against what a sweep times: both are run by the sweep itself,
-// in the same blocks, each on data of its own in the same placement. The two are the same when nothing that a program
-// pays is left out of a calibration, and nothing that it does not pay is in it.
+// Package plans holds what a program gets from a typed plan against what a sweep times. The sweep itself runs both, one
+// implementation at a time and in the same blocks, each on data of its own in the same placement. The two are the same when
+// nothing that a program pays is left out of a calibration, and nothing that it does not pay is in it.
+//
+// It decides by evidence. The blocks of a visit share the luck of where its buffers lie, so the datum is the median ratio
+// of a visit, and each visit has fresh buffers, which the program gets first in every other one. A row is settled where
+// the 95 % interval of the median over its visits lies on one side of a limit. A row that is not settled is visited again
+// while the budget lasts, and is undecided where that does not help.
+//
+// It does not say which of the two is right.
 package plans
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"time"
 
+	"crossover/cmd/internal/command"
 	"crossover/kernels"
 	"crossover/sweeps"
-	"crossover/timings"
 )
-
-// Row is one implementation of one case at one size.
-type Row struct {
-	Case           string  `json:"case"`
-	Implementation string  `json:"implementation"`
-	Size           int     `json:"size"`
-	Unit           string  `json:"unit"`
-	Sweep          float64 `json:"sweep_seconds"`   // a call as a sweep times it: the median of the blocks
-	Program        float64 `json:"program_seconds"` // a call of the typed plan
-	Ratio          float64 `json:"ratio"`           // the median over the blocks of program ÷ sweep
-	Blocks         int     `json:"blocks"`
-}
 
 // Options of Compare.
 type Options struct {
-	Sizes  int           // of each case, spread over its axis
-	Blocks int           // at each size
-	Budget time.Duration // for everything
-	Seed   uint64
+	Machine command.Machine
+	Sizes   int           // of each case, spread over its axis
+	Blocks  int           // of each row, at least; LeastBlocks where that is more
+	Budget  time.Duration // for everything
+	Seed    uint64
+
+	// Pairs is how many implementations of cases are compared, drawn by the seed and of different names as far as there
+	// are any; 0 means all.
+	Pairs int
 
 	Progress func(sweeps.Progress) // may be nil
 }
 
-// Most and Least are the ratios within which the two count as the same for one row, and as the same in the median.
-const (
-	Least, Most             = 0.85, 1.15
-	LeastMedian, MostMedian = 0.95, 1.05
-)
-
-// Compare times the cases that have typed plans. What could not be timed within the budget has no row.
+// Compare times the cases that have typed plans. Every implementation that can run here has a row for each size. The error
+// wraps ErrWrong where a program or a sweep got wrong values, and the rows are there all the same.
 func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error) {
-	var both []kernels.Case
-	for _, c := range cases {
-		if c, ok := c.WithPrograms(); ok {
-			both = append(both, c)
-		}
+	pairs := draw(pairsOf(cases), o.Pairs, o.Seed)
+	together := make([]kernels.Case, len(pairs))
+	for i := range pairs {
+		together[i] = pairs[i].together()
 	}
-	results, err := sweeps.Run(ctx, both, sweeps.Options{
-		Budget: o.Budget, Seed: o.Seed, Input: kernels.GeneratedInput(), Progress: o.Progress,
+	m := o.Machine
+	results, err := sweeps.Run(ctx, together, sweeps.Options{
+		Budget: o.Budget, Seed: o.Seed, VisitShare: 1, Input: kernels.GeneratedInput(), Progress: o.Progress,
+		Clock: m.Clock, Sentinel: m.Sentinel, Together: m.Together, Throttled: m.Throttled, Others: m.Others,
+		Uncollected: m.Clock != nil, // a script, whose time no collection takes
+		// Memory that stayed in a pool would be the next visit's, at the same addresses.
 		Trim: func() { kernels.Here().Trim() },
 		Planner: func(c *kernels.Case) sweeps.Planner {
-			return &visits{slices.Repeat(spread(c.Axis, o.Sizes), visitsPerSize), max(2, o.Blocks/visitsPerSize)}
+			return newVisits(spread(c.Axis, o.Sizes), max(o.Blocks, LeastBlocks))
 		},
 	})
-	var rows []Row
-	for _, r := range results {
-		rows = append(rows, rowsOf(r)...)
+	if err != nil {
+		return nil, err
 	}
-	return rows, err
+	var rows []Row
+	var wrong []error
+	for i, r := range results {
+		for _, status := range r.Implementations {
+			if status.Wrong {
+				wrong = append(wrong, fmt.Errorf("%w: %s, %s: %s", ErrWrong, pairs[i].of.Name, status.Name, status.Excluded))
+			}
+		}
+		for _, size := range spread(pairs[i].of.Axis, o.Sizes) {
+			rows = append(rows, pairs[i].row(r, size))
+		}
+	}
+	return rows, errors.Join(wrong...)
 }
 
-// visitsPerSize is how often each size is visited: where a visit's buffers happen to lie makes some of them faster than
-// others.
-const visitsPerSize = 3
+// ErrWrong is wrapped by the error of Compare where an output was wrong.
+var ErrWrong = errors.New("wrong values")
+
+// pair is an implementation of a case, and the same by the typed plan.
+type pair struct {
+	of             kernels.Case // with programs
+	implementation string
+	programs       []kernels.Implementation // the two
+}
+
+// pairsOf returns the pairs of the cases that have typed plans.
+func pairsOf(cases []kernels.Case) []pair {
+	var pairs []pair
+	for _, c := range cases {
+		both, ok := c.WithPrograms()
+		if !ok {
+			continue
+		}
+		for _, i := range c.Implementations {
+			if i.Missing() != nil {
+				continue
+			}
+			p := pair{of: both, implementation: i.Name}
+			for _, candidate := range both.Implementations {
+				if of, isProgram := kernels.ProgramOf(candidate.Name); candidate.Name == i.Name || isProgram && of == i.Name {
+					p.programs = append(p.programs, candidate)
+				}
+			}
+			pairs = append(pairs, p)
+		}
+	}
+	return pairs
+}
+
+// draw returns n of the pairs, all where n is 0: one of each implementation before a second one of any.
+func draw(pairs []pair, n int, seed uint64) []pair {
+	if n == 0 || n >= len(pairs) {
+		return pairs
+	}
+	rng := rand.New(rand.NewPCG(seed, 0))
+	rng.Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
+	drawn := map[string]int{}
+	earlier := make(map[string]int, len(pairs)) // pairs of the same implementation before this one
+	key := func(p pair) string { return p.of.Name + " " + p.implementation }
+	for _, p := range pairs {
+		earlier[key(p)] = drawn[p.implementation]
+		drawn[p.implementation]++
+	}
+	slices.SortStableFunc(pairs, func(a, b pair) int { return earlier[key(a)] - earlier[key(b)] })
+	return pairs[:n]
+}
+
+// together returns the case of the two alone. Beside a faster implementation a sweep would time them in few blocks.
+func (p pair) together() kernels.Case {
+	c := p.of
+	c.Name += " " + p.implementation
+	c.Implementations = p.programs
+	visits := map[int]int{}
+	c.Problem = func(size int, in kernels.Input) kernels.Problem {
+		visits[size]++
+		first := p.programs[visits[size]%len(p.programs)].Name
+		return &inTurn{Problem: p.of.Problem(size, in), first: first}
+	}
+	return c
+}
+
+// inTurn is a problem of which one implementation is bound before the others, whichever is asked for first: who is bound
+// first gets the memory that lies first, and the sweep always asks in the same order.
+type inTurn struct {
+	kernels.Problem
+	first string // "" once it was bound
+	ahead *kernels.Call
+	name  string // of the call that was bound ahead
+}
+
+// Bind returns the call that was bound ahead, once, and binds the others.
+func (p *inTurn) Bind(name string) (kernels.Call, error) {
+	if first := p.first; first != "" {
+		p.first = ""
+		if first != name {
+			if call, err := p.Problem.Bind(first); err == nil { // one that fails is asked for again, and then fails again
+				p.ahead, p.name = &call, first
+			}
+		}
+	}
+	if p.ahead != nil && p.name == name {
+		call := *p.ahead
+		p.ahead = nil
+		return call, nil
+	}
+	return p.Problem.Bind(name)
+}
+
+// Release gives back what the problem holds.
+func (p *inTurn) Release() {
+	if p.ahead != nil {
+		p.ahead.Release()
+		p.ahead = nil
+	}
+	kernels.Release(p.Problem)
+}
 
 // spread returns sizes at even distances on a logarithmic axis, its ends left out: the smallest sizes take less than a
 // clock can tell, and the largest ones take their time.
@@ -80,87 +190,4 @@ func spread(a kernels.Axis, n int) []int {
 		}
 	}
 	return sizes
-}
-
-// visits is a planner of some sizes.
-type visits struct {
-	left   []int
-	blocks int
-}
-
-func (v *visits) Next(*timings.Set) (size, blocks int, worth float64) {
-	if len(v.left) == 0 {
-		return 0, 0, 0
-	}
-	return v.left[0], v.blocks, 1
-}
-
-func (v *visits) Visited(int) { v.left = v.left[1:] }
-
-func (v *visits) Limit(high int) {
-	v.left = slices.DeleteFunc(v.left, func(size int) bool { return size > high })
-}
-
-func rowsOf(r *sweeps.Result) []Row {
-	var rows []Row
-	names := r.Samples.Implementations
-	for program, name := range names {
-		implementation, isProgram := kernels.ProgramOf(name)
-		sweep := slices.Index(names, implementation)
-		if !isProgram || sweep < 0 {
-			continue
-		}
-		for _, size := range r.Samples.Sizes() {
-			row := Row{Case: r.Case.Name, Implementation: implementation, Size: size, Unit: r.Case.Axis.Unit}
-			var a, b, ratios []float64
-			for i := range r.Samples.Blocks {
-				block := &r.Samples.Blocks[i]
-				if block.Size == size && block.Timed(sweep) && block.Timed(program) {
-					a, b = append(a, block.Seconds[sweep]), append(b, block.Seconds[program])
-					ratios = append(ratios, block.Seconds[program]/block.Seconds[sweep])
-				}
-			}
-			if row.Blocks = len(ratios); row.Blocks == 0 {
-				continue
-			}
-			row.Sweep, row.Program, row.Ratio = median(a), median(b), median(ratios)
-			rows = append(rows, row)
-		}
-	}
-	return rows
-}
-
-// Summary is what the rows say together.
-type Summary struct {
-	Rows          int     `json:"rows"`
-	Median        float64 `json:"median_ratio"`
-	Lowest        float64 `json:"lowest_ratio"`
-	Highest       float64 `json:"highest_ratio"`
-	Outside       int     `json:"outside"` // rows whose ratio is below Least or above Most
-	TellsTheTruth bool    `json:"tells_the_truth"`
-}
-
-// Sum sums rows up. Of none nothing is true.
-func Sum(rows []Row) Summary {
-	s := Summary{Rows: len(rows)}
-	if len(rows) == 0 {
-		return s
-	}
-	ratios := make([]float64, len(rows))
-	for i, r := range rows {
-		ratios[i] = r.Ratio
-		if r.Ratio < Least || r.Ratio > Most {
-			s.Outside++
-		}
-	}
-	s.Median, s.Lowest, s.Highest = median(ratios), slices.Min(ratios), slices.Max(ratios)
-	s.TellsTheTruth = s.Outside == 0 && LeastMedian <= s.Median && s.Median <= MostMedian
-	return s
-}
-
-// median returns the median of values, which it sorts.
-func median(x []float64) float64 {
-	slices.Sort(x)
-	n := len(x)
-	return (x[(n-1)/2] + x[n/2]) / 2
 }

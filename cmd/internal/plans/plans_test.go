@@ -1,61 +1,301 @@
 package plans
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"crossover/cmd/internal/scripted"
 	"crossover/kernels"
-	"crossover/kernels/catalogue"
 	"crossover/sweeps"
 	"crossover/timings"
 )
 
-// result is what a sweep of one implementation measures at two sizes, whose program takes times as long.
-func result(times ...float64) *sweeps.Result {
-	r := &sweeps.Result{
-		Case:    &kernels.Case{Name: "scale", Axis: kernels.Axis{Unit: "elements"}},
-		Samples: timings.Set{Implementations: []string{"go", "program:go", "cuda"}},
+// compare compares on a scripted machine.
+func compare(t *testing.T, m *scripted.Machine, o Options) []Row {
+	t.Helper()
+	o.Machine = m.Command()
+	rows, err := Compare(t.Context(), o.Machine.Cases(), o)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i, ratio := range times {
-		r.Samples.Blocks = append(r.Samples.Blocks, timings.Block{
-			Size: 10 * (1 + i%2), Twin: -1, Seconds: []float64{1e-3, 1e-3 * ratio, math.NaN()}, Iterations: []int{1, 1, 0},
-		})
+	return rows
+}
+
+// costs are those of an implementation on the processor, and of one that is hopelessly behind it.
+func costs() map[string]scripted.Cost {
+	return map[string]scripted.Cost{"go": scripted.Linear(1e-6, 2e-10), "slow": scripted.Linear(5e-5, 1e-8)}
+}
+
+// A program whose plan does what the sweep times takes as long, for implementations that are far behind too.
+func TestTheSame(t *testing.T) {
+	m := scripted.New(1, 0.02)
+	m.AddPlanned("fft", costs(), nil)
+	rows := compare(t, m, Options{Sizes: 3, Blocks: 40, Budget: 20 * time.Second, Seed: 1})
+	if len(rows) != 6 {
+		t.Fatalf("%d rows, want 2 implementations at 3 sizes", len(rows))
+	}
+	for _, r := range rows {
+		if r.Finding != Inside || r.Blocks < 40 || r.Visits < LeastVisits || !(r.Low <= r.Ratio && r.Ratio <= r.High) {
+			t.Errorf("%+v", r)
+		}
+	}
+	if s := Sum(rows); s.Finding != Inside || s.Inside != 6 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A program that copies its input and its output on one thread, to and from memory that the GPU reaches, is caught where
+// the sweep computes in place.
+func TestACopyThatTheSweepLeavesOut(t *testing.T) {
+	const bytesPerSecond = 10e9
+	m := scripted.New(1, 0.02)
+	m.AddPlanned("fft", map[string]scripted.Cost{"cuda": scripted.Linear(2e-5, 1e-10)},
+		func(n float64) float64 { return 2 * 4 * n / bytesPerSecond })
+	rows := compare(t, m, Options{Sizes: 3, Blocks: 40, Budget: 20 * time.Second, Seed: 1})
+	want := []Finding{Inside, Outside, Outside} // the launch is all that a small call takes
+	for i, r := range rows {
+		at := float64(r.Size)
+		truth := 1 + 2*4*at/bytesPerSecond/(2e-5+1e-10*at)
+		if r.Finding != want[i] || math.Abs(r.Ratio/truth-1) > 0.03 {
+			t.Errorf("%+v, want %s and a ratio of %.3f", r, want[i], truth)
+		}
+	}
+	if s := Sum(rows); s.Finding != Outside || s.Outside != 2 || !strings.Contains(s.Line(), "2 of 3 rows outside") {
+		t.Errorf("%+v: %s", s, s.Line())
+	}
+}
+
+// What a program saves shows as well: the plan is faster than the sweep says where the sweep pays for more.
+func TestAnExtraThatIsTheSweepsOwn(t *testing.T) {
+	m := scripted.New(1, 0.02)
+	m.AddPlanned("fft", costs(), func(n float64) float64 { return -0.3 * (1e-6 + 2e-10*n) })
+	rows := compare(t, m, Options{Sizes: 1, Blocks: 40, Budget: 20 * time.Second, Seed: 1})
+	if rows[0].Implementation != "go" || rows[0].Finding != Outside || rows[1].Finding != Inside {
+		t.Errorf("%+v", rows)
+	}
+}
+
+// A machine on which times scatter decides nothing that is not so: the rows are visited again, and those that stay
+// undecided are called that.
+func TestNoise(t *testing.T) {
+	quiet, noisy := scripted.New(1, 0.02), scripted.New(1, 0.5)
+	visits := map[*scripted.Machine]int{}
+	for _, m := range []*scripted.Machine{quiet, noisy} {
+		m.AddPlanned("fft", costs(), nil)
+		rows := compare(t, m, Options{Sizes: 3, Budget: 10 * time.Minute, Seed: 1})
+		for _, r := range rows {
+			visits[m] += r.Visits
+			if r.Finding == Outside || r.Finding == Undecided && r.Why != "the interval holds a limit" {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+	if visits[quiet] != 6*LeastVisits || visits[noisy] <= 8*LeastVisits {
+		t.Errorf("%d visits of a quiet machine, %d of one where times scatter", visits[quiet], visits[noisy])
+	}
+}
+
+// What the budget does not reach is told.
+func TestTooSmallABudget(t *testing.T) {
+	m := scripted.New(1, 0.02)
+	m.AddPlanned("fft", map[string]scripted.Cost{"go": scripted.Linear(0.2, 0)}, nil)
+	rows := compare(t, m, Options{Sizes: 3, Budget: 5 * time.Second, Seed: 1})
+	short := 0
+	for _, r := range rows {
+		if r.Finding != Undecided && r.Finding != Unmeasured || r.Why == "" || r.High != 0 {
+			t.Errorf("%+v", r)
+		}
+		if r.Finding == Undecided {
+			short++
+		}
+	}
+	if s := Sum(rows); short == 0 || s.Finding != Undecided || s.Median != 0 {
+		t.Errorf("%d rows have some blocks, %+v", short, s)
+	}
+}
+
+func TestWrongValues(t *testing.T) {
+	c := kernels.Case{Name: "fft", Axis: kernels.Axis{Min: 1, Max: 8, Unit: "samples"}}
+	wrong := &sweeps.Result{Case: &c, Implementations: []sweeps.Status{{Name: "program:go", Excluded: "wrong at 4", Wrong: true}}}
+	if r := (pair{of: c, implementation: "go"}).row(wrong, 4); r.Finding != Unmeasured || r.Why != "program:go: wrong at 4" {
+		t.Errorf("%+v", r)
+	}
+	m := scripted.New(1, 0.02)
+	m.AddPlanned("fft", costs(), nil)
+	machine := m.Command()
+	broken := machine.Cases()
+	broken[0].Tolerance = func(int) float64 { return -1 } // nothing is right
+	if _, err := Compare(t.Context(), broken, Options{Machine: machine, Sizes: 1, Budget: time.Second}); !errors.Is(err, ErrWrong) {
+		t.Errorf("%v, want wrong values", err)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	m := scripted.New(1, 0.02)
+	m.AddPlanned("fft", costs(), nil)
+	machine := m.Command()
+	if _, err := Compare(ctx, machine.Cases(), Options{Machine: machine, Sizes: 1, Budget: time.Second}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A few pairs are of as many implementations as there are.
+func TestDraw(t *testing.T) {
+	m := scripted.New(1, 0)
+	for k := range 10 {
+		of := costs()
+		if k == 0 {
+			of["rare"] = scripted.Linear(1, 1)
+		}
+		m.AddPlanned(fmt.Sprintf("fft/batch=%d", k), of, nil)
+	}
+	all := pairsOf(m.Command().Cases())
+	if len(all) != 21 {
+		t.Fatalf("%d pairs, want 21", len(all))
+	}
+	count := map[string]int{}
+	for _, p := range draw(slices.Clone(all), 5, 1) {
+		count[p.implementation]++
+	}
+	if count["go"] != 2 || count["slow"] != 2 || count["rare"] != 1 {
+		t.Errorf("%v", count)
+	}
+	named := func(pairs []pair) (names []string) {
+		for _, p := range pairs {
+			names = append(names, p.of.Name)
+		}
+		return names
+	}
+	if a, b := named(draw(slices.Clone(all), 5, 1)), named(draw(slices.Clone(all), 5, 2)); slices.Equal(a, b) {
+		t.Errorf("two seeds draw the same: %v", a)
+	}
+}
+
+// Who is bound first changes from visit to visit, and whatever was bound is released.
+func TestInTurn(t *testing.T) {
+	var bound []string
+	open := 0
+	c := kernels.Case{Problem: func(int, kernels.Input) kernels.Problem { return &recorder{bound: &bound, open: &open} }}
+	p := pair{of: c, implementation: "go", programs: []kernels.Implementation{{Name: "go"}, {Name: "program:go"}}}
+	together := p.together()
+	for range 2 {
+		problem := together.Problem(8, kernels.Input{})
+		for _, name := range []string{"go", "program:go", "go"} {
+			call, err := problem.Bind(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := int(call.Output()[0]); got != len(name) {
+				t.Errorf("%s is the call of another", name)
+			}
+			call.Release()
+		}
+		kernels.Release(problem)
+	}
+	if want := []string{"program:go", "go", "go", "go", "program:go", "go"}; !slices.Equal(bound, want) {
+		t.Errorf("bound in the order %v, want %v", bound, want)
+	}
+	problem := together.Problem(8, kernels.Input{})
+	if _, err := problem.Bind("go"); err != nil {
+		t.Fatal(err)
+	}
+	kernels.Release(problem)
+	if open != 1 { // the test's own
+		t.Errorf("%d calls are open", open)
+	}
+}
+
+// recorder is a problem that writes down what was bound.
+type recorder struct {
+	bound *[]string
+	open  *int
+}
+
+func (r *recorder) Reference() []float64 { return nil }
+
+func (r *recorder) Bind(name string) (kernels.Call, error) {
+	*r.bound = append(*r.bound, name)
+	*r.open++
+	return kernels.Call{
+		Output: func() []float32 { return []float32{float32(len(name))} },
+		Close:  func() { *r.open-- },
+	}, nil
+}
+
+// result is what a sweep measures at one size in visits of 3 blocks whose program takes the given times as long.
+func result(ratios ...float64) *sweeps.Result {
+	r := &sweeps.Result{Samples: timings.Set{Implementations: []string{"go", "program:go"}}}
+	for visit, ratio := range ratios {
+		for k := range 3 {
+			sweep := 1e-3 * float64(1+k) // drift cancels in a block
+			r.Samples.Blocks = append(r.Samples.Blocks, timings.Block{
+				Size: 10, Visit: visit, Twin: -1, Seconds: []float64{sweep, sweep * ratio}, Iterations: []int{1, 1},
+			})
+		}
 	}
 	return r
 }
 
-func TestRows(t *testing.T) {
-	rows := rowsOf(result(1, 2, 1.1, 2.2, 0.9, 1.8))
-	if len(rows) != 2 {
-		t.Fatalf("%d rows, want one for each of two sizes", len(rows))
-	}
-	for i, want := range []Row{
-		{Case: "scale", Implementation: "go", Size: 10, Unit: "elements", Sweep: 1e-3, Program: 1e-3, Ratio: 1, Blocks: 3},
-		{Case: "scale", Implementation: "go", Size: 20, Unit: "elements", Sweep: 1e-3, Program: 2e-3, Ratio: 2, Blocks: 3},
+func TestRow(t *testing.T) {
+	p := pair{of: kernels.Case{Name: "scale", Axis: kernels.Axis{Unit: "elements"}}, implementation: "go"}
+	for name, test := range map[string]struct {
+		ratios []float64
+		want   Finding
+		ratio  float64
+	}{
+		"the same":            {[]float64{0.98, 0.99, 1, 1, 1.01, 1.02}, Inside, 1},
+		"too few visits":      {[]float64{1, 1, 1, 1, 1}, Undecided, 1},
+		"slower":              {[]float64{1.3, 1.3, 1.3, 1.3, 1.3, 1.3}, Outside, 1.3},
+		"faster":              {[]float64{0.7, 0.7, 0.8, 0.8, 0.7, 0.7}, Outside, 0.7},
+		"slower, it seems":    {[]float64{1.1, 1.2, 1.2, 1.2, 1.2, 1.2}, Undecided, 1.2},
+		"the same, it seems":  {[]float64{1, 1, 1, 1, 1, 1.2}, Undecided, 1},
+		"one visit out of 12": {[]float64{1, 1, 1, 1, 1, 1.9, 1, 1, 1, 1, 1, 1}, Inside, 1},
+		"nothing":             {nil, Unmeasured, 0},
 	} {
-		if rows[i] != want {
-			t.Errorf("%+v, want %+v", rows[i], want)
+		r := p.row(result(test.ratios...), 10)
+		if r.Finding != test.want || math.Abs(r.Ratio-test.ratio) > 1e-9 || r.Visits != len(test.ratios) || r.Blocks != 3*r.Visits {
+			t.Errorf("%s: %+v, want %s", name, r, test.want)
 		}
+		if undecided := test.want == Undecided || test.want == Unmeasured; (r.Why != "") != undecided {
+			t.Errorf("%s: why is %q", name, r.Why)
+		}
+	}
+	short := result(1, 1, 1, 1, 1, 1)
+	short.Samples.Blocks[0].Seconds[1] = math.NaN()
+	if r := p.row(short, 10); r.Finding != Undecided || r.Blocks != LeastBlocks-1 {
+		t.Errorf("a block too few: %+v", r)
 	}
 }
 
 func TestSum(t *testing.T) {
-	for name, test := range map[string]struct {
-		times []float64
-		true  bool
-	}{
-		"the same":              {[]float64{1, 1.02}, true},
-		"one row is off":        {[]float64{1, 1.2}, false},
-		"one row is too fast":   {[]float64{1, 0.8}, false},
-		"all a little too dear": {[]float64{1.07, 1.08}, false},
-	} {
-		if s := Sum(rowsOf(result(test.times...))); s.TellsTheTruth != test.true || s.Rows != 2 {
-			t.Errorf("%s: %+v", name, s)
-		}
+	rows := func(n int, ratio float64, f Finding) []Row {
+		return slices.Repeat([]Row{{Ratio: ratio, Low: ratio, High: ratio, Finding: f}}, n)
 	}
-	if Sum(nil).TellsTheTruth {
-		t.Error("no rows tell the truth")
+	for name, test := range map[string]struct {
+		rows []Row
+		want Finding
+	}{
+		"the same":              {rows(9, 1, Inside), Inside},
+		"one row is off":        {slices.Concat(rows(99, 1, Inside), rows(1, 1.2, Outside)), Outside},
+		"all a little too dear": {rows(9, 1.07, Inside), Outside},
+		"all a little too fast": {rows(9, 0.93, Inside), Outside},
+		"most are undecided":    {slices.Concat(rows(6, 1, Inside), rows(7, 1, Undecided)), Undecided},
+		"a few are undecided":   {slices.Concat(rows(6, 1, Inside), rows(2, 1, Undecided)), Inside},
+		"too few for a median":  {rows(5, 1.1, Inside), Inside},
+		"the median straddles":  {slices.Concat(rows(5, 1, Inside), rows(4, 1.1, Inside)), Undecided},
+		"nothing":               {nil, Undecided},
+	} {
+		if s := Sum(test.rows); s.Finding != test.want || s.Rows != len(test.rows) {
+			t.Errorf("%s: %+v, want %s", name, s, test.want)
+		}
 	}
 }
 
@@ -65,43 +305,5 @@ func TestSpread(t *testing.T) {
 	}
 	if got := spread(kernels.Axis{Min: 1, Max: 2}, 3); len(got) != 1 {
 		t.Errorf("%v of an axis from 1 to 2", got)
-	}
-}
-
-// Every case of the catalogue can be called as a program does, by every implementation, and gets what a sweep gets.
-func TestEveryProgram(t *testing.T) {
-	in := kernels.GeneratedInput()
-	for _, c := range catalogue.Cases(kernels.Here()) {
-		both, ok := c.WithPrograms()
-		if !ok {
-			t.Errorf("%s has no typed plan", c.Name)
-			continue
-		}
-		size := c.Axis.Nearest(c.Axis.Min + 37)
-		problem := both.Problem(size, in)
-		want := problem.Reference()
-		programs := 0
-		for _, i := range both.Implementations {
-			if _, isProgram := kernels.ProgramOf(i.Name); !isProgram || i.Missing() != nil {
-				continue
-			}
-			call, err := problem.Bind(i.Name)
-			if err != nil {
-				t.Errorf("%s, %s: %v", c.Name, i.Name, err)
-				continue
-			}
-			if err := call.Run(); err != nil {
-				t.Errorf("%s, %s: %v", c.Name, i.Name, err)
-			} else if off := call.ErrorAgainst(want); !(off <= c.Tolerance(size)) {
-				t.Errorf("%s, %s at %d: error %.2g, allowed %.2g", c.Name, i.Name, size, off, c.Tolerance(size))
-			}
-			if n := testing.AllocsPerRun(3, func() { _ = call.Run() }); n != 0 {
-				t.Errorf("%s, %s: %v allocations a call", c.Name, i.Name, n)
-			}
-			programs++
-		}
-		if programs == 0 {
-			t.Errorf("%s has no implementation", c.Name)
-		}
 	}
 }

@@ -64,7 +64,7 @@ func (m *Machine) Add(name string, costs map[string]Cost, after func(implementat
 	operation, _, _ := strings.Cut(name, "/")
 	c := kernels.Case{
 		Name: name, Operation: operation, Definition: "y = x", Source: "a script",
-		Axis:      kernels.Axis{Name: "n", Unit: "samples", Min: 64, Max: 1 << 20},
+		Axis:      axis,
 		Tolerance: func(int) float64 { return 1e-6 },
 		Bytes:     func(int) float64 { return 8 },
 		Problem: func(size int, _ kernels.Input) kernels.Problem {

@@ -1,0 +1,248 @@
+package plans
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"golang.org/x/perf/benchmath"
+
+	"crossover/cmd/internal/command"
+	"crossover/kernels"
+	"crossover/sweeps"
+	"crossover/timings"
+)
+
+// The ratios of program ÷ sweep within which the two count as the same, for one row and in the median of the rows.
+const (
+	Least, Most             = 0.85, 1.15
+	LeastMedian, MostMedian = 0.95, 1.05
+)
+
+const (
+	// LeastVisits is how many visits a row has before it is judged: fewer have no interval of 95 %.
+	LeastVisits = 6
+	// LeastBlocks is how many blocks they have together.
+	LeastBlocks = 3 * LeastVisits
+)
+
+// Finding is what the times say of a ratio.
+type Finding string
+
+// The findings.
+const (
+	Inside     Finding = "inside"     // the interval lies within the limits
+	Outside    Finding = "outside"    // the interval lies beyond one of them
+	Undecided  Finding = "undecided"  // the interval holds a limit, or there are too few visits for one
+	Unmeasured Finding = "unmeasured" // there is no block
+)
+
+// finding judges an interval by limits.
+func finding(low, high, least, most float64) Finding {
+	switch {
+	case low >= least && high <= most:
+		return Inside
+	case low > most || high < least:
+		return Outside
+	}
+	return Undecided
+}
+
+// interval returns a distribution-free interval of the median at 95 %; infinite where there are too few values.
+func interval(values []float64) (low, high float64) {
+	if len(values) < LeastVisits {
+		return math.Inf(-1), math.Inf(1)
+	}
+	sample := benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
+	summary := benchmath.AssumeNothing.Summary(sample, 0.95)
+	return summary.Lo, summary.Hi
+}
+
+// Row is one implementation of one case at one size.
+type Row struct {
+	Case           string  `json:"case"`
+	Implementation string  `json:"implementation"`
+	Size           int     `json:"size"`
+	Unit           string  `json:"unit"`
+	Sweep          float64 `json:"sweep_seconds"`        // a call as a sweep times it: the median of the blocks
+	Program        float64 `json:"program_seconds"`      // a call of the typed plan
+	Ratio          float64 `json:"ratio"`                // program ÷ sweep: the median over the visits of their medians over blocks
+	Low            float64 `json:"ratio_low,omitempty"`  // the 95 % interval of Ratio, 0 to 0 where there are too few visits
+	High           float64 `json:"ratio_high,omitempty"` //
+	Visits         int     `json:"visits"`
+	Blocks         int     `json:"blocks"`
+	Finding        Finding `json:"finding"`
+	Why            string  `json:"why,omitempty"` // it is undecided or unmeasured
+}
+
+// row judges the pair at a size.
+func (p pair) row(r *sweeps.Result, size int) Row {
+	m := measured(&r.Samples, size)
+	row := Row{
+		Case: p.of.Name, Implementation: p.implementation, Size: size, Unit: p.of.Axis.Unit,
+		Visits: len(m.ratios), Blocks: len(m.sweep), Finding: m.finding(),
+	}
+	if row.Finding == Unmeasured {
+		row.Why = whyUnmeasured(r)
+		return row
+	}
+	row.Sweep, row.Program, row.Ratio = median(m.sweep), median(m.program), median(m.ratios)
+	if m.enough() {
+		row.Low, row.High = interval(m.ratios)
+	}
+	switch {
+	case row.Finding != Undecided:
+	case !m.enough():
+		row.Why = fmt.Sprintf("%s in %s, want %d in %d (a larger --budget helps)",
+			command.Plural(row.Blocks, "block"), command.Plural(row.Visits, "visit"), LeastBlocks, LeastVisits)
+	default:
+		row.Why = "the interval holds a limit"
+	}
+	return row
+}
+
+// whyUnmeasured says why a size of a pair has no block.
+func whyUnmeasured(r *sweeps.Result) string {
+	for _, status := range r.Implementations {
+		if status.Excluded != "" {
+			return status.Name + ": " + status.Excluded
+		}
+	}
+	return "out of reach of the budget (a larger --budget helps)"
+}
+
+// measurement is what was measured of a pair at one size.
+type measurement struct {
+	sweep, program []float64 // seconds of a call, by block
+	ratios         []float64 // the median over the blocks, by visit
+	seconds        float64   // that the batches took
+}
+
+// measured collects the blocks of a size in which both were timed.
+func measured(set *timings.Set, size int) measurement {
+	var m measurement
+	program := slices.IndexFunc(set.Implementations, func(name string) bool {
+		_, isProgram := kernels.ProgramOf(name)
+		return isProgram
+	})
+	if program < 0 || len(set.Implementations) < 2 {
+		return m
+	}
+	sweep := 1 - program
+	var visits []int
+	byVisit := map[int][]float64{}
+	for i := range set.Blocks {
+		b := &set.Blocks[i]
+		if b.Size != size || !b.Timed(sweep) || !b.Timed(program) {
+			continue
+		}
+		if byVisit[b.Visit] == nil {
+			visits = append(visits, b.Visit)
+		}
+		byVisit[b.Visit] = append(byVisit[b.Visit], b.Seconds[program]/b.Seconds[sweep])
+		m.sweep, m.program = append(m.sweep, b.Seconds[sweep]), append(m.program, b.Seconds[program])
+		for k, n := range b.Iterations {
+			if b.Timed(k) {
+				m.seconds += b.Seconds[k] * float64(n)
+			}
+		}
+	}
+	for _, visit := range visits {
+		m.ratios = append(m.ratios, median(byVisit[visit]))
+	}
+	return m
+}
+
+// enough reports whether there is enough to judge by.
+func (m *measurement) enough() bool {
+	return len(m.ratios) >= LeastVisits && len(m.sweep) >= LeastBlocks
+}
+
+func (m *measurement) finding() Finding {
+	switch {
+	case len(m.ratios) == 0:
+		return Unmeasured
+	case !m.enough():
+		return Undecided
+	}
+	low, high := interval(m.ratios)
+	return finding(low, high, Least, Most)
+}
+
+// Summary is what the rows say together. Its median and the like are those of the rows with enough visits and blocks.
+type Summary struct {
+	Rows       int     `json:"rows"`
+	Median     float64 `json:"median_ratio"` // 0 where no row has enough
+	Lowest     float64 `json:"lowest_ratio"`
+	Highest    float64 `json:"highest_ratio"`
+	Inside     int     `json:"inside"`
+	Outside    int     `json:"outside"`
+	Undecided  int     `json:"undecided"`
+	Unmeasured int     `json:"unmeasured"`
+
+	// Finding is Outside where a row is, or where the interval of the median lies beyond its own limits. It is Inside where
+	// that interval lies within them and most rows are inside, and Undecided otherwise. Fewer than LeastVisits rows have no
+	// such interval, and then the rows alone decide.
+	Finding Finding `json:"finding"`
+}
+
+// Sum sums rows up.
+func Sum(rows []Row) Summary {
+	s := Summary{Rows: len(rows), Finding: Undecided}
+	var ratios []float64
+	for _, r := range rows {
+		switch r.Finding {
+		case Inside:
+			s.Inside++
+		case Outside:
+			s.Outside++
+		case Undecided:
+			s.Undecided++
+		case Unmeasured:
+			s.Unmeasured++
+		}
+		if r.High > 0 {
+			ratios = append(ratios, r.Ratio)
+		}
+	}
+	if len(ratios) == 0 {
+		return s
+	}
+	s.Median, s.Lowest, s.Highest = median(ratios), slices.Min(ratios), slices.Max(ratios)
+	ofMedian := Inside // too few rows for an interval: they speak for themselves
+	if low, high := interval(ratios); !math.IsInf(high, 1) {
+		ofMedian = finding(low, high, LeastMedian, MostMedian)
+	}
+	switch {
+	case s.Outside > 0:
+		s.Finding = Outside
+	case 2*s.Inside > s.Rows || ofMedian == Outside:
+		s.Finding = ofMedian
+	}
+	return s
+}
+
+// Line says the summary in one line.
+func (s Summary) Line() string {
+	rest := ""
+	if s.Undecided+s.Unmeasured > 0 {
+		rest = fmt.Sprintf(", %d undecided, %d unmeasured", s.Undecided, s.Unmeasured)
+	}
+	switch s.Finding {
+	case Inside:
+		return fmt.Sprintf("typed plans take as long as recorded: median ratio %.2f, 0 of %s outside %.2f to %.2f%s",
+			s.Median, command.Plural(s.Rows, "row"), Least, Most, rest)
+	case Outside:
+		return fmt.Sprintf("typed plans take another time than is recorded: median ratio %.2f, %d of %s outside %.2f to %.2f%s",
+			s.Median, s.Outside, command.Plural(s.Rows, "row"), Least, Most, rest)
+	}
+	return fmt.Sprintf("too little was measured to hold typed plans against what is recorded: %d of %s inside %.2f to %.2f%s",
+		s.Inside, command.Plural(s.Rows, "row"), Least, Most, rest)
+}
+
+// median returns the median of values, which it sorts.
+func median(x []float64) float64 {
+	slices.Sort(x)
+	n := len(x)
+	return (x[(n-1)/2] + x[n/2]) / 2
+}

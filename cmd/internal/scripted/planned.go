@@ -1,0 +1,59 @@
+package scripted
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"crossover/dispatch"
+	"crossover/kernels"
+	"crossover/pool"
+)
+
+// axis is the axis of every scripted case.
+var axis = kernels.Axis{Name: "n", Unit: "samples", Min: 64, Max: 1 << 20}
+
+// AddPlanned adds a case as Add does, of an operation that is declared and has a typed plan. A call of the program takes
+// extra beside the cost of the implementation that computes it; nil means that it takes nothing.
+func (m *Machine) AddPlanned(name string, costs map[string]Cost, extra Cost) {
+	operation, line, _ := strings.Cut(name, "/")
+	b := &kernels.Backends{Pool: pool.Shared()}
+	op := &kernels.Op[struct{}]{
+		Name: operation, Formula: "y = x", Source: "a script",
+		Axes:   []kernels.Axis{axis},
+		Lines:  []kernels.Line{{Name: line, Axis: axis, At: func(size int) kernels.Shape { return kernels.Shape{size} }}},
+		Params: func(kernels.Shape) struct{} { return struct{}{} },
+		IO: func(struct{}, kernels.Shape) []kernels.Tensor {
+			return []kernels.Tensor{
+				{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: []int{1}},
+				{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: []int{1}},
+			}
+		},
+		Reference: func(_ struct{}, _ kernels.Shape, a *kernels.Args) []float64 { return []float64{float64(a[1][0])} },
+		Tolerance: func(kernels.Shape) float64 { return 1e-6 },
+		Work:      func(kernels.Shape, string) kernels.Work { return kernels.Work{Bytes: 8} },
+	}
+	for _, implementation := range slices.Sorted(maps.Keys(costs)) {
+		cost := costs[implementation]
+		op.By = append(op.By, kernels.Named(implementation, func(*kernels.Backends, struct{}) (kernels.Runner, error) {
+			return kernels.RunnerFunc(func(s kernels.Shape, a *kernels.Args) error {
+				m.spend(cost(float64(s[0])))
+				copy(a[0], a[1])
+				return nil
+			}), nil
+		}))
+	}
+	program := func(d *dispatch.Dispatcher, _ struct{}) (func(kernels.Shape, *kernels.Args) error, error) {
+		plan, err := kernels.NewPlanOn(b, d, op, struct{}{})
+		if err != nil {
+			return nil, err
+		}
+		return func(s kernels.Shape, a *kernels.Args) error {
+			if extra != nil {
+				m.spend(extra(float64(s[0])))
+			}
+			return plan.Run(s, *a)
+		}, nil
+	}
+	m.cases = append(m.cases, kernels.Listed(op, program)(b)...)
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"crossover/cmd/internal/command"
+	"crossover/cmd/internal/plans"
+	"crossover/cmd/internal/scripted"
+)
+
+// planned is a machine with one case whose program takes factor times as long as a sweep times at the largest sizes.
+func planned(factor float64) command.Machine {
+	m := scripted.New(1, 0.02)
+	m.AddPlanned("scale", map[string]scripted.Cost{"go": scripted.Linear(1e-4, 1e-9)}, scripted.Linear(0, (factor-1)*1e-9))
+	return m.Command()
+}
+
+func TestComparePlans(t *testing.T) {
+	for name, test := range map[string]struct {
+		factor float64
+		budget time.Duration
+		want   string // of the error
+	}{
+		"the same":    {1, 20 * time.Second, ""},
+		"a copy":      {1.5, 20 * time.Second, "typed plans take another time than is recorded: median ratio 1.03, 1 of 3 rows outside 0.85 to 1.15"},
+		"hardly time": {1, 30 * time.Millisecond, "too little was measured"},
+	} {
+		var out bytes.Buffer
+		err := comparePlans(t.Context(), planned(test.factor), &options{runs: 40, budget: test.budget}, &out, &out)
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+		if marked := strings.Contains(out.String(), "<- outside"); marked != (name == "a copy") {
+			t.Errorf("%s:\n%s", name, out.String())
+		}
+		if apart := strings.Contains(out.String(), "Undecided:") || strings.Contains(out.String(), "Unmeasured:"); apart != (name == "hardly time") {
+			t.Errorf("%s:\n%s", name, out.String())
+		}
+	}
+}
+
+func TestComparePlansAsJSON(t *testing.T) {
+	var out bytes.Buffer
+	if err := comparePlans(t.Context(), planned(1), &options{runs: 40, budget: 20 * time.Second, json: true}, &out, &out); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		plans.Summary
+		Plans []plans.Row
+	}
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Finding != plans.Inside || len(got.Plans) != 3 || got.Plans[0].Low == 0 || got.Plans[0].Visits < plans.LeastVisits {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestComparePlansOfNoCase(t *testing.T) {
+	err := comparePlans(t.Context(), planned(1), &options{rows: "fft"}, nil, nil)
+	if command.Exit(&bytes.Buffer{}, "speed", err) != command.ExitUsage {
+		t.Errorf("%v", err)
+	}
+}
