@@ -50,7 +50,7 @@ func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error
 	m := o.Machine
 	results, err := sweeps.Run(ctx, together, sweeps.Options{
 		Budget: o.Budget, Seed: o.Seed, VisitShare: 1, Input: kernels.GeneratedInput(), Progress: o.Progress,
-		Clock: m.Clock, Sentinel: m.Sentinel, Together: m.Together, Throttled: m.Throttled, Others: m.Others,
+		Clock: m.Clock, Sentinel: m.Sentinel, Together: m.Together, Others: m.Others,
 		Uncollected: m.Clock != nil, // a script, whose time no collection takes
 		// Memory that stayed in a pool would be the next visit's, at the same addresses.
 		Trim: func() { kernels.Here().Trim() },

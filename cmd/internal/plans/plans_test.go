@@ -307,3 +307,30 @@ func TestSpread(t *testing.T) {
 		t.Errorf("%v of an axis from 1 to 2", got)
 	}
 }
+
+func TestBrief(t *testing.T) {
+	for budget, want := range map[time.Duration]time.Duration{
+		3 * time.Minute: 18 * time.Second, 10 * time.Second: 2 * time.Second, time.Second: 500 * time.Millisecond,
+	} {
+		if got := BriefBudget(budget); got != want {
+			t.Errorf("%v of %v, want %v", got, budget, want)
+		}
+	}
+	for extra, want := range map[float64]string{
+		0:    "typed plans take as long as recorded: median ratio 1.00, 0 of 8 rows outside 0.85 to 1.15",
+		1e-9: "typed plans take another time than is recorded: median ratio ",
+	} {
+		m := scripted.New(1, 0.02)
+		for k := range 5 {
+			m.AddPlanned(fmt.Sprintf("fft/batch=%d", k), costs(), scripted.Linear(0, extra))
+		}
+		machine := m.Command()
+		s, err := Brief(t.Context(), machine.Cases(), Options{Machine: machine, Budget: 4 * time.Second, Seed: 1})
+		if err != nil || s.Rows != 8 || !strings.HasPrefix(s.Line(), want) {
+			t.Errorf("%v, %+v: %q, want %q", err, s, s.Line(), want)
+		}
+	}
+	if s, err := Brief(t.Context(), nil, Options{Budget: time.Second}); err != nil || s.Rows != 0 || !strings.HasPrefix(s.Line(), "no typed plan") {
+		t.Errorf("%v, %q", err, s.Line())
+	}
+}

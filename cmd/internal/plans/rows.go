@@ -224,6 +224,9 @@ func Sum(rows []Row) Summary {
 
 // Line says the summary in one line.
 func (s Summary) Line() string {
+	if s.Rows == 0 {
+		return "no typed plan was held against what is recorded: no case has one"
+	}
 	rest := ""
 	if s.Undecided+s.Unmeasured > 0 {
 		rest = fmt.Sprintf(", %d undecided, %d unmeasured", s.Undecided, s.Unmeasured)

@@ -1,0 +1,30 @@
+package plans
+
+import (
+	"context"
+	"time"
+
+	"crossover/kernels"
+)
+
+const (
+	// briefShare is the part of a verification's budget that a brief comparison takes: a tenth.
+	briefShare = 10
+	// leastBrief is the least that it takes, as far as that is no more than half of the budget.
+	leastBrief = 2 * time.Second
+	// briefPair is about what the two rows of a pair take on a quiet machine.
+	briefPair = time.Second
+)
+
+// BriefBudget returns how much of a verification's budget a brief comparison takes.
+func BriefBudget(budget time.Duration) time.Duration {
+	return max(budget/briefShare, min(leastBrief, budget/2))
+}
+
+// Brief compares as many implementations as the budget is for, at two sizes each, drawn by the seed. Sizes and Pairs of the
+// options are its own.
+func Brief(ctx context.Context, cases []kernels.Case, o Options) (Summary, error) {
+	o.Sizes, o.Pairs = 2, max(1, int(o.Budget/briefPair))
+	rows, err := Compare(ctx, cases, o)
+	return Sum(rows), err
+}
