@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"crossover/cmd/internal/command"
+	"crossover/cmd/internal/plans"
 	"crossover/harness"
 	"crossover/thresholds"
 )
@@ -24,6 +25,7 @@ type report struct {
 	FreshSizes int            `json:"fresh_sizes"`
 	Disturbed  int            `json:"disturbed_sizes"` // more sizes, at which the machine was not quiet: in no regret
 	State      harness.States `json:"machine_state"`
+	Plans      plans.Summary  `json:"typed_plans"` // what programs get against what a sweep times
 	Cases      []caseReport   `json:"cases"`
 	Skipped    []string       `json:"skipped"`
 }
@@ -123,7 +125,8 @@ func (r *report) count(verdict thresholds.Finding) int {
 	return n
 }
 
-// verdict is the command's error, and so its exit code: wrong values before drift, drift before nothing measured.
+// verdict is the command's error, and so its exit code: wrong values before drift, drift before typed plans that take
+// another time, and those before nothing measured.
 func (r *report) verdict(file string) error {
 	var wrong, drifted []string
 	for _, c := range r.Cases {
@@ -140,6 +143,9 @@ func (r *report) verdict(file string) error {
 	case len(drifted) > 0:
 		return &command.Error{Code: command.ExitDrifted, Err: fmt.Errorf(
 			"%s no longer holds for %s; go run ./cmd/calibrate measures it again", file, join(drifted))}
+	case r.Plans.Finding == plans.Outside:
+		return &command.Error{Code: command.ExitDrifted, Err: fmt.Errorf(
+			"%s does not hold the times that a program gets; go run ./cmd/speed --plans tells of which implementations", file)}
 	case r.FreshSizes+r.Disturbed == 0:
 		return fmt.Errorf("nothing could be measured within the budget (a larger --budget helps)")
 	}
@@ -185,6 +191,9 @@ func (r *report) writeTable(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "\n%d HOLDS, %d AMBIGUOUS, %d DRIFTED · regret %.2f %% over %d fresh sizes, worst %.1f %%, outside ties %.1f %%\n",
 		r.count(thresholds.Holds), r.count(thresholds.Ambiguous), r.count(thresholds.Drifted),
 		100*r.Regret, r.FreshSizes, 100*r.Worst, 100*r.Beyond)
+	if err == nil {
+		_, err = fmt.Fprintln(w, r.Plans.Line())
+	}
 	return err
 }
 

@@ -13,8 +13,10 @@ import (
 
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
+	"crossover/cmd/internal/plans"
 	"crossover/dispatch"
 	"crossover/harness"
+	"crossover/kernels"
 	"crossover/sweeps"
 )
 
@@ -86,6 +88,9 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 		return err
 	}
 	report := summarise(v, o.seed)
+	if err := o.comparePlans(ctx, machine, v, report, stderr); err != nil {
+		return err
+	}
 	if err := report.write(stdout, o.json); err != nil {
 		return err
 	}
@@ -121,7 +126,7 @@ func (o *options) measure(ctx context.Context, machine command.Machine, v *harne
 		return err
 	}
 	step, clear := command.Progress(stderr, false, o.noProgress || o.quiet)
-	err = v.Measure(ctx, machine.Machine, dispatcher, harness.VerifyOptions{Budget: o.budget, Seed: o.seed, Progress: step})
+	err = v.Measure(ctx, machine.Machine, dispatcher, harness.VerifyOptions{Budget: o.budget - plans.BriefBudget(o.budget), Seed: o.seed, Progress: step})
 	clear()
 	if errors.Is(err, context.Canceled) {
 		return &command.Error{Code: command.ExitInterrupted, Err: errors.New("interrupted: nothing was decided")}
@@ -135,6 +140,27 @@ func (o *options) measure(ctx context.Context, machine command.Machine, v *harne
 	}
 	command.WarnLost(stderr, "verify", results)
 	return nil
+}
+
+// comparePlans holds what programs get against what a sweep times, for a few implementations of the checked cases.
+func (o *options) comparePlans(ctx context.Context, machine command.Machine, v *harness.Verification, r *report, stderr io.Writer) error {
+	cases := make([]kernels.Case, len(v.Checks))
+	for k, check := range v.Checks {
+		cases[k] = check.Case
+	}
+	step, clear := command.Progress(stderr, false, o.noProgress || o.quiet)
+	var err error
+	r.Plans, err = plans.Brief(ctx, cases, plans.Options{
+		Machine: machine, Budget: plans.BriefBudget(o.budget), Seed: o.seed, Progress: step,
+	})
+	clear()
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &command.Error{Code: command.ExitInterrupted, Err: errors.New("interrupted: nothing was decided")}
+	case errors.Is(err, plans.ErrWrong):
+		return &command.Error{Code: command.ExitWrong, Err: err}
+	}
+	return err
 }
 
 // warn prints warnings, a line each.

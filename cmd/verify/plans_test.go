@@ -1,0 +1,38 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"crossover/cmd/internal/command"
+	"crossover/cmd/internal/plans"
+	"crossover/cmd/internal/scripted"
+)
+
+// A file whose choices hold is not enough where a program pays for more than the sweep times.
+func TestTypedPlans(t *testing.T) {
+	for name, test := range map[string]struct {
+		extra float64 // seconds an element
+		code  int
+		line  string
+	}{
+		"the same": {0, command.ExitOK, "typed plans take as long as recorded: median ratio 1.00, 0 of 4 rows outside 0.85 to 1.15\n"},
+		"a copy":   {1e-9, command.ExitDrifted, "typed plans take another time than is recorded: median ratio "},
+	} {
+		m := scripted.New(1, 0.01)
+		m.AddPlanned("fft/batch=1", map[string]scripted.Cost{
+			"a": scripted.Linear(1e-6, 2e-9), "b": scripted.Linear(5e-6, 1e-9),
+		}, scripted.Linear(0, test.extra))
+		path := save(t, recorded(4000))
+		stdout, stderr, code := verifyOn(t, m, "--calibration", path, "--seed", "1")
+		if code != test.code || !strings.Contains(stdout, test.line) || !strings.Contains(stdout, "1 HOLDS") {
+			t.Errorf("%s: exit %d, want %d with %q\n%s%s", name, code, test.code, test.line, stdout, stderr)
+		}
+		stdout, _, _ = verifyOn(t, m, "--calibration", path, "--seed", "1", "--json")
+		var got report
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil || got.Plans.Rows != 4 || (got.Plans.Finding == plans.Outside) != (test.code != 0) {
+			t.Errorf("%s: %v, %+v", name, err, got.Plans)
+		}
+	}
+}
