@@ -49,6 +49,7 @@ type Buffer struct {
 	role     role
 	elements Type
 	bytes    int
+	capacity int     // bytes of the memory that it has, once it has some: at least bytes
 	storage  Storage // of device
 	device   Memory
 	host     Memory // nil for scratch memory and constants; device itself where memory is unified
@@ -182,11 +183,12 @@ func (b *Builder) Output(t Type, n int) *Buffer { return b.buffer(output, t, n) 
 // State is memory that goes both ways at each call.
 func (b *Builder) State(t Type, n int) *Buffer { return b.buffer(inputOutput, t, n) }
 
-// Scratch is memory of the device alone. It holds NaNs before the first call, and what the last call left before the
-// others.
+// Scratch is memory of the device alone. It holds NaNs, or what an earlier plan left, before the first call, and what the
+// last call left before the others.
 func (b *Builder) Scratch(t Type, n int) *Buffer { return b.buffer(scratch, t, n) }
 
-// Constant is memory that holds values from Build on. Kernels must take it as const.
+// Constant is memory that holds values from Build on. Kernels must take it as const. values must not change until the plan
+// is closed. Where plans follow one another ([Builder.BuildOver]), the same slice costs nothing the next time.
 func (b *Builder) Constant(t Type, values []float32) *Buffer {
 	return b.constant(t, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values)))
 }
@@ -201,7 +203,7 @@ func (b *Builder) constant(t Type, values []byte) *Buffer {
 	if len(values)%t.bytes() != 0 {
 		b.fail("gpu: %d bytes are no whole number of %s", len(values), t)
 	}
-	buffer.initial = append([]byte(nil), values...)
+	buffer.initial = values
 	return buffer
 }
 
@@ -211,6 +213,9 @@ func (b *Builder) Refuse(err error) {
 		b.err = err
 	}
 }
+
+// Err returns the builder's first mistake, or what it was refused with: what Build would fail with.
+func (b *Builder) Err() error { return b.err }
 
 // Kernel returns a kernel of a source, compiled. It is nil after a mistake.
 func (b *Builder) Kernel(src Source, name string) *Kernel {

@@ -220,7 +220,7 @@ func TestDefine(t *testing.T) {
 	if len(base.Macros) != 1 || b.Macros[1] != (Macro{"B", "2"}) || c.Macros[1] != (Macro{"C", "x + 1"}) {
 		t.Errorf("%v %v %v", base, b, c)
 	}
-	keys := map[string]bool{}
+	keys := map[sourceKey]bool{}
 	for _, s := range []Source{base, b, c, {Name: "a"}, {Name: "a", Text: "1"}, {Name: "a1"}, Source{Name: "a"}.Define("A", `1 "B" 2`)} {
 		keys[s.key()] = true
 	}

@@ -28,13 +28,19 @@ func (s Source) Define(name string, value any) Source {
 	return s
 }
 
-func (s Source) key() string {
+// sourceKey tells sources apart. It is made at every launch plan, so it does not copy the text.
+type sourceKey struct{ name, text, macros string }
+
+func (s Source) key() sourceKey {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q %q", s.Name, s.Text)
 	for _, m := range s.Macros {
-		fmt.Fprintf(&b, " %q %q", m.Name, m.Value)
+		// A name and a value hold no NUL, which no compiler takes.
+		b.WriteString(m.Name)
+		b.WriteByte(0)
+		b.WriteString(m.Value)
+		b.WriteByte(0)
 	}
-	return b.String()
+	return sourceKey{s.Name, s.Text, b.String()}
 }
 
 // Device is a GPU that launch plans run on.
@@ -45,7 +51,7 @@ type Device struct {
 	shared sharedRanges
 
 	mu       sync.Mutex
-	programs map[string]*program
+	programs map[sourceKey]*program
 }
 
 // program is a source that has been compiled, or the reason why it could not be.
@@ -72,7 +78,7 @@ func NewDevice(d Driver) (*Device, error) {
 	if facts.SIMDWidth != 32 {
 		return nil, fmt.Errorf("gpu: %s runs %d threads in step; the kernels are written for 32", facts.Name, facts.SIMDWidth)
 	}
-	device := &Device{driver: d, facts: facts, programs: map[string]*program{}}
+	device := &Device{driver: d, facts: facts, programs: map[sourceKey]*program{}}
 	device.pool.allocate, device.pool.largest = d.Allocate, facts.MaxBufferBytes
 	return device, nil
 }
@@ -95,7 +101,7 @@ func (d *Device) Trim() int64 { return d.pool.trim() }
 // one.
 func (d *Device) Forget() {
 	d.mu.Lock()
-	d.programs = map[string]*program{}
+	d.programs = map[sourceKey]*program{}
 	d.mu.Unlock()
 	d.driver.Forget()
 }
@@ -155,7 +161,7 @@ func (d *Device) Kernel(src Source, name string) (*Kernel, error) {
 
 // forgetFailure drops a program that could not be compiled for a reason other than its text, such as a full disk: the
 // next one that asks may have better luck.
-func (d *Device) forgetFailure(key string, p *program) {
+func (d *Device) forgetFailure(key sourceKey, p *program) {
 	if compile := (*CompileError)(nil); errors.As(p.err, &compile) {
 		return
 	}

@@ -1,8 +1,10 @@
 package gpu
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Plan is a list of kernels bound to their memory, recorded once and run as often as wanted. It is for one goroutine at
@@ -36,7 +38,17 @@ type binding struct {
 // Build compiles, allocates and records. Outputs and scratch memory are filled with NaNs, so that no kernel passes for
 // right by what an earlier plan left in a buffer. It fails with the builder's first mistake, with a *[CompileError], or
 // with what the system says; then it holds nothing.
-func (b *Builder) Build() (*Plan, error) {
+func (b *Builder) Build() (*Plan, error) { return b.BuildOver(nil) }
+
+// BuildOver is Build in the memory of another plan of the device. spent may be nil; it is closed, also where BuildOver
+// fails. A buffer takes the memory of a buffer of its role that has room and is not much too large, and finds there what
+// the last call left. A constant takes the memory of a constant of the same values, and is not written again. So a plan
+// for another length costs no allocation and no transfer as long as the length fits. What is left of spent goes back to
+// the pool.
+func (b *Builder) BuildOver(spent *Plan) (*Plan, error) {
+	if spent != nil {
+		defer spent.Close()
+	}
 	if b.err != nil {
 		return nil, b.err
 	}
@@ -56,6 +68,9 @@ func (b *Builder) Build() (*Plan, error) {
 	if len(p.hosted) > mostHosted {
 		return nil, fmt.Errorf("gpu: a plan with %d inputs and outputs; want at most %d", len(p.hosted), mostHosted)
 	}
+	if spent != nil {
+		p.inherit(spent)
+	}
 	if err := p.build(); err != nil {
 		p.Close()
 		return nil, err
@@ -63,8 +78,47 @@ func (b *Builder) Build() (*Plan, error) {
 	return p, nil
 }
 
+// inherit gives buffers the memory of a spent plan's, and closes that plan: what is missing may be in what is left.
+func (p *Plan) inherit(spent *Plan) {
+	if spent.device != p.device {
+		panic("gpu: a plan is built over one of another device")
+	}
+	spent.stop()
+	for _, b := range p.buffers {
+		i := slices.IndexFunc(spent.buffers, b.canTake)
+		if i < 0 {
+			continue
+		}
+		from := spent.buffers[i]
+		b.device, b.host, b.storage, b.capacity = from.device, from.host, from.storage, from.capacity
+		from.device, from.host = nil, nil
+	}
+	spent.Close()
+}
+
+// littleBytes is how much memory a buffer may have however short it is. Beyond it a buffer has at most mostWaste times the
+// memory that it needs: a long call must not hold its memory through all the short ones behind it.
+const (
+	littleBytes = 1 << 20
+	mostWaste   = 4
+)
+
+// canTake reports whether a buffer can take over another one's memory.
+func (b *Buffer) canTake(from *Buffer) bool {
+	switch {
+	case from.device == nil || from.role != b.role:
+		return false
+	case b.role == constant:
+		return bytes.Equal(from.initial, b.initial)
+	}
+	return b.bytes <= from.capacity && from.capacity <= max(littleBytes, mostWaste*b.bytes)
+}
+
 func (p *Plan) build() error {
 	for _, buffer := range p.buffers {
+		if buffer.device != nil {
+			continue
+		}
 		if err := p.place(buffer); err != nil {
 			return err
 		}
@@ -204,14 +258,15 @@ func (p *Plan) place(b *Buffer) (err error) {
 	if p.device.facts.Unified && (hosted || b.role == constant) {
 		b.storage = Shared
 	}
-	if b.device, err = pool.take(b.bytes, b.storage); err != nil {
+	b.capacity = pool.class(b.bytes)
+	if b.device, err = pool.take(b.capacity, b.storage); err != nil {
 		return err
 	}
 	switch {
 	case hosted && b.storage == Shared:
 		b.host = b.device
 	case hosted:
-		if b.host, err = pool.take(b.bytes, Shared); err != nil {
+		if b.host, err = pool.take(b.capacity, Shared); err != nil {
 			return err
 		}
 	}
@@ -332,6 +387,15 @@ func (p *Plan) wait(err error) error {
 
 // Close waits for what is in flight and gives the plan's memory back to the pool. Closing twice is harmless.
 func (p *Plan) Close() {
+	p.stop()
+	for _, b := range p.buffers {
+		p.release(b)
+	}
+	p.buffers, p.hosted, p.commands = nil, nil, nil
+}
+
+// stop waits for what is in flight and closes what was recorded. The buffers still have their memory.
+func (p *Plan) stop() {
 	_ = p.Wait()
 	p.closed = true
 	p.own.close()
@@ -345,19 +409,15 @@ func (p *Plan) Close() {
 		}
 	}
 	p.upload, p.download = nil, nil
-	for _, b := range p.buffers {
-		p.release(b)
-	}
-	p.buffers, p.hosted, p.commands = nil, nil, nil
 }
 
 func (p *Plan) release(b *Buffer) {
 	pool := &p.device.pool
 	if b.host != nil && b.host != b.device {
-		pool.give(b.host, b.bytes, Shared)
+		pool.give(b.host, b.capacity, Shared)
 	}
 	if b.device != nil {
-		pool.give(b.device, b.bytes, b.storage)
+		pool.give(b.device, b.capacity, b.storage)
 	}
 	b.host, b.device = nil, nil
 }

@@ -1,6 +1,10 @@
 package kernels
 
-import "crossover/gpu"
+import (
+	"slices"
+
+	"crossover/gpu"
+)
 
 // GPUCall is what a call can do beside when a GPU computes it.
 type GPUCall struct {
@@ -28,7 +32,7 @@ type sizedPlan[S comparable, T interface{ Close() }] struct {
 const mostPlans = 4
 
 // For returns the plan of a size, building it where it is not among the recent ones. A plan that is pushed out is
-// closed.
+// closed, unless build takes it ([PlansBy.Spare]).
 func (c *PlansBy[S, T]) For(size S, build func(size S) (T, error)) (T, error) {
 	for i := range c.recent {
 		if c.recent[i].size != size {
@@ -43,12 +47,22 @@ func (c *PlansBy[S, T]) For(size S, build func(size S) (T, error)) (T, error) {
 	if err != nil {
 		return plan, err
 	}
-	if len(c.recent) == mostPlans {
-		c.recent[mostPlans-1].plan.Close()
-		c.recent = c.recent[:mostPlans-1]
+	if oldest, full := c.Spare(); full {
+		oldest.Close()
 	}
-	c.recent = append([]sizedPlan[S, T]{{size, plan}}, c.recent...)
+	c.recent = slices.Insert(c.recent, 0, sizedPlan[S, T]{size, plan})
 	return plan, nil
+}
+
+// Spare takes out the plan that For would close to make room for one more, and false where there is room. What the plan
+// holds is the caller's.
+func (c *PlansBy[S, T]) Spare() (plan T, full bool) {
+	if len(c.recent) < mostPlans {
+		return plan, false
+	}
+	plan = c.recent[mostPlans-1].plan
+	c.recent = c.recent[:mostPlans-1]
+	return plan, true
 }
 
 // Close closes every plan.

@@ -6,7 +6,9 @@ import (
 	"crossover/gpu"
 )
 
-// launch runs an operation on a GPU. It keeps the launch plans of the shapes that were called last.
+// launch runs an operation on a GPU. It keeps the launch plans of the shapes that were called last. A new shape takes over
+// the memory of the plan that was used longest ago, so that a length that differs at every call costs neither memory nor a
+// plan from the ground up.
 type launch[P any] struct {
 	op       *Op[P]
 	device   *gpu.Device
@@ -39,7 +41,14 @@ func (l *launch[P]) plan(s Shape) (*launchPlan, error) {
 		buffers[i] = hosted(b, t)
 	}
 	l.describe(b, l.params, s, buffers)
-	p, err := b.Build()
+	if err := b.Err(); err != nil {
+		return nil, err // before an older plan is given up for this one
+	}
+	var spent *gpu.Plan
+	if oldest, full := l.plans.Spare(); full {
+		spent = oldest.Plan
+	}
+	p, err := b.BuildOver(spent)
 	if err != nil {
 		return nil, err
 	}

@@ -101,6 +101,8 @@ func Run[P any](t *testing.T, op *kernels.Op[P], options ...Options) {
 	}
 	t.Run("values", func(t *testing.T) { checkValues(t, op, separate, o) })
 	t.Run("memory", func(t *testing.T) { checkMemory(t, op, separate, o) })
+	t.Run("growing", func(t *testing.T) { checkGrowing(t, op, o) })
+	t.Run("held", func(t *testing.T) { checkHeld(t, op, o) })
 }
 
 // sizes returns the sizes of a line that are tried.
