@@ -8,8 +8,8 @@ import (
 )
 
 // memoryPool keeps the memory that plans give back, by storage and size class, for the plans to come. Size classes are
-// four to an octave, so at most a fifth of a buffer is unused. What is kept is never more than what was used at once:
-// the memory that was given back first goes first.
+// four to an octave, so at most a fifth of a buffer is unused. What is kept and what is used are together never more than
+// what was used at once: the memory that was given back first goes first.
 type memoryPool struct {
 	allocate func(bytes int, s Storage) (Memory, error)
 	largest  int64 // size of a buffer; 0 where there is no limit
@@ -55,6 +55,7 @@ func (p *memoryPool) take(bytes int, s Storage) (Memory, error) {
 	if m := p.reuse(class, s); m != nil {
 		return m, nil
 	}
+	p.makeRoom(class)
 	m, err := p.allocate(class, s)
 	if errors.Is(err, ErrOutOfMemory) && p.trim() > 0 {
 		m, err = p.allocate(class, s)
@@ -84,6 +85,17 @@ func (p *memoryPool) reuse(class int, s Storage) Memory {
 	return nil
 }
 
+// makeRoom frees what is kept beyond what was used at once, before so many bytes more are used.
+func (p *memoryPool) makeRoom(bytes int) {
+	p.mu.Lock()
+	used := p.held.Used + int64(bytes)
+	surplus := p.oldest(used + p.held.Cached - max(used, p.held.HighWater))
+	p.mu.Unlock()
+	for _, c := range surplus {
+		c.Free()
+	}
+}
+
 // use counts bytes as used; mu is held.
 func (p *memoryPool) use(bytes int) {
 	p.held.Used += int64(bytes)
@@ -97,11 +109,7 @@ func (p *memoryPool) give(m Memory, bytes int, s Storage) {
 	p.held.Used -= int64(class)
 	p.held.Cached += int64(class)
 	p.cached = append(p.cached, cachedMemory{m, s, class})
-	surplus := p.oldest(p.held.Cached - p.held.HighWater)
 	p.mu.Unlock()
-	for _, c := range surplus {
-		c.Free()
-	}
 }
 
 // oldest takes at least so many bytes out of the cache; mu is held.

@@ -48,19 +48,23 @@ func TestPool(t *testing.T) {
 	expect(5120+4096, 0, 9216)
 	pool.give(a, 5000, Private)
 	expect(4096, 5120, 9216)
-	shared := take(5100, Shared)
-	if shared == a {
-		t.Error("shared memory that was private")
-	}
 	if m := take(5100, Private); m != a {
 		t.Error("memory of the same class is not used again")
 	}
+	pool.give(a, 5100, Private)
+	// More would be kept and used together than was ever used at once.
+	shared := take(5100, Shared)
+	if shared == a || len(d.allocated) != 2 {
+		t.Errorf("%d pieces of memory are held, shared memory that was private: %v", len(d.allocated), shared == a)
+	}
+	expect(4096+5120, 0, 9216)
+	a = take(5100, Private)
 	expect(5120+4096+5120, 0, 14336)
 	pool.give(shared, 5100, Shared)
 	pool.give(a, 5100, Private)
 	pool.give(b, 4000, Private)
 	expect(0, 14336, 14336)
-	// Another class: what was given back first goes when more would be kept than was ever used at once.
+	// Another class: what was given back first goes.
 	pool.give(take(6000, Private), 6000, Private)
 	expect(0, 4096+6144, 14336)
 	if len(d.allocated) != 2 {

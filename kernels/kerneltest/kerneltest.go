@@ -6,7 +6,8 @@
 // [Run] holds every implementation that this machine has, and the operation's kernel text on an emulated GPU, against the
 // operation's own reference: at shapes around vectors, simdgroups and threadgroups, with the data in each placement, and
 // with values that are not numbers. It also tests that a warm call allocates nothing, writes its outputs and nothing else,
-// and keeps no slice of an earlier call. [Barriers] tests that each barrier of the kernel text is needed.
+// keeps no slice of an earlier call, and that
+// lengths that change from call to call cost no memory and change no result. [Barriers] tests that each barrier of the kernel text is needed.
 //
 // The reference itself is not tested here. A family holds it against another library's output, which [ReadArray] and
 // [ReadArchived] read from testdata. No time is asserted.
@@ -101,8 +102,7 @@ func Run[P any](t *testing.T, op *kernels.Op[P], options ...Options) {
 	}
 	t.Run("values", func(t *testing.T) { checkValues(t, op, separate, o) })
 	t.Run("memory", func(t *testing.T) { checkMemory(t, op, separate, o) })
-	t.Run("growing", func(t *testing.T) { checkGrowing(t, op, o) })
-	t.Run("held", func(t *testing.T) { checkHeld(t, op, o) })
+	t.Run("lengths", func(t *testing.T) { checkLengths(t, op, o) })
 }
 
 // sizes returns the sizes of a line that are tried.
