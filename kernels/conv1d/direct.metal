@@ -33,6 +33,23 @@ struct Direct {
     uint runs;     // of taps, that one threadgroup sums up
 };
 
+// The output i as far as the taps from first to last−1 make it, with no other products. Sums run over as many taps as the
+// kernel's. A NaN ends a sum, so that data full of them cost little.
+static inline float alone(device const float4* x, device const float4* h, uint n, uint i, uint first, uint last) {
+    device const float* samples = (device const float*)x;
+    device const float* taps = (device const float*)h;
+    last = min(last, i + 1);
+    float total = 0.0f;
+    for (uint begin = max(first, i < n ? 0u : i - n + 1); begin < last && !isnan(total); begin += 4 * RUN) {
+        float sum = 0.0f;
+        for (uint k = begin; k < min(begin + 4 * RUN, last) && !isnan(sum); ++k) {
+            sum = fma(taps[k], samples[i - k], sum);
+        }
+        total += sum;
+    }
+    return total;
+}
+
 // The vectors of x that a thread's outputs meet with four taps.
 #define RING (OUTPUTS + 1)
 #define TILE (THREADS * OUTPUTS)
@@ -45,6 +62,9 @@ struct Direct {
 //
 // The sum over many taps is taken run by run too, since the square root of the number of products that one accumulator
 // sums up bounds the growth of its rounding error.
+//
+// What lies past the end of the taps counts as 0, and 0 times a NaN or an infinity is a NaN: so an output that is not
+// finite is summed up again, over what it is made of alone. Outputs that are finite cost one comparison each.
 //
 // SHARES times THREADS threads share out a run's taps between them, of which RUN holds a multiple of SHARES·RING vectors.
 // Threadgroups in y take p.runs runs of taps each, and write a row of y of their own.
@@ -121,8 +141,8 @@ kernel void direct(device float4* y [[buffer(0)]],
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    for (uint from = 1; from < SHARES; ++from) {
-        if (share == from) {
+    for (uint other = 1; other < SHARES; ++other) {
+        if (share == other) {
             for (uint c = 0; c < OUTPUTS; ++c) {
                 signal[own + c] = total[c];
             }
@@ -138,7 +158,13 @@ kernel void direct(device float4* y [[buffer(0)]],
     for (uint c = 0; c < OUTPUTS; ++c) {
         uint i = (uint)first + own + c;
         if (share == 0 && i < p.vectors) {
-            y[group.y * p.vectors + i] = total[c];
+            float4 v = total[c];
+            uint end = min(4 * to, p.taps);
+            if (!isfinite(v.x)) v.x = alone(x, h, p.n, 4 * i, 4 * from, end);
+            if (!isfinite(v.y)) v.y = alone(x, h, p.n, 4 * i + 1, 4 * from, end);
+            if (!isfinite(v.z)) v.z = alone(x, h, p.n, 4 * i + 2, 4 * from, end);
+            if (!isfinite(v.w)) v.w = alone(x, h, p.n, 4 * i + 3, 4 * from, end);
+            y[group.y * p.vectors + i] = v;
         }
     }
 }

@@ -3,6 +3,7 @@ package conv1d
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -50,6 +51,55 @@ func TestLaunch(t *testing.T) {
 		onProcessor := func(name string) bool { return !strings.HasPrefix(name, kerneltest.EmulatorName) }
 		try(t, &Op, b, s, tolerance/2, onProcessor)
 		try(t, divided(s[taps]), b, s, tolerance/2, onProcessor)
+	}
+}
+
+// A NaN or an infinity, in the signal or in the filter, reaches the outputs that it is a term of and no others, and those
+// beside them are right.
+func TestLaunchKeepsNaN(t *testing.T) {
+	b := kerneltest.Backends(t)
+	if b.GPUs == nil {
+		t.Skip("no C++ compiler for the emulator")
+	}
+	op := divided(1000)
+	op.By = append(op.By, kernels.KernelText("direct", appendDirect))
+	for _, sizes := range [][2]int{{5, 200}, {200, 5}, {63, 64}, {300, 40}, {3, 3}, {70, 1000}, {2000, 600}} {
+		n, count := sizes[0], sizes[1]
+		for at := range []int{0, 1, 2, 3, 4, 5} {
+			for k, special := range []float64{math.NaN(), math.Inf(1)} {
+				x, taps := make([]float32, n), make([]float32, count)
+				kernels.Noise(x, 1)
+				kernels.Noise(taps, 2)
+				data := [][]float32{x, taps}[(k+at)%2]
+				data[at*(len(data)-1)/5] = float32(special)
+				want := Reference(x, taps)
+				for _, i := range op.CaseOf(b, op.Lines[0]).Implementations {
+					if !strings.HasPrefix(i.Name, kerneltest.EmulatorName+"/direct") {
+						continue
+					}
+					e, err := kernels.NewPlanOf(b, op, Params{taps}, i.Name)
+					if err != nil {
+						t.Fatal(err)
+					}
+					checkSpecials(t, fmt.Sprintf("%s, %v, %g", i.Name, sizes, special), convolved(t, e, x, count), want)
+					e.Close()
+				}
+			}
+		}
+	}
+}
+
+// checkSpecials holds that what is finite in want is right, and that nothing else is finite.
+func checkSpecials(t *testing.T, what string, got []float32, want []float64) {
+	t.Helper()
+	for i, y := range got {
+		off := math.Abs(float64(y) - want[i])
+		switch special := math.IsNaN(want[i]) || math.IsInf(want[i], 0); {
+		case special && (math.IsNaN(float64(y)) != math.IsNaN(want[i]) || math.IsInf(float64(y), 0) != math.IsInf(want[i], 0)),
+			!special && !(off <= 1e-4):
+			t.Errorf("%s: output %d is %g, want %g", what, i, y, want[i])
+			return
+		}
 	}
 }
 
