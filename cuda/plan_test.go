@@ -194,11 +194,11 @@ func TestLongCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if got := f.calls("cuMemcpyAsync"); got != 2 {
-		t.Errorf("%d copies; want 2", got)
-	}
 	if err := r.Submit(true); err != nil {
 		t.Fatal(err)
+	}
+	if got := f.calls("cuMemcpyAsync"); got != 2 {
+		t.Errorf("%d copies; want 2", got)
 	}
 	times, err := r.Wait()
 	if err != nil {
@@ -219,6 +219,24 @@ func TestLongCopies(t *testing.T) {
 func raceDetector() bool {
 	info, _ := debug.ReadBuildInfo()
 	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// A recording that is submitted once makes no graph; one that comes again makes one.
+func TestGraphsAreMadeForWhatComesAgain(t *testing.T) {
+	device, _, f := openFake(t)
+	p, err := newScalePlan(device, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for run, want := range []int{0, 1, 1, 1} {
+		if err := p.check(float32(run)); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.live(liveExecutable); got != want {
+			t.Errorf("after %d runs there are %d graphs, want %d", run+1, got, want)
+		}
+	}
 }
 
 func TestNothingIsAllocated(t *testing.T) {

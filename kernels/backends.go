@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"crossover/cuda"
 	"crossover/gpu"
@@ -19,6 +20,19 @@ type Backends struct {
 	Pool       *pool.Pool
 	GPUs       []*gpu.Backend // each is opened when an implementation on it is first asked for
 	Accelerate bool           // whether there are implementations by Apple's framework, or by a library that stands in for it
+
+	number atomic.Uint64 // see identity; 0 before somebody asked
+}
+
+// backendsCount is how many backends were asked for their identity.
+var backendsCount atomic.Uint64
+
+// identity tells backends apart, also from those that the garbage collector has taken: an address would come back.
+func (b *Backends) identity() uint64 {
+	if b.number.Load() == 0 {
+		b.number.CompareAndSwap(0, backendsCount.Add(1))
+	}
+	return b.number.Load()
 }
 
 // Here returns the backends of this machine. Each call returns the same ones. It opens no device and loads no library.

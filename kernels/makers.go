@@ -12,7 +12,7 @@ import (
 // A runner that holds memory outside of Go's heap has a method Close. A runner that was closed is not run any more.
 type Runner interface {
 	// Run computes the outputs of a from the inputs of a. It returns when the caller can read the outputs. It allocates
-	// nothing at a shape at which it has run before. It keeps no slice of a.
+	// nothing at a shape at which it has run twice. It keeps no slice of a.
 	Run(s Shape, a *Args) error
 }
 

@@ -56,7 +56,20 @@ type Plan[P any] struct {
 	retries uint64 // of the dispatcher's, when failed was last cleared
 	choices []choice
 	args    Args
+	placed  Placement // of the data of the last call
+
+	refusals []refusal // of the shapes that were refused last
+	oldest   int       // of them, once there are as many as a plan remembers
 }
+
+// refusal is a shape and the implementations that refused it, a bit each.
+type refusal struct {
+	shape Shape
+	by    uint64
+}
+
+// mostRefusals is how many refused shapes a plan remembers.
+const mostRefusals = 8
 
 // held are the runners of a plan. They outlive the plan by as long as it takes to close them.
 type held struct{ runners []Runner }
@@ -87,7 +100,7 @@ func NewPlan[P any](d *dispatch.Dispatcher, op *Op[P], p P) (*Plan[P], error) {
 
 // NewPlanOn is NewPlan on the given backends.
 func NewPlanOn[P any](b *Backends, d *dispatch.Dispatcher, op *Op[P], p P) (*Plan[P], error) {
-	plan := &Plan[P]{op: op, params: p, backends: b, dispatcher: d, makers: op.makers(b), only: -1}
+	plan := &Plan[P]{op: op, params: p, backends: b, dispatcher: d, makers: op.makers(b), only: -1, placed: Caller}
 	if len(plan.makers) == 0 {
 		return nil, fmt.Errorf("kernels: %s: no implementation can run here", op.Name)
 	}
@@ -118,21 +131,25 @@ func NewPlanOf[P any](b *Backends, op *Op[P], p P, implementation string) (*Plan
 }
 
 // Run computes a call at a shape. It does not check that the data fit the shape; typed plans do. Run allocates nothing at
-// a shape at which the implementation has been used before. An implementation on a GPU remembers a few shapes.
+// a shape at which the implementation has been used twice. An implementation on a GPU remembers a few shapes.
 //
 // Where the chosen implementation fails, as on a GPU that is lost or out of memory, Run computes the same call by the next
 // best one. It reports the failure to the dispatcher ([dispatch.Dispatcher.OnFailure]) and leaves the implementation out
 // until [dispatch.Dispatcher.Retry]; without a dispatcher it is left out for good. An implementation whose error wraps
-// [ErrRefused] is passed over for this call, and nothing is reported. Run fails where every implementation does.
+// [ErrRefused] is passed over for this call, and nothing is reported. A plan remembers a few shapes that were refused, and
+// does not ask again until Retry. Run fails where every implementation does.
 func (p *Plan[P]) Run(s Shape, a Args) error {
 	p.args = a
 	i := p.choose(s)
+	refused := p.refusedBy(s)
 	if p.only >= 0 {
 		i = p.only
+	} else {
+		i = p.unrefused(i, s, refused)
 	}
 	err := p.run(i, s)
 	if err != nil && p.only < 0 {
-		err = p.runNext(s, err)
+		err = p.runNext(i, s, refused, err)
 	}
 	p.args = Args{}
 	return err
@@ -143,9 +160,10 @@ func (p *Plan[P]) choose(s Shape) int {
 	if now := p.dispatcher.Retries(); now != p.retries {
 		p.retries = now
 		clear(p.failed)
-		p.choices = p.choices[:0]
+		p.choices, p.refusals = p.choices[:0], p.refusals[:0]
 	}
 	c, size := p.choice(s)
+	p.placed = c.placement
 	name := c.of.Choose(size)
 	for i := range p.makers {
 		if p.makers[i].Name == name {
@@ -153,6 +171,44 @@ func (p *Plan[P]) choose(s Shape) int {
 		}
 	}
 	return p.preferred(c.line, 0)
+}
+
+// refusedBy returns the implementations that refused a shape, a bit each, as far as the plan remembers them.
+func (p *Plan[P]) refusedBy(s Shape) uint64 {
+	for i := range p.refusals {
+		if p.refusals[i].shape == s {
+			return p.refusals[i].by
+		}
+	}
+	return 0
+}
+
+// unrefused returns implementation i, or where it refused the shape the next one that did not, −1 where there is none.
+func (p *Plan[P]) unrefused(i int, s Shape, refused uint64) int {
+	if i < 0 || refused>>i&1 == 0 {
+		return i
+	}
+	c, _ := p.choice(s)
+	return p.preferred(c.line, refused)
+}
+
+// remember notes the implementations that refused a shape, if any.
+func (p *Plan[P]) remember(s Shape, by uint64) {
+	if by == 0 {
+		return
+	}
+	for i := range p.refusals {
+		if p.refusals[i].shape == s {
+			p.refusals[i].by = by
+			return
+		}
+	}
+	if len(p.refusals) < mostRefusals {
+		p.refusals = append(p.refusals, refusal{s, by})
+		return
+	}
+	p.refusals[p.oldest] = refusal{s, by}
+	p.oldest = (p.oldest + 1) % mostRefusals
 }
 
 // preferred returns the first implementation in the order of preference that can run on a line, has not failed and is not
@@ -193,26 +249,19 @@ func (p *Plan[P]) runner(i int) (Runner, error) {
 	return r, nil
 }
 
-// runNext computes a call after the chosen implementation failed.
-func (p *Plan[P]) runNext(s Shape, err error) error {
-	var refused uint64
-	i := p.choose(s)
+// runNext computes a call after implementation i failed, and others refused the shape.
+func (p *Plan[P]) runNext(i int, s Shape, refused uint64, err error) error {
 	for i >= 0 {
 		if errors.Is(err, ErrRefused) {
 			refused |= 1 << i
-			c, _ := p.choice(s)
-			i = p.preferred(c.line, refused)
 		} else {
 			p.fail(i, err)
-			if i = p.choose(s); i >= 0 && refused>>i&1 == 1 {
-				c, _ := p.choice(s)
-				i = p.preferred(c.line, refused)
-			}
 		}
-		if i < 0 {
+		if i = p.unrefused(p.choose(s), s, refused); i < 0 {
 			break
 		}
 		if err = p.run(i, s); err == nil {
+			p.remember(s, refused)
 			return nil
 		}
 	}
@@ -240,17 +289,22 @@ func (p *Plan[P]) fail(i int, err error) {
 	p.dispatcher.Failed(p.makers[i].Name, err)
 }
 
-// choice returns the dispatcher's case for a call, and the size on its axis.
+// choice returns the dispatcher's case for the call under way, and the size on its axis.
 func (p *Plan[P]) choice(s Shape) (*choice, int) {
+	placement := Caller
+	if gpu.AnyShared() {
+		placement = p.placement()
+	}
+	return p.choiceIn(s, placement)
+}
+
+// choiceIn is choice for data in a placement.
+func (p *Plan[P]) choiceIn(s Shape, placement Placement) (*choice, int) {
 	line, size, through := -1, s[p.axis], s
 	through[p.axis] = 0
 	if p.op.Judged != nil {
 		line, size = p.op.Judged(p.params, s)
 		through = Shape{}
-	}
-	placement := Caller
-	if gpu.AnyShared() {
-		placement = p.placement()
 	}
 	for i := range p.choices {
 		if c := &p.choices[i]; c.line == line && c.through == through && c.placement == placement {
@@ -297,7 +351,7 @@ func (p *Plan[P]) newChoice(line int, s Shape, placement Placement) *dispatch.Ca
 
 // key tells the implementations apart that plans have, so that the plans of one operation share their cases.
 func (p *Plan[P]) key(line int) string {
-	key := fmt.Sprintf("%p %s %d", p.backends, p.op.Name, line)
+	key := fmt.Sprintf("%d %s %d", p.backends.identity(), p.op.Name, line)
 	for i, err := range p.failed {
 		if err != nil {
 			key += " " + p.makers[i].Name
@@ -339,9 +393,13 @@ func inShared(d *gpu.Device, a *Args) bool {
 	return large > 0 || small > 0 && smallShared == small
 }
 
-// Explain says why a call at a shape takes the implementation that it takes, with its data in the placement caller.
-func (p *Plan[P]) Explain(s Shape) dispatch.Explanation {
-	c, size := p.choice(s)
+// Explain says why a call at a shape takes the implementation that it takes, with its data in the placement of the last
+// call, which is caller before the first one.
+func (p *Plan[P]) Explain(s Shape) dispatch.Explanation { return p.ExplainIn(s, p.placed) }
+
+// ExplainIn is Explain for data in the given placement.
+func (p *Plan[P]) ExplainIn(s Shape, placement Placement) dispatch.Explanation {
+	c, size := p.choiceIn(s, placement)
 	return c.of.Explain(size)
 }
 

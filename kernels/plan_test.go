@@ -6,11 +6,13 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"crossover/dispatch"
 	"crossover/gpu"
 	"crossover/gpu/emulator"
 	"crossover/kernels"
+	"crossover/kernels/kerneltest"
 	"crossover/pool"
 )
 
@@ -194,6 +196,112 @@ func TestGPUWithoutMemory(t *testing.T) {
 	}
 	if told != 1 {
 		t.Error("a refused shape counts as a failure")
+	}
+}
+
+// A shape that was refused is not tried again, until somebody asks for it.
+func TestRefusalsAreRemembered(t *testing.T) {
+	op := adding(nil)
+	asked := map[int]int{}
+	op.By = append([]kernels.Makers[params]{kernels.Named("picky", func(*kernels.Backends, params) (kernels.Runner, error) {
+		return kernels.RunnerFunc(func(s kernels.Shape, _ *kernels.Args) error {
+			asked[s[n]]++
+			return kernels.ErrRefused
+		}), nil
+	})}, op.By...)
+	d := dispatch.Always("picky")
+	plan := newPlan(t, &kernels.Backends{Pool: pool.Shared()}, d, op, params{})
+	for range 5 {
+		for _, size := range []int{10, 20, 30} {
+			if err := run(t, plan, size); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if asked[10] != 1 || asked[20] != 1 || asked[30] != 1 {
+		t.Errorf("asked %v times, want once at each size", asked)
+	}
+	x := make([]float32, 10)
+	if got := testing.AllocsPerRun(10, func() { _ = plan.Run(kernels.Shape{10}, kernels.Args{x, x}) }); got != 0 {
+		t.Errorf("a refused shape costs %v allocations", got)
+	}
+	d.Retry()
+	for range 3 {
+		if err := run(t, plan, 10); err != nil || asked[10] != 2 {
+			t.Errorf("%v: asked %d times after a retry, want once more", err, asked[10])
+		}
+	}
+	// Only so many are remembered: the oldest goes.
+	for size := range 20 {
+		if err := run(t, plan, 100+size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := run(t, plan, 119); err != nil || asked[119] != 1 {
+		t.Errorf("%v: the last size was asked for %d times, want once", err, asked[119])
+	}
+	if err := run(t, plan, 10); err != nil || asked[10] != 3 {
+		t.Errorf("%v: what was forgotten was asked for %d times, want 3", err, asked[10])
+	}
+	// Where all refuse, the call fails with what they say, each time.
+	op.By = op.By[:1]
+	plan = newPlan(t, &kernels.Backends{Pool: pool.Shared()}, nil, op, params{})
+	for range 2 {
+		if err := run(t, plan, 10); !errors.Is(err, kernels.ErrRefused) {
+			t.Errorf("nobody computes and the call says %v", err)
+		}
+	}
+}
+
+// Ten thousand plans come and go, closed or dropped; memory of the device and of the host stays where it was.
+func TestTenThousandPlans(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		b, account := kerneltest.AccountBackends(false)
+		d := dispatch.Always(kerneltest.AccountName)
+		device, err := b.GPUs[0].Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		op := adding(nil)
+		x, y := make([]float32, 100), make([]float32, 100)
+		thousand := func() {
+			for range 1000 {
+				plan, err := kernels.NewPlanOn(b, d, op, params{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := plan.Run(kernels.Shape{100}, kernels.Args{y, x}); err != nil {
+					t.Fatal(err)
+				}
+				if closed {
+					plan.Close()
+				}
+			}
+			for range 100 {
+				if runtime.GC(); device.Memory().Used == 0 {
+					break
+				}
+				time.Sleep(time.Millisecond) // the collector cleans up on a goroutine of its own
+			}
+			device.Trim()
+		}
+		heap := func() uint64 {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		thousand()
+		before := heap()
+		for range 9 {
+			thousand()
+		}
+		if use := account.Usage(); use.Bytes != 0 || use.Recordings != 0 {
+			t.Errorf("closed %v: %+v is held", closed, use)
+		}
+		if after := heap(); after > before+before/4+1<<20 {
+			t.Errorf("closed %v: the heap grew from %d to %d bytes", closed, before, after)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"crossover/gpu"
 	"crossover/gpu/msl"
 	"crossover/kernels"
+	"crossover/pool"
 )
 
 // AccountName is the name of the implementations on the GPU that keeps account.
@@ -30,9 +31,9 @@ type Usage struct {
 // AccountBackends returns the backends of this machine with an Account in the place of the real GPUs.
 func AccountBackends(unified bool) (*kernels.Backends, *Account) {
 	a := &Account{unified: unified}
-	b := *kernels.Here()
-	b.GPUs = []*gpu.Backend{gpu.NewBackend(AccountName, func() (gpu.Driver, error) { return a, nil })}
-	return &b, a
+	return &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{
+		gpu.NewBackend(AccountName, func() (gpu.Driver, error) { return a, nil }),
+	}}, a
 }
 
 // Usage returns what the driver was asked for so far.

@@ -22,7 +22,7 @@ func ExampleNew() {
 	samples := make([]float32, 48000)
 	var spectrogram []complex64
 	for range 3 {
-		spectrogram, err = plan.Transform(spectrogram, samples) // from the second call on, nothing is allocated
+		spectrogram, err = plan.Transform(spectrogram, samples) // once warm, nothing is allocated
 		if err != nil {
 			log.Fatal(err)
 		}
