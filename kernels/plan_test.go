@@ -365,6 +365,19 @@ func TestPlacementOfACall(t *testing.T) {
 	if got := testing.AllocsPerRun(10, func() { _ = plan.Run(kernels.Shape{100}, kernels.Args{y, x}) }); got != 0 && !emulator.Racing() {
 		t.Errorf("%v allocations a call", got)
 	}
+	explained := func(want string, got dispatch.Explanation) {
+		t.Helper()
+		if got.Case != want {
+			t.Errorf("the case %q is explained, want %q", got.Case, want)
+		}
+	}
+	explained("add/shared", plan.Explain(kernels.Shape{100}))
+	explained("add", plan.ExplainIn(kernels.Shape{100}, kernels.Caller))
+	if err := run(t, plan, 100); err != nil {
+		t.Fatal(err)
+	}
+	explained("add", plan.Explain(kernels.Shape{100}))
+	explained("add/shared", plan.ExplainIn(kernels.Shape{100}, kernels.Shared))
 }
 
 // BenchmarkPlan is what a plan adds to a call that does nothing.
