@@ -17,7 +17,7 @@ import (
 // Backends are what implementations compute with: the pool, the GPUs, Apple's framework. A program has those of [Here].
 // Tests make their own.
 type Backends struct {
-	Pool       *pool.Pool
+	Pool       *pool.Pool     // of implementations on processors; a device serves any backends and copies by pool.Shared
 	GPUs       []*gpu.Backend // each is opened when an implementation on it is first asked for
 	Accelerate bool           // whether there are implementations by Apple's framework, or by a library that stands in for it
 

@@ -25,8 +25,8 @@ func newOwn(_ *kernels.Backends, p Params) (kernels.Runner, error) {
 	return own{p, gemm.Pack(p.Transposed, p.In, p.Out), gemm.NewSerial()}, nil
 }
 
-func newOwnParallel(_ *kernels.Backends, p Params) (kernels.Runner, error) {
-	return own{p, gemm.Pack(p.Transposed, p.In, p.Out), gemm.NewParallel()}, nil
+func newOwnParallel(b *kernels.Backends, p Params) (kernels.Runner, error) {
+	return own{p, gemm.Pack(p.Transposed, p.In, p.Out), gemm.NewParallel(b.Pool)}, nil
 }
 
 // Run computes a call.

@@ -69,7 +69,9 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Judged: func(_ Params, s kernels.Shape) (line, size int) { return 0, edge(s[rows], s[terms], s[columns]) },
 	By: []kernels.Makers[Params]{
 		kernels.Named("go", func(*kernels.Backends, Params) (kernels.Runner, error) { return own{gemm.NewSerial()}, nil }),
-		kernels.Named("go-parallel", func(*kernels.Backends, Params) (kernels.Runner, error) { return own{gemm.NewParallel()}, nil }),
+		kernels.Named("go-parallel", func(b *kernels.Backends, _ Params) (kernels.Runner, error) {
+			return own{gemm.NewParallel(b.Pool)}, nil
+		}),
 		kernels.Library("openblas", openblas.Probe, openblas.Version, func(*kernels.Backends, Params) (kernels.Runner, error) {
 			return library{threads: 1}, nil
 		}),

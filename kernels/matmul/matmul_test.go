@@ -7,6 +7,7 @@ import (
 
 	"crossover/kernels"
 	"crossover/kernels/kerneltest"
+	"crossover/pool"
 )
 
 // shapeOf returns the shape of an m×k by k×n product.
@@ -116,4 +117,29 @@ func TestProgram(t *testing.T) { kerneltest.Programs(t, &Op, Program, 36) }
 
 func BenchmarkMatmul(b *testing.B) {
 	kerneltest.Benchmark(b, &Op, Op.Lines[0], 16, 64, 128, 256, 512, 1024)
+}
+
+// However many workers a pool has, a product has the bits that one worker gives it.
+func TestParallelIsSerial(t *testing.T) {
+	s := kernels.Shape{rows: 70, terms: 300, columns: 90}
+	var want []float32
+	for _, workers := range []int{1, 2, 3, 8} {
+		b := &kernels.Backends{Pool: pool.New(workers)}
+		for _, name := range []string{"go", "go-parallel"} {
+			call, err := Op.Problem(b, s, kernels.Caller, kernels.Input{}).Bind(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := call.Run(); err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = call.Output()
+			}
+			if !slices.Equal(call.Output(), want) {
+				t.Errorf("%s with %d workers computes other bits", name, workers)
+			}
+			call.Release()
+		}
+	}
 }

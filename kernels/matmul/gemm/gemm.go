@@ -45,9 +45,9 @@ type Multiplier struct {
 // NewSerial returns a Multiplier that computes on the calling goroutine.
 func NewSerial() *Multiplier { return &Multiplier{workers: make([]worker, 1)} }
 
-// NewParallel returns a Multiplier that divides C among the workers of pool.Shared. It gives the same bits as a serial one.
-func NewParallel() *Multiplier {
-	return &Multiplier{pool: pool.Shared(), workers: make([]worker, pool.Shared().Workers())}
+// NewParallel returns a Multiplier that divides C among the workers of a pool. It gives the same bits as a serial one.
+func NewParallel(p *pool.Pool) *Multiplier {
+	return &Multiplier{pool: p, workers: make([]worker, p.Workers())}
 }
 
 // product is what is multiplied, and how C is divided. For the pool its index is the parts of C in row-major order.
