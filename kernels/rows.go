@@ -55,10 +55,10 @@ func NewRowPlan[P any](d *dispatch.Dispatcher, op *Op[P], p P, columns int) (*Ro
 // where every implementation does.
 func (p *RowPlan[P]) Apply(dst, src []float32) error {
 	if len(dst) != len(src) {
-		panic("kernels: dst and src differ in length")
+		panic(p.plan.op.Name + ": dst and src differ in length")
 	}
 	if len(src)%p.columns != 0 {
-		panic("kernels: length is not a multiple of the number of columns")
+		panic(p.plan.op.Name + ": length is not a multiple of the number of columns")
 	}
 	if len(src) == 0 {
 		return nil

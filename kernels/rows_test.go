@@ -51,8 +51,8 @@ func TestRowPlan(t *testing.T) {
 		want     string
 		dst, src int
 	}{
-		{"kernels: dst and src differ in length", 6, 3},
-		{"kernels: length is not a multiple of the number of columns", 4, 4},
+		{"doubled: dst and src differ in length", 6, 3},
+		{"doubled: length is not a multiple of the number of columns", 4, 4},
 	} {
 		func() {
 			defer func() {
