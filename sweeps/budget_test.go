@@ -54,6 +54,9 @@ func TestSizesThatCostTooMuch(t *testing.T) {
 
 // The budget may be overrun by the visit that is under way, and that was predicted to cost a fifth of it at most.
 func TestBudget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	for name, cost := range map[string]func(float64) float64{
 		"linear":    linear(1e-6, 1e-8),
 		"quadratic": func(n float64) float64 { return 1e-6 + 1e-11*n*n },

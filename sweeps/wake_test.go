@@ -97,6 +97,9 @@ func (r retold) Bind(name string) (kernels.Call, error) {
 // The thresholds of a GPU whose clock falls while the processor is timed are those of its risen clock, which is what a
 // program has that calls again and again. To raise it takes its share of the budget and no more.
 func TestAGPUWhoseClockFalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	s := mac(model.Noise{Jitter: 0.01, Visit: 0.005, GPU: model.Asleep})
 	truth := s.Truth()[1]
 	if asleep := slept(s, 3).Truth(); len(asleep) > 1 && float64(asleep[1]) < 1.5*float64(truth) {
@@ -125,6 +128,9 @@ func TestAGPUWhoseClockFalls(t *testing.T) {
 // Where the clock stands still, next to nothing is spent on asking: neither where the GPU's times scatter, nor where it does
 // not tell them.
 func TestAGPUWhoseClockStands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	s := mac(model.Noise{Jitter: 0.02, Visit: 0.01})
 	for name, change := range map[string]func(*gpu.Times){

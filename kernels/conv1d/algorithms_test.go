@@ -39,6 +39,9 @@ func convolved(t *testing.T, e *kernels.Plan[Params], x []float32, count int) []
 
 // The comment of Plan tells its reader what depends on the algorithm. These are its figures.
 func TestAlgorithmsDiffer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	const n, loud = 16384, 4196
 	for _, count := range []int{64, 512, 4096} {
 		taps := make([]float32, count)

@@ -20,6 +20,9 @@ const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
 // skipped where no C++ compiler is found.
 func Barriers[P any](t *testing.T, op *kernels.Op[P], implementation string, shapes ...kernels.Shape) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	if Backends(t).GPUs == nil {
 		t.Skip("no C++ compiler for the emulator")
 	}

@@ -67,6 +67,9 @@ func operands(s shape, transposed bool) (a, b, bias []float32, want []float64) {
 }
 
 func TestTiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	d := emulator.Open(t)
 	for _, by := range []tile{large, medium, small, matrices} {
 		for _, test := range []struct {

@@ -82,6 +82,9 @@ func TestMixedReal(t *testing.T) {
 // TestMixedTiles takes tiles that lengths do not choose of themselves: each radix, in every pass, every number of
 // transforms, and passes that write over what they read.
 func TestMixedTiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	t.Parallel()
 	d := emulator.Open(t)
 	const rows = 5
@@ -124,6 +127,9 @@ func TestMixedTiles(t *testing.T) {
 // TestMixedShapes checks what the kernel takes for granted, the limits of every device, and that the lengths that the
 // catalogue sweeps take two kernels at most.
 func TestMixedShapes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	t.Parallel()
 	check := func(n int, u tile) {
 		t.Helper()

@@ -36,6 +36,9 @@ func shortLengths() []int {
 }
 
 func TestRealAgainstDefinition(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	bothWays(t, func(t *testing.T) {
 		for _, n := range shortLengths() {
 			t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
@@ -59,6 +62,9 @@ func TestRealAgainstDefinition(t *testing.T) {
 }
 
 func TestComplexAgainstDefinition(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	bothWays(t, func(t *testing.T) {
 		for _, n := range shortLengths() {
 			t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
@@ -93,6 +99,9 @@ func TestRealAgainstNumPy(t *testing.T) {
 }
 
 func TestLongLengths(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	for _, n := range []int{4096, 3840, 10000, 27000, 1 << 15, 39366, 44100, 48000, 50625, 1 << 17, 5 * 9 << 12, 708588, 1 << 20, 1000000, 1062882} {
 		t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
 			x, bins, back := ffttest.Noise(n), make([]complex64, n/2+1), make([]float32, n)
@@ -107,6 +116,9 @@ func TestLongLengths(t *testing.T) {
 
 // TestLongPrimes holds some bins to the definition, which is all that a prime of this size leaves time for.
 func TestLongPrimes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	for _, n := range []int{10007, 2 * 131071, 999983} {
 		t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
 			x, bins, back := ffttest.Noise(n), make([]complex64, n/2+1), make([]float32, n)
