@@ -3,12 +3,11 @@
 // It owns the JSON tags and nothing else does. It does not measure, fit or choose. The usual steps of a program that
 // writes the file are
 //
-//  1. Load the file, or start with an empty File where Load's error wraps fs.ErrNotExist;
-//  2. Merge the fresh entry of this host;
-//  3. Save.
+//  1. Update the file, which reads it under a lock;
+//  2. in Update's function, look at the entry that is there and Merge the fresh one.
 //
-// A program that only wants one entry takes LoadIndex, which decodes no other. The same value always becomes the same
-// bytes. Schema describes the format to other tools.
+// Save writes a file of its own. A program that only wants one entry takes LoadIndex, which decodes no other. The same
+// value always becomes the same bytes. Schema describes the format to other tools.
 package calibration
 
 import "time"
@@ -17,9 +16,12 @@ import "time"
 // minor version may add fields, which an older reader ignores, but no values to the fields that there are.
 const SchemaVersion = "1.0"
 
-// MaxFileBytes is the greatest size of a file in bytes: 170 hosts of 17 cases and 5 implementations fit in. A longer file
+// MaxFileBytes is the greatest size of a file in bytes: 1 000 hosts of the whole catalogue with a GPU fit in. A longer file
 // is refused before it is read.
-const MaxFileBytes = 16 << 20
+const MaxFileBytes = 512 << 20
+
+// MaxHostBytes is the greatest size of a host in a file, in bytes.
+const MaxHostBytes = 8 << 20
 
 // MaxInFlight is the greatest number of calls in flight that a file may name: no queue of a GPU needs more to be full.
 const MaxInFlight = 1024
@@ -44,6 +46,10 @@ type Host struct {
 	Method      Method      `json:"method"`
 	Warnings    []string    `json:"warnings,omitempty"` // of the calibration as a whole; those of one case are with it
 	Cases       []Case      `json:"cases"`              // sorted by Name, each once
+
+	// Edited says that the entry was read from a file and is not what its digest there was made from: somebody, or a
+	// fault of a disk, changed it since. It is accepted all the same. An entry without a digest is not edited.
+	Edited bool `json:"-"`
 }
 
 // Facts is the machine as far as its times depend on it.

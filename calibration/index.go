@@ -12,6 +12,15 @@ import (
 type Index struct {
 	SchemaVersion string
 	Entries       []Entry // in the order of the file
+
+	text   text
+	others []member // of the file, that this package does not know
+}
+
+// member is one field of an object, of which the value is not decoded.
+type member struct {
+	name string
+	at   span
 }
 
 // Entry is one host of an Index: what it takes to choose one, and the text to decode it from.
@@ -21,6 +30,7 @@ type Entry struct {
 	Facts     Facts
 	Created   string // RFC 3339; a time only once Host has decoded it
 
+	digest   string
 	text     text // of the whole file
 	at       span // of the host
 	position int  // of the host in the array
@@ -41,7 +51,7 @@ func ReadIndex(r io.Reader) (*Index, error) {
 func LoadIndex(path string) (*Index, error) { return load(path, readIndex) }
 
 func readIndex(r io.Reader) (*Index, error) {
-	data, err := readAll(r)
+	data, err := readAll(r, MaxFileBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -51,25 +61,19 @@ func readIndex(r io.Reader) (*Index, error) {
 // Host decodes and checks the entry. Its error names the place in the file but not the file.
 func (e *Entry) Host() (*Host, error) {
 	h := new(Host)
-	if err := e.decode(h); err != nil {
-		return nil, err
+	if err := e.text.decode(e.at, h); err != nil {
+		return nil, fmt.Errorf("%s: %w", hostPlace(e.position, e.ID), err)
 	}
 	if err := h.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", hostPlace(e.position, e.ID), err)
 	}
 	h.normalise()
+	h.Edited = e.edited()
 	return h, nil
 }
 
-func (e *Entry) decode(h *Host) error {
-	if err := e.text.decode(e.at, h); err != nil {
-		return fmt.Errorf("%s: %w", hostPlace(e.position, e.ID), err)
-	}
-	return nil
-}
-
 func newIndex(data text) (*Index, error) {
-	x := new(Index)
+	x := &Index{text: data}
 	count := fieldCount{}
 	end, err := data.object(data.skipSpace(0), func(key string, at int) (int, error) {
 		switch {
@@ -89,7 +93,9 @@ func newIndex(data text) (*Index, error) {
 				return entry.at.end, nil
 			})
 		}
-		return data.skipValue(at)
+		behind, err := data.skipValue(at)
+		x.others = append(x.others, member{key, span{at, behind}})
+		return behind, err
 	})
 	if err != nil {
 		return nil, err
@@ -124,6 +130,8 @@ func newEntry(data text, start, position int) (Entry, error) {
 			into = &e.Facts
 		case count.is(key, "created"):
 			into = &e.Created
+		case count.is(key, "digest"):
+			into = &e.digest
 		default:
 			return data.skipValue(at)
 		}
@@ -154,7 +162,7 @@ func (c fieldCount) is(key, name string) bool {
 }
 
 func (c fieldCount) atMostOnce() error {
-	for _, name := range []string{"schema_version", "hosts", "id", "simulated", "facts", "created"} {
+	for _, name := range []string{"schema_version", "hosts", "id", "simulated", "facts", "created", "digest"} {
 		if c[name] > 1 {
 			return fmt.Errorf("%s is given %d times", name, c[name])
 		}
@@ -180,6 +188,13 @@ func checkVersion(version string) error {
 		return fmt.Errorf("schema_version %s is older than %s; calibrate again", version, SchemaVersion)
 	}
 	return fmt.Errorf("schema_version %s is newer than %s; update crossover", version, SchemaVersion)
+}
+
+// minorOf returns the minor version of one that checkVersion accepts.
+func minorOf(version string) int {
+	_, minor, _ := strings.Cut(version, ".")
+	number, _ := strconv.Atoi(minor)
+	return number
 }
 
 // checkUnique finds the first host that has the id of an earlier one.

@@ -2,12 +2,14 @@ package calibration
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 )
 
 // Read decodes and checks a calibration file. Hosts and cases come back sorted, whatever their order in the file. It
@@ -24,45 +26,52 @@ func Read(r io.Reader) (*File, error) {
 func Load(path string) (*File, error) { return load(path, read) }
 
 func read(r io.Reader) (*File, error) {
-	data, err := readAll(r)
+	x, err := readWhole(r)
 	if err != nil {
 		return nil, err
 	}
-	// The index skips what it does not need, and so it would miss a mistake between two hosts.
+	return x.file(context.Background())
+}
+
+// readWhole is readIndex with a look at what an index skips.
+func readWhole(r io.Reader) (*Index, error) {
+	data, err := readAll(r, MaxFileBytes)
+	if err != nil {
+		return nil, err
+	}
 	if err := data.decode(span{0, len(data)}, new(json.RawMessage)); err != nil {
 		return nil, err
 	}
-	x, err := newIndex(data)
-	if err != nil {
-		return nil, err
-	}
+	return newIndex(data)
+}
+
+// file decodes and checks every host.
+func (x *Index) file(ctx context.Context) (*File, error) {
 	f := &File{SchemaVersion: x.SchemaVersion, Hosts: make([]Host, len(x.Entries))}
 	for i := range x.Entries {
-		if err := x.Entries[i].decode(&f.Hosts[i]); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		h, err := x.Entries[i].Host()
+		if err != nil {
 			return nil, err
 		}
+		f.Hosts[i] = *h
 	}
-	if err := f.check(); err != nil {
-		return nil, err
-	}
-	f.normalise()
+	slices.SortFunc(f.Hosts, byID)
 	return f, nil
 }
 
 // load opens a file for a reader and puts the file's name before its errors.
 func load[T any](path string, read func(io.Reader) (*T, error)) (*T, error) {
+	if err := checkRegular(path); err != nil { // first: to open a pipe may take for ever
+		return nil, named(path, err)
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, named(path, err)
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, named(path, err)
-	}
-	if info.IsDir() {
-		return nil, fmt.Errorf("%s: is a directory (want a file)", path)
-	}
 	value, err := read(file)
 	if err != nil {
 		return nil, named(path, err)
@@ -90,25 +99,25 @@ func unnamed(err error) error {
 	return err
 }
 
-// readAll reads the text of a calibration file. A file that says how long it is gets a buffer of that size, and is
+// readAll reads the text of a calibration file, of most bytes at the most. A file that says how long it is gets a buffer of that size, and is
 // refused unread where it is too long.
-func readAll(r io.Reader) (text, error) {
+func readAll(r io.Reader, most int64) (text, error) {
 	var buffer bytes.Buffer
 	if file, ok := r.(*os.File); ok {
 		if info, err := file.Stat(); err == nil {
-			if info.Size() > MaxFileBytes {
-				return nil, fmt.Errorf("holds %d bytes (want at most %d)", info.Size(), MaxFileBytes)
+			if info.Size() > most {
+				return nil, fmt.Errorf("holds %d bytes (want at most %d)", info.Size(), most)
 			}
 			buffer.Grow(int(info.Size()) + bytes.MinRead)
 		}
 	}
-	if _, err := buffer.ReadFrom(io.LimitReader(r, MaxFileBytes+1)); err != nil {
+	if _, err := buffer.ReadFrom(io.LimitReader(r, most+1)); err != nil {
 		return nil, err
 	}
 	data := text(buffer.Bytes())
 	switch {
-	case len(data) > MaxFileBytes:
-		return nil, fmt.Errorf("holds more than %d bytes", MaxFileBytes)
+	case int64(len(data)) > most:
+		return nil, fmt.Errorf("holds more than %d bytes", most)
 	case data.skipSpace(0) == len(data):
 		return nil, errors.New("is empty")
 	}

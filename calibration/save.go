@@ -3,15 +3,11 @@ package calibration
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 )
 
@@ -43,7 +39,7 @@ func (f *File) Merge(h Host) error {
 // WriteTo writes the file as text, in the form that Save gives it, and returns the number of bytes written. It writes
 // nothing where the file is not valid.
 func (f *File) WriteTo(w io.Writer) (int64, error) {
-	text, err := f.encode()
+	text, err := f.encode(nil)
 	if err != nil {
 		return 0, fmt.Errorf("calibration: %w", err)
 	}
@@ -51,44 +47,104 @@ func (f *File) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// Save writes the file to path: checked, of the present SchemaVersion, hosts sorted by id and cases by name, times in
-// UTC and whole seconds, indented by two spaces, with a final newline. The same value becomes the same bytes.
+// Save writes the file to path, whatever was there: checked, of the present SchemaVersion, hosts sorted by id and cases by
+// name, times in UTC and whole seconds, indented by two spaces, with a final newline. The same value becomes the same
+// bytes. A file that a newer minor version wrote is refused, because what this one does not know would be lost; Update
+// keeps it.
 //
 // The text goes to a temporary file beside path, reaches the disk, and takes the place of path in one step. Whatever
 // fails up to there leaves the old file as it was and no other file behind. A new file gets mode 0644, an old one keeps
-// its mode; behind a symbolic link, the file that it points to is replaced.
+// its mode and, where the system lets us, its owner; behind a symbolic link, the file that it points to is replaced. What
+// is not a regular file is never replaced.
 func Save(path string, f *File) error {
-	text, err := f.encode()
-	if err == nil {
-		err = replace(path, func(w io.Writer) error {
-			_, err := w.Write(text)
+	return locked(context.Background(), path, func(target string) error {
+		text, err := f.encode(nil)
+		if err != nil {
 			return err
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, unnamed(err))
-	}
-	return nil
+		}
+		return replace(target, text)
+	})
 }
 
-// encode returns the text of the file.
-func (f *File) encode() ([]byte, error) {
-	fresh := File{SchemaVersion: SchemaVersion, Hosts: slices.Clone(f.Hosts)}
+// encode returns the text of the file. What stands in old, which may be nil, and is the same in the file keeps its bytes.
+func (f *File) encode(old *Index) ([]byte, error) {
+	version, err := f.versionToWrite(old)
+	if err != nil {
+		return nil, err
+	}
+	fresh := File{SchemaVersion: version, Hosts: slices.Clone(f.Hosts)}
 	if err := fresh.check(); err != nil {
 		return nil, err
 	}
 	fresh.normalise()
 	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(&fresh); err != nil {
-		return nil, err
+	fmt.Fprintf(&text, "{\n  \"schema_version\": %q,\n  \"hosts\": [", version)
+	for i := range fresh.Hosts {
+		entry, err := old.unchanged(&fresh.Hosts[i])
+		if err == nil && entry == nil {
+			entry, err = fresh.Hosts[i].encode()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(entry) > MaxHostBytes {
+			return nil, fmt.Errorf("%s: holds %d bytes (want at most %d)", hostPlace(i, fresh.Hosts[i].ID), len(entry), MaxHostBytes)
+		}
+		text.WriteString(separator(i))
+		text.WriteString("\n    ")
+		text.Write(entry)
 	}
+	if len(fresh.Hosts) > 0 {
+		text.WriteString("\n  ")
+	}
+	text.WriteByte(']')
+	old.writeOthers(&text)
+	text.WriteString("\n}\n")
 	if text.Len() > MaxFileBytes {
 		return nil, fmt.Errorf("holds %d bytes (want at most %d)", text.Len(), MaxFileBytes)
 	}
 	return text.Bytes(), nil
+}
+
+// separator stands before the element of a list that has the given position.
+func separator(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return ","
+}
+
+// versionToWrite is our own version, or the newer minor one of a file that keeps what we do not know of it.
+func (f *File) versionToWrite(old *Index) (string, error) {
+	if f.SchemaVersion == "" {
+		return SchemaVersion, nil
+	}
+	if err := checkVersion(f.SchemaVersion); err != nil {
+		return "", err
+	}
+	if minorOf(f.SchemaVersion) <= minorOf(SchemaVersion) {
+		return SchemaVersion, nil
+	}
+	if old == nil {
+		return "", fmt.Errorf("schema_version %s is newer than %s, and its fields would be lost; update crossover", f.SchemaVersion, SchemaVersion)
+	}
+	return f.SchemaVersion, nil
+}
+
+// encode returns the text of one host as it stands in a file, with its digest. The host is normalised.
+func (h *Host) encode() ([]byte, error) {
+	var compact bytes.Buffer
+	encoder := json.NewEncoder(&compact)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(h); err != nil {
+		return nil, err
+	}
+	object := bytes.TrimSuffix(compact.Bytes(), []byte("}\n"))
+	before := slices.Concat(object, []byte(`,"digest":`))
+	behind := []byte("}")
+	var indented bytes.Buffer
+	err := json.Indent(&indented, fmt.Appendf(before, "%q%s", digest(before, behind), behind), "    ", "  ")
+	return indented.Bytes(), err
 }
 
 // normalise brings the file into the one form that its value has. It changes no array that the caller may share.
@@ -129,57 +185,3 @@ func (h *Host) normalise() {
 func copied[T any](array []T) []T { return append(make([]T, 0, len(array)), array...) }
 
 func byID(a, b Host) int { return cmp.Compare(a.ID, b.ID) }
-
-// replace writes a file beside path and renames it to path.
-func replace(path string, write func(io.Writer) error) (err error) {
-	mode := fs.FileMode(0o644)
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	if info, err := os.Stat(path); err == nil {
-		if info.IsDir() {
-			return errors.New("is a directory (want a file)")
-		}
-		mode = info.Mode().Perm()
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			file.Close()
-			os.Remove(file.Name())
-		}
-	}()
-	if err := write(file); err != nil {
-		return err
-	}
-	if err := file.Chmod(mode); err != nil {
-		return err
-	}
-	if err := file.Sync(); err != nil {
-		return err
-	}
-	if err := file.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(file.Name(), path); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
-// syncFolder brings a rename to the disk. File systems that cannot sync a folder say so, and that is no failure.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	err = folder.Sync()
-	if err == nil || errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		return nil
-	}
-	return fmt.Errorf("written, but its folder could not be synced: %w", err)
-}

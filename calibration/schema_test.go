@@ -150,6 +150,9 @@ func TestSchemaFields(t *testing.T) {
 			}
 			for i := range goType.NumField() {
 				name, options, _ := strings.Cut(goType.Field(i).Tag.Get("json"), ",")
+				if name == "-" {
+					continue
+				}
 				if !left[name] {
 					t.Errorf("%s: field %q is not in the schema", place, name)
 					continue
@@ -159,6 +162,9 @@ func TestSchemaFields(t *testing.T) {
 					t.Errorf("%s: field %q is required in the schema or omitted in Go, not both nor neither", place, name)
 				}
 				compare(place+"."+name, properties[name].(map[string]any), goType.Field(i).Type)
+			}
+			if goType == reflect.TypeFor[Host]() {
+				delete(left, "digest") // of the text; the types know nothing of it
 			}
 			for name := range left {
 				t.Errorf("%s: property %q of the schema is not in Go", place, name)

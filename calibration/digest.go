@@ -1,0 +1,72 @@
+package calibration
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// digest returns the digest of a host: SHA-256 of its compact text with "" in place of the digest. before and behind are
+// what stands on the two sides of that.
+func digest(before, behind []byte) string {
+	sum := sha256.New()
+	sum.Write(before)
+	sum.Write([]byte(`""`))
+	sum.Write(behind)
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+}
+
+// edited reports whether the text of a host that was decoded has another digest than the one in it.
+func (e *Entry) edited() bool {
+	if e.digest == "" {
+		return false
+	}
+	var buffer bytes.Buffer
+	if err := json.Compact(&buffer, e.text[e.at.start:e.at.end]); err != nil {
+		return true
+	}
+	compact := text(buffer.Bytes())
+	var value span
+	_, err := compact.object(0, func(key string, at int) (int, error) {
+		behind, err := compact.skipValue(at)
+		if strings.EqualFold(key, "digest") {
+			value = span{at, behind}
+		}
+		return behind, err
+	})
+	return err != nil || digest(compact[:value.start], compact[value.end:]) != e.digest
+}
+
+// unchanged returns the text of a host of the index that is the same as h, nil where h is another one. h is normalised.
+func (x *Index) unchanged(h *Host) ([]byte, error) {
+	if x == nil {
+		return nil, nil
+	}
+	for i := range x.Entries {
+		e := &x.Entries[i]
+		if e.ID != h.ID {
+			continue
+		}
+		old, err := e.Host()
+		if err != nil || !reflect.DeepEqual(old, h) {
+			return nil, err
+		}
+		return e.text[e.at.start:e.at.end], nil
+	}
+	return nil, nil
+}
+
+// writeOthers writes the fields of the file that this package does not know, as they stand in it.
+func (x *Index) writeOthers(to *bytes.Buffer) {
+	if x == nil {
+		return
+	}
+	for _, other := range x.others {
+		name, _ := json.Marshal(other.name)
+		fmt.Fprintf(to, ",\n  %s: %s", name, x.text[other.at.start:other.at.end])
+	}
+}

@@ -1,0 +1,113 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package calibration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// lock waits until no other writer of path holds its lock file, takes that, and returns what gives it back. The lock is
+// the system's, on an open file: it ends with the process, however that ends. The file itself is there only while
+// somebody writes, or was killed while writing.
+func lock(ctx context.Context, path string) (unlock func(), err error) {
+	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
+	for deadline := time.Now().Add(lockWait); ; {
+		file, err := tryLock(name)
+		if err != nil {
+			return nil, err
+		}
+		if file != nil {
+			removeTemporary(path)
+			return func() {
+				os.Remove(name) // while it is locked: whoever opened it meanwhile sees that it is gone
+				file.Close()
+			}, nil
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("%s writes it since more than %v; try again when it has ended", holder(name), lockWait)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waited for %s, which writes it: %w", holder(name), context.Cause(ctx))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// tryLock returns the open and locked file of a name, nil where somebody else has it.
+func tryLock(name string) (*os.File, error) {
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	switch err := flock(file); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		file.Close()
+		return nil, nil
+	case errors.Is(err, errors.ErrUnsupported):
+		return file, nil // some network file systems have no locks; to write is better than to lose what was measured
+	case err != nil:
+		file.Close()
+		return nil, fmt.Errorf("cannot lock the file: %w", err)
+	}
+	mine, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	// Between open and flock the last holder may have removed the file. The lock of a file without a name keeps nobody out.
+	if there, err := os.Lstat(name); err != nil || !os.SameFile(mine, there) {
+		file.Close()
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	if err := file.Truncate(0); err == nil {
+		fmt.Fprintln(file, os.Getpid()) // for holder alone: a full disk is no reason to stop here
+	}
+	return file, nil
+}
+
+func flock(file *os.File) error {
+	for {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
+
+// holder names the process that holds a lock file.
+func holder(name string) string {
+	file, err := os.Open(name)
+	if err != nil {
+		return "another process"
+	}
+	defer file.Close()
+	text, _ := io.ReadAll(io.LimitReader(file, 32))
+	number, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return "another process"
+	}
+	return fmt.Sprintf("process %d", number)
+}
+
+// keepOwner gives a file the owner and the group of the one that it will replace, as far as this process may.
+func keepOwner(file *os.File, old fs.FileInfo) {
+	if stat, ok := old.Sys().(*syscall.Stat_t); ok {
+		if file.Chown(int(stat.Uid), int(stat.Gid)) != nil {
+			file.Chown(-1, int(stat.Gid))
+		}
+	}
+}
