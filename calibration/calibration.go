@@ -23,6 +23,13 @@ const MaxFileBytes = 512 << 20
 // MaxHostBytes is the greatest size of a host in a file, in bytes.
 const MaxHostBytes = 8 << 20
 
+// MaxHosts is the greatest number of hosts in a file.
+const MaxHosts = 10_000
+
+// MostName is the greatest number of bytes in the id of a host and in the name of a case, an implementation, an axis or a
+// parameter: samples and charts are files with these names.
+const MostName = 200
+
 // MaxInFlight is the greatest number of calls in flight that a file may name: no queue of a GPU needs more to be full.
 const MaxInFlight = 1024
 

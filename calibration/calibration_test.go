@@ -675,7 +675,7 @@ func TestIndex(t *testing.T) {
 	for name, text := range map[string]string{
 		`hosts[0] "a": line 1: the file is cut short`:              `{"schema_version": "1.0", "hosts": [{"id": "a"`,
 		"line 2: not JSON (want nothing behind the closing brace)": "{\"schema_version\": \"1.0\", \"hosts\": []}\n}",
-		"line 1: not JSON (want a comma or ']')":                   `{"schema_version": "1.0", "hosts": [{} {}]}`,
+		"line 1: not JSON (want a comma or ']')":                   `{"schema_version": "1.0", "hosts": [{"id": "a"} {}]}`,
 		"line 1: not JSON (want a colon)":                          `{"schema_version" "1.0"}`,
 		"line 1: not JSON (want a string)":                         `{7: "1.0"}`,
 		"line 1: not JSON (want a value)":                          `{"x": ,}`,

@@ -24,7 +24,7 @@ func (f *File) Validate() error {
 // Validate checks one host, as File.Validate does.
 func (h *Host) Validate() error {
 	if err := h.check(); err != nil {
-		return fmt.Errorf("calibration: %q: %w", h.ID, err)
+		return fmt.Errorf("calibration: %s: %w", quoted(h.ID), err)
 	}
 	return nil
 }
@@ -43,12 +43,22 @@ func (f *File) check() error {
 
 var slug = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-func (h *Host) check() error {
-	if h.ID == "" {
+// checkID accepts the id of a host, which is also the name of folders.
+func checkID(id string) error {
+	switch {
+	case id == "":
 		return errors.New("id is missing")
-	}
-	if !slug.MatchString(h.ID) {
+	case !slug.MatchString(id):
 		return errors.New("id is not a slug (want lower-case letters and digits, with hyphens between)")
+	case len(id) > MostName:
+		return fmt.Errorf("id has %d bytes (want at most %d)", len(id), MostName)
+	}
+	return nil
+}
+
+func (h *Host) check() error {
+	if err := checkID(h.ID); err != nil {
+		return err
 	}
 	if strings.HasPrefix(h.ID, SimulatedPrefix) && !h.Simulated {
 		return fmt.Errorf("simulated is false (want true: an id that begins with %s is never that of a measured host)", SimulatedPrefix)
@@ -75,11 +85,11 @@ func (h *Host) check() error {
 			return fmt.Errorf("cases[%d]: name %w", i, err)
 		}
 		if earlier, twice := first[c.Name]; twice {
-			return fmt.Errorf("case %q: is cases[%d] and cases[%d]", c.Name, earlier, i)
+			return fmt.Errorf("case %s: is cases[%d] and cases[%d]", quoted(c.Name), earlier, i)
 		}
 		first[c.Name] = i
 		if err := c.check(); err != nil {
-			return fmt.Errorf("case %q: %w", c.Name, err)
+			return fmt.Errorf("case %s: %w", quoted(c.Name), err)
 		}
 	}
 	return nil
@@ -90,7 +100,7 @@ func (f *Facts) check() error {
 		return errors.New("chip is missing")
 	}
 	if f.Family != "" && !slug.MatchString(f.Family) {
-		return fmt.Errorf("family %q is not a slug", f.Family)
+		return fmt.Errorf("family %s is not a slug", quoted(f.Family))
 	}
 	if f.Architecture == "" {
 		return errors.New("architecture is missing")
@@ -202,7 +212,12 @@ func (c *Case) check() error {
 		return errors.New("operation is missing")
 	}
 	if rest, found := strings.CutPrefix(c.Name, c.Operation); !found || rest != "" && rest[0] != '/' {
-		return fmt.Errorf("operation is %q (want what the name begins with)", c.Operation)
+		return fmt.Errorf("operation is %s (want what the name begins with)", quoted(c.Operation))
+	}
+	for name := range c.Parameters {
+		if err := checkName(name); err != nil {
+			return fmt.Errorf("parameters: name %w", err)
+		}
 	}
 	if err := c.Axis.check(); err != nil {
 		return fmt.Errorf("axis: %w", err)
@@ -217,11 +232,11 @@ func (c *Case) check() error {
 			return fmt.Errorf("implementations[%d]: name %w", i, err)
 		}
 		if _, twice := competes[m.Name]; twice {
-			return fmt.Errorf("implementation %q: is there twice", m.Name)
+			return fmt.Errorf("implementation %s: is there twice", quoted(m.Name))
 		}
 		competes[m.Name] = m.Excluded == ""
 		if err := m.check(); err != nil {
-			return fmt.Errorf("implementation %q: %w", m.Name, err)
+			return fmt.Errorf("implementation %s: %w", quoted(m.Name), err)
 		}
 	}
 	if err := c.checkSegments(competes); err != nil {
@@ -246,9 +261,10 @@ func (c *Case) check() error {
 }
 
 func (a *Axis) check() error {
+	if err := checkName(a.Name); err != nil {
+		return fmt.Errorf("name %w", err)
+	}
 	switch {
-	case a.Name == "":
-		return errors.New("name is missing")
 	case a.From < 1:
 		return fmt.Errorf("from is %d (want at least 1)", a.From)
 	case a.To < a.From:
@@ -263,7 +279,7 @@ func checkUnit(unit string) error {
 	case unit == "":
 		return errors.New("unit is missing")
 	case !utf8.ValidString(unit) || strings.ContainsFunc(unit, unicode.IsControl):
-		return fmt.Errorf("unit %q has a control character or is not UTF-8", unit)
+		return fmt.Errorf("unit %s has a control character or is not UTF-8", quoted(unit))
 	case utf8.RuneCountInString(unit) > MostUnit:
 		return fmt.Errorf("unit has %d characters (want at most %d)", utf8.RuneCountInString(unit), MostUnit)
 	}
@@ -369,7 +385,7 @@ func (s *Segment) check(competes map[string]bool) error {
 			return fmt.Errorf("next[%d] %w", i, err)
 		}
 		if named[next.Implementation] {
-			return fmt.Errorf("next[%d] names %q again", i, next.Implementation)
+			return fmt.Errorf("next[%d] names %s again", i, quoted(next.Implementation))
 		}
 		named[next.Implementation] = true
 		if err := notNegative(quantity{"slowdown", next.Slowdown}); err != nil {
@@ -398,9 +414,9 @@ func checkCompetitor(name string, competes map[string]bool) error {
 	case name == "":
 		return errors.New("names no implementation")
 	case !known:
-		return fmt.Errorf("names %q, which is not among the implementations", name)
+		return fmt.Errorf("names %s, which is not among the implementations", quoted(name))
 	case !competed:
-		return fmt.Errorf("names %q, which is excluded", name)
+		return fmt.Errorf("names %s, which is excluded", quoted(name))
 	}
 	return nil
 }
@@ -422,7 +438,7 @@ func (c *Case) checkVerdict() error {
 		}
 		for i := 1; i < segments; i++ {
 			if name := c.Segments[i].Implementation; name == c.Segments[i-1].Implementation {
-				return fmt.Errorf("segments %d and %d are both %q, with no crossover between", i, i+1, name)
+				return fmt.Errorf("segments %d and %d are both %s, with no crossover between", i, i+1, quoted(name))
 			}
 		}
 		return nil
@@ -430,14 +446,17 @@ func (c *Case) checkVerdict() error {
 	return oneOf("verdict", string(c.Verdict), string(Crossover), string(Always), string(Tie), string(Unresolved))
 }
 
-// checkName accepts the name of a case or an implementation: text without spaces that fits on a command line.
+// checkName accepts the name of a case, an implementation, an axis or a parameter: text without spaces that fits on a command line.
 func checkName(name string) error {
 	if name == "" {
 		return errors.New("is missing")
 	}
 	odd := func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == utf8.RuneError }
 	if strings.ContainsFunc(name, odd) {
-		return fmt.Errorf("%q has a space or a control character", name)
+		return fmt.Errorf("%s has a space or a control character", quoted(name))
+	}
+	if len(name) > MostName {
+		return fmt.Errorf("has %d bytes (want at most %d)", len(name), MostName)
 	}
 	return nil
 }
@@ -446,7 +465,7 @@ func oneOf(field, value string, accepted ...string) error {
 	if slices.Contains(accepted, value) {
 		return nil
 	}
-	return fmt.Errorf("%s is %q (want %s)", field, value, strings.Join(accepted, ", "))
+	return fmt.Errorf("%s is %s (want %s)", field, quoted(value), strings.Join(accepted, ", "))
 }
 
 // quantity is a number with its name in the file.

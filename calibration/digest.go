@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -26,7 +27,7 @@ func (e *Entry) edited() bool {
 		return false
 	}
 	var buffer bytes.Buffer
-	if err := json.Compact(&buffer, e.text[e.at.start:e.at.end]); err != nil {
+	if err := json.Compact(&buffer, e.raw()); err != nil {
 		return true
 	}
 	compact := text(buffer.Bytes())
@@ -41,23 +42,23 @@ func (e *Entry) edited() bool {
 	return err != nil || digest(compact[:value.start], compact[value.end:]) != e.digest
 }
 
+// raw returns the text of the host as it stands in the file.
+func (e *Entry) raw() []byte { return e.text[e.at.start:e.at.end] }
+
 // unchanged returns the text of a host of the index that is the same as h, nil where h is another one. h is normalised.
 func (x *Index) unchanged(h *Host) ([]byte, error) {
 	if x == nil {
 		return nil, nil
 	}
-	for i := range x.Entries {
-		e := &x.Entries[i]
-		if e.ID != h.ID {
-			continue
-		}
-		old, err := e.Host()
-		if err != nil || !reflect.DeepEqual(old, h) {
-			return nil, err
-		}
-		return e.text[e.at.start:e.at.end], nil
+	at := slices.IndexFunc(x.Entries, func(e Entry) bool { return e.ID == h.ID })
+	if at < 0 {
+		return nil, nil
 	}
-	return nil, nil
+	old, err := x.Entries[at].Host()
+	if err != nil || !reflect.DeepEqual(old, h) {
+		return nil, err
+	}
+	return x.Entries[at].raw(), nil
 }
 
 // writeOthers writes the fields of the file that this package does not know, as they stand in it.

@@ -85,6 +85,9 @@ func newIndex(data text) (*Index, error) {
 			return behind, nil
 		case count.is(key, "hosts"):
 			return data.array(at, func(at int) (int, error) {
+				if len(x.Entries) == MaxHosts {
+					return 0, fmt.Errorf("holds more than %d hosts", MaxHosts)
+				}
 				entry, err := newEntry(data, at, len(x.Entries))
 				if err != nil {
 					return 0, fmt.Errorf("%s: %w", hostPlace(entry.position, entry.ID), err)
@@ -141,11 +144,19 @@ func newEntry(data text, start, position int) (Entry, error) {
 		}
 		return behind, nil
 	})
-	if err == nil {
-		err = count.atMostOnce()
+	if err != nil {
+		return e, err
 	}
 	e.at = span{start, end}
-	return e, err
+	e.Facts.clean()
+	clean(&e.Created)
+	if err := count.atMostOnce(); err != nil {
+		return e, err
+	}
+	if end-start > MaxHostBytes {
+		return e, fmt.Errorf("holds %d bytes (want at most %d)", end-start, MaxHostBytes)
+	}
+	return e, checkID(e.ID)
 }
 
 // fieldCount counts how often an object gives the fields that an index takes. Of a field given twice encoding/json
@@ -180,8 +191,8 @@ func checkVersion(version string) error {
 	_, minorErr := strconv.ParseUint(minor, 10, 16)
 	ours, _, _ := strings.Cut(SchemaVersion, ".")
 	switch {
-	case majorErr != nil || minorErr != nil:
-		return fmt.Errorf("schema_version %q is not a version (want %s)", version, SchemaVersion)
+	case majorErr != nil || minorErr != nil || len(version) > len("65535.65535"):
+		return fmt.Errorf("schema_version %s is not a version (want %s)", quoted(version), SchemaVersion)
 	case major == ours:
 		return nil
 	case number == 0:
@@ -214,5 +225,5 @@ func hostPlace(position int, id string) string {
 	if id == "" {
 		return fmt.Sprintf("hosts[%d]", position)
 	}
-	return fmt.Sprintf("hosts[%d] %q", position, id)
+	return fmt.Sprintf("hosts[%d] %s", position, quoted(id))
 }

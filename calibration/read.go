@@ -39,8 +39,8 @@ func readWhole(r io.Reader) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := data.decode(span{0, len(data)}, new(json.RawMessage)); err != nil {
-		return nil, err
+	if !json.Valid(data) {
+		return nil, data.decode(span{0, len(data)}, new(json.RawMessage))
 	}
 	return newIndex(data)
 }

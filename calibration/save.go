@@ -26,7 +26,7 @@ func (f *File) Host(id string) *Host {
 func (f *File) Merge(h Host) error {
 	if old := f.Host(h.ID); old != nil {
 		if h.Simulated && !old.Simulated {
-			return fmt.Errorf("calibration: %q was measured, and a simulation does not replace a measurement", h.ID)
+			return fmt.Errorf("calibration: %s was measured, and a simulation does not replace a measurement", quoted(h.ID))
 		}
 		*old = h
 	} else {
@@ -48,7 +48,8 @@ func (f *File) WriteTo(w io.Writer) (int64, error) {
 }
 
 // Save writes the file to path, whatever was there: checked, of the present SchemaVersion, hosts sorted by id and cases by
-// name, times in UTC and whole seconds, indented by two spaces, with a final newline. The same value becomes the same
+// name, times in UTC and whole seconds, texts for people without control characters and of at most MostText characters,
+// indented by two spaces, with a final newline. The same value becomes the same
 // bytes. A file that a newer minor version wrote is refused, because what this one does not know would be lost; Update
 // keeps it.
 //
@@ -147,7 +148,7 @@ func (h *Host) encode() ([]byte, error) {
 	return indented.Bytes(), err
 }
 
-// normalise brings the file into the one form that its value has. It changes no array that the caller may share.
+// normalise brings the file into the one form that its value has: sorted, and its texts for people clean. It changes no array that the caller may share.
 func (f *File) normalise() {
 	f.Hosts = copied(f.Hosts)
 	for i := range f.Hosts {
@@ -158,6 +159,10 @@ func (f *File) normalise() {
 
 func (h *Host) normalise() {
 	h.Created = h.Created.UTC().Truncate(time.Second)
+	h.Facts.clean()
+	h.Environment.clean()
+	clean(&h.Method.Audio)
+	h.Warnings = cleaned(h.Warnings)
 	if len(h.Facts.CoreKinds) == 0 {
 		h.Facts.CoreKinds = nil // as with the warnings
 	}
@@ -170,9 +175,14 @@ func (h *Host) normalise() {
 		if c.Parameters == nil {
 			c.Parameters = map[string]int{}
 		}
+		clean(&c.Reason)
+		c.Warnings = cleaned(c.Warnings)
 		c.Implementations = copied(c.Implementations)
+		for j := range c.Implementations {
+			clean(&c.Implementations[j].Version)
+			clean(&c.Implementations[j].Excluded)
+		}
 		c.Sizes = copied(c.Sizes)
-		c.Warnings = copied(c.Warnings)
 		c.Segments = copied(c.Segments)
 		for j := range c.Segments {
 			c.Segments[j].Next = copied(c.Segments[j].Next)

@@ -54,9 +54,11 @@ func (t text) decode(at span, into any) error {
 			place = mistyped.Field + ": "
 		}
 		line := t.line(at.start + int(mistyped.Offset))
-		return fmt.Errorf("line %d: %sgot %s (want %s)", line, place, mistyped.Value, mistyped.Type)
+		return fmt.Errorf("line %d: %sgot %s (want %s)", line, place, cut(mistyped.Value, mostQuoted), mistyped.Type)
 	}
-	return fmt.Errorf("line %d: %w", t.line(at.start), err)
+	message := cut(err.Error(), 2*mostQuoted) // of a time, which it repeats
+	clean(&message)
+	return fmt.Errorf("line %d: %s", t.line(at.start), message)
 }
 
 // object calls visit with each key of the object that starts at t[i] and with the offset of its value; visit returns

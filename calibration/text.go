@@ -1,0 +1,72 @@
+package calibration
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MostText is the greatest number of characters in a text for people, such as a warning or the name of a chip. A longer
+// one is cut.
+const MostText = 2000
+
+// mostQuoted is how many characters of what a file holds an error repeats.
+const mostQuoted = 80
+
+// cut returns the first characters of a text, and an ellipsis where there are more.
+func cut(s string, most int) string {
+	characters := 0
+	for i := range s {
+		if characters == most {
+			return s[:i] + "…"
+		}
+		characters++
+	}
+	return s
+}
+
+// quoted returns a text as an error repeats it: control characters escaped, cut where it is long.
+func quoted(s string) string { return strconv.Quote(cut(s, mostQuoted)) }
+
+// clean makes a text for people into one line that a terminal prints and does not obey.
+func clean(s *string) {
+	if !utf8.ValidString(*s) || strings.ContainsFunc(*s, unicode.IsControl) {
+		*s = strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) {
+				return ' '
+			}
+			return r
+		}, *s)
+	}
+	if len(*s) > MostText {
+		*s = cut(*s, MostText-1)
+	}
+}
+
+// cleaned returns a copy with every text clean.
+func cleaned(texts []string) []string {
+	texts = copied(texts)
+	for i := range texts {
+		clean(&texts[i])
+	}
+	return texts
+}
+
+// clean cleans the texts that nothing else is said of. It changes no array that the caller may share.
+func (f *Facts) clean() {
+	for _, s := range []*string{&f.Chip, &f.Family, &f.Architecture, &f.GPU} {
+		clean(s)
+	}
+	f.CoreKinds = slices.Clone(f.CoreKinds)
+	for i := range f.CoreKinds {
+		clean(&f.CoreKinds[i].Name)
+	}
+}
+
+func (e *Environment) clean() {
+	for _, s := range []*string{&e.OS, &e.OSVersion, &e.Driver, &e.Go, &e.ToolVersion, &e.ToolCommit} {
+		clean(s)
+	}
+}
