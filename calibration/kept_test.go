@@ -1,3 +1,5 @@
+//go:build darwin || linux
+
 package calibration
 
 import (
@@ -199,7 +201,7 @@ func TestEditedStaysEdited(t *testing.T) {
 // TestTexts puts what a terminal would obey, and what would fill it, into each text of a host in turn: the text is refused
 // by a short line, or read as one short line.
 func TestTexts(t *testing.T) {
-	for name, hostile := range map[string]string{"escapes": "a\x1b[2J\n\u009b", "length": strings.Repeat("ab", 1<<19)} {
+	for name, hostile := range map[string]string{"escapes": "a\x1b[2J\n\u009b", "length": strings.Repeat("ab", 10_000)} {
 		t.Run(name, func(t *testing.T) {
 			var visit func(place string, v reflect.Value, try func(place string))
 			visit = func(place string, v reflect.Value, try func(place string)) {
@@ -305,4 +307,60 @@ func TestCheckRoom(t *testing.T) {
 	if err := many.checkRoom("new", 1); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
+}
+
+// FuzzUpdate looks for text that an update makes worse: a file that cannot be read stays as it is, and in one that can,
+// the hosts that the update does not change keep their bytes.
+func FuzzUpdate(f *testing.F) {
+	f.Add(encoded(f, example()))
+	f.Add([]byte(newer(f)))
+	f.Add([]byte(encodedAsIs(f, example())))
+	for _, seed := range []string{
+		"", "{", `{"schema_version":"1.9","hosts":[]}`, `{"hosts":[],"\ud800":1e999,"schema_version":"1.0","x":[],"x":{}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		folder := t.TempDir()
+		path := filepath.Join(folder, "calibration.json")
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, readErr := Read(bytes.NewReader(text))
+		err := Update(t.Context(), path, merged("fuzz"))
+		onlyFiles(t, folder, "calibration.json")
+		after, _ := os.ReadFile(path)
+		if (err == nil) != (readErr == nil) {
+			t.Fatalf("Read says %v, Update %v", readErr, err)
+		}
+		if err != nil {
+			if !bytes.Equal(after, text) {
+				t.Fatalf("a failed update changed the file to %s", after)
+			}
+			return
+		}
+		old, err := ReadIndex(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh, err := ReadIndex(bytes.NewReader(after))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := map[string]string{}
+		for _, e := range fresh.Entries {
+			kept[e.ID] = string(e.raw())
+		}
+		for _, e := range old.Entries {
+			if e.ID != "fuzz" && kept[e.ID] != string(e.raw()) {
+				t.Fatalf("%s (-old +new):\n%s", e.ID, cmp.Diff(string(e.raw()), kept[e.ID]))
+			}
+		}
+		if kept["fuzz"] == "" || len(fresh.others) != len(old.others) {
+			t.Fatalf("%d fields, want %d: %s", len(fresh.others), len(old.others), after)
+		}
+		if _, err := Read(bytes.NewReader(after)); err != nil {
+			t.Fatalf("Read refuses what was written: %v\n%s", err, after)
+		}
+	})
 }

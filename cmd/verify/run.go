@@ -82,6 +82,9 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 		fmt.Fprintf(stderr, "verify: %s, calibrated %s · %s · budget %.0f s · seed %d\n", v.Entry.ID,
 			v.Entry.Created.Format("2006-01-02"), command.Plural(len(v.Checks), "case"), o.budget.Seconds(), o.seed)
 	}
+	if v.Entry.Edited {
+		o.warn(stderr, []string{"the entry of this host was edited since calibrate wrote it: it does not match its digest"})
+	}
 	before := harness.Doubts(&v.Now)
 	o.warn(stderr, before)
 	if err := o.measure(ctx, machine, v, file, stderr); err != nil {

@@ -66,6 +66,33 @@ func verifyOn(t *testing.T, m *scripted.Machine, args ...string) (stdout, stderr
 	return out.String(), log.String(), code
 }
 
+// An entry that was edited is verified like any other, and one line says that it was.
+func TestEditedEntry(t *testing.T) {
+	path := save(t, recorded(4000))
+	const said = "verify: warning: the entry of this host was edited since calibrate wrote it: it does not match its digest\n"
+	for _, edited := range []bool{false, true} {
+		if edited {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = bytes.ReplaceAll(text, []byte("4000"), []byte("4001"))
+			text = bytes.ReplaceAll(text, []byte(`"to": 3999`), []byte(`"to": 4000`))
+			if err := os.WriteFile(path, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, log, code := verifyOn(t, truth(1), "--calibration", path, "--seed", "1")
+		want := 0
+		if edited {
+			want = 1
+		}
+		if got := strings.Count(log, said); got != want || code != command.ExitOK {
+			t.Errorf("edited %v: code %d, said %d times:\n%s", edited, code, got, log)
+		}
+	}
+}
+
 func TestVerdictsOfThresholds(t *testing.T) {
 	for name, c := range map[string]struct {
 		threshold int
