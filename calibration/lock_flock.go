@@ -50,33 +50,37 @@ func tryLock(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch err := flock(file); {
-	case errors.Is(err, syscall.EWOULDBLOCK):
+	taken, err := take(file, name)
+	if err != nil || !taken {
 		file.Close()
-		return nil, nil
-	case errors.Is(err, errors.ErrUnsupported):
-		return file, nil // some network file systems have no locks; to write is better than to lose what was measured
-	case err != nil:
-		file.Close()
-		return nil, fmt.Errorf("cannot lock the file: %w", err)
-	}
-	mine, err := file.Stat()
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
-	// Between open and flock the last holder may have removed the file. The lock of a file without a name keeps nobody out.
-	if there, err := os.Lstat(name); err != nil || !os.SameFile(mine, there) {
-		file.Close()
-		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
 		return nil, err
 	}
 	if err := file.Truncate(0); err == nil {
 		fmt.Fprintln(file, os.Getpid()) // for holder alone: a full disk is no reason to stop here
 	}
 	return file, nil
+}
+
+// take locks a file that was opened by a name, and reports whether that keeps others out.
+func take(file *os.File, name string) (bool, error) {
+	switch err := flock(file); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return false, nil
+	case errors.Is(err, errors.ErrUnsupported):
+		return true, nil // some network file systems have no locks; to write is better than to lose what was measured
+	case err != nil:
+		return false, fmt.Errorf("cannot lock the file: %w", err)
+	}
+	mine, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	// Since the file was opened the last holder may have removed it. The lock of a file without a name keeps nobody out.
+	there, err := os.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(mine, there), err
 }
 
 func flock(file *os.File) error {

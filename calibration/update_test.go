@@ -96,7 +96,7 @@ func TestFailedUpdateLeavesTheOldFile(t *testing.T) {
 		"refused": {t.Context(), "", func(f *File) error { f.Hosts = nil; return refused }, "a poorer result"},
 		"not valid": {t.Context(), "", merged("No Slug"),
 			`PATH: hosts[0] "No Slug": id is not a slug (want lower-case letters and digits, with hyphens between)`},
-		"too large": {t.Context(), "", func(f *File) error {
+		"not valid deep inside": {t.Context(), "", func(f *File) error {
 			f.Hosts[0].Cases[0].Implementations = nil
 			return nil
 		}, `PATH: hosts[0] "old": case "fft/batch=1": has no implementations`},
@@ -245,6 +245,26 @@ func TestWaitForAnotherWriter(t *testing.T) {
 		update(t, path, merged("new"))
 		onlyFiles(t, folder, "calibration.json")
 	})
+}
+
+// A lock file that its holder removed after we opened it is nobody's lock.
+func TestLockOfARemovedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "calibration.json")
+	for name, then := range map[string]func(){
+		"gone":     func() {},
+		"replaced": func() { os.WriteFile(path, nil, 0o644) },
+	} {
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		os.Remove(path)
+		then()
+		if taken, err := take(file, path); taken || err != nil {
+			t.Errorf("%s: taken %v, %v", name, taken, err)
+		}
+	}
 }
 
 // A writer that was killed leaves a lock file that nobody holds, and a temporary file.
