@@ -1,4 +1,4 @@
-// Package docs tests that the pages say what is so.
+// Package docs tests the pages against the code: the imports, the folders and the snippets that they show.
 package docs
 
 import (
@@ -118,7 +118,7 @@ func TestArchitectureSaysWhoImportsWhom(t *testing.T) {
 	}
 }
 
-// What no package does any more is not in the list either.
+// An import that no package has any more must leave the list.
 func TestArchitectureListsNoImportInVain(t *testing.T) {
 	imported := packages(t)
 	for _, r := range rules(t) {
@@ -139,7 +139,7 @@ func TestArchitectureListsNoImportInVain(t *testing.T) {
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// Every folder with code is in the map, by its own name or with all that lie in its parent.
+// Every folder with code is in the map, by its path or by its last name.
 func TestArchitectureMapsEveryFolder(t *testing.T) {
 	_, table, _ := strings.Cut(page(t, "ARCHITECTURE.md"), "## The map")
 	table, _, _ = strings.Cut(table, "\n## ")
@@ -162,12 +162,22 @@ func TestArchitectureMapsEveryFolder(t *testing.T) {
 	}
 }
 
-func TestReadmeListsEveryRoom(t *testing.T) {
+func TestReadmeListsEveryFolder(t *testing.T) {
 	readme := page(t, "README.md")
 	for folder := range packages(t) {
-		room, _, _ := strings.Cut(folder, "/")
-		if !strings.Contains(readme, "| ["+room+"/]("+room+") |") {
-			t.Errorf("README.md's table of rooms lacks %s", room)
+		top, _, _ := strings.Cut(folder, "/")
+		if !strings.Contains(readme, "| ["+top+"/]("+top+") |") {
+			t.Errorf("README.md's table of folders lacks %s", top)
+		}
+	}
+}
+
+// The README sends a reader to an Example of each operation.
+func TestEveryOperationHasAnExample(t *testing.T) {
+	for _, folder := range packages(t)["kernels/catalogue"] {
+		text, err := os.ReadFile(filepath.Join("..", folder, "example_test.go"))
+		if err != nil || !strings.Contains(string(text), "// Output:") {
+			t.Errorf("%s has no example_test.go with an Example that prints something", folder)
 		}
 	}
 }
