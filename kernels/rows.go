@@ -68,10 +68,10 @@ func (p *RowPlan[P]) Apply(dst, src []float32) error {
 
 func (p *RowPlan[P]) shape(rows int) Shape { return Shape{rows, p.columns} }
 
-// Explain says why Apply takes the implementation that it takes for a number of rows.
+// Explain gives the reason for the implementation that Apply uses for a number of rows.
 func (p *RowPlan[P]) Explain(rows int) dispatch.Explanation { return p.plan.Explain(p.shape(rows)) }
 
-// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
 func (p *RowPlan[P]) Close() { p.plan.Close() }
 
 // RowProgram returns what calls the plans that build makes as a program does.

@@ -130,12 +130,12 @@ func (p *Plan) Process(dst, src []float32) error {
 // Reset forgets the past of every channel, as if silence had come before.
 func (p *Plan) Reset() { clear(p.state) }
 
-// Explain says why Process takes the implementation that it takes for n samples a channel.
+// Explain gives the reason for the implementation that Process uses for n samples a channel.
 func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(p.shape(n)) }
 
 func (p *Plan) shape(n int) kernels.Shape { return kernels.Shape{channels: p.channels, samples: n} }
 
-// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
 func (p *Plan) Close() { p.plan.Close() }
 
 // Program calls a plan as a program does.

@@ -68,10 +68,10 @@ func (p *Plan) Convolve(dst, x []float32) ([]float32, error) {
 
 func (p *Plan) shape(n int) kernels.Shape { return kernels.Shape{samples: n, taps: p.taps} }
 
-// Explain says why Convolve computes n samples the way it does.
+// Explain gives the reason for the implementation that Convolve uses for n samples.
 func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(p.shape(n)) }
 
-// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
 func (p *Plan) Close() { p.plan.Close() }
 
 // Program calls a plan as a program does.

@@ -153,10 +153,10 @@ func (p *Plan) Apply(dst, src []float32) error {
 	return p.plan.Run(kernels.Shape{elements: len(src)}, kernels.Args{dst, src})
 }
 
-// Explain says why Apply takes the implementation that it takes for n elements.
+// Explain gives the reason for the implementation that Apply uses for n elements.
 func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(kernels.Shape{elements: n}) }
 
-// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
 func (p *Plan) Close() { p.plan.Close() }
 
 // Program returns what calls a plan of one of the operations as a program does.

@@ -48,12 +48,12 @@ func (p *Plan) Transform(dst []complex64, src []float32) error {
 	return p.plan.Run(kernels.Shape{length: p.n, batch: rows}, kernels.Args{kernels.ComplexWords(dst), src})
 }
 
-// Explain says why Transform takes the implementation that it takes for a number of rows.
+// Explain gives the reason for the implementation that Transform uses for a number of rows.
 func (p *Plan) Explain(rows int) dispatch.Explanation {
 	return p.plan.Explain(kernels.Shape{length: p.n, batch: rows})
 }
 
-// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
 func (p *Plan) Close() { p.plan.Close() }
 
 // Program calls a plan as a program does.

@@ -145,10 +145,10 @@ func (p *Plan) shape(n int) kernels.Shape {
 	return kernels.Shape{inputs: p.in, outputs: p.out, rows: n}
 }
 
-// Explain says why Forward takes the implementation that it takes for a number of rows.
+// Explain gives the reason for the implementation that Forward uses for a number of rows.
 func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(p.shape(n)) }
 
-// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
 func (p *Plan) Close() { p.plan.Close() }
 
 // Program calls a plan as a program does.

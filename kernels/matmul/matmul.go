@@ -139,12 +139,12 @@ func (p *Plan) Multiply(dst, a, b []float32, m, k, n int) error {
 	return p.plan.Run(kernels.Shape{rows: m, terms: k, columns: n}, kernels.Args{dst, a, b})
 }
 
-// Explain says why Multiply takes the implementation that it takes for an m×k by k×n product.
+// Explain gives the reason for the implementation that Multiply uses for an m×k by k×n product.
 func (p *Plan) Explain(m, k, n int) dispatch.Explanation {
 	return p.plan.Explain(kernels.Shape{rows: m, terms: k, columns: n})
 }
 
-// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
 func (p *Plan) Close() { p.plan.Close() }
 
 // Program calls a plan as a program does.

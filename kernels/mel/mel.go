@@ -169,10 +169,10 @@ func (p *Plan) shape(n int) kernels.Shape {
 	return kernels.Shape{bands: p.params.Bands, nFFT: p.params.NFFT, frames: n}
 }
 
-// Explain says why Transform computes that many frames the way it does.
+// Explain gives the reason for the implementation that Transform uses for that many frames.
 func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(p.shape(n)) }
 
-// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
 func (p *Plan) Close() { p.plan.Close() }
 
 // Program calls a plan as a program does.

@@ -126,12 +126,12 @@ func (p *Plan) Render(dst []float32) error {
 // Reset goes back to the beginning: every phase 0, every envelope before its attack.
 func (p *Plan) Reset() { p.position = 0 }
 
-// Explain says why Render takes the implementation that it takes.
+// Explain gives the reason for the implementation that Render uses.
 func (p *Plan) Explain() dispatch.Explanation { return p.plan.Explain(p.shape(blockSamples)) }
 
 func (p *Plan) shape(n int) kernels.Shape { return kernels.Shape{voices: p.voices, samples: n} }
 
-// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
 func (p *Plan) Close() { p.plan.Close() }
 
 // Program calls a plan as a program does.

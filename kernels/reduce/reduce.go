@@ -118,10 +118,10 @@ func (p *Plan) Sum(x []float32) (float32, error) {
 	return p.result[0], err
 }
 
-// Explain says why Sum takes the implementation that it takes for n values.
+// Explain gives the reason for the implementation that Sum uses for n values.
 func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(kernels.Shape{elements: n}) }
 
-// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
 func (p *Plan) Close() { p.plan.Close() }
 
 // Program calls a plan as a program does.

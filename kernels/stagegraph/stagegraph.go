@@ -160,7 +160,7 @@ func New(d *dispatch.Dispatcher, nodes []Node) (*Plan, error) {
 // the chosen implementation does.
 func (p *Plan) Render(dst []float32) error { return p.plan.Run(p.shape(len(dst)), kernels.Args{dst}) }
 
-// Explain says why Render takes the implementation that it takes.
+// Explain gives the reason for the implementation that Render uses.
 func (p *Plan) Explain() dispatch.Explanation {
 	return p.plan.Explain(p.shape(Op.Lines[0].At(p.width)[block]))
 }
@@ -169,7 +169,7 @@ func (p *Plan) shape(n int) kernels.Shape {
 	return kernels.Shape{width: p.width, block: n, cost: usualCost}
 }
 
-// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
 func (p *Plan) Close() { p.plan.Close() }
 
 // Program calls a plan as a program does, whose nodes read the input of the call. It fails where d asks for a GPU.

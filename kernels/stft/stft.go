@@ -151,10 +151,10 @@ func (p *Plan) shape(n int) kernels.Shape {
 	return kernels.Shape{nFFT: p.params.NFFT, hop: p.params.Hop, samples: n}
 }
 
-// Explain says why Transform computes that many samples the way it does.
+// Explain gives the reason for the implementation that Transform uses for that many samples.
 func (p *Plan) Explain(samples int) dispatch.Explanation { return p.plan.Explain(p.shape(samples)) }
 
-// Close gives back what the implementations hold. Who does not call it leaves it to the garbage collector.
+// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
 func (p *Plan) Close() { p.plan.Close() }
 
 // Program calls a plan as a program does.
