@@ -84,8 +84,8 @@ func (c Coefficients) Check() error {
 	return nil
 }
 
-// Plan filters blocks of audio with the implementation that is fastest for them. It must not be used by two goroutines
-// at once.
+// Plan filters blocks of audio with the implementation that is fastest for them. It is for one goroutine at
+// a time.
 type Plan struct {
 	plan     *kernels.Plan[Coefficients]
 	channels int
@@ -113,10 +113,10 @@ func New(d *dispatch.Dispatcher, coefficients Coefficients, channels int) (*Plan
 // a signal cut into blocks gives what it gives in one piece, to rounding.
 //
 // The implementation is chosen by n where there is one channel, else by the number of channels as it was measured at
-// n = 512. Process allocates nothing once an implementation has been used at a length; one on a GPU remembers a few.
-//
-// It panics where dst and src differ in length or the length is not a multiple of the number of channels. It fails
-// where the chosen implementation does, and the state is then what it was.
+// n = 512. Process allocates nothing at a length that the implementation has computed before; a GPU
+// implementation remembers a few lengths.
+// Process panics if dst and src differ in length or the length is not a multiple of the number of channels. It fails only
+// if every implementation fails, and then leaves the state unchanged.
 func (p *Plan) Process(dst, src []float32) error {
 	if len(dst) != len(src) || len(src)%p.channels != 0 {
 		panic("biquad: slice lengths differ or are not a multiple of the number of channels")
@@ -127,7 +127,7 @@ func (p *Plan) Process(dst, src []float32) error {
 	return p.plan.Run(p.shape(len(src)/p.channels), kernels.Args{dst, p.state, src, p.state})
 }
 
-// Reset forgets the past of every channel, as if silence had come before.
+// Reset sets the state of every channel to zero, as if silence had come before.
 func (p *Plan) Reset() { clear(p.state) }
 
 // Explain gives the reason for the implementation that Process uses for n samples a channel.

@@ -18,25 +18,25 @@ import (
 // direct is right to 3e-7 of the part itself. Partitioned is off by 2 to 15 % of it for up to two blocks, which have 256 to
 // 4096 samples, longer ones for longer filters, and right to 3e-7 from there on. fft is off by 10 to 15 % of it everywhere:
 // a transform spreads the rounding of its loudest samples over all of its output.
+// A NaN or an infinity in the signal reaches a part of the output. In direct it reaches Taps outputs. In partitioned it
+// reaches its own block and as many further blocks as the filter has. This includes up to a block of earlier outputs. In
+// fft it reaches the whole output.
 //
-// How far a NaN or an infinity in the signal reaches. With direct it is Taps outputs. With partitioned it is the block that
-// it lies in and as many more as the filter has blocks, so up to a block before it too. With fft it is all of the output.
-//
-// The figures are those of the implementations on processors. On a GPU direct and fft are the same. Partitioned has windows
-// of other lengths there and transforms two of them as one, so that a NaN in either reaches both. With up to 2048 taps the
-// two are neighbours, and a NaN reaches at most four windows of 512 to 4096 samples. With more taps they lie half of the
-// output apart, and a NaN reaches a stretch in each half.
+// On a GPU the same holds for direct and fft. There, partitioned has windows of other lengths and transforms two windows
+// as one, so a NaN in either window reaches both. With up to 2048 taps the two windows are neighbours, and a NaN reaches at
+// most four windows of 512 to 4096 samples. With more taps the two windows lie half of the output apart, and a NaN reaches
+// a part of each half.
 type Plan struct {
 	taps int
 	plan *kernels.Plan[Params]
 }
 
-// New returns a plan for a filter, which it copies. Where d is nil the partitioned algorithm on one core computes.
-// It fails for a filter without taps.
+// New returns a plan for a filter that chooses by d; d may be nil. The filter is copied. New fails if the filter has no
+// taps.
 //
-// A length of filter and a length of signal were each measured with the other one fixed. A call is judged by the case
-// whose fixed parameter is nearer to it in ratio: by "conv1d/taps=512" at its number of samples, or by
-// "conv1d/n=32768" at its number of taps. A filter of 512 taps is always judged by the first.
+// Two cases were measured: "conv1d/taps=512" over the number of samples, and "conv1d/n=32768" over the number of taps. The
+// case whose fixed parameter is nearer to the call's, in ratio, decides on the implementation. For a filter of 512 taps the
+// first case always decides.
 func New(d *dispatch.Dispatcher, taps []float32) (*Plan, error) {
 	if len(taps) == 0 {
 		return nil, errors.New("conv1d: the filter has no taps: want at least 1")
@@ -52,9 +52,11 @@ func New(d *dispatch.Dispatcher, taps []float32) (*Plan, error) {
 func (p *Plan) Taps() int { return p.taps }
 
 // Convolve returns the full convolution of x, len(x)+Taps()−1 samples, in dst's memory if its capacity suffices and
-// in new memory otherwise. dst must not overlap x. Of no samples it returns none. Once warm at a length, with a dst
-// that is long enough, it allocates nothing; the first call at a length may make a transform, over which FFTW deliberates
-// for up to a second. It fails where every implementation does.
+// in new memory otherwise. dst must not overlap x. The convolution of no samples is empty.
+//
+// Convolve allocates nothing at a length that the implementation has computed before, if dst has the capacity. The first
+// call at a length may make FFTW plan a transform, which takes up to a second. Convolve fails only if every implementation
+// fails.
 func (p *Plan) Convolve(dst, x []float32) ([]float32, error) {
 	if len(x) == 0 {
 		return dst[:0], nil

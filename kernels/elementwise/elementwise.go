@@ -9,7 +9,7 @@ import (
 	"crossover/native/accelerate"
 )
 
-// Params are the numbers that a function takes beside its value. The logarithm takes none.
+// Params are the constants of a function: a and b of scale. The logarithm has none.
 type Params struct{ A, B float32 }
 
 // elements is the axis of the operations.
@@ -119,8 +119,8 @@ var Log = declare(function{
 	grain:      1 << 10,
 })
 
-// Plan applies one function with the implementation that is fastest at a slice's length. It must not be used by two
-// goroutines at once.
+// Plan applies one function with the implementation that is fastest at a slice's length. It is for one goroutine
+// at a time.
 type Plan struct{ plan *kernels.Plan[Params] }
 
 // NewScale returns the plan of y = a·x + b, which chooses by d; d may be nil.
@@ -128,8 +128,8 @@ func NewScale(d *dispatch.Dispatcher, a, b float32) (*Plan, error) {
 	return newPlan(d, &Scale, Params{a, b})
 }
 
-// NewLog returns the plan of y = ln x, which chooses by d; d may be nil. The logarithm of 0 is −Inf and that of a
-// negative number is NaN, as math.Log has it; denormals have theirs.
+// NewLog returns the plan of y = ln x, which chooses by d; d may be nil. As in math.Log, the logarithm of 0 is −Inf and
+// that of a negative number is NaN. Denormals have finite logarithms.
 func NewLog(d *dispatch.Dispatcher) (*Plan, error) { return newPlan(d, &Log, Params{}) }
 
 func newPlan(d *dispatch.Dispatcher, op *kernels.Op[Params], p Params) (*Plan, error) {
@@ -141,8 +141,8 @@ func newPlan(d *dispatch.Dispatcher, op *kernels.Op[Params], p Params) (*Plan, e
 }
 
 // Apply sets dst[i] to the function of src[i]. dst may be src itself and must not overlap it otherwise. Apply
-// allocates nothing once an implementation has been used at a length; a GPU's remembers a few of them. It panics where
-// the lengths differ and fails where every implementation does.
+// allocates nothing at a length that the implementation has computed before; a GPU implementation remembers a few lengths.
+// Apply panics if the lengths differ. It fails only if every implementation fails.
 func (p *Plan) Apply(dst, src []float32) error {
 	if len(dst) != len(src) {
 		panic("elementwise: dst and src differ in length")

@@ -13,15 +13,15 @@ type Params struct {
 	Batch int // rows that a call usually brings; 0 stands for 1. Other numbers work too
 }
 
-// Plan transforms rows of real samples by the implementation that is fastest on this host for their number. It is not
-// safe for concurrent use.
+// Plan transforms rows of real samples by the implementation that is fastest on this host for their number. It is for one
+// goroutine at a time.
 type Plan struct {
 	n    int
 	plan *kernels.Plan[Params]
 }
 
-// New returns a plan. d decides by its measurements; it may be nil. The number of rows was measured at lengths 1024 and
-// 4096: at another length the nearer one decides, by the number of its rows that hold as many samples.
+// New returns a plan that chooses by d; d may be nil. The number of rows was measured at the lengths 1024 and 4096. At
+// another length the nearer of the two decides, at the number of its rows that holds as many samples.
 func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if p.Batch == 0 {
 		p.Batch = 1
@@ -38,8 +38,8 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 
 // Transform writes bins 0 to N/2 of the unscaled transform of each row of src to the rows of dst. src holds one or more
 // rows of N samples and dst as many rows of N/2+1 bins, one after the other; they must not overlap. Transform panics
-// where the lengths do not fit. It fails where every implementation does. Once an implementation has been used at a number
-// of rows it allocates nothing there; a GPU's remembers a few of them.
+// if the lengths do not fit. It fails only if every implementation fails. Transform allocates nothing at a number of rows
+// that the implementation has computed before; a GPU implementation remembers a few numbers of rows.
 func (p *Plan) Transform(dst []complex64, src []float32) error {
 	rows := len(src) / p.n
 	if rows < 1 || len(src) != rows*p.n || len(dst) != rows*(p.n/2+1) {

@@ -17,7 +17,7 @@ import (
 	"crossover/native/openblas"
 )
 
-// Params is a layer: what a plan is made for.
+// Params is the layer that a plan is made for.
 type Params struct {
 	In, Out    int
 	Transposed []float32 // Wᵀ: In×Out, row-major
@@ -104,8 +104,8 @@ func noise(s kernels.Shape) Params {
 	return Params{s[inputs], s[outputs], transpose(weights, s[outputs], s[inputs]), bias}
 }
 
-// Plan applies one layer with the implementation that is fastest for a batch. It must not be used by two goroutines at
-// once.
+// Plan applies one layer with the implementation that is fastest for a batch. It is for one goroutine at a
+// time.
 type Plan struct {
 	in, out int
 	plan    *kernels.Plan[Params]
@@ -126,10 +126,10 @@ func New(d *dispatch.Dispatcher, weights, bias []float32, in, out int) (*Plan, e
 }
 
 // Forward computes y[r,o] = Σᵢ x[r,i]·W[o,i] + b[o]. x is rows×in, dst is rows×out, both row-major; the number of rows
-// is what decides on the implementation. dst must not overlap x. Forward allocates nothing once an implementation has
-// been used at a number of rows; a GPU's remembers a few of them.
-//
-// It panics where len(x) is not a multiple of in or dst has not as many rows. It fails where every implementation does.
+// decides on the implementation. dst must not overlap x. Forward allocates nothing at a number of rows that the
+// implementation has computed before; a GPU implementation remembers a few numbers of rows.
+// Forward panics if len(x) is not a multiple of in or dst has another number of rows. It fails only if every
+// implementation fails.
 func (p *Plan) Forward(dst, x []float32) error {
 	n := len(x) / p.in
 	if len(x) != n*p.in || len(dst) != n*p.out {

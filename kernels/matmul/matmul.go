@@ -109,8 +109,8 @@ func framework(s kernels.Shape, a *kernels.Args) error {
 	return nil
 }
 
-// Plan multiplies matrices with the implementation that is fastest at their size. It must not be used by two
-// goroutines at once.
+// Plan multiplies matrices with the implementation that is fastest at their size. It is for one goroutine
+// at a time.
 type Plan struct{ plan *kernels.Plan[Params] }
 
 // New returns a plan that chooses by d; d may be nil.
@@ -125,10 +125,9 @@ func New(d *dispatch.Dispatcher) (*Plan, error) {
 // Multiply computes dst = A·B. A is m×k, B is k×n, dst is m×n, all row-major; dst must not overlap A or B. The size
 // that decides on the implementation is the edge of the square product with as many multiplications, (m·k·n)^⅓
 // rounded: the measurements are of squares, and shapes far from square may have their crossover elsewhere. Multiply
-// allocates nothing once an implementation has been used at a shape; a GPU's remembers a few of them.
-//
-// It panics where a slice's length is not that of its matrix or a dimension is below 1. It fails where every
-// implementation does.
+// allocates nothing at a shape that the implementation has computed before; a GPU implementation remembers a few shapes.
+// Multiply panics if the length of a slice does not fit its matrix or a dimension is below 1. It fails only if every
+// implementation fails.
 func (p *Plan) Multiply(dst, a, b []float32, m, k, n int) error {
 	if m < 1 || k < 1 || n < 1 {
 		panic("matmul: dimension below 1")
@@ -162,6 +161,5 @@ func edge(m, k, n int) int {
 
 // Tolerance is the relative L2 error that a product over k terms may have: 1e-5·√k/32, since the rounding errors of
 // k float32 additions add up like a random walk, but at least 2e-6. The floor is 34 half-units of the last place of
-// a float32; without it the shortest sums would leave no room for another order of summation or for operands that
-// pass through a fused multiply-add.
+// a float32. The shortest sums need it: another order of summation or a fused multiply-add changes their last places.
 func Tolerance(k int) float64 { return max(1e-5*math.Sqrt(float64(k))/32, 2e-6) }

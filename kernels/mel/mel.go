@@ -24,7 +24,7 @@ import (
 	"crossover/native/openblas"
 )
 
-// Params say which power spectra come in and how many bands go out.
+// Params are the parameters of the power spectra that come in and of the bands that go out.
 type Params struct {
 	SampleRate float64 // Hz, above 0
 	NFFT       int     // points of the transform behind the spectra: even, at least 2
@@ -127,8 +127,7 @@ type Plan struct {
 	plan   *kernels.Plan[Params]
 }
 
-// New returns a plan. Where d is nil the implementation in Go on one core computes. It fails where a parameter is out
-// of its range.
+// New returns a plan that chooses by d; d may be nil. It fails if a parameter is out of its range.
 func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -145,10 +144,12 @@ func (p *Plan) Bins() int { return p.params.bins() }
 
 // Transform returns the mel spectrogram of a power spectrogram: power is frames×Bins(), the result frames×Bands, both
 // row-major. The result is in dst's memory if its capacity suffices and in new memory otherwise; it must not overlap
-// power. With a dst of sufficient capacity it allocates nothing once the implementation for that many frames has been
-// used; one on a GPU remembers a few numbers of frames. A bin that is no number makes that of every band that it has
-// weight in, and of all bands of its frame where a library multiplies by the whole filterbank. It panics where the length of power is not a multiple of Bins(),
-// and fails where the chosen implementation does.
+// power. A NaN in a bin reaches every band in which the bin has weight, and all bands of its frame if a library
+// multiplies by the whole filterbank.
+//
+// Transform allocates nothing at a number of frames that the implementation has computed before, if dst has the capacity;
+// a GPU implementation remembers a few numbers of frames. Transform panics if the length of power is not a multiple of
+// Bins(). It fails only if every implementation fails.
 func (p *Plan) Transform(dst, power []float32) ([]float32, error) {
 	bins := p.params.bins()
 	if len(power)%bins != 0 {

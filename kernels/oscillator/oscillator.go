@@ -85,8 +85,8 @@ const maxSeconds = 1e6
 // cents returns the ratio of frequencies that lie c hundredths of a semitone apart.
 func cents(c float64) float64 { return math.Exp2(c / 1200) }
 
-// Plan renders a bank with the implementation that is fastest for its number of voices. It must not be used by two
-// goroutines at once.
+// Plan renders a bank with the implementation that is fastest for its number of voices. It is for one goroutine
+// at a time.
 type Plan struct {
 	plan     *kernels.Plan[Params]
 	voices   int
@@ -107,10 +107,10 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	return &Plan{plan: plan, voices: len(p.Voices)}, nil
 }
 
-// Render fills dst with the next len(dst) samples and moves on by as many. The implementation is chosen by the number
-// of voices, as it was measured on blocks of 512 samples. Render allocates nothing once an implementation has rendered
-// a block of that length; one on a GPU remembers a few. It fails, and does not move on, where the chosen implementation
-// fails.
+// Render fills dst with the next len(dst) samples and advances the position by as many. The number of voices decides on
+// the implementation, as measured on blocks of 512 samples. Render allocates nothing at a block length that the
+// implementation has rendered before; a GPU implementation remembers a few lengths. Render fails only if every
+// implementation fails, and then does not advance.
 func (p *Plan) Render(dst []float32) error {
 	if len(dst) == 0 {
 		return nil

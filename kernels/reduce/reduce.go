@@ -89,8 +89,8 @@ func (e *parallel) Run(_ kernels.Shape, a *kernels.Args) error {
 // Do sums the values from lo to hi−1, which are one chunk.
 func (e *parallel) Do(_, lo, hi int) { e.sums[lo/e.grain] = sum(e.x[lo:hi]) }
 
-// Plan sums slices with the implementation that is fastest at their length. It must not be used by two goroutines at
-// once.
+// Plan sums slices with the implementation that is fastest at their length. It is for one goroutine at a
+// time.
 type Plan struct {
 	plan   *kernels.Plan[Params]
 	result [1]float32
@@ -105,11 +105,12 @@ func NewSum(d *dispatch.Dispatcher) (*Plan, error) {
 	return &Plan{plan: plan}, nil
 }
 
-// Sum returns the sum of x, and 0 for an empty slice. Its error is a few units of the last place of Σ|x[i]|, whatever
-// the length, and some more where Apple's framework computes; where the values nearly cancel, that is a large part of
-// the sum. A partial sum beyond the range of
-// float32 is infinite. Sum allocates nothing once an implementation has seen a slice as long; a GPU's remembers a few
-// lengths. It fails where the chosen implementation does.
+// Sum returns the sum of x, and 0 for an empty slice. The error is a few units of the last place of Σ|x[i]| at every
+// length, and somewhat more with Apple's framework. If the values nearly cancel, the error is a large part of the sum. A
+// partial sum beyond the range of float32 is infinite.
+//
+// Sum allocates nothing at a length that the implementation has computed before; a GPU implementation remembers a few
+// lengths. It fails only if every implementation fails.
 func (p *Plan) Sum(x []float32) (float32, error) {
 	if len(x) == 0 {
 		return 0, nil

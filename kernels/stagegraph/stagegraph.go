@@ -125,8 +125,8 @@ var Op = kernels.Declare(kernels.Op[Stage]{
 	},
 })
 
-// Plan renders a stage with the implementation that is fastest for its number of nodes. It must not be used by two
-// goroutines at once.
+// Plan renders a stage with the implementation that is fastest for its number of nodes. It is for one goroutine
+// at a time.
 type Plan struct {
 	width int
 	plan  *kernels.Plan[Stage]
@@ -155,9 +155,8 @@ func New(d *dispatch.Dispatcher, nodes []Node) (*Plan, error) {
 // the number of nodes, as it was measured on blocks of 512 samples and nodes that take some microseconds: lighter nodes
 // have their crossover at more of them, heavier ones at fewer. Render allocates nothing itself once an implementation
 // has rendered a block of that length.
-//
-// A panic in a node surfaces here, wrapped in a *pool.Panic where another goroutine had rendered it. Render fails where
-// the chosen implementation does.
+// Render panics with the panic of a node, wrapped in a *pool.Panic if another goroutine rendered the node. Render fails
+// only if every implementation fails.
 func (p *Plan) Render(dst []float32) error { return p.plan.Run(p.shape(len(dst)), kernels.Args{dst}) }
 
 // Explain gives the reason for the implementation that Render uses.

@@ -117,8 +117,7 @@ type Plan struct {
 	plan   *kernels.Plan[Params]
 }
 
-// New returns a plan. Where d is nil the implementation in Go on one core computes. It fails where a parameter is out
-// of its range.
+// New returns a plan that chooses by d; d may be nil. It fails if a parameter is out of its range.
 func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -137,10 +136,11 @@ func (p *Plan) Frames(samples int) int { return p.params.frames(samples) }
 func (p *Plan) Bins() int { return p.params.bins() }
 
 // Transform returns the spectrogram of samples, Frames(len(samples))×Bins(), row-major, in dst's memory if its
-// capacity suffices and in new memory otherwise. What dst holds is overwritten. With a dst of sufficient capacity it
-// allocates nothing once the implementation for that many samples has been used; one on a GPU remembers a few lengths.
-// The first use of FFTW plans, for up to a second. It fails where no implementation can be made ready, or where all
-// fail; what it returns then is not to be used.
+// capacity suffices and in new memory otherwise. The contents of dst are overwritten.
+//
+// Transform allocates nothing at a length that the implementation has computed before, if dst has the capacity; a GPU
+// implementation remembers a few lengths. The first call may make FFTW plan, which takes up to a second. Transform fails
+// only if every implementation fails, and then the returned values are undefined.
 func (p *Plan) Transform(dst []complex64, samples []float32) ([]complex64, error) {
 	size := p.params.frames(len(samples)) * p.params.bins()
 	dst = slices.Grow(dst[:0], size)[:size]

@@ -34,7 +34,7 @@ const (
 	leastProducts = 1 << 18
 )
 
-// Multiplier multiplies, and keeps the memory that it packs into. It must not be used by two goroutines at once. It
+// Multiplier multiplies, and keeps the memory that it packs into. It is for one goroutine at a time. It
 // allocates nothing once it has multiplied matrices as large.
 type Multiplier struct {
 	pool    *pool.Pool // nil for none
