@@ -4,19 +4,18 @@
 //
 // The forward transform is unscaled and the inverse divides by n, so that the inverse of the forward transform is the
 // input. Package transform computes it on the processor, package launch on a GPU, and package double in float64. The
-// implementation go-parallel divides a single real row among the cores where the processor has AVX2 and FMA and the row is
-// long: from 65 536 samples if the length is a multiple of 128, otherwise from about as many to twice as many, by its
-// factors.
+// implementation go-parallel divides a single real row among the cores if the processor has AVX2 and FMA and the row is
+// long: from 65 536 samples if the length is a multiple of 128, otherwise from one or two times as many, depending on the
+// factors of the length.
 //
-// It holds no convolution and no spectrogram: those families build on it.
+// Convolution and spectrogram are packages of their own, conv1d and stft, which use this one.
 //
 // The usual steps are
 //
 //  1. NewReal (or NewComplex) once for a length, which makes the tables and the scratch memory;
 //  2. Forward and Inverse as often as needed: they allocate nothing;
 //  3. Clone for each further goroutine: clones share the tables.
-//
-// Or, where the library should choose the implementation that is fastest on this host, New and Transform.
+// With New and Transform, the package chooses the implementation that is fastest on this host.
 //
 // Source: C. Van Loan, Computational Frameworks for the Fast Fourier Transform, SIAM 1992: the Stockham passes in
 // section 1.7, the steps in section 3.3, the real transform by one of half the length in section 4.3, Bluestein's

@@ -3,8 +3,8 @@
 //	y[i,j] = x[i,j] · w[j] / √(mean_j x[i,j]² + ε),   ε = 10⁻⁵
 //
 // Source: B. Zhang, R. Sennrich, Root Mean Square Layer Normalization, NeurIPS 2019; PyTorch has it as torch.nn.RMSNorm.
-// A row has one processor core, or one threadgroup of a GPU, however long it is. The usual steps are New with the
-// weights, once, and Apply.
+// One processor core, or one threadgroup of a GPU, computes a row of any length. The usual steps are New with the weights,
+// once, and Apply.
 package rmsnorm
 
 import (

@@ -1,5 +1,4 @@
-// Package ffttest holds what the tests of package fft and of the packages below it share: samples, and the transforms that
-// they ought to have.
+// Package ffttest holds samples and their right transforms, for the tests of package fft and of the packages below it.
 package ffttest
 
 import (

@@ -1,14 +1,14 @@
-// Package launch appends discrete Fourier transforms to launch plans of package gpu, for the operation fft and for the families
-// that build on it.
+// Package launch appends discrete Fourier transforms to launch plans of package gpu, for the operation fft and for the
+// operations that use it.
 //
 // Rows of a power of two are transformed in a threadgroup each, with the points in registers, by a kernel of each length.
 // Longer ones go in two or three steps, as the columns and the rows of a matrix. The other lengths without a prime factor
 // above 7 go through one kernel that takes its passes at run time, in one step or in two, up to some half a million complex
 // values. Every other length goes through Bluestein's algorithm.
 //
-// Complex, Real and RealInverse take every length. They panic where n or batch is below 1 or a call transforms more than
-// MostValues, and leave what does not fit (a buffer too small for its rows, or of another element type) to be found by Build
-// or by the caller's tests.
+// Complex, Real and RealInverse take every length. They panic if n or batch is below 1 or a call transforms more than
+// MostValues. They do not check the buffers: Build or the caller's tests find one that is too small for its rows or of
+// another element type.
 package launch
 
 import (
