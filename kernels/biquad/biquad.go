@@ -10,13 +10,14 @@
 //	s1[n+1] = b1·x[n] − a1·y[n] + s2[n]
 //	s2[n+1] = b2·x[n] − a2·y[n]
 //
-// The implementations put the first line into the other two, s1[n+1] = (b1−a1·b0)·x[n] − a1·s1[n] + s2[n] and so on. The state is the same, but there is one operation fewer between s1 and the next s1, and a single channel waits
-// for these operations.
+// The implementations put the first line into the other two, s1[n+1] = (b1−a1·b0)·x[n] − a1·s1[n] + s2[n] and so on.
+// The state is the same, but there is one operation fewer between s1 and the next s1, and a single channel waits for
+// these operations.
 //
-// Coefficients and state are float64 on a processor, where that takes as long as float32. Poles near z = 1 need float64: in a
-// high-pass at 20 Hz for 48 kHz, b0·x and s1 nearly cancel, and float32 let a thousandth of a constant through. A GPU has
-// float32 alone and keeps another state, in which less cancels: section.metal says which. It lets less than 1e-5 of a
-// constant through that filter, and a low-pass at 3 Hz is right to 1e-4 there.
+// Coefficients and state are float64 on a processor, where that takes as long as float32. Poles near z = 1 need
+// float64: in a high-pass at 20 Hz for 48 kHz, b0·x and s1 nearly cancel, and float32 let a thousandth of a constant
+// through. A GPU has float32 only and keeps another state, in which less cancels; section.metal describes that state.
+// On a GPU less than 1e-5 of a constant passes the filter, and a low-pass at 3 Hz is right to 1e-4.
 //
 // A state that decays towards silence would end in denormal numbers, which many processors compute a hundred times
 // more slowly. The implementations set a channel's state to zero where both values are below 1e-30 (−600 dB) at the end of

@@ -1,14 +1,15 @@
 // Package conv1d convolves a signal with a fixed filter, in full:
 //
 //	y[i] = Σ_k h[k]·x[i−k],   0 ≤ i < n+taps−1,   x zero outside of [0, n)
+//
 // There are three algorithms, which are variants of the implementations:
 //
 //   - direct is the definition: n·taps multiply-adds, in registers, and nothing else. It wins where one of the two
 //     sequences is short.
 //   - fft is one transform of the whole output's length, zero padded, and its inverse.
 //   - partitioned is uniformly partitioned overlap-save: transforms of twice a block, and a product for each block of
-//     the filter. A stream needs this algorithm, and its working set stays in the cache at every length
-//     of the signal.
+//     the filter. A stream needs this algorithm, and its working set stays in the cache at every length of the signal.
+//
 // On a GPU one threadgroup transforms a block. A filter that fits into one block is convolved in a single kernel.
 //
 // Values that depend on the filter alone, such as its transform, are computed once, when the plan is made. The signal's

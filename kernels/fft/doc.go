@@ -15,6 +15,7 @@
 //  1. NewReal (or NewComplex) once for a length, which makes the tables and the scratch memory;
 //  2. Forward and Inverse as often as needed: they allocate nothing;
 //  3. Clone for each further goroutine: clones share the tables.
+//
 // With New and Transform, the package chooses the implementation that is fastest on this host.
 //
 // Source: C. Van Loan, Computational Frameworks for the Fast Fourier Transform, SIAM 1992: the Stockham passes in

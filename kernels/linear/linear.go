@@ -3,8 +3,8 @@
 // The layer's weights do not change: [New] copies them, transposed, so that every implementation may read them in the
 // order that suits it. Training, sparsity and quantised weights are not here. Programs make a [Plan] and call Forward.
 //
-// Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Linear.html, whose weight layout, out×in,
-// this package uses.
+// Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Linear.html, whose weight layout, out×in, this
+// package uses.
 package linear
 
 import (

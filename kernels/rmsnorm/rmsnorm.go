@@ -2,9 +2,9 @@
 //
 //	y[i,j] = x[i,j] · w[j] / √(mean_j x[i,j]² + ε),   ε = 10⁻⁵
 //
-// Source: B. Zhang, R. Sennrich, Root Mean Square Layer Normalization, NeurIPS 2019; PyTorch has it as torch.nn.RMSNorm.
-// One processor core, or one threadgroup of a GPU, computes a row of any length. The usual steps are New with the weights,
-// once, and Apply.
+// Source: B. Zhang, R. Sennrich, Root Mean Square Layer Normalization, NeurIPS 2019; PyTorch has it as
+// torch.nn.RMSNorm. One processor core, or one threadgroup of a GPU, computes a row of any length. The usual steps are
+// New with the weights, once, and Apply.
 package rmsnorm
 
 import (

@@ -1,9 +1,9 @@
 // Package stagegraph renders one stage of an audio graph: nodes that do not depend on each other, and a mix of them.
 //
-// A graph of audio nodes is rendered block by block, level by level of its topological order; the
-// nodes of a level are independent. The threshold of this operation is the number of nodes from which on several cores
-// render them faster than one. The package holds one such level and the mix node below it. It does not order a graph,
-// connect ports or keep buffers between levels.
+// A graph of audio nodes is rendered block by block, level by level of its topological order; the nodes of a level are
+// independent. The threshold of this operation is the number of nodes from which several cores render them faster
+// than one. The package holds one such level and the mix node below it. It does not order a graph, connect ports or
+// keep buffers between levels.
 //
 // Every implementation on one kind of processor gives the same bits: each node renders into a buffer of its own, and the
 // mix adds the buffers in an order that depends on nothing else. Processor and GPU round differently.

@@ -1,5 +1,5 @@
-// Package launches lists what the catalogue's launch plans compile and dispatch on Apple's GPUs. It builds the plans on the
-// GPUs of package gpu/dryrun, which compute nothing. It is for tests.
+// Package launches lists what the catalogue's launch plans compile and dispatch on Apple's GPUs. It builds the plans on
+// the GPUs of package gpu/dryrun, which compute nothing. It is for tests.
 package launches
 
 import (

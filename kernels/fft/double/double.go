@@ -1,5 +1,5 @@
-// Package double computes roots of unity and the discrete Fourier transform in float64. Tables are made from its values, and tests compare results with them. Package double is
-// not fast.
+// Package double computes roots of unity and the discrete Fourier transform in float64. Tables are made from its
+// values, and tests compare results with them. Package double is not fast.
 package double
 
 import "math"
