@@ -1,8 +1,9 @@
 // Package biquad filters float32 audio with a second-order recursive section.
 //
-// One section on any number of channels, each with its own state, which lives on from call to call until Reset. It
-// does not cascade sections, change coefficients under way or design filters other than the Butterworth low-pass of
-// [Lowpass]; coefficients from elsewhere go through [Normalise]. Programs make a [Plan] and call Process.
+// A plan filters any number of channels with one section. Each channel has a state, which is kept from call to call
+// until Reset. The package does not cascade sections, change coefficients during a signal, or design filters other than
+// the Butterworth low-pass of [Lowpass]; [Normalise] takes coefficients from elsewhere. Programs make a [Plan] and call
+// Process.
 //
 // The section is direct form II transposed: with input x, output y and state s1, s2,
 //
@@ -116,6 +117,7 @@ func New(d *dispatch.Dispatcher, coefficients Coefficients, channels int) (*Plan
 // The implementation is chosen by n where there is one channel, else by the number of channels as it was measured at
 // n = 512. Process allocates nothing at a length that the implementation has computed before; a GPU
 // implementation remembers a few lengths.
+//
 // Process panics if dst and src differ in length or the length is not a multiple of the number of channels. It fails only
 // if every implementation fails, and then leaves the state unchanged.
 func (p *Plan) Process(dst, src []float32) error {

@@ -18,6 +18,7 @@ import (
 // direct is right to 3e-7 of the part itself. Partitioned is off by 2 to 15 % of it for up to two blocks, which have 256 to
 // 4096 samples, longer ones for longer filters, and right to 3e-7 from there on. fft is off by 10 to 15 % of it everywhere:
 // a transform spreads the rounding of its loudest samples over all of its output.
+//
 // A NaN or an infinity in the signal reaches a part of the output. In direct it reaches Taps outputs. In partitioned it
 // reaches its own block and as many further blocks as the filter has. This includes up to a block of earlier outputs. In
 // fft it reaches the whole output.

@@ -1,7 +1,8 @@
 // Package linear applies a fully connected layer to a batch of rows: y = x·Wᵀ + b, in float32.
 //
-// The layer's weights do not change: [New] copies them, transposed, so that every implementation may read them in the
-// order that suits it. Training, sparsity and quantised weights are not here. Programs make a [Plan] and call Forward.
+// The layer's weights do not change. [New] copies them, transposed, so that every implementation may read them in the
+// order that suits it. The package does not train, and takes no sparse or quantised weights. Programs make a [Plan] and
+// call Forward.
 //
 // Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Linear.html, whose weight layout, out×in, this
 // package uses.
@@ -128,6 +129,7 @@ func New(d *dispatch.Dispatcher, weights, bias []float32, in, out int) (*Plan, e
 // Forward computes y[r,o] = Σᵢ x[r,i]·W[o,i] + b[o]. x is rows×in, dst is rows×out, both row-major; the number of rows
 // decides on the implementation. dst must not overlap x. Forward allocates nothing at a number of rows that the
 // implementation has computed before; a GPU implementation remembers a few numbers of rows.
+//
 // Forward panics if len(x) is not a multiple of in or dst has another number of rows. It fails only if every
 // implementation fails.
 func (p *Plan) Forward(dst, x []float32) error {

@@ -126,6 +126,7 @@ func New(d *dispatch.Dispatcher) (*Plan, error) {
 // that decides on the implementation is the edge of the square product with as many multiplications, (m·k·n)^⅓
 // rounded: the measurements are of squares, and shapes far from square may have their crossover elsewhere. Multiply
 // allocates nothing at a shape that the implementation has computed before; a GPU implementation remembers a few shapes.
+//
 // Multiply panics if the length of a slice does not fit its matrix or a dimension is below 1. It fails only if every
 // implementation fails.
 func (p *Plan) Multiply(dst, a, b []float32, m, k, n int) error {

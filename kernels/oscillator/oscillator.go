@@ -1,6 +1,8 @@
-// Package oscillator renders a bank of synthesiser voices, mixed to one channel of float32 audio. A voice is the sum of
-// a sine and a sawtooth, detuned by some cents, under a linear attack-decay-sustain-release envelope. At n samples
-// after Reset, with sample rate R, V voices, and for voice v frequency f, detune d and envelope e,
+// Package oscillator renders a bank of synthesiser voices, mixed to one channel of float32 audio.
+//
+// A voice is the sum of a sine and a sawtooth, detuned by some cents, under a linear attack-decay-sustain-release
+// envelope. At n samples after Reset, with sample rate R, V voices, and for voice v frequency f, detune d and envelope
+// e,
 //
 //	y[n] = 1/V · Σᵥ eᵥ(n/R) · ½·(sin(2π·φ(f·n/R)) + 2·φ(f·2^(d/1200)·n/R))
 //
@@ -12,11 +14,12 @@
 //	       e(gate)·(1 − (t−gate)/release)          until gate+release, and 0 from there on.
 //
 // The gate may close early; the release then starts from the level that the envelope has reached. The output stays in
-// [−1, 1]. The sawtooth is not band-limited, so it aliases. Phases are kept as 64-bit fractions of a cycle, which wrap
-// by themselves. Only a wrapped phase is converted to float32, so the error does not grow with time. A step is rounded
-// up to such a fraction. So a phase that reaches exactly ½ has wrapped, as that of 1000 Hz does at every 48th sample of
-// 48 kHz, and the sawtooth is −1 there. A block of 512 samples at 44.1 kHz must be ready within 11.61 ms to be heard in
-// time.
+// [−1, 1]. The sawtooth is not band-limited, so it aliases.
+//
+// Phases are kept as 64-bit fractions of a cycle, which wrap by themselves. Only a wrapped phase is converted to
+// float32, so the error does not grow with time. A step is rounded up to such a fraction. So a phase that reaches
+// exactly ½ has wrapped, as that of 1000 Hz does at every 48th sample of 48 kHz, and the sawtooth is −1 there. A block
+// of 512 samples at 44.1 kHz must be ready within 11.61 ms to be heard in time.
 //
 // Programs make a [Plan] and call Render once a block.
 //

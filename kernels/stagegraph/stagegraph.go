@@ -156,6 +156,7 @@ func New(d *dispatch.Dispatcher, nodes []Node) (*Plan, error) {
 // the number of nodes, as it was measured on blocks of 512 samples and nodes that take some microseconds: lighter nodes
 // have their crossover at more of them, heavier ones at fewer. Render allocates nothing itself once an implementation
 // has rendered a block of that length.
+//
 // Render panics with the panic of a node, wrapped in a *pool.Panic if another goroutine rendered the node. Render fails
 // only if every implementation fails.
 func (p *Plan) Render(dst []float32) error { return p.plan.Run(p.shape(len(dst)), kernels.Args{dst}) }

@@ -1,7 +1,8 @@
-// Package approx computes logarithm and exponential in float32 by a range reduction and a polynomial. It exists for two
-// reasons. Go's math package works in float64, which takes longer. And the vector kernels of packages elementwise and
-// softmax are these functions line by line, with these constants. The package holds no vector code and no other
-// function.
+// Package approx computes logarithm and exponential in float32 by a range reduction and a polynomial.
+//
+// It exists for two reasons. Go's math package works in float64, which takes longer. And the vector kernels of packages
+// elementwise and softmax are these functions line by line, with these constants. The package holds no vector code and
+// no other function.
 //
 // The reductions are those of J.-M. Muller, Elementary Functions, 3rd ed., Birkhäuser 2016, chapter 11: the constant
 // ln 2 in two parts, of which the first has so few bits that its product with the exponent is exact. The polynomials

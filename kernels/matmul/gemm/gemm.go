@@ -1,8 +1,8 @@
 // Package gemm multiplies row-major float32 matrices in Go, on one core or on the shared pool: C = A·B, or C = A·B + C.
 //
-// Every product is formed, so a NaN or an infinity in A or B reaches all that it belongs to, at every size and on every
-// processor; libraries that skip zeros lose them. It does not take transposed or strided operands: a matrix that is used
-// again and again, such as a layer's weights, is packed once ([Pack]), and may be transposed on that occasion.
+// Every product is formed, so a NaN or an infinity in A or B reaches every sum that it is part of, at every size and on
+// every processor; libraries that skip zeros lose it. The package does not take transposed or strided operands. [Pack]
+// packs a matrix that is used many times, such as a layer's weights, and can transpose it.
 //
 // A product is cut for the caches: a panel of 16 columns of B stays in the first level while the rows of a block of A, in
 // the second level, are multiplied by it, in tiles of 6×16 or 12×16 sums that never leave the registers (AVX2 and FMA,
