@@ -1,15 +1,15 @@
 // Package dispatch chooses the fastest implementation for a call, by the thresholds in calibration.json.
 //
-// It decides and does not compute, and it measures nothing: where nothing was measured it says so and answers CPU. It
-// depends on the standard library and on packages calibration and host alone, and on macOS on purego, by which host asks
-// the system. The usual steps are
+// It does not compute and does not measure. If a call was not measured, it answers [CPU] and says so. It depends only
+// on the standard library and on packages calibration and host, and on macOS on purego, which package host uses. The
+// usual steps are
 //
-//  1. Load the calibration once, which picks the entry of this host or the nearest one there is;
+//  1. Load the calibration once, which picks the entry of this host or the most similar one;
 //  2. take a Case for each operation, with the names of the implementations that the program has;
 //  3. Choose at every call, by its size: a few compares, no lock and no allocation.
 //
-// Explain says why a choice is what it is. Policies (SetThermal, SetGPUWait, SetMemoryPressure), the environment
-// variable CROSSOVER_FORCE and a fresh file (Reload, Swap) change the choices of the cases that are already handed out.
+// Explain gives the reason for a choice. Policies (SetThermal, SetGPUWait, SetMemoryPressure), the environment variable
+// CROSSOVER_FORCE and a fresh file (Reload, Swap) change the choices of the cases that are already handed out.
 package dispatch
 
 import (
@@ -29,8 +29,8 @@ import (
 // CPU is what Choose answers where nothing was measured: the program's own default on the processor.
 const CPU = "cpu"
 
-// Dispatcher holds the calibration of this host. A nil Dispatcher works and has none: every choice is CPU, or what
-// CROSSOVER_FORCE asks for. All methods may be called at the same time.
+// Dispatcher holds the calibration of this host. A nil Dispatcher has no calibration: every choice is CPU, or the one
+// that CROSSOVER_FORCE names. All methods may be called concurrently.
 type Dispatcher struct {
 	host           host.Facts
 	allowSimulated bool
@@ -61,15 +61,14 @@ func AllowSimulated() Option { return func(d *Dispatcher) { d.allowSimulated = t
 // WithClock sets the clock that the age of a calibration is read from, time.Now by default.
 func WithClock(now func() time.Time) Option { return func(d *Dispatcher) { d.now = now } }
 
-// Load reads a calibration file and picks the entry to go by: the one of this host; without one, an entry of the same
-// chip family, of the same architecture and the most recent if there are several; else none, so that every choice is
-// CPU. Fallback tells when it was not the first. Of the other hosts no more is read than it takes to pick.
+// Load reads a calibration file and picks an entry. The entry of this host comes first. Without it, Load picks the most
+// recent entry of the same chip family and architecture. Without that too, every choice is CPU. Fallback reports the
+// last two situations. Load decodes the picked entry only.
 //
-// It fails, with one line, where there is no file (the error wraps fs.ErrNotExist), where the file or its entry is not
-// valid, and where the environment variable CROSSOVER_FORCE cannot be understood. CROSSOVER_FORCE overrides choices for
-// debugging: "fft=go,conv1d/taps=512=go/fft" forces all cases of one operation and one case of another. Where it names an
-// operation or a case that nobody knows, or an implementation that a case does not have, a line on standard error says so,
-// once.
+// Load fails, with one line, if there is no file (the error wraps [fs.ErrNotExist]), if the file or its entry is not
+// valid, or if the environment variable CROSSOVER_FORCE has a syntax error. CROSSOVER_FORCE overrides choices for
+// debugging: "fft=go,conv1d/taps=512=go/fft" forces all cases of one operation and one case of another. If it names an
+// unknown operation or case, or an implementation that a case does not have, a line on standard error says so, once.
 func Load(path string, options ...Option) (*Dispatcher, error) {
 	d := newDispatcher(options)
 	e, err := d.load(path)
@@ -79,8 +78,8 @@ func Load(path string, options ...Option) (*Dispatcher, error) {
 	return d.start(e)
 }
 
-// New returns a dispatcher for a calibration that the program already has, and which must not change any more. It picks
-// an entry as Load does. A nil file is no calibration: every choice is CPU.
+// New returns a dispatcher for a calibration that the program already has. The file must not change afterwards. New
+// picks an entry as Load does. With a nil file every choice is CPU.
 func New(file *calibration.File, options ...Option) (*Dispatcher, error) {
 	d := newDispatcher(options)
 	e, err := d.pick(fileCandidates(file))
@@ -126,8 +125,8 @@ func (d *Dispatcher) load(path string) (entry, error) {
 
 var errNil = errors.New("dispatch: a nil dispatcher takes no calibration; make one with Load or New")
 
-// Reload reads a calibration file again and swaps it in, as Swap does. Where that fails the dispatcher goes on with
-// what it has.
+// Reload reads a calibration file again and swaps it in, as Swap does. If Reload fails, the dispatcher keeps its
+// calibration.
 func (d *Dispatcher) Reload(path string) error {
 	if d == nil {
 		return errNil
@@ -140,9 +139,9 @@ func (d *Dispatcher) Reload(path string) error {
 	return nil
 }
 
-// Swap takes a fresh calibration, which must not change any more, in place of the one before, nil for none. Cases that
-// are handed out follow, each in one step: a Choose that runs at the same time answers by the old table or by the new
-// one. An entry that is not valid is an error, and the dispatcher goes on with what it has.
+// Swap replaces the calibration by a fresh one, nil for none. The file must not change afterwards. Existing cases are
+// updated, each in one step: a concurrent Choose answers by the old table or by the new one. If the entry is not valid,
+// Swap fails and the dispatcher keeps its calibration.
 func (d *Dispatcher) Swap(file *calibration.File) error {
 	if d == nil {
 		return errNil
@@ -189,9 +188,10 @@ type Case struct {
 	table   atomic.Pointer[table]
 }
 
-// Case returns the chooser of a case, such as "fft/batch=1", among the implementations that the program has. An
-// implementation on record that is not among them is replaced by the next best one that is; to name none is to have
-// all. A name that the calibration does not know is no error: such a case chooses CPU, and Explain names the nearest.
+// Case returns the chooser of a case, such as "fft/batch=1", among the implementations that the program has. If the
+// file's choice is not among them, the case chooses the next best implementation that is. A call of Case without names
+// stands for all implementations. An unknown name of a case is no error: such a case chooses CPU, and Explain names the
+// most similar cases.
 //
 // Case builds a table and belongs where a program starts; it returns the same Case for the same arguments.
 func (d *Dispatcher) Case(name string, have ...string) *Case {
@@ -206,12 +206,14 @@ func (d *Dispatcher) Case(name string, have ...string) *Case {
 	})
 }
 
-// CaseOf is Case for a program that would rather not look for an implementation before it is worth having: has is asked
-// about those on record that would be chosen, and not about the others, so that a GPU is opened only where it may win.
-// It is asked again when the calibration or a policy changes. key tells one has from another: of two calls with the same
-// name and key the first one's counts. instead is the case to go by where the calibration does not have the named one, ""
-// for none. names are those that has may be true of, for messages. A nil has stands for all
-// implementations.
+// CaseOf is Case for a program that does not look for an implementation before the implementation may be chosen. has
+// reports whether the program has an implementation. CaseOf asks has only about implementations that would be chosen,
+// so that a GPU is opened only if it may be the fastest. has is asked again when the calibration or a policy changes. A
+// nil has stands for all implementations.
+//
+// key identifies has: of two calls with the same name and key, the first has counts. instead is the case to use if the
+// calibration lacks the named one, "" for none. names are the implementations for which has may be true; messages list
+// them.
 func (d *Dispatcher) CaseOf(name, instead, key string, names []string, has func(implementation string) bool) *Case {
 	c := &Case{name: name, instead: instead, names: names, has: has}
 	if d == nil {
@@ -229,9 +231,9 @@ func (d *Dispatcher) CaseOf(name, instead, key string, names []string, has func(
 	return c
 }
 
-// Choose returns the name of the implementation to use at a size, in units of the case's axis. Sizes beyond the
-// measured range go by the nearest segment. It waits for nothing, allocates nothing and takes a few nanoseconds; only
-// while SetGPUWait says that the GPU is busy does it compute a prediction.
+// Choose returns the name of the implementation to use at a size, in units of the case's axis. Beyond the measured
+// sizes the nearest segment decides. Choose waits for nothing, allocates nothing and takes a few nanoseconds. It takes
+// longer only while SetGPUWait says that the GPU is busy, because it then predicts times.
 func (c *Case) Choose(size int) string {
 	t := c.table.Load()
 	if t == nil {

@@ -8,7 +8,7 @@ import (
 	"crossover/calibration"
 )
 
-// Explanation says why Choose answers what it answers.
+// Explanation gives the reason for what Choose answers.
 type Explanation struct {
 	Case           string
 	Size           int
@@ -25,7 +25,7 @@ type Explanation struct {
 	// BeyondRange is set where Size lies outside the measured sizes, so that the nearest segment was taken.
 	BeyondRange bool
 
-	Host      string        // whose calibration it is, "" for nobody's
+	Host      string        // the host whose calibration decides; "" without one
 	Simulated bool          // computed from a model, not measured
 	Age       time.Duration // of the calibration
 	Fallback  string        // why Host is not this host, "" where it is

@@ -6,9 +6,9 @@ type Failure struct {
 	Err            error
 }
 
-// OnFailure makes report the one who hears of implementations that fail in a call, such as on a GPU that was lost: once
-// each, until Retry. The call itself has gone on with the next best. report is called by the goroutine of the call and
-// must not block. Nil ends it.
+// OnFailure sets the function that is called when an implementation fails in a call, for example because a GPU was
+// lost: once for each implementation, until Retry. The next best implementation has then computed the call. The
+// goroutine of the call calls report, which must not block. A nil report ends the calls.
 func (d *Dispatcher) OnFailure(report func(Failure)) {
 	if d == nil {
 		return
@@ -18,7 +18,7 @@ func (d *Dispatcher) OnFailure(report func(Failure)) {
 	d.report = report
 }
 
-// Failed tells that an implementation failed in a call. Plans call it.
+// Failed reports that an implementation failed in a call. Plans call it.
 func (d *Dispatcher) Failed(implementation string, err error) {
 	if d == nil {
 		return
@@ -36,7 +36,7 @@ func (d *Dispatcher) Failed(implementation string, err error) {
 	}
 }
 
-// Retry lets the implementations that failed compete again: when the GPU is back, say.
+// Retry lets failed implementations be chosen again, for instance when the GPU is back.
 func (d *Dispatcher) Retry() {
 	if d == nil {
 		return

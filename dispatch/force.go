@@ -17,8 +17,8 @@ const forceVariable = "CROSSOVER_FORCE"
 // everything is the key of what is forced on every case.
 const everything = "*"
 
-// Always returns a dispatcher that chooses one implementation wherever a program has it, for who measures or tests it. It
-// knows no calibration and does not heed CROSSOVER_FORCE.
+// Always returns a dispatcher that chooses one implementation wherever a program has it. Measurements and tests use it.
+// It has no calibration and ignores CROSSOVER_FORCE.
 func Always(implementation string) *Dispatcher {
 	d := newDispatcher([]Option{WithHost(host.Facts{Chip: "any"})})
 	d.entry = entry{fallback: noCalibration}

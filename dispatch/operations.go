@@ -14,9 +14,9 @@ var declared = struct {
 	names map[string]bool
 }{names: map[string]bool{}}
 
-// Declare tells the name of an operation that this program can compute. Package kernels tells those of its declarations;
-// a program that has operations of its own tells theirs before it makes a dispatcher. A name that nobody told can be
-// forced all the same, and is warned about.
+// Declare registers the name of an operation that this program can compute. Package kernels registers the operations
+// that it declares. A program with operations of its own registers them before it makes a dispatcher. CROSSOVER_FORCE
+// may name an operation that is not registered; a warning says so.
 func Declare(operation string) {
 	declared.Lock()
 	defer declared.Unlock()
