@@ -94,8 +94,8 @@ type Environment struct {
 	ToolVersion string  `json:"tool_version"`
 	ToolCommit  string  `json:"tool_commit"`          // "" where the build does not know it
 	Power       string  `json:"power"`                // "mains", "battery", "unknown"
-	PowerMode   string  `json:"power_mode,omitempty"` // "normal", "low", "unknown"; "" where nobody looked
-	Priority    string  `json:"priority,omitempty"`   // of the process: "normal", "lowered", "background", "unknown"; "" where nobody looked
+	PowerMode   string  `json:"power_mode,omitempty"` // "normal", "low", "unknown"; "" where it was not asked
+	Priority    string  `json:"priority,omitempty"`   // of the process: "normal", "lowered", "background", "unknown"; "" where it was not asked
 	Thermal     string  `json:"thermal"`              // "nominal", "fair", "serious", "critical", "unknown"
 	Load        float64 `json:"load"`                 // runnable processes, mean of the minute before the sweep; −1 if unknown
 
@@ -161,13 +161,13 @@ type Axis struct {
 // MostUnit is the greatest number of characters in the unit of an axis.
 const MostUnit = 32
 
-// Implementation is one competitor of a case.
+// Implementation is one implementation of a case, and how it fared.
 type Implementation struct {
 	Name          string  `json:"name"`
 	Processor     string  `json:"processor"`      // "cpu" or "gpu"
 	Version       string  `json:"version"`        // of the library behind it, "" for Crossover's own code
 	RelativeError float64 `json:"relative_error"` // greatest seen; −1 where an excluded one has no finite error
-	Excluded      string  `json:"excluded"`       // why it did not compete, "" where it did
+	Excluded      string  `json:"excluded"`       // why it was not timed, "" where it was
 	Cost          *Cost   `json:"cost,omitempty"`
 
 	// GPUTimes says where the time of a call goes that the GPU computes, at the least and at the greatest size at which

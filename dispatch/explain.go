@@ -31,7 +31,7 @@ type Explanation struct {
 	Fallback  string        // why Host is not this host, "" where it is
 }
 
-// Explain says why Choose answers what it answers at a size now. It allocates.
+// Explain says why Choose answers as it does at a size now. It allocates.
 func (c *Case) Explain(size int) Explanation {
 	t := c.table.Load()
 	if t == nil {

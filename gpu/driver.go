@@ -53,7 +53,7 @@ type Pipeline interface {
 	MaxThreads() int
 }
 
-// Storage says who sees a buffer.
+// Storage says which processors can read and write a buffer.
 type Storage int
 
 // The storages.

@@ -18,9 +18,9 @@ type SharedMemory struct {
 	floats []float32 // nil once freed
 }
 
-// Alloc returns zeroed shared memory for n float32, n at least 1. Free gives it back, and nothing else does: the garbage
-// collector cannot know whether somebody still holds its Floats. Alloc fails where n is out of range and, wrapping [ErrOutOfMemory], where the system has no such memory left or the
-// device takes no buffer as large.
+// Alloc returns zeroed shared memory for n float32, n at least 1. Only Free gives the memory back: the garbage
+// collector cannot know whether its Floats are still in use. Alloc fails where n is out of range and, wrapping
+// [ErrOutOfMemory], where the system has no such memory left or the device takes no buffer as large.
 func (d *Device) Alloc(n int) (*SharedMemory, error) {
 	if n < 1 || int64(n) > 1<<40 {
 		return nil, fmt.Errorf("gpu: shared memory for %d values; want at least 1", n)

@@ -20,8 +20,8 @@ func worsen(e *calibration.Environment, later host.Condition) {
 	}
 }
 
-// Doubts says, a line each, why times that are measured in an environment may not be those of a program in front of its
-// user. The sentinel sees nothing of it: such a machine is slow from start to end.
+// Doubts returns the reasons, a line each, why times measured in an environment may differ from those of a program in
+// use, such as low-power mode. The sentinel does not see these reasons, because the machine is slow from start to end.
 func Doubts(e *calibration.Environment) []string {
 	var lines []string
 	if e.Power == "battery" {

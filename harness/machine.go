@@ -13,8 +13,8 @@ type Machine struct {
 	Together *sweeps.Together      // what several processors do beside a Sentinel that is not nil; may be nil
 	Forget   func()                // drops what libraries and drivers keep from one call to the next; may be nil
 	Trim     func()                // gives back what device pools hold beyond what is useful; may be nil
-	Observe  func() host.Condition // how the machine is now; nil where nobody knows
-	Others   func() float64        // processor seconds that other programs have taken; nil where nobody else computes
+	Observe  func() host.Condition // the machine's present condition; nil where it is not known
+	Others   func() float64        // processor seconds that other programs have taken; nil where no other programs run
 }
 
 // Condition returns how the machine is now.

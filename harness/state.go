@@ -35,8 +35,7 @@ func SentinelTimes(s *calibration.Sentinel) calibration.SentinelTimes {
 // 1.0 or 1.95.
 const sameState = 1.4
 
-// States is how the machine's processors stood to one another when it was calibrated, and how they do now, and what else
-// was different then.
+// States is the state of the machine at the calibration and now, and the differences.
 type States struct {
 	Then       *calibration.SentinelTimes `json:"then"` // null where the file does not say
 	Now        *calibration.SentinelTimes `json:"now"`  // null where it was not looked at
@@ -44,7 +43,7 @@ type States struct {
 	Conditions []string                   `json:"conditions"` // power, power mode and priority, as far as they differ
 }
 
-// CompareStates says what moved. What one of the two does not know is not compared.
+// CompareStates returns the differences of two environments. Figures that one of them does not know are not compared.
 func CompareStates(then, now *calibration.Environment) States {
 	s := compareSentinels(then.Sentinel, now.Sentinel)
 	s.Conditions = compareConditions(then, now)

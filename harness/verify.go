@@ -79,7 +79,7 @@ func promised(recorded *calibration.Case, all []kernels.Implementation) []kernel
 	return kept
 }
 
-// VerifyOptions say how a verification is made. What a time is the time of is the entry's.
+// VerifyOptions say how a verification is made. Its mode and state are those of the entry.
 type VerifyOptions struct {
 	Budget   time.Duration // for all cases together
 	Seed     uint64        // of the fresh sizes and the order

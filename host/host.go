@@ -116,6 +116,7 @@ func unobserved() Condition {
 }
 
 // OthersSeconds returns how many seconds of processor time other programs than this one have taken since the system
-// started: a difference of two readings says who else computed between them. It counts in hundredths of a second, and
-// what a hypervisor gave to others counts too. It is NaN where the system does not tell, as on a Mac.
+// started: the difference of two readings is what other programs computed between them. Its resolution is a hundredth
+// of a second, and time that a hypervisor gave to other guests counts too. It is NaN where the system does not tell, as
+// on a Mac.
 func OthersSeconds() float64 { return others() }

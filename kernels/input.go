@@ -12,9 +12,9 @@ type Input struct {
 	Name       string  // where the samples came from, for the record: "generated" or a file name
 }
 
-// GeneratedInput is what the audio operations compute on when nobody brings a recording: five seconds at 22 050 Hz of
-// a vibrato tone with harmonics, a rising chirp, clicks at 120 beats a minute and quiet noise, which keeps every value
-// well away from the denormals that silence would decay into.
+// GeneratedInput is what the audio operations compute on without a recording: five seconds at 22 050 Hz of a vibrato
+// tone with harmonics, a rising chirp, clicks at 120 beats a minute and quiet noise, which keeps every value well away
+// from the denormals that silence would decay into.
 func GeneratedInput() Input {
 	const rate, seconds = 22050, 5
 	n := rate * seconds

@@ -7,9 +7,9 @@
 //   - [Op.Cases] returns the cases that a sweep measures, and they time that same plan;
 //   - kerneltest.Run tests every implementation.
 //
-// The package holds no operation and times nothing. Each operation lives in a folder below (kernels/fft, kernels/stft …)
-// and has one line in kernels/catalogue. The usual steps of a program are those of the typed plans: New, the method that
-// computes, Close. Memory from [Backends.Alloc] saves a GPU the copies. The usual steps of somebody who measures are
+// The package holds no operation and times nothing. Each operation lives in a folder below (kernels/fft, kernels/stft
+// …) and has one line in kernels/catalogue. The usual steps of a program are those of the typed plans: New, the method
+// that computes, Close. Memory from [Backends.Alloc] saves a GPU the copies. The usual steps of a measurement are
 //
 //  1. pick a [Case] from catalogue.Cases, its [Placement], and a size on its [Axis];
 //  2. make the [Problem] of that size: its inputs and, on demand, its float64 reference;
@@ -76,8 +76,8 @@ type Implementation struct {
 // "fftw-parallel", "go-parallel/direct". Libraries that decide that for themselves, such as Apple's, do not show it in
 // their names.
 func Parallel(implementation string) bool {
-	contender, _, _ := strings.Cut(implementation, "/")
-	return strings.HasSuffix(contender, "-parallel")
+	name, _, _ := strings.Cut(implementation, "/")
+	return strings.HasSuffix(name, "-parallel")
 }
 
 // Missing returns nil where the implementation can run here, else what is missing.

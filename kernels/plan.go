@@ -403,17 +403,16 @@ func (p *Plan[P]) ExplainIn(s Shape, placement Placement) dispatch.Explanation {
 	return c.of.Explain(size)
 }
 
-// Close gives back what the implementations hold, such as memory of a GPU. The garbage collector does the same for a plan
-// that nobody refers to any more. A call after Close makes anew what it needs.
+// Close releases what the implementations hold, such as memory of a GPU. The garbage collector does the same for a plan
+// that is dropped. A call after Close makes its implementation again.
 func (p *Plan[P]) Close() { p.held.close() }
 
 // Alloc returns zeroed memory for n float32 in the placement "shared": a GPU reaches it without a copy by the processor.
 // Alloc opens the GPUs until one works, and returns ordinary memory where none does. A call belongs to the placement where
 // all of its data lie in such memory, parts of such slices included.
 //
-// free gives the memory back, and nothing else does: the garbage collector cannot know whether somebody still holds a part
-// of data. Alloc fails, wrapping [gpu.ErrOutOfMemory], where the system has no
-// such memory left.
+// Only free gives the memory back: the garbage collector cannot know whether a part of data is still in use. Alloc
+// fails, wrapping [gpu.ErrOutOfMemory], where the system has no such memory left.
 func (b *Backends) Alloc(n int) (data []float32, free func(), err error) {
 	d := b.device()
 	if d == nil {

@@ -13,7 +13,8 @@
 // both threads share one core. So a Run never waits for a helper that has not come: it computes the chunks itself and
 // withdraws the invitation.
 //
-// A helper that finds itself on the processor of who woke it moves to another one: see package affinity.
+// A helper that finds itself on the processor of the thread that woke it moves to another processor: see package
+// affinity.
 package pool
 
 import (
@@ -96,8 +97,8 @@ func (p *Pool) Close() {
 }
 
 // Run covers [0, n) with calls of t.Do, each on a chunk of grain indexes (the last one may be shorter), and returns
-// when all have returned. The caller computes chunks too; with n <= grain it computes everything at once and wakes
-// nobody. Which worker gets which chunk is not defined. A Do may call Run.
+// when all have returned. The caller computes chunks too; with n <= grain it computes everything at once and wakes no
+// helper. Which worker gets which chunk is not defined. A Do may call Run.
 //
 // A panic in Do ends the loop early and surfaces in the caller: as it is where the caller's own chunk panicked, as a
 // *Panic where a helper's did. Run panics if grain is less than 1.

@@ -7,7 +7,7 @@ import (
 	"crossover/kernels"
 )
 
-// Mode says what a time is the time of.
+// Mode says whether calls are waited for one by one.
 type Mode string
 
 // The modes. In latency mode the caller waits for each call. In throughput mode calls follow each other without a
@@ -40,7 +40,7 @@ const (
 // for a processor's deepest sleep and for the governor that sets its clock.
 const IdlePause = 50 * time.Millisecond
 
-// DefaultInFlight is how many calls of a GPU are in flight in throughput mode where nobody says.
+// DefaultInFlight is the default number of GPU calls in flight in throughput mode.
 const DefaultInFlight = 8
 
 const (

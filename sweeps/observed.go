@@ -6,9 +6,9 @@ import (
 	"crossover/pool"
 )
 
-// Observed is what a sweep's sentinel saw of the machine, apart from any implementation. On a virtual machine it may stay
-// as it is from the first block to the last and be another machine's an hour later: no reading is then off its baseline,
-// and whoever compares two sweeps needs both.
+// Observed is what a sweep's sentinel saw of the machine, apart from any implementation. A virtual machine may keep one
+// state during a sweep and be in another an hour later. No reading is then off its baseline, so a comparison of two
+// sweeps needs what both sentinels saw.
 type Observed struct {
 	Processors int     // that took part
 	Baseline   Figures // what readings were held against, as it stood last

@@ -50,15 +50,15 @@ type Options struct {
 	// Together is watched beside a Sentinel of one's own; the default one has work of its own for that. It may be nil.
 	Together *Together
 
-	// Uncollected leaves the garbage collector alone: on a modelled machine it takes no time that anybody measures, and
-	// many sweeps may run in one process.
+	// Uncollected leaves the garbage collector on. On a modelled machine it takes no measured time, and many sweeps may
+	// run in one process.
 	Uncollected bool
 
 	// Throttled reports a thermal state that no time can be trusted in; nil means never.
 	Throttled func() (state string, throttled bool)
 
-	// Forget drops what libraries and drivers keep from one call to the next, before each call of a Cold sweep. It may
-	// be nil.
+	// Forget is called before each call of a Cold sweep, and drops what libraries and drivers keep from one call to the
+	// next. It may be nil.
 	Forget func()
 
 	// Trim gives back memory that device pools hold beyond what the next visit may want, after each visit. It may be
@@ -66,15 +66,16 @@ type Options struct {
 	Trim func()
 
 	// Others returns how many seconds of processor time other programs have taken so far, NaN where that is not known;
-	// nil means that nobody asks. A sentinel whose baseline was taken beside a busy program sees nothing wrong with it.
+	// nil means that it is not asked. If a busy program ran while the sentinel took its baseline, the sentinel does not
+	// notice that program.
 	Others func() float64
 
 	// Save is called with every case that gained blocks, every few seconds and at the end, so that an interrupted
 	// sweep loses next to nothing. An error ends the sweep. It may be nil.
 	Save func(*Result) error
 
-	// Observe is called with what the sentinel has seen, before cases are saved and once more at the end; never where it
-	// does not know what its work is work of. It may be nil.
+	// Observe is called with what the sentinel has seen, before cases are saved and once more at the end. It is not
+	// called if Sentinel is set and Together is not. It may be nil.
 	Observe func(Observed)
 
 	// Progress is called between blocks, never inside one. It may be nil.

@@ -12,28 +12,28 @@ import (
 // the datum of every statistic: times inside a block are paired, blocks are exchangeable.
 type Block struct {
 	Size int
-	// Visit numbers the stay at a size that the block belongs to. Blocks of one visit share their buffers and plans,
-	// and with them whatever luck those had with addresses; blocks of different visits do not.
+	// Visit numbers the stay at a size that the block belongs to. Blocks of one visit share buffers and plans, and so
+	// the effect of the buffers' addresses on every time. Blocks of different visits do not.
 	Visit int
 	// Seconds is the time of one call of each implementation, in the order of Set.Implementations; NaN where the
 	// implementation was not timed in this block.
 	Seconds []float64
 	// Iterations is the number of calls in each implementation's timed batch; 0 where it was not timed.
 	Iterations []int
-	// Twin is the A/A arm: the index of the implementation that was bound and timed a second time, under buffers and
+	// Twin is the A/A twin: the index of the implementation that was bound and timed a second time, under buffers and
 	// plans of its own, and its second time. Twin is −1 where there was none.
 	Twin        int
 	TwinSeconds float64
-	// GPU is where the time of one further call of each implementation went, in the order of Set.Implementations: the
-	// zero value where it was not asked or runs on the processor. It is nil where no GPU was timed in this block.
+	// GPU is the GPU's account of one further call of each implementation, in the order of Set.Implementations: the
+	// zero value where there is none, as for a processor. It is nil if no GPU was timed in this block.
 	GPU []GPUTimes
-	// Disturbed says that the machine was not as it is when it is quiet, and Crowded that it was, but for a neighbour of
-	// some processor that the work was spread over. Neither is saved.
+	// Disturbed says that the sentinel was off its baseline. Crowded says that it was not, but that a neighbour used
+	// the core of a processor that the work was spread over. Neither is saved.
 	Disturbed, Crowded bool
 }
 
-// GPUTimes is where the time of one call went that a GPU computed, in seconds. The call was timed by the device, which
-// costs a little, so it is none of those that Block.Seconds is the mean of.
+// GPUTimes is the GPU's account of one call: how long each part took, in seconds. Timing by the device takes a little
+// time itself, so the call is not among those of Block.Seconds.
 type GPUTimes struct {
 	Busy   float64 // the device computed; 0 where it tells no more than Span
 	Span   float64 // from the device's first command to the end of its last one, transfers and pauses included

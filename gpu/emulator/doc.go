@@ -1,10 +1,10 @@
 // Package emulator runs kernel texts on the processor, so that tests of launch plans need no GPU: a driver for package
-// gpu that compiles a text with the host's C++ compiler and runs its threads one by one. It is support for tests, a judge
-// of right and wrong: never a contender, never timed, and not registered as an API.
+// gpu that compiles a text with the host's C++ compiler and runs its threads one by one. Only tests use it, to tell
+// right results from wrong ones. No program has it as an implementation, and it is never timed.
 //
-// It is stricter than any GPU. A text does not compile where [crossover/gpu/msl.Check] objects, or where it computes in double. A
-// dispatch fails with a *[Fault], naming the kernel and the line (a race's and a stray access's on Linux alone), where the
-// kernel
+// It is stricter than any GPU. A text does not compile if [crossover/gpu/msl.Check] objects, or if it computes in
+// double. A dispatch fails with a *[Fault], naming the kernel and the line (a race's and a stray access's on Linux
+// alone), where the kernel
 //
 //   - reads or writes outside of the buffers that it was given, to the byte, or outside of an array;
 //   - has a data race: two threads use the same word, one of them writing, and no barrier that orders that kind of

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Neither the emulator nor a dry run is a contender: no command contains them.
+// Neither the emulator nor a dry run is an implementation of a program: no command contains them.
 func TestTestsAloneImportIt(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "crossover/cmd/calibrate", "crossover/cmd/verify", "crossover/kernels/catalogue").Output()
 	if err != nil {

@@ -97,7 +97,7 @@ func TestAccelerate(t *testing.T) {
 				want = []string{"accelerate/partitioned", "accelerate/fft", "accelerate/direct"}
 			}
 			if slices.Contains(withFramework, c.Operation) && !slices.Equal(names, want) {
-				t.Fatalf("the framework's contenders are %q, want %q", names, want)
+				t.Fatalf("the framework's implementations are %q, want %q", names, want)
 			}
 			// 3, 7 and 20 times the shortest length make transforms that vDSP has and such that it has not.
 			for _, times := range []int{1, 3, 7, 20} {

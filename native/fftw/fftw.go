@@ -8,7 +8,7 @@
 //  1. ask [Probe] whether the library is there, and [ProbeThreads] whether it can use several threads;
 //  2. make a [Plan] for a length, a number of rows and a number of threads;
 //  3. call Forward and Inverse, from any goroutine;
-//  4. Close the plan, or drop it: a plan that nobody can reach any more is freed by the garbage collector.
+//  4. Close the plan, or drop it: the garbage collector frees a dropped plan.
 //
 // Plans for rows of up to 4096 samples are made by measurement (FFTW_MEASURE), which takes up to half a second for the
 // first plan of a length. Longer rows would take seconds each, and a calibration visits many lengths in two minutes, so

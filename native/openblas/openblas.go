@@ -8,8 +8,8 @@
 //  2. [Gemm] or [Gemv] with 1 thread or with [Threads].
 //
 // The library is libopenblas.so.0 (Linux) or libopenblas.dylib (macOS) in the loader's path or in Homebrew's folders.
-// CROSSOVER_LIBOPENBLAS=/path names another file, and no other is then tried. Its threads are told to sleep soon after a
-// call, unless OPENBLAS_THREAD_TIMEOUT says otherwise, and on Linux to keep off the processor of whoever calls them.
+// CROSSOVER_LIBOPENBLAS=/path names another file, and no other is then tried. Its threads are told to sleep soon after
+// a call, unless OPENBLAS_THREAD_TIMEOUT says otherwise, and on Linux to keep off the processor of their caller.
 //
 // OpenBLAS: https://github.com/OpenMathLib/OpenBLAS. The routines' definitions: Dongarra et al., "An extended set of
 // FORTRAN basic linear algebra subprograms", ACM Transactions on Mathematical Software 14 (1988), 1–17, and "A set of

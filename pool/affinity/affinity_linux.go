@@ -64,8 +64,8 @@ func without(cpu int) (others, all unix.CPUSet, ok bool) {
 
 // Named calls start and returns the threads that C code started meanwhile, by their numbers. They bear the name, of 15
 // bytes at most, from then on: a thread is born with its parent's, and Go starts no thread from one that a goroutine is
-// locked to. Those that end later are not told; those that may not use the same processors as the caller have been
-// given places by somebody and are left out.
+// locked to. Those that end later are not told; threads that may not use the same processors as the caller were placed
+// on purpose and are left out.
 func Named(name string, start func()) []int {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
