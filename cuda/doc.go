@@ -1,10 +1,9 @@
 // Package cuda runs launch plans on NVIDIA's GPUs: it is package gpu's driver on top of libcuda, with the kernel texts
-// compiled by NVRTC, and with cuFFT and cuBLAS as vendors' libraries. There is no cgo: the libraries are found and loaded
-// when the device is first asked for, so a program that imports this package runs where none of them is installed, and
-// is told there in one line what is missing.
+// compiled by NVRTC, and with cuFFT and cuBLAS as vendors' libraries. There is no cgo: the libraries are found and
+// loaded when the device is first asked for, so a program that imports this package also runs where none of them is
+// installed, and gets one line that says what is missing.
 //
-// Importing the package registers the API "cuda" on Linux; elsewhere it does nothing. It exports nothing: everything is
-// reached through package gpu.
+// On Linux [Backends] returns the API "cuda", and elsewhere nothing. Programs use it through package gpu.
 //
 // The device is the first one that CUDA lists (CUDA_VISIBLE_DEVICES chooses). The package shares the primary context with
 // every other user of CUDA in the process. Kernel texts are compiled to the device's own machine code, which is kept in

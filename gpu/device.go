@@ -69,7 +69,7 @@ type program struct {
 // Apple's chips. Too many cost a small GPU a few more threadgroups than it runs at once, and too few leave cores idle.
 const assumedCores = 16
 
-// NewDevice returns the device of a driver. Programs use Open; tests bring drivers of their own.
+// NewDevice returns the device of a driver. Programs use [Backend.Open]; tests bring drivers of their own.
 func NewDevice(d Driver) (*Device, error) {
 	facts := d.Facts()
 	if facts.Cores < 1 {

@@ -1,14 +1,14 @@
 // Package gpu is what launch plans run on: a device, programs compiled from kernel text, pooled buffers, and plans that
 // are checked and recorded once and then submitted as often as wanted.
 //
-// It knows neither Metal nor CUDA: a platform implements [Driver] and registers it under the name of its API, and what
-// is checked here is thereby checked on every platform. It does not choose between devices and it times nothing but
-// what the platform reports. The usual steps of an operation's launch plan are
+// It knows neither Metal nor CUDA. Each platform implements [Driver] and returns a [Backend], so the checks of this
+// package apply to every platform. The package does not choose between devices, and returns only those times that the
+// platform reports. The usual steps of an operation's launch plan are
 //
-//  1. [Open] the device of an API, or take the one that a test made with [NewDevice];
+//  1. open the device of a backend with [Backend.Open], or, in a test, make one with [NewDevice];
 //  2. describe the plan with a [Builder]: inputs, outputs, constants, scratch memory, and the kernels that run on them,
 //     in order;
-//  3. [Builder.Build], which compiles what is new, holds every argument against the signature in the kernel's text and
+//  3. [Builder.Build], which compiles new kernels, checks every argument against the signature in the kernel's text and
 //     makes the recording;
 //  4. per call: write the inputs' host memory, [Plan.Run], read the outputs' host memory.
 //

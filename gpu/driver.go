@@ -10,7 +10,7 @@ import (
 
 // Facts is a device as far as launch plans depend on it.
 type Facts struct {
-	API              string // under which the driver is registered: "metal", "cuda"
+	API              string // name of the driver's API: "metal", "cuda"
 	Name             string // "NVIDIA H200", "Apple M3 Max"
 	Driver           string // "CUDA 13.0, driver 580.159.04": the versions of what runs the kernels
 	Cores            int    // multiprocessors or GPU cores; 0 where a driver does not know, see Device.Facts

@@ -1,10 +1,9 @@
 // Package metal runs launch plans on Apple's GPUs: it implements gpu.Driver with Metal, gpu.GEMM with Metal Performance
 // Shaders ("mps") and gpu.FFT with MPSGraph ("mpsgraph"), in pure Go, without cgo.
 //
-// It is imported for its side effect: on macOS it registers the API "metal". On other systems it registers nothing. The
-// usual steps are those of package gpu:
+// On macOS [Backends] returns the API "metal", and on other systems nothing. The usual steps are those of package gpu:
 //
-//  1. Open the one of Backends, which loads the frameworks and takes the system's default GPU;
+//  1. open the backend that [Backends] returns; this loads the frameworks and takes the system's default GPU;
 //  2. describe and build a plan: the kernels' texts are compiled by newLibraryWithSource as they are, their macros put
 //     before them, with safe arithmetic and precise functions, so that only what says fast:: is fast;
 //  3. Plan.Run as often as wanted. Every submission makes one command buffer and encodes into it what the recording holds

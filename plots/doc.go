@@ -1,6 +1,6 @@
 // Package plots draws what a calibration found: one chart a case, and an overview of a host.
 //
-// It does not measure and does not fit: it shows the medians and losses of crossover.Summarise and the segments of the
+// It does not measure and does not fit: it shows the medians and losses of thresholds.Summarise and the segments of the
 // calibration as they are. Charts are PNG images; equal inputs give equal bytes.
 //
 // The usual step is one call, which writes every chart of a host into a folder:
@@ -8,8 +8,8 @@
 //	paths, err := plots.Write("plots/apple-m3-max-40", host, sets)
 //
 // A case chart has two panels over the sizes: the time per call of each implementation, and its slowdown against the
-// best one, from which people decide. A strip on top shows which implementation the calibration chooses where, dark
-// lines its thresholds, and grey bands their 95 % intervals. What a GPU computes stands on a dark sole.
+// best one, on which people base decisions. A strip on top shows which implementation the calibration chooses where,
+// dark lines its thresholds, and grey bands their 95 % intervals. GPU implementations are underlined in the strip.
 //
 // Each implementation has one colour in every chart, from the set of Okabe and Ito, which colour-blind readers can tell
 // apart (https://jfly.uni-koeln.de/color/), and a marker and a dash besides.

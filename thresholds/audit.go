@@ -39,15 +39,15 @@ type Audit struct {
 	Beyond  float64     // the same of those slowdowns that are no ties, because they exceed the tie band; 0 where all are
 }
 
-// Auditor plans and judges the check of committed choices at fresh sizes. A first look at every size, repeated where the
-// machine was not quiet, nominates those that seem slow. Later looks, spread over the rest of the check, decide on blocks
-// of their own.
+// Auditor plans and judges the check of committed choices at fresh sizes. A look is a visit to such a size. The first
+// look at every size, repeated if the machine was disturbed, nominates the sizes that seem slow. Later looks, spread
+// over the rest of the check, decide on blocks of their own.
 //
 // Away from a threshold a size is drifted when it is slower than DriftLimit at every later look. Near one, within
 // thresholdReach, it is drifted when the mean over its visits is behind by more than the tie band, beyond doubt, and a
-// witness further off is behind beyond doubt too. Either way a neighbour must be slow as well. So neither a spike, nor a
-// machine that was busy for a second, nor a single awkward size is drift. Nothing is drifted where the calibration said
-// itself that it does not know.
+// witness further off is behind beyond doubt too. Either way a neighbour must be slow as well. So neither a spike, nor
+// a machine that was busy for a second, nor a single awkward size is drift. Inside the intervals of an unresolved case
+// nothing is drifted.
 type Auditor struct {
 	committed committed
 	near      func(size int) (int, bool)

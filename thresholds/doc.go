@@ -13,8 +13,8 @@
 //  4. edges: the zero of the log-ratio of the two sides, interpolated in log-size inside its bracket;
 //  5. intervals: a bootstrap of steps 1, 3 and 4 over the blocks of each visit and over the luck that visits have.
 //
-// [GPUUses] reduces what a GPU told of where the time of its calls went to medians. No choice rests on those.
+// [GPUUses] returns medians of the GPU's accounts of its calls. No choice depends on them.
 //
-// A [Planner] takes the same steps while a sweep is under way and says which visit teaches the most. An [Auditor] plans and
-// judges the check of a calibration at the fresh sizes that [Fresh] draws.
+// A [Planner] takes the same steps during a sweep and picks the visit that teaches the most. An [Auditor] plans the
+// verification of a calibration, at the fresh sizes that [Fresh] draws, and judges it.
 package thresholds

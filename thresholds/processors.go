@@ -7,12 +7,13 @@ import (
 	"crossover/timings"
 )
 
-// Processors says which processor each implementation runs on, and how far the processors of the machine wander apart.
+// Processors says which processor each implementation runs on, and how far the clocks of the machine's processors drift
+// apart.
 //
-// The clock of a processor follows its temperature and, on a shared host, its neighbours. A GPU's clock has reasons of its
-// own. So the ratio of two processors changes over minutes, while two implementations on one processor keep theirs. The
-// A/A twin does not show this change, and a single case has too few returns to its sizes. All cases of a sweep together
-// show it.
+// The clock of a processor follows its temperature and, on a shared host, its neighbours. A GPU's clock has other
+// causes. So the ratio of two processors changes over minutes, while two implementations on one processor keep theirs.
+// The A/A twin does not show this change, and a single case has too few returns to its sizes. All cases of a sweep
+// together show it.
 type Processors struct {
 	of map[string]string
 	// apart is the standard deviation of the log-ratio of two implementations on different processors from visit to

@@ -4,8 +4,8 @@
 // Usage: go run ./cmd/speed [flags]; --help lists them. It exits with 0 when it measured, 1 when it could not run (no
 // GPU, say) or when a kernel computes wrong values, and 2 for a wrong command line.
 //
-// With --plans it holds the typed plans of programs against what a sweep times instead, and needs no GPU. It then exits
-// with 1 also where they take another time, or where too little could be measured to say so.
+// With --plans it compares the typed plans of programs with what a sweep times, and needs no GPU. It then also exits
+// with 1 if the two differ, or if too little could be measured to tell.
 package main
 
 import (

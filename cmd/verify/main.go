@@ -1,5 +1,5 @@
-// Verify measures again, at sizes that the calibration never used, and says whether calibration.json still tells the
-// truth on this machine.
+// Verify measures again, at sizes that the calibration never used, and says whether the choices in calibration.json
+// still hold on this machine.
 //
 // Usage: go run ./cmd/verify [flags]; --help lists them. It exits with 0 where the file holds, 1 when it could not run,
 // 2 for a wrong command line, 3 where a choice has drifted or typed plans take another time than a sweep records, 4 when

@@ -1,5 +1,5 @@
-// Package chips is a model of Apple chips for those who have none: published figures, a cost formula, and the catalogue's
-// cases on a machine in virtual time.
+// Package chips is a model of Apple chips, for machines without one: published figures, a cost formula, and the
+// catalogue's cases on a machine in virtual time.
 //
 // It predicts what a calibration would show and measures nothing. Figures that were published stand in chips.json with
 // their sources; what was not published is null there, and such a chip is refused. Everything else that the model takes

@@ -1,9 +1,9 @@
-// Package model is a machine whose truth is known: implementations with closed-form costs, and the noise of real
-// machines, in virtual time. The real harness runs on it, thousands of times, to see how often its intervals hold the
-// truth, how often it claims what is not there, and what its choices cost.
+// Package model is a machine with known thresholds: implementations with closed-form costs, and the noise of real
+// machines, in virtual time. The real harness runs on it, thousands of times. The runs show how often an interval holds
+// the true threshold, how often a crossover is claimed that is not there, and what the choices cost.
 //
-// It imitates, it does not predict: costs and noise are chosen to be as awkward as the machines that we have seen, not to
-// be any of them. Nothing that was measured on it is ever written beside measurements. The usual steps are
+// It does not predict the times of any real machine: its costs and noise are chosen to be as awkward as those of the
+// machines that we have seen. Results on a model are never written beside measurements. The usual steps are
 //
 //  1. take a [Scenario], or make one;
 //  2. [New] a machine with a seed;

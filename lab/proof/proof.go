@@ -1,6 +1,6 @@
 // Package proof runs the real calibration and the real verification on modelled machines, many times, and counts: how
-// often an interval holds the truth, how often a crossover or a drift is claimed that is not there, what choices cost at
-// sizes nobody measured, and how many blocks that took.
+// often an interval holds the true threshold, how often a crossover or a drift is claimed that is not there, what
+// choices cost at sizes that were not measured, and how many blocks that took.
 //
 // It measures nothing on this machine and joins nothing by itself: package harness calibrates and verifies, as it does for
 // the commands, and a dispatcher chooses by the entry that would be in the file. A study is a function of runs and a seed;

@@ -1,7 +1,7 @@
 // Package loadable says whether a shared library can be handed to the system's loader without danger.
 //
 // It loads nothing. Linux maps a library without looking at the file's length, and a process that touches a page beyond
-// its end dies; a library that is cut off must be found before. macOS checks that itself.
+// the end of the file dies. So an incomplete library must be found before it is loaded. macOS checks that itself.
 package loadable
 
 import "strings"

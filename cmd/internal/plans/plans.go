@@ -1,11 +1,11 @@
-// Package plans holds what a program gets from a typed plan against what a sweep times. The sweep itself runs both, one
-// implementation at a time and in the same blocks, each on data of its own in the same placement. The two are the same when
-// nothing that a program pays is left out of a calibration, and nothing that it does not pay is in it.
+// Package plans compares the time that a program gets from a typed plan with the time that a sweep measures. The sweep
+// itself runs both, one implementation at a time and in the same blocks, each on data of its own in the same placement.
+// The two are the same if a calibration measures everything that a call costs a program, and nothing else.
 //
-// It decides by evidence. The blocks of a visit share the luck of where its buffers lie, so the datum is the median ratio
-// of a visit, and each visit has fresh buffers, which the program gets first in every other one. A row is settled where
-// the 95 % interval of the median over its visits lies on one side of a limit. A row that is not settled is visited again
-// while the budget lasts, and is undecided where that does not help.
+// It decides by evidence. The addresses of a visit's buffers affect all of its blocks, so the datum is the median ratio
+// of a visit. Each visit has fresh buffers, and the program gets its buffers first in every other visit. A row is
+// settled where the 95 % interval of the median over its visits lies on one side of a limit. A row that is not settled
+// is visited again while the budget lasts, and is undecided where that does not help.
 //
 // It does not say which of the two is right.
 package plans
