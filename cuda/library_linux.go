@@ -102,24 +102,21 @@ func (s *search) open(functions ...*function) error {
 
 // load loads one file and looks up the functions.
 func (s *search) load(path string, functions []*function) error {
-	if err := loadable.Check(path); err != nil {
-		return fmt.Errorf("cannot load %s: %s", path, oneLine(err.Error()))
-	}
 	if strings.Contains(path, "/") {
 		for _, pattern := range s.companions {
 			files, _ := filepath.Glob(filepath.Join(filepath.Dir(path), pattern))
 			for _, file := range files {
 				// The library itself reports a companion that it needed and that did not load.
-				_, _ = purego.Dlopen(file, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+				_, _ = loadable.Open(file, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 			}
 		}
 	}
-	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	handle, err := loadable.Open(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
-		return fmt.Errorf("cannot load %s: %s", path, oneLine(err.Error()))
+		return err
 	}
 	for _, f := range functions {
-		if f.address, err = purego.Dlsym(handle, f.name); err != nil {
+		if f.address, err = loadable.Symbol(handle, f.name); err != nil {
 			purego.Dlclose(handle)
 			return fmt.Errorf("%s is not the library that is wanted: it has no %s", path, f.name)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"crossover/gpu"
 	"crossover/host"
+	"crossover/native/loadable"
 )
 
 // backend is Metal on this system.
@@ -47,11 +48,11 @@ type libraries []uintptr
 func loadFrameworks() (libraries, error) {
 	var loaded libraries
 	for _, f := range frameworks {
-		handle, err := purego.Dlopen(f.path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+		handle, err := loadable.Open(f.path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 		if err == nil {
 			loaded = append(loaded, handle)
 		} else if !f.optional {
-			return nil, fmt.Errorf("metal: cannot load %s: %s", f.path, oneLine(err.Error()))
+			return nil, fmt.Errorf("metal: %w", err)
 		}
 	}
 	return loaded, nil
@@ -60,7 +61,7 @@ func loadFrameworks() (libraries, error) {
 // find returns the address of a C function in the first library that has it.
 func (l libraries) find(name string) (address uintptr, err error) {
 	for _, handle := range l {
-		if address, err = purego.Dlsym(handle, name); err == nil {
+		if address, err = loadable.Symbol(handle, name); err == nil {
 			return address, nil
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"crossover/gpu"
 	"crossover/gpu/msl"
+	"crossover/native/loadable"
 )
 
 // compiler is the host's C++ compiler.
@@ -140,7 +141,7 @@ func (c *compiler) build(src gpu.Source, functions []msl.Function) (*image, erro
 		if log, err := c.run(append(append([]string{"-o", library}, linkFlags...), object, runtime, "-lm")...); err != nil {
 			return fmt.Errorf("emulator: %s: linking: %s", src.Name, firstLine(log, err))
 		}
-		if im.handle, err = purego.Dlopen(library, purego.RTLD_NOW|purego.RTLD_LOCAL); err != nil {
+		if im.handle, err = loadable.Open(library, purego.RTLD_NOW|purego.RTLD_LOCAL); err != nil {
 			return fmt.Errorf("emulator: %s: %w", src.Name, err)
 		}
 		im.lines = readLines(library, src.Name)

@@ -12,6 +12,7 @@ import (
 
 	"crossover/gpu"
 	"crossover/gpu/msl"
+	"crossover/native/loadable"
 )
 
 // Limits of the emulated device: what Metal's smallest GPUs have.
@@ -104,12 +105,12 @@ type library struct {
 }
 
 func (l *library) Pipeline(f *msl.Function) (gpu.Pipeline, error) {
-	most, err := purego.Dlsym(l.handle, "emulator_most_"+f.Name)
+	most, err := loadable.Symbol(l.handle, "emulator_most_"+f.Name)
 	if err != nil {
 		return nil, err
 	}
 	p := &pipeline{library: l, function: f}
-	if p.entry, err = purego.Dlsym(l.handle, "emulator_run_"+f.Name); err != nil {
+	if p.entry, err = loadable.Symbol(l.handle, "emulator_run_"+f.Name); err != nil {
 		return nil, err
 	}
 	threads, _, _ := purego.SyscallN(most)

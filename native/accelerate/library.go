@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/ebitengine/purego"
+
+	"crossover/native/loadable"
 )
 
 // load opens the framework, or the library that the environment names.
@@ -20,9 +21,9 @@ func load() (*library, error) {
 	if path == "" {
 		return nil, errors.New("accelerate: the framework is a part of macOS")
 	}
-	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	handle, err := loadable.Open(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
-		return nil, fmt.Errorf("accelerate: cannot load %s: %s", path, strings.Join(strings.Fields(err.Error()), " "))
+		return nil, fmt.Errorf("accelerate: %w", err)
 	}
 	lib := &library{}
 	for _, symbol := range []struct {
@@ -52,7 +53,7 @@ func load() (*library, error) {
 		{"vDSP_biquad", &lib.biquad},
 		{"sgemm_", &lib.sgemm},
 	} {
-		if *symbol.address, err = purego.Dlsym(handle, symbol.name); err != nil {
+		if *symbol.address, err = loadable.Symbol(handle, symbol.name); err != nil {
 			return nil, fmt.Errorf("accelerate: %s has no %s (it comes with macOS 10.15 and later)", path, symbol.name)
 		}
 	}

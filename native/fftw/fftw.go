@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"strings"
 	"sync"
 	"unsafe"
 )
@@ -319,6 +318,3 @@ func (p *Plan) check(bins, samples int) {
 
 // Close frees the plan. Closing twice does nothing.
 func (p *Plan) Close() { p.held.destroy() }
-
-// oneLine folds a message, which may span lines, into one.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

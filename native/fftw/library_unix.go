@@ -89,15 +89,12 @@ func openFirst(environment string, paths []string, symbols []symbol) error {
 }
 
 func open(path string, symbols []symbol) error {
-	if err := loadable.Check(path); err != nil {
-		return fmt.Errorf("cannot load %s: %s", path, oneLine(err))
-	}
-	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	handle, err := loadable.Open(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
-		return fmt.Errorf("cannot load %s: %s", path, oneLine(err))
+		return err
 	}
 	for _, s := range symbols {
-		if *s.address, err = purego.Dlsym(handle, s.name); err != nil {
+		if *s.address, err = loadable.Symbol(handle, s.name); err != nil {
 			purego.Dlclose(handle)
 			return fmt.Errorf("%s is not the library that is wanted: it has no %s", path, s.name)
 		}

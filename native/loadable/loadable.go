@@ -1,6 +1,6 @@
-// Package loadable says whether a shared library can be handed to the system's loader without danger.
+// Package loadable loads shared libraries without danger, and says why one cannot be loaded.
 //
-// It loads nothing. Linux maps a library without looking at the file's length, and a process that touches a page beyond
+// It knows no library and looks for none. Linux maps a library without looking at the file's length, and a process that touches a page beyond
 // the end of the file dies. So an incomplete library must be found before it is loaded. macOS checks that itself.
 package loadable
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strings"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -49,18 +48,15 @@ func open(path string) (*library, error) {
 		os.Setenv(patienceVariable, patience)
 		defer os.Unsetenv(patienceVariable)
 	}
-	if err := loadable.Check(path); err != nil {
-		return nil, fmt.Errorf("cannot load %s: %s", path, oneLine(err))
-	}
 	lib := &library{}
 	lib.clear.Store(-1)
 	var handle uintptr
 	var err error
 	lib.helpers = affinity.Named("openblas", func() {
-		handle, err = purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+		handle, err = loadable.Open(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot load %s: %s", path, oneLine(err))
+		return nil, err
 	}
 	var getThreads, getConfig, getCore uintptr
 	for _, symbol := range []struct {
@@ -74,7 +70,7 @@ func open(path string) (*library, error) {
 		{"openblas_get_config", &getConfig},
 		{"openblas_get_corename", &getCore},
 	} {
-		if *symbol.address, err = purego.Dlsym(handle, symbol.name); err != nil {
+		if *symbol.address, err = loadable.Symbol(handle, symbol.name); err != nil {
 			purego.Dlclose(handle)
 			return nil, fmt.Errorf("%s is not OpenBLAS: it has no %s", path, symbol.name)
 		}
@@ -90,9 +86,6 @@ func open(path string) (*library, error) {
 	lib.version = version(config(), core())
 	return lib, nil
 }
-
-// oneLine folds the loader's message, which may span lines, into one.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 // newArguments returns an argument block with the addresses of its numbers filled in.
 func newArguments() *arguments {
