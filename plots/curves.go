@@ -16,7 +16,7 @@ import (
 const (
 	largestSize  = 1 << 60
 	shortestTime = 1e-15 // seconds
-	longestTime  = 1e9   // seconds
+	longestTime  = 1e8   // seconds
 )
 
 func drawableSize(n int) bool           { return n >= 1 && n <= largestSize }

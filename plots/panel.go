@@ -3,6 +3,7 @@ package plots
 import (
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -37,7 +38,7 @@ func (a axes) Plot(c draw.Canvas, p *plot.Plot) {
 	labels := textStyle(8.5, ink)
 	grid := draw.LineStyle{Color: faint, Width: 0.6}
 	edge := draw.LineStyle{Color: quiet, Width: 0.8}
-	for _, tick := range a.x {
+	for _, tick := range legible(a.x, labels, x) {
 		at := x(tick.Value)
 		if !c.ContainsX(at) {
 			continue
@@ -65,6 +66,32 @@ func (a axes) Plot(c draw.Canvas, p *plot.Plot) {
 		write(c, labels, c.Min.X-tickLength-3, text.XRight, middle(labels, at), tick.Label)
 	}
 	c.StrokeLines(edge, []vg.Point{{X: c.Min.X, Y: c.Max.Y}, c.Min, {X: c.Max.X, Y: c.Min.Y}})
+}
+
+// legible returns ticks of which so many keep their labels that none lies on its neighbour: every one, every second one,
+// and so on. x returns the place of a value.
+func legible(ticks []plot.Tick, sty draw.TextStyle, x func(float64) vg.Length) []plot.Tick {
+	const apart = 4
+	for every := 1; ; every++ {
+		kept, labels, right := slices.Clone(ticks), 0, vg.Length(math.Inf(-1))
+		clear := true
+		for k := range kept {
+			tick := &kept[k]
+			if tick.IsMinor() {
+				continue
+			}
+			if labels++; (labels-1)%every != 0 {
+				tick.Label = ""
+				continue
+			}
+			half := sty.Width(tick.Label) / 2
+			clear = clear && x(tick.Value)-half >= right
+			right = x(tick.Value) + half + apart
+		}
+		if clear {
+			return kept
+		}
+	}
 }
 
 // thresholdLines draws where the choice changes: the interval as a grey strip, the threshold as a thin dark line, which

@@ -61,6 +61,8 @@ func TestOddData(t *testing.T) {
 		"an axis without end":    {calibration.Case{Axis: calibration.Axis{From: 1, To: math.MaxInt}}, nil},
 		"bands of every size":    {calibration.Case{TieBand: nan, ExpectedRegret: inf, Segments: []calibration.Segment{{From: 1, To: 5}}}, nil},
 		"negative bands":         {calibration.Case{TieBand: -1, ExpectedRegret: -1, Blocks: -4}, nil},
+		"sizes of an instant":    {calibration.Case{Axis: calibration.Axis{From: 1<<60 - 1<<20, To: 1 << 60}}, nil},
+		"times without end":      {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, 0.9e9, 1e9), block(2, 1e9, 1e9)}}},
 		"sizes next to another":  {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1_000_000, 1, 1), block(1_000_001, 1, 1)}}},
 		"times next to another":  {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, 1, 1), block(2, 1+1e-15, 1)}}},
 		"a slowdown without end": {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, 1e-15, 1e9), block(2, 1e-15, 1e9)}}},
