@@ -4,17 +4,6 @@
 // Usage: go run ./cmd/calibrate [flags]; --help lists them.
 package main
 
-import (
-	"context"
-	"os"
-	"os/signal"
-	"syscall"
+import "crossover/cmd/internal/command"
 
-	"crossover/cmd/internal/command"
-)
-
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(command.Exit(os.Stderr, "calibrate", run(ctx, os.Stdout, os.Stderr, os.Args[1:])))
-}
+func main() { command.Main("calibrate", run) }

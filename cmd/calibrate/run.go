@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"crossover/cmd/internal/command"
 	"crossover/harness"
@@ -70,12 +71,17 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 	if !o.quiet {
 		announce(stderr, &r.Entry, len(cases))
 	}
+	begin := time.Now()
+	interrupted := func() error {
+		return command.Interrupted(fmt.Errorf(
+			"interrupted after %.0f s: the samples are in %s (calibrate --from %s fits them); %s is as it was",
+			time.Since(begin).Seconds(), asked.Folder, asked.Folder, o.output))
+	}
+	command.Farewell(ctx, interrupted)
 	err = r.Measure(ctx, of.Machine.Machine)
 	clear()
 	if errors.Is(err, context.Canceled) {
-		return &command.Error{Code: command.ExitInterrupted, Err: fmt.Errorf(
-			"interrupted after %.0f s: the samples are in %s (calibrate --from %s fits them); %s is as it was",
-			r.Entry.Method.SpentSeconds, asked.Folder, asked.Folder, o.output)}
+		return interrupted()
 	}
 	if err != nil {
 		return err
@@ -85,6 +91,10 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 		waking(stderr, r)
 	}
 	r.Fit()
+	command.Farewell(ctx, func() error {
+		return command.Interrupted(fmt.Errorf("interrupted while %s and its charts were written: calibrate --from %s writes them",
+			o.output, asked.Folder))
+	})
 	return out.publish(r, stdout, stderr)
 }
 

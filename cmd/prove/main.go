@@ -4,13 +4,6 @@
 // Usage: go run ./cmd/prove [flags]; --help lists them. Nothing is measured on this machine.
 package main
 
-import (
-	"os"
+import "crossover/cmd/internal/command"
 
-	"crossover/cmd/internal/command"
-)
-
-// A signal ends it at once: there is nothing to save.
-func main() {
-	os.Exit(command.Exit(os.Stderr, "prove", run(os.Stdout, os.Args[1:])))
-}
+func main() { command.Main("prove", run) }

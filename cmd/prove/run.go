@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -30,7 +32,7 @@ var studies = []study{
 }
 
 // run prints the tables that were asked for.
-func run(stdout io.Writer, args []string) error {
+func run(ctx context.Context, stdout, _ io.Writer, args []string) error {
 	flags := pflag.NewFlagSet("prove", pflag.ContinueOnError)
 	var names []string
 	for _, s := range studies {
@@ -63,6 +65,9 @@ func run(stdout io.Writer, args []string) error {
 		return draw(*plots, *runs, *seed)
 	}
 	for _, s := range chosen {
+		if ctx.Err() != nil {
+			return command.Interrupted(errors.New("interrupted: the tables above are whole"))
+		}
 		fmt.Fprintf(stdout, "%s: %s (modelled machines, %d runs a scenario, seed %d)\n\n", s.name, s.about, *runs, *seed)
 		w := tabwriter.NewWriter(stdout, 0, 0, 3, ' ', tabwriter.AlignRight)
 		s.print(w, *runs, *seed)

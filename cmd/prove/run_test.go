@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"strings"
 	"testing"
 
@@ -10,7 +12,7 @@ import (
 
 func prove(args ...string) (stdout string, code int) {
 	var out, errs bytes.Buffer
-	err := run(&out, args)
+	err := run(context.Background(), &out, io.Discard, args)
 	return out.String(), command.Exit(&errs, "prove", err)
 }
 

@@ -8,17 +8,6 @@
 // with 1 if the two differ, or if too little could be measured to tell.
 package main
 
-import (
-	"context"
-	"os"
-	"os/signal"
-	"syscall"
+import "crossover/cmd/internal/command"
 
-	"crossover/cmd/internal/command"
-)
-
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(command.Exit(os.Stderr, "speed", run(ctx, os.Stdout, os.Stderr, os.Args[1:])))
-}
+func main() { command.Main("speed", run) }

@@ -36,7 +36,7 @@ func comparePlans(ctx context.Context, machine command.Machine, o *options, stdo
 	})
 	clear()
 	if errors.Is(err, context.Canceled) {
-		return &command.Error{Code: command.ExitInterrupted, Err: errors.New("interrupted: nothing was decided")}
+		return command.Interrupted(errors.New("interrupted: nothing was decided"))
 	}
 	if err != nil {
 		return err

@@ -104,7 +104,7 @@ func measureOn(ctx context.Context, device *gpu.Device, all []row, o *options, s
 			continue
 		}
 		if ctx.Err() != nil {
-			return &command.Error{Code: command.ExitInterrupted, Err: errors.New("interrupted")}
+			return command.Interrupted(errors.New("interrupted"))
 		}
 		if err := r.print(device, o.runs, p); err != nil {
 			failed++

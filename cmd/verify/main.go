@@ -6,17 +6,6 @@
 // the file has no entry for this host and 5 when an implementation computes wrong values.
 package main
 
-import (
-	"context"
-	"os"
-	"os/signal"
-	"syscall"
+import "crossover/cmd/internal/command"
 
-	"crossover/cmd/internal/command"
-)
-
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(command.Exit(os.Stderr, "verify", run(ctx, os.Stdout, os.Stderr, os.Args[1:])))
-}
+func main() { command.Main("verify", run) }

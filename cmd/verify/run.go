@@ -56,6 +56,8 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	return o, false, nil
 }
 
+var errInterrupted = command.Interrupted(errors.New("interrupted: nothing was decided"))
+
 // run is the command on this machine.
 func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	return runOn(ctx, command.ThisMachine(), stdout, stderr, args)
@@ -70,6 +72,7 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if o.quiet {
 		stdout = io.Discard
 	}
+	command.Farewell(ctx, func() error { return errInterrupted })
 	file, err := calibration.Load(o.calibration)
 	if err != nil {
 		return err
@@ -132,7 +135,7 @@ func (o *options) measure(ctx context.Context, machine command.Machine, v *harne
 	err = v.Measure(ctx, machine.Machine, dispatcher, harness.VerifyOptions{Budget: o.budget - plans.BriefBudget(o.budget), Seed: o.seed, Progress: step})
 	clear()
 	if errors.Is(err, context.Canceled) {
-		return &command.Error{Code: command.ExitInterrupted, Err: errors.New("interrupted: nothing was decided")}
+		return errInterrupted
 	}
 	if err != nil {
 		return err
@@ -159,7 +162,7 @@ func (o *options) comparePlans(ctx context.Context, machine command.Machine, v *
 	clear()
 	switch {
 	case errors.Is(err, context.Canceled):
-		return &command.Error{Code: command.ExitInterrupted, Err: errors.New("interrupted: nothing was decided")}
+		return errInterrupted
 	case errors.Is(err, plans.ErrWrong):
 		return &command.Error{Code: command.ExitWrong, Err: err}
 	}

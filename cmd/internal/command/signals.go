@@ -1,0 +1,78 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// grace is how long a command may take to end by itself after the first signal. What cannot be stopped, such as a call
+// of a library or the reading of a pipe that nobody writes to, is left to itself after that.
+const grace = 800 * time.Millisecond
+
+// Main runs a command with the program's arguments and ends the program with its exit code. The first SIGINT or SIGTERM
+// cancels the context of the command. The program ends within a second of that, whatever the command is doing, and at
+// once with the second signal: then it says what the command has left by Farewell.
+func Main(program string, run func(ctx context.Context, stdout, stderr io.Writer, args []string) error) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	err := until(signals, grace, func(ctx context.Context) error { return run(ctx, os.Stdout, os.Stderr, os.Args[1:]) })
+	os.Exit(Exit(os.Stderr, program, err))
+}
+
+// until runs a command until it ends, or until it has been left to itself.
+func until(signals <-chan os.Signal, grace time.Duration, run func(context.Context) error) error {
+	words := &farewell{}
+	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), farewellKey{}, words))
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-signals:
+		cancel()
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-signals:
+	case <-time.After(grace):
+	}
+	return words.error()
+}
+
+// Farewell sets what the program says where a signal ends it before the command returns: what is saved by then, and what
+// helps. what is called then, by another goroutine.
+func Farewell(ctx context.Context, what func() error) {
+	if words, ok := ctx.Value(farewellKey{}).(*farewell); ok {
+		words.mu.Lock()
+		defer words.mu.Unlock()
+		words.what = what
+	}
+}
+
+type farewellKey struct{}
+
+// farewell is what to say; nothing in particular where it is nil.
+type farewell struct {
+	mu   sync.Mutex
+	what func() error
+}
+
+func (f *farewell) error() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.what != nil {
+		return f.what()
+	}
+	return Interrupted(errors.New("interrupted"))
+}
+
+// Interrupted is the error of a command that a signal ended.
+func Interrupted(err error) error { return &Error{Code: ExitInterrupted, Err: err} }
