@@ -195,3 +195,41 @@ func (g *greedy) Next(*timings.Set) (size, blocks int, worth float64) {
 	}
 	return 4096, 10, 1
 }
+
+// A single large size whose reference and calls take minutes: it is left out before anything of it is made.
+func TestASizeThatIsForeseenToCostTooMuch(t *testing.T) {
+	cubic := func(n float64) float64 { return 1e-9 * n * n * n }
+	for _, budget := range []time.Duration{time.Second, 10 * time.Second, time.Hour} {
+		m := newMachine()
+		c := m.newCase("op/x=1", 4096, 4096, implementation{name: "go", cost: cubic}, implementation{name: "go/half", cost: cubic})
+		c.Work = func(size int, variant string) kernels.Work {
+			flops := 2 * math.Pow(float64(size), 3)
+			if variant == "half" {
+				flops /= 2
+			}
+			return kernels.Work{Flops: flops}
+		}
+		r := m.sweep(t, m.options(budget), c)[0]
+		if m.now > 1.15*budget.Seconds() {
+			t.Errorf("%v: the sweep took %.3g s", budget, m.now)
+		}
+		if measured := len(r.Samples.Blocks) > 0; measured != (budget == time.Hour) {
+			t.Errorf("%v: there are %d blocks", budget, len(r.Samples.Blocks))
+		}
+		if budget < time.Hour && (len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "stopped below 4096 samples") ||
+			!strings.Contains(r.Warnings[0], "--budget")) {
+			t.Errorf("%v: warnings %q", budget, r.Warnings)
+		}
+	}
+}
+
+// A machine that is busy with something else takes a second for each reading of the sentinel.
+func TestBaselinesEndWithTheirShareOfTheBudget(t *testing.T) {
+	m := newMachine()
+	o := m.options(5 * time.Second)
+	o.Sentinel = func() { m.spend(0.1) }
+	m.sweep(t, o, m.newCase("op/x=1", 16, 1<<10, quickStarter(), slowStarter()))
+	if m.now > 8 {
+		t.Errorf("the sweep took %.3g s of 5", m.now)
+	}
+}

@@ -1,6 +1,7 @@
 package sweeps
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"runtime"
@@ -51,10 +52,11 @@ func newCore(clock Clock) *core {
 	return c
 }
 
-// settle finds out what the work takes at best.
-func (c *core) settle() {
+// settle finds out what the work takes at best, within a time.
+func (c *core) settle(ctx context.Context, within time.Duration) {
 	const looks, rounds = 200, 20
-	for range rounds {
+	start := c.clock.Now()
+	for n := 0; n == 0 || n < rounds && ctx.Err() == nil && c.clock.Now()-start < within; n++ {
 		for range looks / rounds {
 			c.shared()
 		}

@@ -1,6 +1,7 @@
 package sweeps
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -41,7 +42,7 @@ func (g *guest) core() *core {
 // pair is a core that is watched together with another one, which does its part unless it sleeps.
 func (g *guest) pair(shared, sleeps func() bool) *core {
 	c := g.core()
-	c.settle()
+	c.settle(context.Background(), time.Minute)
 	c.seen = make([]probe, 2)
 	c.all = func(t pool.Task) {
 		g.asked++
@@ -64,7 +65,7 @@ func always(time.Duration) bool { return true }
 func TestSharedCore(t *testing.T) {
 	g := &guest{slow: 1, shared: never}
 	c := g.core()
-	c.settle()
+	c.settle(t.Context(), time.Minute)
 	for _, slow := range []float64{1, 1.9, 0.7} {
 		g.slow = slow
 		if g.shared = never; c.shared() {
@@ -83,7 +84,7 @@ func TestSharedCore(t *testing.T) {
 func TestCoreSharedFromTheStart(t *testing.T) {
 	g := &guest{slow: 1, shared: always}
 	c := g.core()
-	c.settle()
+	c.settle(t.Context(), time.Minute)
 	if c.shared() || c.better() != "" {
 		t.Error("nobody can know yet that it is shared")
 	}
@@ -100,7 +101,7 @@ func TestCoreSharedFromTheStart(t *testing.T) {
 func TestCoreBesideACoarseClock(t *testing.T) {
 	g := &guest{slow: 0, shared: always}
 	c := g.core()
-	if c.settle(); c.shared() || c.better() != "" {
+	if c.settle(t.Context(), time.Minute); c.shared() || c.better() != "" {
 		t.Errorf("shared %t, %q", c.shared(), c.better())
 	}
 }
@@ -166,7 +167,7 @@ func timedOn(g *guest, elapsed time.Duration, call func() error) (seconds float6
 	s.Clock, s.State = g, Warm
 	quiet := g.shared
 	g.shared = never
-	s.sentinel.core.settle()
+	s.sentinel.core.settle(context.Background(), time.Minute)
 	g.shared, s.start = quiet, g.now-elapsed
 	run := func() error {
 		if g.shared(g.now) {
@@ -246,7 +247,7 @@ func impatient(g *guest) *sweep {
 	s := &sweep{sentinel: sentinel{clock: g, core: g.core()}}
 	s.Clock, s.State, s.Budget = g, Warm, time.Hour
 	s.collections[0].Name = "/gc/cycles/total:gc-cycles"
-	s.sentinel.settle()
+	s.sentinel.settle(context.Background(), time.Minute)
 	s.avoided = time.Hour
 	return s
 }
@@ -318,7 +319,7 @@ func TestBehindWhoFails(t *testing.T) {
 func TestPatience(t *testing.T) {
 	g := &guest{slow: 1, shared: never}
 	c := g.core()
-	c.settle()
+	c.settle(t.Context(), time.Minute)
 	look := func(shared func(time.Duration) bool) time.Duration {
 		g.shared = shared
 		start := g.now

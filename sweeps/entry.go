@@ -34,6 +34,9 @@ type entry struct {
 
 	implementations []*implementation // that can run, in the order of result.Samples.Implementations
 
+	probed       *probed // before the first visit to a size that may be dear; nil where there was none
+	unaffordable string  // why a size was not visited that was foreseen to be too dear; "" where none was
+
 	visiting, others float64 // seconds of its visits, and of other programs' processor time meanwhile
 }
 
@@ -110,9 +113,13 @@ const (
 	othersMost  = 0.5
 )
 
-// blame degrades a case that the machine was disturbed for, or beside which others computed: on another processor's core
+// blame says which sizes were too dear, and degrades a case that the machine was disturbed for, or beside which others computed: on another processor's core
 // in most of its blocks, or on this machine.
 func (e *entry) blame() {
+	if e.unaffordable != "" {
+		e.warn("%s", e.unaffordable)
+		e.dirty = true
+	}
 	if e.disturbed() {
 		e.degrade("the machine did not come to rest: " + e.moved)
 		e.dirty = true

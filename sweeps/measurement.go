@@ -167,7 +167,7 @@ func (m *measurement) wait(ctx context.Context) {
 		return
 	}
 	m.waits = backOffs
-	if ctx.Err() == nil && m.sentinel.accept() {
+	if ctx.Err() == nil && m.sentinel.accept(ctx, m.Budget/settleShare) {
 		m.e.degrade("the sentinel stayed off its baseline: " + m.sentinel.moved)
 	}
 }

@@ -34,7 +34,7 @@ func (w *watched) sentinel() sentinel {
 func TestObserved(t *testing.T) {
 	m := quietPair()
 	s := m.sentinel()
-	s.settle()
+	s.settle(t.Context(), time.Minute)
 	for _, handOver := range []time.Duration{40, 28, 40, 41, 35} {
 		m.handOver, m.all = handOver, 104*time.Microsecond
 		if handOver == 35 {
@@ -66,7 +66,7 @@ func TestObserved(t *testing.T) {
 func TestARatioIsPaired(t *testing.T) {
 	m := quietPair()
 	s := m.sentinel()
-	s.settle()
+	s.settle(t.Context(), time.Minute)
 	for _, took := range [][2]time.Duration{{100, 100}, {100, 150}, {150, 150}} {
 		m.one, m.all = took[0]*time.Microsecond, took[1]*time.Microsecond
 		if !s.quiet() {
@@ -83,7 +83,7 @@ func TestARatioIsPaired(t *testing.T) {
 func TestOneOfAllDisturbsNothing(t *testing.T) {
 	m := quietPair()
 	s := m.sentinel()
-	s.settle()
+	s.settle(t.Context(), time.Minute)
 	for _, one := range []time.Duration{time.Second, 10 * time.Microsecond, 0} {
 		if m.one = one; !s.quiet() || s.better != "" {
 			t.Errorf("%v: %s%s", one, s.moved, s.better)
@@ -99,7 +99,7 @@ func TestOneOfAllDisturbsNothing(t *testing.T) {
 func TestWhatIsNotKnown(t *testing.T) {
 	m := quietPair()
 	s := m.sentinel()
-	s.settle()
+	s.settle(t.Context(), time.Minute)
 	if !s.quiet() {
 		t.Fatal(s.moved)
 	}
@@ -126,7 +126,7 @@ func TestWhatIsNotKnown(t *testing.T) {
 	m = quietPair()
 	m.handOver = relayWithin / HandOvers
 	s = m.sentinel()
-	s.settle()
+	s.settle(t.Context(), time.Minute)
 	s.quiet()
 	s.keep()
 	if o := s.observed(); o.Baseline.HandOver != 0 || o.Kept.HandOver != 0 || o.Kept.AllRatio == 0 {
@@ -135,7 +135,7 @@ func TestWhatIsNotKnown(t *testing.T) {
 
 	m = &watched{} // a clock that tells nothing
 	s = m.sentinel()
-	s.settle()
+	s.settle(t.Context(), time.Minute)
 	s.quiet()
 	s.keep()
 	if o := s.observed(); o.Baseline != (Figures{}) || o.Kept != (Figures{}) {
@@ -146,7 +146,7 @@ func TestWhatIsNotKnown(t *testing.T) {
 // This machine, busy or not, takes some time for everything.
 func TestObserveThisMachine(t *testing.T) {
 	s := newSentinel(SystemClock(), nil, nil)
-	s.settle()
+	s.settle(t.Context(), time.Minute)
 	o := s.observed()
 	if o.Processors != pool.Shared().Workers() || o.Processors < 1 {
 		t.Errorf("%d processors", o.Processors)

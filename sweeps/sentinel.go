@@ -242,23 +242,31 @@ func (s *sentinel) read(w *work, tries int, enough float64) float64 {
 	return least
 }
 
-// settle takes the baselines.
-func (s *sentinel) settle() {
+// settleShare is the part of the budget that taking the baselines may take: a machine with something else to do may need a
+// second for one reading.
+const settleShare = 5
+
+// settle takes the baselines, within a time.
+func (s *sentinel) settle(ctx context.Context, within time.Duration) {
+	share := within / time.Duration(len(s.works)+1)
 	if s.core != nil {
-		s.core.settle()
+		s.core.settle(ctx, share)
 	}
 	for _, w := range s.works {
-		s.settleOn(w)
+		s.settleOn(ctx, w, share)
 	}
 }
 
 // settleOn takes a new baseline: once the readings have stopped falling, because an idle machine's clock ramps up first,
-// the median of several, or the least where only slower counts.
-func (s *sentinel) settleOn(w *work) {
+// the median of several, or the least where only slower counts. Where the time ends first, there are fewer readings, and
+// one at least.
+func (s *sentinel) settleOn(ctx context.Context, w *work, within time.Duration) {
 	const steadyAfter, atMost, count = 40, 400, 15
 	w.baseline = 0
 	least, steady := math.Inf(1), 0
-	for n := 0; n < atMost && steady < steadyAfter; n++ {
+	start := s.clock.Now()
+	early := func(share time.Duration) bool { return ctx.Err() == nil && s.clock.Now()-start < within/share }
+	for n := 0; n < atMost && steady < steadyAfter && early(2); n++ {
 		reading := s.read(w, w.tries, 0)
 		steady++
 		if reading < 0.99*least {
@@ -266,10 +274,11 @@ func (s *sentinel) settleOn(w *work) {
 		}
 		least = min(least, reading)
 	}
-	readings := make([]float64, count)
-	for i := range readings {
-		readings[i] = s.read(w, w.tries, 0)
+	readings := []float64{s.read(w, w.tries, 0)}
+	for len(readings) < count && early(1) {
+		readings = append(readings, s.read(w, w.tries, 0))
 	}
+	least = min(least, readings[0])
 	w.baseline, w.recent = median(readings), readings
 	if w.slowerOnly {
 		w.baseline = least
@@ -298,13 +307,13 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// accept takes the machine as it is now for quiet, and reports whether it did. Where only slower counts it does not: the
+// accept takes the machine as it is now for quiet, within a time, and reports whether it did. Where only slower counts it does not: the
 // baseline is then the best that the machine can do, and it may do so again.
-func (s *sentinel) accept() bool {
+func (s *sentinel) accept(ctx context.Context, within time.Duration) bool {
 	if s.culprit.slowerOnly {
 		return false
 	}
-	s.settleOn(s.culprit)
+	s.settleOn(ctx, s.culprit, within)
 	return true
 }
 

@@ -133,7 +133,7 @@ func TestBaselineFollows(t *testing.T) {
 		now := 100 * time.Microsecond
 		w := &work{of: "it", tolerance: 0.05, tries: 1, run: func() { clock.now += now }}
 		s := sentinel{clock: clock, works: []*work{w}}
-		s.settle()
+		s.settle(t.Context(), time.Minute)
 		now = took
 		if s.quiet() {
 			t.Errorf("%v is quiet at once", took)
@@ -180,7 +180,7 @@ func TestARestAfterParallelWork(t *testing.T) {
 			}
 		}
 		s := sentinel{clock: clock, works: []*work{w}}
-		s.settle()
+		s.settle(t.Context(), time.Minute)
 		if c.spread > 0 {
 			s.spread = clock.now
 			clock.now += c.spread
@@ -202,7 +202,7 @@ func TestAccept(t *testing.T) {
 		took = 100 * time.Microsecond
 		w := &work{of: "it", tolerance: 0.05, tries: 1, slowerOnly: slowerOnly, run: func() { clock.now += took }}
 		s := sentinel{clock: clock, works: []*work{w}}
-		s.settle()
+		s.settle(t.Context(), time.Minute)
 		took *= 2
 		if s.quiet() || s.backOff(t.Context(), time.Second) {
 			t.Fatal("the machine takes twice as long and counts as quiet")
@@ -212,7 +212,7 @@ func TestAccept(t *testing.T) {
 		if before := clock.now; s.backOff(cancelled, time.Second) || clock.now != before {
 			t.Error("it waits although nobody wants it to")
 		}
-		if accepted := s.accept(); accepted == slowerOnly || s.quiet() == slowerOnly {
+		if accepted := s.accept(t.Context(), time.Minute); accepted == slowerOnly || s.quiet() == slowerOnly {
 			t.Errorf("slower only %t: accepted %t, quiet afterwards %t", slowerOnly, accepted, s.quiet())
 		}
 		took /= 2
@@ -229,7 +229,7 @@ func TestBackOffsGetShorter(t *testing.T) {
 	w := &work{of: "it", tolerance: 0.05, tries: 1, slowerOnly: true, run: func() { clock.now += took }}
 	s := &sweep{sentinel: sentinel{clock: clock, works: []*work{w}}, patience: newPatience(backOffFor)}
 	s.Clock = clock
-	s.sentinel.settle()
+	s.sentinel.settle(t.Context(), time.Minute)
 	took *= 2
 	if s.backOff(t.Context()) || s.waited < backOffFor {
 		t.Errorf("it waited for %v, want %v at first", s.waited, backOffFor)
@@ -266,7 +266,7 @@ func TestStartOver(t *testing.T) {
 		took = 250 * time.Microsecond
 		s := &sweep{sentinel: sentinel{clock: clock, works: []*work{w}}}
 		s.Clock, s.Budget, s.start = clock, 10*time.Second, clock.now
-		s.sentinel.settle()
+		s.sentinel.settle(t.Context(), time.Minute)
 		planners := 0
 		s.Planner = func(*kernels.Case) Planner { planners++; return &counted{} }
 		e := &entry{result: &Result{}, high: 512, implementations: []*implementation{{}}, done: true}

@@ -128,7 +128,7 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 
 	s := newSweep(o, len(cases))
 	defer s.caller.close()
-	s.sentinel.settle()
+	s.sentinel.settle(ctx, o.Budget/settleShare)
 	results := make([]*Result, len(cases))
 	for i := range cases {
 		e := newEntry(&cases[i], &s.Options)
@@ -203,10 +203,17 @@ func newSweep(o Options, cases int) *sweep {
 	return s
 }
 
-// saveEvery is how much of a sweep a killed process may lose.
-const saveEvery = 3 * time.Second
+// saveEvery is how much of a sweep a killed process may lose. Before a visit that takes longer than saveBefore everything
+// is saved, because a signal ends the process within a second.
+const (
+	saveEvery  = 3 * time.Second
+	saveBefore = 500 * time.Millisecond
+)
 
 func (s *sweep) elapsed() time.Duration { return s.Clock.Now() - s.start }
+
+// over reports whether the budget is spent and a tenth more: then nothing is made ready any more.
+func (s *sweep) over() bool { return s.elapsed() > s.Budget+s.Budget/10 }
 
 // run visits the most worthwhile size of the most worthwhile case until nothing is left to learn or to spend.
 func (s *sweep) run(ctx context.Context) error {
@@ -214,9 +221,14 @@ func (s *sweep) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		e, size, blocks := s.pick()
+		e, size, blocks := s.pick(ctx)
 		if e == nil {
-			return nil
+			return ctx.Err()
+		}
+		if growing, fixed := e.costs.visit(size, blocks, e.alive(size)); growing+fixed > saveBefore.Seconds() {
+			if err := s.saveAll(); err != nil { // a signal does not wait until it is over
+				return err
+			}
 		}
 		s.cool(ctx, e)
 		if s.Progress != nil {
@@ -259,9 +271,9 @@ func (s *sweep) startOver() {
 }
 
 // pick returns the best visit that can still be paid for, or a nil entry.
-func (s *sweep) pick() (best *entry, size, blocks int) {
+func (s *sweep) pick(ctx context.Context) (best *entry, size, blocks int) {
 	left := (s.Budget - s.elapsed()).Seconds()
-	if left <= 0 {
+	if left <= 0 || ctx.Err() != nil {
 		return nil, 0, 0
 	}
 	most := 0.0
@@ -282,6 +294,9 @@ func (s *sweep) pick() (best *entry, size, blocks int) {
 				// What is not timed at a size any more does not come back above it.
 				e.stopAt(e.costs.below(n))
 				continue
+			}
+			if s.tooDear(ctx, e, n) {
+				continue // the planner was told; ask again
 			}
 			b, ok := s.afford(e, n, b)
 			if !ok {
@@ -389,7 +404,15 @@ func (s *sweep) cool(ctx context.Context, e *entry) {
 			e.degrade(fmt.Sprintf("the thermal state stayed %s", state))
 			return
 		}
-		s.Clock.Sleep(step)
+		s.sleep(ctx, step)
+	}
+}
+
+// sleep lets a time pass, or as much of it as there is before ctx is cancelled.
+func (s *sweep) sleep(ctx context.Context, d time.Duration) {
+	const doze = 100 * time.Millisecond
+	for ; d > 0 && ctx.Err() == nil; d -= doze {
+		s.Clock.Sleep(min(d, doze))
 	}
 }
 

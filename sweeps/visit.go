@@ -59,13 +59,11 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 	}
 	e.drowsy = false
 	defer v.end()
-	v.bind()
-	if ctx.Err() != nil {
+	if !v.bind(ctx) {
 		return
 	}
 	v.fillFlights()
-	v.warmUp()
-	if len(v.callables) == 0 || size <= e.floor {
+	if !v.warmUp(ctx) || len(v.callables) == 0 || size <= e.floor {
 		return
 	}
 	ready := s.Clock.Now()
@@ -100,8 +98,9 @@ func (v *visit) end() {
 }
 
 // bind makes the problem and readies every implementation that is still timed. Outputs are held against the reference the
-// first time that the size comes up.
-func (v *visit) bind() {
+// first time that the size comes up. It reports false where the budget or ctx ended before all were ready: what is timed
+// without some of them tells half of it.
+func (v *visit) bind(ctx context.Context) bool {
 	var reference []float64
 	broken := safely(func() error {
 		v.problem = v.e.c.Problem(v.size, v.Input)
@@ -114,6 +113,8 @@ func (v *visit) bind() {
 	for _, impl := range v.e.implementations {
 		switch {
 		case !impl.live(v.size):
+		case ctx.Err() != nil || v.over():
+			return false
 		case broken != nil:
 			v.e.retire(impl, v.size, broken)
 		default:
@@ -121,6 +122,7 @@ func (v *visit) bind() {
 		}
 	}
 	v.callables = keepLive(v.callables, v.size)
+	return ctx.Err() == nil
 }
 
 // ready binds an implementation and holds its output against the reference, where there is one. An implementation that
@@ -159,8 +161,9 @@ func (v *visit) ready(impl *implementation, reference []float64) {
 }
 
 // warmUp calls each implementation until its times stop falling, and sets the length of its batches. One that fails, or is
-// faster than memory, is dropped. Those on the GPU come last, so that its clock is up when the first block begins.
-func (v *visit) warmUp() {
+// faster than memory, is dropped. Those on the GPU come last, so that its clock is up when the first block begins. It
+// reports false where the budget or ctx ended before all were warm.
+func (v *visit) warmUp(ctx context.Context) bool {
 	target := max(minBatch, resolutions*v.Clock.Resolution()).Seconds()
 	fastest := math.Inf(1)
 	processors, gpus := bySide(v.callables)
@@ -170,6 +173,9 @@ func (v *visit) warmUp() {
 	for _, c := range slices.Concat(processors, gpus) {
 		if !c.live(v.size) {
 			continue // an earlier one lost the GPU
+		}
+		if ctx.Err() != nil || v.over() {
+			return false
 		}
 		err := v.calling(c.implementation, func() error {
 			return v.rouse(c, target, v.e.costs.call(v.size, c.index), fastest)
@@ -184,6 +190,7 @@ func (v *visit) warmUp() {
 		fastest = min(fastest, c.seconds)
 	}
 	v.callables = keepLive(v.callables, v.size)
+	return true
 }
 
 // bindTwin binds one of the implementations a second time, under buffers and plans of its own. There is no twin where that
