@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,12 +28,13 @@ import (
 // CPU is what Choose answers where nothing was measured: the program's own default on the processor.
 const CPU = "cpu"
 
-// Dispatcher holds the calibration of this host. A nil Dispatcher has no calibration: every choice is CPU, or the one
+// Dispatcher holds the calibration of this host. A nil Dispatcher and a zero one have no calibration: every choice is CPU, or the one
 // that CROSSOVER_FORCE names. All methods may be called concurrently.
 type Dispatcher struct {
 	host           host.Facts
 	allowSimulated bool
 	now            func() time.Time
+	unforced       bool              // CROSSOVER_FORCE is not heeded
 	force          map[string]string // by case or operation, the implementation that CROSSOVER_FORCE asks for
 	gpuWait        atomic.Int64      // nanoseconds
 	retries        atomic.Uint64     // how often Retry was called
@@ -42,7 +42,7 @@ type Dispatcher struct {
 	mu       sync.Mutex // guards all below, and the building of tables
 	entry    entry
 	thermal  string
-	cases    map[string]*Case
+	cases    map[caseKey]*Case    // nil in a zero dispatcher
 	releases map[*func()]struct{} // called at critical memory pressure
 	report   func(Failure)        // nil where nobody wants to know
 	failures map[string]bool      // by implementation: those that report knows of
@@ -58,8 +58,17 @@ func WithHost(facts host.Facts) Option { return func(d *Dispatcher) { d.host = f
 // AllowSimulated lets entries count that were computed from a model and not measured. Without it they are passed over.
 func AllowSimulated() Option { return func(d *Dispatcher) { d.allowSimulated = true } }
 
-// WithClock sets the clock that the age of a calibration is read from, time.Now by default.
-func WithClock(now func() time.Time) Option { return func(d *Dispatcher) { d.now = now } }
+// WithClock sets the clock that the age of a calibration is read from. Nil means time.Now, the default.
+func WithClock(now func() time.Time) Option {
+	return func(d *Dispatcher) {
+		if d.now = now; now == nil {
+			d.now = time.Now
+		}
+	}
+}
+
+// Unforced ignores CROSSOVER_FORCE, for a program that checks a calibration.
+func Unforced() Option { return func(d *Dispatcher) { d.unforced = true } }
 
 // Load reads a calibration file and picks an entry. The entry of this host comes first. Without it, Load picks the most
 // recent entry of the same chip family and architecture. Without that too, every choice is CPU. Fallback reports the
@@ -90,7 +99,7 @@ func New(file *calibration.File, options ...Option) (*Dispatcher, error) {
 }
 
 func newDispatcher(options []Option) *Dispatcher {
-	d := &Dispatcher{now: time.Now, thermal: "unknown", cases: map[string]*Case{}, releases: map[*func()]struct{}{}}
+	d := &Dispatcher{now: time.Now, thermal: "unknown", cases: map[caseKey]*Case{}, releases: map[*func()]struct{}{}}
 	for _, option := range options {
 		option(d)
 	}
@@ -102,9 +111,11 @@ func newDispatcher(options []Option) *Dispatcher {
 
 // start takes the first entry and the overrides.
 func (d *Dispatcher) start(e entry) (*Dispatcher, error) {
-	var err error
-	if d.force, err = forceFromEnvironment(e.names()); err != nil {
-		return nil, fmt.Errorf("dispatch: %w", err)
+	if !d.unforced {
+		var err error
+		if d.force, err = forceFromEnvironment(e.names()); err != nil {
+			return nil, fmt.Errorf("dispatch: %w", err)
+		}
 	}
 	d.entry = e
 	d.checkForce()
@@ -123,12 +134,15 @@ func (d *Dispatcher) load(path string) (entry, error) {
 	return e, nil
 }
 
-var errNil = errors.New("dispatch: a nil dispatcher takes no calibration; make one with Load or New")
+// none reports whether the dispatcher was made by nobody who could give it a calibration.
+func (d *Dispatcher) none() bool { return d == nil || d.cases == nil }
+
+var errNil = errors.New("dispatch: a nil or zero dispatcher takes no calibration; make one with Load or New")
 
 // Reload reads a calibration file again and swaps it in, as Swap does. If Reload fails, the dispatcher keeps its
 // calibration.
 func (d *Dispatcher) Reload(path string) error {
-	if d == nil {
+	if d.none() {
 		return errNil
 	}
 	e, err := d.load(path)
@@ -143,7 +157,7 @@ func (d *Dispatcher) Reload(path string) error {
 // updated, each in one step: a concurrent Choose answers by the old table or by the new one. If the entry is not valid,
 // Swap fails and the dispatcher keeps its calibration.
 func (d *Dispatcher) Swap(file *calibration.File) error {
-	if d == nil {
+	if d.none() {
 		return errNil
 	}
 	e, err := d.pick(fileCandidates(file))
@@ -171,7 +185,7 @@ func (d *Dispatcher) rebuild() {
 
 // Fallback says in one clause why the choices do not rest on a measurement of this host, and returns "" where they do.
 func (d *Dispatcher) Fallback() string {
-	if d == nil {
+	if d.none() {
 		return noCalibration
 	}
 	d.mu.Lock()
@@ -201,7 +215,7 @@ func (d *Dispatcher) Case(name string, have ...string) *Case {
 	have = slices.Clone(have)
 	slices.Sort(have)
 	have = slices.Compact(have)
-	return d.CaseOf(name, "", strings.Join(have, "\x00"), have, func(implementation string) bool {
+	return d.CaseOf(name, "", fmt.Sprintf("%q", have), have, func(implementation string) bool {
 		return slices.Contains(have, implementation)
 	})
 }
@@ -216,20 +230,23 @@ func (d *Dispatcher) Case(name string, have ...string) *Case {
 // them.
 func (d *Dispatcher) CaseOf(name, instead, key string, names []string, has func(implementation string) bool) *Case {
 	c := &Case{name: name, instead: instead, names: names, has: has}
-	if d == nil {
+	if d.none() {
 		c.table.Store(forcedAlone().newTable(c))
 		return c
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	key = name + "\x00" + key
-	if known := d.cases[key]; known != nil {
+	of := caseKey{name, key}
+	if known := d.cases[of]; known != nil {
 		return known
 	}
 	c.table.Store(d.newTable(c))
-	d.cases[key] = c
+	d.cases[of] = c
 	return c
 }
+
+// caseKey tells one Case from another.
+type caseKey struct{ name, have string }
 
 // Choose returns the name of the implementation to use at a size, in units of the case's axis. Beyond the measured
 // sizes the nearest segment decides. Choose waits for nothing, allocates nothing and takes a few nanoseconds. It takes

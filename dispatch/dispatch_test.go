@@ -458,14 +458,14 @@ func TestForce(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			t.Setenv(forceVariable, test.force)
+			t.Setenv(ForceVariable, test.force)
 			d := newDispatcherFor(t, test.file, m3Max)
 			expect(t, d.Case(test.ask, test.have...), 65536, test.want, test.reason)
 		})
 	}
 
 	t.Run("stronger than policies", func(t *testing.T) {
-		t.Setenv(forceVariable, "fft=metal")
+		t.Setenv(ForceVariable, "fft=metal")
 		d := newDispatcherFor(t, testFile(), m3Max)
 		if err := d.SetThermal("critical"); err != nil {
 			t.Fatal(err)
@@ -478,7 +478,7 @@ func TestForce(t *testing.T) {
 		if err := calibration.Save(path, testFile()); err != nil {
 			t.Fatal(err)
 		}
-		t.Setenv(forceVariable, "fft")
+		t.Setenv(ForceVariable, "fft")
 		want := `dispatch: CROSSOVER_FORCE: "fft" does not begin with operation= or operation/parameter=value= ` +
 			"(want fft=go,conv1d/taps=512=go/fft)"
 		if _, err := Load(path, WithHost(m3Max)); err == nil || err.Error() != want {

@@ -10,7 +10,7 @@ type Failure struct {
 // lost: once for each implementation, until Retry. The next best implementation has then computed the call. The
 // goroutine of the call calls report, which must not block. A nil report ends the calls.
 func (d *Dispatcher) OnFailure(report func(Failure)) {
-	if d == nil {
+	if d.none() {
 		return
 	}
 	d.mu.Lock()
@@ -20,7 +20,7 @@ func (d *Dispatcher) OnFailure(report func(Failure)) {
 
 // Failed reports that an implementation failed in a call. Plans call it.
 func (d *Dispatcher) Failed(implementation string, err error) {
-	if d == nil {
+	if d.none() {
 		return
 	}
 	d.mu.Lock()
@@ -38,7 +38,7 @@ func (d *Dispatcher) Failed(implementation string, err error) {
 
 // Retry lets failed implementations be chosen again, for instance when the GPU is back.
 func (d *Dispatcher) Retry() {
-	if d == nil {
+	if d.none() {
 		return
 	}
 	d.mu.Lock()
@@ -49,7 +49,7 @@ func (d *Dispatcher) Retry() {
 
 // Retries returns how often Retry was called. Plans ask at each call whether to forget what failed.
 func (d *Dispatcher) Retries() uint64 {
-	if d == nil {
+	if d.none() {
 		return 0
 	}
 	return d.retries.Load()

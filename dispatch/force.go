@@ -11,8 +11,8 @@ import (
 	"crossover/host"
 )
 
-// forceVariable is the environment variable that overrides choices.
-const forceVariable = "CROSSOVER_FORCE"
+// ForceVariable is the environment variable that overrides choices.
+const ForceVariable = "CROSSOVER_FORCE"
 
 // everything is the key of what is forced on every case.
 const everything = "*"
@@ -31,13 +31,13 @@ func (d *Dispatcher) forcedBy() string {
 	if _, always := d.force[everything]; always {
 		return "the program always asks for it"
 	}
-	return forceVariable + " asks for it"
+	return ForceVariable + " asks for it"
 }
 
 func forceFromEnvironment(known []string) (map[string]string, error) {
-	force, err := parseForce(os.Getenv(forceVariable), known)
+	force, err := parseForce(os.Getenv(ForceVariable), known)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", forceVariable, err)
+		return nil, fmt.Errorf("%s: %w", ForceVariable, err)
 	}
 	return force, nil
 }
@@ -61,7 +61,7 @@ func forcedAlone() *Dispatcher {
 func (d *Dispatcher) checkForce() {
 	for _, name := range slices.Sorted(maps.Keys(d.force)) {
 		if strange := d.entry.stranger(name); strange != "" {
-			warn("%s: %s=%s: %s", forceVariable, name, d.force[name], strange)
+			warn("%s: %s=%s: %s", ForceVariable, name, d.force[name], strange)
 		}
 	}
 }

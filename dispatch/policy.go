@@ -11,7 +11,7 @@ import (
 // host.Observe does. From serious on no implementation that runs on the GPU is chosen, until a lower state is told. Any
 // other word is an error and changes nothing.
 func (d *Dispatcher) SetThermal(state string) error {
-	if err := oneOf("thermal state", state, "nominal", "fair", "serious", "critical", "unknown"); err != nil || d == nil {
+	if err := oneOf("thermal state", state, "nominal", "fair", "serious", "critical", "unknown"); err != nil || d.none() {
 		return err
 	}
 	d.mu.Lock()
@@ -39,7 +39,7 @@ func (d *Dispatcher) SetGPUWait(wait time.Duration) {
 // that OnMemoryPressure was given, each time that it is told so, and returns when they have returned. Any other word is
 // an error and changes nothing.
 func (d *Dispatcher) SetMemoryPressure(level string) error {
-	if err := oneOf("memory pressure", level, "normal", "warning", "critical"); err != nil || d == nil {
+	if err := oneOf("memory pressure", level, "normal", "warning", "critical"); err != nil || d.none() {
 		return err
 	}
 	if level != "critical" {
@@ -61,7 +61,7 @@ func (d *Dispatcher) SetMemoryPressure(level string) error {
 // speed; kernels.Here().Trim gives back those of the GPUs. Functions are called in no particular order and without a lock
 // held. The returned function takes release off again.
 func (d *Dispatcher) OnMemoryPressure(release func()) (stop func()) {
-	if d == nil {
+	if d.none() {
 		return func() {}
 	}
 	key := &release

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"crossover/calibration"
 )
@@ -81,6 +82,8 @@ func (d *Dispatcher) newTable(c *Case) *table {
 
 	forced, refused := b.forced(name)
 	switch {
+	case strings.ContainsFunc(name, unicode.IsControl):
+		t.choices = []choice{{implementation: CPU, reason: fmt.Sprintf("%q is no name of a case: it has a control character", name)}}
 	case forced != "":
 		t.choices = []choice{{implementation: forced, reason: b.d.forcedBy()}}
 	case recorded == nil:
@@ -144,7 +147,7 @@ func (b *builder) forced(name string) (implementation, refused string) {
 	if _, always := b.d.force[everything]; always {
 		return "", "the program asks for " + wanted + ", which is not there"
 	}
-	refused = fmt.Sprintf("%s asks for %s, which is not there", forceVariable, wanted)
+	refused = fmt.Sprintf("%s asks for %s, which is not there", ForceVariable, wanted)
 	warn("%s: %s (want %s)", name, refused, strings.Join(b.available(), ", "))
 	return "", refused
 }

@@ -55,7 +55,7 @@ func TestForceWarns(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			t.Setenv(forceVariable, test.force)
+			t.Setenv(ForceVariable, test.force)
 			lines := heard(t)
 			d := newDispatcherFor(t, test.file, m3Max)
 			c := d.Case(test.ask, test.have...)
@@ -93,14 +93,14 @@ func checkHeard(t *testing.T, lines *bytes.Buffer, want string) {
 
 func TestForceWithoutDispatcher(t *testing.T) {
 	var none *Dispatcher
-	t.Setenv(forceVariable, "fft=fftw,stft/nfft=2048=go")
+	t.Setenv(ForceVariable, "fft=fftw,stft/nfft=2048=go")
 	expect(t, none.Case("fft/batch=1", "go", "fftw"), 4096, "fftw", "CROSSOVER_FORCE asks for it")
 	expect(t, none.Case("stft/nfft=2048", "go", "fftw"), 4096, "go", "CROSSOVER_FORCE asks for it")
 	expect(t, none.Case("sum", "go"), 4096, CPU, noCalibration)
 	none.SetGPUWait(time.Hour)
 
 	lines := heard(t)
-	t.Setenv(forceVariable, "fft")
+	t.Setenv(ForceVariable, "fft")
 	for range 2 {
 		expect(t, none.Case("fft/batch=1", "go", "fftw"), 4096, CPU, noCalibration)
 	}

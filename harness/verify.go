@@ -55,9 +55,13 @@ func NewVerification(entry *calibration.Host, all []kernels.Case, asked func(nam
 			v.Skipped = append(v.Skipped, fmt.Sprintf("%s: not in the catalogue of this version", recorded.Name))
 		case len(recorded.Segments) == 0:
 			v.Skipped = append(v.Skipped, fmt.Sprintf("%s: the file chooses nothing (%s)", recorded.Name, recorded.Reason))
+		case recorded.Axis.From > c.Axis.Max || recorded.Axis.To < c.Axis.Min:
+			v.Skipped = append(v.Skipped, fmt.Sprintf("%s: the file has sizes from %d to %d, and this version takes %d to %d",
+				recorded.Name, recorded.Axis.From, recorded.Axis.To, c.Axis.Min, c.Axis.Max))
 		default:
-			// Only what was measured is promised, so only that is checked.
-			c.Axis.Min, c.Axis.Max = recorded.Axis.From, recorded.Axis.To
+			// Only what was measured is promised, so only that is checked. A file may have been written by anybody: what it
+			// says does not lead to sizes that this program would never measure.
+			c.Axis.Min, c.Axis.Max = max(c.Axis.Min, recorded.Axis.From), min(c.Axis.Max, recorded.Axis.To)
 			c.Implementations = promised(recorded, c.Implementations)
 			v.Checks = append(v.Checks, &Check{Recorded: recorded, Case: c})
 		}

@@ -88,6 +88,9 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if v.Entry.Edited {
 		o.warn(stderr, []string{"the entry of this host was edited since calibrate wrote it: it does not match its digest"})
 	}
+	if force := os.Getenv(dispatch.ForceVariable); force != "" {
+		o.warn(stderr, []string{fmt.Sprintf("%s=%.60s is not heeded: the choices of %s are checked", dispatch.ForceVariable, force, o.calibration)})
+	}
 	before := harness.Doubts(&v.Now)
 	o.warn(stderr, before)
 	if err := o.measure(ctx, machine, v, file, stderr); err != nil {
@@ -118,6 +121,9 @@ func (o *options) verification(file *calibration.File, machine command.Machine) 
 		return nil, err
 	}
 	v := harness.NewVerification(entry, machine.Cases(), matches.MatchString, command.Environment(machine.Condition()))
+	if len(v.Checks) == 0 && len(v.Skipped) > 0 {
+		return nil, fmt.Errorf("no case of %s can be checked: %s (go run ./cmd/calibrate measures afresh)", o.calibration, v.Skipped[0])
+	}
 	if len(v.Checks) == 0 {
 		return nil, command.Usage("--ops %q matches no case that can be checked (%s has %s)",
 			o.ops, o.calibration, command.Plural(len(entry.Cases), "case"))
@@ -127,7 +133,8 @@ func (o *options) verification(file *calibration.File, machine command.Machine) 
 
 // measure sweeps at fresh sizes, with the progress on stderr.
 func (o *options) measure(ctx context.Context, machine command.Machine, v *harness.Verification, file *calibration.File, stderr io.Writer) error {
-	dispatcher, err := dispatch.New(file)
+	// It is the file that is held against the machine, not what somebody would rather have.
+	dispatcher, err := dispatch.New(file, dispatch.Unforced())
 	if err != nil {
 		return err
 	}

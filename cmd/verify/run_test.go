@@ -285,3 +285,34 @@ func TestALostGPU(t *testing.T) {
 		}
 	}
 }
+
+// A file may say anything: no size is measured that this version would not measure.
+func TestAnAxisBeyondTheCatalogue(t *testing.T) {
+	file := recorded(4000)
+	c := &file.Hosts[0].Cases[0]
+	c.Axis.To, c.Segments[1].To, c.Sizes[2] = 1<<40, 1<<40, 1<<40
+	m := truth(1)
+	stdout, stderr, _ := verifyOn(t, m, "--calibration", save(t, file), "--json", "--seed", "1")
+	var r report
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	for _, s := range r.Cases[0].Sizes {
+		if s.Size > m.Command().Cases()[0].Axis.Max {
+			t.Errorf("it measured %d samples", s.Size)
+		}
+	}
+	c.Axis.From, c.Axis.To, c.Segments, c.Sizes = 1<<39, 1<<40, c.Segments[:1], []int{1 << 39, 1 << 40}
+	c.Segments[0].From, c.Segments[0].To, c.Verdict = 1<<39, 1<<40, calibration.Always
+	if _, stderr, code := verifyOn(t, truth(1), "--calibration", save(t, file)); code == command.ExitOK || !strings.Contains(stderr, "this version takes 64 to") {
+		t.Errorf("exit %d for sizes that no case takes: %s", code, stderr)
+	}
+}
+
+func TestForceIsNotHeeded(t *testing.T) {
+	t.Setenv("CROSSOVER_FORCE", "fft=a")
+	_, stderr, code := verifyOn(t, truth(1), "--calibration", save(t, recorded(4000)), "--seed", "1")
+	if code != command.ExitOK || !strings.Contains(stderr, "CROSSOVER_FORCE=fft=a is not heeded") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
