@@ -14,6 +14,7 @@ type Machine struct {
 	Forget   func()                // drops what libraries and drivers keep from one call to the next; may be nil
 	Trim     func()                // gives back what device pools hold beyond what is useful; may be nil
 	Observe  func() host.Condition // the machine's present condition; nil where it is not known
+	Memory   int64                 // in bytes; 0 where it is not known
 	Others   func() float64        // processor seconds that other programs have taken; nil where no other programs run
 }
 
@@ -39,6 +40,6 @@ func (m Machine) sweep() sweeps.Options {
 	}
 	return sweeps.Options{
 		Clock: clock, Sentinel: m.Sentinel, Together: m.Together,
-		Throttled: m.throttled, Others: m.Others, Forget: m.Forget, Trim: m.Trim,
+		Memory: m.Memory, Throttled: m.throttled, Others: m.Others, Forget: m.Forget, Trim: m.Trim,
 	}
 }

@@ -233,3 +233,17 @@ func TestBaselinesEndWithTheirShareOfTheBudget(t *testing.T) {
 		t.Errorf("the sweep took %.3g s of 5", m.now)
 	}
 }
+
+// Half of the memory is the most that a visit may take.
+func TestSizesThatTheMemoryDoesNotHold(t *testing.T) {
+	m := newMachine()
+	o := m.options(5 * time.Second)
+	o.Memory = 1 << 20
+	r := m.sweep(t, o, m.newCase("op/x=1", 64, 1<<40, quickStarter(), slowStarter()))[0]
+	if sizes := r.Samples.Sizes(); len(sizes) == 0 || sizes[len(sizes)-1] > 1<<19/5 {
+		t.Errorf("measured at %v", sizes)
+	}
+	if len(r.Warnings) == 0 || !strings.Contains(r.Warnings[len(r.Warnings)-1], "GiB of memory") {
+		t.Errorf("warnings: %q", r.Warnings)
+	}
+}

@@ -58,6 +58,10 @@ func (e *entry) work(size int, variant string) float64 {
 	return max(w.Flops, w.Bytes, 1)
 }
 
+// memory is about how many bytes a visit holds: the tensors and their reference in float64, and for each implementation
+// outputs of its own.
+func (e *entry) memory(size int) float64 { return float64(3+len(e.implementations)) * e.c.Bytes(size) }
+
 // heaviest is the work of the variant that has most to do, as the reference may.
 func (e *entry) heaviest(size int) float64 {
 	most := e.work(size, "")
@@ -104,8 +108,15 @@ func (s *sweep) probe(ctx context.Context, e *entry, size int) *probed {
 	return p
 }
 
-// tooDear reports whether the budget does not last for a first visit to a size, and keeps the case below it then.
+// tooDear reports whether the memory does not do for a size, or the budget does not last for a first visit to it, and keeps
+// the case below it then.
 func (s *sweep) tooDear(ctx context.Context, e *entry, size int) bool {
+	if need := e.memory(size); s.Memory > 0 && need > float64(s.Memory)/2 {
+		e.unaffordable = fmt.Sprintf("stopped below %d %s: a visit to that would take about %.2g GiB of memory, and the machine has %.2g",
+			size, e.c.Axis.Unit, need/(1<<30), float64(s.Memory)/(1<<30))
+		e.stopAt(size - 1)
+		return true
+	}
 	left := (s.Budget - s.elapsed()).Seconds()
 	cost := s.foresee(ctx, e, size)
 	if cost <= left {

@@ -44,6 +44,10 @@ type Options struct {
 	// Include says which implementations are timed; nil means all.
 	Include func(implementation string) bool
 
+	// Memory is how much the machine has, in bytes: no size is visited that would take more than half of it. 0 means that
+	// nobody knows.
+	Memory int64
+
 	Clock    Clock  // nil means SystemClock
 	Sentinel func() // nil means the default: see newSentinel; another one watches no core for neighbours
 

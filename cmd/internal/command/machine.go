@@ -24,8 +24,10 @@ type Machine struct {
 // ThisMachine is the catalogue on this computer. It opens no GPU before it is asked for its cases.
 func ThisMachine() Machine {
 	return Machine{
-		Machine: harness.Machine{Forget: forget, Trim: trim, Observe: host.Observe, Others: host.OthersSeconds},
-		Cases:   catalogue.CasesHere, GPUs: openGPUs,
+		Machine: harness.Machine{
+			Forget: forget, Trim: trim, Observe: host.Observe, Others: host.OthersSeconds, Memory: host.Identify().MemoryBytes,
+		},
+		Cases: catalogue.CasesHere, GPUs: openGPUs,
 	}
 }
 
