@@ -33,18 +33,18 @@ const maxFrames = 1 << 28
 // It reads the whole recording or fails: a file that ends early, holds no samples, is longer than 268 435 456 samples
 // a channel (1 GiB in memory) or is in another format gives an error of one line that says what was found.
 func ReadWAV(path string) (kernels.Input, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return kernels.Input{}, fmt.Errorf("audio: %w", err)
+	}
+	if !info.Mode().IsRegular() { // before it is opened: a pipe keeps who opens it until somebody writes
+		return kernels.Input{}, fmt.Errorf("audio: %s: not a regular file (want a PCM WAV file)", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return kernels.Input{}, fmt.Errorf("audio: %w", err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return kernels.Input{}, fmt.Errorf("audio: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return kernels.Input{}, fmt.Errorf("audio: %s: not a regular file (want a PCM WAV file)", path)
-	}
 	samples, rate, err := decode(f, info.Size())
 	if err != nil {
 		return kernels.Input{}, fmt.Errorf("audio: %s: %w", path, err)

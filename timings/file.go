@@ -244,6 +244,13 @@ func (s *Set) Save(dir string) error {
 
 // Load reads the sample file at path.
 func Load(path string) (*Set, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // before it is opened: a pipe keeps who opens it until somebody writes
+		return nil, fmt.Errorf("%s: not a regular file (want samples that calibrate saved)", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
