@@ -27,10 +27,10 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 		return writeChips(stdout)
 	}
 	if o.quiet {
-		stdout = io.Discard
+		stdout, stderr = io.Discard, io.Discard // errors are Exit's
 	}
 	if o.from != "" {
-		return refit(o, stdout, stderr)
+		return refit(ctx, o, stdout, stderr)
 	}
 	o.drawSeed()
 	of, err := o.subject(machine)
@@ -68,9 +68,7 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 	if err := command.Writable(asked.Folder); err != nil {
 		return err
 	}
-	if !o.quiet {
-		announce(stderr, &r.Entry, len(cases))
-	}
+	announce(stderr, &r.Entry, len(cases))
 	begin := time.Now()
 	interrupted := func() error {
 		return command.Interrupted(fmt.Errorf(
@@ -91,15 +89,19 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 		waking(stderr, r)
 	}
 	r.Fit()
-	command.Farewell(ctx, func() error {
-		return command.Interrupted(fmt.Errorf("interrupted while %s and its charts were written: calibrate --from %s writes them",
-			o.output, asked.Folder))
-	})
+	halfWritten(ctx, o.output, asked.Folder)
 	return out.publish(r, stdout, stderr)
 }
 
+// halfWritten sets what is said where a signal ends the program while the file and the charts are written.
+func halfWritten(ctx context.Context, file, folder string) {
+	command.Farewell(ctx, func() error {
+		return command.Interrupted(fmt.Errorf("interrupted while %s and its charts were written: calibrate --from %s writes them", file, folder))
+	})
+}
+
 // refit fits saved samples again; the same samples give the same bytes.
-func refit(o *options, stdout, stderr io.Writer) error {
+func refit(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	r, err := harness.Load(o.from)
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
@@ -112,5 +114,6 @@ func refit(o *options, stdout, stderr io.Writer) error {
 		return err
 	}
 	r.Fit()
+	halfWritten(ctx, o.output, o.from)
 	return out.publish(r, stdout, stderr)
 }

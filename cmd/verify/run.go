@@ -70,7 +70,7 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 		return err
 	}
 	if o.quiet {
-		stdout = io.Discard
+		stdout, stderr = io.Discard, io.Discard // errors are Exit's
 	}
 	command.Farewell(ctx, func() error { return errInterrupted })
 	file, err := calibration.Load(o.calibration)
@@ -81,18 +81,16 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	if !o.quiet {
-		fmt.Fprintf(stderr, "verify: %s, calibrated %s · %s · budget %.0f s · seed %d\n", v.Entry.ID,
-			v.Entry.Created.Format("2006-01-02"), command.Plural(len(v.Checks), "case"), o.budget.Seconds(), o.seed)
-	}
+	fmt.Fprintf(stderr, "verify: %s, calibrated %s · %s · budget %.0f s · seed %d\n", v.Entry.ID,
+		v.Entry.Created.Format("2006-01-02"), command.Plural(len(v.Checks), "case"), o.budget.Seconds(), o.seed)
 	if v.Entry.Edited {
-		o.warn(stderr, []string{"the entry of this host was edited since calibrate wrote it: it does not match its digest"})
+		warn(stderr, []string{"the entry of this host was edited since calibrate wrote it: it does not match its digest"})
 	}
 	if force := os.Getenv(dispatch.ForceVariable); force != "" {
-		o.warn(stderr, []string{fmt.Sprintf("%s=%.60s is not heeded: the choices of %s are checked", dispatch.ForceVariable, force, o.calibration)})
+		warn(stderr, []string{fmt.Sprintf("%s=%.60s is not heeded: the choices of %s are checked", dispatch.ForceVariable, force, o.calibration)})
 	}
 	before := harness.Doubts(&v.Now)
-	o.warn(stderr, before)
+	warn(stderr, before)
 	if err := o.measure(ctx, machine, v, file, stderr); err != nil {
 		return err
 	}
@@ -103,8 +101,8 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if err := report.write(stdout, o.json); err != nil {
 		return err
 	}
-	o.warn(stderr, slices.DeleteFunc(harness.Doubts(&v.Now), func(doubt string) bool { return slices.Contains(before, doubt) }))
-	o.warn(stderr, stateLines(&report.State))
+	warn(stderr, slices.DeleteFunc(harness.Doubts(&v.Now), func(doubt string) bool { return slices.Contains(before, doubt) }))
+	warn(stderr, stateLines(&report.State))
 	return report.verdict(o.calibration)
 }
 
@@ -138,7 +136,7 @@ func (o *options) measure(ctx context.Context, machine command.Machine, v *harne
 	if err != nil {
 		return err
 	}
-	step, clear := command.Progress(stderr, false, o.noProgress || o.quiet)
+	step, clear := command.Progress(stderr, false, o.noProgress)
 	err = v.Measure(ctx, machine.Machine, dispatcher, harness.VerifyOptions{Budget: o.budget - plans.BriefBudget(o.budget), Seed: o.seed, Progress: step})
 	clear()
 	if errors.Is(err, context.Canceled) {
@@ -161,7 +159,7 @@ func (o *options) comparePlans(ctx context.Context, machine command.Machine, v *
 	for k, check := range v.Checks {
 		cases[k] = check.Case
 	}
-	step, clear := command.Progress(stderr, false, o.noProgress || o.quiet)
+	step, clear := command.Progress(stderr, false, o.noProgress)
 	var err error
 	r.Plans, err = plans.Brief(ctx, cases, plans.Options{
 		Machine: machine, Budget: plans.BriefBudget(o.budget), Seed: o.seed, Progress: step,
@@ -177,10 +175,7 @@ func (o *options) comparePlans(ctx context.Context, machine command.Machine, v *
 }
 
 // warn prints warnings, a line each.
-func (o *options) warn(stderr io.Writer, lines []string) {
-	if o.quiet {
-		return
-	}
+func warn(stderr io.Writer, lines []string) {
 	for _, line := range lines {
 		fmt.Fprintf(stderr, "verify: warning: %s\n", line)
 	}

@@ -54,8 +54,8 @@ func Exit(stderr io.Writer, program string, err error) int {
 	if err == nil {
 		return ExitOK
 	}
-	line := strings.Join(strings.Fields(err.Error()), " ")
-	fmt.Fprintf(stderr, "%s: %s\n", program, strings.TrimPrefix(line, program+": "))
+	line := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), program+": ")
+	fmt.Fprintf(printable{stderr}, "%s: %s\n", program, bounded(line, longestError))
 	var coded *Error
 	if errors.As(err, &coded) {
 		return coded.Code

@@ -29,7 +29,7 @@ func Progress(stderr io.Writer, verbose, hide bool) (step func(sweeps.Progress),
 	return func(p sweeps.Progress) {
 			if bar == nil {
 				bar = progressbar.NewOptions64(p.Budget.Milliseconds(),
-					progressbar.OptionSetWriter(stderr),
+					progressbar.OptionSetWriter(raw(stderr)),
 					progressbar.OptionSetPredictTime(false),
 					progressbar.OptionSetWidth(30),
 					progressbar.OptionThrottle(100*time.Millisecond),
@@ -47,6 +47,6 @@ func Progress(stderr io.Writer, verbose, hide bool) (step func(sweeps.Progress),
 
 // IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := raw(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -21,7 +21,9 @@ const grace = 800 * time.Millisecond
 func Main(program string, run func(ctx context.Context, stdout, stderr io.Writer, args []string) error) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	err := until(signals, grace, func(ctx context.Context) error { return run(ctx, os.Stdout, os.Stderr, os.Args[1:]) })
+	err := until(signals, grace, func(ctx context.Context) error {
+		return run(ctx, printable{os.Stdout}, printable{os.Stderr}, os.Args[1:])
+	})
 	os.Exit(Exit(os.Stderr, program, err))
 }
 
