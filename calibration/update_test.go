@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -192,22 +193,30 @@ func TestUpdateKeepsTheOwner(t *testing.T) {
 	}
 }
 
-// What is not a regular file is neither read nor replaced: a pipe would keep its reader waiting for ever.
+// What is not a regular file is neither read nor replaced: a pipe would keep its reader waiting for ever. No device of the
+// machine takes part: a mistake here, run by root, would replace it.
 func TestNoRegularFile(t *testing.T) {
 	folder := t.TempDir()
 	pipe := filepath.Join(folder, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	t.Chdir(folder) // the path of a socket must be short
+	listener, err := net.Listen("unix", "socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	socket := filepath.Join(folder, "socket")
 	loop := filepath.Join(folder, "loop")
 	if err := os.Symlink("loop", loop); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		pipe:        "is a device, a pipe or a socket (want a regular file)",
-		"/dev/null": "is a device, a pipe or a socket (want a regular file)",
-		folder:      "is a directory (want a file)",
-		loop:        "too many levels of symbolic links",
+		pipe:   "is a device, a pipe or a socket (want a regular file)",
+		socket: "is a device, a pipe or a socket (want a regular file)",
+		folder: "is a directory (want a file)",
+		loop:   "too many levels of symbolic links",
 	} {
 		want = path + ": " + want
 		_, loadErr := Load(path)
@@ -220,7 +229,7 @@ func TestNoRegularFile(t *testing.T) {
 			}
 		}
 	}
-	onlyFiles(t, folder, "loop", "pipe")
+	onlyFiles(t, folder, "loop", "pipe", "socket")
 }
 
 func TestWaitForAnotherWriter(t *testing.T) {
