@@ -52,6 +52,7 @@ type Host struct {
 	Created     time.Time   `json:"created"` // UTC, whole seconds
 	Method      Method      `json:"method"`
 	Warnings    []string    `json:"warnings,omitempty"` // of the calibration as a whole; those of one case are with it
+	Runs        []Run       `json:"runs,omitempty"`     // the others that cases are from; Created, Environment and Method are one more
 	Cases       []Case      `json:"cases"`              // sorted by Name, each once
 
 	// Edited says that the entry was read from a file and is not what its digest there was made from: somebody, or a
@@ -134,7 +135,8 @@ type Method struct {
 
 // Case is what was found for one operation with every parameter fixed but the axis.
 type Case struct {
-	Name            string           `json:"name"` // "fft/batch=1"
+	Name            string           `json:"name"`          // "fft/batch=1"
+	Run             int              `json:"run,omitempty"` // that measured it: 0 is the entry's own, n is Host.Runs[n-1]
 	Operation       string           `json:"operation"`
 	Parameters      map[string]int   `json:"parameters"`
 	Axis            Axis             `json:"axis"`
@@ -146,7 +148,8 @@ type Case struct {
 	TieBand         float64          `json:"tie_band"` // relative difference below which two times are the same
 	Sizes           []int            `json:"sizes"`    // every measured size, ascending, so that a check can take others
 	Blocks          int              `json:"blocks"`
-	ExpectedRegret  float64          `json:"expected_regret"` // relative, cross-fitted over the measured sizes
+	Samples         string           `json:"samples,omitempty"` // digest of the sample file, as package timings gives it; "" where none was noted
+	ExpectedRegret  float64          `json:"expected_regret"`   // relative, cross-fitted over the measured sizes
 	Warnings        []string         `json:"warnings"`
 }
 

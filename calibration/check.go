@@ -69,11 +69,8 @@ func (h *Host) check() error {
 	if err := h.Environment.check(); err != nil {
 		return fmt.Errorf("environment: %w", err)
 	}
-	if h.Created.IsZero() {
-		return errors.New("created is missing")
-	}
-	if year := h.Created.UTC().Year(); year < 1 || year > 9999 {
-		return fmt.Errorf("created in the year %d (want 1 to 9999)", year)
+	if err := checkCreated(h.Created); err != nil {
+		return err
 	}
 	if err := h.Method.check(); err != nil {
 		return fmt.Errorf("method: %w", err)
@@ -92,7 +89,7 @@ func (h *Host) check() error {
 			return fmt.Errorf("case %s: %w", quoted(c.Name), err)
 		}
 	}
-	return nil
+	return h.checkRuns()
 }
 
 func (f *Facts) check() error {
@@ -238,6 +235,9 @@ func (c *Case) check() error {
 		if err := m.check(); err != nil {
 			return fmt.Errorf("implementation %s: %w", quoted(m.Name), err)
 		}
+	}
+	if err := c.checkSamples(); err != nil {
+		return err
 	}
 	if err := c.checkSegments(competes); err != nil {
 		return err

@@ -169,6 +169,13 @@ func (h *Host) normalise() {
 	if len(h.Warnings) == 0 {
 		h.Warnings = nil // it is left out, and read back as nil
 	}
+	h.Runs = slices.Clone(h.Runs)
+	for i := range h.Runs {
+		h.Runs[i].Created = h.Runs[i].Created.UTC().Truncate(time.Second)
+	}
+	if len(h.Runs) == 0 {
+		h.Runs = nil
+	}
 	h.Cases = copied(h.Cases)
 	for i := range h.Cases {
 		c := &h.Cases[i]

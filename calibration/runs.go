@@ -1,0 +1,87 @@
+package calibration
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+)
+
+// Run is a run that cases of an entry are from: when it was, on a machine in which state, and how it measured.
+type Run struct {
+	Created     time.Time   `json:"created"` // UTC, whole seconds
+	Environment Environment `json:"environment"`
+	Method      Method      `json:"method"`
+}
+
+// RunOf returns the run that a case of the entry is from.
+func (h *Host) RunOf(c *Case) Run {
+	if c.Run > 0 && c.Run <= len(h.Runs) {
+		return h.Runs[c.Run-1]
+	}
+	return Run{Created: h.Created, Environment: h.Environment, Method: h.Method}
+}
+
+// For returns the host as the run that a case is from has seen it, without cases.
+func (h *Host) For(c *Case) *Host {
+	run, of := h.RunOf(c), *h
+	of.Created, of.Environment, of.Method = run.Created, run.Environment, run.Method
+	of.Runs, of.Cases = nil, nil
+	return &of
+}
+
+// checkRuns accepts runs that are whole, each of which some case is from.
+func (h *Host) checkRuns() error {
+	used := make([]bool, len(h.Runs))
+	for i := range h.Cases {
+		c := &h.Cases[i]
+		switch {
+		case c.Run < 0 || c.Run > len(h.Runs):
+			return fmt.Errorf("case %q: run is %d (want 0 to %d, the number of runs)", c.Name, c.Run, len(h.Runs))
+		case c.Run > 0:
+			used[c.Run-1] = true
+		}
+	}
+	for i := range h.Runs {
+		if err := h.Runs[i].check(); err != nil {
+			return fmt.Errorf("runs[%d]: %w", i, err)
+		}
+		if !used[i] {
+			return fmt.Errorf("runs[%d]: no case is from it", i)
+		}
+	}
+	return nil
+}
+
+func (r *Run) check() error {
+	if err := checkCreated(r.Created); err != nil {
+		return err
+	}
+	if err := r.Environment.check(); err != nil {
+		return fmt.Errorf("environment: %w", err)
+	}
+	if err := r.Method.check(); err != nil {
+		return fmt.Errorf("method: %w", err)
+	}
+	return nil
+}
+
+func checkCreated(created time.Time) error {
+	if created.IsZero() {
+		return errors.New("created is missing")
+	}
+	if year := created.UTC().Year(); year < 1 || year > 9999 {
+		return fmt.Errorf("created in the year %d (want 1 to 9999)", year)
+	}
+	return nil
+}
+
+var samplesDigest = regexp.MustCompile(`^(sha256:[0-9a-f]{64})?$`)
+
+// checkSamples accepts a digest as package timings writes it, or none.
+func (c *Case) checkSamples() error {
+	if !samplesDigest.MatchString(c.Samples) {
+		return errors.New(`samples is no digest (want "sha256:" and 64 hexadecimal digits)`)
+	}
+	return nil
+}
