@@ -62,7 +62,11 @@ func (c *Case) Explain(size int) Explanation {
 	}
 	if h := t.entry.host; h != nil {
 		e.Host, e.Simulated = h.ID, h.Simulated
-		e.Age = max(0, t.now().Sub(h.Created))
+		created := h.Created
+		if t.recorded != nil {
+			created = h.RunOf(t.recorded).Created
+		}
+		e.Age = max(0, t.now().Sub(created))
 	}
 	return e
 }

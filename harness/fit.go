@@ -14,17 +14,25 @@ import (
 func (r *Run) Fit() {
 	entry := &r.Entry
 	entry.Warnings = warnings(entry)
-	entry.Method.TieBand = thresholds.MinTieBand
+	bands := make([]float64, 1+len(entry.Runs)) // by Case.Run
 	known := r.processors()
 	r.Fits = make(map[string]thresholds.Result, len(entry.Cases))
 	for k := range entry.Cases {
 		c := &entry.Cases[k]
+		method := entry.RunOf(c).Method
 		fit := thresholds.Fit(r.Timings[c.Name], thresholds.Options{
-			Seed: entry.Method.Seed, Precision: entry.Method.Precision, Resamples: r.Resamples, Processors: known,
+			Seed: method.Seed, Precision: method.Precision, Resamples: r.Resamples, Processors: known,
 		})
 		fill(c, r.Timings[c.Name], &fit)
+		if r.Folder != "" {
+			c.Samples = r.Timings[c.Name].Digest()
+		}
 		r.Fits[c.Name] = fit
-		entry.Method.TieBand = max(entry.Method.TieBand, c.TieBand)
+		bands[c.Run] = max(bands[c.Run], c.TieBand)
+	}
+	entry.Method.TieBand = max(bands[0], thresholds.MinTieBand)
+	for k := range entry.Runs {
+		entry.Runs[k].Method.TieBand = max(bands[1+k], thresholds.MinTieBand)
 	}
 }
 
@@ -47,9 +55,21 @@ const crowdedAbove = 1.5
 
 // warnings returns what a reader should know of the calibration as a whole.
 func warnings(entry *calibration.Host) []string {
-	lines := Doubts(&entry.Environment)
-	if crowd := crowded(entry.Environment.Sentinel); crowd != "" {
-		lines = append(lines, crowd)
+	var lines []string
+	add := func(e *calibration.Environment) {
+		said := Doubts(e)
+		if crowd := crowded(e.Sentinel); crowd != "" {
+			said = append(said, crowd)
+		}
+		for _, line := range said {
+			if !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	add(&entry.Environment)
+	for k := range entry.Runs {
+		add(&entry.Runs[k].Environment)
 	}
 	return lines
 }

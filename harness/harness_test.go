@@ -33,12 +33,13 @@ func anywhere() calibration.Host {
 
 func on(m *model.Machine) harness.Machine { return harness.Machine{Clock: m, Sentinel: m.Sentinel} }
 
-// measured returns a run of the scenario that is not fitted yet.
-func measured(t *testing.T, o harness.Options) *harness.Run {
+// measured returns a run of the scenario that is not fitted yet, and is saved in a folder if that is not "".
+func measured(t *testing.T, o harness.Options, folder string) *harness.Run {
 	t.Helper()
 	machine := model.New(launch(), 1)
 	o.Budget, o.Seed = 5*time.Second, 1
 	r := harness.NewRun(anywhere(), []kernels.Case{machine.Case()}, o)
+	r.Folder = folder
 	if err := r.Measure(t.Context(), on(machine)); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func measured(t *testing.T, o harness.Options) *harness.Run {
 }
 
 func TestARunFindsTheCrossover(t *testing.T) {
-	r := measured(t, harness.Options{})
+	r := measured(t, harness.Options{}, "")
 	if c := r.Entry.Cases[0]; len(c.Segments) != 0 || c.Blocks == 0 || r.Entry.Method.SpentSeconds == 0 {
 		t.Errorf("before the fit the entry has %d segments, %d blocks and %v s", len(c.Segments), c.Blocks, r.Entry.Method.SpentSeconds)
 	}
@@ -79,7 +80,7 @@ func bytesOf(t *testing.T, entry calibration.Host) string {
 
 func TestASavedRunFitsToTheSameBytes(t *testing.T) {
 	folder := t.TempDir()
-	r := measured(t, harness.Options{Folder: folder, Precision: 0.2})
+	r := measured(t, harness.Options{Precision: 0.2}, folder)
 	r.Fit()
 	loaded, err := harness.Load(folder)
 	if err != nil {
@@ -97,13 +98,14 @@ func TestAnInterruptedRunIsSaved(t *testing.T) {
 	defer cancel()
 	machine := model.New(launch(), 1)
 	r := harness.NewRun(anywhere(), []kernels.Case{machine.Case()}, harness.Options{
-		Budget: 5 * time.Second, Seed: 1, Folder: folder,
+		Budget: 5 * time.Second, Seed: 1,
 		Progress: func(p sweeps.Progress) {
 			if p.Elapsed > time.Second {
 				cancel()
 			}
 		},
 	})
+	r.Folder = folder
 	if err := r.Measure(ctx, on(machine)); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
 	}
@@ -121,7 +123,7 @@ func TestAnInterruptedRunIsSaved(t *testing.T) {
 func TestOptions(t *testing.T) {
 	r := measured(t, harness.Options{
 		Mode: sweeps.Throughput, InFlight: 3, Ratio: 16, Include: func(implementation string) bool { return implementation == "cpu" },
-	})
+	}, "")
 	if m := r.Entry.Method; m.Mode != "throughput" || m.State != "warm" || m.InFlight != 0 || m.Precision != 0.1 || m.Seed != 1 || m.BudgetSeconds != 5 {
 		t.Errorf("%+v", m)
 	}
@@ -154,7 +156,7 @@ func verified(t *testing.T, entry calibration.Host, m harness.Machine, k kernels
 }
 
 func TestVerification(t *testing.T) {
-	r := measured(t, harness.Options{})
+	r := measured(t, harness.Options{}, "")
 	r.Fit()
 	right := r.Entry.Cases[0].Segments[1].From
 	for name, c := range map[string]struct {
@@ -193,7 +195,7 @@ func TestVerification(t *testing.T) {
 
 // The seed draws the same sizes each time, but for those that the run has measured.
 func TestSizesAreFresh(t *testing.T) {
-	r := measured(t, harness.Options{})
+	r := measured(t, harness.Options{}, "")
 	r.Fit()
 	sizes := func() []int {
 		machine := model.New(launch(), 2)

@@ -24,7 +24,6 @@ type Options struct {
 	Input     kernels.Input // of the audio operations
 
 	Include  func(implementation string) bool // says which implementations are timed; nil means all
-	Folder   string                           // to save the run in; "" saves nothing
 	Progress func(sweeps.Progress)            // called between blocks; may be nil
 }
 
@@ -34,6 +33,7 @@ type Run struct {
 	Timings   map[string]*timings.Set      // by case
 	Fits      map[string]thresholds.Result // by case, after Fit
 	Results   []*sweeps.Result             // of Measure, in the order of the cases; none of a run that was loaded
+	Folder    string                       // that Measure saves the run in; "" saves nothing
 	Resamples int                          // of the bootstrap that makes the intervals; 0 means as many as thresholds takes
 
 	cases   []kernels.Case
@@ -100,8 +100,13 @@ func (r *Run) Measure(ctx context.Context, m Machine) error {
 	o.Planner = func(c *kernels.Case) sweeps.Planner { return r.planner(c) }
 	o.Observe = func(o sweeps.Observed) { r.Entry.Environment.Sentinel = sentinel(o) }
 	o.Uncollected = r.Entry.Simulated
-	if r.options.Folder != "" {
-		o.Save = r.save
+	whole := true
+	if r.Folder != "" {
+		o.Save = func(result *sweeps.Result) error {
+			err := r.save(result)
+			whole = whole && err == nil
+			return err
+		}
 	}
 	start := o.Clock.Now()
 	results, err := sweeps.Run(ctx, r.cases, o)
@@ -113,10 +118,10 @@ func (r *Run) Measure(ctx context.Context, m Machine) error {
 		r.Timings[result.Case.Name] = &result.Samples
 		r.describe(result)
 	}
-	if r.options.Folder == "" {
+	if r.Folder == "" || !whole { // what says how long the run took says that the samples are whole
 		return err
 	}
-	if saveErr := r.saveEntry(); err == nil {
+	if saveErr := r.saveEntry(r.Folder); err == nil {
 		err = saveErr
 	}
 	return err

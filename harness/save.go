@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"crossover/calibration"
 	"crossover/sweeps"
@@ -18,23 +20,49 @@ const EntryFile = "sweep.json"
 // save writes one case's samples, then the entry that lists it.
 func (r *Run) save(result *sweeps.Result) error {
 	result.Samples.Simulated = r.Entry.Simulated
-	if err := result.Samples.Save(r.options.Folder); err != nil {
-		return fmt.Errorf("cannot save samples in %s: %w", r.options.Folder, err)
+	if err := saveSamples(r.Folder, &result.Samples); err != nil {
+		return err
 	}
 	r.describe(result)
-	return r.saveEntry()
+	return r.saveEntry(r.Folder)
 }
 
-func (r *Run) saveEntry() error {
-	file := &calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{r.Entry}}
-	if err := calibration.Save(filepath.Join(r.options.Folder, EntryFile), file); err != nil {
-		return fmt.Errorf("cannot save the sweep in %s: %w", r.options.Folder, err)
+func saveSamples(folder string, set *timings.Set) error {
+	if err := set.Save(folder); err != nil {
+		return fmt.Errorf("cannot save samples: %w", err)
 	}
 	return nil
 }
 
-// Load reads the run that was saved in a folder.
-func Load(folder string) (*Run, error) {
+func (r *Run) saveEntry(folder string) error {
+	file := &calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{r.Entry}}
+	if err := calibration.Save(filepath.Join(folder, EntryFile), file); err != nil {
+		return fmt.Errorf("cannot save the sweep: %w", err)
+	}
+	return nil
+}
+
+// Save writes a run that is not fitted yet into a folder that is there: all samples, then the entry.
+func (r *Run) Save(folder string) error {
+	for _, set := range r.Timings {
+		if err := saveSamples(folder, set); err != nil {
+			return err
+		}
+	}
+	if err := r.saveEntry(folder); err != nil {
+		return err
+	}
+	r.Folder = folder
+	return nil
+}
+
+// saved is the entry that lies beside the samples of a run.
+type saved struct{ *calibration.Host }
+
+// killed reports whether the run ended before it could say how long it took. Its sample files may be newer than the entry.
+func (s *saved) killed() bool { return s.Method.SpentSeconds == 0 }
+
+func loadEntry(folder string) (*saved, error) {
 	path := filepath.Join(folder, EntryFile)
 	file, err := calibration.Load(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,16 +74,67 @@ func Load(folder string) (*Run, error) {
 	if len(file.Hosts) != 1 {
 		return nil, fmt.Errorf("%s: %d hosts in it, want 1", path, len(file.Hosts))
 	}
-	r := &Run{Entry: file.Hosts[0], Timings: map[string]*timings.Set{}}
-	for _, c := range r.Entry.Cases {
-		set, err := timings.Load(filepath.Join(folder, timings.FileName(c.Name)))
-		if errors.Is(err, fs.ErrNotExist) && c.Blocks == 0 {
-			set, err = &timings.Set{Case: c.Name}, nil
+	return &saved{&file.Hosts[0]}, nil
+}
+
+// Load reads the run that was saved in a folder. Of the folder of a host it reads the newest run that has taken its place.
+func Load(folder string) (*Run, error) {
+	if _, err := os.Stat(filepath.Join(folder, EntryFile)); errors.Is(err, fs.ErrNotExist) {
+		if runs := finished(folder); len(runs) > 0 {
+			folder = runs[len(runs)-1]
+		}
+	}
+	s, err := loadEntry(folder)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{Entry: *s.Host, Timings: map[string]*timings.Set{}, Folder: folder}
+	for k := range r.Entry.Cases {
+		c := &r.Entry.Cases[k]
+		path := filepath.Join(folder, timings.FileName(c.Name))
+		set, err := timings.Load(path)
+		if errors.Is(err, fs.ErrNotExist) && (c.Blocks == 0 || s.killed()) {
+			set, err = &timings.Set{Case: c.Name, Simulated: r.Entry.Simulated}, nil
+		}
+		if err == nil && s.killed() {
+			recount(c, set)
+		}
+		if err == nil {
+			err = agree(c, set, r.Entry.Simulated)
 		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", folder, err)
 		}
 		r.Timings[c.Name] = set
 	}
 	return r, nil
+}
+
+// recount puts into a case what its samples say.
+func recount(c *calibration.Case, set *timings.Set) {
+	c.Sizes, c.Blocks = set.Sizes(), len(set.Blocks)
+	if len(c.Sizes) > 0 {
+		c.Axis.From, c.Axis.To = c.Sizes[0], c.Sizes[len(c.Sizes)-1]
+	}
+}
+
+// agree holds the samples of a case against the entry beside them.
+func agree(c *calibration.Case, set *timings.Set, simulated bool) error {
+	file := timings.FileName(c.Name)
+	switch {
+	case set.Case != c.Name:
+		return fmt.Errorf("%s holds samples of %q, want %q as %s has it", file, set.Case, c.Name, EntryFile)
+	case set.Simulated != simulated:
+		return fmt.Errorf("%s says simulated %v, %s says %v", file, set.Simulated, EntryFile, simulated)
+	case len(set.Blocks) != c.Blocks:
+		return fmt.Errorf("%s holds %d blocks, want %d as %s has it", file, len(set.Blocks), c.Blocks, EntryFile)
+	case c.Blocks > 0 && !slices.Equal(set.Sizes(), c.Sizes):
+		return fmt.Errorf("%s holds other sizes than %s", file, EntryFile)
+	}
+	for _, name := range set.Implementations {
+		if !slices.ContainsFunc(c.Implementations, func(i calibration.Implementation) bool { return i.Name == name }) {
+			return fmt.Errorf("%s times %q, which %s does not list", file, name, EntryFile)
+		}
+	}
+	return nil
 }

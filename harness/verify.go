@@ -117,7 +117,8 @@ func (v *Verification) Measure(ctx context.Context, m Machine, d *dispatch.Dispa
 	v.States = CompareStates(&v.Entry.Environment, &v.Now)
 	for k, check := range v.Checks {
 		check.Result = results[k]
-		check.judge(&v.States)
+		states := CompareStates(&v.Entry.For(check.Recorded).Environment, &v.Now)
+		check.judge(&states)
 	}
 	return nil
 }

@@ -2,7 +2,7 @@ package plots
 
 import (
 	"bufio"
-	"errors"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,7 +28,7 @@ func Write(dir string, h *calibration.Host, sets map[string]*timings.Set) ([]str
 	for i := range h.Cases {
 		c := &h.Cases[i]
 		path := filepath.Join(dir, names[i]+".png")
-		if err := save(path, CaseChart(h, c, sets[c.Name])); err != nil {
+		if err := save(path, CaseChart(h.For(c), c, sets[c.Name])); err != nil {
 			return paths, fmt.Errorf("plots: %w", err)
 		}
 		paths = append(paths, path)
@@ -83,7 +83,7 @@ func save(path string, c *Chart) error {
 	defer os.Remove(f.Name())
 	buffered := bufio.NewWriter(f)
 	_, err = c.WriteTo(buffered)
-	if err = errors.Join(err, buffered.Flush(), f.Chmod(0o644), f.Close()); err != nil {
+	if err = cmp.Or(err, buffered.Flush(), f.Chmod(0o644), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)

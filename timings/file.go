@@ -3,9 +3,13 @@ package timings
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -53,10 +57,36 @@ var gpuUnits = []struct {
 //
 //	… 0 visit 3.1e-06 gpu-sec/op 9.8e-06 span-sec/op 4.2e-06 encode-sec/op 1.1e-06 gap-sec/op
 //
-// A third line at the top, "simulated: true", says that nothing was measured.
+// A third line at the top, "simulated: true", says that nothing was measured. The last line is the digest of all above it.
 //
 // Format: https://go.dev/design/14313-benchmark-format.
 func (s *Set) Write(w io.Writer) error {
+	hash := sha256.New()
+	if err := s.writeBlocks(io.MultiWriter(w, hash)); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s%s\n", digestKey, digest(hash))
+	return err
+}
+
+// Digest returns the digest of the set, which is the last line of its file: "sha256:" and hexadecimal digits. A set without
+// blocks has no file, and "" for a digest.
+func (s *Set) Digest() string {
+	if len(s.Blocks) == 0 {
+		return ""
+	}
+	hash := sha256.New()
+	_ = s.writeBlocks(hash) // a hash takes all that is written to it
+	return digest(hash)
+}
+
+// digestKey begins the last line of a file. To tools that read the format, the line is one more fact about no result.
+const digestKey = "digest: "
+
+func digest(h hash.Hash) string { return fmt.Sprintf("sha256:%x", h.Sum(nil)) }
+
+// writeBlocks writes the file but for its last line.
+func (s *Set) writeBlocks(w io.Writer) error {
 	out := benchfmt.NewWriter(w)
 	config := []benchfmt.Config{
 		{Key: "case", Value: []byte(s.Case), File: true},
@@ -104,8 +134,35 @@ func (s *Set) Write(w io.Writer) error {
 	return nil
 }
 
-// Read reads what Write wrote. name is the file's, for errors.
+// Read reads what Write wrote, to the last byte: a file that was cut short or changed is an error. name is the file's, for
+// errors.
 func Read(r io.Reader, name string) (*Set, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	set, err := readBlocks(bytes.NewReader(data), name)
+	if err != nil {
+		return nil, err
+	}
+	lines := bytes.Count(data, []byte("\n"))
+	blocks, last := data, ""
+	if at := bytes.LastIndexByte(bytes.TrimSuffix(data, []byte("\n")), '\n') + 1; bytes.HasSuffix(data, []byte("\n")) {
+		blocks, last = data[:at], string(data[at:len(data)-1])
+	}
+	hash := sha256.New()
+	hash.Write(blocks)
+	switch said, found := strings.CutPrefix(last, digestKey); {
+	case !found:
+		return nil, fmt.Errorf("%s:%d: the last line is not the digest of the samples: the file was cut short", name, lines)
+	case said != digest(hash):
+		return nil, fmt.Errorf("%s:%d: the digest is not that of the samples above it: the file was changed", name, lines)
+	}
+	return set, nil
+}
+
+// readBlocks reads what writeBlocks wrote.
+func readBlocks(r io.Reader, name string) (*Set, error) {
 	reader := benchfmt.NewReader(r, name)
 	set := &Set{}
 	index := map[string]int{}
@@ -226,17 +283,23 @@ func parseName(name benchfmt.Name) (impl string, size int, twin bool, err error)
 func escape(impl string) string   { return strings.ReplaceAll(impl, "/", ":") }
 func unescape(impl string) string { return strings.ReplaceAll(impl, ":", "/") }
 
-// Save writes the set to its file in dir, through a temporary file, so that an interrupted save leaves the old file.
+// Save writes the set to its file in dir, through a temporary file, so that an interrupted save leaves the old file. A set
+// without blocks has no file.
 func (s *Set) Save(dir string) error {
 	path := filepath.Join(dir, FileName(s.Case))
+	if len(s.Blocks) == 0 {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
 	f, err := os.CreateTemp(dir, ".samples-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
 	buffered := bufio.NewWriter(f)
-	err = errors.Join(s.Write(buffered), buffered.Flush(), f.Chmod(0o644), f.Close())
-	if err != nil {
+	if err = cmp.Or(s.Write(buffered), buffered.Flush(), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)

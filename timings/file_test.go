@@ -3,6 +3,7 @@ package timings
 import (
 	"bytes"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -145,6 +146,45 @@ func TestReadRefusesBrokenFiles(t *testing.T) {
 	}
 }
 
+// What is cut off or changed anywhere is noticed, with the file and the line.
+func TestReadRefusesEveryCutAndEveryFlip(t *testing.T) {
+	var file bytes.Buffer
+	if err := onGPU().Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	whole := file.Bytes()
+	for n := range whole {
+		if _, err := Read(bytes.NewReader(whole[:n]), "x.bench"); err == nil || !strings.Contains(err.Error(), "x.bench:") {
+			t.Errorf("cut after %d bytes of %d: %v", n, len(whole), err)
+		}
+		for bit := range 8 {
+			changed := bytes.Clone(whole)
+			changed[n] ^= 1 << bit
+			if _, err := Read(bytes.NewReader(changed), "x.bench"); err == nil || !strings.Contains(err.Error(), "x.bench:") {
+				t.Errorf("bit %d of byte %d (%q) flipped: %v", bit, n, whole[n], err)
+			}
+		}
+	}
+}
+
+// A set that lost its blocks leaves no file that claims otherwise.
+func TestSaveOfNothing(t *testing.T) {
+	dir := t.TempDir()
+	set := example()
+	for range 2 {
+		if err := set.Save(dir); err != nil {
+			t.Fatal(err)
+		}
+		set.Blocks = nil
+	}
+	if err := set.Save(dir); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(dir + "/*"); len(left) != 0 {
+		t.Errorf("%v is there", left)
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	for _, set := range []*Set{example(), onGPU()} {
 		var file bytes.Buffer
@@ -154,7 +194,13 @@ func FuzzRead(f *testing.F) {
 		f.Add(file.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		set, err := Read(bytes.NewReader(data), "x.bench")
+		whole, wholeErr := Read(bytes.NewReader(data), "x.bench")
+		set, err := readBlocks(bytes.NewReader(data), "x.bench")
+		if wholeErr == nil {
+			if digest := whole.Digest(); !bytes.HasSuffix(data, []byte(digest+"\n")) {
+				t.Fatalf("the set's digest is %s, the file ends with %q", digest, data[max(0, len(data)-80):])
+			}
+		}
 		if err != nil {
 			return
 		}

@@ -61,7 +61,7 @@ func TestConditionsAreToldAndRecorded(t *testing.T) {
 			if n := strings.Count(stderr, "calibrate: warning: "+c.says); n != c.times {
 				t.Errorf("%d warnings with %q, want %d:\n%s", n, c.says, c.times, stderr)
 			}
-			for _, path := range []string{f.file, filepath.Join(f.host(), harness.EntryFile)} {
+			for _, path := range []string{f.file, filepath.Join(f.run(t), harness.EntryFile)} {
 				file, err := calibration.Load(path)
 				if err != nil {
 					t.Fatal(err)

@@ -19,6 +19,9 @@ import (
 	"crossover/sweeps"
 )
 
+// defaultOutput is the calibration file where the command line names none.
+const defaultOutput = "calibration.json"
+
 // quickBudget is the budget of --quick: with fits and charts it ends within 30 s.
 const quickBudget = 22 * time.Second
 
@@ -59,10 +62,10 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.StringVar(&o.state, "state", string(sweeps.Warm), "warm, cold (first call: planned, compiled) or after-idle (after a pause)")
 	flags.StringVar(&o.audio, "audio", "", "feed this PCM WAV `file` to the audio operations")
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of everything random (default: from the clock, printed and saved)")
-	flags.StringVarP(&o.output, "output", "o", "calibration.json", "calibration `file` to write this host's entry into")
-	flags.StringVar(&o.data, "data", filepath.Join("sweeps", "data"), "`folder` for the raw samples, one folder a host in it")
-	flags.StringVar(&o.plots, "plots", "plots", "`folder` for the charts, one folder a host in it")
-	flags.StringVar(&o.from, "from", "", "refit the samples saved in this `folder`; measure nothing")
+	flags.StringVarP(&o.output, "output", "o", defaultOutput, "calibration `file` to put what is found into this host's entry of")
+	flags.StringVar(&o.data, "data", filepath.Join("sweeps", "data"), "`folder` for the raw samples, one folder a host in it; with -o NAME.json it is NAME/data, beside that file")
+	flags.StringVar(&o.plots, "plots", "plots", "`folder` for the charts, one folder a host in it; with -o NAME.json it is NAME/plots")
+	flags.StringVar(&o.from, "from", "", "refit the samples saved in this `folder`, of a run or of a host; measure nothing")
 	flags.StringVar(&o.simulate, "simulate", "", "calibrate a modelled Apple `chip`, e.g. m3-max, into simulated/; \"list\" prints them")
 	flags.BoolVar(&o.list, "list", false, "list the cases, their implementations and what is missing here")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "print what would be measured, and how long it would take")
@@ -71,7 +74,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "print a line for every visit to a size")
 	flags.BoolVar(&o.noProgress, "no-progress", false, "draw no progress bar")
-	flags.BoolVar(&o.force, "force", false, "replace a larger entry of this host, or an output file that cannot be read")
+	flags.BoolVar(&o.force, "force", false, "replace better cases, an entry of another method or a file that is not valid; what was there is kept as FILE.bak")
 	if done, err = command.Parse(flags, args, stdout,
 		"Calibrate finds the input sizes at which the fastest implementation changes on this machine."); done || err != nil {
 		return nil, done, err
@@ -80,13 +83,16 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	if o.quick && !flags.Changed("budget") {
 		o.budget = quickBudget
 	}
-	if o.simulate != "" {
-		o.separate()
-	}
+	o.placeOutputs()
 	return o, false, o.check()
 }
 
 func (o *options) check() (err error) {
+	if o.given("from") {
+		if err := o.checkFrom(); err != nil {
+			return err
+		}
+	}
 	if o.sizes != "" {
 		if o.sizeRange, err = command.ParseSizes(o.sizes); err != nil {
 			return err
@@ -113,6 +119,78 @@ func (o *options) check() (err error) {
 		return o.checkSimulation()
 	}
 	return nil
+}
+
+// checkFrom refuses what would say something of a measurement that is made already.
+func (o *options) checkFrom() error {
+	if o.from == "" {
+		return command.Usage("--from is empty: want a folder of samples, such as sweeps/data/HOST")
+	}
+	for _, flag := range []string{
+		"ops", "impl", "sizes", "budget", "precision", "mode", "in-flight", "state", "audio", "seed", "list", "dry-run", "quick",
+	} {
+		if o.given(flag) {
+			return command.Usage("--from %s with --%s: saved samples are fitted as they were measured (leave one of the two out)", o.from, flag)
+		}
+	}
+	return nil
+}
+
+// placeOutputs gives the outputs that the command line does not name their places: those of a simulation away from what was
+// measured, and samples and charts beside a calibration file that is not the usual one, so that they never mix with that
+// one's.
+func (o *options) placeOutputs() {
+	if o.simulate != "" && !o.given("output") {
+		o.output = o.simulatedFolder() + ".json"
+	}
+	if same(o.output, defaultOutput) {
+		return
+	}
+	beside := strings.TrimSuffix(o.output, filepath.Ext(o.output))
+	if beside == o.output {
+		beside += ".d"
+	}
+	if !o.given("data") {
+		o.data = filepath.Join(beside, "data")
+	}
+	if !o.given("plots") {
+		o.plots = filepath.Join(beside, "plots")
+	}
+}
+
+// same reports whether two paths are of one place.
+func same(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	if errA == nil && errB == nil {
+		return os.SameFile(infoA, infoB)
+	}
+	absoluteA, errA := filepath.Abs(a)
+	absoluteB, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && absoluteA == absoluteB
+}
+
+// again returns the command line that fits the samples in a folder and puts them where this one would have.
+func (o *options) again(folder string) string {
+	words := []string{"calibrate", "--from", quoted(folder)}
+	for _, flag := range []struct{ name, value string }{
+		{"simulate", o.simulate}, {"output", o.output}, {"data", o.data}, {"plots", o.plots},
+	} {
+		if o.given(flag.name) {
+			words = append(words, "--"+flag.name, quoted(flag.value))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// quoted returns a word as a shell takes it.
+func quoted(word string) string {
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+=,:@%", r))
+	}) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // drawSeed makes up a seed where the command line has none.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"crossover/cmd/internal/command"
@@ -23,11 +25,11 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if done || err != nil {
 		return err
 	}
-	if o.simulate == listChips {
-		return writeChips(stdout)
-	}
 	if o.quiet {
 		stdout, stderr = io.Discard, io.Discard // errors are Exit's
+	}
+	if o.simulate == listChips {
+		return writeChips(stdout)
 	}
 	if o.from != "" {
 		return refit(ctx, o, stdout, stderr)
@@ -57,47 +59,71 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 	if asked.Input, err = o.input(); err != nil {
 		return err
 	}
-	asked.Folder = o.folder(o.data, of.host.ID)
 	var clear func()
-	asked.Progress, clear = command.Progress(stderr, o.verbose, o.noProgress || o.quiet)
+	asked.Progress, clear = command.Progress(stderr, o.verbose, o.noProgress)
 	r := harness.NewRun(of.host, cases, asked)
-	out, err := open(o, &r.Entry, len(cases))
+	out, err := open(o, &r.Entry, cases)
 	if err != nil {
 		return err
 	}
-	if err := command.Writable(asked.Folder); err != nil {
+	if r.Folder, err = out.newFolder(); err != nil {
 		return err
 	}
 	announce(stderr, &r.Entry, len(cases))
-	begin := time.Now()
-	interrupted := func() error {
-		return command.Interrupted(fmt.Errorf(
-			"interrupted after %.0f s: the samples are in %s (calibrate --from %s fits them); %s is as it was",
-			time.Since(begin).Seconds(), asked.Folder, asked.Folder, o.output))
-	}
+	begin, folder := time.Now(), r.Folder
+	interrupted := func() error { return out.interrupted(folder, time.Since(begin)) }
 	command.Farewell(ctx, interrupted)
 	err = r.Measure(ctx, of.Machine.Machine)
 	clear()
-	if errors.Is(err, context.Canceled) {
+	if err == nil {
+		command.WarnLost(stderr, "calibrate", r.Results)
+		if o.verbose {
+			waking(stderr, r)
+		}
+		r.Fit()
+		err = out.publish(ctx, r, stdout, stderr)
+	}
+	switch {
+	case err == nil || !harness.IsUnfinished(r.Folder):
+		return err // if any, of the charts alone
+	case measured(r) == 0:
+		os.RemoveAll(r.Folder)
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return interrupted()
 	}
-	if err != nil {
+	if _, statErr := os.Stat(filepath.Join(r.Folder, harness.EntryFile)); statErr != nil {
 		return err
 	}
-	command.WarnLost(stderr, "calibrate", r.Results)
-	if o.verbose {
-		waking(stderr, r)
-	}
-	r.Fit()
-	halfWritten(ctx, o.output, asked.Folder)
-	return out.publish(r, stdout, stderr)
+	return fmt.Errorf("%w; the samples are in %s (%s fits them)", err, r.Folder, o.again(r.Folder))
 }
 
-// halfWritten sets what is said where a signal ends the program while the file and the charts are written.
-func halfWritten(ctx context.Context, file, folder string) {
-	command.Farewell(ctx, func() error {
-		return command.Interrupted(fmt.Errorf("interrupted while %s and its charts were written: calibrate --from %s writes them", file, folder))
-	})
+// interrupted is the error of a run that a signal ended after some time. It says where the samples are, if there are any, and
+// what makes something of them.
+func (o *output) interrupted(folder string, after time.Duration) error {
+	err := fmt.Errorf("interrupted after %.0f s: %s is as it was, and nothing was saved yet", after.Seconds(), o.output)
+	if _, statErr := os.Stat(filepath.Join(folder, harness.EntryFile)); statErr == nil {
+		err = fmt.Errorf("interrupted after %.0f s: %s is as it was; the samples are in %s (%s fits them)",
+			after.Seconds(), o.output, folder, o.again(folder))
+	}
+	return command.Interrupted(err)
+}
+
+// halfWritten is the error of a run that a signal ended while its entry and its charts were written.
+func (o *output) halfWritten(folder string) error {
+	if _, err := os.Stat(folder); err != nil {
+		folder = o.samples // where it has taken its place
+	}
+	return command.Interrupted(fmt.Errorf("interrupted while %s and its charts were written: %s writes them", o.output, o.again(folder)))
+}
+
+// newFolder makes the folder of a run.
+func (o *output) newFolder() (string, error) {
+	folder, err := harness.NewFolder(o.samples)
+	if err != nil {
+		return "", fmt.Errorf("cannot write to %s: %w", o.samples, command.Cause(err))
+	}
+	return folder, nil
 }
 
 // refit fits saved samples again; the same samples give the same bytes.
@@ -109,11 +135,36 @@ func refit(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	if err := o.checkRefit(&r.Entry); err != nil {
 		return err
 	}
-	out, err := open(o, &r.Entry, len(r.Entry.Cases))
+	if !same(r.Folder, o.from) {
+		fmt.Fprintf(stderr, "calibrate: %s holds runs; this fits the newest, %s\n", o.from, r.Folder)
+	}
+	out, err := open(o, &r.Entry, nil)
 	if err != nil {
 		return err
 	}
+	copied := !out.holds(r.Folder)
+	if copied {
+		// The file's samples lie in its own folders: these are copied there.
+		folder, err := out.newFolder()
+		if err == nil {
+			if err = r.Save(folder); err != nil {
+				os.RemoveAll(folder)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
 	r.Fit()
-	halfWritten(ctx, o.output, o.from)
-	return out.publish(r, stdout, stderr)
+	err = out.publish(ctx, r, stdout, stderr)
+	if copied && harness.IsUnfinished(r.Folder) { // it has not become the host's
+		os.RemoveAll(r.Folder)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return command.Interrupted(fmt.Errorf("interrupted: %s is as it was", o.output))
+		}
+		return err
+	}
+	return nil
 }

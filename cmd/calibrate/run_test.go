@@ -45,6 +45,22 @@ func (f folders) host() string {
 	return filepath.Join(f.data, id)
 }
 
+// run is the folder of the one run of this host that has taken its place.
+func (f folders) run(t *testing.T) string {
+	t.Helper()
+	return onlyRun(t, f.host())
+}
+
+// onlyRun returns the one run in the folder of a host.
+func onlyRun(t *testing.T, host string) string {
+	t.Helper()
+	runs, err := filepath.Glob(filepath.Join(host, "2*"))
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("%s holds the runs %v (%v), want one", host, runs, err)
+	}
+	return runs[0]
+}
+
 // calibrateOn runs the command and returns what it printed.
 func calibrateOn(t *testing.T, m *scripted.Machine, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
@@ -91,7 +107,7 @@ func TestCalibrateFindsTheScriptedCrossover(t *testing.T) {
 	}
 	for _, path := range []string{
 		filepath.Join(f.plots, id, "fft_batch=1.png"), filepath.Join(f.plots, id, "sum.png"), filepath.Join(f.plots, id, "overview.png"),
-		filepath.Join(f.data, id, "fft_batch=1.bench"), filepath.Join(f.data, id, "sum.bench"), filepath.Join(f.data, id, harness.EntryFile),
+		filepath.Join(f.run(t), "fft_batch=1.bench"), filepath.Join(f.run(t), "sum.bench"), filepath.Join(f.run(t), harness.EntryFile),
 	} {
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)
@@ -183,8 +199,8 @@ func TestBrokenOutputIsRefusedAndKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, stderr, code := calibrateOn(t, twoCases(1), f.args()...)
-			if code != command.ExitFailed || !strings.Contains(stderr, "--force") || strings.Count(stderr, "\n") != 1 {
-				t.Errorf("exit %d, stderr %q; want exit 1 and one line that names --force", code, stderr)
+			if code != command.ExitFailed || !strings.Contains(stderr, "-o FILE") || strings.Contains(stderr, "--force") || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("exit %d, stderr %q; want exit 1 and one line that names -o and not --force", code, stderr)
 			}
 			if read(t, f.file) != content {
 				t.Error("the file was changed")
@@ -194,6 +210,9 @@ func TestBrokenOutputIsRefusedAndKept(t *testing.T) {
 			}
 			if _, err := calibration.Load(f.file); err != nil {
 				t.Errorf("after --force: %v", err)
+			}
+			if read(t, f.file+".bak") != content {
+				t.Error("--force kept no copy of what was there")
 			}
 		})
 	}
@@ -205,7 +224,7 @@ func TestLesserRunDoesNotReplaceALargerEntry(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	before := read(t, f.file)
-	for _, args := range [][]string{{"--ops", "sum"}, {"--quick"}} {
+	for _, args := range [][]string{{"--budget", "1s"}, {"--quick"}, {"--impl", "a"}, {"--sizes", "64:4Ki"}} {
 		_, stderr, code := calibrateOn(t, twoCases(1), f.args(args...)...)
 		if code != command.ExitFailed || !strings.Contains(stderr, "--force") {
 			t.Errorf("%v: exit %d, %q; want a refusal that names --force", args, code, stderr)
@@ -250,7 +269,7 @@ func TestInterruptLosesNothing(t *testing.T) {
 	calls := 0
 	m.Add("fft/batch=1", map[string]scripted.Cost{"a": scripted.Linear(1e-6, 2e-9), "b": scripted.Linear(5e-6, 1e-9)},
 		func(string, int) error {
-			if calls++; calls == 3000 {
+			if calls++; calls == 30000 {
 				cancel()
 			}
 			return nil
@@ -265,7 +284,7 @@ func TestInterruptLosesNothing(t *testing.T) {
 		t.Error("an interrupted run changed the calibration file")
 	}
 	refitted := filepath.Join(f.root, "refitted.json")
-	_, stderr, code := calibrateOn(t, scripted.New(1, 0), "--from", f.host(), "-o", refitted, "--plots", f.plots)
+	_, stderr, code := calibrateOn(t, scripted.New(1, 0), "--from", advised(t, log.String()), "-o", refitted)
 	if code != 0 {
 		t.Fatalf("refit of an interrupted sweep: %s", stderr)
 	}

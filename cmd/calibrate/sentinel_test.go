@@ -21,7 +21,7 @@ func TestTheSentinelIsRecorded(t *testing.T) {
 	if code != 0 {
 		t.Fatal(stderr)
 	}
-	for _, path := range []string{f.file, filepath.Join(f.host(), harness.EntryFile)} {
+	for _, path := range []string{f.file, filepath.Join(f.run(t), harness.EntryFile)} {
 		file, err := calibration.Load(path)
 		if err != nil {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func TestASweepWithoutASentinel(t *testing.T) {
 	if code != 0 {
 		t.Fatal(stderr)
 	}
-	for _, path := range []string{filepath.Join(f.host(), harness.EntryFile), f.file, again} {
+	for _, path := range []string{filepath.Join(f.run(t), harness.EntryFile), f.file, again} {
 		if text := read(t, path); strings.Contains(text, "sentinel") || strings.Contains(text, "\n      \"warnings\"") {
 			t.Errorf("%s has what nobody saw:\n%s", path, text)
 		}

@@ -78,19 +78,6 @@ func (o *options) checkSimulation() error {
 // simulatedFolder is where a simulation writes to when nothing else is said, away from what was measured.
 func (o *options) simulatedFolder() string { return filepath.Join("simulated", o.simulate) }
 
-// separate gives the outputs that the command line does not name a place of the simulation's own.
-func (o *options) separate() {
-	if !o.given("output") {
-		o.output = o.simulatedFolder() + ".json"
-	}
-	if !o.given("data") {
-		o.data = filepath.Join(o.simulatedFolder(), "data")
-	}
-	if !o.given("plots") {
-		o.plots = filepath.Join(o.simulatedFolder(), "plots")
-	}
-}
-
 // folder returns a host's folder under a root. The folders of a simulation's own hold one host, and so need none below.
 func (o *options) folder(root, id string) string {
 	if o.simulate != "" && filepath.Dir(root) == o.simulatedFolder() {
@@ -111,8 +98,8 @@ func (o *options) checkRefit(entry *calibration.Host) error {
 		}
 		return nil
 	}
-	if entry.Simulated && !(o.given("output") && o.given("plots")) {
-		return command.Usage("--from %s: that is a simulation, %s (want --simulate CHIP too, or -o and --plots)", o.from, entry.ID)
+	if entry.Simulated && !o.given("output") {
+		return command.Usage("--from %s: that is a simulation, %s (want --simulate CHIP too, or -o FILE)", o.from, entry.ID)
 	}
 	return nil
 }

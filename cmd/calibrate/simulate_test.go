@@ -42,7 +42,7 @@ func TestEveryChipIsSimulated(t *testing.T) {
 				}
 			}
 			own := filepath.Join("simulated", name)
-			for _, path := range []string{own + ".json", filepath.Join(own, "data", harness.EntryFile)} {
+			for _, path := range []string{own + ".json", filepath.Join(onlyRun(t, filepath.Join(own, "data")), harness.EntryFile)} {
 				file, err := calibration.Load(path)
 				if err != nil {
 					t.Fatal(err)
@@ -52,7 +52,7 @@ func TestEveryChipIsSimulated(t *testing.T) {
 					t.Errorf("%s holds %s, simulated %v", path, h.ID, h.Simulated)
 				}
 			}
-			set, err := timings.Load(filepath.Join(own, "data", "log.bench"))
+			set, err := timings.Load(filepath.Join(onlyRun(t, filepath.Join(own, "data")), "log.bench"))
 			if err != nil || !set.Simulated {
 				t.Errorf("the samples say simulated %v (%v)", set != nil && set.Simulated, err)
 			}
@@ -98,7 +98,7 @@ func TestSimulationRefits(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	want := read(t, "simulated/m2-pro.json")
-	stdout, stderr, code := simulate(t, "m2-pro", "--from", "simulated/m2-pro/data", "--json")
+	stdout, stderr, code := calibrateOn(t, scripted.New(1, 0), "--simulate", "m2-pro", "--from", "simulated/m2-pro/data", "--json")
 	if code != 0 {
 		t.Fatal(stderr)
 	}

@@ -1,14 +1,12 @@
 package proof
 
 import (
-	"fmt"
 	"math"
-	"path/filepath"
 
+	"crossover/harness"
 	"crossover/lab/model"
 	"crossover/lab/rules"
 	"crossover/thresholds"
-	"crossover/timings"
 )
 
 // RuleRow is what each rule's choices cost in one case, in the order of Rules: the geometric mean of the slowdowns at
@@ -66,21 +64,15 @@ func StudyRules(scenarios []model.Scenario, runs int, seed uint64) []RuleRow {
 }
 
 // MeasuredRules lets every rule choose on the samples of a measured host, at every other size, and judges it at the
-// sizes between, cross-fitted. dir holds the host's sample files. Cases with too few sizes are left out.
+// sizes between, cross-fitted. dir is the folder of a run, or that of a host. Cases with too few sizes are left out.
 func MeasuredRules(dir string) ([]RuleRow, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.bench"))
+	run, err := harness.Load(dir)
 	if err != nil {
 		return nil, err
 	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("%s holds no samples (*.bench)", dir)
-	}
 	var rows []RuleRow
-	for _, file := range files {
-		set, err := timings.Load(file)
-		if err != nil {
-			return nil, err
-		}
+	for _, c := range run.Entry.Cases {
+		set := run.Timings[c.Name]
 		row := RuleRow{Case: set.Case, Band: thresholds.Fit(set, thresholds.Options{Seed: 1, Resamples: 1}).TieBand / 2}
 		for _, r := range Rules() {
 			score, ok := rules.HeldOut(set, r)

@@ -155,17 +155,17 @@ func Commit() string {
 // Writable makes the folder and reports, before any time is spent, whether a file can be written into it.
 func Writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("cannot write to %s: %w", dir, cause(err))
+		return fmt.Errorf("cannot write to %s: %w", dir, Cause(err))
 	}
 	f, err := os.CreateTemp(dir, ".writable-*")
 	if err != nil {
-		return fmt.Errorf("cannot write to %s: %w", dir, cause(err))
+		return fmt.Errorf("cannot write to %s: %w", dir, Cause(err))
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// cause strips the path that an os error repeats.
-func cause(err error) error {
+// Cause strips the path that an os error repeats.
+func Cause(err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {
 		return path.Err

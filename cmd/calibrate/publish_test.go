@@ -1,0 +1,557 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"crossover/calibration"
+	"crossover/cmd/internal/command"
+	"crossover/cmd/internal/scripted"
+	"crossover/harness"
+)
+
+// advised returns the folder that a message advises to refit.
+func advised(t *testing.T, stderr string) string {
+	t.Helper()
+	found := regexp.MustCompile(`\(calibrate --from (\S+).* fits them\)`).FindStringSubmatch(stderr)
+	if found == nil {
+		t.Fatalf("no advice in %q", stderr)
+	}
+	return found[1]
+}
+
+// succeed runs the command, which must exit 0.
+func succeed(t *testing.T, m *scripted.Machine, args ...string) (stderr string) {
+	t.Helper()
+	_, stderr, code := calibrateOn(t, m, args...)
+	if code != 0 {
+		t.Fatalf("%v: exit %d: %s", args, code, stderr)
+	}
+	return stderr
+}
+
+// stoppedAfter interrupts the command after so many calls of the first case, and before it starts where that is 0.
+func stoppedAfter(t *testing.T, calls int, args ...string) (stderr string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if calls == 0 {
+		cancel()
+	}
+	m := watched(1, func(n int) {
+		if n == calls {
+			cancel()
+		}
+	})
+	var log bytes.Buffer
+	code = command.Exit(&log, "calibrate", runOn(ctx, m.Command(), io.Discard, &log, args))
+	return log.String(), code
+}
+
+// watched is twoCases, so many times as slow, with a function that is called after every call of the first case, with their
+// number.
+func watched(slow float64, after func(n int)) *scripted.Machine {
+	m := scripted.New(3, 0.01)
+	n := 0
+	m.Add("fft/batch=1", map[string]scripted.Cost{"a": scripted.Linear(slow*1e-6, slow*2e-9), "b": scripted.Linear(slow*5e-6, slow*1e-9)},
+		func(string, int) error {
+			n++
+			after(n)
+			return nil
+		})
+	m.Add("sum", map[string]scripted.Cost{"a": scripted.Linear(1e-6, 1e-9), "b": scripted.Linear(1e-6, 2e-9)}, nil)
+	return m
+}
+
+// sameTree fails where a file that was there before is gone or another one, or where a new one is there.
+func sameTree(t *testing.T, before, after map[string]string) {
+	t.Helper()
+	for path, text := range before {
+		if now, there := after[path]; !there || now != text {
+			t.Errorf("%s is there: %v, and as it was: %v", path, there, now == text)
+		}
+	}
+	for path := range after {
+		if _, there := before[path]; !there {
+			t.Errorf("%s is new", path)
+		}
+	}
+}
+
+// tree is what lies in a folder: the contents of all files by their paths.
+func tree(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files[path] = read(t, path)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// refits fails where the samples in a host's folder do not fit to what a calibration file holds, or where anything lies in it
+// beside one run.
+func refits(t *testing.T, file, host string) {
+	t.Helper()
+	again := filepath.Join(t.TempDir(), "again.json")
+	succeed(t, scripted.New(1, 0), "--from", host, "-o", again)
+	if diff := cmp.Diff(read(t, file), read(t, again)); diff != "" {
+		t.Errorf("the samples fit to something else (-file +refit):\n%s", diff)
+	}
+	if left, _ := os.ReadDir(host); len(left) != 1 {
+		t.Errorf("%s holds %v", host, left)
+	}
+}
+
+func thisID() string {
+	_, id := command.HostFacts()
+	return id
+}
+
+// An interrupted run of another kind leaves the samples of the finished one as they are, and what it advises fits its own.
+func TestAnInterruptedRunKeepsToItsOwnFolder(t *testing.T) {
+	for name, args := range map[string][]string{
+		"into another file": {"--state", "cold", "-o", "cold.json"},
+		"onto its data":     {"--state", "cold", "-o", "cold.json", "--data", "sweeps/data"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			succeed(t, twoCases(1))
+			before := tree(t, ".")
+			stderr, code := stoppedAfter(t, 150, args...)
+			if code != command.ExitInterrupted {
+				t.Fatalf("exit %d: %s", code, stderr)
+			}
+			after := tree(t, ".")
+			for path, text := range before {
+				if after[path] != text {
+					t.Errorf("%s was changed", path)
+				}
+			}
+			own := advised(t, stderr)
+			command := strings.Fields(stderr[strings.Index(stderr, "(calibrate ")+len("(calibrate "):])
+			succeed(t, scripted.New(1, 0), command[:slices.Index(command, "fits")]...)
+			file, err := calibration.Load("cold.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h := file.Hosts[0]; h.Method.State != "cold" || h.Cases[0].Blocks == 0 {
+				t.Errorf("the advice fitted %s with %d blocks", h.Method.State, h.Cases[0].Blocks)
+			}
+			if _, err := os.Stat(own); err == nil {
+				t.Errorf("%s is still there beside its run", own)
+			}
+			for path, text := range before {
+				if read(t, path) != text {
+					t.Errorf("after the advice %s is another one", path)
+				}
+			}
+		})
+	}
+}
+
+// A run that is interrupted before it has measured anything leaves nothing behind and advises nothing.
+func TestInterruptBeforeTheFirstBlock(t *testing.T) {
+	f := newFolders(t)
+	stderr, code := stoppedAfter(t, 0, f.args()...)
+	if code != command.ExitInterrupted || strings.Contains(stderr, "--from") || !strings.Contains(stderr, "nothing was saved") {
+		t.Errorf("exit %d, %q", code, stderr)
+	}
+	if left := tree(t, f.root); len(left) != 0 {
+		t.Errorf("it left %v", left)
+	}
+	if runs, _ := os.ReadDir(f.host()); len(runs) != 0 {
+		t.Errorf("it left %v", runs)
+	}
+}
+
+// What a run that is killed at any moment leaves can be fitted or is said to hold nothing.
+func TestKilledAtAnyMoment(t *testing.T) {
+	f := newFolders(t)
+	copies := t.TempDir()
+	fitted := 0
+	succeed(t, watched(100, func(n int) {
+		if n%1500 != 0 {
+			return
+		}
+		folders, _ := filepath.Glob(filepath.Join(f.host(), "unfinished-*"))
+		at := filepath.Join(copies, "unfinished")
+		if err := os.CopyFS(at, os.DirFS(folders[0])); err != nil {
+			t.Fatal(err)
+		}
+		// As if it died between a sample file and the entry: the older entry stands beside newer samples.
+		_, stderr, code := calibrateOn(t, scripted.New(1, 0), "--from", at, "-o", filepath.Join(copies, "x.json"), "--force")
+		if code == 0 {
+			fitted++
+		} else if !strings.Contains(stderr, "holds no sweep") && !strings.Contains(stderr, "nothing could be measured") {
+			t.Errorf("after %d calls: %s", n, stderr)
+		}
+		os.RemoveAll(at)
+	}), f.args()...)
+	if fitted == 0 {
+		t.Error("not one could be fitted")
+	}
+}
+
+// Samples that are newer than the entry beside them are whole where the run was killed, and broken where it was not.
+func TestSamplesNewerThanTheEntry(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args()...)
+	path := filepath.Join(f.run(t), harness.EntryFile)
+	file, err := calibration.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &file.Hosts[0].Cases[0]
+	whole := c.Blocks
+	c.Blocks -= 3
+	for _, spent := range []float64{120, 0} {
+		file.Hosts[0].Method.SpentSeconds = spent
+		if err := calibration.Save(path, file); err != nil {
+			t.Fatal(err)
+		}
+		again := filepath.Join(f.root, "again.json")
+		_, stderr, code := calibrateOn(t, scripted.New(1, 0), "--from", f.host(), "-o", again)
+		if spent > 0 {
+			if code != command.ExitFailed || !strings.Contains(stderr, "fft_batch=1.bench holds") {
+				t.Errorf("exit %d, %q", code, stderr)
+			}
+			continue
+		}
+		refitted, err := calibration.Load(again)
+		if err != nil {
+			t.Fatal(stderr, err)
+		}
+		if n := refitted.Hosts[0].Cases[0].Blocks; n != whole {
+			t.Errorf("%d blocks of %d", n, whole)
+		}
+	}
+}
+
+// --from believes no sample file that does not belong to the entry beside it.
+func TestFromCrossChecks(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args()...)
+	run := f.run(t)
+	fft, sum := filepath.Join(run, "fft_batch=1.bench"), filepath.Join(run, "sum.bench")
+	before := tree(t, run)
+	for want, spoil := range map[string]func(){
+		"fft_batch=1.bench:":                     func() { os.WriteFile(fft, []byte(before[fft][:len(before[fft])*2/3]), 0o644) },
+		`sum.bench holds samples of "fft/batch=`: func() { os.WriteFile(sum, []byte(before[fft]), 0o644) },
+		"no such file":                           func() { os.Remove(sum) },
+		"says simulated": func() {
+			path := filepath.Join(run, harness.EntryFile)
+			os.WriteFile(path, []byte(strings.Replace(before[path], `"simulated": false`, `"simulated": true`, 1)), 0o644)
+		},
+		"sweep.json has it": func() {
+			path := filepath.Join(run, harness.EntryFile)
+			os.WriteFile(path, []byte(regexp.MustCompile(`"blocks": \d+`).ReplaceAllString(before[path], `"blocks": 5`)), 0o644)
+		},
+	} {
+		spoil()
+		file := read(t, f.file)
+		_, stderr, code := calibrateOn(t, scripted.New(1, 0), "--from", f.host(), "-o", f.file, "--data", f.data, "--plots", f.plots)
+		if code != command.ExitFailed || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1+strings.Count(stderr, "this fits the newest") {
+			t.Errorf("want one line with %q: exit %d, %q", want, code, stderr)
+		}
+		if read(t, f.file) != file {
+			t.Errorf("%s: the file was changed", want)
+		}
+		for path, text := range before {
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	refits(t, f.file, f.host())
+}
+
+// A run over some cases adds them to the host's entry, samples and charts, or takes the place of the same ones.
+func TestAPartialRunKeepsTheOtherCases(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args("--ops", "fft")...)
+	charts := tree(t, f.plots)
+	first, err := calibration.Load(f.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round, force := range []string{"--force=false", "--force=false", "--force"} {
+		succeed(t, twoCases(uint64(2+round)), append(f.args(force, "--ops", "^sum$"), "--seed", "8")...)
+		file, err := calibration.Load(f.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := file.Hosts[0]
+		if len(h.Cases) != 2 || len(h.Runs) != 1 || h.Cases[1].Name != "sum" || h.RunOf(&h.Cases[1]).Method.Seed != 8 {
+			t.Fatalf("%d cases of 1 + %d runs", len(h.Cases), len(h.Runs))
+		}
+		if diff := cmp.Diff(first.Hosts[0].Cases[0], h.Cases[0]); diff != "" || h.RunOf(&h.Cases[0]).Method.Seed != 7 {
+			t.Errorf("the other case was changed (-before +after):\n%s", diff)
+		}
+		for path := range charts {
+			if _, err := os.Stat(path); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(f.plots, thisID(), "sum.png")); err != nil {
+			t.Error(err)
+		}
+		refits(t, f.file, f.host())
+	}
+	// Without the samples of the others the file stays as it is.
+	before := read(t, f.file)
+	_, stderr, code := calibrateOn(t, twoCases(5), "-o", f.file, "--data", filepath.Join(f.root, "elsewhere"), "--plots", f.plots, "--ops", "sum")
+	if code != command.ExitFailed || !strings.Contains(stderr, "--data") || read(t, f.file) != before {
+		t.Errorf("exit %d, %q", code, stderr)
+	}
+}
+
+// Cases that a run measured less well than the entry before stay; where it did nothing better, everything stays.
+func TestAPoorerRunReplacesNothing(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args()...)
+	poor := filepath.Join(f.root, "poor.json")
+	succeed(t, twoCases(2), "-o", poor, "--sizes", "64:4Ki")
+	before := tree(t, f.root)
+	_, stderr, code := calibrateOn(t, scripted.New(1, 0), "--from", filepath.Join(f.root, "poor", "data", thisID()),
+		"-o", f.file, "--data", f.data, "--plots", f.plots)
+	if code != command.ExitFailed || !strings.Contains(stderr, "fewer sizes") || !strings.Contains(stderr, "--force") {
+		t.Errorf("exit %d, %q", code, stderr)
+	}
+	sameTree(t, before, tree(t, f.root))
+	succeed(t, scripted.New(1, 0), "--from", filepath.Join(f.root, "poor", "data", thisID()),
+		"-o", f.file, "--data", f.data, "--plots", f.plots, "--force")
+	if read(t, f.file+".bak") != before[f.file] {
+		t.Error("--force kept no copy")
+	}
+	refits(t, f.file, f.host())
+}
+
+func TestARunOfWhichSomeIsPoorer(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args()...)
+	m := scripted.New(2, 0.01)
+	m.Add("fft/batch=1", map[string]scripted.Cost{"a": scripted.Linear(1e-6, 2e-9)}, nil) // b is not there today
+	m.Add("sum", map[string]scripted.Cost{"a": scripted.Linear(1e-6, 1e-9), "b": scripted.Linear(1e-6, 2e-9)}, nil)
+	stderr := succeed(t, m, append(f.args(), "--seed", "8")...)
+	if !strings.Contains(stderr, "kept 1 case") || !strings.Contains(stderr, "fft/batch=1: b did not compete") {
+		t.Errorf("%q", stderr)
+	}
+	file, err := calibration.Load(f.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := file.Hosts[0]
+	if fft, sum := h.RunOf(&h.Cases[0]).Method.Seed, h.RunOf(&h.Cases[1]).Method.Seed; fft != 7 || sum != 8 || len(h.Cases[0].Segments) != 2 {
+		t.Errorf("seeds %d and %d", fft, sum)
+	}
+	held, _ := filepath.Glob(filepath.Join(f.host(), "unfinished-*"))
+	if len(held) != 1 {
+		t.Errorf("the samples that were not taken are in %v", held)
+	}
+}
+
+func TestSamplesAndChartsFollowTheFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, twoCases(1))
+	before := tree(t, ".")
+	succeed(t, twoCases(2), "--ops", "sum", "-o", "other.json")
+	succeed(t, twoCases(2), "--ops", "sum", "-o", "plain")
+	for path, text := range before {
+		if read(t, path) != text {
+			t.Errorf("%s is another one", path)
+		}
+	}
+	refits(t, "other.json", filepath.Join("other", "data", thisID()))
+	for _, path := range []string{"other/plots/" + thisID() + "/sum.png", "plain.d/plots/" + thisID() + "/sum.png"} {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+	abs, err := filepath.Abs("calibration.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, twoCases(2), "--ops", "sum", "-o", abs)
+	refits(t, "calibration.json", filepath.Join("sweeps", "data", thisID()))
+}
+
+func TestFromRefusesWhatItWouldIgnore(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args()...)
+	before := tree(t, f.root)
+	for _, args := range [][]string{
+		{"--from", ""}, {"--from", f.host(), "--ops", "sum"}, {"--from", f.host(), "--sizes", "1:2"}, {"--from", f.host(), "--seed", "3"},
+		{"--from", f.host(), "--dry-run"}, {"--from", f.host(), "--list"}, {"--from", f.host(), "--impl", "a"}, {"--from", f.host(), "--quick"},
+		{"--from", f.host(), "--budget", "1m"}, {"--from", f.host(), "--state", "cold"}, {"--from", f.host(), "--mode", "throughput"},
+		{"--from", f.host(), "--precision", "0.2"}, {"--from", f.host(), "--audio", "x.wav"}, {"--from", f.host(), "--in-flight", "3"},
+	} {
+		_, stderr, code := calibrateOn(t, twoCases(1), append([]string{"-o", f.file, "--data", f.data, "--plots", f.plots}, args...)...)
+		if code != command.ExitUsage || !strings.Contains(stderr, "--from") || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v: exit %d, %q", args, code, stderr)
+		}
+	}
+	sameTree(t, before, tree(t, f.root))
+}
+
+func TestForceReplacesNoDevice(t *testing.T) {
+	f := newFolders(t)
+	pipe, loop := filepath.Join(f.root, "pipe"), filepath.Join(f.root, "loop")
+	if err := syscall.Mkfifo(pipe, 0o644); err != nil {
+		t.Skip(err)
+	}
+	if err := os.Symlink(loop, loop); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, f.root, loop} {
+		before, _ := os.Lstat(path)
+		for _, force := range []string{"--force=false", "--force"} {
+			_, stderr, code := calibrateOn(t, twoCases(1), f.args("-o", path, force)...)
+			if code != command.ExitFailed || strings.Contains(stderr, "--force") || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%s: exit %d, %q; want exit 1 and one line without --force", path, code, stderr)
+			}
+		}
+		if after, err := os.Lstat(path); err != nil || after.Mode() != before.Mode() {
+			t.Errorf("%s is another one", path)
+		}
+	}
+}
+
+// Where the charts cannot be drawn, the file and the samples are as they were, and the advice works once they can.
+func TestARunThatCannotDrawChangesNothing(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args()...)
+	before := tree(t, f.root)
+	charts, aside := filepath.Join(f.plots, thisID()), filepath.Join(f.root, "aside")
+	var out, log bytes.Buffer
+	err := runOn(t.Context(), watched(1, func(n int) {
+		if n == 1 {
+			if err := os.Rename(charts, aside); err != nil {
+				t.Error(err)
+			}
+			if err := os.WriteFile(charts, nil, 0o644); err != nil {
+				t.Error(err)
+			}
+		}
+	}).Command(), &out, &log, f.args())
+	if err == nil || out.Len() != 0 {
+		t.Fatalf("%v, %q", err, out.String())
+	}
+	if err := os.Remove(charts); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(aside, charts); err != nil {
+		t.Fatal(err)
+	}
+	own := advised(t, err.Error())
+	after := tree(t, f.root)
+	for path := range after {
+		if strings.HasPrefix(path, own) {
+			delete(after, path)
+		}
+	}
+	sameTree(t, before, after)
+	succeed(t, scripted.New(1, 0), "--from", own, "-o", f.file, "--data", f.data, "--plots", f.plots)
+	refits(t, f.file, f.host())
+}
+
+// Runs of one host at once onto one file: the last one's entry stands, and its samples.
+func TestRunsAtOnce(t *testing.T) {
+	f := newFolders(t)
+	var all sync.WaitGroup
+	for k := range 4 {
+		all.Go(func() {
+			var out, log bytes.Buffer
+			ops := []string{"fft", "sum"}[k%2]
+			if err := runOn(t.Context(), twoCases(uint64(k)).Command(), &out, &log, f.args("--budget", "20s", "--ops", ops)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	file, err := calibration.Load(f.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Hosts) != 1 || len(file.Hosts[0].Cases) != 2 {
+		t.Errorf("%d cases", len(file.Hosts[0].Cases))
+	}
+	refits(t, f.file, f.host())
+	for path := range tree(t, f.root) {
+		if strings.HasPrefix(filepath.Base(path), ".") {
+			t.Errorf("%s was left", path)
+		}
+	}
+}
+
+// What a dead process left while it drew or before it had measured is removed; what may be in use stays.
+func TestStraysAreRemoved(t *testing.T) {
+	f := newFolders(t)
+	charts := filepath.Join(f.plots, thisID())
+	const dead = "4194305" // above the greatest number of a process
+	for _, folder := range []string{
+		filepath.Join(charts, ".charts-"+dead+"-1"), filepath.Join(charts, ".charts-1-1"),
+		filepath.Join(f.host(), "unfinished-20260101T000000Z-"+dead), filepath.Join(f.host(), "unfinished-20260101T000000Z-1"),
+	} {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := time.Now().Add(-48 * time.Hour)
+	for _, name := range []string{".plot-1", ".plot-2", "own.png"} {
+		path := filepath.Join(charts, name)
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if name != ".plot-2" {
+			if err := os.Chtimes(path, old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	succeed(t, twoCases(1), f.args()...)
+	var left []string
+	for _, folder := range []string{charts, f.host()} {
+		all, err := os.ReadDir(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range all {
+			left = append(left, entry.Name())
+		}
+	}
+	left = slices.DeleteFunc(left, func(name string) bool { return strings.HasPrefix(name, "2") })
+	want := []string{".charts-1-1", ".plot-2", "fft_batch=1.png", "overview.png", "own.png", "sum.png", "unfinished-20260101T000000Z-1"}
+	if diff := cmp.Diff(want, left); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+}
+
+func TestQuietPrintsNothing(t *testing.T) {
+	f := newFolders(t)
+	m := twoCases(1)
+	m.AddPlanned("other", map[string]scripted.Cost{"a": scripted.Linear(1e-6, 1e-9)}, nil)
+	for _, args := range [][]string{f.args("-q", "-v", "--budget", "5s"), {"-q", "--list"}, {"-q", "--simulate", "list"}} {
+		if stdout, stderr, code := calibrateOn(t, m, args...); code != 0 || stdout+stderr != "" {
+			t.Errorf("%v: exit %d, %q, %q", args, code, stdout, stderr)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"crossover/calibration"
+)
+
+// The folder of a host holds a folder for each run, named after when the run began: 20261122T110405Z. A run that has not
+// taken its place yet, or was interrupted and never will, is in unfinished-<time>-<process>.
+const (
+	runTime    = "20060102T150405Z"
+	unfinished = "unfinished-"
+)
+
+// NewFolder makes the folder of a run that begins now, in the folder of a host, and returns its path. Folders that runs left
+// which died before they had anything to save are removed.
+func NewFolder(host string) (string, error) {
+	if err := os.MkdirAll(host, 0o755); err != nil {
+		return "", err
+	}
+	removeEmpty(host)
+	return newName(host, fmt.Sprintf("%s%s-%d", unfinished, time.Now().UTC().Format(runTime), os.Getpid()), func(path string) error {
+		return os.Mkdir(path, 0o755)
+	})
+}
+
+// newName calls make with a path in a folder, with a number behind it as long as make says that the path is taken.
+func newName(folder, name string, make func(path string) error) (string, error) {
+	path := filepath.Join(folder, name)
+	for n := 2; ; n++ {
+		err := make(path)
+		if err == nil {
+			return path, nil
+		}
+		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, syscall.ENOTEMPTY) {
+			return "", err
+		}
+		path = filepath.Join(folder, fmt.Sprintf("%s-%d", name, n))
+	}
+}
+
+// removeEmpty removes the folders of runs that died before they had saved a sweep: there is nothing to fit in them.
+func removeEmpty(host string) {
+	all, _ := os.ReadDir(host)
+	for _, entry := range all {
+		path := filepath.Join(host, entry.Name())
+		if _, err := os.Stat(filepath.Join(path, EntryFile)); !IsUnfinished(path) || err == nil {
+			continue
+		}
+		if parts := strings.Split(entry.Name(), "-"); len(parts) >= 3 && Ended(parts[2]) {
+			os.RemoveAll(path)
+		}
+	}
+}
+
+// Ended reports whether the process of a number, in decimal digits, is known to run no more.
+func Ended(process string) bool {
+	number, err := strconv.Atoi(process)
+	if err != nil || number < 1 {
+		return false
+	}
+	p, err := os.FindProcess(number)
+	return err == nil && errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
+}
+
+// IsUnfinished reports whether a folder is that of a run which has not taken its place among the runs of a host.
+func IsUnfinished(folder string) bool { return strings.HasPrefix(filepath.Base(folder), unfinished) }
+
+// Finish gives the saved run in an unfinished folder its place in the host's folder, in one step, and returns its new path.
+func Finish(folder string) (string, error) {
+	entry, err := loadEntry(folder)
+	if err != nil {
+		return "", err
+	}
+	return newName(filepath.Dir(folder), entry.newest().Format(runTime), func(path string) error {
+		if _, err := os.Lstat(path); err == nil {
+			return fs.ErrExist // where a folder may replace an empty one
+		}
+		return os.Rename(folder, path)
+	})
+}
+
+// newest is when the last of the runs that a saved entry's cases are from began.
+func (s *saved) newest() time.Time {
+	newest := s.Created
+	for _, r := range s.Runs {
+		if r.Created.After(newest) {
+			newest = r.Created
+		}
+	}
+	return newest
+}
+
+// finished returns the folders of a host's runs that have taken their place, the newest last.
+func finished(host string) []string {
+	all, _ := os.ReadDir(host) // sorted by name, and so by time
+	var folders []string
+	for _, entry := range all {
+		path := filepath.Join(host, entry.Name())
+		if _, err := os.Stat(filepath.Join(path, EntryFile)); err == nil && !IsUnfinished(path) {
+			folders = append(folders, path)
+		}
+	}
+	return folders
+}
+
+// Find returns the run, of those in a host's folder, that an entry of the calibration file was fitted from. Its error wraps
+// fs.ErrNotExist where there is none.
+func Find(host string, entry *calibration.Host) (*Run, error) {
+	for _, folder := range finished(host) {
+		s, err := loadEntry(folder)
+		if err != nil || !s.isOf(entry) {
+			continue
+		}
+		r, err := Load(folder)
+		if err != nil || r.fits(entry) {
+			return r, err
+		}
+	}
+	return nil, fmt.Errorf("%s holds no samples of the entry of %s: %w", host, entry.Created.Format(time.DateTime), fs.ErrNotExist)
+}
+
+// fits reports whether the samples are those that an entry names, as far as it does.
+func (r *Run) fits(entry *calibration.Host) bool {
+	return !slices.ContainsFunc(entry.Cases, func(c calibration.Case) bool {
+		return c.Samples != "" && c.Samples != r.Timings[c.Name].Digest()
+	})
+}
+
+// isOf reports whether a fitted entry has the cases of a saved one, from the same runs.
+func (s *saved) isOf(entry *calibration.Host) bool {
+	if s.ID != entry.ID || len(s.Cases) != len(entry.Cases) {
+		return false
+	}
+	for k := range s.Cases {
+		was, is := &s.Cases[k], &entry.Cases[k]
+		from, of := s.RunOf(was), entry.RunOf(is)
+		if was.Name != is.Name || was.Blocks != is.Blocks || !from.Created.Equal(of.Created) || from.Method.Seed != of.Method.Seed {
+			return false
+		}
+	}
+	return true
+}
