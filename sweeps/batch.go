@@ -91,7 +91,8 @@ func (s *sweep) settle(c *callable) error {
 	return safely(func() error { return c.run(max(calls-made, 0)) })
 }
 
-// account makes one call more, timed by the GPU, and returns where its time went; X// processor.
+// account makes one call more, timed by the GPU, and returns where its time went. On the processor it
+// returns the zero value.
 func (s *sweep) account(c *callable) (account timings.GPUTimes, err error) {
 	if c.call.GPU == nil || c.call.GPU.Time == nil {
 		return account, nil

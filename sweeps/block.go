@@ -100,8 +100,12 @@ func (m *measurement) group(n int) (blocks []timings.Block, failed *callable, er
 func (m *measurement) turn(b *timings.Block, c *callable) error {
 	var seconds float64
 	var alone, crowded bool
+	var account timings.GPUTimes
 	err := m.calling(c.implementation, func() (err error) {
 		seconds, alone, crowded, err = m.timed(c)
+		if err == nil && c != m.twin {
+			account, err = m.account(c) // at once, on the same thread: after a pause, the call would take longer
+		}
 		return err
 	})
 	if c.spreads() {
@@ -121,9 +125,6 @@ func (m *measurement) turn(b *timings.Block, c *callable) error {
 		return nil
 	}
 	b.Seconds[c.index], b.Iterations[c.index] = seconds, c.iterations
-	return m.calling(c.implementation, func() error {
-		account, err := m.account(c)
-		b.SetTimesOnGPU(c.index, account)
-		return err
-	})
+	b.SetTimesOnGPU(c.index, account)
+	return nil
 }
