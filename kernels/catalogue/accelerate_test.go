@@ -18,6 +18,7 @@ import (
 	"crossover/kernels/conv1d"
 	"crossover/kernels/elementwise"
 	"crossover/kernels/fft"
+	"crossover/kernels/kerneltest"
 	"crossover/kernels/linear"
 	"crossover/kernels/matmul"
 	"crossover/kernels/mel"
@@ -125,7 +126,7 @@ func checkFramework(t *testing.T, c *kernels.Case, size int, names []string, in 
 		if off := call.ErrorAgainst(want); !(off <= c.Tolerance(size)) {
 			t.Errorf("%s at %d: relative error %.2g, allowed %.2g", name, size, off, c.Tolerance(size))
 		}
-		if underRace() {
+		if kerneltest.UnderRace() {
 			continue
 		}
 		if got := allocations(func() { _ = call.Run() }); got != 0 {
@@ -139,13 +140,6 @@ func checkFramework(t *testing.T, c *kernels.Case, size int, names []string, in 
 func allocations(call func()) float64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	return min(testing.AllocsPerRun(2, call), testing.AllocsPerRun(2, call), testing.AllocsPerRun(2, call))
-}
-
-// underRace reports whether the race detector is in this binary. Under it sync.Pool drops items at random, and the
-// calls into libraries that draw their frames from one allocate.
-func underRace() bool {
-	info, _ := debug.ReadBuildInfo()
-	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // The typed plans take sizes that no sweep visits: odd transforms, a filter longer than its signal, blocks of a sample.
