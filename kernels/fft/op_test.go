@@ -18,7 +18,7 @@ import (
 
 // FFTW deliberates for up to half a second over a length, so there are few.
 func TestOp(t *testing.T) {
-	kerneltest.Run(t, &Op, kerneltest.Options{Sizes: []int{3, 480, 1000}, Most: 16 << 10})
+	kerneltest.Run(t, &Op, kerneltest.Options{Sizes: []int{3, 480, 1000}, Most: 16 << 10, Infinite: true})
 }
 
 // Threads must not write what others of their threadgroup have yet to read, nor read what is not there yet.

@@ -61,7 +61,7 @@ type Options struct {
 	Most     int            // bound on the inputs and outputs of a shape, in words; 0 stands for 1 Mi
 	Emulated int            // the same bound on the emulated GPU; 0 stands for 64 Ki
 	InPlace  bool           // whether the first output may be the first input
-	Infinite bool           // whether an infinity may stand where the reference has a NaN: recurrences reach one a step sooner or later
+	Infinite bool           // whether an infinity may stand where the reference has a NaN: a recurrence reaches one a step sooner or later, and FFTW adds in an order that it chooses by timing
 }
 
 // Run tests an operation, in subtests: its declaration, each of its lines, strange values and memory. An implementation

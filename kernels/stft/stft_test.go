@@ -40,7 +40,7 @@ func TestOp(t *testing.T) {
 	op := Op
 	op.Lines = lines()
 	op.Tolerance = func(kernels.Shape) float64 { return allowed }
-	kerneltest.Run(t, &op, kerneltest.Options{Sizes: []int{1, 6, 127, 128, 300, 1009, 5000, 20011}, Emulated: 8 << 10})
+	kerneltest.Run(t, &op, kerneltest.Options{Sizes: []int{1, 6, 127, 128, 300, 1009, 5000, 20011}, Emulated: 8 << 10, Infinite: true})
 }
 
 // The typed plan takes no samples at all: one frame of silence.
