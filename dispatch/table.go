@@ -126,13 +126,14 @@ type builder struct {
 
 // forced returns the implementation that CROSSOVER_FORCE asks for, or why it is not to be had.
 func (b *builder) forced(name string) (implementation, refused string) {
-	wanted, asked := b.d.force[name]
+	by := name // what the variable names
+	wanted, asked := b.d.force[by]
 	if !asked {
-		operation, _, _ := strings.Cut(name, "/")
+		by, _, _ = strings.Cut(name, "/")
 		if b.recorded != nil {
-			operation = b.recorded.Operation
+			by = b.recorded.Operation
 		}
-		wanted, asked = b.d.force[operation]
+		wanted, asked = b.d.force[by]
 	}
 	if !asked {
 		wanted, asked = b.d.force[everything]
@@ -148,7 +149,7 @@ func (b *builder) forced(name string) (implementation, refused string) {
 		return "", "the program asks for " + wanted + ", which is not there"
 	}
 	refused = fmt.Sprintf("%s asks for %s, which is not there", ForceVariable, wanted)
-	warn("%s: %s (want %s)", name, refused, strings.Join(b.available(), ", "))
+	warnOf(by+"="+wanted, "%s: %s (want %s)", name, refused, strings.Join(b.available(), ", "))
 	return "", refused
 }
 

@@ -106,3 +106,14 @@ func TestForceWithoutDispatcher(t *testing.T) {
 	}
 	checkHeard(t, lines, `CROSSOVER_FORCE: "fft" does not begin with`)
 }
+
+// A program that calls ever new shapes is told once what it lacks, and nothing of it is kept for each of them.
+func TestForceWarnsOnceForAllCases(t *testing.T) {
+	t.Setenv(ForceVariable, "mel=cuda")
+	lines := heard(t)
+	d := newDispatcherFor(t, nil, m3Max)
+	for _, name := range []string{"mel/bands=40", "mel/bands=64", "mel/bands=80"} {
+		d.Case(name, "go").Choose(1)
+	}
+	checkHeard(t, lines, "mel/bands=40: CROSSOVER_FORCE asks for cuda, which is not there (want go, cpu)")
+}
