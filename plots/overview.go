@@ -17,16 +17,18 @@ import (
 	"crossover/timings"
 )
 
-// Measures of the overview, in points.
+// Measures of the overview, in points. From left to right it has the names of the cases, the lanes, and the verdicts.
 const (
-	overviewWidth = 720
+	namesLeast = 146 // short names leave the chart 720 wide, like the chart of a case
+	namesMost  = 220 // longer names are cut
+	namesGap   = 12
+	lanesWidth = 348
+	verdictGap = 12
+	verdicts   = 174 // with the regrets at the right edge
 
-	lanePitch  = 27
-	barHeight  = 14
-	lanesLeft  = 172
-	lanesRight = 520
-	regretEdge = overviewWidth - margin // where the column of regrets ends
-	lanesMost  = 300
+	lanePitch = 27
+	barHeight = 14
+	lanesMost = 300
 )
 
 var (
@@ -41,19 +43,22 @@ var (
 // implementation was fastest at each measured size, and may be nil. Beyond 300 cases the rest is counted, not drawn.
 func Overview(h *calibration.Host, sets map[string]*timings.Set) *Chart {
 	f := newOverviewFigure(h, sets)
-	return &Chart{width: overviewWidth, height: f.height, paint: f.paint}
+	return &Chart{width: f.width, height: f.height, paint: f.paint}
 }
 
 // overviewFigure is an overview laid out.
 type overviewFigure struct {
+	width     vg.Length
 	height    vg.Length
 	subtitle  string
 	simulated bool
 	legend    []chip
 	styles    map[string]style // by what stands before the slash of a name
 	lanes     []lane
-	hidden    int  // cases without a lane
-	gpu       bool // whether a GPU is among the implementations that are shown
+	left      vg.Length // of the lanes
+	right     vg.Length // of the lanes
+	hidden    int       // cases without a lane
+	gpu       bool      // whether a GPU is among the implementations that are shown
 	caption   []string
 
 	panel *plot.Plot
@@ -76,16 +81,22 @@ type lane struct {
 }
 
 func newOverviewFigure(h *calibration.Host, sets map[string]*timings.Set) *overviewFigure {
-	const width = overviewWidth - 2*margin
 	f := &overviewFigure{simulated: h.Simulated}
-	f.subtitle = fit(headStyle, strings.Join(machine(h), " · "), width)
-	f.caption = flow(captionStyle, slices.Concat(circumstances(h), provenance(h)), " · ", width, 2)
-
 	shown := h.Cases[:min(len(h.Cases), lanesMost)]
 	f.hidden = len(h.Cases) - len(shown)
+	names := vg.Length(namesLeast)
 	for i := range shown {
-		f.lanes = append(f.lanes, newLane(&shown[i], sets[shown[i].Name]))
+		l := newLane(&shown[i], sets[shown[i].Name])
+		f.lanes = append(f.lanes, l)
+		names = max(names, laneStyle.Width(l.name), unitStyle.Width(l.unit))
 	}
+	f.left = margin + names + namesGap
+	f.right = f.left + lanesWidth
+	f.width = f.right + verdictGap + verdicts + margin
+
+	width := f.width - 2*margin
+	f.subtitle = fit(headStyle, strings.Join(machine(h), " · "), width)
+	f.caption = flow(captionStyle, slices.Concat(circumstances(h), provenance(h)), " · ", width, 2)
 
 	phrases := f.legendOf()
 	var legendLines int
@@ -153,8 +164,8 @@ func newLane(c *calibration.Case, set *timings.Set) lane {
 		pale:     c.Verdict == calibration.Tie,
 		spans:    spansOf(c),
 	}
-	l.name = fit(laneStyle, c.Name, lanesLeft-margin-12)
-	l.unit = fit(unitStyle, axisTitle(c.Axis), lanesLeft-margin-12)
+	l.name = fitEnds(laneStyle, c.Name, namesMost)
+	l.unit = fit(unitStyle, axisTitle(c.Axis), namesMost)
 	if len(c.Segments) > 0 && c.ExpectedRegret >= 0 {
 		l.regret = percent(c.ExpectedRegret)
 	}
@@ -187,8 +198,8 @@ func (f *overviewFigure) layLanes(legendHeight vg.Length) {
 	lanes := lanePitch * vg.Length(max(1, len(f.lanes)))
 	bottom := below + captionPitch*vg.Length(len(f.caption))
 	f.frame = vg.Rectangle{
-		Min: vg.Point{X: lanesLeft, Y: bottom},
-		Max: vg.Point{X: lanesRight, Y: bottom + lanes + 4},
+		Min: vg.Point{X: f.left, Y: bottom},
+		Max: vg.Point{X: f.right, Y: bottom + lanes + 4},
 	}
 	f.height = f.frame.Max.Y + legendHeight + header + margin
 	for i := range f.lanes {
@@ -200,16 +211,17 @@ func (f *overviewFigure) layLanes(legendHeight vg.Length) {
 // paint draws the figure.
 func (f *overviewFigure) paint(c draw.Canvas) {
 	y := f.height - margin - 12
+	regretEdge := f.width - margin
 	write(c, titleStyle, margin, text.XLeft, y, "Which implementation is fastest, by size")
 	if f.simulated {
-		drawTag(c, overviewWidth-margin, y, "SIMULATED")
+		drawTag(c, f.width-margin, y, "SIMULATED")
 	}
 	write(c, headStyle, margin, text.XLeft, y-18, f.subtitle)
 	drawChips(c, headStyle, f.legend, f.styles, margin, y-38, headPitch)
 
 	head := f.frame.Max.Y + 8
 	write(c, columnStyle, margin, text.XLeft, head, "case, swept parameter")
-	write(c, columnStyle, lanesRight+12, text.XLeft, head, "verdict")
+	write(c, columnStyle, f.right+verdictGap, text.XLeft, head, "verdict")
 	write(c, columnStyle, regretEdge, text.XRight, head, "expected regret")
 
 	f.panel.Draw(draw.Canvas{Canvas: c, Rectangle: f.frame})
@@ -220,21 +232,21 @@ func (f *overviewFigure) paint(c draw.Canvas) {
 		if l.verdict == "unresolved" {
 			sty.Color = muted
 		}
-		regretLeft := vg.Length(regretEdge) - laneStyle.Width(l.regret) - 8
+		regretLeft := regretEdge - laneStyle.Width(l.regret) - 8
 		y := middle(laneStyle, l.y)
 		if l.degraded {
-			write(c, unitDoubtStyle, lanesRight+12, text.XLeft, l.y-9, "degraded")
+			write(c, unitDoubtStyle, f.right+verdictGap, text.XLeft, l.y-9, "degraded")
 			y = l.y + 1
 		}
-		write(c, sty, lanesRight+12, text.XLeft, y, fit(sty, l.verdict, regretLeft-lanesRight-12))
+		write(c, sty, f.right+verdictGap, text.XLeft, y, fit(sty, l.verdict, regretLeft-f.right-verdictGap))
 		write(c, laneStyle, regretEdge, text.XRight, middle(laneStyle, l.y), l.regret)
 	}
 	if len(f.lanes) == 0 {
-		write(c, labelStyle, (lanesLeft+lanesRight)/2, text.XCenter, (f.frame.Min.Y+f.frame.Max.Y)/2, "no cases")
+		write(c, labelStyle, (f.left+f.right)/2, text.XCenter, (f.frame.Min.Y+f.frame.Max.Y)/2, "no cases")
 	}
 
 	y = f.frame.Min.Y - 27
-	write(c, columnStyle, (lanesLeft+lanesRight)/2, text.XCenter, y, "size, in the unit named at the left")
+	write(c, columnStyle, (f.left+f.right)/2, text.XCenter, y, "size, in the unit named at the left")
 	f.paintKey(c, y-17)
 	y = margin + captionPitch*vg.Length(len(f.caption)-1)
 	for _, line := range f.caption {
@@ -253,7 +265,7 @@ var unitDoubtStyle = textStyle(8.5, rust)
 
 // paintKey explains the marks of the lanes.
 func (f *overviewFigure) paintKey(c draw.Canvas, y vg.Length) {
-	x := vg.Length(lanesLeft)
+	x := f.left
 	mid := y + 3
 	drawWhisker(c, x+12, x+4, x+20, mid-5, mid+5, mid)
 	x += 26
@@ -281,7 +293,7 @@ func (f laneBars) Plot(c draw.Canvas, p *plot.Plot) {
 	for i, l := range f.lanes {
 		if i > 0 {
 			rule := l.y + lanePitch/2
-			c.StrokeLine2(draw.LineStyle{Color: faint, Width: 0.5}, margin, rule, overviewWidth-margin, rule)
+			c.StrokeLine2(draw.LineStyle{Color: faint, Width: 0.5}, margin, rule, f.width-margin, rule)
 		}
 		low, high := l.y-barHeight/2+2, l.y+barHeight/2+2
 		if len(l.spans) == 0 {

@@ -244,6 +244,30 @@ func TestFit(t *testing.T) {
 	}
 }
 
+func TestFitEnds(t *testing.T) {
+	sty := textStyle(10, ink)
+	for name, c := range map[string]struct {
+		text  string
+		width vg.Length
+		want  string
+	}{
+		"fits":         {"fft", 100, "fft"},
+		"cut":          {"stage-graph/block=512,cost=4,resident", 110, "stage-graph…4,resident"},
+		"nothing fits": {"go", 1, "…"},
+		"endless":      {strings.Repeat("i", 1<<20) + "!", 30, "iiii…iii!"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := fitEnds(sty, c.text, c.width)
+			if got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+			if c.want != "…" && sty.Width(got) > c.width {
+				t.Errorf("%q is %v wide, want at most %v", got, sty.Width(got), c.width)
+			}
+		})
+	}
+}
+
 func TestFlow(t *testing.T) {
 	sty := textStyle(10, ink)
 	got := flow(sty, []string{"one", "", "two", "three", "four", "five"}, " · ", 60, 2)

@@ -318,6 +318,43 @@ func TestOverviewShowsEveryCase(t *testing.T) {
 	}
 }
 
+// A row that says only "stage-graph/block=512,cost=4…" hides its placement.
+func TestOverviewTellsPlacementsApart(t *testing.T) {
+	for name, c := range map[string]struct {
+		base  string
+		whole bool
+	}{
+		"short":              {"fft/n=1024", true},
+		"the catalogue's":    {"stage-graph/block=512,cost=4", true},
+		"too long for a row": {"an-operation-of-many-words/columns=1048576,rows=1048576,bands=1024", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, _ := testHost(tinyAxis, tinyAxis, tinyAxis)
+			for i, placement := range []string{"", ",resident", ",shared"} {
+				h.Cases[i].Name = c.base + placement
+			}
+			f := newOverviewFigure(h, nil)
+			seen := map[string]bool{}
+			for i, l := range f.lanes {
+				want := h.Cases[i].Name
+				if seen[l.name] {
+					t.Errorf("two rows are named %q", l.name)
+				}
+				seen[l.name] = true
+				if c.whole && l.name != want {
+					t.Errorf("the row of %s is named %q", want, l.name)
+				}
+				if _, placement, ok := strings.Cut(strings.TrimPrefix(want, c.base), ","); ok && !strings.HasSuffix(l.name, ","+placement) {
+					t.Errorf("the row of %s is named %q, which hides its placement", want, l.name)
+				}
+			}
+			for _, fault := range list(Overview(h, nil)).check() {
+				t.Error(fault)
+			}
+		})
+	}
+}
+
 func TestOverviewCountsWhatItDoesNotDraw(t *testing.T) {
 	h, _ := testHost(tinyAxis)
 	for i := range lanesMost + 1234 {
@@ -332,7 +369,6 @@ func TestOverviewCountsWhatItDoesNotDraw(t *testing.T) {
 	}
 }
 
-// What a GPU computes must not pass for a processor's.
 // Every chart of a simulation says so across itself, and no chart of a measurement does.
 func TestSimulationsAreWatermarked(t *testing.T) {
 	h, sets := hostileHost()
@@ -353,6 +389,7 @@ func TestSimulationsAreWatermarked(t *testing.T) {
 	}
 }
 
+// What a GPU computes must not pass for a processor's.
 func TestGPUsAreMarked(t *testing.T) {
 	h, sets := testHost(catalogue()...)
 	f := newOverviewFigure(h, sets)

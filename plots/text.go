@@ -52,21 +52,35 @@ func oneLine(s string) string {
 
 // fit shortens text to a width, ending it with an ellipsis where it cuts.
 func fit(sty draw.TextStyle, txt string, width vg.Length) string {
+	return shorten(sty, txt, width, func(runes []rune, n int) string {
+		return strings.TrimRight(string(runes[:n]), " ") + "…"
+	})
+}
+
+// fitEnds shortens text to a width, with an ellipsis in the middle. Names of cases often differ only at their ends,
+// where the placement stands.
+func fitEnds(sty draw.TextStyle, txt string, width vg.Length) string {
+	return shorten(sty, txt, width, func(runes []rune, n int) string {
+		return string(runes[:n-n/2]) + "…" + string(runes[len(runes)-n/2:])
+	})
+}
+
+// shorten returns the text if it fits into a width. Otherwise it returns what keep makes of the most characters that fit.
+func shorten(sty draw.TextStyle, txt string, width vg.Length, keep func(runes []rune, n int) string) string {
 	const longest = 1000 // runes: more never fit, and measuring costs time
 	runes := []rune(oneLine(txt))
 	if len(runes) <= longest && sty.Width(string(runes)) <= width {
 		return string(runes)
 	}
-	fits := func(n int) bool { return sty.Width(string(runes[:n])+"…") <= width }
 	low, high := 0, min(len(runes), longest)
 	for low < high {
-		if mid := (low + high + 1) / 2; fits(mid) {
+		if mid := (low + high + 1) / 2; sty.Width(keep(runes, mid)) <= width {
 			low = mid
 		} else {
 			high = mid - 1
 		}
 	}
-	return strings.TrimRight(string(runes[:low]), " ") + "…"
+	return keep(runes, low)
 }
 
 // flow joins parts with a separator into lines no wider than width. A part is kept whole unless it is wider than a
