@@ -21,8 +21,8 @@ func NewBackend(api string, open func() (Driver, error)) *Backend {
 	return &Backend{API: api, open: open}
 }
 
-// Open returns the backend's device, the same one each time. Where there is none, Open fails with one line that says what
-// is missing, and goes on failing with it.
+// Open returns the backend's device, the same one each time. If there is none, Open fails with one line that says what
+// is missing. Every later Open fails with the same line.
 func (b *Backend) Open() (*Device, error) {
 	b.once.Do(func() {
 		driver, err := b.open()
@@ -43,8 +43,8 @@ func (b *Backend) Open() (*Device, error) {
 	return b.device.Load(), nil
 }
 
-// OpenFit is Open for a caller that runs kernels: it also fails where the device lacks what kernels need. Such a device can
-// be opened with Open, asked for its facts, and made to compile.
+// OpenFit is Open for a caller that runs kernels. It also fails if the device lacks what kernels need. Such a device
+// can still be opened with Open, asked for its facts, and made to compile.
 func (b *Backend) OpenFit() (*Device, error) {
 	device, err := b.Open()
 	if err != nil {

@@ -61,8 +61,8 @@ type Buffer struct {
 func (b *Buffer) isHosted() bool { return b.role == input || b.role == output || b.role == inputOutput }
 
 // Floats returns the host's side of an input or an output, two values for an element of type Float2. A write to an
-// input counts from the next submission on; an output is valid after Wait. It must not be used after the plan was
-// closed. Before Build, and for other buffers, it is nil.
+// input counts from the next submission on. An output is valid after Wait. The slice must not be used after the plan
+// was closed. Before Build, and for other buffers, Floats returns nil.
 func (b *Buffer) Floats() []float32 {
 	if b.host == nil {
 		return nil
@@ -97,11 +97,11 @@ func (b *Buffer) At(i int) Argument {
 	return argument{buffer: b, elements: b.elements, offset: i * b.elements.bytes()}
 }
 
-// As is the buffer seen as elements of another type, which its size must be a multiple of.
+// As is the buffer seen as elements of another type. The buffer's size must be a multiple of that type's size.
 func (b *Buffer) As(t Type) Argument { return argument{buffer: b, elements: t} }
 
 // Values is what the kernel takes as `constant T&`: one value, or the fields of a struct in their order, each a uint32,
-// an int32, a float32 or a non-negative int that fits into 32 bits. The plan that gets another one does not build.
+// an int32, a float32 or a non-negative int that fits into 32 bits. A plan with any other value does not build.
 func Values(values ...any) Argument {
 	a := argument{value: make([]byte, 0, 4*len(values))}
 	for _, v := range values {
@@ -126,7 +126,7 @@ func Values(values ...any) Argument {
 	return a
 }
 
-// Builder describes a plan. Its first mistake is kept, and Build returns it, so that calls need no checks between.
+// Builder describes a plan. It keeps its first mistake, and Build returns it. So the calls before Build need no checks.
 type Builder struct {
 	device   *Device
 	buffers  []*Buffer
@@ -183,12 +183,12 @@ func (b *Builder) Output(t Type, n int) *Buffer { return b.buffer(output, t, n) 
 // State is memory that goes both ways at each call.
 func (b *Builder) State(t Type, n int) *Buffer { return b.buffer(inputOutput, t, n) }
 
-// Scratch is memory of the device alone. It holds NaNs, or what an earlier plan left, before the first call, and what the
-// last call left before the others.
+// Scratch is memory of the device alone. Before the first call it holds NaNs, or what an earlier plan left. Before
+// every later call it holds what the last call left.
 func (b *Builder) Scratch(t Type, n int) *Buffer { return b.buffer(scratch, t, n) }
 
-// Constant is memory that holds values from Build on. Kernels must take it as const. values must not change until the plan
-// is closed. Where plans follow one another ([Builder.BuildOver]), the same slice costs nothing the next time.
+// Constant is memory that holds values from Build on. Kernels must take it as const. values must not change until the
+// plan is closed. A plan that is built over another one ([Builder.BuildOver]) need not write the same slice again.
 func (b *Builder) Constant(t Type, values []float32) *Buffer {
 	return b.constant(t, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values)))
 }
@@ -214,7 +214,7 @@ func (b *Builder) Refuse(err error) {
 	}
 }
 
-// Err returns the builder's first mistake, or what it was refused with: what Build would fail with.
+// Err returns the error that Build would fail with: the first mistake, or the argument of Refuse.
 func (b *Builder) Err() error { return b.err }
 
 // Kernel returns a kernel of a source, compiled. It is nil after a mistake.
@@ -277,8 +277,8 @@ func (b *Builder) Encode(ready func() (External, error)) {
 // Region returns the buffer's device memory. It may be called by what was passed to Encode, and after Build.
 func (b *Buffer) Region() Region { return Region{Memory: b.device, Offset: b.offset, Bytes: b.bytes} }
 
-// The greatest extents that every API takes: of a grid, in threadgroups and in threads, whose positions are uints, and
-// of a threadgroup's third dimension, in threads.
+// The greatest extents that every API takes. The first two are of a grid in threadgroups. The third is of a grid in
+// threads, because positions are uints. The last is of a threadgroup's third dimension, in threads.
 const (
 	mostGroupsX   = 1<<31 - 1
 	mostGroupsYZ  = 1<<16 - 1
@@ -286,7 +286,7 @@ const (
 	mostThreadsZ  = 64
 )
 
-// check holds a dispatch against the kernel's signature and the device's limits.
+// check tests a dispatch against the kernel's signature and the device's limits.
 func (b *Builder) check(c *command) error {
 	for _, s := range []struct {
 		what string
@@ -352,7 +352,7 @@ func (a argument) check(b *Builder, p msl.Parameter) error {
 	return nil
 }
 
-// isStruct reports whether a type is none of those that buffers have.
+// isStruct reports whether a type is not one of the types that buffers have.
 func isStruct(t string) bool {
 	switch Type(t) {
 	case Float, Float2, Float4, Uint, Int:

@@ -215,7 +215,7 @@ func TestBuiltTwice(t *testing.T) {
 
 func TestDefine(t *testing.T) {
 	base := Source{Name: "a"}.Define("A", 1)
-	base.Macros = append(make([]Macro, 0, 4), base.Macros...) // with room for what must not go there
+	base.Macros = append(make([]Macro, 0, 4), base.Macros...) // spare capacity, which Define must not write to
 	b, c := base.Define("B", 2), base.Define("C", "x + 1")
 	if len(base.Macros) != 1 || b.Macros[1] != (Macro{"B", "2"}) || c.Macros[1] != (Macro{"C", "x + 1"}) {
 		t.Errorf("%v %v %v", base, b, c)

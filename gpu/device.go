@@ -34,7 +34,7 @@ type sourceKey struct{ name, text, macros string }
 func (s Source) key() sourceKey {
 	var b strings.Builder
 	for _, m := range s.Macros {
-		// A name and a value hold no NUL, which no compiler takes.
+		// No compiler takes a NUL, so names and values hold none.
 		b.WriteString(m.Name)
 		b.WriteByte(0)
 		b.WriteString(m.Value)
@@ -65,8 +65,9 @@ type program struct {
 	kernels map[string]*Kernel
 }
 
-// assumedCores is the number of cores that launch plans go by where the driver does not know it: as in the middle of
-// Apple's chips. Too many cost a small GPU a few more threadgroups than it runs at once, and too few leave cores idle.
+// assumedCores is the number of cores that launch plans go by if the driver does not know the number. One of the middle
+// Apple chips has as many. With too high a number, a small GPU gets a few more threadgroups than it runs at once. With
+// too low a number, cores stay idle.
 const assumedCores = 16
 
 // NewDevice returns the device of a driver. Programs use [Backend.Open]; tests bring drivers of their own.
@@ -83,8 +84,8 @@ func NewDevice(d Driver) (*Device, error) {
 	return device, nil
 }
 
-// Facts returns what the driver says of the device, as far as launch plans go by it: where the driver does not know the
-// number of cores, it is an assumed one and not 0. A record of the machine asks the driver itself.
+// Facts returns what the driver says of the device, as far as launch plans go by it. If the driver does not know the
+// number of cores, Facts holds an assumed one, not 0. A record of the machine asks the driver itself.
 func (d *Device) Facts() Facts { return d.facts }
 
 // Driver returns what the platform's package made, for the capabilities that only some platforms have, such as
@@ -97,7 +98,7 @@ func (d *Device) Memory() PoolUse { return d.pool.report() }
 // Trim gives memory that no plan uses back to the system, and returns how many bytes that was.
 func (d *Device) Trim() int64 { return d.pool.trim() }
 
-// Forget drops every compiled program that no plan holds, on disk too, so that the next plan is as cold as the first
+// Forget drops every compiled program that no plan holds, on disk too. After that the next plan is as cold as the first
 // one.
 func (d *Device) Forget() {
 	d.mu.Lock()
@@ -159,8 +160,8 @@ func (d *Device) Kernel(src Source, name string) (*Kernel, error) {
 	return nil, fmt.Errorf("%s: there is no kernel %q", src.Name, name)
 }
 
-// forgetFailure drops a program that could not be compiled for a reason other than its text, such as a full disk: the
-// next one that asks may have better luck.
+// forgetFailure drops a program that could not be compiled for a reason other than its text, such as a full disk. The
+// next attempt may succeed.
 func (d *Device) forgetFailure(key sourceKey, p *program) {
 	if compile := (*CompileError)(nil); errors.As(p.err, &compile) {
 		return
@@ -198,8 +199,8 @@ type GEMM interface {
 
 // Floor is a driver that can say how fast its system launches anything at all.
 type Floor interface {
-	// NewFloors readies the system's own ways to launch a kernel that does nothing and to wait for it. They are for the
-	// operating system's thread that it is called on: see runtime.LockOSThread. release ends them.
+	// NewFloors readies the system's own ways to launch a kernel that does nothing and to wait for it. They must be
+	// used on the operating system's thread that called NewFloors: see runtime.LockOSThread. release ends them.
 	NewFloors() (floors []LaunchFloor, release func(), err error)
 }
 

@@ -65,7 +65,7 @@ func TestKernelIsCompiledOnce(t *testing.T) {
 	}
 }
 
-// What is wrong with a text stays wrong. What is wrong with the machine may pass.
+// A mistake in a text stays. A failure of the machine may pass.
 func TestKernelThatDoesNotCompile(t *testing.T) {
 	fake, d := newFake(t, false)
 	compile := &CompileError{Source: "fake.metal", Kernel: "copy", Line: 3, Message: "expected ';'"}

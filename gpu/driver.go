@@ -25,9 +25,9 @@ type Facts struct {
 	Lacks            string // what the kernels need and the device does not have, in one line; "" where they can run
 }
 
-// Driver is what a platform implements. Package gpu checks what a plan asks for before a driver sees it; a driver
-// reports what the system reports, as one line, wrapping [ErrOutOfMemory] and [ErrLost] where they apply. Every method
-// may be called by any goroutine.
+// Driver is what a platform implements. Package gpu checks what a plan asks for before a driver sees it. A driver
+// reports the system's errors as one line, wrapping [ErrOutOfMemory] and [ErrLost] where they apply. Every method may
+// be called by any goroutine.
 type Driver interface {
 	Facts() Facts
 	// Compile makes a library of a text. It fails with a *[CompileError] where the compiler does.
@@ -117,23 +117,23 @@ type Binding struct {
 	Value []byte
 }
 
-// External is work of a vendor's library. Encode appends it to what target stands for: a CUstream on CUDA, an
-// MTLCommandBuffer on Metal. It is called at every submission and must not allocate; a driver that replays what it
-// appended calls it when it records.
+// External is work of a vendor's library. Encode appends the work to target: a CUstream on CUDA, an MTLCommandBuffer on
+// Metal. Encode is called at every submission, or only once by a driver that replays what was appended. It must not
+// allocate.
 type External interface {
 	Encode(target uintptr) error
 	Close()
 }
 
-// Recording is a list of commands that can be submitted again and again, once at a time.
+// Recording is a list of commands that can be submitted again and again. At most one submission is in flight.
 type Recording interface {
-	// Submit hands the commands to the device and returns. Where timed is set, Wait returns what they took. Where it
-	// fails nothing of the commands runs any more, and there is nothing to wait for.
+	// Submit hands the commands to the device and returns. If timed is set, Wait returns the times. If Submit fails,
+	// none of the commands run any more, and there is nothing to wait for.
 	Submit(timed bool) error
 	// Wait returns when the host can read what the commands wrote. Times are those of a timed submission, else zero.
-	// An error means that the results, and the times, are not to be trusted. Either way nothing of it runs any more.
+	// After an error neither results nor times can be trusted. Either way, none of the commands run any more.
 	Wait() (Times, error)
-	// Close releases the recording. It is not in flight.
+	// Close releases the recording, which must not be in flight.
 	Close()
 }
 

@@ -68,7 +68,7 @@ func buildAccumulator(d *gpu.Device, n int) (*accumulator, error) {
 	return a, nil
 }
 
-// expect holds the outputs against what the given number of calls before this one leaves.
+// expect compares the outputs with those that a call has after the given number of earlier calls.
 func (a *accumulator) expect(t *testing.T, calls int) {
 	t.Helper()
 	for i, y := range a.y.Floats() {

@@ -9,8 +9,8 @@ import (
 	"crossover/gpu/msl"
 )
 
-// fakeDriver is a device that keeps account and computes nothing. Each failure is asked for before the step that it is
-// named after.
+// fakeDriver is a device that records calls and computes nothing. A test makes a step fail by setting the field that is
+// named after the step.
 type fakeDriver struct {
 	facts Facts
 

@@ -22,8 +22,9 @@ const (
 	mostPieces = 16
 	leastPiece = 1 << 20
 	mostPiece  = 4 << 20
-	// So many pieces are on their way to the host at a time. A device that is asked for all at once carries them side by
-	// side, and the first one arrives late: on an H200 64 MiB took 1.3 ms with two and 1.8 ms with sixteen.
+	// downAhead is the number of pieces that are on their way to the host at a time. A device that is asked for all
+	// pieces at once carries them side by side, and the first one arrives late: on an H200 64 MiB took 1.3 ms with two
+	// and 1.8 ms with sixteen.
 	downAhead = 2
 )
 
@@ -159,7 +160,7 @@ func (p *Plan) meet(data [][]float32) (*binding, stagedSet, error) {
 	}
 	fresh, err := p.bindTo(host)
 	if err != nil {
-		// A library may not take memory from the middle of a buffer.
+		// A library may refuse memory from the middle of a buffer.
 		return &p.own, allStaged, nil
 	}
 	if len(p.bindings) == mostBindings {
@@ -170,14 +171,14 @@ func (p *Plan) meet(data [][]float32) (*binding, stagedSet, error) {
 	return &p.bindings[0], staged, nil
 }
 
-// mostBindings is how many places of shared memory a plan remembers: programs alternate between a few.
+// mostBindings is how many places of shared memory a plan remembers. Programs alternate between a few.
 const mostBindings = 4
 
-// usable reports whether the plan may use the i-th data where they are in shared memory. An output that overlaps an input,
-// and a state, go through the plan's own memory: a call that fails half-way must leave them as they were, for another
-// implementation to begin with. A device with memory of its own copies from and to everything else. Where memory is
-// unified the kernels themselves work on the data, and in whole vectors: the data must start at a vector, and nothing else
-// may lie in their last one.
+// usable reports whether the plan may use the i-th data where they are in shared memory. An output that overlaps an
+// input, and a state, go through the plan's own memory: a call that fails half-way must leave them as they were, for
+// another implementation to begin with. A device with memory of its own may use all other data in place, because it
+// copies them. Where memory is unified, the kernels themselves work on the data, in whole vectors. Then the data must
+// start at a vector, and nothing else may lie in their last vector.
 func (p *Plan) usable(i int, r Region, data [][]float32) bool {
 	buffer := p.hosted[i]
 	if buffer.role == inputOutput {
@@ -340,14 +341,14 @@ func (p *Plan) sides(of *piece, data [][]float32) (pinned, caller []byte) {
 	return p.hosted[of.buffer].host.Host()[of.from:of.to], caller
 }
 
-// convoy is the transfer of pieces in one direction, in their order. After the first mistake it sends nothing.
+// convoy is the transfer of pieces in one direction, in their order. After the first error it sends nothing.
 type convoy struct {
 	pieces        []piece
 	sent, arrived int
 	err           error
 }
 
-// send sees to it that so many pieces are on their way or have arrived.
+// send submits pieces until the first upTo are on their way or have arrived.
 func (c *convoy) send(upTo int) {
 	for c.err == nil && c.sent < min(upTo, len(c.pieces)) {
 		if c.err = c.pieces[c.sent].Submit(false); c.err == nil {
@@ -356,7 +357,7 @@ func (c *convoy) send(upTo int) {
 	}
 }
 
-// await returns when so many of the pieces that were sent have arrived, or failed to.
+// await returns when the first upTo of the pieces that were sent have arrived or failed.
 func (c *convoy) await(upTo int) error {
 	for c.arrived < min(upTo, c.sent) {
 		_, err := c.pieces[c.arrived].Wait()

@@ -64,7 +64,8 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// A vector is moved whole, and what lies behind the data in shared memory is somebody else's.
+// Kernels move whole vectors. In shared memory, other data may lie directly behind those of a call, and must stay as
+// they are.
 func TestCallLeavesItsNeighboursAlone(t *testing.T) {
 	for _, unified := range []bool{false, true} {
 		d := emulator.Open(t, emulator.Unified(unified))
@@ -209,7 +210,8 @@ func TestLostCallKeepsItsData(t *testing.T) {
 	}
 }
 
-// loses makes a call in place whose device is lost after some waits, and reports whether there were as many.
+// loses makes a call in place, and the device is lost after the given number of waits. It reports whether the call
+// waited that often.
 func loses(t *testing.T, unified bool, make func(t *testing.T, d *gpu.Device, n int) []float32, n, waits int) bool {
 	driver, err := emulator.New(emulator.Unified(unified))
 	if err != nil {
@@ -274,7 +276,7 @@ func TestSharedMemoryIsRecognised(t *testing.T) {
 	}
 }
 
-// A program that kept the slice and lost the rest still has its memory.
+// A program that kept only the slice, and not the SharedMemory, still has its memory.
 func TestSharedMemoryOutlivesItsHandle(t *testing.T) {
 	d := emulator.Open(t)
 	const values = 1000

@@ -17,8 +17,8 @@ func scaled(d *Device, n int, table []float32) (b *Builder, all []*Buffer) {
 	return b, []*Buffer{x, y, state, scratch, constant}
 }
 
-// over builds a plan of n elements over another one, and returns how many pieces of memory the driver was asked for and how
-// many of the buffers hold what the other plan left.
+// over builds a plan of n elements over another one. It returns how many pieces of memory the driver was asked for, and
+// how many of the buffers hold what the other plan left.
 func over(t *testing.T, d *fakeDriver, device *Device, spent *Plan, n int, table []float32) (p *Plan, asked, inherited int) {
 	t.Helper()
 	d.failAllocate = func(int, Storage) error { asked++; return nil }
@@ -42,7 +42,7 @@ func over(t *testing.T, d *fakeDriver, device *Device, spent *Plan, n int, table
 	return p, asked, inherited
 }
 
-// A plan over another one takes its memory as far as it fits, and nobody else's.
+// A plan takes over the memory of the plan that it is built over, as far as the memory fits.
 func TestBuildOver(t *testing.T) {
 	table, other := []float32{1, 2}, []float32{3, 4}
 	for _, unified := range []bool{false, true} {
@@ -94,7 +94,7 @@ func TestBuildOver(t *testing.T) {
 		if got := p.buffers[4].device.(*fakeMemory).bytes[2:4]; string(got) != "\x40\x40" {
 			t.Errorf("unified %v: a constant begins with %x", unified, got)
 		}
-		// Where there is no memory, neither plan has any.
+		// If the device has no memory left, neither plan holds any.
 		none := errors.New("none")
 		d.failAllocate = func(int, Storage) error { return none }
 		b, _ := scaled(device, 1<<20, other)

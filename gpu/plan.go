@@ -26,7 +26,7 @@ type Plan struct {
 	copier   copier
 }
 
-// binding is what a plan's commands were recorded as, for one place of the host's data.
+// binding is a plan's commands, recorded for one place of the host's data.
 type binding struct {
 	host      [mostHosted]Region // by hosted buffer
 	full      Recording          // inputs to the device, kernels, outputs to the host
@@ -35,16 +35,16 @@ type binding struct {
 	up, down  []piece // of large data; made when first needed
 }
 
-// Build compiles, allocates and records. Outputs and scratch memory are filled with NaNs, so that no kernel passes for
-// right by what an earlier plan left in a buffer. It fails with the builder's first mistake, with a *[CompileError], or
-// with what the system says; then it holds nothing.
+// Build compiles, allocates and records. It fills outputs and scratch memory with NaNs, so that a kernel cannot seem
+// right because of what an earlier plan left in a buffer. It fails with the builder's first mistake, with a
+// *[CompileError], or with the system's error. Then it holds nothing.
 func (b *Builder) Build() (*Plan, error) { return b.BuildOver(nil) }
 
-// BuildOver is Build in the memory of another plan of the device. spent may be nil; it is closed, also where BuildOver
-// fails. A buffer takes the memory of a buffer of its role that has room and is not much too large, and finds there what
-// the last call left. A constant takes the memory of a constant of the same values, and is not written again. So a plan
-// for another length costs no allocation and no transfer as long as the length fits. What is left of spent goes back to
-// the pool.
+// BuildOver is Build in the memory of another plan of the device. It closes spent, even if it fails; spent may be nil.
+// A buffer takes over a spent buffer of the same role that is large enough and not much too large. It then holds what
+// the last call left there. A constant takes over a constant of the same values, and is not written again. So a plan
+// for another length costs no allocation and no transfer as long as the length fits. The rest of spent goes back to the
+// pool.
 func (b *Builder) BuildOver(spent *Plan) (*Plan, error) {
 	if spent != nil {
 		defer spent.Close()
@@ -78,7 +78,8 @@ func (b *Builder) BuildOver(spent *Plan) (*Plan, error) {
 	return p, nil
 }
 
-// inherit gives buffers the memory of a spent plan's, and closes that plan: what is missing may be in what is left.
+// inherit gives the plan's buffers the memory of a spent plan's buffers. Then it closes the spent plan, so that the
+// pool can give the rest to the buffers that still have none.
 func (p *Plan) inherit(spent *Plan) {
 	if spent.device != p.device {
 		panic("gpu: a plan is built over one of another device")
@@ -96,8 +97,8 @@ func (p *Plan) inherit(spent *Plan) {
 	spent.Close()
 }
 
-// littleBytes is how much memory a buffer may have however short it is. Beyond it a buffer has at most mostWaste times the
-// memory that it needs: a long call must not hold its memory through all the short ones behind it.
+// A buffer may have littleBytes of memory, however few it needs. More than littleBytes may be at most mostWaste times
+// what it needs. So the memory of a long call is not held through many short ones.
 const (
 	littleBytes = 1 << 20
 	mostWaste   = 4
@@ -337,7 +338,8 @@ func (p *Plan) Upload() error { return p.wait(p.submit(p.upload, false)) }
 // Download copies the outputs to the host, after RunResident. Where memory is unified there is nothing to do.
 func (p *Plan) Download() error { return p.wait(p.submit(p.download, false)) }
 
-// Time is Run, or RunResident, with the device's own account of the time. Asking for it may cost a little of it.
+// Time is Run, or RunResident, with the device's own account of the time. Taking the account may itself cost a little
+// time.
 func (p *Plan) Time(resident bool) (Times, error) {
 	if resident {
 		return p.time(p.own.resident)

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// memoryPool keeps the memory that plans give back, by storage and size class, for the plans to come. Size classes are
-// four to an octave, so at most a fifth of a buffer is unused. What is kept and what is used are together never more than
-// what was used at once: the memory that was given back first goes first.
+// memoryPool keeps the memory that plans give back, by storage and size class, for later plans. Size classes are four
+// to an octave, so at most a fifth of a buffer is unused. Kept and used memory together never exceed the most that was
+// used at once. The memory that was given back first is freed first.
 type memoryPool struct {
 	allocate func(bytes int, s Storage) (Memory, error)
 	largest  int64 // size of a buffer; 0 where there is no limit
@@ -85,7 +85,8 @@ func (p *memoryPool) reuse(class int, s Storage) Memory {
 	return nil
 }
 
-// makeRoom frees what is kept beyond what was used at once, before so many bytes more are used.
+// makeRoom frees kept memory before so many bytes more are used. Kept and used memory together must not exceed the most
+// that was used at once.
 func (p *memoryPool) makeRoom(bytes int) {
 	p.mu.Lock()
 	used := p.held.Used + int64(bytes)

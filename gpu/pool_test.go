@@ -52,7 +52,7 @@ func TestPool(t *testing.T) {
 		t.Error("memory of the same class is not used again")
 	}
 	pool.give(a, 5100, Private)
-	// More would be kept and used together than was ever used at once.
+	// Keeping the private memory would exceed the most that was used at once, so it is freed.
 	shared := take(5100, Shared)
 	if shared == a || len(d.allocated) != 2 {
 		t.Errorf("%d pieces of memory are held, shared memory that was private: %v", len(d.allocated), shared == a)
@@ -64,7 +64,7 @@ func TestPool(t *testing.T) {
 	pool.give(a, 5100, Private)
 	pool.give(b, 4000, Private)
 	expect(0, 14336, 14336)
-	// Another class: what was given back first goes.
+	// Memory of another class comes back. The memory that was given back first is freed.
 	pool.give(take(6000, Private), 6000, Private)
 	expect(0, 4096+6144, 14336)
 	if len(d.allocated) != 2 {

@@ -19,8 +19,8 @@ type SharedMemory struct {
 }
 
 // Alloc returns zeroed shared memory for n float32, n at least 1. Only Free gives the memory back: the garbage
-// collector cannot know whether its Floats are still in use. Alloc fails where n is out of range and, wrapping
-// [ErrOutOfMemory], where the system has no such memory left or the device takes no buffer as large.
+// collector cannot know whether a slice of it is still in use. Alloc fails if n is out of range. It fails with
+// [ErrOutOfMemory] wrapped if the system has no such memory left or the device takes no buffer as large.
 func (d *Device) Alloc(n int) (*SharedMemory, error) {
 	if n < 1 || int64(n) > 1<<40 {
 		return nil, fmt.Errorf("gpu: shared memory for %d values; want at least 1", n)

@@ -14,7 +14,7 @@ type GPU struct {
 	Cores int    // 0 where its driver does not know
 
 	mu         sync.Mutex
-	memory     []byte // that all of its buffers are, since nobody reads them
+	memory     []byte // shared by all of its buffers: results are not read
 	dispatches []Dispatch
 }
 
@@ -25,8 +25,7 @@ type Dispatch struct {
 	Groups, Threads gpu.Size
 }
 
-// GPUs are the smallest of Apple's chips, a usual one, a large one, and one whose driver does
-// not know its cores.
+// GPUs are the smallest of Apple's chips, a usual one, a large one, and one whose driver does not know its cores.
 var GPUs = []*GPU{
 	{API: "apple-8", Cores: 8},
 	{API: "apple-10", Cores: 10},
@@ -43,8 +42,8 @@ func Backends() []*gpu.Backend {
 	return all
 }
 
-// PlannedCores returns how many cores launch plans on the GPU go by: those that the driver tells, or what package gpu
-// assumes.
+// PlannedCores returns the number of cores that launch plans on the GPU go by: the driver's, or the one that package
+// gpu assumes.
 func (g *GPU) PlannedCores() int {
 	device, err := gpu.NewDevice(driver{g})
 	if err != nil {
@@ -65,7 +64,7 @@ func (g *GPU) Dispatches() []Dispatch {
 // driver is the GPU as package gpu sees it.
 type driver struct{ gpu *GPU }
 
-// Facts are those that Metal tells of an M1 with 16 GiB, but for the cores.
+// Facts are those that Metal reports of an M1 with 16 GiB, except for the number of cores.
 func (d driver) Facts() gpu.Facts {
 	return gpu.Facts{
 		API: "metal", Name: d.gpu.API, Driver: "dry run", Cores: d.gpu.Cores,
@@ -74,7 +73,7 @@ func (d driver) Facts() gpu.Facts {
 	}
 }
 
-// library is a source, and pipeline a kernel of it.
+// library is a source. A pipeline is one of its kernels.
 type library struct{ source gpu.Source }
 
 type pipeline struct {

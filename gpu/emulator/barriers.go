@@ -11,13 +11,13 @@ import (
 
 var barrier = regexp.MustCompile(`\b(?:threadgroup|simdgroup)_barrier\s*\([^()]*\)`)
 
-// Barriers returns how many barriers stand in a text, in comments none.
+// Barriers returns the number of barriers in a text. Barriers in comments do not count.
 func Barriers(src gpu.Source) int {
 	return len(barrier.FindAllString(msl.Uncommented(src.Text), -1))
 }
 
-// WithoutBarrier returns a source that lacks its barrier number i, counted from 0. Lines keep their numbers. A plan made
-// from it must fail, or the tests of the kernel do not reach that barrier.
+// WithoutBarrier returns a source that lacks its barrier number i, counted from 0. Lines keep their numbers. A plan
+// made from that source must fail the tests of the kernel, or the tests do not reach the barrier.
 func WithoutBarrier(src gpu.Source, i int) gpu.Source {
 	text := msl.Uncommented(src.Text)
 	at := barrier.FindAllStringIndex(text, -1)

@@ -32,7 +32,7 @@ func (c *changer) Compile(src gpu.Source, functions []msl.Function) (gpu.Library
 	return c.Driver.Compile(src, functions)
 }
 
-// Forget keeps what the emulator has compiled: package gpu forgets, and so asks again.
+// Forget does nothing. Package gpu forgets its own programs, and so asks this driver again.
 func (c *changer) Forget() {}
 
 // use is a call that runs kernels with barriers.
@@ -45,7 +45,7 @@ type use struct {
 
 func (u use) String() string { return fmt.Sprintf("%s %s at %d", u.c.Name, u.implementation, u.size) }
 
-// run binds and runs the call, and holds its output against the reference.
+// run binds and runs the call, and compares its output with the reference.
 func (u use) run() error {
 	problem := u.c.Problem(u.size, kernels.GeneratedInput())
 	call, err := problem.Bind(u.implementation)
@@ -62,8 +62,8 @@ func (u use) run() error {
 	return nil
 }
 
-// The small sizes of every case of the catalogue are computed right, and a text that has barriers does not do without one
-// of them. The tests of the families have the sizes that need the others.
+// Every case of the catalogue is computed right at small sizes, and every text with barriers needs at least one of them
+// there. The tests of the operations have the sizes that need the other barriers.
 func TestCatalogueOnTheEmulator(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compiles every kernel text several times")
@@ -113,7 +113,7 @@ func TestCatalogueOnTheEmulator(t *testing.T) {
 	}
 }
 
-// sizes are sizes of a case, odd ones too, whose operands have at most 256 KiB, so that they are soon emulated.
+// sizes returns sizes of a case, odd ones too. Operands have at most 256 KiB, so that emulating them is quick.
 func sizes(c kernels.Case) []int {
 	var list []int
 	for _, n := range []int{1, 37, 130, 300, 4096, 8192, 16_400} {

@@ -36,7 +36,7 @@ var (
 	linkFlags = []string{"-shared", "-fPIC"}
 )
 
-// candidates are the names that a C++ compiler may have, what the environment says first.
+// candidates returns the names that a C++ compiler may have. A name from the environment comes first.
 func candidates() []string {
 	names := []string{"c++", "g++", "clang++"}
 	if own := os.Getenv("CXX"); own != "" {
@@ -74,7 +74,7 @@ var findCompiler = sync.OnceValues(func() (*compiler, error) {
 	return nil, errors.New("emulator: no C++ compiler (none of c++, g++ and clang++ is on the PATH, and CXX names none)")
 })
 
-// inTemporary calls f with a folder that is there as long as the call.
+// inTemporary calls f with a new folder, and removes the folder afterwards.
 func inTemporary(f func(dir string) error) error {
 	dir, err := os.MkdirTemp("", "emulator-")
 	if err != nil {
@@ -84,7 +84,7 @@ func inTemporary(f func(dir string) error) error {
 	return f(dir)
 }
 
-// compile makes an object file of a text. Where the compiler fails it returns what the compiler said.
+// compile makes an object file of a text. If the compiler fails, compile returns what the compiler said.
 func (c *compiler) compile(text, dir, name, object string, flags []string) (log string, err error) {
 	source := filepath.Join(dir, name)
 	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
@@ -128,7 +128,7 @@ func (c *compiler) build(src gpu.Source, functions []msl.Function) (*image, erro
 	var im image
 	err = inTemporary(func(dir string) error {
 		object, runtime, library := filepath.Join(dir, "kernels.o"), filepath.Join(dir, "runtime.o"), filepath.Join(dir, "kernels.so")
-		// Texts include it, and the prelude has taken its place.
+		// Texts include metal_stdlib, which may be empty: the prelude defines the same functions.
 		if err := os.WriteFile(filepath.Join(dir, "metal_stdlib"), nil, 0o600); err != nil {
 			return err
 		}
@@ -155,8 +155,8 @@ func (c *compiler) build(src gpu.Source, functions []msl.Function) (*image, erro
 
 var diagnostic = regexp.MustCompile(`(?m)^(.*?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$`)
 
-// compileError finds the first error in the compiler's log, and the kernel around it. A compiler that failed without one
-// says nothing about the text.
+// compileError finds the first error in the compiler's log, and the kernel around it. If the log has no error, the text
+// is not to blame.
 func compileError(src gpu.Source, functions []msl.Function, log string, err error) error {
 	m := diagnostic.FindStringSubmatch(log)
 	if m == nil {

@@ -18,7 +18,7 @@ import (
 // Limits of the emulated device: what Metal's smallest GPUs have.
 const (
 	mostThreads      = 1024
-	mostUndeclared   = 256 // of a kernel that declares no number: Apple's GPUs take the fewer, the more registers it has
+	mostUndeclared   = 256 // threads of a kernel that declares no number; Apple's limit falls with its registers
 	threadgroupBytes = 32 << 10
 )
 
@@ -40,11 +40,11 @@ type driver struct {
 	settings
 	compiler *compiler
 
-	mu        sync.Mutex // held while commands run, and for what follows
+	mu        sync.Mutex // held while commands run; guards the fields below
 	allocated int64
 	submitted int
 	lost      bool
-	clock     uint64 // goes on with every threadgroup and barrier
+	clock     uint64 // advances at every threadgroup and barrier
 }
 
 func (d *driver) Facts() gpu.Facts {
@@ -132,7 +132,7 @@ func (p *pipeline) MaxThreads() int { return p.most }
 type memory struct {
 	driver  *driver
 	all     []byte
-	shadow  []byte // who used which word when
+	shadow  []byte // which thread used which word when
 	storage gpu.Storage
 	freed   bool
 }

@@ -23,7 +23,7 @@ const (
 	unknownFlags
 )
 
-// several stands for more threads than one.
+// several stands for more than one thread.
 const several = 0x4000
 
 func (l *launch) describe() error {

@@ -15,8 +15,8 @@ import (
 	"crossover/gpu/msl"
 )
 
-// run runs one threadgroup, or more, of a kernel `k` with the given body on y (64 floats) and x (48 floats), so many times,
-// every time in another order.
+// run runs a kernel `k` with the given body on y (64 floats) and x (48 floats). It does so the given number of times,
+// each time in another order.
 func run(t *testing.T, d *gpu.Device, runs, groups, threads int, body string) ([]float32, error) {
 	t.Helper()
 	text := `#include <metal_stdlib>

@@ -40,18 +40,18 @@ type launch struct {
 	argument        *argument
 	stacks          uintptr
 	stackBytes      uint64
-	clock           uint64 // goes on with every threadgroup and barrier, for the shadows of the arguments
+	clock           uint64 // advances at every threadgroup and barrier, for the shadows of the arguments
 	fault           fault
 
 	self     [1]uintptr // argument of the call
 	pipeline *pipeline
 	list     []argument
 	values   [][]uint64
-	kept     [][]byte // memory and shadows: list has their addresses, which keep nothing alive
+	kept     [][]byte // memory and shadows, kept alive here because list holds only their addresses
 }
 
-// newLaunch returns a launch without arguments. It is not inlined, so that the launch is no part of a goroutine's stack:
-// C has its address.
+// newLaunch returns a launch without arguments. C has the address of the launch, so the launch must not be on a
+// goroutine's stack. For this reason newLaunch is not inlined.
 //
 //go:noinline
 func newLaunch(p *pipeline, groups, threads gpu.Size) *launch {
@@ -106,9 +106,9 @@ func (l *launch) run() error {
 	return nil
 }
 
-// Run runs a kernel of this package's driver on memory of the caller's, for doubles of a platform that have their own.
-// Arguments are the kernel's buffers and values, in the order of their indices. It fails with a *[Fault] where the kernel
-// does wrong.
+// Run runs a kernel of this package's driver on the caller's memory. It is for test doubles of a platform, which have
+// memory of their own. Arguments are the kernel's buffers and values, in the order of their indices. Run fails with a
+// *[Fault] if the kernel does wrong.
 func Run(p gpu.Pipeline, groups, threads gpu.Size, arguments [][]byte) error {
 	k, ok := p.(*pipeline)
 	if !ok {

@@ -15,8 +15,8 @@ type lineTable struct {
 	lines     []int // 0 where the text goes on in another file
 }
 
-// readLines reads the table of an ELF image. Elsewhere, and of images without one, it is nil: the debug information of
-// a Mach-O image stays in its object files.
+// readLines reads the table of an ELF image. It returns nil on other systems, and for an image without a table. The
+// debug information of a Mach-O image stays in its object files.
 func readLines(path, source string) *lineTable {
 	file, err := elf.Open(path)
 	if err != nil {
@@ -63,7 +63,7 @@ func (t *lineTable) at(address uint64) int {
 	if t == nil || address == 0 {
 		return 0
 	}
-	// What is inlined there comes from the prelude, whose lines are none of the text's: the call stands a little before.
+	// The instruction may come from an inlined function of the prelude. The call then stands a little before it.
 	const near = 8
 	i := sort.Search(len(t.addresses), func(i int) bool { return t.addresses[i] >= address })
 	for k := i - 1; k >= max(i-near, 0); k-- {

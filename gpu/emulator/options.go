@@ -21,5 +21,5 @@ func MemoryLimit(bytes int64) Option { return func(s *settings) { s.memoryLimit 
 // fail, wrapping gpu.ErrLost. A plan's constants count as submissions where memory is not unified.
 func LoseAfter(n int) Option { return func(s *settings) { s.loseAfter = n } }
 
-// ReturnNaN has every kernel leave NaNs in its last four bytes of each buffer that it may write.
+// ReturnNaN makes every kernel leave a NaN in the last four bytes of each buffer that it may write.
 func ReturnNaN() Option { return func(s *settings) { s.nan = true } }

@@ -10,8 +10,8 @@ import (
 	"crossover/gpu"
 )
 
-// recording implements gpu.Recording. Its commands run when they are waited for, so that a host that reads too early,
-// or writes too late, gets what it deserves.
+// recording implements gpu.Recording. Its commands run when they are waited for. So a host that reads before Wait reads
+// old values, and a host that writes before Wait changes the inputs.
 type recording struct {
 	driver   *driver
 	commands []gpu.Command

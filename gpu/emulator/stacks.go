@@ -7,7 +7,7 @@ import "sync"
 // stackBytes is the stack of one fiber.
 const stackBytes = 64 << 10
 
-// spareStacks are stacks for a threadgroup each, kept for the next dispatch.
+// spareStacks keeps stacks for the next dispatch, each for a whole threadgroup.
 var spareStacks struct {
 	sync.Mutex
 	list [][]byte

@@ -13,8 +13,8 @@ import (
 	"crossover/gpu/msl"
 )
 
-// Where there is Metal's own compiler it takes the files one by one, without a program that specialises them, so that
-// every text has to have values for its macros. Here they are held against the prelude, whatever they would compile to.
+// Metal's own compiler takes the files one by one, without a program that defines their macros. So every text must
+// define its macros itself. This test compiles the texts in the same way, with the emulator's prelude.
 func TestTextsCompileAlone(t *testing.T) {
 	c, err := findCompiler()
 	if err != nil {

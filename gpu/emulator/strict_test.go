@@ -48,7 +48,7 @@ func newRecording(t *testing.T, options ...Option) (r gpu.Recording, x, y, z gpu
 	return r, x, y, z
 }
 
-// The commands run in their order, and not before they are waited for: a host that reads early sees that it is early.
+// The commands run in their order, and not before they are waited for. A host that reads early reads old values.
 func TestRecordingRunsWhenItIsWaitedFor(t *testing.T) {
 	r, x, _, z := newRecording(t)
 	if err := r.Submit(false); err != nil {

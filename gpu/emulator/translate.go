@@ -75,7 +75,7 @@ func rewriteThreadgroup(src gpu.Source, text string) (string, error) {
 			if name == nil {
 				return "", outside()
 			}
-			// The static is of bytes: round one of vectors g++ puts a guard against two initialisations at once.
+			// The static is of bytes, because g++ guards a static of vectors against two initialisations at once.
 			fmt.Fprintf(&b, "typedef %s%s_type%s; alignas(16) static char %[2]s_bytes[sizeof(%[2]s_type)]; "+
 				"%[2]s_type& %[2]s = *(%[2]s_type*)%[2]s_bytes; emulator_threadgroup(&%[2]s, sizeof %[2]s);",
 				d[1], name[1], name[2])

@@ -34,8 +34,8 @@ var foreign = map[string]bool{
 // spaces are the address spaces.
 var spaces = []string{"device", "constant", "thread", "threadgroup"}
 
-// Check holds a text against rules of Metal that a C++ compiler does not know, and that a text is better held against
-// before it meets a Mac. It fails with a *[Mistake].
+// Check tests a text against rules of Metal that a C++ compiler does not know. So mistakes are found without a Mac. It
+// fails with a *[Mistake].
 //
 //   - Pointers and references name their address space: `thread float&`.
 //   - Variables outside of functions are constant, and functions have no static ones.

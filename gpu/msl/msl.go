@@ -195,7 +195,7 @@ func Around(functions []Function, line int) string {
 	return ""
 }
 
-// bodyLength returns how far it is to the end of the first body in braces, or of the text.
+// bodyLength returns the number of bytes before the brace that closes the first body, or len(text) if none does.
 func bodyLength(text string) int {
 	depth := 0
 	for i, r := range text {
@@ -211,8 +211,8 @@ func bodyLength(text string) int {
 	return len(text)
 }
 
-// parseStructs returns the bytes of each struct that consists of 4-byte scalars and is small enough for a value. Others
-// are left out: kernels may have them for themselves, but cannot take them as a value.
+// parseStructs returns the bytes of each struct that consists of 4-byte scalars and is small enough for a value.
+// Kernels may use other structs, but cannot take them as a value.
 func parseStructs(text string) map[string]int {
 	structs := map[string]int{}
 	for _, s := range structure.FindAllStringSubmatch(text, -1) {
@@ -229,8 +229,8 @@ func parseStructs(text string) map[string]int {
 	return structs
 }
 
-// declared returns the bytes of a declaration of 4-byte scalars, `uint n, m[4]`, and more than any value has where it is
-// something else.
+// declared returns the bytes of a declaration of 4-byte scalars, such as `uint n, m[4]`. For any other declaration it
+// returns more bytes than a value may have.
 func declared(declaration string) int {
 	const unknown = mostValueBytes + 1
 	parts := field.FindStringSubmatch(declaration)

@@ -174,8 +174,8 @@ func TestUncommented(t *testing.T) {
 	}
 }
 
-// texts are all texts of the project that have kernels, each behind those of its folder that have none: families put
-// them together so.
+// texts returns all texts of the project that have kernels. Each stands behind the texts of its folder that have none,
+// because operations join them in this order.
 func texts(t testing.TB) map[string]string {
 	t.Helper()
 	helpers, all := map[string]string{}, map[string]string{}
