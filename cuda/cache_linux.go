@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// cache keeps machine code on disk. What cannot be read is as good as absent, and what cannot be written is only made
-// again by the next process.
+// cache keeps machine code on disk. An entry that cannot be read counts as absent. An entry that cannot be written is
+// made again by the next process.
 type cache struct {
 	folder string // "" keeps nothing
 
@@ -37,7 +37,7 @@ func newCache() cache {
 	return cache{folder: folder, used: map[string]bool{}}
 }
 
-// key names the entry of a text: everything that its machine code depends on.
+// key names the entry of a text. It depends on everything that the machine code depends on.
 func (c *cache) key(by *compiler, text string) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%q %q %q %q", by.version, by.options(), prelude, text)
@@ -46,8 +46,8 @@ func (c *cache) key(by *compiler, text string) string {
 
 func (c *cache) path(key string) string { return filepath.Join(c.folder, key+".cubin") }
 
-// read returns an entry, or nil where there is none that is whole. An entry is the SHA-256 of the machine code and the
-// machine code.
+// read returns an entry, or nil if there is none or it is damaged. An entry is the SHA-256 of the machine code,
+// followed by the machine code.
 func (c *cache) read(key string) []byte {
 	if c.folder == "" {
 		return nil
@@ -64,7 +64,7 @@ func (c *cache) read(key string) []byte {
 	return code
 }
 
-// write adds an entry, so that another process sees the whole of it or nothing.
+// write adds an entry. Another process sees either the whole entry or none.
 func (c *cache) write(key string, code []byte) {
 	if c.folder == "" || os.MkdirAll(c.folder, 0o755) != nil {
 		return

@@ -79,7 +79,7 @@ func TestCache(t *testing.T) {
 			t.Errorf("%s: the entry was not mended", name)
 		}
 	}
-	// The driver refuses what lies in the cache: it gets a fresh copy.
+	// The driver refuses what lies in the cache, and then gets a fresh copy.
 	f.fail("cuModuleLoadData", 1, 209)
 	if got := compileAnew(t, f); got != 1 {
 		t.Errorf("with an entry that the driver refuses: compiled %d times; want 1", got)
@@ -117,7 +117,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// Whatever else the machine code depends on makes another entry.
+// Everything else that the machine code depends on makes another entry.
 func TestCacheKey(t *testing.T) {
 	c := &compiler{version: "NVRTC 13.0", architecture: "sm_90"}
 	key := c.cache.key(c, "text")

@@ -13,8 +13,8 @@ import (
 )
 
 // clock reads the device's own clock before and after each kernel of a recording. The events are nodes of its graph, so
-// nothing that the host does lies between them. What they cost themselves is measured once and taken off, so that a
-// kernel's time is what it adds to a row of kernels.
+// nothing that the host does lies between them. The cost of the events themselves is measured once and subtracted. So a
+// kernel's time is what the kernel adds to a row of kernels.
 type clock struct {
 	driver *driver
 	stream uintptr
@@ -23,7 +23,7 @@ type clock struct {
 	costs  eventCosts
 }
 
-// eventCosts is what the events of a graph cost themselves.
+// eventCosts is the time that the events of a graph take themselves.
 type eventCosts struct {
 	around  time.Duration // those before and after a kernel or a copy: on an H200 some 2 µs
 	between time.Duration // those with nothing between them
@@ -61,7 +61,7 @@ func (d *driver) newClock(steps []step, stream uintptr) (*clock, error) {
 	return c, nil
 }
 
-// event makes the next event. Where it cannot, it destroys those that were made.
+// event makes the next event. If it fails, it destroys the events that were made.
 func (c *clock) event() (event, error) {
 	handle := new(uintptr)
 	if err := c.driver.do(&c.driver.eventCreate, uintptr(unsafe.Pointer(handle)), 0); err != nil {
@@ -105,7 +105,7 @@ func (c *clock) record(e event) error {
 
 // read adds the device's times to t. The stream is idle, and the context is current.
 func (c *clock) read(t *gpu.Times) error {
-	previous, neighbours := -1, 0 // the kernel before; kernels that follow on one at once
+	previous, neighbours := -1, 0 // the kernel before; how many kernels directly follow another
 	for i, s := range c.steps {
 		if !s.kernel {
 			continue
@@ -147,7 +147,7 @@ func (c *clock) elapsed(from, to event) (time.Duration, error) {
 	return time.Duration(math.Round(float64(*milliseconds) * float64(time.Millisecond))), d.check(&d.eventElapsed, status)
 }
 
-// costsOfEvents returns what events cost, measuring it when it is first asked for.
+// costsOfEvents returns what events cost. The first call measures it.
 func (d *driver) costsOfEvents() (eventCosts, error) {
 	d.eventsMu.Lock()
 	defer d.eventsMu.Unlock()
@@ -161,7 +161,8 @@ func (d *driver) costsOfEvents() (eventCosts, error) {
 	return d.events, nil
 }
 
-// rowOfKernels is how many kernels in a row show what one more of them costs.
+// rowOfKernels is the length of a row of kernels. Compared with a single kernel, the row shows what one more kernel
+// costs.
 const rowOfKernels = 9
 
 // measureEvents times rows of kernels that do nothing, between two events.
@@ -192,7 +193,7 @@ func (d *driver) measureEvents() (eventCosts, error) {
 	return eventCosts{around: max(took[1]-oneKernel, 1), between: max(took[0], 1)}, nil
 }
 
-// timeRow returns the median time from the first event to the second, with so many launches between them.
+// timeRow returns the median time from the first event to the second, with the given number of launches between them.
 func (c *clock) timeRow(launch step, kernels int) (time.Duration, error) {
 	d := c.driver
 	g, err := d.capture(c.stream, func() error {

@@ -21,11 +21,11 @@ type cublas struct {
 	version                string
 
 	mu    sync.Mutex
-	spare []*bench // that nobody uses: they take long to make
+	spare []*bench // not in use, and kept because they take long to make
 }
 
 // bench is a handle of cuBLAS with its workspace, for one multiplication. A captured graph holds the workspace's
-// address, so it has to be one that cuBLAS neither frees nor shares.
+// address, so cuBLAS must neither free the workspace nor share it.
 type bench struct {
 	handle    uintptr
 	workspace uintptr
@@ -167,7 +167,7 @@ func (p *product) Encode(stream uintptr) error {
 	if err := l.check(&l.setStream, l.setStream.call(p.bench.handle, stream)); err != nil {
 		return err
 	}
-	// Setting the stream took the workspace away.
+	// Setting the stream dropped the workspace.
 	if err := l.check(&l.setWorkspace, l.setWorkspace.call(p.bench.handle, p.bench.workspace, workspaceBytes)); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ const (
 // loadCUFFT finds and loads cuFFT.
 func loadCUFFT(driverMajor int) (*cufft, error) {
 	l := &cufft{}
-	// cuFFT counts its own versions: 12 is CUDA 13's, 11 is CUDA 12's.
+	// cuFFT has version numbers of its own: 12 is CUDA 13's, 11 is CUDA 12's.
 	find := search{environment: "CROSSOVER_LIBCUFFT", names: versions("libcufft.so", driverMajor, -1), advice: "install the CUDA toolkit's cuFFT"}
 	err := find.open(named(map[string]*function{
 		"cufftPlanMany": &l.planMany, "cufftDestroy": &l.destroy, "cufftSetStream": &l.setStream,

@@ -1,6 +1,6 @@
-// Package cuda runs launch plans on NVIDIA's GPUs: it is package gpu's driver on top of libcuda, with the kernel texts
-// compiled by NVRTC, and with cuFFT and cuBLAS as vendors' libraries. There is no cgo: the libraries are found and
-// loaded when the device is first asked for, so a program that imports this package also runs where none of them is
+// Package cuda runs launch plans on NVIDIA's GPUs. It is package gpu's driver on top of libcuda, with the kernel texts
+// compiled by NVRTC, and with cuFFT and cuBLAS as vendors' libraries. There is no cgo. The libraries are found and
+// loaded when the device is first asked for. So a program that imports this package also runs where none of them is
 // installed, and gets one line that says what is missing.
 //
 // On Linux [Backends] returns the API "cuda", and elsewhere nothing. Programs use it through package gpu.

@@ -36,13 +36,13 @@ type driver struct {
 	lost    atomic.Pointer[error]
 
 	mu      sync.Mutex
-	streams []uintptr // made and not in use
+	streams []uintptr // made, and not in use
 
 	eventsMu sync.Mutex
-	events   eventCosts // zero before they were measured
+	events   eventCosts // zero until they are measured
 }
 
-// open readies the device. It fails with one line where a driver, a device or NVRTC is missing.
+// open readies the device. If a driver, a device or NVRTC is missing, open fails with one line.
 func open() (gpu.Driver, error) {
 	d := &driver{}
 	if err := d.load(); err != nil {
@@ -73,7 +73,7 @@ func open() (gpu.Driver, error) {
 		return nil, fmt.Errorf("cuda: %w", err)
 	}
 	d.facts.Driver = fmt.Sprintf("CUDA %d.%d, driver %s, %s", major, minor, kernelDriver(), d.compiler.version)
-	// Spinning: on an H200 launch and wait take 9 µs by it, and 22 µs where the thread sleeps.
+	// The driver waits by spinning. On an H200 launch and wait then take 9 µs, and 22 µs if the thread sleeps.
 	if err := d.check(&d.primaryCtxSetFlags, d.primaryCtxSetFlags.call(uintptr(*device), contextScheduleSpin)); err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func kernelDriver() string {
 // Facts returns what the device is.
 func (d *driver) Facts() gpu.Facts { return d.facts }
 
-// check returns the error of a call, and remembers it where the device is lost by it.
+// check returns the error of a call. If the error means that the device is lost, check remembers that.
 func (d *driver) check(f *function, status int32) error {
 	if status == 0 {
 		return nil
@@ -158,7 +158,8 @@ func (d *driver) check(f *function, status int32) error {
 	return err
 }
 
-// vital is check for calls whose failure leaves work in flight of which nothing is known: the device is lost by any.
+// vital is check for calls after whose failure work may still be in flight. Any such failure counts as the loss of the
+// device.
 func (d *driver) vital(f *function, status int32) error {
 	if status == 0 {
 		return nil
@@ -171,9 +172,9 @@ func (d *driver) vital(f *function, status int32) error {
 	return err
 }
 
-// enter makes the context current on the thread that the goroutine runs on, and keeps the goroutine on it until leave:
-// a context is current for a thread, and a goroutine may move to another one between two calls. It fails once the device
-// is lost. It must be followed by leave only where it returns nil.
+// enter makes the context current on the goroutine's thread, and keeps the goroutine on that thread until leave. A
+// context is current for a thread, and a goroutine may move to another thread between two calls. enter fails once the
+// device is lost. Call leave only after an enter that returned nil.
 func (d *driver) enter() error {
 	if lost := d.lost.Load(); lost != nil {
 		return *lost
@@ -199,7 +200,7 @@ func (d *driver) do(f *function, arguments ...uintptr) error {
 	return d.check(f, f.call(arguments...))
 }
 
-// takeStream returns a stream that nobody uses.
+// takeStream returns a stream that is not in use.
 func (d *driver) takeStream() (uintptr, error) {
 	d.mu.Lock()
 	if n := len(d.streams); n > 0 {
@@ -214,10 +215,10 @@ func (d *driver) takeStream() (uintptr, error) {
 	return *stream, err
 }
 
-// mostSpareStreams is how many streams are kept for the recordings to come.
+// mostSpareStreams is how many streams are kept for later recordings.
 const mostSpareStreams = 64
 
-// giveStream takes back a stream on which everything is done.
+// giveStream takes back a stream whose work is done.
 func (d *driver) giveStream(stream uintptr) {
 	d.mu.Lock()
 	if len(d.streams) < mostSpareStreams {

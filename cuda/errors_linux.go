@@ -9,14 +9,14 @@ import (
 	"crossover/gpu"
 )
 
-// Values of CUresult that something follows from.
+// Values of CUresult that this package reacts to.
 const (
 	errorOutOfMemory    = 2
 	errorNoBinary       = 209
 	errorUnsupportedPTX = 222
 )
 
-// fatal holds the values of CUresult after which the context is of no use any more, or the device is gone.
+// fatal holds the values of CUresult after which the context cannot be used any more, or the device is gone.
 var fatal = map[int32]bool{
 	4:   true, // DEINITIALIZED
 	46:  true, // DEVICE_UNAVAILABLE
@@ -37,8 +37,8 @@ var fatal = map[int32]bool{
 	999: true, // UNKNOWN
 }
 
-// statusError returns what a CUresult says: nil for success, else one line with the function, the name of the error and
-// the driver's description of it.
+// statusError returns the error of a CUresult: nil for success, else one line with the function, the name of the error
+// and the driver's description of it.
 func (l *libcuda) statusError(f *function, status int32) error {
 	if status == 0 {
 		return nil

@@ -88,7 +88,7 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// Where nothing is installed and nothing is set, the message says what to install.
+// If nothing is installed and no variable is set, the message says what to install.
 func TestNothingInstalled(t *testing.T) {
 	for _, s := range []search{
 		findCUDA,
@@ -167,7 +167,7 @@ func scenario(device *gpu.Device) error {
 	return nil
 }
 
-// calledInScenario are the driver's functions that scenario needs; a failure of those that undo is of no consequence.
+// calledInScenario are the driver's functions that scenario needs. The value says whether a failure fails the plan.
 var calledInScenario = map[string]bool{
 	"cuCtxSetCurrent": true, "cuModuleLoadData": true, "cuModuleGetFunction": true, "cuFuncGetAttribute": true,
 	"cuMemAlloc_v2": true, "cuMemHostAlloc": true, "cuMemsetD8Async": true, "cuMemcpyAsync": true, "cuLaunchKernel": true,
@@ -177,18 +177,18 @@ var calledInScenario = map[string]bool{
 	"cuGraphDestroy": false, "cuGraphExecDestroy": false, "cuEventDestroy_v2": false,
 }
 
-// Every call of the driver fails once, at every place, as calls do that leave the device as it was. The plan fails with
-// the error, nothing is lost, and the next plan works.
+// Every call of the driver fails once, at every place, with an error that leaves the device as it was. The plan fails
+// with that error, the device is not lost, and the next plan works.
 func TestEveryCallFails(t *testing.T) {
 	for name, needed := range calledInScenario {
 		if name == "cuCtxSetCurrent" || name == "cuStreamSynchronize" || name == "cuStreamEndCapture" {
-			continue // their failure leaves a stream of which nothing is known
+			continue // after their failure the state of the stream is unknown
 		}
 		t.Run(name, func(t *testing.T) {
 			device, d, f := openFake(t)
 			for n := 1; ; n++ {
 				device.Forget()
-				d.events = eventCosts{} // as in a device that is new
+				d.events = eventCosts{} // as in a new device
 				before := f.calls(name)
 				f.fail(name, n, 2)
 				err := scenario(device)
@@ -211,7 +211,7 @@ func TestEveryCallFails(t *testing.T) {
 				}
 				device.Trim()
 				if !needed {
-					continue // what was to be given back is not
+					continue // a failed call gives nothing back
 				}
 				if blocks := f.blocks(0) + f.blocks(1); blocks != 0 {
 					t.Errorf("call %d: %d blocks of memory are left", n, blocks)
@@ -224,8 +224,8 @@ func TestEveryCallFails(t *testing.T) {
 	}
 }
 
-// A device that is lost, at every place: the plan fails with ErrLost, later calls fail at once without asking the
-// driver, and closing is harmless.
+// The device is lost, at every place. The plan fails with ErrLost, later calls fail at once without asking the driver,
+// and closing is harmless.
 func TestDeviceIsLost(t *testing.T) {
 	for name, needed := range calledInScenario {
 		if !needed {
@@ -262,8 +262,7 @@ func TestDeviceIsLost(t *testing.T) {
 	}
 }
 
-// Where it is not known whether work is still in flight, memory must not be used again: the device counts as lost,
-// whatever the error is.
+// If work may still be in flight, memory must not be used again. The device then counts as lost, whatever the error is.
 func TestNothingIsKnown(t *testing.T) {
 	for _, name := range []string{"cuCtxSetCurrent", "cuStreamSynchronize"} {
 		for _, n := range []int{1, 2, 5} {
@@ -281,7 +280,7 @@ func TestNothingIsKnown(t *testing.T) {
 	}
 }
 
-// A kernel that faults is not mistaken for a fast one.
+// A kernel that faults does not pass for a fast one.
 func TestKernelFaults(t *testing.T) {
 	for _, timed := range []bool{false, true} {
 		device, _, _ := openFake(t)

@@ -89,7 +89,7 @@ func loadFake(t *testing.T) *fake {
 		t.Fatal(err)
 	}
 	f := &fake{folder: t.TempDir(), cache: t.TempDir()}
-	// A library is loaded once for each path: a path of its own is a state of its own.
+	// A library is loaded once for each path. A path of its own gives the stand-in a state of its own.
 	f.path = filepath.Join(f.folder, fmt.Sprintf("fake%d.so", fakeCount.Add(1)))
 	if err := os.WriteFile(f.path, image, 0o755); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,8 @@ using namespace metal;
 kernel void nothing(device uint* y [[buffer(0)]]) {}
 `}
 
-// launchNothing readies a launch of one threadgroup of it. What the launch points to lives as long as the step.
+// launchNothing readies a launch of one threadgroup of that kernel. What the launch points to lives as long as the
+// step.
 func (d *driver) launchNothing(stream uintptr) (step, error) {
 	functions, err := msl.Parse(nothing.Text)
 	if err != nil {
@@ -33,13 +34,13 @@ func (d *driver) launchNothing(stream uintptr) (step, error) {
 		return step{}, err
 	}
 	one := gpu.Size{X: 1, Y: 1, Z: 1}
-	noBuffer := gpu.Binding{Value: make([]byte, 8)} // a null pointer: the kernel does not look
+	noBuffer := gpu.Binding{Value: make([]byte, 8)} // a null pointer, which the kernel does not follow
 	return d.launch(&gpu.Command{Pipeline: p, Groups: one, Threads: gpu.Size{X: 32, Y: 1, Z: 1},
 		Arguments: []gpu.Binding{noBuffer}}, stream)
 }
 
 // NewFloors readies two ways to launch a kernel and wait for it: as a launch, and as a graph. The context stays current
-// on the calling thread, so that they need not make it.
+// on the calling thread, so the launches do not pay for making it current.
 func (d *driver) NewFloors() (floors []gpu.LaunchFloor, release func(), err error) {
 	stream, err := d.takeStream()
 	if err != nil {

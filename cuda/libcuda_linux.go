@@ -28,7 +28,8 @@ var findCUDA = search{
 	advice:      "install NVIDIA's driver",
 }
 
-// load finds and loads libcuda. The names with a version are those that the headers of every CUDA since 11 stand for.
+// load finds and loads libcuda. Names with a version are the functions that the plain names mean in the headers of
+// every CUDA since 11.
 func (l *libcuda) load() error {
 	return findCUDA.open(named(map[string]*function{
 		"cuInit":                        &l.init,

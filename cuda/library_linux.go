@@ -23,9 +23,9 @@ type function struct {
 	address uintptr
 }
 
-// call calls the function and returns the status that every function of these libraries returns. The directive puts
-// what uintptr(unsafe.Pointer(p)) among the arguments points to on the heap, where it does not move, and keeps it until
-// the call is over; it works on that expression alone, so no helper may stand in for it.
+// call calls the function and returns its status; every function of these libraries returns one. An argument
+// uintptr(unsafe.Pointer(p)) gives C the address of a Go object. The directive moves that object to the heap and keeps
+// it there until the call is over. It works on exactly that expression, so no helper may stand in for it.
 //
 //go:uintptrescapes
 func (f *function) call(arguments ...uintptr) int32 {
@@ -55,8 +55,8 @@ const (
 	newestCUDA = 13
 )
 
-// versions returns the names of a library of CUDA: of the driver's major version, then of older ones, which it runs too,
-// then of newer ones. The library's own major version is CUDA's and offset.
+// versions returns the names of a library of CUDA. The driver's major version comes first, then older ones, which the
+// driver runs too, then newer ones. The library's own major version is CUDA's plus offset.
 func versions(name string, driverMajor, offset int) []string {
 	var names []string
 	for major := min(driverMajor, newestCUDA); major >= oldestCUDA; major-- {
@@ -73,11 +73,11 @@ type search struct {
 	environment string   // the variable that holds a path, in place of everything else
 	names       []string // of the file, in order of preference
 	companions  []string // patterns of files beside it that it opens by name
-	advice      string   // what brings it
+	advice      string   // how to install it
 }
 
-// open loads the first of the files that there is, and looks up the functions. Where there is none, the error is one
-// line that says what to install.
+// open loads the first file that exists, and looks up the functions. If there is no file, the error is one line that
+// says what to install.
 func (s *search) open(functions ...*function) error {
 	if override := os.Getenv(s.environment); override != "" {
 		if err := s.load(override, functions); err != nil {
@@ -106,7 +106,7 @@ func (s *search) load(path string, functions []*function) error {
 		for _, pattern := range s.companions {
 			files, _ := filepath.Glob(filepath.Join(filepath.Dir(path), pattern))
 			for _, file := range files {
-				// The library itself reports a companion that it needed and that did not load.
+				// If the library needs a companion that did not load, the library's own error says so.
 				_, _ = loadable.Open(file, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 			}
 		}
@@ -124,8 +124,8 @@ func (s *search) load(path string, functions []*function) error {
 	return nil
 }
 
-// candidates returns where a file of a name may be: the bare name, for the loader's own search, and then the paths of
-// those that exist.
+// candidates returns where a file of the given name may be: first the bare name, for the loader's own search, then the
+// paths of existing files.
 func candidates(name string) []string {
 	paths := []string{name}
 	for _, folder := range folders() {
@@ -171,8 +171,8 @@ func cString(at uintptr) string {
 	return string(unsafe.Slice((*byte)(first), n))
 }
 
-// outside is an address outside of Go's memory as a pointer. Reading it through a pointer to the variable spares vet the
-// doubt whether it was ever Go's.
+// outside returns a pointer to an address outside of Go's memory. vet suspects every conversion of a uintptr to a
+// pointer, so outside reads the pointer out of the variable.
 func outside(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
 
 // zeroTerminated returns the bytes of a text with the zero that C wants behind it.

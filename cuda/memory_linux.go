@@ -64,7 +64,7 @@ func (m *memory) Fill(value byte) error {
 	return d.vital(&d.streamSynchronize, d.streamSynchronize.call(stream))
 }
 
-// Free gives the memory back to the system. Where the device is lost there is nothing to give back.
+// Free gives the memory back to the system. A lost device has nothing to give back.
 func (m *memory) Free() {
 	f := &m.driver.memFree
 	if m.host != nil {

@@ -14,8 +14,7 @@ import (
 	"crossover/gpu/msl"
 )
 
-// misuses are mistakes that the stand-in has to end the process for: what the other tests pass, they pass because these
-// are caught.
+// misuses are mistakes for which the stand-in must end the process. The other tests rely on that.
 var misuses = map[string]struct {
 	commit func(d *driver)
 	want   string
@@ -102,7 +101,7 @@ var misuses = map[string]struct {
 		func(d *driver) {
 			p := testPipeline(d, "accumulate")
 			m, _ := d.Allocate(64, gpu.Private)
-			// Two regions of one buffer in the guise of two buffers: what overlap does not see.
+			// Two regions of one buffer look like two buffers, so overlap does not see that they overlap.
 			one, two := *m.(*memory), *m.(*memory)
 			size := gpu.Size{X: 1, Y: 1, Z: 1}
 			r, _ := d.Record([]gpu.Command{{Kind: gpu.Dispatch, Pipeline: p, Groups: size, Threads: size, Arguments: []gpu.Binding{
@@ -180,7 +179,7 @@ func TestMisuseIsCaught(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			command := exec.Command(os.Args[0], "-test.run=^TestMisuseIsCaught$")
 			command.Env = append(os.Environ(), "CUDA_TEST_MISUSE="+name, fakeEnvironment+"="+compiled,
-				"TMPDIR="+t.TempDir()) // it does not live to remove its own
+				"TMPDIR="+t.TempDir()) // the process ends before it removes its own
 			out, err := command.CombinedOutput()
 			if err == nil {
 				t.Fatal("the process lived on")

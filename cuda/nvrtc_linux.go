@@ -90,7 +90,7 @@ func (c *compiler) options() []string {
 	}
 }
 
-// compile returns the machine code of a program's text. log is what NVRTC said where it refuses the text.
+// compile returns the machine code of a program's text. If NVRTC refuses the text, log is what NVRTC said.
 func (c *compiler) compile(name, text string) (code []byte, log string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,11 +147,11 @@ type library struct {
 	module    uintptr
 
 	once        sync.Once
-	overlapping *library // the same text for buffers that are the same memory, compiled when one is needed
+	overlapping *library // the same text for buffers that share memory, compiled when first needed
 	err         error
 }
 
-// Compile returns the library of a text, from the cache where it is there.
+// Compile returns the library of a text, from the cache if the cache has it.
 func (d *driver) Compile(src gpu.Source, functions []msl.Function) (gpu.Library, error) {
 	return d.compile(src, functions, false)
 }
@@ -161,7 +161,7 @@ func (d *driver) compile(src gpu.Source, functions []msl.Function, overlapping b
 	text := program(src, functions, overlapping)
 	key := c.cache.key(c, text)
 	if code := c.cache.read(key); code != nil {
-		// Where the driver refuses what is cached, it gets a fresh copy; only if that is refused too is it an error.
+		// If the driver refuses the cached code, it gets a fresh copy. Only a second refusal is an error.
 		if l, err := d.loadLibrary(src, functions, code); err == nil {
 			return l, nil
 		}
@@ -217,7 +217,7 @@ func (l *library) pipeline(f *msl.Function) (*pipeline, error) {
 // MaxThreads is how many threads of this kernel fit into a threadgroup.
 func (p *pipeline) MaxThreads() int { return p.maxThreads }
 
-// overlapping returns the kernel for buffers that are the same memory.
+// overlapping returns the kernel for buffers that share memory.
 func (p *pipeline) overlapping() (*pipeline, error) {
 	l := p.library
 	l.once.Do(func() { l.overlapping, l.err = l.driver.compile(l.source, l.functions, true) })
@@ -227,5 +227,5 @@ func (p *pipeline) overlapping() (*pipeline, error) {
 	return l.overlapping.pipeline(p.declared)
 }
 
-// Forget drops what this process compiled from the disk. Libraries in use stay.
+// Forget removes from the disk what this process compiled. Libraries in use stay.
 func (d *driver) Forget() { d.compiler.cache.forget() }

@@ -128,8 +128,8 @@ func TestEveryCommand(t *testing.T) {
 		}
 	}
 
-	// The stand-in's kernel takes 10 µs and its copy 5. An event takes 1, and 2 more where it is before one of them: that
-	// is what the clock takes off.
+	// The stand-in's kernel takes 10 µs and its copy 5. An event takes 1 µs, and 2 more before a kernel or a copy. The
+	// clock subtracts what the events take.
 	times, err := p.Time(true)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestEveryCommand(t *testing.T) {
 	}
 }
 
-// Kernels that follow on each other at once have the pauses between them that the stand-in makes, 3 µs each.
+// The stand-in makes a pause of 3 µs between kernels that directly follow each other.
 func TestTimesOfNeighbours(t *testing.T) {
 	device, _, _ := openFake(t)
 	b := device.NewPlan()
@@ -214,14 +214,14 @@ func TestLongCopies(t *testing.T) {
 	}
 }
 
-// raceDetector reports whether the tests run under -race. There sync.Pool drops objects at random, package purego's
-// among them.
+// raceDetector reports whether the tests run under -race. The detector makes sync.Pool drop objects at random, also in
+// package purego.
 func raceDetector() bool {
 	info, _ := debug.ReadBuildInfo()
 	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// A recording that is submitted once makes no graph; one that comes again makes one.
+// A recording that is submitted once makes no graph. A second submission makes one.
 func TestGraphsAreMadeForWhatComesAgain(t *testing.T) {
 	device, _, f := openFake(t)
 	p, err := newScalePlan(device, 8)
@@ -261,8 +261,8 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 }
 
-// A kernel whose buffers are the same memory runs without the promise that they are not. The stand-in ends the process
-// where it is made and broken.
+// A kernel whose buffers share memory is compiled without the promise that they do not. The stand-in ends the process
+// if a kernel breaks that promise.
 func TestSameMemory(t *testing.T) {
 	device, _, f := openFake(t)
 	for range 2 {
@@ -289,7 +289,7 @@ func TestSameMemory(t *testing.T) {
 	}
 }
 
-// Goroutines move between threads, and a context is current for a thread.
+// Goroutines move between threads, but a context is current only on one thread.
 func TestConcurrentPlans(t *testing.T) {
 	device, _, _ := openFake(t)
 	var group sync.WaitGroup
@@ -314,7 +314,7 @@ func TestConcurrentPlans(t *testing.T) {
 	group.Wait()
 }
 
-// After plans are closed, memory is trimmed and programs are forgotten, nothing is left but streams for the next plans.
+// Plans are closed, memory is trimmed and programs are forgotten. Then nothing is left but streams for later plans.
 func TestNothingIsLeft(t *testing.T) {
 	device, d, f := openFake(t)
 	for _, n := range []int{64, 4096} {
@@ -407,7 +407,7 @@ func TestFills(t *testing.T) {
 	}
 }
 
-// The ways to launch a kernel that does nothing launch one, on the thread that they were made on.
+// Each way to launch a kernel that does nothing launches one, on the thread that it was made on.
 func TestFloors(t *testing.T) {
 	_, d, f := openFake(t)
 	runtime.LockOSThread()
@@ -442,7 +442,7 @@ func TestForgottenCodeRuns(t *testing.T) {
 	device.Forget()
 	for range 5 {
 		runtime.GC()
-		time.Sleep(10 * time.Millisecond) // for a cleanup to run that should not
+		time.Sleep(10 * time.Millisecond) // for a cleanup that must not run
 	}
 	if f.calls("cuModuleUnload") != 0 {
 		t.Fatal("code was unloaded")

@@ -12,12 +12,12 @@ import (
 	"testing"
 )
 
-// held are the functions that store addresses for later, of objects that they hold on to.
+// held are the functions that store addresses for later. They also keep the objects alive.
 var held = []string{"launch", "NewGEMM"}
 
-// The address of a Go object may only be an argument of a function that is marked uintptrescapes: such an object is on
-// the heap and stays there until the call is over. By any other way C may write to where a stack used to be, which goes
-// well nearly always.
+// The address of a Go object may only be an argument of a function that is marked uintptrescapes. Such an object is on
+// the heap and stays there until the call is over. In any other way C may write to where a stack used to be, and tests
+// would rarely notice.
 func TestAddressesAreArguments(t *testing.T) {
 	files, err := filepath.Glob("*_linux.go")
 	if err != nil || len(files) == 0 {
@@ -77,7 +77,7 @@ func isArgument(path []ast.Node) bool {
 	return ok && (selector.Sel.Name == "call" || selector.Sel.Name == "do")
 }
 
-// enclosing returns the name of the function that a path goes through.
+// enclosing returns the name of the function that contains a path.
 func enclosing(path []ast.Node) string {
 	for _, n := range path {
 		if f, ok := n.(*ast.FuncDecl); ok {

@@ -11,11 +11,11 @@ import (
 	"crossover/gpu"
 )
 
-// recording is a CUDA graph on a stream of its own. Launching a graph costs the host less than launching its one kernel
-// does (on an H200, launch and wait take 6.7 µs in place of 9.0), and 64 kernels one after the other take 39 µs in place
-// of 259. Making the graph costs more than that saves, so a recording that is submitted once, as of a length that does not
-// come again, makes none: its calls go to the stream as they are. The graph is made, and memory for it allocated, at the
-// second submission.
+// recording is a CUDA graph on a stream of its own. Launching a graph costs the host less than launching its kernels:
+// on an H200, launch and wait of one kernel take 6.7 µs in place of 9.0, and of 64 kernels in a row 39 µs in place of
+// 259. Making the graph costs more than one launch saves. So the first submission makes no graph, and its calls go to
+// the stream as they are. The second submission makes the graph and allocates its memory. A recording that is submitted
+// only once, as for a length that does not come again, never pays for a graph.
 type recording struct {
 	driver *driver
 	stream uintptr
@@ -41,7 +41,7 @@ type step struct {
 	function  *function
 	arguments []uintptr
 	external  gpu.External // in place of the call
-	kernel    bool         // whether a kernel or a library runs, and not a copy
+	kernel    bool         // whether a kernel or a library runs; else a copy
 
 	parameters []unsafe.Pointer // of a launch: where each of the kernel's arguments lies
 	library    *library         // whose code the launch runs
@@ -127,7 +127,7 @@ func (d *driver) launch(c *gpu.Command, stream uintptr) (step, error) {
 // place returns the address of a region.
 func place(r gpu.Region) uintptr { return r.Memory.(*memory).address + uintptr(r.Offset) }
 
-// overlap reports whether a buffer that the kernel may write is bound to another of its parameters too.
+// overlap reports whether a buffer that the kernel may write is bound to a second parameter too.
 func overlap(p *pipeline, arguments []gpu.Binding) bool {
 	declared := p.declared.Arguments()
 	for i := range arguments {
@@ -149,7 +149,7 @@ func (d *driver) capture(stream uintptr, encode func() error) (graph, error) {
 		return graph{}, err
 	}
 	defer d.leave()
-	// Relaxed: other goroutines allocate memory meanwhile, and the vendors' libraries do what they like.
+	// Relaxed, because other goroutines allocate memory meanwhile, and vendors' libraries may call anything.
 	if err := d.check(&d.streamBeginCapture, d.streamBeginCapture.call(stream, captureRelaxed)); err != nil {
 		return graph{}, err
 	}
@@ -177,7 +177,7 @@ func (d *driver) capture(stream uintptr, encode func() error) (graph, error) {
 	return g, nil
 }
 
-// encode makes the calls of the steps, with the events of a clock between them where there is one.
+// encode makes the calls of the steps, with the events of a clock between them if there is a clock.
 func (r *recording) encode(c *clock) error {
 	d := r.driver
 	for i := range r.steps {
@@ -199,7 +199,7 @@ func (r *recording) encode(c *clock) error {
 	return nil
 }
 
-// Submit launches the graph, or the first time the calls that it would be made of.
+// Submit launches the graph. The first time it makes the calls of the steps instead.
 func (r *recording) Submit(timed bool) error {
 	launch := &r.plain
 	r.inFlight.timed = timed
@@ -230,7 +230,7 @@ func (r *recording) Submit(timed bool) error {
 	return d.check(&d.graphLaunch, int32(status))
 }
 
-// submitCalls makes the calls of the steps on the stream. Where one fails it waits for those before it.
+// submitCalls makes the calls of the steps on the stream. If one fails, submitCalls waits for those before it.
 func (r *recording) submitCalls() error {
 	d := r.driver
 	if err := d.enter(); err != nil {
@@ -246,7 +246,7 @@ func (r *recording) submitCalls() error {
 	return err
 }
 
-// readyGraph makes the graph, the first time that it is asked for.
+// readyGraph makes the graph, if there is none yet.
 func (r *recording) readyGraph() (err error) {
 	if r.plain[0] == 0 {
 		r.plain, err = r.driver.capture(r.stream, func() error { return r.encode(nil) })
@@ -254,7 +254,7 @@ func (r *recording) readyGraph() (err error) {
 	return err
 }
 
-// readyClock makes the graph with events in it, the first time that it is asked for.
+// readyClock makes the graph with events in it, if there is none yet.
 func (r *recording) readyClock() error {
 	if r.clock != nil {
 		return nil

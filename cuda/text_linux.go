@@ -13,7 +13,7 @@ import (
 	"crossover/gpu/msl"
 )
 
-// prelude is what the texts find in the place of metal_stdlib.
+// prelude is the text that a kernel text's line #include <metal_stdlib> includes.
 //
 //go:embed prelude.cuh
 var prelude string

@@ -140,7 +140,7 @@ func TestGEMM(t *testing.T) {
 	}
 }
 
-// Two multiplications that are there at once have a handle and a workspace each.
+// Two multiplications that exist at once have a handle and a workspace each.
 func TestProductsShareNothing(t *testing.T) {
 	device, d, f := openFake(t)
 	var group sync.WaitGroup
@@ -171,7 +171,7 @@ func TestProductsShareNothing(t *testing.T) {
 	for _, p := range plans {
 		p.Close()
 	}
-	// Nor do those that come after them.
+	// Later multiplications share nothing with them either.
 	m, err := d.Allocate(64, gpu.Private)
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestProductsShareNothing(t *testing.T) {
 	}
 }
 
-// Libraries that are missing are missed when they are asked for, in one line, and the device works without them.
+// A missing library is reported when it is asked for, in one line. The device works without it.
 func TestLibrariesMissing(t *testing.T) {
 	f := loadFake(t)
 	t.Setenv("CROSSOVER_LIBCUFFT", filepath.Join(f.folder, "nofft.so"))
