@@ -15,8 +15,8 @@ import (
 	"crossover/metal/objc"
 )
 
-// library is a compiled text. Its object is released when nothing refers to the library any more, and a pipeline's
-// likewise.
+// library is a compiled text. Its object is released when nothing refers to the library any more. The same goes for a
+// pipeline's object.
 type library struct {
 	driver *driver
 	object objc.ID
@@ -37,8 +37,8 @@ const (
 	functionsPrecise = 1
 )
 
-// setSafeMath sends what the system knows. The two settings of macOS 15 do not follow from each other; the older one
-// stands for both.
+// setSafeMath sets what the system knows. macOS 15 has two settings, and neither follows from the other. The older
+// setting stands for both.
 func setSafeMath(options objc.ID) {
 	if !objc.Responds(options, setMathMode) {
 		setFastMathEnabled.Call(options, false)
@@ -73,8 +73,8 @@ func (d *driver) Compile(src gpu.Source, functions []msl.Function) (_ gpu.Librar
 }
 
 // Specialise returns the text that Metal's compiler gets: the standard library, the source's macros, and the source's
-// text, whose lines keep their numbers. The library comes before the macros, so that none of them replaces a name in
-// Apple's headers; where the text includes it again, that adds nothing.
+// text, whose lines keep their numbers. The library comes before the macros, so that no macro replaces a name in
+// Apple's headers. If the text includes the library again, that adds nothing.
 func Specialise(src gpu.Source) string {
 	var b strings.Builder
 	b.WriteString("#include <metal_stdlib>\n")
@@ -89,7 +89,7 @@ func Specialise(src gpu.Source) string {
 // diagnostic is an error of clang's: program_source:12:5: error: use of undeclared identifier 'x'.
 var diagnostic = regexp.MustCompile(`(?m)^[^\n]*?:(\d+):\d+: (?:fatal )?error: (.*)$`)
 
-// compileError reads the compiler's log.
+// compileError turns the compiler's log into an error.
 func compileError(src gpu.Source, functions []msl.Function, log string) error {
 	e := &gpu.CompileError{Source: src.Name, Log: log}
 	if m := diagnostic.FindStringSubmatch(log); m != nil {
@@ -102,7 +102,7 @@ func compileError(src gpu.Source, functions []msl.Function, log string) error {
 	return e
 }
 
-// Pipeline readies a kernel. Metal compiles it for the GPU at hand here.
+// Pipeline readies a kernel. Here Metal compiles the kernel for this GPU.
 func (l *library) Pipeline(f *msl.Function) (_ gpu.Pipeline, err error) {
 	p := &pipeline{}
 	objc.InPool(func() {
@@ -132,7 +132,7 @@ func (l *library) Pipeline(f *msl.Function) (_ gpu.Pipeline, err error) {
 
 func (p *pipeline) MaxThreads() int { return p.maxThreads }
 
-// releaseWith releases an object when what owns it is not reachable any more.
+// releaseWith releases an object when its owner is not reachable any more.
 func releaseWith[T any](owner *T, object objc.ID) {
 	runtime.AddCleanup(owner, func(object objc.ID) {
 		objc.InPool(func() { objc.Release(object) })

@@ -12,7 +12,7 @@ import (
 	"crossover/metal/objc"
 )
 
-// headers is what Apple's headers say of the methods that are declared here: encodings by class and selector.
+// headers returns what Apple's headers say of the methods that are declared here: encodings by class and selector.
 func headers(t *testing.T) map[string]string {
 	t.Helper()
 	file, err := os.ReadFile("testdata/selectors.tsv")
@@ -33,7 +33,7 @@ func headers(t *testing.T) map[string]string {
 	return encodings
 }
 
-// bracedStructs writes a struct that the extraction does not know, ?NSRange, like the others.
+// bracedStructs writes ?NSRange, a struct that the extraction from the headers does not know, like the other structs.
 func bracedStructs(encoding string) string {
 	return strings.ReplaceAll(encoding, "?NSRange", "{NSRange}")
 }
@@ -72,7 +72,7 @@ func TestDeclarationsMatchAppleHeaders(t *testing.T) {
 	}
 }
 
-// The comparison finds what people get wrong.
+// The comparison finds likely mistakes in a declaration.
 func TestComparisonFindsMistakes(t *testing.T) {
 	const newBuffer = "MTLDevice newBufferWithLength:options:"
 	all := headers(t)

@@ -9,27 +9,29 @@
 //  3. Plan.Run as often as wanted. Every submission makes one command buffer and encodes into it what the recording holds
 //     ready; a warm call allocates no Go memory.
 //
-// Host and GPU share memory on Apple silicon: a shared buffer is memory from mmap that the GPU is given without a copy.
-// On Macs whose GPU has memory of its own, Facts say so and plans copy.
+// Host and GPU share memory on Apple silicon: a shared buffer is memory from mmap that is given to the GPU without a
+// copy. If a Mac's GPU has memory of its own, Facts say so and plans copy.
 //
-// A GPU that lacks what the kernels need, as that of a virtual machine does, opens and compiles, and its Facts say what
-// it lacks. On M1 and M2, whose MPSMatrixMultiplication returns NaN for large products, such a product is computed in parts
-// of fewer rows, or refused where no part would come out right.
+// The GPU of a virtual machine lacks what the kernels need. Such a GPU opens and compiles, and its Facts say what it
+// lacks. On M1 and M2, MPSMatrixMultiplication returns NaN for large products. Such a product is computed in parts of
+// fewer rows, or refused if no part would come out right.
 //
 // Times are the command buffer's: Span from GPUStartTime to GPUEndTime. Metal does not time single dispatches of an
-// encoder on Apple silicon, so Busy is known where a recording is one kernel or one library call, and is 0 otherwise. All are 0 where the GPU tells no times.
+// encoder on Apple silicon. So Busy is known if a recording is one kernel or one library call, and is 0 otherwise. All
+// times are 0 if the GPU reports none.
 //
-// It keeps no compiled kernels on disk, and cannot drop those that macOS keeps: Forget makes the next compilation new to
-// this process, not to the system. It takes one GPU, uses one queue, and does not watch the GPU's temperature.
+// The package keeps no compiled kernels on disk, and cannot drop those that macOS keeps. So after Forget the next
+// compilation is new to this process, but not to the system. The package takes one GPU, uses one queue, and does not
+// watch the GPU's temperature.
 //
 // # What is tested, and what is not
 //
-// None of this has run on a Mac yet. Its tests run all of it on Linux, against a fake Objective-C runtime in
+// None of this has run on a Mac yet. The tests run all of it on Linux, against a fake Objective-C runtime in
 // testdata/fake whose encoder drives package gpu/emulator: every operation of the catalogue gives the right values
-// through this driver, without an allocation a call, on amd64 and, under qemu, on arm64. The methods' types are held
-// against Apple's headers (testdata/selectors.tsv). The fake ends the process on what Metal does not forgive, such as a
-// method that is not there, an object used after its release, an encoder left open, no autorelease pool; each such
-// mistake is made on purpose in a test. On a Mac the tests that need no fake run on its GPU.
+// through this driver, without an allocation a call, on amd64 and, under qemu, on arm64. A test compares the methods'
+// types with Apple's headers (testdata/selectors.tsv). The fake ends the process on what Metal does not forgive, such
+// as a method that does not exist, an object used after its release, an encoder left open, no autorelease pool. A test
+// makes each such mistake on purpose. On a Mac the tests that need no fake run on its GPU.
 //
 // A fake shows plumbing and order, not Apple's semantics. It cannot show whether
 //

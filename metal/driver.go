@@ -26,16 +26,16 @@ type driver struct {
 	// Source: measurements of the maintainers of Metal.jl, https://github.com/JuliaGPU/Metal.jl
 	mostProduct int
 
-	allocated atomic.Int64 // bytes in the buffers that there are
+	allocated atomic.Int64 // bytes in all buffers
 }
 
-// mostInFlight is how many command buffers the queue takes before it makes its caller wait: more than the 64 that
-// throughput is measured with, which is also what a queue takes by default.
+// mostInFlight is how many command buffers the queue takes before it makes its caller wait. A queue takes 64 by
+// default. Throughput is measured with 64 calls in flight, so the limit is higher.
 const mostInFlight = 128
 
-// open takes the system's default GPU. lookup finds the C functions of libobjc, Metal and Metal Performance Shaders, of
-// which the last may be missing. Metal does not tell how many cores a GPU has: cores is what the caller knows, 0 where it
-// does not.
+// open takes the system's default GPU. lookup finds the C functions of libobjc, Metal and Metal Performance Shaders;
+// the last may be missing. Metal does not tell how many cores a GPU has. The caller passes the number as cores, or 0 if
+// the caller does not know it either.
 func open(lookup objc.Symbols, cores int) (_ *driver, err error) {
 	createDevice, err := lookup("MTLCreateSystemDefaultDevice")
 	if err != nil {
@@ -64,7 +64,8 @@ func open(lookup objc.Symbols, cores int) (_ *driver, err error) {
 		d.facts.Cores = cores
 		d.mostProduct = has.mostProduct()
 		if d.missingMPS = findMPS(lookup, d.device); d.missingMPS == nil && d.facts.Lacks != "" {
-			// Its answer is not to be relied on: Apple supports Metal Performance Shaders in no virtual machine.
+			// MPSSupportsMTLDevice may say yes here, but Apple supports Metal Performance Shaders in no virtual
+			// machine.
 			d.missingMPS = fmt.Errorf("metal: Metal Performance Shaders are not supported on %s, a GPU of family %s", d.facts.Name, has)
 		}
 	})
@@ -74,14 +75,14 @@ func open(lookup objc.Symbols, cores int) (_ *driver, err error) {
 	return d, nil
 }
 
-// close gives the GPU back. Nothing of the driver is in use any more.
+// close gives the GPU back. Nothing of the driver may be in use any more.
 func (d *driver) close() {
 	objc.Release(d.queue)
 	objc.Release(d.device)
 }
 
-// simdWidth is the number of threads that run in step on every GPU of Apple's. Metal tells it of pipelines only, so that
-// is where it is checked.
+// simdWidth is the number of threads that run in step on every GPU of Apple's. Metal reports it for pipelines only, so
+// it is checked there.
 const simdWidth = 32
 
 // describe returns what Metal tells of a device.
@@ -114,7 +115,7 @@ func systemVersion() string {
 
 func (d *driver) Facts() gpu.Facts { return d.facts }
 
-// Forget does nothing: nothing is kept here, and what macOS keeps of compiled texts is not ours to drop.
+// Forget does nothing: this package keeps nothing, and cannot drop the compiled texts that macOS keeps.
 func (d *driver) Forget() {}
 
 // goString copies an NSString; nil is "".

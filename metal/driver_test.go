@@ -113,7 +113,7 @@ func TestSharedMemoryIsHostMemoryFromAPageOn(t *testing.T) {
 	}
 }
 
-// A plan on unified memory: the input's and the output's host memory is the GPU's, and nothing is copied.
+// A plan on unified memory. The host memory of input and output is the GPU's memory, and nothing is copied.
 func TestKernel(t *testing.T) {
 	for _, n := range []int{1, width - 1, width, width + 1, 1009, 100_000} {
 		b := device(t).NewPlan()
@@ -128,8 +128,8 @@ func TestKernel(t *testing.T) {
 	}
 }
 
-// Kernels of one encoder run in order, and what is bound stays bound: the second dispatch sets a buffer and an offset,
-// the third nothing but what changed.
+// Kernels of one encoder run in order, and what is bound stays bound. The second dispatch sets a buffer and an offset.
+// The third sets only what changed.
 func TestKernelsOfAPlanSeeEachOther(t *testing.T) {
 	const n = 1000
 	b := device(t).NewPlan()

@@ -10,7 +10,7 @@ import (
 // Page is the size that shared memory is a multiple of.
 const Page = page
 
-// Open is open, of a GPU of some cores.
+// Open opens a driver on a GPU with the given number of cores.
 func Open(lookup objc.Symbols, cores int) (gpu.Driver, error) {
 	d, err := open(lookup, cores)
 	if err != nil {
@@ -22,7 +22,7 @@ func Open(lookup objc.Symbols, cores int) (gpu.Driver, error) {
 // Close is the driver's close.
 func Close(d gpu.Driver) { d.(*driver).close() }
 
-// MostProduct returns the limit of a driver's matrix products, in bytes, and sets it where it is given another one.
+// MostProduct returns the limit of a driver's matrix products, in bytes. With a second argument it sets the limit.
 func MostProduct(d gpu.Driver, set ...int) int {
 	for _, v := range set {
 		d.(*driver).mostProduct = v

@@ -35,14 +35,14 @@ func scaled(t *testing.T, d *gpu.Device) (p *gpu.Plan, out *gpu.Buffer) {
 	return p, y
 }
 
-// underRace reports whether the race detector is in this binary. Under it sync.Pool drops items at random, and calls of
-// C functions, which draw their frames from one, allocate.
+// underRace reports whether the race detector is in this binary. The detector makes sync.Pool drop items at random.
+// Calls of C functions draw their frames from such a pool, so under the detector they allocate.
 func underRace() bool {
 	info, _ := debug.ReadBuildInfo()
 	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// The fake sends dispatches to the emulator, which allocates. For this test it checks them and does not run them.
+// The fake sends dispatches to the emulator, which allocates. In this test the fake only checks them.
 func TestWarmCallsDoNotAllocate(t *testing.T) {
 	if underRace() {
 		t.Skip("a call of a C function allocates under the race detector")
@@ -135,7 +135,7 @@ func TestFaultsOfTheGPU(t *testing.T) {
 	expect(t, out.Floats(), func(i int) float32 { v := float32(i) + 1.5; return v * v })
 }
 
-// A GPU that does not tell its times computes all the same.
+// A GPU that reports no times computes all the same.
 func TestNoTimes(t *testing.T) {
 	option(t, "no times", 1)
 	p, out := scaled(t, device(t))
@@ -147,12 +147,12 @@ func TestNoTimes(t *testing.T) {
 	expect(t, out.Floats(), func(i int) float32 { v := float32(i) + 1.5; return v * v })
 }
 
-// A kernel that the emulator faults shows as a command buffer that failed.
+// If the emulator finds a fault in a kernel, the command buffer fails.
 func TestFaultOfAKernel(t *testing.T) {
 	b := device(t).NewPlan()
 	const n = metal.Page / 4
 	x, y := b.Input(gpu.Float, n), b.Output(gpu.Float, n)
-	// The kernel is told of more elements than there are.
+	// The kernel gets a length beyond the end of its buffers.
 	b.Dispatch(b.Kernel(arithmetic, "add"), groups(2*n), threads, y, x, gpu.Values(2*n))
 	p := build(t, b)
 	if err := p.Run(); err == nil || !strings.Contains(err.Error(), "kernel add") {
@@ -175,7 +175,7 @@ func TestNoMemory(t *testing.T) {
 	}
 }
 
-// The GPU should take a GiB; three buffers of 256 MiB fit beside what other tests left, more than four do not.
+// The GPU may take one GiB. Three buffers of 256 MiB fit beside what other tests left. More than four do not fit.
 func TestMemoryIsNotOvercommitted(t *testing.T) {
 	d := driver(t)
 	var held []gpu.Memory
@@ -199,7 +199,7 @@ func TestMemoryIsNotOvercommitted(t *testing.T) {
 	m.Free()
 }
 
-// Whatever a test used is gone when it was closed; what is left alive would be a leak.
+// Everything that a test used is released when it is closed. An object that is still alive then is a leak.
 func TestNothingIsLeftBehind(t *testing.T) {
 	d := driver(t)
 	device, err := gpu.NewDevice(d)
@@ -261,7 +261,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-// collect runs the cleanups of what is not reachable.
+// collect runs the cleanups of everything that is not reachable.
 func collect() {
 	for range 3 {
 		runtime.GC()
@@ -358,7 +358,7 @@ func TestFamilies(t *testing.T) {
 				t.Errorf("Apple%d: a library of Apple's: %v", test.family, missing)
 			}
 		}
-		// A kernel without a simdgroup's functions runs on any of them.
+		// A kernel without a simdgroup's functions runs on each of these GPUs.
 		p, out := scaled(t, deviceOf(t, d))
 		if err := p.Run(); err != nil {
 			t.Error(err)
@@ -377,7 +377,7 @@ func TestLimitOfProducts(t *testing.T) {
 	}
 }
 
-// A GPU returns NaN for large products; the driver has it compute fewer rows at a time.
+// A GPU returns NaN for large products. The driver computes fewer rows at a time there.
 func TestLargeProducts(t *testing.T) {
 	const m, n, k = 37, 12, 5
 	for _, test := range []struct{ most, parts int }{
@@ -444,7 +444,7 @@ func TestProductInTooManyParts(t *testing.T) {
 	}
 }
 
-// The first text that does not compile hides none of the others.
+// After a text that does not compile, the other texts are still compiled.
 func TestCompileTextsReportsEverything(t *testing.T) {
 	d := driver(t)
 	wrong := gpu.Source{Name: "wrong.metal", Text: "#include <metal_stdlib>\nusing namespace metal;\nkernel void wrong() { x = 1; }\n"}
@@ -492,7 +492,7 @@ func TestPipelineErrorIsOneLine(t *testing.T) {
 	}
 }
 
-// Metal does not tell the number of cores: the driver tells what it was told.
+// Metal does not tell the number of cores. The driver reports the number that it was opened with.
 func TestCores(t *testing.T) {
 	if got := driver(t).Facts().Cores; got != fakeCores {
 		t.Errorf("%d cores, want %d", got, fakeCores)
@@ -557,7 +557,7 @@ func TestLibraryThatCommits(t *testing.T) {
 	b.Dispatch(add, groups(2*n), threads, y, u.As(gpu.Float), gpu.Values(2*n))
 	p := build(t, b)
 	ramp(x.Floats())
-	// Twice transformed is n times the values in reverse.
+	// Two transforms give n times the values in reverse.
 	want := make([]float64, 2*n)
 	for i := range n {
 		j := (n - i) % n

@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// compileFake compiles the fake, where that has not been done.
+// compileFake compiles the fake, unless that has been done.
 func compileFake(path string) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
@@ -100,7 +100,7 @@ func openDriver() (gpu.Driver, error) {
 	return metal.Open(fake.find, fakeCores)
 }
 
-// driver returns a driver for a test, of the machine's GPU on a Mac. It skips the test where there is none.
+// driver returns a driver for a test, on a Mac that of the machine's GPU. It skips the test if there is none.
 func driver(t testing.TB) gpu.Driver {
 	t.Helper()
 	if err := loadFake(); err != nil {
@@ -143,7 +143,7 @@ type hostKernel struct {
 	arguments int
 }
 
-// compile returns the handle of a library, or 0 with clang's kind of message.
+// compile returns the handle of a library, or 0 with a message like clang's.
 func (h *kernelHost) compile(text, message *byte, size uintptr) uintptr {
 	source := gpu.Source{Name: "program_source", Text: goText(text)}
 	functions, err := msl.Parse(source.Text)
@@ -191,8 +191,8 @@ type hostBinding struct {
 	_             uint64
 }
 
-// run runs a dispatch and returns 1, or 0 with the reason. What is bound beyond the kernel's arguments is left from
-// another kernel.
+// run runs a dispatch and returns 1, or 0 with the reason. Bindings beyond the kernel's arguments are left from another
+// kernel.
 func (h *kernelHost) run(kernel uintptr, size *[6]uint64, bindings *hostBinding, count uintptr, message *byte, messageSize uintptr) uintptr {
 	h.mu.Lock()
 	k := h.kernels[kernel-1]

@@ -29,7 +29,7 @@ func ours(name string) bool {
 	return false
 }
 
-// sizes of an axis are the smallest, and some above it that the emulator computes in a moment.
+// sizes returns the smallest size of an axis, and some above it that the emulator computes in a moment.
 func sizes(a kernels.Axis) []int {
 	var list []int
 	for _, n := range []int{a.Min, a.Nearest(3 * a.Min), a.Nearest(max(a.Min, min(150, 10*a.Min)))} {
@@ -40,7 +40,7 @@ func sizes(a kernels.Axis) []int {
 	return list
 }
 
-// Every launch plan of every operation runs through the driver, and gives what the operation's reference does.
+// Every launch plan of every operation runs through the driver, and gives the values of the operation's reference.
 func TestOperations(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles every kernel text")
@@ -97,7 +97,7 @@ func compute(t *testing.T, c kernels.Case, implementation string, size int) {
 	if underRace() {
 		return
 	}
-	// Dispatches are sent to the fake, which checks them and does not run them: the emulator allocates.
+	// The emulator allocates. So the fake checks these dispatches and does not run them.
 	option(t, "idle", 1)
 	if allocations := testing.AllocsPerRun(5, func() {
 		if err := call.Run(); err != nil {

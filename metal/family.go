@@ -10,7 +10,7 @@ import (
 	"crossover/metal/objc"
 )
 
-// families are MTLGPUFamily's members that there are on a Mac.
+// families are the members of MTLGPUFamily that exist on a Mac.
 //
 // Reference: https://developer.apple.com/documentation/metal/mtlgpufamily
 var families = []struct {
@@ -61,8 +61,8 @@ func (s familySet) mostProduct() int {
 	return math.MaxInt
 }
 
-// lacks returns what the kernels need and the device does not have: sums and exchanges among the threads of a simdgroup.
-// The GPU of a virtual machine on Apple silicon is one that has neither.
+// lacks returns what the kernels need and the device does not have: sums and exchanges among the threads of a
+// simdgroup. The GPU of a virtual machine on Apple silicon has neither.
 func (s familySet) lacks(name string) string {
 	if s["Apple7"] || s["Mac2"] {
 		return ""

@@ -30,7 +30,7 @@ type transform struct {
 
 	wrap, unwrap, encode objc.Message
 
-	// Where the transform is in place: MPSGraph does not promise to take that, so it writes to back, which is then
+	// Of a transform in place. MPSGraph does not promise to compute in place. So it writes to back, which is then
 	// copied.
 	back                      gpu.Memory
 	openBlit, copied, endBlit objc.Message
@@ -46,7 +46,7 @@ func (d *driver) NewComplexFFT(dst, src gpu.Region, n, batch int) (gpu.External,
 	return d.newTransform(dst, src, n, n, batch, complex64Type, bytesOfComplex, complexFFT)
 }
 
-// mostTensorBytes is the greatest size of a tensor; beyond it Metal Performance Shaders end the process.
+// mostTensorBytes is the greatest size of a tensor. Metal Performance Shaders end the process for a greater one.
 const mostTensorBytes = 1<<32 - 1
 
 func (d *driver) newTransform(dst, src gpu.Region, n, bins, batch int, from uint32, size int,
@@ -101,7 +101,7 @@ func (t *transform) compile(device objc.ID, input, output *memory, n, bins, batc
 	graph := objc.New(objc.Class("MPSGraph"))
 	defer objc.Release(graph)
 	inputShape, outputShape := nsNumbers(batch, n), nsNumbers(batch, bins)
-	// Forward and unscaled are the descriptor's defaults; said all the same.
+	// Forward and unscaled are the descriptor's defaults, and are set all the same.
 	descriptor := fftDescriptor.Call(objc.Class("MPSGraphFFTDescriptor"))
 	setInverse.Call(descriptor, false)
 	setScalingMode.Call(descriptor, scalingNone)
@@ -171,8 +171,8 @@ func (t *transform) Encode(target uintptr) error {
 	return err
 }
 
-// encodeOn is Encode, and returns the command buffer to go on with: MPSGraph reserves the right to commit the one that
-// it is given.
+// encodeOn is Encode, but also returns the command buffer to go on with. MPSGraph may commit the command buffer that it
+// is given, and go on with another one.
 //
 // Reference: https://developer.apple.com/documentation/metalperformanceshadersgraph/mpsgraphexecutable/encode(to:inputs:results:executiondescriptor:)
 func (t *transform) encodeOn(buffer objc.ID) (objc.ID, error) {

@@ -25,7 +25,7 @@ const (
 	bytesOfComplex = 8
 )
 
-// findMPS returns nil where the device has Metal Performance Shaders.
+// findMPS returns nil if the device has Metal Performance Shaders.
 //
 // Reference: https://developer.apple.com/documentation/metalperformanceshaders/mpssupportsmtldevice(_:)
 func findMPS(lookup objc.Symbols, device objc.ID) error {
@@ -45,7 +45,7 @@ func (d *driver) GEMMMissing() error { return d.missingMPS }
 
 func (d *driver) GEMMVersion() string { return "Metal Performance Shaders, " + d.version }
 
-// multiplication is a product with its operands, in parts of so many rows that each comes out right.
+// multiplication is a product with its operands. It is cut into parts of so few rows that each part comes out right.
 type multiplication struct {
 	driver  *driver
 	objects objects
@@ -58,10 +58,11 @@ type part struct {
 	encode objc.Message
 }
 
-// mostParts is where parts have so few rows that each spends its time reading B.
+// mostParts is the greatest number of parts. With more of them, each part would have so few rows that it spends its
+// time reading B.
 const mostParts = 64
 
-// rowsTogether returns how many of the m rows of a product a part has, so that all parts come out right.
+// rowsTogether returns how many of the m rows of a product each part has.
 func (d *driver) rowsTogether(m, n, k int) (int, error) {
 	if m < 1 || n < 1 || k < 1 || max(m, n, k) > math.MaxInt32 {
 		return 0, fmt.Errorf("metal: a product of %d×%d×%d; want 1 to %d in each dimension", m, n, k, math.MaxInt32)
@@ -161,7 +162,7 @@ func (p *multiplication) Encode(target uintptr) error {
 
 func (p *multiplication) Close() { p.objects.release() }
 
-// objects are some that are owned together.
+// objects is a list of objects that are owned together.
 type objects []objc.ID
 
 // own takes an object over and returns it; nil stays nil.
@@ -172,7 +173,7 @@ func (o *objects) own(object objc.ID) objc.ID {
 	return object
 }
 
-// release gives them up, the last one first.
+// release releases the objects, the last one first.
 func (o *objects) release() {
 	objc.InPool(func() {
 		for i := len(*o) - 1; i >= 0; i-- {

@@ -94,7 +94,7 @@ func TestGEMM(t *testing.T) {
 	}
 }
 
-// Kernels before and after a library's work, in one submission: the encoder is closed between.
+// Kernels run before and after a library's work, in one submission. The encoder is closed in between.
 func TestGEMMBetweenKernels(t *testing.T) {
 	const n = 16
 	d := device(t)
@@ -128,7 +128,7 @@ func TestGEMMBetweenKernels(t *testing.T) {
 	}
 }
 
-// What Metal Performance Shaders would end the process for is an error here.
+// Arguments for which Metal Performance Shaders would end the process are an error here.
 func TestGEMMRefuses(t *testing.T) {
 	d := driver(t)
 	g := d.(gpu.GEMM)
@@ -175,7 +175,8 @@ func fft(t *testing.T, d *gpu.Device) gpu.FFT {
 	return f
 }
 
-// transformed returns the discrete Fourier transform of rows of n complex values, the first bins of each.
+// transformed returns the discrete Fourier transform of rows of n complex values. It returns the first bins of each
+// row.
 func transformed(x []complex128, n, bins int) (out []float64) {
 	for row := 0; row < len(x); row += n {
 		for k := range bins {
@@ -247,7 +248,7 @@ func TestComplexFFT(t *testing.T) {
 	}
 }
 
-// What MPSGraph would end the process for is an error here.
+// Arguments for which MPSGraph would end the process are an error here.
 func TestFFTRefuses(t *testing.T) {
 	d := driver(t)
 	f := d.(gpu.FFT)

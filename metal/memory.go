@@ -29,17 +29,17 @@ type memory struct {
 	buffer objc.ID
 	bytes  int
 	host   []byte // nil where the memory is private
-	mapped []byte // what host is part of
+	mapped []byte // the mapping that host is part of
 }
 
-// Allocate makes a buffer. Shared memory is mapped here and given to the GPU as it is, so that both sides use the same
+// Allocate makes a buffer. Shared memory is mapped here and then given to the GPU, so that both sides use the same
 // pages.
 func (d *driver) Allocate(bytes int, storage gpu.Storage) (gpu.Memory, error) {
 	if int64(bytes) > d.facts.MaxBufferBytes {
 		return nil, fmt.Errorf("metal: a buffer of %d bytes; want at most %d: %w", bytes, d.facts.MaxBufferBytes, gpu.ErrOutOfMemory)
 	}
 	bytes = (bytes + page - 1) / page * page
-	// The system would go on until it swaps.
+	// The system itself would allow more, until it swaps.
 	if most := d.facts.MemoryBytes; d.allocated.Add(int64(bytes)) > most && most > 0 {
 		d.allocated.Add(-int64(bytes))
 		return nil, fmt.Errorf("metal: %d bytes beside %d in use, of %d that the GPU should take: %w", bytes,
@@ -66,7 +66,7 @@ func (d *driver) Allocate(bytes int, storage gpu.Storage) (gpu.Memory, error) {
 func (m *memory) share() error {
 	length := m.bytes
 	if os.Getpagesize() < page {
-		length += page // the mapping may begin anywhere in one
+		length += page // the mapping may begin anywhere in a page
 	}
 	mapped, err := syscall.Mmap(-1, 0, length, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
@@ -86,7 +86,7 @@ func (m *memory) Bytes() int { return m.bytes }
 
 func (m *memory) Host() []byte { return m.host }
 
-// Fill sets every byte, on the processor where it sees the memory.
+// Fill sets every byte. The processor does so if it sees the memory.
 func (m *memory) Fill(value byte) error {
 	if m.host == nil {
 		return m.driver.blit(func(encoder objc.ID) {

@@ -28,8 +28,8 @@ var backend = gpu.NewBackend("metal", func() (gpu.Driver, error) {
 // Backends returns Metal, which is not opened yet.
 func Backends() []*gpu.Backend { return []*gpu.Backend{backend} }
 
-// frameworks are what has to be loaded for its classes to be there. Metal finds no GPU in a program without
-// CoreGraphics; without the last two there is Metal all the same.
+// frameworks are loaded so that their classes exist. Metal finds no GPU in a program without CoreGraphics. Metal works
+// without the last two.
 var frameworks = []struct {
 	path     string
 	optional bool

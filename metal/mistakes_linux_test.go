@@ -18,19 +18,19 @@ import (
 	"crossover/metal/objc"
 )
 
-// The fake has to end the process where Metal would, and say why: a fake that forgives would let the driver's mistakes
+// The fake has to end the process where Metal would, and say why. A fake that forgives would let the driver's mistakes
 // pass. Each mistake is made in a process of its own.
 
 const mistakeVariable = "CROSSOVER_TEST_MISTAKE"
 
 type size struct{ Width, Height, Depth uint }
 
-// world is what a mistake is made with: a device, a queue, and a buffer of 64 KiB.
+// world is what a mistake needs: a device, a queue, and a buffer of 64 KiB.
 type world struct {
 	device, queue, buffer objc.ID
 }
 
-// Methods are declared where a mistake is made, so that they do not count among the driver's.
+// These methods are declared where a mistake is made. So they do not count among the driver's methods.
 type (
 	get = func(objc.ID) objc.ID
 	act = func(objc.ID)
@@ -60,7 +60,7 @@ func setBytes(encoder objc.ID, length, index uint) {
 }
 
 func dispatch(encoder objc.ID, groups, threads size) {
-	// The fake does not look at what a struct is called.
+	// The fake ignores the name of a struct.
 	objc.Declare[func(objc.ID, size, size)]("MTLComputeCommandEncoder", "dispatchThreadgroups:threadsPerThreadgroup:").Call(encoder, groups, threads)
 }
 
@@ -89,7 +89,7 @@ func (w *world) newBuffer(options uint) objc.ID {
 	return objc.Declare[func(objc.ID, uint, uint) objc.ID]("MTLDevice", "newBufferWithLength:options:").Call(w.device, 65536, options)
 }
 
-// mistakes are what is done wrong, inside a pool, and what the fake has to say.
+// mistakes are the mistakes to make, each inside a pool, and what the fake must say.
 var mistakes = map[string]struct {
 	do   func(w *world)
 	want string
@@ -227,7 +227,7 @@ var mistakes = map[string]struct {
 		dispatch(encoder, size{1, 1, 1}, size{16, 17, 1})
 	}, "with 272 threads in a threadgroup; the pipeline takes 256"},
 	"narrow size": {func(w *world) {
-		// Sizes are of three 64-bit words; of three 32-bit ones the fake reads others.
+		// A size has three 64-bit words. From three 32-bit words the fake reads other numbers.
 		type size struct{ Width, Height, Depth uint32 }
 		_, encoder := w.open()
 		w.withPipeline(encoder)
@@ -290,7 +290,7 @@ func (w *world) product(buffer objc.ID) {
 		Call(kernel, buffer, m, m, m)
 }
 
-// makeMistake makes a mistake. It returns where the fake forgives it.
+// makeMistake makes a mistake. It returns only if the fake forgives the mistake.
 func makeMistake(name string) {
 	if err := loadFake(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

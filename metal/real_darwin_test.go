@@ -9,8 +9,8 @@ import (
 	"crossover/metal"
 )
 
-// driver returns the driver of the machine's GPU, on which the tests that need no fake run for real. It skips the test
-// where there is none.
+// driver returns the driver of the machine's GPU. The tests that need no fake run on it. It skips the test if there is
+// no GPU.
 func driver(t testing.TB) gpu.Driver {
 	t.Helper()
 	d, err := metal.Backends()[0].Open()

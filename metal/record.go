@@ -11,13 +11,14 @@ import (
 	"crossover/metal/objc"
 )
 
-// Record turns commands into messages. Kernels that follow each other share an encoder, whose dispatches run in order,
-// each one seeing what the ones before it wrote; so do copies.
+// Record turns commands into messages. Kernels that follow each other share an encoder. Its dispatches run in order,
+// and each one sees what the ones before it wrote. Copies that follow each other share an encoder too.
 func (d *driver) Record(commands []gpu.Command) (gpu.Recording, error) {
 	r := &recording{
 		queue: d.queue,
 		send: messages{
-			// Buffers and pipelines outlive the recording, and a command buffer that does not count them is cheaper.
+			// Buffers and pipelines outlive the recording. So the command buffer need not retain them, which is
+			// cheaper.
 			commandBuffer:      unretainedCommandBuffer.Bare(),
 			retain:             objc.RetainMessage(),
 			release:            objc.ReleaseMessage(),
@@ -39,8 +40,8 @@ func (d *driver) Record(commands []gpu.Command) (gpu.Recording, error) {
 	return r, nil
 }
 
-// passEncoder collects the messages of a pass, and knows what the pass's encoder holds already: what is set stays set
-// from dispatch to dispatch.
+// passEncoder collects the messages of a pass. It knows what the pass's encoder holds already, because what is set
+// stays set from dispatch to dispatch.
 type passEncoder struct {
 	*recording
 
@@ -50,7 +51,7 @@ type passEncoder struct {
 	bound    map[int]bound
 }
 
-// bound is what lies at an index: a buffer from an offset on, or a value.
+// bound is what an index holds: a buffer from an offset on, or a value.
 type bound struct {
 	buffer objc.ID
 	offset int
@@ -68,7 +69,8 @@ func (e *passEncoder) command(c *gpu.Command) error {
 	case gpu.Copy:
 		return e.copy(c)
 	case gpu.Encode:
-		// A library may make buffers of its own and release them when it has encoded.
+		// A library may make buffers of its own and release them once it has encoded. So this command buffer retains
+		// them.
 		e.send.commandBuffer = commandBuffer.Bare()
 		e.passes = append(e.passes, pass{library: c.External})
 		return nil
@@ -109,8 +111,8 @@ func (e *passEncoder) dispatch(c *gpu.Command) error {
 
 func sizeOf(s gpu.Size) mtlSize { return mtlSize{uint(s.X), uint(s.Y), uint(s.Z)} }
 
-// bind puts an argument at its index, where it does not lie there already. Values have at most the 4096 bytes that
-// setBytes takes: package gpu/msl sees to it.
+// bind sets an argument at its index, unless the index holds it already. Package gpu/msl sees to it that values have at
+// most the 4096 bytes that setBytes takes.
 func (e *passEncoder) bind(index int, a gpu.Binding) error {
 	next := bound{value: string(a.Value)}
 	if a.Memory != nil {

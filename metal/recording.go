@@ -10,8 +10,8 @@ import (
 	"crossover/metal/objc"
 )
 
-// recording is a list of commands, as the messages that encode them. Everything that a submission needs is made when
-// the recording is, so that a submission allocates nothing.
+// recording is a list of commands, as the messages that encode them. Everything that a submission needs is made
+// together with the recording, so that a submission allocates nothing.
 type recording struct {
 	passes []pass
 	keep   []any // what the messages point to
@@ -28,20 +28,20 @@ type recording struct {
 	encoded time.Duration // from begin to Submit's return
 }
 
-// messages are those without arguments.
+// messages are the messages without arguments.
 type messages struct {
 	commandBuffer, retain, release, endEncoding, commit, waitUntilCompleted, status objc.Message
 }
 
-// pass is what goes through one encoder, or the work of a library, which brings encoders of its own.
+// pass is what goes through one encoder, or the work of a library, which makes encoders of its own.
 type pass struct {
 	open    objc.Message // to the command buffer: makes the encoder
 	encode  []objc.Message
 	library gpu.External
 }
 
-// continuing is a library that may commit the command buffer and go on with another one, which it returns. The caller
-// owns neither.
+// continuing is a library that may commit the command buffer and go on with another one. It returns the command buffer
+// to go on with. The caller owns neither.
 type continuing interface {
 	encodeOn(buffer objc.ID) (objc.ID, error)
 }
@@ -136,7 +136,7 @@ func (r *recording) Wait() (gpu.Times, error) {
 		return gpu.Times{}, nil
 	}
 	times := gpu.Times{Encode: r.encoded, Wall: wall}
-	// In seconds, of the host's clock. Where the GPU does not tell, as in a virtual machine, Span stays 0.
+	// The times are in seconds of the host's clock. If the GPU reports none, as in a virtual machine, Span stays 0.
 	start, end := gpuStartTime.Call(r.buffers[0]), gpuEndTime.Call(r.buffers[len(r.buffers)-1])
 	if start > 0 && end > start {
 		times.Span = time.Duration((end - start) * float64(time.Second))

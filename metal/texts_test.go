@@ -12,9 +12,9 @@ import (
 	"crossover/kernels/catalogue/launches"
 )
 
-// Metal's compiler takes every text that the catalogue's launch plans compile on any of Apple's GPUs, and makes of every
-// kernel a pipeline that has room for the threads that the plans give it. It runs nothing. On a Mac it is the first thing to
-// run:
+// Metal's compiler takes every text that the catalogue's launch plans compile on any of Apple's GPUs. Every kernel
+// becomes a pipeline with room for the threads that the plans give it. The test runs no kernel. On a Mac, run this test
+// first:
 //
 //	go test ./metal -run CompileEveryText -v
 func TestCompileEveryText(t *testing.T) {
@@ -28,7 +28,7 @@ func TestCompileEveryText(t *testing.T) {
 	}
 	const few = 16
 	if runtime.GOOS != "darwin" {
-		// The fake compiles with the emulator, slowly, what the tests of the families compile as well.
+		// The fake compiles slowly, with the emulator. The tests of the operations compile the same texts.
 		var some []launches.Text
 		for i := 0; i < len(texts); i += few {
 			some = append(some, texts[i])
@@ -49,12 +49,13 @@ func TestCompileEveryText(t *testing.T) {
 		len(notes), mostThreads, len(problems))
 }
 
-// mostThreads is how many threads a threadgroup has at most on Apple's GPUs. A kernel that takes many registers has fewer.
+// mostThreads is how many threads a threadgroup has at most on Apple's GPUs. A kernel that takes many registers may
+// have fewer.
 const mostThreads = 1024
 
-// compileTexts compiles texts and makes their pipelines. It returns how many it made, which of them have room for fewer
-// threads than the GPU, because of their registers or because they declare it, and all that went wrong. It leaves out those
-// that declare what launch plans give them.
+// compileTexts compiles texts and makes their pipelines. It returns the number of pipelines, notes, and everything that
+// went wrong. A note names a pipeline with room for fewer threads than the GPU's, because of its registers or because
+// its kernel declares fewer. It leaves out kernels that declare the number that launch plans give them.
 func compileTexts(d gpu.Driver, texts []launches.Text) (kernels int, notes, problems []string) {
 	for _, text := range texts {
 		name := fmt.Sprint(text.Name, " ", text.Macros)
@@ -69,7 +70,7 @@ func compileTexts(d gpu.Driver, texts []launches.Text) (kernels int, notes, prob
 			continue
 		}
 		if d.Facts().Lacks != "" {
-			continue // a GPU that has no pipelines for them, and a compiler all the same
+			continue // this GPU cannot make pipelines of these kernels, but its compiler takes them
 		}
 		for i := range functions {
 			f := &functions[i]

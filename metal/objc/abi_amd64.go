@@ -2,14 +2,15 @@
 
 package objc
 
-// sendStruct is what returns a struct of more than two words: its place is passed ahead of the receiver.
+// sendStruct is the function for methods that return a struct of more than two words. The place of the result is passed
+// ahead of the receiver.
 const sendStruct = "objc_msgSend_stret"
 
-// registers is how many words go in registers; the others go on the stack, each in a slot of its own.
+// registers is how many words go in registers. The others go on the stack, each in a slot of its own.
 const registers = 6
 
-// abi lays out arguments as System V's calling convention wants them: integers in six registers and then on the stack,
-// structs of more than two words on the stack always.
+// abi lays out arguments by System V's calling convention. Integers go in six registers and then on the stack. Structs
+// of more than two words always go on the stack.
 //
 // Reference: https://gitlab.com/x86-psABIs/x86-64-ABI
 type abi struct {

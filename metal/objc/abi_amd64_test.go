@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A struct of three words goes on the stack, and what follows it in the registers that are left.
+// A struct of three words goes on the stack. The arguments after it go in the registers that are left.
 func TestStructGoesOnTheStack(t *testing.T) {
 	var list []Message
 	m := Declare[func(ID, mtlSize, uint, mtlSize)]("C", "a:b:c:")

@@ -7,14 +7,16 @@ import (
 	"unsafe"
 )
 
-// sendStruct is what returns a struct of more than two words: arm64 has a register for its place.
+// sendStruct is the function for methods that return a struct of more than two words. arm64 has a register for the
+// place of the result.
 const sendStruct = "objc_msgSend"
 
-// registers is how many words go in registers. Darwin packs what goes on the stack by its size, so nothing does here.
+// registers is how many words go in registers. Darwin packs arguments on the stack by their sizes, so this package puts
+// none there.
 const registers = 8
 
-// abi lays out arguments as Arm's calling convention wants them: integers in eight registers, and for a struct of more
-// than two words the address of a copy.
+// abi lays out arguments by Arm's calling convention. Integers go in eight registers. A struct of more than two words
+// goes as the address of a copy.
 //
 // Reference: https://github.com/ARM-software/abi-aa/blob/main/aapcs64/aapcs64.rst,
 // https://developer.apple.com/documentation/xcode/writing-arm64-code-for-apple-platforms

@@ -23,7 +23,7 @@ func TestStructGoesByReference(t *testing.T) {
 	}
 }
 
-// Darwin packs what goes on the stack, so nothing may.
+// Darwin packs arguments on the stack, so more arguments than registers panic.
 func TestTooManyArguments(t *testing.T) {
 	var list []Message
 	m := Declare[func(ID, uint, uint, uint, uint, uint, uint, uint)]("C", "a:b:c:d:e:f:g:")

@@ -18,7 +18,7 @@ type Message struct {
 	structs []structArgument
 }
 
-// structArgument is a struct that the C function takes by reference to a copy. The copy is the callee's to change, so it
+// structArgument is a struct that the C function takes as the address of a copy. The callee may change the copy, so it
 // is made again before each call.
 type structArgument struct {
 	value, copied []uintptr
@@ -28,9 +28,9 @@ type structArgument struct {
 const firstArgument = 2
 
 // To returns a function that does not call the method but appends the call to a list, ready to be sent. The receiver is
-// given later, to [Message.Send]; what the function is called with is ignored, and its result is zero. Arguments are
-// integers, pointers and structs of integers of more than two words; other types panic. Memory that a pointer argument
-// names must stay where it is for as long as the message is used.
+// given later, to [Message.Send]: the function ignores the receiver that it is called with, and returns zero. Arguments
+// are integers, pointers and structs of integers of more than two words; other types panic. Memory that a pointer
+// argument names must stay where it is for as long as the message is used.
 func (m *Method[F]) To(list *[]Message) F {
 	f := reflect.TypeFor[F]()
 	return reflect.MakeFunc(f, func(arguments []reflect.Value) []reflect.Value {

@@ -13,15 +13,15 @@ import (
 // the arguments. Objects are IDs, NSUInteger is uint, NSInteger int, BOOL bool; strings are copied to and from C; a
 // struct that goes by value is a Go struct with its fields, named as [Declaration] says.
 type Method[F any] struct {
-	// Call sends the message and waits for the method to return. It allocates; see [Method.To] where that matters. It
-	// is nil until the runtime is loaded.
+	// Call sends the message and waits for the method to return. Call allocates; see [Method.To] for calls that must
+	// not. Call is nil until the runtime is loaded.
 	Call F
 
 	class, name string
 	selector    Selector
 }
 
-// Declare declares a method, once for the whole program. It panics where F is no type that a method can have.
+// Declare declares a method, once for the whole program. It panics if F is not a type that a method can have.
 func Declare[F any](class, selector string) *Method[F] {
 	m := &Method[F]{class: class, name: selector}
 	if err := check(reflect.TypeFor[F](), selector); err != nil {

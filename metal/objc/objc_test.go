@@ -8,7 +8,8 @@ import (
 	"unsafe"
 )
 
-// The package's own methods, and what else is declared here, are never called: there is no runtime in these tests.
+// There is no runtime in these tests. So neither the package's own methods nor the methods declared here are ever
+// called.
 
 type (
 	mtlSize  struct{ Width, Height, Depth uint }
@@ -30,7 +31,7 @@ func TestEncoding(t *testing.T) {
 		{func() binder { return Declare[func(ID, unsafe.Pointer, *ID, string, Selector) string]("C", "n:o:p:q:") }, "^|^^^:"},
 		{func() binder { return Declare[func(ID, mtlSize, nsRange) mtlSize]("C", "r:s:") }, "{MTLSize}|{MTLSize}{NSRange}"},
 		{func() binder { return Declare[func(ID, []int)]("C", "t:") }, "v|?[]int"},
-		// One argument of another width than newBufferWithLength:options: has.
+		// One argument has another width than newBufferWithLength:options: declares.
 		{func() binder { return Declare[func(ID, uint32, uint) ID]("MTLDevice", "newBufferWithLength:options:") }, "@|IQ"},
 	} {
 		if got := test.declare().declaration().Encoding; got != test.want {
@@ -51,7 +52,7 @@ func TestDeclaredIsSorted(t *testing.T) {
 	}
 }
 
-// panics returns what a function panics with.
+// panics returns the reason that a function panics with.
 func panics(f func()) (reason string) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -20,13 +20,13 @@ func Alloc(class ID) ID { return alloc.Call(class) }
 // New returns a new instance of a class that needs no arguments.
 func New(class ID) ID { return initialise.Call(alloc.Call(class)) }
 
-// Retain makes an object the caller's, and returns it.
+// Retain makes the caller an owner of the object, and returns the object.
 func Retain(object ID) ID { return retain.Call(object) }
 
-// Release gives up an object that is the caller's.
+// Release gives up the caller's ownership of an object.
 func Release(object ID) { release.Call(object) }
 
-// Responds reports whether an object has a method, which may be younger than the system.
+// Responds reports whether an object has a method. Older systems lack newer methods.
 func Responds[F any](object ID, m *Method[F]) bool { return respondsTo.Call(object, m.selector) }
 
 // RetainMessage and ReleaseMessage are what [Retain] and [Release] send.

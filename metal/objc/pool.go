@@ -8,9 +8,9 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Pool is an autorelease pool: what methods return without the caller owning it lives until Pop. Pools belong to a
-// thread, so the goroutine keeps its thread between Push and Pop. The zero value is ready, and may be used again after
-// Pop; where it is part of something on the heap, Push and Pop allocate nothing.
+// Pool is an autorelease pool. Objects that methods return without making the caller their owner live until Pop. Pools
+// belong to a thread, so the goroutine keeps its thread between Push and Pop. The zero value is ready, and may be used
+// again after Pop. Push and Pop allocate nothing if the Pool is part of something on the heap.
 type Pool struct {
 	token [1]uintptr
 }

@@ -18,7 +18,7 @@ type Selector uintptr
 // Symbols returns the address of a C function.
 type Symbols func(name string) (uintptr, error)
 
-// library is libobjc. Every process has one, so there is one here.
+// library is libobjc. A process has one libobjc, so this is a variable of the package.
 var library struct {
 	mu     sync.Mutex
 	loaded bool
@@ -28,7 +28,7 @@ var library struct {
 
 	// Called through SyscallN, which allocates nothing.
 	send       uintptr // objc_msgSend
-	sendStruct uintptr // what returns structs of more than two words; see the name's declaration
+	sendStruct uintptr // for methods that return structs of more than two words
 	push, pop  uintptr // objc_autoreleasePoolPush, objc_autoreleasePoolPop
 }
 

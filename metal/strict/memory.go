@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	// variable is a variable of threadgroup memory in LLVM's assembly. Its name begins with that of the function that it is
-	// declared in, as C++ mangles it: _ZZ3melPU3AS1f…E6powers.
+	// variable is a variable of threadgroup memory in LLVM's assembly. Its name begins with the name of the function
+	// that declares it, as C++ mangles it: _ZZ3melPU3AS1f…E6powers.
 	variable = regexp.MustCompile(`(?m)^@"?_ZZ(\d+)(\w+)[^\n]* addrspace\(3\) global (.*) (?:zeroinitializer|undef|poison), align (\d+)$`)
 	inSpace3 = regexp.MustCompile(`(?m)^@[^\n]* addrspace\(3\) [^\n]*$`)
 )
@@ -44,7 +44,8 @@ var (
 	scalar  = regexp.MustCompile(`^(?:float|i(\d+))`)
 )
 
-// sizeOf returns the size of the type of LLVM that a text begins with, and what follows: [2 x <4 x float>] has 32 bytes.
+// sizeOf returns the size of the LLVM type at the start of a text, and the text after it. [2 x <4 x float>] has 32
+// bytes.
 func sizeOf(t string) (bytes int, rest string, err error) {
 	if m := several.FindStringSubmatch(t); m != nil {
 		count, err := strconv.Atoi(m[2])

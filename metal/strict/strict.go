@@ -31,8 +31,8 @@ type FrontEnd struct {
 	clang, include string
 }
 
-// New finds clang and writes the library to a folder. It fails, naming the package that brings clang, where there is none
-// that is new enough.
+// New finds clang and writes the library to a folder. If no clang is new enough, New fails and names the package to
+// install.
 func New(folder string) (*FrontEnd, error) {
 	clang, err := find()
 	if err != nil {
@@ -52,7 +52,7 @@ func find() (string, error) {
 	if err != nil {
 		return "", missing
 	}
-	// Apple's clang counts its versions otherwise, and says so.
+	// Apple's clang has other version numbers, and says that it is Apple's.
 	version, err := exec.Command(path, "--version").Output()
 	var major int
 	if _, scanErr := fmt.Sscanf(versionNumber.FindString(string(version)), "clang version %d", &major); err != nil || scanErr != nil ||
@@ -64,17 +64,17 @@ func find() (string, error) {
 
 var versionNumber = regexp.MustCompile(`clang version \d+`)
 
-// flags make clang a compiler of what C++14 and Metal have in common, and its warnings errors. Attributes are Metal's, which
-// package msl reads; parameters and the functions of a text that others go on from may be left unused. A change of sign
-// keeps every bit, and the texts count on it where they turn an int into a uint.
+// flags make clang a compiler of what C++14 and Metal have in common, and turn its warnings into errors. Attributes are
+// Metal's, and package msl reads them. Parameters may be left unused, and so may functions, because other texts include
+// them. A change of sign keeps every bit, and the texts count on that where they turn an int into a uint.
 var flags = []string{
 	"-x", "c++", "-std=c++14", "-nostdinc", "-ffreestanding", "-fno-exceptions", "-fno-rtti", "--target=arm64-apple-macosx14.0",
 	"-Werror", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Wreserved-macro-identifier", "-Wundef",
 	"-Wno-sign-conversion", "-Wno-unknown-attributes", "-Wno-unused-parameter", "-Wno-unused-function", "-ferror-limit=5",
 }
 
-// Check compiles a text as Metal's compiler gets it, its macros in it. It returns the bytes of threadgroup memory of every
-// kernel that has any, or what is wrong with the text, a line each.
+// Check compiles a text as Metal's compiler gets it, with its macros. It returns the bytes of threadgroup memory of
+// every kernel that has any, or the text's mistakes, one a line.
 func (f *FrontEnd) Check(text string) (threadgroupBytes map[string]int, err error) {
 	if names := collisions(text); len(names) > 0 {
 		return nil, fmt.Errorf("strict: a macro replaces a name of the standard library: %s", strings.Join(names, ", "))
@@ -103,7 +103,7 @@ func (f *FrontEnd) Check(text string) (threadgroupBytes map[string]int, err erro
 	return threadgroupBytes, nil
 }
 
-// errorLines returns the lines of clang's messages that say what is wrong.
+// errorLines returns the lines of clang's messages that are errors.
 func errorLines(messages string) string {
 	var lines []string
 	for line := range strings.Lines(messages) {
@@ -116,7 +116,8 @@ func errorLines(messages string) string {
 
 var structure = regexp.MustCompile(`\bstruct\s+(\w+)\s*\{`)
 
-// copied returns the text with structs that may be copied out of every address space, as in Metal. Lines keep their numbers.
+// copied returns the text with structs that can be copied from every address space, as in Metal. Lines keep their
+// numbers.
 func copied(text string) string {
 	return structure.ReplaceAllString(msl.Uncommented(text), "$0 STRICT_COPIES($1)")
 }
@@ -126,8 +127,9 @@ var (
 	identifier = regexp.MustCompile(`\b[A-Za-z_]\w*\b`)
 )
 
-// collisions returns the macros of a text that are names of the library: of its functions, types, macros or parameters of
-// templates. One that is defined before the library replaces the name in it, and one after it in the text.
+// collisions returns the macros of a text that are names of the library: of its functions, types, macros or parameters
+// of templates. Defined before the library, such a macro replaces the name in the library. Defined after it, the macro
+// replaces the name in the text.
 func collisions(text string) []string {
 	var found []string
 	for _, m := range definition.FindAllStringSubmatch(msl.Uncommented(text), -1) {

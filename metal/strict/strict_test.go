@@ -15,7 +15,7 @@ import (
 	"crossover/metal"
 )
 
-// front returns the front-end. It skips the test where there is no clang.
+// front returns the front-end. It skips the test if there is no clang.
 func front(t *testing.T) *FrontEnd {
 	t.Helper()
 	f, err := New(t.TempDir())
@@ -25,7 +25,7 @@ func front(t *testing.T) *FrontEnd {
 	return f
 }
 
-// hold holds a text against the front-end.
+// hold fails the test if the front-end refuses the text.
 func (f *FrontEnd) hold(t *testing.T, name, text string) {
 	t.Helper()
 	if _, err := f.Check(text); err != nil {
@@ -33,7 +33,8 @@ func (f *FrontEnd) hold(t *testing.T, name, text string) {
 	}
 }
 
-// Every text that the catalogue's launch plans compile on Apple's GPUs passes, as Metal's compiler would get it.
+// Every text that the catalogue's launch plans compile on Apple's GPUs passes, in the form that Metal's compiler would
+// get.
 func TestEverySpecialisedText(t *testing.T) {
 	f := front(t)
 	if testing.Short() {
@@ -61,7 +62,7 @@ func TestEverySpecialisedText(t *testing.T) {
 	}
 }
 
-// Every text passes as it stands in its file, too: so Xcode's compiler gets it.
+// Every text also passes as it stands in its file, which is what Xcode's compiler gets.
 func TestEveryPlainText(t *testing.T) {
 	f := front(t)
 	plain := 0
@@ -85,7 +86,7 @@ func TestEveryPlainText(t *testing.T) {
 	}
 }
 
-// head begins a text, and body is what a kernel reads and writes.
+// head is the beginning of a text. body is what a kernel reads and writes.
 const head = "#include <metal_stdlib>\nusing namespace metal;\n"
 
 func kernelOf(body string) string {
@@ -94,7 +95,7 @@ func kernelOf(body string) string {
 		body + "\n}\n"
 }
 
-// What is in no text of ours, because Metal would not take it, is found where it is planted.
+// Mistakes that none of our texts has, because Metal refuses them, are found when they are planted.
 func TestMistakesAreFound(t *testing.T) {
 	f := front(t)
 	for name, mistake := range map[string]struct{ text, want string }{
@@ -132,7 +133,7 @@ func TestMistakesAreFound(t *testing.T) {
 	}
 }
 
-// The front-end takes what Metal takes: a struct is copied from any address space.
+// The front-end takes what Metal takes: a struct may be copied from any address space.
 func TestStructsAreCopied(t *testing.T) {
 	f := front(t)
 	f.hold(t, "planted", kernelOf("Pair p = x[i];\np = x[i + 1];\ny[i] = p.a;"))
