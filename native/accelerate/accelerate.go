@@ -54,8 +54,8 @@ func must() *library {
 }
 
 // call is the argument list of one call into C, with the numbers that C takes by address and the memory that it sees.
-// Objects on Go's heap do not move, and the call, which is on the heap, holds all that C touches; arguments that lie in
-// a slice already keep the call free of allocation.
+// Objects on Go's heap do not move. The call is on the heap and holds everything that C touches. Its arguments lie in a
+// slice already, so making the call allocates nothing.
 type call struct {
 	words  [16]uintptr
 	count  int
@@ -102,7 +102,7 @@ func (c *call) length(n int) *call {
 	return c.pointer(unsafe.Pointer(&c.int32s[0]))
 }
 
-// run calls a function and returns what it returns, and the first number that was passed by address, which some
+// run calls a function. It returns the function's result, and the first number that was passed by address, which some
 // functions write.
 func (c *call) run(function uintptr) (result uintptr, written float32) {
 	result = invoke(function, c.words[:c.count])
@@ -177,7 +177,8 @@ func Log(dst, src []float32) { vforce(must().vvlogf, dst, src) }
 // Reference: https://developer.apple.com/documentation/accelerate/vvexpf
 func Exp(dst, src []float32) { vforce(must().vvexpf, dst, src) }
 
-// vforce calls a function of vForce, which counts in an int, as often as that takes.
+// vforce calls a function of vForce. Such a function takes the length as a 32-bit int, so long slices take several
+// calls.
 func vforce(function uintptr, dst, src []float32) {
 	equal(dst, src)
 	const most = 1 << 30
@@ -196,6 +197,6 @@ func Convolve(dst, src, taps []float32) {
 	if len(src) != len(dst)+len(taps)-1 {
 		panic("accelerate: src has not the values of dst and the taps, less one")
 	}
-	last := unsafe.Pointer(&taps[len(taps)-1]) // walked backwards, which turns correlation into convolution
+	last := unsafe.Pointer(&taps[len(taps)-1]) // walked backwards, because vDSP_conv is a correlation
 	begin().slice(src).number(1).pointer(last).number(-1).slice(dst).number(1).number(len(dst)).number(len(taps)).run(must().conv)
 }

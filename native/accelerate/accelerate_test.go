@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestMain puts a library that implements Apple's documentation in the framework's place where there is no framework.
+// TestMain replaces the framework by a library that implements Apple's documentation, unless the framework is there.
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
@@ -137,7 +137,7 @@ func TestRealTransforms(t *testing.T) {
 			t.Errorf("n=%d: %v allocations", n, got)
 		}
 	}
-	// The last one is a power of two for which the stand-in has no memory, as the framework may have none.
+	// For the last length, a power of two, the stand-in has no memory. The framework may have none either.
 	for _, n := range []int{-2, 0, 1, 7, 1 << 29, 1 << 25} {
 		if n == 1<<25 && os.Getenv(Environment) == "" {
 			continue

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// product holds what sgemm_ takes by address: everything.
+// product holds the arguments of sgemm_, which takes all of them by address.
 type product struct {
 	transA, transB byte
 	m, n, k        int32

@@ -15,7 +15,7 @@ const (
 	radix2  = 0  // kFFTRadix2
 )
 
-// split is a DSPSplitComplex: where the real parts and the imaginary parts lie.
+// split is a DSPSplitComplex: the addresses of the real parts and of the imaginary parts.
 type split struct{ re, im unsafe.Pointer }
 
 func splitOf(re, im []float32) *split {
@@ -28,8 +28,8 @@ type Real struct {
 	engine realEngine
 }
 
-// realEngine transforms the packed halves of a signal in place: before, even samples are real parts and odd samples
-// imaginary parts; after, bin k is at k but for bin 0, whose imaginary part is bin n/2.
+// realEngine transforms the packed halves of a signal in place. Before, even samples are real parts and odd samples are
+// imaginary parts. After, bin k is at k. Bin 0 is real, and bin n/2 is stored as its imaginary part.
 type realEngine interface {
 	forward() // leaves twice the transform, as vDSP does
 	inverse() // leaves n times the samples of the spectrum
@@ -108,7 +108,7 @@ func (r *Real) check(bins []complex64, samples []float32) {
 	}
 }
 
-// pair is the transform of two samples, which is below what vDSP_fft_zrip takes: their sum and their difference.
+// pair is the transform of two samples: their sum and their difference. vDSP_fft_zrip does not take so few.
 type pair struct {
 	data []float32
 	both *split
@@ -190,8 +190,8 @@ func (e *dft) run(setup uintptr) {
 	runtime.KeepAlive(e)
 }
 
-// chirp is the transform of any other even length n, as a complex one of h = n/2 points by convolution with a chirp and
-// the separation of the two interleaved spectra.
+// chirp is the transform of any other even length n. It transforms h = n/2 complex points by convolution with a chirp,
+// and then separates the two interleaved spectra.
 //
 //	Z[k] = c[k]·Σ_j (z[j]·c[j])·conj(c[k−j]),   c[j] = exp(−πi·j²/h)
 //

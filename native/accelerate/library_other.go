@@ -6,5 +6,5 @@ import "errors"
 
 func load() (*library, error) { return nil, errors.New("accelerate: the framework is a part of macOS") }
 
-// invoke is not reached: there is no library to call.
+// invoke is never called, because there is no library to call.
 func invoke(uintptr, []uintptr) uintptr { return 0 }

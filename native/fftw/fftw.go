@@ -34,9 +34,9 @@ const (
 	ThreadsEnvironment = "CROSSOVER_LIBFFTW3F_THREADS"
 )
 
-// timeLimit bounds the making of a plan for rows of n samples, in seconds. FFTW falls back to its estimate where the
-// limit is too short to try everything, so a limit that does not suffice is only time lost: up to 4096 samples half a
-// second suffices, and from some 2^14 on not even two do.
+// timeLimit bounds the making of a plan for rows of n samples, in seconds. If the limit is too short to try everything,
+// FFTW falls back to its estimate, and the time is lost. Half a second suffices up to 4096 samples. From some 2^14
+// samples on, two seconds do not suffice.
 func timeLimit(n int) float64 {
 	if n <= 4096 {
 		return 0.5
@@ -44,13 +44,13 @@ func timeLimit(n int) float64 {
 	return 0.02
 }
 
-// flags are those of the planner, from fftw3.h: FFTW_MEASURE, with what goes for it unsaid, that a forward transform
-// preserves its input and an inverse one may overwrite it.
+// flags are those of the planner, from fftw3.h: FFTW_MEASURE, which is 0. By default a forward transform preserves its
+// input and an inverse one may overwrite it.
 const flags = 0
 
 // library is libfftw3f as far as it is used: the addresses of its functions.
 type library struct {
-	alignment      uintptr // in bytes: what memory has to begin at a multiple of, for the plans made here
+	alignment      uintptr // in bytes: plans made here need memory that begins at a multiple of it
 	version        string
 	setTimeLimit   func(seconds float64)
 	planForward    uintptr // fftwf_plan_many_dft_r2c
@@ -70,10 +70,10 @@ var (
 	loaded        = sync.OnceValues(load)
 	loadedThreads = sync.OnceValues(loadThreads)
 
-	// planner serialises the calls into FFTW's planner, which is not safe for concurrent use; executing a plan is.
+	// planner serialises the calls into FFTW's planner, which is not safe for concurrent use. Executing a plan is safe.
 	planner sync.Mutex
-	// threaded is the thread library once it is loaded: from then on each plan has to say how many threads it wants.
-	// planner guards it.
+	// threaded is the thread library once it is loaded. From then on each plan must set the number of threads that it
+	// wants. planner guards threaded.
 	threaded *threadLibrary
 )
 
@@ -101,8 +101,8 @@ func Version() string {
 	return lib.version
 }
 
-// Forget drops what the planner has learned from the plans of the process, so that the next plan is made as the first one
-// was. Plans that there are stay as they are.
+// Forget drops what the planner has learned from the plans of the process, so that the next plan is made as the first
+// one was. Existing plans stay as they are.
 func Forget() {
 	lib, err := loaded()
 	if err != nil {
@@ -122,7 +122,7 @@ type Plan struct {
 	planInverse       sync.Once // the inverse plan is made on its first use
 
 	mu    sync.Mutex
-	spare []*call // as many as were ever running at the same time, less those that are
+	spare []*call // at most as many as ever ran at the same time
 }
 
 // NewReal returns a plan for batch rows of n samples on the given number of threads. It fails where the library is
@@ -175,9 +175,9 @@ func (p *Plan) plan(function uintptr, inverse bool) uintptr {
 
 // call is what one running call needs: the arguments that C gets, and memory that is aligned as FFTW wants it.
 //
-// Both plans are made for aligned memory, since FFTW's plans for any alignment (FFTW_UNALIGNED) use no vector
-// instructions and take two to five times as long. The inverse plan may overwrite its input, since one that may not
-// (FFTW_PRESERVE_INPUT) takes three to ten times as long; so it always gets a copy.
+// Both plans are made for aligned memory, because FFTW's plans for any alignment (FFTW_UNALIGNED) use no vector
+// instructions and take two to five times as long. The inverse plan may overwrite its input, because a plan that
+// preserves it (FFTW_PRESERVE_INPUT) takes three to ten times as long. So the inverse plan always gets a copy.
 type call struct {
 	arguments [3]uintptr
 	in, out   unsafe.Pointer // what the arguments point to, for the collector
@@ -198,7 +198,7 @@ func (p *Plan) begin() *call {
 	return c
 }
 
-// end gives a call back. Until then p is reachable, and what it holds is not freed.
+// end gives a call back. It also keeps p reachable until then, so that nothing that p holds is freed.
 func (p *Plan) end(c *call) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -297,8 +297,8 @@ func (p *Plan) finishInverse(dst []float32, c *call) {
 	p.end(c)
 }
 
-// execute runs a plan. Objects on Go's heap do not move, and c, which is on the heap, holds the two that C works on;
-// arguments that lie in a slice already keep the call free of allocation.
+// execute runs a plan. Objects on Go's heap do not move, and c is on the heap and holds the two objects that C works
+// on. The arguments lie in a slice already, so the call allocates nothing.
 func (c *call) execute(function, plan uintptr, in, out unsafe.Pointer) {
 	c.in, c.out = in, out
 	c.arguments = [3]uintptr{plan, uintptr(in), uintptr(out)}

@@ -181,8 +181,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestBadLibraries runs this test binary again for each file that the environment can name, since a process looks for
-// the library once.
+// TestBadLibraries runs this test binary again for each file that the environment can name, because a process looks for
+// the library only once.
 func TestBadLibraries(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the files are made for the ELF loader")
@@ -253,8 +253,8 @@ func findLibrary(name string) string {
 	return ""
 }
 
-// cutSections returns the first page of an ELF image, with the reference to its section table at the end taken out, so
-// that all that is left to miss is the content of the segments.
+// cutSections returns the first page of an ELF image, without the reference to its section table at the end. Then only
+// the lengths of the segments show that the rest is missing.
 func cutSections(image []byte) []byte {
 	cut := append([]byte(nil), image[:min(4096, len(image))]...)
 	clear(cut[40:48]) // e_shoff

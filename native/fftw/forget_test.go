@@ -38,7 +38,7 @@ func TestForget(t *testing.T) {
 	if learned := wisdom(t); learned != nothing {
 		t.Errorf("the planner still knows %q", learned)
 	}
-	// The plan that there is goes on working.
+	// The existing plan goes on working.
 	src, dst := make([]float32, 48), make([]complex64, 25)
 	src[0] = 1
 	p.Forward(dst, src)

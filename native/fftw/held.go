@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// held is what a Plan holds of FFTW's. It knows nothing of the Plan, so that it can outlive it.
+// held is what a Plan holds of FFTW's. It has no reference to the Plan, so that it can outlive the Plan.
 type held struct {
 	lib              *library
 	forward, inverse uintptr // 0 where there is none
@@ -25,7 +25,7 @@ func (h *held) destroy() {
 }
 
 var (
-	live  atomic.Int64 // FFTW's plans that there are
+	live  atomic.Int64 // plans of FFTW's that exist
 	asked atomic.Int64 // plans that were asked for
 )
 
@@ -33,11 +33,13 @@ var (
 // more for each that has run an inverse.
 func Live() int { return int(live.Load()) }
 
-// plansPerCollection bounds the plans that are dropped and not freed yet. A collection takes as long as making a few plans.
+// plansPerCollection bounds the plans that are dropped and not freed yet. A collection takes as long as making a few
+// plans.
 const plansPerCollection = 64
 
-// collect runs the garbage collector at every so many plans. It does not see the memory of FFTW, a hundred kilobytes a plan
-// and more, and a program that drops its plans would fill its memory long before the collector thought it worth a run.
+// collect runs the garbage collector once every plansPerCollection plans. The collector does not see the memory of
+// FFTW, a hundred kilobytes a plan and more. A program that drops its plans would fill its memory long before the
+// collector ran by itself.
 func collect() {
 	if asked.Add(1)%plansPerCollection == 0 {
 		runtime.GC()

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// settled waits until no more than so many plans live, and returns how many do.
+// settled waits until at most the given number of plans live, and returns how many do.
 func settled(most int) int {
 	for range 1000 {
 		if Live() <= most {
 			break
 		}
 		runtime.GC()
-		time.Sleep(time.Millisecond) // what the collector frees, it frees on a goroutine of its own
+		time.Sleep(time.Millisecond) // the collector frees plans on a goroutine of its own
 	}
 	return Live()
 }
@@ -66,7 +66,7 @@ func TestPlansAreBounded(t *testing.T) {
 		}
 		most = max(most, Live()-before)
 	}
-	// What one collection finds may be freed while plans are made until the next.
+	// Plans that one collection finds may be freed while more plans are made, until the next collection.
 	if most > 4*plansPerCollection {
 		t.Errorf("%d plans live at a time, want at most %d", most, 4*plansPerCollection)
 	}

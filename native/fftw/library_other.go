@@ -15,7 +15,7 @@ func load() (*library, error) {
 
 func loadThreads() (*threadLibrary, error) { return nil, Probe() }
 
-// The functions below are not reached: there is no library to call.
+// The functions below are never called, because there is no library to call.
 
 func planWithThreads(*threadLibrary, int) {}
 

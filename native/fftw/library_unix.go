@@ -20,7 +20,7 @@ type symbol struct {
 	address *uintptr
 }
 
-// load opens libfftw3f and looks up all that is needed from it.
+// load opens libfftw3f and looks up its functions.
 func load() (*library, error) {
 	lib := &library{}
 	var version, setTimeLimit, alignmentOf uintptr
@@ -70,7 +70,7 @@ func loadThreads() (*threadLibrary, error) {
 }
 
 // openFirst opens the first library that the platform offers, or the one that the environment names, and looks up its
-// symbols. Where none opens, the error is that of the first.
+// symbols. If none opens, the error is that of the first.
 func openFirst(environment string, paths []string, symbols []symbol) error {
 	if override := os.Getenv(environment); override != "" {
 		paths = []string{override}
@@ -104,8 +104,8 @@ func open(path string, symbols []symbol) error {
 
 // cString copies the text that ends with a zero at an address in the library.
 func cString(address uintptr) string {
-	// The object is C's, which Go's collector does not know. Reading its address through a pointer to the variable
-	// spares vet the doubt whether it was ever Go's.
+	// The object is C's, and Go's collector does not know it. vet suspects every conversion of a uintptr to a pointer,
+	// so this reads the pointer out of the variable.
 	first := *(**byte)(unsafe.Pointer(&address))
 	n := 0
 	for *(*byte)(unsafe.Add(unsafe.Pointer(first), n)) != 0 {

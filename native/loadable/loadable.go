@@ -1,7 +1,8 @@
 // Package loadable loads shared libraries without danger, and says why one cannot be loaded.
 //
-// It knows no library and looks for none. Linux maps a library without looking at the file's length, and a process that touches a page beyond
-// the end of the file dies. So an incomplete library must be found before it is loaded. macOS checks that itself.
+// The package knows no library and looks for none. Linux maps a library without looking at the file's length. A process
+// that touches a page beyond the end of the file dies. So an incomplete library must be found before it is loaded.
+// macOS checks that itself.
 package loadable
 
 import "strings"

@@ -20,7 +20,7 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// With the sections' table unmentioned, only the lengths of the segments tell that the rest is gone.
+	// Without the reference to the section table, only the lengths of the segments show that the rest is missing.
 	segments := append([]byte(nil), whole[:4096]...)
 	clear(segments[40:48]) // e_shoff
 	clear(segments[60:64]) // e_shnum, e_shstrndx

@@ -28,8 +28,8 @@ func Symbol(handle uintptr, name string) (address uintptr, err error) {
 	return address, err
 }
 
-// onOneThread runs f, in which a call of the loader and the question for its cause follow each other: the loader keeps
-// the cause for the thread that called it.
+// onOneThread runs f on one thread. f calls the loader and then asks it for the cause of a failure. The loader keeps
+// the cause for the thread that made the call.
 func onOneThread(f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

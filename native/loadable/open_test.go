@@ -12,8 +12,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// The loader keeps the cause for each thread, and goroutines change threads at any time: the more of them there are, the
-// more often.
+// The loader keeps the cause for each thread, and a goroutine may change threads at any time. With many goroutines this
+// happens often.
 func TestOpenKeepsItsOwnCause(t *testing.T) {
 	const goroutines, times = 64, 100
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))

@@ -9,7 +9,7 @@ import (
 	"crossover/pool/affinity"
 )
 
-// OpenBLAS's threads must not be woken on the processor of the thread that waits for them.
+// OpenBLAS's threads must not wake on the processor of the thread that waits for them.
 func TestThreadsKeepOffTheCaller(t *testing.T) {
 	needLibrary(t)
 	if Threads() < 2 || runtime.NumCPU() < 2 {

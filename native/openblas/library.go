@@ -35,14 +35,14 @@ func load() (*library, error) {
 }
 
 // patience is how long OpenBLAS's threads poll for work after a call before they sleep, as a power of two of processor
-// cycles: some tens of microseconds, as package pool does. Left to itself a thread polls for about 2^26 cycles, and every
-// parallel call then takes a core from whatever runs next, for tens of milliseconds: another implementation in a
-// measurement, another part of the program in use.
+// cycles: some tens of microseconds, as in package pool. By default a thread polls for about 2^26 cycles. Every
+// parallel call would then take a core from whatever runs next, for tens of milliseconds: from another implementation
+// in a measurement, or from another part of the program.
 const patience = "16"
 
 const patienceVariable = "OPENBLAS_THREAD_TIMEOUT"
 
-// open loads one library and looks up all that is needed from it. OpenBLAS reads its environment while it is loaded.
+// open loads one library and looks up its functions. OpenBLAS reads its environment while it is loaded.
 func open(path string) (*library, error) {
 	if _, set := os.LookupEnv(patienceVariable); !set {
 		os.Setenv(patienceVariable, patience)
@@ -103,9 +103,8 @@ func newArguments() *arguments {
 
 func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
-// callGemm calls sgemm_. Objects on Go's heap do not move, and g, which is on the heap, holds every slice that C
-// reads, so the addresses stay good for the length of the call. Passing them in a slice that exists already keeps the
-// call free of allocation.
+// callGemm calls sgemm_. Objects on Go's heap do not move, and g is on the heap and holds every slice that C reads. So
+// the addresses stay valid during the call. They lie in a slice already, so the call allocates nothing.
 func callGemm(lib *library, g *arguments) {
 	g.gemm[6] = address(unsafe.SliceData(g.a))
 	g.gemm[8] = address(unsafe.SliceData(g.b))

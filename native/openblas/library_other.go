@@ -14,7 +14,7 @@ func load() (*library, error) {
 
 func newArguments() *arguments { return new(arguments) }
 
-// callGemm, callGemv and setThreads are not reached: there is no library to call.
+// callGemm, callGemv and setThreads are never called, because there is no library to call.
 func callGemm(*library, *arguments) {}
 
 func callGemv(*library, *arguments) {}

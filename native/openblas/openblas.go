@@ -36,14 +36,14 @@ type library struct {
 	version    string
 	threads    int // at load: every processor that the process may use, or OPENBLAS_NUM_THREADS
 
-	// The library's own threads, by their numbers in the system, and the processor that they keep off: that of the last
-	// caller of more than one thread. See package affinity.
+	// helpers are the library's own threads, by their numbers in the system. They keep off one processor: that of the
+	// last caller that asked for more than one thread. See package affinity.
 	helpers []int
 	clear   atomic.Int64
 
-	// The number of threads is global in OpenBLAS, and changing it costs a lock inside the library and, the first
-	// time, the start of its threads. So it is remembered and set only when it changes. Calls with the number that
-	// is set share mu; a call that changes the number runs alone, so that no product loses threads half-way.
+	// The number of threads is global in OpenBLAS. Changing it takes a lock inside the library and, the first time,
+	// starts the library's threads. So the number is remembered and set only when it changes. Calls with the number
+	// that is set share mu. A call that changes the number runs alone, so that no product loses threads half-way.
 	mu      sync.RWMutex
 	current int
 }
@@ -84,12 +84,12 @@ func version(config, core string) string {
 	return strings.Join(append(words[:min(2, len(words)):min(2, len(words))], core), " ")
 }
 
-// arguments of one call. Fortran takes every argument by reference, so a call needs an address for each number. The
-// struct lives on the heap and is pooled, which also keeps a, b and c there and reachable while C runs. For sgemv b
-// and c are the vectors x and y.
+// arguments holds the arguments of one call. Fortran takes every argument by reference, so a call needs an address for
+// each number. The struct lives on the heap and is pooled, which also keeps a, b and c on the heap and reachable while
+// C runs. For sgemv, b and c are the vectors x and y.
 //
-// The integers are eight bytes wide: a library built with four-byte integers reads the low half, which comes first on
-// the little-endian machines that Crossover runs on, and a library built with INTERFACE64 reads all of it.
+// The integers are eight bytes wide. A library built with four-byte integers reads the low half, which comes first on
+// the little-endian machines that Crossover runs on. A library built with INTERFACE64 reads all eight bytes.
 type arguments struct {
 	transA, transB byte
 	m, n, k        int64
@@ -140,7 +140,7 @@ func Gemm(threads int, transA, transB bool, m, n, k int, alpha float32, a []floa
 	}
 
 	g := pool.Get().(*arguments)
-	// sgemm_ is column-major, and a row-major matrix read by columns is its transpose. Cᵀ = op(B)ᵀ·op(A)ᵀ, so the
+	// sgemm_ is column-major, and a row-major matrix read by columns is its transpose. Because Cᵀ = op(B)ᵀ·op(A)ᵀ, the
 	// operands trade places and nothing else changes.
 	g.transA, g.transB = fortranTrans(transB), fortranTrans(transA)
 	g.m, g.n, g.k = int64(n), int64(m), int64(k)
@@ -179,7 +179,7 @@ func Gemv(threads int, transA bool, m, n int, alpha float32, a []float32, lda in
 		return
 	}
 	if beta == 0 {
-		clear(y[:lenY]) // a library that scales y by 0 would keep its NaNs
+		clear(y[:lenY]) // scaling y by 0 would keep its NaNs
 	}
 	if lenX == 0 { // sgemv_ then leaves y as it is, where the definition wants beta·y
 		for i := range y[:lenY] {

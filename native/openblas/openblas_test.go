@@ -106,7 +106,7 @@ func TestGemm(t *testing.T) {
 					if e := relativeError(c, want); !(e < 2e-6) {
 						t.Errorf("relative error %.2g, want below 2e-6", e)
 					}
-					for i := range c { // the padding is not ours to write
+					for i := range c { // Gemm must not write the padding
 						if i%ldc >= s.n && float64(c[i]) != want[i] {
 							t.Fatalf("wrote c[%d], outside the matrix", i)
 						}
@@ -181,7 +181,8 @@ func TestGemmEmpty(t *testing.T) {
 	}
 }
 
-// TestGemmConcurrent lets callers with one and with two threads change the library's number under each other.
+// TestGemmConcurrent runs callers with one and with two threads at once, so that they keep changing the library's
+// number.
 func TestGemmConcurrent(t *testing.T) {
 	needLibrary(t)
 	const n = 160 // large enough for OpenBLAS to use its threads
@@ -239,8 +240,8 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// raceDetector reports whether the tests run under -race. There sync.Pool drops objects at random, package purego's
-// among them, and so every call into C may allocate.
+// raceDetector reports whether the tests run under -race. The detector makes sync.Pool drop objects at random, also in
+// package purego. So every call into C may allocate.
 func raceDetector() bool {
 	info, _ := debug.ReadBuildInfo()
 	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
@@ -286,7 +287,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestLoadFailures holds what a user reads when CROSSOVER_LIBOPENBLAS names the wrong file.
+// TestLoadFailures checks what a user reads when CROSSOVER_LIBOPENBLAS names the wrong file.
 func TestLoadFailures(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "notes.txt")
 	if err := os.WriteFile(text, []byte("not a library\n"), 0o600); err != nil {
@@ -294,7 +295,7 @@ func TestLoadFailures(t *testing.T) {
 	}
 	half := filepath.Join(t.TempDir(), "half.so")
 	if runtime.GOOS == "linux" {
-		// The test's own program stands for a library: its front half, as a download that broke off leaves it.
+		// The front half of the test's own program stands for a library whose download broke off.
 		self, err := os.Executable()
 		if err != nil {
 			t.Fatal(err)
@@ -336,7 +337,7 @@ func TestLoadFailures(t *testing.T) {
 	}
 }
 
-// BenchmarkGemm prices a call: at n=1 all of it is the way into C and back.
+// BenchmarkGemm measures the cost of a call. At n=1 all of it is the way into C and back.
 func BenchmarkGemm(b *testing.B) {
 	needLibrary(b)
 	for _, n := range []int{1, 16, 64, 256} {
@@ -351,8 +352,8 @@ func BenchmarkGemm(b *testing.B) {
 	}
 }
 
-// OpenBLAS's threads poll for work after a call, and must not go on for so long that they take a core from what runs
-// next. Left to themselves they poll for tens of milliseconds.
+// OpenBLAS's threads poll for work after a call. They must soon stop, because they take a core from what runs next. By
+// default they poll for tens of milliseconds.
 func TestThreadsSleepSoonAfterACall(t *testing.T) {
 	needLibrary(t)
 	if Threads() < 2 || os.Getenv(patienceVariable) != "" {
