@@ -11,18 +11,18 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// object is one of the fake registry's: a string, a number, or something else.
+// object is an object of the fake registry: a string, a number, or something else.
 type object any
 
-// fakeMac plays IOKit, CoreFoundation and the Objective-C runtime, and counts references: a function that creates or
-// copies an object adds one, and the caller must give it back.
+// fakeMac stands in for IOKit, CoreFoundation and the Objective-C runtime, and counts references. A function that
+// creates or copies an object adds one reference, and the caller must give it back.
 type fakeMac struct {
 	t          *testing.T
 	properties []object // of the services, one each; nil where a service lacks it
-	powered    object   // what provides power; nil where that is not told
+	powered    object   // what provides power; nil if the system does not tell
 	state      ref      // NSProcessInfo's thermal state
 	lowPower   bool     // NSProcessInfo's
-	missing    string   // what is not there
+	missing    string   // the function or class that the system lacks
 
 	objects  []object
 	owned    map[ref]int
@@ -287,7 +287,7 @@ func TestApplePowerMode(t *testing.T) {
 	}
 }
 
-// The messages that are sent are those that Apple's headers have, with the results that they have there.
+// The messages that are sent are in Apple's headers, and have the results that the headers say.
 func TestSelectors(t *testing.T) {
 	text, err := os.ReadFile("testdata/selectors.tsv")
 	if err != nil {
@@ -368,7 +368,7 @@ func TestApplePriority(t *testing.T) {
 	}
 }
 
-// What is bound on macOS must be of types that C functions can have; RegisterFunc panics otherwise.
+// Functions of macOS must be bound to types that C functions can have. RegisterFunc panics for others.
 func TestFunctionsCanBeBound(t *testing.T) {
 	for _, table := range []any{new(ioKit), new(objectiveC), new(scheduling)} {
 		fields := reflect.ValueOf(table).Elem()

@@ -11,15 +11,15 @@ import (
 
 // CoreKind is one kind of core of a chip that has several.
 type CoreKind = struct {
-	Name  string // as the system has it: "Super", "Performance"
+	Name  string // as the system names it: "Super", "Performance"
 	Count int    // of the machine
 }
 
 // The two kinds that most chips have. Facts counts them in fields of their own.
 const performance, efficiency = "Performance", "Efficiency"
 
-// withKinds puts the kinds of cores into the facts, the fastest first. Those without a core do not count, and one kind is
-// none: its cores are all alike.
+// withKinds puts the kinds of cores into the facts, the fastest first. Kinds without a core do not count. If only one
+// kind is left, the cores are all alike, and the facts name no kind.
 func (f Facts) withKinds(kinds []CoreKind) Facts {
 	kinds = slices.DeleteFunc(kinds, func(k CoreKind) bool { return k.Count < 1 })
 	switch {
@@ -32,7 +32,7 @@ func (f Facts) withKinds(kinds []CoreKind) Facts {
 	return f
 }
 
-// mostLevels is more kinds than any chip has: a number that is greater is nonsense.
+// mostLevels is more kinds than any chip has. A greater number is nonsense.
 const mostLevels = 64
 
 // appleKinds reads the kinds of cores of a Mac, which macOS calls performance levels. Level 0 is the fastest. The second
@@ -64,8 +64,8 @@ func unnamed(level, levels int64) string {
 	return fmt.Sprintf("Level %d", level)
 }
 
-// linuxKinds counts the kinds of cores of a hybrid chip: Intel lists them, Arm gives each core a capacity, which names a
-// kind where there are more than two.
+// linuxKinds counts the kinds of cores of a hybrid chip. For Intel's chips Linux lists the kinds. For Arm's, each core
+// has a capacity, which names its kind if there are more than two.
 func linuxKinds(root fs.FS) []CoreKind {
 	listed := []CoreKind{
 		{performance, countList(readLine(root, "sys/devices/cpu_core/cpus"))},

@@ -1,10 +1,11 @@
 // Package host says which machine this is, as far as the times of a computation depend on it, and in which condition
 // it is now.
 //
-// It starts no program. Linux is asked through /proc and /sys, macOS through sysctl and the frameworks that every Mac has,
-// which are loaded at run time; what is asked of the frameworks has not run on a Mac yet. It does not measure anything,
-// and it does not drive a GPU; a GPU that needs its driver to describe itself is described by the package that drives it.
-// The usual steps are Identify once, its ID to find an entry in calibration.json, and Observe before and after a sweep.
+// The package starts no program. It asks Linux through /proc and /sys. It asks macOS through sysctl and through
+// frameworks that every Mac has, which are loaded at run time. The questions to the frameworks have not run on a Mac
+// yet. The package does not measure anything and does not drive a GPU. A GPU that needs its driver to describe itself
+// is described by the package that drives it. The usual steps are Identify once, its ID to find an entry in
+// calibration.json, and Observe before and after a sweep.
 package host
 
 import (
@@ -34,11 +35,10 @@ type Facts struct {
 // Identify returns the facts of this machine. It takes well under 5 ms and cannot fail: a fact that the system does
 // not tell stays zero, and a chip that nothing names is called "unknown" and its architecture.
 //
-// On an Apple chip the number of GPU cores is a property of the GPU in IOKit's registry; a virtual machine has no such GPU,
-// and the number stays 0. On Linux a GPU is found where NVIDIA's
-// kernel driver lists it under /proc/driver/nvidia, or where that driver is loaded and the device is on the PCI bus; its
-// cores and its memory stay 0. Whether the libraries are there that drive it makes no difference, so that a machine keeps
-// its ID.
+// On an Apple chip the number of GPU cores is a property of the GPU in IOKit's registry. A virtual machine has no such
+// GPU, and the number stays 0. On Linux a GPU is found if NVIDIA's kernel driver lists it under /proc/driver/nvidia, or
+// if that driver is loaded and the device is on the PCI bus. Its cores and its memory stay 0. It does not matter
+// whether the libraries are installed that drive the GPU, so that a machine keeps its ID.
 func Identify() Facts { return identify() }
 
 // ID returns the slug by which calibration.json knows the machine:
@@ -78,7 +78,7 @@ func (f Facts) SameGPU(g Facts) bool {
 
 func (f Facts) apple() bool { return strings.HasPrefix(f.Family, "apple-") }
 
-// complete fills in what follows from the rest.
+// complete fills in the facts that follow from other facts.
 func (f Facts) complete() Facts {
 	f.Family = Family(f.Chip)
 	if f.Chip == "" {
@@ -105,12 +105,13 @@ type Condition struct {
 // power supply counts as a battery.
 //
 // The power mode is low in macOS's low-power mode, which a user can have on mains too, and under a platform profile of
-// Linux that holds the machine back. The priority is lowered for a process that nice has made wait, one of Linux's batch
-// policy and one of QoS class utility; it is background under Linux's idle policy and where macOS keeps the process on
-// the slowest kind of core. No sentinel sees that: such a process is slow from start to end.
+// Linux that slows the machine down. The priority is lowered for a process with a nice value above 0, with one of
+// Linux's batch policies, or of QoS class utility. It is background under Linux's idle policy, and where macOS keeps
+// the process on the slowest kind of core. A sentinel cannot see that, because such a process is slow from start to
+// end.
 func Observe() Condition { return observe() }
 
-// unobserved is the condition of a machine that tells nothing.
+// unobserved is the condition of a machine whose system tells nothing.
 func unobserved() Condition {
 	return Condition{Power: "unknown", PowerMode: "unknown", Priority: "unknown", Thermal: "unknown", Load: -1}
 }

@@ -367,7 +367,7 @@ func TestLinuxCondition(t *testing.T) {
 	tests := []struct {
 		name  string
 		files map[string]string
-		want  Condition // where a word is missing it is "unknown"
+		want  Condition // a missing word stands for "unknown"
 	}{
 		{"nothing to read", nil, Condition{Load: -1}},
 		{"server", map[string]string{

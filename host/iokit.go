@@ -5,8 +5,8 @@ import "bytes"
 // ref is a reference to an object of macOS, 0 where there is none.
 type ref uintptr
 
-// ioKit is what IOKit and CoreFoundation are asked, by their functions. On macOS it is bound to the frameworks; tests
-// bind it to functions of their own.
+// ioKit holds the functions of IOKit and CoreFoundation that this package calls. On macOS they are those of the
+// frameworks. Tests set functions of their own.
 //
 // Reference: IOKitLib.h and IOPowerSources.h of IOKit; CFBase.h, CFNumber.h and CFString.h of CoreFoundation.
 type ioKit struct {
@@ -34,11 +34,11 @@ const (
 	int64Type = 4          // kCFNumberSInt64Type
 )
 
-// mostOfAKind is more than any chip has of anything.
+// mostOfAKind is a number of parts that no chip has of any kind.
 const mostOfAKind = 1 << 16
 
-// gpuCores returns the number of cores of the GPU that is part of an Apple chip, 0 where IOKit's registry does not tell:
-// the driver of that GPU has it as a property. A nil k tells nothing.
+// gpuCores returns the number of cores of the GPU that is part of an Apple chip, or 0 if IOKit's registry does not
+// tell. The number is a property of that GPU's driver. A nil k tells nothing.
 func (k *ioKit) gpuCores() int {
 	if k == nil {
 		return 0
@@ -65,7 +65,7 @@ func (k *ioKit) gpuCores() int {
 	return cores
 }
 
-// count returns a property that is a number of things, 0 where it is none.
+// count returns a property that is a number of things, or 0 if the property is not a plausible number.
 func (k *ioKit) count(service uint32, key ref) int {
 	property := k.property(service, key, allocator, 0)
 	if property == 0 {

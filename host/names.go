@@ -39,7 +39,7 @@ func Family(chip string) string {
 
 var (
 	trademark = regexp.MustCompile(`(?i)\((r|tm|c)\)`)
-	// noise is the words of a brand string that say nothing, or nothing that the number of cores does not say.
+	// noise is the words of a brand string that say nothing, or only repeat the number of cores.
 	noise = regexp.MustCompile(`(?i)^(cpu|processor|\w+-cores?|\d+(st|nd|rd|th)|gen)$`)
 )
 
@@ -58,7 +58,7 @@ func cleanChip(brand string) string {
 	return strings.Join(words, " ")
 }
 
-// slug returns the letters and digits of s in lower case, with one hyphen for whatever lies between them.
+// slug returns the letters and digits of s in lower case. One hyphen replaces all other characters between two of them.
 func slug(s string) string {
 	var b strings.Builder
 	gap := false

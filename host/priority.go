@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// scheduling is what macOS is asked about this process, by functions of its C library. On macOS it is bound to them; tests
-// bind it to functions of their own.
+// scheduling holds the functions of macOS's C library that say how this process is scheduled. Tests set functions of
+// their own.
 //
 // Reference: sys/qos.h and sys/resource.h
 type scheduling struct {
@@ -29,9 +29,9 @@ const (
 
 // priority says how macOS schedules this process. A nil s says "unknown".
 //
-// "taskpolicy -b" is told by getpriority, a launchd job of type Background and "taskpolicy -c" by the QoS class that the
-// main thread began with, which is not that of threads that Go started. A thread of a program's own that calls Go may
-// have a class too. What "taskpolicy -b -p" does to a process from outside none of them tells.
+// getpriority tells of "taskpolicy -b". The QoS class with which the main thread began tells of a launchd job of type
+// Background and of "taskpolicy -c". Threads that Go started do not have that class. A program's own thread that calls
+// Go may have a class too. None of these tells what "taskpolicy -b -p" does to a process from outside.
 func (s *scheduling) priority() string {
 	if s == nil {
 		return "unknown"
@@ -59,7 +59,7 @@ func lowerQoS(a, b uint32) uint32 {
 // Format: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
 func linuxPriority(root fs.FS) string {
 	const (
-		nice, policy = 19 - 3, 41 - 3 // in what stands behind the name, which begins with the third field
+		nice, policy = 19 - 3, 41 - 3 // in the part behind the name, which begins with the third field
 		batch, idle  = "3", "5"       // SCHED_BATCH, SCHED_IDLE
 	)
 	stat := readLine(root, "proc/self/stat")

@@ -2,8 +2,8 @@ package host
 
 import "runtime"
 
-// objectiveC is what Foundation is asked, by the functions of the Objective-C runtime. On macOS it is bound to it; tests
-// bind it to functions of their own.
+// objectiveC holds the functions of the Objective-C runtime through which this package asks Foundation. Tests set
+// functions of their own.
 //
 // Reference: https://developer.apple.com/documentation/objectivec/objective-c-runtime
 type objectiveC struct {
@@ -37,13 +37,13 @@ func (o *objectiveC) powerMode() string {
 	switch {
 	case !told:
 		return "unknown"
-	case uint8(answer) != 0: // a BOOL is a byte, and what lies above it in the register may be anything
+	case uint8(answer) != 0: // a BOOL is a byte, and the bytes above it in the register may be anything
 		return "low"
 	}
 	return "normal"
 }
 
-// ask sends a message without arguments to NSProcessInfo's one object. A nil o is told nothing.
+// ask sends a message without arguments to NSProcessInfo's one object. With a nil o, told is false.
 func (o *objectiveC) ask(selector string) (answer ref, told bool) {
 	if o == nil {
 		return 0, false

@@ -32,7 +32,7 @@ func linuxFacts(root fs.FS, architecture string, cores int) Facts {
 	return f.complete()
 }
 
-// chipOf returns the chip's name from /proc/cpuinfo: the model name where there is one, else the designs of its Arm
+// chipOf returns the chip's name from /proc/cpuinfo: the first model name, or, without one, the designs of its Arm
 // cores. It stops at the first model name, because a machine with hundreds of cores takes milliseconds to write the
 // rest.
 func chipOf(cpuinfo io.Reader) string {
@@ -140,9 +140,8 @@ func nvidiaGPU(root fs.FS) string {
 	return ""
 }
 
-// nvidiaDevice returns the model of the first NVIDIA GPU on the PCI bus where NVIDIA's kernel driver is loaded, "" where
-// there is none: containers may see the bus and not what the driver lists. A device that is not known is called by its
-// number.
+// nvidiaDevice returns the model of the first NVIDIA GPU on the PCI bus, if NVIDIA's kernel driver is loaded, and ""
+// otherwise. A container may see the bus and not the driver's list. A device that is not known is called by its number.
 // Format: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci
 func nvidiaDevice(root fs.FS) string {
 	if readLine(root, "sys/module/nvidia/version") == "" {
@@ -306,8 +305,8 @@ func readLine(root fs.FS, name string) string {
 // ticks is how many units of /proc/stat make a second: USER_HZ, which is 100 on every architecture that Go runs on.
 const ticks = 100
 
-// busySeconds returns the seconds that all processors together have computed since the system started, for whomever, what
-// a hypervisor took away included. It is NaN where the system does not tell.
+// busySeconds returns the seconds that all processors together have computed since the system started, for all
+// programs. Time that a hypervisor took away counts too. The result is NaN if the system does not tell.
 func busySeconds(root fs.FS) float64 {
 	fields := strings.Fields(readLine(root, "proc/stat"))
 	// cpu user nice system idle iowait irq softirq steal …

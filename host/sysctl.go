@@ -38,8 +38,8 @@ func (s sysctl) text(name string) string {
 	return value
 }
 
-// appleFacts reads the facts of a Mac. gpuCores counts the cores of an Apple chip's GPU, 0 where that is not told; it is
-// called for such a chip alone.
+// appleFacts reads the facts of a Mac. gpuCores returns the number of cores of an Apple chip's GPU, or 0 if the system
+// does not tell. It is called only for such a chip.
 // Reference: https://developer.apple.com/documentation/kernel/1387446-sysctlbyname/determining_system_capabilities
 func appleFacts(s sysctl, gpuCores func() int, architecture string, cores int) Facts {
 	f := Facts{
@@ -55,7 +55,7 @@ func appleFacts(s sysctl, gpuCores func() int, architecture string, cores int) F
 	return f
 }
 
-// appleCondition reads the condition of a Mac. What is nil tells nothing.
+// appleCondition reads the condition of a Mac. A nil argument tells nothing.
 func appleCondition(s sysctl, k *ioKit, o *objectiveC, p *scheduling) Condition {
 	c := unobserved()
 	c.Power, c.PowerMode, c.Priority, c.Thermal = k.powerSource(), o.powerMode(), p.priority(), o.thermalState()
@@ -67,7 +67,8 @@ func appleCondition(s sysctl, k *ioKit, o *objectiveC, p *scheduling) Condition 
 }
 
 // loadAverage decodes struct loadavg of sys/resource.h: three 32-bit fixed-point numbers for 1, 5 and 15 minutes, four
-// bytes of padding, and the 64-bit scale that 1.0 stands for. It returns the first, −1 where the bytes are not that.
+// bytes of padding, and the 64-bit scale that 1.0 stands for. It returns the first number, or −1 if the bytes are not
+// such a struct.
 func loadAverage(value string) float64 {
 	if len(value) < 17 || len(value) > 24 {
 		return -1

@@ -87,5 +87,5 @@ func bind(path string, functions map[string]any) bool {
 	return true
 }
 
-// others is not told: the kernel's counters of processor time need a Mach call that nobody here could try.
+// others returns NaN: the kernel's counters of processor time need a Mach call, which has not been tried on a Mac.
 func others() float64 { return math.NaN() }

@@ -13,5 +13,5 @@ func identify() Facts {
 
 func observe() Condition { return unobserved() }
 
-// others is not told.
+// others returns NaN: this package cannot ask the system here.
 func others() float64 { return math.NaN() }
