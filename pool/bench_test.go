@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// meeting is a loop whose chunks all wait for one another, so that a Run takes as long as it takes to get every
-// worker into it.
+// meeting is a loop whose chunks all wait for one another. So a Run takes as long as it takes to get every worker into
+// it.
 type meeting struct {
 	n       int32
 	arrived atomic.Int32
@@ -42,10 +42,10 @@ func workerCounts() []int {
 	return []int{2}
 }
 
-// BenchmarkRun measures Runs after a pause: gap=0s is the case of a batch of calls, where helpers are still polling,
-// gap=50µs that of a caller who does something else in between, where they have just parked, and gap=10ms that of an
-// audio callback. kind=meeting is the time to get every worker into the loop and out again; kind=work divides 100
-// indexes of computing among them, which BenchmarkSerial does alone. The metric is the median, without the pause.
+// BenchmarkRun measures Runs after a pause. gap=0s is a batch of calls: helpers are still polling. gap=50µs is a caller
+// that does something else in between: helpers have just parked. gap=10ms is an audio callback. kind=meeting is the
+// time to get every worker into the loop and out again. kind=work divides 100 indexes of computing among the workers;
+// BenchmarkSerial computes the same indexes alone. The metric is the median, without the pause.
 func BenchmarkRun(b *testing.B) {
 	for _, workers := range workerCounts() {
 		for _, locked := range []bool{false, true} {
@@ -80,7 +80,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// pause sleeps where that is exact enough, and polls the clock for less.
+// pause sleeps if a sleep is exact enough, and polls the clock for shorter pauses.
 func pause(d time.Duration) {
 	if d >= time.Millisecond {
 		time.Sleep(d)

@@ -7,11 +7,11 @@
 //  1. make a value with a Do method, once, that holds the slices of the loop;
 //  2. call Shared().Run(n, grain, task) as often as wanted; it returns when [0, n) is covered.
 //
-// A helper that runs out of work polls its mailbox for a short while and then parks; a parked pool uses no processor
-// time. In BenchmarkRun's meetings on a two-core virtual machine, which was not quiet, reaching a polling helper took
-// 0.3 µs, a parked one 90 µs and after 10 ms up to 2 ms (medians); 90 µs is also what it takes, polling or not, where
-// both threads share one core. So a Run never waits for a helper that has not come: it computes the chunks itself and
-// withdraws the invitation.
+// A helper that runs out of work polls its mailbox for a short while and then parks. A parked pool uses no processor
+// time. BenchmarkRun's meetings on a two-core virtual machine, which was not quiet, gave these medians: reaching a
+// polling helper took 0.3 µs, and a parked one 90 µs, or up to 2 ms after 10 ms. If both threads share one core, it
+// takes 90 µs even when the helper polls. So a Run never waits for a helper that has not come: it computes the chunks
+// itself and withdraws the invitation.
 //
 // A helper that finds itself on the processor of the thread that woke it moves to another processor: see package
 // affinity.
@@ -31,17 +31,18 @@ import (
 )
 
 const (
-	// idleSpin is how long a helper without work polls before it parks: through the last chunk of a caller that runs
-	// loop after loop, and no longer, because it takes a processor away from everybody else.
+	// idleSpin is how long a helper without work polls before it parks. It is as long as the last chunk of a caller
+	// that runs loop after loop. A longer poll would take the processor from other threads.
 	idleSpin = 50 * time.Microsecond
 
 	// finishSpin is how long a caller without work polls for the helpers' last chunks before it parks. Parking is
-	// dear for a caller that is locked to its thread, since two threads then have to trade places to resume it.
+	// expensive for a caller that is locked to its thread, because two threads must then trade places to resume it.
 	finishSpin = 100 * time.Microsecond
 
-	// yieldAfter is how long a caller polls before it offers its processor to other threads between two looks: one of
-	// them may be the helper that it waits for, on a machine that is busy or packs threads to save power. Helpers without
-	// work do not yield. A system that sees a thread hardly use a processor may leave it on that of the caller.
+	// yieldAfter is how long a caller polls before it offers its processor to other threads between two looks. On a
+	// machine that is busy or packs threads to save power, one of those threads may be the helper that the caller waits
+	// for. Helpers without work do not yield: a system that sees a thread hardly use its processor may leave the thread
+	// on the caller's.
 	yieldAfter = 2 * time.Microsecond
 
 	// pollsPerClock is the number of polls between two looks at the clock.
@@ -118,18 +119,18 @@ func (p *Pool) Run(n, grain int, t Task) {
 	j.claim(0)
 }
 
-// Chunks of Grain: a worker gets chunksPerWorker of them, so that a slow worker holds the others up by no more than a
-// fraction of its share, unless that makes them shorter than the least one or longer than longest times that.
+// A worker gets chunksPerWorker chunks, so that a slow worker holds the others up by no more than a fraction of its
+// share. But a chunk is at least the least one and at most longest times that.
 const (
 	chunksPerWorker = 8
 	longest         = 16
 )
 
-// Grain returns a grain for a loop of n indexes, of which least take about as long as reaching a polling helper: some
-// tenths of a microsecond. It gives each worker the same number of chunks of even length, or some of them one: about
-// least, or a few and at most 16·least indexes each, rounded up to a multiple of unit, which keeps every chunk but the
-// last a whole number of vectors or lines. Up to least indexes are one chunk, and so computed by the caller alone. Grain
-// panics if least or unit is less than 1.
+// Grain returns a grain for a loop of n indexes. least is the number of indexes that take about as long as reaching a
+// polling helper, some tenths of a microsecond. Each worker gets the same number of chunks of even length, or some
+// workers get one chunk. A chunk has about least indexes, or a few times as many, at most 16·least. It is rounded up to
+// a multiple of unit, so that every chunk but the last is a whole number of vectors or lines. Up to least indexes are
+// one chunk, which the caller computes alone. Grain panics if least or unit is less than 1.
 func (p *Pool) Grain(n, least, unit int) int {
 	if least < 1 || unit < 1 {
 		panic("pool: grain or unit is less than 1")
@@ -140,13 +141,13 @@ func (p *Pool) Grain(n, least, unit int) int {
 	target := min(max(n/(chunksPerWorker*p.Workers()), least), longest*least)
 	chunks := (n-1)/target + 1
 	if over := chunks % p.Workers(); chunks > p.Workers() && over > 0 {
-		chunks += p.Workers() - over // one chunk over would keep everybody else waiting for it
+		chunks += p.Workers() - over // all others would wait for one chunk too many
 	}
 	return ((n-1)/chunks/unit + 1) * unit
 }
 
-// A job is one Run. A helper holds a pointer to it from the moment that it takes the job out of its mailbox to the
-// moment that it leaves; Run returns only when no helper does.
+// A job is one Run. A helper holds a pointer to the job from taking it out of its mailbox until it leaves the job. Run
+// returns only when no helper holds the pointer.
 type job struct {
 	task     Task
 	n, grain int
@@ -154,7 +155,7 @@ type job struct {
 	done     chan struct{} // receives from the last helper to leave, if the caller is parked
 
 	_    cpu.CacheLinePad
-	next atomic.Int64 // first chunk that nobody has claimed
+	next atomic.Int64 // first chunk that is not claimed
 
 	_      cpu.CacheLinePad
 	open   atomic.Int64 // invitations neither withdrawn nor worked off, plus parked while the caller is
@@ -176,7 +177,7 @@ func (p *Pool) newJob(n, grain int, t Task) *job {
 	return j
 }
 
-// invite offers the job to as many helpers as it has chunks for, those without work first.
+// invite offers the job to as many helpers as it has chunks for. Helpers without work come first.
 func (p *Pool) invite(j *job) {
 	want := min(int(j.chunks)-1, len(p.helpers))
 	j.open.Store(int64(want))
@@ -194,9 +195,9 @@ func (p *Pool) invite(j *job) {
 	j.open.Add(-int64(want))
 }
 
-// finish stops the claims, withdraws the invitations that no helper has followed, and waits for the helpers that
-// have. The wait cannot go round in a circle: a helper that is waited for is computing, or it is itself the caller of
-// a younger Run. A helper that was woken and has not come may be waiting for this very processor, so it is offered.
+// finish stops the claims, withdraws the invitations that no helper has followed, and waits for the helpers that have.
+// This cannot deadlock: such a helper is computing, or is itself the caller of a younger Run. A helper that was woken
+// and has not come may be waiting for the caller's processor, so the caller offers its processor.
 func (p *Pool) finish(j *job) {
 	j.next.Store(j.chunks)
 	withdrawn, late := int64(0), false
@@ -238,7 +239,7 @@ func (j *job) claim(worker int) {
 	}
 }
 
-// help is claim on a helper: it keeps what goes wrong for the caller, and leaves the job.
+// help is claim on a helper. It keeps a panic for the caller, and leaves the job.
 func (j *job) help(worker int) {
 	returned := false
 	defer func() {
@@ -264,7 +265,7 @@ type helper struct {
 	mailbox atomic.Pointer[job]
 	parked  atomic.Bool
 	waking  atomic.Bool  // woken, and not yet running
-	waker   atomic.Int32 // processor of who woke it
+	waker   atomic.Int32 // the processor of the thread that woke it
 	busy    atomic.Bool
 	_       cpu.CacheLinePad
 }
@@ -273,7 +274,7 @@ func (p *Pool) start(h *helper) {
 	p.running.Go(func() {
 		ended := false
 		defer func() {
-			if !ended { // by runtime.Goexit inside Do: the pool needs a new goroutine in its place
+			if !ended { // runtime.Goexit was called inside Do: the pool needs a new goroutine in its place
 				h.busy.Store(false)
 				p.start(h)
 			}
@@ -291,8 +292,8 @@ func (p *Pool) start(h *helper) {
 	})
 }
 
-// park blocks until rouse. Who clears parked decides: rouse sends a token for each time that it does, and the helper
-// that clears it itself must not wait for one.
+// park blocks until rouse. Both rouse and the helper clear parked, and only one of them finds it set. If rouse does, it
+// sends a token. If the helper does, it must not wait for a token.
 func (h *helper) park(p *Pool) {
 	h.parked.Store(true)
 	if (h.mailbox.Load() != nil || p.closed.Load()) && h.parked.CompareAndSwap(true, false) {
@@ -312,8 +313,9 @@ func (h *helper) rouse() {
 	}
 }
 
-// poll calls ready over and over for at most d and reports whether it ever returned true. The only yielding that it does
-// is the system's: to Go's scheduler, on a goroutine that is locked to its thread, yielding costs as much as parking.
+// poll calls ready over and over for at most d and reports whether ready ever returned true. If yielding is set, poll
+// yields to the system's other threads. It never yields to Go's scheduler: on a goroutine that is locked to its thread,
+// that costs as much as parking.
 func poll(d time.Duration, yielding bool, ready func() bool) bool {
 	for start := time.Now(); ; {
 		for range pollsPerClock {

@@ -88,7 +88,7 @@ func TestSmallRunStaysOnCaller(t *testing.T) {
 	}
 }
 
-// Every worker must take part: the chunks of a meeting wait for one another, so that the test hangs if one does not.
+// Every worker must take part. The chunks of a meeting wait for one another, so the test hangs if a worker stays away.
 func TestEveryWorkerTakesPart(t *testing.T) {
 	p := New(4)
 	defer p.Close()
@@ -205,7 +205,7 @@ func TestPanicSurfacesOnCaller(t *testing.T) {
 	}
 }
 
-// After a panic the chunks that nobody has claimed are not computed.
+// After a panic, chunks that are not claimed are not computed.
 func TestPanicEndsLoop(t *testing.T) {
 	p := New(2)
 	defer p.Close()

@@ -14,8 +14,8 @@ import (
 // Yield lets another thread have this processor if one is waiting for it.
 func Yield() { unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 
-// Current returns the number of the processor that the calling thread runs on, or -1 where it is not known. It takes
-// about 0.2 µs (a system call).
+// Current returns the number of the processor that the calling thread runs on, or -1 if it is not known. The system
+// call takes about 0.2 µs.
 func Current() int {
 	var cpu uint32
 	if _, _, failed := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); failed != 0 {
@@ -24,13 +24,13 @@ func Current() int {
 	return int(cpu)
 }
 
-// Leave moves the calling thread off a processor if it is there and may run elsewhere. Nothing keeps it from coming back:
-// the set of processors that it may use is afterwards what it was.
+// Leave moves the calling thread off a processor, if the thread is there and may run elsewhere. The thread may come
+// back at any time: afterwards it may use the same processors as before.
 func Leave(cpu int) {
 	if cpu < 0 || Current() != cpu {
 		return
 	}
-	// A goroutine that went on elsewhere in between would leave its thread without the processor for good.
+	// If the goroutine changed threads in between, it would leave the first thread without the processor for good.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if others, all, ok := without(cpu); ok && unix.SchedSetaffinity(0, &others) == nil {
@@ -38,8 +38,8 @@ func Leave(cpu int) {
 	}
 }
 
-// KeepOff lets some threads run on every processor that the calling thread may use but one. It leaves them alone where
-// that is the only one, and ignores a thread that has ended.
+// KeepOff lets some threads run on every processor that the calling thread may use, except one. It does nothing if that
+// is the only one. It ignores a thread that has ended.
 func KeepOff(cpu int, threads []int) {
 	if cpu < 0 || len(threads) == 0 {
 		return
@@ -51,8 +51,8 @@ func KeepOff(cpu int, threads []int) {
 	}
 }
 
-// without returns the processors that the calling thread may use, with one left out and with all of them. It reports
-// false where none would be left.
+// without returns the processors that the calling thread may use: without the given one, and all of them. It reports
+// false if the first set is empty.
 func without(cpu int) (others, all unix.CPUSet, ok bool) {
 	if unix.SchedGetaffinity(0, &all) != nil {
 		return others, all, false
@@ -62,10 +62,10 @@ func without(cpu int) (others, all unix.CPUSet, ok bool) {
 	return others, all, others.Count() > 0
 }
 
-// Named calls start and returns the threads that C code started meanwhile, by their numbers. They bear the name, of 15
-// bytes at most, from then on: a thread is born with its parent's, and Go starts no thread from one that a goroutine is
-// locked to. Those that end later are not told; threads that may not use the same processors as the caller were placed
-// on purpose and are left out.
+// Named calls start and returns the threads that C code started meanwhile, by their numbers. From then on these threads
+// bear the name, of at most 15 bytes. Named finds them by their name: a thread is born with its parent's name, and Go
+// starts no thread from one that a goroutine is locked to. The caller is not told when one of them ends. Threads that
+// may not use the same processors as the caller were placed on purpose and are left out.
 func Named(name string, start func()) []int {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

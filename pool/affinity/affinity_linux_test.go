@@ -32,8 +32,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// A goroutine that is not locked to its thread may be taken off it at any moment. All threads may use afterwards what they
-// might before.
+// A goroutine that is not locked to its thread may be moved to another thread at any moment. Afterwards every thread
+// may use the processors that it could use before.
 func TestLeaveOfManyGoroutines(t *testing.T) {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil || all.Count() < 2 {
@@ -52,7 +52,7 @@ func TestLeaveOfManyGoroutines(t *testing.T) {
 	}
 	leaving.Go(func() {
 		for left.Load() < enough {
-			runtime.GC() // stops everybody, also in the middle of leaving
+			runtime.GC() // stops all goroutines, also in the middle of leaving
 		}
 	})
 	leaving.Wait()
