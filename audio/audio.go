@@ -37,7 +37,7 @@ func ReadWAV(path string) (kernels.Input, error) {
 	if err != nil {
 		return kernels.Input{}, fmt.Errorf("audio: %w", err)
 	}
-	if !info.Mode().IsRegular() { // before it is opened: a pipe keeps who opens it until somebody writes
+	if !info.Mode().IsRegular() { // before it is opened: opening a pipe waits for a writer
 		return kernels.Input{}, fmt.Errorf("audio: %s: not a regular file (want a PCM WAV file)", path)
 	}
 	f, err := os.Open(path)
@@ -54,8 +54,7 @@ func ReadWAV(path string) (kernels.Input, error) {
 
 // decode reads a WAV file of size bytes.
 func decode(r io.ReaderAt, size int64) (samples []float32, rate float64, err error) {
-	// The decoder indexes and allocates by what a file claims. Whatever slips past the checks below is the file's
-	// fault, not the program's.
+	// The decoder indexes and allocates by what a file claims. A file that passes the checks below may still be broken.
 	defer func() {
 		if p := recover(); p != nil {
 			samples, rate, err = nil, 0, fmt.Errorf("malformed WAV file: %v", p)
@@ -109,7 +108,7 @@ type layout struct {
 // frames returns the number of samples a channel.
 func (l *layout) frames() int64 { return l.bytes / int64(l.format.FrameBytes) }
 
-// scan walks the chunks up to the samples. Whatever it accepts lies inside the file and is of a format that the
+// scan walks the chunks up to the samples. Everything that scan accepts lies inside the file and has a format that the
 // decoder reads.
 func scan(r io.ReaderAt, size int64) (*layout, error) {
 	var header [12]byte
@@ -151,7 +150,7 @@ func scan(r io.ReaderAt, size int64) (*layout, error) {
 			}
 			haveFormat = true
 		case "data":
-			if !haveData { // the samples of a later one are not reached by players either
+			if !haveData { // players do not reach the samples of a later chunk either
 				l.start, l.bytes = at, length
 			}
 			haveData = true
@@ -258,8 +257,8 @@ func (l *layout) mono(r io.ReaderAt) ([]float32, error) {
 	return mono, nil
 }
 
-// canonical returns the file as the decoder gets to see it: a plain PCM header, then the samples. It trusts the sizes
-// inside metadata chunks, so those stay out.
+// canonical returns the file as the decoder gets to see it: a plain PCM header, then the samples. The decoder trusts
+// the sizes inside metadata chunks, so canonical leaves them out.
 func (l *layout) canonical(r io.ReaderAt) io.ReadSeeker {
 	f := l.format
 	f.Code = formatPCM
@@ -275,12 +274,13 @@ func (l *layout) canonical(r io.ReaderAt) io.ReadSeeker {
 	return forward{io.MultiReader(&header, io.NewSectionReader(r, l.start, l.bytes))}
 }
 
-// forward is a reader that goes one way, in the dress of the io.ReadSeeker that the decoder asks for and does not use.
+// forward is a reader that only goes forward. The decoder asks for an io.ReadSeeker but never seeks.
 type forward struct{ io.Reader }
 
 func (forward) Seek(int64, int) (int64, error) { return 0, errors.ErrUnsupported }
 
-// Read holds the end of the file back until it comes alone: the decoder takes bytes that come with it for samples.
+// Read returns the end of the file only without bytes. Bytes that come with it would be taken for samples by the
+// decoder.
 func (f forward) Read(p []byte) (int, error) {
 	n, err := f.Reader.Read(p)
 	if n > 0 && err == io.EOF {

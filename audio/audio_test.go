@@ -172,7 +172,7 @@ func TestDecodeCrossesChunks(t *testing.T) {
 	}
 }
 
-// TestDecodeReadsTheEncoder holds the reader against files that it did not shape: the library's encoder.
+// TestDecodeReadsTheEncoder reads files that the library's encoder wrote, not this test.
 func TestDecodeReadsTheEncoder(t *testing.T) {
 	for _, bits := range []int{8, 16, 24, 32} {
 		for _, channels := range []int{1, 2, 6} {
@@ -315,7 +315,7 @@ func TestReadWAVRefusesTheEndless(t *testing.T) {
 	expectLine(t, path, "268435458 samples a channel are more than fit (want at most 268435456")
 }
 
-// breaking is a file whose medium misbehaves.
+// breaking is a file whose reads fail.
 type breaking struct{ f func() (int, error) }
 
 func (b breaking) ReadAt([]byte, int64) (int, error) { return b.f() }
@@ -372,7 +372,7 @@ func FuzzReadWAV(f *testing.F) {
 	})
 }
 
-// TestReadWAVOnARecording reads the file named by CROSSOVER_TEST_WAV, for a look at the real world.
+// TestReadWAVOnARecording reads a real recording, the file named by CROSSOVER_TEST_WAV.
 func TestReadWAVOnARecording(t *testing.T) {
 	path := os.Getenv("CROSSOVER_TEST_WAV")
 	if path == "" {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Nobody writes to the pipe, so a ReadWAV that opened it would never return.
+// The pipe has no writer, so a ReadWAV that opened it would never return.
 func TestReadWAVOpensNoPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "take.wav")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
