@@ -12,8 +12,8 @@ package calibration
 
 import "time"
 
-// SchemaVersion is the version that this package writes. A reader accepts every minor version of its own major one: a
-// minor version may add fields, which an older reader ignores, but no values to the fields that there are.
+// SchemaVersion is the version that this package writes. A reader accepts every minor version of its own major version.
+// A minor version may add fields, which an older reader ignores, but no new values of existing fields.
 const SchemaVersion = "1.0"
 
 // MaxFileBytes is the greatest size of a file in bytes: 1 000 hosts of the whole catalogue with a GPU fit in. A longer file
@@ -33,8 +33,8 @@ const MostName = 200
 // MaxInFlight is the greatest number of calls in flight that a file may name: no queue of a GPU needs more to be full.
 const MaxInFlight = 1024
 
-// SimulatedPrefix begins the ids of hosts that a model stands for. No measured host has such an id, so that the one never
-// passes for the other.
+// SimulatedPrefix begins the ids of hosts that a model stands for. No measured host has such an id, so a simulated host
+// never passes for a measured one.
 const SimulatedPrefix = "simulated-"
 
 // File is the whole calibration file.
@@ -55,8 +55,8 @@ type Host struct {
 	Runs        []Run       `json:"runs,omitempty"`     // the others that cases are from; Created, Environment and Method are one more
 	Cases       []Case      `json:"cases"`              // sorted by Name, each once
 
-	// Edited says that the entry was read from a file and is not what its digest there was made from: somebody, or a
-	// fault of a disk, changed it since. It is accepted all the same. An entry without a digest is not edited.
+	// Edited says that the entry was read from a file and does not match its digest there. The entry was edited, or a
+	// disk has damaged it. It is accepted all the same. An entry without a digest is not edited.
 	Edited bool `json:"-"`
 }
 
@@ -85,8 +85,8 @@ type CoreKind = struct {
 	Count int    `json:"count"`
 }
 
-// Environment is what ran on the machine, and in which state it was. Power, PowerMode and Priority are the worse of what
-// they were before the sweep and after it.
+// Environment is what ran on the machine, and in which state. Power, PowerMode and Priority are the worse of their
+// values before and after the sweep.
 type Environment struct {
 	OS          string  `json:"os"`         // GOOS
 	OSVersion   string  `json:"os_version"` // "Debian GNU/Linux 12 (bookworm)"
@@ -104,16 +104,16 @@ type Environment struct {
 	Sentinel *Sentinel `json:"sentinel,omitempty"`
 }
 
-// Sentinel is what fixed work took during the sweep: how the machine's processors stand to one another, which on a
-// virtual machine changes from one hour to the next, and small parallel calls with it.
+// Sentinel is what fixed work took during the sweep. It shows how fast the machine's processors are together. On a
+// virtual machine that changes from one hour to the next, and small parallel calls change with it.
 type Sentinel struct {
 	Processors int            `json:"processors"`     // that took part
-	Baseline   SentinelTimes  `json:"baseline"`       // what readings were held against, as it stood last
+	Baseline   SentinelTimes  `json:"baseline"`       // what readings were compared with, as it stood last
 	Kept       *SentinelTimes `json:"kept,omitempty"` // medians of the readings beside blocks that were kept
 	Readings   int            `json:"readings"`       // of which Kept is the median
 }
 
-// SentinelTimes is what fixed work took. What is 0 is not known, and not in the file.
+// SentinelTimes is what fixed work took. A time of 0 is not known, and not in the file.
 type SentinelTimes struct {
 	OneProcessorSeconds float64 `json:"one_processor_seconds,omitempty"`
 	AllProcessorsRatio  float64 `json:"all_processors_ratio,omitempty"` // all at once over one alone, the same work each
@@ -173,8 +173,8 @@ type Implementation struct {
 	Excluded      string  `json:"excluded"`       // why it was not timed, "" where it was
 	Cost          *Cost   `json:"cost,omitempty"`
 
-	// GPUTimes says where the time of a call goes that the GPU computes, at the least and at the greatest size at which
-	// it told.
+	// GPUTimes says where the time of a GPU's call goes, at the least and at the greatest size with an account of the
+	// GPU.
 	GPUTimes []GPUTimes `json:"gpu_times,omitempty"`
 }
 
@@ -184,15 +184,15 @@ type GPUTimes struct {
 	WallSeconds   float64 `json:"wall_seconds"`   // of a call, as the sweep timed it
 	GPUSeconds    float64 `json:"gpu_seconds"`    // that the device computed, or from its first command to its last
 	EncodeSeconds float64 `json:"encode_seconds"` // that the host handed the work over
-	GapSeconds    float64 `json:"gap_seconds"`    // between two kernels, in the mean; 0 where there is none or none is told
+	GapSeconds    float64 `json:"gap_seconds"`    // between two kernels, on average; 0 if unknown or none
 
-	// LaunchEfficiency is GPU ÷ wall, paired inside blocks. It may exceed 1: where calls in flight overlap on the device,
-	// and a little because a call that the device times takes longer.
+	// LaunchEfficiency is GPU ÷ wall, paired inside blocks. It may exceed 1 if calls in flight overlap on the device.
+	// It may exceed 1 a little because a call that the device times takes longer.
 	LaunchEfficiency float64 `json:"launch_efficiency"`
 }
 
-// Cost is the model a + b·n^c of an implementation's time at size n: for drawing, for cross-checking, and for
-// predicting a wait. Segments are not made from it.
+// Cost is the model a + b·n^c of an implementation's time at size n. It serves to draw, to cross-check, and to predict
+// a wait. Segments are not made from it.
 type Cost struct {
 	FixedSeconds float64 `json:"fixed_seconds"` // a ≥ 0
 	SizeSeconds  float64 `json:"size_seconds"`  // b ≥ 0
@@ -226,7 +226,7 @@ type Interval struct {
 	High int `json:"high"`
 }
 
-// Alternative is what to take where a segment's implementation is not there.
+// Alternative is what to take if a program lacks a segment's implementation.
 type Alternative struct {
 	Implementation string  `json:"implementation"`
 	Slowdown       float64 `json:"slowdown"` // its time over the chosen one's, mean over the segment's measured sizes

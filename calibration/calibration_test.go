@@ -294,7 +294,7 @@ func TestHostAndMerge(t *testing.T) {
 func TestValidate(t *testing.T) {
 	tests := []struct {
 		name   string
-		change func(f *File, h *Host, c *Case) // of the example, its host apple-m3-max-40 and that one's only case
+		change func(f *File, h *Host, c *Case) // of the example, its host apple-m3-max-40 and that host's only case
 		want   string
 	}{
 		{"newer", func(f *File, h *Host, c *Case) { f.SchemaVersion = "2.0" },
@@ -658,7 +658,7 @@ func TestIndex(t *testing.T) {
 		}
 	}
 
-	// A mistake in one host does not keep the others from being used.
+	// A mistake in one host leaves the others usable.
 	broken := bytes.Replace(text, []byte(`"blocks": 60`), []byte(`"blocks": -1`), 1)
 	x, err = ReadIndex(bytes.NewReader(broken))
 	if err != nil {
@@ -688,7 +688,8 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// FuzzRead looks for text that panics, that Save would not write back, or on which the index and the whole file differ.
+// FuzzRead looks for text that panics, that Save would not write back, or that the index and the whole file read
+// differently.
 func FuzzRead(f *testing.F) {
 	valid := example()
 	f.Add(encoded(f, valid))
@@ -748,7 +749,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// What a sweep did not note is left out, and a file from before there was anything to note is a file still.
+// Fields that a sweep did not note are left out. A file from before these fields existed is still valid.
 func TestWhatTheSentinelDidNotSee(t *testing.T) {
 	f := &File{SchemaVersion: SchemaVersion, Hosts: []Host{m3()}}
 	h := &f.Hosts[0]

@@ -117,7 +117,7 @@ func (f *Facts) check() error {
 	)
 }
 
-// checkKinds accepts kinds of cores that are said in one place.
+// checkKinds accepts kinds of cores that are named in only one of the two places.
 func (f *Facts) checkKinds() error {
 	for i, kind := range f.CoreKinds {
 		switch {
@@ -273,7 +273,7 @@ func (a *Axis) check() error {
 	return checkUnit(a.Unit)
 }
 
-// checkUnit returns what is wrong with a unit. It is printed as it is, in tables and on charts.
+// checkUnit returns what is wrong with a unit. Tables and charts print units as they are.
 func checkUnit(unit string) error {
 	switch {
 	case unit == "":
@@ -401,7 +401,8 @@ func (s *Segment) check(competes map[string]bool) error {
 		return fmt.Errorf("has an interval from %d (want at least 1)", low)
 	case high < low:
 		return fmt.Errorf("has an interval from %d down to %d", low, high)
-	// A bootstrap interval need not hold the estimate, but one that is a factor of two away is of something else.
+	// A bootstrap interval need not hold the estimate. But an interval that is a factor of two away belongs to
+	// something else.
 	case s.From < low/2 || s.From/2 > high:
 		return fmt.Errorf("starts at %d, far from its interval %d..%d", s.From, low, high)
 	}
@@ -421,7 +422,7 @@ func checkCompetitor(name string, competes map[string]bool) error {
 	return nil
 }
 
-// checkVerdict holds the verdict against the segments.
+// checkVerdict tests the verdict against the segments.
 func (c *Case) checkVerdict() error {
 	segments := len(c.Segments)
 	switch c.Verdict {

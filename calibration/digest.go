@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// digest returns the digest of a host: SHA-256 of its compact text with "" in place of the digest. before and behind are
-// what stands on the two sides of that.
+// digest returns the digest of a host: SHA-256 of its compact text with "" in place of the digest. before and behind
+// are the text on the two sides of the digest.
 func digest(before, behind []byte) string {
 	sum := sha256.New()
 	sum.Write(before)
@@ -21,7 +21,7 @@ func digest(before, behind []byte) string {
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
 }
 
-// edited reports whether the text of a host that was decoded has another digest than the one in it.
+// edited reports whether the text of a host has another digest than the one that it holds.
 func (e *Entry) edited() bool {
 	if e.digest == "" {
 		return false
@@ -45,7 +45,7 @@ func (e *Entry) edited() bool {
 // raw returns the text of the host as it stands in the file.
 func (e *Entry) raw() []byte { return e.text[e.at.start:e.at.end] }
 
-// unchanged returns the text of a host of the index that is the same as h, nil where h is another one. h is normalised.
+// unchanged returns the text of the host in the index that equals h, or nil if there is none. h is normalised.
 func (x *Index) unchanged(h *Host) ([]byte, error) {
 	if x == nil {
 		return nil, nil

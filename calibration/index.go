@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Index is a calibration file of which no host is decoded yet.
+// Index is a calibration file whose hosts are not decoded yet.
 type Index struct {
 	SchemaVersion string
 	Entries       []Entry // in the order of the file
@@ -17,18 +17,18 @@ type Index struct {
 	others []member // of the file, that this package does not know
 }
 
-// member is one field of an object, of which the value is not decoded.
+// member is one field of an object. Its value is not decoded.
 type member struct {
 	name string
 	at   span
 }
 
-// Entry is one host of an Index: what it takes to choose one, and the text to decode it from.
+// Entry is one host of an Index: the facts by which a program chooses a host, and the text to decode the host from.
 type Entry struct {
 	ID        string
 	Simulated bool
 	Facts     Facts
-	Created   string // RFC 3339; a time only once Host has decoded it
+	Created   string // RFC 3339; Host decodes the time
 
 	digest   string
 	text     text // of the whole file
@@ -36,8 +36,8 @@ type Entry struct {
 	position int  // of the host in the array
 }
 
-// ReadIndex finds the hosts of a calibration file and decodes no more of each than its Entry shows: a mistake inside
-// a host comes to light when Entry.Host decodes it.
+// ReadIndex finds the hosts of a calibration file. It decodes only what the fields of an Entry show. A mistake inside a
+// host is found when Entry.Host decodes that host.
 func ReadIndex(r io.Reader) (*Index, error) {
 	x, err := readIndex(r)
 	if err != nil {
@@ -159,11 +159,11 @@ func newEntry(data text, start, position int) (Entry, error) {
 	return e, checkID(e.ID)
 }
 
-// fieldCount counts how often an object gives the fields that an index takes. Of a field given twice encoding/json
-// takes the last, or a mixture of both, and nobody can tell which one was meant.
+// fieldCount counts how often an object gives the fields that an index takes. If a field is given twice, encoding/json
+// takes the last, or a mixture of both, and it is unknown which one was meant.
 type fieldCount map[string]int
 
-// is reports whether a key names a field, ignoring case as encoding/json does, and counts it if so.
+// is reports whether a key names a field, ignoring case as encoding/json does. If so, it counts the field.
 func (c fieldCount) is(key, name string) bool {
 	if !strings.EqualFold(key, name) {
 		return false

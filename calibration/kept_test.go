@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newer is the example as a newer minor version may write it: with fields of its own at every depth, and a host that is
-// indented otherwise.
+// newer is the example as a newer minor version may write it: with fields of its own at every depth, and one host with
+// another indentation.
 func newer(t testing.TB) string {
 	text := string(encoded(t, example()))
 	text = strings.Replace(text, `"1.0"`, `"1.7"`, 1)
@@ -68,7 +68,7 @@ func TestUpdateKeepsWhatANewerVersionWrote(t *testing.T) {
 		}
 	}
 
-	// A host that is changed, and be it deep inside, is written as it is now. The others stay.
+	// A host that is changed, however deep inside, is written anew. The others stay.
 	write(old)
 	update(t, path, func(f *File) error {
 		f.Host("apple-m3-max-40").Cases[0].Segments[1].Next[0].Slowdown++
@@ -102,7 +102,7 @@ func TestSaveRefusesANewerVersion(t *testing.T) {
 	}
 }
 
-// The digest is a promise to other programs: this one is of the text that the schema describes.
+// The digest is a promise to other programs. The one below was made of the text that the schema describes.
 func TestDigest(t *testing.T) {
 	const want = "sha256:bbc17253f5cc708ac9bcb70dca5b6af41d0f1e8aaa6579810d463fb40992c4eb" // of {"id":"a","digest":"","z":[1,"b c"]}
 	for text, edited := range map[string]bool{
@@ -122,7 +122,8 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestFlips flips bits of a file. What is accepted either says that it was edited or holds the same calibration.
+// TestFlips flips bits of a file. A file that is then accepted either says that it was edited or holds the same
+// calibration.
 func TestFlips(t *testing.T) {
 	want, err := Read(bytes.NewReader(encoded(t, example())))
 	if err != nil {
@@ -157,7 +158,7 @@ func TestFlips(t *testing.T) {
 	}
 }
 
-// An entry that was edited says so until it is measured again, also after the file was written for another host.
+// An edited entry says so until the host is measured again, even if the file is written for another host in between.
 func TestEditedStaysEdited(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calibration.json")
 	if err := Save(path, example()); err != nil {
@@ -198,8 +199,8 @@ func TestEditedStaysEdited(t *testing.T) {
 	}
 }
 
-// TestTexts puts what a terminal would obey, and what would fill it, into each text of a host in turn: the text is refused
-// by a short line, or read as one short line.
+// TestTexts puts text that would command a terminal, or fill it, into each text of a host in turn. Such a text is
+// refused by a short line, or read as one short line.
 func TestTexts(t *testing.T) {
 	for name, hostile := range map[string]string{"escapes": "a\x1b[2J\n\u009b", "length": strings.Repeat("ab", 10_000)} {
 		t.Run(name, func(t *testing.T) {
@@ -309,8 +310,8 @@ func TestCheckRoom(t *testing.T) {
 	}
 }
 
-// FuzzUpdate looks for text that an update makes worse: a file that cannot be read stays as it is, and in one that can,
-// the hosts that the update does not change keep their bytes.
+// FuzzUpdate looks for text that an update makes worse. A file that cannot be read stays as it is. In other files, the
+// hosts that the update does not change keep their bytes.
 func FuzzUpdate(f *testing.F) {
 	f.Add(encoded(f, example()))
 	f.Add([]byte(newer(f)))

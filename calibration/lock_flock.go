@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// lock waits until no other writer of path holds its lock file, takes that, and returns what gives it back. The lock is
-// the system's, on an open file: it ends with the process, however that ends. The file itself is there only while
-// somebody writes, or was killed while writing.
+// lock waits until no other writer of path holds its lock file. Then it takes the lock file and returns a function that
+// gives it back. The lock is the system's, on an open file, so it ends with the process, however the process ends. The
+// lock file exists only while a writer is at work, or after one was killed.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
 	for deadline := time.Now().Add(lockWait); ; {
@@ -29,7 +29,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		if file != nil {
 			removeTemporary(path)
 			return func() {
-				os.Remove(name) // while it is locked: whoever opened it meanwhile sees that it is gone
+				os.Remove(name) // still locked: a process that opened it meanwhile sees that it is gone
 				file.Close()
 			}, nil
 		}
@@ -44,7 +44,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// tryLock returns the open and locked file of a name, nil where somebody else has it.
+// tryLock returns the open and locked file of a name, or nil if another process has the lock.
 func tryLock(name string) (*os.File, error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
@@ -56,18 +56,18 @@ func tryLock(name string) (*os.File, error) {
 		return nil, err
 	}
 	if err := file.Truncate(0); err == nil {
-		fmt.Fprintln(file, os.Getpid()) // for holder alone: a full disk is no reason to stop here
+		fmt.Fprintln(file, os.Getpid()) // only for holder: a full disk is no reason to stop here
 	}
 	return file, nil
 }
 
-// take locks a file that was opened by a name, and reports whether that keeps others out.
+// take locks a file that was opened by a name, and reports whether the lock keeps others out.
 func take(file *os.File, name string) (bool, error) {
 	switch err := flock(file); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		return false, nil
 	case errors.Is(err, errors.ErrUnsupported):
-		return true, nil // some network file systems have no locks; to write is better than to lose what was measured
+		return true, nil // some network file systems have no locks: writing is better than losing measurements
 	case err != nil:
 		return false, fmt.Errorf("cannot lock the file: %w", err)
 	}
@@ -75,7 +75,8 @@ func take(file *os.File, name string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// Since the file was opened the last holder may have removed it. The lock of a file without a name keeps nobody out.
+	// The last holder may have removed the file since it was opened. A lock on a file without a name keeps no other
+	// process out.
 	there, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -107,7 +108,7 @@ func holder(name string) string {
 	return fmt.Sprintf("process %d", number)
 }
 
-// keepOwner gives a file the owner and the group of the one that it will replace, as far as this process may.
+// keepOwner gives a file the owner and the group of the file that it will replace, as far as this process may.
 func keepOwner(file *os.File, old fs.FileInfo) {
 	if stat, ok := old.Sys().(*syscall.Stat_t); ok {
 		if file.Chown(int(stat.Uid), int(stat.Gid)) != nil {

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// lock keeps nobody out on a system for which we know no lock that ends with its process: there two concurrent updates
-// may lose one of them.
+// lock keeps no other process out. On this system we know no lock that ends with its process. So one of two concurrent
+// updates may be lost.
 func lock(ctx context.Context, _ string) (unlock func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -33,7 +33,7 @@ func read(r io.Reader) (*File, error) {
 	return x.file(context.Background())
 }
 
-// readWhole is readIndex with a look at what an index skips.
+// readWhole is readIndex, but it also refuses text that is not JSON in the parts that an index skips.
 func readWhole(r io.Reader) (*Index, error) {
 	data, err := readAll(r, MaxFileBytes)
 	if err != nil {
@@ -64,7 +64,7 @@ func (x *Index) file(ctx context.Context) (*File, error) {
 
 // load opens a file for a reader and puts the file's name before its errors.
 func load[T any](path string, read func(io.Reader) (*T, error)) (*T, error) {
-	if err := checkRegular(path); err != nil { // first: to open a pipe may take for ever
+	if err := checkRegular(path); err != nil { // before it is opened: opening a pipe may take for ever
 		return nil, named(path, err)
 	}
 	file, err := os.Open(path)
@@ -88,7 +88,7 @@ func named(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// unnamed takes from an error of the file system the name of the file, which may be a temporary one.
+// unnamed removes the name of the file from an error of the file system. The file may be a temporary one.
 func unnamed(err error) error {
 	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
 		return wrapped.Err
@@ -99,8 +99,8 @@ func unnamed(err error) error {
 	return err
 }
 
-// readAll reads the text of a calibration file, of most bytes at the most. A file that says how long it is gets a buffer of that size, and is
-// refused unread where it is too long.
+// readAll reads the text of a calibration file, of at most the given number of bytes. If a file tells its length, the
+// buffer gets that size, and a file that is too long is refused unread.
 func readAll(r io.Reader, most int64) (text, error) {
 	var buffer bytes.Buffer
 	if file, ok := r.(*os.File); ok {

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// lockWait is how long a writer waits for others. Each holds the lock while it reads and writes, and not while it
-// measures.
+// lockWait is how long a writer waits for others. A writer holds the lock while it reads and writes the file, but not
+// while it measures.
 const lockWait = 20 * time.Second
 
-// locked calls write, with the file that path leads to, while no other writer of that file is at work. It puts the name
-// of the file before errors.
+// locked calls write with the file that path leads to. Meanwhile no other writer of that file is at work. locked puts
+// the name of the file before errors.
 func locked(ctx context.Context, path string, write func(target string) error) error {
 	target, err := resolve(path)
 	if err == nil {
@@ -29,7 +29,7 @@ func locked(ctx context.Context, path string, write func(target string) error) e
 	}
 	unlock, err := lock(ctx, target)
 	if err == nil {
-		defer unlock() // also where write panics
+		defer unlock() // even if write panics
 		err = write(target)
 	}
 	if err != nil {
@@ -48,7 +48,7 @@ func resolve(path string) (string, error) {
 		path = filepath.Join(folder, filepath.Base(path))
 		link, err := os.Readlink(path)
 		if err != nil {
-			return path, nil // it is no link, or not there
+			return path, nil // it is no link, or does not exist
 		}
 		if !filepath.IsAbs(link) {
 			link = filepath.Join(folder, link)
@@ -58,8 +58,8 @@ func resolve(path string) (string, error) {
 	return "", errors.New("too many levels of symbolic links")
 }
 
-// checkRegular refuses what is neither a regular file nor missing. A device or a pipe is never replaced, and reading one
-// may not end.
+// checkRegular refuses a path that exists and is not a regular file. A device or a pipe must not be replaced, and
+// reading one may not end.
 func checkRegular(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -75,8 +75,8 @@ func checkRegular(path string) error {
 	return nil
 }
 
-// replace writes a text to a temporary file beside path and renames that to path. What replace leaves behind when the
-// process is killed in it, the next lock removes.
+// replace writes a text to a temporary file beside path and renames that to path. If the process is killed meanwhile,
+// the next lock removes the temporary file.
 func replace(path string, text []byte) error {
 	return replaceBy(path, func(w io.Writer) error {
 		_, err := w.Write(text)
@@ -121,11 +121,11 @@ func replaceBy(path string, write func(io.Writer) error) (err error) {
 // temporaryPrefix begins the names of the temporary files of path.
 func temporaryPrefix(path string) string { return "." + filepath.Base(path) + ".tmp" }
 
-// removeTemporary removes what a writer of path left that was killed. The caller holds the lock of path.
+// removeTemporary removes the temporary files of killed writers of path. The caller holds the lock of path.
 func removeTemporary(path string) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
-		return // a folder that can be written to and not listed
+		return // a folder may be writable and not readable
 	}
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), temporaryPrefix(path)) {

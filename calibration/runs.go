@@ -22,7 +22,7 @@ func (h *Host) RunOf(c *Case) Run {
 	return Run{Created: h.Created, Environment: h.Environment, Method: h.Method}
 }
 
-// For returns the host as the run that a case is from has seen it, without cases.
+// For returns the host as it was in the run that a case is from, without cases.
 func (h *Host) For(c *Case) *Host {
 	run, of := h.RunOf(c), *h
 	of.Created, of.Environment, of.Method = run.Created, run.Environment, run.Method
@@ -30,7 +30,7 @@ func (h *Host) For(c *Case) *Host {
 	return &of
 }
 
-// checkRuns accepts runs that are whole, each of which some case is from.
+// checkRuns accepts runs that are complete, and refuses a run that no case is from.
 func (h *Host) checkRuns() error {
 	used := make([]bool, len(h.Runs))
 	for i := range h.Cases {
@@ -78,7 +78,7 @@ func checkCreated(created time.Time) error {
 
 var samplesDigest = regexp.MustCompile(`^(sha256:[0-9a-f]{64})?$`)
 
-// checkSamples accepts a digest as package timings writes it, or none.
+// checkSamples accepts a digest as package timings writes it, or an empty one.
 func (c *Case) checkSamples() error {
 	if !samplesDigest.MatchString(c.Samples) {
 		return errors.New(`samples is no digest (want "sha256:" and 64 hexadecimal digits)`)

@@ -67,7 +67,7 @@ func Save(path string, f *File) error {
 	})
 }
 
-// encode returns the text of the file. What stands in old, which may be nil, and is the same in the file keeps its bytes.
+// encode returns the text of the file. Hosts that are the same in old keep their bytes. old may be nil.
 func (f *File) encode(old *Index) ([]byte, error) {
 	version, err := f.versionToWrite(old)
 	if err != nil {
@@ -107,7 +107,7 @@ func (f *File) encode(old *Index) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// separator stands before the element of a list that has the given position.
+// separator returns what stands before the element of a list at the given position.
 func separator(i int) string {
 	if i == 0 {
 		return ""
@@ -115,7 +115,8 @@ func separator(i int) string {
 	return ","
 }
 
-// versionToWrite is our own version, or the newer minor one of a file that keeps what we do not know of it.
+// versionToWrite returns our own version. For a file of a newer minor version whose unknown fields are kept, it returns
+// that version.
 func (f *File) versionToWrite(old *Index) (string, error) {
 	if f.SchemaVersion == "" {
 		return SchemaVersion, nil
@@ -148,7 +149,8 @@ func (h *Host) encode() ([]byte, error) {
 	return indented.Bytes(), err
 }
 
-// normalise brings the file into the one form that its value has: sorted, and its texts for people clean. It changes no array that the caller may share.
+// normalise brings the file into the one form that its value has: sorted, and with clean texts for people. It changes
+// no array that the caller may share.
 func (f *File) normalise() {
 	f.Hosts = copied(f.Hosts)
 	for i := range f.Hosts {
@@ -167,7 +169,7 @@ func (h *Host) normalise() {
 		h.Facts.CoreKinds = nil // as with the warnings
 	}
 	if len(h.Warnings) == 0 {
-		h.Warnings = nil // it is left out, and read back as nil
+		h.Warnings = nil // no warnings are left out of the file, and read back as nil
 	}
 	h.Runs = slices.Clone(h.Runs)
 	for i := range h.Runs {
@@ -198,7 +200,8 @@ func (h *Host) normalise() {
 	slices.SortFunc(h.Cases, func(a, b Case) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// copied returns a copy that is an empty array, and not null, where there is nothing in it.
+// copied returns a copy of the array. The copy of an empty array is empty and not nil, so that it is not written as
+// null.
 func copied[T any](array []T) []T { return append(make([]T, 0, len(array)), array...) }
 
 func byID(a, b Host) int { return cmp.Compare(a.ID, b.ID) }

@@ -8,15 +8,16 @@ import (
 	"strings"
 )
 
-// text is the JSON text of a whole file. Its methods find their way through it without decoding it, so that one host
-// of many can be decoded alone: encoding/json takes some ten times as long. They check no more than they need to: what
-// they skip may be nonsense between its brackets, what they hand out is decoded and checked by encoding/json.
+// text is the JSON text of a whole file. Its methods find their way through the text without decoding it, so that one
+// host of many can be decoded alone. encoding/json takes some ten times as long. The methods check no more than they
+// need to: a part that they skip may be nonsense between its brackets. Parts that they return are decoded and checked
+// by encoding/json.
 type text []byte
 
 // span is the part t[start:end] of a text that holds one value.
 type span struct{ start, end int }
 
-// at returns the byte at an offset, and 0, which no JSON text holds, behind the end.
+// at returns the byte at an offset. Behind the end it returns 0, which no JSON text holds.
 func (t text) at(i int) byte {
 	if i < len(t) {
 		return t[i]
@@ -27,7 +28,7 @@ func (t text) at(i int) byte {
 // line returns the number of the line that holds an offset.
 func (t text) line(i int) int { return 1 + bytes.Count(t[:min(i, len(t))], []byte("\n")) }
 
-// stop is the error of a place at which something else was wanted.
+// stop is the error for a place where something else was wanted.
 func (t text) stop(i int, want string) error {
 	if i >= len(t) {
 		return fmt.Errorf("line %d: the file is cut short", t.line(i))
@@ -56,7 +57,7 @@ func (t text) decode(at span, into any) error {
 		line := t.line(at.start + int(mistyped.Offset))
 		return fmt.Errorf("line %d: %sgot %s (want %s)", line, place, cut(mistyped.Value, mostQuoted), mistyped.Type)
 	}
-	message := cut(err.Error(), 2*mostQuoted) // of a time, which it repeats
+	message := cut(err.Error(), 2*mostQuoted) // the error of a time repeats the text
 	clean(&message)
 	return fmt.Errorf("line %d: %s", t.line(at.start), message)
 }
@@ -96,8 +97,8 @@ func (t text) array(i int, element func(int) (int, error)) (int, error) {
 	return t.members(i, '[', ']', element)
 }
 
-// members walks over what stands between two brackets, separated by commas. member takes the offset of one and returns
-// the offset behind it; members returns the offset behind the closing bracket.
+// members walks over the text between two brackets, separated by commas. member takes the offset of one member and
+// returns the offset behind that member. members returns the offset behind the closing bracket.
 func (t text) members(i int, open, shut byte, member func(int) (int, error)) (int, error) {
 	if t.at(i) != open {
 		return 0, t.stop(i, fmt.Sprintf("%q", open))
@@ -141,7 +142,8 @@ func (t text) skipValue(i int) (int, error) {
 	return behind, nil
 }
 
-// structural marks the bytes that skipNested must look at; most are not, and the table passes over them fastest.
+// structural marks the bytes that skipNested must look at. Most bytes are not marked, and a table is the fastest way
+// past them.
 var structural = [256]bool{'"': true, '{': true, '}': true, '[': true, ']': true}
 
 // skipNested returns the offset behind the object or array that starts at t[i].

@@ -89,7 +89,7 @@ func TestSchemaAcceptsTheExample(t *testing.T) {
 	}
 }
 
-// TestCommittedFiles holds every calibration.json at the root of the repository to the schema and to Validate.
+// TestCommittedFiles tests every calibration.json at the root of the repository with the schema and with Validate.
 func TestCommittedFiles(t *testing.T) {
 	files, err := filepath.Glob("../*calibration*.json")
 	if err != nil {
@@ -118,7 +118,7 @@ func TestCommittedFiles(t *testing.T) {
 	}
 }
 
-// TestSchemaFields holds the fields of the schema against those of the Go types, both ways.
+// TestSchemaFields compares the fields of the schema with those of the Go types, both ways.
 func TestSchemaFields(t *testing.T) {
 	var document map[string]any
 	if err := json.Unmarshal(Schema, &document); err != nil {
@@ -164,7 +164,7 @@ func TestSchemaFields(t *testing.T) {
 				compare(place+"."+name, properties[name].(map[string]any), goType.Field(i).Type)
 			}
 			if goType == reflect.TypeFor[Host]() {
-				delete(left, "digest") // of the text; the types know nothing of it
+				delete(left, "digest") // a field of the text only: the types have no such field
 			}
 			for name := range left {
 				t.Errorf("%s: property %q of the schema is not in Go", place, name)
@@ -180,7 +180,7 @@ func TestSchemaFields(t *testing.T) {
 
 }
 
-// TestUnits holds Validate to the schema: a unit is short text in any language.
+// TestUnits compares Validate with the schema: a unit is short text in any language.
 func TestUnits(t *testing.T) {
 	schema := compiledSchema(t)
 	for unit, accepted := range map[string]bool{
@@ -203,7 +203,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// encodedAsIs is the text of a file in the order and with the gaps that it has.
+// encodedAsIs is the text of a file in its own order and with its gaps.
 func encodedAsIs(t testing.TB, f *File) string {
 	t.Helper()
 	text, err := json.Marshal(f)

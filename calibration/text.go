@@ -12,7 +12,7 @@ import (
 // one is cut.
 const MostText = 2000
 
-// mostQuoted is how many characters of what a file holds an error repeats.
+// mostQuoted is how many characters of a file's text an error repeats.
 const mostQuoted = 80
 
 // cut returns the first characters of a text, and an ellipsis where there are more.
@@ -27,10 +27,10 @@ func cut(s string, most int) string {
 	return s
 }
 
-// quoted returns a text as an error repeats it: control characters escaped, cut where it is long.
+// quoted returns a text as an error repeats it. Control characters are escaped, and a long text is cut.
 func quoted(s string) string { return strconv.Quote(cut(s, mostQuoted)) }
 
-// clean makes a text for people into one line that a terminal prints and does not obey.
+// clean turns a text for people into one line without commands for a terminal.
 func clean(s *string) {
 	if !utf8.ValidString(*s) || strings.ContainsFunc(*s, unicode.IsControl) {
 		*s = strings.Map(func(r rune) rune {
@@ -54,7 +54,7 @@ func cleaned(texts []string) []string {
 	return texts
 }
 
-// clean cleans the texts that nothing else is said of. It changes no array that the caller may share.
+// clean cleans the texts that have no other rules. It changes no array that the caller may share.
 func (f *Facts) clean() {
 	for _, s := range []*string{&f.Chip, &f.Family, &f.Architecture, &f.GPU} {
 		clean(s)

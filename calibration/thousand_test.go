@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestThousandHosts holds the size of a file against what it is for: a thousand hosts, each with a GPU and the whole
+// TestThousandHosts tests that the greatest size of a file suffices for a thousand hosts, each with a GPU and the whole
 // catalogue. Loading one of them decodes no other.
 func TestThousandHosts(t *testing.T) {
 	if testing.Short() {
@@ -63,8 +63,8 @@ func TestThousandHosts(t *testing.T) {
 	}
 }
 
-// TestHostileSizes holds what a short text may make of the memory: a file of nothing but brackets is refused while its
-// first host is looked at.
+// TestHostileSizes bounds the memory that a short text may cost. A file of nothing but brackets is refused at its first
+// host.
 func TestHostileSizes(t *testing.T) {
 	list := func(element string, n int) string {
 		return `{"schema_version": "1.0", "hosts": [` + string(bytes.Repeat([]byte(element+","), n)) + element + `]}`

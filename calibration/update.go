@@ -45,7 +45,7 @@ func Update(ctx context.Context, path string, change func(*File) error) error {
 	return err
 }
 
-// loadForUpdate reads the whole text of a file and finds its hosts. A missing file is one without hosts.
+// loadForUpdate reads the whole text of a file and finds its hosts. A missing file has no hosts.
 func loadForUpdate(path string) (*Index, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -35,7 +35,7 @@ func update(t *testing.T, path string, change func(*File) error) {
 	}
 }
 
-// onlyFiles holds the names in a folder against those that are wanted.
+// onlyFiles compares the names in a folder with those that are wanted.
 func onlyFiles(t *testing.T, folder string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -155,7 +155,7 @@ func TestUpdateKeepsModeAndLinks(t *testing.T) {
 	if err := os.Symlink("calibration.json", filepath.Join(folder, "real", "middle.json")); err != nil {
 		t.Fatal(err)
 	}
-	update(t, shown, merged("first")) // the link points to nothing yet
+	update(t, shown, merged("first")) // the link's target does not exist yet
 	if err := os.Chmod(real, 0o640); err != nil {
 		t.Fatal(err)
 	}
@@ -193,8 +193,8 @@ func TestUpdateKeepsTheOwner(t *testing.T) {
 	}
 }
 
-// What is not a regular file is neither read nor replaced: a pipe would keep its reader waiting for ever. No device of the
-// machine takes part: a mistake here, run by root, would replace it.
+// A path that is not a regular file is neither read nor replaced. A pipe would keep its reader waiting for ever. The
+// test uses no device of the machine, because a mistake here, run by root, would replace the device.
 func TestNoRegularFile(t *testing.T) {
 	folder := t.TempDir()
 	pipe := filepath.Join(folder, "pipe")
@@ -256,7 +256,7 @@ func TestWaitForAnotherWriter(t *testing.T) {
 	})
 }
 
-// A lock file that its holder removed after we opened it is nobody's lock.
+// A lock file that its holder removed after we opened it locks nothing.
 func TestLockOfARemovedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calibration.json")
 	for name, then := range map[string]func(){
@@ -276,7 +276,7 @@ func TestLockOfARemovedFile(t *testing.T) {
 	}
 }
 
-// A writer that was killed leaves a lock file that nobody holds, and a temporary file.
+// A killed writer leaves a lock file that is not locked, and a temporary file.
 func TestUpdateAfterAKilledWriter(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "calibration.json")

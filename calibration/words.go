@@ -38,7 +38,8 @@ func (f *Facts) Words() []string {
 	return parts
 }
 
-// coresInWords tells the cores by kind. A process may be kept from some of them: then it also tells how many it may use.
+// coresInWords describes the cores by kind. If the process may not use all of them, it also says how many the process
+// may use.
 func (f *Facts) coresInWords() string {
 	var kinds []string
 	sum := 0
