@@ -12,11 +12,11 @@ import (
 	"crossover/host"
 )
 
-// sink keeps the compiler from leaving out what nobody reads.
+// sink keeps the compiler from removing code whose result is not used.
 var sink int
 
-// Both benchmarks take the next size from the answer before, so that no answer can be computed ahead or left out, and
-// both stay within a few sizes of 4096, as a program that calls with one size again and again does.
+// Both benchmarks take the next size from the answer before, so that no answer can be computed ahead or left out. Both
+// stay within a few sizes of 4096, like a program that calls again and again with one size.
 
 func BenchmarkChoose(b *testing.B) {
 	for _, size := range []int{64, 4096, 1 << 20} {
@@ -35,7 +35,7 @@ func BenchmarkChoose(b *testing.B) {
 	}
 }
 
-// threshold is a variable so that it is compared as one that was set at start-up is.
+// threshold is a variable, so that the comparison is with a value set at start-up and not with a constant.
 var threshold = 2048
 
 func BenchmarkHardCoded(b *testing.B) {
@@ -88,7 +88,7 @@ func BenchmarkLoad(b *testing.B) {
 	})
 }
 
-// TestLoadAllocation holds Load to the reading of one host of many: 8 MiB for a file of 32 hosts.
+// TestLoadAllocation bounds what Load allocates to read one host of many: 8 MiB for a file of 32 hosts.
 func TestLoadAllocation(t *testing.T) {
 	path, facts := manyHosts(t)
 	info, err := os.Stat(path)

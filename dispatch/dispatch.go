@@ -28,24 +28,24 @@ import (
 // CPU is what Choose answers where nothing was measured: the program's own default on the processor.
 const CPU = "cpu"
 
-// Dispatcher holds the calibration of this host. A nil Dispatcher and a zero one have no calibration: every choice is CPU, or the one
-// that CROSSOVER_FORCE names. All methods may be called concurrently.
+// Dispatcher holds the calibration of this host. A nil Dispatcher and a zero one have no calibration: every choice is
+// CPU, or the one that CROSSOVER_FORCE names. All methods may be called concurrently.
 type Dispatcher struct {
 	host           host.Facts
 	allowSimulated bool
 	now            func() time.Time
-	unforced       bool              // CROSSOVER_FORCE is not heeded
+	unforced       bool              // CROSSOVER_FORCE is ignored
 	force          map[string]string // by case or operation, the implementation that CROSSOVER_FORCE asks for
 	gpuWait        atomic.Int64      // nanoseconds
 	retries        atomic.Uint64     // how often Retry was called
 
-	mu       sync.Mutex // guards all below, and the building of tables
+	mu       sync.Mutex // guards all fields below, and the building of tables
 	entry    entry
 	thermal  string
 	cases    map[caseKey]*Case    // nil in a zero dispatcher
 	releases map[*func()]struct{} // called at critical memory pressure
-	report   func(Failure)        // nil where nobody wants to know
-	failures map[string]bool      // by implementation: those that report knows of
+	report   func(Failure)        // nil without OnFailure
+	failures map[string]bool      // by implementation: those that were reported
 }
 
 // Option changes how Load and New pick and use an entry.
@@ -55,7 +55,7 @@ type Option func(*Dispatcher)
 // not see adds it this way.
 func WithHost(facts host.Facts) Option { return func(d *Dispatcher) { d.host = facts } }
 
-// AllowSimulated lets entries count that were computed from a model and not measured. Without it they are passed over.
+// AllowSimulated also picks entries that were computed from a model and not measured. Without it they are passed over.
 func AllowSimulated() Option { return func(d *Dispatcher) { d.allowSimulated = true } }
 
 // WithClock sets the clock that the age of a calibration is read from. Nil means time.Now, the default.
@@ -109,7 +109,7 @@ func newDispatcher(options []Option) *Dispatcher {
 	return d
 }
 
-// start takes the first entry and the overrides.
+// start sets the first entry and the overrides.
 func (d *Dispatcher) start(e entry) (*Dispatcher, error) {
 	if !d.unforced {
 		var err error
@@ -134,7 +134,7 @@ func (d *Dispatcher) load(path string) (entry, error) {
 	return e, nil
 }
 
-// none reports whether the dispatcher was made by nobody who could give it a calibration.
+// none reports whether the dispatcher is nil or zero, and so cannot take a calibration.
 func (d *Dispatcher) none() bool { return d == nil || d.cases == nil }
 
 var errNil = errors.New("dispatch: a nil or zero dispatcher takes no calibration; make one with Load or New")
@@ -176,14 +176,14 @@ func (d *Dispatcher) swap(e entry) {
 	d.rebuild()
 }
 
-// rebuild gives every case a table for the present state. The caller holds the lock.
+// rebuild gives every case a table for the present calibration and policies. The caller holds the lock.
 func (d *Dispatcher) rebuild() {
 	for _, c := range d.cases {
 		c.table.Store(d.newTable(c))
 	}
 }
 
-// Fallback says in one clause why the choices do not rest on a measurement of this host, and returns "" where they do.
+// Fallback says in one clause why the choices do not rest on a measurement of this host. It returns "" if they do.
 func (d *Dispatcher) Fallback() string {
 	if d.none() {
 		return noCalibration
@@ -196,7 +196,7 @@ func (d *Dispatcher) Fallback() string {
 // Case chooses for one case among the implementations that a program has. The zero Case always chooses CPU.
 type Case struct {
 	name    string
-	instead string                           // the case to go by where the calibration lacks this one, "" for none
+	instead string                           // the case to use if the calibration lacks this one, "" for none
 	names   []string                         // of implementations, for messages
 	has     func(implementation string) bool // nil for all
 	table   atomic.Pointer[table]

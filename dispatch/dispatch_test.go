@@ -27,7 +27,7 @@ var (
 	m3Max = host.Facts{Chip: "Apple M3 Max", Family: "apple-m3", Architecture: "arm64", Cores: 16, GPU: "Apple M3 Max",
 		GPUCores: 40}
 	m3 = host.Facts{Chip: "Apple M3", Family: "apple-m3", Architecture: "arm64", Cores: 8, GPU: "Apple M3", GPUCores: 10}
-	// epyc has no GPU, epycH200 has one, and neither is the host of the other's calibration.
+	// epyc has no GPU, and epycH200 has one. A calibration of one does not serve the other as its own.
 	epyc     = host.Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: 2}
 	epycH200 = host.Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: 16, GPU: "NVIDIA H200"}
 	xeon     = host.Facts{Chip: "Intel Xeon", Family: "intel-xeon", Architecture: "amd64", Cores: 8}
@@ -44,7 +44,7 @@ func newHost(facts host.Facts) calibration.Host {
 	}
 }
 
-// testCases returns an FFT that goes from go over accelerate to a GPU, with costs, and a case of each other verdict.
+// testCases returns an FFT whose segments are go, accelerate and a GPU, with costs, and a case of each other verdict.
 func testCases(gpu string) []calibration.Case {
 	cost := func(fixed, size float64) *calibration.Cost {
 		return &calibration.Cost{FixedSeconds: fixed, SizeSeconds: size, Exponent: 1}
@@ -256,9 +256,9 @@ func TestEntries(t *testing.T) {
 }
 
 func TestGPUOfAnotherHost(t *testing.T) {
-	// The GPU that is built into a sibling chip is of the same kind.
+	// The built-in GPU of another chip of the family is of the same kind.
 	expect(t, newDispatcherFor(t, testFile(), m3).Case("fft/batch=1"), 65536, "metal", "fastest measured")
-	// A card that this host does not have is not chosen by the threshold of one that has it.
+	// This host does not have the card. So the threshold of a host with the card does not choose it.
 	reason := "next best, as cuda was measured on another GPU"
 	expect(t, newDispatcherFor(t, testFile(), epyc).Case("fft/batch=1"), 65536, "accelerate", reason)
 	expect(t, newDispatcherFor(t, testFile(), epyc).Case("fft/batch=1", "cuda", "go"), 65536, "go", reason)
@@ -641,7 +641,7 @@ func TestSwapAndReload(t *testing.T) {
 	expect(t, fft, 4096, CPU, "no calibration loaded")
 }
 
-// TestSwapUnderLoad changes everything that can change while calls run; its point is the race detector's.
+// TestSwapUnderLoad changes everything that can change while calls run. It is a test for the race detector.
 func TestSwapUnderLoad(t *testing.T) {
 	d := newDispatcherFor(t, testFile(), m3Max)
 	fft := d.Case("fft/batch=1")
@@ -697,7 +697,7 @@ func TestChooseAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestFactsConvert holds the two descriptions of a machine to the same fields: this compiles only if they have them.
+// TestFactsConvert compiles only if the two descriptions of a machine have the same fields.
 func TestFactsConvert(t *testing.T) {
 	m5Pro := host.Facts{Chip: "Apple M5 Pro", CoreKinds: []host.CoreKind{{Name: "Super", Count: 6}, {Name: "Performance", Count: 12}}}
 	for _, facts := range []host.Facts{m3Max, m5Pro} {
@@ -733,8 +733,8 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// TestDependencies bans from every program that dispatches all that it takes to measure. On macOS package host asks the
-// system's frameworks, which takes purego where cgo is off.
+// TestDependencies keeps all packages that measure out of a program that only dispatches. On macOS package host asks
+// the system's frameworks, which takes purego if cgo is off.
 func TestDependencies(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("needs the go command to list dependencies")
@@ -742,7 +742,7 @@ func TestDependencies(t *testing.T) {
 	own := []string{"crossover/calibration", "crossover/dispatch", "crossover/host"}
 	for _, system := range []struct {
 		name  string
-		asked []string // to call what the system has
+		asked []string // packages that call the system's frameworks
 	}{
 		{name: "linux"},
 		{name: "windows"},
@@ -763,7 +763,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// TestExampleFile holds the file of the examples to what the other tests use. To write it anew: go test -update.
+// TestExampleFile compares the file of the examples with the one that the other tests use. To write it anew: go test
+// -update.
 func TestExampleFile(t *testing.T) {
 	const path = "testdata/calibration.json"
 	if *update {

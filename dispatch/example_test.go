@@ -10,7 +10,7 @@ import (
 	"crossover/host"
 )
 
-// The examples run as if on this machine, on this day, so that they always print the same.
+// The examples run as if on this machine, on this day, so that their output never changes.
 var (
 	machine = dispatch.WithHost(host.Facts{Chip: "Apple M3 Max", Family: "apple-m3", Architecture: "arm64", Cores: 16,
 		GPU: "Apple M3 Max", GPUCores: 40})
@@ -56,7 +56,7 @@ func ExampleDispatcher_OnFailure() {
 	}
 	d.OnFailure(func(f dispatch.Failure) { fmt.Println(f.Implementation, "failed:", f.Err) })
 
-	// Plans report failures, each implementation once. Here the example does so in their place.
+	// Plans report failures, each implementation once. The example does so in place of a plan.
 	d.Failed("metal", errors.New("the device was lost"))
 	d.Failed("metal", errors.New("the device was lost"))
 

@@ -8,7 +8,7 @@ import (
 	"crossover/calibration"
 )
 
-// Explanation gives the reason for what Choose answers.
+// Explanation gives the reason for an answer of Choose.
 type Explanation struct {
 	Case           string
 	Size           int
@@ -28,7 +28,7 @@ type Explanation struct {
 	Host      string        // the host whose calibration decides; "" without one
 	Simulated bool          // computed from a model, not measured
 	Age       time.Duration // of the calibration
-	Fallback  string        // why Host is not this host, "" where it is
+	Fallback  string        // why Host is not this host, "" if it is
 }
 
 // Explain says why Choose answers as it does at a size now. It allocates.
@@ -71,7 +71,7 @@ func (c *Case) Explain(size int) Explanation {
 	return e
 }
 
-// considerWait says what a wait for the GPU changes.
+// considerWait explains how a wait for the GPU changes the choice.
 func (e *Explanation) considerWait(chosen *choice, wait time.Duration) {
 	if wait <= 0 {
 		return
@@ -92,7 +92,7 @@ func (e *Explanation) considerWait(chosen *choice, wait time.Duration) {
 		wait, gpu, cpu, chosen.relief.implementation)
 }
 
-// seconds turns a prediction into a duration with three digits or so.
+// seconds turns a prediction into a duration with about three digits.
 func seconds(s float64) time.Duration {
 	d := time.Duration(min(s, 1e9) * 1e9)
 	unit := time.Duration(1)
@@ -132,7 +132,7 @@ func (e Explanation) String() string {
 	return b.String()
 }
 
-// ago writes an age in the largest unit of which there are two.
+// ago writes an age in the largest unit of which the age has at least two.
 func ago(age time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

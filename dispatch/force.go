@@ -14,7 +14,7 @@ import (
 // ForceVariable is the environment variable that overrides choices.
 const ForceVariable = "CROSSOVER_FORCE"
 
-// everything is the key of what is forced on every case.
+// everything is the key of an implementation that is forced on every case.
 const everything = "*"
 
 // Always returns a dispatcher that chooses one implementation wherever a program has it. Measurements and tests use it.
@@ -26,7 +26,7 @@ func Always(implementation string) *Dispatcher {
 	return d
 }
 
-// forcedBy says who forces a choice.
+// forcedBy says what forces a choice.
 func (d *Dispatcher) forcedBy() string {
 	if _, always := d.force[everything]; always {
 		return "the program always asks for it"
@@ -42,8 +42,8 @@ func forceFromEnvironment(known []string) (map[string]string, error) {
 	return force, nil
 }
 
-// forcedAlone returns a dispatcher that knows CROSSOVER_FORCE and nothing else: what a nil one goes by. A variable that
-// cannot be understood forces nothing, since a nil dispatcher has no way to fail.
+// forcedAlone returns a dispatcher that knows CROSSOVER_FORCE and nothing else. A nil dispatcher chooses by it. A
+// variable that cannot be parsed forces nothing, because a nil dispatcher has no way to fail.
 func forcedAlone() *Dispatcher {
 	d := &Dispatcher{now: time.Now, entry: entry{fallback: noCalibration}}
 	force, err := forceFromEnvironment(nil)
@@ -56,8 +56,8 @@ func forcedAlone() *Dispatcher {
 	return d
 }
 
-// checkForce tells the user of every override that names something unknown. It forces a case of that name all the same:
-// a program may have operations of its own, which no calibration holds yet.
+// checkForce warns of every override that names something unknown. The override still holds for a case of that name: a
+// program may have operations of its own, which no calibration holds yet.
 func (d *Dispatcher) checkForce() {
 	for _, name := range slices.Sorted(maps.Keys(d.force)) {
 		if strange := d.entry.stranger(name); strange != "" {
@@ -67,8 +67,8 @@ func (d *Dispatcher) checkForce() {
 }
 
 // parseForce reads "name=implementation,name=implementation", where a name is a case or an operation. Names of cases
-// hold commas and equals signs themselves, so a name is the longest known one that fits; a name that is not known must
-// look like one: an operation, or an operation, a slash, and parameters as in taps=512,block=256.
+// hold commas and equals signs themselves, so a name is the longest known one that fits. An unknown name must look like
+// a name: an operation, or an operation, a slash, and parameters as in taps=512,block=256.
 func parseForce(text string, known []string) (map[string]string, error) {
 	force := map[string]string{}
 	rest := strings.TrimSpace(text)

@@ -8,8 +8,8 @@ import (
 	"crossover/calibration"
 )
 
-// nearestNames returns up to three names of cases that somebody may have meant by a name: those of the same operation
-// and those that are a few letters away, nearest first.
+// nearestNames returns up to three names of cases that may have been meant by a name: those of the same operation and
+// those that are a few letters away, nearest first.
 func nearestNames(name string, cases []calibration.Case) []string {
 	type neighbour struct {
 		name     string

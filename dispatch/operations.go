@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// declared are the operations that this program can compute, a set: the declarations of its packages tell their names.
+// declared is the set of operations that this program can compute. The packages that declare operations add the names.
 var declared = struct {
 	sync.Mutex
 	names map[string]bool
@@ -30,8 +30,8 @@ func Operations() []string {
 	return slices.Sorted(maps.Keys(declared.names))
 }
 
-// stranger says why a name is no operation and no case that anybody knows, "" for one that is. Which cases an operation
-// has is known from a calibration alone.
+// stranger says why a name is not a known operation or case. It returns "" for a known one. Only a calibration tells
+// which cases an operation has.
 func (e entry) stranger(name string) string {
 	names := e.names()
 	operation, _, _ := strings.Cut(name, "/")
@@ -59,7 +59,7 @@ func nearestOperations(operation string, names []string) []string {
 	return slices.Compact(nearest)
 }
 
-// didYouMean asks about names, "" for none.
+// didYouMean asks whether one of the names was meant. It returns "" for no names.
 func didYouMean(names []string) string {
 	if len(names) == 0 {
 		return ""

@@ -16,8 +16,8 @@ const noCalibration = "no calibration loaded"
 // entry is the calibration that choices go by.
 type entry struct {
 	host     *calibration.Host // nil where there is none
-	fallback string            // why it is not that of this host, "" where it is
-	otherGPU bool              // its GPU is not the one of this host, so that its GPU thresholds mean nothing here
+	fallback string            // why it is not that of this host, "" if it is
+	otherGPU bool              // its GPU is not the one of this host, so its GPU thresholds do not hold here
 }
 
 // find returns a case of the entry, nil where it has none of that name.
@@ -45,7 +45,7 @@ func (e entry) names() []string {
 	return names
 }
 
-// candidate is an entry that may be picked, and the way to get all of it.
+// candidate is an entry that may be picked, and a function that returns the whole entry.
 type candidate struct {
 	id        string
 	simulated bool
@@ -69,8 +69,8 @@ func fileCandidates(file *calibration.File) []candidate {
 	return candidates
 }
 
-// indexCandidates returns the entries of an index. A time that cannot be read counts as long ago; the entry is refused
-// when it is decoded.
+// indexCandidates returns the entries of an index. An entry whose time cannot be read counts as old. Decoding it fails
+// later.
 func indexCandidates(index *calibration.Index) []candidate {
 	candidates := make([]candidate, len(index.Entries))
 	for i := range index.Entries {
@@ -81,7 +81,8 @@ func indexCandidates(index *calibration.Index) []candidate {
 	return candidates
 }
 
-// pick takes the entry of this host, else the best of its family, else none. No candidates, nil, are no calibration.
+// pick takes the entry of this host, or else the best of its family, or else none. nil candidates mean that there is no
+// calibration.
 func (d *Dispatcher) pick(candidates []candidate) (entry, error) {
 	if candidates == nil {
 		return entry{fallback: noCalibration}, nil
@@ -121,7 +122,7 @@ func (d *Dispatcher) pick(candidates []candidate) (entry, error) {
 	}, err
 }
 
-// othersThan says what is in a file that has nothing for this host.
+// othersThan says which hosts are in a file that has no entry for this host.
 func (d *Dispatcher) othersThan(candidates []candidate) string {
 	const shown = 4
 	var ids []string

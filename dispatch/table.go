@@ -12,20 +12,20 @@ import (
 	"crossover/calibration"
 )
 
-// table is all that Choose and Explain need to know about a case. It never changes; a change of the calibration or of a
-// policy makes a new one.
+// table is all that Choose and Explain need to know about a case. A table never changes. A change of the calibration or
+// of a policy makes a new one.
 type table struct {
-	thresholds []int    // ascending: the first sizes of choices[1:]
+	thresholds []int    // ascending: the first size of each choice but the first
 	choices    []choice // one more than thresholds
 
 	name     string
 	entry    entry
-	recorded *calibration.Case // nil where the entry has no such case
+	recorded *calibration.Case // nil if the entry has no such case
 	gpuWait  *atomic.Int64
 	now      func() time.Time
 }
 
-// at returns the choice for a size. Sizes beyond the measured range fall into the first or the last one.
+// at returns the choice for a size. Sizes beyond the measured range get the first or the last choice.
 func (t *table) at(size int) *choice {
 	i := 0
 	for i < len(t.thresholds) && size >= t.thresholds[i] {
@@ -38,7 +38,7 @@ func (t *table) at(size int) *choice {
 type choice struct {
 	implementation string
 	gpu            bool
-	relief         *relief              // what to take while the GPU is busy, nil where that is no question
+	relief         *relief              // what to take while the GPU is busy; nil for no change
 	segment        *calibration.Segment // nil where no segment was measured
 	reason         string               // one clause
 }
@@ -65,7 +65,7 @@ func predict(c *calibration.Cost, size int) float64 {
 	return c.FixedSeconds + c.SizeSeconds*math.Pow(float64(max(size, 0)), c.Exponent)
 }
 
-// cpuTable is the table of a case about which nothing is known.
+// cpuTable is the table of an unknown case.
 func cpuTable(name string, e entry, reason string, now func() time.Time) *table {
 	return &table{choices: []choice{{implementation: CPU, reason: reason}}, name: name, entry: e, now: now}
 }
@@ -107,7 +107,7 @@ func (d *Dispatcher) newTable(c *Case) *table {
 	return t
 }
 
-// unknown says why there is no case of a name.
+// unknown says why the calibration has no case of a name.
 func (d *Dispatcher) unknown(name string) string {
 	if d.entry.host == nil {
 		return d.entry.fallback
@@ -116,7 +116,7 @@ func (d *Dispatcher) unknown(name string) string {
 		didYouMean(nearestNames(name, d.entry.host.Cases)))
 }
 
-// builder resolves what is on record into what can be used.
+// builder turns a case on record into choices that the program can use.
 type builder struct {
 	d        *Dispatcher
 	names    []string                         // that the program knows, for messages
@@ -124,9 +124,9 @@ type builder struct {
 	recorded *calibration.Case
 }
 
-// forced returns the implementation that CROSSOVER_FORCE asks for, or why it is not to be had.
+// forced returns the implementation that CROSSOVER_FORCE asks for, or the reason why the program cannot use it.
 func (b *builder) forced(name string) (implementation, refused string) {
-	by := name // what the variable names
+	by := name // the key in the variable
 	wanted, asked := b.d.force[by]
 	if !asked {
 		by, _, _ = strings.Cut(name, "/")
@@ -153,7 +153,8 @@ func (b *builder) forced(name string) (implementation, refused string) {
 	return "", refused
 }
 
-// available returns what CROSSOVER_FORCE may ask for: what the program knows, else what is on record, and CPU.
+// available returns the names that CROSSOVER_FORCE may give: those that the program knows, or else those on record, and
+// CPU.
 func (b *builder) available() []string {
 	names := slices.Clone(b.names)
 	if len(names) == 0 && b.recorded != nil {
@@ -164,7 +165,7 @@ func (b *builder) available() []string {
 	return append(names, CPU)
 }
 
-// choose resolves one segment: its implementation, or the first of the next ones that can be used.
+// choose resolves one segment: its implementation, or the first of its alternatives that can be used.
 func (b *builder) choose(s *calibration.Segment) choice {
 	c := choice{implementation: CPU, segment: s}
 	var passed []string
@@ -203,7 +204,7 @@ func (b *builder) choose(s *calibration.Segment) choice {
 	return c
 }
 
-// obstacle says what keeps an implementation from being used, "" for nothing.
+// obstacle says why an implementation cannot be used. It returns "" if it can.
 func (b *builder) obstacle(name string) string {
 	switch {
 	case b.has != nil && !b.has(name):
@@ -216,8 +217,8 @@ func (b *builder) obstacle(name string) string {
 	return ""
 }
 
-// reliefFor returns the first CPU implementation among the next ones, nil where there is none or where the record does
-// not tell what a call costs.
+// reliefFor returns the first CPU implementation among the next ones. It returns nil if there is none or if the record
+// lacks the costs.
 func (b *builder) reliefFor(gpu string, next []string) *relief {
 	onGPU := b.implementation(gpu)
 	for _, name := range next {
@@ -235,7 +236,7 @@ func (b *builder) reliefFor(gpu string, next []string) *relief {
 
 func (b *builder) onGPU(name string) bool { return b.implementation(name).Processor == "gpu" }
 
-// implementation returns what is on record about an implementation, nil for nothing.
+// implementation returns the record of an implementation, or nil.
 func (b *builder) implementation(name string) *calibration.Implementation {
 	for i := range b.recorded.Implementations {
 		if b.recorded.Implementations[i].Name == name {

@@ -10,14 +10,14 @@ import (
 	"crossover/calibration"
 )
 
-// The operations of the program that the tests are.
+// The tests are a program with these operations.
 func init() {
 	for _, operation := range []string{"fft", "mel", "stft"} {
 		Declare(operation)
 	}
 }
 
-// heard returns what warn writes from now on, as if the process had just started.
+// heard returns what warn writes from now on. It forgets all earlier warnings.
 func heard(t *testing.T) *bytes.Buffer {
 	t.Helper()
 	warned.Clear()
@@ -59,7 +59,7 @@ func TestForceWarns(t *testing.T) {
 			lines := heard(t)
 			d := newDispatcherFor(t, test.file, m3Max)
 			c := d.Case(test.ask, test.have...)
-			for range 3 { // told once, however often tables are built
+			for range 3 { // written once, however often tables are built
 				if err := d.Swap(test.file); err != nil {
 					t.Fatal(err)
 				}
@@ -79,7 +79,7 @@ func TestForceWarns(t *testing.T) {
 	}
 }
 
-// checkHeard wants one line that begins as told, nothing for "".
+// checkHeard wants one line that begins as given, or none for "".
 func checkHeard(t *testing.T, lines *bytes.Buffer, want string) {
 	t.Helper()
 	got := lines.String()
@@ -107,7 +107,7 @@ func TestForceWithoutDispatcher(t *testing.T) {
 	checkHeard(t, lines, `CROSSOVER_FORCE: "fft" does not begin with`)
 }
 
-// A program that calls ever new shapes is told once what it lacks, and nothing of it is kept for each of them.
+// A program that calls ever new shapes gets one warning, and dispatch keeps nothing for each shape.
 func TestForceWarnsOnceForAllCases(t *testing.T) {
 	t.Setenv(ForceVariable, "mel=cuda")
 	lines := heard(t)

@@ -38,7 +38,7 @@ func TestANilClockIsTheSystems(t *testing.T) {
 	d.Case("fft/batch=1", "go").Explain(4096) // with the age of the measurement
 }
 
-// Two cases whose names and implementations run together are two cases.
+// Two cases stay apart even if their names and implementations, joined, are equal.
 func TestNamesWithControlCharacters(t *testing.T) {
 	d, err := New(testFile())
 	if err != nil {
