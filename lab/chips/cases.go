@@ -11,8 +11,8 @@ import (
 	"crossover/pool"
 )
 
-// Backends are those of a Mac: Metal, which nobody can open here, and Accelerate. The catalogue on them lists what a Mac
-// has.
+// Backends are those of a Mac: Metal, which cannot be opened here, and Accelerate. The catalogue on them lists what a
+// Mac has.
 func Backends() *kernels.Backends {
 	metal := gpu.NewBackend("metal", func() (gpu.Driver, error) {
 		return nil, errors.New("a modelled GPU computes nothing")
@@ -20,12 +20,13 @@ func Backends() *kernels.Backends {
 	return &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{metal}, Accelerate: true}
 }
 
-// added are the libraries that a Mac has only where somebody installed them.
+// added are the libraries that a Mac has only if its user installed them.
 func added(implementation string) bool {
 	return strings.HasPrefix(implementation, "fftw") || strings.HasPrefix(implementation, "openblas")
 }
 
-// laptop is the noise of a quiet laptop. Its clock's rise after a pause is what saxpy's rise inside a call leaves over.
+// laptop is the noise of a quiet laptop. The clock rises after a pause and inside a call. The fit to saxpy covers the
+// rise inside a call, and laptop covers the rest.
 var laptop = model.Noise{
 	Jitter: 0.02, Visit: 0.01, SpikeEvery: 20 * time.Millisecond, SpikeLength: 200 * time.Microsecond,
 	Ramp: 0.25, RampHalf: 500 * time.Microsecond, RampIdle: 5 * time.Millisecond, RampOn: kernels.GPU,
@@ -40,7 +41,7 @@ type Machine struct {
 // NewMachine returns a machine whose noise is drawn from a seed.
 func NewMachine(c Chip, seed uint64) *Machine { return &Machine{model.NewMachine(laptop, seed), c} }
 
-// Cases returns the catalogue's cases on this machine, of a catalogue on [Backends]. Memory is unified, so that a case
+// Cases returns the catalogue's cases on this machine, from a catalogue on [Backends]. Memory is unified, so a case
 // needs no twin for data on the device.
 func (m *Machine) Cases(catalogue []kernels.Case) []kernels.Case {
 	var cases []kernels.Case
@@ -58,7 +59,7 @@ func (m *Machine) Cases(catalogue []kernels.Case) []kernels.Case {
 	return cases
 }
 
-// implementations returns who computes a case on a Mac without further libraries, and what it costs.
+// implementations returns the implementations of a case on a Mac without further libraries, with their costs.
 func (c Chip) implementations(k kernels.Case) []model.Implementation {
 	var all []model.Implementation
 	for _, i := range k.Implementations {
@@ -98,7 +99,7 @@ func (c Chip) implementation(k *kernels.Case, name string) model.Implementation 
 	return i
 }
 
-// gpuCosts makes an implementation one that the GPU computes: our own kernel, MPS or MPSGraph.
+// gpuCosts gives an implementation the costs of the GPU: for our own kernel, MPS or MPSGraph.
 func (c Chip) gpuCosts(i *model.Implementation, processor string, at func(size float64) work) {
 	fit := Fitted()
 	roundTrip := c.Latency().Middle()

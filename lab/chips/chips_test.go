@@ -21,7 +21,7 @@ func TestFitReproducesSaxpy(t *testing.T) {
 	if !(f.Rise >= 0 && f.Call >= 0) {
 		t.Errorf("fixed costs of %v and %v", f.Rise, f.Call)
 	}
-	// The page says these errors: three points and two numbers a processor leave so much.
+	// The page names these errors. A fit of two numbers to three points of a processor leaves such errors.
 	const metal, vdsp = 0.01, 0.05
 	for _, r := range f.Rows {
 		if off := math.Abs(r.MetalModel/r.Metal - 1); off > metal {
@@ -48,14 +48,14 @@ func TestLeastSquares(t *testing.T) {
 			y[i] = c.a + c.b*x[i]
 		}
 		a, b := leastSquares(x, y, c.known)
-		// Rounding alone; where a is held at 0, b makes up for a tenth in values of 2.5 to 18.5.
+		// Only rounding is left. If a is held at 0, b makes up for a tenth in values of 2.5 to 18.5.
 		if math.Abs(a-c.wantA) > 1e-9 || math.Abs(b-c.b) > 0.05 {
 			t.Errorf("%s: %v + %v·x, want %v + %v·x", name, a, b, c.wantA, c.b)
 		}
 	}
 }
 
-// The clock: everything short is slow by the same factor, everything long by the same time.
+// After an idle time, everything short is slow by the same factor, and everything long by the same time.
 func TestRisen(t *testing.T) {
 	const rise = 300e-6
 	for seconds, want := range map[string]struct{ at, is float64 }{"short": {10e-6, 10e-6 / idleClock}, "long": {1e-3, 1e-3 + rise}} {
@@ -115,7 +115,7 @@ func TestCosts(t *testing.T) {
 		for _, c := range cases {
 			for _, i := range chip.implementations(c) {
 				for n := c.Axis.Min; n <= c.Axis.Max; n *= 2 {
-					// Ten years are more than any call takes, and a tenth of a microsecond less.
+					// No call takes more than ten years, or less than a tenth of a microsecond.
 					if s := i.Cost(float64(n)); !(s > 1e-7 && s < 3e8) {
 						t.Errorf("%s: %s by %s at %d takes %v s", name, c.Name, i.Name, n, s)
 					}

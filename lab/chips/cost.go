@@ -13,13 +13,13 @@ type work struct {
 	bytes    float64 // read and written
 	flops    float64
 	pieces   float64 // that do not depend on each other, for cores to share; at least 1
-	chain    float64 // steps of a recurrence in each piece, 0 for none; a GPU scans and has none
+	chain    float64 // steps of a recurrence in each piece, or 0; always 0 for a GPU, which scans
 	threads  float64 // that a GPU can have under way
 	launches float64 // kernels of a GPU, at least 1
 	kind     kernels.WorkKind
 }
 
-// Latency is the round trip of a command buffer in seconds: the ends of its band.
+// Latency is the band of a command buffer's round trip, in seconds: its least and its greatest value.
 type Latency struct{ Least, Most float64 }
 
 // Middle is the geometric mean of the ends.
@@ -36,13 +36,13 @@ func (c Chip) Latency() Latency {
 // shares are the parts of bandwidth and peak that a kernel reaches on a full GPU.
 type shares struct{ bandwidth, peak float64 }
 
-// risen returns how long a kernel takes that would take so many seconds at the full clock, when the GPU was idle before: it
-// starts at idleClock, and loses at most rise until the clock is up.
+// risen returns how long a kernel takes if the GPU was idle before. seconds is its time at the full clock. The clock
+// starts at idleClock, and the kernel loses at most rise until the clock is up.
 func risen(seconds, rise float64) float64 {
 	return seconds + min(rise, seconds*(1/idleClock-1))
 }
 
-// onGPU returns the seconds that the GPU computes. rise is what it loses at most while its clock rises.
+// onGPU returns the seconds that the GPU computes. While its clock rises it loses at most rise.
 func (c Chip) onGPU(w work, s shares, rise float64) float64 {
 	occupied := min(1, w.threads/(float64(c.GPUCores)*threadsPerCore))
 	return risen(max(w.bytes/(c.bandwidth()*s.bandwidth*occupied), w.flops/(c.peak()*s.peak*occupied)), rise)
@@ -56,14 +56,14 @@ func (c Chip) callGPU(w work, s shares, roundTrip, rise float64) float64 {
 // pauses are the seconds between a call's kernels.
 func pauses(w work) float64 { return (w.launches - 1) * dispatch * 1e-6 }
 
-// account is what the GPU tells of such a call.
+// account is the GPU's own account of such a call.
 func (c Chip) account(w work, s shares, rise float64) gpu.Times {
 	duration := func(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 	busy := c.onGPU(w, s, rise)
 	return gpu.Times{Busy: duration(busy), Span: duration(busy + pauses(w)), Gaps: duration(pauses(w)), Kernel: int(w.launches)}
 }
 
-// callCPU returns the seconds of a call that so many cores compute, each at so many operations a second.
+// callCPU returns the seconds of a call on the given number of cores. perCore is the operations a second of each.
 func (c Chip) callCPU(w work, perCore, cores float64) float64 {
 	cores = min(cores, w.pieces)
 	fixed := callCPU * 1e-6
@@ -73,7 +73,7 @@ func (c Chip) callCPU(w work, perCore, cores float64) float64 {
 	return fixed + max(w.bytes/c.tier(w.bytes, cores), w.flops/(perCore*cores), w.chain*math.Ceil(w.pieces/cores)*chainCycles/(clock*1e9))
 }
 
-// tier is the bandwidth that cores have for a working set of so many bytes, in bytes a second.
+// tier returns the bandwidth of the given number of cores, in bytes a second, for a working set in bytes.
 func (c Chip) tier(workingSet, cores float64) float64 {
 	if workingSet <= cacheCore*float64(c.PerformanceCores)*(1<<20) {
 		return cacheSpeed * 1e9 * cores

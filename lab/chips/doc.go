@@ -1,11 +1,11 @@
 // Package chips is a model of Apple chips, for machines without one: published figures, a cost formula, and the
 // catalogue's cases on a machine in virtual time.
 //
-// It predicts what a calibration would show and measures nothing. Figures that were published stand in chips.json with
-// their sources; what was not published is null there, and such a chip is refused. Everything else that the model takes
-// is in one table, Constants, each with its source or marked as assumed, and two numbers of the GPU and two of the
-// processor are fitted to published saxpy times alone. docs/simulated-chips.md is the model in prose, with the tables of
-// this package. The usual steps are
+// The package predicts what a calibration would show and measures nothing. Published figures stand in chips.json with
+// their sources. A figure that was not published is null there, and such a chip is refused. All other numbers of the
+// model are in one table, Constants, each with its source or marked as assumed. Two numbers of the GPU and two of the
+// processor are fitted, to published saxpy times alone. docs/simulated-chips.md is the model in prose, with the tables
+// of this package. The usual steps are
 //
 //  1. Find a chip by its name;
 //  2. NewMachine with a seed;

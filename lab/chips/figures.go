@@ -45,7 +45,7 @@ var figures = func() (f struct {
 	return f
 }()
 
-// Published returns every chip of which something was published, also those that cannot be modelled.
+// Published returns every chip with published figures, also chips that cannot be modelled.
 func Published() []Chip { return figures.Chips }
 
 // Names returns the names of the chips that can be modelled.
@@ -59,7 +59,7 @@ func Names() []string {
 	return names
 }
 
-// Find returns the chip of a name. Its error is one line that says which names there are, or which figure is missing.
+// Find returns the chip of a name. Its error is one line that lists the names, or says which figure is missing.
 func Find(name string) (Chip, error) {
 	for _, c := range figures.Chips {
 		if c.Name != name {
@@ -96,8 +96,8 @@ func (c Chip) Title() string {
 	return "Apple " + strings.Join(words, " ")
 }
 
-// peak is what the GPU computes at most, in operations a second.
+// peak is the greatest number of operations a second of the GPU.
 func (c Chip) peak() float64 { return *c.TeraFLOPS * 1e12 }
 
-// bandwidth is what the memory carries at most, in bytes a second.
+// bandwidth is the greatest number of bytes a second of the memory.
 func (c Chip) bandwidth() float64 { return *c.GigabytesPerSec * 1e9 }

@@ -24,10 +24,11 @@ type FitRow struct {
 // saxpyBytes is what y = a·x + y moves: x and y read, y written.
 func saxpyBytes(elements int) float64 { return 12 * float64(elements) }
 
-// Fitted returns the fit to the published saxpy times. Nothing else that was published enters it.
+// Fitted returns the fit to the published saxpy times. It uses no other published times.
 //
-// All sizes lie past the caches and are bound by memory, so that each processor's time is a fixed cost and a cost a byte.
-// The GPU's round trip is known from a kernel that does nothing, so that what saxpy has on top of it is the clock's rise.
+// All sizes lie past the caches and are bound by memory. So each processor's time is a fixed cost and a cost a byte.
+// The GPU's round trip is known from a kernel that does nothing. What saxpy takes beyond the round trip is the rise of
+// the clock.
 var Fitted = sync.OnceValue(func() Fit {
 	chip, err := Find(figures.Saxpy.Chip)
 	if err != nil {

@@ -2,13 +2,13 @@ package chips
 
 import "math"
 
-// Versus is one operation on one processor core with Apple's library, and on the GPU, as others have published times of
+// Versus is one operation on one processor core with Apple's library, and on the GPU. Others have published times of
 // it. It is not a case of the catalogue.
 type Versus struct {
 	Name  string
 	About string // what is computed, by what
 	Axis  string // what Sizes count
-	Sizes []int  // to print, ascending; a crossover is looked for between the first and the last one
+	Sizes []int  // to print, ascending; a crossover is sought between the first and the last
 
 	work      func(size float64) work
 	transform bool // whose kernels are Fourier transforms
@@ -22,7 +22,7 @@ const (
 	simdgroup = 32    // threads that sum together
 )
 
-// Predictions returns what the model is asked for beside the catalogue's cases.
+// Predictions returns the operations that the model predicts beside the catalogue's cases.
 func Predictions() []Versus {
 	return []Versus{
 		{"dot", "Σ x[i]·y[i]; vDSP_dotpr, a reduction in two kernels", "elements",
@@ -50,13 +50,13 @@ func Predictions() []Versus {
 	}
 }
 
-// FFTFlops is the operations of one such transform, 5·n·log₂ n, as they are counted everywhere.
+// FFTFlops is the usual count of operations of one such transform, 5·n·log₂ n.
 var FFTFlops = 5 * FFTLength * math.Log2(FFTLength)
 
 // CPU returns the seconds of a call of Apple's library.
 func (v Versus) CPU(c Chip, size int) float64 { return c.callCPU(v.work(float64(size)), vector(), 1) }
 
-// GPU returns the seconds of a call to the GPU with a round trip of so many seconds. busy says that its clock is up.
+// GPU returns the seconds of a call to the GPU. roundTrip is in seconds. busy says that the GPU's clock is up.
 func (v Versus) GPU(c Chip, size int, roundTrip float64, busy bool) float64 {
 	fit := Fitted()
 	s, rise := shares{fit.GPUShare, kernelShare}, fit.Rise
@@ -69,14 +69,15 @@ func (v Versus) GPU(c Chip, size int, roundTrip float64, busy bool) float64 {
 	return c.callGPU(v.work(float64(size)), s, roundTrip, rise)
 }
 
-// Crossover returns the least size from which on the GPU is faster up to the greatest one, and false where there is none.
+// Crossover returns the least size from which on the GPU is faster at every size up to the greatest. It returns false
+// if there is none.
 func (v Versus) Crossover(c Chip, roundTrip float64, busy bool) (int, bool) {
 	wins := func(size int) bool { return v.GPU(c, size, roundTrip, busy) < v.CPU(c, size) }
 	low, high := v.Sizes[0], v.Sizes[len(v.Sizes)-1]
 	if !wins(high) {
 		return 0, false
 	}
-	// Caches make steps, so go down from above by small ratios, and find the place between the last two by halving.
+	// Caches make steps in the times. So the search goes down from above by small ratios, and halves the last step.
 	for high > low {
 		below := max(low, min(high-1, high*49/50))
 		if !wins(below) {

@@ -2,11 +2,12 @@ package chips
 
 import "crossover/kernels"
 
-// sharedPieces is what an array is cut into for processor cores where every element stands alone.
+// sharedPieces is the number of pieces that an array is cut into for processor cores, if its elements do not depend on
+// each other.
 const sharedPieces = 64
 
-// workOf returns what one call of a case has to do at a size, by the algorithm or the way that variant names. The case
-// says so; where it leaves something out, every element stands alone.
+// workOf returns the work of one call of a case at a size, by the algorithm that variant names. The case declares its
+// work. What it does not declare is that of elements that do not depend on each other.
 func workOf(c *kernels.Case, variant string, size int) work {
 	said := c.Work(size, variant)
 	w := work{
@@ -20,7 +21,7 @@ func workOf(c *kernels.Case, variant string, size int) work {
 		w.threads = float64(size)
 	}
 	if w.kind == kernels.Transform && w.bytes == c.Bytes(size) {
-		w.bytes *= w.launches // what is least counts the data once, and each launch moves all of them
+		w.bytes *= w.launches // the least work counts the data once, but each launch moves all of them
 	}
 	w.pieces = max(1, w.pieces)
 	return w

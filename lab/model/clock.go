@@ -5,30 +5,31 @@ import (
 	"time"
 )
 
-// Clock is that of a GPU, which rises while calls are under way and falls when there are none. The zero value stands
-// still.
+// Clock is the clock of a GPU. It rises while calls are under way and falls when there are none. The zero value stays
+// as it is.
 type Clock struct {
-	// Slow is by how much longer a GPU computes whose clock is down: 2 for three times as long.
+	// Slow is by how much longer a GPU computes when its clock is down: 2 means three times as long.
 	Slow float64
-	// Rise is the time constant with which that goes away.
+	// Rise is the time constant with which the clock rises.
 	Rise time.Duration
-	// Awake is the pause that the clock survives, and Fall the time constant with which it falls after that.
+	// Awake is a pause after which the clock is still up. Fall is the time constant with which the clock falls in a
+	// longer pause.
 	Awake, Fall time.Duration
 }
 
-// Asleep is what is reported of Apple's GPUs, as far as a few numbers can say it: it was not measured for this, and on no
-// Mac.
+// Asleep describes Apple's GPUs by published reports, as far as a few numbers can. It was not measured for this
+// project, and not on a Mac.
 var Asleep = Clock{Slow: 2, Rise: 20 * time.Millisecond, Awake: 2 * time.Millisecond, Fall: 2 * time.Millisecond}
 
 // clocked is a GPU's clock at work.
 type clocked struct {
 	Clock
-	excess float64       // by how much longer it computed when last it did
-	last   time.Duration // when that was
+	excess float64       // by how much longer the last computation took
+	last   time.Duration // the end of the last computation
 	used   bool
 }
 
-// pause lets the time until now pass without a call, and returns by how much longer the GPU would compute then.
+// pause lets the time until now pass without a call. It returns by how much longer the GPU would now compute.
 func (c *clocked) pause(now time.Duration) float64 {
 	if !c.used {
 		return c.Slow
@@ -39,8 +40,8 @@ func (c *clocked) pause(now time.Duration) float64 {
 	return c.excess
 }
 
-// stretched returns how long the GPU computes what takes it so many seconds when its clock is up. While it computes the
-// clock rises.
+// stretched returns how long the GPU computes for work that takes the given seconds when its clock is up. The clock
+// rises while the GPU computes.
 func (c *clocked) stretched(seconds float64, now time.Duration) float64 {
 	if c.Slow == 0 {
 		return seconds

@@ -16,24 +16,25 @@ import (
 type Noise struct {
 	// Jitter is the standard deviation of the logarithm of each call's time.
 	Jitter float64
-	// Visit is the same for each binding of an implementation to its buffers: the luck of addresses.
+	// Visit is the same for each binding of an implementation to its buffers. It models the luck of addresses.
 	Visit float64
-	// Run is the same for each implementation on each machine: the luck that a whole run of a program has.
+	// Run is the same for each implementation on each machine. It models the luck of a whole run of a program.
 	Run float64
 	// Spikes come at random, on average once every SpikeEvery of computing, and add up to SpikeLength each.
 	SpikeEvery, SpikeLength time.Duration
 	// Drift swings all times by this share up and down, once every DriftPeriod.
 	Drift       float64
 	DriftPeriod time.Duration
-	// Ramp is by how much slower calls are after a pause, until the clock has risen: it falls by half every RampHalf of
-	// computing, and a pause of RampIdle brings it back.
+	// Ramp is by how much slower calls are after a pause, until the clock has risen. It falls by half with every
+	// RampHalf of computing. A pause of RampIdle brings it back.
 	Ramp               float64
 	RampHalf, RampIdle time.Duration
-	// RampOn is the processor whose calls the ramp slows, and whose calls alone end a pause; "" means both.
+	// RampOn is the processor whose calls the ramp slows. Only its calls end a pause. "" means both processors.
 	RampOn kernels.Processor
-	// GPU is the clock of the GPU: it slows what implementations with an Account compute, for as long as that says.
+	// GPU is the clock of the GPU. It slows implementations with an Account, in the part of a call that the Account
+	// gives to the GPU.
 	GPU Clock
-	// AllCore is by how much longer a processor computes while all its cores are busy, in calls of parallel
+	// AllCore is by how much longer a processor computes while all its cores are busy. It holds in calls of parallel
 	// implementations, and for AllCoreFor after them.
 	AllCore    float64
 	AllCoreFor time.Duration
@@ -51,18 +52,18 @@ type Machine struct {
 	rng      *rand.Rand
 
 	now           time.Duration
-	spike         time.Duration // when the next one comes
+	spike         time.Duration // when the next spike comes
 	throttleFrom  time.Duration
 	throttleUntil time.Duration
-	computed      time.Duration      // since the last pause, by what ramps
-	last          time.Duration      // when that computed last
+	computed      time.Duration      // since the last pause, on the processor of the ramp
+	last          time.Duration      // when that processor computed last
 	phase         float64            // of the drift
 	runs          map[string]float64 // what Run costs each implementation, as a logarithm
 	gpu           clocked
-	crowded       time.Duration // when the cores that a parallel call kept busy have their clock back
+	crowded       time.Duration // until when the cores are slow after a parallel call
 }
 
-// New returns a machine that runs a scenario, its noise drawn from a seed.
+// New returns a machine that runs a scenario. The seed draws its noise.
 func New(s *Scenario, seed uint64) *Machine {
 	m := NewMachine(s.Noise, seed)
 	m.scenario = s
@@ -80,10 +81,10 @@ func NewMachine(noise Noise, seed uint64) *Machine {
 	return m
 }
 
-// never is beyond every sweep.
+// never is later than the end of every sweep.
 const never = time.Duration(math.MaxInt64)
 
-// after draws the next moment of events that come on average once in so much time.
+// after draws the next moment of events that come on average once in the given time.
 func (m *Machine) after(every time.Duration) time.Duration {
 	if every == 0 {
 		return never
@@ -112,7 +113,7 @@ func (m *Machine) Resolution() time.Duration { return 20 }
 // Sleep lets d pass.
 func (m *Machine) Sleep(d time.Duration) { m.now += d }
 
-// Sentinel is 100 µs of work that feels what every call feels.
+// Sentinel is 100 µs of work, disturbed like every call.
 func (m *Machine) Sentinel() { m.spend(kernels.CPU, 100e-6, 0) }
 
 // run returns what a run's luck costs an implementation, as a logarithm.
@@ -125,7 +126,7 @@ func (m *Machine) run(name string) float64 {
 	return luck
 }
 
-// Own returns the scenario with the luck of this machine's run in its costs, instead of in its noise.
+// Own returns the scenario with the luck of this machine's run in its costs and not in its noise.
 func (m *Machine) Own() *Scenario {
 	own := *m.scenario
 	own.Noise.Run = 0
@@ -136,7 +137,7 @@ func (m *Machine) Own() *Scenario {
 	return &own
 }
 
-// spend lets a call of so many seconds pass, disturbed. luck is the logarithm of what its binding costs.
+// spend lets a disturbed call of the given seconds pass. luck is the logarithm of what the call's binding costs.
 func (m *Machine) spend(on kernels.Processor, seconds, luck float64) {
 	n := &m.noise
 	factor := luck
@@ -180,8 +181,8 @@ func (m *Machine) spend(on kernels.Processor, seconds, luck float64) {
 	}
 }
 
-// Case returns the scenario as a case of the catalogue's kind: its outputs are always right. Its name is the scenario's as a
-// calibration file takes names, "launch/shared" for "launch, shared".
+// Case returns the scenario as a case like the catalogue's. Its outputs are always right. Its name is the scenario's in
+// the form of a calibration file, such as "launch/shared" for "launch, shared".
 func (m *Machine) Case() kernels.Case {
 	s := m.scenario
 	name := strings.NewReplacer(", ", "/", " ", "-").Replace(s.Name)
@@ -240,7 +241,7 @@ func (p *problem) Bind(name string) (kernels.Call, error) {
 	return kernels.Call{Run: run, Output: func() []float32 { return answer }}, nil
 }
 
-// onGPU is a call of so many seconds of which the GPU gives an account. What it computes takes longer while its clock is
+// onGPU is a call of the given seconds, with an account of the GPU. The GPU's part takes longer while its clock is
 // down.
 func (m *Machine) onGPU(seconds, luck float64, account gpu.Times) kernels.Call {
 	timed := func() (gpu.Times, error) {

@@ -86,7 +86,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// A run has its luck from the first call to the last, and another one has another.
+// Each run has a luck of its own, the same from the first call to the last.
 func TestLuckOfARun(t *testing.T) {
 	s := Scenarios()[0]
 	cost := s.Implementations[0].Cost(4096)

@@ -17,11 +17,12 @@ type Implementation struct {
 	Name      string
 	Processor kernels.Processor
 	Cost      Cost
-	// Account is what a GPU tells of a call at a size, undisturbed; nil for processors and for GPUs that tell nothing.
+	// Account is the GPU's account of a call at a size, undisturbed. It is nil for processors and for GPUs that give
+	// none.
 	Account func(size float64) gpu.Times
 }
 
-// Scenario is a case on a machine whose truth is known.
+// Scenario is a case on a machine whose true costs are known.
 type Scenario struct {
 	Name            string
 	About           string // what makes it awkward, in a few words
@@ -91,8 +92,8 @@ func (i Implementation) slower(factor float64) Implementation {
 	return i
 }
 
-// Moved returns the scenario on a machine on which one implementation has become slower by a factor, as after an update
-// of its library.
+// Moved returns the scenario on a machine on which one implementation is slower by a factor, for example after an
+// update of its library.
 func (s *Scenario) Moved(implementation string, factor float64) *Scenario {
 	moved := *s
 	moved.Implementations = nil
@@ -105,7 +106,7 @@ func (s *Scenario) Moved(implementation string, factor float64) *Scenario {
 	return &moved
 }
 
-// Costs of the scenarios, in seconds. They are of the size of real calls, but none is below some microseconds, so that a
+// Costs of the scenarios, in seconds. They are like those of real calls. But none is below some microseconds, so that a
 // sweep of thousands of calls takes milliseconds of real time.
 
 // linear is a fixed cost and a bandwidth.

@@ -1,10 +1,10 @@
-// Package proof runs the real calibration and the real verification on modelled machines, many times, and counts: how
+// Package proof runs the real calibration and the real verification on modelled machines, many times. It counts how
 // often an interval holds the true threshold, how often a crossover or a drift is claimed that is not there, what
 // choices cost at sizes that were not measured, and how many blocks that took.
 //
-// It measures nothing on this machine and joins nothing by itself: package harness calibrates and verifies, as it does for
-// the commands, and a dispatcher chooses by the entry that would be in the file. A study is a function of runs and a seed;
-// the same seed gives the same table.
+// The package measures nothing on this machine and does not join the stages itself. Package harness calibrates and
+// verifies, as it does for the commands, and a dispatcher chooses by the entry that would be in the file. A study is a
+// function of runs and a seed. The same seed gives the same table.
 package proof
 
 import (
@@ -24,8 +24,8 @@ import (
 	"crossover/timings"
 )
 
-// Budget is what a calibration of the catalogue's seventeen cases in two minutes has for each, and VerifyBudget what a
-// verification in three minutes has.
+// Budget is the share of one case in a calibration of the catalogue's seventeen cases in two minutes. VerifyBudget is
+// that share in a verification of three minutes.
 const (
 	Budget       = 7 * time.Second
 	VerifyBudget = 10 * time.Second
@@ -38,8 +38,8 @@ type calibrated struct {
 	choice  *dispatch.Case // by the entry of the run
 }
 
-// calibrate runs one calibration of a scenario. resamples is the size of the final bootstrap; 1 where no interval is
-// looked at.
+// calibrate runs one calibration of a scenario. resamples is the size of the final bootstrap, 1 for a study that does
+// not use intervals.
 func calibrate(s *model.Scenario, seed uint64, budget time.Duration, resamples int) *calibrated {
 	machine := model.New(s, seed)
 	run := harness.NewRun(modelled(), []kernels.Case{machine.Case()}, harness.Options{Budget: budget, Seed: seed})
@@ -67,7 +67,7 @@ func (c *calibrated) found() *calibration.Case { return &c.run.Entry.Cases[0] }
 // timings are those of the only case.
 func (c *calibrated) timings() *timings.Set { return c.run.Timings[c.found().Name] }
 
-// modelled is the host that a modelled machine is: what of it a dispatcher asks for.
+// modelled is the host of a modelled machine, as far as a dispatcher asks for it.
 func modelled() calibration.Host {
 	facts := calibration.Facts{Chip: "Modelled machine", Family: "modelled", Architecture: "modelled", Cores: 1, GPU: "Modelled GPU"}
 	return calibration.Host{
@@ -76,10 +76,10 @@ func modelled() calibration.Host {
 	}
 }
 
-// on is a modelled machine as the harness takes it.
+// on is a modelled machine in the form that the harness takes.
 func on(m *model.Machine) harness.Machine { return harness.Machine{Clock: m, Sentinel: m.Sentinel} }
 
-// dispatcher returns the dispatcher of a program that loads the entry, which must be what a calibration file accepts.
+// dispatcher returns the dispatcher of a program that loads the entry. A calibration file must accept the entry.
 func dispatcher(entry *calibration.Host) *dispatch.Dispatcher {
 	file := &calibration.File{SchemaVersion: calibration.SchemaVersion}
 	must(file.Merge(*entry))
@@ -88,7 +88,7 @@ func dispatcher(entry *calibration.Host) *dispatch.Dispatcher {
 	return d
 }
 
-// must panics at an error: on a modelled machine nothing is cancelled, saved or lost, so that any is a defect of ours.
+// must panics at an error. On a modelled machine nothing is cancelled, saved or lost, so any error is a defect of ours.
 func must(err error) {
 	if err != nil {
 		panic(err)
@@ -113,7 +113,7 @@ func each(runs int, f func(run int)) {
 	wait.Wait()
 }
 
-// seedOf spreads the runs of a study over seeds of their own.
+// seedOf gives each run of a study a seed of its own.
 func seedOf(seed uint64, run int) uint64 { return seed*1_000_003 + uint64(run) }
 
 // Share is how often something happened.
@@ -138,7 +138,7 @@ func (s Share) Error() float64 {
 	return math.Sqrt(p * (1 - p) / float64(s.Of))
 }
 
-// Coverage is how the intervals of a scenario's thresholds fared.
+// Coverage is how often the intervals of a scenario's thresholds were right.
 type Coverage struct {
 	Scenario string
 	Holds    Share   // intervals that hold the true crossover, over all crossovers of all runs
@@ -187,8 +187,8 @@ func StudyCoverage(scenarios []model.Scenario, runs int, seed uint64) []Coverage
 	return rows
 }
 
-// nearest returns the reported threshold that stands for the n-th true one: the closest in log-size to the same new
-// winner; nil where there is none.
+// nearest returns the reported threshold for the n-th true one: the closest in log-size that has the same new winner.
+// It returns nil if there is none.
 func nearest(reported []calibration.Segment, edge int, s *model.Scenario, truth []int, n int) *calibration.Segment {
 	winner, _ := s.Best(truth[n])
 	var best *calibration.Segment
@@ -224,18 +224,18 @@ func StudySame(scenarios []model.Scenario, runs int, seed uint64) []Alarms {
 	return rows
 }
 
-// Drift is how verification fared on a scenario.
+// Drift is how often verification was right about a scenario.
 type Drift struct {
 	Scenario  string
 	Unchanged Share   // verifications of an unchanged machine that say DRIFTED
 	Shifted   Share   // verifications that say DRIFTED after a crossover has moved by a factor of two
 	Disturbed Share   // verifications after the same move that say AMBIGUOUS, because the machine was disturbed
-	Factor    float64 // by which an implementation became slower for that
+	Factor    float64 // by which one implementation became slower in that move
 	Cost      float64 // greatest slowdown of the old choice on the changed machine, minus 1
 }
 
-// StudyDrift calibrates, then verifies twice: with the luck of another run, and on the calibrated machine after its first
-// crossover has moved twofold. Scenarios whose crossover cannot move that far are left out.
+// StudyDrift calibrates, then verifies twice: with the luck of another run, and on the calibrated machine after its
+// first crossover has moved twofold. Scenarios whose crossover cannot move that far are left out.
 func StudyDrift(scenarios []model.Scenario, runs int, seed uint64) []Drift {
 	var rows []Drift
 	for k := range scenarios {
@@ -257,8 +257,9 @@ func StudyDrift(scenarios []model.Scenario, runs int, seed uint64) []Drift {
 	return rows
 }
 
-// shifted returns the scenario with its first crossover moved by a factor of two, by making the implementation that wins
-// above it slower, and that implementation and how much slower; nil where that is not to be had.
+// shifted returns the scenario with its first crossover moved by a factor of two. For that it makes the implementation
+// that wins above the crossover slower. It returns that implementation and the factor. The scenario is nil if no factor
+// moves the crossover that far.
 func shifted(s *model.Scenario) (moved *model.Scenario, winner string, factor float64) {
 	truth := s.Truth()
 	if len(truth) == 0 {
@@ -277,7 +278,7 @@ func shifted(s *model.Scenario) (moved *model.Scenario, winner string, factor fl
 	return nil, "", 0
 }
 
-// cost returns the greatest slowdown, on the changed machine, of what was best on the old one, minus 1.
+// cost returns what the old best choices cost on the changed machine: their greatest slowdown, minus 1.
 func cost(s, moved *model.Scenario) float64 {
 	worst := 1.0
 	for _, size := range logSizes(s.Low, s.High, 400) {

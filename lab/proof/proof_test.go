@@ -7,8 +7,8 @@ import (
 	"crossover/thresholds"
 )
 
-// The short version of the tables: a few runs of a few scenarios, with the same seed each time. The command prove has
-// the long one.
+// These tests are a short version of the tables: a few runs of a few scenarios, with the same seed each time. The
+// command prove has the long one.
 
 func scenarios(t *testing.T, names ...string) []model.Scenario {
 	t.Helper()
@@ -40,7 +40,7 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 	}
 }
 
-// A truth that is somewhere else must show: the count is of intervals that hold this truth, not of wide ones.
+// The count is of intervals that hold the truth, not of wide ones. So it must fall if the truth is somewhere else.
 func TestCoverageSeesAWrongTruth(t *testing.T) {
 	s := scenarios(t, "launch")[0]
 	c := calibrate(&s, 1, Budget, 200)
@@ -60,7 +60,7 @@ func TestIdenticalImplementationsDoNotCross(t *testing.T) {
 	}
 }
 
-// On a machine that throttles, verify may say that it was disturbed instead of what it found.
+// On a machine that throttles, verify may report the disturbance in place of a finding.
 func TestDriftIsFoundAndNotInvented(t *testing.T) {
 	for _, r := range StudyDrift(scenarios(t, "launch, shared", "caches", "three"), 15, 1) {
 		if r.Unchanged.Count > 0 {

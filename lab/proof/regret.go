@@ -20,11 +20,12 @@ func logSizes(low, high, n int) []int {
 	return slices.Compact(sizes)
 }
 
-// judged is how many sizes a choice is judged at: drawn afresh in every run, so that no choice can suit them.
+// judged is how many sizes a choice is judged at. They are drawn afresh in every run, so that no choice can be fitted
+// to them.
 const judged = 300
 
-// trueRegret returns what choices cost against the undisturbed truth, at fresh random sizes: the geometric mean of the
-// slowdowns and the greatest one, each minus 1.
+// trueRegret returns what choices cost at fresh random sizes, against the undisturbed truth. mean is the geometric mean
+// of the slowdowns, and worst is the greatest one, each minus 1.
 func trueRegret(s *model.Scenario, choose func(size int) string, seed uint64) (mean, worst float64) {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	sum := 0.0
@@ -81,16 +82,17 @@ func StudyRegret(scenarios []model.Scenario, runs int, seed uint64) []Regret {
 // Goal is the regret that StudyCost asks for.
 const Goal = 0.02
 
-// Cost is how many blocks it takes to reach Goal, at the worst of the judged sizes' mean, in the median run.
+// Cost is how many blocks it takes to reach Goal in the median run.
 type Cost struct {
 	Scenario     string
 	Ours         int
-	Grid, Linear int // 0 where even the finest grid tried does not reach it
+	Grid, Linear int // 0 if even the finest grid does not reach the goal
 }
 
-// StudyCost compares the blocks that our planner needs with those of a ×2 grid with 30 runs a point, and of a linear
-// grid, GPU-BLOB's but for its 30 runs a point, refined until it is enough. Both grids choose by medians and take the best
-// implementation of the nearest measured size below.
+// StudyCost compares the blocks that three ways of measuring need. The first is our planner. The second is a ×2 grid
+// with 30 runs a point. The third is a linear grid like GPU-BLOB's, but with 30 runs a point too. A grid is refined
+// until it reaches Goal. Both grids choose by medians and take the best implementation of the nearest measured size
+// below.
 func StudyCost(scenarios []model.Scenario, runs int, seed uint64) []Cost {
 	var rows []Cost
 	for k := range scenarios {
@@ -105,8 +107,8 @@ func StudyCost(scenarios []model.Scenario, runs int, seed uint64) []Cost {
 	return rows
 }
 
-// oursToGoal returns the median over the runs of the number of blocks after which the regret is at most Goal and stays
-// there for the rest of the sweep.
+// oursToGoal returns the median over the runs of the number of blocks after which the regret reaches Goal and stays at
+// most Goal for the rest of the sweep.
 func oursToGoal(s *model.Scenario, runs int, seed uint64) int {
 	needed := make([]float64, runs)
 	each(runs, func(run int) {
@@ -128,7 +130,7 @@ func oursToGoal(s *model.Scenario, runs int, seed uint64) int {
 	return finite(median(needed))
 }
 
-// after returns what the run would have found with its first n blocks alone.
+// after returns what the run would have found with its first n blocks.
 func (c *calibrated) after(n int) *calibrated {
 	part := *c.timings()
 	part.Blocks = part.Blocks[:n]
@@ -140,7 +142,7 @@ func (c *calibrated) after(n int) *calibrated {
 // gridRuns is how many times the grids measure each point.
 const gridRuns = 30
 
-// geometricPoints are the numbers of points of a ×2 grid, and of its halvings where it does not suffice.
+// geometricPoints are the numbers of points of a ×2 grid and of its refinements, each with half the step.
 func geometricPoints(s *model.Scenario) []int {
 	octaves := int(math.Round(math.Log2(float64(s.High) / float64(s.Low))))
 	var points []int
@@ -184,8 +186,8 @@ func gridToGoal(s *model.Scenario, runs int, seed uint64, sizes func(points int)
 	return 0
 }
 
-// measureGrid returns the winner at each size of a grid by the median of gridRuns calls, each implementation's after the
-// other's, as plain benchmarks run them.
+// measureGrid returns the winner at each size of a grid, by the median of gridRuns calls. One implementation's calls
+// follow the other's, as in plain benchmarks.
 func measureGrid(s *model.Scenario, grid []int, seed uint64) []string {
 	machine := model.New(s, seed)
 	c := machine.Case()
@@ -196,7 +198,7 @@ func measureGrid(s *model.Scenario, grid []int, seed uint64) []string {
 		for _, i := range c.Implementations {
 			call, err := problem.Bind(i.Name)
 			if err != nil {
-				panic(err) // a modelled implementation binds always
+				panic(err) // a modelled implementation always binds
 			}
 			times := make([]float64, gridRuns)
 			for r := range times {

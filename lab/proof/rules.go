@@ -9,13 +9,13 @@ import (
 	"crossover/thresholds"
 )
 
-// RuleRow is what each rule's choices cost in one case, in the order of Rules: the geometric mean of the slowdowns at
-// sizes that the rule did not see, minus 1. It may be below 0 by noise.
+// RuleRow is what each rule's choices cost in one case, in the order of Rules. The cost is the geometric mean of the
+// slowdowns at sizes that the rule did not see, minus 1. Noise may make it negative.
 type RuleRow struct {
 	Case   string
 	Regret []float64
-	// Band is how far apart two regrets must be before they differ: half the case's tie band, since a choice inside
-	// the band is a toss at each size.
+	// Band is how far apart two regrets must be before they differ. It is half the case's tie band, because inside the
+	// tie band a choice is a toss at each size.
 	Band float64
 }
 
@@ -32,8 +32,8 @@ func (r RuleRow) Tied() bool {
 // Rules returns ours and those of the other programs.
 func Rules() []rules.Rule { return append([]rules.Rule{rules.Ours()}, rules.Others()...) }
 
-// StudyRules lets every rule choose on the samples of the same calibrations, and judges it by the truth at fresh sizes:
-// medians over the runs.
+// StudyRules lets every rule choose on the samples of the same calibrations, and compares the choices with the truth at
+// fresh sizes. It returns medians over the runs.
 func StudyRules(scenarios []model.Scenario, runs int, seed uint64) []RuleRow {
 	all := Rules()
 	var rows []RuleRow
@@ -63,8 +63,8 @@ func StudyRules(scenarios []model.Scenario, runs int, seed uint64) []RuleRow {
 	return rows
 }
 
-// MeasuredRules lets every rule choose on the samples of a measured host, at every other size, and judges it at the
-// sizes between, cross-fitted. dir is the folder of a run, or that of a host. Cases with too few sizes are left out.
+// MeasuredRules lets every rule choose on the samples of a measured host, at every other size. It judges the rule at
+// the sizes between, cross-fitted. dir is the folder of a run or of a host. Cases with too few sizes are left out.
 func MeasuredRules(dir string) ([]RuleRow, error) {
 	run, err := harness.Load(dir)
 	if err != nil {

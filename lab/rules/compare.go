@@ -14,9 +14,9 @@ type Score struct {
 	Worst  float64 // greatest slowdown, minus 1
 }
 
-// HeldOut scores a rule on one case's samples: the rule chooses on every other measured size and is judged at the sizes
-// between, then the other way round. The slowdown at a size is cross-fitted, see thresholds.Slowdown. It reports false
-// where there are fewer than four sizes.
+// HeldOut scores a rule on one case's samples. The rule chooses on every other measured size and is judged at the sizes
+// between, then the other way round. The slowdown at a size is cross-fitted, see thresholds.Slowdown. HeldOut reports
+// false if there are fewer than four sizes.
 func HeldOut(set *timings.Set, r Rule) (Score, bool) {
 	sizes := set.Sizes()
 	if len(sizes) < 4 {
@@ -28,7 +28,7 @@ func HeldOut(set *timings.Set, r Rule) (Score, bool) {
 		seen := &timings.Set{Case: set.Case, Implementations: set.Implementations}
 		held := map[int]bool{}
 		for k, size := range sizes {
-			// The ends stay: nobody promises anything beyond the measured range.
+			// The ends stay, because no rule says anything beyond the measured range.
 			held[size] = k%2 == fold && k > 0 && k < len(sizes)-1
 		}
 		for _, b := range set.Blocks {

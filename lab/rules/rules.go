@@ -1,11 +1,11 @@
 // Package rules holds the rules by which other programs turn timings into thresholds, to compare ours with them on the
 // same samples.
 //
-// Nothing that Crossover decides comes from here. Each rule was held against its program's source and is our own code,
-// a function of the curves that our own fit starts from, medians over blocks, so that only the rule differs: not which
-// sizes were timed, how often, or how the times were averaged. Rules that know two implementations get the two that
-// their program would name: the one that wins at the least size and its challenger, the one that wins at the greatest;
-// where those are the same one, the challenger is what wins most of the sizes between.
+// Nothing that Crossover decides comes from here. Each rule is our own code, compared with its program's source. A rule
+// is a function of the curves that our own fit starts from, medians over blocks. So only the rules differ, and not
+// which sizes were timed, how often, or how the times were averaged. Rules for two implementations get the two that
+// their program would name: the one that wins at the least size, and its challenger, which wins at the greatest size.
+// If one implementation wins both, the challenger is the one that wins most of the sizes between.
 package rules
 
 import (
@@ -43,7 +43,7 @@ type Rule struct {
 func Ours() Rule {
 	return Rule{"segments", "Crossover", func(set *timings.Set) Choice {
 		var c Choice
-		// The choice does not depend on the bootstrap, which is what takes the time.
+		// The choice does not depend on the bootstrap, which takes nearly all of the time.
 		for _, s := range thresholds.Fit(set, thresholds.Options{Seed: 1, Resamples: 1}).Segments {
 			c.From = append(c.From, s.From)
 			c.Implementation = append(c.Implementation, s.Implementation)
@@ -72,8 +72,8 @@ func on(rule func(table) Choice) func(*timings.Set) Choice {
 	}
 }
 
-// table is what a rule sees: loss[i][s] is by how much, in log-time, implementation i is behind the best one at
-// sizes[s]; +Inf where it was not timed. There is at least one size.
+// table is what a rule sees. loss[i][s] is by how much, in log-time, implementation i is behind the best one at
+// sizes[s]. It is +Inf if i was not timed there. There is at least one size.
 type table struct {
 	sizes []int
 	loss  [][]float64
@@ -90,8 +90,8 @@ func (t table) winner(s int) int {
 	return best
 }
 
-// ends returns the two implementations that a rule with one threshold decides between. They are the same one only where
-// it wins every size.
+// ends returns the two implementations that a rule with one threshold decides between. They are the same only if one
+// implementation wins every size.
 func (t table) ends() (low, high int) {
 	low, high = t.winner(0), t.winner(len(t.sizes)-1)
 	if low != high {
@@ -134,11 +134,11 @@ func firstWin(t table) Choice {
 	return t.split(low, low, 0)
 }
 
-// winsFromThere switches at the first size from which on the challenger wins, but for single losses: it takes two in a
-// row to start over.
+// winsFromThere switches at the first size from which on the challenger wins. It forgives single losses: only two
+// losses in a row make it start over.
 //
-// Source: GPU-BLOB, include/doGemm.hh, checkOffloadStructReset. It holds the rate of the winner against that of the
-// challenger at this size and at the one below; its sizes are one apart, where that comes to two losses.
+// Source: GPU-BLOB, include/doGemm.hh, checkOffloadStructReset. GPU-BLOB compares the rate of the winner with that of
+// the challenger at this size and at the one below. Its sizes are one apart, so that comes to two losses.
 func winsFromThere(t table) Choice {
 	low, high := t.ends()
 	from, losses := len(t.sizes), 0
@@ -179,8 +179,8 @@ func fewestMisclassified(t table) Choice {
 // leastLoss switches where the summed loss is least. The loss at a size is the part of the slower one's time that the
 // faster one saves, so that no size counts for more than 1.
 //
-// Source: GMP, tune/tuneup.c, one and analyze_dat. Timing from small sizes to great, it stops where the challenger is
-// 1.2 times as fast; here it sees every size.
+// Source: GMP, tune/tuneup.c, one and analyze_dat. GMP times from small sizes to great, and stops where the challenger
+// is 1.2 times as fast. Here the rule sees every size.
 func leastLoss(t table) Choice {
 	low, high := t.ends()
 	losses := t.splits(low, high, func(chosen, other float64) float64 { return max(0, -math.Expm1(other-chosen)) })
@@ -189,20 +189,20 @@ func leastLoss(t table) Choice {
 
 // leastGeometricMean switches where the geometric mean of the slowdowns is least.
 //
-// Source: Go, src/math/big/calibrate_test.go, computeThreshold. It prints the thresholds within 5 and 10 % as well, for
-// whoever picks one constant for all machines, and sets the best.
+// Source: Go, src/math/big/calibrate_test.go, computeThreshold. It also prints the thresholds within 5 and 10 %, to
+// help pick one constant for all machines, and sets the best.
 func leastGeometricMean(t table) Choice {
 	low, high := t.ends()
 	logs := t.splits(low, high, func(chosen, other float64) float64 { return max(0, chosen-other) })
 	least := slices.Min(logs)
-	if math.IsInf(least, 1) { // every split meets a size at which the chosen one was not timed
+	if math.IsInf(least, 1) { // every split has a size at which its choice was not timed
 		return alwaysOne(t)
 	}
 	return t.split(low, high, slices.Index(logs, least))
 }
 
-// splits returns the summed cost of each split between two implementations, from high everywhere to low everywhere,
-// over the sizes at which one of them was timed.
+// splits returns the summed cost of each split between two implementations, from high everywhere to low everywhere. The
+// sum is over the sizes at which one of them was timed.
 func (t table) splits(low, high int, cost func(chosen, other float64) float64) []float64 {
 	sums := make([]float64, len(t.sizes)+1)
 	for split := range sums {
@@ -224,15 +224,15 @@ func (t table) untimed(low, high, s int) bool {
 	return math.IsInf(min(t.loss[low][s], t.loss[high][s]), 1)
 }
 
-// bucketEdges are where the buckets of fixed sizes begin. LinearSolve's are rows of a matrix and its last one begins at
-// 1001; the decades above are ours, for sizes that count samples.
+// bucketEdges are where the buckets of fixed sizes begin. LinearSolve's edges are rows of a matrix, and its last bucket
+// begins at 1001. The decades above are ours, for sizes that count samples.
 var bucketEdges = []int{1, 21, 101, 301, 1001, 10_001, 100_001, 1_000_001}
 
-// buckets takes, in each fixed bucket of sizes, the implementation with the greatest mean speed; a bucket without a
-// measured size takes the choice of the one below.
+// buckets takes, in each fixed bucket of sizes, the implementation with the greatest mean speed. A bucket without a
+// measured size takes the choice of the bucket below.
 //
-// Source: LinearSolve.jl, lib/LinearSolveAutotune/src/benchmarking.jl, categorize_results. Its speeds are in FLOP/s,
-// ours are parts of the best one's at that size: samples do not say how much work a size is.
+// Source: LinearSolve.jl, lib/LinearSolveAutotune/src/benchmarking.jl, categorize_results. Its speeds are in FLOP/s.
+// Ours are shares of the best one's speed at that size, because samples do not say how much work a size is.
 func buckets(t table) Choice {
 	var c Choice
 	for b, from := range bucketEdges {

@@ -7,8 +7,8 @@ import (
 	"crossover/timings"
 )
 
-// set makes samples without noise, ten blocks a size, of implementations with these times; one that takes 0 s at a size
-// was not timed there.
+// set makes samples without noise, ten blocks a size, of implementations with these times. A time of 0 s means that the
+// implementation was not timed at that size.
 func set(sizes []int, seconds ...func(n float64) float64) *timings.Set {
 	s := &timings.Set{Case: "c", Implementations: []string{"a", "b", "c"}[:len(seconds)]}
 	for _, size := range sizes {
@@ -59,7 +59,7 @@ func TestRulesAgreeOnAPlainCrossover(t *testing.T) {
 	}
 }
 
-// Each rule is known by what it makes of a lucky win at a small size and of one loss at a great one.
+// Each rule shows by how it treats a lucky win at a small size and one loss at a great one.
 func TestRulesDifferWhereTheirProgramsDo(t *testing.T) {
 	b := func(n float64) float64 {
 		switch n {
@@ -95,8 +95,8 @@ func rule(t *testing.T, name string) Rule {
 	return Rule{}
 }
 
-// What the programs' sources say beyond the names of their rules. The second implementation takes ratio(n) times as long
-// as the first.
+// These details of the rules come from the programs' sources, not from the rules' names. The second implementation
+// takes ratio(n) times as long as the first.
 func TestRulesFollowTheirSources(t *testing.T) {
 	for _, c := range []struct {
 		about, rule string
@@ -175,7 +175,7 @@ func TestFirstWinWaitsForTheChallenger(t *testing.T) {
 	}
 }
 
-// A size at which only a third one was timed says nothing about the two.
+// A size at which only a third implementation was timed says nothing about the two.
 func TestSplitsSkipSizesWithoutEither(t *testing.T) {
 	except := func(n float64, time func(float64) float64) func(float64) float64 {
 		return func(size float64) float64 {

@@ -20,7 +20,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// The page's tables are those of the code: this is what "go generate ./lab/chips" writes.
+// The page's tables are what "go generate ./lab/chips" writes from the code.
 func TestPageIsGenerated(t *testing.T) {
 	page := read(t, document)
 	want, err := fill(page)

@@ -115,7 +115,7 @@ func span(low, high float64) string {
 	return us(low) + " – " + us(high)
 }
 
-// count writes a whole number with a binary unit where that is exact, and with groups of three digits where not.
+// count writes a whole number, with a binary unit if that is exact, and with groups of three digits otherwise.
 func count(n int) string {
 	switch {
 	case n >= 1<<20 && n%(1<<20) == 0:
@@ -206,7 +206,7 @@ func crossovers() string {
 	return table([]int{0, 1}, rows)
 }
 
-// comparison holds the prediction of Fourier transforms against what was published of them, which no fit has seen.
+// comparison compares the prediction of Fourier transforms with published times, which no fit has used.
 func comparison() string {
 	c := m1()
 	band := c.Latency()
