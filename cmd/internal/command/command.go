@@ -63,7 +63,7 @@ func Exit(stderr io.Writer, program string, err error) int {
 	return ExitFailed
 }
 
-// Parse parses the arguments. done reports that --help or --version was asked for and answered on stdout.
+// Parse parses the arguments. done reports that the user asked for --help or --version and that stdout has the answer.
 func Parse(flags *pflag.FlagSet, args []string, stdout io.Writer, purpose string) (done bool, err error) {
 	flags.SetOutput(io.Discard)
 	flags.SortFlags = false
@@ -131,8 +131,8 @@ func Environment(condition host.Condition) calibration.Environment {
 	}
 }
 
-// Commit returns the commit that the program was built from, or "". "go run" does not stamp it, so inside a checkout
-// of this module git is asked.
+// Commit returns the commit that the program was built from, or "". "go run" does not stamp the commit. So inside a
+// checkout of this module Commit asks git.
 func Commit() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, setting := range info.Settings {
@@ -152,7 +152,7 @@ func Commit() string {
 	return strings.TrimSpace(string(out))
 }
 
-// Writable makes the folder and reports, before any time is spent, whether a file can be written into it.
+// Writable makes the folder and reports whether a file can be written into it. Commands call it before they spend time.
 func Writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot write to %s: %w", dir, Cause(err))
@@ -164,7 +164,7 @@ func Writable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// Cause strips the path that an os error repeats.
+// Cause removes the path that an os error repeats.
 func Cause(err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {
@@ -195,7 +195,7 @@ func Thousands(n int) string {
 }
 
 // HostFacts returns this machine's facts as the file holds them, as far as the system tells them, and its id. The id
-// rests on nothing else, so that a dispatcher, which opens no GPU, finds the same one.
+// depends on nothing else. So a dispatcher, which opens no GPU, finds the same id.
 func HostFacts() (calibration.Facts, string) {
 	facts := host.Identify()
 	return calibration.Facts(facts), facts.ID()

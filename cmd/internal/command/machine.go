@@ -14,7 +14,7 @@ import (
 	"crossover/sweeps"
 )
 
-// Machine is what a command measures on, and the cases there: the catalogue on this computer, or a script in tests.
+// Machine is what a command measures on, with its cases: the catalogue on this computer, or a script in tests.
 type Machine struct {
 	harness.Machine
 	Cases func() []kernels.Case
@@ -46,8 +46,8 @@ func forget() {
 	fftw.Forget()
 }
 
-// keptBytes is how much GPU memory may lie in a pool between two visits of a sweep: small buffers are dear to allocate
-// for what they hold, and large ones are in each other's way.
+// keptBytes is how much GPU memory may lie in a pool between two visits of a sweep. Allocating a small buffer is
+// expensive for what it holds. Large buffers that are kept leave no room for each other.
 const keptBytes = 1 << 30
 
 func trim() {
@@ -58,7 +58,7 @@ func trim() {
 	}
 }
 
-// WarnLost says on stderr, in one line, that a GPU was lost during a sweep, where one was.
+// WarnLost says on stderr, in one line, that a GPU was lost during a sweep. It says nothing if none was lost.
 func WarnLost(stderr io.Writer, program string, results []*sweeps.Result) {
 	for _, r := range results {
 		if r.Lost != "" {
@@ -69,7 +69,7 @@ func WarnLost(stderr io.Writer, program string, results []*sweeps.Result) {
 	}
 }
 
-// DescribeGPU adds to the description of a host what the driver of its first GPU tells and the system does not.
+// DescribeGPU adds to the description of a host what the driver of its first GPU reports and the system does not.
 func (m Machine) DescribeGPU(facts *calibration.Facts, environment *calibration.Environment) {
 	if m.GPUs == nil {
 		return

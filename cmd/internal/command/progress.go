@@ -12,9 +12,9 @@ import (
 	"crossover/sweeps"
 )
 
-// Progress returns what a sweep calls between blocks, and a function that clears the line at the end. On a terminal it
-// draws a bar on stderr; with verbose it writes a line a visit instead; otherwise it does nothing. The bar is drawn
-// where it is called, by no goroutine of its own, so nothing is drawn inside a timed block.
+// Progress returns a function that a sweep calls between blocks, and a function that clears the line at the end. On a
+// terminal it draws a bar on stderr. With verbose it writes a line for each visit instead. Otherwise it does nothing.
+// The caller draws the bar and no goroutine does, so nothing is drawn inside a timed block.
 func Progress(stderr io.Writer, verbose, hide bool) (step func(sweeps.Progress), done func()) {
 	nothing := func() {}
 	switch {

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// grace is how long a command may take to end by itself after the first signal. What cannot be stopped, such as a call
-// of a library or the reading of a pipe that nobody writes to, is left to itself after that.
+// grace is how long a command may take to end by itself after the first signal. Some work cannot be stopped, such as a
+// call of a library or reading a pipe without a writer. After the grace the program ends without waiting for that work.
 const grace = 800 * time.Millisecond
 
 // Main runs a command with the program's arguments and ends the program with its exit code. The first SIGINT or SIGTERM
 // cancels the context of the command. The program ends within a second of that, whatever the command is doing, and at
-// once with the second signal: then it says what the command has left by Farewell.
+// once with the second signal. It then prints what the command has set with Farewell.
 func Main(program string, run func(ctx context.Context, stdout, stderr io.Writer, args []string) error) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -27,7 +27,7 @@ func Main(program string, run func(ctx context.Context, stdout, stderr io.Writer
 	os.Exit(Exit(os.Stderr, program, err))
 }
 
-// until runs a command until it ends, or until it has been left to itself.
+// until runs a command until it ends, or until its grace is over.
 func until(signals <-chan os.Signal, grace time.Duration, run func(context.Context) error) error {
 	words := &farewell{}
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), farewellKey{}, words))
@@ -49,8 +49,8 @@ func until(signals <-chan os.Signal, grace time.Duration, run func(context.Conte
 	return words.error()
 }
 
-// Farewell sets what the program says where a signal ends it before the command returns: what is saved by then, and what
-// helps. what is called then, by another goroutine.
+// Farewell sets what the program says if a signal ends it before the command returns: what is saved by then, and what
+// helps. Another goroutine calls what at that time.
 func Farewell(ctx context.Context, what func() error) {
 	if words, ok := ctx.Value(farewellKey{}).(*farewell); ok {
 		words.mu.Lock()
@@ -61,7 +61,7 @@ func Farewell(ctx context.Context, what func() error) {
 
 type farewellKey struct{}
 
-// farewell is what to say; nothing in particular where it is nil.
+// farewell holds what to say. A nil what says nothing in particular.
 type farewell struct {
 	mu   sync.Mutex
 	what func() error

@@ -15,7 +15,7 @@ import (
 
 const stuckVariable = "CROSSOVER_TEST_STUCK"
 
-// TestStuckCommand is no test but the program that TestASignalEndsWhatCannotBeStopped sends a signal to.
+// TestStuckCommand is not a test. It is the program to which TestASignalEndsWhatCannotBeStopped sends a signal.
 func TestStuckCommand(t *testing.T) {
 	if os.Getenv(stuckVariable) == "" {
 		t.Skip("it is run by another test, in a process of its own")
@@ -23,7 +23,7 @@ func TestStuckCommand(t *testing.T) {
 	Main("stuck", func(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 		Farewell(ctx, func() error { return Interrupted(errors.New("what there was\nis saved")) })
 		io.WriteString(stdout, "ready\n")
-		for { // as a call of a library that takes an hour
+		for { // like a call of a library that takes an hour
 			time.Sleep(time.Hour)
 		}
 	})
@@ -31,7 +31,7 @@ func TestStuckCommand(t *testing.T) {
 
 func TestASignalEndsWhatCannotBeStopped(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // of a busy machine
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // long enough for a busy machine
 		defer cancel()
 		stuck := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestStuckCommand$")
 		stuck.Env = append(os.Environ(), stuckVariable+"=1")
@@ -70,7 +70,7 @@ func TestTheSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// What ends by itself after the first signal has the last word.
+// A command that ends by itself after the first signal returns its own error.
 func TestTheCommandEndsByItself(t *testing.T) {
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt

@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// SizeRange is what --sizes says: sizes from Low to High, the rungs of the grid Ratio apart.
+// SizeRange is the value of --sizes: sizes from Low to High, the rungs of the grid Ratio apart.
 type SizeRange struct {
 	Low, High int
 	Ratio     float64 // 0 where the command line leaves it to the planner
 }
 
-// maxSize is the greatest size that --sizes accepts: 2⁴⁰ of anything fits no machine, and its bytes still fit an int64.
+// maxSize is the greatest size that --sizes accepts. No machine can hold 2⁴⁰ of anything, and the number of bytes still
+// fits an int64.
 const maxSize = 1 << 40
 
 // ParseSizes parses lo:hi or lo:hi:xN, such as 64:1Mi:x2. Numbers are whole and may end in Ki, Mi or Gi.

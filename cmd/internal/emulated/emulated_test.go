@@ -1,5 +1,5 @@
 // Package emulated tests that the parts fit together: the catalogue's own cases, their kernel texts on an emulated GPU,
-// a sweep, a fit, the file, and a typed plan that goes by it. No time means anything here.
+// a sweep, a fit, the file, and a typed plan that chooses by the file. No time means anything here.
 package emulated
 
 import (
@@ -26,7 +26,7 @@ import (
 	"crossover/timings"
 )
 
-// backends returns an emulated GPU and nothing else, or skips the test where there is no emulator.
+// backends returns an emulated GPU and nothing else. It skips the test if there is no emulator.
 func backends(t *testing.T, options ...emulator.Option) *kernels.Backends {
 	t.Helper()
 	b := backendsOf(func() (gpu.Driver, error) { return emulator.New(options...) })
@@ -78,7 +78,7 @@ func sweep(t *testing.T, b *kernels.Backends, cases []kernels.Case, change func(
 	return results
 }
 
-// status returns how the emulated GPU fared, and the blocks in which it was timed.
+// status returns what became of the emulated GPU, and the blocks in which it was timed.
 func status(r *sweeps.Result) (s sweeps.Status, blocks int) {
 	for _, status := range r.Implementations {
 		if status.Name == kerneltest.EmulatorName {
@@ -118,10 +118,10 @@ func TestTheEmulatorIsInEveryCase(t *testing.T) {
 	}
 }
 
-// From the kernel text to the plan of a program.
+// A kernel text becomes the choice of a program's plan.
 func TestFromKernelToPlan(t *testing.T) {
 	b := backends(t)
-	// What is bound first waits for the compiler.
+	// The implementation that is bound first waits for the compiler.
 	longer := func(o *sweeps.Options) { o.Budget = 8 * time.Second }
 	results := sweep(t, b, cases(t, b, 4096, "scale", "scale/resident", "fft/batch=1"), longer)
 	entry := calibration.Host{
@@ -222,8 +222,8 @@ func TestModesOnTheEmulator(t *testing.T) {
 
 func TestTheDeviceIsLost(t *testing.T) {
 	b := backends(t, emulator.LoseAfter(400))
-	// Calls of this size are slow enough for a visit to be over before the device is lost, however fast the machine is, and
-	// so many visits make more calls, however slow it is.
+	// Calls of this size are so slow that a visit is over before the device is lost, even on a fast machine. So many
+	// visits make more calls than the device survives, even on a slow machine.
 	again := func(o *sweeps.Options) {
 		o.Budget = time.Minute // of which little is spent
 		o.Planner = func(*kernels.Case) sweeps.Planner { return &visits{slices.Repeat([]int{4096}, 15)} }
@@ -246,7 +246,7 @@ func TestTheDeviceIsLost(t *testing.T) {
 
 func TestTheDeviceHasLittleMemory(t *testing.T) {
 	b := backends(t, emulator.MemoryLimit(300_000))
-	// An input and an output of up to 37 500 floats each, twice because of the twin, which may be missing.
+	// An input and an output have up to 37 500 floats each. The twin needs as much again, and may be missing.
 	few := func(o *sweeps.Options) {
 		o.Budget = time.Minute // of which little is spent
 		o.Planner = func(*kernels.Case) sweeps.Planner { return &visits{[]int{1024, 16384, 1 << 17}} }

@@ -10,9 +10,9 @@ import (
 const (
 	// briefShare is the part of a verification's budget that a brief comparison takes: a tenth.
 	briefShare = 10
-	// leastBrief is the least that it takes, as far as that is no more than half of the budget.
+	// leastBrief is the least budget of a brief comparison, unless that is more than half of the whole budget.
 	leastBrief = 2 * time.Second
-	// briefPair is about what the two rows of a pair take on a quiet machine.
+	// briefPair is about the time that the two rows of a pair take on a quiet machine.
 	briefPair = time.Second
 )
 
@@ -21,8 +21,8 @@ func BriefBudget(budget time.Duration) time.Duration {
 	return max(budget/briefShare, min(leastBrief, budget/2))
 }
 
-// Brief compares as many implementations as the budget is for, at two sizes each, drawn by the seed. Sizes and Pairs of the
-// options are its own.
+// Brief compares as many implementations as the budget allows, at two sizes each. The seed draws them. Brief ignores
+// Sizes and Pairs of the options.
 func Brief(ctx context.Context, cases []kernels.Case, o Options) (Summary, error) {
 	o.Sizes, o.Pairs = 2, max(1, int(o.Budget/briefPair))
 	rows, err := Compare(ctx, cases, o)

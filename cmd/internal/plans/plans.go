@@ -2,12 +2,12 @@
 // itself runs both, one implementation at a time and in the same blocks, each on data of its own in the same placement.
 // The two are the same if a calibration measures everything that a call costs a program, and nothing else.
 //
-// It decides by evidence. The addresses of a visit's buffers affect all of its blocks, so the datum is the median ratio
-// of a visit. Each visit has fresh buffers, and the program gets its buffers first in every other visit. A row is
-// settled where the 95 % interval of the median over its visits lies on one side of a limit. A row that is not settled
-// is visited again while the budget lasts, and is undecided where that does not help.
+// The package decides by evidence. The addresses of a visit's buffers affect all of its blocks, so the datum is the
+// median ratio of a visit. Each visit has fresh buffers, and the program gets its buffers first in every other visit. A
+// row is settled if the 95 % interval of the median over its visits lies on one side of a limit. A row that is not
+// settled is visited again while the budget lasts, and then is undecided.
 //
-// It does not say which of the two is right.
+// The package does not say which of the two is right.
 package plans
 
 import (
@@ -32,15 +32,15 @@ type Options struct {
 	Budget  time.Duration // for everything
 	Seed    uint64
 
-	// Pairs is how many implementations of cases are compared, drawn by the seed and of different names as far as there
-	// are any; 0 means all.
+	// Pairs is how many implementations of cases are compared; 0 means all. The seed draws them, with different names
+	// as far as possible.
 	Pairs int
 
 	Progress func(sweeps.Progress) // may be nil
 }
 
-// Compare times the cases that have typed plans. Every implementation that can run here has a row for each size. The error
-// wraps ErrWrong where a program or a sweep got wrong values, and the rows are there all the same.
+// Compare times the cases that have typed plans. Every implementation that can run here has a row for each size. If a
+// program or a sweep got wrong values, the error wraps ErrWrong, and Compare returns the rows too.
 func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error) {
 	pairs := draw(pairsOf(cases), o.Pairs, o.Seed)
 	together := make([]kernels.Case, len(pairs))
@@ -51,8 +51,8 @@ func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error
 	results, err := sweeps.Run(ctx, together, sweeps.Options{
 		Budget: o.Budget, Seed: o.Seed, VisitShare: 1, Input: kernels.GeneratedInput(), Progress: o.Progress,
 		Clock: m.Clock, Sentinel: m.Sentinel, Together: m.Together, Others: m.Others,
-		Uncollected: m.Clock != nil, // a script, whose time no collection takes
-		// Memory that stayed in a pool would be the next visit's, at the same addresses.
+		Uncollected: m.Clock != nil, // a script: no collection takes its time
+		// The next visit would get memory that stayed in a pool, at the same addresses.
 		Trim: func() { kernels.Here().Trim() },
 		Planner: func(c *kernels.Case) sweeps.Planner {
 			return newVisits(spread(c.Axis, o.Sizes), max(o.Blocks, LeastBlocks))
@@ -76,10 +76,10 @@ func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error
 	return rows, errors.Join(wrong...)
 }
 
-// ErrWrong is wrapped by the error of Compare where an output was wrong.
+// ErrWrong is wrapped by the error of Compare if an output was wrong.
 var ErrWrong = errors.New("wrong values")
 
-// pair is an implementation of a case, and the same by the typed plan.
+// pair is an implementation of a case, as the sweep calls it and through the typed plan.
 type pair struct {
 	of             kernels.Case // with programs
 	implementation string
@@ -110,7 +110,7 @@ func pairsOf(cases []kernels.Case) []pair {
 	return pairs
 }
 
-// draw returns n of the pairs, all where n is 0: one of each implementation before a second one of any.
+// draw returns n of the pairs, or all for n = 0. It takes one pair of each implementation before a second one of any.
 func draw(pairs []pair, n int, seed uint64) []pair {
 	if n == 0 || n >= len(pairs) {
 		return pairs
@@ -128,7 +128,7 @@ func draw(pairs []pair, n int, seed uint64) []pair {
 	return pairs[:n]
 }
 
-// together returns the case of the two alone. Beside a faster implementation a sweep would time them in few blocks.
+// together returns a case of the two alone. Beside a faster implementation, a sweep would time them in few blocks.
 func (p pair) together() kernels.Case {
 	c := p.of
 	c.Name += " " + p.implementation
@@ -142,11 +142,11 @@ func (p pair) together() kernels.Case {
 	return c
 }
 
-// inTurn is a problem of which one implementation is bound before the others, whichever is asked for first: who is bound
-// first gets the memory that lies first, and the sweep always asks in the same order.
+// inTurn is a problem that binds one implementation before the others, whichever is asked for first. The sweep always
+// asks in the same order, and the implementation that is bound first gets the memory that lies first.
 type inTurn struct {
 	kernels.Problem
-	first string // "" once it was bound
+	first string // "" once it is bound
 	ahead *kernels.Call
 	name  string // of the call that was bound ahead
 }
@@ -156,7 +156,7 @@ func (p *inTurn) Bind(name string) (kernels.Call, error) {
 	if first := p.first; first != "" {
 		p.first = ""
 		if first != name {
-			if call, err := p.Problem.Bind(first); err == nil { // one that fails is asked for again, and then fails again
+			if call, err := p.Problem.Bind(first); err == nil { // if it fails, it is asked for again, and fails again
 				p.ahead, p.name = &call, first
 			}
 		}
@@ -178,8 +178,8 @@ func (p *inTurn) Release() {
 	kernels.Release(p.Problem)
 }
 
-// spread returns sizes at even distances on a logarithmic axis, its ends left out: the smallest sizes take less than a
-// clock can tell, and the largest ones take their time.
+// spread returns sizes at even distances on a logarithmic axis, without its ends. A clock cannot tell the time of the
+// smallest sizes, and the largest ones take long.
 func spread(a kernels.Axis, n int) []int {
 	var sizes []int
 	low, high := math.Log(float64(a.Min)), math.Log(float64(a.Max))

@@ -27,12 +27,13 @@ func compare(t *testing.T, m *scripted.Machine, o Options) []Row {
 	return rows
 }
 
-// costs are those of an implementation on the processor, and of one that is hopelessly behind it.
+// costs are those of an implementation on the processor, and of one that is far slower.
 func costs() map[string]scripted.Cost {
 	return map[string]scripted.Cost{"go": scripted.Linear(1e-6, 2e-10), "slow": scripted.Linear(5e-5, 1e-8)}
 }
 
-// A program whose plan does what the sweep times takes as long, for implementations that are far behind too.
+// A program whose plan does what the sweep times takes as long as the sweep says. This also holds for implementations
+// that are far behind.
 func TestTheSame(t *testing.T) {
 	m := scripted.New(1, 0.02)
 	m.AddPlanned("fft", costs(), nil)
@@ -50,8 +51,8 @@ func TestTheSame(t *testing.T) {
 	}
 }
 
-// A program that copies its input and its output on one thread, to and from memory that the GPU reaches, is caught where
-// the sweep computes in place.
+// The sweep computes in place. The program copies its input and its output on one thread, to and from memory that the
+// GPU reaches. The comparison finds the difference.
 func TestACopyThatTheSweepLeavesOut(t *testing.T) {
 	const bytesPerSecond = 10e9
 	m := scripted.New(1, 0.02)
@@ -71,7 +72,7 @@ func TestACopyThatTheSweepLeavesOut(t *testing.T) {
 	}
 }
 
-// What a program saves shows as well: the plan is faster than the sweep says where the sweep pays for more.
+// If the sweep pays for more than a program, the plan is faster than the sweep says. The comparison finds that too.
 func TestAnExtraThatIsTheSweepsOwn(t *testing.T) {
 	m := scripted.New(1, 0.02)
 	m.AddPlanned("fft", costs(), func(n float64) float64 { return -0.3 * (1e-6 + 2e-10*n) })
@@ -81,8 +82,8 @@ func TestAnExtraThatIsTheSweepsOwn(t *testing.T) {
 	}
 }
 
-// A machine on which times scatter decides nothing that is not so: the rows are visited again, and those that stay
-// undecided are called that.
+// On a machine on which times scatter, no row is decided wrongly. The rows are visited again, and those that are still
+// not settled are called undecided.
 func TestNoise(t *testing.T) {
 	quiet, noisy := scripted.New(1, 0.02), scripted.New(1, 0.5)
 	visits := map[*scripted.Machine]int{}
@@ -101,7 +102,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// What the budget does not reach is told.
+// Rows that the budget does not reach are reported.
 func TestTooSmallABudget(t *testing.T) {
 	m := scripted.New(1, 0.02)
 	m.AddPlanned("fft", map[string]scripted.Cost{"go": scripted.Linear(0.2, 0)}, nil)
@@ -147,7 +148,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A few pairs are of as many implementations as there are.
+// A few pairs cover as many implementations as possible.
 func TestDraw(t *testing.T) {
 	m := scripted.New(1, 0)
 	for k := range 10 {
@@ -179,7 +180,7 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// Who is bound first changes from visit to visit, and whatever was bound is released.
+// The implementation that is bound first changes from visit to visit. Everything that was bound is released.
 func TestInTurn(t *testing.T) {
 	var bound []string
 	open := 0
@@ -230,7 +231,8 @@ func (r *recorder) Bind(name string) (kernels.Call, error) {
 	}, nil
 }
 
-// result is what a sweep measures at one size in visits of 3 blocks whose program takes the given times as long.
+// result is what a sweep measures at one size, in visits of 3 blocks. In each visit the program takes the given ratio
+// of the sweep's time.
 func result(ratios ...float64) *sweeps.Result {
 	r := &sweeps.Result{Samples: timings.Set{Implementations: []string{"go", "program:go"}}}
 	for visit, ratio := range ratios {

@@ -13,31 +13,32 @@ import (
 	"crossover/timings"
 )
 
-// The ratios of program ÷ sweep within which the two count as the same, for one row and in the median of the rows.
+// The two times count as the same if the ratio program ÷ sweep lies within these limits. There are limits for one row
+// and for the median of the rows.
 const (
 	Least, Most             = 0.85, 1.15
 	LeastMedian, MostMedian = 0.95, 1.05
 )
 
 const (
-	// LeastVisits is how many visits a row has before it is judged: fewer have no interval of 95 %.
+	// LeastVisits is how many visits a row has before it is judged. Fewer visits have no interval of 95 %.
 	LeastVisits = 6
-	// LeastBlocks is how many blocks they have together.
+	// LeastBlocks is how many blocks these visits have together.
 	LeastBlocks = 3 * LeastVisits
 )
 
-// Finding is what the times say of a ratio.
+// Finding is the result of a comparison of times.
 type Finding string
 
 // The findings.
 const (
 	Inside     Finding = "inside"     // the interval lies within the limits
-	Outside    Finding = "outside"    // the interval lies beyond one of them
-	Undecided  Finding = "undecided"  // the interval holds a limit, or there are too few visits for one
+	Outside    Finding = "outside"    // the interval lies beyond one of the limits
+	Undecided  Finding = "undecided"  // the interval holds a limit, or there are too few visits for an interval
 	Unmeasured Finding = "unmeasured" // there is no block
 )
 
-// finding judges an interval by limits.
+// finding compares an interval with limits.
 func finding(low, high, least, most float64) Finding {
 	switch {
 	case low >= least && high <= most:
@@ -48,7 +49,7 @@ func finding(low, high, least, most float64) Finding {
 	return Undecided
 }
 
-// interval returns a distribution-free interval of the median at 95 %; infinite where there are too few values.
+// interval returns a distribution-free 95 % interval of the median. It is infinite for too few values.
 func interval(values []float64) (low, high float64) {
 	if len(values) < LeastVisits {
 		return math.Inf(-1), math.Inf(1)
@@ -111,7 +112,7 @@ func whyUnmeasured(r *sweeps.Result) string {
 	return "out of reach of the budget (a larger --budget helps)"
 }
 
-// measurement is what was measured of a pair at one size.
+// measurement holds the times of a pair at one size.
 type measurement struct {
 	sweep, program []float64 // seconds of a call, by block
 	ratios         []float64 // the median over the blocks, by visit
@@ -180,9 +181,9 @@ type Summary struct {
 	Undecided  int     `json:"undecided"`
 	Unmeasured int     `json:"unmeasured"`
 
-	// Finding is Outside where a row is, or where the interval of the median lies beyond its own limits. It is Inside where
-	// that interval lies within them and most rows are inside, and Undecided otherwise. Fewer than LeastVisits rows have no
-	// such interval, and then the rows alone decide.
+	// Finding is Outside if a row is Outside, or if the interval of the median lies beyond its own limits. It is Inside
+	// if that interval lies within them and most rows are Inside, and Undecided otherwise. Fewer than LeastVisits rows
+	// have no such interval, and then the rows alone decide.
 	Finding Finding `json:"finding"`
 }
 
@@ -209,7 +210,7 @@ func Sum(rows []Row) Summary {
 		return s
 	}
 	s.Median, s.Lowest, s.Highest = median(ratios), slices.Min(ratios), slices.Max(ratios)
-	ofMedian := Inside // too few rows for an interval: they speak for themselves
+	ofMedian := Inside // too few rows for an interval: the rows alone decide
 	if low, high := interval(ratios); !math.IsInf(high, 1) {
 		ofMedian = finding(low, high, LeastMedian, MostMedian)
 	}

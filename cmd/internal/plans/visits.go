@@ -13,13 +13,13 @@ const (
 	leastVisit = 0.02
 )
 
-// visits is the planner of a pair. It visits every size until its row is settled, cheap ones and those that are nearly
-// there first: where the budget is short, some settled rows say more than many that were begun.
+// visits is the planner of a pair. It visits every size until its row is settled. Cheap rows and rows that are nearly
+// settled come first: if the budget is short, a few settled rows say more than many unfinished ones.
 type visits struct {
 	blocks int // of a visit
 	sizes  []int
 	tried  map[int]int
-	worths map[int]float64 // of a visit to a size; nil after each visit
+	worths map[int]float64 // of a visit to a size; nil after each visit, which changes them
 }
 
 func newVisits(sizes []int, blocks int) *visits {
@@ -27,8 +27,8 @@ func newVisits(sizes []int, blocks int) *visits {
 	return &visits{blocks: perVisit, sizes: slices.Clone(sizes), tried: map[int]int{}}
 }
 
-// Next returns the size whose visit is worth most. A visit to a row that cannot be judged yet is worth more than one to a
-// row that could be and is not settled.
+// Next returns the size whose visit is worth most. A row that cannot be judged yet is worth more than a row that can be
+// judged and is not settled.
 func (v *visits) Next(set *timings.Set) (size, blocks int, worth float64) {
 	if v.worths == nil {
 		v.worths = map[int]float64{}
@@ -58,7 +58,7 @@ func (v *visits) worth(set *timings.Set, size int) float64 {
 	return worth / (leastVisit + m.seconds/max(1, visits))
 }
 
-// Visited counts.
+// Visited counts a visit.
 func (v *visits) Visited(size int) {
 	v.tried[size]++
 	v.worths = nil

@@ -1,5 +1,5 @@
-// Package scripted is a machine whose truth is known, for the commands' tests: implementations with closed-form costs
-// in virtual time. Nothing in it waits or computes, so that a two-minute calibration takes a moment.
+// Package scripted is a machine for the commands' tests whose true costs are known: implementations with closed-form
+// costs in virtual time. Nothing in it waits or computes, so a two-minute calibration takes a moment.
 package scripted
 
 import (
@@ -28,8 +28,8 @@ func Linear(fixed, element float64) Cost {
 type Machine struct {
 	Noise float64 // standard deviation of the logarithm of a time
 
-	// What two processors do: the time of both at once over that of one alone, and the seconds of a hand-over. Where
-	// these are 0 nobody looks.
+	// What two processors do: the time of both at once over that of one alone, and the seconds of a hand-over. At 0
+	// they are not measured.
 	AllRatio, HandOver float64
 
 	now   time.Duration
@@ -43,7 +43,8 @@ func New(seed uint64, noise float64) *Machine {
 	return &Machine{Noise: noise, rng: rand.New(rand.NewPCG(seed, 1))}
 }
 
-// OnGPU says that implementations of the cases to come are computed by a GPU, which is at work for half of a call.
+// OnGPU makes a GPU compute these implementations in all cases that are added later. The GPU is at work for half of a
+// call.
 func (m *Machine) OnGPU(implementations ...string) {
 	if m.gpus == nil {
 		m.gpus = map[string]bool{}
@@ -53,8 +54,8 @@ func (m *Machine) OnGPU(implementations ...string) {
 	}
 }
 
-// Add adds a case over 64 to 1 Mi samples whose implementations have the given costs. after, if not nil, is called
-// after every call with the implementation's name and the size; an error of its own is the call's.
+// Add adds a case over 64 to 1 Mi samples whose implementations have the given costs. If after is not nil, it is called
+// after every call, with the implementation's name and the size. If after returns an error, the call fails with it.
 func (m *Machine) Add(name string, costs map[string]Cost, after func(implementation string, size int) error) {
 	var names []string
 	for implementation := range costs {
