@@ -8,7 +8,7 @@ import (
 	"crossover/gpu/dryrun"
 )
 
-// Builder.Build holds every argument against the signature in the kernel's text. The GPU of this example computes
+// Builder.Build compares every argument with the signature in the kernel's text. The GPU of this example computes
 // nothing, so the example runs on every machine.
 func ExampleBuilder() {
 	source := gpu.Source{Name: "double.metal", Text: `#include <metal_stdlib>

@@ -311,9 +311,9 @@ func (p *Plan) moveUp(b *binding, data [][]float32, staged stagedSet) error {
 	return c.await(len(b.up))
 }
 
-// moveDown carries the outputs to the host. It copies one piece while the next one is on its way. Where an output overlaps
-// an input, what goes through the plan's memory is copied only after everything has arrived, so that the call can be made
-// again elsewhere.
+// moveDown carries the outputs to the host. It copies one piece while the next one is on its way. If an output overlaps
+// an input, data in the plan's memory are copied only after everything has arrived. So the call can be made again
+// elsewhere if it fails.
 func (p *Plan) moveDown(b *binding, data [][]float32, staged stagedSet) error {
 	c := convoy{pieces: b.down}
 	late := p.inPlace(data)

@@ -48,8 +48,8 @@ func (p *memoryPool) class(bytes int) int {
 	return class
 }
 
-// take returns memory of at least so many bytes. Where the system has none left, it gives back what is cached and asks
-// again.
+// take returns memory of at least the given number of bytes. If the system has none left, take gives back what is
+// cached and asks again.
 func (p *memoryPool) take(bytes int, s Storage) (Memory, error) {
 	class := p.class(bytes)
 	if m := p.reuse(class, s); m != nil {
@@ -103,7 +103,7 @@ func (p *memoryPool) use(bytes int) {
 	p.held.HighWater = max(p.held.HighWater, p.held.Used)
 }
 
-// give takes memory back that take returned for so many bytes.
+// give takes back memory that take returned for the given number of bytes.
 func (p *memoryPool) give(m Memory, bytes int, s Storage) {
 	class := p.class(bytes)
 	p.mu.Lock()
@@ -113,7 +113,7 @@ func (p *memoryPool) give(m Memory, bytes int, s Storage) {
 	p.mu.Unlock()
 }
 
-// oldest takes at least so many bytes out of the cache; mu is held.
+// oldest takes memory of at least the given number of bytes out of the cache, the oldest first; mu is held.
 func (p *memoryPool) oldest(bytes int64) []cachedMemory {
 	n := 0
 	for ; bytes > 0 && n < len(p.cached); n++ {

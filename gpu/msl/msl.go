@@ -1,5 +1,5 @@
-// Package msl reads the signatures of the kernels in a text of the Metal Shading Language, so that a launch plan can be
-// held against what the text declares, on every device, before anything runs.
+// Package msl reads the signatures of the kernels in a text of the Metal Shading Language. So a launch plan can be
+// compared with what the text declares, on every device, before anything runs.
 //
 // It is no compiler: it reads kernel signatures and the structs that they take by value, and nothing of their bodies.
 // The dialect, which is what Metal, NVRTC and a C++ compiler all accept, is this:

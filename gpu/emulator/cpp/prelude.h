@@ -7,7 +7,7 @@ typedef unsigned int uint;
 typedef unsigned long ulong;
 typedef __SIZE_TYPE__ size_t;
 
-// What runtime.cpp offers. Places in the text are told by their line.
+// Functions of runtime.cpp. They take places in the text as line numbers.
 #define EMULATOR_HIDDEN extern "C" __attribute__((visibility("hidden")))
 EMULATOR_HIDDEN void emulator_threadgroup(void* memory, ulong bytes);
 EMULATOR_HIDDEN void emulator_barrier(uint flags, uint line);
@@ -16,7 +16,7 @@ EMULATOR_HIDDEN void emulator_simd_barrier(uint flags, uint line);
 EMULATOR_HIDDEN const void* emulator_exchange(uint line, const void* value, uint bytes);
 EMULATOR_HIDDEN uint emulator_lane(void);
 
-// What the function that is written for each kernel needs of runtime.cpp's structs: see writeLaunch.
+// The parts of runtime.cpp's structs that the function for each kernel uses: see writeLaunch.
 namespace emulator {
 struct Argument { void* begin; ulong bytes; void* shadow; ulong writable; };
 struct Launch { uint groups[3], threads[3]; uint arguments, seed; const Argument* argument; };
@@ -252,7 +252,7 @@ inline float sincos(float a, float& c) {
 }
 }  // namespace fast
 
-// Barriers. Metal orders the accesses to the memory that the flags name, and so does the emulator: no others.
+// Barriers. Like Metal, the emulator orders only accesses to the memory that the flags name.
 
 enum class mem_flags : uint { mem_none = 0, mem_device = 1, mem_threadgroup = 2 };
 constexpr mem_flags operator|(mem_flags a, mem_flags b) { return mem_flags(uint(a) | uint(b)); }
@@ -261,8 +261,8 @@ inline void simdgroup_barrier(mem_flags flags, uint line = __builtin_LINE()) {
     emulator_simd_barrier(uint(flags), line);
 }
 
-// Functions of a simdgroup: the lanes exchange their values, then each one computes for itself. What a lane beyond the
-// simdgroup would have brought is undefined: a NaN.
+// Functions of a simdgroup: the lanes exchange their values, then each one computes for itself. The value of a lane
+// beyond the simdgroup is undefined: here it is a NaN.
 
 #define EMULATOR_SIMD template <class T> __attribute__((no_sanitize("thread"))) inline
 
@@ -319,8 +319,8 @@ EMULATOR_SIMD T simd_prefix_inclusive_sum(T v, uint line = __builtin_LINE()) {
 inline bool simd_any(bool v, uint line = __builtin_LINE()) { return simd_max(int(v), line) != 0; }
 inline bool simd_all(bool v, uint line = __builtin_LINE()) { return simd_min(int(v), line) != 0; }
 
-// Matrices of a simdgroup, for texts that Metal alone runs: CUDA has none of FP32. Which lane holds which values is the
-// hardware's affair; here lane l holds 2l and 2l+1.
+// Matrices of a simdgroup, for texts that Metal alone runs: CUDA has none of FP32. Which lane holds which values
+// depends on the hardware. Here lane l holds 2l and 2l+1.
 
 struct ulong2 {
     ulong x, y;

@@ -21,7 +21,7 @@ struct Argument {
 
 struct Fault {
     u32 kind;
-    u32 line;          // in the text, 0 where only pc tells it
+    u32 line;          // in the text, 0 if only pc is known
     address pc;        // relative to the image
     u32 argument;      // index of the nearest argument, or of the threadgroup array
     u32 bytes;         // of the access
@@ -40,7 +40,7 @@ struct Launch {
     const Argument* argument;
     address stacks;  // of all fibers
     u64 stackBytes;  // of one
-    u64 clock;       // goes on with every threadgroup and barrier of the device
+    u64 clock;       // advances at every threadgroup and barrier of the device
     Fault fault;
 };
 
@@ -67,7 +67,7 @@ enum FaultKind : u32 {
     OTHER,
 };
 
-// Accesses are ordered by time, which passes at barriers. A word of memory remembers who used it last and when.
+// Accesses are ordered by time, which passes at barriers. A word of memory remembers which thread used it last and when.
 struct Shadow {
     u32 written, read;  // when, 0 for never
     u32 first;          // when it was first read in its dispatch
@@ -142,8 +142,8 @@ __asm__(
 
 static void leave() { emulator_switch(&g.fiber[g.current].stack, g.scheduler); }
 
-// The image, from its header to the end of its last segment: it holds the tables of the text, and addresses of code are
-// told relative to it.
+// The image, from its header to the end of its last segment. It holds the tables of the text. Addresses of code are
+// reported relative to it.
 #if defined(__APPLE__)
 extern "C" const u8 image[] __asm__("__mh_dylib_header");
 static u64 imageBytes() {
@@ -172,7 +172,7 @@ static u64 imageBytes() {
 }
 #endif
 
-// fault notes what went wrong. The caller then leaves, and the fibers stay where they are for good.
+// fault notes what went wrong. The caller then leaves, and the fibers never go on.
 static Fault* fault(u32 kind, address pc, u32 line) {
     Fault* f = &g.launch->fault;
     f->kind = kind;
@@ -183,7 +183,7 @@ static Fault* fault(u32 kind, address pc, u32 line) {
     return f;
 }
 
-// ordered says whether what a thread of this threadgroup did at a time comes before what the current one does now.
+// ordered says whether an earlier access, by a thread of this threadgroup, comes before the current thread's access.
 static bool ordered(Space space, u32 when, u32 who) {
     if (who == g.current || when < g.fence[space]) return true;
     u32 simdgroup = g.current / LANES;
@@ -317,7 +317,7 @@ HIDDEN void __tsan_init() {}
 HIDDEN void __tsan_func_entry(void*) {}
 HIDDEN void __tsan_func_exit() {}
 
-// What the undefined-behaviour sanitizer's checks call. Their data begins with a place in the text.
+// Functions that the undefined-behaviour sanitizer's checks call. Their data begins with a place in the text.
 struct Place {
     const char* file;
     u32 line, column;
