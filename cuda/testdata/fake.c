@@ -551,9 +551,9 @@ static int run(struct graph* g) {
     int status = 0;
     for (int i = 0; i < g->count && !status; i++) {
         struct node* n = &g->nodes[i];
-        // An event hides nothing of how long it takes to begin what comes after it.
+        // Behind an event, the start of the next work is not hidden.
         if (i > 0 && g->nodes[i - 1].work == RECORD && n->work != RECORD) device_clock += 2;
-        // Between two kernels with an event each the device does nothing for a while.
+        // Between two kernels with an event each, the device pauses.
         if (i > 1 && g->nodes[i - 1].work == RECORD && g->nodes[i - 2].work == KERNEL && n->work == RECORD) device_clock += 3;
         switch (n->work) {
         case KERNEL:
