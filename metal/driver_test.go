@@ -239,7 +239,7 @@ func allocate(t *testing.T, d gpu.Driver, s gpu.Storage) gpu.Memory {
 	return m
 }
 
-// The longest value that there is, 4096 bytes, is also the longest that setBytes takes.
+// The longest value of the dialect has 4096 bytes, which is also the longest that setBytes takes.
 func TestLongestValue(t *testing.T) {
 	const n = 1024
 	var values []any

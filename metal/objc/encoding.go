@@ -20,7 +20,7 @@ type Declaration struct {
 	Encoding string
 }
 
-// Declared returns what has been declared, sorted, for tests that hold it against Apple's headers.
+// Declared returns what has been declared, sorted, for tests that compare it with Apple's headers.
 func Declared() []Declaration {
 	library.mu.Lock()
 	defer library.mu.Unlock()

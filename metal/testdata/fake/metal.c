@@ -491,8 +491,8 @@ CLASS(MTLCommandQueue, &NSObject_class, queue_object, queue_methods, NULL, NULL)
 
 // MTLDevice.
 static id device_name(id self, SEL name) { return string("Fake M1"); }
-// The option names the youngest family of Apple's, of which a device has the older ones too. A virtual one stops at 5 and
-// has no other families but the common ones.
+// The option names the newest of Apple's families. The device has the older ones too. A virtual device stops at 5, and
+// besides has only the common families.
 static bool device_family(id self, SEL name, NSInteger family) {
     NSInteger youngest = option("family") ? option("family") : 7;
     if (family > 1000 && family < 2000)

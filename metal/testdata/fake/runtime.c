@@ -14,7 +14,7 @@ void die(const char *format, ...) {
     abort();
 }
 
-// Every object that there ever was, by address.
+// Every object that was ever made, by address.
 #define BUCKETS 4096
 static id objects[BUCKETS];
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
@@ -93,7 +93,7 @@ static void *implementation(id self, SEL name) {
 
 static uint64_t nothing(void) { return 0; }
 
-// The trampolines below call it with what they were called with.
+// The trampolines below call fake_lookup with their own receiver and selector.
 __attribute__((used)) void *fake_lookup(id self, SEL name) {
     if (!self)
         return (void *)nothing;
@@ -272,7 +272,7 @@ int64_t take_option(const char *name) {
     return value;
 }
 
-// fake_living returns how many objects of a class there are, of any class where the name is "".
+// fake_living returns how many objects of a class are alive. The name "" stands for every class.
 EXPORT int64_t fake_living(const char *name) {
     int64_t living = 0;
     for (int i = 0; i < class_count; i++)
