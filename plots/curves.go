@@ -188,7 +188,7 @@ func widen(from, to, share float64) (float64, float64) {
 }
 
 // slowdownRange returns where the panel of slowdowns ends: at a round ratio that shows the whole of every curve, or at
-// the last one, beyond which nobody hesitates.
+// the last ratio. A greater slowdown does not change a decision.
 func slowdownRange(curves []curve) float64 {
 	largest := 1.0
 	for _, c := range curves {

@@ -131,7 +131,7 @@ func (d drawing) check() (faults []string) {
 	return faults
 }
 
-// hostileHost holds what the file format allows and nobody would write.
+// hostileHost holds texts and numbers that the file format allows but no calibration writes.
 func hostileHost() (*calibration.Host, map[string]*timings.Set) {
 	h, sets := testHost(twoThresholds)
 	long := strings.Repeat("a very long name of a thing ", 20)
