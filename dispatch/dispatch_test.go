@@ -27,7 +27,7 @@ var (
 	m3Max = host.Facts{Chip: "Apple M3 Max", Family: "apple-m3", Architecture: "arm64", Cores: 16, GPU: "Apple M3 Max",
 		GPUCores: 40}
 	m3 = host.Facts{Chip: "Apple M3", Family: "apple-m3", Architecture: "arm64", Cores: 8, GPU: "Apple M3", GPUCores: 10}
-	// epyc has no GPU, and epycH200 has one. A calibration of one does not serve the other as its own.
+	// epyc has no GPU, and epycH200 has one. They are different hosts.
 	epyc     = host.Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: 2}
 	epycH200 = host.Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: 16, GPU: "NVIDIA H200"}
 	xeon     = host.Facts{Chip: "Intel Xeon", Family: "intel-xeon", Architecture: "amd64", Cores: 8}
