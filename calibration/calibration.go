@@ -12,9 +12,9 @@ package calibration
 
 import "time"
 
-// SchemaVersion is the version that this package writes. A reader accepts every minor version of its own major version.
-// A minor version may add fields, which an older reader ignores, but no new values of existing fields.
-const SchemaVersion = "1.0"
+// SchemaVersion is the version that this package writes. A reader accepts every minor version of its own major one: a
+// minor version may add fields, which an older reader ignores, but no values to the fields that there are.
+const SchemaVersion = "1.1"
 
 // MaxFileBytes is the greatest size of a file in bytes: 1 000 hosts of the whole catalogue with a GPU fit in. A longer file
 // is refused before it is read.
@@ -45,7 +45,7 @@ type File struct {
 
 // Host is the calibration of one machine.
 type Host struct {
-	ID          string      `json:"id"`        // slug: "apple-m3-max-40", "amd-epyc-2-nvidia-h200"
+	ID          string      `json:"id"`        // slug: "apple-m3-max-40", "amd-epyc-f25m17s1-2-nvidia-h200"
 	Simulated   bool        `json:"simulated"` // computed from a model, not measured
 	Facts       Facts       `json:"facts"`
 	Environment Environment `json:"environment"`
@@ -72,6 +72,15 @@ type Facts struct {
 	// CoreKinds is the kinds of cores, the fastest first, where they are other ones than performance and efficiency. The
 	// two counts are 0 then. Kinds reads both.
 	CoreKinds []CoreKind `json:"core_kinds,omitempty"`
+
+	// Which processor it is, in the words of its vendor. "" and 0 where it was not told, as in entries of version 1.0.
+	Vendor      string `json:"vendor,omitempty"`     // "AuthenticAMD"
+	CPUFamily   string `json:"cpu_family,omitempty"` // "25"
+	CPUModel    string `json:"cpu_model,omitempty"`  // "17"
+	Stepping    string `json:"stepping,omitempty"`   // "1"
+	L1DataBytes int64  `json:"l1_data_bytes,omitempty"`
+	L2Bytes     int64  `json:"l2_bytes,omitempty"`
+	L3Bytes     int64  `json:"l3_bytes,omitempty"`
 
 	MemoryBytes    int64  `json:"memory_bytes"`
 	GPU            string `json:"gpu"` // "" where there is none that Crossover drives

@@ -28,6 +28,7 @@ func m3() Host {
 	return Host{
 		ID: "apple-m3-max-40",
 		Facts: Facts{Chip: "Apple M3 Max", Family: "apple-m3", Architecture: "arm64", Cores: 16, PerformanceCores: 12,
+			Vendor: "Apple", CPUFamily: "0x72015832", CPUModel: "0x5", L1DataBytes: 128 << 10, L2Bytes: 16 << 20,
 			EfficiencyCores: 4, MemoryBytes: 64 << 30, GPU: "Apple M3 Max", GPUCores: 40},
 		Environment: Environment{OS: "darwin", OSVersion: "macOS 15.1", Go: "go1.26", ToolVersion: "0.1", ToolCommit: "abc",
 			Power: "mains", PowerMode: "low", Priority: "background", Thermal: "nominal", Load: 1.25,
@@ -62,6 +63,30 @@ func m3() Host {
 			TieBand: 0.03, Sizes: []int{64, 512, 4096, 8192, 65536}, Blocks: 60, ExpectedRegret: 0.004,
 			Warnings: []string{"the cost model puts the threshold at 10000", `a quoted "]}" and a \`},
 		}},
+	}
+}
+
+// Entries of version 1.0 do not say which processor they are of. They load, and keep their bytes.
+func TestVersionWithoutProcessors(t *testing.T) {
+	text := strings.Replace(string(encoded(t, &File{Hosts: []Host{epyc()}})), `"1.1"`, `"1.0"`, 1)
+	path := filepath.Join(t.TempDir(), "calibration.json")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	file, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := file.Hosts[0].Facts; f.Vendor != "" || f.CPUFamily != "" || f.L1DataBytes != 0 {
+		t.Errorf("facts %+v", f)
+	}
+	update(t, path, func(*File) error { return nil })
+	after, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Replace(text, `"1.0"`, `"1.1"`, 1), string(after)); diff != "" {
+		t.Errorf("an update of it (-old +new):\n%s", diff)
 	}
 }
 
@@ -134,7 +159,7 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 	text := string(first)
 	for _, part := range []string{
-		"{\n  \"schema_version\": \"1.0\",\n  \"hosts\": [\n    {\n      \"id\": \"amd-epyc-2\"",
+		"{\n  \"schema_version\": \"1.1\",\n  \"hosts\": [\n    {\n      \"id\": \"amd-epyc-2\"",
 		`"created": "2026-11-01T12:00:00Z"`, `"seed": 18446744073709551615`, `"relative_error": 1.1e-7`,
 		`"next": []`, `"warnings": []`, `"parameters": {}`, "at 4096 <samples>", "\n}\n",
 	} {
@@ -298,12 +323,12 @@ func TestValidate(t *testing.T) {
 		want   string
 	}{
 		{"newer", func(f *File, h *Host, c *Case) { f.SchemaVersion = "2.0" },
-			"schema_version 2.0 is newer than 1.0; update crossover"},
+			"schema_version 2.0 is newer than 1.1; update crossover"},
 		{"older", func(f *File, h *Host, c *Case) { f.SchemaVersion = "0.3" },
-			"schema_version 0.3 is older than 1.0; calibrate again"},
-		{"no version", func(f *File, h *Host, c *Case) { f.SchemaVersion = "" }, "schema_version is missing (want 1.0)"},
+			"schema_version 0.3 is older than 1.1; calibrate again"},
+		{"no version", func(f *File, h *Host, c *Case) { f.SchemaVersion = "" }, "schema_version is missing (want 1.1)"},
 		{"not a version", func(f *File, h *Host, c *Case) { f.SchemaVersion = "1.x\n" },
-			`schema_version "1.x\n" is not a version (want 1.0)`},
+			`schema_version "1.x\n" is not a version (want 1.1)`},
 		{"twin hosts", func(f *File, h *Host, c *Case) { f.Hosts[0].ID = h.ID },
 			`hosts[1] "apple-m3-max-40": has the id of hosts[0]`},
 		{"no id", func(f *File, h *Host, c *Case) { h.ID = "" }, "hosts[1]: id is missing"},
@@ -313,6 +338,8 @@ func TestValidate(t *testing.T) {
 		{"far future", func(f *File, h *Host, c *Case) {
 			h.Created = time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("west", -7200))
 		}, "host: created in the year 10000 (want 1 to 9999)"},
+		{"a cache of less than nothing", func(f *File, h *Host, c *Case) { h.Facts.L2Bytes = -1 },
+			"host: facts: l2_bytes is -1 (want a finite number, at least 0)"},
 		{"no chip", func(f *File, h *Host, c *Case) { h.Facts.Chip = "" }, "host: facts: chip is missing"},
 		{"a simulation that says it was measured", func(f *File, h *Host, c *Case) { h.ID = "simulated-apple-m3-max-40" },
 			`hosts[1] "simulated-apple-m3-max-40": simulated is false (want true: an id that begins with simulated- is never that of a measured host)`},
@@ -518,9 +545,9 @@ func TestReadRefuses(t *testing.T) {
 		{"an array", "[]", "line 1: not JSON (want '{')"},
 		{"no hosts", `{"schema_version": "1.0"}`, "hosts is missing"},
 		{"hosts null", `{"schema_version": "1.0", "hosts": null}`, "line 1: not JSON (want '[')"},
-		{"no version", `{"hosts": []}`, "schema_version is missing (want 1.0)"},
+		{"no version", `{"hosts": []}`, "schema_version is missing (want 1.1)"},
 		{"numeric version", `{"schema_version": 1, "hosts": []}`, "schema_version: line 1: got number (want string)"},
-		{"another version", replace(`"1.0"`, `"2.3"`), "schema_version 2.3 is newer than 1.0; update crossover"},
+		{"another version", replace(`"1.1"`, `"2.3"`), "schema_version 2.3 is newer than 1.1; update crossover"},
 		{"two lists of hosts", `{"schema_version": "1.0", "hosts": [], "Hosts": []}`, "hosts is given 2 times"},
 		{"a host that is none", `{"schema_version": "1.0", "hosts": [7]}`, "hosts[0]: line 1: not JSON (want '{')"},
 		{"two ids", replace(`"simulated"`, `"ID": "other", "simulated"`), `hosts[0] "other": id is given 2 times`},
@@ -639,7 +666,7 @@ func TestIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(x.Entries) != 2 || x.SchemaVersion != "1.0" {
+	if len(x.Entries) != 2 || x.SchemaVersion != "1.1" {
 		t.Fatalf("index %+v", x)
 	}
 	for i := range x.Entries {
@@ -680,7 +707,7 @@ func TestIndex(t *testing.T) {
 		"line 1: not JSON (want a string)":                         `{7: "1.0"}`,
 		"line 1: not JSON (want a value)":                          `{"x": ,}`,
 		"is empty":                                                 "",
-		"schema_version 7.0 is newer than 1.0; update crossover":   `{"schema_version": "7.0", "hosts": []}`,
+		"schema_version 7.0 is newer than 1.1; update crossover":   `{"schema_version": "7.0", "hosts": []}`,
 	} {
 		if _, err := ReadIndex(strings.NewReader(text)); err == nil || err.Error() != "calibration: "+name {
 			t.Errorf("%s: error %v, want %s", text, err, name)

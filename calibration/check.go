@@ -111,6 +111,9 @@ func (f *Facts) check() error {
 	return notNegative(
 		quantity{"performance_cores", float64(f.PerformanceCores)},
 		quantity{"efficiency_cores", float64(f.EfficiencyCores)},
+		quantity{"l1_data_bytes", float64(f.L1DataBytes)},
+		quantity{"l2_bytes", float64(f.L2Bytes)},
+		quantity{"l3_bytes", float64(f.L3Bytes)},
 		quantity{"memory_bytes", float64(f.MemoryBytes)},
 		quantity{"gpu_cores", float64(f.GPUCores)},
 		quantity{"gpu_memory_bytes", float64(f.GPUMemoryBytes)},

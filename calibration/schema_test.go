@@ -49,7 +49,7 @@ func TestSchemaAcceptsTheExample(t *testing.T) {
 		t.Error(err)
 	}
 	for old, new := range map[string]string{
-		`"1.0"`:                     `"2.0"`,
+		`"1.1"`:                     `"2.0"`,
 		`"id": "amd-epyc-2"`:        `"id": "AMD"`,
 		`"2026-11-01T12:00:00Z"`:    `"2026-11-01T12:00:00+02:00"`,
 		`"load": 1.25`:              `"load": -1.25`,

@@ -56,7 +56,7 @@ func cleaned(texts []string) []string {
 
 // clean cleans the texts that have no other rules. It changes no array that the caller may share.
 func (f *Facts) clean() {
-	for _, s := range []*string{&f.Chip, &f.Family, &f.Architecture, &f.GPU} {
+	for _, s := range []*string{&f.Chip, &f.Family, &f.Architecture, &f.GPU, &f.Vendor, &f.CPUFamily, &f.CPUModel, &f.Stepping} {
 		clean(s)
 	}
 	f.CoreKinds = slices.Clone(f.CoreKinds)

@@ -118,7 +118,8 @@ func manyHosts(tb testing.TB) (path string, facts host.Facts) {
 	tb.Helper()
 	file := &calibration.File{}
 	for h := range 32 {
-		facts = host.Facts{Chip: fmt.Sprintf("AMD EPYC 9%03d", h), Family: "amd-epyc", Architecture: "amd64", Cores: 64}
+		facts = zen4(64, "")
+		facts.Chip = fmt.Sprintf("AMD EPYC 9%03d", h)
 		entry := newHost(facts)
 		for c := range 17 {
 			recorded := calibration.Case{

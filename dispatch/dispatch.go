@@ -4,7 +4,7 @@
 // on the standard library and on packages calibration and host, and on macOS on purego, which package host uses. The
 // usual steps are
 //
-//  1. Load the calibration once, which picks the entry of this host or the most similar one;
+//  1. Load the calibration once, which picks the entry of this host or the nearest match;
 //  2. take a Case for each operation, with the names of the implementations that the program has;
 //  3. Choose at every call, by its size: a few compares, no lock and no allocation.
 //
@@ -70,9 +70,11 @@ func WithClock(now func() time.Time) Option {
 // Unforced ignores CROSSOVER_FORCE, for a program that checks a calibration.
 func Unforced() Option { return func(d *Dispatcher) { d.unforced = true } }
 
-// Load reads a calibration file and picks an entry. The entry of this host comes first. Without it, Load picks the most
-// recent entry of the same chip family and architecture. Without that too, every choice is CPU. Fallback reports the
-// last two situations. Load decodes the picked entry only.
+// Load reads a calibration file and picks an entry. The entry of this host comes first, as [host.Facts.Compare] tells it
+// from others by the facts alone: Load times nothing. Without it, Load picks the nearest match: of the same chip family, if
+// possible with the same GPU and the same processor, and of those the most recent. Without that too, every choice is CPU.
+// Fallback reports the last two situations, with what keeps the match from being this host. Load decodes the picked entry
+// only.
 //
 // Load fails, with one line, if there is no file (the error wraps [fs.ErrNotExist]), if the file or its entry is not
 // valid, or if the environment variable CROSSOVER_FORCE has a syntax error. CROSSOVER_FORCE overrides choices for

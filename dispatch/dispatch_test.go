@@ -24,14 +24,22 @@ import (
 var update = flag.Bool("update", false, "write testdata anew")
 
 var (
-	m3Max = host.Facts{Chip: "Apple M3 Max", Family: "apple-m3", Architecture: "arm64", Cores: 16, GPU: "Apple M3 Max",
-		GPUCores: 40}
-	m3 = host.Facts{Chip: "Apple M3", Family: "apple-m3", Architecture: "arm64", Cores: 8, GPU: "Apple M3", GPUCores: 10}
-	// epyc has no GPU, and epycH200 has one. They are different hosts.
-	epyc     = host.Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: 2}
-	epycH200 = host.Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: 16, GPU: "NVIDIA H200"}
-	xeon     = host.Facts{Chip: "Intel Xeon", Family: "intel-xeon", Architecture: "amd64", Cores: 8}
+	m3Max = host.Facts{Chip: "Apple M3 Max", Family: "apple-m3", Architecture: "arm64", Cores: 16, Vendor: "Apple",
+		CPUFamily: "0x72015832", CPUModel: "0x5", GPU: "Apple M3 Max", GPUCores: 40}
+	m3 = host.Facts{Chip: "Apple M3", Family: "apple-m3", Architecture: "arm64", Cores: 8, Vendor: "Apple",
+		CPUFamily: "0xfa33415e", CPUModel: "0x2", GPU: "Apple M3", GPUCores: 10}
+	// epyc has no GPU, epycH200 has one, and neither is the host of the other's calibration.
+	epyc     = zen4(2, "")
+	epycH200 = zen4(16, "NVIDIA H200")
+	xeon     = host.Facts{Chip: "Intel Xeon", Family: "intel-xeon", Architecture: "amd64", Cores: 8, Vendor: "GenuineIntel",
+		CPUFamily: "6", CPUModel: "207", Stepping: "2"}
 )
+
+// zen4 is a machine as clouds describe it: the chip's name is that of a Zen 5 too.
+func zen4(cores int, gpu string) host.Facts {
+	return host.Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: cores, Vendor: "AuthenticAMD",
+		CPUFamily: "25", CPUModel: "17", Stepping: "1", L1DataBytes: 32 << 10, L2Bytes: 1 << 20, GPU: gpu}
+}
 
 var calibrated = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
@@ -193,26 +201,26 @@ func TestEntries(t *testing.T) {
 	}{
 		{"this host", testFile(), m3Max, nil, "apple-m3-max-40", ""},
 		{"a sibling", testFile(), m3, nil, "apple-m3-max-40",
-			"no entry for apple-m3-10, so apple-m3-max-40 of the same family, apple-m3, stands in"},
+			"no entry for apple-m3-10, so the near match apple-m3-max-40 stands in: its chip is Apple M3 Max and this host's is Apple M3"},
 		{"the most recent sibling of the same architecture", with(rosetta, later), m3, nil, "apple-m3-pro-18",
-			"no entry for apple-m3-10, so apple-m3-pro-18 of the same family, apple-m3, stands in"},
+			"no entry for apple-m3-10, so the near match apple-m3-pro-18 stands in: its chip is Apple M3 Pro and this host's is Apple M3"},
 		{"a sibling of another architecture", &calibration.File{Hosts: []calibration.Host{rosetta}}, m3, nil,
-			"apple-m3-ultra-32", "no entry for apple-m3-10, so apple-m3-ultra-32 of the same family, apple-m3, stands in"},
+			"apple-m3-ultra-32", "no entry for apple-m3-10, so the near match apple-m3-ultra-32 stands in: it was measured as amd64 and this program is arm64"},
 		{"nobody", testFile(), xeon, nil, "",
-			"no entry for intel-xeon-8 and none for its family, intel-xeon (the file has amd-epyc-16-nvidia-h200, apple-m3-max-40)"},
+			"no entry for intel-xeon-f6m207s2-8 and none for its family, intel-xeon (the file has amd-epyc-f25m17s1-16-nvidia-h200, apple-m3-max-40)"},
 		{"nobody, of many", with(later, rosetta, unknown), xeon, nil, "",
-			"no entry for intel-xeon-8 and none for its family, intel-xeon (the file has amd-epyc-16-nvidia-h200, " +
+			"no entry for intel-xeon-f6m207s2-8 and none for its family, intel-xeon (the file has amd-epyc-f25m17s1-16-nvidia-h200, " +
 				"apple-m3-max-40, apple-m3-pro-18, apple-m3-ultra-32 and 1 more)"},
 		{"unknown chips are no family", with(unknown),
 			host.Facts{Chip: "unknown amd64", Architecture: "amd64", Cores: 2}, nil, "",
-			"no entry for unknown-amd64-2 and none for its family (the file has amd-epyc-16-nvidia-h200, apple-m3-max-40, unknown-amd64-4)"},
+			"no entry for unknown-amd64-2 and none for its family (the file has amd-epyc-f25m17s1-16-nvidia-h200, apple-m3-max-40, unknown-amd64-4)"},
 		{"a simulation of this host, with a measured sibling", with(simulated), m3, nil, "apple-m3-max-40",
-			"no measured entry for apple-m3-10, so apple-m3-max-40 of the same family, apple-m3, stands in"},
+			"no measured entry for apple-m3-10, so the near match apple-m3-max-40 stands in: its chip is Apple M3 Max and this host's is Apple M3"},
 		{"a simulation of this host alone", &calibration.File{Hosts: []calibration.Host{simulated}}, m3, nil, "",
 			"no measured entry for apple-m3-10 and none for its family, apple-m3 (the file has no measured host)"},
 		{"a simulation that is allowed", with(simulated), m3, []Option{AllowSimulated()}, "apple-m3-10", ""},
 		{"a measured sibling before a simulated one", with(simulatedPro), m3, []Option{AllowSimulated()}, "apple-m3-max-40",
-			"no entry for apple-m3-10, so apple-m3-max-40 of the same family, apple-m3, stands in"},
+			"no entry for apple-m3-10, so the near match apple-m3-max-40 stands in: its chip is Apple M3 Max and this host's is Apple M3"},
 		{"an empty file", &calibration.File{}, m3, nil, "",
 			"no entry for apple-m3-10 and none for its family, apple-m3 (the file has no measured host)"},
 		{"no file", nil, m3, nil, "", "no calibration loaded"},
@@ -253,6 +261,60 @@ func TestEntries(t *testing.T) {
 	if !e.Simulated || !strings.Contains(e.String(), "simulated for apple-m3-10") {
 		t.Errorf("a simulation is not called one: %s", e)
 	}
+}
+
+// Two processors of one name are never taken for the same host, and of several near matches the nearest stands in.
+func TestNearMatches(t *testing.T) {
+	entryOf := func(facts host.Facts, age time.Duration) calibration.Host {
+		h := newHost(facts)
+		h.Created = calibrated.Add(-age)
+		return h
+	}
+	zen5 := zen4(2, "")
+	zen5.CPUFamily, zen5.CPUModel, zen5.L1DataBytes = "26", "2", 48<<10
+	legacy := zen4(2, "")
+	legacy.Vendor, legacy.CPUFamily, legacy.CPUModel, legacy.Stepping, legacy.L1DataBytes, legacy.L2Bytes = "", "", "", "", 0, 0
+	otherCaches := zen4(2, "")
+	otherCaches.L2Bytes = 2 << 20
+	m2 := m3
+	m2.Chip, m2.GPU, m2.Family, m2.CPUFamily = "Apple M2", "Apple M2", "apple-m2", "0xda33d83d"
+	m2Pro := m2
+	m2Pro.Chip, m2Pro.GPU, m2Pro.CPUModel = "Apple M2 Pro", "Apple M2 Pro", "0x4"
+
+	const first = "no entry for amd-epyc-f25m17s1-2, so the near match "
+	for name, c := range map[string]struct {
+		facts    host.Facts
+		hosts    []calibration.Host
+		want     string
+		fallback string
+	}{
+		"a Zen 5 for a Zen 4": {zen4(2, ""), []calibration.Host{entryOf(zen5, 0)}, "amd-epyc-f26m2s1-2", first +
+			"amd-epyc-f26m2s1-2 stands in: its processor is AuthenticAMD family 26 model 2 stepping 1 and this host's is AuthenticAMD family 25 model 17 stepping 1"},
+		"both": {zen4(2, ""), []calibration.Host{entryOf(zen5, 0), entryOf(zen4(2, ""), time.Hour)}, "amd-epyc-f25m17s1-2", ""},
+		"a file of version 1.0": {zen4(2, ""), []calibration.Host{entryOf(legacy, 0)}, "amd-epyc-2", first +
+			"amd-epyc-2 stands in: the file does not say which family, model and stepping its processor has"},
+		"more cores before another processor, also an older one": {zen4(2, ""),
+			[]calibration.Host{entryOf(zen5, 0), entryOf(legacy, 0), entryOf(zen4(4, ""), time.Hour)}, "amd-epyc-f25m17s1-4", first +
+				"amd-epyc-f25m17s1-4 stands in: it has 4 cores and this host has 2"},
+		"the same GPU before the same processor": {zen4(2, "NVIDIA H200"),
+			[]calibration.Host{entryOf(zen4(2, ""), 0), entryOf(withGPU(zen5, "NVIDIA H200"), time.Hour)}, "amd-epyc-f26m2s1-2-nvidia-h200",
+			"no entry for amd-epyc-f25m17s1-2-nvidia-h200, so the near match amd-epyc-f26m2s1-2-nvidia-h200 stands in: its processor is " +
+				"AuthenticAMD family 26 model 2 stepping 1 and this host's is AuthenticAMD family 25 model 17 stepping 1"},
+		"other caches under the same id": {zen4(2, ""), []calibration.Host{entryOf(otherCaches, 0)}, "amd-epyc-f25m17s1-2", first +
+			"of that name stands in: its caches are L1 32 KiB, L2 2 MiB and this host's are L1 32 KiB, L2 1 MiB"},
+		"an M2 Pro for an M2": {m2, []calibration.Host{entryOf(m2Pro, 0)}, "apple-m2-pro-10",
+			"no entry for apple-m2-10, so the near match apple-m2-pro-10 stands in: its chip is Apple M2 Pro and this host's is Apple M2"},
+	} {
+		d := newDispatcherFor(t, &calibration.File{Hosts: c.hosts}, c.facts)
+		if e := d.Case("fft").Explain(1); e.Host != c.want || d.Fallback() != c.fallback {
+			t.Errorf("%s: host %q with fallback %q\nwant %q with %q", name, e.Host, d.Fallback(), c.want, c.fallback)
+		}
+	}
+}
+
+func withGPU(f host.Facts, gpu string) host.Facts {
+	f.GPU = gpu
+	return f
 }
 
 func TestGPUOfAnotherHost(t *testing.T) {
@@ -572,7 +634,7 @@ func TestLoadErrors(t *testing.T) {
 	if err := os.WriteFile(path, []byte(broken), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	want := "dispatch: " + path + `: hosts[0] "amd-epyc-16-nvidia-h200": case "fft/batch=1": ` +
+	want := "dispatch: " + path + `: hosts[0] "amd-epyc-f25m17s1-16-nvidia-h200": case "fft/batch=1": ` +
 		"segment 3 starts at 4096 inside segment 2 (512..8191)"
 	if _, err := Load(path, WithHost(epycH200)); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
@@ -700,7 +762,7 @@ func TestChooseAllocatesNothing(t *testing.T) {
 // TestFactsConvert compiles only if the two descriptions of a machine have the same fields.
 func TestFactsConvert(t *testing.T) {
 	m5Pro := host.Facts{Chip: "Apple M5 Pro", CoreKinds: []host.CoreKind{{Name: "Super", Count: 6}, {Name: "Performance", Count: 12}}}
-	for _, facts := range []host.Facts{m3Max, m5Pro} {
+	for _, facts := range []host.Facts{m3Max, m5Pro, epycH200} {
 		if !reflect.DeepEqual(host.Facts(calibration.Facts(facts)), facts) {
 			t.Errorf("%s: facts changed on the way to a calibration and back", facts.Chip)
 		}

@@ -13,7 +13,7 @@ import (
 // The examples run as if on this machine, on this day, so that their output never changes.
 var (
 	machine = dispatch.WithHost(host.Facts{Chip: "Apple M3 Max", Family: "apple-m3", Architecture: "arm64", Cores: 16,
-		GPU: "Apple M3 Max", GPUCores: 40})
+		Vendor: "Apple", CPUFamily: "0x72015832", CPUModel: "0x5", GPU: "Apple M3 Max", GPUCores: 40})
 	today = dispatch.WithClock(func() time.Time { return time.Date(2026, 11, 13, 12, 0, 0, 0, time.UTC) })
 )
 

@@ -81,44 +81,57 @@ func indexCandidates(index *calibration.Index) []candidate {
 	return candidates
 }
 
-// pick takes the entry of this host, or else the best of its family, or else none. nil candidates mean that there is no
-// calibration.
+// near is a candidate that may stand in for this host.
+type near struct {
+	candidate
+	likeness host.Likeness
+	reason   string // why it is not this host
+}
+
+// pick takes the entry of this host, else the nearest match, else none. No candidates, nil, are no calibration.
 func (d *Dispatcher) pick(candidates []candidate) (entry, error) {
 	if candidates == nil {
 		return entry{fallback: noCalibration}, nil
 	}
 	id := d.host.ID()
 	missing := "no entry for " + id
-	var siblings []candidate
+	var matches []near
 	for _, c := range candidates {
-		switch {
-		case c.simulated && !d.allowSimulated:
+		if c.simulated && !d.allowSimulated {
 			if c.id == id {
 				missing = "no measured entry for " + id
 			}
-		case c.id == id:
+			continue
+		}
+		switch likeness, reason := d.host.Compare(c.facts, c.id == id); likeness {
+		case host.Same:
 			h, err := c.host()
 			return entry{host: h}, err
-		case c.facts.Family != "" && c.facts.Family == d.host.Family:
-			siblings = append(siblings, c)
+		case host.Other:
+		default:
+			matches = append(matches, near{c, likeness, reason})
 		}
 	}
-	if len(siblings) == 0 {
+	if len(matches) == 0 {
 		return entry{fallback: missing + d.othersThan(candidates)}, nil
 	}
-	best := slices.MinFunc(siblings, func(a, b candidate) int {
+	best := slices.MinFunc(matches, func(a, b near) int {
 		return cmp.Or(
 			compareBool(a.simulated, b.simulated),
-			compareBool(a.facts.Architecture != d.host.Architecture, b.facts.Architecture != d.host.Architecture),
+			cmp.Compare(b.likeness, a.likeness),
 			b.created.Compare(a.created),
 			cmp.Compare(a.id, b.id),
 		)
 	})
-	h, err := best.host()
+	name := best.id
+	if name == id {
+		name = "of that name"
+	}
+	h, err := best.candidate.host()
 	return entry{
 		host:     h,
-		fallback: fmt.Sprintf("%s, so %s of the same family, %s, stands in", missing, best.id, d.host.Family),
-		otherGPU: !d.host.SameGPU(best.facts),
+		fallback: fmt.Sprintf("%s, so the near match %s stands in: %s", missing, name, best.reason),
+		otherGPU: d.host.GPU != best.facts.GPU && !d.host.SameGPU(best.facts),
 	}, err
 }
 

@@ -35,11 +35,16 @@ func SentinelTimes(s *calibration.Sentinel) calibration.SentinelTimes {
 // 1.0 or 1.95.
 const sameState = 1.4
 
+// sameSpeed is the factor by which the readings of one processor alone may differ on one machine. Two processors of one name
+// have been seen at a factor of 2, and the clock of one machine at 1.09.
+const sameSpeed = 1.25
+
 // States is the state of the machine at the calibration and now, and the differences.
 type States struct {
 	Then       *calibration.SentinelTimes `json:"then"` // null where the file does not say
 	Now        *calibration.SentinelTimes `json:"now"`  // null where it was not looked at
 	Moved      []string                   `json:"moved"`
+	Speed      string                     `json:"speed"`      // why one processor alone is not the one of then; "" where it is
 	Conditions []string                   `json:"conditions"` // power, power mode and priority, as far as they differ
 }
 
@@ -62,6 +67,10 @@ func compareSentinels(then, now *calibration.Sentinel) States {
 	if s.Then == nil || s.Now == nil {
 		return s
 	}
+	if before, after := s.Then.OneProcessorSeconds, s.Now.OneProcessorSeconds; differ(before, after, sameSpeed) {
+		s.Speed = fmt.Sprintf("one processor alone takes %.3g µs for the sentinel's work now, %.3g µs then: it is another "+
+			"processor, or its clock is another one", 1e6*after, 1e6*before)
+	}
 	if then.Processors != now.Processors {
 		noun := "processors"
 		if now.Processors == 1 {
@@ -70,18 +79,18 @@ func compareSentinels(then, now *calibration.Sentinel) States {
 		s.Moved = append(s.Moved, fmt.Sprintf("%d %s take part now, %d then", now.Processors, noun, then.Processors))
 		return s // the other figures are of other processors
 	}
-	if before, after := s.Then.AllProcessorsRatio, s.Now.AllProcessorsRatio; differ(before, after) {
+	if before, after := s.Then.AllProcessorsRatio, s.Now.AllProcessorsRatio; differ(before, after, sameState) {
 		s.Moved = append(s.Moved, fmt.Sprintf("all %d processors at once take %.2f times as long as one alone now, %.2f then",
 			now.Processors, after, before))
 	}
-	if before, after := s.Then.HandoverSeconds, s.Now.HandoverSeconds; differ(before, after) {
+	if before, after := s.Then.HandoverSeconds, s.Now.HandoverSeconds; differ(before, after, sameState) {
 		s.Moved = append(s.Moved, fmt.Sprintf("a hand-over from processor to processor takes %.0f ns now, %.0f ns then",
 			1e9*after, 1e9*before))
 	}
 	return s
 }
 
-// differ reports whether two figures, both known, are those of different states.
-func differ(before, after float64) bool {
-	return before > 0 && after > 0 && (after > sameState*before || before > sameState*after)
+// differ reports whether two figures, both known, are further apart than a factor.
+func differ(before, after, factor float64) bool {
+	return before > 0 && after > 0 && (after > factor*before || before > factor*after)
 }

@@ -1,14 +1,16 @@
 // Package host says which machine this is, as far as the times of a computation depend on it, and in which condition
 // it is now.
 //
-// The package starts no program. It asks Linux through /proc and /sys. It asks macOS through sysctl and through
-// frameworks that every Mac has, which are loaded at run time. The questions to the frameworks have not run on a Mac
-// yet. The package does not measure anything and does not drive a GPU. A GPU that needs its driver to describe itself
-// is described by the package that drives it. The usual steps are Identify once, its ID to find an entry in
-// calibration.json, and Observe before and after a sweep.
+// It starts no program. Linux is asked through /proc and /sys, macOS through sysctl and the frameworks that every Mac has,
+// which are loaded at run time; what is asked of the frameworks has not run on a Mac yet. It does not measure anything,
+// and it does not drive a GPU; a GPU that needs its driver to describe itself is described by the package that drives it.
+// The usual steps are Identify once, its ID to find an entry in calibration.json, Compare to hold the machine of an entry
+// against this one, and Observe before and after a sweep.
 package host
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -25,6 +27,20 @@ type Facts struct {
 
 	// CoreKinds is the kinds of cores, the fastest first, where they are other ones than performance and efficiency.
 	CoreKinds []CoreKind
+
+	// Vendor, CPUFamily, CPUModel and Stepping are what the processor tells of itself, "" where it is not told. Chips of one
+	// name may differ in them: clouds call a Zen 4 and a Zen 5 "AMD EPYC". On x86 the last three are decimal numbers. On Arm
+	// they are the architecture, the part and "r3p1" for variant 3 and revision 1, with "+" between the kinds of cores. On an
+	// Apple chip they are macOS's cpufamily, its cpusubfamily and nothing.
+	Vendor    string // "AuthenticAMD", "GenuineIntel", "ARM", "Apple"
+	CPUFamily string
+	CPUModel  string
+	Stepping  string
+
+	// The caches of the first core, or of the fastest kind; 0 where unknown. A hypervisor may hide them.
+	L1DataBytes int64
+	L2Bytes     int64
+	L3Bytes     int64
 
 	MemoryBytes    int64  // 0 where unknown
 	GPU            string // "NVIDIA H200"; the chip's own name where the GPU is part of it; "" where there is none
@@ -43,27 +59,28 @@ func Identify() Facts { return identify() }
 
 // ID returns the slug by which calibration.json knows the machine:
 //
-//   - an Apple chip is its name and the number of its GPU cores, or of its CPU cores while that is not known:
-//     apple-m3-max-40;
-//   - any other machine is its chip and the number of cores: amd-epyc-2;
-//   - with a GPU of its own behind that: amd-epyc-2-nvidia-h200.
+//   - an Apple chip is its name, which no two processors share, and the number of its GPU cores, or of its CPU cores while
+//     that is not known: apple-m3-max-40;
+//   - any other machine is its chip, its processor's family, model and stepping, and the number of cores:
+//     amd-epyc-9r14-f25m17s1-2; Arm's parts are in the chip's name already: arm-neoverse-n1-r3p1-4;
+//   - with a GPU of its own behind that: amd-epyc-9r14-f25m17s1-2-nvidia-h200.
+//
+// Caches are not in the ID, because a hypervisor may show others after the next start. Compare looks at them.
 func (f Facts) ID() string {
-	chip := slug(f.Chip)
-	if chip == "" {
-		chip = "unknown"
+	parts := []string{cmp.Or(slug(f.Chip), "unknown")}
+	switch {
+	case f.apple():
+		return parts[0] + "-" + strconv.Itoa(cmp.Or(f.GPUCores, f.Cores))
+	case f.arm():
+		parts = append(parts, slug(f.Stepping))
+	default:
+		parts = append(parts, slug(prefixed("f", f.CPUFamily)+prefixed("m", f.CPUModel)+prefixed("s", f.Stepping)))
 	}
-	if f.apple() {
-		cores := f.Cores
-		if f.GPUCores > 0 {
-			cores = f.GPUCores
-		}
-		return chip + "-" + strconv.Itoa(cores)
+	parts = append(parts, strconv.Itoa(f.Cores))
+	if f.GPU != f.Chip {
+		parts = append(parts, slug(f.GPU))
 	}
-	id := chip + "-" + strconv.Itoa(f.Cores)
-	if gpu := slug(f.GPU); gpu != "" && f.GPU != f.Chip {
-		id += "-" + gpu
-	}
-	return id
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "-")
 }
 
 // SameGPU reports whether a threshold measured against the GPU of f means something on g: both have the same GPU, or
@@ -78,7 +95,17 @@ func (f Facts) SameGPU(g Facts) bool {
 
 func (f Facts) apple() bool { return strings.HasPrefix(f.Family, "apple-") }
 
-// complete fills in the facts that follow from other facts.
+func (f Facts) arm() bool { return strings.HasPrefix(f.Architecture, "arm") }
+
+// prefixed puts a prefix before a text, and nothing before none.
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+// complete fills in what follows from the rest.
 func (f Facts) complete() Facts {
 	f.Family = Family(f.Chip)
 	if f.Chip == "" {

@@ -26,13 +26,46 @@ func TestLinuxFacts(t *testing.T) {
 		{
 			name: "EPYC virtual machine", architecture: "amd64", cores: 2,
 			files: map[string]string{
-				"proc/cpuinfo": "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC\n\n" +
-					"processor\t: 1\nvendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC\n",
+				"proc/cpuinfo": x86("AuthenticAMD", 25, 17, "AMD EPYC", "1") + x86("AuthenticAMD", 99, 99, "AMD EPYC", "9"),
 				"proc/meminfo": "MemTotal:        8138236 kB\nMemFree:         1024 kB\n",
+				"sys/devices/system/cpu/cpu0/cache/index0/level": "1\n",
+				"sys/devices/system/cpu/cpu0/cache/index0/type":  "Data\n",
+				"sys/devices/system/cpu/cpu0/cache/index0/size":  "32K\n",
+				"sys/devices/system/cpu/cpu0/cache/index1/level": "1\n",
+				"sys/devices/system/cpu/cpu0/cache/index1/type":  "Instruction\n",
+				"sys/devices/system/cpu/cpu0/cache/index1/size":  "64K\n",
+				"sys/devices/system/cpu/cpu0/cache/index2/level": "2\n",
+				"sys/devices/system/cpu/cpu0/cache/index2/type":  "Unified\n",
+				"sys/devices/system/cpu/cpu0/cache/index2/size":  "1024K\n",
+				"sys/devices/system/cpu/cpu0/cache/index3/level": "3\n",
+				"sys/devices/system/cpu/cpu0/cache/index3/type":  "Unified\n",
+				"sys/devices/system/cpu/cpu0/cache/index3/size":  "32768K\n",
 			},
 			want: Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: 2,
-				MemoryBytes: 8138236 * 1024},
-			id: "amd-epyc-2",
+				Vendor: "AuthenticAMD", CPUFamily: "25", CPUModel: "17", Stepping: "1",
+				L1DataBytes: 32 << 10, L2Bytes: 1 << 20, L3Bytes: 32 << 20, MemoryBytes: 8138236 * 1024},
+			id: "amd-epyc-f25m17s1-2",
+		},
+		{
+			name: "the same with a Zen 5 and without caches", architecture: "amd64", cores: 2,
+			files: map[string]string{
+				"proc/cpuinfo": x86("AuthenticAMD", 26, 2, "AMD EPYC", "1"),
+				"sys/devices/system/cpu/cpu0/cache/index0/level": "1\n",
+				"sys/devices/system/cpu/cpu0/cache/index0/type":  "Data\n",
+				"sys/devices/system/cpu/cpu0/cache/index2/level": "2\n",
+				"sys/devices/system/cpu/cpu0/cache/index2/type":  "Unified\n",
+				"sys/devices/system/cpu/cpu0/cache/index2/size":  "much\n",
+			},
+			want: Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: 2,
+				Vendor: "AuthenticAMD", CPUFamily: "26", CPUModel: "2", Stepping: "1"},
+			id: "amd-epyc-f26m2s1-2",
+		},
+		{
+			name: "a processor that hides its stepping", architecture: "amd64", cores: 2,
+			files: map[string]string{"proc/cpuinfo": x86("AuthenticAMD", 25, 17, "AMD EPYC 9R14", "unknown")},
+			want: Facts{Chip: "AMD EPYC 9R14", Family: "amd-epyc", Architecture: "amd64", Cores: 2,
+				Vendor: "AuthenticAMD", CPUFamily: "25", CPUModel: "17"},
+			id: "amd-epyc-9r14-f25m17-2",
 		},
 		{
 			name: "EPYC with a GPU", architecture: "amd64", cores: 64,
@@ -108,11 +141,11 @@ func TestLinuxFacts(t *testing.T) {
 		{
 			name: "Graviton", architecture: "arm64", cores: 4,
 			files: map[string]string{
-				"proc/cpuinfo": "processor\t: 0\nBogoMIPS\t: 243.75\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n\n" +
-					"processor\t: 1\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n",
+				"proc/cpuinfo": armCores("0x41 0x3 0xd0c 1", "0x41 0x3 0xd0c 1"),
 			},
-			want: Facts{Chip: "ARM Neoverse-N1", Family: "arm-neoverse-n1", Architecture: "arm64", Cores: 4},
-			id:   "arm-neoverse-n1-4",
+			want: Facts{Chip: "ARM Neoverse-N1", Family: "arm-neoverse-n1", Architecture: "arm64", Cores: 4,
+				Vendor: "ARM", CPUFamily: "8", CPUModel: "0xd0c", Stepping: "r3p1"},
+			id: "arm-neoverse-n1-r3p1-4",
 		},
 		{
 			name: "Raspberry Pi", architecture: "arm64", cores: 4,
@@ -123,21 +156,23 @@ func TestLinuxFacts(t *testing.T) {
 				"sys/devices/system/cpu/cpu0/cpu_capacity": "1024\n",
 				"sys/devices/system/cpu/cpu1/cpu_capacity": "1024\n",
 			},
-			want: Facts{Chip: "ARM Cortex-A72", Family: "arm-cortex-a72", Architecture: "arm64", Cores: 4},
-			id:   "arm-cortex-a72-4",
+			want: Facts{Chip: "ARM Cortex-A72", Family: "arm-cortex-a72", Architecture: "arm64", Cores: 4, Vendor: "ARM",
+				CPUModel: "0xd08"},
+			id: "arm-cortex-a72-4",
 		},
 		{
 			name: "two kinds of Arm core", architecture: "arm64", cores: 3,
 			files: map[string]string{
-				"proc/cpuinfo": "CPU implementer\t: 0x41\nCPU part\t: 0xd05\n\nCPU implementer\t: 0x41\nCPU part\t: 0xd05\n\n" +
-					"CPU implementer\t: 0x41\nCPU part\t: 0xd0b\n",
+				"proc/cpuinfo": "model name\t: ARMv8 Processor rev 0 (v8l)\n" +
+					armCores("0x41 0x2 0xd05 0", "0x41 0x2 0xd05 0", "0x41 0x4 0xd0b 1"),
 				"sys/devices/system/cpu/cpu0/cpu_capacity": "400\n",
 				"sys/devices/system/cpu/cpu1/cpu_capacity": "400\n",
 				"sys/devices/system/cpu/cpu2/cpu_capacity": "1024\n",
 			},
 			want: Facts{Chip: "ARM Cortex-A55 + ARM Cortex-A76", Family: "arm-cortex-a55-arm-cortex-a76",
-				Architecture: "arm64", Cores: 3, PerformanceCores: 1, EfficiencyCores: 2},
-			id: "arm-cortex-a55-arm-cortex-a76-3",
+				Architecture: "arm64", Cores: 3, PerformanceCores: 1, EfficiencyCores: 2,
+				Vendor: "ARM", CPUFamily: "8", CPUModel: "0xd05+0xd0b", Stepping: "r2p0+r4p1"},
+			id: "arm-cortex-a55-arm-cortex-a76-r2p0-r4p1-3",
 		},
 		{
 			name: "three kinds of Arm core", architecture: "arm64", cores: 4,
@@ -169,8 +204,9 @@ func TestLinuxFacts(t *testing.T) {
 				"proc/cpuinfo":           "CPU implementer\t: 0x99\nCPU part\t: 0x001\n",
 				"proc/device-tree/model": "Frobnicator Board 2\x00",
 			},
-			want: Facts{Chip: "Frobnicator Board 2", Family: "frobnicator-board", Architecture: "arm64", Cores: 8},
-			id:   "frobnicator-board-2-8",
+			want: Facts{Chip: "Frobnicator Board 2", Family: "frobnicator-board", Architecture: "arm64", Cores: 8,
+				Vendor: "0x99", CPUModel: "0x001"},
+			id: "frobnicator-board-2-8",
 		},
 		{
 			name: "nothing to read", architecture: "amd64", cores: 1,
@@ -203,19 +239,42 @@ func TestLinuxFacts(t *testing.T) {
 	}
 }
 
+// x86 is what /proc/cpuinfo says of one processor.
+func x86(vendor string, family, model int, name, stepping string) string {
+	return fmt.Sprintf("processor\t: 0\nvendor_id\t: %s\ncpu family\t: %d\nmodel\t\t: %d\nmodel name\t: %s\nstepping\t: %s\n"+
+		"microcode\t: 0x1\ncpu MHz\t\t: 2300.000\n\n", vendor, family, model, name, stepping)
+}
+
+// armCores is what /proc/cpuinfo says of cores, each with its implementer, variant, part and revision.
+func armCores(cores ...string) string {
+	text := ""
+	for n, core := range cores {
+		fields := strings.Fields(core)
+		text += fmt.Sprintf("processor\t: %d\nBogoMIPS\t: 243.75\nCPU implementer\t: %s\nCPU architecture: 8\nCPU variant\t: %s\n"+
+			"CPU part\t: %s\nCPU revision\t: %s\n\n", n, fields[0], fields[1], fields[2], fields[3])
+	}
+	return text
+}
+
 func TestAppleFacts(t *testing.T) {
 	max := keys(map[string]string{
-		"machdep.cpu.brand_string":  "Apple M3 Max",
-		"hw.nperflevels":            "\x02\x00\x00",
-		"hw.perflevel0.name":        "Performance",
-		"hw.perflevel1.name":        "Efficiency",
-		"hw.perflevel0.physicalcpu": "\x0c\x00\x00",
-		"hw.perflevel1.physicalcpu": "\x04\x00\x00",
-		"hw.memsize":                "\x00\x00\x00\x00\x10\x00\x00", // 64 GiB, its last zero byte cut off
+		"machdep.cpu.brand_string":   "Apple M3 Max",
+		"hw.nperflevels":             "\x02\x00\x00",
+		"hw.perflevel0.name":         "Performance",
+		"hw.perflevel1.name":         "Efficiency",
+		"hw.perflevel0.physicalcpu":  "\x0c\x00\x00",
+		"hw.perflevel1.physicalcpu":  "\x04\x00\x00",
+		"hw.memsize":                 "\x00\x00\x00\x00\x10\x00\x00", // 64 GiB, its last zero byte cut off
+		"hw.cpufamily":               "\x32\x58\x01\x72",
+		"hw.cpusubfamily":            "\x05\x00\x00",
+		"hw.l1dcachesize":            "\x00\x00\x01\x00", // of the efficient cores
+		"hw.perflevel0.l1dcachesize": "\x00\x00\x02\x00",
+		"hw.l2cachesize":             "\x00\x00\x40\x00",
 	})
 	got := appleFacts(max, func() int { return 40 }, "arm64", 16)
 	want := Facts{Chip: "Apple M3 Max", Family: "apple-m3", Architecture: "arm64", Cores: 16, PerformanceCores: 12,
-		EfficiencyCores: 4, MemoryBytes: 64 << 30, GPU: "Apple M3 Max", GPUCores: 40}
+		EfficiencyCores: 4, Vendor: "Apple", CPUFamily: "0x72015832", CPUModel: "0x5", L1DataBytes: 128 << 10, L2Bytes: 4 << 20,
+		MemoryBytes: 64 << 30, GPU: "Apple M3 Max", GPUCores: 40}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("facts\n got %+v\nwant %+v", got, want)
 	}
@@ -227,9 +286,16 @@ func TestAppleFacts(t *testing.T) {
 		t.Errorf("id without GPU cores %q", id)
 	}
 
-	intel := keys(map[string]string{"machdep.cpu.brand_string": "Intel(R) Core(TM) i7-9750H CPU @ 2.60GHz"})
-	if id := appleFacts(intel, nil, "amd64", 12).ID(); id != "intel-core-i7-9750h-12" {
+	intel := keys(map[string]string{
+		"machdep.cpu.brand_string": "Intel(R) Core(TM) i7-9750H CPU @ 2.60GHz", "machdep.cpu.vendor": "GenuineIntel",
+		"machdep.cpu.family": "\x06", "machdep.cpu.model": "\x9e", "machdep.cpu.stepping": "",
+	})
+	mac := appleFacts(intel, nil, "amd64", 12)
+	if id := mac.ID(); id != "intel-core-i7-9750h-f6m158s0-12" {
 		t.Errorf("id of an Intel Mac %q", id)
+	}
+	if got := mac.Processor(); got != "GenuineIntel family 6 model 158 stepping 0" {
+		t.Errorf("an Intel Mac's processor is called %q", got)
 	}
 	if id := appleFacts(keys(nil), nil, "arm64", 8).ID(); id != "unknown-arm64-8" {
 		t.Errorf("id of a Mac that tells nothing %q", id)

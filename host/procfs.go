@@ -13,11 +13,13 @@ import (
 
 // linuxFacts reads the facts of a Linux machine from its root file system.
 func linuxFacts(root fs.FS, architecture string, cores int) Facts {
-	f := Facts{Architecture: architecture, Cores: cores}
+	var f Facts
 	if cpuinfo, err := root.Open("proc/cpuinfo"); err == nil {
-		f.Chip = chipOf(cpuinfo)
+		f = processorOf(cpuinfo)
 		cpuinfo.Close()
 	}
+	f.Architecture, f.Cores = architecture, cores
+	f.readCaches(root)
 	if f.Chip == "" {
 		f.Chip = cleanChip(readLine(root, "proc/device-tree/model"))
 	}
@@ -30,64 +32,6 @@ func linuxFacts(root fs.FS, architecture string, cores int) Facts {
 		f.GPU = nvidiaDevice(root)
 	}
 	return f.complete()
-}
-
-// chipOf returns the chip's name from /proc/cpuinfo: the first model name, or, without one, the designs of its Arm
-// cores. It stops at the first model name, because a machine with hundreds of cores takes milliseconds to write the
-// rest.
-func chipOf(cpuinfo io.Reader) string {
-	var designs []string
-	var implementer string
-	lines := bufio.NewScanner(cpuinfo)
-	for lines.Scan() {
-		key, value, _ := strings.Cut(lines.Text(), ":")
-		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-		switch key {
-		case "model name":
-			if chip := cleanChip(value); chip != "" {
-				return chip
-			}
-		case "CPU implementer":
-			implementer = value
-		case "CPU part":
-			if design := coreDesign(implementer, value); design != "" && !slices.Contains(designs, design) {
-				designs = append(designs, design)
-			}
-		}
-	}
-	return strings.Join(designs, " + ")
-}
-
-// coreDesign names an Arm core by the implementer and part numbers of its MIDR_EL1 register, "" where the implementer
-// is not known. Numbers: https://github.com/torvalds/linux/blob/master/arch/arm64/include/asm/cputype.h
-func coreDesign(implementer, part string) string {
-	maker, known := implementers[implementer]
-	if !known {
-		return ""
-	}
-	if design, known := parts[implementer+" "+part]; known {
-		return maker + " " + design
-	}
-	return maker + " " + part
-}
-
-var implementers = map[string]string{
-	"0x41": "ARM", "0x42": "Broadcom", "0x43": "Cavium", "0x46": "Fujitsu", "0x48": "HiSilicon", "0x4e": "NVIDIA",
-	"0x50": "APM", "0x51": "Qualcomm", "0x53": "Samsung", "0x61": "Apple", "0x6d": "Microsoft", "0xc0": "Ampere",
-}
-
-var parts = map[string]string{
-	"0x41 0xd03": "Cortex-A53", "0x41 0xd04": "Cortex-A35", "0x41 0xd05": "Cortex-A55", "0x41 0xd07": "Cortex-A57",
-	"0x41 0xd08": "Cortex-A72", "0x41 0xd09": "Cortex-A73", "0x41 0xd0a": "Cortex-A75", "0x41 0xd0b": "Cortex-A76",
-	"0x41 0xd0c": "Neoverse-N1", "0x41 0xd0d": "Cortex-A77", "0x41 0xd40": "Neoverse-V1", "0x41 0xd41": "Cortex-A78",
-	"0x41 0xd44": "Cortex-X1", "0x41 0xd46": "Cortex-A510", "0x41 0xd47": "Cortex-A710", "0x41 0xd48": "Cortex-X2",
-	"0x41 0xd49": "Neoverse-N2", "0x41 0xd4d": "Cortex-A715", "0x41 0xd4e": "Cortex-X3", "0x41 0xd4f": "Neoverse-V2",
-	"0x41 0xd80": "Cortex-A520", "0x41 0xd81": "Cortex-A720", "0x41 0xd82": "Cortex-X4", "0x41 0xd84": "Neoverse-V3",
-	"0x4e 0x004": "Carmel",
-	"0x61 0x022": "M1", "0x61 0x023": "M1", "0x61 0x024": "M1 Pro", "0x61 0x025": "M1 Pro",
-	"0x61 0x028": "M1 Max", "0x61 0x029": "M1 Max", "0x61 0x032": "M2", "0x61 0x033": "M2",
-	"0x61 0x034": "M2 Pro", "0x61 0x035": "M2 Pro", "0x61 0x038": "M2 Max", "0x61 0x039": "M2 Max",
-	"0xc0 0xac3": "Ampere-1", "0xc0 0xac4": "Ampere-1a",
 }
 
 // memoryOf returns the total memory in bytes from /proc/meminfo, 0 where it does not say.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 )
 
@@ -29,6 +30,14 @@ func (s sysctl) count(name string) int {
 	return int(n)
 }
 
+// identifier returns a 32-bit number that names something, in a format, "" where the name is not there: 0 may name something.
+func (s sysctl) identifier(name, format string) string {
+	if _, err := s(name); err != nil {
+		return ""
+	}
+	return fmt.Sprintf(format, uint32(s.number(name)))
+}
+
 // text returns a value as a string, "" where the name is not there.
 func (s sysctl) text(name string) string {
 	value, err := s(name)
@@ -48,6 +57,7 @@ func appleFacts(s sysctl, gpuCores func() int, architecture string, cores int) F
 		Cores:        cores,
 		MemoryBytes:  s.number("hw.memsize"),
 	}.withKinds(appleKinds(s)).complete()
+	f.appleProcessor(s)
 	if f.apple() {
 		f.GPU = f.Chip // every Apple chip has a GPU, and macOS names it after the chip
 		f.GPUCores = gpuCores()

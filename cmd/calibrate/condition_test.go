@@ -98,20 +98,22 @@ func TestCalibrationUnderOtherConditions(t *testing.T) {
 	}
 }
 
-// The list begins with the machine, in the words of package calibration.
+// The list begins with the identity of the machine and then describes the machine, in the words of package calibration.
 func TestTheListBeginsWithTheMachine(t *testing.T) {
-	facts, _ := command.HostFacts()
+	facts, id := command.HostFacts()
 	stdout, _ := inCondition(t, 0, usual, usual, "--list")
-	if first, _, _ := strings.Cut(stdout, "\n"); first != strings.Join(facts.Words(), ", ")+", macOS 15.1" {
-		t.Errorf("it begins with %q", first)
+	lines := strings.Split(stdout, "\n")
+	if !strings.HasPrefix(lines[0], id) || !strings.Contains(lines[0], host.Facts(facts).Processor()) || !strings.Contains(lines[0], host.Facts(facts).Caches()) ||
+		lines[1] != strings.Join(facts.Words(), ", ")+", macOS 15.1" {
+		t.Errorf("it begins with %q", lines[:2])
 	}
 	var out bytes.Buffer
 	if err := run(t.Context(), &out, &out, []string{"--simulate", "m3-max", "--list"}); err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(out.String(), "\n")
+	lines = strings.Split(out.String(), "\n")
 	want := "Apple M3 Max, 12 performance + 4 efficiency cores, GPU Apple M3 Max with 40 cores, "
-	if !strings.HasPrefix(lines[0], "SIMULATED: ") || !strings.HasPrefix(lines[1], want) {
-		t.Errorf("the list of a simulation begins with %q", lines[:2])
+	if !strings.HasPrefix(lines[0], "SIMULATED: ") || lines[1] != "simulated-apple-m3-max-40" || !strings.HasPrefix(lines[2], want) {
+		t.Errorf("the list of a simulation begins with %q", lines[:3])
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
 	"crossover/harness"
+	"crossover/host"
 	"crossover/kernels"
 )
 
@@ -78,12 +79,24 @@ func (o *output) load() error {
 	return nil
 }
 
+// another says what makes the machine of an entry another one than that of the entry of its id before, "" where nothing does.
+func another(entry, old *calibration.Host) string {
+	likeness, reason := host.Facts(entry.Facts).Compare(host.Facts(old.Facts), true)
+	if likeness >= host.Untold {
+		return ""
+	}
+	return reason
+}
+
 // guard refuses a run that means something else than this host's entry, or of which it is clear beforehand that nothing of it
 // would be taken.
 func (o *output) guard(entry *calibration.Host, cases []kernels.Case) error {
 	old := o.file.Host(entry.ID)
 	if old == nil || o.force {
 		return nil
+	}
+	if reason := another(entry, old); reason != "" {
+		return fmt.Errorf("%s holds another machine as %s (%s): --force replaces it, -o FILE writes elsewhere", o.output, old.ID, reason)
 	}
 	if before, now := methodName(&old.Method), methodName(&entry.Method); before != now {
 		return fmt.Errorf("%s holds a calibration of this host for %s and this one is for %s: --force replaces it, -o FILE writes elsewhere",
@@ -182,6 +195,10 @@ func (o *options) backup() (string, error) {
 func warn(stderr io.Writer, entry *calibration.Host, states *harness.States) {
 	for _, warning := range entry.Warnings {
 		fmt.Fprintf(stderr, "calibrate: warning: %s\n", warning)
+	}
+	if states.Speed != "" {
+		fmt.Fprintf(stderr, "calibrate: warning: the entry that this replaces is a near match: %s (--force replaces the cases too "+
+			"that it keeps)\n", states.Speed)
 	}
 	if len(states.Moved) > 0 {
 		fmt.Fprintf(stderr, "calibrate: warning: the machine was in another state than for the entry that this replaces: %s "+

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -12,6 +13,7 @@ import (
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
 	"crossover/harness"
+	"crossover/host"
 	"crossover/kernels"
 	"crossover/sweeps"
 )
@@ -148,13 +150,15 @@ func duration(seconds float64) string {
 	return benchunit.Scale(seconds, benchunit.Decimal) + "s"
 }
 
-// list prints the machine, then the cases and the implementations that can be timed in them here.
+// list prints the identity of the machine, then the cases and the implementations that can be timed in them here.
 func list(w io.Writer, machine *calibration.Host, cases []kernels.Case) error {
+	facts := host.Facts(machine.Facts)
+	identity := slices.DeleteFunc([]string{machine.ID, facts.Processor(), facts.Caches()}, func(s string) bool { return s == "" })
 	words := machine.Facts.Words()
 	if system := cmp.Or(machine.Environment.OSVersion, machine.Environment.OS); system != "" {
 		words = append(words, system)
 	}
-	fmt.Fprintf(w, "%s%s\n\n", simulatedNote(machine), strings.Join(words, ", "))
+	fmt.Fprintf(w, "%s%s\n%s\n\n", simulatedNote(machine), strings.Join(identity, ", "), strings.Join(words, ", "))
 	for _, c := range cases {
 		fmt.Fprintf(w, "%s  %s, %s to %s %s\n    %s\n", c.Name, c.Axis.Name,
 			command.Thousands(c.Axis.Min), command.Thousands(c.Axis.Max), c.Axis.Unit, c.Definition)

@@ -87,7 +87,8 @@ func (o *output) holds(folder string) bool { return same(filepath.Dir(folder), o
 
 // combine decides what a run becomes together with the entry that is there.
 func (o *output) combine(r *harness.Run, old *calibration.Host) (*publication, error) {
-	p := &publication{run: r, held: r.Folder, whole: old == nil || o.force && (!o.partial() || methodName(&old.Method) != methodName(&r.Entry.Method))}
+	p := &publication{run: r, held: r.Folder}
+	p.whole = old == nil || o.force && (!o.partial() || methodName(&old.Method) != methodName(&r.Entry.Method) || another(&r.Entry, old) != "")
 	if measured(r) == 0 {
 		return nil, errors.New("nothing could be measured: want a larger --budget")
 	}

@@ -126,6 +126,34 @@ func thisID() string {
 	return id
 }
 
+// What another machine has measured under this host's id is neither joined nor replaced unasked.
+func TestAnotherMachineUnderTheSameID(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args()...)
+	before := read(t, f.file)
+	err := calibration.Update(t.Context(), f.file, func(file *calibration.File) error {
+		file.Hosts[0].Facts.Cores += 2
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := read(t, f.file)
+	var stderr bytes.Buffer
+	err = runOn(t.Context(), twoCases(2).Command(), io.Discard, &stderr, f.args())
+	if err == nil || !strings.Contains(err.Error(), "holds another machine as "+thisID()+" (it has ") || read(t, f.file) != other || other == before {
+		t.Errorf("%v\n%s", err, stderr.String())
+	}
+	succeed(t, twoCases(2), f.args("--force", "--ops", "fft")...)
+	file, err := calibration.Load(f.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if facts, _ := command.HostFacts(); file.Hosts[0].Facts.Cores != facts.Cores || len(file.Hosts[0].Cases) != 1 {
+		t.Errorf("forced: the entry has %d cores and %d cases, also the other machine's", file.Hosts[0].Facts.Cores, len(file.Hosts[0].Cases))
+	}
+}
+
 // An interrupted run of another kind leaves the samples of the finished one as they are, and what it advises fits its own.
 func TestAnInterruptedRunKeepsToItsOwnFolder(t *testing.T) {
 	for name, args := range map[string][]string{

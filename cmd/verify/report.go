@@ -126,7 +126,8 @@ func (r *report) count(verdict thresholds.Finding) int {
 }
 
 // verdict is the command's error, and so its exit code: wrong values before drift, drift before typed plans that take
-// another time, and those before nothing measured.
+// another time, and those before nothing measured. What looks like drift on a processor of another speed says that the entry
+// is of another host.
 func (r *report) verdict(file string) error {
 	var wrong, drifted []string
 	for _, c := range r.Cases {
@@ -140,6 +141,10 @@ func (r *report) verdict(file string) error {
 	switch {
 	case len(wrong) > 0:
 		return &command.Error{Code: command.ExitWrong, Err: fmt.Errorf("wrong values: %s", strings.Join(wrong, "; "))}
+	case len(drifted) > 0 && r.State.Speed != "":
+		return &command.Error{Code: command.ExitNoEntry, Err: fmt.Errorf(
+			"%s has a near match for this host alone, which does not hold for %s: %s; go run ./cmd/calibrate measures this host",
+			file, join(drifted), r.State.Speed)}
 	case len(drifted) > 0:
 		return &command.Error{Code: command.ExitDrifted, Err: fmt.Errorf(
 			"%s no longer holds for %s; go run ./cmd/calibrate measures it again", file, join(drifted))}

@@ -16,6 +16,7 @@ import (
 	"crossover/cmd/internal/plans"
 	"crossover/dispatch"
 	"crossover/harness"
+	"crossover/host"
 	"crossover/kernels"
 	"crossover/sweeps"
 )
@@ -77,7 +78,17 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	v, err := o.verification(file, machine)
+	// It is the file that is held against the machine, not what somebody would rather have.
+	dispatcher, err := dispatch.New(file, dispatch.Unforced())
+	if err != nil {
+		return err
+	}
+	entry, doubt := ownEntry(file)
+	if entry == nil {
+		return &command.Error{Code: command.ExitNoEntry, Err: fmt.Errorf(
+			"%s: %s; verify takes a host's own entry alone, and go run ./cmd/calibrate makes one", o.calibration, dispatcher.Fallback())}
+	}
+	v, err := o.verification(entry, machine)
 	if err != nil {
 		return err
 	}
@@ -89,9 +100,12 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if force := os.Getenv(dispatch.ForceVariable); force != "" {
 		warn(stderr, []string{fmt.Sprintf("%s=%.60s is not heeded: the choices of %s are checked", dispatch.ForceVariable, force, o.calibration)})
 	}
+	if doubt != "" {
+		warn(stderr, []string{doubt + ": the entry may be of another machine"})
+	}
 	before := harness.Doubts(&v.Now)
 	warn(stderr, before)
-	if err := o.measure(ctx, machine, v, file, stderr); err != nil {
+	if err := o.measure(ctx, machine, v, dispatcher, stderr); err != nil {
 		return err
 	}
 	report := summarise(v, o.seed)
@@ -106,14 +120,22 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	return report.verdict(o.calibration)
 }
 
-// verification pairs the cases of the file's entry of this host that --ops asks for with those of this program.
-func (o *options) verification(file *calibration.File, machine command.Machine) (*harness.Verification, error) {
-	_, id := command.HostFacts()
-	entry := file.Host(id)
+// ownEntry returns the entry of this host, nil where the file has none, and why it may be another's, "" where it is not.
+func ownEntry(file *calibration.File) (entry *calibration.Host, doubt string) {
+	facts, id := command.HostFacts()
+	entry = file.Host(id)
 	if entry == nil {
-		return nil, &command.Error{Code: command.ExitNoEntry, Err: fmt.Errorf(
-			"%s has no entry for this host, %s (it has %s); go run ./cmd/calibrate makes one", o.calibration, id, hostNames(file))}
+		return nil, ""
 	}
+	likeness, doubt := host.Facts(facts).Compare(host.Facts(entry.Facts), true)
+	if likeness < host.Untold {
+		return nil, ""
+	}
+	return entry, doubt
+}
+
+// verification pairs the cases of the entry that --ops asks for with those of this program.
+func (o *options) verification(entry *calibration.Host, machine command.Machine) (*harness.Verification, error) {
 	matches, err := command.Pattern(o.ops)
 	if err != nil {
 		return nil, err
@@ -130,14 +152,9 @@ func (o *options) verification(file *calibration.File, machine command.Machine) 
 }
 
 // measure sweeps at fresh sizes, with the progress on stderr.
-func (o *options) measure(ctx context.Context, machine command.Machine, v *harness.Verification, file *calibration.File, stderr io.Writer) error {
-	// It is the file that is held against the machine, not what somebody would rather have.
-	dispatcher, err := dispatch.New(file, dispatch.Unforced())
-	if err != nil {
-		return err
-	}
+func (o *options) measure(ctx context.Context, machine command.Machine, v *harness.Verification, dispatcher *dispatch.Dispatcher, stderr io.Writer) error {
 	step, clear := command.Progress(stderr, false, o.noProgress)
-	err = v.Measure(ctx, machine.Machine, dispatcher, harness.VerifyOptions{Budget: o.budget - plans.BriefBudget(o.budget), Seed: o.seed, Progress: step})
+	err := v.Measure(ctx, machine.Machine, dispatcher, harness.VerifyOptions{Budget: o.budget - plans.BriefBudget(o.budget), Seed: o.seed, Progress: step})
 	clear()
 	if errors.Is(err, context.Canceled) {
 		return errInterrupted
@@ -179,20 +196,4 @@ func warn(stderr io.Writer, lines []string) {
 	for _, line := range lines {
 		fmt.Fprintf(stderr, "verify: warning: %s\n", line)
 	}
-}
-
-func hostNames(file *calibration.File) string {
-	if len(file.Hosts) == 0 {
-		return "none"
-	}
-	names := make([]string, len(file.Hosts))
-	for k := range file.Hosts {
-		names[k] = file.Hosts[k].ID
-	}
-	slices.Sort(names)
-	const most = 5
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", join(names[:most]), len(names)-most)
-	}
-	return join(names)
 }

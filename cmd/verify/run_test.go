@@ -175,12 +175,30 @@ func TestWrongValues(t *testing.T) {
 	}
 }
 
+// Without an entry of this host, one line says what there is and what keeps it from being this host's.
 func TestNoEntryForThisHost(t *testing.T) {
-	file := recorded(4000)
-	file.Hosts[0].ID = "another-machine"
-	_, stderr, code := verifyOn(t, truth(1), "--calibration", save(t, file))
-	if code != command.ExitNoEntry || !strings.Contains(stderr, "another-machine") || strings.Count(stderr, "\n") != 1 {
-		t.Errorf("exit %d, %q; want exit 4 and one line that names what there is", code, stderr)
+	facts, id := command.HostFacts()
+	if facts.CPUFamily == "" {
+		t.Skip("the system does not tell which processor this is")
+	}
+	for name, c := range map[string]struct {
+		change func(*calibration.Host)
+		says   string
+	}{
+		"another id":       {func(h *calibration.Host) { h.ID = "another-machine" }, "no entry for " + id + ", so the near match another-machine stands in: its id is another one"},
+		"another stepping": {func(h *calibration.Host) { h.Facts.Stepping = "99" }, "so the near match of that name stands in: its processor is "},
+		"a file of version 1.0": {func(h *calibration.Host) { h.Facts.CPUFamily, h.Facts.CPUModel, h.Facts.Stepping = "", "", "" },
+			"the file does not say which family, model and stepping its processor has"},
+		"another family": {func(h *calibration.Host) { h.ID, h.Facts.Family = "another-machine", "another" }, "no entry for " + id + " and none for its family"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := recorded(4000)
+			c.change(&file.Hosts[0])
+			_, stderr, code := verifyOn(t, truth(1), "--calibration", save(t, file))
+			if code != command.ExitNoEntry || !strings.Contains(stderr, c.says) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("exit %d, %q; want exit 4 and one line with %q", code, stderr, c.says)
+			}
+		})
 	}
 }
 

@@ -12,6 +12,9 @@ const otherState = "the machine is in another state than at calibration"
 // stateLines says what moved, nothing where nothing did.
 func stateLines(s *harness.States) []string {
 	var lines []string
+	if s.Speed != "" {
+		lines = append(lines, "the entry of this host is a near match: "+s.Speed+" (calibrate would measure this host)")
+	}
 	if len(s.Moved) > 0 {
 		lines = append(lines, otherState+": "+strings.Join(s.Moved, "; ")+" (calibrate would measure this state)")
 	}

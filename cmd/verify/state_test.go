@@ -94,6 +94,36 @@ func TestDriftInAnotherState(t *testing.T) {
 	}
 }
 
+// The entry of a processor of another speed is a near match: what does not hold of it is no drift of this host.
+func TestProcessorOfAnotherSpeed(t *testing.T) {
+	for name, c := range map[string]struct {
+		threshold int
+		factor    float64 // time of the sentinel's work then over now
+		code      int
+		near      bool
+	}{
+		"as fast, and off":           {32000, 1, command.ExitDrifted, false},
+		"a little slower, and off":   {32000, 1.2, command.ExitDrifted, false},
+		"twice as fast now":          {32000, 2, command.ExitNoEntry, true},
+		"half as fast now":           {32000, 0.5, command.ExitNoEntry, true},
+		"not noted":                  {32000, 0, command.ExitDrifted, false},
+		"twice as fast, and it fits": {4000, 2, command.ExitOK, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			then := kept(2, 1, 48e-9)
+			then.Kept.OneProcessorSeconds = c.factor * 1e-4
+			path := save(t, recordedPair("go", "fftw", c.threshold, then))
+			_, stderr, code := verifyOn(t, pair("go", "fftw", 1, 48e-9), "--calibration", path, "--seed", "1")
+			if near := strings.Contains(stderr, "near match: one processor alone takes "); code != c.code || near != c.near {
+				t.Errorf("exit %d, want %d, near match %v, want %v:\n%s", code, c.code, near, c.near, stderr)
+			}
+			if c.code == command.ExitNoEntry && !strings.Contains(stderr, "near match for this host alone, which does not hold for fft/batch=1") {
+				t.Errorf("the last line does not say why:\n%s", stderr)
+			}
+		})
+	}
+}
+
 // The figures of both times are in the JSON, and null where there are none.
 func TestStateInJSON(t *testing.T) {
 	for name, c := range map[string]struct {
