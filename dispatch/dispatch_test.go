@@ -293,6 +293,8 @@ func TestNearMatches(t *testing.T) {
 		"both": {zen4(2, ""), []calibration.Host{entryOf(zen5, 0), entryOf(zen4(2, ""), time.Hour)}, "amd-epyc-f25m17s1-2", ""},
 		"a file of version 1.0": {zen4(2, ""), []calibration.Host{entryOf(legacy, 0)}, "amd-epyc-2", first +
 			"amd-epyc-2 stands in: the file does not say which family, model and stepping its processor has"},
+		"a system that does not say, either": {legacy, []calibration.Host{entryOf(legacy, 0)}, "amd-epyc-2",
+			"no entry for amd-epyc-2, so the near match of that name stands in: neither the file nor this system says which family, model and stepping its processor has"},
 		"more cores before another processor, also an older one": {zen4(2, ""),
 			[]calibration.Host{entryOf(zen5, 0), entryOf(legacy, 0), entryOf(zen4(4, ""), time.Hour)}, "amd-epyc-f25m17s1-4", first +
 				"amd-epyc-f25m17s1-4 stands in: it has 4 cores and this host has 2"},
