@@ -49,26 +49,3 @@ kernel void direct_real(device float2* dst [[buffer(0)]],
     }
     dst[i] = sum;
 }
-
-kernel void direct_real_inverse(device float* dst [[buffer(0)]],
-                                device const float2* src [[buffer(1)]],
-                                device const float2* roots [[buffer(2)]],
-                                constant uint& n [[buffer(3)]],
-                                constant uint& values [[buffer(4)]],
-                                uint i [[thread_position_in_grid]]) {
-    if (i >= values) {
-        return;
-    }
-    uint j = i % n;
-    device const float2* row = src + i / n * (n / 2 + 1);
-    float sum = row[0].x;
-    for (uint k = 1; k <= n / 2; ++k) {
-        float2 w = roots[j * k % n];
-        if (2 * k == n) {
-            sum += row[k].x * w.x;
-        } else {
-            sum += 2.0f * (row[k].x * w.x + row[k].y * w.y);
-        }
-    }
-    dst[i] = sum / float(n);
-}

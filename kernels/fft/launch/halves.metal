@@ -35,31 +35,6 @@ kernel void unfold(device float2* dst [[buffer(0)]],
     to[h - k] = float2(sum.x - turned.x, turned.y - sum.y);
 }
 
-// fold undoes unfold: see realinverse.metal.
-kernel void fold(device float2* dst [[buffer(0)]],
-                 device const float2* src [[buffer(1)]],
-                 device const float2* halves [[buffer(2)]],
-                 constant uint& h [[buffer(3)]],
-                 constant uint& values [[buffer(4)]],
-                 uint i [[thread_position_in_grid]]) {
-    if (i >= values) {
-        return;
-    }
-    uint pairs = h / 2 + 1;
-    uint row = i / pairs, k = i % pairs;
-    device const float2* from = src + row * (h + 1);
-    device float2* to = dst + row * h;
-    float2 x = from[k], mirrored = from[h - k];
-    if (k == 0) {
-        to[0] = float2(x.x + mirrored.x, x.x - mirrored.x) * 0.5f;
-        return;
-    }
-    float2 sum = float2(x.x + mirrored.x, x.y - mirrored.y) * 0.5f;
-    float2 turned = product(float2(x.x - mirrored.x, x.y + mirrored.y), float2(halves[k].x, -halves[k].y));
-    to[k] = sum + turned;
-    to[h - k] = float2(sum.x - turned.x, turned.y - sum.y);
-}
-
 // widen makes complex values of real ones.
 kernel void widen(device float2* dst [[buffer(0)]],
                   device const float* src [[buffer(1)]],
@@ -83,34 +58,4 @@ kernel void bins(device float2* dst [[buffer(0)]],
     uint k = i % kept;
     float2 x = src[i / kept * n + k];
     dst[i] = k == 0 ? float2(x.x, 0.0f) : x;
-}
-
-// mirror undoes bins: the values from n / 2 + 1 on are the others' conjugates.
-kernel void mirror(device float2* dst [[buffer(0)]],
-                   device const float2* src [[buffer(1)]],
-                   constant uint& n [[buffer(2)]],
-                   constant uint& values [[buffer(3)]],
-                   uint i [[thread_position_in_grid]]) {
-    if (i >= values) {
-        return;
-    }
-    uint k = i % n;
-    device const float2* row = src + i / n * (n / 2 + 1);
-    if (k == 0) {
-        dst[i] = float2(row[0].x, 0.0f);
-    } else if (k <= n / 2) {
-        dst[i] = row[k];
-    } else {
-        dst[i] = float2(row[n - k].x, -row[n - k].y);
-    }
-}
-
-// narrow undoes widen.
-kernel void narrow(device float* dst [[buffer(0)]],
-                   device const float2* src [[buffer(1)]],
-                   constant uint& values [[buffer(2)]],
-                   uint i [[thread_position_in_grid]]) {
-    if (i < values) {
-        dst[i] = src[i].x;
-    }
 }

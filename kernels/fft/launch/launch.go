@@ -6,7 +6,7 @@
 // above 7 go through one kernel that takes its passes at run time, in one step or in two, up to some half a million complex
 // values. Every other length goes through Bluestein's algorithm.
 //
-// Complex, Real and RealInverse take every length. They panic if n or batch is below 1 or a call transforms more than
+// Complex and Real take every length. They panic if n or batch is below 1 or a call transforms more than
 // MostValues. They do not check the buffers: Build or the caller's tests find one that is too small for its rows or of
 // another element type.
 package launch
@@ -53,36 +53,6 @@ func Real(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
 		pairs := batch * (h/2 + 1)
 		perValue(b, halvesSource, "unfold", pairs, dst, spectrum, b.Constant(gpu.Float2, halfRoots(n, h/2+1)),
 			gpu.Values(h), gpu.Values(pairs))
-	}
-}
-
-// RealInverse appends batch inverse transforms, divided by n, so that they undo Real: src holds batch rows
-// of n/2+1 gpu.Float2, and dst as many rows of n gpu.Float. The imaginary parts of bin 0 and, for an even n, of bin n/2
-// are taken as 0.
-func RealInverse(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
-	checkRows(n, batch)
-	h := n / 2
-	switch {
-	case n < shortestReal:
-		perValue(b, directSource, "direct_real_inverse", n*batch, dst, src, b.Constant(gpu.Float2, roots(n)), gpu.Values(n),
-			gpu.Values(n*batch))
-	case n%2 != 0:
-		spectrum, wide := b.Scratch(gpu.Float2, n*batch), b.Scratch(gpu.Float2, n*batch)
-		perValue(b, halvesSource, "mirror", n*batch, spectrum, src, gpu.Values(n), gpu.Values(n*batch))
-		appendComplex(b, wide, spectrum, n, batch, true)
-		perValue(b, halvesSource, "narrow", n*batch, dst, wide, gpu.Values(n*batch))
-	case isPowerOfTwo(h) && h <= longestRow(b.Facts()):
-		s := rowShape(h)
-		source, table := s.define(realInverseSource.Define("ROWS", s.side), rowTile)
-		b.Dispatch(b.Kernel(source, "real_inverse_rows"), threadgroups(divideUp(batch, s.side)), threads(s.threads()), dst, src,
-			b.Constant(gpu.Float2, table), b.Constant(gpu.Float2, halfRoots(n, h)), gpu.Values(batch),
-			gpu.Values(float32(1/float64(h))))
-	default:
-		spectrum := b.Scratch(gpu.Float2, h*batch)
-		pairs := batch * (h/2 + 1)
-		perValue(b, halvesSource, "fold", pairs, spectrum, src, b.Constant(gpu.Float2, halfRoots(n, h/2+1)),
-			gpu.Values(h), gpu.Values(pairs))
-		appendComplex(b, dst.As(gpu.Float2), spectrum, h, batch, true)
 	}
 }
 

@@ -131,7 +131,7 @@ func TestImpulse(t *testing.T) {
 	}
 }
 
-// TestReal transforms rows and back again.
+// TestReal transforms rows. Bins that are real are so exactly.
 func TestReal(t *testing.T) {
 	for _, tc := range []struct {
 		n, batches []int
@@ -159,17 +159,11 @@ func TestReal(t *testing.T) {
 					}
 					for row := range batch {
 						for _, k := range ends {
-							imaginary := &bins[2*(row*(n/2+1)+k)+1]
-							if *imaginary != 0 {
-								t.Errorf("batch %d: bin %d of row %d has an imaginary part of %g", batch, k, row, *imaginary)
+							if imaginary := bins[2*(row*(n/2+1)+k)+1]; imaginary != 0 {
+								t.Errorf("batch %d: bin %d of row %d has an imaginary part of %g", batch, k, row, imaginary)
 							}
-							*imaginary = 3 // which the way back has to ignore
 						}
 					}
-					back := launched(t, bins, gpu.Float2, len(bins)/2, gpu.Float, len(x), func(b *gpu.Builder, dst, src *gpu.Buffer) {
-						RealInverse(b, dst, src, n, batch)
-					})
-					ffttest.Expect(t, fmt.Sprintf("batch %d, back", batch), back, ffttest.Widen(x), tolerance)
 				}
 			})
 		}
@@ -309,7 +303,7 @@ func TestPanics(t *testing.T) {
 	for name, launch := range map[string]func(b *gpu.Builder, x *gpu.Buffer){
 		"length 0":      func(b *gpu.Builder, x *gpu.Buffer) { Complex(b, x, x, 0, 1, false) },
 		"no rows":       func(b *gpu.Builder, x *gpu.Buffer) { Real(b, x, x, 8, 0) },
-		"too many rows": func(b *gpu.Builder, x *gpu.Buffer) { RealInverse(b, x, x, 1<<20, 1<<20) },
+		"too many rows": func(b *gpu.Builder, x *gpu.Buffer) { Real(b, x, x, 1<<20, 1<<20) },
 		"frames of 60":  func(b *gpu.Builder, x *gpu.Buffer) { Frames(b, x, x, 60, Cut{1, 1, 0, 1}) },
 		"no frames":     func(b *gpu.Builder, x *gpu.Buffer) { Frames(b, x, x, 64, Cut{0, 1, 0, 1}) },
 		"frames beyond": func(b *gpu.Builder, x *gpu.Buffer) { Frames(b, x, x, 64, Cut{1 << 20, 1 << 20, 0, 1}) },

@@ -29,8 +29,6 @@ var (
 	transposedText string
 	//go:embed real.metal
 	realText string
-	//go:embed realinverse.metal
-	realInverseText string
 	//go:embed bluestein.metal
 	bluesteinText string
 )
@@ -47,12 +45,11 @@ var mixedSource = gpu.Source{Name: "butterflies.metal+mixed.metal", Text: butter
 
 // Kernels that share passes.metal, one a text: a text is compiled as a whole for each shape.
 var (
-	complexSource     = withPasses("complex.metal", complexText)
-	columnsSource     = withPasses("columns.metal", columnsText)
-	transposedSource  = withPasses("transposed.metal", transposedText)
-	realSource        = withPasses("real.metal", realText)
-	realInverseSource = withPasses("realinverse.metal", realInverseText)
-	bluesteinSource   = withPasses("bluestein.metal", bluesteinText)
+	complexSource    = withPasses("complex.metal", complexText)
+	columnsSource    = withPasses("columns.metal", columnsText)
+	transposedSource = withPasses("transposed.metal", transposedText)
+	realSource       = withPasses("real.metal", realText)
+	bluesteinSource  = withPasses("bluestein.metal", bluesteinText)
 )
 
 // withPasses returns the source of a text that goes on where passes.metal ends.
