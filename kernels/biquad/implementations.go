@@ -14,15 +14,7 @@ const lanes = 2
 type serial struct{ section }
 
 func (e serial) process(state []state, dst, src []float32) {
-	if len(state) == 1 {
-		e.one(&state[0], dst, src)
-		return
-	}
-	n := len(src) / len(state)
-	for c := 0; c < len(state); c += lanes {
-		end := min(c+lanes, len(state))
-		e.filter(state[c:end], dst[c*n:end*n], src[c*n:end*n])
-	}
+	e.channels(state, dst, src, 0, len(state))
 }
 
 // parallel divides channels among the workers of the pool, and a single channel by a scan over time.
@@ -44,7 +36,7 @@ func (e *parallel) process(state []state, dst, src []float32) {
 		return
 	}
 	t := &e.channels
-	t.state, t.dst, t.src, t.n = state, dst, src, len(src)/len(state)
+	t.state, t.dst, t.src = state, dst, src
 	e.pool.Run(len(state), min(lanes, (len(state)-1)/e.pool.Workers()+1), t)
 	t.state, t.dst, t.src = nil, nil, nil
 }
@@ -54,15 +46,9 @@ type eachChannel struct {
 	section
 	state    []state
 	dst, src []float32
-	n        int
 }
 
-func (t *eachChannel) Do(_, lo, hi int) {
-	for c := lo; c < hi; c += lanes {
-		end := min(c+lanes, hi)
-		t.filter(t.state[c:end], t.dst[c*t.n:end*t.n], t.src[c*t.n:end*t.n])
-	}
-}
+func (t *eachChannel) Do(_, lo, hi int) { t.channels(t.state, t.dst, t.src, lo, hi) }
 
 // minBlock is the shortest block, in samples, that scan gives to a worker. It is far below what pays: from which length on
 // dividing pays is for a calibration to find, and it cannot find it where both implementations run the same code.

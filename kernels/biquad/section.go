@@ -22,6 +22,15 @@ func (f *section) filter(s []state, dst, src []float32) {
 	f.two((*[lanes]state)(s), dst[:n], dst[n:], src[:n], src[n:])
 }
 
+// channels filters the channels from lo to hi−1 of len(s).
+func (f *section) channels(s []state, dst, src []float32, lo, hi int) {
+	n := len(src) / len(s)
+	for c := lo; c < hi; c += lanes {
+		end := min(c+lanes, hi)
+		f.filter(s[c:end], dst[c*n:end*n], src[c*n:end*n])
+	}
+}
+
 // one filters a channel.
 func (f *section) one(s *state, dst, src []float32) {
 	b0, c1, c2, a1, a2 := f.b0, f.c1, f.c2, f.a1, f.a2
