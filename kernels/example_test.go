@@ -70,10 +70,7 @@ func ExampleOp() {
 		},
 	}
 
-	plan, err := kernels.NewPlan(nil, &square, struct{}{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	plan := kernels.NewPlan(nil, &square, struct{}{})
 	defer plan.Close()
 	y, x := make([]float32, 3), []float32{1, 2, 3}
 	if err := plan.Run(kernels.Shape{n: len(x)}, kernels.Args{y, x}); err != nil {

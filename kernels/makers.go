@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"crossover/native/openblas"
 	"crossover/pool"
 )
 
@@ -57,6 +58,25 @@ func Library[P any](name string, probe func() error, version func() string, buil
 	}
 }
 
+// InGo returns two implementations in Go: "go" computes on one core, "go-parallel" on the workers of the pool.
+func InGo[P any](serial func(p P) Runner, parallel func(p P, workers *pool.Pool) Runner) Makers[P] {
+	return func(b *Backends, op *Op[P]) []Maker[P] {
+		return slices.Concat(
+			Named("go", func(_ *Backends, p P) (Runner, error) { return serial(p), nil })(b, op),
+			Named("go-parallel", func(b *Backends, p P) (Runner, error) { return parallel(p, b.Pool), nil })(b, op))
+	}
+}
+
+// OpenBLAS returns two implementations by OpenBLAS: "openblas" on one thread, "openblas-parallel" on all that OpenBLAS has.
+func OpenBLAS[P any](build func(p P, threads int) Runner) Makers[P] {
+	on := func(name string, threads func() int) Makers[P] {
+		return Library(name, openblas.Probe, openblas.Version, func(_ *Backends, p P) (Runner, error) { return build(p, threads()), nil })
+	}
+	return func(b *Backends, op *Op[P]) []Maker[P] {
+		return slices.Concat(on("openblas", func() int { return 1 })(b, op), on("openblas-parallel", openblas.Threads)(b, op))
+	}
+}
+
 // Loop is a computation over rows, or elements, that do not depend on each other.
 type Loop struct {
 	// Rows returns how many there are at a shape.
@@ -91,14 +111,19 @@ func OverRows[P any](build func(p P, workers int) (Loop, error)) Makers[P] {
 func LoopNamed[P any](serial, parallel string, build func(p P, workers int) (Loop, error)) Makers[P] {
 	return func(b *Backends, op *Op[P]) []Maker[P] {
 		return slices.Concat(
-			Named(serial, func(_ *Backends, p P) (Runner, error) {
-				l, err := build(p, 1)
-				return &serialLoop{loop: l}, err
-			})(b, op),
+			Named(serial, func(_ *Backends, p P) (Runner, error) { return OnOneCore(build)(p) })(b, op),
 			Named(parallel, func(b *Backends, p P) (Runner, error) {
 				l, err := build(p, b.Pool.Workers())
 				return &parallelLoop{loop: l, pool: b.Pool}, err
 			})(b, op))
+	}
+}
+
+// OnOneCore returns what makes a runner of a loop that computes it on its caller, for [Framework].
+func OnOneCore[P any](build func(p P, workers int) (Loop, error)) func(p P) (Runner, error) {
+	return func(p P) (Runner, error) {
+		l, err := build(p, 1)
+		return &serialLoop{loop: l}, err
 	}
 }
 

@@ -92,34 +92,27 @@ type choice struct {
 }
 
 // NewPlan returns a plan of an operation that chooses by d; d may be nil. NewPlan opens no GPU. A call opens one where the
-// calibration has it as the fastest somewhere on the call's line. NewPlan fails where the backends have no implementation
-// of the operation.
-func NewPlan[P any](d *dispatch.Dispatcher, op *Op[P], p P) (*Plan[P], error) {
+// calibration has it as the fastest somewhere on the call's line.
+func NewPlan[P any](d *dispatch.Dispatcher, op *Op[P], p P) *Plan[P] {
 	return NewPlanOn(Here(), d, op, p)
 }
 
 // NewPlanOn is NewPlan on the given backends.
-func NewPlanOn[P any](b *Backends, d *dispatch.Dispatcher, op *Op[P], p P) (*Plan[P], error) {
+func NewPlanOn[P any](b *Backends, d *dispatch.Dispatcher, op *Op[P], p P) *Plan[P] {
 	plan := &Plan[P]{op: op, params: p, backends: b, dispatcher: d, makers: op.makers(b), only: -1, placed: Caller}
-	if len(plan.makers) == 0 {
-		return nil, fmt.Errorf("kernels: %s: no implementation can run here", op.Name)
-	}
 	plan.axis = axisIndex(op.Axes, op.Lines[0].Axis.Name)
 	plan.held = &held{make([]Runner, len(plan.makers))}
 	plan.failed = make([]error, len(plan.makers))
 	plan.retries = d.Retries()
 	runtime.AddCleanup(plan, (*held).close, plan.held)
-	return plan, nil
+	return plan
 }
 
 // NewPlanOf returns a plan on the given backends that always takes one implementation, and takes no other one where it
 // fails. Sweeps and tests use it. Such a plan asks the dispatcher as any plan does, so that its calls take as long. It
 // fails where the implementation is unknown or cannot run here.
 func NewPlanOf[P any](b *Backends, op *Op[P], p P, implementation string) (*Plan[P], error) {
-	plan, err := NewPlanOn(b, dispatch.Always(implementation), op, p)
-	if err != nil {
-		return nil, err
-	}
+	plan := NewPlanOn(b, dispatch.Always(implementation), op, p)
 	plan.only = slices.IndexFunc(plan.makers, func(m Maker[P]) bool { return m.Name == implementation })
 	if plan.only < 0 {
 		return nil, fmt.Errorf("%w: %q", ErrUnknownImplementation, implementation)
@@ -137,7 +130,7 @@ func NewPlanOf[P any](b *Backends, op *Op[P], p P, implementation string) (*Plan
 // best one. It reports the failure to the dispatcher ([dispatch.Dispatcher.OnFailure]) and leaves the implementation out
 // until [dispatch.Dispatcher.Retry]; without a dispatcher it is left out for good. An implementation whose error wraps
 // [ErrRefused] is passed over for this call, and nothing is reported. A plan remembers a few shapes that were refused, and
-// does not ask again until Retry. Run fails where every implementation does.
+// does not ask again until Retry. Run fails where every implementation does, and where none can run here.
 func (p *Plan[P]) Run(s Shape, a Args) error {
 	p.args = a
 	i := p.choose(s)

@@ -97,10 +97,7 @@ func emulated(t *testing.T, opened *int, options ...emulator.Option) *kernels.Ba
 
 func newPlan(t *testing.T, b *kernels.Backends, d *dispatch.Dispatcher, op *kernels.Op[params], p params) *kernels.Plan[params] {
 	t.Helper()
-	plan, err := kernels.NewPlanOn(b, d, op, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := kernels.NewPlanOn(b, d, op, p)
 	t.Cleanup(plan.Close)
 	return plan
 }
@@ -266,10 +263,7 @@ func TestTenThousandPlans(t *testing.T) {
 		x, y := make([]float32, 100), make([]float32, 100)
 		thousand := func() {
 			for range 1000 {
-				plan, err := kernels.NewPlanOn(b, d, op, params{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				plan := kernels.NewPlanOn(b, d, op, params{})
 				if err := plan.Run(kernels.Shape{100}, kernels.Args{y, x}); err != nil {
 					t.Fatal(err)
 				}
@@ -323,10 +317,7 @@ func TestDroppedPlansHoldNothing(t *testing.T) {
 	}
 	op := adding(nil)
 	for range 300 {
-		plan, err := kernels.NewPlanOn(b, d, op, params{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := kernels.NewPlanOn(b, d, op, params{})
 		if err := run(t, plan, 100); err != nil {
 			t.Fatal(err)
 		}
@@ -386,10 +377,7 @@ func BenchmarkPlan(b *testing.B) {
 	op.By = []kernels.Makers[params]{kernels.Named("nothing", func(*kernels.Backends, params) (kernels.Runner, error) {
 		return kernels.RunnerFunc(func(kernels.Shape, *kernels.Args) error { return nil }), nil
 	})}
-	plan, err := kernels.NewPlanOn(&kernels.Backends{Pool: pool.Shared()}, dispatch.Always("nothing"), op, params{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	plan := kernels.NewPlanOn(&kernels.Backends{Pool: pool.Shared()}, dispatch.Always("nothing"), op, params{})
 	x := make([]float32, 4)
 	for b.Loop() {
 		_ = plan.Run(kernels.Shape{4}, kernels.Args{x, x})

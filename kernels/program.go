@@ -12,6 +12,14 @@ import (
 // and tested beside what a sweep times.
 type Program[P any] func(d *dispatch.Dispatcher, p P) (func(s Shape, a *Args) error, error)
 
+// NewProgram returns the Program of the typed plans that build makes. call computes a shape by one.
+func NewProgram[P, T any](build func(d *dispatch.Dispatcher, p P) (T, error), call func(plan T, s Shape, a *Args) error) Program[P] {
+	return func(d *dispatch.Dispatcher, p P) (func(s Shape, a *Args) error, error) {
+		plan, err := build(d, p)
+		return func(s Shape, a *Args) error { return call(plan, s, a) }, err
+	}
+}
+
 // Listed returns what the catalogue lists of an operation: its cases on given backends. Each of them can also be called as
 // a program does; see [Case.WithPrograms].
 func Listed[P any](op *Op[P], program Program[P]) func(b *Backends) []Case {

@@ -9,9 +9,11 @@ import (
 // RowPlan is the typed plan of an operation that makes each row of a matrix of the same row of another one: its axes are
 // the rows and the columns, and its tensors are those of [RowIO]. The parameters settle the columns. It is for one
 // goroutine at a time.
+//
+// Where the rows are single values, there is no axis of columns.
 type RowPlan[P any] struct {
+	*SizedPlan[P]
 	columns int
-	plan    *Plan[P]
 }
 
 // RowIO is the IO of such an operation.
@@ -42,11 +44,12 @@ func NewRowPlan[P any](d *dispatch.Dispatcher, op *Op[P], p P, columns int) (*Ro
 	if columns < 1 {
 		return nil, fmt.Errorf("%s: columns is %d, want at least 1", op.Name, columns)
 	}
-	plan, err := NewPlan(d, op, p)
-	if err != nil {
-		return nil, err
-	}
-	return &RowPlan[P]{columns, plan}, nil
+	return &RowPlan[P]{NewPlan(d, op, p).Along(0, Shape{1: columns}), columns}, nil
+}
+
+// NewElementPlan returns a plan for rows of one value, of an operation whose only axis is their number.
+func NewElementPlan[P any](d *dispatch.Dispatcher, op *Op[P], p P) *RowPlan[P] {
+	return &RowPlan[P]{NewPlan(d, op, p).Along(0, Shape{}), 1}
 }
 
 // Apply computes the rows of dst from those of src. Both are rows×columns, row-major; dst may be src itself and must not
@@ -60,24 +63,10 @@ func (p *RowPlan[P]) Apply(dst, src []float32) error {
 	if len(src)%p.columns != 0 {
 		panic(p.plan.op.Name + ": length is not a multiple of the number of columns")
 	}
-	if len(src) == 0 {
-		return nil
-	}
-	return p.plan.Run(p.shape(len(src)/p.columns), Args{dst, src})
+	return RunSized(p.SizedPlan, len(src)/p.columns, Args{dst, src})
 }
 
-func (p *RowPlan[P]) shape(rows int) Shape { return Shape{rows, p.columns} }
-
-// Explain gives the reason for the implementation that Apply uses for a number of rows.
-func (p *RowPlan[P]) Explain(rows int) dispatch.Explanation { return p.plan.Explain(p.shape(rows)) }
-
-// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
-func (p *RowPlan[P]) Close() { p.plan.Close() }
-
-// RowProgram returns what calls the plans that build makes as a program does.
+// RowProgram returns the Program of the plans that build makes.
 func RowProgram[P any](build func(d *dispatch.Dispatcher, p P) (*RowPlan[P], error)) Program[P] {
-	return func(d *dispatch.Dispatcher, p P) (func(s Shape, a *Args) error, error) {
-		plan, err := build(d, p)
-		return func(_ Shape, a *Args) error { return plan.Apply(a[0], a[1]) }, err
-	}
+	return NewProgram(build, func(plan *RowPlan[P], _ Shape, a *Args) error { return plan.Apply(a[0], a[1]) })
 }

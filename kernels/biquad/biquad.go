@@ -89,25 +89,24 @@ func (c Coefficients) Check() error {
 // Plan filters blocks of audio with the implementation that is fastest for them. It is for one goroutine at
 // a time.
 type Plan struct {
-	plan     *kernels.Plan[Coefficients]
+	// Explain takes a number of samples in each channel.
+	*kernels.SizedPlan[Coefficients]
+
 	channels int
 	state    []float32 // of the channels, as the operation has it
 }
 
-// New returns the plan of a filter on a number of channels that chooses by d; d may be nil. It fails where the
+// New returns the plan of a filter on count channels that chooses by d; d may be nil. It fails where the
 // coefficients do not pass Check or there is no channel.
-func New(d *dispatch.Dispatcher, coefficients Coefficients, channels int) (*Plan, error) {
-	if err := coefficients.Check(); err != nil {
+func New(d *dispatch.Dispatcher, c Coefficients, count int) (*Plan, error) {
+	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	if channels < 1 {
-		return nil, fmt.Errorf("biquad: %d channels: want at least 1", channels)
+	if count < 1 {
+		return nil, fmt.Errorf("biquad: %d channels: want at least 1", count)
 	}
-	plan, err := kernels.NewPlan(d, &Op, coefficients)
-	if err != nil {
-		return nil, err
-	}
-	return &Plan{plan, channels, kernels.Float64Words(make([]float64, 2*channels))}, nil
+	plan := kernels.NewPlan(d, &Op, c).Along(samples, kernels.Shape{channels: count})
+	return &Plan{plan, count, kernels.Float64Words(make([]float64, 2*count))}, nil
 }
 
 // Process filters the next samples of every channel. src and dst are channels×n, row-major: all n samples of the first
@@ -124,29 +123,23 @@ func (p *Plan) Process(dst, src []float32) error {
 	if len(dst) != len(src) || len(src)%p.channels != 0 {
 		panic("biquad: slice lengths differ or are not a multiple of the number of channels")
 	}
-	if len(src) == 0 {
-		return nil
-	}
-	return p.plan.Run(p.shape(len(src)/p.channels), kernels.Args{dst, p.state, src, p.state})
+	return kernels.RunSized(p.SizedPlan, len(src)/p.channels, kernels.Args{dst, p.state, src, p.state})
 }
 
 // Reset sets the state of every channel to zero, as if silence had come before.
 func (p *Plan) Reset() { clear(p.state) }
 
-// Explain gives the reason for the implementation that Process uses for n samples a channel.
-func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(p.shape(n)) }
-
-func (p *Plan) shape(n int) kernels.Shape { return kernels.Shape{channels: p.channels, samples: n} }
-
-// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
-func (p *Plan) Close() { p.plan.Close() }
-
 // Program calls a plan as a program does.
-func Program(d *dispatch.Dispatcher, p Coefficients) (func(s kernels.Shape, a *kernels.Args) error, error) {
-	plan, err := New(d, p, 1)
+func Program(d *dispatch.Dispatcher, c Coefficients) (func(s kernels.Shape, a *kernels.Args) error, error) {
+	plan, err := New(d, c, 1)
 	return func(s kernels.Shape, a *kernels.Args) error {
+		if s[channels] != plan.channels {
+			if plan, err = New(d, c, s[channels]); err != nil {
+				return err
+			}
+		}
 		copy(a[1], a[3])
-		plan.channels, plan.state = s[channels], a[1]
+		plan.state = a[1]
 		return plan.Process(a[0], a[2])
 	}, err
 }

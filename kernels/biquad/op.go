@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"crossover/kernels"
+	"crossover/pool"
 )
 
 // The axes of the operation.
@@ -80,12 +81,11 @@ var Op = kernels.Declare(kernels.Op[Coefficients]{
 		return wideLine, s[channels]
 	},
 	By: []kernels.Makers[Coefficients]{
-		kernels.Named("go", func(_ *kernels.Backends, c Coefficients) (kernels.Runner, error) {
-			return runner{serial{newSection(c)}}, nil
-		}),
-		kernels.Named("go-parallel", func(b *kernels.Backends, c Coefficients) (kernels.Runner, error) {
-			return runner{newParallel(b.Pool, newSection(c))}, nil
-		}),
+		kernels.InGo(
+			func(c Coefficients) kernels.Runner { return runner{serial{newSection(c)}} },
+			func(c Coefficients, workers *pool.Pool) kernels.Runner {
+				return runner{newParallel(workers, newSection(c))}
+			}),
 		kernels.Framework("", newFramework),
 		kernels.KernelText("", appendSection),
 	},

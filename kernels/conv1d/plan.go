@@ -28,8 +28,10 @@ import (
 // most four windows of 512 to 4096 samples. With more taps the two windows lie half of the output apart, and a NaN reaches
 // a part of each half.
 type Plan struct {
+	// Explain takes a number of samples.
+	*kernels.SizedPlan[Params]
+
 	taps int
-	plan *kernels.Plan[Params]
 }
 
 // New returns a plan for a filter that chooses by d; d may be nil. The filter is copied. New fails if the filter has no
@@ -38,15 +40,12 @@ type Plan struct {
 // Two cases were measured: "conv1d/taps=512" over the number of samples, and "conv1d/n=32768" over the number of taps. The
 // case whose fixed parameter is nearer to the call's, in ratio, decides on the implementation. For a filter of 512 taps the
 // first case always decides.
-func New(d *dispatch.Dispatcher, taps []float32) (*Plan, error) {
-	if len(taps) == 0 {
+func New(d *dispatch.Dispatcher, filter []float32) (*Plan, error) {
+	if len(filter) == 0 {
 		return nil, errors.New("conv1d: the filter has no taps: want at least 1")
 	}
-	plan, err := kernels.NewPlan(d, &Op, Params{Taps: slices.Clone(taps)})
-	if err != nil {
-		return nil, err
-	}
-	return &Plan{taps: len(taps), plan: plan}, nil
+	plan := kernels.NewPlan(d, &Op, Params{Taps: slices.Clone(filter)})
+	return &Plan{plan.Along(samples, kernels.Shape{taps: len(filter)}), len(filter)}, nil
 }
 
 // Taps returns the length of the filter.
@@ -57,25 +56,14 @@ func (p *Plan) Taps() int { return p.taps }
 //
 // Convolve allocates nothing at a length that the implementation has computed before, if dst has the capacity. The first
 // call at a length may make FFTW plan a transform, which takes up to a second. Convolve fails only if every implementation
-// fails.
+// fails, and then the returned values are undefined.
 func (p *Plan) Convolve(dst, x []float32) ([]float32, error) {
 	if len(x) == 0 {
 		return dst[:0], nil
 	}
 	dst = slices.Grow(dst[:0], len(x)+p.taps-1)[:len(x)+p.taps-1]
-	if err := p.plan.Run(p.shape(len(x)), kernels.Args{dst, x}); err != nil {
-		return nil, err
-	}
-	return dst, nil
+	return dst, kernels.RunSized(p.SizedPlan, len(x), kernels.Args{dst, x})
 }
-
-func (p *Plan) shape(n int) kernels.Shape { return kernels.Shape{samples: n, taps: p.taps} }
-
-// Explain gives the reason for the implementation that Convolve uses for n samples.
-func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(p.shape(n)) }
-
-// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
-func (p *Plan) Close() { p.plan.Close() }
 
 // Program calls a plan as a program does.
 func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {

@@ -119,50 +119,22 @@ var Log = declare(function{
 	grain:      1 << 10,
 })
 
-// Plan applies one function with the implementation that is fastest at a slice's length. It is for one goroutine
-// at a time.
-type Plan struct{ plan *kernels.Plan[Params] }
+// Plan applies one function to every value of a slice, with the implementation that is fastest at the slice's length. A row
+// of the plan is one value.
+type Plan = kernels.RowPlan[Params]
 
 // NewScale returns the plan of y = a·x + b, which chooses by d; d may be nil.
-func NewScale(d *dispatch.Dispatcher, a, b float32) (*Plan, error) {
-	return newPlan(d, &Scale, Params{a, b})
+func NewScale(d *dispatch.Dispatcher, a, b float32) *Plan {
+	return kernels.NewElementPlan(d, &Scale, Params{a, b})
 }
 
 // NewLog returns the plan of y = ln x, which chooses by d; d may be nil. As in math.Log, the logarithm of 0 is −Inf and
 // that of a negative number is NaN. Denormals have finite logarithms.
-func NewLog(d *dispatch.Dispatcher) (*Plan, error) { return newPlan(d, &Log, Params{}) }
-
-func newPlan(d *dispatch.Dispatcher, op *kernels.Op[Params], p Params) (*Plan, error) {
-	plan, err := kernels.NewPlan(d, op, p)
-	if err != nil {
-		return nil, err
-	}
-	return &Plan{plan}, nil
-}
-
-// Apply sets dst[i] to the function of src[i]. dst may be src itself and must not overlap it otherwise. Apply
-// allocates nothing at a length that the implementation has computed before; a GPU implementation remembers a few lengths.
-// Apply panics if the lengths differ. It fails only if every implementation fails.
-func (p *Plan) Apply(dst, src []float32) error {
-	if len(dst) != len(src) {
-		panic("elementwise: dst and src differ in length")
-	}
-	if len(src) == 0 {
-		return nil
-	}
-	return p.plan.Run(kernels.Shape{elements: len(src)}, kernels.Args{dst, src})
-}
-
-// Explain gives the reason for the implementation that Apply uses for n elements.
-func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(kernels.Shape{elements: n}) }
-
-// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
-func (p *Plan) Close() { p.plan.Close() }
+func NewLog(d *dispatch.Dispatcher) *Plan { return kernels.NewElementPlan(d, &Log, Params{}) }
 
 // Program returns what calls a plan of one of the operations as a program does.
 func Program(op *kernels.Op[Params]) kernels.Program[Params] {
-	return func(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
-		plan, err := newPlan(d, op, p)
-		return func(_ kernels.Shape, a *kernels.Args) error { return plan.Apply(a[0], a[1]) }, err
-	}
+	return kernels.RowProgram(func(d *dispatch.Dispatcher, p Params) (*Plan, error) {
+		return kernels.NewElementPlan(d, op, p), nil
+	})
 }

@@ -109,14 +109,7 @@ func TestPositionDoesNotMatter(t *testing.T) {
 
 func TestApply(t *testing.T) {
 	x := []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
-	scaled, err := NewScale(nil, 2, 0.5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	logged, err := NewLog(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scaled, logged := NewScale(nil, 2, 0.5), NewLog(nil)
 	for _, test := range []struct {
 		name string
 		plan *Plan
@@ -143,7 +136,7 @@ func TestApply(t *testing.T) {
 	}
 	t.Run("lengths differ", func(t *testing.T) {
 		defer func() {
-			if got := recover(); got != "elementwise: dst and src differ in length" {
+			if got := recover(); got != "scale: dst and src differ in length" {
 				t.Errorf("panic(%v)", got)
 			}
 		}()

@@ -8,10 +8,7 @@ import (
 )
 
 func ExampleNewScale() {
-	plan, err := elementwise.NewScale(nil, 2, 1) // y = 2x + 1
-	if err != nil {
-		log.Fatal(err)
-	}
+	plan := elementwise.NewScale(nil, 2, 1) // y = 2x + 1
 	defer plan.Close()
 
 	x := []float32{1, 2, 3}
@@ -23,10 +20,7 @@ func ExampleNewScale() {
 }
 
 func ExampleNewLog() {
-	plan, err := elementwise.NewLog(nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	plan := elementwise.NewLog(nil)
 	defer plan.Close()
 
 	y := make([]float32, 3)

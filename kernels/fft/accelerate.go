@@ -9,7 +9,7 @@ import (
 // are transformed in Go.
 func newFramework(p Params) (kernels.Runner, error) {
 	if p.N%2 != 0 {
-		return newSerial(p.N), nil
+		return newSerial(p), nil
 	}
 	row, err := accelerate.NewReal(p.N)
 	if err != nil {

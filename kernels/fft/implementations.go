@@ -20,18 +20,19 @@ type serial struct {
 	row rowTransform
 }
 
-func newSerial(n int) *serial { return &serial{n: n, row: NewReal(n)} }
+func newSerial(p Params) kernels.Runner { return &serial{n: p.N, row: NewReal(p.N)} }
 
 // Run transforms the rows of a call.
 func (s *serial) Run(_ kernels.Shape, a *kernels.Args) error {
-	s.transform(kernels.Complex(a[0]), a[1])
+	transformRows(s.row, s.n, kernels.Complex(a[0]), a[1], 0, len(a[1])/s.n)
 	return nil
 }
 
-func (s *serial) transform(dst []complex64, src []float32) {
-	bins := s.n/2 + 1
-	for row := range len(src) / s.n {
-		s.row.Forward(dst[row*bins:][:bins], src[row*s.n:][:s.n])
+// transformRows transforms the rows from lo to hi−1 of src, which have n samples each.
+func transformRows(t rowTransform, n int, dst []complex64, src []float32, lo, hi int) {
+	bins := n/2 + 1
+	for row := lo; row < hi; row++ {
+		t.Forward(dst[row*bins:][:bins], src[row*n:][:n])
 	}
 }
 
@@ -46,12 +47,12 @@ type parallel struct {
 	src     []float32
 }
 
-func newParallel(n int, workers *pool.Pool) *parallel {
-	p := &parallel{n: n, pool: workers, rows: []*Real{NewReal(n)}, divided: transform.NewSplit(n, workers)}
-	for len(p.rows) < p.pool.Workers() {
-		p.rows = append(p.rows, p.rows[0].Clone())
+func newParallel(p Params, workers *pool.Pool) kernels.Runner {
+	e := &parallel{n: p.N, pool: workers, rows: []*Real{NewReal(p.N)}, divided: transform.NewSplit(p.N, workers)}
+	for len(e.rows) < workers.Workers() {
+		e.rows = append(e.rows, e.rows[0].Clone())
 	}
-	return p
+	return e
 }
 
 // Run transforms the rows of a call.
@@ -59,13 +60,11 @@ func (p *parallel) Run(_ kernels.Shape, a *kernels.Args) error {
 	dst, src := kernels.Complex(a[0]), a[1]
 	rows := len(src) / p.n
 	if rows < p.pool.Workers() && p.divided != nil {
-		s := serial{n: p.n, row: p.divided}
-		s.transform(dst, src)
+		transformRows(p.divided, p.n, dst, src, 0, rows)
 		return nil
 	}
 	if rows == 1 { // asking the pool would cost a short transform a tenth of its time
-		s := serial{n: p.n, row: p.rows[0]}
-		s.transform(dst, src)
+		transformRows(p.rows[0], p.n, dst, src, 0, rows)
 		return nil
 	}
 	p.dst, p.src = dst, src
@@ -75,13 +74,8 @@ func (p *parallel) Run(_ kernels.Shape, a *kernels.Args) error {
 	return nil
 }
 
-// Do transforms rows lo to hi.
-func (p *parallel) Do(worker, lo, hi int) {
-	bins := p.n/2 + 1
-	for row := lo; row < hi; row++ {
-		p.rows[worker].Forward(p.dst[row*bins:][:bins], p.src[row*p.n:][:p.n])
-	}
-}
+// Do transforms the rows from lo to hi−1.
+func (p *parallel) Do(worker, lo, hi int) { transformRows(p.rows[worker], p.n, p.dst, p.src, lo, hi) }
 
 // library transforms through FFTW: the number of rows that it was made for by one plan, any other row after row.
 type library struct {
@@ -123,8 +117,7 @@ func (l *library) Run(_ kernels.Shape, a *kernels.Args) error {
 		}
 		l.row = plan
 	}
-	s := serial{n: l.N, row: l.row}
-	s.transform(dst, src)
+	transformRows(l.row, l.N, dst, src, 0, len(src)/l.N)
 	return nil
 }
 

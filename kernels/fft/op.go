@@ -50,8 +50,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Work:      work,
 	Judged:    judged,
 	By: []kernels.Makers[Params]{
-		kernels.Named("go", func(_ *kernels.Backends, p Params) (kernels.Runner, error) { return newSerial(p.N), nil }),
-		kernels.Named("go-parallel", func(b *kernels.Backends, p Params) (kernels.Runner, error) { return newParallel(p.N, b.Pool), nil }),
+		kernels.InGo(newSerial, newParallel),
 		kernels.Library("fftw", fftw.Probe, fftw.Version, newLibrary),
 		kernels.Library("fftw-parallel", fftw.ProbeThreads, fftw.Version, newParallelLibrary),
 		kernels.Framework("", newFramework),

@@ -161,12 +161,15 @@ func TestParallelRows(t *testing.T) {
 	workers := pool.New(4)
 	defer workers.Close()
 	x, want := ffttest.Noise(n*rows), make([]complex64, rows*(n/2+1))
-	newSerial(n).transform(want, x)
-	shared := newParallel(n, workers)
+	p, shape := Params{N: n, Batch: rows}, kernels.Shape{n, rows}
+	if err := newSerial(p).Run(shape, &kernels.Args{kernels.ComplexWords(want), x}); err != nil {
+		t.Fatal(err)
+	}
+	shared := newParallel(p, workers)
 	got := make([]complex64, len(want))
 	for range 50 {
 		clear(got)
-		if err := shared.Run(kernels.Shape{n, rows}, &kernels.Args{kernels.ComplexWords(got), x}); err != nil {
+		if err := shared.Run(shape, &kernels.Args{kernels.ComplexWords(got), x}); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(got, want) {

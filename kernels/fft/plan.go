@@ -16,8 +16,10 @@ type Params struct {
 // Plan transforms rows of real samples by the implementation that is fastest on this host for their number. It is for one
 // goroutine at a time.
 type Plan struct {
-	n    int
-	plan *kernels.Plan[Params]
+	// Explain takes a number of rows.
+	*kernels.SizedPlan[Params]
+
+	n int
 }
 
 // New returns a plan that chooses by d; d may be nil. The number of rows was measured at the lengths 1024 and 4096. At
@@ -29,11 +31,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if p.N < 1 || p.Batch < 1 {
 		return nil, fmt.Errorf("fft: cannot plan %d rows of %d samples (want both at least 1)", p.Batch, p.N)
 	}
-	plan, err := kernels.NewPlan(d, &Op, p)
-	if err != nil {
-		return nil, err
-	}
-	return &Plan{p.N, plan}, nil
+	return &Plan{kernels.NewPlan(d, &Op, p).Along(batch, kernels.Shape{length: p.N}), p.N}, nil
 }
 
 // Transform writes bins 0 to N/2 of the unscaled transform of each row of src to the rows of dst. src holds one or more
@@ -45,19 +43,10 @@ func (p *Plan) Transform(dst []complex64, src []float32) error {
 	if rows < 1 || len(src) != rows*p.n || len(dst) != rows*(p.n/2+1) {
 		panic(fmt.Sprintf("fft: rows of %d samples got src of %d and dst of %d", p.n, len(src), len(dst)))
 	}
-	return p.plan.Run(kernels.Shape{length: p.n, batch: rows}, kernels.Args{kernels.ComplexWords(dst), src})
+	return kernels.RunSized(p.SizedPlan, rows, kernels.Args{kernels.ComplexWords(dst), src})
 }
-
-// Explain gives the reason for the implementation that Transform uses for a number of rows.
-func (p *Plan) Explain(rows int) dispatch.Explanation {
-	return p.plan.Explain(kernels.Shape{length: p.n, batch: rows})
-}
-
-// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
-func (p *Plan) Close() { p.plan.Close() }
 
 // Program calls a plan as a program does.
-func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
-	plan, err := New(d, p)
-	return func(_ kernels.Shape, a *kernels.Args) error { return plan.Transform(kernels.Complex(a[0]), a[1]) }, err
-}
+var Program = kernels.NewProgram(New, func(p *Plan, _ kernels.Shape, a *kernels.Args) error {
+	return p.Transform(kernels.Complex(a[0]), a[1])
+})

@@ -15,7 +15,6 @@ import (
 	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/kernels/matmul"
-	"crossover/native/openblas"
 )
 
 // Params is the layer that a plan is made for.
@@ -23,19 +22,6 @@ type Params struct {
 	In, Out    int
 	Transposed []float32 // Wᵀ: In×Out, row-major
 	Bias       []float32 // Out values
-}
-
-// paramsOf returns a layer of copies of its weights, Out×In, and its bias.
-func paramsOf(weights, bias []float32, in, out int) (Params, error) {
-	switch {
-	case in < 1 || out < 1:
-		return Params{}, fmt.Errorf("linear: in=%d, out=%d: want at least 1 of each", in, out)
-	case len(weights) != in*out:
-		return Params{}, fmt.Errorf("linear: %d weights, want out×in = %d×%d = %d", len(weights), out, in, in*out)
-	case len(bias) != out:
-		return Params{}, fmt.Errorf("linear: %d biases, want out = %d", len(bias), out)
-	}
-	return Params{in, out, transpose(weights, out, in), slices.Clone(bias)}, nil
 }
 
 // weights returns W, Out×In.
@@ -83,14 +69,8 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.Named("go", newOwn),
-		kernels.Named("go-parallel", newOwnParallel),
-		kernels.Library("openblas", openblas.Probe, openblas.Version, func(_ *kernels.Backends, p Params) (kernels.Runner, error) {
-			return blas{p, 1}, nil
-		}),
-		kernels.Library("openblas-parallel", openblas.Probe, openblas.Version, func(_ *kernels.Backends, p Params) (kernels.Runner, error) {
-			return blas{p, openblas.Threads()}, nil
-		}),
+		kernels.InGo(newOwn, newOwnParallel),
+		kernels.OpenBLAS(func(p Params, threads int) kernels.Runner { return blas{p, threads} }),
 		kernels.Framework("", func(p Params) (kernels.Runner, error) { return framework{p}, nil }),
 		kernels.KernelText("", appendLayer),
 		kernels.VendorGEMM("", newVendor),
@@ -108,22 +88,25 @@ func noise(s kernels.Shape) Params {
 // Plan applies one layer with the implementation that is fastest for a batch. It is for one goroutine at a
 // time.
 type Plan struct {
+	// Explain takes a number of rows.
+	*kernels.SizedPlan[Params]
+
 	in, out int
-	plan    *kernels.Plan[Params]
 }
 
 // New returns the plan of a layer from in to out features that chooses by d; d may be nil. weights is W, out×in and
 // row-major, and bias has out values; both are copied. It fails where a length does not fit.
 func New(d *dispatch.Dispatcher, weights, bias []float32, in, out int) (*Plan, error) {
-	p, err := paramsOf(weights, bias, in, out)
-	if err != nil {
-		return nil, err
+	switch {
+	case in < 1 || out < 1:
+		return nil, fmt.Errorf("linear: in=%d, out=%d: want at least 1 of each", in, out)
+	case len(weights) != in*out:
+		return nil, fmt.Errorf("linear: %d weights, want out×in = %d×%d = %d", len(weights), out, in, in*out)
+	case len(bias) != out:
+		return nil, fmt.Errorf("linear: %d biases, want out = %d", len(bias), out)
 	}
-	plan, err := kernels.NewPlan(d, &Op, p)
-	if err != nil {
-		return nil, err
-	}
-	return &Plan{in, out, plan}, nil
+	p := Params{in, out, transpose(weights, out, in), slices.Clone(bias)}
+	return &Plan{kernels.NewPlan(d, &Op, p).Along(rows, kernels.Shape{inputs: in, outputs: out}), in, out}, nil
 }
 
 // Forward computes y[r,o] = Σᵢ x[r,i]·W[o,i] + b[o]. x is rows×in, dst is rows×out, both row-major; the number of rows
@@ -137,21 +120,8 @@ func (p *Plan) Forward(dst, x []float32) error {
 	if len(x) != n*p.in || len(dst) != n*p.out {
 		panic("linear: slice length is not that of its matrix")
 	}
-	if n == 0 {
-		return nil
-	}
-	return p.plan.Run(p.shape(n), kernels.Args{dst, x})
+	return kernels.RunSized(p.SizedPlan, n, kernels.Args{dst, x})
 }
-
-func (p *Plan) shape(n int) kernels.Shape {
-	return kernels.Shape{inputs: p.in, outputs: p.out, rows: n}
-}
-
-// Explain gives the reason for the implementation that Forward uses for a number of rows.
-func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(p.shape(n)) }
-
-// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
-func (p *Plan) Close() { p.plan.Close() }
 
 // Program calls a plan as a program does.
 func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {

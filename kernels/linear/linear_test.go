@@ -54,10 +54,7 @@ func TestPyTorch(t *testing.T) {
 			t.Fatalf("Reference: element %d is %.17g, want %.17g", i, got, want[i])
 		}
 	}
-	l, err := paramsOf(weights, bias, in, out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := Params{in, out, transpose(weights, out, in), bias}
 	for name, p := range kerneltest.Plans(t, &Op, l) {
 		for _, rows := range []int{1, rows} {
 			t.Run(fmt.Sprintf("%s/rows=%d", name, rows), func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"crossover/kernels/matmul/gemm"
 	"crossover/native/accelerate"
 	"crossover/native/openblas"
+	"crossover/pool"
 )
 
 // addBias starts every row of dst with the bias, to which the product is then added.
@@ -21,12 +22,12 @@ type own struct {
 	multiplier *gemm.Multiplier
 }
 
-func newOwn(_ *kernels.Backends, p Params) (kernels.Runner, error) {
-	return own{p, gemm.Pack(p.Transposed, p.In, p.Out), gemm.NewSerial()}, nil
+func newOwn(p Params) kernels.Runner {
+	return own{p, gemm.Pack(p.Transposed, p.In, p.Out), gemm.NewSerial()}
 }
 
-func newOwnParallel(b *kernels.Backends, p Params) (kernels.Runner, error) {
-	return own{p, gemm.Pack(p.Transposed, p.In, p.Out), gemm.NewParallel(b.Pool)}, nil
+func newOwnParallel(p Params, workers *pool.Pool) kernels.Runner {
+	return own{p, gemm.Pack(p.Transposed, p.In, p.Out), gemm.NewParallel(workers)}
 }
 
 // Run computes a call.

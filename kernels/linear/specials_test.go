@@ -17,10 +17,7 @@ func TestSpecials(t *testing.T) {
 		for o := range bias {
 			bias[o] = float32(o)
 		}
-		l, err := paramsOf(weights, bias, in, out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := Params{in, out, transpose(weights, out, in), bias}
 		for name, p := range kerneltest.Plans(t, &Op, l) {
 			for _, rows := range []int{1, 2, 5, 6, 7, 64} {
 				got := make([]float32, rows*out)

@@ -8,10 +8,7 @@ import (
 )
 
 func ExampleNew() {
-	plan, err := matmul.New(nil) // nil: no calibration, so the processor computes
-	if err != nil {
-		log.Fatal(err)
-	}
+	plan := matmul.New(nil) // nil: no calibration, so the processor computes
 	defer plan.Close()
 
 	a := []float32{

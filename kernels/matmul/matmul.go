@@ -14,6 +14,7 @@ import (
 	"crossover/kernels/matmul/gemm"
 	"crossover/native/accelerate"
 	"crossover/native/openblas"
+	"crossover/pool"
 )
 
 // Params is what a plan is made for: nothing, since every implementation multiplies matrices of every shape.
@@ -68,16 +69,10 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	},
 	Judged: func(_ Params, s kernels.Shape) (line, size int) { return 0, edge(s[rows], s[terms], s[columns]) },
 	By: []kernels.Makers[Params]{
-		kernels.Named("go", func(*kernels.Backends, Params) (kernels.Runner, error) { return own{gemm.NewSerial()}, nil }),
-		kernels.Named("go-parallel", func(b *kernels.Backends, _ Params) (kernels.Runner, error) {
-			return own{gemm.NewParallel(b.Pool)}, nil
-		}),
-		kernels.Library("openblas", openblas.Probe, openblas.Version, func(*kernels.Backends, Params) (kernels.Runner, error) {
-			return library{threads: 1}, nil
-		}),
-		kernels.Library("openblas-parallel", openblas.Probe, openblas.Version, func(*kernels.Backends, Params) (kernels.Runner, error) {
-			return library{threads: openblas.Threads()}, nil
-		}),
+		kernels.InGo(
+			func(Params) kernels.Runner { return own{gemm.NewSerial()} },
+			func(_ Params, workers *pool.Pool) kernels.Runner { return own{gemm.NewParallel(workers)} }),
+		kernels.OpenBLAS(func(_ Params, threads int) kernels.Runner { return library{threads} }),
 		kernels.Framework("", func(Params) (kernels.Runner, error) { return kernels.RunnerFunc(framework), nil }),
 		kernels.KernelText("", appendProduct),
 		kernels.VendorGEMM("", newVendor),
@@ -114,13 +109,7 @@ func framework(s kernels.Shape, a *kernels.Args) error {
 type Plan struct{ plan *kernels.Plan[Params] }
 
 // New returns a plan that chooses by d; d may be nil.
-func New(d *dispatch.Dispatcher) (*Plan, error) {
-	plan, err := kernels.NewPlan(d, &Op, Params{})
-	if err != nil {
-		return nil, err
-	}
-	return &Plan{plan}, nil
-}
+func New(d *dispatch.Dispatcher) *Plan { return &Plan{kernels.NewPlan(d, &Op, Params{})} }
 
 // Multiply computes dst = A·B. A is m×k, B is k×n, dst is m×n, all row-major; dst must not overlap A or B. The size
 // that decides on the implementation is the edge of the square product with as many multiplications, (m·k·n)^⅓
@@ -149,10 +138,10 @@ func (p *Plan) Close() { p.plan.Close() }
 
 // Program calls a plan as a program does.
 func Program(d *dispatch.Dispatcher, _ Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
-	plan, err := New(d)
+	plan := New(d)
 	return func(s kernels.Shape, a *kernels.Args) error {
 		return plan.Multiply(a[0], a[1], a[2], s[rows], s[terms], s[columns])
-	}, err
+	}, nil
 }
 
 // edge returns the edge of the square product with as many multiplications.

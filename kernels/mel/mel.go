@@ -21,7 +21,6 @@ import (
 	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/kernels/stft"
-	"crossover/native/openblas"
 )
 
 // Params are the parameters of the power spectra that come in and of the bands that go out.
@@ -95,12 +94,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	// Our own code takes the filterbank as bands, BLAS libraries multiply by it as a dense matrix.
 	By: []kernels.Makers[Params]{
 		kernels.OverRows(newBands),
-		kernels.Library("openblas", openblas.Probe, openblas.Version, func(_ *kernels.Backends, p Params) (kernels.Runner, error) {
-			return newBLAS(p, 1), nil
-		}),
-		kernels.Library("openblas-parallel", openblas.Probe, openblas.Version, func(_ *kernels.Backends, p Params) (kernels.Runner, error) {
-			return newBLAS(p, openblas.Threads()), nil
-		}),
+		kernels.OpenBLAS(newBLAS),
 		kernels.Framework("", newFramework),
 		kernels.KernelText("", appendBands),
 		kernels.VendorGEMM("", newVendor),
@@ -123,8 +117,10 @@ func fill(p Params, s kernels.Shape, in kernels.Input, a *kernels.Args) {
 // Plan computes mel spectrograms by the implementation that is fastest at their number of frames. It is for one
 // goroutine at a time.
 type Plan struct {
+	// Explain takes a number of frames.
+	*kernels.SizedPlan[Params]
+
 	params Params
-	plan   *kernels.Plan[Params]
 }
 
 // New returns a plan that chooses by d; d may be nil. It fails if a parameter is out of its range.
@@ -132,11 +128,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	plan, err := kernels.NewPlan(d, &Op, p)
-	if err != nil {
-		return nil, err
-	}
-	return &Plan{params: p, plan: plan}, nil
+	return &Plan{kernels.NewPlan(d, &Op, p).Along(frames, kernels.Shape{bands: p.Bands, nFFT: p.NFFT}), p}, nil
 }
 
 // Bins returns the number of values of a power spectrum: NFFT/2 + 1.
@@ -149,41 +141,22 @@ func (p *Plan) Bins() int { return p.params.bins() }
 //
 // Transform allocates nothing at a number of frames that the implementation has computed before, if dst has the capacity;
 // a GPU implementation remembers a few numbers of frames. Transform panics if the length of power is not a multiple of
-// Bins(). It fails only if every implementation fails.
+// Bins(). It fails only if every implementation fails, and then the returned values are undefined.
 func (p *Plan) Transform(dst, power []float32) ([]float32, error) {
 	bins := p.params.bins()
 	if len(power)%bins != 0 {
 		panic(fmt.Sprintf("mel: %d values of power are not a number of frames of %d bins", len(power), bins))
 	}
-	rows := len(power) / bins
-	if rows == 0 {
-		return dst[:0], nil
-	}
-	dst = slices.Grow(dst[:0], rows*p.params.Bands)[:rows*p.params.Bands]
-	if err := p.plan.Run(p.shape(rows), kernels.Args{dst, power}); err != nil {
-		return nil, err
-	}
-	return dst, nil
+	count := len(power) / bins
+	dst = slices.Grow(dst[:0], count*p.params.Bands)[:count*p.params.Bands]
+	return dst, kernels.RunSized(p.SizedPlan, count, kernels.Args{dst, power})
 }
-
-func (p *Plan) shape(n int) kernels.Shape {
-	return kernels.Shape{bands: p.params.Bands, nFFT: p.params.NFFT, frames: n}
-}
-
-// Explain gives the reason for the implementation that Transform uses for that many frames.
-func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(p.shape(n)) }
-
-// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
-func (p *Plan) Close() { p.plan.Close() }
 
 // Program calls a plan as a program does.
-func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
-	plan, err := New(d, p)
-	return func(_ kernels.Shape, a *kernels.Args) error {
-		_, err := plan.Transform(a[0], a[1])
-		return err
-	}, err
-}
+var Program = kernels.NewProgram(New, func(p *Plan, _ kernels.Shape, a *kernels.Args) error {
+	_, err := p.Transform(a[0], a[1])
+	return err
+})
 
 // Reference returns the mel spectrogram, frames×p.Bands, of a power spectrogram, frames×(p.NFFT/2+1), both row-major,
 // in float64: the sum of the definition, without the products whose weight is zero. It panics where p is out of its

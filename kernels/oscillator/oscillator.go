@@ -89,8 +89,9 @@ func cents(c float64) float64 { return math.Exp2(c / 1200) }
 // Plan renders a bank with the implementation that is fastest for its number of voices. It is for one goroutine
 // at a time.
 type Plan struct {
-	plan     *kernels.Plan[Params]
-	voices   int
+	// Explain takes a number of samples, on which the choice does not depend.
+	*kernels.SizedPlan[Params]
+
 	position int64     // samples since Reset
 	words    [2]uint32 // of the position of a call
 }
@@ -101,11 +102,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 		return nil, err
 	}
 	p.Voices = slices.Clone(p.Voices)
-	plan, err := kernels.NewPlan(d, &Op, p)
-	if err != nil {
-		return nil, err
-	}
-	return &Plan{plan: plan, voices: len(p.Voices)}, nil
+	return &Plan{SizedPlan: kernels.NewPlan(d, &Op, p).Along(samples, kernels.Shape{voices: len(p.Voices)})}, nil
 }
 
 // Render fills dst with the next len(dst) samples and advances the position by as many. The number of voices decides on
@@ -113,11 +110,8 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 // implementation has rendered before; a GPU implementation remembers a few lengths. Render fails only if every
 // implementation fails, and then does not advance.
 func (p *Plan) Render(dst []float32) error {
-	if len(dst) == 0 {
-		return nil
-	}
 	p.words = positionWords(p.position)
-	if err := p.plan.Run(p.shape(len(dst)), kernels.Args{dst, kernels.Uint32Words(p.words[:])}); err != nil {
+	if err := kernels.RunSized(p.SizedPlan, len(dst), kernels.Args{dst, kernels.Uint32Words(p.words[:])}); err != nil {
 		return err
 	}
 	p.position += int64(len(dst))
@@ -127,22 +121,11 @@ func (p *Plan) Render(dst []float32) error {
 // Reset goes back to the beginning: every phase 0, every envelope before its attack.
 func (p *Plan) Reset() { p.position = 0 }
 
-// Explain gives the reason for the implementation that Render uses.
-func (p *Plan) Explain() dispatch.Explanation { return p.plan.Explain(p.shape(blockSamples)) }
-
-func (p *Plan) shape(n int) kernels.Shape { return kernels.Shape{voices: p.voices, samples: n} }
-
-// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
-func (p *Plan) Close() { p.plan.Close() }
-
 // Program calls a plan as a program does.
-func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
-	plan, err := New(d, p)
-	return func(_ kernels.Shape, a *kernels.Args) error {
-		plan.position = positionOf(a)
-		return plan.Render(a[0])
-	}, err
-}
+var Program = kernels.NewProgram(New, func(p *Plan, _ kernels.Shape, a *kernels.Args) error {
+	p.position = positionOf(a)
+	return p.Render(a[0])
+})
 
 // Reference renders n samples of a bank from Reset on in float64, by the definition.
 func Reference(p Params, n int) []float64 { return referenceFrom(p, 0, n) }

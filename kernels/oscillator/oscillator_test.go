@@ -208,7 +208,7 @@ func TestPlan(t *testing.T) {
 	if err := plan.Render(nil); err != nil {
 		t.Errorf("no samples: %v", err)
 	}
-	if e := plan.Explain(); e.Case != "oscillator-bank/n=512" || e.Size != 5 {
+	if e := plan.Explain(100); e.Case != "oscillator-bank/n=512" || e.Size != 5 {
 		t.Errorf("judged by %s at %d", e.Case, e.Size)
 	}
 	p.Voices[0].Frequency = 1 // the plan has a copy

@@ -8,10 +8,7 @@ import (
 )
 
 func ExampleNewSum() {
-	plan, err := reduce.NewSum(nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	plan := reduce.NewSum(nil)
 	defer plan.Close()
 
 	sum, err := plan.Sum([]float32{1, 2, 3, 4})

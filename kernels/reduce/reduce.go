@@ -43,19 +43,19 @@ var Sum = kernels.Declare(kernels.Op[Params]{
 		return kernels.Work{Bytes: 4 * n, Flops: n, Threads: n / 32, Launches: 2}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.Named("go", func(*kernels.Backends, Params) (kernels.Runner, error) {
-			return kernels.RunnerFunc(func(_ kernels.Shape, a *kernels.Args) error {
-				a[0][0] = float32(sum(a[1]))
-				return nil
-			}), nil
-		}),
-		kernels.Named("go-parallel", func(b *kernels.Backends, _ Params) (kernels.Runner, error) {
-			return &parallel{pool: b.Pool}, nil
-		}),
+		kernels.InGo(
+			func(Params) kernels.Runner { return kernels.RunnerFunc(serial) },
+			func(_ Params, workers *pool.Pool) kernels.Runner { return &parallel{pool: workers} }),
 		kernels.Framework("", newFramework),
 		kernels.KernelText("", appendSum),
 	},
 })
+
+// serial sums on one core.
+func serial(_ kernels.Shape, a *kernels.Args) error {
+	a[0][0] = float32(sum(a[1]))
+	return nil
+}
 
 // leastChunk is the least number of values in a chunk: some tenths of a microsecond with AVX2, as Pool.Grain
 // wants it. Up to one chunk go-parallel computes on its caller; past it, it pays for a wake.
@@ -92,17 +92,15 @@ func (e *parallel) Do(_, lo, hi int) { e.sums[lo/e.grain] = sum(e.x[lo:hi]) }
 // Plan sums slices with the implementation that is fastest at their length. It is for one goroutine at a
 // time.
 type Plan struct {
-	plan   *kernels.Plan[Params]
+	// Explain takes a number of values.
+	*kernels.SizedPlan[Params]
+
 	result [1]float32
 }
 
 // NewSum returns a plan that chooses by d; d may be nil.
-func NewSum(d *dispatch.Dispatcher) (*Plan, error) {
-	plan, err := kernels.NewPlan(d, &Sum, Params{})
-	if err != nil {
-		return nil, err
-	}
-	return &Plan{plan: plan}, nil
+func NewSum(d *dispatch.Dispatcher) *Plan {
+	return &Plan{SizedPlan: kernels.NewPlan(d, &Sum, Params{}).Along(elements, kernels.Shape{})}
 }
 
 // Sum returns the sum of x, and 0 for an empty slice. The error is a few units of the last place of Σ|x[i]| at every
@@ -115,23 +113,17 @@ func (p *Plan) Sum(x []float32) (float32, error) {
 	if len(x) == 0 {
 		return 0, nil
 	}
-	err := p.plan.Run(kernels.Shape{elements: len(x)}, kernels.Args{p.result[:], x})
+	err := kernels.RunSized(p.SizedPlan, len(x), kernels.Args{p.result[:], x})
 	return p.result[0], err
 }
 
-// Explain gives the reason for the implementation that Sum uses for n values.
-func (p *Plan) Explain(n int) dispatch.Explanation { return p.plan.Explain(kernels.Shape{elements: n}) }
-
-// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
-func (p *Plan) Close() { p.plan.Close() }
-
 // Program calls a plan as a program does.
 func Program(d *dispatch.Dispatcher, _ Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
-	plan, err := NewSum(d)
+	plan := NewSum(d)
 	return func(_ kernels.Shape, a *kernels.Args) (err error) {
 		a[0][0], err = plan.Sum(a[1])
 		return err
-	}, err
+	}, nil
 }
 
 // Reference returns the sum of x, added one after the other in float64.

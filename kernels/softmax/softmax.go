@@ -58,7 +58,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	},
 	By: []kernels.Makers[Params]{
 		kernels.OverRows(newLoop),
-		kernels.Framework("", newFramework),
+		kernels.Framework("", kernels.OnOneCore(newFrameworkLoop)),
 		kernels.KernelText("", appendRows),
 	},
 })
@@ -68,6 +68,11 @@ func newLoop(p Params, _ int) (kernels.Loop, error) {
 	// Up to one chunk, and always for one row, go-parallel computes on its caller; past it, it pays for a wake.
 	loops := fastest()
 	return kernels.RowLoop(p.Columns, leastChunk, loops.row), nil
+}
+
+// newFrameworkLoop returns the softmax of rows by Apple's framework.
+func newFrameworkLoop(p Params, _ int) (kernels.Loop, error) {
+	return kernels.RowLoop(p.Columns, leastChunk, frameworkRow), nil
 }
 
 // leastChunk is the least number of values in a chunk: about half a microsecond of one core with AVX2.

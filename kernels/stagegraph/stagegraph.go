@@ -21,6 +21,7 @@ import (
 
 	"crossover/dispatch"
 	"crossover/kernels"
+	"crossover/pool"
 )
 
 // Node is one node of the stage.
@@ -118,10 +119,11 @@ var Op = kernels.Declare(kernels.Op[Stage]{
 	// Nobody knows what a node of a program costs, so its number of nodes alone counts.
 	Judged: func(_ Stage, s kernels.Shape) (line, size int) { return 0, s[width] },
 	By: []kernels.Makers[Stage]{
-		kernels.Named("go", func(_ *kernels.Backends, p Stage) (kernels.Runner, error) { return &serial{stage: p}, nil }),
-		kernels.Named("go-parallel", func(b *kernels.Backends, p Stage) (kernels.Runner, error) {
-			return &parallel{pool: b.Pool, nodes: nodesTask{stage: p}}, nil
-		}),
+		kernels.InGo(
+			func(p Stage) kernels.Runner { return &serial{stage: p} },
+			func(p Stage, workers *pool.Pool) kernels.Runner {
+				return &parallel{pool: workers, nodes: nodesTask{stage: p}}
+			}),
 		kernels.KernelText("", appendStage),
 	},
 })
@@ -129,8 +131,8 @@ var Op = kernels.Declare(kernels.Op[Stage]{
 // Plan renders a stage with the implementation that is fastest for its number of nodes. It is for one goroutine
 // at a time.
 type Plan struct {
-	width int
-	plan  *kernels.Plan[Stage]
+	// Explain takes a number of samples, on which the choice does not depend.
+	*kernels.SizedPlan[Stage]
 }
 
 // processors are the backends of this machine without its GPUs.
@@ -145,11 +147,8 @@ func New(d *dispatch.Dispatcher, nodes []Node) (*Plan, error) {
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("stagegraph: no nodes: want at least one")
 	}
-	plan, err := kernels.NewPlanOn(processors(), d, &Op, Stage(program(slices.Clone(nodes))))
-	if err != nil {
-		return nil, err
-	}
-	return &Plan{len(nodes), plan}, nil
+	plan := kernels.NewPlanOn(processors(), d, &Op, Stage(program(slices.Clone(nodes))))
+	return &Plan{plan.Along(block, kernels.Shape{width: len(nodes), cost: usualCost})}, nil
 }
 
 // Render renders every node once for len(dst) samples and fills dst with their sum. The implementation is chosen by
@@ -159,19 +158,9 @@ func New(d *dispatch.Dispatcher, nodes []Node) (*Plan, error) {
 //
 // Render panics with the panic of a node, wrapped in a *pool.Panic if another goroutine rendered the node. Render fails
 // only if every implementation fails.
-func (p *Plan) Render(dst []float32) error { return p.plan.Run(p.shape(len(dst)), kernels.Args{dst}) }
-
-// Explain gives the reason for the implementation that Render uses.
-func (p *Plan) Explain() dispatch.Explanation {
-	return p.plan.Explain(p.shape(Op.Lines[0].At(p.width)[block]))
+func (p *Plan) Render(dst []float32) error {
+	return kernels.RunSized(p.SizedPlan, len(dst), kernels.Args{dst})
 }
-
-func (p *Plan) shape(n int) kernels.Shape {
-	return kernels.Shape{width: p.width, block: n, cost: usualCost}
-}
-
-// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
-func (p *Plan) Close() { p.plan.Close() }
 
 // Program calls a plan as a program does, whose nodes read the input of the call. It fails where d asks for a GPU.
 func Program(d *dispatch.Dispatcher, p Stage) (func(s kernels.Shape, a *kernels.Args) error, error) {
@@ -184,12 +173,9 @@ func Program(d *dispatch.Dispatcher, p Stage) (func(s kernels.Shape, a *kernels.
 	if err != nil {
 		return nil, err
 	}
-	swept, err := kernels.NewPlan(d, &Op, p)
-	if err != nil {
-		return nil, err
-	}
+	swept := kernels.NewPlan(d, &Op, p)
 	defer swept.Close()
-	if asked, got := swept.Explain(plan.shape(1)).Implementation, plan.Explain().Implementation; got != asked {
+	if asked, got := swept.Explain(kernels.Shape{width: len(nodes)}).Implementation, plan.Explain(1).Implementation; got != asked {
 		return nil, fmt.Errorf("stagegraph: a program's nodes are Go code, which %s does not run", asked)
 	}
 	return func(_ kernels.Shape, a *kernels.Args) error {

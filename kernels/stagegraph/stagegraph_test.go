@@ -137,7 +137,7 @@ func TestPlan(t *testing.T) {
 	if want := [4]float32{3, 5, 7, 9}; [4]float32(dst) != want {
 		t.Errorf("mix %v, want %v", dst, want)
 	}
-	if e := plan.Explain(); e.Case != "stage-graph/block=512,cost=4" || e.Size != 2 {
+	if e := plan.Explain(100); e.Case != "stage-graph/block=512,cost=4" || e.Size != 2 {
 		t.Errorf("chosen by %s at %d", e.Case, e.Size)
 	}
 	if allocations := testing.AllocsPerRun(10, func() { plan.Render(dst) }); allocations != 0 {

@@ -153,15 +153,3 @@ func over(newTransforms newTransforms) func(p Params, workers int) (kernels.Loop
 		}, nil
 	}
 }
-
-// newFramework transforms frame after frame by Apple's vDSP, on one core.
-func newFramework(p Params) (kernels.Runner, error) {
-	framers, err := newFramers(p, 1, withAccelerate)
-	if err != nil {
-		return nil, err
-	}
-	return kernels.RunnerFunc(func(s kernels.Shape, a *kernels.Args) error {
-		framers[0].span(kernels.Complex(a[0]), a[1], 0, p.frames(s[samples]))
-		return nil
-	}), nil
-}

@@ -86,7 +86,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		kernels.OverRows(over(inGo)),
 		// The threads are those of the pool, which window the frames too; FFTW's own threads are not asked for.
 		kernels.Probed(fftw.Probe, fftw.Version, kernels.LoopNamed("fftw", "fftw-parallel", over(withFFTW))),
-		kernels.Framework("", newFramework),
+		kernels.Framework("", kernels.OnOneCore(over(withAccelerate))),
 		kernels.KernelText("", appendSpectrogram),
 		kernels.VendorFFT("", newVendor),
 	},
@@ -113,8 +113,10 @@ const longestRow = 8192
 
 // Plan computes spectrograms by the implementation that is fastest at their length. It is for one goroutine at a time.
 type Plan struct {
+	// Explain takes a number of samples.
+	*kernels.SizedPlan[Params]
+
 	params Params
-	plan   *kernels.Plan[Params]
 }
 
 // New returns a plan that chooses by d; d may be nil. It fails if a parameter is out of its range.
@@ -122,11 +124,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	plan, err := kernels.NewPlan(d, &Op, p)
-	if err != nil {
-		return nil, err
-	}
-	return &Plan{params: p, plan: plan}, nil
+	return &Plan{kernels.NewPlan(d, &Op, p).Along(samples, kernels.Shape{nFFT: p.NFFT, hop: p.Hop}), p}, nil
 }
 
 // Frames returns the number of frames of a spectrogram: 1 + samples/Hop.
@@ -144,27 +142,14 @@ func (p *Plan) Bins() int { return p.params.bins() }
 func (p *Plan) Transform(dst []complex64, samples []float32) ([]complex64, error) {
 	size := p.params.frames(len(samples)) * p.params.bins()
 	dst = slices.Grow(dst[:0], size)[:size]
-	return dst, p.plan.Run(p.shape(len(samples)), kernels.Args{kernels.ComplexWords(dst), samples})
+	return dst, kernels.RunSized(p.SizedPlan, len(samples), kernels.Args{kernels.ComplexWords(dst), samples})
 }
-
-func (p *Plan) shape(n int) kernels.Shape {
-	return kernels.Shape{nFFT: p.params.NFFT, hop: p.params.Hop, samples: n}
-}
-
-// Explain gives the reason for the implementation that Transform uses for that many samples.
-func (p *Plan) Explain(samples int) dispatch.Explanation { return p.plan.Explain(p.shape(samples)) }
-
-// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
-func (p *Plan) Close() { p.plan.Close() }
 
 // Program calls a plan as a program does.
-func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
-	plan, err := New(d, p)
-	return func(_ kernels.Shape, a *kernels.Args) error {
-		_, err := plan.Transform(kernels.Complex(a[0]), a[1])
-		return err
-	}, err
-}
+var Program = kernels.NewProgram(New, func(p *Plan, _ kernels.Shape, a *kernels.Args) error {
+	_, err := p.Transform(kernels.Complex(a[0]), a[1])
+	return err
+})
 
 // Reference returns the spectrogram of samples in float64, frames×bins, row-major: the definition, frame by frame,
 // with gonum's transform, which the tests hold against the plain sum and against librosa. It panics where p is out of

@@ -164,10 +164,7 @@ func TestFromKernelToPlan(t *testing.T) {
 	}
 	freed := int64(-1)
 	d.OnMemoryPressure(func() { freed = b.Trim() })
-	plan, err := kernels.NewPlanOn(b, d, &elementwise.Scale, elementwise.Params{A: 3, B: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := kernels.NewPlanOn(b, d, &elementwise.Scale, elementwise.Params{A: 3, B: 1})
 	defer plan.Close()
 	src, dst := []float32{1, 2, -4, 0.5, 7}, make([]float32, 5)
 	if err := plan.Run(kernels.Shape{5}, kernels.Args{dst, src}); err != nil {

@@ -44,10 +44,7 @@ func (m *Machine) AddPlanned(name string, costs map[string]Cost, extra Cost) {
 		}))
 	}
 	program := func(d *dispatch.Dispatcher, _ struct{}) (func(kernels.Shape, *kernels.Args) error, error) {
-		plan, err := kernels.NewPlanOn(b, d, op, struct{}{})
-		if err != nil {
-			return nil, err
-		}
+		plan := kernels.NewPlanOn(b, d, op, struct{}{})
 		return func(s kernels.Shape, a *kernels.Args) error {
 			if extra != nil {
 				m.spend(extra(float64(s[0])))
