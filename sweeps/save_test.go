@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,8 +34,36 @@ func TestSave(t *testing.T) {
 	if _, saved := blocks["none/x=1"]; saved {
 		t.Error("a case without a block was saved")
 	}
-	if want := m.now / 3 / 3; float64(times) < want {
-		t.Errorf("it was saved %d times in %v s, want every few seconds", times, m.now)
+	if want := m.now; float64(times) < want {
+		t.Errorf("it was saved %d times in %v s, want twice a second but for long visits", times, m.now)
+	}
+}
+
+// Saving takes little of a sweep, however slow the disk is, as long as no more than three seconds are at stake.
+func TestSaveOnASlowDisk(t *testing.T) {
+	for _, test := range []struct{ seconds, least, most float64 }{
+		{0.001, 0.5, 1},
+		{0.04, 2, 2.5},
+		{1, 3, 3.5},
+	} {
+		m := newMachine()
+		o := m.options(15 * time.Second)
+		o.Planner = slices.Repeat(script{{64, 3}}, 300).planner
+		var gaps []float64
+		last := math.NaN()
+		o.Save = func(*sweeps.Result) error {
+			if gap := m.now - last; gap > 0 {
+				gaps = append(gaps, gap)
+			}
+			m.spend(test.seconds)
+			last = m.now
+			return nil
+		}
+		m.sweep(t, o, m.newCase("a/x=1", 64, 65536, implementation{name: "go", cost: linear(5e-3, 0)}))
+		gaps = gaps[1 : len(gaps)-1] // what the first save takes is not known before, and the last one is that of the end
+		if low, high := slices.Min(gaps), slices.Max(gaps); low < test.least || high > test.most {
+			t.Errorf("a save takes %v s: it came %v to %v s after the one before, want %v to %v", test.seconds, low, high, test.least, test.most)
+		}
 	}
 }
 

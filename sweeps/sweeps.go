@@ -74,8 +74,8 @@ type Options struct {
 	// notice that program.
 	Others func() float64
 
-	// Save is called with every case that gained blocks, every few seconds and at the end, so that an interrupted
-	// sweep loses next to nothing. An error ends the sweep. It may be nil.
+	// Save is called with every case that gained blocks, every half a second and at the end, so that an interrupted
+	// sweep loses next to nothing. It is called less often where it takes long, and never inside a visit. An error ends the sweep. It may be nil.
 	Save func(*Result) error
 
 	// Observe is called with what the sentinel has seen, before cases are saved and once more at the end. It is not
@@ -179,7 +179,8 @@ type sweep struct {
 	caller   *caller
 	visitCap float64 // seconds
 	entries  []*entry
-	saved    time.Duration
+	saved    time.Duration // when the last save was over
+	saving   time.Duration // what it took
 	hot      bool          // the machine throttles, and waiting did not help
 	waited   time.Duration // for a quiet machine
 	avoided  time.Duration // spent on batches whose core was shared, and on looking for another one
@@ -207,12 +208,21 @@ func newSweep(o Options, cases int) *sweep {
 	return s
 }
 
-// saveEvery is how much of a sweep a killed process may lose. Before a visit that takes longer than saveBefore everything
-// is saved, because a signal ends the process within a second.
+// A killed process loses what was measured since the last save. A save comes at most saveLeast after the one before, or the
+// visit later that is under way then; where saving is slow, so much later that it takes saveShare of the sweep, but never
+// more than saveMost. Before a visit of more than saveLeast everything is saved, because a signal ends the process within a
+// second.
 const (
-	saveEvery  = 3 * time.Second
-	saveBefore = 500 * time.Millisecond
+	saveLeast = 500 * time.Millisecond
+	saveMost  = 3 * time.Second
+	saveShare = 0.02
 )
+
+// saveDue reports whether it is time to save.
+func (s *sweep) saveDue() bool {
+	slow := time.Duration(float64(s.saving) / saveShare)
+	return s.elapsed()-s.saved > min(max(saveLeast, slow), saveMost)
+}
 
 func (s *sweep) elapsed() time.Duration { return s.Clock.Now() - s.start }
 
@@ -229,7 +239,7 @@ func (s *sweep) run(ctx context.Context) error {
 		if e == nil {
 			return ctx.Err()
 		}
-		if growing, fixed := e.costs.visit(size, blocks, e.alive(size)); growing+fixed > saveBefore.Seconds() {
+		if growing, fixed := e.costs.visit(size, blocks, e.alive(size)); growing+fixed > saveLeast.Seconds() {
 			if err := s.saveAll(); err != nil { // a signal does not wait until it is over
 				return err
 			}
@@ -244,7 +254,7 @@ func (s *sweep) run(ctx context.Context) error {
 		if s.sentinel.better != "" {
 			s.startOver()
 		}
-		if s.elapsed()-s.saved > saveEvery {
+		if s.saveDue() {
 			if err := s.saveAll(); err != nil {
 				return err
 			}
@@ -423,7 +433,11 @@ func (s *sweep) sleep(ctx context.Context, d time.Duration) {
 // saveAll tells what the sentinel has seen and saves every case that changed. A case that cannot be saved does not keep
 // the others from it; the first error is returned.
 func (s *sweep) saveAll() error {
-	s.saved = s.elapsed()
+	begin := s.elapsed()
+	defer func() {
+		s.saved = s.elapsed()
+		s.saving = s.saved - begin
+	}()
 	if s.Observe != nil && s.sentinel.processors > 0 {
 		s.Observe(s.sentinel.observed())
 	}
