@@ -5,9 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"reflect"
-	"slices"
 	"strings"
 )
 
@@ -44,30 +41,3 @@ func (e *Entry) edited() bool {
 
 // raw returns the text of the host as it stands in the file.
 func (e *Entry) raw() []byte { return e.text[e.at.start:e.at.end] }
-
-// unchanged returns the text of the host in the index that equals h, or nil if there is none. h is normalised.
-func (x *Index) unchanged(h *Host) ([]byte, error) {
-	if x == nil {
-		return nil, nil
-	}
-	at := slices.IndexFunc(x.Entries, func(e Entry) bool { return e.ID == h.ID })
-	if at < 0 {
-		return nil, nil
-	}
-	old, err := x.Entries[at].Host()
-	if err != nil || !reflect.DeepEqual(old, h) {
-		return nil, err
-	}
-	return x.Entries[at].raw(), nil
-}
-
-// writeOthers writes the fields of the file that this package does not know, as they stand in it.
-func (x *Index) writeOthers(to *bytes.Buffer) {
-	if x == nil {
-		return
-	}
-	for _, other := range x.others {
-		name, _ := json.Marshal(other.name)
-		fmt.Fprintf(to, ",\n  %s: %s", name, x.text[other.at.start:other.at.end])
-	}
-}

@@ -15,6 +15,7 @@ type Index struct {
 
 	text   text
 	others []member // of the file, that this package does not know
+	merged bool     // since the file was read
 }
 
 // member is one field of an object. Its value is not decoded.

@@ -44,8 +44,9 @@ func TestUpdateKeepsWhatANewerVersionWrote(t *testing.T) {
 		return string(text)
 	}
 	write(old)
-	update(t, path, func(*File) error { return nil })
-	if diff := cmp.Diff(strings.Replace(old, `"future <3"`, `"future \u003c3"`, 1), read()); diff != "" {
+	update(t, path, func(*Index) error { return nil })
+	update(t, path, changed("apple-m3-max-40", func(*Host) {}))
+	if diff := cmp.Diff(old, read()); diff != "" {
 		t.Errorf("an update that changes nothing (-old +new):\n%s", diff)
 	}
 
@@ -70,10 +71,7 @@ func TestUpdateKeepsWhatANewerVersionWrote(t *testing.T) {
 
 	// A host that is changed, however deep inside, is written anew. The others stay.
 	write(old)
-	update(t, path, func(f *File) error {
-		f.Host("apple-m3-max-40").Cases[0].Segments[1].Next[0].Slowdown++
-		return nil
-	})
+	update(t, path, changed("apple-m3-max-40", func(h *Host) { h.Cases[0].Segments[1].Next[0].Slowdown++ }))
 	f, err := Load(path)
 	if err != nil {
 		t.Fatal(err)
@@ -84,9 +82,48 @@ func TestUpdateKeepsWhatANewerVersionWrote(t *testing.T) {
 	if x, err = LoadIndex(path); err != nil || !bytes.Equal(x.Entries[0].raw(), before.Entries[0].raw()) {
 		t.Errorf("%v; the other host changed", err)
 	}
-	update(t, path, func(f *File) error { f.Hosts = nil; return nil })
-	if f, err := Load(path); err != nil || len(f.Hosts) != 0 {
-		t.Errorf("%v, %+v", err, f)
+}
+
+// A mistake in the entry of another host is nothing that an update looks at, or mends; one in the text of the file is.
+func TestUpdateBesideAMistake(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "calibration.json")
+	mistaken := strings.Replace(string(encoded(t, example())), `"cores": 2`, `"cores": -2`, 1)
+	if err := os.WriteFile(path, []byte(mistaken), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, want := Load(path)
+	if want == nil {
+		t.Fatal("it is no mistake")
+	}
+	before, err := LoadIndex(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	update(t, path, merged("new"))
+	after, err := LoadIndex(path)
+	if err != nil || len(after.Entries) != 3 || !bytes.Equal(after.Entries[0].raw(), before.Entries[0].raw()) {
+		t.Errorf("%v, %d hosts", err, len(after.Entries))
+	}
+	if _, err := Load(path); err == nil || err.Error() != want.Error() {
+		t.Errorf("error %v, want %v", err, want)
+	}
+	update(t, path, merged("amd-epyc-2"))
+	if _, err := Load(path); err != nil {
+		t.Errorf("in the place of the mistake: %v", err)
+	}
+
+	nonsense := strings.Replace(mistaken, `"cores": -2`, `<<<<<<< HEAD`, 1)
+	if err := os.WriteFile(path, []byte(nonsense), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, loadErr := LoadForUpdate(path)
+	for _, err := range []error{loadErr, Update(t.Context(), path, merged("new"))} {
+		if err == nil || !strings.Contains(err.Error(), "not JSON") {
+			t.Errorf("nonsense in the entry of another host: %v", err)
+		}
+	}
+	if text, _ := os.ReadFile(path); string(text) != nonsense {
+		t.Error("the file changed")
 	}
 }
 
@@ -278,34 +315,39 @@ func holdText(t *testing.T, place, text string) {
 
 func TestCheckRoom(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calibration.json")
-	if err := CheckRoom(path, "new", 60); err != nil {
+	missing, err := LoadForUpdate(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := missing.CheckRoom("new", 60); err != nil {
 		t.Errorf("a missing file: %v", err)
 	}
 	if err := Save(path, example()); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckRoom(path, "new", 60); err != nil {
+	saved, err := LoadForUpdate(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := saved.CheckRoom("new", 60); err != nil {
 		t.Error(err)
 	}
-	want := path + ": an entry of 513 cases may not fit (want at most 512)"
-	if err := CheckRoom(path, "new", 513); err == nil || err.Error() != want {
+	want := "an entry of 513 cases may not fit (want at most 512)"
+	if err := saved.CheckRoom("new", 513); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
-	}
-	if err := CheckRoom(filepath.Dir(path), "new", 1); err == nil {
-		t.Error("a folder has room")
 	}
 
 	full := &Index{text: make(text, MaxFileBytes-mostCaseBytes+1), Entries: []Entry{{ID: "old", at: span{100, 200}}}}
 	want = "holds 536854529 bytes of other hosts, and an entry of 1 cases may not fit in the 536870912 bytes that a file can take (take another file)"
-	if err := full.checkRoom("new", 1); err == nil || err.Error() != want {
+	if err := full.CheckRoom("new", 1); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	if err := full.checkRoom("old", 1); err != nil {
+	if err := full.CheckRoom("old", 1); err != nil {
 		t.Errorf("in place of another entry: %v", err)
 	}
 	many := &Index{Entries: make([]Entry, MaxHosts)}
 	want = "holds 10000 other hosts, as many as a file can take (take another file)"
-	if err := many.checkRoom("new", 1); err == nil || err.Error() != want {
+	if err := many.CheckRoom("new", 1); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
@@ -331,8 +373,8 @@ func FuzzUpdate(f *testing.F) {
 		err := Update(t.Context(), path, merged("fuzz"))
 		onlyFiles(t, folder, "calibration.json")
 		after, _ := os.ReadFile(path)
-		if (err == nil) != (readErr == nil) {
-			t.Fatalf("Read says %v, Update %v", readErr, err)
+		if err != nil && readErr == nil {
+			t.Fatalf("Read accepts what Update does not: %v", err)
 		}
 		if err != nil {
 			if !bytes.Equal(after, text) {
@@ -360,7 +402,7 @@ func FuzzUpdate(f *testing.F) {
 		if kept["fuzz"] == "" || len(fresh.others) != len(old.others) {
 			t.Fatalf("%d fields, want %d: %s", len(fresh.others), len(old.others), after)
 		}
-		if _, err := Read(bytes.NewReader(after)); err != nil {
+		if _, err := Read(bytes.NewReader(after)); err != nil && readErr == nil { // a mistake in another host stays
 			t.Fatalf("Read refuses what was written: %v\n%s", err, after)
 		}
 	})

@@ -1,32 +1,14 @@
 package calibration
 
-import (
-	"errors"
-	"fmt"
-	"io/fs"
-)
+import "fmt"
 
 // mostCaseBytes is the most that a case takes in a file. The longest case that we measured, with five implementations
 // and a GPU, takes 15 KB.
 const mostCaseBytes = 16 << 10
 
-// CheckRoom returns an error if the file at path may have too little room for an entry of the given number of cases,
-// beside the other hosts in the file. So a program can fail before it measures. A missing file has room.
-func CheckRoom(path, id string, cases int) error {
-	x, err := LoadIndex(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		x, err = new(Index), nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := x.checkRoom(id, cases); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
-func (x *Index) checkRoom(id string, cases int) error {
+// CheckRoom returns an error where the file may be too small a place for an entry of so many cases of the host with an id,
+// beside the other hosts in it. It lets a program fail before it measures.
+func (x *Index) CheckRoom(id string, cases int) error {
 	bytes, hosts := len(x.text), len(x.Entries)
 	for _, e := range x.Entries {
 		if e.ID == id {

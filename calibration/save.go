@@ -26,7 +26,7 @@ func (f *File) Host(id string) *Host {
 func (f *File) Merge(h Host) error {
 	if old := f.Host(h.ID); old != nil {
 		if h.Simulated && !old.Simulated {
-			return fmt.Errorf("calibration: %s was measured, and a simulation does not replace a measurement", quoted(h.ID))
+			return simulatedOver(h.ID)
 		}
 		*old = h
 	} else {
@@ -36,10 +36,14 @@ func (f *File) Merge(h Host) error {
 	return nil
 }
 
+func simulatedOver(id string) error {
+	return fmt.Errorf("calibration: %s was measured, and a simulation does not replace a measurement", quoted(id))
+}
+
 // WriteTo writes the file as text, in the form that Save gives it, and returns the number of bytes written. It writes
 // nothing where the file is not valid.
 func (f *File) WriteTo(w io.Writer) (int64, error) {
-	text, err := f.encode(nil)
+	text, err := f.encode()
 	if err != nil {
 		return 0, fmt.Errorf("calibration: %w", err)
 	}
@@ -59,7 +63,7 @@ func (f *File) WriteTo(w io.Writer) (int64, error) {
 // is not a regular file is never replaced.
 func Save(path string, f *File) error {
 	return locked(context.Background(), path, func(target string) error {
-		text, err := f.encode(nil)
+		text, err := f.encode()
 		if err != nil {
 			return err
 		}
@@ -67,40 +71,34 @@ func Save(path string, f *File) error {
 	})
 }
 
-// encode returns the text of the file. Hosts that are the same in old keep their bytes. old may be nil.
-func (f *File) encode(old *Index) ([]byte, error) {
-	version, err := f.versionToWrite(old)
-	if err != nil {
-		return nil, err
+// encode returns the text of the file.
+func (f *File) encode() ([]byte, error) {
+	fresh := File{SchemaVersion: SchemaVersion, Hosts: slices.Clone(f.Hosts)}
+	if f.SchemaVersion != "" {
+		if err := checkVersion(f.SchemaVersion); err != nil {
+			return nil, err
+		}
 	}
-	fresh := File{SchemaVersion: version, Hosts: slices.Clone(f.Hosts)}
+	if minorOf(f.SchemaVersion) > minorOf(SchemaVersion) {
+		return nil, fmt.Errorf("schema_version %s is newer than %s, and its fields would be lost; update crossover", f.SchemaVersion, SchemaVersion)
+	}
 	if err := fresh.check(); err != nil {
 		return nil, err
 	}
 	fresh.normalise()
-	var text bytes.Buffer
-	fmt.Fprintf(&text, "{\n  \"schema_version\": %q,\n  \"hosts\": [", version)
+	x := new(Index)
 	for i := range fresh.Hosts {
-		entry, err := old.unchanged(&fresh.Hosts[i])
-		if err == nil && entry == nil {
-			entry, err = fresh.Hosts[i].encode()
-		}
+		entry, err := fresh.Hosts[i].encode()
 		if err != nil {
 			return nil, err
 		}
 		if len(entry) > MaxHostBytes {
 			return nil, fmt.Errorf("%s: holds %d bytes (want at most %d)", hostPlace(i, fresh.Hosts[i].ID), len(entry), MaxHostBytes)
 		}
-		text.WriteString(separator(i))
-		text.WriteString("\n    ")
-		text.Write(entry)
+		x.Entries = append(x.Entries, Entry{text: entry, at: span{0, len(entry)}})
 	}
-	if len(fresh.Hosts) > 0 {
-		text.WriteString("\n  ")
-	}
-	text.WriteByte(']')
-	old.writeOthers(&text)
-	text.WriteString("\n}\n")
+	var text bytes.Buffer
+	x.writeTo(&text)
 	if text.Len() > MaxFileBytes {
 		return nil, fmt.Errorf("holds %d bytes (want at most %d)", text.Len(), MaxFileBytes)
 	}
@@ -113,24 +111,6 @@ func separator(i int) string {
 		return ""
 	}
 	return ","
-}
-
-// versionToWrite returns our own version. For a file of a newer minor version whose unknown fields are kept, it returns
-// that version.
-func (f *File) versionToWrite(old *Index) (string, error) {
-	if f.SchemaVersion == "" {
-		return SchemaVersion, nil
-	}
-	if err := checkVersion(f.SchemaVersion); err != nil {
-		return "", err
-	}
-	if minorOf(f.SchemaVersion) <= minorOf(SchemaVersion) {
-		return SchemaVersion, nil
-	}
-	if old == nil {
-		return "", fmt.Errorf("schema_version %s is newer than %s, and its fields would be lost; update crossover", f.SchemaVersion, SchemaVersion)
-	}
-	return f.SchemaVersion, nil
 }
 
 // encode returns the text of one host as it stands in a file, with its digest. The host is normalised.

@@ -58,7 +58,7 @@ func TestThousandHosts(t *testing.T) {
 	if most := uint64(len(x.text) + 16<<20); allocated > most {
 		t.Errorf("%d bytes allocated to load one host from a file of %d", allocated, len(x.text))
 	}
-	if err := x.checkRoom("new", 60); err != nil {
+	if err := x.CheckRoom("new", 60); err != nil {
 		t.Error(err)
 	}
 }

@@ -20,15 +20,27 @@ import (
 )
 
 // merged is a change that puts in a host with an id.
-func merged(id string) func(*File) error {
-	return func(f *File) error {
+func merged(id string) func(*Index) error {
+	return func(x *Index) error {
 		h := m3()
 		h.ID = id
-		return f.Merge(h)
+		return x.Merge(h)
 	}
 }
 
-func update(t *testing.T, path string, change func(*File) error) {
+// changed is a change of the host with an id.
+func changed(id string, change func(*Host)) func(*Index) error {
+	return func(x *Index) error {
+		h, err := x.Host(id)
+		if err != nil {
+			return err
+		}
+		change(h)
+		return x.Merge(*h)
+	}
+}
+
+func update(t *testing.T, path string, change func(*Index) error) {
 	t.Helper()
 	if err := Update(t.Context(), path, change); err != nil {
 		t.Fatal(err)
@@ -91,16 +103,17 @@ func TestFailedUpdateLeavesTheOldFile(t *testing.T) {
 	for name, test := range map[string]struct {
 		ctx    context.Context
 		old    string
-		change func(*File) error
+		change func(*Index) error
 		want   string
 	}{
-		"refused": {t.Context(), "", func(f *File) error { f.Hosts = nil; return refused }, "a poorer result"},
+		"refused": {t.Context(), "", func(x *Index) error { return errors.Join(merged("new")(x), refused) }, "a poorer result"},
 		"not valid": {t.Context(), "", merged("No Slug"),
-			`PATH: hosts[0] "No Slug": id is not a slug (want lower-case letters and digits, with hyphens between)`},
-		"not valid deep inside": {t.Context(), "", func(f *File) error {
-			f.Hosts[0].Cases[0].Implementations = nil
-			return nil
-		}, `PATH: hosts[0] "old": case "fft/batch=1": has no implementations`},
+			`calibration: "No Slug": id is not a slug (want lower-case letters and digits, with hyphens between)`},
+		"not valid deep inside": {t.Context(), "", changed("old", func(h *Host) {
+			h.Cases[0].Implementations = nil
+		}), `calibration: "old": case "fft/batch=1": has no implementations`},
+		"a simulation of a measured host": {t.Context(), "", changed("old", func(h *Host) { h.Simulated = true }),
+			`calibration: "old" was measured, and a simulation does not replace a measurement`},
 		"not readable": {t.Context(), "{", merged("new"), "PATH: line 1: the file is cut short"},
 		"ended before": {ended, "", merged("new"), "PATH: interrupted"},
 	} {
@@ -124,7 +137,7 @@ func TestFailedUpdateLeavesTheOldFile(t *testing.T) {
 			onlyFiles(t, folder, "calibration.json")
 		})
 	}
-	if err := Update(t.Context(), filepath.Join(t.TempDir(), "x.json"), func(*File) error { return refused }); err != refused {
+	if err := Update(t.Context(), filepath.Join(t.TempDir(), "x.json"), func(*Index) error { return refused }); err != refused {
 		t.Errorf("error %v, want that of change as it is", err)
 	}
 }
@@ -135,7 +148,7 @@ func TestPanicInUpdate(t *testing.T) {
 	path := filepath.Join(folder, "calibration.json")
 	func() {
 		defer func() { recover() }()
-		Update(t.Context(), path, func(*File) error { panic("a mistake") })
+		Update(t.Context(), path, func(*Index) error { panic("a mistake") })
 	}()
 	onlyFiles(t, folder)
 	update(t, path, merged("new"))
@@ -221,8 +234,9 @@ func TestNoRegularFile(t *testing.T) {
 		want = path + ": " + want
 		_, loadErr := Load(path)
 		_, indexErr := LoadIndex(path)
+		_, updateErr := LoadForUpdate(path)
 		for name, err := range map[string]error{
-			"Update": Update(t.Context(), path, merged("new")), "Save": Save(path, &File{}), "Load": loadErr, "LoadIndex": indexErr,
+			"Update": Update(t.Context(), path, merged("new")), "Save": Save(path, &File{}), "Load": loadErr, "LoadIndex": indexErr, "LoadForUpdate": updateErr,
 		} {
 			if err == nil || err.Error() != want {
 				t.Errorf("%s: error %v, want %s", name, err, want)

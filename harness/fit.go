@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -10,14 +11,18 @@ import (
 )
 
 // Fit fits the timings and fills into the entry what follows from them. It reads nothing of the entry but what a saved one
-// holds, so that a run that was loaded gives the same entry as the one that was measured. It is called once.
-func (r *Run) Fit() {
+// holds, so that a run that was loaded gives the same entry as the one that was measured. It is called once. When ctx is cancelled it returns
+// ctx's error after the case that it is at, and the run is of no use any more.
+func (r *Run) Fit(ctx context.Context) error {
 	entry := &r.Entry
 	entry.Warnings = warnings(entry)
 	bands := make([]float64, 1+len(entry.Runs)) // by Case.Run
 	known := r.processors()
 	r.Fits = make(map[string]thresholds.Result, len(entry.Cases))
 	for k := range entry.Cases {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		c := &entry.Cases[k]
 		method := entry.RunOf(c).Method
 		fit := thresholds.Fit(r.Timings[c.Name], thresholds.Options{
@@ -34,6 +39,7 @@ func (r *Run) Fit() {
 	for k := range entry.Runs {
 		entry.Runs[k].Method.TieBand = max(bands[1+k], thresholds.MinTieBand)
 	}
+	return nil
 }
 
 // processors returns what all cases together say of the machine's processors.

@@ -63,6 +63,23 @@ func removeEmpty(host string) {
 	}
 }
 
+// KeptDays is how many days the samples of an interrupted run are kept: long enough to fit them, and no heap grows.
+const KeptDays = 7
+
+// RemoveForgotten removes from the folder of a host the runs that were interrupted more than KeptDays ago. No run takes as
+// long.
+func RemoveForgotten(host string) {
+	all, _ := os.ReadDir(host)
+	for _, entry := range all {
+		rest, found := strings.CutPrefix(entry.Name(), unfinished)
+		text, _, _ := strings.Cut(rest, "-")
+		began, err := time.Parse(runTime, text)
+		if found && err == nil && time.Since(began) > KeptDays*24*time.Hour {
+			os.RemoveAll(filepath.Join(host, entry.Name()))
+		}
+	}
+}
+
 // Ended reports whether the process of a number, in decimal digits, is known to run no more.
 func Ended(process string) bool {
 	number, err := strconv.Atoi(process)

@@ -51,7 +51,7 @@ func TestARunFindsTheCrossover(t *testing.T) {
 	if c := r.Entry.Cases[0]; len(c.Segments) != 0 || c.Blocks == 0 || r.Entry.Method.SpentSeconds == 0 {
 		t.Errorf("before the fit the entry has %d segments, %d blocks and %v s", len(c.Segments), c.Blocks, r.Entry.Method.SpentSeconds)
 	}
-	r.Fit()
+	fit(t, r)
 	c, truth := r.Entry.Cases[0], launch().Truth()[0]
 	if len(c.Segments) != 2 || c.Segments[1].Implementation != "gpu" || c.Segments[1].Interval.Low > truth || c.Segments[1].Interval.High < truth {
 		t.Fatalf("%+v: want one threshold, about %d, to gpu", c.Segments, truth)
@@ -64,6 +64,13 @@ func TestARunFindsTheCrossover(t *testing.T) {
 	}
 	if err := r.Entry.Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+func fit(t *testing.T, r *harness.Run) {
+	t.Helper()
+	if err := r.Fit(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -81,14 +88,23 @@ func bytesOf(t *testing.T, entry calibration.Host) string {
 func TestASavedRunFitsToTheSameBytes(t *testing.T) {
 	folder := t.TempDir()
 	r := measured(t, harness.Options{Precision: 0.2}, folder)
-	r.Fit()
+	fit(t, r)
 	loaded, err := harness.Load(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded.Fit()
+	fit(t, loaded)
 	if diff := cmp.Diff(bytesOf(t, r.Entry), bytesOf(t, loaded.Entry)); diff != "" {
 		t.Errorf("the entry of the loaded run differs (-measured +loaded):\n%s", diff)
+	}
+}
+
+func TestAFitIsInterrupted(t *testing.T) {
+	r := measured(t, harness.Options{}, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Fit(ctx); !errors.Is(err, context.Canceled) || len(r.Fits) > 0 {
+		t.Errorf("error %v, %d cases fitted", err, len(r.Fits))
 	}
 }
 
@@ -157,7 +173,7 @@ func verified(t *testing.T, entry calibration.Host, m harness.Machine, k kernels
 
 func TestVerification(t *testing.T) {
 	r := measured(t, harness.Options{}, "")
-	r.Fit()
+	fit(t, r)
 	right := r.Entry.Cases[0].Segments[1].From
 	for name, c := range map[string]struct {
 		from   int
@@ -196,7 +212,7 @@ func TestVerification(t *testing.T) {
 // The seed draws the same sizes each time, but for those that the run has measured.
 func TestSizesAreFresh(t *testing.T) {
 	r := measured(t, harness.Options{}, "")
-	r.Fit()
+	fit(t, r)
 	sizes := func() []int {
 		machine := model.New(launch(), 2)
 		var sizes []int

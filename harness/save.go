@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -42,9 +43,13 @@ func (r *Run) saveEntry(folder string) error {
 	return nil
 }
 
-// Save writes a run that is not fitted yet into a folder that is there: all samples, then the entry.
-func (r *Run) Save(folder string) error {
+// Save writes a run that is not fitted yet into a folder that is there: all samples, then the entry. When ctx is cancelled
+// it returns ctx's error after the samples of one case.
+func (r *Run) Save(ctx context.Context, folder string) error {
 	for _, set := range r.Timings {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if err := saveSamples(folder, set); err != nil {
 			return err
 		}

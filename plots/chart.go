@@ -43,11 +43,18 @@ func (c *Chart) WriteTo(w io.Writer) (int64, error) {
 func reduce(img image.Image) *image.Paletted {
 	bounds := img.Bounds()
 	counts := map[color.RGBA]int{}
+	last, alike := rgba(img, bounds.Min.X, bounds.Min.Y), 0 // most pixels have the colour of the one before, and maps are slow
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
 		for x := bounds.Min.X; x < bounds.Max.X; x++ {
-			counts[rgba(img, x, y)]++
+			c := rgba(img, x, y)
+			if c != last {
+				counts[last] += alike
+				last, alike = c, 0
+			}
+			alike++
 		}
 	}
+	counts[last] += alike
 	palette := slices.Clone(basePalette)
 	index := make(map[color.RGBA]uint8, len(counts))
 	for i, c := range palette {
@@ -71,9 +78,13 @@ func reduce(img image.Image) *image.Paletted {
 		}
 	}
 	out := image.NewPaletted(bounds, palette)
+	entry := index[last]
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
 		for x := bounds.Min.X; x < bounds.Max.X; x++ {
-			out.SetColorIndex(x, y, index[rgba(img, x, y)])
+			if c := rgba(img, x, y); c != last {
+				last, entry = c, index[c]
+			}
+			out.SetColorIndex(x, y, entry)
 		}
 	}
 	return out

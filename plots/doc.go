@@ -5,7 +5,7 @@
 //
 // The usual step is one call, which writes every chart of a host into a folder:
 //
-//	paths, err := plots.Write("plots/apple-m3-max-40", host, sets)
+//	paths, err := plots.Write(ctx, "plots/apple-m3-max-40", host, sets)
 //
 // A case chart has two panels over the sizes: the time per call of each implementation, and its slowdown against the
 // best one, on which people base decisions. A strip on top shows which implementation the calibration chooses where,

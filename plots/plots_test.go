@@ -1,6 +1,8 @@
 package plots
 
 import (
+	"context"
+	"errors"
 	"image/color"
 	"math"
 	"math/rand/v2"
@@ -334,7 +336,7 @@ func TestWrite(t *testing.T) {
 	if err := os.WriteFile(old, []byte("old"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	paths, err := Write(dir, h, sets)
+	paths, err := Write(t.Context(), dir, h, sets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,6 +364,55 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// Wherever ctx ends, whole images are left and nothing else.
+func TestWriteEnds(t *testing.T) {
+	h, sets := testHost(oneSize, tinyAxis)
+	all := 0
+	for looks := 0; all < 3; looks++ {
+		dir := t.TempDir()
+		paths, err := Write(&ending{t.Context(), looks}, dir, h, sets)
+		all = len(paths)
+		if (err == nil) != (all == 3) || err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("%d images, %v", all, err)
+		}
+		if left, _ := os.ReadDir(dir); len(left) != all {
+			t.Errorf("%d images, and %v is left", all, left)
+		}
+		if looks > 10 {
+			t.Fatal("it never ends")
+		}
+	}
+}
+
+// ending is a context that is cancelled after it was looked at so many times.
+type ending struct {
+	context.Context
+	looks int
+}
+
+func (e *ending) Err() error {
+	if e.looks--; e.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// What is being drawn keeps nobody waiting.
+func TestADrawingIsLeftToItself(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan struct{})
+	defer close(left)
+	dir := t.TempDir()
+	err := save(ctx, filepath.Join(dir, "x.png"), func() *Chart {
+		cancel()
+		<-left
+		return Overview(&calibration.Host{}, nil)
+	})
+	if files, _ := os.ReadDir(dir); !errors.Is(err, context.Canceled) || len(files) > 0 {
+		t.Errorf("%v, %v", err, files)
+	}
+}
+
 func TestWriteFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -370,7 +421,7 @@ func TestWriteFails(t *testing.T) {
 	h, sets := testHost()
 	for name, dir := range map[string]string{"a file": file, "below a file": filepath.Join(file, "plots")} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Write(dir, h, sets)
+			_, err := Write(t.Context(), dir, h, sets)
 			if err == nil || !strings.HasPrefix(err.Error(), "plots: ") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v, want one line", err)
 			}
@@ -381,7 +432,7 @@ func TestWriteFails(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "overview.png", "x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Write(dir, h, map[string]*timings.Set{}); err == nil {
+	if _, err := Write(t.Context(), dir, h, map[string]*timings.Set{}); err == nil {
 		t.Error("wrote over a folder")
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {

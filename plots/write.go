@@ -1,8 +1,9 @@
 package plots
 
 import (
-	"bufio"
+	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,8 +19,9 @@ const overviewName = "overview"
 // Write draws every case of a host and the overview into dir, which it makes if need be, and returns the paths of the
 // images: the cases in their order, then overview.png. sets holds the samples by the names of their cases; a case
 // without samples is drawn without curves. An image that is there already is replaced in one step; nothing else in dir
-// is touched.
-func Write(dir string, h *calibration.Host, sets map[string]*timings.Set) ([]string, error) {
+// is touched. When ctx is cancelled, Write returns ctx's error at once and leaves the image that it is at as it was. Then h
+// and sets may be read for some time still.
+func Write(ctx context.Context, dir string, h *calibration.Host, sets map[string]*timings.Set) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("plots: %w", err)
 	}
@@ -28,13 +30,13 @@ func Write(dir string, h *calibration.Host, sets map[string]*timings.Set) ([]str
 	for i := range h.Cases {
 		c := &h.Cases[i]
 		path := filepath.Join(dir, names[i]+".png")
-		if err := save(path, CaseChart(h.For(c), c, sets[c.Name])); err != nil {
+		if err := save(ctx, path, func() *Chart { return CaseChart(h.For(c), c, sets[c.Name]) }); err != nil {
 			return paths, fmt.Errorf("plots: %w", err)
 		}
 		paths = append(paths, path)
 	}
 	path := filepath.Join(dir, overviewName+".png")
-	if err := save(path, Overview(h, sets)); err != nil {
+	if err := save(ctx, path, func() *Chart { return Overview(h, sets) }); err != nil {
 		return paths, fmt.Errorf("plots: %w", err)
 	}
 	return append(paths, path), nil
@@ -74,16 +76,33 @@ func safeName(name string) string {
 	return safe[:min(len(safe), longest)]
 }
 
-// save writes a chart to path through a temporary file, so that an interrupted save leaves the old image.
-func save(path string, c *Chart) error {
+// save draws a chart and writes it to path through a temporary file, so that an interrupted save leaves the old image. A
+// chart that is being drawn when ctx is cancelled is left to itself and written nowhere.
+func save(ctx context.Context, path string, draw func() *Chart) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var image bytes.Buffer
+	drawn := make(chan error, 1)
+	go func() {
+		_, err := draw().WriteTo(&image)
+		drawn <- err
+	}()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-drawn:
+		if err != nil {
+			return err
+		}
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".plot-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
-	buffered := bufio.NewWriter(f)
-	_, err = c.WriteTo(buffered)
-	if err = cmp.Or(err, buffered.Flush(), f.Chmod(0o644), f.Close()); err != nil {
+	_, err = image.WriteTo(f)
+	if err = cmp.Or(err, f.Chmod(0o644), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)

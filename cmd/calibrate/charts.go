@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,11 +17,11 @@ import (
 const drawing = ".charts-"
 
 // draw draws the charts of a fitted run into a folder of their own and returns it.
-func (o *output) draw(r *harness.Run) (folder string, err error) {
+func (o *output) draw(ctx context.Context, r *harness.Run) (folder string, err error) {
 	if folder, err = os.MkdirTemp(o.charts, fmt.Sprintf("%s%d-*", drawing, os.Getpid())); err != nil {
 		return "", err
 	}
-	if _, err = plots.Write(folder, &r.Entry, r.Timings); err != nil {
+	if _, err = plots.Write(ctx, folder, &r.Entry, r.Timings); err != nil {
 		os.RemoveAll(folder)
 		return "", err
 	}

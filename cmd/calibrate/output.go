@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +20,7 @@ import (
 // output is where the entry of a run goes: the calibration file, and the folders of the host's runs and charts.
 type output struct {
 	*options
-	file    *calibration.File // as it was last read
+	old     *calibration.Host // the entry of the host when the file was last read, nil where there is none
 	broken  bool              // what is there is no calibration file, and is to be replaced
 	samples string
 	charts  string
@@ -31,21 +30,20 @@ type output struct {
 // be written to. cases is nil where they are measured already.
 func open(o *options, entry *calibration.Host, cases []kernels.Case) (*output, error) {
 	out := &output{options: o, samples: o.folder(o.data, entry.ID), charts: o.folder(o.plots, entry.ID)}
-	if err := out.load(); err != nil {
+	file, err := out.load(entry.ID)
+	if err != nil {
 		return nil, err
 	}
 	if entry.Simulated {
-		if err := o.guardMeasured(out.file); err != nil {
+		if err := o.guardMeasured(file); err != nil {
 			return nil, err
 		}
 	}
 	if err := out.guard(entry, cases); err != nil {
 		return nil, err
 	}
-	if !out.broken {
-		if err := calibration.CheckRoom(o.output, entry.ID, max(len(cases), len(entry.Cases))); err != nil {
-			return nil, err
-		}
+	if err := file.CheckRoom(entry.ID, max(len(cases), len(entry.Cases))); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.output, err)
 	}
 	for _, dir := range []string{filepath.Dir(o.output), out.charts} {
 		if err := command.Writable(dir); err != nil {
@@ -56,27 +54,38 @@ func open(o *options, entry *calibration.Host, cases []kernels.Case) (*output, e
 	return out, nil
 }
 
-// load reads the file that the entry will be merged into; a missing one is an empty one.
-func (o *output) load() error {
+// load reads the file that an entry will be merged into and the host's entry in it; a missing file is an empty one. The
+// entries of other hosts are nobody's business here.
+func (o *output) load(id string) (*calibration.Index, error) {
 	if info, err := os.Stat(o.output); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file, and is not replaced by one: -o FILE names another", o.output)
+		return nil, fmt.Errorf("%s is no regular file, and is not replaced by one: -o FILE names another", o.output)
 	}
-	file, err := calibration.Load(o.output)
+	file, err := calibration.LoadForUpdate(o.output)
 	var system syscall.Errno
 	switch {
 	case err == nil:
-		o.file, o.broken = file, false
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
+		o.broken = false
+		o.old, err = o.entryIn(file, id)
+		return file, err
 	case errors.As(err, &system):
-		return err
+		return nil, err
 	case o.force && o.simulate == "": // what cannot be read may hold measurements
-		o.broken = true
-	default:
-		return fmt.Errorf("%w (mend the file, or -o FILE names another)", err)
+		o.old, o.broken = nil, true
+		return new(calibration.Index), nil
 	}
-	o.file = &calibration.File{SchemaVersion: calibration.SchemaVersion}
-	return nil
+	return nil, fmt.Errorf("%w (mend the file, or -o FILE names another)", err)
+}
+
+// entryIn returns the entry of a file that has an id, nil where there is none and, if forced, where it is not valid.
+func (o *output) entryIn(file *calibration.Index, id string) (*calibration.Host, error) {
+	entry, err := file.Host(id)
+	switch {
+	case err == nil:
+		return entry, nil
+	case o.force:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("%s: %w (mend the file, or -o FILE names another)", o.output, err)
 }
 
 // another says what makes the machine of an entry another one than that of the entry of its id before, "" where nothing does.
@@ -91,7 +100,7 @@ func another(entry, old *calibration.Host) string {
 // guard refuses a run that means something else than this host's entry, or of which it is clear beforehand that nothing of it
 // would be taken.
 func (o *output) guard(entry *calibration.Host, cases []kernels.Case) error {
-	old := o.file.Host(entry.ID)
+	old := o.old
 	if old == nil || o.force {
 		return nil
 	}
@@ -150,45 +159,13 @@ func casesOf(h *calibration.Host, run int) int {
 }
 
 // guardMeasured refuses to write a simulation into a file that holds a measured host, also under --force.
-func (o *options) guardMeasured(file *calibration.File) error {
-	measured := slices.IndexFunc(file.Hosts, func(h calibration.Host) bool { return !h.Simulated })
+func (o *options) guardMeasured(file *calibration.Index) error {
+	measured := slices.IndexFunc(file.Entries, func(e calibration.Entry) bool { return !e.Simulated })
 	if measured < 0 {
 		return nil
 	}
 	return fmt.Errorf("%s holds the measured host %s, and a simulation is not written beside measurements: -o FILE names another file",
-		o.output, file.Hosts[measured].ID)
-}
-
-// backup copies the calibration file to a new one beside it, FILE.bak or with a number, and returns that one's name.
-func (o *options) backup() (string, error) {
-	text, err := os.ReadFile(o.output)
-	if err != nil {
-		return "", err
-	}
-	for n := 1; ; n++ {
-		name := o.output + ".bak"
-		if n > 1 {
-			name = fmt.Sprintf("%s%d", name, n)
-		}
-		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		_, err = file.Write(text)
-		for _, last := range []func() error{file.Sync, file.Close} {
-			if e := last(); err == nil {
-				err = e
-			}
-		}
-		if err != nil {
-			os.Remove(name)
-			return "", err
-		}
-		return name, nil
-	}
+		o.output, file.Entries[measured].ID)
 }
 
 // warn prints what a reader should know of the calibration as a whole, and what differs from the entry that it replaces.

@@ -11,22 +11,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
 	"crossover/harness"
 )
-
-// publication is what takes the place of a host's entry, runs and charts: a fitted run that is saved in a folder.
-type publication struct {
-	run      *harness.Run
-	whole    bool         // the entry becomes what the run measured, and nothing else
-	replaced *harness.Run // the run of the entry before; nil where there is none or its samples are elsewhere
-	kept     []string     // of the cases that the new run has, those whose entry before is better, each with the reason
-	held     string       // folder of the run that has them
-	backup   string       // of the file, "" where none was made
-}
 
 // publish puts a fitted run into the host's entry, samples and charts: its cases take the place of the same ones, where they
 // are not poorer, and all others stay. Until the file is replaced, everything is as it was.
@@ -34,180 +23,53 @@ func (o *output) publish(ctx context.Context, r *harness.Run, stdout, stderr io.
 	folder := r.Folder
 	command.Farewell(ctx, func() error { return o.halfWritten(folder) })
 	for {
-		old := o.file.Host(r.Entry.ID)
-		p, charts, err := o.try(ctx, r, old)
+		before := o.old
+		p, err := o.attempt(ctx, r)
 		if err == nil {
-			return o.report(p, old, charts, stdout, stderr)
+			if err := o.place(p); err != nil {
+				return fmt.Errorf("%s is written, but not its charts: %w", o.output, err)
+			}
+			harness.RemoveForgotten(o.samples)
+			return o.report(p, stdout, stderr)
 		}
 		if o.broken || ctx.Err() != nil {
 			return err
 		}
 		// Another run of this host may have been quicker; then this one joins that.
-		if loadErr := o.load(); loadErr != nil || reflect.DeepEqual(old, o.file.Host(r.Entry.ID)) {
+		if _, loadErr := o.load(r.Entry.ID); loadErr != nil || reflect.DeepEqual(before, o.old) {
 			return err
 		}
 	}
 }
 
-// try publishes a run onto the entry that the file holds, and returns the number of charts.
-func (o *output) try(ctx context.Context, r *harness.Run, old *calibration.Host) (*publication, int, error) {
-	p, err := o.combine(r, old)
-	if err != nil {
-		return nil, 0, err
-	}
-	done := false
-	defer func() {
-		if !done && p.run != r {
-			os.RemoveAll(p.run.Folder) // r has its samples still
-		}
-	}()
-	drawn, err := o.draw(p.run)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer os.RemoveAll(drawn)
-	if err := cmp.Or(ctx.Err(), o.write(ctx, p, old)); err != nil {
-		return nil, 0, err
-	}
-	done = true
-	for _, behind := range []*harness.Run{p.replaced, r} {
-		if behind != nil && !same(behind.Folder, p.run.Folder) && o.holds(behind.Folder) && (behind != r || len(p.kept) == 0) {
-			os.RemoveAll(behind.Folder)
-		}
-	}
-	charts, err := o.placeCharts(drawn)
-	if err != nil {
-		return nil, 0, fmt.Errorf("%s is written, but not its charts: %w", o.output, err)
-	}
-	return p, charts, nil
-}
-
-// holds reports whether a folder is that of a run among those of the host.
-func (o *output) holds(folder string) bool { return same(filepath.Dir(folder), o.samples) }
-
-// combine decides what a run becomes together with the entry that is there.
-func (o *output) combine(r *harness.Run, old *calibration.Host) (*publication, error) {
-	p := &publication{run: r, held: r.Folder}
-	p.whole = old == nil || o.force && (!o.partial() || methodName(&old.Method) != methodName(&r.Entry.Method) || another(&r.Entry, old) != "")
-	if measured(r) == 0 {
-		return nil, errors.New("nothing could be measured: want a larger --budget")
-	}
-	if old == nil {
-		return p, nil
-	}
-	base, err := harness.Find(o.samples, old)
-	if err == nil {
-		p.replaced = base
-	}
-	if p.whole {
-		return p, nil
-	}
-	kept := o.kept(p, &r.Entry, old)
-	switch {
-	case len(p.kept) == len(r.Entry.Cases):
-		return nil, fmt.Errorf("%s holds a better calibration of this host (%s): --force replaces it, -o FILE writes elsewhere",
-			o.output, p.kept[0])
-	case len(kept) == 0:
-		return p, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s holds %s of this host that stay, and their samples are not in %s: --data names their folder, "+
-			"-o FILE writes elsewhere", o.output, command.Plural(len(kept), "case"), o.samples)
-	case err != nil:
-		return nil, err
-	}
-	p.run, err = o.join(base, r, kept)
-	return p, err
-}
-
-// kept returns the cases of an entry that stay: those that a run did not measure and, unless forced, those that it measured
-// less well, which it notes.
-func (o *output) kept(p *publication, entry, old *calibration.Host) []string {
-	var kept []string
-	for k := range old.Cases {
-		was := &old.Cases[k]
-		n := slices.IndexFunc(entry.Cases, func(c calibration.Case) bool { return c.Name == was.Name })
-		if n < 0 {
-			kept = append(kept, was.Name)
-			continue
-		}
-		now := &entry.Cases[n]
-		from, of := old.RunOf(was), entry.RunOf(now)
-		if o.force || from.Created.Equal(of.Created) && from.Method.Seed == of.Method.Seed && now.Blocks >= was.Blocks {
-			continue // the same samples, fitted again
-		}
-		if reason := harness.Poorer(now, was); reason != "" {
-			kept = append(kept, was.Name)
-			p.kept = append(p.kept, was.Name+": "+reason)
-		}
-	}
-	return kept
-}
-
-// join saves the kept cases of the run before and the others of a run that is saved as one, and fits that.
-func (o *output) join(base, r *harness.Run, kept []string) (*harness.Run, error) {
-	newer, err := harness.Load(r.Folder) // as it was before the fit
+// attempt publishes a run onto the entry that was read last: the charts are drawn aside, then the file is replaced. What was
+// made for that is removed where it fails, but not the run.
+func (o *output) attempt(ctx context.Context, r *harness.Run) (*publication, error) {
+	p, err := o.combine(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	folder, err := harness.NewFolder(o.samples)
-	if err != nil {
-		return nil, err
+	if p.drawn, err = o.draw(ctx, p.run); err == nil {
+		if err = cmp.Or(ctx.Err(), o.write(ctx, p)); err == nil {
+			return p, nil
+		}
+		os.RemoveAll(p.drawn)
 	}
-	joined := harness.Join(base, newer, func(name string) bool { return slices.Contains(kept, name) })
-	err = joined.Save(folder)
-	if err == nil {
-		joined, err = harness.Load(folder) // in the order in which a refit will find it
+	if p.run != r {
+		os.RemoveAll(p.run.Folder)
 	}
-	if err != nil {
-		os.RemoveAll(folder)
-		return nil, err
-	}
-	joined.Resamples = r.Resamples
-	joined.Fit()
-	return joined, nil
-}
-
-// partial reports whether the command line asks for less than everything that there is.
-func (o *options) partial() bool { return o.given("ops") || o.given("sizes") || o.given("from") }
-
-// measured counts the blocks of a run.
-func measured(r *harness.Run) int {
-	blocks := 0
-	for _, c := range r.Entry.Cases {
-		blocks += c.Blocks
-	}
-	return blocks
+	return nil, err
 }
 
 // write gives the run its place among those of the host and puts its entry into the file, both or neither.
-func (o *output) write(ctx context.Context, p *publication, old *calibration.Host) error {
+func (o *output) write(ctx context.Context, p *publication) error {
 	folder := p.run.Folder
-	change := func(file *calibration.File) (err error) {
-		if !reflect.DeepEqual(old, file.Host(p.run.Entry.ID)) {
-			return errors.New("another process changed the entry of this host meanwhile")
-		}
-		if p.run.Entry.Simulated {
-			if err := o.guardMeasured(file); err != nil {
-				return err
-			}
-		}
-		if o.broken || o.force && old != nil {
-			if p.backup, err = o.backup(); err != nil {
-				return fmt.Errorf("cannot keep a copy of %s: %w", o.output, err)
-			}
-		}
-		if err := file.Merge(p.run.Entry); err != nil {
-			return err
-		}
-		if harness.IsUnfinished(folder) {
-			p.run.Folder, err = harness.Finish(folder)
-		}
-		return err
-	}
+	change := func(file *calibration.Index) error { return o.change(file, p) }
 	var err error
 	if o.broken {
-		if err = change(o.file); err == nil {
-			err = calibration.Save(o.output, o.file)
+		file := new(calibration.Index)
+		if err = change(file); err == nil {
+			err = file.Save(o.output)
 		}
 	} else {
 		err = calibration.Update(ctx, o.output, change)
@@ -225,26 +87,106 @@ func (o *output) write(ctx context.Context, p *publication, old *calibration.Hos
 	return err
 }
 
+// change changes the file while no other process writes it, and puts the run's folder into its place.
+func (o *output) change(file *calibration.Index, p *publication) error {
+	entry := &p.run.Entry
+	now, err := o.entryIn(file, entry.ID)
+	if err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(o.old, now) {
+		return errors.New("another process changed the entry of this host meanwhile")
+	}
+	if entry.Simulated {
+		if err := o.guardMeasured(file); err != nil {
+			return err
+		}
+	}
+	if o.broken || o.force && has(file, entry.ID) {
+		if p.backup, err = o.copyAside(); err != nil {
+			return fmt.Errorf("cannot keep a copy of %s: %w", o.output, err)
+		}
+	}
+	if err := file.Merge(*entry); err != nil {
+		return err
+	}
+	if harness.IsUnfinished(p.run.Folder) {
+		p.run.Folder, err = harness.Finish(p.run.Folder)
+	}
+	return err
+}
+
+// copyAside copies the calibration file to a new one beside it, FILE.bak or with a number, and returns that one's name.
+func (o *output) copyAside() (string, error) {
+	text, err := os.ReadFile(o.output)
+	if err != nil {
+		return "", err
+	}
+	for n := 1; ; n++ {
+		name := o.output + ".bak"
+		if n > 1 {
+			name = fmt.Sprintf("%s%d", name, n)
+		}
+		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = file.Write(text)
+		if err = cmp.Or(err, file.Sync(), file.Close()); err != nil {
+			os.Remove(name)
+			return "", err
+		}
+		return name, nil
+	}
+}
+
+// place follows the file: the samples of before are removed, and the charts take their places.
+func (o *output) place(p *publication) (err error) {
+	defer os.RemoveAll(p.drawn)
+	behind := []*harness.Run{p.replaced}
+	if len(p.kept) == 0 { // else some of it is nowhere else
+		behind = append(behind, p.measured)
+	}
+	for _, r := range behind {
+		if r != nil && !same(r.Folder, p.run.Folder) && o.holds(r.Folder) {
+			os.RemoveAll(r.Folder)
+		}
+	}
+	p.charts, err = o.placeCharts(p.drawn)
+	return err
+}
+
+// holds reports whether a folder is that of a run among those of the host.
+func (o *output) holds(folder string) bool { return same(filepath.Dir(folder), o.samples) }
+
+// has reports whether a file has an entry with an id, and be it one that is not valid.
+func has(file *calibration.Index, id string) bool {
+	return slices.ContainsFunc(file.Entries, func(e calibration.Entry) bool { return e.ID == id })
+}
+
 // report prints what was published.
-func (o *output) report(p *publication, old *calibration.Host, charts int, stdout, stderr io.Writer) error {
+func (o *output) report(p *publication, stdout, stderr io.Writer) error {
 	entry := &p.run.Entry
 	if err := o.print(stdout, entry); err != nil {
 		return err
 	}
 	if !o.json {
 		fmt.Fprintf(stderr, "\nwrote %s, %s in %s and the samples in %s\n",
-			o.output, command.Plural(charts, "chart"), o.charts, p.run.Folder)
+			o.output, command.Plural(p.charts, "chart"), o.charts, p.run.Folder)
 	}
 	if p.backup != "" {
 		fmt.Fprintf(stderr, "calibrate: what %s held before is in %s\n", o.output, p.backup)
 	}
 	if len(p.kept) > 0 {
 		fmt.Fprintf(stderr, "calibrate: warning: %s kept %s that this run measured less well (%s): %s --force replaces them\n",
-			o.output, command.Plural(len(p.kept), "case"), strings.Join(p.kept, "; "), o.again(p.held))
+			o.output, command.Plural(len(p.kept), "case"), command.Few(p.kept, "; "), o.again(cmp.Or(o.from, p.measured.Folder)))
 	}
 	var states harness.States
-	if old != nil {
-		states = harness.CompareStates(&old.Environment, &entry.Environment)
+	if o.old != nil {
+		states = harness.CompareStates(&o.old.Environment, &entry.Environment)
 	}
 	warn(stderr, entry, &states)
 	return nil

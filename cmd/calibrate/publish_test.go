@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -530,14 +532,20 @@ func TestRunsAtOnce(t *testing.T) {
 	}
 }
 
-// What a dead process left while it drew or before it had measured is removed; what may be in use stays.
+// What a dead process left while it drew or before it had measured is removed, and so is what was interrupted more than a
+// week ago; what may be in use stays.
 func TestStraysAreRemoved(t *testing.T) {
 	f := newFolders(t)
 	charts := filepath.Join(f.plots, thisID())
 	const dead = "4194305" // above the greatest number of a process
+	today := time.Now().UTC()
+	unfinished := func(days int) string {
+		return today.AddDate(0, 0, -days).Format("unfinished-20060102T150405Z-")
+	}
 	for _, folder := range []string{
 		filepath.Join(charts, ".charts-"+dead+"-1"), filepath.Join(charts, ".charts-1-1"),
-		filepath.Join(f.host(), "unfinished-20260101T000000Z-"+dead), filepath.Join(f.host(), "unfinished-20260101T000000Z-1"),
+		filepath.Join(f.host(), unfinished(1)+dead), filepath.Join(f.host(), unfinished(1)+"1"),
+		filepath.Join(f.host(), unfinished(6)+"1"), filepath.Join(f.host(), unfinished(8)+"1"),
 	} {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			t.Fatal(err)
@@ -567,7 +575,7 @@ func TestStraysAreRemoved(t *testing.T) {
 		}
 	}
 	left = slices.DeleteFunc(left, func(name string) bool { return strings.HasPrefix(name, "2") })
-	want := []string{".charts-1-1", ".plot-2", "fft_batch=1.png", "overview.png", "own.png", "sum.png", "unfinished-20260101T000000Z-1"}
+	want := []string{".charts-1-1", ".plot-2", "fft_batch=1.png", "overview.png", "own.png", "sum.png", unfinished(6) + "1", unfinished(1) + "1"}
 	if diff := cmp.Diff(want, left); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
@@ -580,6 +588,50 @@ func TestQuietPrintsNothing(t *testing.T) {
 	for _, args := range [][]string{f.args("-q", "-v", "--budget", "5s"), {"-q", "--list"}, {"-q", "--simulate", "list"}} {
 		if stdout, stderr, code := calibrateOn(t, m, args...); code != 0 || stdout+stderr != "" {
 			t.Errorf("%v: exit %d, %q, %q", args, code, stdout, stderr)
+		}
+	}
+}
+
+// ending is a context that is cancelled after it was looked at so many times.
+type ending struct {
+	context.Context
+	looks atomic.Int64
+}
+
+func (e *ending) Err() error {
+	if e.looks.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Wherever a refit is interrupted, it ends by itself and leaves everything as it was.
+func TestARefitEndsAnywhere(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args("--quick")...)
+	other := filepath.Join(f.root, "other")
+	args := []string{"--from", f.run(t), "-o", filepath.Join(other, "calibration.json")}
+	for looks := 0; ; looks++ {
+		ctx := &ending{Context: t.Context()}
+		ctx.looks.Store(int64(looks))
+		err := runOn(ctx, twoCases(1).Command(), io.Discard, io.Discard, args)
+		if err == nil {
+			if looks < 8 {
+				t.Errorf("a context that ends after %d looks ends nothing", looks)
+			}
+			return
+		}
+		if code := command.Exit(io.Discard, "calibrate", err); code != command.ExitInterrupted || !strings.Contains(err.Error(), "calibration.json is as it was") {
+			t.Errorf("%d looks: exit %d, %v", looks, code, err)
+		}
+		filepath.WalkDir(other, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.IsDir() || strings.HasPrefix(entry.Name(), "unfinished-") || strings.HasPrefix(entry.Name(), ".charts-") {
+				t.Errorf("%d looks: %s is left (%v)", looks, path, err)
+			}
+			return nil
+		})
+		if looks > 100 {
+			t.Fatal("it never ends")
 		}
 	}
 }

@@ -80,8 +80,9 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 		if o.verbose {
 			waking(stderr, r)
 		}
-		r.Fit()
-		err = out.publish(ctx, r, stdout, stderr)
+		if err = r.Fit(ctx); err == nil {
+			err = out.publish(ctx, r, stdout, stderr)
+		}
 	}
 	switch {
 	case err == nil || !harness.IsUnfinished(r.Folder):
@@ -95,7 +96,7 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 	if _, statErr := os.Stat(filepath.Join(r.Folder, harness.EntryFile)); statErr != nil {
 		return err
 	}
-	return fmt.Errorf("%w; the samples are in %s (%s fits them)", err, r.Folder, o.again(r.Folder))
+	return fmt.Errorf("%w; the samples are in %s for %d days (%s fits them)", err, r.Folder, harness.KeptDays, o.again(r.Folder))
 }
 
 // interrupted is the error of a run that a signal ended after some time. It says where the samples are, if there are any, and
@@ -103,8 +104,8 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 func (o *output) interrupted(folder string, after time.Duration) error {
 	err := fmt.Errorf("interrupted after %.0f s: %s is as it was, and nothing was saved yet", after.Seconds(), o.output)
 	if _, statErr := os.Stat(filepath.Join(folder, harness.EntryFile)); statErr == nil {
-		err = fmt.Errorf("interrupted after %.0f s: %s is as it was; the samples are in %s (%s fits them)",
-			after.Seconds(), o.output, folder, o.again(folder))
+		err = fmt.Errorf("interrupted after %.0f s: %s is as it was; the samples are in %s for %d days (%s fits them)",
+			after.Seconds(), o.output, folder, harness.KeptDays, o.again(folder))
 	}
 	return command.Interrupted(err)
 }
@@ -128,6 +129,8 @@ func (o *output) newFolder() (string, error) {
 
 // refit fits saved samples again; the same samples give the same bytes.
 func refit(ctx context.Context, o *options, stdout, stderr io.Writer) error {
+	asItWas := command.Interrupted(fmt.Errorf("interrupted: %s is as it was", o.output))
+	command.Farewell(ctx, func() error { return asItWas })
 	r, err := harness.Load(o.from)
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
@@ -142,29 +145,27 @@ func refit(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	copied := !out.holds(r.Folder)
-	if copied {
-		// The file's samples lie in its own folders: these are copied there.
-		folder, err := out.newFolder()
-		if err == nil {
-			if err = r.Save(folder); err != nil {
-				os.RemoveAll(folder)
-			}
-		}
+	if err = out.refit(ctx, r, stdout, stderr); errors.Is(err, context.Canceled) {
+		return asItWas
+	}
+	return err
+}
+
+// refit fits a run that was loaded and publishes it. The file's samples lie in its own folders, so those of another folder
+// are copied there; the copy is removed if it does not become the host's.
+func (o *output) refit(ctx context.Context, r *harness.Run, stdout, stderr io.Writer) error {
+	if !o.holds(r.Folder) {
+		folder, err := o.newFolder()
 		if err != nil {
 			return err
 		}
-	}
-	r.Fit()
-	err = out.publish(ctx, r, stdout, stderr)
-	if copied && harness.IsUnfinished(r.Folder) { // it has not become the host's
-		os.RemoveAll(r.Folder)
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return command.Interrupted(fmt.Errorf("interrupted: %s is as it was", o.output))
+		defer os.RemoveAll(folder) // it has another name where it has become the host's
+		if err := r.Save(ctx, folder); err != nil {
+			return err
 		}
+	}
+	if err := r.Fit(ctx); err != nil {
 		return err
 	}
-	return nil
+	return o.publish(ctx, r, stdout, stderr)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"image/color"
 	"path/filepath"
@@ -10,16 +11,28 @@ import (
 	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
 
+	"crossover/cmd/internal/command"
 	"crossover/lab/model"
 	"crossover/lab/proof"
 )
 
 // draw writes the charts of the tables coverage and regret.
-func draw(dir string, runs int, seed uint64) error {
-	if err := drawCoverage(filepath.Join(dir, "coverage.png"), proof.StudyCoverage(model.Scenarios(), runs, seed), runs); err != nil {
+func draw(ctx context.Context, dir string, runs int, seed uint64) error {
+	if err := command.Writable(dir); err != nil { // before any time is spent
 		return err
 	}
-	return drawRegret(filepath.Join(dir, "regret.png"), proof.StudyRegret(model.Scenarios(), runs, seed), runs)
+	coverage, err := proof.StudyCoverage(ctx, model.Scenarios(), runs, seed)
+	if err != nil {
+		return err
+	}
+	regret, err := proof.StudyRegret(ctx, model.Scenarios(), runs, seed)
+	if err != nil {
+		return err
+	}
+	if err := drawCoverage(filepath.Join(dir, "coverage.png"), coverage, runs); err != nil {
+		return err
+	}
+	return drawRegret(filepath.Join(dir, "regret.png"), regret, runs)
 }
 
 // Okabe and Ito's colours, without yellow, which is too light for a line on white.

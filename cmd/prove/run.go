@@ -19,7 +19,7 @@ import (
 type study struct {
 	name  string
 	about string
-	print func(w io.Writer, runs int, seed uint64)
+	print func(ctx context.Context, w io.Writer, runs int, seed uint64) error
 }
 
 var studies = []study{
@@ -43,6 +43,7 @@ func run(ctx context.Context, stdout, _ io.Writer, args []string) error {
 	seed := flags.Uint64("seed", 1, "seed of the machines' noise")
 	data := flags.String("data", "", "compare the rules on the measured samples of a host instead (a `folder` of sweeps/data)")
 	plots := flags.String("plots", "", "draw coverage.png and regret.png into a `folder` instead")
+	quiet := flags.BoolP("quiet", "q", false, "print nothing but errors")
 	done, err := command.Parse(flags, args, stdout,
 		"Prove runs calibrations on modelled machines whose truth is known and counts how often they are right.")
 	if done || err != nil {
@@ -58,19 +59,31 @@ func run(ctx context.Context, stdout, _ io.Writer, args []string) error {
 	if count(len(*only) > 0, *data != "", *plots != "") > 1 {
 		return command.Usage("--only, --data and --plots: want one of them, each prints or draws something else")
 	}
-	if *data != "" {
-		return measured(stdout, *data)
+	if *quiet {
+		stdout = io.Discard // errors are Exit's
 	}
-	if *plots != "" {
-		return draw(*plots, *runs, *seed)
+	switch {
+	case *data != "":
+		err = measured(ctx, stdout, *data)
+	case *plots != "":
+		err = draw(ctx, *plots, *runs, *seed)
+	default:
+		err = tables(ctx, stdout, chosen, *runs, *seed)
 	}
+	if err != nil && ctx.Err() != nil {
+		return command.Interrupted(errors.New("interrupted"))
+	}
+	return err
+}
+
+// tables prints the tables that were asked for, each when it is whole.
+func tables(ctx context.Context, stdout io.Writer, chosen []study, runs int, seed uint64) error {
 	for _, s := range chosen {
-		if ctx.Err() != nil {
-			return command.Interrupted(errors.New("interrupted: the tables above are whole"))
-		}
-		fmt.Fprintf(stdout, "%s: %s (modelled machines, %d runs a scenario, seed %d)\n\n", s.name, s.about, *runs, *seed)
+		fmt.Fprintf(stdout, "%s: %s (modelled machines, %d runs a scenario, seed %d)\n\n", s.name, s.about, runs, seed)
 		w := tabwriter.NewWriter(stdout, 0, 0, 3, ' ', tabwriter.AlignRight)
-		s.print(w, *runs, *seed)
+		if err := s.print(ctx, w, runs, seed); err != nil {
+			return err
+		}
 		if err := w.Flush(); err != nil {
 			return err
 		}
@@ -120,44 +133,54 @@ func percent(s proof.Share) string {
 	return fmt.Sprintf("%.1f ±%.1f %%", 100*s.Value(), 100*s.Error())
 }
 
-func coverage(w io.Writer, runs int, seed uint64) {
+func coverage(ctx context.Context, w io.Writer, runs int, seed uint64) error {
 	fmt.Fprintln(w, "scenario\tinterval holds\tcrossover missed\tone too many\tinterval's width\tblocks\t")
-	for _, r := range proof.StudyCoverage(model.Scenarios(), runs, seed) {
+	rows, err := proof.StudyCoverage(ctx, model.Scenarios(), runs, seed)
+	for _, r := range rows {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.1f %%\t%d\t\n", r.Scenario, percent(r.Holds), percent(r.Missed), percent(r.Extra), 100*r.Width, r.Blocks)
 	}
+	return err
 }
 
-func same(w io.Writer, runs int, seed uint64) {
+func same(ctx context.Context, w io.Writer, runs int, seed uint64) error {
 	fmt.Fprintln(w, "scenario\tcrossover claimed\t")
-	for _, r := range proof.StudySame(model.Same(), runs, seed) {
+	rows, err := proof.StudySame(ctx, model.Same(), runs, seed)
+	for _, r := range rows {
 		fmt.Fprintf(w, "%s\t%s\t\n", r.Scenario, percent(r.Claimed))
 	}
+	return err
 }
 
-func drift(w io.Writer, runs int, seed uint64) {
+func drift(ctx context.Context, w io.Writer, runs int, seed uint64) error {
 	fmt.Fprintln(w, "scenario\tDRIFTED, unchanged\tDRIFTED, moved twofold\tmachine disturbed\tone is slower by\tthe old choice costs\t")
-	for _, r := range proof.StudyDrift(model.Scenarios(), runs, seed) {
+	rows, err := proof.StudyDrift(ctx, model.Scenarios(), runs, seed)
+	for _, r := range rows {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.0f %%\tup to %.0f %%\t\n", r.Scenario, percent(r.Unchanged), percent(r.Shifted),
 			percent(r.Disturbed), 100*(r.Factor-1), 100*r.Cost)
 	}
+	return err
 }
 
-func regret(w io.Writer, runs int, seed uint64) {
+func regret(ctx context.Context, w io.Writer, runs int, seed uint64) error {
 	fmt.Fprintln(w, "scenario\tbudget\tblocks\tregret\t90 % of runs\tworst size\t90 % of runs\t")
-	for _, r := range proof.StudyRegret(model.Scenarios(), runs, seed) {
+	rows, err := proof.StudyRegret(ctx, model.Scenarios(), runs, seed)
+	for _, r := range rows {
 		fmt.Fprintf(w, "%s\t%v\t%d\t%.2f %%\t%.2f %%\t%.1f %%\t%.1f %%\t\n", r.Scenario, r.Budget, r.Blocks, 100*r.Mean, 100*r.Mean90, 100*r.Worst, 100*r.Worst90)
 	}
+	return err
 }
 
-func cost(w io.Writer, runs int, seed uint64) {
+func cost(ctx context.Context, w io.Writer, runs int, seed uint64) error {
 	fmt.Fprintln(w, "scenario\tours\t×2 grid\tlinear grid\tbetter grid ÷ ours\t")
-	for _, r := range proof.StudyCost(model.Scenarios(), runs, seed) {
+	rows, err := proof.StudyCost(ctx, model.Scenarios(), runs, seed)
+	for _, r := range rows {
 		better := r.Grid
 		if better == 0 || r.Linear > 0 && r.Linear < better {
 			better = r.Linear
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.1f\t\n", r.Scenario, blocks(r.Ours), blocks(r.Grid), blocks(r.Linear), float64(better)/float64(r.Ours))
 	}
+	return err
 }
 
 func blocks(n int) string {
@@ -167,8 +190,12 @@ func blocks(n int) string {
 	return fmt.Sprint(n)
 }
 
-func ruleTable(w io.Writer, runs int, seed uint64) {
-	printRules(w, proof.StudyRules(model.Scenarios(), runs, seed))
+func ruleTable(ctx context.Context, w io.Writer, runs int, seed uint64) error {
+	rows, err := proof.StudyRules(ctx, model.Scenarios(), runs, seed)
+	if err == nil {
+		printRules(w, rows)
+	}
+	return err
 }
 
 // printRules prints one row a case and the means below; a row in which ours is not the best one, nor tied with it, is
@@ -200,8 +227,8 @@ func printRules(w io.Writer, rows []proof.RuleRow) {
 }
 
 // measured prints the comparison on the samples of a host.
-func measured(stdout io.Writer, dir string) error {
-	rows, err := proof.MeasuredRules(dir)
+func measured(ctx context.Context, stdout io.Writer, dir string) error {
+	rows, err := proof.MeasuredRules(ctx, dir)
 	if err != nil {
 		return err
 	}

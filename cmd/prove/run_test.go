@@ -35,6 +35,24 @@ func TestMeasuredHost(t *testing.T) {
 	}
 }
 
+func TestQuiet(t *testing.T) {
+	if out, code := prove("--only", "same", "--runs", "1", "-q"); code != 0 || out != "" {
+		t.Errorf("exit %d, %q", code, out)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	const runs = "1000000" // which would take hours
+	for _, args := range [][]string{{"--runs", runs}, {"--plots", t.TempDir(), "--runs", runs}, {"--data", "../../sweeps/data/amd-epyc-2"}} {
+		var errs bytes.Buffer
+		if code := command.Exit(&errs, "prove", run(ctx, io.Discard, io.Discard, args)); code != command.ExitInterrupted || errs.String() != "prove: interrupted\n" {
+			t.Errorf("%v: exit %d, %q", args, code, errs.String())
+		}
+	}
+}
+
 func TestWrongCommandLines(t *testing.T) {
 	for _, args := range [][]string{{"--only", "nothing"}, {"--runs", "0"}, {"--runs", "x"}, {"table"}, {"--only", "same", "--data", "x"}, {"--data", "x", "--plots", "y"}} {
 		if out, code := prove(args...); code != command.ExitUsage {

@@ -30,7 +30,7 @@ func comparePlans(ctx context.Context, machine command.Machine, o *options, stdo
 		return command.Usage("--rows %q matches no case", o.rows)
 	}
 	const sizes = 3
-	step, clear := command.Progress(stderr, false, false)
+	step, clear := command.Progress(stderr, false, o.quiet)
 	rows, err := plans.Compare(ctx, chosen, plans.Options{
 		Machine: machine, Sizes: sizes, Blocks: o.runs, Budget: o.budget, Seed: 1, Progress: step,
 	})

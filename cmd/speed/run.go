@@ -23,6 +23,8 @@ type options struct {
 	runs int
 	json bool
 
+	quiet bool
+
 	plans  bool
 	budget time.Duration
 }
@@ -39,6 +41,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.BoolVar(&o.json, "json", false, "print the rows as JSON instead of the table")
 	flags.BoolVar(&o.plans, "plans", false, "hold the typed plans of programs against what a sweep times, by case")
 	flags.DurationVar(&o.budget, "budget", 3*time.Minute, "with --plans: time for all cases together")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors; the exit code tells")
 	done, err = command.Parse(flags, args, stdout,
 		"Speed holds our GPU kernels against the vendor's libraries and the device's limits, side by side in one run.")
 	if done || err != nil {
@@ -55,6 +58,9 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	o, done, err := parse(args, stdout)
 	if done || err != nil {
 		return err
+	}
+	if o.quiet {
+		stdout = io.Discard // what goes to stderr is errors, but for the progress
 	}
 	if o.plans {
 		return comparePlans(ctx, command.ThisMachine(), o, stdout, stderr)

@@ -57,6 +57,12 @@ func TestNoDevice(t *testing.T) {
 	}
 }
 
+func TestQuiet(t *testing.T) {
+	if stdout, stderr, _ := exit(t, "-q", "--plans", "--rows", "^sum$", "--budget", "1s"); stdout != "" || strings.Count(stderr, "\n") > 1 {
+		t.Errorf("-q prints %q, %q", stdout, stderr)
+	}
+}
+
 // scriptedSide is a side that takes what it is told to take.
 func scriptedSide(name string, w work, times ...time.Duration) *side {
 	at := 0

@@ -147,7 +147,7 @@ func (r *report) verdict(file string) error {
 			file, join(drifted), r.State.Speed)}
 	case len(drifted) > 0:
 		return &command.Error{Code: command.ExitDrifted, Err: fmt.Errorf(
-			"%s no longer holds for %s; go run ./cmd/calibrate measures it again", file, join(drifted))}
+			"%s no longer holds for %s; go run ./cmd/calibrate measures it again", file, command.Few(drifted, ", "))}
 	case r.Plans.Finding == plans.Outside:
 		return &command.Error{Code: command.ExitDrifted, Err: fmt.Errorf(
 			"%s does not hold the times that a program gets; go run ./cmd/speed --plans tells of which implementations", file)}
@@ -218,5 +218,3 @@ func (c *caseReport) worst() string {
 	}
 	return fmt.Sprintf("at %s the file takes %s, %s is faster", command.Thousands(at.Size), at.Chosen, at.Fastest)
 }
-
-func join(names []string) string { return strings.Join(names, ", ") }

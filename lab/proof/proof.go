@@ -2,9 +2,10 @@
 // often an interval holds the true threshold, how often a crossover or a drift is claimed that is not there, what
 // choices cost at sizes that were not measured, and how many blocks that took.
 //
-// The package measures nothing on this machine and does not join the stages itself. Package harness calibrates and
-// verifies, as it does for the commands, and a dispatcher chooses by the entry that would be in the file. A study is a
-// function of runs and a seed. The same seed gives the same table.
+// It measures nothing on this machine and joins nothing by itself: package harness calibrates and verifies, as it does for
+// the commands, and a dispatcher chooses by the entry that would be in the file. A study is a function of runs and a seed;
+// the same seed gives the same table.
+// When its context is cancelled, a study ends with the runs that are under way and returns the context's error.
 package proof
 
 import (
@@ -50,7 +51,7 @@ func calibrate(s *model.Scenario, seed uint64, budget time.Duration, resamples i
 
 // fitted fits a run.
 func fitted(machine *model.Machine, run *harness.Run) *calibrated {
-	run.Fit()
+	must(run.Fit(context.Background()))
 	c := &calibrated{machine: machine, run: run}
 	found := c.found()
 	var names []string
@@ -95,8 +96,9 @@ func must(err error) {
 	}
 }
 
-// each calls f for 0 … runs−1 on all processors.
-func each(runs int, f func(run int)) {
+// each calls f for 0 … runs−1 on all processors. When ctx is cancelled it waits for the calls under way and returns ctx's
+// error.
+func each(ctx context.Context, runs int, f func(run int)) error {
 	var wait sync.WaitGroup
 	next := make(chan int)
 	for range runtime.GOMAXPROCS(0) {
@@ -107,10 +109,14 @@ func each(runs int, f func(run int)) {
 		})
 	}
 	for run := range runs {
+		if ctx.Err() != nil {
+			break
+		}
 		next <- run
 	}
 	close(next)
 	wait.Wait()
+	return ctx.Err()
 }
 
 // seedOf gives each run of a study a seed of its own.
@@ -149,15 +155,17 @@ type Coverage struct {
 }
 
 // StudyCoverage calibrates each scenario many times.
-func StudyCoverage(scenarios []model.Scenario, runs int, seed uint64) []Coverage {
+func StudyCoverage(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]Coverage, error) {
 	var rows []Coverage
 	for k := range scenarios {
 		s := &scenarios[k]
 		truth := s.Truth()
 		found := make([]*calibrated, runs)
-		each(runs, func(run int) {
+		if err := each(ctx, runs, func(run int) {
 			found[run] = calibrate(s, seedOf(seed, run), Budget, 1000)
-		})
+		}); err != nil {
+			return nil, err
+		}
 		row := Coverage{Scenario: s.Name}
 		var widths, blocks []float64
 		for _, c := range found {
@@ -184,7 +192,7 @@ func StudyCoverage(scenarios []model.Scenario, runs int, seed uint64) []Coverage
 		row.Width, row.Blocks = median(widths), int(median(blocks))
 		rows = append(rows, row)
 	}
-	return rows
+	return rows, nil
 }
 
 // nearest returns the reported threshold for the n-th true one: the closest in log-size that has the same new winner.
@@ -212,16 +220,18 @@ type Alarms struct {
 }
 
 // StudySame calibrates machines with two identical implementations and counts claimed crossovers.
-func StudySame(scenarios []model.Scenario, runs int, seed uint64) []Alarms {
+func StudySame(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]Alarms, error) {
 	var rows []Alarms
 	for k := range scenarios {
 		claimed := make([]bool, runs)
-		each(runs, func(run int) {
+		if err := each(ctx, runs, func(run int) {
 			claimed[run] = calibrate(&scenarios[k], seedOf(seed, run), Budget, 200).found().Verdict == calibration.Crossover
-		})
+		}); err != nil {
+			return nil, err
+		}
 		rows = append(rows, Alarms{scenarios[k].Name, count(claimed)})
 	}
-	return rows
+	return rows, nil
 }
 
 // Drift is how often verification was right about a scenario.
@@ -234,9 +244,9 @@ type Drift struct {
 	Cost      float64 // greatest slowdown of the old choice on the changed machine, minus 1
 }
 
-// StudyDrift calibrates, then verifies twice: with the luck of another run, and on the calibrated machine after its
-// first crossover has moved twofold. Scenarios whose crossover cannot move that far are left out.
-func StudyDrift(scenarios []model.Scenario, runs int, seed uint64) []Drift {
+// StudyDrift calibrates, then verifies twice: with the luck of another run, and on the calibrated machine after its first
+// crossover has moved twofold. Scenarios whose crossover cannot move that far are left out.
+func StudyDrift(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]Drift, error) {
 	var rows []Drift
 	for k := range scenarios {
 		s := &scenarios[k]
@@ -245,16 +255,18 @@ func StudyDrift(scenarios []model.Scenario, runs int, seed uint64) []Drift {
 			continue
 		}
 		unchanged, changed, disturbed := make([]bool, runs), make([]bool, runs), make([]bool, runs)
-		each(runs, func(run int) {
+		if err := each(ctx, runs, func(run int) {
 			c := calibrate(s, seedOf(seed, run), Budget, 200)
 			unchanged[run] = verify(c, s, seedOf(seed+1, run)).Audit.Finding == thresholds.Drifted
 			check := verify(c, c.machine.Own().Moved(winner, factor), seedOf(seed+2, run))
 			changed[run] = check.Audit.Finding == thresholds.Drifted
 			disturbed[run] = check.Audit.Finding == thresholds.Ambiguous && check.Result.Degraded
-		})
+		}); err != nil {
+			return nil, err
+		}
 		rows = append(rows, Drift{s.Name, count(unchanged), count(changed), count(disturbed), factor, cost(s, moved)})
 	}
-	return rows
+	return rows, nil
 }
 
 // shifted returns the scenario with its first crossover moved by a factor of two. For that it makes the implementation

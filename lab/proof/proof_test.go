@@ -1,6 +1,8 @@
 package proof
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"crossover/lab/model"
@@ -26,8 +28,19 @@ func scenarios(t *testing.T, names ...string) []model.Scenario {
 	return found
 }
 
+// rows are those of a study that nothing interrupts.
+func rows[T any](rows []T, err error) func(t *testing.T) []T {
+	return func(t *testing.T) []T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+}
+
 func TestIntervalsHoldTheTruth(t *testing.T) {
-	for _, r := range StudyCoverage(scenarios(t, "launch, shared", "padded"), 40, 1) {
+	for _, r := range rows(StudyCoverage(t.Context(), scenarios(t, "launch, shared", "padded"), 40, 1))(t) {
 		if r.Holds.Of != 40 || r.Holds.Count < 35 {
 			t.Errorf("%s: %d of %d intervals hold the truth", r.Scenario, r.Holds.Count, r.Holds.Of)
 		}
@@ -53,7 +66,7 @@ func TestCoverageSeesAWrongTruth(t *testing.T) {
 }
 
 func TestIdenticalImplementationsDoNotCross(t *testing.T) {
-	for _, r := range StudySame(model.Same(), 15, 1) {
+	for _, r := range rows(StudySame(t.Context(), model.Same(), 15, 1))(t) {
 		if r.Claimed.Count > 1 {
 			t.Errorf("%s: a crossover is claimed in %d of %d runs", r.Scenario, r.Claimed.Count, r.Claimed.Of)
 		}
@@ -62,7 +75,7 @@ func TestIdenticalImplementationsDoNotCross(t *testing.T) {
 
 // On a machine that throttles, verify may report the disturbance in place of a finding.
 func TestDriftIsFoundAndNotInvented(t *testing.T) {
-	for _, r := range StudyDrift(scenarios(t, "launch, shared", "caches", "three"), 15, 1) {
+	for _, r := range rows(StudyDrift(t.Context(), scenarios(t, "launch, shared", "caches", "three"), 15, 1))(t) {
 		if r.Unchanged.Count > 0 {
 			t.Errorf("%s: %d of %d verifications of an unchanged machine say DRIFTED", r.Scenario, r.Unchanged.Count, r.Unchanged.Of)
 		}
@@ -74,7 +87,7 @@ func TestDriftIsFoundAndNotInvented(t *testing.T) {
 }
 
 func TestBlocksAreSpentWell(t *testing.T) {
-	for _, r := range StudyCost(scenarios(t, "launch", "there and back"), 10, 1) {
+	for _, r := range rows(StudyCost(t.Context(), scenarios(t, "launch", "there and back"), 10, 1))(t) {
 		if r.Ours == 0 || r.Grid < 5*r.Ours {
 			t.Errorf("%s: ours takes %d blocks, a ×2 grid %d: want a fifth at most", r.Scenario, r.Ours, r.Grid)
 		}
@@ -82,7 +95,7 @@ func TestBlocksAreSpentWell(t *testing.T) {
 }
 
 func TestOurRuleIsNotBehindOnModelledMachines(t *testing.T) {
-	for _, r := range StudyRules(scenarios(t, "caches", "there and back", "three"), 8, 1) {
+	for _, r := range rows(StudyRules(t.Context(), scenarios(t, "caches", "there and back", "three"), 8, 1))(t) {
 		if !r.Tied() {
 			t.Errorf("%s: %v", r.Case, r.Regret)
 		}
@@ -90,14 +103,34 @@ func TestOurRuleIsNotBehindOnModelledMachines(t *testing.T) {
 }
 
 func TestRegretFallsWithTheBudget(t *testing.T) {
-	rows := StudyRegret(scenarios(t, "launch"), 6, 1)
+	rows := rows(StudyRegret(t.Context(), scenarios(t, "launch"), 6, 1))(t)
 	if first, last := rows[0].Mean, rows[len(rows)-1].Mean; !(last < 0.001 && last < first) {
 		t.Errorf("regret is %v after %v and %v after %v", first, rows[0].Budget, last, rows[len(rows)-1].Budget)
 	}
 }
 
+// A cancelled study begins no run: of as many as these, each would take minutes.
+func TestStudiesEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	const runs = 1 << 20
+	all := model.Scenarios()
+	_, coverage := StudyCoverage(ctx, all, runs, 1)
+	_, same := StudySame(ctx, all, runs, 1)
+	_, drift := StudyDrift(ctx, all, runs, 1)
+	_, regret := StudyRegret(ctx, all, runs, 1)
+	_, cost := StudyCost(ctx, all[:1], runs, 1)
+	_, rules := StudyRules(ctx, all, runs, 1)
+	_, measured := MeasuredRules(ctx, "../../sweeps/data/amd-epyc-2")
+	for k, err := range []error{coverage, same, drift, regret, cost, rules, measured} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("study %d: error %v", k, err)
+		}
+	}
+}
+
 func TestMeasuredRulesNamesAnEmptyFolder(t *testing.T) {
-	if _, err := MeasuredRules(t.TempDir()); err == nil {
+	if _, err := MeasuredRules(t.Context(), t.TempDir()); err == nil {
 		t.Error("an empty folder was compared")
 	}
 }

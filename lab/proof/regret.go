@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -56,13 +57,13 @@ var Budgets = []time.Duration{
 }
 
 // StudyRegret calibrates each scenario with each budget.
-func StudyRegret(scenarios []model.Scenario, runs int, seed uint64) []Regret {
+func StudyRegret(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]Regret, error) {
 	var rows []Regret
 	for k := range scenarios {
 		s := &scenarios[k]
 		for _, budget := range Budgets {
 			means, worsts, blocks := make([]float64, runs), make([]float64, runs), make([]float64, runs)
-			each(runs, func(run int) {
+			if err := each(ctx, runs, func(run int) {
 				seed := seedOf(seed, run)
 				c := calibrate(s, seed, budget, 1)
 				blocks[run] = float64(c.found().Blocks)
@@ -70,13 +71,15 @@ func StudyRegret(scenarios []model.Scenario, runs int, seed uint64) []Regret {
 				if len(c.found().Segments) > 0 {
 					means[run], worsts[run] = trueRegret(s, c.choice.Choose, seed)
 				}
-			})
+			}); err != nil {
+				return nil, err
+			}
 			rows = append(rows, Regret{
 				s.Name, budget, int(median(blocks)), median(means), quantile(means, 0.9), median(worsts), quantile(worsts, 0.9),
 			})
 		}
 	}
-	return rows
+	return rows, nil
 }
 
 // Goal is the regret that StudyCost asks for.
@@ -89,34 +92,34 @@ type Cost struct {
 	Grid, Linear int // 0 if even the finest grid does not reach the goal
 }
 
-// StudyCost compares the blocks that three ways of measuring need. The first is our planner. The second is a ×2 grid
-// with 30 runs a point. The third is a linear grid like GPU-BLOB's, but with 30 runs a point too. A grid is refined
-// until it reaches Goal. Both grids choose by medians and take the best implementation of the nearest measured size
-// below.
-func StudyCost(scenarios []model.Scenario, runs int, seed uint64) []Cost {
+// StudyCost compares the blocks that our planner needs with those of a ×2 grid with 30 runs a point, and of a linear
+// grid, GPU-BLOB's but for its 30 runs a point, refined until it is enough. Both grids choose by medians and take the best
+// implementation of the nearest measured size below.
+func StudyCost(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]Cost, error) {
 	var rows []Cost
 	for k := range scenarios {
 		s := &scenarios[k]
-		rows = append(rows, Cost{
-			Scenario: s.Name,
-			Ours:     oursToGoal(s, runs, seed),
-			Grid:     gridToGoal(s, runs, seed, func(points int) []int { return logSizes(s.Low, s.High, points) }, geometricPoints(s)),
-			Linear:   gridToGoal(s, runs, seed, func(points int) []int { return linearSizes(s.Low, s.High, points) }, linearPoints),
-		})
+		ours := oursToGoal(ctx, s, runs, seed)
+		grid := gridToGoal(ctx, s, runs, seed, func(points int) []int { return logSizes(s.Low, s.High, points) }, geometricPoints(s))
+		linear := gridToGoal(ctx, s, runs, seed, func(points int) []int { return linearSizes(s.Low, s.High, points) }, linearPoints)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		rows = append(rows, Cost{Scenario: s.Name, Ours: ours, Grid: grid, Linear: linear})
 	}
-	return rows
+	return rows, nil
 }
 
-// oursToGoal returns the median over the runs of the number of blocks after which the regret reaches Goal and stays at
-// most Goal for the rest of the sweep.
-func oursToGoal(s *model.Scenario, runs int, seed uint64) int {
+// oursToGoal returns the median over the runs of the number of blocks after which the regret is at most Goal and stays
+// there for the rest of the sweep; any number where ctx is cancelled.
+func oursToGoal(ctx context.Context, s *model.Scenario, runs int, seed uint64) int {
 	needed := make([]float64, runs)
-	each(runs, func(run int) {
+	_ = each(ctx, runs, func(run int) {
 		seed := seedOf(seed, run)
 		c := calibrate(s, seed, Budget, 1)
 		needed[run] = math.Inf(1)
 		const step = 5
-		for n := len(c.timings().Blocks); n > 0; n -= step {
+		for n := len(c.timings().Blocks); n > 0 && ctx.Err() == nil; n -= step {
 			early := c.after(n)
 			if len(early.found().Segments) == 0 {
 				break
@@ -163,12 +166,12 @@ func linearSizes(low, high, points int) []int {
 	return slices.Compact(sizes)
 }
 
-// gridToGoal returns the blocks of the coarsest grid whose median regret is at most Goal.
-func gridToGoal(s *model.Scenario, runs int, seed uint64, sizes func(points int) []int, points []int) int {
+// gridToGoal returns the blocks of the coarsest grid whose median regret is at most Goal; any number where ctx is cancelled.
+func gridToGoal(ctx context.Context, s *model.Scenario, runs int, seed uint64, sizes func(points int) []int, points []int) int {
 	for _, n := range points {
 		grid := sizes(n)
 		means := make([]float64, runs)
-		each(runs, func(run int) {
+		_ = each(ctx, runs, func(run int) {
 			seed := seedOf(seed, run)
 			winners := measureGrid(s, grid, seed)
 			means[run], _ = trueRegret(s, func(size int) string {

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"context"
 	"math"
 
 	"crossover/harness"
@@ -32,9 +33,9 @@ func (r RuleRow) Tied() bool {
 // Rules returns ours and those of the other programs.
 func Rules() []rules.Rule { return append([]rules.Rule{rules.Ours()}, rules.Others()...) }
 
-// StudyRules lets every rule choose on the samples of the same calibrations, and compares the choices with the truth at
-// fresh sizes. It returns medians over the runs.
-func StudyRules(scenarios []model.Scenario, runs int, seed uint64) []RuleRow {
+// StudyRules lets every rule choose on the samples of the same calibrations, and judges it by the truth at fresh sizes:
+// medians over the runs.
+func StudyRules(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]RuleRow, error) {
 	all := Rules()
 	var rows []RuleRow
 	for k := range scenarios {
@@ -44,7 +45,7 @@ func StudyRules(scenarios []model.Scenario, runs int, seed uint64) []RuleRow {
 			regrets[i] = make([]float64, runs)
 		}
 		bands := make([]float64, runs)
-		each(runs, func(run int) {
+		if err := each(ctx, runs, func(run int) {
 			seed := seedOf(seed, run)
 			c := calibrate(s, seed, Budget, 1)
 			set := c.timings()
@@ -53,25 +54,30 @@ func StudyRules(scenarios []model.Scenario, runs int, seed uint64) []RuleRow {
 				choice := r.Choose(set)
 				regrets[i][run], _ = trueRegret(s, func(size int) string { return set.Implementations[choice.At(size)] }, seed)
 			}
-		})
+		}); err != nil {
+			return nil, err
+		}
 		row := RuleRow{Case: s.Name, Band: median(bands) / 2}
 		for i := range all {
 			row.Regret = append(row.Regret, median(regrets[i]))
 		}
 		rows = append(rows, row)
 	}
-	return rows
+	return rows, nil
 }
 
-// MeasuredRules lets every rule choose on the samples of a measured host, at every other size. It judges the rule at
-// the sizes between, cross-fitted. dir is the folder of a run or of a host. Cases with too few sizes are left out.
-func MeasuredRules(dir string) ([]RuleRow, error) {
+// MeasuredRules lets every rule choose on the samples of a measured host, at every other size, and judges it at the
+// sizes between, cross-fitted. dir is the folder of a run, or that of a host. Cases with too few sizes are left out.
+func MeasuredRules(ctx context.Context, dir string) ([]RuleRow, error) {
 	run, err := harness.Load(dir)
 	if err != nil {
 		return nil, err
 	}
 	var rows []RuleRow
 	for _, c := range run.Entry.Cases {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		set := run.Timings[c.Name]
 		row := RuleRow{Case: set.Case, Band: thresholds.Fit(set, thresholds.Options{Seed: 1, Resamples: 1}).TieBand / 2}
 		for _, r := range Rules() {

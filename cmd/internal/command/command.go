@@ -181,6 +181,15 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Few joins the first three of some words and says how many more there are: "a, b, c and 4 more".
+func Few(words []string, separator string) string {
+	const most = 3
+	if len(words) <= most {
+		return strings.Join(words, separator)
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], separator), len(words)-most)
+}
+
 // Thousands writes a whole number with thin groups: 1 048 576.
 func Thousands(n int) string {
 	digits := fmt.Sprint(n)

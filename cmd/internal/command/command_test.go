@@ -46,6 +46,16 @@ func TestWritableSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestFew(t *testing.T) {
+	for want, words := range map[string][]string{
+		"": nil, "a": {"a"}, "a, b, c": {"a", "b", "c"}, "a, b, c and 1 more": {"a", "b", "c", "d"},
+	} {
+		if got := Few(words, ", "); got != want {
+			t.Errorf("Few(%q) = %q, want %q", words, got, want)
+		}
+	}
+}
+
 func TestThousands(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 64: "64", 999: "999", 1000: "1 000", 1048576: "1 048 576"} {
 		if got := Thousands(n); got != want {
