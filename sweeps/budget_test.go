@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,25 @@ func TestBudget(t *testing.T) {
 					t.Errorf("%s, %v, %s: no block was measured", name, budget, mode)
 				}
 			}
+		}
+	}
+}
+
+// A machine that is disturbed when the budget ends is not waited for.
+func TestBudgetOnADisturbedMachine(t *testing.T) {
+	for _, from := range []float64{0.7, 0.8, 0.88, 0.9, 0.92} {
+		m := newMachine()
+		m.speed = func(now float64) float64 {
+			if now > from && math.Mod(now-from, 0.12) < 0.09 { // longer than a block, shorter than a wait
+				return 1.5
+			}
+			return 1
+		}
+		o := m.options(time.Second)
+		o.Planner = slices.Repeat(script{{64, 5}, {1024, 5}}, 200).planner
+		m.sweep(t, o, m.newCase("op/x=1", 64, 1<<20, implementation{name: "go", cost: linear(1e-3, 0)}, implementation{name: "gpu", cost: linear(2e-3, 0)}))
+		if m.now > 1.15 {
+			t.Errorf("disturbed from %v s on: the sweep took %.3g s of 1", from, m.now)
 		}
 	}
 }

@@ -109,13 +109,14 @@ func (m *measurement) drop(failed *callable, err error) bool {
 }
 
 // judge reads the sentinel and decides by it about the pending blocks. Those of a quiet machine are kept. The others are
-// thrown away and the sweep waits for a quiet machine, as long as it may wait; then they are kept as disturbed ones.
+// thrown away and the sweep waits for a quiet machine, as long as it may wait and the budget lasts; then they are kept as
+// disturbed ones.
 func (m *measurement) judge(ctx context.Context) {
 	switch {
 	case m.sentinel.quiet():
 		m.dropNeighbours()
 		m.keep()
-	case m.waits == backOffs || m.waited.Seconds() > waitingShare*m.Budget.Seconds():
+	case m.waits == backOffs || m.waited.Seconds() > waitingShare*m.Budget.Seconds() || m.elapsed() > m.Budget:
 		m.keepDisturbed()
 	default:
 		m.e.result.Discarded += len(m.pending)
