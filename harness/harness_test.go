@@ -99,6 +99,22 @@ func TestASavedRunFitsToTheSameBytes(t *testing.T) {
 	}
 }
 
+// The memory of the machine bounds the sizes of a sweep.
+func TestMemory(t *testing.T) {
+	machine := model.New(launch(), 1)
+	c := machine.Case()
+	c.Bytes = func(size int) float64 { return float64(size) }
+	m := on(machine)
+	m.Memory = 1
+	r := harness.NewRun(anywhere(), []kernels.Case{c}, harness.Options{Budget: time.Second, Seed: 1})
+	if err := r.Measure(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if found := r.Entry.Cases[0]; found.Blocks > 0 || len(found.Warnings) != 1 || !strings.Contains(found.Warnings[0], "of memory") {
+		t.Errorf("%d blocks, %q", found.Blocks, found.Warnings)
+	}
+}
+
 func TestAFitIsInterrupted(t *testing.T) {
 	r := measured(t, harness.Options{}, "")
 	ctx, cancel := context.WithCancel(t.Context())

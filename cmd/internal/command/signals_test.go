@@ -22,8 +22,8 @@ func TestStuckCommand(t *testing.T) {
 	}
 	Main("stuck", func(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 		Farewell(ctx, func() error { return Interrupted(errors.New("what there was\nis saved")) })
-		io.WriteString(stdout, "ready\n")
-		for { // like a call of a library that takes an hour
+		io.WriteString(stdout, "\x1b[2Jready\n") // as a file may have it
+		for { // as a call of a library that takes an hour
 			time.Sleep(time.Hour)
 		}
 	})
@@ -44,7 +44,7 @@ func TestASignalEndsWhatCannotBeStopped(t *testing.T) {
 		if err := stuck.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "ready\n" {
+		if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "?[2Jready\n" {
 			t.Fatalf("it began with %q, %v", line, err)
 		}
 		if err := stuck.Process.Signal(signal); err != nil {
