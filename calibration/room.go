@@ -6,8 +6,8 @@ import "fmt"
 // and a GPU, takes 15 KB.
 const mostCaseBytes = 16 << 10
 
-// CheckRoom returns an error where the file may be too small a place for an entry of so many cases of the host with an id,
-// beside the other hosts in it. It lets a program fail before it measures.
+// CheckRoom returns an error if the file may have too little room for an entry of the given number of cases of the host with
+// an id, beside the other hosts in the file. So a program can fail before it measures.
 func (x *Index) CheckRoom(id string, cases int) error {
 	bytes, hosts := len(x.text), len(x.Entries)
 	for _, e := range x.Entries {

@@ -43,7 +43,7 @@ func (o *output) combine(ctx context.Context, r *harness.Run) (*publication, err
 	stay, better := o.compare(&r.Entry)
 	p.kept = better
 	switch {
-	case len(better) == len(r.Entry.Cases):
+	case len(better) == count(&r.Entry):
 		return nil, fmt.Errorf("%s holds a better calibration of this host (%s): --force replaces it, -o FILE writes elsewhere",
 			o.output, better[0])
 	case len(stay) == 0:
@@ -64,13 +64,13 @@ func (o *output) replacesAll(now *calibration.Host) bool {
 	return o.force && (!o.partial() || methodName(&o.old.Method) != methodName(&now.Method))
 }
 
-// compare returns the cases of the entry that stay: those that a run did not measure and, unless forced, those that it
-// measured less well. Those are in better too, each with the reason.
+// compare returns the cases of the entry that stay: those of which a run measured nothing and, unless forced, those that it
+// measured less well. The latter are in better too, each with the reason.
 func (o *output) compare(now *calibration.Host) (stay, better []string) {
 	for k := range o.old.Cases {
 		was := &o.old.Cases[k]
 		n := slices.IndexFunc(now.Cases, func(c calibration.Case) bool { return c.Name == was.Name })
-		if n < 0 {
+		if n < 0 || now.Cases[n].Blocks == 0 {
 			stay = append(stay, was.Name)
 			continue
 		}
@@ -119,6 +119,17 @@ func (o *output) join(ctx context.Context, base, r *harness.Run, kept []string) 
 
 // partial reports whether the command line asks for less than everything that there is.
 func (o *options) partial() bool { return o.given("ops") || o.given("sizes") || o.given("from") }
+
+// count returns how many cases of an entry have blocks.
+func count(entry *calibration.Host) int {
+	n := 0
+	for _, c := range entry.Cases {
+		if c.Blocks > 0 {
+			n++
+		}
+	}
+	return n
+}
 
 // measured counts the blocks of a run.
 func measured(r *harness.Run) int {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -397,6 +398,25 @@ func TestARunOfWhichSomeIsPoorer(t *testing.T) {
 	if len(held) != 1 {
 		t.Errorf("the samples that were not taken are in %v", held)
 	}
+}
+
+// A case of which nothing was measured never replaces one of which something was, also where that is forced.
+func TestNothingReplacesNothing(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args("--quick")...)
+	m := scripted.New(2, 0.01)
+	m.Add("fft/batch=1", map[string]scripted.Cost{"a": scripted.Linear(1e-6, 2e-9)}, func(string, int) error { return errors.New("broken") })
+	m.Add("sum", map[string]scripted.Cost{"a": scripted.Linear(1e-6, 1e-9), "b": scripted.Linear(1e-6, 2e-9)}, nil)
+	succeed(t, m, f.args("--quick", "--seed", "8", "--ops", "fft|sum", "--force")...)
+	file, err := calibration.Load(f.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := file.Hosts[0]
+	if fft, sum := h.RunOf(&h.Cases[0]).Method.Seed, h.RunOf(&h.Cases[1]).Method.Seed; fft != 7 || sum != 8 || len(h.Cases[0].Segments) != 2 {
+		t.Errorf("the cases are of the seeds %d and %d, the first with %d segments", fft, sum, len(h.Cases[0].Segments))
+	}
+	refits(t, f.file, f.host())
 }
 
 func TestSamplesAndChartsFollowTheFile(t *testing.T) {

@@ -2,10 +2,10 @@
 // often an interval holds the true threshold, how often a crossover or a drift is claimed that is not there, what
 // choices cost at sizes that were not measured, and how many blocks that took.
 //
-// It measures nothing on this machine and joins nothing by itself: package harness calibrates and verifies, as it does for
-// the commands, and a dispatcher chooses by the entry that would be in the file. A study is a function of runs and a seed;
-// the same seed gives the same table.
-// When its context is cancelled, a study ends with the runs that are under way and returns the context's error.
+// The package measures nothing on this machine and does not join the stages itself. Package harness calibrates and
+// verifies, as it does for the commands, and a dispatcher chooses by the entry that would be in the file. A study is a
+// function of runs and a seed. The same seed gives the same table. When its context is cancelled, a study ends with the
+// runs that are under way and returns the context's error.
 package proof
 
 import (
@@ -244,8 +244,8 @@ type Drift struct {
 	Cost      float64 // greatest slowdown of the old choice on the changed machine, minus 1
 }
 
-// StudyDrift calibrates, then verifies twice: with the luck of another run, and on the calibrated machine after its first
-// crossover has moved twofold. Scenarios whose crossover cannot move that far are left out.
+// StudyDrift calibrates, then verifies twice: with the luck of another run, and on the calibrated machine after its
+// first crossover has moved twofold. Scenarios whose crossover cannot move that far are left out.
 func StudyDrift(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]Drift, error) {
 	var rows []Drift
 	for k := range scenarios {

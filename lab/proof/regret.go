@@ -92,9 +92,10 @@ type Cost struct {
 	Grid, Linear int // 0 if even the finest grid does not reach the goal
 }
 
-// StudyCost compares the blocks that our planner needs with those of a ×2 grid with 30 runs a point, and of a linear
-// grid, GPU-BLOB's but for its 30 runs a point, refined until it is enough. Both grids choose by medians and take the best
-// implementation of the nearest measured size below.
+// StudyCost compares the blocks that three ways of measuring need. The first is our planner. The second is a ×2 grid
+// with 30 runs a point. The third is a linear grid like GPU-BLOB's, but with 30 runs a point too. A grid is refined
+// until it reaches Goal. Both grids choose by medians and take the best implementation of the nearest measured size
+// below.
 func StudyCost(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]Cost, error) {
 	var rows []Cost
 	for k := range scenarios {
@@ -110,8 +111,8 @@ func StudyCost(ctx context.Context, scenarios []model.Scenario, runs int, seed u
 	return rows, nil
 }
 
-// oursToGoal returns the median over the runs of the number of blocks after which the regret is at most Goal and stays
-// there for the rest of the sweep; any number where ctx is cancelled.
+// oursToGoal returns the median over the runs of the number of blocks after which the regret reaches Goal and stays at
+// most Goal for the rest of the sweep. When ctx is cancelled it returns any number.
 func oursToGoal(ctx context.Context, s *model.Scenario, runs int, seed uint64) int {
 	needed := make([]float64, runs)
 	_ = each(ctx, runs, func(run int) {
@@ -166,7 +167,8 @@ func linearSizes(low, high, points int) []int {
 	return slices.Compact(sizes)
 }
 
-// gridToGoal returns the blocks of the coarsest grid whose median regret is at most Goal; any number where ctx is cancelled.
+// gridToGoal returns the blocks of the coarsest grid whose median regret is at most Goal. When ctx is cancelled
+// it returns any number.
 func gridToGoal(ctx context.Context, s *model.Scenario, runs int, seed uint64, sizes func(points int) []int, points []int) int {
 	for _, n := range points {
 		grid := sizes(n)

@@ -33,8 +33,8 @@ func (r RuleRow) Tied() bool {
 // Rules returns ours and those of the other programs.
 func Rules() []rules.Rule { return append([]rules.Rule{rules.Ours()}, rules.Others()...) }
 
-// StudyRules lets every rule choose on the samples of the same calibrations, and judges it by the truth at fresh sizes:
-// medians over the runs.
+// StudyRules lets every rule choose on the samples of the same calibrations, and compares the choices with the truth at
+// fresh sizes. It returns medians over the runs.
 func StudyRules(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]RuleRow, error) {
 	all := Rules()
 	var rows []RuleRow
@@ -66,8 +66,8 @@ func StudyRules(ctx context.Context, scenarios []model.Scenario, runs int, seed 
 	return rows, nil
 }
 
-// MeasuredRules lets every rule choose on the samples of a measured host, at every other size, and judges it at the
-// sizes between, cross-fitted. dir is the folder of a run, or that of a host. Cases with too few sizes are left out.
+// MeasuredRules lets every rule choose on the samples of a measured host, at every other size. It judges the rule at
+// the sizes between, cross-fitted. dir is the folder of a run or of a host. Cases with too few sizes are left out.
 func MeasuredRules(ctx context.Context, dir string) ([]RuleRow, error) {
 	run, err := harness.Load(dir)
 	if err != nil {
