@@ -401,7 +401,7 @@ func TestARunOfWhichSomeIsPoorer(t *testing.T) {
 }
 
 // A case of which nothing was measured never replaces one of which something was, also where that is forced.
-func TestNothingReplacesNothing(t *testing.T) {
+func TestAnEmptyCaseReplacesNothing(t *testing.T) {
 	f := newFolders(t)
 	succeed(t, twoCases(1), f.args("--quick")...)
 	m := scripted.New(2, 0.01)
