@@ -61,7 +61,7 @@ func (o *output) combine(ctx context.Context, r *harness.Run) (*publication, err
 
 // replacesAll reports whether the entry becomes what the run measured, and nothing else.
 func (o *output) replacesAll(now *calibration.Host) bool {
-	return o.force && (!o.partial() || methodName(&o.old.Method) != methodName(&now.Method))
+	return o.force && (!o.partial() || methodName(&o.old.Method) != methodName(&now.Method) || another(now, o.old) != "")
 }
 
 // compare returns the cases of the entry that stay: those of which a run measured nothing and, unless forced, those that it

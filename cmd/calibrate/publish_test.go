@@ -134,9 +134,13 @@ func TestAnotherMachineUnderTheSameID(t *testing.T) {
 	f := newFolders(t)
 	succeed(t, twoCases(1), f.args()...)
 	before := read(t, f.file)
-	err := calibration.Update(t.Context(), f.file, func(file *calibration.File) error {
-		file.Hosts[0].Facts.Cores += 2
-		return nil
+	err := calibration.Update(t.Context(), f.file, func(file *calibration.Index) error {
+		entry, err := file.Host(thisID())
+		if err != nil {
+			return err
+		}
+		entry.Facts.Cores += 2
+		return file.Merge(*entry)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -144,7 +144,7 @@ func (r *report) verdict(file string) error {
 	case len(drifted) > 0 && r.State.Speed != "":
 		return &command.Error{Code: command.ExitNoEntry, Err: fmt.Errorf(
 			"%s has a near match for this host alone, which does not hold for %s: %s; go run ./cmd/calibrate measures this host",
-			file, join(drifted), r.State.Speed)}
+			file, command.Few(drifted, ", "), r.State.Speed)}
 	case len(drifted) > 0:
 		return &command.Error{Code: command.ExitDrifted, Err: fmt.Errorf(
 			"%s no longer holds for %s; go run ./cmd/calibrate measures it again", file, command.Few(drifted, ", "))}
