@@ -120,6 +120,18 @@ type Sentinel struct {
 	Baseline   SentinelTimes  `json:"baseline"`       // what readings were compared with, as it stood last
 	Kept       *SentinelTimes `json:"kept,omitempty"` // medians of the readings beside blocks that were kept
 	Readings   int            `json:"readings"`       // of which Kept is the median
+	// Epochs is 1, and 1 more for each lasting change of the processor's clock; 0 where that was not noted.
+	Epochs    int              `json:"epochs,omitempty"`
+	Discarded *DiscardedBlocks `json:"discarded_blocks,omitempty"` // nil where there were none, or that was not noted
+}
+
+// DiscardedBlocks counts the blocks that a run threw away, by the reason.
+type DiscardedBlocks struct {
+	Disturbed   int `json:"disturbed,omitempty"`   // the sentinel was off its baseline
+	Neighbours  int `json:"neighbours,omitempty"`  // somebody else used the core of a batch, or of another processor
+	Replaced    int `json:"replaced,omitempty"`    // taken on a machine that was not quiet, and kept until there were others
+	Collections int `json:"collections,omitempty"` // the garbage collector ran
+	Restarts    int `json:"restarts,omitempty"`    // the machine turned out to be quieter later
 }
 
 // SentinelTimes is what fixed work took. A time of 0 is not known, and not in the file.

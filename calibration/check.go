@@ -178,7 +178,16 @@ func (s *Sentinel) check() error {
 			return fmt.Errorf("kept: %w", err)
 		}
 	}
-	return notNegative(quantity{"readings", float64(s.Readings)})
+	if d := s.Discarded; d != nil {
+		if err := notNegative(
+			quantity{"disturbed", float64(d.Disturbed)}, quantity{"neighbours", float64(d.Neighbours)},
+			quantity{"replaced", float64(d.Replaced)}, quantity{"collections", float64(d.Collections)},
+			quantity{"restarts", float64(d.Restarts)},
+		); err != nil {
+			return fmt.Errorf("discarded_blocks: %w", err)
+		}
+	}
+	return notNegative(quantity{"readings", float64(s.Readings)}, quantity{"epochs", float64(s.Epochs)})
 }
 
 func (t *SentinelTimes) check() error {

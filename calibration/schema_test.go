@@ -60,6 +60,8 @@ func TestSchemaAcceptsTheExample(t *testing.T) {
 		`"count": 1`:                `"count": 0`,
 		`"processors": 16`:          `"processors": 0`,
 		`"readings": 4711`:          `"readings": 47.11`,
+		`"epochs": 3`:               `"epochs": -3`,
+		`"replaced": 23`:            `"replaced": "23"`,
 		`_ratio": 1.75`:             `_ratio": -1.75`,
 		`handover_seconds": 4e-8`:   `handover_seconds": "40 ns"`,
 		`"baseline": {`:             `"base": {`,

@@ -14,10 +14,13 @@ func sentinel(o sweeps.Observed) *calibration.Sentinel {
 			OneProcessorSeconds: f.OneProcessor, AllProcessorsRatio: f.AllRatio, HandoverSeconds: f.HandOver,
 		}
 	}
-	s := &calibration.Sentinel{Processors: o.Processors, Baseline: times(o.Baseline), Readings: o.Readings}
+	s := &calibration.Sentinel{Processors: o.Processors, Baseline: times(o.Baseline), Readings: o.Readings, Epochs: o.Epochs}
 	if o.Readings > 0 {
 		kept := times(o.Kept)
 		s.Kept = &kept
+	}
+	if d := calibration.DiscardedBlocks(o.Discarded); d != (calibration.DiscardedBlocks{}) {
+		s.Discarded = &d
 	}
 	return s
 }

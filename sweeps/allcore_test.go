@@ -22,9 +22,9 @@ func TestParallelCallsDoNotDisturb(t *testing.T) {
 		}
 		for seed := range uint64(5) {
 			r := calibrated(t, s, seed, nil)
-			if r.Discarded > 0 || r.Degraded || len(r.Samples.Blocks) < 100 {
+			if r.Discarded.Total() > 0 || r.Degraded || len(r.Samples.Blocks) < 100 {
 				t.Errorf("clocks back after %v, seed %d: %d blocks were discarded and %d kept, %q",
-					keeps, seed, r.Discarded, len(r.Samples.Blocks), r.Warnings)
+					keeps, seed, r.Discarded.Total(), len(r.Samples.Blocks), r.Warnings)
 			}
 		}
 	}

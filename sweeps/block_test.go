@@ -259,8 +259,8 @@ func TestCollectionsInsideABlock(t *testing.T) {
 				}
 				return nil
 			}}))[0]
-			if r.Degraded != c.degraded || r.Discarded == 0 || len(r.Samples.Blocks) != 10 {
-				t.Errorf("degraded %v with %d blocks thrown away and %d kept", r.Degraded, r.Discarded, len(r.Samples.Blocks))
+			if r.Degraded != c.degraded || r.Discarded.Total() == 0 || len(r.Samples.Blocks) != 10 {
+				t.Errorf("degraded %v with %d blocks thrown away and %d kept", r.Degraded, r.Discarded.Total(), len(r.Samples.Blocks))
 			}
 		})
 	}

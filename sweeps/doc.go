@@ -14,8 +14,9 @@
 //   - a batch lasts at least 1000 times the clock's resolution, and a time that the memory could not have carried is an
 //     error;
 //   - a sentinel of fixed work runs every few blocks; when a reading is off its baseline, the blocks since the last
-//     good reading are thrown away and the sweep waits, a bounded number of times; after that the case is marked
-//     degraded;
+//     good reading are thrown away and the sweep waits, a bounded number of times; after that blocks are marked as
+//     disturbed, and a case that is short of others is degraded;
+//   - a clock that settles somewhere else begins an epoch with a baseline of its own, because pairing cancels the change;
 //   - a batch is timed again, on another core or a little later, if another guest used the other thread of its core;
 //     blocks for which that does not help are replaced by others of their size, or degrade the case;
 //   - the garbage collector is off, and a block during which it ran anyway is thrown away;

@@ -186,7 +186,7 @@ func (e *entry) keep(blocks []timings.Block, size int) {
 	known := &e.result.Samples.Blocks
 	*known = append(*known, blocks...)
 	if slices.ContainsFunc(blocks, func(b timings.Block) bool { return !b.Disturbed }) {
-		*known = e.discard(*known, func(b timings.Block) bool { return b.Size == size && b.Disturbed })
+		*known = discard(*known, &e.result.Discarded.Replaced, func(b timings.Block) bool { return b.Size == size && b.Disturbed })
 	}
 	quiet := 0
 	for _, b := range *known {
@@ -195,15 +195,15 @@ func (e *entry) keep(blocks []timings.Block, size int) {
 		}
 	}
 	if quiet >= leastQuiet {
-		*known = e.discard(*known, func(b timings.Block) bool { return b.Size == size && b.Crowded })
+		*known = discard(*known, &e.result.Discarded.Neighbours, func(b timings.Block) bool { return b.Size == size && b.Crowded })
 	}
 	e.dirty = e.dirty || len(blocks) > 0
 }
 
-// discard returns the blocks without those that it throws away.
-func (e *entry) discard(blocks []timings.Block, thrown func(timings.Block) bool) []timings.Block {
+// discard returns the blocks without those that it throws away, and counts these.
+func discard(blocks []timings.Block, count *int, thrown func(timings.Block) bool) []timings.Block {
 	kept := slices.DeleteFunc(blocks, thrown)
-	e.result.Discarded += len(blocks) - len(kept)
+	*count += len(blocks) - len(kept)
 	return kept
 }
 
@@ -222,7 +222,21 @@ func (e *entry) disturb(blocks []timings.Block, moved string) {
 	}
 }
 
-// disturbed reports whether any block is left that was taken while the machine was not quiet.
+// The machine was disturbed where disturbedMost of the blocks are of a machine that was not quiet: a size among many at
+// which it never was does not make the others' times wrong. It was restless where as many blocks were thrown away as
+// restlessMost of those that were kept: then the readings of a quiet machine were luck.
+const (
+	disturbedMost = 0.1
+	restlessMost  = 0.5
+)
+
+// disturbed reports whether the case is short of blocks of a quiet machine.
 func (e *entry) disturbed() bool {
-	return slices.ContainsFunc(e.result.Samples.Blocks, func(b timings.Block) bool { return b.Disturbed })
+	disturbed, all := 0, len(e.result.Samples.Blocks)
+	for _, b := range e.result.Samples.Blocks {
+		if b.Disturbed {
+			disturbed++
+		}
+	}
+	return float64(disturbed) > disturbedMost*float64(all) || float64(e.result.Discarded.Disturbed) > restlessMost*float64(all)
 }

@@ -67,7 +67,7 @@ func (m *measurement) take() bool {
 	}
 	// A cold call collects before it begins.
 	if m.State != Cold && m.collectionCount() != collections {
-		m.e.result.Discarded += len(blocks)
+		m.e.result.Discarded.Collections += len(blocks)
 		if m.waits < backOffs {
 			m.waits++
 			return true
@@ -119,7 +119,8 @@ func (m *measurement) judge(ctx context.Context) {
 	case m.waits == backOffs || m.waited.Seconds() > waitingShare*m.Budget.Seconds() || m.elapsed() > m.Budget:
 		m.keepDisturbed()
 	default:
-		m.e.result.Discarded += len(m.pending)
+		m.e.result.Discarded.Disturbed += len(m.pending)
+		m.e.moved = m.sentinel.moved
 		m.accepted -= len(m.pending)
 		m.pending = m.pending[:0]
 		m.quiet = 0
@@ -143,7 +144,7 @@ func (m *measurement) dropNeighbours() {
 	alone := func(b timings.Block) bool { return !b.Disturbed }
 	switch {
 	case m.e.quietAt(m.size):
-		m.pending = m.e.discard(m.pending, disturbed)
+		m.pending = discard(m.pending, &m.e.result.Discarded.Neighbours, disturbed)
 	case !slices.ContainsFunc(m.pending, alone):
 		m.e.disturb(m.pending, m.e.why())
 	}
@@ -153,23 +154,18 @@ func (m *measurement) dropNeighbours() {
 // block. What only slows parallel work does not, and what is known already is better.
 func (m *measurement) keepDisturbed() {
 	if m.sentinel.culprit.slowerOnly && m.e.quietAt(m.size) {
-		m.e.result.Discarded += len(m.pending)
+		m.e.result.Discarded.Disturbed += len(m.pending)
 		m.pending = m.pending[:0]
 	}
 	m.e.disturb(m.pending, m.sentinel.moved)
 	m.keep()
 }
 
-// wait waits for a quiet machine. Where it does not come, the machine has a new state: the sweep takes it as it is, and
-// says so.
+// wait waits for a quiet machine. Where it does not come, this visit waits no more.
 func (m *measurement) wait(ctx context.Context) {
 	m.waits++
-	if m.backOff(ctx) {
-		return
-	}
-	m.waits = backOffs
-	if ctx.Err() == nil && m.sentinel.accept(ctx, m.Budget/settleShare) {
-		m.e.degrade("the sentinel stayed off its baseline: " + m.sentinel.moved)
+	if !m.backOff(ctx) {
+		m.waits = backOffs
 	}
 }
 

@@ -14,6 +14,8 @@ type Observed struct {
 	Baseline   Figures // what readings were held against, as it stood last
 	Kept       Figures // medians of the readings beside blocks that were kept
 	Readings   int     // of which Kept is the median
+	Epochs     int     // 1, and 1 more for each lasting change of the clock
+	Discarded  Discarded
 }
 
 // Figures is what fixed work took. One that is not known is 0.
@@ -70,6 +72,15 @@ func (s *sentinel) keep() {
 // forget forgets what was noted.
 func (s *sentinel) forget() { s.kept = nil }
 
+// observed returns what was seen so far, and what it cost all cases.
+func (s *sweep) observed() Observed {
+	o := s.sentinel.observed()
+	for _, e := range s.entries {
+		o.Discarded.add(e.result.Discarded)
+	}
+	return o
+}
+
 // observed returns what was seen so far.
 func (s *sentinel) observed() Observed {
 	typical := func(figure func(Figures) float64) float64 {
@@ -93,5 +104,6 @@ func (s *sentinel) observed() Observed {
 			HandOver:     typical(func(f Figures) float64 { return f.HandOver }),
 		},
 		Readings: len(s.kept),
+		Epochs:   1 + s.epoch(),
 	}
 }

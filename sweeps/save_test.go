@@ -190,8 +190,8 @@ func TestObserve(t *testing.T) {
 		var last sweeps.Observed
 		o.Observe = func(observed sweeps.Observed) { last = observed }
 		r := m.sweep(t, o, m.newCase("op/x=1", 64, 1<<20, quickStarter(), slowStarter()))[0]
-		if planners != 2 || r.Discarded == 0 || last.Readings > 10 || !near(last.Kept.HandOver, handOver) || !near(last.Baseline.HandOver, handOver) {
-			t.Errorf("%d planners, %d blocks thrown away, %+v", planners, r.Discarded, last)
+		if planners != 2 || r.Discarded.Total() == 0 || last.Readings > 10 || !near(last.Kept.HandOver, handOver) || !near(last.Baseline.HandOver, handOver) {
+			t.Errorf("%d planners, %d blocks thrown away, %+v", planners, r.Discarded.Total(), last)
 		}
 	})
 	t.Run("when it is cancelled", func(t *testing.T) {

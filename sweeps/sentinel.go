@@ -76,10 +76,10 @@ type work struct {
 	tries     int // of which the least is a reading
 	// slowerOnly says that a faster reading is no disturbance but a better baseline.
 	slowerOnly bool
-	baseline   float64   // seconds; 0 before the first reading
-	began      float64   // the baseline when the sweep began or started over
-	last       float64   // the last reading, in seconds; 0 where there was none when the machine was looked at last
-	recent     []float64 // the last readings, where the baseline follows them
+	baseline   float64 // seconds; 0 before the first reading
+	began      float64 // the baseline when the sweep began or started over
+	last       float64 // the last reading, in seconds; 0 where there was none when the machine was looked at last
+	epochs     epochs  // of what may be faster as well as slower
 
 	gathers  bool     // it says whether the processors work at once
 	patience patience // to wait until they do
@@ -212,10 +212,7 @@ func (s *sentinel) together(w *work) float64 {
 }
 
 // spreadLately reports whether parallel work may be why a reading is slow.
-func (s *sentinel) spreadLately(w *work, reading float64) bool {
-	return s.spread > 0 && s.clock.Now()-s.spread < spreadRest &&
-		reading > (1+w.tolerance)*w.baseline && reading <= (1+spreadSlows)*w.baseline
-}
+func (s *sentinel) spreadLately() bool { return s.spread > 0 && s.clock.Now()-s.spread < spreadRest }
 
 // readUntil reads a piece of work until that is enough seconds or less, or the time is over, and returns the least reading.
 func (s *sentinel) readUntil(w *work, enough float64, atMost time.Duration) float64 {
@@ -279,26 +276,11 @@ func (s *sentinel) settleOn(ctx context.Context, w *work, within time.Duration) 
 		readings = append(readings, s.read(w, w.tries, 0))
 	}
 	least = min(least, readings[0])
-	w.baseline, w.recent = median(readings), readings
+	w.baseline = median(readings)
 	if w.slowerOnly {
 		w.baseline = least
 	}
-	w.began = w.baseline
-}
-
-// A clock that rises and falls with what the neighbours do has no state that it was in when the sweep began. So what may go
-// either way is held against the median of the last followed readings, as far as that is within strays of where it began:
-// who computes beside the sweep for good must not become its baseline.
-const (
-	followed = 101
-	strays   = 0.1
-)
-
-// follow moves the baseline along with a reading.
-func (w *work) follow(reading float64) {
-	w.recent = append(w.recent, reading)
-	w.recent = w.recent[max(0, len(w.recent)-followed):]
-	w.baseline = min(max(median(slices.Clone(w.recent)), w.began/(1+strays)), w.began*(1+strays))
+	w.began, w.epochs = w.baseline, epochs{}
 }
 
 // median returns the middle one of some values, and reorders them.
@@ -307,17 +289,8 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// accept takes the machine as it is now for quiet, within a time, and reports whether it did. Where only slower counts it does not: the
-// baseline is then the best that the machine can do, and it may do so again.
-func (s *sentinel) accept(ctx context.Context, within time.Duration) bool {
-	if s.culprit.slowerOnly {
-		return false
-	}
-	s.settleOn(ctx, s.culprit, within)
-	return true
-}
-
-// quiet reports whether the machine is as it was at the baseline.
+// quiet reports whether the machine is as it was at the baseline. Where a change has lasted it takes over the new baseline,
+// and the machine is quiet again.
 func (s *sentinel) quiet() bool {
 	if s.core != nil {
 		if better := s.core.better(); better != "" {
@@ -338,10 +311,11 @@ func (s *sentinel) quiet() bool {
 				reading = min(reading, s.together(w))
 			}
 		default:
-			if reading = s.read(w, w.tries, 0); s.spreadLately(w, reading) {
-				reading = min(reading, s.readUntil(w, (1+w.tolerance)*w.baseline, spreadRest))
+			reading = s.read(w, w.tries, 0)
+			enough := (1 + w.tolerance) * w.baseline
+			if reading > enough && reading <= (1+spreadSlows)*w.baseline && s.spreadLately() {
+				reading = min(reading, s.readUntil(w, enough, spreadRest))
 			}
-			w.follow(reading)
 		}
 		w.last = reading
 		if w.slowerOnly && reading < w.baseline {
@@ -352,9 +326,9 @@ func (s *sentinel) quiet() bool {
 			w.baseline = reading
 			continue
 		}
-		if math.Abs(reading-w.baseline) > w.tolerance*w.baseline {
+		if before := w.baseline; !s.steady(w, reading) {
 			s.culprit = w
-			s.moved = fmt.Sprintf("%s took %.2f times as long as at the baseline", w.of, reading/w.baseline)
+			s.moved = fmt.Sprintf("%s took %.2f times as long as at the baseline", w.of, reading/before)
 			return false
 		}
 	}
@@ -371,6 +345,7 @@ func (s *sentinel) backOff(ctx context.Context, atMost time.Duration) bool {
 		if s.core != nil {
 			s.core.move() // another one may still run at the old rate
 		}
+		s.rouse()
 		if s.quiet() {
 			return true
 		}

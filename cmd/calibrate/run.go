@@ -79,6 +79,7 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 		command.WarnLost(stderr, "calibrate", r.Results)
 		if o.verbose {
 			waking(stderr, r)
+			disturbances(stderr, r.Entry.Environment.Sentinel)
 		}
 		if err = r.Fit(ctx); err == nil {
 			err = out.publish(ctx, r, stdout, stderr)

@@ -2,8 +2,10 @@ package main
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -45,6 +47,39 @@ func TestTheSentinelIsRecorded(t *testing.T) {
 	}
 	if diff := cmp.Diff(read(t, f.file), read(t, again)); diff != "" {
 		t.Errorf("refit differs (-first +refit):\n%s", diff)
+	}
+}
+
+// A clock that settles somewhere else degrades no case. The file and -v count its epochs, and what they cost.
+func TestEpochsAreRecorded(t *testing.T) {
+	f := newFolders(t)
+	m := twoCases(1)
+	m.AllRatio, m.HandOver = 1.01, 48e-9
+	m.Slower = func(now time.Duration) float64 {
+		if now > time.Second {
+			return 1 / 1.09
+		}
+		return 1
+	}
+	_, stderr, code := calibrateOn(t, m, f.args("-v")...)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	file, err := calibration.Load(f.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := file.Hosts[0]
+	if s := entry.Environment.Sentinel; s.Epochs != 2 || s.Discarded == nil || s.Discarded.Disturbed == 0 || s.Discarded.Disturbed > 20 {
+		t.Errorf("%d epochs, thrown away: %+v", s.Epochs, s.Discarded)
+	}
+	if want := regexp.MustCompile(`had 2 epochs; blocks thrown away: \d+ on a disturbed machine, 0 beside`); !want.MatchString(stderr) {
+		t.Errorf("-v does not print %q:\n%s", want, stderr)
+	}
+	for _, c := range entry.Cases {
+		if c.Degraded {
+			t.Errorf("%s is degraded: %q", c.Name, c.Warnings)
+		}
 	}
 }
 

@@ -41,6 +41,10 @@ type Noise struct {
 	// Throttle makes everything slower by this share for ThrottleLength, on average once every ThrottleEvery.
 	Throttle                      float64
 	ThrottleEvery, ThrottleLength time.Duration
+	// Step makes everything slower by this share, or faster where it is negative, from StepAt on: for StepFor, or for good
+	// where that is 0; and once more every StepEvery, if that is not 0.
+	Step                       float64
+	StepAt, StepFor, StepEvery time.Duration
 	// Bimodal is the share of calls that take Second times as long as the others.
 	Bimodal, Second float64
 }
@@ -137,6 +141,18 @@ func (m *Machine) Own() *Scenario {
 	return &own
 }
 
+// stepped reports whether the step is in force at a time.
+func (n *Noise) stepped(now time.Duration) bool {
+	since := now - n.StepAt
+	if n.Step == 0 || since < 0 {
+		return false
+	}
+	if n.StepEvery > 0 {
+		since %= n.StepEvery
+	}
+	return n.StepFor == 0 || since < n.StepFor
+}
+
 // spend lets a disturbed call of the given seconds pass. luck is the logarithm of what the call's binding costs.
 func (m *Machine) spend(on kernels.Processor, seconds, luck float64) {
 	n := &m.noise
@@ -168,6 +184,9 @@ func (m *Machine) spend(on kernels.Processor, seconds, luck float64) {
 		if m.now >= m.throttleUntil {
 			m.throttle()
 		}
+	}
+	if n.stepped(m.now) {
+		seconds *= 1 + n.Step
 	}
 	took := time.Duration(seconds * float64(time.Second))
 	if m.now+took > m.spike {

@@ -74,6 +74,9 @@ func TestNoise(t *testing.T) {
 		"bimodal":  {Noise{Bimodal: 0.2, Second: 2}, 1.18, 1.22},
 		"spikes":   {Noise{SpikeEvery: 10 * time.Millisecond, SpikeLength: time.Millisecond}, 1.03, 1.08},
 		"throttle": {Noise{Throttle: 1, ThrottleEvery: time.Millisecond, ThrottleLength: time.Hour}, 1.9, 2.01},
+		"step":     {Noise{Step: 0.5}, 1.4999, 1.5001},
+		"no step":  {Noise{Step: 0.5, StepAt: time.Hour}, 0.9999, 1.0001},
+		"steps":    {Noise{Step: -0.5, StepFor: time.Millisecond, StepEvery: 4 * time.Millisecond}, 0.78, 0.82}, // for a quarter of the time two calls take the time of one,
 		"ramp":     {Noise{Ramp: 1, RampHalf: time.Hour, RampIdle: time.Second}, 1.9, 2.01},
 	} {
 		if mean, _ := call(t, c.noise, 4096, 20_000); mean/cost < c.least || mean/cost > c.most {

@@ -73,13 +73,13 @@ func TestIdenticalImplementationsDoNotCross(t *testing.T) {
 	}
 }
 
-// On a machine that throttles, verify may report the disturbance in place of a finding.
+// A clock that swings, throttles or rises with load hides no drift.
 func TestDriftIsFoundAndNotInvented(t *testing.T) {
-	for _, r := range rows(StudyDrift(t.Context(), scenarios(t, "launch, shared", "caches", "three"), 15, 1))(t) {
+	for _, r := range rows(StudyDrift(t.Context(), scenarios(t, "launch, shared", "caches", "padded", "three"), 15, 1))(t) {
 		if r.Unchanged.Count > 0 {
 			t.Errorf("%s: %d of %d verifications of an unchanged machine say DRIFTED", r.Scenario, r.Unchanged.Count, r.Unchanged.Of)
 		}
-		if r.Shifted.Count+r.Disturbed.Count < 14 || r.Scenario == "launch, shared" && r.Shifted.Count < 14 {
+		if r.Shifted.Count < 14 {
 			t.Errorf("%s: %d of %d verifications find a crossover that moved twofold, %d say that the machine was disturbed",
 				r.Scenario, r.Shifted.Count, r.Shifted.Of, r.Disturbed.Count)
 		}

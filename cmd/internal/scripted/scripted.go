@@ -32,6 +32,9 @@ type Machine struct {
 	// they are not measured.
 	AllRatio, HandOver float64
 
+	// Slower is by how many times as long everything takes at a time; nil means 1.
+	Slower func(now time.Duration) float64
+
 	now   time.Duration
 	rng   *rand.Rand
 	cases []kernels.Case
@@ -101,6 +104,9 @@ func (m *Machine) Command() command.Machine {
 
 // spend lets a noisy time pass.
 func (m *Machine) spend(seconds float64) {
+	if m.Slower != nil {
+		seconds *= m.Slower(m.now)
+	}
 	m.now += time.Duration(seconds * math.Exp(m.Noise*m.rng.NormFloat64()) * float64(time.Second))
 }
 
