@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"crossover/timings"
@@ -85,8 +86,13 @@ func (m *measurement) group(n int) (blocks []timings.Block, failed *callable, er
 			blocks[k].Seconds[i] = math.NaN()
 		}
 	}
+	begun := make([]int, n) // batches so far, by block
 	for _, t := range m.turns(n) {
-		if err := m.turn(&blocks[t.block], t.c); err != nil {
+		b := &blocks[t.block]
+		if begun[t.block]++; begun[t.block] == 1 {
+			b.Elapsed = m.elapsed().Round(time.Millisecond).Seconds()
+		}
+		if err := m.turn(b, t.c, begun[t.block]); err != nil {
 			return nil, t.c, err
 		}
 		if t.c.drowsy {
@@ -96,8 +102,9 @@ func (m *measurement) group(n int) (blocks []timings.Block, failed *callable, er
 	return blocks, nil, nil
 }
 
-// turn times an implementation, or the twin, for a block. Of an implementation the GPU also says where the time went.
-func (m *measurement) turn(b *timings.Block, c *callable) error {
+// turn times an implementation, or the twin, for a block, as the position-th of it. Of an implementation the GPU also says
+// where the time went.
+func (m *measurement) turn(b *timings.Block, c *callable, position int) error {
 	var seconds float64
 	var alone, crowded bool
 	var account timings.GPUTimes
@@ -121,10 +128,25 @@ func (m *measurement) turn(b *timings.Block, c *callable) error {
 		return tooFast{seconds, c.least}
 	}
 	if c == m.twin {
-		b.Twin, b.TwinSeconds = c.index, seconds
+		b.Twin, b.TwinSeconds, b.TwinPosition = c.index, rounded(seconds), position
 		return nil
 	}
-	b.Seconds[c.index], b.Iterations[c.index] = seconds, c.iterations
+	b.Seconds[c.index], b.Iterations[c.index] = rounded(seconds), c.iterations
+	b.SetPosition(c.index, position)
+	account.Gap = rounded(account.Gap)
 	b.SetTimesOnGPU(c.index, account)
 	return nil
+}
+
+// digits is how many digits of a time are kept. A clock that counts in nanoseconds knows fewer of a batch of less than 10 ms,
+// and noise leaves two or three. All seventeen would be a fifth of a sample file.
+const digits = 7
+
+// rounded returns a time as it is kept.
+func rounded(seconds float64) float64 {
+	kept, err := strconv.ParseFloat(strconv.FormatFloat(seconds, 'e', digits-1, 64), 64)
+	if err != nil {
+		return seconds
+	}
+	return kept
 }

@@ -134,6 +134,9 @@ func (m *measurement) keep() {
 	if len(m.pending) > 0 {
 		m.sentinel.keep()
 	}
+	for k := range m.pending {
+		m.pending[k].Epoch = m.sentinel.epoch()
+	}
 	m.e.keep(m.pending, m.size)
 	m.pending = m.pending[:0]
 }

@@ -1,6 +1,8 @@
 package sweeps_test
 
 import (
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -118,5 +120,48 @@ func TestAShortDisturbanceCostsItsBlocks(t *testing.T) {
 	}
 	if seen.Discarded.Disturbed == 0 || seen.Epochs != 1 {
 		t.Errorf("%+v was thrown away, %d epochs", seen.Discarded, seen.Epochs)
+	}
+}
+
+// Each block says in which order it was taken, when, in which epoch, and whether the machine was quiet.
+func TestBlocksSayHowTheyWereTaken(t *testing.T) {
+	const at = stepBudget / 2
+	results, _ := endlessly(t, model.Noise{Jitter: 0.01, Step: 0.09, StepAt: at})
+	last := map[int]int{} // how often an implementation came last
+	for _, r := range results {
+		before := 0.0
+		for _, b := range r.Samples.Blocks {
+			places := []int{b.TwinPosition}
+			for i, position := range b.Positions {
+				if b.Timed(i) {
+					places = append(places, position)
+				}
+				if position > 0 && position == len(b.Positions)+1 {
+					last[i]++
+				}
+			}
+			slices.Sort(places)
+			for k, place := range places {
+				if place != k+1 {
+					t.Fatalf("the places in a block are %v and %d", b.Positions, b.TwinPosition)
+				}
+			}
+			if b.Elapsed < before || b.Elapsed > stepBudget.Seconds() || b.Elapsed == 0 {
+				t.Fatalf("a block began %v s after the run, the one before %v s", b.Elapsed, before)
+			}
+			before = b.Elapsed
+			if epoch := b.Epoch; epoch != 0 && b.Elapsed < at.Seconds() || epoch != 1 && b.Elapsed > at.Seconds()+1 {
+				t.Fatalf("a block of epoch %d began after %v s", epoch, b.Elapsed)
+			}
+			if text := strconv.FormatFloat(b.Seconds[0], 'e', -1, 64); len(text) > len("1.234567e-06") {
+				t.Fatalf("a time is %s", text)
+			}
+		}
+		if before < 0.9*stepBudget.Seconds() {
+			t.Errorf("the last block began after %v s", before)
+		}
+	}
+	if a, b := last[0], last[1]; a < 100 || float64(a) < 0.8*float64(b) || float64(b) < 0.8*float64(a) {
+		t.Errorf("they were last %d and %d times", a, b)
 	}
 }

@@ -32,7 +32,31 @@ const (
 	unitSeconds = "sec/op"
 	unitBlock   = "block"
 	unitVisit   = "visit"
+	// unitPosition is the place of the line's batch in the order of the block.
+	unitPosition = "position"
+	unitElapsed  = "elapsed-sec"
 )
+
+// blockUnits are the units of what is true of a whole block. The first line of the block ends with them. What is 0 is left
+// out, as in all files of before.
+var blockUnits = []struct {
+	name string
+	get  func(*Block) float64
+	set  func(*Block, float64)
+	most float64
+}{
+	{unitElapsed, func(b *Block) float64 { return b.Elapsed }, func(b *Block, v float64) { b.Elapsed = v }, math.MaxFloat64},
+	{"epoch", func(b *Block) float64 { return float64(b.Epoch) }, func(b *Block, v float64) { b.Epoch = int(v) }, math.MaxInt32},
+	{"disturbed", func(b *Block) float64 { return number(b.Disturbed) }, func(b *Block, v float64) { b.Disturbed = v == 1 }, 1},
+	{"crowded", func(b *Block) float64 { return number(b.Crowded) }, func(b *Block, v float64) { b.Crowded = v == 1 }, 1},
+}
+
+func number(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
 
 // gpuUnits are the units of a GPU's account, which a line ends with where there is one. What is 0 is left out.
 var gpuUnits = []struct {
@@ -50,12 +74,13 @@ var gpuUnits = []struct {
 //	case: fft/batch=1
 //	implementations: go fftw
 //
-//	BenchmarkSweep/impl=go/size=1024 210 4.81e-06 sec/op 0 block 0 visit
-//	BenchmarkSweep/impl=go/size=1024/arm=twin 210 4.83e-06 sec/op 0 block 0 visit
+//	BenchmarkSweep/impl=go/size=1024 210 4.81e-06 sec/op 0 block 0 visit 2 position 12.345 elapsed-sec 1 epoch
+//	BenchmarkSweep/impl=go/size=1024/arm=twin 210 4.83e-06 sec/op 0 block 0 visit 1 position
 //
-// The line of a call that a GPU computed goes on with its account, see GPUTimes:
+// The first line of a block says of all of it when it began, in which epoch, and with "1 disturbed" or "1 crowded" that the
+// machine was not quiet. The line of a call that a GPU computed goes on with its account, see GPUTimes:
 //
-//	… 0 visit 3.1e-06 gpu-sec/op 9.8e-06 span-sec/op 4.2e-06 encode-sec/op 1.1e-06 gap-sec/op
+//	… 0 visit 3 position 3.1e-06 gpu-sec/op 9.8e-06 span-sec/op 4.2e-06 encode-sec/op 1.1e-06 gap-sec/op
 //
 // A third line at the top, "simulated: true", says that nothing was measured. The last line is the digest of all above it.
 //
@@ -95,18 +120,29 @@ func (s *Set) writeBlocks(w io.Writer) error {
 	if s.Simulated {
 		config = append(config, benchfmt.Config{Key: "simulated", Value: []byte("true"), File: true})
 	}
-	line := func(block int, b *Block, i int, suffix string, seconds float64, account GPUTimes) error {
+	said := -1 // the block whose first line was written last
+	line := func(block int, b *Block, i int, suffix string, seconds float64, position int, account GPUTimes) error {
 		name := fmt.Sprintf("Sweep/impl=%s/size=%d%s", escape(s.Implementations[i]), b.Size, suffix)
 		values := []benchfmt.Value{
 			{Value: seconds, Unit: unitSeconds},
 			{Value: float64(block), Unit: unitBlock},
 			{Value: float64(b.Visit), Unit: unitVisit},
 		}
-		for _, unit := range gpuUnits {
-			if value := *unit.field(&account); value != 0 {
-				values = append(values, benchfmt.Value{Value: value, Unit: unit.name})
+		more := func(value float64, unit string) {
+			if value != 0 {
+				values = append(values, benchfmt.Value{Value: value, Unit: unit})
 			}
 		}
+		more(float64(position), unitPosition)
+		for _, unit := range gpuUnits {
+			more(*unit.field(&account), unit.name)
+		}
+		for _, unit := range blockUnits {
+			if said != block {
+				more(unit.get(b), unit.name)
+			}
+		}
+		said = block
 		return out.Write(&benchfmt.Result{
 			Config: config,
 			Name:   benchfmt.Name(name),
@@ -121,12 +157,12 @@ func (s *Set) writeBlocks(w io.Writer) error {
 				continue
 			}
 			account, _ := b.TimesOnGPU(i)
-			if err := line(n, b, i, "", b.Seconds[i], account); err != nil {
+			if err := line(n, b, i, "", b.Seconds[i], b.Position(i), account); err != nil {
 				return err
 			}
 		}
 		if b.Twin >= 0 {
-			if err := line(n, b, b.Twin, "/arm=twin", b.TwinSeconds, GPUTimes{}); err != nil {
+			if err := line(n, b, b.Twin, "/arm=twin", b.TwinSeconds, b.TwinPosition, GPUTimes{}); err != nil {
 				return err
 			}
 		}
@@ -206,8 +242,9 @@ func (s *Set) add(record *benchfmt.Result, index map[string]int, block *int) err
 		return fmt.Errorf("implementation %q is not listed in the file's implementations", impl)
 	}
 	var seconds float64
-	number, visit := -1, 0
+	number, visit, position := -1, 0, 0
 	var account GPUTimes
+	var whole Block
 	for _, v := range record.Values {
 		switch v.Unit {
 		case unitSeconds:
@@ -216,6 +253,20 @@ func (s *Set) add(record *benchfmt.Result, index map[string]int, block *int) err
 			number = int(v.Value)
 		case unitVisit:
 			visit = int(v.Value)
+		case unitPosition:
+			if !(v.Value >= 1 && v.Value <= math.MaxInt32) || v.Value != math.Trunc(v.Value) {
+				return fmt.Errorf("%v %s is no place in a block", v.Value, v.Unit)
+			}
+			position = int(v.Value)
+		}
+		for _, unit := range blockUnits {
+			if v.Unit != unit.name {
+				continue
+			}
+			if !(v.Value >= 0 && v.Value <= unit.most) || unit.name != unitElapsed && v.Value != math.Trunc(v.Value) {
+				return fmt.Errorf("%v %s is out of range", v.Value, v.Unit)
+			}
+			unit.set(&whole, v.Value)
 		}
 		for _, unit := range gpuUnits {
 			if v.Unit != unit.name {
@@ -239,6 +290,7 @@ func (s *Set) add(record *benchfmt.Result, index map[string]int, block *int) err
 			Size: size, Visit: visit, Twin: -1,
 			Seconds:    make([]float64, len(s.Implementations)),
 			Iterations: make([]int, len(s.Implementations)),
+			Elapsed:    whole.Elapsed, Epoch: whole.Epoch, Disturbed: whole.Disturbed, Crowded: whole.Crowded,
 		}
 		for k := range b.Seconds {
 			b.Seconds[k] = math.NaN()
@@ -250,10 +302,11 @@ func (s *Set) add(record *benchfmt.Result, index map[string]int, block *int) err
 		return fmt.Errorf("block %d holds sizes %d and %d (want one size a block)", number, b.Size, size)
 	}
 	if twin {
-		b.Twin, b.TwinSeconds = i, seconds
+		b.Twin, b.TwinSeconds, b.TwinPosition = i, seconds, position
 		return nil
 	}
 	b.Seconds[i], b.Iterations[i] = seconds, record.Iters
+	b.SetPosition(i, position)
 	b.SetTimesOnGPU(i, account)
 	return nil
 }

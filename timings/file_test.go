@@ -39,7 +39,7 @@ func onGPU() *Set {
 func TestReadReturnsExactlyWhatWriteWrote(t *testing.T) {
 	simulated := example()
 	simulated.Simulated = true
-	for _, want := range []*Set{example(), onGPU(), simulated} {
+	for _, want := range []*Set{example(), onGPU(), ordered(), simulated} {
 		var file bytes.Buffer
 		if err := want.Write(&file); err != nil {
 			t.Fatal(err)
@@ -66,6 +66,39 @@ func TestReadReturnsExactlyWhatWriteWrote(t *testing.T) {
 }
 
 // What a file holds is what other tools read it by.
+func TestTheLinesOfABlock(t *testing.T) {
+	var file bytes.Buffer
+	if err := ordered().Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"BenchmarkSweep/impl=go/size=8 3 2e-05 sec/op 0 block 1 visit 3 position 12.345 elapsed-sec 2 epoch 1 disturbed\n",
+		"BenchmarkSweep/impl=metal/size=8 5 1e-05 sec/op 0 block 1 visit 1 position 5e-06 span-sec/op\n",
+		"BenchmarkSweep/impl=go/size=8/arm=twin 3 2.1e-05 sec/op 0 block 1 visit 2 position\n",
+		"BenchmarkSweep/impl=metal/size=8 5 1e-05 sec/op 1 block 1 visit 2 position 12.5 elapsed-sec 1 crowded\n",
+		"BenchmarkSweep/impl=go/size=8 3 2e-05 sec/op 2 block 1 visit\n",
+	} {
+		if !strings.Contains(file.String(), want) {
+			t.Errorf("the file lacks %q:\n%s", want, file.String())
+		}
+	}
+}
+
+// ordered is an example whose blocks say how they were taken, the last one as in older files.
+func ordered() *Set {
+	return &Set{
+		Case:            "fft/n=4096",
+		Implementations: []string{"go", "metal"},
+		Blocks: []Block{
+			{Size: 8, Visit: 1, Seconds: []float64{2e-5, 1e-5}, Iterations: []int{3, 5}, Twin: 0, TwinSeconds: 2.1e-5,
+				GPU: []GPUTimes{{}, {Span: 5e-6}}, Positions: []int{3, 1}, TwinPosition: 2, Elapsed: 12.345, Epoch: 2, Disturbed: true},
+			{Size: 8, Visit: 1, Seconds: []float64{math.NaN(), 1e-5}, Iterations: []int{0, 5}, Twin: -1,
+				Positions: []int{0, 2}, Elapsed: 12.5, Crowded: true},
+			{Size: 8, Visit: 1, Seconds: []float64{2e-5, 1e-5}, Iterations: []int{3, 5}, Twin: -1},
+		},
+	}
+}
+
 func TestTheLineOfAGPU(t *testing.T) {
 	var file bytes.Buffer
 	if err := onGPU().Write(&file); err != nil {
@@ -94,7 +127,12 @@ func TestErase(t *testing.T) {
 	if account, told := b.TimesOnGPU(2); !told || account.Span != 5e-6 || !b.Timed(2) {
 		t.Errorf("another one's account is %+v", account)
 	}
+	b.SetPosition(0, 2)
+	b.SetPosition(2, 3)
 	b.Erase(2)
+	if b.Position(0) != 2 || b.Position(2) != 0 {
+		t.Errorf("the places are %v", b.Positions)
+	}
 	if b.GPU != nil || !b.Timed(0) {
 		t.Errorf("without a GPU the block is %+v", b)
 	}
@@ -132,6 +170,12 @@ func TestReadRefusesBrokenFiles(t *testing.T) {
 		"negative GPU time":      {head + "BenchmarkSweep/impl=go/size=64 1 1 sec/op 0 block -1 gpu-sec/op\n", "-1 gpu-sec/op is no number of seconds"},
 		"infinite gap":           {head + "BenchmarkSweep/impl=go/size=64 1 1 sec/op 0 block +Inf gap-sec/op\n", "gap-sec/op is no number of seconds"},
 		"NaN to encode":          {head + "BenchmarkSweep/impl=go/size=64 1 1 sec/op 0 block NaN encode-sec/op\n", "encode-sec/op is no number of seconds"},
+		"a place of nothing":     {head + "BenchmarkSweep/impl=go/size=64 1 1 sec/op 0 block 0 position\n", "0 position is no place"},
+		"half a place":           {head + "BenchmarkSweep/impl=go/size=64 1 1 sec/op 0 block 1.5 position\n", "1.5 position is no place"},
+		"before the run":         {head + "BenchmarkSweep/impl=go/size=64 1 1 sec/op 0 block -1 elapsed-sec\n", "-1 elapsed-sec is out of range"},
+		"never":                  {head + "BenchmarkSweep/impl=go/size=64 1 1 sec/op 0 block +Inf elapsed-sec\n", "elapsed-sec is out of range"},
+		"half an epoch":          {head + "BenchmarkSweep/impl=go/size=64 1 1 sec/op 0 block 0.5 epoch\n", "0.5 epoch is out of range"},
+		"twice disturbed":        {head + "BenchmarkSweep/impl=go/size=64 1 1 sec/op 0 block 2 disturbed\n", "2 disturbed is out of range"},
 		"a line cut short":       {head + "BenchmarkSweep/impl=go/size=64 1 1\n", "x.bench:4"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +230,7 @@ func TestSaveOfNothing(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, set := range []*Set{example(), onGPU()} {
+	for _, set := range []*Set{example(), onGPU(), ordered()} {
 		var file bytes.Buffer
 		if err := set.Write(&file); err != nil {
 			f.Fatal(err)
@@ -207,6 +251,9 @@ func FuzzRead(f *testing.F) {
 		for _, b := range set.Blocks {
 			if len(b.Seconds) != len(set.Implementations) || b.Size < 1 || len(b.GPU) != 0 && len(b.GPU) != len(b.Seconds) {
 				t.Fatalf("broken block %+v", b)
+			}
+			if len(b.Positions) != 0 && len(b.Positions) != len(b.Seconds) || !(b.Elapsed >= 0) || b.Epoch < 0 {
+				t.Fatalf("broken order %+v", b)
 			}
 			for _, account := range b.GPU {
 				if least := min(account.Busy, account.Span, account.Encode, account.Gap); !(least >= 0) {

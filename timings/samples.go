@@ -27,8 +27,18 @@ type Block struct {
 	// GPU is the GPU's account of one further call of each implementation, in the order of Set.Implementations: the
 	// zero value where there is none, as for a processor. It is nil if no GPU was timed in this block.
 	GPU []GPUTimes
-	// Disturbed says that the sentinel was off its baseline. Crowded says that it was not, but that a neighbour used
-	// the core of a processor that the work was spread over. Neither is saved.
+	// Positions is the place of each implementation in the order of the block's batches, from 1, and TwinPosition that of
+	// the twin; 0 where it was not timed. Positions is nil where the order was not noted.
+	Positions    []int
+	TwinPosition int
+	// Elapsed is when the first batch of the block began, in seconds since the run did, to the millisecond; 0 where that was
+	// not noted.
+	Elapsed float64
+	// Epoch counts the lasting changes of the processor's clock in the run until the block.
+	Epoch int
+	// Disturbed says that the machine was not quiet: the sentinel was off its baseline, somebody else used the core of a
+	// batch, or a GPU's clock was down. Crowded says that it was quiet, but that a neighbour used the core of a processor
+	// that the work was spread over.
 	Disturbed, Crowded bool
 }
 
@@ -63,11 +73,33 @@ func (b *Block) SetTimesOnGPU(i int, account GPUTimes) {
 	b.GPU[i] = account
 }
 
-// Erase removes the times of implementation i.
+// Position returns the place of implementation i in the block's order, from 1; 0 where that is not known.
+func (b *Block) Position(i int) int {
+	if i >= len(b.Positions) {
+		return 0
+	}
+	return b.Positions[i]
+}
+
+// SetPosition notes the place of implementation i in the block's order, from 1. A place of 0 changes nothing.
+func (b *Block) SetPosition(i, position int) {
+	if position == 0 {
+		return
+	}
+	if b.Positions == nil {
+		b.Positions = make([]int, len(b.Seconds))
+	}
+	b.Positions[i] = position
+}
+
+// Erase removes the times of implementation i. The places of the others stay what they were.
 func (b *Block) Erase(i int) {
 	b.Seconds[i], b.Iterations[i] = math.NaN(), 0
 	if b.Twin == i {
-		b.Twin, b.TwinSeconds = -1, 0
+		b.Twin, b.TwinSeconds, b.TwinPosition = -1, 0, 0
+	}
+	if i < len(b.Positions) {
+		b.Positions[i] = 0
 	}
 	if i < len(b.GPU) {
 		b.GPU[i] = GPUTimes{}
