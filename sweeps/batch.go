@@ -44,12 +44,36 @@ const (
 	sharedShare = 0.3
 )
 
-// timed settles c and times a batch of it, on a core that nobody else uses where one can be found. It reports whether the
+// evenWithin bounds how long the batches of a block are made only because another one is as long. Where one call takes
+// longer, its batch lasts longer than the others.
+const evenWithin = time.Millisecond
+
+// evenLength returns how long the batches of some implementations should last: as long as the longest of them, so that what
+// a batch's length does to a time is not taken for speed. It is in seconds.
+func evenLength(callables []*callable) float64 {
+	longest := 0.0
+	for _, c := range callables {
+		longest = max(longest, c.seconds*float64(c.iterations))
+	}
+	return min(longest, evenWithin.Seconds())
+}
+
+// calls draws how many calls of c a batch has. The length that batches should have is seldom a whole number of calls, so
+// they have it on average, and one that is long enough in any case.
+func (m *measurement) calls(c *callable) int {
+	if m.State != Warm || c.behind || c.seconds <= 0 {
+		return c.iterations
+	}
+	n := m.length/c.seconds + m.e.rng.Float64()
+	return max(c.iterations, int(min(n, mostIterations)))
+}
+
+// timed settles c and times a batch of n calls of it, on a core that nobody else uses where one can be found. It reports whether the
 // batch was alone on its core, and whether somebody used the core of another processor that worked on the batch. What is
 // hopelessly behind is so on any core. It is called on the goroutine that makes the calls, because the core is that one's.
-func (s *sweep) timed(c *callable) (seconds float64, alone, crowded bool, err error) {
+func (s *sweep) timed(c *callable, n int) (seconds float64, alone, crowded bool, err error) {
 	core := s.sentinel.core
-	watched := core != nil && s.State == Warm && !c.behind && c.seconds*float64(c.iterations) < sharedWithin.Seconds()
+	watched := core != nil && s.State == Warm && !c.behind && c.seconds*float64(n) < sharedWithin.Seconds()
 	for try := 1; ; try++ {
 		patient := watched && try < sharedTries && s.avoided.Seconds() <= sharedShare*s.elapsed().Seconds()
 		start := s.Clock.Now()
@@ -63,7 +87,7 @@ func (s *sweep) timed(c *callable) (seconds float64, alone, crowded bool, err er
 		}
 		alone = !watched || !core.shared()
 		if alone || !patient {
-			seconds, err = s.batch(c, c.iterations)
+			seconds, err = s.batch(c, n)
 			alone = alone && (!watched || !core.shared())
 			crowded = watched && alone && core.crowded(1)
 			if err != nil || !patient || alone && !crowded {

@@ -31,7 +31,7 @@ func (m *measurement) together() int {
 	}
 	seconds := 0.0
 	for _, c := range m.callables {
-		seconds += max(c.seconds*float64(c.iterations), (settleFor + minBatch).Seconds())
+		seconds += max(c.seconds*float64(c.iterations), settleFor.Seconds()+m.length)
 	}
 	return max(1, min(sharedWaking, int(sharedFor.Seconds()/seconds)))
 }
@@ -108,8 +108,12 @@ func (m *measurement) turn(b *timings.Block, c *callable, position int) error {
 	var seconds float64
 	var alone, crowded bool
 	var account timings.GPUTimes
+	if b.Iterations[c.index] == 0 { // else it is the twin's turn, or was
+		b.Iterations[c.index] = m.calls(c)
+	}
+	calls := b.Iterations[c.index]
 	err := m.calling(c.implementation, func() (err error) {
-		seconds, alone, crowded, err = m.timed(c)
+		seconds, alone, crowded, err = m.timed(c, calls)
 		if err == nil && c != m.twin {
 			account, err = m.account(c) // at once, on the same thread: after a pause, the call would take longer
 		}
@@ -123,7 +127,7 @@ func (m *measurement) turn(b *timings.Block, c *callable, position int) error {
 	case err != nil:
 		return err
 	case seconds <= 0:
-		return fmt.Errorf("a batch of %d calls took no time", c.iterations)
+		return fmt.Errorf("a batch of %d calls took no time", calls)
 	case seconds < c.least:
 		return tooFast{seconds, c.least}
 	}
@@ -131,7 +135,7 @@ func (m *measurement) turn(b *timings.Block, c *callable, position int) error {
 		b.Twin, b.TwinSeconds, b.TwinPosition = c.index, rounded(seconds), position
 		return nil
 	}
-	b.Seconds[c.index], b.Iterations[c.index] = rounded(seconds), c.iterations
+	b.Seconds[c.index] = rounded(seconds)
 	b.SetPosition(c.index, position)
 	account.Gap = rounded(account.Gap)
 	b.SetTimesOnGPU(c.index, account)

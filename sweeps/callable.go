@@ -10,7 +10,7 @@ type callable struct {
 	flight     []kernels.Call // the calls in flight in a batch, call first; empty where each is waited for
 	least      float64        // seconds that a call takes at least
 	seconds    float64        // of one call, from the warm-up
-	iterations int            // of one batch
+	iterations int            // of a batch that is just long enough
 	behind     bool           // hopelessly, by its seconds
 	level      level          // of its device; the zero value on the processor
 	drowsy     bool           // the device's clock was down in the last batch

@@ -152,7 +152,7 @@ func TestCrowded(t *testing.T) {
 			s.Clock, s.State, s.start = g, Warm, g.now-time.Hour
 			run := func() error { batches++; g.spend(100 * time.Microsecond); return nil }
 			a := &callable{implementation: &implementation{}, call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1}
-			_, alone, crowded, err := s.timed(a)
+			_, alone, crowded, err := s.timed(a, 1)
 			want := map[bool]int{false: 12, true: 6 * sharedTries}[stays]
 			if err != nil || !alone || crowded != stays || batches != want {
 				t.Errorf("stays %t: alone %t, crowded %t after %d calls, want %d (%v)", stays, alone, crowded, batches, want, err)
@@ -177,7 +177,7 @@ func timedOn(g *guest, elapsed time.Duration, call func() error) (seconds float6
 		return call()
 	}
 	a := &callable{implementation: &implementation{}, call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1}
-	seconds, alone, _, err = s.timed(a)
+	seconds, alone, _, err = s.timed(a, 1)
 	return seconds, alone, s, err
 }
 
@@ -223,7 +223,7 @@ func TestTimedAlone(t *testing.T) {
 		s.Clock, s.State, s.start = g, Warm, -long
 		run := func() error { g.spend(100 * time.Microsecond); return nil }
 		a := &callable{implementation: &implementation{}, call: kernels.Call{Run: run}, seconds: 100e-6, iterations: 1, behind: true}
-		if _, alone, crowded, err := s.timed(a); err != nil || !alone || crowded || s.avoided != 0 {
+		if _, alone, crowded, err := s.timed(a, 1); err != nil || !alone || crowded || s.avoided != 0 {
 			t.Errorf("alone %t, crowded %t after a wait of %v (%v)", alone, crowded, s.avoided, err)
 		}
 	})

@@ -11,6 +11,8 @@
 //     implementation are awake, each on a processor of its own;
 //   - a GPU whose clock falls while processors are timed is kept busy until the clock is up again, for a bounded share
 //     of the budget; blocks that share a waking time their GPU batches one after the other;
+//   - the batches of a block last equally long, as far as calls take no more than a millisecond, so that what a length does
+//     is not taken for speed;
 //   - a batch lasts at least 1000 times the clock's resolution, and a time that the memory could not have carried is an
 //     error;
 //   - a sentinel of fixed work runs every few blocks; when a reading is off its baseline, the blocks since the last

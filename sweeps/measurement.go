@@ -28,6 +28,7 @@ type measurement struct {
 	callables []*callable // that are still timed
 	near      []*callable // those of them that are not hopelessly behind
 	twin      *callable   // nil where there is none
+	length    float64     // that batches of those that are near should have, in seconds
 
 	asked    int // blocks that the visit was to take
 	wanted   int // blocks, those in the place of disturbed ones included
@@ -45,6 +46,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, callables []*callable, tw
 		sweep: s, e: e, size: size, callables: callables, near: markBehind(callables), twin: twin,
 		asked: blocks, wanted: blocks, read: s.Clock.Now(),
 	}
+	m.length = evenLength(m.near)
 	for len(m.callables) > 0 {
 		now := s.Clock.Now()
 		over := now-s.start > s.Budget && m.accepted >= 2
