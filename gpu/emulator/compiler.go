@@ -25,6 +25,7 @@ import (
 type compiler struct {
 	path    string
 	version string
+	cache   cache
 	runtime []byte // runtime.cpp, compiled
 }
 
@@ -45,7 +46,7 @@ func candidates() []string {
 	return names
 }
 
-// findCompiler looks for a C++ compiler and compiles the runtime with it, once a process.
+// findCompiler looks for a C++ compiler and has it compile the runtime, once a process.
 var findCompiler = sync.OnceValues(func() (*compiler, error) {
 	for _, name := range candidates() {
 		path, err := exec.LookPath(name)
@@ -58,25 +59,34 @@ var findCompiler = sync.OnceValues(func() (*compiler, error) {
 			return nil, fmt.Errorf("emulator: %s --version: %w", path, err)
 		}
 		c.version, _, _ = strings.Cut(string(version), "\n")
-		err = inTemporary(func(dir string) error {
-			object := filepath.Join(dir, "runtime.o")
-			if log, err := c.compile(runtimeText, dir, "runtime.cpp", object, nil); err != nil {
-				return fmt.Errorf("emulator: %s does not compile the runtime: %s", name, firstLine(log, err))
-			}
-			c.runtime, err = os.ReadFile(object)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		return c, nil
+		c.cache = openCache()
+		return c, c.buildRuntime()
 	}
 	return nil, errors.New("emulator: no C++ compiler (none of c++, g++ and clang++ is on the PATH, and CXX names none)")
 })
 
-// inTemporary calls f with a new folder, and removes the folder afterwards.
-func inTemporary(f func(dir string) error) error {
-	dir, err := os.MkdirTemp("", "emulator-")
+// buildRuntime compiles the runtime.
+func (c *compiler) buildRuntime() error {
+	build := func(object string) error {
+		log, err := c.compile(runtimeText, filepath.Dir(object), "runtime.cpp", object, nil)
+		if err != nil {
+			return fmt.Errorf("emulator: %s does not compile the runtime: %s", filepath.Base(c.path), firstLine(log, err))
+		}
+		return nil
+	}
+	read := func(object string) (err error) {
+		if c.runtime, err = os.ReadFile(object); err == nil && len(c.runtime) == 0 {
+			err = fmt.Errorf("emulator: %s is empty", object) // as a file may be after the machine has failed
+		}
+		return err
+	}
+	return c.cache.file(build, read, c.version, commonFlags, runtimeText)
+}
+
+// inTemporary calls f with a new folder, and removes the folder afterwards. The new folder is made in the given one, or in
+// the system's if that is "".
+func inTemporary(in string, f func(dir string) error) error {
+	dir, err := os.MkdirTemp(in, "emulator-")
 	if err != nil {
 		return err
 	}
@@ -126,31 +136,40 @@ func (c *compiler) build(src gpu.Source, functions []msl.Function) (*image, erro
 		return nil, err
 	}
 	var im image
-	err = inTemporary(func(dir string) error {
-		object, runtime, library := filepath.Join(dir, "kernels.o"), filepath.Join(dir, "runtime.o"), filepath.Join(dir, "kernels.so")
-		// Texts include metal_stdlib, which may be empty: the prelude defines the same functions.
-		if err := os.WriteFile(filepath.Join(dir, "metal_stdlib"), nil, 0o600); err != nil {
-			return err
-		}
-		if log, err := c.compile(text, dir, "kernels.cpp", object, kernelFlags); err != nil {
-			return compileError(src, functions, log, err)
-		}
-		if err := os.WriteFile(runtime, c.runtime, 0o600); err != nil {
-			return err
-		}
-		if log, err := c.run(append(append([]string{"-o", library}, linkFlags...), object, runtime, "-lm")...); err != nil {
-			return fmt.Errorf("emulator: %s: linking: %s", src.Name, firstLine(log, err))
-		}
+	build := func(library string) error { return c.link(src, functions, text, library) }
+	load := func(library string) (err error) {
 		if im.handle, err = loadable.Open(library, purego.RTLD_NOW|purego.RTLD_LOCAL); err != nil {
 			return fmt.Errorf("emulator: %s: %w", src.Name, err)
 		}
 		im.lines = readLines(library, src.Name)
 		return nil
-	})
+	}
+	// The source is part of the name because two sources may be the same C++, and an image's memory is its own.
+	err = c.cache.file(build, load, c.version, commonFlags, kernelFlags, linkFlags, runtimeText, src, text)
 	if err != nil {
 		return nil, err
 	}
 	return &im, nil
+}
+
+// link makes a shared library of a translated text.
+func (c *compiler) link(src gpu.Source, functions []msl.Function, text, library string) error {
+	dir := filepath.Dir(library)
+	object, runtime := filepath.Join(dir, "kernels.o"), filepath.Join(dir, "runtime.o")
+	// Texts include metal_stdlib, which may be empty: the prelude defines the same functions.
+	if err := os.WriteFile(filepath.Join(dir, "metal_stdlib"), nil, 0o600); err != nil {
+		return err
+	}
+	if log, err := c.compile(text, dir, "kernels.cpp", object, kernelFlags); err != nil {
+		return compileError(src, functions, log, err)
+	}
+	if err := os.WriteFile(runtime, c.runtime, 0o600); err != nil {
+		return err
+	}
+	if log, err := c.run(append(append([]string{"-o", library}, linkFlags...), object, runtime, "-lm")...); err != nil {
+		return fmt.Errorf("emulator: %s: linking: %s", src.Name, firstLine(log, err))
+	}
+	return nil
 }
 
 var diagnostic = regexp.MustCompile(`(?m)^(.*?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$`)

@@ -22,7 +22,8 @@ const (
 	threadgroupBytes = 32 << 10
 )
 
-// New returns a driver, or says what is missing. Texts are compiled once a process.
+// New returns a driver, or says what is missing. What it compiles is kept in the user's folder of caches, in
+// crossover-emulator, until it was not used for a week.
 func New(options ...Option) (gpu.Driver, error) {
 	c, err := findCompiler()
 	if err != nil {
@@ -92,11 +93,8 @@ func (d *driver) Compile(src gpu.Source, functions []msl.Function) (gpu.Library,
 	return nil, err
 }
 
-func (d *driver) Forget() {
-	images.Lock()
-	defer images.Unlock()
-	images.of = nil
-}
+// Forget does nothing: an image stays loaded, and loading its file again would give the same memory to two images.
+func (d *driver) Forget() {}
 
 // library implements gpu.Library.
 type library struct {
