@@ -170,7 +170,8 @@ type Case struct {
 	Sizes           []int            `json:"sizes"`    // every measured size, ascending, so that a check can take others
 	Blocks          int              `json:"blocks"`
 	Samples         string           `json:"samples,omitempty"` // digest of the sample file, as package timings gives it; "" where none was noted
-	ExpectedRegret  float64          `json:"expected_regret"`   // relative, cross-fitted over the measured sizes
+	ExpectedRegret  float64          `json:"expected_regret"`   // mean of Regret, 0 where that is below or not known
+	Regret          *Regret          `json:"regret,omitempty"`  // nil where nothing could be held out
 	Warnings        []string         `json:"warnings"`
 }
 
@@ -239,6 +240,27 @@ type Segment struct {
 	Implementation string        `json:"implementation"`
 	Interval       *Interval     `json:"interval,omitempty"` // of From; nil for the first segment
 	Next           []Alternative `json:"next"`               // the others, best first
+	Doubts         []Doubt       `json:"doubts,omitempty"`   // parts of the segment in which another one may be faster
+}
+
+// Doubt is a part of a segment in which another implementation may be faster: the samples have it so, and resampling does
+// not keep it.
+type Doubt struct {
+	From           int    `json:"from"`
+	To             int    `json:"to"`
+	Implementation string `json:"implementation"`
+
+	// Tie says that the two differ by no more than the tie band there. Otherwise it depends on the state of the machine
+	// which one is faster.
+	Tie bool `json:"tie"`
+}
+
+// Regret is what choices cost on timings that did not choose: their time over that of the best choices, minus 1, as a
+// geometric mean over log-size. Noise makes it negative where the choices are right.
+type Regret struct {
+	Mean  float64  `json:"mean"`
+	Upper *float64 `json:"upper"` // of a one-sided 95 % interval; null where too little could be held out
+	Parts int      `json:"parts"` // how many were held out, one after the other: runs, or parts of a single run
 }
 
 // Interval is the 95 % confidence interval of a threshold, in units of the axis.

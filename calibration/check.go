@@ -265,6 +265,9 @@ func (c *Case) check() error {
 			return fmt.Errorf("sizes[%d] is %d after %d (want ascending sizes)", i, size, c.Sizes[i-1])
 		}
 	}
+	if err := c.Regret.check(); err != nil {
+		return fmt.Errorf("regret: %w", err)
+	}
 	return notNegative(
 		quantity{"tie_band", c.TieBand},
 		quantity{"blocks", float64(c.Blocks)},
@@ -381,6 +384,32 @@ func (c *Case) checkSegments(competes map[string]bool) error {
 	return nil
 }
 
+// check accepts a part of the segment with another implementation.
+func (d *Doubt) check(s *Segment, competes map[string]bool) error {
+	if d.From < s.From || d.To > s.To || d.From > d.To {
+		return fmt.Errorf("is %d to %d (want a part of %d to %d)", d.From, d.To, s.From, s.To)
+	}
+	if d.Implementation == s.Implementation {
+		return fmt.Errorf("names %s, which the segment has", quoted(d.Implementation))
+	}
+	return checkCompetitor(d.Implementation, competes)
+}
+
+// check accepts finite costs, of which the upper bound is not below the mean.
+func (r *Regret) check() error {
+	switch {
+	case r == nil:
+		return nil
+	case !(r.Mean > -1) || math.IsInf(r.Mean, 1):
+		return fmt.Errorf("mean is %v (want a finite number above -1)", r.Mean)
+	case r.Upper != nil && (!(*r.Upper >= r.Mean) || math.IsInf(*r.Upper, 1)):
+		return fmt.Errorf("upper is %v (want a finite number, at least the mean, %v)", *r.Upper, r.Mean)
+	case r.Parts < 1:
+		return fmt.Errorf("parts is %d (want at least 1)", r.Parts)
+	}
+	return nil
+}
+
 func (s *Segment) check(competes map[string]bool) error {
 	switch {
 	case s.From < 1:
@@ -402,6 +431,11 @@ func (s *Segment) check(competes map[string]bool) error {
 		named[next.Implementation] = true
 		if err := notNegative(quantity{"slowdown", next.Slowdown}); err != nil {
 			return fmt.Errorf("next[%d] %w", i, err)
+		}
+	}
+	for i := range s.Doubts {
+		if err := s.Doubts[i].check(s, competes); err != nil {
+			return fmt.Errorf("doubts[%d] %w", i, err)
 		}
 	}
 	if s.Interval == nil {

@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"crossover/calibration"
@@ -25,7 +26,7 @@ func (r *Run) Fit(ctx context.Context) error {
 		}
 		c := &entry.Cases[k]
 		method := entry.RunOf(c).Method
-		fit := thresholds.Fit(r.Timings[c.Name], thresholds.Options{
+		fit := thresholds.Fit([]*timings.Set{r.Timings[c.Name]}, thresholds.Options{
 			Seed: method.Seed, Precision: method.Precision, Resamples: r.Resamples, Processors: known,
 		})
 		fill(c, r.Timings[c.Name], &fit)
@@ -45,12 +46,12 @@ func (r *Run) Fit(ctx context.Context) error {
 // processors returns what all cases together say of the machine's processors.
 func (r *Run) processors() *thresholds.Processors {
 	of := map[string]string{}
-	var all []*timings.Set
+	var all [][]*timings.Set
 	for _, c := range r.Entry.Cases {
 		for _, i := range c.Implementations {
 			of[i.Name] = i.Processor
 		}
-		all = append(all, r.Timings[c.Name])
+		all = append(all, []*timings.Set{r.Timings[c.Name]})
 	}
 	return thresholds.StudyProcessors(of, all)
 }
@@ -97,7 +98,10 @@ func crowded(s *calibration.Sentinel) string {
 
 // fill puts a fit into a case.
 func fill(c *calibration.Case, set *timings.Set, r *thresholds.Result) {
-	c.TieBand, c.ExpectedRegret = r.TieBand, r.Regret
+	c.TieBand, c.Regret = r.TieBand, regret(r.Regret)
+	if c.Regret != nil {
+		c.ExpectedRegret = max(0, c.Regret.Mean)
+	}
 	c.Sizes, c.Blocks = r.Curves.Sizes, len(set.Blocks)
 	if len(c.Sizes) > 0 {
 		c.Axis.From, c.Axis.To = c.Sizes[0], c.Sizes[len(c.Sizes)-1]
@@ -133,6 +137,11 @@ func segments(set *timings.Set, r *thresholds.Result) []calibration.Segment {
 		if n > 0 {
 			segment.Interval = &calibration.Interval{Low: s.Low, High: s.High}
 		}
+		for _, d := range s.Doubts {
+			segment.Doubts = append(segment.Doubts, calibration.Doubt{
+				From: d.From, To: d.To, Implementation: set.Implementations[d.Implementation], Tie: d.Tie,
+			})
+		}
 		for _, a := range s.Next {
 			segment.Next = append(segment.Next, calibration.Alternative{
 				Implementation: set.Implementations[a.Implementation], Slowdown: a.Slowdown,
@@ -141,6 +150,18 @@ func segments(set *timings.Set, r *thresholds.Result) []calibration.Segment {
 		all = append(all, segment)
 	}
 	return all
+}
+
+// regret returns a regret as the file holds it.
+func regret(r thresholds.Regret) *calibration.Regret {
+	if r.Parts == 0 {
+		return nil
+	}
+	out := &calibration.Regret{Mean: r.Mean, Parts: r.Parts}
+	if !math.IsNaN(r.Upper) {
+		out.Upper = &r.Upper
+	}
+	return out
 }
 
 // gpuTimes returns where the time of implementation i goes that a GPU computes, as the file holds it.

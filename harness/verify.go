@@ -140,13 +140,15 @@ func (c *Check) audit(d *dispatch.Dispatcher, seed uint64) *thresholds.Auditor {
 
 // unsure returns where the entry says that it does not know: the intervals of the thresholds of an unresolved case.
 func unsure(recorded *calibration.Case) [][2]int {
-	if recorded.Verdict != calibration.Unresolved {
-		return nil
-	}
 	var all [][2]int
-	for _, s := range recorded.Segments[1:] {
-		if s.Interval != nil {
+	for _, s := range recorded.Segments {
+		if s.Interval != nil && recorded.Verdict == calibration.Unresolved {
 			all = append(all, [2]int{s.Interval.Low, s.Interval.High})
+		}
+		for _, d := range s.Doubts {
+			if !d.Tie {
+				all = append(all, [2]int{d.From, d.To})
+			}
 		}
 	}
 	return all

@@ -261,10 +261,24 @@ func (f *caseFigure) layNotes(c *calibration.Case) {
 		center := math.Sqrt(min(1+f.tieBand, f.lower.Y.Max))
 		f.notes = append(f.notes, note{"tie band " + percent(f.tieBand), middle(numberStyle, y(center))})
 	}
-	if c.ExpectedRegret >= 0 && len(f.spans) > 0 {
+	if regret := regretOf(c); regret != "" && len(f.spans) > 0 {
 		top := f.lowerFrame.Max.Y
-		f.notes = append(f.notes, note{"expected regret", top - 9}, note{"of the choices " + percent(c.ExpectedRegret), top - 20})
+		f.notes = append(f.notes, note{"expected regret", top - 9}, note{"of the choices " + regret, top - 20})
 	}
+}
+
+// regretOf returns what the choices of a case cost on timings that did not choose: the mean, and the upper end of its interval
+// where that is known. A file of version 1.0 says no more than a mean of at least 0.
+func regretOf(c *calibration.Case) string {
+	switch {
+	case c.Regret != nil && c.Regret.Upper != nil:
+		return percent(c.Regret.Mean) + " (≤ " + percent(*c.Regret.Upper) + ")"
+	case c.Regret != nil:
+		return percent(c.Regret.Mean)
+	case c.ExpectedRegret > 0:
+		return percent(c.ExpectedRegret)
+	}
+	return ""
 }
 
 const (

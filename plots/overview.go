@@ -166,8 +166,8 @@ func newLane(c *calibration.Case, set *timings.Set) lane {
 	}
 	l.name = fitEnds(laneStyle, c.Name, namesMost)
 	l.unit = fit(unitStyle, axisTitle(c.Axis), namesMost)
-	if len(c.Segments) > 0 && c.ExpectedRegret >= 0 {
-		l.regret = percent(c.ExpectedRegret)
+	if len(c.Segments) > 0 {
+		l.regret, _, _ = strings.Cut(regretOf(c), " (")
 	}
 	l.sizes, l.winners = winners(set)
 	l.gpus = slices.Sorted(maps.Keys(onGPU(c)))

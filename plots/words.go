@@ -79,6 +79,8 @@ func percent(ratio float64) string {
 	switch {
 	case ratio >= 9.995:
 		return ">999\u202f%"
+	case ratio <= 0 && ratio > -0.0005:
+		return "0\u202f%"
 	case ratio > 0 && ratio < 0.0005:
 		return "<0.1\u202f%"
 	case ratio >= 0.0995:

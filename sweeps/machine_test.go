@@ -270,7 +270,7 @@ func timed(r *sweeps.Result, name string) (low, high int) {
 
 // fit reduces a result as calibrate does.
 func fit(r *sweeps.Result) thresholds.Result {
-	return thresholds.Fit(&r.Samples, thresholds.Options{Seed: 7, Resamples: 300})
+	return thresholds.Fit([]*timings.Set{&r.Samples}, thresholds.Options{Seed: 7, Resamples: 300})
 }
 
 // script is a planner that asks for the visits that it is told to, in order, and obeys nobody.

@@ -8,184 +8,158 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// bootstrap finds out how sure the switches of a fit are, and where they may be. It sets the support and the interval of
-// each segment but the first.
+// bootstrap makes resamples of a fit, which say how sure its switches are and where they may be.
 //
-// A resample draws blocks of every visit again, moves each estimate by what the luck of visits and the roughness near the
-// closest switch may be, and repeats the partition. The share of the resamples that still have a switch is its support,
-// because whether there is a switch is a matter of this run. Where the switch is, is a matter of every run. So for the
-// interval all estimates of an implementation also move by what the luck of another run may be, and the partition is
-// repeated once more.
+// A resample draws blocks of every visit again, and moves each estimate by what the luck of visits and the roughness near
+// the closest switch may be. Whether there is a switch is a matter of what was measured, and the losses of these resamples
+// say it: see prune. Where the switch is, is a matter of every run. So for the interval all estimates of an implementation
+// also move by what the luck of the next run may be, and the partition is repeated.
 type bootstrap struct {
-	segments   []Segment
-	standIns   [][]bool // what standIns returns
-	curves     *Curves
-	twin       twinStudy
-	rough      []deviation // by segment, of the switch at its lower edge
-	processors *Processors
-	rng        *rand.Rand
+	segments []Segment // of the estimate
+	curves   *Curves
+	twin     twinStudy
+	history  *history
+	rough    []deviation // by segment, of the switch at its lower edge
+	between  []deviation // by segment, too: of the log-ratio from one run to the next
+	nearest  []int       // by size, the segment whose lower edge is nearest
+	rng      *rand.Rand
 
-	draws []draw      // by size
-	loss  [][]float64 // of the present resample: implementations × sizes
+	draws  [][]draw      // by run and size
+	tables [][][]float64 // losses of the present resample by run, implementation and size
+	loss   [][]float64   // of all runs together
+
+	losses [][][]float64 // of every resample
+	again  [][]Segment   // of every resample, with the luck of the next run
 }
 
-// draw is what a bootstrap draws from at one size.
+// draw is what a bootstrap draws from at one size of a run.
 type draw struct {
-	visits  [][2]int  // first block of each visit and the one after its last
-	ranks   []ranking // by implementation
-	times   []int     // how often the present resample has each block
-	left    float64   // the share of the twin's shift that is left after so many visits
-	nearest int       // the segment whose lower edge is nearest
+	visits [][2]int  // first block of each visit and the one after its last
+	ranks  []ranking // by implementation
+	times  []int     // how often the present resample has each block
+	left   float64   // the share of the twin's shift that is left after so many visits
 }
 
 // prepare makes the draws of the sizes, and room for the losses of a resample.
-func (b *bootstrap) prepare(groups []group) {
+func (b *bootstrap) prepare() {
 	implementations := len(b.curves.Implementations)
-	b.loss = newTable(implementations, len(groups))
-	b.draws = make([]draw, len(groups))
-	for s := range groups {
-		g := &groups[s]
-		b.draws[s] = draw{
-			visits: visitRanges(*g), ranks: g.rank(implementations), times: make([]int, len(g.blocks)),
-			left: b.twin.shiftAfter(visitsOf(*g)), nearest: nearestSwitch(b.segments, g.size),
+	b.loss = newTable(implementations, len(b.curves.Sizes))
+	for _, size := range b.curves.Sizes {
+		b.nearest = append(b.nearest, nearestSwitch(b.segments, size))
+	}
+	for _, groups := range b.history.runs {
+		draws := make([]draw, len(groups))
+		for s := range groups {
+			g := &groups[s]
+			draws[s] = draw{
+				visits: visitRanges(*g), ranks: g.rank(implementations), times: make([]int, len(g.blocks)),
+				left: b.twin.shiftAfter(visitsOf(*g)),
+			}
 		}
+		b.draws = append(b.draws, draws)
+		b.tables = append(b.tables, newTable(implementations, len(groups)))
 	}
 }
 
-// resample makes so many resamples and sets supports and intervals. withinRun leaves the luck of other runs out of the
-// intervals.
+// resample makes so many resamples. withinRun leaves the luck of the next run out.
 func (b *bootstrap) resample(resamples int, withinRun bool) {
-	found := make([]int, len(b.segments))       // resamples that have the switch
-	edges := make([][]float64, len(b.segments)) // where they have it
+	runs := float64(len(b.history.runs))
 	for range resamples {
 		b.drawBlocks()
+		b.history.pool.join(b.tables, b.loss)
 		b.moveSizes()
-		moved := b.switches()
-		for n, edge := range moved {
-			if !math.IsNaN(edge) {
-				found[n]++
-			}
+		if runs > 1 {
+			b.moveRuns(1 / math.Sqrt(runs)) // their mean is that much off
 		}
+		b.losses = append(b.losses, cloneTable(b.loss))
 		if !withinRun {
-			b.moveImplementations()
-			moved = b.switches()
+			b.moveRuns(1)
 		}
-		for n, edge := range moved {
-			if !math.IsNaN(edge) {
-				edges[n] = append(edges[n], edge)
-			}
-		}
-	}
-	for n := 1; n < len(b.segments); n++ {
-		b.segments[n].Support = float64(found[n]) / float64(resamples)
-		b.segments[n].spread(edges[n], b.curves.Sizes)
+		stretches := partition(b.loss, b.curves.Sizes, math.Log1p(b.twin.tie))
+		b.again = append(b.again, segments(stretches, b.loss, b.curves.Sizes))
 	}
 }
 
-// drawBlocks sets the losses to those of a resample, which has as many blocks of each visit as there are.
+func cloneTable(table [][]float64) [][]float64 {
+	out := make([][]float64, len(table))
+	for i := range table {
+		out[i] = slices.Clone(table[i])
+	}
+	return out
+}
+
+// drawBlocks sets the losses of the runs to those of a resample, which has as many blocks of each visit as there are.
+// Each estimate also moves by the luck of its visits.
 func (b *bootstrap) drawBlocks() {
-	for s, d := range b.draws {
-		clear(d.times)
-		for _, v := range d.visits {
-			for range v[1] - v[0] {
-				d.times[v[0]+b.rng.IntN(v[1]-v[0])]++
+	shift := b.twin.shift.draw(b.rng)
+	for run, draws := range b.draws {
+		table := b.tables[run]
+		for s, d := range draws {
+			clear(d.times)
+			for _, v := range d.visits {
+				for range v[1] - v[0] {
+					d.times[v[0]+b.rng.IntN(v[1]-v[0])]++
+				}
 			}
+			for i, r := range d.ranks {
+				table[i][s] = r.median(d.times) + shift*d.left*b.rng.NormFloat64()
+			}
+			subtractLeast(table, s)
 		}
-		for i, r := range d.ranks {
-			b.loss[i][s] = r.median(d.times)
-		}
-		subtractLeast(b.loss, s)
 	}
 }
 
-// moveSizes moves each estimate by itself: by the luck of its visits and the roughness of its curve.
+// moveSizes moves each estimate by the roughness of its curve.
 func (b *bootstrap) moveSizes() {
-	shift := b.twin.shift.draw(b.rng)
 	roughs := make([]float64, len(b.rough))
 	for n := range roughs {
 		roughs[n] = b.rough[n].draw(b.rng)
 	}
-	b.move(func(_, s int) float64 {
-		d := &b.draws[s]
-		// A log-ratio is rough once, and each of its two sides moves.
-		return math.Hypot(shift*d.left, roughs[d.nearest]/math.Sqrt2) * b.rng.NormFloat64()
-	})
-}
-
-// moveImplementations moves all estimates of an implementation together, by the luck of another run.
-func (b *bootstrap) moveImplementations() {
-	processors := b.processors.lucks(b.curves.Implementations, b.rng)
-	lucks := make([]runLuck, len(processors))
-	for i := range lucks {
-		lucks[i] = runLuck{
-			share: processors[i] + betweenRuns/math.Sqrt2*b.rng.NormFloat64(),
-			delay: betweenCalls / math.Sqrt2 * b.rng.NormFloat64(),
+	for s, n := range b.nearest {
+		if roughs[n] == 0 {
+			continue
 		}
-	}
-	b.move(func(i, s int) float64 { return lucks[i].at(b.curves.Seconds[i][s]) })
-}
-
-// move adds to each estimate, and makes losses of them again.
-func (b *bootstrap) move(by func(i, s int) float64) {
-	for s := range b.draws {
 		for i := range b.loss {
-			b.loss[i][s] += by(i, s)
+			b.loss[i][s] += roughs[n] / math.Sqrt2 * b.rng.NormFloat64() // each of the two sides of a log-ratio moves
 		}
 		subtractLeast(b.loss, s)
 	}
 }
 
-// switches repeats the partition. It returns where the switch below each segment is now, NaN where it is not found.
-func (b *bootstrap) switches() []float64 {
-	sizes := b.curves.Sizes
-	stretches, _ := partition(b.loss, sizes, math.Log1p(b.twin.tie))
-	again := segments(stretches, b.loss, sizes)
-	edges := make([]float64, len(b.segments))
-	edges[0] = math.NaN()
-	for n := 1; n < len(edges); n++ {
-		edges[n] = sameSwitch(again, b.segments, b.standIns, n)
+// moveRuns moves all estimates near a switch together, as far as one run is off another, times share.
+func (b *bootstrap) moveRuns(share float64) {
+	lucks := newTable(len(b.segments), len(b.loss)) // by segment and implementation
+	for n := range lucks {
+		sd := share * b.between[n].draw(b.rng) / math.Sqrt2
+		for i := range lucks[n] {
+			lucks[n][i] = sd * b.rng.NormFloat64()
+		}
 	}
-	return edges
+	for s, n := range b.nearest {
+		for i, luck := range lucks[n] {
+			b.loss[i][s] += luck
+		}
+		subtractLeast(b.loss, s)
+	}
 }
 
-// spread sets the interval of a segment's lower edge from where resamples have that edge. The interval reaches equally
-// far to either side. Near a step or a bump resamples fall on one side of the estimate, which says that the estimate is
-// unsure and not which way it is off.
-func (s *Segment) spread(edges []float64, sizes []int) {
+// interval sets the interval of the lower edge of the n-th of some segments: the middle of where resamples have that edge.
+func (b *bootstrap) interval(segs []Segment, stands [][]bool, n int) {
+	var edges []float64
+	for _, again := range b.again {
+		if edge := sameSwitch(again, segs, stands, n); !math.IsNaN(edge) {
+			edges = append(edges, edge)
+		}
+	}
 	if len(edges) == 0 {
 		return
 	}
-	distances := make([]float64, len(edges))
-	for k, x := range edges {
-		distances[k] = math.Abs(math.Log(x / s.edge))
-	}
-	slices.Sort(distances)
-	reach := math.Exp(stat.Quantile(Confidence, stat.Empirical, distances, nil))
-	low, high := s.edge/reach, s.edge*reach
+	slices.Sort(edges)
+	low := stat.Quantile((1-Confidence)/2, stat.Empirical, edges, nil)
+	high := stat.Quantile((1+Confidence)/2, stat.Empirical, edges, nil)
+	s, sizes := &segs[n], b.curves.Sizes
 	s.Low = max(min(int(math.Floor(low)), s.From), sizes[0])
 	s.High = min(max(int(math.Ceil(high)), s.From), sizes[len(sizes)-1])
-}
-
-// These are standard deviations of what the log-ratio of two implementations differs by from one run to the next on the
-// same machine. No run shows them by itself. Their values are about what was measured (docs/method.md).
-const (
-	// betweenRuns is common to all sizes: which memory the process got, what the neighbours do that hour. It makes the
-	// least tie band a matter of two standard deviations.
-	betweenRuns = MinTieBand / 2
-	// betweenCalls is that of a call's fixed cost, in seconds: how fast processors, or the processor and the GPU, reach
-	// one another. It matters little to calls of ten microseconds.
-	betweenCalls = 50e-9
-)
-
-// runLuck is what the luck of a run adds to one implementation: a log-ratio, and seconds a call.
-type runLuck struct{ share, delay float64 }
-
-// at returns the luck as a log-ratio of a call of so many seconds. A negative delay takes half of the call at most.
-func (l runLuck) at(seconds float64) float64 {
-	if !(seconds > 0) {
-		return l.share
-	}
-	return l.share + math.Log1p(max(l.delay/seconds, -0.5))
 }
 
 // standIns returns, by stretch and implementation, which implementations may stand for the chosen one: itself, and those

@@ -22,27 +22,79 @@ type Curves struct {
 	Loss [][]float64
 }
 
-// Summarise reduces the blocks of a set to its curves.
-func Summarise(set *timings.Set) Curves { return summarise(groupBySize(set), set.Implementations) }
+// Summarise reduces the blocks of a case to its curves. sets are its samples, run by run.
+func Summarise(sets ...*timings.Set) Curves { return newHistory(sets).curves() }
 
-func summarise(groups []group, implementations []string) Curves {
-	c := Curves{Implementations: implementations}
-	c.Seconds = make([][]float64, len(implementations))
-	for _, g := range groups {
-		c.Sizes = append(c.Sizes, g.size)
-		c.Blocks = append(c.Blocks, len(g.blocks))
-		for i := range implementations {
-			var times []float64
-			for _, b := range g.blocks {
-				if usable(b, i) {
-					times = append(times, b.Seconds[i])
-				}
+// history is the samples of a case, run by run.
+type history struct {
+	implementations []string // of all runs
+	runs            [][]group
+	pool            *pool
+}
+
+// newHistory returns the history of the runs that have a usable block.
+func newHistory(sets []*timings.Set) *history {
+	h := &history{}
+	for _, set := range sets {
+		for _, name := range set.Implementations {
+			if !slices.Contains(h.implementations, name) {
+				h.implementations = append(h.implementations, name)
 			}
-			c.Seconds[i] = append(c.Seconds[i], median(times))
 		}
 	}
-	c.Loss = lossTable(groups, len(implementations))
+	for _, set := range sets {
+		if groups := groupBySize(set.For(h.implementations)); len(groups) > 0 {
+			h.runs = append(h.runs, groups)
+		}
+	}
+	h.pool = newPool(h.runs)
+	return h
+}
+
+func (h *history) curves() Curves {
+	c := Curves{Implementations: h.implementations, Sizes: h.pool.sizes, Blocks: make([]int, len(h.pool.sizes))}
+	times := newTable(len(h.implementations), len(c.Sizes))
+	c.Seconds, c.Loss = times, newTable(len(h.implementations), len(c.Sizes))
+	for s, size := range c.Sizes {
+		for i := range h.implementations {
+			var all []float64
+			for _, groups := range h.runs {
+				k, found := slices.BinarySearchFunc(groups, size, func(g group, size int) int { return g.size - size })
+				if !found {
+					continue
+				}
+				if i == 0 {
+					c.Blocks[s] += len(groups[k].blocks)
+				}
+				for _, b := range groups[k].blocks {
+					if usable(b, i) {
+						all = append(all, b.Seconds[i])
+					}
+				}
+			}
+			c.Seconds[i][s] = median(all)
+		}
+	}
+	h.pool.join(h.losses(), c.Loss)
 	return c
+}
+
+// losses returns the loss of each implementation at each size of each run.
+func (h *history) losses() [][][]float64 {
+	tables := make([][][]float64, len(h.runs))
+	for r, groups := range h.runs {
+		tables[r] = lossTable(groups, len(h.implementations))
+	}
+	return tables
+}
+
+// groups returns the groups of all runs, one run after the other.
+func (h *history) groups() []group {
+	var all []group
+	for _, groups := range h.runs {
+		all = append(all, groups...)
+	}
+	return all
 }
 
 // group is the usable blocks of one size, in the order of measurement.

@@ -33,17 +33,17 @@ type Result struct {
 	Verdict  Verdict
 	Reason   string // of a verdict that the segments do not explain by themselves
 	Costs    []Cost // by implementation
-	Regret   float64
+	Regret   Regret
 	Warnings []string
 
-	lone []int // the measured sizes, by index, that are a segment of their own, or would be if that were convincing
+	lone []int // the measured sizes, by index, that are a segment of their own
 }
 
-// Fit turns the samples of one case into segments with intervals. It returns an unresolved result without segments
-// for a set without a usable block.
-func Fit(set *timings.Set, o Options) Result {
-	groups := groupBySize(set)
-	result, stretches := divide(groups, set.Implementations, o)
+// Fit turns the samples of one case, run by run, into segments with intervals. It returns an unresolved result without
+// segments for samples without a usable block.
+func Fit(sets []*timings.Set, o Options) Result {
+	h := newHistory(sets)
+	result, stretches := divide(h, o)
 	if len(stretches) == 0 {
 		return result
 	}
@@ -51,44 +51,60 @@ func Fit(set *timings.Set, o Options) Result {
 		result.Segments[n].Next = alternatives(result.Curves.Loss, stretches[n])
 	}
 	result.Costs = fitCosts(result.Curves)
-	result.Regret = crossFittedRegret(groups, stretches)
+	result.Regret = h.regret()
 	result.Verdict, result.Reason = judge(&result, stretches)
-	result.Warnings = warnings(&result, set.Implementations)
+	result.Warnings = warnings(&result, h.implementations)
 	return result
 }
 
 // divide is the part of a fit that a planner needs: curves, tie band, and segments with their intervals. It leaves out
 // what only a reader of the result needs. The second result is the stretch of each segment, none where there is no block.
-func divide(groups []group, implementations []string, o Options) (Result, []stretch) {
+func divide(h *history, o Options) (Result, []stretch) {
 	if o.Resamples == 0 {
 		o.Resamples = 1000
 	}
 	if o.Precision == 0 {
 		o.Precision = 0.1
 	}
-	result := Result{Curves: summarise(groups, implementations)}
-	if len(groups) == 0 {
+	result := Result{Curves: h.curves()}
+	if len(h.runs) == 0 {
 		result.TieBand = MinTieBand
 		result.Reason = "no block was measured"
 		return result, nil
 	}
-	twin := studyTwin(groups)
+	twin := studyTwin(h.groups())
 	result.TieBand = twin.tie
 	band := math.Log1p(twin.tie)
 	loss, sizes := result.Curves.Loss, result.Curves.Sizes
-	stretches, bumps := partition(loss, sizes, band)
-	result.lone = loneSizes(stretches, bumps)
+	stretches := partition(loss, sizes, band)
+	result.lone = loneSizes(stretches)
 	result.Segments = segments(stretches, loss, sizes)
 	if len(stretches) == 1 {
 		return result, stretches
 	}
 	b := bootstrap{
-		segments: result.Segments, standIns: standIns(loss, stretches, band), curves: &result.Curves, twin: twin,
-		rough:      roughness(groups, loss, stretches, result.Segments, twin),
-		processors: o.Processors, rng: rand.New(rand.NewPCG(o.Seed, 0xb007)),
+		segments: result.Segments, curves: &result.Curves, twin: twin,
+		history: h, rough: roughness(h, loss, stretches, result.Segments, twin),
+		between: h.between(o.Processors, result.Segments, loss),
+		rng:     rand.New(rand.NewPCG(o.Seed, 0xb007)),
 	}
-	b.prepare(groups)
+	b.prepare()
 	b.resample(o.Resamples, o.withinRun)
+	f := fitting{bootstrap: &b, spans: spans(sizes), band: band, stretches: stretches, doubts: make([][]Doubt, len(stretches))}
+	if o.withinRun {
+		f.setSupports()
+	} else {
+		f.prune()
+		stretches = f.stretches
+		result.Segments = segments(stretches, loss, sizes)
+	}
+	stands := standIns(loss, stretches, band)
+	for n := range result.Segments {
+		result.Segments[n].Support, result.Segments[n].Doubts = f.supports[n], f.doubts[n]
+		if n > 0 {
+			b.interval(result.Segments, stands, n)
+		}
+	}
 	widen(result.Segments, loss, sizes, stretches, o.Precision)
 	return result, stretches
 }

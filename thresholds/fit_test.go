@@ -91,12 +91,12 @@ func TestFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(11, c.costs...)
-			r := thresholds.Fit(w.set(21, c.sizes...), thresholds.Options{Seed: 5, Resamples: 300})
+			r := thresholds.Fit([]*timings.Set{w.set(21, c.sizes...)}, thresholds.Options{Seed: 5, Resamples: 300})
 			if r.Verdict != c.verdict {
 				t.Errorf("verdict is %v (%s), want %v", r.Verdict, r.Reason, c.verdict)
 			}
 			check(t, &r, c.sizes, c.want)
-			if r.Regret > 0.03 {
+			if r.Regret.Mean > 0.1 { // of sizes that are held out, half as many as there are
 				t.Errorf("regret is %v", r.Regret)
 			}
 			if len(r.Warnings) > 0 {
@@ -163,7 +163,7 @@ func TestFitOfUnusableSamples(t *testing.T) {
 		"no size": {Implementations: []string{"a"}, Blocks: []timings.Block{{Size: 0, Seconds: []float64{1}, Twin: -1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := thresholds.Fit(set, thresholds.Options{})
+			r := thresholds.Fit([]*timings.Set{set}, thresholds.Options{})
 			if r.Verdict != thresholds.Unresolved || r.Reason == "" || len(r.Segments) > 0 || r.TieBand != thresholds.MinTieBand {
 				t.Errorf("result is %+v, want an unresolved one with a reason", r)
 			}
@@ -192,8 +192,8 @@ func TestUnusableTimesChangeNothing(t *testing.T) {
 			soiled.Blocks = append(soiled.Blocks, timings.Block{Size: b.Size, Twin: -1})
 		}
 	}
-	want := thresholds.Fit(clean, thresholds.Options{Seed: 1, Resamples: 100})
-	got := thresholds.Fit(soiled, thresholds.Options{Seed: 1, Resamples: 100})
+	want := thresholds.Fit([]*timings.Set{clean}, thresholds.Options{Seed: 1, Resamples: 100})
+	got := thresholds.Fit([]*timings.Set{soiled}, thresholds.Options{Seed: 1, Resamples: 100})
 	if a, b := fmt.Sprintf("%+v", want), fmt.Sprintf("%+v", got); a != b {
 		t.Errorf("result with unusable times differs:\n%s\nwithout:\n%s", b, a)
 	}
@@ -214,7 +214,7 @@ func TestPartOfABlockMayBeUnusable(t *testing.T) {
 				b.Seconds[slowest] = none
 			}
 		}
-		return thresholds.Fit(set, thresholds.Options{Resamples: 100})
+		return thresholds.Fit([]*timings.Set{set}, thresholds.Options{Resamples: 100})
 	}
 	want := fitWith(math.NaN())
 	check(t, &want, want.Curves.Sizes, []edge{{0, 0}, {1, 1000}, {2, 211111}})
@@ -228,7 +228,7 @@ func TestPartOfABlockMayBeUnusable(t *testing.T) {
 func TestFitIsDeterministic(t *testing.T) {
 	set := newWorld(9, costA, costB, costC).set(9, geometric(64, 1<<20, 1.15)...)
 	text := func(seed uint64) string {
-		return fmt.Sprintf("%+v", thresholds.Fit(set, thresholds.Options{Seed: seed, Resamples: 100}))
+		return fmt.Sprintf("%+v", thresholds.Fit([]*timings.Set{set}, thresholds.Options{Seed: seed, Resamples: 100}))
 	}
 	first := text(1)
 	for range 5 {
@@ -244,7 +244,7 @@ func TestFitIsDeterministic(t *testing.T) {
 func TestFitLeavesTheSamplesAlone(t *testing.T) {
 	set := newWorld(9, costA, costB).set(9, geometric(64, 1<<20, 3)...)
 	before := fmt.Sprintf("%+v", set)
-	thresholds.Fit(set, thresholds.Options{Resamples: 10})
+	thresholds.Fit([]*timings.Set{set}, thresholds.Options{Resamples: 10})
 	if after := fmt.Sprintf("%+v", set); after != before {
 		t.Error("the samples changed")
 	}
@@ -266,7 +266,7 @@ func TestTheFirstOfFewSizes(t *testing.T) {
 			if visits > 40 {
 				t.Errorf("the planner took %d visits", visits)
 			}
-			r := thresholds.Fit(set, thresholds.Options{})
+			r := thresholds.Fit([]*timings.Set{set}, thresholds.Options{})
 			if len(r.Segments) != 2 || r.Verdict != thresholds.Switches {
 				t.Fatalf("verdict %v, segments %+v; want two", r.Verdict, r.Segments)
 			}
@@ -286,7 +286,7 @@ func TestTheCostModelDisagrees(t *testing.T) {
 		return 1.02 * costA(n)
 	}
 	w := newWorld(3, costA, step)
-	r := thresholds.Fit(w.set(15, geometric(64, 1<<20, 2)...), thresholds.Options{Resamples: 100})
+	r := thresholds.Fit([]*timings.Set{w.set(15, geometric(64, 1<<20, 2)...)}, thresholds.Options{Resamples: 100})
 	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "cost model") || strings.Contains(r.Warnings[0], "\n") {
 		t.Errorf("warnings: %q, want one line about the cost model; segments %+v", r.Warnings, r.Segments)
 	}
@@ -305,7 +305,7 @@ func BenchmarkFit(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if result := thresholds.Fit(set, thresholds.Options{Seed: 1}); len(result.Segments) != 3 {
+		if result := thresholds.Fit([]*timings.Set{set}, thresholds.Options{Seed: 1}); len(result.Segments) != 3 {
 			b.Fatalf("there are %d segments, want 3", len(result.Segments))
 		}
 	}

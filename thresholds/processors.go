@@ -2,7 +2,6 @@ package thresholds
 
 import (
 	"math"
-	"math/rand/v2"
 
 	"crossover/timings"
 )
@@ -19,6 +18,8 @@ type Processors struct {
 	// apart is the standard deviation of the log-ratio of two implementations on different processors from visit to
 	// visit, beyond what the twin says.
 	apart deviation
+	// between is what the variance of a log-ratio between runs is like, by pair of processors.
+	between map[[2]string]prior
 }
 
 // leastApart is how many visits, the first one to each size not counted, must show how far processors wander apart before
@@ -29,27 +30,35 @@ const leastApart = 8
 // best of all by no more than this. Far from every threshold it does not matter how the two compare.
 const nearlyBest = 0.4
 
-// StudyProcessors returns the processors of a machine from the samples of its cases. of names the processor of each
-// implementation.
-func StudyProcessors(of map[string]string, sets []*timings.Set) *Processors {
+// StudyProcessors returns the processors of a machine from the samples of its cases, each of them run by run. of names the
+// processor of each implementation.
+func StudyProcessors(of map[string]string, cases [][]*timings.Set) *Processors {
 	p := &Processors{of: of}
+	p.studyVisits(cases)
+	p.studyRuns(cases)
+	return p
+}
+
+// studyVisits finds out how far processors wander apart during a run.
+func (p *Processors) studyVisits(cases [][]*timings.Set) {
 	var twins, pairs scatter
 	again := 0
-	for _, set := range sets {
-		groups := groupBySize(set)
-		across, visits := returns(groups, func(g group) (i, j int) { return p.bestOfTwo(&g, set.Implementations) })
-		pairs.join(across)
-		again += visits
-		twins.join(twinScatter(groups))
+	for _, sets := range cases {
+		for _, set := range sets {
+			groups := groupBySize(set)
+			across, visits := returns(groups, func(g group) (i, j int) { return p.bestOfTwo(&g, set.Implementations) })
+			pairs.join(across)
+			again += visits
+			twins.join(twinScatter(groups))
+		}
 	}
 	if again < leastApart {
-		return p
+		return
 	}
 	own, between := twins.shift(), pairs.shift()
 	if between*between > doubtless*own*own {
 		p.apart = deviation{math.Sqrt(between*between - own*own), again}
 	}
-	return p
 }
 
 // bestOfTwo returns the best implementation of a size and the best one on another processor. The second result is −1
@@ -65,22 +74,4 @@ func (p *Processors) bestOfTwo(g *group, names []string) (first, second int) {
 		}
 	}
 	return first, second
-}
-
-// lucks draws, for each implementation, the log-ratio that another run may give to all calls on its processor.
-func (p *Processors) lucks(names []string, rng *rand.Rand) []float64 {
-	lucks := make([]float64, len(names))
-	if p == nil || p.apart.sd == 0 {
-		return lucks
-	}
-	sd := p.apart.draw(rng) / math.Sqrt2 // a log-ratio has the luck of two processors
-	drawn := map[string]float64{}
-	for i, name := range names {
-		on := p.of[name]
-		if _, ok := drawn[on]; !ok {
-			drawn[on] = sd * rng.NormFloat64()
-		}
-		lucks[i] = drawn[on]
-	}
-	return lucks
 }

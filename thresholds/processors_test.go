@@ -30,6 +30,14 @@ func apartSets(seed uint64, wander, run float64) []*timings.Set {
 	return sets
 }
 
+// single has a run for each case.
+func single(sets []*timings.Set) (cases [][]*timings.Set) {
+	for _, set := range sets {
+		cases = append(cases, []*timings.Set{set})
+	}
+	return cases
+}
+
 func TestProcessorsThatWanderApart(t *testing.T) {
 	const truth = 19e-6 / 1.8e-9
 	const runs = 120
@@ -37,9 +45,9 @@ func TestProcessorsThatWanderApart(t *testing.T) {
 	alone, together := 0, 0
 	for run := range runs {
 		sets := apartSets(uint64(run), 0.05, 0.05*rng.NormFloat64())
-		known := thresholds.StudyProcessors(onTwoProcessors, sets)
+		known := thresholds.StudyProcessors(onTwoProcessors, single(sets))
 		holds := func(p *thresholds.Processors) int {
-			r := thresholds.Fit(sets[0], thresholds.Options{Seed: 1, Resamples: 400, Processors: p})
+			r := thresholds.Fit([]*timings.Set{sets[0]}, thresholds.Options{Seed: 1, Resamples: 400, Processors: p})
 			if len(r.Segments) == 2 && float64(r.Segments[1].Low) <= truth && truth <= float64(r.Segments[1].High) {
 				return 1
 			}
@@ -66,12 +74,12 @@ func TestProcessorsThatStayTogether(t *testing.T) {
 		"one processor": {map[string]string{"a": "cpu", "b": "cpu"}, 0.05},
 	} {
 		sets := apartSets(1, c.wander, 0)
-		known := thresholds.StudyProcessors(c.of, sets)
+		known := thresholds.StudyProcessors(c.of, single(sets))
 		for _, set := range sets {
 			o := thresholds.Options{Seed: 1, Resamples: 200}
-			want := thresholds.Fit(set, o)
+			want := thresholds.Fit([]*timings.Set{set}, o)
 			o.Processors = known
-			got := thresholds.Fit(set, o)
+			got := thresholds.Fit([]*timings.Set{set}, o)
 			for n := range got.Segments {
 				if g, w := got.Segments[n], want.Segments[n]; g.Low != w.Low || g.High != w.High {
 					t.Errorf("%s: an interval of %d to %d, want %d to %d as without", name, g.Low, g.High, w.Low, w.High)
@@ -84,11 +92,11 @@ func TestProcessorsThatStayTogether(t *testing.T) {
 func TestProcessorsOfNothing(t *testing.T) {
 	p := thresholds.StudyProcessors(nil, nil)
 	w := newWorld(3, linear(1e-6, 2e-9), linear(20e-6, 0.2e-9))
-	r := thresholds.Fit(w.set(10, geometric(512, 1<<20, 2)...), thresholds.Options{Seed: 1, Resamples: 50, Processors: p})
+	r := thresholds.Fit([]*timings.Set{w.set(10, geometric(512, 1<<20, 2)...)}, thresholds.Options{Seed: 1, Resamples: 50, Processors: p})
 	if r.Verdict != thresholds.Switches {
 		t.Errorf("verdict %v, want a switch", r.Verdict)
 	}
-	if p = thresholds.StudyProcessors(nil, []*timings.Set{{Case: "empty"}, {Implementations: []string{"a", "b"}}}); p == nil {
+	if p = thresholds.StudyProcessors(nil, single([]*timings.Set{{Case: "empty"}, {Implementations: []string{"a", "b"}}})); p == nil {
 		t.Error("nothing is known of sets without blocks, but that is no reason for nil")
 	}
 }

@@ -78,8 +78,9 @@ type bracket struct {
 
 // study fits what was measured.
 func (p *Planner) study(set *timings.Set) *refinement {
+	h := newHistory([]*timings.Set{set})
 	r := &refinement{Planner: p, groups: groupBySize(set), wanted: 2 * math.Log1p(p.options.Precision)}
-	r.fit, _ = divide(r.groups, set.Implementations, p.options)
+	r.fit, _ = divide(h, p.options)
 	r.sizes = r.fit.Curves.Sizes
 	for n := 1; n < len(r.fit.Segments); n++ {
 		b := bracket{Segment: &r.fit.Segments[n]}

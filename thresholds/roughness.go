@@ -24,9 +24,14 @@ const (
 )
 
 // roughness returns, for each switch, the standard deviation with which the log-ratio of its two implementations scatters
-// from size to size near the switch, beyond the errors of the estimates. It is 0 where that is not doubtless.
-func roughness(groups []group, loss [][]float64, stretches []stretch, segs []Segment, twin twinStudy) []deviation {
+// from size to size near the switch, beyond the errors of the estimates. It is 0 where that is not doubtless. Several runs
+// have measured sizes of their own, and what these do to a threshold is in the variance between the runs.
+func roughness(h *history, loss [][]float64, stretches []stretch, segs []Segment, twin twinStudy) []deviation {
 	rough := make([]deviation, len(stretches))
+	if len(h.runs) > 1 {
+		return rough
+	}
+	groups := h.runs[0]
 	for n := 1; n < len(stretches); n++ {
 		if groups[stretches[n].from].size-groups[stretches[n-1].to-1].size == 1 {
 			continue // nothing lies between: another calibration measures the same sizes

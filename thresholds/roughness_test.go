@@ -25,7 +25,7 @@ func roughOf(seed uint64, sizes int, step, rough, noise float64, bend func(x flo
 	loss := lossTable(groups, 2)
 	stretches := []stretch{{0, 0, cut}, {1, cut, sizes}}
 	segs := []Segment{{}, {edge: 1000}}
-	return roughness(groups, loss, stretches, segs, twinStudy{})[1]
+	return roughness(historyOf(groups, 2), loss, stretches, segs, twinStudy{})[1]
 }
 
 func TestRoughness(t *testing.T) {
@@ -67,7 +67,7 @@ func TestNeighboursAreNotRough(t *testing.T) {
 		groups = append(groups, groupsOf(rng, 10, []int{size}, 0.01, 1, math.Exp(0.3*rng.NormFloat64()))[0])
 	}
 	stretches := []stretch{{0, 0, 3}, {1, 3, 8}}
-	if got := roughness(groups, lossTable(groups, 2), stretches, []Segment{{}, {edge: 4}}, twinStudy{})[1]; got.sd != 0 {
+	if got := roughness(historyOf(groups, 2), lossTable(groups, 2), stretches, []Segment{{}, {edge: 4}}, twinStudy{})[1]; got.sd != 0 {
 		t.Errorf("a roughness of %v between 3 and 4", got.sd)
 	}
 }

@@ -2,7 +2,6 @@ package thresholds
 
 import (
 	"math"
-	"slices"
 )
 
 // Segment is an interval of sizes with one chosen implementation.
@@ -12,6 +11,7 @@ type Segment struct {
 	Low, High      int     // interval of From; 0, 0 for the first segment
 	Support        float64 // share of the bootstrap's resamples that have this switch; 1 for the first segment
 	Next           []Alternative
+	Doubts         []Doubt
 
 	edge float64 // From before it was rounded to a size
 }
@@ -71,9 +71,9 @@ func widen(segs []Segment, loss [][]float64, sizes []int, stretches []stretch, p
 	}
 }
 
-// loneSizes returns the sizes, by index, that are a stretch of their own or were a bump.
-func loneSizes(stretches []stretch, bumps []int) []int {
-	lone := slices.Clone(bumps)
+// loneSizes returns the sizes, by index, that are a stretch of their own.
+func loneSizes(stretches []stretch) []int {
+	var lone []int
 	for _, r := range stretches {
 		if len(stretches) > 1 && r.alone() {
 			lone = append(lone, r.from)

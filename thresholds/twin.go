@@ -58,6 +58,17 @@ func studyTwin(groups []group) twinStudy {
 	t.tie = max(t.tie, math.Expm1(tailOverTrusted*stat.Quantile(trusted, stat.Empirical, visits, nil)))
 	t.jitter = median(jitters)
 	t.shift = deviation{twins.shift(), max(2, len(visits))}
+	if true {
+		best, n := returns(groups, func(g group) (i, j int) { return bestTwo(g.logs) })
+		if n >= leastReturns {
+			again := make([]float64, len(best.ratios))
+			for i, r := range best.ratios {
+				again[i] = math.Abs(r)
+			}
+			slices.Sort(again)
+			t.tie = max(t.tie, math.Expm1(tailOverTrusted*stat.Quantile(trusted, stat.Empirical, again, nil)))
+		}
+	}
 	if shift := studyReturns(groups); shift.freedom >= leastReturns && shift.sd*shift.sd > doubtless*t.shift.sd*t.shift.sd {
 		t.shift = shift
 	}

@@ -3,6 +3,7 @@ package thresholds
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Verdict says what kind of answer the samples give.
@@ -24,19 +25,36 @@ func judge(r *Result, stretches []stretch) (Verdict, string) {
 	if r.TieBand > blind {
 		return Unresolved, fmt.Sprintf("an implementation differs from itself by up to %.0f %%: the machine was too noisy", 100*r.TieBand)
 	}
+	if share := r.moody(); share > tooMoody {
+		return Unresolved, fmt.Sprintf("on %.0f %% of the axis, in log-size, it depends on the state of the machine which one is faster", 100*share)
+	}
 	if len(r.Segments) == 1 {
 		if tiedEverywhere(r, stretches[0].implementation) {
 			return Tie, fmt.Sprintf("the best two stay within %.1f %% of each other at every measured size", 100*r.TieBand)
 		}
 		return Always, ""
 	}
-	for n := 1; n < len(r.Segments); n++ {
-		if s := &r.Segments[n]; s.Support < Confidence-0.05 {
-			return Unresolved, fmt.Sprintf("the switch at %d is in only %.0f %% of the resamples (want %.0f %%)",
-				s.From, 100*s.Support, 100*(Confidence-0.05))
+	return Switches, ""
+}
+
+// tooMoody is the share of the axis, in log-size, from which on a case whose winner depends on the state of the machine has
+// no answer.
+const tooMoody = 0.25
+
+// moody returns the share of the axis, in log-size, on which it depends on the state of the machine which implementation is
+// faster.
+func (r *Result) moody() float64 {
+	sizes, spans := r.Curves.Sizes, spans(r.Curves.Sizes)
+	var sum, all float64
+	for s, size := range sizes {
+		all += spans[s]
+		for _, segment := range r.Segments {
+			if slices.ContainsFunc(segment.Doubts, func(d Doubt) bool { return !d.Tie && d.From <= size && size <= d.To }) {
+				sum += spans[s]
+			}
 		}
 	}
-	return Switches, ""
+	return sum / all
 }
 
 // tiedEverywhere reports whether, at each measured size, the chosen implementation and some other one are both within the
@@ -58,6 +76,14 @@ func tiedEverywhere(r *Result, chosen int) bool {
 // warnings lists what a reader should know before trusting the segments.
 func warnings(r *Result, names []string) []string {
 	var out []string
+	for _, s := range r.Segments {
+		for _, d := range s.Doubts {
+			if !d.Tie {
+				out = append(out, fmt.Sprintf("from %d to %d %s may be faster than %s: it depends on the state of the machine",
+					d.From, d.To, names[d.Implementation], names[s.Implementation]))
+			}
+		}
+	}
 	for n := 1; n < len(r.Segments); n++ {
 		s := &r.Segments[n]
 		if x, ok := modelCrossing(r, n); ok && (x < float64(s.Low)/2 || x > float64(s.High)*2) {

@@ -138,5 +138,36 @@ func (s *Set) At(size int) []Block {
 	return at
 }
 
+// For returns the set with the times of its implementations in the order of the given ones, which are all of them and may
+// be more.
+func (s *Set) For(implementations []string) *Set {
+	if slices.Equal(s.Implementations, implementations) {
+		return s
+	}
+	place := make([]int, len(s.Implementations))
+	for i, name := range s.Implementations {
+		place[i] = slices.Index(implementations, name)
+	}
+	out := &Set{Case: s.Case, Implementations: implementations, Simulated: s.Simulated, Blocks: slices.Clone(s.Blocks)}
+	for n := range out.Blocks {
+		b := &out.Blocks[n]
+		was := *b
+		b.Seconds, b.Iterations, b.GPU = make([]float64, len(implementations)), make([]int, len(implementations)), nil
+		for i := range b.Seconds {
+			b.Seconds[i] = math.NaN()
+		}
+		for i, to := range place {
+			b.Seconds[to], b.Iterations[to] = was.Seconds[i], was.Iterations[i]
+			if account, told := was.TimesOnGPU(i); told {
+				b.SetTimesOnGPU(to, account)
+			}
+		}
+		if was.Twin >= 0 {
+			b.Twin = place[was.Twin]
+		}
+	}
+	return out
+}
+
 // Timed reports whether the block holds a time of implementation i.
 func (b *Block) Timed(i int) bool { return i < len(b.Seconds) && !math.IsNaN(b.Seconds[i]) }

@@ -47,6 +47,17 @@ func methodName(m *calibration.Method) string {
 	return m.Mode
 }
 
+// regretOf returns what the choices of a case cost on timings that did not choose, and the upper end of its interval.
+func regretOf(c *calibration.Case) string {
+	switch {
+	case c.Regret == nil:
+		return "?"
+	case c.Regret.Upper == nil:
+		return fmt.Sprintf("%.1f %%", 100*c.Regret.Mean)
+	}
+	return fmt.Sprintf("%.1f %%, below %.1f %%", 100*c.Regret.Mean, 100**c.Regret.Upper)
+}
+
 // table prints what was found: a row a segment.
 func table(w io.Writer, entry *calibration.Host) error {
 	fmt.Fprint(w, simulatedNote(entry))
@@ -59,7 +70,7 @@ func table(w io.Writer, entry *calibration.Host) error {
 		if c.Degraded {
 			verdict += ", degraded"
 		}
-		name, regret := c.Name, fmt.Sprintf("%.1f %%", 100*c.ExpectedRegret)
+		name, regret := c.Name, regretOf(&c)
 		if len(c.Segments) == 0 {
 			fmt.Fprintf(t, "%s\t\t\t\t%s\t\n", name, verdict)
 		}

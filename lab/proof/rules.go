@@ -8,6 +8,7 @@ import (
 	"crossover/lab/model"
 	"crossover/lab/rules"
 	"crossover/thresholds"
+	"crossover/timings"
 )
 
 // RuleRow is what each rule's choices cost in one case, in the order of Rules. The cost is the geometric mean of the
@@ -79,7 +80,7 @@ func MeasuredRules(ctx context.Context, dir string) ([]RuleRow, error) {
 			return nil, err
 		}
 		set := run.Timings[c.Name]
-		row := RuleRow{Case: set.Case, Band: thresholds.Fit(set, thresholds.Options{Seed: 1, Resamples: 1}).TieBand / 2}
+		row := RuleRow{Case: set.Case, Band: thresholds.Fit([]*timings.Set{set}, thresholds.Options{Seed: 1, Resamples: 1}).TieBand / 2}
 		for _, r := range Rules() {
 			score, ok := rules.HeldOut(set, r)
 			if !ok {

@@ -43,8 +43,8 @@ type Rule struct {
 func Ours() Rule {
 	return Rule{"segments", "Crossover", func(set *timings.Set) Choice {
 		var c Choice
-		// The choice does not depend on the bootstrap, which takes nearly all of the time.
-		for _, s := range thresholds.Fit(set, thresholds.Options{Seed: 1, Resamples: 1}).Segments {
+		// Two hundred resamples are enough to say which switches are kept.
+		for _, s := range thresholds.Fit([]*timings.Set{set}, thresholds.Options{Seed: 1, Resamples: 200}).Segments {
 			c.From = append(c.From, s.From)
 			c.Implementation = append(c.Implementation, s.Implementation)
 		}

@@ -1,0 +1,86 @@
+package thresholds
+
+import (
+	"math"
+	"slices"
+)
+
+// pool joins what several runs found at sizes of their own into one table.
+//
+// The log-ratios of each run are interpolated in log-size at the sizes of all runs. At each size every run that reaches it
+// counts the same. So a run that measured many sizes does not outvote the others, and a run that is off as a whole moves
+// the mean a little everywhere instead of making steps between its sizes and those of others.
+type pool struct {
+	sizes  []int     // of all runs, ascending
+	places [][]place // by run and size
+}
+
+// place is where a size lies among the sizes of a run: share of the way from the size with index below to the next one.
+type place struct {
+	below int // −1 where the run does not reach the size
+	share float64
+}
+
+func newPool(runs [][]group) *pool {
+	p := &pool{}
+	for _, groups := range runs {
+		for _, g := range groups {
+			p.sizes = append(p.sizes, g.size)
+		}
+	}
+	slices.Sort(p.sizes)
+	p.sizes = slices.Compact(p.sizes)
+	for _, groups := range runs {
+		places := make([]place, len(p.sizes))
+		for s, size := range p.sizes {
+			places[s] = placeOf(size, groups)
+		}
+		p.places = append(p.places, places)
+	}
+	return p
+}
+
+func placeOf(size int, groups []group) place {
+	above, exact := slices.BinarySearchFunc(groups, size, func(g group, size int) int { return g.size - size })
+	switch {
+	case exact:
+		return place{above, 0}
+	case above == 0 || above == len(groups):
+		return place{-1, 0}
+	}
+	low, high := float64(groups[above-1].size), float64(groups[above].size)
+	return place{above - 1, math.Log(float64(size)/low) / math.Log(high/low)}
+}
+
+// at returns the value of a row of a run at a place, NaN where the run does not know it.
+func (l place) at(row []float64) float64 {
+	switch {
+	case l.below < 0 || math.IsInf(row[l.below], 1):
+		return math.NaN()
+	case l.share == 0:
+		return row[l.below]
+	case math.IsInf(row[l.below+1], 1):
+		return math.NaN()
+	}
+	return (1-l.share)*row[l.below] + l.share*row[l.below+1]
+}
+
+// join makes of the losses of the runs, run × implementations × the run's sizes, those of the pool.
+func (p *pool) join(runs [][][]float64, loss [][]float64) {
+	for s := range p.sizes {
+		for i := range loss {
+			sum, count := 0.0, 0
+			for r, table := range runs {
+				if v := p.places[r][s].at(table[i]); !math.IsNaN(v) {
+					sum += v
+					count++
+				}
+			}
+			loss[i][s] = math.Inf(1)
+			if count > 0 {
+				loss[i][s] = sum / float64(count)
+			}
+		}
+		subtractLeast(loss, s)
+	}
+}
