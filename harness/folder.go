@@ -78,6 +78,29 @@ func RemoveForgotten(host string) {
 			os.RemoveAll(filepath.Join(host, entry.Name()))
 		}
 	}
+
+}
+
+// Discard removes the folder of a run. What a process leaves that is killed meanwhile is an unfinished run, whole or without
+// an entry, and NewFolder removes the latter: no run is ever half there.
+func Discard(folder string) error {
+	if !IsUnfinished(folder) {
+		name := fmt.Sprintf("%s%s-%d", unfinished, time.Now().UTC().Format(runTime), os.Getpid())
+		renamed, err := newName(filepath.Dir(folder), name, func(path string) error {
+			if _, err := os.Lstat(path); err == nil {
+				return fs.ErrExist
+			}
+			return os.Rename(folder, path)
+		})
+		if err != nil {
+			return err
+		}
+		folder = renamed
+	}
+	if err := os.Remove(filepath.Join(folder, EntryFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.RemoveAll(folder)
 }
 
 // Ended reports whether the process of a number, in decimal digits, is known to run no more.

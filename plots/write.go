@@ -26,20 +26,29 @@ func Write(ctx context.Context, dir string, h *calibration.Host, sets map[string
 		return nil, fmt.Errorf("plots: %w", err)
 	}
 	var paths []string
-	names := fileNames(h.Cases)
+	names := FileNames(h)
 	for i := range h.Cases {
 		c := &h.Cases[i]
-		path := filepath.Join(dir, names[i]+".png")
+		path := filepath.Join(dir, names[i])
 		if err := save(ctx, path, func() *Chart { return CaseChart(h.For(c), c, sets[c.Name]) }); err != nil {
 			return paths, fmt.Errorf("plots: %w", err)
 		}
 		paths = append(paths, path)
 	}
-	path := filepath.Join(dir, overviewName+".png")
+	path := filepath.Join(dir, names[len(h.Cases)])
 	if err := save(ctx, path, func() *Chart { return Overview(h, sets) }); err != nil {
 		return paths, fmt.Errorf("plots: %w", err)
 	}
 	return append(paths, path), nil
+}
+
+// FileNames returns the names of the images that Write draws of a host, in the same order.
+func FileNames(h *calibration.Host) []string {
+	names := append(fileNames(h.Cases), overviewName)
+	for i := range names {
+		names[i] += ".png"
+	}
+	return names
 }
 
 // fileNames returns a name for each case, without extension: the case's own name as far as every file system takes it,

@@ -208,15 +208,14 @@ func readBlocks(r io.Reader, name string) (*Set, error) {
 		case *benchfmt.SyntaxError:
 			return nil, record
 		case *benchfmt.Result:
-			if set.Case == "" {
-				set.Case = record.GetConfig("case")
-				set.Implementations = strings.Fields(record.GetConfig("implementations"))
-				set.Simulated = record.GetConfig("simulated") == "true"
-				for i, impl := range set.Implementations {
-					index[impl] = i
-				}
+			var err error
+			if len(set.Blocks) == 0 {
+				err = set.begin(record, index)
 			}
-			if err := set.add(record, index, &block); err != nil {
+			if err == nil {
+				err = set.add(record, index, &block)
+			}
+			if err != nil {
 				file, line := record.Pos()
 				return nil, fmt.Errorf("%s:%d: %w", file, line, err)
 			}
@@ -225,10 +224,31 @@ func readBlocks(r io.Reader, name string) (*Set, error) {
 	if err := reader.Err(); err != nil {
 		return nil, err
 	}
-	if set.Case == "" {
+	if len(set.Blocks) == 0 {
 		return nil, fmt.Errorf("%s: no samples in it (want lines such as BenchmarkSweep/impl=go/size=64 100 1e-06 sec/op 0 block 0 visit)", name)
 	}
 	return set, nil
+}
+
+// mostImplementations is how many implementations a file may list. Each block has room for all of them, so that without a
+// limit a small file would take much memory.
+const mostImplementations = 256
+
+// begin takes from the first result what stands above it, and notes the places of the implementations in index.
+func (s *Set) begin(record *benchfmt.Result, index map[string]int) error {
+	s.Case = record.GetConfig("case")
+	s.Implementations = strings.Fields(record.GetConfig("implementations"))
+	s.Simulated = record.GetConfig("simulated") == "true"
+	switch {
+	case s.Case == "":
+		return errors.New(`no "case:" stands above it`)
+	case len(s.Implementations) > mostImplementations:
+		return fmt.Errorf("%d implementations are listed above it (want at most %d)", len(s.Implementations), mostImplementations)
+	}
+	for i, impl := range s.Implementations {
+		index[impl] = i
+	}
+	return nil
 }
 
 // add puts one line into the set. block is the number of the block that the last line belonged to.

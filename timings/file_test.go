@@ -159,8 +159,12 @@ func TestSaveAndLoad(t *testing.T) {
 func TestReadRefusesBrokenFiles(t *testing.T) {
 	const head = "case: c\nimplementations: go\n\n"
 	for name, c := range map[string]struct{ text, want string }{
-		"empty":                  {"", "no samples"},
-		"not a benchmark file":   {"hello\nworld\n", "no samples"},
+		"empty":                {"", "no samples"},
+		"not a benchmark file": {"hello\nworld\n", "no samples"},
+		"a case that comes late": {"implementations: go fftw\n\nBenchmarkSweep/impl=go/size=64 1 1 sec/op 0 block\n\n" +
+			"case: c\nimplementations: go\n\nBenchmarkSweep/impl=go/size=64 1 1 sec/op 1 block\n", `x.bench:3: no "case:"`},
+		"too many implementations": {"case: c\nimplementations: " + strings.Repeat("go ", 300) + "\n\n" +
+			"BenchmarkSweep/impl=go/size=64 1 1 sec/op 0 block\n", "300 implementations"},
 		"unlisted":               {head + "BenchmarkSweep/impl=gg/size=64 1 1 sec/op 0 block\n", `"gg" is not listed`},
 		"no block":               {head + "BenchmarkSweep/impl=go/size=64 1 1 sec/op\n", "no block number"},
 		"zero time":              {head + "BenchmarkSweep/impl=go/size=64 1 0 sec/op 0 block\n", "not a positive"},

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"crossover/calibration"
 	"crossover/harness"
 	"crossover/plots"
 )
@@ -28,16 +30,25 @@ func (o *output) draw(ctx context.Context, r *harness.Run) (folder string, err e
 	return folder, nil
 }
 
-// placeCharts puts drawn charts into the place of those before, and returns how many there are.
-func (o *output) placeCharts(folder string) (int, error) {
+// placeCharts puts drawn charts into the place of those of the entry before, nil where there was none, and returns how many
+// there are. Charts of cases that the entry no longer has are removed.
+func (o *output) placeCharts(folder string, old *calibration.Host) (int, error) {
 	drawn, err := os.ReadDir(folder)
 	if err != nil {
 		return 0, err
+	}
+	var before []string
+	if old != nil {
+		before = plots.FileNames(old)
 	}
 	for _, chart := range drawn {
 		if err := os.Rename(filepath.Join(folder, chart.Name()), filepath.Join(o.charts, chart.Name())); err != nil {
 			return 0, err
 		}
+		before = slices.DeleteFunc(before, func(name string) bool { return name == chart.Name() })
+	}
+	for _, name := range before {
+		os.Remove(filepath.Join(o.charts, name))
 	}
 	return len(drawn), nil
 }

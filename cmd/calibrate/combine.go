@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 
 	"crossover/calibration"
@@ -103,7 +102,7 @@ func (o *output) join(ctx context.Context, base, r *harness.Run, kept []string) 
 	}
 	defer func() {
 		if err != nil {
-			os.RemoveAll(folder)
+			harness.Discard(folder)
 		}
 	}()
 	joined = harness.Join(base, newer, func(name string) bool { return slices.Contains(kept, name) })

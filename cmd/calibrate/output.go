@@ -187,6 +187,12 @@ func warn(stderr io.Writer, entry *calibration.Host, states *harness.States) {
 	}
 }
 
+// warnEdited says that what lies beside the samples of a run is not what calibrate wrote.
+func warnEdited(stderr io.Writer, r *harness.Run) {
+	fmt.Fprintf(stderr, "calibrate: warning: %s was edited since calibrate wrote it: it does not match its digest\n",
+		filepath.Join(r.Folder, harness.EntryFile))
+}
+
 // print prints the entry as JSON or as tables.
 func (o *options) print(stdout io.Writer, entry *calibration.Host) error {
 	if o.json {

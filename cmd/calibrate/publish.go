@@ -56,7 +56,7 @@ func (o *output) attempt(ctx context.Context, r *harness.Run) (*publication, err
 		os.RemoveAll(p.drawn)
 	}
 	if p.run != r {
-		os.RemoveAll(p.run.Folder)
+		harness.Discard(p.run.Folder)
 	}
 	return nil, err
 }
@@ -152,10 +152,10 @@ func (o *output) place(p *publication) (err error) {
 	}
 	for _, r := range behind {
 		if r != nil && !same(r.Folder, p.run.Folder) && o.holds(r.Folder) {
-			os.RemoveAll(r.Folder)
+			harness.Discard(r.Folder)
 		}
 	}
-	p.charts, err = o.placeCharts(p.drawn)
+	p.charts, err = o.placeCharts(p.drawn, o.old)
 	return err
 }
 
@@ -179,6 +179,9 @@ func (o *output) report(p *publication, stdout, stderr io.Writer) error {
 	}
 	if p.backup != "" {
 		fmt.Fprintf(stderr, "calibrate: what %s held before is in %s\n", o.output, p.backup)
+	}
+	if base := p.replaced; base != nil && p.run != p.measured && base.Entry.Edited {
+		warnEdited(stderr, base)
 	}
 	if len(p.kept) > 0 {
 		fmt.Fprintf(stderr, "calibrate: warning: %s kept %s that this run measured less well (%s): %s --force replaces them\n",

@@ -423,6 +423,73 @@ func TestAnEmptyCaseReplacesNothing(t *testing.T) {
 	refits(t, f.file, f.host())
 }
 
+// The second signal ends a refit while the first one has the copies of the samples removed.
+func TestAdviceOfAnInterruptedRefit(t *testing.T) {
+	source := t.TempDir()
+	o, _, err := parse([]string{"--from", source}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &output{options: o, samples: "samples"}
+	if err := out.halfWritten(t.TempDir()); !strings.Contains(err.Error(), "--from "+source+" writes them") {
+		t.Errorf("%v", err)
+	}
+	o.from = filepath.Join(source, "unfinished") // it has taken its place
+	if err := out.halfWritten(o.from); !strings.Contains(err.Error(), "--from samples writes them") {
+		t.Errorf("%v", err)
+	}
+}
+
+// What lies beside the samples may be edited, and who uses it is told.
+func TestAnEditedSweepIsMentioned(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args()...)
+	runs, _ := filepath.Glob(filepath.Join(f.host(), "*"))
+	sweep := filepath.Join(runs[0], harness.EntryFile)
+	text := strings.Replace(read(t, sweep), `"tool_version": "`, `"tool_version": "my `, 1)
+	if err := os.WriteFile(sweep, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const want = "sweep.json was edited"
+	if stderr := succeed(t, twoCases(1), append(f.args(), "--ops", "sum")...); strings.Count(stderr, want) != 1 {
+		t.Errorf("a run that joins it says %q", stderr)
+	}
+	if stderr := succeed(t, twoCases(1), "--from", f.host(), "-o", f.file, "--data", f.data, "--plots", f.plots); strings.Contains(stderr, want) {
+		t.Errorf("a refit of what was written after it says %q", stderr)
+	}
+	other := newFolders(t)
+	succeed(t, twoCases(1), other.args()...)
+	runs, _ = filepath.Glob(filepath.Join(other.host(), "*"))
+	if err := os.WriteFile(filepath.Join(runs[0], harness.EntryFile), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	stderr := succeed(t, twoCases(1), "--from", other.host(), "-o", other.file, "--data", other.data, "--plots", other.plots)
+	if strings.Count(stderr, want) != 1 {
+		t.Errorf("a refit says %q", stderr)
+	}
+}
+
+// An entry that is replaced as a whole takes the charts of its cases with it.
+func TestChartsOfCasesThatAreGone(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args()...)
+	own := filepath.Join(f.plots, thisID(), "own.png")
+	if err := os.WriteFile(own, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, twoCases(1), append(f.args(), "--ops", "sum", "--state", "cold", "--force")...)
+	charts, err := filepath.Glob(filepath.Join(f.plots, thisID(), "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range charts {
+		charts[k] = filepath.Base(charts[k])
+	}
+	if want := []string{"overview.png", "own.png", "sum.png"}; !slices.Equal(charts, want) {
+		t.Errorf("%v are there, want %v", charts, want)
+	}
+}
+
 func TestSamplesAndChartsFollowTheFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	succeed(t, twoCases(1))

@@ -89,7 +89,7 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 	case err == nil || !harness.IsUnfinished(r.Folder):
 		return err // if any, of the charts alone
 	case measured(r) == 0:
-		os.RemoveAll(r.Folder)
+		harness.Discard(r.Folder)
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return interrupted()
@@ -113,6 +113,9 @@ func (o *output) interrupted(folder string, after time.Duration) error {
 
 // halfWritten is the error of a run that a signal ended while its entry and its charts were written.
 func (o *output) halfWritten(folder string) error {
+	if o.from != "" {
+		folder = o.from // a copy of it may be removed meanwhile
+	}
 	if _, err := os.Stat(folder); err != nil {
 		folder = o.samples // where it has taken its place
 	}
@@ -142,6 +145,9 @@ func refit(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	if !same(r.Folder, o.from) {
 		fmt.Fprintf(stderr, "calibrate: %s holds runs; this fits the newest, %s\n", o.from, r.Folder)
 	}
+	if r.Entry.Edited {
+		warnEdited(stderr, r)
+	}
 	out, err := open(o, &r.Entry, nil)
 	if err != nil {
 		return err
@@ -160,7 +166,7 @@ func (o *output) refit(ctx context.Context, r *harness.Run, stdout, stderr io.Wr
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(folder) // it has another name where it has become the host's
+		defer harness.Discard(folder) // it has another name where it has become the host's
 		if err := r.Save(ctx, folder); err != nil {
 			return err
 		}

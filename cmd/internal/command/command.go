@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"crossover/calibration"
+	"crossover/harness"
 	"crossover/host"
 	"crossover/kernels"
 )
@@ -152,16 +153,31 @@ func Commit() string {
 	return strings.TrimSpace(string(out))
 }
 
-// Writable makes the folder and reports whether a file can be written into it. Commands call it before they spend time.
+// probe begins the names of the files by which Writable tries a folder. The number of the process follows.
+const probe = ".writable-"
+
+// Writable makes the folder and reports whether a file can be written into it. Commands call it before they spend time. It
+// removes what a process left that was killed in Writable.
 func Writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot write to %s: %w", dir, Cause(err))
 	}
-	f, err := os.CreateTemp(dir, ".writable-*")
+	removeProbes(dir)
+	f, err := os.CreateTemp(dir, fmt.Sprintf("%s%d-*", probe, os.Getpid()))
 	if err != nil {
 		return fmt.Errorf("cannot write to %s: %w", dir, Cause(err))
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+func removeProbes(dir string) {
+	all, _ := os.ReadDir(dir)
+	for _, entry := range all {
+		rest, found := strings.CutPrefix(entry.Name(), probe)
+		if process, _, _ := strings.Cut(rest, "-"); found && harness.Ended(process) {
+			os.Remove(filepath.Join(dir, entry.Name()))
+		}
+	}
 }
 
 // Cause removes the path that an os error repeats.

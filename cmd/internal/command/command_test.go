@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -53,6 +54,27 @@ func TestFew(t *testing.T) {
 		if got := Few(words, ", "); got != want {
 			t.Errorf("Few(%q) = %q, want %q", words, got, want)
 		}
+	}
+}
+
+// A process that was killed in Writable leaves a file behind, and the next one removes it.
+func TestWritableTidiesUp(t *testing.T) {
+	ended := exec.Command("true")
+	if err := ended.Run(); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	for _, process := range []int{ended.Process.Pid, os.Getpid()} {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s%d-1", probe, process)), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Writable(dir); err != nil {
+		t.Fatal(err)
+	}
+	left, _ := os.ReadDir(dir)
+	if want := fmt.Sprintf("%s%d-1", probe, os.Getpid()); len(left) != 1 || left[0].Name() != want {
+		t.Errorf("%v is there, want %s of a process that runs", left, want)
 	}
 }
 

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"crossover/calibration"
+	"crossover/cmd/internal/command"
+	"crossover/harness"
+)
+
+// damaged cuts or changes a file, uses it, and puts it back.
+func damaged(r *round, ctx context.Context) {
+	r.begin()
+	if r.chance(40) {
+		r.damagedFile(ctx)
+	} else {
+		r.damagedSamples(ctx)
+	}
+	r.finish(ctx)
+}
+
+// damage cuts a file or flips one of its bits. It returns what was in the file and what is now.
+func (r *round) damage(path string) (before, after []byte, cut bool) {
+	before, err := os.ReadFile(path)
+	if !r.must(err) || len(before) == 0 {
+		return nil, nil, false
+	}
+	at := r.random.IntN(len(before))
+	after = bytes.Clone(before)
+	if cut = r.chance(50); cut {
+		after = after[:at]
+	} else {
+		after[at] ^= 1 << r.random.IntN(8)
+	}
+	r.must(os.WriteFile(path, after, 0o644))
+	return before, after, cut
+}
+
+func (r *round) damagedFile(ctx context.Context) {
+	path := filepath.Join(r.work, defaultFile)
+	before, after, _ := r.damage(path)
+	old := readState(path)
+	a := r.any()
+	for a.file != defaultFile {
+		a = r.any()
+	}
+	if a.name == "verify" {
+		a.args = []string{"--budget", "1s", "--no-progress"}
+	}
+	o := r.run(ctx, nil, a.name, a.args...)
+	switch force := strings.Contains(o.line, "--force"); {
+	case old.err != nil && !(force && o.code == command.ExitOK):
+		if now := readState(path); o.code != command.ExitFailed || !bytes.Equal(now.text, after) {
+			r.lose("%s: exit %d on a file that cannot be loaded (%v), which holds %d bytes of %d now", o.line, o.code, old.err, len(now.text), len(after))
+		}
+	case old.err != nil:
+		kept, err := os.ReadFile(path + ".bak")
+		if now := readState(path); now.err != nil || !bytes.Equal(kept, after) {
+			r.lose("%s: it replaced a broken file by one with %v, and the backup holds %d bytes of %d (%v)", o.line, now.err, len(kept), len(after), err)
+		}
+	case a.name == "verify" && old.file.Host(r.host) == nil:
+		if o.code != command.ExitNoEntry {
+			r.lose("%s: exit %d, and the file has no entry of this host", o.line, o.code)
+		}
+	default:
+		if a.name == "verify" && old.file.Host(r.host).Edited && o.code != command.ExitFailed && !strings.Contains(o.stderr, "edited") {
+			r.lose("%s: it does not say that the entry was edited: %q", o.line, o.stderr)
+		}
+		a.expect.harmed = true
+		r.judge(ctx, a, o, old, `|calibration\.json|can be checked`)
+	}
+	r.must(os.WriteFile(path, before, 0o644))
+	r.restore()
+}
+
+// restore puts samples and charts back.
+func (r *round) restore() {
+	for _, name := range []string{defaultData, defaultPlots} {
+		r.must(os.RemoveAll(filepath.Join(r.work, name)))
+		r.must(os.CopyFS(filepath.Join(r.work, name), os.DirFS(filepath.Join(r.base, name))))
+	}
+}
+
+func (r *round) damagedSamples(ctx context.Context) {
+	old := readState(filepath.Join(r.work, defaultFile))
+	runs, _ := filepath.Glob(filepath.Join(r.work, defaultData, r.host, "*"))
+	if len(runs) != 1 {
+		r.lose("the round itself: %d runs", len(runs))
+		return
+	}
+	path := filepath.Join(runs[0], pick(r, []string{harness.EntryFile, harness.EntryFile, "scale.bench", "log.bench", "sum.bench"}))
+	before, _, cut := r.damage(path)
+	a := r.from(filepath.Join(defaultData, r.host), r.host)
+	if r.chance(40) {
+		a = r.calibrate(defaultFile)
+	}
+	a.args = without(a.args, "-q")
+	o := r.run(ctx, nil, a.name, a.args...)
+	switch name := filepath.Base(path); {
+	case o.code == command.ExitOK && a.args[0] == "--from" && (cut || name != harness.EntryFile):
+		r.lose("%s: exit 0 on a damaged %s", o.line, name)
+	case o.code == command.ExitFailed && a.args[0] == "--from" && !strings.Contains(o.stderr, name):
+		r.lose("%s: the error does not name %s: %q", o.line, name, o.stderr)
+	}
+	a.expect.harmed, a.expect.hosts = true, nil
+	r.judge(ctx, a, o, old, "|"+defaultData)
+	now := readState(filepath.Join(r.work, defaultFile))
+	if o.code == command.ExitOK && !strings.Contains(o.stderr, "edited") {
+		r.checkRuns(o, now.file.Host(r.host), old.file.Host(r.host))
+	}
+	if _, err := os.Stat(path); err == nil && bytes.Equal(now.text, old.text) {
+		r.must(os.WriteFile(path, before, 0o644))
+		return
+	}
+	r.forced = true // the run before lies there, damaged, and is not taken for its samples
+	r.must(os.WriteFile(filepath.Join(r.work, defaultFile), old.text, 0o644))
+	r.restore()
+}
+
+// checkRuns tests that cases of the same samples are still said to be from the same run of the same machine.
+func (r *round) checkRuns(o *outcome, now, old *calibration.Host) {
+	if now == nil || old == nil {
+		return
+	}
+	if now.Facts.Chip != old.Facts.Chip || !reflect.DeepEqual(now.Facts, old.Facts) {
+		r.lose("%s: exit 0, and the facts of the host are others, without a word", o.line)
+	}
+	for k := range now.Cases {
+		is := &now.Cases[k]
+		for j := range old.Cases {
+			was := &old.Cases[j]
+			if was.Name != is.Name || was.Samples != is.Samples {
+				continue
+			}
+			from, of := old.RunOf(was), now.RunOf(is)
+			from.Method.TieBand, of.Method.TieBand = 0, 0 // of all cases of a run together
+			if !reflect.DeepEqual(from, of) {
+				r.lose("%s: exit 0, and the run of %s is said to be another, without a word: %+v, was %+v", o.line, is.Name, of, from)
+			}
+		}
+	}
+}
+
+func without(args []string, flag string) []string {
+	var rest []string
+	for _, a := range args {
+		if a != flag {
+			rest = append(rest, a)
+		}
+	}
+	return rest
+}

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image/png"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"crossover/calibration"
+	"crossover/harness"
+	"crossover/timings"
+)
+
+// state is what a calibration file holds.
+type state struct {
+	text []byte // nil where there is no file
+	file *calibration.File
+	raw  map[string]string // the text of each host, by id
+	err  error             // why it cannot be loaded
+}
+
+func readState(path string) *state {
+	s := &state{file: &calibration.File{}, raw: map[string]string{}}
+	s.text, s.err = os.ReadFile(path)
+	if errors.Is(s.err, fs.ErrNotExist) {
+		s.text, s.err = nil, nil
+		return s
+	}
+	if s.err != nil {
+		return s
+	}
+	file, err := calibration.Load(path)
+	if err != nil {
+		s.err = err
+		return s
+	}
+	s.file = file
+	s.raw, s.err = rawHosts(s.text)
+	return s
+}
+
+// rawHosts returns the text of each host in the text of a file.
+func rawHosts(text []byte) (map[string]string, error) {
+	var file struct{ Hosts []json.RawMessage }
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, err
+	}
+	raw := map[string]string{}
+	for _, h := range file.Hosts {
+		var named struct{ ID string }
+		if err := json.Unmarshal(h, &named); err != nil {
+			return nil, err
+		}
+		raw[named.ID] = string(h)
+	}
+	return raw, nil
+}
+
+// expect is what a command, or several at once, may have changed.
+type expect struct {
+	hosts   []string // whose entries may be new, besides this host's
+	replace bool     // cases may be gone or poorer: that was asked for
+	same    bool     // nothing may have changed
+	harmed  bool     // the entry of this host was damaged, or its samples were
+}
+
+// check tests that the calibration file is the old or the new one and whole, and that samples and file fit together. It
+// returns the state, to test the next step against.
+func (r *round) check(path string, old *state, e expect) *state {
+	now := readState(filepath.Join(r.work, path))
+	switch {
+	case now.err != nil:
+		r.lose("%s cannot be loaded: %v", path, now.err)
+		return now
+	case now.text == nil && old.text != nil:
+		r.lose("%s is gone", path)
+		return now
+	case e.same && !bytes.Equal(now.text, old.text):
+		r.lose("%s has changed", path)
+	}
+	for id, text := range old.raw {
+		if id != r.host && !slices.Contains(e.hosts, id) && now.raw[id] != text {
+			r.lose("%s: the entry of %s has changed", path, id)
+		}
+	}
+	for k := range now.file.Hosts {
+		h := &now.file.Hosts[k]
+		if was := old.file.Host(h.ID); was == nil && h.ID != r.host && !slices.Contains(e.hosts, h.ID) {
+			r.lose("%s: %s is new", path, h.ID)
+		} else if was != nil && !e.replace {
+			r.checkCases(path, h, was)
+		}
+		if h.ID == r.host && !e.harmed || slices.Contains(e.hosts, h.ID) || now.raw[h.ID] != old.raw[h.ID] {
+			r.checkSamples(path, h, now.raw[h.ID])
+		}
+	}
+	return now
+}
+
+// checkCases tests that no case of an entry is gone and none is poorer.
+func (r *round) checkCases(path string, now, old *calibration.Host) {
+	for k := range old.Cases {
+		was := &old.Cases[k]
+		n := slices.IndexFunc(now.Cases, func(c calibration.Case) bool { return c.Name == was.Name })
+		if n < 0 {
+			r.lose("%s: %s has lost %s", path, now.ID, was.Name)
+			continue
+		}
+		if is := &now.Cases[n]; is.Samples != was.Samples {
+			if reason := harness.Poorer(is, was); reason != "" {
+				r.lose("%s: %s of %s was better: %s", path, was.Name, now.ID, reason)
+			}
+		}
+	}
+}
+
+// checkSamples tests that the samples of an entry are there and fit to its text.
+func (r *round) checkSamples(path string, h *calibration.Host, text string) {
+	data := filepath.Join(r.work, dataOf(path), h.ID)
+	if h.Edited {
+		r.lose("%s: the entry of %s does not match its digest", path, h.ID)
+	}
+	run, err := harness.Find(data, h)
+	if err != nil {
+		r.lose("%s: the samples of %s: %v", path, h.ID, err)
+		return
+	}
+	if err := run.Fit(context.Background()); err != nil {
+		r.lose("%s: the samples of %s do not fit: %v", path, h.ID, err)
+		return
+	}
+	var fitted bytes.Buffer
+	if _, err := (&calibration.File{Hosts: []calibration.Host{run.Entry}}).WriteTo(&fitted); err != nil {
+		r.lose("%s: the samples of %s fit to no entry: %v", path, h.ID, err)
+		return
+	}
+	if raw, err := rawHosts(fitted.Bytes()); err != nil || raw[h.ID] != text {
+		r.lose("%s: the samples of %s in %s fit to another entry (%v)", path, h.ID, run.Folder, err)
+	}
+}
+
+// dataOf is the folder of the samples that belong to a calibration file, and plotsOf that of the charts.
+func dataOf(path string) string {
+	if path == defaultFile {
+		return defaultData
+	}
+	return filepath.Join(strings.TrimSuffix(path, filepath.Ext(path)), "data")
+}
+
+func plotsOf(path string) string {
+	if path == defaultFile {
+		return defaultPlots
+	}
+	return filepath.Join(strings.TrimSuffix(path, filepath.Ext(path)), "plots")
+}
+
+var (
+	runFolder        = regexp.MustCompile(`^\d{8}T\d{6}Z(-\d+)?$`)
+	unfinishedFolder = regexp.MustCompile(`^unfinished-\d{8}T\d{6}Z-\d+(-\d+)?$`)
+	backup           = regexp.MustCompile(`\.bak\d*$`)
+)
+
+// checkStrays tests that the folder of the round holds nothing but calibration files, their backups, samples, charts, and
+// the unfinished runs that can still be fitted. Where a command was ended by force a run of before may stay too, whole.
+func (r *round) checkStrays(files ...string) {
+	known := map[string]bool{}
+	for _, file := range files {
+		r.checkTree(file, known)
+	}
+	filepath.WalkDir(r.work, func(path string, entry fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(r.work, path)
+		switch {
+		case err != nil:
+			r.lose("%s: %v", name, err)
+		case entry.IsDir() || known[name] || slices.Contains(r.own, name):
+		case backup.MatchString(name) && slices.Contains(files, backup.ReplaceAllString(name, "")):
+		default:
+			r.lose("%s was left behind", name)
+		}
+		return nil
+	})
+}
+
+// checkTree notes the files that belong to a calibration file, and tests its folders of runs and charts.
+func (r *round) checkTree(file string, known map[string]bool) {
+	known[file] = true
+	s := readState(filepath.Join(r.work, file))
+	hosts, _ := filepath.Glob(filepath.Join(r.work, dataOf(file), "*"))
+	for _, folder := range hosts {
+		id := filepath.Base(folder)
+		charts := filepath.Join(plotsOf(file), id)
+		if r.forced && id != r.host { // who was ended by force there leaves it to the next run of that host
+			r.know(folder, known)
+			r.know(filepath.Join(r.work, charts), known)
+			continue
+		}
+		runs, _ := os.ReadDir(folder)
+		finished := 0
+		for _, entry := range runs {
+			run := filepath.Join(dataOf(file), id, entry.Name())
+			unfinished := unfinishedFolder.MatchString(entry.Name())
+			if !unfinished && !runFolder.MatchString(entry.Name()) {
+				r.lose("%s was left behind", run)
+				continue
+			}
+			if !unfinished {
+				finished++
+			}
+			r.checkRun(run, unfinished, known)
+		}
+		if finished > 1 && !r.forced {
+			r.lose("%s holds %d runs", filepath.Join(dataOf(file), id), finished)
+		}
+		if r.forced { // between file and charts: those of cases that the file no longer has may stay
+			for _, name := range []string{"scale", "log", "sum"} {
+				known[filepath.Join(charts, name+".png")] = true
+			}
+		}
+		if h := s.file.Host(id); h != nil {
+			r.checkCharts(charts, h, known)
+		}
+	}
+}
+
+// know notes all that is in a folder.
+func (r *round) know(folder string, known map[string]bool) {
+	filepath.WalkDir(folder, func(path string, _ fs.DirEntry, _ error) error {
+		name, _ := filepath.Rel(r.work, path)
+		known[name] = true
+		return nil
+	})
+}
+
+// checkRun tests that the folder of a run can be fitted and holds nothing else. What a run that was ended by force left in
+// its unfinished folder stays there with it.
+func (r *round) checkRun(folder string, unfinished bool, known map[string]bool) {
+	run, err := harness.Load(filepath.Join(r.work, folder))
+	if err != nil {
+		r.lose("%s cannot be fitted: %v", folder, err)
+	}
+	entries, _ := os.ReadDir(filepath.Join(r.work, folder))
+	for _, entry := range entries {
+		name := filepath.Join(folder, entry.Name())
+		known[name] = unfinished || entry.Name() == harness.EntryFile || run != nil && slices.ContainsFunc(run.Entry.Cases,
+			func(c calibration.Case) bool { return timings.FileName(c.Name) == entry.Name() })
+	}
+}
+
+// checkCharts tests that the charts of an entry are there and whole, and no others.
+func (r *round) checkCharts(folder string, h *calibration.Host, known map[string]bool) {
+	names := []string{"overview"}
+	for _, c := range h.Cases {
+		names = append(names, c.Name) // ours are letters alone
+	}
+	for _, name := range names {
+		path := filepath.Join(folder, name+".png")
+		known[path] = true
+		file, err := os.Open(filepath.Join(r.work, path))
+		if err != nil {
+			r.lose("a chart is missing: %v", err)
+			continue
+		}
+		if _, err := png.Decode(file); err != nil {
+			r.lose("%s is no chart: %v", path, err)
+		}
+		file.Close()
+	}
+}
+
+// lose notes that something was lost.
+func (r *round) lose(format string, args ...any) {
+	r.losses = append(r.losses, fmt.Sprintf(format, args...))
+}
