@@ -170,9 +170,17 @@ type Case struct {
 	Sizes           []int            `json:"sizes"`    // every measured size, ascending, so that a check can take others
 	Blocks          int              `json:"blocks"`
 	Samples         string           `json:"samples,omitempty"` // digest of the sample file, as package timings gives it; "" where none was noted
+	Earlier         []Earlier        `json:"earlier,omitempty"` // further runs that the case was fitted from, the newest first
 	ExpectedRegret  float64          `json:"expected_regret"`   // mean of Regret, 0 where that is below or not known
 	Regret          *Regret          `json:"regret,omitempty"`  // nil where nothing could be held out
 	Warnings        []string         `json:"warnings"`
+}
+
+// Earlier is what a run before the newest one measured of a case.
+type Earlier struct {
+	Run     int    `json:"run"` // as Case.Run
+	Blocks  int    `json:"blocks"`
+	Samples string `json:"samples"` // digest of the sample file
 }
 
 // Axis is the swept parameter and the range over which it was measured.

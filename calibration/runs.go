@@ -14,10 +14,16 @@ type Run struct {
 	Method      Method      `json:"method"`
 }
 
-// RunOf returns the run that a case of the entry is from.
-func (h *Host) RunOf(c *Case) Run {
-	if c.Run > 0 && c.Run <= len(h.Runs) {
-		return h.Runs[c.Run-1]
+// RunOf returns the run that a case of the entry is from, the newest of several.
+func (h *Host) RunOf(c *Case) Run { return h.run(c.Run) }
+
+// EarlierRun returns the run that an earlier part of a case is from.
+func (h *Host) EarlierRun(e Earlier) Run { return h.run(e.Run) }
+
+// run returns the run of a number: 0 is the entry's own, n is Runs[n-1].
+func (h *Host) run(n int) Run {
+	if n > 0 && n <= len(h.Runs) {
+		return h.Runs[n-1]
 	}
 	return Run{Created: h.Created, Environment: h.Environment, Method: h.Method}
 }
@@ -40,6 +46,20 @@ func (h *Host) checkRuns() error {
 			return fmt.Errorf("case %q: run is %d (want 0 to %d, the number of runs)", c.Name, c.Run, len(h.Runs))
 		case c.Run > 0:
 			used[c.Run-1] = true
+		}
+		seen := map[int]bool{c.Run: true}
+		for k, e := range c.Earlier {
+			switch {
+			case e.Run < 0 || e.Run > len(h.Runs):
+				return fmt.Errorf("case %q: earlier[%d]: run is %d (want 0 to %d, the number of runs)", c.Name, k, e.Run, len(h.Runs))
+			case seen[e.Run]:
+				return fmt.Errorf("case %q: earlier[%d]: run %d is there twice", c.Name, k, e.Run)
+			case e.Blocks < 1 || !samplesDigest.MatchString(e.Samples):
+				return fmt.Errorf(`case %q: earlier[%d]: want a number of blocks and a digest ("sha256:" and 64 hexadecimal digits)`, c.Name, k)
+			case e.Run > 0:
+				used[e.Run-1] = true
+			}
+			seen[e.Run] = true
 		}
 	}
 	for i := range h.Runs {

@@ -26,7 +26,7 @@ func (r *Run) Fit(ctx context.Context) error {
 		}
 		c := &entry.Cases[k]
 		method := entry.RunOf(c).Method
-		fit := thresholds.Fit([]*timings.Set{r.Timings[c.Name]}, thresholds.Options{
+		fit := thresholds.Fit(r.history(c.Name), thresholds.Options{
 			Seed: method.Seed, Precision: method.Precision, Resamples: r.Resamples, Processors: known,
 		})
 		fill(c, r.Timings[c.Name], &fit)
@@ -43,6 +43,16 @@ func (r *Run) Fit(ctx context.Context) error {
 	return nil
 }
 
+// history returns the timings of a case run by run, the newest first: those of the implementations that it has today.
+func (r *Run) history(name string) []*timings.Set {
+	newest := r.Timings[name]
+	all := []*timings.Set{newest}
+	for _, earlier := range r.Earlier[name] {
+		all = append(all, earlier.For(newest.Implementations))
+	}
+	return all
+}
+
 // processors returns what all cases together say of the machine's processors.
 func (r *Run) processors() *thresholds.Processors {
 	of := map[string]string{}
@@ -51,7 +61,7 @@ func (r *Run) processors() *thresholds.Processors {
 		for _, i := range c.Implementations {
 			of[i.Name] = i.Processor
 		}
-		all = append(all, []*timings.Set{r.Timings[c.Name]})
+		all = append(all, r.history(c.Name))
 	}
 	return thresholds.StudyProcessors(of, all)
 }

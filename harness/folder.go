@@ -177,6 +177,13 @@ func (r *Run) fits(entry *calibration.Host) bool {
 	})
 }
 
+// sameEarlier compares what earlier runs measured of a case, in the saved entry and in another one.
+func (s *saved) sameEarlier(entry *calibration.Host) func(a, b calibration.Earlier) bool {
+	return func(a, b calibration.Earlier) bool {
+		return a.Samples == b.Samples && s.EarlierRun(a).Created.Equal(entry.EarlierRun(b).Created)
+	}
+}
+
 // isOf reports whether a fitted entry has the cases of a saved one, from the same runs.
 func (s *saved) isOf(entry *calibration.Host) bool {
 	if s.ID != entry.ID || len(s.Cases) != len(entry.Cases) {
@@ -185,7 +192,7 @@ func (s *saved) isOf(entry *calibration.Host) bool {
 	for k := range s.Cases {
 		was, is := &s.Cases[k], &entry.Cases[k]
 		from, of := s.RunOf(was), entry.RunOf(is)
-		if was.Name != is.Name || was.Blocks != is.Blocks || !from.Created.Equal(of.Created) || from.Method.Seed != of.Method.Seed {
+		if was.Name != is.Name || was.Blocks != is.Blocks || !slices.EqualFunc(was.Earlier, is.Earlier, s.sameEarlier(entry)) || !from.Created.Equal(of.Created) || from.Method.Seed != of.Method.Seed {
 			return false
 		}
 	}

@@ -8,37 +8,90 @@ import (
 	"crossover/timings"
 )
 
-// Join returns a run, not fitted and not saved, of the cases of an older run that are kept and those of a newer one that
-// are not kept from the older. Neither may be fitted. Each case says which run measured it; what the entry says of itself
-// stays that of the older run as long as it keeps a case of that.
-func Join(older, newer *Run, kept func(name string) bool) *Run {
-	j := &Run{Entry: newer.Entry, Timings: map[string]*timings.Set{}, Resamples: newer.Resamples}
+// MostRuns is how many runs of a case are kept.
+const MostRuns = 6
+
+// Join returns a run, not fitted and not saved, of an older run and a newer one. Neither may be fitted. Cases that are kept
+// stay those of the older run. To the others the newer run adds its timings, and those of the older one become earlier ones,
+// MostRuns in all; where fresh says so, they are forgotten instead. Each case says which runs measured it; what the entry says
+// of itself stays that of the older run as long as it keeps a case of that.
+func Join(older, newer *Run, kept, fresh func(name string) bool) *Run {
+	j := &joint{Run: &Run{
+		Entry: newer.Entry, Timings: map[string]*timings.Set{}, Earlier: map[string][]*timings.Set{}, Resamples: newer.Resamples,
+	}}
 	j.Entry.Cases, j.Entry.Runs, j.Entry.Warnings = nil, nil, nil
-	var runs []calibration.Run
-	add := func(from *Run, c calibration.Case) {
-		run := from.Entry.RunOf(&c)
-		c.Run = slices.IndexFunc(runs, func(other calibration.Run) bool { return reflect.DeepEqual(run, other) })
-		if c.Run < 0 {
-			c.Run = len(runs)
-			runs = append(runs, run)
-		}
-		j.Entry.Cases = append(j.Entry.Cases, c)
-		j.Timings[c.Name] = from.Timings[c.Name]
-	}
 	for _, c := range older.Entry.Cases {
 		if kept(c.Name) {
-			add(older, c)
+			j.add(older, c)
 		}
 	}
 	for _, c := range newer.Entry.Cases {
-		if !kept(c.Name) {
-			add(newer, c)
+		if kept(c.Name) {
+			continue
+		}
+		j.add(newer, c)
+		if !fresh(c.Name) {
+			j.remember(older, c.Name)
 		}
 	}
-	own := runs[0]
+	own := j.runs[0]
 	j.Entry.Created, j.Entry.Environment, j.Entry.Method = own.Created, own.Environment, own.Method
-	j.Entry.Runs = runs[1:]
-	return j
+	j.Entry.Runs = j.runs[1:]
+	return j.Run
+}
+
+// joint is a run that is being joined.
+type joint struct {
+	*Run
+	runs []calibration.Run // that it has cases from; the first one becomes the entry's own
+}
+
+// number returns the number of a run.
+func (j *joint) number(run calibration.Run) int {
+	n := slices.IndexFunc(j.runs, func(other calibration.Run) bool { return reflect.DeepEqual(run, other) })
+	if n < 0 {
+		n = len(j.runs)
+		j.runs = append(j.runs, run)
+	}
+	return n
+}
+
+// add takes up a case of a run, with what it knows of runs before.
+func (j *joint) add(from *Run, c calibration.Case) {
+	earlier := c.Earlier
+	c.Run, c.Earlier = j.number(from.Entry.RunOf(&c)), nil
+	j.Entry.Cases = append(j.Entry.Cases, c)
+	j.Timings[c.Name] = from.Timings[c.Name]
+	for k, e := range earlier {
+		j.addEarlier(from.Entry.EarlierRun(e), from.Earlier[c.Name][k])
+	}
+}
+
+// remember adds to the last case what another run knows of it.
+func (j *joint) remember(from *Run, name string) {
+	k := slices.IndexFunc(from.Entry.Cases, func(c calibration.Case) bool { return c.Name == name })
+	if k < 0 {
+		return
+	}
+	c := &from.Entry.Cases[k]
+	j.addEarlier(from.Entry.RunOf(c), from.Timings[name])
+	for n, e := range c.Earlier {
+		j.addEarlier(from.Entry.EarlierRun(e), from.Earlier[name][n])
+	}
+}
+
+// addEarlier adds the timings of a run to the last case, unless that has them or enough others.
+func (j *joint) addEarlier(run calibration.Run, set *timings.Set) {
+	c := &j.Entry.Cases[len(j.Entry.Cases)-1]
+	if len(set.Blocks) == 0 || len(c.Earlier) == MostRuns-1 {
+		return
+	}
+	number, samples := j.number(run), set.Digest()
+	if samples == j.Timings[c.Name].Digest() || slices.ContainsFunc(c.Earlier, func(e calibration.Earlier) bool { return e.Samples == samples }) {
+		return
+	}
+	c.Earlier = append(c.Earlier, calibration.Earlier{Run: number, Blocks: len(set.Blocks), Samples: samples})
+	j.Earlier[c.Name] = append(j.Earlier[c.Name], set)
 }
 
 // Poorer says why what a run found in a case must not take the place of what was known before, "" where it may.

@@ -31,6 +31,7 @@ type Options struct {
 type Run struct {
 	Entry     calibration.Host             // of the calibration file; without segments before Fit
 	Timings   map[string]*timings.Set      // by case
+	Earlier   map[string][]*timings.Set    // by case, of the runs that calibration.Case.Earlier names, in its order
 	Fits      map[string]thresholds.Result // by case, after Fit
 	Results   []*sweeps.Result             // of Measure, in the order of the cases; none of a run that was loaded
 	Folder    string                       // that Measure saves the run in; "" saves nothing

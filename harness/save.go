@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"crossover/calibration"
 	"crossover/sweeps"
@@ -54,10 +55,53 @@ func (r *Run) Save(ctx context.Context, folder string) error {
 			return err
 		}
 	}
+	if err := r.saveEarlier(ctx, folder); err != nil {
+		return err
+	}
 	if err := r.saveEntry(folder); err != nil {
 		return err
 	}
 	r.Folder = folder
+	return nil
+}
+
+// earlierFolder is the folder, in that of a run, of the samples of a run before it: its number in the entry.
+func earlierFolder(folder string, e calibration.Earlier) string {
+	return filepath.Join(folder, "earlier", strconv.Itoa(e.Run))
+}
+
+// saveEarlier writes the samples of the runs before.
+func (r *Run) saveEarlier(ctx context.Context, folder string) error {
+	for _, c := range r.Entry.Cases {
+		for k, set := range r.Earlier[c.Name] {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			dir := earlierFolder(folder, c.Earlier[k])
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+			if err := saveSamples(dir, set); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// loadEarlier reads the samples of the runs before that a case names.
+func (r *Run) loadEarlier(c *calibration.Case) error {
+	for _, e := range c.Earlier {
+		dir := earlierFolder(r.Folder, e)
+		set, err := timings.Load(filepath.Join(dir, timings.FileName(c.Name)))
+		switch {
+		case err != nil:
+			return err
+		case set.Case != c.Name || set.Simulated != r.Entry.Simulated || set.Digest() != e.Samples:
+			return fmt.Errorf("%s holds other samples than %s names", filepath.Join(dir, timings.FileName(c.Name)), EntryFile)
+		}
+		r.Earlier[c.Name] = append(r.Earlier[c.Name], set)
+	}
 	return nil
 }
 
@@ -93,7 +137,7 @@ func Load(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{Entry: *s.Host, Timings: map[string]*timings.Set{}, Folder: folder}
+	r := &Run{Entry: *s.Host, Timings: map[string]*timings.Set{}, Earlier: map[string][]*timings.Set{}, Folder: folder}
 	for k := range r.Entry.Cases {
 		c := &r.Entry.Cases[k]
 		path := filepath.Join(folder, timings.FileName(c.Name))
@@ -106,6 +150,9 @@ func Load(folder string) (*Run, error) {
 		}
 		if err == nil {
 			err = agree(c, set, r.Entry.Simulated)
+		}
+		if err == nil {
+			err = r.loadEarlier(c)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", folder, err)

@@ -138,8 +138,7 @@ func (s *Set) At(size int) []Block {
 	return at
 }
 
-// For returns the set with the times of its implementations in the order of the given ones, which are all of them and may
-// be more.
+// For returns the set with the times of the given implementations, in their order. It leaves out those of others.
 func (s *Set) For(implementations []string) *Set {
 	if slices.Equal(s.Implementations, implementations) {
 		return s
@@ -157,13 +156,18 @@ func (s *Set) For(implementations []string) *Set {
 			b.Seconds[i] = math.NaN()
 		}
 		for i, to := range place {
+			if to < 0 {
+				continue
+			}
 			b.Seconds[to], b.Iterations[to] = was.Seconds[i], was.Iterations[i]
 			if account, told := was.TimesOnGPU(i); told {
 				b.SetTimesOnGPU(to, account)
 			}
 		}
-		if was.Twin >= 0 {
+		if b.Twin = -1; was.Twin >= 0 && place[was.Twin] >= 0 {
 			b.Twin = place[was.Twin]
+		} else {
+			b.TwinSeconds = 0
 		}
 	}
 	return out

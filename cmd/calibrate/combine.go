@@ -45,7 +45,7 @@ func (o *output) combine(ctx context.Context, r *harness.Run) (*publication, err
 	case len(better) == count(&r.Entry):
 		return nil, fmt.Errorf("%s holds a better calibration of this host (%s): --force replaces it, -o FILE writes elsewhere",
 			o.output, better[0])
-	case len(stay) == 0:
+	case len(stay) == 0 && (o.forgets() || baseErr != nil || !adds(base, r)):
 		return p, nil
 	case errors.Is(baseErr, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s holds %s of this host that stay, and their samples are not in %s: --data names their folder, "+
@@ -105,7 +105,8 @@ func (o *output) join(ctx context.Context, base, r *harness.Run, kept []string) 
 			harness.Discard(folder)
 		}
 	}()
-	joined = harness.Join(base, newer, func(name string) bool { return slices.Contains(kept, name) })
+	joined = harness.Join(base, newer,
+		func(name string) bool { return slices.Contains(kept, name) }, func(string) bool { return o.forgets() })
 	if err := joined.Save(ctx, folder); err != nil {
 		return nil, err
 	}
@@ -114,6 +115,17 @@ func (o *output) join(ctx context.Context, base, r *harness.Run, kept []string) 
 	}
 	joined.Resamples = r.Resamples
 	return joined, joined.Fit(ctx)
+}
+
+// forgets reports whether earlier runs of the cases that are measured are forgotten.
+func (o *options) forgets() bool { return o.fresh || o.force }
+
+// adds reports whether a run has timings that those of before do not have, so that these become earlier ones.
+func adds(base, r *harness.Run) bool {
+	return slices.ContainsFunc(r.Entry.Cases, func(c calibration.Case) bool {
+		set, known := base.Timings[c.Name]
+		return known && set.Digest() != r.Timings[c.Name].Digest()
+	})
 }
 
 // partial reports whether the command line asks for less than everything that there is.

@@ -43,7 +43,7 @@ type options struct {
 	from      string
 	simulate  string
 
-	list, dryRun, quick, json, quiet, verbose, noProgress, force bool
+	list, dryRun, quick, json, quiet, verbose, noProgress, force, fresh bool
 
 	sizeRange command.SizeRange      // of sizes, when given
 	given     func(flag string) bool // reports whether the command line names it
@@ -74,6 +74,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "print a line for every visit to a size")
 	flags.BoolVar(&o.noProgress, "no-progress", false, "draw no progress bar")
+	flags.BoolVar(&o.fresh, "fresh", false, "forget the earlier runs of the cases that are measured")
 	flags.BoolVar(&o.force, "force", false, "replace better cases, an entry of another method or a file that is not valid; what was there is kept as FILE.bak")
 	if done, err = command.Parse(flags, args, stdout,
 		"Calibrate finds the input sizes at which the fastest implementation changes on this machine."); done || err != nil {

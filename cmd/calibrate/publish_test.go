@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -335,7 +336,8 @@ func TestAPartialRunKeepsTheOtherCases(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := file.Hosts[0]
-		if len(h.Cases) != 2 || len(h.Runs) != 1 || h.Cases[1].Name != "sum" || h.RunOf(&h.Cases[1]).Method.Seed != 8 {
+		runs := []int{1, 2, 1}[round] // the first one of sum is an earlier one, until it is forgotten
+		if len(h.Cases) != 2 || len(h.Runs) != runs || h.Cases[1].Name != "sum" || h.RunOf(&h.Cases[1]).Method.Seed != 8 {
 			t.Fatalf("%d cases of 1 + %d runs", len(h.Cases), len(h.Runs))
 		}
 		if diff := cmp.Diff(first.Hosts[0].Cases[0], h.Cases[0]); diff != "" || h.RunOf(&h.Cases[0]).Method.Seed != 7 {
@@ -725,4 +727,45 @@ func TestARefitEndsAnywhere(t *testing.T) {
 			t.Fatal("it never ends")
 		}
 	}
+}
+
+// A run adds to what the host knows: the timings of the runs before stay, six in all, and every figure refits from them.
+func TestARunAddsToTheRunsBefore(t *testing.T) {
+	f := newFolders(t)
+	entry := func() *calibration.Host {
+		t.Helper()
+		file, err := calibration.Load(f.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &file.Hosts[0]
+	}
+	for run := range 8 {
+		succeed(t, twoCases(1), f.args("--quick", "--seed", strconv.Itoa(10+run))...)
+		h := entry()
+		for k := range h.Cases {
+			c := &h.Cases[k]
+			if want := min(run, harness.MostRuns-1); len(c.Earlier) != want {
+				t.Fatalf("run %d: %s has %d runs before, want %d", run, c.Name, len(c.Earlier), want)
+			}
+			for n, e := range c.Earlier {
+				if seed := h.EarlierRun(e).Method.Seed; seed != uint64(10+run-1-n) {
+					t.Errorf("run %d: the runs before %s have the seed %d at %d", run, c.Name, seed, n)
+				}
+			}
+		}
+		if run < 2 || run == 7 {
+			refits(t, f.file, f.host())
+		}
+	}
+	if folders, _ := filepath.Glob(filepath.Join(f.host(), "*")); len(folders) != 1 {
+		t.Errorf("the host has the folders %v, want one", folders)
+	}
+	// A part of the cases adds to those alone.
+	succeed(t, twoCases(1), f.args("--quick", "--seed", "30", "--ops", "sum", "--fresh")...)
+	h := entry()
+	if fft, sum := len(h.Cases[0].Earlier), len(h.Cases[1].Earlier); fft != harness.MostRuns-1 || sum != 0 {
+		t.Errorf("after --fresh there are %d and %d runs before, want %d and none", fft, sum, harness.MostRuns-1)
+	}
+	refits(t, f.file, f.host())
 }
