@@ -271,10 +271,14 @@ type Regret struct {
 	Parts int      `json:"parts"` // how many were held out, one after the other: runs, or parts of a single run
 }
 
-// Interval is the 95 % confidence interval of a threshold, in units of the axis.
+// Interval is the 95 % confidence interval of a threshold, in units of the axis: of what the next run would find.
 type Interval struct {
 	Low  int `json:"low"`
 	High int `json:"high"`
+
+	// AssumedBetweenRuns is the standard deviation of a log-ratio between runs that the interval assumes, because a single
+	// run does not show it. It is 0, and not in the file, where several runs did.
+	AssumedBetweenRuns float64 `json:"assumed_between_runs,omitempty"`
 }
 
 // Alternative is what to take if a program lacks a segment's implementation.

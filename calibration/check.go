@@ -441,6 +441,9 @@ func (s *Segment) check(competes map[string]bool) error {
 	if s.Interval == nil {
 		return nil
 	}
+	if err := notNegative(quantity{"assumed_between_runs", s.Interval.AssumedBetweenRuns}); err != nil {
+		return err
+	}
 	low, high := s.Interval.Low, s.Interval.High
 	switch {
 	case low < 1:

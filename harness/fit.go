@@ -145,7 +145,7 @@ func segments(set *timings.Set, r *thresholds.Result) []calibration.Segment {
 	for n, s := range r.Segments {
 		segment := calibration.Segment{From: s.From, To: s.To, Implementation: set.Implementations[s.Implementation]}
 		if n > 0 {
-			segment.Interval = &calibration.Interval{Low: s.Low, High: s.High}
+			segment.Interval = &calibration.Interval{Low: s.Low, High: s.High, AssumedBetweenRuns: s.Assumed}
 		}
 		for _, d := range s.Doubts {
 			segment.Doubts = append(segment.Doubts, calibration.Doubt{

@@ -296,6 +296,15 @@ func axisTitle(a calibration.Axis) string {
 // measured describes the measurement of one case.
 func measured(c *calibration.Case) []string {
 	parts := []string{grouped(c.Blocks) + " blocks"}
+	if n := len(c.Earlier); n > 0 {
+		parts[0] += " in the newest of " + grouped(1+n) + " runs"
+	}
+	for _, s := range c.Segments {
+		if s.Interval != nil && s.Interval.AssumedBetweenRuns > 0 {
+			parts = append(parts, "one run: intervals assume "+percent(s.Interval.AssumedBetweenRuns)+" between runs")
+			break
+		}
+	}
 	if c.TieBand > 0 {
 		parts = append(parts, "tie band "+percent(c.TieBand))
 	}

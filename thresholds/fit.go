@@ -101,8 +101,12 @@ func divide(h *history, o Options) (Result, []stretch) {
 	stands := standIns(loss, stretches, band)
 	for n := range result.Segments {
 		result.Segments[n].Support, result.Segments[n].Doubts = f.supports[n], f.doubts[n]
-		if n > 0 {
-			b.interval(result.Segments, stands, n)
+		if n == 0 {
+			continue
+		}
+		b.interval(result.Segments, stands, n)
+		if len(h.runs) == 1 {
+			result.Segments[n].Assumed = AssumedBetweenRuns
 		}
 	}
 	widen(result.Segments, loss, sizes, stretches, o.Precision)

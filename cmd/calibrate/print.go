@@ -90,9 +90,26 @@ func table(w io.Writer, entry *calibration.Host) error {
 	return notes(w, entry)
 }
 
+// runsOf says how many runs the intervals rest on.
+func runsOf(entry *calibration.Host) []string {
+	single, assumed := 0, 0.0
+	for _, c := range entry.Cases {
+		for _, s := range c.Segments {
+			if s.Interval != nil && s.Interval.AssumedBetweenRuns > 0 {
+				single, assumed = single+1, s.Interval.AssumedBetweenRuns
+			}
+		}
+	}
+	if single == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s of cases with a single run: each assumes %.1f %% between runs, and further runs of calibrate show it",
+		command.Plural(single, "interval"), 100*assumed)}
+}
+
 // notes prints, below the table, what its rows have no room for.
 func notes(w io.Writer, entry *calibration.Host) error {
-	var lines []string
+	lines := runsOf(entry)
 	for _, c := range entry.Cases {
 		if c.Reason != "" {
 			lines = append(lines, fmt.Sprintf("%s: %s: %s", c.Name, c.Verdict, c.Reason))

@@ -1,0 +1,116 @@
+package thresholds
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"crossover/timings"
+)
+
+// Runs that are off as a whole, each at sizes of its own, lead to the threshold in the middle of theirs, and to no step
+// between their sizes.
+func TestRunsArePooled(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 1))
+	var sets []*timings.Set
+	for run, off := range []float64{-0.06, 0.06, -0.06, 0.06} {
+		set := &timings.Set{Implementations: []string{"a", "b"}}
+		for k := range 24 {
+			size := int(math.Round(100 * math.Pow(1.21, float64(k)+float64(run)/4)))
+			for range 8 {
+				ratio := 0.1*math.Log(1000/float64(size)) + off + 0.01*rng.NormFloat64()
+				set.Blocks = append(set.Blocks, timings.Block{
+					Size: size, Visit: k, Seconds: []float64{1e-6, 1e-6 * math.Exp(ratio)}, Iterations: []int{1, 1}, Twin: -1,
+				})
+			}
+		}
+		sets = append(sets, set)
+	}
+	r := Fit(sets, Options{Seed: 1, Resamples: 200})
+	if len(r.Segments) != 2 {
+		t.Fatalf("segments are %+v, want two: the runs are off by 0.12 of one another", r.Segments)
+	}
+	s := r.Segments[1]
+	if s.From < 850 || s.From > 1180 || s.Assumed != 0 {
+		t.Errorf("the threshold is at %d, want about 1000; %v is assumed", s.From, s.Assumed)
+	}
+	// The next run is off by 0.07, a standard deviation, and so its threshold by a factor of two.
+	if s.Low > 600 || s.High < 1700 {
+		t.Errorf("the interval is %d to %d, and the runs' own thresholds are about 550 and 1820", s.Low, s.High)
+	}
+	if one := Fit(sets[:1], Options{Seed: 1, Resamples: 200}).Segments[1]; one.Assumed != AssumedBetweenRuns {
+		t.Errorf("a single run assumes %v between runs", one.Assumed)
+	}
+}
+
+// What one run did not reach is known from the others, and what none reached is not.
+func TestPlaces(t *testing.T) {
+	groups := []group{{size: 100}, {size: 400}, {size: 1600}}
+	row := []float64{1, 3, math.Inf(1)}
+	for size, want := range map[int]float64{99: math.NaN(), 100: 1, 200: 2, 400: 3, 800: math.NaN(), 1600: math.NaN(), 1601: math.NaN()} {
+		if got := placeOf(size, groups).at(row); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+			t.Errorf("at %d the value is %v, want %v", size, got, want)
+		}
+	}
+}
+
+// The prior is that of the variances: their scale, and how much they differ beyond what few runs explain.
+func TestFitPrior(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 1))
+	chi := func(freedom int) (sum float64) {
+		for range freedom {
+			z := rng.NormFloat64()
+			sum += z * z
+		}
+		return sum
+	}
+	for _, freedom := range []int{3, 8} {
+		var squares, freedoms []float64
+		for range 4000 {
+			truth := 0.02 * 0.02 * float64(freedom) / chi(freedom)
+			squares, freedoms = append(squares, truth*chi(5)/5), append(freedoms, 5)
+		}
+		p := fitPrior(squares, freedoms)
+		if math.Abs(math.Sqrt(p.square)-0.02) > 0.001 || math.Abs(p.freedom/float64(freedom)-1) > 0.2 {
+			t.Errorf("the prior is %.4f with %.1f degrees of freedom, want 0.02 with %d", math.Sqrt(p.square), p.freedom, freedom)
+		}
+	}
+	var squares, freedoms []float64
+	for range 4000 {
+		squares, freedoms = append(squares, 0.02*0.02*chi(5)/5), append(freedoms, 5)
+	}
+	if p := fitPrior(squares, freedoms); p.freedom < 50 {
+		t.Errorf("variances that are the same have a prior of %.1f degrees of freedom, want many", p.freedom)
+	}
+}
+
+// On a machine in one of two states by visit, 16 % apart, what a program gets depends on the state: there is no threshold
+// that the next visit would confirm. The twin shares the state of its visit and says nothing of it.
+func TestTwoStates(t *testing.T) {
+	for seed := range uint64(10) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		set := &timings.Set{Implementations: []string{"a", "b"}}
+		visit := 0
+		for k := range 40 {
+			size := int(math.Round(1000 * math.Pow(1.12, float64(k))))
+			for range 1 + k%3 {
+				state := 0.16 * float64(rng.IntN(2))
+				for range 8 {
+					a := 1e-6 * math.Exp(0.005*rng.NormFloat64())
+					set.Blocks = append(set.Blocks, timings.Block{
+						Size: size, Visit: visit, Seconds: []float64{a, 1e-6 * math.Exp(state-0.08+0.005*rng.NormFloat64())},
+						Iterations: []int{1, 1}, Twin: 0, TwinSeconds: a * math.Exp(0.005*rng.NormFloat64()),
+					})
+				}
+				visit++
+			}
+		}
+		r := Fit([]*timings.Set{set}, Options{Seed: seed, Resamples: 200})
+		if n := len(r.Segments) - 1; n > 2 {
+			t.Errorf("seed %d: %d thresholds", seed, n)
+		}
+		if r.TieBand < 0.08 {
+			t.Errorf("seed %d: a tie band of %.3f", seed, r.TieBand)
+		}
+	}
+}
