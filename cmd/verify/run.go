@@ -197,15 +197,3 @@ func warn(stderr io.Writer, lines []string) {
 		fmt.Fprintf(stderr, "verify: warning: %s\n", line)
 	}
 }
-
-func hostNames(file *calibration.File) string {
-	if len(file.Hosts) == 0 {
-		return "none"
-	}
-	names := make([]string, len(file.Hosts))
-	for k := range file.Hosts {
-		names[k] = file.Hosts[k].ID
-	}
-	slices.Sort(names)
-	return command.Few(names, ", ")
-}
