@@ -264,15 +264,16 @@ func (f *caseFigure) layNotes(c *calibration.Case) {
 	if regret := regretOf(c); regret != "" && len(f.spans) > 0 {
 		top := f.lowerFrame.Max.Y
 		f.notes = append(f.notes, note{"expected regret", top - 9}, note{"of the choices " + regret, top - 20})
+		if c.Regret != nil && c.Regret.Upper != nil {
+			f.notes = append(f.notes, note{"(95 % below " + percent(*c.Regret.Upper) + ")", top - 31})
+		}
 	}
 }
 
-// regretOf returns what the choices of a case cost on timings that did not choose: the mean, and the upper end of its interval
-// where that is known. A file of version 1.0 says no more than a mean of at least 0.
+// regretOf returns what the choices of a case cost on timings that did not choose. A file of version 1.0 says no more than a
+// mean of at least 0.
 func regretOf(c *calibration.Case) string {
 	switch {
-	case c.Regret != nil && c.Regret.Upper != nil:
-		return percent(c.Regret.Mean) + " (≤ " + percent(*c.Regret.Upper) + ")"
 	case c.Regret != nil:
 		return percent(c.Regret.Mean)
 	case c.ExpectedRegret > 0:

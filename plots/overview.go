@@ -167,7 +167,7 @@ func newLane(c *calibration.Case, set *timings.Set) lane {
 	l.name = fitEnds(laneStyle, c.Name, namesMost)
 	l.unit = fit(unitStyle, axisTitle(c.Axis), namesMost)
 	if len(c.Segments) > 0 {
-		l.regret, _, _ = strings.Cut(regretOf(c), " (")
+		l.regret = regretOf(c)
 	}
 	l.sizes, l.winners = winners(set)
 	l.gpus = slices.Sorted(maps.Keys(onGPU(c)))
