@@ -23,7 +23,7 @@ const blind = 0.25
 // judge returns the verdict, and the reason for it where the segments do not explain it.
 func judge(r *Result, stretches []stretch) (Verdict, string) {
 	if r.TieBand > blind {
-		return Unresolved, fmt.Sprintf("an implementation differs from itself by up to %.0f %%: the machine was too noisy", 100*r.TieBand)
+		return Unresolved, fmt.Sprintf("the same comparison differs by up to %.0f %% from one visit to the next: the machine was too noisy", 100*r.TieBand)
 	}
 	if share := r.moody(); share > tooMoody {
 		return Unresolved, fmt.Sprintf("on %.0f %% of the axis, in log-size, it depends on the state of the machine which one is faster", 100*share)
