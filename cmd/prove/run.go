@@ -24,6 +24,7 @@ type study struct {
 
 var studies = []study{
 	{"coverage", "how often the 95 % interval of a threshold holds the true crossover", coverage},
+	{"between", "how often the 95 % interval of a threshold holds what the next run finds, by what runs differ by", between},
 	{"same", "how often a crossover is claimed between two identical implementations", same},
 	{"drift", "how often verify says DRIFTED on an unchanged machine, and after a crossover has moved twofold", drift},
 	{"regret", "what the choices cost at sizes nobody measured, by budget", regret},
@@ -131,6 +132,15 @@ func percent(s proof.Share) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f ±%.1f %%", 100*s.Value(), 100*s.Error())
+}
+
+func between(ctx context.Context, w io.Writer, runs int, seed uint64) error {
+	fmt.Fprintf(w, "runs differ by\tof one run\tof %d runs\t\n", proof.Several)
+	rows, err := proof.StudyBetween(ctx, model.Scenarios(), runs, seed)
+	for _, r := range rows {
+		fmt.Fprintf(w, "%.1f %%\t%s\t%s\t\n", 100*r.Deviation, percent(r.One), percent(r.Several))
+	}
+	return err
 }
 
 func coverage(ctx context.Context, w io.Writer, runs int, seed uint64) error {

@@ -106,6 +106,14 @@ func (s *Scenario) Moved(implementation string, factor float64) *Scenario {
 	return &moved
 }
 
+// Between returns the scenario on a machine on which the log-ratio of two implementations differs from run to run by so
+// much, as a standard deviation.
+func (s *Scenario) Between(deviation float64) *Scenario {
+	other := *s
+	other.Noise.Run = deviation / math.Sqrt2 // a log-ratio has the luck of two
+	return &other
+}
+
 // Costs of the scenarios, in seconds. They are like those of real calls. But none is below some microseconds, so that a
 // sweep of thousands of calls takes milliseconds of real time.
 

@@ -142,3 +142,20 @@ func TestTheRightChoicesHold(t *testing.T) {
 		t.Errorf("finding is %v", finding)
 	}
 }
+
+// One run cannot know what runs differ by, and several do.
+func TestSeveralRunsPredictTheNextOne(t *testing.T) {
+	levels := BetweenRuns
+	BetweenRuns = []float64{0, 0.06}
+	defer func() { BetweenRuns = levels }()
+	r := rows(StudyBetween(t.Context(), scenarios(t, "launch", "shallow"), 12, 1))(t)
+	if r[0].One.Value() < 0.9 || r[0].Several.Value() < 0.9 {
+		t.Errorf("where runs do not differ, intervals hold %+v of the next run's thresholds", r[0])
+	}
+	if r[1].One.Value() > 0.8 || r[1].Several.Value() < 0.85 {
+		t.Errorf("where runs differ by 6 %%, the intervals of one run hold %v and those of several %v", r[1].One, r[1].Several)
+	}
+	if r[1].Several.Of < 20 {
+		t.Errorf("only %d thresholds were predicted", r[1].Several.Of)
+	}
+}
