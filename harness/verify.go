@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"crossover/calibration"
@@ -152,6 +154,24 @@ func unsure(recorded *calibration.Case) [][2]int {
 		}
 	}
 	return all
+}
+
+// UnsureShare returns the share of a case's axis, in log-size, on which its calibration does not know the answer and an
+// audit excuses slow choices.
+func UnsureShare(c *calibration.Case) float64 {
+	parts := unsure(c)
+	slices.SortFunc(parts, func(a, b [2]int) int { return a[0] - b[0] })
+	sum, covered := 0.0, c.Axis.From
+	for _, p := range parts {
+		if from := max(p[0], covered); p[1] > from {
+			sum += math.Log(float64(p[1]) / float64(from))
+			covered = p[1]
+		}
+	}
+	if axis := math.Log(float64(c.Axis.To) / float64(c.Axis.From)); axis > 0 {
+		return sum / axis
+	}
+	return 0
 }
 
 // available names the implementations that are there.

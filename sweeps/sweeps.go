@@ -412,8 +412,8 @@ func (s *sweep) affordHigher(e *entry, size, measured, blocks int, alive []int) 
 	}
 	for _, d := range drops {
 		d.impl.limit = measured
-		e.warn("%s was not timed above %d %s: it would be about %.0f times slower than the best at %d",
-			d.impl.Name, measured, e.c.Axis.Unit, d.ratio, size)
+		e.warn("%s was not timed above %d %s: it falls over %d times behind the best",
+			d.impl.Name, measured, e.c.Axis.Unit, int(hopeless))
 	}
 	return alive, true
 }

@@ -13,7 +13,7 @@ type Finding int
 
 // The findings.
 const (
-	Unmeasured Finding = iota // nothing was measured
+	Unmeasured Finding = iota // too little was measured to say anything
 	Holds                     // the choice is the fastest or nearly so
 	Ambiguous                 // it looks slow, and the data do not settle that or its neighbourhood does not agree
 	Drifted                   // it is slower beyond doubt, there and nearby: see Auditor
@@ -34,7 +34,8 @@ type SizeAudit struct {
 type Audit struct {
 	Sizes   []SizeAudit // ascending
 	Finding Finding     // of the undisturbed sizes; Ambiguous where there are others only
-	Regret  float64     // geometric mean of the slowdowns, minus 1, at least 0; of the undisturbed sizes, too
+	Quiet   int         // undisturbed sizes
+	Regret  float64     // geometric mean of the slowdowns, minus 1; of the undisturbed sizes, too; below 0 by noise
 	Worst   float64     // greatest slowdown minus 1, at least 0; of the undisturbed sizes, too
 	Beyond  float64     // the same of those slowdowns that are no ties, because they exceed the tie band; 0 where all are
 }
@@ -51,6 +52,7 @@ type Audit struct {
 type Auditor struct {
 	committed committed
 	near      func(size int) (int, bool)
+	wanted    int // sizes at a quiet machine that it takes to say that the choices hold
 
 	first firstLooks
 	later laterLooks
@@ -66,9 +68,13 @@ func NewAuditor(sizes []int, choice func(size int) string, near func(size int) (
 		committed: committed{choice, math.Log1p(max(tieBand, MinTieBand)), unsure},
 		near:      near, first: newFirstLooks(sizes), high: math.MaxInt,
 	}
+	a.wanted = min(evidence, len(a.first.pending))
 	a.later = laterLooks{&a.committed, map[int]int{}, map[int]int{}}
 	return a
 }
+
+// evidence is how many fresh sizes it takes to say that choices hold, where the axis has as many.
+const evidence = 8
 
 // look is a visit that an audit wants.
 type look struct {
@@ -209,13 +215,15 @@ func (a *Auditor) Judge(set *timings.Set) Audit {
 		audit.Sizes = append(audit.Sizes, s)
 	}
 	audit.sum(a.committed.band)
+	if audit.Finding == Holds && audit.Quiet < a.wanted {
+		audit.Finding = Unmeasured
+	}
 	return audit
 }
 
 // sum sets what the sizes of an audit say together. band is the tie band as a log-ratio.
 func (a *Audit) sum(band float64) {
 	var sum float64
-	quiet := 0
 	for _, s := range a.Sizes {
 		if s.Disturbed {
 			continue
@@ -226,10 +234,10 @@ func (a *Audit) sum(band float64) {
 			a.Beyond = max(a.Beyond, s.Slowdown-1)
 		}
 		sum += math.Log(s.Slowdown)
-		quiet++
+		a.Quiet++
 	}
-	if quiet > 0 {
-		a.Regret = max(0, math.Expm1(sum/float64(quiet)))
+	if a.Quiet > 0 {
+		a.Regret = math.Expm1(sum / float64(a.Quiet))
 	} else if len(a.Sizes) > 0 {
 		a.Finding = Ambiguous
 	}

@@ -23,6 +23,7 @@ type report struct {
 	Worst      float64        `json:"worst_regret"`
 	Beyond     float64        `json:"worst_regret_outside_ties"` // of the sizes at which it exceeds the case's tie band
 	FreshSizes int            `json:"fresh_sizes"`
+	Unproven   float64        `json:"unproven"`        // share of the cases' axes, in log-size, of which nothing was said
 	Disturbed  int            `json:"disturbed_sizes"` // more sizes, at which the machine was not quiet: in no regret
 	State      harness.States `json:"machine_state"`
 	Plans      plans.Summary  `json:"typed_plans"` // what programs get against what a sweep times
@@ -36,6 +37,7 @@ type caseReport struct {
 	Regret   float64      `json:"regret"`
 	Worst    float64      `json:"worst_regret"`
 	Beyond   float64      `json:"worst_regret_outside_ties"`
+	Excused  float64      `json:"excused"` // share of the axis, in log-size, on which the calibration does not know
 	Sizes    []sizeReport `json:"sizes"`
 	Wrong    []string     `json:"wrong"` // implementations that compute wrong values here
 	Warnings []string     `json:"warnings"`
@@ -78,10 +80,11 @@ func summarise(v *harness.Verification, seed uint64) *report {
 			r.FreshSizes++
 		}
 		r.Worst, r.Beyond = max(r.Worst, c.Worst), max(r.Beyond, c.Beyond)
+		r.Unproven += c.unproven() / float64(len(v.Checks))
 		r.Cases = append(r.Cases, c)
 	}
 	if r.FreshSizes > 0 {
-		r.Regret = max(0, math.Expm1(sum/float64(r.FreshSizes)))
+		r.Regret = math.Expm1(sum / float64(r.FreshSizes))
 	}
 	return r
 }
@@ -91,7 +94,8 @@ func reportOf(check *harness.Check) caseReport {
 	audit, result := &check.Audit, check.Result
 	c := caseReport{
 		Name: check.Case.Name, Verdict: verdictNames[audit.Finding], Regret: audit.Regret, Worst: audit.Worst, Beyond: audit.Beyond,
-		Sizes: []sizeReport{}, Wrong: []string{}, Warnings: append([]string{}, result.Warnings...),
+		Excused: harness.UnsureShare(check.Recorded),
+		Sizes:   []sizeReport{}, Wrong: []string{}, Warnings: append([]string{}, result.Warnings...),
 	}
 	for _, status := range result.Implementations {
 		switch {
@@ -151,10 +155,24 @@ func (r *report) verdict(file string) error {
 	case r.Plans.Finding == plans.Outside:
 		return &command.Error{Code: command.ExitDrifted, Err: fmt.Errorf(
 			"%s does not hold the times that a program gets; go run ./cmd/speed --plans tells of which implementations", file)}
-	case r.FreshSizes+r.Disturbed == 0:
-		return fmt.Errorf("nothing could be measured within the budget (a larger --budget helps)")
+	case r.Unproven > mostUnproven:
+		return &command.Error{Code: command.ExitTooLittle, Err: fmt.Errorf(
+			"too little could be measured: nothing is said of %.0f %% of the cases' axes (a larger --budget or a quiet machine helps)",
+			100*r.Unproven)}
 	}
 	return nil
+}
+
+// mostUnproven is the share of the axes of which nothing may be said without an error.
+const mostUnproven = 0.25
+
+// unproven returns the share of a case's axis of which nothing was said: all of it where too little was measured, else what
+// the calibration does not know.
+func (c *caseReport) unproven() float64 {
+	if c.Verdict == verdictNames[thresholds.Unmeasured] || c.quiet == 0 {
+		return 1
+	}
+	return min(c.Excused, 1)
 }
 
 // write prints the report as JSON or as a table.
@@ -186,6 +204,11 @@ func (r *report) writeTable(w io.Writer) error {
 			lines = append(lines, c.Name+": "+text)
 		}
 	}
+	for _, c := range r.Cases {
+		if c.Excused > 0 {
+			lines = append(lines, fmt.Sprintf("%s: the calibration does not know the answer on %.0f %% of the axis, in log-size", c.Name, 100*c.Excused))
+		}
+	}
 	lines = append(lines, r.Skipped...)
 	if len(lines) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(lines, "\n"))
@@ -193,8 +216,8 @@ func (r *report) writeTable(w io.Writer) error {
 	if r.Disturbed > 0 {
 		fmt.Fprintf(w, "\n%s more could not be measured while the machine was quiet\n", command.Plural(r.Disturbed, "size"))
 	}
-	_, err := fmt.Fprintf(w, "\n%d HOLDS, %d AMBIGUOUS, %d DRIFTED · regret %.2f %% over %d fresh sizes, worst %.1f %%, outside ties %.1f %%\n",
-		r.count(thresholds.Holds), r.count(thresholds.Ambiguous), r.count(thresholds.Drifted),
+	_, err := fmt.Fprintf(w, "\n%d HOLDS, %d AMBIGUOUS, %d DRIFTED, %d UNMEASURED · regret %.2f %% over %d fresh sizes, worst %.1f %%, outside ties %.1f %%\n",
+		r.count(thresholds.Holds), r.count(thresholds.Ambiguous), r.count(thresholds.Drifted), r.count(thresholds.Unmeasured),
 		100*r.Regret, r.FreshSizes, 100*r.Worst, 100*r.Beyond)
 	if err == nil {
 		_, err = fmt.Fprintln(w, r.Plans.Line())

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"math"
 	"strings"
 	"testing"
 
 	"crossover/calibration"
+	"crossover/cmd/internal/command"
 	"crossover/harness"
 	"crossover/kernels"
 	"crossover/sweeps"
@@ -28,7 +30,7 @@ func TestDisturbedSizesCountForNothing(t *testing.T) {
 		}
 		auditor.Visited(size)
 	}
-	check := &harness.Check{Case: kernels.Case{Name: "op"}, Result: &sweeps.Result{Samples: set}, Audit: auditor.Judge(&set)}
+	check := &harness.Check{Case: kernels.Case{Name: "op"}, Recorded: &calibration.Case{Axis: calibration.Axis{From: 1, To: 1000}}, Result: &sweeps.Result{Samples: set}, Audit: auditor.Judge(&set)}
 	r := summarise(&harness.Verification{Entry: &calibration.Host{}, Checks: []*harness.Check{check}}, 1)
 	if r.FreshSizes != 1 || r.Disturbed != 1 || r.Worst != 0 || r.Beyond != 0 || math.Abs(r.Regret) > 1e-12 || r.Cases[0].Verdict != "HOLDS" {
 		t.Errorf("%+v", r)
@@ -42,6 +44,49 @@ func TestDisturbedSizesCountForNothing(t *testing.T) {
 	}
 	if err := r.verdict("file"); err != nil {
 		t.Error(err)
+	}
+}
+
+// Nothing passes on no evidence: not a few sizes, and not an interval over most of the axis.
+func TestTooLittleEvidence(t *testing.T) {
+	recorded := &calibration.Case{
+		Axis: calibration.Axis{From: 1, To: 1 << 20}, Verdict: calibration.Crossover,
+		Segments: []calibration.Segment{{
+			From: 1, To: 1 << 20, Implementation: "a",
+			Doubts: []calibration.Doubt{{From: 1 << 4, To: 1 << 9, Implementation: "b"}, {From: 1 << 8, To: 1 << 11, Implementation: "b"}},
+		}},
+	}
+	if share := harness.UnsureShare(recorded); math.Abs(share-7.0/20) > 1e-9 {
+		t.Errorf("%v of the axis is unsure, want 0.35", share)
+	}
+	for name, c := range map[string]struct {
+		sizes  int
+		doubts []calibration.Doubt
+		code   int
+	}{
+		"enough":          {9, nil, 0},
+		"too few sizes":   {7, nil, command.ExitTooLittle},
+		"unsure mostly":   {9, recorded.Segments[0].Doubts, command.ExitTooLittle},
+		"a tie is no lie": {9, []calibration.Doubt{{From: 1, To: 1 << 20, Implementation: "b", Tie: true}}, 0},
+	} {
+		recorded.Segments[0].Doubts = c.doubts
+		set := timings.Set{Implementations: []string{"a", "b"}}
+		var sizes []int
+		for k := range 12 {
+			sizes = append(sizes, 100<<k)
+		}
+		auditor := thresholds.NewAuditor(sizes, func(int) string { return "a" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
+		for _, size := range sizes[:c.sizes] {
+			for range 5 {
+				set.Blocks = append(set.Blocks, timings.Block{Size: size, Twin: -1, Seconds: []float64{1e-6, 2e-6}, Iterations: []int{100, 100}})
+			}
+			auditor.Visited(size)
+		}
+		check := &harness.Check{Case: kernels.Case{Name: "op"}, Recorded: recorded, Result: &sweeps.Result{Samples: set}, Audit: auditor.Judge(&set)}
+		r := summarise(&harness.Verification{Entry: &calibration.Host{}, Checks: []*harness.Check{check}}, 1)
+		if code := command.Exit(io.Discard, "verify", r.verdict("file")); code != c.code {
+			t.Errorf("%s: exit %d, want %d: %+v", name, code, c.code, r.Cases[0].Verdict)
+		}
 	}
 }
 

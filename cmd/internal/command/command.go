@@ -33,6 +33,7 @@ const (
 	ExitDrifted     = 3   // verify: the file no longer tells the truth
 	ExitNoEntry     = 4   // verify: no entry for this host
 	ExitWrong       = 5   // verify: an implementation computes wrong values
+	ExitTooLittle   = 6   // verify: too little could be measured to say anything
 	ExitInterrupted = 130 // stopped by a signal
 )
 
