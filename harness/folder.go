@@ -75,10 +75,9 @@ func RemoveForgotten(host string) {
 		text, _, _ := strings.Cut(rest, "-")
 		began, err := time.Parse(runTime, text)
 		if found && err == nil && time.Since(began) > KeptDays*24*time.Hour {
-			os.RemoveAll(filepath.Join(host, entry.Name()))
+			Discard(filepath.Join(host, entry.Name()))
 		}
 	}
-
 }
 
 // Discard removes the folder of a run. What a process leaves that is killed meanwhile is an unfinished run, whole or without
@@ -184,7 +183,8 @@ func (s *saved) sameEarlier(entry *calibration.Host) func(a, b calibration.Earli
 	}
 }
 
-// isOf reports whether a fitted entry has the cases of a saved one, from the same runs.
+// isOf reports whether a fitted entry has the cases of a saved one, from the same runs. Of one that was killed the samples may
+// be newer than the number of blocks beside them.
 func (s *saved) isOf(entry *calibration.Host) bool {
 	if s.ID != entry.ID || len(s.Cases) != len(entry.Cases) {
 		return false
@@ -192,7 +192,7 @@ func (s *saved) isOf(entry *calibration.Host) bool {
 	for k := range s.Cases {
 		was, is := &s.Cases[k], &entry.Cases[k]
 		from, of := s.RunOf(was), entry.RunOf(is)
-		if was.Name != is.Name || was.Blocks != is.Blocks || !slices.EqualFunc(was.Earlier, is.Earlier, s.sameEarlier(entry)) || !from.Created.Equal(of.Created) || from.Method.Seed != of.Method.Seed {
+		if was.Name != is.Name || was.Blocks != is.Blocks && !s.killed() || !slices.EqualFunc(was.Earlier, is.Earlier, s.sameEarlier(entry)) || !from.Created.Equal(of.Created) || from.Method.Seed != of.Method.Seed {
 			return false
 		}
 	}

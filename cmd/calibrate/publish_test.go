@@ -280,6 +280,10 @@ func TestSamplesNewerThanTheEntry(t *testing.T) {
 			t.Errorf("%d blocks of %d", n, whole)
 		}
 	}
+	// In place, they are the samples of the entry, which another case is added to.
+	succeed(t, scripted.New(1, 0), "--from", f.host(), "-o", f.file, "--data", f.data, "--plots", f.plots, "--force")
+	succeed(t, twoCases(1), f.args("--ops", "sum")...)
+	refits(t, f.file, f.host())
 }
 
 // --from believes no sample file that does not belong to the entry beside it.

@@ -66,7 +66,7 @@ func newFixture(ctx context.Context, folder, commands string) (*fixture, error) 
 	if err := f.addHosts(); err != nil {
 		return nil, err
 	}
-	return f, f.makeForeign(filepath.Join(folder, "foreign"))
+	return f, f.makeForeign(ctx, filepath.Join(folder, "foreign"))
 }
 
 func (f *fixture) program(name string) string { return filepath.Join(f.bin, name) }
@@ -128,7 +128,7 @@ func (f *fixture) addHosts() error {
 }
 
 // makeForeign makes folders of samples of hosts that the calibration does not have.
-func (f *fixture) makeForeign(folder string) error {
+func (f *fixture) makeForeign(ctx context.Context, folder string) error {
 	r, err := harness.Load(filepath.Join(f.base, defaultData, f.host))
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (f *fixture) makeForeign(folder string) error {
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			return err
 		}
-		if err := r.Save(context.Background(), path); err != nil {
+		if err := r.Save(ctx, path); err != nil {
 			return err
 		}
 		f.foreign = append(f.foreign, path)

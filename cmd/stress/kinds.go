@@ -78,37 +78,19 @@ func (r *round) next(a action) action {
 	return r.calibrate(defaultFile)
 }
 
+// process is an action under way.
+type process struct {
+	action
+	end <-chan *outcome
+}
+
 // together runs several commands at once on one file.
 func together(r *round, ctx context.Context) {
 	if r.chance(60) {
 		r.begin()
 	}
-	type process struct {
-		action
-		end <-chan *outcome
-	}
-	path := filepath.Join(r.work, defaultFile)
-	old := readState(path)
-	all := expect{}
-	var started []process
-	hosts, fits, apart := r.random.Perm(foreignHosts), 60, r.random.IntN(100)
-	if r.chance(50) { // refits of much the same samples, which want to write at the same time
-		fits, apart = 100, 0
-	}
-	for k := range 2 + r.random.IntN(foreignHosts-1) {
-		a := r.calibrate(defaultFile)
-		if n := hosts[k]; r.chance(fits) {
-			a = r.from(r.foreign[n], foreignHost(n))
-			all.hosts = append(all.hosts, foreignHost(n))
-		}
-		var at *moment
-		if r.chance(20) {
-			at = r.moment(pick(r, append(slices.Clone(systemSignals), os.Kill)))
-			r.forced = true
-		}
-		time.Sleep(time.Duration(r.random.IntN(apart+1)) * time.Millisecond)
-		started = append(started, process{a, r.start(ctx, at, a.name, a.args...)})
-	}
+	old := readState(filepath.Join(r.work, defaultFile))
+	started, all := r.startTogether(ctx)
 	var done []*outcome
 	for _, p := range started {
 		done = append(done, r.ended(<-p.end))
@@ -118,24 +100,59 @@ func together(r *round, ctx context.Context) {
 	}
 	now := r.check(defaultFile, old, all)
 	for k, p := range started {
-		o := done[k]
-		switch {
-		case o.code == command.ExitFailed && !strings.Contains(o.stderr, "holds a better calibration") && !strings.Contains(o.stderr, "nothing could be measured"):
-			r.lose("%s: it fails with %q", o.line, lastLine(o.stderr))
-		case o.code != command.ExitOK:
-		case len(p.expect.hosts) > 0:
-			if now.file.Host(p.expect.hosts[0]) == nil {
-				r.lose("%s: exit 0, and there is no entry of %s", o.line, p.expect.hosts[0])
-			}
-		default:
-			for _, name := range casesOf(p.args) {
-				if mine := now.file.Host(r.host); mine == nil || !slices.ContainsFunc(mine.Cases, func(c calibration.Case) bool { return c.Name == name }) {
-					r.lose("%s: exit 0, and %s is not there", o.line, name)
+		r.checkPart(p.action, done[k], now)
+	}
+	r.finish(ctx)
+}
+
+// startTogether starts the commands, and says what all of them may change.
+func (r *round) startTogether(ctx context.Context) (started []process, all expect) {
+	hosts, fits, apart := r.random.Perm(foreignHosts), 60, r.random.IntN(100)
+	if r.chance(50) { // refits of much the same samples, which want to write at the same time
+		fits, apart = 100, 0
+	}
+	var once []string
+	for k := range 2 + r.random.IntN(foreignHosts-1) {
+		a := r.calibrate(defaultFile)
+		if n := hosts[k]; r.chance(fits) {
+			a = r.from(r.foreign[n], foreignHost(n))
+			all.hosts = append(all.hosts, foreignHost(n))
+		} else {
+			for _, name := range casesOf(a.args) {
+				if slices.Contains(once, name) {
+					all.often = append(all.often, name)
 				}
+				once = append(once, name)
+			}
+		}
+		var at *moment
+		if r.chance(20) {
+			at = r.moment(pick(r, append(slices.Clone(systemSignals), os.Kill)))
+			r.forced = true
+		}
+		time.Sleep(time.Duration(r.random.IntN(apart+1)) * time.Millisecond)
+		started = append(started, process{a, r.start(ctx, at, a.name, a.args...)})
+	}
+	return started, all
+}
+
+// checkPart tests that what one of several commands says of itself is so.
+func (r *round) checkPart(a action, o *outcome, now *state) {
+	switch {
+	case o.code == command.ExitFailed && !strings.Contains(o.stderr, "holds a better calibration") && !strings.Contains(o.stderr, "nothing could be measured"):
+		r.lose("%s: it fails with %q", o.line, lastLine(o.stderr))
+	case o.code != command.ExitOK:
+	case len(a.expect.hosts) > 0:
+		if now.file.Host(a.expect.hosts[0]) == nil {
+			r.lose("%s: exit 0, and there is no entry of %s", o.line, a.expect.hosts[0])
+		}
+	default:
+		for _, name := range casesOf(a.args) {
+			if mine := now.file.Host(r.host); mine == nil || !slices.ContainsFunc(mine.Cases, func(c calibration.Case) bool { return c.Name == name }) {
+				r.lose("%s: exit 0, and %s is not there", o.line, name)
 			}
 		}
 	}
-	r.finish(ctx)
 }
 
 // casesOf returns the cases that a command line measures.

@@ -100,16 +100,8 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 			break
 		}
 		table[k].add(r)
-		if r.skipped != "" {
-			fmt.Fprintf(stderr, "stress: round %d (%s) is skipped: %s\n", number, r.kind, r.skipped)
-		}
 		losses += len(r.losses)
-		for _, loss := range r.losses {
-			fmt.Fprintf(stderr, "stress: round %d (%s): %s\n", number, r.kind, loss)
-		}
-		if len(r.losses) > 0 {
-			fmt.Fprintf(stderr, "stress: its folder is %s; --seed %d --round %d runs it again\n", r.folder, o.seed, number)
-		}
+		o.tell(stderr, number, r)
 		if left--; o.only >= 0 {
 			break
 		}
@@ -127,6 +119,19 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 		return fmt.Errorf("%d lost; the lines above say what and in which rounds of seed %d", losses, o.seed)
 	}
 	return nil
+}
+
+// tell prints what a round lost, and how it is run again.
+func (o *options) tell(stderr io.Writer, number int, r *round) {
+	if r.skipped != "" {
+		fmt.Fprintf(stderr, "stress: round %d (%s) is skipped: %s\n", number, r.kind, r.skipped)
+	}
+	for _, loss := range r.losses {
+		fmt.Fprintf(stderr, "stress: round %d (%s): %s\n", number, r.kind, loss)
+	}
+	if len(r.losses) > 0 {
+		fmt.Fprintf(stderr, "stress: its folder is %s; --seed %d --round %d runs it again\n", r.folder, o.seed, number)
+	}
 }
 
 // folder makes the folder of all rounds. remove removes what is in it; a folder that the command line named stays.
