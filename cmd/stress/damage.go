@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"crossover/calibration"
@@ -54,6 +55,10 @@ func (r *round) damagedFile(ctx context.Context) {
 	}
 	o := r.run(ctx, nil, a.name, a.args...)
 	switch force := strings.Contains(o.line, "--force"); {
+	case old.err != nil && r.concernsOthers(a, after):
+		if now := readState(path); !r.othersStay(a, after, now.text) {
+			r.lose("%s: exit %d, and entries of other hosts have changed", o.line, o.code)
+		}
 	case old.err != nil && !(force && o.code == command.ExitOK):
 		if now := readState(path); o.code != command.ExitFailed || !bytes.Equal(now.text, after) {
 			r.lose("%s: exit %d on a file that cannot be loaded (%v), which holds %d bytes of %d now", o.line, o.code, old.err, len(now.text), len(after))
@@ -76,6 +81,41 @@ func (r *round) damagedFile(ctx context.Context) {
 	}
 	r.must(os.WriteFile(path, before, 0o644))
 	r.restore()
+}
+
+// writes reports whether an action may change the entry of a host.
+func (r *round) writes(a action, host string) bool {
+	if len(a.expect.hosts) > 0 {
+		return slices.Contains(a.expect.hosts, host)
+	}
+	return host == r.host
+}
+
+// concernsOthers reports whether what is wrong with the text of a file lies in entries that an action need not decode.
+func (r *round) concernsOthers(a action, text []byte) bool {
+	x, err := calibration.ReadIndex(bytes.NewReader(text))
+	if err != nil {
+		return false
+	}
+	for k := range x.Entries {
+		if _, err := x.Entries[k].Host(); err != nil && r.writes(a, x.Entries[k].ID) {
+			return false
+		}
+	}
+	_, err = rawHosts(text)
+	return err == nil
+}
+
+// othersStay reports whether the entries that an action does not write are the same in two texts of a file.
+func (r *round) othersStay(a action, before, after []byte) bool {
+	was, errBefore := rawHosts(before)
+	is, errAfter := rawHosts(after)
+	for id, text := range was {
+		if !r.writes(a, id) && is[id] != text {
+			return false
+		}
+	}
+	return errBefore == nil && errAfter == nil
 }
 
 // restore puts samples and charts back.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"crossover/calibration"
@@ -246,11 +247,18 @@ func (r *round) checkRun(folder string, unfinished bool, known map[string]bool) 
 	if err != nil {
 		r.lose("%s cannot be fitted: %v", folder, err)
 	}
-	entries, _ := os.ReadDir(filepath.Join(r.work, folder))
-	for _, entry := range entries {
-		name := filepath.Join(folder, entry.Name())
-		known[name] = unfinished || entry.Name() == harness.EntryFile || run != nil && slices.ContainsFunc(run.Entry.Cases,
-			func(c calibration.Case) bool { return timings.FileName(c.Name) == entry.Name() })
+	if unfinished {
+		r.know(filepath.Join(r.work, folder), known)
+	}
+	known[filepath.Join(folder, harness.EntryFile)] = true
+	if run == nil {
+		return
+	}
+	for _, c := range run.Entry.Cases {
+		known[filepath.Join(folder, timings.FileName(c.Name))] = true
+		for _, e := range c.Earlier {
+			known[filepath.Join(folder, "earlier", strconv.Itoa(e.Run), timings.FileName(c.Name))] = true
+		}
 	}
 }
 
