@@ -184,7 +184,7 @@ func (r *round) judge(ctx context.Context, a action, o *outcome, old *state, ref
 		if !regexp.MustCompile(usualRefusals + refusals).MatchString(said) {
 			r.lose("%s: it fails with %q", o.line, said)
 		}
-	case command.ExitDrifted:
+	case command.ExitDrifted, command.ExitTooLittle:
 		e.same = true
 		if a.name != "verify" {
 			r.lose("%s: exit %d is of verify", o.line, o.code)
