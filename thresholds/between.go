@@ -10,10 +10,10 @@ import (
 	"crossover/timings"
 )
 
-// AssumedBetweenRuns is the standard deviation that the log-ratio of two implementations is assumed to have from one run
+// assumedBetweenRuns is the standard deviation that the log-ratio of two implementations is assumed to have from one run
 // to the next where a host has a single run, which cannot show it. Between real runs 0 to 2.6 % were measured in seven of
 // ten cases and 4.5 to 9 % in the others.
-const AssumedBetweenRuns = 0.015
+const assumedBetweenRuns = 0.015
 
 // assumedFreedom are the degrees of freedom of that assumption: the deviations that were measured vary by much.
 const assumedFreedom = 4
@@ -73,11 +73,26 @@ func (p *Processors) pair(i, j string) [2]string {
 	return pair
 }
 
+// learnt returns what the runs of all cases say of two processors, and whether they do.
+func (p *Processors) learnt(pair [2]string) (prior, bool) {
+	if p == nil {
+		return prior{}, false
+	}
+	known, ok := p.between[pair]
+	return known, ok
+}
+
+// assumes reports whether the interval of the n-th switch rests on an assumption of what runs differ by.
+func (h *history) assumes(p *Processors, segs []Segment, n int) bool {
+	_, known := p.learnt(p.pair(h.implementations[segs[n-1].Implementation], h.implementations[segs[n].Implementation]))
+	return len(h.runs) == 1 && !known
+}
+
 // offNear is the factor within which sizes say how far a run is off at a switch.
 const offNear = 1.2
 
-// offs returns how far the log-ratio of the two implementations of the n-th switch is off that of all runs together near the switch,
-// run by run.
+// offs returns how far the log-ratio of the two implementations of the n-th switch is off that of all runs together, near the
+// switch and run by run.
 func (h *history) offs(segs []Segment, n int, loss [][]float64) []float64 {
 	i, j := segs[n-1].Implementation, segs[n].Implementation
 	var offs []float64
@@ -102,15 +117,13 @@ func (h *history) offs(segs []Segment, n int, loss [][]float64) []float64 {
 func (h *history) between(p *Processors, segs []Segment, loss [][]float64) []deviation {
 	out := make([]deviation, len(segs))
 	for n := 1; n < len(segs); n++ {
-		known := prior{AssumedBetweenRuns * AssumedBetweenRuns, assumedFreedom}
+		known := prior{assumedBetweenRuns * assumedBetweenRuns, assumedFreedom}
 		pair := p.pair(h.implementations[segs[n-1].Implementation], h.implementations[segs[n].Implementation])
 		if p != nil && pair[0] != pair[1] {
 			known.square += p.apart.sd * p.apart.sd
 		}
-		if p != nil {
-			if learnt, ok := p.between[pair]; ok {
-				known = learnt
-			}
+		if learnt, ok := p.learnt(pair); ok {
+			known = learnt
 		}
 		offs := h.offs(segs, n, loss)
 		freedom := known.freedom
@@ -120,7 +133,7 @@ func (h *history) between(p *Processors, segs []Segment, loss [][]float64) []dev
 			square = (known.freedom*known.square + own*stat.Variance(offs, nil)) / (known.freedom + own)
 			freedom += own
 		}
-		out[n] = deviation{math.Sqrt(square), int(math.Round(min(freedom, 1000)))}
+		out[n] = deviation{math.Sqrt(square), int(math.Round(min(max(freedom, 1), 1000)))}
 	}
 	return out
 }
@@ -145,6 +158,7 @@ func fitPrior(squares, freedoms []float64) prior {
 // trigamma is the derivative of the digamma function.
 func trigamma(x float64) float64 { return mathext.Zeta(2, x) }
 
+// inverseTrigamma returns the x at which trigamma is y, by bisection.
 func inverseTrigamma(y float64) float64 {
 	lo, hi := 1e-3, 1e6
 	for range 200 {

@@ -5,13 +5,17 @@
 //
 // The steps of [Fit] are
 //
-//  1. [Summarise]: at each size the median over blocks of each implementation's log-ratio to its block's fastest;
-//  2. the tie band: how far the estimate of an A/A twin strays from zero;
-//  3. segments: the choice of implementations that minimises the summed log-loss plus a price for every switch, by a
+//  1. [Summarise]: at each size the median over blocks of each implementation's log-ratio to its block's fastest, run by
+//     run; runs are interpolated at the sizes of all and count the same;
+//  2. the tie band: how far A/A twins, and visits to the same size, stray from one another;
+//  3. segments: the choice of implementations that minimises the log-loss over log-size plus a price for every switch, by a
 //     dynamic program over sizes × implementations; for two implementations and one switch this is akin to the rule of
 //     GMP's tuneup, https://gmplib.org/devel/thres;
-//  4. edges: the zero of the log-ratio of the two sides, interpolated in log-size inside its bracket;
-//  5. intervals: a bootstrap of steps 1, 3 and 4 over the blocks of each visit and over the luck that visits have.
+//  4. doubts: a switch that resamples of the blocks do not keep is given up;
+//  5. edges: the zero of the log-ratio of the two sides, interpolated in log-size inside its bracket;
+//  6. intervals of the next run's edges: a bootstrap of steps 1, 3 and 5 over the blocks of each visit, the luck that visits
+//     have, and what runs differ by;
+//  7. regret: what choices cost on runs or visits that did not choose.
 //
 // [GPUUses] returns medians of the GPU's accounts of its calls. No choice depends on them.
 //

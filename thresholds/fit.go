@@ -105,8 +105,8 @@ func divide(h *history, o Options) (Result, []stretch) {
 			continue
 		}
 		b.interval(result.Segments, stands, n)
-		if len(h.runs) == 1 {
-			result.Segments[n].Assumed = AssumedBetweenRuns
+		if h.assumes(o.Processors, result.Segments, n) {
+			result.Segments[n].Assumed = assumedBetweenRuns
 		}
 	}
 	widen(result.Segments, loss, sizes, stretches, o.Precision)

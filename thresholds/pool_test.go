@@ -38,7 +38,7 @@ func TestRunsArePooled(t *testing.T) {
 	if s.Low > 600 || s.High < 1700 {
 		t.Errorf("the interval is %d to %d, and the runs' own thresholds are about 550 and 1820", s.Low, s.High)
 	}
-	if one := Fit(sets[:1], Options{Seed: 1, Resamples: 200}).Segments[1]; one.Assumed != AssumedBetweenRuns {
+	if one := Fit(sets[:1], Options{Seed: 1, Resamples: 200}).Segments[1]; one.Assumed != assumedBetweenRuns {
 		t.Errorf("a single run assumes %v between runs", one.Assumed)
 	}
 }
