@@ -42,6 +42,9 @@ type options struct {
 	plots     string
 	from      string
 	simulate  string
+	choose    string
+
+	arguments []string // beside flags: the size of --choose
 
 	list, dryRun, quick, json, quiet, verbose, noProgress, force, fresh bool
 
@@ -67,6 +70,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.StringVar(&o.plots, "plots", "plots", "`folder` for the charts, one folder a host in it; with -o NAME.json it is NAME/plots")
 	flags.StringVar(&o.from, "from", "", "refit the samples saved in this `folder`, of a run or of a host; measure nothing")
 	flags.StringVar(&o.simulate, "simulate", "", "calibrate a modelled Apple `chip`, e.g. m3-max, into simulated/; \"list\" prints them")
+	flags.StringVar(&o.choose, "choose", "", "print what calibration.json chooses for a `case` on this host, and why; the size follows: --choose fft/batch=1 4096")
 	flags.BoolVar(&o.list, "list", false, "list the cases, their implementations and what is missing here")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "print what would be measured, and how long it would take")
 	flags.BoolVar(&o.quick, "quick", false, "a smoke run of at most 30 s")
@@ -77,10 +81,11 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.BoolVar(&o.fresh, "fresh", false, "forget the earlier runs of the cases that are measured")
 	flags.BoolVar(&o.force, "force", false, "replace better cases, an entry of another method or a file that is not valid; what was there is kept as FILE.bak")
 	if done, err = command.Parse(flags, args, stdout,
-		"Calibrate finds the input sizes at which the fastest implementation changes on this machine."); done || err != nil {
+		"Calibrate finds the input sizes at which the fastest implementation changes on this machine.",
+		func() bool { return o.choose != "" }); done || err != nil {
 		return nil, done, err
 	}
-	o.given = flags.Changed
+	o.given, o.arguments = flags.Changed, flags.Args()
 	if o.quick && !flags.Changed("budget") {
 		o.budget = quickBudget
 	}
@@ -98,6 +103,9 @@ func (o *options) check() (err error) {
 		if o.sizeRange, err = command.ParseSizes(o.sizes); err != nil {
 			return err
 		}
+	}
+	if o.given("choose") {
+		return o.checkChoose()
 	}
 	switch {
 	case o.budget < time.Second || o.budget > 24*time.Hour:

@@ -34,6 +34,9 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if o.from != "" {
 		return refit(ctx, o, stdout, stderr)
 	}
+	if o.choose != "" {
+		return choose(o, machine, stdout)
+	}
 	o.drawSeed()
 	of, err := o.subject(machine)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -66,7 +67,9 @@ func Exit(stderr io.Writer, program string, err error) int {
 }
 
 // Parse parses the arguments. done reports that the user asked for --help or --version and that stdout has the answer.
-func Parse(flags *pflag.FlagSet, args []string, stdout io.Writer, purpose string) (done bool, err error) {
+//
+// The command takes no argument beside flags, unless takes says that it does.
+func Parse(flags *pflag.FlagSet, args []string, stdout io.Writer, purpose string, takes ...func() bool) (done bool, err error) {
 	flags.SetOutput(io.Discard)
 	flags.SortFlags = false
 	version := flags.Bool("version", false, "print the version and stop")
@@ -77,7 +80,7 @@ func Parse(flags *pflag.FlagSet, args []string, stdout io.Writer, purpose string
 		return true, nil
 	case err != nil:
 		return false, Usage("%v (see %s --help)", err, flags.Name())
-	case flags.NArg() > 0:
+	case flags.NArg() > 0 && !slices.ContainsFunc(takes, func(does func() bool) bool { return does() }):
 		return false, Usage("unexpected argument %q (see %s --help)", flags.Arg(0), flags.Name())
 	case *version:
 		fmt.Fprintf(stdout, "%s %s (%s)\n", flags.Name(), Version, runtime.Version())
