@@ -268,7 +268,7 @@ type Doubt struct {
 type Regret struct {
 	Mean  float64  `json:"mean"`
 	Upper *float64 `json:"upper"` // of a one-sided 95 % interval; null where too little could be held out
-	Parts int      `json:"parts"` // how many were held out, one after the other: runs, or parts of a single run
+	Parts int      `json:"parts"` // how many Upper rests on: runs, or sizes of a single run
 }
 
 // Interval is the 95 % confidence interval of a threshold, in units of the axis: of what the next run would find.

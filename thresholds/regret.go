@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"crossover/timings"
@@ -16,75 +15,153 @@ import (
 type Regret struct {
 	Mean  float64
 	Upper float64 // of a one-sided interval at Confidence; NaN where too little could be held out for one
-	Parts int     // how many were held out, one after the other: runs, or parts of a single run
+	Parts int     // how many the bound rests on: runs, or sizes of a single run
 }
 
-// folds is how many parts the visits of a single run are divided into.
-const folds = 5
-
-// regret returns the regret of what the method chooses for a case. Each run is held out in turn, and the others choose. Of
-// a single run every fifth visit is held out.
+// regret returns the regret of what the method chooses for a case. Of several runs each is held out in turn, and the others
+// choose. Of a single run every other visit to a size is held out, or every other block where there was one visit.
 func (h *history) regret() Regret {
-	var logs []float64
-	for _, part := range h.parts() {
-		choice, from, to := part.rest.choice()
-		if loss, ok := part.held.loss(choice, from, to); ok {
-			logs = append(logs, loss)
+	if len(h.runs) > 1 {
+		return h.regretOfRuns()
+	}
+	return h.regretOfHalves()
+}
+
+func (h *history) regretOfRuns() Regret {
+	var losses []loss
+	for r, groups := range h.runs {
+		choose, from, to := h.of(slices.Concat(h.runs[:r], h.runs[r+1:])).choice()
+		var all []loss
+		spans := spans(sizesOf(groups))
+		for s, g := range groups {
+			if g.size < from || g.size > to {
+				continue // nobody promises anything beyond the measured range
+			}
+			for _, v := range visitRanges(g) {
+				if l, ok := halfLoss(g.logs[v[0]:v[1]], choose(g.size)); ok {
+					all = append(all, loss{l, spans[s] * float64(v[1]-v[0]) / float64(len(g.logs))})
+				}
+			}
+		}
+		if mean, weight := meanLoss(all); weight > 0 {
+			losses = append(losses, loss{mean, weight})
 		}
 	}
-	r := Regret{Mean: math.NaN(), Upper: math.NaN(), Parts: len(logs)}
-	if r.Parts > 0 {
-		r.Mean = math.Expm1(stat.Mean(logs, nil))
+	return regretOf(losses)
+}
+
+func (h *history) regretOfHalves() Regret {
+	groups := h.runs[0]
+	bySize := make([][]loss, len(groups))
+	spans := spans(sizesOf(groups))
+	for parity := range 2 {
+		var rest []group // in the order of groups; none is empty, since the first visit or block is in either rest or held
+		held := make([]group, len(groups))
+		for s, g := range groups {
+			var mine group
+			mine, held[s] = g.halves(parity)
+			if len(mine.blocks) > 0 {
+				rest = append(rest, mine)
+			}
+		}
+		if len(rest) == 0 {
+			continue
+		}
+		choose, from, to := h.of([][]group{rest}).choice()
+		for _, mine := range rest {
+			s := slices.IndexFunc(groups, func(g group) bool { return g.size == mine.size })
+			if mine.size < from || mine.size > to {
+				continue
+			}
+			picked, timed := middles(mine.logs), middlesOf(held[s].logs)
+			if l, ok := heldLoss(picked, timed, choose(mine.size)); ok {
+				bySize[s] = append(bySize[s], loss{l, 1})
+			}
+		}
 	}
-	if r.Parts > 1 {
-		n := float64(r.Parts)
+	var losses []loss
+	for s := range bySize {
+		if mean, weight := meanLoss(bySize[s]); weight > 0 {
+			losses = append(losses, loss{mean, spans[s]})
+		}
+	}
+	return regretOf(losses)
+}
+
+// halves divides the blocks of a size: those of every other visit, or every other block of a single visit.
+func (g group) halves(parity int) (rest, held group) {
+	rest.size, held.size = g.size, g.size
+	visits := visitRanges(g)
+	for k, v := range visits {
+		for n := v[0]; n < v[1]; n++ {
+			part := &rest
+			if len(visits) > 1 && k%2 == parity || len(visits) == 1 && n%2 == parity {
+				part = &held
+			}
+			part.blocks, part.logs = append(part.blocks, g.blocks[n]), append(part.logs, g.logs[n])
+		}
+	}
+	return rest, held
+}
+
+// middlesOf is middles, nil of nothing.
+func middlesOf(logs [][]float64) []float64 {
+	if len(logs) == 0 {
+		return nil
+	}
+	return middles(logs)
+}
+
+// heldLoss returns how far a choice is behind the implementation that was picked by other timings.
+func heldLoss(picked, timed []float64, chosen int) (float64, bool) {
+	best := -1
+	for i, v := range picked {
+		if timed != nil && !math.IsNaN(v) && !math.IsNaN(timed[i]) && (best < 0 || v < picked[best]) {
+			best = i
+		}
+	}
+	if best < 0 || math.IsNaN(timed[chosen]) {
+		return 0, false
+	}
+	return timed[chosen] - timed[best], true
+}
+
+// loss is a log-loss and the log-size that it stands for.
+type loss struct{ log, span float64 }
+
+// meanLoss returns the mean over log-size, and the log-size.
+func meanLoss(losses []loss) (mean, span float64) {
+	var sum float64
+	for _, l := range losses {
+		sum += l.span * l.log
+		span += l.span
+	}
+	return sum / span, span
+}
+
+// regretOf returns the regret of losses that are independent of one another.
+func regretOf(losses []loss) Regret {
+	n := float64(len(losses))
+	r := Regret{Mean: math.NaN(), Upper: math.NaN(), Parts: len(losses)}
+	mean, span := meanLoss(losses)
+	if span == 0 {
+		return Regret{Mean: math.NaN(), Upper: math.NaN()}
+	}
+	r.Mean = math.Expm1(mean)
+	if len(losses) > 1 {
+		var squares float64
+		for _, l := range losses {
+			squares += l.span * l.span * (l.log - mean) * (l.log - mean)
+		}
 		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(Confidence)
-		r.Upper = math.Expm1(stat.Mean(logs, nil) + t*stat.StdDev(logs, nil)/math.Sqrt(n))
+		r.Upper = math.Expm1(mean + t*math.Sqrt(squares*n/(n-1))/span)
 	}
 	return r
-}
-
-// part is a part of a history that is held out, and what is left.
-type part struct{ held, rest *history }
-
-func (h *history) parts() []part {
-	var parts []part
-	if len(h.runs) > 1 {
-		for r := range h.runs {
-			parts = append(parts, part{h.of(h.runs[r : r+1]), h.of(slices.Concat(h.runs[:r], h.runs[r+1:]))})
-		}
-		return parts
-	}
-	for k := range folds {
-		mine := func(visit int) bool { return visit%folds == k }
-		held, rest := visited(h.runs[0], mine), visited(h.runs[0], func(visit int) bool { return !mine(visit) })
-		if len(held) > 0 && len(rest) > 0 {
-			parts = append(parts, part{h.of([][]group{held}), h.of([][]group{rest})})
-		}
-	}
-	return parts
 }
 
 // of returns the history of some runs, or parts of runs, of the same case.
 func (h *history) of(runs [][]group) *history {
 	return &history{implementations: h.implementations, runs: runs, pool: newPool(runs)}
-}
-
-// visited returns the groups with the blocks of some visits only.
-func visited(groups []group, want func(visit int) bool) []group {
-	var out []group
-	for _, g := range groups {
-		some := group{size: g.size}
-		for n, b := range g.blocks {
-			if want(b.Visit) {
-				some.blocks, some.logs = append(some.blocks, b), append(some.logs, g.logs[n])
-			}
-		}
-		if len(some.blocks) > 0 {
-			out = append(out, some)
-		}
-	}
-	return out
 }
 
 // choice returns what a history chooses at a size, and the least and the greatest size that it knows of.
@@ -101,29 +178,6 @@ func (h *history) choice() (at func(size int) int, from, to int) {
 		}
 		return chosen
 	}, h.pool.sizes[0], h.pool.sizes[len(h.pool.sizes)-1]
-}
-
-// loss returns the mean over log-size of the log-loss of choices on the visits of a history to the sizes of a range. It
-// reports false where no visit says anything.
-func (h *history) loss(choice func(size int) int, from, to int) (float64, bool) {
-	var sum, weight float64
-	for _, groups := range h.runs {
-		spans := spans(sizesOf(groups))
-		for s, g := range groups {
-			if g.size < from || g.size > to {
-				continue // nobody promises anything beyond the measured range
-			}
-			chosen, visits := choice(g.size), visitRanges(g)
-			for _, v := range visits {
-				if loss, ok := halfLoss(g.logs[v[0]:v[1]], chosen); ok {
-					w := spans[s] / float64(len(visits))
-					sum += w * loss
-					weight += w
-				}
-			}
-		}
-	}
-	return sum / weight, weight > 0
 }
 
 func sizesOf(groups []group) []int {
