@@ -86,9 +86,13 @@ func (j *joint) addEarlier(run calibration.Run, set *timings.Set) {
 	if len(set.Blocks) == 0 || len(c.Earlier) == MostRuns-1 {
 		return
 	}
-	number, samples := j.number(run), set.Digest()
+	samples := set.Digest()
 	if samples == j.Timings[c.Name].Digest() || slices.ContainsFunc(c.Earlier, func(e calibration.Earlier) bool { return e.Samples == samples }) {
 		return
+	}
+	number := j.number(run)
+	if number == c.Run || slices.ContainsFunc(c.Earlier, func(e calibration.Earlier) bool { return e.Run == number }) {
+		return // other samples of the same run: of the same second, seed and machine
 	}
 	c.Earlier = append(c.Earlier, calibration.Earlier{Run: number, Blocks: len(set.Blocks), Samples: samples})
 	j.Earlier[c.Name] = append(j.Earlier[c.Name], set)
