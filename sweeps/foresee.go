@@ -122,8 +122,10 @@ func (s *sweep) tooDear(ctx context.Context, e *entry, size int) bool {
 	if cost <= left {
 		return false
 	}
-	e.unaffordable = fmt.Sprintf("stopped below %d %s: a visit to that would take about %.2g s, and %.2g s of the budget were left (a larger --budget goes further)",
-		size, e.c.Axis.Unit, cost, left)
+	if left > 0 { // a budget that is over says nothing of a size
+		e.unaffordable = fmt.Sprintf("stopped below %d %s: a visit to that would take about %.2g s, and %.2g s of the budget were left (a larger --budget goes further)",
+			size, e.c.Axis.Unit, cost, left)
+	}
 	e.stopAt(size - 1)
 	return true
 }
