@@ -12,8 +12,8 @@ import (
 )
 
 // Fit fits the timings and fills into the entry what follows from them. It reads nothing of the entry but what a saved one
-// holds, so that a run that was loaded gives the same entry as the one that was measured. It is called once. When ctx is cancelled it returns
-// ctx's error after the case that it is at, and the run is of no use any more.
+// holds, so that a run that was loaded gives the same entry as the one that was measured. It is called once. When ctx is
+// cancelled it returns ctx's error after the case that it is at, and the run is of no use any more.
 func (r *Run) Fit(ctx context.Context) error {
 	entry := &r.Entry
 	entry.Warnings = warnings(entry)

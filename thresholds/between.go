@@ -96,7 +96,7 @@ const offNear = 1.2
 func (h *history) offs(segs []Segment, n int, loss [][]float64) []float64 {
 	i, j := segs[n-1].Implementation, segs[n].Implementation
 	var offs []float64
-	for r, table := range h.losses() {
+	for r, table := range h.losses {
 		sum, weight := 0.0, 0.0
 		for s, size := range h.pool.sizes {
 			w := 1 - math.Abs(math.Log(float64(size)/segs[n].edge))/math.Log(offNear)

@@ -143,7 +143,8 @@ func (b *bootstrap) moveRuns(share float64) {
 	}
 }
 
-// interval sets the interval of the lower edge of the n-th of some segments: the middle of where resamples have that edge.
+// interval sets the interval of the lower edge of the n-th of some segments. Resamples have that edge below the interval as
+// often as above it, and as rarely as Confidence says.
 func (b *bootstrap) interval(segs []Segment, stands [][]bool, n int) {
 	var edges []float64
 	for _, again := range b.again {

@@ -29,6 +29,7 @@ func Summarise(sets ...*timings.Set) Curves { return newHistory(sets).curves() }
 type history struct {
 	implementations []string // of all runs
 	runs            [][]group
+	losses          [][][]float64 // by run, implementation and size of the run
 	pool            *pool
 }
 
@@ -47,14 +48,21 @@ func newHistory(sets []*timings.Set) *history {
 			h.runs = append(h.runs, groups)
 		}
 	}
-	h.pool = newPool(h.runs)
-	return h
+	return h.of(h.runs)
+}
+
+// of returns the history of some runs, or parts of runs, of the same case.
+func (h *history) of(runs [][]group) *history {
+	part := &history{implementations: h.implementations, runs: runs, pool: newPool(runs)}
+	for _, groups := range runs {
+		part.losses = append(part.losses, lossTable(groups, len(h.implementations)))
+	}
+	return part
 }
 
 func (h *history) curves() Curves {
 	c := Curves{Implementations: h.implementations, Sizes: h.pool.sizes, Blocks: make([]int, len(h.pool.sizes))}
-	times := newTable(len(h.implementations), len(c.Sizes))
-	c.Seconds, c.Loss = times, newTable(len(h.implementations), len(c.Sizes))
+	c.Seconds, c.Loss = newTable(len(h.implementations), len(c.Sizes)), newTable(len(h.implementations), len(c.Sizes))
 	for s, size := range c.Sizes {
 		for i := range h.implementations {
 			var all []float64
@@ -75,17 +83,8 @@ func (h *history) curves() Curves {
 			c.Seconds[i][s] = median(all)
 		}
 	}
-	h.pool.join(h.losses(), c.Loss)
+	h.pool.join(h.losses, c.Loss)
 	return c
-}
-
-// losses returns the loss of each implementation at each size of each run.
-func (h *history) losses() [][][]float64 {
-	tables := make([][][]float64, len(h.runs))
-	for r, groups := range h.runs {
-		tables[r] = lossTable(groups, len(h.implementations))
-	}
-	return tables
 }
 
 // groups returns the groups of all runs, one run after the other.

@@ -3,6 +3,7 @@ package thresholds
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"crossover/timings"
 )
@@ -52,7 +53,7 @@ func Fit(sets []*timings.Set, o Options) Result {
 	}
 	result.Costs = fitCosts(result.Curves)
 	result.Regret = h.regret()
-	result.Verdict, result.Reason = judge(&result, stretches)
+	result.Verdict, result.Reason = judge(&result)
 	result.Warnings = warnings(&result, h.implementations)
 	return result
 }
@@ -90,17 +91,18 @@ func divide(h *history, o Options) (Result, []stretch) {
 	}
 	b.prepare()
 	b.resample(o.Resamples, o.withinRun)
-	f := fitting{bootstrap: &b, spans: spans(sizes), band: band, stretches: stretches, doubts: make([][]Doubt, len(stretches))}
+	f := fitting{bootstrap: &b, spans: spans(sizes), band: band, stretches: slices.Clone(stretches)}
 	if o.withinRun {
 		f.setSupports()
 	} else {
 		f.prune()
-		stretches = f.stretches
-		result.Segments = segments(stretches, loss, sizes)
 	}
+	doubts := f.doubts(stretches)
+	stretches = f.stretches
+	result.Segments = segments(stretches, loss, sizes)
 	stands := standIns(loss, stretches, band)
 	for n := range result.Segments {
-		result.Segments[n].Support, result.Segments[n].Doubts = f.supports[n], f.doubts[n]
+		result.Segments[n].Support, result.Segments[n].Doubts = f.supports[n], doubts[n]
 		if n == 0 {
 			continue
 		}

@@ -1,6 +1,9 @@
 package thresholds
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Doubt is a part of a segment in which another implementation may be the faster one: what was measured says so, and
 // resampling does not keep it.
@@ -21,7 +24,6 @@ type fitting struct {
 	spans     []float64
 	band      float64 // tie band as a log-ratio
 	stretches []stretch
-	doubts    [][]Doubt // by stretch
 	supports  []float64 // by stretch, of the switch below it
 }
 
@@ -90,27 +92,27 @@ func (f *fitting) cost(loss []float64, from, to int) float64 {
 func (f *fitting) unite(n int) {
 	below, above := f.stretches[n-1], f.stretches[n]
 	chosen, _ := f.cheapest(f.curves.Loss, below.from, above.to)
-	doubts := append(append([]Doubt{}, f.doubts[n-1]...), f.doubts[n]...)
-	for _, r := range []stretch{below, above} {
-		if r.implementation != chosen {
-			doubts = append(doubts, f.doubt(r, chosen))
-		}
-	}
 	f.stretches[n-1] = stretch{chosen, below.from, above.to}
-	f.doubts[n-1] = doubts
-	f.remove(n)
+	f.stretches = slices.Delete(f.stretches, n, n+1)
 	for _, k := range []int{n, n - 1} {
 		if k > 0 && k < len(f.stretches) && f.stretches[k].implementation == f.stretches[k-1].implementation {
 			f.stretches[k-1].to = f.stretches[k].to
-			f.doubts[k-1] = append(f.doubts[k-1], f.doubts[k]...)
-			f.remove(k)
+			f.stretches = slices.Delete(f.stretches, k, k+1)
 		}
 	}
 }
 
-func (f *fitting) remove(n int) {
-	f.stretches = append(f.stretches[:n], f.stretches[n+1:]...)
-	f.doubts = append(f.doubts[:n], f.doubts[n+1:]...)
+// doubts returns the doubts of the stretches: the parts in which the cheapest path had another implementation.
+func (f *fitting) doubts(path []stretch) [][]Doubt {
+	doubts := make([][]Doubt, len(f.stretches))
+	for n, r := range f.stretches {
+		for _, before := range path {
+			if before.from >= r.from && before.to <= r.to && before.implementation != r.implementation {
+				doubts[n] = append(doubts[n], f.doubt(before, r.implementation))
+			}
+		}
+	}
+	return doubts
 }
 
 // doubt says that the implementation of a stretch may be faster there than the chosen one.

@@ -55,26 +55,19 @@ func (h *history) regretOfHalves() Regret {
 	bySize := make([][]loss, len(groups))
 	spans := spans(sizesOf(groups))
 	for parity := range 2 {
-		var rest []group // in the order of groups; none is empty, since the first visit or block is in either rest or held
-		held := make([]group, len(groups))
-		for s, g := range groups {
-			var mine group
-			mine, held[s] = g.halves(parity)
-			if len(mine.blocks) > 0 {
-				rest = append(rest, mine)
+		var rest []group
+		for _, g := range groups {
+			if kept, _ := g.halves(parity); len(kept.blocks) > 0 {
+				rest = append(rest, kept)
 			}
 		}
 		if len(rest) == 0 {
 			continue
 		}
-		choose, from, to := h.of([][]group{rest}).choice()
-		for _, mine := range rest {
-			s := slices.IndexFunc(groups, func(g group) bool { return g.size == mine.size })
-			if mine.size < from || mine.size > to {
-				continue
-			}
-			picked, timed := middles(mine.logs), middlesOf(held[s].logs)
-			if l, ok := heldLoss(picked, timed, choose(mine.size)); ok {
+		choose, _, _ := h.of([][]group{rest}).choice()
+		for s, g := range groups {
+			kept, out := g.halves(parity)
+			if l, ok := heldLoss(middles(kept.logs), middles(out.logs), choose(g.size)); ok {
 				bySize[s] = append(bySize[s], loss{l, 1})
 			}
 		}
@@ -104,19 +97,12 @@ func (g group) halves(parity int) (rest, held group) {
 	return rest, held
 }
 
-// middlesOf is middles, nil of nothing.
-func middlesOf(logs [][]float64) []float64 {
-	if len(logs) == 0 {
-		return nil
-	}
-	return middles(logs)
-}
-
-// heldLoss returns how far a choice is behind the implementation that was picked by other timings.
+// heldLoss returns how far a choice is behind the best implementation, which other timings pick. It reports false where
+// there are no timings of the choice, or none that pick.
 func heldLoss(picked, timed []float64, chosen int) (float64, bool) {
 	best := -1
 	for i, v := range picked {
-		if timed != nil && !math.IsNaN(v) && !math.IsNaN(timed[i]) && (best < 0 || v < picked[best]) {
+		if i < len(timed) && !math.IsNaN(v) && !math.IsNaN(timed[i]) && (best < 0 || v < picked[best]) {
 			best = i
 		}
 	}
@@ -159,11 +145,6 @@ func regretOf(losses []loss) Regret {
 	return r
 }
 
-// of returns the history of some runs, or parts of runs, of the same case.
-func (h *history) of(runs [][]group) *history {
-	return &history{implementations: h.implementations, runs: runs, pool: newPool(runs)}
-}
-
 // choice returns what a history chooses at a size, and the least and the greatest size that it knows of.
 func (h *history) choice() (at func(size int) int, from, to int) {
 	loss := h.curves().Loss
@@ -192,37 +173,14 @@ func sizesOf(groups []group) []int {
 // the blocks and timed on the other half, both ways round, so that picking the least of noisy times does not flatter it.
 // It reports false with fewer than two blocks, or without a time of the choice.
 func halfLoss(logs [][]float64, chosen int) (float64, bool) {
-	if len(logs) < 2 {
-		return 0, false
+	var halves [2][][]float64
+	for n, l := range logs {
+		halves[n%2] = append(halves[n%2], l)
 	}
-	half := func(parity int) []float64 {
-		estimates := make([]float64, len(logs[0]))
-		for i := range estimates {
-			var values []float64
-			for b := parity; b < len(logs); b += 2 {
-				if !math.IsNaN(logs[b][i]) {
-					values = append(values, logs[b][i])
-				}
-			}
-			estimates[i] = median(values)
-		}
-		return estimates
-	}
-	even, odd := half(0), half(1)
-	one := func(pick, time []float64) float64 {
-		best := -1
-		for i, v := range pick {
-			if !math.IsNaN(v) && !math.IsNaN(time[i]) && (best < 0 || v < pick[best]) {
-				best = i
-			}
-		}
-		if best < 0 {
-			return math.NaN()
-		}
-		return time[chosen] - time[best]
-	}
-	loss := (one(even, odd) + one(odd, even)) / 2
-	return loss, !math.IsNaN(loss)
+	even, odd := middles(halves[0]), middles(halves[1])
+	one, first := heldLoss(even, odd, chosen)
+	other, second := heldLoss(odd, even, chosen)
+	return (one + other) / 2, first && second
 }
 
 // Slowdown returns the time of a choice at a measured size over the time of the best implementation there. It is

@@ -48,31 +48,31 @@ func studyTwin(groups []group) twinStudy {
 	if len(twins.ratios) == 0 {
 		return t
 	}
-	visits := make([]float64, len(twins.ratios))
 	jitters := make([]float64, len(twins.ratios))
-	for i, r := range twins.ratios {
-		visits[i] = math.Abs(r)
+	for i := range twins.ratios {
 		jitters[i] = math.Sqrt(twins.typical[i] * float64(twins.blocks[i]) / (math.Pi / 2))
 	}
-	slices.Sort(visits)
-	t.tie = max(t.tie, math.Expm1(tailOverTrusted*stat.Quantile(trusted, stat.Empirical, visits, nil)))
+	t.tie = max(t.tie, twins.tail())
 	t.jitter = median(jitters)
-	t.shift = deviation{twins.shift(), max(2, len(visits))}
-	if true {
-		best, n := returns(groups, func(g group) (i, j int) { return bestTwo(g.logs) })
-		if n >= leastReturns {
-			again := make([]float64, len(best.ratios))
-			for i, r := range best.ratios {
-				again[i] = math.Abs(r)
-			}
-			slices.Sort(again)
-			t.tie = max(t.tie, math.Expm1(tailOverTrusted*stat.Quantile(trusted, stat.Empirical, again, nil)))
+	t.shift = deviation{twins.shift(), max(2, len(twins.ratios))}
+	// The twin does not show the luck that a visit has as a whole. Returns do.
+	if again, visits := returns(groups, func(g group) (i, j int) { return bestTwo(g.logs) }); visits >= leastReturns {
+		t.tie = max(t.tie, again.tail())
+		if shift := again.shift(); shift*shift > doubtless*t.shift.sd*t.shift.sd {
+			t.shift = deviation{shift, visits}
 		}
 	}
-	if shift := studyReturns(groups); shift.freedom >= leastReturns && shift.sd*shift.sd > doubtless*t.shift.sd*t.shift.sd {
-		t.shift = shift
-	}
 	return t
+}
+
+// tail returns the 95th percentile of a visit's deviation, as a relative difference.
+func (s *scatter) tail() float64 {
+	visits := make([]float64, len(s.ratios))
+	for i, r := range s.ratios {
+		visits[i] = math.Abs(r)
+	}
+	slices.Sort(visits)
+	return math.Expm1(tailOverTrusted * stat.Quantile(trusted, stat.Empirical, visits, nil))
 }
 
 // twinScatter returns how the log-ratios of twins scatter about 0, their value without noise.
@@ -108,16 +108,6 @@ const (
 	leastReturns = 4
 	doubtless    = 3
 )
-
-// studyReturns returns the standard deviation of the log-ratio of a size's best two implementations from one visit to the
-// next, beyond the errors of the visits' own medians.
-func studyReturns(groups []group) deviation {
-	best, visits := returns(groups, func(g group) (i, j int) { return bestTwo(g.logs) })
-	if visits < leastReturns {
-		return deviation{}
-	}
-	return deviation{best.shift(), visits}
-}
 
 // returns returns how the log-ratio of two implementations scatters from one visit to a size to the next, about the mean
 // of the visits to that size. The second result is the number of visits, the first one to each size not counted. pair
@@ -155,8 +145,11 @@ func returns(groups []group, pair func(g group) (i, j int)) (scatter, int) {
 	return found, again
 }
 
-// middles returns the median log-ratio of each implementation, NaN where there is none.
+// middles returns the median log-ratio of each implementation, NaN where there is none, and nil of no blocks.
 func middles(logs [][]float64) []float64 {
+	if len(logs) == 0 {
+		return nil
+	}
 	out := make([]float64, len(logs[0]))
 	var values []float64
 	for i := range out {

@@ -21,20 +21,36 @@ const (
 const blind = 0.25
 
 // judge returns the verdict, and the reason for it where the segments do not explain it.
-func judge(r *Result, stretches []stretch) (Verdict, string) {
-	if r.TieBand > blind {
+func judge(r *Result) (Verdict, string) {
+	if r.TieBand > blind && !r.clear() {
 		return Unresolved, fmt.Sprintf("the same comparison differs by up to %.0f %% from one visit to the next: the machine was too noisy", 100*r.TieBand)
 	}
 	if share := r.moody(); share > tooMoody {
 		return Unresolved, fmt.Sprintf("on %.0f %% of the axis, in log-size, it depends on the state of the machine which one is faster", 100*share)
 	}
 	if len(r.Segments) == 1 {
-		if tiedEverywhere(r, stretches[0].implementation) {
+		if r.tiedEverywhere() {
 			return Tie, fmt.Sprintf("the best two stay within %.1f %% of each other at every measured size", 100*r.TieBand)
 		}
 		return Always, ""
 	}
 	return Switches, ""
+}
+
+// clear reports whether one implementation is chosen everywhere and the others are further behind than the tie band on most
+// of the axis. However much that machine scatters, it scatters less than they differ.
+func (r *Result) clear() bool {
+	if len(r.Segments) != 1 {
+		return false
+	}
+	spans := spans(r.Curves.Sizes)
+	var tied, all float64
+	for s, span := range spans {
+		if all += span; r.tied(s) {
+			tied += span
+		}
+	}
+	return tied < all/2
 }
 
 // tooMoody is the share of the axis, in log-size, from which on a case whose winner depends on the state of the machine has
@@ -57,20 +73,26 @@ func (r *Result) moody() float64 {
 	return sum / all
 }
 
-// tiedEverywhere reports whether, at each measured size, the chosen implementation and some other one are both within the
-// tie band of the best.
-func tiedEverywhere(r *Result, chosen int) bool {
-	band := math.Log1p(r.TieBand)
+// tiedEverywhere reports whether the choice is tied at each measured size.
+func (r *Result) tiedEverywhere() bool {
 	for s := range r.Curves.Sizes {
-		tied := false
-		for i, loss := range r.Curves.Loss {
-			tied = tied || i != chosen && max(loss[s], r.Curves.Loss[chosen][s]) <= band
-		}
-		if !tied {
+		if !r.tied(s) {
 			return false
 		}
 	}
 	return true
+}
+
+// tied reports whether, at a measured size, the first segment's implementation and some other one are both within the tie
+// band of the best.
+func (r *Result) tied(s int) bool {
+	chosen, band := r.Segments[0].Implementation, math.Log1p(r.TieBand)
+	for i, loss := range r.Curves.Loss {
+		if i != chosen && max(loss[s], r.Curves.Loss[chosen][s]) <= band {
+			return true
+		}
+	}
+	return false
 }
 
 // warnings lists what a reader should know before trusting the segments.

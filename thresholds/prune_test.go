@@ -1,0 +1,60 @@
+package thresholds_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"crossover/thresholds"
+	"crossover/timings"
+)
+
+// However switches are given up, a doubt is a part of its segment and names another implementation, and segments leave no gap.
+func TestDoubtsAreOfTheirSegments(t *testing.T) {
+	doubts := 0
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		set := &timings.Set{Implementations: []string{"a", "b", "c"}}
+		for k := range 12 {
+			for visit := range 1 + rng.IntN(2) {
+				luck := []float64{0.2 * rng.NormFloat64(), 0.2 * rng.NormFloat64(), 0.2 * rng.NormFloat64()}
+				for range 4 {
+					b := timings.Block{Size: 64 << k, Visit: 2*k + visit, Iterations: []int{1, 1, 1}, Twin: -1}
+					for i := range 3 {
+						b.Seconds = append(b.Seconds, 1e-6*math.Exp(luck[i]+0.2*rng.NormFloat64()))
+					}
+					set.Blocks = append(set.Blocks, b)
+				}
+			}
+		}
+		r := thresholds.Fit([]*timings.Set{set}, thresholds.Options{Seed: seed, Resamples: 50})
+		next := 64
+		for _, s := range r.Segments {
+			if s.From != next {
+				t.Fatalf("seed %d: a segment from %d, want %d: %+v", seed, s.From, next, r.Segments)
+			}
+			next = s.To + 1
+			for _, d := range s.Doubts {
+				doubts++
+				if d.Implementation == s.Implementation || d.From < s.From || d.To > s.To || d.From > d.To {
+					t.Errorf("seed %d: the doubt %+v of the segment %+v", seed, d, s)
+				}
+			}
+		}
+	}
+	if doubts < 20 {
+		t.Errorf("only %d doubts: the test shows nothing", doubts)
+	}
+}
+
+// A machine that scatters much is no reason to doubt an implementation that is twice as fast.
+func TestAClearWinnerOnANoisyMachine(t *testing.T) {
+	for ratio, want := range map[float64]thresholds.Verdict{2: thresholds.Always, 1.05: thresholds.Unresolved} {
+		w := newWorld(5, costA, func(n float64) float64 { return ratio * costA(n) })
+		w.luck = 0.2
+		r := thresholds.Fit([]*timings.Set{w.set(9, geometric(64, 65536, 2)...)}, thresholds.Options{Seed: 1, Resamples: 100})
+		if r.TieBand < 0.25 || r.Verdict != want {
+			t.Errorf("%v times as fast, a tie band of %.2f: verdict %v (%s), want %v", ratio, r.TieBand, r.Verdict, r.Reason, want)
+		}
+	}
+}
