@@ -14,20 +14,21 @@ import (
 	"crossover/pool"
 )
 
-// Backends are what implementations compute with: the pool, the GPUs, Apple's framework. A program has those of [Here].
+// Backends are what implementations compute with: the pool, the GPUs, Apple's framework. A program uses those of [Here].
 // Tests make their own.
 type Backends struct {
-	Pool       *pool.Pool     // of implementations on processors; a device serves any backends and copies by pool.Shared
-	GPUs       []*gpu.Backend // each is opened when an implementation on it is first asked for
-	Accelerate bool           // whether there are implementations by Apple's framework, or by a library that stands in for it
+	Pool       *pool.Pool     // for implementations on the processor; GPU devices copy by pool.Shared
+	GPUs       []*gpu.Backend // each is opened at its first use
+	Accelerate bool           // there is Apple's framework, or a library that stands in for it
 
-	number atomic.Uint64 // see identity; 0 before somebody asked
+	number atomic.Uint64 // see identity; 0 until it is asked for
 }
 
-// backendsCount is how many backends were asked for their identity.
+// backendsCount is the number of backends that have an identity.
 var backendsCount atomic.Uint64
 
-// identity tells backends apart, also from those that the garbage collector has taken: an address would come back.
+// identity returns a number that no other backends ever have. An address would not do, because the garbage collector reuses
+// addresses.
 func (b *Backends) identity() uint64 {
 	if b.number.Load() == 0 {
 		b.number.CompareAndSwap(0, backendsCount.Add(1))
@@ -35,7 +36,7 @@ func (b *Backends) identity() uint64 {
 	return b.number.Load()
 }
 
-// Here returns the backends of this machine. Each call returns the same ones. It opens no device and loads no library.
+// Here returns the backends of this machine. Each call returns the same pointer. Here opens no device and loads no library.
 var Here = sync.OnceValue(func() *Backends {
 	return &Backends{
 		Pool:       pool.Shared(),
@@ -44,8 +45,8 @@ var Here = sync.OnceValue(func() *Backends {
 	}
 })
 
-// SeparateMemory reports whether a GPU that works has memory of its own. Only then does the placement resident differ from
-// the others. It opens the GPUs.
+// SeparateMemory reports whether a working GPU has memory of its own. Only then does the placement resident differ from
+// shared. SeparateMemory opens the GPUs.
 func (b *Backends) SeparateMemory() bool {
 	for _, g := range b.GPUs {
 		if device, err := g.OpenFit(); err == nil && !device.Facts().Unified {
@@ -58,7 +59,7 @@ func (b *Backends) SeparateMemory() bool {
 // HasGPU reports whether a GPU works. It opens GPUs until it finds one that does.
 func (b *Backends) HasGPU() bool { return b.device() != nil }
 
-// device returns the first GPU that works, nil where none does.
+// device returns the first GPU that works, or nil.
 func (b *Backends) device() *gpu.Device {
 	for _, g := range b.GPUs {
 		if device, err := g.OpenFit(); err == nil {
@@ -68,7 +69,7 @@ func (b *Backends) device() *gpu.Device {
 	return nil
 }
 
-// Trim gives GPU memory that no plan uses back to the system, and returns the number of bytes. A program calls it when
+// Trim gives GPU memory that no plan uses back to the system, and returns the number of bytes. A program calls Trim when
 // memory is short:
 //
 //	d.OnMemoryPressure(func() { kernels.Here().Trim() })
@@ -81,8 +82,8 @@ func (b *Backends) Trim() (bytes int64) {
 	return bytes
 }
 
-// Forget drops the compiled kernels and the spare memory of every GPU that is open. The next call is then as cold as a call
-// can be in a process that has run before: contexts and libraries stay loaded.
+// Forget drops the compiled kernels and the spare memory of every open GPU. The next call compiles its kernels again.
+// Contexts and libraries stay loaded. Sweeps of cold calls use Forget.
 func (b *Backends) Forget() {
 	for _, g := range b.GPUs {
 		if device := g.Opened(); device != nil {

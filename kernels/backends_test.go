@@ -7,7 +7,7 @@ import (
 	"crossover/pool"
 )
 
-// Backends that take the place of others in memory are others still.
+// Backends get identities of their own, even at the address of collected ones.
 func TestBackendsAreToldApart(t *testing.T) {
 	seen := map[uint64]bool{}
 	for range 100 {

@@ -27,7 +27,7 @@ func ExampleBackends_Alloc() {
 	// Output: 0.000977
 }
 
-// A declaration of an operation, y = x², with one loop in Go. NewPlan makes what a program calls.
+// This example declares an operation, y = x², with one loop in Go, and calls its plan.
 func ExampleOp() {
 	const n = 0 // the only axis
 	axes := []kernels.Axis{{Name: "n", Unit: "elements", Min: 1 << 10, Max: 1 << 24}}

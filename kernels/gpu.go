@@ -6,19 +6,19 @@ import (
 	"crossover/gpu"
 )
 
-// GPUCall is what a call can do beside when a GPU computes it.
+// GPUCall is what a call on a GPU can do besides Run.
 type GPUCall struct {
-	Submit func() error              // starts Run and returns
+	Submit func() error              // starts the work of Run and returns
 	Wait   func() error              // returns when the caller can read the output
-	Time   func() (gpu.Times, error) // is Run, with the device's own account of the time
+	Time   func() (gpu.Times, error) // does the work of Run and returns the times that the device measured
 
-	// BusBytes is how many bytes Run carries between host and device: 0 where they share memory and where the data
-	// stay on the device.
+	// BusBytes is the number of bytes that Run transfers between host and device. It is 0 if the two share memory, and if
+	// the data stay on the device.
 	BusBytes float64
 }
 
-// PlansBy keeps the launch plans of the shapes that were used last, for runners that take any shape: S is all that a plan
-// depends on. The zero value is ready. It is for one goroutine at a time.
+// PlansBy keeps the plans of the last few sizes. S holds everything that a plan depends on, such as a [Shape]. The zero
+// value is ready for use. Only one goroutine at a time may use a PlansBy.
 type PlansBy[S comparable, T interface{ Close() }] struct {
 	recent []sizedPlan[S, T] // most recent first
 }
@@ -28,11 +28,11 @@ type sizedPlan[S comparable, T interface{ Close() }] struct {
 	plan T
 }
 
-// mostPlans is how many sizes a runner keeps a plan for: signal chains alternate between a few.
+// mostPlans is the number of plans that a PlansBy keeps. Signal chains alternate between a few sizes.
 const mostPlans = 4
 
-// For returns the plan of a size, building it where it is not among the recent ones. A plan that is pushed out is
-// closed, unless build takes it ([PlansBy.Spare]).
+// For returns the plan of a size. If it is not among the recent ones, For calls build and closes the plan that was not used
+// for the longest time, unless build has taken that plan out by [PlansBy.Spare]. For fails if build does.
 func (c *PlansBy[S, T]) For(size S, build func(size S) (T, error)) (T, error) {
 	for i := range c.recent {
 		if c.recent[i].size != size {
@@ -54,8 +54,8 @@ func (c *PlansBy[S, T]) For(size S, build func(size S) (T, error)) (T, error) {
 	return plan, nil
 }
 
-// Spare takes out the plan that For would close to make room for one more, and false where there is room. What the plan
-// holds is the caller's.
+// Spare takes out the plan that For would close to make room for one more, and returns true. The caller then owns the plan.
+// Spare returns false if there is room.
 func (c *PlansBy[S, T]) Spare() (plan T, full bool) {
 	if len(c.recent) < mostPlans {
 		return plan, false

@@ -32,7 +32,7 @@ func TestPlans(t *testing.T) {
 			t.Fatalf("the plan for %d is for %d, %v", size, p.size, err)
 		}
 	}
-	// 5 pushes out 2, which was used longest ago; 2 then pushes out 3.
+	// 5 replaces 2, which was not used for the longest time. Then 2 replaces 3.
 	if want := []int{1, 2, 3, 4, 5, 2}; !slices.Equal(built, want) {
 		t.Errorf("built %v, want %v", built, want)
 	}

@@ -9,12 +9,12 @@ import (
 type Input struct {
 	Samples    []float32
 	SampleRate float64 // Hz
-	Name       string  // where the samples came from, for the record: "generated" or a file name
+	Name       string  // where the samples came from: "generated" or a file name
 }
 
-// GeneratedInput is what the audio operations compute on without a recording: five seconds at 22 050 Hz of a vibrato
-// tone with harmonics, a rising chirp, clicks at 120 beats a minute and quiet noise, which keeps every value well away
-// from the denormals that silence would decay into.
+// GeneratedInput returns what the audio operations compute on without a recording. It lasts five seconds at 22 050 Hz, and
+// it is the sum of a vibrato tone with harmonics, a rising chirp, clicks at 120 beats a minute, and quiet noise. Because of
+// the noise, values do not decay into denormals.
 func GeneratedInput() Input {
 	const rate, seconds = 22050, 5
 	n := rate * seconds
@@ -41,8 +41,8 @@ func GeneratedInput() Input {
 	return Input{Samples: samples, SampleRate: rate, Name: "generated"}
 }
 
-// Fill fills dst with the recording, from its beginning and repeated as often as needed. An empty recording fills dst with
-// zeros.
+// Fill fills dst with the recording from its beginning, repeated as often as needed. If the recording is empty, it fills dst
+// with zeros.
 func (in Input) Fill(dst []float32) {
 	if len(in.Samples) == 0 {
 		clear(dst)
@@ -53,7 +53,7 @@ func (in Input) Fill(dst []float32) {
 	}
 }
 
-// Noise fills dst with seeded uniform values in [−1, 1): the input of operations that are not about audio.
+// Noise fills dst with seeded uniform values in [−1, 1). Operations that do not compute on audio have such inputs.
 func Noise(dst []float32, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0x63726f73))
 	for i := range dst {

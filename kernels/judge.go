@@ -5,14 +5,13 @@ import (
 	"slices"
 )
 
-// Judge returns how far an output is from the reference: 0 where the two agree, more the worse the output is, +Inf where
-// they cannot be compared. got holds the words of one output (see [Args]), whose elements are of type t, and those of a
-// float64 rounded to one word. want is the reference.
+// Judge returns how far an output is from the reference: 0 if the two agree, more the worse the output is, and +Inf if they
+// cannot be compared. got holds the words of one output (see [Args]). Its elements are of type t, but a Float64 is rounded
+// to one float32 word. want is the reference.
 type Judge func(t Element, got []float32, want []float64) float64
 
-// RelativeError returns the relative L2 error of got against want: ‖got−want‖ / ‖want‖, or ‖got‖ where want is all
-// zeros. It returns +Inf when the lengths differ or got holds a NaN or an infinity, so that no broken output passes
-// for an accurate one.
+// RelativeError returns the relative L2 error ‖got−want‖ / ‖want‖, or ‖got‖ if want is all zeros. It returns +Inf if the
+// lengths differ or if got has a NaN or an infinity.
 func RelativeError(got []float32, want []float64) float64 {
 	if len(got) != len(want) {
 		return math.Inf(1)
@@ -43,7 +42,7 @@ func number(t Element, word float32) float64 {
 	return float64(word)
 }
 
-// Exact is a judge of outputs that are right or wrong. It returns the number of values that differ. A NaN equals a NaN.
+// Exact is a [Judge] of outputs that are right or wrong. It returns the number of values that differ. A NaN equals a NaN.
 func Exact(t Element, got []float32, want []float64) float64 {
 	if len(got) != len(want) {
 		return math.Inf(1)
@@ -57,7 +56,7 @@ func Exact(t Element, got []float32, want []float64) float64 {
 	return float64(wrong)
 }
 
-// SameSet is a judge of outputs whose order does not matter. It sorts both sides and returns the number of places at which
+// SameSet is a [Judge] of outputs whose order does not matter. It sorts both sides and returns the number of places at which
 // they differ.
 func SameSet(t Element, got []float32, want []float64) float64 {
 	if len(got) != len(want) {
@@ -78,8 +77,8 @@ func SameSet(t Element, got []float32, want []float64) float64 {
 	return float64(wrong)
 }
 
-// AbsoluteError is a judge of outputs in a unit of their own, such as decibels. It returns the greatest |got−want|, and +Inf
-// where the lengths differ or a value is not a number.
+// AbsoluteError is a [Judge] of outputs with a unit, such as decibels. It returns the greatest |got−want|, or +Inf if the
+// lengths differ or a difference is NaN.
 func AbsoluteError(t Element, got []float32, want []float64) float64 {
 	if len(got) != len(want) {
 		return math.Inf(1)
@@ -95,8 +94,8 @@ func AbsoluteError(t Element, got []float32, want []float64) float64 {
 	return worst
 }
 
-// judge holds the outputs of a call, one after the other, against the reference, each by the operation's judge, and
-// returns the greatest error.
+// judge compares each output of a call with its part of the reference, and returns the greatest error. want has the parts
+// one after the other.
 func judge(by Judge, tensors []Tensor, a *Args, want []float64) float64 {
 	worst := 0.0
 	for i, t := range tensors {
@@ -123,7 +122,7 @@ func judgeOne(by Judge, t Tensor, got []float32, want []float64) float64 {
 	return by(t.Type, got, want)
 }
 
-// rounded returns values in float32, than which no tolerance is finer.
+// rounded returns values in float32. No tolerance is finer than that.
 func rounded(x []float64) []float32 {
 	y := make([]float32, len(x))
 	for i, v := range x {

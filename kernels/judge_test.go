@@ -2,8 +2,7 @@ package kernels
 
 import "testing"
 
-// Of several outputs each is held against its own part of the reference: a complex value is two numbers there, a float64
-// one.
+// Each output is compared with its own part of the reference, where a complex value is two numbers and a float64 is one.
 func TestJudgeOutputs(t *testing.T) {
 	tensors := []Tensor{
 		{Role: Out, Type: Float64, Dims: []int{2}}, {Role: In, Type: Float32, Dims: []int{9}},

@@ -4,17 +4,18 @@
 // [Makers] of its implementations. A declaration is plain data. Three things are made from it:
 //
 //   - [NewPlan] returns the [Plan] of a program, which the typed plan of each operation (softmax.Plan, stft.Plan) wraps;
-//   - [Op.Cases] returns the cases that a sweep measures, and they time that same plan;
+//   - [Op.Cases] returns the cases that a sweep measures, and the sweep times the same plan;
 //   - kerneltest.Run tests every implementation.
 //
-// The package holds no operation and times nothing. Each operation lives in a folder below (kernels/fft, kernels/stft
-// …) and has one line in kernels/catalogue. The usual steps of a program are those of the typed plans: New, the method
-// that computes, Close. Memory from [Backends.Alloc] saves a GPU the copies. The usual steps of a measurement are
+// The package holds no operation and times nothing. Each operation lives in a folder below (kernels/fft, kernels/stft …) and
+// has one line in kernels/catalogue. The usual steps of a program are those of the typed plans: New, the method that
+// computes, Close. A GPU reaches memory from [Backends.Alloc] without copies by the processor. The usual steps of a
+// measurement are
 //
 //  1. pick a [Case] from catalogue.Cases, its [Placement], and a size on its [Axis];
-//  2. make the [Problem] of that size: its inputs and, on demand, its float64 reference;
-//  3. bind each [Implementation] that is there to the problem, run the [Call], and hold its output against the reference
-//     with [Call.ErrorAgainst].
+//  2. make the [Problem] of that size, which has the inputs and computes the float64 reference;
+//  3. bind each [Implementation] that can run here to the problem, run the [Call], and compare its output with the reference
+//     by [Call.ErrorAgainst].
 package kernels
 
 import (
@@ -40,16 +41,16 @@ type Param struct {
 // Axis is a size parameter of an operation.
 type Axis struct {
 	Name string // "n", "batch", "frames"
-	Unit string // "samples", "rows", "elements": what one step of the axis is
+	Unit string // "samples", "rows", "elements"
 	Min  int    // smallest size worth measuring, at least 1
 	Max  int    // largest size worth measuring
 
-	// Round returns the size nearest to n that the operation takes and that people use (an FFT length without large
-	// prime factors, say). It is nil where every size is as good as any other.
+	// Round returns the size nearest to n that the operation takes and that people use, such as an FFT length without large
+	// prime factors. It is nil if the operation takes every size.
 	Round func(n int) int
 }
 
-// Nearest returns the size on the axis nearest to n: clamped to [Min, Max] and rounded by Round.
+// Nearest returns the size on the axis nearest to n, which is in [Min, Max].
 func (a Axis) Nearest(n int) int {
 	n = min(max(n, a.Min), a.Max)
 	if a.Round != nil {
@@ -63,24 +64,23 @@ type Implementation struct {
 	Name      string // "go", "go-parallel", "fftw", "go/direct"
 	Processor Processor
 
-	// Probe returns nil where the implementation can run here, else one line that says what is missing and what
-	// would bring it. A nil Probe means always there.
+	// Probe returns nil if the implementation can run here, and otherwise an error of one line that says what is missing and
+	// how to install it. If Probe is nil, the implementation can always run.
 	Probe func() error
 
-	// Version names the library behind the implementation and its version, "" for our own code. It is called only
-	// after Probe returned nil. It may be nil.
+	// Version returns the name and the version of the library behind the implementation. It is called only after Probe
+	// returned nil. It may be nil, as for our own code.
 	Version func() string
 }
 
-// Parallel reports whether the name of an implementation says that it spreads over the processors: "go-parallel",
-// "fftw-parallel", "go-parallel/direct". Libraries that decide that for themselves, such as Apple's, do not show it in
-// their names.
+// Parallel reports whether the name of an implementation says that it uses several cores: "go-parallel", "fftw-parallel",
+// "go-parallel/direct". Some libraries, such as Apple's, choose the number of threads themselves. Their names do not say so.
 func Parallel(implementation string) bool {
 	name, _, _ := strings.Cut(implementation, "/")
 	return strings.HasSuffix(name, "-parallel")
 }
 
-// Missing returns nil where the implementation can run here, else what is missing.
+// Missing returns nil if the implementation can run here, and otherwise an error that says what is missing.
 func (i Implementation) Missing() error {
 	if i.Probe == nil {
 		return nil
@@ -96,7 +96,7 @@ func (i Implementation) LibraryVersion() string {
 	return i.Version()
 }
 
-// Case is an operation with every parameter fixed but the axis.
+// Case is an operation with all axes fixed but one.
 type Case struct {
 	Name       string // "fft/batch=1": the operation, then the fixed parameters
 	Operation  string // "fft"
@@ -105,36 +105,37 @@ type Case struct {
 	Params     []Param
 	Axis       Axis
 
-	// Tolerance is the greatest error against the float64 reference at a size, as Call.ErrorAgainst counts it.
+	// Tolerance returns the greatest error against the float64 reference that counts as right at a size. Errors are those of
+	// Call.ErrorAgainst.
 	Tolerance func(size int) float64
 
-	// Bytes is the least memory traffic of one call in bytes: every input is read once, every output is written once. A
-	// call that takes less time than the memory needs for them did not do the work.
+	// Bytes returns the least memory traffic of one call in bytes: every input is read once, and every output is written
+	// once. A call that takes less time than the memory needs for these bytes did not do the work.
 	Bytes func(size int) float64
 
-	// OneWinner says why a single implementation is expected to win at every size ("recurrence over n"). It is empty
-	// where a crossover is expected.
+	// OneWinner says why one implementation is expected to be fastest at every size ("recurrence over n"). It is empty if a
+	// crossover is expected.
 	OneWinner string
 
-	// Implementations are those of this machine's backends, in the order of preference of a program that knows no
-	// measurements. Some may lack a library or a device: see Implementation.Missing.
+	// Implementations are those of the given backends. A program without measurements prefers them in this order. Some may
+	// lack a library or a device: see Implementation.Missing.
 	Implementations []Implementation
 
 	// Placement says where the data of the case's calls lie.
 	Placement Placement
 
-	// Work is what a call has to do at a size, by the algorithm that variant names: see [Op].
+	// Work returns what a call has to do at a size by the algorithm of a variant: see [Op].
 	Work func(size int, variant string) Work
 
 	placed  func(p Placement) Case
-	program func(p Problem, implementation string) (Call, error) // nil where no typed plan is known
+	program func(p Problem, implementation string) (Call, error) // nil if no typed plan is known
 
-	// Problem makes the case's problem at one size. It allocates, so call it before timing starts. Audio operations take
-	// their samples from in; the others use seeded noise.
+	// Problem makes the problem of the case at one size. It allocates, so call it before timing starts. Audio operations
+	// take their samples from in. The others use seeded noise.
 	Problem func(size int, in Input) Problem
 }
 
-// Placed returns the case with its data in another placement. Implementations on the processor compute the same in each.
+// Placed returns the case with its data in another placement.
 func (c Case) Placed(p Placement) Case {
 	if p == c.Placement || c.placed == nil {
 		return c
@@ -142,19 +143,19 @@ func (c Case) Placed(p Placement) Case {
 	return c.placed(p)
 }
 
-// Release gives back what a problem holds outside of Go's heap. It must not be called while a call of the problem runs.
+// Release frees what a problem holds outside of Go's heap. It must not be called while a call of the problem runs.
 func Release(p Problem) {
 	if r, ok := p.(interface{ Release() }); ok {
 		r.Release()
 	}
 }
 
-// Problem is one case at one size: an input, its right answer, and a way to bind implementations to it.
+// Problem is one case at one size. It has the inputs of a call and binds implementations to them.
 type Problem interface {
-	// Reference computes the answer in float64, complex values as interleaved real and imaginary parts.
+	// Reference computes the outputs in float64. A complex value is two numbers, its real and its imaginary part.
 	Reference() []float64
-	// Bind makes the named implementation ready: it allocates buffers and builds plans. The calls of one problem share
-	// its inputs and must not change them.
+	// Bind makes the named implementation ready: it allocates buffers and builds plans. It fails if the implementation is
+	// unknown or cannot run here. All calls of a problem share its inputs and must not change them.
 	Bind(implementation string) (Call, error)
 }
 
@@ -162,18 +163,18 @@ type Problem interface {
 type Call struct {
 	// Run computes the output from the input once. It returns when the caller can read the output.
 	Run func() error
-	// Output returns what the last Run computed, in the order of Problem.Reference: the words of all outputs.
+	// Output returns the words of all outputs that the last Run computed, in the order of Problem.Reference.
 	Output func() []float32
-	// Error returns how far the last Run's output is from the reference, as the operation judges it. Nil stands for
-	// RelativeError of Output.
+	// Error returns how far the outputs of the last Run are from the reference, by the operation's own measure. If Error is
+	// nil, the measure is RelativeError of Output.
 	Error func(want []float64) float64
-	// Close releases what Bind took. It may be nil.
+	// Close releases what the call holds. It may be nil.
 	Close func()
-	// GPU is what else a call can do that a GPU computes; nil for the others.
+	// GPU is what a call on a GPU can do besides. It is nil for a call on the processor.
 	GPU *GPUCall
 }
 
-// ErrorAgainst returns how far the last Run's output is from the reference.
+// ErrorAgainst returns how far the outputs of the last Run are from the reference.
 func (c Call) ErrorAgainst(want []float64) float64 {
 	if c.Error != nil {
 		return c.Error(want)
@@ -181,7 +182,7 @@ func (c Call) ErrorAgainst(want []float64) float64 {
 	return RelativeError(c.Output(), want)
 }
 
-// Release closes the call if it holds anything.
+// Release releases what the call holds.
 func (c Call) Release() {
 	if c.Close != nil {
 		c.Close()

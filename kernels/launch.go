@@ -6,9 +6,9 @@ import (
 	"crossover/gpu"
 )
 
-// launch runs an operation on a GPU. It keeps the launch plans of the shapes that were called last. A new shape takes over
-// the memory of the plan that was used longest ago, so that a length that differs at every call costs neither memory nor a
-// plan from the ground up.
+// launch runs an operation on a GPU. It keeps the launch plans of the last few shapes. The plan of a new shape takes over
+// the memory of the plan that was not used for the longest time. So a program whose lengths differ at every call does not
+// allocate device memory every time.
 type launch[P any] struct {
 	op       *Op[P]
 	device   *gpu.Device
@@ -42,7 +42,7 @@ func (l *launch[P]) plan(s Shape) (*launchPlan, error) {
 	}
 	l.describe(b, l.params, s, buffers)
 	if err := b.Err(); err != nil {
-		return nil, err // before an older plan is given up for this one
+		return nil, err // before an older plan is given up
 	}
 	var spent *gpu.Plan
 	if oldest, full := l.plans.Spare(); full {
@@ -55,10 +55,11 @@ func (l *launch[P]) plan(s Shape) (*launchPlan, error) {
 	return &launchPlan{p, len(tensors)}, nil
 }
 
-// vector is how many words the buffers of tensors are a multiple of, so that kernels may take whole vectors.
+// vector is a number of words. Buffers of tensors are a multiple of it long, so that kernels may read and write whole
+// vectors.
 const vector = 4
 
-// hosted adds the buffer of a tensor to a plan.
+// hosted adds a buffer for a tensor to a plan, as an input or an output of the plan.
 func hosted(b *gpu.Builder, t Tensor) *gpu.Buffer {
 	words := (max(1, t.Len()) + vector - 1) / vector * vector
 	of, n := gpu.Float, words
@@ -88,8 +89,8 @@ func (l *launch[P]) Run(s Shape, a *Args) error {
 // Close gives the device's memory back.
 func (l *launch[P]) Close() { l.plans.Close() }
 
-// gpuRunner is what a sweep asks of an implementation on a GPU beyond Run: to overlap calls, to time them by the device,
-// and to compute on data that lie on the device already.
+// gpuRunner is a runner on a GPU. A sweep uses the launch plan itself to overlap calls, to time them by the device, and to
+// compute on data that lie on the device already.
 type gpuRunner interface {
 	Runner
 	ready(s Shape) (*launchPlan, error)

@@ -8,24 +8,24 @@ import (
 	"crossover/pool"
 )
 
-// Runner is one implementation, made ready for parameters. It is for one goroutine at a time.
+// Runner is one implementation, made ready for parameters. Only one goroutine at a time may use a Runner.
 //
-// A runner that holds memory outside of Go's heap has a method Close. A runner that was closed is not run any more.
+// A Runner that holds memory outside of Go's heap has a method Close. Nobody calls Run after Close.
 type Runner interface {
-	// Run computes the outputs of a from the inputs of a. It returns when the caller can read the outputs. It allocates
+	// Run computes the outputs in a from the inputs in a. It returns when the caller can read the outputs. It allocates
 	// nothing at a shape at which it has run twice. It keeps no slice of a.
 	Run(s Shape, a *Args) error
 }
 
-// RunnerFunc is a runner that has no state.
+// RunnerFunc is a [Runner] without state.
 type RunnerFunc func(s Shape, a *Args) error
 
 // Run calls f.
 func (f RunnerFunc) Run(s Shape, a *Args) error { return f(s, a) }
 
-// ErrRefused is wrapped by the error of an implementation that works and does not take these parameters or this shape,
-// such as a shape that is too large for a GPU. A plan then computes this call by the next best implementation, and it goes
-// on using the one that refused for other calls.
+// ErrRefused says that an implementation works, but not with these parameters or at this shape. For example, a shape may be
+// too large for a GPU. Errors of implementations wrap ErrRefused. A plan then computes the call by the next best
+// implementation, and still uses the one that refused for other calls.
 var ErrRefused = errors.New("not for this shape")
 
 // Maker makes the runners of one implementation.
@@ -34,7 +34,8 @@ type Maker[P any] struct {
 	New func(p P) (Runner, error)
 }
 
-// Makers returns the makers of one kind of implementation on the given backends: none, one, or one for each GPU.
+// Makers returns the makers of one kind of implementation on the given backends, such as one for each GPU. There may be
+// none.
 type Makers[P any] func(b *Backends, op *Op[P]) []Maker[P]
 
 // Named returns an implementation on the processor with the given name.
@@ -47,8 +48,8 @@ func Named[P any](name string, build func(b *Backends, p P) (Runner, error)) Mak
 	}
 }
 
-// Library returns an implementation with the given name by a library for the processor that is found at run time. probe
-// says whether it is there, and version which one it is.
+// Library returns an implementation with the given name by a library for the processor that is loaded at run time. See
+// [Implementation] for probe and version.
 func Library[P any](name string, probe func() error, version func() string, build func(b *Backends, p P) (Runner, error)) Makers[P] {
 	return func(b *Backends, _ *Op[P]) []Maker[P] {
 		return []Maker[P]{{
@@ -67,7 +68,8 @@ func InGo[P any](serial func(p P) Runner, parallel func(p P, workers *pool.Pool)
 	}
 }
 
-// OpenBLAS returns two implementations by OpenBLAS: "openblas" on one thread, "openblas-parallel" on all that OpenBLAS has.
+// OpenBLAS returns two implementations by OpenBLAS: "openblas" on one thread, "openblas-parallel" on all of OpenBLAS's
+// threads.
 func OpenBLAS[P any](build func(p P, threads int) Runner) Makers[P] {
 	on := func(name string, threads func() int) Makers[P] {
 		return Library(name, openblas.Probe, openblas.Version, func(_ *Backends, p P) (Runner, error) { return build(p, threads()), nil })
@@ -77,20 +79,20 @@ func OpenBLAS[P any](build func(p P, threads int) Runner) Makers[P] {
 	}
 }
 
-// Loop is a computation over rows, or elements, that do not depend on each other.
+// Loop computes rows, or elements, that do not depend on each other.
 type Loop struct {
-	// Rows returns how many there are at a shape.
+	// Rows returns the number of rows at a shape.
 	Rows func(s *Shape) int
 
-	// Least is the number of rows that take some tenths of a microsecond: handing rows to another worker costs as much.
-	// A chunk is a multiple of Unit, where Unit is above 0. See pool.Pool.Grain.
+	// Least is the number of rows that take some tenths of a microsecond, which is what handing rows to another worker
+	// costs. The length of a chunk is a multiple of Unit if Unit is above 0. See [pool.Pool.Grain].
 	Least, Unit int
 
 	// Grain returns the number of rows in a chunk. It replaces Least and Unit. It may be nil.
 	Grain func(rows int, p *pool.Pool) int
 
-	// Do computes the rows from lo to hi−1. worker is at least 0 and below the number of workers that the loop was made
-	// for. No two calls at the same time have the same worker.
+	// Do computes the rows from lo to hi−1. worker is at least 0 and below the number of workers for which the loop was
+	// made. No two calls at the same time have the same worker.
 	Do func(worker int, s *Shape, a *Args, lo, hi int)
 }
 
@@ -101,13 +103,13 @@ func (l *Loop) grain(rows int, p *pool.Pool) int {
 	return p.Grain(rows, max(1, l.Least), max(1, l.Unit))
 }
 
-// OverRows returns two implementations of one loop: "go" computes it on one core, "go-parallel" divides it among the
+// OverRows returns two implementations by one loop: "go" computes it on one core, and "go-parallel" divides it among the
 // workers of the pool. build makes the loop for a number of workers.
 func OverRows[P any](build func(p P, workers int) (Loop, error)) Makers[P] {
 	return LoopNamed("go", "go-parallel", build)
 }
 
-// LoopNamed is OverRows with other names for the two implementations.
+// LoopNamed is [OverRows] with other names for the two implementations.
 func LoopNamed[P any](serial, parallel string, build func(p P, workers int) (Loop, error)) Makers[P] {
 	return func(b *Backends, op *Op[P]) []Maker[P] {
 		return slices.Concat(
@@ -119,7 +121,7 @@ func LoopNamed[P any](serial, parallel string, build func(p P, workers int) (Loo
 	}
 }
 
-// OnOneCore returns what makes a runner of a loop that computes it on its caller, for [Framework].
+// OnOneCore returns a function for [Framework]. It makes a runner that computes a loop on the goroutine of the caller.
 func OnOneCore[P any](build func(p P, workers int) (Loop, error)) func(p P) (Runner, error) {
 	return func(p P) (Runner, error) {
 		l, err := build(p, 1)
@@ -127,7 +129,7 @@ func OnOneCore[P any](build func(p P, workers int) (Loop, error)) func(p P) (Run
 	}
 }
 
-// Probed returns the implementations of makers, each of them there only where probe returns nil.
+// Probed returns the implementations of makers with another probe and version. See [Implementation].
 func Probed[P any](probe func() error, version func() string, makers Makers[P]) Makers[P] {
 	return func(b *Backends, op *Op[P]) []Maker[P] {
 		all := makers(b, op)
@@ -138,7 +140,7 @@ func Probed[P any](probe func() error, version func() string, makers Makers[P]) 
 	}
 }
 
-// serialLoop computes a loop on its caller.
+// serialLoop computes a loop on the goroutine of the caller.
 type serialLoop struct {
 	loop  Loop
 	shape Shape
@@ -150,12 +152,12 @@ func (l *serialLoop) Run(s Shape, a *Args) error {
 	return nil
 }
 
-// parallelLoop is the pool's task of a call; its index is the row.
+// parallelLoop computes a loop on a pool. It is the pool's task, with an index for each row.
 type parallelLoop struct {
 	loop  Loop
 	pool  *pool.Pool
 	shape Shape
-	args  Args // of the call under way
+	args  Args // of the current call
 }
 
 func (l *parallelLoop) Run(s Shape, a *Args) error {

@@ -8,7 +8,7 @@ import (
 	"crossover/gpu"
 )
 
-// Cases returns the cases of an operation, one for each of its lines, with their data in the placement caller.
+// Cases returns the cases of an operation in the placement caller, one for each line.
 func (o *Op[P]) Cases(b *Backends) []Case {
 	var cases []Case
 	for i := range o.Lines {
@@ -17,7 +17,7 @@ func (o *Op[P]) Cases(b *Backends) []Case {
 	return cases
 }
 
-// CaseOf returns the case of a line, which need not be one of the operation's.
+// CaseOf returns the case of a line in the placement caller. The line need not be one of the operation's Lines.
 func (o *Op[P]) CaseOf(b *Backends, line Line) Case {
 	c := Case{
 		Name:       o.caseName(&line),
@@ -62,7 +62,7 @@ func (o *Op[P]) CaseOf(b *Backends, line Line) Case {
 	return c
 }
 
-// problem is a shape of an operation, its inputs made.
+// problem is a shape of an operation with its inputs.
 type problem[P any] struct {
 	op        *Op[P]
 	backends  *Backends
@@ -74,7 +74,8 @@ type problem[P any] struct {
 	free      []func()
 }
 
-// Problem makes the problem of a shape, which need not lie on a line, with its data in a placement.
+// Problem makes the problem of a shape, with its data in a placement. The shape need not lie on one of the operation's
+// Lines.
 func (o *Op[P]) Problem(b *Backends, s Shape, placement Placement, in Input) Problem {
 	params := o.Params(s)
 	p := &problem[P]{op: o, backends: b, params: params, shape: s, placement: placement, tensors: o.IO(params, s)}
@@ -87,7 +88,7 @@ func (o *Op[P]) Problem(b *Backends, s Shape, placement Placement, in Input) Pro
 	return p
 }
 
-// FillInputs writes the inputs that a shape is measured with.
+// FillInputs writes the inputs with which a shape is measured.
 func (o *Op[P]) FillInputs(p P, s Shape, in Input, a *Args) {
 	if o.Fill != nil {
 		o.Fill(p, s, in, a)
@@ -100,13 +101,14 @@ func (o *Op[P]) FillInputs(p P, s Shape, in Input, a *Args) {
 	}
 }
 
-// Error returns the greatest error of a call's outputs against the reference, each as the operation judges it.
+// Error returns the greatest error of a call's outputs against the reference, by the operation's Judge. want is what
+// Reference returns.
 func (o *Op[P]) Error(tensors []Tensor, a *Args, want []float64) float64 {
 	return judge(o.Judge, tensors, a, want)
 }
 
-// alloc returns memory in the problem's placement. Where no shared memory is left it returns ordinary memory: the calls
-// are right and pay for the copies.
+// alloc returns memory in the problem's placement. If no shared memory is left, it returns ordinary memory. The results of
+// calls are then still right, but the calls pay for copies.
 func (p *problem[P]) alloc(n int) []float32 {
 	if p.placement == Shared {
 		if data, free, err := p.backends.Alloc(n); err == nil {
@@ -119,7 +121,7 @@ func (p *problem[P]) alloc(n int) []float32 {
 
 func (p *problem[P]) Reference() []float64 { return p.op.Reference(p.params, p.shape, &p.inputs) }
 
-// Release gives back shared memory. No call of the problem may run any more.
+// Release frees shared memory. No call of the problem may run afterwards.
 func (p *problem[P]) Release() {
 	for _, free := range p.free {
 		free()
@@ -127,7 +129,7 @@ func (p *problem[P]) Release() {
 	p.free = nil
 }
 
-// Bind makes a plan that always takes one implementation, and outputs for it.
+// Bind makes a plan that always runs one implementation, and outputs for the plan.
 func (p *problem[P]) Bind(implementation string) (Call, error) {
 	plan, err := NewPlanOf(p.backends, p.op, p.params, implementation)
 	if err != nil {
@@ -176,7 +178,7 @@ func (c *call[P]) output() []float32 {
 // err returns how far the outputs are from the reference.
 func (c *call[P]) err(want []float64) float64 { return c.op.Error(c.tensors, &c.args, want) }
 
-// onGPU returns the call of a plan on a GPU.
+// onGPU returns the call of an implementation on a GPU.
 func (c *call[P]) onGPU(g gpuRunner) (Call, error) {
 	l, err := g.ready(c.shape)
 	if err != nil {
@@ -198,7 +200,8 @@ func (c *call[P]) onGPU(g gpuRunner) (Call, error) {
 	}, nil
 }
 
-// resident returns the call on data that lie on the device already.
+// resident returns the call on data that lie on the device already. The outputs are read from the device when they are asked
+// for.
 func (c *call[P]) resident() (Call, error) {
 	l := c.launch
 	if err := l.Load(c.data()); err != nil {

@@ -8,19 +8,19 @@ import (
 )
 
 // Append appends the kernels of an operation at a shape to a launch plan. t holds the tensors of the call in the order of
-// [Op].IO. The length of a buffer is a multiple of four words; what lies between the end of a tensor and the end of its
-// buffer is undefined, may be NaN, and must not reach a result. Append reports a shape that it does not take by the
-// builder's Refuse, with an error that wraps [ErrRefused].
+// [Op].IO. The length of a buffer is a multiple of four words. The words between the end of a tensor and the end of its
+// buffer are undefined, may be NaN, and must not reach a result. If an Append does not take a shape, it calls the builder's
+// Refuse with an error that wraps [ErrRefused].
 type Append[P any] func(b *gpu.Builder, p P, s Shape, t []*gpu.Buffer)
 
-// KernelText returns the implementations that run the operation's own kernel text, one for each GPU. Each is named after
-// the GPU's API ("cuda", "metal"), with the variant behind it where variant is not empty ("cuda/direct").
+// KernelText returns the implementations by the operation's own kernel text, one for each GPU. An implementation has the
+// name of the GPU's API ("cuda", "metal"). If variant is not empty, the name ends with it ("cuda/direct").
 func KernelText[P any](variant string, describe Append[P]) Makers[P] {
 	return KernelTextFor(variant, func(*gpu.Device, P) (Append[P], error) { return describe, nil })
 }
 
-// KernelTextFor is KernelText for operations that prepare something before the first call, such as the transform of a
-// filter. build is called once for each device and parameters.
+// KernelTextFor is [KernelText] for operations that prepare something before the first call, such as the transform of a
+// filter. build is called once for each runner.
 func KernelTextFor[P any](variant string, build func(d *gpu.Device, p P) (Append[P], error)) Makers[P] {
 	return func(b *Backends, op *Op[P]) []Maker[P] {
 		var all []Maker[P]
@@ -58,19 +58,19 @@ func variantOf(name, variant string) string {
 	return name + "/" + variant
 }
 
-// vendorFFTs and vendorGEMMs are what the vendors call theirs, by API.
+// vendorFFTs and vendorGEMMs are the names of the vendors' libraries, by API.
 var (
 	vendorFFTs  = map[string]string{"cuda": "cufft", "metal": "mpsgraph"}
 	vendorGEMMs = map[string]string{"cuda": "cublas", "metal": "mps"}
 )
 
-// VendorFFT returns the implementations by the FFT library of a GPU's vendor, "cufft" and "mpsgraph", with the variant
-// behind the name where variant is not empty. build returns what appends the library's kernels to a launch plan.
+// VendorFFT returns the implementations by the FFT libraries of the GPUs' vendors, "cufft" and "mpsgraph". If variant is not
+// empty, the names end with it. build returns a function that appends the library's kernels to a launch plan.
 func VendorFFT[P any](variant string, build func(d *gpu.Device, library gpu.FFT, p P) (Append[P], error)) Makers[P] {
 	return vendorLibrary(vendorFFTs, variant, gpu.FFT.FFTMissing, gpu.FFT.FFTVersion, build)
 }
 
-// VendorGEMM is VendorFFT for the vendor's matrix multiplication: "cublas" and "mps".
+// VendorGEMM is [VendorFFT] for the vendors' matrix multiplication, "cublas" and "mps".
 func VendorGEMM[P any](variant string, build func(d *gpu.Device, library gpu.GEMM, p P) (Append[P], error)) Makers[P] {
 	return vendorLibrary(vendorGEMMs, variant, gpu.GEMM.GEMMMissing, gpu.GEMM.GEMMVersion, build)
 }
@@ -128,8 +128,8 @@ func vendorLibrary[P, L any](names map[string]string, variant string, missing fu
 	}
 }
 
-// Framework returns the implementation by Apple's Accelerate framework: "accelerate", with the variant behind it where
-// variant is not empty. It returns none where the framework is not among the backends.
+// Framework returns the implementation by Apple's Accelerate framework, "accelerate". If variant is not empty, the name ends
+// with it. Framework returns none if the backends lack the framework.
 func Framework[P any](variant string, build func(p P) (Runner, error)) Makers[P] {
 	return func(b *Backends, _ *Op[P]) []Maker[P] {
 		if !b.Accelerate {

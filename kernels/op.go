@@ -8,10 +8,10 @@ import (
 	"crossover/dispatch"
 )
 
-// Op declares an operation: what it computes, over which shapes, and by which implementations. Everything else comes
-// from the declaration: the plan of a program ([NewPlan]), the cases of a sweep (Cases), and the tests (kerneltest.Run).
-// P is the type of the parameters. A plan is made for parameters, and they stay the same from call to call: the number of
-// columns, the taps of a filter.
+// Op declares an operation: what it computes, over which shapes, and by which implementations. Everything else comes from
+// the declaration: the plan of a program ([NewPlan]), the cases of a sweep (Cases), and the tests (kerneltest.Run). P is the
+// type of the parameters. Parameters are what all calls of a plan have in common, such as the number of columns or the taps
+// of a filter.
 //
 // A declaration is plain data. Making one opens no device and loads no library.
 type Op[P any] struct {
@@ -22,51 +22,51 @@ type Op[P any] struct {
 	// Axes are the size parameters. A Shape has a value for each of them, in this order.
 	Axes []Axis
 
-	// Lines are the cases that are measured and drawn. Each is a line through the shapes. There is at least one.
+	// Lines are the cases that are measured and drawn. There is at least one.
 	Lines []Line
 
-	// Params makes the parameters that a shape is measured with.
+	// Params returns the parameters with which a shape is measured.
 	Params func(s Shape) P
 
-	// IO lists the tensors of a call in the order of its Args, outputs first. State that one call leaves to the next is two
+	// IO lists the tensors of a call in the order of its Args, outputs first. State that one call hands to the next is two
 	// tensors: an input and an output.
 	IO func(p P, s Shape) []Tensor
 
-	// Fill writes the inputs that a shape is measured with. Where it is nil they are seeded noise in [−1, 1).
+	// Fill writes the inputs with which a shape is measured. If Fill is nil, the inputs are seeded noise in [−1, 1).
 	Fill func(p P, s Shape, in Input, a *Args)
 
-	// Reference computes the outputs in float64, one after the other in the order of IO: a complex value is two numbers,
-	// an index is one, and so is a float64.
+	// Reference computes the outputs in float64, one after the other in the order of IO. A complex value is two numbers. An
+	// index is one, and so is a float64.
 	Reference func(p P, s Shape, a *Args) []float64
 
-	// Tolerance is the greatest error at a shape that counts as right, in the measure of Judge.
+	// Tolerance returns the greatest error that counts as right at a shape. Judge measures errors.
 	Tolerance func(s Shape) float64
 
 	// Judge measures the error of an output against the reference. Nil means [RelativeError].
 	Judge Judge
 
-	// Work is what a call has to do at a shape. It depends on the algorithm, which variant names ("fft" of "go/fft";
-	// "dense" where a library multiplies by a whole matrix). Work of "" has the least number of bytes that any
-	// implementation moves.
+	// Work returns what a call has to do at a shape by the algorithm of a variant: "fft" stands for the algorithm of
+	// "go/fft", and "dense" for a library that multiplies by a whole matrix. For "" the result has the least number of bytes
+	// that any implementation moves.
 	Work func(s Shape, variant string) Work
 
-	// Judged returns the line whose thresholds decide a call, as an index of Lines, and the size on its axis. Where it is
-	// nil the shape's own line decides: the axis of the first line runs, and the other axes stand where the shape has
-	// them. That line need not have been measured.
+	// Judged returns the line whose thresholds decide a call, as an index of Lines, and the size of the call on the line's
+	// axis. If Judged is nil, the line through the shape along the axis of the first line decides. That line need not have
+	// been measured.
 	Judged func(p P, s Shape) (line, size int)
 
-	// By lists the implementations, in the order of preference of a program that knows no measurements.
+	// By lists the implementations. A program without measurements prefers them in this order.
 	By []Makers[P]
 }
 
-// Declare returns a declaration as it is, and tells package dispatch that this program has the operation. Every operation
-// of a package is declared so, in a variable.
+// Declare returns a declaration unchanged, and tells package dispatch that this program has the operation. Each operation is
+// declared in a variable of its package by a call of Declare.
 func Declare[P any](op Op[P]) Op[P] {
 	dispatch.Declare(op.Name)
 	return op
 }
 
-// MostAxes is how many axes an operation has at most, and MostTensors how many tensors a call.
+// MostAxes is the greatest number of axes of an operation. MostTensors is the greatest number of tensors of a call.
 const (
 	MostAxes    = 6
 	MostTensors = 6
@@ -75,9 +75,9 @@ const (
 // Shape is a value for every axis of an operation, in the order of [Op].Axes. Values beyond the last axis are 0.
 type Shape [MostAxes]int
 
-// Args are the data of one call in the order of [Op].IO, as 32-bit words. A complex64 is two words; [Complex] and
-// [ComplexWords] view one as the other. So is a float64; see [Float64s] and [Float64Words]. An integer is one word that
-// holds its bits; see [Uint32s] and [Uint32Words].
+// Args are the data of one call in the order of [Op].IO, as 32-bit words. A complex64 is two words: see [Complex] and
+// [ComplexWords]. A float64 is two words: see [Float64s] and [Float64Words]. An integer is one word that holds its bits: see
+// [Uint32s] and [Uint32Words].
 type Args [MostTensors][]float32
 
 // Role says what a call does with a tensor.
@@ -96,7 +96,7 @@ type Element string
 const (
 	Float32   Element = "float32"
 	Complex64 Element = "complex64" // two words: real and imaginary part
-	Float64   Element = "float64"   // two words, low before high: for state; a GPU sees integers
+	Float64   Element = "float64"   // two words, low before high: for state; the buffer on a GPU holds them as integers
 	Uint32    Element = "uint32"
 	Int32     Element = "int32"
 )
@@ -109,7 +109,7 @@ func (e Element) words() int {
 	return 1
 }
 
-// numbers returns how many numbers of a reference an element is.
+// numbers returns how many numbers an element takes in a reference.
 func (e Element) numbers() int {
 	if e == Complex64 {
 		return 2
@@ -119,7 +119,7 @@ func (e Element) numbers() int {
 
 // Tensor is one input or output of a call: row-major, without gaps.
 type Tensor struct {
-	Name string // as the formula has it
+	Name string // as in the formula
 	Role Role
 	Type Element
 	Dims []int
@@ -134,7 +134,7 @@ func (t Tensor) Len() int {
 	return n
 }
 
-// Numbers returns how many numbers of a reference the tensor is.
+// Numbers returns how many numbers the tensor takes in a reference.
 func (t Tensor) Numbers() int { return t.Len() / t.Type.words() * t.Type.numbers() }
 
 // Work is what one call has to do. Models of machines predict times from it. Its bytes and operations give the least time
@@ -143,11 +143,11 @@ type Work struct {
 	Bytes    float64 // read and written once
 	Flops    float64 // floating-point operations, a multiply-add counted as two
 	Pieces   float64 // parts that processor cores can compute at the same time; 0 stands for many
-	Threads  float64 // GPU threads that have work; 0 stands for one an element
-	Chain    float64 // steps of the longest recurrence; 0 where there is none
+	Threads  float64 // GPU threads that have work; 0 stands for one per element
+	Chain    float64 // steps of the longest recurrence; 0 if there is none
 	Launches float64 // kernels that a GPU runs; 0 stands for 1
 
-	// Kind says what bounds the time where a library computes the call.
+	// Kind says what limits the speed of a library that computes the call.
 	Kind WorkKind
 }
 
@@ -156,27 +156,28 @@ type WorkKind string
 
 // The kinds of work. Most operations have none.
 const (
-	Product   WorkKind = "product"   // a matrix product, which libraries compute near the peak of the arithmetic
-	Transform WorkKind = "transform" // Fourier transforms, which the memory bounds
+	Product   WorkKind = "product"   // a matrix product: libraries compute it near peak arithmetic
+	Transform WorkKind = "transform" // Fourier transforms: memory limits their speed
 )
 
 // Line is a case: the shapes at which all axes are fixed but one.
 type Line struct {
-	Name  string  // behind the operation's: "columns=1024"; "" where nothing is fixed
-	Fixed []Param // in the order of their names in Name
-	Axis  Axis    // that runs
+	Name  string  // follows the operation's name: "columns=1024"; "" if nothing is fixed
+	Fixed []Param // in the order of Name
+	Axis  Axis    // on which the size runs
 	At    func(size int) Shape
 
-	// OneWinner says why a single implementation is expected to win at every size ("recurrence over n"). It is empty
-	// where a crossover is expected.
+	// OneWinner says why one implementation is expected to be fastest at every size ("recurrence over n"). It is empty if a
+	// crossover is expected.
 	OneWinner string
 
-	// Without returns why an implementation is left out of this line, or nil where it takes part. It may be nil itself.
+	// Without returns why an implementation is left out of this line, or nil if it takes part. If Without is nil, all take
+	// part.
 	Without func(implementation string) error
 }
 
-// Along returns the line on which the axis named running runs and the others are fixed. It panics for a name that is not
-// among the axes, which is a mistake in a declaration.
+// Along returns the line along the axis named running. All other axes are fixed. Along panics if a name is not among the
+// axes, which is a mistake in a declaration.
 func Along(axes []Axis, running string, fixed ...Param) Line {
 	line := Line{Fixed: fixed, Name: paramNames(fixed)}
 	var base Shape
@@ -210,7 +211,7 @@ func paramNames(params []Param) string {
 	return strings.Join(parts, ",")
 }
 
-// caseName returns the name of the case that a line is.
+// caseName returns the name of a line's case: "softmax/columns=1024".
 func (o *Op[P]) caseName(line *Line) string { return joinName(o.Name, line.Name) }
 
 func joinName(operation, parameters string) string {
@@ -220,7 +221,7 @@ func joinName(operation, parameters string) string {
 	return operation + "/" + parameters
 }
 
-// through returns the line on which the first line's axis runs through the other values of a shape.
+// through returns the line through a shape along the axis of the first line.
 func (o *Op[P]) through(s Shape) Line {
 	first := &o.Lines[0]
 	var fixed []Param

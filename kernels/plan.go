@@ -15,12 +15,12 @@ type Placement string
 
 // The placements.
 const (
-	Caller   Placement = "caller"   // in any slice
+	Caller   Placement = "caller"   // in any Go slice
 	Shared   Placement = "shared"   // in memory that a GPU reaches without a copy by the processor: see Backends.Alloc
-	Resident Placement = "resident" // in the GPU's own memory; plans have no such calls, sweeps measure them
+	Resident Placement = "resident" // in the GPU's own memory; sweeps measure such calls, plans have none
 )
 
-// suffix is what the name of a case says of the placement: nothing of the default.
+// suffix is what stands for the placement in the name of a case. It is empty for the default.
 func (p Placement) suffix() string {
 	if p == Caller {
 		return ""
@@ -39,30 +39,30 @@ func placed(name string, operation string, p Placement) string {
 	return name + "," + p.suffix()
 }
 
-// Plan computes an operation with fixed parameters. Each call takes the implementation that is fastest at its shape, with
-// its data where they lie. The typed plans of the operations wrap a Plan, and a sweep times the same Run. A Plan is for one
-// goroutine at a time.
+// Plan computes an operation with fixed parameters. Each call runs the implementation that is fastest at its shape and
+// placement. The typed plans of the operations wrap a Plan, and a sweep times the same Run. Only one goroutine at a time may
+// use a Plan.
 type Plan[P any] struct {
 	op         *Op[P]
 	params     P
 	backends   *Backends
 	dispatcher *dispatch.Dispatcher
 	makers     []Maker[P]
-	only       int // the implementation that is taken although others could be; −1 for no such thing
+	only       int // the only implementation that the plan may take; −1 if it chooses
 
-	axis    int   // of the first line, in a shape
-	held    *held // by maker, nil until it is needed
+	axis    int   // of the first line, as an index of a shape
+	held    *held // has a runner for each maker, nil until it is needed
 	failed  []error
-	retries uint64 // of the dispatcher's, when failed was last cleared
+	retries uint64 // of the dispatcher, when failed was last cleared
 	choices []choice
 	args    Args
 	placed  Placement // of the data of the last call
 
-	refusals []refusal // of the shapes that were refused last
-	oldest   int       // of them, once there are as many as a plan remembers
+	refusals []refusal // of the shapes that were refused most recently
+	oldest   int       // index of the oldest refusal, once there are mostRefusals
 }
 
-// refusal is a shape and the implementations that refused it, a bit each.
+// refusal is a shape and the implementations that refused it. Bit i stands for maker i.
 type refusal struct {
 	shape Shape
 	by    uint64
@@ -71,7 +71,7 @@ type refusal struct {
 // mostRefusals is how many refused shapes a plan remembers.
 const mostRefusals = 8
 
-// held are the runners of a plan. They outlive the plan by as long as it takes to close them.
+// held holds the runners of a plan. It outlives a dropped plan, so that a cleanup can close the runners.
 type held struct{ runners []Runner }
 
 func (h *held) close() {
@@ -85,19 +85,20 @@ func (h *held) close() {
 
 // choice is the dispatcher's case for one line and placement.
 type choice struct {
-	line      int   // of Op.Lines, −1 for one that is through
-	through   Shape // the fixed values of that one
+	line      int   // of Op.Lines; −1 for a line through a shape
+	through   Shape // the fixed values of such a line
 	placement Placement
 	of        *dispatch.Case
 }
 
-// NewPlan returns a plan of an operation that chooses by d; d may be nil. NewPlan opens no GPU. A call opens one where the
-// calibration has it as the fastest somewhere on the call's line.
+// NewPlan returns a plan of an operation that chooses by d. With a nil d it runs the first implementation of [Op].By that
+// can run here, unless the environment variable CROSSOVER_FORCE names another one. NewPlan opens no GPU. A call opens a GPU
+// if, by the calibration, the GPU is fastest at some size of the call's line.
 func NewPlan[P any](d *dispatch.Dispatcher, op *Op[P], p P) *Plan[P] {
 	return NewPlanOn(Here(), d, op, p)
 }
 
-// NewPlanOn is NewPlan on the given backends.
+// NewPlanOn is [NewPlan] on the given backends.
 func NewPlanOn[P any](b *Backends, d *dispatch.Dispatcher, op *Op[P], p P) *Plan[P] {
 	plan := &Plan[P]{op: op, params: p, backends: b, dispatcher: d, makers: op.makers(b), only: -1, placed: Caller}
 	plan.axis = axisIndex(op.Axes, op.Lines[0].Axis.Name)
@@ -108,9 +109,9 @@ func NewPlanOn[P any](b *Backends, d *dispatch.Dispatcher, op *Op[P], p P) *Plan
 	return plan
 }
 
-// NewPlanOf returns a plan on the given backends that always takes one implementation, and takes no other one where it
-// fails. Sweeps and tests use it. Such a plan asks the dispatcher as any plan does, so that its calls take as long. It
-// fails where the implementation is unknown or cannot run here.
+// NewPlanOf returns a plan on the given backends that always runs one implementation. If the implementation fails, the call
+// fails. Sweeps and tests use NewPlanOf. Such a plan asks a dispatcher like any other plan, so that its calls take as long.
+// NewPlanOf fails if the implementation is unknown or cannot run here.
 func NewPlanOf[P any](b *Backends, op *Op[P], p P, implementation string) (*Plan[P], error) {
 	plan := NewPlanOn(b, dispatch.Always(implementation), op, p)
 	plan.only = slices.IndexFunc(plan.makers, func(m Maker[P]) bool { return m.Name == implementation })
@@ -123,14 +124,14 @@ func NewPlanOf[P any](b *Backends, op *Op[P], p P, implementation string) (*Plan
 	return plan, nil
 }
 
-// Run computes a call at a shape. It does not check that the data fit the shape; typed plans do. Run allocates nothing at
-// a shape at which the implementation has been used twice. An implementation on a GPU remembers a few shapes.
+// Run computes a call at a shape. It does not check that the data fit the shape; typed plans do. Run allocates nothing at a
+// shape at which the implementation has run twice. An implementation on a GPU remembers only the last few shapes.
 //
-// Where the chosen implementation fails, as on a GPU that is lost or out of memory, Run computes the same call by the next
-// best one. It reports the failure to the dispatcher ([dispatch.Dispatcher.OnFailure]) and leaves the implementation out
-// until [dispatch.Dispatcher.Retry]; without a dispatcher it is left out for good. An implementation whose error wraps
-// [ErrRefused] is passed over for this call, and nothing is reported. A plan remembers a few shapes that were refused, and
-// does not ask again until Retry. Run fails where every implementation does, and where none can run here.
+// The chosen implementation may fail, for example because a GPU is lost or out of memory. Run then computes the same call by
+// the next best implementation. It reports the failure to the dispatcher ([dispatch.Dispatcher.OnFailure]) and leaves the
+// failed implementation out until [dispatch.Dispatcher.Retry], or for good if the plan has no dispatcher. If the error wraps
+// [ErrRefused], the implementation is passed over for this call, and nothing is reported. A plan remembers the last few
+// refused shapes, and does not try them again until Retry. Run fails if every implementation fails, or if none can run here.
 func (p *Plan[P]) Run(s Shape, a Args) error {
 	p.args = a
 	i := p.choose(s)
@@ -148,7 +149,7 @@ func (p *Plan[P]) Run(s Shape, a Args) error {
 	return err
 }
 
-// choose returns the implementation that is fastest at a shape, −1 where none can be taken.
+// choose returns the implementation that is fastest at a shape, or −1 if none can run.
 func (p *Plan[P]) choose(s Shape) int {
 	if now := p.dispatcher.Retries(); now != p.retries {
 		p.retries = now
@@ -166,7 +167,8 @@ func (p *Plan[P]) choose(s Shape) int {
 	return p.preferred(c.line, 0)
 }
 
-// refusedBy returns the implementations that refused a shape, a bit each, as far as the plan remembers them.
+// refusedBy returns the implementations that refused a shape, a bit each. It returns 0 for a shape that the plan does not
+// remember.
 func (p *Plan[P]) refusedBy(s Shape) uint64 {
 	for i := range p.refusals {
 		if p.refusals[i].shape == s {
@@ -176,7 +178,8 @@ func (p *Plan[P]) refusedBy(s Shape) uint64 {
 	return 0
 }
 
-// unrefused returns implementation i, or where it refused the shape the next one that did not, −1 where there is none.
+// unrefused returns implementation i. If i refused the shape, it returns the preferred implementation that did not, or −1 if
+// there is none.
 func (p *Plan[P]) unrefused(i int, s Shape, refused uint64) int {
 	if i < 0 || refused>>i&1 == 0 {
 		return i
@@ -204,8 +207,8 @@ func (p *Plan[P]) remember(s Shape, by uint64) {
 	p.oldest = (p.oldest + 1) % mostRefusals
 }
 
-// preferred returns the first implementation in the order of preference that can run on a line, has not failed and is not
-// among those that refused the shape, a bit each; −1 where there is none.
+// preferred returns the first implementation in the order of preference that can run on a line, has not failed, and has no
+// bit in refused. It returns −1 if there is none.
 func (p *Plan[P]) preferred(line int, refused uint64) int {
 	for i := range p.makers {
 		if refused>>i&1 == 0 && p.failed[i] == nil && p.missing(i, line) == nil {
@@ -229,7 +232,7 @@ func (p *Plan[P]) run(i int, s Shape) error {
 	return r.Run(s, &p.args)
 }
 
-// runner returns the runner of an implementation, made when it is first needed.
+// runner returns the runner of an implementation. It makes the runner when it is first needed.
 func (p *Plan[P]) runner(i int) (Runner, error) {
 	if r := p.held.runners[i]; r != nil {
 		return r, nil
@@ -242,7 +245,8 @@ func (p *Plan[P]) runner(i int) (Runner, error) {
 	return r, nil
 }
 
-// runNext computes a call after implementation i failed, and others refused the shape.
+// runNext computes a call after implementation i failed with err. refused has a bit for each implementation that refused the
+// shape.
 func (p *Plan[P]) runNext(i int, s Shape, refused uint64, err error) error {
 	for i >= 0 {
 		if errors.Is(err, ErrRefused) {
@@ -261,7 +265,7 @@ func (p *Plan[P]) runNext(i int, s Shape, refused uint64, err error) error {
 	return err
 }
 
-// missing returns nil where an implementation can run here on a line.
+// missing returns nil if an implementation can run here on a line.
 func (p *Plan[P]) missing(i, line int) error {
 	if line >= 0 && p.op.Lines[line].Without != nil {
 		if err := p.op.Lines[line].Without(p.makers[i].Name); err != nil {
@@ -271,7 +275,7 @@ func (p *Plan[P]) missing(i, line int) error {
 	return p.makers[i].Missing()
 }
 
-// fail takes an implementation out of the choice and tells the dispatcher.
+// fail closes an implementation, leaves it out of later choices, and reports it to the dispatcher.
 func (p *Plan[P]) fail(i int, err error) {
 	p.failed[i] = err
 	p.choices = p.choices[:0]
@@ -291,7 +295,7 @@ func (p *Plan[P]) choice(s Shape) (*choice, int) {
 	return p.choiceIn(s, placement)
 }
 
-// choiceIn is choice for data in a placement.
+// choiceIn is choice for data in the given placement.
 func (p *Plan[P]) choiceIn(s Shape, placement Placement) (*choice, int) {
 	line, size, through := -1, s[p.axis], s
 	through[p.axis] = 0
@@ -304,7 +308,7 @@ func (p *Plan[P]) choiceIn(s Shape, placement Placement) (*choice, int) {
 			return c, size
 		}
 	}
-	const most = 16 // lines that a plan remembers
+	const most = 16 // choices that a plan remembers
 	if len(p.choices) == most {
 		p.choices = p.choices[:0]
 	}
@@ -321,7 +325,7 @@ func (p *Plan[P]) newChoice(line int, s Shape, placement Placement) *dispatch.Ca
 		through := l(s)
 		name = p.op.caseName(&through)
 	}
-	measured := name // in caller memory: what a file without the placement goes by
+	measured := name // the case in caller memory, which decides if the file lacks the placement
 	name = placed(name, p.op.Name, placement)
 	makers, op, failed := p.makers, p.op, slices.Clone(p.failed)
 	var names []string
@@ -342,7 +346,7 @@ func (p *Plan[P]) newChoice(line int, s Shape, placement Placement) *dispatch.Ca
 	})
 }
 
-// key tells the implementations apart that plans have, so that the plans of one operation share their cases.
+// key is equal for plans of one operation that have the same implementations. Such plans share the dispatcher's cases.
 func (p *Plan[P]) key(line int) string {
 	key := fmt.Sprintf("%d %s %d", p.backends.identity(), p.op.Name, line)
 	for i, err := range p.failed {
@@ -353,7 +357,7 @@ func (p *Plan[P]) key(line int) string {
 	return key
 }
 
-// placement says where the data of the call under way lie: in shared memory where all of them do.
+// placement returns the placement of the current call: shared if all of its data lie in shared memory, and otherwise caller.
 func (p *Plan[P]) placement() Placement {
 	for _, g := range p.backends.GPUs {
 		if d := g.Opened(); d != nil && inShared(d, &p.args) {
@@ -363,8 +367,8 @@ func (p *Plan[P]) placement() Placement {
 	return Caller
 }
 
-// inShared reports whether a call's data lie in shared memory. Tensors of a few values do not count where there are larger
-// ones: copying them costs nothing that shared memory would save.
+// inShared reports whether the data of a call lie in shared memory. Tensors of a few values count only if there are no
+// larger ones, because the time to copy them does not matter.
 func inShared(d *gpu.Device, a *Args) bool {
 	const few = 1024
 	large, small, smallShared := 0, 0, 0
@@ -386,26 +390,26 @@ func inShared(d *gpu.Device, a *Args) bool {
 	return large > 0 || small > 0 && smallShared == small
 }
 
-// Explain says why a call at a shape takes the implementation that it takes, with its data in the placement of the last
-// call, which is caller before the first one.
+// Explain says which implementation computes a call at a shape, and why. It assumes the placement of the last call, and
+// caller before the first call.
 func (p *Plan[P]) Explain(s Shape) dispatch.Explanation { return p.ExplainIn(s, p.placed) }
 
-// ExplainIn is Explain for data in the given placement.
+// ExplainIn is [Plan.Explain] for data in the given placement.
 func (p *Plan[P]) ExplainIn(s Shape, placement Placement) dispatch.Explanation {
 	c, size := p.choiceIn(s, placement)
 	return c.of.Explain(size)
 }
 
-// Close releases what the implementations hold, such as memory of a GPU. The garbage collector does the same for a plan
-// that is dropped. A call after Close makes its implementation again.
+// Close releases what the implementations hold, such as GPU memory. The garbage collector does the same for a dropped plan.
+// A call after Close makes its implementation anew.
 func (p *Plan[P]) Close() { p.held.close() }
 
-// Alloc returns zeroed memory for n float32 in the placement "shared": a GPU reaches it without a copy by the processor.
-// Alloc opens the GPUs until one works, and returns ordinary memory where none does. A call belongs to the placement where
-// all of its data lie in such memory, parts of such slices included.
+// Alloc returns n zeros in shared memory, which a GPU reaches without a copy by the processor. The placement of a call is
+// shared if all of its slices lie in such memory. Parts of slices from Alloc do. Alloc opens GPUs until it finds one that
+// works. If none works, Alloc returns ordinary memory.
 //
-// Only free gives the memory back: the garbage collector cannot know whether a part of data is still in use. Alloc
-// fails, wrapping [gpu.ErrOutOfMemory], where the system has no such memory left.
+// Only free frees the memory, because the garbage collector cannot know whether a part of data is still in use. If the
+// system has no such memory left, Alloc returns an error that wraps [gpu.ErrOutOfMemory].
 func (b *Backends) Alloc(n int) (data []float32, free func(), err error) {
 	d := b.device()
 	if d == nil {

@@ -16,14 +16,14 @@ import (
 	"crossover/pool"
 )
 
-// params of an operation that adds: what happens to its implementations on the way.
+// params are those of an operation that adds. They say how its implementations behave.
 type params struct{ fail map[string]error }
 
 const n = 0
 
 var axes = []kernels.Axis{{Name: "n", Unit: "elements", Min: 1, Max: 1 << 20}}
 
-// adding declares y = x + 1 by three implementations on the processor and by a kernel.
+// adding declares y = x + 1 by three implementations on the processor and by a kernel text.
 func adding(calls map[string]int) *kernels.Op[params] {
 	by := func(name string) kernels.Makers[params] {
 		return kernels.Named(name, func(_ *kernels.Backends, p params) (kernels.Runner, error) {
@@ -81,7 +81,7 @@ kernel void add(device float* y [[buffer(0)]], device const float* x [[buffer(1)
 }
 `}
 
-// emulated returns backends with an emulated GPU alone, and counts how often it was opened.
+// emulated returns backends with an emulated GPU, and counts how often the GPU is opened.
 func emulated(t *testing.T, opened *int, options ...emulator.Option) *kernels.Backends {
 	t.Helper()
 	if _, err := emulator.New(); err != nil {
@@ -196,7 +196,7 @@ func TestGPUWithoutMemory(t *testing.T) {
 	}
 }
 
-// A shape that was refused is not tried again, until somebody asks for it.
+// A refused shape is not tried again until Retry.
 func TestRefusalsAreRemembered(t *testing.T) {
 	op := adding(nil)
 	asked := map[int]int{}
@@ -228,7 +228,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 			t.Errorf("%v: asked %d times after a retry, want once more", err, asked[10])
 		}
 	}
-	// Only so many are remembered: the oldest goes.
+	// A plan remembers mostRefusals shapes and forgets the oldest.
 	for size := range 20 {
 		if err := run(t, plan, 100+size); err != nil {
 			t.Fatal(err)
@@ -240,7 +240,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	if err := run(t, plan, 10); err != nil || asked[10] != 3 {
 		t.Errorf("%v: what was forgotten was asked for %d times, want 3", err, asked[10])
 	}
-	// Where all refuse, the call fails with what they say, each time.
+	// If all implementations refuse, each call fails with their error.
 	op.By = op.By[:1]
 	plan = newPlan(t, &kernels.Backends{Pool: pool.Shared()}, nil, op, params{})
 	for range 2 {
@@ -250,7 +250,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	}
 }
 
-// Ten thousand plans come and go, closed or dropped; memory of the device and of the host stays where it was.
+// Ten thousand plans are made and then closed or dropped. Afterwards neither the device nor the host holds more memory.
 func TestTenThousandPlans(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		b, account := kerneltest.AccountBackends(false)
@@ -275,7 +275,7 @@ func TestTenThousandPlans(t *testing.T) {
 				if runtime.GC(); device.Memory().Used == 0 {
 					break
 				}
-				time.Sleep(time.Millisecond) // the collector cleans up on a goroutine of its own
+				time.Sleep(time.Millisecond) // cleanups run on another goroutine
 			}
 			device.Trim()
 		}
@@ -307,7 +307,7 @@ func TestNoGPUIsOpenedInVain(t *testing.T) {
 	}
 }
 
-// Plans come and go; memory stays where it was.
+// Plans that are made and closed leave no memory behind.
 func TestDroppedPlansHoldNothing(t *testing.T) {
 	b := emulated(t, nil)
 	d := dispatch.Always("emulator")
@@ -371,7 +371,7 @@ func TestPlacementOfACall(t *testing.T) {
 	explained("add/shared", plan.ExplainIn(kernels.Shape{100}, kernels.Shared))
 }
 
-// BenchmarkPlan is what a plan adds to a call that does nothing.
+// BenchmarkPlan times a call that does nothing.
 func BenchmarkPlan(b *testing.B) {
 	op := adding(nil)
 	op.By = []kernels.Makers[params]{kernels.Named("nothing", func(*kernels.Backends, params) (kernels.Runner, error) {

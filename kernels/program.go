@@ -7,12 +7,12 @@ import (
 	"crossover/dispatch"
 )
 
-// Program makes a typed plan as a program does, and returns a function that computes a shape by it. Each operation has a
-// Program of a few lines, which passes the tensors of [Op].IO to the typed plan. With it the plan of a program can be timed
-// and tested beside what a sweep times.
+// Program makes a typed plan as a program does, and returns a function that computes a shape by the plan. Each operation has
+// a Program of a few lines, which passes the tensors of [Op].IO to the typed plan. With a Program, typed plans can be
+// compared with what a sweep times.
 type Program[P any] func(d *dispatch.Dispatcher, p P) (func(s Shape, a *Args) error, error)
 
-// NewProgram returns the Program of the typed plans that build makes. call computes a shape by one.
+// NewProgram returns the [Program] of the typed plans that build makes. call computes a shape by such a plan.
 func NewProgram[P, T any](build func(d *dispatch.Dispatcher, p P) (T, error), call func(plan T, s Shape, a *Args) error) Program[P] {
 	return func(d *dispatch.Dispatcher, p P) (func(s Shape, a *Args) error, error) {
 		plan, err := build(d, p)
@@ -20,8 +20,8 @@ func NewProgram[P, T any](build func(d *dispatch.Dispatcher, p P) (T, error), ca
 	}
 }
 
-// Listed returns what the catalogue lists of an operation: its cases on given backends. Each of them can also be called as
-// a program does; see [Case.WithPrograms].
+// Listed returns an operation's entry in the catalogue: a function that returns the cases on given backends. These cases
+// have a [Program], for [Case.WithPrograms].
 func Listed[P any](op *Op[P], program Program[P]) func(b *Backends) []Case {
 	return func(b *Backends) []Case {
 		cases := op.Cases(b)
@@ -38,13 +38,13 @@ func Listed[P any](op *Op[P], program Program[P]) func(b *Backends) []Case {
 	}
 }
 
-// programPrefix is what the names of implementations begin with that are called as a program calls them.
+// programPrefix begins the name of an implementation that is called through a typed plan.
 const programPrefix = "program:"
 
-// WithPrograms returns the case with every implementation twice: once as a sweep times it, and once, with "program:"
-// before its name, as a program gets it from the typed plan. Both have the same inputs, and outputs of their own. A sweep of
-// the case interleaves the two. WithPrograms returns false for the placement resident, which typed plans do not have, and
-// for a case whose operation has no Program.
+// WithPrograms returns the case with every implementation twice: once as a sweep times it, and once as a program calls it
+// through the typed plan. The name of the second begins with "program:". Both have the same inputs, and each has its own
+// outputs. A sweep of the case interleaves the two. WithPrograms returns false for the placement resident, which typed plans
+// do not have, and for a case whose operation has no [Program].
 func (c Case) WithPrograms() (Case, bool) {
 	if c.program == nil || c.Placement == Resident {
 		return c, false
@@ -62,13 +62,13 @@ func (c Case) WithPrograms() (Case, bool) {
 	return c, true
 }
 
-// ProgramOf returns the implementation behind a name that WithPrograms made, and false where the name is that of an
-// implementation as a sweep times it.
+// ProgramOf returns the implementation of a name that begins with "program:", and true. For any other name, it returns the
+// name and false.
 func ProgramOf(name string) (implementation string, isProgram bool) {
 	return strings.CutPrefix(name, programPrefix)
 }
 
-// programs is a problem whose implementations can be bound to typed plans too.
+// programs is a problem that can also bind the typed plans of its implementations.
 type programs struct {
 	Problem
 	bind func(p Problem, implementation string) (Call, error)
@@ -83,7 +83,7 @@ func (p programs) Bind(name string) (Call, error) {
 	return p.Problem.Bind(name)
 }
 
-// bindProgram returns what binds the typed plan of a problem of the operation.
+// bindProgram returns a function that binds a typed plan to a problem of the operation.
 func (o *Op[P]) bindProgram(program Program[P]) func(p Problem, implementation string) (Call, error) {
 	return func(of Problem, implementation string) (Call, error) {
 		p, ok := of.(*problem[P])

@@ -6,17 +6,17 @@ import (
 	"crossover/dispatch"
 )
 
-// RowPlan is the typed plan of an operation that makes each row of a matrix of the same row of another one: its axes are
-// the rows and the columns, and its tensors are those of [RowIO]. The parameters settle the columns. It is for one
-// goroutine at a time.
+// RowPlan is the typed plan of an operation that computes each row of a matrix from the same row of another matrix. The axes
+// of the operation are rows and columns. Its tensors are those of [RowIO]. The parameters fix the number of columns. Only
+// one goroutine at a time may use a RowPlan.
 //
-// Where the rows are single values, there is no axis of columns.
+// An operation on single values has no axis of columns.
 type RowPlan[P any] struct {
 	*SizedPlan[P]
 	columns int
 }
 
-// RowIO is the IO of such an operation.
+// RowIO is the [Op].IO of such an operation: y and x, both rows×columns in float32.
 func RowIO[P any](_ P, s Shape) []Tensor {
 	matrix := []int{s[0], s[1]}
 	return []Tensor{
@@ -25,8 +25,8 @@ func RowIO[P any](_ P, s Shape) []Tensor {
 	}
 }
 
-// RowLoop is the loop of such an operation, where one row depends on nothing else. leastValues take some tenths of a
-// microsecond.
+// RowLoop returns the loop of such an operation. row computes one row. leastValues is the number of values that take some
+// tenths of a microsecond: see [Loop].
 func RowLoop(columns, leastValues int, row func(dst, src []float32)) Loop {
 	return Loop{
 		Rows:  func(s *Shape) int { return s[0] },
@@ -39,7 +39,8 @@ func RowLoop(columns, leastValues int, row func(dst, src []float32)) Loop {
 	}
 }
 
-// NewRowPlan returns a plan for rows of so many columns that chooses by d; d may be nil. It fails where there are none.
+// NewRowPlan returns a plan for rows of the given number of columns that chooses by d, which may be nil: see [NewPlan]. It
+// fails if columns is less than 1.
 func NewRowPlan[P any](d *dispatch.Dispatcher, op *Op[P], p P, columns int) (*RowPlan[P], error) {
 	if columns < 1 {
 		return nil, fmt.Errorf("%s: columns is %d, want at least 1", op.Name, columns)
@@ -47,15 +48,15 @@ func NewRowPlan[P any](d *dispatch.Dispatcher, op *Op[P], p P, columns int) (*Ro
 	return &RowPlan[P]{NewPlan(d, op, p).Along(0, Shape{1: columns}), columns}, nil
 }
 
-// NewElementPlan returns a plan for rows of one value, of an operation whose only axis is their number.
+// NewElementPlan returns a plan for single values, of an operation whose only axis is the number of values.
 func NewElementPlan[P any](d *dispatch.Dispatcher, op *Op[P], p P) *RowPlan[P] {
 	return &RowPlan[P]{NewPlan(d, op, p).Along(0, Shape{}), 1}
 }
 
-// Apply computes the rows of dst from those of src. Both are rows×columns, row-major; dst may be src itself and must not
-// overlap it otherwise. Apply allocates nothing once an implementation has been used at a number of rows; a GPU's
-// remembers a few of them. It panics where the lengths differ or are no multiple of the number of columns, and fails
-// where every implementation does.
+// Apply computes the rows of dst from those of src. Both are rows×columns, row-major. dst may be src itself and must not
+// overlap it otherwise. Apply allocates nothing once an implementation has run twice at a number of rows. An implementation
+// on a GPU remembers only the last few numbers of rows. Apply panics if the lengths differ or are not a multiple of the
+// number of columns. It fails if every implementation does.
 func (p *RowPlan[P]) Apply(dst, src []float32) error {
 	if len(dst) != len(src) {
 		panic(p.plan.op.Name + ": dst and src differ in length")
@@ -66,7 +67,7 @@ func (p *RowPlan[P]) Apply(dst, src []float32) error {
 	return RunSized(p.SizedPlan, len(src)/p.columns, Args{dst, src})
 }
 
-// RowProgram returns the Program of the plans that build makes.
+// RowProgram returns the [Program] of the plans that build makes.
 func RowProgram[P any](build func(d *dispatch.Dispatcher, p P) (*RowPlan[P], error)) Program[P] {
 	return NewProgram(build, func(plan *RowPlan[P], _ Shape, a *Args) error { return plan.Apply(a[0], a[1]) })
 }

@@ -3,16 +3,16 @@ package kernels
 import "crossover/dispatch"
 
 // SizedPlan is a plan whose calls differ in one number, their size: the value of one axis of the operation, such as the
-// number of rows or of samples. The other axes are fixed, as on a [Line]. The typed plans of most operations embed one. It
-// is for one goroutine at a time.
+// number of rows or of samples. The other axes are fixed, as on a [Line]. The typed plans of most operations embed one. Only
+// one goroutine at a time may use a SizedPlan.
 type SizedPlan[P any] struct {
 	plan  *Plan[P]
 	axis  int
 	fixed Shape
 }
 
-// Along returns the plan of the calls whose size is the value of an axis, an index of [Op].Axes. The other axes have their
-// values in fixed.
+// Along returns the plan of calls that differ only on one axis, an index of [Op].Axes. The values of the other axes are in
+// fixed.
 func (p *Plan[P]) Along(axis int, fixed Shape) *SizedPlan[P] { return &SizedPlan[P]{p, axis, fixed} }
 
 // shape returns the shape of a call.
@@ -22,15 +22,14 @@ func (p *SizedPlan[P]) shape(size int) Shape {
 	return s
 }
 
-// Explain gives the reason for the implementation that computes a call of a size, with its data in the placement of the
-// last call.
+// Explain says which implementation computes a call of a size, and why. It assumes the placement of the last call.
 func (p *SizedPlan[P]) Explain(size int) dispatch.Explanation { return p.plan.Explain(p.shape(size)) }
 
-// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
+// Close releases what the implementations hold, such as GPU memory. The garbage collector does the same for a dropped plan.
 func (p *SizedPlan[P]) Close() { p.plan.Close() }
 
-// RunSized computes a call of a size as [Plan.Run] does. If the first output is empty, there is nothing to compute. RunSized
-// is no method because a typed plan would inherit it, and with it a call that skips the checks of the typed plan.
+// RunSized computes a call of a size as [Plan.Run] does. It does nothing if the first output is empty. RunSized is not a
+// method, because typed plans would inherit it, and it does not check lengths as they do.
 func RunSized[P any](p *SizedPlan[P], size int, a Args) error {
 	if len(a[0]) == 0 {
 		return nil

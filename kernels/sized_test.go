@@ -8,7 +8,7 @@ import (
 	"crossover/pool"
 )
 
-// scored declares an operation of three axes, whose implementation writes down the shapes of its calls.
+// scored declares an operation of three axes. Its implementation appends the shape of each call to shapes.
 func scored(shapes *[]kernels.Shape) *kernels.Op[params] {
 	axes := []kernels.Axis{{Name: "a", Min: 1, Max: 100}, {Name: "b", Min: 1, Max: 100}, {Name: "c", Min: 1, Max: 100}}
 	return &kernels.Op[params]{
@@ -45,7 +45,7 @@ func TestSizedPlan(t *testing.T) {
 	}
 }
 
-// TestNoImplementation checks that a plan of an operation that nothing computes says so when it is called.
+// TestNoImplementation checks the error of a call if the operation has no implementation.
 func TestNoImplementation(t *testing.T) {
 	op := adding(nil)
 	op.By = nil
