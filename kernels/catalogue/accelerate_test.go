@@ -28,11 +28,11 @@ import (
 	"crossover/native/accelerate"
 )
 
-// What Apple's framework computes is in the tables of a Mac, and of a process that starts with a library to take for
-// the framework. Elsewhere than on a Mac the tests below run this binary again with the stand-in of package accelerate,
-// which shows that each family puts its calls together rightly and not what Apple's code computes.
+// Operations have implementations by Apple's framework on a Mac, and in a process that starts with a stand-in for the
+// framework. Elsewhere the tests below run this binary again with the stand-in of package accelerate. They show that each
+// operation makes the right calls. They do not show what Apple's code computes.
 
-// haveFramework reports whether the tables of this process have what the framework computes.
+// haveFramework reports whether this process has the framework or a stand-in for it.
 func haveFramework() bool { return runtime.GOOS == "darwin" || os.Getenv(accelerate.Environment) != "" }
 
 // standIn returns the text of the stand-in.
@@ -45,7 +45,7 @@ func standIn(t *testing.T) string {
 	return string(text)
 }
 
-// again runs one test in a process of its own with a stand-in of that text, and returns what it printed.
+// again compiles a stand-in, runs one test with it in another process, and returns what the process printed.
 func again(t *testing.T, test, text string) (output string, err error) {
 	t.Helper()
 	if _, err := exec.LookPath("cc"); err != nil {
@@ -71,7 +71,7 @@ func again(t *testing.T, test, text string) (output string, err error) {
 	return string(out), err
 }
 
-// withFramework are the operations that the framework has to compute. Of another one the test holds what it finds.
+// withFramework are the operations that must have an implementation by the framework. Others may have one.
 var withFramework = []string{"biquad", "conv1d", "fft", "linear", "log", "matmul", "mel", "scale", "softmax", "stft", "sum"}
 
 func TestAccelerate(t *testing.T) {
@@ -100,7 +100,7 @@ func TestAccelerate(t *testing.T) {
 			if slices.Contains(withFramework, c.Operation) && !slices.Equal(names, want) {
 				t.Fatalf("the framework's implementations are %q, want %q", names, want)
 			}
-			// 3, 7 and 20 times the shortest length make transforms that vDSP has and such that it has not.
+			// vDSP has transforms of some of these lengths and lacks others.
 			for _, times := range []int{1, 3, 7, 20} {
 				checkFramework(t, &c, c.Axis.Nearest(min(times*c.Axis.Min, 8192)), names, in)
 			}
@@ -135,14 +135,14 @@ func checkFramework(t *testing.T, c *kernels.Case, size int, names []string, in 
 	}
 }
 
-// allocations counts those of a call while no collection empties the pools that argument lists are drawn from: the
-// least of three counts, since those of other goroutines are counted too.
+// allocations returns the number of allocations in a call. It stops the garbage collector, which would empty the pools of
+// argument lists. It takes the least of three counts, because allocations of other goroutines count too.
 func allocations(call func()) float64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	return min(testing.AllocsPerRun(2, call), testing.AllocsPerRun(2, call), testing.AllocsPerRun(2, call))
 }
 
-// The typed plans take sizes that no sweep visits: odd transforms, a filter longer than its signal, blocks of a sample.
+// Typed plans take sizes that no sweep visits: odd transforms, a filter longer than its signal, blocks of one sample.
 func TestAcceleratePlans(t *testing.T) {
 	if !haveFramework() {
 		if output, err := again(t, "^TestAcceleratePlans$", standIn(t)); err != nil {
@@ -266,7 +266,7 @@ func TestAcceleratePlans(t *testing.T) {
 		must(err)
 		explained(plan.Explain(1), "accelerate")
 		src, got := noise(channels*400), make([]float32, channels*400)
-		// In blocks of 1, 2, 3 … samples, in place: the state carries over whatever the length.
+		// In blocks of 1, 2, 3 … samples, in place. The state carries over at every length.
 		for from, n := 0, 1; from < 400; from, n = from+n, n+1 {
 			n = min(n, 400-from)
 			var block []float32
@@ -303,7 +303,7 @@ func parts(x []complex128) []float64 {
 	return unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(x))), 2*len(x))
 }
 
-// A stand-in that computes something else must be found out, by the case whose function is wrong.
+// If a function of the stand-in computes something else, the case that uses it must fail.
 func TestAccelerateMistakesAreCaught(t *testing.T) {
 	if haveFramework() {
 		t.Skip("the stand-in is tested where there is no framework")

@@ -1,5 +1,5 @@
-// Package catalogue lists every operation of Crossover, one line each. It holds nothing else: the operations
-// themselves are in the folders that it imports.
+// Package catalogue lists every operation of Crossover, in one line each. The operations themselves are in the packages that
+// it imports.
 package catalogue
 
 import (
@@ -21,7 +21,7 @@ import (
 	"crossover/kernels/stft"
 )
 
-// operations are the families, in the order in which their cases are listed.
+// operations are in the order in which their cases are listed.
 var operations = []func(b *kernels.Backends) []kernels.Case{
 	kernels.Listed(&elementwise.Scale, elementwise.Program(&elementwise.Scale)),
 	kernels.Listed(&elementwise.Log, elementwise.Program(&elementwise.Log)),
@@ -39,7 +39,7 @@ var operations = []func(b *kernels.Backends) []kernels.Case{
 	kernels.Listed(&stagegraph.Op, stagegraph.Program),
 }
 
-// Cases returns every case of every operation on the given backends, its data in the caller's memory.
+// Cases returns every case of every operation on the given backends, in the placement caller.
 func Cases(b *kernels.Backends) []kernels.Case {
 	var cases []kernels.Case
 	for _, operation := range operations {
@@ -48,14 +48,14 @@ func Cases(b *kernels.Backends) []kernels.Case {
 	return cases
 }
 
-// Placed returns the cases that are worth measuring on the given backends: Cases, and where a GPU works, behind each case
-// that it computes the same one with its data in shared memory, and where the GPU has memory of its own, the one with
-// its data there. It opens the GPUs.
+// Placed returns the cases that are worth measuring on the given backends, in every placement that differs there. If a GPU
+// computes a case, the same case in the placement shared follows it, and also in the placement resident if the GPU has
+// memory of its own. Placed opens the GPUs.
 func Placed(b *kernels.Backends) []kernels.Case {
 	return withPlacements(Cases(b), b.HasGPU(), b.SeparateMemory())
 }
 
-// CasesHere returns the cases that are worth measuring on this machine.
+// CasesHere returns [Placed] of the backends of this machine.
 func CasesHere() []kernels.Case { return Placed(kernels.Here()) }
 
 func withPlacements(cases []kernels.Case, gpu, separateMemory bool) []kernels.Case {
@@ -76,5 +76,5 @@ func withPlacements(cases []kernels.Case, gpu, separateMemory bool) []kernels.Ca
 	return all
 }
 
-// onGPU reports whether an implementation computes on a GPU that is there.
+// onGPU reports whether an implementation computes on a GPU and can run here.
 func onGPU(i kernels.Implementation) bool { return i.Processor == kernels.GPU && i.Missing() == nil }

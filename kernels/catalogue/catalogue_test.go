@@ -18,7 +18,7 @@ import (
 	"crossover/pool"
 )
 
-// The calibration file is made of what the cases say of themselves.
+// Names, formulas and sources of the cases go into the calibration file.
 func TestCasesAreDescribed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range Cases(kernels.Here()) {
@@ -58,7 +58,7 @@ func TestCasesAreDescribed(t *testing.T) {
 	}
 }
 
-// Where a GPU works a case is measured in every placement that differs there.
+// If a GPU works, a case is measured in every placement that differs there.
 func TestPlacements(t *testing.T) {
 	opened := func(unified bool) *kernels.Backends {
 		return &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{gpu.NewBackend("emulator", func() (gpu.Driver, error) {
@@ -97,7 +97,7 @@ func TestPlacements(t *testing.T) {
 	}
 }
 
-// A sweep and a verification draw sizes that nobody has tried. Every implementation must be right at each.
+// Sweeps and verifications draw random sizes. Every implementation must be right at each.
 func TestEveryImplementationAtRandomSizes(t *testing.T) {
 	in := kernels.GeneratedInput()
 	for _, c := range Cases(kernels.Here()) {
@@ -125,7 +125,7 @@ func checkAt(t *testing.T, c *kernels.Case, size int, in kernels.Input) {
 		if err != nil {
 			t.Fatalf("%s at %d: %v", i.Name, size, err)
 		}
-		// Twice, because a call is timed many times and must not depend on the last one.
+		// Twice, because a call must not depend on the call before.
 		for range 2 {
 			if err := call.Run(); err != nil {
 				t.Fatalf("%s at %d: %v", i.Name, size, err)
@@ -141,7 +141,7 @@ func checkAt(t *testing.T, c *kernels.Case, size int, in kernels.Input) {
 	}
 }
 
-// The dispatcher holds what CROSSOVER_FORCE names against what declarations told it.
+// The dispatcher knows from the declarations which operations CROSSOVER_FORCE may name.
 func TestDispatchKnowsTheOperations(t *testing.T) {
 	var have []string
 	for _, c := range Cases(kernels.Here()) {
@@ -153,8 +153,8 @@ func TestDispatchKnowsTheOperations(t *testing.T) {
 	}
 }
 
-// A typed plan called as a program calls it computes what a sweep binds, and allocates nothing. The stage graph's is on the
-// processor alone.
+// A typed plan computes the same as what a sweep binds, and allocates nothing. That of the stage graph computes on the
+// processor only.
 func TestPrograms(t *testing.T) {
 	in := kernels.GeneratedInput()
 	for _, c := range Cases(kernels.Here()) {

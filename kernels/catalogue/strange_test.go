@@ -20,7 +20,7 @@ import (
 	"crossover/kernels/stft"
 )
 
-// strange draws signals that no sweep has: constants, zeros, huge and tiny values, a NaN, an infinity.
+// strange returns random signals that no sweep has: constants, zeros, huge and tiny values, a NaN, an infinity.
 type strange struct{ *rand.Rand }
 
 func (r strange) signal(n int) (x []float32, kind string) {
@@ -65,7 +65,7 @@ func (r strange) signal(n int) (x []float32, kind string) {
 	return x, "noise"
 }
 
-// verdict compares values with float64 ones. each is the greatest difference that an element may have.
+// verdict compares values with float64 references. each is the greatest difference that an element may have.
 func verdict(got []float32, want []float64, each func(i int) float64) string {
 	for i, w := range want {
 		g, w32 := float64(got[i]), float64(float32(w))
@@ -81,7 +81,7 @@ func verdict(got []float32, want []float64, each func(i int) float64) string {
 	return ""
 }
 
-// least is a difference that float32 cannot tell from none.
+// least is seven of the smallest steps of float32.
 const least = 1e-44
 
 func absolutes(x []float32) []float32 {
@@ -92,7 +92,7 @@ func absolutes(x []float32) []float32 {
 	return y
 }
 
-// broken reports whether x holds a NaN or an infinity, and whole whether it holds nothing else.
+// broken reports whether x holds a NaN or an infinity, and whether it holds nothing else.
 func broken(x []float32) (some, whole bool) {
 	count := 0
 	for _, v := range x {
@@ -112,7 +112,7 @@ func loudest(x []float32) float64 {
 	return most
 }
 
-// TestStrangeInput runs the typed plans on signals that no sweep has and holds them against the float64 references.
+// TestStrangeInput compares typed plans with the float64 references on signals that no sweep has.
 func TestStrangeInput(t *testing.T) {
 	for _, implementation := range []string{"go", "go-parallel"} {
 		t.Run(implementation, func(t *testing.T) {
@@ -219,7 +219,7 @@ func (r strange) spectra(t *testing.T, _ int) {
 	done(must(fft.New(nil, fft.Params{N: n})).Transform(bins, x))
 	spectrum := floats(bins)
 	if some, _ := broken(x); some {
-		for k, v := range bins { // a part of a bin may be what the others are not, 0·Inf for one, but no bin is whole
+		for k, v := range bins { // one part of a bin may be finite, but not both
 			if _, whole := broken(spectrum[2*k : 2*k+1]); !whole {
 				if _, whole := broken(spectrum[2*k+1 : 2*k+2]); !whole {
 					t.Errorf("fft of %d of %s: bin %d is %v", n, kind, k, v)
@@ -258,7 +258,7 @@ func (r strange) filters(t *testing.T, _ int) {
 	y := make([]float32, len(x))
 	done(must(biquad.New(nil, c, 1)).Process(y, x))
 	want := biquad.Reference(c, x, 1)
-	if some, _ := broken(x); some { // what the recurrence makes of infinities differs, but nothing is whole again
+	if some, _ := broken(x); some { // implementations differ behind an infinity, but none is finite again
 		for i, w := range want {
 			if math.IsNaN(w) || math.IsInf(w, 0) {
 				if _, whole := broken(y[i:]); !whole {
@@ -303,7 +303,7 @@ func (r strange) voices(t *testing.T, _ int) {
 	report(t, "oscillator", fmt.Sprintf("%+v", p), verdict(y, oscillator.Reference(p, len(y)), func(int) float64 { return 2e-6 }))
 }
 
-// fast convolves by the algorithms that transform, of which every part is right to the loudest output only.
+// fast convolves by algorithms with transforms. Their errors are relative to the loudest output.
 func (r strange) fast(t *testing.T, implementation string) {
 	x, kind := r.signal(1 + r.IntN(3000))
 	if some, _ := broken(x); some {
@@ -320,7 +320,7 @@ func (r strange) fast(t *testing.T, implementation string) {
 		func(int) float64 { return 1e-6*float64(len(taps))*loudest(x) + 1e-37 }))
 }
 
-// graph runs the stage graph, whose every node passes its signal through four recursions.
+// graph runs the stage graph. Each node passes its signal through four recursions.
 func (r strange) graph(t *testing.T, implementation string) {
 	x, kind := r.signal(512)
 	if some, _ := broken(x); some {

@@ -1,5 +1,5 @@
-// Package launches lists what the catalogue's launch plans compile and dispatch on Apple's GPUs. It builds the plans on
-// the GPUs of package gpu/dryrun, which compute nothing. It is for tests.
+// Package launches lists what the catalogue's launch plans compile and dispatch on Apple's GPUs. It builds the plans on the
+// GPUs of package gpu/dryrun, which compute nothing. Only tests use it.
 package launches
 
 import (
@@ -17,9 +17,9 @@ import (
 // Launch is what one implementation of a case dispatches at one size.
 type Launch struct {
 	Case       *kernels.Case
-	Variant    string // of the implementation: "" or "direct"
+	Variant    string // of the implementation, such as "direct"; may be ""
 	Size       int
-	Cores      int // that the device is planned for with
+	Cores      int // of the GPU for which the plan is made
 	Dispatches []dryrun.Dispatch
 }
 
@@ -31,7 +31,7 @@ func (l Launch) String() string {
 	return fmt.Sprintf("%s at %d %s", name, l.Size, l.Case.Axis.Unit)
 }
 
-// Plan returns what the implementations of a case dispatch on some GPUs at a size.
+// Plan returns what each implementation of a case dispatches at a size, by GPU.
 func Plan(c *kernels.Case, size int, gpus ...*dryrun.GPU) (map[*dryrun.GPU][]Launch, error) {
 	problem := c.Problem(size, kernels.Input{})
 	planned := map[*dryrun.GPU][]Launch{}
@@ -41,7 +41,7 @@ func Plan(c *kernels.Case, size int, gpus ...*dryrun.GPU) (map[*dryrun.GPU][]Lau
 			if api != g.API {
 				continue
 			}
-			g.Dispatches() // what came before is another plan's
+			g.Dispatches() // drops those of an earlier plan
 			call, err := problem.Bind(i.Name)
 			if err != nil {
 				return nil, fmt.Errorf("%s at %d on %s: %w", c.Name, size, i.Name, err)
@@ -53,19 +53,19 @@ func Plan(c *kernels.Case, size int, gpus ...*dryrun.GPU) (map[*dryrun.GPU][]Lau
 	return planned, nil
 }
 
-// Cases returns the catalogue's cases on the GPUs of package dryrun, and on the processor.
+// Cases returns the catalogue's cases on the processor and on the GPUs of package dryrun.
 func Cases() []kernels.Case {
 	return catalogue.Cases(&kernels.Backends{Pool: pool.Shared(), GPUs: dryrun.Backends()})
 }
 
-// Text is a source, its macros with it, as a launch plan compiles it.
+// Text is a source with its macros, as a launch plan compiles it.
 type Text struct {
 	gpu.Source
-	Threads map[string]int // in a threadgroup, at most, of each kernel that is dispatched
+	Threads map[string]int // most threads in a threadgroup, by dispatched kernel
 }
 
-// Texts returns every text that the catalogue's cases compile on the GPUs of package dryrun at the sizes of their axes, each
-// once, in order of its name. It takes some ten seconds.
+// Texts returns every text that the catalogue's cases compile at Sizes of their axes, on the GPUs of package dryrun. Each
+// text occurs once. The texts are sorted by name. Texts takes some ten seconds.
 func Texts() ([]Text, error) {
 	found := map[string]Text{}
 	var keys []string
@@ -98,8 +98,8 @@ func Texts() ([]Text, error) {
 	return texts, nil
 }
 
-// Sizes returns sizes of an axis at which launch plans differ: both ends, and in each octave a power of two, a size
-// beside it that is odd, and sizes between.
+// Sizes returns sizes of an axis at which launch plans differ: both ends, and in each octave a power of two, the size after
+// it, and 9/8 and 3/2 of it.
 func Sizes(a kernels.Axis) []int {
 	sizes := []int{a.Min, a.Max}
 	for octave := 1; octave <= a.Max; octave *= 2 {

@@ -6,13 +6,13 @@ import (
 	"crossover/gpu/dryrun"
 )
 
-// step is a kernel of a launch plan: the dispatch of an implementation that comes at an index.
+// step identifies a kernel of a launch plan: the dispatch at an index, of an implementation of a case.
 type step struct {
 	name, variant string // of the case and of the implementation
 	index         int
 }
 
-// narrow are the kernels that leave cores of a large GPU idle at the largest size of a case, and why they may.
+// narrow are the kernels that may leave cores of a large GPU idle at the largest size of a case, with the reasons.
 var narrow = map[step]string{
 	{"sum", "", 1}:                          "adds up what the threadgroups before it summed, a few hundred values",
 	{"conv1d/n=32768", "fft", 1}:            "the columns of 32 Ki values, 16 a threadgroup, side by side in memory",
@@ -24,8 +24,8 @@ var narrow = map[step]string{
 	{"stage-graph/block=512,cost=4", "", 1}: "adds up the nodes of a block of 512 samples, each sample by as many threads as pay",
 }
 
-// Launch plans divide by the number of cores, also where the driver does not know it. At the largest size of its case an
-// operation has work for every core.
+// Launch plans divide by the number of cores, even if the driver does not know it. At the largest size of a case there must
+// be work for every core.
 func TestEveryCoreHasAThreadgroup(t *testing.T) {
 	met := map[step]bool{}
 	for _, c := range Cases() {
