@@ -9,10 +9,10 @@ import (
 	"crossover/pool"
 )
 
-// AccountName is the name of the implementations on the GPU that keeps account.
+// AccountName is the name of the implementation on the GPU of an [Account].
 const AccountName = "account"
 
-// Account is the driver of a GPU that computes nothing and keeps account of what it is asked for. It needs no compiler.
+// Account is the driver of a GPU that computes nothing and counts what it is asked for. It needs no compiler.
 type Account struct {
 	unified bool
 
@@ -20,15 +20,16 @@ type Account struct {
 	use Usage
 }
 
-// Usage is what an [Account] was asked for.
+// Usage is what an [Account] has counted.
 type Usage struct {
-	Allocations int // of memory, so far
-	Fills       int // of memory that is new to a plan, so far
-	Bytes, Most int // of memory that is there, and that was there at once
-	Recordings  int // that are open
+	Allocations int // number of allocations so far
+	Fills       int // number of times so far that memory new to a plan was filled
+	Bytes, Most int // bytes allocated now, and the most at any time
+	Recordings  int // number of open recordings
 }
 
-// AccountBackends returns the backends of this machine with an Account in the place of the real GPUs.
+// AccountBackends returns backends whose only GPU is that of an Account. unified says whether the GPU shares the processor's
+// memory.
 func AccountBackends(unified bool) (*kernels.Backends, *Account) {
 	a := &Account{unified: unified}
 	return &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{
@@ -36,7 +37,7 @@ func AccountBackends(unified bool) (*kernels.Backends, *Account) {
 	}}, a
 }
 
-// Usage returns what the driver was asked for so far.
+// Usage returns what the driver has counted so far.
 func (a *Account) Usage() Usage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -50,7 +51,7 @@ func (a *Account) note(f func(u *Usage)) {
 	a.use.Most = max(a.use.Most, a.use.Bytes)
 }
 
-// Facts are those of one of Apple's GPUs, but for the memory.
+// Facts returns those of one of Apple's GPUs, except that memory need not be unified.
 func (a *Account) Facts() gpu.Facts {
 	return gpu.Facts{API: AccountName, Name: AccountName, Cores: 10, MemoryBytes: 16 << 30, MaxBufferBytes: 8 << 30,
 		Unified: a.unified, SIMDWidth: 32, MaxThreads: 1024, ThreadgroupBytes: 32 << 10, SIMDMatrices: true}
@@ -59,13 +60,13 @@ func (a *Account) Facts() gpu.Facts {
 // Forget does nothing.
 func (a *Account) Forget() {}
 
-// accountKernel is a text, and each of its kernels.
+// accountKernel stands for a compiled text and for each of its kernels.
 type accountKernel struct{}
 
 func (accountKernel) Pipeline(*msl.Function) (gpu.Pipeline, error) { return accountKernel{}, nil }
 func (accountKernel) MaxThreads() int                              { return 1024 }
 
-// Compile takes every text.
+// Compile accepts every text.
 func (a *Account) Compile(gpu.Source, []msl.Function) (gpu.Library, error) {
 	return accountKernel{}, nil
 }
@@ -76,7 +77,7 @@ type accountMemory struct {
 	host  []byte
 }
 
-// Allocate returns memory of the host where it is shared.
+// Allocate returns memory that the host can reach only if it is shared.
 func (a *Account) Allocate(bytes int, s gpu.Storage) (gpu.Memory, error) {
 	m := &accountMemory{Account: a, bytes: bytes}
 	if s == gpu.Shared {
@@ -97,7 +98,7 @@ func (m *accountMemory) Fill(byte) error {
 
 type accountRecording struct{ *Account }
 
-// Record takes every list of commands.
+// Record accepts every list of commands.
 func (a *Account) Record([]gpu.Command) (gpu.Recording, error) {
 	a.note(func(u *Usage) { u.Recordings++ })
 	return &accountRecording{a}, nil

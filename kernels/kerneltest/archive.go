@@ -6,7 +6,7 @@ import (
 	"github.com/sbinet/npyio/npz"
 )
 
-// ReadArchived reads the named array from an archive of NumPy's (.npz). It fails the test where it cannot.
+// ReadArchived reads the named array from a NumPy archive (.npz). If it cannot, it fails the test.
 func ReadArchived[T any](t testing.TB, path, name string) []T {
 	t.Helper()
 	f, err := npz.Open(path)

@@ -14,10 +14,10 @@ import (
 
 const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
 
-// Barriers tests that every threadgroup barrier in an operation's kernel texts is needed. It removes them one by one from
-// the texts that the named implementation compiles for the emulated GPU ("emulator", or "emulator/" and a variant). Without
-// each barrier, a call or its result must fail at one of the given shapes. Choose shapes that reach every kernel. The test is
-// skipped where no C++ compiler is found.
+// Barriers tests that every threadgroup barrier in an operation's kernel texts is needed. It removes each barrier in turn
+// from the texts that the named implementation compiles for the emulated GPU ("emulator", or "emulator/" and a variant).
+// Without the barrier, a call must fail or its result must be wrong at one of the given shapes. The shapes must reach every
+// kernel. The test is skipped if there is no C++ compiler.
 func Barriers[P any](t *testing.T, op *kernels.Op[P], implementation string, shapes ...kernels.Shape) {
 	t.Helper()
 	if testing.Short() {
@@ -68,11 +68,11 @@ func fails[P any](t *testing.T, op *kernels.Op[P], implementation string, shapes
 	return false
 }
 
-// editing is what happens to the texts on their way to the compiler.
+// editing removes a barrier from a text on its way to the compiler, and notes the texts.
 type editing struct {
 	mu      sync.Mutex
-	texts   map[string]string // names by text, of those that were compiled
-	edit    string            // the text that loses a barrier, "" for none
+	texts   map[string]string // names of the compiled texts, by text
+	edit    string            // the text that loses barrier number `without`; "" for none
 	without int
 }
 

@@ -1,16 +1,16 @@
-// Package kerneltest tests operations by their declarations. Tests alone import it. The usual test of an operation is one
+// Package kerneltest tests operations by their declarations. Only tests import it. The usual test of an operation is one
 // line:
 //
 //	func TestOp(t *testing.T) { kerneltest.Run(t, &Op, kerneltest.Options{InPlace: true}) }
 //
-// [Run] holds every implementation that this machine has, and the operation's kernel text on an emulated GPU, against the
-// operation's own reference: at shapes around vectors, simdgroups and threadgroups, with the data in each placement, and
-// with values that are not numbers. It also tests that a warm call allocates nothing, writes its outputs and nothing else,
-// keeps no slice of an earlier call, and that lengths that change from call to call cost no memory and change no result.
+// [Run] compares every implementation that this machine has, and the operation's kernel text on an emulated GPU, with the
+// operation's own reference. It does so at shapes around vectors, simdgroups and threadgroups, with the data in each
+// placement, and with NaNs and infinities. It also tests that a warm call allocates nothing, writes nothing but its outputs,
+// and keeps no slice of an earlier call. Lengths that change from call to call must cost no memory and change no result.
 // [Barriers] tests that each barrier of the kernel text is needed. Short tests try fewer sizes and no barriers.
 //
-// The reference itself is not tested here. A family holds it against another library's output, which [ReadArray] and
-// [ReadArchived] read from testdata. No time is asserted.
+// The reference itself is not tested here. Each operation compares its reference with the output of another library, which
+// [ReadArray] and [ReadArchived] read from testdata. No test asserts a time.
 package kerneltest
 
 import (
@@ -32,14 +32,14 @@ import (
 	"crossover/pool"
 )
 
-// generated is made once: its sines take longer than most tests.
+// generated returns the input without a recording. It is made once, because its sines take longer than most tests.
 var generated = sync.OnceValue(kernels.GeneratedInput)
 
 // EmulatorName is the name of the implementation on the emulated GPU.
 const EmulatorName = "emulator"
 
-// Backends returns the backends of this machine with one emulated GPU in the place of the real ones. Where no C++ compiler
-// is found they have no GPU.
+// Backends returns the backends of this machine with one emulated GPU in place of the real ones. If there is no C++
+// compiler, they have no GPU.
 func Backends(t testing.TB, options ...emulator.Option) *kernels.Backends {
 	t.Helper()
 	b := &kernels.Backends{Pool: pool.Shared(), Accelerate: kernels.Here().Accelerate}
@@ -50,18 +50,18 @@ func Backends(t testing.TB, options ...emulator.Option) *kernels.Backends {
 	return b
 }
 
-// awkward are sizes around the vectors, simdgroups and threadgroups that implementations divide work into.
+// awkward are sizes around the vectors, simdgroups and threadgroups into which implementations divide work.
 var awkward = []int{1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 97, 127, 128, 129, 255, 256, 257, 509, 512, 513, 1000, 1021, 1024, 1025,
 	2047, 2048, 2050, 4096, 4099}
 
-// Options of Run.
+// Options are those of [Run].
 type Options struct {
-	Lines    []kernels.Line // beside the declared ones: through other shapes, such as rows of an odd length
-	Sizes    []int          // along each line, in place of the awkward ones; the axis' own rounding applies
-	Most     int            // bound on the inputs and outputs of a shape, in words; 0 stands for 1 Mi
-	Emulated int            // the same bound on the emulated GPU; 0 stands for 64 Ki
+	Lines    []kernels.Line // besides the declared ones, such as rows of an odd length
+	Sizes    []int          // along each line, in place of the usual ones; the axis rounds them
+	Most     int            // most words in the inputs and outputs of a shape; 0 stands for 1 Mi
+	Emulated int            // the same on the emulated GPU; 0 stands for 64 Ki
 	InPlace  bool           // whether the first output may be the first input
-	Infinite bool           // whether an infinity may stand where the reference has a NaN: a recurrence reaches one a step sooner or later, and FFTW adds in an order that it chooses by timing
+	Infinite bool           // an infinity may stand for a NaN, as in recurrences or sums by FFTW
 }
 
 // Run tests an operation, in subtests: its declaration, each of its lines, strange values and memory. An implementation
@@ -96,7 +96,7 @@ func Run[P any](t *testing.T, op *kernels.Op[P], options ...Options) {
 				c := op.CaseOf(at.b, line).Placed(at.placement)
 				for i, size := range sizes(op, line, o) {
 					if testing.Short() && i%4 != 0 {
-						continue // as under the race detector, which is slow and looks for other mistakes than wrong tails
+						continue // the race detector is slow, and it does not look for wrong tails
 					}
 					checkShape(t, op, &c, line, size, o, at.b == separate && at.placement == kernels.Caller)
 				}
@@ -108,7 +108,7 @@ func Run[P any](t *testing.T, op *kernels.Op[P], options ...Options) {
 	t.Run("lengths", func(t *testing.T) { checkLengths(t, op, o) })
 }
 
-// sizes returns the sizes of a line that are tried.
+// sizes returns the sizes of a line that Run tries.
 func sizes[P any](op *kernels.Op[P], line kernels.Line, o Options) []int {
 	var all []int
 	for _, n := range append(slices.Clone(o.Sizes), line.Axis.Min) {
@@ -150,7 +150,7 @@ func checkDeclaration[P any](t *testing.T, op *kernels.Op[P]) {
 	}
 }
 
-// checkShape runs every implementation at one shape, twice: the second call allocates nothing and computes the same.
+// checkShape calls every implementation at one shape. Two calls must be right, and a third must allocate nothing.
 func checkShape[P any](t *testing.T, op *kernels.Op[P], c *kernels.Case, line kernels.Line, size int, o Options, all bool) {
 	t.Helper()
 	problem := c.Problem(size, generated())
@@ -184,8 +184,8 @@ func checkShape[P any](t *testing.T, op *kernels.Op[P], c *kernels.Case, line ke
 	}
 }
 
-// allocations counts those of a call while no collection empties the pools that libraries' argument lists are drawn from:
-// the least of three counts, since those of other goroutines are counted too.
+// allocations returns the number of allocations in a call. It stops the garbage collector, which would empty the pools of
+// argument lists. It takes the least of three counts, because allocations of other goroutines count too.
 func allocations(call func()) float64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	n := testing.AllocsPerRun(2, call)
@@ -195,7 +195,7 @@ func allocations(call func()) float64 {
 	return n
 }
 
-// middle returns a shape that is neither trivial nor dear.
+// middle returns a line, and a size on it that is neither trivial nor slow to compute.
 func middle[P any](op *kernels.Op[P], o Options) (kernels.Line, int) {
 	line := op.Lines[0]
 	size := line.Axis.Min
@@ -254,7 +254,7 @@ func (c *call[P]) checkGuards(t *testing.T, who string) {
 	}
 }
 
-// available calls f with every implementation that is there.
+// available calls f with every implementation that can run here.
 func available[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, line kernels.Line, f func(t *testing.T, name string)) {
 	c := op.CaseOf(b, line)
 	for _, i := range c.Implementations {
@@ -264,8 +264,8 @@ func available[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, line
 	}
 }
 
-// checkMemory holds that a call writes its outputs and nothing else, remembers nobody's slices, and works in place where
-// the operation does.
+// checkMemory tests that a call writes nothing but its outputs, keeps no slices of an earlier call, and works in place if
+// Options.InPlace is set.
 func checkMemory[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, o Options) {
 	line, size := middle(op, o)
 	available(t, op, b, line, func(t *testing.T, name string) {
@@ -339,7 +339,7 @@ func sameBits(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
 
-// values are what inputs are made of that nobody's recording holds.
+// values are inputs that no recording has.
 var values = []struct {
 	name string
 	make func(x []float32, rng *rand.Rand)
@@ -366,8 +366,8 @@ func scale(x []float32, by float32) {
 	}
 }
 
-// checkValues holds that what is not a number in the reference is none in any output, that no call fails for what its
-// floating-point inputs hold, and that finite results are right.
+// checkValues tests that no call fails because of the values of its floating-point inputs, that each NaN of the reference is
+// a NaN in every output, and that finite results are right.
 func checkValues[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, o Options) {
 	line, size := middle(op, o)
 	available(t, op, b, line, func(t *testing.T, name string) {
@@ -395,7 +395,7 @@ func checkValues[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, o 
 	})
 }
 
-// fits reports whether values are far from the ends of float32, where an intermediate result may not be one any more.
+// fits reports whether values are far from the ends of float32. Near the ends an intermediate result may overflow.
 func fits(want []float64) bool {
 	for _, v := range want {
 		if math.Abs(v) > 1e30 {
@@ -414,8 +414,9 @@ func finite(want []float64) bool {
 	return true
 }
 
-// checkNoNumbers holds that every NaN of the reference is there. A complex number is none when either of its parts is: a
-// quarter turn is a swap to one Fourier transform and a product with zero to another, which makes both parts NaN.
+// checkNoNumbers tests that the output has every NaN of the reference. For a complex number it suffices that one part is not
+// finite. Algorithms differ here: to turn by a quarter, some swap the parts, and others multiply by zero, which makes both
+// parts NaN.
 func checkNoNumbers[P any](t *testing.T, what string, c *call[P], want []float64, o Options) {
 	t.Helper()
 	for i, tensor := range c.tensors {
@@ -446,8 +447,8 @@ func checkNoNumbers[P any](t *testing.T, what string, c *call[P], want []float64
 
 func isNumber(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// Plans returns, by name, a plan of every implementation that can run here, the emulated GPU's among them. The test closes
-// them when it ends.
+// Plans returns a plan of every implementation that can run here or on the emulated GPU, by name. The plans are closed when
+// the test ends.
 func Plans[P any](t testing.TB, op *kernels.Op[P], params P) map[string]*kernels.Plan[P] {
 	t.Helper()
 	b := Backends(t)
@@ -466,8 +467,9 @@ func Plans[P any](t testing.TB, op *kernels.Op[P], params P) map[string]*kernels
 	return all
 }
 
-// Against holds the reference and every implementation against outputs that another program computed in float64, one
-// after the other as [kernels.Op].Reference has them. inputs are those of a call, in the order of its tensors.
+// Against compares the reference and every implementation with outputs that another program computed in float64. want has
+// the outputs one after the other, as [kernels.Op].Reference returns them. inputs are those of a call, in the order of its
+// tensors. allowed is the greatest error of an implementation.
 func Against[P any](t *testing.T, op *kernels.Op[P], p P, s kernels.Shape, inputs [][]float32, want []float64, allowed float64) {
 	t.Helper()
 	var args kernels.Args
@@ -500,7 +502,7 @@ func Against[P any](t *testing.T, op *kernels.Op[P], p P, s kernels.Shape, input
 	}
 }
 
-// Benchmark times the implementations of this machine at sizes along a line, under keys that benchstat reads.
+// Benchmark times the implementations of this machine at sizes along a line, with names that benchstat reads.
 func Benchmark[P any](b *testing.B, op *kernels.Op[P], line kernels.Line, sizes ...int) {
 	c := op.CaseOf(kernels.Here(), line)
 	for _, size := range sizes {
@@ -526,14 +528,14 @@ func Benchmark[P any](b *testing.B, op *kernels.Op[P], line kernels.Line, sizes 
 	}
 }
 
-// UnderRace reports whether this binary was built with the race detector. With it, sync.Pool drops items at random, so that
-// calls into libraries, which take their argument lists from one, allocate.
+// UnderRace reports whether this binary was built with the race detector. With the race detector, sync.Pool drops items at
+// random. Calls into libraries then allocate, because they take their argument lists from a pool.
 func UnderRace() bool {
 	info, _ := debug.ReadBuildInfo()
 	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// ReadArray reads an array from a file of NumPy's (.npy). It fails the test where it cannot.
+// ReadArray reads an array from a NumPy file (.npy). If it cannot, it fails the test.
 func ReadArray[T float32 | float64 | complex64 | complex128 | int32 | int64](t testing.TB, path string) []T {
 	t.Helper()
 	f, err := os.Open(path)

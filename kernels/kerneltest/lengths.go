@@ -11,8 +11,8 @@ import (
 	"crossover/kernels"
 )
 
-// running calls f with the lines along which one plan can be called, since the parameters stay the same: each goes through
-// a shape that is neither trivial nor dear.
+// running calls f with the lines along which the parameters, and so the plan, stay the same. All lines go through the shape
+// that middle returns.
 func running[P any](t *testing.T, op *kernels.Op[P], o Options, f func(t *testing.T, line kernels.Line)) {
 	through, size := middle(op, o)
 	s := through.At(size)
@@ -30,8 +30,8 @@ func running[P any](t *testing.T, op *kernels.Op[P], o Options, f func(t *testin
 	}
 }
 
-// checkLengths holds that a GPU whose calls change their lengths computes what a plan computes that was made for each
-// length alone, whatever longer calls left behind, and that it costs neither memory nor plans.
+// checkLengths tests calls on a GPU whose lengths change. Each must compute the same as a plan made for that length alone,
+// whatever longer calls left in its memory. Changing lengths must not cost memory or launch plans.
 func checkLengths[P any](t *testing.T, op *kernels.Op[P], o Options) {
 	running(t, op, o, func(t *testing.T, line kernels.Line) {
 		for _, unified := range []bool{false, true} {
@@ -46,7 +46,7 @@ func checkLengths[P any](t *testing.T, op *kernels.Op[P], o Options) {
 	})
 }
 
-// sameParams reports whether one plan is called at both sizes of a line.
+// sameParams reports whether two sizes of a line have the same parameters, and so the same plan.
 func sameParams[P any](op *kernels.Op[P], line kernels.Line, a, b int) bool {
 	return reflect.DeepEqual(op.Params(line.At(a)), op.Params(line.At(b)))
 }
@@ -61,13 +61,14 @@ func onGPUs[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, unified
 	}
 }
 
-// spoilers fill the inputs of the longer calls. A result that depends on what these leave behind changes with one of them.
+// spoilers change the inputs of the longer calls. A result that depends on what these calls leave in memory differs with one
+// of the spoilers.
 var spoilers = []func(x []float32){
 	func(x []float32) { set(x, float32(math.NaN())) },
 	func(x []float32) { scale(x, 3) },
 }
 
-// checkAfterLonger makes long calls, and then shorter ones in their memory.
+// checkAfterLonger makes long calls, and then shorter ones in the memory of the long ones.
 func checkAfterLonger[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, name string, line kernels.Line, o Options) {
 	all := slices.DeleteFunc(slices.Clone(awkward), func(n int) bool {
 		return n > line.Axis.Max || words(op, line, n) > min(o.Emulated, 8<<10)
@@ -79,7 +80,7 @@ func checkAfterLonger[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backend
 	all = slices.DeleteFunc(all, func(n int) bool { return !sameParams(op, line, n, longest) })
 	for _, spoil := range spoilers {
 		used := newCall(t, op, b, name, line, longest)
-		for less := range min(longest, 6) { // more than a plan remembers
+		for less := range min(longest, 6) { // more lengths than a plan remembers
 			c := newCall(t, op, b, name, line, longest-less)
 			for i, tensor := range c.tensors {
 				if tensor.Role == kernels.In && (tensor.Type == kernels.Float32 || tensor.Type == kernels.Complex64) {
@@ -113,7 +114,7 @@ func checkAfterLonger[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backend
 	}
 }
 
-// checkHeld counts what lengths cost that rise by one at every call.
+// checkHeld counts the memory and the recordings of calls whose length rises by one each time.
 func checkHeld[P any](t *testing.T, op *kernels.Op[P], name string, unified bool, line kernels.Line) {
 	first, lengths := 1000, 2000
 	if words(op, line, first+lengths) > 64<<10 {
@@ -132,7 +133,7 @@ func checkHeld[P any](t *testing.T, op *kernels.Op[P], name string, unified bool
 			t.Fatal(err)
 		}
 	}
-	var alone Usage // of the dearest length
+	var alone Usage // of the length that costs most
 	for n := first; n <= first+lengths; n += lengths / 20 {
 		b, one := AccountBackends(unified)
 		plan, err := kernels.NewPlanOf(b, op, op.Params(last), name)
@@ -155,11 +156,11 @@ func checkHeld[P any](t *testing.T, op *kernels.Op[P], name string, unified bool
 		call(plan, line.At(first+i))
 	}
 	use := all.Usage()
-	// A plan remembers four shapes, and the memory of each has room for a little more.
+	// A plan remembers four shapes, and the memory of each is a little larger than needed.
 	if most := 8 * alone.Most; use.Most > most {
 		t.Errorf("%d lengths take %d bytes; want at most %d, of which one alone takes %d", lengths, use.Most, most, alone.Most)
 	}
-	// Memory grows by a fifth at least, for each of the four, or else it is not touched.
+	// The memory of each of the four shapes grows by at least a fifth at a time.
 	growth := math.Log2(float64(words(op, line, first+lengths)) / float64(words(op, line, first)))
 	if most := 4 * alone.Fills * int(2+math.Ceil(4*growth)); use.Fills > most {
 		t.Errorf("%d lengths make new memory %d times; want at most %d, where one length does %d times", lengths, use.Fills, most, alone.Fills)

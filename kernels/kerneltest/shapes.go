@@ -6,7 +6,7 @@ import (
 	"crossover/kernels"
 )
 
-// Shapes runs one implementation on the given backends at shapes.
+// Shapes compares one implementation on the given backends with the reference at the given shapes.
 func Shapes[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, implementation string, shapes ...kernels.Shape) {
 	t.Helper()
 	for _, s := range shapes {
@@ -25,7 +25,8 @@ func Shapes[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, impleme
 	}
 }
 
-// Programs calls every implementation of this machine as a program does, at a size of each line.
+// Programs calls every implementation of this machine through the typed plan, at a size of each line, and compares it with
+// the reference.
 func Programs[P any](t *testing.T, op *kernels.Op[P], program kernels.Program[P], size int) {
 	t.Helper()
 	for _, c := range kernels.Listed(op, program)(kernels.Here()) {

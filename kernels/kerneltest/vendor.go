@@ -11,8 +11,9 @@ import (
 	"crossover/pool"
 )
 
-// WithGEMM returns backends with an emulated GPU of unified memory whose vendor has a matrix multiplication, under the name
-// "mps". The vendor's is a plain loop: it shows that a product gets the right matrices, not that a real one is right.
+// WithGEMM returns backends with an emulated GPU of unified memory and a stand-in for the vendor's matrix multiplication,
+// named "mps". The stand-in is a plain loop. It shows that an operation passes the right matrices, not that the vendor's
+// library is right. The test is skipped if there is no C++ compiler.
 func WithGEMM(t testing.TB) *kernels.Backends {
 	t.Helper()
 	emulated := gpu.NewBackend("metal", func() (gpu.Driver, error) {
@@ -46,11 +47,11 @@ func regionFloats(r gpu.Region) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&host[r.Offset])), r.Bytes/4)
 }
 
-// gemm is c = alpha·a·b + beta·c; c is not read where beta is 0.
+// gemm is c = alpha·a·b + beta·c. It does not read c if beta is 0.
 type gemm struct {
 	c, a, b       []float32
 	m, n, k       int
-	rowB, columnB int // distances between the rows of b, and between its columns
+	rowB, columnB int // elements from one row of b to the next, and from one column to the next
 	alpha, beta   float32
 }
 
@@ -73,7 +74,7 @@ func (p *gemm) Encode(uintptr) error {
 	return nil
 }
 
-// Record readies each command by itself: the emulator's, and products.
+// Record makes a step of each command: a product, or a recording of the emulator.
 func (d withGEMM) Record(commands []gpu.Command) (gpu.Recording, error) {
 	var all steps
 	for i := range commands {
@@ -90,7 +91,7 @@ func (d withGEMM) Record(commands []gpu.Command) (gpu.Recording, error) {
 	return &all, nil
 }
 
-// steps run one after the other, when they are waited for.
+// steps run one after the other during Wait.
 type steps []gpu.Recording
 
 func (*steps) Submit(bool) error { return nil }
