@@ -4,9 +4,9 @@
 //	scale: y[i] = a·x[i] + b
 //	log:   y[i] = ln x[i]
 //
-// It does not broadcast, convert types or fuse one function with the next. The usual steps are NewScale or NewLog, once,
-// and Apply.
+// The package does not broadcast, convert types or fuse one function with the next. The usual steps are NewScale or NewLog,
+// once, and Apply.
 //
-// On amd64 with AVX2 the loops are generated vector code (folder asm), elsewhere plain Go with the same polynomial,
-// which package approx documents. Both treat special values as package math does.
+// On amd64 with AVX2 the loops are generated vector code (folder asm). Elsewhere they are plain Go with the same polynomial,
+// which package approx documents. Both treat NaNs, infinities and zeros as package math does.
 package elementwise

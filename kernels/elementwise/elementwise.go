@@ -17,7 +17,7 @@ const elements = 0
 
 var axes = []kernels.Axis{{Name: "n", Unit: "elements", Min: 1 << 10, Max: 1 << 24}}
 
-// function is what tells one operation of the family from another.
+// function is what scale and log differ in.
 type function struct {
 	name, formula, source string
 
@@ -26,14 +26,14 @@ type function struct {
 	reference  func(x float64, p Params) float64
 	describe   kernels.Append[Params]
 
-	params Params                  // that the sweep takes
-	input  func(x float32) float32 // turns the recording into values that the function is defined for; may be nil
-	flops  float64                 // of a value
-	grain  int                     // elements in a chunk: some tenths of a microsecond with AVX2, as Pool.Grain wants it
+	params Params                  // that a sweep measures with
+	input  func(x float32) float32 // maps a sample to a value for which the function is defined; may be nil
+	flops  float64                 // per value
+	grain  int                     // least elements in a chunk: some tenths of a microsecond with AVX2, see pool.Pool.Grain
 }
 
-// cacheLine is the number of float32 in one of the widest cache lines in use, Apple's 128 bytes: chunks that are
-// multiples of it share no line, where the slice starts on one.
+// cacheLine is the number of float32 in 128 bytes, the widest cache line in use (Apple's). If a slice begins on a line,
+// chunks that are multiples of cacheLine share no line.
 const cacheLine = 32
 
 // declare returns the operation of a function.
@@ -119,20 +119,20 @@ var Log = declare(function{
 	grain:      1 << 10,
 })
 
-// Plan applies one function to every value of a slice, with the implementation that is fastest at the slice's length. A row
-// of the plan is one value.
+// Plan applies one function to every value of a slice, by the implementation that is fastest at the slice's length. Each
+// value is a row of its own.
 type Plan = kernels.RowPlan[Params]
 
-// NewScale returns the plan of y = a·x + b, which chooses by d; d may be nil.
+// NewScale returns the plan of y = a·x + b. It chooses by d, which may be nil: see [kernels.NewPlan].
 func NewScale(d *dispatch.Dispatcher, a, b float32) *Plan {
 	return kernels.NewElementPlan(d, &Scale, Params{a, b})
 }
 
-// NewLog returns the plan of y = ln x, which chooses by d; d may be nil. As in math.Log, the logarithm of 0 is −Inf and
-// that of a negative number is NaN. Denormals have finite logarithms.
+// NewLog returns the plan of y = ln x. It chooses by d, which may be nil: see [kernels.NewPlan]. As in math.Log, the
+// logarithm of 0 is −Inf and that of a negative number is NaN. Denormals have finite logarithms.
 func NewLog(d *dispatch.Dispatcher) *Plan { return kernels.NewElementPlan(d, &Log, Params{}) }
 
-// Program returns what calls a plan of one of the operations as a program does.
+// Program returns the [kernels.Program] of one of the operations.
 func Program(op *kernels.Op[Params]) kernels.Program[Params] {
 	return kernels.RowProgram(func(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 		return kernels.NewElementPlan(d, op, p), nil

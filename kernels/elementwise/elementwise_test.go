@@ -8,10 +8,10 @@ import (
 	"crossover/kernels/kerneltest"
 )
 
-// lengths have every remainder modulo the vectors, the unrolled vectors and the grains.
+// lengths have every remainder modulo vectors, unrolled vectors and grains.
 var lengths = []int{1, 2, 7, 8, 9, 15, 31, 32, 33, 1000, 8 << 10, 8<<10 + 1, 16<<10 + 1, 100_003}
 
-// ops are the operations of the family.
+// ops are the operations of the package.
 var ops = []*kernels.Op[Params]{&Scale, &Log}
 
 func TestOps(t *testing.T) {
@@ -20,7 +20,7 @@ func TestOps(t *testing.T) {
 	}
 }
 
-// The loops are the same functions in Go and in vector code, up to the rounding that fusing saves.
+// The loops in Go and in vector code differ only by the rounding that fused multiply-adds save.
 func TestVectorLoopsMatchGo(t *testing.T) {
 	x := make([]float32, 4099)
 	kernels.Noise(x, 1)

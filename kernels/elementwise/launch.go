@@ -10,12 +10,14 @@ import (
 //go:embed elementwise.metal
 var text string
 
-// threads are those of a threadgroup. On an H200 512 are as good, and threads of two vectors or more are slower.
+// threads is the number of threads in a threadgroup. On an H200 512 threads are as fast, and two or more vectors per thread
+// are slower.
 const threads = 256
 
 var source = gpu.Source{Name: "elementwise.metal", Text: text}
 
-// launch appends a kernel of one value a thread's component, with a and b where it takes them.
+// launch returns a function that appends a kernel with one vector of four values per thread. values returns the constants
+// that the kernel takes; it may be nil.
 func launch(kernel string, values func(p Params) []gpu.Argument) kernels.Append[Params] {
 	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 		vectors := (s[elements] + 3) / 4

@@ -4,11 +4,11 @@ import "golang.org/x/sys/cpu"
 
 var haveAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
-// lanes is the number of values that the vector kernels take at a time. A rest goes through them in a buffer, so that
-// a value's result does not depend on where in the slice it is.
+// lanes is the number of values that the vector kernels take at a time. The kernels also compute the rest of a slice, in a
+// buffer. So the result for a value does not depend on its place in the slice.
 const lanes = 8
 
-// scale is scaleGo by the fastest means of this processor.
+// scale is scaleGo by the fastest instructions of this processor.
 func scale(dst, src []float32, a, b float32) {
 	if !haveAVX2 {
 		scaleGo(dst, src, a, b)
@@ -27,7 +27,7 @@ func scale(dst, src []float32, a, b float32) {
 	}
 }
 
-// log is logGo by the fastest means of this processor.
+// log is logGo by the fastest instructions of this processor.
 func log(dst, src []float32) {
 	if !haveAVX2 {
 		logGo(dst, src)

@@ -1,8 +1,8 @@
 // Package approx computes logarithm and exponential in float32 by a range reduction and a polynomial.
 //
-// It exists for two reasons. Go's math package works in float64, which takes longer. And the vector kernels of packages
-// elementwise and softmax are these functions line by line, with these constants. The package holds no vector code and
-// no other function.
+// The package exists for two reasons. Go's math package computes in float64, which takes longer. And the vector kernels of
+// packages elementwise and softmax are these functions line by line, with these constants. Package approx has no vector
+// code.
 //
 // The reductions are those of J.-M. Muller, Elementary Functions, 3rd ed., Birkhäuser 2016, chapter 11: the constant
 // ln 2 in two parts, of which the first has so few bits that its product with the exponent is exact. The polynomials
@@ -12,7 +12,7 @@ package approx
 
 import "math"
 
-// The parts of ln 2: 355/512, and the rest.
+// Ln2Hi and Ln2Lo add up to ln 2. Ln2Hi is 355/512.
 const (
 	Ln2Hi = 0.693359375
 	Ln2Lo = -2.121944400546905827679e-4
@@ -20,28 +20,28 @@ const (
 
 // Constants of Log.
 const (
-	// SqrtHalfBits is √½ as IEEE 754 bits. Subtracting it from the bits of x leaves, in the exponent's place, the e
-	// for which x = m·2^e with m in [√½, √2), so that m is as close to 1 as can be.
+	// SqrtHalfBits is √½ as IEEE 754 bits. The difference of the bits of x and SqrtHalfBits has e in the place of the
+	// exponent, where x = m·2^e and m is in [√½, √2). So m is as close to 1 as possible.
 	SqrtHalfBits = 0x3f3504f3
-	// FractionMask selects the fraction of a float32, FractionBits is its width.
+	// FractionMask selects the fraction of a float32. FractionBits is the width of the fraction.
 	FractionMask = 0x007fffff
 	FractionBits = 23
-	// SmallestNormal is the least float32 of full precision. What is below it is multiplied by Lift, and
-	// LiftExponent is taken off its exponent.
+	// SmallestNormal is the least float32 of full precision. A smaller value is multiplied by Lift, and LiftExponent is
+	// subtracted from its exponent.
 	SmallestNormal = 0x1p-126
 	Lift           = 1 << LiftExponent
 	LiftExponent   = 23
 )
 
-// LogCoefficients are those of P, the lowest first, in ln(1+t) ≈ t − t²/2 + t³·P(t) on [√½−1, √2−1]. The fit is
-// within 5.9e-9 of the logarithm, relative.
+// LogCoefficients are the coefficients of P, the lowest first, in ln(1+t) ≈ t − t²/2 + t³·P(t) on [√½−1, √2−1]. The relative
+// error of the fit is at most 5.9e-9.
 var LogCoefficients = [8]float32{
 	0.3333333135, -0.2500081956, 0.2000122815, -0.1662335992,
 	0.1420174390, -0.1316014528, 0.1276164353, -0.07634664327,
 }
 
-// Log returns the natural logarithm of x. Like math.Log it is −Inf at 0, NaN below 0 and for NaN, and +Inf at +Inf;
-// denormals have their logarithm. It is within 0.9 units of the last place of the exact value.
+// Log returns the natural logarithm of x, with an error of at most 0.9 units of the last place. As in math.Log, the result
+// is −Inf at 0, NaN below 0 and for NaN, and +Inf at +Inf. Denormals have finite logarithms.
 func Log(x float32) float32 {
 	if !(x > 0 && x <= math.MaxFloat32) {
 		switch {
@@ -72,18 +72,17 @@ func Log(x float32) float32 {
 // Constants of Exp.
 const (
 	Log2E = 1.44269504088896340736
-	// ExpLow and ExpHigh bound the arguments for which Exp has a result: there e^x and the power of two in it are
-	// normal float32 numbers.
+	// From ExpLow to ExpHigh both e^x and the power of two in it are normal float32 numbers.
 	ExpLow  = -87.33654
 	ExpHigh = 88.37626
 )
 
-// ExpCoefficients are those of P, the lowest first, in e^r ≈ 1 + r + r²·P(r) on [−ln 2/2, ln 2/2]. The fit is within
-// 3.1e-9 of the exponential, relative.
+// ExpCoefficients are the coefficients of P, the lowest first, in e^r ≈ 1 + r + r²·P(r) on [−ln 2/2, ln 2/2]. The relative
+// error of the fit is at most 3.1e-9.
 var ExpCoefficients = [5]float32{0.4999999404, 0.1666652113, 0.04166838899, 0.008368716575, 0.001381460577}
 
-// Exp returns e^x for x up to ExpHigh. Below ExpLow, where float32 has denormals, it returns 0; NaN gives NaN; above
-// ExpHigh the result is undefined. It is within 1 unit of the last place of the exact value.
+// Exp returns e^x for x from ExpLow to ExpHigh, with an error of at most 1 unit of the last place. Below ExpLow, where e^x
+// is a denormal, it returns 0. Above ExpHigh the result is undefined. For NaN it returns NaN.
 func Exp(x float32) float32 {
 	if x < ExpLow {
 		return 0
@@ -91,7 +90,7 @@ func Exp(x float32) float32 {
 	if x != x {
 		return x
 	}
-	// Adding and subtracting 1.5·2²³ rounds to the nearest integer, the ties to even, as the vector instruction does.
+	// Adding and then subtracting 1.5·2²³ rounds to the nearest integer, with ties to even, as the vector instruction does.
 	const rounder = 3 << 22
 	n := float32(x*Log2E) + rounder
 	n -= rounder

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// ulps returns |got − want| in units of the last place of a float32 of want's magnitude.
+// ulps returns |got − want| in units of the last place of want as a float32.
 func ulps(got float32, want float64) float64 {
 	_, exponent := math.Frexp(want)
 	return math.Abs(float64(got)-want) / math.Ldexp(1, max(exponent-24, -149))

@@ -14,10 +14,10 @@ import (
 const (
 	vector = 8  // float32 values in a YMM register
 	ymm    = 32 // bytes of a YMM register
-	unroll = 4  // vectors a turn of the scale loop
+	unroll = 4  // vectors in a turn of the scale loop
 )
 
-// Predicates of VCMPPS: ordered and quiet, so that a NaN compares false and raises nothing.
+// Predicates of VCMPPS: ordered and quiet. Comparisons with a NaN are false and raise no exception.
 var (
 	equal    = Imm(0x00)
 	lessThan = Imm(0x11)
@@ -31,7 +31,7 @@ func main() {
 	Generate()
 }
 
-// scale is bound by loads and stores: four vectors a turn keep the counting out of their way.
+// scale is limited by loads and stores. With four vectors in a turn the loop counter does not matter.
 func scale() {
 	TEXT("scaleAVX2", NOSPLIT, "func(dst, src *float32, n int, a, b float32)")
 	Pragma("noescape")
@@ -70,7 +70,7 @@ func scale() {
 	RET()
 }
 
-// words returns a read-only vector that holds v eight times.
+// words returns a read-only vector of eight times v.
 func words(name string, v uint32) Mem {
 	m := GLOBL(name, RODATA|NOPTR)
 	for i := range vector {
@@ -79,11 +79,11 @@ func words(name string, v uint32) Mem {
 	return m
 }
 
-// floats is words of a float32. It writes bits, because the assembler takes a whole number for an integer.
+// floats is words for a float32. It writes the bits, because the assembler would read a whole number as an integer.
 func floats(name string, v float32) Mem { return words(name, math.Float32bits(v)) }
 
-// log is approx.Log on eight values at a time, without its branches. The turns do not depend on one another, so that
-// the processor overlaps them.
+// log is approx.Log on eight values at a time, without branches. Turns do not depend on each other, so the processor
+// overlaps them.
 func log() {
 	sqrtHalf := words("sqrtHalf", approx.SqrtHalfBits)
 	fraction := words("fraction", approx.FractionMask)
