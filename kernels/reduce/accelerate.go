@@ -5,8 +5,8 @@ import (
 	"crossover/native/accelerate"
 )
 
-// pieceLength is how many values vDSP sums at a time. How its error grows with the length is not documented, and that
-// of one float32 accumulator would swallow the tail of a long slice; pieces are added in float64.
+// pieceLength is the number of values that vDSP sums at a time. The sums of pieces are added in float64. How the error of
+// vDSP grows with the length is not documented. A single float32 accumulator would lose the tail of a long slice.
 const pieceLength = 1 << 16
 
 // newFramework sums by Apple's vDSP, on one core and in float32.

@@ -10,7 +10,7 @@ import (
 	"crossover/kernels/kerneltest"
 )
 
-// Whole numbers sum exactly, so a value that is left out or counts twice shows.
+// Sums of whole numbers are exact, so a value that is left out or counted twice shows.
 func TestLaunchEveryValueCountsOnce(t *testing.T) {
 	p := kerneltest.Plans(t, &Sum, Params{})[kerneltest.EmulatorName]
 	if p == nil {
@@ -43,7 +43,7 @@ func alonePlan(t *testing.T, d *gpu.Device, n int) (p *gpu.Plan, x, y *gpu.Buffe
 	return p, x, y
 }
 
-// One threadgroup of a million values has threads that add up a thousand: what rounds away at every step is kept.
+// In one threadgroup of a million values, each thread adds up a thousand. What each addition rounds off must be kept.
 func TestLaunchKeepsRoundingErrors(t *testing.T) {
 	const n = 1 << 20
 	p, in, out := alonePlan(t, emulator.Open(t), n)
@@ -74,7 +74,7 @@ func TestLaunchSpecialValues(t *testing.T) {
 		{"no number", []float32{1, nan}, nan},
 		{"too large", []float32{math.MaxFloat32, math.MaxFloat32}, inf},
 	} {
-		// The values are alone in a slice of zeros, a threadgroup's step apart, so that one thread adds them.
+		// The values are a threadgroup's step apart in a slice of zeros, so one thread adds all of them.
 		x := make([]float32, 4*vectors*mostThreads*len(test.values))
 		for i, v := range test.values {
 			x[4*vectors*mostThreads*i] = v

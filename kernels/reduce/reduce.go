@@ -6,7 +6,7 @@ import (
 	"crossover/pool"
 )
 
-// Params is what a plan is made for: nothing, since one plan sums slices of every length.
+// Params is empty, because one plan sums slices of every length.
 type Params struct{}
 
 // elements is the axis of the operation.
@@ -28,8 +28,8 @@ var Sum = kernels.Declare(kernels.Op[Params]{
 			{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[elements]}},
 		}
 	},
-	// Seeded noise around 1, in [0, 2). Around 0 the values would cancel, and the relative error of what is left would say
-	// more about the noise than about the summation.
+	// Seeded noise in [0, 2). Noise around 0 would nearly cancel, and the relative error of the small sum would depend on
+	// the noise more than on the summation.
 	Fill: func(_ Params, _ kernels.Shape, _ kernels.Input, a *kernels.Args) {
 		kernels.Noise(a[1], 1)
 		for i := range a[1] {
@@ -57,15 +57,15 @@ func serial(_ kernels.Shape, a *kernels.Args) error {
 	return nil
 }
 
-// leastChunk is the least number of values in a chunk: some tenths of a microsecond with AVX2, as Pool.Grain
-// wants it. Up to one chunk go-parallel computes on its caller; past it, it pays for a wake.
+// leastChunk is the least number of values in a chunk: some tenths of a microsecond with AVX2, see pool.Pool.Grain. A slice
+// of at most one chunk is summed by the caller, without waking a helper.
 const leastChunk = 2 * block
 
-// parallel sums chunks on the workers of the pool and adds their sums in the order of the slice, so that the result
-// does not depend on who computed what.
+// parallel sums chunks on the workers of the pool, and adds their sums in the order of the slice. So the result does not
+// depend on which worker computed which chunk.
 type parallel struct {
 	pool  *pool.Pool
-	x     []float32 // of the call under way
+	x     []float32 // of the current call
 	grain int
 	sums  []float64 // of each chunk
 }
@@ -89,8 +89,7 @@ func (e *parallel) Run(_ kernels.Shape, a *kernels.Args) error {
 // Do sums the values from lo to hi−1, which are one chunk.
 func (e *parallel) Do(_, lo, hi int) { e.sums[lo/e.grain] = sum(e.x[lo:hi]) }
 
-// Plan sums slices with the implementation that is fastest at their length. It is for one goroutine at a
-// time.
+// Plan sums slices by the implementation that is fastest at their length. Only one goroutine at a time may use a Plan.
 type Plan struct {
 	// Explain takes a number of values.
 	*kernels.SizedPlan[Params]
@@ -98,7 +97,7 @@ type Plan struct {
 	result [1]float32
 }
 
-// NewSum returns a plan that chooses by d; d may be nil.
+// NewSum returns a plan that chooses by d, which may be nil: see [kernels.NewPlan].
 func NewSum(d *dispatch.Dispatcher) *Plan {
 	return &Plan{SizedPlan: kernels.NewPlan(d, &Sum, Params{}).Along(elements, kernels.Shape{})}
 }
@@ -107,8 +106,8 @@ func NewSum(d *dispatch.Dispatcher) *Plan {
 // length, and somewhat more with Apple's framework. If the values nearly cancel, the error is a large part of the sum. A
 // partial sum beyond the range of float32 is infinite.
 //
-// Sum allocates nothing at a length that the implementation has computed before; a GPU implementation remembers a few
-// lengths. It fails only if every implementation fails.
+// Sum allocates nothing at a length at which the implementation has run twice. An implementation on a GPU remembers only the
+// last few lengths. Sum fails only if every implementation fails.
 func (p *Plan) Sum(x []float32) (float32, error) {
 	if len(x) == 0 {
 		return 0, nil
@@ -117,7 +116,7 @@ func (p *Plan) Sum(x []float32) (float32, error) {
 	return p.result[0], err
 }
 
-// Program calls a plan as a program does.
+// Program is the [kernels.Program] of the operation.
 func Program(d *dispatch.Dispatcher, _ Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
 	plan := NewSum(d)
 	return func(_ kernels.Shape, a *kernels.Args) (err error) {

@@ -8,12 +8,12 @@ import (
 	"crossover/kernels/kerneltest"
 )
 
-// lengths have remainders modulo the strides, the blocks and the chunks.
+// lengths have remainders modulo strides, blocks and chunks.
 var lengths = []int{1, 2, 3, 4, 5, 7, 63, 64, 65, 4095, 4096, 4097, 4160, 8192, 8193, aloneUpTo, aloneUpTo + 1, 100_003, 1 << 20}
 
 func TestOp(t *testing.T) { kerneltest.Run(t, &Sum, kerneltest.Options{Sizes: lengths}) }
 
-// A threadgroup must not read the sums of its simdgroups before they are there.
+// A threadgroup must not read the sums of its simdgroups before they are written.
 func TestBarriers(t *testing.T) {
 	kerneltest.Barriers(t, &Sum, kerneltest.EmulatorName, kernels.Shape{elements: 1000})
 }
@@ -27,14 +27,14 @@ func sumBy(t *testing.T, p *kernels.Plan[Params], x []float32) float32 {
 	return y[0]
 }
 
-// Each value counts once: powers of two in a slice of zeros sum exactly, wherever they stand.
+// Each value counts once. Sums of powers of two in a slice of zeros are exact, wherever the powers stand.
 func TestEveryValueCountsOnce(t *testing.T) {
 	for name, p := range kerneltest.Plans(t, &Sum, Params{}) {
 		for _, n := range []int{130, 4096 + 67, 20_000} {
 			x := make([]float32, n)
 			step := 1
 			if name == kerneltest.EmulatorName {
-				step = n/29 + 1 // much to emulate; TestLaunchEveryValueCountsOnce has all of them
+				step = n/29 + 1 // emulation is slow; TestLaunchEveryValueCountsOnce has all places
 			}
 			for i := 0; i < n; i += step {
 				x[i] = 1
@@ -64,7 +64,7 @@ func TestLongSumDoesNotSaturate(t *testing.T) {
 	}
 }
 
-// A block sums all values: len(x) a multiple of the stride, in Go and in vector code.
+// A block sums all of its values, in Go and in vector code. len(x) is a multiple of the stride.
 func TestBlocksAgree(t *testing.T) {
 	x := make([]float32, block)
 	kernels.Noise(x, 3)

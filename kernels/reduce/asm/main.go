@@ -11,7 +11,7 @@ const (
 	vector = 8  // float32 values in a YMM register
 	ymm    = 32 // bytes of a YMM register
 
-	// accumulators hide the latency of an addition, 3 or 4 cycles, at two additions a cycle.
+	// accumulators is the number that hides the latency of an addition, 3 or 4 cycles, at two additions per cycle.
 	accumulators = 8
 )
 
