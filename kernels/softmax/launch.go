@@ -18,26 +18,26 @@ const (
 
 // strategy is how the threads of a device share the rows of a matrix.
 type strategy struct {
-	kernel    string // the first of two, where rows are cut into chunks
+	kernel    string // the first of two if rows are cut into chunks
 	threads   int    // in a threadgroup
-	perThread int    // elements: values, or vectors of four where the rows are whole vectors
+	perThread int    // elements: vectors of four if the rows are whole vectors, else values
 	rows      int    // in a threadgroup
 	chunks    int    // of a row
 }
 
 // The limits below were measured on an H200, in resident memory.
 const (
-	simdgroupColumns   = 512     // in the longest row of a simdgroup
-	simdgroups         = 4       // in a threadgroup, a row each
-	usualThreads       = 512     // in a threadgroup that has a row, as long as its threads have room
-	mostValues         = 32      // that a thread keeps; with more, too few threads fit into a core
+	simdgroupColumns   = 512     // longest row of a simdgroup
+	simdgroups         = 4       // in a threadgroup, with a row each
+	usualThreads       = 512     // in a threadgroup with one row, if the row fits
+	mostValues         = 32      // in a thread's registers; with more, too few threads fit into a core
 	chunkColumns       = 4 << 10 // in a chunk
 	threadgroupColumns = mostThreads * mostValues
-	fewRows            = 32       // with a threadgroup each, they leave most cores without work:
-	fewRowsWholeUpTo   = 16 << 10 // rows of more columns are cut into chunks then
+	fewRows            = 32       // with a threadgroup each, they would leave most cores without work,
+	fewRowsWholeUpTo   = 16 << 10 // so those with more columns are cut into chunks
 )
 
-// strategyFor returns how to share so many rows of so many elements, each being width values.
+// strategyFor returns how to share rows of the given number of elements. An element is width values.
 func strategyFor(rows, elements, width int) strategy {
 	columns := elements * width
 	switch {
@@ -63,10 +63,11 @@ func strategyFor(rows, elements, width int) strategy {
 // ceil returns a/b, rounded up.
 func ceil(a, b int) int { return (a + b - 1) / b }
 
-// powerOfTwo returns the least power of two that is not below n. Rounding to it, few texts are compiled.
+// powerOfTwo returns the least power of two that is not below n. Rounding numbers to powers of two keeps the number of
+// compiled texts small.
 func powerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
 
-// appendRows appends the softmax of rows. Rows of whole vectors of four are read and written as such.
+// appendRows appends the softmax of rows. Rows of whole vectors of four are read and written as vectors.
 func appendRows(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 	width := 1
 	if p.Columns%4 == 0 {

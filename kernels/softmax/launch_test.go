@@ -38,8 +38,8 @@ func TestStrategyFor(t *testing.T) {
 	}
 }
 
-// TestLaunchSpecialRows has the special rows in each of the three kernels: padded with entries that have no weight, and
-// where the row is cut into chunks, with chunks of nothing else.
+// TestLaunchSpecialRows computes special rows by each of the three kernels. The rows are padded with entries of weight 0. If
+// rows are cut into chunks, some chunks have only such entries.
 func TestLaunchSpecialRows(t *testing.T) {
 	for _, columns := range []int{40, 41, 1028, threadgroupColumns + 8} {
 		p := kerneltest.Plans(t, &Op, Params{columns})[kerneltest.EmulatorName]

@@ -8,13 +8,13 @@ import (
 
 //go:generate go run ./asm -out avx2_amd64.s -stubs avx2_amd64.go -pkg softmax
 
-// block is the number of exponentials that are added up in float32 before a float64 takes the sum over, so that a
-// vocabulary of a hundred thousand columns is as accurate as a row of a thousand.
+// block is the number of exponentials that are added up in float32. A float64 adds the sums of the blocks. So a row of a
+// hundred thousand columns is as accurate as a row of a thousand.
 const block = 1024
 
 // loops are the three passes over a row, in Go or in vector code.
 type loops struct {
-	// largest returns the greatest value of x, which is not empty. With a NaN in x it may return anything.
+	// largest returns the greatest value of x, which is not empty. If x has a NaN, it may return any value.
 	largest func(x []float32) float32
 	// exponentials sets dst[i] to e^(src[i]−shift) and returns the sum of dst. No src[i] is greater than shift.
 	exponentials func(dst, src []float32, shift float32) float32

@@ -16,8 +16,8 @@ func fastest() loops {
 	return inGo
 }
 
-// lanes is the number of values that the vector code takes at a time. The rest of a row goes through it in a buffer,
-// padded with what changes neither a maximum nor a sum of exponentials.
+// lanes is the number of values that the vector code takes at a time. The rest of a row is computed in a buffer padded with
+// −Inf, which changes neither a maximum nor a sum of exponentials.
 const lanes = 8
 
 type buffer [lanes]float32

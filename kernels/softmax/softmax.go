@@ -2,12 +2,12 @@
 //
 //	y[j] = e^(x[j] − m) / Σ_k e^(x[k] − m),   m = max_k x[k]
 //
-// Subtracting the row's maximum changes nothing in exact arithmetic and keeps every exponential at most 1, so that no
-// input overflows. Source: P. Blanchard, D. Higham, N. Higham, Accurately computing the log-sum-exp and softmax
-// functions, IMA J. Numer. Anal. 41 (2021), pages 2311–2330.
+// Subtracting the row's maximum changes nothing in exact arithmetic. It keeps every exponential at most 1, so no finite
+// input overflows. Source: P. Blanchard, D. Higham, N. Higham, Accurately computing the log-sum-exp and softmax functions,
+// IMA J. Numer. Anal. 41 (2021), pages 2311–2330.
 //
-// It does not take a mask, a temperature or a stride, and on the CPU one row is computed by one worker, however long it
-// is. The usual steps are New with the number of columns, once, and Apply.
+// The package does not take a mask, a temperature or a stride. On the processor, one worker computes a row of any length.
+// The usual steps are New with the number of columns, once, and Apply.
 package softmax
 
 import (
@@ -17,7 +17,7 @@ import (
 	"crossover/kernels"
 )
 
-// Params is what a plan is made for.
+// Params are what all calls of a plan have in common.
 type Params struct {
 	Columns int // values in a row, at least 1
 }
@@ -42,7 +42,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Lines:   []kernels.Line{kernels.Along(axes, "rows", kernels.Param{Name: "columns", Value: 1024})},
 	Params:  func(s kernels.Shape) Params { return Params{Columns: s[columns]} },
 	IO:      kernels.RowIO[Params],
-	// Seeded noise in [−8, 8), the range of a network's logits.
+	// Seeded noise in [−8, 8), a usual range of a network's logits.
 	Fill: func(_ Params, _ kernels.Shape, _ kernels.Input, a *kernels.Args) {
 		kernels.Noise(a[1], 1)
 		for i := range a[1] {
@@ -52,7 +52,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Reference: func(p Params, _ kernels.Shape, a *kernels.Args) []float64 { return Reference(a[1], p.Columns) },
 	Tolerance: func(kernels.Shape) float64 { return 1e-5 },
 	Work: func(s kernels.Shape, _ string) kernels.Work {
-		const flops = 25 // of a value: an exponential, a maximum, a sum, a division
+		const flops = 25 // per value: an exponential, a maximum, a sum, a division
 		n := float64(s[rows]) * float64(s[columns])
 		return kernels.Work{Bytes: 8 * n, Flops: flops * n, Pieces: float64(s[rows]), Threads: n / 4}
 	},
@@ -63,9 +63,8 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	},
 })
 
-// newLoop returns the softmax of rows on the processor.
+// newLoop returns the softmax of rows in Go.
 func newLoop(p Params, _ int) (kernels.Loop, error) {
-	// Up to one chunk, and always for one row, go-parallel computes on its caller; past it, it pays for a wake.
 	loops := fastest()
 	return kernels.RowLoop(p.Columns, leastChunk, loops.row), nil
 }
@@ -75,20 +74,21 @@ func newFrameworkLoop(p Params, _ int) (kernels.Loop, error) {
 	return kernels.RowLoop(p.Columns, leastChunk, frameworkRow), nil
 }
 
-// leastChunk is the least number of values in a chunk: about half a microsecond of one core with AVX2.
+// leastChunk is the least number of values in a chunk, about half a microsecond of one core with AVX2. A call of at most one
+// chunk, or of one row, is computed by the caller, without waking a helper.
 const leastChunk = 1024
 
-// Plan computes the softmax of rows with the implementation that is fastest at their number. An entry of −Inf becomes 0,
-// and so does one that is more than 87 below its row's maximum, but that Apple's framework may make a denormal of it. A row
-// that holds a NaN or a +Inf, or nothing but −Inf, becomes NaN. A GPU may make 0 of a denormal result.
+// Plan computes the softmax of rows by the implementation that is fastest at their number. An entry of −Inf becomes 0. An
+// entry that is more than 87 below the maximum of its row becomes 0, or with Apple's framework perhaps a denormal. A row
+// with a NaN or a +Inf, or of nothing but −Inf, becomes NaN. On a GPU, a denormal result may be 0.
 type Plan = kernels.RowPlan[Params]
 
-// New returns a plan that chooses by d; d may be nil. It fails where p.Columns is below 1.
+// New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It fails if p.Columns is below 1.
 func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	return kernels.NewRowPlan(d, &Op, p, p.Columns)
 }
 
-// Program calls a plan as a program does.
+// Program is the [kernels.Program] of the operation.
 var Program = kernels.RowProgram(New)
 
 // Reference returns the softmax of each row of x, which is rows×columns and row-major, in float64.

@@ -16,13 +16,14 @@ var (
 
 func TestOp(t *testing.T) { kerneltest.Run(t, &Op, kerneltest.Options{InPlace: true}) }
 
-// A threadgroup must not read what its simdgroups found out before it is there.
+// A threadgroup must not read the results of its simdgroups before they are written.
 func TestBarriers(t *testing.T) {
 	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{rows: 1, columns: 4096},
 		kernels.Shape{rows: 1, columns: threadgroupColumns + 4})
 }
 
-// plans returns a plan of every implementation for rows of some columns, and the loops in Go where they use vector code.
+// plans returns a plan of every implementation for rows of the given number of columns, and one of the portable loops if go
+// uses vector code.
 func plans(t *testing.T, columns int) map[string]*kernels.Plan[Params] {
 	t.Helper()
 	all := kerneltest.Plans(t, &Op, Params{columns})
@@ -46,7 +47,7 @@ func apply(t *testing.T, p *kernels.Plan[Params], dst, src []float32, n int) {
 	}
 }
 
-// TestPyTorch holds the reference and every implementation against rows that PyTorch computed in float64.
+// TestPyTorch compares the reference and every implementation with rows that PyTorch computed in float64.
 func TestPyTorch(t *testing.T) {
 	const columns = 1000
 	x, want := kerneltest.ReadArray[float32](t, "testdata/rows_x.npy"), kerneltest.ReadArray[float64](t, "testdata/softmax.npy")
@@ -72,7 +73,7 @@ func allowed(name string) float64 {
 	return 3e-7
 }
 
-// TestEveryWidth has every remainder modulo the vectors, the unrolled vectors, the blocks, the simdgroups and the chunks.
+// TestEveryWidth has every remainder modulo vectors, unrolled vectors, blocks, simdgroups and chunks.
 func TestEveryWidth(t *testing.T) {
 	for _, columns := range []int{
 		1, 2, 3, 4, 7, 8, 9, 15, 16, 31, 32, 33, 41, 255, simdgroupColumns, simdgroupColumns + 1, 1024, 1023, 1025, 2050, 4099,
@@ -87,7 +88,7 @@ func TestEveryWidth(t *testing.T) {
 			want := Reference(x, columns)
 			for name, p := range plans(t, columns) {
 				if name == kerneltest.EmulatorName && columns > 4096 && rows > 1 {
-					continue // much to emulate, and no threadgroup has more than one row
+					continue // emulation is slow, and no threadgroup has more than one row
 				}
 				got := make([]float32, len(x))
 				apply(t, p, got, x, columns)
@@ -118,7 +119,7 @@ var specialRows = []struct {
 
 func TestSpecialRows(t *testing.T) {
 	for _, test := range specialRows {
-		// Once as it is, in the rest of a row, and once in whole vectors.
+		// Once in the rest of a row, and once in whole vectors.
 		for _, repeat := range []int{1, 8} {
 			x, want := []float32{}, []float32{}
 			for range repeat {
@@ -136,7 +137,7 @@ func TestSpecialRows(t *testing.T) {
 	}
 }
 
-// checkSpecial compares values one by one, NaN being equal to NaN. One denormal or 0 is as good as another.
+// checkSpecial compares values one by one. A NaN equals a NaN, and denormals equal each other and 0.
 func checkSpecial(t *testing.T, name string, got, want []float32) {
 	t.Helper()
 	for i := range want {

@@ -16,7 +16,7 @@ const (
 	vector = 8  // float32 values in a YMM register
 	ymm    = 32 // bytes of a YMM register
 
-	// accumulators hide the latency of a maximum, which is one vector per 4 cycles otherwise.
+	// accumulators hide the latency of a maximum, which takes 4 cycles.
 	accumulators = 4
 )
 
@@ -27,7 +27,7 @@ func main() {
 	Generate()
 }
 
-// words returns a read-only vector that holds v eight times.
+// words returns a read-only vector of eight times v.
 func words(name string, v uint32) Mem {
 	m := GLOBL(name, RODATA|NOPTR)
 	for i := range vector {
@@ -36,7 +36,7 @@ func words(name string, v uint32) Mem {
 	return m
 }
 
-// floats is words of a float32. It writes bits, because the assembler takes a whole number for an integer.
+// floats is words for a float32. It writes the bits, because the assembler would read a whole number as an integer.
 func floats(name string, v float32) Mem { return words(name, math.Float32bits(v)) }
 
 func largest() {
@@ -89,7 +89,7 @@ func largest() {
 	RET()
 }
 
-// exponentials is approx.Exp on eight values at a time, without its branches.
+// exponentials is approx.Exp on eight values at a time, without branches.
 func exponentials() {
 	log2E := floats("log2E", approx.Log2E)
 	ln2Hi := floats("ln2Hi", approx.Ln2Hi)
@@ -124,7 +124,7 @@ func exponentials() {
 
 	Comment("x = e·ln 2 + r")
 	VMULPS(log2E, v, e)
-	VROUNDPS(Imm(0x08), e, e) // to nearest, ties to even, quietly
+	VROUNDPS(Imm(0x08), e, e) // to nearest, ties to even, no exceptions
 	VMOVAPS(v, r)
 	VFNMADD231PS(ln2Hi, e, r)
 	VFNMADD231PS(ln2Lo, e, r)
