@@ -17,9 +17,9 @@ import (
 	"crossover/kernels"
 )
 
-// Params is what a plan is made for.
+// Params are what all calls of a plan have in common.
 type Params struct {
-	Weights []float32 // of the columns, at least one; not to be changed afterwards
+	Weights []float32 // of the columns, at least one; a plan keeps the slice, which must not change
 }
 
 const (
@@ -54,15 +54,16 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	By: []kernels.Makers[Params]{kernels.OverRows(newLoop), kernels.KernelText("", appendRows)},
 })
 
-// Plan normalises rows. A row that holds a NaN becomes NaN; the squares of magnitudes above 10¹⁶ may overflow.
+// Plan normalises rows by the implementation that is fastest at their number. A row with a NaN becomes NaN. Squares of
+// magnitudes above 10¹⁶ may overflow.
 type Plan = kernels.RowPlan[Params]
 
-// New returns a plan that chooses by d; d may be nil. It fails where there are no weights.
+// New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It fails if there are no weights.
 func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	return kernels.NewRowPlan(d, &Op, p, len(p.Weights))
 }
 
-// Program calls a plan as a program does.
+// Program is the [kernels.Program] of the operation.
 var Program = kernels.RowProgram(New)
 
 func newLoop(p Params, _ int) (kernels.Loop, error) {
@@ -70,7 +71,7 @@ func newLoop(p Params, _ int) (kernels.Loop, error) {
 	return kernels.RowLoop(len(p.Weights), aboutHalfAMicrosecond, func(dst, src []float32) { normalise(dst, src, p.Weights) }), nil
 }
 
-// normalise computes one row. Squares are added up in float32 within a block, and the blocks in float64.
+// normalise computes one row. Squares are added up in float32 within a block. A float64 adds the sums of the blocks.
 func normalise(dst, src, w []float32) {
 	const block = 1024
 	var sum float64
@@ -100,13 +101,13 @@ func appendRows(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 		width = 4
 	}
 	elements := s[columns] / width
-	threads := min(1024, (elements+63)/64*32) // two elements each; a simdgroup at least
+	threads := min(1024, (elements+63)/64*32) // two elements each, in whole simdgroups
 	b.Dispatch(b.Kernel(gpu.Source{Name: "rmsnorm.metal", Text: text}.Define("WIDTH", width), "rms_norm"),
 		gpu.Size{X: s[rows], Y: 1, Z: 1}, gpu.Size{X: threads, Y: 1, Z: 1},
 		t[0], t[1], b.Constant(gpu.Float, p.Weights), gpu.Values(elements), gpu.Values(float32(epsilon)))
 }
 
-// Reference returns the rows of x, normalised and weighted by w, in float64.
+// Reference returns the rows of x, normalised and weighted by w, in float64. x is rows×len(w), row-major.
 func Reference(w, x []float32) (y []float64) {
 	for row := range slices.Chunk(x, len(w)) {
 		var sum float64

@@ -19,7 +19,7 @@ func TestBarriers(t *testing.T) {
 	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{rows: 1, columns: 4096})
 }
 
-// TestPyTorch has rows that PyTorch computed.
+// TestPyTorch compares with rows that PyTorch computed.
 func TestPyTorch(t *testing.T) {
 	x, w := kerneltest.ReadArray[float32](t, "testdata/x.npy"), kerneltest.ReadArray[float32](t, "testdata/weight.npy")
 	want := kerneltest.ReadArray[float64](t, "testdata/y.npy")
