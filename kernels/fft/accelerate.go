@@ -5,8 +5,8 @@ import (
 	"crossover/native/accelerate"
 )
 
-// newFramework transforms row after row by Apple's vDSP, on one core. vDSP has no transform of an odd length: such rows
-// are transformed in Go.
+// newFramework transforms row after row by Apple's vDSP, on one core. vDSP has no transforms of odd lengths, so rows of odd
+// lengths are transformed in Go.
 func newFramework(p Params) (kernels.Runner, error) {
 	if p.N%2 != 0 {
 		return newSerial(p), nil

@@ -32,7 +32,7 @@ func ExampleNew() {
 	// bin 0 of the second row: 8.0
 }
 
-// A program that wants one transform on one core needs no plan and no dispatcher.
+// A transform on one core needs no plan and no dispatcher.
 func ExampleNewReal() {
 	transform := fft.NewReal(6)
 	bins := make([]complex64, 6/2+1)

@@ -36,13 +36,13 @@ func transformRows(t rowTransform, n int, dst []complex64, src []float32, lo, hi
 	}
 }
 
-// parallel shares the rows out over the pool. Where there are fewer rows than workers and the length allows it, the
+// parallel divides the rows among the workers of a pool. If there are fewer rows than workers and the length allows it, the
 // workers share each row instead.
 type parallel struct {
 	n       int
 	pool    *pool.Pool
-	rows    []*Real      // one a worker
-	divided rowTransform // nil where a row is not worth dividing
+	rows    []*Real      // one for each worker
+	divided rowTransform // nil if a row is not worth dividing
 	dst     []complex64
 	src     []float32
 }
@@ -77,7 +77,7 @@ func (p *parallel) Run(_ kernels.Shape, a *kernels.Args) error {
 // Do transforms the rows from lo to hi−1.
 func (p *parallel) Do(worker, lo, hi int) { transformRows(p.rows[worker], p.n, p.dst, p.src, lo, hi) }
 
-// library transforms through FFTW: the number of rows that it was made for by one plan, any other row after row.
+// library transforms by FFTW. It has a plan for Batch rows. It transforms any other number of rows one by one.
 type library struct {
 	Params
 	threads int

@@ -15,7 +15,7 @@ func appendRows(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) {
 	}
 }
 
-// newVendor returns what appends the rows of a call by a vendor's library.
+// newVendor returns a function that appends the rows of a call by a vendor's library.
 func newVendor(_ *gpu.Device, library gpu.FFT, _ Params) (kernels.Append[Params], error) {
 	return func(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) {
 		if fitsCall(b, s) {
@@ -26,7 +26,7 @@ func newVendor(_ *gpu.Device, library gpu.FFT, _ Params) (kernels.Append[Params]
 	}, nil
 }
 
-// fitsCall reports whether a call is not too long for a GPU, and refuses it where it is.
+// fitsCall reports whether a call is short enough for a GPU. It refuses a longer call.
 func fitsCall(b *gpu.Builder, s kernels.Shape) bool {
 	if s[batch] > launch.MostValues/s[length] {
 		b.Refuse(fmt.Errorf("fft: %d rows of %d samples are too many for one call on a GPU (want at most %d samples): %w",

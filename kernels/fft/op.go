@@ -18,7 +18,7 @@ const (
 	batch
 )
 
-// maxLength is the greatest length that is swept.
+// maxLength is the greatest length that is measured.
 const maxLength = 1 << 20
 
 var axes = []kernels.Axis{
@@ -26,7 +26,7 @@ var axes = []kernels.Axis{
 	{Name: "batch", Unit: "rows", Min: 1, Max: 1024},
 }
 
-// rowLengths are the lengths at which the number of rows is swept.
+// rowLengths are the lengths at which numbers of rows are measured.
 var rowLengths = []int{1024, 4096}
 
 // Op declares the operation.
@@ -43,7 +43,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 			{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[batch], s[length]}},
 		}
 	},
-	// Rows that follow one another in a recording.
+	// Successive rows of a recording.
 	Fill:      func(_ Params, _ kernels.Shape, in kernels.Input, a *kernels.Args) { in.Fill(a[1]) },
 	Reference: referenceOfRows,
 	Tolerance: func(kernels.Shape) float64 { return 1e-6 },
@@ -59,7 +59,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	},
 })
 
-// lines returns the transform of one row over its length, and over the number of rows at some lengths.
+// lines returns the line of one row over its length, and for each of rowLengths the line over the number of rows.
 func lines() []kernels.Line {
 	single := kernels.Along(axes, "n", kernels.Param{Name: "batch", Value: 1})
 	single.Without = withoutSplit(transform.Splits())
@@ -70,8 +70,7 @@ func lines() []kernels.Line {
 	return all
 }
 
-// withoutSplit returns what says why an implementation has nothing to share out in one row. splits says whether this
-// processor divides a transform.
+// withoutSplit returns a Line.Without that leaves out go-parallel if this processor does not divide one row among cores.
 func withoutSplit(splits bool) func(implementation string) error {
 	return func(implementation string) error {
 		if implementation == "go-parallel" && !splits {
@@ -91,13 +90,13 @@ func work(s kernels.Shape, _ string) kernels.Work {
 		Kind:    kernels.Transform,
 	}
 	if s[length] > launch.LongestReal {
-		w.Launches = 3 // columns, rows, and the halves put together
+		w.Launches = 3 // columns, rows, and the bins of the real transform
 	}
 	return w
 }
 
-// judged says which line a call goes by: one row by its length, more by their number at the nearest length that has a
-// line, as many rows of it as hold the samples.
+// judged returns the line that decides a call. One row is judged by its length. Several rows are judged on the line of the
+// nearest length, at the number of its rows that hold as many samples.
 func judged(p Params, s kernels.Shape) (line, size int) {
 	if s[batch] == 1 {
 		return 0, s[length]
@@ -113,7 +112,7 @@ func judged(p Params, s kernels.Shape) (line, size int) {
 	return 1 + nearest, max(1, int(math.Round(float64(s[batch])*scale)))
 }
 
-// lengths are the even numbers up to twice maxLength without a prime factor above 5, ascending.
+// lengths are the even numbers up to 2·maxLength without a prime factor above 5, ascending.
 var lengths = sync.OnceValue(func() []int {
 	var found []int
 	for twos := 2; twos <= 2*maxLength; twos *= 2 {
@@ -127,8 +126,8 @@ var lengths = sync.OnceValue(func() []int {
 	return found
 })
 
-// roundLength returns the nearest length that people choose, the greater of two equally near ones: even, and without a
-// prime factor above 5.
+// roundLength returns the nearest even length without a prime factor above 5, which are the lengths that people choose. Of
+// two equally near lengths it returns the greater.
 func roundLength(n int) int {
 	all := lengths()
 	i, exact := slices.BinarySearch(all, n)

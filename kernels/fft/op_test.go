@@ -16,17 +16,17 @@ import (
 	"crossover/pool"
 )
 
-// FFTW deliberates for up to half a second over a length, so there are few.
+// There are few lengths, because FFTW plans for up to half a second for each.
 func TestOp(t *testing.T) {
 	kerneltest.Run(t, &Op, kerneltest.Options{Sizes: []int{3, 480, 1000}, Most: 16 << 10, Infinite: true})
 }
 
-// Threads must not write what others of their threadgroup have yet to read, nor read what is not there yet.
+// A thread must not overwrite what others of its threadgroup still have to read, nor read what is not written yet.
 func TestBarriers(t *testing.T) {
 	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{256, 1})
 }
 
-// TestInfinity checks that a bin of an infinite sample is infinite or no number, whichever it is.
+// TestInfinity checks that no bin is finite if a sample is infinite.
 func TestInfinity(t *testing.T) {
 	for _, n := range []int{480, 101} {
 		for name, plan := range kerneltest.Plans(t, &Op, Params{N: n, Batch: 1}) {
@@ -45,7 +45,7 @@ func TestInfinity(t *testing.T) {
 	}
 }
 
-// TestWork holds the bytes against the memory that a call reads and writes.
+// TestWork compares Work's bytes with the memory that a call reads and writes.
 func TestWork(t *testing.T) {
 	for _, s := range []kernels.Shape{{64, 1}, {1000, 3}, {45, 2}} {
 		bytes := 0
@@ -116,7 +116,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestJudged checks which measurement decides: that of one row by its length, else that of rows at the nearer length.
+// TestJudged checks which line decides a call.
 func TestJudged(t *testing.T) {
 	for _, tc := range []struct {
 		n, rows, line, size int
@@ -137,7 +137,7 @@ func TestJudged(t *testing.T) {
 	}
 }
 
-// TestWithoutSplit checks that go-parallel competes in one row only where it divides one.
+// TestWithoutSplit checks that go-parallel takes part in the line of one row only if it divides a row.
 func TestWithoutSplit(t *testing.T) {
 	for i, c := range Op.Cases(kerneltest.Backends(t)) {
 		for _, implementation := range c.Implementations {
@@ -155,7 +155,7 @@ func TestWithoutSplit(t *testing.T) {
 	}
 }
 
-// TestParallelRows gives several workers rows for long enough that they meet.
+// TestParallelRows transforms rows on several workers for so long that they run at the same time.
 func TestParallelRows(t *testing.T) {
 	const n, rows = 1000, 64
 	workers := pool.New(4)
@@ -178,7 +178,7 @@ func TestParallelRows(t *testing.T) {
 	}
 }
 
-// TestOtherRows checks that a plan takes other numbers of rows than it was made for, and odd lengths.
+// TestOtherRows checks that a plan takes any number of rows, and odd lengths.
 func TestOtherRows(t *testing.T) {
 	for _, n := range []int{64, 63} {
 		for name, plan := range kerneltest.Plans(t, &Op, Params{N: n, Batch: 4}) {
@@ -201,7 +201,7 @@ func TestTooManyRows(t *testing.T) {
 	}
 }
 
-// fakeLibrary notes what it is asked for and fails.
+// fakeLibrary notes the arguments of a call and fails.
 type fakeLibrary struct {
 	gpu.FFT
 	n, batch int
@@ -215,7 +215,7 @@ func (l *fakeLibrary) NewRealFFT(dst, src gpu.Region, n, batch int) (gpu.Externa
 	return nil, errFake
 }
 
-// TestVendor checks what a vendor's library is asked for; what it then computes is tested where there is one.
+// TestVendor checks what a vendor's library is asked for. What the library computes is tested on machines that have it.
 func TestVendor(t *testing.T) {
 	library := &fakeLibrary{}
 	appendVendor, err := newVendor(nil, library, Params{})

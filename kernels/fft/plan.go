@@ -7,14 +7,14 @@ import (
 	"crossover/kernels"
 )
 
-// Params is what a plan is made for.
+// Params are what all calls of a plan have in common.
 type Params struct {
 	N     int // samples in a row, at least 1
-	Batch int // rows that a call usually brings; 0 stands for 1. Other numbers work too
+	Batch int // usual number of rows of a call; 0 stands for 1. Other numbers work too
 }
 
-// Plan transforms rows of real samples by the implementation that is fastest on this host for their number. It is for one
-// goroutine at a time.
+// Plan transforms rows of real samples by the implementation that is fastest at their number. Only one goroutine at a time
+// may use a Plan.
 type Plan struct {
 	// Explain takes a number of rows.
 	*kernels.SizedPlan[Params]
@@ -22,8 +22,9 @@ type Plan struct {
 	n int
 }
 
-// New returns a plan that chooses by d; d may be nil. The number of rows was measured at the lengths 1024 and 4096. At
-// another length the nearer of the two decides, at the number of its rows that holds as many samples.
+// New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It fails if p.N or p.Batch is negative, or
+// if p.N is 0. One row is judged by its length. Numbers of rows were measured at the lengths 1024 and 4096. At another
+// length the nearer of the two decides, at the number of its rows that hold as many samples.
 func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if p.Batch == 0 {
 		p.Batch = 1
@@ -34,10 +35,10 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	return &Plan{kernels.NewPlan(d, &Op, p).Along(batch, kernels.Shape{length: p.N}), p.N}, nil
 }
 
-// Transform writes bins 0 to N/2 of the unscaled transform of each row of src to the rows of dst. src holds one or more
-// rows of N samples and dst as many rows of N/2+1 bins, one after the other; they must not overlap. Transform panics
-// if the lengths do not fit. It fails only if every implementation fails. Transform allocates nothing at a number of rows
-// that the implementation has computed before; a GPU implementation remembers a few numbers of rows.
+// Transform writes bins 0 to N/2 of the unscaled transform of each row of src to the rows of dst. src holds one or more rows
+// of N samples and dst as many rows of N/2+1 bins, one after the other; they must not overlap. Transform panics if the
+// lengths do not fit. It fails only if every implementation fails. Transform allocates nothing at a number of rows at which
+// the implementation has run twice. An implementation on a GPU remembers only the last few numbers of rows.
 func (p *Plan) Transform(dst []complex64, src []float32) error {
 	rows := len(src) / p.n
 	if rows < 1 || len(src) != rows*p.n || len(dst) != rows*(p.n/2+1) {
@@ -46,7 +47,7 @@ func (p *Plan) Transform(dst []complex64, src []float32) error {
 	return kernels.RunSized(p.SizedPlan, rows, kernels.Args{kernels.ComplexWords(dst), src})
 }
 
-// Program calls a plan as a program does.
+// Program is the [kernels.Program] of the operation.
 var Program = kernels.NewProgram(New, func(p *Plan, _ kernels.Shape, a *kernels.Args) error {
 	return p.Transform(kernels.Complex(a[0]), a[1])
 })

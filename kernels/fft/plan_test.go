@@ -6,7 +6,7 @@ import (
 	"crossover/native/fftw"
 )
 
-// A program that makes plans of many lengths and drops them does not keep FFTW's plans.
+// FFTW's plans are freed if a program makes plans of many lengths and drops them.
 func TestDroppedPlansAreFreed(t *testing.T) {
 	if err := fftw.Probe(); err != nil {
 		t.Skip(err)
@@ -19,7 +19,7 @@ func TestDroppedPlansAreFreed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for rows := 1; rows <= 3; rows++ { // the plan of one row, that of two, and one row after the other
+		for rows := 1; rows <= 3; rows++ { // by the plan for one row, by that for two, and row by row
 			if err := p.Transform(make([]complex64, rows*(n/2+1)), make([]float32, rows*n)); err != nil {
 				t.Fatal(err)
 			}

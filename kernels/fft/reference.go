@@ -8,8 +8,8 @@ import (
 	"crossover/kernels/fft/double"
 )
 
-// Reference returns bins 0 to n/2 of the transform of x, of length n, in float64. Bin 0 is real, and so is bin n/2 of an
-// even n.
+// Reference returns bins 0 to n/2 of the unscaled transform of x in float64, where n is len(x). Bin 0 is real, and so is bin
+// n/2 for even n. If x is empty, it returns nil.
 func Reference(x []float32) []complex128 {
 	n := len(x)
 	if n == 0 {
@@ -27,8 +27,8 @@ func Reference(x []float32) []complex128 {
 	return bins[:n/2+1]
 }
 
-// referenceOfRows returns the bins of all rows as parts. Of an infinite sample every bin is infinite or no number, and
-// which of the two is up to the algorithm: here they are infinite.
+// referenceOfRows returns the real and imaginary parts of the bins of all rows. If a sample is infinite, a bin is infinite
+// or NaN, depending on the algorithm. Here it is infinite, or NaN if the row has a NaN.
 func referenceOfRows(p Params, _ kernels.Shape, a *kernels.Args) []float64 {
 	var out []float64
 	for row := range slices.Chunk(a[1], p.N) {
@@ -39,7 +39,7 @@ func referenceOfRows(p Params, _ kernels.Shape, a *kernels.Args) []float64 {
 		}
 		for _, bin := range Reference(row) {
 			if infinite {
-				bin = complex(sum, sum) // +Inf, NaN where there is one
+				bin = complex(sum, sum) // +Inf, or NaN if the row has a NaN
 			}
 			out = append(out, real(bin), imag(bin))
 		}

@@ -9,7 +9,7 @@ import (
 	"crossover/kernels/kerneltest"
 )
 
-// TestReferenceAgainstNumPy holds the reference to arrays of numpy.fft.rfft.
+// TestReferenceAgainstNumPy compares the reference with arrays of numpy.fft.rfft.
 func TestReferenceAgainstNumPy(t *testing.T) {
 	const file = "transform/testdata/numpy.npz"
 	signal := kerneltest.ReadArchived[float32](t, file, "signal")

@@ -6,7 +6,7 @@ import (
 	"crossover/kernels/fft/transform"
 )
 
-// Complex transforms n complex samples. It is not safe for concurrent use: take one Clone a goroutine.
+// Complex transforms n complex samples on one core. It is not safe for concurrent use: make a Clone for each goroutine.
 type Complex struct {
 	n         int
 	transform transform.Complex
@@ -27,14 +27,14 @@ func (c *Complex) Len() int { return c.n }
 func (c *Complex) Clone() *Complex { return &Complex{n: c.n, transform: c.transform.Clone()} }
 
 // Forward writes the unscaled transform of src to dst. Both have length n and must not overlap; src is unchanged. It
-// panics where a length is not n.
+// panics if a length is not n.
 func (c *Complex) Forward(dst, src []complex64) {
 	c.check(dst, src)
 	c.transform.Forward(dst, src)
 }
 
 // Inverse writes the inverse transform of src, divided by n, to dst. Both have length n and must not overlap; src is
-// unchanged. It panics where a length is not n.
+// unchanged. It panics if a length is not n.
 func (c *Complex) Inverse(dst, src []complex64) {
 	c.check(dst, src)
 	c.transform.Inverse(dst, src)
@@ -46,8 +46,8 @@ func (c *Complex) check(dst, src []complex64) {
 	}
 }
 
-// Real transforms n real samples to the n/2+1 bins of their spectrum and back. It is not safe for concurrent use: take
-// one Clone a goroutine.
+// Real transforms n real samples to the n/2+1 bins of their spectrum and back, on one core. It is not safe for concurrent
+// use: make a Clone for each goroutine.
 type Real struct {
 	n         int
 	transform transform.Real
@@ -67,8 +67,8 @@ func (r *Real) Len() int { return r.n }
 // Clone returns a transform that shares the tables and has its own scratch memory.
 func (r *Real) Clone() *Real { return &Real{n: r.n, transform: r.transform.Clone()} }
 
-// Forward writes bins 0 to n/2 of the unscaled transform of src to dst. src has length n, dst has length n/2+1, and
-// they must not overlap; src is unchanged. It panics where a length is wrong.
+// Forward writes bins 0 to n/2 of the unscaled transform of src to dst. src has length n, dst has length n/2+1, and they
+// must not overlap; src is unchanged. It panics if a length is wrong.
 func (r *Real) Forward(dst []complex64, src []float32) {
 	if len(src) != r.n || len(dst) != r.n/2+1 {
 		panic(fmt.Sprintf("fft: real transform of length %d got src of %d and dst of %d", r.n, len(src), len(dst)))
@@ -76,9 +76,9 @@ func (r *Real) Forward(dst []complex64, src []float32) {
 	r.transform.Forward(dst, src)
 }
 
-// Inverse writes the n samples whose spectrum is src, divided by n, to dst. src has length n/2+1, dst has length n, and
-// they must not overlap; src is unchanged. The imaginary parts of bin 0 and, for even n, of bin n/2 are taken as 0. It
-// panics where a length is wrong.
+// Inverse writes the n samples whose spectrum is src, divided by n, to dst. src has length n/2+1, dst has length n, and they
+// must not overlap; src is unchanged. The imaginary parts of bin 0 and, for even n, of bin n/2 are taken as 0. It panics if
+// a length is wrong.
 func (r *Real) Inverse(dst []float32, src []complex64) {
 	if len(dst) != r.n || len(src) != r.n/2+1 {
 		panic(fmt.Sprintf("fft: real transform of length %d got src of %d and dst of %d", r.n, len(src), len(dst)))

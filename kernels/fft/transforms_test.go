@@ -9,7 +9,7 @@ import (
 	"crossover/kernels/fft/ffttest"
 )
 
-// TestTransforms transforms by clones and back.
+// TestTransforms transforms and inverts by clones.
 func TestTransforms(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 30, 64} {
 		x, values := ffttest.Noise(n), ffttest.ComplexNoise(n)

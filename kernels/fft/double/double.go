@@ -1,10 +1,11 @@
-// Package double computes roots of unity and the discrete Fourier transform in float64. Tables are made from its
-// values, and tests compare results with them. Package double is not fast.
+// Package double computes roots of unity and the discrete Fourier transform in float64. Tables of the other packages are
+// made of these values, and tests compare with them. The package is not fast.
 package double
 
 import "math"
 
-// Root returns exp(−2πi·k/n), exact to float64: the angle is reduced to an eighth of a turn first.
+// Root returns exp(−2πi·k/n) with the precision of float64. n is at least 1, and k may be any integer. Root first reduces
+// the angle to an eighth of a turn.
 func Root(k, n int) complex128 {
 	k %= n
 	if k < 0 {
@@ -32,8 +33,8 @@ func Root(k, n int) complex128 {
 }
 
 // Transform writes the unscaled forward transform of x to dst. Both have the same length, at least 1, and must not overlap.
-// It splits the definition by the least prime factor of the length until nothing is left to split, and sums the definition
-// where a length is prime: it takes time in proportion to the length times the sum of its prime factors.
+// It splits the transform by the least prime factor of the length, again and again, and sums the definition if a length is
+// prime. The time is proportional to the length times the sum of its prime factors.
 func Transform(dst, x []complex128) {
 	roots := make([]complex128, len(x))
 	for k := range roots {

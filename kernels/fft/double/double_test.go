@@ -25,7 +25,7 @@ func TestTransform(t *testing.T) {
 	}
 }
 
-// TestRoot takes every root of some lengths, also of more than a turn and of less than none.
+// TestRoot takes every root of some lengths, also beyond one turn and of negative numbers.
 func TestRoot(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 8, 12, 100, 1009} {
 		for k := -n; k <= 2*n; k++ {
@@ -36,7 +36,7 @@ func TestRoot(t *testing.T) {
 			}
 		}
 	}
-	// Quarter turns have no rounding error.
+	// Roots at quarter turns are exact.
 	for k, want := range []complex128{1, -1i, -1, 1i} {
 		if got := double.Root(3*k, 12); got != want {
 			t.Errorf("root %d of 12 is %v, want %v", 3*k, got, want)

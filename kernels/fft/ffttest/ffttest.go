@@ -1,4 +1,4 @@
-// Package ffttest holds samples and their right transforms, for the tests of package fft and of the packages below it.
+// Package ffttest makes samples and their exact transforms, for the tests of package fft and of the packages below it.
 package ffttest
 
 import (
@@ -11,21 +11,21 @@ import (
 	"crossover/kernels/fft/double"
 )
 
-// Noise returns n samples, for each n always the same ones.
+// Noise returns n samples, always the same for an n.
 func Noise(n int) []float32 {
 	x := make([]float32, n)
 	kernels.Noise(x, uint64(n))
 	return x
 }
 
-// ComplexNoise returns n complex values, for each n always the same ones.
+// ComplexNoise returns n complex values, always the same for an n.
 func ComplexNoise(n int) []complex64 {
 	x := make([]complex64, n)
 	kernels.Noise(kernels.ComplexWords(x), uint64(n))
 	return x
 }
 
-// Definition returns bins 0 to n−1 of the transform of x as the formula says, in float64.
+// Definition returns bins 0 to n−1 of the transform of x by the formula, in float64. n is len(x).
 func Definition(x []complex64) []complex128 {
 	n := len(x)
 	bins := make([]complex128, n)
@@ -37,7 +37,8 @@ func Definition(x []complex64) []complex128 {
 	return bins
 }
 
-// Complex returns the transforms of rows of n values in float64, the inverse ones divided by n, as parts.
+// Complex returns the transforms of rows of n values in float64, as real and imaginary parts. Inverse transforms are divided
+// by n.
 func Complex(x []complex64, n int, inverse bool) []float64 {
 	var out []float64
 	row, bins := make([]complex128, n), make([]complex128, n)
@@ -59,7 +60,7 @@ func Complex(x []complex64, n int, inverse bool) []float64 {
 	return out
 }
 
-// Real returns bins 0 to n/2 of the transforms of rows of n samples in float64, as parts.
+// Real returns bins 0 to n/2 of the transforms of rows of n samples in float64, as real and imaginary parts.
 func Real(x []float32, n int) []float64 {
 	values := make([]complex64, len(x))
 	for i, v := range x {
@@ -90,7 +91,7 @@ func Widen(x []float32) []float64 {
 	return out
 }
 
-// Expect fails a test where the relative error of what it got is above the tolerance.
+// Expect fails a test if the relative error of got is above the tolerance.
 func Expect(t *testing.T, what string, got []float32, want []float64, tolerance float64) {
 	t.Helper()
 	if e := kernels.RelativeError(got, want); e > tolerance {

@@ -5,7 +5,7 @@ import (
 	"crossover/kernels/fft/double"
 )
 
-// appendBluestein appends transforms of a length that is no power of two: see bluestein in package transform for the formula.
+// appendBluestein appends transforms of any length. The formula is at bluestein in package transform.
 func appendBluestein(b *gpu.Builder, dst, src gpu.Argument, n, batch int, inverse bool) {
 	m := 1
 	for m < 2*n-1 {
@@ -14,7 +14,7 @@ func appendBluestein(b *gpu.Builder, dst, src gpu.Argument, n, batch int, invers
 	chirp, filter := chirpTables(n, m)
 	chirps, filters := b.Constant(gpu.Float2, chirp), b.Constant(gpu.Float2, filter)
 	if m <= longestRow(b.Facts()) {
-		// The second transform of the kernel is an inverse one of length m.
+		// The kernel ends with an inverse transform of length m.
 		s, scale := rowShape(m), scaleOf(m, true)*scaleOf(n, inverse)
 		source, table := s.define(bluesteinSource.Define("ROWS", s.side).Define("INVERSE", flag(inverse)), rowTile)
 		b.Dispatch(b.Kernel(source, "bluestein_rows"), threadgroups(divideUp(batch, s.side)), threads(s.threads()), dst, src,
@@ -35,8 +35,8 @@ func appendBluestein(b *gpu.Builder, dst, src gpu.Argument, n, batch int, invers
 		gpu.Values(swap), gpu.Values(scaleOf(n, inverse)))
 }
 
-// chirpTables returns the chirp c[j] = exp(−πi·j²/n), j < n, and the transform of its conjugate, wrapped around a circle
-// of m values, both computed in float64.
+// chirpTables returns the chirp c[j] = exp(−πi·j²/n), j < n, and the transform of its conjugate, which is wrapped around m
+// values. Both are computed in float64.
 func chirpTables(n, m int) (chirp, filter []float32) {
 	wrapped, spectrum := make([]complex128, m), make([]complex128, m)
 	for j := range n {

@@ -21,10 +21,10 @@ func FramesFit(n int) bool {
 	return n >= shortestReal && isPowerOfTwo(n) && n <= LongestReal
 }
 
-// Frames appends forward transforms, unscaled, of rows of n samples of a signal, which may overlap, each one times
-// the periodic Hann window ½ − ½·cos(2πj/n). src holds the signal's samples as gpu.Float, at least one of them, and dst
-// f.Count rows of n/2+1 gpu.Float2. It panics where FramesFit does not hold for n, where a number is out of its range, and
-// where the rows reach past 2^31 samples.
+// Frames appends unscaled forward transforms of rows of n samples of a signal. Rows may overlap. Each row is multiplied by
+// the periodic Hann window ½ − ½·cos(2πj/n). src holds the samples of the signal as gpu.Float, at least one. dst holds
+// f.Count rows of n/2+1 gpu.Float2. Frames panics unless FramesFit(n), if a number is out of its range, and if the rows
+// reach past 2^31 samples.
 func Frames(b *gpu.Builder, dst, src *gpu.Buffer, n int, f Cut) {
 	if !FramesFit(n) || f.Count < 1 || f.Hop < 1 || f.Hop > math.MaxInt32 || f.Lead < 0 || f.Lead > n || f.Samples < 0 ||
 		f.Samples > math.MaxInt32-2*n || f.Count-1 > (math.MaxInt32-2*n)/f.Hop {
@@ -33,11 +33,11 @@ func Frames(b *gpu.Builder, dst, src *gpu.Buffer, n int, f Cut) {
 	appendRealRows(b, dst, src, frameShape(n), f.Count, &f)
 }
 
-// appendRealRows appends count real transforms of twice s.length() values: of rows that follow one another, or of frames
-// where there are any.
+// appendRealRows appends count transforms of 2·s.length() real values each. With a nil f they are successive rows, and
+// otherwise the frames that f cuts.
 func appendRealRows(b *gpu.Builder, dst, src *gpu.Buffer, s shape, count int, f *Cut) {
 	h := s.length()
-	// A thread that has one butterfly of the last pass finds the mirror image of a bin in its simdgroup, by a shuffle.
+	// If each thread has one butterfly of the last pass, a shuffle in the simdgroup gives the mirror image of a bin.
 	source, table := s.define(realSource.Define("ROWS", s.side).Define("SHUFFLED", flag(s.points == s.lastRadix())).
 		Define("FRAMES", flag(f != nil)).Define("ALIGNED", flag(f != nil && f.Hop%2 == 0 && f.Lead%2 == 0)), rowTile)
 	var cut Cut

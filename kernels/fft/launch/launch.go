@@ -1,14 +1,13 @@
 // Package launch appends discrete Fourier transforms to launch plans of package gpu, for the operation fft and for the
 // operations that use it.
 //
-// Rows of a power of two are transformed in a threadgroup each, with the points in registers, by a kernel of each length.
-// Longer ones go in two or three steps, as the columns and the rows of a matrix. The other lengths without a prime factor
-// above 7 go through one kernel that takes its passes at run time, in one step or in two, up to some half a million complex
-// values. Every other length goes through Bluestein's algorithm.
+// A threadgroup transforms a row whose length is a power of two, with the points in registers. Each such length has a kernel
+// of its own. Longer rows take two or three steps, as the columns and the rows of a matrix. Other lengths without a prime
+// factor above 7, up to some half a million complex values, take one or two steps of a single kernel, which gets its passes
+// at run time. All other lengths take Bluestein's algorithm.
 //
-// Complex and Real take every length. They panic if n or batch is below 1 or a call transforms more than
-// MostValues. They do not check the buffers: Build or the caller's tests find one that is too small for its rows or of
-// another element type.
+// Complex and Real take every length. They panic if n or batch is below 1 or if a call transforms more than MostValues. They
+// do not check whether the buffers are large enough and have the right element types. Build and the tests of the caller do.
 package launch
 
 import (
@@ -18,7 +17,7 @@ import (
 	"crossover/kernels/fft/double"
 )
 
-// MostValues is how many values, real or complex, one call transforms at most.
+// MostValues is the greatest number of values, real or complex, that one call transforms.
 const MostValues = mostPoints / 2
 
 // Complex appends batch transforms of n complex values each: src and dst hold batch rows of n gpu.Float2, one
@@ -63,7 +62,7 @@ func checkRows(n, batch int) {
 	}
 }
 
-// appendComplex is Complex of buffers that may be seen as another type.
+// appendComplex is Complex for buffers that may be viewed as another type.
 func appendComplex(b *gpu.Builder, dst, src gpu.Argument, n, batch int, inverse bool) {
 	switch {
 	case n < shortestRow:
@@ -91,7 +90,7 @@ func appendComplexRows(b *gpu.Builder, dst, src gpu.Argument, s shape, rows int,
 		b.Constant(gpu.Float2, table), gpu.Values(rows), gpu.Values(scaleOf(s.length(), inverse)))
 }
 
-// scaleOf returns what a transform of n values is multiplied by.
+// scaleOf returns the factor of a transform of n values.
 func scaleOf(n int, inverse bool) float32 {
 	if inverse {
 		return float32(1 / float64(n))
@@ -99,7 +98,7 @@ func scaleOf(n int, inverse bool) float32 {
 	return 1
 }
 
-// perValue appends a kernel that computes a value a thread.
+// perValue appends a kernel with one thread for each value.
 func perValue(b *gpu.Builder, source gpu.Source, kernel string, values int, arguments ...gpu.Argument) {
 	const width = 256
 	b.Dispatch(b.Kernel(source, kernel), threadgroups(divideUp(values, width)), threads(width), arguments...)

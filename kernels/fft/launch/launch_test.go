@@ -15,7 +15,7 @@ import (
 	"crossover/kernels/kerneltest"
 )
 
-// launched runs a plan of one kernel, or more, from n values of a type at src to m of another at dst.
+// launched runs a launch plan on an input of one type and returns its output of another type.
 func launched(t *testing.T, x []float32, in gpu.Type, n int, out gpu.Type, m int, launch func(b *gpu.Builder, dst, src *gpu.Buffer)) []float32 {
 	t.Helper()
 	got, err := tryLaunch(emulator.Open(t), x, in, n, out, m, launch)
@@ -41,11 +41,11 @@ func tryLaunch(d *gpu.Device, x []float32, in gpu.Type, n int, out gpu.Type, m i
 	return slices.Clone(dst.Floats()), nil
 }
 
-// tolerance is what the catalogue grants.
+// tolerance is that of the operation.
 const tolerance = 1e-6
 
-// TestComplex takes every way that a length can go but that of factors to 7: by the definition, in one threadgroup at
-// each length that has a shape, in two steps, and through Bluestein's algorithm in one threadgroup and in several.
+// TestComplex transforms by the definition, in one threadgroup at each length that has a shape, in two steps, and by
+// Bluestein's algorithm in one threadgroup and in several. mixed_test.go has the other lengths.
 func TestComplex(t *testing.T) {
 	for _, tc := range []struct {
 		n, batches []int
@@ -78,7 +78,7 @@ func TestComplex(t *testing.T) {
 	}
 }
 
-// TestLongRows takes the lengths that one threadgroup transforms on some devices only, and three steps.
+// TestLongRows has the lengths that one threadgroup transforms on some devices only, and lengths of three steps.
 func TestLongRows(t *testing.T) {
 	small := func(radices ...int) shape { return shape{radices: radices, points: 8, side: 8, split: true} }
 	for name, tc := range map[string]struct {
@@ -110,7 +110,7 @@ func TestLongRows(t *testing.T) {
 	}
 }
 
-// TestImpulse looks at every bin alone: an impulse at j has the bins exp(−2πi·jk/n), each of magnitude 1.
+// TestImpulse checks every bin by itself. An impulse at j has the bins exp(−2πi·jk/n), each of magnitude 1.
 func TestImpulse(t *testing.T) {
 	const n = 1024
 	at := []int{0, 1, 31, 32, 511, 512, 1023}
@@ -131,7 +131,7 @@ func TestImpulse(t *testing.T) {
 	}
 }
 
-// TestReal transforms rows. Bins that are real are so exactly.
+// TestReal transforms rows. Bins that must be real are exactly real.
 func TestReal(t *testing.T) {
 	for _, tc := range []struct {
 		n, batches []int
@@ -176,7 +176,7 @@ var axes = []kernels.Axis{
 	{Name: "batch", Unit: "rows", Min: 1, Max: 1024},
 }
 
-// complexOp declares complex transforms that a GPU computes.
+// complexOp declares complex transforms on a GPU.
 func complexOp(rows kernels.Append[kernels.Shape]) *kernels.Op[kernels.Shape] {
 	return &kernels.Op[kernels.Shape]{
 		Name:   "complex",
@@ -197,7 +197,7 @@ func complexOp(rows kernels.Append[kernels.Shape]) *kernels.Op[kernels.Shape] {
 	}
 }
 
-// Threads must not write what others of their threadgroup have yet to read, nor read what is not there yet.
+// A thread must not overwrite what others of its threadgroup still have to read, nor read what is not written yet.
 func TestBarriers(t *testing.T) {
 	t.Run("powers of two", func(t *testing.T) {
 		t.Parallel()
@@ -216,7 +216,7 @@ func TestBarriers(t *testing.T) {
 	})
 }
 
-// TestFrames compares frames that overlap, at every alignment, with the rows that they are cut out as.
+// TestFrames compares overlapping frames, at every alignment, with rows that are cut out before.
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	const n = 64
@@ -242,7 +242,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestShapes checks what the kernels take for granted, and the limits of every device.
+// TestShapes checks what the kernels assume of shapes, and the limits of every device.
 func TestShapes(t *testing.T) {
 	const memory = 32 << 10
 	check := func(name string, s shape, n int, tile layout) {

@@ -12,29 +12,32 @@ var mixedRadices = []int{2, 3, 4, 5, 6, 7, 8, 9, 10}
 const mostPasses = 6
 
 const (
-	// mixedThreads is how many threads take a tile at most. It leaves a thread the registers that 10 points want.
+	// mixedThreads is the greatest number of threads of a threadgroup. With so many, each thread still has registers for 10
+	// points.
 	mixedThreads = 768
 
-	// mixedCells is how many values a tile has room for at most, in 32 KiB, and leastMixedCells how many where it wants
-	// no more. A calibration compiles mixed.metal for these two, and for no others.
+	// mixedCells and leastMixedCells are the numbers of values for which a threadgroup may have room. mixedCells fill 32
+	// KiB. mixed.metal is compiled for these two numbers only.
 	leastMixedCells = 2048
 	mixedCells      = 4096
 
-	// lonely is from which length on a row by itself goes in two steps, which many threadgroups share.
+	// A single row longer than lonely takes two steps, so that many threadgroups share it.
 	lonely = 2048
 
-	// longestBins is the length of the longest transforms whose bins are made by the kernel that ends them. Threadgroups
-	// that take rows and their mirror images store fewer neighbours, and from here on that costs more than a kernel.
+	// longestBins is the greatest length of transforms whose last kernel also makes the bins of the real transform. Such a
+	// kernel takes rows and their mirror images together, and so stores shorter stretches of memory. For longer transforms
+	// that costs more than another kernel.
 	longestBins = 350_000
 
-	// sideBySide is how many columns of a matrix a threadgroup takes, of 8 bytes each, fewSideBySide where there are
-	// not enough of them for all of the GPU's cores, and leastSideBySide where more are too long.
+	// sideBySide is the number of columns of a matrix that a threadgroup takes. It is fewSideBySide if there are too few
+	// columns for all cores of the GPU. If columns are too long for that many, a threadgroup takes fewer, but at least
+	// leastSideBySide.
 	sideBySide      = 8
 	fewSideBySide   = 4
 	leastSideBySide = 2
 )
 
-// isMixed reports whether n has prime factors to 7 alone.
+// isMixed reports whether n has no prime factor above 7.
 func isMixed(n int) bool {
 	for _, p := range []int{2, 3, 5, 7} {
 		for n%p == 0 {
@@ -44,11 +47,11 @@ func isMixed(n int) bool {
 	return n == 1
 }
 
-// passCost is what a pass costs whatever its radix, in points of a butterfly.
+// passCost is the part of a pass's cost that does not depend on the radix. The unit is one point of a butterfly.
 const passCost = 12
 
-// mixedFactors returns the radices of the passes of a length, and their cost: few passes of about the same radix. There are
-// none where it takes more than mostPasses.
+// mixedFactors returns the radices of the passes for a length, and their cost. The cheapest are few passes of about the same
+// radix. It returns no radices if a length takes more than mostPasses.
 func mixedFactors(n int) (radices []int, cost int) {
 	var best []int
 	least := 0
@@ -67,13 +70,13 @@ func mixedFactors(n int) (radices []int, cost int) {
 		}
 	}
 	try(n, nil, 0, 0)
-	// Neighbouring threads leave the points of the first pass a radix apart, in different banks if it is odd.
+	// Neighbouring threads store the points of the first pass a radix apart. With an odd radix these are in different banks.
 	slices.SortStableFunc(best, func(a, b int) int { return a&-a - b&-b })
 	return best, least
 }
 
-// mixedTile returns how a threadgroup takes side transforms of n values, or fewer where they are too long, but at least
-// least.
+// mixedTile returns the tile of a threadgroup that takes side transforms of n values. If they do not fit, it takes fewer,
+// but not below least. ok is false if there is no such tile.
 func mixedTile(n, side, least int, l layout, real bool) (t tile, ok bool) {
 	radices, _ := mixedFactors(n)
 	if radices == nil || l == turnedTile && len(radices) < 2 {
@@ -93,13 +96,13 @@ func mixedTile(n, side, least int, l layout, real bool) (t tile, ok bool) {
 	return tile{}, false
 }
 
-// mixedRow returns how a threadgroup takes rows of n values.
+// mixedRow returns the tile of a threadgroup that takes rows of n values.
 func mixedRow(n, rows int, real bool) (t tile, ok bool) {
 	const enough = 1024 // values
 	return mixedTile(n, min(rows, max(1, enough/n)), 1, rowTile, real)
 }
 
-// mixedSteps returns how the columns and the rows of a matrix of n values go, one after the other.
+// mixedSteps returns the tiles of the two steps of a transform of n values: the columns and the rows of a matrix.
 func mixedSteps(facts gpu.Facts, n, rows int, real bool) (columns, turned tile, ok bool) {
 	const longest = mixedCells / leastSideBySide
 	least := 0
@@ -125,7 +128,7 @@ func mixedSteps(facts gpu.Facts, n, rows int, real bool) (columns, turned tile, 
 	return columns, turned, ok
 }
 
-// sideOf returns how many of the columns of each of so many matrices a threadgroup takes.
+// sideOf returns the number of columns that a threadgroup takes.
 func sideOf(facts gpu.Facts, columns, matrices int) int {
 	if matrices*columns < sideBySide*facts.Cores {
 		return fewSideBySide
@@ -133,9 +136,9 @@ func sideOf(facts gpu.Facts, columns, matrices int) int {
 	return sideBySide
 }
 
-// appendMixed appends transforms of a length with prime factors to 7, in one threadgroup each or in two steps. Where real
-// is set, values are pairs of real ones, and the results are rows of n+1 bins. It appends nothing where n is too long, or
-// has too many factors, for both.
+// appendMixed appends transforms of a length without a prime factor above 7, in one threadgroup each or in two steps. If
+// real is set, values are pairs of real ones, and the results are rows of n+1 bins. If n is too long or has too many factors
+// for both ways, it appends nothing and returns false.
 func appendMixed(b *gpu.Builder, dst, src gpu.Argument, n, batch int, inverse, real bool) bool {
 	row, short := mixedRow(n, batch, real)
 	columns, turned, ok := tile{}, tile{}, false
@@ -163,8 +166,8 @@ func (t tile) launchRows(b *gpu.Builder, dst, src gpu.Argument, rows int, invers
 	t.launch(b, dst, src, p, e)
 }
 
-// appendMixedSteps appends transforms in two steps, whose length is the product of theirs: those of the columns of a
-// matrix, and those of its rows, which are stored as columns.
+// appendMixedSteps appends transforms in two steps. The first transforms the columns of a matrix. The second transforms the
+// rows, and stores them as columns.
 func appendMixedSteps(b *gpu.Builder, dst, src gpu.Argument, columns, turned tile, batch int, inverse bool) {
 	first, second := columns.length(), turned.length()
 	n := first * second

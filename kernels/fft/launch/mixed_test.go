@@ -18,8 +18,8 @@ func mixedError(d *gpu.Device, n, batch int, inverse bool, launch func(b *gpu.Bu
 	return kernels.RelativeError(got, ffttest.Complex(x, n, inverse)), err
 }
 
-// TestMixedLengths takes every length to 400 that has kernels for factors to 7, and a spread of longer ones: with each
-// factor alone, with all of them, with the most passes and in two steps with tiles that are not full.
+// TestMixedLengths has every length to 400 without a prime factor above 7, and longer ones: with each factor alone, with all
+// factors, with the most passes, and in two steps with tiles that are not full.
 func TestMixedLengths(t *testing.T) {
 	d := emulator.Open(t)
 	var lengths []int
@@ -53,8 +53,8 @@ func TestMixedLengths(t *testing.T) {
 	}
 }
 
-// TestMixedReal takes pairs of real values, in one kernel and in two: matrices with an even and an odd number of rows, and
-// tiles that are not full.
+// TestMixedReal has pairs of real values, in one kernel and in two. Matrices have an even or an odd number of rows, and some
+// tiles are not full.
 func TestMixedReal(t *testing.T) {
 	d := emulator.Open(t)
 	for _, n := range []int{18, 20, 24, 30, 36, 90, 96, 162, 210, 486, 960, 1080, 1944, 2250, 3000, 4802, 7500, 8748, 12150, 13122,
@@ -79,8 +79,8 @@ func TestMixedReal(t *testing.T) {
 	}
 }
 
-// TestMixedTiles takes tiles that lengths do not choose of themselves: each radix, in every pass, every number of
-// transforms, and passes that write over what they read.
+// TestMixedTiles has tiles that no length chooses: each radix in every pass, every number of transforms, and passes that
+// overwrite their input.
 func TestMixedTiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and nothing in it runs at once")
@@ -124,8 +124,8 @@ func TestMixedTiles(t *testing.T) {
 	}
 }
 
-// TestMixedShapes checks what the kernel takes for granted, the limits of every device, and that the lengths that the
-// catalogue sweeps take two kernels at most.
+// TestMixedShapes checks what the kernel assumes of tiles, the limits of every device, and that the lengths of the catalogue
+// take at most two kernels.
 func TestMixedShapes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and nothing in it runs at once")

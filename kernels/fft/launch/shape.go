@@ -7,15 +7,15 @@ import (
 	"crossover/kernels/fft/double"
 )
 
-// shape is how the threads of a threadgroup share out transforms of a power of two: what passes.metal is specialised
-// by.
+// shape says how the threads of a threadgroup divide transforms whose length is a power of two. passes.metal is compiled for
+// a shape.
 type shape struct {
 	radices []int // of the passes, 2 to 32; their product is the length
-	points  int   // a thread holds: a multiple of every radix
+	points  int   // that a thread holds: a multiple of every radix
 	side    int   // transforms, or columns, that a threadgroup takes at a time
 
-	split  bool // real and imaginary parts change threads one after the other, in half of the memory
-	slices int  // in which the points change threads, a power of two; 0 stands for 1
+	split  bool // real and imaginary parts change threads one after the other, which takes half of the memory
+	slices int  // parts in which the points change threads, a power of two; 0 stands for 1
 }
 
 // layout is how a tile of transforms lies in threadgroup memory.
@@ -24,7 +24,7 @@ type layout int
 const (
 	rowTile    layout = iota // transform after transform
 	columnTile               // interleaved
-	turnedTile               // transform after transform, the last pass taken up by columns
+	turnedTile               // transform after transform; the last pass reads it by columns
 )
 
 func (s shape) length() int {
@@ -39,7 +39,7 @@ func (s shape) lanes() int     { return s.length() / s.points }
 func (s shape) threads() int   { return s.lanes() * s.side }
 func (s shape) lastRadix() int { return s.radices[len(s.radices)-1] }
 
-// width returns how many cells lie side by side in the banks of threadgroup memory, 32 of 4 bytes.
+// width returns the number of cells in one row of banks of threadgroup memory, which is 32 banks of 4 bytes.
 func (s shape) width() int {
 	if s.split {
 		return 32
@@ -47,8 +47,8 @@ func (s shape) width() int {
 	return 16
 }
 
-// pitch returns the cells from one transform of a tile to the next. Where threads of a simdgroup are in several
-// transforms, they have to meet different banks there too.
+// pitch returns the number of cells from one transform of a tile to the next. It is padded if threads of one simdgroup work
+// on several transforms, so that they access different banks.
 func (s shape) pitch(tile layout) int {
 	n := s.length() / max(s.slices, 1)
 	switch {
@@ -69,7 +69,7 @@ func (s shape) memory(tile layout) int {
 	return s.pitch(tile) * s.side * cell
 }
 
-// define specialises a text that begins with passes.metal, and returns the tables of roots that it takes.
+// define sets the macros of a text that begins with passes.metal. It also returns the tables of roots for the text.
 func (s shape) define(source gpu.Source, tile layout) (gpu.Source, []float32) {
 	banks, spread := s.width(), 1
 	if tile == columnTile {
@@ -84,7 +84,7 @@ func (s shape) define(source gpu.Source, tile layout) (gpu.Source, []float32) {
 			table = append(table, twiddles(r, d)...)
 		}
 		if i < len(s.radices)-1 {
-			shift := 31 // none: neighbours stay neighbours
+			shift := 31 // no shift: neighbours stay neighbours
 			if d < banks {
 				shift = bits.Len(uint(max(banks, d*r))) - 1
 			}
@@ -108,7 +108,7 @@ func (s shape) define(source gpu.Source, tile layout) (gpu.Source, []float32) {
 	return source.Define("SPLIT", flag(s.split)), table
 }
 
-// twiddles returns the rows of roots that the twiddle factors of a pass of radix r at distance d are made of: see turn in
+// twiddles returns the rows of roots from which a pass of radix r at distance d makes its twiddle factors: see turn in
 // passes.metal.
 func twiddles(r, d int) []float32 {
 	var table []float32

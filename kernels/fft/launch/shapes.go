@@ -6,12 +6,12 @@ import (
 	"crossover/gpu"
 )
 
-// The shapes below are the fastest of some 500 that were timed on an H200 (CUDA 13.0), 16 Mi points in all. They have not
-// been tried on Apple's GPUs, where they are expected to do well for the same reasons: threadgroup memory is what a
-// transform waits for there, so radices are large and points change threads seldom, and 16 points are 32 of a thread's
-// registers. Longer rows in one threadgroup take 32 points a thread, which leaves too few threads on Apple's cores.
+// The shapes below are the fastest of some 500 that were timed on an H200 (CUDA 13.0) with 16 Mi points in all. They have
+// not been tried on Apple's GPUs. They should do well there for the same reasons. Transforms wait for threadgroup memory, so
+// radices are large and points seldom change threads. 16 points take 32 of a thread's registers. Longer rows in one
+// threadgroup take 32 points per thread, which would leave too few threads on Apple's cores.
 
-// shortestRow is the length of the shortest rows that have a shape; shorter ones are transformed by their definition.
+// shortestRow is the length of the shortest rows that have a shape. Shorter rows are transformed by the definition.
 const shortestRow = 8
 
 // longestRow returns the length of the longest complex rows that one threadgroup transforms.
@@ -52,8 +52,8 @@ func rowShape(n int) shape {
 	}
 }
 
-// shortestReal is the length of the shortest real rows, which are transformed as half as many complex values, that have a
-// shape.
+// shortestReal is the length of the shortest real rows that have a shape. A real row is transformed as half as many complex
+// values.
 const shortestReal = 2 * shortestRow
 
 // LongestReal is the length of the longest real rows that one threadgroup transforms.
@@ -85,7 +85,7 @@ func realShape(n int) shape {
 	}
 }
 
-// frameShape is realShape for frames, which compute more and read less.
+// frameShape is realShape for frames. Frames compute more and read less than rows.
 func frameShape(n int) shape {
 	switch n {
 	case 2048:
@@ -96,25 +96,25 @@ func frameShape(n int) shape {
 	return realShape(n)
 }
 
-// mostPoints is the length of the longest transforms that division takes.
+// mostPoints is the length of the longest transforms that divide accepts.
 const mostPoints = 1 << 30
 
-// divide returns the steps of a power of two beyond longestRow, to mostPoints.
+// divide returns the steps of a transform. n is a power of two above longestRow, up to mostPoints.
 func divide(facts gpu.Facts, n int) division {
 	k := bits.Len(uint(n)) - 1
 	d := division{stepShape(1 << (k / 2)), stepShape(1 << ((k + 1) / 2))}
 	if k > 20 {
 		d = division{stepShape(1 << (k / 3)), stepShape(1 << ((k + 2) / 3)), stepShape(1 << ((k + 1) / 3))}
 	}
-	// The rows are padded, which is too much for the least of devices where they are long.
+	// Long rows with their padding are too large for the smallest devices.
 	if last := &d[len(d)-1]; last.memory(turnedTile) > facts.ThreadgroupBytes {
 		last.side /= 2
 	}
 	return d
 }
 
-// stepShape returns how a threadgroup transforms neighbouring columns, or rows, of a matrix. As many as it takes lie side
-// by side in memory, 64 bytes or more.
+// stepShape returns how a threadgroup transforms neighbouring columns, or rows, of a matrix. Neighbours are side by side in
+// memory, so a threadgroup accesses stretches of 64 bytes or more.
 func stepShape(n int) shape {
 	switch n {
 	case 64:

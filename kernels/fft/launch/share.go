@@ -6,19 +6,20 @@ import (
 	"crossover/gpu"
 )
 
-// LongestShared is the length of the longest rows that ShareRows takes, which one threadgroup of every device transforms.
+// LongestShared is the length of the longest rows that one threadgroup of every device transforms. ShareRows takes no longer
+// ones.
 const LongestShared = 4096
 
-// Shared is what a text needs that transforms rows of complex values within a threadgroup and does more with them.
+// Shared is what a kernel text needs that transforms rows of complex values within a threadgroup, and does more with them.
 type Shared struct {
-	Source  gpu.Source // the passes, and the text behind them
+	Source  gpu.Source // the passes, then the text
 	Roots   []float32  // the tables of the passes, as pairs
-	Rows    int        // that a threadgroup takes at a time: ROWS
+	Rows    int        // that a threadgroup takes at a time; the macro ROWS
 	Threads int        // of a threadgroup
 }
 
-// ShareRows specialises a text for rows of n complex values. The text goes on where passes.metal ends, and uses TRANSFORM
-// as complex.metal does. It panics where n is no power of two from 8 to LongestShared.
+// ShareRows returns a text for rows of n complex values. The text follows passes.metal, and uses TRANSFORM as complex.metal
+// does. ShareRows panics if n is not a power of two from 8 to LongestShared.
 func ShareRows(text gpu.Source, n int) Shared {
 	if n < shortestRow || n > LongestShared || !isPowerOfTwo(n) {
 		panic(fmt.Sprintf("fft: no threadgroup transforms rows of %d values", n))

@@ -7,8 +7,8 @@ import (
 	"crossover/kernels/fft/double"
 )
 
-// division is how a transform that is longer than a threadgroup's goes in steps, 2 or 3: its length is the product of
-// theirs. All steps but the last one transform the columns of a matrix, and the last one its rows.
+// division holds the two or three steps of a transform that is too long for one threadgroup. The length of the transform is
+// the product of the steps' lengths. The last step transforms the rows of a matrix, and the others transform columns.
 type division []shape
 
 func (d division) length() int {
@@ -27,7 +27,7 @@ func (d division) launch(b *gpu.Builder, dst, src gpu.Argument, rows int, invers
 		roots, fine := stepRoots(s.length() * stride)
 		source, table := s.define(columnsSource.Define("STRIDE", stride).Define("COLUMNS", s.side).
 			Define("INVERSE", flag(inverse && i == 0)).Define("FINE", fine), columnTile)
-		// Each step has its own memory for the result, since a kernel's input is not its output.
+		// Each step has memory of its own for the result, because a kernel must not write to its input.
 		to := b.Scratch(gpu.Float2, d.length()*rows)
 		b.Dispatch(b.Kernel(source, "columns"), threadgroups(matrices*(stride/s.side)), threads(s.threads()), to, from,
 			b.Constant(gpu.Float2, table), b.Constant(gpu.Float2, roots))
@@ -41,8 +41,8 @@ func (d division) launch(b *gpu.Builder, dst, src gpu.Argument, rows int, invers
 		b.Constant(gpu.Float2, table), gpu.Values(scaleOf(d.length(), inverse)))
 }
 
-// stepRoots returns two tables, one after the other, and the length of the first one: root k of n is the product of
-// value k mod fine of the first and value k / fine of the second.
+// stepRoots returns two tables, one after the other, and the length of the first. Root k of n is the product of value k mod
+// fine of the first table and value k / fine of the second.
 func stepRoots(n int) (table []float32, fine int) {
 	fine = 1 << (bits.Len(uint(n)) / 2)
 	for k := range fine {

@@ -33,7 +33,7 @@ var (
 	bluesteinText string
 )
 
-// Kernels of a value a thread.
+// Kernels with one thread for each value.
 var (
 	directSource = gpu.Source{Name: "direct.metal", Text: directText}
 	halvesSource = gpu.Source{Name: "halves.metal", Text: halvesText}
@@ -43,7 +43,7 @@ var (
 // Transforms of every length without a prime factor above 7.
 var mixedSource = gpu.Source{Name: "butterflies.metal+mixed.metal", Text: butterfliesText + mixedText}
 
-// Kernels that share passes.metal, one a text: a text is compiled as a whole for each shape.
+// Kernels that share passes.metal. Each text has one kernel, because a text is compiled as a whole for each shape.
 var (
 	complexSource    = withPasses("complex.metal", complexText)
 	columnsSource    = withPasses("columns.metal", columnsText)
@@ -52,7 +52,7 @@ var (
 	bluesteinSource  = withPasses("bluestein.metal", bluesteinText)
 )
 
-// withPasses returns the source of a text that goes on where passes.metal ends.
+// withPasses returns the source of a text that follows passes.metal.
 func withPasses(name, text string) gpu.Source {
 	return gpu.Source{Name: "butterflies.metal+passes.metal+" + name, Text: butterfliesText + passesText + text}
 }

@@ -7,16 +7,17 @@ import (
 	"crossover/gpu"
 )
 
-// tile is how a threadgroup takes transforms of a length whose prime factors are 2, 3, 5 and 7: what mixed.metal is told.
+// tile says how a threadgroup divides transforms of a length without a prime factor above 7. mixed.metal gets it at run
+// time.
 type tile struct {
 	radices []int // of the passes; their product is the length
 	side    int   // transforms that a threadgroup takes at a time
 	layout  layout
 
-	shared bool // whether passes write over what they read, in half of the memory
+	shared bool // passes overwrite their input, which takes half of the memory
 
-	// real says that values are pairs of real ones, and the results their bins. The second half of a turnedTile then are
-	// the mirror images of the first one.
+	// real says that values are pairs of real ones, and that the results are their bins. The second half of a turnedTile
+	// then holds the mirror images of the first half.
 	real bool
 }
 
@@ -28,16 +29,17 @@ func (t tile) length() int {
 	return n
 }
 
-// across reports whether neighbouring threads take neighbouring transforms in a pass, and not neighbouring butterflies.
+// across reports whether neighbouring threads take neighbouring transforms in a pass. Otherwise they take neighbouring
+// butterflies.
 func (t tile) across(pass int) bool {
 	return t.layout == columnTile || t.layout == turnedTile && pass == len(t.radices)-1 && !t.real
 }
 
-// room returns the cells of threadgroup memory that a transform takes, once.
+// room returns the number of cells that one copy of a transform takes in threadgroup memory.
 func (t tile) room() int {
 	room := t.length()
 	if t.layout == turnedTile {
-		// Threads of a simdgroup that are in neighbouring transforms meet different banks.
+		// Threads of a simdgroup that work on neighbouring transforms access different banks.
 		for room%16 != divideUp(16, t.side)%16 {
 			room++
 		}
@@ -57,12 +59,12 @@ func (t tile) roots() int {
 	return count
 }
 
-// cells returns the threadgroup memory that a tile takes.
+// cells returns the number of cells of threadgroup memory that a tile takes.
 func (t tile) cells() int {
 	return max(1, t.buffers()*t.side*t.room()+t.roots())
 }
 
-// buffers returns how many times over there is threadgroup memory for the points.
+// buffers returns how many copies of the points threadgroup memory has room for.
 func (t tile) buffers() int {
 	exchanges := len(t.radices) - 1
 	if t.real {
@@ -74,7 +76,7 @@ func (t tile) buffers() int {
 	return min(2, exchanges)
 }
 
-// pairs returns how many rows of a tile have their mirror images in it too.
+// pairs returns how many rows of a tile also have their mirror images in the tile.
 func (t tile) pairs() int {
 	if t.real && t.layout == turnedTile {
 		return t.side / 2
@@ -82,11 +84,11 @@ func (t tile) pairs() int {
 	return 0
 }
 
-// butterflies returns how many there are at most in a pass.
+// butterflies returns the greatest number of butterflies in a pass.
 func (t tile) butterflies() int { return t.side * t.length() / slices.Min(t.radices) }
 
-// threads returns how many threads take a tile: one a butterfly, and one for every few bins, where a threadgroup has so
-// many.
+// threads returns the number of threads for a tile. There is one for each butterfly and for every few bins, up to
+// mixedThreads.
 func (t tile) threads() int {
 	const bins = 4
 	most := t.butterflies()
@@ -96,29 +98,31 @@ func (t tile) threads() int {
 	return min(mixedThreads, divideUp(most, 32)*32)
 }
 
-// fits reports whether a threadgroup takes the tile. Where passes write over what they read, every thread holds its
-// points meanwhile.
+// fits reports whether a threadgroup can take the tile. If passes overwrite their input, every thread must hold its points
+// meanwhile, so there must be a thread for each butterfly.
 func (t tile) fits() bool {
 	return t.cells() <= mixedCells && (!t.shared || t.butterflies() <= mixedThreads)
 }
 
-// grouping is where the transforms of a kernel lie: rows groups of width transforms, and how far it is from one group to
-// the next, from one transform of a group to the next, and from one value of a transform to the next.
+// grouping says where the transforms of a kernel lie, as input and as output. There are rows groups of width transforms
+// each.
 type grouping struct {
 	rows, width int
 	in, out     strides
 }
 
+// strides are numbers of values: from one group to the next, from one transform of a group to the next, and from one value
+// of a transform to the next.
 type strides struct{ row, next, step int }
 
-// ends says what a kernel does with the values on their way in and out.
+// ends says what a kernel does with values when it reads and writes them.
 type ends struct {
 	conjugateIn, conjugateOut bool // an inverse transform is the conjugate of the transform of the conjugates
 	scale                     float32
 
-	stepRoots []float32 // of the whole length, in real values where values are pairs of them; see the function stepRoots
+	stepRoots []float32 // of the whole length, in real values if values are pairs of them; see the function stepRoots
 	fine      int
-	stepped   int // 1, or 2 where they are of twice as many values; 0 where values come without being turned
+	stepped   int // 0: do not multiply by stepRoots; 1: multiply; 2: stepRoots are for twice as many values
 }
 
 // launch appends the transforms of a grouping.
@@ -182,7 +186,7 @@ func (t tile) launch(b *gpu.Builder, dst, src gpu.Argument, p grouping, e ends) 
 		gpu.Values(shape...))
 }
 
-// over returns what quotient in mixed.metal divides by b with.
+// over returns the number by which quotient in mixed.metal divides by b.
 func over(b int) int { return divideUp(1<<31, b) }
 
 func sign(negative bool) float32 {

@@ -11,8 +11,8 @@ import (
 	"crossover/pool"
 )
 
-// BenchmarkReal compares one forward real transform of float32 samples by this package on one core, by gonum, which
-// computes in float64, and by FFTW on one core. benchstat -col /impl -row /n reads it.
+// BenchmarkReal times one forward real transform of float32 samples on one core, by this package, by gonum, which computes
+// in float64, and by FFTW. benchstat -col /impl -row /n compares them.
 func BenchmarkReal(b *testing.B) {
 	for _, n := range []int{256, 1000, 1009, 1024, 4096, 4374, 27000, 65536, 1 << 20, 1062882} {
 		x := ffttest.Noise(n)
@@ -42,8 +42,8 @@ func BenchmarkReal(b *testing.B) {
 	}
 }
 
-// BenchmarkSplit compares one transform on one core and over the pool: by blocks where the length is a power of two, else
-// by the columns of a grid, from about the shortest.
+// BenchmarkSplit times one transform on one core and on a pool. Lengths are powers of two, which are divided into blocks,
+// and others, which are divided into the columns of a grid.
 func BenchmarkSplit(b *testing.B) {
 	for _, n := range []int{1 << 16, 78732, 87480, 139968, 150000, 1 << 18, 729000, 900000, 1 << 20} {
 		x, bins := ffttest.Noise(n), make([]complex64, n/2+1)

@@ -2,7 +2,7 @@ package transform
 
 import "crossover/kernels/fft/double"
 
-// bluestein is the transform of a length with large prime factors, as a convolution of a length without:
+// bluestein is the transform of a length with large prime factors, by a convolution of a length without them:
 //
 //	X[k] = c[k] · Σ_j (x[j]·c[j]) · conj(c[k−j]),   c[j] = exp(−πi·j²/n)
 //
@@ -39,7 +39,7 @@ func newBluestein(n int) *bluestein {
 	return t
 }
 
-// convolutionLength returns the least length of at least n that is a power of two, or one times 3, 5, 9 or 15.
+// convolutionLength returns the least length from n on that is 1, 3, 5, 9 or 15 times a power of two.
 func convolutionLength(n int) int {
 	best := 0
 	for _, odd := range []int{1, 3, 5, 9, 15} {
@@ -76,7 +76,7 @@ func (t *bluestein) Inverse(dst, src []complex64) {
 	reverse(dst)
 }
 
-// multiplyGo writes the element-wise product of a and b, of equal lengths, to dst, which may be one of them.
+// multiplyGo writes the element-wise product of a and b to dst, which may be a or b. a and b have the same length.
 func multiplyGo(dst, a, b []complex64) {
 	for i, v := range a {
 		dst[i] = v * b[i]

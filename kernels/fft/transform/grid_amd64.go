@@ -2,26 +2,27 @@ package transform
 
 import "crossover/kernels/fft/double"
 
-// grid is the transform of length n = width·m in two steps, both of them on eight lanes whatever n is. Value
-// x[width·j+q] lies in column q. The first step transforms the columns, eight neighbours side by side, by the passes of
-// stockham on vectors. The second one multiplies value k of column q by exp(−2πi·kq/n) and transforms across the columns,
-// eight neighbouring k side by side. Where eight does not divide their number, the last eight overlap the ones before.
+// grid is the transform of length n = width·m in two steps. Both steps use all eight lanes at every n. Value x[width·j+q]
+// lies in column q. The first step transforms the columns, eight neighbours side by side, by the passes of stockham on
+// vectors. The second step multiplies value k of column q by exp(−2πi·kq/n) and transforms across the columns, eight
+// neighbouring k side by side. If eight does not divide the number of columns, or of k, the last group of eight overlaps the
+// one before.
 type grid struct {
 	n, width, m  int          // width columns of m values, each at least 8
-	down, across []vectorPass // of the first step and of the second
-	// The factors of the second step are products, so that their tables stay in a near cache: fine holds a vector a
-	// column, the factors of the first eight k, and coarse for each group of eight k a value a column, the factor of its
-	// first one.
+	down, across []vectorPass // passes of the first step and of the second
+	// The factors of the second step are products of two tables, which are small enough for a near cache. fine has a vector
+	// for each column: the factors of the first eight k. coarse has a value for each group of eight k and each column: the
+	// factor of the group's first k.
 	fine, coarse []float32
-	// spectra holds the transformed columns, m vectors for each group of eight. spare is input and room.
+	// spectra holds the transformed columns, m vectors for each group of eight. input and room return spare.
 	spectra, spare []float32
 	scratch        gridScratch
 }
 
-// gridScratch is what one worker needs beside the memory of a grid: two buffers that the passes go back and forth between.
+// gridScratch is the memory of one worker: two buffers, from one to the other of which the passes go.
 type gridScratch [2][]float32
 
-// newGrid returns the transform of length n in width columns, which gridWidth chooses.
+// newGrid returns the transform of length n in width columns. gridWidth chooses the width.
 func newGrid(n, width int) *grid {
 	t := &grid{n: n, width: width, m: n / width}
 	down, _ := vectorRadices(t.m)
@@ -39,13 +40,13 @@ func newGrid(n, width int) *grid {
 	return t.withScratch()
 }
 
-// mostOblong is how many times as long as wide, or as wide as long, a grid may be. Where it is neither, both steps stay in
-// the nearest caches, and both have work for several cores.
+// mostOblong is the greatest ratio of the sides of a grid. In a less oblong grid, both steps stay in the nearest caches and
+// have work for several cores.
 const mostOblong = 8
 
-// gridWidth returns the number of columns that is best for length n, and its cost: the number of times that a value is
-// loaded and stored, where a value that is computed twice counts twice. The width is 0 where n has no two factors of at
-// least 8 that are similar, or has a prime factor above 5. Of equally good widths it is the one nearest to a square.
+// gridWidth returns the best number of columns for length n, and its cost. The cost is how often a value is loaded and
+// stored, on average; values that are computed twice count twice. The width is 0 if n has a prime factor above 5, or has no
+// two factors of at least 8 within mostOblong. Of equally good widths the one nearest to a square is best.
 func gridWidth(n int) (width int, cost float64) {
 	for w := 8; w*8 <= n; w++ {
 		m := n / w
@@ -57,7 +58,7 @@ func gridWidth(n int) (width int, cost float64) {
 		if !ok || !too {
 			continue
 		}
-		// The first step reads values that are eight of a row, and the second one turns blocks of eight by eight.
+		// The first step also gathers eight values of a row, and the second one also transposes blocks of eight by eight.
 		c := padding(w)*float64(len(down)+1) + padding(m)*float64(len(across)+2)
 		if width == 0 || c < cost || c == cost && max(w, m) < max(width, n/width) {
 			width, cost = w, c
@@ -66,7 +67,7 @@ func gridWidth(n int) (width int, cost float64) {
 	return width, cost
 }
 
-// lanesCost is the cost of lanes in the terms of gridWidth. The vectors are as many as if their lanes were all in use.
+// lanesCost is the cost of lanes, as gridWidth counts it. Lanes that are not used cost as much as those that are.
 func lanesCost(width, m int) float64 {
 	radices, _ := vectorRadices(m)
 	return 8/float64(width)*float64(len(radices)+1) + 2*padding(m)
@@ -75,15 +76,15 @@ func lanesCost(width, m int) float64 {
 // eights returns the number of groups of eight that cover n.
 func eights(n int) int { return (n + 7) / 8 }
 
-// eightStart returns where group i of eight begins: the last one ends where n does, and so may overlap the one before.
+// eightStart returns the start of group i of eight. The last group ends at n, so it may overlap the one before.
 func eightStart(i, n int) int { return min(8*i, n-8) }
 
-// padding returns how many values groups of eight hold for each of n.
+// padding returns the number of values in groups of eight, overlaps counted twice, divided by n.
 func padding(n int) float64 { return float64(8*eights(n)) / float64(n) }
 
 func (t *grid) withScratch() *grid {
 	c := *t
-	// The real transform puts a few values after the last row, and may leave gaps between eight rows.
+	// The real transform needs room for a few values after the last row and for gaps between eight rows.
 	c.spectra, c.spare = twoBuffers(vectorFloats * (t.m*eights(t.width) + 18))
 	c.scratch = t.newScratch()
 	return &c
@@ -111,7 +112,7 @@ func (t *grid) columns(src []float32, sign uint32) {
 	t.columnGroups(src, sign, t.scratch, 0, eights(t.width))
 }
 
-// columnGroups is columns for groups lo to hi of eight columns.
+// columnGroups runs the first step for groups lo to hi−1 of eight columns.
 func (t *grid) columnGroups(src []float32, sign uint32, scratch gridScratch, lo, hi int) {
 	for g := lo; g < hi; g++ {
 		result, free := t.spectra[vectorFloats*t.m*g:][:vectorFloats*t.m], scratch[0]
@@ -128,12 +129,12 @@ func (t *grid) columnGroups(src []float32, sign uint32, scratch gridScratch, lo,
 	}
 }
 
-// split runs the second step into re and im, rows of m values that begin pitch values apart.
+// split runs the second step. Its results go to re and im, in rows of m values that begin pitch values apart.
 func (t *grid) split(re, im []float32, pitch int) {
 	t.splitGroups(re, im, pitch, t.scratch, 0, eights(t.m))
 }
 
-// splitGroups is split for groups lo to hi of eight k.
+// splitGroups is split for groups lo to hi−1 of eight k.
 func (t *grid) splitGroups(re, im []float32, pitch int, scratch gridScratch, lo, hi int) {
 	last := &t.across[len(t.across)-1]
 	for g := lo; g < hi; g++ {
@@ -153,7 +154,7 @@ func (t *grid) splitGroups(re, im []float32, pitch int, scratch gridScratch, lo,
 	}
 }
 
-// interleaved runs the second step into dst, with real and imaginary parts scaled.
+// interleaved runs the second step. Its results go to dst, with real and imaginary parts scaled.
 func (t *grid) interleaved(dst []complex64, scaleRe, scaleIm float32) {
 	to, last := floats(dst), &t.across[len(t.across)-1]
 	for g := range eights(t.m) {
@@ -173,7 +174,7 @@ func (t *grid) interleaved(dst []complex64, scaleRe, scaleIm float32) {
 	}
 }
 
-// acrossButLast runs the second step on group g of eight k, but for its last pass, and returns the vectors.
+// acrossButLast runs all passes of the second step but the last on group g of eight k, and returns the vectors.
 func (t *grid) acrossButLast(scratch gridScratch, g int) *float32 {
 	from, to := scratch[0], scratch[1]
 	src, coarse := t.spectra[vectorFloats*eightStart(g, t.m):], t.coarse[2*t.width*g:]

@@ -11,8 +11,8 @@ import (
 	"crossover/pool"
 )
 
-// guarded returns n zeros that end where the readable memory ends, and, in the second slice, n that begin where it
-// begins: the process dies of a touch beyond.
+// guarded returns n zeros at the end of readable memory, and n zeros at the beginning of readable memory. The process dies
+// if something touches memory beyond.
 func guarded(t *testing.T, n int) (atEnd, atBegin []float32) {
 	t.Helper()
 	page := os.Getpagesize()
@@ -30,7 +30,7 @@ func guarded(t *testing.T, n int) (atEnd, atBegin []float32) {
 	return values[room/4-n:], values[:n]
 }
 
-// TestTouchesNothingElse checks that no kernel reads or writes beyond the ends of what it is given.
+// TestTouchesNothingElse checks that no kernel reads or writes beyond its slices.
 func TestTouchesNothingElse(t *testing.T) {
 	for _, n := range append(shortLengths(), 1080, 1125, 1458, 2250, 4374) {
 		if n < 16 {
@@ -57,7 +57,7 @@ func TestTouchesNothingElse(t *testing.T) {
 	}
 }
 
-// TestSplitTouchesNothingElse is TestTouchesNothingElse for transforms over several workers, by grids and in blocks.
+// TestSplitTouchesNothingElse is TestTouchesNothingElse for transforms on several workers, by grids and in blocks.
 func TestSplitTouchesNothingElse(t *testing.T) {
 	workers := pool.New(3)
 	defer workers.Close()

@@ -4,5 +4,5 @@ package transform
 
 import "testing"
 
-// withoutLanes does nothing: there are none.
+// withoutLanes does nothing, because there is no assembly.
 func withoutLanes(*testing.T) {}

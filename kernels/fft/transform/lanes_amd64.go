@@ -2,14 +2,13 @@ package transform
 
 import "crossover/kernels/fft/double"
 
-// lanes is the transform of length n = width·m in AVX2: transforms of length m side by side, lane c over x[width·j+c],
-// by the passes of stockham on vectors, and then one transform of length width across the lanes. The passes read and
-// write whole vectors with contiguous lanes; only the last step moves values between lanes. The width is 8 where 8
-// divides the length; else some of the eight lanes compute what nobody reads, and all but short lengths are better off
-// with a grid.
+// lanes is the transform of length n = width·m in AVX2. Lane c transforms the m values x[width·j+c]. All lanes run side by
+// side, by the passes of stockham on vectors. The last step is a transform of length width across the lanes. Only this step
+// moves values between lanes. The width is 8 if 8 divides the length. Otherwise some of the eight lanes compute results that
+// nobody reads, and a grid is faster at all but short lengths.
 //
-// A transform for several cores, where its length allows it, runs its first pass without sorting: that leaves eight
-// shorter transforms in blocks, one after the other, which go through the passes on their own.
+// A transform for several cores has eight blocks if its length allows it. The first pass then does not sort. It leaves eight
+// shorter transforms, one after the other, which take the other passes independently.
 type lanes struct {
 	n, m   int
 	width  int // 8, 5, 4 or 3
@@ -18,14 +17,13 @@ type lanes struct {
 	passes []vectorPass
 	// crossing holds the factors of the last step: for each group of eight k, vectors exp(−2πi·ck/n), 0 < c < width.
 	crossing []float32
-	// front and back hold vectors: the passes go back and forth between them. The one that the vectors do not end in
-	// is free for the output of split.
+	// front and back hold vectors. Each pass reads one and writes the other. The one that does not hold the last pass's
+	// vectors is free for the output of split.
 	front, back []float32
 }
 
-// newLanes returns the transform of length n, in one block or in eight, or nil where the kernels do not apply: n is less
-// than 16, or has a prime factor above 5 or none below, or is no multiple of 64 for eight blocks, or the processor lacks
-// the instructions.
+// newLanes returns the transform of length n in one block or in eight, or nil if the kernels do not apply. They need AVX2
+// and FMA, and n of at least 16 without a prime factor above 5. For eight blocks n must be a multiple of 64.
 func newLanes(n, blocks int) *lanes {
 	width := laneWidth(n)
 	if !haveLanes || n < 16 || width == 0 || n/width%blocks != 0 || blocks > 1 && width < 8 {
@@ -39,7 +37,7 @@ func newLanes(n, blocks int) *lanes {
 	t := &lanes{n: n, m: m, width: width, blocks: blocks, pitch: m / blocks}
 	if blocks > 1 {
 		radices = append([]int{blocks}, radices...)
-		t.pitch++ // one more, so that the same place of every block is not in the same set of the cache
+		t.pitch++ // one more, so that equal places of the blocks are in different sets of the cache
 	}
 	t.passes = vectorPasses(m, radices)
 	if blocks > 1 {
@@ -55,7 +53,7 @@ func newLanes(n, blocks int) *lanes {
 	return t.withScratch()
 }
 
-// laneWidth returns the number of lanes that a transform of length n uses, or 0 where none divides it.
+// laneWidth returns the number of lanes that a transform of length n uses, or 0 if no number of lanes divides n.
 func laneWidth(n int) int {
 	for _, width := range []int{8, 5, 4, 3} {
 		if n%width == 0 {
@@ -67,8 +65,8 @@ func laneWidth(n int) int {
 
 func (t *lanes) withScratch() *lanes {
 	c := *t
-	// The last step reads and writes eight vectors at least, each block has a gap of one, and the real transform puts
-	// 16 values after each of 16 rows and a few more after all.
+	// The last step reads and writes at least eight vectors. Each block has a gap of one vector. The real transform puts 16
+	// values after each of 16 rows, and a few more after all rows.
 	size := vectorFloats * (max(t.m, 8) + t.blocks + 18)
 	c.front, c.back = twoBuffers(size)
 	return &c
@@ -80,10 +78,10 @@ func (t *lanes) Forward(dst, src []complex64) { forwardIn(t, dst, src) }
 
 func (t *lanes) Inverse(dst, src []complex64) { inverseIn(t, t.n, dst, src) }
 
-// columns runs every pass but the last step.
+// columns runs every pass before the last step.
 func (t *lanes) columns(src []float32, sign uint32) {
 	if t.width < 8 && &src[0] != &t.back[0] {
-		// The kernel reads eight values at a time, a few more than there are at the end.
+		// The kernel reads eight values at a time, which may go beyond the end of src.
 		copy(t.back, src)
 		src = t.back
 	}
@@ -93,7 +91,7 @@ func (t *lanes) columns(src []float32, sign uint32) {
 	}
 }
 
-// first runs positions lo to hi of the first pass, from interleaved src to front.
+// first runs positions lo to hi−1 of the first pass, from interleaved src to front.
 func (t *lanes) first(src []float32, sign uint32, lo, hi int) {
 	p := &t.passes[0]
 	stride, step := 1, p.radix
@@ -123,7 +121,7 @@ func (t *lanes) room() []float32 {
 	return free
 }
 
-// vectors returns the buffer that the passes end in, and the other one.
+// vectors returns the buffer with the result of the passes, and the other buffer.
 func (t *lanes) vectors() (result, free []float32) {
 	if len(t.passes)%2 == 1 {
 		return t.front, t.back
@@ -134,13 +132,12 @@ func (t *lanes) vectors() (result, free []float32) {
 // groups returns the number of groups of eight k that the last step takes.
 func (t *lanes) groups() int { return (t.m + 7) / 8 }
 
-// groupStart returns the first k of a group. Where m is not a multiple of eight, the last group overlaps the one
-// before; where m is less than eight, the only group goes on into vectors that do not count, and its rows are closed
-// up afterwards.
+// groupStart returns the first k of a group. If m is not a multiple of eight, the last group overlaps the one before. If m
+// is less than eight, the only group goes on into vectors without meaning, and closeRows removes their results.
 func (t *lanes) groupStart(g int) int { return max(0, min(8*g, t.m-8)) }
 
-// crossRun returns how many of the groups from lo to hi one call of a kernel takes, with the vectors and the factors
-// that it starts from.
+// crossRun returns how many of the groups from lo to hi−1 one call of a kernel takes, and the vectors and factors at which
+// it starts.
 func (t *lanes) crossRun(lo, hi int) (count int, src, tw *float32) {
 	count = 1
 	if even := min(hi, t.m/8); lo < even {
@@ -150,7 +147,7 @@ func (t *lanes) crossRun(lo, hi int) (count int, src, tw *float32) {
 	return count, &vectors[vectorFloats*t.groupStart(lo)/t.blocks], &t.crossing[(t.width-1)*vectorFloats*lo]
 }
 
-// crossStrides returns the distance in vectors from one k to the next inside a group, and from group to group.
+// crossStrides returns the distance in vectors from one k to the next in a group, and from one group to the next.
 func (t *lanes) crossStrides() (stride, step int) {
 	if t.blocks > 1 {
 		return t.pitch, 1
@@ -158,7 +155,7 @@ func (t *lanes) crossStrides() (stride, step int) {
 	return 1, 8
 }
 
-// interleaved runs the last step into dst, with real and imaginary parts scaled.
+// interleaved runs the last step. Its results go to dst, with real and imaginary parts scaled.
 func (t *lanes) interleaved(dst []complex64, scaleRe, scaleIm float32) {
 	to := floats(dst)
 	if t.m < 8 {
@@ -187,7 +184,7 @@ func (t *lanes) interleaved(dst []complex64, scaleRe, scaleIm float32) {
 
 func (t *lanes) split(re, im []float32, pitch int) { t.splitGroups(re, im, pitch, 0, t.groups()) }
 
-// splitGroups is split for groups lo to hi of the last step.
+// splitGroups is split for groups lo to hi−1 of the last step.
 func (t *lanes) splitGroups(re, im []float32, pitch, lo, hi int) {
 	stride, step := t.crossStrides()
 	for g := lo; g < hi; {
@@ -207,7 +204,7 @@ func (t *lanes) splitGroups(re, im []float32, pitch, lo, hi int) {
 	}
 }
 
-// closeRows moves rows of the given length, stride apart in src, next to each other in dst, which may be src.
+// closeRows moves rows of the given length from src, where they are stride apart, to dst, without gaps. dst may be src.
 func closeRows(dst, src []float32, rows, length, stride int) {
 	for row := range rows {
 		copy(dst[length*row:][:length], src[stride*row:])

@@ -19,7 +19,7 @@ func withoutLanes(t *testing.T) {
 	t.Cleanup(func() { haveLanes = before })
 }
 
-// TestLanesAgainstGo holds every length that the assembly takes to the Go passes.
+// TestLanesAgainstGo compares assembly with the Go passes at the lengths that assembly takes.
 func TestLanesAgainstGo(t *testing.T) {
 	if !haveLanes {
 		t.Skip("the processor has no AVX2 and FMA")
@@ -57,8 +57,7 @@ func TestLanesAgainstGo(t *testing.T) {
 	}
 }
 
-// TestSplit holds a transform over several workers to the one on a single core: by blocks, and by
-// grids.
+// TestSplit compares a transform on several workers, by blocks and by grids, with the one on a single core.
 func TestSplit(t *testing.T) {
 	if !haveLanes {
 		t.Skip("the processor has no AVX2 and FMA")
@@ -89,8 +88,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestGrid holds transforms by every grid of a length to one without the assembly: every number of columns and of values
-// in them modulo eight, and every radix in first, middle and last place, where the length has it.
+// TestGrid compares transforms by every grid of a length with the one in Go. Numbers of columns and their lengths have every
+// remainder modulo eight, and every radix occurs in first, middle and last place.
 func TestGrid(t *testing.T) {
 	if !haveLanes {
 		t.Skip("the processor has no AVX2 and FMA")
@@ -128,7 +127,7 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// fillNaN makes sure that nothing can be left over from another transform.
+// fillNaN overwrites the results of an earlier transform.
 func fillNaN(memory ...[]float32) {
 	for _, m := range memory {
 		for i := range m {
@@ -137,7 +136,7 @@ func fillNaN(memory ...[]float32) {
 	}
 }
 
-// TestGridTaken checks that a grid is taken where lanes would stay empty, and its width.
+// TestGridTaken checks that long lengths take a grid if lanes would stay empty, and the width of the grid.
 func TestGridTaken(t *testing.T) {
 	if !haveLanes {
 		t.Skip("the processor has no AVX2 and FMA")
@@ -157,8 +156,8 @@ func TestGridTaken(t *testing.T) {
 	}
 }
 
-// TestGridLikeSerial checks that a transform over several workers has the very bits of the one by the same grid on a
-// single core.
+// TestGridLikeSerial checks that a transform on several workers has the same bits as the one by the same grid on a single
+// core.
 func TestGridLikeSerial(t *testing.T) {
 	if !haveLanes {
 		t.Skip("the processor has no AVX2 and FMA")
@@ -196,7 +195,7 @@ func TestGridLikeSerial(t *testing.T) {
 	}
 }
 
-// evenLengths returns the even lengths from lo to hi that have no prime factor above 5.
+// evenLengths returns the even lengths from lo to hi without a prime factor above 5.
 func evenLengths(lo, hi int) []int {
 	var found []int
 	for n := lo + lo%2; n <= hi; n += 2 {
@@ -207,7 +206,7 @@ func evenLengths(lo, hi int) []int {
 	return found
 }
 
-// gridLengths returns those of them that do not fall into eight blocks.
+// gridLengths returns those even lengths that cannot be divided into eight blocks.
 func gridLengths(lo, hi int) []int {
 	return slices.DeleteFunc(evenLengths(lo, hi), func(n int) bool { return n/2%64 == 0 })
 }
@@ -220,7 +219,7 @@ func TestSplitLengths(t *testing.T) {
 	few, many := pool.New(fewWorkers), pool.New(fewWorkers+1)
 	defer few.Close()
 	defer many.Close()
-	for n, want := range map[int][2]bool{ // by few workers, by many
+	for n, want := range map[int][2]bool{ // by few workers, and by many
 		64000: {false, false}, 65536: {false, true}, 65537: {false, false}, 65610: {false, true}, 78732: {false, true},
 		87480: {false, true}, 100000: {false, true}, 112500: {true, true}, 139968: {true, true}, 150000: {true, true},
 		150001: {false, false}, 729000: {true, true}, 729014: {false, false},
@@ -231,7 +230,8 @@ func TestSplitLengths(t *testing.T) {
 	}
 }
 
-// TestAssemblyStaysInAVX2 checks that the generator ran out of no registers: beyond sixteen it takes those of AVX-512.
+// TestAssemblyStaysInAVX2 checks that the assembly has no registers of AVX-512, which the generator takes if it runs out of
+// sixteen.
 func TestAssemblyStaysInAVX2(t *testing.T) {
 	text, err := os.ReadFile("lanes_amd64.s")
 	if err != nil {

@@ -11,11 +11,11 @@ const (
 	vectorFloats = 16
 	// signBit flips the sign of a float32.
 	signBit = 1 << 31
-	// pageFloats is the distance at which two addresses fall into the same set of a first-level cache.
+	// Addresses that are pageFloats apart are in the same set of a first-level cache.
 	pageFloats = 4096 / 4
 )
 
-// vectorPass is a pass as stockham has it, m and s counting vectors.
+// vectorPass is a pass of stockham on vectors. m and s count vectors.
 type vectorPass struct {
 	radix, m, s int
 	twiddles    []float32
@@ -90,7 +90,7 @@ func (p *vectorPass) final(dst, src *float32) {
 	}
 }
 
-// appendVector appends the vector of eight values.
+// appendVector appends a vector of eight values.
 func appendVector(to []float32, value func(i int) complex128) []float32 {
 	var re, im [8]float32
 	for i := range re {
@@ -100,8 +100,8 @@ func appendVector(to []float32, value func(i int) complex128) []float32 {
 	return append(append(to, re[:]...), im[:]...)
 }
 
-// vectorRadices returns the radices of the passes for m vectors, or false where m has a prime factor above 5. The
-// radices 8 come last: the last pass needs no factors, and the others have the fewer the smaller their radix.
+// vectorRadices returns the radices of the passes for m vectors, or false if m has a prime factor above 5. Radices 8 come
+// last, because the last pass needs no factors, and a pass with a small radix has few factors.
 func vectorRadices(m int) (radices []int, ok bool) {
 	twos := 0
 	for ; m%2 == 0; m /= 2 {
@@ -125,9 +125,9 @@ func vectorRadices(m int) (radices []int, ok bool) {
 	return radices, m == 1
 }
 
-// twoBuffers returns two times n zeros that start at a cache line. The passes walk both in strides of powers of two,
-// up to eight places at a time in each. Long buffers are half a page apart, modulo a page, so that the places in one do
-// not push those in the other out of an eight-way cache.
+// twoBuffers returns two buffers of n zeros that start at a cache line. The passes walk both in strides of powers of two,
+// with up to eight places at a time in each. Long buffers are half a page apart, modulo a page. So the places in one do not
+// evict those in the other from an eight-way cache.
 func twoBuffers(n int) (front, back []float32) {
 	apart, align := n, vectorFloats
 	if n >= pageFloats {

@@ -2,8 +2,8 @@ package transform
 
 import "crossover/kernels/fft/double"
 
-// halved is the real transform of even length n as a complex one of length n/2: even samples are taken as real parts
-// and odd samples as imaginary parts, and the two interleaved spectra are told apart by their symmetry.
+// halved is the real transform of even length n by a complex one of length n/2. Even samples are the real parts and odd
+// samples are the imaginary parts. The spectra of the two are separated by their symmetry.
 //
 //	X[k] = (Z[k] + conj(Z[h−k]))/2 − i·w^k·(Z[k] − conj(Z[h−k]))/2,   w = exp(−2πi/n),  h = n/2
 type halved struct {
@@ -47,7 +47,7 @@ func (t *halved) Forward(dst []complex64, src []float32) {
 
 func (t *halved) Inverse(dst []float32, src []complex64) {
 	h := t.n / 2
-	// The transform of the conjugate spectrum is the conjugate of the samples, h times too large.
+	// The transform of the conjugate spectrum is the conjugate of the complex samples, h times too large.
 	scale := float32(1 / float64(t.n))
 	first, last := scale*real(src[0]), scale*real(src[h])
 	t.work[0] = complex(first+last, last-first)
@@ -66,7 +66,7 @@ func (t *halved) Inverse(dst []float32, src []complex64) {
 	}
 }
 
-// widened is the real transform of odd length as a complex one of the same length.
+// widened is the real transform of odd length by a complex one of the same length.
 type widened struct {
 	n             int
 	full          Complex
@@ -91,7 +91,7 @@ func (t *widened) Forward(dst []complex64, src []float32) {
 }
 
 func (t *widened) Inverse(dst []float32, src []complex64) {
-	// The inverse transform is the forward one of the bins in reverse order, bin −k in the place of bin k, over n.
+	// The inverse transform is the forward transform of the bins in reverse order (bin −k in place of bin k), divided by n.
 	t.bins[0] = complex(real(src[0]), 0)
 	for k := 1; k < len(src); k++ {
 		t.bins[t.n-k] = src[k]

@@ -2,25 +2,25 @@ package transform
 
 import "crossover/kernels/fft/double"
 
-// laneReal is the real transform of length n by a laneTransform of half the length h, as halved has it.
+// laneReal is the real transform of length n by a laneTransform of length h = n/2. See halved for the formula.
 //
-// The spectrum Z of length h lies in rows. Long ones of eight lanes are the eight rows of the last step, with a gap
-// between them that keeps the sixteen places which that step writes to in different sets of the cache; they are taken in
-// four pairs, from both ends. Others are one row.
+// The spectrum Z of length h lies in rows. If it is long and has eight lanes, its rows are the eight rows of the last step.
+// Gaps between them keep the sixteen places to which that step writes in different sets of the cache. untangle takes these
+// rows in four pairs, from both ends. Any other spectrum is one row.
 type laneReal struct {
 	n, h     int
 	half     laneTransform
 	width, m int       // rows of half and their length
-	rows     int       // pairs of rows that untangle takes: 4, or 1 for the row with itself
+	rows     int       // pairs of rows that untangle takes: 4, or 1 for one row with itself
 	pitch    int       // values from one row to the next
 	groups   int       // groups of eight k in a row
-	twiddles []float32 // −i·exp(−2πik/n)/2 for each group of eight k to the one that holds h/2
+	twiddles []float32 // −i·exp(−2πik/n)/2 in groups of eight k, up to the group with h/2
 }
 
-// gappedRow is the length of a row from which a gap is worth a call of the kernel a row.
+// gappedRow is the length of rows from which gaps pay. Gaps take a call of the kernel for each pair of rows.
 const gappedRow = 256
 
-// newLaneReal returns the transform of length n, or nil where newLaneTransform has none of half the length.
+// newLaneReal returns the transform of length n, or nil if there is no laneTransform of half the length.
 func newLaneReal(n int) *laneReal {
 	if n%2 != 0 {
 		return nil
@@ -32,14 +32,14 @@ func newLaneReal(n int) *laneReal {
 	return newLaneRealBy(half, n)
 }
 
-// newLaneRealBy returns the transform of length n by half, of half the length.
+// newLaneRealBy returns the transform of length n by the given transform of half the length.
 func newLaneRealBy(half laneTransform, n int) *laneReal {
 	t := &laneReal{n: n, h: n / 2, half: half}
 	t.width, t.m = half.rows()
 	if t.width == 8 && t.m >= gappedRow && t.m%8 == 0 {
 		t.rows, t.pitch, t.groups = 4, t.m+16, t.m/8
 	} else {
-		// The last group goes beyond the middle where it computes once more what its mirror image has.
+		// The last group may reach beyond the middle. There it computes again what its mirror image has.
 		t.rows, t.pitch, t.groups = 1, max(t.m, 8), t.h/16+1
 	}
 	for g := range t.h/16 + 1 {
@@ -65,13 +65,14 @@ func (t *laneReal) Forward(dst []complex64, src []float32) {
 	t.middle(dst)
 }
 
-// spectrum returns room for Z.
+// spectrum returns memory for Z.
 func (t *laneReal) spectrum() (re, im []float32) {
 	free, size := t.half.room(), t.width*t.pitch+vectorFloats
 	return free[:size], free[size:][:size]
 }
 
-// wrap appends to each row the value that comes next in Z, which is periodic: the mirror image of a row's first.
+// wrap appends to each row the value that comes next in Z, which is periodic. Mirror images of the first values of rows lie
+// there.
 func (t *laneReal) wrap() {
 	re, im := t.spectrum()
 	for _, z := range [][]float32{re, im} {
@@ -88,7 +89,7 @@ func (t *laneReal) wrap() {
 	}
 }
 
-// untangle computes the bins of groups lo to hi of a row and of their mirror images.
+// untangle computes the bins of groups lo to hi−1 of a row, and of their mirror images.
 func (t *laneReal) untangle(dst []complex64, row, lo, hi int) {
 	re, im := t.spectrum()
 	to := floats(dst)
@@ -102,7 +103,7 @@ func (t *laneReal) untangle(dst []complex64, row, lo, hi int) {
 		&t.twiddles[vectorFloats*(row*t.groups+lo)], hi-lo)
 }
 
-// middle computes bin h/2, which pairs of rows leave out.
+// middle computes bin h/2. Pairs of rows leave it out.
 func (t *laneReal) middle(dst []complex64) {
 	if t.rows > 1 {
 		re, im := t.spectrum()

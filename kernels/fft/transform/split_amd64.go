@@ -2,28 +2,29 @@ package transform
 
 import "crossover/pool"
 
-// The length from which several cores are worth waking three or four times for one transform. Sixteen cores of a Xeon are
-// 2.2 times as fast at parallelLength. Two of an EPYC take 1.3 to 1.4 times as long as one there, 1.1 times at 96 000 and
-// 108 000 samples, and are 1.1 to 1.2 times as fast at 116 640 to 135 000, 1.6 times at 262 144.
+// From these lengths on, several cores are faster than one, although they must be woken three or four times for a transform.
+// Sixteen cores of a Xeon are 2.2 times as fast as one at parallelLength. Two cores of an EPYC take 1.3 to 1.4 times as long
+// as one at parallelLength, and 1.1 times as long at 96 000 and 108 000 samples. They are 1.1 to 1.2 times as fast at 116
+// 640 to 135 000 samples, and 1.6 times at 262 144.
 const (
 	parallelLength    = 1 << 16
-	parallelLengthFew = 112_000 // where there are no more than fewWorkers
+	parallelLengthFew = 112_000 // with at most fewWorkers
 	fewWorkers        = 3
 )
 
-// Splits says whether NewSplit can succeed here at all.
+// Splits reports whether NewSplit can divide transforms on this processor.
 func Splits() bool { return haveLanes }
 
-// split is one forward real transform over the workers of a pool: each stage is a loop. Vectors that another worker has
-// written come slowly, so most passes share a stage. Where the length falls into eight blocks, those are transforms of
-// their own after the first pass. Elsewhere the columns of a grid are.
+// split is one forward real transform on the workers of a pool. Each stage is a parallel loop. Most passes share a stage,
+// because vectors that another worker has written are slow to load. If the length allows eight blocks, these are independent
+// transforms after the first pass. Otherwise the columns of a grid are the independent transforms.
 type split struct {
 	t       *laneReal
 	pool    *pool.Pool
 	stage   stage
-	blocks  *lanes        // nil where there is a grid
-	grid    *grid         // nil where there are blocks
-	scratch []gridScratch // one a worker
+	blocks  *lanes        // nil if there is a grid
+	grid    *grid         // nil if there are blocks
+	scratch []gridScratch // one for each worker
 	dst     []complex64
 	src     []float32
 }
@@ -39,8 +40,8 @@ const (
 	untangling
 )
 
-// NewSplit returns a transform of length n over the workers of a pool, or nil where it would not pay or n is odd or
-// has a prime factor above 5.
+// NewSplit returns a transform of length n on the workers of a pool. It returns nil if dividing would not pay, if n is odd
+// or has a prime factor above 5, or if Splits is false.
 func NewSplit(n int, p *pool.Pool) Split {
 	least := parallelLength
 	if p.Workers() <= fewWorkers {
@@ -58,7 +59,7 @@ func NewSplit(n int, p *pool.Pool) Split {
 	return nil
 }
 
-// newGridSplit returns the transform of twice as many samples as the grid has values.
+// newGridSplit returns the real transform of 2·g.n samples.
 func newGridSplit(g *grid, p *pool.Pool) *split {
 	s := &split{t: newLaneRealBy(g, 2*g.n), pool: p, grid: g}
 	for range p.Workers() {
@@ -83,11 +84,11 @@ func (s *split) Forward(dst []complex64, src []float32) {
 	s.dst, s.src = nil, nil
 }
 
-// gridSteps returns the number of steps of acrossGrid, groups of eight k. The last group has a step with the one before,
-// since the values that are in both differ in their last bits.
+// gridSteps returns the number of steps of acrossGrid. A step is a group of eight k, but the last two groups are one step.
+// They may overlap, and the values in both may differ in their last bits, so one worker must write them in order.
 func (s *split) gridSteps() int { return max(1, eights(s.grid.m)-1) }
 
-// untangle makes the bins of the real transform.
+// untangle computes the bins of the real transform.
 func (s *split) untangle() {
 	groups := s.t.rows * s.t.groups
 	if s.t.rows > 1 {
@@ -100,13 +101,13 @@ func (s *split) untangle() {
 	s.t.untangle(s.dst, 0, groups-1, groups)
 }
 
-// run covers n steps of a stage, of which least take about half a microsecond.
+// run runs n steps of a stage. least steps take about half a microsecond.
 func (s *split) run(stage stage, n, least int) {
 	s.stage = stage
 	s.pool.Run(n, s.pool.Grain(n, least, 1), s)
 }
 
-// Do computes steps lo to hi of the stage that is under way.
+// Do computes steps lo to hi−1 of the current stage.
 func (s *split) Do(worker, lo, hi int) {
 	t := s.t
 	switch s.stage {
@@ -117,7 +118,7 @@ func (s *split) Do(worker, lo, hi int) {
 			s.blocks.block(b)
 		}
 	case acrossLanes:
-		// Where the last two groups overlap, both write the same bits.
+		// If the last two groups overlap, both write the same bits.
 		re, im := t.spectrum()
 		s.blocks.splitGroups(re, im, t.pitch, lo, hi)
 	case gridColumns:

@@ -2,10 +2,10 @@ package transform
 
 import "crossover/kernels/fft/double"
 
-// stockham is the mixed-radix transform in Go: one pass a factor, between two buffers, each pass leaving its output in
-// order so that nothing is permuted.
+// stockham is the mixed-radix transform in Go. It has a pass for each factor. Each pass reads one buffer and writes another,
+// and sorts on the way, so that no permutation follows.
 //
-// A pass of radix r takes s interleaved transforms of length r·m to r·s interleaved transforms of length m:
+// A pass of radix r turns s interleaved transforms of length r·m into r·s interleaved transforms of length m:
 //
 //	dst[q + s(rp+k)] = w^(pk) · Σ_j src[q + s(p+mj)] · exp(−2πi·jk/r),   w = exp(−2πi/(rm)),  p < m, q < s, k < r.
 type stockham struct {
@@ -132,7 +132,7 @@ func (p *pass) radix4(dst, src []complex64) {
 	}
 }
 
-// first4 is radix4 at s = 1, where there is no row of positions to walk along.
+// first4 is radix4 for s = 1, without the inner loop over s.
 func (p *pass) first4(dst, src []complex64) {
 	m := p.m
 	a, b, c, d := src[:m], src[m:][:m], src[2*m:][:m], src[3*m:][:m]

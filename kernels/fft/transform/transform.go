@@ -1,10 +1,10 @@
 // Package transform computes the discrete Fourier transform of complex and of real float32 samples on the processor. Lengths
-// 2^a·3^b·5^c go through mixed-radix Stockham passes; every other length through Bluestein's chirp convolution. A real
-// transform is a complex one of half the length where the length is even. Where the processor has AVX2 and FMA, lengths
-// 2^a·3^b·5^c from 16 (complex) and even ones from 32 (real) run in assembly, up to eight transforms side by side; elsewhere, and for
-// the other lengths, the same passes run in Go.
+// 2^a·3^b·5^c take mixed-radix Stockham passes. All other lengths take Bluestein's chirp convolution. A real transform of
+// even length is a complex one of half the length. If the processor has AVX2 and FMA, lengths 2^a·3^b·5^c from 16 on
+// (complex), and even ones from 32 on (real), run in assembly, with up to eight transforms side by side. Other lengths run
+// in Go, by the same passes.
 //
-// It checks no lengths: package fft does, which programs call.
+// The package checks no lengths. Programs call package fft, which does.
 package transform
 
 import (
@@ -15,9 +15,9 @@ import (
 
 // Complex is a complex transform of one fixed length. It is not safe for concurrent use.
 type Complex interface {
-	// Forward writes the unscaled transform of src to dst, which does not overlap it, and leaves src as it was.
+	// Forward writes the unscaled transform of src to dst. They must not overlap; src is unchanged.
 	Forward(dst, src []complex64)
-	// Inverse does the same for the inverse transform, divided by the length.
+	// Inverse writes the inverse transform of src, divided by the length, to dst. They must not overlap; src is unchanged.
 	Inverse(dst, src []complex64)
 	// Clone returns a transform with the same tables and its own scratch memory.
 	Clone() Complex
@@ -25,11 +25,10 @@ type Complex interface {
 
 // Real is a transform of one fixed number n of real samples. It is not safe for concurrent use.
 type Real interface {
-	// Forward writes bins 0 to n/2 of the unscaled transform of src to dst, which does not overlap it, and leaves src as it
-	// was.
+	// Forward writes bins 0 to n/2 of the unscaled transform of src to dst. They must not overlap; src is unchanged.
 	Forward(dst []complex64, src []float32)
-	// Inverse writes the samples whose bins are src to dst. The imaginary parts of bin 0 and, for even n, of bin n/2 are taken
-	// as 0.
+	// Inverse writes the n samples with the bins src to dst. The imaginary parts of bin 0 and, for even n, of bin n/2 are
+	// taken as 0.
 	Inverse(dst []float32, src []complex64)
 	// Clone returns a transform with the same tables and its own scratch memory.
 	Clone() Real
@@ -63,8 +62,8 @@ func NewReal(n int) Real {
 	return newWidened(n)
 }
 
-// factor returns the radices of the passes for a length, or false where it has a prime factor above 5. The first pass
-// is the dearest to walk, so it is the one that does most.
+// factor returns the radices of the passes for a length, or false if the length has a prime factor above 5. A 4 comes first,
+// because the first pass costs most whatever its radix.
 func factor(n int) (radices []int, ok bool) {
 	for _, r := range []int{4, 5, 3, 2} {
 		for n%r == 0 {
@@ -75,8 +74,8 @@ func factor(n int) (radices []int, ok bool) {
 	return radices, n == 1
 }
 
-// reverse turns the forward transform of x into the inverse one: with exp(+2πi·jk/n) in place of exp(−2πi·jk/n) the
-// same values come out in reverse order, n times too large.
+// reverse turns a forward transform into the inverse one. The transform with exp(+2πi·jk/n) has the same values as that with
+// exp(−2πi·jk/n), in reverse order after value 0, and is n times too large.
 func reverse(x []complex64) {
 	slices.Reverse(x[1:])
 	scale := float32(1 / float64(len(x)))
@@ -85,8 +84,8 @@ func reverse(x []complex64) {
 	}
 }
 
-// pairs views 2h samples as h complex values.
+// pairs returns 2h samples as h complex values in the same memory.
 func pairs(samples []float32) []complex64 { return kernels.Complex(samples) }
 
-// floats views complex values as their parts.
+// floats returns complex values as their parts in the same memory.
 func floats(x []complex64) []float32 { return kernels.ComplexWords(x) }

@@ -16,7 +16,7 @@ import (
 	"crossover/kernels/kerneltest"
 )
 
-// bothWays runs a test with the assembly, where the processor has it, and with the Go passes.
+// bothWays runs a test with assembly, if the processor can run it, and with the Go passes.
 func bothWays(t *testing.T, test func(t *testing.T)) {
 	t.Run("path=go", func(t *testing.T) { withoutLanes(t); test(t) })
 	if Splits() {
@@ -24,8 +24,8 @@ func bothWays(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-// shortLengths are every length to 64, the ones that the assembly treats apart, lengths without large factors that are
-// a multiple of 16 and lengths that are not, and primes.
+// shortLengths are every length to 64, lengths that are special in assembly, lengths without large factors, some of them
+// multiples of 16, and primes.
 func shortLengths() []int {
 	lengths := []int{72, 80, 81, 96, 97, 100, 101, 112, 120, 125, 127, 128, 144, 160, 192, 208, 240, 243, 256, 257, 320,
 		360, 384, 400, 480, 500, 509, 512, 600, 625, 640, 720, 729, 768, 800, 960, 1000, 1009, 1018, 1024, 1152, 1200}
@@ -85,7 +85,7 @@ func TestComplexAgainstDefinition(t *testing.T) {
 	})
 }
 
-// TestRealAgainstNumPy holds the transform to arrays of numpy.fft.rfft.
+// TestRealAgainstNumPy compares the transform with arrays of numpy.fft.rfft.
 func TestRealAgainstNumPy(t *testing.T) {
 	signal := kerneltest.ReadArchived[float32](t, "testdata/numpy.npz", "signal")
 	bothWays(t, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestLongLengths(t *testing.T) {
 	}
 }
 
-// TestLongPrimes holds some bins to the definition, which is all that a prime of this size leaves time for.
+// TestLongPrimes compares some bins with the definition. All bins would take too long.
 func TestLongPrimes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and nothing in it runs at once")
@@ -150,7 +150,7 @@ func TestLongPrimes(t *testing.T) {
 	}
 }
 
-// FuzzReal checks what must hold at any length: Parseval's theorem, linearity, and that the inverse undoes the forward
+// FuzzReal checks what holds at every length: Parseval's theorem, linearity, and that the inverse undoes the forward
 // transform.
 func FuzzReal(f *testing.F) {
 	for _, n := range []int{1, 2, 7, 16, 48, 100, 331, 1024, 1536} {
@@ -197,7 +197,7 @@ func FuzzReal(f *testing.F) {
 	})
 }
 
-// TestInverseIgnoresImaginaryEnds checks the promise about bins that are real in every real signal's spectrum.
+// TestInverseIgnoresImaginaryEnds checks that imaginary parts of bin 0, and of bin n/2 for even n, are taken as 0.
 func TestInverseIgnoresImaginaryEnds(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		for _, n := range []int{2, 9, 30, 64, 256, 4096} {
@@ -239,7 +239,7 @@ func TestUnalignedMemory(t *testing.T) {
 	}
 }
 
-// TestStaysInBounds checks that no kernel writes beyond the ends of what it is given.
+// TestStaysInBounds checks that no kernel writes beyond its slices.
 func TestStaysInBounds(t *testing.T) {
 	const guard, mark = 32, 12345
 	for _, n := range append(shortLengths(), 1458, 2250) {

@@ -7,8 +7,8 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// butterfly computes the transform of length radix of the values that load gives, and hands each result to store as
-// soon as it is there.
+// butterfly computes the transform of length radix of the values that load returns. It passes each result to store as soon
+// as it is computed.
 func butterfly(radix int, scratch Mem, load func(j int) value, store func(k int, v value)) {
 	switch radix {
 	case 2:
@@ -53,8 +53,8 @@ func radix4(a, b, c, d value, step int, store func(k int, v value)) {
 // oddEighths computes results 1, 3, 5 and 7 of the transform of length 8 from the differences x[j] − x[j+4].
 func oddEighths(difference func(j int) value, store func(k int, v value)) {
 	root := constant("root8", math.Sqrt2/2)
-	// The odd ones are a transform of length 4 of difference j times exp(−2πi·j/8). Differences 1 and 3 are turned
-	// by an eighth without the factor √½, which comes in with the last addition.
+	// The odd results are the transform of length 4 of difference j times exp(−2πi·j/8). Differences 1 and 3 are turned by
+	// an eighth without the factor √½. The last addition multiplies by √½.
 	minus, plus := turn(difference(0), difference(2))
 	a := eighth(difference(1))
 	b, re, im := difference(3), YMM(), YMM() // b·(−1−i) is re − i·im

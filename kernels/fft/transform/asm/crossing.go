@@ -41,7 +41,7 @@ func twist() {
 	RET()
 }
 
-// crossLanes writes the kernel that joins the first width lanes: a transform of that length across them.
+// crossLanes writes the kernel that computes a transform of length width across the first width lanes.
 func crossLanes(width int, interleaved bool) {
 	var name string
 	var re, im Register
@@ -98,8 +98,8 @@ func crossLanes(width int, interleaved bool) {
 	RET()
 }
 
-// crossEight is the transform of length 8 across the lanes, half of them at a time: lanes 0, 1, 4 and 5 come together
-// and are two pairs of the first step.
+// crossEight is the transform of length 8 across the lanes. It takes half of the lanes at a time. Lanes 0, 1, 4 and 5 come
+// together, which are two pairs of the first step.
 func crossEight(from *streams, tw Register, scratch Mem, store func(k int, v value)) {
 	var sums, diffs [4]value
 	for half := range 2 {
@@ -123,14 +123,14 @@ func crossEight(from *streams, tw Register, scratch Mem, store func(k int, v val
 	}, store)
 }
 
-// lane is eight values of one lane, one of each vector of a group.
+// lane holds eight values of one lane, one from each vector of a group.
 type lane struct {
 	value
 	lane int
 }
 
-// halfTurned returns the lanes below width in one half of the registers of a group. The half 0 holds lanes 0, 1, 4, 5
-// and the half 1 lanes 2, 3, 6, 7: that is how loadPairs leaves them.
+// halfTurned returns the lanes below width in one half of the registers of a group. Half 0 holds lanes 0, 1, 4, 5, and half
+// 1 holds lanes 2, 3, 6, 7, because loadPairs loads them so.
 func halfTurned(from *streams, width, half int) []lane {
 	re := transposed(from, 16*half)
 	im := transposed(from, line/2+16*half)
@@ -143,7 +143,7 @@ func halfTurned(from *streams, width, half int) []lane {
 	return lanes
 }
 
-// twisted returns the lanes of halfTurned multiplied by their factors, which lane 0 has none of.
+// twisted returns the lanes of halfTurned multiplied by their factors. Lane 0 has no factors.
 func twisted(from *streams, tw Register, width, half int) []lane {
 	lanes := halfTurned(from, width, half)
 	for i, x := range lanes {
@@ -166,7 +166,7 @@ func broadcast(name string) VecVirtual {
 	return v
 }
 
-// transposed loads four lanes, which start at an offset in bytes, of eight vectors, and returns one register a lane.
+// transposed loads four lanes of eight vectors, from an offset in bytes on, and returns one register for each lane.
 func transposed(from *streams, offset int) [4]VecVirtual {
 	var v [4]VecVirtual
 	for i := range v {

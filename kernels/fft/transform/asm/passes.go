@@ -8,7 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// scratchFor returns stack memory for the butterflies that do not fit the registers, and for extra more vectors.
+// scratchFor returns stack memory for butterflies that do not fit into the registers, and for extra more vectors.
 func scratchFor(radix, extra int) Mem {
 	size := extra * line
 	if radix == 8 {
@@ -116,7 +116,7 @@ func final(radix int) {
 	RET()
 }
 
-// finalRows writes the kernel of the last pass over the vectors of a group of eight k, which leaves each result in a row.
+// finalRows writes the kernel of the last pass over the vectors of a group of eight k. It stores each result in a row.
 func finalRows(radix int, interleaved bool) {
 	var name string
 	var re, im Register
@@ -177,7 +177,8 @@ func storeScales(m Mem) {
 	}
 }
 
-// toRows returns a store function for eight values of a row: to re and im, or, where im is nil, interleaved and scaled.
+// toRows returns a store function for eight values of a row. It stores to re and im, or, if im is nil, interleaved and
+// scaled.
 func toRows(re, im *streams, scale Mem) func(k int, v value) {
 	return func(k int, v value) {
 		if im == nil {

@@ -81,8 +81,8 @@ func tangle() {
 	RET()
 }
 
-// symmetric returns sum + turned and conj(sum − turned), where sum = (a + conj(b))/2 and turned = (a − conj(b))·w, w
-// at tw. For the inverse w is conjugated and so are both results.
+// symmetric returns sum + turned and conj(sum − turned), where sum = (a + conj(b))/2 and turned = (a − conj(b))·w. w is at
+// tw. For the inverse, w and both results are conjugated.
 func symmetric(a, b value, tw Register, half VecVirtual, inverse bool) (lower, upper value) {
 	sum, diff := newValue(), newValue()
 	VADDPS(b.re, a.re, sum.re)

@@ -44,7 +44,7 @@ func copied(x value) value {
 	return z
 }
 
-// fma adds c·x to each part of z: c is a constant in memory.
+// fma adds c·x to each part of z. c is a constant in memory.
 func fma(c Mem, x, z value) {
 	VFMADD231PS(c, x.re, z.re)
 	VFMADD231PS(c, x.im, z.im)
@@ -56,7 +56,7 @@ func fnma(c Mem, x, z value) {
 	VFNMADD231PS(c, x.im, z.im)
 }
 
-// fmaTurned returns z − i·c·x and z + i·c·x, in the registers of z and new ones.
+// fmaTurned returns z − i·c·x in the registers of z, and z + i·c·x in new registers.
 func fmaTurned(c Mem, x, z value) (minus, plus value) {
 	p := copied(z)
 	VFNMADD231PS(c, x.im, p.re)
@@ -104,7 +104,7 @@ func permutation(name string, lanes ...uint32) Mem {
 	return m
 }
 
-// streams addresses up to eight places that are a register's distance apart.
+// streams addresses up to eight places. A register holds the distance between them.
 type streams struct {
 	base, upper      Register // upper is base + 4·distance; it exists only for more than four places
 	distance, triple Register
@@ -157,7 +157,7 @@ func (s *streams) advance(by Op) {
 	}
 }
 
-// parameter loads a parameter into a register, as bytes where it counts units of 1<<shift bytes.
+// parameter loads a parameter that counts units of 1<<shift bytes into a register, as a number of bytes.
 func parameter(name string, shift uint64) Register {
 	r := Load(Param(name), GP64())
 	if shift > 0 {
@@ -166,7 +166,7 @@ func parameter(name string, shift uint64) Register {
 	return r
 }
 
-// spill returns the address of size bytes of stack, aligned to a cache line so that no vector straddles two.
+// spill returns the address of size bytes of stack. It is aligned to a cache line, so that no vector lies in two lines.
 func spill(size int) Mem {
 	local := AllocLocal(size + line)
 	r := GP64()
@@ -187,7 +187,7 @@ func loadValue(m Mem) value {
 	return v
 }
 
-// loadPairs loads eight interleaved complex values, in the order 0, 1, 4, 5, 2, 3, 6, 7 that costs least.
+// loadPairs loads eight interleaved complex values in the order 0, 1, 4, 5, 2, 3, 6, 7, which costs least.
 func loadPairs(m Mem) value {
 	x, y := YMM(), YMM()
 	VMOVUPS(m, x)
