@@ -29,18 +29,18 @@ func hannFloats(n int) []float32 {
 	return window
 }
 
-// transform is a real FFT of one or of several frames that lie one after the other.
+// transform is a real FFT of one or several successive frames.
 type transform interface {
 	Forward(dst []complex64, src []float32)
 }
 
-// transforms are what one goroutine computes with: a transform of a block of frames, and one of a single frame.
+// transforms are those of one goroutine: a transform of a block of frames, and a transform of a single frame.
 type transforms struct {
 	blockFrames   int
 	block, single transform
 }
 
-// newTransforms makes transforms of n points for count goroutines.
+// newTransforms makes transforms of n points, one set for each of count goroutines.
 type newTransforms func(n, count int) ([]transforms, error)
 
 func inGo(n, count int) ([]transforms, error) {
@@ -51,11 +51,12 @@ func inGo(n, count int) ([]transforms, error) {
 	return each, nil
 }
 
-// framesPerBlock is how many frames FFTW transforms in one call: enough for it to share twiddle factors among frames,
-// few enough for a block of the usual windows to stay in the second-level cache.
+// framesPerBlock is the number of frames that FFTW transforms in one call. With so many, frames share twiddle factors. With
+// so few, a block of the usual windows stays in the second-level cache.
 const framesPerBlock = 16
 
-// withFFTW returns the same plans of FFTW, on one thread, for all goroutines: any number may run a plan.
+// withFFTW returns the same single-threaded plans of FFTW for all goroutines, because any number of goroutines may run a
+// plan.
 func withFFTW(n, count int) ([]transforms, error) {
 	block, err := fftw.NewReal(n, framesPerBlock, 1)
 	if err != nil {
@@ -68,8 +69,8 @@ func withFFTW(n, count int) ([]transforms, error) {
 	return slices.Repeat([]transforms{{blockFrames: framesPerBlock, block: block, single: single}}, count), nil
 }
 
-// withAccelerate returns a transform of Apple's vDSP for each goroutine: it computes in memory of its own, a frame at a
-// time.
+// withAccelerate returns a transform of Apple's vDSP for each goroutine. Such a transform computes one frame at a time, in
+// memory of its own.
 func withAccelerate(n, count int) ([]transforms, error) {
 	each := make([]transforms, count)
 	for i := range each {
@@ -104,7 +105,7 @@ func newFramers(p Params, count int, newTransforms newTransforms) ([]framer, err
 	return framers, nil
 }
 
-// load writes frame f of x, windowed, to dst, in one pass: outside of x it is zero.
+// load writes frame f of x, multiplied by the window, to dst. The frame is zero outside of x.
 func (r *framer) load(dst, x []float32, f int) {
 	start := f*r.Hop - r.NFFT/2
 	from := min(max(-start, 0), r.NFFT)
@@ -131,8 +132,8 @@ func (r *framer) span(dst []complex64, x []float32, lo, hi int) {
 	}
 }
 
-// samplesPerChunk is the least number of windowed samples that a worker takes at a time: some five microseconds of
-// work, a few times what handing it over costs.
+// samplesPerChunk is the least number of windowed samples that a worker takes at a time: some five microseconds of work, a
+// few times the cost of handing it over.
 const samplesPerChunk = 8192
 
 // over returns the loop over the frames of a signal. Workers take whole blocks of frames.

@@ -15,7 +15,8 @@ var text string
 
 var source = gpu.Source{Name: "stft.metal", Text: text}
 
-// appendSpectrogram appends a spectrogram. Where the transform takes frames, it cuts and windows them as it loads them.
+// appendSpectrogram appends a spectrogram. If the transform has a kernel for frames, that kernel cuts and windows the frames
+// when it loads them.
 func appendSpectrogram(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 	if !launch.FramesFit(p.NFFT) {
 		appendFramed(b, p, s, t, launch.Real)
@@ -27,7 +28,7 @@ func appendSpectrogram(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffe
 	}
 }
 
-// newVendor returns a spectrogram whose frames a vendor's library transforms.
+// newVendor returns a function that appends a spectrogram whose frames a vendor's library transforms.
 func newVendor(_ *gpu.Device, library gpu.FFT, _ Params) (kernels.Append[Params], error) {
 	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 		appendFramed(b, p, s, t, func(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
@@ -36,7 +37,7 @@ func newVendor(_ *gpu.Device, library gpu.FFT, _ Params) (kernels.Append[Params]
 	}, nil
 }
 
-// appendFramed writes the frames out for a transform that takes rows.
+// appendFramed appends a kernel that writes the windowed frames to memory, and a transform of these rows.
 func appendFramed(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer,
 	transform func(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int)) {
 	if !fits(b, p, s, launch.MostValues) {
@@ -50,8 +51,7 @@ func appendFramed(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer,
 	transform(b, t[0], rows, p.NFFT, frames)
 }
 
-// fits reports whether the frames of a call hold at most so many values together, and refuses the shape where they hold
-// more.
+// fits reports whether the frames of a call together have at most most values. It refuses a shape with more.
 func fits(b *gpu.Builder, p Params, s kernels.Shape, most int) bool {
 	n := s[samples]
 	if p.NFFT <= most/2 && n <= most-2*p.NFFT && p.frames(n) <= most/p.NFFT && p.Hop <= most {

@@ -4,7 +4,7 @@ import "golang.org/x/sys/cpu"
 
 var haveAVX = cpu.X86.HasAVX
 
-// multiply is multiplyGo by the fastest means of this processor.
+// multiply is multiplyGo by the fastest instructions of this processor.
 func multiply(dst, a, b []float32) {
 	n := 0
 	if haveAVX {

@@ -3,12 +3,12 @@
 //	S[f,k] = Σ_j w[j]·x[f·hop − n_fft/2 + j]·exp(−2πi·jk/n_fft),   0 ≤ j < n_fft,   0 ≤ k ≤ n_fft/2
 //	w[j]   = ½ − ½·cos(2πj/n_fft)
 //
-// x is mono and zero outside of its samples, so frame f is centred at sample f·hop and there are 1 + samples/hop
-// frames. The window is the periodic Hann window, and the transform is unscaled. A spectrogram is stored frame by
-// frame: frames×bins, row-major, with bins = n_fft/2 + 1. librosa's arrays are its transpose.
+// x is mono, and zero outside of its samples. Frame f is centred at sample f·hop, and there are 1 + samples/hop frames. The
+// window is the periodic Hann window, and the transform is unscaled. A spectrogram is stored frame by frame: frames×bins,
+// row-major, with bins = n_fft/2 + 1. librosa's arrays are its transpose.
 //
-// It does not invert, and it takes no other window and no other padding. The usual steps are New with [Params], and
-// Transform as often as there are samples.
+// The package does not invert, and it takes no other window and no other padding. The usual steps are New with [Params], and
+// Transform for each signal.
 //
 // Source: B. McFee et al., "librosa: audio and music signal analysis in Python", Proc. 14th Python in Science Conf.,
 // 2015; https://librosa.org/doc/0.10.2/generated/librosa.stft.html.
@@ -58,7 +58,7 @@ const (
 var axes = []kernels.Axis{
 	{Name: "n_fft", Unit: "samples", Min: 64, Max: 8192, Round: func(n int) int { return n + n%2 }},
 	{Name: "hop", Unit: "samples", Min: 16, Max: 4096},
-	// 4Mi samples are three minutes of audio and 64 MiB of output, far past every cache.
+	// 4 Mi samples are three minutes of audio at 22 050 Hz. Their spectrogram has 64 MiB, far more than any cache.
 	{Name: "n", Unit: "samples", Min: 1 << 10, Max: 1 << 22},
 }
 
@@ -69,7 +69,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		"samples, frames×bins",
 	Source: "librosa 0.10.2, librosa.stft with center=True, pad_mode='constant', window='hann'",
 	Axes:   axes,
-	// The lengths of window and hop that librosa defaults to.
+	// The default lengths of window and hop in librosa.
 	Lines:  []kernels.Line{kernels.Along(axes, "n", kernels.Param{Name: "n_fft", Value: 2048}, kernels.Param{Name: "hop", Value: 512})},
 	Params: func(s kernels.Shape) Params { return Params{NFFT: s[nFFT], Hop: s[hop]} },
 	IO: func(p Params, s kernels.Shape) []kernels.Tensor {
@@ -84,7 +84,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Work:      work,
 	By: []kernels.Makers[Params]{
 		kernels.OverRows(over(inGo)),
-		// The threads are those of the pool, which window the frames too; FFTW's own threads are not asked for.
+		// The workers of the pool window and transform the frames. FFTW's own threads are not used.
 		kernels.Probed(fftw.Probe, fftw.Version, kernels.LoopNamed("fftw", "fftw-parallel", over(withFFTW))),
 		kernels.Framework("", kernels.OnOneCore(over(withAccelerate))),
 		kernels.KernelText("", appendSpectrogram),
@@ -103,15 +103,16 @@ func work(s kernels.Shape, _ string) kernels.Work {
 		Kind:    kernels.Transform,
 	}
 	if n > longestRow {
-		w.Launches = 3 // columns, rows, and the halves put together
+		w.Launches = 3 // columns, rows, and the bins of the real transform
 	}
 	return w
 }
 
-// longestRow is the longest transform that one launch computes.
+// longestRow is the length of the longest transform that one launch computes.
 const longestRow = 8192
 
-// Plan computes spectrograms by the implementation that is fastest at their length. It is for one goroutine at a time.
+// Plan computes spectrograms by the implementation that is fastest at their length. Only one goroutine at a time may use a
+// Plan.
 type Plan struct {
 	// Explain takes a number of samples.
 	*kernels.SizedPlan[Params]
@@ -119,7 +120,8 @@ type Plan struct {
 	params Params
 }
 
-// New returns a plan that chooses by d; d may be nil. It fails if a parameter is out of its range.
+// New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It fails if a parameter is out of its
+// range.
 func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -136,24 +138,24 @@ func (p *Plan) Bins() int { return p.params.bins() }
 // Transform returns the spectrogram of samples, Frames(len(samples))×Bins(), row-major, in dst's memory if its
 // capacity suffices and in new memory otherwise. The contents of dst are overwritten.
 //
-// Transform allocates nothing at a length that the implementation has computed before, if dst has the capacity; a GPU
-// implementation remembers a few lengths. The first call may make FFTW plan, which takes up to a second. Transform fails
-// only if every implementation fails, and then the returned values are undefined.
+// If dst has the capacity, Transform allocates nothing at a length at which the implementation has run twice. An
+// implementation on a GPU remembers only the last few lengths. FFTW may plan in the first call, which takes up to a second.
+// Transform fails only if every implementation fails, and then the returned values are undefined.
 func (p *Plan) Transform(dst []complex64, samples []float32) ([]complex64, error) {
 	size := p.params.frames(len(samples)) * p.params.bins()
 	dst = slices.Grow(dst[:0], size)[:size]
 	return dst, kernels.RunSized(p.SizedPlan, len(samples), kernels.Args{kernels.ComplexWords(dst), samples})
 }
 
-// Program calls a plan as a program does.
+// Program is the [kernels.Program] of the operation.
 var Program = kernels.NewProgram(New, func(p *Plan, _ kernels.Shape, a *kernels.Args) error {
 	_, err := p.Transform(kernels.Complex(a[0]), a[1])
 	return err
 })
 
-// Reference returns the spectrogram of samples in float64, frames×bins, row-major: the definition, frame by frame,
-// with gonum's transform, which the tests hold against the plain sum and against librosa. It panics where p is out of
-// its range.
+// Reference returns the spectrogram of samples in float64, frames×bins, row-major. It computes the definition, frame by
+// frame, with gonum's transform. The tests compare it with the plain sum and with librosa. It panics if p is out of its
+// range.
 func Reference(p Params, samples []float32) []complex128 {
 	if err := p.check(); err != nil {
 		panic(err)
@@ -175,7 +177,7 @@ func Reference(p Params, samples []float32) []complex128 {
 	return out
 }
 
-// parts returns the real and the imaginary part of each value.
+// parts returns the real and the imaginary part of each value, one after the other.
 func parts(x []complex128) []float64 {
 	all := make([]float64, 0, 2*len(x))
 	for _, v := range x {

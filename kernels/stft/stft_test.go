@@ -15,7 +15,7 @@ import (
 	"crossover/kernels/kerneltest"
 )
 
-// lines have the parameters of every way through the kernels, and one hop longer than its window.
+// lines have parameters for every path through the kernels, and a hop that is longer than its window.
 func lines() (all []kernels.Line) {
 	for _, p := range []Params{{2048, 512}, {512, 128}, {64, 7}, {64, 100}, {60, 7}, {600, 300}, {2, 3}} {
 		all = append(all, lineOf(p))
@@ -31,11 +31,10 @@ func shapeOf(p Params, n int) kernels.Shape {
 	return kernels.Shape{nFFT: p.NFFT, hop: p.Hop, samples: n}
 }
 
-// allowed is the greatest relative error of an implementation. The operation allows more.
+// allowed is the greatest relative error of an implementation. The operation's tolerance is larger.
 const allowed = 1e-6
 
-// Signals are shorter than a window or longer, and their numbers of frames on both sides of what a worker or a threadgroup
-// takes.
+// Some signals are shorter than a window. Numbers of frames are above and below what a worker or a threadgroup takes.
 func TestOp(t *testing.T) {
 	op := Op
 	op.Lines = lines()
@@ -43,7 +42,7 @@ func TestOp(t *testing.T) {
 	kerneltest.Run(t, &op, kerneltest.Options{Sizes: []int{1, 6, 127, 128, 300, 1009, 5000, 20011}, Emulated: 8 << 10, Infinite: true})
 }
 
-// The typed plan takes no samples at all: one frame of silence.
+// The spectrogram of no samples is one frame of silence.
 func TestNoSamples(t *testing.T) {
 	for _, p := range []Params{{2048, 512}, {512, 128}, {60, 7}} {
 		for name, plan := range kerneltest.Plans(t, &Op, p) {
@@ -61,7 +60,7 @@ func TestNoSamples(t *testing.T) {
 	}
 }
 
-// TestLibrosa holds the reference and every implementation against librosa.stft, of which every eighth frame is kept,
+// TestLibrosa compares the reference and every implementation with librosa.stft. testdata has every eighth frame,
 // bins×frames, as complex64.
 func TestLibrosa(t *testing.T) {
 	signal := kerneltest.ReadArchived[float32](t, "testdata/librosa.npz", "signal")
@@ -91,7 +90,7 @@ func TestLibrosa(t *testing.T) {
 		for name, plan := range kerneltest.Plans(t, &Op, p) {
 			x, frames := signal, p.frames(len(signal))
 			if name == kerneltest.EmulatorName {
-				// It takes milliseconds a frame: frames 0 and 8 and what they reach of the signal will do.
+				// Emulation takes milliseconds per frame, so frames 0 and 8 and their samples must do.
 				frames = 9
 				x = signal[:8*p.Hop+p.NFFT/2]
 			}
@@ -104,7 +103,7 @@ func TestLibrosa(t *testing.T) {
 	}
 }
 
-// TestReferenceAgainstPlainSum holds the reference against its definition, summed up term by term.
+// TestReferenceAgainstPlainSum compares the reference with the definition, summed up term by term.
 func TestReferenceAgainstPlainSum(t *testing.T) {
 	x := make([]float32, 53)
 	kernels.Noise(x, 1)
@@ -185,7 +184,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// questioned notes what a vendor's library is asked for, and refuses.
+// questioned notes what a vendor's library is asked for, and fails.
 type questioned struct {
 	gpu.FFT
 	n, batch int
@@ -199,7 +198,7 @@ func (q *questioned) NewRealFFT(dst, src gpu.Region, n, batch int) (gpu.External
 	return nil, errAsked
 }
 
-// TestVendor checks what a vendor's library is asked for; what it then computes is tested where there is one.
+// TestVendor checks what a vendor's library is asked for. What the library computes is tested on machines that have it.
 func TestVendor(t *testing.T) {
 	d := emulator.Open(t)
 	library, p := &questioned{}, Params{100, 30}
@@ -218,7 +217,7 @@ func TestVendor(t *testing.T) {
 	}
 }
 
-// A call that no kernel takes is refused, so that a program's plan computes it elsewhere.
+// Kernels refuse a call that is too large for them, so that another implementation computes it.
 func TestLaunchRefuses(t *testing.T) {
 	for _, p := range []Params{{64, math.MaxInt}, {60, math.MaxInt}} {
 		plan := kerneltest.Plans(t, &Op, p)[kerneltest.EmulatorName]
@@ -232,8 +231,8 @@ func TestLaunchRefuses(t *testing.T) {
 	}
 }
 
-// TestMultiply checks the window's product at lengths on both sides of every unrolling, and that nothing is written
-// past its end.
+// TestMultiply checks the product with the window at lengths above and below every unrolling, and that nothing is written
+// beyond the end.
 func TestMultiply(t *testing.T) {
 	for name, kernel := range map[string]func(dst, a, b []float32){"go": multiplyGo, "fastest": multiply} {
 		for n := range 140 {
