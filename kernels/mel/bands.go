@@ -7,8 +7,8 @@ import (
 	"crossover/pool"
 )
 
-// framesPerChunk is the least number of frames that a worker takes at a time: work of some ten microseconds at 1025
-// bins, a few times what handing it over costs, and a multiple of the four frames that are computed together.
+// framesPerChunk is the number of frames that a worker takes at a time. At 1025 bins that is some ten microseconds of work,
+// a few times the cost of handing it over. It is a multiple of four, because four frames are computed together.
 const framesPerChunk = 16
 
 // newBands returns the loop over the frames of a power spectrogram.
@@ -21,8 +21,8 @@ func newBands(p Params, _ int) (kernels.Loop, error) {
 	}, nil
 }
 
-// banded keeps the span of bins from a filter's first weight to its last, and nothing of the zeros around it: some
-// two weights a bin in all.
+// banded holds, for each band, the weights from the first to the last that is not zero. These are some two weights per bin
+// in all.
 type banded struct {
 	bins  int
 	spans []span
@@ -50,8 +50,8 @@ func newBanded(p Params) *banded {
 	return b
 }
 
-// rows computes the frames from lo to hi−1, four at a time: each weight is loaded once for four products, whose sums
-// do not wait for each other, and four spectra still fit the first-level cache.
+// rows computes the frames from lo to hi−1, four at a time. Each weight is loaded once for four products. The sums of the
+// four frames are independent, and four spectra still fit into the first-level cache.
 func (b *banded) rows(dst, power []float32, lo, hi int) {
 	bands := len(b.spans)
 	f := lo
@@ -87,7 +87,7 @@ func (b *banded) rows(dst, power []float32, lo, hi int) {
 	}
 }
 
-// dot returns the sum of a[k]·b[k] over the length of a, in four sums that do not wait for each other.
+// dot returns the sum of a[k]·b[k] over the length of a. It computes four independent sums.
 func dot(a, b []float32) float32 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float32

@@ -2,7 +2,7 @@ package mel
 
 import "math"
 
-// The two parts of Slaney's scale meet at 1 kHz, which is 15 mel.
+// The linear and the logarithmic part of Slaney's scale meet at 1 kHz, which is 15 mel.
 const (
 	melPerHz   = 3.0 / 200
 	cornerHz   = 1000.0
@@ -26,9 +26,10 @@ func melToHz(mel float64) float64 {
 	return cornerHz * math.Pow(logFactor, (mel-cornerMel)/logStep)
 }
 
-// Filterbank returns the weights W, bands×(nFFT/2+1), row-major: Slaney's scale and norm from 0 Hz to half the sample
-// rate in Hz. Weights are per Hz. A band that is narrower than the distance of two bins may have no weight at all. It
-// panics where sampleRate is not above 0, nFFT is not an even number from 2, or bands is below 1.
+// Filterbank returns the weights W, bands×(nFFT/2+1), row-major, with Slaney's scale and norm, from 0 Hz to half the sample
+// rate. sampleRate is in Hz, and weights are per Hz. A band that is narrower than the distance between two bins may have
+// only zero weights. Filterbank panics if sampleRate is not finite and above 0, if nFFT is not an even number from 2 on, or
+// if bands is below 1.
 func Filterbank(sampleRate float64, nFFT, bands int) []float32 {
 	p := Params{SampleRate: sampleRate, NFFT: nFFT, Bands: bands}
 	if err := p.check(); err != nil {

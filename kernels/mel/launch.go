@@ -10,15 +10,15 @@ import (
 //go:embed mel.metal
 var text string
 
-// The least numbers were measured on an H200, in resident memory.
+// leastSimdgroups and groupsPerCore were measured on an H200, in resident memory.
 const (
-	lanes           = 32 // of a simdgroup, which sums one band less
-	leastSimdgroups = 8  // in a threadgroup, so that there are enough threads to copy the frames
+	lanes           = 32 // of a simdgroup, which sums one band fewer
+	leastSimdgroups = 8  // in a threadgroup, to have enough threads for copying frames
 	mostSimdgroups  = 32
-	groupsPerCore   = 2 // at least, else threadgroups take fewer frames
+	groupsPerCore   = 2 // at least; otherwise threadgroups take fewer frames
 )
 
-// appendBands appends our own kernel, whose filterbank is a table of segments.
+// appendBands appends our own kernel. It reads the filterbank as a table of segments.
 func appendBands(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 	together, copied := framesTogether(s[frames], p.bins(), b.Facts())
 	runs := ceil(p.Bands, lanes-1)
@@ -30,8 +30,8 @@ func appendBands(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 		t[0], t[1], b.ConstantUints(segments(p)), gpu.Values(s[frames], p.Bands, ceil(p.Bands, runs)))
 }
 
-// framesTogether returns how many of count frames a threadgroup takes: four, or fewer where four do not fit into
-// threadgroup memory or leave too little for the other cores. copied says whether one fits at all.
+// framesTogether returns how many of count frames a threadgroup takes: four, or fewer if four do not fit into threadgroup
+// memory or would leave cores without work. copied says whether they fit into threadgroup memory.
 func framesTogether(count, bins int, f gpu.Facts) (together int, copied bool) {
 	together = 4
 	bytes := 4 * (bins - 1)
@@ -44,8 +44,8 @@ func framesTogether(count, bins int, f gpu.Facts) (together int, copied bool) {
 // ceil returns a/b, rounded up.
 func ceil(a, b int) int { return (a + b - 1) / b }
 
-// newVendor returns the product of frames×bins and the filterbank, dense and transposed, by the matrix multiplication of
-// the GPU's vendor.
+// newVendor returns a function that appends the product of the frames and the whole filterbank, by the matrix multiplication
+// of the GPU's vendor.
 func newVendor(_ *gpu.Device, library gpu.GEMM, p Params) (kernels.Append[Params], error) {
 	bank := Filterbank(p.SampleRate, p.NFFT, p.Bands)
 	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {

@@ -9,8 +9,8 @@ import (
 	"crossover/kernels/kerneltest"
 )
 
-// launchParams have frames of which four, two, one and none fit into threadgroup memory, bands without bins, one band,
-// and bands that fill simdgroups exactly and by one more.
+// launchParams have frames of which four, two, one or none fit into threadgroup memory. They have bands without bins, a
+// single band, and numbers of bands that fill simdgroups exactly or exceed them by one.
 var launchParams = []Params{
 	librosaDefaults,
 	{44100, 512, 128},
@@ -29,7 +29,7 @@ func TestFilterbanks(t *testing.T) {
 		plans := kerneltest.Plans(t, &Op, p)
 		for _, n := range []int{1, 2, 3, 4, 5, many} {
 			if n > 5 && p.NFFT > 4096 {
-				continue // no other way through the kernel, and much to emulate
+				continue // emulation is slow, and the kernel has no other path for these
 			}
 			power, got := make([]float32, n*p.bins()), make([]float32, n*p.Bands)
 			kernels.Noise(power, uint64(n))
@@ -49,7 +49,7 @@ func TestFilterbanks(t *testing.T) {
 	}
 }
 
-// cores returns how many the emulated GPU has, 0 where there is none.
+// cores returns the number of cores of the emulated GPU, or 0 if there is none.
 func cores(t *testing.T) int {
 	gpus := kerneltest.Backends(t).GPUs
 	if len(gpus) == 0 {
@@ -62,8 +62,8 @@ func cores(t *testing.T) int {
 	return device.Facts().Cores
 }
 
-// TestSegments holds the table of each filterbank against its weights, every one of them: the straight lines of the
-// segments are the triangles of the bands.
+// TestSegments compares the table of segments of each filterbank with all of its weights. The lines of the segments make up
+// the triangles of the bands.
 func TestSegments(t *testing.T) {
 	for _, p := range launchParams {
 		table := segments(p)

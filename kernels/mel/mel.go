@@ -2,12 +2,12 @@
 //
 //	M[f,m] = Σ_k W[m,k]·P[f,k]
 //
-// W is a bank of triangular filters on Slaney's mel scale (linear, f·3/200, below 1 kHz; logarithmic,
-// 15 + 27·ln(f/1000)/ln 6.4, above) with Slaney's norm: filter m spans the frequencies f(m) to f(m+2), peaks at
-// f(m+1), and is scaled by 2/(f(m+2) − f(m)). P is frames×bins and M is frames×bands, both row-major; bins are those
-// of a transform of n_fft points, n_fft/2 + 1.
+// W is a bank of triangular filters on Slaney's mel scale: a frequency of f Hz is f·3/200 mel below 1 kHz, and 15 +
+// 27·ln(f/1000)/ln 6.4 mel above. Filter m spans the frequencies f(m) to f(m+2), peaks at f(m+1), and is scaled by Slaney's
+// norm 2/(f(m+2) − f(m)). P is frames×bins and M is frames×bands, both row-major. There are n_fft/2 + 1 bins, those of a
+// transform of n_fft points.
 //
-// It does not compute the power spectrogram, nor decibels. The usual steps are New with [Params], and Transform.
+// The package does not compute power spectrograms or decibels. The usual steps are New with [Params], and Transform.
 //
 // Sources: M. Slaney, Auditory Toolbox, version 2, Interval Research technical report 1998-010;
 // https://librosa.org/doc/0.10.2/generated/librosa.filters.mel.html.
@@ -23,10 +23,10 @@ import (
 	"crossover/kernels/stft"
 )
 
-// Params are the parameters of the power spectra that come in and of the bands that go out.
+// Params describe the power spectra that are the input and the bands that are the output.
 type Params struct {
 	SampleRate float64 // Hz, above 0
-	NFFT       int     // points of the transform behind the spectra: even, at least 2
+	NFFT       int     // points of the transform that made the spectra: even, at least 2
 	Bands      int     // at least 1
 }
 
@@ -59,8 +59,8 @@ var axes = []kernels.Axis{
 	{Name: "frames", Unit: "frames", Min: 1, Max: 8192},
 }
 
-// sampleRate is what is measured with, librosa's default. It moves weights from band to band, and hardly changes how many
-// there are.
+// sampleRate is the sample rate, in Hz, with which the operation is measured: librosa's default. Another rate changes the
+// weights, but hardly their number.
 const sampleRate = 22050
 
 // Op declares the operation.
@@ -70,7 +70,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		"go, cuda and metal sum the nonzero bands of W, BLAS libraries multiply by all of W",
 	Source: "M. Slaney, Auditory Toolbox, 1998; librosa 0.10.2, librosa.filters.mel",
 	Axes:   axes,
-	// librosa's default bands and transform.
+	// The default numbers of bands and points in librosa.
 	Lines:  []kernels.Line{kernels.Along(axes, "frames", kernels.Param{Name: "bands", Value: 128}, kernels.Param{Name: "n_fft", Value: 2048})},
 	Params: func(s kernels.Shape) Params { return Params{SampleRate: sampleRate, NFFT: s[nFFT], Bands: s[bands]} },
 	IO: func(p Params, s kernels.Shape) []kernels.Tensor {
@@ -86,12 +86,12 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		rows, bins, bands := float64(s[frames]), float64(s[nFFT]/2+1), float64(s[bands])
 		w := kernels.Work{Bytes: 4 * rows * (bins + bands), Flops: 4 * rows * bins, Pieces: rows, Threads: rows * bands}
 		if variant == "dense" {
-			w.Flops *= bands / 2 // otherwise every bin lies in two triangles
+			w.Flops *= bands / 2 // other variants multiply a bin by two weights, not by all
 			w.Kind = kernels.Product
 		}
 		return w
 	},
-	// Our own code takes the filterbank as bands, BLAS libraries multiply by it as a dense matrix.
+	// Our own code skips the zeros of the filterbank. BLAS libraries multiply by all of it.
 	By: []kernels.Makers[Params]{
 		kernels.OverRows(newBands),
 		kernels.OpenBLAS(newBLAS),
@@ -101,8 +101,8 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	},
 })
 
-// fill makes a power spectrogram of a recording, from its beginning and over again until there are enough frames. The
-// recording's own sample rate is not looked at: it would change the numbers and not the work.
+// fill makes a power spectrogram of a recording from its beginning, and repeats it until there are enough frames. It ignores
+// the sample rate of the recording, which would change the values and not the work.
 func fill(p Params, s kernels.Shape, in kernels.Input, a *kernels.Args) {
 	const hop = 512 // samples
 	samples := in.Samples[:min(len(in.Samples), (s[frames]-1)*hop+p.NFFT/2)]
@@ -114,8 +114,8 @@ func fill(p Params, s kernels.Shape, in kernels.Input, a *kernels.Args) {
 	kernels.Input{Samples: powers}.Fill(a[1])
 }
 
-// Plan computes mel spectrograms by the implementation that is fastest at their number of frames. It is for one
-// goroutine at a time.
+// Plan computes mel spectrograms by the implementation that is fastest at their number of frames. Only one goroutine at a
+// time may use a Plan.
 type Plan struct {
 	// Explain takes a number of frames.
 	*kernels.SizedPlan[Params]
@@ -123,7 +123,8 @@ type Plan struct {
 	params Params
 }
 
-// New returns a plan that chooses by d; d may be nil. It fails if a parameter is out of its range.
+// New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It fails if a parameter is out of its
+// range.
 func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -134,14 +135,14 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 // Bins returns the number of values of a power spectrum: NFFT/2 + 1.
 func (p *Plan) Bins() int { return p.params.bins() }
 
-// Transform returns the mel spectrogram of a power spectrogram: power is frames×Bins(), the result frames×Bands, both
-// row-major. The result is in dst's memory if its capacity suffices and in new memory otherwise; it must not overlap
-// power. A NaN in a bin reaches every band in which the bin has weight, and all bands of its frame if a library
-// multiplies by the whole filterbank.
+// Transform returns the mel spectrogram of a power spectrogram. power is frames×Bins(), and the result is frames×Bands, both
+// row-major. The result is in dst's memory if its capacity suffices and in new memory otherwise. It must not overlap power.
+// A NaN in a bin reaches every band in which the bin has weight. If a library multiplies by the whole filterbank, the NaN
+// reaches all bands of its frame.
 //
-// Transform allocates nothing at a number of frames that the implementation has computed before, if dst has the capacity;
-// a GPU implementation remembers a few numbers of frames. Transform panics if the length of power is not a multiple of
-// Bins(). It fails only if every implementation fails, and then the returned values are undefined.
+// If dst has the capacity, Transform allocates nothing at a number of frames at which the implementation has run twice. An
+// implementation on a GPU remembers only the last few numbers of frames. Transform panics if the length of power is not a
+// multiple of Bins(). It fails only if every implementation fails, and then the returned values are undefined.
 func (p *Plan) Transform(dst, power []float32) ([]float32, error) {
 	bins := p.params.bins()
 	if len(power)%bins != 0 {
@@ -152,15 +153,15 @@ func (p *Plan) Transform(dst, power []float32) ([]float32, error) {
 	return dst, kernels.RunSized(p.SizedPlan, count, kernels.Args{dst, power})
 }
 
-// Program calls a plan as a program does.
+// Program is the [kernels.Program] of the operation.
 var Program = kernels.NewProgram(New, func(p *Plan, _ kernels.Shape, a *kernels.Args) error {
 	_, err := p.Transform(a[0], a[1])
 	return err
 })
 
-// Reference returns the mel spectrogram, frames×p.Bands, of a power spectrogram, frames×(p.NFFT/2+1), both row-major,
-// in float64: the sum of the definition, without the products whose weight is zero. It panics where p is out of its
-// range.
+// Reference returns the mel spectrogram of a power spectrogram in float64. power is frames×(p.NFFT/2+1), and the result is
+// frames×p.Bands, both row-major. Reference sums the definition without the products whose weight is zero. It panics if p is
+// out of its range.
 func Reference(p Params, power []float32) []float64 {
 	if err := p.check(); err != nil {
 		panic(err)

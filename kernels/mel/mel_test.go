@@ -14,10 +14,10 @@ import (
 
 var librosaDefaults = Params{SampleRate: 22050, NFFT: 2048, Bands: 128}
 
-// allowed is the greatest relative error of an implementation. The operation allows more.
+// allowed is the greatest relative error of an implementation. The operation's tolerance is larger.
 const allowed = 1e-6
 
-// measured returns the operation with the parameters p on its line, and nothing allowed beyond what implementations need.
+// measured returns the operation with the parameters p on its line and the tolerance allowed.
 func measured(p Params) *kernels.Op[Params] {
 	op := Op
 	op.Lines = []kernels.Line{kernels.Along(axes, "frames", kernels.Param{Name: "bands", Value: p.Bands}, kernels.Param{Name: "n_fft", Value: p.NFFT})}
@@ -26,7 +26,7 @@ func measured(p Params) *kernels.Op[Params] {
 	return &op
 }
 
-// Numbers of frames lie on both sides of what is computed together, and there are bands without bins.
+// Numbers of frames are above and below what is computed together, and there are bands without bins.
 func TestOp(t *testing.T) {
 	for _, p := range []Params{librosaDefaults, {44100, 512, 128}, {16000, 400, 80}} {
 		t.Run(fmt.Sprintf("%+v", p), func(t *testing.T) {
@@ -35,12 +35,12 @@ func TestOp(t *testing.T) {
 	}
 }
 
-// Lanes must not sum bins that other threads have not copied yet.
+// A lane must not sum bins that other threads have not copied yet.
 func TestBarriers(t *testing.T) {
 	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, Op.Lines[0].At(4))
 }
 
-// A recording of one frame is taken over and over.
+// A recording of one frame is repeated.
 func TestShortRecording(t *testing.T) {
 	s := Op.Lines[0].At(7)
 	power := make([]float32, 7*1025)
@@ -50,7 +50,7 @@ func TestShortRecording(t *testing.T) {
 	}
 }
 
-// TestScale holds the scale against the values that define it.
+// TestScale compares the scale with the values that define it.
 func TestScale(t *testing.T) {
 	for _, test := range []struct{ hz, mel float64 }{{0, 0}, {200, 3}, {1000, 15}, {6400, 42}, {40960, 69}} {
 		if got := hzToMel(test.hz); math.Abs(got-test.mel) > 1e-12 {
@@ -76,8 +76,8 @@ func TestFilterbankAgainstLibrosa(t *testing.T) {
 	}
 }
 
-// TestFilterbankArea checks the norm: a triangle of base f(m+2)−f(m) and height 2/(f(m+2)−f(m)) has area 1, so its
-// weights, one every sampleRate/nFFT Hz, sum up to nFFT/sampleRate where bins are dense.
+// TestFilterbankArea checks the norm. A triangle of base f(m+2)−f(m) and height 2/(f(m+2)−f(m)) has area 1. There is a
+// weight every sampleRate/nFFT Hz, so the weights of a band with many bins sum up to nFFT/sampleRate.
 func TestFilterbankArea(t *testing.T) {
 	const nFFT, rate, bands = 1 << 16, 48000, 20
 	weights := Filterbank(rate, nFFT, bands)
@@ -92,8 +92,8 @@ func TestFilterbankArea(t *testing.T) {
 	}
 }
 
-// librosaPower returns the power spectrogram of librosa's test signal, and librosa.feature.melspectrogram of the signal,
-// both by frames.
+// librosaPower returns the power spectrogram of librosa's test signal, and librosa.feature.melspectrogram of the signal.
+// Both are stored frame by frame.
 func librosaPower(t *testing.T) (power []float32, want []float64) {
 	t.Helper()
 	bands := kerneltest.ReadArchived[float32](t, "testdata/librosa.npz", "mel_128") // bands×frames
@@ -117,7 +117,7 @@ func librosaPower(t *testing.T) (power []float32, want []float64) {
 	return power, want
 }
 
-// TestLibrosa holds the chain from samples to bands, with every implementation at its end, against librosa.
+// TestLibrosa compares the chain from samples to bands, by every implementation of mel, with librosa.
 func TestLibrosa(t *testing.T) {
 	power, want := librosaPower(t)
 	s := Op.Lines[0].At(len(want) / librosaDefaults.Bands)
@@ -139,7 +139,7 @@ func TestLibrosa(t *testing.T) {
 	}
 }
 
-// TestReferenceAgainstPlainSum holds the reference against the sum over all bins, zeros included.
+// TestReferenceAgainstPlainSum compares the reference with the sum over all bins, zeros included.
 func TestReferenceAgainstPlainSum(t *testing.T) {
 	p := Params{SampleRate: 8000, NFFT: 64, Bands: 9}
 	power := make([]float32, 3*33)

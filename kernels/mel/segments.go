@@ -2,8 +2,8 @@ package mel
 
 import "math"
 
-// segments returns the filterbank as the kernel takes it, Bands+1 segments of six words: see Segment in mel.metal.
-// Segment s is the bins from edge s of the bands to edge s+1. The last bin lies on the last edge and is in none.
+// segments returns the filterbank for the kernel: Bands+1 segments of six words, as Segment in mel.metal. Segment s holds
+// the bins from edge s of the bands to edge s+1. The last bin lies on the last edge and is in no segment.
 func segments(p Params) []uint32 {
 	edges := bandEdges(p)
 	hz := p.SampleRate / float64(p.NFFT) // from one bin to the next
