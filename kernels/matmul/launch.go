@@ -16,13 +16,14 @@ var (
 	simdgroupText string
 )
 
-// Launch appends C = A·B to a plan, row-major float32 without gaps: A is m×k, C is m×n, and B is k×n, or n×k where it
-// is to be taken transposed. C must not be A or B. Build fails where a dimension is above 2³¹−1.
+// Launch appends C = A·B to a launch plan, for row-major float32 matrices without gaps. A is m×k, C is m×n, and B is k×n. If
+// transposed is set, B is n×k, and Launch appends C = A·Bᵀ. C must not be A or B. If a dimension is above 2³¹−1, Build fails
+// with an error that wraps [kernels.ErrRefused].
 func Launch(b *gpu.Builder, c, a, bm *gpu.Buffer, m, n, k int, transposed bool) {
 	launchProduct(b, product{c, a, bm, nil, m, n, k, transposed})
 }
 
-// LaunchBias is Launch with a bias, n values that are added to every row of C.
+// LaunchBias is [Launch] with a bias: n values that are added to every row of C.
 func LaunchBias(b *gpu.Builder, c, a, bm, bias *gpu.Buffer, m, n, k int, transposed bool) {
 	launchProduct(b, product{c, a, bm, bias, m, n, k, transposed})
 }
@@ -42,7 +43,7 @@ func launchProduct(b *gpu.Builder, p product) {
 	}
 }
 
-// fits reports whether matrices are not too large for a GPU, and refuses them where they are.
+// fits reports whether matrices are small enough for a GPU. It refuses larger ones.
 func fits(b *gpu.Builder, m, n, k int) bool {
 	most := max(m, n, k)
 	if most > math.MaxInt32 {
@@ -52,8 +53,8 @@ func fits(b *gpu.Builder, m, n, k int) bool {
 	return most <= math.MaxInt32
 }
 
-// launch appends the product in tiles. The sums over k are divided into so many parts, or fewer, each a matrix of its
-// own, which a second kernel adds up.
+// launch appends the product in tiles. The sums over k are divided into at most the given number of parts. Each part is a
+// matrix of its own, and a second kernel adds the parts up.
 func (p product) launch(b *gpu.Builder, t tile, parts int) {
 	depth := t.depth(p.k, parts)
 	parts = ceilDiv(p.k, depth)
@@ -63,7 +64,7 @@ func (p product) launch(b *gpu.Builder, t tile, parts int) {
 	}
 	bias := p.bias
 	if bias == nil {
-		bias = p.b // a kernel takes a buffer, and does not read this one
+		bias = p.b // the kernel needs some buffer, and does not read it
 	}
 	edge := p.edge(t)
 	src := t.source(edge, p.transposed, p.bias != nil)
@@ -90,7 +91,7 @@ const (
 	anySize      = 2
 )
 
-// edge returns what a kernel has to expect at the borders of the matrices.
+// edge returns the value of EDGE: how the matrices end at the borders of tiles.
 func (p product) edge(t tile) int {
 	switch {
 	case p.m%t.m == 0 && p.n%t.n == 0 && p.k%t.k == 0:
@@ -106,7 +107,7 @@ func appendProduct(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) {
 	Launch(b, t[0], t[1], t[2], s[rows], s[columns], s[terms], false)
 }
 
-// newVendor returns what appends the product of a call by a vendor's library.
+// newVendor returns a function that appends the product of a call by a vendor's library.
 func newVendor(_ *gpu.Device, library gpu.GEMM, _ Params) (kernels.Append[Params], error) {
 	return func(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) {
 		if fits(b, s[rows], s[columns], s[terms]) {

@@ -11,11 +11,11 @@ import (
 	"crossover/kernels/kerneltest"
 )
 
-// shape is that of a product: A is m×k, B is k×n.
+// shape is the shape of a product: A is m×k, B is k×n.
 type shape struct{ m, k, n int }
 
-// launched runs a product with a bias, where it is not nil, in a tile and as many parts, and returns C. A tile without
-// threads stands for the one that Launch chooses.
+// launched runs a product in a tile and parts, and returns C. The bias may be nil. A zero tile stands for the one that
+// Launch chooses.
 func launched(t *testing.T, d *gpu.Device, by tile, parts int, a, b, bias []float32, s shape, transposed bool) ([]float32, error) {
 	t.Helper()
 	builder := d.NewPlan()
@@ -44,7 +44,7 @@ func launched(t *testing.T, d *gpu.Device, by tile, parts int, a, b, bias []floa
 	return append([]float32(nil), p.c.Floats()...), nil
 }
 
-// operands returns seeded noise: A, B as it is stored, a bias, and A·B plus the bias in float64.
+// operands returns seeded noise for A, for B as it is stored, and for a bias. It also returns A·B plus the bias in float64.
 func operands(s shape, transposed bool) (a, b, bias []float32, want []float64) {
 	a, b, bias = make([]float32, s.m*s.k), make([]float32, s.k*s.n), make([]float32, s.n)
 	kernels.Noise(a, 1)
@@ -125,7 +125,7 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
-// TestBarriers has the barriers of the kernels, each text in the tile that needs all of them.
+// TestBarriers tests the barriers of each kernel text in the tile that needs all of them.
 func TestBarriers(t *testing.T) {
 	for name, by := range map[string]tile{"small": small, "matrices": matrices} {
 		op := Op

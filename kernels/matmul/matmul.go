@@ -1,7 +1,7 @@
 // Package matmul multiplies dense row-major float32 matrices: C = A·B, where C[i,j] = Σₗ A[i,l]·B[l,j].
 //
-// It does not take transposed, strided or batched operands; package openblas does. Programs make a [Plan] and call
-// Multiply. The case "matmul/square" is of square matrices, so that one number, the edge, says how large a product is.
+// The package does not take transposed, strided or batched operands. Programs make a [Plan] and call Multiply. The case
+// "matmul/square" is about square matrices, so that one number, the edge, is the size of a product.
 //
 // Source: G. H. Golub, C. F. Van Loan, Matrix Computations, 4th edition, section 1.1.
 package matmul
@@ -17,7 +17,7 @@ import (
 	"crossover/pool"
 )
 
-// Params is what a plan is made for: nothing, since every implementation multiplies matrices of every shape.
+// Params is empty, because one plan multiplies matrices of every shape.
 type Params struct{}
 
 // The axes of the operation: A is m×k, B is k×n, C is m×n.
@@ -33,7 +33,7 @@ var axes = []kernels.Axis{
 	{Name: "n", Unit: "columns", Min: 16, Max: 4096, Round: roundEdge},
 }
 
-// roundEdge returns the multiple of 4 that is nearest to n, the greater of two.
+// roundEdge returns the multiple of 4 nearest to n, and of two the greater.
 func roundEdge(n int) int { return (n + 2) / 4 * 4 }
 
 // Op declares the operation.
@@ -104,17 +104,16 @@ func framework(s kernels.Shape, a *kernels.Args) error {
 	return nil
 }
 
-// Plan multiplies matrices with the implementation that is fastest at their size. It is for one goroutine
-// at a time.
+// Plan multiplies matrices by the implementation that is fastest at their size. Only one goroutine at a time may use a Plan.
 type Plan struct{ plan *kernels.Plan[Params] }
 
-// New returns a plan that chooses by d; d may be nil.
+// New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan].
 func New(d *dispatch.Dispatcher) *Plan { return &Plan{kernels.NewPlan(d, &Op, Params{})} }
 
-// Multiply computes dst = A·B. A is m×k, B is k×n, dst is m×n, all row-major; dst must not overlap A or B. The size
-// that decides on the implementation is the edge of the square product with as many multiplications, (m·k·n)^⅓
-// rounded: the measurements are of squares, and shapes far from square may have their crossover elsewhere. Multiply
-// allocates nothing at a shape that the implementation has computed before; a GPU implementation remembers a few shapes.
+// Multiply computes dst = A·B. A is m×k, B is k×n, dst is m×n, all row-major. dst must not overlap A or B. Only products of
+// squares were measured. So the edge of the square product with as many multiplications, (m·k·n)^⅓ rounded, decides on the
+// implementation. The crossovers of shapes far from square may be elsewhere. Multiply allocates nothing at a shape at which
+// the implementation has run twice. An implementation on a GPU remembers only the last few shapes.
 //
 // Multiply panics if the length of a slice does not fit its matrix or a dimension is below 1. It fails only if every
 // implementation fails.
@@ -128,15 +127,16 @@ func (p *Plan) Multiply(dst, a, b []float32, m, k, n int) error {
 	return p.plan.Run(kernels.Shape{rows: m, terms: k, columns: n}, kernels.Args{dst, a, b})
 }
 
-// Explain gives the reason for the implementation that Multiply uses for an m×k by k×n product.
+// Explain says which implementation computes a product of an m×k and a k×n matrix, and why. It assumes the placement of the
+// last call.
 func (p *Plan) Explain(m, k, n int) dispatch.Explanation {
 	return p.plan.Explain(kernels.Shape{rows: m, terms: k, columns: n})
 }
 
-// Close releases what the implementations hold. The garbage collector does the same for a plan that is dropped.
+// Close releases what the implementations hold, such as GPU memory. The garbage collector does the same for a dropped plan.
 func (p *Plan) Close() { p.plan.Close() }
 
-// Program calls a plan as a program does.
+// Program is the [kernels.Program] of the operation.
 func Program(d *dispatch.Dispatcher, _ Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
 	plan := New(d)
 	return func(s kernels.Shape, a *kernels.Args) error {
@@ -149,7 +149,8 @@ func edge(m, k, n int) int {
 	return max(1, int(math.Round(math.Cbrt(float64(m)*float64(k)*float64(n)))))
 }
 
-// Tolerance is the relative L2 error that a product over k terms may have: 1e-5·√k/32, since the rounding errors of
-// k float32 additions add up like a random walk, but at least 2e-6. The floor is 34 half-units of the last place of
-// a float32. The shortest sums need it: another order of summation or a fused multiply-add changes their last places.
+// Tolerance returns the greatest relative L2 error of a product whose sums have k terms: 1e-5·√k/32, but at least 2e-6. The
+// rounding errors of k float32 additions add up like a random walk, hence √k. The floor is 34 half-units of the last place
+// of a float32. Short sums need the floor, because another order of summation or a fused multiply-add changes their last
+// places.
 func Tolerance(k int) float64 { return max(1e-5*math.Sqrt(float64(k))/32, 2e-6) }

@@ -13,7 +13,7 @@ import (
 // shapeOf returns the shape of an m×k by k×n product.
 func shapeOf(m, k, n int) kernels.Shape { return kernels.Shape{rows: m, terms: k, columns: n} }
 
-// oblong returns the operation with lines of products that are not square, and whose sizes need not be multiples of 4.
+// oblong returns the operation with lines of products that are not square. Their sizes need not be multiples of 4.
 func oblong() *kernels.Op[Params] {
 	op := Op
 	op.Lines = slices.Clone(Op.Lines)
@@ -36,7 +36,7 @@ func TestOp(t *testing.T) {
 	kerneltest.Run(t, oblong(), kerneltest.Options{Sizes: []int{1, 2, 7, 16, 33, 64, 100, 129, 256, 509}, Most: 300 << 10, Emulated: 16 << 10})
 }
 
-// TestPyTorch holds every implementation and the reference against a product that PyTorch computed in float64.
+// TestPyTorch compares every implementation and the reference with a product that PyTorch computed in float64.
 func TestPyTorch(t *testing.T) {
 	const m, k, n = 67, 129, 45
 	a := kerneltest.ReadArray[float32](t, "testdata/gemm_a.npy")
@@ -116,7 +116,7 @@ func BenchmarkMatmul(b *testing.B) {
 	kerneltest.Benchmark(b, &Op, Op.Lines[0], 16, 64, 128, 256, 512, 1024)
 }
 
-// However many workers a pool has, a product has the bits that one worker gives it.
+// A product has the same bits with any number of workers.
 func TestParallelIsSerial(t *testing.T) {
 	s := kernels.Shape{rows: 70, terms: 300, columns: 90}
 	var want []float32

@@ -5,12 +5,13 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// plainLimit is the number of multiplications up to which Reference uses the plain loop, a few milliseconds.
+// plainLimit is the number of multiplications up to which Reference uses the plain loop. So many take a few milliseconds.
 const plainLimit = 128 * 128 * 128
 
-// Reference returns A·B in float64. A is m×k, B is k×n, the result is m×n, all row-major. Large products are left to
-// gonum's float64 gemm, which the tests hold against the plain loop: at an edge of 2048 the loop would take a minute. But
-// gonum leaves out products with 0, and with them what a NaN or an infinity would make of them.
+// Reference returns A·B in float64. A is m×k, B is k×n, the result is m×n, all row-major. Reference computes small products
+// by a plain loop, and large ones by gonum's float64 gemm, because the loop would take a minute at an edge of 2048. The
+// tests compare the two. gonum skips products with 0, even of a NaN or an infinity. So if a matrix has one, the loop
+// computes the product at every size.
 func Reference(a, b []float32, m, k, n int) []float64 {
 	if m*k*n <= plainLimit || !finite(a) || !finite(b) {
 		return plainReference(a, b, m, k, n)

@@ -8,8 +8,8 @@ import (
 	"crossover/kernels/kerneltest"
 )
 
-// TestSpecials holds every implementation to the definition where a matrix has a NaN or an infinity that meets zeros: no
-// product may be left out because one of its factors is 0.
+// TestSpecials compares every implementation with the definition if a NaN or an infinity is multiplied by zeros. No product
+// may be skipped because one of its factors is 0.
 func TestSpecials(t *testing.T) {
 	if want := Reference(make([]float32, 200*200), []float32{199*200 + 199: float32(math.NaN())}, 200, 200, 200); want[199] == want[199] {
 		t.Errorf("the reference loses a NaN: %g", want[199])
@@ -18,7 +18,7 @@ func TestSpecials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, n := range []int{1, 2, 7, 16, 33, 64, 100, 200} {
 				if name == kerneltest.EmulatorName && n > 64 {
-					continue // much to emulate, and tiles of no other kind
+					continue // emulation is slow, and other sizes have the same kinds of tiles
 				}
 				for _, special := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 					a, b, got := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)

@@ -6,9 +6,9 @@ import (
 	"crossover/gpu"
 )
 
-// tile says how a kernel text divides a product among threads; the macros of matmul.metal explain the fields.
+// tile says how a kernel text divides a product among threads. The macros of matmul.metal explain the fields.
 type tile struct {
-	simdgroup        bool // simdgroup.metal, of which only m, n, k and the number of threads follow
+	simdgroup        bool // the text is simdgroup.metal, which only has m, n, k and the number of threads
 	m, n, k          int  // of a threadgroup
 	threadM, threadN int
 	lanesM           int
@@ -16,17 +16,17 @@ type tile struct {
 	slices           int
 	along            int
 
-	// A core of an H200 takes latency + w·work nanoseconds to add a term of the sums over k to w tiles.
+	// A core of an H200 that has w tiles adds one term of all their sums in latency + w·work nanoseconds.
 	latency, work float64
-	// inStep is how many tiles of large a core runs at once and finishes at once; 0 for tiles that drift apart.
+	// inStep is the number of tiles that a core starts and finishes together; 0 if tiles drift apart.
 	inStep float64
 }
 
-// The tiles for GPUs at large, the fastest of some forty that were tried on an H200 with CUDA 13.0. latency and work are
-// fitted to their times there, and predict those of squares from 384 to 4096 within 8 %. At 4096, large reached 0.85
-// of cuBLAS in FP32, with 8×8 values a thread 0.82, and medium 0.79; at 1024, where large leaves half of the cores
-// without a tile, medium reached 0.97 and large in four parts 0.94; up to 512, small was ahead of cuBLAS by a tenth to
-// a half.
+// The tiles for GPUs in general: the fastest of some forty that were tried on an H200 with CUDA 13.0. latency and work are
+// fitted to their times there, and predict the times of squares from 384 to 4096 within 8 %. At 4096, large reached 0.85 of
+// the speed of cuBLAS in FP32, large with 8×8 values per thread 0.82, and medium 0.79. At 1024, medium reached 0.97, and
+// large in four parts 0.94, because half of the cores would get no whole tile of large. Up to 512, small was a tenth to a
+// half faster than cuBLAS.
 var (
 	large = tile{m: 128, n: 128, k: 8, threadM: 8, threadN: 16, lanesM: 8, stages: 2, slices: 1, along: 2,
 		latency: 8, work: 95, inStep: 2}
@@ -36,21 +36,21 @@ var (
 		latency: 4, work: 8}
 )
 
-// matrices is the tile for Apple's GPUs, where large and medium would ask for more registers and threadgroup memory
-// than leaves room for a second threadgroup on a core. Nothing of this was measured on a Mac yet.
+// matrices is the tile for Apple's GPUs. There, large and medium would take so many registers and so much threadgroup memory
+// that a core has no room for a second threadgroup. None of this has been measured on a Mac yet.
 var matrices = tile{simdgroup: true, m: 64, n: 64, k: 32, threadM: 4, threadN: 8, slices: 1}
 
 const (
-	// nanoseconds of a second kernel, and bytes a nanosecond that come and go through it, fitted likewise
+	// nanoseconds that a second kernel takes, and bytes per nanosecond that it reads and writes, fitted in the same way
 	partsLatency   = 2000
 	partsBandwidth = 5000
 	mostParts      = 16
-	// values that all parts may take together, 1 GiB: large results have tiles enough
+	// values of all parts together, 1 GiB; larger results have enough tiles without parts
 	mostPartValues = 1 << 28
 )
 
-// choose returns the tile, and the number of parts of the sums over k, with which an m×k by k×n product should be
-// fastest on a device.
+// choose returns the tile and the number of parts of the sums over k with which a product of an m×k and a k×n matrix should
+// be fastest on a device.
 func choose(m, n, k int, f gpu.Facts) (best tile, parts int) {
 	candidates := []tile{large, medium, small}
 	if f.API == "metal" {
@@ -70,11 +70,11 @@ func choose(m, n, k int, f gpu.Facts) (best tile, parts int) {
 	return best, parts
 }
 
-// nanoseconds estimates the time of a product whose sums over k are divided into so many parts.
+// nanoseconds estimates the time of a product whose sums over k are divided into parts.
 func (t tile) nanoseconds(m, n, k, parts, cores int) float64 {
 	each := math.Ceil(float64(t.count(m, n)) * float64(parts) / float64(cores))
 	if each > t.inStep && each < 2*t.inStep {
-		each = 2 * t.inStep // a core that has finished them is given as many again, while others have none
+		each = 2 * t.inStep // a core that finishes its tiles gets as many again, while others have none
 	}
 	time := float64(t.depth(k, parts)) * (t.latency + each*t.work)
 	if parts > 1 {
@@ -83,7 +83,7 @@ func (t tile) nanoseconds(m, n, k, parts, cores int) float64 {
 	return time
 }
 
-// depth returns how many terms of a sum over k are in a part: whole tiles.
+// depth returns how many terms of a sum over k are in a part. It is a multiple of the tile's k.
 func (t tile) depth(k, parts int) int { return ceilDiv(ceilDiv(k, parts), t.k) * t.k }
 
 // count returns how many tiles an m×n matrix has.

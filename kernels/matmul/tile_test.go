@@ -17,7 +17,7 @@ func TestChoose(t *testing.T) {
 	}{
 		{4096, 4096, 4096, h200, large, 1},
 		{2048, 2048, 2048, h200, large, 1},
-		{3000, 3000, 3000, h200, large, 2}, // 576 tiles would leave 132 cores idle for an eighth of the time
+		{3000, 3000, 3000, h200, large, 2}, // with 576 tiles, 132 cores would be idle for an eighth of the time
 		{1536, 1536, 1536, h200, medium, 2},
 		{1024, 1024, 1024, h200, medium, 1},
 		{768, 768, 768, h200, medium, 4},
@@ -38,9 +38,9 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestPredictions holds the predicted times against those of squares on an H200, which are medians of 21 runs.
+// TestPredictions compares predicted times with those of squares on an H200, which are medians of 21 runs.
 func TestPredictions(t *testing.T) {
-	const cores, launch = 132, 2.3 // µs that every kernel takes
+	const cores, launch = 132, 2.3 // µs of overhead per kernel
 	for _, test := range []struct {
 		by           tile
 		n, parts     int

@@ -1,13 +1,12 @@
-// Package gemm multiplies row-major float32 matrices in Go, on one core or on the shared pool: C = A·B, or C = A·B + C.
+// Package gemm multiplies row-major float32 matrices in Go, on one core or on a pool: C = A·B, or C = A·B + C.
 //
-// Every product is formed, so a NaN or an infinity in A or B reaches every sum that it is part of, at every size and on
-// every processor; libraries that skip zeros lose it. The package does not take transposed or strided operands. [Pack]
-// packs a matrix that is used many times, such as a layer's weights, and can transpose it.
+// No product is skipped. So a NaN or an infinity in A or B reaches every sum to which it belongs, at every size and on every
+// processor. Libraries that skip zeros lose NaNs. The package does not take transposed or strided operands. [Pack] packs a
+// matrix that is used many times, such as a layer's weights.
 //
-// A product is cut for the caches: a panel of 16 columns of B stays in the first level while the rows of a block of A, in
-// the second level, are multiplied by it, in tiles of 6×16 or 12×16 sums that never leave the registers (AVX2 and FMA,
-// AVX-512, or Go).
-// Panels are copied first, so that a kernel reads one piece of memory from its beginning to its end.
+// A product is cut to fit the caches. A panel of 16 columns of B stays in the first-level cache, and a block of rows of A in
+// the second-level cache. A kernel (AVX2 and FMA, AVX-512, or Go) computes tiles of 6×16 or 12×16 sums in registers. Panels
+// are copied first, so that a kernel reads one piece of memory from its beginning to its end.
 //
 // Source: K. Goto, R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, ACM TOMS 34(3), 2008; F. Van Zee,
 // R. van de Geijn, BLIS, ACM TOMS 41(3), 2015.
@@ -20,22 +19,22 @@ import (
 )
 
 const (
-	// depth is how many terms of the sums are added up in registers: with it, a panel of B takes 16 KiB.
+	// depth is the number of terms of the sums that are added up in registers. A panel of B with so many rows has 16 KiB.
 	depth = 256
-	// blockRows is how many rows of A are multiplied by one panel of B after the other: 120 KiB.
+	// blockRows is the number of rows in a block of A. With depth terms each, they have 120 KiB.
 	blockRows = 10 * mostTileRows
-	// blockColumns is how many columns of B are packed at a time: 1 MiB.
+	// blockColumns is the number of columns of B that are packed at a time. With depth rows, they have 1 MiB.
 	blockColumns = 64 * tileColumns
-	// fewRows is how many rows of A are not worth packing B for. Then a depth of fewDepth lets a processor see that rows of B
-	// are read from their beginning to their end, and fetch ahead.
+	// If A has at most fewRows rows, B is not packed. The depth is then fewDepth: a processor notices that rows of B are
+	// read from their beginning to their end, and fetches ahead.
 	fewRows  = 96
 	fewDepth = 32
-	// leastProducts, some microseconds, are worth another worker.
+	// leastProducts is the number of multiplications, some microseconds of work, that is worth another worker.
 	leastProducts = 1 << 18
 )
 
-// Multiplier multiplies, and keeps the memory that it packs into. It is for one goroutine at a time. It
-// allocates nothing once it has multiplied matrices as large.
+// Multiplier multiplies matrices, and keeps the memory into which it packs. Only one goroutine at a time may use a
+// Multiplier. It allocates nothing once it has multiplied matrices as large.
 type Multiplier struct {
 	pool    *pool.Pool // nil for none
 	workers []worker
@@ -45,16 +44,18 @@ type Multiplier struct {
 // NewSerial returns a Multiplier that computes on the calling goroutine.
 func NewSerial() *Multiplier { return &Multiplier{workers: make([]worker, 1)} }
 
-// NewParallel returns a Multiplier that divides C among the workers of a pool. It gives the same bits as a serial one.
+// NewParallel returns a Multiplier that divides C among the workers of a pool. The results have the same bits as those of a
+// serial one.
 func NewParallel(p *pool.Pool) *Multiplier {
 	return &Multiplier{pool: p, workers: make([]worker, p.Workers())}
 }
 
-// product is what is multiplied, and how C is divided. For the pool its index is the parts of C in row-major order.
+// product holds the operands of a call and the division of C into parts. It is the pool's task. The index of the task
+// numbers the parts of C in row-major order.
 type product struct {
 	workers       []worker
 	c, a, b       []float32
-	packed        *Packed // in place of b, nil for none
+	packed        *Packed // takes the place of b; nil for none
 	m, k, n       int
 	add           bool
 	depth         int // terms of the sums at a time
@@ -62,11 +63,11 @@ type product struct {
 	across        int // parts side by side
 }
 
-// unpacked reports whether B is read where it lies.
+// unpacked reports whether B is read without packing.
 func (p *product) unpacked() bool { return p.packed == nil && p.m <= fewRows }
 
-// Multiply computes C = A·B, or C = A·B + C where add is set. A is m×k, B is k×n, C is m×n, all dense and row-major. C must
-// not overlap A or B; it is not read unless add is set. Multiply panics if a slice is shorter than its matrix or a
+// Multiply computes C = A·B, or C = A·B + C if add is set. A is rows×k, B is k×n, C is rows×n, all dense and row-major. C
+// must not overlap A or B, and it is read only if add is set. Multiply panics if a slice is shorter than its matrix or a
 // dimension is below 1.
 func (m *Multiplier) Multiply(c, a, b []float32, rows, k, n int, add bool) {
 	if rows < 1 || k < 1 || n < 1 {
@@ -78,7 +79,7 @@ func (m *Multiplier) Multiply(c, a, b []float32, rows, k, n int, add bool) {
 	m.run(product{c: c, a: a, b: b, m: rows, k: k, n: n, add: add})
 }
 
-// MultiplyPacked is Multiply with a B that is packed.
+// MultiplyPacked is [Multiplier.Multiply] with a packed B.
 func (m *Multiplier) MultiplyPacked(c, a []float32, b *Packed, rows int, add bool) {
 	if rows < 1 {
 		panic("gemm: dimension below 1")
@@ -106,8 +107,8 @@ func (m *Multiplier) run(p product) {
 	m.product = product{}
 }
 
-// divide cuts C into parts, about two for each worker and about square, so that little of A and B is packed twice. Their
-// edges are those of tiles, whose sums do not depend on the division.
+// divide cuts C into parts, about two for each worker. The parts are about square, so that little of A and B is packed
+// twice. They consist of whole tiles, so the sums do not depend on the division.
 func (p *product) divide() {
 	want := 1
 	if workers := len(p.workers); workers > 1 {
@@ -121,7 +122,7 @@ func (p *product) divide() {
 	p.across = ceilDiv(p.n, p.columns)
 }
 
-// Do computes parts lo to hi−1.
+// Do computes the parts from lo to hi−1.
 func (p *product) Do(worker, lo, hi int) {
 	w := &p.workers[worker]
 	for t := lo; t < hi; t++ {

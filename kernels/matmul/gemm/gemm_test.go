@@ -27,7 +27,7 @@ func reference(c, a, b []float32, m, k, n int, add bool) []float64 {
 	return out
 }
 
-// multipliers returns one for a core and one for three workers, whatever this machine has.
+// multipliers returns one for one core and one for three workers, on every machine.
 func multipliers(t *testing.T) map[string]*Multiplier {
 	three := pool.New(3)
 	t.Cleanup(three.Close)
@@ -40,7 +40,7 @@ var shapes = [][3]int{
 	{65, 65, 190}, {119, 300, 31}, {121, 513, 47}, {3, 20, 4100}, {13, 2, 1025}, {2, 600, 200}, {4, 9, 64}, {130, 7, 1040},
 }
 
-// everyKernel runs a test with the fastest kernels of this processor and with all others that it has.
+// everyKernel runs a test with all kernels that this processor can run, the fastest first.
 func everyKernel(t *testing.T, test func(t *testing.T)) {
 	t.Run("processor", test)
 	for name, use := range others() {
@@ -89,7 +89,8 @@ func TestMultiply(t *testing.T) {
 	})
 }
 
-// TestSpecials puts a NaN or an infinity into A or B: a row or a column of C becomes what the definition says, and no more.
+// TestSpecials puts a NaN or an infinity into A or B. A row or a column of C then has the values of the definition, and the
+// rest of C is as before.
 func TestSpecials(t *testing.T) {
 	everyKernel(t, func(t *testing.T) {
 		all := multipliers(t)
@@ -100,7 +101,7 @@ func TestSpecials(t *testing.T) {
 			for _, special := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 				kernels.Noise(a, 1)
 				for i := range a {
-					a[i] *= float32(random.IntN(2)) // zeros too, which a special value turns into NaN
+					a[i] *= float32(random.IntN(2)) // zeros too: a NaN or an infinity times 0 is NaN
 				}
 				kernels.Noise(b, 2)
 				b[random.IntN(len(b))] = float32(special)
@@ -131,7 +132,7 @@ func checkSpecials(t *testing.T, all map[string]*Multiplier, name string, a, b [
 	}
 }
 
-// TestStaysInside multiplies matrices that end where their slices do, and looks at what lies around C.
+// TestStaysInside multiplies matrices that end where their slices do, and checks the memory around C.
 func TestStaysInside(t *testing.T) {
 	everyKernel(t, func(t *testing.T) {
 		for _, s := range shapes {
@@ -155,7 +156,7 @@ func TestAllocatesNothing(t *testing.T) {
 	a, b, c := make([]float32, 300*300), make([]float32, 300*300), make([]float32, 300*300)
 	packed := Pack(b, 300, 300)
 	for name, m := range multipliers(t) {
-		for range 50 { // until every worker has had a part
+		for range 50 { // until every worker has probably had a part
 			m.Multiply(c, a, b, 300, 300, 300, false)
 		}
 		for _, rows := range []int{1, 6, 300} {

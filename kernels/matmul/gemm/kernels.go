@@ -3,17 +3,18 @@ package gemm
 //go:generate go run ./asm -out vectors_amd64.s -stubs vectors_amd64.go -pkg gemm
 
 const (
-	tileColumns = 16 // of C, that a kernel computes
-	// mostTileRows is how many rows of C any kernel computes at most; tileRows of them those of this processor.
+	tileColumns = 16 // columns of C that a kernel computes
+	// mostTileRows is the greatest number of rows of C that any kernel computes. tileRows is the greatest of this
+	// processor's.
 	mostTileRows = 12
 )
 
-// multiplyGo computes rows×tileColumns elements of C, whose rows are rowC values apart: it sets them to the sum over l of
-// a[rows·l+i]·b[rowB·l+j], or adds that to them. Two rows and four columns at a time: six loads feed eight products, whose
-// sums do not wait for each other.
+// multiplyGo computes rows×tileColumns elements of C, whose rows are rowC values apart. It sets element i, j to the sum over
+// l of a[rows·l+i]·b[rowB·l+j], or adds the sum to it if add is set. It computes two rows and four columns at a time: six
+// loads for eight products, whose sums are independent.
 func multiplyGo(c []float32, rowC int, a, b []float32, rowB, rows, terms int, add bool) {
 	for i := 0; i < rows; i += 2 {
-		second := min(i+1, rows-1) // where the number of rows is odd, the last one is computed twice
+		second := min(i+1, rows-1) // if the number of rows is odd, the last row is computed twice
 		for j := 0; j < tileColumns; j += 4 {
 			var p0, p1, p2, p3, q0, q1, q2, q3 float32
 			for l := range terms {

@@ -2,7 +2,7 @@ package gemm
 
 import "golang.org/x/sys/cpu"
 
-// kernel computes as many rows of C as its place in a table says.
+// kernel computes a fixed number of rows of C. The number is the kernel's index in a table.
 type kernel func(c *float32, rowC int, a, b *float32, rowB, terms int, add bool)
 
 var (
@@ -17,9 +17,9 @@ var (
 )
 
 var (
-	// vectors are the kernels of this processor by their rows, nil where those in Go compute.
+	// vectors are the kernels of this processor by their number of rows. It is nil if the processor runs multiplyGo.
 	vectors []kernel
-	// tileRows is how many rows of C a kernel computes at most.
+	// tileRows is the greatest number of rows of C that a kernel computes.
 	tileRows int
 )
 
@@ -34,7 +34,7 @@ func init() {
 	}
 }
 
-// use has kernels compute, those in Go for nil.
+// use chooses the kernels that compute. nil stands for multiplyGo.
 func use(kernels []kernel) {
 	vectors, tileRows = kernels, 6
 	if kernels != nil {
@@ -42,7 +42,7 @@ func use(kernels []kernel) {
 	}
 }
 
-// multiply is multiplyGo by the fastest means of this processor. terms must be at least 1.
+// multiply is multiplyGo by the fastest instructions of this processor. terms must be at least 1.
 func multiply(c []float32, rowC int, a, b []float32, rowB, rows, terms int, add bool) {
 	if vectors == nil {
 		multiplyGo(c, rowC, a, b, rowB, rows, terms, add)

@@ -2,7 +2,7 @@ package gemm
 
 import "golang.org/x/sys/cpu"
 
-// others returns the kernels that this processor has beside its fastest ones, and the way to use them.
+// others returns the kernels that this processor can run besides its fastest ones, with functions that choose them.
 func others() map[string]func() (back func()) {
 	with := func(kernels []kernel) func() func() {
 		return func() func() {

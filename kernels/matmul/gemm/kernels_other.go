@@ -2,7 +2,7 @@
 
 package gemm
 
-// tileRows is how many rows of C a kernel computes at most.
+// tileRows is the greatest number of rows of C that multiplyGo gets at a time.
 var tileRows = 6
 
 func multiply(c []float32, rowC int, a, b []float32, rowB, rows, terms int, add bool) {

@@ -1,14 +1,14 @@
 package gemm
 
-// Packed is a matrix B as the kernels read it: blocks of depth rows, in each the panels of tileColumns columns one after the
-// other, in each the rows one after the other. The last panel is filled up with zeros. Nothing changes a Packed, so any
-// number of goroutines may use it.
+// Packed is a matrix B in the order in which kernels read it. It consists of blocks of depth rows. A block consists of
+// panels of tileColumns columns, and a panel is row-major. The last panel is padded with zeros. A Packed never changes, so
+// any number of goroutines may use it.
 type Packed struct {
 	k, n   int
 	values []float32
 }
 
-// Pack returns the k×n matrix B packed. It panics if b is shorter than its matrix or a dimension is below 1.
+// Pack packs the k×n matrix B. It panics if b is shorter than its matrix or a dimension is below 1.
 func Pack(b []float32, k, n int) *Packed {
 	if k < 1 || n < 1 {
 		panic("gemm: dimension below 1")
@@ -25,13 +25,13 @@ func Pack(b []float32, k, n int) *Packed {
 	return p
 }
 
-// panels returns the panels of terms rows from row l on, beginning with column j.
+// panels returns the panels of rows l to l+terms−1, from column j on. l is a multiple of depth, and j of tileColumns.
 func (p *Packed) panels(l, terms, j int) []float32 {
 	width := roundUp(p.n, tileColumns)
 	return p.values[l*width+j*terms : (l+terms)*width]
 }
 
-// packB packs terms rows of so many columns, which lie n values apart.
+// packB packs rows of the given number of columns. There are terms rows, n values apart.
 func packB(dst, b []float32, n, terms, columns int) {
 	for ; columns >= tileColumns; columns -= tileColumns {
 		for l := range terms {
@@ -50,8 +50,8 @@ func packB(dst, b []float32, n, terms, columns int) {
 	}
 }
 
-// packA packs terms values of each row, which lie k values apart, in panels of tileRows rows: in each the first value of
-// every row, then the second. The last panel has as many rows as there are left.
+// packA packs terms values of each row. Rows are k values apart. A panel holds tileRows rows: the first value of each row,
+// then the second, and so on. The last panel holds the rest of the rows.
 func packA(dst, a []float32, k, terms, rows int) {
 	for row := 0; row < rows; row += tileRows {
 		tall := min(tileRows, rows-row)
@@ -68,7 +68,7 @@ func packA(dst, a []float32, k, terms, rows int) {
 	}
 }
 
-// packSix packs six rows into a panel of tall.
+// packSix packs six rows into a panel of tall rows.
 func packSix(panel, a []float32, k, terms, tall int) {
 	r0, r1, r2 := a[:terms], a[k:][:terms], a[2*k:][:terms]
 	r3, r4, r5 := a[3*k:][:terms], a[4*k:][:terms], a[5*k:][:terms]

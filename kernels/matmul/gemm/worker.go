@@ -1,9 +1,9 @@
 package gemm
 
-// worker is what one goroutine packs into.
+// worker is the memory into which one goroutine packs.
 type worker struct {
 	a, b []float32
-	edge [mostTileRows * tileColumns]float32 // a tile that reaches beyond C
+	edge [mostTileRows * tileColumns]float32 // a tile that would reach beyond C
 	_    [64]byte                            // keeps workers off each other's cache line
 }
 
@@ -24,14 +24,14 @@ func (w *worker) part(p *product, i, lastI, j, lastJ int) {
 	}
 }
 
-// columns are some columns of terms rows of B, as kernels read them.
+// columns are some columns of a block of B, for kernels to read.
 type columns struct {
-	panels []float32 // of tileColumns columns, packed
-	rows   []float32 // not packed, in place of panels
+	panels []float32 // packed panels of tileColumns columns
+	rows   []float32 // the rows where they lie, if B is not packed
 	rowB   int       // values from one row to the next
 }
 
-// columns returns the columns from j on of the terms rows from l on.
+// columns returns count columns from j on, of terms rows from l on.
 func (w *worker) columns(p *product, l, terms, j, count int) columns {
 	if p.packed != nil {
 		return columns{panels: p.packed.panels(l, terms, j), rowB: tileColumns}
@@ -42,14 +42,14 @@ func (w *worker) columns(p *product, l, terms, j, count int) columns {
 		packB(w.b, b, p.n, terms, count)
 		return columns{panels: w.b, rowB: tileColumns}
 	}
-	if over := count % tileColumns; over > 0 { // the last panel is packed, since a kernel reads all of its columns
+	if over := count % tileColumns; over > 0 { // the last panel is packed, because a kernel reads tileColumns columns
 		w.b = grown(w.b, terms*tileColumns)
 		packB(w.b, b[count-over:], p.n, terms, over)
 	}
 	return columns{panels: w.b, rows: b, rowB: p.n}
 }
 
-// panel returns the panel whose first column is j of count, and the distance of its rows.
+// panel returns the panel that begins at column j of count, and the distance between its rows.
 func (b *columns) panel(j, count, terms int) ([]float32, int) {
 	switch {
 	case b.rows == nil:
@@ -91,7 +91,7 @@ func put(c, sums []float32, add bool) {
 	}
 }
 
-// grown returns x, or a longer slice where it has not n values.
+// grown returns x, or a new slice of n values if x is shorter.
 func grown(x []float32, n int) []float32 {
 	if len(x) < n {
 		return make([]float32, n)

@@ -31,7 +31,8 @@ func main() {
 	Generate()
 }
 
-// sums is how many accumulators an element has: few rows would leave the adders waiting for the one before.
+// sums is the number of accumulators of an element. With few rows, one accumulator would leave the adders waiting for the
+// sum before.
 func (set *instructions) sums(rows int) int {
 	sums := 1
 	for sums < unroll && 2*sums*rows <= set.rows {
@@ -57,7 +58,7 @@ func (set *instructions) zero(r VecVirtual) {
 	}
 }
 
-// multiplyAdd adds the value at m, times each vector, to the accumulators.
+// multiplyAdd multiplies the value at m by each vector and adds the products to the accumulators.
 func (set *instructions) multiplyAdd(m Mem, vectors, acc []VecVirtual) {
 	if set.width == 64 {
 		VFMADD231PS_BCST(m, vectors[0], acc[0])
@@ -70,7 +71,8 @@ func (set *instructions) multiplyAdd(m Mem, vectors, acc []VecVirtual) {
 	}
 }
 
-// kernel keeps a tile of C in registers over all terms. A term is one value a row and one load for each vector of B.
+// kernel keeps a tile of C in registers over all terms. A term takes one value for each row, and one load for each vector of
+// B.
 func (set *instructions) kernel(rows int) {
 	vectors := columns * word / set.width
 	TEXT(fmt.Sprintf("multiply%d%s", rows, set.name), NOSPLIT, "func(c *float32, rowC int, a, b *float32, rowB, terms int, add bool)")
