@@ -13,8 +13,8 @@ import (
 //go:embed linear.metal
 var text string
 
-// appendLayer appends a layer by our kernels. The weights go to the device with every launch plan, and so once for every
-// number of rows.
+// appendLayer appends a layer by our kernels. Each launch plan has the weights as constants, so they are transferred once
+// for every number of rows.
 func appendLayer(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 	if !fits(b, p, s[rows]) {
 		return
@@ -27,7 +27,7 @@ func appendLayer(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 	}
 }
 
-// fits reports whether matrices are not too large for a GPU, and refuses them where they are.
+// fits reports whether matrices are small enough for a GPU. It refuses larger ones.
 func fits(b *gpu.Builder, p Params, n int) bool {
 	most := max(n, p.In, p.Out)
 	if most > math.MaxInt32 {
@@ -37,11 +37,11 @@ func fits(b *gpu.Builder, p Params, n int) bool {
 	return most <= math.MaxInt32
 }
 
-// libraryTransposedRows is the number of rows up to which cuBLAS is faster with W than with Wᵀ: at 1024×1024 on an H200,
-// 3.6 µs against 8.6 for one row, 5.8 against 8.1 for four, 9.3 against 8.6 for eight.
+// libraryTransposedRows is the number of rows up to which cuBLAS is faster with W than with Wᵀ. At 1024×1024 on an H200, one
+// row took 3.6 µs with W and 8.6 with Wᵀ, four rows 5.8 and 8.1, and eight rows 9.3 and 8.6.
 const libraryTransposedRows = 4
 
-// newVendor returns what appends a layer by a vendor's library, which adds its product to the bias.
+// newVendor returns a function that appends a layer by a vendor's library. The library adds the product to the bias.
 func newVendor(_ *gpu.Device, library gpu.GEMM, _ Params) (kernels.Append[Params], error) {
 	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 		if !fits(b, p, s[rows]) {
@@ -66,13 +66,13 @@ func (p *Params) appendBias(b *gpu.Builder, y *gpu.Buffer, n int) {
 		gpu.Size{X: n, Y: ceilDiv(p.Out, threads), Z: 1}, gpu.Size{X: threads, Y: 1, Z: 1}, y, b.Constant(gpu.Float, p.Bias), gpu.Values(p.Out))
 }
 
-// few says how the kernel few_rows divides the work; its macros explain the fields.
+// few says how the kernel few_rows divides the work. The macros of linear.metal explain the fields.
 type few struct{ rows, outputs, teams, split, unroll int }
 
-// mostFewRows returns the number of rows up to which few_rows, which reads the weights again for every eight rows, is
-// faster than the matrix product. On an H200, at 1024×1024, 24 rows took 6.9 µs against 8.1, 32 rows 7.8 against 8.0, and
-// 48 rows 10.4 against 10.1; at 2048×2048, 16 rows took 11.4 against 18.2 and 32 rows 19.7 against 16.0; at 4096×4096,
-// 16 rows 48 against 50.
+// mostFewRows returns the number of rows up to which few_rows is faster than the matrix product. few_rows reads the weights
+// again for every eight rows. On an H200 the two took, in µs: at 1024×1024, 6.9 and 8.1 for 24 rows, 7.8 and 8.0 for 32
+// rows, and 10.4 and 10.1 for 48 rows; at 2048×2048, 11.4 and 18.2 for 16 rows, and 19.7 and 16.0 for 32 rows; at 4096×4096,
+// 48 and 50 for 16 rows.
 func (p *Params) mostFewRows() int {
 	if p.In*p.Out <= 1<<20 {
 		return 32
@@ -80,9 +80,9 @@ func (p *Params) mostFewRows() int {
 	return 16
 }
 
-// chooseFew returns the division for a number of rows, of 28 that were tried at 1024×1024 on an H200. One row took
-// 3.5 µs, two and four 3.8, eight 4.7 and 16 6.1; a copy of as many bytes as the weights have, 4 MiB, takes 3.6 µs there,
-// and what bounds both is the launch and one way to memory and back.
+// chooseFew returns the division for a number of rows. The divisions are the fastest of 28 that were tried at 1024×1024 on
+// an H200. There, one row took 3.5 µs, two and four rows 3.8, eight rows 4.7, and 16 rows 6.1. A copy of 4 MiB, as many
+// bytes as the weights have, takes 3.6 µs. Both times are mostly that of a launch and of one trip to memory and back.
 func chooseFew(rows int) few {
 	switch {
 	case rows == 1:
@@ -104,7 +104,7 @@ func (f few) source(in int) gpu.Source {
 		Define("TEAMS", f.teams).Define("SPLIT", f.split).Define("UNROLL", f.unroll).Define("VECTOR", vector)
 }
 
-// appendFewRows appends y = x·Wᵀ + b of n rows, with weights W, Out×In.
+// appendFewRows appends y = x·Wᵀ + b for n rows. weights is W, Out×In.
 func (p *Params) appendFewRows(b *gpu.Builder, y, x, weights, bias *gpu.Buffer, n int) {
 	f := chooseFew(n)
 	b.Dispatch(b.Kernel(f.source(p.In), "few_rows"),

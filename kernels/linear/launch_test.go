@@ -38,7 +38,7 @@ func TestAppendBias(t *testing.T) {
 	}
 }
 
-// TestVendor has the product that is added to the bias, with W and with Wᵀ.
+// TestVendor checks the product that a vendor's library adds to the bias, with W and with Wᵀ.
 func TestVendor(t *testing.T) {
 	b := kerneltest.WithGEMM(t)
 	for _, n := range []int{1, libraryTransposedRows, libraryTransposedRows + 1, 33} {
@@ -46,7 +46,7 @@ func TestVendor(t *testing.T) {
 	}
 }
 
-// TestRefuses has a number of rows that no kernel takes.
+// TestRefuses has a number of rows that is too large for kernels.
 func TestRefuses(t *testing.T) {
 	p := noise(kernels.Shape{inputs: 1, outputs: 1})
 	vendor, err := newVendor(nil, nil, p)

@@ -1,11 +1,10 @@
 // Package linear applies a fully connected layer to a batch of rows: y = x·Wᵀ + b, in float32.
 //
-// The layer's weights do not change. [New] copies them, transposed, so that every implementation may read them in the
-// order that suits it. The package does not train, and takes no sparse or quantised weights. Programs make a [Plan] and
-// call Forward.
+// The weights of a layer do not change. [New] copies and transposes them. The package does not train, and takes no sparse or
+// quantised weights. Programs make a [Plan] and call Forward.
 //
-// Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Linear.html, whose weight layout, out×in, this
-// package uses.
+// Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Linear.html. Weights have the same layout as there,
+// out×in.
 package linear
 
 import (
@@ -17,7 +16,7 @@ import (
 	"crossover/kernels/matmul"
 )
 
-// Params is the layer that a plan is made for.
+// Params are a layer.
 type Params struct {
 	In, Out    int
 	Transposed []float32 // Wᵀ: In×Out, row-major
@@ -64,7 +63,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 			Bytes:   4 * (in*out + out + n*(in+out)),
 			Flops:   2 * n * in * out,
 			Pieces:  out,
-			Threads: max(n, simdgroup) * out, // few rows share out the sums
+			Threads: max(n, simdgroup) * out, // several threads share a sum if there are few rows
 			Kind:    kernels.Product,
 		}
 	},
@@ -77,7 +76,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	},
 })
 
-// noise returns the layer that a shape is measured with.
+// noise returns the layer with which a shape is measured.
 func noise(s kernels.Shape) Params {
 	weights, bias := make([]float32, s[outputs]*s[inputs]), make([]float32, s[outputs])
 	kernels.Noise(weights, 2)
@@ -85,8 +84,8 @@ func noise(s kernels.Shape) Params {
 	return Params{s[inputs], s[outputs], transpose(weights, s[outputs], s[inputs]), bias}
 }
 
-// Plan applies one layer with the implementation that is fastest for a batch. It is for one goroutine at a
-// time.
+// Plan applies one layer by the implementation that is fastest at the number of rows. Only one goroutine at a time may use a
+// Plan.
 type Plan struct {
 	// Explain takes a number of rows.
 	*kernels.SizedPlan[Params]
@@ -94,8 +93,9 @@ type Plan struct {
 	in, out int
 }
 
-// New returns the plan of a layer from in to out features that chooses by d; d may be nil. weights is W, out×in and
-// row-major, and bias has out values; both are copied. It fails where a length does not fit.
+// New returns the plan of a layer from in to out features. The plan chooses by d, which may be nil: see [kernels.NewPlan].
+// weights is W, out×in and row-major, and bias has out values. New copies both. It fails if in or out is below 1 or a length
+// does not fit.
 func New(d *dispatch.Dispatcher, weights, bias []float32, in, out int) (*Plan, error) {
 	switch {
 	case in < 1 || out < 1:
@@ -109,9 +109,9 @@ func New(d *dispatch.Dispatcher, weights, bias []float32, in, out int) (*Plan, e
 	return &Plan{kernels.NewPlan(d, &Op, p).Along(rows, kernels.Shape{inputs: in, outputs: out}), in, out}, nil
 }
 
-// Forward computes y[r,o] = Σᵢ x[r,i]·W[o,i] + b[o]. x is rows×in, dst is rows×out, both row-major; the number of rows
-// decides on the implementation. dst must not overlap x. Forward allocates nothing at a number of rows that the
-// implementation has computed before; a GPU implementation remembers a few numbers of rows.
+// Forward computes dst[r,o] = Σᵢ x[r,i]·W[o,i] + b[o]. x is rows×in and dst is rows×out, both row-major. The number of rows
+// decides on the implementation. dst must not overlap x. Forward allocates nothing at a number of rows at which the
+// implementation has run twice. An implementation on a GPU remembers only the last few numbers of rows.
 //
 // Forward panics if len(x) is not a multiple of in or dst has another number of rows. It fails only if every
 // implementation fails.
@@ -123,14 +123,14 @@ func (p *Plan) Forward(dst, x []float32) error {
 	return kernels.RunSized(p.SizedPlan, n, kernels.Args{dst, x})
 }
 
-// Program calls a plan as a program does.
+// Program is the [kernels.Program] of the operation.
 func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
 	plan, err := New(d, p.weights(), p.Bias, p.In, p.Out)
 	return func(_ kernels.Shape, a *kernels.Args) error { return plan.Forward(a[0], a[1]) }, err
 }
 
-// Reference returns x·Wᵀ + b in float64. x is rows×in, weights is out×in, bias has out values and the result is
-// rows×out, all row-major. The product is package matmul's reference.
+// Reference returns x·Wᵀ + b in float64. x is rows×in, weights is out×in, bias has out values and the result is rows×out,
+// all row-major. The product is that of [matmul.Reference].
 func Reference(x, weights, bias []float32, in, out int) []float64 {
 	return reference(x, Params{in, out, transpose(weights, out, in), bias})
 }

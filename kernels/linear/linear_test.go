@@ -12,7 +12,7 @@ import (
 	"crossover/kernels/matmul"
 )
 
-// layers returns the operation with lines of other layers, of sizes in×out.
+// layers returns the operation with lines of other layers, whose sizes are in×out.
 func layers(sizes ...[2]int) *kernels.Op[Params] {
 	op := Op
 	op.Lines = nil
@@ -23,7 +23,7 @@ func layers(sizes ...[2]int) *kernels.Op[Params] {
 	return &op
 }
 
-// Layers have vectors of four, and have not; batches are on both sides of every choice between kernels.
+// Some layers are whole vectors of four. Numbers of rows are above and below every choice between kernels.
 func TestOp(t *testing.T) {
 	op := layers([2]int{100, 33}, [2]int{1, 1}, [2]int{3, 7}, [2]int{16, 12}, [2]int{129, 127}, [2]int{256, 200}, [2]int{1028, 20})
 	kerneltest.Run(t, op, kerneltest.Options{Sizes: []int{1, 2, 3, 4, 5, 32, 33, 65}, Most: 70 << 10, Emulated: 2100})
@@ -41,8 +41,8 @@ func forward(t *testing.T, p *kernels.Plan[Params], of Params, dst, x []float32,
 	}
 }
 
-// TestPyTorch holds every implementation and the reference against a layer that PyTorch computed in float64. Its five rows
-// go through OpenBLAS as a matrix, its first row alone as a vector.
+// TestPyTorch compares every implementation and the reference with a layer that PyTorch computed in float64. OpenBLAS
+// multiplies its five rows as a matrix, and its first row alone as a vector.
 func TestPyTorch(t *testing.T) {
 	const rows, in, out = 5, 96, 80
 	x := kerneltest.ReadArray[float32](t, "testdata/linear_x.npy")

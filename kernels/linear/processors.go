@@ -8,14 +8,14 @@ import (
 	"crossover/pool"
 )
 
-// addBias starts every row of dst with the bias, to which the product is then added.
+// addBias copies the bias into every row of dst. The product is then added to it.
 func (p *Params) addBias(dst []float32) {
 	for ; len(dst) > 0; dst = dst[p.Out:] {
 		copy(dst, p.Bias)
 	}
 }
 
-// own multiplies by package gemm, with the weights packed once.
+// own multiplies by package gemm, with packed weights.
 type own struct {
 	Params
 	packed     *gemm.Packed
@@ -43,9 +43,9 @@ type blas struct {
 	threads int
 }
 
-// vectorRows is the number of rows up to which a matrix-vector product for each beats one matrix product in OpenBLAS,
-// which packs all of W first. At 1024×1024 on an AMD EPYC 9004 with OpenBLAS 0.3.21 one row takes a fifth of the time
-// that way, four rows five sixths, eight rows 1.3 times as long.
+// vectorRows is the number of rows up to which OpenBLAS is faster by a matrix-vector product for each row than by one matrix
+// product, which packs all of W first. At 1024×1024 on an AMD EPYC 9004 with OpenBLAS 0.3.21, matrix-vector products took a
+// fifth of the time for one row, five sixths for four rows, and 1.3 times as long for eight rows.
 const vectorRows = 4
 
 // Run computes a call.

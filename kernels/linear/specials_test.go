@@ -7,8 +7,8 @@ import (
 	"crossover/kernels/kerneltest"
 )
 
-// TestSpecials applies layers with a weight that is NaN or infinite to zeros: the output that it belongs to is NaN, and
-// the others are their biases.
+// TestSpecials applies layers with one NaN or infinite weight to zeros. The output of that weight must be NaN, and the
+// others their biases.
 func TestSpecials(t *testing.T) {
 	const in, out, bad = 70, 45, 17
 	for _, special := range []float64{math.NaN(), math.Inf(1)} {
