@@ -19,8 +19,8 @@ func accelerateTransforms(length, count int) (transforms, error) {
 	return transforms{each: each, gain: float32(length)}, nil
 }
 
-// accelerateLength returns the smallest length that is at least n and that vDSP has a transform of: 1, 3, 5 or 15 times
-// a power of two, which is at least 16.
+// accelerateLength returns the least length from n on for which vDSP has a transform: 1, 3, 5 or 15 times a power of two,
+// which is at least 16.
 func accelerateLength(n int) int {
 	best := 0
 	for _, odd := range []int{1, 3, 5, 15} {
@@ -35,12 +35,12 @@ func accelerateLength(n int) int {
 	return best
 }
 
-// accelerateDirect is the definition, summed up by vDSP. The longer sequence slides over the shorter one, whichever of
-// the two is the filter, in a copy that is padded with zeros.
+// accelerateDirect sums up the definition by vDSP. It slides the longer of signal and filter, padded with zeros, over the
+// shorter one.
 type accelerateDirect struct {
 	taps   []float32
 	padded []float32
-	part   [4096]float32 // what one stretch of taps adds to a block of outputs, which stays in the first-level cache
+	part   [4096]float32 // sums of one stretch of taps for a block of outputs, which stays in the first-level cache
 }
 
 func (e *accelerateDirect) prepare(n int) error {
@@ -63,8 +63,8 @@ func (e *accelerateDirect) convolve(y, x []float32) {
 
 	for first := 0; first < len(y); first += len(e.part) {
 		out := y[first:min(first+len(e.part), len(y))]
-		// Tap k meets padded[i+margin−k] for output i. Stretches of taps are summed up apart, as in direct: vDSP may
-		// keep one accumulator an output.
+		// Output i multiplies tap k by padded[i+margin−k]. Stretches of taps are summed up separately, as in direct, because
+		// vDSP may have only one accumulator for each output.
 		for k := 0; k < len(short); k += run {
 			stretch := short[k:min(k+run, len(short))]
 			from := first + margin - (k + len(stretch) - 1)

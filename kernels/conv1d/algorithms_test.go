@@ -9,8 +9,8 @@ import (
 	"crossover/kernels/kerneltest"
 )
 
-// quietError convolves noise whose samples from loud on are 120 dB quieter, and returns the relative L2 error of the
-// outputs from lo to hi−1, which the loud part does not reach.
+// quietError convolves noise whose samples from loud on are 120 dB quieter. It returns the relative L2 error of the outputs
+// from lo to hi−1, to which the loud part must not contribute.
 func quietError(t *testing.T, e *kernels.Plan[Params], taps []float32, n, loud, lo, hi int) float64 {
 	t.Helper()
 	x := make([]float32, n)
@@ -37,7 +37,7 @@ func convolved(t *testing.T, e *kernels.Plan[Params], x []float32, count int) []
 	return y
 }
 
-// The comment of Plan tells its reader what depends on the algorithm. These are its figures.
+// The doc comment of Plan says what depends on the algorithm. This test checks its figures.
 func TestAlgorithmsDiffer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and nothing in it runs at once")
@@ -48,10 +48,10 @@ func TestAlgorithmsDiffer(t *testing.T) {
 		kernels.Noise(taps, 1)
 		for name, e := range kerneltest.Plans(t, &Op, Params{taps}) {
 			if strings.HasPrefix(name, kerneltest.EmulatorName) || strings.HasPrefix(name, "accelerate") {
-				continue // what follows is said of our own code on processors, and of FFTW
+				continue // the figures are those of our own code on processors, and of FFTW
 			}
 			block := blockFor(count)
-			behind := loud + count - 1 // the first output that is the quiet part's alone
+			behind := loud + count - 1 // the first output that depends on the quiet part only
 			_, algorithm, _ := strings.Cut(name, "/")
 			near := quietError(t, e, taps, n, loud, behind, behind+block/2)
 			far := quietError(t, e, taps, n, loud, behind+2*block, n)
@@ -87,7 +87,7 @@ func TestAlgorithmsDiffer(t *testing.T) {
 	}
 }
 
-// reach returns the first and the last NaN, and how many there are.
+// reach returns the places of the first and the last NaN, and the number of NaNs.
 func reach(y []float32) (first, last, count int) {
 	first = -1
 	for i, v := range y {

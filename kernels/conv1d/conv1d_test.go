@@ -15,7 +15,7 @@ import (
 
 const scipy = "testdata/scipy.npz"
 
-// generated is made once: its sines take longer than most tests.
+// generated is made once, because its sines take longer than most tests.
 var generated = sync.OnceValue(kernels.GeneratedInput)
 
 func isFFTW(implementation string) bool { return strings.HasPrefix(implementation, "fftw") }
@@ -32,7 +32,7 @@ func relativeError(got, want []float64) float64 {
 	return math.Sqrt(diff / norm)
 }
 
-// TestReferenceAgainstSciPy holds the float64 reference against scipy.signal.fftconvolve.
+// TestReferenceAgainstSciPy compares the float64 reference with scipy.signal.fftconvolve.
 func TestReferenceAgainstSciPy(t *testing.T) {
 	got := Reference(kerneltest.ReadArchived[float32](t, scipy, "signal"), kerneltest.ReadArchived[float32](t, scipy, "fir_taps_512"))
 	if e := relativeError(got, kerneltest.ReadArchived[float64](t, scipy, "convolve_8192_512")); e > 1e-13 {
@@ -40,7 +40,7 @@ func TestReferenceAgainstSciPy(t *testing.T) {
 	}
 }
 
-// TestReferencePaths holds the transform that computes long references against the plain sum.
+// TestReferencePaths compares the transform that computes long references with the plain sum.
 func TestReferencePaths(t *testing.T) {
 	for _, size := range []struct{ n, taps int }{{1, 1}, {7, 3}, {3, 7}, {1000, 24}, {4096, 4096}, {20000, 700}} {
 		t.Run(fmt.Sprintf("n=%d/taps=%d", size.n, size.taps), func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestReferencePaths(t *testing.T) {
 	}
 }
 
-// TestPortableFIRError sums run by run on the Go kernel alone, at the greatest number of taps.
+// TestPortableFIRError tests the error of the Go kernel at the greatest number of taps, summed up run by run.
 func TestPortableFIRError(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 0))
 	h := ImpulseResponse(32768)
@@ -119,14 +119,14 @@ func TestSmooth(t *testing.T) {
 	}
 }
 
-// TestOp runs every implementation along the two lines, the one over the taps with a shorter signal.
+// TestOp tests every implementation along the two lines. The line over the taps has a shorter signal here.
 func TestOp(t *testing.T) {
 	op := Op
 	op.Lines = []kernels.Line{kernels.Along(axes, "taps", kernels.Param{Name: "n", Value: 1000}), Op.Lines[overSamples]}
 	kerneltest.Run(t, &op, kerneltest.Options{Sizes: []int{1, 257, 1024}})
 }
 
-// try runs every implementation that is there at a shape, but for those that skip names.
+// try tests every implementation that can run here at a shape, except those that skip names.
 func try[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, s kernels.Shape, allowed float64, skip func(name string) bool) {
 	t.Helper()
 	p := op.Problem(b, s, kernels.Caller, generated())
@@ -139,7 +139,7 @@ func try[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, s kernels.
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // the second call meets what the first one left behind
+		for range 2 { // the second call must not depend on what the first one left in memory
 			if err := call.Run(); err != nil {
 				t.Fatal(err)
 			}
@@ -151,8 +151,8 @@ func try[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, s kernels.
 	}
 }
 
-// TestShapes runs every implementation on the processor at shapes on both sides of every edge in the code: blocks of 64
-// outputs, runs of 256 taps, partitions, filters longer than signals.
+// TestShapes tests every implementation on the processor at shapes around every edge in the code: blocks of 64 outputs, runs
+// of 256 taps, partitions, filters longer than signals.
 func TestShapes(t *testing.T) {
 	b := kernels.Backends{Pool: pool.Shared(), Accelerate: kernels.Here().Accelerate}
 	for _, s := range []kernels.Shape{
@@ -161,26 +161,26 @@ func TestShapes(t *testing.T) {
 		{4096, 4097}, {100, 9000}, {9000, 9000}, {30000, 100}, {40000, 129}, {20000, 2000},
 	} {
 		try(t, &Op, &b, s, tolerance, func(name string) bool {
-			// The Go implementations run the same code, and FFTW would plan for each length anew.
+			// go runs the same code, and FFTW would plan for each length.
 			return isFFTW(name) && s[taps] != 1024 && s[taps] != 4097
 		})
 	}
 }
 
-// TestEnds measures the error where the lines end and sums are longest.
+// TestEnds tests the error at the ends of the lines, where sums are longest.
 func TestEnds(t *testing.T) {
 	b := kernels.Backends{Pool: pool.Shared(), Accelerate: kernels.Here().Accelerate}
 	for i, line := range Op.Lines {
 		for _, size := range []int{line.Axis.Min, line.Axis.Max} {
 			try(t, &Op, &b, line.At(size), tolerance, func(name string) bool {
-				return isFFTW(name) && (size > 1<<12 || i == overTaps) // it would plan for seconds; a sweep checks its error too
+				return isFFTW(name) && (size > 1<<12 || i == overTaps) // FFTW plans for seconds; a sweep checks it too
 			})
 		}
 	}
 }
 
-// TestLengthsChange runs one plan over signals that grow and shrink, each of which asks for another transform or another
-// part of its buffers.
+// TestLengthsChange calls one plan with signals that grow and shrink. Each needs another transform or another part of the
+// plan's buffers.
 func TestLengthsChange(t *testing.T) {
 	h := ImpulseResponse(25)
 	for name, plan := range kerneltest.Plans(t, &Op, Params{h}) {
@@ -197,7 +197,7 @@ func TestLengthsChange(t *testing.T) {
 	}
 }
 
-// TestJudged checks which of the two lines judges a call.
+// TestJudged checks which of the two lines decides a call.
 func TestJudged(t *testing.T) {
 	for _, test := range []struct {
 		taps, n, line, size int
@@ -232,7 +232,7 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// The sweep may visit any number of taps, so no number may be unlucky.
+// A sweep may draw any number of taps, so no impulse response may nearly cancel the signal.
 func TestNoNumberOfTapsIsUnlucky(t *testing.T) {
 	b := kernels.Backends{Pool: pool.Shared()}
 	for taps := 8; taps < 700; taps += 1 + taps/24 {

@@ -2,21 +2,21 @@ package conv1d
 
 import "crossover/pool"
 
-// run is the longest stretch of taps that one accumulator sums up. Its square root bounds the growth of the rounding
-// error, so the sum over many taps is taken run by run.
+// run is the longest stretch of taps that one accumulator sums up. Sums over more taps are taken run by run, because the
+// rounding error grows with the square root of the number of terms.
 const run = 256
 
-// directSum is one direct convolution: the longer sequence slides over the shorter one, whichever of the two is the
-// filter. It computes any block of outputs on its own, so blocks can be shared out.
+// directSum is one direct convolution. It slides the longer of signal and filter over the shorter one. Each block of outputs
+// can be computed independently.
 type directSum struct {
 	y           []float32
 	long, short []float32
-	// head holds long[−63] to long[62] and tail long[n−63] to long[n+62], zeros outside of the sequence: what the
-	// products at both ends read.
+	// head holds long[−63] to long[62], and tail holds long[n−63] to long[n+62], with zeros outside of the sequence. The
+	// products at both ends read them.
 	head, tail [2*width - 2]float32
 }
 
-// set takes the operands of the next convolution.
+// set sets the operands of the next convolution.
 func (d *directSum) set(y, a, b []float32) {
 	if len(a) < len(b) {
 		a, b = b, a
@@ -49,8 +49,8 @@ func (d *directSum) compute(lo, hi int) {
 	}
 }
 
-// block computes the outputs first to first+63. Tap k meets long[first−k] to long[first−k+63]. For the taps before
-// inside a part of that range lies past the sequence's end, for the taps from outside on a part lies before its start.
+// block computes the outputs first to first+63. They multiply tap k by long[first−k] to long[first−k+63]. For taps before
+// inside, a part of that range lies past the end of the sequence. For taps from outside on, a part lies before its start.
 func (d *directSum) block(out []float32, first int) {
 	clear(out)
 	n := len(d.long)
@@ -75,8 +75,9 @@ func (d *directSum) block(out []float32, first int) {
 	}
 }
 
-// mend sums up again what is not finite in a block that met zeros beyond the ends of the longer sequence: there a NaN or an
-// infinity of the shorter one has made a NaN of products that are none of the definition's.
+// mend sums up again the outputs of a block that are not finite. A block at the ends has also multiplied zeros beyond the
+// longer sequence. These products are not part of the definition, and are NaN for a NaN or an infinity of the shorter
+// sequence.
 func (d *directSum) mend(out []float32, first int) {
 	for j, v := range out[:min(width, len(d.y)-first)] {
 		if v-v != 0 {
@@ -85,7 +86,7 @@ func (d *directSum) mend(out []float32, first int) {
 	}
 }
 
-// computeShort is compute for two sequences that are both shorter than a block.
+// computeShort is compute if both sequences are shorter than a block.
 func (d *directSum) computeShort(lo, hi int) {
 	for i := lo * width; i < min(hi*width, len(d.y)); i++ {
 		d.y[i] = d.at(i)
@@ -101,7 +102,7 @@ func (d *directSum) at(i int) float32 {
 	return sum
 }
 
-// direct is the definition, summed up on one core.
+// direct sums up the definition on one core.
 type direct struct {
 	taps []float32
 	sum  directSum
@@ -114,11 +115,11 @@ func (e *direct) convolve(y, x []float32) {
 	e.sum.compute(0, e.sum.blocks())
 }
 
-// productsPerChunk is the work, in multiply-adds, below which a chunk is not worth its claim: some
-// five microseconds with AVX2.
+// productsPerChunk is the number of multiply-adds in a chunk: some five microseconds with AVX2. Less work is not worth
+// handing over.
 const productsPerChunk = 1 << 18
 
-// parallelDirect is direct with its blocks shared out over the pool.
+// parallelDirect is direct with its blocks divided among the workers of a pool.
 type parallelDirect struct {
 	taps []float32
 	pool *pool.Pool

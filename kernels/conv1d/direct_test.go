@@ -7,7 +7,7 @@ import (
 	"crossover/kernels"
 )
 
-// A NaN or an infinity in the shorter sequence, signal or filter, reaches the outputs that it is a term of and no others.
+// A NaN or an infinity in the shorter sequence, signal or filter, reaches the outputs of which it is a term, and no others.
 func TestDirectKeepsNaN(t *testing.T) {
 	for _, sizes := range [][2]int{{5, 200}, {200, 5}, {63, 64}, {100, 150}, {70, 1000}, {300, 40}, {3, 3}, {1, 64}} {
 		for _, special := range []float64{math.NaN(), math.Inf(1)} {

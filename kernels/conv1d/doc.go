@@ -4,19 +4,20 @@
 //
 // There are three algorithms, which are variants of the implementations:
 //
-//   - direct is the definition: n·taps multiply-adds, in registers, and nothing else. It wins where one of the two
+//   - direct is the definition: n·taps multiply-adds, in registers, and nothing else. It is fastest if one of the two
 //     sequences is short.
-//   - fft is one transform of the whole output's length, zero padded, and its inverse.
-//   - partitioned is uniformly partitioned overlap-save: transforms of twice a block, and a product for each block of
-//     the filter. A stream needs this algorithm, and its working set stays in the cache at every length of the signal.
+//   - fft is one zero-padded transform of the whole output's length, and its inverse.
+//   - partitioned is uniformly partitioned overlap-save. Its transforms are twice as long as a block, and it multiplies by
+//     the transform of each block of the filter. Its working set stays in the cache at every length of the signal.
 //
 // On a GPU one threadgroup transforms a block. A filter that fits into one block is convolved in a single kernel.
 //
-// Values that depend on the filter alone, such as its transform, are computed once, when the plan is made. The signal's
-// transforms are part of each call.
+// Values that depend on the filter alone, such as its transform, are computed before the first call at a length. The
+// transforms of the signal are part of each call.
 //
 // The package does not filter recursively, and keeps no state from one call to the next. A program that gets a signal in
-// pieces convolves each piece and adds up the tails. The usual steps are New with the filter's taps, and Convolve.
+// pieces convolves each piece and adds up the overlapping tails. The usual steps are New with the filter's taps, and
+// Convolve.
 //
 // Sources: A. Oppenheim and R. Schafer, Discrete-Time Signal Processing, 3rd ed., Pearson 2010, section 8.7, for the
 // sum, the convolution theorem and overlap-save; F. Wefers, Partitioned convolution algorithms for real-time

@@ -9,20 +9,21 @@ import (
 	"crossover/native/fftw"
 )
 
-// algorithm is one algorithm, ready for one filter. It is for one goroutine at a time.
+// algorithm is one algorithm with one filter. Only one goroutine at a time may use it.
 type algorithm interface {
-	// prepare readies it for signals of n samples, at least 1. Once done for an n it is free and allocates nothing.
+	// prepare makes the algorithm ready for signals of n samples, at least 1. A second call with the same n costs nothing
+	// and allocates nothing.
 	prepare(n int) error
-	// convolve writes the full convolution of x to y, which has its length and does not overlap x. It follows a
-	// prepare of len(x) and allocates nothing.
+	// convolve writes the full convolution of x to y. y has the length of the convolution and does not overlap x. convolve
+	// is called after prepare(len(x)), and allocates nothing.
 	convolve(y, x []float32)
 }
 
 // runner runs an algorithm.
 type runner struct{ algorithm }
 
-// Run convolves the signal of a call. The first call at a length may make a transform, over which FFTW deliberates for up
-// to a second.
+// Run convolves the signal of a call. The first call at a length may make a transform, for which FFTW plans for up to a
+// second.
 func (r runner) Run(_ kernels.Shape, a *kernels.Args) error {
 	if err := r.prepare(len(a[1])); err != nil {
 		return err
@@ -31,7 +32,8 @@ func (r runner) Run(_ kernels.Shape, a *kernels.Args) error {
 	return nil
 }
 
-// implementations are those of the operation. The first one is never far off at any size.
+// implementations are those of the operation. The first one computes if nothing was measured, because it is never far from
+// the fastest on one core.
 var implementations = []kernels.Makers[Params]{
 	kernels.Named("go/partitioned", partitionedBy(goTransforms)),
 	kernels.Named("go-parallel/partitioned", parallelPartitionedBy(goTransforms)),
@@ -65,14 +67,14 @@ var implementations = []kernels.Makers[Params]{
 // build makes a runner for a filter.
 type build = func(b *kernels.Backends, p Params) (kernels.Runner, error)
 
-// wholeBy convolves by one transform of the whole output's length, which fit rounds up.
+// wholeBy convolves by one transform of the whole output's length. fit rounds the length up.
 func wholeBy(ffts newTransforms, fit func(n int) int) build {
 	return func(_ *kernels.Backends, p Params) (kernels.Runner, error) {
 		return runner{&oneTransform{taps: p.Taps, make: ffts, fit: fit}}, nil
 	}
 }
 
-// partitionedBy convolves by partitions, on one core.
+// partitionedBy convolves by partitions on one core.
 func partitionedBy(ffts newTransforms) build {
 	return func(_ *kernels.Backends, p Params) (kernels.Runner, error) {
 		line, err := newDelayLine(p.Taps, ffts)
@@ -80,7 +82,7 @@ func partitionedBy(ffts newTransforms) build {
 	}
 }
 
-// parallelPartitionedBy convolves by partitions, shared out over the pool.
+// parallelPartitionedBy convolves by partitions on the workers of the pool.
 func parallelPartitionedBy(ffts newTransforms) build {
 	return func(b *kernels.Backends, p Params) (kernels.Runner, error) {
 		parts, err := newParallelPartitions(p.Taps, ffts, b.Pool)
@@ -106,7 +108,7 @@ func fftwTransforms(length, count int) (transforms, error) {
 		return transforms{}, err
 	}
 	t := fftwTransform{plan}
-	// The first inverse plans; a call must not.
+	// The first inverse makes a plan, which a call must not do.
 	t.Inverse(make([]float32, length), make([]complex64, length/2+1))
 	return transforms{each: slices.Repeat([]transform{t}, count), gain: float32(length)}, nil
 }

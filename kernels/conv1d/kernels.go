@@ -5,12 +5,12 @@ package conv1d
 // width is the number of outputs that one call of fir computes.
 const width = 64
 
-// firGo adds to y[j] the sum over k of h[k]·x[j+len(h)−1−k], for each of the width values of y; len(x) is
-// len(h)+width−1. The sum starts from zero and meets y at its end, so that calls on successive runs of taps add up
-// few rounding errors.
+// firGo adds to y[j] the sum over k of h[k]·x[j+len(h)−1−k], for each of the width values of y. len(x) is len(h)+width−1.
+// The sum starts from zero and is added to y at the end, so that calls for successive runs of taps add up few rounding
+// errors.
 //
-// Eight outputs and four taps at a time: each sample is loaded once for four products, and eight independent sums
-// keep the adders busy.
+// It computes eight outputs and four taps at a time. Each sample is loaded once for four products, and eight independent
+// sums keep the adders busy.
 func firGo(y, x, h []float32) {
 	for j := 0; j < width; j += 8 {
 		var a0, a1, a2, a3, a4, a5, a6, a7 float32
@@ -90,9 +90,9 @@ func firGo(y, x, h []float32) {
 	}
 }
 
-// spectralGo sets y[b] to the sum over p of x[b+(partitions−1−p)·len(y)]·h[b+p·len(y)]: the products of a run of
-// spectra, oldest first, with the partitions of a filter, first partition first. len(x) and len(h) are
-// partitions·len(y). With one partition, y may be x.
+// spectralGo sets y[b] to the sum over p of x[b+(partitions−1−p)·len(y)]·h[b+p·len(y)]. x holds spectra, the oldest first,
+// and h holds the partitions of a filter, the first one first. len(x) and len(h) are partitions·len(y). With one partition,
+// y may be x.
 func spectralGo(y, x, h []complex64) {
 	bins := len(y)
 	if len(h) == 0 {

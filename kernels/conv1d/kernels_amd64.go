@@ -4,7 +4,7 @@ import "golang.org/x/sys/cpu"
 
 var haveAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
-// fir is firGo by the fastest means of this processor. h must not be empty.
+// fir is firGo by the fastest instructions of this processor. h must not be empty.
 func fir(y, x, h []float32) {
 	if haveAVX2 {
 		_, _ = y[width-1], x[len(h)+width-2]
@@ -14,7 +14,7 @@ func fir(y, x, h []float32) {
 	firGo(y, x, h)
 }
 
-// spectral is spectralGo by the fastest means of this processor. len(y) must be a positive multiple of 8.
+// spectral is spectralGo by the fastest instructions of this processor. len(y) must be a positive multiple of 8.
 func spectral(y, x, h []complex64) {
 	if haveAVX2 && len(h) > 0 {
 		_ = x[len(h)-1]

@@ -15,8 +15,8 @@ func randomFloats(rng *rand.Rand, n int) []float32 {
 	return v
 }
 
-// TestFIR holds the block kernel, in Go and in whatever fir is here, against the sum of its definition, for tap counts
-// on both sides of every unrolling.
+// TestFIR compares firGo, and what fir runs here, with the sum of the definition. Numbers of taps are above and below every
+// unrolling.
 func TestFIR(t *testing.T) {
 	kernels := map[string]func(y, x, h []float32){"go": firGo, "fastest": fir}
 	for name, kernel := range kernels {
@@ -34,7 +34,7 @@ func TestFIR(t *testing.T) {
 				}
 				kernel(y, x, h)
 				for j := range want {
-					// Each of taps products of size at most 1 rounds by half a unit in the last place.
+					// There are taps products of magnitude at most 1. Each rounds by half a unit in the last place.
 					if diff := math.Abs(float64(y[j]) - want[j]); diff > 6e-8*float64(taps+1) {
 						t.Fatalf("output %d: got %v, want %v", j, y[j], want[j])
 					}
@@ -44,7 +44,7 @@ func TestFIR(t *testing.T) {
 	}
 }
 
-// TestSpectral holds the multiply-accumulate of spectra against the sum of its definition.
+// TestSpectral compares the multiply-accumulate of spectra with the sum of the definition.
 func TestSpectral(t *testing.T) {
 	kernels := map[string]func(y, x, h []complex64){"go": spectralGo, "fastest": spectral}
 	for name, kernel := range kernels {

@@ -10,43 +10,43 @@ import (
 //go:embed direct.metal
 var directText string
 
-// appendDirect appends the definition.
+// appendDirect appends a convolution by the definition.
 func appendDirect(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 	n := s[samples]
 	appendTiled(b, p, n, tilingFor(p.outputs(n), min(n, len(p.Taps)), b.Facts().Cores), t[0], t[1])
 }
 
-// tiling is how the direct sum is divided: over tiles of outputs, and over parts of the taps.
+// tiling says how the direct sum is divided into tiles of outputs and parts of the taps.
 type tiling struct {
 	tile
-	parts int // threadgroups that share out a tile's taps
+	parts int // threadgroups that share the taps of a tile
 }
 
-// tile is what direct.metal is specialised for.
+// tile holds the macros of direct.metal.
 type tile struct {
-	threads int // that have outputs of their own
+	threads int // with outputs of their own
 	outputs int // vectors of four outputs of a thread; odd
-	shares  int // threads that share out the taps of the same outputs
+	shares  int // threads that share the taps of the same outputs
 	run     int // vectors of taps that are summed up at a time, a multiple of (outputs+1)·shares
 }
 
-// The threadgroups that there are. On an H200 wide computes most a second, and narrow answers soonest where there are few
-// outputs.
+// On an H200, wide has the highest throughput, and narrow is fastest if there are few outputs.
 var (
 	wide   = tile{threads: 64, outputs: 3, shares: 2, run: 64}
 	narrow = tile{threads: 32, outputs: 1, shares: 8, run: 64}
 )
 
 const (
-	// Up to fewTaps there is nothing to gain from sharing them out further than wide does, and up to someTaps nothing from
-	// sharing them out between threadgroups, whose sums another kernel has to add up.
+	// Up to fewTaps, more threads than in wide need not share the taps. Up to someTaps, several threadgroups need not share
+	// the taps, because another kernel must then add up their sums.
 	fewTaps  = 128
 	someTaps = 512
-	// groupsPerCore is how many threadgroups even out what a core has to do: those at the ends meet fewer taps.
+	// groupsPerCore is the number of threadgroups per core that evens out the work. Threadgroups at the ends have fewer
+	// taps.
 	groupsPerCore = 24
 )
 
-// tilingFor returns how to divide a sum over taps for some outputs on a GPU of some cores.
+// tilingFor returns how to divide a convolution on a GPU of the given number of cores.
 func tilingFor(outputs, taps, cores int) tiling {
 	groups := divideUp(vectorsOf(outputs), wide.threads*wide.outputs)
 	if taps > someTaps {
@@ -58,8 +58,8 @@ func tilingFor(outputs, taps, cores int) tiling {
 	return tiling{wide, 1}
 }
 
-// appendTiled appends the definition for n samples. The longer sequence is the kernel's signal, whichever of the two is
-// the filter.
+// appendTiled appends a convolution of n samples by the definition. The longer of signal and filter is the signal of the
+// kernel.
 func appendTiled(b *gpu.Builder, p Params, n int, t tiling, y, x *gpu.Buffer) {
 	signal, filter := x.As(gpu.Float4), b.Constant(gpu.Float4, padVectors(p.Taps)).As(gpu.Float4)
 	samples, taps := n, len(p.Taps)
@@ -70,7 +70,7 @@ func appendTiled(b *gpu.Builder, p Params, n int, t tiling, y, x *gpu.Buffer) {
 	vectors := vectorsOf(p.outputs(n))
 	runs := divideUp(vectorsOf(taps), t.run)
 	perPart := divideUp(runs, t.parts)
-	parts := divideUp(runs, perPart) // none of them empty
+	parts := divideUp(runs, perPart) // no part is empty
 	rows := y.As(gpu.Float4)
 	if parts > 1 {
 		rows = b.Scratch(gpu.Float4, parts*vectors)
@@ -85,17 +85,17 @@ func appendTiled(b *gpu.Builder, p Params, n int, t tiling, y, x *gpu.Buffer) {
 	}
 }
 
-// padVectors returns values with zeros behind them up to whole vectors of four.
+// padVectors returns values, padded with zeros to whole vectors of four.
 func padVectors(values []float32) []float32 {
 	return append(values[:len(values):len(values)], make([]float32, 4*vectorsOf(len(values))-len(values))...)
 }
 
-// vectorsOf returns how many vectors of four hold n samples.
+// vectorsOf returns the number of vectors of four that hold n samples.
 func vectorsOf(n int) int { return divideUp(n, 4) }
 
 func divideUp(a, b int) int { return (a + b - 1) / b }
 
-// perValue appends a kernel that computes a value a thread.
+// perValue appends a kernel with one thread for each value.
 func perValue(b *gpu.Builder, source gpu.Source, kernel string, values int, arguments ...gpu.Argument) {
 	const width = 256
 	b.Dispatch(b.Kernel(source, kernel), gpu.Size{X: divideUp(values, width), Y: 1, Z: 1}, gpu.Size{X: width, Y: 1, Z: 1},

@@ -16,7 +16,7 @@ import (
 //go:embed spectral.metal
 var spectralText string
 
-// spectralSource returns the kernels between transforms. span is how many sums of products a thread computes.
+// spectralSource returns the kernels between transforms. span is the number of sums of products that a thread computes.
 func spectralSource(span int) gpu.Source {
 	return gpu.Source{Name: "spectral.metal", Text: spectralText}.Define("SPAN", span)
 }
@@ -24,19 +24,19 @@ func spectralSource(span int) gpu.Source {
 // launchTransform appends the forward transform of n complex values, unscaled, to a plan.
 type launchTransform func(b *gpu.Builder, dst, src *gpu.Buffer, n int)
 
-// ownTransform is that of our kernels.
+// ownTransform is the launchTransform by our kernels.
 func ownTransform(b *gpu.Builder, dst, src *gpu.Buffer, n int) {
 	launch.Complex(b, dst, src, n, 1, false)
 }
 
-// vendorTransform is that of a vendor's library.
+// vendorTransform is the launchTransform by a vendor's library.
 func vendorTransform(library gpu.FFT) launchTransform {
 	return func(b *gpu.Builder, dst, src *gpu.Buffer, n int) {
 		b.Encode(func() (gpu.External, error) { return library.NewComplexFFT(dst.Region(), src.Region(), n, 1) })
 	}
 }
 
-// appendWhole returns what appends a convolution by one transform of the whole output's length.
+// appendWhole returns a function that appends a convolution by one transform of the whole output's length.
 func appendWhole(transform launchTransform) kernels.Append[Params] {
 	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 		n, y, x := s[samples], t[0], t[1]
@@ -61,8 +61,8 @@ func appendWhole(transform launchTransform) kernels.Append[Params] {
 	}
 }
 
-// packedSpectrum returns the spectrum of the taps, zero padded to a length, as the kernel `filtered` takes it. Unpacking
-// and packing each double what passes, and two transforms multiply by the number of their values.
+// packedSpectrum returns the spectrum of the taps, zero-padded to a length, for the kernel `filtered`. It is divided by
+// 4·points: unpacking and packing in the kernel each double the values, and the two transforms multiply by points.
 func packedSpectrum(taps []float32, length int) []float32 {
 	points := length / 2
 	gain := complex(1/(4*float64(points)), 0)
@@ -75,7 +75,7 @@ func packedSpectrum(taps []float32, length int) []float32 {
 	return table
 }
 
-// realSpectrum returns the bins 0 to length/2 of the taps, zero padded to the transform's length.
+// realSpectrum returns the bins 0 to length/2 of the taps, zero-padded to the transform's length.
 func realSpectrum(transform *fourier.FFT, taps []float32) []complex128 {
 	padded := make([]float64, transform.Len())
 	for k, tap := range taps {

@@ -23,7 +23,7 @@ var (
 	partitionsSource  = gpu.Source{Name: "butterflies.metal+passes.metal+partitions.metal", Text: partitionsText}
 )
 
-// appendPartitioned appends a convolution by one partition, where it has room for the filter, or by several.
+// appendPartitioned appends a convolution by one partition if the filter fits into it, and otherwise by several.
 func appendPartitioned(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 	n := s[samples]
 	if window := windowFor(p.outputs(n), len(p.Taps)); window > 0 {
@@ -34,10 +34,10 @@ func appendPartitioned(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffe
 	appendBlocks(b, p, n, block, span, t[0], t[1])
 }
 
-// windowFor returns the length of the windows of a filter with one partition: at least twice the taps, so that at least
-// half of a window become outputs, and more where the GPU is busy anyway. It returns 0 where no threadgroup transforms
-// such windows. On an H200 windows below 512 samples take as long, and above 2048 they only pay where the filter asks
-// for them.
+// windowFor returns the length of the windows for a filter with one partition. It is at least twice the number of taps, so
+// that at least half of a window becomes outputs. It is longer if there are enough outputs to keep the GPU busy. It is 0 if
+// no threadgroup transforms such windows. On an H200, windows below 512 samples are not faster, and windows above 2048 pay
+// only for filters that need them.
 func windowFor(outputs, taps int) int {
 	const (
 		shortest = 512
@@ -57,8 +57,9 @@ func windowFor(outputs, taps int) int {
 	return window
 }
 
-// partitionsFor returns the length of the blocks of a filter with several partitions, and how many sums of products a
-// thread should compute: each uses what it has read of the filter for all of them, but there must be threads enough.
+// partitionsFor returns the length of the blocks of a filter with several partitions, and the number of sums of products
+// that a thread should compute. A thread with several sums reads the filter once for all of them, but there must be enough
+// threads.
 func partitionsFor(outputs, taps int) (block, span int) {
 	block = 1024
 	if taps > 8*block {
@@ -74,12 +75,12 @@ func partitionsFor(outputs, taps int) (block, span int) {
 	return block, 1
 }
 
-// appendWindows appends a convolution by windows that each have room for the whole filter, in one kernel.
+// appendWindows appends a convolution in one kernel. Each window has room for the whole filter.
 func appendWindows(b *gpu.Builder, p Params, n, window int, y, x *gpu.Buffer) {
 	outputs := p.outputs(n)
 	hop := window - len(p.Taps) + 1
 	if aligned := hop &^ 31; aligned > 0 {
-		hop = aligned // windows begin where cache lines do
+		hop = aligned // windows begin at cache lines
 	}
 	rows := divideUp(outputs, 2*hop)
 	shared := launch.ShareRows(overlapSaveSource, window)
@@ -90,12 +91,13 @@ func appendWindows(b *gpu.Builder, p Params, n, window int, y, x *gpu.Buffer) {
 		gpu.Values(n), gpu.Values(outputs), gpu.Values(hop))
 }
 
-// appendBlocks appends a convolution by uniform partitions of block taps and windows of twice as many samples.
+// appendBlocks appends a convolution by uniform partitions of block taps. Windows have twice as many samples.
 func appendBlocks(b *gpu.Builder, p Params, n, block, span int, y, x *gpu.Buffer) {
 	outputs, window := p.outputs(n), 2*block
 	partitions := divideUp(len(p.Taps), block)
-	// A row has a window in its real parts and one in its imaginary parts: the first half of the output's blocks go
-	// through the former and the second half through the latter, each after as many windows as the filter reaches back.
+	// A row holds a window in its real parts and another one in its imaginary parts. The real parts compute the first half
+	// of the output's blocks, and the imaginary parts the second half. Before each half come as many windows as the filter
+	// reaches back.
 	rows := divideUp(divideUp(outputs, block), 2)
 	before := partitions - 1
 	spectra, sums := b.Scratch(gpu.Float2, (before+rows)*window), b.Scratch(gpu.Float2, rows*window)
@@ -112,8 +114,8 @@ func appendBlocks(b *gpu.Builder, p Params, n, block, span int, y, x *gpu.Buffer
 	dispatch("blocks", rows, y, sums, roots, gpu.Values(rows, 0, rows, outputs))
 }
 
-// partitionSpectra returns the spectra of the filter's blocks, each zero padded to a window, divided by the window's
-// length, which two transforms multiply by: all bins of the first block, then those of the second.
+// partitionSpectra returns the spectra of the filter's blocks, zero-padded to a window: all bins of the first block, then
+// those of the second, and so on. They are divided by the length of the window, because two transforms multiply by it.
 func partitionSpectra(taps []float32, window, block int) []float32 {
 	transform := fourier.NewFFT(window)
 	gain := complex(1/float64(window), 0)

@@ -13,8 +13,8 @@ import (
 	"crossover/kernels/kerneltest"
 )
 
-// divided returns the operation with the ways to divide it that tests force upon small problems, in the place of its
-// implementations.
+// divided returns the operation with other implementations: ways to divide the work that a launch plan takes only for large
+// problems.
 func divided(mostTaps int) *kernels.Op[Params] {
 	op := Op
 	op.By = nil
@@ -37,8 +37,8 @@ func divided(mostTaps int) *kernels.Op[Params] {
 	return &op
 }
 
-// TestLaunch holds every algorithm, and the ways to divide it, against the reference at sizes on both sides of every edge:
-// vectors, the ring of registers, runs of taps, tiles, partitions, filters longer than signals.
+// TestLaunch compares every algorithm, and every way to divide it, with the reference at sizes around every edge: vectors,
+// the ring of registers, runs of taps, tiles, partitions, filters longer than signals.
 func TestLaunch(t *testing.T) {
 	b := kerneltest.Backends(t)
 	if b.GPUs == nil {
@@ -54,8 +54,8 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
-// A NaN or an infinity, in the signal or in the filter, reaches the outputs that it is a term of and no others, and those
-// beside them are right.
+// A NaN or an infinity, in the signal or in the filter, reaches the outputs of which it is a term. All other outputs are
+// right.
 func TestLaunchKeepsNaN(t *testing.T) {
 	b := kerneltest.Backends(t)
 	if b.GPUs == nil {
@@ -89,7 +89,7 @@ func TestLaunchKeepsNaN(t *testing.T) {
 	}
 }
 
-// checkSpecials holds that what is finite in want is right, and that nothing else is finite.
+// checkSpecials tests that outputs are right where want is finite, and not finite elsewhere.
 func checkSpecials(t *testing.T, what string, got []float32, want []float64) {
 	t.Helper()
 	for i, y := range got {
@@ -103,7 +103,7 @@ func checkSpecials(t *testing.T, what string, got []float32, want []float64) {
 	}
 }
 
-// TestSciPy holds every implementation against scipy.signal.fftconvolve.
+// TestSciPy compares every implementation with scipy.signal.fftconvolve.
 func TestSciPy(t *testing.T) {
 	x, h := kerneltest.ReadArchived[float32](t, scipy, "signal"), kerneltest.ReadArchived[float32](t, scipy, "fir_taps_512")
 	want := kerneltest.ReadArchived[float64](t, scipy, "convolve_8192_512")
@@ -118,7 +118,7 @@ func TestSciPy(t *testing.T) {
 	}
 }
 
-// A run over two runs of taps needs each barrier of the direct sum.
+// A call with two runs of taps needs each barrier of the direct sum.
 func TestBarriers(t *testing.T) {
 	op := Op
 	op.By = []kernels.Makers[Params]{kernels.KernelText("", func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
@@ -127,7 +127,7 @@ func TestBarriers(t *testing.T) {
 	kerneltest.Barriers(t, &op, kerneltest.EmulatorName, kernels.Shape{700, 600})
 }
 
-// A vendor's library is asked for two transforms of half as many points as the outputs take.
+// A vendor's library is asked for two transforms of half as many points as the padded output has samples.
 func TestVendor(t *testing.T) {
 	library := &fakeLibrary{}
 	b := emulator.Open(t).NewPlan()
@@ -143,7 +143,7 @@ func TestVendor(t *testing.T) {
 
 var errFake = errors.New("no such plan")
 
-// fakeLibrary notes what it is asked for and fails.
+// fakeLibrary notes the arguments of a call and fails.
 type fakeLibrary struct {
 	gpu.FFT
 	n, batch int

@@ -7,7 +7,7 @@ import (
 	"crossover/kernels"
 )
 
-// Params is what a plan is made for.
+// Params are what all calls of a plan have in common.
 type Params struct {
 	Taps []float32 // of the filter, at least one; runners keep the slice
 }
@@ -67,7 +67,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 
 const tolerance = 1e-6
 
-// judged says which line a call goes by: the one whose fixed parameter is nearer to it in ratio.
+// judged returns the line that decides a call: the one whose fixed parameter is nearer to the call's, in ratio.
 func judged(p Params, s kernels.Shape) (line, size int) {
 	far := func(value, fixed int) float64 { return math.Abs(math.Log(float64(value) / float64(fixed))) }
 	if far(len(p.Taps), fixedTaps) <= far(s[samples], fixedLength) {
@@ -76,7 +76,7 @@ func judged(p Params, s kernels.Shape) (line, size int) {
 	return overTaps, len(p.Taps)
 }
 
-// work is that of one of the algorithms, and of the definition for any other variant.
+// work returns the work of an algorithm. Any other name than "fft" and "partitioned" stands for the definition.
 func work(n, taps float64, algorithm string) kernels.Work {
 	// The signal and the filter are read once, and the output is written once.
 	w := kernels.Work{Bytes: 4 * (n + taps + (n + taps - 1)), Flops: 2 * n * taps, Threads: (n + taps) / 4}
@@ -100,13 +100,13 @@ func work(n, taps float64, algorithm string) kernels.Work {
 	return w
 }
 
-// transformFlops is how many operations a real transform takes.
+// transformFlops returns the number of floating-point operations in a real transform.
 func transformFlops(length float64) float64 { return 2.5 * length * math.Log2(length) }
 
-// ImpulseResponse returns the filter that the lines convolve with: a direct sound, and behind it seeded uniform noise
-// that decays by 60 dB over the filter's length and holds a sixteenth of the direct sound's energy, as close to a source
-// in a room. Noise alone would let some lengths cancel the recording's few strong partials, and the error relative to
-// what is left would say more about the filter than about the implementation.
+// ImpulseResponse returns the filter with which the operation is measured: a direct sound, followed by seeded uniform noise,
+// as close to a source in a room. The noise decays by 60 dB over the filter's length, and has a sixteenth of the direct
+// sound's energy. With noise alone, some lengths would cancel the few strong partials of the recording. The relative error
+// of the small rest would then depend on the filter more than on the implementation.
 func ImpulseResponse(taps int) []float32 {
 	rng := rand.New(rand.NewPCG(uint64(taps), 0x69726573))
 	h := make([]float64, taps)

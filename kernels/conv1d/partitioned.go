@@ -2,10 +2,10 @@ package conv1d
 
 import "crossover/pool"
 
-// blockFor returns the block length B of a partitioned convolution: the smallest power of two from 256 to 4096 with
-// B² ≥ 512·taps. A block costs two transforms, in proportion to log B a sample, and taps/B products a sample, so that
-// the best block grows with the taps, but slower; the rule is within a few percent of the fastest power of two from 8
-// to 32768 taps where transforms and products run in AVX2.
+// blockFor returns the block length B of a partitioned convolution: the smallest power of two from 256 on with B² ≥
+// 512·taps, but at most 4096. For each sample, the transforms cost in proportion to log B, and the products to taps/B. So
+// the best block grows with the taps, but more slowly. With AVX2, the rule is within a few percent of the fastest power of
+// two from 8 to 32 768 taps.
 func blockFor(taps int) int {
 	b := 256
 	for b < 4096 && b*b < 512*taps {
@@ -14,9 +14,10 @@ func blockFor(taps int) int {
 	return b
 }
 
-// partitions is a filter cut into blocks of B taps, each zero padded to 2B and transformed: uniformly partitioned
-// overlap-save. Window t of the signal is the samples (t−1)·B to (t+1)·B−1, zeros outside of it; the last B samples
-// of the inverse transform of Σ_p window[t−p]·filter[p] are the outputs t·B to (t+1)·B−1.
+// partitions is a filter for uniformly partitioned overlap-save. The filter is cut into blocks of B taps. Each block is
+// zero-padded to 2B and transformed. Window t of the signal has the samples (t−1)·B to (t+1)·B−1, with zeros outside of the
+// signal. The outputs t·B to (t+1)·B−1 are the last B samples of the inverse transform of Σ_p window[t−p]·filter[p], where
+// window and filter are spectra.
 type partitions struct {
 	block  int // B
 	stride int // of a spectrum
@@ -44,7 +45,7 @@ func (p *partitions) windows(n int) int { return (n+p.block-1)/p.block + 1 }
 // outputs returns the number of blocks of an output of n samples.
 func (p *partitions) outputs(n int) int { return (n + p.block - 1) / p.block }
 
-// scratch is what one goroutine of a partitioned convolution computes with.
+// scratch holds the transform and the memory of one goroutine.
 type scratch struct {
 	fft      transform
 	samples  []float32
@@ -68,18 +69,18 @@ func (p *partitions) analyse(dst []complex64, x []float32, t int, s *scratch) {
 	s.fft.Forward(dst[:p.block+1], window)
 }
 
-// synthesise writes block t of the output. spectra holds the windows oldest to newest, t−count+1 to t where they
-// exist.
+// synthesise writes block t of the output. spectra holds the spectra of the windows oldest to newest: those of t−count+1 to
+// t that exist.
 func (p *partitions) synthesise(y []float32, t, oldest, newest int, spectra []complex64, s *scratch) {
-	skipped := t - newest // windows past the signal's end, all zeros, meet the first partitions
+	skipped := t - newest // windows past the signal's end are zero and belong to the first partitions
 	used := newest - oldest + 1
 	spectral(s.spectrum, spectra[:used*p.stride], p.filter[skipped*p.stride:(skipped+used)*p.stride])
 	s.fft.Inverse(s.samples, s.spectrum[:p.block+1])
 	copy(y[t*p.block:], s.samples[p.block:])
 }
 
-// delayLine is partitioned convolution block by block, as a stream would run it, with the spectra of the last windows
-// in a frequency-domain delay line.
+// delayLine is partitioned convolution on one core, block by block. The spectra of the last windows are in a
+// frequency-domain delay line.
 type delayLine struct {
 	partitions
 	scratch scratch
@@ -117,12 +118,12 @@ func (e *delayLine) convolve(y, x []float32) {
 	}
 }
 
-// samplesPerChunk is the work, in samples of the signal or the output, below which a chunk is not worth its claim:
-// some five microseconds.
+// samplesPerChunk is the number of samples of the signal or the output in a chunk: some five microseconds of work. Less work
+// is not worth handing over.
 const samplesPerChunk = 4096
 
-// parallelPartitions is partitioned convolution of a signal that is there as a whole: first all windows are
-// transformed, then all blocks of the output are computed, each shared out over the pool.
+// parallelPartitions is partitioned convolution on the workers of a pool. They first transform all windows, and then compute
+// all blocks of the output.
 type parallelPartitions struct {
 	partitions
 	pool    *pool.Pool

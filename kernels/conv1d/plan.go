@@ -8,20 +8,21 @@ import (
 	"crossover/kernels"
 )
 
-// Plan convolves signals with one filter by the implementation and the algorithm that are fastest at their length. It
-// is for one goroutine at a time. Buffers and transforms are made when a length first needs them, and kept.
+// Plan convolves signals with one filter by the implementation and the algorithm that are fastest at their length. Only one
+// goroutine at a time may use a Plan. Buffers and transforms are made when a length first needs them, and then kept.
 //
-// Every algorithm is right to some 1e-7 of the loudest output. Two things depend on which one it is, which Explain tells
-// and CROSSOVER_FORCE decides, as in conv1d=go/direct:
+// The error of every algorithm is some 1e-7 of the loudest output. Explain says which algorithm computes, and
+// CROSSOVER_FORCE chooses one, as in conv1d=go/direct. Two properties depend on the algorithm:
 //
-// How exact a part is that is far quieter than the rest. Of a part that is 120 dB down, behind a loud one and its tail,
-// direct is right to 3e-7 of the part itself. Partitioned is off by 2 to 15 % of it for up to two blocks, which have 256 to
-// 4096 samples, longer ones for longer filters, and right to 3e-7 from there on. fft is off by 10 to 15 % of it everywhere:
-// a transform spreads the rounding of its loudest samples over all of its output.
+// The first is the accuracy of a part that is far quieter than the rest. Take a part that is 120 dB quieter than the loud
+// part and its tail before it. The error of direct is 3e-7 of the quiet part itself. The error of partitioned is 2 to 15 %
+// of the quiet part for up to two blocks, and 3e-7 of it from there on. Blocks have 256 to 4096 samples, more for longer
+// filters. The error of fft is 10 to 15 % of the quiet part everywhere, because a transform spreads the rounding errors of
+// its loudest samples over all of its output.
 //
-// A NaN or an infinity in the signal reaches a part of the output. In direct it reaches Taps outputs. In partitioned it
-// reaches its own block and as many further blocks as the filter has. This includes up to a block of earlier outputs. In
-// fft it reaches the whole output.
+// The second is the reach of a NaN or an infinity in the signal. In direct it reaches Taps outputs. In partitioned it
+// reaches its own block and as many further blocks as the filter has, including up to a block of earlier outputs. In fft it
+// reaches the whole output.
 //
 // On a GPU the same holds for direct and fft. There, partitioned has windows of other lengths and transforms two windows
 // as one, so a NaN in either window reaches both. With up to 2048 taps the two windows are neighbours, and a NaN reaches at
@@ -34,8 +35,8 @@ type Plan struct {
 	taps int
 }
 
-// New returns a plan for a filter that chooses by d; d may be nil. The filter is copied. New fails if the filter has no
-// taps.
+// New returns a plan for a filter. The plan chooses by d, which may be nil: see [kernels.NewPlan]. New copies the filter. It
+// fails if the filter has no taps.
 //
 // Two cases were measured: "conv1d/taps=512" over the number of samples, and "conv1d/n=32768" over the number of taps. The
 // case whose fixed parameter is nearer to the call's, in ratio, decides on the implementation. For a filter of 512 taps the
@@ -54,9 +55,9 @@ func (p *Plan) Taps() int { return p.taps }
 // Convolve returns the full convolution of x, len(x)+Taps()−1 samples, in dst's memory if its capacity suffices and
 // in new memory otherwise. dst must not overlap x. The convolution of no samples is empty.
 //
-// Convolve allocates nothing at a length that the implementation has computed before, if dst has the capacity. The first
-// call at a length may make FFTW plan a transform, which takes up to a second. Convolve fails only if every implementation
-// fails, and then the returned values are undefined.
+// If dst has the capacity, Convolve allocates nothing at a length at which the implementation has run twice. An
+// implementation on a GPU remembers only the last few lengths. FFTW may plan a transform in the first call at a length,
+// which takes up to a second. Convolve fails only if every implementation fails, and then the returned values are undefined.
 func (p *Plan) Convolve(dst, x []float32) ([]float32, error) {
 	if len(x) == 0 {
 		return dst[:0], nil
@@ -65,7 +66,7 @@ func (p *Plan) Convolve(dst, x []float32) ([]float32, error) {
 	return dst, kernels.RunSized(p.SizedPlan, len(x), kernels.Args{dst, x})
 }
 
-// Program calls a plan as a program does.
+// Program is the [kernels.Program] of the operation.
 func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
 	plan, err := New(d, p.Taps)
 	return func(_ kernels.Shape, a *kernels.Args) error {

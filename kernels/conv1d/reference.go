@@ -5,14 +5,14 @@ import "gonum.org/v1/gonum/dsp/fourier"
 // plainProducts is the number of products up to which Reference is the plain sum.
 const plainProducts = 1 << 24
 
-// Reference returns the full convolution of x with the taps h, len(x)+len(h)−1 values, computed in float64. It
-// returns nothing where either is empty.
+// Reference returns the full convolution of x with the taps h, len(x)+len(h)−1 values, computed in float64. It returns nil
+// if either is empty.
 //
-// Up to 2²⁴ products it is the plain sum of the definition. Beyond, that would take seconds, and it is the inverse
-// transform of the product of the operands' transforms, zero padded to a length without prime factors above 5. The
-// transforms' rounding error is of the order of 2⁻⁵³·log₂(length), relative to the whole output in L2 (N. Higham,
-// Accuracy and Stability of Numerical Algorithms, 2nd ed., SIAM 2002, section 24.1), which is less than a millionth of the
-// tolerance at every size here. The tests hold the two against each other at 1e-13.
+// Up to 2²⁴ products it is the plain sum of the definition. More products would take seconds, so Reference then multiplies
+// transforms in float64, zero-padded to a length without prime factors above 5. Their rounding error is of the order of
+// 2⁻⁵³·log₂(length), relative to the whole output in L2 (N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
+// SIAM 2002, section 24.1). That is less than a millionth of the tolerance at every size here. The tests compare the two
+// ways at 1e-13.
 func Reference(x, h []float32) []float64 {
 	if len(x) == 0 || len(h) == 0 {
 		return nil

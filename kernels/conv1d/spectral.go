@@ -6,8 +6,8 @@ type transform interface {
 	Inverse(dst []float32, src []complex64)
 }
 
-// transforms are alike, one for each of some goroutines. The inverse of a forward transform is gain times the input;
-// filters are divided by it, which costs a call nothing.
+// transforms are equal transforms, one for each goroutine. A forward and an inverse transform multiply by gain. Filters are
+// divided by gain, which costs a call nothing.
 type transforms struct {
 	each []transform
 	gain float32
@@ -16,12 +16,11 @@ type transforms struct {
 // newTransforms makes transforms of one length for count goroutines.
 type newTransforms func(length, count int) (transforms, error)
 
-// stride returns the room that a spectrum of a transform of this length takes: its bins, padded with zeros to what
-// the spectral kernel takes at a time.
+// stride returns the number of values for a spectrum of a transform of this length: its bins, padded with zeros to a
+// multiple of what the spectral kernel takes at a time.
 func stride(length int) int { return (length/2 + 1 + 7) &^ 7 }
 
-// smooth returns the smallest length that is at least n, a multiple of 16 and without prime factors above 5: what
-// transforms take without detours.
+// smooth returns the least multiple of 16 from n on without prime factors above 5. Transforms of such lengths are fast.
 func smooth(n int) int {
 	for length := max(16, (n+15)&^15); ; length += 16 {
 		rest := length
@@ -36,17 +35,17 @@ func smooth(n int) int {
 	}
 }
 
-// oneTransform convolves by the convolution theorem, with one transform of the whole output's length, zero padded.
+// oneTransform convolves by the convolution theorem, with one zero-padded transform of the whole output's length.
 type oneTransform struct {
 	taps []float32
 	make newTransforms
-	fit  func(n int) int // the length to pad n samples to
+	fit  func(n int) int // the length to which n samples are padded
 
-	lengths []*transformedFilter // for each padded length that was asked for
+	lengths []*transformedFilter // one for each padded length so far
 	ready   *transformedFilter   // of the last call's length
 }
 
-// transformedFilter is a filter, ready for signals that fit into one padded length.
+// transformedFilter is a filter for signals of one padded length.
 type transformedFilter struct {
 	length   int
 	fft      transform

@@ -23,9 +23,9 @@ func main() {
 	Generate()
 }
 
-// fir multiplies outputs in registers: accumulator j holds outputs 8j to 8j+7, and a vector of samples that starts at
-// 8m−r meets tap r+8(j−m) in accumulator j. So for one r, reuse broadcast taps and rows+reuse−1 loads feed rows·reuse
-// multiply-adds, and the loads, many of which straddle a cache line, stay off the critical path.
+// fir keeps outputs in registers. Accumulator j holds outputs 8j to 8j+7, and adds the vector of samples that starts at 8m−r
+// times tap r+8(j−m). So for one r, reuse broadcast taps and rows+reuse−1 loads suffice for rows·reuse multiply-adds. The
+// loads, many of which straddle a cache line, stay off the critical path.
 func fir() {
 	TEXT("firAVX2", NOSPLIT, "func(y, x, h *float32, taps int)")
 	Pragma("noescape")
@@ -97,8 +97,8 @@ func fir() {
 	RET()
 }
 
-// spectral holds a tile of bins in registers while it walks the partitions, so that the sum is stored once. The real
-// and the imaginary part of the filter multiply into accumulators of their own and meet in one add-subtract.
+// spectral keeps a tile of bins in registers for all partitions, so that each sum is stored once. The real and the imaginary
+// part of the filter have accumulators of their own. One add-subtract at the end combines them.
 func spectral() {
 	TEXT("spectralAVX2", NOSPLIT, "func(y, x, h *complex64, bins, partitions int)")
 	Pragma("noescape")
