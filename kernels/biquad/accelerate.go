@@ -5,12 +5,13 @@ import (
 	"crossover/native/accelerate"
 )
 
-// framework filters by Apple's vDSP, channel after channel on one core. vDSP's section is of direct form I and remembers
-// the last two inputs and outputs. A plan's state is that of the transposed direct form II and cannot be turned into
-// them; but after two samples the past is two inputs and two outputs, from which the state follows.
+// framework filters by Apple's vDSP, channel after channel on one core. vDSP's section is of direct form I. Its state is the
+// last two inputs and outputs, which cannot be computed from the state of a plan (transposed direct form II). So the first
+// two samples of a call are filtered in Go. Then the last two inputs and outputs are known. The state of the plan after the
+// call follows from the last two inputs and outputs.
 type framework struct {
 	section
-	b1, b2  float64 // of the definition, in which c1 = b1 − a1·b0 and c2 = b2 − a2·b0
+	b1, b2  float64 // of the definition: c1 = b1 − a1·b0 and c2 = b2 − a2·b0
 	filters *accelerate.Biquad
 }
 
@@ -29,7 +30,7 @@ func (e *framework) process(state []state, dst, src []float32) {
 	}
 }
 
-// channel filters one channel; dst may be src.
+// channel filters one channel. dst may be src.
 func (e *framework) channel(s *state, dst, src []float32) {
 	n := len(src)
 	if n <= 2 {

@@ -1,9 +1,8 @@
 // Package biquad filters float32 audio with a second-order recursive section.
 //
-// A plan filters any number of channels with one section. Each channel has a state, which is kept from call to call
-// until Reset. The package does not cascade sections, change coefficients during a signal, or design filters other than
-// the Butterworth low-pass of [Lowpass]; [Normalise] takes coefficients from elsewhere. Programs make a [Plan] and call
-// Process.
+// A plan filters any number of channels with one section. Each channel has a state, which is kept from call to call until
+// Reset. The package does not cascade sections or change coefficients during a signal. It designs one filter, the
+// Butterworth low-pass of [Lowpass]. [Normalise] takes coefficients from elsewhere. Programs make a [Plan] and call Process.
 //
 // The section is direct form II transposed: with input x, output y and state s1, s2,
 //
@@ -11,18 +10,18 @@
 //	s1[n+1] = b1·x[n] − a1·y[n] + s2[n]
 //	s2[n+1] = b2·x[n] − a2·y[n]
 //
-// The implementations put the first line into the other two, s1[n+1] = (b1−a1·b0)·x[n] − a1·s1[n] + s2[n] and so on.
-// The state is the same, but there is one operation fewer between s1 and the next s1, and a single channel waits for
-// these operations.
+// The implementations substitute the first line into the other two: s1[n+1] = (b1−a1·b0)·x[n] − a1·s1[n] + s2[n], and
+// likewise for s2. The state is the same, but there is one operation fewer from s1 to the next s1. A single channel waits
+// for these operations.
 //
-// Coefficients and state are float64 on a processor, where that takes as long as float32. Poles near z = 1 need
-// float64: in a high-pass at 20 Hz for 48 kHz, b0·x and s1 nearly cancel, and float32 let a thousandth of a constant
-// through. A GPU has float32 only and keeps another state, in which less cancels; section.metal describes that state.
-// On a GPU less than 1e-5 of a constant passes the filter, and a low-pass at 3 Hz is right to 1e-4.
+// Coefficients and state are float64 on a processor, which takes as long as float32. Poles near z = 1 need float64. For
+// example, b0·x and s1 nearly cancel in a high-pass at 20 Hz for 48 kHz, and float32 would let a thousandth of a constant
+// through. A GPU has float32 only. It keeps another state, which section.metal describes, and in which less cancels. On a
+// GPU that high-pass lets less than 1e-5 of a constant through, and the error of a low-pass at 3 Hz is at most 1e-4.
 //
-// A state that decays towards silence would end in denormal numbers, which many processors compute a hundred times
-// more slowly. The implementations set a channel's state to zero where both values are below 1e-30 (−600 dB) at the end of
-// 256 samples or of a call; on a GPU, which computes them as fast as others, at the end of a call alone.
+// A state that decays towards silence would end in denormal numbers. Many processors compute with them a hundred times more
+// slowly. So the implementations set the state of a channel to zero if both values are below 1e-30 (−600 dB) after every 256
+// samples, and at the end of a call. A GPU, which is as fast with denormals, does so only at the end of a call.
 //
 // Source: J. O. Smith, Introduction to Digital Filters, https://ccrma.stanford.edu/~jos/filters/Transposed_Direct_Forms.html
 package biquad
@@ -35,13 +34,13 @@ import (
 	"crossover/kernels"
 )
 
-// Coefficients are those of y[n] = b0·x[n] + b1·x[n−1] + b2·x[n−2] − a1·y[n−1] − a2·y[n−2]; a0 is 1.
+// Coefficients are those of y[n] = b0·x[n] + b1·x[n−1] + b2·x[n−2] − a1·y[n−1] − a2·y[n−2], where a0 is 1.
 type Coefficients struct {
 	B0, B1, B2, A1, A2 float64
 }
 
-// Normalise returns the coefficients of the transfer function (b[0] + b[1]·z⁻¹ + b[2]·z⁻²) / (a[0] + a[1]·z⁻¹ +
-// a[2]·z⁻²), divided by a[0]. It fails as Coefficients.Check does.
+// Normalise returns the coefficients of the transfer function (b[0] + b[1]·z⁻¹ + b[2]·z⁻²) / (a[0] + a[1]·z⁻¹ + a[2]·z⁻²),
+// divided by a[0]. It fails if Coefficients.Check does.
 func Normalise(b, a [3]float64) (Coefficients, error) {
 	c := Coefficients{
 		B0: b[0] / a[0], B1: b[1] / a[0], B2: b[2] / a[0],
@@ -50,13 +49,13 @@ func Normalise(b, a [3]float64) (Coefficients, error) {
 	return c, c.Check()
 }
 
-// lowestCutoff is the least cutoff of Lowpass in sample rates. The gain at 0 Hz is a quotient of sums that nearly cancel:
-// here they leave five digits of a float64, and at a hundredth of it one.
+// lowestCutoff is the least cutoff of Lowpass, as a fraction of the sample rate. The gain at 0 Hz is a quotient of sums that
+// nearly cancel. At lowestCutoff five digits of a float64 are left, and at a hundredth of it one digit.
 const lowestCutoff = 1e-6
 
-// Lowpass returns the second-order Butterworth low-pass with the given cutoff, at which its gain is −3 dB. Both
-// frequencies are in hertz. It fails unless sampleRate/1e6 ≤ cutoff < sampleRate/2: coefficients in float64 do not hold a
-// lower one.
+// Lowpass returns the second-order Butterworth low-pass with the given cutoff, at which its gain is −3 dB. Both frequencies
+// are in hertz. It fails unless sampleRate/1e6 ≤ cutoff < sampleRate/2. Coefficients in float64 are not exact enough for a
+// lower cutoff.
 //
 // Source: R. Bristow-Johnson, Audio EQ Cookbook, https://www.w3.org/TR/audio-eq-cookbook/, LPF with Q = 1/√2.
 func Lowpass(cutoff, sampleRate float64) (Coefficients, error) {
@@ -68,12 +67,12 @@ func Lowpass(cutoff, sampleRate float64) (Coefficients, error) {
 	sin, cos := math.Sincos(omega)
 	alpha := sin / math.Sqrt2 // sin/(2Q)
 	half := math.Sin(omega / 2)
-	gain := half * half // (1−cos)/2, which would cancel
+	gain := half * half // equals (1−cos)/2, which would cancel
 	return Normalise([3]float64{gain, 2 * gain, gain}, [3]float64{1 + alpha, -2 * cos, 1 - alpha})
 }
 
-// Check fails where a coefficient is not finite or the filter is not stable: its poles must lie inside the unit circle,
-// which they do where |a2| < 1 and |a1| < 1 + a2.
+// Check fails if a coefficient is not finite or the filter is not stable. A filter is stable if its poles lie inside the
+// unit circle, which means |a2| < 1 and |a1| < 1 + a2.
 func (c Coefficients) Check() error {
 	for _, v := range []float64{c.B0, c.B1, c.B2, c.A1, c.A2} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -86,18 +85,18 @@ func (c Coefficients) Check() error {
 	return nil
 }
 
-// Plan filters blocks of audio with the implementation that is fastest for them. It is for one goroutine at
-// a time.
+// Plan filters blocks of audio by the implementation that is fastest at their shape. Only one goroutine at a time may use a
+// Plan.
 type Plan struct {
 	// Explain takes a number of samples in each channel.
 	*kernels.SizedPlan[Coefficients]
 
 	channels int
-	state    []float32 // of the channels, as the operation has it
+	state    []float32 // of the channels, as in the operation's IO
 }
 
-// New returns the plan of a filter on count channels that chooses by d; d may be nil. It fails where the
-// coefficients do not pass Check or there is no channel.
+// New returns the plan of a filter on count channels. The plan chooses by d, which may be nil: see [kernels.NewPlan]. New
+// fails if the coefficients do not pass Check or if count is below 1.
 func New(d *dispatch.Dispatcher, c Coefficients, count int) (*Plan, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -110,12 +109,12 @@ func New(d *dispatch.Dispatcher, c Coefficients, count int) (*Plan, error) {
 }
 
 // Process filters the next samples of every channel. src and dst are channels×n, row-major: all n samples of the first
-// channel, then those of the second. dst may be src but must not overlap it otherwise. The state carries over, so that
-// a signal cut into blocks gives what it gives in one piece, to rounding.
+// channel, then those of the second. dst may be src but must not overlap it otherwise. The state carries over from call to
+// call. So a signal in blocks gives the same output as in one piece, up to rounding.
 //
-// The implementation is chosen by n where there is one channel, else by the number of channels as it was measured at
-// n = 512. Process allocates nothing at a length that the implementation has computed before; a GPU
-// implementation remembers a few lengths.
+// With one channel, n decides on the implementation. With several, the number of channels decides, as measured at n = 512.
+// Process allocates nothing at a length at which the implementation has run twice. An implementation on a GPU remembers only
+// the last few lengths.
 //
 // Process panics if dst and src differ in length or the length is not a multiple of the number of channels. It fails only
 // if every implementation fails, and then leaves the state unchanged.
@@ -129,7 +128,7 @@ func (p *Plan) Process(dst, src []float32) error {
 // Reset sets the state of every channel to zero, as if silence had come before.
 func (p *Plan) Reset() { clear(p.state) }
 
-// Program calls a plan as a program does.
+// Program is the [kernels.Program] of the operation.
 func Program(d *dispatch.Dispatcher, c Coefficients) (func(s kernels.Shape, a *kernels.Args) error, error) {
 	plan, err := New(d, c, 1)
 	return func(s kernels.Shape, a *kernels.Args) error {
@@ -144,12 +143,12 @@ func Program(d *dispatch.Dispatcher, c Coefficients) (func(s kernels.Shape, a *k
 	}, err
 }
 
-// Reference filters src, channels×n row-major, from silence in float64, by the definition.
+// Reference returns src filtered by the definition in float64, from silence. Both are channels×n, row-major.
 func Reference(c Coefficients, src []float32, channels int) []float64 {
 	return filtered(c, make([]state, channels), src)
 }
 
-// filtered filters channels from their states in float64, by the definition, and leaves their states there.
+// filtered returns src filtered by the definition in float64, from the given states. It updates the states.
 func filtered(c Coefficients, states []state, src []float32) []float64 {
 	y := make([]float64, len(src))
 	n := len(src) / len(states)

@@ -14,19 +14,20 @@ import (
 	"crossover/pool"
 )
 
-// lineOf returns the line over the samples of some channels.
+// lineOf returns the line over the samples of the given number of channels.
 func lineOf(n int) kernels.Line {
 	return kernels.Along(axes, "n", kernels.Param{Name: "channels", Value: n})
 }
 
-// fiveBlocks is the scan of five blocks, whatever this machine has.
+// fiveBlocks is a scan of five blocks on every machine.
 var fiveBlocks = kernels.Named("five blocks", func(_ *kernels.Backends, c Coefficients) (kernels.Runner, error) {
 	e := newParallel(pool.Shared(), newSection(c))
 	e.scan.end = make([]state, 5)
 	return runner{e}, nil
 })
 
-// strict allows no more than the implementations need. Every channel begins with a state of its own.
+// strict is the operation with a tolerance just above the errors of the implementations. Every channel begins with a state
+// of its own.
 func strict() *kernels.Op[Coefficients] {
 	op := Op
 	op.By = append(slices.Clone(Op.By), fiveBlocks)
@@ -46,7 +47,7 @@ func TestOp(t *testing.T) {
 		Emulated: 24 << 10, InPlace: true, Infinite: true})
 }
 
-// process filters by a plan as the typed plan does: in place, from and to the same states.
+// process filters as the typed plan does, with the same memory for the states before and after.
 func process(t *testing.T, p *kernels.Plan[Coefficients], states []state, x []float32) {
 	t.Helper()
 	words := wordsOf(states)
@@ -65,7 +66,7 @@ func wordsOf(states []state) []float32 {
 	return kernels.Float64Words(values)
 }
 
-// ways returns a plan of every implementation, and of every way to divide the work that one may take.
+// ways returns a plan of every implementation, and of every way in which one may divide the work.
 func ways(t *testing.T, c Coefficients) map[string]*kernels.Plan[Coefficients] {
 	t.Helper()
 	op := Op
@@ -75,7 +76,7 @@ func ways(t *testing.T, c Coefficients) map[string]*kernels.Plan[Coefficients] {
 
 func isEmulated(name string) bool { return strings.HasPrefix(name, kerneltest.EmulatorName) }
 
-// TestScipy holds the design, the reference and every implementation against scipy.signal.butter and lfilter in float64.
+// TestScipy compares the design, the reference and every implementation with scipy.signal.butter and lfilter in float64.
 func TestScipy(t *testing.T) {
 	b, a := kerneltest.ReadArray[float64](t, "testdata/biquad_b.npy"), kerneltest.ReadArray[float64](t, "testdata/biquad_a.npy")
 	src := kerneltest.ReadArray[float32](t, "testdata/signal_8192.npy")
@@ -112,9 +113,9 @@ func TestScipy(t *testing.T) {
 	}
 }
 
-// TestStateGoesOn filters a signal in blocks, each by another implementation, and holds the output against that of the
-// signal in one piece: all of them mean the same by a state. The filters have their poles near z = 1 and near z = −1,
-// where a state in float32 would lose what they live on.
+// TestStateGoesOn filters a signal in blocks, each by another implementation, and compares the output with that of the
+// signal in one piece. A state must mean the same to all implementations. The filters have poles near z = 1 and near z = −1,
+// where a state in float32 would be too inexact.
 func TestStateGoesOn(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -160,7 +161,7 @@ func TestStateGoesOn(t *testing.T) {
 	}
 }
 
-// TestSilence checks that a decaying state ends in zeros, not in denormals that would slow every later block down.
+// TestSilence checks that a decaying state ends in zeros, not in denormals that would slow down every later block.
 func TestSilence(t *testing.T) {
 	c := lowpass(t, 1000, 22050)
 	for _, width := range []int{1, 2, 3, 4} {
@@ -182,8 +183,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestLongMemory uses a resonance that rings through many blocks and tiles, so that what a scan carries over from one to
-// the next decides on the output as much as the samples do, and begins with a state that is not zero.
+// TestLongMemory filters by a resonance that rings through many blocks and tiles, from a state that is not zero. So the
+// output depends strongly on what a scan carries from one block to the next.
 func TestLongMemory(t *testing.T) {
 	const radius, angle = 0.9995, 0.3
 	c, err := Normalise([3]float64{1e-3, 0, 0}, [3]float64{1, -2 * radius * math.Cos(angle), radius * radius})
@@ -251,7 +252,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestPlan filters a signal in blocks and holds it against the signal in one piece, twice.
+// TestPlan filters a signal in blocks and compares the output with that of the signal in one piece, twice.
 func TestPlan(t *testing.T) {
 	c := lowpass(t, 1000, 22050)
 	const n = 4000

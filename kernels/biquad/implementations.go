@@ -6,9 +6,9 @@ import (
 	"crossover/pool"
 )
 
-// lanes is the number of channels that one core filters side by side. A channel alone leaves the core waiting for the
-// last state most of the time; a second one fills the wait. Four need more than the 16 registers of amd64 and were a
-// quarter slower there than twice two (Go 1.26, AMD EPYC 9004).
+// lanes is the number of channels that one core filters side by side. With one channel, the core mostly waits for the last
+// state. A second channel uses that time. Four channels need more than the 16 registers of amd64, and took a quarter longer
+// than two at a time (Go 1.26, AMD EPYC 9004).
 const lanes = 2
 
 type serial struct{ section }
@@ -41,7 +41,7 @@ func (e *parallel) process(state []state, dst, src []float32) {
 	t.state, t.dst, t.src = nil, nil, nil
 }
 
-// eachChannel is the pool's task for several channels; its index is the channel.
+// eachChannel is the pool's task for several channels, with an index for each channel.
 type eachChannel struct {
 	section
 	state    []state
@@ -50,16 +50,16 @@ type eachChannel struct {
 
 func (t *eachChannel) Do(_, lo, hi int) { t.channels(t.state, t.dst, t.src, lo, hi) }
 
-// minBlock is the shortest block, in samples, that scan gives to a worker. It is far below what pays: from which length on
-// dividing pays is for a calibration to find, and it cannot find it where both implementations run the same code.
+// minBlock is the length of the shortest block, in samples, that scan gives to a worker. It is far shorter than what pays. A
+// calibration must find the length from which dividing pays, and it cannot if both implementations run the same code.
 const minBlock = 16
 
-// scan filters one channel on several workers. A block of samples maps the state at its beginning to the state at its
-// end by an affine function, s ↦ Aᴸ·s + z, where A is the section's 2×2 state matrix, L the block's length and z the
-// end state that the block reaches from silence. So with one block more than there are workers, the first pass runs
-// every block but the last one, for its output where the beginning is known (the first block) and for z elsewhere; a
-// few multiplications chain the end states; and the second pass runs every block but the first for its output. Each
-// sample but those of the outer blocks is computed twice: w workers can gain (w+1)/2 at most.
+// scan filters one channel on several workers. A block of samples maps the state at its beginning to the state at its end by
+// an affine function, s ↦ Aᴸ·s + z. Here A is the section's 2×2 state matrix, L the length of the block, and z the end state
+// that the block reaches from silence. There is one block more than there are workers. The first pass computes the output of
+// the first block, and z of all others but the last. A few multiplications then give the end states of the blocks. The
+// second pass computes the output of all blocks but the first. All samples except those of the first and the last block are
+// computed twice, so w workers are at most (w+1)/2 times as fast as one.
 //
 // Source: G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990, section 1.4 (recurrences).
 type scan struct {
@@ -72,7 +72,7 @@ type scan struct {
 
 func (t *scan) process(p *pool.Pool, s *state, dst, src []float32) {
 	blocks := min(len(t.end), len(src)/minBlock)
-	if blocks < 3 { // nothing to gain: two blocks are two passes of half the work
+	if blocks < 3 { // two blocks would gain nothing: each of the two passes would run one block
 		t.one(s, dst, src)
 		return
 	}
@@ -98,8 +98,8 @@ func (t *scan) process(p *pool.Pool, s *state, dst, src []float32) {
 	t.dst, t.src = nil, nil
 }
 
-// Do runs blocks lo to hi−1 in the first pass and, in the second one, the blocks after them from the state at their
-// ends, which it then moves on: nobody else needs it.
+// Do runs the blocks from lo to hi−1 in the first pass. In the second pass it runs the block after each of them, from the
+// state at its end. It overwrites that state, which nobody else needs.
 func (t *scan) Do(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		switch {
@@ -114,7 +114,7 @@ func (t *scan) Do(_, lo, hi int) {
 	}
 }
 
-// state is what a channel remembers.
+// state is the state of a channel.
 type state struct{ s1, s2 float64 }
 
 // settle zeroes a state that has decayed to nothing.

@@ -9,48 +9,51 @@ import (
 
 var (
 	//go:embed section.metal
-	sectionText string // that the other two begin with
+	sectionText string // the beginning of the other two
 	//go:embed channels.metal
 	channelsText string
 	//go:embed scan.metal
 	scanText string
 )
 
-// extent is a number of channels, and the samples in each.
+// extent is a number of channels and the number of samples in each.
 type extent struct{ channels, n int }
 
-// vectors returns how many vectors of four samples a row takes.
+// vectors returns the number of vectors of four samples in a row.
 func (x extent) vectors() int { return divideUp(x.n, 4) }
 
 func divideUp(a, b int) int { return (a + b - 1) / b }
 
 // strategy is how a launch plan divides the work.
 type strategy struct {
-	// perChannel has a thread a channel, in threadgroups that hold width vectors of four samples a channel at a time.
+	// With perChannel each channel has one thread. A threadgroup holds width vectors of four samples of each channel at a
+	// time.
 	perChannel bool
 	width      int
 
-	// Otherwise the rows are scanned: a row has groups threadgroups, which each walk tiles of threads·chunk vectors,
-	// one after the other. chunk is odd.
+	// Otherwise rows are scanned. A row has groups threadgroups. Each computes tiles of threads·chunk vectors, one after the
+	// other. chunk is odd.
 	threads, chunk, groups, tiles int
 }
 
 const (
-	lanesWide = 32 // channels of a threadgroup where each has a thread
+	lanesWide = 32 // channels in a threadgroup with perChannel
 
-	// In rows shorter than shortRow samples most threads of a scan have nothing to do. From manyChannels on it is better
-	// for each channel to have one.
+	// In rows shorter than shortRow samples most threads of a scan have nothing to do. From manyChannels on, perChannel is
+	// then faster.
 	shortRow     = 320
 	manyChannels = 2048
-	// Up to quickRow vectors in few channels a thread takes one vector, and else longChunk.
+	// With few channels, a thread of a scan takes one vector in rows of up to quickRow vectors. Otherwise it takes longChunk
+	// vectors.
 	quickRow  = 128
 	longChunk = 5
-	// A row of at most mostWalked tiles of mostThreads is walked: another kernel would cost more than it saves.
+	// One threadgroup takes a row of at most mostWalked tiles of mostThreads, because another kernel would cost more than it
+	// saves.
 	mostThreads = 256
 	mostWalked  = 2
 )
 
-// strategy returns how to divide the work on a GPU of some cores. The numbers are those of an H200.
+// strategy returns how to divide the work on a GPU of the given number of cores. The numbers were chosen on an H200.
 func (x extent) strategy(cores int) strategy {
 	vectors := x.vectors()
 	if x.channels >= manyChannels && x.n < shortRow {
@@ -68,14 +71,15 @@ func (x extent) strategy(cores int) strategy {
 	if vectors <= mostWalked*mostThreads*longChunk {
 		return scanOf(vectors, mostThreads, longChunk).walk(x)
 	}
-	// A row in parts: small threadgroups, unless that takes more parts than one of them can compose.
+	// A row in parts has small threadgroups, unless there would be more parts than a threadgroup can combine.
 	if by := (strategy{threads: mostThreads / 2, chunk: longChunk - 2}).parts(x); by.tiles == 1 {
 		return by
 	}
 	return strategy{threads: mostThreads, chunk: longChunk}.parts(x)
 }
 
-// scanOf returns a scan by the fewest threads, a power of two from 32 to most, whose chunks hold a row, or by most.
+// scanOf returns a scan by the least power of two of threads, from 32 to most, whose chunks hold a row. If none does, it has
+// most threads.
 func scanOf(vectors, most, chunk int) strategy {
 	by := strategy{threads: 32, chunk: chunk}
 	for by.threads < most && by.threads*by.chunk < vectors {
@@ -84,13 +88,13 @@ func scanOf(vectors, most, chunk int) strategy {
 	return by
 }
 
-// walk has one threadgroup a row.
+// walk sets one threadgroup for each row.
 func (by strategy) walk(x extent) strategy {
 	by.groups, by.tiles = 1, divideUp(x.vectors(), by.threads*by.chunk)
 	return by
 }
 
-// parts has a threadgroup a tile, or as many as one of them has threads.
+// parts sets a threadgroup for each tile, but at most as many for a row as a threadgroup has threads.
 func (by strategy) parts(x extent) strategy {
 	tiles := divideUp(x.vectors(), by.threads*by.chunk)
 	by.tiles = divideUp(tiles, by.threads)
@@ -115,12 +119,12 @@ func appendBy(b *gpu.Builder, by strategy, c Coefficients, x extent, t []*gpu.Bu
 	}
 }
 
-// values returns the section and the extent as the kernels take them.
+// values returns the section and the extent as arguments of the kernels.
 func (f *near) values(x extent) (section, shape gpu.Argument) {
 	return gpu.Values(f.b0, f.c1, f.c2, f.e1, f.e2, f.turn), gpu.Values(x.channels, x.n, x.vectors())
 }
 
-// source returns a text that goes on from the section's. Several rows that are no whole vectors are read by samples.
+// source returns a text that follows the section's. Several rows that are not whole vectors are read sample by sample.
 func (x extent) source(name, text string) gpu.Source {
 	whole := 1
 	if x.channels > 1 && x.n%4 != 0 {
@@ -129,7 +133,7 @@ func (x extent) source(name, text string) gpu.Source {
 	return gpu.Source{Name: name, Text: sectionText + text}.Define("WHOLE", whole)
 }
 
-// appendChannels appends the kernel that has a thread a channel.
+// appendChannels appends the kernel with one thread for each channel.
 func (f *near) appendChannels(b *gpu.Builder, by strategy, x extent, t []*gpu.Buffer) {
 	section, shape := f.values(x)
 	source := x.source("channels.metal", channelsText).Define("WIDTH", by.width)
@@ -137,14 +141,14 @@ func (f *near) appendChannels(b *gpu.Builder, by strategy, x extent, t []*gpu.Bu
 		gpu.Size{X: lanesWide, Y: 1, Z: 1}, t[0].As(gpu.Float4), t[2].As(gpu.Float4), t[1], t[3], section, shape)
 }
 
-// appendScan appends the kernels that have many threads a channel.
+// appendScan appends the kernels with many threads for each channel.
 func (f *near) appendScan(b *gpu.Builder, by strategy, x extent, t []*gpu.Buffer) {
 	section, shape := f.values(x)
 	walk := gpu.Values(by.groups, by.tiles)
 	source := x.source("scan.metal", scanText).Define("CHUNK", by.chunk).Define("THREADS", by.threads)
 	threads := gpu.Size{X: by.threads, Y: 1, Z: 1}
 	powers := b.Constant(gpu.Float4, f.powers(4*by.chunk))
-	left, partPowers := powers.As(gpu.Float2), powers // neither is read where a row has one threadgroup
+	left, partPowers := powers.As(gpu.Float2), powers // neither is read if a row has one threadgroup
 	if by.groups > 1 {
 		parts := b.Scratch(gpu.Float2, x.channels*by.groups)
 		left, partPowers = parts, b.Constant(gpu.Float4, f.powers(4*by.chunk*by.threads*by.tiles))
@@ -155,8 +159,8 @@ func (f *near) appendScan(b *gpu.Builder, by strategy, x extent, t []*gpu.Buffer
 		t[0].As(gpu.Float4), t[2].As(gpu.Float4), t[1], t[3], left, powers, partPowers, section, shape, walk)
 }
 
-// powers returns the powers of the state matrix that a scan over steps of some samples takes, in the order that
-// scan.metal names.
+// powers returns the powers of the state matrix for a scan whose steps have the given number of samples, in the order of
+// scan.metal.
 func (f *near) powers(samples int) []float32 {
 	steps := []int{1, 2, 4, 8, 16, 32}
 	for lane := range 32 {

@@ -9,7 +9,7 @@ import (
 	"crossover/kernels/kerneltest"
 )
 
-// strategies returns implementations that divide the work in ways that a launch plan may take.
+// strategies returns implementations by every kind of strategy.
 func strategies() (all []kernels.Makers[Coefficients]) {
 	for name, by := range map[string]func(x extent) strategy{
 		"8 vectors a channel":      func(extent) strategy { return strategy{perChannel: true, width: 8} },
@@ -26,7 +26,7 @@ func strategies() (all []kernels.Makers[Coefficients]) {
 	return all
 }
 
-// forced returns the implementation on a GPU that takes a strategy.
+// forced returns the implementation on a GPU by a given strategy.
 func forced(name string, by func(x extent) strategy) kernels.Makers[Coefficients] {
 	return kernels.KernelText(name, func(b *gpu.Builder, c Coefficients, s kernels.Shape, t []*gpu.Buffer) {
 		x := extent{s[channels], s[samples]}
@@ -65,8 +65,8 @@ func TestStrategy(t *testing.T) {
 	}
 }
 
-// TestStrategies runs every strategy over extents at the edges of vectors, chunks, tiles and simdgroups, rows of whole
-// vectors and others, each channel from a state of its own.
+// TestStrategies runs every strategy at extents around vectors, chunks, tiles and simdgroups. Some rows are whole vectors.
+// Each channel has a state of its own.
 func TestStrategies(t *testing.T) {
 	op := strict()
 	op.By = strategies()
@@ -105,10 +105,10 @@ func noise(n int) []float32 {
 	return x
 }
 
-// TestWords has states that no signal leads to: the kernels take the words of float64 and give them back as the nearest
-// float, up to what is too large or too small for one.
+// TestWords has states to which no signal leads. The kernels read the words of a float64 and return the nearest float32,
+// unless a value is too large or too small for one.
 func TestWords(t *testing.T) {
-	p := kerneltest.Plans(t, &Op, Coefficients{})[kerneltest.EmulatorName] // y is s1, what follows s1 is s2, and then 0
+	p := kerneltest.Plans(t, &Op, Coefficients{})[kerneltest.EmulatorName] // y is s1; the next s1 is s2, the next s2 is 0
 	if p == nil {
 		t.Skip("no C++ compiler for the emulator")
 	}
@@ -121,7 +121,7 @@ func TestWords(t *testing.T) {
 		want := float32(v)
 		after := want
 		if math.Abs(v) < 1e-30 {
-			after = 0 // as it is settled
+			after = 0 // because of settle
 		}
 		if math.Abs(v) > math.MaxFloat32 {
 			if y[0]-y[0] == 0 || states[1].s1-states[1].s1 == 0 {
@@ -138,8 +138,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestSmallDifference has states whose s1 and s2 nearly cancel, as those of slow filters do: what is left of them goes
-// through a call.
+// TestSmallDifference has states whose s1 and s2 nearly cancel, as in slow filters. Their difference must survive a call.
 func TestSmallDifference(t *testing.T) {
 	p := kerneltest.Plans(t, &Op, Coefficients{A1: -2, A2: 1})[kerneltest.EmulatorName] // s1 ← s1 + (s1 + s2), s2 ← −s1
 	if p == nil {
@@ -150,7 +149,7 @@ func TestSmallDifference(t *testing.T) {
 			difference := s1 * part
 			states := []state{{s1, difference - s1}}
 			process(t, p, states, make([]float32, 1))
-			// So many bits of it the kernels read.
+			// The kernels read so many bits.
 			if off := math.Abs(states[0].s1 + states[0].s2 - difference); !(off <= 1e-6*math.Abs(difference)+0x1p-47*math.Abs(s1)) {
 				t.Errorf("s1 = %g and s2 = %g more than −s1 end in a difference of %g", s1, difference, states[0].s1+states[0].s2)
 			}
@@ -158,7 +157,7 @@ func TestSmallDifference(t *testing.T) {
 	}
 }
 
-// Threads must not read what others have yet to write, in any of the kernels.
+// In no kernel may a thread read what others have not written yet.
 func TestBarriers(t *testing.T) {
 	for _, test := range []struct {
 		name string

@@ -1,8 +1,8 @@
 package biquad
 
-// The state of a section in powers of z − turn in place of z, where turn is 1 or −1, whichever the poles are nearer to.
-// There s2 and a2 are small differences that nothing has rounded yet: b0·x and −s1 nearly cancel in the usual state, and the
-// usual state matrix, multiplied by itself, loses what its powers are about.
+// This file describes a section in powers of z − turn in place of z. turn is 1 or −1, whichever is nearer to the poles. In
+// the usual state, b0·x and −s1 nearly cancel, and powers of the usual state matrix lose precision. In powers of z − turn,
+// s2 and a2 are the small differences themselves, computed before rounding.
 
 // turn returns 1 or −1.
 func (s *section) turn() float64 {
@@ -18,14 +18,14 @@ func (s state) turned(turn float64) state { return state{s.s1, s.s2 + turn*s.s1}
 // back is the inverse of turned.
 func (s state) back(turn float64) state { return state{s.s1, s.s2 - turn*s.s1} }
 
-// near is a section as a GPU runs it, in float32 and in powers of z − turn: y = b0·x + s1,
-// s1 ← turn·s1 + (c1·x − e1·s1 + s2), s2 ← turn·s2 + (c2·x − e2·s1).
+// near is a section in float32 and in powers of z − turn, as a GPU runs it: y = b0·x + s1, s1 ← turn·s1 + (c1·x − e1·s1 +
+// s2), s2 ← turn·s2 + (c2·x − e2·s1).
 type near struct {
 	b0, c1, c2, e1, e2, turn float32
 }
 
-// near returns the section in powers of z − turn. There b1 becomes 2·turn·b0 + b1 and b2 becomes b0 + turn·b1 + b2, and so
-// do a1 and a2, with 1 for b0; c1 and c2 follow.
+// near returns the section in powers of z − turn. There b1 becomes 2·turn·b0 + b1, and b2 becomes b0 + turn·b1 + b2.
+// Likewise for a1 and a2, with 1 in place of b0. c1 and c2 follow from them.
 func (s *section) near() near {
 	turn := s.turn()
 	e1, e2 := s.around(turn)
@@ -35,7 +35,7 @@ func (s *section) near() near {
 // around returns a1 and a2 in powers of z − turn.
 func (s *section) around(turn float64) (e1, e2 float64) { return 2*turn + s.a1, 1 + turn*s.a1 + s.a2 }
 
-// power returns the matrix by which the state in powers of z − turn goes on for n samples, row-major.
+// power returns the matrix that advances the state in powers of z − turn by n samples of silence, row-major.
 func power(turn, e1, e2 float64, n int) [4]float64 {
 	result, square := [4]float64{1, 0, 0, 1}, [4]float64{turn - e1, 1, -e2, turn}
 	for ; n > 0; n >>= 1 {

@@ -26,8 +26,8 @@ const (
 	wideLine
 )
 
-// Op declares the operation. What is measured is a low-pass at 1000 Hz for a sample rate of 22 050 Hz, whatever the
-// recording's, so that the work is always the same.
+// Op declares the operation. It is measured with a low-pass at 1000 Hz for a sample rate of 22 050 Hz, whatever the sample
+// rate of the recording, so that the work is always the same.
 var Op = kernels.Declare(kernels.Op[Coefficients]{
 	Name:    "biquad",
 	Formula: "y = b0·x + s1, s1 ← b1·x − a1·y + s2, s2 ← b2·x − a2·y; Butterworth low-pass, 1000 Hz at 22 050 Hz",
@@ -69,11 +69,11 @@ var Op = kernels.Declare(kernels.Op[Coefficients]{
 	Tolerance: func(kernels.Shape) float64 { return 1e-5 },
 	Judge:     judge,
 	Work: func(s kernels.Shape, _ string) kernels.Work {
-		const flops = 3 * 9 // of a sample, of which a scan does three times as many as the recurrence
+		const flops = 3 * 9 // per sample; a scan takes three times as many as the recurrence
 		n := float64(s[channels]) * float64(s[samples])
 		return kernels.Work{Bytes: 8 * n, Flops: flops * n, Pieces: float64(s[channels]), Threads: n / 16, Chain: float64(s[samples])}
 	},
-	// The channel alone is judged by its length, several by their number.
+	// One channel is judged by its length, several by their number.
 	Judged: func(_ Coefficients, s kernels.Shape) (line, size int) {
 		if s[channels] == 1 {
 			return longLine, s[samples]
@@ -91,8 +91,8 @@ var Op = kernels.Declare(kernels.Op[Coefficients]{
 	},
 })
 
-// judge returns the relative error of an output. That of a state counts against 1, as loud as a signal is, where the
-// state is less: now and then it comes near 0 between louder ones.
+// judge returns the relative error of an output. The error of a state below 1 is taken relative to 1, which is as loud as a
+// signal, because a state sometimes comes near 0 between larger values.
 func judge(t kernels.Element, got []float32, want []float64) float64 {
 	off := kernels.RelativeError(got, want)
 	if t != kernels.Float64 {
@@ -113,12 +113,12 @@ func oneWinner(line kernels.Line, why string) kernels.Line {
 	return line
 }
 
-// statesOf views the words of a tensor as the states of channels.
+// statesOf returns the words of a tensor as the states of channels.
 func statesOf(words []float32) []state {
 	return unsafe.Slice((*state)(unsafe.Pointer(unsafe.SliceData(words))), len(words)/4)
 }
 
-// filter is an implementation on the processor. It filters len(state) channels, each from its state on. dst may be src.
+// filter is an implementation on the processor. It filters len(state) channels, and updates their states. dst may be src.
 type filter interface {
 	process(state []state, dst, src []float32)
 }

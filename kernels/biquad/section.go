@@ -1,6 +1,6 @@
 package biquad
 
-// section is a filter as the implementations run it: y = b0·x + s1, s1 ← c1·x − a1·s1 + s2, s2 ← c2·x − a2·s1.
+// section is a filter as implementations on the processor run it: y = b0·x + s1, s1 ← c1·x − a1·s1 + s2, s2 ← c2·x − a2·s1.
 type section struct {
 	b0, c1, c2, a1, a2 float64
 }
@@ -9,10 +9,10 @@ func newSection(c Coefficients) section {
 	return section{c.B0, c.B1 - c.A1*c.B0, c.B2 - c.A2*c.B0, c.A1, c.A2}
 }
 
-// settleEvery is the number of samples between two looks at whether a state has decayed to nothing.
+// settleEvery is the number of samples between two calls of settle.
 const settleEvery = 256
 
-// filter filters at most lanes channels; dst and src are len(s)×n.
+// filter filters at most lanes channels. dst and src are len(s)×n.
 func (f *section) filter(s []state, dst, src []float32) {
 	if len(s) == 1 {
 		f.one(&s[0], dst, src)

@@ -8,7 +8,7 @@ import (
 	"crossover/kernels"
 )
 
-// highpass is the cookbook's high-pass with Q = 1/√2.
+// highpass is the high-pass of the Audio EQ Cookbook with Q = 1/√2.
 func highpass(t *testing.T, cutoff, sampleRate float64) Coefficients {
 	t.Helper()
 	sin, cos := math.Sincos(2 * math.Pi * cutoff / sampleRate)
@@ -49,8 +49,8 @@ func worst(got []float32, want []float64) float64 {
 	return most
 }
 
-// TestSlowFilters runs filters whose poles crowd around z = 1 or z = −1 on constants and on noise, where the usual
-// recurrence in float32 leaks a constant or loses its gain. GPUs have float32 alone.
+// TestSlowFilters runs filters with poles near z = 1 or z = −1 on constants and on noise. The usual recurrence in float32,
+// which is all that GPUs have, leaks constants or loses their gain.
 func TestSlowFilters(t *testing.T) {
 	const rate = 48000
 	for _, test := range []struct {
@@ -81,7 +81,7 @@ func TestSlowFilters(t *testing.T) {
 				if isEmulated(way) && (name == "noise" || !slices.Contains(few, way) || math.IsInf(allowed, 1)) {
 					continue
 				}
-				// In blocks, so that the state goes through the caller too.
+				// In blocks, so that the caller also keeps the state.
 				got, states := slices.Clone(src), make([]state, 1)
 				for block := range slices.Chunk(got, 7500) {
 					process(t, p, states, block)
@@ -94,5 +94,5 @@ func TestSlowFilters(t *testing.T) {
 	}
 }
 
-// few are the strategies that take slow filters: one a kernel.
+// few has one strategy for each kernel.
 var few = []string{"emulator/8 vectors a channel", "emulator/walk by 64 threads", "emulator/parts of 256 threads"}
