@@ -11,27 +11,27 @@ import (
 //go:embed oscillator.metal
 var text string
 
-// strategy is how a launch plan divides the work: what oscillator.metal is specialised for.
+// strategy says how a launch plan divides the work. Its fields, except parts, are macros of oscillator.metal.
 type strategy struct {
 	threads int // of a threadgroup
-	width   int // threads that have samples of their own; the others share out the voices
+	width   int // threads with samples of their own; threads/width threads share the voices
 	span    int // samples of a thread
-	parts   int // threadgroups that share out the voices too
+	parts   int // threadgroups that share the voices, too
 }
 
 const (
-	// From manyTones on, which are voices times samples, a thread renders several samples, so that what it computes once
-	// a voice serves all of them. Below, as many threads as there are share out the work.
+	// From manyTones on (voices times samples), a thread renders several samples, so that it computes once for each voice
+	// what all of them need. With fewer tones, as many threads as possible share the work.
 	manyTones = 1 << 20
-	// groupsPerCore is how many threadgroups even out what a core has to do.
+	// groupsPerCore is the number of threadgroups per core that evens out the work.
 	groupsPerCore = 8
 )
 
-// strategyFor returns how to divide the work of so many voices and samples on a GPU of some cores.
+// strategyFor returns how to divide count voices and n samples on a GPU of the given number of cores.
 //
-// On an H200 four threads with samples of their own are best for a block of 512: 3.0 µs with 16 voices and 3.7 µs with
-// 256, where 32 such threads take 3.0 and 7.9 µs. For long renderings of many voices 16 threads of 16 samples each are:
-// 1.27·10¹² tones a second, where 32 threads of 8 reach 0.95·10¹².
+// On an H200, a width of four is best for a block of 512 samples: 3.0 µs with 16 voices and 3.7 µs with 256. A width of 32
+// takes 3.0 and 7.9 µs. For long renderings of many voices, a width of 16 with 16 samples for each thread is best: 1.27·10¹²
+// tones per second. A width of 32 with 8 samples reaches 0.95·10¹².
 func strategyFor(count, n, cores int) strategy {
 	by := strategy{threads: 32, width: 4, span: 1, parts: 1}
 	most := 1024
@@ -50,7 +50,7 @@ func strategyFor(count, n, cores int) strategy {
 
 func divideUp(a, b int) int { return (a + b - 1) / b }
 
-// bankOf returns what appends a bank.
+// bankOf returns a function that appends a bank.
 func bankOf(bank []voice) kernels.Append[Params] {
 	return func(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) {
 		appendBy(b, strategyFor(len(bank), s[samples], b.Facts().Cores), bank, s[samples], t)
@@ -79,17 +79,17 @@ func appendBy(b *gpu.Builder, by strategy, bank []voice, n int, t []*gpu.Buffer)
 	}
 }
 
-// mostStages is how many pieces an envelope has at most.
+// mostStages is the greatest number of stages of an envelope.
 const mostStages = 4
 
-// appendWords appends the voice as oscillator.metal takes it.
+// appendWords appends the words of the voice for oscillator.metal.
 func (v *voice) appendWords(words []uint32) []uint32 {
 	var ends [2 * mostStages]uint32
 	var levels, slopes [mostStages]uint32
 	first := mostStages - len(v.stages)
 	for i, s := range v.stages {
-		// The stage's first sample is at or after its start. The kernel counts from there, so that float32 holds every
-		// count well enough.
+		// The first sample of a stage is at its start or after it. The kernel counts from there, so that counts are small
+		// enough for float32.
 		begin := math.Ceil(s.start)
 		ends[2*(first+i)], ends[2*(first+i)+1] = uint32(s.end), uint32(s.end>>32)
 		levels[first+i] = math.Float32bits(float32(s.level + s.slope*(begin-s.start)))

@@ -9,14 +9,14 @@ import (
 	"crossover/kernels/kerneltest"
 )
 
-// forced returns the implementation on a GPU that takes a strategy.
+// forced returns the implementation on a GPU by a given strategy.
 func forced(name string, by strategy) kernels.Makers[Params] {
 	return kernels.KernelText(name, func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 		appendBy(b, by, newVoices(p), s[samples], t)
 	})
 }
 
-// TestStrategies renders banks at the edges of simdgroups and of threadgroups' samples, by every strategy.
+// TestStrategies renders banks by every strategy, at sizes around simdgroups and the samples of a threadgroup.
 func TestStrategies(t *testing.T) {
 	op := strict()
 	op.By, op.Lines = nil, nil
@@ -73,7 +73,7 @@ func TestStrategy(t *testing.T) {
 	}
 }
 
-// The mix of a threadgroup, and of several, must not be read before it is there.
+// The mix of a threadgroup, or of several, must not be read before it is written.
 func TestBarriers(t *testing.T) {
 	op := Op
 	op.By = []kernels.Makers[Params]{forced("", strategy{64, 4, 1, 2})}

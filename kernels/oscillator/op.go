@@ -22,7 +22,7 @@ var axes = []kernels.Axis{
 // blockSamples is the length of the block that is measured.
 const blockSamples = 512
 
-// Op declares the operation. What is measured begins at Reset.
+// Op declares the operation. Measured blocks begin at Reset.
 var Op = kernels.Declare(kernels.Op[Params]{
 	Name:    "oscillator-bank",
 	Formula: "y[n] = 1/V · Σᵥ eᵥ(n/R)·½·(sin 2πφ + 2φ'), φ and φ' phases in cycles, e an ADSR envelope, R = 44 100 Hz",
@@ -42,12 +42,12 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	},
 	Tolerance: func(kernels.Shape) float64 { return 1e-4 },
 	Work: func(s kernels.Shape, _ string) kernels.Work {
-		const flops = 50 // of a voice and sample: a sine, a saw, an envelope
+		const flops = 50 // per voice and sample: a sine, a sawtooth, an envelope
 		v, n := float64(s[voices]), float64(s[samples])
-		// Seven parameters a voice, and the block.
+		// Seven parameters for each voice, and the block.
 		return kernels.Work{Bytes: 4 * (7*v + n), Flops: flops * v * n, Pieces: v, Threads: v * n}
 	},
-	// However long the block is, its number of voices counts.
+	// The number of voices decides, at every length of the block.
 	Judged: func(_ Params, s kernels.Shape) (line, size int) { return 0, s[voices] },
 	By: []kernels.Makers[Params]{
 		kernels.OverRows(newLoop),
@@ -55,10 +55,10 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	},
 })
 
-// usualBank is the bank of a shape. Voice v sounds at 110·2^((v mod 48)/12) Hz, a semitone above the voice before over
-// four octaves, with a sawtooth 7 cents higher. Its envelope goes through all of its stages within a block of 512 samples
-// at 44.1 kHz: attack 1 + (v mod 4)/2 ms, decay 2 ms to a sustain of 0.6, gate 7 + (v mod 8)/4 ms, release 2 ms. A longer
-// stretch is sustained to its end, so that there is something to render all the way.
+// usualBank returns the bank with which a shape is measured. Voice v sounds at 110·2^((v mod 48)/12) Hz, with a sawtooth 7
+// cents higher. So voices are a semitone apart over four octaves. The envelope goes through all of its stages within a block
+// of 512 samples at 44.1 kHz: attack 1 + (v mod 4)/2 ms, decay 2 ms to a sustain of 0.6, gate 7 + (v mod 8)/4 ms, release 2
+// ms. In a longer block, voices are sustained to the end, so that there is something to render all the time.
 func usualBank(s kernels.Shape) Params {
 	p := Params{SampleRate: 44100, Voices: make([]Voice, s[voices])}
 	for v := range p.Voices {
@@ -79,16 +79,17 @@ func usualBank(s kernels.Shape) Params {
 }
 
 const (
-	// leastSamples is how long a stretch is at least: finding a voice's stage costs as much as some six samples.
+	// leastSamples is the least number of samples in a stretch. Finding the stage of a voice costs as much as some six
+	// samples.
 	leastSamples = 32
-	// leastTones is how many samples of how many voices take a few microseconds, what calling a helper is worth.
+	// leastTones is the least number of tones (voices times samples) in a stretch: a few microseconds of work.
 	leastTones = 1024
-	// stretchesPerWorker is more than one, so that a worker that is late leaves its share to the others.
+	// stretchesPerWorker is more than one, so that other workers can take over the share of a late worker.
 	stretchesPerWorker = 4
 )
 
-// newLoop renders stretches of a block, all voices one after the other. So samples are added in the order of the voices
-// whoever renders them, and the output does not depend on it.
+// newLoop returns a loop over the samples of a block. A worker renders all voices of a stretch, one after the other. So the
+// order of additions, and the output, do not depend on the workers.
 func newLoop(p Params, _ int) (kernels.Loop, error) {
 	bank := newVoices(p)
 	return kernels.Loop{

@@ -1,8 +1,7 @@
 // Package oscillator renders a bank of synthesiser voices, mixed to one channel of float32 audio.
 //
-// A voice is the sum of a sine and a sawtooth, detuned by some cents, under a linear attack-decay-sustain-release
-// envelope. At n samples after Reset, with sample rate R, V voices, and for voice v frequency f, detune d and envelope
-// e,
+// A voice is the sum of a sine and a detuned sawtooth, under a linear attack-decay-sustain-release envelope. At n samples
+// after Reset, with sample rate R, V voices, and for voice v frequency f, detune d in cents and envelope e,
 //
 //	y[n] = 1/V · Σᵥ eᵥ(n/R) · ½·(sin(2π·φ(f·n/R)) + 2·φ(f·2^(d/1200)·n/R))
 //
@@ -16,10 +15,10 @@
 // The gate may close early; the release then starts from the level that the envelope has reached. The output stays in
 // [−1, 1]. The sawtooth is not band-limited, so it aliases.
 //
-// Phases are kept as 64-bit fractions of a cycle, which wrap by themselves. Only a wrapped phase is converted to
-// float32, so the error does not grow with time. A step is rounded up to such a fraction. So a phase that reaches
-// exactly ½ has wrapped, as that of 1000 Hz does at every 48th sample of 48 kHz, and the sawtooth is −1 there. A block
-// of 512 samples at 44.1 kHz must be ready within 11.61 ms to be heard in time.
+// Phases are 64-bit fractions of a cycle, which wrap by themselves. Only a wrapped phase is converted to float32, so the
+// error does not grow with time. The step from sample to sample is rounded up to such a fraction. So a phase of exactly ½
+// has wrapped, and the sawtooth is −1 there. At 48 kHz the phase of 1000 Hz is exactly ½ once every 48 samples. A block of
+// 512 samples at 44.1 kHz must be ready within 11.61 ms to be heard in time.
 //
 // Programs make a [Plan] and call Render once a block.
 //
@@ -35,25 +34,25 @@ import (
 	"crossover/kernels"
 )
 
-// Voice is one voice of the bank. Times are in seconds from Reset or, for Decay and Release, from the end of the stage
-// before; a stage may take no time.
+// Voice is one voice of the bank. Times are in seconds, from 0 to 1e6, and a stage may take no time. Attack and Gate count
+// from Reset, Decay from the end of the attack, and Release from Gate.
 type Voice struct {
-	Frequency float64 // of the sine, in hertz; it and the sawtooth's must lie in [0, SampleRate/2)
-	Detune    float64 // of the sawtooth above the sine, in cents
+	Frequency float64 // of the sine, in Hz; it and that of the sawtooth must lie in [0, SampleRate/2)
+	Detune    float64 // of the sawtooth above the sine, in cents: hundredths of a semitone
 	Attack    float64
 	Decay     float64
 	Sustain   float64 // level in [0, 1]
-	Gate      float64 // when the release begins
+	Gate      float64 // time at which the release begins
 	Release   float64
 }
 
 // Params describes a bank.
 type Params struct {
-	SampleRate float64 // in hertz
+	SampleRate float64 // Hz, above 0
 	Voices     []Voice
 }
 
-// check fails at the first value outside its range.
+// check fails if a value is outside its range.
 func (p Params) check() error {
 	if !(p.SampleRate > 0) || math.IsInf(p.SampleRate, 1) {
 		return fmt.Errorf("oscillator: sample rate %g Hz: want a positive number", p.SampleRate)
@@ -80,23 +79,24 @@ func (p Params) check() error {
 	return nil
 }
 
-// maxSeconds bounds an envelope's times, so that sample counts stay far from overflow.
+// maxSeconds is the greatest time in an envelope. It keeps numbers of samples far from overflow.
 const maxSeconds = 1e6
 
-// cents returns the ratio of frequencies that lie c hundredths of a semitone apart.
+// cents returns the ratio of two frequencies that are c cents apart.
 func cents(c float64) float64 { return math.Exp2(c / 1200) }
 
-// Plan renders a bank with the implementation that is fastest for its number of voices. It is for one goroutine
-// at a time.
+// Plan renders a bank by the implementation that is fastest at its number of voices. Only one goroutine at a time may use a
+// Plan.
 type Plan struct {
 	// Explain takes a number of samples, on which the choice does not depend.
 	*kernels.SizedPlan[Params]
 
 	position int64     // samples since Reset
-	words    [2]uint32 // of the position of a call
+	words    [2]uint32 // the words of the position of a call
 }
 
-// New returns the plan of a bank that chooses by d; d may be nil. It fails where p holds a value out of range.
+// New returns the plan of a bank. The plan chooses by d, which may be nil: see [kernels.NewPlan]. New copies the voices. It
+// fails if p has no voices or a value out of its range.
 func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -105,10 +105,10 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	return &Plan{SizedPlan: kernels.NewPlan(d, &Op, p).Along(samples, kernels.Shape{voices: len(p.Voices)})}, nil
 }
 
-// Render fills dst with the next len(dst) samples and advances the position by as many. The number of voices decides on
-// the implementation, as measured on blocks of 512 samples. Render allocates nothing at a block length that the
-// implementation has rendered before; a GPU implementation remembers a few lengths. Render fails only if every
-// implementation fails, and then does not advance.
+// Render fills dst with the next len(dst) samples, and advances the position by as many. The number of voices decides on the
+// implementation, as measured on blocks of 512 samples. Render allocates nothing at a length at which the implementation has
+// run twice. An implementation on a GPU remembers only the last few lengths. Render fails only if every implementation
+// fails, and then it does not advance.
 func (p *Plan) Render(dst []float32) error {
 	p.words = positionWords(p.position)
 	if err := kernels.RunSized(p.SizedPlan, len(dst), kernels.Args{dst, kernels.Uint32Words(p.words[:])}); err != nil {
@@ -118,26 +118,26 @@ func (p *Plan) Render(dst []float32) error {
 	return nil
 }
 
-// Reset goes back to the beginning: every phase 0, every envelope before its attack.
+// Reset goes back to the first sample, at which all phases are 0 and all attacks begin.
 func (p *Plan) Reset() { p.position = 0 }
 
-// Program calls a plan as a program does.
+// Program is the [kernels.Program] of the operation.
 var Program = kernels.NewProgram(New, func(p *Plan, _ kernels.Shape, a *kernels.Args) error {
 	p.position = positionOf(a)
 	return p.Render(a[0])
 })
 
-// Reference renders n samples of a bank from Reset on in float64, by the definition.
+// Reference returns n samples of a bank from Reset on, by the definition in float64.
 func Reference(p Params, n int) []float64 { return referenceFrom(p, 0, n) }
 
-// referenceFrom renders n samples of a bank from a position on.
+// referenceFrom is [Reference] from a position on.
 func referenceFrom(p Params, position int64, n int) []float64 {
 	y := make([]float64, n)
 	for i := range y {
 		at := float64(position + int64(i))
 		t := at / p.SampleRate
 		for _, v := range p.Voices {
-			// Multiplied first and divided last, a phase that is a whole number of halves is exact.
+			// A phase that is a whole number of halves is exact, because it is multiplied first and divided last.
 			sine := math.Sin(2 * math.Pi * wrap(v.Frequency*at/p.SampleRate))
 			saw := 2 * wrap(v.Frequency*cents(v.Detune)*at/p.SampleRate)
 			y[i] += v.level(t) * (sine + saw) / 2
@@ -147,7 +147,7 @@ func referenceFrom(p Params, position int64, n int) []float64 {
 	return y
 }
 
-// wrap takes a phase in cycles to [−½, ½).
+// wrap returns a phase in cycles, wrapped to [−½, ½).
 func wrap(p float64) float64 { return p - math.Floor(p+0.5) }
 
 // level returns the envelope at t seconds.

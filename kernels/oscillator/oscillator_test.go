@@ -29,7 +29,7 @@ func TestSin2Pi(t *testing.T) {
 }
 
 func TestReference(t *testing.T) {
-	// A sine at a quarter of the sample rate goes 0, 1, 0, −1, the sawtooth in unison 0, ½, −1, −½.
+	// At a quarter of the sample rate the sine is 0, 1, 0, −1, and the sawtooth in unison is 0, ½, −1, −½.
 	p := Params{SampleRate: 8, Voices: []Voice{{Frequency: 2, Sustain: 1, Gate: 10}}}
 	want := []float64{0, 0.75, -0.5, -0.75, 0, 0.75}
 	for i, got := range Reference(p, len(want)) {
@@ -37,7 +37,7 @@ func TestReference(t *testing.T) {
 			t.Errorf("sample %d is %g, want %g", i, got, want[i])
 		}
 	}
-	// Two silent voices more only change the gain of the mix.
+	// Two more voices that are silent only change the gain of the mix.
 	p.Voices = append(p.Voices, Voice{}, Voice{})
 	for i, got := range Reference(p, len(want)) {
 		if math.Abs(got-want[i]/3) > 1e-15 {
@@ -78,7 +78,7 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// oddVoices returns voices whose gate closes in every stage, and such whose stages take no time.
+// oddVoices returns voices whose gates close in every stage, and voices with stages that take no time.
 func oddVoices() map[string]Voice {
 	base := Voice{Frequency: 441.3, Detune: 7, Attack: 0.0021, Decay: 0.0033, Sustain: 0.4, Gate: 0.0087, Release: 0.0012}
 	voices := map[string]Voice{"every stage": base}
@@ -99,7 +99,7 @@ func oddVoices() map[string]Voice {
 	return voices
 }
 
-// strict allows no more than the implementations need.
+// strict is the operation with a tolerance just above the errors of the implementations.
 func strict() *kernels.Op[Params] {
 	op := Op
 	op.Tolerance = func(kernels.Shape) float64 { return 1e-5 }
@@ -110,7 +110,7 @@ func TestOp(t *testing.T) {
 	kerneltest.Run(t, strict(), kerneltest.Options{Sizes: []int{1, 2, 3, 17, 64}})
 }
 
-// The last blocks are long ones, as usualBank has them.
+// usualBank sustains the voices of the last blocks, which are long.
 func TestLengths(t *testing.T) {
 	op := strict()
 	op.Lines = []kernels.Line{kernels.Along(axes, "n", kernels.Param{Name: "voices", Value: 3}),
@@ -118,11 +118,11 @@ func TestLengths(t *testing.T) {
 	kerneltest.Run(t, op, kerneltest.Options{Sizes: []int{1, 31, 33, 257, 600, 2500}, Emulated: 1000})
 }
 
-// The line that is measured has a bank whose envelopes end within the block; a longer stretch sounds to its end.
+// The envelopes of the measured line end within the block. Longer blocks sound to their end.
 func TestUsualBank(t *testing.T) {
 	for _, test := range []struct {
 		n           int
-		first, last float64 // the gates of the first and of the eighth voice, in seconds
+		first, last float64 // gates of the first and of the eighth voice, in seconds
 	}{{1, 0.007, 0.00875}, {512, 0.007, 0.00875}, {513, 513. / 44100, 513. / 44100}, {441000, 10, 10}} {
 		p := usualBank(kernels.Shape{voices: 8, samples: test.n})
 		if got := [2]float64{p.Voices[0].Gate, p.Voices[7].Gate}; got != [2]float64{test.first, test.last} {
@@ -134,7 +134,7 @@ func TestUsualBank(t *testing.T) {
 	}
 }
 
-// render renders n samples from a position on, over values that must not be added to.
+// render renders n samples from a position on, into memory with other values, which must be overwritten.
 func render(t *testing.T, p *kernels.Plan[Params], count, n int, position int64) []float32 {
 	t.Helper()
 	y, words := make([]float32, n), positionWords(position)
@@ -147,7 +147,7 @@ func render(t *testing.T, p *kernels.Plan[Params], count, n int, position int64)
 	return y
 }
 
-// Envelopes whose gate closes in every stage, and stages that take no time.
+// Gates close in every stage, and some stages take no time.
 func TestStages(t *testing.T) {
 	for name, voice := range oddVoices() {
 		p := Params{SampleRate: 44100, Voices: []Voice{voice}}
@@ -160,9 +160,9 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestGoesOn renders a bank in two blocks, long after a float32 phase would have lost its place, and after the lower half
-// of the position has wrapped. There
-// float64, which the reference has, holds phases less exactly than implementations do.
+// TestGoesOn renders a bank in two blocks at late positions: when a phase in float32 would be too inexact, and after the low
+// word of the position has wrapped. There the phases of the reference, in float64, are less exact than those of the
+// implementations.
 func TestGoesOn(t *testing.T) {
 	p := usualBank(kernels.Shape{voices: 5})
 	for v := range p.Voices {
@@ -190,8 +190,8 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestPlan renders a bank in blocks of changing length, long past the point where a float32 phase would have lost its
-// place, and holds the last of them against the reference.
+// TestPlan renders a bank in blocks of changing length, until a phase in float32 would be too inexact, and compares the last
+// block with the reference.
 func TestPlan(t *testing.T) {
 	p := usualBank(kernels.Shape{voices: 5})
 	for v := range p.Voices {

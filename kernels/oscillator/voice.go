@@ -7,14 +7,14 @@ import (
 
 // voice is a Voice as the implementations run it.
 type voice struct {
-	// Cycles per sample, in units of 2⁻⁶⁴ of a cycle. The phase at sample n is n times that in wrapping arithmetic, so
-	// no voice needs to remember its own.
+	// Cycles per sample, in units of 2⁻⁶⁴ of a cycle. The phase at sample n is n times that, in wrapping arithmetic, so
+	// voices have no state.
 	sine, saw uint64
 	stages    []stage
 }
 
-// stage is a straight piece of an envelope: at sample n, level + slope·(n−start), for all n before end that no earlier
-// stage covers. Levels hold the factor ½/V of the mix.
+// stage is a straight piece of an envelope. The envelope is level + slope·(n−start) at sample n, from the end of the earlier
+// stages to end. Levels and slopes include the factor ½/V of the mix.
 type stage struct {
 	start        float64
 	level, slope float64
@@ -35,8 +35,8 @@ func newVoices(p Params) []voice {
 	return voices
 }
 
-// increment returns the cycles per sample, in [0, ½), in units of 2⁻⁶⁴, rounded up. So the phase at a sample lies at or
-// above the exact one, by less than a unit a sample, and a phase that is exactly ½ never stays below it, where the
+// increment returns the cycles per sample, in [0, ½), in units of 2⁻⁶⁴, rounded up. So phases are never below the exact
+// ones, and exceed them by less than a unit per sample. A phase that is exactly ½ must not be computed below ½, where the
 // sawtooth has the other sign.
 func increment(frequency, sampleRate float64) uint64 {
 	cycles := new(big.Rat).SetFloat64(frequency)
@@ -46,7 +46,7 @@ func increment(frequency, sampleRate float64) uint64 {
 	return units.Quo(units, cycles.Denom()).Uint64()
 }
 
-// newStages returns the pieces of an envelope in order of time, those without a sample left out.
+// newStages returns the stages of an envelope in order of time, without those that take no time.
 func newStages(v Voice, sampleRate, gain float64) []stage {
 	var stages []stage
 	add := func(from, to, level, slope float64) {
@@ -61,10 +61,10 @@ func newStages(v Voice, sampleRate, gain float64) []stage {
 	return stages
 }
 
-// add renders the samples from lo to hi−1 of a block that begins at position and adds them to dst, the whole block. A
-// sample does not depend on lo and hi: parts of a block are what the block at once is, to the bit.
+// add renders the samples from lo to hi−1 of a block that begins at position, and adds them to dst, which is the whole
+// block. Samples do not depend on lo and hi, to the bit.
 func (v *voice) add(dst []float32, position int64, lo, hi int) {
-	first := 0 // of the stage
+	first := 0 // first sample of the stage
 	for _, s := range v.stages {
 		if first >= hi {
 			return
@@ -97,9 +97,9 @@ func tone(dst []float32, sine, sineStep, saw, sawStep uint64, level, slope float
 
 // sin2Pi returns sin(2πp) for p in [−½, ½], with an absolute error below 3e-7.
 //
-// The sine is divided by its zeros, p·(¼−p²), and what is left is a smooth even function, here the polynomial of
-// degree 4 in p² that keeps the greatest error of the product least (found by Remez exchange): 1.05e-7, to which
-// float32 arithmetic adds its own. Neither a table nor a branch is needed.
+// The sine divided by its zeros, p·(¼−p²), is a smooth even function. A polynomial of degree 4 in p² approximates it. The
+// coefficients minimise the greatest error of the product (found by Remez exchange), which is 1.05e-7 plus the rounding
+// errors of float32. The function needs no table and no branch.
 func sin2Pi(p float32) float32 {
 	const (
 		c0 = 25.1327304

@@ -10,15 +10,15 @@ import (
 	"crossover/pool"
 )
 
-// wraps are voices whose sawtooth comes to a phase of exactly ½, where it is −1.
+// wraps are voices whose sawtooth reaches a phase of exactly ½, where it is −1.
 var wraps = []struct{ frequency, detune, sampleRate int }{
 	{1000, 0, 48000}, {1000, 0, 44100}, {441, 0, 44100}, {1, 0, 48000}, {6000, 0, 48000}, {11025, 0, 44100},
 	{500, 1200, 48000}, {150, 2400, 8000}, {23999, 0, 48000}, {7, 0, 96000}, {3, 0, 10},
 }
 
-// sawAt returns the sawtooth at sample n from whole numbers, which nothing rounds.
+// sawAt returns the sawtooth at sample n, computed in whole numbers without rounding.
 func sawAt(frequency, sampleRate, n int64) float64 {
-	cycle := n % sampleRate * frequency % sampleRate // of sampleRate in a cycle
+	cycle := n % sampleRate * frequency % sampleRate // phase, in units of 1/sampleRate of a cycle
 	if 2*cycle >= sampleRate {
 		cycle -= sampleRate
 	}
@@ -58,7 +58,7 @@ func TestExactWraps(t *testing.T) {
 	}
 }
 
-// However many workers there are and whichever comes first, a block has the bits that one worker gives it.
+// A block has the same bits with any number of workers.
 func TestParallelIsSerial(t *testing.T) {
 	const count = 37
 	bank := usualBank(kernels.Shape{voices: count})
