@@ -13,11 +13,11 @@ import (
 var text string
 
 const (
-	chunk     = 16 // samples of a lane
-	mostParts = 32 // simdgroups of the mix
+	chunk     = 16 // samples for each lane
+	mostParts = 32 // greatest number of simdgroups in a threadgroup of the mix
 )
 
-// appendStage appends the nodes in one kernel and the mix in the next.
+// appendStage appends a kernel for the nodes and a kernel for the mix.
 func appendStage(b *gpu.Builder, p Stage, s kernels.Shape, t []*gpu.Buffer) {
 	nodes, ok := p.(lowpasses)
 	if !ok {
@@ -44,7 +44,7 @@ func appendStage(b *gpu.Builder, p Stage, s kernels.Shape, t []*gpu.Buffer) {
 		t[0], rows, gpu.Values(count), gpu.Values(n))
 }
 
-// words returns the node as stagegraph.metal declares a Node.
+// words returns the words of a Node in stagegraph.metal.
 func (l lowpass) words() []uint32 {
 	words := []uint32{math.Float32bits(l.gain), uint32(l.passes)}
 	for k := range 5 {

@@ -5,7 +5,7 @@ import (
 	"crossover/pool"
 )
 
-// serial renders one node after the other and adds each to the mix while it is in the cache.
+// serial renders one node after the other, and adds each to the mix while its samples are in the cache.
 type serial struct {
 	stage  Stage
 	buffer []float32
@@ -22,14 +22,14 @@ func (r *serial) Run(s kernels.Shape, a *kernels.Args) error {
 	return nil
 }
 
-// parallel renders the nodes on the workers of the pool, and then mixes on them too, each a part of the block.
+// parallel renders the nodes on the workers of the pool. Then each worker mixes a part of the block.
 type parallel struct {
 	pool  *pool.Pool
 	nodes nodesTask
 	mix   mixTask
 }
 
-// minAdditions is the number of additions below which a part of the mix is not worth a worker: about a microsecond.
+// minAdditions is the least number of additions in a part of the mix: about a microsecond.
 const minAdditions = 4096
 
 func (r *parallel) Run(s kernels.Shape, a *kernels.Args) error {
@@ -45,11 +45,11 @@ func (r *parallel) Run(s kernels.Shape, a *kernels.Args) error {
 	return nil
 }
 
-// nodesTask is the pool's task of rendering; its index is the node.
+// nodesTask is the pool's task of rendering, with an index for each node.
 type nodesTask struct {
 	stage   Stage
 	n       int       // samples of a block
-	x       []float32 // of the call under way
+	x       []float32 // of the current call
 	buffers []float32 // nodes×n
 }
 
@@ -59,7 +59,7 @@ func (t *nodesTask) Do(_, lo, hi int) {
 	}
 }
 
-// mixTask is the pool's task of mixing; its index is the sample.
+// mixTask is the pool's task of mixing, with an index for each sample.
 type mixTask struct {
 	dst     []float32
 	buffers []float32 // nodes×len(dst)
@@ -81,7 +81,7 @@ func add(dst, src []float32) {
 	}
 }
 
-// resize returns a slice of n values in x's memory if that is large enough.
+// resize returns a slice of n values, in the memory of x if that is large enough.
 func resize(x []float32, n int) []float32 {
 	if cap(x) < n {
 		return make([]float32, n)

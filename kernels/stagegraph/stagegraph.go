@@ -1,15 +1,15 @@
 // Package stagegraph renders one stage of an audio graph: nodes that do not depend on each other, and a mix of them.
 //
-// A graph of audio nodes is rendered block by block, level by level of its topological order; the nodes of a level are
-// independent. The threshold of this operation is the number of nodes from which several cores render them faster
-// than one. The package holds one such level and the mix node below it. It does not order a graph, connect ports or
-// keep buffers between levels.
+// A graph of audio nodes is rendered block by block, and a block level by level of the graph's topological order. The nodes
+// of a level are independent. The threshold of this operation is the number of nodes from which several cores render a level
+// faster than one. A [Plan] renders one level and its mix. The package does not order a graph, connect ports or keep buffers
+// between levels.
 //
-// Every implementation on one kind of processor gives the same bits: each node renders into a buffer of its own, and the
-// mix adds the buffers in an order that depends on nothing else. Processor and GPU round differently.
+// All implementations on the processor give the same bits. Each node renders into a buffer of its own, and the mix adds the
+// buffers in a fixed order. Processor and GPU round differently.
 //
-// Programs make a [Plan] of their nodes and call Render once a block; nodes are Go code, so a plan stays on the
-// processor. The nodes that are measured do a fixed number of passes over a block of input, and have a kernel too.
+// Programs make a [Plan] of their nodes and call Render once for each block. The nodes of a program are Go code, so a plan
+// stays on the processor. The measured nodes do a fixed number of passes over a block of input, and also have a kernel.
 //
 // Source: Y. Orlarey, S. Letz, D. Fober, "Adding automatic parallelization to Faust", Linux Audio Conference 2009.
 package stagegraph
@@ -26,14 +26,14 @@ import (
 
 // Node is one node of the stage.
 type Node interface {
-	// Render fills dst with the node's next len(dst) samples. Nodes of one stage are rendered in any order and at the
-	// same time, so that they must not share anything that Render changes.
+	// Render fills dst with the node's next len(dst) samples. Nodes of one stage are rendered in any order and at the same
+	// time, so they must not share anything that Render changes.
 	Render(dst []float32)
 }
 
-// Stage is what an implementation is made for: the nodes of a program, or those that are measured.
+// Stage is the nodes of a program, or the measured nodes.
 type Stage interface {
-	// render fills dst with the next samples of a node; x is the input of the call.
+	// render fills dst with the next samples of a node. x is the input of the call.
 	render(node int, dst, x []float32)
 }
 
@@ -42,9 +42,8 @@ type program []Node
 
 func (p program) render(node int, dst, _ []float32) { p[node].Render(dst) }
 
-// lowpasses are the stage that is measured: node v takes the v-th block of the input and puts it through a one-pole
-// low-pass several times, from silence each time. A pass is a recurrence, which no core can hurry, as most audio nodes
-// are.
+// lowpasses is the measured stage. Node v filters the v-th block of the input by a one-pole low-pass several times, each
+// time from silence. A pass is a recurrence, as in most audio nodes, so a core cannot compute its samples in parallel.
 type lowpasses []lowpass
 
 type lowpass struct {
@@ -52,7 +51,7 @@ type lowpass struct {
 	passes int
 }
 
-// newLowpasses returns nodes of so many passes with the gains 1/8 to 7/8.
+// newLowpasses returns count nodes with the given number of passes and gains from 1/8 to 7/8.
 func newLowpasses(count, passes int) lowpasses {
 	nodes := make(lowpasses, count)
 	for v := range nodes {
@@ -85,7 +84,7 @@ var axes = []kernels.Axis{
 	{Name: "cost", Unit: "passes", Min: 1, Max: 64},
 }
 
-// usualCost is the number of passes of the nodes on the line that is measured.
+// usualCost is the number of passes on the measured line.
 const usualCost = 4
 
 // Op declares the operation.
@@ -110,13 +109,13 @@ var Op = kernels.Declare(kernels.Op[Stage]{
 	Reference: reference,
 	Tolerance: func(kernels.Shape) float64 { return 1e-5 },
 	Work: func(s kernels.Shape, _ string) kernels.Work {
-		const flops = 3 * 3 // of a sample and pass, of which a scan does three times as many as the recurrence
+		const flops = 3 * 3 // per sample and pass; a scan takes three times as many as the recurrence
 		n, steps := float64(s[width]), float64(s[block])*float64(s[cost])
 		return kernels.Work{
 			Bytes: 4 * float64(s[block]) * (n + 1), Flops: flops * n * steps, Pieces: n, Threads: 32 * n, Chain: steps, Launches: 2,
 		}
 	},
-	// Nobody knows what a node of a program costs, so its number of nodes alone counts.
+	// The cost of a program's nodes is not known, so only their number decides.
 	Judged: func(_ Stage, s kernels.Shape) (line, size int) { return 0, s[width] },
 	By: []kernels.Makers[Stage]{
 		kernels.InGo(
@@ -128,8 +127,8 @@ var Op = kernels.Declare(kernels.Op[Stage]{
 	},
 })
 
-// Plan renders a stage with the implementation that is fastest for its number of nodes. It is for one goroutine
-// at a time.
+// Plan renders a stage by the implementation that is fastest at its number of nodes. Only one goroutine at a time may use a
+// Plan.
 type Plan struct {
 	// Explain takes a number of samples, on which the choice does not depend.
 	*kernels.SizedPlan[Stage]
@@ -142,7 +141,8 @@ var processors = sync.OnceValue(func() *kernels.Backends {
 	return &b
 })
 
-// New returns the plan of a stage that chooses by d; d may be nil. It fails where there are no nodes.
+// New returns the plan of a stage. The plan chooses by d, which may be nil: see [kernels.NewPlan]. New copies the slice of
+// nodes. It fails if there are no nodes.
 func New(d *dispatch.Dispatcher, nodes []Node) (*Plan, error) {
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("stagegraph: no nodes: want at least one")
@@ -151,10 +151,10 @@ func New(d *dispatch.Dispatcher, nodes []Node) (*Plan, error) {
 	return &Plan{plan.Along(block, kernels.Shape{width: len(nodes), cost: usualCost})}, nil
 }
 
-// Render renders every node once for len(dst) samples and fills dst with their sum. The implementation is chosen by
-// the number of nodes, as it was measured on blocks of 512 samples and nodes that take some microseconds: lighter nodes
-// have their crossover at more of them, heavier ones at fewer. Render allocates nothing itself once an implementation
-// has rendered a block of that length.
+// Render renders every node once for len(dst) samples, and fills dst with their sum. The number of nodes decides on the
+// implementation, as measured on blocks of 512 samples with nodes that take some microseconds. The crossover of cheaper
+// nodes is at more nodes, and that of costlier ones at fewer. Render itself allocates nothing at a length at which the
+// implementation has run twice.
 //
 // Render panics with the panic of a node, wrapped in a *pool.Panic if another goroutine rendered the node. Render fails
 // only if every implementation fails.
@@ -162,7 +162,7 @@ func (p *Plan) Render(dst []float32) error {
 	return kernels.RunSized(p.SizedPlan, len(dst), kernels.Args{dst})
 }
 
-// Program calls a plan as a program does, whose nodes read the input of the call. It fails where d asks for a GPU.
+// Program is the [kernels.Program] of the operation. Its nodes read the input of the call. It fails if d chooses a GPU.
 func Program(d *dispatch.Dispatcher, p Stage) (func(s kernels.Shape, a *kernels.Args) error, error) {
 	var x []float32
 	var nodes []Node
@@ -185,16 +185,16 @@ func Program(d *dispatch.Dispatcher, p Stage) (func(s kernels.Shape, a *kernels.
 	}, nil
 }
 
-// input is a node of the stage that is measured as a program would have it.
+// input is a node of the measured stage, as Go code.
 type input struct {
 	stage Stage
 	node  int
-	x     *[]float32 // of the call under way
+	x     *[]float32 // of the current call
 }
 
 func (n input) Render(dst []float32) { n.stage.render(n.node, dst, *n.x) }
 
-// reference renders the stage that is measured, in float64.
+// reference renders the measured stage in float64.
 func reference(p Stage, s kernels.Shape, a *kernels.Args) []float64 {
 	y, x := make([]float64, s[block]), make([]float64, s[block])
 	for v, node := range p.(lowpasses) {

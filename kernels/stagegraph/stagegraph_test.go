@@ -12,7 +12,8 @@ import (
 	"crossover/kernels/kerneltest"
 )
 
-// strict allows no more than the implementations need, and has lines over the edges of lanes and parts of a block.
+// strict is the operation with a tolerance just above the errors of the implementations, and with lines around lanes and
+// parts of a block.
 func strict(blocks ...int) *kernels.Op[Stage] {
 	op := Op
 	op.Lines = slices.Clone(Op.Lines)
@@ -23,7 +24,7 @@ func strict(blocks ...int) *kernels.Op[Stage] {
 	return &op
 }
 
-// widths are at the edges of what workers take.
+// widths are numbers of nodes around what workers take.
 var widths = []int{1, 2, 3, 7, 8, 9, 17, 33, 64}
 
 func TestOp(t *testing.T) {
@@ -43,13 +44,13 @@ func TestNodesOfDifferentPasses(t *testing.T) {
 	kerneltest.Run(t, op, kerneltest.Options{Sizes: []int{1, 9}})
 }
 
-// Lanes must not read samples, and the mix sums, that are not there yet.
+// A lane must not read samples, and the mix must not read sums, that are not written yet.
 func TestBarriers(t *testing.T) {
 	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{width: 3, block: 600, cost: 4})
 }
 
-// TestReference holds the reference against the impulse response of four one-poles of gain ⅛, worked out by hand: at
-// sample n it is C(n+3, 3)·(1/8)⁴·(7/8)ⁿ.
+// TestReference compares the reference with the impulse response of four one-poles of gain ⅛. By hand, it is C(n+3,
+// 3)·(1/8)⁴·(7/8)ⁿ at sample n.
 func TestReference(t *testing.T) {
 	s := kernels.Shape{width: 2, block: 512, cost: 4}
 	src := make([]float32, 2*512) // the second node is silent
@@ -63,7 +64,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// Every implementation on the processor gives the same bits.
+// All implementations on the processor give the same bits.
 func TestSameBits(t *testing.T) {
 	for _, count := range append(widths, 256) {
 		s := Op.Lines[0].At(count)
@@ -93,7 +94,7 @@ func (c *counter) Render(dst []float32) {
 	}
 }
 
-// TestBlocks renders blocks of changing length and checks that every node is rendered once a block.
+// TestBlocks renders blocks of changing length, and checks that every node is rendered once for each block.
 func TestBlocks(t *testing.T) {
 	for _, name := range []string{"go", "go-parallel"} {
 		plan, err := kernels.NewPlanOf(kernels.Here(), &Op, Stage(program{&counter{0}, &counter{100}, &counter{1000}}), name)
@@ -104,7 +105,7 @@ func TestBlocks(t *testing.T) {
 		for _, n := range []int{64, 3000, 1, 0, 64} {
 			dst := make([]float32, n)
 			for i := range dst {
-				dst[i] = -1 // must not be added to
+				dst[i] = -1 // must be overwritten
 			}
 			if err := plan.Run(kernels.Shape{width: 3, block: n}, kernels.Args{dst}); err != nil {
 				t.Fatal(err)
@@ -145,7 +146,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Nodes that are Go code have no kernel: a GPU refuses them, and a program's plan does not ask one.
+// Nodes that are Go code have no kernel. A GPU refuses them, and the plan of a program asks no GPU.
 func TestGoNodesStayOnTheProcessor(t *testing.T) {
 	if processors().GPUs != nil {
 		t.Error("a program's plan may open a GPU")
