@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// meeting is a loop whose chunks all wait for one another. So a Run takes as long as it takes to get every worker into
-// it.
+// meeting is a loop whose chunks all wait for each other. So a Run takes as long as getting every worker into the loop.
 type meeting struct {
 	n       int32
 	arrived atomic.Int32
@@ -42,10 +41,10 @@ func workerCounts() []int {
 	return []int{2}
 }
 
-// BenchmarkRun measures Runs after a pause. gap=0s is a batch of calls: helpers are still polling. gap=50µs is a caller
-// that does something else in between: helpers have just parked. gap=10ms is an audio callback. kind=meeting is the
-// time to get every worker into the loop and out again. kind=work divides 100 indexes of computing among the workers;
-// BenchmarkSerial computes the same indexes alone. The metric is the median, without the pause.
+// BenchmarkRun times Runs after a pause. With gap=0s, a batch of calls, helpers are still polling. With gap=50µs, a caller
+// that does something else in between, helpers have just parked. gap=10ms is an audio callback. kind=meeting is the time to
+// get every worker into the loop and out again. kind=work divides 100 indexes among the workers. BenchmarkSerial computes
+// the same indexes on one goroutine. The metric is the median, without the pause.
 func BenchmarkRun(b *testing.B) {
 	for _, workers := range workerCounts() {
 		for _, locked := range []bool{false, true} {
@@ -80,7 +79,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// pause sleeps if a sleep is exact enough, and polls the clock for shorter pauses.
+// pause sleeps, or polls the clock if the pause is too short for an exact sleep.
 func pause(d time.Duration) {
 	if d >= time.Millisecond {
 		time.Sleep(d)

@@ -1,20 +1,19 @@
-// Package pool runs data-parallel loops on goroutines that outlive the call: no goroutine is started and nothing is
-// allocated per loop, so that the cost of a parallel call is a wake and not a launch.
+// Package pool runs data-parallel loops on goroutines that outlive the call. A loop starts no goroutine and allocates
+// nothing. It only wakes goroutines.
 //
-// It does not schedule a graph of tasks, keep a queue or limit concurrency: a loop that finds every helper busy is
-// computed by its caller alone. The usual steps are
+// The package does not schedule a graph of tasks, keep a queue or limit concurrency. If all helpers are busy, the caller
+// computes the loop alone. The usual steps are
 //
-//  1. make a value with a Do method, once, that holds the slices of the loop;
-//  2. call Shared().Run(n, grain, task) as often as wanted; it returns when [0, n) is covered.
+//  1. make, once, a value that holds the slices of the loop and has a Do method;
+//  2. call Shared().Run(n, grain, task) as often as needed: it returns when [0, n) is covered.
 //
-// A helper that runs out of work polls its mailbox for a short while and then parks. A parked pool uses no processor
-// time. BenchmarkRun's meetings on a two-core virtual machine, which was not quiet, gave these medians: reaching a
-// polling helper took 0.3 µs, and a parked one 90 µs, or up to 2 ms after 10 ms. If both threads share one core, it
-// takes 90 µs even when the helper polls. So a Run never waits for a helper that has not come: it computes the chunks
+// A helper without work polls its mailbox for a short while and then parks. A parked pool uses no processor time. On a
+// two-core virtual machine that was not quiet, BenchmarkRun gave these medians: reaching a polling helper took 0.3 µs,
+// reaching a parked one 90 µs, and up to 2 ms if it had been parked for 10 ms. If caller and helper share one core, reaching
+// it takes 90 µs even when it polls. So a Run never waits for a helper that has not come. The caller computes the chunks
 // itself and withdraws the invitation.
 //
-// A helper that finds itself on the processor of the thread that woke it moves to another processor: see package
-// affinity.
+// A helper that wakes on the processor of the thread that woke it moves to another processor: see package affinity.
 package pool
 
 import (
@@ -31,8 +30,8 @@ import (
 )
 
 const (
-	// idleSpin is how long a helper without work polls before it parks. It is as long as the last chunk of a caller
-	// that runs loop after loop. A longer poll would take the processor from other threads.
+	// idleSpin is how long a helper without work polls before it parks. It is long enough to wait for the last chunk of a
+	// caller that runs loop after loop. A longer poll would take the processor from other threads.
 	idleSpin = 50 * time.Microsecond
 
 	// finishSpin is how long a caller without work polls for the helpers' last chunks before it parks. Parking is
@@ -48,14 +47,14 @@ const (
 	// pollsPerClock is the number of polls between two looks at the clock.
 	pollsPerClock = 64
 
-	// sparedJobs is the number of finished jobs that a pool keeps: more loops than this at one time allocate.
+	// sparedJobs is the number of finished jobs that a pool keeps. If more loops run at the same time, they allocate.
 	sparedJobs = 64
 )
 
 // Task is the body of a loop.
 type Task interface {
-	// Do computes the indexes in [lo, hi). worker is in [0, Workers()) and no two goroutines of one Run share it at
-	// any time, so it may index scratch memory that belongs to that Run.
+	// Do computes the indexes in [lo, hi). worker is in [0, Workers()). In one Run, no two calls at the same time have the
+	// same worker, so it may index scratch memory of that Run.
 	Do(worker, lo, hi int)
 }
 
@@ -69,12 +68,12 @@ type Pool struct {
 
 var shared = sync.OnceValue(func() *Pool { return New(runtime.GOMAXPROCS(0)) })
 
-// Shared returns the pool that the whole program shares: one worker for each processor that Go may use at the time
-// of the first call. It must not be closed.
+// Shared returns the pool that the whole program shares. It has one worker for each processor that Go may use at the time of
+// the first call. It must not be closed.
 func Shared() *Pool { return shared() }
 
-// New returns a pool of the given number of workers: the caller of Run and workers−1 helpers. Fewer than 1 count as
-// 1. Close ends the helpers.
+// New returns a pool of the given number of workers: the caller of Run and workers−1 helpers. A number below 1 counts as 1.
+// Close ends the helpers.
 func New(workers int) *Pool {
 	p := &Pool{helpers: make([]*helper, max(workers, 1)-1), spare: make(chan *job, sparedJobs)}
 	for i := range p.helpers {
@@ -87,8 +86,8 @@ func New(workers int) *Pool {
 // Workers returns the greatest number of goroutines that compute one Run, the caller included.
 func (p *Pool) Workers() int { return len(p.helpers) + 1 }
 
-// Close ends the helpers and waits for the chunks that they are computing. A Run after Close is computed by its
-// caller alone. Close must not be called from inside Do.
+// Close ends the helpers, and waits for the chunks that they are computing. After Close, the caller of Run computes alone.
+// Close must not be called from inside Do.
 func (p *Pool) Close() {
 	p.closed.Store(true)
 	for _, h := range p.helpers {
@@ -97,12 +96,12 @@ func (p *Pool) Close() {
 	p.running.Wait()
 }
 
-// Run covers [0, n) with calls of t.Do, each on a chunk of grain indexes (the last one may be shorter), and returns
-// when all have returned. The caller computes chunks too; with n <= grain it computes everything at once and wakes no
-// helper. Which worker gets which chunk is not defined. A Do may call Run.
+// Run covers [0, n) with calls of t.Do, each on a chunk of grain indexes (the last one may be shorter), and returns when all
+// have returned. The caller computes chunks, too. If n <= grain, it computes everything in one call of Do and wakes no
+// helper. Which worker gets which chunk is not defined. Do may call Run.
 //
-// A panic in Do ends the loop early and surfaces in the caller: as it is where the caller's own chunk panicked, as a
-// *Panic where a helper's did. Run panics if grain is less than 1.
+// A panic in Do ends the loop early, and Run panics. The value is that of the panic if the caller's own chunk panicked, and
+// a *Panic if a helper's did. Run also panics if grain is less than 1.
 func (p *Pool) Run(n, grain int, t Task) {
 	if grain < 1 {
 		panic("pool: grain is less than 1")
@@ -119,18 +118,18 @@ func (p *Pool) Run(n, grain int, t Task) {
 	j.claim(0)
 }
 
-// A worker gets chunksPerWorker chunks, so that a slow worker holds the others up by no more than a fraction of its
-// share. But a chunk is at least the least one and at most longest times that.
+// A worker gets about chunksPerWorker chunks, so that the others wait for a slow worker by no more than a fraction of its
+// share. But a chunk has at least `least` indexes, and at most longest times as many.
 const (
 	chunksPerWorker = 8
 	longest         = 16
 )
 
 // Grain returns a grain for a loop of n indexes. least is the number of indexes that take about as long as reaching a
-// polling helper, some tenths of a microsecond. Each worker gets the same number of chunks of even length, or some
-// workers get one chunk. A chunk has about least indexes, or a few times as many, at most 16·least. It is rounded up to
-// a multiple of unit, so that every chunk but the last is a whole number of vectors or lines. Up to least indexes are
-// one chunk, which the caller computes alone. Grain panics if least or unit is less than 1.
+// polling helper, some tenths of a microsecond. Chunks have equal lengths, and each worker gets the same number of them, or
+// some workers get one chunk. The length is about least to 16·least. It is rounded up to a multiple of unit, so that every
+// chunk but the last is a whole number of vectors or lines. Up to least indexes are one chunk, which the caller computes
+// alone. Grain panics if least or unit is less than 1.
 func (p *Pool) Grain(n, least, unit int) int {
 	if least < 1 || unit < 1 {
 		panic("pool: grain or unit is less than 1")
@@ -141,13 +140,13 @@ func (p *Pool) Grain(n, least, unit int) int {
 	target := min(max(n/(chunksPerWorker*p.Workers()), least), longest*least)
 	chunks := (n-1)/target + 1
 	if over := chunks % p.Workers(); chunks > p.Workers() && over > 0 {
-		chunks += p.Workers() - over // all others would wait for one chunk too many
+		chunks += p.Workers() - over // else workers would wait for those with one more chunk
 	}
 	return ((n-1)/chunks/unit + 1) * unit
 }
 
-// A job is one Run. A helper holds a pointer to the job from taking it out of its mailbox until it leaves the job. Run
-// returns only when no helper holds the pointer.
+// A job is one Run. A helper holds a pointer to the job from the moment it takes the job out of its mailbox until it leaves
+// the job. Run returns only when no helper holds the pointer.
 type job struct {
 	task     Task
 	n, grain int
@@ -158,7 +157,7 @@ type job struct {
 	next atomic.Int64 // first chunk that is not claimed
 
 	_      cpu.CacheLinePad
-	open   atomic.Int64 // invitations neither withdrawn nor worked off, plus parked while the caller is
+	open   atomic.Int64 // invitations neither withdrawn nor finished, plus parked while the caller is parked
 	failed atomic.Pointer[Panic]
 }
 
@@ -177,7 +176,7 @@ func (p *Pool) newJob(n, grain int, t Task) *job {
 	return j
 }
 
-// invite offers the job to as many helpers as it has chunks for. Helpers without work come first.
+// invite offers the job to helpers, at most one for each chunk but the caller's. Helpers without work come first.
 func (p *Pool) invite(j *job) {
 	want := min(int(j.chunks)-1, len(p.helpers))
 	j.open.Store(int64(want))
@@ -195,9 +194,9 @@ func (p *Pool) invite(j *job) {
 	j.open.Add(-int64(want))
 }
 
-// finish stops the claims, withdraws the invitations that no helper has followed, and waits for the helpers that have.
-// This cannot deadlock: such a helper is computing, or is itself the caller of a younger Run. A helper that was woken
-// and has not come may be waiting for the caller's processor, so the caller offers its processor.
+// finish stops the claims, withdraws the invitations that no helper has accepted, and waits for the helpers that have. This
+// cannot deadlock, because such a helper is computing, or is itself the caller of a younger Run. A helper that was woken and
+// has not come may be waiting for the caller's processor, so the caller yields.
 func (p *Pool) finish(j *job) {
 	j.next.Store(j.chunks)
 	withdrawn, late := int64(0), false
@@ -239,7 +238,7 @@ func (j *job) claim(worker int) {
 	}
 }
 
-// help is claim on a helper. It keeps a panic for the caller, and leaves the job.
+// help is claim on a helper. It keeps a panic for the caller, and then leaves the job.
 func (j *job) help(worker int) {
 	returned := false
 	defer func() {
@@ -274,7 +273,7 @@ func (p *Pool) start(h *helper) {
 	p.running.Go(func() {
 		ended := false
 		defer func() {
-			if !ended { // runtime.Goexit was called inside Do: the pool needs a new goroutine in its place
+			if !ended { // Do called runtime.Goexit: the helper needs a new goroutine
 				h.busy.Store(false)
 				p.start(h)
 			}
@@ -293,7 +292,7 @@ func (p *Pool) start(h *helper) {
 }
 
 // park blocks until rouse. Both rouse and the helper clear parked, and only one of them finds it set. If rouse does, it
-// sends a token. If the helper does, it must not wait for a token.
+// sends a token. If the helper does, no token comes.
 func (h *helper) park(p *Pool) {
 	h.parked.Store(true)
 	if (h.mailbox.Load() != nil || p.closed.Load()) && h.parked.CompareAndSwap(true, false) {
@@ -313,9 +312,9 @@ func (h *helper) rouse() {
 	}
 }
 
-// poll calls ready over and over for at most d and reports whether ready ever returned true. If yielding is set, poll
-// yields to the system's other threads. It never yields to Go's scheduler: on a goroutine that is locked to its thread,
-// that costs as much as parking.
+// poll calls ready again and again, for about d at most, and reports whether ready returned true. If yielding is set, poll
+// yields to the system's other threads. It never yields to Go's scheduler, because on a goroutine that is locked to its
+// thread that costs as much as parking.
 func poll(d time.Duration, yielding bool, ready func() bool) bool {
 	for start := time.Now(); ; {
 		for range pollsPerClock {
@@ -333,9 +332,9 @@ func poll(d time.Duration, yielding bool, ready func() bool) bool {
 	}
 }
 
-// Panic is what Run panics with when Do panicked on a helper.
+// Panic is the value with which Run panics if Do panicked on a helper.
 type Panic struct {
-	Value any    // what Do panicked with, or nil if it called runtime.Goexit
+	Value any    // of the panic in Do, or nil if Do called runtime.Goexit
 	Stack []byte // of the helper, as runtime/debug.Stack formats it
 }
 

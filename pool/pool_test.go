@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// cover counts the visits of every index and catches a worker index that two goroutines use at once.
+// cover counts how often each index is computed, and notices if two goroutines use a worker index at the same time.
 type cover struct {
 	t       *testing.T
 	visits  []atomic.Int32
@@ -75,7 +75,7 @@ func (f taskFunc) Do(worker, lo, hi int) { f(worker, lo, hi) }
 func TestSmallRunStaysOnCaller(t *testing.T) {
 	p := New(4)
 	defer p.Close()
-	calls := 0 // a data race, and so a failure under -race, if a helper computes
+	calls := 0 // under -race the test fails if a helper computes, because of the data race
 	for range 100 {
 		p.Run(8, 8, taskFunc(func(worker, lo, hi int) {
 			if calls++; worker != 0 || lo != 0 || hi != 8 {
@@ -88,11 +88,11 @@ func TestSmallRunStaysOnCaller(t *testing.T) {
 	}
 }
 
-// Every worker must take part. The chunks of a meeting wait for one another, so the test hangs if a worker stays away.
+// Every worker must take part. The chunks of a meeting wait for each other, so the test hangs if a worker does not come.
 func TestEveryWorkerTakesPart(t *testing.T) {
 	p := New(4)
 	defer p.Close()
-	for round := range 5000 { // back to back, so that helpers are invited while they leave the Run before
+	for round := range 5000 { // without a pause, so that helpers are invited while they leave the Run before
 		if round%1000 == 0 {
 			time.Sleep(time.Millisecond) // long enough to park
 		}
@@ -101,7 +101,7 @@ func TestEveryWorkerTakesPart(t *testing.T) {
 	}
 }
 
-// yieldingMeeting is a meeting for more workers than the machine may have processors.
+// yieldingMeeting is a meeting that works even with more workers than processors.
 type yieldingMeeting struct {
 	n       int32
 	arrived atomic.Int32
@@ -284,7 +284,7 @@ func TestCloseEndsHelpers(t *testing.T) {
 	p := New(5)
 	p.Run(100, 1, newCover(t, p, 100, 1))
 	p.Close()
-	for range 100 { // a goroutine is counted for a moment after it has told the WaitGroup
+	for range 100 { // a goroutine still counts for a moment after WaitGroup.Done
 		if runtime.NumGoroutine() <= before {
 			return
 		}
@@ -332,7 +332,7 @@ func TestGrain(t *testing.T) {
 		{200, 100, 1, 100},
 		{201, 100, 1, 51}, // four chunks: three would take as long
 		{1600, 100, 1, 100},
-		{3200, 100, 1, 200},             // 8 chunks a worker
+		{3200, 100, 1, 200},             // 8 chunks for each worker
 		{1 << 24, 1 << 10, 64, 1 << 14}, // no longer than 16 times the least
 	} {
 		if got := p.Grain(test.n, test.least, test.unit); got != test.want {

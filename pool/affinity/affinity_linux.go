@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Yield lets another thread have this processor if one is waiting for it.
+// Yield lets another thread run on this processor if one is waiting for it.
 func Yield() { unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 
 // Current returns the number of the processor that the calling thread runs on, or -1 if it is not known. The system
@@ -24,13 +24,14 @@ func Current() int {
 	return int(cpu)
 }
 
-// Leave moves the calling thread off a processor, if the thread is there and may run elsewhere. The thread may come
-// back at any time: afterwards it may use the same processors as before.
+// Leave moves the calling thread off a processor, if the thread is there and may run elsewhere. Afterwards the thread may
+// use the same processors as before, so it may come back at any time.
 func Leave(cpu int) {
 	if cpu < 0 || Current() != cpu {
 		return
 	}
-	// If the goroutine changed threads in between, it would leave the first thread without the processor for good.
+	// Without the lock, the goroutine might change threads in between. The first thread could then never use the processor
+	// again.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if others, all, ok := without(cpu); ok && unix.SchedSetaffinity(0, &others) == nil {
@@ -38,7 +39,7 @@ func Leave(cpu int) {
 	}
 }
 
-// KeepOff lets some threads run on every processor that the calling thread may use, except one. It does nothing if that
+// KeepOff lets the given threads run on every processor that the calling thread may use, except cpu. It does nothing if cpu
 // is the only one. It ignores a thread that has ended.
 func KeepOff(cpu int, threads []int) {
 	if cpu < 0 || len(threads) == 0 {
@@ -51,8 +52,8 @@ func KeepOff(cpu int, threads []int) {
 	}
 }
 
-// without returns the processors that the calling thread may use: without the given one, and all of them. It reports
-// false if the first set is empty.
+// without returns the processors that the calling thread may use: all except the given one, and all. ok is false if the
+// first set is empty.
 func without(cpu int) (others, all unix.CPUSet, ok bool) {
 	if unix.SchedGetaffinity(0, &all) != nil {
 		return others, all, false
@@ -62,10 +63,10 @@ func without(cpu int) (others, all unix.CPUSet, ok bool) {
 	return others, all, others.Count() > 0
 }
 
-// Named calls start and returns the threads that C code started meanwhile, by their numbers. From then on these threads
-// bear the name, of at most 15 bytes. Named finds them by their name: a thread is born with its parent's name, and Go
-// starts no thread from one that a goroutine is locked to. The caller is not told when one of them ends. Threads that
-// may not use the same processors as the caller were placed on purpose and are left out.
+// Named calls start and returns the numbers of the threads that C code started meanwhile. These threads keep the given name,
+// of at most 15 bytes. Named recognises them by the name: a new thread inherits the name of the thread that starts it, and
+// Go starts no thread from one to which a goroutine is locked. Threads that may not use the same processors as the caller
+// are left out, because somebody placed them on purpose. Nothing tells the caller when one of the threads ends.
 func Named(name string, start func()) []int {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

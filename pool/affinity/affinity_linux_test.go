@@ -52,7 +52,7 @@ func TestLeaveOfManyGoroutines(t *testing.T) {
 	}
 	leaving.Go(func() {
 		for left.Load() < enough {
-			runtime.GC() // stops all goroutines, also in the middle of leaving
+			runtime.GC() // stops all goroutines, also in the middle of Leave
 		}
 	})
 	leaving.Wait()
@@ -79,7 +79,7 @@ func TestKeepOff(t *testing.T) {
 	number, done := make(chan int), make(chan struct{})
 	defer close(done)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // without unlocking, so that the thread ends with the goroutine
 		number <- unix.Gettid()
 		<-done
 	}()
