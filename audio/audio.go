@@ -1,6 +1,7 @@
 // Package audio reads the recordings that the audio operations compute on: PCM WAV files, as mono float32.
 //
-// It does not resample, does not read compressed or floating-point formats, and does not write. One call does it all:
+// The package does not resample, does not read compressed or floating-point formats, and does not write. One call reads a
+// file:
 //
 //	input, err := audio.ReadWAV("take.wav")
 //
@@ -26,18 +27,18 @@ import (
 // maxFrames is the longest recording that ReadWAV takes: 1 GiB of mono float32, 1 h 41 min at 44.1 kHz.
 const maxFrames = 1 << 28
 
-// ReadWAV reads the WAV file at path: integer PCM of 8 (unsigned), 16, 24 or 32 bits a sample, of any sample rate and
-// any number of channels, which it averages into one. Samples are scaled to [−1, 1). The input's name is the file's,
-// without its folder.
+// ReadWAV reads the WAV file at path: integer PCM of 8 (unsigned), 16, 24 or 32 bits per sample, of any sample rate and any
+// number of channels. It averages the channels into one, and scales samples to [−1, 1). The name of the input is that of the
+// file, without its folder.
 //
-// It reads the whole recording or fails: a file that ends early, holds no samples, is longer than 268 435 456 samples
-// a channel (1 GiB in memory) or is in another format gives an error of one line that says what was found.
+// ReadWAV reads the whole recording or fails. It fails if the file ends early, has no samples, has more than 268 435 456
+// samples per channel (1 GiB in memory), or is in another format. The error is one line that says what was found.
 func ReadWAV(path string) (kernels.Input, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return kernels.Input{}, fmt.Errorf("audio: %w", err)
 	}
-	if !info.Mode().IsRegular() { // before it is opened: opening a pipe waits for a writer
+	if !info.Mode().IsRegular() { // checked before opening, because opening a pipe waits for a writer
 		return kernels.Input{}, fmt.Errorf("audio: %s: not a regular file (want a PCM WAV file)", path)
 	}
 	f, err := os.Open(path)
@@ -54,7 +55,7 @@ func ReadWAV(path string) (kernels.Input, error) {
 
 // decode reads a WAV file of size bytes.
 func decode(r io.ReaderAt, size int64) (samples []float32, rate float64, err error) {
-	// The decoder indexes and allocates by what a file claims. A file that passes the checks below may still be broken.
+	// The decoder trusts lengths that a file claims. A file that passes the checks below may still make it panic.
 	defer func() {
 		if p := recover(); p != nil {
 			samples, rate, err = nil, 0, fmt.Errorf("malformed WAV file: %v", p)
@@ -98,18 +99,18 @@ type extension struct {
 // subformatSuffix ends the subformats that stand for a plain format code: KSDATAFORMAT_SUBTYPE_PCM and its siblings.
 var subformatSuffix = [14]byte{0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B, 0x71}
 
-// layout is where the samples lie in a file, and how to read them.
+// layout says where the samples lie in a file, and how to read them.
 type layout struct {
 	format format
 	start  int64 // of the first sample
 	bytes  int64 // of all samples
 }
 
-// frames returns the number of samples a channel.
+// frames returns the number of samples in each channel.
 func (l *layout) frames() int64 { return l.bytes / int64(l.format.FrameBytes) }
 
-// scan walks the chunks up to the samples. Everything that scan accepts lies inside the file and has a format that the
-// decoder reads.
+// scan reads the headers of chunks until it has the format and the samples. It accepts only samples that lie inside the file
+// and have a format that the decoder reads.
 func scan(r io.ReaderAt, size int64) (*layout, error) {
 	var header [12]byte
 	n, err := r.ReadAt(header[:], 0)
@@ -150,7 +151,7 @@ func scan(r io.ReaderAt, size int64) (*layout, error) {
 			}
 			haveFormat = true
 		case "data":
-			if !haveData { // players do not reach the samples of a later chunk either
+			if !haveData { // the first one counts, as in players
 				l.start, l.bytes = at, length
 			}
 			haveData = true
@@ -160,7 +161,7 @@ func scan(r io.ReaderAt, size int64) (*layout, error) {
 	return l, l.check()
 }
 
-// check says what is wrong with the samples.
+// check returns an error that says what is wrong with the samples.
 func (l *layout) check() error {
 	if l.bytes == 0 {
 		return errors.New("holds no samples")
@@ -174,7 +175,7 @@ func (l *layout) check() error {
 	return nil
 }
 
-// readFormat reads the "fmt " chunk of length bytes at offset at, and refuses what the decoder does not read.
+// readFormat reads the "fmt " chunk of length bytes at offset at. It fails if the decoder does not read the format.
 func readFormat(r io.ReaderAt, at, length int64) (format, error) {
 	const accepted = "(want integer PCM of 8, 16, 24 or 32 bits)"
 	var f format
@@ -227,9 +228,9 @@ func (l *layout) mono(r io.ReaderAt) ([]float32, error) {
 	scale := float64(int64(1) << (l.format.Bits - 1))
 	offset := 0.0
 	if l.format.Bits == 8 {
-		offset = -scale // 8-bit samples alone are unsigned
+		offset = -scale // only 8-bit samples are unsigned
 	}
-	// One below 1: the largest values of 24-bit averages and of 32 bits would round up to it.
+	// The float32 below 1. The largest averages of 24 bits and values of 32 bits would round up to 1.
 	const largest = 1 - 1.0/(1<<24)
 
 	decoder := wav.NewDecoder(l.canonical(r))
@@ -257,8 +258,8 @@ func (l *layout) mono(r io.ReaderAt) ([]float32, error) {
 	return mono, nil
 }
 
-// canonical returns the file as the decoder gets to see it: a plain PCM header, then the samples. The decoder trusts
-// the sizes inside metadata chunks, so canonical leaves them out.
+// canonical returns the file for the decoder: a plain PCM header, then the samples. The decoder trusts the sizes inside
+// metadata chunks, so canonical leaves these chunks out.
 func (l *layout) canonical(r io.ReaderAt) io.ReadSeeker {
 	f := l.format
 	f.Code = formatPCM
@@ -279,8 +280,7 @@ type forward struct{ io.Reader }
 
 func (forward) Seek(int64, int) (int64, error) { return 0, errors.ErrUnsupported }
 
-// Read returns the end of the file only without bytes. Bytes that come with it would be taken for samples by the
-// decoder.
+// Read returns io.EOF only without bytes. The decoder would misread bytes that come with io.EOF.
 func (f forward) Read(p []byte) (int, error) {
 	n, err := f.Reader.Read(p)
 	if n > 0 && err == io.EOF {

@@ -15,7 +15,7 @@ import (
 	"github.com/go-audio/wav"
 )
 
-// recording writes PCM files by hand, so that the reader is not tested against itself.
+// recording writes PCM files without the reader's code, so that the reader is not tested against itself.
 type recording struct {
 	bits, channels, rate int
 	values               []int // interleaved; 8-bit values are unsigned
@@ -172,7 +172,7 @@ func TestDecodeCrossesChunks(t *testing.T) {
 	}
 }
 
-// TestDecodeReadsTheEncoder reads files that the library's encoder wrote, not this test.
+// TestDecodeReadsTheEncoder reads files that the library's encoder wrote.
 func TestDecodeReadsTheEncoder(t *testing.T) {
 	for _, bits := range []int{8, 16, 24, 32} {
 		for _, channels := range []int{1, 2, 6} {
@@ -298,7 +298,7 @@ func expectLine(t *testing.T, path, want string) {
 	}
 }
 
-// TestReadWAVRefusesTheEndless uses a file with a hole: 256 MiB that take no space.
+// TestReadWAVRefusesTheEndless uses a file with a hole of 256 MiB, which takes no space.
 func TestReadWAVRefusesTheEndless(t *testing.T) {
 	const size = maxFrames + 2
 	path := filepath.Join(t.TempDir(), "long.wav")
@@ -336,7 +336,7 @@ func TestDecodeSurvivesItsReader(t *testing.T) {
 	}
 }
 
-// TestDecodeShrinkingFile cuts the file between the look at its size and the reading of its samples.
+// TestDecodeShrinkingFile cuts the file after its size was read and before its samples are.
 func TestDecodeShrinkingFile(t *testing.T) {
 	file := mono16.file()
 	_, _, err := decode(bytes.NewReader(file[:len(file)-4]), int64(len(file)))
