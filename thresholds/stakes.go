@@ -1,0 +1,56 @@
+package thresholds
+
+import "math"
+
+// Stakes is what the choice of a segment is worth at the sizes of it that were measured.
+type Stakes struct {
+	// Seconds of a call of the chosen implementation at the least and at the greatest of the sizes; 0 where it was not
+	// measured.
+	First, Last float64
+
+	// Gain is the time of the best other implementation at a size over that of the chosen one. Least and Most are the ends
+	// of its range, 0 where no other implementation was measured.
+	Least, Most float64
+}
+
+// Stakes returns what the choice of a segment is worth.
+func (r *Result) Stakes(segment int) Stakes {
+	var out Stakes
+	s, c := &r.Segments[segment], &r.Curves
+	for k, size := range c.Sizes {
+		if size < s.From || size > s.To {
+			continue
+		}
+		if seconds := c.Seconds[s.Implementation][k]; seconds > 0 {
+			out.Last = seconds
+			if out.First == 0 {
+				out.First = seconds
+			}
+		}
+		gain := c.gain(s.Implementation, k)
+		if math.IsNaN(gain) {
+			continue
+		}
+		if out.Most == 0 {
+			out.Least, out.Most = gain, gain
+		}
+		out.Least, out.Most = min(out.Least, gain), max(out.Most, gain)
+	}
+	return out
+}
+
+// gain returns the time of the best other implementation at a size over that of one, NaN where one of the two was not
+// measured there.
+func (c *Curves) gain(implementation, size int) float64 {
+	next := math.Inf(1)
+	for i := range c.Loss {
+		if i != implementation {
+			next = min(next, c.Loss[i][size])
+		}
+	}
+	own := c.Loss[implementation][size]
+	if math.IsInf(own, 1) || math.IsInf(next, 1) {
+		return math.NaN()
+	}
+	return math.Exp(next - own)
+}

@@ -1,0 +1,49 @@
+package thresholds
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// Only what was measured in a segment counts: not the sizes beside it, and not an implementation that was left out there.
+func TestStakes(t *testing.T) {
+	unknown, none := math.NaN(), math.Inf(1)
+	r := &Result{
+		Curves: Curves{
+			Sizes:   []int{10, 20, 40, 80, 160},
+			Seconds: [][]float64{{1, 2, 4, 8, 16}, {3, 3, 3, 4, unknown}, {9, 9, 9, 9, 9}},
+			Loss: [][]float64{
+				{0, 0, math.Log(4. / 3), math.Log(2), none},
+				{math.Log(3), math.Log(1.5), 0, 0, 0},
+				{none, none, math.Log(3), math.Log(9. / 4), none},
+			},
+		},
+		Segments: []Segment{{From: 10, To: 29, Implementation: 0}, {From: 30, To: 100, Implementation: 1}, {From: 101, To: 160, Implementation: 1}},
+	}
+	want := []Stakes{
+		{First: 1, Last: 2, Least: 1.5, Most: 3},
+		{First: 3, Last: 4, Least: 4. / 3, Most: 2},
+		{}, // neither its time nor another one's is known
+	}
+	for n := range want {
+		if diff := cmp.Diff(want[n], r.Stakes(n), cmpopts.EquateApprox(1e-12, 0)); diff != "" { // rounding of a logarithm
+			t.Errorf("segment %d (-want +got):\n%s", n, diff)
+		}
+	}
+}
+
+// A choice that is slower than another one at some size says so.
+func TestStakesOfASlowChoice(t *testing.T) {
+	r := &Result{
+		Curves: Curves{
+			Sizes: []int{1, 2}, Seconds: [][]float64{{1, 1}, {2, 0.5}}, Loss: [][]float64{{0, math.Log(2)}, {math.Log(2), 0}},
+		},
+		Segments: []Segment{{From: 1, To: 2}},
+	}
+	if s := r.Stakes(0); math.Abs(s.Least-0.5) > 1e-12 || math.Abs(s.Most-2) > 1e-12 {
+		t.Errorf("%+v, want 0.5 to 2", s)
+	}
+}
