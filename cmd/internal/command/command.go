@@ -202,8 +202,10 @@ func Plural(n int, noun string) string {
 }
 
 // Few joins the first three of some words and says how many more there are: "a, b, c and 4 more".
-func Few(words []string, separator string) string {
-	const most = 3
+func Few(words []string, separator string) string { return FewOf(3, words, separator) }
+
+// FewOf joins so many of some words as Few does.
+func FewOf(most int, words []string, separator string) string {
 	if len(words) <= most {
 		return strings.Join(words, separator)
 	}

@@ -1,0 +1,175 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Note is what is to be said of a case beside its row in a table.
+type Note struct{ Case, Text string }
+
+// Fold returns notes in few lines: what is said of several cases is said once, with the cases counted and the first of
+// them named. Numbers that differ between the cases become a range. Lines are in the order in which their first notes are.
+func Fold(notes []Note) []string {
+	var kinds []string
+	alike := map[string][]Note{}
+	for _, n := range notes {
+		kind := n.kind()
+		if alike[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		alike[kind] = append(alike[kind], n)
+	}
+	var lines []string
+	for _, kind := range kinds {
+		lines = append(lines, fold(alike[kind]))
+	}
+	return lines
+}
+
+// theme is a kind of note of which each case has details of its own.
+type theme struct {
+	pattern *regexp.Regexp // of the text
+	says    string         // of all cases
+	detail  string         // of one case, by the pattern's groups
+	fold    func(notes []Note, details []string) string
+}
+
+var themes = []theme{
+	{
+		pattern: regexp.MustCompile(`^(\S+) was not timed above \d+ .+?: it (?:falls|would be) .*$`),
+		says:    "far behind the best, and so not timed at the largest sizes",
+		detail:  "$1", fold: byDetail,
+	},
+	{
+		pattern: regexp.MustCompile(`^from (\d+) to (\d+) (\S+) may be faster than \S+: it depends on the state of the machine$`),
+		says:    "it depends on the state of the machine whether another one is faster",
+		detail:  "$3 from $1 to $2", fold: byCase,
+	},
+	{
+		pattern: regexp.MustCompile(`^stopped at (\d+) (.+?): a visit to \d+ would take about \S+ s \(a larger --budget goes further\)$`),
+		says:    "stopped early, because visits to larger sizes would take too long (a larger --budget goes further)",
+		detail:  "at $1 $2", fold: byCase,
+	},
+}
+
+func (n *Note) theme() *theme {
+	k := slices.IndexFunc(themes, func(t theme) bool { return t.pattern.MatchString(n.Text) })
+	if k < 0 {
+		return nil
+	}
+	return &themes[k]
+}
+
+// mostNumbers is how many numbers a text may have of which a reader believes ranges.
+const mostNumbers = 3
+
+// kind is the same for notes that become one line: those of a theme, and those that differ in a few numbers alone.
+func (n *Note) kind() string {
+	if t := n.theme(); t != nil {
+		return t.says
+	}
+	words, numbers := strings.Split(n.Text, " "), 0
+	for k, word := range words {
+		if m := number.FindStringSubmatch(word); m != nil {
+			words[k] = m[1] + "#" + m[3]
+			numbers++
+		}
+	}
+	if numbers > mostNumbers {
+		return n.Text
+	}
+	return strings.Join(words, " ")
+}
+
+// number finds a number in a word, between what stands before and behind it.
+var number = regexp.MustCompile(`^(\(?)(\d+(?:\.\d+)?)([,;:)]*)$`)
+
+// fold returns the line of notes of one kind.
+func fold(notes []Note) string {
+	if t := notes[0].theme(); t != nil {
+		var details []string
+		for _, n := range notes {
+			details = append(details, t.pattern.ReplaceAllString(n.Text, t.detail))
+		}
+		return t.says + ": " + t.fold(notes, details)
+	}
+	names := cases(notes)
+	if len(names) == 1 {
+		return names[0] + ": " + ranged(notes)
+	}
+	return fmt.Sprintf("%s: %s (%s)", Plural(len(names), "case"), ranged(notes), Few(names, ", "))
+}
+
+// cases returns the names of the cases of notes, each once.
+func cases(notes []Note) []string {
+	var names []string
+	for _, n := range notes {
+		if !slices.Contains(names, n.Case) {
+			names = append(names, n.Case)
+		}
+	}
+	return names
+}
+
+// mostDetails is how many cases a line has details of.
+const mostDetails = 6
+
+// byCase lists the cases with their details.
+func byCase(notes []Note, details []string) string {
+	var items []string
+	for k, n := range notes {
+		items = append(items, fmt.Sprintf("%s (%s)", n.Case, details[k]))
+	}
+	return FewOf(mostDetails, items, ", ")
+}
+
+// byDetail lists the details, the most frequent first, with their cases counted, or named where there is one.
+func byDetail(notes []Note, details []string) string {
+	of := map[string][]string{}
+	var items []string
+	for k, detail := range details {
+		if of[detail] == nil {
+			items = append(items, detail)
+		}
+		of[detail] = append(of[detail], notes[k].Case)
+	}
+	slices.SortStableFunc(items, func(a, b string) int { return len(of[b]) - len(of[a]) })
+	for k, item := range items {
+		if named := of[item]; len(named) == 1 {
+			items[k] += " in " + named[0]
+		} else {
+			items[k] += fmt.Sprintf(" in %d cases", len(named))
+		}
+	}
+	return strings.Join(items, ", ")
+}
+
+// ranged returns the text of notes that differ in numbers alone, with a range where they do: "took 1.1 to 1.4 times".
+func ranged(notes []Note) string {
+	words := strings.Split(notes[0].Text, " ")
+	for k := range words {
+		var numbers []string
+		for _, n := range notes {
+			numbers = append(numbers, number.ReplaceAllString(strings.Split(n.Text, " ")[k], "$2"))
+		}
+		slices.SortFunc(numbers, func(a, b string) int { return cmp.Compare(value(a), value(b)) })
+		if least, most := numbers[0], numbers[len(numbers)-1]; least != most {
+			words[k] = number.ReplaceAllString(words[k], "${1}"+least+" to "+most+"$3")
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// value is that of a number, and 0 of any other word.
+func value(word string) float64 {
+	v, err := strconv.ParseFloat(word, 64)
+	if err != nil {
+		return 0
+	}
+	return v
+}
