@@ -23,7 +23,7 @@ func (o *output) draw(ctx context.Context, r *harness.Run) (folder string, err e
 	if folder, err = os.MkdirTemp(o.charts, fmt.Sprintf("%s%d-*", drawing, os.Getpid())); err != nil {
 		return "", err
 	}
-	if _, err = plots.Write(ctx, folder, &r.Entry, r.Timings); err != nil {
+	if _, err = plots.Write(ctx, folder, shown(&r.Entry), r.Timings); err != nil {
 		os.RemoveAll(folder)
 		return "", err
 	}

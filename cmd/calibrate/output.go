@@ -193,18 +193,19 @@ func warnEdited(stderr io.Writer, r *harness.Run) {
 		filepath.Join(r.Folder, harness.EntryFile))
 }
 
-// print prints the entry as JSON or as tables.
-func (o *options) print(stdout io.Writer, entry *calibration.Host) error {
+// print prints the entry of a run as JSON or as tables.
+func (o *output) print(stdout io.Writer, r *harness.Run) error {
 	if o.json {
-		one := calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{*entry}}
+		one := calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{r.Entry}}
 		_, err := one.WriteTo(stdout)
 		return err
 	}
-	if err := table(stdout, entry); err != nil {
-		return err
-	}
+	entry := shown(&r.Entry)
+	table(stdout, entry, r.Fits)
+	moves(stdout, o.old, entry)
+	notes(stdout, entry)
 	if o.verbose {
-		return gpuTable(stdout, entry)
+		gpuTable(stdout, entry)
 	}
 	return nil
 }

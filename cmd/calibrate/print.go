@@ -47,112 +47,32 @@ func methodName(m *calibration.Method) string {
 	return m.Mode
 }
 
-// regretOf returns what the choices of a case cost on timings that did not choose, and the upper end of its interval.
-func regretOf(c *calibration.Case) string {
-	switch {
-	case c.Regret == nil:
-		return "?"
-	case c.Regret.Upper == nil:
-		return fmt.Sprintf("%.1f %%", 100*c.Regret.Mean)
-	}
-	return fmt.Sprintf("%.1f %%, below %.1f %%", 100*c.Regret.Mean, 100**c.Regret.Upper)
-}
-
-// table prints what was found: a row a segment.
-func table(w io.Writer, entry *calibration.Host) error {
-	fmt.Fprint(w, simulatedNote(entry))
-	fmt.Fprintf(w, "%s · %s/%s · %s · %s · %.0f s · seed %d\n\n", entry.ID, entry.Environment.OS, entry.Facts.Architecture,
-		entry.Environment.Go, methodName(&entry.Method), entry.Method.SpentSeconds, entry.Method.Seed)
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "CASE\tFROM\t95 % INTERVAL\tIMPLEMENTATION\tVERDICT\tREGRET")
-	for _, c := range entry.Cases {
-		verdict := string(c.Verdict)
-		if c.Degraded {
-			verdict += ", degraded"
-		}
-		name, regret := c.Name, regretOf(&c)
-		if len(c.Segments) == 0 {
-			fmt.Fprintf(t, "%s\t\t\t\t%s\t\n", name, verdict)
-		}
-		for _, s := range c.Segments {
-			interval := ""
-			if s.Interval != nil {
-				interval = command.Thousands(s.Interval.Low) + " – " + command.Thousands(s.Interval.High)
-			}
-			from := fmt.Sprintf("%s %s", command.Thousands(s.From), c.Axis.Unit)
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", name, from, interval, s.Implementation, verdict, regret)
-			name, verdict, regret = "", "", ""
-		}
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	return notes(w, entry)
-}
-
-// runsOf says how many runs the intervals rest on.
-func runsOf(entry *calibration.Host) []string {
-	single, assumed := 0, 0.0
-	for _, c := range entry.Cases {
-		for _, s := range c.Segments {
-			if s.Interval != nil && s.Interval.AssumedBetweenRuns > 0 {
-				single, assumed = single+1, s.Interval.AssumedBetweenRuns
-			}
-		}
-	}
-	if single == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s of cases with a single run: each assumes %.1f %% between runs, and further runs of calibrate show it",
-		command.Plural(single, "interval"), 100*assumed)}
-}
-
-// notes prints, below the table, what its rows have no room for.
-func notes(w io.Writer, entry *calibration.Host) error {
-	lines := runsOf(entry)
-	for _, c := range entry.Cases {
-		if c.Reason != "" {
-			lines = append(lines, fmt.Sprintf("%s: %s: %s", c.Name, c.Verdict, c.Reason))
-		}
-		for _, warning := range c.Warnings {
-			lines = append(lines, fmt.Sprintf("%s: %s", c.Name, warning))
-		}
-	}
-	missing := map[string]bool{}
-	for _, c := range entry.Cases {
-		for _, i := range c.Implementations {
-			if i.Excluded != "" && !missing[i.Excluded] {
-				missing[i.Excluded] = true
-				lines = append(lines, fmt.Sprintf("%s did not compete: %s", i.Name, i.Excluded))
-			}
-		}
-	}
-	if len(lines) == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(lines, "\n"))
-	return err
-}
-
 // gpuTable prints where the time of calls goes that a GPU computes, or nothing where none does.
-func gpuTable(w io.Writer, entry *calibration.Host) error {
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	rows := 0
+func gpuTable(w io.Writer, entry *calibration.Host) {
+	rows := [][]string{{"IMPLEMENTATION", "SIZE", "CALL", "GPU", "LAUNCH EFFICIENCY", "ENCODE", "GAP"}}
+	before := []string{"\nCASE, UNIT OF SIZES"} // what stands above a row, by row
 	for _, c := range entry.Cases {
-		name := c.Name
+		heading := c.Name + ", " + c.Axis.Unit
 		for _, i := range c.Implementations {
-			implementation := i.Name
 			for _, g := range i.GPUTimes {
-				if rows++; rows == 1 {
-					fmt.Fprintln(t, "\nCASE\tIMPLEMENTATION\tSIZE\tCALL\tGPU\tLAUNCH EFFICIENCY\tENCODE\tGAP BETWEEN KERNELS")
-				}
-				fmt.Fprintf(t, "%s\t%s\t%s %s\t%s\t%s\t%.0f %%\t%s\t%s\n", name, implementation, command.Thousands(g.Size), c.Axis.Unit,
-					duration(g.WallSeconds), duration(g.GPUSeconds), 100*g.LaunchEfficiency, duration(g.EncodeSeconds), duration(g.GapSeconds))
-				name, implementation = "", ""
+				rows = append(rows, []string{
+					i.Name, command.Thousands(g.Size), duration(g.WallSeconds), duration(g.GPUSeconds),
+					fmt.Sprintf("%.0f %%", 100*g.LaunchEfficiency), duration(g.EncodeSeconds), duration(g.GapSeconds),
+				})
+				before = append(before, heading)
+				heading = ""
 			}
 		}
 	}
-	return t.Flush()
+	if len(rows) == 1 {
+		return
+	}
+	for k, line := range command.Align(rows, 1, 2, 3, 4, 5, 6) {
+		if before[k] != "" {
+			fmt.Fprintln(w, before[k])
+		}
+		fmt.Fprintf(w, "%*s%s\n", indent, "", line)
+	}
 }
 
 // waking says what keeping GPUs awake took of a run, or nothing where no GPU competed.

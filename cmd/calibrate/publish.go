@@ -170,7 +170,7 @@ func has(file *calibration.Index, id string) bool {
 // report prints what was published.
 func (o *output) report(p *publication, stdout, stderr io.Writer) error {
 	entry := &p.run.Entry
-	if err := o.print(stdout, entry); err != nil {
+	if err := o.print(stdout, p.run); err != nil {
 		return err
 	}
 	if !o.json {

@@ -26,7 +26,7 @@ func Fold(notes []Note) []string {
 	}
 	var lines []string
 	for _, kind := range kinds {
-		lines = append(lines, fold(alike[kind]))
+		lines = append(lines, fold(alike[kind])...)
 	}
 	return lines
 }
@@ -35,7 +35,7 @@ func Fold(notes []Note) []string {
 type theme struct {
 	pattern *regexp.Regexp // of the text
 	says    string         // of all cases
-	detail  string         // of one case, by the pattern's groups
+	detail  func(groups []string) string
 	fold    func(notes []Note, details []string) string
 }
 
@@ -43,18 +43,35 @@ var themes = []theme{
 	{
 		pattern: regexp.MustCompile(`^(\S+) was not timed above \d+ .+?: it (?:falls|would be) .*$`),
 		says:    "far behind the best, and so not timed at the largest sizes",
-		detail:  "$1", fold: byDetail,
+		detail:  func(g []string) string { return g[1] },
+		fold:    byDetail,
 	},
 	{
 		pattern: regexp.MustCompile(`^from (\d+) to (\d+) (\S+) may be faster than \S+: it depends on the state of the machine$`),
 		says:    "it depends on the state of the machine whether another one is faster",
-		detail:  "$3 from $1 to $2", fold: byCase,
+		detail: func(g []string) string {
+			if g[1] == g[2] {
+				return g[3] + " at " + grouped(g[1])
+			}
+			return g[3] + " from " + grouped(g[1]) + " to " + grouped(g[2])
+		},
+		fold: byCase,
 	},
 	{
 		pattern: regexp.MustCompile(`^stopped at (\d+) (.+?): a visit to \d+ would take about \S+ s \(a larger --budget goes further\)$`),
 		says:    "stopped early, because visits to larger sizes would take too long (a larger --budget goes further)",
-		detail:  "at $1 $2", fold: byCase,
+		detail:  func(g []string) string { return "at " + grouped(g[1]) + " " + g[2] },
+		fold:    byCase,
 	},
+}
+
+// grouped writes the digits of a size as Thousands does.
+func grouped(digits string) string {
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return digits
+	}
+	return Thousands(n)
 }
 
 func (n *Note) theme() *theme {
@@ -89,20 +106,25 @@ func (n *Note) kind() string {
 // number finds a number in a word, between what stands before and behind it.
 var number = regexp.MustCompile(`^(\(?)(\d+(?:\.\d+)?)([,;:)]*)$`)
 
-// fold returns the line of notes of one kind.
-func fold(notes []Note) string {
+// fold returns the lines of notes of one kind: one, or several of a single case.
+func fold(notes []Note) []string {
 	if t := notes[0].theme(); t != nil {
 		var details []string
 		for _, n := range notes {
-			details = append(details, t.pattern.ReplaceAllString(n.Text, t.detail))
+			details = append(details, t.detail(t.pattern.FindStringSubmatch(n.Text)))
 		}
-		return t.says + ": " + t.fold(notes, details)
+		return []string{t.says + ": " + t.fold(notes, details)}
 	}
-	names := cases(notes)
-	if len(names) == 1 {
-		return names[0] + ": " + ranged(notes)
+	if names := cases(notes); len(names) > 1 {
+		return []string{fmt.Sprintf("%s: %s (%s)", Plural(len(names), "case"), ranged(notes), Few(names, ", "))}
 	}
-	return fmt.Sprintf("%s: %s (%s)", Plural(len(names), "case"), ranged(notes), Few(names, ", "))
+	var lines []string
+	for _, n := range notes {
+		if line := n.Case + ": " + n.Text; !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // cases returns the names of the cases of notes, each once.

@@ -39,7 +39,8 @@ func TestFold(t *testing.T) {
 		"many numbers are no range": {
 			[]Note{{"a", "1 2 3 4"}, {"b", "5 6 7 8"}}, []string{"a: 1 2 3 4", "b: 5 6 7 8"},
 		},
-		"twice the same case": {[]Note{{"a", "x"}, {"a", "x"}}, []string{"a: x"}},
+		"twice of one case":  {[]Note{{"a", "x"}, {"a", "x"}}, []string{"a: x"}},
+		"unlike in one case": {[]Note{{"a", "failed at 3"}, {"a", "failed at 5"}}, []string{"a: failed at 3", "a: failed at 5"}},
 		"left out": {
 			[]Note{
 				{"a", "go was not timed above 1024 rows: it falls over 4 times behind the best"},
@@ -52,9 +53,10 @@ func TestFold(t *testing.T) {
 		"doubts": {
 			[]Note{
 				{"a", "from 1 to 4 go may be faster than fftw: it depends on the state of the machine"},
-				{"b", "from 64 to 128 cuda may be faster than go: it depends on the state of the machine"},
+				{"b", "from 64 to 4096 cuda may be faster than go: it depends on the state of the machine"},
+				{"c", "from 8 to 8 go may be faster than cuda: it depends on the state of the machine"},
 			},
-			[]string{"it depends on the state of the machine whether another one is faster: a (go from 1 to 4), b (cuda from 64 to 128)"},
+			[]string{"it depends on the state of the machine whether another one is faster: a (go from 1 to 4), b (cuda from 64 to 4 096), c (go at 8)"},
 		},
 		"stopped": {
 			[]Note{

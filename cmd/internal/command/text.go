@@ -1,6 +1,8 @@
 package command
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -9,14 +11,17 @@ import (
 // Columns is how wide what a command prints may be.
 const Columns = 100
 
-// Wrap breaks a line that is wider than Columns at its spaces. What follows the first line is indented by two columns. A
-// number is not parted from what stands behind it, which is its next three digits or its unit; a word that is too wide for
-// a line has one of its own.
+// Wrap breaks a line that is wider than Columns at its spaces. What follows the first line is indented by two columns more
+// than that. A number is not parted from what stands behind it, which is its next three digits or its unit; a word that is
+// too wide for a line has one of its own.
 func Wrap(line string) string {
-	const indent = "  "
+	text := strings.TrimLeft(line, " ")
+	width := len(line) - len(text) // of the spaces before the text
+	text = strings.TrimRight(text, " ")
+	indent := strings.Repeat(" ", width+2)
 	var out strings.Builder
-	width := 0
-	for n, word := range unbroken(line) {
+	out.WriteString(indent[2:])
+	for n, word := range unbroken(text) {
 		w := utf8.RuneCountInString(word)
 		switch {
 		case n == 0:
@@ -49,4 +54,60 @@ func unbroken(line string) []string {
 func endsInDigit(word string) bool {
 	last, _ := utf8.DecodeLastRuneInString(word)
 	return unicode.IsDigit(last)
+}
+
+// Align returns the lines of a table, two columns between its cells. The cells of the columns that are named are flush
+// right, the others left.
+func Align(rows [][]string, right ...int) []string {
+	var widths []int
+	for _, row := range rows {
+		for k, cell := range row {
+			if k == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[k] = max(widths[k], utf8.RuneCountInString(cell))
+		}
+	}
+	lines := make([]string, len(rows))
+	for n, row := range rows {
+		cells := make([]string, len(row))
+		for k, cell := range row {
+			width := -widths[k]
+			if slices.Contains(right, k) {
+				width = widths[k]
+			}
+			cells[k] = fmt.Sprintf("%*s", width, cell)
+		}
+		lines[n] = strings.TrimRight(strings.Join(cells, "  "), " ")
+	}
+	return lines
+}
+
+// TimeRange writes two times in seconds with two or three digits: "1.2 – 31 µs". A time of 0 is not known.
+func TimeRange(first, last float64) string {
+	if first == 0 {
+		return ""
+	}
+	from, unit := scaled(first)
+	to, toUnit := scaled(last)
+	switch {
+	case unit == toUnit && from == to:
+		return from + " " + unit
+	case unit == toUnit:
+		return from + " – " + to + " " + unit
+	}
+	return from + " " + unit + " – " + to + " " + toUnit
+}
+
+// scaled writes a time in seconds in a unit in which it has one to three digits before the point.
+func scaled(seconds float64) (digits, unit string) {
+	units := []string{"s", "ms", "µs", "ns"}
+	value := seconds
+	for value < 0.9995 && len(units) > 1 {
+		value, units = 1000*value, units[1:]
+	}
+	if value < 9.95 {
+		return fmt.Sprintf("%.1f", value), units[0]
+	}
+	return fmt.Sprintf("%.0f", value), units[0]
 }

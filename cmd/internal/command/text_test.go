@@ -14,6 +14,8 @@ func TestWrap(t *testing.T) {
 		"exactly":  {strings.Repeat("µ", 98) + " a", strings.Repeat("µ", 98) + " a"},
 		"one more": {strings.Repeat("µ", 98) + " ab", strings.Repeat("µ", 98) + "\n  ab"},
 		"a number": {strings.Repeat("a", 93) + " 1 048 576 samples", strings.Repeat("a", 93) + "\n  1 048 576 samples"},
+		"indented": {"  " + strings.Repeat("a", 97) + " b", "  " + strings.Repeat("a", 97) + "\n    b"},
+		"spaces":   {"a  b  ", "a  b"},
 		"too wide": {"a " + long + " b", "a\n  " + long + "\n  b"},
 	} {
 		got := Wrap(c.line)

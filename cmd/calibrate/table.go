@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"crossover/calibration"
+	"crossover/cmd/internal/command"
+	"crossover/thresholds"
+)
+
+// table prints what was found: the cases with their verdicts, and beneath each its segments. fits adds what the choices are
+// worth.
+func table(w io.Writer, entry *calibration.Host, fits map[string]thresholds.Result) {
+	if note := simulatedNote(entry); note != "" {
+		fmt.Fprintln(w, command.Wrap(strings.TrimSuffix(note, "\n")))
+	}
+	fmt.Fprintf(w, "%s\n\n", command.Wrap(fmt.Sprintf("%s · %s/%s · %s · %s · %.0f s · seed %d", entry.ID, entry.Environment.OS,
+		entry.Facts.Architecture, entry.Environment.Go, methodName(&entry.Method), entry.Method.SpentSeconds, entry.Method.Seed)))
+	segments := [][]string{{"FROM", "95 % INTERVAL", "IMPLEMENTATION", callHeading, "FASTER THAN NEXT"}}
+	for k := range entry.Cases {
+		fit := fits[entry.Cases[k].Name]
+		for n := range entry.Cases[k].Segments {
+			segments = append(segments, segmentCells(&entry.Cases[k], n, &fit))
+		}
+	}
+	beneath := command.Align(segments, 0)
+	cases := caseLines(entry, indent+column(beneath[0], callHeading))
+	write := func(c int, segments []string) {
+		fmt.Fprintln(w, cases[c])
+		for _, s := range segments {
+			fmt.Fprintf(w, "%*s%s\n", indent, "", s)
+		}
+	}
+	write(0, beneath[:1])
+	next := 1
+	for k, c := range entry.Cases {
+		if k > 0 && c.Operation != entry.Cases[k-1].Operation {
+			fmt.Fprintln(w)
+		}
+		write(1+k, beneath[next:next+len(c.Segments)])
+		next += len(c.Segments)
+	}
+	fmt.Fprint(w, legend)
+}
+
+const (
+	callHeading = "A CALL TAKES"
+	indent      = 4 // of a segment beneath its case
+
+	legend = `
+A call takes the first time at the least size measured in the segment, the second at the greatest.
+The best other implementation takes so many times as long; below 1 it is faster somewhere. Regret is
+what the choices cost on timings that did not choose, and at most that much with 95 % confidence.
+`
+)
+
+// column returns where a word begins in a line.
+func column(line, word string) int {
+	before, _, _ := strings.Cut(line, word)
+	return utf8.RuneCountInString(before)
+}
+
+// lastVerdicts is the column in which verdicts begin at the latest, so that what stands behind fits.
+const lastVerdicts = command.Columns - len("crossover, degraded    REGRET  AT MOST")
+
+// caseLines returns the heading of the cases and the line of each. The verdicts begin in a column, unless names reach there.
+func caseLines(entry *calibration.Host, verdicts int) []string {
+	rows := [][]string{{"CASE, MEASURED SIZES", "VERDICT", "REGRET", "AT MOST"}}
+	for k := range entry.Cases {
+		c := &entry.Cases[k]
+		verdict := string(c.Verdict)
+		if c.Degraded {
+			verdict += ", degraded"
+		}
+		mean, most := regretOf(c)
+		rows = append(rows, []string{
+			fmt.Sprintf("%s, %s to %s %s", c.Name, command.Thousands(c.Axis.From), command.Thousands(c.Axis.To), c.Axis.Unit), verdict, mean, most,
+		})
+	}
+	rows[0][0] = fmt.Sprintf("%*s", 2-min(verdicts, lastVerdicts), rows[0][0])
+	return command.Align(rows, 2, 3)
+}
+
+// segmentCells returns the row of a segment of a case.
+func segmentCells(c *calibration.Case, n int, fit *thresholds.Result) []string {
+	s, interval, call, gain := &c.Segments[n], "", "", ""
+	if s.Interval != nil {
+		interval = command.Thousands(s.Interval.Low) + " – " + command.Thousands(s.Interval.High)
+	}
+	if n < len(fit.Segments) {
+		stakes := fit.Stakes(n)
+		call, gain = command.TimeRange(stakes.First, stakes.Last), gainOf(&stakes)
+	}
+	return []string{command.Thousands(s.From), interval, s.Implementation, call, gain}
+}
+
+// regretOf returns what the choices of a case cost on timings that did not choose, and the upper end of its interval.
+func regretOf(c *calibration.Case) (mean, most string) {
+	if len(c.Segments) == 0 {
+		return "", ""
+	}
+	if c.Regret == nil {
+		return "?", "?"
+	}
+	most = "?"
+	if c.Regret.Upper != nil {
+		most = percent(*c.Regret.Upper)
+	}
+	return percent(c.Regret.Mean), most
+}
+
+// percent writes a share with one decimal place, and no zero below zero.
+func percent(share float64) string { return fmt.Sprintf("%.1f %%", math.Round(1000*share)/10+0) }
+
+// gainOf writes how many times as fast as the next best one a choice is, over the segment: "1.0–3.2×".
+func gainOf(s *thresholds.Stakes) string {
+	if s.Most == 0 {
+		return ""
+	}
+	least, most := times(s.Least), times(s.Most)
+	if least == most {
+		return least + "×"
+	}
+	return least + "–" + most + "×"
+}
+
+// times writes a factor with the digits that matter.
+func times(factor float64) string {
+	switch {
+	case factor < 0.95:
+		return fmt.Sprintf("%.2f", factor)
+	case factor < 9.95:
+		return fmt.Sprintf("%.1f", factor)
+	}
+	return command.Thousands(int(math.Round(factor)))
+}
