@@ -57,6 +57,7 @@ func (s *sweep) measure(ctx context.Context, e *entry, callables []*callable, tw
 		case stop || !m.take():
 			return
 		}
+		m.tell("")
 	}
 }
 
@@ -169,6 +170,7 @@ func (m *measurement) keepDisturbed() {
 // wait waits for a quiet machine. Where it does not come, this visit waits no more.
 func (m *measurement) wait(ctx context.Context) {
 	m.waits++
+	m.tell("a quiet machine")
 	if !m.backOff(ctx) {
 		m.waits = backOffs
 	}

@@ -82,14 +82,17 @@ type Options struct {
 	// called if Sentinel is set and Together is not. It may be nil.
 	Observe func(Observed)
 
-	// Progress is called between blocks, never inside one. It may be nil.
+	// Progress is called between blocks and before waits, never inside a block. It may be nil.
 	Progress func(Progress)
 }
 
-// Progress is how far a sweep is.
+// Progress is what a sweep does, and how far it is.
 type Progress struct {
-	Case    string
-	Size    int
+	Case    string        // of the visit; "" before the first one
+	Size    int           // of the visit
+	Visit   int           // how many have begun
+	Takes   time.Duration // what the visit is expected to take; 0 where nothing is known
+	Waiting string        // what the sweep waits for: "a quiet machine"; "" where it measures
 	Elapsed time.Duration
 	Budget  time.Duration
 }
@@ -154,6 +157,7 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 
 	s := newSweep(o, len(cases))
 	defer s.caller.close()
+	s.tell("readings of the idle machine")
 	s.sentinel.settle(ctx, o.Budget/settleShare)
 	results := make([]*Result, len(cases))
 	for i := range cases {
@@ -203,6 +207,7 @@ type sweep struct {
 	entries  []*entry
 	saved    time.Duration // when the last save was over
 	saving   time.Duration // what it took
+	progress Progress      // of the present visit
 	hot      bool          // the machine throttles, and waiting did not help
 	waited   time.Duration // for a quiet machine
 	avoided  time.Duration // spent on batches whose core was shared, and on looking for another one
@@ -261,15 +266,17 @@ func (s *sweep) run(ctx context.Context) error {
 		if e == nil {
 			return ctx.Err()
 		}
-		if growing, fixed := e.costs.visit(size, blocks, e.alive(size)); growing+fixed > saveLeast.Seconds() {
+		growing, fixed := e.costs.visit(size, blocks, e.alive(size))
+		if growing+fixed > saveLeast.Seconds() {
 			if err := s.saveAll(); err != nil { // a signal does not wait until it is over
 				return err
 			}
 		}
-		s.cool(ctx, e)
-		if s.Progress != nil {
-			s.Progress(Progress{Case: e.c.Name, Size: size, Elapsed: s.elapsed(), Budget: s.Budget})
+		s.progress = Progress{
+			Case: e.c.Name, Size: size, Visit: s.progress.Visit + 1, Takes: time.Duration((growing + fixed) * float64(time.Second)),
 		}
+		s.cool(ctx, e)
+		s.tell("")
 		s.visit(ctx, e, size, blocks)
 		e.left = s.elapsed()
 		e.planner.Visited(size)
@@ -282,6 +289,16 @@ func (s *sweep) run(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// tell says how far the sweep is, and what it waits for, if anything.
+func (s *sweep) tell(waiting string) {
+	if s.Progress == nil {
+		return
+	}
+	p := s.progress
+	p.Waiting, p.Elapsed, p.Budget = waiting, s.elapsed(), s.Budget
+	s.Progress(p)
 }
 
 // startOver forgets all blocks, because the machine turned out to be quieter than when they were taken. Where half of the
@@ -440,6 +457,7 @@ func (s *sweep) cool(ctx context.Context, e *entry) {
 			e.degrade(fmt.Sprintf("the thermal state stayed %s", state))
 			return
 		}
+		s.tell("a cooler machine")
 		s.sleep(ctx, step)
 	}
 }

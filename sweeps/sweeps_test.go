@@ -105,14 +105,17 @@ func TestSweepOfSeveralCases(t *testing.T) {
 		m.newCase("d/x=1", 1, 8),
 	}
 	var seen []string
+	var last sweeps.Progress
 	o := m.options(60 * time.Second)
 	o.Progress = func(p sweeps.Progress) {
-		if !slices.Contains(seen, p.Case) {
+		if p.Visit > 0 && !slices.Contains(seen, p.Case) {
 			seen = append(seen, p.Case)
 		}
-		if p.Budget != o.Budget || p.Size < 1 || p.Elapsed < 0 || p.Elapsed > p.Budget {
-			t.Errorf("progress is %+v", p)
+		if p.Budget != o.Budget || p.Size < min(p.Visit, 1) || p.Elapsed < last.Elapsed || p.Elapsed > p.Budget+o.Budget/10 ||
+			p.Visit < last.Visit || p.Visit > last.Visit+1 || p.Takes < 0 {
+			t.Errorf("progress is %+v after %+v", p, last)
 		}
+		last = p
 	}
 	results := m.sweep(t, o, cases...)
 	for n, want := range []float64{1000, 0, 10000, 0} {

@@ -24,7 +24,9 @@ func (o *output) publish(ctx context.Context, r *harness.Run, stdout, stderr io.
 	command.Farewell(ctx, func() error { return o.halfWritten(folder) })
 	for {
 		before := o.old
+		clear := command.Status(stderr, o.noProgress, "draws charts of "+command.Plural(len(r.Entry.Cases), "case"))
 		p, err := o.attempt(ctx, r)
+		clear()
 		if err == nil {
 			if err := o.place(p); err != nil {
 				return fmt.Errorf("%s is written, but not its charts: %w", o.output, err)

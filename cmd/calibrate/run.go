@@ -84,7 +84,7 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 			waking(stderr, r)
 			disturbances(stderr, r.Entry.Environment.Sentinel)
 		}
-		if err = r.Fit(ctx); err == nil {
+		if err = out.fit(ctx, r, stderr); err == nil {
 			err = out.publish(ctx, r, stdout, stderr)
 		}
 	}
@@ -174,8 +174,14 @@ func (o *output) refit(ctx context.Context, r *harness.Run, stdout, stderr io.Wr
 			return err
 		}
 	}
-	if err := r.Fit(ctx); err != nil {
+	if err := o.fit(ctx, r, stderr); err != nil {
 		return err
 	}
 	return o.publish(ctx, r, stdout, stderr)
+}
+
+// fit fits a run, and says so on a terminal meanwhile.
+func (o *output) fit(ctx context.Context, r *harness.Run, stderr io.Writer) error {
+	defer command.Status(stderr, o.noProgress, "fits "+command.Plural(len(r.Entry.Cases), "case"))()
+	return r.Fit(ctx)
 }

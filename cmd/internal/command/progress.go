@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
@@ -13,40 +15,128 @@ import (
 )
 
 // Progress returns a function that a sweep calls between blocks, and a function that clears the line at the end. On a
-// terminal it draws a bar on stderr. With verbose it writes a line for each visit instead. Otherwise it does nothing.
-// The caller draws the bar and no goroutine does, so nothing is drawn inside a timed block.
+// terminal it draws a bar on stderr, with the time that is left, the case, and what the sweep waits for. With verbose it
+// writes a line for each visit instead. Otherwise it does nothing. The caller draws the bar and no goroutine does, so
+// nothing is drawn inside a timed block.
 func Progress(stderr io.Writer, verbose, hide bool) (step func(sweeps.Progress), done func()) {
-	nothing := func() {}
 	switch {
 	case verbose:
-		return func(p sweeps.Progress) {
-			fmt.Fprintf(stderr, "%6.1fs  %s  %d\n", p.Elapsed.Seconds(), p.Case, p.Size)
-		}, nothing
+		return visits(stderr), func() {}
 	case hide || !IsTerminal(stderr):
-		return nil, nothing
+		return nil, func() {}
 	}
-	var bar *progressbar.ProgressBar
-	return func(p sweeps.Progress) {
-			if bar == nil {
-				bar = progressbar.NewOptions64(p.Budget.Milliseconds(),
-					progressbar.OptionSetWriter(raw(stderr)),
-					progressbar.OptionSetPredictTime(false),
-					progressbar.OptionSetWidth(30),
-					progressbar.OptionThrottle(100*time.Millisecond),
-					progressbar.OptionClearOnFinish(),
-				)
-			}
-			bar.Describe(fmt.Sprintf("%-28s", p.Case))
-			_ = bar.Set64(min(p.Elapsed.Milliseconds(), p.Budget.Milliseconds()-1))
-		}, func() {
-			if bar != nil {
-				_ = bar.Finish()
-			}
-		}
+	b := &bar{to: raw(stderr), width: terminalWidth(stderr), now: time.Now}
+	return b.step, b.clear
 }
+
+// visits writes a line for each visit.
+func visits(to io.Writer) func(sweeps.Progress) {
+	last := 0
+	return func(p sweeps.Progress) {
+		if p.Visit > last {
+			last = p.Visit
+			fmt.Fprintf(to, "%6.1fs  %s  %d\n", p.Elapsed.Seconds(), p.Case, p.Size)
+		}
+	}
+}
+
+// bar is a progress bar of one line.
+type bar struct {
+	to    io.Writer
+	width int // of the terminal
+	now   func() time.Time
+	drawn time.Time
+	of    *progressbar.ProgressBar // nil before it is first drawn
+}
+
+const (
+	// redraw is the least time between two drawings: each takes the terminal, on some processor, a moment.
+	redraw = 500 * time.Millisecond
+	// barWidth and besideBar are the columns of the bar itself, and of its ends and the percentage before it.
+	barWidth, besideBar = 20, 11
+)
+
+// step draws the bar, unless it was drawn lately. What is waited for is always drawn: nothing else may be for a while.
+func (b *bar) step(p sweeps.Progress) {
+	now := b.now()
+	if p.Waiting == "" && now.Sub(b.drawn) < redraw {
+		return
+	}
+	b.drawn = now
+	if b.of == nil {
+		b.of = progressbar.NewOptions64(p.Budget.Milliseconds(),
+			progressbar.OptionSetWriter(b.to),
+			progressbar.OptionSetPredictTime(false),
+			progressbar.OptionSetElapsedTime(false),
+			progressbar.OptionSetWidth(barWidth),
+			progressbar.OptionShowDescriptionAtLineEnd(),
+			progressbar.OptionClearOnFinish(),
+		)
+	}
+	text := cut(state(p), b.width-barWidth-besideBar)
+	progressbar.OptionSetDescription(text)(b.of)
+	_ = b.of.Set64(min(p.Elapsed, p.Budget-time.Millisecond).Milliseconds())
+	b.of.Describe(text) // which draws also where the percentage stands still
+}
+
+func (b *bar) clear() {
+	if b.of != nil {
+		_ = b.of.Finish()
+	}
+}
+
+// longVisit is how long a visit takes at least of which the bar says how long.
+const longVisit = 3 * time.Second
+
+// state says how much time is left, and what the sweep does.
+func state(p sweeps.Progress) string {
+	left := max(0, p.Budget-p.Elapsed).Round(time.Second)
+	words := []string{fmt.Sprintf("%d:%02d left", left/time.Minute, left%time.Minute/time.Second)}
+	switch {
+	case p.Waiting != "":
+		words = append(words, "waits for "+p.Waiting)
+	case p.Takes >= longVisit:
+		words = append(words, fmt.Sprintf("a visit of about %.0f s", p.Takes.Seconds()))
+	}
+	if p.Case != "" {
+		words = append(words, p.Case)
+	}
+	return strings.Join(words, ", ")
+}
+
+// cut returns what of a text fits into so many columns.
+func cut(text string, columns int) string {
+	if utf8.RuneCountInString(text) <= columns {
+		return text
+	}
+	return string([]rune(text)[:max(columns-1, 0)]) + "…"
+}
+
+// Status writes on a terminal what a command does that has no bar, and returns a function that clears the line.
+func Status(stderr io.Writer, hide bool, text string) (done func()) {
+	if hide || !IsTerminal(stderr) {
+		return func() {}
+	}
+	to := raw(stderr)
+	fmt.Fprint(to, cut(text, terminalWidth(stderr)-1))
+	return func() { fmt.Fprint(to, clearLine) }
+}
+
+// clearLine makes a terminal empty the line that it is at.
+const clearLine = "\r\x1b[K"
 
 // IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := raw(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// terminalWidth returns how many columns a terminal has.
+func terminalWidth(w io.Writer) int {
+	if f, ok := raw(w).(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 80
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -24,6 +25,9 @@ func Main(program string, run func(ctx context.Context, stdout, stderr io.Writer
 	err := until(signals, grace, func(ctx context.Context) error {
 		return run(ctx, printable{os.Stdout}, printable{os.Stderr}, os.Args[1:])
 	})
+	if err != nil && IsTerminal(os.Stderr) {
+		fmt.Fprint(os.Stderr, clearLine) // of a bar that a signal left there
+	}
 	os.Exit(Exit(os.Stderr, program, err))
 }
 
