@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/plans"
 	"crossover/harness"
+	"crossover/kernels/catalogue"
 	"crossover/thresholds"
 )
 
@@ -42,7 +43,8 @@ type caseReport struct {
 	Wrong    []string     `json:"wrong"` // implementations that compute wrong values here
 	Warnings []string     `json:"warnings"`
 
-	quiet int // sizes at which the machine was quiet
+	unit  string // of the sizes
+	quiet int    // sizes at which the machine was quiet
 }
 
 type sizeReport struct {
@@ -93,7 +95,7 @@ func summarise(v *harness.Verification, seed uint64) *report {
 func reportOf(check *harness.Check) caseReport {
 	audit, result := &check.Audit, check.Result
 	c := caseReport{
-		Name: check.Case.Name, Verdict: verdictNames[audit.Finding], Regret: audit.Regret, Worst: audit.Worst, Beyond: audit.Beyond,
+		Name: check.Case.Name, unit: check.Case.Axis.Unit, Verdict: verdictNames[audit.Finding], Regret: audit.Regret, Worst: audit.Worst, Beyond: audit.Beyond,
 		Excused: harness.UnsureShare(check.Recorded),
 		Sizes:   []sizeReport{}, Wrong: []string{}, Warnings: append([]string{}, result.Warnings...),
 	}
@@ -189,40 +191,68 @@ func (r *report) writeJSON(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
+// writeTable prints the report as a table: a line a case, and another one beneath a case that does not simply hold.
 func (r *report) writeTable(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "CASE\tVERDICT\tFRESH SIZES\tREGRET\tWORST\tWHERE")
-	for _, c := range r.Cases {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%.1f %%\t%.1f %%\t%s\n", c.Name, c.Verdict, c.quiet, 100*c.Regret, 100*c.Worst, c.worst())
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	var lines []string
-	for _, c := range r.Cases {
-		for _, text := range append(c.Wrong, c.Warnings...) {
-			lines = append(lines, c.Name+": "+text)
-		}
-	}
-	for _, c := range r.Cases {
+	cases := slices.Clone(r.Cases)
+	slices.SortFunc(cases, func(a, b caseReport) int { return catalogue.Compare(a.Name, b.Name) })
+	rows := [][]string{{"CASE", "VERDICT", "FRESH SIZES", "REGRET", "WORST", "NOT KNOWN"}}
+	for _, c := range cases {
+		unknown := ""
 		if c.Excused > 0 {
-			lines = append(lines, fmt.Sprintf("%s: the calibration does not know the answer on %.0f %% of the axis, in log-size", c.Name, 100*c.Excused))
+			unknown = fmt.Sprintf("%.0f %%", 100*c.Excused)
+		}
+		rows = append(rows, []string{
+			c.Name, c.Verdict, fmt.Sprint(c.quiet), fmt.Sprintf("%.1f %%", 100*c.Regret), fmt.Sprintf("%.1f %%", 100*c.Worst), unknown,
+		})
+	}
+	var text strings.Builder
+	for k, line := range command.Align(rows, 2, 3, 4, 5) {
+		fmt.Fprintln(&text, line)
+		if k == 0 {
+			continue
+		}
+		if worst := cases[k-1].worst(); worst != "" {
+			fmt.Fprintln(&text, "    "+worst)
 		}
 	}
-	lines = append(lines, r.Skipped...)
-	if len(lines) > 0 {
-		fmt.Fprintf(w, "\n%s\n", strings.Join(lines, "\n"))
-	}
-	if r.Disturbed > 0 {
-		fmt.Fprintf(w, "\n%s more could not be measured while the machine was quiet\n", command.Plural(r.Disturbed, "size"))
-	}
-	_, err := fmt.Fprintf(w, "\n%d HOLDS, %d AMBIGUOUS, %d DRIFTED, %d UNMEASURED · regret %.2f %% over %d fresh sizes, worst %.1f %%, outside ties %.1f %%\n",
-		r.count(thresholds.Holds), r.count(thresholds.Ambiguous), r.count(thresholds.Drifted), r.count(thresholds.Unmeasured),
-		100*r.Regret, r.FreshSizes, 100*r.Worst, 100*r.Beyond)
-	if err == nil {
-		_, err = fmt.Fprintln(w, r.Plans.Line())
-	}
+	fmt.Fprint(&text, legend)
+	r.writeNotes(&text, cases)
+	fmt.Fprintf(&text, "\n%d HOLDS, %d AMBIGUOUS, %d DRIFTED, %d UNMEASURED\n",
+		r.count(thresholds.Holds), r.count(thresholds.Ambiguous), r.count(thresholds.Drifted), r.count(thresholds.Unmeasured))
+	fmt.Fprintf(&text, "regret %.2f %% over %s, worst %.1f %%, outside ties %.1f %%\n",
+		100*r.Regret, command.Plural(r.FreshSizes, "fresh size"), 100*r.Worst, 100*r.Beyond)
+	fmt.Fprintln(&text, command.Wrap(r.Plans.Line()))
+	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+const legend = `
+Regret is how much longer the file's choices take than the fastest implementations, on average and
+at worst. Not known is the share of the case's sizes of which the file says that it does not know.
+`
+
+// writeNotes prints, below the table, what its lines have no room for.
+func (r *report) writeNotes(w io.Writer, cases []caseReport) {
+	var notes []command.Note
+	for _, c := range cases {
+		for _, text := range append(c.Wrong, c.Warnings...) {
+			notes = append(notes, command.Note{Case: c.Name, Text: text})
+		}
+	}
+	for _, skipped := range r.Skipped {
+		name, why, _ := strings.Cut(skipped, ": ")
+		notes = append(notes, command.Note{Case: name, Text: why})
+	}
+	lines := command.Fold(notes)
+	if r.Disturbed > 0 {
+		lines = append(lines, fmt.Sprintf("%s more could not be measured while the machine was quiet", command.Plural(r.Disturbed, "size")))
+	}
+	for k, line := range lines {
+		if k == 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintln(w, command.Wrap(line))
+	}
 }
 
 // worst says where a case that does not simply hold is slowest.
@@ -239,5 +269,5 @@ func (c *caseReport) worst() string {
 	if at == nil {
 		return ""
 	}
-	return fmt.Sprintf("at %s the file takes %s, %s is faster", command.Thousands(at.Size), at.Chosen, at.Fastest)
+	return fmt.Sprintf("at %s %s the file takes %s, %s is faster", command.Thousands(at.Size), c.unit, at.Chosen, at.Fastest)
 }

@@ -6,9 +6,11 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
+	"crossover/cmd/internal/plans"
 	"crossover/harness"
 	"crossover/kernels"
 	"crossover/sweeps"
@@ -108,6 +110,56 @@ func TestAnUnresolvedFile(t *testing.T) {
 		c.Segments[1].Interval = &calibration.Interval{Low: 3900, High: 16000}
 		if stdout, stderr, _ := verifyOn(t, truth(1), "--calibration", save(t, file), "--seed", "1"); !strings.Contains(stdout, "1 "+want) {
 			t.Errorf("%s: want %s\n%s%s", verdict, want, stdout, stderr)
+		}
+	}
+}
+
+// The table fits the width of a terminal whatever the cases and implementations are called, in the catalogue's order, and
+// says once what is true of several cases.
+func TestTheTable(t *testing.T) {
+	fewer := caseReport{
+		Name: "sum", Verdict: "HOLDS", Regret: 0.001, Worst: 0.02, quiet: 12, Sizes: []sizeReport{{Size: 64, Chosen: "a", Fastest: "b", Slowdown: 1.02}},
+		Warnings: []string{"degraded: other programs took 49 % of a processor meanwhile"},
+	}
+	worse := caseReport{
+		Name: "stage-graph/block=512,cost=4,resident", Verdict: "UNMEASURED", Regret: 1.234, Worst: 9.876, Excused: 0.314, quiet: 3, unit: "elements",
+		Sizes: []sizeReport{
+			{Size: 64, Chosen: "a", Fastest: "b", Slowdown: 1.02},
+			{Size: 16 << 20, Chosen: "go-parallel/partitioned", Fastest: "accelerate/partitioned", Slowdown: 10.876},
+			{Size: 128, Chosen: "a", Fastest: "b", Slowdown: 20, Disturbed: true},
+		},
+		Warnings: []string{"degraded: other programs took 62 % of a processor meanwhile"},
+	}
+	r := &report{
+		Cases: []caseReport{worse, fewer}, Regret: 0.0123, Worst: 9.876, Beyond: 9.876, FreshSizes: 15, Disturbed: 1,
+		Skipped: []string{"fft/unheard=1: not in the catalogue of this version", "fft/unheard=2: not in the catalogue of this version"},
+		Plans:   plans.Summary{Rows: 1234, Inside: 1000, Undecided: 100, Unmeasured: 134, Median: 1.01, Finding: plans.Inside},
+	}
+	var table bytes.Buffer
+	if err := r.writeTable(&table); err != nil {
+		t.Fatal(err)
+	}
+	const want = `CASE                                   VERDICT     FRESH SIZES   REGRET    WORST  NOT KNOWN
+sum                                    HOLDS                12    0.1 %    2.0 %
+stage-graph/block=512,cost=4,resident  UNMEASURED            3  123.4 %  987.6 %       31 %
+    at 16 777 216 elements the file takes go-parallel/partitioned, accelerate/partitioned is faster
+` + legend + `
+2 cases: degraded: other programs took 49 to 62 % of a processor meanwhile (sum,
+  stage-graph/block=512,cost=4,resident)
+2 cases: not in the catalogue of this version (fft/unheard=1, fft/unheard=2)
+1 size more could not be measured while the machine was quiet
+
+1 HOLDS, 0 AMBIGUOUS, 0 DRIFTED, 1 UNMEASURED
+regret 1.23 % over 15 fresh sizes, worst 987.6 %, outside ties 987.6 %
+typed plans take as long as recorded: median ratio 1.01, 0 of 1234 rows outside 0.85 to 1.15,
+  100 undecided, 134 unmeasured
+`
+	if table.String() != want {
+		t.Errorf("the table is\n%s\nwant\n%s", table.String(), want)
+	}
+	for line := range strings.Lines(table.String()) {
+		if columns := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); columns > command.Columns {
+			t.Errorf("%d columns: %q", columns, line)
 		}
 	}
 }
