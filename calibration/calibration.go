@@ -97,9 +97,10 @@ type CoreKind = struct {
 // Environment is what ran on the machine, and in which state. Power, PowerMode and Priority are the worse of their
 // values before and after the sweep.
 type Environment struct {
-	OS          string  `json:"os"`         // GOOS
-	OSVersion   string  `json:"os_version"` // "Debian GNU/Linux 12 (bookworm)"
-	Driver      string  `json:"driver"`     // GPU driver and its version, "" without one
+	OS          string  `json:"os"`                     // GOOS
+	OSVersion   string  `json:"os_version"`             // "Debian GNU/Linux 12 (bookworm)"
+	Driver      string  `json:"driver"`                 // GPU driver and its version, "" without one
+	UndrivenGPU string  `json:"undriven_gpu,omitempty"` // a GPU that no driver was loaded for; "" where there was none, or nobody looked
 	Go          string  `json:"go"`
 	ToolVersion string  `json:"tool_version"`
 	ToolCommit  string  `json:"tool_commit"`          // "" where the build does not know it

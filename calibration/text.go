@@ -66,7 +66,7 @@ func (f *Facts) clean() {
 }
 
 func (e *Environment) clean() {
-	for _, s := range []*string{&e.OS, &e.OSVersion, &e.Driver, &e.Go, &e.ToolVersion, &e.ToolCommit} {
+	for _, s := range []*string{&e.OS, &e.OSVersion, &e.Driver, &e.UndrivenGPU, &e.Go, &e.ToolVersion, &e.ToolCommit} {
 		clean(s)
 	}
 }

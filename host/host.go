@@ -114,6 +114,10 @@ func (f Facts) complete() Facts {
 	return f
 }
 
+// UndrivenGPU returns the model of a GPU that Crossover could drive and that has no driver loaded on this machine, "" where
+// there is none. Identify does not know it: a machine keeps its ID when the driver is installed or removed.
+func UndrivenGPU() string { return undriven() }
+
 // Condition is the state of the machine, as far as it may disturb a measurement.
 type Condition struct {
 	Power     string  // "mains", "battery" or "unknown"

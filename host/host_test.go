@@ -22,6 +22,7 @@ func TestLinuxFacts(t *testing.T) {
 		files        map[string]string
 		want         Facts
 		id           string
+		undriven     string // a GPU without a driver
 	}{
 		{
 			name: "EPYC virtual machine", architecture: "amd64", cores: 2,
@@ -117,7 +118,7 @@ func TestLinuxFacts(t *testing.T) {
 				"sys/bus/pci/devices/0000:02:00.0/device": "0x744c\n",
 			},
 			want: Facts{Chip: "unknown amd64", Architecture: "amd64", Cores: 4},
-			id:   "unknown-amd64-4",
+			id:   "unknown-amd64-4", undriven: "NVIDIA GeForce RTX 4090",
 		},
 		{
 			name: "Xeon", architecture: "amd64", cores: 16,
@@ -228,6 +229,9 @@ func TestLinuxFacts(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			if idle := undrivenGPU(machine(test.files)); idle != test.undriven {
+				t.Errorf("a GPU without a driver is %q, want %q", idle, test.undriven)
+			}
 			got := linuxFacts(machine(test.files), test.architecture, test.cores)
 			if !reflect.DeepEqual(got, test.want) {
 				t.Errorf("facts\n got %+v\nwant %+v", got, test.want)

@@ -85,12 +85,27 @@ func nvidiaGPU(root fs.FS) string {
 }
 
 // nvidiaDevice returns the model of the first NVIDIA GPU on the PCI bus, if NVIDIA's kernel driver is loaded, and ""
-// otherwise. A container may see the bus and not the driver's list. A device that is not known is called by its number.
-// Format: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci
+// otherwise. A container may see the bus and not the driver's list.
 func nvidiaDevice(root fs.FS) string {
-	if readLine(root, "sys/module/nvidia/version") == "" {
+	if !nvidiaDriven(root) {
 		return ""
 	}
+	return nvidiaOnBus(root)
+}
+
+// undrivenGPU returns the model of the first NVIDIA GPU on the PCI bus, if NVIDIA's kernel driver is not loaded.
+func undrivenGPU(root fs.FS) string {
+	if nvidiaDriven(root) || nvidiaGPU(root) != "" {
+		return ""
+	}
+	return nvidiaOnBus(root)
+}
+
+func nvidiaDriven(root fs.FS) bool { return readLine(root, "sys/module/nvidia/version") != "" }
+
+// nvidiaOnBus returns the model of the first NVIDIA GPU on the PCI bus. A device that is not known is called by its number.
+// Format: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci
+func nvidiaOnBus(root fs.FS) string {
 	files, _ := fs.Glob(root, "sys/bus/pci/devices/*/vendor")
 	for _, file := range files {
 		class := readLine(root, path.Dir(file)+"/class")

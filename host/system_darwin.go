@@ -89,3 +89,5 @@ func bind(path string, functions map[string]any) bool {
 
 // others returns NaN: the kernel's counters of processor time need a Mach call, which has not been tried on a Mac.
 func others() float64 { return math.NaN() }
+
+func undriven() string { return "" }

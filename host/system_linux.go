@@ -19,3 +19,5 @@ func others() float64 {
 	}
 	return busySeconds(os.DirFS("/")) - (time.Duration(own.Utime.Nano() + own.Stime.Nano())).Seconds()
 }
+
+func undriven() string { return undrivenGPU(os.DirFS("/")) }

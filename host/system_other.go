@@ -15,3 +15,5 @@ func observe() Condition { return unobserved() }
 
 // others returns NaN: this package cannot ask the system here.
 func others() float64 { return math.NaN() }
+
+func undriven() string { return "" }

@@ -168,16 +168,21 @@ fftw did not compete: no libfftw3f.so.3
 
 // A machine with a GPU is told why nothing computes on it, once for all of its implementations.
 func TestAGPUWithoutItsDriverIsTold(t *testing.T) {
-	h, _ := sample()
-	h.Facts.GPU = "NVIDIA H200"
-	h.Cases[0].Implementations = append(h.Cases[0].Implementations,
-		calibration.Implementation{Name: "cufft", Processor: "gpu", Excluded: "cannot load libcuda"},
-		calibration.Implementation{Name: "fftw", Processor: "cpu"})
-	var text bytes.Buffer
-	notes(&text, shown(h))
-	for _, want := range []string{"\ncuda, cufft did not compete: cannot load libcuda\n", "\nfftw in sum did not compete: no libfftw3f.so.3\n"} {
-		if strings.Count(text.String(), want) != 1 {
-			t.Errorf("it says\n%s\nwant %q once", text.String(), want)
+	for name, has := range map[string]func(h *calibration.Host){
+		"a GPU of which the library is missing": func(h *calibration.Host) { h.Facts.GPU = "NVIDIA H200" },
+		"a GPU without a driver":                func(h *calibration.Host) { h.Environment.UndrivenGPU = "NVIDIA H200" },
+	} {
+		h, _ := sample()
+		has(h)
+		h.Cases[0].Implementations = append(h.Cases[0].Implementations,
+			calibration.Implementation{Name: "cufft", Processor: "gpu", Excluded: "cannot load libcuda"},
+			calibration.Implementation{Name: "fftw", Processor: "cpu"})
+		var text bytes.Buffer
+		notes(&text, shown(h))
+		for _, want := range []string{"\ncuda, cufft did not compete: cannot load libcuda\n", "\nfftw in sum did not compete: no libfftw3f.so.3\n"} {
+			if strings.Count(text.String(), want) != 1 {
+				t.Errorf("%s: it says\n%s\nwant %q once", name, text.String(), want)
+			}
 		}
 	}
 }

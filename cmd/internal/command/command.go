@@ -125,6 +125,7 @@ func Environment(condition host.Condition) calibration.Environment {
 	return calibration.Environment{
 		OS:          runtime.GOOS,
 		OSVersion:   condition.OSVersion,
+		UndrivenGPU: host.UndrivenGPU(),
 		Go:          runtime.Version(),
 		ToolVersion: Version,
 		ToolCommit:  Commit(),
