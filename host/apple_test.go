@@ -14,12 +14,12 @@ import (
 // object is an object of the fake registry: a string, a number, or something else.
 type object any
 
-// fakeMac stands in for IOKit, CoreFoundation and the Objective-C runtime, and counts references. A function that
-// creates or copies an object adds one reference, and the caller must give it back.
+// fakeMac stands in for IOKit, CoreFoundation and the Objective-C runtime, and counts references. A function that creates or
+// copies an object adds one reference, which the caller must release.
 type fakeMac struct {
 	t          *testing.T
-	properties []object // of the services, one each; nil where a service lacks it
-	powered    object   // what provides power; nil if the system does not tell
+	properties []object // of the services, one each; nil if a service lacks it
+	powered    object   // the power source; nil if the system does not say
 	state      ref      // NSProcessInfo's thermal state
 	lowPower   bool     // NSProcessInfo's
 	missing    string   // the function or class that the system lacks
@@ -287,7 +287,7 @@ func TestApplePowerMode(t *testing.T) {
 	}
 }
 
-// The messages that are sent are in Apple's headers, and have the results that the headers say.
+// The messages that this package sends are in Apple's headers, with the results in the headers.
 func TestSelectors(t *testing.T) {
 	text, err := os.ReadFile("testdata/selectors.tsv")
 	if err != nil {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// Likeness says how near the machine of a calibration is to another one: the greater, the nearer. What lies between Other
-// and Same is a near match, whose calibration may stand in. Untold is the nearest of them.
+// Likeness says how near the machine of a calibration is to another one. A greater value is nearer. Between Other and Same
+// are near matches, whose calibrations may stand in for a missing one. Untold is the nearest match.
 type Likeness int
 
-// The kinds of likeness. The first difference in this order counts.
+// The kinds of likeness. If machines differ in several ways, the first in this order counts.
 const (
 	Other Likeness = iota // a chip of another family
 	otherArchitecture
@@ -20,17 +20,18 @@ const (
 	otherCores
 	otherCaches
 	otherID
-	Untold // nothing differs, but nobody says which processor it is
+	Untold // nothing differs, but the processors are unknown
 	Same
 )
 
-// Compare says how near the machine that a calibration describes is to the machine of f, and in one clause what keeps the two
-// from being the same: "" if they are, or if they have nothing in common. This is the one rule: processors that differ in
-// family, model or stepping are never taken for the same machine, nor are those of which that is not known. sameID says that
-// the calibration has the id of the machine.
+// Compare says how near the machine that a calibration describes is to the machine of f. The string says in one clause what
+// differs. It is "" if the machines are the same or have nothing in common. Processors that differ in family, model or
+// stepping are never the same machine, nor are processors for which these are unknown. sameID says that the calibration has
+// the id of the machine.
 //
-// Caches count where both tell them. A GPU that the calibration alone knows is no difference under the same id: its driver
-// described it there. Memory does not count, and no clock: both change with the settings of a virtual machine.
+// Caches count if both sides know them. Under the same id, a GPU that only the calibration knows is no difference, because
+// its driver described it to the calibration. Memory and clock rates do not count, because they change with the settings of
+// a virtual machine.
 func (f Facts) Compare(calibrated Facts, sameID bool) (Likeness, string) {
 	likeness, reason := f.difference(calibrated, sameID)
 	if related := sameID || f.Family != "" && f.Family == calibrated.Family; !related {
@@ -67,10 +68,10 @@ func (f Facts) difference(g Facts, sameID bool) (Likeness, string) {
 	return Same, ""
 }
 
-// told reports whether it is known which processor it is.
+// told reports whether the processor is known.
 func (f Facts) told() bool { return f.CPUFamily != "" }
 
-// otherCaches reports whether a cache differs that is known on both sides.
+// otherCaches reports whether a cache differs that both sides know.
 func (f Facts) otherCaches(g Facts) bool {
 	its := g.caches()
 	for level, size := range f.caches() {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// alike is a machine, and what one change makes of it.
+// alike returns a machine, with a change if there is one.
 func alike(change func(f *Facts)) Facts {
 	f := linuxFacts(machine(map[string]string{
 		"proc/cpuinfo": x86("AuthenticAMD", 25, 17, "AMD EPYC", "1"),
@@ -61,7 +61,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s: %d, %q\nwant %d, %q", name, likeness, reason, c.likeness, c.reason)
 		}
 	}
-	// The id that a driver's facts stand under rests on what the system told.
+	// The id rests on what the system says, not on what the driver adds.
 	driven := alike(func(f *Facts) { f.GPU = "NVIDIA H200" })
 	if likeness, reason := here.Compare(driven, true); likeness != Same {
 		t.Errorf("a GPU that its driver told, under the same id: %d, %q", likeness, reason)
@@ -71,7 +71,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// A file's entry is the same machine only under an id that no other processor has.
+// An entry of a file is the same machine only under an id that no other processor has.
 func TestIDsTellProcessorsApart(t *testing.T) {
 	ids := map[string]bool{}
 	for _, f := range []Facts{

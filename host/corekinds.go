@@ -15,11 +15,11 @@ type CoreKind = struct {
 	Count int    // of the machine
 }
 
-// The two kinds that most chips have. Facts counts them in fields of their own.
+// The two kinds of most chips with several. Facts has fields for them.
 const performance, efficiency = "Performance", "Efficiency"
 
-// withKinds puts the kinds of cores into the facts, the fastest first. Kinds without a core do not count. If only one
-// kind is left, the cores are all alike, and the facts name no kind.
+// withKinds returns the facts with the given kinds of cores, the fastest first. Kinds without a core do not count. If only
+// one kind is left, the facts have no kinds, because the cores are all alike.
 func (f Facts) withKinds(kinds []CoreKind) Facts {
 	kinds = slices.DeleteFunc(kinds, func(k CoreKind) bool { return k.Count < 1 })
 	switch {
@@ -32,12 +32,12 @@ func (f Facts) withKinds(kinds []CoreKind) Facts {
 	return f
 }
 
-// mostLevels is more kinds than any chip has. A greater number is nonsense.
+// mostLevels is more kinds than any chip has. A greater number is an error.
 const mostLevels = 64
 
-// appleKinds reads the kinds of cores of a Mac, which macOS calls performance levels. Level 0 is the fastest. The second
-// level of a chip with two need not be Efficiency: macOS calls those of an M5 Pro Super and Performance.
-// Reference: https://developer.apple.com/documentation/kernel/1387446-sysctlbyname/determining_system_capabilities
+// appleKinds reads the kinds of cores of a Mac. macOS calls them performance levels, and level 0 is the fastest. Two levels
+// need not be Performance and Efficiency: those of an M5 Pro are Super and Performance. Reference:
+// https://developer.apple.com/documentation/kernel/1387446-sysctlbyname/determining_system_capabilities
 func appleKinds(s sysctl) []CoreKind {
 	levels := s.number("hw.nperflevels")
 	if levels > mostLevels {
@@ -55,8 +55,8 @@ func appleKinds(s sysctl) []CoreKind {
 	return kinds
 }
 
-// unnamed names a level that the system does not name. The chips of the first systems that counted levels had two:
-// performance and efficiency.
+// unnamed returns the name of a level that the system does not name. Early systems with levels gave no names. Their chips
+// had two kinds, performance and efficiency.
 func unnamed(level, levels int64) string {
 	if levels == 2 {
 		return []string{performance, efficiency}[level]
@@ -64,8 +64,8 @@ func unnamed(level, levels int64) string {
 	return fmt.Sprintf("Level %d", level)
 }
 
-// linuxKinds counts the kinds of cores of a hybrid chip. For Intel's chips Linux lists the kinds. For Arm's, each core
-// has a capacity, which names its kind if there are more than two.
+// linuxKinds counts the kinds of cores of a hybrid chip. For Intel's chips Linux lists the kinds. For Arm's chips Linux
+// gives each core a capacity. If there are more than two capacities, they name the kinds.
 func linuxKinds(root fs.FS) []CoreKind {
 	listed := []CoreKind{
 		{performance, countList(readLine(root, "sys/devices/cpu_core/cpus"))},

@@ -1,11 +1,10 @@
-// Package host says which machine this is, as far as the times of a computation depend on it, and in which condition
-// it is now.
+// Package host says which machine this is, as far as times of computations depend on it, and in which condition it is now.
 //
-// It starts no program. Linux is asked through /proc and /sys, macOS through sysctl and the frameworks that every Mac has,
-// which are loaded at run time; what is asked of the frameworks has not run on a Mac yet. It does not measure anything,
-// and it does not drive a GPU; a GPU that needs its driver to describe itself is described by the package that drives it.
-// The usual steps are Identify once, its ID to find an entry in calibration.json, Compare to hold the machine of an entry
-// against this one, and Observe before and after a sweep.
+// The package reads /proc and /sys on Linux, and asks sysctl and the frameworks of every Mac on macOS. The frameworks are
+// loaded at run time. The code that calls them has not run on a Mac yet. The package starts no program, measures nothing and
+// opens no GPU. If only a GPU's driver can describe the GPU, the package that drives it does. The usual steps are Identify,
+// once; ID, to find an entry in calibration.json; Compare, to compare the machine of an entry with this one; and Observe
+// before and after a sweep.
 package host
 
 import (
@@ -15,57 +14,60 @@ import (
 	"strings"
 )
 
-// Facts is the machine as far as its times depend on it. Its fields are those of calibration.Facts, in the same order,
-// so that one converts to the other: calibration.Facts(host.Identify()).
+// Facts describe a machine, as far as times depend on it. The fields are those of calibration.Facts, in the same order, so
+// that one type converts to the other: calibration.Facts(host.Identify()).
 type Facts struct {
-	Chip             string // "Apple M3 Max", "AMD EPYC", "ARM Neoverse-N1"; "unknown amd64" where nothing names it
-	Family           string // slug shared by the chip's siblings, see Family; "" where the chip is not known
+	Chip             string // "Apple M3 Max", "AMD EPYC", "ARM Neoverse-N1"; "unknown amd64" if nothing names it
+	Family           string // slug shared by the chip's siblings, see Family; "" if unknown
 	Architecture     string // GOARCH
 	Cores            int    // logical processors that the process may use
-	PerformanceCores int    // of the machine; 0 where its cores are all alike or not told apart, or CoreKinds says it
-	EfficiencyCores  int    // of the machine; 0 where its cores are all alike or not told apart, or CoreKinds says it
+	PerformanceCores int    // of the machine; 0 if its cores are all alike or of unknown kinds, or CoreKinds has them
+	EfficiencyCores  int    // of the machine; 0 if its cores are all alike or of unknown kinds, or CoreKinds has them
 
-	// CoreKinds is the kinds of cores, the fastest first, where they are other ones than performance and efficiency.
+	// CoreKinds are the kinds of cores, the fastest first. It is nil if the kinds are performance and efficiency, or if
+	// there is only one.
 	CoreKinds []CoreKind
 
-	// Vendor, CPUFamily, CPUModel and Stepping are what the processor tells of itself, "" where it is not told. Chips of one
-	// name may differ in them: clouds call a Zen 4 and a Zen 5 "AMD EPYC". On x86 the last three are decimal numbers. On Arm
-	// they are the architecture, the part and "r3p1" for variant 3 and revision 1, with "+" between the kinds of cores. On an
-	// Apple chip they are macOS's cpufamily, its cpusubfamily and nothing.
+	// Vendor, CPUFamily, CPUModel and Stepping are what the processor says of itself, or "" if unknown. Chips of one name
+	// may differ in them: clouds call both a Zen 4 and a Zen 5 "AMD EPYC". On x86 the last three are decimal numbers. On Arm
+	// they are the architecture, the part, and a stepping such as "r3p1" for variant 3 and revision 1. A "+" separates the
+	// parts and the steppings of several kinds of cores. On an Apple chip they are macOS's cpufamily, its cpusubfamily, and
+	// "".
 	Vendor    string // "AuthenticAMD", "GenuineIntel", "ARM", "Apple"
 	CPUFamily string
 	CPUModel  string
 	Stepping  string
 
-	// The caches of the first core, or of the fastest kind; 0 where unknown. A hypervisor may hide them.
+	// The caches of the first core, or of the fastest kind, in bytes; 0 if unknown. A hypervisor may hide them.
 	L1DataBytes int64
 	L2Bytes     int64
 	L3Bytes     int64
 
 	MemoryBytes    int64  // 0 where unknown
-	GPU            string // "NVIDIA H200"; the chip's own name where the GPU is part of it; "" where there is none
+	GPU            string // "NVIDIA H200"; the name of the chip if the GPU is part of it; "" if there is none
 	GPUCores       int    // 0 where unknown
-	GPUMemoryBytes int64  // 0 where memory is unified, unknown, or there is no GPU
+	GPUMemoryBytes int64  // 0 if memory is unified or unknown, or if there is no GPU
 }
 
-// Identify returns the facts of this machine. It takes well under 5 ms and cannot fail: a fact that the system does
-// not tell stays zero, and a chip that nothing names is called "unknown" and its architecture.
+// Identify returns the facts of this machine. It takes well under 5 ms and cannot fail. A fact that the system does not give
+// stays zero. A chip without a name is called "unknown" and its architecture, as in "unknown amd64".
 //
-// On an Apple chip the number of GPU cores is a property of the GPU in IOKit's registry. A virtual machine has no such
-// GPU, and the number stays 0. On Linux a GPU is found if NVIDIA's kernel driver lists it under /proc/driver/nvidia, or
-// if that driver is loaded and the device is on the PCI bus. Its cores and its memory stay 0. It does not matter
-// whether the libraries are installed that drive the GPU, so that a machine keeps its ID.
+// On an Apple chip the number of GPU cores is a property of the GPU in IOKit's registry. A virtual machine has no such GPU,
+// so the number stays 0. On Linux, Identify finds a GPU if NVIDIA's kernel driver lists it under /proc/driver/nvidia, or if
+// that driver is loaded and the device is on the PCI bus. The cores and the memory of that GPU stay 0. The libraries that
+// drive the GPU need not be installed, so that a machine has the same ID with and without them.
 func Identify() Facts { return identify() }
 
-// ID returns the slug by which calibration.json knows the machine:
+// ID returns the slug that names the machine in calibration.json:
 //
-//   - an Apple chip is its name, which no two processors share, and the number of its GPU cores, or of its CPU cores while
-//     that is not known: apple-m3-max-40;
-//   - any other machine is its chip, its processor's family, model and stepping, and the number of cores:
-//     amd-epyc-9r14-f25m17s1-2; Arm's parts are in the chip's name already: arm-neoverse-n1-r3p1-4;
-//   - with a GPU of its own behind that: amd-epyc-9r14-f25m17s1-2-nvidia-h200.
+//   - for an Apple chip: the name of the chip, which no two processors share, and the number of GPU cores, or of CPU cores
+//     if the former is unknown: apple-m3-max-40;
+//   - for any other chip: its name, the family, model and stepping of the processor, and the number of cores:
+//     amd-epyc-9r14-f25m17s1-2; for Arm only the stepping, because the names of Arm chips have the part:
+//     arm-neoverse-n1-r3p1-4;
+//   - the GPU follows, if it is not part of the chip: amd-epyc-9r14-f25m17s1-2-nvidia-h200.
 //
-// Caches are not in the ID, because a hypervisor may show others after the next start. Compare looks at them.
+// Caches are not in the ID, because a hypervisor may report others after the next start. Compare takes them into account.
 func (f Facts) ID() string {
 	parts := []string{cmp.Or(slug(f.Chip), "unknown")}
 	switch {
@@ -83,8 +85,8 @@ func (f Facts) ID() string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "-")
 }
 
-// SameGPU reports whether a threshold measured against the GPU of f means something on g: both have the same GPU, or
-// each has the one that is built into its chip and the chips are of one family.
+// SameGPU reports whether thresholds of f's GPU apply to g. They do if both have the same GPU, or if each GPU is part of its
+// chip and the chips are of one family.
 func (f Facts) SameGPU(g Facts) bool {
 	if f.GPU == "" || g.GPU == "" {
 		return false
@@ -97,7 +99,7 @@ func (f Facts) apple() bool { return strings.HasPrefix(f.Family, "apple-") }
 
 func (f Facts) arm() bool { return strings.HasPrefix(f.Architecture, "arm") }
 
-// prefixed puts a prefix before a text, and nothing before none.
+// prefixed returns a text with a prefix, or "" for an empty text.
 func prefixed(prefix, text string) string {
 	if text == "" {
 		return ""
@@ -105,7 +107,7 @@ func prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-// complete fills in what follows from the rest.
+// complete fills in the facts that follow from others.
 func (f Facts) complete() Facts {
 	f.Family = Family(f.Chip)
 	if f.Chip == "" {
@@ -124,31 +126,29 @@ type Condition struct {
 	PowerMode string  // "normal", "low" or "unknown"
 	Priority  string  // of this process: "normal", "lowered", "background" or "unknown"
 	Thermal   string  // "nominal", "fair", "serious", "critical" or "unknown"
-	Load      float64 // runnable processes, mean of the last minute; −1 where unknown
-	OSVersion string  // "Debian GNU/Linux 12 (bookworm)", "macOS 15.1"; "" where unknown
+	Load      float64 // runnable processes, mean of the last minute; −1 if unknown
+	OSVersion string  // "Debian GNU/Linux 12 (bookworm)", "macOS 15.1"; "" if unknown
 }
 
-// Observe returns the condition of the machine now. It cannot fail: what the system does not tell is "unknown".
+// Observe returns the condition of the machine now. It cannot fail. What the system does not say is "unknown".
 //
-// On Linux the thermal state is critical when a zone is at its hot or critical trip point, serious when one is at a
-// passive trip point or a processor is held back by its cooling device, fair within 5 °C of a passive trip point, and
-// nominal otherwise. On macOS the thermal state is NSProcessInfo's and the power source is IOKit's; an uninterruptible
+// On Linux the thermal state is critical if a zone is at its hot or critical trip point. It is serious if a zone is at a
+// passive trip point or a cooling device slows a processor down. It is fair within 5 °C below a passive trip point, and
+// nominal otherwise. On macOS the thermal state is NSProcessInfo's, and the power source is IOKit's. An uninterruptible
 // power supply counts as a battery.
 //
-// The power mode is low in macOS's low-power mode, which a user can have on mains too, and under a platform profile of
-// Linux that slows the machine down. The priority is lowered for a process with a nice value above 0, with one of
-// Linux's batch policies, or of QoS class utility. It is background under Linux's idle policy, and where macOS keeps
-// the process on the slowest kind of core. A sentinel cannot see that, because such a process is slow from start to
-// end.
+// The power mode is low in macOS's low-power mode, also on mains, and under a platform profile of Linux that slows the
+// machine down. The priority is lowered for a process with a nice value above 0, under Linux's batch policy, and in QoS
+// class utility. It is background under Linux's idle policy, and if macOS keeps the process on the slowest kind of core. A
+// sentinel in the process cannot notice a low priority, because the process is slow from start to end.
 func Observe() Condition { return observe() }
 
-// unobserved is the condition of a machine whose system tells nothing.
+// unobserved returns the condition of a machine whose system says nothing.
 func unobserved() Condition {
 	return Condition{Power: "unknown", PowerMode: "unknown", Priority: "unknown", Thermal: "unknown", Load: -1}
 }
 
-// OthersSeconds returns how many seconds of processor time other programs than this one have taken since the system
-// started: the difference of two readings is what other programs computed between them. Its resolution is a hundredth
-// of a second, and time that a hypervisor gave to other guests counts too. It is NaN where the system does not tell, as
-// on a Mac.
+// OthersSeconds returns the seconds of processor time that all other programs have taken since the system started. The
+// difference of two readings is what they took in between. The resolution is a hundredth of a second. Time that a hypervisor
+// gave to other guests counts, too. The result is NaN if the system does not say, as on a Mac.
 func OthersSeconds() float64 { return others() }

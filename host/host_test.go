@@ -249,7 +249,7 @@ func x86(vendor string, family, model int, name, stepping string) string {
 		"microcode\t: 0x1\ncpu MHz\t\t: 2300.000\n\n", vendor, family, model, name, stepping)
 }
 
-// armCores is what /proc/cpuinfo says of cores, each with its implementer, variant, part and revision.
+// armCores is what /proc/cpuinfo says of Arm cores, each with its implementer, variant, part and revision.
 func armCores(cores ...string) string {
 	text := ""
 	for n, core := range cores {
@@ -306,14 +306,14 @@ func TestAppleFacts(t *testing.T) {
 	}
 }
 
-// macOS says how many kinds of cores there are and what each is called.
+// macOS says how many kinds of cores there are, and their names.
 func TestAppleCoreKinds(t *testing.T) {
 	type level struct {
 		name  string
 		count int
 	}
 	for name, c := range map[string]struct {
-		number int // −1 where macOS does not say
+		number int // −1 if macOS does not say
 		levels []level
 		want   Facts
 	}{
@@ -562,7 +562,7 @@ func keys(values map[string]string) sysctl {
 func TestBusySeconds(t *testing.T) {
 	for name, c := range map[string]struct {
 		stat string
-		want float64 // NaN where it is not told
+		want float64 // NaN if the system does not say
 	}{
 		"a machine":       {"cpu  100 20 30 4000 5 6 7 8 0 0\ncpu0 1 2 3\n", 1.71}, // all but idle and iowait
 		"no steal column": {"cpu  100 20 30 4000 5 6 7\n", math.NaN()},

@@ -2,7 +2,7 @@ package host
 
 import "bytes"
 
-// ref is a reference to an object of macOS, 0 where there is none.
+// ref is a reference to an object of macOS, or 0.
 type ref uintptr
 
 // ioKit holds the functions of IOKit and CoreFoundation that this package calls. On macOS they are those of the
@@ -34,11 +34,11 @@ const (
 	int64Type = 4          // kCFNumberSInt64Type
 )
 
-// mostOfAKind is a number of parts that no chip has of any kind.
+// mostOfAKind is more parts of any kind than a chip has.
 const mostOfAKind = 1 << 16
 
-// gpuCores returns the number of cores of the GPU that is part of an Apple chip, or 0 if IOKit's registry does not
-// tell. The number is a property of that GPU's driver. A nil k tells nothing.
+// gpuCores returns the number of cores of the GPU in an Apple chip, or 0 if IOKit's registry does not say or k is nil. The
+// number is a property of the GPU's driver.
 func (k *ioKit) gpuCores() int {
 	if k == nil {
 		return 0
@@ -53,7 +53,7 @@ func (k *ioKit) gpuCores() int {
 		return 0
 	}
 	var services uint32
-	if k.matchingServices(mainPort, matching, &services) != 0 { // which releases matching
+	if k.matchingServices(mainPort, matching, &services) != 0 { // it releases matching
 		return 0
 	}
 	defer k.releaseObject(services)
@@ -65,7 +65,7 @@ func (k *ioKit) gpuCores() int {
 	return cores
 }
 
-// count returns a property that is a number of things, or 0 if the property is not a plausible number.
+// count returns a property that is a number of parts, or 0 if the property is not a plausible number.
 func (k *ioKit) count(service uint32, key ref) int {
 	property := k.property(service, key, allocator, 0)
 	if property == 0 {
@@ -79,7 +79,7 @@ func (k *ioKit) count(service uint32, key ref) int {
 	return int(value)
 }
 
-// powerSource says what feeds the machine. A nil k says "unknown".
+// powerSource returns Condition.Power. It returns "unknown" for a nil k.
 func (k *ioKit) powerSource() string {
 	if k == nil {
 		return "unknown"
@@ -89,7 +89,7 @@ func (k *ioKit) powerSource() string {
 		return "unknown"
 	}
 	defer k.release(sources)
-	kind := k.providing(sources) // a constant, which is not to be released
+	kind := k.providing(sources) // a constant, which must not be released
 	if kind == 0 || k.typeOf(kind) != k.stringType() {
 		return "unknown"
 	}

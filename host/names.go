@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Family returns the slug that a chip shares with its siblings, "" for a chip without a name:
+// Family returns the slug that a chip shares with its siblings, or "" for a chip without a name:
 //
-//   - an Apple chip's is its generation: M3, M3 Pro, M3 Max and M3 Ultra are apple-m3;
-//   - an Arm core design's is the design itself, since many chips share it already: arm-neoverse-n1;
-//   - any other chip's is the words before its first number: AMD EPYC 7B13 is amd-epyc, Intel Xeon Platinum 8259CL is
+//   - for an Apple chip, the generation: M3, M3 Pro, M3 Max and M3 Ultra are apple-m3;
+//   - for an Arm core design, the design itself, because many chips share it: arm-neoverse-n1;
+//   - for any other chip, the words before the first number: AMD EPYC 7B13 is amd-epyc, Intel Xeon Platinum 8259CL is
 //     intel-xeon-platinum, AMD Ryzen 9 5950X is amd-ryzen.
 func Family(chip string) string {
 	words := strings.Fields(cleanChip(chip))
@@ -39,11 +39,11 @@ func Family(chip string) string {
 
 var (
 	trademark = regexp.MustCompile(`(?i)\((r|tm|c)\)`)
-	// noise is the words of a brand string that say nothing, or only repeat the number of cores.
+	// noise matches words of a brand string that say nothing, or only repeat the number of cores.
 	noise = regexp.MustCompile(`(?i)^(cpu|processor|\w+-cores?|\d+(st|nd|rd|th)|gen)$`)
 )
 
-// cleanChip takes trademarks, clock rates, core counts and empty words out of a processor's brand string.
+// cleanChip removes trademarks, clock rates, numbers of cores and empty words from a processor's brand string.
 func cleanChip(brand string) string {
 	brand = trademark.ReplaceAllString(brand, " ")
 	brand, _, _ = strings.Cut(brand, "@")
@@ -58,7 +58,7 @@ func cleanChip(brand string) string {
 	return strings.Join(words, " ")
 }
 
-// slug returns the letters and digits of s in lower case. One hyphen replaces all other characters between two of them.
+// slug returns the letters and digits of s in lower case. A hyphen replaces each run of other characters in between.
 func slug(s string) string {
 	var b strings.Builder
 	gap := false

@@ -22,16 +22,16 @@ const (
 	qosUtility     = 0x11
 
 	ofProcess       = 0 // PRIO_PROCESS: the nice value
-	ofDarwinProcess = 4 // PRIO_DARWIN_PROCESS: not 0 for a process that was put into the background
+	ofDarwinProcess = 4 // PRIO_DARWIN_PROCESS: not 0 for a background process
 	myself          = 0
 	failed          = -1
 )
 
-// priority says how macOS schedules this process. A nil s says "unknown".
+// priority says how macOS schedules this process. It returns "unknown" for a nil s.
 //
-// getpriority tells of "taskpolicy -b". The QoS class with which the main thread began tells of a launchd job of type
-// Background and of "taskpolicy -c". Threads that Go started do not have that class. A program's own thread that calls
-// Go may have a class too. None of these tells what "taskpolicy -b -p" does to a process from outside.
+// getpriority reveals "taskpolicy -b". The QoS class with which the main thread began reveals a launchd job of type
+// Background, and "taskpolicy -c". Threads that Go started do not have that class. A thread of a program that calls Go may
+// have a class, too. None of these reveals "taskpolicy -b -p", which changes a process from outside.
 func (s *scheduling) priority() string {
 	if s == nil {
 		return "unknown"
@@ -47,7 +47,7 @@ func (s *scheduling) priority() string {
 	return "normal"
 }
 
-// lowerQoS returns the lower of two classes, one of which may be unspecified.
+// lowerQoS returns the lower of two classes. If one is unspecified, it returns the other.
 func lowerQoS(a, b uint32) uint32 {
 	if a == qosUnspecified || b == qosUnspecified {
 		return max(a, b)
@@ -55,11 +55,11 @@ func lowerQoS(a, b uint32) uint32 {
 	return min(a, b)
 }
 
-// linuxPriority says how Linux schedules this process, by the nice value and the policy of its first thread.
+// linuxPriority says how Linux schedules this process. It depends on the nice value and the policy of the first thread.
 // Format: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
 func linuxPriority(root fs.FS) string {
 	const (
-		nice, policy = 19 - 3, 41 - 3 // in the part behind the name, which begins with the third field
+		nice, policy = 19 - 3, 41 - 3 // in the part after the name, which begins with the third field
 		batch, idle  = "3", "5"       // SCHED_BATCH, SCHED_IDLE
 	)
 	stat := readLine(root, "proc/self/stat")

@@ -19,7 +19,7 @@ type objectiveC struct {
 // Reference: https://developer.apple.com/documentation/foundation/nsprocessinfothermalstate
 var processThermalStates = []string{"nominal", "fair", "serious", "critical"}
 
-// thermalState returns what NSProcessInfo says of the machine. A nil o says "unknown".
+// thermalState returns the thermal state of NSProcessInfo. It returns "unknown" for a nil o.
 func (o *objectiveC) thermalState() string {
 	state, told := o.ask("thermalState")
 	if !told || state >= ref(len(processThermalStates)) {
@@ -28,22 +28,22 @@ func (o *objectiveC) thermalState() string {
 	return processThermalStates[state]
 }
 
-// powerMode says whether the machine is in low-power mode. A nil o says "unknown".
+// powerMode says whether the machine is in low-power mode. It returns "unknown" for a nil o.
 //
-// Reference: https://developer.apple.com/documentation/foundation/nsprocessinfo/islowpowermodeenabled, which is as old as
-// macOS 12, the oldest that Go makes programs for.
+// Reference: https://developer.apple.com/documentation/foundation/nsprocessinfo/islowpowermodeenabled. It exists since macOS
+// 12, the oldest version that Go supports.
 func (o *objectiveC) powerMode() string {
 	answer, told := o.ask("isLowPowerModeEnabled")
 	switch {
 	case !told:
 		return "unknown"
-	case uint8(answer) != 0: // a BOOL is a byte, and the bytes above it in the register may be anything
+	case uint8(answer) != 0: // a BOOL is one byte; the other bytes of the register are undefined
 		return "low"
 	}
 	return "normal"
 }
 
-// ask sends a message without arguments to NSProcessInfo's one object. With a nil o, told is false.
+// ask sends a message without arguments to the only object of NSProcessInfo. With a nil o, told is false.
 func (o *objectiveC) ask(selector string) (answer ref, told bool) {
 	if o == nil {
 		return 0, false

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// Processor says which processor it is, in the words of its vendor: "AuthenticAMD family 25 model 17 stepping 1". It is ""
-// where the system tells nothing.
+// Processor returns the processor in the words of its vendor: "AuthenticAMD family 25 model 17 stepping 1". It returns "" if
+// the processor is unknown.
 func (f Facts) Processor() string {
 	return strings.TrimSpace(f.Vendor + prefixed(" family ", f.CPUFamily) + prefixed(" model ", f.CPUModel) + prefixed(" stepping ", f.Stepping))
 }
 
-// Caches says how large the caches are: "L1 32 KiB, L2 1 MiB, L3 32 MiB". It is "" where the system tells nothing.
+// Caches returns the sizes of the caches: "L1 32 KiB, L2 1 MiB, L3 32 MiB". It returns "" if they are unknown.
 func (f Facts) Caches() string {
 	var known []string
 	for i, size := range f.caches() {
@@ -34,9 +34,9 @@ func (f Facts) Caches() string {
 
 func (f Facts) caches() [3]int64 { return [3]int64{f.L1DataBytes, f.L2Bytes, f.L3Bytes} }
 
-// processorOf returns the chip and its processor from /proc/cpuinfo, and no other fact. The chip is named by the designs of
-// its Arm cores, else by its model name. The reader stops after the first core of a chip that has a model name alone,
-// because a machine with hundreds of cores takes milliseconds to write the rest.
+// processorOf returns the facts that /proc/cpuinfo has of the chip and its processor. The designs of Arm cores name a chip,
+// and otherwise the model name does. If there is a model name and no Arm core, processorOf stops reading after the first
+// core, because the kernel takes milliseconds to write the rest for hundreds of cores.
 func processorOf(cpuinfo io.Reader) Facts {
 	var f Facts
 	var kinds armKinds
@@ -78,8 +78,8 @@ func processorOf(cpuinfo io.Reader) Facts {
 	return kinds.describe(f)
 }
 
-// decimal returns a number as it is written, "" for anything else: Linux writes "unknown" where a processor does not tell
-// its stepping.
+// decimal returns value if it is a decimal number, and otherwise "". Linux writes "unknown" if it does not know the
+// stepping.
 func decimal(value string) string {
 	if _, err := strconv.ParseUint(value, 10, 16); err != nil {
 		return ""
@@ -112,8 +112,8 @@ func (f *Facts) readCaches(root fs.FS) {
 	}
 }
 
-// appleProcessor reads which processor a Mac has, and the caches of its fastest kind of core.
-// Reference: https://developer.apple.com/documentation/kernel/1387446-sysctlbyname/determining_system_capabilities
+// appleProcessor reads the processor of a Mac, and the caches of its fastest kind of core. Reference:
+// https://developer.apple.com/documentation/kernel/1387446-sysctlbyname/determining_system_capabilities
 func (f *Facts) appleProcessor(s sysctl) {
 	if f.apple() {
 		f.Vendor = "Apple"
@@ -128,10 +128,10 @@ func (f *Facts) appleProcessor(s sysctl) {
 	f.L3Bytes = cmp.Or(s.number("hw.perflevel0.l3cachesize"), s.number("hw.l3cachesize"))
 }
 
-// armCore is what /proc/cpuinfo tells of an Arm core, as written there.
+// armCore is what /proc/cpuinfo says of an Arm core, as written there.
 type armCore struct{ implementer, architecture, variant, part, revision string }
 
-// stepping is the core's revision as Arm writes it: "r3p1".
+// stepping returns the revision of the core as Arm writes it: "r3p1".
 func (c armCore) stepping() string {
 	variant, err := strconv.ParseUint(c.variant, 0, 8)
 	if err != nil || decimal(c.revision) == "" {
@@ -140,7 +140,7 @@ func (c armCore) stepping() string {
 	return fmt.Sprintf("r%dp%s", variant, c.revision)
 }
 
-// armKinds are the different cores of a chip, in the order in which the kernel lists them.
+// armKinds are the different cores of a chip, in the order of /proc/cpuinfo.
 type armKinds []armCore
 
 func (k *armKinds) add(c armCore) {
@@ -149,7 +149,7 @@ func (k *armKinds) add(c armCore) {
 	}
 }
 
-// describe adds the chip and its processor to the facts, where there are Arm cores.
+// describe adds the chip and its processor to the facts if there are Arm cores.
 func (k armKinds) describe(f Facts) Facts {
 	if len(k) == 0 {
 		return f
@@ -170,8 +170,8 @@ func (k armKinds) describe(f Facts) Facts {
 	return f
 }
 
-// coreDesign names an Arm core by the implementer and part numbers of its MIDR_EL1 register, "" where the implementer
-// is not known. Numbers: https://github.com/torvalds/linux/blob/master/arch/arm64/include/asm/cputype.h
+// coreDesign returns the name of an Arm core by the implementer and part numbers of its MIDR_EL1 register, or "" if the
+// implementer is unknown. Numbers: https://github.com/torvalds/linux/blob/master/arch/arm64/include/asm/cputype.h
 func coreDesign(implementer, part string) string {
 	maker, known := implementers[implementer]
 	if !known {

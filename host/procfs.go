@@ -34,7 +34,7 @@ func linuxFacts(root fs.FS, architecture string, cores int) Facts {
 	return f.complete()
 }
 
-// memoryOf returns the total memory in bytes from /proc/meminfo, 0 where it does not say.
+// memoryOf returns the total memory in bytes from /proc/meminfo, or 0 if it is not there.
 func memoryOf(meminfo io.Reader) int64 {
 	lines := bufio.NewScanner(meminfo)
 	for lines.Scan() {
@@ -49,7 +49,7 @@ func memoryOf(meminfo io.Reader) int64 {
 	return 0
 }
 
-// countList counts the members of a kernel list such as "0-7,16", 0 for anything else.
+// countList returns the number of members of a kernel list such as "0-7,16", or 0 for any other text.
 func countList(list string) int {
 	count := 0
 	for part := range strings.SplitSeq(list, ",") {
@@ -67,7 +67,7 @@ func countList(list string) int {
 	return count
 }
 
-// nvidiaGPU returns the model of the first GPU that NVIDIA's kernel driver lists, "" where there is none.
+// nvidiaGPU returns the model of the first GPU that NVIDIA's kernel driver lists, or "".
 func nvidiaGPU(root fs.FS) string {
 	files, _ := fs.Glob(root, "proc/driver/nvidia/gpus/*/information")
 	for _, file := range files {
@@ -84,8 +84,8 @@ func nvidiaGPU(root fs.FS) string {
 	return ""
 }
 
-// nvidiaDevice returns the model of the first NVIDIA GPU on the PCI bus, if NVIDIA's kernel driver is loaded, and ""
-// otherwise. A container may see the bus and not the driver's list.
+// nvidiaDevice returns the model of the first NVIDIA GPU on the PCI bus, or "" if NVIDIA's kernel driver is not loaded. A
+// container may see the bus and not the driver's list.
 func nvidiaDevice(root fs.FS) string {
 	if !nvidiaDriven(root) {
 		return ""
@@ -103,7 +103,7 @@ func undrivenGPU(root fs.FS) string {
 
 func nvidiaDriven(root fs.FS) bool { return readLine(root, "sys/module/nvidia/version") != "" }
 
-// nvidiaOnBus returns the model of the first NVIDIA GPU on the PCI bus. A device that is not known is called by its number.
+// nvidiaOnBus returns the model of the first NVIDIA GPU on the PCI bus. An unknown device is named by its number.
 // Format: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci
 func nvidiaOnBus(root fs.FS) string {
 	files, _ := fs.Glob(root, "sys/bus/pci/devices/*/vendor")
@@ -123,10 +123,10 @@ func nvidiaOnBus(root fs.FS) string {
 	return ""
 }
 
-// displayController is how the PCI class of a GPU begins; its bridges and sound devices have others.
+// displayController begins the PCI class of a GPU. Bridges and sound devices of NVIDIA have other classes.
 const displayController = "0x03"
 
-// nvidiaModels are models by their PCI device numbers, named as NVIDIA's driver names them. Numbers:
+// nvidiaModels are models by their PCI device numbers, with the names of NVIDIA's driver. Numbers:
 // https://pci-ids.ucw.cz/read/PC/10de
 var nvidiaModels = map[string]string{
 	"1db1": "Tesla V100-SXM2-16GB", "1db5": "Tesla V100-SXM2-32GB", "1eb8": "Tesla T4",
@@ -167,9 +167,9 @@ func prettyName(release string) string {
 	return ""
 }
 
-// powerSource says what feeds the machine, by the supplies that the kernel lists. A supply of a device (a mouse) does
-// not count; a full battery beside a charger that is online is mains.
-// Format: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-class-power
+// powerSource returns Condition.Power, by the power supplies that the kernel lists. The supply of a device, such as a mouse,
+// does not count. A supply that is online means mains, even with a battery. Format:
+// https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-class-power
 func powerSource(root fs.FS) string {
 	files, _ := fs.Glob(root, "sys/class/power_supply/*/type")
 	source := "unknown"
@@ -192,8 +192,8 @@ func powerSource(root fs.FS) string {
 	return source
 }
 
-// platformMode says whether the firmware holds the machine back to save power, or noise.
-// Format: https://docs.kernel.org/userspace-api/sysfs-platform_profile.html
+// platformMode returns Condition.PowerMode. It is low if the firmware slows the machine down to save power or to reduce
+// noise. Format: https://docs.kernel.org/userspace-api/sysfs-platform_profile.html
 func platformMode(root fs.FS) string {
 	switch readLine(root, "sys/firmware/acpi/platform_profile") {
 	case "low-power", "cool", "quiet":
@@ -204,13 +204,13 @@ func platformMode(root fs.FS) string {
 	return "unknown"
 }
 
-// thermalStates in order of severity.
+// thermalStates are in order of severity.
 var thermalStates = []string{"unknown", "nominal", "fair", "serious", "critical"}
 
-// thermalState judges every thermal zone by its trip points and every processor by its cooling device, and returns the
-// worst. Format: https://docs.kernel.org/driver-api/thermal/sysfs-api.html
+// thermalState returns the worst state of all thermal zones, by their trip points, and of all processors, by their cooling
+// devices. Format: https://docs.kernel.org/driver-api/thermal/sysfs-api.html
 func thermalState(root fs.FS) string {
-	const margin = 5000 // m°C below a passive trip point at which the zone counts as fair
+	const margin = 5000 // m°C below a passive trip point from which a zone is fair
 	worst := 0
 	judge := func(state string) { worst = max(worst, slices.Index(thermalStates, state)) }
 
@@ -244,14 +244,14 @@ func thermalState(root fs.FS) string {
 	return thermalStates[worst]
 }
 
-// readMilli returns the temperature that a file holds, in m°C. Kernels write 0 or less for a sensor that is off and for
-// a trip point that is not set.
+// readMilli returns the temperature in a file, in m°C. It returns false for 0 or less, which kernels write for a sensor that
+// is off and for a trip point that is not set.
 func readMilli(root fs.FS, name string) (int, bool) {
 	value, err := strconv.Atoi(readLine(root, name))
 	return value, err == nil && value > 0
 }
 
-// readLine returns the first line of a small file without its end, "" where it cannot be read.
+// readLine returns the first line of a small file, without its end, or "" if the file cannot be read.
 func readLine(root fs.FS, name string) string {
 	text, err := fs.ReadFile(root, name)
 	if err != nil {
@@ -261,11 +261,11 @@ func readLine(root fs.FS, name string) string {
 	return strings.TrimSpace(strings.TrimRight(line, "\x00"))
 }
 
-// ticks is how many units of /proc/stat make a second: USER_HZ, which is 100 on every architecture that Go runs on.
+// ticks is the number of units of /proc/stat in a second: USER_HZ, which is 100 on every architecture of Go.
 const ticks = 100
 
-// busySeconds returns the seconds that all processors together have computed since the system started, for all
-// programs. Time that a hypervisor took away counts too. The result is NaN if the system does not tell.
+// busySeconds returns the seconds of processor time that all programs have taken since the system started. Time that a
+// hypervisor took away counts, too. The result is NaN if the system does not say.
 func busySeconds(root fs.FS) float64 {
 	fields := strings.Fields(readLine(root, "proc/stat"))
 	// cpu user nice system idle iowait irq softirq steal …

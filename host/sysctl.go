@@ -6,11 +6,12 @@ import (
 	"math"
 )
 
-// sysctl returns the value of a name in macOS's management information base, as its bytes; a trailing zero byte may be
-// cut off, as syscall.Sysctl does.
+// sysctl returns the bytes of a value in macOS's management information base. A trailing zero byte may be cut off, as in
+// syscall.Sysctl.
 type sysctl func(name string) (string, error)
 
-// number decodes a little-endian integer of up to eight bytes, 0 where the name is not there.
+// number decodes a little-endian integer of up to eight bytes. It returns 0 if the name does not exist or the integer is
+// negative.
 func (s sysctl) number(name string) int64 {
 	value, err := s(name)
 	if err != nil || len(value) > 8 {
@@ -21,7 +22,7 @@ func (s sysctl) number(name string) int64 {
 	return max(0, int64(binary.LittleEndian.Uint64(bytes[:])))
 }
 
-// count returns the number of things that a chip has, 0 where the name is not there or the number is absurd.
+// count returns a number of parts of a chip. It returns 0 if the name does not exist or the number is absurd.
 func (s sysctl) count(name string) int {
 	n := s.number(name)
 	if n > mostOfAKind {
@@ -30,7 +31,7 @@ func (s sysctl) count(name string) int {
 	return int(n)
 }
 
-// identifier returns a 32-bit number that names something, in a format, "" where the name is not there: 0 may name something.
+// identifier formats a 32-bit number that identifies something; even 0 may. It returns "" if the name does not exist.
 func (s sysctl) identifier(name, format string) string {
 	if _, err := s(name); err != nil {
 		return ""
@@ -38,7 +39,7 @@ func (s sysctl) identifier(name, format string) string {
 	return fmt.Sprintf(format, uint32(s.number(name)))
 }
 
-// text returns a value as a string, "" where the name is not there.
+// text returns a value as a string, or "" if the name does not exist.
 func (s sysctl) text(name string) string {
 	value, err := s(name)
 	if err != nil {
@@ -47,9 +48,9 @@ func (s sysctl) text(name string) string {
 	return value
 }
 
-// appleFacts reads the facts of a Mac. gpuCores returns the number of cores of an Apple chip's GPU, or 0 if the system
-// does not tell. It is called only for such a chip.
-// Reference: https://developer.apple.com/documentation/kernel/1387446-sysctlbyname/determining_system_capabilities
+// appleFacts reads the facts of a Mac. It calls gpuCores only for an Apple chip. gpuCores returns the number of cores of the
+// chip's GPU, or 0 if the system does not say. Reference:
+// https://developer.apple.com/documentation/kernel/1387446-sysctlbyname/determining_system_capabilities
 func appleFacts(s sysctl, gpuCores func() int, architecture string, cores int) Facts {
 	f := Facts{
 		Chip:         cleanChip(s.text("machdep.cpu.brand_string")),
@@ -59,13 +60,13 @@ func appleFacts(s sysctl, gpuCores func() int, architecture string, cores int) F
 	}.withKinds(appleKinds(s)).complete()
 	f.appleProcessor(s)
 	if f.apple() {
-		f.GPU = f.Chip // every Apple chip has a GPU, and macOS names it after the chip
+		f.GPU = f.Chip // every Apple chip has a GPU, which macOS names after the chip
 		f.GPUCores = gpuCores()
 	}
 	return f
 }
 
-// appleCondition reads the condition of a Mac. A nil argument tells nothing.
+// appleCondition reads the condition of a Mac. For a nil argument, the words of the condition are "unknown".
 func appleCondition(s sysctl, k *ioKit, o *objectiveC, p *scheduling) Condition {
 	c := unobserved()
 	c.Power, c.PowerMode, c.Priority, c.Thermal = k.powerSource(), o.powerMode(), p.priority(), o.thermalState()

@@ -17,7 +17,7 @@ func observe() Condition {
 	return appleCondition(syscall.Sysctl, loadIOKit(), loadObjectiveC(), loadScheduling())
 }
 
-// loadIOKit returns nil where a function is missing.
+// loadIOKit returns nil if a function is missing.
 var loadIOKit = sync.OnceValue(func() *ioKit {
 	k := new(ioKit)
 	if bind("/System/Library/Frameworks/IOKit.framework/IOKit", map[string]any{
@@ -42,7 +42,7 @@ var loadIOKit = sync.OnceValue(func() *ioKit {
 	return nil
 })
 
-// loadObjectiveC returns nil where a function is missing. Foundation brings NSProcessInfo.
+// loadObjectiveC returns nil if a function is missing. Foundation has NSProcessInfo.
 var loadObjectiveC = sync.OnceValue(func() *objectiveC {
 	o := new(objectiveC)
 	if bind("/System/Library/Frameworks/Foundation.framework/Foundation", nil) &&
@@ -58,7 +58,7 @@ var loadObjectiveC = sync.OnceValue(func() *objectiveC {
 	return nil
 })
 
-// loadScheduling returns nil where a function is missing.
+// loadScheduling returns nil if a function is missing.
 var loadScheduling = sync.OnceValue(func() *scheduling {
 	p := new(scheduling)
 	if bind("/usr/lib/libSystem.B.dylib", map[string]any{
@@ -71,7 +71,7 @@ var loadScheduling = sync.OnceValue(func() *scheduling {
 	return nil
 })
 
-// bind loads a library of the system and points variables at its functions. It reports whether it has them all.
+// bind loads a library of the system and sets variables to its functions. It reports whether the library has them all.
 func bind(path string, functions map[string]any) bool {
 	library, err := purego.Dlopen(path, purego.RTLD_LAZY|purego.RTLD_GLOBAL)
 	if err != nil {
@@ -87,7 +87,7 @@ func bind(path string, functions map[string]any) bool {
 	return true
 }
 
-// others returns NaN: the kernel's counters of processor time need a Mach call, which has not been tried on a Mac.
+// others returns NaN, because the kernel's counters of processor time need a Mach call, which nobody has tried on a Mac yet.
 func others() float64 { return math.NaN() }
 
 func undriven() string { return "" }

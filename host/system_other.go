@@ -13,7 +13,7 @@ func identify() Facts {
 
 func observe() Condition { return unobserved() }
 
-// others returns NaN: this package cannot ask the system here.
+// others returns NaN, because this package does not ask the system here.
 func others() float64 { return math.NaN() }
 
 func undriven() string { return "" }
