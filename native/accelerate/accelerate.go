@@ -1,15 +1,15 @@
-// Package accelerate computes with Apple's Accelerate framework on the processor, found and loaded at run time, without
-// cgo: vDSP's transforms, convolution, biquads and sums, vForce's exponentials and logarithms, and the BLAS.
+// Package accelerate computes with Apple's Accelerate framework on the processor: vDSP's transforms, convolution, biquads
+// and sums, vForce's exponentials and logarithms, and the BLAS. The framework is found and loaded at run time, without cgo.
 //
-// It holds what Crossover's operations need and is no general binding. Accelerate is a part of macOS; elsewhere [Probe]
-// says so and nothing fails. It has not run on a Mac yet: on Linux its tests run against a library that implements the
-// definitions in Apple's documentation. The usual steps are
+// The package has what Crossover's operations need and is not a general binding. Accelerate is a part of macOS. Elsewhere
+// [Probe] fails, and nothing else does. The package has not run on a Mac yet. On Linux its tests use a library that
+// implements the definitions in Apple's documentation. The usual steps are
 //
-//  1. [Probe], and go elsewhere if it fails;
-//  2. make what has state, [NewReal] or [NewBiquad], or call a function of slices.
+//  1. call [Probe], and compute without Accelerate if it fails;
+//  2. make a transform or a filter by [NewReal] or [NewBiquad], or call a function of slices.
 //
-// Slices that overlap partly, or whose lengths differ where the documentation wants them equal, panic. No function
-// allocates once warm.
+// Slices must not overlap partly. Functions panic if slices have wrong lengths. No function allocates once warm. Functions
+// that need Accelerate panic if Probe fails.
 //
 // Reference: https://developer.apple.com/documentation/accelerate
 package accelerate
@@ -37,14 +37,14 @@ type library struct {
 
 var loaded = sync.OnceValues(load)
 
-// Probe returns nil where Accelerate can be used, else one line that says what is missing. The first call loads the
-// framework.
+// Probe returns nil if Accelerate can be used, and otherwise an error of one line that says what is missing. The first call
+// loads the framework.
 func Probe() error {
 	_, err := loaded()
 	return err
 }
 
-// must returns the library for a function that is called after Probe succeeded.
+// must returns the library. It panics if Probe fails.
 func must() *library {
 	lib, err := loaded()
 	if err != nil {
@@ -53,9 +53,9 @@ func must() *library {
 	return lib
 }
 
-// call is the argument list of one call into C, with the numbers that C takes by address and the memory that it sees.
-// Objects on Go's heap do not move. The call is on the heap and holds everything that C touches. Its arguments lie in a
-// slice already, so making the call allocates nothing.
+// call is the argument list of one call into C, with the numbers that C takes by address and pointers to the memory that C
+// uses. Objects on Go's heap do not move. The call is on the heap and keeps everything alive that C touches. The arguments
+// are already in a slice, so calling C allocates nothing.
 type call struct {
 	words  [16]uintptr
 	count  int
@@ -77,7 +77,7 @@ func (c *call) number(v int) *call {
 	return c
 }
 
-// pointer appends an address and keeps what it points to.
+// pointer appends an address, and keeps the object at the address alive.
 func (c *call) pointer(p unsafe.Pointer) *call {
 	c.keep[c.kept] = p
 	c.kept++
@@ -102,8 +102,8 @@ func (c *call) length(n int) *call {
 	return c.pointer(unsafe.Pointer(&c.int32s[0]))
 }
 
-// run calls a function. It returns the function's result, and the first number that was passed by address, which some
-// functions write.
+// run calls a function. It returns the result, and the first number that was passed by address, because some functions write
+// their result there.
 func (c *call) run(function uintptr) (result uintptr, written float32) {
 	result = invoke(function, c.words[:c.count])
 	runtime.KeepAlive(c)
@@ -157,7 +157,7 @@ func Multiply(dst, src []float32, a float32) {
 // Reference: https://developer.apple.com/documentation/accelerate/vdsp_sve
 func Sum(x []float32) float32 { return reduce(must().sve, x) }
 
-// Max returns the greatest value of x, which is not empty.
+// Max returns the greatest value of x, which must not be empty.
 //
 // Reference: https://developer.apple.com/documentation/accelerate/vdsp_maxv
 func Max(x []float32) float32 { return reduce(must().maxv, x) }
@@ -172,13 +172,12 @@ func reduce(function uintptr, x []float32) float32 {
 // Reference: https://developer.apple.com/documentation/accelerate/vvlogf
 func Log(dst, src []float32) { vforce(must().vvlogf, dst, src) }
 
-// Exp sets dst[i] to e to the power of src[i]. dst may be src.
+// Exp sets dst[i] to e^src[i]. dst may be src.
 //
 // Reference: https://developer.apple.com/documentation/accelerate/vvexpf
 func Exp(dst, src []float32) { vforce(must().vvexpf, dst, src) }
 
-// vforce calls a function of vForce. Such a function takes the length as a 32-bit int, so long slices take several
-// calls.
+// vforce calls a function of vForce. The length is a 32-bit int there, so long slices take several calls.
 func vforce(function uintptr, dst, src []float32) {
 	equal(dst, src)
 	const most = 1 << 30
@@ -189,14 +188,14 @@ func vforce(function uintptr, dst, src []float32) {
 	}
 }
 
-// Convolve sets dst[i] to the sum over j of src[i+len(taps)−1−j]·taps[j]: the part of the convolution that has all of
-// its inputs. src has len(dst) + len(taps) − 1 values and does not overlap dst.
+// Convolve sets dst[i] to the sum over j of src[i+len(taps)−1−j]·taps[j]: the outputs of a convolution that need no samples
+// beyond src. src has len(dst) + len(taps) − 1 values and must not overlap dst. Convolve panics if the lengths do not fit.
 //
 // Reference: https://developer.apple.com/documentation/accelerate/vdsp_conv
 func Convolve(dst, src, taps []float32) {
 	if len(src) != len(dst)+len(taps)-1 {
 		panic("accelerate: src has not the values of dst and the taps, less one")
 	}
-	last := unsafe.Pointer(&taps[len(taps)-1]) // walked backwards, because vDSP_conv is a correlation
+	last := unsafe.Pointer(&taps[len(taps)-1]) // read backwards, because vDSP_conv is a correlation
 	begin().slice(src).number(1).pointer(last).number(-1).slice(dst).number(1).number(len(dst)).number(len(taps)).run(must().conv)
 }

@@ -6,15 +6,15 @@ import (
 	"unsafe"
 )
 
-// Biquad is vDSP's second-order section. It is for one goroutine at a time.
+// Biquad is vDSP's second-order section. Only one goroutine at a time may use a Biquad.
 type Biquad struct {
 	lib   *library
 	setup uintptr
 	delay [4]float32
 }
 
-// NewBiquad returns the section y[n] = b0·x[n] + b1·x[n−1] + b2·x[n−2] − a1·y[n−1] − a2·y[n−2]. It fails where Probe
-// does.
+// NewBiquad returns the section y[n] = b0·x[n] + b1·x[n−1] + b2·x[n−2] − a1·y[n−1] − a2·y[n−2]. It fails if Probe does, or
+// if vDSP makes no setup.
 //
 // Reference: https://developer.apple.com/documentation/accelerate/vdsp_biquad_createsetup
 func NewBiquad(b0, b1, b2, a1, a2 float64) (*Biquad, error) {
@@ -31,8 +31,9 @@ func NewBiquad(b0, b1, b2, a1, a2 float64) (*Biquad, error) {
 	return s, nil
 }
 
-// Filter writes the filtered src to dst, which has its length and may be src. history is the last two values of the
-// input and of the output before the call: x[−2], x[−1], y[−2], y[−1]; Filter leaves there what the next call needs.
+// Filter writes the filtered src to dst. dst has the length of src, and may be src. history holds the last two inputs and
+// outputs before the call: x[−2], x[−1], y[−2], y[−1]. Filter updates it for the next call. Filter panics if the lengths
+// differ.
 //
 // Reference: https://developer.apple.com/documentation/accelerate/vdsp_biquad
 func (s *Biquad) Filter(dst, src []float32, history *[4]float32) {

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// product holds the arguments of sgemm_, which takes all of them by address.
+// product holds the arguments of sgemm_. Fortran takes all of them by address.
 type product struct {
 	transA, transB byte
 	m, n, k        int32
@@ -15,9 +15,9 @@ type product struct {
 
 var products = sync.Pool{New: func() any { return new(product) }}
 
-// Gemm computes C = alpha·op(A)·op(B) + beta·C for row-major matrices without gaps, where op(X) is X or, with trans,
-// its transpose. op(A) is m×k, op(B) is k×n, C is m×n. C is not read when beta is 0. Accelerate chooses the number of
-// threads. It panics where a slice is too short.
+// Gemm computes C = alpha·op(A)·op(B) + beta·C for row-major matrices without gaps. op(X) is X, or the transpose of X if
+// transX is set. op(A) is m×k, op(B) is k×n, C is m×n. C is not read if beta is 0. Accelerate chooses the number of threads.
+// Gemm panics if a slice is too short or a dimension is 0.
 //
 // Reference: https://developer.apple.com/documentation/accelerate/blas
 func Gemm(transA, transB bool, m, n, k int, alpha float32, a, b []float32, beta float32, c []float32) {
@@ -27,7 +27,7 @@ func Gemm(transA, transB bool, m, n, k int, alpha float32, a, b []float32, beta 
 	if m == 0 || n == 0 || k == 0 {
 		panic("accelerate: a matrix without elements")
 	}
-	// sgemm_ is column-major, and a row-major matrix read by columns is its transpose: Cᵀ = op(B)ᵀ·op(A)ᵀ.
+	// sgemm_ is column-major. A row-major matrix read by columns is its transpose, so this computes Cᵀ = op(B)ᵀ·op(A)ᵀ.
 	p := products.Get().(*product)
 	*p = product{
 		transA: fortran(transB), transB: fortran(transA),
@@ -56,7 +56,7 @@ func fortran(trans bool) byte {
 	return 'N'
 }
 
-// columns returns the length of a stored row of a matrix whose op is rows×columns.
+// columns returns the length of a row in memory, for a matrix X whose op(X) is rows×columns.
 func columns(trans bool, rows, columns int) int {
 	if trans {
 		return rows

@@ -22,23 +22,24 @@ func splitOf(re, im []float32) *split {
 	return &split{unsafe.Pointer(unsafe.SliceData(re)), unsafe.Pointer(unsafe.SliceData(im))}
 }
 
-// Real transforms n real samples to the n/2+1 bins of their spectrum and back. It is for one goroutine at a time.
+// Real transforms n real samples to the n/2+1 bins of their spectrum and back. Only one goroutine at a time may use a Real.
 type Real struct {
-	n      int
-	engine realEngine
+	n         int
+	transform packedTransform
 }
 
-// realEngine transforms the packed halves of a signal in place. Before, even samples are real parts and odd samples are
-// imaginary parts. After, bin k is at k. Bin 0 is real, and bin n/2 is stored as its imaginary part.
-type realEngine interface {
-	forward() // leaves twice the transform, as vDSP does
-	inverse() // leaves n times the samples of the spectrum
+// packedTransform transforms a packed real signal in place. In the signal, even samples are real parts and odd samples are
+// imaginary parts. In the spectrum, value k is bin k. Bin 0 is real, and bin n/2 takes the place of its imaginary part.
+type packedTransform interface {
+	forward() // computes twice the transform, as vDSP does
+	inverse() // computes n times the samples of the spectrum
 	parts() *split
 	values() []float32 // the real parts, then the imaginary ones
 }
 
-// NewReal returns the transform of n real samples, n even and at least 2. vDSP has lengths 2^k from 4 on and 3, 5 or 15 times
-// 2^k; others become a convolution of a power of two (Bluestein). It fails where Probe does.
+// NewReal returns the transform of n real samples. n is even, from 2 to 2^28. vDSP has transforms of lengths 2^k from 4 on,
+// and of 3, 5 or 15 times 2^k. Other lengths become a convolution by transforms of a power of two (Bluestein). NewReal fails
+// if Probe does, if n is out of range, or if there is no memory for tables.
 func NewReal(n int) (*Real, error) {
 	if n < 2 || n%2 != 0 || n > 1<<28 {
 		return nil, fmt.Errorf("accelerate: transform of %d samples: want an even number from 2 to %d", n, 1<<28)
@@ -47,23 +48,23 @@ func NewReal(n int) (*Real, error) {
 	if err != nil {
 		return nil, err
 	}
-	var engine realEngine
+	var transform packedTransform
 	if n == 2 {
-		engine = newPair()
+		transform = newPair()
 	} else if n&(n-1) == 0 {
-		engine, err = newZrip(lib, n)
+		transform, err = newZrip(lib, n)
 	} else if e := newDFT(lib, n); e != nil {
-		engine = e
+		transform = e
 	} else {
-		engine, err = newChirp(lib, n)
+		transform, err = newChirp(lib, n)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Real{n, engine}, nil
+	return &Real{n, transform}, nil
 }
 
-// newSetup returns vDSP's tables for transforms of 2^log2 points. e owns them.
+// newSetup returns vDSP's tables for transforms of 2^log2 points. They are freed when e is unreachable.
 //
 // Reference: https://developer.apple.com/documentation/accelerate/vdsp_create_fftsetup
 func newSetup[E any](lib *library, log2 int, e *E) (uintptr, error) {
@@ -75,30 +76,30 @@ func newSetup[E any](lib *library, log2 int, e *E) (uintptr, error) {
 	return setup, nil
 }
 
-// Forward writes bins 0 to n/2 of the unscaled transform of src to dst. src has n values, dst n/2+1; they do not
-// overlap. It panics where a length is wrong.
+// Forward writes bins 0 to n/2 of the unscaled transform of src to dst. src has n values and dst has n/2+1. They must not
+// overlap. Forward panics if a length is wrong.
 func (r *Real) Forward(dst []complex64, src []float32) {
 	r.check(dst, src)
 	lib, half := must(), r.n/2
-	parts := r.engine.parts()
+	parts := r.transform.parts()
 	begin().slice(src).number(2).pointer(unsafe.Pointer(parts)).number(1).number(half).run(lib.ctoz)
-	r.engine.forward()
-	values := r.engine.values()
+	r.transform.forward()
+	values := r.transform.values()
 	Multiply(values, values, 0.5)
 	begin().pointer(unsafe.Pointer(parts)).number(1).pointer(unsafe.Pointer(&dst[0])).number(2).number(half).run(lib.ztoc)
 	dst[0], dst[half] = complex(real(dst[0]), 0), complex(imag(dst[0]), 0)
 }
 
-// InverseUnscaled writes n times the samples whose spectrum is src to dst. src has n/2+1 values, dst n; they do not
-// overlap. The imaginary parts of bins 0 and n/2 are taken as 0. It panics where a length is wrong.
+// InverseUnscaled writes n times the samples whose spectrum is src to dst. src has n/2+1 values and dst has n. They must not
+// overlap. The imaginary parts of bins 0 and n/2 are taken as 0. InverseUnscaled panics if a length is wrong.
 func (r *Real) InverseUnscaled(dst []float32, src []complex64) {
 	r.check(src, dst)
 	lib, half := must(), r.n/2
-	parts := r.engine.parts()
+	parts := r.transform.parts()
 	begin().pointer(unsafe.Pointer(&src[0])).number(2).pointer(unsafe.Pointer(parts)).number(1).number(half).run(lib.ctoz)
-	values := r.engine.values()
+	values := r.transform.values()
 	values[0], values[half] = real(src[0]), real(src[half])
-	r.engine.inverse()
+	r.transform.inverse()
 	begin().pointer(unsafe.Pointer(parts)).number(1).slice(dst).number(2).number(half).run(lib.ztoc)
 }
 
@@ -162,7 +163,7 @@ type dft struct {
 	both          *split
 }
 
-// newDFT returns nil where vDSP has no transform of the length.
+// newDFT returns nil if vDSP has no transform of the length.
 func newDFT(lib *library, n int) *dft {
 	e := &dft{lib: lib, data: make([]float32, n), scratch: make([]float32, n)}
 	e.both = splitOf(e.data[:n/2], e.data[n/2:])
@@ -204,7 +205,7 @@ type chirp struct {
 	data     []float32
 	both     *split
 	chirp    []complex64 // c
-	filter   []complex64 // the transform of conj(c), wrapped around, over its length
+	filter   []complex64 // the transform of conj(c), wrapped around, divided by its length
 	twiddles []complex64 // −i·exp(−2πi·k/n)
 	work     []complex64
 	re, im   []float32
@@ -245,7 +246,7 @@ func newChirp(lib *library, n int) (_ *chirp, err error) {
 func (e *chirp) parts() *split     { return e.both }
 func (e *chirp) values() []float32 { return e.data }
 
-// transform transforms re and im in place, unscaled either way.
+// transform transforms re and im in place, unscaled in both directions.
 //
 // Reference: https://developer.apple.com/documentation/accelerate/vdsp_fft_zip
 func (e *chirp) transform(direction int) {

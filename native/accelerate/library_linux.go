@@ -1,4 +1,4 @@
 package accelerate
 
-// framework is empty: there is no Accelerate on Linux, and tests name a library of their own.
+// framework is empty, because Linux has no Accelerate. Tests set Environment.
 const framework = ""

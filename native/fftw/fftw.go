@@ -1,18 +1,18 @@
-// Package fftw transforms real float32 rows with the single-precision FFTW library, found and loaded at run time,
-// without cgo.
+// Package fftw transforms real float32 rows by the single-precision FFTW library. The library is found and loaded at run
+// time, without cgo.
 //
-// It holds the one kind of transform that Crossover's operations need, one-dimensional real rows in a batch, and it is
-// no general binding. Nothing happens until the first call: a program that links this package runs where FFTW is
-// absent, and [Probe] says there what is missing. The usual steps are
+// The package has the one kind of transform that Crossover's operations need: one-dimensional transforms of batches of real
+// rows. It is not a general binding. A program that links this package also runs without FFTW, because the first call loads
+// the library. [Probe] then says what is missing. The usual steps are
 //
-//  1. ask [Probe] whether the library is there, and [ProbeThreads] whether it can use several threads;
+//  1. ask [Probe] whether the library can be used, and [ProbeThreads] whether it can use several threads;
 //  2. make a [Plan] for a length, a number of rows and a number of threads;
 //  3. call Forward and Inverse, from any goroutine;
-//  4. Close the plan, or drop it: the garbage collector frees a dropped plan.
+//  4. call Close, or drop the plan: the garbage collector frees a dropped plan.
 //
-// Plans for rows of up to 4096 samples are made by measurement (FFTW_MEASURE), which takes up to half a second for the
-// first plan of a length. Longer rows would take seconds each, and a calibration visits many lengths in two minutes, so
-// they get FFTW's own estimate of the best plan. What one plan has learned helps the later plans of the process.
+// FFTW makes plans for rows of up to 4096 samples by measurement (FFTW_MEASURE), which takes up to half a second for the
+// first plan of a length. Longer rows would take seconds, and a calibration visits many lengths in two minutes. So plans for
+// longer rows are FFTW's own estimates. FFTW uses what it learned for one plan in later plans of the process.
 //
 // Source: M. Frigo and S. G. Johnson, The design and implementation of FFTW3, Proceedings of the IEEE 93 (2005),
 // 216–231, and https://www.fftw.org/fftw3_doc/.
@@ -34,9 +34,9 @@ const (
 	ThreadsEnvironment = "CROSSOVER_LIBFFTW3F_THREADS"
 )
 
-// timeLimit bounds the making of a plan for rows of n samples, in seconds. If the limit is too short to try everything,
-// FFTW falls back to its estimate, and the time is lost. Half a second suffices up to 4096 samples. From some 2^14
-// samples on, two seconds do not suffice.
+// timeLimit returns the greatest number of seconds for making a plan for rows of n samples. If FFTW cannot try everything in
+// that time, it falls back to its estimate, and the time is lost. Half a second suffices up to 4096 samples. Two seconds do
+// not suffice from some 2^14 samples on.
 func timeLimit(n int) float64 {
 	if n <= 4096 {
 		return 0.5
@@ -48,9 +48,9 @@ func timeLimit(n int) float64 {
 // input and an inverse one may overwrite it.
 const flags = 0
 
-// library is libfftw3f as far as it is used: the addresses of its functions.
+// library holds the addresses of the functions of libfftw3f that this package uses.
 type library struct {
-	alignment      uintptr // in bytes: plans made here need memory that begins at a multiple of it
+	alignment      uintptr // bytes; memory for a plan begins at a multiple of it
 	version        string
 	setTimeLimit   func(seconds float64)
 	planForward    uintptr // fftwf_plan_many_dft_r2c
@@ -72,18 +72,20 @@ var (
 
 	// planner serialises the calls into FFTW's planner, which is not safe for concurrent use. Executing a plan is safe.
 	planner sync.Mutex
-	// threaded is the thread library once it is loaded. From then on each plan must set the number of threads that it
-	// wants. planner guards threaded.
+	// threaded is the thread library once it is loaded. From then on, the number of threads must be set before each plan is
+	// made. planner guards threaded.
 	threaded *threadLibrary
 )
 
-// Probe returns nil where FFTW can be used, else one line that names the library and the packages that bring it.
+// Probe returns nil if FFTW can be used, and otherwise an error of one line that names the library and the packages that
+// have it.
 func Probe() error {
 	_, err := loaded()
 	return err
 }
 
-// ProbeThreads returns nil where FFTW can be used with several threads, else one line that names what is missing.
+// ProbeThreads returns nil if FFTW can be used with several threads, and otherwise an error of one line that says what is
+// missing.
 func ProbeThreads() error {
 	if err := Probe(); err != nil {
 		return err
@@ -92,7 +94,7 @@ func ProbeThreads() error {
 	return err
 }
 
-// Version returns what the library says that it is, such as "fftw-3.3.10-sse2-avx", or "" where it is missing.
+// Version returns the version that the library reports, such as "fftw-3.3.10-sse2-avx", or "" if Probe fails.
 func Version() string {
 	lib, err := loaded()
 	if err != nil {
@@ -101,8 +103,8 @@ func Version() string {
 	return lib.version
 }
 
-// Forget drops what the planner has learned from the plans of the process, so that the next plan is made as the first
-// one was. Existing plans stay as they are.
+// Forget drops what the planner has learned from the plans of the process. The next plan then takes as long as the first
+// one. Existing plans stay as they are.
 func Forget() {
 	lib, err := loaded()
 	if err != nil {
@@ -113,8 +115,8 @@ func Forget() {
 	invoke(lib.forgetWisdom, nil)
 }
 
-// Plan transforms batch rows of n real samples, which lie one after the other. Forward and Inverse may be called by
-// several goroutines at once, on different memory; Close may not be called while they run.
+// Plan transforms batch rows of n real samples, which lie one after the other. Several goroutines may call Forward and
+// Inverse at once, on different memory. Close must not be called while they run.
 type Plan struct {
 	n, batch, threads int
 	lib               *library
@@ -122,12 +124,11 @@ type Plan struct {
 	planInverse       sync.Once // the inverse plan is made on its first use
 
 	mu    sync.Mutex
-	spare []*call // at most as many as ever ran at the same time
+	spare []*call // at most as many as have run at the same time
 }
 
-// NewReal returns a plan for batch rows of n samples on the given number of threads. It fails where the library is
-// missing, where threads is above 1 and the thread library is missing, where a number is below 1, or where there are
-// 2^31 samples or more, which is beyond what FFTW counts.
+// NewReal returns a plan for batch rows of n samples on the given number of threads. It fails if Probe does, if threads is
+// above 1 and ProbeThreads fails, if a number is below 1, or if there are 2^31 samples or more, which FFTW cannot count.
 func NewReal(n, batch, threads int) (*Plan, error) {
 	lib, err := loaded()
 	if err != nil {
@@ -151,12 +152,12 @@ func NewReal(n, batch, threads int) (*Plan, error) {
 	return p, nil
 }
 
-// plan makes a plan of one direction on memory of its own, which the planner overwrites.
+// plan makes a plan for one direction. The planner overwrites memory, so plan gives it new memory.
 func (p *Plan) plan(function uintptr, inverse bool) uintptr {
 	planner.Lock()
 	defer planner.Unlock()
 	if threaded != nil {
-		planWithThreads(threaded, p.threads) // a setting that stays until the next one
+		planWithThreads(threaded, p.threads) // applies until the next call
 	}
 	p.lib.setTimeLimit(timeLimit(p.n))
 	c := &call{}
@@ -173,19 +174,19 @@ func (p *Plan) plan(function uintptr, inverse bool) uintptr {
 	return made
 }
 
-// call is what one running call needs: the arguments that C gets, and memory that is aligned as FFTW wants it.
+// call holds the arguments of one call into C, and memory with the alignment that FFTW needs.
 //
-// Both plans are made for aligned memory, because FFTW's plans for any alignment (FFTW_UNALIGNED) use no vector
-// instructions and take two to five times as long. The inverse plan may overwrite its input, because a plan that
-// preserves it (FFTW_PRESERVE_INPUT) takes three to ten times as long. So the inverse plan always gets a copy.
+// Both plans are made for aligned memory, because FFTW's plans for any alignment (FFTW_UNALIGNED) use no vector instructions
+// and take two to five times as long. The inverse plan overwrites its input, because a plan that preserves it
+// (FFTW_PRESERVE_INPUT) takes three to ten times as long. So the inverse plan always gets a copy.
 type call struct {
 	arguments [3]uintptr
-	in, out   unsafe.Pointer // what the arguments point to, for the collector
+	in, out   unsafe.Pointer // the objects of the arguments, for the garbage collector
 	samples   []float32
 	bins      []complex64
 }
 
-// begin takes a call from the spare ones, or makes one.
+// begin returns a spare call, or a new one.
 func (p *Plan) begin() *call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,14 +199,14 @@ func (p *Plan) begin() *call {
 	return c
 }
 
-// end gives a call back. It also keeps p reachable until then, so that nothing that p holds is freed.
+// end makes a call spare again. It also keeps p reachable until then, so that nothing that p holds is freed.
 func (p *Plan) end(c *call) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.spare = append(p.spare, c)
 }
 
-// sampleBuffer returns the call's memory for samples, which exists from its first use.
+// sampleBuffer returns the call's memory for samples. It is allocated at its first use.
 func (c *call) sampleBuffer(p *Plan) []float32 {
 	if c.samples == nil {
 		c.samples = aligned(p.batch * p.n)
@@ -213,7 +214,7 @@ func (c *call) sampleBuffer(p *Plan) []float32 {
 	return c.samples
 }
 
-// binBuffer returns the call's memory for bins, which exists from its first use.
+// binBuffer returns the call's memory for bins. It is allocated at its first use.
 func (c *call) binBuffer(p *Plan) []complex64 {
 	if c.bins == nil {
 		count := p.batch * (p.n/2 + 1)
@@ -222,7 +223,7 @@ func (c *call) binBuffer(p *Plan) []complex64 {
 	return c.bins
 }
 
-// alignment is what memory for a plan is aligned to, in bytes: a cache line, which is enough for every instruction set.
+// alignment is the alignment of memory for a plan, in bytes: a cache line, which is enough for every instruction set.
 const alignment = 64
 
 // aligned returns n zeros that begin at a multiple of alignment.
@@ -234,12 +235,12 @@ func aligned(n int) []float32 {
 
 func address[T any](x []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x)) }
 
-// fits reports whether a plan can work on memory at an address. FFTW asks for the alignment of a vector register.
+// fits reports whether a plan can work on memory at an address. FFTW needs the alignment of a vector register.
 func fits(lib *library, at unsafe.Pointer) bool { return uintptr(at)%lib.alignment == 0 }
 
-// Forward writes bins 0 to n/2 of the unscaled transform of each row of src to the rows of dst. src has batch·n values
-// and dst batch·(n/2+1); they do not overlap, and src is unchanged. Memory that does not begin at a multiple of 16
-// bytes is copied. It panics where a length is wrong or the plan is closed.
+// Forward writes bins 0 to n/2 of the unscaled transform of each row of src to the rows of dst. src has batch·n values and
+// dst has batch·(n/2+1). They must not overlap; src is unchanged. Forward copies memory that lacks the alignment that FFTW
+// needs, such as 16 bytes. It panics if a length is wrong or the plan is closed.
 func (p *Plan) Forward(dst []complex64, src []float32) {
 	p.check(len(dst), len(src))
 	c := p.begin()
@@ -258,9 +259,9 @@ func (p *Plan) Forward(dst []complex64, src []float32) {
 	p.end(c)
 }
 
-// Inverse writes the samples whose spectra are the rows of src, divided by n, to the rows of dst: the inverse of
-// Forward. src has batch·(n/2+1) values and dst batch·n; they do not overlap, and src is unchanged. The first call
-// plans. It panics where a length is wrong or the plan is closed.
+// Inverse writes the samples whose spectra are the rows of src to the rows of dst. It is the inverse of Forward. src has
+// batch·(n/2+1) values and dst has batch·n. They must not overlap; src is unchanged. The first call makes a plan. Inverse
+// panics if a length is wrong, if the plan is closed, or if FFTW makes no plan.
 func (p *Plan) Inverse(dst []float32, src []complex64) {
 	p.check(len(src), len(dst))
 	c := p.begin()
@@ -271,7 +272,7 @@ func (p *Plan) Inverse(dst []float32, src []complex64) {
 	p.finishInverse(dst, c)
 }
 
-// InverseUnscaled is Inverse without the division, as FFTW has it, for callers that can divide elsewhere at no cost.
+// InverseUnscaled is Inverse times n, as FFTW computes it, for callers that can divide elsewhere at no cost.
 func (p *Plan) InverseUnscaled(dst []float32, src []complex64) {
 	p.check(len(src), len(dst))
 	c := p.begin()
@@ -297,8 +298,8 @@ func (p *Plan) finishInverse(dst []float32, c *call) {
 	p.end(c)
 }
 
-// execute runs a plan. Objects on Go's heap do not move, and c is on the heap and holds the two objects that C works
-// on. The arguments lie in a slice already, so the call allocates nothing.
+// execute runs a plan. Objects on Go's heap do not move, and c is on the heap and keeps the two objects alive that C works
+// on. The arguments are already in a slice, so calling C allocates nothing.
 func (c *call) execute(function, plan uintptr, in, out unsafe.Pointer) {
 	c.in, c.out = in, out
 	c.arguments = [3]uintptr{plan, uintptr(in), uintptr(out)}

@@ -20,7 +20,7 @@ func needLibrary(t testing.TB) {
 	}
 }
 
-// rows returns batch rows of n samples and the bins of each, by definition, in float64.
+// rows returns batch rows of n samples, and the bins of each row by the definition in float64.
 func rows(n, batch int) (samples []float32, bins []complex128) {
 	samples = make([]float32, n*batch)
 	state := uint32(n)
@@ -67,7 +67,7 @@ func TestTransform(t *testing.T) {
 			}
 			defer plan.Close()
 			samples, want := rows(tc.n, tc.batch)
-			// The offset moves the rows off the alignment that the plan wants.
+			// With an offset, rows lack the alignment that the plan needs.
 			src := append(make([]float32, tc.offset), samples...)[tc.offset:]
 			bins := make([]complex64, len(want)+tc.offset)[tc.offset:]
 			plan.Forward(bins, src)
@@ -231,7 +231,7 @@ func TestBadLibraries(t *testing.T) {
 	}
 }
 
-// TestPrintProbe is the other half of TestBadLibraries.
+// TestPrintProbe runs in the processes that TestBadLibraries starts.
 func TestPrintProbe(t *testing.T) {
 	if os.Getenv("CROSSOVER_PRINT_PROBE") == "" {
 		t.Skip("run by TestBadLibraries")

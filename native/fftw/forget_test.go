@@ -8,7 +8,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// wisdom returns what the planner has learned, as it exports it.
+// wisdom returns what the planner has learned, in FFTW's own format.
 func wisdom(t *testing.T) string {
 	t.Helper()
 	var export, free uintptr
@@ -38,7 +38,7 @@ func TestForget(t *testing.T) {
 	if learned := wisdom(t); learned != nothing {
 		t.Errorf("the planner still knows %q", learned)
 	}
-	// The existing plan goes on working.
+	// The existing plan still works.
 	src, dst := make([]float32, 48), make([]complex64, 25)
 	src[0] = 1
 	p.Forward(dst, src)

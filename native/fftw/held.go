@@ -5,13 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// held is what a Plan holds of FFTW's. It has no reference to the Plan, so that it can outlive the Plan.
+// held holds FFTW's plans of a Plan. It has no reference to the Plan, so it can outlive the Plan.
 type held struct {
 	lib              *library
-	forward, inverse uintptr // 0 where there is none
+	forward, inverse uintptr // 0 if there is none
 }
 
-// destroy frees the plans of FFTW. Doing so twice does nothing.
+// destroy frees FFTW's plans. A second call does nothing.
 func (h *held) destroy() {
 	planner.Lock()
 	defer planner.Unlock()
@@ -25,21 +25,21 @@ func (h *held) destroy() {
 }
 
 var (
-	live  atomic.Int64 // plans of FFTW's that exist
-	asked atomic.Int64 // plans that were asked for
+	live  atomic.Int64 // FFTW's plans that exist
+	asked atomic.Int64 // number of calls of collect
 )
 
-// Live returns how many plans of FFTW's the process holds: one for each Plan that is neither closed nor freed, and one
-// more for each that has run an inverse.
+// Live returns the number of FFTW's plans that the process holds: one for each Plan that is neither closed nor freed, and
+// one more for each of these that has run an inverse.
 func Live() int { return int(live.Load()) }
 
-// plansPerCollection bounds the plans that are dropped and not freed yet. A collection takes as long as making a few
-// plans.
+// plansPerCollection limits the number of plans that are dropped and not freed yet. A collection takes as long as making a
+// few plans.
 const plansPerCollection = 64
 
-// collect runs the garbage collector once every plansPerCollection plans. The collector does not see the memory of
-// FFTW, a hundred kilobytes a plan and more. A program that drops its plans would fill its memory long before the
-// collector ran by itself.
+// collect is called once for each plan, and runs the garbage collector every plansPerCollection calls. The collector does
+// not see FFTW's memory, which is a hundred kilobytes or more for each plan. A program that drops its plans would fill its
+// memory long before the collector ran by itself.
 func collect() {
 	if asked.Add(1)%plansPerCollection == 0 {
 		runtime.GC()

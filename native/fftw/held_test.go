@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// settled waits until at most the given number of plans live, and returns how many do.
+// settled waits until at most the given number of plans exist, and returns their number.
 func settled(most int) int {
 	for range 1000 {
 		if Live() <= most {
 			break
 		}
 		runtime.GC()
-		time.Sleep(time.Millisecond) // the collector frees plans on a goroutine of its own
+		time.Sleep(time.Millisecond) // cleanups run on another goroutine
 	}
 	return Live()
 }
@@ -56,7 +56,7 @@ func TestPlansAreFreed(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// A program that makes plans and drops them holds a bounded number of them, however many it makes.
+// A program that makes and drops any number of plans holds a bounded number of them.
 func TestPlansAreBounded(t *testing.T) {
 	needLibrary(t)
 	before, most := settled(0), 0
@@ -66,7 +66,7 @@ func TestPlansAreBounded(t *testing.T) {
 		}
 		most = max(most, Live()-before)
 	}
-	// Plans that one collection finds may be freed while more plans are made, until the next collection.
+	// Plans that one collection finds are freed while more plans are made, at the latest before the next collection.
 	if most > 4*plansPerCollection {
 		t.Errorf("%d plans live at a time, want at most %d", most, 4*plansPerCollection)
 	}

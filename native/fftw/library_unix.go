@@ -49,7 +49,7 @@ func load() (*library, error) {
 	return lib, nil
 }
 
-// loadThreads opens libfftw3f_threads and readies it.
+// loadThreads opens and initialises libfftw3f_threads.
 func loadThreads() (*threadLibrary, error) {
 	lib := &threadLibrary{}
 	var initThreads uintptr
@@ -69,7 +69,7 @@ func loadThreads() (*threadLibrary, error) {
 	return lib, nil
 }
 
-// openFirst opens the first library that the platform offers, or the one that the environment names, and looks up its
+// openFirst opens the first of the paths that is a library, or the one that the environment variable names, and looks up its
 // symbols. If none opens, the error is that of the first.
 func openFirst(environment string, paths []string, symbols []symbol) error {
 	if override := os.Getenv(environment); override != "" {
@@ -102,10 +102,10 @@ func open(path string, symbols []symbol) error {
 	return nil
 }
 
-// cString copies the text that ends with a zero at an address in the library.
+// cString returns a copy of the zero-terminated text at an address in the library.
 func cString(address uintptr) string {
-	// The object is C's, and Go's collector does not know it. vet suspects every conversion of a uintptr to a pointer,
-	// so this reads the pointer out of the variable.
+	// The text belongs to C, and Go's garbage collector does not know it. vet reports every conversion of a uintptr to a
+	// pointer, so this reads the pointer out of the variable.
 	first := *(**byte)(unsafe.Pointer(&address))
 	n := 0
 	for *(*byte)(unsafe.Add(unsafe.Pointer(first), n)) != 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Open loads the library at path and returns its handle. mode is purego's, such as purego.RTLD_NOW. The error is one
-// line, with the cause that the loader gives.
+// Open loads the library at path and returns its handle. mode is one of purego's modes, such as purego.RTLD_NOW. The error
+// is one line with the cause that the loader reports.
 func Open(path string, mode int) (handle uintptr, err error) {
 	if err = Check(path); err == nil {
 		onOneThread(func() { handle, err = purego.Dlopen(path, mode) })
@@ -28,8 +28,8 @@ func Symbol(handle uintptr, name string) (address uintptr, err error) {
 	return address, err
 }
 
-// onOneThread runs f on one thread. f calls the loader and then asks it for the cause of a failure. The loader keeps
-// the cause for the thread that made the call.
+// onOneThread runs f on one thread. f calls the loader, and after a failure asks for the cause. The loader keeps the cause
+// for the thread that made the call.
 func onOneThread(f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -30,7 +30,7 @@ func TestThreadsKeepOffTheCaller(t *testing.T) {
 		here := affinity.Current()
 		Gemm(Threads(), false, false, n, n, n, 1, x, n, x, n, 0, y, n)
 		if affinity.Current() != here && try < 100 {
-			continue // the caller was moved meanwhile
+			continue // the system moved the caller meanwhile
 		}
 		for _, helper := range lib.helpers {
 			var allowed unix.CPUSet

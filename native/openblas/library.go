@@ -14,7 +14,7 @@ import (
 	"crossover/pool/affinity"
 )
 
-// load opens the first library that the platform offers, or the one that the environment names.
+// load opens the first of the platform's candidates that is OpenBLAS, or the library that Environment names.
 func load() (*library, error) {
 	paths := candidates
 	if override := os.Getenv(Environment); override != "" {
@@ -34,10 +34,10 @@ func load() (*library, error) {
 		" openblas, or set %s to the library's path)", first, Environment)
 }
 
-// patience is how long OpenBLAS's threads poll for work after a call before they sleep, as a power of two of processor
-// cycles: some tens of microseconds, as in package pool. By default a thread polls for about 2^26 cycles. Every
-// parallel call would then take a core from whatever runs next, for tens of milliseconds: from another implementation
-// in a measurement, or from another part of the program.
+// patience is how long OpenBLAS's threads poll for work after a call before they sleep: 2^16 processor cycles, some tens of
+// microseconds, as in package pool. By default a thread polls for about 2^26 cycles. After every parallel call, it would
+// then take a core for tens of milliseconds from another implementation in a measurement, or from another part of the
+// program.
 const patience = "16"
 
 const patienceVariable = "OPENBLAS_THREAD_TIMEOUT"
@@ -87,7 +87,7 @@ func open(path string) (*library, error) {
 	return lib, nil
 }
 
-// newArguments returns an argument block with the addresses of its numbers filled in.
+// newArguments returns arguments with the addresses of their numbers filled in.
 func newArguments() *arguments {
 	g := &arguments{one: 1}
 	g.gemm = [13]uintptr{
@@ -103,8 +103,8 @@ func newArguments() *arguments {
 
 func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
-// callGemm calls sgemm_. Objects on Go's heap do not move, and g is on the heap and holds every slice that C reads. So
-// the addresses stay valid during the call. They lie in a slice already, so the call allocates nothing.
+// callGemm calls sgemm_. Objects on Go's heap do not move, and g is on the heap and keeps every slice alive that C uses. So
+// the addresses are valid during the call. The arguments are already in a slice, so calling C allocates nothing.
 func callGemm(lib *library, g *arguments) {
 	g.gemm[6] = address(unsafe.SliceData(g.a))
 	g.gemm[8] = address(unsafe.SliceData(g.b))

@@ -1,15 +1,16 @@
-// Package openblas multiplies matrices with the OpenBLAS library, found and loaded at run time, without cgo.
+// Package openblas multiplies matrices by the OpenBLAS library. The library is found and loaded at run time, without cgo.
 //
-// It holds the two routines that Crossover's operations need, sgemm and sgemv, and it is no general binding. Nothing
-// happens until the first call: a program that links this package runs where OpenBLAS is absent, and [Probe] says
-// there what is missing. The usual steps are
+// The package has the two routines that Crossover's operations need, sgemm and sgemv. It is not a general binding. A program
+// that links this package also runs without OpenBLAS, because the first call loads the library. [Probe] then says what is
+// missing. The usual steps are
 //
-//  1. [Probe], and go elsewhere if it fails;
-//  2. [Gemm] or [Gemv] with 1 thread or with [Threads].
+//  1. call [Probe], and compute without OpenBLAS if it fails;
+//  2. call [Gemm] or [Gemv] with 1 thread or with [Threads].
 //
-// The library is libopenblas.so.0 (Linux) or libopenblas.dylib (macOS) in the loader's path or in Homebrew's folders.
-// CROSSOVER_LIBOPENBLAS=/path names another file, and no other is then tried. Its threads are told to sleep soon after
-// a call, unless OPENBLAS_THREAD_TIMEOUT says otherwise, and on Linux to keep off the processor of their caller.
+// The library is libopenblas.so.0 (Linux) or libopenblas.dylib (macOS) in the loader's path or in Homebrew's folders. If
+// CROSSOVER_LIBOPENBLAS is set, the package loads the file that it names and tries no other. The package makes OpenBLAS's
+// threads sleep soon after a call, unless OPENBLAS_THREAD_TIMEOUT is set. On Linux it also keeps them off the processor of
+// their caller.
 //
 // OpenBLAS: https://github.com/OpenMathLib/OpenBLAS. The routines' definitions: Dongarra et al., "An extended set of
 // FORTRAN basic linear algebra subprograms", ACM Transactions on Mathematical Software 14 (1988), 1–17, and "A set of
@@ -34,31 +35,31 @@ type library struct {
 	sgemv      uintptr // C function sgemv_
 	setThreads uintptr // C function openblas_set_num_threads
 	version    string
-	threads    int // at load: every processor that the process may use, or OPENBLAS_NUM_THREADS
+	threads    int // at first: one for each processor that the process may use, or OPENBLAS_NUM_THREADS
 
-	// helpers are the library's own threads, by their numbers in the system. They keep off one processor: that of the
-	// last caller that asked for more than one thread. See package affinity.
+	// helpers are the numbers of the library's own threads. These threads keep off one processor, clear: that of the last
+	// caller that asked for more than one thread. See package affinity.
 	helpers []int
 	clear   atomic.Int64
 
-	// The number of threads is global in OpenBLAS. Changing it takes a lock inside the library and, the first time,
-	// starts the library's threads. So the number is remembered and set only when it changes. Calls with the number
-	// that is set share mu. A call that changes the number runs alone, so that no product loses threads half-way.
+	// OpenBLAS has one number of threads for the process. Setting it takes a lock inside the library and, the first time,
+	// starts the library's threads. So it is set only when it changes, and current remembers it. Calls with the current
+	// number share mu. A call with another number runs alone, so that no product loses threads half-way.
 	mu      sync.RWMutex
 	current int
 }
 
 var loaded = sync.OnceValues(load)
 
-// Probe returns nil where OpenBLAS can be used, else one line that names what is missing and the packages that bring
-// it. The first call loads the library; later ones cost a few nanoseconds.
+// Probe returns nil if OpenBLAS can be used, and otherwise an error of one line that says what is missing and which packages
+// have it. The first call loads the library. Later calls take a few nanoseconds.
 func Probe() error {
 	_, err := loaded()
 	return err
 }
 
-// Version returns the library's name and version and the processor core whose code it chose, as in
-// "OpenBLAS 0.3.21 SkylakeX"; "" where Probe fails.
+// Version returns the name and version of the library, and the processor core for which it chose its code, as in "OpenBLAS
+// 0.3.21 SkylakeX". It returns "" if Probe fails.
 func Version() string {
 	lib, err := loaded()
 	if err != nil {
@@ -67,8 +68,8 @@ func Version() string {
 	return lib.version
 }
 
-// Threads returns the greatest number of threads that Gemm and Gemv run on: what OpenBLAS starts with, which is every
-// processor that the process may use unless OPENBLAS_NUM_THREADS says less. It is 0 where Probe fails.
+// Threads returns the greatest number of threads of Gemm and Gemv: one for each processor that the process may use, or fewer
+// if OPENBLAS_NUM_THREADS says so. It returns 0 if Probe fails.
 func Threads() int {
 	lib, err := loaded()
 	if err != nil {
@@ -77,16 +78,16 @@ func Threads() int {
 	return lib.threads
 }
 
-// version shortens a configuration such as "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH SkylakeX MAX_THREADS=64" to its
-// name and number, followed by the core.
+// version returns the name and number of a configuration such as "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH SkylakeX
+// MAX_THREADS=64", followed by the core.
 func version(config, core string) string {
 	words := strings.Fields(config)
 	return strings.Join(append(words[:min(2, len(words)):min(2, len(words))], core), " ")
 }
 
-// arguments holds the arguments of one call. Fortran takes every argument by reference, so a call needs an address for
-// each number. The struct lives on the heap and is pooled, which also keeps a, b and c on the heap and reachable while
-// C runs. For sgemv, b and c are the vectors x and y.
+// arguments holds the arguments of one call. Fortran takes every argument by reference, so a call needs an address for each
+// number. The struct is on the heap and pooled. It also keeps a, b and c on the heap and reachable while C runs. For sgemv,
+// b and c are the vectors x and y.
 //
 // The integers are eight bytes wide. A library built with four-byte integers reads the low half, which comes first on
 // the little-endian machines that Crossover runs on. A library built with INTERFACE64 reads all eight bytes.
@@ -98,23 +99,21 @@ type arguments struct {
 	alpha, beta    float32
 	a, b, c        []float32
 
-	gemm [13]uintptr // addresses of the above in the order that sgemm_ takes them; its a, b and c are set at a call
+	gemm [13]uintptr // addresses of the fields above in the order of sgemm_'s arguments; a call sets a, b and c
 	gemv [11]uintptr // the same for sgemv_
 }
 
 var pool = sync.Pool{New: func() any { return newArguments() }}
 
-// Gemm computes C = alpha·op(A)·op(B) + beta·C for row-major matrices, where op(X) is X or, with trans, its transpose.
-// op(A) is m×k, op(B) is k×n, C is m×n. The leading dimension of a matrix is the distance between the starts of its
-// rows, at least the length of a row: A is m×k with lda ≥ k, or k×m with lda ≥ m under transA; likewise B. C is not
-// read when beta is 0. C must not overlap A or B.
+// Gemm computes C = alpha·op(A)·op(B) + beta·C for row-major matrices. op(X) is X, or the transpose of X if transX is set.
+// op(A) is m×k, op(B) is k×n, C is m×n. The leading dimension of a matrix is the number of values from the start of one row
+// to the start of the next, which is at least the length of a row. So A is m×k with lda ≥ k, or k×m with lda ≥ m if transA
+// is set. Likewise for B. C is not read if beta is 0. C must not overlap A or B.
 //
-// It runs on min(threads, Threads()) threads, at least 1. It may be called from several goroutines at once; calls with
-// different numbers of threads then wait for each other, because OpenBLAS has a single number for the process. It
-// allocates nothing once warm.
+// Gemm runs on min(threads, Threads()) threads, at least 1. Several goroutines may call Gemm at once. Calls with different
+// numbers of threads wait for each other, because OpenBLAS has one number for the process. Gemm allocates nothing once warm.
 //
-// It panics on negative dimensions or dimensions above 2³¹−1, on leading dimensions or slices that are too short (C
-// never sees a pointer to less than it will touch), and where Probe fails.
+// Gemm panics if a dimension is negative or above 2³¹−1, if a leading dimension or a slice is too short, and if Probe fails.
 func Gemm(threads int, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
 	beta float32, c []float32, ldc int) {
 	lib, err := loaded()
@@ -140,8 +139,8 @@ func Gemm(threads int, transA, transB bool, m, n, k int, alpha float32, a []floa
 	}
 
 	g := pool.Get().(*arguments)
-	// sgemm_ is column-major, and a row-major matrix read by columns is its transpose. Because Cᵀ = op(B)ᵀ·op(A)ᵀ, the
-	// operands trade places and nothing else changes.
+	// sgemm_ is column-major. A row-major matrix read by columns is its transpose. Because Cᵀ = op(B)ᵀ·op(A)ᵀ, the operands
+	// change places, and nothing else changes.
 	g.transA, g.transB = fortranTrans(transB), fortranTrans(transA)
 	g.m, g.n, g.k = int64(n), int64(m), int64(k)
 	g.lda, g.ldb, g.ldc = int64(ldb), int64(lda), int64(ldc)
@@ -150,11 +149,11 @@ func Gemm(threads int, transA, transB bool, m, n, k int, alpha float32, a []floa
 	lib.call(callGemm, g, threads)
 }
 
-// Gemv computes y = alpha·op(A)·x + beta·y for a row-major A of m rows and n columns, where op(A) is A or, with
-// transA, its transpose. x has n elements and y has m; under transA x has m and y has n. y is not read when beta is 0,
-// and must not overlap A or x. OpenBLAS is several times faster here than in Gemm with a single row.
+// Gemv computes y = alpha·op(A)·x + beta·y for a row-major A of m rows and n columns. op(A) is A, or the transpose of A if
+// transA is set. x has n elements and y has m, or with transA, x has m and y has n. y is not read if beta is 0, and must not
+// overlap A or x. OpenBLAS is several times faster here than in Gemm with a single row.
 //
-// Threads, concurrent use, allocation and panics are as for Gemm.
+// Threads, concurrent use, allocations and panics are those of [Gemm].
 func Gemv(threads int, transA bool, m, n int, alpha float32, a []float32, lda int, x []float32, beta float32,
 	y []float32) {
 	lib, err := loaded()
@@ -181,7 +180,7 @@ func Gemv(threads int, transA bool, m, n int, alpha float32, a []float32, lda in
 	if beta == 0 {
 		clear(y[:lenY]) // scaling y by 0 would keep its NaNs
 	}
-	if lenX == 0 { // sgemv_ then leaves y as it is, where the definition wants beta·y
+	if lenX == 0 { // sgemv_ would leave y unchanged; the definition says beta·y
 		for i := range y[:lenY] {
 			y[i] *= beta
 		}
@@ -196,7 +195,7 @@ func Gemv(threads int, transA bool, m, n int, alpha float32, a []float32, lda in
 	lib.call(callGemv, g, threads)
 }
 
-// call runs one routine on a number of threads and gives g back.
+// call runs one routine on a number of threads, and returns g to the pool.
 func (lib *library) call(routine func(*library, *arguments), g *arguments, threads int) {
 	threads = max(1, min(threads, lib.threads))
 	if threads > 1 && len(lib.helpers) > 0 {

@@ -181,8 +181,7 @@ func TestGemmEmpty(t *testing.T) {
 	}
 }
 
-// TestGemmConcurrent runs callers with one and with two threads at once, so that they keep changing the library's
-// number.
+// TestGemmConcurrent runs callers with one and with two threads at once, so that the number of threads changes all the time.
 func TestGemmConcurrent(t *testing.T) {
 	needLibrary(t)
 	const n = 160 // large enough for OpenBLAS to use its threads
@@ -240,7 +239,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// raceDetector reports whether the tests run under -race. The detector makes sync.Pool drop objects at random, also in
+// raceDetector reports whether the tests run under -race. The race detector makes sync.Pool drop objects at random, also in
 // package purego. So every call into C may allocate.
 func raceDetector() bool {
 	info, _ := debug.ReadBuildInfo()
@@ -295,7 +294,7 @@ func TestLoadFailures(t *testing.T) {
 	}
 	half := filepath.Join(t.TempDir(), "half.so")
 	if runtime.GOOS == "linux" {
-		// The front half of the test's own program stands for a library whose download broke off.
+		// The first half of the test's own program stands for an incomplete download of a library.
 		self, err := os.Executable()
 		if err != nil {
 			t.Fatal(err)
@@ -352,8 +351,8 @@ func BenchmarkGemm(b *testing.B) {
 	}
 }
 
-// OpenBLAS's threads poll for work after a call. They must soon stop, because they take a core from what runs next. By
-// default they poll for tens of milliseconds.
+// OpenBLAS's threads poll for work after a call, by default for tens of milliseconds. They must stop soon, because they take
+// a core from what runs next.
 func TestThreadsSleepSoonAfterACall(t *testing.T) {
 	needLibrary(t)
 	if Threads() < 2 || os.Getenv(patienceVariable) != "" {
