@@ -19,15 +19,15 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// Extension is how the name of a sample file ends.
+// Extension is the end of a sample file's name.
 const Extension = ".bench"
 
-// FileName returns the name of a case's sample file: the case's name with the characters that separate folders
-// replaced.
+// FileName returns the name of a case's sample file: the name of the case with "_" in place of "/", and Extension.
 func FileName(caseName string) string { return strings.ReplaceAll(caseName, "/", "_") + Extension }
 
-// unitSeconds is the unit of a time in the file; unitBlock and unitVisit number the block and the visit that a line
-// belongs to. benchstat reads the times with: benchstat -filter '.unit:sec/op' -col /impl -row /size FILE.
+// The units of values in the file. unitSeconds is that of a time. unitBlock and unitVisit are those of the numbers of the
+// block and the visit to which a line belongs. benchstat reads the times by: benchstat -filter '.unit:sec/op' -col /impl
+// -row /size FILE.
 const (
 	unitSeconds = "sec/op"
 	unitBlock   = "block"
@@ -37,8 +37,8 @@ const (
 	unitElapsed  = "elapsed-sec"
 )
 
-// blockUnits are the units of what is true of a whole block. The first line of the block ends with them. What is 0 is left
-// out, as in all files of before.
+// blockUnits are the units of properties of a whole block. The first line of the block ends with them. Values of 0 are left
+// out. Older files have none of them.
 var blockUnits = []struct {
 	name string
 	get  func(*Block) float64
@@ -58,7 +58,7 @@ func number(is bool) float64 {
 	return 0
 }
 
-// gpuUnits are the units of a GPU's account, which a line ends with where there is one. What is 0 is left out.
+// gpuUnits are the units of a GPU's times. A line has them if a GPU measured its call. Values of 0 are left out.
 var gpuUnits = []struct {
 	name  string
 	field func(*GPUTimes) *float64
@@ -69,7 +69,7 @@ var gpuUnits = []struct {
 	{"gap-sec/op", func(g *GPUTimes) *float64 { return &g.Gap }},
 }
 
-// Write writes the set in the Go benchmark format, one line a timed batch:
+// Write writes the set in the Go benchmark format, with one line for each timed batch:
 //
 //	case: fft/batch=1
 //	implementations: go fftw
@@ -77,12 +77,13 @@ var gpuUnits = []struct {
 //	BenchmarkSweep/impl=go/size=1024 210 4.81e-06 sec/op 0 block 0 visit 2 position 12.345 elapsed-sec 1 epoch
 //	BenchmarkSweep/impl=go/size=1024/arm=twin 210 4.83e-06 sec/op 0 block 0 visit 1 position
 //
-// The first line of a block says of all of it when it began, in which epoch, and with "1 disturbed" or "1 crowded" that the
-// machine was not quiet. The line of a call that a GPU computed goes on with its account, see GPUTimes:
+// The first line of a block also says when the block began, and its epoch. With "1 disturbed" or "1 crowded" it says that
+// the machine was not quiet: see Block. The line of a call on a GPU also has the GPU's times, see GPUTimes:
 //
 //	… 0 visit 3 position 3.1e-06 gpu-sec/op 9.8e-06 span-sec/op 4.2e-06 encode-sec/op 1.1e-06 gap-sec/op
 //
-// A third line at the top, "simulated: true", says that nothing was measured. The last line is the digest of all above it.
+// If the times are those of a model, a third line at the top is "simulated: true". The last line is the digest of all lines
+// above it.
 //
 // Format: https://go.dev/design/14313-benchmark-format.
 func (s *Set) Write(w io.Writer) error {
@@ -94,23 +95,24 @@ func (s *Set) Write(w io.Writer) error {
 	return err
 }
 
-// Digest returns the digest of the set, which is the last line of its file: "sha256:" and hexadecimal digits. A set without
-// blocks has no file, and "" for a digest.
+// Digest returns the digest of the set: "sha256:" and hexadecimal digits. The last line of the set's file has the digest.
+// Digest returns "" for a set without blocks, which has no file.
 func (s *Set) Digest() string {
 	if len(s.Blocks) == 0 {
 		return ""
 	}
 	hash := sha256.New()
-	_ = s.writeBlocks(hash) // a hash takes all that is written to it
+	_ = s.writeBlocks(hash) // writing to a hash never fails
 	return digest(hash)
 }
 
-// digestKey begins the last line of a file. To tools that read the format, the line is one more fact about no result.
+// digestKey begins the last line of a file. Tools that read the format take the line for a configuration line without
+// results.
 const digestKey = "digest: "
 
 func digest(h hash.Hash) string { return fmt.Sprintf("sha256:%x", h.Sum(nil)) }
 
-// writeBlocks writes the file but for its last line.
+// writeBlocks writes the file without its last line.
 func (s *Set) writeBlocks(w io.Writer) error {
 	out := benchfmt.NewWriter(w)
 	config := []benchfmt.Config{
@@ -120,7 +122,7 @@ func (s *Set) writeBlocks(w io.Writer) error {
 	if s.Simulated {
 		config = append(config, benchfmt.Config{Key: "simulated", Value: []byte("true"), File: true})
 	}
-	said := -1 // the block whose first line was written last
+	said := -1 // the last block with a line in the file
 	line := func(block int, b *Block, i int, suffix string, seconds float64, position int, account GPUTimes) error {
 		name := fmt.Sprintf("Sweep/impl=%s/size=%d%s", escape(s.Implementations[i]), b.Size, suffix)
 		values := []benchfmt.Value{
@@ -170,8 +172,8 @@ func (s *Set) writeBlocks(w io.Writer) error {
 	return nil
 }
 
-// Read reads what Write wrote, to the last byte: a file that was cut short or changed is an error. name is the file's, for
-// errors.
+// Read reads what Write wrote. It fails if the file was cut short or changed in any byte. Errors begin with name, the name
+// of the file.
 func Read(r io.Reader, name string) (*Set, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -230,11 +232,11 @@ func readBlocks(r io.Reader, name string) (*Set, error) {
 	return set, nil
 }
 
-// mostImplementations is how many implementations a file may list. Each block has room for all of them, so that without a
-// limit a small file would take much memory.
+// mostImplementations is the greatest number of implementations that a file may list. Each block has room for all of them,
+// so without a limit a small file could take much memory.
 const mostImplementations = 256
 
-// begin takes from the first result what stands above it, and notes the places of the implementations in index.
+// begin reads the lines above the first result. It sets the places of the implementations in index.
 func (s *Set) begin(record *benchfmt.Result, index map[string]int) error {
 	s.Case = record.GetConfig("case")
 	s.Implementations = strings.Fields(record.GetConfig("implementations"))
@@ -251,7 +253,7 @@ func (s *Set) begin(record *benchfmt.Result, index map[string]int) error {
 	return nil
 }
 
-// add puts one line into the set. block is the number of the block that the last line belonged to.
+// add adds one line to the set. block is the number of the last line's block. add updates it.
 func (s *Set) add(record *benchfmt.Result, index map[string]int, block *int) error {
 	impl, size, twin, err := parseName(record.Name)
 	if err != nil {
@@ -356,8 +358,8 @@ func parseName(name benchfmt.Name) (impl string, size int, twin bool, err error)
 func escape(impl string) string   { return strings.ReplaceAll(impl, "/", ":") }
 func unescape(impl string) string { return strings.ReplaceAll(impl, ":", "/") }
 
-// Save writes the set to its file in dir, through a temporary file, so that an interrupted save leaves the old file. A set
-// without blocks has no file.
+// Save writes the set to its file in dir. It writes a temporary file first, so that an interrupted Save leaves the old file.
+// If the set has no blocks, Save removes its file.
 func (s *Set) Save(dir string) error {
 	path := filepath.Join(dir, FileName(s.Case))
 	if len(s.Blocks) == 0 {
@@ -384,7 +386,7 @@ func Load(path string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() { // before it is opened: a pipe keeps who opens it until somebody writes
+	if !info.Mode().IsRegular() { // checked before opening, because opening a pipe waits for a writer
 		return nil, fmt.Errorf("%s: not a regular file (want samples that calibrate saved)", path)
 	}
 	f, err := os.Open(path)

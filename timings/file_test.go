@@ -23,7 +23,7 @@ func example() *Set {
 	}
 }
 
-// onGPU is an example with GPUs in it: one that tells all, one that tells no more than the span, and a block without.
+// onGPU is an example with a GPU that measures all times, one that measures only the span, and a block without a GPU.
 func onGPU() *Set {
 	return &Set{
 		Case:            "fft/n=4096,resident",
@@ -65,7 +65,7 @@ func TestReadReturnsExactlyWhatWriteWrote(t *testing.T) {
 	}
 }
 
-// What a file holds is what other tools read it by.
+// Other tools read these files, so the text must not change.
 func TestTheLinesOfABlock(t *testing.T) {
 	var file bytes.Buffer
 	if err := ordered().Write(&file); err != nil {
@@ -84,7 +84,7 @@ func TestTheLinesOfABlock(t *testing.T) {
 	}
 }
 
-// ordered is an example whose blocks say how they were taken, the last one as in older files.
+// ordered is an example whose blocks have positions. The last one has none, as in older files.
 func ordered() *Set {
 	return &Set{
 		Case:            "fft/n=4096",
@@ -194,7 +194,7 @@ func TestReadRefusesBrokenFiles(t *testing.T) {
 	}
 }
 
-// What is cut off or changed anywhere is noticed, with the file and the line.
+// Read notices any change of a file and any missing end. The error has the file and the line.
 func TestReadRefusesEveryCutAndEveryFlip(t *testing.T) {
 	var file bytes.Buffer
 	if err := onGPU().Write(&file); err != nil {
@@ -215,7 +215,7 @@ func TestReadRefusesEveryCutAndEveryFlip(t *testing.T) {
 	}
 }
 
-// A set that lost its blocks leaves no file that claims otherwise.
+// If a set loses its blocks, Save removes its file.
 func TestSaveOfNothing(t *testing.T) {
 	dir := t.TempDir()
 	set := example()

@@ -1,6 +1,7 @@
 // Package timings holds what a sweep measured: blocks of times, as plain data, and their file format.
 //
-// It neither measures nor judges: package sweeps fills a Set, package thresholds fits it, package plots draws it.
+// The package neither measures nor judges. Package sweeps fills a Set, package thresholds fits it, and package plots draws
+// it.
 package timings
 
 import (
@@ -8,53 +9,54 @@ import (
 	"slices"
 )
 
-// Block holds the times of a case's implementations at one size, taken one after the other in random order. It is
-// the datum of every statistic: times inside a block are paired, blocks are exchangeable.
+// Block holds the times of a case's implementations at one size. They were taken one after the other in random order. The
+// block is the datum of every statistic: times in a block are paired, and blocks are exchangeable.
 type Block struct {
 	Size int
-	// Visit numbers the stay at a size that the block belongs to. Blocks of one visit share buffers and plans, and so
-	// the effect of the buffers' addresses on every time. Blocks of different visits do not.
+	// Visit is the number of the visit to which the block belongs. Blocks of one visit share buffers and plans, and so the
+	// effect of the buffers' addresses on times. Blocks of different visits do not.
 	Visit int
-	// Seconds is the time of one call of each implementation, in the order of Set.Implementations; NaN where the
+	// Seconds are the times of one call of each implementation, in the order of Set.Implementations. A time is NaN if the
 	// implementation was not timed in this block.
 	Seconds []float64
-	// Iterations is the number of calls in each implementation's timed batch; 0 where it was not timed.
+	// Iterations are the numbers of calls in each implementation's timed batch; 0 if it was not timed.
 	Iterations []int
-	// Twin is the A/A twin: the index of the implementation that was bound and timed a second time, under buffers and
-	// plans of its own, and its second time. Twin is −1 where there was none.
+	// Twin is the index of the implementation that was bound and timed a second time, with buffers and plans of its own: the
+	// A/A twin. TwinSeconds is the second time. Twin is −1 if there was none.
 	Twin        int
 	TwinSeconds float64
-	// GPU is the GPU's account of one further call of each implementation, in the order of Set.Implementations: the
-	// zero value where there is none, as for a processor. It is nil if no GPU was timed in this block.
+	// GPU has the times that the GPU measured in one more call of each implementation, in the order of Set.Implementations.
+	// They are the zero value if there are none, as for an implementation on the processor. GPU is nil if no GPU was timed
+	// in this block.
 	GPU []GPUTimes
-	// Positions is the place of each implementation in the order of the block's batches, from 1, and TwinPosition that of
-	// the twin; 0 where it was not timed. Positions is nil where the order was not noted.
+	// Positions are the places of the implementations in the order of the block's batches, from 1, and TwinPosition is that
+	// of the twin. A place is 0 if the implementation was not timed. Positions is nil if the order was not recorded.
 	Positions    []int
 	TwinPosition int
-	// Elapsed is when the first batch of the block began, in seconds since the run did, to the millisecond; 0 where that was
-	// not noted.
+	// Elapsed is the time from the start of the run to the start of the block's first batch, in seconds, to the millisecond;
+	// 0 if it was not recorded.
 	Elapsed float64
-	// Epoch counts the lasting changes of the processor's clock in the run until the block.
+	// Epoch is the number of lasting changes of the processor's clock in the run before the block.
 	Epoch int
-	// Disturbed says that the machine was not quiet: the sentinel was off its baseline, somebody else used the core of a
-	// batch, or a GPU's clock was down. Crowded says that it was quiet, but that a neighbour used the core of a processor
-	// that the work was spread over.
+	// Disturbed says that the machine was not quiet: the sentinel was off its baseline, another program used the core of a
+	// batch, or a GPU's clock was low. Crowded says that the machine was quiet, but that a neighbour used the core of one of
+	// several processors of a batch.
 	Disturbed, Crowded bool
 }
 
-// GPUTimes is the GPU's account of one call: how long each part took, in seconds. Timing by the device takes a little
-// time itself, so the call is not among those of Block.Seconds.
+// GPUTimes are the times that a GPU measured in one call, in seconds. Such a measurement takes a little time itself, so the
+// call is not among those of Block.Seconds.
 type GPUTimes struct {
-	Busy   float64 // the device computed; 0 where it tells no more than Span
+	Busy   float64 // the device computed; 0 if it measures only Span
 	Span   float64 // from the device's first command to the end of its last one, transfers and pauses included
 	Encode float64 // the host handed the work over
-	Gap    float64 // the mean pause between two kernels; 0 where there was none or the device does not tell
+	Gap    float64 // mean pause between two kernels; 0 if there was none or the device does not say
 }
 
-// Told reports whether there was such a call.
+// Told reports whether the GPU measured a call.
 func (g GPUTimes) Told() bool { return g != GPUTimes{} }
 
-// TimesOnGPU returns the account of implementation i, and whether there is one.
+// TimesOnGPU returns the GPU's times of implementation i, and whether there are any.
 func (b *Block) TimesOnGPU(i int) (GPUTimes, bool) {
 	if i >= len(b.GPU) {
 		return GPUTimes{}, false
@@ -62,7 +64,7 @@ func (b *Block) TimesOnGPU(i int) (GPUTimes, bool) {
 	return b.GPU[i], b.GPU[i].Told()
 }
 
-// SetTimesOnGPU notes the account of implementation i. One that tells nothing changes nothing.
+// SetTimesOnGPU records the GPU's times of implementation i. The zero value changes nothing.
 func (b *Block) SetTimesOnGPU(i int, account GPUTimes) {
 	if !account.Told() {
 		return
@@ -73,7 +75,7 @@ func (b *Block) SetTimesOnGPU(i int, account GPUTimes) {
 	b.GPU[i] = account
 }
 
-// Position returns the place of implementation i in the block's order, from 1; 0 where that is not known.
+// Position returns the place of implementation i in the block's order, from 1, or 0 if it is not known.
 func (b *Block) Position(i int) int {
 	if i >= len(b.Positions) {
 		return 0
@@ -81,7 +83,7 @@ func (b *Block) Position(i int) int {
 	return b.Positions[i]
 }
 
-// SetPosition notes the place of implementation i in the block's order, from 1. A place of 0 changes nothing.
+// SetPosition records the place of implementation i in the block's order, from 1. A place of 0 changes nothing.
 func (b *Block) SetPosition(i, position int) {
 	if position == 0 {
 		return
@@ -92,7 +94,7 @@ func (b *Block) SetPosition(i, position int) {
 	b.Positions[i] = position
 }
 
-// Erase removes the times of implementation i. The places of the others stay what they were.
+// Erase removes the times of implementation i. The places of the others stay unchanged.
 func (b *Block) Erase(i int) {
 	b.Seconds[i], b.Iterations[i] = math.NaN(), 0
 	if b.Twin == i {
@@ -109,11 +111,11 @@ func (b *Block) Erase(i int) {
 	}
 }
 
-// Set is every block of one case on one host, in the order of measurement.
+// Set holds the blocks of one case on one host, in the order of measurement.
 type Set struct {
 	Case            string
 	Implementations []string
-	Simulated       bool // on a model; nothing was measured
+	Simulated       bool // the times are those of a model
 	Blocks          []Block
 }
 
@@ -138,7 +140,7 @@ func (s *Set) At(size int) []Block {
 	return at
 }
 
-// For returns the set with the times of the given implementations, in their order. It leaves out those of others.
+// For returns the set with the given implementations, in their order. It leaves out the times of others.
 func (s *Set) For(implementations []string) *Set {
 	if slices.Equal(s.Implementations, implementations) {
 		return s
