@@ -36,8 +36,8 @@ func (f Facts) withKinds(kinds []CoreKind) Facts {
 const mostLevels = 64
 
 // appleKinds reads the kinds of cores of a Mac. macOS calls them performance levels, and level 0 is the fastest. Two levels
-// need not be Performance and Efficiency: those of an M5 Pro are Super and Performance. Reference:
-// https://developer.apple.com/documentation/kernel/1387446-sysctlbyname/determining_system_capabilities
+// need not be Performance and Efficiency: those of an M5 Pro are Super and Performance.
+// Reference: https://developer.apple.com/documentation/kernel/1387446-sysctlbyname/determining_system_capabilities
 func appleKinds(s sysctl) []CoreKind {
 	levels := s.number("hw.nperflevels")
 	if levels > mostLevels {

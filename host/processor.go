@@ -112,8 +112,8 @@ func (f *Facts) readCaches(root fs.FS) {
 	}
 }
 
-// appleProcessor reads the processor of a Mac, and the caches of its fastest kind of core. Reference:
-// https://developer.apple.com/documentation/kernel/1387446-sysctlbyname/determining_system_capabilities
+// appleProcessor reads the processor of a Mac, and the caches of its fastest kind of core.
+// Reference: https://developer.apple.com/documentation/kernel/1387446-sysctlbyname/determining_system_capabilities
 func (f *Facts) appleProcessor(s sysctl) {
 	if f.apple() {
 		f.Vendor = "Apple"
@@ -171,7 +171,8 @@ func (k armKinds) describe(f Facts) Facts {
 }
 
 // coreDesign returns the name of an Arm core by the implementer and part numbers of its MIDR_EL1 register, or "" if the
-// implementer is unknown. Numbers: https://github.com/torvalds/linux/blob/master/arch/arm64/include/asm/cputype.h
+// implementer is unknown.
+// Numbers: https://github.com/torvalds/linux/blob/master/arch/arm64/include/asm/cputype.h
 func coreDesign(implementer, part string) string {
 	maker, known := implementers[implementer]
 	if !known {

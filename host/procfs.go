@@ -126,8 +126,8 @@ func nvidiaOnBus(root fs.FS) string {
 // displayController begins the PCI class of a GPU. Bridges and sound devices of NVIDIA have other classes.
 const displayController = "0x03"
 
-// nvidiaModels are models by their PCI device numbers, with the names of NVIDIA's driver. Numbers:
-// https://pci-ids.ucw.cz/read/PC/10de
+// nvidiaModels are models by their PCI device numbers, with the names of NVIDIA's driver.
+// Numbers: https://pci-ids.ucw.cz/read/PC/10de
 var nvidiaModels = map[string]string{
 	"1db1": "Tesla V100-SXM2-16GB", "1db5": "Tesla V100-SXM2-32GB", "1eb8": "Tesla T4",
 	"20b0": "NVIDIA A100-SXM4-40GB", "20b2": "NVIDIA A100-SXM4-80GB", "20b5": "NVIDIA A100 80GB PCIe",
@@ -168,8 +168,8 @@ func prettyName(release string) string {
 }
 
 // powerSource returns Condition.Power, by the power supplies that the kernel lists. The supply of a device, such as a mouse,
-// does not count. A supply that is online means mains, even with a battery. Format:
-// https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-class-power
+// does not count. A supply that is online means mains, even with a battery.
+// Format: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-class-power
 func powerSource(root fs.FS) string {
 	files, _ := fs.Glob(root, "sys/class/power_supply/*/type")
 	source := "unknown"
@@ -193,7 +193,8 @@ func powerSource(root fs.FS) string {
 }
 
 // platformMode returns Condition.PowerMode. It is low if the firmware slows the machine down to save power or to reduce
-// noise. Format: https://docs.kernel.org/userspace-api/sysfs-platform_profile.html
+// noise.
+// Format: https://docs.kernel.org/userspace-api/sysfs-platform_profile.html
 func platformMode(root fs.FS) string {
 	switch readLine(root, "sys/firmware/acpi/platform_profile") {
 	case "low-power", "cool", "quiet":
@@ -208,7 +209,8 @@ func platformMode(root fs.FS) string {
 var thermalStates = []string{"unknown", "nominal", "fair", "serious", "critical"}
 
 // thermalState returns the worst state of all thermal zones, by their trip points, and of all processors, by their cooling
-// devices. Format: https://docs.kernel.org/driver-api/thermal/sysfs-api.html
+// devices.
+// Format: https://docs.kernel.org/driver-api/thermal/sysfs-api.html
 func thermalState(root fs.FS) string {
 	const margin = 5000 // m°C below a passive trip point from which a zone is fair
 	worst := 0

@@ -49,8 +49,8 @@ func (s sysctl) text(name string) string {
 }
 
 // appleFacts reads the facts of a Mac. It calls gpuCores only for an Apple chip. gpuCores returns the number of cores of the
-// chip's GPU, or 0 if the system does not say. Reference:
-// https://developer.apple.com/documentation/kernel/1387446-sysctlbyname/determining_system_capabilities
+// chip's GPU, or 0 if the system does not say.
+// Reference: https://developer.apple.com/documentation/kernel/1387446-sysctlbyname/determining_system_capabilities
 func appleFacts(s sysctl, gpuCores func() int, architecture string, cores int) Facts {
 	f := Facts{
 		Chip:         cleanChip(s.text("machdep.cpu.brand_string")),
