@@ -242,12 +242,12 @@ func newCall[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, implem
 	return c
 }
 
-func (c *call[P]) checkGuards(t *testing.T, who string) {
+func (c *call[P]) checkGuards(t *testing.T, implementation string) {
 	t.Helper()
 	for i, g := range c.guarded[:len(c.tensors)] {
 		for k, v := range g {
 			if (k < guard || k >= len(g)-guard) && v != canary {
-				t.Errorf("%s wrote outside of %s, at %d of %d", who, c.tensors[i].Name, k-guard, len(c.args[i]))
+				t.Errorf("%s wrote outside of %s, at %d of %d", implementation, c.tensors[i].Name, k-guard, len(c.args[i]))
 				return
 			}
 		}

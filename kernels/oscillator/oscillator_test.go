@@ -152,9 +152,9 @@ func TestStages(t *testing.T) {
 	for name, voice := range oddVoices() {
 		p := Params{SampleRate: 44100, Voices: []Voice{voice}}
 		want := Reference(p, 512)
-		for who, plan := range kerneltest.Plans(t, &Op, p) {
+		for implementation, plan := range kerneltest.Plans(t, &Op, p) {
 			if e := kernels.RelativeError(render(t, plan, 1, 512, 0), want); !(e <= 1e-5) {
-				t.Errorf("%s, %s: relative error %.2g, want below 1e-5", name, who, e)
+				t.Errorf("%s, %s: relative error %.2g, want below 1e-5", name, implementation, e)
 			}
 		}
 	}
