@@ -45,7 +45,7 @@ func runsOf(entry *calibration.Host) []string {
 	if single == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s of cases with a single run: each assumes %.1f %% between runs, and further runs of calibrate show it",
+	return []string{fmt.Sprintf("%s of cases with a single run: each assumes that runs differ by %.1f %%, and calibrate on another day shows it",
 		command.Plural(single, "interval"), 100*assumed)}
 }
 

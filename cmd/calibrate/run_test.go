@@ -428,3 +428,63 @@ func TestBrokenLibrary(t *testing.T) {
 		t.Errorf("--list with a broken libfftw3f printed:\n%s", out)
 	}
 }
+
+// The cases come in the catalogue's order, in the table and on the overview, whether they were measured or fitted again, all
+// or some of them. The file has them by name, and the machine may have measured them in any order.
+func TestTheOrderOfCases(t *testing.T) {
+	f := newFolders(t)
+	m := scripted.New(1, 0.01)
+	for _, name := range []string{"zeta", "fft/n=1024", "sum", "fft/batch=1"} {
+		m.Add(name, map[string]scripted.Cost{"a": scripted.Linear(1e-6, 1e-9), "b": scripted.Linear(1e-6, 2e-9)}, nil)
+	}
+	overview := filepath.Join(f.plots, filepath.Base(f.host()), "overview.png")
+	measured, stderr, code := calibrateOn(t, m, f.args()...)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	drawn := read(t, overview)
+	again, stderr, code := calibrateOn(t, scripted.New(1, 0), "--from", f.host(), "-o", f.file, "--data", f.data, "--plots", f.plots)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	if read(t, overview) != drawn {
+		t.Error("a refit draws another overview")
+	}
+	joined, stderr, code := calibrateOn(t, m, f.args("--ops", "^sum$", "--budget", "60s")...)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	for what, table := range map[string]string{"measured": measured, "refitted": again, "joined": joined} {
+		at := -1
+		for _, name := range []string{"\nsum, ", "\nfft/batch=1, ", "\nfft/n=1024, ", "\nzeta, "} {
+			next := strings.Index(table, name)
+			if next <= at {
+				t.Errorf("%s: %q is at %d, behind what comes before it at %d:\n%s", what, name, next, at, table)
+			}
+			at = next
+		}
+	}
+}
+
+// What a sweep says of many cases is said once: the texts that are folded are those that it writes.
+func TestNotesOfASweepAreFolded(t *testing.T) {
+	m := scripted.New(1, 0.01)
+	for _, name := range []string{"sum", "fft/batch=1"} {
+		m.Add(name, map[string]scripted.Cost{
+			"slow": scripted.Linear(1e-6, 1e-5), "good": scripted.Linear(2e-6, 2e-8), "better": scripted.Linear(4e-6, 1e-8),
+		}, nil)
+	}
+	m.Add("scale", map[string]scripted.Cost{"a": scripted.Linear(1e-6, 1e-4), "b": scripted.Linear(1e-4, 1e-4)}, nil)
+	stdout, stderr, code := calibrateOn(t, m, newFolders(t).args("--budget", "10s")...)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, want := range []string{
+		"\nfar behind the best, and so not timed at the largest sizes: slow in 2 cases\n",
+		"\nstopped early, because visits to larger sizes would take too long (a larger --budget goes further): scale (at ",
+	} {
+		if strings.Count(unwrapped(stdout), want) != 1 {
+			t.Errorf("want %q once:\n%s", want, stdout)
+		}
+	}
+}
