@@ -48,14 +48,16 @@ func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A visit to a size that is known takes about what is said beforehand.
+// A visit to a size that is known takes about what is said beforehand, and the sweep is heard of during it.
 func TestProgressForetellsAVisit(t *testing.T) {
 	m := newMachine()
 	o := m.options(60 * time.Second)
 	o.VisitShare = 1
 	o.Planner = script{{1000, 5}, {2000, 5}, {4000, 5}}.planner
 	var begun []sweeps.Progress
+	told := map[int]int{} // by visit
 	o.Progress = func(p sweeps.Progress) {
+		told[p.Visit]++
 		if p.Visit > len(begun) {
 			begun = append(begun, p)
 		}
@@ -63,6 +65,9 @@ func TestProgressForetellsAVisit(t *testing.T) {
 	m.sweep(t, o, m.newCase("op/x=1", 64, 4000, implementation{name: "go", cost: linear(0, 1e-4)}))
 	if len(begun) != 3 {
 		t.Fatalf("%d visits, want 3", len(begun))
+	}
+	if told[2] < 5 {
+		t.Errorf("it is heard of %d times in a visit of 5 blocks", told[2])
 	}
 	if took := begun[2].Elapsed - begun[1].Elapsed; begun[0].Takes > time.Second || begun[1].Takes < took/2 || begun[1].Takes > 2*took {
 		t.Errorf("the first visit was to take %v, and nothing was known; the second %v, and took %v", begun[0].Takes, begun[1].Takes, took)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"golang.org/x/perf/benchunit"
 
@@ -186,8 +185,6 @@ func (f *facts) lines(label string) []string {
 
 // plan prints what a run would do.
 func plan(w io.Writer, r *harness.Run, cases []kernels.Case, o *options) error {
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "CASE\tFIRST SIZES\tIMPLEMENTATIONS")
 	for i := range cases {
 		c := &cases[i]
 		var names []string
@@ -200,16 +197,14 @@ func plan(w io.Writer, r *harness.Run, cases []kernels.Case, o *options) error {
 		for _, size := range r.FirstSizes(c) {
 			sizes = append(sizes, command.Thousands(size))
 		}
-		fmt.Fprintf(t, "%s\t%s %s\t%s\n", c.Name, strings.Join(sizes, ", "), c.Axis.Unit, strings.Join(names, ", "))
-	}
-	if err := t.Flush(); err != nil {
-		return err
+		fmt.Fprintf(w, "%s\n%s\n%s\n", c.Name, command.Wrap("    first "+strings.Join(sizes, ", ")+" "+c.Axis.Unit),
+			command.Wrap("    "+strings.Join(names, ", ")))
 	}
 	if err := inventory(w, cases, o.include); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%s, %s: about %.0f s of measuring, which sizes between these is decided on the way, and up to %.0f s for fits and charts\n",
-		command.Plural(len(cases), "case"), methodName(&r.Entry.Method), o.budget.Seconds(), chartSeconds*float64(len(cases)+1))
+	_, err := fmt.Fprintf(w, "\n%s\n", command.Wrap(fmt.Sprintf("%s, %s: about %.0f s of measuring, which sizes between these is decided on the way, and up to %.0f s for fits and charts",
+		command.Plural(len(cases), "case"), methodName(&r.Entry.Method), o.budget.Seconds(), chartSeconds*float64(len(cases)+1))))
 	return err
 }
 
