@@ -27,7 +27,7 @@ func (r *Result) Stakes(segment int) Stakes {
 				out.First = seconds
 			}
 		}
-		gain := c.gain(s.Implementation, k)
+		gain := c.Gain(s.Implementation, k)
 		if math.IsNaN(gain) {
 			continue
 		}
@@ -39,17 +39,17 @@ func (r *Result) Stakes(segment int) Stakes {
 	return out
 }
 
-// gain returns the time of the best other implementation at a size over that of one, NaN where one of the two was not
-// measured there.
-func (c *Curves) gain(implementation, size int) float64 {
+// Gain returns the time of the best other implementation at a size over that of one, NaN where one of the two was not
+// measured there. The size is given by its index.
+func (c *Curves) Gain(implementation, size int) float64 {
 	next := math.Inf(1)
 	for i := range c.Loss {
-		if i != implementation {
+		if i != implementation && c.Seconds[i][size] > 0 {
 			next = min(next, c.Loss[i][size])
 		}
 	}
 	own := c.Loss[implementation][size]
-	if math.IsInf(own, 1) || math.IsInf(next, 1) {
+	if math.IsInf(own, 1) || math.IsInf(next, 1) || !(c.Seconds[implementation][size] > 0) {
 		return math.NaN()
 	}
 	return math.Exp(next - own)

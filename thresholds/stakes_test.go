@@ -47,3 +47,20 @@ func TestStakesOfASlowChoice(t *testing.T) {
 		t.Errorf("%+v, want 0.5 to 2", s)
 	}
 }
+
+// What is interpolated between the sizes of one run, at a size of another, was not measured.
+func TestGainIsMeasured(t *testing.T) {
+	unknown := math.NaN()
+	c := &Curves{
+		Sizes: []int{1, 2, 4}, Seconds: [][]float64{{1, 1, 1}, {2, unknown, 2}, {3, 3, 3}},
+		Loss: [][]float64{{0, 0, 0}, {math.Log(2), math.Log(2), math.Log(2)}, {math.Log(3), math.Log(3), math.Log(3)}},
+	}
+	for size, want := range []float64{2, 3, 2} {
+		if got := c.Gain(0, size); math.Abs(got-want) > 1e-12 {
+			t.Errorf("at %d the gain is %v, want %v", c.Sizes[size], got, want)
+		}
+	}
+	if got := c.Gain(1, 1); !math.IsNaN(got) {
+		t.Errorf("what was not measured gains %v", got)
+	}
+}
