@@ -2,6 +2,7 @@ package timings
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"path/filepath"
 	"strings"
@@ -266,4 +267,17 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A block that is too short for its set has no times of the last implementations.
+func TestForOfShortBlocks(t *testing.T) {
+	set := &Set{Implementations: []string{"a", "b"}, Blocks: []Block{
+		{Size: 1, Seconds: []float64{1}, Iterations: []int{5}, Twin: -1}, {Size: 2, Twin: -1},
+	}}
+	got := set.For([]string{"c", "b", "a"})
+	for k, want := range []string{"[NaN NaN 1] [0 0 5]", "[NaN NaN NaN] [0 0 0]"} {
+		if b := got.Blocks[k]; fmt.Sprint(b.Seconds, b.Iterations) != want {
+			t.Errorf("block %d: %v %v, want %s", k, b.Seconds, b.Iterations, want)
+		}
+	}
 }

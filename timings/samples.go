@@ -158,7 +158,7 @@ func (s *Set) For(implementations []string) *Set {
 			b.Seconds[i] = math.NaN()
 		}
 		for i, to := range place {
-			if to < 0 {
+			if to < 0 || !was.Timed(i) {
 				continue
 			}
 			b.Seconds[to], b.Iterations[to] = was.Seconds[i], was.Iterations[i]
