@@ -26,7 +26,7 @@ func (r *Run) Fit(ctx context.Context) error {
 		}
 		c := &entry.Cases[k]
 		method := entry.RunOf(c).Method
-		fit := thresholds.Fit(r.history(c.Name), thresholds.Options{
+		fit := thresholds.Fit(r.History(c.Name), thresholds.Options{
 			Seed: method.Seed, Precision: method.Precision, Resamples: r.Resamples, Processors: known,
 		})
 		fill(c, r.Timings[c.Name], &fit)
@@ -43,12 +43,21 @@ func (r *Run) Fit(ctx context.Context) error {
 	return nil
 }
 
-// history returns the timings of a case run by run, the newest first: those of the implementations that it has today.
-func (r *Run) history(name string) []*timings.Set {
+// History returns the timings of a case run by run, the newest first: those of the implementations that it has today.
+func (r *Run) History(name string) []*timings.Set {
 	newest := r.Timings[name]
 	all := []*timings.Set{newest}
 	for _, earlier := range r.Earlier[name] {
 		all = append(all, earlier.For(newest.Implementations))
+	}
+	return all
+}
+
+// EarlierThresholds returns the thresholds that each earlier run of a case gives by itself, in the order of Run.Earlier.
+func (r *Run) EarlierThresholds(c *calibration.Case) [][]int {
+	var all [][]int
+	for k, set := range r.History(c.Name)[1:] {
+		all = append(all, thresholds.Of(set, r.Entry.EarlierRun(c.Earlier[k]).Method.Seed))
 	}
 	return all
 }
@@ -61,7 +70,7 @@ func (r *Run) processors() *thresholds.Processors {
 		for _, i := range c.Implementations {
 			of[i.Name] = i.Processor
 		}
-		all = append(all, r.history(c.Name))
+		all = append(all, r.History(c.Name))
 	}
 	return thresholds.StudyProcessors(of, all)
 }
