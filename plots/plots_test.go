@@ -127,6 +127,7 @@ func TestSizeLabel(t *testing.T) {
 func TestPercent(t *testing.T) {
 	for ratio, want := range map[float64]string{
 		0: "0 %", 0.0001: "<0.1 %", 0.0084: "0.8 %", 0.03: "3 %", 0.034: "3.4 %", 0.0994: "9.9 %", 0.0996: "10 %", 0.5: "50 %",
+		-0.0004: "0 %", -0.005: "−0.5 %", -0.25: "−25 %", -1: "−100 %",
 		1.25: "125 %", 9.99: "999 %", 10: ">999 %", math.Inf(1): ">999 %",
 	} {
 		if got := plain(percent(ratio)); got != want {

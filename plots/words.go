@@ -83,6 +83,8 @@ func percent(ratio float64) string {
 		return "0\u202f%"
 	case ratio > 0 && ratio < 0.0005:
 		return "<0.1\u202f%"
+	case ratio < 0:
+		return "−" + percent(-ratio)
 	case ratio >= 0.0995:
 		return strconv.FormatFloat(ratio*100, 'f', 0, 64) + "\u202f%"
 	}
