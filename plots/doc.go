@@ -12,5 +12,6 @@
 // dark lines its thresholds, and grey bands their 95 % intervals. GPU implementations are underlined in the strip.
 //
 // Each implementation has one colour in every chart, from the set of Okabe and Ito, which colour-blind readers can tell
-// apart (https://jfly.uni-koeln.de/color/), and a marker and a dash besides.
+// apart (https://jfly.uni-koeln.de/color/), and a marker and a dash besides. Its variants have its hue and its marker. An
+// algorithm has the same dash and lightness in every implementation.
 package plots

@@ -151,12 +151,6 @@ func (f *overviewFigure) legendOf() []phrase {
 	return phrases
 }
 
-// root returns what stands before the slash of a variant's name: the implementation.
-func root(implementation string) string {
-	name, _, _ := strings.Cut(implementation, "/")
-	return name
-}
-
 func newLane(c *calibration.Case, set *timings.Set) lane {
 	l := lane{
 		verdict:  verdict(c),

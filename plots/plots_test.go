@@ -183,8 +183,8 @@ func TestStyles(t *testing.T) {
 				if c, ok := want[a]; ok && styles[a].color != c {
 					t.Errorf("%s is %v, want %v", a, styles[a].color, c)
 				}
-				if styles[a].color != alone(root(a)).color {
-					t.Errorf("%s has not the colour of %s", a, root(a))
+				if !isShade(styles[a].color, alone(root(a)).color) {
+					t.Errorf("%s has not the hue of %s", a, root(a))
 				}
 				if name != "variants" && !reflect.DeepEqual(styles[a], alone(a)) {
 					t.Errorf("%s looks different in company", a)
@@ -206,11 +206,26 @@ func TestStyles(t *testing.T) {
 			}
 		})
 	}
-	// Three variants of one implementation share the colour and nothing else.
-	three := stylesOf([]string{"go/direct", "go/fft", "go/partitioned"})
-	if a, b, c := three["go/direct"], three["go/fft"], three["go/partitioned"]; slices.Equal(a.dashes, b.dashes) ||
-		slices.Equal(b.dashes, c.dashes) || slices.Equal(a.dashes, c.dashes) {
-		t.Error("variants have the same dash")
+	// An algorithm has its dash and its lightness, whatever the implementation, and the three that there are have each its own.
+	algorithms := []string{"direct", "fft", "partitioned"}
+	var three []string
+	for _, name := range []string{"go", "cuda"} {
+		for _, algorithm := range algorithms {
+			three = append(three, name+"/"+algorithm)
+		}
+	}
+	styles := stylesOf(three)
+	for i, a := range algorithms {
+		here, there := styles["go/"+a], styles["cuda/"+a]
+		if !slices.Equal(here.dashes, there.dashes) {
+			t.Errorf("%s has another dash in go than in cuda", a)
+		}
+		for _, b := range algorithms[:i] {
+			other := styles["go/"+b]
+			if slices.Equal(here.dashes, other.dashes) || here.color == other.color {
+				t.Errorf("%s and %s have the same dash or lightness", a, b)
+			}
+		}
 	}
 	// Order does not matter.
 	reversed := slices.Clone(variants)
@@ -218,6 +233,11 @@ func TestStyles(t *testing.T) {
 	if !reflect.DeepEqual(stylesOf(variants), stylesOf(reversed)) {
 		t.Error("styles depend on the order of names")
 	}
+}
+
+// isShade reports whether a colour is one of another's shades.
+func isShade(c, of color.NRGBA) bool {
+	return slices.ContainsFunc(shades, func(shade func(color.NRGBA) color.NRGBA) bool { return shade(of) == c })
 }
 
 func TestFit(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"image/color"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -121,20 +120,22 @@ func stylesOf(names []string) map[string]style {
 		})
 	}
 	sorted := slices.Compact(slices.Sorted(slices.Values(names)))
+	var roots []string
 	for _, name := range sorted {
+		roots = append(roots, root(name))
+	}
+	slices.Sort(roots)
+	roots = slices.Compact(roots)
+	for _, name := range roots {
 		if base, ok := bases[name]; ok {
 			put(name, base.color, base.look)
 		}
 	}
-	for _, name := range sorted {
+	for _, name := range roots {
 		if _, ok := styles[name]; ok {
 			continue
 		}
-		root, _, _ := strings.Cut(name, "/")
-		c := palette[hash(root)%uint32(len(palette))]
-		if base, ok := bases[root]; ok {
-			c = base.color
-		}
+		c := palette[hash(name)%uint32(len(palette))]
 		look := int(hash(name) % uint32(looks))
 		for _, strict := range []bool{true, false} {
 			for i := 0; i < looks && !free(c, look, strict); i++ {
@@ -145,6 +146,9 @@ func stylesOf(names []string) map[string]style {
 			}
 		}
 		put(name, c, look)
+	}
+	for name, look := range variantLooks(sorted) {
+		styles[name] = styles[root(name)].variant(look)
 	}
 	return styles
 }
