@@ -208,8 +208,8 @@ func ruleTable(ctx context.Context, w io.Writer, runs int, seed uint64) error {
 	return err
 }
 
-// printRules prints one row a case and the means below; a row in which ours is not the best one, nor tied with it, is
-// marked.
+// printRules prints one row a case, and the means and the numbers of thresholds below. A row in which ours is not the best
+// one, nor tied with it, is marked.
 func printRules(w io.Writer, rows []proof.RuleRow) {
 	fmt.Fprint(w, "case\t")
 	for _, r := range proof.Rules() {
@@ -234,6 +234,11 @@ func printRules(w io.Writer, rows []proof.RuleRow) {
 		fmt.Fprintf(w, "%.2f %%\t", 100*regret)
 	}
 	fmt.Fprintf(w, "%d of %d behind\t\n", behind, len(rows))
+	fmt.Fprint(w, "thresholds in all\t")
+	for _, n := range proof.Thresholds(rows) {
+		fmt.Fprintf(w, "%.4g\t", n)
+	}
+	fmt.Fprintln(w, "\t")
 }
 
 // measured prints the comparison on the samples of a host.

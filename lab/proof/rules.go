@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 
+	"gonum.org/v1/gonum/stat"
+
 	"crossover/harness"
 	"crossover/lab/model"
 	"crossover/lab/rules"
@@ -12,10 +14,12 @@ import (
 )
 
 // RuleRow is what each rule's choices cost in one case, in the order of Rules. The cost is the geometric mean of the
-// slowdowns at sizes that the rule did not see, minus 1. Noise may make it negative.
+// slowdowns at sizes that the rule did not see, minus 1. Noise may make it negative. Thresholds are those of the choice on
+// all samples, as a mean over runs.
 type RuleRow struct {
-	Case   string
-	Regret []float64
+	Case       string
+	Regret     []float64
+	Thresholds []float64
 	// Band is how far apart two regrets must be before they differ. It is half the case's tie band, because inside the
 	// tie band a choice is a toss at each size.
 	Band float64
@@ -31,8 +35,10 @@ func (r RuleRow) Tied() bool {
 	return true
 }
 
-// Rules returns ours and those of the other programs.
-func Rules() []rules.Rule { return append([]rules.Rule{rules.Ours()}, rules.Others()...) }
+// Rules returns ours, the obvious one, and those of the other programs.
+func Rules() []rules.Rule {
+	return append([]rules.Rule{rules.Ours(), rules.Obvious()}, rules.Others()...)
+}
 
 // StudyRules lets every rule choose on the samples of the same calibrations, and compares the choices with the truth at
 // fresh sizes. It returns medians over the runs.
@@ -41,9 +47,9 @@ func StudyRules(ctx context.Context, scenarios []model.Scenario, runs int, seed 
 	var rows []RuleRow
 	for k := range scenarios {
 		s := &scenarios[k]
-		regrets := make([][]float64, len(all))
+		regrets, counts := make([][]float64, len(all)), make([][]float64, len(all))
 		for i := range regrets {
-			regrets[i] = make([]float64, runs)
+			regrets[i], counts[i] = make([]float64, runs), make([]float64, runs)
 		}
 		bands := make([]float64, runs)
 		if err := each(ctx, runs, func(run int) {
@@ -53,6 +59,7 @@ func StudyRules(ctx context.Context, scenarios []model.Scenario, runs int, seed 
 			bands[run] = c.found().TieBand
 			for i, r := range all {
 				choice := r.Choose(set)
+				counts[i][run] = float64(choice.Thresholds())
 				regrets[i][run], _ = trueRegret(s, func(size int) string { return set.Implementations[choice.At(size)] }, seed)
 			}
 		}); err != nil {
@@ -61,6 +68,7 @@ func StudyRules(ctx context.Context, scenarios []model.Scenario, runs int, seed 
 		row := RuleRow{Case: s.Name, Band: median(bands) / 2}
 		for i := range all {
 			row.Regret = append(row.Regret, median(regrets[i]))
+			row.Thresholds = append(row.Thresholds, stat.Mean(counts[i], nil))
 		}
 		rows = append(rows, row)
 	}
@@ -87,6 +95,7 @@ func MeasuredRules(ctx context.Context, dir string) ([]RuleRow, error) {
 				break
 			}
 			row.Regret = append(row.Regret, score.Regret)
+			row.Thresholds = append(row.Thresholds, float64(r.Choose(set).Thresholds()))
 		}
 		if len(row.Regret) == len(Rules()) {
 			rows = append(rows, row)
@@ -105,4 +114,15 @@ func Mean(rows []RuleRow) []float64 {
 		mean[i] = math.Expm1(mean[i])
 	}
 	return mean
+}
+
+// Thresholds returns how many thresholds each rule's choices have in all rows together.
+func Thresholds(rows []RuleRow) []float64 {
+	sum := make([]float64, len(Rules()))
+	for _, r := range rows {
+		for i := range sum {
+			sum[i] += r.Thresholds[i]
+		}
+	}
+	return sum
 }

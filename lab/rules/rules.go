@@ -2,8 +2,9 @@
 // same samples.
 //
 // Nothing that Crossover decides comes from here. Each rule is our own code, compared with its program's source. A rule
-// is a function of the curves that our own fit starts from, medians over blocks. So only the rules differ, and not
-// which sizes were timed, how often, or how the times were averaged. Rules for two implementations get the two that
+// is a function of the curves that our own fit starts from, medians over blocks, of one run or of several. So only the
+// rules differ, and not which sizes were timed, how often, or how the times were averaged. One rule is of no program: the
+// obvious one, which takes the winner at each measured size. Rules for two implementations get the two that
 // their program would name: the one that wins at the least size, and its challenger, which wins at the greatest size.
 // If one implementation wins both, the challenger is the one that wins most of the sizes between.
 package rules
@@ -32,25 +33,41 @@ func (c Choice) At(size int) int {
 	return c.Implementation[max(k, 0)]
 }
 
+// Thresholds returns how many times the choice changes.
+func (c Choice) Thresholds() int {
+	n := 0
+	for k := 1; k < len(c.Implementation); k++ {
+		if c.Implementation[k] != c.Implementation[k-1] {
+			n++
+		}
+	}
+	return n
+}
+
 // Rule is one way to choose.
 type Rule struct {
 	Name   string
 	Origin string // the program that decides so
-	Choose func(set *timings.Set) Choice
+	// Choose returns what the rule makes of the samples of a case, run by run. All runs list the same implementations.
+	Choose func(runs ...*timings.Set) Choice
 }
 
 // Ours is the rule of this project: segments of least loss with a price for every switch, edges by interpolation.
 func Ours() Rule {
-	return Rule{"segments", "Crossover", func(set *timings.Set) Choice {
+	return Rule{"segments", "Crossover", func(runs ...*timings.Set) Choice {
 		var c Choice
 		// Two hundred resamples are enough to say which switches are kept.
-		for _, s := range thresholds.Fit([]*timings.Set{set}, thresholds.Options{Seed: 1, Resamples: 200}).Segments {
+		for _, s := range thresholds.Fit(runs, thresholds.Options{Seed: 1, Resamples: 200}).Segments {
 			c.From = append(c.From, s.From)
 			c.Implementation = append(c.Implementation, s.Implementation)
 		}
 		return c
 	}}
 }
+
+// Obvious returns the rule that needs no thought: the winner at each measured size. Between two winners it switches where
+// the straight line through their log-ratios is zero.
+func Obvious() Rule { return Rule{"winner at each size", "each winner", on(winners)} }
 
 // Others returns the rules of other programs.
 func Others() []Rule {
@@ -65,9 +82,9 @@ func Others() []Rule {
 	}
 }
 
-func on(rule func(table) Choice) func(*timings.Set) Choice {
-	return func(set *timings.Set) Choice {
-		c := thresholds.Summarise(set)
+func on(rule func(table) Choice) func(...*timings.Set) Choice {
+	return func(runs ...*timings.Set) Choice {
+		c := thresholds.Summarise(runs...)
 		return rule(table{sizes: c.Sizes, loss: c.Loss})
 	}
 }
@@ -119,6 +136,33 @@ func (t table) split(low, high, s int) Choice {
 		return Choice{t.sizes[:1], []int{low}}
 	}
 	return Choice{[]int{t.sizes[0], t.sizes[s]}, []int{low, high}}
+}
+
+// winners takes the winner at each size.
+func winners(t table) Choice {
+	c := Choice{t.sizes[:1], []int{t.winner(0)}}
+	for s := 1; s < len(t.sizes); s++ {
+		before, after := c.Implementation[len(c.Implementation)-1], t.winner(s)
+		if after != before {
+			c.From, c.Implementation = append(c.From, t.zero(before, after, s)), append(c.Implementation, after)
+		}
+	}
+	return c
+}
+
+// zero returns the first size above the zero of the log-ratio of two implementations, of which one wins the s-th size and
+// the other one the size below. Where one of the two was not timed at the other's size, that size is its first or last.
+func (t table) zero(before, after, s int) int {
+	behind, ahead := t.loss[after][s-1], t.loss[before][s]
+	share := behind / (behind + ahead)
+	switch {
+	case math.IsInf(behind, 1):
+		share = 1
+	case behind+ahead == 0:
+		share = 0.5
+	}
+	low, high := float64(t.sizes[s-1]), float64(t.sizes[s])
+	return min(max(int(math.Ceil(low*math.Pow(high/low, share)-1e-9)), t.sizes[s-1]+1), t.sizes[s])
 }
 
 // firstWin switches at the first size where the challenger wins, and looks no further.

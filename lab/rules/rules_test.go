@@ -2,6 +2,7 @@ package rules
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"crossover/timings"
@@ -42,7 +43,7 @@ func switchOf(c Choice) int {
 
 func TestRulesAgreeOnAPlainCrossover(t *testing.T) {
 	plain := set(sizes, linear(1, 1), linear(50, 0.1)) // equal at 54
-	for _, r := range append(Others(), Ours()) {
+	for _, r := range append(Others(), Ours(), Obvious()) {
 		got := switchOf(r.Choose(plain))
 		switch r.Name {
 		case "always one":
@@ -196,6 +197,32 @@ func TestSplitsSkipSizesWithoutEither(t *testing.T) {
 	}
 }
 
+// The obvious rule follows every winner, and switches where straight lines through the log-ratios cross.
+func TestTheWinnerAtEachSize(t *testing.T) {
+	// b is faster at 4 alone, by as much as it is slower at 2 and at 8; c wins from 512 on, and is not timed below.
+	b := func(n float64) float64 {
+		if n == 4 {
+			return 4 / 1.2
+		}
+		return 1.2 * n
+	}
+	c := func(n float64) float64 {
+		if n < 512 {
+			return 0
+		}
+		return 0.5 * n
+	}
+	got := Obvious().Choose(set(sizes, linear(0, 1), b, c))
+	if !slices.Equal(got.Implementation, []int{0, 1, 0, 2}) || !slices.Equal(got.From, []int{1, 3, 6, 512}) || got.Thresholds() != 3 {
+		t.Errorf("it chooses %+v with %d thresholds", got, got.Thresholds())
+	}
+	early := set(sizes, linear(1, 1), linear(30, 0.1)) // equal at 32.2
+	late := set(sizes, linear(1, 1), linear(60, 0.1))  // equal at 65.6
+	if got := switchOf(Obvious().Choose(early, late)); got < 40 || got > 56 {
+		t.Errorf("of two runs that switch at 33 and 66 it makes %d", got)
+	}
+}
+
 func TestChoiceAt(t *testing.T) {
 	c := Choice{From: []int{10, 100}, Implementation: []int{3, 5}}
 	for size, want := range map[int]int{1: 3, 10: 3, 99: 3, 100: 5, 5000: 5} {
@@ -208,7 +235,7 @@ func TestChoiceAt(t *testing.T) {
 func TestHeldOut(t *testing.T) {
 	s := set(sizes, linear(1, 1), linear(50, 0.1))
 	always := func(i int) Rule {
-		return Rule{Name: "test", Choose: func(*timings.Set) Choice { return Choice{[]int{1}, []int{i}} }}
+		return Rule{Name: "test", Choose: func(...*timings.Set) Choice { return Choice{[]int{1}, []int{i}} }}
 	}
 	score, ok := HeldOut(s, always(1))
 	if !ok || score.Sizes != len(sizes)-2 {
@@ -224,7 +251,7 @@ func TestHeldOut(t *testing.T) {
 	if _, ok := HeldOut(set([]int{1, 2, 3}, linear(1, 1), linear(2, 1)), always(0)); ok {
 		t.Error("three sizes were enough")
 	}
-	if _, ok := HeldOut(s, Rule{Choose: func(*timings.Set) Choice { return Choice{} }}); ok {
+	if _, ok := HeldOut(s, Rule{Choose: func(...*timings.Set) Choice { return Choice{} }}); ok {
 		t.Error("a rule without a choice got a score")
 	}
 }
