@@ -42,7 +42,7 @@ func run(ctx context.Context, stdout, _ io.Writer, args []string) error {
 	only := flags.StringSlice("only", nil, "print only these tables (`names` of "+strings.Join(names, ", ")+")")
 	runs := flags.Int("runs", 1000, "calibrations a scenario")
 	seed := flags.Uint64("seed", 1, "seed of the machines' noise")
-	data := flags.String("data", "", "compare the rules on the measured samples of a host instead (a `folder` of sweeps/data)")
+	data := flags.String("data", "", "hold the rules and the runs of a host against each other instead, on its measured samples (a `folder` of sweeps/data)")
 	plots := flags.String("plots", "", "draw coverage.png and regret.png into a `folder` instead")
 	quiet := flags.BoolP("quiet", "q", false, "print nothing but errors")
 	done, err := command.Parse(flags, args, stdout,
@@ -241,7 +241,7 @@ func printRules(w io.Writer, rows []proof.RuleRow) {
 	fmt.Fprintln(w, "\t")
 }
 
-// measured prints the comparison on the samples of a host.
+// measured prints what the samples of a host say of the rules and, where it has several runs, of one another.
 func measured(ctx context.Context, stdout io.Writer, dir string) error {
 	rows, err := proof.MeasuredRules(ctx, dir)
 	if err != nil {
@@ -250,5 +250,13 @@ func measured(ctx context.Context, stdout io.Writer, dir string) error {
 	fmt.Fprintf(stdout, "rules: regret at held-out sizes, cross-fitted, on the measured samples in %s\n\n", dir)
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	printRules(w, rows)
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout)
+	if err := printLeftOut(ctx, stdout, dir); !errors.Is(err, proof.ErrOneRun) {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "left out: nothing, there is %v\n", proof.ErrOneRun)
+	return err
 }

@@ -7,7 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"crossover/calibration"
 	"crossover/cmd/internal/command"
+	"crossover/harness"
+	"crossover/kernels"
+	"crossover/lab/model"
+	"crossover/lab/proof"
 )
 
 func prove(args ...string) (stdout string, code int) {
@@ -32,6 +37,49 @@ func TestMeasuredHost(t *testing.T) {
 	out, code := prove("--data", "../../sweeps/data/amd-epyc-2")
 	if code != 0 || !strings.Contains(out, "fft/batch=1") || strings.Contains(out, "modelled") {
 		t.Errorf("exit %d:\n%s", code, out)
+	}
+	if !strings.Contains(out, "left out: ") {
+		t.Errorf("nothing is said of other runs:\n%s", out)
+	}
+}
+
+// hostOfTwoRuns saves two runs of a modelled machine as those of one host, and returns the folder.
+func hostOfTwoRuns(t *testing.T) string {
+	t.Helper()
+	s := model.Scenarios()[0]
+	of := calibration.Host{
+		ID: "modelled-1", Facts: calibration.Facts{Chip: "Modelled", Family: "modelled", Architecture: "modelled", Cores: 1},
+		Environment: calibration.Environment{Power: "unknown", Thermal: "unknown", Load: -1},
+	}
+	every := func(is bool) func(string) bool { return func(string) bool { return is } }
+	var all *harness.Run
+	for seed := range uint64(2) {
+		machine := model.New(&s, seed)
+		run := harness.NewRun(of, []kernels.Case{machine.Case()}, harness.Options{Budget: proof.Budget, Seed: seed})
+		if err := run.Measure(t.Context(), harness.Machine{Clock: machine, Sentinel: machine.Sentinel}); err != nil {
+			t.Fatal(err)
+		}
+		if all != nil {
+			run = harness.Join(all, run, every(false), every(false))
+		}
+		all = run
+	}
+	dir := t.TempDir()
+	if err := all.Save(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestHostOfSeveralRuns(t *testing.T) {
+	out, code := prove("--data", hostOfTwoRuns(t))
+	if code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	for _, want := range []string{"(2 runs of 1 case)", "all other runs", "mean score", "95 % of pairs: met", "two runs of a case"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the table does not say %q:\n%s", want, out)
+		}
 	}
 }
 

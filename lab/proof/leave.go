@@ -1,0 +1,279 @@
+package proof
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"crossover/lab/rules"
+	"crossover/thresholds"
+	"crossover/timings"
+)
+
+// The aims of StudyLeftOut.
+const (
+	CheapBelow  = 0.01 // a choice that costs less on another run is cheap
+	CheapAim    = 0.95 // share of pairs of case and run that must be
+	CostlyAbove = 0.05 // a loss whose lower bound is above is costly
+	CostlyAim   = 0.01 // share of log-size that may be
+)
+
+// HeldAim is the share of the next run's thresholds that intervals should hold.
+var HeldAim = [2]float64{0.93, 0.97}
+
+// LeftOut is what runs of a host say of runs that no fit has seen.
+type LeftOut struct {
+	Runs, Cases int
+	One         Predicted // each run says what every other one will find
+	Others      Predicted // all other runs together say it of each
+	Agree       Share     // pairs of runs of a case that have the same winners, each with its thresholds in the other's intervals
+}
+
+// Predicted is how well some runs predict the thresholds and the times of another one.
+type Predicted struct {
+	Held    Share   // thresholds of the other run, of those between two implementations that the runs have one between, too
+	New     int     // thresholds of the other run between implementations that the runs have none between
+	Score   float64 // mean interval score of Held
+	Ours    Choices
+	Obvious Choices // the winner at each measured size
+}
+
+// Choices is what choices cost on a run that did not make them.
+type Choices struct {
+	Pairs      []Pair
+	Costly     float64 // share of log-size on which the lower bound of the loss is above CostlyAbove
+	Thresholds float64 // mean number of a case
+
+	costly, span, thresholds float64
+}
+
+// Pair is a case and a run.
+type Pair struct {
+	Case string
+	Run  int
+	Cost float64 // mean over log-size, minus 1
+}
+
+// Cheap returns how many of the pairs cost less than CheapBelow.
+func (c *Choices) Cheap() Share {
+	s := Share{Of: len(c.Pairs)}
+	for _, p := range c.Pairs {
+		if p.Cost < CheapBelow {
+			s.Count++
+		}
+	}
+	return s
+}
+
+// Mean returns the geometric mean of what the pairs cost.
+func (c *Choices) Mean() float64 {
+	sum := 0.0
+	for _, p := range c.Pairs {
+		sum += math.Log1p(p.Cost) / float64(len(c.Pairs))
+	}
+	return math.Expm1(sum)
+}
+
+// Worst returns the pairs by descending cost.
+func (c *Choices) Worst() []Pair {
+	return slices.SortedFunc(slices.Values(c.Pairs), func(a, b Pair) int { return cmp.Compare(b.Cost, a.Cost) })
+}
+
+// StudyLeftOut leaves each run of a host out in turn. dir is the folder of a run or of a host. Its error wraps ErrOneRun where
+// there is nothing to leave out.
+func StudyLeftOut(ctx context.Context, dir string) (*LeftOut, error) {
+	h, err := loadSeveral(dir)
+	if err != nil {
+		return nil, err
+	}
+	return h.leaveOut(ctx)
+}
+
+func (h *history) leaveOut(ctx context.Context) (*LeftOut, error) {
+	alone, without := make([][]thresholds.Result, len(h.runs)), make([][]thresholds.Result, len(h.runs))
+	rest := func(k int) []int { return slices.Delete(slices.Clone(h.runs), k, k+1) }
+	if err := each(ctx, 2*len(h.runs), func(n int) {
+		if k := n / 2; n%2 == 0 {
+			alone[k] = h.fit(h.runs[k : k+1])
+		} else {
+			without[k] = h.fit(rest(k))
+		}
+	}); err != nil {
+		return nil, err
+	}
+	out := &LeftOut{Runs: len(h.runs), Cases: len(h.cases)}
+	for k, run := range h.runs {
+		for c := range h.cases {
+			p := &h.cases[c]
+			left := p.runs[run]
+			if left == nil {
+				continue
+			}
+			out.Others.add(p, p.of(rest(k)), &without[k][c], run, &alone[k][c])
+			for n, other := range h.runs {
+				if n != k {
+					out.One.add(p, p.of([]int{other}), &alone[n][c], run, &alone[k][c])
+				}
+				if n < k && p.runs[other] != nil {
+					out.Agree.Of++
+					if agree(alone[n][c].Segments, alone[k][c].Segments) {
+						out.Agree.Count++
+					}
+				}
+			}
+		}
+	}
+	out.One.finish()
+	out.Others.finish()
+	return out, nil
+}
+
+// add takes up what a fit of some runs of a case says of another run, and what that one says by itself.
+func (out *Predicted) add(p *past, from []*timings.Set, fit *thresholds.Result, run int, itself *thresholds.Result) {
+	if len(fit.Segments) == 0 || len(itself.Segments) == 0 {
+		return
+	}
+	for n := 1; n < len(itself.Segments); n++ {
+		found := itself.Segments[n]
+		s := sameSides(fit.Segments, itself.Segments[n-1].Implementation, found.Implementation, found.From)
+		if s == nil {
+			out.New++
+			continue
+		}
+		out.Held.Of++
+		if s.Low <= found.From && found.From <= s.High {
+			out.Held.Count++
+		}
+		out.Score += intervalScore(s.Low, s.High, found.From)
+	}
+	var ours rules.Choice
+	for _, s := range fit.Segments {
+		ours.From, ours.Implementation = append(ours.From, s.From), append(ours.Implementation, s.Implementation)
+	}
+	low, high := fit.Curves.Sizes[0], fit.Curves.Sizes[len(fit.Curves.Sizes)-1]
+	out.Ours.add(p, run, ours, low, high)
+	out.Obvious.add(p, run, rules.Obvious().Choose(from...), low, high)
+}
+
+func (out *Predicted) finish() {
+	out.Score /= float64(out.Held.Of)
+	for _, c := range []*Choices{&out.Ours, &out.Obvious} {
+		c.Costly, c.Thresholds = c.costly/c.span, c.thresholds/float64(len(c.Pairs))
+	}
+}
+
+// sameSides returns the segment whose lower edge is between two implementations and nearest to a size, nil where there is
+// none.
+func sameSides(segments []thresholds.Segment, below, above, size int) *thresholds.Segment {
+	var best *thresholds.Segment
+	least := math.Inf(1)
+	for n := 1; n < len(segments); n++ {
+		d := math.Abs(math.Log(float64(segments[n].From) / float64(size)))
+		if segments[n-1].Implementation == below && segments[n].Implementation == above && d < least {
+			best, least = &segments[n], d
+		}
+	}
+	return best
+}
+
+// agree reports whether two fits have the same winners, and each its thresholds inside the intervals of the other.
+func agree(a, b []thresholds.Segment) bool {
+	return slices.EqualFunc(a, b, func(a, b thresholds.Segment) bool {
+		return a.Implementation == b.Implementation &&
+			(a.High == 0 && b.High == 0 || a.Low <= b.From && b.From <= a.High && b.Low <= a.From && a.From <= b.High)
+	})
+}
+
+// level is how often an interval may miss.
+const level = 0.05
+
+// intervalScore returns the interval score of a threshold, in log-size: the interval's width, and 2/level times by how much
+// the threshold is outside. Less is better. Source: Gneiting and Raftery, Strictly proper scoring rules, prediction, and
+// estimation, 2007, equation 43.
+func intervalScore(low, high, threshold int) float64 {
+	l, h, x := math.Log(float64(low)), math.Log(float64(high)), math.Log(float64(threshold))
+	return h - l + 2/level*(max(l-x, 0)+max(x-h, 0))
+}
+
+// add takes up what a choice costs on a run, at the sizes from low to high: nobody promises anything beyond the measured
+// range.
+func (c *Choices) add(p *past, run int, choice rules.Choice, low, high int) {
+	set := p.runs[run]
+	sizes := set.Sizes()
+	var sum, span float64
+	for k, size := range sizes {
+		diffs := crossed(set.At(size), len(set.Implementations), choice.At(size))
+		if size < low || size > high || len(diffs) == 0 {
+			continue
+		}
+		width := math.Log(float64(sizes[min(k+1, len(sizes)-1)])/float64(sizes[max(k-1, 0)])) / 2
+		sum += width * middle(diffs)
+		span += width
+		if n := orderAtMost(len(diffs)); n >= 0 {
+			c.span += width
+			if diffs[n] > math.Log1p(CostlyAbove) {
+				c.costly += width
+			}
+		}
+	}
+	if span > 0 {
+		c.Pairs = append(c.Pairs, Pair{p.name, run, math.Expm1(sum / span)})
+		c.thresholds += float64(choice.Thresholds())
+	}
+}
+
+// crossed returns, ascending, how far a choice is behind the best implementation in each block of a size, as a log-ratio.
+// The best one is picked on every other block and timed in those between, and then the other way round, so that picking the
+// least of noisy times does not flatter it.
+func crossed(blocks []timings.Block, implementations, chosen int) []float64 {
+	var halves [2][]timings.Block
+	for n, b := range blocks {
+		halves[n%2] = append(halves[n%2], b)
+	}
+	var diffs []float64
+	for k, half := range halves {
+		best, least := -1, math.Inf(1)
+		for i := range implementations {
+			if m := median(logRatios(half, i, chosen)); m < least {
+				best, least = i, m
+			}
+		}
+		if best >= 0 {
+			diffs = append(diffs, logRatios(halves[1-k], chosen, best)...)
+		}
+	}
+	slices.Sort(diffs)
+	return diffs
+}
+
+// logRatios returns the logarithm of the time of one implementation over that of another, by block.
+func logRatios(blocks []timings.Block, i, j int) []float64 {
+	var ratios []float64
+	for n := range blocks {
+		b := &blocks[n]
+		if b.Timed(i) && b.Timed(j) && b.Seconds[i] > 0 && b.Seconds[j] > 0 {
+			ratios = append(ratios, math.Log(b.Seconds[i]/b.Seconds[j]))
+		}
+	}
+	return ratios
+}
+
+// middle returns the median of ascending values.
+func middle(ascending []float64) float64 {
+	n := len(ascending)
+	return (ascending[(n-1)/2] + ascending[n/2]) / 2
+}
+
+// orderAtMost returns which of so many ascending values is the lower end of a one-sided interval of their median, −1 where
+// there are too few for one. The median is below the k-th value, counted from 0, if at most k values are below the median.
+func orderAtMost(n int) int {
+	below := distuv.Binomial{N: float64(n), P: 0.5}
+	k := -1
+	for below.CDF(float64(k+1)) <= level {
+		k++
+	}
+	return k
+}

@@ -1,0 +1,137 @@
+package proof
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"crossover/harness"
+	"crossover/kernels"
+	"crossover/lab/model"
+	"crossover/thresholds"
+	"crossover/timings"
+)
+
+// hostOf is a host of one case with a run of each of these machines.
+func hostOf(machines ...*model.Scenario) *history {
+	h := &history{processors: map[string]string{"cpu": "CPU", "gpu": "GPU"}, cases: []past{{"case", map[int]*timings.Set{}}}}
+	for run, s := range machines {
+		h.runs = append(h.runs, run)
+		h.cases[0].runs[run] = calibrate(s, uint64(run+1), Budget, 1).timings()
+	}
+	return h
+}
+
+// Runs of one machine foretell each other. One run of another machine is foretold by none, and foretells none.
+func TestRunsAreLeftOut(t *testing.T) {
+	s := scenarios(t, "launch")[0].Between(0)
+	other := s.Moved("gpu", 1.5)
+	same, err := hostOf(s, s, s, s).leaveOut(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same.Others.Held != (Share{4, 4}) || same.One.Held != (Share{12, 12}) || same.Agree != (Share{6, 6}) {
+		t.Errorf("of one machine %v of %v thresholds hold, and %v pairs agree", same.Others.Held, same.One.Held, same.Agree)
+	}
+	if cheap := same.Others.Ours.Cheap(); cheap != (Share{4, 4}) || same.Others.Ours.Costly != 0 || same.Others.Ours.Thresholds != 1 {
+		t.Errorf("of one machine %v choices are cheap: %+v", cheap, same.Others.Ours)
+	}
+	odd, err := hostOf(s, s, other, s).leaveOut(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if odd.One.Held != (Share{6, 12}) || odd.Agree != (Share{3, 6}) {
+		t.Errorf("with another machine between them %v thresholds hold, and %v pairs agree", odd.One.Held, odd.Agree)
+	}
+	worst := odd.Others.Ours.Worst()[0]
+	if worst.Run != 2 || worst.Cost < 0.01 || odd.Others.Ours.Costly == 0 || odd.One.Score < 2*same.One.Score {
+		t.Errorf("the worst is %+v, %v of log-size is costly, and scores are %v and %v", worst, odd.Others.Ours.Costly, odd.One.Score, same.One.Score)
+	}
+}
+
+// saved measures a run of each seed and saves them as runs of one host do. It returns the folder.
+func saved(t *testing.T, s *model.Scenario, seeds ...uint64) string {
+	t.Helper()
+	var all *harness.Run
+	every := func(is bool) func(string) bool { return func(string) bool { return is } }
+	for _, seed := range seeds {
+		machine := model.New(s, seed)
+		run := harness.NewRun(modelled(), []kernels.Case{machine.Case()}, harness.Options{Budget: Budget, Seed: seed})
+		must(run.Measure(t.Context(), on(machine)))
+		if all != nil {
+			run = harness.Join(all, run, every(false), every(false))
+		}
+		all = run
+	}
+	dir := t.TempDir()
+	must(all.Save(t.Context(), dir))
+	return dir
+}
+
+func TestRunsOfASavedHostAreLeftOut(t *testing.T) {
+	s := scenarios(t, "launch")[0].Between(0)
+	got, err := StudyLeftOut(t.Context(), saved(t, s, 1, 2, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Runs != 3 || got.Cases != 1 || got.Others.Held != (Share{3, 3}) || len(got.One.Ours.Pairs) != 6 {
+		t.Errorf("%+v", got)
+	}
+	if _, err := StudyLeftOut(t.Context(), saved(t, s, 1)); !errors.Is(err, ErrOneRun) {
+		t.Errorf("of a single run the error is %v", err)
+	}
+}
+
+func TestIntervalScore(t *testing.T) {
+	for _, c := range []struct {
+		low, high, threshold int
+		want                 float64
+	}{
+		{100, 200, 150, math.Ln2},
+		{100, 200, 400, math.Ln2 + 40*math.Ln2},
+		{100, 200, 50, math.Ln2 + 40*math.Ln2},
+	} {
+		if got := intervalScore(c.low, c.high, c.threshold); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%+v: score %v", c, got)
+		}
+	}
+}
+
+// The nearest threshold is the one between the same two implementations.
+func TestSameSides(t *testing.T) {
+	segments := []thresholds.Segment{{Implementation: 0}, {From: 10, Implementation: 1}, {From: 20, Implementation: 0}, {From: 100, Implementation: 1}}
+	for size, want := range map[int]int{12: 10, 30: 10, 40: 100} {
+		if s := sameSides(segments, 0, 1, size); s.From != want {
+			t.Errorf("nearest to %d is %d, want %d", size, s.From, want)
+		}
+	}
+	if s := sameSides(segments, 0, 2, 20); s != nil {
+		t.Errorf("found %+v", s)
+	}
+}
+
+// The interval of a median needs five blocks, and its lower end is below it in 95 % of cases.
+func TestOrderAtMost(t *testing.T) {
+	for n, want := range map[int]int{0: -1, 4: -1, 5: 0, 7: 0, 8: 1, 20: 5} {
+		if got := orderAtMost(n); got != want {
+			t.Errorf("of %d values it is the one with index %d, want %d", n, got, want)
+		}
+	}
+}
+
+// A choice is timed against what other blocks pick. Of two implementations that change places from block to block neither is
+// behind the other.
+func TestCrossed(t *testing.T) {
+	block := func(seconds ...float64) timings.Block { return timings.Block{Seconds: seconds} }
+	slow := []timings.Block{block(2, 1), block(2, 1), block(2, 1), block(2, 1), block(2, math.NaN())}
+	if diffs := crossed(slow, 2, 0); len(diffs) != 4 || math.Abs(middle(diffs)-math.Ln2) > 1e-9 {
+		t.Errorf("twice as slow: %v", diffs)
+	}
+	toss := []timings.Block{block(1, 2), block(2, 1), block(1, 2), block(2, 1)}
+	if diffs := crossed(toss, 2, 0); middle(diffs) > 0 {
+		t.Errorf("a toss: %v", diffs)
+	}
+	if diffs := crossed(slow[4:], 2, 1); len(diffs) != 0 {
+		t.Errorf("a choice that was not timed: %v", diffs)
+	}
+}
