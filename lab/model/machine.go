@@ -20,6 +20,9 @@ type Noise struct {
 	Visit float64
 	// Run is the same for each implementation on each machine. It models the luck of a whole run of a program.
 	Run float64
+	// Luck is luck beside that of Visit and Run. Lucks are those of several cases, see Scenario.Replay.
+	Luck  Luck
+	Lucks []Luck
 	// Spikes come at random, on average once every SpikeEvery of computing, and add up to SpikeLength each.
 	SpikeEvery, SpikeLength time.Duration
 	// Drift swings all times by this share up and down, once every DriftPeriod.
@@ -120,23 +123,29 @@ func (m *Machine) Sleep(d time.Duration) { m.now += d }
 // Sentinel is 100 µs of work, disturbed like every call.
 func (m *Machine) Sentinel() { m.spend(kernels.CPU, 100e-6, 0) }
 
-// run returns what a run's luck costs an implementation, as a logarithm.
-func (m *Machine) run(name string) float64 {
+// run returns what a run's luck costs an implementation, as a logarithm. first says that it is the first one of its scenario.
+func (m *Machine) run(name string, first bool) float64 {
 	luck, drawn := m.runs[name]
-	if !drawn && m.noise.Run > 0 {
-		luck = m.noise.Run * m.rng.NormFloat64()
-		m.runs[name] = luck
+	if drawn {
+		return luck
 	}
+	if m.noise.Run > 0 {
+		luck = m.noise.Run * m.rng.NormFloat64()
+	}
+	if !first {
+		luck += one(m.noise.Luck.Runs, m.rng)
+	}
+	m.runs[name] = luck
 	return luck
 }
 
 // Own returns the scenario with the luck of this machine's run in its costs and not in its noise.
 func (m *Machine) Own() *Scenario {
 	own := *m.scenario
-	own.Noise.Run = 0
+	own.Noise.Run, own.Noise.Luck.Runs = 0, nil
 	own.Implementations = nil
-	for _, i := range m.scenario.Implementations {
-		own.Implementations = append(own.Implementations, i.slower(math.Exp(m.run(i.Name))))
+	for k, i := range m.scenario.Implementations {
+		own.Implementations = append(own.Implementations, i.slower(math.Exp(m.run(i.Name, k == 0))))
 	}
 	return &own
 }
@@ -221,13 +230,15 @@ func (m *Machine) Case() kernels.Case {
 
 // Problem returns the problem of a size, in which implementations take their costs. Their outputs are always right.
 func (m *Machine) Problem(implementations []Implementation, size int) kernels.Problem {
-	return &problem{m, implementations, size}
+	return &problem{m, implementations, size, map[string]float64{}}
 }
 
+// problem is one visit to a size.
 type problem struct {
 	machine         *Machine
 	implementations []Implementation
 	size            int
+	lucks           map[string]float64 // of the visit, by implementation
 }
 
 var answer = []float32{1, 2, 3}
@@ -241,7 +252,7 @@ func (p *problem) Bind(name string) (kernels.Call, error) {
 	}
 	m, i, size := p.machine, p.implementations[k], float64(p.size)
 	seconds := i.Cost(size)
-	luck := m.run(name) + m.noise.Visit*m.rng.NormFloat64()
+	luck := m.run(name, k == 0) + p.luck(name, k == 0) + m.noise.Visit*m.rng.NormFloat64()
 	run := func() error {
 		m.spend(i.Processor, seconds, luck)
 		return nil
@@ -258,6 +269,21 @@ func (p *problem) Bind(name string) (kernels.Call, error) {
 		}
 	}
 	return kernels.Call{Run: run, Output: func() []float32 { return answer }}, nil
+}
+
+// luck returns what the luck of the visit costs a binding, as a logarithm. The second binding of an implementation is its
+// twin.
+func (p *problem) luck(name string, first bool) float64 {
+	m := p.machine
+	if luck, bound := p.lucks[name]; bound {
+		return luck + one(m.noise.Luck.Twins, m.rng)
+	}
+	luck := 0.0
+	if !first {
+		luck = one(m.noise.Luck.Visits, m.rng)
+	}
+	p.lucks[name] = luck
+	return luck
 }
 
 // onGPU is a call of the given seconds, with an account of the GPU. The GPU's part takes longer while its clock is

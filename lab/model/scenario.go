@@ -195,6 +195,21 @@ func Scenarios() []Scenario {
 	}
 }
 
+// states is how far apart the two states of TwoStates are, as a logarithm.
+const states = 0.16
+
+// TwoStates returns a scenario whose machine is in one of two states by visit, as where a neighbour comes and goes. One of the
+// two implementations is 16 % slower in one of them, and its twin with it. The true threshold is the one halfway between the
+// states.
+func TwoStates() Scenario {
+	noise := quiet
+	noise.Luck.Visits = []float64{-states / 2, states / 2}
+	return Scenario{
+		Name: "two states", About: "costs that cross at a small angle, on a machine in one of two states by visit", Low: 64, High: 4 << 20,
+		Implementations: []Implementation{onCPU("cpu", power(2e-6, 1.2e-9, 1)), onCPU("parallel", power(2e-6, 1.9e-9, 0.95))}, Noise: noise,
+	}
+}
+
 // Same returns a scenario of two identical implementations under a noise of the others.
 func Same() []Scenario {
 	cost := linear(5e-6, 0.8e-9)
