@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
 
@@ -17,20 +18,25 @@ import (
 
 // study is one table.
 type study struct {
-	name  string
-	about string
-	print func(ctx context.Context, w io.Writer, runs int, seed uint64) error
+	name      string
+	about     string
+	scenarios func() []model.Scenario
+	print     func(ctx context.Context, w io.Writer, scenarios []model.Scenario, runs int, seed uint64) error
 }
 
 var studies = []study{
-	{"coverage", "how often the 95 % interval of a threshold holds the true crossover", coverage},
-	{"between", "how often the 95 % interval of a threshold holds what the next run finds, by what runs differ by", between},
-	{"same", "how often a crossover is claimed between two identical implementations", same},
-	{"drift", "how often verify says DRIFTED on an unchanged machine, and after a crossover has moved twofold", drift},
-	{"regret", "what the choices cost at sizes nobody measured, by budget", regret},
-	{"cost", "how many blocks a regret of 2 % takes, against plain grids", cost},
-	{"rules", "what the choices of other programs' rules cost on the same samples", ruleTable},
+	{"coverage", "how often the 95 % interval of a threshold holds the true crossover", andTwoStates, coverage},
+	{"between", "how often the 95 % interval of a threshold holds what the next run finds, by what runs differ by", model.Scenarios, between},
+	{"extra", "how often a run has more thresholds than there are, also between two identical implementations", andSame, extra},
+	{"drift", "how often verify says DRIFTED on an unchanged machine, and after a crossover has moved twofold", model.Scenarios, drift},
+	{"regret", "what the choices cost at sizes nobody measured, by budget", model.Scenarios, regret},
+	{"cost", "how many blocks a regret of 2 % takes, against plain grids", model.Scenarios, cost},
+	{"rules", "what the choices of other programs' rules cost on the same samples", model.Scenarios, ruleTable},
 }
+
+func andTwoStates() []model.Scenario { return append(model.Scenarios(), model.TwoStates()) }
+
+func andSame() []model.Scenario { return append(andTwoStates(), model.Same()...) }
 
 // run prints the tables that were asked for.
 func run(ctx context.Context, stdout, _ io.Writer, args []string) error {
@@ -42,6 +48,7 @@ func run(ctx context.Context, stdout, _ io.Writer, args []string) error {
 	only := flags.StringSlice("only", nil, "print only these tables (`names` of "+strings.Join(names, ", ")+")")
 	runs := flags.Int("runs", 1000, "calibrations a scenario")
 	seed := flags.Uint64("seed", 1, "seed of the machines' noise")
+	luck := flags.String("luck", "", "give the machines the luck that visits and runs of a host had, not a formula's (a `folder` of sweeps/data with several runs)")
 	data := flags.String("data", "", "hold the rules and the runs of a host against each other instead, on its measured samples (a `folder` of sweeps/data)")
 	plots := flags.String("plots", "", "draw coverage.png and regret.png into a `folder` instead")
 	quiet := flags.BoolP("quiet", "q", false, "print nothing but errors")
@@ -60,6 +67,9 @@ func run(ctx context.Context, stdout, _ io.Writer, args []string) error {
 	if count(len(*only) > 0, *data != "", *plots != "") > 1 {
 		return command.Usage("--only, --data and --plots: want one of them, each prints or draws something else")
 	}
+	if *luck != "" && (*data != "" || *plots != "") {
+		return command.Usage("--luck: want tables of modelled machines with it, not --data or --plots")
+	}
 	if *quiet {
 		stdout = io.Discard // errors are Exit's
 	}
@@ -69,7 +79,7 @@ func run(ctx context.Context, stdout, _ io.Writer, args []string) error {
 	case *plots != "":
 		err = draw(ctx, *plots, *runs, *seed)
 	default:
-		err = tables(ctx, stdout, chosen, *runs, *seed)
+		err = tables(ctx, stdout, chosen, *luck, *runs, *seed)
 	}
 	if err != nil && ctx.Err() != nil {
 		return command.Interrupted(errors.New("interrupted"))
@@ -77,12 +87,22 @@ func run(ctx context.Context, stdout, _ io.Writer, args []string) error {
 	return err
 }
 
-// tables prints the tables that were asked for, each when it is whole.
-func tables(ctx context.Context, stdout io.Writer, chosen []study, runs int, seed uint64) error {
+// tables prints the tables that were asked for, each when it is whole. luck is the folder of the host whose luck the machines
+// have, "" for that of their formulas.
+func tables(ctx context.Context, stdout io.Writer, chosen []study, luck string, runs int, seed uint64) error {
+	var lucks []model.Luck
+	machines := "modelled machines"
+	if luck != "" {
+		var err error
+		if lucks, err = proof.MeasuredLuck(luck); err != nil {
+			return err
+		}
+		machines += " with the luck of " + luck
+	}
 	for _, s := range chosen {
-		fmt.Fprintf(stdout, "%s: %s (modelled machines, %d runs a scenario, seed %d)\n\n", s.name, s.about, runs, seed)
+		fmt.Fprintf(stdout, "%s: %s (%s, %d runs a scenario, seed %d)\n\n", s.name, s.about, machines, runs, seed)
 		w := tabwriter.NewWriter(stdout, 0, 0, 3, ' ', tabwriter.AlignRight)
-		if err := s.print(ctx, w, runs, seed); err != nil {
+		if err := s.print(ctx, w, withLuck(s.scenarios(), lucks), runs, seed); err != nil {
 			return err
 		}
 		if err := w.Flush(); err != nil {
@@ -91,6 +111,21 @@ func tables(ctx context.Context, stdout io.Writer, chosen []study, runs int, see
 		fmt.Fprintln(stdout)
 	}
 	return nil
+}
+
+// withLuck gives scenarios the luck of real cases. Those that have a luck of their own are left out then.
+func withLuck(scenarios []model.Scenario, lucks []model.Luck) []model.Scenario {
+	if len(lucks) == 0 {
+		return scenarios
+	}
+	var lucky []model.Scenario
+	for _, s := range scenarios {
+		if len(s.Noise.Luck.Visits) == 0 {
+			s.Noise.Lucks = lucks
+			lucky = append(lucky, s)
+		}
+	}
+	return lucky
 }
 
 func count(conditions ...bool) int {
@@ -134,36 +169,48 @@ func percent(s proof.Share) string {
 	return fmt.Sprintf("%.1f ±%.1f %%", 100*s.Value(), 100*s.Error())
 }
 
-func between(ctx context.Context, w io.Writer, runs int, seed uint64) error {
-	fmt.Fprintf(w, "runs differ by\tof one run\tof %d runs\t\n", proof.Several)
-	rows, err := proof.StudyBetween(ctx, model.Scenarios(), runs, seed)
+func between(ctx context.Context, w io.Writer, scenarios []model.Scenario, runs int, seed uint64) error {
+	fmt.Fprint(w, "runs differ by\t")
+	for _, n := range proof.Histories {
+		fmt.Fprintf(w, "of %s\t", command.Plural(n, "run"))
+	}
+	fmt.Fprintln(w)
+	rows, err := proof.StudyBetween(ctx, scenarios, runs, seed)
 	for _, r := range rows {
-		fmt.Fprintf(w, "%.1f %%\t%s\t%s\t\n", 100*r.Deviation, percent(r.One), percent(r.Several))
+		level := fmt.Sprintf("%.1f %%", 100*r.Deviation)
+		if math.IsNaN(r.Deviation) {
+			level = "as measured"
+		}
+		fmt.Fprintf(w, "%s\t", level)
+		for _, share := range r.Hold {
+			fmt.Fprintf(w, "%s\t", percent(share))
+		}
+		fmt.Fprintln(w)
 	}
 	return err
 }
 
-func coverage(ctx context.Context, w io.Writer, runs int, seed uint64) error {
-	fmt.Fprintln(w, "scenario\tinterval holds\tcrossover missed\tone too many\tinterval's width\tblocks\t")
-	rows, err := proof.StudyCoverage(ctx, model.Scenarios(), runs, seed)
+func coverage(ctx context.Context, w io.Writer, scenarios []model.Scenario, runs int, seed uint64) error {
+	fmt.Fprintln(w, "scenario\tinterval holds\tcrossover missed\tinterval's width\tblocks\t")
+	rows, err := proof.StudyCoverage(ctx, scenarios, runs, seed)
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.1f %%\t%d\t\n", r.Scenario, percent(r.Holds), percent(r.Missed), percent(r.Extra), 100*r.Width, r.Blocks)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f %%\t%d\t\n", r.Scenario, percent(r.Holds), percent(r.Missed), 100*r.Width, r.Blocks)
 	}
 	return err
 }
 
-func same(ctx context.Context, w io.Writer, runs int, seed uint64) error {
-	fmt.Fprintln(w, "scenario\tcrossover claimed\t")
-	rows, err := proof.StudySame(ctx, model.Same(), runs, seed)
+func extra(ctx context.Context, w io.Writer, scenarios []model.Scenario, runs int, seed uint64) error {
+	fmt.Fprintf(w, "scenario\tthresholds\truns with more\tthe most\tat most %.0f %%\t\n", 100*proof.AimExtra)
+	rows, err := proof.StudyExtra(ctx, scenarios, runs, seed)
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t\n", r.Scenario, percent(r.Claimed))
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t\n", r.Scenario, r.True, percent(r.TooMany), r.Most, met(r.TooMany.Value() <= proof.AimExtra))
 	}
 	return err
 }
 
-func drift(ctx context.Context, w io.Writer, runs int, seed uint64) error {
+func drift(ctx context.Context, w io.Writer, scenarios []model.Scenario, runs int, seed uint64) error {
 	fmt.Fprintln(w, "scenario\tDRIFTED, unchanged\tDRIFTED, moved twofold\tmachine disturbed\tone is slower by\tthe old choice costs\t")
-	rows, err := proof.StudyDrift(ctx, model.Scenarios(), runs, seed)
+	rows, err := proof.StudyDrift(ctx, scenarios, runs, seed)
 	for _, r := range rows {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.0f %%\tup to %.0f %%\t\n", r.Scenario, percent(r.Unchanged), percent(r.Shifted),
 			percent(r.Disturbed), 100*(r.Factor-1), 100*r.Cost)
@@ -171,18 +218,18 @@ func drift(ctx context.Context, w io.Writer, runs int, seed uint64) error {
 	return err
 }
 
-func regret(ctx context.Context, w io.Writer, runs int, seed uint64) error {
+func regret(ctx context.Context, w io.Writer, scenarios []model.Scenario, runs int, seed uint64) error {
 	fmt.Fprintln(w, "scenario\tbudget\tblocks\tregret\t90 % of runs\tworst size\t90 % of runs\t")
-	rows, err := proof.StudyRegret(ctx, model.Scenarios(), runs, seed)
+	rows, err := proof.StudyRegret(ctx, scenarios, runs, seed)
 	for _, r := range rows {
 		fmt.Fprintf(w, "%s\t%v\t%d\t%.2f %%\t%.2f %%\t%.1f %%\t%.1f %%\t\n", r.Scenario, r.Budget, r.Blocks, 100*r.Mean, 100*r.Mean90, 100*r.Worst, 100*r.Worst90)
 	}
 	return err
 }
 
-func cost(ctx context.Context, w io.Writer, runs int, seed uint64) error {
+func cost(ctx context.Context, w io.Writer, scenarios []model.Scenario, runs int, seed uint64) error {
 	fmt.Fprintln(w, "scenario\tours\t×2 grid\tlinear grid\tbetter grid ÷ ours\t")
-	rows, err := proof.StudyCost(ctx, model.Scenarios(), runs, seed)
+	rows, err := proof.StudyCost(ctx, scenarios, runs, seed)
 	for _, r := range rows {
 		better := r.Grid
 		if better == 0 || r.Linear > 0 && r.Linear < better {
@@ -200,8 +247,8 @@ func blocks(n int) string {
 	return fmt.Sprint(n)
 }
 
-func ruleTable(ctx context.Context, w io.Writer, runs int, seed uint64) error {
-	rows, err := proof.StudyRules(ctx, model.Scenarios(), runs, seed)
+func ruleTable(ctx context.Context, w io.Writer, scenarios []model.Scenario, runs int, seed uint64) error {
+	rows, err := proof.StudyRules(ctx, scenarios, runs, seed)
 	if err == nil {
 		printRules(w, rows)
 	}

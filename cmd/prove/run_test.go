@@ -22,7 +22,7 @@ func prove(args ...string) (stdout string, code int) {
 }
 
 func TestTables(t *testing.T) {
-	out, code := prove("--only", "same,rules", "--runs", "2")
+	out, code := prove("--only", "extra,rules", "--runs", "2")
 	if code != 0 {
 		t.Fatal(out)
 	}
@@ -43,8 +43,8 @@ func TestMeasuredHost(t *testing.T) {
 	}
 }
 
-// hostOfTwoRuns saves two runs of a modelled machine as those of one host, and returns the folder.
-func hostOfTwoRuns(t *testing.T) string {
+// hostOf saves runs of a modelled machine as those of one host, and returns the folder.
+func hostOf(t *testing.T, runs int) string {
 	t.Helper()
 	s := model.Scenarios()[0]
 	of := calibration.Host{
@@ -53,7 +53,7 @@ func hostOfTwoRuns(t *testing.T) string {
 	}
 	every := func(is bool) func(string) bool { return func(string) bool { return is } }
 	var all *harness.Run
-	for seed := range uint64(2) {
+	for seed := range uint64(runs) {
 		machine := model.New(&s, seed)
 		run := harness.NewRun(of, []kernels.Case{machine.Case()}, harness.Options{Budget: proof.Budget, Seed: seed})
 		if err := run.Measure(t.Context(), harness.Machine{Clock: machine, Sentinel: machine.Sentinel}); err != nil {
@@ -72,7 +72,7 @@ func hostOfTwoRuns(t *testing.T) string {
 }
 
 func TestHostOfSeveralRuns(t *testing.T) {
-	out, code := prove("--data", hostOfTwoRuns(t))
+	out, code := prove("--data", hostOf(t, 2))
 	if code != 0 {
 		t.Errorf("exit %d", code)
 	}
@@ -83,8 +83,23 @@ func TestHostOfSeveralRuns(t *testing.T) {
 	}
 }
 
+func TestLuckOfARealHost(t *testing.T) {
+	out, code := prove("--only", "coverage", "--runs", "1", "--luck", hostOf(t, 2))
+	for _, want := range []string{"modelled machines with the luck of ", "there and back"} {
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("exit %d, and the tables do not say %q:\n%s", code, want, out)
+		}
+	}
+	if strings.Contains(out, "two states") {
+		t.Errorf("a scenario with a luck of its own has another one:\n%s", out)
+	}
+	if _, code := prove("--only", "extra", "--luck", hostOf(t, 1)); code != command.ExitFailed {
+		t.Errorf("a host of one run: exit %d", code)
+	}
+}
+
 func TestQuiet(t *testing.T) {
-	if out, code := prove("--only", "same", "--runs", "1", "-q"); code != 0 || out != "" {
+	if out, code := prove("--only", "extra", "--runs", "1", "-q"); code != 0 || out != "" {
 		t.Errorf("exit %d, %q", code, out)
 	}
 }
@@ -102,7 +117,7 @@ func TestInterrupted(t *testing.T) {
 }
 
 func TestWrongCommandLines(t *testing.T) {
-	for _, args := range [][]string{{"--only", "nothing"}, {"--runs", "0"}, {"--runs", "x"}, {"table"}, {"--only", "same", "--data", "x"}, {"--data", "x", "--plots", "y"}} {
+	for _, args := range [][]string{{"--only", "nothing"}, {"--runs", "0"}, {"--runs", "x"}, {"table"}, {"--only", "extra", "--data", "x"}, {"--data", "x", "--plots", "y"}, {"--luck", "x", "--data", "y"}} {
 		if out, code := prove(args...); code != command.ExitUsage {
 			t.Errorf("%q: exit %d, want %d:\n%s", args, code, command.ExitUsage, out)
 		}

@@ -206,7 +206,7 @@ func TwoStates() Scenario {
 	noise.Luck.Visits = []float64{-states / 2, states / 2}
 	return Scenario{
 		Name: "two states", About: "costs that cross at a small angle, on a machine in one of two states by visit", Low: 64, High: 4 << 20,
-		Implementations: []Implementation{onCPU("cpu", power(2e-6, 1.2e-9, 1)), onCPU("parallel", power(2e-6, 1.9e-9, 0.95))}, Noise: noise,
+		Implementations: []Implementation{onCPU("cpu", power(0, 0.6e-6, 0.56)), onCPU("parallel", power(0, 1.07e-6, 0.5))}, Noise: noise,
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"context"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -149,7 +150,6 @@ type Coverage struct {
 	Scenario string
 	Holds    Share   // intervals that hold the true crossover, over all crossovers of all runs
 	Missed   Share   // true crossovers for which no threshold was reported
-	Extra    Share   // runs that report more thresholds than there are
 	Width    float64 // median of high/low − 1
 	Blocks   int     // median
 }
@@ -162,18 +162,14 @@ func StudyCoverage(ctx context.Context, scenarios []model.Scenario, runs int, se
 		truth := s.Truth()
 		found := make([]*calibrated, runs)
 		if err := each(ctx, runs, func(run int) {
-			found[run] = calibrate(s, seedOf(seed, run), Budget, 1000)
+			found[run] = calibrate(s.Replay(run), seedOf(seed, run), Budget, 1000)
 		}); err != nil {
 			return nil, err
 		}
 		row := Coverage{Scenario: s.Name}
 		var widths, blocks []float64
 		for _, c := range found {
-			reported := c.found().Segments[1:]
-			row.Extra.Of++
-			if len(reported) > len(truth) {
-				row.Extra.Count++
-			}
+			reported := thresholdsOf(c.found().Segments)
 			blocks = append(blocks, float64(c.found().Blocks))
 			for n, edge := range truth {
 				row.Missed.Of++
@@ -213,25 +209,43 @@ func nearest(reported []calibration.Segment, edge int, s *model.Scenario, truth 
 	return best
 }
 
-// Alarms is how often something is claimed that is not there.
-type Alarms struct {
+// AimExtra is the share of runs that may have thresholds too many.
+const AimExtra = 0.02
+
+// Extra is how often a run has more thresholds than there are.
+type Extra struct {
 	Scenario string
-	Claimed  Share
+	TooMany  Share
+	Most     int // thresholds of a run
+	True     int
 }
 
-// StudySame calibrates machines with two identical implementations and counts claimed crossovers.
-func StudySame(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]Alarms, error) {
-	var rows []Alarms
+// StudyExtra calibrates each scenario many times and counts thresholds. Two identical implementations have none.
+func StudyExtra(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]Extra, error) {
+	var rows []Extra
 	for k := range scenarios {
-		claimed := make([]bool, runs)
+		s := &scenarios[k]
+		counts := make([]int, runs)
 		if err := each(ctx, runs, func(run int) {
-			claimed[run] = calibrate(&scenarios[k], seedOf(seed, run), Budget, 200).found().Verdict == calibration.Crossover
+			counts[run] = len(thresholdsOf(calibrate(s.Replay(run), seedOf(seed, run), Budget, 200).found().Segments))
 		}); err != nil {
 			return nil, err
 		}
-		rows = append(rows, Alarms{scenarios[k].Name, count(claimed)})
+		rows = append(rows, extraOf(s, counts))
 	}
 	return rows, nil
+}
+
+// extraOf counts the runs of a scenario that have more thresholds than there are.
+func extraOf(s *model.Scenario, counts []int) Extra {
+	row := Extra{Scenario: s.Name, Most: slices.Max(counts), True: len(s.Truth())}
+	for _, n := range counts {
+		row.TooMany.Of++
+		if n > row.True {
+			row.TooMany.Count++
+		}
+	}
+	return row
 }
 
 // Drift is how often verification was right about a scenario.
@@ -256,6 +270,7 @@ func StudyDrift(ctx context.Context, scenarios []model.Scenario, runs int, seed 
 		}
 		unchanged, changed, disturbed := make([]bool, runs), make([]bool, runs), make([]bool, runs)
 		if err := each(ctx, runs, func(run int) {
+			s := s.Replay(run)
 			c := calibrate(s, seedOf(seed, run), Budget, 200)
 			unchanged[run] = verify(c, s, seedOf(seed+1, run)).Audit.Finding == thresholds.Drifted
 			check := verify(c, c.machine.Own().Moved(winner, factor), seedOf(seed+2, run))

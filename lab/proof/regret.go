@@ -65,7 +65,7 @@ func StudyRegret(ctx context.Context, scenarios []model.Scenario, runs int, seed
 			means, worsts, blocks := make([]float64, runs), make([]float64, runs), make([]float64, runs)
 			if err := each(ctx, runs, func(run int) {
 				seed := seedOf(seed, run)
-				c := calibrate(s, seed, budget, 1)
+				c := calibrate(s.Replay(run), seed, budget, 1)
 				blocks[run] = float64(c.found().Blocks)
 				means[run], worsts[run] = math.Inf(1), math.Inf(1)
 				if len(c.found().Segments) > 0 {
@@ -117,7 +117,7 @@ func oursToGoal(ctx context.Context, s *model.Scenario, runs int, seed uint64) i
 	needed := make([]float64, runs)
 	_ = each(ctx, runs, func(run int) {
 		seed := seedOf(seed, run)
-		c := calibrate(s, seed, Budget, 1)
+		c := calibrate(s.Replay(run), seed, Budget, 1)
 		needed[run] = math.Inf(1)
 		const step = 5
 		for n := len(c.timings().Blocks); n > 0 && ctx.Err() == nil; n -= step {
@@ -175,7 +175,7 @@ func gridToGoal(ctx context.Context, s *model.Scenario, runs int, seed uint64, s
 		means := make([]float64, runs)
 		_ = each(ctx, runs, func(run int) {
 			seed := seedOf(seed, run)
-			winners := measureGrid(s, grid, seed)
+			winners := measureGrid(s.Replay(run), grid, seed)
 			means[run], _ = trueRegret(s, func(size int) string {
 				k, exact := slices.BinarySearch(grid, size)
 				if !exact {

@@ -54,7 +54,7 @@ func StudyRules(ctx context.Context, scenarios []model.Scenario, runs int, seed 
 		bands := make([]float64, runs)
 		if err := each(ctx, runs, func(run int) {
 			seed := seedOf(seed, run)
-			c := calibrate(s, seed, Budget, 1)
+			c := calibrate(s.Replay(run), seed, Budget, 1)
 			set := c.timings()
 			bands[run] = c.found().TieBand
 			for i, r := range all {
