@@ -27,7 +27,8 @@ type SizeAudit struct {
 	Slowdown  float64 // time of Chosen over time of Best, cross-fitted; 1 or less where the choice is right
 	Low, High float64 // interval of Slowdown where later looks were taken, else 0, 0
 	Finding   Finding
-	Disturbed bool // the machine was not quiet at any block, so this says nothing of the choice
+	Disturbed bool    // the machine was not quiet at any block, so this says nothing of the choice
+	Loss      float64 // log-slowdown by looks that nothing selected; NaN where there are none, as at sizes that were not drawn
 }
 
 // Audit is the answer of an audited case.
@@ -35,14 +36,16 @@ type Audit struct {
 	Sizes   []SizeAudit // ascending
 	Finding Finding     // of the undisturbed sizes; Ambiguous where there are others only
 	Quiet   int         // undisturbed sizes
-	Regret  float64     // geometric mean of the slowdowns, minus 1; of the undisturbed sizes, too; below 0 by noise
-	Worst   float64     // greatest slowdown minus 1, at least 0; of the undisturbed sizes, too
+	Regret  float64     // geometric mean of the slowdowns that nothing selected, minus 1; below 0 by noise; NaN of none
+	Upper   float64     // of Regret, of a one-sided interval at Confidence over the sizes; NaN of fewer than two
+	Worst   float64     // greatest slowdown minus 1, at least 0; of the undisturbed sizes, as Regret and Upper
 	Beyond  float64     // the same of those slowdowns that are no ties, because they exceed the tie band; 0 where all are
 }
 
 // Auditor plans and judges the check of committed choices at fresh sizes. A look is a visit to such a size. The first
 // look at every size, repeated if the machine was disturbed, nominates the sizes that seem slow. Later looks, spread
-// over the rest of the check, decide on blocks of their own.
+// over the rest of the check, decide on blocks of their own. In the end sizes that seem right are looked at again, too, so
+// that their mean is not too low: see SizeAudit.Loss.
 //
 // Away from a threshold a size is drifted when it is slower than DriftLimit at every later look. Near one, within
 // thresholdReach, it is drifted when the mean over its visits is behind by more than the tie band, beyond doubt, and a
@@ -56,8 +59,9 @@ type Auditor struct {
 
 	first firstLooks
 	later laterLooks
-	sizes []int // that were visited
-	high  int   // greatest size that can be afforded
+	drawn map[int]bool // the sizes to check; neighbours of slow ones come to them
+	sizes []int        // that were visited
+	high  int          // greatest size that can be afforded
 }
 
 // NewAuditor returns an auditor of the given sizes. choice returns the name of the implementation that the file chooses.
@@ -66,7 +70,10 @@ type Auditor struct {
 func NewAuditor(sizes []int, choice func(size int) string, near func(size int) (int, bool), tieBand float64, unsure [][2]int) *Auditor {
 	a := &Auditor{
 		committed: committed{choice, math.Log1p(max(tieBand, MinTieBand)), unsure},
-		near:      near, first: newFirstLooks(sizes), high: math.MaxInt,
+		near:      near, first: newFirstLooks(sizes), drawn: map[int]bool{}, high: math.MaxInt,
+	}
+	for _, size := range sizes {
+		a.drawn[size] = true
 	}
 	a.wanted = min(evidence, len(a.first.pending))
 	a.later = laterLooks{&a.committed, map[int]int{}, map[int]int{}}
@@ -83,11 +90,13 @@ type look struct {
 	repetition   bool // of a first look
 }
 
-// What looks are worth: first ones before their repetitions, and those before later ones.
+// What looks are worth: first ones before their repetitions, those before later ones, and those before the ones at sizes that
+// seem right.
 const (
 	worthFirst  = 1e6
 	worthRepeat = 1000
 	worthLater  = 100
+	worthAgain  = 1
 )
 
 // Next returns the next visit: a size, the number of blocks, and what it is worth. A worth of 0 means that the audit is
@@ -126,7 +135,12 @@ func (a *Auditor) nextAt(set *timings.Set, size int) (wanted look, urgent bool) 
 	}
 	a.first.end(set, size)
 	finding := a.judgeSize(set, size).Finding
-	if finding != Ambiguous && finding != Drifted || size > a.high {
+	switch {
+	case size > a.high || finding == Unmeasured:
+		return look{}, false
+	case finding == Holds && a.drawn[size] && a.later.visits[size] == 1:
+		return look{size: size, blocks: firstBlocks, worth: worthAgain / float64(1+a.later.twice())}, false
+	case finding == Holds:
 		return look{}, false
 	}
 	decided := finding == Drifted && a.committed.nearThreshold(size)
@@ -179,10 +193,15 @@ func (a *Auditor) Limit(high int) {
 	a.first.pending = slices.DeleteFunc(a.first.pending, func(p int) bool { return p > high })
 }
 
+// chosen returns the implementation that the file chooses at a size, as an index of the set, −1 where the set lacks it.
+func (a *Auditor) chosen(set *timings.Set, size int) int {
+	return slices.Index(set.Implementations, a.committed.choice(size))
+}
+
 // judgeSize audits one size by itself: by its later looks, or by all of its blocks where there are no later looks. Without
 // later looks it can only hold or be ambiguous.
 func (a *Auditor) judgeSize(set *timings.Set, size int) SizeAudit {
-	out := SizeAudit{Size: size, Chosen: slices.Index(set.Implementations, a.committed.choice(size))}
+	out := SizeAudit{Size: size, Chosen: a.chosen(set, size), Loss: math.NaN()}
 	out.Disturbed = !slices.ContainsFunc(set.At(size), func(b timings.Block) bool { return !b.Disturbed })
 	g := groupAt(set, size)
 	if len(g.logs) < 2 || out.Chosen < 0 {
@@ -205,8 +224,12 @@ func (a *Auditor) Judge(set *timings.Set) Audit {
 		}
 	}
 	var audit Audit
+	losses := a.unselected(set)
 	for _, size := range slices.Sorted(maps.Keys(findings)) {
 		s := findings[size]
+		if loss, ok := losses[size]; ok {
+			s.Loss = loss
+		}
 		if s.Finding == Drifted {
 			if a.committed.nearThreshold(size) && !a.witnessed(set, s) || !a.confirmed(findings, size) {
 				s.Finding = Ambiguous
@@ -223,7 +246,7 @@ func (a *Auditor) Judge(set *timings.Set) Audit {
 
 // sum sets what the sizes of an audit say together. band is the tie band as a log-ratio.
 func (a *Audit) sum(band float64) {
-	var sum float64
+	var losses []float64
 	for _, s := range a.Sizes {
 		if s.Disturbed {
 			continue
@@ -233,14 +256,27 @@ func (a *Audit) sum(band float64) {
 		if math.Log(s.Slowdown) > band {
 			a.Beyond = max(a.Beyond, s.Slowdown-1)
 		}
-		sum += math.Log(s.Slowdown)
+		losses = append(losses, s.Loss)
 		a.Quiet++
 	}
-	if a.Quiet > 0 {
-		a.Regret = math.Expm1(sum / float64(a.Quiet))
-	} else if len(a.Sizes) > 0 {
+	a.Regret, a.Upper = MeanLoss(losses)
+	if a.Quiet == 0 && len(a.Sizes) > 0 {
 		a.Finding = Ambiguous
 	}
+}
+
+// MeanLoss returns what the log-losses of sizes come to: their geometric mean, minus 1, and the upper end of its one-sided
+// interval at Confidence. Losses that are not known, NaN, are left out. The mean is NaN of none, and the upper end of fewer than
+// two.
+func MeanLoss(logs []float64) (mean, upper float64) {
+	var losses []loss
+	for _, log := range logs {
+		if !math.IsNaN(log) {
+			losses = append(losses, loss{log, 1})
+		}
+	}
+	r := regretOf(losses)
+	return r.Mean, r.Upper
 }
 
 // witnessed reports whether at a witness, too, the choice is slower beyond doubt than what beats it at the size.

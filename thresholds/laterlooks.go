@@ -31,6 +31,17 @@ type laterLooks struct {
 	neighbour map[int]int // fresh size that must confirm a slow one; 0 where there is none
 }
 
+// twice returns how many sizes were looked at more than once.
+func (l *laterLooks) twice() int {
+	n := 0
+	for _, visits := range l.visits {
+		if visits > 1 {
+			n++
+		}
+	}
+	return n
+}
+
 // enough returns how many looks a suspicious size gets in all.
 func (l *laterLooks) enough(size int) int {
 	if l.nearThreshold(size) {

@@ -20,7 +20,8 @@ type report struct {
 	Host       string         `json:"host"`
 	Created    string         `json:"calibration_created"`
 	Seed       uint64         `json:"seed"`
-	Regret     float64        `json:"regret"` // geometric mean over all fresh sizes of all cases
+	Regret     float64        `json:"regret"`       // geometric mean over all fresh sizes of all cases
+	Upper      *float64       `json:"regret_upper"` // of a one-sided 95 % interval of regret; null where too little was measured for one
 	Worst      float64        `json:"worst_regret"`
 	Beyond     float64        `json:"worst_regret_outside_ties"` // of the sizes at which it exceeds the case's tie band
 	FreshSizes int            `json:"fresh_sizes"`
@@ -36,6 +37,7 @@ type caseReport struct {
 	Name     string       `json:"name"`
 	Verdict  string       `json:"verdict"` // HOLDS, DRIFTED, AMBIGUOUS or UNMEASURED
 	Regret   float64      `json:"regret"`
+	Upper    *float64     `json:"regret_upper"`
 	Worst    float64      `json:"worst_regret"`
 	Beyond   float64      `json:"worst_regret_outside_ties"`
 	Excused  float64      `json:"excused"` // share of the axis, in log-size, on which the calibration does not know
@@ -43,8 +45,8 @@ type caseReport struct {
 	Wrong    []string     `json:"wrong"` // implementations that compute wrong values here
 	Warnings []string     `json:"warnings"`
 
-	unit  string // of the sizes
-	quiet int    // sizes at which the machine was quiet
+	unit   string    // of the sizes
+	losses []float64 // by fresh size at which the machine was quiet, as logarithms
 }
 
 type sizeReport struct {
@@ -69,33 +71,40 @@ func summarise(v *harness.Verification, seed uint64) *report {
 		Host: v.Entry.ID, Created: v.Entry.Created.Format("2006-01-02T15:04:05Z"), Seed: seed,
 		State: v.States, Skipped: append([]string{}, v.Skipped...),
 	}
-	var sum float64
+	var losses []float64
 	for _, check := range v.Checks {
 		c := reportOf(check)
 		for _, s := range c.Sizes {
 			if s.Disturbed {
 				r.Disturbed++
-				continue
 			}
-			sum += math.Log(s.Slowdown)
-			c.quiet++
-			r.FreshSizes++
 		}
+		losses = append(losses, c.losses...)
 		r.Worst, r.Beyond = max(r.Worst, c.Worst), max(r.Beyond, c.Beyond)
 		r.Unproven += c.unproven() / float64(len(v.Checks))
 		r.Cases = append(r.Cases, c)
 	}
-	if r.FreshSizes > 0 {
-		r.Regret = math.Expm1(sum / float64(r.FreshSizes))
-	}
+	r.FreshSizes = len(losses)
+	r.Regret, r.Upper = known(thresholds.MeanLoss(losses))
 	return r
+}
+
+// known returns a regret and its upper bound in the form of the report, which has no NaN.
+func known(mean, upper float64) (float64, *float64) {
+	if math.IsNaN(mean) {
+		mean = 0
+	}
+	if math.IsNaN(upper) {
+		return mean, nil
+	}
+	return mean, &upper
 }
 
 // reportOf puts one check into words.
 func reportOf(check *harness.Check) caseReport {
 	audit, result := &check.Audit, check.Result
 	c := caseReport{
-		Name: check.Case.Name, unit: check.Case.Axis.Unit, Verdict: verdictNames[audit.Finding], Regret: audit.Regret, Worst: audit.Worst, Beyond: audit.Beyond,
+		Name: check.Case.Name, unit: check.Case.Axis.Unit, Verdict: verdictNames[audit.Finding], Worst: audit.Worst, Beyond: audit.Beyond,
 		Excused: harness.UnsureShare(check.Recorded),
 		Sizes:   []sizeReport{}, Wrong: []string{}, Warnings: append([]string{}, result.Warnings...),
 	}
@@ -116,7 +125,11 @@ func reportOf(check *harness.Check) caseReport {
 			Size: s.Size, Chosen: names[s.Chosen], Fastest: names[s.Best], Slowdown: s.Slowdown, Verdict: verdictNames[s.Finding],
 			Disturbed: s.Disturbed,
 		})
+		if !s.Disturbed && !math.IsNaN(s.Loss) {
+			c.losses = append(c.losses, s.Loss)
+		}
 	}
+	c.Regret, c.Upper = known(audit.Regret, audit.Upper)
 	return c
 }
 
@@ -171,7 +184,7 @@ const mostUnproven = 0.25
 // unproven returns the share of a case's axis of which nothing was said: all of it where too little was measured, else what
 // the calibration does not know.
 func (c *caseReport) unproven() float64 {
-	if c.Verdict == verdictNames[thresholds.Unmeasured] || c.quiet == 0 {
+	if c.Verdict == verdictNames[thresholds.Unmeasured] || len(c.losses) == 0 {
 		return 1
 	}
 	return min(c.Excused, 1)
@@ -195,18 +208,18 @@ func (r *report) writeJSON(w io.Writer) error {
 func (r *report) writeTable(w io.Writer) error {
 	cases := slices.Clone(r.Cases)
 	slices.SortFunc(cases, func(a, b caseReport) int { return catalogue.Compare(a.Name, b.Name) })
-	rows := [][]string{{"CASE", "VERDICT", "FRESH SIZES", "REGRET", "WORST", "NOT KNOWN"}}
+	rows := [][]string{{"CASE", "VERDICT", "FRESH SIZES", "REGRET", "AT MOST", "WORST", "NOT KNOWN"}}
 	for _, c := range cases {
 		unknown := ""
 		if c.Excused > 0 {
 			unknown = fmt.Sprintf("%.0f %%", 100*c.Excused)
 		}
 		rows = append(rows, []string{
-			c.Name, c.Verdict, fmt.Sprint(c.quiet), fmt.Sprintf("%.1f %%", 100*c.Regret), fmt.Sprintf("%.1f %%", 100*c.Worst), unknown,
+			c.Name, c.Verdict, fmt.Sprint(len(c.losses)), fmt.Sprintf("%.1f %%", 100*c.Regret), c.bound(), fmt.Sprintf("%.1f %%", 100*c.Worst), unknown,
 		})
 	}
 	var text strings.Builder
-	for k, line := range command.Align(rows, 2, 3, 4, 5) {
+	for k, line := range command.Align(rows, 2, 3, 4, 5, 6) {
 		fmt.Fprintln(&text, line)
 		if k == 0 {
 			continue
@@ -219,16 +232,17 @@ func (r *report) writeTable(w io.Writer) error {
 	r.writeNotes(&text, cases)
 	fmt.Fprintf(&text, "\n%d HOLDS, %d AMBIGUOUS, %d DRIFTED, %d UNMEASURED\n",
 		r.count(thresholds.Holds), r.count(thresholds.Ambiguous), r.count(thresholds.Drifted), r.count(thresholds.Unmeasured))
-	fmt.Fprintf(&text, "regret %.2f %% over %s, worst %.1f %%, outside ties %.1f %%\n",
-		100*r.Regret, command.Plural(r.FreshSizes, "fresh size"), 100*r.Worst, 100*r.Beyond)
+	fmt.Fprintf(&text, "regret %.2f %%%s over %s, worst %.1f %%, outside ties %.1f %%\n",
+		100*r.Regret, r.bound(), command.Plural(r.FreshSizes, "fresh size"), 100*r.Worst, 100*r.Beyond)
 	fmt.Fprintln(&text, command.Wrap(r.Plans.Line()))
 	_, err := io.WriteString(w, text.String())
 	return err
 }
 
 const legend = `
-Regret is how much longer the file's choices take than the fastest implementations, on average and
-at worst. Not known is the share of the case's sizes of which the file says that it does not know.
+Regret is how much longer the file's choices take than the fastest implementations: on average, at
+most that much on average with 95 % confidence, and at worst. Not known is the share of the case's
+sizes of which the file says that it does not know.
 `
 
 // writeNotes prints, below the table, what its lines have no room for.
@@ -253,6 +267,22 @@ func (r *report) writeNotes(w io.Writer, cases []caseReport) {
 		}
 		fmt.Fprintln(w, command.Wrap(line))
 	}
+}
+
+// bound says what the regret is below, "" where that is not known.
+func (r *report) bound() string {
+	if r.Upper == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (95 %% below %.2f %%)", 100**r.Upper)
+}
+
+// bound says what the regret of a case is below.
+func (c *caseReport) bound() string {
+	if c.Upper == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100**c.Upper)
 }
 
 // worst says where a case that does not simply hold is slowest.

@@ -22,7 +22,7 @@ import (
 func TestDisturbedSizesCountForNothing(t *testing.T) {
 	const disturbed, quiet = 100, 200
 	set := timings.Set{Implementations: []string{"a", "b"}}
-	auditor := thresholds.NewAuditor(nil, func(size int) string { return map[int]string{disturbed: "b", quiet: "a"}[size] },
+	auditor := thresholds.NewAuditor([]int{quiet}, func(size int) string { return map[int]string{disturbed: "b", quiet: "a"}[size] },
 		func(int) (int, bool) { return 0, false }, 0.03, nil)
 	for _, size := range []int{disturbed, quiet} {
 		for range 5 {
@@ -46,6 +46,43 @@ func TestDisturbedSizesCountForNothing(t *testing.T) {
 	}
 	if err := r.verdict("file"); err != nil {
 		t.Error(err)
+	}
+}
+
+// The bound is that of all sizes whose looks nothing selected, in the table and in the JSON.
+func TestTheRegretHasABound(t *testing.T) {
+	check := func(name string, losses ...float64) *harness.Check {
+		audit := thresholds.Audit{Sizes: []thresholds.SizeAudit{{Size: 99, Slowdown: 9, Loss: 1, Disturbed: true}}}
+		for k, loss := range losses {
+			audit.Sizes = append(audit.Sizes, thresholds.SizeAudit{Size: 100 + k, Slowdown: 9, Loss: loss, Finding: thresholds.Holds})
+		}
+		audit.Regret, audit.Upper = thresholds.MeanLoss(losses)
+		return &harness.Check{
+			Case: kernels.Case{Name: name}, Recorded: &calibration.Case{Axis: calibration.Axis{From: 1, To: 1000}},
+			Result: &sweeps.Result{Samples: timings.Set{Implementations: []string{"a"}}}, Audit: audit,
+		}
+	}
+	v := &harness.Verification{Entry: &calibration.Host{}, Checks: []*harness.Check{
+		check("two", math.Log(1.01), math.Log(1.03)), check("one", 0, math.NaN()), check("none"),
+	}}
+	r := summarise(v, 1)
+	two, one, none := r.Cases[0], r.Cases[1], r.Cases[2]
+	if r.FreshSizes != 3 || math.Abs(r.Regret-(math.Cbrt(1.01*1.03)-1)) > 1e-9 || r.Upper == nil || *r.Upper < r.Regret {
+		t.Errorf("of three sizes the regret is %v below %v", r.Regret, r.Upper)
+	}
+	// Of two values the bound is their mean and t(0.95, 1) = 6.314 times half of their difference.
+	if want := math.Exp(math.Log(1.01*1.03)/2+6.314*math.Log(1.03/1.01)/2) - 1; two.Upper == nil || math.Abs(*two.Upper-want) > 1e-4 {
+		t.Errorf("of two sizes the bound is %v, want %v", two.Upper, want)
+	}
+	if one.Upper != nil || one.Regret != 0 || none.Upper != nil || none.Regret != 0 {
+		t.Errorf("of one size and of none the bounds are %v and %v", one.Upper, none.Upper)
+	}
+	var table, data bytes.Buffer
+	if err := r.write(&table, false); err != nil || !strings.Contains(table.String(), "BELOW") || !strings.Contains(table.String(), "(95 % below ") {
+		t.Errorf("%v\n%s", err, table.String())
+	}
+	if err := r.write(&data, true); err != nil || !strings.Contains(data.String(), `"regret_upper": 0.`) || !strings.Contains(data.String(), `"regret_upper": null`) {
+		t.Errorf("%v\n%s", err, data.String())
 	}
 }
 
@@ -118,11 +155,11 @@ func TestAnUnresolvedFile(t *testing.T) {
 // says once what is true of several cases.
 func TestTheTable(t *testing.T) {
 	fewer := caseReport{
-		Name: "sum", Verdict: "HOLDS", Regret: 0.001, Worst: 0.02, quiet: 12, Sizes: []sizeReport{{Size: 64, Chosen: "a", Fastest: "b", Slowdown: 1.02}},
+		Name: "sum", Verdict: "HOLDS", Regret: 0.001, Worst: 0.02, losses: make([]float64, 12), Sizes: []sizeReport{{Size: 64, Chosen: "a", Fastest: "b", Slowdown: 1.02}},
 		Warnings: []string{"degraded: other programs took 49 % of a processor meanwhile"},
 	}
 	worse := caseReport{
-		Name: "stage-graph/block=512,cost=4,resident", Verdict: "UNMEASURED", Regret: 1.234, Worst: 9.876, Excused: 0.314, quiet: 3, unit: "elements",
+		Name: "stage-graph/block=512,cost=4,resident", Verdict: "UNMEASURED", Regret: 1.234, Worst: 9.876, Excused: 0.314, losses: make([]float64, 3), unit: "elements",
 		Sizes: []sizeReport{
 			{Size: 64, Chosen: "a", Fastest: "b", Slowdown: 1.02},
 			{Size: 16 << 20, Chosen: "go-parallel/partitioned", Fastest: "accelerate/partitioned", Slowdown: 10.876},
@@ -139,9 +176,9 @@ func TestTheTable(t *testing.T) {
 	if err := r.writeTable(&table); err != nil {
 		t.Fatal(err)
 	}
-	const want = `CASE                                   VERDICT     FRESH SIZES   REGRET    WORST  NOT KNOWN
-sum                                    HOLDS                12    0.1 %    2.0 %
-stage-graph/block=512,cost=4,resident  UNMEASURED            3  123.4 %  987.6 %       31 %
+	const want = `CASE                                   VERDICT     FRESH SIZES   REGRET  AT MOST    WORST  NOT KNOWN
+sum                                    HOLDS                12    0.1 %        -    2.0 %
+stage-graph/block=512,cost=4,resident  UNMEASURED            3  123.4 %        -  987.6 %       31 %
     at 16 777 216 elements the file takes go-parallel/partitioned, accelerate/partitioned is faster
 ` + legend + `
 2 cases: degraded: other programs took 49 to 62 % of a processor meanwhile (sum,
