@@ -29,6 +29,7 @@ var studies = []study{
 	{"between", "how often the 95 % interval of a threshold holds what the next run finds, by what runs differ by", model.Scenarios, between},
 	{"extra", "how often a run has more thresholds than there are, also between two identical implementations", andSame, extra},
 	{"drift", "how often verify says DRIFTED on an unchanged machine, and after a crossover has moved twofold", model.Scenarios, drift},
+	{"loss", "what verify says of choices of a known loss at every size", model.Same, loss},
 	{"regret", "what the choices cost at sizes nobody measured, by budget", model.Scenarios, regret},
 	{"cost", "how many blocks a regret of 2 % takes, against plain grids", model.Scenarios, cost},
 	{"rules", "what the choices of other programs' rules cost on the same samples", model.Scenarios, ruleTable},
@@ -214,6 +215,16 @@ func drift(ctx context.Context, w io.Writer, scenarios []model.Scenario, runs in
 	for _, r := range rows {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.0f %%\tup to %.0f %%\t\n", r.Scenario, percent(r.Unchanged), percent(r.Shifted),
 			percent(r.Disturbed), 100*(r.Factor-1), 100*r.Cost)
+	}
+	return err
+}
+
+func loss(ctx context.Context, w io.Writer, scenarios []model.Scenario, runs int, seed uint64) error {
+	fmt.Fprintf(w, "scenario\ttrue loss\tmean of verify\tbelow the bound\twithin %.1f points\t\n", 100*proof.AimBias)
+	rows, err := proof.StudyLoss(ctx, scenarios, runs, seed)
+	for _, r := range rows {
+		fmt.Fprintf(w, "%s\t%.1f %%\t%.2f ±%.2f %%\t%s\t%s\t\n",
+			r.Scenario, 100*r.True, 100*r.Mean, 100*r.Error, percent(r.Below), met(math.Abs(r.Mean-r.True) <= proof.AimBias))
 	}
 	return err
 }
