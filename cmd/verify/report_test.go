@@ -78,7 +78,7 @@ func TestTheRegretHasABound(t *testing.T) {
 		t.Errorf("of one size and of none the bounds are %v and %v", one.Upper, none.Upper)
 	}
 	var table, data bytes.Buffer
-	if err := r.write(&table, false); err != nil || !strings.Contains(table.String(), "BELOW") || !strings.Contains(table.String(), "(95 % below ") {
+	if err := r.write(&table, false); err != nil || !strings.Contains(table.String(), "AT MOST") || !strings.Contains(table.String(), "(95 % below ") {
 		t.Errorf("%v\n%s", err, table.String())
 	}
 	if err := r.write(&data, true); err != nil || !strings.Contains(data.String(), `"regret_upper": 0.`) || !strings.Contains(data.String(), `"regret_upper": null`) {
