@@ -2,6 +2,7 @@ package plots
 
 import (
 	"cmp"
+	"fmt"
 	"image/color"
 	"math"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"crossover/calibration"
-	"crossover/timings"
 )
 
 // Measures of the case chart, in points.
@@ -45,11 +45,11 @@ var (
 	doubtStyle   = textStyle(7.8, rust)
 )
 
-// CaseChart returns the chart of one case of a host: times, slowdowns, and what the calibration chooses. set holds the
-// case's samples; it may be nil, and then the chart shows the choices alone. Sizes below 1 and times that are not
-// positive are left out.
-func CaseChart(h *calibration.Host, c *calibration.Case, set *timings.Set) *Chart {
-	f := newCaseFigure(h, c, set)
+// CaseChart returns the chart of one case of a host: times, slowdowns, and what the calibration chooses. runs are those that
+// the case was fitted from, the newest first; without any the chart shows the choices alone. Sizes below 1 and times that
+// are not positive are left out.
+func CaseChart(h *calibration.Host, c *calibration.Case, runs []Run) *Chart {
+	f := newCaseFigure(h, c, runs)
 	return &Chart{width: caseWidth, height: caseHeight, paint: f.paint}
 }
 
@@ -94,9 +94,9 @@ type note struct {
 	y    vg.Length // of its baseline
 }
 
-func newCaseFigure(h *calibration.Host, c *calibration.Case, set *timings.Set) *caseFigure {
+func newCaseFigure(h *calibration.Host, c *calibration.Case, runs []Run) *caseFigure {
 	const width = caseWidth - 2*margin
-	f := &caseFigure{simulated: h.Simulated, curves: curvesOf(set), spans: spansOf(c)}
+	f := &caseFigure{simulated: h.Simulated, curves: curvesOf(runs), spans: spansOf(c)}
 	if c.TieBand > 0 { // not NaN either
 		f.tieBand = c.TieBand
 	}
@@ -297,8 +297,12 @@ func axisTitle(a calibration.Axis) string {
 // measured describes the measurement of one case.
 func measured(c *calibration.Case) []string {
 	parts := []string{grouped(c.Blocks) + " blocks"}
-	if n := len(c.Earlier); n > 0 {
-		parts[0] += " in the newest of " + grouped(1+n) + " runs"
+	if len(c.Earlier) > 0 {
+		all := c.Blocks
+		for _, e := range c.Earlier {
+			all += e.Blocks
+		}
+		parts[0] = fmt.Sprintf("%s blocks in %d runs, %s of them in the newest", grouped(all), 1+len(c.Earlier), grouped(c.Blocks))
 	}
 	for _, s := range c.Segments {
 		if s.Interval != nil && s.Interval.AssumedBetweenRuns > 0 {

@@ -22,21 +22,20 @@ const (
 func drawableSize(n int) bool           { return n >= 1 && n <= largestSize }
 func drawableTime(seconds float64) bool { return seconds >= shortestTime && seconds <= longestTime }
 
-// curve is what a chart shows of one implementation. X is a size; Y is seconds per call or a slowdown.
+// curve is what a chart shows of one implementation. X is a size; Y is seconds per call or a slowdown. times and slowdown
+// are medians of all runs.
 type curve struct {
 	name     string
-	times    plotter.XYs // medians
+	times    plotter.XYs
 	slowdown plotter.XYs // time over the best one's
-	blocks   plotter.XYs // raw times
+	blocks   plotter.XYs // raw times of the newest run
 	least    float64     // least slowdown at any size
 }
 
-// curvesOf returns the curves of a set, the ones that come closest to being best first.
-func curvesOf(set *timings.Set) []curve {
-	if set == nil {
-		return nil
-	}
-	summary := thresholds.Summarise(set)
+// curvesOf returns the curves of runs, of which the first is the newest; the ones that come closest to being best come first.
+func curvesOf(runs []Run) []curve {
+	sets := samplesOf(runs)
+	summary := thresholds.Summarise(sets...)
 	var curves []curve
 	for i, name := range summary.Implementations {
 		c := curve{name: name, least: math.Inf(1)}
@@ -52,12 +51,7 @@ func curvesOf(set *timings.Set) []curve {
 				c.least = min(c.least, loss)
 			}
 		}
-		for b := range set.Blocks {
-			block := &set.Blocks[b]
-			if drawableSize(block.Size) && block.Timed(i) && drawableTime(block.Seconds[i]) {
-				c.blocks = append(c.blocks, plotter.XY{X: float64(block.Size), Y: block.Seconds[i]})
-			}
-		}
+		c.blocks = rawTimes(sets[0], name)
 		if len(c.times) > 0 {
 			curves = append(curves, c)
 		}
@@ -68,12 +62,22 @@ func curvesOf(set *timings.Set) []curve {
 	return curves
 }
 
-// winners returns the fastest implementation at each measured size.
-func winners(set *timings.Set) (sizes []int, names []string) {
-	if set == nil {
-		return nil, nil
+// rawTimes returns the times of an implementation in the blocks of a run.
+func rawTimes(set *timings.Set, name string) plotter.XYs {
+	i := slices.Index(set.Implementations, name)
+	var points plotter.XYs
+	for b := range set.Blocks {
+		block := &set.Blocks[b]
+		if i >= 0 && drawableSize(block.Size) && block.Timed(i) && drawableTime(block.Seconds[i]) {
+			points = append(points, plotter.XY{X: float64(block.Size), Y: block.Seconds[i]})
+		}
 	}
-	summary := thresholds.Summarise(set)
+	return points
+}
+
+// winners returns the fastest implementation at each measured size.
+func winners(runs []Run) (sizes []int, names []string) {
+	summary := thresholds.Summarise(samplesOf(runs)...)
 	for s, size := range summary.Sizes {
 		for i, name := range summary.Implementations {
 			if summary.Loss[i][s] == 0 && drawableSize(size) {

@@ -5,10 +5,10 @@
 //
 // The usual step is one call, which writes every chart of a host into a folder:
 //
-//	paths, err := plots.Write(ctx, "plots/apple-m3-max-40", host, sets)
+//	paths, err := plots.Write(ctx, "plots/apple-m3-max-40", host, runs)
 //
 // A case chart has two panels over the sizes: the time per call of each implementation, and its slowdown against the
-// best one, on which people base decisions. A strip on top shows which implementation the calibration chooses where,
+// best one, on which people base decisions. Lines are medians of all runs. A strip on top shows which implementation the calibration chooses where,
 // dark lines its thresholds, and grey bands their 95 % intervals. GPU implementations are underlined in the strip.
 //
 // Each implementation has one colour in every chart, from the set of Okabe and Ito, which colour-blind readers can tell

@@ -16,35 +16,35 @@ var update = flag.Bool("update", false, "write the golden images instead of comp
 
 // caseChart returns the chart of one experiment.
 func caseChart(e experiment) *Chart {
-	h, sets := testHost(e)
-	return CaseChart(h, &h.Cases[0], sets[e.name])
+	h, runs := testHost(e)
+	return CaseChart(h, &h.Cases[0], runs[e.name])
 }
 
 // simulated returns the chart of one experiment on a host that was never measured.
 func simulated(e experiment) *Chart {
-	h, sets := testHost(e)
+	h, runs := testHost(e)
 	h.ID, h.Simulated = "apple-m3-max-40", true
 	h.Facts = calibration.Facts{
 		Chip: "Apple M3 Max", Cores: 16, PerformanceCores: 12, EfficiencyCores: 4, MemoryBytes: 64 << 30,
 		GPU: "Apple M3 Max", GPUCores: 40,
 	}
 	h.Environment.OS, h.Environment.OSVersion = "darwin", "macOS 15.1"
-	return CaseChart(h, &h.Cases[0], sets[e.name])
+	return CaseChart(h, &h.Cases[0], runs[e.name])
 }
 
 // throughput returns the chart of one experiment on a host with a GPU, of calls that were not waited for.
 func throughput(e experiment) *Chart {
-	h, sets := testHost(e)
+	h, runs := testHost(e)
 	h.ID = "intel-xeon-16-nvidia-h200"
 	h.Facts = calibration.Facts{Chip: "Intel Xeon", Cores: 16, MemoryBytes: 126 << 30, GPU: "NVIDIA H200", GPUCores: 132, GPUMemoryBytes: 140 << 30}
 	h.Environment.Driver = "CUDA 13.0, driver 580.159.04"
 	h.Method.Mode, h.Method.InFlight = "throughput", 64
-	return CaseChart(h, &h.Cases[0], sets[e.name])
+	return CaseChart(h, &h.Cases[0], runs[e.name])
 }
 
 func overviewChart(experiments ...experiment) *Chart {
-	h, sets := testHost(experiments...)
-	return Overview(h, sets)
+	h, runs := testHost(experiments...)
+	return Overview(h, runs)
 }
 
 func TestGoldenImages(t *testing.T) {

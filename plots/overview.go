@@ -14,7 +14,6 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"crossover/calibration"
-	"crossover/timings"
 )
 
 // Measures of the overview, in points. From left to right it has the names of the cases, the lanes, and the verdicts.
@@ -39,10 +38,10 @@ var (
 )
 
 // Overview returns the chart of everything that a host's calibration holds: one lane a case, over the sizes, in the
-// colours of the chosen implementations. sets holds the samples by the names of their cases; it adds which
+// colours of the chosen implementations. runs holds, by the names of their cases, what CaseChart takes; it adds which
 // implementation was fastest at each measured size, and may be nil. Beyond 300 cases the rest is counted, not drawn.
-func Overview(h *calibration.Host, sets map[string]*timings.Set) *Chart {
-	f := newOverviewFigure(h, sets)
+func Overview(h *calibration.Host, runs map[string][]Run) *Chart {
+	f := newOverviewFigure(h, runs)
 	return &Chart{width: f.width, height: f.height, paint: f.paint}
 }
 
@@ -80,13 +79,13 @@ type lane struct {
 	y               vg.Length // of the middle of its bar
 }
 
-func newOverviewFigure(h *calibration.Host, sets map[string]*timings.Set) *overviewFigure {
+func newOverviewFigure(h *calibration.Host, runs map[string][]Run) *overviewFigure {
 	f := &overviewFigure{simulated: h.Simulated}
 	shown := h.Cases[:min(len(h.Cases), lanesMost)]
 	f.hidden = len(h.Cases) - len(shown)
 	names := vg.Length(namesLeast)
 	for i := range shown {
-		l := newLane(&shown[i], sets[shown[i].Name])
+		l := newLane(&shown[i], runs[shown[i].Name])
 		f.lanes = append(f.lanes, l)
 		names = max(names, laneStyle.Width(l.name), unitStyle.Width(l.unit))
 	}
@@ -151,7 +150,7 @@ func (f *overviewFigure) legendOf() []phrase {
 	return phrases
 }
 
-func newLane(c *calibration.Case, set *timings.Set) lane {
+func newLane(c *calibration.Case, runs []Run) lane {
 	l := lane{
 		verdict:  verdict(c),
 		degraded: c.Degraded,
@@ -163,7 +162,7 @@ func newLane(c *calibration.Case, set *timings.Set) lane {
 	if len(c.Segments) > 0 {
 		l.regret = regretOf(c)
 	}
-	l.sizes, l.winners = winners(set)
+	l.sizes, l.winners = winners(runs)
 	l.gpus = slices.Sorted(maps.Keys(onGPU(c)))
 	l.from, l.to = sizeRange(c.Axis, l.spans, nil)
 	for _, size := range l.sizes {

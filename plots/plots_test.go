@@ -18,7 +18,6 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"crossover/calibration"
-	"crossover/timings"
 )
 
 func labels(ticks []plot.Tick) []string {
@@ -348,8 +347,8 @@ func TestFileNames(t *testing.T) {
 
 func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "plots", "host")
-	h, sets := testHost(oneSize, tinyAxis)
-	delete(sets, oneSize.name)
+	h, runs := testHost(oneSize, tinyAxis)
+	delete(runs, oneSize.name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +356,7 @@ func TestWrite(t *testing.T) {
 	if err := os.WriteFile(old, []byte("old"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	paths, err := Write(t.Context(), dir, h, sets)
+	paths, err := Write(t.Context(), dir, h, runs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,11 +386,11 @@ func TestWrite(t *testing.T) {
 
 // Wherever ctx ends, whole images are left and nothing else.
 func TestWriteEnds(t *testing.T) {
-	h, sets := testHost(oneSize, tinyAxis)
+	h, runs := testHost(oneSize, tinyAxis)
 	all := 0
 	for looks := 0; all < 3; looks++ {
 		dir := t.TempDir()
-		paths, err := Write(&ending{t.Context(), looks}, dir, h, sets)
+		paths, err := Write(&ending{t.Context(), looks}, dir, h, runs)
 		all = len(paths)
 		if (err == nil) != (all == 3) || err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("%d images, %v", all, err)
@@ -439,10 +438,10 @@ func TestWriteFails(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h, sets := testHost()
+	h, runs := testHost()
 	for name, dir := range map[string]string{"a file": file, "below a file": filepath.Join(file, "plots")} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Write(t.Context(), dir, h, sets)
+			_, err := Write(t.Context(), dir, h, runs)
 			if err == nil || !strings.HasPrefix(err.Error(), "plots: ") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v, want one line", err)
 			}
@@ -453,7 +452,7 @@ func TestWriteFails(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "overview.png", "x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Write(t.Context(), dir, h, map[string]*timings.Set{}); err == nil {
+	if _, err := Write(t.Context(), dir, h, map[string][]Run{}); err == nil {
 		t.Error("wrote over a folder")
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {

@@ -69,7 +69,7 @@ func TestOddData(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &calibration.Host{Cases: []calibration.Case{c.c}}
-			for _, chart := range []*Chart{CaseChart(h, &c.c, c.set), Overview(h, map[string]*timings.Set{"": c.set})} {
+			for _, chart := range []*Chart{CaseChart(h, &c.c, []Run{{Samples: c.set}}), Overview(h, map[string][]Run{"": {{Samples: c.set}}})} {
 				for _, fault := range list(chart).check() {
 					t.Error(fault)
 				}
@@ -84,8 +84,8 @@ func FuzzCharts(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 255, 254, 253, 0, 0, 0, 0, 0, 0, 0xF0, 0x7F}, "\xff\n", "tie")
 	f.Add([]byte{}, "", "")
 	f.Fuzz(func(t *testing.T, data []byte, name, verdict string) {
-		h, sets := hostOf(data, name, verdict)
-		for _, chart := range []*Chart{CaseChart(h, &h.Cases[0], sets[name]), Overview(h, sets)} {
+		h, runs := hostOf(data, name, verdict)
+		for _, chart := range []*Chart{CaseChart(h, &h.Cases[0], runs[name]), Overview(h, runs)} {
 			for _, fault := range list(chart).check() {
 				t.Error(fault)
 			}
@@ -94,7 +94,7 @@ func FuzzCharts(f *testing.F) {
 }
 
 // hostOf reads a host of one case from bytes, which may say anything.
-func hostOf(data []byte, name, verdict string) (*calibration.Host, map[string]*timings.Set) {
+func hostOf(data []byte, name, verdict string) (*calibration.Host, map[string][]Run) {
 	next := func() uint64 {
 		var word [8]byte
 		n := copy(word[:], data)
@@ -144,5 +144,5 @@ func hostOf(data []byte, name, verdict string) (*calibration.Host, map[string]*t
 	}
 	h := &calibration.Host{ID: name, Simulated: flags&2 != 0, Cases: []calibration.Case{c}}
 	h.Facts.Chip, h.Facts.Cores, h.Environment.ToolCommit = verdict, size(), name
-	return h, map[string]*timings.Set{name: set}
+	return h, map[string][]Run{name: {{Samples: set}}}
 }

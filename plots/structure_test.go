@@ -13,7 +13,6 @@ import (
 	"gonum.org/v1/plot/vg/recorder"
 
 	"crossover/calibration"
-	"crossover/timings"
 )
 
 // drawing is what a chart draws, as a list.
@@ -132,8 +131,8 @@ func (d drawing) check() (faults []string) {
 }
 
 // hostileHost holds texts and numbers that the file format allows but no calibration writes.
-func hostileHost() (*calibration.Host, map[string]*timings.Set) {
-	h, sets := testHost(twoThresholds)
+func hostileHost() (*calibration.Host, map[string][]Run) {
+	h, runs := testHost(twoThresholds)
 	long := strings.Repeat("a very long name of a thing ", 20)
 	h.Facts.Chip, h.Environment.Driver, h.Environment.ToolCommit = long, long, long
 	h.Simulated = true
@@ -148,11 +147,11 @@ func hostileHost() (*calibration.Host, map[string]*timings.Set) {
 	for i := range c.Segments {
 		c.Segments[i].Implementation = fmt.Sprint(i, long)
 	}
-	set := sets[twoThresholds.name]
+	set := runs[twoThresholds.name][0].Samples
 	for i := range set.Implementations {
 		set.Implementations[i] = fmt.Sprint(i, long)
 	}
-	return h, map[string]*timings.Set{c.Name: set}
+	return h, map[string][]Run{c.Name: {{Samples: set}}}
 }
 
 func TestTextIsWholeAndApart(t *testing.T) {
@@ -166,9 +165,9 @@ func TestTextIsWholeAndApart(t *testing.T) {
 		"hostile":             nil,
 		"hostile overview":    nil,
 	}
-	h, sets := testHost(catalogue()...)
+	h, runs := testHost(catalogue()...)
 	h.Simulated = true
-	charts["overview, simulated"] = Overview(h, sets)
+	charts["overview, simulated"] = Overview(h, runs)
 	charts["no samples"] = CaseChart(h, &h.Cases[0], nil)
 	hostile, hostileSets := hostileHost()
 	charts["hostile"] = CaseChart(hostile, &hostile.Cases[0], hostileSets[hostile.Cases[0].Name])
@@ -191,9 +190,9 @@ func TestTextIsWholeAndApart(t *testing.T) {
 
 // slow returns the chart of one experiment that was made in low-power mode and in the background.
 func slow(e experiment) *Chart {
-	h, sets := testHost(e)
+	h, runs := testHost(e)
 	h.Environment.PowerMode, h.Environment.Priority = "low", "background"
-	return CaseChart(h, &h.Cases[0], sets[e.name])
+	return CaseChart(h, &h.Cases[0], runs[e.name])
 }
 
 func TestCaseChartSaysWhatItShows(t *testing.T) {
@@ -371,18 +370,18 @@ func TestOverviewCountsWhatItDoesNotDraw(t *testing.T) {
 
 // Every chart of a simulation says so across itself, and no chart of a measurement does.
 func TestSimulationsAreWatermarked(t *testing.T) {
-	h, sets := hostileHost()
+	h, runs := hostileHost()
 	for _, simulated := range []bool{false, true} {
 		h.Simulated = simulated
 		want := ""
 		if simulated {
 			want = "SIMULATED"
 		}
-		if d := list(Overview(h, sets)); d.watermark != want {
+		if d := list(Overview(h, runs)); d.watermark != want {
 			t.Errorf("simulated %v: the overview's watermark is %q", simulated, d.watermark)
 		}
 		for i := range h.Cases {
-			if d := list(CaseChart(h, &h.Cases[i], sets[h.Cases[i].Name])); d.watermark != want {
+			if d := list(CaseChart(h, &h.Cases[i], runs[h.Cases[i].Name])); d.watermark != want {
 				t.Errorf("simulated %v: the watermark of %s is %q", simulated, h.Cases[i].Name, d.watermark)
 			}
 		}
@@ -391,8 +390,8 @@ func TestSimulationsAreWatermarked(t *testing.T) {
 
 // What a GPU computes must not pass for a processor's.
 func TestGPUsAreMarked(t *testing.T) {
-	h, sets := testHost(catalogue()...)
-	f := newOverviewFigure(h, sets)
+	h, runs := testHost(catalogue()...)
+	f := newOverviewFigure(h, runs)
 	for _, l := range f.lanes {
 		for _, s := range l.spans {
 			if want := strings.HasPrefix(s.implementation, "cu"); s.onGPU != want {
@@ -410,17 +409,17 @@ func TestGPUsAreMarked(t *testing.T) {
 	if got := legend(f); !f.gpu || !strings.Contains(got, "cuda (GPU)") || strings.Count(got, "(GPU)") != 3 {
 		t.Errorf("the legend is %q", got)
 	}
-	h, sets = testHost(twoThresholds, tie)
-	if f := newOverviewFigure(h, sets); f.gpu || strings.Contains(legend(f), "GPU") {
+	h, runs = testHost(twoThresholds, tie)
+	if f := newOverviewFigure(h, runs); f.gpu || strings.Contains(legend(f), "GPU") {
 		t.Errorf("without a GPU the legend is %q", legend(f))
 	}
 }
 
 func TestCaptionOfAGPU(t *testing.T) {
-	h, sets := testHost(resident)
+	h, runs := testHost(resident)
 	h.Environment.Driver = "CUDA 13.0, driver 580.159.04"
 	h.Method.Mode, h.Method.InFlight = "throughput", 64
-	f := newCaseFigure(h, &h.Cases[0], sets[resident.name])
+	f := newCaseFigure(h, &h.Cases[0], runs[resident.name])
 	caption := strings.Join(f.facts, "\n")
 	for _, want := range []string{"GPU's share of a call by cuda: 3.1\u202f% at 1, 97\u202f% at 16\u202f384", "throughput with 64 in flight", "cuFFT 12.0.0"} {
 		if !strings.Contains(caption, want) {

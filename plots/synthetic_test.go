@@ -130,7 +130,7 @@ func (e experiment) calibrate() calibration.Case {
 }
 
 // testHost returns a host that holds the experiments.
-func testHost(experiments ...experiment) (*calibration.Host, map[string]*timings.Set) {
+func testHost(experiments ...experiment) (*calibration.Host, map[string][]Run) {
 	h := &calibration.Host{
 		ID: "amd-epyc-16",
 		Facts: calibration.Facts{
@@ -143,13 +143,13 @@ func testHost(experiments ...experiment) (*calibration.Host, map[string]*timings
 		Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 		Method:  calibration.Method{Seed: 42, Mode: "latency", State: "warm", TieBand: 0.03},
 	}
-	sets := map[string]*timings.Set{}
+	runs := map[string][]Run{}
 	for _, e := range experiments {
 		h.Cases = append(h.Cases, e.calibrate())
-		sets[e.name] = e.measure()
+		runs[e.name] = []Run{{Samples: e.measure()}}
 	}
 	slices.SortFunc(h.Cases, func(a, b calibration.Case) int { return strings.Compare(a.Name, b.Name) })
-	return h, sets
+	return h, runs
 }
 
 // The experiments behind the golden images and the structural tests.

@@ -10,18 +10,16 @@ import (
 	"strings"
 
 	"crossover/calibration"
-	"crossover/timings"
 )
 
 // overviewName is the file of the overview. No case gets it.
 const overviewName = "overview"
 
 // Write draws every case of a host and the overview into dir, which it makes if need be, and returns the paths of the
-// images: the cases in their order, then overview.png. sets holds the samples by the names of their cases; a case
-// without samples is drawn without curves. An image that is there already is replaced in one step; nothing else in dir
+// images: the cases in their order, then overview.png. runs holds, by the names of their cases, what CaseChart takes. An image that is there already is replaced in one step; nothing else in dir
 // is touched. When ctx is cancelled, Write returns ctx's error at once and leaves the image that it is at as it was. Then h
-// and sets may be read for some time still.
-func Write(ctx context.Context, dir string, h *calibration.Host, sets map[string]*timings.Set) ([]string, error) {
+// and runs may be read for some time still.
+func Write(ctx context.Context, dir string, h *calibration.Host, runs map[string][]Run) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("plots: %w", err)
 	}
@@ -30,13 +28,13 @@ func Write(ctx context.Context, dir string, h *calibration.Host, sets map[string
 	for i := range h.Cases {
 		c := &h.Cases[i]
 		path := filepath.Join(dir, names[i])
-		if err := save(ctx, path, func() *Chart { return CaseChart(h.For(c), c, sets[c.Name]) }); err != nil {
+		if err := save(ctx, path, func() *Chart { return CaseChart(h.For(c), c, runs[c.Name]) }); err != nil {
 			return paths, fmt.Errorf("plots: %w", err)
 		}
 		paths = append(paths, path)
 	}
 	path := filepath.Join(dir, names[len(h.Cases)])
-	if err := save(ctx, path, func() *Chart { return Overview(h, sets) }); err != nil {
+	if err := save(ctx, path, func() *Chart { return Overview(h, runs) }); err != nil {
 		return paths, fmt.Errorf("plots: %w", err)
 	}
 	return append(paths, path), nil

@@ -23,11 +23,22 @@ func (o *output) draw(ctx context.Context, r *harness.Run) (folder string, err e
 	if folder, err = os.MkdirTemp(o.charts, fmt.Sprintf("%s%d-*", drawing, os.Getpid())); err != nil {
 		return "", err
 	}
-	if _, err = plots.Write(ctx, folder, shown(&r.Entry), r.Timings); err != nil {
+	if _, err = plots.Write(ctx, folder, shown(&r.Entry), chartRuns(r)); err != nil {
 		os.RemoveAll(folder)
 		return "", err
 	}
 	return folder, nil
+}
+
+// chartRuns returns the runs of each case, as charts show them.
+func chartRuns(r *harness.Run) map[string][]plots.Run {
+	runs := make(map[string][]plots.Run, len(r.Entry.Cases))
+	for _, c := range r.Entry.Cases {
+		for _, set := range r.History(c.Name) {
+			runs[c.Name] = append(runs[c.Name], plots.Run{Samples: set})
+		}
+	}
+	return runs
 }
 
 // placeCharts puts drawn charts into the place of those of the entry before, nil where there was none, and returns how many

@@ -1,0 +1,19 @@
+package plots
+
+import "crossover/timings"
+
+// Run is what one run measured of a case.
+type Run struct {
+	Samples *timings.Set
+}
+
+// samplesOf returns the samples of runs.
+func samplesOf(runs []Run) []*timings.Set {
+	var sets []*timings.Set
+	for _, r := range runs {
+		if r.Samples != nil {
+			sets = append(sets, r.Samples)
+		}
+	}
+	return sets
+}
