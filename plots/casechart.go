@@ -1,9 +1,7 @@
 package plots
 
 import (
-	"cmp"
 	"fmt"
-	"image/color"
 	"math"
 	"slices"
 
@@ -13,22 +11,20 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"crossover/calibration"
+	"crossover/thresholds"
 )
 
 // Measures of the case chart, in points.
 const (
-	caseWidth, caseHeight = 600, 500
+	caseWidth = 600
 
 	margin       = 14
 	leftOfPanels = 62
 	headPitch    = 15
-	stripHeight  = 14
 	stripGap     = 3
+	upperHeight  = 190
 	lowerHeight  = 100
 	betweenRows  = 30
-	labelPitch   = 11.5 // between the baselines of two line labels
-	labelWidest  = 130
-	swatchWidth  = 30 // the piece of line and marker before a line label, and the way to it
 	captionPitch = 10
 	doubtsMost   = 4 // lines
 	doubtsGap    = 4 // below them
@@ -50,42 +46,36 @@ var (
 // are not positive are left out.
 func CaseChart(h *calibration.Host, c *calibration.Case, runs []Run) *Chart {
 	f := newCaseFigure(h, c, runs)
-	return &Chart{width: caseWidth, height: caseHeight, paint: f.paint}
+	return &Chart{width: caseWidth, height: f.height, paint: f.paint}
 }
 
 // caseFigure is a case chart laid out: what is drawn, and where.
 type caseFigure struct {
+	height           vg.Length
 	title, axisTitle string
 	tags             []string // what must not be overlooked, beside the title
 	simulated        bool
 	headline         []chip
+	key              []keyPlace
 	facts, doubts    []string // the caption
 
-	curves     []curve // the named ones first
-	labels     []lineLabel
+	curves     []curve  // the named ones first
+	never      []string // implementations without a curve
+	labels     []*lineLabel
 	spans      []span
+	strip      strip
+	intervals  []interval
+	doubtBar   vg.Length // its bottom
 	styles     map[string]style
 	tieBand    float64 // 0 where there is none
 	sizes      []plot.Tick
 	thresholds []number
 	notes      []note
 
+	named                  int     // how many of the curves have a label
+	slowest                float64 // slowdown that the lower panel shows
 	upper, lower           *plot.Plot
 	upperFrame, lowerFrame vg.Rectangle
-}
-
-// lineLabel names a curve, at the right of the upper panel.
-type lineLabel struct {
-	curve *curve
-	text  string
-	y     vg.Length // of its middle
-	end   vg.Point  // of the curve
-}
-
-// number is the size at a threshold, written above it.
-type number struct {
-	text string
-	x    vg.Length // of its middle
 }
 
 // note is a remark at the right of the lower panel.
@@ -96,7 +86,11 @@ type note struct {
 
 func newCaseFigure(h *calibration.Host, c *calibration.Case, runs []Run) *caseFigure {
 	const width = caseWidth - 2*margin
-	f := &caseFigure{simulated: h.Simulated, curves: curvesOf(runs), spans: spansOf(c)}
+	summary := thresholds.Summarise(samplesOf(runs)...)
+	f := &caseFigure{simulated: h.Simulated, curves: curvesOf(runs, &summary), spans: spansOf(c)}
+	worths := worthsOf(f.spans, &summary)
+	f.never = neverTimed(c, f.curves)
+	f.slowest = slowdownRange(f.curves)
 	if c.TieBand > 0 { // not NaN either
 		f.tieBand = c.TieBand
 	}
@@ -120,6 +114,9 @@ func newCaseFigure(h *calibration.Host, c *calibration.Case, runs []Run) *caseFi
 	}
 	for _, s := range f.spans {
 		names = append(names, s.implementation)
+		for _, d := range s.doubts {
+			names = append(names, d.implementation)
+		}
 	}
 	for _, p := range phrases {
 		names = append(names, p.implementation)
@@ -132,8 +129,11 @@ func newCaseFigure(h *calibration.Host, c *calibration.Case, runs []Run) *caseFi
 	f.facts = append(f.facts, flow(captionStyle, slices.Concat(provenance(h), measured(c)), " · ", width, 2)...)
 	f.facts = append(f.facts, flow(captionStyle, gpuShares(c), " · ", width, 2)...)
 	f.doubts = doubtLines(c, width)
+	var keyLines int
+	f.key, keyLines = flowKey(f.keyEntries(c), width)
 
-	f.layPanels(c, vg.Length(headLines)*headPitch)
+	f.layPanels(c, vg.Length(keyLines)*keyPitch)
+	f.layAbove(worths, vg.Length(headLines)*headPitch)
 	f.layLabels()
 	f.layNumbers()
 	f.layNotes(c)
@@ -159,22 +159,32 @@ func doubtLines(c *calibration.Case, width vg.Length) []string {
 	return lines
 }
 
-// layPanels makes the two panels, in what the headline above and the caption below leave.
-func (f *caseFigure) layPanels(c *calibration.Case, headHeight vg.Length) {
-	labelsWidth := vg.Length(60)
-	for i := range f.curves {
-		labelsWidth = max(labelsWidth, min(labelStyle.Width(fit(labelStyle, f.curves[i].name, labelWidest)), labelWidest))
+// keyEntries explains the marks that the figure has.
+func (f *caseFigure) keyEntries(c *calibration.Case) []keyEntry {
+	var entries []keyEntry
+	if slices.ContainsFunc(f.spans, func(s span) bool { return s.low > 0 }) {
+		entries = append(entries, intervalKey(*c))
 	}
-	left := vg.Length(leftOfPanels)
-	right := caseWidth - margin - labelsWidth - swatchWidth
+	entries = append(entries, doubtKey(f.spans, f.styles)...)
+	if slices.ContainsFunc(f.spans, func(s span) bool { return s.onGPU }) {
+		entries = append(entries, gpuKey())
+	}
+	if slices.ContainsFunc(f.curves, func(c curve) bool { return leaves(c.slowdown, f.slowest) }) {
+		entries = append(entries, arrowKey(f.slowest))
+	}
+	return append(entries, absenceKey(f.curves)...)
+}
 
-	bottom := margin + captionPitch*vg.Length(len(f.facts)+len(f.doubts)) + 37
+// layPanels makes the lower panel, above a key of a height and the caption, and the upper one without its place.
+func (f *caseFigure) layPanels(c *calibration.Case, keyHeight vg.Length) {
+	left := vg.Length(leftOfPanels)
+	right := caseWidth - margin - f.labelsWidth() - swatchWidth
+
+	bottom := margin + captionPitch*vg.Length(len(f.facts)+len(f.doubts)) + keyHeight + 37
 	if len(f.doubts) > 0 {
 		bottom += doubtsGap
 	}
 	f.lowerFrame = vg.Rectangle{Min: vg.Point{X: left, Y: bottom}, Max: vg.Point{X: right, Y: bottom + lowerHeight}}
-	top := caseHeight - margin - 16 - headHeight - 27 - stripHeight - stripGap
-	f.upperFrame = vg.Rectangle{Min: vg.Point{X: left, Y: f.lowerFrame.Max.Y + betweenRows}, Max: vg.Point{X: right, Y: top}}
 
 	from, to := sizeRange(c.Axis, f.spans, f.curves)
 	f.sizes = sizeTicker{most: 12}.Ticks(from, to)
@@ -185,50 +195,27 @@ func (f *caseFigure) layPanels(c *calibration.Case, headHeight vg.Length) {
 	low, high := timeRange(f.curves)
 	low, high = widen(low, high, 0.05)
 	f.upper = newPanel(from, to, low, high)
-	slowest := slowdownRange(f.curves)
-	f.lower = newPanel(from, to, math.Pow(slowest, -0.035), slowest)
+	f.lower = newPanel(from, to, math.Pow(f.slowest, -0.035), f.slowest)
 }
 
-// layLabels names the curves at their right ends, the chosen ones and then those that come closest to being best, as
-// many as there is room for.
-func (f *caseFigure) layLabels() {
-	chosen := func(name string) int {
-		if slices.ContainsFunc(f.spans, func(s span) bool { return s.implementation == name }) {
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(f.curves, func(a, b curve) int { return cmp.Compare(chosen(a.name), chosen(b.name)) })
+// layAbove places what is above the lower panel, from there to the top: the upper panel, intervals, doubts, the strip, and a
+// headline of a height.
+func (f *caseFigure) layAbove(worths [][]worth, headHeight vg.Length) {
+	frame := draw.Canvas{Rectangle: f.lowerFrame}
+	x, _ := f.lower.Transforms(&frame)
+	within := func(size float64) vg.Length { return inside(frame, x(size)) }
 
-	low, high := f.upperFrame.Min.Y+labelPitch/2, f.upperFrame.Max.Y-labelPitch/2
-	room := int((high-low)/labelPitch) + 1
-	named := len(f.curves)
-	if named > room {
-		named = room - 1 // the last line says how many have no label
+	f.upperFrame = f.lowerFrame
+	f.upperFrame.Min.Y = f.lowerFrame.Max.Y + betweenRows
+	f.upperFrame.Max.Y = f.upperFrame.Min.Y + upperHeight
+	var top vg.Length
+	f.intervals, top = layIntervals(f.spans, within, f.upperFrame.Max.Y)
+	if slices.ContainsFunc(f.spans, func(s span) bool { return len(s.doubts) > 0 }) {
+		f.doubtBar = top + stripGap
+		top = f.doubtBar + doubtHeight
 	}
-	canvas := draw.Canvas{Rectangle: f.upperFrame}
-	for i := range named {
-		curve := &f.curves[i]
-		places := place(curve.times, &canvas, f.upper)
-		f.labels = append(f.labels, lineLabel{
-			curve: curve,
-			text:  fit(labelStyle, curve.name, labelWidest),
-			end:   places[len(places)-1],
-		})
-	}
-	slices.SortStableFunc(f.labels, func(a, b lineLabel) int {
-		return cmp.Or(cmp.Compare(a.end.Y, b.end.Y), cmp.Compare(a.text, b.text))
-	})
-	var wanted []float64
-	for _, l := range f.labels {
-		wanted = append(wanted, float64(l.end.Y))
-	}
-	if named < len(f.curves) {
-		high -= labelPitch
-	}
-	for i, y := range spread(wanted, labelPitch, float64(low), float64(high)) {
-		f.labels[i].y = vg.Length(y)
-	}
+	f.strip = layStrip(f.spans, worths, within, top+stripGap)
+	f.height = f.strip.top + 27 + headHeight + 16 + margin
 }
 
 // layNumbers writes the thresholds above the strip, moved apart where they are close, and leaves out those that would
@@ -296,29 +283,19 @@ func axisTitle(a calibration.Axis) string {
 
 // measured describes the measurement of one case.
 func measured(c *calibration.Case) []string {
-	parts := []string{grouped(c.Blocks) + " blocks"}
-	if len(c.Earlier) > 0 {
-		all := c.Blocks
-		for _, e := range c.Earlier {
-			all += e.Blocks
-		}
-		parts[0] = fmt.Sprintf("%s blocks in %d runs, %s of them in the newest", grouped(all), 1+len(c.Earlier), grouped(c.Blocks))
+	if len(c.Earlier) == 0 {
+		return []string{grouped(c.Blocks) + " blocks"}
 	}
-	for _, s := range c.Segments {
-		if s.Interval != nil && s.Interval.AssumedBetweenRuns > 0 {
-			parts = append(parts, "one run: intervals assume "+percent(s.Interval.AssumedBetweenRuns)+" between runs")
-			break
-		}
+	all := c.Blocks
+	for _, e := range c.Earlier {
+		all += e.Blocks
 	}
-	if c.TieBand > 0 {
-		parts = append(parts, "tie band "+percent(c.TieBand))
-	}
-	return parts
+	return []string{fmt.Sprintf("%s blocks in %d runs, %s of them in the newest", grouped(all), 1+len(c.Earlier), grouped(c.Blocks))}
 }
 
 // paint draws the figure.
 func (f *caseFigure) paint(c draw.Canvas) {
-	y := vg.Length(caseHeight - margin - 12)
+	y := f.height - margin - 12
 	write(c, titleStyle, margin, text.XLeft, y, f.title)
 	right := vg.Length(caseWidth - margin)
 	for _, tag := range f.tags {
@@ -340,44 +317,9 @@ func (f *caseFigure) paint(c draw.Canvas) {
 	for i, line := range f.doubts {
 		write(c, doubtStyle, margin, text.XLeft, y-captionPitch*vg.Length(i), line)
 	}
+	drawKey(c, f.key, margin, f.lowerFrame.Min.Y-25-17)
 	if f.simulated {
 		drawWatermark(c)
-	}
-}
-
-// paintStrip draws which implementation is chosen where, above the upper panel.
-func (f *caseFigure) paintStrip(c draw.Canvas) {
-	frame := draw.Canvas{Canvas: c, Rectangle: f.upperFrame}
-	x, _ := f.upper.Transforms(&frame)
-	bottom := f.upperFrame.Max.Y + stripGap
-	if len(f.spans) == 0 {
-		fillBox(c, faint, f.upperFrame.Min.X, bottom, f.upperFrame.Max.X, bottom+stripHeight)
-		write(c, axisStyle, frame.Center().X, text.XCenter, middle(axisStyle, bottom+stripHeight/2), "nothing is chosen")
-	}
-	for _, s := range f.spans {
-		from, to := x(s.from), x(s.to)
-		if len(f.spans) == 1 && s.from == s.to { // a single size: wide enough for a name
-			from, to = from-40, to+40
-		}
-		drawSpan(c, numberStyle, s, f.styles[s.implementation].color, from, bottom, to, bottom+stripHeight)
-	}
-	for _, n := range f.thresholds {
-		write(c, numberStyle, n.x, text.XCenter, bottom+stripHeight+7, n.text)
-	}
-	write(c, axisStyle, margin, text.XLeft, bottom+stripHeight+7, timeTitle)
-}
-
-// drawSpan draws a box in an implementation's colour, with its name where that fits, on a dark sole where a GPU computes.
-func drawSpan(c draw.Canvas, sty draw.TextStyle, s span, fill color.NRGBA, x0, y0, x1, y1 vg.Length) {
-	x1 = max(x1, x0+1.5) // a segment of one size is seen all the same
-	fillBox(c, fill, x0, y0, x1, y1)
-	if s.onGPU {
-		fillBox(c, ink, x0, y0, x1, y0+sole)
-	}
-	sty.Color = readableOn(fill)
-	name := oneLine(s.implementation)
-	if len(name) < 100 && sty.Width(name)+6 <= x1-x0 {
-		write(c, sty, (x0+x1)/2, text.XCenter, middle(sty, (y0+y1)/2), name)
 	}
 }
 
@@ -385,51 +327,32 @@ func drawSpan(c draw.Canvas, sty draw.TextStyle, s span, fill color.NRGBA, x0, y
 func (f *caseFigure) fillPanels() {
 	f.upper.Add(axes{x: f.sizes, y: timeTicker{most: 8}.Ticks(f.upper.Y.Min, f.upper.Y.Max), noLabels: true})
 	f.lower.Add(axes{x: f.sizes, y: ratioTicker{}.Ticks(f.lower.Y.Min, f.lower.Y.Max)}, tieBand{f.tieBand})
-	f.upper.Add(thresholdLines{f.spans, stripGap + stripHeight})
+	f.upper.Add(thresholdLines{f.spans, f.strip.top - f.upperFrame.Max.Y})
 	f.lower.Add(thresholdLines{f.spans, 0})
 
-	named := f.curves[:len(f.labels)]
-	for _, c := range f.curves[len(f.labels):] {
-		f.upper.Add(polyline{points: c.times, style: style{color: quiet}, width: 0.8})
-		f.lower.Add(polyline{points: c.slowdown, style: style{color: quiet}, width: 0.8})
+	named := f.curves[:f.named]
+	grey := style{color: quiet}
+	for _, c := range f.curves[f.named:] {
+		f.upper.Add(polyline{points: c.times, absence: c.absence, style: grey, width: 0.8})
+		f.lower.Add(polyline{points: c.slowdown, absence: c.absence, style: grey, width: 0.8}, clipped{c.slowdown, grey})
 	}
 	for _, c := range named {
-		f.upper.Add(cloud{c.blocks, f.styles[c.name]})
+		clr := f.styles[c.name].color
+		f.upper.Add(cloud{c.blocks, newestGlyph(clr)})
 		mine := slices.DeleteFunc(slices.Clone(f.spans), func(s span) bool { return s.implementation != c.name })
 		f.upper.Add(underlay{c.times, f.styles[c.name], mine})
 	}
 	for _, c := range slices.Backward(named) {
-		f.upper.Add(polyline{c.times, f.styles[c.name], 1.3, true})
-		f.lower.Add(polyline{c.slowdown, f.styles[c.name], 1.3, true})
-	}
-}
-
-// paintLabels names the curves, each behind a piece of its line.
-func (f *caseFigure) paintLabels(c draw.Canvas) {
-	edge := f.upperFrame.Max.X
-	for _, l := range f.labels {
-		sty := f.styles[l.curve.name]
-		way := draw.LineStyle{Color: withAlpha(sty.color, 0.6), Width: 0.6}
-		c.StrokeLine2(way, l.end.X+3, l.end.Y, edge+6, l.y)
-		c.StrokeLine2(sty.line(1.3), edge+6, l.y, edge+swatchWidth-4, l.y)
-		c.DrawGlyph(sty.glyph(2.4), vg.Point{X: edge + (swatchWidth+2)/2, Y: l.y})
-		write(c, labelStyle, edge+swatchWidth, text.XLeft, middle(labelStyle, l.y), l.text)
-	}
-	if rest := len(f.curves) - len(f.labels); rest > 0 {
-		y := f.upperFrame.Max.Y - labelPitch/2
-		c.StrokeLine2(draw.LineStyle{Color: quiet, Width: 0.8}, edge+6, y, edge+swatchWidth-4, y)
-		write(c, axisStyle, edge+swatchWidth, text.XLeft, middle(axisStyle, y), grouped(rest)+" others")
-	}
-	if len(f.curves) == 0 {
-		frame := draw.Canvas{Rectangle: f.upperFrame}
-		write(c, labelStyle, frame.Center().X, text.XCenter, frame.Center().Y, "no samples")
+		sty := f.styles[c.name]
+		f.upper.Add(polyline{c.times, c.absence, sty, 1.3, true})
+		f.lower.Add(polyline{c.slowdown, c.absence, sty, 1.3, true}, clipped{c.slowdown, sty})
 	}
 }
 
 // paintLower draws the panel of slowdowns and what belongs to it.
 func (f *caseFigure) paintLower(c draw.Canvas) {
 	f.lower.Draw(draw.Canvas{Canvas: c, Rectangle: f.lowerFrame})
-	write(c, axisStyle, margin, text.XLeft, f.lowerFrame.Max.Y+9, slowdownTitle)
+	write(c, axisStyle, margin, text.XLeft, f.lowerFrame.Max.Y+arrowLength+5, slowdownTitle)
 	for _, n := range f.notes {
 		write(c, numberStyle, f.lowerFrame.Max.X+6, text.XLeft, n.y, n.text)
 	}

@@ -23,34 +23,48 @@ func drawableSize(n int) bool           { return n >= 1 && n <= largestSize }
 func drawableTime(seconds float64) bool { return seconds >= shortestTime && seconds <= longestTime }
 
 // curve is what a chart shows of one implementation. X is a size; Y is seconds per call or a slowdown. times and slowdown
-// are medians of all runs.
+// are medians of all runs, at the sizes at which the implementation was timed.
 type curve struct {
 	name     string
 	times    plotter.XYs
 	slowdown plotter.XYs // time over the best one's
 	blocks   plotter.XYs // raw times of the newest run
 	least    float64     // least slowdown at any size
+	absence
 }
 
-// curvesOf returns the curves of runs, of which the first is the newest; the ones that come closest to being best come first.
-func curvesOf(runs []Run) []curve {
+// absence is at which of the case's sizes an implementation was not timed.
+type absence struct {
+	gaps  []bool // by point: whether there was such a size between the point and the one before
+	below bool   // whether there was one below the first point
+	above bool   // whether there was one above the last
+}
+
+// curvesOf returns the curves of runs, of which the first is the newest, and of their summary; the ones that come closest to
+// being best come first.
+func curvesOf(runs []Run, summary *thresholds.Curves) []curve {
 	sets := samplesOf(runs)
-	summary := thresholds.Summarise(sets...)
 	var curves []curve
 	for i, name := range summary.Implementations {
 		c := curve{name: name, least: math.Inf(1)}
+		skipped := false
 		for s, size := range summary.Sizes {
 			if !drawableSize(size) {
 				continue
 			}
-			if t := summary.Seconds[i][s]; drawableTime(t) {
-				c.times = append(c.times, plotter.XY{X: float64(size), Y: t})
+			seconds, loss := summary.Seconds[i][s], summary.Loss[i][s]
+			if !drawableTime(seconds) || math.IsInf(loss, 0) {
+				skipped = true
+				continue
 			}
-			if loss := summary.Loss[i][s]; !math.IsNaN(loss) && !math.IsInf(loss, 0) {
-				c.slowdown = append(c.slowdown, plotter.XY{X: float64(size), Y: math.Exp(min(loss, 50))})
-				c.least = min(c.least, loss)
-			}
+			c.below = c.below || skipped && len(c.times) == 0
+			c.gaps = append(c.gaps, skipped && len(c.times) > 0)
+			skipped = false
+			c.times = append(c.times, plotter.XY{X: float64(size), Y: seconds})
+			c.slowdown = append(c.slowdown, plotter.XY{X: float64(size), Y: math.Exp(min(loss, 50))})
+			c.least = min(c.least, loss)
 		}
+		c.above = skipped
 		c.blocks = rawTimes(sets[0], name)
 		if len(c.times) > 0 {
 			curves = append(curves, c)
@@ -96,17 +110,21 @@ type span struct {
 	onGPU          bool
 	threshold      int     // 0 for the first one
 	low, high      float64 // of the threshold's interval; both 0 where it has none
+	doubts         []doubt
 }
 
 // spansOf returns the segments of a case that can be drawn.
 func spansOf(c *calibration.Case) []span {
 	var spans []span
 	gpus := onGPU(c)
-	for _, s := range c.Segments {
+	for i := range c.Segments {
+		s := &c.Segments[i]
 		if !drawableSize(s.From) || !drawableSize(s.To) || s.To < s.From {
 			continue
 		}
-		next := span{from: float64(s.From), to: float64(s.To), implementation: s.Implementation, onGPU: gpus[s.Implementation]}
+		next := span{
+			from: float64(s.From), to: float64(s.To), implementation: s.Implementation, onGPU: gpus[s.Implementation], doubts: doubtsOf(s),
+		}
 		if n := len(spans); n > 0 {
 			if next.from <= spans[n-1].from {
 				continue

@@ -8,8 +8,10 @@
 //	paths, err := plots.Write(ctx, "plots/apple-m3-max-40", host, runs)
 //
 // A case chart has two panels over the sizes: the time per call of each implementation, and its slowdown against the
-// best one, on which people base decisions. Lines are medians of all runs. A strip on top shows which implementation the calibration chooses where,
-// dark lines its thresholds, and grey bands their 95 % intervals. GPU implementations are underlined in the strip.
+// best one, on which people base decisions. Lines are medians of all runs; dots are raw times of the newest. A strip on top
+// shows which implementation the calibration chooses where, and what the choice is worth against the next best one at some
+// measured sizes. GPU implementations are underlined in the strip. Dark lines are thresholds, and the bars across them their
+// 95 % intervals. Below the panels a key explains the marks that a chart has.
 //
 // Each implementation has one colour in every chart, from the set of Okabe and Ito, which colour-blind readers can tell
 // apart (https://jfly.uni-koeln.de/color/), and a marker and a dash besides. Its variants have its hue and its marker. An

@@ -42,6 +42,12 @@ func throughput(e experiment) *Chart {
 	return CaseChart(h, &h.Cases[0], runs[e.name])
 }
 
+// markedChart returns a chart that has every mark.
+func markedChart() *Chart {
+	h, runs := everything()
+	return CaseChart(h, &h.Cases[0], runs)
+}
+
 func overviewChart(experiments ...experiment) *Chart {
 	h, runs := testHost(experiments...)
 	return Overview(h, runs)

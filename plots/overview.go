@@ -28,6 +28,9 @@ const (
 	lanePitch = 27
 	barHeight = 14
 	lanesMost = 300
+
+	laneDoubt      = 5.5 // the height of the mark of a doubt
+	laneDoubtLeast = 10  // its width
 )
 
 var (
@@ -52,12 +55,13 @@ type overviewFigure struct {
 	subtitle  string
 	simulated bool
 	legend    []chip
-	styles    map[string]style // by what stands before the slash of a name
+	styles    map[string]style // of whole names, and of what stands before their slashes
 	lanes     []lane
 	left      vg.Length // of the lanes
 	right     vg.Length // of the lanes
 	hidden    int       // cases without a lane
 	gpu       bool      // whether a GPU is among the implementations that are shown
+	key       []keyPlace
 	caption   []string
 
 	panel *plot.Plot
@@ -103,7 +107,9 @@ func newOverviewFigure(h *calibration.Host, runs map[string][]Run) *overviewFigu
 	if len(phrases) == 0 {
 		legendLines = 0
 	}
-	f.layLanes(vg.Length(legendLines) * headPitch)
+	var keyLines int
+	f.key, keyLines = flowKey(f.keyEntries(shown), width)
+	f.layLanes(vg.Length(legendLines)*headPitch, vg.Length(keyLines)*keyPitch)
 	return f
 }
 
@@ -122,7 +128,7 @@ func (f *overviewFigure) legendOf() []phrase {
 	names := slices.SortedFunc(maps.Keys(chosen), func(a, b string) int {
 		return cmp.Or(chosen[b]-chosen[a], cmp.Compare(a, b))
 	})
-	f.styles = stylesOf(names)
+	f.styles = stylesOf(slices.Concat(names, f.names()))
 	gpus := map[string]bool{}
 	for _, l := range f.lanes {
 		for _, name := range l.gpus {
@@ -150,6 +156,21 @@ func (f *overviewFigure) legendOf() []phrase {
 	return phrases
 }
 
+// names lists the implementations that lanes show, by their whole names.
+func (f *overviewFigure) names() []string {
+	var names []string
+	for _, l := range f.lanes {
+		names = append(names, l.winners...)
+		for _, s := range l.spans {
+			names = append(names, s.implementation)
+			for _, d := range s.doubts {
+				names = append(names, d.implementation)
+			}
+		}
+	}
+	return names
+}
+
 func newLane(c *calibration.Case, runs []Run) lane {
 	l := lane{
 		verdict:  verdict(c),
@@ -171,8 +192,8 @@ func newLane(c *calibration.Case, runs []Run) lane {
 	return l
 }
 
-// layLanes places the lanes from the top down, below a legend of a height, and the axis that they share.
-func (f *overviewFigure) layLanes(legendHeight vg.Length) {
+// layLanes places the lanes from the top down, below a legend and above a key of some heights, and the axis that they share.
+func (f *overviewFigure) layLanes(legendHeight, keyHeight vg.Length) {
 	from, to := 1.0, 1.0
 	for i, l := range f.lanes {
 		if i == 0 {
@@ -187,9 +208,9 @@ func (f *overviewFigure) layLanes(legendHeight vg.Length) {
 	from, to = widen(from, to, 0.01)
 	f.panel = newPanel(from, to, 1, 2)
 
-	const below, header = 70, 62
+	const below, header = 58, 62
 	lanes := lanePitch * vg.Length(max(1, len(f.lanes)))
-	bottom := below + captionPitch*vg.Length(len(f.caption))
+	bottom := below + keyHeight + captionPitch*vg.Length(len(f.caption))
 	f.frame = vg.Rectangle{
 		Min: vg.Point{X: f.left, Y: bottom},
 		Max: vg.Point{X: f.right, Y: bottom + lanes + 4},
@@ -240,7 +261,7 @@ func (f *overviewFigure) paint(c draw.Canvas) {
 
 	y = f.frame.Min.Y - 27
 	write(c, columnStyle, (f.left+f.right)/2, text.XCenter, y, "size, in the unit named at the left")
-	f.paintKey(c, y-17)
+	drawKey(c, f.key, margin, y-17)
 	y = margin + captionPitch*vg.Length(len(f.caption)-1)
 	for _, line := range f.caption {
 		write(c, captionStyle, margin, text.XLeft, y, line)
@@ -256,25 +277,38 @@ func (f *overviewFigure) paint(c draw.Canvas) {
 
 var unitDoubtStyle = textStyle(8.5, rust)
 
-// paintKey explains the marks of the lanes.
-func (f *overviewFigure) paintKey(c draw.Canvas, y vg.Length) {
-	x := f.left
-	mid := y + 3
-	drawWhisker(c, x+12, x+4, x+20, mid-5, mid+5, mid)
-	x += 26
-	threshold := "threshold and its 95\u00a0% interval"
-	write(c, unitStyle, x, text.XLeft, y, threshold)
-	x += unitStyle.Width(threshold) + 22
-	for i, clr := range []string{"go", "go", "go-parallel"} {
-		drawPip(c, bases[clr].color, x+vg.Length(i)*6, mid)
-	}
-	fastest := "fastest at each measured size"
-	write(c, unitStyle, x+20, text.XLeft, y, fastest)
+// keyEntries explains the marks of the lanes.
+func (f *overviewFigure) keyEntries(cases []calibration.Case) []keyEntry {
+	entries := []keyEntry{intervalKey(cases...), pipKey()}
 	if f.gpu {
-		x += 20 + unitStyle.Width(fastest) + 22
-		drawSpan(c, unitStyle, span{onGPU: true}, bases["cuda"].color, x, mid-5, x+16, mid+5)
-		write(c, unitStyle, x+22, text.XLeft, y, "computed on the GPU")
+		entries = append(entries, gpuKey())
 	}
+	if slices.ContainsFunc(f.names(), func(name string) bool { return name != root(name) }) {
+		entries = append(entries, variantKey())
+	}
+	if slices.ContainsFunc(f.lanes, func(l lane) bool {
+		return slices.ContainsFunc(l.spans, func(s span) bool { return len(s.doubts) > 0 })
+	}) {
+		entries = append(entries, laneDoubtKey())
+	}
+	return entries
+}
+
+// pipKey explains the marks of measured sizes.
+func pipKey() keyEntry {
+	return keyEntry{"fastest at each measured size", 16, func(c draw.Canvas, left, mid vg.Length) {
+		for i, clr := range []string{"go", "go", "go-parallel"} {
+			drawPip(c, bases[clr].color, left+2+vg.Length(i)*6, mid)
+		}
+	}}
+}
+
+// laneDoubtKey explains the doubts of lanes, whatever their implementations are.
+func laneDoubtKey() keyEntry {
+	return keyEntry{"another may be as fast or faster", 16, func(c draw.Canvas, left, mid vg.Length) {
+		drawDoubt(c, bases["go"].color, false, left, mid-laneDoubt/2, left+16, mid+laneDoubt/2)
+		drawPip(c, bases["go"].color, left+8, mid)
+	}}
 }
 
 // laneBars draws the bars of the lanes: what is chosen, the thresholds, and what was fastest at each measured size.
@@ -293,11 +327,12 @@ func (f laneBars) Plot(c draw.Canvas, p *plot.Plot) {
 			fillBox(c, faint, x(l.from), low, max(x(l.to), x(l.from)+2), high)
 		}
 		for _, s := range l.spans {
-			fill := f.styles[root(s.implementation)].color
+			fill := f.styles[s.implementation].color
 			if l.pale {
 				fill = onWhite(fill, 0.4)
 			}
-			drawSpan(c, insideStyle, s, fill, x(s.from), low, x(s.to), high)
+			drawSpan(c, insideStyle, s, fill, x(s.from), low, max(x(s.to), x(s.from)+1.5), high, (low+high)/2)
+			f.drawDoubts(c, s, x, low-4)
 		}
 		for _, s := range l.spans {
 			if s.threshold == 0 {
@@ -310,19 +345,17 @@ func (f laneBars) Plot(c draw.Canvas, p *plot.Plot) {
 			drawWhisker(c, x(s.from), from, to, low-2, high+2, high+2)
 		}
 		for i, size := range l.sizes {
-			drawPip(c, f.styles[root(l.winners[i])].color, x(float64(size)), low-4)
+			drawPip(c, f.styles[l.winners[i]].color, x(float64(size)), low-4)
 		}
 	}
 }
 
-// drawWhisker draws a threshold at x and its interval, from low to high, as a bar with ends.
-func drawWhisker(c draw.Canvas, x, low, high, bottom, top, y vg.Length) {
-	dark := draw.LineStyle{Color: ink, Width: 1}
-	c.StrokeLine2(dark, x, bottom, x, top)
-	if high > low {
-		c.StrokeLine2(dark, low, y, high, y)
-		c.StrokeLine2(dark, low, y-2, low, y+2)
-		c.StrokeLine2(dark, high, y-2, high, y+2)
+// drawDoubts draws the doubts of a span behind the marks of the measured sizes, around their height.
+func (f laneBars) drawDoubts(c draw.Canvas, s span, x func(float64) vg.Length, mid vg.Length) {
+	box := stripBox{x(s.from), max(x(s.to), x(s.from)+1.5)}
+	for _, d := range s.doubts {
+		left, right := box.part(x(d.from), x(d.to), laneDoubtLeast)
+		drawDoubt(c, f.styles[d.implementation].color, d.tie, left, mid-laneDoubt/2, right, mid+laneDoubt/2)
 	}
 }
 

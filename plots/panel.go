@@ -94,8 +94,7 @@ func legible(ticks []plot.Tick, sty draw.TextStyle, x func(float64) vg.Length) [
 	}
 }
 
-// thresholdLines draws where the choice changes: the interval as a grey strip, the threshold as a thin dark line, which
-// reaches above the panel.
+// thresholdLines draws where the choice changes: a thin dark line, which reaches above the panel.
 type thresholdLines struct {
 	spans []span
 	above vg.Length
@@ -107,9 +106,6 @@ func (t thresholdLines) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, s := range t.spans {
 		if s.threshold == 0 {
 			continue
-		}
-		if s.low > 0 {
-			fillBox(c, band, inside(c, x(s.low)), c.Min.Y, inside(c, x(s.high)), c.Max.Y)
 		}
 		c.StrokeLine2(draw.LineStyle{Color: ink, Width: 0.9}, x(s.from), c.Min.Y, x(s.from), c.Max.Y+t.above)
 	}
@@ -123,9 +119,10 @@ func fillBox(c draw.Canvas, clr color.Color, x0, y0, x1, y1 vg.Length) {
 	c.FillPolygon(clr, []vg.Point{{X: x0, Y: y0}, {X: x1, Y: y0}, {X: x1, Y: y1}, {X: x0, Y: y1}})
 }
 
-// polyline draws one curve: its line, and its markers where the points are not too dense.
+// polyline draws one curve: its line, its markers where the points are not too dense, and where it was not timed.
 type polyline struct {
 	points  plotter.XYs
+	absence absence
 	style   style
 	width   vg.Length
 	markers bool
@@ -134,7 +131,15 @@ type polyline struct {
 // Plot implements plot.Plotter.
 func (l polyline) Plot(c draw.Canvas, p *plot.Plot) {
 	points := place(l.points, &c, p)
-	c.StrokeLines(l.style.line(l.width), c.ClipLinesXY(points)...)
+	begin := 0
+	for i := range points {
+		if l.absence.gaps[i] {
+			c.StrokeLines(l.style.line(l.width), c.ClipLinesXY(points[begin:i])...)
+			c.StrokeLines(l.style.gap(), c.ClipLinesXY(points[i-1:i+1])...)
+			begin = i
+		}
+	}
+	c.StrokeLines(l.style.line(l.width), c.ClipLinesXY(points[begin:])...)
 	if !l.markers {
 		return
 	}
@@ -145,6 +150,12 @@ func (l polyline) Plot(c draw.Canvas, p *plot.Plot) {
 			c.DrawGlyph(l.style.glyph(2.4), at)
 			last = at.X
 		}
+	}
+	if l.absence.below {
+		drawEnd(c, l.style, points[0])
+	}
+	if l.absence.above {
+		drawEnd(c, l.style, points[len(points)-1])
 	}
 }
 
@@ -177,18 +188,24 @@ func (u underlay) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// cloud draws raw times as faint dots.
+// cloud draws what single runs say.
 type cloud struct {
 	points plotter.XYs
-	style  style
+	glyph  draw.GlyphStyle
 }
 
 // Plot implements plot.Plotter.
 func (d cloud) Plot(c draw.Canvas, p *plot.Plot) {
-	dot := draw.GlyphStyle{Color: withAlpha(d.style.color, 0.25), Radius: 1.1, Shape: draw.CircleGlyph{}}
 	for _, at := range place(d.points, &c, p) {
-		c.DrawGlyph(dot, at)
+		if c.ContainsY(at.Y) {
+			c.DrawGlyph(d.glyph, at)
+		}
 	}
+}
+
+// newestGlyph is the mark of what the newest run says.
+func newestGlyph(clr color.NRGBA) draw.GlyphStyle {
+	return draw.GlyphStyle{Color: withAlpha(clr, 0.45), Radius: 1.2, Shape: draw.CircleGlyph{}}
 }
 
 // tieBand shades the slowdowns that are too small to tell apart.

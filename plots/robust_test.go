@@ -23,7 +23,7 @@ func TestOddData(t *testing.T) {
 	for _, size := range []int{1, 10, 100} {
 		b := block(size)
 		for i := range 100 {
-			b.Seconds = append(b.Seconds, 1e-6*float64(size+i*i))
+			b.Seconds, b.Iterations = append(b.Seconds, 1e-6*float64(size+i*i)), append(b.Iterations, 1)
 		}
 		hundred.Blocks = append(hundred.Blocks, b)
 	}
@@ -39,24 +39,26 @@ func TestOddData(t *testing.T) {
 		c   calibration.Case
 		set *timings.Set
 	}{
-		"nothing at all":         {calibration.Case{}, nil},
-		"an empty set":           {calibration.Case{}, &timings.Set{}},
-		"no blocks":              {calibration.Case{}, &timings.Set{Implementations: two}},
-		"one block":              {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(7, 1e-6, 2e-6)}}},
-		"one implementation":     {calibration.Case{}, &timings.Set{Implementations: two[:1], Blocks: []timings.Block{block(7, 1e-6), block(9, 1e-6)}}},
-		"zeros":                  {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, 0, 0), block(0, 1e-6, 1e-6)}}},
-		"NaN, infinite":          {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, nan, inf), block(2, inf, 1e-6)}}},
-		"negative":               {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(-5, -1, 1e-6), block(5, -1, 1e-6)}}},
-		"tiny and huge":          {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, 5e-324, 1.7e308), block(math.MaxInt, 1, 1)}}},
-		"the ends of the range":  {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, shortestTime, longestTime), block(largestSize, 1, 1)}}},
-		"blocks that are short":  {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, 1e-6), block(2)}}},
-		"one name twice":         {calibration.Case{}, &timings.Set{Implementations: []string{"go", "go"}, Blocks: []timings.Block{block(1, 1e-6, 2e-6)}}},
-		"no names":               {calibration.Case{Segments: []calibration.Segment{{From: 1, To: 2}, {From: 3, To: 4}}}, &timings.Set{Implementations: []string{"", "\x00"}, Blocks: []timings.Block{block(1, 1e-6, 2e-6)}}},
-		"a hundred curves":       {calibration.Case{}, hundred},
-		"thousands of segments":  {manySegments, nil},
-		"segments upside down":   {calibration.Case{Segments: []calibration.Segment{{From: 9, To: 3}, {From: 0, To: -1}, {From: 5, To: 6}, {From: 5, To: 5}}}, nil},
-		"intervals upside down":  {calibration.Case{Segments: []calibration.Segment{{From: 1, To: 5}, {From: 6, To: 9, Interval: &calibration.Interval{Low: 8, High: 2}}}}, nil},
-		"intervals far outside":  {calibration.Case{Segments: []calibration.Segment{{From: 1, To: 5}, {From: 6, To: 9, Interval: &calibration.Interval{Low: 1 << 40, High: 1 << 50}}}}, nil},
+		"nothing at all":        {calibration.Case{}, nil},
+		"an empty set":          {calibration.Case{}, &timings.Set{}},
+		"no blocks":             {calibration.Case{}, &timings.Set{Implementations: two}},
+		"one block":             {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(7, 1e-6, 2e-6)}}},
+		"one implementation":    {calibration.Case{}, &timings.Set{Implementations: two[:1], Blocks: []timings.Block{block(7, 1e-6), block(9, 1e-6)}}},
+		"zeros":                 {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, 0, 0), block(0, 1e-6, 1e-6)}}},
+		"NaN, infinite":         {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, nan, inf), block(2, inf, 1e-6)}}},
+		"negative":              {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(-5, -1, 1e-6), block(5, -1, 1e-6)}}},
+		"tiny and huge":         {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, 5e-324, 1.7e308), block(math.MaxInt, 1, 1)}}},
+		"the ends of the range": {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, shortestTime, longestTime), block(largestSize, 1, 1)}}},
+		"blocks that are short": {calibration.Case{}, &timings.Set{Implementations: two, Blocks: []timings.Block{block(1, 1e-6), block(2)}}},
+		"one name twice":        {calibration.Case{}, &timings.Set{Implementations: []string{"go", "go"}, Blocks: []timings.Block{block(1, 1e-6, 2e-6)}}},
+		"no names":              {calibration.Case{Segments: []calibration.Segment{{From: 1, To: 2}, {From: 3, To: 4}}}, &timings.Set{Implementations: []string{"", "\x00"}, Blocks: []timings.Block{block(1, 1e-6, 2e-6)}}},
+		"a hundred curves":      {calibration.Case{}, hundred},
+		"thousands of segments": {manySegments, nil},
+		"segments upside down":  {calibration.Case{Segments: []calibration.Segment{{From: 9, To: 3}, {From: 0, To: -1}, {From: 5, To: 6}, {From: 5, To: 5}}}, nil},
+		"intervals upside down": {calibration.Case{Segments: []calibration.Segment{{From: 1, To: 5}, {From: 6, To: 9, Interval: &calibration.Interval{Low: 8, High: 2}}}}, nil},
+		"intervals far outside": {calibration.Case{Segments: []calibration.Segment{{From: 1, To: 5}, {From: 6, To: 9, Interval: &calibration.Interval{Low: 1 << 40, High: 1 << 50}}}}, nil},
+		"doubts of every kind": {calibration.Case{Segments: []calibration.Segment{{From: 5, To: 9, Doubts: []calibration.Doubt{
+			{From: 9, To: 5}, {From: 1, To: 1 << 40}, {From: -1, To: math.MaxInt}, {From: 6, To: 6, Tie: true}, {From: 100, To: 200}}}}}, nil},
 		"an axis of one size":    {calibration.Case{Axis: calibration.Axis{From: 3, To: 3}}, nil},
 		"an axis without end":    {calibration.Case{Axis: calibration.Axis{From: 1, To: math.MaxInt}}, nil},
 		"bands of every size":    {calibration.Case{TieBand: nan, ExpectedRegret: inf, Segments: []calibration.Segment{{From: 1, To: 5}}}, nil},
@@ -69,7 +71,12 @@ func TestOddData(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &calibration.Host{Cases: []calibration.Case{c.c}}
-			for _, chart := range []*Chart{CaseChart(h, &c.c, []Run{{Samples: c.set}}), Overview(h, map[string][]Run{"": {{Samples: c.set}}})} {
+			one := []Run{{Samples: c.set}}
+			several := []Run{{c.set}, {c.set}, {hundred}, {}}
+			for _, chart := range []*Chart{
+				CaseChart(h, &c.c, one), Overview(h, map[string][]Run{"": one}),
+				CaseChart(h, &c.c, several), Overview(h, map[string][]Run{"": several}),
+			} {
 				for _, fault := range list(chart).check() {
 					t.Error(fault)
 				}
@@ -84,8 +91,8 @@ func FuzzCharts(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 255, 254, 253, 0, 0, 0, 0, 0, 0, 0xF0, 0x7F}, "\xff\n", "tie")
 	f.Add([]byte{}, "", "")
 	f.Fuzz(func(t *testing.T, data []byte, name, verdict string) {
-		h, runs := hostOf(data, name, verdict)
-		for _, chart := range []*Chart{CaseChart(h, &h.Cases[0], runs[name]), Overview(h, runs)} {
+		h, sets := hostOf(data, name, verdict)
+		for _, chart := range []*Chart{CaseChart(h, &h.Cases[0], sets[name]), Overview(h, sets)} {
 			for _, fault := range list(chart).check() {
 				t.Error(fault)
 			}
@@ -130,7 +137,8 @@ func hostOf(data []byte, name, verdict string) (*calibration.Host, map[string][]
 	for range flags >> 8 % 5 {
 		s := calibration.Segment{From: size(), To: size(), Implementation: set.Implementations[size()&0xFF%len(set.Implementations)]}
 		if size()%2 == 0 {
-			s.Interval = &calibration.Interval{Low: size(), High: size()}
+			s.Interval = &calibration.Interval{Low: size(), High: size(), AssumedBetweenRuns: float()}
+			s.Doubts = append(s.Doubts, calibration.Doubt{From: size(), To: size(), Implementation: name, Tie: size()%2 == 0})
 		}
 		c.Segments = append(c.Segments, s)
 	}
@@ -144,5 +152,6 @@ func hostOf(data []byte, name, verdict string) (*calibration.Host, map[string][]
 	}
 	h := &calibration.Host{ID: name, Simulated: flags&2 != 0, Cases: []calibration.Case{c}}
 	h.Facts.Chip, h.Facts.Cores, h.Environment.ToolCommit = verdict, size(), name
-	return h, map[string][]Run{name: {{Samples: set}}}
+	half := &timings.Set{Implementations: set.Implementations[:1], Blocks: set.Blocks[len(set.Blocks)/2:]}
+	return h, map[string][]Run{name: {{Samples: set}, {half}}}
 }

@@ -44,7 +44,7 @@ func TestLinesAreOfAllRuns(t *testing.T) {
 	runs = append(runs, Run{Samples: smooth(slower)}, Run{})
 	f := newCaseFigure(h, &h.Cases[0], runs)
 	for i, c := range f.curves {
-		earlier := curvesOf(runs[1:])[i]
+		earlier := newCaseFigure(h, &h.Cases[0], runs[1:]).curves[i]
 		if c.name != earlier.name || len(c.times) != 7 || len(c.blocks) != 7 {
 			t.Fatalf("%s has the lines %v and %v", c.name, c.times, c.blocks)
 		}

@@ -29,7 +29,6 @@ var (
 	quiet = color.NRGBA{R: 0xB0, G: 0xB0, B: 0xB0, A: 255}
 	faint = color.NRGBA{R: 0xE8, G: 0xE8, B: 0xE8, A: 255}
 	rust  = color.NRGBA{R: 0xA8, G: 0x45, A: 255} // doubts
-	band  = color.NRGBA{R: 0, G: 0, B: 0, A: 38}  // 15 % of black: intervals
 )
 
 // withAlpha returns c at an opacity from 0 to 1.
@@ -63,6 +62,11 @@ type style struct {
 // line returns the style of the implementation's line.
 func (s style) line(width vg.Length) draw.LineStyle {
 	return draw.LineStyle{Color: s.color, Width: width, Dashes: s.dashes}
+}
+
+// gap returns the style of the line over sizes at which the implementation was not timed.
+func (s style) gap() draw.LineStyle {
+	return draw.LineStyle{Color: withAlpha(s.color, 0.6), Width: 0.7, Dashes: []vg.Length{1, 3}}
 }
 
 // glyph returns the style of the implementation's marker.
@@ -167,6 +171,9 @@ type marker struct {
 	corners []vg.Point
 	hollow  bool
 }
+
+// crossMarker is the marker of what has no curve.
+const crossMarker = 6
 
 // markers come filled first: those are the ones of the implementations that have a fixed look.
 var markers = []marker{

@@ -152,6 +152,28 @@ func testHost(experiments ...experiment) (*calibration.Host, map[string][]Run) {
 	return h, runs
 }
 
+// without removes the times of an implementation at the sizes that leave says.
+func without(set *timings.Set, name string, leave func(size int) bool) {
+	i := slices.Index(set.Implementations, name)
+	for b := range set.Blocks {
+		if block := &set.Blocks[b]; leave(block.Size) {
+			block.Seconds[i] = math.NaN()
+		}
+	}
+}
+
+// everything returns a case whose chart has every mark, and its runs.
+func everything() (*calibration.Host, []Run) {
+	h, _ := testHost(marked)
+	runs := []Run{{Samples: marked.measure()}}
+	for _, r := range runs {
+		without(r.Samples, "go/direct", func(size int) bool { return size > 1<<13 })
+		without(r.Samples, "cuda/fft", func(size int) bool { return size < 1<<7 })
+		without(r.Samples, "go-parallel/direct", func(size int) bool { return size > 1<<12 && size < 1<<14 })
+	}
+	return h, runs
+}
+
 // The experiments behind the golden images and the structural tests.
 var (
 	twoThresholds = experiment{
@@ -228,6 +250,26 @@ var (
 			}
 			return costs
 		}(),
+	}
+	marked = experiment{
+		name: "conv1d/n=32768,resident", axis: "taps", unit: "taps", from: 16, to: 1 << 15, noise: 0.03,
+		costs: []cost{
+			{"go/direct", 1e-6, 9e-8, 1}, {"go-parallel/direct", 4e-6, 2.2e-8, 1}, {"go/fft", 200e-6, 1e-9, 1},
+			{"cuda/direct", 11e-6, 4e-9, 1}, {"cuda/partitioned", 13e-6, 1.5e-9, 1}, {"cuda/fft", 30e-6, 0.1e-9, 1},
+		},
+		change: func(c *calibration.Case) {
+			c.Implementations = append(c.Implementations,
+				calibration.Implementation{Name: "fftw/fft", Processor: "cpu", Excluded: "relative error 3e-04 is above the tolerance of 1e-06"})
+			for k := range c.Segments {
+				if i := c.Segments[k].Interval; i != nil {
+					i.AssumedBetweenRuns = 0.015
+				}
+			}
+			last := len(c.Segments) - 1
+			c.Segments[1].Interval.Low, c.Segments[1].Interval.High = 16, 1<<15
+			c.Segments[0].Doubts = []calibration.Doubt{{From: 16, To: 64, Implementation: "go-parallel/direct"}}
+			c.Segments[last].Doubts = []calibration.Doubt{{From: 1 << 15, To: 1 << 15, Implementation: "cuda/partitioned", Tie: true}}
+		},
 	}
 	tinyAxis = experiment{
 		name: "oscillator-bank/samples=512", axis: "voices", unit: "voices", from: 1, to: 64,

@@ -173,8 +173,11 @@ func (ratioTicker) Ticks(_, max float64) []plot.Tick {
 	var ticks []plot.Tick
 	for _, v := range values {
 		if v <= max {
-			ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 3, 64) + "×"})
+			ticks = append(ticks, plot.Tick{Value: v, Label: ratioLabel(v)})
 		}
 	}
 	return ticks
 }
+
+// ratioLabel writes a ratio with as many digits as it has, at most three.
+func ratioLabel(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) + "×" }

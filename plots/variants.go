@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // Variants of an implementation, which are algorithms within it, have its hue and its marker. Lightness and dash tell them
@@ -91,4 +92,14 @@ func (s style) variant(look int) style {
 	s.color = shades[look%len(shades)](s.color)
 	s.dashes = variantDashes[look%len(variantDashes)]
 	return s
+}
+
+// variantKey explains shades where no name stands beside them.
+func variantKey() keyEntry {
+	return keyEntry{"shades of a colour: variants", 16, func(c draw.Canvas, left, mid vg.Length) {
+		for k, shade := range shades {
+			at := left + vg.Length(k)*16/3
+			fillBox(c, shade(bases["cuda"].color), at, mid-4, at+16/3.0, mid+4)
+		}
+	}}
 }

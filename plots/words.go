@@ -172,10 +172,19 @@ func doubts(c *calibration.Case) []string {
 	if c.Degraded {
 		lines = append(lines, "degraded: the machine was not quiet while this was measured")
 	}
+	var reasons []string
+	excluded := map[string][]string{}
 	for _, i := range c.Implementations {
-		if i.Excluded != "" {
-			lines = append(lines, i.Name+" excluded: "+i.Excluded)
+		if i.Excluded == "" {
+			continue
 		}
+		if excluded[i.Excluded] == nil {
+			reasons = append(reasons, i.Excluded)
+		}
+		excluded[i.Excluded] = append(excluded[i.Excluded], i.Name)
+	}
+	for _, reason := range reasons {
+		lines = append(lines, strings.Join(excluded[reason], ", ")+" excluded: "+reason)
 	}
 	for _, w := range c.Warnings {
 		lines = append(lines, "warning: "+w)

@@ -1,0 +1,172 @@
+package plots
+
+import (
+	"image/color"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// The strip says which implementation is chosen where: a box a span in the colour of the choice, with its name and, below,
+// what it is worth against the next best one at some measured sizes.
+const (
+	nameHeight  = 14
+	worthHeight = 11 // more, where the strip has worths
+	worthApart  = 8
+	worthTitle  = "faster than the next"
+)
+
+// strip is a strip laid out.
+type strip struct {
+	bottom, top vg.Length
+	boxes       []stripBox // of the spans
+	worths      []worthLabel
+}
+
+type stripBox struct{ left, right vg.Length }
+
+// part returns the part of the box between two places, which is at least so wide if the box is.
+func (b stripBox) part(from, to, least vg.Length) (left, right vg.Length) {
+	half := min(max(to-from, least), b.right-b.left) / 2
+	mid := min(max((from+to)/2, b.left+half), b.right-half)
+	return mid - half, mid + half
+}
+
+// worthLabel is the worth of a choice, as it is written.
+type worthLabel struct {
+	number
+	implementation string
+}
+
+// number is what is written at a place.
+type number struct {
+	text string
+	x    vg.Length // of its middle
+}
+
+// layStrip lays out the strip of spans, with its bottom at a height. x returns the place of a size.
+func layStrip(spans []span, worths [][]worth, x func(size float64) vg.Length, bottom vg.Length) strip {
+	s := strip{bottom: bottom, top: bottom + nameHeight}
+	for _, span := range spans {
+		box := stripBox{x(span.from), x(span.to)}
+		if len(spans) == 1 && span.from == span.to { // a single size: wide enough for a name
+			box.left, box.right = box.left-40, box.right+40
+		}
+		box.right = max(box.right, box.left+1.5) // a segment of one size is seen all the same
+		s.boxes = append(s.boxes, box)
+	}
+	for n, box := range s.boxes {
+		for _, label := range layWorths(worths[n], box, x) {
+			s.worths = append(s.worths, worthLabel{label, spans[n].implementation})
+		}
+	}
+	if len(s.worths) > 0 {
+		s.top += worthHeight
+	}
+	return s
+}
+
+// layWorths writes the worths of a span in its middle and at its ends, where there is room for them.
+func layWorths(worths []worth, box stripBox, x func(size float64) vg.Length) []number {
+	var labels []number
+	for _, k := range middleAndEnds(len(worths)) {
+		label := number{text: times(worths[k].ratio)}
+		half := numberStyle.Width(label.text) / 2
+		left, right := box.left+2+half, box.right-2-half
+		if left > right {
+			continue
+		}
+		label.x = min(max(x(worths[k].size), left), right)
+		if !slices.ContainsFunc(labels, func(other number) bool {
+			apart := half + numberStyle.Width(other.text)/2 + worthApart
+			return math.Abs(float64(label.x-other.x)) < float64(apart)
+		}) {
+			labels = append(labels, label)
+		}
+	}
+	return labels
+}
+
+// middleAndEnds returns the middle one of so many, the last, and the first.
+func middleAndEnds(count int) []int {
+	switch count {
+	case 0:
+		return nil
+	case 1:
+		return []int{0}
+	case 2:
+		return []int{1, 0}
+	}
+	return []int{count / 2, count - 1, 0}
+}
+
+// paintStrip draws the strip, what is above it and what is below.
+func (f *caseFigure) paintStrip(c draw.Canvas) {
+	s := &f.strip
+	if len(f.spans) == 0 {
+		fillBox(c, faint, f.upperFrame.Min.X, s.bottom, f.upperFrame.Max.X, s.top)
+		write(c, axisStyle, (f.upperFrame.Min.X+f.upperFrame.Max.X)/2, text.XCenter, middle(axisStyle, (s.bottom+s.top)/2), "nothing is chosen")
+	}
+	for n, span := range f.spans {
+		box := s.boxes[n]
+		drawSpan(c, numberStyle, span, f.styles[span.implementation].color, box.left, s.bottom, box.right, s.top, s.top-nameHeight/2)
+	}
+	for _, label := range s.worths {
+		sty := numberStyle
+		sty.Color = readableOn(f.styles[label.implementation].color)
+		write(c, sty, label.x, text.XCenter, s.bottom+4, label.text)
+	}
+	if len(s.worths) > 0 {
+		write(c, asideStyle, f.upperFrame.Max.X+6, text.XLeft, s.bottom+4, worthTitle)
+	}
+	f.paintDoubts(c)
+	for _, i := range f.intervals {
+		drawWhisker(c, i.at, i.low, i.high, i.y-2, i.y+2, i.y)
+	}
+	for _, n := range f.thresholds {
+		write(c, numberStyle, n.x, text.XCenter, s.top+7, n.text)
+	}
+	write(c, axisStyle, margin, text.XLeft, s.top+7, timeTitle)
+}
+
+// paintDoubts draws the doubts of the spans below the strip, none of them outside of its span.
+func (f *caseFigure) paintDoubts(c draw.Canvas) {
+	frame := draw.Canvas{Rectangle: f.upperFrame}
+	x, _ := f.upper.Transforms(&frame)
+	for n, span := range f.spans {
+		box := f.strip.boxes[n]
+		for _, d := range span.doubts {
+			left, right := box.part(x(d.from), x(d.to), doubtLeast)
+			drawDoubt(c, f.styles[d.implementation].color, d.tie, left, f.doubtBar, right, f.doubtBar+doubtHeight)
+		}
+	}
+}
+
+// drawSpan draws a box in an implementation's colour, with its name around a height, on a dark sole where a GPU computes. If
+// the name does not fit, what stands behind its slash may.
+func drawSpan(c draw.Canvas, sty draw.TextStyle, s span, fill color.NRGBA, x0, y0, x1, y1, mid vg.Length) {
+	fillBox(c, fill, x0, y0, x1, y1)
+	if s.onGPU {
+		fillBox(c, ink, x0, y0, x1, y0+sole)
+	}
+	sty.Color = readableOn(fill)
+	name := oneLine(s.implementation)
+	_, algorithm, _ := strings.Cut(name, "/")
+	for _, label := range []string{name, algorithm} {
+		if len(label) < 100 && sty.Width(label)+6 <= x1-x0 {
+			write(c, sty, (x0+x1)/2, text.XCenter, middle(sty, mid), label)
+			return
+		}
+	}
+}
+
+// gpuKey explains the sole.
+func gpuKey() keyEntry {
+	return keyEntry{"computed on the GPU", 16, func(c draw.Canvas, left, mid vg.Length) {
+		drawSpan(c, keyStyle, span{onGPU: true}, quiet, left, mid-5, left+16, mid+5, mid)
+	}}
+}
