@@ -66,6 +66,7 @@ type caseFigure struct {
 	strip      strip
 	intervals  []interval
 	doubtBar   vg.Length // its bottom
+	earlier    []float64 // thresholds of earlier runs
 	styles     map[string]style
 	tieBand    float64 // 0 where there is none
 	sizes      []plot.Tick
@@ -87,7 +88,7 @@ type note struct {
 func newCaseFigure(h *calibration.Host, c *calibration.Case, runs []Run) *caseFigure {
 	const width = caseWidth - 2*margin
 	summary := thresholds.Summarise(samplesOf(runs)...)
-	f := &caseFigure{simulated: h.Simulated, curves: curvesOf(runs, &summary), spans: spansOf(c)}
+	f := &caseFigure{simulated: h.Simulated, curves: curvesOf(runs, &summary), spans: spansOf(c), earlier: earlierThresholds(runs)}
 	worths := worthsOf(f.spans, &summary)
 	f.never = neverTimed(c, f.curves)
 	f.slowest = slowdownRange(f.curves)
@@ -172,7 +173,9 @@ func (f *caseFigure) keyEntries(c *calibration.Case) []keyEntry {
 	if slices.ContainsFunc(f.curves, func(c curve) bool { return leaves(c.slowdown, f.slowest) }) {
 		entries = append(entries, arrowKey(f.slowest))
 	}
-	return append(entries, absenceKey(f.curves)...)
+	entries = append(entries, absenceKey(f.curves)...)
+	points := slices.ContainsFunc(f.curves, func(c curve) bool { return len(c.earlier.blocks) > 0 })
+	return append(entries, earlierKey(len(f.earlier) > 0, points)...)
 }
 
 // layPanels makes the lower panel, above a key of a height and the caption, and the upper one without its place.
@@ -326,7 +329,7 @@ func (f *caseFigure) paint(c draw.Canvas) {
 // fillPanels gives the panels what they show. Curves without a label are grey and lie below the others.
 func (f *caseFigure) fillPanels() {
 	f.upper.Add(axes{x: f.sizes, y: timeTicker{most: 8}.Ticks(f.upper.Y.Min, f.upper.Y.Max), noLabels: true})
-	f.lower.Add(axes{x: f.sizes, y: ratioTicker{}.Ticks(f.lower.Y.Min, f.lower.Y.Max)}, tieBand{f.tieBand})
+	f.lower.Add(axes{x: f.sizes, y: ratioTicker{}.Ticks(f.lower.Y.Min, f.lower.Y.Max)}, tieBand{f.tieBand}, earlierTicks{f.earlier})
 	f.upper.Add(thresholdLines{f.spans, f.strip.top - f.upperFrame.Max.Y})
 	f.lower.Add(thresholdLines{f.spans, 0})
 
@@ -338,7 +341,8 @@ func (f *caseFigure) fillPanels() {
 	}
 	for _, c := range named {
 		clr := f.styles[c.name].color
-		f.upper.Add(cloud{c.blocks, newestGlyph(clr)})
+		f.upper.Add(cloud{c.earlier.blocks, earlierGlyph(clr)}, cloud{c.newest.blocks, newestGlyph(clr)})
+		f.lower.Add(cloud{c.earlier.slowdown, earlierGlyph(clr)}, cloud{c.newest.slowdown, newestGlyph(clr)})
 		mine := slices.DeleteFunc(slices.Clone(f.spans), func(s span) bool { return s.implementation != c.name })
 		f.upper.Add(underlay{c.times, f.styles[c.name], mine})
 	}

@@ -28,9 +28,16 @@ type curve struct {
 	name     string
 	times    plotter.XYs
 	slowdown plotter.XYs // time over the best one's
-	blocks   plotter.XYs // raw times of the newest run
-	least    float64     // least slowdown at any size
+	newest   points
+	earlier  points  // of the runs before
+	least    float64 // least slowdown at any size
 	absence
+}
+
+// points are what single runs say of an implementation.
+type points struct {
+	blocks   plotter.XYs // raw times
+	slowdown plotter.XYs // medians of a run; none where there is a single run
 }
 
 // absence is at which of the case's sizes an implementation was not timed.
@@ -44,6 +51,10 @@ type absence struct {
 // being best come first.
 func curvesOf(runs []Run, summary *thresholds.Curves) []curve {
 	sets := samplesOf(runs)
+	var alone []thresholds.Curves
+	for _, set := range sets {
+		alone = append(alone, thresholds.Summarise(set))
+	}
 	var curves []curve
 	for i, name := range summary.Implementations {
 		c := curve{name: name, least: math.Inf(1)}
@@ -65,7 +76,16 @@ func curvesOf(runs []Run, summary *thresholds.Curves) []curve {
 			c.least = min(c.least, loss)
 		}
 		c.above = skipped
-		c.blocks = rawTimes(sets[0], name)
+		for n, set := range sets {
+			of := &c.earlier
+			if n == 0 {
+				of = &c.newest
+			}
+			of.blocks = append(of.blocks, rawTimes(set, name)...)
+			if len(sets) > 1 {
+				of.slowdown = append(of.slowdown, slowdowns(&alone[n], name)...)
+			}
+		}
 		if len(c.times) > 0 {
 			curves = append(curves, c)
 		}
@@ -84,6 +104,18 @@ func rawTimes(set *timings.Set, name string) plotter.XYs {
 		block := &set.Blocks[b]
 		if i >= 0 && drawableSize(block.Size) && block.Timed(i) && drawableTime(block.Seconds[i]) {
 			points = append(points, plotter.XY{X: float64(block.Size), Y: block.Seconds[i]})
+		}
+	}
+	return points
+}
+
+// slowdowns returns the slowdowns of an implementation in one run.
+func slowdowns(run *thresholds.Curves, name string) plotter.XYs {
+	i := slices.Index(run.Implementations, name)
+	var points plotter.XYs
+	for s, size := range run.Sizes {
+		if i >= 0 && drawableSize(size) && !math.IsInf(run.Loss[i][s], 0) {
+			points = append(points, plotter.XY{X: float64(size), Y: math.Exp(min(run.Loss[i][s], 50))})
 		}
 	}
 	return points
@@ -190,8 +222,10 @@ func timeRange(curves []curve) (from, to float64) {
 	}
 	low, high := from, to
 	for _, c := range curves {
-		for _, p := range c.blocks {
-			low, high = min(low, max(p.Y, from/far)), max(high, min(p.Y, to*far))
+		for _, points := range []plotter.XYs{c.newest.blocks, c.earlier.blocks} {
+			for _, p := range points {
+				low, high = min(low, max(p.Y, from/far)), max(high, min(p.Y, to*far))
+			}
 		}
 	}
 	if high < low*narrowest {

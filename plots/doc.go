@@ -8,7 +8,7 @@
 //	paths, err := plots.Write(ctx, "plots/apple-m3-max-40", host, runs)
 //
 // A case chart has two panels over the sizes: the time per call of each implementation, and its slowdown against the
-// best one, on which people base decisions. Lines are medians of all runs; dots are raw times of the newest. A strip on top
+// best one, on which people base decisions. Lines are medians of all runs; dots are what single runs say. A strip on top
 // shows which implementation the calibration chooses where, and what the choice is worth against the next best one at some
 // measured sizes. GPU implementations are underlined in the strip. Dark lines are thresholds, and the bars across them their
 // 95 % intervals. Below the panels a key explains the marks that a chart has.

@@ -63,6 +63,7 @@ func TestGoldenImages(t *testing.T) {
 		"many":           caseChart(manyImplementations),
 		"simulated":      simulated(tinyAxis),
 		"resident":       throughput(resident),
+		"marked":         markedChart(),
 		"overview":       overviewChart(catalogue()...),
 	} {
 		t.Run(name, func(t *testing.T) {

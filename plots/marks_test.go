@@ -38,7 +38,8 @@ func TestKeys(t *testing.T) {
 	h, runs := everything()
 	want := "threshold and its 95 % interval (single run: assumes 1.5 % between runs); " +
 		"go-parallel/direct may be faster there: it depends on the state of the machine; cuda/partitioned is as fast there: a tie; " +
-		"computed on the GPU; slower than 3×; not timed beyond; not timed there"
+		"computed on the GPU; slower than 3×; not timed beyond; not timed there; threshold of an earlier run; " +
+		"the newest run, and earlier ones (lines: all runs)"
 	if got := keyWords(newCaseFigure(h, &h.Cases[0], runs).key); got != want {
 		t.Errorf("the key of every mark is\n%s, want\n%s", got, want)
 	}
@@ -363,6 +364,60 @@ func TestNeverTimed(t *testing.T) {
 	}
 	if said["not timed"] != 3 {
 		t.Errorf("%d labels say so, want 3", said["not timed"])
+	}
+}
+
+// The thresholds of earlier runs stand on the axis, those of the newest one do not.
+func TestEarlierThresholds(t *testing.T) {
+	h, runs := exact()
+	runs[0].Thresholds = []int{32}
+	again := runs[0].Samples
+	runs = append(runs, Run{again, []int{16, 2}}, Run{again, []int{16, 0, -5, math.MaxInt}}, Run{nil, nil})
+	if got, want := earlierThresholds(runs), []float64{2, 16}; !slices.Equal(got, want) {
+		t.Fatalf("%v, want %v", got, want)
+	}
+	d := list(CaseChart(h, &h.Cases[0], runs))
+	at := d.scale(t, "1", "64", 1, 64)
+	f := newCaseFigure(h, &h.Cases[0], runs)
+	for size, want := range map[float64]int{2: 1, 16: 1, 32: 0, 8: 0} {
+		if got := d.count(func(s drawnShape) bool {
+			return !s.stroke && s.color == earlierInk && near((s.box.Min.X+s.box.Max.X)/2, at(size)) && near(s.box.Min.Y, f.lowerFrame.Min.Y)
+		}); got != want {
+			t.Errorf("%d marks at %v, want %d", got, size, want)
+		}
+	}
+}
+
+// What single runs say is drawn as points, fainter for earlier runs than for the newest.
+func TestEarlierRuns(t *testing.T) {
+	h, runs := exact()
+	slower := experiment{from: 1, to: 64, costs: []cost{{"a", 0, 2e-6, 1}, {"b", 16e-6, 0, 1}, {"c", 4e-3, 0, 1}}}
+	runs = append(runs, Run{Samples: smooth(slower)})
+	f := newCaseFigure(h, &h.Cases[0], runs)
+	for _, c := range f.curves {
+		if len(c.newest.blocks) != 7 || len(c.earlier.blocks) != 7 || len(c.newest.slowdown) != 7 || len(c.earlier.slowdown) != 7 {
+			t.Fatalf("%s has the points %v and %v", c.name, c.newest, c.earlier)
+		}
+		for k := range c.times {
+			if newest, earlier := c.newest.blocks[k].Y, c.earlier.blocks[k].Y; newest >= earlier {
+				t.Errorf("%s at %v: %v of the newest, %v before", c.name, c.times[k].X, newest, earlier)
+			}
+		}
+	}
+	faint := func(runs []Run, glyph func(color.NRGBA) color.Color) int {
+		return list(CaseChart(h, &h.Cases[0], runs)).count(func(s drawnShape) bool { return !s.stroke && s.color == glyph(f.styles["a"].color) })
+	}
+	newest := func(c color.NRGBA) color.Color { return newestGlyph(c).Color }
+	earlier := func(c color.NRGBA) color.Color { return earlierGlyph(c).Color }
+	if newest(ink).(color.NRGBA).A <= earlier(ink).(color.NRGBA).A {
+		t.Error("earlier runs are not fainter")
+	}
+	// Seven blocks above; of the seven slowdowns below, those at 1 to 16 are in the panel.
+	if a, b := faint(runs, newest), faint(runs, earlier); a != 12 || b != 12 {
+		t.Errorf("%d points of the newest run and %d of the one before, want 12 of each", a, b)
+	}
+	if a, b := faint(runs[:1], newest), faint(runs[:1], earlier); a != 7 || b != 0 {
+		t.Errorf("%d points of a single run and %d of ones before, want 7 and 0", a, b)
 	}
 }
 

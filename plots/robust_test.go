@@ -72,7 +72,7 @@ func TestOddData(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := &calibration.Host{Cases: []calibration.Case{c.c}}
 			one := []Run{{Samples: c.set}}
-			several := []Run{{c.set}, {c.set}, {hundred}, {}}
+			several := []Run{{c.set, nil}, {c.set, []int{-1, 0, 1, 1 << 61}}, {hundred, nil}, {}}
 			for _, chart := range []*Chart{
 				CaseChart(h, &c.c, one), Overview(h, map[string][]Run{"": one}),
 				CaseChart(h, &c.c, several), Overview(h, map[string][]Run{"": several}),
@@ -153,5 +153,5 @@ func hostOf(data []byte, name, verdict string) (*calibration.Host, map[string][]
 	h := &calibration.Host{ID: name, Simulated: flags&2 != 0, Cases: []calibration.Case{c}}
 	h.Facts.Chip, h.Facts.Cores, h.Environment.ToolCommit = verdict, size(), name
 	half := &timings.Set{Implementations: set.Implementations[:1], Blocks: set.Blocks[len(set.Blocks)/2:]}
-	return h, map[string][]Run{name: {{Samples: set}, {half}}}
+	return h, map[string][]Run{name: {{Samples: set}, {half, []int{size(), size()}}}}
 }

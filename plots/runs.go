@@ -4,7 +4,8 @@ import "crossover/timings"
 
 // Run is what one run measured of a case.
 type Run struct {
-	Samples *timings.Set
+	Samples    *timings.Set
+	Thresholds []int // that the samples of this run give by themselves; those of earlier runs are drawn
 }
 
 // samplesOf returns the samples of runs.

@@ -45,11 +45,11 @@ func TestLinesAreOfAllRuns(t *testing.T) {
 	f := newCaseFigure(h, &h.Cases[0], runs)
 	for i, c := range f.curves {
 		earlier := newCaseFigure(h, &h.Cases[0], runs[1:]).curves[i]
-		if c.name != earlier.name || len(c.times) != 7 || len(c.blocks) != 7 {
-			t.Fatalf("%s has the lines %v and %v", c.name, c.times, c.blocks)
+		if c.name != earlier.name || len(c.times) != 7 || len(c.newest.blocks) != 7 {
+			t.Fatalf("%s has the lines %v and %v", c.name, c.times, c.newest.blocks)
 		}
 		for k := range c.times {
-			newest, before := c.blocks[k].Y, earlier.times[k].Y
+			newest, before := c.newest.blocks[k].Y, earlier.times[k].Y
 			if newest >= before || math.Abs(c.times[k].Y/((newest+before)/2)-1) > 1e-9 {
 				t.Errorf("%s at %v: %v of all, %v of the newest, %v before", c.name, c.times[k].X, c.times[k].Y, newest, before)
 			}

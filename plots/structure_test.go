@@ -156,7 +156,11 @@ func hostileHost() (*calibration.Host, map[string][]Run) {
 		set.Implementations[i] = fmt.Sprint(i, long)
 		without(set, set.Implementations[i], func(size int) bool { return size>>(6+i)%3 == 0 })
 	}
-	return h, map[string][]Run{c.Name: {{Samples: set}, {Samples: set}}}
+	var earlier []int
+	for size := range 1000 {
+		earlier = append(earlier, 100*size-500)
+	}
+	return h, map[string][]Run{c.Name: {{Samples: set}, {Samples: set, Thresholds: earlier}}}
 }
 
 func TestTextIsWholeAndApart(t *testing.T) {

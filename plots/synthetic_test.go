@@ -152,6 +152,23 @@ func testHost(experiments ...experiment) (*calibration.Host, map[string][]Run) {
 	return h, runs
 }
 
+// measuredRuns returns so many runs of an experiment, the newest first. Earlier runs have other sizes and more luck, and
+// each has the thresholds that are given. Calls of absent implementations were not timed from a size on.
+func (e experiment) measuredRuns(count int, thresholds ...[]int) []Run {
+	var runs []Run
+	for n := range count {
+		again := e
+		again.from = e.from << (n % 2)
+		again.noise = e.noise * float64(1+n)
+		run := Run{Samples: again.measure()}
+		if n < len(thresholds) {
+			run.Thresholds = thresholds[n]
+		}
+		runs = append(runs, run)
+	}
+	return runs
+}
+
 // without removes the times of an implementation at the sizes that leave says.
 func without(set *timings.Set, name string, leave func(size int) bool) {
 	i := slices.Index(set.Implementations, name)
@@ -165,11 +182,15 @@ func without(set *timings.Set, name string, leave func(size int) bool) {
 // everything returns a case whose chart has every mark, and its runs.
 func everything() (*calibration.Host, []Run) {
 	h, _ := testHost(marked)
-	runs := []Run{{Samples: marked.measure()}}
+	runs := marked.measuredRuns(3, []int{700}, []int{600, 9000}, []int{512})
 	for _, r := range runs {
 		without(r.Samples, "go/direct", func(size int) bool { return size > 1<<13 })
 		without(r.Samples, "cuda/fft", func(size int) bool { return size < 1<<7 })
 		without(r.Samples, "go-parallel/direct", func(size int) bool { return size > 1<<12 && size < 1<<14 })
+	}
+	c := &h.Cases[0]
+	for _, r := range runs[1:] {
+		c.Earlier = append(c.Earlier, calibration.Earlier{Blocks: len(r.Samples.Blocks)})
 	}
 	return h, runs
 }

@@ -33,9 +33,15 @@ func (o *output) draw(ctx context.Context, r *harness.Run) (folder string, err e
 // chartRuns returns the runs of each case, as charts show them.
 func chartRuns(r *harness.Run) map[string][]plots.Run {
 	runs := make(map[string][]plots.Run, len(r.Entry.Cases))
-	for _, c := range r.Entry.Cases {
-		for _, set := range r.History(c.Name) {
-			runs[c.Name] = append(runs[c.Name], plots.Run{Samples: set})
+	for k := range r.Entry.Cases {
+		c := &r.Entry.Cases[k]
+		earlier := r.EarlierThresholds(c)
+		for n, set := range r.History(c.Name) {
+			run := plots.Run{Samples: set}
+			if n > 0 {
+				run.Thresholds = earlier[n-1]
+			}
+			runs[c.Name] = append(runs[c.Name], run)
 		}
 	}
 	return runs

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"testing"
 
 	"crossover/calibration"
@@ -8,7 +9,7 @@ import (
 	"crossover/timings"
 )
 
-// Charts get every run of a case, the newest first.
+// Charts get every run of a case, the newest first, and the thresholds that each earlier one gives by itself.
 func TestChartRuns(t *testing.T) {
 	run := func(at int) *timings.Set {
 		set := &timings.Set{Case: "sum", Implementations: []string{"a", "b"}}
@@ -30,13 +31,16 @@ func TestChartRuns(t *testing.T) {
 		Earlier: map[string][]*timings.Set{"sum": {older, oldest}},
 	}
 	runs := chartRuns(r)
-	for name, want := range map[string][]*timings.Set{"sum": {newest, older, oldest}, "scale": {oldest}} {
+	for name, want := range map[string][]struct {
+		samples    *timings.Set
+		thresholds string
+	}{"sum": {{newest, "[]"}, {older, "[700]"}, {oldest, "[300]"}}, "scale": {{oldest, "[]"}}} {
 		if len(runs[name]) != len(want) {
 			t.Fatalf("%s: %d runs, want %d", name, len(runs[name]), len(want))
 		}
 		for k, run := range runs[name] {
-			if run.Samples != want[k] {
-				t.Errorf("%s: run %d is another", name, k)
+			if run.Samples != want[k].samples || fmt.Sprint(run.Thresholds) != want[k].thresholds {
+				t.Errorf("%s: run %d has the thresholds %v, want %s", name, k, run.Thresholds, want[k].thresholds)
 			}
 		}
 	}
