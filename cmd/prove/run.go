@@ -292,8 +292,16 @@ func printRules(w io.Writer, rows []proof.RuleRow) {
 		fmt.Fprintf(w, "%.2f %%\t", 100*regret)
 	}
 	fmt.Fprintf(w, "%d of %d behind\t\n", behind, len(rows))
-	fmt.Fprint(w, "thresholds in all\t")
-	for _, n := range proof.Thresholds(rows) {
+	all, halved := proof.Thresholds(rows)
+	printCounts(w, "thresholds in all", all)
+	if halved != nil {
+		printCounts(w, "on every other size", halved)
+	}
+}
+
+func printCounts(w io.Writer, name string, counts []float64) {
+	fmt.Fprintf(w, "%s\t", name)
+	for _, n := range counts {
 		fmt.Fprintf(w, "%.4g\t", n)
 	}
 	fmt.Fprintln(w, "\t")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"crossover/harness"
@@ -15,11 +16,12 @@ import (
 
 // RuleRow is what each rule's choices cost in one case, in the order of Rules. The cost is the geometric mean of the
 // slowdowns at sizes that the rule did not see, minus 1. Noise may make it negative. Thresholds are those of the choice on
-// all samples, as a mean over runs.
+// all samples, as a mean over runs. Halved are those of choices on every other size; there are none of modelled machines.
 type RuleRow struct {
 	Case       string
 	Regret     []float64
 	Thresholds []float64
+	Halved     []float64
 	// Band is how far apart two regrets must be before they differ. It is half the case's tie band, because inside the
 	// tie band a choice is a toss at each size.
 	Band float64
@@ -96,6 +98,7 @@ func MeasuredRules(ctx context.Context, dir string) ([]RuleRow, error) {
 			}
 			row.Regret = append(row.Regret, score.Regret)
 			row.Thresholds = append(row.Thresholds, float64(r.Choose(set).Thresholds()))
+			row.Halved = append(row.Halved, score.Thresholds)
 		}
 		if len(row.Regret) == len(Rules()) {
 			rows = append(rows, row)
@@ -116,13 +119,18 @@ func Mean(rows []RuleRow) []float64 {
 	return mean
 }
 
-// Thresholds returns how many thresholds each rule's choices have in all rows together.
-func Thresholds(rows []RuleRow) []float64 {
-	sum := make([]float64, len(Rules()))
+// Thresholds returns how many thresholds each rule's choices have in all rows together, and how many those have that were made
+// on every other size: nil of modelled machines.
+func Thresholds(rows []RuleRow) (all, halved []float64) {
+	all = make([]float64, len(Rules()))
 	for _, r := range rows {
-		for i := range sum {
-			sum[i] += r.Thresholds[i]
+		floats.Add(all, r.Thresholds)
+		if r.Halved != nil && halved == nil {
+			halved = make([]float64, len(all))
+		}
+		if r.Halved != nil {
+			floats.Add(halved, r.Halved)
 		}
 	}
-	return sum
+	return all, halved
 }

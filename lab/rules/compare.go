@@ -12,6 +12,8 @@ type Score struct {
 	Sizes  int     // held out
 	Regret float64 // geometric mean of the slowdowns against the best implementation, minus 1; may be below 0 by noise
 	Worst  float64 // greatest slowdown, minus 1
+	// Thresholds is how many thresholds the choices have that were made on every other size, as a mean of the two.
+	Thresholds float64
 }
 
 // HeldOut scores a rule on one case's samples. The rule chooses on every other measured size and is judged at the sizes
@@ -40,6 +42,7 @@ func HeldOut(set *timings.Set, r Rule) (Score, bool) {
 		if len(choice.From) == 0 {
 			return Score{}, false
 		}
+		score.Thresholds += float64(choice.Thresholds()) / 2
 		for _, size := range sizes {
 			if !held[size] {
 				continue

@@ -245,8 +245,11 @@ func TestHeldOut(t *testing.T) {
 	if math.Abs(score.Worst-(50.2/3-1)) > 1e-9 {
 		t.Errorf("worst is %v, want %v", score.Worst, 50.2/3-1)
 	}
-	if score, _ := HeldOut(s, Ours()); score.Regret > 0.02 {
-		t.Errorf("our rule regrets %v", score.Regret)
+	if score.Thresholds != 0 {
+		t.Errorf("a rule that never switches has %v thresholds", score.Thresholds)
+	}
+	if score, _ := HeldOut(s, Ours()); score.Regret > 0.02 || score.Thresholds != 1 {
+		t.Errorf("our rule regrets %v with %v thresholds", score.Regret, score.Thresholds)
 	}
 	if _, ok := HeldOut(set([]int{1, 2, 3}, linear(1, 1), linear(2, 1)), always(0)); ok {
 		t.Error("three sizes were enough")
