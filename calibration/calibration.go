@@ -13,8 +13,9 @@ package calibration
 import "time"
 
 // SchemaVersion is the version that this package writes. A reader accepts every minor version of its own major one: a
-// minor version may add fields, which an older reader ignores, but no values to the fields that there are.
-const SchemaVersion = "1.1"
+// minor version may add fields, which an older reader ignores, but no values to the fields that there are. It also accepts
+// every version from 1.0 on. Version 2 added the operations.
+const SchemaVersion = "2.0"
 
 // MaxFileBytes is the greatest size of a file in bytes: 1 000 hosts of the whole catalogue with a GPU fit in. A longer file
 // is refused before it is read.
@@ -54,6 +55,10 @@ type Host struct {
 	Warnings    []string    `json:"warnings,omitempty"` // of the calibration as a whole; those of one case are with it
 	Runs        []Run       `json:"runs,omitempty"`     // the others that cases are from; Created, Environment and Method are one more
 	Cases       []Case      `json:"cases"`              // sorted by Name, each once
+
+	// Operations are sorted by Name, then by Placement, each pair once. There are none in a file of version 1, and of an
+	// operation with a single axis, whose case says it all.
+	Operations []Operation `json:"operations,omitempty"`
 
 	// Edited says that the entry was read from a file and does not match its digest there. The entry was edited, or a
 	// disk has damaged it. It is accepted all the same. An entry without a digest is not edited.
@@ -121,9 +126,17 @@ type Sentinel struct {
 	Baseline   SentinelTimes  `json:"baseline"`       // what readings were compared with, as it stood last
 	Kept       *SentinelTimes `json:"kept,omitempty"` // medians of the readings beside blocks that were kept
 	Readings   int            `json:"readings"`       // of which Kept is the median
-	// Epochs is 1, and 1 more for each lasting change of the processor's clock; 0 where that was not noted.
+	// Epochs is 1, and 1 more for each lasting change of the processor's clock, of what all processors take at once, and of
+	// a hand-over; 0 where that was not noted.
 	Epochs    int              `json:"epochs,omitempty"`
+	Crowded   *Crowded         `json:"crowded,omitempty"`          // nil where processors reached their speed, or that was not noted
 	Discarded *DiscardedBlocks `json:"discarded_blocks,omitempty"` // nil where there were none, or that was not noted
+}
+
+// Crowded is for how much of a run processors did not reach their speed all at once.
+type Crowded struct {
+	Share              float64 `json:"share"`                // of the time
+	AllProcessorsRatio float64 `json:"all_processors_ratio"` // meanwhile, the median
 }
 
 // DiscardedBlocks counts the blocks that a run threw away, by the reason.

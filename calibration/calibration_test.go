@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"crossover/calibration/surface"
 )
 
 // example returns a file that uses every field of the format.
@@ -32,7 +34,7 @@ func m3() Host {
 			EfficiencyCores: 4, MemoryBytes: 64 << 30, GPU: "Apple M3 Max", GPUCores: 40},
 		Environment: Environment{OS: "darwin", OSVersion: "macOS 15.1", Go: "go1.26", ToolVersion: "0.1", ToolCommit: "abc",
 			Power: "mains", PowerMode: "low", Priority: "background", Thermal: "nominal", Load: 1.25,
-			Sentinel: &Sentinel{Processors: 16, Readings: 4711, Epochs: 3,
+			Sentinel: &Sentinel{Processors: 16, Readings: 4711, Epochs: 3, Crowded: &Crowded{Share: 0.4, AllProcessorsRatio: 2.1},
 				Discarded: &DiscardedBlocks{Disturbed: 21, Neighbours: 22, Replaced: 23, Collections: 24, Restarts: 25},
 				Baseline:  SentinelTimes{OneProcessorSeconds: 65e-6, AllProcessorsRatio: 1.6, HandoverSeconds: 3e-8},
 				Kept:      &SentinelTimes{OneProcessorSeconds: 66e-6, AllProcessorsRatio: 1.75, HandoverSeconds: 4e-8}}},
@@ -64,12 +66,37 @@ func m3() Host {
 			TieBand: 0.03, Sizes: []int{64, 512, 4096, 8192, 65536}, Blocks: 60, ExpectedRegret: 0.004,
 			Warnings: []string{"the cost model puts the threshold at 10000", `a quoted "]}" and a \`},
 		}},
+		Operations: []Operation{fftOperation()},
+	}
+}
+
+// fftOperation is an operation of two axes whose surface has three shapes.
+func fftOperation() Operation {
+	return Operation{
+		Name: "fft", Placement: "caller", Blocks: 120, Samples: "sha256:" + strings.Repeat("0a", 32),
+		Axes: []Axis{{Name: "n", Unit: "samples", From: 64, To: 65536}, {Name: "batch", Unit: "rows", From: 1, To: 1024}},
+		Implementations: []Implementation{
+			{Name: "go", Processor: "cpu", RelativeError: 1.1e-7}, {Name: "metal", Processor: "gpu", Version: "Metal 3"},
+			{Name: "mps", Processor: "gpu", RelativeError: -1, Excluded: "computes NaN at n=4096 batch=2"},
+		},
+		Surface: surface.Surface{
+			Axes:     []string{"n", "batch"},
+			Features: []surface.Feature{{Kind: surface.Logarithm, Weights: []float64{1, 1}}, {Kind: surface.Rough, Weights: []float64{1, 0}, Offset: -1, Prime: 7}},
+			Scales:   []float64{0.25, 1.5},
+			Shapes:   []int{64, 1, 4410, 16, 65536, 1024},
+			Implementations: []surface.Implementation{
+				{Name: "go", Linear: []float64{-20.5, 1.04, 0.75}, Weights: []float64{0.0012345, -0.25, 1e-7}, Spread: 0.03},
+				{Name: "metal", Linear: []float64{-12, 0.3, 0.01}, Weights: []float64{0, 0.125, -0.5}, Spread: 0.05},
+			},
+		},
+		HeldOut: HeldOut{Shapes: 2, Regret: 0.01, RegretUpper: 0.03, Within: 0.5, WithinLower: 0.1, Worst: 0.07, WorstShape: []int{441, 64},
+			Points: []int{441, 64, 1024, 8}, Losses: []float64{0.07, -0.01}},
 	}
 }
 
 // Entries of version 1.0 do not say which processor they are of. They load, and keep their bytes.
 func TestVersionWithoutProcessors(t *testing.T) {
-	text := strings.Replace(string(encoded(t, &File{Hosts: []Host{epyc()}})), `"1.1"`, `"1.0"`, 1)
+	text := strings.Replace(string(encoded(t, &File{Hosts: []Host{epyc()}})), `"2.0"`, `"1.0"`, 1)
 	path := filepath.Join(t.TempDir(), "calibration.json")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -86,7 +113,7 @@ func TestVersionWithoutProcessors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := strings.TrimSuffix(strings.Replace(text, `"1.0"`, `"1.1"`, 1), "\n  ]\n}\n")
+	kept := strings.TrimSuffix(strings.Replace(text, `"1.0"`, `"2.0"`, 1), "\n  ]\n}\n")
 	if !strings.HasPrefix(string(after), kept+",\n") {
 		t.Errorf("an update beside it (-old +new):\n%s", cmp.Diff(text, string(after)))
 	}
@@ -96,6 +123,7 @@ func epyc() Host {
 	h := m3()
 	h.ID = "amd-epyc-2"
 	h.Method.Mode, h.Method.InFlight = "throughput", 64
+	h.Operations = nil
 	h.Facts = Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: 2, MemoryBytes: 8 << 30,
 		CoreKinds: []CoreKind{{"Super", 1}, {"Performance", 1}}}
 	h.Environment = Environment{OS: "linux", Power: "unknown", Thermal: "unknown", Load: -1}
@@ -161,7 +189,7 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 	text := string(first)
 	for _, part := range []string{
-		"{\n  \"schema_version\": \"1.1\",\n  \"hosts\": [\n    {\n      \"id\": \"amd-epyc-2\"",
+		"{\n  \"schema_version\": \"2.0\",\n  \"hosts\": [\n    {\n      \"id\": \"amd-epyc-2\"",
 		`"created": "2026-11-01T12:00:00Z"`, `"seed": 18446744073709551615`, `"relative_error": 1.1e-7`,
 		`"next": []`, `"warnings": []`, `"parameters": {}`, "at 4096 <samples>", "\n}\n",
 	} {
@@ -324,13 +352,13 @@ func TestValidate(t *testing.T) {
 		change func(f *File, h *Host, c *Case) // of the example, its host apple-m3-max-40 and that host's only case
 		want   string
 	}{
-		{"newer", func(f *File, h *Host, c *Case) { f.SchemaVersion = "2.0" },
-			"schema_version 2.0 is newer than 1.1; update crossover"},
+		{"newer", func(f *File, h *Host, c *Case) { f.SchemaVersion = "3.0" },
+			"schema_version 3.0 is newer than 2.0; update crossover"},
 		{"older", func(f *File, h *Host, c *Case) { f.SchemaVersion = "0.3" },
-			"schema_version 0.3 is older than 1.1; calibrate again"},
-		{"no version", func(f *File, h *Host, c *Case) { f.SchemaVersion = "" }, "schema_version is missing (want 1.1)"},
+			"schema_version 0.3 is older than 2.0; calibrate again"},
+		{"no version", func(f *File, h *Host, c *Case) { f.SchemaVersion = "" }, "schema_version is missing (want 2.0)"},
 		{"not a version", func(f *File, h *Host, c *Case) { f.SchemaVersion = "1.x\n" },
-			`schema_version "1.x\n" is not a version (want 1.1)`},
+			`schema_version "1.x\n" is not a version (want 2.0)`},
 		{"twin hosts", func(f *File, h *Host, c *Case) { f.Hosts[0].ID = h.ID },
 			`hosts[1] "apple-m3-max-40": has the id of hosts[0]`},
 		{"no id", func(f *File, h *Host, c *Case) { h.ID = "" }, "hosts[1]: id is missing"},
@@ -382,6 +410,12 @@ func TestValidate(t *testing.T) {
 			"host: environment: sentinel: readings is -1 (want a finite number, at least 0)"},
 		{"negative epochs", func(f *File, h *Host, c *Case) { h.Environment.Sentinel.Epochs = -1 },
 			"host: environment: sentinel: epochs is -1 (want a finite number, at least 0)"},
+		{"crowded for longer than the run", func(f *File, h *Host, c *Case) { h.Environment.Sentinel.Crowded.Share = 1.1 },
+			"host: environment: sentinel: crowded: share is 1.1 (want 0 to 1)"},
+		{"crowded for no number", func(f *File, h *Host, c *Case) { h.Environment.Sentinel.Crowded.Share = math.NaN() },
+			"host: environment: sentinel: crowded: share is NaN (want 0 to 1)"},
+		{"crowded by less than nothing", func(f *File, h *Host, c *Case) { h.Environment.Sentinel.Crowded.AllProcessorsRatio = -2 },
+			"host: environment: sentinel: crowded: all_processors_ratio is -2 (want a finite number, at least 0)"},
 		{"fewer than no blocks", func(f *File, h *Host, c *Case) { h.Environment.Sentinel.Discarded.Replaced = -1 },
 			"host: environment: sentinel: discarded_blocks: replaced is -1 (want a finite number, at least 0)"},
 		{"an unknown load, and nobody to watch", func(f *File, h *Host, c *Case) { h.Environment.Load, h.Environment.Sentinel = -1, &Sentinel{} },
@@ -507,7 +541,8 @@ func TestValidate(t *testing.T) {
 
 	accepted := map[string]func(f *File, h *Host, c *Case){
 		"as it is":                  func(f *File, h *Host, c *Case) {},
-		"a newer minor version":     func(f *File, h *Host, c *Case) { f.SchemaVersion = "1.12" },
+		"an older version":          func(f *File, h *Host, c *Case) { f.SchemaVersion = "1.1" },
+		"a newer minor version":     func(f *File, h *Host, c *Case) { f.SchemaVersion = "2.12" },
 		"an interval a little off":  func(f *File, h *Host, c *Case) { c.Segments[1].Interval = &Interval{Low: 520, High: 600} },
 		"a threshold without one":   func(f *File, h *Host, c *Case) { c.Segments[1].Interval = nil },
 		"unresolved with segments":  func(f *File, h *Host, c *Case) { c.Verdict = Unresolved },
@@ -551,9 +586,9 @@ func TestReadRefuses(t *testing.T) {
 		{"an array", "[]", "line 1: not JSON (want '{')"},
 		{"no hosts", `{"schema_version": "1.0"}`, "hosts is missing"},
 		{"hosts null", `{"schema_version": "1.0", "hosts": null}`, "line 1: not JSON (want '[')"},
-		{"no version", `{"hosts": []}`, "schema_version is missing (want 1.1)"},
+		{"no version", `{"hosts": []}`, "schema_version is missing (want 2.0)"},
 		{"numeric version", `{"schema_version": 1, "hosts": []}`, "schema_version: line 1: got number (want string)"},
-		{"another version", replace(`"1.1"`, `"2.3"`), "schema_version 2.3 is newer than 1.1; update crossover"},
+		{"another version", replace(`"2.0"`, `"3.1"`), "schema_version 3.1 is newer than 2.0; update crossover"},
 		{"two lists of hosts", `{"schema_version": "1.0", "hosts": [], "Hosts": []}`, "hosts is given 2 times"},
 		{"a host that is none", `{"schema_version": "1.0", "hosts": [7]}`, "hosts[0]: line 1: not JSON (want '{')"},
 		{"two ids", replace(`"simulated"`, `"ID": "other", "simulated"`), `hosts[0] "other": id is given 2 times`},
@@ -672,7 +707,7 @@ func TestIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(x.Entries) != 2 || x.SchemaVersion != "1.1" {
+	if len(x.Entries) != 2 || x.SchemaVersion != "2.0" {
 		t.Fatalf("index %+v", x)
 	}
 	for i := range x.Entries {
@@ -713,7 +748,7 @@ func TestIndex(t *testing.T) {
 		"line 1: not JSON (want a string)":                         `{7: "1.0"}`,
 		"line 1: not JSON (want a value)":                          `{"x": ,}`,
 		"is empty":                                                 "",
-		"schema_version 7.0 is newer than 1.1; update crossover":   `{"schema_version": "7.0", "hosts": []}`,
+		"schema_version 7.0 is newer than 2.0; update crossover":   `{"schema_version": "7.0", "hosts": []}`,
 	} {
 		if _, err := ReadIndex(strings.NewReader(text)); err == nil || err.Error() != "calibration: "+name {
 			t.Errorf("%s: error %v, want %s", text, err, name)
@@ -730,7 +765,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(encodedAsIs(f, valid)))
 	f.Add(bytes.Replace(encoded(f, valid), []byte(`"cores": 16,`), []byte(`"cores": 16, "core_kinds": [],`), 1))
 	for _, seed := range []string{
-		"", "{", "[]", "null", `"\`, `{"schema_version":"1.9","hosts":[]}`, `{"schema_version":"1.0","hosts":[{}]}`,
+		"", "{", "[]", "null", `"\`, `{"schema_version":"2.9","hosts":[]}`, `{"schema_version":"1.0","hosts":[{}]}`,
 		`{"schema_version":"1.0","hosts":[{"id":"a","ID":"b"}],"hosts":[]}`, `{"schema_version":"1.0","hosts":[]}x`,
 		`{"\u0068osts":[],"schema_version":"1.0"}`, "\ufeff{}", `{"hosts":[[[[[[`, `{"a":"\ud800"}`,
 	} {

@@ -89,6 +89,9 @@ func (h *Host) check() error {
 			return fmt.Errorf("case %s: %w", quoted(c.Name), err)
 		}
 	}
+	if err := h.checkOperations(); err != nil {
+		return err
+	}
 	return h.checkRuns()
 }
 
@@ -178,6 +181,14 @@ func (s *Sentinel) check() error {
 			return fmt.Errorf("kept: %w", err)
 		}
 	}
+	if c := s.Crowded; c != nil {
+		if !(c.Share >= 0 && c.Share <= 1) {
+			return fmt.Errorf("crowded: share is %v (want 0 to 1)", c.Share)
+		}
+		if err := notNegative(quantity{"all_processors_ratio", c.AllProcessorsRatio}); err != nil {
+			return fmt.Errorf("crowded: %w", err)
+		}
+	}
 	if d := s.Discarded; d != nil {
 		if err := notNegative(
 			quantity{"disturbed", float64(d.Disturbed)}, quantity{"neighbours", float64(d.Neighbours)},
@@ -231,22 +242,9 @@ func (c *Case) check() error {
 	if err := c.Axis.check(); err != nil {
 		return fmt.Errorf("axis: %w", err)
 	}
-	if len(c.Implementations) == 0 {
-		return errors.New("has no implementations")
-	}
-	competes := make(map[string]bool, len(c.Implementations))
-	for i := range c.Implementations {
-		m := &c.Implementations[i]
-		if err := checkName(m.Name); err != nil {
-			return fmt.Errorf("implementations[%d]: name %w", i, err)
-		}
-		if _, twice := competes[m.Name]; twice {
-			return fmt.Errorf("implementation %s: is there twice", quoted(m.Name))
-		}
-		competes[m.Name] = m.Excluded == ""
-		if err := m.check(); err != nil {
-			return fmt.Errorf("implementation %s: %w", quoted(m.Name), err)
-		}
+	competes, err := checkImplementations(c.Implementations)
+	if err != nil {
+		return err
 	}
 	if err := c.checkSamples(); err != nil {
 		return err
@@ -299,6 +297,29 @@ func checkUnit(unit string) error {
 		return fmt.Errorf("unit has %d characters (want at most %d)", utf8.RuneCountInString(unit), MostUnit)
 	}
 	return nil
+}
+
+// checkImplementations accepts implementations that are there once each. It returns which of them there are, and whether
+// each was timed.
+func checkImplementations(all []Implementation) (competes map[string]bool, err error) {
+	if len(all) == 0 {
+		return nil, errors.New("has no implementations")
+	}
+	competes = make(map[string]bool, len(all))
+	for i := range all {
+		m := &all[i]
+		if err := checkName(m.Name); err != nil {
+			return nil, fmt.Errorf("implementations[%d]: name %w", i, err)
+		}
+		if _, twice := competes[m.Name]; twice {
+			return nil, fmt.Errorf("implementation %s: is there twice", quoted(m.Name))
+		}
+		competes[m.Name] = m.Excluded == ""
+		if err := m.check(); err != nil {
+			return nil, fmt.Errorf("implementation %s: %w", quoted(m.Name), err)
+		}
+	}
+	return competes, nil
 }
 
 func (m *Implementation) check() error {

@@ -62,15 +62,33 @@ func readIndex(r io.Reader) (*Index, error) {
 // Host decodes and checks the entry. Its error names the place in the file but not the file.
 func (e *Entry) Host() (*Host, error) {
 	h := new(Host)
-	if err := e.text.decode(e.at, h); err != nil {
-		return nil, fmt.Errorf("%s: %w", hostPlace(e.position, e.ID), err)
+	err := e.text.decode(e.at, h)
+	if err == nil {
+		err = e.checkNumbers()
 	}
-	if err := h.check(); err != nil {
+	if err == nil {
+		err = h.check()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", hostPlace(e.position, e.ID), err)
 	}
 	h.normalise()
 	h.Edited = e.edited()
 	return h, nil
+}
+
+// checkNumbers refuses a null among the numbers of the operations.
+func (e *Entry) checkNumbers() error {
+	_, err := e.text.object(e.at.start, func(key string, at int) (int, error) {
+		behind, err := e.text.skipValue(at)
+		if err == nil && strings.EqualFold(key, "operations") {
+			if err = e.text.noNullIn(span{at, behind}); err != nil {
+				err = fmt.Errorf("operations: %w", err)
+			}
+		}
+		return behind, err
+	})
+	return err
 }
 
 func newIndex(data text) (*Index, error) {
@@ -182,31 +200,36 @@ func (c fieldCount) atMostOnce() error {
 	return nil
 }
 
-// checkVersion accepts every minor version of the major one that this package writes.
+// checkVersion accepts the major version that this package writes and those before it, each with every minor version.
 func checkVersion(version string) error {
 	if version == "" {
 		return fmt.Errorf("schema_version is missing (want %s)", SchemaVersion)
 	}
-	major, minor, _ := strings.Cut(version, ".")
-	number, majorErr := strconv.ParseUint(major, 10, 16)
-	_, minorErr := strconv.ParseUint(minor, 10, 16)
-	ours, _, _ := strings.Cut(SchemaVersion, ".")
+	major, _, valid := parseVersion(version)
+	ours, _, _ := parseVersion(SchemaVersion)
 	switch {
-	case majorErr != nil || minorErr != nil || len(version) > len("65535.65535"):
+	case !valid:
 		return fmt.Errorf("schema_version %s is not a version (want %s)", quoted(version), SchemaVersion)
-	case major == ours:
-		return nil
-	case number == 0:
+	case major == 0:
 		return fmt.Errorf("schema_version %s is older than %s; calibrate again", version, SchemaVersion)
+	case major > ours:
+		return fmt.Errorf("schema_version %s is newer than %s; update crossover", version, SchemaVersion)
 	}
-	return fmt.Errorf("schema_version %s is newer than %s; update crossover", version, SchemaVersion)
+	return nil
 }
 
-// minorOf returns the minor version of one that checkVersion accepts.
-func minorOf(version string) int {
-	_, minor, _ := strings.Cut(version, ".")
-	number, _ := strconv.Atoi(minor)
-	return number
+// newerMinor reports whether a version that checkVersion accepts is newer than the one that this package writes.
+func newerMinor(version string) bool {
+	major, minor, _ := parseVersion(version)
+	ours, oursMinor, _ := parseVersion(SchemaVersion)
+	return major == ours && minor > oursMinor
+}
+
+func parseVersion(version string) (major, minor uint64, valid bool) {
+	before, behind, _ := strings.Cut(version, ".")
+	major, majorErr := strconv.ParseUint(before, 10, 16)
+	minor, minorErr := strconv.ParseUint(behind, 10, 16)
+	return major, minor, majorErr == nil && minorErr == nil && len(version) <= len("65535.65535")
 }
 
 // checkUnique finds the first host that has the id of an earlier one.

@@ -19,7 +19,7 @@ import (
 // another indentation.
 func newer(t testing.TB) string {
 	text := string(encoded(t, example()))
-	text = strings.Replace(text, `"1.1"`, `"1.7"`, 1)
+	text = strings.Replace(text, `"2.0"`, `"2.7"`, 1)
 	for _, place := range []string{`"simulated"`, `"chip"`, `"operation"`, `"processor"`, `"low":`} {
 		text = strings.ReplaceAll(text, place, `"future":   {"hosts": [1, "]}"], "n": 1e400},`+place)
 	}
@@ -60,7 +60,7 @@ func TestUpdateKeepsWhatANewerVersionWrote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(x.Entries) != 3 || x.SchemaVersion != "1.7" || !reflect.DeepEqual(x.others[1].name, "other") {
+	if len(x.Entries) != 3 || x.SchemaVersion != "2.7" || !reflect.DeepEqual(x.others[1].name, "other") {
 		t.Fatalf("version %s, %d hosts, fields %v", x.SchemaVersion, len(x.Entries), x.others)
 	}
 	for i, e := range before.Entries {
@@ -133,7 +133,7 @@ func TestSaveRefusesANewerVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "calibration.json")
-	want := path + ": schema_version 1.7 is newer than 1.1, and its fields would be lost; update crossover"
+	want := path + ": schema_version 2.7 is newer than 2.0, and its fields would be lost; update crossover"
 	if err := Save(path, f); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -332,13 +332,13 @@ func TestCheckRoom(t *testing.T) {
 	if err := saved.CheckRoom("new", 60); err != nil {
 		t.Error(err)
 	}
-	want := "an entry of 513 cases may not fit (want at most 512)"
-	if err := saved.CheckRoom("new", 513); err == nil || err.Error() != want {
+	want := "an entry of 385 cases may not fit (want at most 384)"
+	if err := saved.CheckRoom("new", 385); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 
-	full := &Index{text: make(text, MaxFileBytes-mostCaseBytes+1), Entries: []Entry{{ID: "old", at: span{100, 200}}}}
-	want = "holds 536854529 bytes of other hosts, and an entry of 1 cases may not fit in the 536870912 bytes that a file can take (take another file)"
+	full := &Index{text: make(text, MaxFileBytes-operationsBytes-mostCaseBytes+1), Entries: []Entry{{ID: "old", at: span{100, 200}}}}
+	want = "holds 534757377 bytes of other hosts, and an entry of 1 cases may not fit in the 536870912 bytes that a file can take (take another file)"
 	if err := full.CheckRoom("new", 1); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -359,7 +359,7 @@ func FuzzUpdate(f *testing.F) {
 	f.Add([]byte(newer(f)))
 	f.Add([]byte(encodedAsIs(f, example())))
 	for _, seed := range []string{
-		"", "{", `{"schema_version":"1.9","hosts":[]}`, `{"hosts":[],"\ud800":1e999,"schema_version":"1.0","x":[],"x":{}}`,
+		"", "{", `{"schema_version":"2.9","hosts":[]}`, `{"hosts":[],"\ud800":1e999,"schema_version":"1.0","x":[],"x":{}}`,
 	} {
 		f.Add([]byte(seed))
 	}

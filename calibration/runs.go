@@ -28,11 +28,11 @@ func (h *Host) run(n int) Run {
 	return Run{Created: h.Created, Environment: h.Environment, Method: h.Method}
 }
 
-// For returns the host as it was in the run that a case is from, without cases.
+// For returns the host as it was in the run that a case is from, without cases and operations.
 func (h *Host) For(c *Case) *Host {
 	run, of := h.RunOf(c), *h
 	of.Created, of.Environment, of.Method = run.Created, run.Environment, run.Method
-	of.Runs, of.Cases = nil, nil
+	of.Runs, of.Cases, of.Operations = nil, nil, nil
 	return &of
 }
 
@@ -101,7 +101,9 @@ var samplesDigest = regexp.MustCompile(`^(sha256:[0-9a-f]{64})?$`)
 // checkSamples accepts a digest as package timings writes it, or an empty one.
 func (c *Case) checkSamples() error {
 	if !samplesDigest.MatchString(c.Samples) {
-		return errors.New(`samples is no digest (want "sha256:" and 64 hexadecimal digits)`)
+		return errNoDigest
 	}
 	return nil
 }
+
+var errNoDigest = errors.New(`samples is no digest (want "sha256:" and 64 hexadecimal digits)`)

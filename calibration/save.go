@@ -51,10 +51,10 @@ func (f *File) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// Save writes the file to path, whatever was there: checked, of the present SchemaVersion, hosts sorted by id and cases by
-// name, times in UTC and whole seconds, texts for people without control characters and of at most MostText characters,
-// indented by two spaces, with a final newline. The same value becomes the same
-// bytes. A file that a newer minor version wrote is refused, because what this one does not know would be lost; Update
+// Save writes the file to path, whatever was there: checked, of the present SchemaVersion, hosts sorted by id, cases by
+// name and operations by name and placement, times in UTC and whole seconds, texts for people without control characters
+// and of at most MostText characters, indented by two spaces, with a final newline. The same value becomes the same bytes.
+// A file that a newer minor version wrote is refused, because what this one does not know would be lost; Update
 // keeps it.
 //
 // The text goes to a temporary file beside path, reaches the disk, and takes the place of path in one step. Whatever
@@ -79,7 +79,7 @@ func (f *File) encode() ([]byte, error) {
 			return nil, err
 		}
 	}
-	if minorOf(f.SchemaVersion) > minorOf(SchemaVersion) {
+	if newerMinor(f.SchemaVersion) {
 		return nil, fmt.Errorf("schema_version %s is newer than %s, and its fields would be lost; update crossover", f.SchemaVersion, SchemaVersion)
 	}
 	if err := fresh.check(); err != nil {
@@ -125,8 +125,10 @@ func (h *Host) encode() ([]byte, error) {
 	before := slices.Concat(object, []byte(`,"digest":`))
 	behind := []byte("}")
 	var indented bytes.Buffer
-	err := json.Indent(&indented, fmt.Appendf(before, "%q%s", digest(before, behind), behind), "    ", "  ")
-	return indented.Bytes(), err
+	if err := json.Indent(&indented, fmt.Appendf(before, "%q%s", digest(before, behind), behind), "    ", "  "); err != nil {
+		return nil, err
+	}
+	return packNumbers(indented.Bytes()), nil
 }
 
 // normalise brings the file into the one form that its value has: sorted, and with clean texts for people. It changes
@@ -166,11 +168,7 @@ func (h *Host) normalise() {
 		}
 		clean(&c.Reason)
 		c.Warnings = cleaned(c.Warnings)
-		c.Implementations = copied(c.Implementations)
-		for j := range c.Implementations {
-			clean(&c.Implementations[j].Version)
-			clean(&c.Implementations[j].Excluded)
-		}
+		c.Implementations = cleanedImplementations(c.Implementations)
 		c.Sizes = copied(c.Sizes)
 		c.Segments = copied(c.Segments)
 		for j := range c.Segments {
@@ -178,6 +176,24 @@ func (h *Host) normalise() {
 		}
 	}
 	slices.SortFunc(h.Cases, func(a, b Case) int { return cmp.Compare(a.Name, b.Name) })
+	h.Operations = slices.Clone(h.Operations)
+	for i := range h.Operations {
+		h.Operations[i].normalise()
+	}
+	if len(h.Operations) == 0 {
+		h.Operations = nil
+	}
+	slices.SortFunc(h.Operations, byNameAndPlacement)
+}
+
+// cleanedImplementations returns a copy with clean texts.
+func cleanedImplementations(all []Implementation) []Implementation {
+	all = copied(all)
+	for i := range all {
+		clean(&all[i].Version)
+		clean(&all[i].Excluded)
+	}
+	return all
 }
 
 // copied returns a copy of the array. The copy of an empty array is empty and not nil, so that it is not written as

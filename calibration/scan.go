@@ -148,7 +148,7 @@ var structural = [256]bool{'"': true, '{': true, '}': true, '[': true, ']': true
 
 // skipNested returns the offset behind the object or array that starts at t[i].
 func (t text) skipNested(i int) (int, error) {
-	depth := 0
+	depth, shut := 0, 0
 	for i < len(t) {
 		if !structural[t[i]] {
 			i++
@@ -162,7 +162,16 @@ func (t text) skipNested(i int) (int, error) {
 			}
 			i = behind
 			continue
-		case '{', '[':
+		case '[':
+			depth++
+			if shut <= i {
+				shut = t.next(i, ']')
+			}
+			if t.isFlat(i+1, shut) { // a list of numbers, as most of a file is
+				i = shut
+				continue
+			}
+		case '{':
 			depth++
 		case '}', ']':
 			depth--
@@ -173,6 +182,21 @@ func (t text) skipNested(i int) (int, error) {
 		}
 	}
 	return 0, t.stop(i, "")
+}
+
+// next returns the offset of the next byte of a kind from t[i] on, and the end of the text if there is none.
+func (t text) next(i int, kind byte) int {
+	if n := bytes.IndexByte(t[i:], kind); n >= 0 {
+		return i + n
+	}
+	return len(t)
+}
+
+// isFlat reports whether t[start:end] holds no strings, objects and arrays. It looks for arrays first: inside of many
+// brackets the next one is near, so that a text of brackets alone costs no more than another one.
+func (t text) isFlat(start, end int) bool {
+	part := t[start:end]
+	return end < len(t) && bytes.IndexByte(part, '[') < 0 && bytes.IndexByte(part, '"') < 0 && bytes.IndexByte(part, '{') < 0
 }
 
 // skipString returns the offset behind the string that starts at t[i].
@@ -197,4 +221,23 @@ func (t text) skipSpace(i int) int {
 		i++
 	}
 	return i
+}
+
+// noNullIn refuses a null among the elements of an array inside a value. encoding/json would take it for a 0.
+func (t text) noNullIn(at span) error {
+	for i := at.start; i < at.end; i++ {
+		switch t[i] {
+		case '"':
+			behind, err := t.skipString(i)
+			if err != nil {
+				return err
+			}
+			i = behind - 1
+		case '[', ',':
+			if element := t.skipSpace(i + 1); t.at(element) == 'n' {
+				return fmt.Errorf("line %d: got null in a list (want a value)", t.line(element))
+			}
+		}
+	}
+	return nil
 }

@@ -155,7 +155,7 @@ func (c *counter) Write(p []byte) (int, error) {
 // left to the writer.
 func (x *Index) writeTo(w io.Writer) {
 	version := SchemaVersion
-	if minorOf(x.SchemaVersion) > minorOf(SchemaVersion) {
+	if newerMinor(x.SchemaVersion) {
 		version = x.SchemaVersion // whose fields are kept
 	}
 	fmt.Fprintf(w, "{\n  \"schema_version\": %q,\n  \"hosts\": [", version)

@@ -187,6 +187,12 @@ func (a *Auditor) Visited(size int) {
 	}
 }
 
+// Doubted tells that the machine was disturbed at all visits to a size so far: the first look at it may be repeated.
+func (a *Auditor) Doubted(size int) {
+	delete(a.first.blocks, size)
+	delete(a.first.repeated, size)
+}
+
 // Limit tells that sizes above high cannot be afforded.
 func (a *Auditor) Limit(high int) {
 	a.high = min(a.high, high)

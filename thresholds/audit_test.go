@@ -244,6 +244,38 @@ func TestAuditOfADisturbedMachine(t *testing.T) {
 	}
 }
 
+// A size at which, as it turns out, the machine was disturbed is looked at again, although the look at it was over.
+func TestAuditOfADoubtedSize(t *testing.T) {
+	sizes := []int{90, 300, 900}
+	w := newWorld(8, costA, costB)
+	a := thresholds.NewAuditor(sizes, func(int) string { return "a" }, func(int) (int, bool) { return 0, false }, 0.03, nil)
+	set := &timings.Set{Implementations: w.names}
+	looks := func() (at []int) {
+		for {
+			size, blocks, worth := a.Next(set)
+			if worth <= 0 {
+				return at
+			}
+			at = append(at, size)
+			w.visit(set, size, blocks)
+			a.Visited(size)
+		}
+	}
+	looks()
+	for k := range set.Blocks {
+		set.Blocks[k].Disturbed = set.Blocks[k].Size == 300
+	}
+	a.Doubted(300)
+	if again := looks(); !slices.Equal(again, []int{300}) {
+		t.Errorf("%v are looked at again, want 300", again)
+	}
+	for _, s := range a.Judge(set).Sizes {
+		if s.Disturbed {
+			t.Errorf("%d counts as disturbed", s.Size)
+		}
+	}
+}
+
 // Where the calibration says itself that it does not know nothing is drifted.
 func TestAuditOfAnUnsureCalibration(t *testing.T) {
 	sizes := []int{90, 300, 900, 1500, 1900, 2200, 2500, 3500, 9000} // a is the best up to 1000

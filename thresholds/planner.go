@@ -117,6 +117,12 @@ func (p *Planner) Visited(size int) {
 	p.planned = false
 }
 
+// Doubted tells the planner that the machine was disturbed at all visits to a size so far: none of them counts.
+func (p *Planner) Doubted(size int) {
+	delete(p.visits, size)
+	p.planned = false
+}
+
 // propose returns the next rung, else the next size between rungs, else what the rules propose.
 func (p *Planner) propose(set *timings.Set) proposal {
 	if len(p.grid) == 0 && !p.jittered {

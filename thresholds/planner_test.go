@@ -535,6 +535,40 @@ func TestDisturbedSizesAreVisitedAgain(t *testing.T) {
 	}
 }
 
+// A size at which, as it turns out, the machine was disturbed is visited again, however often it was visited before.
+func TestDoubtedSizesAreVisitedAgain(t *testing.T) {
+	for _, told := range []bool{true, false} {
+		w := newWorld(5, linear(1e-6, 1e-9), linear(2e-6, 2e-9))
+		p := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 65536})
+		set := &timings.Set{Implementations: w.names}
+		visit := func() (size int) {
+			size, blocks, worth := p.Next(set)
+			if worth <= 0 {
+				return 0
+			}
+			w.visit(set, size, blocks)
+			p.Visited(size)
+			return size
+		}
+		for visit() != 0 {
+		}
+		const doubted = 4096
+		for range 4 {
+			w.visit(set, doubted, 5)
+			p.Visited(doubted)
+		}
+		for k := range set.Blocks {
+			set.Blocks[k].Disturbed = set.Blocks[k].Size == doubted
+		}
+		if told {
+			p.Doubted(doubted)
+		}
+		if size := visit(); (size == doubted) != told {
+			t.Errorf("told %t: %d is visited next", told, size)
+		}
+	}
+}
+
 func countOf(visits map[int]int, size int) int {
 	n := 0
 	for _, s := range visits {

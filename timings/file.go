@@ -13,6 +13,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,6 +83,10 @@ var gpuUnits = []struct {
 //
 //	… 0 visit 3 position 3.1e-06 gpu-sec/op 9.8e-06 span-sec/op 4.2e-06 encode-sec/op 1.1e-06 gap-sec/op
 //
+// In a set over the shapes of an operation the values of the shape follow the size that stands for it:
+//
+//	BenchmarkSweep/impl=go/size=1065/n_fft=480/hop=160/n=48000 210 4.81e-06 sec/op 0 block 0 visit 2 position
+//
 // If the times are those of a model, a third line at the top is "simulated: true". The last line is the digest of all lines
 // above it.
 //
@@ -124,7 +129,7 @@ func (s *Set) writeBlocks(w io.Writer) error {
 	}
 	said := -1 // the last block with a line in the file
 	line := func(block int, b *Block, i int, suffix string, seconds float64, position int, account GPUTimes) error {
-		name := fmt.Sprintf("Sweep/impl=%s/size=%d%s", escape(s.Implementations[i]), b.Size, suffix)
+		name := fmt.Sprintf("Sweep/impl=%s/size=%d%s%s", escape(s.Implementations[i]), b.Size, s.values(b.Size), suffix)
 		values := []benchfmt.Value{
 			{Value: seconds, Unit: unitSeconds},
 			{Value: float64(block), Unit: unitBlock},
@@ -170,6 +175,15 @@ func (s *Set) writeBlocks(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// values names the values of the shape that a size stands for, "" in a set of a case.
+func (s *Set) values(size int) string {
+	var b strings.Builder
+	for i, value := range s.Shapes[size] {
+		fmt.Fprintf(&b, "/%s=%d", s.Axes[i], value)
+	}
+	return b.String()
 }
 
 // Read reads what Write wrote. It fails if the file was cut short or changed in any byte. Errors begin with name, the name
@@ -256,6 +270,9 @@ func (s *Set) begin(record *benchfmt.Result, index map[string]int) error {
 // add adds one line to the set. block is the number of the last line's block. add updates it.
 func (s *Set) add(record *benchfmt.Result, index map[string]int, block *int) error {
 	impl, size, twin, err := parseName(record.Name)
+	if err == nil {
+		err = s.addShape(size, record.Name)
+	}
 	if err != nil {
 		return err
 	}
@@ -330,6 +347,37 @@ func (s *Set) add(record *benchfmt.Result, index map[string]int, block *int) err
 	b.Seconds[i], b.Iterations[i] = seconds, record.Iters
 	b.SetPosition(i, position)
 	b.SetTimesOnGPU(i, account)
+	return nil
+}
+
+// addShape notes the shape that a line names beside the size, if it names one.
+func (s *Set) addShape(size int, name benchfmt.Name) error {
+	_, parts := name.Parts()
+	var axes []string
+	var shape []int
+	for _, part := range parts {
+		key, value, _ := bytes.Cut(bytes.TrimPrefix(part, []byte("/")), []byte("="))
+		switch string(key) {
+		case "impl", "size", "arm":
+			continue
+		}
+		n, err := strconv.Atoi(string(value))
+		if err != nil || n < 1 {
+			continue // what other tools put into a name
+		}
+		axes, shape = append(axes, string(key)), append(shape, n)
+	}
+	switch known := s.Shapes[size]; {
+	case len(axes) == 0 && s.Axes == nil:
+		return nil
+	case s.Axes == nil && len(s.Blocks) == 0:
+		s.Axes, s.Shapes = axes, map[int][]int{}
+	case !slices.Equal(axes, s.Axes):
+		return fmt.Errorf("%q names axes %v, lines before it %v", name, axes, s.Axes)
+	case known != nil && !slices.Equal(known, shape):
+		return fmt.Errorf("size %d stands for the shapes %v and %v", size, known, shape)
+	}
+	s.Shapes[size] = shape
 	return nil
 }
 

@@ -36,7 +36,8 @@ type Block struct {
 	// Elapsed is the time from the start of the run to the start of the block's first batch, in seconds, to the millisecond;
 	// 0 if it was not recorded.
 	Elapsed float64
-	// Epoch is the number of lasting changes of the processor's clock in the run before the block.
+	// Epoch counts the lasting changes of the machine in the run until the block: of the processor's clock, of what all
+	// processors take at once, and of a hand-over from one to the next.
 	Epoch int
 	// Disturbed says that the machine was not quiet: the sentinel was off its baseline, another program used the core of a
 	// batch, or a GPU's clock was low. Crowded says that the machine was quiet, but that a neighbour used the core of one of
@@ -117,7 +118,15 @@ type Set struct {
 	Implementations []string
 	Simulated       bool // the times are those of a model
 	Blocks          []Block
+
+	// Axes and Shapes are of a set over all shapes of an operation, and nil for a case: the names of a shape's values, and
+	// the shape that a size of the blocks stands for.
+	Axes   []string
+	Shapes map[int][]int
 }
+
+// Shape returns the shape that a size stands for.
+func (s *Set) Shape(size int) []int { return s.Shapes[size] }
 
 // Sizes returns the measured sizes, ascending, each once.
 func (s *Set) Sizes() []int {
@@ -149,7 +158,10 @@ func (s *Set) For(implementations []string) *Set {
 	for i, name := range s.Implementations {
 		place[i] = slices.Index(implementations, name)
 	}
-	out := &Set{Case: s.Case, Implementations: implementations, Simulated: s.Simulated, Blocks: slices.Clone(s.Blocks)}
+	out := &Set{
+		Case: s.Case, Implementations: implementations, Simulated: s.Simulated, Blocks: slices.Clone(s.Blocks),
+		Axes: s.Axes, Shapes: s.Shapes,
+	}
 	for n := range out.Blocks {
 		b := &out.Blocks[n]
 		was := *b

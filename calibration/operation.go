@@ -1,0 +1,209 @@
+package calibration
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"crossover/calibration/surface"
+)
+
+// Operation is what was found for an operation over all of its shapes, with the data of its calls in one placement.
+type Operation struct {
+	Name      string `json:"name"`      // "stft"
+	Placement string `json:"placement"` // "caller" or "shared"
+	Axes      []Axis `json:"axes"`      // in the order of a shape's values, with the range that was measured
+
+	// Implementations are those that took part. The surface predicts those of them that were timed at enough shapes.
+	Implementations []Implementation `json:"implementations"`
+
+	Blocks  int    `json:"blocks"`
+	Samples string `json:"samples,omitempty"` // digest of the sample file
+
+	// Surface has axes and features alone where the samples did for no more.
+	Surface surface.Surface `json:"surface"`
+	HeldOut HeldOut         `json:"held_out"`
+}
+
+// HeldOut is how good the choices by a surface are at shapes that were measured and never fitted.
+type HeldOut struct {
+	Shapes int `json:"shapes"` // how many there are; 0 where nothing is known
+	// Regret is the time under the surface's choices over that of the best choices, minus 1, as a geometric mean over the
+	// shapes; RegretUpper is the upper end of its one-sided 95 % interval.
+	Regret      float64 `json:"regret"`
+	RegretUpper float64 `json:"regret_upper"`
+	// Within is the share of shapes at which the choice takes at most 5 % longer than the best one; WithinLower is the lower
+	// end of its one-sided 95 % interval.
+	Within      float64 `json:"within_5_percent"`
+	WithinLower float64 `json:"within_5_percent_lower"`
+	// Worst is the greatest regret at a shape, and WorstShape that shape.
+	Worst      float64 `json:"worst"`
+	WorstShape []int   `json:"worst_shape,omitempty"`
+	// Points are the shapes, flat, and Losses the regret at each, for charts.
+	Points []int     `json:"points,omitempty"`
+	Losses []float64 `json:"losses,omitempty"`
+}
+
+// Operation returns what was found for an operation in a placement, nil where there is nothing. It points into the host.
+func (h *Host) Operation(name, placement string) *Operation {
+	for i := range h.Operations {
+		if o := &h.Operations[i]; o.Name == name && o.Placement == placement {
+			return o
+		}
+	}
+	return nil
+}
+
+func byNameAndPlacement(a, b Operation) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Placement, b.Placement))
+}
+
+func (o *Operation) normalise() {
+	o.Implementations = cleanedImplementations(o.Implementations)
+	if s := &o.Surface; !s.Fitted() {
+		s.Scales, s.Shapes, s.Implementations = []float64{}, []int{}, []surface.Implementation{} // and not null in the file
+	}
+	if len(o.HeldOut.WorstShape) == 0 {
+		o.HeldOut.WorstShape = nil // left out of the file, and read back as nil, as the next two
+	}
+	if len(o.HeldOut.Points) == 0 {
+		o.HeldOut.Points = nil
+	}
+	if len(o.HeldOut.Losses) == 0 {
+		o.HeldOut.Losses = nil
+	}
+}
+
+// checkOperations accepts operations that are there once in each placement and do not contradict the cases.
+func (h *Host) checkOperations() error {
+	for i := range h.Operations {
+		o := &h.Operations[i]
+		if err := checkName(o.Name); err != nil {
+			return fmt.Errorf("operations[%d]: name %w", i, err)
+		}
+		if err := oneOf("placement", o.Placement, "caller", "shared"); err != nil {
+			return fmt.Errorf("operation %s: %w", quoted(o.Name), err)
+		}
+		if h.Operation(o.Name, o.Placement) != o {
+			return fmt.Errorf("operation %s, %s: is there twice", quoted(o.Name), o.Placement)
+		}
+		err := o.check()
+		if err == nil {
+			err = h.checkAgainstCases(o)
+		}
+		if err != nil {
+			return fmt.Errorf("operation %s, %s: %w", quoted(o.Name), o.Placement, err)
+		}
+	}
+	return nil
+}
+
+// check accepts an operation whose surface is complete, or not fitted, and is of its axes and implementations.
+func (o *Operation) check() error {
+	if err := o.checkAxes(); err != nil {
+		return err
+	}
+	competes, err := checkImplementations(o.Implementations)
+	if err != nil {
+		return err
+	}
+	for i := range o.Surface.Implementations {
+		if err := checkCompetitor(o.Surface.Implementations[i].Name, competes); err != nil {
+			return fmt.Errorf("surface %w", err)
+		}
+	}
+	if err := o.Surface.Check(); err != nil {
+		return err
+	}
+	if err := o.HeldOut.check(len(o.Axes)); err != nil {
+		return fmt.Errorf("held_out: %w", err)
+	}
+	if !samplesDigest.MatchString(o.Samples) {
+		return errNoDigest
+	}
+	return notNegative(quantity{"blocks", float64(o.Blocks)})
+}
+
+// checkAxes accepts axes that are there once each and are the surface's.
+func (o *Operation) checkAxes() error {
+	if n := len(o.Axes); n == 0 || n > surface.MostAxes {
+		return fmt.Errorf("has %d axes (want 1 to %d)", n, surface.MostAxes)
+	}
+	for i := range o.Axes {
+		if err := o.Axes[i].check(); err != nil {
+			return fmt.Errorf("axes[%d]: %w", i, err)
+		}
+		if first := slices.IndexFunc(o.Axes, func(a Axis) bool { return a.Name == o.Axes[i].Name }); first < i {
+			return fmt.Errorf("axes[%d]: %s is axes[%d] too", i, quoted(o.Axes[i].Name), first)
+		}
+	}
+	if !slices.EqualFunc(o.Axes, o.Surface.Axes, func(a Axis, name string) bool { return a.Name == name }) {
+		return errors.New("the axes of its surface are others than its own (want the same in the same order)")
+	}
+	return nil
+}
+
+// checkAgainstCases accepts a surface whose implementations the cases of the operation know, if there are any.
+func (h *Host) checkAgainstCases(o *Operation) error {
+	processors := map[string]string{} // by implementation
+	for i := range h.Cases {
+		if h.Cases[i].Operation == o.Name {
+			for _, m := range h.Cases[i].Implementations {
+				processors[m.Name] = m.Processor
+			}
+		}
+	}
+	if len(processors) == 0 {
+		return nil
+	}
+	for i := range o.Surface.Implementations {
+		name := o.Surface.Implementations[i].Name
+		if _, known := processors[name]; !known {
+			return fmt.Errorf("surface names %s, which is in no case of the operation", quoted(name))
+		}
+	}
+	for _, m := range o.Implementations {
+		if processor, known := processors[m.Name]; known && processor != m.Processor {
+			return fmt.Errorf("implementation %s runs on the %s, and in a case of the operation on the %s", quoted(m.Name), m.Processor, processor)
+		}
+	}
+	return nil
+}
+
+// check accepts shares and regrets in their ranges, and lists of matching lengths.
+func (r *HeldOut) check(axes int) error {
+	notPositive := func(v int) bool { return v < 1 }
+	switch {
+	case r.Shapes < 0:
+		return fmt.Errorf("shapes is %d (want at least 0)", r.Shapes)
+	case !isRegret(r.Regret):
+		return fmt.Errorf("regret is %v (want a finite number above -1)", r.Regret)
+	case !isRegret(r.RegretUpper) || r.RegretUpper < r.Regret:
+		return fmt.Errorf("regret_upper is %v (want a finite number, at least the regret, %v)", r.RegretUpper, r.Regret)
+	case !(r.Within >= 0 && r.Within <= 1):
+		return fmt.Errorf("within_5_percent is %v (want 0 to 1)", r.Within)
+	case !(r.WithinLower >= 0 && r.WithinLower <= r.Within):
+		return fmt.Errorf("within_5_percent_lower is %v (want 0 to within_5_percent, %v)", r.WithinLower, r.Within)
+	case !isRegret(r.Worst):
+		return fmt.Errorf("worst is %v (want a finite number above -1)", r.Worst)
+	case len(r.WorstShape) != 0 && len(r.WorstShape) != axes:
+		return fmt.Errorf("worst_shape has %d values (want %d, one for each axis)", len(r.WorstShape), axes)
+	case len(r.Points) != axes*len(r.Losses):
+		return fmt.Errorf("points has %d values and losses %d (want %d values of each shape)", len(r.Points), len(r.Losses), axes)
+	case len(r.Losses) != 0 && len(r.Losses) != r.Shapes:
+		return fmt.Errorf("losses has %d values (want none, or %d, the number of shapes)", len(r.Losses), r.Shapes)
+	case slices.ContainsFunc(r.WorstShape, notPositive) || slices.ContainsFunc(r.Points, notPositive):
+		return errors.New("a shape has a value below 1")
+	}
+	for i, loss := range r.Losses {
+		if !isRegret(loss) {
+			return fmt.Errorf("losses[%d] is %v (want a finite number above -1)", i, loss)
+		}
+	}
+	return nil
+}
+
+// isRegret accepts a finite time over another one, minus 1.
+func isRegret(v float64) bool { return v > -1 && !math.IsInf(v, 1) }

@@ -1,0 +1,134 @@
+package surface
+
+import (
+	"math"
+	"math/bits"
+)
+
+// MostFeatures is how many features a surface has at most.
+const MostFeatures = 24
+
+// Kind says what a feature is of a quantity that follows from the axes.
+type Kind string
+
+// The kinds. Of a product of powers of the axes there is the logarithm. The others are of a length, which is a sum of axes.
+const (
+	Logarithm Kind = "logarithm" // log2 of the product of the axes, each to the power of its weight
+	Length    Kind = "length"    // log2 of the length
+	Padding   Kind = "padding"   // log2 of the next power of two over the length
+	Rough     Kind = "rough"     // 1 where the length has a prime factor above Prime, else 0
+	Exponent  Kind = "exponent"  // the share of Prime in the length: log of its power over log of the length
+	Largest   Kind = "largest"   // log2 of the greatest prime factor of the length, at most 16
+	Chirp     Kind = "chirp"     // Padding of twice the length where Rough, else 0: what Bluestein's algorithm pays
+)
+
+// kinds are all there are.
+var kinds = []Kind{Logarithm, Length, Padding, Rough, Exponent, Largest, Chirp}
+
+// Feature is a number that follows from a shape.
+type Feature struct {
+	Kind Kind `json:"kind"`
+	// Weights are those of the axes: powers of a Logarithm, factors of a length. There are as many as axes.
+	Weights []float64 `json:"weights"`
+	// Offset is added to a length, as the −1 of a convolution.
+	Offset float64 `json:"offset,omitempty"`
+	// Prime is the prime number of Rough, Exponent and Chirp.
+	Prime int `json:"prime,omitempty"`
+}
+
+// ByFactors reports whether the feature follows from the prime factors of the length, so that it jumps from each length to
+// the next.
+func (f *Feature) ByFactors() bool {
+	switch f.Kind {
+	case Logarithm, Length, Padding:
+		return false
+	}
+	return true
+}
+
+// Of returns the feature of a shape, which has a positive value for every axis.
+func (f *Feature) Of(shape []int) float64 {
+	if f.Kind == Logarithm {
+		sum := 0.0
+		for i, w := range f.Weights {
+			if w != 0 {
+				sum += w * math.Log2(float64(shape[i]))
+			}
+		}
+		return sum
+	}
+	n := f.length(shape)
+	switch f.Kind {
+	case Length:
+		return math.Log2(float64(n))
+	case Padding:
+		return padding(n)
+	case Rough:
+		if rest(n, f.Prime) > 1 {
+			return 1
+		}
+	case Chirp:
+		if rest(n, f.Prime) > 1 {
+			return padding(2*n - 1)
+		}
+	case Exponent:
+		return share(n, f.Prime)
+	case Largest:
+		return math.Min(math.Log2(float64(largest(n))), 16)
+	}
+	return 0
+}
+
+// length returns the length that the feature is of, at least 1 and at most mostLength.
+func (f *Feature) length(shape []int) int {
+	sum := f.Offset
+	for i, w := range f.Weights {
+		sum += w * float64(shape[i])
+	}
+	return int(math.Min(math.Max(sum, 1), mostLength))
+}
+
+const mostLength = 1 << 40
+
+// padding returns log2 of the next power of two over n.
+func padding(n int) float64 {
+	return float64(bits.Len64(uint64(n-1))) - math.Log2(float64(n))
+}
+
+// rest returns n without its prime factors up to most.
+func rest(n, most int) int {
+	for p := 2; p <= most && n > 1; p++ {
+		for n%p == 0 {
+			n /= p
+		}
+	}
+	return n
+}
+
+// share returns how much of the logarithm of n is a prime's.
+func share(n, prime int) float64 {
+	if n < 2 || prime < 2 {
+		return 0
+	}
+	power, left := 0, n
+	for left%prime == 0 {
+		left /= prime
+		power++
+	}
+	return float64(power) * math.Log(float64(prime)) / math.Log(float64(n))
+}
+
+// tried is the greatest factor that is tried: a length whose other factors are all above is as good as prime.
+const tried = 1 << 9
+
+// largest returns the greatest prime factor of n, or what is left of n without the factors that are tried.
+func largest(n int) int {
+	found := 1
+	for p := 2; p <= tried && p*p <= n; p++ {
+		for n%p == 0 {
+			n /= p
+			found = p
+		}
+	}
+	return max(found, n)
+}

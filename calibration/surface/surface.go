@@ -1,0 +1,116 @@
+// Package surface predicts how long the implementations of an operation take at any of its shapes.
+//
+// A surface is what a calibration keeps of the shapes that it measured: flat numbers, fitted by package
+// thresholds/surfaces, saved in the calibration file, and read by package dispatch. Each implementation has a Gaussian
+// process over features of the shape, mostly logarithms. All implementations share the features, their scales and the
+// shapes, so a prediction costs one pass over the shapes.
+//
+// Source: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, MIT Press 2006, sections 2.2 and 2.7.
+package surface
+
+import "math"
+
+// Surface is the predicted time of every implementation over all shapes of an operation.
+type Surface struct {
+	// Axes are the names of the shape's values, in their order.
+	Axes []string `json:"axes"`
+	// Features are what a prediction looks at.
+	Features []Feature `json:"features"`
+	// Scales multiply the features, one each: the greater, the faster the times change along the feature.
+	Scales []float64 `json:"scales"`
+	// Shapes are those that were fitted, flat: as many numbers a shape as there are axes.
+	Shapes []int `json:"shapes"`
+	// Implementations are the predicted ones.
+	Implementations []Implementation `json:"implementations"`
+}
+
+// Implementation is one implementation's part of a surface.
+type Implementation struct {
+	Name string `json:"name"`
+	// Linear is the part of the log-time, in seconds, that is linear in the features: a constant, then one number a feature.
+	Linear []float64 `json:"linear"`
+	// Weights are what each shape adds to the log-time, times its correlation with the shape in question. A shape at which the implementation was not timed has weight 0.
+	Weights []float64 `json:"weights"`
+	// Spread is the standard deviation of the measured log-time around the predicted one, at shapes that were not fitted.
+	Spread float64 `json:"spread"`
+}
+
+// Predictor predicts the times of a surface. Several goroutines may use one at the same time.
+type Predictor struct {
+	surface *Surface
+	points  []float64 // scaled features of the shapes, flat
+	weights []float64 // of the shapes, flat: those of all implementations at a shape side by side
+	shapes  int
+}
+
+// NewPredictor returns the predictor of a fitted surface that [Surface.Check] finds nothing wrong with. The surface must not change
+// afterwards.
+func NewPredictor(s *Surface) *Predictor {
+	axes, features := len(s.Axes), len(s.Features)
+	p := &Predictor{surface: s, shapes: len(s.Shapes) / axes}
+	p.points = make([]float64, p.shapes*features)
+	for i := range p.shapes {
+		p.scale(s.Shapes[i*axes:(i+1)*axes], p.points[i*features:(i+1)*features])
+	}
+	p.weights = make([]float64, 0, p.shapes*len(s.Implementations))
+	for j := range p.shapes {
+		for i := range s.Implementations {
+			p.weights = append(p.weights, s.Implementations[i].Weights[j])
+		}
+	}
+	return p
+}
+
+// scale computes the scaled features of a shape.
+func (p *Predictor) scale(shape []int, z []float64) {
+	for k := range p.surface.Features {
+		z[k] = p.surface.Scales[k] * p.surface.Features[k].Of(shape)
+	}
+}
+
+// Predict writes the logarithm of the expected seconds of every implementation at a shape, which has a positive value for
+// every axis. An implementation whose times scatter around the surface is expected to take longer than one that does not:
+// the mean of a lognormal time is above its median. Predict allocates nothing.
+func (p *Predictor) Predict(shape []int, logSeconds []float64) {
+	s := p.surface
+	var features, scaled [MostFeatures]float64
+	n := len(s.Features)
+	logSeconds = logSeconds[:len(s.Implementations)]
+	for k := range n {
+		features[k] = s.Features[k].Of(shape)
+		scaled[k] = s.Scales[k] * features[k]
+	}
+	for i := range s.Implementations {
+		linear, spread := s.Implementations[i].Linear, s.Implementations[i].Spread
+		sum := linear[0] + spread*spread/2
+		for k := range n {
+			sum += linear[1+k] * features[k]
+		}
+		logSeconds[i] = sum
+	}
+	for j := range p.shapes {
+		k := Kernel(scaled[:n], p.points[j*n:(j+1)*n])
+		if k < negligible {
+			continue
+		}
+		for i, w := range p.weights[j*len(logSeconds) : (j+1)*len(logSeconds)] {
+			logSeconds[i] += k * w
+		}
+	}
+}
+
+// negligible is the correlation below which a shape tells nothing of another.
+const negligible = 1e-9
+
+// Kernel is the correlation of the log-times at two shapes, by their scaled features: Matérn's with ν = 5/2.
+//
+// Source: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, MIT Press 2006, equation 4.17.
+func Kernel(a, b []float64) float64 {
+	squares := 0.0
+	for i, v := range a {
+		d := v - b[i]
+		squares += d * d
+	}
+	r := math.Sqrt(5 * squares)
+	return (1 + r + r*r/3) * math.Exp(-r)
+}

@@ -1,0 +1,218 @@
+package surfaces
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distmv"
+	"gonum.org/v1/gonum/stat/samplemv"
+
+	"crossover/calibration/surface"
+	"crossover/timings"
+)
+
+// Space is the shapes that a planner chooses from.
+type Space interface {
+	// Draw returns the shape at a point of the unit cube, and false where there is none.
+	Draw(at []float64) (shape []int, ok bool)
+	// Add returns the size that stands for a shape in the blocks of a set. A greater size is more work.
+	Add(shape []int) (size int)
+	// At returns the shape that a size stands for.
+	At(size int) []int
+}
+
+// Planner decides which shape of an operation is measured next: first some that are spread over the space, then by turns
+// one of those and one at which a wrong choice is expected to cost most. A part of the spread shapes is held out of every fit.
+type Planner struct {
+	space    Space
+	axes     []string
+	features []surface.Feature
+	rng      *rand.Rand
+
+	spread  [][]int // shapes still to come, in order
+	visits  int
+	high    int // greatest size that can be measured
+	fit     *Fit
+	fitted  int     // visits when the fit was made
+	expects float64 // mean expected loss over the candidates, by the fit
+	pending int     // size that was proposed and not visited yet; 0 for none
+	wanted  int     // blocks there
+	done    map[int]bool
+}
+
+// How a planner goes about it.
+const (
+	firstShapes  = 24   // that are spread before the first fit
+	mostSpread   = 4096 // shapes that there are
+	candidates   = 48   // shapes that are compared to find the one that teaches most in its time
+	refitEach    = 8    // visits between two fits
+	fewBlocks    = 3    // of a shape that is fitted
+	heldBlocks   = 8    // of a shape that is held out, whose loss is judged by halves
+	rescaleUntil = 96   // visits after which the scales of the features are kept
+)
+
+// NewPlanner returns a planner over a space with the given axes. The seed decides which shapes are drawn.
+func NewPlanner(space Space, axes []string, features []surface.Feature, seed uint64) *Planner {
+	p := &Planner{
+		space: space, axes: axes, features: features, rng: rand.New(rand.NewPCG(seed, 0x7370616365)), high: int(^uint(0) >> 1),
+		done: map[int]bool{}, expects: 1,
+	}
+	p.draw(mostSpread)
+	return p
+}
+
+// draw draws spread shapes by a scrambled Halton sequence.
+//
+// Source: A. Owen, A randomized Halton algorithm in R, 2017, arXiv:1706.02808.
+func (p *Planner) draw(n int) {
+	points := mat.NewDense(n, len(p.axes), nil)
+	samplemv.Halton{Kind: samplemv.Owen, Q: distmv.NewUnitUniform(len(p.axes), p.rng), Src: p.rng}.Sample(points)
+	for k := range n {
+		if shape, ok := p.space.Draw(points.RawRowView(k)); ok {
+			p.spread = append(p.spread, slices.Clone(shape))
+		}
+	}
+}
+
+// Next returns the visit that would teach most: the size that stands for a shape, the number of blocks, and what it is
+// worth. The worth is the loss that is still expected of the operation, so that operations whose choices are clear get
+// fewer visits.
+func (p *Planner) Next(set *timings.Set) (size, blocks int, worth float64) {
+	if p.pending == 0 {
+		shape := p.choose(set)
+		if shape == nil {
+			return 0, 0, 0
+		}
+		p.pending, p.wanted = p.space.Add(shape), fewBlocks
+		if HeldOut(shape) {
+			p.wanted = heldBlocks
+		}
+	}
+	return p.pending, p.wanted, p.worth()
+}
+
+// worth is what the next visit is worth.
+func (p *Planner) worth() float64 {
+	if p.visits < firstShapes {
+		return 1 + 1/float64(1+p.visits)
+	}
+	return (leastExpected + p.expects) / (1 + float64(p.visits)/firstShapes)
+}
+
+// leastExpected is a loss that every operation is held for having, so that none is left alone.
+const leastExpected = 0.01
+
+// choose returns the next shape, nil where there is none.
+func (p *Planner) choose(set *timings.Set) []int {
+	if p.visits >= firstShapes && (p.fit == nil || p.visits >= p.fitted+refitEach) {
+		p.refit(set)
+	}
+	if p.fit == nil || p.visits%2 == 0 {
+		return p.nextSpread(func([]int) bool { return true })
+	}
+	return p.mostTelling()
+}
+
+// refit fits what there is.
+func (p *Planner) refit(set *timings.Set) {
+	from := p.fit
+	if p.visits < rescaleUntil {
+		from = nil
+	}
+	fit, err := New(p.problem(set), from)
+	if err == nil {
+		p.fit = fit
+	}
+	p.fitted = p.visits
+}
+
+func (p *Planner) problem(set *timings.Set) *Problem {
+	return &Problem{
+		Axes: p.axes, Features: p.features, Implementations: set.Implementations, Points: Fitted(Points(set, p.space.At)),
+	}
+}
+
+// Fitted returns the points that are not held out.
+func Fitted(points []Point) []Point {
+	return slices.DeleteFunc(points, func(q Point) bool { return HeldOut(q.Shape) })
+}
+
+// nextSpread takes the next spread shape that fits a condition, can be measured and was not.
+func (p *Planner) nextSpread(fits func(shape []int) bool) []int {
+	for k, shape := range p.spread {
+		if !fits(shape) {
+			continue
+		}
+		if size := p.space.Add(shape); size > p.high || p.done[size] {
+			continue
+		}
+		p.spread = slices.Delete(p.spread, k, k+1)
+		return shape
+	}
+	return nil
+}
+
+// mostTelling returns the shape, of some, at which a wrong choice is expected to cost most.
+func (p *Planner) mostTelling() []int {
+	var best []int
+	most, sum, n := -1.0, 0.0, 0
+	for _, shape := range p.spread {
+		if n == candidates {
+			break
+		}
+		if HeldOut(shape) || p.space.Add(shape) > p.high {
+			continue
+		}
+		predictions := p.fit.Predict(shape)
+		loss := Loss(predictions)
+		sum, n = sum+loss, n+1
+		if teaches := loss / cost(predictions); teaches > most {
+			best, most = shape, teaches
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	p.expects = sum / float64(n)
+	p.spread = slices.DeleteFunc(p.spread, func(shape []int) bool { return slices.Equal(shape, best) })
+	// The candidates that were not taken go to the end, so that the next ones are others.
+	p.spread = append(p.spread[min(n, len(p.spread)):], p.spread[:min(n, len(p.spread))]...)
+	return best
+}
+
+// cost is about how many seconds a visit takes: what every visit does, and the batches of all implementations.
+func cost(of []Prediction) float64 {
+	const visit = 0.1
+	seconds := visit
+	for _, p := range of {
+		seconds += 2 * fewBlocks * math.Exp(p.LogSeconds)
+	}
+	return seconds
+}
+
+// Visited tells that a proposed size was measured, or found impossible to measure.
+func (p *Planner) Visited(size int) {
+	p.done[size] = true
+	if size == p.pending {
+		p.pending = 0
+	}
+	p.visits++
+}
+
+// Doubted tells that the machine was disturbed at all visits to a size so far: its shape comes up again.
+func (p *Planner) Doubted(size int) {
+	if p.done[size] {
+		delete(p.done, size)
+		p.spread = slices.Insert(p.spread, 0, p.space.At(size))
+	}
+}
+
+// Limit tells that sizes above high cannot be measured or paid for.
+func (p *Planner) Limit(high int) {
+	p.high = min(p.high, high)
+	if p.pending > p.high {
+		p.pending = 0
+	}
+}
