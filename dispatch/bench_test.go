@@ -2,6 +2,8 @@ package dispatch
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"crossover/calibration"
+	"crossover/calibration/surface"
 	"crossover/host"
 )
 
@@ -71,52 +74,143 @@ func BenchmarkChooseGPUBusy(b *testing.B) {
 	sink = n
 }
 
-func BenchmarkLoad(b *testing.B) {
-	b.Run("hosts=32", func(b *testing.B) {
-		path, facts := manyHosts(b)
-		info, err := os.Stat(path)
-		if err != nil {
-			b.Fatal(err)
+// BenchmarkDecision compares the ways to decide on an implementation, from a comparison in the program's code to a prediction
+// at a shape that was not asked for before. The surface is as large as any: 250 shapes, 8 implementations, 8 features.
+func BenchmarkDecision(b *testing.B) {
+	d, name := wideDispatcher(b)
+	measured, cut, operation := d.Case("fft/batch=1"), d.Case(name+"/taps=512"), d.Operation(name)
+	for _, by := range []struct {
+		name   string
+		decide func(n int) string
+	}{
+		{"if", func(n int) string {
+			if n >= threshold {
+				return "metal"
+			}
+			return "accelerate"
+		}},
+		{"measured", func(n int) string { return measured.Choose(n) }},
+		{"cut", func(n int) string { return cut.Choose(n) }},
+		{"shape-hit", func(n int) string { return operation.ChooseShape(512, n) }},
+	} {
+		b.Run("by="+by.name, func(b *testing.B) {
+			b.ReportAllocs()
+			n := 4096
+			for b.Loop() {
+				n = 4096 + len(by.decide(n))&1
+			}
+			sink = n
+		})
+	}
+	b.Run("by=shape-miss", func(b *testing.B) {
+		b.ReportAllocs()
+		n := 4096
+		for b.Loop() {
+			n = 4096 + (n+1)&(1<<20-1) + len(operation.ChooseShape(512, n))&1
 		}
-		b.SetBytes(info.Size())
+		sink = n
+	})
+}
+
+// wideDispatcher returns a dispatcher with a large surface, and the name of its operation.
+func wideDispatcher(tb testing.TB) (d *Dispatcher, operation string) {
+	tb.Helper()
+	file := predictedFile()
+	file.Hosts[1].Operations[2] = randomOperation(rand.New(rand.NewPCG(1, 2)), 250)
+	d, err := New(file, WithHost(m3Max))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d, file.Hosts[1].Operations[2].Name
+}
+
+// BenchmarkCase makes cases: one that was measured, and one that is cut from a surface.
+func BenchmarkCase(b *testing.B) {
+	d, operation := wideDispatcher(b)
+	for _, name := range []string{"fft/batch=1", operation + "/taps=512"} {
+		b.Run("case="+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c := &Case{name: name} // that the dispatcher does not know
+				d.mu.Lock()
+				c.table.Store(d.newTable(c))
+				d.mu.Unlock()
+				sink += len(c.Choose(4096))
+			}
+		})
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	path, facts := manyHosts(b, 14)
+	file, err := calibration.Load(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("hosts=32/operations=14", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := Load(path, WithHost(facts)); err != nil {
+			if _, err := New(file, WithHost(facts)); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 }
 
-// TestLoadAllocation bounds what Load allocates to read one host of many: 8 MiB for a file of 32 hosts.
-func TestLoadAllocation(t *testing.T) {
-	path, facts := manyHosts(t)
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	d, err := Load(path, WithHost(facts))
-	runtime.ReadMemStats(&after)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d.Fallback() != "" {
-		t.Fatalf("the host was not found: %s", d.Fallback())
-	}
-	allocated := after.TotalAlloc - before.TotalAlloc
-	t.Logf("%d bytes allocated for a file of %d bytes", allocated, info.Size())
-	if allocated >= 8<<20 {
-		t.Errorf("Load allocated %d bytes (want less than %d)", allocated, 8<<20)
+func BenchmarkLoad(b *testing.B) {
+	for _, operations := range []int{0, 14} {
+		b.Run(fmt.Sprintf("hosts=32/operations=%d", operations), func(b *testing.B) {
+			path, facts := manyHosts(b, operations)
+			info, err := os.Stat(path)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(info.Size())
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Load(path, WithHost(facts)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 
-// manyHosts saves a file of 32 hosts, with 17 cases, 5 implementations and 3 segments each, and returns its path and
-// the facts of its last host.
-func manyHosts(tb testing.TB) (path string, facts host.Facts) {
+// TestLoadAllocation bounds what Load allocates to read one host of many: the text of the file, and 4 MiB.
+func TestLoadAllocation(t *testing.T) {
+	for _, operations := range []int{0, 14} {
+		path, facts := manyHosts(t, operations)
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		d, err := Load(path, WithHost(facts))
+		runtime.ReadMemStats(&after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Fallback() != "" {
+			t.Fatalf("the host was not found: %s", d.Fallback())
+		}
+		allocated := after.TotalAlloc - before.TotalAlloc
+		t.Logf("%d bytes allocated for a file of %d bytes with %d operations", allocated, info.Size(), operations)
+		if most := uint64(info.Size()) + 4<<20; allocated >= most {
+			t.Errorf("Load allocated %d bytes (want less than %d)", allocated, most)
+		}
+		if got := d.Operation("operation-3").ChooseShape(512, 4096); operations > 0 && got == CPU {
+			t.Error("nothing is predicted")
+		}
+	}
+}
+
+// manyHosts saves a file of 32 hosts, with 17 cases, 5 implementations and 3 segments each, and so many operations with
+// surfaces of 200 shapes and 8 implementations. It returns the path of the file and the facts of its last host.
+func manyHosts(tb testing.TB, operations int) (path string, facts host.Facts) {
 	tb.Helper()
 	file := &calibration.File{}
+	random := rand.New(rand.NewPCG(1, 2))
 	for h := range 32 {
 		facts = zen4(64, "")
 		facts.Chip = fmt.Sprintf("AMD EPYC 9%03d", h)
@@ -153,6 +247,12 @@ func manyHosts(tb testing.TB) (path string, facts host.Facts) {
 			}
 			entry.Cases = append(entry.Cases, recorded)
 		}
+		for i := range operations {
+			o := randomOperation(random, 200)
+			o.Name = fmt.Sprintf("operation-%d", i)
+			shorten(&o.Surface)
+			entry.Operations = append(entry.Operations, o)
+		}
 		file.Hosts = append(file.Hosts, entry)
 	}
 	path = filepath.Join(tb.TempDir(), "calibration.json")
@@ -160,4 +260,15 @@ func manyHosts(tb testing.TB) (path string, facts host.Facts) {
 		tb.Fatal(err)
 	}
 	return path, facts
+}
+
+// shorten rounds the numbers of a surface to seven digits, as a calibration does.
+func shorten(s *surface.Surface) {
+	for i := range s.Implementations {
+		for _, numbers := range [][]float64{s.Implementations[i].Linear, s.Implementations[i].Weights} {
+			for k := range numbers {
+				numbers[k] = math.Round(numbers[k]*1e7) / 1e7
+			}
+		}
+	}
 }

@@ -1,14 +1,15 @@
 // Package dispatch chooses the fastest implementation for a call, by the thresholds in calibration.json.
 //
-// It does not compute and does not measure. If a call was not measured, it answers [CPU] and says so. It depends only
-// on the standard library and on packages calibration and host, and on macOS on purego, which package host uses. The
-// usual steps are
+// It does not compute and does not measure. A call at a shape that was not measured is predicted by others that were. If
+// nothing is known of a call, it answers [CPU] and says so. It depends only on the standard library and on packages
+// calibration and host, and on macOS on purego, which package host uses. The usual steps are
 //
 //  1. Load the calibration once, which picks the entry of this host or the nearest match;
-//  2. take a Case for each operation, with the names of the implementations that the program has;
+//  2. take a Case for each operation and its fixed parameters, with the names of the implementations that the program has;
 //  3. Choose at every call, by its size: a few compares, no lock and no allocation.
 //
-// Explain gives the reason for a choice. Policies (SetThermal, SetGPUWait, SetMemoryPressure), the environment variable
+// An operation whose calls differ in several parameters has an Operation in place of a Case, and ChooseShape. Explain gives
+// the reason for a choice, and says whether it was measured or predicted. Policies (SetThermal, SetGPUWait, SetMemoryPressure), the environment variable
 // CROSSOVER_FORCE and a fresh file (Reload, Swap) change the choices of the cases that are already handed out.
 package dispatch
 
@@ -39,13 +40,14 @@ type Dispatcher struct {
 	gpuWait        atomic.Int64      // nanoseconds
 	retries        atomic.Uint64     // how often Retry was called
 
-	mu       sync.Mutex // guards all fields below, and the building of tables
-	entry    entry
-	thermal  string
-	cases    map[caseKey]*Case    // nil in a zero dispatcher
-	releases map[*func()]struct{} // called at critical memory pressure
-	report   func(Failure)        // nil without OnFailure
-	failures map[string]bool      // by implementation: those that were reported
+	mu         sync.Mutex // guards all fields below, and the building of tables
+	entry      entry
+	thermal    string
+	cases      map[caseKey]*Case // nil in a zero dispatcher
+	operations map[caseKey]*Operation
+	releases   map[*func()]struct{} // called at critical memory pressure
+	report     func(Failure)        // nil without OnFailure
+	failures   map[string]bool      // by implementation: those that were reported
 }
 
 // Option changes how Load and New pick and use an entry.
@@ -101,7 +103,8 @@ func New(file *calibration.File, options ...Option) (*Dispatcher, error) {
 }
 
 func newDispatcher(options []Option) *Dispatcher {
-	d := &Dispatcher{now: time.Now, thermal: "unknown", cases: map[caseKey]*Case{}, releases: map[*func()]struct{}{}}
+	d := &Dispatcher{now: time.Now, thermal: "unknown", cases: map[caseKey]*Case{},
+		operations: map[caseKey]*Operation{}, releases: map[*func()]struct{}{}}
 	for _, option := range options {
 		option(d)
 	}
@@ -178,10 +181,14 @@ func (d *Dispatcher) swap(e entry) {
 	d.rebuild()
 }
 
-// rebuild gives every case a table for the present calibration and policies. The caller holds the lock.
+// rebuild gives every case a table for the present calibration and policies, and every operation what it goes by. The caller
+// holds the lock.
 func (d *Dispatcher) rebuild() {
 	for _, c := range d.cases {
 		c.table.Store(d.newTable(c))
+	}
+	for _, o := range d.operations {
+		o.present.Store(d.newOverShapes(o))
 	}
 }
 
@@ -206,20 +213,29 @@ type Case struct {
 
 // Case returns the chooser of a case, such as "fft/batch=1", among the implementations that the program has. If the
 // file's choice is not among them, the case chooses the next best implementation that is. A call of Case without names
-// stands for all implementations. An unknown name of a case is no error: such a case chooses CPU, and Explain names the
-// most similar cases.
+// stands for all implementations.
 //
-// Case builds a table and belongs where a program starts; it returns the same Case for the same arguments.
+// A case that was not measured, such as "stft/n_fft=1024,hop=256", is predicted where the calibration predicts the times of
+// the operation: the name has a value for every axis but one. An unknown name of a case is no error: such a case chooses
+// CPU, and Explain says what is wrong with the name or names the most similar cases.
+//
+// Case builds a table and belongs where a program starts: predicting one takes up to some milliseconds. Case returns the
+// same Case for the same arguments.
 func (d *Dispatcher) Case(name string, have ...string) *Case {
 	if len(have) == 0 {
 		return d.CaseOf(name, "", "", nil, nil)
 	}
-	have = slices.Clone(have)
-	slices.Sort(have)
-	have = slices.Compact(have)
-	return d.CaseOf(name, "", fmt.Sprintf("%q", have), have, func(implementation string) bool {
-		return slices.Contains(have, implementation)
-	})
+	key, have, has := among(have)
+	return d.CaseOf(name, "", key, have, has)
+}
+
+// among returns a key for the implementations that a program has, these sorted and once each, and what reports whether the
+// program has one.
+func among(have []string) (key string, names []string, has func(implementation string) bool) {
+	names = slices.Clone(have)
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return fmt.Sprintf("%q", names), names, func(implementation string) bool { return slices.Contains(names, implementation) }
 }
 
 // CaseOf is Case for a program that does not look for an implementation before the implementation may be chosen. has
@@ -247,20 +263,21 @@ func (d *Dispatcher) CaseOf(name, instead, key string, names []string, has func(
 	return c
 }
 
-// caseKey tells one Case from another.
+// caseKey tells one Case from another, and one Operation.
 type caseKey struct{ name, have string }
 
 // Choose returns the name of the implementation to use at a size, in units of the case's axis. Beyond the measured
 // sizes the nearest segment decides. Choose waits for nothing, allocates nothing and takes a few nanoseconds. It takes
-// longer only while SetGPUWait says that the GPU is busy, because it then predicts times.
+// longer while SetGPUWait says that the GPU is busy, because it then predicts times, and in a case that is predicted along
+// the length of a Fourier transform, because times jump from each length to the next: see [Operation.ChooseShape].
 func (c *Case) Choose(size int) string {
 	t := c.table.Load()
 	if t == nil {
 		return CPU
 	}
 	chosen := t.at(size)
-	if chosen.relief != nil && chosen.relief.faster(size) {
-		return chosen.relief.implementation
+	if chosen.depends != nil {
+		return chosen.depends.choose(size)
 	}
 	return chosen.implementation
 }

@@ -8,22 +8,26 @@ import (
 	"crossover/calibration"
 )
 
-// Explanation gives the reason for an answer of Choose.
+// Explanation gives the reason for an answer of Choose or ChooseShape.
 type Explanation struct {
-	Case           string
+	Case           string // or the operation, if its ChooseShape was asked and no measured case decides
 	Size           int
 	Unit           string // of Size: "samples"; "" where the case is not known
+	Shape          string // "n=480 batch=64" where Case is an operation, which has no Size
 	Implementation string // what Choose answers
 	Reason         string // the rule that decided, in one clause
+	Answer         Answer // what the choice rests on
 
-	// From and To are the first and the last size of the segment that Size falls into, both 0 where none was measured.
+	// From and To are the first and the last size of the segment that Size falls into, both 0 where there is none.
 	From, To int
-	// Interval is the 95 % confidence interval of From, nil where From is not a threshold.
+	// Interval is the 95 % confidence interval of From, nil where From is not a threshold that was measured.
 	Interval *calibration.Interval
 	// MeasuredFrom and MeasuredTo bound the measured sizes, both 0 where none was measured.
 	MeasuredFrom, MeasuredTo int
-	// BeyondRange is set where Size lies outside the measured sizes, so that the nearest segment was taken.
+	// BeyondRange is set where Size, or the shape, lies outside of what was measured, so that the nearest decides.
 	BeyondRange bool
+	// Prediction says how good predictions are, nil where the choice was not predicted.
+	Prediction *Prediction
 
 	Host      string        // the host whose calibration decides; "" without one
 	Simulated bool          // computed from a model, not measured
@@ -37,17 +41,18 @@ func (c *Case) Explain(size int) Explanation {
 	if t == nil {
 		t = cpuTable(c.name, entry{fallback: noCalibration}, noCalibration, time.Now)
 	}
+	return t.explain(size)
+}
+
+func (t *table) explain(size int) Explanation {
 	chosen := t.at(size)
-	e := Explanation{
-		Case:           t.name,
-		Size:           size,
-		Implementation: chosen.implementation,
-		Reason:         chosen.reason,
-		Fallback:       t.entry.fallback,
+	e := Explanation{Implementation: chosen.implementation, Reason: chosen.reason, Answer: Unknown}
+	by, jumps := chosen.depends.(*along)
+	if jumps {
+		e = by.explain(size)
+		e.Reason += chosen.reason
 	}
-	if chosen.gpu {
-		e.considerWait(chosen, time.Duration(t.gpuWait.Load()))
-	}
+	e.Case, e.Size, e.Shape = t.name, size, ""
 	if s := chosen.segment; s != nil {
 		e.From, e.To = s.From, s.To
 		if s.Interval != nil {
@@ -60,36 +65,157 @@ func (c *Case) Explain(size int) Explanation {
 		e.MeasuredFrom, e.MeasuredTo = r.Axis.From, r.Axis.To
 		e.BeyondRange = size < r.Axis.From || size > r.Axis.To
 	}
-	if h := t.entry.host; h != nil {
-		e.Host, e.Simulated = h.ID, h.Simulated
-		created := h.Created
-		if t.recorded != nil {
-			created = h.RunOf(t.recorded).Created
-		}
-		e.Age = max(0, t.now().Sub(created))
+	switch {
+	case jumps || chosen.segment == nil || chosen.implementation == CPU:
+	case t.line != nil:
+		e.isPredicted(t.line.of, t.line.beyond(), t.line.passed(size, chosen.implementation, t.obstacles))
+	case e.BeyondRange:
+		e.Answer = Beyond
+	default:
+		e.Answer = Measured
+	}
+	if chosen.gpu {
+		r, _ := chosen.depends.(*relief)
+		e.considerWait(r, chosen.implementation, time.Duration(t.gpuWait.Load()))
+	}
+	e.describe(t.entry, t.recorded, t.now)
+	return e
+}
+
+// isPredicted notes that an implementation was chosen by a surface. beyond says which values lie outside of what was
+// measured, and passed lists the implementations that are predicted to be faster and cannot be used.
+func (e *Explanation) isPredicted(p *predicted, beyond, passed string) {
+	reason := "predicted to be the fastest"
+	if passed != "" {
+		reason = "predicted to be the next best, as " + passed
+	}
+	e.Prediction = p.prediction()
+	e.Answer = Predicted
+	if beyond != "" {
+		e.BeyondRange = true
+		beyond = "; " + beyond
+	}
+	if e.BeyondRange {
+		e.Answer = Beyond
+	}
+	e.Reason = reason + p.basis() + beyond + e.Reason
+}
+
+// describe says whose calibration decides. recorded is the case, nil where it is none.
+func (e *Explanation) describe(by entry, recorded *calibration.Case, now func() time.Time) {
+	e.Fallback = by.fallback
+	h := by.host
+	if h == nil {
+		return
+	}
+	e.Host, e.Simulated = h.ID, h.Simulated
+	created := h.Created
+	if recorded != nil {
+		created = h.RunOf(recorded).Created
+	}
+	e.Age = max(0, now().Sub(created))
+}
+
+// explain says why an implementation is chosen at a shape. The case is left out where the surface decides.
+func (s *shapes) explain(shape []int) Explanation {
+	if wrong := s.wrong(shape); wrong != "" {
+		return Explanation{Implementation: CPU, Reason: wrong, Answer: Unknown}
+	}
+	answer := s.answer(shape)
+	if answer >= firstLine && answer != nothing {
+		l := s.lines[answer-firstLine]
+		return l.chooser.Load().Explain(l.size(shape))
+	}
+	if answer == nothing {
+		return Explanation{Implementation: CPU, Reason: "nothing on record can be used: " + s.passed(-1, shape), Answer: Unknown}
+	}
+	e := Explanation{Implementation: s.of.Surface.Implementations[answer].Name}
+	e.isPredicted(s.of, s.of.beyond(shape), s.passed(answer, shape))
+	if s.of.onGPU[answer] {
+		e.considerWaitAt(s, s.relief(answer, shape))
 	}
 	return e
 }
 
-// considerWait explains how a wait for the GPU changes the choice.
-func (e *Explanation) considerWait(chosen *choice, wait time.Duration) {
+// passed lists the implementations that are predicted to be faster at a shape and cannot be used.
+func (s *shapes) passed(chosen int, shape []int) string {
+	obstacles := map[string]string{}
+	s.b.d.mu.Lock()
+	defer s.b.d.mu.Unlock()
+	for _, name := range s.of.faster(chosen, shape) {
+		if obstacle := s.b.obstacle(name); obstacle != "" {
+			obstacles[name] = obstacle
+		}
+	}
+	return listed(obstacles)
+}
+
+// passed lists the implementations that are predicted to be faster at a size and have one of the obstacles.
+func (l *line) passed(size int, chosen string, obstacles map[string]string) string {
+	passed := map[string]string{}
+	shape := l.shape(size)
+	for _, name := range l.of.faster(l.of.index(chosen), shape[:len(l.of.Axes)]) {
+		if obstacle := obstacles[name]; obstacle != "" {
+			passed[name] = obstacle
+		}
+	}
+	return listed(passed)
+}
+
+// wrong says in one clause why the operation has no such shape, "" where it has.
+func (s *shapes) wrong(shape []int) string {
+	if len(shape) != len(s.of.Axes) {
+		return fmt.Sprintf("a shape of %s has %d values: %s", s.of.Name, len(s.of.Axes), s.of.axisNames())
+	}
+	for i, v := range shape {
+		if v < 1 {
+			return fmt.Sprintf("%s is %d (want at least 1)", s.of.Axes[i].Name, v)
+		}
+	}
+	return ""
+}
+
+// explain says why an implementation is chosen at a size.
+func (a *along) explain(size int) Explanation {
+	shape := a.shape(size)
+	e := a.shapes.explain(shape[:len(a.of.Axes)])
+	if e.Case != "" {
+		e.Reason += " on the line " + e.Case
+		e.From, e.To, e.Interval = 0, 0, nil // of another axis
+	}
+	return e
+}
+
+// considerWait explains how a wait for the GPU changes the choice of an implementation on it. r is nil where nothing is known
+// of the times.
+func (e *Explanation) considerWait(r *relief, onGPU string, wait time.Duration) {
 	if wait <= 0 {
 		return
 	}
-	if chosen.relief == nil {
+	if r == nil {
 		e.Reason += fmt.Sprintf("; the GPU is busy for %v, but the calibration has no cost to predict by", wait)
 		return
 	}
-	gpu := seconds(predict(&chosen.relief.gpu, e.Size))
-	cpu := seconds(predict(&chosen.relief.cpu, e.Size))
-	if chosen.relief.cheaper(e.Size, wait) {
-		e.Implementation = chosen.relief.implementation
+	e.weigh(wait, r.gpu(e.Size), r.cpu(e.Size), onGPU, r.implementation)
+}
+
+// considerWaitAt is considerWait at a shape.
+func (e *Explanation) considerWaitAt(s *shapes, r shapeRelief) {
+	if wait := time.Duration(s.b.d.gpuWait.Load()); wait > 0 && r.cpu != nothing {
+		e.weigh(wait, r.gpuSeconds, r.cpuSeconds, e.Implementation, s.of.Surface.Implementations[r.cpu].Name)
+	}
+}
+
+// weigh explains how a wait for the GPU changes the choice, by the predicted seconds there and on the CPU.
+func (e *Explanation) weigh(wait time.Duration, there, here float64, onGPU, onCPU string) {
+	if wait.Seconds()+there > here {
+		e.Implementation = onCPU
 		e.Reason = fmt.Sprintf("the GPU is busy for %v, and with %v there for %s that exceeds %v here",
-			wait, gpu, chosen.implementation, cpu)
+			wait, seconds(there), onGPU, seconds(here))
 		return
 	}
 	e.Reason += fmt.Sprintf("; the GPU is busy for %v, but with %v there that is within %v for %s",
-		wait, gpu, cpu, chosen.relief.implementation)
+		wait, seconds(there), seconds(here), onCPU)
 }
 
 // seconds turns a prediction into a duration with about three digits.
@@ -105,7 +231,12 @@ func seconds(s float64) time.Duration {
 // String puts the explanation into one sentence.
 func (e Explanation) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s at %d", e.Case, e.Size)
+	switch {
+	case e.Shape != "":
+		fmt.Fprintf(&b, "%s at %s", e.Case, e.Shape)
+	default:
+		fmt.Fprintf(&b, "%s at %d", e.Case, e.Size)
+	}
 	if e.Unit != "" {
 		b.WriteString(" " + e.Unit)
 	}
@@ -116,10 +247,10 @@ func (e Explanation) String() string {
 	if e.Interval != nil {
 		fmt.Fprintf(&b, ", its threshold within %d to %d at 95 %%", e.Interval.Low, e.Interval.High)
 	}
-	if e.BeyondRange {
+	if e.BeyondRange && e.MeasuredTo > 0 && (e.Size < e.MeasuredFrom || e.Size > e.MeasuredTo) {
 		fmt.Fprintf(&b, "; beyond the measured range, %d to %d", e.MeasuredFrom, e.MeasuredTo)
 	}
-	if e.To > 0 {
+	if e.To > 0 || e.Answer != Unknown {
 		how := "measured on"
 		if e.Simulated {
 			how = "simulated for"

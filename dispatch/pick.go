@@ -18,6 +18,12 @@ type entry struct {
 	host     *calibration.Host // nil where there is none
 	fallback string            // why it is not that of this host, "" if it is
 	otherGPU bool              // its GPU is not the one of this host, so its GPU thresholds do not hold here
+
+	predicted map[*calibration.Operation]*predicted // of the host's operations, those that were needed; under the lock
+}
+
+func newEntry(h *calibration.Host) entry {
+	return entry{host: h, predicted: map[*calibration.Operation]*predicted{}}
 }
 
 // find returns a case of the entry, nil where it has none of that name.
@@ -28,6 +34,16 @@ func (e entry) find(name string) *calibration.Case {
 	for i := range e.host.Cases {
 		if e.host.Cases[i].Name == name {
 			return &e.host.Cases[i]
+		}
+	}
+	return nil
+}
+
+// measured returns the case that was measured on a line, nil where none was, or where it does not decide.
+func (e entry) measured(l *line) *calibration.Case {
+	for i := range e.host.Cases {
+		if c := &e.host.Cases[i]; l.is(c) && decided(c) {
+			return c
 		}
 	}
 	return nil
@@ -106,7 +122,7 @@ func (d *Dispatcher) pick(candidates []candidate) (entry, error) {
 		switch likeness, reason := d.host.Compare(c.facts, c.id == id); likeness {
 		case host.Same:
 			h, err := c.host()
-			return entry{host: h}, err
+			return newEntry(h), err
 		case host.Other:
 		default:
 			matches = append(matches, near{c, likeness, reason})
@@ -128,11 +144,10 @@ func (d *Dispatcher) pick(candidates []candidate) (entry, error) {
 		name = "of that name"
 	}
 	h, err := best.candidate.host()
-	return entry{
-		host:     h,
-		fallback: fmt.Sprintf("%s, so the near match %s stands in: %s", missing, name, best.reason),
-		otherGPU: d.host.GPU != best.facts.GPU && !d.host.SameGPU(best.facts),
-	}, err
+	e := newEntry(h)
+	e.fallback = fmt.Sprintf("%s, so the near match %s stands in: %s", missing, name, best.reason)
+	e.otherGPU = d.host.GPU != best.facts.GPU && !d.host.SameGPU(best.facts)
+	return e, err
 }
 
 // othersThan says which hosts are in a file that has no entry for this host.

@@ -21,8 +21,12 @@ type table struct {
 	name     string
 	entry    entry
 	recorded *calibration.Case // nil if the entry has no such case
-	gpuWait  *atomic.Int64
-	now      func() time.Time
+	line     *line             // that is predicted, nil for a case that was measured
+
+	// obstacles are those of the implementations that would be chosen on the line if they could be used, by name.
+	obstacles map[string]string
+	gpuWait   *atomic.Int64
+	now       func() time.Time
 }
 
 // at returns the choice for a size. Sizes beyond the measured range get the first or the last choice.
@@ -38,31 +42,39 @@ func (t *table) at(size int) *choice {
 type choice struct {
 	implementation string
 	gpu            bool
-	relief         *relief              // what to take while the GPU is busy; nil for no change
+	depends        decider              // what else decides; nil where nothing does
 	segment        *calibration.Segment // nil where no segment was measured
 	reason         string               // one clause
 }
 
+// decider decides between implementations by the size, anew at every call. It allocates nothing.
+type decider interface{ choose(size int) string }
+
 // relief is the CPU implementation that may be faster than waiting for a busy GPU.
 type relief struct {
+	busy           string // the implementation on the GPU
 	implementation string
-	gpu, cpu       calibration.Cost
-	wait           *atomic.Int64 // nanoseconds
+	gpu, cpu       func(size int) float64 // predicted seconds of a call
+	wait           *atomic.Int64          // nanoseconds
 }
 
-// faster reports whether the wait and the GPU's predicted time exceed the CPU's predicted time.
-func (r *relief) faster(size int) bool {
-	wait := time.Duration(r.wait.Load())
-	return wait > 0 && r.cheaper(size, wait)
+func (r *relief) choose(size int) string {
+	if wait := time.Duration(r.wait.Load()); wait > 0 && r.cheaper(size, wait) {
+		return r.implementation
+	}
+	return r.busy
 }
 
+// cheaper reports whether the wait and the GPU's predicted time exceed the CPU's predicted time.
 func (r *relief) cheaper(size int, wait time.Duration) bool {
-	return wait.Seconds()+predict(&r.gpu, size) > predict(&r.cpu, size)
+	return wait.Seconds()+r.gpu(size) > r.cpu(size)
 }
 
-// predict returns the modelled time of one call in seconds.
-func predict(c *calibration.Cost, size int) float64 {
-	return c.FixedSeconds + c.SizeSeconds*math.Pow(float64(max(size, 0)), c.Exponent)
+// modelled returns the predicted seconds of a call by the model of a measured case.
+func modelled(c *calibration.Cost) func(size int) float64 {
+	return func(size int) float64 {
+		return c.FixedSeconds + c.SizeSeconds*math.Pow(float64(max(size, 0)), c.Exponent)
+	}
 }
 
 // cpuTable is the table of an unknown case.
@@ -73,12 +85,9 @@ func cpuTable(name string, e entry, reason string, now func() time.Time) *table 
 // newTable builds the table of a case for the present calibration and policies. The caller holds the lock.
 func (d *Dispatcher) newTable(c *Case) *table {
 	name := c.name
-	recorded := d.entry.find(name)
-	if recorded == nil && c.instead != "" {
-		recorded = d.entry.find(c.instead)
-	}
-	t := &table{name: name, entry: d.entry, recorded: recorded, gpuWait: &d.gpuWait, now: d.now}
-	b := builder{d: d, names: c.names, has: c.has, recorded: recorded}
+	from := d.sourceOf(c)
+	t := &table{name: name, entry: d.entry, recorded: from.recorded, line: from.line, gpuWait: &d.gpuWait, now: d.now}
+	b := builder{d: d, names: c.names, has: c.has, recorded: from.recorded}
 
 	forced, refused := b.forced(name)
 	switch {
@@ -86,25 +95,89 @@ func (d *Dispatcher) newTable(c *Case) *table {
 		t.choices = []choice{{implementation: CPU, reason: fmt.Sprintf("%q is no name of a case: it has a control character", name)}}
 	case forced != "":
 		t.choices = []choice{{implementation: forced, reason: b.d.forcedBy()}}
-	case recorded == nil:
+	case from.wrong != nil:
+		t.choices = []choice{{implementation: CPU, reason: from.wrong.Error()}}
+	case from.recorded == nil:
 		t.choices = []choice{{implementation: CPU, reason: d.unknown(name)}}
-	case len(recorded.Segments) == 0:
-		t.choices = []choice{{implementation: CPU, reason: withReason("the measurements do not decide", recorded.Reason)}}
+	case from.line != nil && from.line.jumps():
+		t.choices = []choice{{depends: &along{from.line, d.newShapes(from.line.of, c.names, c.has)}}}
+	case from.line != nil:
+		t.choices, t.obstacles = b.predict(from.line)
+	case len(from.recorded.Segments) == 0:
+		t.choices = []choice{{implementation: CPU, reason: withReason("the measurements do not decide", from.recorded.Reason)}}
 	default:
-		for i := range recorded.Segments {
-			segment := &recorded.Segments[i]
-			t.choices = append(t.choices, b.choose(segment))
-			if i > 0 {
-				t.thresholds = append(t.thresholds, segment.From)
-			}
+		for i := range from.recorded.Segments {
+			t.choices = append(t.choices, b.choose(&from.recorded.Segments[i]))
 		}
 	}
+	for i := range t.choices[1:] {
+		t.thresholds = append(t.thresholds, t.choices[1+i].segment.From)
+	}
+	note := ""
 	if refused != "" {
-		for i := range t.choices {
-			t.choices[i].reason += "; " + refused
-		}
+		note = "; " + refused
+	}
+	if from.line != nil {
+		note += from.line.of.note(name)
+	}
+	for i := range t.choices {
+		t.choices[i].reason += note
 	}
 	return t
+}
+
+// source is what a case goes by: what was measured on its line, or what is predicted for it.
+type source struct {
+	recorded *calibration.Case // nil where nothing is known; where the line is predicted, what is known of it
+	line     *line             // nil where it is not predicted
+	wrong    error             // what is wrong with the name, if that is why nothing is known
+}
+
+// sourceOf returns what a case goes by. What was measured comes before what is predicted, and data in the placement of the
+// case before data in caller memory.
+func (d *Dispatcher) sourceOf(c *Case) source {
+	operation, fixed, placement := splitName(c.name)
+	recorded := d.entry.find(c.name)
+	if decided(recorded) {
+		return source{recorded: recorded}
+	}
+	predicted := d.predictedSource(operation, placement, fixed)
+	if predicted.recorded != nil {
+		return predicted
+	}
+	if recorded == nil && c.instead != "" {
+		recorded = d.entry.find(c.instead)
+	}
+	if placement == shared && !decided(recorded) {
+		inCaller := d.predictedSource(operation, caller, fixed)
+		if inCaller.recorded != nil || predicted.wrong == nil {
+			predicted = inCaller
+		}
+	}
+	if recorded != nil && (predicted.recorded == nil || decided(recorded)) {
+		return source{recorded: recorded}
+	}
+	return predicted
+}
+
+// decided reports whether a case says what to choose.
+func decided(c *calibration.Case) bool { return c != nil && len(c.Segments) > 0 }
+
+// predictedSource returns what the operation's surface in a placement says of a line. Where the line was measured under
+// another name, as with the axes in another order, that counts.
+func (d *Dispatcher) predictedSource(operation, placement string, fixed []string) source {
+	p := d.predictedFor(operation, placement)
+	if p == nil {
+		return source{}
+	}
+	l, err := newLine(p, fixed)
+	if err != nil {
+		return source{wrong: err}
+	}
+	if measured := d.entry.measured(l); measured != nil {
+		return source{recorded: measured}
+	}
+	return source{recorded: l.described(), line: l}
 }
 
 // unknown says why the calibration has no case of a name.
@@ -181,7 +254,7 @@ func (b *builder) choose(s *calibration.Segment) choice {
 		c.implementation = name
 		if b.onGPU(name) {
 			c.gpu = true
-			c.relief = b.reliefFor(name, names[i+1:])
+			c.depends = b.reliefFor(name, names[i+1:])
 		}
 		break
 	}
@@ -219,19 +292,26 @@ func (b *builder) obstacle(name string) string {
 
 // reliefFor returns the first CPU implementation among the next ones. It returns nil if there is none or if the record
 // lacks the costs.
-func (b *builder) reliefFor(gpu string, next []string) *relief {
-	onGPU := b.implementation(gpu)
-	for _, name := range next {
-		if b.onGPU(name) || b.obstacle(name) != "" {
-			continue
-		}
-		onCPU := b.implementation(name)
-		if onGPU.Cost == nil || onCPU.Cost == nil {
-			return nil
-		}
-		return &relief{implementation: name, gpu: *onGPU.Cost, cpu: *onCPU.Cost, wait: &b.d.gpuWait}
+func (b *builder) reliefFor(gpu string, next []string) decider {
+	name := b.firstOnCPU(next)
+	if name == "" {
+		return nil
 	}
-	return nil
+	onGPU, onCPU := b.implementation(gpu), b.implementation(name)
+	if onGPU.Cost == nil || onCPU.Cost == nil {
+		return nil
+	}
+	return &relief{busy: gpu, implementation: name, gpu: modelled(onGPU.Cost), cpu: modelled(onCPU.Cost), wait: &b.d.gpuWait}
+}
+
+// firstOnCPU returns the first of some implementations that runs on the CPU and can be used, "" where there is none.
+func (b *builder) firstOnCPU(names []string) string {
+	for _, name := range names {
+		if !b.onGPU(name) && b.obstacle(name) == "" {
+			return name
+		}
+	}
+	return ""
 }
 
 func (b *builder) onGPU(name string) bool { return b.implementation(name).Processor == "gpu" }

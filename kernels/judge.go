@@ -112,6 +112,23 @@ func judge(by Judge, tensors []Tensor, a *Args, want []float64) float64 {
 	return worst
 }
 
+// numbers returns the outputs of a call as numbers of a reference, one output after the other.
+func numbers(tensors []Tensor, a *Args) []float64 {
+	var all []float64
+	for i, t := range tensors {
+		switch {
+		case t.Role == In:
+		case t.Type == Float64:
+			all = append(all, Float64s(a[i])...)
+		default:
+			for _, word := range a[i] {
+				all = append(all, number(t.Type, word))
+			}
+		}
+	}
+	return all
+}
+
 func judgeOne(by Judge, t Tensor, got []float32, want []float64) float64 {
 	if t.Type == Float64 {
 		got = rounded(Float64s(got))

@@ -48,6 +48,9 @@ type Axis struct {
 	// Round returns the size nearest to n that the operation takes and that people use, such as an FFT length without large
 	// prime factors. It is nil if the operation takes every size.
 	Round func(n int) int
+
+	// Usual are values that many programs have, ascending. A sweep over all shapes measures more of them.
+	Usual []int
 }
 
 // Nearest returns the size on the axis nearest to n, which is in [Min, Max].
@@ -124,6 +127,9 @@ type Case struct {
 	// Placement says where the data of the case's calls lie.
 	Placement Placement
 
+	// Shape returns the shape that a size stands for, where the case is that of a Space; it is nil for a line.
+	Shape func(size int) []int
+
 	// Work returns what a call has to do at a size by the algorithm of a variant: see [Op].
 	Work func(size int, variant string) Work
 
@@ -165,6 +171,9 @@ type Call struct {
 	Run func() error
 	// Output returns the words of all outputs that the last Run computed, in the order of Problem.Reference.
 	Output func() []float32
+	// Numbers returns the last output as numbers of a reference, so that the outputs of others can be compared with it. It
+	// may be nil.
+	Numbers func() []float64
 	// Error returns how far the outputs of the last Run are from the reference, by the operation's own measure. If Error is
 	// nil, the measure is RelativeError of Output.
 	Error func(want []float64) float64

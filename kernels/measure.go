@@ -149,7 +149,7 @@ func (p *problem[P]) Bind(implementation string) (Call, error) {
 	if g, ok := r.(gpuRunner); ok {
 		return c.onGPU(g)
 	}
-	return Call{Run: c.run, Error: c.err, Output: c.output, Close: plan.Close}, nil
+	return Call{Run: c.run, Error: c.err, Output: c.output, Numbers: c.numbers, Close: plan.Close}, nil
 }
 
 // call is one implementation bound to a problem.
@@ -175,6 +175,9 @@ func (c *call[P]) output() []float32 {
 	return out
 }
 
+// numbers returns the outputs as numbers of a reference.
+func (c *call[P]) numbers() []float64 { return numbers(c.tensors, &c.args) }
+
 // err returns how far the outputs are from the reference.
 func (c *call[P]) err(want []float64) float64 { return c.op.Error(c.tensors, &c.args, want) }
 
@@ -190,7 +193,7 @@ func (c *call[P]) onGPU(g gpuRunner) (Call, error) {
 		return c.resident()
 	}
 	return Call{
-		Run: c.run, Error: c.err, Output: c.output, Close: c.plan.Close,
+		Run: c.run, Error: c.err, Output: c.output, Numbers: c.numbers, Close: c.plan.Close,
 		GPU: &GPUCall{
 			Submit:   func() error { return l.SubmitOn(c.data()) },
 			Wait:     func() error { return l.WaitOn(c.data()) },

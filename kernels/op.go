@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"crossover/calibration/surface"
 	"crossover/dispatch"
 )
 
@@ -50,9 +51,17 @@ type Op[P any] struct {
 	// that any implementation moves.
 	Work func(s Shape, variant string) Work
 
-	// Judged returns the line whose thresholds decide a call, as an index of Lines, and the size of the call on the line's
-	// axis. If Judged is nil, the line through the shape along the axis of the first line decides. That line need not have
-	// been measured.
+	// Features are what a prediction of times looks at beside the logarithm of each axis: products of axes that work grows
+	// with, factors of a length.
+	Features []surface.Feature
+
+	// Draw returns the shape at a point of the unit cube, for sweeps over all shapes, and the zero Shape where that is
+	// none. Where it is nil each axis goes from Min to Max in equal factors, half of the shapes with one of its Usual values.
+	Draw func(at []float64) Shape
+
+	// Judged returns the line whose thresholds decide a call if the calibration predicts nothing at its shape, as an index of
+	// Lines, and the size of the call on the line's axis. It is for operations whose calls differ in several axes. If Judged
+	// is nil, the line through the shape along the axis of the first line decides. That line need not have been measured.
 	Judged func(p P, s Shape) (line, size int)
 
 	// By lists the implementations. A program without measurements prefers them in this order.

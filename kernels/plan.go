@@ -55,6 +55,8 @@ type Plan[P any] struct {
 	failed  []error
 	retries uint64 // of the dispatcher, when failed was last cleared
 	choices []choice
+	caller  *dispatch.Operation // for data in caller memory; nil until a call needs it
+	shared  *dispatch.Operation
 	args    Args
 	placed  Placement // of the data of the last call
 
@@ -154,18 +156,34 @@ func (p *Plan[P]) choose(s Shape) int {
 	if now := p.dispatcher.Retries(); now != p.retries {
 		p.retries = now
 		clear(p.failed)
-		p.choices, p.refusals = p.choices[:0], p.refusals[:0]
+		p.refusals = p.refusals[:0]
+		p.forgetChoices()
 	}
-	c, size := p.choice(s)
-	p.placed = c.placement
-	name := c.of.Choose(size)
+	p.placed = p.placement()
+	if p.op.Judged != nil {
+		if i := p.named(p.operation(p.placed).ChooseShape(s[:len(p.op.Axes)]...)); i >= 0 {
+			return i
+		}
+	}
+	c, size := p.choiceIn(s, p.placed)
+	if i := p.named(c.of.Choose(size)); i >= 0 {
+		return i
+	}
+	return p.preferred(c.line, 0)
+}
+
+// named returns the implementation of a name, or −1 if there is none.
+func (p *Plan[P]) named(name string) int {
 	for i := range p.makers {
 		if p.makers[i].Name == name {
 			return i
 		}
 	}
-	return p.preferred(c.line, 0)
+	return -1
 }
+
+// forgetChoices makes the plan ask the dispatcher anew, because other implementations have failed than before.
+func (p *Plan[P]) forgetChoices() { p.choices, p.caller, p.shared = p.choices[:0], nil, nil }
 
 // refusedBy returns the implementations that refused a shape, a bit each. It returns 0 for a shape that the plan does not
 // remember.
@@ -184,7 +202,7 @@ func (p *Plan[P]) unrefused(i int, s Shape, refused uint64) int {
 	if i < 0 || refused>>i&1 == 0 {
 		return i
 	}
-	c, _ := p.choice(s)
+	c, _ := p.choiceIn(s, p.placed)
 	return p.preferred(c.line, refused)
 }
 
@@ -278,7 +296,7 @@ func (p *Plan[P]) missing(i, line int) error {
 // fail closes an implementation, leaves it out of later choices, and reports it to the dispatcher.
 func (p *Plan[P]) fail(i int, err error) {
 	p.failed[i] = err
-	p.choices = p.choices[:0]
+	p.forgetChoices()
 	if r, ok := p.held.runners[i].(interface{ Close() }); ok {
 		r.Close()
 	}
@@ -286,16 +304,7 @@ func (p *Plan[P]) fail(i int, err error) {
 	p.dispatcher.Failed(p.makers[i].Name, err)
 }
 
-// choice returns the dispatcher's case for the call under way, and the size on its axis.
-func (p *Plan[P]) choice(s Shape) (*choice, int) {
-	placement := Caller
-	if gpu.AnyShared() {
-		placement = p.placement()
-	}
-	return p.choiceIn(s, placement)
-}
-
-// choiceIn is choice for data in the given placement.
+// choiceIn returns the dispatcher's case for a call with its data in the given placement, and the size on its axis.
 func (p *Plan[P]) choiceIn(s Shape, placement Placement) (*choice, int) {
 	line, size, through := -1, s[p.axis], s
 	through[p.axis] = 0
@@ -327,12 +336,30 @@ func (p *Plan[P]) newChoice(line int, s Shape, placement Placement) *dispatch.Ca
 	}
 	measured := name // the case in caller memory, which decides if the file lacks the placement
 	name = placed(name, p.op.Name, placement)
+	names, has := p.has(line)
+	return p.dispatcher.CaseOf(name, measured, p.key(line), names, has)
+}
+
+// operation returns the dispatcher's choices at all shapes of the operation, with data in the given placement.
+func (p *Plan[P]) operation(placement Placement) *dispatch.Operation {
+	of := &p.caller
+	if placement == Shared {
+		of = &p.shared
+	}
+	if *of == nil {
+		names, has := p.has(-1)
+		*of = p.dispatcher.OperationOf(placed(p.op.Name, p.op.Name, placement), p.key(-1), names, has)
+	}
+	return *of
+}
+
+// has returns the names of the implementations, and what reports whether one can run here on a line and has not failed.
+func (p *Plan[P]) has(line int) (names []string, has func(implementation string) bool) {
 	makers, op, failed := p.makers, p.op, slices.Clone(p.failed)
-	var names []string
 	for i := range makers {
 		names = append(names, makers[i].Name)
 	}
-	return p.dispatcher.CaseOf(name, measured, p.key(line), names, func(implementation string) bool {
+	return names, func(implementation string) bool {
 		for i := range makers {
 			if makers[i].Name != implementation || failed[i] != nil {
 				continue
@@ -343,7 +370,7 @@ func (p *Plan[P]) newChoice(line int, s Shape, placement Placement) *dispatch.Ca
 			return makers[i].Missing() == nil
 		}
 		return false
-	})
+	}
 }
 
 // key is equal for plans of one operation that have the same implementations. Such plans share the dispatcher's cases.
@@ -359,6 +386,9 @@ func (p *Plan[P]) key(line int) string {
 
 // placement returns the placement of the current call: shared if all of its data lie in shared memory, and otherwise caller.
 func (p *Plan[P]) placement() Placement {
+	if !gpu.AnyShared() {
+		return Caller
+	}
 	for _, g := range p.backends.GPUs {
 		if d := g.Opened(); d != nil && inShared(d, &p.args) {
 			return Shared
@@ -396,6 +426,11 @@ func (p *Plan[P]) Explain(s Shape) dispatch.Explanation { return p.ExplainIn(s, 
 
 // ExplainIn is [Plan.Explain] for data in the given placement.
 func (p *Plan[P]) ExplainIn(s Shape, placement Placement) dispatch.Explanation {
+	if p.op.Judged != nil {
+		if e := p.operation(placement).ExplainShape(s[:len(p.op.Axes)]...); e.Answer != dispatch.Unknown {
+			return e
+		}
+	}
 	c, size := p.choiceIn(s, placement)
 	return c.of.Explain(size)
 }

@@ -20,9 +20,21 @@ func NewProgram[P, T any](build func(d *dispatch.Dispatcher, p P) (T, error), ca
 	}
 }
 
-// Listed returns an operation's entry in the catalogue: a function that returns the cases on given backends. These cases
-// have a [Program], for [Case.WithPrograms].
-func Listed[P any](op *Op[P], program Program[P]) func(b *Backends) []Case {
+// Listed returns an operation's entry in the catalogue. Its cases have a [Program], for [Case.WithPrograms].
+func Listed[P any](op *Op[P], program Program[P]) Listing {
+	return Listing{Name: op.Name, Axes: op.Axes, Cases: op.listed(program), Space: op.Space, Line: op.line}
+}
+
+// Listing is an operation of the catalogue.
+type Listing struct {
+	Name  string
+	Axes  []Axis
+	Cases func(b *Backends) []Case                       // one for each line
+	Space func(b *Backends, placement Placement) *Space  // nil where the operation has a single axis
+	Line  func(b *Backends, fixed []Param) (Case, error) // along the axis that is not fixed
+}
+
+func (op *Op[P]) listed(program Program[P]) func(b *Backends) []Case {
 	return func(b *Backends) []Case {
 		cases := op.Cases(b)
 		for i := range cases {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"crossover/calibration/surface"
 	"crossover/kernels"
 	"crossover/pool"
 )
@@ -29,10 +30,11 @@ const (
 // Op declares the operation. It is measured with a low-pass at 1000 Hz for a sample rate of 22 050 Hz, whatever the sample
 // rate of the recording, so that the work is always the same.
 var Op = kernels.Declare(kernels.Op[Coefficients]{
-	Name:    "biquad",
-	Formula: "y = b0·x + s1, s1 ← b1·x − a1·y + s2, s2 ← b2·x − a2·y; Butterworth low-pass, 1000 Hz at 22 050 Hz",
-	Source:  "https://ccrma.stanford.edu/~jos/filters/Transposed_Direct_Forms.html",
-	Axes:    axes,
+	Name:     "biquad",
+	Formula:  "y = b0·x + s1, s1 ← b1·x − a1·y + s2, s2 ← b2·x − a2·y; Butterworth low-pass, 1000 Hz at 22 050 Hz",
+	Source:   "https://ccrma.stanford.edu/~jos/filters/Transposed_Direct_Forms.html",
+	Axes:     axes,
+	Features: []surface.Feature{kernels.Power(1, 1)},
 	Lines: []kernels.Line{
 		longLine: oneWinner(kernels.Along(axes, "n", kernels.Param{Name: "channels", Value: 1}), "recurrence over n"),
 		wideLine: kernels.Along(axes, "channels", kernels.Param{Name: "n", Value: 512}),

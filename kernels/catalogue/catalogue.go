@@ -3,7 +3,10 @@
 package catalogue
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"crossover/kernels"
 	"crossover/kernels/biquad"
@@ -22,7 +25,7 @@ import (
 )
 
 // operations are in the order in which their cases are listed.
-var operations = []func(b *kernels.Backends) []kernels.Case{
+var operations = []kernels.Listing{
 	kernels.Listed(&elementwise.Scale, elementwise.Program(&elementwise.Scale)),
 	kernels.Listed(&elementwise.Log, elementwise.Program(&elementwise.Log)),
 	kernels.Listed(&reduce.Sum, reduce.Program),
@@ -43,7 +46,7 @@ var operations = []func(b *kernels.Backends) []kernels.Case{
 func Cases(b *kernels.Backends) []kernels.Case {
 	var cases []kernels.Case
 	for _, operation := range operations {
-		cases = append(cases, operation(b)...)
+		cases = append(cases, operation.Cases(b)...)
 	}
 	return cases
 }
@@ -53,6 +56,56 @@ func Cases(b *kernels.Backends) []kernels.Case {
 // memory of its own. Placed opens the GPUs.
 func Placed(b *kernels.Backends) []kernels.Case {
 	return withPlacements(Cases(b), b.HasGPU(), b.SeparateMemory())
+}
+
+// Spaces returns the spaces of the operations that have one, in the placements that a program's data can have: the
+// caller's memory, and shared memory where a GPU works. It opens the GPUs.
+func Spaces(b *kernels.Backends) []*kernels.Space {
+	placements := []kernels.Placement{kernels.Caller}
+	if b.HasGPU() {
+		placements = append(placements, kernels.Shared)
+	}
+	var all []*kernels.Space
+	for _, operation := range operations {
+		for _, placement := range placements {
+			space := operation.Space(b, placement)
+			if space != nil && (placement == kernels.Caller || slices.ContainsFunc(space.Case.Implementations, onGPU)) {
+				all = append(all, space)
+			}
+		}
+	}
+	return all
+}
+
+// Line returns the case that a name such as "stft/n_fft=1024,hop=256" asks for, in the placements that are worth measuring
+// on given backends: an operation, and values of all its axes but one.
+func Line(b *kernels.Backends, name string) ([]kernels.Case, error) {
+	operation, parameters, _ := strings.Cut(name, "/")
+	at := slices.IndexFunc(operations, func(l kernels.Listing) bool { return l.Name == operation })
+	if at < 0 {
+		var names []string
+		for _, l := range operations {
+			names = append(names, l.Name)
+		}
+		return nil, fmt.Errorf("%q is not an operation (there are %s)", operation, strings.Join(names, ", "))
+	}
+	var fixed []kernels.Param
+	for part := range strings.SplitSeq(parameters, ",") {
+		if part == "" {
+			continue
+		}
+		axis, value, _ := strings.Cut(part, "=")
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a value of an axis (want a whole number, such as n_fft=1024)", part)
+		}
+		fixed = append(fixed, kernels.Param{Name: axis, Value: n})
+	}
+	c, err := operations[at].Line(b, fixed)
+	if err != nil {
+		return nil, err
+	}
+	return withPlacements([]kernels.Case{c}, b.HasGPU(), b.SeparateMemory()), nil
 }
 
 // CasesHere returns [Placed] of the backends of this machine.

@@ -38,7 +38,7 @@ var places = sync.OnceValue(func() map[string]place {
 	all := map[string]place{}
 	for n, operation := range operations {
 		line := 0
-		for _, c := range operation(kernels.Here()) {
+		for _, c := range operation.Cases(kernels.Here()) {
 			for _, placement := range []kernels.Placement{kernels.Caller, kernels.Shared, kernels.Resident} {
 				all[c.Placed(placement).Name] = place{n, line}
 				line++

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"crossover/calibration/surface"
 	"crossover/kernels"
 )
 
@@ -44,6 +45,13 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Formula: "y[i] = sum over k of h[k]·x[i-k], 0 <= i < n+taps-1; the filter's transform is made before the call",
 	Source:  "A. Oppenheim and R. Schafer, Discrete-Time Signal Processing, 3rd ed., 2010, section 8.7",
 	Axes:    axes,
+	// The operations of the definition, and the length of the output, which the transform of a whole convolution pads to a
+	// power of two.
+	Features: []surface.Feature{
+		kernels.Power(1, 1),
+		{Kind: surface.Length, Weights: []float64{1, 1}, Offset: -1},
+		{Kind: surface.Padding, Weights: []float64{1, 1}, Offset: -1},
+	},
 	Lines: []kernels.Line{
 		overTaps:    kernels.Along(axes, "taps", kernels.Param{Name: "n", Value: fixedLength}),
 		overSamples: kernels.Along(axes, "n", kernels.Param{Name: "taps", Value: fixedTaps}),

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"crossover/calibration/surface"
 	"crossover/kernels"
 	"crossover/kernels/fft/launch"
 	"crossover/kernels/fft/transform"
@@ -31,12 +32,14 @@ var rowLengths = []int{1024, 4096}
 
 // Op declares the operation.
 var Op = kernels.Declare(kernels.Op[Params]{
-	Name:    "fft",
-	Formula: "X[k] = sum over j of x[j]·exp(-2πi·jk/n) for k = 0 … n/2, unscaled, of each real row x",
-	Source:  "C. Van Loan, Computational Frameworks for the Fast Fourier Transform, SIAM 1992, section 1.1",
-	Axes:    axes,
-	Lines:   lines(),
-	Params:  func(s kernels.Shape) Params { return Params{N: s[length], Batch: s[batch]} },
+	Name:     "fft",
+	Formula:  "X[k] = sum over j of x[j]·exp(-2πi·jk/n) for k = 0 … n/2, unscaled, of each real row x",
+	Source:   "C. Van Loan, Computational Frameworks for the Fast Fourier Transform, SIAM 1992, section 1.1",
+	Axes:     axes,
+	Features: features(),
+	Draw:     draw,
+	Lines:    lines(),
+	Params:   func(s kernels.Shape) Params { return Params{N: s[length], Batch: s[batch]} },
 	IO: func(_ Params, s kernels.Shape) []kernels.Tensor {
 		return []kernels.Tensor{
 			{Name: "X", Role: kernels.Out, Type: kernels.Complex64, Dims: []int{s[batch], s[length]/2 + 1}},
@@ -110,6 +113,47 @@ func judged(p Params, s kernels.Shape) (line, size int) {
 	}
 	scale := float64(p.N) / float64(rowLengths[nearest])
 	return 1 + nearest, max(1, int(math.Round(float64(s[batch])*scale)))
+}
+
+// features are what the time of a transform depends on beside its length and the number of rows: all samples, and the
+// factors of the length. Ours go through Bluestein's algorithm where a factor is above 5, cuFFT where one is above 127,
+// and FFTW has code of its own for small factors.
+func features() []surface.Feature {
+	ofLength := func(kind surface.Kind, prime int) surface.Feature {
+		return surface.Feature{Kind: kind, Prime: prime, Weights: []float64{length: 1, batch: 0}}
+	}
+	all := []surface.Feature{kernels.Power(1, 1), ofLength(surface.Largest, 0)}
+	for _, prime := range []int{5, 127} {
+		all = append(all, ofLength(surface.Rough, prime))
+	}
+	all = append(all, ofLength(surface.Chirp, 5))
+	for _, prime := range []int{2, 3, 5, 7} {
+		all = append(all, ofLength(surface.Exponent, prime))
+	}
+	return all
+}
+
+// usualLengths are those of audio: hops and frames at the usual rates, seconds and parts of seconds.
+var usualLengths = []int{
+	100, 160, 200, 240, 320, 400, 441, 480, 600, 640, 800, 882, 960, 1000, 1200, 1323, 1600, 1764, 1920, 2000, 2205, 2400, 3000,
+	3200, 3528, 3840, 4410, 4800, 8000, 8820, 9600, 11025, 16000, 22050, 24000, 32000, 44100, 48000, 88200, 96000, 192000,
+}
+
+// draw returns a length and a number of rows. A quarter of the lengths are powers of two, a quarter has no prime factor
+// above 5, a quarter is usual in audio, and a quarter is anything.
+func draw(at []float64) kernels.Shape {
+	class, u := int(4*at[length]), math.Mod(4*at[length], 1)
+	any := int(math.Round(float64(axes[length].Min) * math.Pow(maxLength/float64(axes[length].Min), u)))
+	n := any
+	switch class {
+	case 0:
+		n = 1 << int(math.Round(math.Log2(float64(any))))
+	case 1:
+		n = roundLength(any)
+	case 2:
+		n = usualLengths[int(u*float64(len(usualLengths)))]
+	}
+	return kernels.Shape{length: n, batch: int(math.Round(math.Pow(float64(axes[batch].Max), at[batch])))}
 }
 
 // lengths are the even numbers up to 2·maxLength without a prime factor above 5, ascending.

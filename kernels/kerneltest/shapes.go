@@ -29,7 +29,7 @@ func Shapes[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, impleme
 // the reference.
 func Programs[P any](t *testing.T, op *kernels.Op[P], program kernels.Program[P], size int) {
 	t.Helper()
-	for _, c := range kernels.Listed(op, program)(kernels.Here()) {
+	for _, c := range kernels.Listed(op, program).Cases(kernels.Here()) {
 		both, _ := c.WithPrograms()
 		n := c.Axis.Nearest(size)
 		problem := both.Problem(n, generated())

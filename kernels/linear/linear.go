@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 
+	"crossover/calibration/surface"
 	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/kernels/matmul"
@@ -33,9 +34,12 @@ const (
 	rows
 )
 
+// widths are the widths of layers that are common.
+var widths = []int{64, 80, 128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096}
+
 var axes = []kernels.Axis{
-	{Name: "in", Unit: "columns", Min: 16, Max: 4096},
-	{Name: "out", Unit: "columns", Min: 16, Max: 4096},
+	{Name: "in", Unit: "columns", Min: 16, Max: 4096, Usual: widths},
+	{Name: "out", Unit: "columns", Min: 16, Max: 4096, Usual: widths},
 	{Name: "batch", Unit: "rows", Min: 1, Max: 1024},
 }
 
@@ -45,8 +49,10 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Formula: "y[r,o] = Σᵢ x[r,i]·W[o,i] + b[o], x batch×in, W out×in, row-major",
 	Source:  "https://docs.pytorch.org/docs/stable/generated/torch.nn.Linear.html",
 	Axes:    axes,
-	Lines:   []kernels.Line{kernels.Along(axes, "batch", kernels.Param{Name: "in", Value: 1024}, kernels.Param{Name: "out", Value: 1024})},
-	Params:  noise,
+	// The weights, and the operations.
+	Features: []surface.Feature{kernels.Power(1, 1, 0), kernels.Power(1, 1, 1)},
+	Lines:    []kernels.Line{kernels.Along(axes, "batch", kernels.Param{Name: "in", Value: 1024}, kernels.Param{Name: "out", Value: 1024})},
+	Params:   noise,
 	IO: func(_ Params, s kernels.Shape) []kernels.Tensor {
 		return []kernels.Tensor{
 			{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: []int{s[rows], s[outputs]}},

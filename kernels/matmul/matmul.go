@@ -9,6 +9,7 @@ package matmul
 import (
 	"math"
 
+	"crossover/calibration/surface"
 	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/kernels/matmul/gemm"
@@ -42,6 +43,8 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Formula: "C[i,j] = Σₗ A[i,l]·B[l,j], A m×k, B k×n and C m×n, row-major",
 	Source:  "Golub, Van Loan, Matrix Computations, 4th ed., 1.1",
 	Axes:    axes,
+	// The output, and the operations.
+	Features: []surface.Feature{kernels.Power(1, 0, 1), kernels.Power(1, 1, 1)},
 	Lines: []kernels.Line{{
 		Name: "square",
 		Axis: kernels.Axis{Name: "n", Unit: "rows", Min: 16, Max: 4096, Round: roundEdge},

@@ -18,6 +18,7 @@ import (
 	"math"
 	"slices"
 
+	"crossover/calibration/surface"
 	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/kernels/stft"
@@ -53,10 +54,21 @@ const (
 )
 
 var axes = []kernels.Axis{
-	{Name: "bands", Unit: "bands", Min: 10, Max: 256},
-	{Name: "n_fft", Unit: "samples", Min: 256, Max: 8192, Round: func(n int) int { return n + n%2 }},
+	{Name: "bands", Unit: "bands", Min: 10, Max: 256, Usual: []int{20, 40, 64, 80, 96, 128}},
+	{Name: "n_fft", Unit: "samples", Min: 256, Max: 8192, Round: func(n int) int { return n + n%2 },
+		Usual: []int{256, 400, 512, 800, 1024, 1200, 2048, 4096}},
 	// 8192 frames are three minutes of audio and 32 MiB of input.
 	{Name: "frames", Unit: "frames", Min: 1, Max: 8192},
+}
+
+// draw returns a number of bands that an even transform has bins for, and a number of frames.
+func draw(at []float64) kernels.Shape {
+	s := kernels.Spread(axes, at)
+	s[nFFT] += s[nFFT] % 2
+	if s[bands] > s[nFFT]/4 {
+		return kernels.Shape{}
+	}
+	return s
 }
 
 // sampleRate is the sample rate, in Hz, with which the operation is measured: librosa's default. Another rate changes the
@@ -68,8 +80,10 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Name: "mel",
 	Formula: "M[f,m] = sum over k of W[m,k]·P[f,k], W Slaney's triangles at 22050 Hz, P frames×(n_fft/2+1); " +
 		"go, cuda and metal sum the nonzero bands of W, BLAS libraries multiply by all of W",
-	Source: "M. Slaney, Auditory Toolbox, 1998; librosa 0.10.2, librosa.filters.mel",
-	Axes:   axes,
+	Source:   "M. Slaney, Auditory Toolbox, 1998; librosa 0.10.2, librosa.filters.mel",
+	Axes:     axes,
+	Features: []surface.Feature{kernels.Power(0, 1, 1), kernels.Power(1, 1, 1)},
+	Draw:     draw,
 	// The default numbers of bands and points in librosa.
 	Lines:  []kernels.Line{kernels.Along(axes, "frames", kernels.Param{Name: "bands", Value: 128}, kernels.Param{Name: "n_fft", Value: 2048})},
 	Params: func(s kernels.Shape) Params { return Params{SampleRate: sampleRate, NFFT: s[nFFT], Bands: s[bands]} },

@@ -3,6 +3,7 @@ package oscillator
 import (
 	"math"
 
+	"crossover/calibration/surface"
 	"crossover/gpu"
 	"crossover/kernels"
 	"crossover/pool"
@@ -22,14 +23,24 @@ var axes = []kernels.Axis{
 // blockSamples is the length of the block that is measured.
 const blockSamples = 512
 
+// draw returns a number of voices, and of samples up to a long block.
+func draw(at []float64) kernels.Shape {
+	const longest = 1 << 16
+	s := kernels.Spread(axes, at)
+	s[samples] = int(math.Round(16 * math.Pow(longest/16, at[samples])))
+	return s
+}
+
 // Op declares the operation. Measured blocks begin at Reset.
 var Op = kernels.Declare(kernels.Op[Params]{
-	Name:    "oscillator-bank",
-	Formula: "y[n] = 1/V · Σᵥ eᵥ(n/R)·½·(sin 2πφ + 2φ'), φ and φ' phases in cycles, e an ADSR envelope, R = 44 100 Hz",
-	Source:  "F. R. Moore, Elements of Computer Music, 3.2 and 3.3",
-	Axes:    axes,
-	Lines:   []kernels.Line{kernels.Along(axes, "voices", kernels.Param{Name: "n", Value: blockSamples})},
-	Params:  usualBank,
+	Name:     "oscillator-bank",
+	Formula:  "y[n] = 1/V · Σᵥ eᵥ(n/R)·½·(sin 2πφ + 2φ'), φ and φ' phases in cycles, e an ADSR envelope, R = 44 100 Hz",
+	Source:   "F. R. Moore, Elements of Computer Music, 3.2 and 3.3",
+	Axes:     axes,
+	Features: []surface.Feature{kernels.Power(1, 1)},
+	Draw:     draw,
+	Lines:    []kernels.Line{kernels.Along(axes, "voices", kernels.Param{Name: "n", Value: blockSamples})},
+	Params:   usualBank,
 	IO: func(_ Params, s kernels.Shape) []kernels.Tensor {
 		return []kernels.Tensor{
 			{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: []int{s[samples]}},

@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 
+	"crossover/calibration/surface"
 	"crossover/dispatch"
 	"crossover/gpu"
 	"crossover/kernels"
@@ -29,16 +30,17 @@ const (
 
 var axes = []kernels.Axis{
 	{Name: "rows", Unit: "rows", Min: 1, Max: 8192},
-	{Name: "columns", Unit: "columns", Min: 32, Max: 128 << 10},
+	{Name: "columns", Unit: "columns", Min: 32, Max: 128 << 10, Usual: []int{64, 128, 256, 512, 768, 1024, 2048, 4096, 32000, 50257}},
 }
 
 // Op declares the operation.
 var Op = kernels.Declare(kernels.Op[Params]{
-	Name:    "rms-norm",
-	Formula: "y[i,j] = x[i,j]·w[j] / √(meanₖ x[i,k]² + 1e-5)",
-	Source:  "Zhang, Sennrich, Root Mean Square Layer Normalization, NeurIPS 2019",
-	Axes:    axes,
-	Lines:   []kernels.Line{kernels.Along(axes, "rows", kernels.Param{Name: "columns", Value: 1024})},
+	Name:     "rms-norm",
+	Formula:  "y[i,j] = x[i,j]·w[j] / √(meanₖ x[i,k]² + 1e-5)",
+	Source:   "Zhang, Sennrich, Root Mean Square Layer Normalization, NeurIPS 2019",
+	Axes:     axes,
+	Features: []surface.Feature{kernels.Power(1, 1)},
+	Lines:    []kernels.Line{kernels.Along(axes, "rows", kernels.Param{Name: "columns", Value: 1024})},
 	Params: func(s kernels.Shape) Params {
 		p := Params{make([]float32, s[columns])}
 		kernels.Noise(p.Weights, 2)

@@ -13,6 +13,7 @@ package softmax
 import (
 	"math"
 
+	"crossover/calibration/surface"
 	"crossover/dispatch"
 	"crossover/kernels"
 )
@@ -30,18 +31,19 @@ const (
 
 var axes = []kernels.Axis{
 	{Name: "rows", Unit: "rows", Min: 1, Max: 8192},
-	{Name: "columns", Unit: "columns", Min: 32, Max: 128 << 10},
+	{Name: "columns", Unit: "columns", Min: 32, Max: 128 << 10, Usual: []int{64, 128, 256, 512, 768, 1024, 2048, 4096, 32000, 50257}},
 }
 
 // Op declares the operation.
 var Op = kernels.Declare(kernels.Op[Params]{
-	Name:    "softmax",
-	Formula: "y[i,j] = exp(x[i,j] − m[i]) / Σₖ exp(x[i,k] − m[i]), m[i] = maxₖ x[i,k]",
-	Source:  "Blanchard, Higham, Higham, IMA J. Numer. Anal. 41 (2021), 2311–2330",
-	Axes:    axes,
-	Lines:   []kernels.Line{kernels.Along(axes, "rows", kernels.Param{Name: "columns", Value: 1024})},
-	Params:  func(s kernels.Shape) Params { return Params{Columns: s[columns]} },
-	IO:      kernels.RowIO[Params],
+	Name:     "softmax",
+	Formula:  "y[i,j] = exp(x[i,j] − m[i]) / Σₖ exp(x[i,k] − m[i]), m[i] = maxₖ x[i,k]",
+	Source:   "Blanchard, Higham, Higham, IMA J. Numer. Anal. 41 (2021), 2311–2330",
+	Axes:     axes,
+	Features: []surface.Feature{kernels.Power(1, 1)},
+	Lines:    []kernels.Line{kernels.Along(axes, "rows", kernels.Param{Name: "columns", Value: 1024})},
+	Params:   func(s kernels.Shape) Params { return Params{Columns: s[columns]} },
+	IO:       kernels.RowIO[Params],
 	// Seeded noise in [−8, 8), a usual range of a network's logits.
 	Fill: func(_ Params, _ kernels.Shape, _ kernels.Input, a *kernels.Args) {
 		kernels.Noise(a[1], 1)

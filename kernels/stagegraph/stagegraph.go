@@ -19,6 +19,7 @@ import (
 	"slices"
 	"sync"
 
+	"crossover/calibration/surface"
 	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/pool"
@@ -89,10 +90,11 @@ const usualCost = 4
 
 // Op declares the operation.
 var Op = kernels.Declare(kernels.Op[Stage]{
-	Name:    "stage-graph",
-	Formula: "y = Σᵥ Pᵥ⁴(xᵥ), Pᵥ a pass of s ← s + gᵥ·(x − s) over a block, gᵥ = (1 + v mod 7)/8",
-	Source:  "Orlarey, Letz, Fober, Adding automatic parallelization to Faust, LAC 2009",
-	Axes:    axes,
+	Name:     "stage-graph",
+	Formula:  "y = Σᵥ Pᵥ⁴(xᵥ), Pᵥ a pass of s ← s + gᵥ·(x − s) over a block, gᵥ = (1 + v mod 7)/8",
+	Source:   "Orlarey, Letz, Fober, Adding automatic parallelization to Faust, LAC 2009",
+	Axes:     axes,
+	Features: []surface.Feature{kernels.Power(1, 1, 1)},
 	Lines: []kernels.Line{
 		kernels.Along(axes, "width", kernels.Param{Name: "block", Value: 512}, kernels.Param{Name: "cost", Value: usualCost}),
 	},
@@ -148,7 +150,7 @@ func New(d *dispatch.Dispatcher, nodes []Node) (*Plan, error) {
 		return nil, fmt.Errorf("stagegraph: no nodes: want at least one")
 	}
 	plan := kernels.NewPlanOn(processors(), d, &Op, Stage(program(slices.Clone(nodes))))
-	return &Plan{plan.Along(block, kernels.Shape{width: len(nodes), cost: usualCost})}, nil
+	return &Plan{plan.Along(block, kernels.Shape{width: len(nodes)})}, nil // without a cost nothing is predicted
 }
 
 // Render renders every node once for len(dst) samples, and fills dst with their sum. The number of nodes decides on the

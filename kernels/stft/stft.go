@@ -21,6 +21,7 @@ import (
 
 	"gonum.org/v1/gonum/dsp/fourier"
 
+	"crossover/calibration/surface"
 	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/native/fftw"
@@ -56,7 +57,8 @@ const (
 )
 
 var axes = []kernels.Axis{
-	{Name: "n_fft", Unit: "samples", Min: 64, Max: 8192, Round: func(n int) int { return n + n%2 }},
+	{Name: "n_fft", Unit: "samples", Min: 64, Max: 8192, Round: func(n int) int { return n + n%2 },
+		Usual: []int{256, 320, 400, 480, 512, 640, 800, 1024, 1200, 1920, 2048, 4096}},
 	{Name: "hop", Unit: "samples", Min: 16, Max: 4096},
 	// 4 Mi samples are three minutes of audio at 22 050 Hz. Their spectrogram has 64 MiB, far more than any cache.
 	{Name: "n", Unit: "samples", Min: 1 << 10, Max: 1 << 22},
@@ -69,6 +71,11 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		"samples, frames×bins",
 	Source: "librosa 0.10.2, librosa.stft with center=True, pad_mode='constant', window='hann'",
 	Axes:   axes,
+	// The frames, all their samples, and whether the window's length has large factors.
+	Features: []surface.Feature{
+		kernels.Power(0, -1, 1), kernels.Power(1, -1, 1), {Kind: surface.Largest, Weights: []float64{1, 0, 0}},
+	},
+	Draw: draw,
 	// The default lengths of window and hop in librosa.
 	Lines:  []kernels.Line{kernels.Along(axes, "n", kernels.Param{Name: "n_fft", Value: 2048}, kernels.Param{Name: "hop", Value: 512})},
 	Params: func(s kernels.Shape) Params { return Params{NFFT: s[nFFT], Hop: s[hop]} },
@@ -91,6 +98,15 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		kernels.VendorFFT("", newVendor),
 	},
 })
+
+// draw returns an even window, a hop of a half, a third, a quarter … of it, and a number of samples.
+func draw(at []float64) kernels.Shape {
+	s := kernels.Spread(axes, at)
+	s[nFFT] += s[nFFT] % 2
+	parts := []int{2, 3, 4, 5, 8, 16}
+	s[hop] = max(1, s[nFFT]/parts[int(at[hop]*float64(len(parts)))])
+	return s
+}
 
 func work(s kernels.Shape, _ string) kernels.Work {
 	p := Params{NFFT: s[nFFT], Hop: s[hop]}

@@ -1,0 +1,152 @@
+package dispatch
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"crossover/calibration"
+	"crossover/calibration/surface"
+)
+
+// predicted is an operation of the entry whose surface says how long the implementations take at any shape. It never
+// changes.
+type predicted struct {
+	*calibration.Operation
+	predictor *surface.Predictor
+	byFactors []bool // by axis: whether times jump from each value to the next
+	onGPU     []bool // by implementation of the surface
+}
+
+func newPredicted(o *calibration.Operation) *predicted {
+	p := &predicted{Operation: o, predictor: surface.NewPredictor(&o.Surface), byFactors: make([]bool, len(o.Axes))}
+	for i := range o.Surface.Features {
+		f := &o.Surface.Features[i]
+		for axis, weight := range f.Weights {
+			p.byFactors[axis] = p.byFactors[axis] || weight != 0 && f.ByFactors()
+		}
+	}
+	for i := range o.Surface.Implementations {
+		name := o.Surface.Implementations[i].Name
+		p.onGPU = append(p.onGPU, slices.ContainsFunc(o.Implementations, func(i calibration.Implementation) bool {
+			return i.Name == name && i.Processor == "gpu"
+		}))
+	}
+	return p
+}
+
+// predictedFor returns the prediction for an operation with its data in a placement, nil where the entry has none. The
+// caller holds the lock.
+func (d *Dispatcher) predictedFor(operation, placement string) *predicted {
+	if d.entry.host == nil {
+		return nil
+	}
+	o := d.entry.host.Operation(operation, placement)
+	if o == nil || !o.Surface.Fitted() {
+		return nil
+	}
+	known := d.entry.predicted[o]
+	if known == nil {
+		known = newPredicted(o)
+		d.entry.predicted[o] = known
+	}
+	return known
+}
+
+// logSeconds is the logarithm of the predicted seconds of a call, by implementation of a surface.
+type logSeconds [surface.MostImplementations]float64
+
+// predict predicts the times at a shape. A value outside of the range of its axis counts as the nearest one inside, unless
+// times jump along the axis.
+func (p *predicted) predict(shape []int, into *logSeconds) {
+	var inside [surface.MostAxes]int
+	n := copy(inside[:len(p.Axes)], shape)
+	for i := range n {
+		if !p.byFactors[i] {
+			inside[i] = min(max(inside[i], p.Axes[i].From), p.Axes[i].To)
+		}
+	}
+	p.predictor.Predict(inside[:n], into[:])
+}
+
+// faster returns the implementations of less predicted time at a shape than the chosen one's, all where chosen is −1.
+func (p *predicted) faster(chosen int, shape []int) []string {
+	var times logSeconds
+	p.predict(shape, &times)
+	var names []string
+	for i := range p.Surface.Implementations {
+		if chosen < 0 || times[i] < times[chosen] {
+			names = append(names, p.Surface.Implementations[i].Name)
+		}
+	}
+	return names
+}
+
+// seconds returns the predicted time of an implementation of the surface at a shape.
+func (p *predicted) seconds(shape []int, implementation int) float64 {
+	var all logSeconds
+	p.predict(shape, &all)
+	return math.Exp(all[implementation])
+}
+
+// axis returns the place of an axis, −1 where there is none of that name.
+func (p *predicted) axis(name string) int { return slices.Index(p.Surface.Axes, name) }
+
+// basis says what predictions rest on, and how good they are.
+func (p *predicted) basis() string {
+	clause := fmt.Sprintf(" from %d shapes", p.shapes())
+	if held := &p.HeldOut; held.Shapes > 0 {
+		clause += fmt.Sprintf(", with an expected loss of %.1f %% (at most %.1f %% at 95 %%, by %d shapes held out)",
+			100*max(0, held.Regret), 100*max(0, held.RegretUpper), held.Shapes)
+	}
+	return clause
+}
+
+// note says that the data of a case or an operation lie elsewhere than those that were measured, "" where they do not.
+func (p *predicted) note(name string) string {
+	if _, _, placement := splitName(name); placement != p.Placement {
+		return "; measured with data in " + p.Placement + " memory"
+	}
+	return ""
+}
+
+// shapes is how many shapes the surface was fitted to.
+func (p *predicted) shapes() int { return len(p.Surface.Shapes) / len(p.Axes) }
+
+// prediction describes the basis for programs.
+func (p *predicted) prediction() *Prediction {
+	held := &p.HeldOut
+	return &Prediction{Shapes: p.shapes(), HeldOut: held.Shapes, Loss: held.Regret, LossUpper: held.RegretUpper}
+}
+
+// index returns the place of an implementation in the surface.
+func (p *predicted) index(implementation string) int {
+	return slices.IndexFunc(p.Surface.Implementations, func(i surface.Implementation) bool { return i.Name == implementation })
+}
+
+// beyond says which values of a shape lie outside of what was measured, "" where none does.
+func (p *predicted) beyond(shape []int) string {
+	var outside []string
+	for i, a := range p.Axes {
+		if shape[i] < a.From || shape[i] > a.To {
+			outside = append(outside, fmt.Sprintf("%s is %d, measured from %d to %d", a.Name, shape[i], a.From, a.To))
+		}
+	}
+	return strings.Join(outside, ", ")
+}
+
+// axisNames returns the names of the axes, in a list for a message.
+func (p *predicted) axisNames() string { return strings.Join(p.Surface.Axes, ", ") }
+
+// in says how a shape was asked for: "n=480 batch=64".
+func (p *predicted) in(shape []int) string {
+	var b strings.Builder
+	for i, name := range p.Surface.Axes {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		fmt.Fprintf(&b, "%s=%d", name, shape[i])
+	}
+	return b.String()
+}

@@ -1,0 +1,768 @@
+package dispatch
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"crossover/calibration"
+	"crossover/calibration/surface"
+)
+
+// power is an implementation whose calls take seconds·work^exponent, where work is a product of powers of the axes.
+type power struct {
+	name              string
+	seconds, exponent float64
+}
+
+// surfaceOf is a surface of implementations whose times are powers of the work. weights are the powers of the axes in it.
+func surfaceOf(axes []string, weights []float64, implementations ...power) surface.Surface {
+	s := surface.Surface{
+		Axes: axes, Features: []surface.Feature{{Kind: surface.Logarithm, Weights: weights}}, Scales: []float64{1},
+		Shapes: make([]int, len(axes)),
+	}
+	for i := range s.Shapes {
+		s.Shapes[i] = 1
+	}
+	for _, p := range implementations {
+		s.Implementations = append(s.Implementations, surface.Implementation{
+			Name: p.name, Linear: []float64{math.Log(p.seconds), p.exponent * math.Ln2}, Weights: []float64{0},
+		})
+	}
+	return s
+}
+
+// implementationsOf returns the record of implementations; metal and cuda are on the GPU.
+func implementationsOf(s *surface.Surface) []calibration.Implementation {
+	var all []calibration.Implementation
+	for i := range s.Implementations {
+		name := s.Implementations[i].Name
+		processor := "cpu"
+		if name == "metal" || name == "cuda" {
+			processor = "gpu"
+		}
+		all = append(all, calibration.Implementation{Name: name, Processor: processor})
+	}
+	return all
+}
+
+// stft is an operation whose work is n_fft·n/hop. go is the fastest up to a work of 10⁴, accelerate up to 10⁶, and then
+// metal. Without accelerate, go and metal cross at 10⁵.
+func stft() calibration.Operation {
+	o := calibration.Operation{
+		Name: "stft", Placement: "caller",
+		Axes: []calibration.Axis{
+			{Name: "n_fft", Unit: "samples", From: 64, To: 8192}, {Name: "hop", Unit: "samples", From: 16, To: 4096},
+			{Name: "n", Unit: "samples", From: 1024, To: 4 << 20},
+		},
+		Surface: surfaceOf([]string{"n_fft", "hop", "n"}, []float64{1, -1, 1},
+			power{"go", 1e-9, 1}, power{"accelerate", 1e-7, 0.5}, power{"metal", 1e-4, 0}),
+		HeldOut: calibration.HeldOut{Shapes: 20, Regret: 0.012, RegretUpper: 0.023, Within: 0.9, WithinLower: 0.8, Worst: 0.2},
+	}
+	o.Implementations = implementationsOf(&o.Surface)
+	return o
+}
+
+// gemm is an operation whose work is m·k·n, with the same implementations, and a measured case of square products in which
+// accelerate wins everywhere.
+func gemm() (calibration.Operation, calibration.Case) {
+	o := stft()
+	o.Name = "matmul"
+	o.Axes = []calibration.Axis{
+		{Name: "m", Unit: "rows", From: 1, To: 4096}, {Name: "k", Unit: "columns", From: 16, To: 4096},
+		{Name: "n", Unit: "columns", From: 16, To: 4096},
+	}
+	o.Surface = surfaceOf([]string{"m", "k", "n"}, []float64{1, 1, 1},
+		power{"go", 1e-9, 1}, power{"accelerate", 1e-7, 0.5}, power{"metal", 1e-4, 0})
+	square := calibration.Case{
+		Name: "matmul/square", Operation: "matmul", Axis: calibration.Axis{Name: "n", Unit: "rows", From: 16, To: 4096},
+		Implementations: o.Implementations, Verdict: calibration.Always, Sizes: []int{16, 64, 200, 800, 4096},
+		Segments: []calibration.Segment{{From: 16, To: 4096, Implementation: "accelerate",
+			Next: []calibration.Alternative{{Implementation: "go", Slowdown: 2}}}},
+	}
+	return o, square
+}
+
+// transforms is an fft over lengths and rows. go takes longer at lengths with a prime factor above 5, metal does not. Without
+// such factors they cross at 10⁶ samples, with them at 10⁴.
+func transforms() calibration.Operation {
+	o := calibration.Operation{
+		Name: "fft", Placement: "caller",
+		Axes: []calibration.Axis{{Name: "n", Unit: "samples", From: 64, To: 65536}, {Name: "batch", Unit: "rows", From: 1, To: 1024}},
+		Surface: surface.Surface{
+			Axes: []string{"n", "batch"}, Scales: []float64{1, 1}, Shapes: []int{64, 1},
+			Features: []surface.Feature{
+				{Kind: surface.Logarithm, Weights: []float64{1, 1}}, {Kind: surface.Rough, Weights: []float64{1, 0}, Prime: 5},
+			},
+			Implementations: []surface.Implementation{
+				{Name: "go", Linear: []float64{math.Log(1e-10), math.Ln2, math.Log(100)}, Weights: []float64{0}},
+				{Name: "metal", Linear: []float64{math.Log(1e-4), 0, 0}, Weights: []float64{0}},
+				{Name: "accelerate", Linear: []float64{math.Log(1e-9), math.Ln2, math.Log(100)}, Weights: []float64{0}},
+			},
+		},
+	}
+	o.Implementations = implementationsOf(&o.Surface)
+	return o
+}
+
+// predictedFile is the calibration of an M3 Max with operations. Its cases have measured sizes without factors above 5.
+func predictedFile() *calibration.File {
+	file := testFile()
+	h := &file.Hosts[1]
+	product, square := gemm()
+	fft := transforms()
+	h.Operations = []calibration.Operation{fft, product, stft()}
+	for i := range h.Cases {
+		if c := &h.Cases[i]; c.Operation == "fft" {
+			_, parameters, _ := strings.Cut(c.Name, "=")
+			batch := map[string]int{"1": 1, "64": 64}[parameters]
+			c.Parameters, c.Sizes = map[string]int{"batch": batch}, []int{64, 80, 256, 512, 2000, 8000, 30000, 65536}
+		}
+	}
+	h.Cases = append(h.Cases, square)
+	return file
+}
+
+func TestCut(t *testing.T) {
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	c := d.Case("stft/n_fft=1024,hop=256") // a work of 4·n: go up to 2500, accelerate up to 250 000
+	for _, test := range []struct {
+		size   int
+		want   string
+		answer Answer
+	}{
+		{-1, "go", Beyond}, {1023, "go", Beyond}, {1024, "go", Predicted}, {2470, "go", Predicted}, {2530, "accelerate", Predicted},
+		{247_000, "accelerate", Predicted}, {253_000, "metal", Predicted}, {4 << 20, "metal", Predicted}, {1 << 30, "metal", Beyond},
+	} {
+		expect(t, c, test.size, test.want, "predicted to be the fastest from 1 shapes")
+		if e := c.Explain(test.size); e.Answer != test.answer || e.BeyondRange != (test.answer == Beyond) {
+			t.Errorf("%d: answer %q, beyond %v, want %q", test.size, e.Answer, e.BeyondRange, test.answer)
+		}
+	}
+	want := "stft/n_fft=1024,hop=256 at 48000 samples: accelerate, predicted to be the fastest from 1 shapes, with an expected loss " +
+		"of 1.2 % (at most 2.3 % at 95 %, by 20 shapes held out); segment 2501 to 250032; measured on apple-m3-max-40 12 days ago"
+	e := c.Explain(48000)
+	if got := e.String(); got != want {
+		t.Errorf("explanation\n got %s\nwant %s", got, want)
+	}
+	if *e.Prediction != (Prediction{Shapes: 1, HeldOut: 20, Loss: 0.012, LossUpper: 0.023}) {
+		t.Errorf("prediction %+v", *e.Prediction)
+	}
+	for _, name := range []string{"stft/hop=256,n_fft=1024", "stft/n_fft=1024,hop=256,shared"} {
+		expect(t, d.Case(name), 48000, "accelerate", "predicted")
+	}
+	if e := d.Case("stft/n_fft=1024,hop=256,shared").Explain(48000); !strings.Contains(e.Reason, "measured with data in caller memory") {
+		t.Errorf("the placement is not mentioned: %s", e)
+	}
+	// Along another axis: a work of 10⁸/hop, which falls below 10⁶ at 100.
+	expect(t, d.Case("stft/n_fft=1000,n=100000"), 98, "metal", "predicted")
+	expect(t, d.Case("stft/n_fft=1000,n=100000"), 102, "accelerate", "predicted")
+	// A fixed value outside of what was measured counts as the nearest inside: a work of 2·n.
+	far := d.Case("stft/n_fft=32768,hop=4096")
+	expect(t, far, 495_000, "accelerate", "n_fft is 32768, measured from 64 to 8192")
+	expect(t, far, 505_000, "metal", "n_fft is 32768, measured from 64 to 8192")
+	if e := far.Explain(48000); e.Answer != Beyond || !e.BeyondRange {
+		t.Errorf("explained as %+v", e)
+	}
+}
+
+// What was measured comes before what is predicted, under any order of its axes, and data where they lie before data in
+// caller memory.
+func TestMeasuredBeforePredicted(t *testing.T) {
+	file := predictedFile()
+	h := &file.Hosts[1]
+	measured := calibration.Case{
+		Name: "stft/n_fft=1024,hop=256", Operation: "stft", Parameters: map[string]int{"n_fft": 1024, "hop": 256},
+		Axis: h.Operations[2].Axes[2], Implementations: h.Operations[2].Implementations, Verdict: calibration.Always,
+		Segments: []calibration.Segment{{From: 1024, To: 4 << 20, Implementation: "metal"}},
+	}
+	undecided := measured
+	undecided.Name, undecided.Parameters = "stft/n_fft=512,hop=128", map[string]int{"n_fft": 512, "hop": 128}
+	undecided.Segments, undecided.Verdict = nil, calibration.Unresolved
+	inShared := stft()
+	inShared.Placement = "shared"
+	inShared.Surface = surfaceOf(inShared.Surface.Axes, []float64{1, -1, 1}, power{"go", 1e-4, 0}, power{"accelerate", 1e-3, 0}, power{"metal", 1e-3, 0})
+	h.Cases, h.Operations = append(h.Cases, measured, undecided), append(h.Operations, inShared)
+	d := newDispatcherFor(t, file, m3Max)
+	for name, want := range map[string]string{
+		"stft/n_fft=1024,hop=256":        "metal fastest at every measured size measured",
+		"stft/hop=256,n_fft=1024":        "metal fastest at every measured size measured",
+		"stft/hop=256,n_fft=2048":        "go predicted to be the fastest predicted",
+		"stft/n_fft=512,hop=128":         "go predicted to be the fastest predicted", // measured and not decided
+		"stft/n_fft=1024,hop=256,shared": "go predicted to be the fastest predicted",
+	} {
+		e := d.Case(name).Explain(1100)
+		reason, _, _ := strings.Cut(e.Reason, " from ")
+		if got := fmt.Sprint(e.Implementation, " ", reason, " ", e.Answer); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	// Without anything for shared memory, a program's case in caller memory counts, measured or predicted.
+	h.Operations = h.Operations[:3]
+	if err := d.Swap(file); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"stft/n_fft=1024,hop=256": "metal", "stft/n_fft=2048,hop=256": "accelerate"} {
+		if got := d.CaseOf(name+",shared", name, "", nil, nil).Choose(1300); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// A program that lacks an implementation gets the thresholds of the others, and is asked about no implementation that
+// would not be chosen.
+func TestCutWithoutAnImplementation(t *testing.T) {
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	c := d.Case("stft/n_fft=1024,hop=256", "go", "metal") // they cross at n = 25 000
+	expect(t, c, 2000, "go", "predicted to be the fastest from")
+	expect(t, c, 24_700, "go", "predicted to be the next best, as accelerate is not there from")
+	expect(t, c, 25_300, "metal", "predicted to be the next best, as accelerate is not there from")
+	expect(t, c, 1<<20, "metal", "predicted to be the fastest from")
+	none := d.Case("stft/n_fft=1024,hop=256", "cuda")
+	expect(t, none, 2000, CPU, "nothing on record can be used: accelerate is not there, go is not there, metal is not there")
+	if e := none.Explain(2000); e.Answer != Unknown {
+		t.Errorf("answer %q", e.Answer)
+	}
+
+	var asked []string
+	has := func(implementation string) bool {
+		asked = append(asked, implementation)
+		return implementation != "accelerate"
+	}
+	d.CaseOf("stft/n_fft=64,hop=4096", "", "counting", nil, has) // a work of n/64, 65 536 at most: go, then accelerate
+	slices.Sort(asked)
+	if got := strings.Join(slices.Compact(asked), " "); got != "accelerate go" {
+		t.Errorf("asked about %s, want about accelerate and go alone", got)
+	}
+}
+
+func TestCutPolicies(t *testing.T) {
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	c := d.Case("stft/n_fft=1024,hop=256")
+	// At n = 10⁶ metal takes 100 µs and accelerate 200 µs.
+	d.SetGPUWait(50 * time.Microsecond)
+	expect(t, c, 1_000_000, "metal", "; the GPU is busy for 50µs, but with 100µs there that is within 200µs for accelerate")
+	d.SetGPUWait(150 * time.Microsecond)
+	expect(t, c, 1_000_000, "accelerate", "the GPU is busy for 150µs, and with 100µs there for metal that exceeds 200µs here")
+	d.SetGPUWait(0)
+	if err := d.SetThermal("critical"); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, c, 1_000_000, "accelerate", "next best, as metal runs on the GPU and the thermal state is critical")
+	if err := d.SetThermal("nominal"); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, c, 1_000_000, "metal", "predicted to be the fastest")
+	file := predictedFile()
+	o := stft()
+	o.Implementations[2].Name, o.Surface.Implementations[2].Name = "cuda", "cuda"
+	file.Hosts[0].Operations = []calibration.Operation{o} // of a machine with another GPU
+	expect(t, newDispatcherFor(t, file, epyc).Case("stft/n_fft=1024,hop=256"), 1_000_000, "accelerate",
+		"next best, as cuda was measured on another GPU")
+	if got := newDispatcherFor(t, file, epyc).Operation("stft").ChooseShape(1024, 256, 1_000_000); got != "accelerate" {
+		t.Errorf("ChooseShape chooses %s", got)
+	}
+
+	t.Setenv(ForceVariable, "stft=go")
+	expect(t, newDispatcherFor(t, predictedFile(), m3Max).Case("stft/n_fft=1024,hop=256"), 1_000_000, "go", "CROSSOVER_FORCE asks for it")
+	t.Setenv(ForceVariable, "stft=cuda")
+	expect(t, newDispatcherFor(t, predictedFile(), m3Max).Case("stft/n_fft=1024,hop=256", "go", "metal"), 1_000_000, "metal",
+		"CROSSOVER_FORCE asks for cuda, which is not there")
+}
+
+// A stretch in which another implementation would win by less than 1 % gets no segment. One in which it wins by more does.
+func TestCutDoesNotFlutter(t *testing.T) {
+	for gain, want := range map[float64]int{0.028: 1, 0.07: 3} {
+		file := predictedFile()
+		o := &file.Hosts[1].Operations[2]
+		// accelerate is 2 % slower than go everywhere, but around n = 65 536, where it gains.
+		o.Surface = surfaceOf(o.Surface.Axes, []float64{0, 0, 1}, power{"go", 1e-9, 1}, power{"accelerate", 1.02e-9, 1}, power{"metal", 1, 0})
+		o.Surface.Shapes = []int{1024, 256, 65536}
+		o.Surface.Implementations[1].Weights[0] = -gain
+		d := newDispatcherFor(t, file, m3Max)
+		table := d.Case("stft/n_fft=1024,hop=256").table.Load()
+		if len(table.choices) != want {
+			t.Errorf("a gain of %v makes %d segments, want %d", gain, len(table.choices), want)
+		}
+		if want == 3 && table.at(65536).implementation != "accelerate" {
+			t.Error("the segment is not where the gain is")
+		}
+	}
+}
+
+// randomOperation is an operation with a surface of random weights: two axes, eight implementations, eight features, two of
+// which pad a length.
+func randomOperation(random *rand.Rand, shapes int) calibration.Operation {
+	o := stft()
+	o.Axes = []calibration.Axis{{Name: "taps", Unit: "taps", From: 8, To: 32768}, {Name: "n", Unit: "samples", From: 64, To: 4 << 20}}
+	s := surface.Surface{Axes: []string{"taps", "n"}}
+	for _, f := range []surface.Feature{
+		{Kind: surface.Logarithm, Weights: []float64{1, 0}}, {Kind: surface.Logarithm, Weights: []float64{0, 1}},
+		{Kind: surface.Logarithm, Weights: []float64{1, 1}}, {Kind: surface.Length, Weights: []float64{1, 1}, Offset: -1},
+		{Kind: surface.Padding, Weights: []float64{1, 1}, Offset: -1}, {Kind: surface.Padding, Weights: []float64{0, 1}},
+		{Kind: surface.Logarithm, Weights: []float64{1, -1}}, {Kind: surface.Length, Weights: []float64{0, 1}},
+	} {
+		s.Features = append(s.Features, f)
+		s.Scales = append(s.Scales, 0.1+0.2*random.Float64())
+	}
+	for range shapes {
+		for _, a := range o.Axes {
+			s.Shapes = append(s.Shapes, int(float64(a.From)*math.Pow(float64(a.To)/float64(a.From), random.Float64())))
+		}
+	}
+	for i := range 8 {
+		implementation := surface.Implementation{Name: fmt.Sprintf("implementation-%d", i), Linear: []float64{-14}, Spread: 0.02}
+		for k := range s.Features {
+			slope := 0.3 * random.NormFloat64()
+			if s.Features[k].Kind != surface.Padding { // of all together
+				slope *= 0.1
+			}
+			implementation.Linear = append(implementation.Linear, slope)
+		}
+		for range shapes {
+			implementation.Weights = append(implementation.Weights, 0.1*random.NormFloat64())
+		}
+		s.Implementations = append(s.Implementations, implementation)
+	}
+	o.Surface, o.Implementations = s, implementationsOf(&s)
+	return o
+}
+
+// TestCutFollowsTheSurface compares the choices of cuts through random surfaces with the least predicted times, and counts
+// the predictions that a cut takes.
+func TestCutFollowsTheSurface(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	losses, worst, most, segments := 0.0, 0.0, 0, 0
+	const surfaces, sizes = 20, 200
+	for range surfaces {
+		o := randomOperation(random, 60)
+		p := newPredicted(&o)
+		l, err := newLine(p, []string{fmt.Sprintf("taps=%d", 8+random.IntN(4000))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newCut(l)
+		table := table{}
+		for i, s := range c.segments() {
+			if i > 0 {
+				table.thresholds = append(table.thresholds, s.From)
+			}
+			table.choices = append(table.choices, choice{implementation: s.Implementation})
+		}
+		most = max(most, len(c.times))
+		segments += len(table.choices)
+		for range sizes {
+			size := int(64 * math.Pow(65536, random.Float64()))
+			shape := l.shape(size)
+			var times logSeconds
+			p.predict(shape[:2], &times)
+			loss := times[p.index(table.at(size).implementation)] - times[least(&times, c.usable)]
+			losses += loss
+			worst = max(worst, loss)
+		}
+	}
+	t.Logf("mean loss %.4f %%, worst %.2f %%, at most %d predictions, %d segments", 100*losses/surfaces/sizes, 100*worst, most, segments)
+	if segments < 5*surfaces {
+		t.Errorf("%d segments: these surfaces are too easy", segments)
+	}
+	if mean := losses / surfaces / sizes; mean > 0.002 || worst > 0.03 {
+		t.Errorf("mean loss %.4f, worst %.4f (want at most 0.002 and 0.03)", mean, worst)
+	}
+	if most > mostPredicted {
+		t.Errorf("%d predictions for a cut (want at most %d)", most, mostPredicted)
+	}
+}
+
+// TestNamesThatAreWrong: such a case chooses as one of which nothing is known, and says in one line what is wrong.
+func TestNamesThatAreWrong(t *testing.T) {
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	const axes = "n_fft, hop, n"
+	for name, want := range map[string]string{
+		"stft/n_fft=1024,hop_length=256":          `axis "hop_length" is not an axis of stft: ` + axes,
+		"stft/n_fft=1024,hop=0":                   `hop is "0" (want a whole number from 1 to 2147483647)`,
+		"stft/n_fft=-1024,hop=256":                `n_fft is "-1024" (want a whole number from 1 to 2147483647)`,
+		"stft/n_fft=99999999999999999999,hop=1":   `n_fft is "99999999999999999999" (want a whole number from 1 to 2147483647)`,
+		"stft/n_fft=4294967296,hop=256":           `n_fft is "4294967296" (want a whole number from 1 to 2147483647)`,
+		"stft/n_fft=1e3,hop=256":                  `n_fft is "1e3" (want a whole number from 1 to 2147483647)`,
+		"stft/n_fft=,hop=256":                     `n_fft is "" (want a whole number from 1 to 2147483647)`,
+		"stft/n_fft=1024,n_fft=1024":              "n_fft is there twice",
+		"stft/n_fft=1024":                         "hop and n are left open (want one axis of stft: " + axes + ")",
+		"stft":                                    "n_fft and hop and n are left open (want one axis of stft: " + axes + ")",
+		"stft/n_fft=1024,hop=256,n=48000":         "every axis of stft has a value (want one of " + axes + " left open)",
+		"stft/square":                             `"square" is no value of an axis of stft: ` + axes,
+		"stft/n_fft=1024,hop_length=256,shared":   `axis "hop_length" is not an axis of stft: ` + axes,
+		"stft/n_fft=1024,hop=256,resident":        `the calibration of apple-m3-max-40 has no case "stft/n_fft=1024,hop=256,resident"`,
+		"stfd/n_fft=1024,hop=256":                 `the calibration of apple-m3-max-40 has no case "stfd/n_fft=1024,hop=256"`,
+		"stft/" + strings.Repeat("x", 300) + "=1": `axis "` + strings.Repeat("x", 80) + `" is not an axis of stft: ` + axes,
+	} {
+		c := d.Case(name)
+		for _, size := range []int{math.MinInt, -1, 0, 1, 48000, math.MaxInt} {
+			if got := c.Choose(size); got != CPU {
+				t.Errorf("%s chooses %s", name, got)
+			}
+		}
+		e := c.Explain(48000)
+		if e.Reason != want || e.Answer != Unknown || strings.Contains(e.String(), "\n") {
+			t.Errorf("%s: answer %q because of\n%s, want\n%s", name, e.Answer, e.Reason, want)
+		}
+	}
+}
+
+// Times of transforms jump from each length to the next: a case along n follows the surface at each.
+func TestCaseAlongLengths(t *testing.T) {
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	c := d.Case("fft/batch=50") // without factors above 5 go up to 20 000, with them up to 200
+	for _, test := range []struct {
+		size int
+		want string
+	}{{0, "go"}, {120, "go"}, {121, "go"}, {198, "go"}, {203, "metal"}, {441, "metal"}, {4096, "go"}, {4097, "metal"}, {16384, "go"},
+		{20480, "metal"}, {1 << 20, "metal"}} {
+		for range 2 { // predicted, then remembered
+			expect(t, c, test.size, test.want, "predicted to be the fastest from 1 shapes")
+		}
+	}
+	if e := c.Explain(441); e.Answer != Predicted || e.Case != "fft/batch=50" || e.Size != 441 || e.Unit != "samples" || e.To != 0 {
+		t.Errorf("explained as %+v", e)
+	}
+	if e := c.Explain(1 << 20); e.Answer != Beyond || !strings.Contains(e.Reason, "n is 1048576, measured from 64 to 65536") {
+		t.Errorf("explained as %+v", e)
+	}
+	d.SetGPUWait(time.Second)
+	expect(t, c, 441, "go", "the GPU is busy for 1s")
+	d.SetGPUWait(0)
+	expect(t, d.Case("fft/batch=50", "accelerate", "go"), 441, "go", "predicted to be the next best, as metal is not there")
+	expect(t, d.Case("fft/batch=50", "cuda"), 441, CPU, "nothing on record can be used")
+}
+
+func TestChooseShape(t *testing.T) {
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	o := d.Operation("matmul")
+	if o != d.Operation("matmul") || o == d.Operation("matmul", "go") {
+		t.Error("the same arguments give other operations, or others the same")
+	}
+	for _, test := range []struct {
+		shape  []int
+		want   string
+		answer Answer
+		reason string
+	}{
+		{[]int{10, 30, 20}, "go", Predicted, "predicted to be the fastest from 1 shapes, with an expected loss of 1.2 % (at most 2.3 % at 95 %, by 20 shapes held out)"},
+		{[]int{10, 31, 33}, "accelerate", Predicted, "predicted to be the fastest"},
+		{[]int{100, 99, 100}, "accelerate", Predicted, "predicted to be the fastest"},
+		{[]int{100, 102, 100}, "metal", Predicted, "predicted to be the fastest"},
+		{[]int{400, 400, 400}, "accelerate", Measured, "fastest at every measured size"}, // on the line of square products
+		{[]int{801, 801, 801}, "metal", Predicted, "predicted to be the fastest"},        // in a gap of the line
+		{[]int{4096, 4096, 4096}, "accelerate", Measured, "fastest at every measured size"},
+		{[]int{4097, 4097, 4097}, "metal", Beyond, "m is 4097, measured from 1 to 4096"},
+		{[]int{1 << 20, 16, 16}, "metal", Beyond, "m is 1048576, measured from 1 to 4096"},
+		{[]int{1, 1, 8}, "go", Beyond, "k is 1, measured from 16 to 4096, n is 8, measured from 16 to 4096"},
+		{[]int{1, 1, 4096}, "accelerate", Beyond, "k is 1, measured from 16 to 4096"}, // as with k = 16
+		{[]int{math.MaxInt, math.MaxInt, math.MaxInt - 1}, "metal", Beyond, "measured from"},
+		{[]int{1, 2}, CPU, Unknown, "a shape of matmul has 3 values: m, k, n"},
+		{nil, CPU, Unknown, "a shape of matmul has 3 values: m, k, n"},
+		{make([]int, 20), CPU, Unknown, "a shape of matmul has 3 values: m, k, n"},
+		{[]int{1, 0, 2}, CPU, Unknown, "k is 0 (want at least 1)"},
+		{[]int{1, 2, math.MinInt}, CPU, Unknown, "n is -9223372036854775808 (want at least 1)"},
+	} {
+		for range 2 {
+			if got := o.ChooseShape(test.shape...); got != test.want {
+				t.Errorf("%v: %s, want %s", test.shape, got, test.want)
+			}
+		}
+		e := o.ExplainShape(test.shape...)
+		if e.Implementation != test.want || e.Answer != test.answer || !strings.Contains(e.Reason, test.reason) ||
+			e.BeyondRange != (e.Answer == Beyond) || strings.Contains(e.String(), "\n") {
+			t.Errorf("%v: %s (%s) because of %q, want %s (%s) because of %q", test.shape, e.Implementation, e.Answer, e.Reason,
+				test.want, test.answer, test.reason)
+		}
+	}
+	for shape, want := range map[[3]int]string{
+		{10, 30, 20}: "matmul at m=10 k=30 n=20: go, predicted to be the fastest from 1 shapes, with an expected loss of 1.2 % " +
+			"(at most 2.3 % at 95 %, by 20 shapes held out); measured on apple-m3-max-40 12 days ago",
+		{400, 400, 400}: "matmul/square at 400 rows: accelerate, fastest at every measured size; segment 16 to 4096; " +
+			"measured on apple-m3-max-40 12 days ago",
+		{10, 0, 20}: "matmul at m=10 k=0 n=20: cpu, k is 0 (want at least 1)",
+	} {
+		if got := o.ExplainShape(shape[:]...).String(); got != want {
+			t.Errorf("explanation\n got %s\nwant %s", got, want)
+		}
+	}
+}
+
+// TestChooseShapeFollowsTheSurface asks for random shapes again and again, so that places are taken over by others, and
+// compares each choice with the least predicted time.
+func TestChooseShapeFollowsTheSurface(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	file := predictedFile()
+	random1 := randomOperation(random, 40)
+	file.Hosts[1].Operations[2] = random1
+	d := newDispatcherFor(t, file, m3Max)
+	chooser, p := d.Operation("stft"), newPredicted(&random1)
+	var shapes [][]int
+	for range 3000 {
+		shapes = append(shapes, []int{8 + random.IntN(32761), 64 + random.IntN(1<<20)})
+	}
+	usable := slices.Repeat([]bool{true}, 8)
+	for _, i := range random.Perm(2 * len(shapes)) {
+		shape := shapes[i%len(shapes)]
+		var times logSeconds
+		p.predict(shape, &times)
+		if got, want := chooser.ChooseShape(shape...), random1.Surface.Implementations[least(&times, usable)].Name; got != want {
+			t.Fatalf("%v: %s, want %s", shape, got, want)
+		}
+	}
+}
+
+// On a measured line the case decides, but at lengths with factors that no measured length has.
+func TestShapesOnMeasuredLines(t *testing.T) {
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	o := d.Operation("fft")
+	for _, test := range []struct {
+		n, batch int
+		want     string
+		answer   Answer
+	}{
+		{512, 1, "accelerate", Measured}, {500, 1, "go", Measured}, {16384, 1, "metal", Measured}, {600, 64, "metal", Measured},
+		{441, 1, "go", Predicted}, {521, 1, "go", Predicted}, {600, 63, "go", Predicted}, {441, 64, "metal", Predicted}, {131072, 1, "go", Beyond},
+	} {
+		e := o.ExplainShape(test.n, test.batch)
+		if got := o.ChooseShape(test.n, test.batch); got != test.want || e.Implementation != got || e.Answer != test.answer {
+			t.Errorf("n=%d batch=%d: %s (%s), want %s (%s): %s", test.n, test.batch, got, e.Answer, test.want, test.answer, e)
+		}
+	}
+	// A line that is forced is forced at every length; one that was not measured may be forced too.
+	t.Setenv(ForceVariable, "fft/batch=1=metal,fft/batch=7=accelerate")
+	o = newDispatcherFor(t, predictedFile(), m3Max).Operation("fft")
+	for shape, want := range map[[2]int]string{{441, 1}: "metal", {64, 1}: "metal", {441, 7}: "accelerate", {441, 8}: "go"} {
+		if got := o.ChooseShape(shape[:]...); got != want {
+			t.Errorf("%v: %s, want %s", shape, got, want)
+		}
+	}
+	// A case along an axis that the surface knows goes by the lines that it crosses.
+	c := newDispatcherFor(t, predictedFile(), m3Max).Case("fft/batch=64")
+	expect(t, c, 64, "metal", "fastest at every measured size")
+}
+
+func TestChooseShapePolicies(t *testing.T) {
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	o := d.Operation("matmul")
+	choose := func(want string, shape ...int) {
+		t.Helper()
+		for range 2 {
+			if got, e := o.ChooseShape(shape...), o.ExplainShape(shape...); got != want || e.Implementation != want {
+				t.Errorf("%v: %s, want %s: %s", shape, got, want, e)
+			}
+		}
+	}
+	// A work of 4·10⁶: metal takes 100 µs, accelerate 200 µs.
+	choose("metal", 100, 200, 200)
+	d.SetGPUWait(50 * time.Microsecond)
+	choose("metal", 100, 200, 200)
+	d.SetGPUWait(150 * time.Microsecond)
+	choose("accelerate", 100, 200, 200)
+	if e := o.ExplainShape(100, 200, 200); e.Reason != "the GPU is busy for 150µs, and with 100µs there for metal that exceeds 200µs here" {
+		t.Errorf("reason %q", e.Reason)
+	}
+	d.SetGPUWait(0)
+	if err := d.SetThermal("serious"); err != nil {
+		t.Fatal(err)
+	}
+	choose("accelerate", 100, 200, 200)
+	if e := o.ExplainShape(100, 200, 200); !strings.Contains(e.Reason, "metal runs on the GPU and the thermal state is serious") {
+		t.Errorf("reason %q", e.Reason)
+	}
+	if err := d.SetThermal("nominal"); err != nil {
+		t.Fatal(err)
+	}
+	choose("metal", 100, 200, 200)
+
+	// A fresh file is swapped in.
+	file := predictedFile()
+	file.Hosts[1].Operations[1].Surface.Implementations[2].Linear[0] = 10
+	if err := d.Swap(file); err != nil {
+		t.Fatal(err)
+	}
+	choose("accelerate", 100, 200, 200)
+	if err := d.Swap(nil); err != nil {
+		t.Fatal(err)
+	}
+	choose(CPU, 100, 200, 200)
+	if e := o.ExplainShape(100, 200, 200); e.Reason != "no calibration loaded" || e.Answer != Unknown {
+		t.Errorf("explained as %+v", e)
+	}
+	if err := d.Swap(testFile()); err != nil {
+		t.Fatal(err)
+	}
+	choose(CPU, 100, 200, 200)
+	if e := o.ExplainShape(100, 200, 200); e.Reason != "the calibration of apple-m3-max-40 predicts nothing for matmul" {
+		t.Errorf("explained as %+v", e)
+	}
+
+	t.Setenv(ForceVariable, "matmul=go")
+	o = newDispatcherFor(t, predictedFile(), m3Max).Operation("matmul")
+	choose("go", 100, 200, 200)
+	choose("go", 400, 400, 400)
+	o = (*Dispatcher)(nil).Operation("matmul", "go")
+	choose("go", 1, 2, 3)
+	t.Setenv(ForceVariable, "")
+	for _, d := range []*Dispatcher{nil, {}, Always("cuda")} {
+		o = d.Operation("matmul", "go")
+		choose(CPU, 1, 2, 3)
+	}
+	o = new(Operation)
+	choose(CPU, 1, 2, 3)
+	o = Always("go").Operation("matmul", "go")
+	choose("go", 1, 2, 3)
+	o = newDispatcherFor(t, predictedFile(), m3Max).Operation("matmul/square")
+	choose(CPU, 1, 2, 3)
+	if e := o.ExplainShape(1, 2, 3); !strings.Contains(e.Reason, "is no name of an operation") {
+		t.Errorf("explained as %+v", e)
+	}
+}
+
+// The program is asked about an implementation when it would first be chosen, once for each calibration and policy.
+func TestShapesAskLate(t *testing.T) {
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	var asked []string
+	o := d.OperationOf("matmul", "counting", nil, func(implementation string) bool {
+		asked = append(asked, implementation)
+		return implementation != "accelerate"
+	})
+	expectAsked := func(want string) {
+		t.Helper()
+		if got := strings.Join(asked, " "); got != want {
+			t.Errorf("asked about %q, want %q", got, want)
+		}
+		asked = nil
+	}
+	expectAsked("")
+	o.ChooseShape(1, 16, 17)
+	o.ChooseShape(1, 16, 18)
+	expectAsked("go")
+	if got := o.ChooseShape(10, 50, 100); got != "go" { // accelerate is the fastest
+		t.Errorf("chooses %s", got)
+	}
+	expectAsked("accelerate")
+	o.ChooseShape(1000, 100, 10)
+	o.ChooseShape(1000, 100, 11)
+	expectAsked("metal")
+	if err := d.Swap(predictedFile()); err != nil {
+		t.Fatal(err)
+	}
+	o.ChooseShape(1, 16, 17)
+	expectAsked("go")
+}
+
+func TestChooseShapeAllocatesNothing(t *testing.T) {
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	matmul, fft, along := d.Operation("matmul", "go", "accelerate", "metal"), d.Operation("fft"), d.Case("fft/batch=50")
+	n := 0
+	shape := [6]int{100, 200, 300}
+	for name, wait := range map[string]time.Duration{"idle": 0, "GPU busy": time.Millisecond} {
+		d.SetGPUWait(wait)
+		for what, call := range map[string]func(){
+			"hit":             func() { sink += len(matmul.ChooseShape(100, 200, 300)) },
+			"hit of a slice":  func() { sink += len(matmul.ChooseShape(shape[:3]...)) },
+			"miss":            func() { n++; sink += len(matmul.ChooseShape(100, 200, n)) },
+			"on a line":       func() { n++; sink += len(matmul.ChooseShape(n, n, n)) },
+			"near a line":     func() { n++; sink += len(fft.ChooseShape(n, 1)) },
+			"along a length":  func() { n++; sink += len(along.Choose(n)) },
+			"none":            func() { sink += len(matmul.ChooseShape(0, 1, 2)) },
+			"too few values":  func() { sink += len(matmul.ChooseShape(1)) },
+			"without anybody": func() { sink += len((*new(Operation)).ChooseShape(1)) },
+		} {
+			if what == "without anybody" {
+				continue
+			}
+			if allocated := testing.AllocsPerRun(100, call); allocated != 0 {
+				t.Errorf("%s, %s: %v allocations", name, what, allocated)
+			}
+		}
+	}
+}
+
+// TestShapesUnderLoad changes everything that can change while calls run. It is a test for the race detector.
+func TestShapesUnderLoad(t *testing.T) {
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	var done atomic.Bool
+	var callers sync.WaitGroup
+	for caller := range 4 {
+		callers.Go(func() {
+			o, c := d.Operation("matmul", "go", "accelerate", "metal"), d.Case("fft/batch=50")
+			for n := caller; !done.Load(); n++ {
+				for _, got := range []string{o.ChooseShape(1+n%7, 2, 3+n), o.ChooseShape(1+n, 1+n, 1+n), c.Choose(n)} {
+					if got != "go" && got != "accelerate" && got != "metal" && got != CPU {
+						t.Errorf("chooses %q", got)
+						return
+					}
+				}
+				if n%16 == 0 {
+					o.ExplainShape(1+n%7, 2, 3+n)
+					d.Case(fmt.Sprintf("stft/n_fft=1024,hop=%d", 1+n%64)).Choose(n)
+				}
+			}
+		})
+	}
+	files := []*calibration.File{predictedFile(), nil, predictedFile(), testFile()}
+	for i := range 60 {
+		if err := d.Swap(files[i%len(files)]); err != nil {
+			t.Error(err)
+		}
+		if err := d.SetThermal([]string{"nominal", "critical"}[i%2]); err != nil {
+			t.Error(err)
+		}
+		d.SetGPUWait(time.Duration(i%3) * time.Millisecond)
+	}
+	done.Store(true)
+	callers.Wait()
+}
+
+// FuzzShapes looks for names, sizes and shapes that panic, are chosen otherwise than explained, or are explained by more
+// than one line.
+func FuzzShapes(f *testing.F) {
+	for _, name := range []string{"stft/n_fft=1024,hop=256", "fft/batch=3", "matmul", "matmul/shared", "fft/n=441,shared", "stft/n_fft=,",
+		"stft/hop=9223372036854775807,n=1", "matmul/square", "fft/batch=1,resident", "stft//,,=", "fft/n=1\x00"} {
+		f.Add(name, 1024, 256, 3)
+		f.Add(name, 0, -1, math.MaxInt)
+	}
+	known := []string{CPU, "go", "accelerate", "metal"}
+	d, err := New(predictedFile(), WithHost(m3Max), Unforced())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, name string, a, b, c int) {
+		check := func(what, got string, e Explanation) {
+			if !slices.Contains(known, got) || e.Implementation != got {
+				t.Errorf("%q %s: chooses %q, explained as %q", name, what, got, e.Implementation)
+			}
+			if strings.ContainsAny(e.String(), "\n\x00\x1b") && !strings.ContainsAny(name, "\n\x00\x1b") {
+				t.Errorf("%q %s: explained by %q", name, what, e)
+			}
+			if (e.Answer == Unknown) != (got == CPU) {
+				t.Errorf("%q %s: answer %q for %q", name, what, e.Answer, got)
+			}
+		}
+		of := &Case{name: name} // and not kept for good
+		d.mu.Lock()
+		of.table.Store(d.newTable(of))
+		d.mu.Unlock()
+		for _, size := range []int{a, b, c} {
+			check(fmt.Sprint(size), of.Choose(size), of.Explain(size))
+		}
+		for _, operation := range []string{name, "matmul", "fft"} {
+			o := &Operation{name: operation}
+			d.mu.Lock()
+			o.present.Store(d.newOverShapes(o))
+			d.mu.Unlock()
+			for _, shape := range [][]int{{a, b, c}, {a, b}, {c, a}, {a}, nil, {b, b, b}} {
+				check(fmt.Sprint(operation, shape), o.ChooseShape(shape...), o.ExplainShape(shape...))
+			}
+		}
+	})
+}

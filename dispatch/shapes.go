@@ -1,0 +1,327 @@
+package dispatch
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"crossover/calibration"
+	"crossover/calibration/surface"
+)
+
+// shapes chooses at any shape of an operation: on a line that was measured nearby by that, elsewhere by the surface. It
+// remembers the choices at recent shapes, so that most calls predict nothing.
+type shapes struct {
+	of     *predicted
+	b      builder
+	lines  []*measuredLine
+	usable [surface.MostImplementations]atomic.Int32 // by implementation of the surface
+
+	// recent are the choices at recent shapes, at most one in each place: the hash of the shape, with the answer in its last
+	// bits. Another shape with the same hash gets the same choice, which may then be a slow one and never a wrong result.
+	recent [recentShapes]atomic.Uint64
+}
+
+const (
+	recentShapes = 1024
+	answerBits   = 12
+	answerMask   = 1<<answerBits - 1
+)
+
+// An answer is the place of an implementation in the surface, or firstLine and the place of a line, or nothing.
+const (
+	firstLine = surface.MostImplementations
+	nothing   = answerMask
+	mostLines = nothing - firstLine
+)
+
+// Whether an implementation can be used.
+const (
+	unasked int32 = iota
+	yes
+	no
+)
+
+// newShapes returns the shapes of an operation for the present calibration and policies. The caller holds the lock.
+func (d *Dispatcher) newShapes(p *predicted, names []string, has func(string) bool) *shapes {
+	recorded := &calibration.Case{Operation: p.Name, Implementations: p.Implementations}
+	s := &shapes{of: p, b: builder{d: d, names: names, has: has, recorded: recorded}}
+	s.lines = d.measuredLines(p)
+	return s
+}
+
+// choose returns the implementation to use at a shape, CPU where nothing is known.
+func (s *shapes) choose(shape []int) string {
+	if !s.takes(shape) {
+		return CPU
+	}
+	return s.name(s.answer(shape), shape)
+}
+
+// takes reports whether the operation has such a shape.
+func (s *shapes) takes(shape []int) bool {
+	if len(shape) != len(s.of.Axes) {
+		return false
+	}
+	for _, v := range shape {
+		if v < 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// answer returns the answer at a shape.
+func (s *shapes) answer(shape []int) int {
+	h := hash(shape)
+	place := &s.recent[h%recentShapes]
+	if known := place.Load(); known != 0 && (known^h)>>answerBits == 0 {
+		return int(known & answerMask)
+	}
+	answer := s.find(shape)
+	place.Store(h&^answerMask | uint64(answer))
+	return answer
+}
+
+// hash mixes the values of a shape.
+func hash(shape []int) uint64 {
+	h := uint64(len(shape))
+	for _, v := range shape {
+		h = (h ^ uint64(v)) * 0x9e3779b97f4a7c15 // odd, so that different values stay different
+		h ^= h >> 32
+	}
+	return h
+}
+
+// find finds the answer at a shape.
+func (s *shapes) find(shape []int) int {
+	for k, l := range s.lines {
+		if l.passes(shape) && l.speaksFor(shape) && s.caseOf(l).Choose(l.size(shape)) != CPU {
+			return firstLine + k
+		}
+	}
+	var times logSeconds
+	s.of.predict(shape, &times)
+	return s.fastest(&times, false)
+}
+
+// fastest returns the implementation of least predicted time that can be used, on the CPU alone if that is wanted; nothing
+// where there is none.
+func (s *shapes) fastest(times *logSeconds, onCPU bool) int {
+	for {
+		best := nothing
+		for i := range s.of.Surface.Implementations {
+			if s.usable[i].Load() != no && !(onCPU && s.of.onGPU[i]) && (best == nothing || times[i] < times[best]) {
+				best = i
+			}
+		}
+		if best == nothing || s.canUse(best) {
+			return best
+		}
+	}
+}
+
+// canUse reports whether an implementation can be used. Only the first call asks the program.
+func (s *shapes) canUse(i int) bool {
+	if known := s.usable[i].Load(); known != unasked {
+		return known == yes
+	}
+	s.b.d.mu.Lock()
+	defer s.b.d.mu.Unlock()
+	if s.usable[i].Load() == unasked {
+		found := yes
+		if s.b.obstacle(s.of.Surface.Implementations[i].Name) != "" {
+			found = no
+		}
+		s.usable[i].Store(found)
+	}
+	return s.usable[i].Load() == yes
+}
+
+// name returns the implementation of an answer at a shape, which may depend on how busy the GPU is.
+func (s *shapes) name(answer int, shape []int) string {
+	switch {
+	case answer == nothing:
+		return CPU
+	case answer >= firstLine:
+		l := s.lines[answer-firstLine]
+		return l.chooser.Load().Choose(l.size(shape))
+	}
+	if wait := time.Duration(s.b.d.gpuWait.Load()); wait > 0 && s.of.onGPU[answer] {
+		r := s.relief(answer, shape)
+		answer = r.choose(wait)
+	}
+	return s.of.Surface.Implementations[answer].Name
+}
+
+// shapeRelief is what decides between a GPU that is busy and the CPU at a shape: the predicted seconds of a call on each.
+type shapeRelief struct {
+	gpu, cpu               int // implementations of the surface; cpu is nothing where there is none
+	gpuSeconds, cpuSeconds float64
+}
+
+// relief returns what there is instead of an implementation on the GPU.
+func (s *shapes) relief(gpu int, shape []int) shapeRelief {
+	var times logSeconds
+	s.of.predict(shape, &times)
+	r := shapeRelief{gpu: gpu, cpu: s.fastest(&times, true)}
+	if r.cpu != nothing {
+		r.gpuSeconds, r.cpuSeconds = math.Exp(times[gpu]), math.Exp(times[r.cpu])
+	}
+	return r
+}
+
+// choose returns the CPU's implementation if the wait and the GPU's time exceed its time.
+func (r *shapeRelief) choose(wait time.Duration) int {
+	if r.cpu != nothing && wait.Seconds()+r.gpuSeconds > r.cpuSeconds {
+		return r.cpu
+	}
+	return r.gpu
+}
+
+// measuredLine is a line through the shapes of an operation whose case was measured, or is forced.
+type measuredLine struct {
+	*line
+	name     string
+	recorded *calibration.Case // nil where it was not measured
+	forced   bool
+	chooser  atomic.Pointer[Case] // nil until a shape lies on the line
+
+	studied   sync.Once
+	low, high []float64 // what the features of the surface are at the measured sizes
+}
+
+// measuredLines returns the lines of an operation that were measured, or that CROSSOVER_FORCE names.
+func (d *Dispatcher) measuredLines(p *predicted) []*measuredLine {
+	var lines []*measuredLine
+	for i := range d.entry.host.Cases {
+		c := &d.entry.host.Cases[i]
+		if l := p.lineOf(c); l != nil && len(lines) < mostLines {
+			_, forced := d.force[c.Name]
+			lines = append(lines, &measuredLine{line: l, name: c.Name, recorded: c, forced: forced})
+		}
+	}
+	for name := range d.force {
+		operation, fixed, placement := splitName(name)
+		if operation != p.Name || placement != p.Placement || len(fixed) == 0 || d.entry.find(name) != nil || len(lines) == mostLines {
+			continue
+		}
+		if l, err := newLine(p, fixed); err == nil {
+			lines = append(lines, &measuredLine{line: l, name: name, forced: true})
+		}
+	}
+	return lines
+}
+
+// lineOf returns the line of a case that was measured, nil where it is none of the operation's or does not decide. Axes that
+// the case does not fix run together, as those of square matrices do.
+func (p *predicted) lineOf(c *calibration.Case) *line {
+	l := &line{of: p, axis: p.axis(c.Axis.Name)}
+	if c.Operation != p.Name || placementOf(c) != p.Placement || !decided(c) || l.axis < 0 {
+		return nil
+	}
+	for i, a := range p.Axes {
+		l.base[i] = c.Parameters[a.Name]
+	}
+	if l.base[l.axis] != 0 {
+		return nil
+	}
+	return l
+}
+
+// passes reports whether a shape lies on the line.
+func (l *measuredLine) passes(shape []int) bool {
+	for i, v := range shape {
+		want := l.base[i]
+		if want == 0 {
+			want = shape[l.axis]
+		}
+		if v != want {
+			return false
+		}
+	}
+	return true
+}
+
+// size returns the size of a shape on the line.
+func (l *measuredLine) size(shape []int) int { return shape[l.axis] }
+
+// caseOf returns the case of a line, made when it is first needed: making it asks the program what it has.
+func (s *shapes) caseOf(l *measuredLine) *Case {
+	if c := l.chooser.Load(); c != nil {
+		return c
+	}
+	s.b.d.mu.Lock()
+	defer s.b.d.mu.Unlock()
+	if l.chooser.Load() == nil {
+		c := &Case{name: l.name, names: s.b.names, has: s.b.has}
+		c.table.Store(s.b.d.newTable(c))
+		l.chooser.Store(c)
+	}
+	return l.chooser.Load()
+}
+
+// mostGap is the greatest ratio of neighbouring sizes between which a line speaks for a shape. Lines are measured more
+// densely, by factors of 4 at most, unless somebody asked for few sizes.
+const mostGap = 5
+
+// speaksFor reports whether the sizes that were measured on the line are like that of a shape on it. They are not where the
+// shape is far from them, or its length has factors that no measured length has.
+func (l *measuredLine) speaksFor(shape []int) bool {
+	if l.forced {
+		return true
+	}
+	sizes := l.recorded.Sizes
+	next, exact := slices.BinarySearch(sizes, l.size(shape))
+	switch {
+	case exact:
+		return true
+	case next == 0 || next == len(sizes) || sizes[next] > mostGap*sizes[next-1]:
+		return false
+	case !l.of.byFactors[l.axis]:
+		return true
+	}
+	l.studied.Do(l.study)
+	for i := range l.of.Surface.Features {
+		f := &l.of.Surface.Features[i]
+		if !f.ByFactors() {
+			continue
+		}
+		if v := f.Of(shape); v < l.low[i] || v > l.high[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// study notes what the features are at the measured sizes.
+func (l *measuredLine) study() {
+	n := len(l.of.Surface.Features)
+	l.low, l.high = make([]float64, n), make([]float64, n)
+	for i := range n {
+		l.low[i], l.high[i] = math.Inf(1), math.Inf(-1)
+		for _, size := range l.recorded.Sizes {
+			shape := l.shape(size)
+			for axis := range shape {
+				if shape[axis] == 0 { // it runs too
+					shape[axis] = size
+				}
+			}
+			v := l.of.Surface.Features[i].Of(shape[:len(l.of.Axes)])
+			l.low[i], l.high[i] = min(l.low[i], v), max(l.high[i], v)
+		}
+	}
+}
+
+// along chooses on a line along which times jump from each size to the next.
+type along struct {
+	*line
+	shapes *shapes
+}
+
+func (a *along) choose(size int) string {
+	shape := a.shape(size)
+	return a.shapes.choose(shape[:len(a.of.Axes)])
+}

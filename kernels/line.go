@@ -1,0 +1,61 @@
+package kernels
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// line returns the case in which all axes are fixed but one. Its name has the parameters in the order in which a plan names
+// them, whatever their order here.
+func (o *Op[P]) line(b *Backends, fixed []Param) (Case, error) {
+	if err := checkFixed(o.Axes, fixed); err != nil {
+		return Case{}, fmt.Errorf("%s: %w", o.Name, err)
+	}
+	running := slices.IndexFunc(o.Axes, func(a Axis) bool {
+		return !slices.ContainsFunc(fixed, func(p Param) bool { return p.Name == a.Name })
+	})
+	var known []Line // on the same axis, whose order of names counts
+	for _, l := range o.Lines {
+		if l.Axis.Name == o.Axes[running].Name && len(l.Fixed) == len(fixed) {
+			known = append(known, l)
+		}
+	}
+	order := func(p Param) int {
+		if len(known) > 0 {
+			return slices.IndexFunc(known[0].Fixed, func(q Param) bool { return q.Name == p.Name })
+		}
+		return axisIndex(o.Axes, p.Name)
+	}
+	fixed = slices.SortedFunc(slices.Values(fixed), func(p, q Param) int { return cmp.Compare(order(p), order(q)) })
+	return o.CaseOf(b, Along(o.Axes, o.Axes[running].Name, fixed...)), nil
+}
+
+// checkFixed says what is wrong with parameters that are to fix all axes but one.
+func checkFixed(axes []Axis, fixed []Param) error {
+	var names []string
+	for _, a := range axes {
+		names = append(names, a.Name)
+	}
+	seen := map[string]bool{}
+	for _, p := range fixed {
+		i := slices.Index(names, p.Name)
+		switch {
+		case i < 0:
+			return fmt.Errorf("%q is not an axis (there are %s)", p.Name, strings.Join(names, ", "))
+		case seen[p.Name]:
+			return fmt.Errorf("%s is there twice", p.Name)
+		case p.Value < 1 || p.Value > mostValue:
+			return fmt.Errorf("%s=%d: want 1 to %d", p.Name, p.Value, mostValue)
+		}
+		seen[p.Name] = true
+	}
+	if len(fixed) != len(axes)-1 {
+		return fmt.Errorf("%d of %d axes are fixed (want all of %s but one)", len(fixed), len(axes), strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// mostValue is the greatest value of an axis that a case can be asked for.
+const mostValue = 1 << 26

@@ -1,0 +1,175 @@
+package kernels_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"crossover/calibration"
+	"crossover/calibration/surface"
+	"crossover/dispatch"
+	"crossover/host"
+	"crossover/kernels"
+	"crossover/pool"
+)
+
+// addingRows is the adding operation over rows and columns. The number of rows on the line of 100 columns decides a call of
+// which nothing is predicted.
+func addingRows(calls map[string]int) *kernels.Op[params] {
+	op := adding(calls)
+	op.Axes = []kernels.Axis{{Name: "rows", Unit: "rows", Min: 1, Max: 4096}, {Name: "columns", Unit: "columns", Min: 1, Max: 4096}}
+	op.Lines = []kernels.Line{kernels.Along(op.Axes, "rows", kernels.Param{Name: "columns", Value: 100})}
+	op.Judged = func(_ params, s kernels.Shape) (line, size int) { return 0, s[0] }
+	op.By = op.By[:3]
+	return op
+}
+
+var machine = host.Facts{Chip: "a chip", Family: "chips", Architecture: "amd64", Cores: 2}
+
+// addingFile is a calibration in which third wins on the line of 100 columns, and elsewhere first up to a work of 1000
+// and second above it.
+func addingFile() *calibration.File {
+	all := []calibration.Implementation{{Name: "first", Processor: "cpu"}, {Name: "second", Processor: "cpu"}, {Name: "third", Processor: "cpu"}}
+	line := func(name, implementation string, columns int) calibration.Case {
+		return calibration.Case{
+			Name: name, Operation: "add", Parameters: map[string]int{"columns": columns}, Implementations: all,
+			Axis:    calibration.Axis{Name: "rows", Unit: "rows", From: 1, To: 4096},
+			Verdict: calibration.Always, Sizes: []int{1, 4, 16, 64, 256, 1024, 4096},
+			Segments: []calibration.Segment{{From: 1, To: 4096, Implementation: implementation}},
+		}
+	}
+	operation := calibration.Operation{
+		Name: "add", Placement: "caller", Implementations: all,
+		Axes: []calibration.Axis{{Name: "rows", Unit: "rows", From: 1, To: 4096}, {Name: "columns", Unit: "columns", From: 1, To: 4096}},
+		Surface: surface.Surface{
+			Axes: []string{"rows", "columns"}, Features: []surface.Feature{{Kind: surface.Logarithm, Weights: []float64{1, 1}}},
+			Scales: []float64{1}, Shapes: []int{1, 1},
+			Implementations: []surface.Implementation{
+				{Name: "first", Linear: []float64{math.Log(1e-9), math.Ln2}, Weights: []float64{0}},
+				{Name: "second", Linear: []float64{math.Log(1e-6), 0}, Weights: []float64{0}},
+				{Name: "third", Linear: []float64{math.Log(1e-5), 0}, Weights: []float64{0}},
+			},
+		},
+	}
+	return &calibration.File{Hosts: []calibration.Host{{
+		ID: machine.ID(), Facts: calibration.Facts(machine), Created: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC),
+		Environment: calibration.Environment{OS: "linux", Power: "mains", Thermal: "nominal", Load: -1},
+		Method:      calibration.Method{Mode: "latency", State: "warm"},
+		Cases:       []calibration.Case{line("add/columns=100", "third", 100)},
+		Operations:  []calibration.Operation{operation},
+	}}}
+}
+
+func runShape(t *testing.T, p *kernels.Plan[params], rows, columns int) {
+	t.Helper()
+	x, y := make([]float32, rows*columns), make([]float32, rows*columns)
+	if err := p.Run(kernels.Shape{rows, columns}, kernels.Args{y, x}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A plan whose calls differ in several axes goes by what is predicted at the shape of a call, by a line if that was measured
+// through the shape, and by the line that it is judged by where nothing is predicted.
+func TestPlanOverShapes(t *testing.T) {
+	calls := map[string]int{}
+	d, err := dispatch.New(addingFile(), dispatch.WithHost(machine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := newPlan(t, &kernels.Backends{Pool: pool.Shared()}, d, addingRows(calls), params{})
+	ran := func(want string, answer dispatch.Answer, rows, columns int) {
+		t.Helper()
+		clear(calls)
+		for range 2 {
+			runShape(t, plan, rows, columns)
+		}
+		e := plan.Explain(kernels.Shape{rows, columns})
+		computed := want
+		if want == dispatch.CPU {
+			computed = "first" // in the order of preference
+		}
+		if calls[computed] != 2 || e.Implementation != want || e.Answer != answer {
+			t.Errorf("%d×%d: computed by %v (%s), want %s (%s): %s", rows, columns, calls, e.Answer, want, answer, e)
+		}
+	}
+	ran("first", dispatch.Predicted, 30, 30)
+	ran("second", dispatch.Predicted, 30, 40)
+	ran("third", dispatch.Measured, 30, 100)
+	if e := plan.Explain(kernels.Shape{30, 40}); e.Case != "add" || e.Shape != "rows=30 columns=40" || e.Prediction == nil {
+		t.Errorf("explained as %+v", e)
+	}
+	if e := plan.Explain(kernels.Shape{30, 100}); e.Case != "add/columns=100" || e.Size != 30 {
+		t.Errorf("explained as %+v", e)
+	}
+	x, y := make([]float32, 1200), make([]float32, 1200)
+	for _, s := range []kernels.Shape{{30, 40}, {12, 100}} {
+		if got := testing.AllocsPerRun(10, func() { _ = plan.Run(s, kernels.Args{y, x}) }); got != 0 {
+			t.Errorf("%v costs %v allocations", s, got)
+		}
+	}
+
+	// A file that predicts nothing, swapped in: the number of rows decides, on the line of 100 columns.
+	without := addingFile()
+	without.Hosts[0].Operations = nil
+	if err := d.Swap(without); err != nil {
+		t.Fatal(err)
+	}
+	ran("third", dispatch.Measured, 30, 40)
+	if err := d.Swap(addingFile()); err != nil {
+		t.Fatal(err)
+	}
+	ran("second", dispatch.Predicted, 30, 40)
+	if err := d.Swap(nil); err != nil {
+		t.Fatal(err)
+	}
+	ran(dispatch.CPU, dispatch.Unknown, 30, 40)
+}
+
+// Where an implementation fails, the next best one as predicted computes.
+func TestPlanOverShapesWithoutAnImplementation(t *testing.T) {
+	calls := map[string]int{}
+	d, err := dispatch.New(addingFile(), dispatch.WithHost(machine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails := params{fail: map[string]error{"second": errors.New("lost")}}
+	plan := newPlan(t, &kernels.Backends{Pool: pool.Shared()}, d, addingRows(calls), fails)
+	for range 3 {
+		runShape(t, plan, 100, 1000) // first would take 100 µs, third takes 10 µs
+	}
+	if calls["third"] != 3 || len(calls) != 1 {
+		t.Errorf("computed by %v, want by third alone", calls)
+	}
+	delete(fails.fail, "second")
+	d.Retry()
+	runShape(t, plan, 100, 1000)
+	if calls["second"] != 1 {
+		t.Errorf("computed by %v, want by second once it is tried again", calls)
+	}
+}
+
+// A plan of which one axis varies from call to call goes by a cut through the surface.
+func TestPlanAlongACut(t *testing.T) {
+	calls := map[string]int{}
+	d, err := dispatch.New(addingFile(), dispatch.WithHost(machine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := addingRows(calls)
+	op.Judged = nil
+	plan := newPlan(t, &kernels.Backends{Pool: pool.Shared()}, d, op, params{})
+	runShape(t, plan, 30, 30)
+	runShape(t, plan, 30, 40)
+	runShape(t, plan, 30, 100)
+	if calls["first"] != 1 || calls["second"] != 1 || calls["third"] != 1 {
+		t.Errorf("computed by %v, want by each once", calls)
+	}
+	if e := plan.Explain(kernels.Shape{30, 40}); e.Case != "add/columns=40" || e.Answer != dispatch.Predicted || e.From != 26 {
+		t.Errorf("explained as %+v", e)
+	}
+	x := make([]float32, 1200)
+	if got := testing.AllocsPerRun(10, func() { _ = plan.Run(kernels.Shape{30, 40}, kernels.Args{x, x}) }); got != 0 {
+		t.Errorf("%v allocations a call", got)
+	}
+}
