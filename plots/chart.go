@@ -49,6 +49,9 @@ func reduce(img image.Image) *image.Paletted {
 		counts[c] += run.Dx()
 	}
 	palette := slices.Clone(basePalette)
+	if red := color.RGBAModel.Convert(alarm); counts[red.(color.RGBA)] > 0 { // marks are too small to be among the most frequent
+		palette = append(palette, red)
+	}
 	index := make(map[color.RGBA]uint8, len(counts))
 	for i, c := range palette {
 		index[c.(color.RGBA)] = uint8(i)

@@ -53,6 +53,11 @@ func overviewChart(experiments ...experiment) *Chart {
 	return Overview(h, runs)
 }
 
+func mapChart(o *calibration.Operation, running string) *Chart {
+	_, chart := mapOf(o, running)
+	return chart
+}
+
 func TestGoldenImages(t *testing.T) {
 	for name, chart := range map[string]*Chart{
 		"two_thresholds": caseChart(twoThresholds),
@@ -65,6 +70,7 @@ func TestGoldenImages(t *testing.T) {
 		"resident":       throughput(resident),
 		"marked":         markedChart(),
 		"overview":       overviewChart(catalogue()...),
+		"map":            mapChart(transform(), "n"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -114,6 +120,9 @@ func TestChartsAreDeterministic(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := overviewChart(tinyAxis, degraded).WriteTo(&b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := mapChart(cube(), "n").WriteTo(&b); err != nil {
 			t.Fatal(err)
 		}
 		return b.Bytes()

@@ -328,7 +328,6 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestFileNames(t *testing.T) {
-	var cases []calibration.Case
 	names := []string{
 		"fft/batch=1", "fft_batch=1", "FFT/batch=1", "overview", "../../etc/passwd", "", "\x00\n", "a b:c*d?",
 		strings.Repeat("x", 300), strings.Repeat("x", 301), "…/µ",
@@ -337,11 +336,16 @@ func TestFileNames(t *testing.T) {
 		"fft_batch=1", "fft_batch=1-2", "FFT_batch=1-3", "overview-2", "_.._etc_passwd", "_", "__", "a_b_c_d_",
 		strings.Repeat("x", 100), strings.Repeat("x", 100) + "-2", "___",
 	}
-	for _, name := range names {
-		cases = append(cases, calibration.Case{Name: name})
-	}
-	if diff := cmp.Diff(want, fileNames(cases)); diff != "" {
+	if diff := cmp.Diff(want, fileNames(names, map[string]bool{overviewName: true})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A case that has the name of a map leaves the map another one.
+func TestMapFileNames(t *testing.T) {
+	h := &calibration.Host{Operations: []calibration.Operation{*crossing()}, Cases: []calibration.Case{{Name: "map_product"}}}
+	if names, want := FileNames(h), []string{"map_product.png", "overview.png", "map_product-2.png"}; !slices.Equal(names, want) {
+		t.Errorf("files %v, want %v", names, want)
 	}
 }
 
@@ -349,6 +353,9 @@ func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "plots", "host")
 	h, runs := testHost(oneSize, tinyAxis)
 	delete(runs, oneSize.name)
+	shared := *crossing()
+	shared.Placement = "shared"
+	h.Operations = []calibration.Operation{*crossing(), shared, {Name: "without a surface"}}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -362,6 +369,7 @@ func TestWrite(t *testing.T) {
 	}
 	want := []string{
 		filepath.Join(dir, "lora_rank=8.png"), filepath.Join(dir, "oscillator-bank_samples=512.png"), old,
+		filepath.Join(dir, "map_product.png"), filepath.Join(dir, "map_product_shared.png"),
 	}
 	if diff := cmp.Diff(want, paths); diff != "" {
 		t.Error(diff)

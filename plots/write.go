@@ -16,7 +16,8 @@ import (
 const overviewName = "overview"
 
 // Write draws every case of a host and the overview into dir, which it makes if need be, and returns the paths of the
-// images: the cases in their order, then overview.png. runs holds, by the names of their cases, what CaseChart takes. An image that is there already is replaced in one step; nothing else in dir
+// images: the cases in their order, overview.png, and the maps of the operations that have one. runs holds, by the names
+// of their cases, what CaseChart takes. An image that is there already is replaced in one step; nothing else in dir
 // is touched. When ctx is cancelled, Write returns ctx's error at once and leaves the image that it is at as it was. Then h
 // and runs may be read for some time still.
 func Write(ctx context.Context, dir string, h *calibration.Host, runs map[string][]Run) ([]string, error) {
@@ -37,25 +38,52 @@ func Write(ctx context.Context, dir string, h *calibration.Host, runs map[string
 	if err := save(ctx, path, func() *Chart { return Overview(h, runs) }); err != nil {
 		return paths, fmt.Errorf("plots: %w", err)
 	}
-	return append(paths, path), nil
+	paths = append(paths, path)
+	for i, o := range mapped(h) {
+		path := filepath.Join(dir, names[len(h.Cases)+1+i])
+		if err := save(ctx, path, func() *Chart { return Map(h, o) }); err != nil {
+			return paths, fmt.Errorf("plots: %w", err)
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// mapped returns the operations of a host that have a map.
+func mapped(h *calibration.Host) []*calibration.Operation {
+	var all []*calibration.Operation
+	for i := range h.Operations {
+		if drawable(&h.Operations[i]) {
+			all = append(all, &h.Operations[i])
+		}
+	}
+	return all
 }
 
 // FileNames returns the names of the images that Write draws of a host, in the same order.
 func FileNames(h *calibration.Host) []string {
-	names := append(fileNames(h.Cases), overviewName)
+	var cases, maps []string
+	for i := range h.Cases {
+		cases = append(cases, h.Cases[i].Name)
+	}
+	for _, o := range mapped(h) {
+		maps = append(maps, "map_"+placedName(o))
+	}
+	taken := map[string]bool{overviewName: true}
+	names := append(fileNames(cases, taken), overviewName)
+	names = append(names, fileNames(maps, taken)...)
 	for i := range names {
 		names[i] += ".png"
 	}
 	return names
 }
 
-// fileNames returns a name for each case, without extension: the case's own name as far as every file system takes it,
-// and a number where two would otherwise be the same.
-func fileNames(cases []calibration.Case) []string {
-	taken := map[string]bool{overviewName: true}
-	names := make([]string, len(cases))
-	for i := range cases {
-		name := safeName(cases[i].Name)
+// fileNames returns a file's name for each name, without extension: the name itself as far as every file system takes it,
+// and a number where it is taken. It adds them to those that are taken.
+func fileNames(of []string, taken map[string]bool) []string {
+	names := make([]string, len(of))
+	for i := range of {
+		name := safeName(of[i])
 		unique := name
 		for n := 2; taken[strings.ToLower(unique)]; n++ {
 			unique = fmt.Sprintf("%s-%d", name, n)

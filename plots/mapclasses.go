@@ -1,0 +1,91 @@
+package plots
+
+import (
+	"math"
+	"slices"
+	"sort"
+)
+
+// class is a kind of lengths, which an implementation of a transform takes the same way.
+type class struct {
+	name string
+	has  func(n int) bool
+	// near returns lengths of the class around a value, between two others, or the value where there are none.
+	near func(value, from, to float64) []int
+}
+
+// classes are those that a map of a transform has a panel for.
+var classes = []class{
+	{"powers of two", powerOfTwo, nearestPower},
+	{"no prime factor above 5", func(n int) bool { return !powerOfTwo(n) && smoothLength(n) }, nearSmooth},
+	{"a prime factor above 5", func(n int) bool { return !smoothLength(n) }, nearRough},
+}
+
+func powerOfTwo(n int) bool { return n > 0 && n&(n-1) == 0 }
+
+// smoothLength reports whether a length has no prime factor above 5.
+func smoothLength(n int) bool {
+	for _, prime := range []int{2, 3, 5} {
+		for n > 0 && n%prime == 0 {
+			n /= prime
+		}
+	}
+	return n == 1
+}
+
+func nearestPower(value, from, to float64) []int {
+	low, high := math.Ceil(math.Log2(from)), math.Floor(math.Log2(to))
+	if low > high {
+		return []int{clampSize(int(value))}
+	}
+	return []int{1 << int(min(max(math.Round(math.Log2(value)), low), high))}
+}
+
+// smooths are the drawable even lengths without a prime factor above 5 that are no powers of two, ascending. Odd ones are
+// of the class too, and rare.
+var smooths = func() []int {
+	var all []int
+	for fives := 2; fives <= largestSize; fives *= 5 {
+		for threes := fives; threes <= largestSize; threes *= 3 {
+			for n := threes; n <= largestSize; n *= 2 {
+				if !powerOfTwo(n) {
+					all = append(all, n)
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}()
+
+// neighbours is how many lengths of a class stand for a cell where its lengths differ among each other, as 7·64 and 449 do.
+// The map shows their mean.
+const neighbours = 5
+
+func nearSmooth(value, from, to float64) []int {
+	below := sort.SearchInts(smooths, int(math.Ceil(from)))
+	above := sort.SearchInts(smooths, int(math.Floor(to))+1)
+	if below >= above {
+		return []int{clampSize(int(value))}
+	}
+	first := below + sort.SearchInts(smooths[below:above], int(value)) - neighbours/2
+	first = max(min(first, above-neighbours), below)
+	return smooths[first:min(first+neighbours, above)]
+}
+
+func nearRough(value, from, to float64) []int {
+	const reach = 20
+	center := clampSize(int(math.Round(value)))
+	var all []int
+	for d := 0; d <= reach && len(all) < neighbours; d++ {
+		for _, n := range []int{center - d, center + d} {
+			if float64(n) >= from && float64(n) <= to && !smoothLength(n) && !slices.Contains(all, n) {
+				all = append(all, n)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return []int{center}
+	}
+	return all
+}
