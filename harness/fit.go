@@ -2,7 +2,6 @@ package harness
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -35,6 +34,9 @@ func (r *Run) Fit(ctx context.Context) error {
 		}
 		r.Fits[c.Name] = fit
 		bands[c.Run] = max(bands[c.Run], c.TieBand)
+	}
+	if err := r.fitShapes(ctx); err != nil {
+		return err
 	}
 	entry.Method.TieBand = max(bands[0], thresholds.MinTieBand)
 	for k := range entry.Runs {
@@ -75,44 +77,28 @@ func (r *Run) processors() *thresholds.Processors {
 	return thresholds.StudyProcessors(of, all)
 }
 
-// crowdedAbove is the time of all processors at once over that of one alone from which on a calibration says so. It is 1.0
-// where each has a core to itself and 1.95 on two threads of one core.
-const crowdedAbove = 1.5
-
 // warnings returns what a reader should know of the calibration as a whole.
 func warnings(entry *calibration.Host) []string {
 	var lines []string
+	var sentinels []*calibration.Sentinel
 	add := func(e *calibration.Environment) {
-		said := Doubts(e)
-		if crowd := crowded(e.Sentinel); crowd != "" {
-			said = append(said, crowd)
-		}
-		for _, line := range said {
+		for _, line := range Doubts(e) {
 			if !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}
+		}
+		if e.Sentinel != nil {
+			sentinels = append(sentinels, e.Sentinel)
 		}
 	}
 	add(&entry.Environment)
 	for k := range entry.Runs {
 		add(&entry.Runs[k].Environment)
 	}
+	if line := crowded(sentinels); line != "" {
+		lines = append(lines, line)
+	}
 	return lines
-}
-
-// crowded says that processors do not reach their speed all at once, "" where they do or nobody looked. It may be the
-// machine's nature or its state today, and the sweep cannot tell the one from the other.
-func crowded(s *calibration.Sentinel) string {
-	if s == nil {
-		return ""
-	}
-	ratio := SentinelTimes(s).AllProcessorsRatio
-	if !(ratio > crowdedAbove) {
-		return ""
-	}
-	return fmt.Sprintf("all %d processors at once took %.2f times as long as one alone: "+
-		"they share cores, differ in speed or were in use, and the thresholds of parallel implementations hold for a machine like that",
-		s.Processors, ratio)
 }
 
 // fill puts a fit into a case.

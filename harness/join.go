@@ -18,7 +18,9 @@ const MostRuns = 6
 func Join(older, newer *Run, kept, fresh func(name string) bool) *Run {
 	j := &joint{Run: &Run{
 		Entry: newer.Entry, Timings: map[string]*timings.Set{}, Earlier: map[string][]*timings.Set{}, Resamples: newer.Resamples,
+		Shapes: map[string]*timings.Set{},
 	}}
+	j.Entry.Operations = nil
 	j.Entry.Cases, j.Entry.Runs, j.Entry.Warnings = nil, nil, nil
 	for _, c := range older.Entry.Cases {
 		if kept(c.Name) {
@@ -34,6 +36,7 @@ func Join(older, newer *Run, kept, fresh func(name string) bool) *Run {
 			j.remember(older, c.Name)
 		}
 	}
+	j.joinShapes(older, newer, fresh)
 	own := j.runs[0]
 	j.Entry.Created, j.Entry.Environment, j.Entry.Method = own.Created, own.Environment, own.Method
 	j.Entry.Runs = j.runs[1:]

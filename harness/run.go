@@ -34,6 +34,8 @@ type Run struct {
 	Earlier   map[string][]*timings.Set    // by case, of the runs that calibration.Case.Earlier names, in its order
 	Fits      map[string]thresholds.Result // by case, after Fit
 	Results   []*sweeps.Result             // of Measure, in the order of the cases; none of a run that was loaded
+	Spaces    []*kernels.Space             // of which shapes are measured too; set before Measure
+	Shapes    map[string]*timings.Set      // by operation and placement, as the cases of the spaces are named
 	Folder    string                       // that Measure saves the run in; "" saves nothing
 	Resamples int                          // of the bootstrap that makes the intervals; 0 means as many as thresholds takes
 
@@ -56,7 +58,7 @@ func NewRun(of calibration.Host, cases []kernels.Case, o Options) *Run {
 		o.InFlight = sweeps.DefaultInFlight
 	}
 	of.Created, of.Method = time.Now().UTC().Truncate(time.Second), o.method(cases)
-	return &Run{Entry: of, Timings: map[string]*timings.Set{}, cases: cases, options: o}
+	return &Run{Entry: of, Timings: map[string]*timings.Set{}, Shapes: map[string]*timings.Set{}, cases: cases, options: o}
 }
 
 // method is the method of a run over cases, as far as it is known before the run.
@@ -95,7 +97,8 @@ func (r *Run) FirstSizes(c *kernels.Case) []int { return r.planner(c).Rungs() }
 // measured until then.
 func (r *Run) Measure(ctx context.Context, m Machine) error {
 	o := m.sweep()
-	o.Budget, o.Seed, o.Input = r.options.Budget, r.options.Seed, r.options.Input
+	shapesBudget, casesBudget := r.budgets()
+	o.Budget, o.Seed, o.Input = casesBudget, r.options.Seed, r.options.Input
 	o.Mode, o.State, o.InFlight = r.options.Mode, r.options.State, r.options.InFlight
 	o.Include, o.Progress = r.options.Include, r.options.Progress
 	o.Planner = func(c *kernels.Case) sweeps.Planner { return r.planner(c) }
@@ -111,6 +114,10 @@ func (r *Run) Measure(ctx context.Context, m Machine) error {
 	}
 	start := o.Clock.Now()
 	results, err := sweeps.Run(ctx, r.cases, o)
+	if err == nil && shapesBudget > 0 {
+		o.Budget = shapesBudget
+		err = r.measureShapes(ctx, o)
+	}
 	worsen(&r.Entry.Environment, m.Condition())
 	r.Entry.Method.SpentSeconds = float64((o.Clock.Now() - start).Round(time.Millisecond)) / float64(time.Second)
 	r.Results = results

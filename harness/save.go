@@ -55,6 +55,11 @@ func (r *Run) Save(ctx context.Context, folder string) error {
 			return err
 		}
 	}
+	for _, set := range r.Shapes {
+		if err := saveSamples(folder, set); err != nil {
+			return err
+		}
+	}
 	if err := r.saveEarlier(ctx, folder); err != nil {
 		return err
 	}
@@ -137,7 +142,12 @@ func Load(folder string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{Entry: *s.Host, Timings: map[string]*timings.Set{}, Earlier: map[string][]*timings.Set{}, Folder: folder}
+	r := &Run{Entry: *s.Host, Timings: map[string]*timings.Set{}, Earlier: map[string][]*timings.Set{}, Shapes: map[string]*timings.Set{}, Folder: folder}
+	if err := r.loadShapes(func(name string) (*timings.Set, error) {
+		return timings.Load(filepath.Join(folder, timings.FileName(name)))
+	}); err != nil {
+		return nil, fmt.Errorf("%s: %w", folder, err)
+	}
 	for k := range r.Entry.Cases {
 		c := &r.Entry.Cases[k]
 		path := filepath.Join(folder, timings.FileName(c.Name))

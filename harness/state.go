@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"math"
 
 	"crossover/calibration"
 	"crossover/sweeps"
@@ -18,6 +19,9 @@ func sentinel(o sweeps.Observed) *calibration.Sentinel {
 	if o.Readings > 0 {
 		kept := times(o.Kept)
 		s.Kept = &kept
+	}
+	if o.Crowded.Share > 0 {
+		s.Crowded = &calibration.Crowded{Share: o.Crowded.Share, AllProcessorsRatio: o.Crowded.AllRatio}
 	}
 	if d := calibration.DiscardedBlocks(o.Discarded); d != (calibration.DiscardedBlocks{}) {
 		s.Discarded = &d
@@ -37,6 +41,10 @@ func SentinelTimes(s *calibration.Sentinel) calibration.SentinelTimes {
 // processors the medians of quiet sweeps differ by up to 1.2; its states are 30, 48 and 165 ns a hand-over, and a ratio of
 // 1.0 or 1.95.
 const sameState = 1.4
+
+// sameShare is by how much the share of the time may differ in which processors do not reach their speed all at once. Where
+// it differs by less, the median of a time is of the same state, or of both.
+const sameShare = 0.25
 
 // sameSpeed is the factor by which the readings of one processor alone may differ on one machine. Two processors of one name
 // have been seen at a factor of 2, and the clock of one machine at 1.09.
@@ -82,9 +90,16 @@ func compareSentinels(then, now *calibration.Sentinel) States {
 		s.Moved = append(s.Moved, fmt.Sprintf("%d %s take part now, %d then", now.Processors, noun, then.Processors))
 		return s // the other figures are of other processors
 	}
-	if before, after := s.Then.AllProcessorsRatio, s.Now.AllProcessorsRatio; differ(before, after, sameState) {
+	before, after := s.Then.AllProcessorsRatio, s.Now.AllProcessorsRatio
+	_, shareBefore := whileCrowded(then)
+	_, shareAfter := whileCrowded(now)
+	switch {
+	case differ(before, after, sameState):
 		s.Moved = append(s.Moved, fmt.Sprintf("all %d processors at once take %.2f times as long as one alone now, %.2f then",
 			now.Processors, after, before))
+	case before > 0 && after > 0 && math.Abs(shareAfter-shareBefore) > sameShare:
+		s.Moved = append(s.Moved, fmt.Sprintf("all %d processors at once take over %.1f times as long as one alone for %.0f %% of the time now, "+
+			"%.0f %% then", now.Processors, sweeps.CrowdedAbove, 100*shareAfter, 100*shareBefore))
 	}
 	if before, after := s.Then.HandoverSeconds, s.Now.HandoverSeconds; differ(before, after, sameState) {
 		s.Moved = append(s.Moved, fmt.Sprintf("a hand-over from processor to processor takes %.0f ns now, %.0f ns then",

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os/exec"
 	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 )
 
 func TestLinuxFacts(t *testing.T) {
@@ -565,6 +567,7 @@ func TestBusySeconds(t *testing.T) {
 		want float64 // NaN if the system does not say
 	}{
 		"a machine":       {"cpu  100 20 30 4000 5 6 7 8 0 0\ncpu0 1 2 3\n", 1.71}, // all but idle and iowait
+		"a sandbox":       {"cpu  0 0 0 0 0 0 0 0 0 0\n", math.NaN()},
 		"no steal column": {"cpu  100 20 30 4000 5 6 7\n", math.NaN()},
 		"no file":         {"", math.NaN()},
 		"words":           {"cpu  a b c d e f g h\n", math.NaN()},
@@ -577,6 +580,30 @@ func TestBusySeconds(t *testing.T) {
 		if got := busySeconds(root); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
+	}
+}
+
+// What another program computes counts, but for the hundredths that the system counts in.
+func TestOthersSecondsCountAnotherProgram(t *testing.T) {
+	before := OthersSeconds()
+	if math.IsNaN(before) {
+		t.Skip("the system does not tell who computes")
+	}
+	spinner := exec.Command("sh", "-c", "while :; do :; done")
+	if err := spinner.Start(); err != nil {
+		t.Skip(err)
+	}
+	const enough = 0.3 // seconds of its processor time, which may come late on a busy machine
+	for start := time.Now(); OthersSeconds() < before+enough && time.Since(start) < 10*time.Second; {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := spinner.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	spinner.Wait() // its error is that it was killed
+	computed := (spinner.ProcessState.UserTime() + spinner.ProcessState.SystemTime()).Seconds()
+	if taken := OthersSeconds() - before; taken < computed-0.1 {
+		t.Errorf("other programs took %v s, one of them %v s", taken, computed)
 	}
 }
 

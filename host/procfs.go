@@ -284,5 +284,8 @@ func busySeconds(root fs.FS) float64 {
 			sum += float64(value)
 		}
 	}
+	if sum == 0 {
+		return math.NaN() // a sandbox that counts nothing
+	}
 	return sum / ticks
 }

@@ -39,7 +39,7 @@ func (m *measurement) together() int {
 // timedIn returns what is timed in the k-th of the next blocks, in random order.
 func (m *measurement) timedIn(k int) []*callable {
 	order := slices.Clone(m.callables)
-	if m.quiet+k >= hopelessBlocks {
+	if m.quiet+k >= m.e.costs.hopelessBlocks {
 		order = slices.Clone(m.near)
 	}
 	if m.twin != nil {

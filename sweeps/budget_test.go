@@ -86,7 +86,7 @@ func TestBudget(t *testing.T) {
 
 // A machine that is disturbed when the budget ends is not waited for.
 func TestBudgetOnADisturbedMachine(t *testing.T) {
-	for _, from := range []float64{0.7, 0.8, 0.88, 0.9, 0.92} {
+	for _, from := range []float64{0.72, 0.8, 0.88, 0.9, 0.92} {
 		m := newMachine()
 		m.speed = func(now float64) float64 {
 			if now > from && math.Mod(now-from, 0.12) < 0.09 { // longer than a block, shorter than a wait
@@ -178,6 +178,8 @@ type stubborn struct{}
 
 func (stubborn) Visited(int) {}
 
+func (stubborn) Doubted(int) {}
+
 func (stubborn) Limit(int) {}
 
 func (stubborn) Next(set *timings.Set) (size, blocks int, worth float64) {
@@ -206,6 +208,8 @@ func TestTheRestOfABudget(t *testing.T) {
 type greedy struct{ visits, high int }
 
 func (g *greedy) Visited(int) { g.visits++ }
+
+func (g *greedy) Doubted(int) {}
 
 func (g *greedy) Limit(high int) { g.high = min(g.high, high) }
 

@@ -28,6 +28,9 @@ type core struct {
 
 	all  func(t pool.Task) // has every processor that is awake do its part of a task
 	seen []probe           // the last one of each processor; none where there are too many
+	// ownCrowd says that the processors of this machine slow one another when all of them compute. Then nothing tells a
+	// neighbour of one of them from another one of them.
+	ownCrowd bool
 }
 
 // manyProcessors are so many that some of them are always shared where any is.
@@ -86,8 +89,11 @@ func (c *core) excess(p probe) float64 {
 func (c *core) Do(worker, _, _ int) { c.seen[worker] = c.probe() }
 
 // crowded reports whether the core of any processor is shared, as far as they are awake after so many tries. All probe at
-// the same time, so it is also crowded where two of them are threads of one core.
+// the same time, so it is also crowded where two of them have become threads of one core, until that is known to last.
 func (c *core) crowded(tries int) bool {
+	if c.ownCrowd {
+		return false
+	}
 	clear(c.seen)
 	for range tries {
 		if !slices.Contains(c.seen, probe{}) {

@@ -129,6 +129,14 @@ func TestCrowded(t *testing.T) {
 			}
 		})
 	}
+	t.Run("by one another", func(t *testing.T) {
+		g := &guest{slow: 1, shared: never}
+		c := g.pair(yes, no)
+		c.ownCrowd = true
+		if c.crowded(wakeTries) || g.asked > 0 {
+			t.Errorf("crowded after asking %d times: it is not known whether somebody else is there", g.asked)
+		}
+	})
 	t.Run("until it is alone", func(t *testing.T) {
 		g := &guest{slow: 1, shared: never}
 		var start time.Duration
@@ -280,7 +288,7 @@ func TestHopelesslyBehind(t *testing.T) {
 	for _, early := range []int{0, 3} {
 		g := &guest{slow: 1, shared: never}
 		s := impatient(g)
-		e := &entry{c: &kernels.Case{}, result: &Result{}, rng: rand.New(rand.NewPCG(1, 2))}
+		e := &entry{c: &kernels.Case{}, result: &Result{}, costs: costs{hopelessBlocks: hopelessBlocks}, rng: rand.New(rand.NewPCG(1, 2))}
 		g.shared = func(time.Duration) bool { return len(e.result.Samples.Blocks) < early }
 		var callables []*callable
 		for k, took := range []time.Duration{fine, near, far} {

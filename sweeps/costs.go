@@ -14,7 +14,8 @@ type demand struct {
 
 // costs remembers what sizes cost, to predict what others will.
 type costs struct {
-	demands []demand // by implementation
+	demands        []demand // by implementation
+	hopelessBlocks int      // of a visit that implementations are timed in which are hopelessly behind
 
 	sizes    []int
 	overhead []float64   // seconds of a visit outside its blocks, binding left out: problem, reference, check
@@ -105,7 +106,7 @@ func (c *costs) visit(size, blocks int, alive []int) (growing, fixed float64) {
 		call, d := c.call(size, i), c.demands[i]
 		block, times := max(d.calls(size)*call, (settleFor+minBatch).Seconds()), blocks
 		if call > hopeless*fastest {
-			times = min(times, hopelessBlocks)
+			times = min(times, c.hopelessBlocks)
 		} else {
 			longest, pause = max(longest, block), max(pause, d.pause)
 		}

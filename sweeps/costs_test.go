@@ -113,7 +113,7 @@ func TestCallsInFlight(t *testing.T) {
 func TestCostsOfAVisitBesideTheHopeless(t *testing.T) {
 	c := &kernels.Case{Bytes: func(size int) float64 { return float64(size) }}
 	each := (&Options{Mode: Latency, State: Warm}).demandOf(c, kernels.CPU) // two calls a block
-	known := costs{demands: []demand{each, each}}
+	known := costs{demands: []demand{each, each}, hopelessBlocks: hopelessBlocks}
 	known.record(64, 0, 0, []float64{0.1, 0.5})
 	const blocks = 10
 	want := 2*2*(0.1+0.5) + 2*(blocks*(0.1+0.1)+hopelessBlocks*0.5)

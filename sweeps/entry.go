@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"time"
 
@@ -37,7 +36,7 @@ type entry struct {
 	probed       *probed // before the first visit to a size that may be dear; nil where there was none
 	unaffordable string  // why a size was not visited that was foreseen to be too dear; "" where none was
 
-	visiting, others float64 // seconds of its visits, and of other programs' processor time meanwhile
+	beside []beside // what other programs took during its visits
 }
 
 func newEntry(c *kernels.Case, o *Options) *entry {
@@ -50,6 +49,10 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 		rng:     rand.New(rand.NewPCG(o.Seed, name.Sum64())),
 		checked: map[int]bool{},
 		high:    math.MaxInt,
+	}
+	e.costs.hopelessBlocks = hopelessBlocks
+	if c.Shape != nil {
+		e.costs.hopelessBlocks = hopelessBlocksOfSpace
 	}
 	e.result.Implementations = make([]Status, 0, len(c.Implementations))
 	for _, declared := range c.Implementations {
@@ -105,14 +108,6 @@ func (e *entry) alive(size int) []int {
 	return alive
 }
 
-// Other programs may take othersShare of a processor while a case is measured, or othersOfAll of all of them where that
-// is more, because a large machine's own housekeeping grows with it; but never othersMost, which is a program at work.
-const (
-	othersShare = 0.15
-	othersOfAll = 0.03
-	othersMost  = 0.5
-)
-
 // blame says which sizes were too dear, and degrades a case that the machine was disturbed for, or beside which others computed: on another processor's core
 // in most of its blocks, or on this machine.
 func (e *entry) blame() {
@@ -134,8 +129,7 @@ func (e *entry) blame() {
 		e.degrade(fmt.Sprintf("somebody else used the core of another processor in %d of %d blocks", crowded, len(e.result.Samples.Blocks)))
 		e.dirty = true
 	}
-	allowed := min(max(othersShare, othersOfAll*float64(runtime.NumCPU())), othersMost)
-	if share := e.others / e.visiting; share > allowed {
+	if share := e.othersShare(); share > othersAllowed() {
 		e.degrade(fmt.Sprintf("other programs took %.0f %% of a processor meanwhile", 100*share))
 		e.dirty = true
 	}

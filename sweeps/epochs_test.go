@@ -15,7 +15,7 @@ type clocked struct {
 func newClocked(t *testing.T) *clocked {
 	t.Helper()
 	c := &clocked{took: 100 * time.Microsecond}
-	w := &work{of: "it", tolerance: sentinelTolerance, tries: spinTries, run: func() { c.now += c.took }}
+	w := &work{of: "it", tolerance: sentinelTolerance, tries: spinTries, lasts: lasting, run: func() { c.now += c.took }}
 	c.sentinel = sentinel{clock: &c.hands, works: []*work{w}}
 	c.settle(t.Context(), time.Minute)
 	return c
@@ -92,27 +92,170 @@ func TestBaselineFollows(t *testing.T) {
 	}
 }
 
-// What several processors take is held against what they would take at the new clock. A clock that has risen is no sign
-// that they were disturbed before. What slows them alone stays a disturbance, however long it lasts.
-func TestEpochsOfSeveralProcessors(t *testing.T) {
+// looks has the machine looked at every 20 ms for a while, and returns how often it was found disturbed.
+func (w *watched) looks(s *sentinel, lasting time.Duration) (disturbed int) {
+	for start := w.now; w.now-start < lasting; {
+		w.now += 20 * time.Millisecond
+		if !s.quiet() {
+			disturbed++
+		}
+	}
+	return disturbed
+}
+
+// What several processors take is held against what they would take at the new clock. A clock that has changed is no sign
+// that they were disturbed before.
+func TestAClockIsThatOfAllProcessors(t *testing.T) {
 	for _, percent := range []time.Duration{40, 200} {
 		m := quietPair()
 		s := m.sentinel()
 		s.settle(t.Context(), time.Minute)
-		quiet := func(looks int) (is bool) {
-			for range looks {
-				m.now += 20 * time.Millisecond
-				is = s.quiet()
-			}
-			return is
-		}
 		m.spin, m.one, m.all = m.spin*percent/100, m.one*percent/100, m.all*percent/100
-		if !quiet(30) || s.epoch() != 1 || s.better != "" {
-			t.Errorf("a clock at %d %%: epoch %d, %s %s", percent, s.epoch(), s.moved, s.better)
+		m.looks(&s, 600*time.Millisecond)
+		if n := m.looks(&s, 10*time.Second); n > 0 || s.epoch() != 1 || len(s.pasts) > 0 {
+			t.Errorf("a clock at %d %%: disturbed %d times, epoch %d, %s %v", percent, n, s.epoch(), s.moved, s.pasts)
 		}
-		m.all *= 2
-		if quiet(100) || s.epoch() != 1 {
-			t.Errorf("at %d %%: processors that share a core are quiet, epoch %d", percent, s.epoch())
+		for _, c := range []struct {
+			times time.Duration
+			epoch int
+		}{{2, 2}, {1, 3}} {
+			m.all = 104 * time.Microsecond * percent / 100 * c.times
+			if m.looks(&s, 3500*time.Millisecond); s.epoch() != c.epoch || !s.quiet() {
+				t.Errorf("a clock at %d %%, processors that take %d times as long: epoch %d, %s", percent, c.times, s.epoch(), s.moved)
+			}
+		}
+		m.spin, m.one, m.all = m.spin*100/percent, m.one*100/percent, m.all*100/percent
+		m.looks(&s, time.Second)
+		m.all *= 2 // which is known, at the other clock
+		if m.looks(&s, 700*time.Millisecond); s.epoch() != 5 || !s.quiet() {
+			t.Errorf("a clock that was at %d %%: epoch %d, %s", percent, s.epoch(), s.moved)
+		}
+	}
+}
+
+// What several processors do at once, or hand over, changes for good in both directions: a better reading disturbs nothing,
+// and a worse one does so until it has lasted. An earlier level is known again sooner, if it is a worse one.
+func TestEpochsOfSeveralProcessors(t *testing.T) {
+	change := map[string]func(m *watched, times time.Duration){
+		"all at once": func(m *watched, times time.Duration) { m.all = 104 * time.Microsecond * times },
+		"hand-overs":  func(m *watched, times time.Duration) { m.handOver = 30 * times },
+	}
+	for name, set := range change {
+		m := quietPair()
+		s := m.sentinel()
+		s.settle(t.Context(), time.Minute)
+		for k, c := range []struct {
+			times     time.Duration // as long as at first
+			lasting   time.Duration
+			disturbed time.Duration // at least, and at most as much again
+			epoch     int
+		}{
+			{1, 10 * time.Second, 0, 0},
+			{3, 1500 * time.Millisecond, 1500 * time.Millisecond, 0}, // another program
+			{1, 10 * time.Second, 0, 0},
+			{3, 10 * time.Second, 2900 * time.Millisecond, 1},
+			{1, 2500 * time.Millisecond, 0, 1}, // luck
+			{3, 10 * time.Second, 0, 1},
+			{1, 10 * time.Second, 0, 2},
+			{3, 10 * time.Second, 400 * time.Millisecond, 3}, // known by now
+			{1, 10 * time.Second, 0, 4},
+			{3, 300 * time.Millisecond, 300 * time.Millisecond, 4},
+			{1, 10 * time.Second, 0, 4},
+		} {
+			set(m, c.times)
+			disturbed := time.Duration(m.looks(&s, c.lasting)) * 20 * time.Millisecond
+			if disturbed < c.disturbed*3/4 || disturbed > c.disturbed*3/2 || s.epoch() != c.epoch {
+				t.Errorf("%s, step %d: disturbed for %v, want %v; epoch %d, want %d", name, k, disturbed, c.disturbed, s.epoch(), c.epoch)
+			}
+		}
+	}
+}
+
+// Where the machine's own processors share cores, neighbours are not looked for: as long as that lasts.
+func TestWhoCrowdsWhom(t *testing.T) {
+	m := quietPair()
+	s := m.sentinel()
+	g := &guest{slow: 1, shared: never}
+	s.core = g.core()
+	s.settle(t.Context(), time.Minute)
+	for k, c := range []struct {
+		all, lasting time.Duration
+		own          bool
+	}{{104, time.Second, false}, {204, time.Second, false}, {204, 4 * time.Second, true}, {104, time.Second, true}, {104, 4 * time.Second, false}} {
+		m.all = c.all * time.Microsecond
+		if m.looks(&s, c.lasting); s.core.ownCrowd != c.own {
+			t.Errorf("step %d: the processors crowd one another: %t", k, s.core.ownCrowd)
+		}
+	}
+	m.all = 204 * time.Microsecond
+	if s.settle(t.Context(), time.Minute); !s.core.ownCrowd {
+		t.Error("they crowded one another when the baseline was taken, and nobody knows")
+	}
+}
+
+// Readings of luck between the others keep no machine from its epoch, neither where there are few of them nor where there
+// are many in a short time.
+func TestLuckDelaysNoEpoch(t *testing.T) {
+	for _, lucky := range []func(k int) bool{
+		func(k int) bool { return k%5 == 0 },
+		func(k int) bool { return k%50 < 10 },
+		func(k int) bool { return k == 0 },
+	} {
+		m := quietPair()
+		s := m.sentinel()
+		s.settle(t.Context(), time.Minute)
+		for k := range 250 {
+			if m.all = 220 * time.Microsecond; lucky(k) {
+				m.all = 110 * time.Microsecond
+			}
+			m.looks(&s, 20*time.Millisecond)
+		}
+		if s.epoch() != 1 || !s.quiet() {
+			t.Errorf("epoch %d after 5 s: %s", s.epoch(), s.moved)
+		}
+	}
+}
+
+// Readings that scatter up to the tolerance and now and then beyond are of one state.
+func TestScatterIsNoEpoch(t *testing.T) {
+	m := quietPair()
+	s := m.sentinel()
+	s.settle(t.Context(), time.Minute)
+	for k := range 1000 {
+		if m.all = 145 * time.Microsecond; k%5 == 0 {
+			m.all = 165 * time.Microsecond
+		}
+		m.looks(&s, 20*time.Millisecond)
+	}
+	if s.epoch() != 0 {
+		t.Errorf("epoch %d", s.epoch())
+	}
+}
+
+// A machine that is worse for half of the time has no other state.
+func TestWhatComesAndGoesIsNoEpoch(t *testing.T) {
+	m := quietPair()
+	s := m.sentinel()
+	s.settle(t.Context(), time.Minute)
+	for k := range 1000 {
+		if m.all = 104 * time.Microsecond; k%100 < 50 {
+			m.all *= 2
+		}
+		m.looks(&s, 20*time.Millisecond)
+	}
+	if s.epoch() != 0 {
+		t.Errorf("epoch %d", s.epoch())
+	}
+}
+
+// A short budget has no seconds to lose. A change lasts half a second at least.
+func TestAShortBudgetWaitsForLess(t *testing.T) {
+	for budget, want := range map[time.Duration]time.Duration{
+		time.Hour: 3 * time.Second, 90 * time.Second: 3 * time.Second, 30 * time.Second: time.Second, 2 * time.Second: lasting,
+	} {
+		s := newSentinel(&hands{}, func() {}, &Together{Processors: 2}, budget)
+		if s.all.lasts != want || s.relay.lasts != want || s.spin.lasts != lasting {
+			t.Errorf("of a budget of %v, a change lasts %v, %v and %v", budget, s.all.lasts, s.relay.lasts, s.spin.lasts)
 		}
 	}
 }

@@ -29,7 +29,7 @@ type probed struct {
 // foresee returns the least that a visit to a size costs, in seconds, by what a small problem takes and by the work of
 // both; 0 where what was measured tells better.
 func (s *sweep) foresee(ctx context.Context, e *entry, size int) float64 {
-	if e.c.Work == nil || e.heaviest(size) < heavyWork {
+	if e.c.Work == nil || e.c.Shape != nil || e.heaviest(size) < heavyWork { // shapes of a space have their bounds
 		return 0
 	}
 	if measured := e.costs.greatest(); measured > 0 && e.heaviest(size) < leapWork*e.heaviest(measured) {
@@ -38,7 +38,7 @@ func (s *sweep) foresee(ctx context.Context, e *entry, size int) float64 {
 	if e.probed == nil {
 		e.probed = s.probe(ctx, e, size)
 	}
-	predicted := costs{demands: e.costs.demands}
+	predicted := costs{demands: e.costs.demands, hopelessBlocks: e.costs.hopelessBlocks}
 	calls, first := make([]float64, len(e.probed.calls)), 0.0
 	for i, seconds := range e.probed.calls {
 		_, variant, _ := strings.Cut(e.implementations[i].Name, "/")

@@ -289,4 +289,5 @@ func (s *scripted) Next(*timings.Set) (size, blocks int, worth float64) {
 	return s.left[0].size, s.left[0].blocks, 1
 }
 func (s *scripted) Visited(int) { s.left = s.left[1:] }
+func (s *scripted) Doubted(int) {}
 func (s *scripted) Limit(int)   {}

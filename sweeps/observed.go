@@ -2,6 +2,8 @@ package sweeps
 
 import (
 	"math"
+	"slices"
+	"time"
 
 	"crossover/pool"
 )
@@ -14,8 +16,45 @@ type Observed struct {
 	Baseline   Figures // what readings were held against, as it stood last
 	Kept       Figures // medians of the readings beside blocks that were kept
 	Readings   int     // of which Kept is the median
-	Epochs     int     // 1, and 1 more for each lasting change of the clock
+	Epochs     int     // 1, and 1 more for each lasting change of the machine
+	Crowded    Crowded
 	Discarded  Discarded
+}
+
+// CrowdedAbove is the time of all processors at once over that of one alone from which on they do not reach their speed. It
+// is 1.0 where each has a core to itself and 1.95 on two threads of one core.
+const CrowdedAbove = 1.5
+
+// Crowded is for how much of the time processors did not reach their speed all at once. Its zero value is that of processors
+// that always did, or that nobody looked at.
+type Crowded struct {
+	Share    float64 // of the time
+	AllRatio float64 // meanwhile, the median
+}
+
+// crowding is what Crowded is made from.
+type crowding struct {
+	watched, crowded time.Duration
+	ratios           []float64 // while crowded
+}
+
+// note notes what the ratio was for some time; 0 where it is not known.
+func (c *crowding) note(covers time.Duration, allRatio float64) {
+	if allRatio == 0 {
+		return
+	}
+	c.watched += covers
+	if allRatio > CrowdedAbove {
+		c.crowded += covers
+		c.ratios = append(c.ratios, allRatio)
+	}
+}
+
+func (c *crowding) observed() Crowded {
+	if c.crowded == 0 {
+		return Crowded{}
+	}
+	return Crowded{Share: c.crowded.Seconds() / c.watched.Seconds(), AllRatio: median(slices.Clone(c.ratios))}
 }
 
 // Figures is what fixed work took. One that is not known is 0.
@@ -64,13 +103,32 @@ func (s *sentinel) figures(seconds func(*work) float64) Figures {
 	return f
 }
 
-// keep notes the last readings as those of a machine whose blocks were kept.
-func (s *sentinel) keep() {
-	s.kept = append(s.kept, s.figures(func(w *work) float64 { return w.last }))
+func lastReading(w *work) float64 { return w.last }
+func atBaseline(w *work) float64  { return w.baseline }
+
+// tellCore tells whoever watches the cores for neighbours whether, in the present epoch, the machine's own processors are
+// neighbours to one another.
+func (s *sentinel) tellCore() {
+	if s.core != nil {
+		s.core.ownCrowd = s.figures(atBaseline).AllRatio > CrowdedAbove
+	}
 }
 
-// forget forgets what was noted.
-func (s *sentinel) forget() { s.kept = nil }
+// kept is what the readings were beside blocks that were kept.
+type kept struct {
+	at time.Duration
+	Figures
+}
+
+// keep notes the last readings as those of a machine whose blocks were kept.
+func (s *sentinel) keep() {
+	s.kept = append(s.kept, kept{s.clock.Now(), s.figures(lastReading)})
+}
+
+// forget forgets what was noted in a time.
+func (s *sentinel) forget(from, until time.Duration) {
+	s.kept = slices.DeleteFunc(s.kept, func(k kept) bool { return k.at >= from && k.at < until })
+}
 
 // observed returns what was seen so far, and what it cost all cases.
 func (s *sweep) observed() Observed {
@@ -85,8 +143,8 @@ func (s *sweep) observed() Observed {
 func (s *sentinel) observed() Observed {
 	typical := func(figure func(Figures) float64) float64 {
 		var known []float64
-		for _, f := range s.kept {
-			if value := figure(f); value > 0 {
+		for _, k := range s.kept {
+			if value := figure(k.Figures); value > 0 {
 				known = append(known, value)
 			}
 		}
@@ -97,7 +155,7 @@ func (s *sentinel) observed() Observed {
 	}
 	return Observed{
 		Processors: s.processors,
-		Baseline:   s.figures(func(w *work) float64 { return w.baseline }),
+		Baseline:   s.figures(atBaseline),
 		Kept: Figures{
 			OneProcessor: typical(func(f Figures) float64 { return f.OneProcessor }),
 			AllRatio:     typical(func(f Figures) float64 { return f.AllRatio }),
@@ -105,5 +163,6 @@ func (s *sentinel) observed() Observed {
 		},
 		Readings: len(s.kept),
 		Epochs:   1 + s.epoch(),
+		Crowded:  s.crowd.observed(),
 	}
 }

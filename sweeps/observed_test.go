@@ -27,10 +27,11 @@ func (w *watched) sentinel() sentinel {
 	spend := func(d *time.Duration, times time.Duration) func() { return func() { w.now += times * *d } }
 	return newSentinel(&w.hands, spend(&w.spin, 1), &Together{
 		Processors: 2, All: spend(&w.all, 1), One: spend(&w.one, 1), HandOver: spend(&w.handOver, HandOvers),
-	})
+	}, 2*time.Minute)
 }
 
-// The baseline is what readings are held against, what was kept the median of what was kept.
+// The baseline is what readings are held against, what was kept the median of what was kept. A better reading is no better
+// baseline.
 func TestObserved(t *testing.T) {
 	m := quietPair()
 	s := m.sentinel()
@@ -49,13 +50,17 @@ func TestObserved(t *testing.T) {
 	}
 	want := Observed{
 		Processors: 2, Readings: 4, Epochs: 1,
-		Baseline: Figures{OneProcessor: 65e-6, AllRatio: 1.04, HandOver: 28e-9},
+		Baseline: Figures{OneProcessor: 65e-6, AllRatio: 1.04, HandOver: 30e-9},
 		Kept:     Figures{OneProcessor: 65e-6, AllRatio: 1.04, HandOver: 40e-9},
 	}
 	if diff := cmp.Diff(want, s.observed(), closely); diff != "" {
 		t.Error(diff)
 	}
-	s.forget()
+	last := s.kept[len(s.kept)-1].at
+	if s.forget(0, last); len(s.kept) != 1 {
+		t.Errorf("%d readings are left, want the last one", len(s.kept))
+	}
+	s.forget(last, last+1)
 	want.Kept, want.Readings = Figures{}, 0
 	if diff := cmp.Diff(want, s.observed(), closely); diff != "" {
 		t.Errorf("forgotten (-want +got):\n%s", diff)
@@ -85,8 +90,8 @@ func TestOneOfAllDisturbsNothing(t *testing.T) {
 	s := m.sentinel()
 	s.settle(t.Context(), time.Minute)
 	for _, one := range []time.Duration{time.Second, 10 * time.Microsecond, 0} {
-		if m.one = one; !s.quiet() || s.better != "" {
-			t.Errorf("%v: %s%s", one, s.moved, s.better)
+		if m.one = one; !s.quiet() || len(s.pasts) > 0 {
+			t.Errorf("%v: %s%v", one, s.moved, s.pasts)
 		}
 		s.keep()
 	}
@@ -145,7 +150,7 @@ func TestWhatIsNotKnown(t *testing.T) {
 
 // This machine, busy or not, takes some time for everything.
 func TestObserveThisMachine(t *testing.T) {
-	s := newSentinel(SystemClock(), nil, nil)
+	s := newSentinel(SystemClock(), nil, nil, time.Minute)
 	s.settle(t.Context(), time.Minute)
 	o := s.observed()
 	if o.Processors != pool.Shared().Workers() || o.Processors < 1 {

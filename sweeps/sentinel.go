@@ -50,13 +50,12 @@ type sentinel struct {
 	// machine's processors are not watched.
 	spin, alone, all, relay *work
 	processors              int
-	kept                    []Figures // of readings beside blocks that were kept
+	kept                    []kept // readings beside blocks that were kept
+	crowd                   crowding
 	// culprit is what was off its baseline last, and moved says how far.
 	culprit *work
 	moved   string
-	// better says, where it is not empty, what was off a baseline that turned out to be none: the machine was disturbed
-	// when the baseline was taken, and until now.
-	better string
+	pasts   []past // that have come to an end, and that nobody has looked at yet
 	// core is nil where it does not matter who else uses the core.
 	core *core
 	// spread is when work of all processors ended last; 0 where there was none.
@@ -74,12 +73,13 @@ type work struct {
 	run       func()
 	tolerance float64
 	tries     int // of which the least is a reading
-	// slowerOnly says that a faster reading is no disturbance but a better baseline.
+	// slowerOnly says that a faster reading is no disturbance.
 	slowerOnly bool
-	baseline   float64 // seconds; 0 before the first reading
-	began      float64 // the baseline when the sweep began or started over
-	last       float64 // the last reading, in seconds; 0 where there was none when the machine was looked at last
-	epochs     epochs  // of what may be faster as well as slower
+	lasts      time.Duration // for how long a change has to be seen to last
+	returns    time.Duration // the same where it is back to an earlier level
+	baseline   float64       // seconds; 0 before the first reading
+	last       float64       // the last reading, in seconds; 0 where there was none when the machine was looked at last
+	epochs     epochs
 
 	gathers  bool     // it says whether the processors work at once
 	patience patience // to wait until they do
@@ -89,10 +89,10 @@ type work struct {
 // work for all of them, because a processor that somebody else has taken shows in nothing that one processor does, and a
 // relay from one to the next, because how fast they reach one another is what small parallel calls cost. On a virtual
 // machine both change within seconds: its processors may become two threads of one core, or two cores far apart. A piece
-// of work of one's own may come with such work of several processors.
-func newSentinel(clock Clock, run func(), together *Together) sentinel {
+// of work of one's own may come with such work of several processors. The budget is that of the sweep.
+func newSentinel(clock Clock, run func(), together *Together, budget time.Duration) sentinel {
 	s := sentinel{clock: clock}
-	spin := &work{of: "the machine", run: run, tolerance: sentinelTolerance, tries: spinTries}
+	spin := &work{of: "the machine", run: run, tolerance: sentinelTolerance, tries: spinTries, lasts: lasting}
 	if run == nil {
 		spin.of, spin.run = "one processor", SpinWork
 		together, s.core = pooled(), newCore(clock)
@@ -107,15 +107,16 @@ func newSentinel(clock Clock, run func(), together *Together) sentinel {
 	}
 	// What one of all takes alone is never off its baseline: the spin says that better. It is there to divide by.
 	s.alone = &work{
-		of: "one processor of all", run: together.One, tolerance: math.Inf(1), tries: spinTries, slowerOnly: true,
+		of: "one processor of all", run: together.One, tolerance: math.Inf(1), tries: spinTries, slowerOnly: true, lasts: lasting,
 	}
+	lasts := min(max(budget/lastingShare, lasting), lastingTogether)
 	s.all = &work{
 		of: "all processors at once", run: together.All, tolerance: crowdTolerance, tries: crowdTries,
-		slowerOnly: true, gathers: true, patience: newPatience(gatherWithin),
+		slowerOnly: true, lasts: lasts, returns: lasting, gathers: true, patience: newPatience(gatherWithin),
 	}
 	s.relay = &work{
 		of: "handing work from processor to processor", run: together.HandOver, tolerance: relayTolerance,
-		tries: crowdTries, slowerOnly: true,
+		tries: crowdTries, slowerOnly: true, lasts: lasts, returns: lasting,
 	}
 	s.works = append(s.works, s.alone, s.all, s.relay) // the helpers of a parallel call have parked by then
 	return s
@@ -252,11 +253,12 @@ func (s *sentinel) settle(ctx context.Context, within time.Duration) {
 	for _, w := range s.works {
 		s.settleOn(ctx, w, share)
 	}
+	s.tellCore()
 }
 
 // settleOn takes a new baseline: once the readings have stopped falling, because an idle machine's clock ramps up first,
-// the median of several, or the least where only slower counts. Where the time ends first, there are fewer readings, and
-// one at least.
+// the median of several. A better reading may be luck: nothing else would then be at that baseline. Where the time ends
+// first, there are fewer readings, and one at least.
 func (s *sentinel) settleOn(ctx context.Context, w *work, within time.Duration) {
 	const steadyAfter, atMost, count = 40, 400, 15
 	w.baseline = 0
@@ -275,12 +277,8 @@ func (s *sentinel) settleOn(ctx context.Context, w *work, within time.Duration) 
 	for len(readings) < count && early(1) {
 		readings = append(readings, s.read(w, w.tries, 0))
 	}
-	least = min(least, readings[0])
-	w.baseline = median(readings)
-	if w.slowerOnly {
-		w.baseline = least
-	}
-	w.began, w.epochs = w.baseline, epochs{}
+	now := s.clock.Now()
+	w.baseline, w.epochs = median(readings), epochs{began: now, read: now}
 }
 
 // median returns the middle one of some values, and reorders them.
@@ -290,49 +288,51 @@ func median(values []float64) float64 {
 }
 
 // quiet reports whether the machine is as it was at the baseline. Where a change has lasted it takes over the new baseline,
-// and the machine is quiet again.
+// and the machine is quiet again. All works of several processors are read, because they change together, and last together.
 func (s *sentinel) quiet() bool {
 	if s.core != nil {
 		if better := s.core.better(); better != "" {
-			s.better = better
+			s.pasts = append(s.pasts, past{until: s.clock.Now(), was: better, seen: true})
 		}
 	}
 	for _, w := range s.works {
 		w.last = 0
 	}
+	s.culprit = nil
 	for _, w := range s.works {
-		var reading float64
-		switch {
-		case s.drowsy:
-			reading = s.read(w, w.tries*wakes, (1+w.tolerance)*w.baseline)
-		case w.slowerOnly:
-			enough := (1 + w.tolerance) * w.baseline
-			if reading = s.read(w, w.tries, enough); reading > enough && w.gathers {
-				reading = min(reading, s.together(w))
-			}
-		default:
-			reading = s.read(w, w.tries, 0)
-			enough := (1 + w.tolerance) * w.baseline
-			if reading > enough && reading <= (1+spreadSlows)*w.baseline && s.spreadLately() {
-				reading = min(reading, s.readUntil(w, enough, spreadRest))
-			}
+		w.last = s.look(w)
+		if w == s.all {
+			s.crowd.note(w.epochs.covers(s.clock.Now(), w.lasts), s.figures(lastReading).AllRatio)
 		}
-		w.last = reading
-		if w.slowerOnly && reading < w.baseline {
-			if (1+w.tolerance)*reading < w.began {
-				s.better = fmt.Sprintf("%s had taken up to %.2f times as long before", w.of, w.began/reading)
-				w.began = reading
-			}
-			w.baseline = reading
-			continue
-		}
-		if before := w.baseline; !s.steady(w, reading) {
+		if before := w.baseline; !s.steady(w, w.last) && s.culprit == nil {
 			s.culprit = w
-			s.moved = fmt.Sprintf("%s took %.2f times as long as at the baseline", w.of, reading/before)
+			s.moved = fmt.Sprintf("%s took %.2f times as long as at the baseline", w.of, w.last/before)
+		}
+		if s.culprit != nil && !s.culprit.slowerOnly {
 			return false
 		}
 	}
-	return true
+	return s.culprit == nil
+}
+
+// look reads a piece of work, and where it is slower than it may be, waits for what is over at once.
+func (s *sentinel) look(w *work) float64 {
+	enough := (1 + w.tolerance) * w.baseline
+	switch {
+	case s.drowsy:
+		return s.read(w, w.tries*wakes, enough)
+	case w.slowerOnly:
+		reading := s.read(w, w.tries, enough)
+		if reading > enough && w.gathers {
+			reading = min(reading, s.together(w))
+		}
+		return reading
+	}
+	reading := s.read(w, w.tries, 0)
+	if reading > enough && reading <= (1+spreadSlows)*w.baseline && s.spreadLately() {
+		reading = min(reading, s.readUntil(w, enough, spreadRest))
+	}
+	return reading
 }
 
 // backOff waits for the machine to become quiet again, for so long at most or until ctx is cancelled, and reports whether

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"crossover/kernels"
 	"crossover/timings"
 )
 
@@ -143,7 +142,7 @@ func TestARestAfterParallelWork(t *testing.T) {
 	} {
 		clock := &hands{}
 		slow, until := 100*time.Microsecond, time.Duration(0)
-		w := &work{of: "it", tolerance: sentinelTolerance, tries: spinTries}
+		w := &work{of: "it", tolerance: sentinelTolerance, tries: spinTries, lasts: lasting}
 		w.run = func() {
 			if clock.now < until {
 				clock.now += slow
@@ -169,7 +168,7 @@ func TestARestAfterParallelWork(t *testing.T) {
 func TestBackOffsGetShorter(t *testing.T) {
 	clock := &hands{}
 	took := 100 * time.Microsecond
-	w := &work{of: "it", tolerance: 0.05, tries: 1, slowerOnly: true, run: func() { clock.now += took }}
+	w := &work{of: "it", tolerance: 0.05, tries: 1, slowerOnly: true, lasts: time.Hour, run: func() { clock.now += took }}
 	s := &sweep{sentinel: sentinel{clock: clock, works: []*work{w}}, patience: newPatience(backOffFor)}
 	s.Clock = clock
 	s.sentinel.settle(t.Context(), time.Minute)
@@ -189,55 +188,5 @@ func TestBackOffsGetShorter(t *testing.T) {
 	}
 	if s.patience.now == 0 {
 		t.Error("it has no patience left although that helped")
-	}
-}
-
-// counted is a planner that has nothing to say.
-type counted struct{ limit int }
-
-func (*counted) Next(*timings.Set) (size, blocks int, worth float64) { return 0, 0, 0 }
-func (*counted) Visited(int)                                         {}
-func (c *counted) Limit(high int)                                    { c.limit = high }
-
-// A baseline that was taken on a disturbed machine is found out when the machine is quiet for once. Blocks from before are
-// forgotten, or late in the sweep marked.
-func TestStartOver(t *testing.T) {
-	clock := &hands{}
-	took := 250 * time.Microsecond
-	w := &work{of: "it", tolerance: 0.5, tries: 1, slowerOnly: true, run: func() { clock.now += took }}
-	for _, late := range []bool{false, true} {
-		took = 250 * time.Microsecond
-		s := &sweep{sentinel: sentinel{clock: clock, works: []*work{w}}}
-		s.Clock, s.Budget, s.start = clock, 10*time.Second, clock.now
-		s.sentinel.settle(t.Context(), time.Minute)
-		planners := 0
-		s.Planner = func(*kernels.Case) Planner { planners++; return &counted{} }
-		e := &entry{result: &Result{}, high: 512, implementations: []*implementation{{}}, done: true}
-		e.keep([]timings.Block{{Size: 64}, {Size: 64}}, 64)
-		s.entries = []*entry{e}
-		if !s.sentinel.quiet() || s.sentinel.better != "" {
-			t.Fatalf("nothing has changed, and yet: %q", s.sentinel.better)
-		}
-		took = 220 * time.Microsecond // a better reading, and no other state
-		if !s.sentinel.quiet() || s.sentinel.better != "" {
-			t.Errorf("a tenth faster is another machine: %q", s.sentinel.better)
-		}
-		took = 160 * time.Microsecond // step by step, each of them small, it is
-		if !s.sentinel.quiet() || s.sentinel.better == "" {
-			t.Error("the machine is half as fast again, and its past is not suspected")
-		}
-		if late {
-			clock.now = s.start + 6*time.Second
-		}
-		s.startOver()
-		switch n := len(e.result.Samples.Blocks); {
-		case late && (n != 2 || !e.disturbed() || planners != 0 || !e.done):
-			t.Errorf("late: %d blocks, disturbed %t, %d planners, done %t", n, e.disturbed(), planners, e.done)
-		case !late && (n != 0 || planners != 1 || e.done || e.planner.(*counted).limit != 512):
-			t.Errorf("early: %d blocks, %d planners, done %t, want a new start up to 512", n, planners, e.done)
-		}
-		if s.sentinel.better != "" {
-			t.Error("it would start over again and again")
-		}
 	}
 }

@@ -17,6 +17,7 @@ type endless int
 
 func (e *endless) Next(*timings.Set) (size, blocks int, worth float64) { return 256 << (*e % 8), 5, 1 }
 func (e *endless) Visited(int)                                         { *e++ }
+func (e *endless) Doubted(int)                                         {}
 func (e *endless) Limit(int)                                           {}
 
 // stepBudget is what the sweeps below have: of less, half a second is a large part.

@@ -20,6 +20,8 @@ type Planner interface {
 	Next(set *timings.Set) (size, blocks int, worth float64)
 	// Visited tells that a proposed size was measured, or found impossible to measure.
 	Visited(size int)
+	// Doubted tells that, as it turns out, the machine was disturbed at all visits to a size so far.
+	Doubted(size int)
 	// Limit tells that sizes above high cannot be measured or paid for. A planner that goes on proposing them ends the
 	// case.
 	Limit(high int)
@@ -213,6 +215,7 @@ type sweep struct {
 	avoided  time.Duration // spent on batches whose core was shared, and on looking for another one
 	patience patience      // to wait for a quiet machine, each time
 	waking   waking        // of the GPU
+	usage    usage         // by other programs
 
 	collections [1]metrics.Sample // the collector's cycle count, read between batches
 }
@@ -222,7 +225,7 @@ func newSweep(o Options, cases int) *sweep {
 	s := &sweep{
 		Options:  o,
 		start:    o.Clock.Now(),
-		sentinel: newSentinel(o.Clock, o.Sentinel, o.Together),
+		sentinel: newSentinel(o.Clock, o.Sentinel, o.Together, o.Budget),
 		caller:   newCaller(),
 		visitCap: o.VisitShare * o.Budget.Seconds() / float64(max(cases, 1)),
 		patience: newPatience(min(backOffFor, o.Budget/10)),
@@ -280,9 +283,7 @@ func (s *sweep) run(ctx context.Context) error {
 		s.visit(ctx, e, size, blocks)
 		e.left = s.elapsed()
 		e.planner.Visited(size)
-		if s.sentinel.better != "" {
-			s.startOver()
-		}
+		s.review()
 		if s.saveDue() {
 			if err := s.saveAll(); err != nil {
 				return err
@@ -299,28 +300,6 @@ func (s *sweep) tell(waiting string) {
 	p := s.progress
 	p.Waiting, p.Elapsed, p.Budget = waiting, s.elapsed(), s.Budget
 	s.Progress(p)
-}
-
-// startOver forgets all blocks, because the machine turned out to be quieter than when they were taken. Where half of the
-// budget is spent they are kept until there are quiet ones of their size.
-func (s *sweep) startOver() {
-	late := s.elapsed() > s.Budget/2
-	if !late {
-		s.sentinel.forget()
-	}
-	for _, e := range s.entries {
-		e.dirty = e.dirty || len(e.result.Samples.Blocks) > 0
-		if late {
-			e.disturb(e.result.Samples.Blocks, s.sentinel.better)
-			continue
-		}
-		e.result.Discarded.Restarts += len(e.result.Samples.Blocks)
-		e.result.Samples.Blocks = nil
-		e.planner = s.Planner(e.c)
-		e.planner.Limit(e.high)
-		e.done = len(e.implementations) == 0
-	}
-	s.sentinel.better = ""
 }
 
 // pick returns the best visit that can still be paid for, or a nil entry.

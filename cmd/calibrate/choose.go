@@ -14,7 +14,7 @@ import (
 // checkChoose accepts --choose with a size, and beside it only what says which file and how to print.
 func (o *options) checkChoose() error {
 	for _, flag := range []string{
-		"ops", "impl", "sizes", "budget", "precision", "mode", "in-flight", "state", "audio", "seed", "data", "plots", "from",
+		"ops", "shape", "shapes", "impl", "sizes", "budget", "precision", "mode", "in-flight", "state", "audio", "seed", "data", "plots", "from",
 		"simulate", "list", "dry-run", "quick", "json", "verbose", "force", "fresh",
 	} {
 		if o.given(flag) {

@@ -129,7 +129,9 @@ func adds(base, r *harness.Run) bool {
 }
 
 // partial reports whether the command line asks for less than everything that there is.
-func (o *options) partial() bool { return o.given("ops") || o.given("sizes") || o.given("from") }
+func (o *options) partial() bool {
+	return o.given("ops") || len(o.shape) > 0 || o.given("sizes") || o.given("from")
+}
 
 // count returns how many cases of an entry have blocks.
 func count(entry *calibration.Host) int {

@@ -84,6 +84,36 @@ func TestConditionsAreToldAndRecorded(t *testing.T) {
 	}
 }
 
+// Who starts one run after another is not told of other programs, who starts one beside a compile job is.
+func TestOtherProgramsAreTold(t *testing.T) {
+	for _, c := range []struct {
+		others float64 // of a processor
+		told   bool
+	}{{0.01, false}, {1.9, true}} {
+		f := newFolders(t)
+		m := twoCases(1).Command()
+		m.Observe = func() host.Condition {
+			after := usual
+			after.Load = 2.5 // of the run before
+			return after
+		}
+		m.Others = func() float64 { return c.others * m.Clock.Now().Seconds() }
+		var out, log bytes.Buffer
+		if code := command.Exit(&log, "calibrate", runOn(t.Context(), m, &out, &log, f.args("--ops", "^sum$"))); code != 0 {
+			t.Fatalf("exit %d: %s", code, log.String())
+		}
+		if told := strings.Contains(log.String(), "calibrate: warning: other programs keep 1.9 processors busy, "); told != c.told {
+			t.Errorf("others take %v of a processor: told %t\n%s", c.others, told, log.String())
+		}
+		if degraded := strings.Contains(read(t, f.file), "degraded: other programs took"); degraded != c.told {
+			t.Errorf("others take %v of a processor: degraded %t", c.others, degraded)
+		}
+		if strings.Contains(log.String(), "load") {
+			t.Errorf("others take %v of a processor, and the load is told: %s", c.others, log.String())
+		}
+	}
+}
+
 // Who replaces an entry by one that was measured under other conditions is told.
 func TestCalibrationUnderOtherConditions(t *testing.T) {
 	const says = "the entry that this replaces was measured under other conditions: power mode is low now, normal then"

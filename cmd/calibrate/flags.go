@@ -22,27 +22,37 @@ import (
 // defaultOutput is the calibration file where the command line names none.
 const defaultOutput = "calibration.json"
 
+// defaultBudget is for the cases of a machine without a GPU. The shapes beside them take half as much, and with a GPU there are
+// three times as many cases and twice as many shapes.
+const (
+	defaultBudget    = 2 * time.Minute
+	withShapes       = 3 * time.Minute
+	withShapesAndGPU = 6 * time.Minute
+)
+
 // quickBudget is the budget of --quick: with fits and charts it ends within 30 s.
 const quickBudget = 22 * time.Second
 
 // options is the command line.
 type options struct {
-	ops       string
-	impl      []string
-	sizes     string
-	budget    time.Duration
-	precision float64
-	mode      string
-	inFlight  int
-	state     string
-	audio     string
-	seed      uint64
-	output    string
-	data      string
-	plots     string
-	from      string
-	simulate  string
-	choose    string
+	ops        string
+	shape      []string
+	shapesFile string
+	impl       []string
+	sizes      string
+	budget     time.Duration
+	precision  float64
+	mode       string
+	inFlight   int
+	state      string
+	audio      string
+	seed       uint64
+	output     string
+	data       string
+	plots      string
+	from       string
+	simulate   string
+	choose     string
 
 	arguments []string // beside flags: the size of --choose
 
@@ -56,9 +66,11 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	o = &options{}
 	flags := pflag.NewFlagSet("calibrate", pflag.ContinueOnError)
 	flags.StringVar(&o.ops, "ops", "", "measure only the cases whose name matches this `regexp`")
+	flags.StringArrayVar(&o.shape, "shape", nil, "measure this `line` of shapes alone, all axes fixed but one: stft/n_fft=1024,hop=256; may be given again")
+	flags.StringVar(&o.shapesFile, "shapes", "", "measure the lines of shapes in this `file`, one a line, as dispatch's Record writes it")
 	flags.StringSliceVar(&o.impl, "impl", nil, "let only these implementations compete, e.g. go,fftw,go/direct")
 	flags.StringVar(&o.sizes, "sizes", "", "sizes as `lo:hi:xN`, e.g. 64:1Mi:x2")
-	flags.DurationVar(&o.budget, "budget", 2*time.Minute, "time to spend on measuring")
+	flags.DurationVar(&o.budget, "budget", defaultBudget, "time to spend on measuring; by default 3m where all shapes are measured, and 6m with a GPU")
 	flags.Float64Var(&o.precision, "precision", 0.1, "half width of a threshold's interval to aim at, relative")
 	flags.StringVar(&o.mode, "mode", string(sweeps.Latency), "latency (one call, then wait) or throughput (calls without a pause)")
 	flags.IntVar(&o.inFlight, "in-flight", sweeps.DefaultInFlight, "GPU calls under way at a time, in throughput mode")
@@ -86,6 +98,11 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 		return nil, done, err
 	}
 	o.given, o.arguments = flags.Changed, flags.Args()
+	if o.shapesFile != "" {
+		if o.shape, err = o.readShapes(); err != nil {
+			return nil, false, err
+		}
+	}
 	if o.quick && !flags.Changed("budget") {
 		o.budget = quickBudget
 	}
@@ -98,6 +115,9 @@ func (o *options) check() (err error) {
 		if err := o.checkFrom(); err != nil {
 			return err
 		}
+	}
+	if len(o.shape) > 0 && o.given("ops") {
+		return command.Usage("--shape with --ops: want one of the two")
 	}
 	if o.sizes != "" {
 		if o.sizeRange, err = command.ParseSizes(o.sizes); err != nil {
@@ -136,7 +156,7 @@ func (o *options) checkFrom() error {
 		return command.Usage("--from is empty: want a folder of samples, such as sweeps/data/HOST")
 	}
 	for _, flag := range []string{
-		"ops", "impl", "sizes", "budget", "precision", "mode", "in-flight", "state", "audio", "seed", "list", "dry-run", "quick",
+		"ops", "shape", "shapes", "impl", "sizes", "budget", "precision", "mode", "in-flight", "state", "audio", "seed", "list", "dry-run", "quick",
 	} {
 		if o.given(flag) {
 			return command.Usage("--from %s with --%s: saved samples are fitted as they were measured (leave one of the two out)", o.from, flag)
@@ -212,7 +232,7 @@ func (o *options) drawSeed() {
 
 // cases selects what --ops, --impl and --sizes leave.
 func (o *options) cases(all []kernels.Case, stderr io.Writer) ([]kernels.Case, error) {
-	cases, err := command.SelectCases(all, o.ops)
+	cases, err := o.selectCases(all)
 	if err != nil {
 		return nil, err
 	}
@@ -281,4 +301,17 @@ func (o *options) asked() harness.Options {
 		Budget: o.budget, Seed: o.seed, Precision: o.precision, Ratio: o.sizeRange.Ratio,
 		Mode: sweeps.Mode(o.mode), State: sweeps.State(o.state), InFlight: o.inFlight, Include: o.include,
 	}
+}
+
+// spaces returns the operations that are measured over their shapes beside the cases: those of the chosen cases, in a
+// calibration of warm calls one at a time over all sizes.
+func (o *options) spaces(machine command.Machine, cases []kernels.Case) []*kernels.Space {
+	if machine.Spaces == nil || len(o.shape) > 0 || o.sizes != "" || o.simulate != "" || o.mode != string(sweeps.Latency) || o.state != string(sweeps.Warm) {
+		return nil
+	}
+	return slices.DeleteFunc(machine.Spaces(), func(s *kernels.Space) bool {
+		return !slices.ContainsFunc(cases, func(c kernels.Case) bool {
+			return c.Operation == s.Operation && c.Placement == s.Placement
+		})
+	})
 }

@@ -17,8 +17,8 @@ import (
 	"crossover/sweeps"
 )
 
-// announce says on stderr what begins.
-func announce(stderr io.Writer, entry *calibration.Host, cases int) {
+// announce says on stderr what begins, and beside what.
+func announce(stderr io.Writer, on harness.Machine, entry *calibration.Host, cases int) {
 	fmt.Fprint(stderr, simulatedNote(entry))
 	machine := entry.Facts.Words()
 	if entry.Environment.Driver != "" {
@@ -30,8 +30,8 @@ func announce(stderr io.Writer, entry *calibration.Host, cases int) {
 	for _, doubt := range harness.Doubts(&entry.Environment) {
 		fmt.Fprintf(stderr, "calibrate: warning: %s\n", doubt)
 	}
-	if load := entry.Environment.Load; load > 0.5 {
-		fmt.Fprintf(stderr, "calibrate: warning: load average %.1f: other programs are running, and their share ends up in the times\n", load)
+	if beside := on.Beside(entry.Environment.Load); beside != "" {
+		fmt.Fprintf(stderr, "calibrate: warning: %s\n", beside)
 	}
 }
 
@@ -95,7 +95,7 @@ func disturbances(w io.Writer, s *calibration.Sentinel) {
 		return
 	}
 	d := cmp.Or(s.Discarded, &calibration.DiscardedBlocks{})
-	fmt.Fprintf(w, "calibrate: the processor's clock had %s; blocks thrown away: %d on a disturbed machine, %d beside neighbours, "+
+	fmt.Fprintf(w, "calibrate: the machine had %s; blocks thrown away: %d on a disturbed machine, %d beside neighbours, "+
 		"%d for quieter ones later, %d with a garbage collection, %d before a restart\n",
 		command.Plural(s.Epochs, "epoch"), d.Disturbed, d.Neighbours, d.Replaced, d.Collections, d.Restarts)
 }

@@ -46,17 +46,23 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
+	spaces := o.spaces(of.Machine, cases)
+	if len(spaces) > 0 && !o.given("budget") && !o.quick {
+		if o.budget = withShapes; of.host.Facts.GPU != "" {
+			o.budget = withShapesAndGPU
+		}
+	}
 	switch {
 	case o.list:
 		return list(stdout, &of.host, cases)
 	case o.dryRun:
 		return plan(stdout, harness.NewRun(of.host, cases, o.asked()), cases, o)
 	}
-	return measure(ctx, of, cases, o, stdout, stderr)
+	return measure(ctx, of, cases, spaces, o, stdout, stderr)
 }
 
 // measure makes a calibration.
-func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options, stdout, stderr io.Writer) error {
+func measure(ctx context.Context, of *subject, cases []kernels.Case, spaces []*kernels.Space, o *options, stdout, stderr io.Writer) error {
 	asked := o.asked()
 	var err error
 	if asked.Input, err = o.input(); err != nil {
@@ -65,6 +71,7 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 	var clear func()
 	asked.Progress, clear = command.Progress(stderr, o.verbose, o.noProgress)
 	r := harness.NewRun(of.host, cases, asked)
+	r.Spaces = spaces
 	out, err := open(o, &r.Entry, cases)
 	if err != nil {
 		return err
@@ -72,7 +79,7 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, o *options,
 	if r.Folder, err = out.newFolder(); err != nil {
 		return err
 	}
-	announce(stderr, &r.Entry, len(cases))
+	announce(stderr, of.Machine.Machine, &r.Entry, len(cases))
 	begin, folder := time.Now(), r.Folder
 	interrupted := func() error { return out.interrupted(folder, time.Since(begin)) }
 	command.Farewell(ctx, interrupted)

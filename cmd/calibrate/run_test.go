@@ -193,7 +193,7 @@ func TestBrokenOutputIsRefusedAndKept(t *testing.T) {
 		"empty":       "",
 		"truncated":   `{"schema_version": "1.0", "hosts": [`,
 		"not JSON":    "hello",
-		"newer":       `{"schema_version": "2.0", "hosts": []}`,
+		"newer":       `{"schema_version": "3.0", "hosts": []}`,
 		"overlapping": `{"schema_version": "1.0", "hosts": [{"id": "x"}, {"id": "x"}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -104,7 +104,7 @@ func TestCalibrationInAnotherState(t *testing.T) {
 
 // Two threads of one core are a fact that is told, once, and kept with the file; also by a refit.
 func TestProcessorsThatShareACore(t *testing.T) {
-	const fact = "all 2 processors at once took 1.95 times as long as one alone: "
+	const fact = "all 2 processors at once took 1.95 times as long as one alone for 100 % of the run: "
 	for _, flag := range []string{"--seed=7", "--json"} {
 		f := newFolders(t)
 		m := twoCases(1)
@@ -134,6 +134,55 @@ func TestProcessorsThatShareACore(t *testing.T) {
 		}
 		if _, stderr, _ = calibrateOn(t, m, f.args("-q")...); stderr != "" {
 			t.Errorf("-q: %s", stderr)
+		}
+	}
+}
+
+// A machine whose processors share their cores for some time, in one run to the end, in another at the beginning, degrades
+// nothing. Both runs stay, and one line tells of both.
+func TestRunsInTwoStates(t *testing.T) {
+	f := newFolders(t)
+	for n, crowded := range []func(now time.Duration) bool{
+		func(now time.Duration) bool { return now > 500*time.Millisecond },
+		func(now time.Duration) bool { return now < 800*time.Millisecond },
+	} {
+		m := twoCases(uint64(n))
+		m.AllRatio, m.HandOver = 1.05, 48e-9
+		m.Crowded = func(now time.Duration) float64 {
+			if crowded(now) {
+				return 2
+			}
+			return 1
+		}
+		if _, stderr, code := calibrateOn(t, m, f.args("-v", "--budget", "20s")...); code != 0 || strings.Contains(stderr, "measured less well") {
+			t.Fatalf("run %d: exit %d: %s", n, code, stderr)
+		} else if n == 1 && strings.Count(stderr, "at once took") != 1 {
+			t.Errorf("want one line on what processors take all at once: %s", stderr)
+		}
+	}
+	file, err := calibration.Load(f.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := file.Hosts[0]
+	if len(entry.Warnings) != 1 || !regexp.MustCompile(`^all 2 processors at once took 2\.\d\d( to 2\.\d\d)? times as long as one alone for \d+ to \d+ % of the time in 2 of 2 runs: `).MatchString(entry.Warnings[0]) {
+		t.Errorf("the file warns of %q", entry.Warnings)
+	}
+	environments := []calibration.Environment{entry.Environment}
+	for _, r := range entry.Runs {
+		environments = append(environments, r.Environment)
+	}
+	if len(environments) != 2 {
+		t.Fatalf("%d runs", len(environments))
+	}
+	for n, e := range environments {
+		if e.Sentinel.Epochs != 2 || e.Sentinel.Crowded == nil {
+			t.Errorf("run %d: %+v", n, e.Sentinel)
+		}
+	}
+	for _, c := range entry.Cases {
+		if c.Degraded || len(c.Earlier) != 1 {
+			t.Errorf("%s: degraded %t, %d earlier runs, %q", c.Name, c.Degraded, len(c.Earlier), c.Warnings)
 		}
 	}
 }

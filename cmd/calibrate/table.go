@@ -45,6 +45,7 @@ func table(w io.Writer, entry *calibration.Host, fits map[string]thresholds.Resu
 		next += len(c.Segments)
 	}
 	fmt.Fprint(w, legend)
+	shapesTable(w, entry)
 }
 
 const (

@@ -163,7 +163,7 @@ func (f *fixture) copyBase(folder string, newer bool) error {
 		return err
 	}
 	mine := fmt.Sprintf(`"schema_version": %q,`, calibration.SchemaVersion)
-	changed := strings.Replace(string(text), mine, `"schema_version": "1.9",`, 1)
+	changed := strings.Replace(string(text), mine, `"schema_version": "2.9",`, 1)
 	changed = strings.TrimSuffix(changed, "\n}\n") + ",\n  \"of_a_newer_version\": {\"a\":  1}\n}\n"
 	return os.WriteFile(path, []byte(changed), 0o644)
 }

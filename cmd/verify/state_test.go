@@ -6,12 +6,40 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/scripted"
 	"crossover/harness"
 )
+
+// A machine that is in another state for a part of the verification degrades nothing. What is in another state is told.
+func TestAnotherStateForSomeTime(t *testing.T) {
+	for _, c := range []struct {
+		from time.Duration
+		says string
+	}{
+		{time.Hour, ""},
+		{400 * time.Millisecond, "all 2 processors at once take "},
+	} {
+		m := pair("go", "go-parallel", 1.05, 48e-9)
+		m.Crowded = func(now time.Duration) float64 {
+			if now > c.from {
+				return 2
+			}
+			return 1
+		}
+		path := save(t, recordedPair("go", "go-parallel", 4000, kept(2, 1.05, 48e-9)))
+		stdout, stderr, code := verifyOn(t, m, "--calibration", path, "--seed", "1", "--budget", "15s")
+		if code != 0 || !strings.Contains(stdout, " HOLDS ") || strings.Contains(stdout, "degraded") {
+			t.Errorf("from %v on: exit %d\n%s%s", c.from, code, stdout, stderr)
+		}
+		if told := strings.Contains(stderr, "another state than at calibration"); told != (c.says != "") || !strings.Contains(stderr, c.says) {
+			t.Errorf("from %v on: want %q in\n%s", c.from, c.says, stderr)
+		}
+	}
+}
 
 // pair is a machine of two processors whose truth is that of the machine in the other tests, under other names.
 func pair(small, large string, ratio, handOver float64) *scripted.Machine {

@@ -18,7 +18,9 @@ import (
 type Machine struct {
 	harness.Machine
 	Cases func() []kernels.Case
-	GPUs  func() []gpu.Facts // that work, the first one first; nil means none
+	// Spaces are the operations over all their shapes; nil means none.
+	Spaces func() []*kernels.Space
+	GPUs   func() []gpu.Facts // that work, the first one first; nil means none
 }
 
 // ThisMachine is the catalogue on this computer. It opens no GPU before it is asked for its cases.
@@ -28,6 +30,7 @@ func ThisMachine() Machine {
 			Forget: forget, Trim: trim, Observe: host.Observe, Others: host.OthersSeconds, Memory: host.Identify().MemoryBytes,
 		},
 		Cases: catalogue.CasesHere, GPUs: openGPUs,
+		Spaces: func() []*kernels.Space { return catalogue.Spaces(kernels.Here()) },
 	}
 }
 

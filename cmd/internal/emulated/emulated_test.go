@@ -193,6 +193,7 @@ func (v *visits) Next(*timings.Set) (size, blocks int, worth float64) {
 	return v.left[0], 3, 1
 }
 func (v *visits) Visited(int) { v.left = v.left[1:] }
+func (v *visits) Doubted(int) {}
 func (v *visits) Limit(int)   { v.left = nil }
 
 func TestModesOnTheEmulator(t *testing.T) {

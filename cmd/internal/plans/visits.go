@@ -64,6 +64,12 @@ func (v *visits) Visited(size int) {
 	v.worths = nil
 }
 
+// Doubted counts the visits to a size from the start.
+func (v *visits) Doubted(size int) {
+	delete(v.tried, size)
+	v.worths = nil
+}
+
 // Limit leaves out sizes above high.
 func (v *visits) Limit(high int) {
 	v.sizes = slices.DeleteFunc(v.sizes, func(size int) bool { return size > high })

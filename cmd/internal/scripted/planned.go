@@ -52,5 +52,5 @@ func (m *Machine) AddPlanned(name string, costs map[string]Cost, extra Cost) {
 			return plan.Run(s, *a)
 		}, nil
 	}
-	m.cases = append(m.cases, kernels.Listed(op, program)(b)...)
+	m.cases = append(m.cases, kernels.Listed(op, program).Cases(b)...)
 }

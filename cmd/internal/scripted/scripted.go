@@ -35,6 +35,9 @@ type Machine struct {
 	// Slower is by how many times as long everything takes at a time; nil means 1.
 	Slower func(now time.Duration) float64
 
+	// Crowded is by how many times as long both processors at once take at a time; nil means 1.
+	Crowded func(now time.Duration) float64
+
 	now   time.Duration
 	rng   *rand.Rand
 	cases []kernels.Case
@@ -95,11 +98,19 @@ func (m *Machine) Command() command.Machine {
 		c.Together = &sweeps.Together{
 			Processors: 2,
 			One:        func() { m.spend(100e-6) },
-			All:        func() { m.spend(100e-6 * m.AllRatio) },
+			All:        func() { m.spend(100e-6 * m.AllRatio * m.crowded()) },
 			HandOver:   func() { m.spend(sweeps.HandOvers * m.HandOver) },
 		}
 	}
 	return c
+}
+
+// crowded is Crowded now.
+func (m *Machine) crowded() float64 {
+	if m.Crowded == nil {
+		return 1
+	}
+	return m.Crowded(m.now)
 }
 
 // spend lets a noisy time pass.

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"crossover/calibration"
+	"crossover/cmd/internal/command"
+)
+
+// shapesTable prints how good the choices are at shapes that were measured and never fitted, by operation, or nothing where
+// no operation has a surface.
+func shapesTable(w io.Writer, entry *calibration.Host) {
+	rows := [][]string{{"OPERATION, ALL SHAPES", "FITTED", "HELD OUT", "REGRET", "AT MOST", "WITHIN 5 %", "WORST", "AT"}}
+	for k := range entry.Operations {
+		o := &entry.Operations[k]
+		if len(o.Surface.Implementations) == 0 {
+			rows = append(rows, []string{placedName(o), "0", "", "", "", "", "", ""})
+			continue
+		}
+		h := &o.HeldOut
+		row := []string{placedName(o), fmt.Sprint(len(o.Surface.Shapes) / len(o.Axes)), fmt.Sprint(h.Shapes), "?", "?", "?", "?", ""}
+		if h.Shapes > 0 {
+			row = append(row[:3], percent(h.Regret), percent(h.RegretUpper), fmt.Sprintf("%.0f %%", 100*h.Within), percent(h.Worst), shapeWords(o, h.WorstShape))
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) == 1 {
+		return
+	}
+	fmt.Fprintln(w)
+	for _, line := range command.Align(rows, 1, 2, 3, 4, 5, 6) {
+		fmt.Fprintln(w, line)
+	}
+	fmt.Fprint(w, shapesLegend)
+}
+
+const shapesLegend = `
+A shape that was not measured is predicted from those that were fitted. Regret is what the predicted
+choices cost at shapes that were held out of the fit: their time over that of the best choices.
+`
+
+// placedName returns the name of an operation with its placement, as the names of cases have it.
+func placedName(o *calibration.Operation) string {
+	if o.Placement == "caller" {
+		return o.Name
+	}
+	return o.Name + "/" + o.Placement
+}
+
+// shapeWords writes a shape: "n_fft=480,hop=160,n=48000".
+func shapeWords(o *calibration.Operation, shape []int) string {
+	var parts []string
+	for i, v := range shape {
+		parts = append(parts, fmt.Sprintf("%s=%d", o.Axes[i].Name, v))
+	}
+	return strings.Join(parts, ",")
+}

@@ -1,0 +1,334 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"crossover/calibration"
+	"crossover/calibration/surface"
+	"crossover/kernels"
+	"crossover/sweeps"
+	"crossover/thresholds/surfaces"
+	"crossover/timings"
+)
+
+// shapesShare is the part of the budget that goes into shapes all over the operations; the cases get the rest.
+const shapesShare = 0.45
+
+// shapesBudget returns the budget of the shapes, which is 0 where there are none to measure, and that of the cases.
+func (r *Run) budgets() (shapes, cases time.Duration) {
+	if len(r.Spaces) == 0 {
+		return 0, r.options.Budget
+	}
+	shapes = time.Duration(shapesShare * float64(r.options.Budget))
+	return shapes, r.options.Budget - shapes
+}
+
+// shapesOf is the space of an operation as a planner sees it.
+type shapesOf struct{ *kernels.Space }
+
+func (s shapesOf) Draw(at []float64) ([]int, bool) {
+	shape, ok := s.Space.Draw(at)
+	return s.Values(shape), ok
+}
+
+func (s shapesOf) Add(values []int) int {
+	var shape kernels.Shape
+	copy(shape[:], values)
+	return s.Space.Add(shape)
+}
+
+func (s shapesOf) At(size int) []int { return s.Case.Shape(size) }
+
+func axisNames(s *kernels.Space) []string {
+	var names []string
+	for _, a := range s.Axes {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// measureShapes measures shapes of the spaces, with the options that the cases were swept with.
+func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
+	of := map[string]*kernels.Space{}
+	var cases []kernels.Case
+	for _, s := range r.Spaces {
+		of[s.Case.Name] = s
+		cases = append(cases, s.Case)
+	}
+	o.Planner = func(c *kernels.Case) sweeps.Planner {
+		s := of[c.Name]
+		return surfaces.NewPlanner(shapesOf{s}, axisNames(s), s.Features, r.options.Seed)
+	}
+	o.Observe = nil
+	if o.Save != nil {
+		o.Save = func(result *sweeps.Result) error {
+			r.takeShapes(of[result.Case.Name], result)
+			if err := saveSamples(r.Folder, &result.Samples); err != nil {
+				return err
+			}
+			return r.saveEntry(r.Folder)
+		}
+	}
+	results, err := sweeps.Run(ctx, cases, o)
+	for _, result := range results {
+		r.takeShapes(of[result.Case.Name], result)
+	}
+	return err
+}
+
+// takeShapes puts into the run what was measured of an operation's shapes.
+func (r *Run) takeShapes(s *kernels.Space, result *sweeps.Result) {
+	set := &result.Samples
+	set.Simulated, set.Axes, set.Shapes = r.Entry.Simulated, axisNames(s), map[int][]int{}
+	for _, size := range set.Sizes() {
+		set.Shapes[size] = s.Case.Shape(size)
+	}
+	if len(set.Blocks) == 0 {
+		return
+	}
+	operation := calibration.Operation{Name: s.Operation, Placement: string(s.Placement)}
+	for i, a := range s.Axes {
+		axis := calibration.Axis{Name: a.Name, Unit: a.Unit, From: math.MaxInt}
+		for _, shape := range set.Shapes {
+			axis.From, axis.To = min(axis.From, shape[i]), max(axis.To, shape[i])
+		}
+		operation.Axes = append(operation.Axes, axis)
+	}
+	for _, status := range result.Implementations {
+		operation.Implementations = append(operation.Implementations, calibration.Implementation{
+			Name: status.Name, Processor: string(status.Processor), Version: status.Version,
+			RelativeError: status.RelativeError, Excluded: status.Excluded,
+		})
+	}
+	operation.Surface.Axes, operation.Surface.Features = axisNames(s), s.Features
+	operation.Blocks, operation.Samples = len(set.Blocks), set.Digest()
+	r.Shapes[set.Case] = set
+	k := slices.IndexFunc(r.Entry.Operations, func(o calibration.Operation) bool {
+		return o.Name == operation.Name && o.Placement == operation.Placement
+	})
+	if k < 0 {
+		r.Entry.Operations = append(r.Entry.Operations, operation)
+		return
+	}
+	r.Entry.Operations[k] = operation
+}
+
+// shapesName is the name of an operation's samples over its shapes, as kernels.Space names its case.
+func shapesName(o *calibration.Operation) string {
+	if o.Placement == string(kernels.Caller) {
+		return o.Name
+	}
+	return o.Name + "/" + o.Placement
+}
+
+// fitShapes fits the shapes of every operation, and puts surfaces and their held-out results into the entry.
+func (r *Run) fitShapes(ctx context.Context) error {
+	for k := range r.Entry.Operations {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r.fitOperation(&r.Entry.Operations[k])
+	}
+	return nil
+}
+
+// fitOperation fits one operation. Where the samples do for no surface it has none.
+func (r *Run) fitOperation(o *calibration.Operation) {
+	set := r.Shapes[shapesName(o)]
+	set = set.For(competing(o, set.Implementations))
+	problem := &surfaces.Problem{
+		Axes: o.Surface.Axes, Features: o.Surface.Features, Implementations: set.Implementations,
+		Points: append(surfaces.Fitted(surfaces.Points(set, set.Shape)), r.pointsOfCases(o, set.Implementations)...),
+	}
+	fit, err := surfaces.New(problem, nil)
+	if err != nil {
+		return
+	}
+	o.Surface = *fit.Surface
+	round(&o.Surface)
+	predictor := surface.NewPredictor(&o.Surface)
+	predicted := make([]float64, len(o.Surface.Implementations))
+	o.HeldOut = heldOut(surfaces.Judge(set, set.Shape, func(shape []int) []int {
+		predictor.Predict(shape, predicted)
+		return ranking(&o.Surface, predicted, set.Implementations)
+	}))
+}
+
+// competing returns the implementations, of some, that were not excluded.
+func competing(o *calibration.Operation, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(o.Implementations, func(i calibration.Implementation) bool {
+			return i.Name == name && i.Excluded != ""
+		})
+	})
+}
+
+// ranking returns the indexes of implementations, the fastest as predicted first. Those that are not predicted come last.
+func ranking(s *surface.Surface, logSeconds []float64, implementations []string) []int {
+	expected := make([]float64, len(implementations))
+	order := make([]int, len(implementations))
+	for i, name := range implementations {
+		order[i], expected[i] = i, math.Inf(1)
+		if k := slices.IndexFunc(s.Implementations, func(p surface.Implementation) bool { return p.Name == name }); k >= 0 {
+			expected[i] = logSeconds[k]
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case expected[a] < expected[b]:
+			return -1
+		case expected[a] > expected[b]:
+			return 1
+		}
+		return 0
+	})
+	return order
+}
+
+// pointsOfCases returns what the cases of an operation say of shapes on their lines. A case is left out whose parameters do
+// not name the other axes.
+func (r *Run) pointsOfCases(o *calibration.Operation, implementations []string) []surfaces.Point {
+	var all []surfaces.Point
+	for k := range r.Entry.Cases {
+		c := &r.Entry.Cases[k]
+		set := r.Timings[c.Name]
+		if c.Operation != o.Name || set == nil || placementOf(c) != o.Placement {
+			continue
+		}
+		base, running := make([]int, len(o.Axes)), -1
+		known := 0
+		for i, a := range o.Axes {
+			if a.Name == c.Axis.Name {
+				running = i
+				known++
+			} else if value, ok := c.Parameters[a.Name]; ok {
+				base[i] = value
+				known++
+			}
+		}
+		if running < 0 || known < len(o.Axes) {
+			continue
+		}
+		points := surfaces.Points(set.For(implementations), func(size int) []int {
+			shape := slices.Clone(base)
+			shape[running] = size
+			return shape
+		})
+		all = append(all, surfaces.Fitted(points)...)
+	}
+	return all
+}
+
+// placementOf returns the placement of a case's data.
+func placementOf(c *calibration.Case) string {
+	for _, p := range []kernels.Placement{kernels.Shared, kernels.Resident} {
+		if c.Parameters[string(p)] != 0 {
+			return string(p)
+		}
+	}
+	return string(kernels.Caller)
+}
+
+// heldOut returns what choices cost as the file holds it.
+func heldOut(j surfaces.Judged) calibration.HeldOut {
+	out := calibration.HeldOut{Shapes: len(j.Losses)}
+	if out.Shapes == 0 {
+		return out
+	}
+	relative := func(log float64) float64 { return rounded(math.Expm1(log)) }
+	out.Regret, out.RegretUpper = relative(j.Mean), relative(j.Upper)
+	if math.IsNaN(j.Upper) {
+		out.RegretUpper = relative(j.Worst)
+	}
+	out.Within, out.WithinLower = rounded(j.Within), rounded(j.WithinLower)
+	out.Worst, out.WorstShape = relative(j.Worst), j.WorstAt
+	for k, shape := range j.Shapes {
+		out.Points = append(out.Points, shape...)
+		out.Losses = append(out.Losses, relative(j.Losses[k]))
+	}
+	return out
+}
+
+// digits is how many digits of a fitted number the file keeps.
+const digits = 7
+
+func rounded(v float64) float64 {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', digits-1, 64), 64)
+	if err != nil {
+		return v
+	}
+	return short
+}
+
+// round rounds the numbers of a surface as the file keeps them.
+func round(s *surface.Surface) {
+	each := func(values []float64) {
+		for i := range values {
+			values[i] = rounded(values[i])
+		}
+	}
+	each(s.Scales)
+	for k := range s.Implementations {
+		i := &s.Implementations[k]
+		each(i.Linear)
+		each(i.Weights)
+		i.Spread = rounded(i.Spread)
+	}
+}
+
+// loadShapes reads the samples over the shapes of the entry's operations.
+func (r *Run) loadShapes(load func(name string) (*timings.Set, error)) error {
+	for k := range r.Entry.Operations {
+		o := &r.Entry.Operations[k]
+		name := shapesName(o)
+		set, err := load(name)
+		switch {
+		case err != nil:
+			return err
+		case set.Case != name || set.Simulated != r.Entry.Simulated || set.Digest() != o.Samples || !slices.Equal(set.Axes, o.Surface.Axes):
+			return fmt.Errorf("%s holds other samples than %s names", timings.FileName(name), EntryFile)
+		}
+		r.Shapes[name] = set
+	}
+	return nil
+}
+
+// mostShapes is how many shapes of an operation are kept from run to run.
+const mostShapes = 400
+
+// joinShapes takes up the operations of two runs. Shapes of the older run are kept beside those of the newer one, unless the
+// operation is to forget them.
+func (j *joint) joinShapes(older, newer *Run, fresh func(name string) bool) {
+	for k := range newer.Entry.Operations {
+		o := newer.Entry.Operations[k]
+		name := shapesName(&o)
+		set := newer.Shapes[name]
+		if before := older.Shapes[name]; before != nil && !fresh(name) && slices.Equal(before.Axes, set.Axes) {
+			set = timings.Merge(before, set, mostShapes)
+		}
+		j.addShapes(o, set)
+	}
+	for k := range older.Entry.Operations {
+		o := older.Entry.Operations[k]
+		if name := shapesName(&o); j.Shapes[name] == nil {
+			j.addShapes(o, older.Shapes[name])
+		}
+	}
+}
+
+func (j *joint) addShapes(o calibration.Operation, set *timings.Set) {
+	for i := range o.Axes {
+		a := &o.Axes[i]
+		for _, shape := range set.Shapes {
+			a.From, a.To = min(a.From, shape[i]), max(a.To, shape[i])
+		}
+	}
+	o.Blocks, o.Samples = len(set.Blocks), set.Digest()
+	j.Entry.Operations = append(j.Entry.Operations, o)
+	j.Shapes[set.Case] = set
+}

@@ -1,0 +1,37 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+
+	"crossover/calibration"
+)
+
+// Two runs in which processors did not reach their speed for different parts of the time are in different states, also where
+// the medians of both are of the same one.
+func TestStatesForAPartOfTheTime(t *testing.T) {
+	run := func(ratio, share float64) *calibration.Environment {
+		s := &calibration.Sentinel{Processors: 16, Kept: &calibration.SentinelTimes{AllProcessorsRatio: ratio}}
+		if share > 0 {
+			s.Crowded = &calibration.Crowded{Share: share, AllProcessorsRatio: 2.1}
+		}
+		return &calibration.Environment{Sentinel: s}
+	}
+	for name, c := range map[string]struct {
+		then, now *calibration.Environment
+		want      string // what moved; "" for nothing
+	}{
+		"apart":                        {run(1.05, 0), run(1.1, 0), ""},
+		"apart for less of the time":   {run(1.05, 0), run(1.1, 0.4), "all 16 processors at once take over 1.5 times as long as one alone for 40 % of the time now, 0 % then"},
+		"apart for more of the time":   {run(2.1, 0.9), run(2.1, 0.6), "for 60 % of the time now, 90 % then"},
+		"apart for nearly all of it":   {run(1.05, 0.05), run(1.1, 0.2), ""},
+		"together, as an old file has": {run(2.1, 0), run(2.1, 1), ""},
+		"the other state":              {run(1.05, 0), run(2.1, 1), "all 16 processors at once take 2.10 times as long as one alone now, 1.05 then"},
+		"not known":                    {run(0, 0), run(1.1, 0.4), ""},
+	} {
+		got := strings.Join(CompareStates(c.then, c.now).Moved, "; ")
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package sweeps
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"crossover/timings"
+)
+
+// past is a time in which the machine was worse than after it.
+type past struct {
+	from, until time.Duration // of the sweep's clock
+	was         string        // what was worse
+	epoch       int           // that began when it was over; 0 where none did
+	seen        bool          // somebody else was seen on the machine, all the time
+}
+
+// What nobody can tell from a state of the machine passes if it is over within passesWithin, or a passesShare-th of a short
+// budget. A machine that changes its state keeps it for longer: 40 s at least, where that was seen.
+const (
+	passesWithin = 30 * time.Second
+	passesShare  = 4
+)
+
+// passed reports whether something passed that a machine left to itself does not do: another program computed. Where the
+// system tells how much others compute, that decides, because a state of the machine itself may also come to an end, and
+// come back. A program will meet it again.
+func (s *sweep) passed(p past) bool {
+	if p.seen {
+		return true
+	}
+	if share := s.usage.share(p.from, p.until); !math.IsNaN(share) {
+		return share > othersAllowed()
+	}
+	return p.until-p.from <= min(passesWithin, s.Budget/passesShare)
+}
+
+// review looks at what has turned out to be past.
+func (s *sweep) review() {
+	for _, p := range s.sentinel.pasts {
+		for _, e := range s.entries {
+			e.renumber(p.until-s.start, p.epoch)
+		}
+		if s.passed(p) {
+			s.startOver(p)
+		}
+	}
+	s.sentinel.pasts = s.sentinel.pasts[:0]
+}
+
+// renumber moves the blocks since some time of the sweep into an epoch. It has lasted by now, and began with them.
+func (e *entry) renumber(since time.Duration, epoch int) {
+	for k := range e.result.Samples.Blocks {
+		if b := &e.result.Samples.Blocks[k]; b.Elapsed >= since.Seconds() && b.Epoch < epoch {
+			b.Epoch, e.dirty = epoch, true
+		}
+	}
+}
+
+// startOver lets blocks go that were taken in a worse past, because a program does not meet that machine. A case that has
+// few others starts over. Where half of the budget is spent, and in other cases, they are kept until there are quiet ones
+// of their size.
+func (s *sweep) startOver(p past) {
+	late := s.elapsed() > s.Budget/2
+	if !late {
+		s.sentinel.forget(p.from, p.until)
+	}
+	from, until := (p.from - s.start).Seconds(), (p.until - s.start).Seconds()
+	worse := func(b timings.Block) bool { return b.Elapsed >= from && b.Elapsed < until }
+	for _, e := range s.entries {
+		count := 0
+		for _, b := range e.result.Samples.Blocks {
+			if worse(b) {
+				count++
+			}
+		}
+		e.beside = slices.DeleteFunc(e.beside, func(b beside) bool { return b.until > p.from && b.from < p.until })
+		switch {
+		case count == 0:
+		case !late && 2*count >= len(e.result.Samples.Blocks):
+			e.forget(worse, s.Planner(e.c))
+		default:
+			e.doubt(worse, p.was)
+		}
+	}
+}
+
+// forget throws blocks away and begins with a new planner.
+func (e *entry) forget(worse func(timings.Block) bool, p Planner) {
+	e.result.Samples.Blocks = discard(e.result.Samples.Blocks, &e.result.Discarded.Restarts, worse)
+	e.planner = p
+	e.resume()
+}
+
+// doubt marks blocks as those of a disturbed machine. Where there are quiet ones of their size it throws them away.
+func (e *entry) doubt(worse func(timings.Block) bool, was string) {
+	blocks := e.result.Samples.Blocks
+	quiet, doubted := map[int]bool{}, map[int]bool{}
+	for k := range blocks {
+		if b := &blocks[k]; worse(*b) {
+			e.disturb(blocks[k:k+1], was)
+			doubted[b.Size] = true
+		}
+		quiet[blocks[k].Size] = quiet[blocks[k].Size] || !blocks[k].Disturbed
+	}
+	replaced := func(b timings.Block) bool { return b.Disturbed && quiet[b.Size] }
+	e.result.Samples.Blocks = discard(blocks, &e.result.Discarded.Replaced, replaced)
+	for _, size := range slices.Sorted(maps.Keys(doubted)) {
+		if !quiet[size] {
+			e.planner.Doubted(size)
+		}
+	}
+	e.resume()
+}
+
+// resume has the planner asked again, up to the greatest size that it may propose.
+func (e *entry) resume() {
+	e.stopAt(e.high)
+	e.done, e.dirty = len(e.implementations) == 0, true
+}
