@@ -34,7 +34,7 @@ func TestTables(t *testing.T) {
 }
 
 func TestMeasuredHost(t *testing.T) {
-	out, code := prove("--data", "../../sweeps/data/amd-epyc-2")
+	out, code := prove("--data", "../../sweeps/data/amd-epyc-f25m17s1-2")
 	if code != 0 || !strings.Contains(out, "fft/batch=1") || strings.Contains(out, "modelled") {
 		t.Errorf("exit %d:\n%s", code, out)
 	}
@@ -110,7 +110,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	const runs = "1000000" // which would take hours
-	for _, args := range [][]string{{"--runs", runs}, {"--plots", t.TempDir(), "--runs", runs}, {"--data", "../../sweeps/data/amd-epyc-2"}} {
+	for _, args := range [][]string{{"--runs", runs}, {"--plots", t.TempDir(), "--runs", runs}, {"--data", "../../sweeps/data/amd-epyc-f25m17s1-2"}} {
 		var errs bytes.Buffer
 		if code := command.Exit(&errs, "prove", run(ctx, io.Discard, io.Discard, args)); code != command.ExitInterrupted || errs.String() != "prove: interrupted\n" {
 			t.Errorf("%v: exit %d, %q", args, code, errs.String())
