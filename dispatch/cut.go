@@ -259,7 +259,7 @@ func (b *builder) predict(l *line) (choices []choice, obstacles map[string]strin
 		}
 	}
 	for i := range segments {
-		choices = append(choices, b.predicted(l, &segments[i], obstacles))
+		choices = append(choices, b.predicted(l, &segments[i]))
 	}
 	if len(choices) == 0 {
 		choices = []choice{{implementation: CPU, reason: "nothing on record can be used: " + listed(obstacles)}}
@@ -268,16 +268,14 @@ func (b *builder) predict(l *line) (choices []choice, obstacles map[string]strin
 }
 
 // predicted returns the choice in a segment of a line.
-func (b *builder) predicted(l *line, s *calibration.Segment, obstacles map[string]string) choice {
+func (b *builder) predicted(l *line, s *calibration.Segment) choice {
 	c := choice{implementation: s.Implementation, gpu: b.onGPU(s.Implementation), segment: s}
 	if !c.gpu {
 		return c
 	}
 	var next []string
 	for _, other := range s.Next {
-		if obstacles[other.Implementation] == "" {
-			next = append(next, other.Implementation)
-		}
+		next = append(next, other.Implementation)
 	}
 	if name := b.firstOnCPU(next); name != "" {
 		c.depends = &relief{busy: s.Implementation, implementation: name,

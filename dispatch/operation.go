@@ -69,7 +69,7 @@ func (d *Dispatcher) newOverShapes(o *Operation) *overShapes {
 	s := &overShapes{fixed: CPU, entry: d.entry, now: d.now}
 	b := builder{d: d, names: o.names, has: o.has}
 	if p != nil {
-		s.shapes = d.newShapes(p, o.names, o.has)
+		s.shapes = d.newShapes(p, placement, o.names, o.has)
 		b = s.shapes.b
 	}
 	forced, refused := b.forced(o.name)
@@ -87,7 +87,7 @@ func (d *Dispatcher) newOverShapes(o *Operation) *overShapes {
 		s.note = "; " + refused
 	}
 	if s.shapes != nil {
-		s.note += p.note(o.name)
+		s.note += p.note(placement)
 	}
 	return s
 }

@@ -103,9 +103,9 @@ func (p *predicted) basis() string {
 	return clause
 }
 
-// note says that the data of a case or an operation lie elsewhere than those that were measured, "" where they do not.
-func (p *predicted) note(name string) string {
-	if _, _, placement := splitName(name); placement != p.Placement {
+// note says that data in a placement lie elsewhere than those that were measured, "" where they do not.
+func (p *predicted) note(placement string) string {
+	if placement != p.Placement {
 		return "; measured with data in " + p.Placement + " memory"
 	}
 	return ""

@@ -203,6 +203,9 @@ func TestMeasuredBeforePredicted(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
+	// A file of version 1 has nothing but cases.
+	old := newDispatcherFor(t, testFile(), m3Max)
+	expect(t, old.CaseOf("fft/batch=1,shared", "fft/batch=1", "", nil, nil), 65536, "metal", "fastest measured")
 	// Without anything for shared memory, a program's case in caller memory counts, measured or predicted.
 	h.Operations = h.Operations[:3]
 	if err := d.Swap(file); err != nil {
@@ -519,6 +522,21 @@ func TestChooseShapeFollowsTheSurface(t *testing.T) {
 	}
 }
 
+// TestShapesAreRemembered spoils what is remembered, and is told so.
+func TestShapesAreRemembered(t *testing.T) {
+	o := newDispatcherFor(t, predictedFile(), m3Max).Operation("matmul")
+	shape := []int{10, 30, 20}
+	if got := o.ChooseShape(shape...); got != "go" {
+		t.Fatalf("chooses %s", got)
+	}
+	s := o.present.Load().shapes
+	place := &s.recent[hash(shape)%recentShapes]
+	place.Store(place.Load()&^answerMask | uint64(s.of.index("metal")))
+	if got := o.ChooseShape(shape...); got != "metal" {
+		t.Errorf("chooses %s: it predicts at each call", got)
+	}
+}
+
 // On a measured line the case decides, but at lengths with factors that no measured length has.
 func TestShapesOnMeasuredLines(t *testing.T) {
 	d := newDispatcherFor(t, predictedFile(), m3Max)
@@ -529,12 +547,27 @@ func TestShapesOnMeasuredLines(t *testing.T) {
 		answer   Answer
 	}{
 		{512, 1, "accelerate", Measured}, {500, 1, "go", Measured}, {16384, 1, "metal", Measured}, {600, 64, "metal", Measured},
-		{441, 1, "go", Predicted}, {521, 1, "go", Predicted}, {600, 63, "go", Predicted}, {441, 64, "metal", Predicted}, {131072, 1, "go", Beyond},
+		{441, 1, "go", Predicted}, {521, 1, "go", Predicted}, {600, 63, "go", Predicted}, {441, 64, "metal", Predicted}, {131072, 1, "go", Beyond}, {131071, 1, "metal", Beyond},
 	} {
 		e := o.ExplainShape(test.n, test.batch)
 		if got := o.ChooseShape(test.n, test.batch); got != test.want || e.Implementation != got || e.Answer != test.answer {
 			t.Errorf("n=%d batch=%d: %s (%s), want %s (%s): %s", test.n, test.batch, got, e.Answer, test.want, test.answer, e)
 		}
+	}
+	// Lines of data in shared memory say nothing of other data, and come first for their own.
+	file := predictedFile()
+	inShared := file.Hosts[1].Cases[2]
+	inShared.Name, inShared.Parameters = "fft/batch=64,shared", map[string]int{"batch": 64, "shared": 1}
+	inShared.Segments = []calibration.Segment{{From: 64, To: 65536, Implementation: "accelerate"}}
+	file.Hosts[1].Cases = append(file.Hosts[1].Cases, inShared)
+	d = newDispatcherFor(t, file, m3Max)
+	for name, want := range map[string]string{"fft": "metal", "fft/shared": "accelerate"} {
+		if got := d.Operation(name).ChooseShape(600, 64); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	if e := d.Operation("fft/shared").ExplainShape(600, 63); e.Implementation != "go" || !strings.Contains(e.Reason, "measured with data in caller memory") {
+		t.Errorf("explained as %s", e)
 	}
 	// A line that is forced is forced at every length; one that was not measured may be forced too.
 	t.Setenv(ForceVariable, "fft/batch=1=metal,fft/batch=7=accelerate")

@@ -44,11 +44,16 @@ const (
 	no
 )
 
-// newShapes returns the shapes of an operation for the present calibration and policies. The caller holds the lock.
-func (d *Dispatcher) newShapes(p *predicted, names []string, has func(string) bool) *shapes {
+// newShapes returns the shapes of an operation, with its data in a placement, for the present calibration and policies. The
+// caller holds the lock.
+func (d *Dispatcher) newShapes(p *predicted, placement string, names []string, has func(string) bool) *shapes {
 	recorded := &calibration.Case{Operation: p.Name, Implementations: p.Implementations}
 	s := &shapes{of: p, b: builder{d: d, names: names, has: has, recorded: recorded}}
-	s.lines = d.measuredLines(p)
+	s.lines = d.measuredLines(p, placement)
+	if placement != p.Placement {
+		s.lines = append(s.lines, d.measuredLines(p, p.Placement)...)
+	}
+	s.lines = s.lines[:min(len(s.lines), mostLines)]
 	return s
 }
 
@@ -193,19 +198,19 @@ type measuredLine struct {
 	low, high []float64 // what the features of the surface are at the measured sizes
 }
 
-// measuredLines returns the lines of an operation that were measured, or that CROSSOVER_FORCE names.
-func (d *Dispatcher) measuredLines(p *predicted) []*measuredLine {
+// measuredLines returns the lines of an operation in a placement that were measured, or that CROSSOVER_FORCE names.
+func (d *Dispatcher) measuredLines(p *predicted, placement string) []*measuredLine {
 	var lines []*measuredLine
 	for i := range d.entry.host.Cases {
 		c := &d.entry.host.Cases[i]
-		if l := p.lineOf(c); l != nil && len(lines) < mostLines {
+		if l := p.lineOf(c); l != nil && placementOf(c) == placement {
 			_, forced := d.force[c.Name]
 			lines = append(lines, &measuredLine{line: l, name: c.Name, recorded: c, forced: forced})
 		}
 	}
 	for name := range d.force {
-		operation, fixed, placement := splitName(name)
-		if operation != p.Name || placement != p.Placement || len(fixed) == 0 || d.entry.find(name) != nil || len(lines) == mostLines {
+		operation, fixed, in := splitName(name)
+		if operation != p.Name || in != placement || len(fixed) == 0 || d.entry.find(name) != nil {
 			continue
 		}
 		if l, err := newLine(p, fixed); err == nil {
@@ -219,7 +224,7 @@ func (d *Dispatcher) measuredLines(p *predicted) []*measuredLine {
 // the case does not fix run together, as those of square matrices do.
 func (p *predicted) lineOf(c *calibration.Case) *line {
 	l := &line{of: p, axis: p.axis(c.Axis.Name)}
-	if c.Operation != p.Name || placementOf(c) != p.Placement || !decided(c) || l.axis < 0 {
+	if c.Operation != p.Name || !decided(c) || l.axis < 0 {
 		return nil
 	}
 	for i, a := range p.Axes {

@@ -85,6 +85,7 @@ func cpuTable(name string, e entry, reason string, now func() time.Time) *table 
 // newTable builds the table of a case for the present calibration and policies. The caller holds the lock.
 func (d *Dispatcher) newTable(c *Case) *table {
 	name := c.name
+	_, _, placement := splitName(name)
 	from := d.sourceOf(c)
 	t := &table{name: name, entry: d.entry, recorded: from.recorded, line: from.line, gpuWait: &d.gpuWait, now: d.now}
 	b := builder{d: d, names: c.names, has: c.has, recorded: from.recorded}
@@ -100,7 +101,7 @@ func (d *Dispatcher) newTable(c *Case) *table {
 	case from.recorded == nil:
 		t.choices = []choice{{implementation: CPU, reason: d.unknown(name)}}
 	case from.line != nil && from.line.jumps():
-		t.choices = []choice{{depends: &along{from.line, d.newShapes(from.line.of, c.names, c.has)}}}
+		t.choices = []choice{{depends: &along{from.line, d.newShapes(from.line.of, placement, c.names, c.has)}}}
 	case from.line != nil:
 		t.choices, t.obstacles = b.predict(from.line)
 	case len(from.recorded.Segments) == 0:
@@ -118,7 +119,7 @@ func (d *Dispatcher) newTable(c *Case) *table {
 		note = "; " + refused
 	}
 	if from.line != nil {
-		note += from.line.of.note(name)
+		note += from.line.of.note(placement)
 	}
 	for i := range t.choices {
 		t.choices[i].reason += note

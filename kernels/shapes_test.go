@@ -109,6 +109,20 @@ func TestPlanOverShapes(t *testing.T) {
 		}
 	}
 
+	// Data in shared memory have a surface of their own.
+	both := addingFile()
+	inShared := both.Hosts[0].Operations[0]
+	inShared.Placement, inShared.Surface.Implementations = "shared", inShared.Surface.Implementations[2:]
+	both.Hosts[0].Operations = append(both.Hosts[0].Operations, inShared)
+	if err := d.Swap(both); err != nil {
+		t.Fatal(err)
+	}
+	for placement, want := range map[kernels.Placement]string{kernels.Caller: "second", kernels.Shared: "third"} {
+		if e := plan.ExplainIn(kernels.Shape{30, 40}, placement); e.Implementation != want {
+			t.Errorf("data in %s memory: %s, want %s", placement, e, want)
+		}
+	}
+
 	// A file that predicts nothing, swapped in: the number of rows decides, on the line of 100 columns.
 	without := addingFile()
 	without.Hosts[0].Operations = nil
