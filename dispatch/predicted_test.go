@@ -566,6 +566,9 @@ func TestShapesOnMeasuredLines(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
+	if got := d.Operation("fft/shared").ChooseShape(512, 1); got != "accelerate" { // as on the line of caller memory
+		t.Errorf("chooses %s", got)
+	}
 	if e := d.Operation("fft/shared").ExplainShape(600, 63); e.Implementation != "go" || !strings.Contains(e.Reason, "measured with data in caller memory") {
 		t.Errorf("explained as %s", e)
 	}

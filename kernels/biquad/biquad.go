@@ -112,8 +112,8 @@ func New(d *dispatch.Dispatcher, c Coefficients, count int) (*Plan, error) {
 // channel, then those of the second. dst may be src but must not overlap it otherwise. The state carries over from call to
 // call. So a signal in blocks gives the same output as in one piece, up to rounding.
 //
-// With one channel, n decides on the implementation. With several, the number of channels decides, as measured at n = 512.
-// Process allocates nothing at a length at which the implementation has run twice. An implementation on a GPU remembers only
+// The times that the calibration predicts decide on the implementation. In a calibration without predictions, n decides for
+// one channel, and for several the number of channels, as measured at n = 512. Process allocates nothing at a length at which the implementation has run twice. An implementation on a GPU remembers only
 // the last few lengths.
 //
 // Process panics if dst and src differ in length or the length is not a multiple of the number of channels. It fails only

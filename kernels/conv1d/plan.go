@@ -38,9 +38,9 @@ type Plan struct {
 // New returns a plan for a filter. The plan chooses by d, which may be nil: see [kernels.NewPlan]. New copies the filter. It
 // fails if the filter has no taps.
 //
-// Two cases were measured: "conv1d/taps=512" over the number of samples, and "conv1d/n=32768" over the number of taps. The
-// case whose fixed parameter is nearer to the call's, in ratio, decides on the implementation. For a filter of 512 taps the
-// first case always decides.
+// The times that the calibration predicts decide on the implementation. A calibration without predictions has two cases:
+// "conv1d/taps=512" over the number of samples, and "conv1d/n=32768" over the number of taps. The case whose fixed parameter
+// is nearer to the call's, in ratio, decides. For a filter of 512 taps the first case always decides.
 func New(d *dispatch.Dispatcher, filter []float32) (*Plan, error) {
 	if len(filter) == 0 {
 		return nil, errors.New("conv1d: the filter has no taps: want at least 1")

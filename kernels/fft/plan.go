@@ -23,8 +23,9 @@ type Plan struct {
 }
 
 // New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It fails if p.N or p.Batch is negative, or
-// if p.N is 0. One row is judged by its length. Numbers of rows were measured at the lengths 1024 and 4096. At another
-// length the nearer of the two decides, at the number of its rows that hold as many samples.
+// if p.N is 0. The times that the calibration predicts at the length and the number of rows decide on the implementation. In
+// a calibration without predictions, one row is judged by its length. Numbers of rows were measured at the lengths 1024 and
+// 4096. At another length the nearer of the two decides, at the number of its rows that hold as many samples.
 func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if p.Batch == 0 {
 		p.Batch = 1

@@ -113,9 +113,10 @@ type Plan struct{ plan *kernels.Plan[Params] }
 // New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan].
 func New(d *dispatch.Dispatcher) *Plan { return &Plan{kernels.NewPlan(d, &Op, Params{})} }
 
-// Multiply computes dst = A·B. A is m×k, B is k×n, dst is m×n, all row-major. dst must not overlap A or B. Only products of
-// squares were measured. So the edge of the square product with as many multiplications, (m·k·n)^⅓ rounded, decides on the
-// implementation. The crossovers of shapes far from square may be elsewhere. Multiply allocates nothing at a shape at which
+// Multiply computes dst = A·B. A is m×k, B is k×n, dst is m×n, all row-major. dst must not overlap A or B. The times that
+// the calibration predicts decide on the implementation. A calibration without predictions has products of squares alone. So
+// the edge of the square product with as many multiplications, (m·k·n)^⅓ rounded, decides, and the crossovers of shapes far
+// from square may be elsewhere. Multiply allocates nothing at a shape at which
 // the implementation has run twice. An implementation on a GPU remembers only the last few shapes.
 //
 // Multiply panics if the length of a slice does not fit its matrix or a dimension is below 1. It fails only if every

@@ -105,8 +105,9 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	return &Plan{SizedPlan: kernels.NewPlan(d, &Op, p).Along(samples, kernels.Shape{voices: len(p.Voices)})}, nil
 }
 
-// Render fills dst with the next len(dst) samples, and advances the position by as many. The number of voices decides on the
-// implementation, as measured on blocks of 512 samples. Render allocates nothing at a length at which the implementation has
+// Render fills dst with the next len(dst) samples, and advances the position by as many. The times that the calibration
+// predicts decide on the implementation. In a calibration without predictions the number of voices decides, as measured on
+// blocks of 512 samples. Render allocates nothing at a length at which the implementation has
 // run twice. An implementation on a GPU remembers only the last few lengths. Render fails only if every implementation
 // fails, and then it does not advance.
 func (p *Plan) Render(dst []float32) error {
