@@ -12,6 +12,7 @@ import (
 // rules are what the planner refines a case by, once the grid is measured. Each names the visits that it wants and what
 // they are worth. The most worthwhile visit of all is proposed, the one of the earlier rule where two are worth the same.
 var rules = []func(r *refinement) []wish{
+	returnFirst,
 	confirmLoneSegments,
 	splitBrackets,
 	narrowIntervals,
@@ -105,7 +106,31 @@ const (
 	edgeVisits = 5
 	worthEdge  = 1.5
 	worthLone  = 4
+	// worthReturn is more than a bracket as wide as the grid's is worth.
+	worthReturn = 10
 )
+
+// returnFirst wants the sizes beside thresholds a second time, where there are several thresholds and too few returns to say
+// what visits differ by. A machine that is in one of two states by visit makes a threshold between any two visits, and each
+// size that is measured between them makes more.
+func returnFirst(r *refinement) (wishes []wish) {
+	if len(r.brackets) < 2 || r.returns() >= leastReturns {
+		return nil
+	}
+	for _, b := range r.brackets {
+		wishes = append(wishes, wish{r.sizes[b.below], worthReturn, 2}, wish{r.sizes[b.above], worthReturn, 2})
+	}
+	return wishes
+}
+
+// returns returns how many visits were not the first one to their size.
+func (r *refinement) returns() int {
+	n := 0
+	for _, g := range r.groups {
+		n += visitsOf(g) - 1
+	}
+	return n
+}
 
 // confirmLoneSegments wants more visits to a size that is a segment by itself, before anything is built on that size.
 func confirmLoneSegments(r *refinement) (wishes []wish) {

@@ -57,6 +57,38 @@ func TestALoneSegmentIsConfirmed(t *testing.T) {
 	}
 }
 
+// Several thresholds are believed only where sizes were visited again. Between them no new size is measured before.
+func TestSeveralThresholdsWantReturns(t *testing.T) {
+	sizes := []int{1000, 2000, 4000, 8000}
+	for name, c := range map[string]struct {
+		factors []float64
+		visits  int // to each size
+		want    []int
+	}{
+		"one threshold":           {[]float64{2, 2, 0.5, 0.5}, 1, nil},
+		"two thresholds":          {[]float64{2, 0.5, 0.5, 2}, 1, []int{1000, 2000, 4000, 8000}},
+		"two that were confirmed": {[]float64{2, 0.5, 0.5, 2}, 2, nil},
+	} {
+		r := refinementOf(0, sizes, c.factors...)
+		for k := range r.groups {
+			for n, b := range r.groups[k].blocks {
+				b.Visit = n * c.visits / len(r.groups[k].blocks)
+			}
+		}
+		var want []int
+		for _, w := range wishesOf(r) {
+			if w.worth == worthReturn {
+				want = append(want, w.size)
+			} else if w.worth > worthReturn {
+				t.Errorf("%s: %+v is worth more than a return", name, w)
+			}
+		}
+		if !slices.Equal(want, c.want) {
+			t.Errorf("%s: the sizes %v are wanted again, want %v", name, want, c.want)
+		}
+	}
+}
+
 // Where noise leaves the winner open more blocks are wanted, also far from every threshold.
 func TestADoubtfulWinnerIsSettled(t *testing.T) {
 	sizes := []int{1000, 1050, 1100, 1150, 1200}
