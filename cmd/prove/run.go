@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -25,9 +26,9 @@ type study struct {
 }
 
 var studies = []study{
-	{"coverage", "how often the 95 % interval of a threshold holds the true crossover", andTwoStates, coverage},
+	{"coverage", "how often the 95 % interval of a threshold holds the true crossover", crossings, coverage},
 	{"between", "how often the 95 % interval of a threshold holds what the next run finds, by what runs differ by", model.Scenarios, between},
-	{"extra", "how often a run has more thresholds than there are, also between two identical implementations", andSame, extra},
+	{"extra", "how often a run has more thresholds than there are, also between two identical implementations", everything, extra},
 	{"drift", "how often verify says DRIFTED on an unchanged machine, and after a crossover has moved twofold", model.Scenarios, drift},
 	{"loss", "what verify says of choices of a known loss at every size", model.Same, loss},
 	{"regret", "what the choices cost at sizes nobody measured, by budget", model.Scenarios, regret},
@@ -35,9 +36,13 @@ var studies = []study{
 	{"rules", "what the choices of other programs' rules cost on the same samples", model.Scenarios, ruleTable},
 }
 
-func andTwoStates() []model.Scenario { return append(model.Scenarios(), model.TwoStates()) }
+// crossings are the scenarios that have a crossover.
+func crossings() []model.Scenario { return append(model.Scenarios(), model.TwoStates()[0]) }
 
-func andSame() []model.Scenario { return append(andTwoStates(), model.Same()...) }
+// everything are all scenarios.
+func everything() []model.Scenario {
+	return slices.Concat(model.Scenarios(), model.TwoStates(), model.Same())
+}
 
 // run prints the tables that were asked for.
 func run(ctx context.Context, stdout, _ io.Writer, args []string) error {

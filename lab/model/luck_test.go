@@ -76,24 +76,26 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// The states of TwoStates are 16 % apart, and its threshold lies halfway.
+// The states of TwoStates are 16 % apart, and thresholds lie halfway.
 func TestTwoStates(t *testing.T) {
-	s := TwoStates()
-	if truth := s.Truth(); len(truth) != 1 {
-		t.Fatalf("thresholds at %v", truth)
-	}
-	s.Noise.Jitter, s.Noise.Visit, s.Noise.Run = 0, 0, 0
-	m := New(&s, 1)
-	seen := map[float64]bool{}
-	for range 20 {
-		p := m.Problem(s.Implementations, 1<<20).(*problem)
-		own := luck(t, m, p, "parallel")
-		if twin := luck(t, m, p, "parallel"); twin != own {
-			t.Fatalf("the twin is in another state: %v and %v", own, twin)
+	for k, s := range TwoStates() {
+		if truth := s.Truth(); len(truth) != 1-k {
+			t.Fatalf("%s: thresholds at %v", s.Name, truth)
 		}
-		seen[own] = true
-	}
-	if !seen[-0.08] || !seen[0.08] || len(seen) != 2 {
-		t.Errorf("states are %v", seen)
+		s.Noise.Jitter, s.Noise.Visit, s.Noise.Run = 0, 0, 0
+		m := New(&s, 1)
+		name := s.Implementations[1].Name
+		seen := map[float64]bool{}
+		for range 20 {
+			p := m.Problem(s.Implementations, 1<<20).(*problem)
+			own := luck(t, m, p, name)
+			if twin := luck(t, m, p, name); twin != own {
+				t.Fatalf("%s: the twin is in another state: %v and %v", s.Name, own, twin)
+			}
+			seen[own] = true
+		}
+		if !seen[-0.08] || !seen[0.08] || len(seen) != 2 {
+			t.Errorf("%s: states are %v", s.Name, seen)
+		}
 	}
 }

@@ -198,15 +198,18 @@ func Scenarios() []Scenario {
 // states is how far apart the two states of TwoStates are, as a logarithm.
 const states = 0.16
 
-// TwoStates returns a scenario whose machine is in one of two states by visit, as where a neighbour comes and goes. One of the
-// two implementations is 16 % slower in one of them, and its twin with it. The true threshold is the one halfway between the
-// states.
-func TwoStates() Scenario {
+// TwoStates returns scenarios whose machine is in one of two states by visit, as where a neighbour comes and goes. One of the
+// two implementations is 16 % slower in one of them, and its twin with it. True is what lies halfway between the states. Calls
+// are so long that a sweep has few visits, each of which may be in either state.
+func TwoStates() []Scenario {
 	noise := quiet
 	noise.Luck.Visits = []float64{-states / 2, states / 2}
-	return Scenario{
-		Name: "two states", About: "costs that cross at a small angle, on a machine in one of two states by visit", Low: 64, High: 4 << 20,
-		Implementations: []Implementation{onCPU("cpu", power(0, 0.6e-6, 0.56)), onCPU("parallel", power(0, 1.07e-6, 0.5))}, Noise: noise,
+	root := power(0, 20e-6, 0.5)
+	return []Scenario{
+		{"two states", "two costs that cross at a very small angle", 64, 4 << 20,
+			[]Implementation{onCPU("cpu", power(0, 15e-6, 0.53)), onCPU("parallel", root)}, noise},
+		{"identical, two states", "two identical implementations", 64, 4 << 20,
+			[]Implementation{onCPU("a", root), onCPU("b", root)}, noise},
 	}
 }
 
