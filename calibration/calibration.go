@@ -129,7 +129,7 @@ type Sentinel struct {
 	// Epochs is 1, and 1 more for each lasting change of the processor's clock, of what all processors take at once, and of
 	// a hand-over; 0 where that was not noted.
 	Epochs    int              `json:"epochs,omitempty"`
-	Crowded   *Crowded         `json:"crowded,omitempty"`          // nil where processors reached their speed, or that was not noted
+	Crowded   *Crowded         `json:"crowded,omitempty"`          // nil where that was not noted
 	Discarded *DiscardedBlocks `json:"discarded_blocks,omitempty"` // nil where there were none, or that was not noted
 }
 

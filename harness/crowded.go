@@ -13,41 +13,45 @@ const crowdedShare = 0.1
 
 // crowded says in one line for how much of the runs of an entry processors did not reach their speed all at once, "" where
 // they did or nobody looked. It may be the machine's nature or its state today, and the sweep cannot tell the one from the
-// other.
+// other. An older run tells its median alone, and not for how much of it that holds.
 func crowded(runs []*calibration.Sentinel) string {
 	var ratios, shares extent
 	count, processors := 0, 0
 	for _, s := range runs {
-		ratio, share := whileCrowded(s)
-		if share < crowdedShare {
+		ratio := SentinelTimes(s).AllProcessorsRatio
+		switch {
+		case s.Crowded == nil && !(ratio > sweeps.CrowdedAbove), s.Crowded != nil && s.Crowded.Share < crowdedShare:
 			continue
+		case s.Crowded != nil:
+			ratio = s.Crowded.AllProcessorsRatio
+			shares.add(100 * s.Crowded.Share)
 		}
 		ratios.add(ratio)
-		shares.add(100 * share)
 		count, processors = count+1, max(processors, s.Processors)
 	}
 	if count == 0 {
 		return ""
 	}
-	of := "the run"
-	if len(runs) > 1 {
-		of = fmt.Sprintf("the time in %d of %d runs", count, len(runs))
-	}
-	return fmt.Sprintf("all %d processors at once took %s times as long as one alone for %s %% of %s: "+
+	return fmt.Sprintf("all %d processors at once took %s times as long as one alone%s: "+
 		"they share cores, differ in speed or were in use, and the thresholds of parallel implementations hold for a machine like that",
-		processors, ratios.words("%.2f"), shares.words("%.0f"), of)
+		processors, ratios.words("%.2f"), when(shares, count, len(runs)))
 }
 
-// whileCrowded returns what processors took all at once while they did not reach their speed, and for how much of a run that
-// was. Of a run that does not say so, the median stands for all of it.
-func whileCrowded(s *calibration.Sentinel) (ratio, share float64) {
-	if s.Crowded != nil {
-		return s.Crowded.AllProcessorsRatio, s.Crowded.Share
+// when says for which share of how many runs, as far as it is known, something holds.
+func when(shares extent, count, runs int) string {
+	share, of := "", ""
+	if shares.some {
+		share = " for " + shares.words("%.0f") + " % of the "
 	}
-	if ratio = SentinelTimes(s).AllProcessorsRatio; ratio > sweeps.CrowdedAbove {
-		return ratio, 1
+	switch {
+	case runs > 1 && shares.some:
+		of = fmt.Sprintf("time in %d of %d runs", count, runs)
+	case runs > 1:
+		of = fmt.Sprintf(" in %d of %d runs", count, runs)
+	case shares.some:
+		of = "run"
 	}
-	return ratio, 0
+	return share + of
 }
 
 // extent is from the least of some figures to the greatest.

@@ -29,15 +29,20 @@ func TestCrowdedRuns(t *testing.T) {
 		"for some time":           {[]*calibration.Sentinel{crowd(0.3, 2.1)}, "all 16 processors at once took 2.10 times as long as one alone for 30 % of the run: "},
 		"always":                  {[]*calibration.Sentinel{crowd(1, 2.16)}, "all 16 processors at once took 2.16 times as long as one alone for 100 % of the run: "},
 		"an old file, apart":      {[]*calibration.Sentinel{{Processors: 2, Baseline: *times(1.5)}}, ""},
-		"an old file":             {[]*calibration.Sentinel{{Processors: 2, Baseline: *times(1.6)}}, "all 2 processors at once took 1.60 times as long as one alone for 100 % of the run: "},
+		"an old file":             {[]*calibration.Sentinel{{Processors: 2, Baseline: *times(1.6)}}, "all 2 processors at once took 1.60 times as long as one alone: "},
 		"an old file, kept":       {[]*calibration.Sentinel{{Processors: 2, Kept: times(1.6)}}, "all 2 processors at once took 1.60 "},
 		"an old file, kept apart": {[]*calibration.Sentinel{{Processors: 2, Baseline: *times(1.6), Kept: times(1)}}, ""},
 		"in four runs": {[]*calibration.Sentinel{crowd(1, 2.16), crowd(0.4, 2.02), apart, crowd(0.98, 2.15)},
 			"all 16 processors at once took 2.02 to 2.16 times as long as one alone for 40 to 100 % of the time in 3 of 4 runs: "},
 		"in two runs alike": {[]*calibration.Sentinel{crowd(1, 2.161), crowd(1, 2.159)},
 			"all 16 processors at once took 2.16 times as long as one alone for 100 % of the time in 2 of 2 runs: "},
-		"in none of two":    {[]*calibration.Sentinel{apart, apart}, ""},
-		"beside an old run": {[]*calibration.Sentinel{nil, crowd(0.5, 2)}, "all 16 processors at once took 2.00 times as long as one alone for 50 % of the run: "},
+		"in two old runs": {[]*calibration.Sentinel{{Processors: 2, Kept: times(1.6)}, {Processors: 2, Kept: times(1.9)}, apart},
+			"all 2 processors at once took 1.60 to 1.90 times as long as one alone in 2 of 3 runs: "},
+		"in an old run and a new one": {[]*calibration.Sentinel{{Processors: 2, Kept: times(1.6)}, crowd(0.5, 2)},
+			"all 16 processors at once took 1.60 to 2.00 times as long as one alone for 50 % of the time in 2 of 2 runs: "},
+		"never, as a new run says": {[]*calibration.Sentinel{crowd(0, 0)}, ""},
+		"in none of two":           {[]*calibration.Sentinel{apart, apart}, ""},
+		"beside an old run":        {[]*calibration.Sentinel{nil, crowd(0.5, 2)}, "all 16 processors at once took 2.00 times as long as one alone for 50 % of the run: "},
 	} {
 		entry := &calibration.Host{Environment: calibration.Environment{Sentinel: c.runs[0]}}
 		for _, s := range c.runs[1:] {

@@ -20,7 +20,7 @@ func sentinel(o sweeps.Observed) *calibration.Sentinel {
 		kept := times(o.Kept)
 		s.Kept = &kept
 	}
-	if o.Crowded.Share > 0 {
+	if o.Baseline.AllRatio > 0 {
 		s.Crowded = &calibration.Crowded{Share: o.Crowded.Share, AllProcessorsRatio: o.Crowded.AllRatio}
 	}
 	if d := calibration.DiscardedBlocks(o.Discarded); d != (calibration.DiscardedBlocks{}) {
@@ -91,15 +91,13 @@ func compareSentinels(then, now *calibration.Sentinel) States {
 		return s // the other figures are of other processors
 	}
 	before, after := s.Then.AllProcessorsRatio, s.Now.AllProcessorsRatio
-	_, shareBefore := whileCrowded(then)
-	_, shareAfter := whileCrowded(now)
 	switch {
 	case differ(before, after, sameState):
 		s.Moved = append(s.Moved, fmt.Sprintf("all %d processors at once take %.2f times as long as one alone now, %.2f then",
 			now.Processors, after, before))
-	case before > 0 && after > 0 && math.Abs(shareAfter-shareBefore) > sameShare:
+	case then.Crowded != nil && now.Crowded != nil && math.Abs(now.Crowded.Share-then.Crowded.Share) > sameShare:
 		s.Moved = append(s.Moved, fmt.Sprintf("all %d processors at once take over %.1f times as long as one alone for %.0f %% of the time now, "+
-			"%.0f %% then", now.Processors, sweeps.CrowdedAbove, 100*shareAfter, 100*shareBefore))
+			"%.0f %% then", now.Processors, sweeps.CrowdedAbove, 100*now.Crowded.Share, 100*then.Crowded.Share))
 	}
 	if before, after := s.Then.HandoverSeconds, s.Now.HandoverSeconds; differ(before, after, sameState) {
 		s.Moved = append(s.Moved, fmt.Sprintf("a hand-over from processor to processor takes %.0f ns now, %.0f ns then",

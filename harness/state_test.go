@@ -12,7 +12,7 @@ import (
 func TestStatesForAPartOfTheTime(t *testing.T) {
 	run := func(ratio, share float64) *calibration.Environment {
 		s := &calibration.Sentinel{Processors: 16, Kept: &calibration.SentinelTimes{AllProcessorsRatio: ratio}}
-		if share > 0 {
+		if share >= 0 { // else it is not noted
 			s.Crowded = &calibration.Crowded{Share: share, AllProcessorsRatio: 2.1}
 		}
 		return &calibration.Environment{Sentinel: s}
@@ -25,9 +25,9 @@ func TestStatesForAPartOfTheTime(t *testing.T) {
 		"apart for less of the time":   {run(1.05, 0), run(1.1, 0.4), "all 16 processors at once take over 1.5 times as long as one alone for 40 % of the time now, 0 % then"},
 		"apart for more of the time":   {run(2.1, 0.9), run(2.1, 0.6), "for 60 % of the time now, 90 % then"},
 		"apart for nearly all of it":   {run(1.05, 0.05), run(1.1, 0.2), ""},
-		"together, as an old file has": {run(2.1, 0), run(2.1, 1), ""},
+		"an old file":                  {run(2.1, -1), run(2.1, 0.6), ""},
 		"the other state":              {run(1.05, 0), run(2.1, 1), "all 16 processors at once take 2.10 times as long as one alone now, 1.05 then"},
-		"not known":                    {run(0, 0), run(1.1, 0.4), ""},
+		"an old file of another state": {run(1.05, -1), run(2.1, 1), "all 16 processors at once take 2.10 times as long as one alone now, 1.05 then"},
 	} {
 		got := strings.Join(CompareStates(c.then, c.now).Moved, "; ")
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {

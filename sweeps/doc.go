@@ -19,6 +19,8 @@
 //     good reading are thrown away and the sweep waits, a bounded number of times; after that blocks are marked as
 //     disturbed, and a case that is short of others is degraded;
 //   - a clock that settles somewhere else begins an epoch with a baseline of its own, because pairing cancels the change;
+//   - so do processors that come to share cores, or cease to, for seconds: a program will meet both states. When a worse
+//     epoch ends beside which other programs computed, its blocks are measured again;
 //   - a batch is timed again, on another core or a little later, if another guest used the other thread of its core;
 //     blocks for which that does not help are replaced by others of their size, or degrade the case;
 //   - the garbage collector is off, and a block during which it ran anyway is thrown away;

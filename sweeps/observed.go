@@ -16,7 +16,7 @@ type Observed struct {
 	Baseline   Figures // what readings were held against, as it stood last
 	Kept       Figures // medians of the readings beside blocks that were kept
 	Readings   int     // of which Kept is the median
-	Epochs     int     // 1, and 1 more for each lasting change of the machine
+	Epochs     int     // 1, and 1 more for each lasting change: of the clock, of all processors at once, of a hand-over
 	Crowded    Crowded
 	Discarded  Discarded
 }
