@@ -9,10 +9,11 @@ import (
 	"crossover/calibration"
 )
 
-// Sizes at which an implementation was not timed are told apart from the others: its line ends at a bar or is dotted, and
-// its label says up to which size it was timed.
+// A chart shows at which sizes an implementation was not timed: its line ends at a bar or is dotted, and its label says from
+// or up to which size it was timed.
 
-// timedFrom says in a few words at which sizes an implementation was timed, "" where it was at all of them.
+// timedFrom says in a few words at which sizes an implementation was timed, and "" if it was timed at the least and at the
+// greatest.
 func (c *curve) timedFrom() string {
 	first, last := sizeLabel(int(c.times[0].X)), sizeLabel(int(c.times[len(c.times)-1].X))
 	switch {
@@ -28,7 +29,7 @@ func (c *curve) timedFrom() string {
 	return ""
 }
 
-// neverTimed returns the implementations of a case that have no curve, in their order.
+// neverTimed returns the implementations of a case that were excluded and have no curve, in their order.
 func neverTimed(c *calibration.Case, curves []curve) []string {
 	timed := map[string]bool{}
 	for i := range curves {
@@ -50,7 +51,7 @@ func drawEnd(c draw.Canvas, s style, at vg.Point) {
 	}
 }
 
-// absenceKey explains the marks of sizes at which an implementation was not timed.
+// absenceKey explains the marks for sizes at which an implementation was not timed.
 func absenceKey(curves []curve) []keyEntry {
 	grey := style{color: muted}
 	var entries []keyEntry

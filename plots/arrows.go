@@ -9,17 +9,18 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Measures of an arrow head, in points.
+// Sizes of an arrow head, in points.
 const (
 	arrowLength = 7
-	arrowHalf   = 2.6 // of its width
-	steepest    = 0.8 // at least that much of an arrow's direction is upwards
+	arrowHalf   = 2.6 // half of its width
+	steepest    = 0.8 // the least upward part of an arrow's direction, as a sine
 )
 
 // arrow is the head of an arrow where a curve leaves a panel at the top.
 type arrow struct{ foot, tip vg.Point }
 
-// arrowsOf returns an arrow for each crossing of the upper edge of a panel, in the direction in which the curve goes on.
+// arrowsOf returns an arrow for each place where a curve crosses the upper edge of a panel. The arrow points in the
+// direction of the curve.
 func arrowsOf(points []vg.Point, top vg.Length) []arrow {
 	var all []arrow
 	for i := 1; i < len(points); i++ {
@@ -47,7 +48,7 @@ func (a arrow) draw(c draw.Canvas, s style) {
 	c.FillPolygon(s.color, []vg.Point{a.foot.Add(side), a.tip, a.foot.Sub(side)})
 }
 
-// clipped draws the arrows of a curve, above the panel that it leaves.
+// clipped draws the arrows of a curve, above the panel that the curve leaves.
 type clipped struct {
 	points plotter.XYs
 	style  style
@@ -70,7 +71,7 @@ func leaves(points plotter.XYs, value float64) bool {
 	return false
 }
 
-// arrowKey explains arrows beyond a ratio.
+// arrowKey explains arrows of curves above the greatest ratio of a panel.
 func arrowKey(most float64) keyEntry {
 	return keyEntry{"slower than " + ratioLabel(most), 14, func(c draw.Canvas, left, mid vg.Length) {
 		grey := style{color: muted}

@@ -10,7 +10,7 @@ import (
 
 var tagStyle = boldStyle(9, readableOn(vermillion))
 
-// tagWidth returns the width of a tag as it is drawn.
+// tagWidth returns the width of a drawn tag.
 func tagWidth(tag string) vg.Length { return tagStyle.Width(tag) + 10 }
 
 // drawTag draws a word that must not be overlooked, on a warm ground, with its right end at right.
@@ -19,7 +19,7 @@ func drawTag(c draw.Canvas, right, baseline vg.Length, tag string) {
 	write(c, tagStyle, right-5, text.XRight, baseline, tag)
 }
 
-// drawWatermark writes SIMULATED across the chart, so that no cut-out of it passes for a measurement.
+// drawWatermark writes SIMULATED across the chart, so that every part of it says that it is no measurement.
 func drawWatermark(c draw.Canvas) {
 	const word = "SIMULATED"
 	size := c.Max.Sub(c.Min)

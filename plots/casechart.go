@@ -14,7 +14,7 @@ import (
 	"crossover/thresholds"
 )
 
-// Measures of the case chart, in points.
+// Sizes of the parts of a case chart, in points.
 const (
 	caseWidth = 600
 
@@ -28,7 +28,7 @@ const (
 	captionPitch = 10
 	doubtsMost   = 4 // lines
 	doubtsGap    = 4 // below them
-	sole         = 2 // the height of what marks a GPU's part
+	sole         = 2 // height of the line that marks a GPU's part
 )
 
 var (
@@ -41,40 +41,40 @@ var (
 	doubtStyle   = textStyle(7.8, rust)
 )
 
-// CaseChart returns the chart of one case of a host: times, slowdowns, and what the calibration chooses. runs are those that
-// the case was fitted from, the newest first; without any the chart shows the choices alone. Sizes below 1 and times that
-// are not positive are left out.
+// CaseChart returns the chart of one case of a host: times, slowdowns, and the calibration's choices. The case was fitted
+// from runs; the newest comes first. Without runs the chart has only the choices. CaseChart leaves out sizes below 1 and
+// times that are not positive.
 func CaseChart(h *calibration.Host, c *calibration.Case, runs []Run) *Chart {
 	f := newCaseFigure(h, c, runs)
 	return &Chart{width: caseWidth, height: f.height, paint: f.paint}
 }
 
-// caseFigure is a case chart laid out: what is drawn, and where.
+// caseFigure is the layout of a case chart.
 type caseFigure struct {
 	height           vg.Length
 	title, axisTitle string
-	tags             []string // what must not be overlooked, beside the title
+	tags             []string // warnings beside the title
 	simulated        bool
 	headline         []chip
 	key              []keyPlace
 	facts, doubts    []string // the caption
 
-	curves     []curve  // the named ones first
-	never      []string // implementations without a curve
+	curves     []curve  // those with a label first
+	never      []string // excluded implementations without a curve
 	labels     []*lineLabel
 	spans      []span
 	strip      strip
 	intervals  []interval
-	doubtBar   vg.Length // its bottom
+	doubtBar   vg.Length // its lower edge
 	earlier    []float64 // thresholds of earlier runs
 	styles     map[string]style
-	tieBand    float64 // 0 where there is none
+	tieBand    float64 // 0 if there is none
 	sizes      []plot.Tick
 	thresholds []number
 	notes      []note
 
-	named                  int     // how many of the curves have a label
-	slowest                float64 // slowdown that the lower panel shows
+	named                  int     // number of curves with a label
+	slowest                float64 // greatest slowdown in the lower panel
 	upper, lower           *plot.Plot
 	upperFrame, lowerFrame vg.Rectangle
 }
@@ -92,7 +92,7 @@ func newCaseFigure(h *calibration.Host, c *calibration.Case, runs []Run) *caseFi
 	worths := worthsOf(f.spans, &summary)
 	f.never = neverTimed(c, f.curves)
 	f.slowest = slowdownRange(f.curves)
-	if c.TieBand > 0 { // not NaN either
+	if c.TieBand > 0 { // false for NaN
 		f.tieBand = c.TieBand
 	}
 	if f.simulated {
@@ -160,7 +160,7 @@ func doubtLines(c *calibration.Case, width vg.Length) []string {
 	return lines
 }
 
-// keyEntries explains the marks that the figure has.
+// keyEntries explains the marks of the figure.
 func (f *caseFigure) keyEntries(c *calibration.Case) []keyEntry {
 	var entries []keyEntry
 	if slices.ContainsFunc(f.spans, func(s span) bool { return s.low > 0 }) {
@@ -178,7 +178,8 @@ func (f *caseFigure) keyEntries(c *calibration.Case) []keyEntry {
 	return append(entries, earlierKey(len(f.earlier) > 0, points)...)
 }
 
-// layPanels makes the lower panel, above a key of a height and the caption, and the upper one without its place.
+// layPanels makes both panels. It places the lower one, above a key of the given height and the caption. layAbove places the
+// upper one.
 func (f *caseFigure) layPanels(c *calibration.Case, keyHeight vg.Length) {
 	left := vg.Length(leftOfPanels)
 	right := caseWidth - margin - f.labelsWidth() - swatchWidth
@@ -201,8 +202,8 @@ func (f *caseFigure) layPanels(c *calibration.Case, keyHeight vg.Length) {
 	f.lower = newPanel(from, to, math.Pow(f.slowest, -0.035), f.slowest)
 }
 
-// layAbove places what is above the lower panel, from there to the top: the upper panel, intervals, doubts, the strip, and a
-// headline of a height.
+// layAbove places everything above the lower panel, from the bottom to the top: the upper panel, intervals, doubts, the
+// strip, and a headline of the given height.
 func (f *caseFigure) layAbove(worths [][]worth, headHeight vg.Length) {
 	frame := draw.Canvas{Rectangle: f.lowerFrame}
 	x, _ := f.lower.Transforms(&frame)
@@ -221,8 +222,8 @@ func (f *caseFigure) layAbove(worths [][]worth, headHeight vg.Length) {
 	f.height = f.strip.top + 27 + headHeight + 16 + margin
 }
 
-// layNumbers writes the thresholds above the strip, moved apart where they are close, and leaves out those that would
-// end up far from their place: the headline has them all.
+// layNumbers places the thresholds above the strip and moves them apart if they are close. It leaves out numbers that would
+// be far from their threshold. The headline has all of them.
 func (f *caseFigure) layNumbers() {
 	canvas := draw.Canvas{Rectangle: f.upperFrame}
 	x, _ := f.upper.Transforms(&canvas)
@@ -243,7 +244,7 @@ func (f *caseFigure) layNumbers() {
 	}
 }
 
-// layNotes writes what the lower panel cannot show at its right.
+// layNotes places notes at the right of the lower panel: the tie band and the regret.
 func (f *caseFigure) layNotes(c *calibration.Case) {
 	canvas := draw.Canvas{Rectangle: f.lowerFrame}
 	_, y := f.lower.Transforms(&canvas)
@@ -260,8 +261,8 @@ func (f *caseFigure) layNotes(c *calibration.Case) {
 	}
 }
 
-// regretOf returns what the choices of a case cost on timings that did not choose. A file of version 1.0 says no more than a
-// mean of at least 0.
+// regretOf returns the regret of a case's choices, or "" if the file does not say it. A file of version 1.0 has only a mean
+// of at least 0.
 func regretOf(c *calibration.Case) string {
 	switch {
 	case c.Regret != nil:
@@ -326,7 +327,7 @@ func (f *caseFigure) paint(c draw.Canvas) {
 	}
 }
 
-// fillPanels gives the panels what they show. Curves without a label are grey and lie below the others.
+// fillPanels adds the marks to the panels. Curves without a label are grey and lie below the others.
 func (f *caseFigure) fillPanels() {
 	f.upper.Add(axes{x: f.sizes, y: timeTicker{most: 8}.Ticks(f.upper.Y.Min, f.upper.Y.Max), noLabels: true})
 	f.lower.Add(axes{x: f.sizes, y: ratioTicker{}.Ticks(f.lower.Y.Min, f.lower.Y.Max)}, tieBand{f.tieBand}, earlierTicks{f.earlier})
@@ -353,7 +354,7 @@ func (f *caseFigure) fillPanels() {
 	}
 }
 
-// paintLower draws the panel of slowdowns and what belongs to it.
+// paintLower draws the panel of slowdowns, its titles and its notes.
 func (f *caseFigure) paintLower(c draw.Canvas) {
 	f.lower.Draw(draw.Canvas{Canvas: c, Rectangle: f.lowerFrame})
 	write(c, axisStyle, margin, text.XLeft, f.lowerFrame.Max.Y+arrowLength+5, slowdownTitle)

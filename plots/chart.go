@@ -15,19 +15,19 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// resolution is the number of dots an inch: two pixels a point, so that a chart stays sharp on dense screens.
+// resolution is in pixels per inch. It gives two pixels to a point, so that a chart is sharp on dense screens.
 const resolution = 144
 
-// Chart is a drawing that is laid out and ready to be rendered.
+// Chart is a drawing that is laid out and ready to render.
 type Chart struct {
 	width, height vg.Length
 	paint         func(draw.Canvas)
 }
 
-// Size returns the width and height of the chart. One point becomes two pixels.
+// Size returns the width and height of the chart, in points. One point is two pixels.
 func (c *Chart) Size() (width, height vg.Length) { return c.width, c.height }
 
-// Draw draws the chart with its lower left corner at the origin of a canvas.
+// Draw draws the chart with its lower left corner at the origin of the canvas.
 func (c *Chart) Draw(canvas vg.Canvas) { c.paint(draw.NewCanvas(canvas, c.width, c.height)) }
 
 // WriteTo writes the chart as a PNG image of 256 colours.
@@ -35,13 +35,13 @@ func (c *Chart) WriteTo(w io.Writer) (int64, error) {
 	canvas := vgimg.NewWith(vgimg.UseWH(c.width, c.height), vgimg.UseDPI(resolution))
 	c.Draw(canvas)
 	counter := &countingWriter{w: w}
-	// The best compression would take ten times as long, for files that are 5 % smaller.
+	// The best compression would take ten times as long, and its files would be 5 % smaller.
 	err := png.Encode(counter, reduce(canvas.Image()))
 	return counter.n, err
 }
 
-// reduce returns the image in 256 colours: those that charts are drawn with, those blended with white in a few steps,
-// and the most frequent others. Little but blends along edges is lost, and the file is a third as large.
+// reduce returns the image in 256 colours: the colours of charts, their blends with white in a few steps, and the most
+// frequent others. Other blends along edges change a little. The file is a third as large.
 func reduce(img image.Image) *image.Paletted {
 	bounds := img.Bounds()
 	counts := map[color.RGBA]int{}
@@ -83,10 +83,11 @@ func reduce(img image.Image) *image.Paletted {
 	return out
 }
 
-// runs gives the pixels of an image row by row, those next to each other of one colour at once. Most of a chart is white.
+// runs yields the pixels of an image row by row. Neighbours of one colour are yielded together, because most of a chart is
+// white.
 func runs(img image.Image) iter.Seq2[color.RGBA, image.Rectangle] {
 	bounds := img.Bounds()
-	pixels, ok := img.(*image.RGBA) // as the drawing library's are
+	pixels, ok := img.(*image.RGBA) // the type that the drawing library makes
 	if !ok {
 		pixels = image.NewRGBA(bounds)
 		imagedraw.Draw(pixels, bounds, img, bounds.Min, imagedraw.Src)
@@ -109,7 +110,7 @@ func runs(img image.Image) iter.Seq2[color.RGBA, image.Rectangle] {
 	}
 }
 
-// basePalette holds white, the colours that charts are drawn with, and their blends with white.
+// basePalette holds white, the colours of charts, and their blends with white.
 var basePalette = func() color.Palette {
 	palette := color.Palette{color.RGBA{R: 255, G: 255, B: 255, A: 255}}
 	for _, c := range []color.NRGBA{
@@ -122,7 +123,7 @@ var basePalette = func() color.Palette {
 	return palette
 }()
 
-// countingWriter counts what it passes on.
+// countingWriter counts the bytes that it writes to w.
 type countingWriter struct {
 	w io.Writer
 	n int64

@@ -6,22 +6,22 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// chip is a phrase in its place: a square in the colour of its implementation, and the words beside it.
+// chip is a phrase with its place: a square in the colour of its implementation, and the words beside the square.
 type chip struct {
 	phrase
-	x    vg.Length // of the square, from the left edge of the text
+	x    vg.Length // left edge of the square, from the left edge of the text
 	line int
 }
 
-// The square of a chip, the gap behind it, and the gap between two chips, as parts of the font size.
+// The size of a chip's square, the gap behind the square, and the gap between two chips, as parts of the font size.
 const (
 	chipSquare = 0.78
 	chipGap    = 0.4
 	chipApart  = 1.4
 )
 
-// flowChips sets phrases one after the other into at most most lines of a width, and returns them with the number of
-// lines. What does not fit is replaced by an ellipsis.
+// flowChips sets phrases one after the other into lines of a width. There are at most most lines. flowChips returns the
+// chips and the number of lines. An ellipsis replaces phrases that do not fit.
 func flowChips(sty draw.TextStyle, phrases []phrase, width vg.Length, most int) ([]chip, int) {
 	size := sty.Font.Size
 	ellipsis := 2 * size
@@ -51,7 +51,7 @@ func flowChips(sty draw.TextStyle, phrases []phrase, width vg.Length, most int) 
 	return chips, line + 1
 }
 
-// drawChips draws chips with the first baseline at y and the next ones a pitch below.
+// drawChips draws chips. The first baseline is at y, and each further one is a pitch lower.
 func drawChips(c draw.Canvas, sty draw.TextStyle, chips []chip, styles map[string]style, x, y, pitch vg.Length) {
 	size := sty.Font.Size
 	for _, chip := range chips {

@@ -12,7 +12,7 @@ import (
 	"crossover/timings"
 )
 
-// Logarithmic axes end where sizes and times stop making sense; what lies outside is not drawn.
+// Logarithmic axes end where sizes and times stop making sense. Values outside are not drawn.
 const (
 	largestSize  = 1 << 60
 	shortestTime = 1e-15 // seconds
@@ -22,33 +22,33 @@ const (
 func drawableSize(n int) bool           { return n >= 1 && n <= largestSize }
 func drawableTime(seconds float64) bool { return seconds >= shortestTime && seconds <= longestTime }
 
-// curve is what a chart shows of one implementation. X is a size; Y is seconds per call or a slowdown. times and slowdown
-// are medians of all runs, at the sizes at which the implementation was timed.
+// curve is the part of a chart about one implementation. X is a size. Y is seconds per call or a slowdown. times and
+// slowdown are medians of all runs, at the sizes at which the implementation was timed.
 type curve struct {
 	name     string
 	times    plotter.XYs
-	slowdown plotter.XYs // time over the best one's
+	slowdown plotter.XYs // time divided by that of the best implementation
 	newest   points
-	earlier  points  // of the runs before
-	least    float64 // least slowdown at any size
+	earlier  points  // of the runs before the newest
+	least    float64 // log of the least slowdown at any size
 	absence
 }
 
-// points are what single runs say of an implementation.
+// points are an implementation's values in single runs.
 type points struct {
 	blocks   plotter.XYs // raw times
-	slowdown plotter.XYs // medians of a run; none where there is a single run
+	slowdown plotter.XYs // medians of single runs; none if there is a single run
 }
 
-// absence is at which of the case's sizes an implementation was not timed.
+// absence says at which of the case's sizes an implementation was not timed.
 type absence struct {
-	gaps  []bool // by point: whether there was such a size between the point and the one before
+	gaps  []bool // for each point, whether there was such a size between the point and the one before
 	below bool   // whether there was one below the first point
 	above bool   // whether there was one above the last
 }
 
-// curvesOf returns the curves of runs, of which the first is the newest, and of their summary; the ones that come closest to
-// being best come first.
+// curvesOf returns the curves of runs and of their summary. The first run is the newest. Curves that come closest to being
+// best come first.
 func curvesOf(runs []Run, summary *thresholds.Curves) []curve {
 	sets := samplesOf(runs)
 	var alone []thresholds.Curves
@@ -135,13 +135,13 @@ func winners(runs []Run) (sizes []int, names []string) {
 	return sizes, names
 }
 
-// span is a segment as it is drawn: from its threshold to the next one.
+// span is the drawn form of a segment. It goes from its threshold to the next one.
 type span struct {
 	from, to       float64
 	implementation string
 	onGPU          bool
 	threshold      int     // 0 for the first one
-	low, high      float64 // of the threshold's interval; both 0 where it has none
+	low, high      float64 // the threshold's interval; both are 0 if it has none
 	doubts         []doubt
 }
 
@@ -172,7 +172,7 @@ func spansOf(c *calibration.Case) []span {
 	return spans
 }
 
-// onGPU says which implementations of a case a GPU computes.
+// onGPU returns the set of a case's implementations that a GPU computes.
 func onGPU(c *calibration.Case) map[string]bool {
 	on := map[string]bool{}
 	for _, i := range c.Implementations {
@@ -183,7 +183,7 @@ func onGPU(c *calibration.Case) map[string]bool {
 	return on
 }
 
-// sizeRange returns the sizes that a chart of spans and curves covers.
+// sizeRange returns the range of sizes on a chart of an axis, spans and curves.
 func sizeRange(axis calibration.Axis, spans []span, curves []curve) (from, to float64) {
 	from, to = math.Inf(1), math.Inf(-1)
 	cover := func(v float64) { from, to = min(from, v), max(to, v) }
@@ -207,8 +207,8 @@ func sizeRange(axis calibration.Axis, spans []span, curves []curve) (from, to fl
 	return from, to
 }
 
-// timeRange returns the times that a chart of curves covers: every median, and the blocks that are not far off. It is
-// never so narrow that the labels of its ticks would need more digits than they have.
+// timeRange returns the range of times on a chart of curves: every median, and the blocks up to three times beyond the
+// medians. The range is wide enough for tick labels of four digits to differ.
 func timeRange(curves []curve) (from, to float64) {
 	const far, narrowest = 3, 1.02
 	from, to = math.Inf(1), math.Inf(-1)
@@ -234,7 +234,7 @@ func timeRange(curves []curve) (from, to float64) {
 	return low, high
 }
 
-// widen makes room around a logarithmic range: a share of it on each side, and half an octave where it is a point.
+// widen adds a share of a logarithmic range on each side of it. A range of one value becomes one octave.
 func widen(from, to, share float64) (float64, float64) {
 	factor := math.Pow(to/from, share)
 	if to == from {
@@ -243,8 +243,8 @@ func widen(from, to, share float64) (float64, float64) {
 	return from / factor, to * factor
 }
 
-// slowdownRange returns where the panel of slowdowns ends: at a round ratio that shows the whole of every curve, or at
-// the last ratio. A greater slowdown does not change a decision.
+// slowdownRange returns the upper end of the panel of slowdowns: the first round ratio that shows the whole of every curve,
+// and 3 if there is none. Greater slowdowns do not change a decision.
 func slowdownRange(curves []curve) float64 {
 	largest := 1.0
 	for _, c := range curves {

@@ -1,26 +1,26 @@
-// Package plots draws what a calibration found: one chart a case, an overview of a host, and a map of each
-// operation.
+// Package plots draws what a calibration found: one chart for each case, an overview of a host, and a map of each operation.
 //
-// It does not measure and does not fit: it shows the medians and losses of thresholds.Summarise and the segments of the
-// calibration as they are, and what its surfaces predict. Charts are PNG images; equal inputs give equal bytes.
+// The package does not measure and does not fit. It draws the medians and losses of thresholds.Summarise, the segments of
+// the calibration, and the predictions of its surfaces. Charts are PNG images. Equal inputs give equal bytes.
 //
 // The usual step is one call, which writes every chart of a host into a folder:
 //
 //	paths, err := plots.Write(ctx, "plots/apple-m3-max-40", host, runs)
 //
-// A case chart has two panels over the sizes: the time per call of each implementation, and its slowdown against the
-// best one, on which people base decisions. Lines are medians of all runs; dots are what single runs say. A strip on top
-// shows which implementation the calibration chooses where, and what the choice is worth against the next best one at some
-// measured sizes. GPU implementations are underlined in the strip. Dark lines are thresholds, and the bars across them their
-// 95 % intervals. Below the panels a key explains the marks that a chart has.
+// A case chart has two panels over the sizes. The upper one shows the time per call of each implementation. The lower one
+// shows its slowdown against the best one, on which people base decisions. Lines are medians of all runs, and dots are
+// blocks or medians of single runs. A strip on top shows which implementation the calibration chooses where. It also says,
+// at some measured sizes, by what factor the choice is faster than the next best one. GPU implementations are underlined in
+// the strip. Dark lines are thresholds, and the bars across them are their 95 % intervals. A key below the panels explains
+// the marks of the chart.
 //
-// A map shows an operation over all its shapes: in colour the implementation that its surface predicts to be fastest,
-// paler where the next one is close behind, hatched where nothing was measured near. Dots are shapes that were fitted,
-// rings those that were held out, red where the choice loses more than 5 %. The distribution of that regret stands beneath.
-// An axis whose prime factors matter is no continuous direction: it has a panel for each class of lengths, or panels of
-// usual lengths.
+// A map shows an operation over all its shapes. Colours are those of the implementations that the surface predicts to be
+// fastest. They are paler where the next one is nearly as fast, and hatched where nothing was measured near. Dots are shapes
+// that were fitted. Rings are shapes that were held out; they are red if the choice loses more than 5 %. The distribution of
+// that regret is below the panels. An axis whose prime factors matter is not drawn as a continuous direction. Instead the
+// map has a panel for each class of lengths, or panels of usual lengths.
 //
 // Each implementation has one colour in every chart, from the set of Okabe and Ito, which colour-blind readers can tell
-// apart (https://jfly.uni-koeln.de/color/), and a marker and a dash besides. Its variants have its hue and its marker. An
-// algorithm has the same dash and lightness in every implementation.
+// apart (https://jfly.uni-koeln.de/color/), and a marker and a dash. Its variants have its hue and its marker. An algorithm
+// has the same dash and lightness in every implementation.
 package plots

@@ -11,11 +11,11 @@ import (
 	"crossover/calibration"
 )
 
-// Doubts are drawn as a thin bar below the strip, in the colour of the implementation that may be faster: hatched where that
-// depends on the state of the machine, in two lines, like an equals sign, where the two are tied.
+// Doubts are drawn as thin bars below the strip, in the colour of the implementation that may be faster. The bar is hatched
+// if that depends on the state of the machine. If the two are tied, there are two lines, like an equals sign.
 const (
 	doubtHeight = 5
-	doubtLeast  = 14 // its width, where the span is as wide
+	doubtLeast  = 14 // least width, in a span that is as wide
 )
 
 // doubt is a part of a span in which another implementation may be faster.
@@ -48,12 +48,12 @@ func drawDoubt(c draw.Canvas, clr color.NRGBA, tie bool, x0, y0, x1, y1 vg.Lengt
 	hatch(c, clr, x0, y0, x1, y1)
 }
 
-// hatch fills a box with slanted lines, which end at its edges.
+// hatch fills a box with slanted lines that end at its edges.
 func hatch(c draw.Canvas, clr color.Color, x0, y0, x1, y1 vg.Length) {
 	const pitch, thick = 4, 1.8
 	slant := y1 - y0 // 45 degrees
 	for x := x0 - slant; x < x1; x += pitch {
-		// A parallelogram, of which the parts beside the box are cut off.
+		// A parallelogram, without its parts outside of the box.
 		corners := []vg.Point{{X: x, Y: y0}, {X: x + thick, Y: y0}, {X: x + thick + slant, Y: y1}, {X: x + slant, Y: y1}}
 		if corners = cutBeside(corners, x0, x1); len(corners) > 2 {
 			c.FillPolygon(clr, corners)
@@ -61,13 +61,13 @@ func hatch(c draw.Canvas, clr color.Color, x0, y0, x1, y1 vg.Length) {
 	}
 }
 
-// cutBeside returns the part of a convex polygon that is between two heights sideways.
+// cutBeside returns the part of a convex polygon between two X coordinates.
 func cutBeside(corners []vg.Point, left, right vg.Length) []vg.Point {
 	for _, side := range []struct{ sign, edge vg.Length }{{1, left}, {-1, -right}} {
 		var kept []vg.Point
 		for i, to := range corners {
 			from := corners[(i+len(corners)-1)%len(corners)]
-			a, b := side.sign*from.X-side.edge, side.sign*to.X-side.edge // inside where they are not negative
+			a, b := side.sign*from.X-side.edge, side.sign*to.X-side.edge // inside if not negative
 			if (a < 0) != (b < 0) {
 				kept = append(kept, from.Add(to.Sub(from).Scale(a/(a-b))))
 			}
@@ -80,7 +80,8 @@ func cutBeside(corners []vg.Point, left, right vg.Length) []vg.Point {
 	return corners
 }
 
-// doubtKey explains the doubts of spans: one entry for those that depend on the state of the machine, one for ties.
+// doubtKey explains the doubts of spans. It has one entry for doubts that depend on the state of the machine, and one for
+// ties.
 func doubtKey(spans []span, styles map[string]style) []keyEntry {
 	var entries []keyEntry
 	for _, kind := range []struct {

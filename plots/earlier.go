@@ -9,7 +9,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// earlierThresholds returns the thresholds that earlier runs gave by themselves, ascending. runs begins with the newest.
+// earlierThresholds returns the thresholds that earlier runs gave by themselves, in ascending order. runs begins with the
+// newest, which is left out.
 func earlierThresholds(runs []Run) []float64 {
 	var sizes []float64
 	for _, r := range runs[min(1, len(runs)):] {
@@ -42,7 +43,7 @@ func drawTriangle(c draw.Canvas, x, bottom vg.Length) {
 	c.FillPolygon(earlierInk, []vg.Point{{X: x - 2.6, Y: bottom}, {X: x + 2.6, Y: bottom}, {X: x, Y: bottom + triangleHeight}})
 }
 
-// earlierInk lets marks that lie on one another be seen as several.
+// earlierInk is transparent, so that several marks at one place can be told from one.
 var earlierInk = withAlpha(muted, 0.6)
 
 // earlierKey explains the marks of earlier runs.
@@ -65,7 +66,7 @@ func earlierKey(thresholds, points bool) []keyEntry {
 	return entries
 }
 
-// earlierGlyph is the fainter mark of what an earlier run says.
+// earlierGlyph is the mark of values of earlier runs. It is fainter than newestGlyph.
 func earlierGlyph(clr color.NRGBA) draw.GlyphStyle {
 	return draw.GlyphStyle{Color: withAlpha(clr, 0.22), Radius: 1.2, Shape: draw.CircleGlyph{}}
 }

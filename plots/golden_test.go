@@ -20,7 +20,7 @@ func caseChart(e experiment) *Chart {
 	return CaseChart(h, &h.Cases[0], runs[e.name])
 }
 
-// simulated returns the chart of one experiment on a host that was never measured.
+// simulated returns the chart of one experiment on a simulated host.
 func simulated(e experiment) *Chart {
 	h, runs := testHost(e)
 	h.ID, h.Simulated = "apple-m3-max-40", true
@@ -32,7 +32,7 @@ func simulated(e experiment) *Chart {
 	return CaseChart(h, &h.Cases[0], runs[e.name])
 }
 
-// throughput returns the chart of one experiment on a host with a GPU, of calls that were not waited for.
+// throughput returns the chart of one experiment in throughput mode, on a host with a GPU.
 func throughput(e experiment) *Chart {
 	h, runs := testHost(e)
 	h.ID = "intel-xeon-16-nvidia-h200"
@@ -82,7 +82,7 @@ func TestGoldenImages(t *testing.T) {
 			if n != int64(got.Len()) {
 				t.Errorf("WriteTo returned %d bytes and wrote %d", n, got.Len())
 			}
-			const most = 250_000 // bytes: the images are committed, one a case and host
+			const most = 250_000 // bytes; limited because an image for each case and host is committed
 			if got.Len() > most {
 				t.Errorf("image of %d bytes, want at most %d", got.Len(), most)
 			}
@@ -97,9 +97,9 @@ func TestGoldenImages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Processors with a fused multiply-add round the edges of lines differently, and a blend may then fall on
-			// the next colour of the palette: a tenth of the distance from black to white. A line that moves by a pixel
-			// differs by far more.
+			// Processors with a fused multiply-add round the edges of lines differently. A blend may then become the next
+			// colour of the palette, up to a tenth of the distance from black to white. A line that moves by a pixel differs
+			// by far more.
 			same, err := cmpimg.EqualApprox("png", got.Bytes(), want, 0.1)
 			if err != nil {
 				t.Fatal(err)

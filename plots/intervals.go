@@ -7,23 +7,24 @@ import (
 	"crossover/calibration"
 )
 
-// Intervals are drawn as whiskers between the strip and the panel, so that curves stay readable however wide they are.
-// Those that would touch are drawn above each other.
+// Intervals are drawn as whiskers between the strip and the panel, so that they never cover curves. Intervals that would
+// touch are drawn in different rows.
 const (
 	intervalPitch = 7 // between rows
 	intervalRows  = 3 // at most
-	intervalApart = 4 // between the intervals of a row
+	intervalApart = 4 // between the intervals of one row
 )
 
-// interval is the interval of a threshold, as it is drawn.
+// interval is the drawn interval of a threshold.
 type interval struct {
-	at, low, high vg.Length // sideways
+	at, low, high vg.Length // X coordinates
 	y             vg.Length
 }
 
-// layIntervals returns the intervals of the spans in rows above bottom, and the top of the rows. x returns the place of a size.
+// layIntervals returns the intervals of the spans in rows above bottom, and the top of the rows. x returns the X coordinate
+// of a size.
 func layIntervals(spans []span, x func(size float64) vg.Length, bottom vg.Length) (all []interval, top vg.Length) {
-	var ends []vg.Length // of the rows
+	var ends []vg.Length // right ends of the rows
 	for _, s := range spans {
 		if s.low == 0 {
 			continue
@@ -54,7 +55,7 @@ func drawWhisker(c draw.Canvas, x, low, high, bottom, top, y vg.Length) {
 	}
 }
 
-// intervalKey explains whiskers, and what the intervals of single runs assume.
+// intervalKey explains whiskers, and names the difference between runs that intervals of single runs assume.
 func intervalKey(cases ...calibration.Case) keyEntry {
 	words := "threshold and its 95\u00a0% interval"
 	if assumed := assumedBetweenRuns(cases); assumed > 0 {
@@ -65,7 +66,8 @@ func intervalKey(cases ...calibration.Case) keyEntry {
 	}}
 }
 
-// assumedBetweenRuns returns what intervals of single runs assume; 0 where none does.
+// assumedBetweenRuns returns the difference between runs that intervals of single runs assume, as a ratio. It returns 0 if
+// none of the cases has such an interval.
 func assumedBetweenRuns(cases []calibration.Case) float64 {
 	for _, c := range cases {
 		for _, s := range c.Segments {

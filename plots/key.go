@@ -8,7 +8,7 @@ import (
 
 var keyStyle = textStyle(8.5, muted)
 
-// Measures of a key, in points.
+// Sizes of the parts of a key, in points.
 const (
 	keyPitch = 12
 	keyMost  = 4  // lines
@@ -19,19 +19,19 @@ const (
 // keyEntry explains one mark of a chart.
 type keyEntry struct {
 	text  string
-	width vg.Length                                // of the sample
+	width vg.Length                                // width of the sample
 	draw  func(c draw.Canvas, left, mid vg.Length) // draws a sample of the mark around a height
 }
 
-// keyPlace is an entry of a key in its place.
+// keyPlace is an entry of a key with its place.
 type keyPlace struct {
 	keyEntry
-	x    vg.Length // of the sample, from the left edge of the key
+	x    vg.Length // left edge of the sample, from the left edge of the key
 	line int
 }
 
-// flowKey sets entries one after the other into at most keyMost lines of a width, and returns them with the number of
-// lines. What does not fit is left out.
+// flowKey sets entries one after the other into at most keyMost lines of a width. It returns the entries with their places,
+// and the number of lines. Entries that do not fit are left out.
 func flowKey(entries []keyEntry, width vg.Length) ([]keyPlace, int) {
 	var places []keyPlace
 	x, line := vg.Length(0), 0
@@ -53,7 +53,7 @@ func flowKey(entries []keyEntry, width vg.Length) ([]keyPlace, int) {
 	return places, line + 1
 }
 
-// drawKey draws a key with its left edge at x and the first baseline at y.
+// drawKey draws a key. Its left edge is at x, and its first baseline is at y.
 func drawKey(c draw.Canvas, places []keyPlace, x, y vg.Length) {
 	for _, p := range places {
 		left, baseline := x+p.x, y-vg.Length(p.line)*keyPitch

@@ -1,8 +1,8 @@
 package plots
 
-// spread moves positions apart until they are at least gap from each other and inside [low, high], and moves them as
-// little as it can, in the sense of least squares. wanted is ascending; there must be room for all. It is isotonic
-// regression, by pooling adjacent violators (Barlow et al., "Statistical Inference under Order Restrictions", 1972).
+// spread moves positions apart until they are at least gap from each other and inside [low, high]. The sum of the squared
+// moves is the least possible. wanted is ascending, and [low, high] must have room for all. spread is isotonic regression by
+// pooling adjacent violators (Barlow et al., "Statistical Inference under Order Restrictions", 1972).
 func spread(wanted []float64, gap, low, high float64) []float64 {
 	type pool struct {
 		sum   float64
@@ -11,7 +11,7 @@ func spread(wanted []float64, gap, low, high float64) []float64 {
 	mean := func(p pool) float64 { return p.sum / float64(p.count) }
 	var pools []pool
 	for i, w := range wanted {
-		// Without the gaps below it, a position only has to be no lower than the one before.
+		// After the gaps below it are subtracted, a position must only be no lower than the one before.
 		pools = append(pools, pool{w - float64(i)*gap, 1})
 		for n := len(pools); n > 1 && mean(pools[n-2]) > mean(pools[n-1]); n-- {
 			pools[n-2].sum += pools[n-1].sum

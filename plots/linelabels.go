@@ -9,24 +9,24 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Measures of the labels at the right of the upper panel, in points.
+// Sizes of the labels at the right of the upper panel, in points.
 const (
-	labelPitch  = 11.5 // between the baselines of two of them
-	labelsLeast = 64   // for the notes beside the lower panel
+	labelPitch  = 11.5 // between baselines
+	labelsLeast = 64   // room for the notes beside the lower panel
 	labelWidest = 130
 	asideApart  = 4
-	swatchWidth = 30 // the piece of line and marker before a label, and the way to it
+	swatchWidth = 30 // the piece of line and marker before a label, and the line that joins it to the curve
 )
 
 var asideStyle = textStyle(8.5, muted)
 
-// lineLabel names a curve, at the right of the upper panel, or an implementation that has none.
+// lineLabel names a curve, or an implementation without a curve, at the right of the upper panel.
 type lineLabel struct {
-	curve *curve // nil where it has none
+	curve *curve // nil for an implementation without a curve
 	text  string
-	aside string    // at which sizes it was timed, where it was not at all of them
-	y     vg.Length // of its middle
-	end   vg.Point  // of the curve
+	aside string    // the sizes at which it was timed, if not all
+	y     vg.Length // middle of the label
+	end   vg.Point  // end of the curve
 }
 
 // labelOf returns the label of a curve.
@@ -34,7 +34,7 @@ func labelOf(c *curve) *lineLabel {
 	return &lineLabel{curve: c, text: fit(labelStyle, c.name, labelWidest), aside: c.timedFrom()}
 }
 
-// labelOfNever returns the label of an implementation that has no curve.
+// labelOfNever returns the label of an implementation without a curve.
 func labelOfNever(name string) *lineLabel {
 	return &lineLabel{text: fit(asideStyle, name, labelWidest-30), aside: "not timed"}
 }
@@ -47,7 +47,7 @@ func (l *lineLabel) style() draw.TextStyle {
 	return labelStyle
 }
 
-// width returns how wide the label is, without the swatch.
+// width returns the width of the label, without the swatch.
 func (l *lineLabel) width() vg.Length {
 	wide := l.style().Width(l.text)
 	if l.aside != "" {
@@ -68,8 +68,9 @@ func (f *caseFigure) labelsWidth() vg.Length {
 	return wide
 }
 
-// layLabels names the curves at their right ends, the chosen ones and then those that come closest to being best, as
-// many as there is room for. Below are the implementations without a curve, if there is room for all of them.
+// layLabels places labels at the right ends of the curves, for as many curves as there is room for. Chosen implementations
+// come first, then those that come closest to being best. Implementations without a curve have labels below, if there is
+// room for all of them.
 func (f *caseFigure) layLabels() {
 	chosen := func(name string) int {
 		if slices.ContainsFunc(f.spans, func(s span) bool { return s.implementation == name }) {
@@ -83,7 +84,7 @@ func (f *caseFigure) layLabels() {
 	room := int((high-low)/labelPitch) + 1
 	f.named = len(f.curves)
 	if f.named > room {
-		f.named = room - 1 // the last line says how many have no label
+		f.named = room - 1 // the last line is the number of curves without a label
 	}
 	canvas := draw.Canvas{Rectangle: f.upperFrame}
 	for i := range f.named {
@@ -114,7 +115,8 @@ func (f *caseFigure) layLabels() {
 	}
 }
 
-// paintLabels names the curves, each behind a piece of its line, and what has no curve behind a cross.
+// paintLabels draws the labels. A label of a curve stands behind a piece of the curve's line, and one without a curve stands
+// behind a cross.
 func (f *caseFigure) paintLabels(c draw.Canvas) {
 	edge := f.upperFrame.Max.X
 	for _, l := range f.labels {
@@ -136,7 +138,7 @@ func (f *caseFigure) paintLabels(c draw.Canvas) {
 	}
 }
 
-// paintSwatch draws what stands before a label: a piece of the curve's line and the way to it, or a cross.
+// paintSwatch draws the mark before a label: a piece of the curve's line, joined to the curve, or a cross.
 func (f *caseFigure) paintSwatch(c draw.Canvas, l *lineLabel) {
 	edge := f.upperFrame.Max.X
 	center := vg.Point{X: edge + (swatchWidth+2)/2, Y: l.y}
@@ -146,7 +148,7 @@ func (f *caseFigure) paintSwatch(c draw.Canvas, l *lineLabel) {
 	}
 	sty := f.styles[l.curve.name]
 	way := draw.LineStyle{Color: withAlpha(sty.color, 0.6), Width: 0.6}
-	if l.curve.above { // it is no part of the curve
+	if l.curve.above { // the join is no part of the curve
 		way.Color, way.Dashes = quiet, []vg.Length{1, 2}
 	}
 	c.StrokeLine2(way, l.end.X+3, l.end.Y, edge+6, l.y)

@@ -15,18 +15,18 @@ import (
 	"crossover/calibration"
 )
 
-// Measures of a map, in points.
+// Sizes of the parts of a map, in points.
 const (
-	mapWidth      = 600 // of a map of one panel
-	wideMapWidth  = 720 // of a map of several
-	mapHeight     = 250 // of the one panel
-	smallHeight   = 190 // of one of several
+	mapWidth      = 600 // of a map with one panel
+	wideMapWidth  = 720 // of a map with several panels
+	mapHeight     = 250 // of a single panel
+	smallHeight   = 190 // of one of several panels
 	betweenPanels = 22
 	regretsHeight = 76
-	heldOut       = 5 // percent: a choice that loses more is red
+	heldOut       = 5 // percent; a choice that loses more is drawn in red
 )
 
-// lossTold is the loss of a choice from which on it is red.
+// lossTold is heldOut as a ratio.
 const lossTold = heldOut / 100.0
 
 var (
@@ -35,9 +35,9 @@ var (
 	alarm      = color.NRGBA{R: 0xE0, A: 255}
 )
 
-// Map returns the chart of an operation of a host over all its shapes, with the data of its calls in one placement: which
-// implementation its surface says is fastest where, and what the choices cost at shapes that were held out. It returns nil
-// where the surface predicts fewer than two implementations, or is over a single axis.
+// Map returns the chart of an operation of a host over all its shapes, for calls with their data in one placement. The chart
+// shows which implementation is predicted to be fastest where, and the regret at held-out shapes. Map returns nil if the
+// surface is over fewer than two axes, predicts fewer than two implementations, or is not valid.
 func Map(h *calibration.Host, o *calibration.Operation) *Chart {
 	if !drawable(o) {
 		return nil
@@ -46,14 +46,14 @@ func Map(h *calibration.Host, o *calibration.Operation) *Chart {
 	return &Chart{width: f.width, height: f.height, paint: f.paint}
 }
 
-// mapFigure is a map laid out.
+// mapFigure is the layout of a map.
 type mapFigure struct {
 	width, height   vg.Length
 	title, subtitle string
 	simulated       bool
 	legend          []chip
 	styles          map[string]style
-	colors          []color.NRGBA // by the surface's implementations
+	colors          []color.NRGBA // in the order of the surface's implementations
 	names           []string
 	key             []keyPlace
 	keyAt           vg.Length // the first baseline
@@ -88,7 +88,7 @@ func newMapFigure(h *calibration.Host, s *surveyed) *mapFigure {
 	for _, name := range f.names {
 		f.colors = append(f.colors, f.styles[name].color)
 	}
-	f.xTitle, f.yTitle = axisTitle(s.Axes[d.x]), axisTitle(s.Axes[d.y]) // fitted by lay
+	f.xTitle, f.yTitle = axisTitle(s.Axes[d.x]), axisTitle(s.Axes[d.y]) // lay fits them
 	x0, x1 := axisRange(s.Axes[d.x])
 	y0, y1 := axisRange(s.Axes[d.y])
 	f.plot = newPanel(x0, x1, y0, y1)
@@ -102,7 +102,7 @@ func newMapFigure(h *calibration.Host, s *surveyed) *mapFigure {
 	return f
 }
 
-// placedName returns the name of an operation with its placement, as the names of cases have it.
+// placedName returns the name of an operation with its placement, in the form of a case's name.
 func placedName(o *calibration.Operation) string {
 	if o.Placement == "" || o.Placement == "caller" {
 		return o.Name
@@ -110,7 +110,7 @@ func placedName(o *calibration.Operation) string {
 	return o.Name + "/" + o.Placement
 }
 
-// subtitleOf says what the colours are.
+// subtitleOf says what the colours mean.
 func subtitleOf(s *surveyed, d directions) string {
 	words := fmt.Sprintf("the fastest implementation at each shape, predicted from %s measured shapes", grouped(len(s.fitted)))
 	if len(s.fitted) == 1 {
@@ -125,7 +125,7 @@ func subtitleOf(s *surveyed, d directions) string {
 	return words
 }
 
-// heldOutWords says in numbers how good the choices are.
+// heldOutWords says in numbers how good the choices are at held-out shapes.
 func heldOutWords(o *calibration.Operation) string {
 	r := &o.HeldOut
 	if r.Shapes == 0 {
@@ -149,12 +149,12 @@ func heldOutWords(o *calibration.Operation) string {
 // share100 writes a share of shapes in whole percent.
 func share100(v float64) string { return fmt.Sprintf("%.0f\u202f%%", 100*v) }
 
-// wrap breaks words into lines.
+// wrap breaks words into at most most lines of a width.
 func wrap(sty draw.TextStyle, words string, width vg.Length, most int) []string {
 	return flow(sty, strings.Split(words, " "), " ", width, most)
 }
 
-// lay places everything, from the bottom up.
+// lay places all parts of the map, from the bottom to the top.
 func (f *mapFigure) lay(width vg.Length) {
 	var legendLines int
 	f.legend, legendLines = flowChips(headStyle, f.legendOf(), width, 4)
@@ -189,7 +189,7 @@ func (f *mapFigure) lay(width vg.Length) {
 	f.height = top + 20 + 20 + 12 + margin
 }
 
-// legendOf lists the implementations, those that win most of the map first, and those that win nothing of it
+// legendOf lists the implementations, in the order of how much of the map they win. Those that win nothing stand at the end,
 // without a colour.
 func (f *mapFigure) legendOf() []phrase {
 	wins := map[string]int{}

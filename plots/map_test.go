@@ -17,15 +17,15 @@ import (
 	"crossover/calibration/surface"
 )
 
-// power is a predicted time: seconds times the axes, each to the power of its weight.
+// power is a predicted time: seconds times the product of the axes, each to the power of its weight.
 type power struct {
 	name    string
 	seconds float64
 	weights []float64
 }
 
-// operationOf returns an operation over axes from 1 to 1024 whose surface is exactly what powers say, with a grid of fitted
-// shapes.
+// operationOf returns an operation over axes from 1 to 1024 with a grid of fitted shapes. Its surface predicts exactly the
+// times of powers.
 func operationOf(axes []string, powers ...power) *calibration.Operation {
 	const from, to = 1, 1024
 	o := &calibration.Operation{Name: "product", Placement: "caller", Blocks: 210}
@@ -55,7 +55,7 @@ func operationOf(axes []string, powers ...power) *calibration.Operation {
 	return o
 }
 
-// holdOut gives an operation shapes that were held out, with the loss at each.
+// holdOut adds held-out shapes to an operation, with the loss at each.
 func holdOut(o *calibration.Operation, losses []float64, points ...int) *calibration.Operation {
 	worst := 0
 	for k := range losses {
@@ -70,13 +70,13 @@ func holdOut(o *calibration.Operation, losses []float64, points ...int) *calibra
 	return o
 }
 
-// crossing is an operation on which go is faster than go-parallel where n·m is below 1030, with four shapes held out.
+// crossing is an operation with four held-out shapes. go is faster than go-parallel if n·m is below 1030.
 func crossing() *calibration.Operation {
 	o := operationOf([]string{"m", "n"}, power{"go", 1e-6, []float64{1, 1}}, power{"go-parallel", 1030e-6, []float64{0, 0}})
 	return holdOut(o, []float64{0, 0.004, 0.04, 0.23}, 3, 5, 700, 600, 90, 10, 8, 200)
 }
 
-// transform is an operation over a length whose factors matter.
+// transform is an operation over a length whose prime factors matter.
 func transform() *calibration.Operation {
 	o := operationOf([]string{"n", "batch"}, power{"go", 1e-6, []float64{1, 1}}, power{"fftw", 3e-6, []float64{0.8, 1}}, power{"go-parallel", 30e-6, []float64{0.6, 0.6}})
 	o.Name = "fft"
@@ -90,19 +90,19 @@ func transform() *calibration.Operation {
 	return holdOut(o, []float64{0, 0.004, 0.04, 0.23}, 64, 5, 480, 64, 441, 10, 480, 4)
 }
 
-// cube is an operation over three axes: the third one, k, decides by its own most of all.
+// cube is an operation over the axes k, m and n. k changes the choice most.
 func cube() *calibration.Operation {
 	return operationOf([]string{"k", "m", "n"}, power{"go", 1e-6, []float64{1, 0.1, 0.4}}, power{"go-parallel/wide", 50e-6, []float64{0, 0, 0}}, power{"go-parallel/deep", 20e-6, []float64{0.5, 0, 0.2}})
 }
 
-// mapOf returns the map of an operation, which has one, on a host whose first case runs over an axis.
+// mapOf returns the map of an operation that has one. The host's first case varies along running.
 func mapOf(o *calibration.Operation, running string) (*mapFigure, *Chart) {
 	h, _ := testHost(twoThresholds)
 	h.Cases[0].Operation, h.Cases[0].Axis.Name = o.Name, running
 	return newMapFigure(h, survey(o)), Map(h, o)
 }
 
-// imageOf returns a chart as it is written.
+// imageOf renders a chart and decodes the image.
 func imageOf(t *testing.T, c *Chart) image.Image {
 	t.Helper()
 	var b bytes.Buffer
@@ -116,7 +116,7 @@ func imageOf(t *testing.T, c *Chart) image.Image {
 	return img
 }
 
-// pixel returns the colour at a place of a chart.
+// pixel returns the colour of an image at a place of its chart.
 func pixel(img image.Image, at vg.Point) color.NRGBA {
 	x, y := int(2*at.X), img.Bounds().Dy()-1-int(2*at.Y)
 	return color.NRGBAModel.Convert(img.At(x, y)).(color.NRGBA)
@@ -139,7 +139,7 @@ func TestMapShowsWhoWins(t *testing.T) {
 	}
 }
 
-// A held-out shape is red where the choice loses more than 5 %, white where it does not.
+// A held-out shape is red if the choice loses more than 5 %, and white otherwise.
 func TestMapMarksLosses(t *testing.T) {
 	f, chart := mapOf(crossing(), "n")
 	img := imageOf(t, chart)
@@ -185,7 +185,7 @@ func TestMapWords(t *testing.T) {
 	list(chart).find(t, plain(strings.Join(f.words, " ")))
 }
 
-// The axis of the first case goes to the right, the one that decides most up.
+// The axis of the first case goes to the right, and the one that changes the choice most goes up.
 func TestMapDirections(t *testing.T) {
 	for name, c := range map[string]struct {
 		o       *calibration.Operation
@@ -205,14 +205,14 @@ func TestMapDirections(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
-	o := cube() // whose k is a length: its values are not drawn as a direction, though it decides most
+	o := cube() // k is a length, so it is no direction although it changes the choice most
 	o.Surface.Features[0].Kind, o.Surface.Features[0].Prime = surface.Exponent, 3
 	if got := directionsOf(&calibration.Host{}, survey(o)); got.third != 0 {
 		t.Errorf("a length among three axes: %+v, want it as the third", got)
 	}
 }
 
-// Each panel has the lengths of its class alone.
+// Each panel has only lengths of its class.
 func TestMapClasses(t *testing.T) {
 	f, _ := mapOf(transform(), "n")
 	if len(f.panels) != len(classes) {
@@ -243,7 +243,7 @@ func TestMapClasses(t *testing.T) {
 			}
 		}
 	}
-	// What is written on the panels: fftw, which does not mind rough lengths, wins them alone.
+	// fftw treats rough lengths like others, so it wins only the panel of rough lengths.
 	var wins [3]int
 	for k := range f.panels {
 		for _, row := range f.panels[k].cells {
@@ -259,7 +259,7 @@ func TestMapClasses(t *testing.T) {
 	}
 }
 
-// The panels of a third axis are at values that were measured, and every shape is on one of them.
+// The panels of a third axis are at measured values, and every shape is on one of them.
 func TestMapMultiples(t *testing.T) {
 	o := holdOut(cube(), []float64{0, 0, 0}, 1, 1, 1, 1, 30, 1, 1, 1024, 1)
 	f, chart := mapOf(o, "n")
@@ -301,7 +301,7 @@ func TestUsual(t *testing.T) {
 	}
 }
 
-// Of lengths those are shown that say something of others.
+// Usual lengths have no large prime factor, because times at such lengths say nothing of others.
 func TestUsualLengths(t *testing.T) {
 	s := survey(transform())
 	s.fitted = [][]int{{110, 1}, {110, 1}, {110, 1}, {120, 1}, {441, 1}, {640, 1}, {2048, 1}}
@@ -332,7 +332,7 @@ func TestNoMap(t *testing.T) {
 	}
 }
 
-// Whatever a file may hold is drawn within the chart, without texts on each other.
+// Whatever a file holds, the map stays inside the chart, and no text lies on another.
 func TestOddMaps(t *testing.T) {
 	change := func(o *calibration.Operation, change func(o *calibration.Operation)) *calibration.Operation {
 		change(o)
@@ -415,7 +415,7 @@ func TestOddMaps(t *testing.T) {
 	}
 }
 
-// single leaves an operation one fitted shape.
+// single leaves an operation with one fitted shape.
 func single(o *calibration.Operation) {
 	o.Surface.Shapes = o.Surface.Shapes[:len(o.Axes)]
 	for i := range o.Surface.Implementations {
@@ -432,7 +432,7 @@ func manyPowers() []power {
 	return all
 }
 
-// FuzzMap draws the map of numbers that may be any.
+// FuzzMap draws maps of arbitrary numbers.
 func FuzzMap(f *testing.F) {
 	f.Add(1, 1024, 64, 480, 1.0, 0.5, 0.2, true)
 	f.Add(1<<60, math.MaxInt, -5, 0, 1e300, -1e300, math.Inf(1), false)

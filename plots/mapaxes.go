@@ -9,22 +9,22 @@ import (
 	"crossover/calibration/surface"
 )
 
-// surveyed is an operation whose surface can be drawn, with what predicts its times.
+// surveyed is an operation whose surface can be drawn, with the predictor of its times.
 type surveyed struct {
 	*calibration.Operation
 	predictor *surface.Predictor
-	fitted    [][]int // the shapes behind the surface
+	fitted    [][]int // shapes from which the surface was fitted
 	held      [][]int // the shapes that were held out
 }
 
-// drawable reports whether an operation has a map: a surface over at least two axes that predicts at least two
-// implementations. The line of a single axis is the chart of a case.
+// drawable reports whether an operation has a map: whether it has a valid surface over at least two axes that predicts at
+// least two implementations. An operation of one axis has the charts of its cases.
 func drawable(o *calibration.Operation) bool {
 	return len(o.Axes) >= 2 && len(o.Axes) == len(o.Surface.Axes) && o.Surface.Fitted() && len(o.Surface.Implementations) >= 2 &&
 		o.Surface.Check() == nil
 }
 
-// survey returns a drawable operation.
+// survey reads a drawable operation for its map.
 func survey(o *calibration.Operation) *surveyed {
 	s := &surveyed{Operation: o, predictor: surface.NewPredictor(&o.Surface), fitted: shapesOf(o.Surface.Shapes, len(o.Axes))}
 	if len(o.HeldOut.Points) == len(o.Axes)*len(o.HeldOut.Losses) {
@@ -33,13 +33,13 @@ func survey(o *calibration.Operation) *surveyed {
 	return s
 }
 
-// shapesOf cuts flat shapes of a number of axes.
+// shapesOf cuts a flat list of values into shapes.
 func shapesOf(flat []int, axes int) [][]int { return slices.Collect(slices.Chunk(flat, axes)) }
 
-// usual returns a value of an axis for each of a number of parts of the values that the shapes behind the surface have,
-// ascending: the one that most shapes of the part have. Where there are fewer values than parts it returns all of them. Of
-// an axis whose factors matter it returns values without a prime factor above 5 where it can: what holds at 110 holds at few
-// lengths beside it.
+// usual returns usual values of an axis, in ascending order. It divides the values of the fitted shapes into parts, and
+// returns the most frequent value of each part. If there are fewer values than parts, it returns all of them. If prime
+// factors matter on the axis, values without a prime factor above 5 are preferred: predictions at 110 hold for few lengths
+// near 110.
 func (s *surveyed) usual(axis, parts int) []int {
 	var values []int
 	for _, shape := range s.fitted {
@@ -63,7 +63,8 @@ func (s *surveyed) usual(axis, parts int) []int {
 	return picked
 }
 
-// mode returns the most frequent of ascending values, and of several the one nearest to the middle.
+// mode returns the most frequent of ascending values. If several are equally frequent, it returns the one nearest to the
+// middle.
 func mode(values []int) int {
 	found, most, near := 0, 0, 0
 	for begin := 0; begin < len(values); {
@@ -83,17 +84,17 @@ func mode(values []int) int {
 // clampSize returns the drawable size nearest to a value.
 func clampSize(n int) int { return min(max(n, 1), largestSize) }
 
-// directions says what the axes of an operation are on its map.
+// directions says how a map draws the axes of an operation.
 type directions struct {
 	x, y    int
-	third   int // the axis of the panels, -1 where there is none
-	classed int // the axis of whose lengths there is a panel for each class, -1 where there is none
+	third   int // the axis with a panel for each of some values, -1 if there is none
+	classed int // the axis with a panel for each class of lengths, -1 if there is none
 }
 
-// directionsOf returns the directions of the map of an operation. The axis that runs on the operation's first case goes to
-// the right, as on the chart of the case. Of the others that one goes up along which keeping a choice costs most. An axis
-// whose factors matter, as the length of a transform, is no continuous direction: it is drawn at usual values where there
-// is a third axis, and by class where there is not.
+// directionsOf returns the directions of an operation's map. The axis that varies along the operation's first case goes to
+// the right, as on the chart of the case. Of the others, the one goes up along which keeping a choice costs most. An axis
+// whose prime factors matter, such as the length of a transform, is not a continuous direction. If there are three axes, the
+// map has panels at usual values of such an axis. If there are two, the map has a panel for each class of lengths.
 func directionsOf(h *calibration.Host, s *surveyed) directions {
 	d := directions{third: -1, classed: -1}
 	order := make([]int, len(s.Axes))
@@ -130,7 +131,7 @@ func directionsOf(h *calibration.Host, s *surveyed) directions {
 	return d
 }
 
-// running returns the axis that runs on the operation's first case, -1 where no case names one.
+// running returns the axis that varies along the operation's first case, or -1 if there is no such case.
 func (s *surveyed) running(h *calibration.Host) int {
 	for i := range h.Cases {
 		if c := &h.Cases[i]; c.Operation == s.Name {
@@ -142,7 +143,7 @@ func (s *surveyed) running(h *calibration.Host) int {
 	return -1
 }
 
-// factored returns the axis whose prime factors are among the features, -1 where there is none.
+// factored returns the axis whose prime factors are among the features of the surface, or -1 if there is none.
 func (s *surveyed) factored() int {
 	for _, f := range s.Surface.Features {
 		switch f.Kind {
@@ -158,7 +159,8 @@ func (s *surveyed) factored() int {
 	return -1
 }
 
-// stake returns what it costs, in the mean of log-time, to keep the choice at a shape while an axis goes through its range.
+// stake returns the cost of keeping the choice of a shape while one axis varies over its range. The cost is a sum of
+// differences in log-time over some fitted shapes.
 func (s *surveyed) stake(axis int) float64 {
 	const mostShapes, values = 24, 5
 	step := (len(s.fitted) + mostShapes - 1) / mostShapes
@@ -187,13 +189,13 @@ func clampShape(shape []int) []int {
 	return clamped
 }
 
-// logBetween returns the value of an axis at a share of its logarithmic range.
+// logBetween returns the value at a share, from 0 to 1, of an axis's logarithmic range.
 func logBetween(a calibration.Axis, share float64) int {
 	from, to := axisRange(a)
 	return clampSize(int(math.Round(from * math.Pow(to/from, share))))
 }
 
-// axisRange returns the range of an axis as far as it can be drawn, an octave around an axis of one value.
+// axisRange returns the drawable range of an axis. The range of an axis with one value is one octave.
 func axisRange(a calibration.Axis) (from, to float64) {
 	from = float64(clampSize(a.From))
 	if to = float64(clampSize(a.To)); to <= from {
@@ -202,8 +204,8 @@ func axisRange(a calibration.Axis) (from, to float64) {
 	return from, to
 }
 
-// best returns the fastest implementation by its log-time, -1 where there is none, and how much longer the next one takes,
-// relatively.
+// best returns the index of the least log-time, and by what ratio the next one takes longer. It returns -1 if there is no
+// finite log-time.
 func best(logSeconds []float64) (first int, margin float64) {
 	first = -1
 	second := math.Inf(1)

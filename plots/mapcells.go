@@ -8,16 +8,16 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// The margins below which a winner is drawn paler, and how much colour is left.
+// If the margin of a winner is below narrow or veryNarrow, its colour is drawn with the opacity narrowLeft or faded.
 const (
 	narrow, veryNarrow = 0.15, 0.05
 	narrowLeft, faded  = 0.55, 0.25
 )
 
-// half rounds a place to half a point, which is one pixel: boxes that meet there leave no seam.
+// half rounds a coordinate to half a point, which is one pixel. So boxes that meet there leave no seam.
 func half(v vg.Length) vg.Length { return vg.Length(int(2*v+0.5)) / 2 }
 
-// cellColor returns the colour of a cell whose winner is known.
+// cellColor returns the colour of a cell with a known winner.
 func (f *mapFigure) cellColor(at cell) color.NRGBA {
 	c := f.colors[at.winner]
 	switch {
@@ -29,7 +29,7 @@ func (f *mapFigure) cellColor(at cell) color.NRGBA {
 	return c
 }
 
-// edges returns the places of the edges of cells between two ends.
+// edges returns the coordinates of the edges of cells from low to high.
 func edges(low, high vg.Length, cells int) []vg.Length {
 	all := make([]vg.Length, cells+1)
 	for i := range all {
@@ -38,7 +38,7 @@ func edges(low, high vg.Length, cells int) []vg.Length {
 	return all
 }
 
-// paintCells fills a panel with the colours of the winners, hatches what is not known, and draws the borders.
+// paintCells fills a panel with the colours of the winners, hatches unknown cells, and draws the borders.
 func (f *mapFigure) paintCells(c draw.Canvas, p *mapPanel, frame vg.Rectangle) {
 	x, y := edges(frame.Min.X, frame.Max.X, mapColumns), edges(frame.Min.Y, frame.Max.Y, mapRows)
 	for row := range mapRows {
@@ -61,7 +61,7 @@ func (f *mapFigure) paintCells(c draw.Canvas, p *mapPanel, frame vg.Rectangle) {
 	paintBorders(c, p, x, y)
 }
 
-// paintBorders draws a line wherever the winner changes.
+// paintBorders draws a line between neighbouring cells with different winners.
 func paintBorders(c draw.Canvas, p *mapPanel, x, y []vg.Length) {
 	const line = 0.5
 	differ := func(a, b cell) bool { return a.winner >= 0 && b.winner >= 0 && a.winner != b.winner }
@@ -78,14 +78,14 @@ func paintBorders(c draw.Canvas, p *mapPanel, x, y []vg.Length) {
 	}
 }
 
-// hatchCell draws one cell's part of diagonal lines.
+// hatchCell draws the part of diagonal lines that lies in one cell.
 func hatchCell(c draw.Canvas, column, row int, x, y []vg.Length) {
 	if (column-row+mapRows)%4 == 0 {
 		c.StrokeLine2(draw.LineStyle{Color: quiet, Width: 0.5}, x[column], y[row], x[column+1], y[row+1])
 	}
 }
 
-// regionLabel names an implementation inside of its largest region on a panel.
+// regionLabel names an implementation inside its largest region on a panel.
 type regionLabel struct {
 	text string
 	box  vg.Rectangle
@@ -93,8 +93,8 @@ type regionLabel struct {
 
 var regionStyle = textStyle(9, ink)
 
-// regionLabels names the implementations that have a region with room for their names on a panel, beside the marks where
-// that is possible.
+// regionLabels returns labels of the implementations whose region on a panel has room for their name. The labels avoid marks
+// if possible.
 func regionLabels(p *mapPanel, frame vg.Rectangle, names []string) []regionLabel {
 	size := frame.Size()
 	cellWidth, cellHeight := size.X/mapColumns, size.Y/mapRows
@@ -121,7 +121,8 @@ func (l regionLabel) paint(c draw.Canvas) {
 	write(c, regionStyle, (l.box.Min.X+l.box.Max.X)/2, text.XCenter, middle(regionStyle, (l.box.Min.Y+l.box.Max.Y)/2), l.text)
 }
 
-// sums are the numbers of something in all cells below and left of a corner, for counting in boxes.
+// sums holds, for each corner of the grid, a count over all cells below and left of the corner. It gives the count in any
+// box.
 type sums [mapRows + 1][mapColumns + 1]int
 
 func (s *sums) add(count func(row, column int) int) {
@@ -132,14 +133,14 @@ func (s *sums) add(count func(row, column int) int) {
 	}
 }
 
-// in returns the number in a box of cells, which is cut at the ends of the panel.
+// in returns the count in a box of cells. Parts of the box outside of the panel count nothing.
 func (s *sums) in(column, row, columns, rows int) int {
 	left, right := max(column, 0), min(column+columns, mapColumns)
 	bottom, top := max(row, 0), min(row+rows, mapRows)
 	return s[top][right] - s[top][left] - s[bottom][right] + s[bottom][left]
 }
 
-// covered counts the marks of a panel.
+// covered returns the sums of the marks of a panel.
 func covered(p *mapPanel) *sums {
 	var marks [mapRows][mapColumns]int
 	for _, list := range [][]markAt{p.dots, p.rings} {
@@ -152,8 +153,8 @@ func covered(p *mapPanel) *sums {
 	return s
 }
 
-// roomiest returns where a box of cells lies in an implementation's region: on as few marks as can be, and of those places
-// where it has most of the region around it.
+// roomiest returns the place of a box of cells inside an implementation's region. The box covers as few marks as possible.
+// Of several such places, roomiest returns the one with most of the region around it.
 func roomiest(p *mapPanel, winner, columns, rows int, marks *sums) (column, row int, ok bool) {
 	own := new(sums)
 	own.add(func(row, column int) int {

@@ -6,15 +6,15 @@ import (
 	"sort"
 )
 
-// class is a kind of lengths, which an implementation of a transform takes the same way.
+// class is a set of lengths that implementations of a transform treat alike.
 type class struct {
 	name string
 	has  func(n int) bool
-	// near returns lengths of the class around a value, between two others, or the value where there are none.
+	// near returns lengths of the class near a value and from from to to. If there are none, it returns the value.
 	near func(value, from, to float64) []int
 }
 
-// classes are those that a map of a transform has a panel for.
+// classes are the classes that have a panel on the map of a transform.
 var classes = []class{
 	{"powers of two", powerOfTwo, nearestPower},
 	{"no prime factor above 5", func(n int) bool { return !powerOfTwo(n) && smoothLength(n) }, nearSmooth},
@@ -41,8 +41,8 @@ func nearestPower(value, from, to float64) []int {
 	return []int{1 << int(min(max(math.Round(math.Log2(value)), low), high))}
 }
 
-// smooths are the drawable even lengths without a prime factor above 5 that are no powers of two, ascending. Odd ones are
-// of the class too, and rare.
+// smooths are the drawable even lengths without a prime factor above 5 that are no powers of two, in ascending order. Odd
+// lengths of that class are rare and left out.
 var smooths = func() []int {
 	var all []int
 	for fives := 2; fives <= largestSize; fives *= 5 {
@@ -58,8 +58,8 @@ var smooths = func() []int {
 	return all
 }()
 
-// neighbours is how many lengths of a class stand for a cell where its lengths differ among each other, as 7·64 and 449 do.
-// The map shows their mean.
+// neighbours is the greatest number of lengths that stand for a cell, if lengths of a class differ in cost, as 7·64 and 449
+// do. The map shows the mean of their log-times.
 const neighbours = 5
 
 func nearSmooth(value, from, to float64) []int {

@@ -9,38 +9,39 @@ import (
 	"crossover/calibration"
 )
 
-// The cells of a panel of a map.
+// The number of cells of a panel of a map.
 const (
 	mapColumns = 96
 	mapRows    = 64
 )
 
-// multiples is the number of panels over the values of a third axis.
+// multiples is the greatest number of panels for values of a third axis.
 const multiples = 3
 
-// cell is a shape on a map: who is fastest there, -1 where nobody knows, and how much longer the next one takes.
+// cell is a shape on a map. winner is the index of the fastest implementation, or -1 if it is unknown. margin is the ratio
+// by which the next one takes longer.
 type cell struct {
 	winner int
 	margin float64
 }
 
-// mapPanel is the part of a map with one value of the third axis, or one class of lengths.
+// mapPanel is the part of a map for one value of the third axis, or for one class of lengths.
 type mapPanel struct {
 	title string
-	base  []int  // the values of the axes that the panel does not show
-	class *class // of the lengths on the classed axis, or nil
+	base  []int  // a value for each axis; the panel varies those that it shows
+	class *class // of the lengths on the classed axis; nil if there is none
 	cells [mapRows][mapColumns]cell
 	dots  []markAt
 	rings []markAt
 }
 
-// markAt is a measured shape on a panel. Its place is in shares of the axes' ranges, from 0 to 1.
+// markAt is a measured shape on a panel. u and v are shares of the logarithmic ranges of the axes, from 0 to 1.
 type markAt struct {
 	u, v float64
-	loss float64 // of a shape that was held out
+	loss float64 // regret, if the shape was held out
 }
 
-// mapPanels returns the panels of an operation's map, each with its cells and the shapes that belong to it.
+// mapPanels returns the panels of an operation's map, each with its cells and its shapes.
 func (s *surveyed) mapPanels(d directions) []mapPanel {
 	base := make([]int, len(s.Axes))
 	for axis := range base {
@@ -80,7 +81,8 @@ func (s *surveyed) mark(d directions, shape []int, loss float64) markAt {
 	return markAt{share(s.Axes[d.x], shape[d.x]), share(s.Axes[d.y], shape[d.y]), loss}
 }
 
-// panelOf returns the panel that a shape is shown on: that of its class, or of the nearest value of the third axis.
+// panelOf returns the index of the panel that shows a shape: the panel of the shape's class, or of the nearest value of the
+// third axis.
 func (d directions) panelOf(panels []mapPanel, shape []int) int {
 	if d.classed >= 0 {
 		return slices.IndexFunc(panels, func(p mapPanel) bool { return p.class.has(clampSize(shape[d.classed])) })
@@ -98,7 +100,7 @@ func (d directions) panelOf(panels []mapPanel, shape []int) int {
 	return nearest
 }
 
-// fill predicts the cells of a panel. Those that are far from every measured shape stay unknown.
+// fill predicts the cells of a panel. Cells far from every measured shape stay unknown.
 func (s *surveyed) fill(p *mapPanel, d directions, all []mapPanel) {
 	var wait sync.WaitGroup
 	for row := range mapRows {
@@ -131,7 +133,8 @@ func (s *surveyed) fill(p *mapPanel, d directions, all []mapPanel) {
 	wait.Wait()
 }
 
-// lengths returns the values of the classed axis that a cell stands for, one of no meaning where there is none.
+// lengths returns the values of the classed axis that a cell stands for. Without a classed axis it returns one value, which
+// the caller ignores.
 func (p *mapPanel) lengths(axes []calibration.Axis, d directions, shape []int) []int {
 	if d.classed < 0 {
 		return []int{0}
@@ -140,10 +143,10 @@ func (p *mapPanel) lengths(axes []calibration.Axis, d directions, shape []int) [
 	return p.class.near(float64(shape[d.classed]), from, to)
 }
 
-// knownWithin is how far from a cell a measured shape may be, as a share of the ranges of the axes.
+// knownWithin is the greatest distance of a known cell from a measured shape, as a share of the ranges of the axes.
 const knownWithin = 0.25
 
-// nearMeasured reports whether a shape near a place on the map was measured, on whatever panel.
+// nearMeasured reports whether a shape near a place on the map was measured, on any panel.
 func nearMeasured(panels []mapPanel, u, v float64) bool {
 	for k := range panels {
 		for _, marks := range [][]markAt{panels[k].dots, panels[k].rings} {
@@ -157,7 +160,7 @@ func nearMeasured(panels []mapPanel, u, v float64) bool {
 	return false
 }
 
-// share returns where a value is in the logarithmic range of an axis, from 0 to 1.
+// share returns the place of a value in the logarithmic range of an axis, from 0 to 1.
 func share(a calibration.Axis, value int) float64 {
 	from, to := axisRange(a)
 	return min(max(math.Log(float64(clampSize(value))/from)/math.Log(to/from), 0), 1)

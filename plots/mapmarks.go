@@ -12,13 +12,13 @@ const (
 	ringRadius = 2.5
 )
 
-// drawFitted draws the mark of a shape behind the surface.
+// drawFitted draws the mark of a shape from which the surface was fitted.
 func drawFitted(c draw.Canvas, at vg.Point) {
 	c.DrawGlyph(draw.GlyphStyle{Color: withAlpha(white, 0.8), Radius: dotRadius + 0.6, Shape: draw.CircleGlyph{}}, at)
 	c.DrawGlyph(draw.GlyphStyle{Color: ink, Radius: dotRadius, Shape: draw.CircleGlyph{}}, at)
 }
 
-// drawHeldOut draws the mark of a shape that was held out, red where the choice loses.
+// drawHeldOut draws the mark of a held-out shape. It is red if the choice loses.
 func drawHeldOut(c draw.Canvas, at vg.Point, loses bool, radius vg.Length) {
 	fill, edge := white, ink
 	if loses {

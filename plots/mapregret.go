@@ -10,21 +10,21 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// The regrets that the distribution shows. What is below or above lies on its edges.
+// The range of regrets on the chart of the distribution. Regrets outside lie on its edges.
 const (
 	leastRegret    = 1e-3
 	greatestRegret = 1e2
 )
 
-// regretFigure is the distribution of the regret at held-out shapes: for each regret the share of the shapes at which the
-// choice costs at most as much.
+// regretFigure is the distribution of the regret at held-out shapes: for each regret, the share of shapes with at most that
+// regret.
 type regretFigure struct {
-	losses []float64 // ascending
+	losses []float64 // in ascending order
 	panel  *plot.Plot
 	frame  vg.Rectangle
 }
 
-// newRegretFigure returns the distribution, nil where no losses are known.
+// newRegretFigure returns the distribution, or nil if there are no losses.
 func newRegretFigure(losses []float64) *regretFigure {
 	f := &regretFigure{}
 	for _, loss := range losses {
@@ -36,14 +36,14 @@ func newRegretFigure(losses []float64) *regretFigure {
 		return nil
 	}
 	slices.Sort(f.losses)
-	const least = 0.2 // the axis goes at least as far
+	const least = 0.2 // the axis goes at least that far
 	f.panel = newPanel(leastRegret, 1.15*max(least, f.losses[len(f.losses)-1]), 0, 1)
 	f.panel.Y.Scale = plot.LinearScale{}
 	f.panel.Add(axes{x: regretTicks(f.panel.X.Max), y: []plot.Tick{{Value: 0, Label: "0"}, {Value: 0.5, Label: "50\u202f%"}, {Value: 1, Label: "100\u202f%"}}})
 	return f
 }
 
-// regretTicks marks regrets: ≤0.1 %, 0.2 %, 0.5 %, 1 %.
+// regretTicks marks regrets: 0.1 % or less, 0.2 %, 0.5 %, 1 %.
 func regretTicks(to float64) []plot.Tick {
 	ticks := []plot.Tick{{Value: leastRegret, Label: "0.1\u202f% or less"}}
 	for e := -3; e <= 2; e++ {

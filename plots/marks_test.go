@@ -33,7 +33,7 @@ func keyWords(places []keyPlace) string {
 	return strings.Join(words, "; ")
 }
 
-// A key has words for the marks that a chart has, and for no other.
+// A key explains the marks of its chart, and no others.
 func TestKeys(t *testing.T) {
 	h, runs := everything()
 	want := "threshold and its 95 % interval (single run: assumes 1.5 % between runs); " +
@@ -58,7 +58,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// What is too much for a key is left out, and nothing is wider than the key.
+// Entries that do not fit into a key are left out, and none is wider than the key.
 func TestFlowKey(t *testing.T) {
 	var entries []keyEntry
 	for i := range 40 {
@@ -81,7 +81,7 @@ func TestFlowKey(t *testing.T) {
 	}
 }
 
-// The assumption of a single run is said once, and not where runs showed what they differ by.
+// The key names the assumption of a single run once. With several runs it names none.
 func TestAssumptionsAreSaidOnce(t *testing.T) {
 	for _, assumed := range []float64{0, 0.015} {
 		h, runs := testHost(twoThresholds)
@@ -100,7 +100,8 @@ func TestAssumptionsAreSaidOnce(t *testing.T) {
 	}
 }
 
-// Where a curve leaves the panel of slowdowns, an arrow of its colour goes on in its direction, and nowhere else.
+// An arrow is at each place where a curve leaves the panel of slowdowns, and nowhere else. It has the colour and the
+// direction of the curve.
 func TestArrows(t *testing.T) {
 	h, runs := exact()
 	f := newCaseFigure(h, &h.Cases[0], runs)
@@ -116,12 +117,12 @@ func TestArrows(t *testing.T) {
 		}
 		return all
 	}
-	// Of a, the slowdown is n/8: 3 at 24. Interpolated between 16 and 32, where it is 2 and 4, that is at ln 1.5 of ln 2.
+	// The slowdown of a is n/8, so it is 3 at 24. The line between 16 and 32, from 2 to 4, is at 3 after ln 1.5 of ln 2.
 	crossing := at(16 * math.Pow(2, math.Log(1.5)/math.Log(2)))
 	if got := heads("a"); len(got) != 1 || got[0].Min.X > crossing || got[0].Max.X < crossing || got[0].Max.X-crossing < crossing-got[0].Min.X {
 		t.Errorf("arrows of a: %v, want one to the right from %v", got, crossing)
 	}
-	// Of b it is 8/n: from 4 at 2 down to 2 at 4.
+	// The slowdown of b is 8/n: from 4 at 2 down to 2 at 4.
 	crossing = at(2 * math.Pow(2, math.Log(4/3.0)/math.Log(2)))
 	if got := heads("b"); len(got) != 1 || got[0].Min.X > crossing || got[0].Max.X < crossing || got[0].Max.X-crossing > crossing-got[0].Min.X {
 		t.Errorf("arrows of b: %v, want one to the left from %v", got, crossing)
@@ -164,7 +165,7 @@ func TestArrowsOf(t *testing.T) {
 	}
 }
 
-// However wide an interval is, nothing is laid over the curves.
+// Intervals of any width cover no part of the curves.
 func TestWideIntervalsLeaveThePanelsAlone(t *testing.T) {
 	h, runs := testHost(twoThresholds)
 	c := &h.Cases[0]
@@ -177,7 +178,7 @@ func TestWideIntervalsLeaveThePanelsAlone(t *testing.T) {
 	within := func(s drawnShape) bool {
 		return s.box.Min.Y < f.upperFrame.Max.Y && s.box.Max.Y > f.lowerFrame.Min.Y && s.box.Max.X-s.box.Min.X > 50
 	}
-	// The frame of the narrow chart is as high as that of the wide one, from the same bottom.
+	// The frames of both charts have the same height and the same bottom.
 	if a, b := narrow.count(within), wide.count(within); a != b {
 		t.Errorf("%d broad shapes in the panels, and %d with wide intervals", a, b)
 	}
@@ -224,7 +225,7 @@ func TestLayIntervals(t *testing.T) {
 	}
 }
 
-// A choice is worth the next best one's time over its own, at measured sizes alone.
+// The worth of a choice is the next best one's time divided by its own, at measured sizes only.
 func TestWorths(t *testing.T) {
 	h, runs := exact()
 	c := &h.Cases[0]
@@ -241,7 +242,8 @@ func TestWorths(t *testing.T) {
 			}
 		}
 	}
-	// A choice that loses is worth less than nothing; one that was not timed, or had nobody beside it, has no worth.
+	// A choice that loses has a worth below 1. A choice without a time, or without another implementation beside it, has
+	// none.
 	c.Segments = []calibration.Segment{{From: 1, To: 64, Implementation: "b"}}
 	without(runs[0].Samples, "b", func(size int) bool { return size == 2 })
 	for _, name := range []string{"a", "c"} {
@@ -257,7 +259,7 @@ func TestWorths(t *testing.T) {
 	}
 }
 
-// The strip has worths in the middle and at the ends of a span, in their places.
+// The strip has worths in the middle and at the ends of a span, at the right coordinates.
 func TestWorthsAreInPlace(t *testing.T) {
 	h, runs := exact()
 	d := list(CaseChart(h, &h.Cases[0], runs))
@@ -301,7 +303,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// Sizes at which an implementation was not timed are told apart from the others.
+// Sizes at which an implementation was not timed are marked.
 func TestAbsence(t *testing.T) {
 	for name, c := range map[string]struct {
 		leave func(size int) bool
@@ -333,7 +335,7 @@ func TestAbsence(t *testing.T) {
 			if c.words != "" {
 				d.find(t, c.words)
 			}
-			// The bar at an end of the line, in the upper panel: the lower one ends far below.
+			// The bar at an end of the line, counted in the upper panel only: the lower panel ends far below.
 			bars := d.count(func(s drawnShape) bool {
 				return s.stroke && s.color == f.styles["c"].color && s.box.Min.X == s.box.Max.X && near(s.box.Max.Y-s.box.Min.Y, 10)
 			})
@@ -344,7 +346,7 @@ func TestAbsence(t *testing.T) {
 	}
 }
 
-// What was never timed has a label and no line.
+// An implementation that was never timed has a label and no line.
 func TestNeverTimed(t *testing.T) {
 	h, runs := exact()
 	c := &h.Cases[0]
@@ -367,7 +369,7 @@ func TestNeverTimed(t *testing.T) {
 	}
 }
 
-// The thresholds of earlier runs stand on the axis, those of the newest one do not.
+// The thresholds of earlier runs are on the axis, and those of the newest run are not.
 func TestEarlierThresholds(t *testing.T) {
 	h, runs := exact()
 	runs[0].Thresholds = []int{32}
@@ -388,7 +390,7 @@ func TestEarlierThresholds(t *testing.T) {
 	}
 }
 
-// What single runs say is drawn as points, fainter for earlier runs than for the newest.
+// Values of single runs are drawn as points. Those of earlier runs are fainter than those of the newest.
 func TestEarlierRuns(t *testing.T) {
 	h, runs := exact()
 	slower := experiment{from: 1, to: 64, costs: []cost{{"a", 0, 2e-6, 1}, {"b", 16e-6, 0, 1}, {"c", 4e-3, 0, 1}}}
@@ -412,7 +414,7 @@ func TestEarlierRuns(t *testing.T) {
 	if newest(ink).(color.NRGBA).A <= earlier(ink).(color.NRGBA).A {
 		t.Error("earlier runs are not fainter")
 	}
-	// Seven blocks above; of the seven slowdowns below, those at 1 to 16 are in the panel.
+	// There are seven blocks above. Of the seven slowdowns below, those at 1 to 16 are inside the panel.
 	if a, b := faint(runs, newest), faint(runs, earlier); a != 12 || b != 12 {
 		t.Errorf("%d points of the newest run and %d of the one before, want 12 of each", a, b)
 	}
@@ -421,7 +423,7 @@ func TestEarlierRuns(t *testing.T) {
 	}
 }
 
-// Doubts lie below their part of the strip, in the colour of the one that may be faster.
+// Doubts lie below their part of the strip, in the colour of the implementation that may be faster.
 func TestDoubtsAreInPlace(t *testing.T) {
 	h, runs := exact()
 	c := &h.Cases[0]
@@ -455,7 +457,8 @@ func TestDoubtsAreInPlace(t *testing.T) {
 	if len(hatches) < 10 {
 		t.Errorf("%d hatches", len(hatches))
 	}
-	// A tie of one size at the end of the axis is two lines, wide enough to be seen and not beyond the strip.
+	// A tie at one size at the end of the axis is two lines. They are wide enough to be visible and do not go beyond the
+	// strip.
 	lines := covered(f.styles["c"].color, low, high)
 	if len(lines) != 2 || !near(lines[0].Max.X, at(64)) || !near(lines[0].Max.X-lines[0].Min.X, doubtLeast) {
 		t.Errorf("the tie is %v, want two lines up to %v", lines, at(64))
@@ -466,7 +469,7 @@ func TestDoubtsAreInPlace(t *testing.T) {
 	for _, want := range []string{"b may be faster there: it depends on the state of the machine", "c is as fast there: a tie"} {
 		d.find(t, want)
 	}
-	// The overview has them around the marks of the sizes.
+	// The overview has the doubts around the marks of the sizes.
 	o := newOverviewFigure(h, map[string][]Run{c.Name: runs})
 	if n := list(Overview(h, nil)).count(func(s drawnShape) bool {
 		return !s.stroke && s.color == onWhite(o.styles["b"].color, 0.25) && s.box.Max.Y-s.box.Min.Y == laneDoubt
@@ -475,7 +478,7 @@ func TestDoubtsAreInPlace(t *testing.T) {
 	}
 }
 
-// Runs are drawn the same every time.
+// Equal runs give equal images.
 func TestMarksAreDeterministic(t *testing.T) {
 	var images []string
 	for range 2 {
@@ -493,7 +496,7 @@ func TestMarksAreDeterministic(t *testing.T) {
 	}
 }
 
-// No mark of a chart with all of them is cut, or lies on a text of another.
+// On a chart with all marks, none is cut, and none lies on a text of another.
 func TestMarksAreApart(t *testing.T) {
 	for _, fault := range list(markedChart()).check() {
 		t.Error(fault)

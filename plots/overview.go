@@ -16,9 +16,10 @@ import (
 	"crossover/calibration"
 )
 
-// Measures of the overview, in points. From left to right it has the names of the cases, the lanes, and the verdicts.
+// Sizes of the parts of the overview, in points. From left to right it has the names of the cases, the lanes, and the
+// verdicts.
 const (
-	namesLeast = 146 // short names leave the chart 720 wide, like the chart of a case
+	namesLeast = 146 // with short names the chart is 720 wide
 	namesMost  = 220 // longer names are cut
 	namesGap   = 12
 	lanesWidth = 348
@@ -29,8 +30,8 @@ const (
 	barHeight = 14
 	lanesMost = 300
 
-	laneDoubt      = 5.5 // the height of the mark of a doubt
-	laneDoubtLeast = 10  // its width
+	laneDoubt      = 5.5 // height of the mark of a doubt
+	laneDoubtLeast = 10  // least width of the mark
 )
 
 var (
@@ -40,27 +41,27 @@ var (
 	columnStyle = textStyle(9, muted)
 )
 
-// Overview returns the chart of everything that a host's calibration holds: one lane a case, over the sizes, in the
-// colours of the chosen implementations. runs holds, by the names of their cases, what CaseChart takes; it adds which
-// implementation was fastest at each measured size, and may be nil. Beyond 300 cases the rest is counted, not drawn.
+// Overview returns the chart of a host's calibration. Each case is a lane over the sizes, in the colours of the chosen
+// implementations. runs has, by names of cases, what CaseChart takes, and may be nil. From runs the chart marks the fastest
+// implementation at each measured size. The chart has at most 300 cases, and the number of the others.
 func Overview(h *calibration.Host, runs map[string][]Run) *Chart {
 	f := newOverviewFigure(h, runs)
 	return &Chart{width: f.width, height: f.height, paint: f.paint}
 }
 
-// overviewFigure is an overview laid out.
+// overviewFigure is the layout of an overview.
 type overviewFigure struct {
 	width     vg.Length
 	height    vg.Length
 	subtitle  string
 	simulated bool
 	legend    []chip
-	styles    map[string]style // of whole names, and of what stands before their slashes
+	styles    map[string]style // of names, and of the parts before their slashes
 	lanes     []lane
-	left      vg.Length // of the lanes
-	right     vg.Length // of the lanes
+	left      vg.Length // left edge of the lanes
+	right     vg.Length // right edge of the lanes
 	hidden    int       // cases without a lane
-	gpu       bool      // whether a GPU is among the implementations that are shown
+	gpu       bool      // whether the legend has a GPU's implementation
 	key       []keyPlace
 	caption   []string
 
@@ -74,13 +75,13 @@ type lane struct {
 	name, unit      string
 	verdict, regret string
 	degraded        bool
-	pale            bool // the bar: what is chosen is as good as the next
+	pale            bool // whether the bar is pale: the choice is as good as the next
 	from, to        float64
 	spans           []span
 	sizes           []int
 	winners         []string  // at each size
-	gpus            []string  // its implementations that a GPU computes
-	y               vg.Length // of the middle of its bar
+	gpus            []string  // the case's implementations that a GPU computes
+	y               vg.Length // middle of the lane's bar
 }
 
 func newOverviewFigure(h *calibration.Host, runs map[string][]Run) *overviewFigure {
@@ -113,8 +114,8 @@ func newOverviewFigure(h *calibration.Host, runs map[string][]Run) *overviewFigu
 	return f
 }
 
-// legendOf lists the implementations of the lanes, the most often chosen first. Those that share a colour share an
-// entry: they never meet in a case.
+// legendOf lists the implementations of the lanes, the most often chosen first. Implementations of one colour share an
+// entry. They are never in the same case.
 func (f *overviewFigure) legendOf() []phrase {
 	chosen := map[string]int{}
 	for _, l := range f.lanes {
@@ -156,7 +157,7 @@ func (f *overviewFigure) legendOf() []phrase {
 	return phrases
 }
 
-// names lists the implementations that lanes show, by their whole names.
+// names lists the full names of the implementations in the lanes.
 func (f *overviewFigure) names() []string {
 	var names []string
 	for _, l := range f.lanes {
@@ -192,7 +193,7 @@ func newLane(c *calibration.Case, runs []Run) lane {
 	return l
 }
 
-// layLanes places the lanes from the top down, below a legend and above a key of some heights, and the axis that they share.
+// layLanes places the lanes and their axis, from the top to the bottom, below a legend and above a key of the given heights.
 func (f *overviewFigure) layLanes(legendHeight, keyHeight vg.Length) {
 	from, to := 1.0, 1.0
 	for i, l := range f.lanes {
@@ -294,7 +295,7 @@ func (f *overviewFigure) keyEntries(cases []calibration.Case) []keyEntry {
 	return entries
 }
 
-// pipKey explains the marks of measured sizes.
+// pipKey explains the marks of the measured sizes.
 func pipKey() keyEntry {
 	return keyEntry{"fastest at each measured size", 16, func(c draw.Canvas, left, mid vg.Length) {
 		for i, clr := range []string{"go", "go", "go-parallel"} {
@@ -303,7 +304,7 @@ func pipKey() keyEntry {
 	}}
 }
 
-// laneDoubtKey explains the doubts of lanes, whatever their implementations are.
+// laneDoubtKey explains the doubts of lanes, for any implementation.
 func laneDoubtKey() keyEntry {
 	return keyEntry{"another may be as fast or faster", 16, func(c draw.Canvas, left, mid vg.Length) {
 		drawDoubt(c, bases["go"].color, false, left, mid-laneDoubt/2, left+16, mid+laneDoubt/2)
@@ -311,7 +312,7 @@ func laneDoubtKey() keyEntry {
 	}}
 }
 
-// laneBars draws the bars of the lanes: what is chosen, the thresholds, and what was fastest at each measured size.
+// laneBars draws the bars of the lanes: the choices, the thresholds, and the fastest implementation at each measured size.
 type laneBars struct{ *overviewFigure }
 
 // Plot implements plot.Plotter.
@@ -350,7 +351,7 @@ func (f laneBars) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// drawDoubts draws the doubts of a span behind the marks of the measured sizes, around their height.
+// drawDoubts draws the doubts of a span behind the marks of the measured sizes, at the same height.
 func (f laneBars) drawDoubts(c draw.Canvas, s span, x func(float64) vg.Length, mid vg.Length) {
 	box := stripBox{x(s.from), max(x(s.to), x(s.from)+1.5)}
 	for _, d := range s.doubts {

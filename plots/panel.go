@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// newPanel returns an empty plot with two logarithmic axes that fills the canvas it is drawn on: the axes are drawn
-// around it by axes, so that panels can share an edge.
+// newPanel returns an empty plot with two logarithmic axes that fills its canvas. Type axes draws the axes around it, so
+// that panels can share an edge.
 func newPanel(xmin, xmax, ymin, ymax float64) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
@@ -24,7 +24,7 @@ func newPanel(xmin, xmax, ymin, ymax float64) *plot.Plot {
 	return p
 }
 
-// axes draws the grid, the frame and the ticks of a panel. The labels stand outside of it.
+// axes draws the grid, the frame and the ticks of a panel. Labels stand outside of the panel.
 type axes struct {
 	x, y     []plot.Tick
 	noLabels bool // of x
@@ -68,8 +68,8 @@ func (a axes) Plot(c draw.Canvas, p *plot.Plot) {
 	c.StrokeLines(edge, []vg.Point{{X: c.Min.X, Y: c.Max.Y}, c.Min, {X: c.Max.X, Y: c.Min.Y}})
 }
 
-// legible returns ticks of which so many keep their labels that none lies on its neighbour: every one, every second one,
-// and so on. x returns the place of a value.
+// legible removes labels of ticks until no two overlap: it keeps every label, or every second one, and so on. x returns the
+// X coordinate of a value.
 func legible(ticks []plot.Tick, sty draw.TextStyle, x func(float64) vg.Length) []plot.Tick {
 	const apart = 4
 	for every := 1; ; every++ {
@@ -94,7 +94,7 @@ func legible(ticks []plot.Tick, sty draw.TextStyle, x func(float64) vg.Length) [
 	}
 }
 
-// thresholdLines draws where the choice changes: a thin dark line, which reaches above the panel.
+// thresholdLines draws a thin dark line at each threshold. The line ends above the panel.
 type thresholdLines struct {
 	spans []span
 	above vg.Length
@@ -111,7 +111,7 @@ func (t thresholdLines) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// inside returns the place nearest to x that is not outside of a canvas.
+// inside returns the X coordinate nearest to x that is inside a canvas.
 func inside(c draw.Canvas, x vg.Length) vg.Length { return min(max(x, c.Min.X), c.Max.X) }
 
 // fillBox fills the rectangle between two corners.
@@ -119,7 +119,7 @@ func fillBox(c draw.Canvas, clr color.Color, x0, y0, x1, y1 vg.Length) {
 	c.FillPolygon(clr, []vg.Point{{X: x0, Y: y0}, {X: x1, Y: y0}, {X: x1, Y: y1}, {X: x0, Y: y1}})
 }
 
-// polyline draws one curve: its line, its markers where the points are not too dense, and where it was not timed.
+// polyline draws one curve: its line, its markers if they do not crowd, and the marks for sizes at which it was not timed.
 type polyline struct {
 	points  plotter.XYs
 	absence absence
@@ -143,7 +143,7 @@ func (l polyline) Plot(c draw.Canvas, p *plot.Plot) {
 	if !l.markers {
 		return
 	}
-	const apart = 9 // points of paper between the markers of a line
+	const apart = 9 // least distance between two markers, in points
 	last := vg.Length(math.Inf(-1))
 	for _, at := range points {
 		if at.X-last >= apart {
@@ -159,7 +159,7 @@ func (l polyline) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// place returns points in the coordinates of the canvas.
+// place returns points in coordinates of the canvas.
 func place(points plotter.XYs, c *draw.Canvas, p *plot.Plot) []vg.Point {
 	x, y := p.Transforms(c)
 	placed := make([]vg.Point, len(points))
@@ -169,7 +169,7 @@ func place(points plotter.XYs, c *draw.Canvas, p *plot.Plot) []vg.Point {
 	return placed
 }
 
-// underlay draws a curve broad and pale over the sizes where it is the calibration's choice.
+// underlay draws a broad pale line below a curve, over the sizes at which its implementation is chosen.
 type underlay struct {
 	points plotter.XYs
 	style  style
@@ -188,7 +188,7 @@ func (u underlay) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// cloud draws what single runs say.
+// cloud draws values of single runs.
 type cloud struct {
 	points plotter.XYs
 	glyph  draw.GlyphStyle
@@ -203,14 +203,14 @@ func (d cloud) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// newestGlyph is the mark of what the newest run says.
+// newestGlyph is the mark of values of the newest run.
 func newestGlyph(clr color.NRGBA) draw.GlyphStyle {
 	return draw.GlyphStyle{Color: withAlpha(clr, 0.45), Radius: 1.2, Shape: draw.CircleGlyph{}}
 }
 
-// tieBand shades the slowdowns that are too small to tell apart.
+// tieBand shades slowdowns that are too small to tell two implementations apart.
 type tieBand struct {
-	width float64 // relative; 0 where there is none
+	width float64 // relative; 0 if there is none
 }
 
 // Plot implements plot.Plotter.

@@ -205,7 +205,7 @@ func TestStyles(t *testing.T) {
 			}
 		})
 	}
-	// An algorithm has its dash and its lightness, whatever the implementation, and the three that there are have each its own.
+	// An algorithm has the same dash and lightness in every implementation, and the three algorithms differ.
 	algorithms := []string{"direct", "fft", "partitioned"}
 	var three []string
 	for _, name := range []string{"go", "cuda"} {
@@ -226,7 +226,7 @@ func TestStyles(t *testing.T) {
 			}
 		}
 	}
-	// Order does not matter.
+	// The order of the names does not matter.
 	reversed := slices.Clone(variants)
 	slices.Reverse(reversed)
 	if !reflect.DeepEqual(stylesOf(variants), stylesOf(reversed)) {
@@ -341,7 +341,7 @@ func TestFileNames(t *testing.T) {
 	}
 }
 
-// A case that has the name of a map leaves the map another one.
+// If a case has the name of a map, the map gets another one.
 func TestMapFileNames(t *testing.T) {
 	h := &calibration.Host{Operations: []calibration.Operation{*crossing()}, Cases: []calibration.Case{{Name: "map_product"}}}
 	if names, want := FileNames(h), []string{"map_product.png", "overview.png", "map_product-2.png"}; !slices.Equal(names, want) {
@@ -392,7 +392,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// Wherever ctx ends, whole images are left and nothing else.
+// Whenever ctx is cancelled, only whole images are left.
 func TestWriteEnds(t *testing.T) {
 	h, runs := testHost(oneSize, tinyAxis)
 	all := 0
@@ -412,7 +412,7 @@ func TestWriteEnds(t *testing.T) {
 	}
 }
 
-// ending is a context that is cancelled after it was looked at so many times.
+// ending is a context that is cancelled after a number of calls of Err.
 type ending struct {
 	context.Context
 	looks int
@@ -425,7 +425,7 @@ func (e *ending) Err() error {
 	return nil
 }
 
-// What is being drawn keeps nobody waiting.
+// After cancellation, Write does not wait for the chart that is being drawn.
 func TestADrawingIsLeftToItself(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan struct{})
@@ -455,7 +455,7 @@ func TestWriteFails(t *testing.T) {
 			}
 		})
 	}
-	// A folder in the image's place cannot be replaced; what was drawn for it does not stay behind.
+	// A folder at the path of the image cannot be replaced. Write then removes the temporary file.
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "overview.png", "x"), 0o755); err != nil {
 		t.Fatal(err)

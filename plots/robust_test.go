@@ -10,7 +10,8 @@ import (
 	"crossover/timings"
 )
 
-// TestOddData draws what a broken sweep or a file written by hand may hold: it must not panic, nor draw outside.
+// TestOddData draws data that a broken sweep or a file written by hand may hold. Drawing must not panic, nor draw outside of
+// the chart.
 func TestOddData(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	block := func(size int, seconds ...float64) timings.Block {
@@ -100,7 +101,7 @@ func FuzzCharts(f *testing.F) {
 	})
 }
 
-// hostOf reads a host of one case from bytes, which may say anything.
+// hostOf reads a host of one case from arbitrary bytes.
 func hostOf(data []byte, name, verdict string) (*calibration.Host, map[string][]Run) {
 	next := func() uint64 {
 		var word [8]byte

@@ -2,13 +2,13 @@ package plots
 
 import "crossover/timings"
 
-// Run is what one run measured of a case.
+// Run is one run's part in a case. Samples may be nil.
 type Run struct {
 	Samples    *timings.Set
-	Thresholds []int // that the samples of this run give by themselves; those of earlier runs are drawn
+	Thresholds []int // given by the samples of this run alone; charts draw those of earlier runs
 }
 
-// samplesOf returns the samples of runs.
+// samplesOf returns the samples of the runs that have any.
 func samplesOf(runs []Run) []*timings.Set {
 	var sets []*timings.Set
 	for _, r := range runs {

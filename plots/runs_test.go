@@ -8,7 +8,7 @@ import (
 	"crossover/timings"
 )
 
-// exact returns a case over the sizes 1 to 64 and one run of it without noise: b is faster from 8 on.
+// exact returns a case over the sizes 1 to 64 and one run of the case without noise. b is faster from 8 on.
 func exact() (*calibration.Host, []Run) {
 	e := experiment{
 		name: "x", axis: "n", unit: "n", from: 1, to: 64, noise: 1e-9,
@@ -21,7 +21,7 @@ func exact() (*calibration.Host, []Run) {
 	return h, []Run{{Samples: smooth(e)}}
 }
 
-// smooth returns one block a size with the very costs of an experiment.
+// smooth returns one block for each size, with the exact costs of an experiment.
 func smooth(e experiment) *timings.Set {
 	set := &timings.Set{Case: e.name}
 	for _, c := range e.costs {

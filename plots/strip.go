@@ -11,44 +11,44 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// The strip says which implementation is chosen where: a box a span in the colour of the choice, with its name and, below,
-// what it is worth against the next best one at some measured sizes.
+// The strip says which implementation is chosen where. It has a box for each span, in the colour of the choice. The box has
+// the name of the choice and, below, how much faster it is than the next best one at some measured sizes.
 const (
 	nameHeight  = 14
-	worthHeight = 11 // more, where the strip has worths
+	worthHeight = 11 // added if the strip has worths
 	worthApart  = 8
 	worthTitle  = "faster than the next"
 )
 
-// strip is a strip laid out.
+// strip is the layout of a strip.
 type strip struct {
 	bottom, top vg.Length
-	boxes       []stripBox // of the spans
+	boxes       []stripBox // one for each span
 	worths      []worthLabel
 }
 
 type stripBox struct{ left, right vg.Length }
 
-// part returns the part of the box between two places, which is at least so wide if the box is.
+// part returns the part of the box between two X coordinates, at least least wide if the box is that wide.
 func (b stripBox) part(from, to, least vg.Length) (left, right vg.Length) {
 	half := min(max(to-from, least), b.right-b.left) / 2
 	mid := min(max((from+to)/2, b.left+half), b.right-half)
 	return mid - half, mid + half
 }
 
-// worthLabel is the worth of a choice, as it is written.
+// worthLabel is the written worth of a choice.
 type worthLabel struct {
 	number
 	implementation string
 }
 
-// number is what is written at a place.
+// number is a text with its place.
 type number struct {
 	text string
-	x    vg.Length // of its middle
+	x    vg.Length // its middle
 }
 
-// layStrip lays out the strip of spans, with its bottom at a height. x returns the place of a size.
+// layStrip lays out the strip of spans above bottom. x returns the X coordinate of a size.
 func layStrip(spans []span, worths [][]worth, x func(size float64) vg.Length, bottom vg.Length) strip {
 	s := strip{bottom: bottom, top: bottom + nameHeight}
 	for _, span := range spans {
@@ -56,7 +56,7 @@ func layStrip(spans []span, worths [][]worth, x func(size float64) vg.Length, bo
 		if len(spans) == 1 && span.from == span.to { // a single size: wide enough for a name
 			box.left, box.right = box.left-40, box.right+40
 		}
-		box.right = max(box.right, box.left+1.5) // a segment of one size is seen all the same
+		box.right = max(box.right, box.left+1.5) // so that a segment of one size is visible
 		s.boxes = append(s.boxes, box)
 	}
 	for n, box := range s.boxes {
@@ -70,7 +70,7 @@ func layStrip(spans []span, worths [][]worth, x func(size float64) vg.Length, bo
 	return s
 }
 
-// layWorths writes the worths of a span in its middle and at its ends, where there is room for them.
+// layWorths places the worths of a span in its middle and at its ends, if there is room for them.
 func layWorths(worths []worth, box stripBox, x func(size float64) vg.Length) []number {
 	var labels []number
 	for _, k := range middleAndEnds(len(worths)) {
@@ -91,7 +91,7 @@ func layWorths(worths []worth, box stripBox, x func(size float64) vg.Length) []n
 	return labels
 }
 
-// middleAndEnds returns the middle one of so many, the last, and the first.
+// middleAndEnds returns the middle index of count values, the last, and the first.
 func middleAndEnds(count int) []int {
 	switch count {
 	case 0:
@@ -104,7 +104,7 @@ func middleAndEnds(count int) []int {
 	return []int{count / 2, count - 1, 0}
 }
 
-// paintStrip draws the strip, what is above it and what is below.
+// paintStrip draws the strip, the thresholds above it, and the doubts and intervals below.
 func (f *caseFigure) paintStrip(c draw.Canvas) {
 	s := &f.strip
 	if len(f.spans) == 0 {
@@ -133,7 +133,7 @@ func (f *caseFigure) paintStrip(c draw.Canvas) {
 	write(c, axisStyle, margin, text.XLeft, s.top+7, timeTitle)
 }
 
-// paintDoubts draws the doubts of the spans below the strip, none of them outside of its span.
+// paintDoubts draws the doubts of the spans below the strip, each inside its span.
 func (f *caseFigure) paintDoubts(c draw.Canvas) {
 	frame := draw.Canvas{Rectangle: f.upperFrame}
 	x, _ := f.upper.Transforms(&frame)
@@ -146,8 +146,8 @@ func (f *caseFigure) paintDoubts(c draw.Canvas) {
 	}
 }
 
-// drawSpan draws a box in an implementation's colour, with its name around a height, on a dark sole where a GPU computes. If
-// the name does not fit, what stands behind its slash may.
+// drawSpan draws a box in an implementation's colour, with the name at the height mid, and underlined if a GPU computes. If
+// the name does not fit, drawSpan writes the part behind its slash, if that fits.
 func drawSpan(c draw.Canvas, sty draw.TextStyle, s span, fill color.NRGBA, x0, y0, x1, y1, mid vg.Length) {
 	fillBox(c, fill, x0, y0, x1, y1)
 	if s.onGPU {
@@ -164,7 +164,7 @@ func drawSpan(c draw.Canvas, sty draw.TextStyle, s span, fill color.NRGBA, x0, y
 	}
 }
 
-// gpuKey explains the sole.
+// gpuKey explains the dark line below names of GPU implementations.
 func gpuKey() keyEntry {
 	return keyEntry{"computed on the GPU", 16, func(c draw.Canvas, left, mid vg.Length) {
 		drawSpan(c, keyStyle, span{onGPU: true}, quiet, left, mid-5, left+16, mid+5, mid)

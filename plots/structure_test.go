@@ -15,7 +15,7 @@ import (
 	"crossover/calibration"
 )
 
-// drawing is what a chart draws, as a list.
+// drawing lists everything that a chart draws.
 type drawing struct {
 	width, height vg.Length
 	texts         []drawnText
@@ -23,7 +23,7 @@ type drawing struct {
 	watermark     string
 }
 
-// drawnText is one line of text and the box that it fills.
+// drawnText is one line of text and its box.
 type drawnText struct {
 	text string
 	box  vg.Rectangle
@@ -56,12 +56,12 @@ func list(c *Chart) drawing {
 		case *recorder.Pop:
 			turned--
 		case *recorder.FillString:
-			if turned > 0 { // the watermark alone is turned
+			if turned > 0 { // only the watermark is turned
 				d.watermark += a.String
 				continue
 			}
 			face := plot.DefaultTextHandler.Cache().Lookup(a.Font, a.Size)
-			// Capitals and tails, without the room for accents above.
+			// The box holds capitals and descenders, without the room for accents above.
 			d.texts = append(d.texts, drawnText{a.String, vg.Rectangle{
 				Min: vg.Point{X: a.Point.X, Y: a.Point.Y - 0.2*a.Size},
 				Max: vg.Point{X: a.Point.X + face.Width(a.String), Y: a.Point.Y + 0.73*a.Size},
@@ -88,7 +88,7 @@ func bounds(path vg.Path) vg.Rectangle {
 	return box
 }
 
-// find returns the box of a text that must be there once.
+// find returns the box of a text. The test fails unless the text is drawn exactly once.
 func (d drawing) find(t *testing.T, text string) vg.Rectangle {
 	t.Helper()
 	var found []vg.Rectangle
@@ -106,7 +106,7 @@ func (d drawing) find(t *testing.T, text string) vg.Rectangle {
 // plain replaces the spaces that do not break.
 func plain(s string) string { return strings.NewReplacer("\u202f", " ", "\u00a0", " ").Replace(s) }
 
-// check says which texts are cut by the edge of the chart, or lie on top of each other.
+// check returns which texts are cut by the edge of the chart, or overlap each other.
 func (d drawing) check() (faults []string) {
 	const edge = 4
 	for i, a := range d.texts {
@@ -130,7 +130,7 @@ func (d drawing) check() (faults []string) {
 	return faults
 }
 
-// hostileHost holds texts and numbers that the file format allows but no calibration writes.
+// hostileHost holds texts and numbers that the file format allows and that no calibration writes.
 func hostileHost() (*calibration.Host, map[string][]Run) {
 	h, runs := testHost(twoThresholds)
 	long := strings.Repeat("a very long name of a thing ", 20)
@@ -197,7 +197,7 @@ func TestTextIsWholeAndApart(t *testing.T) {
 	}
 }
 
-// slow returns the chart of one experiment that was made in low-power mode and in the background.
+// slow returns the chart of an experiment that was measured in low-power mode and in the background.
 func slow(e experiment) *Chart {
 	h, runs := testHost(e)
 	h.Environment.PowerMode, h.Environment.Priority = "low", "background"
@@ -249,7 +249,8 @@ func TestCaseChartSaysWhatItShows(t *testing.T) {
 	}
 }
 
-// scale returns where a chart has a size, read off its own axis: the labels of two sizes give the scale.
+// scale returns a function from sizes to X coordinates. It reads the scale from the chart's own axis, by the labels of two
+// sizes.
 func (d drawing) scale(t *testing.T, low, high string, from, to float64) func(size float64) vg.Length {
 	t.Helper()
 	left, right := d.find(t, low), d.find(t, high)
@@ -259,10 +260,10 @@ func (d drawing) scale(t *testing.T, low, high string, from, to float64) func(si
 	}
 }
 
-// near reports whether two places are the same; labels are centred to within rounding.
+// near reports whether two coordinates are equal up to the rounding of centred labels.
 func near(a, b vg.Length) bool { return math.Abs(float64(a-b)) < 0.05 }
 
-// count returns how many shapes a test accepts.
+// count returns the number of shapes that a test accepts.
 func (d drawing) count(test func(s drawnShape) bool) int {
 	n := 0
 	for _, s := range d.shapes {
@@ -273,7 +274,7 @@ func (d drawing) count(test func(s drawnShape) bool) int {
 	return n
 }
 
-// TestThresholdsAreInPlace reads the thresholds of a chart and their intervals off its axis.
+// TestThresholdsAreInPlace compares the thresholds of a chart and their intervals with its axis.
 func TestThresholdsAreInPlace(t *testing.T) {
 	d := list(caseChart(twoThresholds))
 	at := d.scale(t, "256", "64Ki", 256, 65536)
@@ -287,11 +288,11 @@ func TestThresholdsAreInPlace(t *testing.T) {
 		whiskers := d.count(func(s drawnShape) bool {
 			return s.stroke && s.color == ink && near(s.box.Min.X, at(c.low)) && near(s.box.Max.X, at(c.high))
 		})
-		if lines != 2 || whiskers != 1 { // a line in each panel
+		if lines != 2 || whiskers != 1 { // one line in each panel
 			t.Errorf("threshold %v has %d lines and %d whiskers in its place, want 2 and 1", c.threshold, lines, whiskers)
 		}
 	}
-	// The strip above changes its colour there.
+	// The strip above changes its colour at the thresholds.
 	for name, want := range map[string][2]float64{"fftw": {64, 5413}, "go-parallel": {5413, 8222}, "fftw-parallel": {8222, 1 << 20}} {
 		found := 0
 		for _, s := range d.shapes {
@@ -305,7 +306,7 @@ func TestThresholdsAreInPlace(t *testing.T) {
 	}
 }
 
-// TestCurvesAreInPlace holds the markers of a curve against the axes.
+// TestCurvesAreInPlace compares the markers of a curve with the axes.
 func TestCurvesAreInPlace(t *testing.T) {
 	e := tinyAxis
 	e.noise = 1e-9
@@ -342,7 +343,7 @@ func TestOverviewShowsEveryCase(t *testing.T) {
 	}
 }
 
-// A row that says only "stage-graph/block=512,cost=4…" hides its placement.
+// Two rows that both say "stage-graph/block=512,cost=4…" would not show their placements.
 func TestOverviewTellsPlacementsApart(t *testing.T) {
 	for name, c := range map[string]struct {
 		base  string
@@ -393,7 +394,7 @@ func TestOverviewCountsWhatItDoesNotDraw(t *testing.T) {
 	}
 }
 
-// Every chart of a simulation says so across itself, and no chart of a measurement does.
+// Every chart of a simulation has the watermark, and no chart of a measurement does.
 func TestSimulationsAreWatermarked(t *testing.T) {
 	h, runs := hostileHost()
 	for _, simulated := range []bool{false, true} {
@@ -413,7 +414,7 @@ func TestSimulationsAreWatermarked(t *testing.T) {
 	}
 }
 
-// What a GPU computes must not pass for a processor's.
+// Implementations that a GPU computes are marked.
 func TestGPUsAreMarked(t *testing.T) {
 	h, runs := testHost(catalogue()...)
 	f := newOverviewFigure(h, runs)
@@ -456,7 +457,7 @@ func TestCaptionOfAGPU(t *testing.T) {
 	}
 }
 
-// Every implementation on record has a look of its own, and variants of one share its hue.
+// Every implementation has a colour in bases. Variants of an implementation share its hue, and no two looks are the same.
 func TestEveryGPUImplementationHasALook(t *testing.T) {
 	for _, name := range []string{"cuda", "metal", "cufft", "cublas", "mps", "mpsgraph", "accelerate"} {
 		if _, ok := bases[name]; !ok {

@@ -22,28 +22,28 @@ var (
 	reddishPurple = color.NRGBA{R: 0xCC, G: 0x79, B: 0xA7, A: 255}
 )
 
-// What is not an implementation is drawn in greys.
+// Everything that is not an implementation is drawn in greys, except for doubts.
 var (
 	ink   = color.NRGBA{R: 0x22, G: 0x22, B: 0x22, A: 255}
 	muted = color.NRGBA{R: 0x66, G: 0x66, B: 0x66, A: 255}
 	quiet = color.NRGBA{R: 0xB0, G: 0xB0, B: 0xB0, A: 255}
 	faint = color.NRGBA{R: 0xE8, G: 0xE8, B: 0xE8, A: 255}
-	rust  = color.NRGBA{R: 0xA8, G: 0x45, A: 255} // doubts
+	rust  = color.NRGBA{R: 0xA8, G: 0x45, A: 255} // text of doubts
 )
 
-// withAlpha returns c at an opacity from 0 to 1.
+// withAlpha returns c with an opacity from 0 to 1.
 func withAlpha(c color.NRGBA, opacity float64) color.NRGBA {
 	c.A = uint8(math.Round(255 * opacity))
 	return c
 }
 
-// onWhite returns what c looks like on white paper at an opacity from 0 to 1.
+// onWhite returns the opaque colour that c has on white paper at an opacity from 0 to 1.
 func onWhite(c color.NRGBA, opacity float64) color.NRGBA {
 	mix := func(v uint8) uint8 { return uint8(math.Round(255 - opacity*float64(255-v))) }
 	return color.NRGBA{R: mix(c.R), G: mix(c.G), B: mix(c.B), A: 255}
 }
 
-// readableOn returns the ink that reads best on a filled area.
+// readableOn returns the text colour that reads best on a filled area.
 func readableOn(c color.NRGBA) color.Color {
 	luminance := 0.299*float64(c.R) + 0.587*float64(c.G) + 0.114*float64(c.B)
 	if luminance < 140 {
@@ -52,7 +52,7 @@ func readableOn(c color.NRGBA) color.Color {
 	return ink
 }
 
-// style is how one implementation is drawn.
+// style is the look of one implementation.
 type style struct {
 	color  color.NRGBA
 	marker marker
@@ -64,7 +64,7 @@ func (s style) line(width vg.Length) draw.LineStyle {
 	return draw.LineStyle{Color: s.color, Width: width, Dashes: s.dashes}
 }
 
-// gap returns the style of the line over sizes at which the implementation was not timed.
+// gap returns the style of the line across sizes at which the implementation was not timed.
 func (s style) gap() draw.LineStyle {
 	return draw.LineStyle{Color: withAlpha(s.color, 0.6), Width: 0.7, Dashes: []vg.Length{1, 3}}
 }
@@ -74,8 +74,8 @@ func (s style) glyph(radius vg.Length) draw.GlyphStyle {
 	return draw.GlyphStyle{Color: s.color, Radius: radius, Shape: s.marker}
 }
 
-// bases are the implementations that have a look of their own. Those that share a colour never compete: they belong to
-// different vendors, or compute different operations. The look is an index into markers and dashes.
+// bases are the implementations with a fixed look. Those that share a colour are never in one case: they belong to different
+// vendors, or compute different operations. look is an index into markers and dashes, modulo their lengths.
 var bases = map[string]struct {
 	color color.NRGBA
 	look  int
@@ -95,15 +95,15 @@ var bases = map[string]struct {
 	"mpsgraph":          {yellow, 7},
 }
 
-// looks is the number of different pairs of marker and dash; their counts have no common divisor.
+// looks is the number of different pairs of marker and dash. The numbers of markers and of dashes have no common divisor.
 var looks = len(markers) * len(dashes)
 
 var dashes = [][]vg.Length{
 	nil, {7, 2}, {7, 2, 1.5, 2}, {3.5, 1.5}, {11, 2, 3.5, 2}, {14, 2.5}, {1.5, 1.5}, {5, 1.5, 1.5, 1.5, 1.5, 1.5}, {2, 3},
 }
 
-// stylesOf returns the style of each name. A name's colour is the same whatever the other names are, and so are its
-// marker and dash unless two names that have no fixed look want the same one.
+// stylesOf returns the style of each name, and of the part before its slash. A name has the same colour whatever the other
+// names are. The same is true of its marker and dash, unless two names without a fixed look want the same ones.
 func stylesOf(names []string) map[string]style {
 	styles := make(map[string]style, len(names))
 	type use struct {
@@ -115,8 +115,8 @@ func stylesOf(names []string) map[string]style {
 		used = append(used, use{c, look})
 		styles[name] = style{color: c, marker: markers[look%len(markers)], dashes: dashes[look%len(dashes)]}
 	}
-	// free reports whether a look is not in use and, if strict, whether neither its marker nor its dash is in use with
-	// the same colour.
+	// free reports whether a look is not in use. If strict, it also reports whether no name of the same colour has the
+	// marker or the dash.
 	free := func(c color.NRGBA, look int, strict bool) bool {
 		return !slices.ContainsFunc(used, func(u use) bool {
 			near := u.look%len(markers) == look%len(markers) || u.look%len(dashes) == look%len(dashes)
@@ -157,7 +157,7 @@ func stylesOf(names []string) map[string]style {
 	return styles
 }
 
-// palette colours the implementations that have no colour of their own, by their names.
+// palette has the colours of implementations without a fixed look. A hash of the name is the index.
 var palette = []color.NRGBA{bluishGreen, reddishPurple, orange, skyBlue, vermillion, blue, yellow, black}
 
 func hash(s string) uint32 {
@@ -172,10 +172,10 @@ type marker struct {
 	hollow  bool
 }
 
-// crossMarker is the marker of what has no curve.
+// crossMarker is the marker of labels without a curve.
 const crossMarker = 6
 
-// markers come filled first: those are the ones of the implementations that have a fixed look.
+// markers of implementations with a fixed look come first, and are filled.
 var markers = []marker{
 	{corners: polygon(24, 0, 0.9)},
 	{corners: polygon(4, math.Pi/4, 1.15)},
@@ -192,7 +192,7 @@ var markers = []marker{
 	{corners: polygon(3, -math.Pi/2, 1.3), hollow: true},
 }
 
-// polygon returns the corners of a regular polygon, the first at angle start.
+// polygon returns the corners of a regular polygon. The first is at angle start, in radians.
 func polygon(n int, start, radius float64) []vg.Point {
 	corners := make([]vg.Point, n)
 	for i := range corners {
@@ -202,7 +202,7 @@ func polygon(n int, start, radius float64) []vg.Point {
 	return corners
 }
 
-// cross returns the outline of a plus sign, turned by an angle.
+// cross returns the outline of a plus sign, turned by an angle in radians.
 func cross(turn float64) []vg.Point {
 	const arm, half = 1.25, 0.38
 	var corners []vg.Point

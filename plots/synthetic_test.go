@@ -12,7 +12,7 @@ import (
 	"crossover/timings"
 )
 
-// cost is the time of a call of a made-up implementation: fixed + perUnit·n^exponent seconds.
+// cost gives the time of a call of a synthetic implementation: fixed + perUnit·n^exponent seconds.
 type cost struct {
 	name                     string
 	fixed, perUnit, exponent float64
@@ -20,12 +20,12 @@ type cost struct {
 
 func (c cost) at(n float64) float64 { return c.fixed + c.perUnit*math.Pow(n, c.exponent) }
 
-// experiment is a made-up case: implementations with known costs, measured with noise.
+// experiment is a synthetic case: implementations with known costs, measured with noise.
 type experiment struct {
 	name, axis, unit string
 	from, to         int
-	step             float64 // between two sizes, default 2
-	blocks           int     // a size, default 12
+	step             float64 // ratio of two neighbouring sizes, default 2
+	blocks           int     // for each size, default 12
 	noise            float64 // relative, default 2 %
 	costs            []cost
 	change           func(*calibration.Case)
@@ -43,7 +43,7 @@ func (e experiment) sizes() []int {
 	return slices.Compact(sizes)
 }
 
-// measure returns the samples of the experiment, the same ones each time.
+// measure returns the samples of the experiment. They are the same at each call.
 func (e experiment) measure() *timings.Set {
 	if e.blocks == 0 {
 		e.blocks = 12
@@ -152,8 +152,8 @@ func testHost(experiments ...experiment) (*calibration.Host, map[string][]Run) {
 	return h, runs
 }
 
-// measuredRuns returns so many runs of an experiment, the newest first. Earlier runs have other sizes and more luck, and
-// each has the thresholds that are given. Calls of absent implementations were not timed from a size on.
+// measuredRuns returns count runs of an experiment, the newest first. Earlier runs have other sizes and more noise. Each run
+// has the given thresholds. Calls of absent implementations were not timed from a size on.
 func (e experiment) measuredRuns(count int, thresholds ...[]int) []Run {
 	var runs []Run
 	for n := range count {
@@ -169,7 +169,7 @@ func (e experiment) measuredRuns(count int, thresholds ...[]int) []Run {
 	return runs
 }
 
-// without removes the times of an implementation at the sizes that leave says.
+// without removes the times of an implementation at the sizes for which leave is true.
 func without(set *timings.Set, name string, leave func(size int) bool) {
 	i := slices.Index(set.Implementations, name)
 	for b := range set.Blocks {
@@ -179,7 +179,7 @@ func without(set *timings.Set, name string, leave func(size int) bool) {
 	}
 }
 
-// everything returns a case whose chart has every mark, and its runs.
+// everything returns a case whose chart has every mark, and the runs of the case.
 func everything() (*calibration.Host, []Run) {
 	h, _ := testHost(marked)
 	runs := marked.measuredRuns(3, []int{700}, []int{600, 9000}, []int{512})
@@ -302,7 +302,7 @@ var (
 	}
 )
 
-// catalogue is 18 cases such as a full run brings.
+// catalogue is 18 cases like those of a full run.
 func catalogue() []experiment {
 	all := []experiment{twoThresholds, noCrossover, tie, unresolved, degraded, resident, tinyAxis}
 	add := func(name, axis, unit string, from, to int, costs ...cost) {

@@ -15,7 +15,7 @@ import (
 // bold is golang.org/x/image/font.WeightBold.
 const bold = 3
 
-// textStyle is Liberation Sans, which gonum.org/v1/plot carries inside: charts do not depend on the system's fonts.
+// textStyle is Liberation Sans, which gonum.org/v1/plot contains. So charts do not depend on the fonts of the system.
 func textStyle(size vg.Length, c color.Color) draw.TextStyle {
 	return draw.TextStyle{
 		Color:   c,
@@ -30,17 +30,18 @@ func boldStyle(size vg.Length, c color.Color) draw.TextStyle {
 	return s
 }
 
-// write draws one line of text with its baseline at y, aligned to x.
+// write draws one line of text with its baseline at y. align says which part of the text is at x.
 func write(c draw.Canvas, sty draw.TextStyle, x vg.Length, align text.XAlignment, y vg.Length, txt string) {
 	sty.XAlign = align
-	// The handler wants the bottom of a box that is one ascent above the baseline less one font size below it.
+	// The handler takes the bottom of a box. The box's top is one ascent above the baseline, and its height is the font
+	// size.
 	c.FillText(sty, vg.Point{X: x, Y: y + sty.FontExtents().Ascent - sty.Font.Size}, txt)
 }
 
-// middle returns the baseline of text that is centred on y: half the height of its capitals below.
+// middle returns the baseline of text whose capitals are centred on y.
 func middle(sty draw.TextStyle, y vg.Length) vg.Length { return y - 0.36*sty.Font.Size }
 
-// oneLine makes any string fit to be drawn: valid, without control characters.
+// oneLine returns s as valid UTF-8 without control characters.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -50,24 +51,25 @@ func oneLine(s string) string {
 	}, strings.ToValidUTF8(s, "?"))
 }
 
-// fit shortens text to a width, ending it with an ellipsis where it cuts.
+// fit shortens text to a width. Text that was cut ends with an ellipsis.
 func fit(sty draw.TextStyle, txt string, width vg.Length) string {
 	return shorten(sty, txt, width, func(runes []rune, n int) string {
 		return strings.TrimRight(string(runes[:n]), " ") + "…"
 	})
 }
 
-// fitEnds shortens text to a width, with an ellipsis in the middle. Names of cases often differ only at their ends,
-// where the placement stands.
+// fitEnds shortens text to a width and puts an ellipsis in the middle. Names of cases often differ only at their ends, which
+// have the placement.
 func fitEnds(sty draw.TextStyle, txt string, width vg.Length) string {
 	return shorten(sty, txt, width, func(runes []rune, n int) string {
 		return string(runes[:n-n/2]) + "…" + string(runes[len(runes)-n/2:])
 	})
 }
 
-// shorten returns the text if it fits into a width. Otherwise it returns what keep makes of the most characters that fit.
+// shorten returns the text if it fits into a width. Otherwise it returns keep for the greatest number of characters that
+// fits.
 func shorten(sty draw.TextStyle, txt string, width vg.Length, keep func(runes []rune, n int) string) string {
-	const longest = 1000 // runes: more never fit, and measuring costs time
+	const longest = 1000 // runes; more never fit, and measuring them takes time
 	runes := []rune(oneLine(txt))
 	if len(runes) <= longest && sty.Width(string(runes)) <= width {
 		return string(runes)
@@ -83,8 +85,8 @@ func shorten(sty draw.TextStyle, txt string, width vg.Length, keep func(runes []
 	return keep(runes, low)
 }
 
-// flow joins parts with a separator into lines no wider than width. A part is kept whole unless it is wider than a
-// line by itself. What does not fit into most lines ends with an ellipsis.
+// flow joins parts with a separator into lines of at most width. Only a part that is wider than a line is cut. If the parts
+// do not fit into most lines, the last line ends with an ellipsis.
 func flow(sty draw.TextStyle, parts []string, separator string, width vg.Length, most int) []string {
 	var lines []string
 	line := ""

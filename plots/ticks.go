@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// sizeTicker marks sizes at powers of two, labelled 1 2 4 … 512 1Ki 2Ki … 1Mi; ranges of less than an octave get round
-// whole numbers instead.
+// sizeTicker marks sizes at powers of two, with the labels 1 2 4 … 512 1Ki 2Ki … 1Mi. In ranges of less than an octave it
+// marks round whole numbers.
 type sizeTicker struct {
 	most int // labels
 }
@@ -37,7 +37,7 @@ func (t sizeTicker) Ticks(min, max float64) []plot.Tick {
 	return ticks
 }
 
-// linearTicks returns at most most round values in [min, max], at least a step apart.
+// linearTicks returns at most most+1 round values from min to max, at least step apart.
 func linearTicks(min, max, step float64, most int, label func(float64) string) []plot.Tick {
 	base := math.Max(step, math.Pow(10, math.Floor(math.Log10((max-min)/float64(most)))))
 	for _, f := range []float64{1, 2, 5, 10, 20} {
@@ -53,7 +53,7 @@ func linearTicks(min, max, step float64, most int, label func(float64) string) [
 	return ticks
 }
 
-// sizeLabel writes a size in binary multiples where they are exact: 512, 1Ki, 64Ki, 1Mi, 1 000.
+// sizeLabel writes a size in binary multiples if they are exact: 512, 1Ki, 64Ki, 1Mi, 1 000.
 func sizeLabel(n int) string {
 	for _, unit := range []struct {
 		name string
@@ -66,8 +66,7 @@ func sizeLabel(n int) string {
 	return grouped(n)
 }
 
-// grouped writes a whole number with its digits in groups of three: 1 048 576. The space between them is narrow and
-// does not break.
+// grouped writes a whole number with its digits in groups of three: 1 048 576. The spaces are narrow and do not break.
 func grouped(n int) string {
 	digits := strconv.Itoa(n)
 	sign := ""
@@ -88,7 +87,7 @@ func grouped(n int) string {
 	return sign + out
 }
 
-// timeTicker marks times: 10 µs, 1 ms. It takes as many labels as fit.
+// timeTicker marks times: 10 µs, 1 ms. It makes as many labels as fit.
 type timeTicker struct {
 	most int // labels
 }
@@ -113,7 +112,7 @@ func (t timeTicker) Ticks(min, max float64) []plot.Tick {
 			return ticks
 		}
 	}
-	// Many decades: one label every few.
+	// There are many decades: only some have a label.
 	step := 0
 	for _, step = range []int{1, 2, 3, 6, 9, 12} {
 		if (high-low)/step < t.most {
@@ -133,7 +132,7 @@ func (t timeTicker) Ticks(min, max float64) []plot.Tick {
 	return ticks
 }
 
-// power10 returns m·10^e, rounded once.
+// power10 returns m·10^e with a single rounding.
 func power10(m float64, e int) float64 {
 	v, _ := strconv.ParseFloat(strconv.FormatFloat(m, 'f', -1, 64)+"e"+strconv.Itoa(e), 64)
 	return v
@@ -179,5 +178,5 @@ func (ratioTicker) Ticks(_, max float64) []plot.Tick {
 	return ticks
 }
 
-// ratioLabel writes a ratio with as many digits as it has, at most three.
+// ratioLabel writes a ratio with at most three digits.
 func ratioLabel(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) + "×" }

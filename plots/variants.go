@@ -10,39 +10,39 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Variants of an implementation, which are algorithms within it, have its hue and its marker. Lightness and dash tell them
-// apart.
+// Variants are algorithms within an implementation. They have the hue and the marker of the implementation, and differ in
+// lightness and dash.
 
-// root returns what stands before the slash of a variant's name: the implementation.
+// root returns the part of a name before the slash: the implementation.
 func root(implementation string) string {
 	name, _, _ := strings.Cut(implementation, "/")
 	return name
 }
 
-// fixedLooks are the looks of the algorithms that several implementations have. An algorithm that is not named here gets one
-// by its name.
+// fixedLooks are the looks of algorithms that several implementations have. The look of any other algorithm follows from its
+// name.
 var fixedLooks = map[string]int{"direct": 0, "partitioned": 1, "fft": 2}
 
-// variantDashes are the dashes of variants. Their number and that of the shades have no common divisor.
+// variantDashes are the dashes of variants. The numbers of dashes and of shades have no common divisor.
 var variantDashes = [][]vg.Length{
 	nil, {6, 2}, {1.5, 1.8}, {8, 2, 1.5, 2}, {3, 1.5}, {12, 2.5}, {5, 1.5, 1.5, 1.5, 1.5, 1.5}, {11, 2, 3.5, 2},
 }
 
-// shades are the colours of variants: as it is, darker, and lighter.
+// shades change a colour for variants: not at all, darker, and lighter.
 var shades = []func(color.NRGBA) color.NRGBA{
 	func(c color.NRGBA) color.NRGBA { return c },
 	func(c color.NRGBA) color.NRGBA { return onBlack(c, 0.66) },
 	func(c color.NRGBA) color.NRGBA { return onWhite(c, 0.72) },
 }
 
-// onBlack returns c darkened to a share of its light.
+// onBlack returns c darkened to a share, from 0 to 1, of its light.
 func onBlack(c color.NRGBA, share float64) color.NRGBA {
 	mix := func(v uint8) uint8 { return uint8(math.Round(share * float64(v))) }
 	return color.NRGBA{R: mix(c.R), G: mix(c.G), B: mix(c.B), A: 255}
 }
 
-// variantLooks returns a look for each of the names that is a variant. The fixed looks are the same in every chart. Of the
-// others no two of one implementation are the same, nor have the same dash, as long as there are enough. names are sorted.
+// variantLooks returns a look for each variant among sorted names. Fixed looks are the same in every chart. The other
+// variants of an implementation have different looks and different dashes, as long as there are enough.
 func variantLooks(names []string) map[string]int {
 	count := len(shades) * len(variantDashes)
 	looks := map[string]int{}
@@ -61,7 +61,7 @@ func variantLooks(names []string) map[string]int {
 		_, algorithm, variant := strings.Cut(name, "/")
 		fixed, known := fixedLooks[algorithm]
 		switch {
-		case !variant: // it may look like the first one
+		case !variant: // an implementation without variants has the look of the first variant
 			used = append(used, use{name, 0, 0})
 		case known:
 			looks[name] = fixed
@@ -94,7 +94,7 @@ func (s style) variant(look int) style {
 	return s
 }
 
-// variantKey explains shades where no name stands beside them.
+// variantKey explains shades on a chart that does not name variants.
 func variantKey() keyEntry {
 	return keyEntry{"shades of a colour: variants", 16, func(c draw.Canvas, left, mid vg.Length) {
 		for k, shade := range shades {

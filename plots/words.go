@@ -9,13 +9,13 @@ import (
 	"crossover/calibration"
 )
 
-// phrase is a piece of a headline. It is about one implementation, or about none.
+// phrase is a part of a headline. implementation is "" if the phrase is about none.
 type phrase struct {
 	implementation string
 	text           string
 }
 
-// headline says in words what a case's calibration says.
+// headline says in words which implementation a case's calibration chooses where.
 func headline(c *calibration.Case) []phrase {
 	first := ""
 	if len(c.Segments) > 0 {
@@ -55,7 +55,7 @@ func because(text, reason string) string {
 	return text + ": " + reason
 }
 
-// verdict is the headline of a case in the few words that an overview has room for.
+// verdict is a short headline of a case, for the overview.
 func verdict(c *calibration.Case) string {
 	switch {
 	case c.Verdict == calibration.Tie:
@@ -74,7 +74,7 @@ func verdict(c *calibration.Case) string {
 	return "crossover at " + strings.Join(at, ", ")
 }
 
-// percent writes a ratio such as 0.034 as 3.4 %, with one decimal below 10 % and no digits that matter to nobody.
+// percent writes a ratio such as 0.034 as 3.4 %, with one decimal below 10 %.
 func percent(ratio float64) string {
 	switch {
 	case ratio >= 9.995:
@@ -91,7 +91,7 @@ func percent(ratio float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(ratio*100, 'f', 1, 64), ".0") + "\u202f%"
 }
 
-// machine describes a host in parts.
+// machine describes a host in several parts.
 func machine(h *calibration.Host) []string {
 	parts := h.Facts.Words()
 	if h.Facts.Chip == "" {
@@ -100,7 +100,7 @@ func machine(h *calibration.Host) []string {
 	return parts
 }
 
-// circumstances describe what ran on the host and in which state it was.
+// circumstances describes the software of the host and its state during the measurement.
 func circumstances(h *calibration.Host) []string {
 	e := h.Environment
 	parts := []string{firstOf(e.OSVersion, e.OS), e.Driver, e.Go}
@@ -119,7 +119,7 @@ func circumstances(h *calibration.Host) []string {
 	return parts
 }
 
-// provenance describes how and when the numbers came to be.
+// provenance says how and when the numbers were measured.
 func provenance(h *calibration.Host) []string {
 	e, m := h.Environment, h.Method
 	tool := labelled("crossover ", e.ToolVersion)
@@ -137,7 +137,8 @@ func provenance(h *calibration.Host) []string {
 	return append(parts, m.State, mode, fmt.Sprintf("seed %d", m.Seed))
 }
 
-// gpuShares says how much of a call's time each GPU is at work, the launch efficiency, at the ends of the sizes.
+// gpuShares returns, for each GPU implementation, the share of a call's time in which the GPU works, at the least and the
+// greatest size. The share is called launch efficiency.
 func gpuShares(c *calibration.Case) []string {
 	var parts []string
 	for _, i := range c.Implementations {
@@ -152,8 +153,8 @@ func gpuShares(c *calibration.Case) []string {
 	return parts
 }
 
-// libraries lists the versions of the libraries behind a case's implementations, each once, and the GPU's driver, which
-// the circumstances name, not at all.
+// libraries lists the versions of the libraries of a case's implementations, each once. It leaves out the GPU's driver,
+// which circumstances has.
 func libraries(h *calibration.Host, c *calibration.Case) []string {
 	var versions []string
 	seen := map[string]bool{h.Environment.Driver: true}
@@ -166,7 +167,8 @@ func libraries(h *calibration.Host, c *calibration.Case) []string {
 	return versions
 }
 
-// doubts lists what a reader must know before trusting a case.
+// doubts lists what a reader must know before trusting a case: whether it is degraded, excluded implementations, and
+// warnings.
 func doubts(c *calibration.Case) []string {
 	var lines []string
 	if c.Degraded {
@@ -201,7 +203,7 @@ func firstOf(a, b string) string {
 	return b
 }
 
-// labelled returns value behind its label, or "" where there is no value.
+// labelled returns value behind label, or "" if there is no value.
 func labelled(label, value string) string {
 	if value == "" {
 		return ""

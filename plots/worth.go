@@ -8,14 +8,14 @@ import (
 	"crossover/thresholds"
 )
 
-// worth is what a choice is worth at a measured size.
+// worth is the worth of a choice at a measured size.
 type worth struct {
 	size  float64
-	ratio float64 // the next best one's time over the chosen one's
+	ratio float64 // time of the next best implementation, divided by that of the choice
 }
 
-// worthsOf returns what the choice of each span is worth at the measured sizes, ascending. A size at which the choice or all
-// others were not timed has none.
+// worthsOf returns the worths of each span's choice at measured sizes, in ascending order of sizes. There is none at a size
+// at which the choice, or every other implementation, was not timed.
 func worthsOf(spans []span, curves *thresholds.Curves) [][]worth {
 	all := make([][]worth, len(spans))
 	for s, size := range curves.Sizes {
@@ -37,7 +37,7 @@ func worthsOf(spans []span, curves *thresholds.Curves) [][]worth {
 	return all
 }
 
-// times writes a ratio such as 3.2×, with more digits where it is hardly a difference.
+// times writes a ratio such as 3.2×, with more digits near 1.
 func times(ratio float64) string {
 	digits := 0
 	switch {

@@ -12,14 +12,14 @@ import (
 	"crossover/calibration"
 )
 
-// overviewName is the file of the overview. No case gets it.
+// overviewName is the name of the overview's file, without extension. No case gets that name.
 const overviewName = "overview"
 
-// Write draws every case of a host and the overview into dir, which it makes if need be, and returns the paths of the
-// images: the cases in their order, overview.png, and the maps of the operations that have one. runs holds, by the names
-// of their cases, what CaseChart takes. An image that is there already is replaced in one step; nothing else in dir
-// is touched. When ctx is cancelled, Write returns ctx's error at once and leaves the image that it is at as it was. Then h
-// and runs may be read for some time still.
+// Write draws every case of a host, the overview, and the maps of the operations that have one. It writes them into dir, and
+// makes dir if need be. runs has, by names of cases, what CaseChart takes. Write returns the paths of the images: the cases
+// in their order, overview.png, and the maps. An existing image is replaced in one step. Nothing else in dir changes. If ctx
+// is cancelled, Write returns ctx's error at once, and the image that it was drawing stays as it was. In that case h and
+// runs may be read for some time after Write returned.
 func Write(ctx context.Context, dir string, h *calibration.Host, runs map[string][]Run) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("plots: %w", err)
@@ -49,7 +49,7 @@ func Write(ctx context.Context, dir string, h *calibration.Host, runs map[string
 	return paths, nil
 }
 
-// mapped returns the operations of a host that have a map.
+// mapped returns the operations of a host that have a map, in their order.
 func mapped(h *calibration.Host) []*calibration.Operation {
 	var all []*calibration.Operation
 	for i := range h.Operations {
@@ -60,7 +60,7 @@ func mapped(h *calibration.Host) []*calibration.Operation {
 	return all
 }
 
-// FileNames returns the names of the images that Write draws of a host, in the same order.
+// FileNames returns the names of the images that Write draws for a host, in the same order.
 func FileNames(h *calibration.Host) []string {
 	var cases, maps []string
 	for i := range h.Cases {
@@ -78,8 +78,8 @@ func FileNames(h *calibration.Host) []string {
 	return names
 }
 
-// fileNames returns a file's name for each name, without extension: the name itself as far as every file system takes it,
-// and a number where it is taken. It adds them to those that are taken.
+// fileNames returns a file name for each name, without extension, and adds it to taken. The file name is the name itself
+// with unsafe characters replaced. If it is taken, it ends with a number.
 func fileNames(of []string, taken map[string]bool) []string {
 	names := make([]string, len(of))
 	for i := range of {
@@ -88,13 +88,13 @@ func fileNames(of []string, taken map[string]bool) []string {
 		for n := 2; taken[strings.ToLower(unique)]; n++ {
 			unique = fmt.Sprintf("%s-%d", name, n)
 		}
-		taken[strings.ToLower(unique)] = true // some file systems do not tell cases apart
+		taken[strings.ToLower(unique)] = true // some file systems do not distinguish capitals
 		names[i] = unique
 	}
 	return names
 }
 
-// safeName replaces what a file name cannot hold everywhere, and what a shell or an address would have to escape.
+// safeName replaces characters that some file systems do not allow, and those that a shell or a URL would have to escape.
 func safeName(name string) string {
 	const longest = 100
 	safe := strings.Map(func(r rune) rune {
@@ -111,8 +111,8 @@ func safeName(name string) string {
 	return safe[:min(len(safe), longest)]
 }
 
-// save draws a chart and writes it to path through a temporary file, so that an interrupted save leaves the old image. A
-// chart that is being drawn when ctx is cancelled is left to itself and written nowhere.
+// save draws a chart and writes it to path through a temporary file, so that an interrupted save leaves the old image. If
+// ctx is cancelled while the chart is drawn, save returns. The drawing goes on in the background and is dropped.
 func save(ctx context.Context, path string, draw func() *Chart) error {
 	if err := ctx.Err(); err != nil {
 		return err
