@@ -11,8 +11,8 @@ import (
 	"crossover/pool"
 )
 
-// Backends are those of a Mac: Metal, which cannot be opened here, and Accelerate. The catalogue on them lists what a
-// Mac has.
+// Backends returns the backends of a Mac: Accelerate, and Metal, which cannot be opened here. The catalogue on them lists
+// what a Mac has.
 func Backends() *kernels.Backends {
 	metal := gpu.NewBackend("metal", func() (gpu.Driver, error) {
 		return nil, errors.New("a modelled GPU computes nothing")
@@ -20,12 +20,12 @@ func Backends() *kernels.Backends {
 	return &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{metal}, Accelerate: true}
 }
 
-// added are the libraries that a Mac has only if its user installed them.
+// added reports whether an implementation needs a library that is no part of macOS.
 func added(implementation string) bool {
 	return strings.HasPrefix(implementation, "fftw") || strings.HasPrefix(implementation, "openblas")
 }
 
-// laptop is the noise of a quiet laptop. The clock rises after a pause and inside a call. The fit to saxpy covers the
+// laptop is the noise of a quiet laptop. The GPU's clock rises after a pause and inside a call. The fit to saxpy covers the
 // rise inside a call, and laptop covers the rest.
 var laptop = model.Noise{
 	Jitter: 0.02, Visit: 0.01, SpikeEvery: 20 * time.Millisecond, SpikeLength: 200 * time.Microsecond,

@@ -21,7 +21,7 @@ func TestFitReproducesSaxpy(t *testing.T) {
 	if !(f.Rise >= 0 && f.Call >= 0) {
 		t.Errorf("fixed costs of %v and %v", f.Rise, f.Call)
 	}
-	// The page names these errors. A fit of two numbers to three points of a processor leaves such errors.
+	// The page states these errors. They remain after a fit of two numbers to a processor's three points.
 	const metal, vdsp = 0.01, 0.05
 	for _, r := range f.Rows {
 		if off := math.Abs(r.MetalModel/r.Metal - 1); off > metal {
@@ -48,14 +48,14 @@ func TestLeastSquares(t *testing.T) {
 			y[i] = c.a + c.b*x[i]
 		}
 		a, b := leastSquares(x, y, c.known)
-		// Only rounding is left. If a is held at 0, b makes up for a tenth in values of 2.5 to 18.5.
+		// Only rounding is left. If a is held at 0, b takes up a tenth in values of 2.5 to 18.5.
 		if math.Abs(a-c.wantA) > 1e-9 || math.Abs(b-c.b) > 0.05 {
 			t.Errorf("%s: %v + %v·x, want %v + %v·x", name, a, b, c.wantA, c.b)
 		}
 	}
 }
 
-// After an idle time, everything short is slow by the same factor, and everything long by the same time.
+// After a pause, short calls are slower by the same factor, and long calls by the same time.
 func TestRisen(t *testing.T) {
 	const rise = 300e-6
 	for seconds, want := range map[string]struct{ at, is float64 }{"short": {10e-6, 10e-6 / idleClock}, "long": {1e-3, 1e-3 + rise}} {
@@ -72,7 +72,7 @@ func TestPeaks(t *testing.T) {
 			continue
 		}
 		peak := 2 * 128 * float64(c.GPUCores) * *c.GPUGigahertz * 1e9
-		// Published with two or three digits.
+		// The figures have two or three digits.
 		if math.Abs(c.peak()/peak-1) > 0.005 {
 			t.Errorf("%s: a peak of %.3g, but cores and clock make %.3g", c.Name, c.peak(), peak)
 		}

@@ -1,16 +1,16 @@
 package chips
 
-// Constant is one number that the model takes.
+// Constant is one number of the model.
 type Constant struct {
 	Name   string
 	Value  float64
 	Unit   string
-	Source string // where it was published; else "assumed" and why, or "fitted" and to what
+	Source string // where it was published; otherwise "assumed" and why, or "fitted" and to what
 }
 
 var constants []Constant
 
-// constant notes a number for the table and returns it.
+// constant adds a number to the table and returns it.
 func constant(name string, value float64, unit, source string) float64 {
 	constants = append(constants, Constant{name, value, unit, source})
 	return value

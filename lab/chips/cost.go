@@ -8,13 +8,13 @@ import (
 	"crossover/kernels"
 )
 
-// work is what one call has to do.
+// work is the work of one call.
 type work struct {
 	bytes    float64 // read and written
 	flops    float64
-	pieces   float64 // that do not depend on each other, for cores to share; at least 1
+	pieces   float64 // independent parts, which cores can share; at least 1
 	chain    float64 // steps of a recurrence in each piece, or 0; always 0 for a GPU, which scans
-	threads  float64 // that a GPU can have under way
+	threads  float64 // that a GPU can run at once
 	launches float64 // kernels of a GPU, at least 1
 	kind     kernels.WorkKind
 }
@@ -53,17 +53,18 @@ func (c Chip) callGPU(w work, s shares, roundTrip, rise float64) float64 {
 	return roundTrip + pauses(w) + c.onGPU(w, s, rise)
 }
 
-// pauses are the seconds between a call's kernels.
+// pauses returns the seconds between the kernels of a call.
 func pauses(w work) float64 { return (w.launches - 1) * dispatch * 1e-6 }
 
-// account is the GPU's own account of such a call.
+// account returns the GPU's own times of such a call.
 func (c Chip) account(w work, s shares, rise float64) gpu.Times {
 	duration := func(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 	busy := c.onGPU(w, s, rise)
 	return gpu.Times{Busy: duration(busy), Span: duration(busy + pauses(w)), Gaps: duration(pauses(w)), Kernel: int(w.launches)}
 }
 
-// callCPU returns the seconds of a call on the given number of cores. perCore is the operations a second of each.
+// callCPU returns the seconds of a call on at most the given number of cores. perCore is the number of operations per second
+// of each core.
 func (c Chip) callCPU(w work, perCore, cores float64) float64 {
 	cores = min(cores, w.pieces)
 	fixed := callCPU * 1e-6
@@ -85,5 +86,5 @@ func (c Chip) tier(workingSet, cores float64) float64 {
 	return min(Fitted().CPUShare*c.bandwidth(), most*1e9)
 }
 
-// vector is what one core computes with vectors, in operations a second.
+// vector returns the number of operations per second of one core with vectors.
 func vector() float64 { return clock * 1e9 * perCycle * vectorShare }

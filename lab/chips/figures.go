@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Chip is what was published of a chip.
+// Chip holds the published figures of a chip.
 type Chip struct {
 	Name             string   `json:"name"` // "m3-max"
 	PerformanceCores int      `json:"p_cores"`
 	EfficiencyCores  int      `json:"e_cores"`
 	GPUCores         int      `json:"gpu_cores"`
-	GPUGigahertz     *float64 `json:"gpu_ghz"`      // nil where nothing was published
-	TeraFLOPS        *float64 `json:"fp32_tflops"`  // of the GPU, likewise
-	GigabytesPerSec  *float64 `json:"bandwidth_gb"` // of the memory, likewise
+	GPUGigahertz     *float64 `json:"gpu_ghz"`      // nil if nothing was published
+	TeraFLOPS        *float64 `json:"fp32_tflops"`  // of the GPU; nil if nothing was published
+	GigabytesPerSec  *float64 `json:"bandwidth_gb"` // of the memory; nil if nothing was published
 	Source           string   `json:"source"`       // keys of the file's sources
 }
 
@@ -29,7 +29,7 @@ type saxpy struct {
 //go:embed chips.json
 var text []byte
 
-// figures is chips.json.
+// figures is the content of chips.json.
 var figures = func() (f struct {
 	Sources map[string]string `json:"sources"`
 	Chips   []Chip            `json:"chips"`
@@ -59,7 +59,8 @@ func Names() []string {
 	return names
 }
 
-// Find returns the chip of a name. Its error is one line that lists the names, or says which figure is missing.
+// Find returns the chip with a name, such as "m3-max". It fails if there is no such chip, or if a figure is missing. The
+// error is one line.
 func Find(name string) (Chip, error) {
 	for _, c := range figures.Chips {
 		if c.Name != name {
@@ -73,7 +74,7 @@ func Find(name string) (Chip, error) {
 	return Chip{}, fmt.Errorf("no such chip (want %s)", strings.Join(Names(), ", "))
 }
 
-// Missing names the figures without which the chip cannot be modelled, "" for none.
+// Missing returns the names of the figures that are missing for a model of the chip, or "".
 func (c Chip) Missing() string {
 	var missing []string
 	for _, figure := range []struct {
@@ -87,7 +88,7 @@ func (c Chip) Missing() string {
 	return strings.Join(missing, " and ")
 }
 
-// Title is the chip's name as Apple writes it: "Apple M3 Max".
+// Title returns the chip's name in Apple's spelling: "Apple M3 Max".
 func (c Chip) Title() string {
 	words := strings.Split(c.Name, "-")
 	for i, w := range words {
@@ -96,8 +97,8 @@ func (c Chip) Title() string {
 	return "Apple " + strings.Join(words, " ")
 }
 
-// peak is the greatest number of operations a second of the GPU.
+// peak returns the greatest number of the GPU's operations per second.
 func (c Chip) peak() float64 { return *c.TeraFLOPS * 1e12 }
 
-// bandwidth is the greatest number of bytes a second of the memory.
+// bandwidth returns the greatest number of bytes per second of the memory.
 func (c Chip) bandwidth() float64 { return *c.GigabytesPerSec * 1e9 }

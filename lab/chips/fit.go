@@ -9,26 +9,26 @@ import (
 // Fit holds the free numbers of the model, all at least 0.
 type Fit struct {
 	GPUShare float64 // of the memory bandwidth, for a streaming kernel
-	Rise     float64 // seconds that a GPU loses at most while its clock rises
+	Rise     float64 // the most seconds that a GPU loses while its clock rises
 	CPUShare float64 // of the memory bandwidth, for processor cores
-	Call     float64 // seconds, fixed, of a call on the processor
+	Call     float64 // fixed seconds of a call on the processor
 	Rows     []FitRow
 }
 
-// FitRow is one published size: seconds as published and by the model.
+// FitRow is one published size, with its times in seconds: published, and by the model.
 type FitRow struct {
 	Elements                           int
 	Metal, MetalModel, VDSP, VDSPModel float64
 }
 
-// saxpyBytes is what y = a·x + y moves: x and y read, y written.
+// saxpyBytes returns the bytes that y = a·x + y moves: x and y are read, and y is written.
 func saxpyBytes(elements int) float64 { return 12 * float64(elements) }
 
 // Fitted returns the fit to the published saxpy times. It uses no other published times.
 //
-// All sizes lie past the caches and are bound by memory. So each processor's time is a fixed cost and a cost a byte.
-// The GPU's round trip is known from a kernel that does nothing. What saxpy takes beyond the round trip is the rise of
-// the clock.
+// At all sizes the data are larger than the caches, and the calls are bound by memory. So each processor's time is a fixed
+// cost plus a cost per byte. The GPU's round trip is known from a kernel that does nothing. The fixed cost beyond the round
+// trip is the rise of the clock.
 var Fitted = sync.OnceValue(func() Fit {
 	chip, err := Find(figures.Saxpy.Chip)
 	if err != nil {
@@ -57,7 +57,8 @@ var Fitted = sync.OnceValue(func() Fit {
 	return f
 })
 
-// leastSquares returns the a, b ≥ 0 for which known + a + b·x is relatively nearest to y.
+// leastSquares returns a and b, at least 0, with which known + a + b·x is nearest to y. The sum of the squared relative
+// errors is least.
 func leastSquares(x, y []float64, known float64) (a, b float64) {
 	weights, rest := make([]float64, len(y)), make([]float64, len(y))
 	for i, v := range y {
@@ -66,6 +67,6 @@ func leastSquares(x, y []float64, known float64) (a, b float64) {
 	if a, b = stat.LinearRegression(x, rest, weights, false); a >= 0 {
 		return a, b
 	}
-	// With the least a allowed, b is positive because all x and y are.
+	// At a = 0, b is positive because all x and y are.
 	return stat.LinearRegression(x, rest, weights, true)
 }

@@ -2,16 +2,16 @@ package chips
 
 import "math"
 
-// Versus is one operation on one processor core with Apple's library, and on the GPU. Others have published times of
-// it. It is not a case of the catalogue.
+// Versus compares one processor core with Apple's library and the GPU in one operation. Others have published times of the
+// operation. It is not a case of the catalogue.
 type Versus struct {
 	Name  string
-	About string // what is computed, by what
-	Axis  string // what Sizes count
-	Sizes []int  // to print, ascending; a crossover is sought between the first and the last
+	About string // what is computed, and by which functions
+	Axis  string // unit of Sizes
+	Sizes []int  // ascending; the page prints them, and Crossover searches from the first to the last
 
 	work      func(size float64) work
-	transform bool // whose kernels are Fourier transforms
+	transform bool // whether the kernels are Fourier transforms
 }
 
 // FFTLength is the number of complex values of a row in the prediction of Fourier transforms.
@@ -19,10 +19,10 @@ const FFTLength = 4096
 
 const (
 	convolved = 32768 // samples of the signal in the prediction of convolutions
-	simdgroup = 32    // threads that sum together
+	simdgroup = 32    // threads that add together
 )
 
-// Predictions returns the operations that the model predicts beside the catalogue's cases.
+// Predictions returns the operations that the model predicts in addition to the catalogue's cases.
 func Predictions() []Versus {
 	return []Versus{
 		{"dot", "Σ x[i]·y[i]; vDSP_dotpr, a reduction in two kernels", "elements",
@@ -50,10 +50,10 @@ func Predictions() []Versus {
 	}
 }
 
-// FFTFlops is the usual count of operations of one such transform, 5·n·log₂ n.
+// FFTFlops is the usual number of operations of one transform of FFTLength, 5·n·log₂ n.
 var FFTFlops = 5 * FFTLength * math.Log2(FFTLength)
 
-// CPU returns the seconds of a call of Apple's library.
+// CPU returns the seconds of a call of Apple's library on one core.
 func (v Versus) CPU(c Chip, size int) float64 { return c.callCPU(v.work(float64(size)), vector(), 1) }
 
 // GPU returns the seconds of a call to the GPU. roundTrip is in seconds. busy says that the GPU's clock is up.
@@ -77,7 +77,8 @@ func (v Versus) Crossover(c Chip, roundTrip float64, busy bool) (int, bool) {
 	if !wins(high) {
 		return 0, false
 	}
-	// Caches make steps in the times. So the search goes down from above by small ratios, and halves the last step.
+	// Caches make steps in the times, so a bisection over the whole range could miss the edge. The search goes down from the
+	// top by small ratios, and then bisects the last step.
 	for high > low {
 		below := max(low, min(high-1, high*49/50))
 		if !wins(below) {

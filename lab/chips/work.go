@@ -6,8 +6,8 @@ import "crossover/kernels"
 // each other.
 const sharedPieces = 64
 
-// workOf returns the work of one call of a case at a size, by the algorithm that variant names. The case declares its
-// work. What it does not declare is that of elements that do not depend on each other.
+// workOf returns the work of one call of a case at a size, by the algorithm variant. The case declares its work. What the
+// case does not declare is set as for independent elements.
 func workOf(c *kernels.Case, variant string, size int) work {
 	said := c.Work(size, variant)
 	w := work{

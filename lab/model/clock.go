@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Clock is the clock of a GPU. It rises while calls are under way and falls when there are none. The zero value stays
-// as it is.
+// Clock describes the clock of a GPU. The clock rises while calls run and falls when there are none. The zero value is a
+// clock that never changes.
 type Clock struct {
-	// Slow is by how much longer a GPU computes when its clock is down: 2 means three times as long.
+	// Slow says how much longer a GPU computes when its clock is down: 2 means three times as long.
 	Slow float64
-	// Rise is the time constant with which the clock rises.
+	// Rise is the time constant of the rising clock.
 	Rise time.Duration
-	// Awake is a pause after which the clock is still up. Fall is the time constant with which the clock falls in a
+	// Awake is the longest pause after which the clock is still up. Fall is the time constant of the falling clock in a
 	// longer pause.
 	Awake, Fall time.Duration
 }
@@ -21,15 +21,15 @@ type Clock struct {
 // project, and not on a Mac.
 var Asleep = Clock{Slow: 2, Rise: 20 * time.Millisecond, Awake: 2 * time.Millisecond, Fall: 2 * time.Millisecond}
 
-// clocked is a GPU's clock at work.
+// clocked is the state of a GPU's clock.
 type clocked struct {
 	Clock
-	excess float64       // by how much longer the last computation took
+	excess float64       // by what share the GPU computed longer at the end of the last computation
 	last   time.Duration // the end of the last computation
 	used   bool
 }
 
-// pause lets the time until now pass without a call. It returns by how much longer the GPU would now compute.
+// pause returns by what share longer the GPU would compute if a call began now.
 func (c *clocked) pause(now time.Duration) float64 {
 	if !c.used {
 		return c.Slow
@@ -40,7 +40,7 @@ func (c *clocked) pause(now time.Duration) float64 {
 	return c.excess
 }
 
-// stretched returns how long the GPU computes for work that takes the given seconds when its clock is up. The clock
+// stretched returns how many seconds the GPU computes, beginning now, for work of the given seconds at full clock. The clock
 // rises while the GPU computes.
 func (c *clocked) stretched(seconds float64, now time.Duration) float64 {
 	if c.Slow == 0 {
@@ -51,7 +51,7 @@ func (c *clocked) stretched(seconds float64, now time.Duration) float64 {
 	return seconds + r*math.Log(1+e-e*math.Exp(-seconds/r))
 }
 
-// ran notes a call from one moment to another.
+// ran records a call from one moment to another.
 func (c *clocked) ran(from, to time.Duration) {
 	if c.Slow == 0 {
 		return

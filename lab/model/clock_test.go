@@ -9,8 +9,8 @@ import (
 	"crossover/kernels"
 )
 
-// A GPU that slept takes three times as long to compute. Its clock is up after some time constants. The clock survives
-// a short pause but not a long one. The GPU's account says so.
+// After a long pause a GPU takes three times as long to compute. Its clock is up after some time constants. The clock stays
+// up in a short pause and falls in a long one. The GPU's times show this.
 func TestAClockThatRises(t *testing.T) {
 	m := NewMachine(Noise{GPU: Asleep}, 1)
 	const roundTrip, computing = 130 * time.Microsecond, 70 * time.Microsecond
@@ -23,7 +23,7 @@ func TestAClockThatRises(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hold := func(what string, want float64) { // in times of the risen clock
+	hold := func(what string, want float64) { // as a multiple of the time at full clock
 		t.Helper()
 		start := m.now
 		times, err := call.GPU.Time()
@@ -58,7 +58,7 @@ func TestAClockThatRises(t *testing.T) {
 	hold("after a long one", 2.99)
 }
 
-// A long computation raises the clock too.
+// The clock also rises within a long computation.
 func TestAClockRisesWithinACall(t *testing.T) {
 	c := clocked{Clock: Asleep}
 	const full = 0.1
@@ -72,7 +72,7 @@ func TestAClockRisesWithinACall(t *testing.T) {
 	}
 }
 
-// Parallel calls lower the clock of the processor's cores, also for some time after them.
+// Parallel calls lower the clock of the processor's cores while they run and for some time after.
 func TestAllCoresAtWork(t *testing.T) {
 	m := NewMachine(Noise{AllCore: 0.06, AllCoreFor: 4 * time.Millisecond}, 1)
 	cost := func(float64) float64 { return 1e-3 }

@@ -2,18 +2,19 @@ package model
 
 import "math/rand/v2"
 
-// Luck is luck that was seen somewhere, in place of a formula's: logarithms of factors, of which each is as likely. The
-// first implementation of a scenario has none of Visits and Runs, because what was seen is of the ratio of two.
+// Luck holds measured luck, in place of a formula: logarithms of factors. Each value of a list is equally likely. The first
+// implementation of a scenario gets none of Visits and Runs, because the measured values are about ratios of two
+// implementations.
 type Luck struct {
-	// Visits is the luck of a visit to a size. An implementation and its twin share it.
+	// Visits are the luck of visits to a size. An implementation and its twin share it.
 	Visits []float64
-	// Twins is by how much the twin is off its implementation, in every call of a visit.
+	// Twins are the differences between a twin and its implementation. One applies to every call of a visit.
 	Twins []float64
-	// Runs is the luck of a whole run.
+	// Runs are the luck of whole runs.
 	Runs []float64
 }
 
-// one draws one of the values, 0 where there is none.
+// one draws one of the values, or returns 0 if there is none.
 func one(values []float64, rng *rand.Rand) float64 {
 	if len(values) == 0 {
 		return 0
@@ -21,8 +22,8 @@ func one(values []float64, rng *rand.Rand) float64 {
 	return values[rng.IntN(len(values))]
 }
 
-// Replay returns the scenario with the luck of one of Noise.Lucks, the n-th in a round, instead of Visit, Run and Luck.
-// Without Lucks it is the scenario itself.
+// Replay returns the scenario with one of Noise.Lucks instead of Visit, Run and Luck. n counts through the Lucks and starts
+// over after the last. Without Lucks, Replay returns the scenario itself.
 func (s *Scenario) Replay(n int) *Scenario {
 	lucks := s.Noise.Lucks
 	if len(lucks) == 0 {

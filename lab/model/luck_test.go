@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// luck returns the logarithm of what a binding of an implementation costs beyond what it costs undisturbed, to three digits.
+// luck returns the log-ratio of a binding's time to its undisturbed cost, to three digits.
 func luck(t *testing.T, m *Machine, p *problem, name string) float64 {
 	t.Helper()
 	call, err := p.Bind(name)
@@ -21,8 +21,8 @@ func luck(t *testing.T, m *Machine, p *problem, name string) float64 {
 	return math.Round(1e3*math.Log((m.now-start).Seconds()/cost)) / 1e3
 }
 
-// The luck of a visit is one of those that were seen. The twin shares it and differs by one that twins have. A run's luck
-// stays, and the first implementation has none.
+// The luck of a visit is one of the measured ones. The twin shares it, and differs by one of the measured twins. A run's
+// luck stays the same, and the first implementation has none.
 func TestLuckThatWasSeen(t *testing.T) {
 	s := Scenarios()[0]
 	s.Noise = Noise{Luck: Luck{Visits: []float64{-0.1, 0.3}, Twins: []float64{0.01, 0.02}, Runs: []float64{-2, 1}}}
@@ -61,7 +61,7 @@ func TestLuckThatWasSeen(t *testing.T) {
 	}
 }
 
-// A round of replays has the luck of each case in turn, and no other.
+// Replay uses the luck of each case in turn, and no other.
 func TestReplay(t *testing.T) {
 	s := Scenarios()[1]
 	if s.Replay(3) != &s {

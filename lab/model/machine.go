@@ -12,47 +12,49 @@ import (
 	"crossover/kernels"
 )
 
-// Noise is how a machine disturbs the times of its calls. The zero value disturbs nothing.
+// Noise describes how a machine disturbs the times of its calls. The zero value disturbs nothing.
 type Noise struct {
 	// Jitter is the standard deviation of the logarithm of each call's time.
 	Jitter float64
-	// Visit is the same for each binding of an implementation to its buffers. It models the luck of addresses.
+	// Visit is the standard deviation of the logarithm of a factor that each binding of an implementation has. It models the
+	// luck of addresses.
 	Visit float64
-	// Run is the same for each implementation on each machine. It models the luck of a whole run of a program.
+	// Run is the standard deviation of the logarithm of a factor that each implementation has on each machine. It models the
+	// luck of a whole run of a program.
 	Run float64
-	// Luck is luck beside that of Visit and Run. Lucks are those of several cases, see Scenario.Replay.
+	// Luck adds to the luck of Visit and Run. Lucks are those of several cases, see Scenario.Replay.
 	Luck  Luck
 	Lucks []Luck
-	// Spikes come at random, on average once every SpikeEvery of computing, and add up to SpikeLength each.
+	// Spikes come at random, on average once every SpikeEvery of virtual time. Each adds up to SpikeLength.
 	SpikeEvery, SpikeLength time.Duration
 	// Drift swings all times by this share up and down, once every DriftPeriod.
 	Drift       float64
 	DriftPeriod time.Duration
-	// Ramp is by how much slower calls are after a pause, until the clock has risen. It falls by half with every
+	// Ramp is by what share calls are slower after a pause, until the clock has risen. The share falls by half with every
 	// RampHalf of computing. A pause of RampIdle brings it back.
 	Ramp               float64
 	RampHalf, RampIdle time.Duration
-	// RampOn is the processor whose calls the ramp slows. Only its calls end a pause. "" means both processors.
+	// RampOn is the processor whose calls the ramp slows. Only calls on that processor end a pause. "" means both
+	// processors.
 	RampOn kernels.Processor
-	// GPU is the clock of the GPU. It slows implementations with an Account, in the part of a call that the Account
-	// gives to the GPU.
+	// GPU is the clock of the GPU. It slows the part of a call that an implementation's Account gives to the GPU.
 	GPU Clock
-	// AllCore is by how much longer a processor computes while all its cores are busy. It holds in calls of parallel
+	// AllCore is by what share a processor computes longer while all its cores are busy: in calls of parallel
 	// implementations, and for AllCoreFor after them.
 	AllCore    float64
 	AllCoreFor time.Duration
 	// Throttle makes everything slower by this share for ThrottleLength, on average once every ThrottleEvery.
 	Throttle                      float64
 	ThrottleEvery, ThrottleLength time.Duration
-	// Step makes everything slower by this share, or faster where it is negative, from StepAt on: for StepFor, or for good
-	// where that is 0; and once more every StepEvery, if that is not 0.
+	// Step makes everything slower by this share, or faster if it is negative. It begins at StepAt and lasts for StepFor, or
+	// for ever if StepFor is 0. If StepEvery is not 0, the step begins again every StepEvery.
 	Step                       float64
 	StepAt, StepFor, StepEvery time.Duration
 	// Bimodal is the share of calls that take Second times as long as the others.
 	Bimodal, Second float64
 }
 
-// Machine is a modelled machine. It is the clock of its own time, for one goroutine.
+// Machine is a modelled machine. It is also its own clock, of virtual time. One goroutine uses it.
 type Machine struct {
 	scenario *Scenario
 	noise    Noise
@@ -63,11 +65,11 @@ type Machine struct {
 	throttleFrom  time.Duration
 	throttleUntil time.Duration
 	computed      time.Duration      // since the last pause, on the processor of the ramp
-	last          time.Duration      // when that processor computed last
+	last          time.Duration      // when that processor last computed
 	phase         float64            // of the drift
-	runs          map[string]float64 // what Run costs each implementation, as a logarithm
+	runs          map[string]float64 // the luck of the run of each implementation, as a logarithm
 	gpu           clocked
-	crowded       time.Duration // until when the cores are slow after a parallel call
+	crowded       time.Duration // the cores are slow until then, after a parallel call
 }
 
 // New returns a machine that runs a scenario. The seed draws its noise.
@@ -91,7 +93,7 @@ func NewMachine(noise Noise, seed uint64) *Machine {
 // never is later than the end of every sweep.
 const never = time.Duration(math.MaxInt64)
 
-// after draws the next moment of events that come on average once in the given time.
+// after draws the next moment of events that come on average once every given time, and never if that is 0.
 func (m *Machine) after(every time.Duration) time.Duration {
 	if every == 0 {
 		return never
@@ -99,7 +101,7 @@ func (m *Machine) after(every time.Duration) time.Duration {
 	return m.now + time.Duration(m.rng.ExpFloat64()*float64(every))
 }
 
-// throttle draws the next episode.
+// throttle draws the next throttling.
 func (m *Machine) throttle() {
 	m.throttleFrom = m.after(m.noise.ThrottleEvery)
 	m.throttleUntil = never
@@ -108,7 +110,7 @@ func (m *Machine) throttle() {
 	}
 }
 
-// Now returns the virtual time; asking costs 20 ns of it.
+// Now returns the virtual time. Each call takes 20 ns of it.
 func (m *Machine) Now() time.Duration {
 	m.now += 20
 	return m.now
@@ -117,13 +119,14 @@ func (m *Machine) Now() time.Duration {
 // Resolution returns the resolution of the virtual clock.
 func (m *Machine) Resolution() time.Duration { return 20 }
 
-// Sleep lets d pass.
+// Sleep advances the virtual time by d.
 func (m *Machine) Sleep(d time.Duration) { m.now += d }
 
 // Sentinel is 100 µs of work, disturbed like every call.
 func (m *Machine) Sentinel() { m.spend(kernels.CPU, 100e-6, 0) }
 
-// run returns what a run's luck costs an implementation, as a logarithm. first says that it is the first one of its scenario.
+// run returns the luck that an implementation has in this run, as a logarithm. first says whether it is the first of its
+// scenario.
 func (m *Machine) run(name string, first bool) float64 {
 	luck, drawn := m.runs[name]
 	if drawn {
@@ -139,7 +142,7 @@ func (m *Machine) run(name string, first bool) float64 {
 	return luck
 }
 
-// Own returns the scenario with the luck of this machine's run in its costs and not in its noise.
+// Own returns the scenario with the luck of this machine's run in its costs instead of in its noise.
 func (m *Machine) Own() *Scenario {
 	own := *m.scenario
 	own.Noise.Run, own.Noise.Luck.Runs = 0, nil
@@ -162,7 +165,8 @@ func (n *Noise) stepped(now time.Duration) bool {
 	return n.StepFor == 0 || since < n.StepFor
 }
 
-// spend lets a disturbed call of the given seconds pass. luck is the logarithm of what the call's binding costs.
+// spend advances the virtual time by a disturbed call of the given seconds. luck is the logarithm of the factor of the
+// call's binding.
 func (m *Machine) spend(on kernels.Processor, seconds, luck float64) {
 	n := &m.noise
 	factor := luck
@@ -228,7 +232,7 @@ func (m *Machine) Case() kernels.Case {
 	return c
 }
 
-// Problem returns the problem of a size, in which implementations take their costs. Their outputs are always right.
+// Problem returns the problem of a size, on which calls take the costs of implementations. Outputs are always right.
 func (m *Machine) Problem(implementations []Implementation, size int) kernels.Problem {
 	return &problem{m, implementations, size, map[string]float64{}}
 }
@@ -238,7 +242,7 @@ type problem struct {
 	machine         *Machine
 	implementations []Implementation
 	size            int
-	lucks           map[string]float64 // of the visit, by implementation
+	lucks           map[string]float64 // of the visit, by implementations
 }
 
 var answer = []float32{1, 2, 3}
@@ -271,7 +275,7 @@ func (p *problem) Bind(name string) (kernels.Call, error) {
 	return kernels.Call{Run: run, Output: func() []float32 { return answer }}, nil
 }
 
-// luck returns what the luck of the visit costs a binding, as a logarithm. The second binding of an implementation is its
+// luck returns the luck that a binding has in this visit, as a logarithm. The second binding of an implementation is its
 // twin.
 func (p *problem) luck(name string, first bool) float64 {
 	m := p.machine
@@ -286,7 +290,7 @@ func (p *problem) luck(name string, first bool) float64 {
 	return luck
 }
 
-// onGPU is a call of the given seconds, with an account of the GPU. The GPU's part takes longer while its clock is
+// onGPU returns a call of the given seconds, with the GPU's times account. The GPU's part takes longer while its clock is
 // down.
 func (m *Machine) onGPU(seconds, luck float64, account gpu.Times) kernels.Call {
 	timed := func() (gpu.Times, error) {

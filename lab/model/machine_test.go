@@ -7,7 +7,7 @@ import (
 	"crossover/kernels"
 )
 
-// While the clock of the GPU is down, the processor is not slow, and the processor's calls do not raise that clock.
+// While the clock of the GPU is down, calls on the processor are not slow, and they do not raise that clock.
 func TestRampOfOneProcessor(t *testing.T) {
 	noise := Noise{Ramp: 1, RampHalf: time.Millisecond, RampIdle: 5 * time.Millisecond, RampOn: kernels.GPU}
 	m := NewMachine(noise, 1)

@@ -43,7 +43,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// call returns the mean seconds of calls of the first implementation, and the machine after them.
+// call returns the mean seconds of calls of the first implementation, and the machine.
 func call(t *testing.T, n Noise, size, calls int) (float64, *Machine) {
 	t.Helper()
 	s := Scenarios()[0]
@@ -67,7 +67,7 @@ func TestNoise(t *testing.T) {
 	cost := s.Implementations[0].Cost(4096)
 	for name, c := range map[string]struct {
 		noise       Noise
-		least, most float64 // mean of 20 000 calls over the undisturbed cost
+		least, most float64 // mean of 20 000 calls divided by the undisturbed cost
 	}{
 		"none":     {Noise{}, 0.9999, 1.0001},
 		"jitter":   {Noise{Jitter: 0.1}, 1.003, 1.007}, // the mean of a log-normal is exp(0.1²/2)
@@ -76,7 +76,7 @@ func TestNoise(t *testing.T) {
 		"throttle": {Noise{Throttle: 1, ThrottleEvery: time.Millisecond, ThrottleLength: time.Hour}, 1.9, 2.01},
 		"step":     {Noise{Step: 0.5}, 1.4999, 1.5001},
 		"no step":  {Noise{Step: 0.5, StepAt: time.Hour}, 0.9999, 1.0001},
-		"steps":    {Noise{Step: -0.5, StepFor: time.Millisecond, StepEvery: 4 * time.Millisecond}, 0.78, 0.82}, // for a quarter of the time two calls take the time of one,
+		"steps":    {Noise{Step: -0.5, StepFor: time.Millisecond, StepEvery: 4 * time.Millisecond}, 0.78, 0.82}, // in a quarter of the time, two calls take the time of one
 		"ramp":     {Noise{Ramp: 1, RampHalf: time.Hour, RampIdle: time.Second}, 1.9, 2.01},
 	} {
 		if mean, _ := call(t, c.noise, 4096, 20_000); mean/cost < c.least || mean/cost > c.most {
@@ -89,7 +89,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// Each run has a luck of its own, the same from the first call to the last.
+// Each run has a luck of its own. It is the same in all calls of the run.
 func TestLuckOfARun(t *testing.T) {
 	s := Scenarios()[0]
 	cost := s.Implementations[0].Cost(4096)

@@ -9,16 +9,16 @@ import (
 	"crossover/kernels"
 )
 
-// Cost is the seconds of one call at a size, undisturbed.
+// Cost returns the seconds of an undisturbed call at a size.
 type Cost func(size float64) float64
 
-// Implementation is one way to compute a scenario, and what it costs.
+// Implementation is one way to compute a scenario, with its cost.
 type Implementation struct {
 	Name      string
 	Processor kernels.Processor
 	Cost      Cost
-	// Account is the GPU's account of a call at a size, undisturbed. It is nil for processors and for GPUs that give
-	// none.
+	// Account returns the GPU's times of an undisturbed call at a size. It is nil for processors and for GPUs without such
+	// times.
 	Account func(size float64) gpu.Times
 }
 
@@ -51,13 +51,13 @@ func (s *Scenario) Best(size int) (name string, seconds float64) {
 	return name, seconds
 }
 
-// Slowdown returns the time of a choice over the time of the best one, undisturbed.
+// Slowdown returns the time of a choice divided by the time of the best one, both undisturbed.
 func (s *Scenario) Slowdown(size int, choice string) float64 {
 	_, best := s.Best(size)
 	return s.implementation(choice).Cost(float64(size)) / best
 }
 
-// Truth returns the sizes at which the fastest implementation changes, ascending: the first size of each new winner.
+// Truth returns the first size of each new fastest implementation, in ascending order.
 func (s *Scenario) Truth() []int {
 	var edges []int
 	const steps = 4000
@@ -85,15 +85,14 @@ func (s *Scenario) Truth() []int {
 	return edges
 }
 
-// slower returns the implementation with its cost times a factor.
+// slower returns the implementation with its cost multiplied by a factor.
 func (i Implementation) slower(factor float64) Implementation {
 	cost := i.Cost
 	i.Cost = func(n float64) float64 { return factor * cost(n) }
 	return i
 }
 
-// Moved returns the scenario on a machine on which one implementation is slower by a factor, for example after an
-// update of its library.
+// Moved returns the scenario with one implementation slower by a factor, for example because of an update of its library.
 func (s *Scenario) Moved(implementation string, factor float64) *Scenario {
 	moved := *s
 	moved.Implementations = nil
@@ -106,8 +105,7 @@ func (s *Scenario) Moved(implementation string, factor float64) *Scenario {
 	return &moved
 }
 
-// Between returns the scenario on a machine on which the log-ratio of two implementations differs from run to run by so
-// much, as a standard deviation.
+// Between returns the scenario with a given standard deviation, from run to run, of the log-ratio of two implementations.
 func (s *Scenario) Between(deviation float64) *Scenario {
 	other := *s
 	other.Noise.Run = deviation / math.Sqrt2 // a log-ratio has the luck of two
@@ -117,10 +115,10 @@ func (s *Scenario) Between(deviation float64) *Scenario {
 // Costs of the scenarios, in seconds. They are like those of real calls. But none is below some microseconds, so that a
 // sweep of thousands of calls takes milliseconds of real time.
 
-// linear is a fixed cost and a bandwidth.
+// linear is a fixed cost plus a cost per element.
 func linear(fixed, element float64) Cost { return func(n float64) float64 { return fixed + element*n } }
 
-// cached is a processor whose bandwidth falls when n elements no longer fit into its caches.
+// cached is the cost of a processor whose bandwidth falls when n elements no longer fit into its caches.
 func cached(fixed, element float64) Cost {
 	return func(n float64) float64 {
 		slow := 1 + 0.6/(1+math.Pow(3e4/n, 2)) + 1.2/(1+math.Pow(6e5/n, 2))
@@ -128,17 +126,17 @@ func cached(fixed, element float64) Cost {
 	}
 }
 
-// saturating is a GPU that needs many elements to fill its cores.
+// saturating is the cost of a GPU that needs many elements to fill its cores.
 func saturating(launch, element, full float64) Cost {
 	return func(n float64) float64 { return launch + element*n*(1+math.Pow(full/n, 0.7)) }
 }
 
-// transform is n·log n.
+// transform is a fixed cost plus a cost in n·log n.
 func transform(fixed, element float64) Cost {
 	return func(n float64) float64 { return fixed + element*n*math.Log2(n+1) }
 }
 
-// padded is a transform that rounds its length up to a power of two.
+// padded is the cost of a transform that rounds its length up to a power of two.
 func padded(fixed, element float64) Cost {
 	c := transform(fixed, element)
 	return func(n float64) float64 { return c(math.Exp2(math.Ceil(math.Log2(n)))) }
@@ -157,25 +155,25 @@ func onGPU(name string, c Cost) Implementation {
 	return Implementation{Name: name, Processor: kernels.GPU, Cost: c}
 }
 
-// The noises that scenarios run in.
+// The noises of the scenarios.
 var (
-	// quiet is a machine that does nothing else.
+	// quiet is a machine without other work.
 	quiet = Noise{Jitter: 0.01, Visit: 0.005, Run: 0.0106}
 	// shared is a machine with other work: wide jitter, spikes, luck of addresses.
 	shared = Noise{Jitter: 0.05, Visit: 0.02, Run: 0.0106, SpikeEvery: 15 * time.Millisecond, SpikeLength: 300 * time.Microsecond}
-	// drifting is a machine whose clock swings and that throttles now and then.
+	// drifting is a machine with a clock that swings and with some throttling.
 	drifting = Noise{
 		Jitter: 0.02, Visit: 0.01, Run: 0.0106, Drift: 0.08, DriftPeriod: 2 * time.Second,
 		Throttle: 0.4, ThrottleEvery: 6 * time.Second, ThrottleLength: 300 * time.Millisecond,
 	}
-	// ramping is a machine whose clock rises with load and whose calls come in two kinds.
+	// ramping is a machine whose clock rises with load and on which 15 % of the calls take longer.
 	ramping = Noise{
 		Jitter: 0.02, Visit: 0.01, Run: 0.0106, Ramp: 0.8, RampHalf: 2 * time.Millisecond, RampIdle: 5 * time.Millisecond,
 		Bimodal: 0.15, Second: 1.5,
 	}
 )
 
-// Scenarios returns the machines that the proofs run on.
+// Scenarios returns the scenarios of the proofs.
 func Scenarios() []Scenario {
 	return []Scenario{
 		{"launch", "a GPU with a launch, on a quiet machine", 64, 4 << 20,
@@ -195,12 +193,12 @@ func Scenarios() []Scenario {
 	}
 }
 
-// states is how far apart the two states of TwoStates are, as a logarithm.
+// states is the difference between the two states of TwoStates, as a logarithm.
 const states = 0.16
 
-// TwoStates returns scenarios whose machine is in one of two states by visit, as where a neighbour comes and goes. One of the
-// two implementations is 16 % slower in one of them, and its twin with it. True is what lies halfway between the states. Calls
-// are so long that a sweep has few visits, each of which may be in either state.
+// TwoStates returns scenarios on a machine that is in one of two states in each visit, as if a neighbour came and went. In
+// one state, one of the two implementations and its twin are 16 % slower. The true costs lie halfway between the states.
+// Calls are so long that a sweep has few visits, each of which may be in either state.
 func TwoStates() []Scenario {
 	noise := quiet
 	noise.Luck.Visits = []float64{-states / 2, states / 2}
@@ -213,7 +211,7 @@ func TwoStates() []Scenario {
 	}
 }
 
-// Same returns a scenario of two identical implementations under a noise of the others.
+// Same returns a scenario of two identical implementations for each noise of Scenarios.
 func Same() []Scenario {
 	cost := linear(5e-6, 0.8e-9)
 	var same []Scenario

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// parsed returns the files of a folder and of those in it, but for tests.
+// parsed returns the files of a folder and of its subfolders, without tests.
 func parsed(t *testing.T, dir string) []*ast.File {
 	t.Helper()
 	var files []*ast.File
@@ -40,7 +40,7 @@ func imports(file *ast.File, path string) bool {
 	})
 }
 
-// A proof that uses the constants of what it proves proves nothing.
+// A proof must not use the constants of what it tests.
 func TestTheProofKnowsNoConstantOfTheIntervals(t *testing.T) {
 	for _, dir := range []string{"../../thresholds", "../../harness", "../../timings", "../../sweeps"} {
 		for _, file := range parsed(t, dir) {
@@ -72,7 +72,7 @@ func TestTheProofKnowsNoConstantOfTheIntervals(t *testing.T) {
 	}
 }
 
-// numbers returns the names of the constants that are a number, not one of a list of names.
+// numbers returns the names of the constants whose value is a number.
 func numbers(files []*ast.File) map[string]bool {
 	found := map[string]bool{}
 	for _, file := range files {

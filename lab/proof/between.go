@@ -11,21 +11,22 @@ import (
 	"crossover/timings"
 )
 
-// BetweenRuns are the deviations of StudyBetween: what the log-ratio of two implementations differs by from one run to the
-// next, as a standard deviation. On real machines 0 to 9 % were measured. No interval knows which of them it is about.
+// BetweenRuns are the standard deviations of StudyBetween: those of the log-ratio of two implementations, from one run to
+// the next. On real machines 0 to 9 % were measured. An interval cannot know which of them is true.
 var BetweenRuns = []float64{0, 0.015, 0.03, 0.045, 0.06}
 
-// Histories are how many runs the intervals of StudyBetween rest on.
+// Histories are the numbers of runs from which StudyBetween makes intervals.
 var Histories = []int{1, 2, 3, 6}
 
-// Between is how often intervals predict the next run on machines that differ so much from run to run.
+// Between says how often intervals predict the next run's threshold, on machines with a given deviation from run to run.
 type Between struct {
-	Deviation float64 // NaN where the luck of real runs is replayed
-	Hold      []Share // intervals that hold the threshold which the next run finds, of each of Histories
+	Deviation float64 // NaN if the luck of real runs is replayed
+	Hold      []Share // intervals that hold the next run's threshold, for each of Histories
 }
 
-// StudyBetween calibrates hosts several times, and once more for the run that is predicted, at each of BetweenRuns. The
-// scenarios are the cases of a host. Where they have the luck of real runs, they are calibrated with that instead.
+// StudyBetween calibrates hosts several times, and once more for the run that is to be predicted, with each of BetweenRuns.
+// The scenarios are the cases of one host. If the scenarios have the luck of real runs, the study uses that luck instead of
+// BetweenRuns.
 func StudyBetween(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]Between, error) {
 	levels := BetweenRuns
 	if slices.ContainsFunc(scenarios, func(s model.Scenario) bool { return len(s.Noise.Lucks) > 0 }) {
@@ -58,11 +59,11 @@ func StudyBetween(ctx context.Context, scenarios []model.Scenario, runs int, see
 	return rows, nil
 }
 
-// predict counts the thresholds of a host's run that the intervals of each of Histories before it hold. The scenarios are the
-// cases of the host.
+// predict calibrates a host, with a case for each scenario, and counts the thresholds of its last run that are inside the
+// predicted intervals, for each of Histories.
 func predict(cases []*model.Scenario, seed uint64) []Share {
 	longest := slices.Max(Histories)
-	before := make([][]*timings.Set, len(cases)) // by case and run
+	before := make([][]*timings.Set, len(cases)) // by cases, then by runs
 	reported := make([][]calibration.Segment, len(cases))
 	for k, s := range cases {
 		for run := range longest {
@@ -79,7 +80,7 @@ func predict(cases []*model.Scenario, seed uint64) []Share {
 	return found
 }
 
-// predictions returns the thresholds of each case that so many runs together say.
+// predictions returns the thresholds of each case, fitted from the first history runs.
 func predictions(cases []*model.Scenario, before [][]*timings.Set, history int, seed uint64) [][]calibration.Segment {
 	of := map[string]string{}
 	sets := make([][]*timings.Set, len(cases))
@@ -104,7 +105,7 @@ func predictions(cases []*model.Scenario, before [][]*timings.Set, history int, 
 	return all
 }
 
-// hold counts the thresholds of a run that were predicted, and of those the ones inside their intervals.
+// hold counts the thresholds of a run that were predicted, and how many of them are inside the predicted intervals.
 func hold(s *model.Scenario, predicted, reported []calibration.Segment) Share {
 	var held Share
 	truth := s.Truth()
@@ -126,5 +127,5 @@ func thresholdsOf(segments []calibration.Segment) []calibration.Segment {
 	return segments[min(1, len(segments)):]
 }
 
-// plus returns the share of both together.
+// plus returns the share of both counts together.
 func (s Share) plus(other Share) Share { return Share{s.Count + other.Count, s.Of + other.Of} }

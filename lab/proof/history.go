@@ -10,20 +10,21 @@ import (
 	"crossover/timings"
 )
 
-// history is the measured samples of a host, run by run.
+// history holds the measured samples of a host, by runs.
 type history struct {
 	processors map[string]string // of each implementation
 	cases      []past
-	runs       []int // their numbers, ascending
+	runs       []int // numbers of the runs, ascending
 }
 
-// past is the samples of one case. All runs list the same implementations.
+// past holds the samples of one case. All runs list the same implementations.
 type past struct {
 	name string
-	runs map[int]*timings.Set // by number
+	runs map[int]*timings.Set // by numbers of runs
 }
 
-// loadHistory reads the newest run of a host with what it knows of the runs before. dir is the folder of a run or of a host.
+// loadHistory reads the newest run of a host, and the earlier runs that its entry has. dir is the folder of a run or of a
+// host.
 func loadHistory(dir string) (*history, error) {
 	run, err := harness.Load(dir)
 	if err != nil {
@@ -51,10 +52,10 @@ func loadHistory(dir string) (*history, error) {
 	return h, nil
 }
 
-// ErrOneRun says that a host has no two runs of any case, which could be held against each other.
+// ErrOneRun says that no case of a host has two runs, so that none can be compared with another.
 var ErrOneRun = errors.New("one run of each case (want two or more; go run ./cmd/calibrate adds one)")
 
-// loadSeveral reads a host that has several runs of a case.
+// loadSeveral reads a host with several runs of at least one case.
 func loadSeveral(dir string) (*history, error) {
 	h, err := loadHistory(dir)
 	if err == nil && !slices.ContainsFunc(h.cases, func(p past) bool { return len(p.runs) > 1 }) {
@@ -63,7 +64,7 @@ func loadSeveral(dir string) (*history, error) {
 	return h, err
 }
 
-// fit fits what some runs measured of each case, as the command calibrate does.
+// fit fits the given runs of each case, as the command calibrate does. Cases without samples keep the zero Result.
 func (h *history) fit(runs []int) []thresholds.Result {
 	sets := make([][]*timings.Set, len(h.cases))
 	for k, p := range h.cases {
@@ -79,7 +80,7 @@ func (h *history) fit(runs []int) []thresholds.Result {
 	return fits
 }
 
-// of returns the samples of some runs, as far as those measured the case.
+// of returns the samples of the given runs, without runs that did not measure the case.
 func (p *past) of(runs []int) []*timings.Set {
 	var sets []*timings.Set
 	for _, number := range runs {

@@ -13,51 +13,53 @@ import (
 	"crossover/timings"
 )
 
-// The aims of StudyLeftOut.
+// The aims of StudyLeftOut. A choice is cheap if it costs less than CheapBelow on another run, and CheapAim is the aimed
+// share of cheap pairs. A loss is costly if its lower bound is above CostlyAbove, and CostlyAim is the greatest share of
+// log-size with such a loss.
 const (
-	CheapBelow  = 0.01 // a choice that costs less on another run is cheap
-	CheapAim    = 0.95 // share of pairs of case and run that must be
-	CostlyAbove = 0.05 // a loss whose lower bound is above is costly
-	CostlyAim   = 0.01 // share of log-size that may be
+	CheapBelow  = 0.01
+	CheapAim    = 0.95
+	CostlyAbove = 0.05
+	CostlyAim   = 0.01
 )
 
-// HeldAim is the share of the next run's thresholds that intervals should hold.
+// HeldAim is the range in which the share of the next run's thresholds that intervals hold should be.
 var HeldAim = [2]float64{0.93, 0.97}
 
-// LeftOut is what runs of a host say of runs that no fit has seen.
+// LeftOut says how well runs of a host predict runs that were not fitted with them.
 type LeftOut struct {
 	Runs, Cases int
-	One         Predicted // each run says what every other one will find
-	Others      Predicted // all other runs together say it of each
-	Agree       Share     // pairs of runs of a case that have the same winners, each with its thresholds in the other's intervals
+	One         Predicted // each run predicts every other one
+	Others      Predicted // all other runs together predict each run
+	Agree       Share     // pairs of runs of a case with the same winners, and each threshold inside the other's interval
 }
 
-// Predicted is how well some runs predict the thresholds and the times of another one.
+// Predicted says how well some runs predict the thresholds and the times of another one.
 type Predicted struct {
-	Held    Share   // thresholds of the other run, of those between two implementations that the runs have one between, too
-	New     int     // thresholds of the other run between implementations that the runs have none between
+	Held    Share   // thresholds of the other run inside the interval, of those for whose two implementations the runs have one, too
+	New     int     // thresholds of the other run for whose two implementations the runs have none
 	Score   float64 // mean interval score of Held
 	Ours    Choices
-	Obvious Choices // the winner at each measured size
+	Obvious Choices // choices of the winner at each measured size
 }
 
-// Choices is what choices cost on a run that did not make them.
+// Choices says what choices cost on runs that did not make them.
 type Choices struct {
 	Pairs      []Pair
 	Costly     float64 // share of log-size on which the lower bound of the loss is above CostlyAbove
-	Thresholds float64 // mean number of a case
+	Thresholds float64 // mean number in a case
 
 	costly, span, thresholds float64
 }
 
-// Pair is a case and a run.
+// Pair is a case and a run, with the cost of choices there.
 type Pair struct {
 	Case string
 	Run  int
-	Cost float64 // mean over log-size, minus 1
+	Cost float64 // mean slowdown over log-size, minus 1
 }
 
-// Cheap returns how many of the pairs cost less than CheapBelow.
+// Cheap returns the share of pairs that cost less than CheapBelow.
 func (c *Choices) Cheap() Share {
 	s := Share{Of: len(c.Pairs)}
 	for _, p := range c.Pairs {
@@ -68,7 +70,7 @@ func (c *Choices) Cheap() Share {
 	return s
 }
 
-// Mean returns the geometric mean of what the pairs cost.
+// Mean returns the geometric mean of the pairs' slowdowns, minus 1.
 func (c *Choices) Mean() float64 {
 	sum := 0.0
 	for _, p := range c.Pairs {
@@ -77,13 +79,13 @@ func (c *Choices) Mean() float64 {
 	return math.Expm1(sum)
 }
 
-// Worst returns the pairs by descending cost.
+// Worst returns the pairs in descending order of cost.
 func (c *Choices) Worst() []Pair {
 	return slices.SortedFunc(slices.Values(c.Pairs), func(a, b Pair) int { return cmp.Compare(b.Cost, a.Cost) })
 }
 
-// StudyLeftOut leaves each run of a host out in turn. dir is the folder of a run or of a host. Its error wraps ErrOneRun where
-// there is nothing to leave out.
+// StudyLeftOut leaves out each run of a host in turn and predicts it from the others. dir is the folder of a run or of a
+// host. The error wraps ErrOneRun if no case has two runs.
 func StudyLeftOut(ctx context.Context, dir string) (*LeftOut, error) {
 	h, err := loadSeveral(dir)
 	if err != nil {
@@ -131,7 +133,8 @@ func (h *history) leaveOut(ctx context.Context) (*LeftOut, error) {
 	return out, nil
 }
 
-// add takes up what a fit of some runs of a case says of another run, and what that one says by itself.
+// add compares a fit of some runs of a case with another run: its thresholds by itself, and its times. from are the fitted
+// runs.
 func (out *Predicted) add(p *past, from []*timings.Set, fit *thresholds.Result, run int, itself *thresholds.Result) {
 	if len(fit.Segments) == 0 || len(itself.Segments) == 0 {
 		return
@@ -165,8 +168,8 @@ func (out *Predicted) finish() {
 	}
 }
 
-// sameSides returns the segment whose lower edge is between two implementations and nearest to a size, nil where there is
-// none.
+// sameSides returns the segment whose threshold is between two given implementations and nearest to a size, or nil if there
+// is none.
 func sameSides(segments []thresholds.Segment, below, above, size int) *thresholds.Segment {
 	var best *thresholds.Segment
 	least := math.Inf(1)
@@ -179,7 +182,7 @@ func sameSides(segments []thresholds.Segment, below, above, size int) *threshold
 	return best
 }
 
-// agree reports whether two fits have the same winners, and each its thresholds inside the intervals of the other.
+// agree reports whether two fits have the same winners in the same order, and each threshold inside the other's interval.
 func agree(a, b []thresholds.Segment) bool {
 	return slices.EqualFunc(a, b, func(a, b thresholds.Segment) bool {
 		return a.Implementation == b.Implementation &&
@@ -187,19 +190,19 @@ func agree(a, b []thresholds.Segment) bool {
 	})
 }
 
-// level is how often an interval may miss.
+// level is the share of thresholds that intervals may miss.
 const level = 0.05
 
-// intervalScore returns the interval score of a threshold, in log-size: the interval's width, and 2/level times by how much
-// the threshold is outside. Less is better. Source: Gneiting and Raftery, Strictly proper scoring rules, prediction, and
-// estimation, 2007, equation 43.
+// intervalScore returns the interval score of a threshold, in log-size: the interval's width, plus 2/level times the
+// distance of the threshold from the interval. Less is better. Source: Gneiting and Raftery, Strictly proper scoring rules,
+// prediction, and estimation, 2007, equation 43.
 func intervalScore(low, high, threshold int) float64 {
 	l, h, x := math.Log(float64(low)), math.Log(float64(high)), math.Log(float64(threshold))
 	return h - l + 2/level*(max(l-x, 0)+max(x-h, 0))
 }
 
-// add takes up what a choice costs on a run, at the sizes from low to high: nobody promises anything beyond the measured
-// range.
+// add adds the cost of a choice on a run, at the measured sizes from low to high. Beyond that range a choice promises
+// nothing.
 func (c *Choices) add(p *past, run int, choice rules.Choice, low, high int) {
 	set := p.runs[run]
 	sizes := set.Sizes()
@@ -225,9 +228,9 @@ func (c *Choices) add(p *past, run int, choice rules.Choice, low, high int) {
 	}
 }
 
-// crossed returns, ascending, how far a choice is behind the best implementation in each block of a size, as a log-ratio.
-// The best one is picked on every other block and timed in those between, and then the other way round, so that picking the
-// least of noisy times does not flatter it.
+// crossed returns, in ascending order, the log-ratio of a choice's time to that of the best implementation, for each block
+// of a size. The best implementation is found in every other block and its times are taken from the blocks between, and then
+// the other way round. Otherwise it would look faster than it is, because it has the least of several noisy times.
 func crossed(blocks []timings.Block, implementations, chosen int) []float64 {
 	var halves [2][]timings.Block
 	for n, b := range blocks {
@@ -249,7 +252,7 @@ func crossed(blocks []timings.Block, implementations, chosen int) []float64 {
 	return diffs
 }
 
-// logRatios returns the logarithm of the time of one implementation over that of another, by block.
+// logRatios returns the log-ratio of one implementation's time to another's, for each block that has both.
 func logRatios(blocks []timings.Block, i, j int) []float64 {
 	var ratios []float64
 	for n := range blocks {
@@ -267,8 +270,8 @@ func middle(ascending []float64) float64 {
 	return (ascending[(n-1)/2] + ascending[n/2]) / 2
 }
 
-// orderAtMost returns which of so many ascending values is the lower end of a one-sided interval of their median, −1 where
-// there are too few for one. The median is below the k-th value, counted from 0, if at most k values are below the median.
+// orderAtMost returns which of n ascending values is the lower end of a one-sided interval of their median, or −1 if n is
+// too small. The median is below the k-th value, counted from 0, if at most k values are below the median.
 func orderAtMost(n int) int {
 	below := distuv.Binomial{N: float64(n), P: 0.5}
 	k := -1

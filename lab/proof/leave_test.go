@@ -12,7 +12,7 @@ import (
 	"crossover/timings"
 )
 
-// hostOf is a host of one case with a run of each of these machines.
+// hostOf returns a host of one case with a run on each of the machines.
 func hostOf(machines ...*model.Scenario) *history {
 	h := &history{processors: map[string]string{"cpu": "CPU", "gpu": "GPU"}, cases: []past{{"case", map[int]*timings.Set{}}}}
 	for run, s := range machines {
@@ -22,7 +22,7 @@ func hostOf(machines ...*model.Scenario) *history {
 	return h
 }
 
-// Runs of one machine foretell each other. One run of another machine is foretold by none, and foretells none.
+// Runs of one machine predict each other. A run of another machine is predicted by none of them, and predicts none.
 func TestRunsAreLeftOut(t *testing.T) {
 	s := scenarios(t, "launch")[0].Between(0)
 	other := s.Moved("gpu", 1.5)
@@ -49,7 +49,7 @@ func TestRunsAreLeftOut(t *testing.T) {
 	}
 }
 
-// saved measures a run of each seed and saves them as runs of one host do. It returns the folder.
+// saved measures one run for each seed, saves them as runs of one host, and returns the folder.
 func saved(t *testing.T, s *model.Scenario, seeds ...uint64) string {
 	t.Helper()
 	var all *harness.Run
@@ -110,7 +110,7 @@ func TestSameSides(t *testing.T) {
 	}
 }
 
-// The interval of a median needs five blocks, and its lower end is below it in 95 % of cases.
+// The interval of a median needs five blocks. Its lower end is below the median in 95 % of cases.
 func TestOrderAtMost(t *testing.T) {
 	for n, want := range map[int]int{0: -1, 4: -1, 5: 0, 7: 0, 8: 1, 20: 5} {
 		if got := orderAtMost(n); got != want {
@@ -119,8 +119,8 @@ func TestOrderAtMost(t *testing.T) {
 	}
 }
 
-// A choice is timed against what other blocks pick. Of two implementations that change places from block to block neither is
-// behind the other.
+// A choice is compared with the best implementation of other blocks. If two implementations change places from block to
+// block, neither is slower than the other.
 func TestCrossed(t *testing.T) {
 	block := func(seconds ...float64) timings.Block { return timings.Block{Seconds: seconds} }
 	slow := []timings.Block{block(2, 1), block(2, 1), block(2, 1), block(2, 1), block(2, math.NaN())}

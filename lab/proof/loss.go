@@ -9,13 +9,13 @@ import (
 	"crossover/lab/model"
 )
 
-// Losses are what choices cost in StudyLoss.
+// Losses are the losses of choices in StudyLoss.
 var Losses = []float64{0, 0.03, 0.1}
 
-// AimBias is by how much the mean that verify reports may be off the true loss.
+// AimBias is the aimed greatest difference between the true loss and the mean that verify reports.
 const AimBias = 0.002
 
-// Loss is what verify says of choices whose loss is known.
+// Loss says what verify reports of choices with a known loss.
 type Loss struct {
 	Scenario string
 	True     float64
@@ -24,8 +24,9 @@ type Loss struct {
 	Below    Share   // upper bounds that hold the true loss
 }
 
-// StudyLoss calibrates machines on which the first of two implementations is the fastest one at every size, and verifies after it
-// has become slower than the other one by each of Losses. The machines have no luck of runs, which would change the loss.
+// StudyLoss calibrates machines on which the first of two implementations is the fastest at every size. Then it verifies,
+// after the first has become slower than the second by each of Losses. The machines have no luck of runs, because that would
+// change the loss.
 func StudyLoss(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]Loss, error) {
 	var rows []Loss
 	for k := range scenarios {

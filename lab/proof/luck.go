@@ -10,11 +10,11 @@ import (
 	"crossover/timings"
 )
 
-// MeasuredLuck returns the luck that visits and runs of a real host had, case by case: how far log-ratios were off their mean.
-// dir is the folder of a run or of a host. Its error wraps ErrOneRun where nothing shows what runs differ by.
+// MeasuredLuck returns the luck of visits and runs of a real host, for each case with several runs: the differences of
+// log-ratios from their mean. dir is the folder of a run or of a host. The error wraps ErrOneRun if no case has two runs.
 //
-// The deviations are what was measured and no formula. Nothing of package thresholds takes part. A deviation holds the noise of
-// its own median, too, so that a replay is rather less quiet than the host was.
+// The values are measured, and follow no formula. Nothing of package thresholds takes part. Each value also has the noise of
+// its own median, so a replay is a little noisier than the host was.
 func MeasuredLuck(dir string) ([]model.Luck, error) {
 	h, err := loadSeveral(dir)
 	if err != nil {
@@ -23,8 +23,9 @@ func MeasuredLuck(dir string) ([]model.Luck, error) {
 	return h.lucks(), nil
 }
 
-// leastSeen is how many deviations of visits a case must have of its own. With fewer it gets those of all cases, and where those
-// have fewer, too, those of the twins: two bindings of one implementation differ as those of two do.
+// leastSeen is the least number of a case's own values of visits. A case with fewer gets those of all cases. If all cases
+// have fewer, they get those of the twins, because two bindings of one implementation differ like those of two
+// implementations.
 const leastSeen = 4
 
 // lucks returns the luck of each case with several runs.
@@ -57,13 +58,13 @@ func (h *history) lucks() []model.Luck {
 	return all
 }
 
-// competing is a log-ratio. Two implementations that are further apart at a size do not compete there.
+// competing is a log-ratio. Two implementations compete at a size if their log-ratio there is at most competing.
 const competing = 0.4
 
-// leastOfVisit is how many blocks a visit must have.
+// leastOfVisit is the least number of blocks of a visit that counts.
 const leastOfVisit = 3
 
-// byVisit returns the blocks of one size visit by visit, of visits that have enough.
+// byVisit returns the blocks of one size by visits, for visits with at least leastOfVisit blocks.
 func byVisit(set *timings.Set, size int) [][]timings.Block {
 	var visits [][]timings.Block
 	number := map[int]int{}
@@ -78,8 +79,8 @@ func byVisit(set *timings.Set, size int) [][]timings.Block {
 	return slices.DeleteFunc(visits, func(v []timings.Block) bool { return len(v) < leastOfVisit })
 }
 
-// offVisits returns how far visits are off the mean of the visits to their size, in the log-ratio of the two implementations
-// that are fastest there, as far as they compete.
+// offVisits returns how far visits are from the mean of the visits to their size, in the log-ratio of the two fastest
+// implementations there, if those compete.
 func offVisits(set *timings.Set) []float64 {
 	var offs []float64
 	for _, size := range set.Sizes() {
@@ -120,7 +121,7 @@ func offTwins(set *timings.Set) []float64 {
 	return offs
 }
 
-// fastestTwo returns the two implementations of the least times at a size, −1 where there are not so many.
+// fastestTwo returns the two fastest implementations at a size. An index is −1 if there are fewer.
 func fastestTwo(set *timings.Set, size int) (first, second int) {
 	first, second = -1, -1
 	var least, next float64
@@ -143,8 +144,8 @@ func fastestTwo(set *timings.Set, size int) (first, second int) {
 	return first, second
 }
 
-// offRuns returns how far runs are off the mean of the runs of the case, in the log-ratio of each two implementations that are
-// the fastest ones somewhere, averaged over the sizes at which they compete.
+// offRuns returns how far runs are from the mean of the case's runs, in the log-ratios of all pairs of implementations that
+// are the fastest somewhere. A log-ratio is the mean over the sizes at which the pair competes.
 func (p *past) offRuns() []float64 {
 	var numbers []int
 	for number := range p.runs {
@@ -171,7 +172,7 @@ func (p *past) offRuns() []float64 {
 	return offs
 }
 
-// offRunsOf is offRuns of two implementations.
+// offRunsOf is offRuns for one pair of implementations.
 func (p *past) offRunsOf(numbers, sizes []int, i, j int) []float64 {
 	var sums []float64
 	var curves []curve
@@ -187,7 +188,7 @@ func (p *past) offRunsOf(numbers, sizes []int, i, j int) []float64 {
 		for k := range curves {
 			values[k] = curves[k].at(size)
 		}
-		if mean := stat.Mean(values, nil); math.Abs(mean) <= competing { // not so where a run does not reach the size
+		if mean := stat.Mean(values, nil); math.Abs(mean) <= competing { // false for NaN, where a run does not reach the size
 			for k := range values {
 				sums[k] += values[k]
 			}
@@ -219,11 +220,11 @@ func curveOf(set *timings.Set, i, j int) curve {
 	return c
 }
 
-// widest is the greatest factor between two sizes that a curve is interpolated between. Over a wider gap its bend would pass
-// for what runs differ by.
+// widest is the greatest ratio of two sizes between which a curve is interpolated. In a wider gap, the bend of the curve
+// would look like a difference between runs.
 const widest = 2
 
-// at interpolates the curve in log-size. It is NaN beyond its ends and in wide gaps.
+// at interpolates the curve in log-size. It returns NaN beyond the ends and in wide gaps.
 func (c *curve) at(size int) float64 {
 	k, exact := slices.BinarySearch(c.sizes, size)
 	switch {
@@ -240,7 +241,7 @@ func (c *curve) at(size int) float64 {
 	return (1-share)*c.ratios[k-1] + share*c.ratios[k]
 }
 
-// offMean returns how far values are off their mean, as far as they would be off that of very many.
+// offMean returns how far values are from their mean, scaled to the distances from the mean of very many values.
 func offMean(values []float64) []float64 {
 	n := float64(len(values))
 	if n < 2 {

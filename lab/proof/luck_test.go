@@ -10,8 +10,8 @@ import (
 	"crossover/timings"
 )
 
-// visited makes a set of two implementations. Each visit has three blocks, in which b takes exp(luck) and b's twin exp(twin)
-// times as long as a.
+// visited returns a set of two implementations. Each visit has three blocks, in which b takes exp(luck) times as long as a,
+// and b's twin exp(twin) times as long as b.
 func visited(visits ...[3]float64) *timings.Set { // size, luck, twin
 	set := &timings.Set{Case: "case", Implementations: []string{"a", "b"}}
 	for n, v := range visits {
@@ -34,15 +34,15 @@ func same(t *testing.T, what string, got []float64, want ...float64) {
 
 func TestLuckOfVisits(t *testing.T) {
 	set := visited([3]float64{10, 0.1, 0.01}, [3]float64{10, 0.2, 0.02}, [3]float64{20, 0.3, 0.03}, [3]float64{30, 2, 0}, [3]float64{30, 3, 0})
-	// Two values are ±0.05 off their mean, and √2 times as far off that of very many. At 30 the two do not compete, and at 20
-	// there is one visit.
+	// Two values are ±0.05 from their mean, and √2 times as far from the mean of very many. At 30 the two do not compete,
+	// and at 20 there is only one visit.
 	same(t, "visits", offVisits(set), -0.05*math.Sqrt2, 0.05*math.Sqrt2)
 	same(t, "twins", offTwins(set), 0, 0, 0.01, 0.02, 0.03)
 	set.Blocks = set.Blocks[1:] // a visit of two blocks
 	same(t, "visits of too few blocks", offVisits(set))
 }
 
-// Runs are compared at all sizes, at those of the others by interpolation, and where two compete.
+// Runs are compared at all sizes, by interpolation at the sizes of the others, if the two implementations compete there.
 func TestLuckOfRuns(t *testing.T) {
 	at := func(off float64, sizes ...float64) *timings.Set {
 		var visits [][3]float64
@@ -61,7 +61,7 @@ func TestLuckOfRuns(t *testing.T) {
 	same(t, "a gap, in which 100 lies", p.offRuns(), -0.05*math.Sqrt2, 0.05*math.Sqrt2)
 }
 
-// What cases lack they get from the others, and those of a single run have no luck to replay.
+// Cases with few values get those of the others. Cases with a single run have no luck to replay.
 func TestLuckOfAHost(t *testing.T) {
 	many := visited([3]float64{10, 0.1, 0.01}, [3]float64{10, 0.2, 0.01}, [3]float64{20, -0.1, 0.01}, [3]float64{20, -0.2, 0.01})
 	few := visited([3]float64{10, 0.1, 0.02}, [3]float64{20, -0.1, 0.02})
@@ -78,7 +78,7 @@ func TestLuckOfAHost(t *testing.T) {
 	}
 }
 
-// The luck of a real host, saved and read, is that which its machine had.
+// The luck that is measured on saved runs is the luck that their machine had.
 func TestReplayedLuckIsMeasured(t *testing.T) {
 	s := scenarios(t, "launch")[0]
 	s.Noise.Luck.Runs, s.Noise.Run = []float64{-0.1, 0.1}, 0

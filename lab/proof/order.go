@@ -9,10 +9,10 @@ import (
 	"crossover/kernels"
 )
 
-// noInput is what modelled implementations compute on.
+// noInput is the input of modelled implementations, which need none.
 var noInput kernels.Input
 
-// quantile returns the p-quantile of values, NaN where there are none.
+// quantile returns the p-quantile of values, or NaN if there are none.
 func quantile(values []float64, p float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()

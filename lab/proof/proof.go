@@ -1,11 +1,11 @@
-// Package proof runs the real calibration and the real verification on modelled machines, many times. It counts how
-// often an interval holds the true threshold, how often a crossover or a drift is claimed that is not there, what
+// Package proof runs the real calibration and the real verification on modelled machines, many times. It counts how often an
+// interval holds the true threshold and how often a crossover or a drift is reported that does not exist. It also says what
 // choices cost at sizes that were not measured, and how many blocks that took.
 //
-// The package measures nothing on this machine and does not join the stages itself. Package harness calibrates and
-// verifies, as it does for the commands, and a dispatcher chooses by the entry that would be in the file. A study is a
-// function of runs and a seed. The same seed gives the same table. When its context is cancelled, a study ends with the
-// runs that are under way and returns the context's error.
+// The package measures nothing on this machine and does not join the stages itself. Package harness calibrates and verifies,
+// as it does for the commands. A dispatcher then chooses by the entry that would be in the file. A study is a function of
+// the number of runs and a seed. The same seed gives the same table. When its context is cancelled, a study waits for the
+// runs under way and returns the context's error.
 package proof
 
 import (
@@ -26,21 +26,21 @@ import (
 	"crossover/timings"
 )
 
-// Budget is the share of one case in a calibration of the catalogue's seventeen cases in two minutes. VerifyBudget is
-// that share in a verification of three minutes.
+// Budget is the share of one of the catalogue's eighteen cases, rounded, in a calibration that gives them two minutes.
+// VerifyBudget is that share of a verification of three minutes.
 const (
 	Budget       = 7 * time.Second
 	VerifyBudget = 10 * time.Second
 )
 
-// calibrated is a modelled machine and the run that calibrated it.
+// calibrated is a modelled machine with the run that calibrated it.
 type calibrated struct {
 	machine *model.Machine
 	run     *harness.Run
-	choice  *dispatch.Case // by the entry of the run
+	choice  *dispatch.Case // made from the entry of the run
 }
 
-// calibrate runs one calibration of a scenario. resamples is the size of the final bootstrap, 1 for a study that does
+// calibrate runs one calibration of a scenario. resamples is the size of the final bootstrap. It is 1 for studies that do
 // not use intervals.
 func calibrate(s *model.Scenario, seed uint64, budget time.Duration, resamples int) *calibrated {
 	machine := model.New(s, seed)
@@ -50,7 +50,7 @@ func calibrate(s *model.Scenario, seed uint64, budget time.Duration, resamples i
 	return fitted(machine, run)
 }
 
-// fitted fits a run.
+// fitted fits a run and makes its dispatcher's case.
 func fitted(machine *model.Machine, run *harness.Run) *calibrated {
 	must(run.Fit(context.Background()))
 	c := &calibrated{machine: machine, run: run}
@@ -63,13 +63,13 @@ func fitted(machine *model.Machine, run *harness.Run) *calibrated {
 	return c
 }
 
-// found is the entry's only case.
+// found returns the only case of the entry.
 func (c *calibrated) found() *calibration.Case { return &c.run.Entry.Cases[0] }
 
-// timings are those of the only case.
+// timings returns the timings of the only case.
 func (c *calibrated) timings() *timings.Set { return c.run.Timings[c.found().Name] }
 
-// modelled is the host of a modelled machine, as far as a dispatcher asks for it.
+// modelled returns the host of a modelled machine, with the facts that a dispatcher needs.
 func modelled() calibration.Host {
 	facts := calibration.Facts{Chip: "Modelled machine", Family: "modelled", Architecture: "modelled", Cores: 1, GPU: "Modelled GPU"}
 	return calibration.Host{
@@ -78,10 +78,11 @@ func modelled() calibration.Host {
 	}
 }
 
-// on is a modelled machine in the form that the harness takes.
+// on returns a modelled machine in the form that the harness takes.
 func on(m *model.Machine) harness.Machine { return harness.Machine{Clock: m, Sentinel: m.Sentinel} }
 
-// dispatcher returns the dispatcher of a program that loads the entry. A calibration file must accept the entry.
+// dispatcher returns the dispatcher of a program that loads the entry. It panics if a calibration file would not accept the
+// entry.
 func dispatcher(entry *calibration.Host) *dispatch.Dispatcher {
 	file := &calibration.File{SchemaVersion: calibration.SchemaVersion}
 	must(file.Merge(*entry))
@@ -90,14 +91,14 @@ func dispatcher(entry *calibration.Host) *dispatch.Dispatcher {
 	return d
 }
 
-// must panics at an error. On a modelled machine nothing is cancelled, saved or lost, so any error is a defect of ours.
+// must panics if err is not nil. On a modelled machine nothing is cancelled, saved or lost, so any error is our mistake.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// each calls f for 0 … runs−1 on all processors. When ctx is cancelled it waits for the calls under way and returns ctx's
+// each calls f for 0 … runs−1 on all processors. When ctx is cancelled, each waits for the calls under way and returns ctx's
 // error.
 func each(ctx context.Context, runs int, f func(run int)) error {
 	var wait sync.WaitGroup
@@ -120,15 +121,15 @@ func each(ctx context.Context, runs int, f func(run int)) error {
 	return ctx.Err()
 }
 
-// seedOf gives each run of a study a seed of its own.
+// seedOf returns a seed of its own for each run of a study.
 func seedOf(seed uint64, run int) uint64 { return seed*1_000_003 + uint64(run) }
 
-// Share is how often something happened.
+// Share says how often something happened.
 type Share struct {
 	Count, Of int
 }
 
-// Value returns the share, 0 where there was nothing to count.
+// Value returns the share, or 0 if nothing was counted.
 func (s Share) Value() float64 {
 	if s.Of == 0 {
 		return 0
@@ -136,7 +137,7 @@ func (s Share) Value() float64 {
 	return float64(s.Count) / float64(s.Of)
 }
 
-// Error returns the standard error of the share.
+// Error returns the standard error of the share, or 0 if nothing was counted.
 func (s Share) Error() float64 {
 	if s.Of == 0 {
 		return 0
@@ -145,16 +146,16 @@ func (s Share) Error() float64 {
 	return math.Sqrt(p * (1 - p) / float64(s.Of))
 }
 
-// Coverage is how often the intervals of a scenario's thresholds were right.
+// Coverage says how often the intervals of a scenario's thresholds were right.
 type Coverage struct {
 	Scenario string
-	Holds    Share   // intervals that hold the true crossover, over all crossovers of all runs
+	Holds    Share   // intervals that hold the true crossover, of all reported for one
 	Missed   Share   // true crossovers for which no threshold was reported
 	Width    float64 // median of high/low − 1
-	Blocks   int     // median
+	Blocks   int     // median over the runs
 }
 
-// StudyCoverage calibrates each scenario many times.
+// StudyCoverage calibrates each scenario as often as runs says.
 func StudyCoverage(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]Coverage, error) {
 	var rows []Coverage
 	for k := range scenarios {
@@ -191,8 +192,8 @@ func StudyCoverage(ctx context.Context, scenarios []model.Scenario, runs int, se
 	return rows, nil
 }
 
-// nearest returns the reported threshold for the n-th true one: the closest in log-size that has the same new winner.
-// It returns nil if there is none.
+// nearest returns the reported threshold that is closest to edge in log-size, of those with the same new winner as the n-th
+// true threshold. It returns nil if there is none.
 func nearest(reported []calibration.Segment, edge int, s *model.Scenario, truth []int, n int) *calibration.Segment {
 	winner, _ := s.Best(truth[n])
 	var best *calibration.Segment
@@ -209,18 +210,18 @@ func nearest(reported []calibration.Segment, edge int, s *model.Scenario, truth 
 	return best
 }
 
-// AimExtra is the share of runs that may have thresholds too many.
+// AimExtra is the greatest share of runs with too many thresholds that we aim at.
 const AimExtra = 0.02
 
-// Extra is how often a run has more thresholds than there are.
+// Extra says how often a run has more thresholds than are true.
 type Extra struct {
 	Scenario string
 	TooMany  Share
-	Most     int // thresholds of a run
+	Most     int // greatest number of thresholds of a run
 	True     int
 }
 
-// StudyExtra calibrates each scenario many times and counts thresholds. Two identical implementations have none.
+// StudyExtra calibrates each scenario as often as runs says and counts thresholds. Two identical implementations have none.
 func StudyExtra(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]Extra, error) {
 	var rows []Extra
 	for k := range scenarios {
@@ -236,7 +237,7 @@ func StudyExtra(ctx context.Context, scenarios []model.Scenario, runs int, seed 
 	return rows, nil
 }
 
-// extraOf counts the runs of a scenario that have more thresholds than there are.
+// extraOf counts the runs of a scenario that have more thresholds than are true.
 func extraOf(s *model.Scenario, counts []int) Extra {
 	row := Extra{Scenario: s.Name, Most: slices.Max(counts), True: len(s.Truth())}
 	for _, n := range counts {
@@ -248,18 +249,18 @@ func extraOf(s *model.Scenario, counts []int) Extra {
 	return row
 }
 
-// Drift is how often verification was right about a scenario.
+// Drift says how often verification was right about a scenario.
 type Drift struct {
 	Scenario  string
 	Unchanged Share   // verifications of an unchanged machine that say DRIFTED
 	Shifted   Share   // verifications that say DRIFTED after a crossover has moved by a factor of two
 	Disturbed Share   // verifications after the same move that say AMBIGUOUS, because the machine was disturbed
-	Factor    float64 // by which one implementation became slower in that move
+	Factor    float64 // factor by which one implementation became slower in that move
 	Cost      float64 // greatest slowdown of the old choice on the changed machine, minus 1
 }
 
-// StudyDrift calibrates, then verifies twice: with the luck of another run, and on the calibrated machine after its
-// first crossover has moved twofold. Scenarios whose crossover cannot move that far are left out.
+// StudyDrift calibrates and then verifies twice: with the luck of another run, and on the calibrated machine after its first
+// crossover has moved by a factor of two. It leaves out scenarios whose crossover cannot move that far.
 func StudyDrift(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]Drift, error) {
 	var rows []Drift
 	for k := range scenarios {
@@ -284,8 +285,8 @@ func StudyDrift(ctx context.Context, scenarios []model.Scenario, runs int, seed 
 	return rows, nil
 }
 
-// shifted returns the scenario with its first crossover moved by a factor of two. For that it makes the implementation
-// that wins above the crossover slower. It returns that implementation and the factor. The scenario is nil if no factor
+// shifted returns the scenario with its first crossover moved up by a factor of two. For that it makes the implementation
+// that wins above the crossover slower, and returns that implementation and the factor. The scenario is nil if no factor
 // moves the crossover that far.
 func shifted(s *model.Scenario) (moved *model.Scenario, winner string, factor float64) {
 	truth := s.Truth()
@@ -305,7 +306,7 @@ func shifted(s *model.Scenario) (moved *model.Scenario, winner string, factor fl
 	return nil, "", 0
 }
 
-// cost returns what the old best choices cost on the changed machine: their greatest slowdown, minus 1.
+// cost returns the greatest slowdown of the old best choices on the changed machine, minus 1.
 func cost(s, moved *model.Scenario) float64 {
 	worst := 1.0
 	for _, size := range logSizes(s.Low, s.High, 400) {

@@ -10,8 +10,8 @@ import (
 	"crossover/thresholds"
 )
 
-// These tests are a short version of the tables: a few runs of a few scenarios, with the same seed each time. The
-// command prove has the long one.
+// These tests are a short form of the tables, with few runs of few scenarios and always the same seed. The command prove has
+// the long form.
 
 func scenarios(t *testing.T, names ...string) []model.Scenario {
 	t.Helper()
@@ -29,7 +29,7 @@ func scenarios(t *testing.T, names ...string) []model.Scenario {
 	return found
 }
 
-// rows are those of a study that nothing interrupts.
+// rows returns the rows of a study, and fails the test at an error.
 func rows[T any](rows []T, err error) func(t *testing.T) []T {
 	return func(t *testing.T) []T {
 		t.Helper()
@@ -54,7 +54,7 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 	}
 }
 
-// The count is of intervals that hold the truth, not of wide ones. So it must fall if the truth is somewhere else.
+// Coverage counts intervals that hold the truth. So it must fall if the truth is somewhere else.
 func TestCoverageSeesAWrongTruth(t *testing.T) {
 	s := scenarios(t, "launch")[0]
 	c := calibrate(&s, 1, Budget, 200)
@@ -66,7 +66,7 @@ func TestCoverageSeesAWrongTruth(t *testing.T) {
 	}
 }
 
-// Neither two identical implementations nor a machine in one of two states make thresholds that are not there.
+// Neither two identical implementations nor a machine with two states gives thresholds that do not exist.
 func TestNoThresholdsTooMany(t *testing.T) {
 	same := rows(StudyExtra(t.Context(), model.Same(), 15, 1))(t)
 	states := rows(StudyExtra(t.Context(), model.TwoStates(), 50, 1))(t)
@@ -78,13 +78,13 @@ func TestNoThresholdsTooMany(t *testing.T) {
 }
 
 func TestThresholdsTooManyAreCounted(t *testing.T) {
-	s := scenarios(t, "there and back")[0] // which has two
+	s := scenarios(t, "there and back")[0] // this scenario has two thresholds
 	if r := extraOf(&s, []int{0, 2, 3, 5}); r.TooMany != (Share{2, 4}) || r.True != 2 || r.Most != 5 {
 		t.Errorf("%+v", r)
 	}
 }
 
-// A clock that swings, throttles or rises with load hides no drift.
+// Drift is found on machines whose clock swings, throttles or rises with load.
 func TestDriftIsFoundAndNotInvented(t *testing.T) {
 	for _, r := range rows(StudyDrift(t.Context(), scenarios(t, "launch, shared", "caches", "padded", "three"), 8, 1))(t) {
 		if r.Unchanged.Count > 0 {
@@ -97,7 +97,7 @@ func TestDriftIsFoundAndNotInvented(t *testing.T) {
 	}
 }
 
-// What verify reports is what choices cost, be it much or little.
+// Verify reports the true loss of choices, whether it is small or large.
 func TestTheLossIsReportedAsItIs(t *testing.T) {
 	drifting := model.Same()[2]
 	for _, r := range rows(StudyLoss(t.Context(), []model.Scenario{drifting}, 12, 1))(t) {
@@ -130,7 +130,7 @@ func TestRegretFallsWithTheBudget(t *testing.T) {
 	}
 }
 
-// A cancelled study begins no run: of as many as these, each would take minutes.
+// A cancelled study begins no run. With this many runs, each study would take minutes.
 func TestStudiesEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -166,7 +166,7 @@ func TestTheRightChoicesHold(t *testing.T) {
 	}
 }
 
-// One run cannot know what runs differ by, and several do.
+// Intervals of a single run cannot know how much runs differ, and those of several runs do.
 func TestSeveralRunsPredictTheNextOne(t *testing.T) {
 	levels, histories := BetweenRuns, Histories
 	BetweenRuns, Histories = []float64{0, 0.06}, []int{1, 3}

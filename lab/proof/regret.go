@@ -21,12 +21,12 @@ func logSizes(low, high, n int) []int {
 	return slices.Compact(sizes)
 }
 
-// judged is how many sizes a choice is judged at. They are drawn afresh in every run, so that no choice can be fitted
-// to them.
+// judged is the number of sizes at which a choice is judged. They are drawn anew in every run, so that no choice can be
+// fitted to them.
 const judged = 300
 
-// trueRegret returns what choices cost at fresh random sizes, against the undisturbed truth. mean is the geometric mean
-// of the slowdowns, and worst is the greatest one, each minus 1.
+// trueRegret returns what choices cost at fresh random sizes, by the undisturbed costs. mean is the geometric mean of the
+// slowdowns, and worst is the greatest one, each minus 1.
 func trueRegret(s *model.Scenario, choose func(size int) string, seed uint64) (mean, worst float64) {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	sum := 0.0
@@ -39,18 +39,18 @@ func trueRegret(s *model.Scenario, choose func(size int) string, seed uint64) (m
 	return math.Expm1(sum / judged), worst
 }
 
-// Regret is what the choices of a scenario cost after a budget.
+// Regret says what the choices of a scenario cost after a given budget.
 type Regret struct {
 	Scenario string
-	Budget   time.Duration // virtual
-	Blocks   int           // median
+	Budget   time.Duration // virtual time
+	Blocks   int           // median over the runs
 	Mean     float64       // median over the runs of the geometric mean of the slowdowns, minus 1
-	Mean90   float64       // the 90th percentile
+	Mean90   float64       // 90th percentile over the runs of the same
 	Worst    float64       // median over the runs of the greatest slowdown, minus 1
 	Worst90  float64
 }
 
-// Budgets are those of StudyRegret.
+// Budgets are the budgets of StudyRegret.
 var Budgets = []time.Duration{
 	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second,
 	Budget,
@@ -82,20 +82,19 @@ func StudyRegret(ctx context.Context, scenarios []model.Scenario, runs int, seed
 	return rows, nil
 }
 
-// Goal is the regret that StudyCost asks for.
+// Goal is the regret that the ways of measuring in StudyCost must reach.
 const Goal = 0.02
 
-// Cost is how many blocks it takes to reach Goal in the median run.
+// Cost is the number of blocks after which the median run reaches Goal.
 type Cost struct {
 	Scenario     string
 	Ours         int
 	Grid, Linear int // 0 if even the finest grid does not reach the goal
 }
 
-// StudyCost compares the blocks that three ways of measuring need. The first is our planner. The second is a ×2 grid
-// with 30 runs a point. The third is a linear grid like GPU-BLOB's, but with 30 runs a point too. A grid is refined
-// until it reaches Goal. Both grids choose by medians and take the best implementation of the nearest measured size
-// below.
+// StudyCost compares the blocks that three ways of measuring need. The first is our planner. The second is a grid of powers
+// of two with 30 calls a size. The third is a linear grid like GPU-BLOB's, also with 30 calls a size. A grid is refined
+// until it reaches Goal. Both grids choose by medians and take the best implementation of the nearest measured size below.
 func StudyCost(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]Cost, error) {
 	var rows []Cost
 	for k := range scenarios {
@@ -111,8 +110,8 @@ func StudyCost(ctx context.Context, scenarios []model.Scenario, runs int, seed u
 	return rows, nil
 }
 
-// oursToGoal returns the median over the runs of the number of blocks after which the regret reaches Goal and stays at
-// most Goal for the rest of the sweep. When ctx is cancelled it returns any number.
+// oursToGoal returns the median over the runs of the number of blocks after which the regret reaches Goal and stays there
+// for the rest of the sweep. When ctx is cancelled, the number means nothing.
 func oursToGoal(ctx context.Context, s *model.Scenario, runs int, seed uint64) int {
 	needed := make([]float64, runs)
 	_ = each(ctx, runs, func(run int) {
@@ -134,7 +133,7 @@ func oursToGoal(ctx context.Context, s *model.Scenario, runs int, seed uint64) i
 	return finite(median(needed))
 }
 
-// after returns what the run would have found with its first n blocks.
+// after returns the result that the run would have with only its first n blocks.
 func (c *calibrated) after(n int) *calibrated {
 	part := *c.timings()
 	part.Blocks = part.Blocks[:n]
@@ -143,10 +142,11 @@ func (c *calibrated) after(n int) *calibrated {
 	return fitted(c.machine, run)
 }
 
-// gridRuns is how many times the grids measure each point.
+// gridRuns is the number of calls of each implementation at each size of a grid.
 const gridRuns = 30
 
-// geometricPoints are the numbers of points of a ×2 grid and of its refinements, each with half the step.
+// geometricPoints returns the numbers of points of a grid of powers of two and of its refinements, each with half the step
+// in log-size.
 func geometricPoints(s *model.Scenario) []int {
 	octaves := int(math.Round(math.Log2(float64(s.High) / float64(s.Low))))
 	var points []int
@@ -167,8 +167,8 @@ func linearSizes(low, high, points int) []int {
 	return slices.Compact(sizes)
 }
 
-// gridToGoal returns the blocks of the coarsest grid whose median regret is at most Goal. When ctx is cancelled
-// it returns any number.
+// gridToGoal returns the number of blocks of the coarsest grid whose median regret is at most Goal, or 0 if there is none.
+// When ctx is cancelled, the number means nothing.
 func gridToGoal(ctx context.Context, s *model.Scenario, runs int, seed uint64, sizes func(points int) []int, points []int) int {
 	for _, n := range points {
 		grid := sizes(n)
@@ -191,8 +191,8 @@ func gridToGoal(ctx context.Context, s *model.Scenario, runs int, seed uint64, s
 	return 0
 }
 
-// measureGrid returns the winner at each size of a grid, by the median of gridRuns calls. One implementation's calls
-// follow the other's, as in plain benchmarks.
+// measureGrid returns the winner at each size of a grid, by the median of gridRuns calls. Implementations are not
+// interleaved, as in plain benchmarks.
 func measureGrid(s *model.Scenario, grid []int, seed uint64) []string {
 	machine := model.New(s, seed)
 	c := machine.Case()

@@ -14,20 +14,21 @@ import (
 	"crossover/timings"
 )
 
-// RuleRow is what each rule's choices cost in one case, in the order of Rules. The cost is the geometric mean of the
-// slowdowns at sizes that the rule did not see, minus 1. Noise may make it negative. Thresholds are those of the choice on
-// all samples, as a mean over runs. Halved are those of choices on every other size; there are none of modelled machines.
+// RuleRow says what each rule's choices cost in one case, in the order of Rules. Regret is the geometric mean of the
+// slowdowns at sizes that the rule did not see, minus 1. It may be negative by noise. Thresholds is the number of thresholds
+// of the choice on all samples, as a mean over runs. Halved is the number for choices on every other size. It is nil for
+// modelled machines.
 type RuleRow struct {
 	Case       string
 	Regret     []float64
 	Thresholds []float64
 	Halved     []float64
-	// Band is how far apart two regrets must be before they differ. It is half the case's tie band, because inside the
-	// tie band a choice is a toss at each size.
+	// Band is the least difference between two regrets that differ. It is half the case's tie band, because inside the tie
+	// band either implementation may be chosen at each size.
 	Band float64
 }
 
-// Tied reports whether the first rule, ours, is the best one or within the band of it.
+// Tied reports whether the first rule, ours, is the best one or worse by at most the band.
 func (r RuleRow) Tied() bool {
 	for _, other := range r.Regret[1:] {
 		if r.Regret[0] > other+r.Band {
@@ -37,12 +38,12 @@ func (r RuleRow) Tied() bool {
 	return true
 }
 
-// Rules returns ours, the obvious one, and those of the other programs.
+// Rules returns our rule, the obvious one, and those of other programs.
 func Rules() []rules.Rule {
 	return append([]rules.Rule{rules.Ours(), rules.Obvious()}, rules.Others()...)
 }
 
-// StudyRules lets every rule choose on the samples of the same calibrations, and compares the choices with the truth at
+// StudyRules lets every rule choose on the samples of the same calibrations. It compares the choices with the true costs at
 // fresh sizes. It returns medians over the runs.
 func StudyRules(ctx context.Context, scenarios []model.Scenario, runs int, seed uint64) ([]RuleRow, error) {
 	all := Rules()
@@ -77,7 +78,7 @@ func StudyRules(ctx context.Context, scenarios []model.Scenario, runs int, seed 
 	return rows, nil
 }
 
-// MeasuredRules lets every rule choose on the samples of a measured host, at every other size. It judges the rule at
+// MeasuredRules lets every rule choose on the newest samples of a measured host, at every other size. It judges the rule at
 // the sizes between, cross-fitted. dir is the folder of a run or of a host. Cases with too few sizes are left out.
 func MeasuredRules(ctx context.Context, dir string) ([]RuleRow, error) {
 	run, err := harness.Load(dir)
@@ -107,7 +108,7 @@ func MeasuredRules(ctx context.Context, dir string) ([]RuleRow, error) {
 	return rows, nil
 }
 
-// Mean returns the geometric mean of what each rule's choices cost over the rows, minus 1.
+// Mean returns the geometric mean over the rows of the slowdowns by each rule's choices, minus 1.
 func Mean(rows []RuleRow) []float64 {
 	mean := make([]float64, len(Rules()))
 	for i := range mean {
@@ -119,8 +120,8 @@ func Mean(rows []RuleRow) []float64 {
 	return mean
 }
 
-// Thresholds returns how many thresholds each rule's choices have in all rows together, and how many those have that were made
-// on every other size: nil of modelled machines.
+// Thresholds returns the number of thresholds of each rule's choices in all rows together, for choices on all sizes and for
+// those on every other size. halved is nil for modelled machines.
 func Thresholds(rows []RuleRow) (all, halved []float64) {
 	all = make([]float64, len(Rules()))
 	for _, r := range rows {

@@ -7,12 +7,12 @@ import (
 	"crossover/timings"
 )
 
-// Score is what a rule's choices cost at sizes that it did not see.
+// Score says what a rule's choices cost at sizes that the rule did not see.
 type Score struct {
-	Sizes  int     // held out
-	Regret float64 // geometric mean of the slowdowns against the best implementation, minus 1; may be below 0 by noise
+	Sizes  int     // number of sizes at which the choices were judged
+	Regret float64 // geometric mean of the slowdowns against the best implementation, minus 1; may be negative by noise
 	Worst  float64 // greatest slowdown, minus 1
-	// Thresholds is how many thresholds the choices have that were made on every other size, as a mean of the two.
+	// Thresholds is the mean number of thresholds of the two choices.
 	Thresholds float64
 }
 

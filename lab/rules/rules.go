@@ -1,12 +1,14 @@
-// Package rules holds the rules by which other programs turn timings into thresholds, to compare ours with them on the
+// Package rules holds the rules by which other programs turn timings into thresholds. It compares our rule with them on the
 // same samples.
 //
-// Nothing that Crossover decides comes from here. Each rule is our own code, compared with its program's source. A rule
-// is a function of the curves that our own fit starts from, medians over blocks, of one run or of several. So only the
-// rules differ, and not which sizes were timed, how often, or how the times were averaged. One rule is of no program: the
-// obvious one, which takes the winner at each measured size. Rules for two implementations get the two that
-// their program would name: the one that wins at the least size, and its challenger, which wins at the greatest size.
-// If one implementation wins both, the challenger is the one that wins most of the sizes between.
+// Nothing that Crossover decides depends on this package. Each rule is our own code, checked against its program's source. A
+// rule is a function of the curves from which our own fit starts: medians over the blocks of one run or of several. So only
+// the rules differ, and not which sizes were timed, how often, or how the times were averaged. One rule belongs to no
+// program: the obvious one, which takes the winner at each measured size.
+//
+// Rules for two implementations get the two that their program would name: the one that wins at the least size, and its
+// challenger, which wins at the greatest size. If one implementation wins at both, the challenger is the one that wins most
+// of the sizes between.
 package rules
 
 import (
@@ -17,14 +19,14 @@ import (
 	"crossover/timings"
 )
 
-// Choice says which implementation to take from which size on: Implementation[k] from From[k] to just below From[k+1].
-// Sizes below From[0] take the first one.
+// Choice says which implementation to take at which sizes: Implementation[k] from From[k] to just below From[k+1]. Sizes
+// below From[0] take the first one.
 type Choice struct {
 	From           []int // ascending
-	Implementation []int // as indices of the samples' implementations
+	Implementation []int // indices of the samples' implementations
 }
 
-// At returns the implementation that is chosen at a size.
+// At returns the index of the implementation that is chosen at a size.
 func (c Choice) At(size int) int {
 	k, exact := slices.BinarySearch(c.From, size)
 	if !exact {
@@ -33,7 +35,7 @@ func (c Choice) At(size int) int {
 	return c.Implementation[max(k, 0)]
 }
 
-// Thresholds returns how many times the choice changes.
+// Thresholds returns the number of changes of the choice.
 func (c Choice) Thresholds() int {
 	n := 0
 	for k := 1; k < len(c.Implementation); k++ {
@@ -47,8 +49,9 @@ func (c Choice) Thresholds() int {
 // Rule is one way to choose.
 type Rule struct {
 	Name   string
-	Origin string // the program that decides so
-	// Choose returns what the rule makes of the samples of a case, run by run. All runs list the same implementations.
+	Origin string // the program with this rule
+	// Choose returns the rule's choice from the samples of a case, one set for each run. All runs list the same
+	// implementations.
 	Choose func(runs ...*timings.Set) Choice
 }
 
@@ -56,7 +59,7 @@ type Rule struct {
 func Ours() Rule {
 	return Rule{"segments", "Crossover", func(runs ...*timings.Set) Choice {
 		var c Choice
-		// Two hundred resamples are enough to say which switches are kept.
+		// Two hundred resamples suffice to decide which switches are kept.
 		for _, s := range thresholds.Fit(runs, thresholds.Options{Seed: 1, Resamples: 200}).Segments {
 			c.From = append(c.From, s.From)
 			c.Implementation = append(c.Implementation, s.Implementation)
@@ -65,7 +68,7 @@ func Ours() Rule {
 	}}
 }
 
-// Obvious returns the rule that needs no thought: the winner at each measured size. Between two winners it switches where
+// Obvious returns the rule that takes the winner at each measured size. Between two winners it switches at the size where
 // the straight line through their log-ratios is zero.
 func Obvious() Rule { return Rule{"winner at each size", "each winner", on(winners)} }
 
@@ -89,8 +92,8 @@ func on(rule func(table) Choice) func(...*timings.Set) Choice {
 	}
 }
 
-// table is what a rule sees. loss[i][s] is by how much, in log-time, implementation i is behind the best one at
-// sizes[s]. It is +Inf if i was not timed there. There is at least one size.
+// table is the input of a rule. loss[i][s] is the log-ratio of implementation i's time to the best one's at sizes[s]. It is
+// +Inf if i was not timed there. There is at least one size.
 type table struct {
 	sizes []int
 	loss  [][]float64
@@ -107,7 +110,7 @@ func (t table) winner(s int) int {
 	return best
 }
 
-// ends returns the two implementations that a rule with one threshold decides between. They are the same only if one
+// ends returns the two implementations between which a rule with one threshold decides. They are the same only if one
 // implementation wins every size.
 func (t table) ends() (low, high int) {
 	low, high = t.winner(0), t.winner(len(t.sizes)-1)
@@ -150,8 +153,9 @@ func winners(t table) Choice {
 	return c
 }
 
-// zero returns the first size above the zero of the log-ratio of two implementations, of which one wins the s-th size and
-// the other one the size below. Where one of the two was not timed at the other's size, that size is its first or last.
+// zero returns the first size above the zero of the log-ratio of two implementations. before wins at size s−1, and after at
+// size s. If before was not timed at size s, the result is just above size s−1. If after was not timed at size s−1, the
+// result is size s.
 func (t table) zero(before, after, s int) int {
 	behind, ahead := t.loss[after][s-1], t.loss[before][s]
 	share := behind / (behind + ahead)
@@ -165,7 +169,7 @@ func (t table) zero(before, after, s int) int {
 	return min(max(int(math.Ceil(low*math.Pow(high/low, share)-1e-9)), t.sizes[s-1]+1), t.sizes[s])
 }
 
-// firstWin switches at the first size where the challenger wins, and looks no further.
+// firstWin switches at the first size where the challenger wins, without regard to later sizes.
 //
 // Source: RunMat, crates/runmat-accelerate/src/native_auto.rs, calibrate_elemwise and its like.
 func firstWin(t table) Choice {
@@ -178,11 +182,11 @@ func firstWin(t table) Choice {
 	return t.split(low, low, 0)
 }
 
-// winsFromThere switches at the first size from which on the challenger wins. It forgives single losses: only two
-// losses in a row make it start over.
+// winsFromThere switches at the first size from which on the challenger wins. It ignores single losses. Two losses in a row
+// make it start over.
 //
-// Source: GPU-BLOB, include/doGemm.hh, checkOffloadStructReset. GPU-BLOB compares the rate of the winner with that of
-// the challenger at this size and at the one below. Its sizes are one apart, so that comes to two losses.
+// Source: GPU-BLOB, include/doGemm.hh, checkOffloadStructReset. GPU-BLOB compares the rate of the winner with that of the
+// challenger at this size and at the one below. Its sizes are one apart, so this is the same as two losses in a row.
 func winsFromThere(t table) Choice {
 	low, high := t.ends()
 	from, losses := len(t.sizes), 0
@@ -200,7 +204,8 @@ func winsFromThere(t table) Choice {
 	return t.split(low, high, from)
 }
 
-// fewestMisclassified switches where the fewest measured sizes are on the wrong side, at the last such size.
+// fewestMisclassified switches at the size with the fewest measured sizes on the wrong side, and at the last of several such
+// sizes.
 //
 // Source: CLBlast, src/tuning/routines/routine_tuner.hpp, TuneKernelSelection.
 func fewestMisclassified(t table) Choice {
@@ -220,10 +225,10 @@ func fewestMisclassified(t table) Choice {
 	return t.split(low, high, best)
 }
 
-// leastLoss switches where the summed loss is least. The loss at a size is the part of the slower one's time that the
-// faster one saves, so that no size counts for more than 1.
+// leastLoss switches at the size with the least summed loss. The loss at a size is the share of the slower one's time that
+// the faster one saves, so that no size counts for more than 1.
 //
-// Source: GMP, tune/tuneup.c, one and analyze_dat. GMP times from small sizes to great, and stops where the challenger
+// Source: GMP, tune/tuneup.c, one and analyze_dat. GMP times from small sizes to great ones and stops where the challenger
 // is 1.2 times as fast. Here the rule sees every size.
 func leastLoss(t table) Choice {
 	low, high := t.ends()
@@ -231,10 +236,10 @@ func leastLoss(t table) Choice {
 	return t.split(low, high, slices.Index(losses, slices.Min(losses)))
 }
 
-// leastGeometricMean switches where the geometric mean of the slowdowns is least.
+// leastGeometricMean switches at the size with the least geometric mean of the slowdowns.
 //
-// Source: Go, src/math/big/calibrate_test.go, computeThreshold. It also prints the thresholds within 5 and 10 %, to
-// help pick one constant for all machines, and sets the best.
+// Source: Go, src/math/big/calibrate_test.go, computeThreshold. Go also prints the thresholds within 5 and 10 %, which help
+// to pick one constant for all machines.
 func leastGeometricMean(t table) Choice {
 	low, high := t.ends()
 	logs := t.splits(low, high, func(chosen, other float64) float64 { return max(0, chosen-other) })
@@ -268,15 +273,15 @@ func (t table) untimed(low, high, s int) bool {
 	return math.IsInf(min(t.loss[low][s], t.loss[high][s]), 1)
 }
 
-// bucketEdges are where the buckets of fixed sizes begin. LinearSolve's edges are rows of a matrix, and its last bucket
-// begins at 1001. The decades above are ours, for sizes that count samples.
+// bucketEdges are the first sizes of fixed buckets. LinearSolve's edges are rows of a matrix, and its last bucket begins at
+// 1001. We added the decades above, for sizes in samples.
 var bucketEdges = []int{1, 21, 101, 301, 1001, 10_001, 100_001, 1_000_001}
 
-// buckets takes, in each fixed bucket of sizes, the implementation with the greatest mean speed. A bucket without a
-// measured size takes the choice of the bucket below.
+// buckets takes, in each fixed bucket of sizes, the implementation with the greatest mean speed. In a bucket without a
+// measured size it takes the choice of the bucket below.
 //
-// Source: LinearSolve.jl, lib/LinearSolveAutotune/src/benchmarking.jl, categorize_results. Its speeds are in FLOP/s.
-// Ours are shares of the best one's speed at that size, because samples do not say how much work a size is.
+// Source: LinearSolve.jl, lib/LinearSolveAutotune/src/benchmarking.jl, categorize_results. Its speeds are in FLOP/s. Ours
+// are shares of the best one's speed at that size, because samples do not say how much work a size is.
 func buckets(t table) Choice {
 	var c Choice
 	for b, from := range bucketEdges {

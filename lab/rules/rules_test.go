@@ -8,8 +8,8 @@ import (
 	"crossover/timings"
 )
 
-// set makes samples without noise, ten blocks a size, of implementations with these times. A time of 0 s means that the
-// implementation was not timed at that size.
+// set returns samples without noise, ten blocks for each size, of implementations with the given times. A time of 0 s means
+// that the implementation was not timed at that size.
 func set(sizes []int, seconds ...func(n float64) float64) *timings.Set {
 	s := &timings.Set{Case: "c", Implementations: []string{"a", "b", "c"}[:len(seconds)]}
 	for _, size := range sizes {
@@ -31,7 +31,7 @@ func linear(fixed, each float64) func(float64) float64 {
 	return func(n float64) float64 { return fixed + each*n }
 }
 
-// switchOf returns the size from which a choice takes the second implementation, 0 where it never does.
+// switchOf returns the size from which a choice takes the second implementation, or 0 if it never does.
 func switchOf(c Choice) int {
 	for k, i := range c.Implementation {
 		if i == 1 {
@@ -60,7 +60,7 @@ func TestRulesAgreeOnAPlainCrossover(t *testing.T) {
 	}
 }
 
-// Each rule shows by how it treats a lucky win at a small size and one loss at a great one.
+// A lucky win at a small size and one loss at a great size show the differences between the rules.
 func TestRulesDifferWhereTheirProgramsDo(t *testing.T) {
 	b := func(n float64) float64 {
 		switch n {
@@ -74,7 +74,7 @@ func TestRulesDifferWhereTheirProgramsDo(t *testing.T) {
 	odd := set(sizes, linear(1, 1), b)
 	for name, want := range map[string]int{
 		"first win":                  4,
-		"wins for all larger sizes":  64, // a single loss is forgiven
+		"wins for all larger sizes":  64, // a single loss is ignored
 		"fewest misclassified sizes": 64,
 		"least summed loss":          64,
 		"least geometric mean":       64,
@@ -167,7 +167,7 @@ func TestRulesFollowTheirSources(t *testing.T) {
 	}
 }
 
-// RunMat's challenger is the GPU, not whatever is first to beat the processor.
+// RunMat's challenger is the GPU, even if another implementation beats the processor first.
 func TestFirstWinWaitsForTheChallenger(t *testing.T) {
 	three := set(sizes, linear(1, 1), linear(20, 0.5), linear(100, 0.05))
 	choice := rule(t, "first win").Choose(three)
@@ -197,9 +197,9 @@ func TestSplitsSkipSizesWithoutEither(t *testing.T) {
 	}
 }
 
-// The obvious rule follows every winner, and switches where straight lines through the log-ratios cross.
+// The obvious rule follows every winner. It switches where straight lines through the log-ratios cross.
 func TestTheWinnerAtEachSize(t *testing.T) {
-	// b is faster at 4 alone, by as much as it is slower at 2 and at 8; c wins from 512 on, and is not timed below.
+	// b is faster only at 4, by as much as it is slower at 2 and at 8. c wins from 512 on, and is not timed below.
 	b := func(n float64) float64 {
 		if n == 4 {
 			return 4 / 1.2

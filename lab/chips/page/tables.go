@@ -9,7 +9,7 @@ import (
 	"crossover/lab/chips"
 )
 
-// tables are the tables of the page by their names.
+// tables lists the tables of the page.
 var tables = []struct {
 	name  string
 	table func() string
@@ -36,7 +36,8 @@ func fill(page string) (string, error) {
 	return page, nil
 }
 
-// table writes rows of cells as Markdown, the first one as its head. All columns but those of text are set right.
+// table writes rows of cells as Markdown. The first row is the head. text are the columns of text; all others are aligned to
+// the right.
 func table(text []int, rows [][]string) string {
 	var b strings.Builder
 	for n, row := range rows {
@@ -115,7 +116,8 @@ func span(low, high float64) string {
 	return us(low) + " – " + us(high)
 }
 
-// count writes a whole number, with a binary unit if that is exact, and with groups of three digits otherwise.
+// count writes a whole number: with a binary unit if that is exact, to two decimals of Mi from a million on, and otherwise
+// with groups of three digits.
 func count(n int) string {
 	switch {
 	case n >= 1<<20 && n%(1<<20) == 0:
@@ -206,7 +208,7 @@ func crossovers() string {
 	return table([]int{0, 1}, rows)
 }
 
-// comparison compares the prediction of Fourier transforms with published times, which no fit has used.
+// comparison compares the prediction of Fourier transforms with published times that no fit has used.
 func comparison() string {
 	c := m1()
 	band := c.Latency()
