@@ -14,8 +14,8 @@ import (
 	"crossover/plots"
 )
 
-// drawing is the beginning of the name of a folder, in that of the charts, in which charts are drawn before they take their
-// places. The number of the process follows.
+// drawing is the prefix of folders in which charts are drawn before they move to their places. The number of the process
+// follows.
 const drawing = ".charts-"
 
 // draw draws the charts of a fitted run into a folder of their own and returns it.
@@ -30,7 +30,7 @@ func (o *output) draw(ctx context.Context, r *harness.Run) (folder string, err e
 	return folder, nil
 }
 
-// chartRuns returns the runs of each case, as charts show them.
+// chartRuns returns the runs of each case in the form that package plots takes.
 func chartRuns(r *harness.Run) map[string][]plots.Run {
 	runs := make(map[string][]plots.Run, len(r.Entry.Cases))
 	for k := range r.Entry.Cases {
@@ -47,8 +47,8 @@ func chartRuns(r *harness.Run) map[string][]plots.Run {
 	return runs
 }
 
-// placeCharts puts drawn charts into the place of those of the entry before, nil where there was none, and returns how many
-// there are. Charts of cases that the entry no longer has are removed.
+// placeCharts moves drawn charts to their places and returns their number. old is the host's entry before, or nil.
+// placeCharts removes charts of old that were not drawn again.
 func (o *output) placeCharts(folder string, old *calibration.Host) (int, error) {
 	drawn, err := os.ReadDir(folder)
 	if err != nil {
@@ -70,10 +70,10 @@ func (o *output) placeCharts(folder string, old *calibration.Host) (int, error) 
 	return len(drawn), nil
 }
 
-// removeStrays removes what runs left in the folder of the charts that were killed while they drew: folders of processes that
-// are gone, and files without a process in their name that are too old to be of one that runs.
+// removeStrays removes what killed runs left in the folder of the charts: folders of processes that have ended, and
+// temporary files that are too old to belong to a running process.
 func removeStrays(charts string) {
-	const longest = time.Hour // no chart takes as long
+	const longest = time.Hour // no chart takes so long
 	all, _ := os.ReadDir(charts)
 	for _, entry := range all {
 		path := filepath.Join(charts, entry.Name())

@@ -9,7 +9,7 @@ import (
 	"crossover/timings"
 )
 
-// Charts get every run of a case, the newest first, and the thresholds that each earlier one gives by itself.
+// Charts get every run of a case, the newest first, and the thresholds of each earlier run alone.
 func TestChartRuns(t *testing.T) {
 	run := func(at int) *timings.Set {
 		set := &timings.Set{Case: "sum", Implementations: []string{"a", "b"}}

@@ -11,7 +11,7 @@ import (
 	"crossover/kernels"
 )
 
-// checkChoose accepts --choose with a size, and beside it only what says which file and how to print.
+// checkChoose refuses flags that --choose has no use for, and wants one size.
 func (o *options) checkChoose() error {
 	for _, flag := range []string{
 		"ops", "shape", "shapes", "impl", "sizes", "budget", "precision", "mode", "in-flight", "state", "audio", "seed", "data", "plots", "from",
@@ -30,7 +30,7 @@ func (o *options) checkChoose() error {
 	return nil
 }
 
-// size is that of --choose.
+// size returns the size of --choose.
 func (o *options) size() (int, error) {
 	size, err := strconv.Atoi(o.arguments[0])
 	if err != nil || size < 1 {
@@ -39,7 +39,7 @@ func (o *options) size() (int, error) {
 	return size, nil
 }
 
-// choose prints the implementation that a program on this machine would get, on a line of its own, and why on the next.
+// choose prints the implementation that a program on this machine would get, and the reason on a second line.
 func choose(o *options, machine command.Machine, stdout io.Writer) error {
 	size, err := o.size()
 	if err != nil {

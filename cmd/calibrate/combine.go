@@ -12,18 +12,18 @@ import (
 	"crossover/harness"
 )
 
-// publication is what takes the place of a host's entry, runs and charts: a fitted run that is saved in a folder.
+// publication is a fitted and saved run that replaces a host's entry, samples and charts.
 type publication struct {
-	run      *harness.Run // what the entry becomes
-	measured *harness.Run // the run that was made: this one, or a part of it
-	replaced *harness.Run // the run of the entry before; nil where there is none or its samples are elsewhere
-	kept     []string     // of the cases that were measured, those whose entry before is better, each with the reason
-	backup   string       // of the file, "" where none was made
-	drawn    string       // folder that the charts are drawn in
-	charts   int          // how many took their places
+	run      *harness.Run // the run of the new entry
+	measured *harness.Run // the run that was measured or loaded: all of run, or a part of it
+	replaced *harness.Run // the run of the old entry; nil if there is none or its samples are elsewhere
+	kept     []string     // measured cases whose old entry is better, each with the reason
+	backup   string       // name of the copy of the file; "" if none was made
+	drawn    string       // folder of the drawn charts
+	charts   int          // number of charts that moved to their places
 }
 
-// combine decides what a run becomes together with the entry that is there.
+// combine decides which cases of a run and of the old entry become the new entry.
 func (o *output) combine(ctx context.Context, r *harness.Run) (*publication, error) {
 	if measured(r) == 0 {
 		return nil, errors.New("nothing could be measured: want a larger --budget")
@@ -58,13 +58,13 @@ func (o *output) combine(ctx context.Context, r *harness.Run) (*publication, err
 	return p, err
 }
 
-// replacesAll reports whether the entry becomes what the run measured, and nothing else.
+// replacesAll reports whether the new entry has nothing of the old one.
 func (o *output) replacesAll(now *calibration.Host) bool {
 	return o.force && (!o.partial() || methodName(&o.old.Method) != methodName(&now.Method) || another(now, o.old) != "")
 }
 
-// compare returns the cases of the entry that stay: those of which a run measured nothing and, unless forced, those that it
-// measured less well. The latter are in better too, each with the reason.
+// compare returns the cases of the old entry that stay: those of which the run measured nothing and, unless forced, those
+// that it measured less well. better has the latter, each with the reason.
 func (o *output) compare(now *calibration.Host) (stay, better []string) {
 	for k := range o.old.Cases {
 		was := &o.old.Cases[k]
@@ -84,15 +84,15 @@ func (o *output) compare(now *calibration.Host) (stay, better []string) {
 	return stay, better
 }
 
-// refitted reports whether a case is one that was known before, with the same samples fitted again.
+// refitted reports whether a case of the new entry is the old one, fitted again from the same samples.
 func refitted(before *calibration.Host, was *calibration.Case, now *calibration.Host, is *calibration.Case) bool {
 	from, of := before.RunOf(was), now.RunOf(is)
 	return from.Created.Equal(of.Created) && from.Method.Seed == of.Method.Seed && is.Blocks >= was.Blocks
 }
 
-// join saves the kept cases of the run before and the others of a run that is saved as one, and fits that.
+// join saves the kept cases of the old run together with the other cases of the new run, and fits them as one run.
 func (o *output) join(ctx context.Context, base, r *harness.Run, kept []string) (joined *harness.Run, err error) {
-	newer, err := harness.Load(r.Folder) // as it was before the fit
+	newer, err := harness.Load(r.Folder) // without the fit
 	if err != nil {
 		return nil, err
 	}
@@ -110,17 +110,18 @@ func (o *output) join(ctx context.Context, base, r *harness.Run, kept []string) 
 	if err := joined.Save(ctx, folder); err != nil {
 		return nil, err
 	}
-	if joined, err = harness.Load(folder); err != nil { // in the order in which a refit will find it
+	if joined, err = harness.Load(folder); err != nil { // in the same order as for a later refit
 		return nil, err
 	}
 	joined.Resamples = r.Resamples
 	return joined, joined.Fit(ctx)
 }
 
-// forgets reports whether earlier runs of the cases that are measured are forgotten.
+// forgets reports whether earlier runs of the measured cases are dropped.
 func (o *options) forgets() bool { return o.fresh || o.force }
 
-// adds reports whether a run has timings that those of before do not have, so that these become earlier ones.
+// adds reports whether a run has other timings than the base in a case of both. The base's timings then become those of an
+// earlier run.
 func adds(base, r *harness.Run) bool {
 	return slices.ContainsFunc(r.Entry.Cases, func(c calibration.Case) bool {
 		set, known := base.Timings[c.Name]
@@ -128,12 +129,12 @@ func adds(base, r *harness.Run) bool {
 	})
 }
 
-// partial reports whether the command line asks for less than everything that there is.
+// partial reports whether the command line asks for a part of the cases or sizes.
 func (o *options) partial() bool {
 	return o.given("ops") || len(o.shape) > 0 || o.given("sizes") || o.given("from")
 }
 
-// count returns how many cases of an entry have blocks.
+// count returns the number of an entry's cases with blocks.
 func count(entry *calibration.Host) int {
 	n := 0
 	for _, c := range entry.Cases {
@@ -144,7 +145,7 @@ func count(entry *calibration.Host) int {
 	return n
 }
 
-// measured counts the blocks of a run.
+// measured returns the number of a run's blocks.
 func measured(r *harness.Run) int {
 	blocks := 0
 	for _, c := range r.Entry.Cases {

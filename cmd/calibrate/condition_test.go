@@ -16,7 +16,7 @@ import (
 	"crossover/host"
 )
 
-// inCondition runs one case of calibrate on a machine that is in one condition before some time and in another after it.
+// inCondition runs one case of calibrate on a machine whose condition changes at some time.
 func inCondition(t *testing.T, until time.Duration, before, after host.Condition, args ...string) (stdout, stderr string) {
 	t.Helper()
 	m := twoCases(1).Command()
@@ -39,7 +39,7 @@ var (
 	behind   = host.Condition{Power: "mains", PowerMode: "normal", Priority: "background", Thermal: "nominal", Load: 0.1, OSVersion: "macOS 15.1"}
 )
 
-// A condition that no sentinel sees is told before the sweep and after it, and recorded; also by a refit.
+// Conditions that no sentinel sees are printed before and after the sweep, and recorded. A refit keeps them.
 func TestConditionsAreToldAndRecorded(t *testing.T) {
 	const never, midway = 1000 * time.Hour, 50 * time.Millisecond
 	for name, c := range map[string]struct {
@@ -84,7 +84,7 @@ func TestConditionsAreToldAndRecorded(t *testing.T) {
 	}
 }
 
-// Who starts one run after another is not told of other programs, who starts one beside a compile job is.
+// A run after another one prints nothing of other programs. A run beside a compile job prints a warning.
 func TestOtherProgramsAreTold(t *testing.T) {
 	for _, c := range []struct {
 		others float64 // of a processor
@@ -94,7 +94,7 @@ func TestOtherProgramsAreTold(t *testing.T) {
 		m := twoCases(1).Command()
 		m.Observe = func() host.Condition {
 			after := usual
-			after.Load = 2.5 // of the run before
+			after.Load = 2.5 // the load of the run before
 			return after
 		}
 		m.Others = func() float64 { return c.others * m.Clock.Now().Seconds() }
@@ -114,7 +114,7 @@ func TestOtherProgramsAreTold(t *testing.T) {
 	}
 }
 
-// Who replaces an entry by one that was measured under other conditions is told.
+// A run warns if the entry that it replaces was measured under other conditions.
 func TestCalibrationUnderOtherConditions(t *testing.T) {
 	const says = "the entry that this replaces was measured under other conditions: power mode is low now, normal then"
 	f := newFolders(t)

@@ -19,21 +19,21 @@ import (
 	"crossover/sweeps"
 )
 
-// defaultOutput is the calibration file where the command line names none.
+// defaultOutput is the calibration file if the command line names none.
 const defaultOutput = "calibration.json"
 
-// defaultBudget is for the cases of a machine without a GPU. The shapes beside them take half as much, and with a GPU there are
-// three times as many cases and twice as many shapes.
+// defaultBudget is for the cases of a machine without a GPU. Shapes of whole operations take half as much again. A discrete
+// GPU makes three times as many cases and twice as many shapes.
 const (
 	defaultBudget    = 2 * time.Minute
 	withShapes       = 3 * time.Minute
 	withShapesAndGPU = 6 * time.Minute
 )
 
-// quickBudget is the budget of --quick: with fits and charts it ends within 30 s.
+// quickBudget is the budget of --quick. With fits and charts such a run ends within 30 s.
 const quickBudget = 22 * time.Second
 
-// options is the command line.
+// options holds the command line.
 type options struct {
 	ops        string
 	shape      []string
@@ -54,19 +54,19 @@ type options struct {
 	simulate   string
 	choose     string
 
-	arguments []string // beside flags: the size of --choose
+	arguments []string // those that are no flags: the size of --choose
 
 	list, dryRun, quick, json, quiet, verbose, noProgress, force, fresh bool
 
-	sizeRange command.SizeRange      // of sizes, when given
-	given     func(flag string) bool // reports whether the command line names it
+	sizeRange command.SizeRange      // the parsed form of sizes, if given
+	given     func(flag string) bool // reports whether the command line has the flag
 }
 
 func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	o = &options{}
 	flags := pflag.NewFlagSet("calibrate", pflag.ContinueOnError)
 	flags.StringVar(&o.ops, "ops", "", "measure only the cases whose name matches this `regexp`")
-	flags.StringArrayVar(&o.shape, "shape", nil, "measure this `line` of shapes alone, all axes fixed but one: stft/n_fft=1024,hop=256; may be given again")
+	flags.StringArrayVar(&o.shape, "shape", nil, "measure only this `line` of shapes, all axes fixed but one: stft/n_fft=1024,hop=256; may be repeated")
 	flags.StringVar(&o.shapesFile, "shapes", "", "measure the lines of shapes in this `file`, one a line, as dispatch's Record writes it")
 	flags.StringSliceVar(&o.impl, "impl", nil, "let only these implementations compete, e.g. go,fftw,go/direct")
 	flags.StringVar(&o.sizes, "sizes", "", "sizes as `lo:hi:xN`, e.g. 64:1Mi:x2")
@@ -77,7 +77,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.StringVar(&o.state, "state", string(sweeps.Warm), "warm, cold (first call: planned, compiled) or after-idle (after a pause)")
 	flags.StringVar(&o.audio, "audio", "", "feed this PCM WAV `file` to the audio operations")
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of everything random (default: from the clock, printed and saved)")
-	flags.StringVarP(&o.output, "output", "o", defaultOutput, "calibration `file` to put what is found into this host's entry of")
+	flags.StringVarP(&o.output, "output", "o", defaultOutput, "calibration `file`; the result goes into this host's entry")
 	flags.StringVar(&o.data, "data", filepath.Join("sweeps", "data"), "`folder` for the raw samples, one folder a host in it; with -o NAME.json it is NAME/data, beside that file")
 	flags.StringVar(&o.plots, "plots", "plots", "`folder` for the charts, one folder a host in it; with -o NAME.json it is NAME/plots")
 	flags.StringVar(&o.from, "from", "", "refit the samples saved in this `folder`, of a run or of a host; measure nothing")
@@ -135,7 +135,7 @@ func (o *options) check() (err error) {
 	case o.mode != string(sweeps.Latency) && o.mode != string(sweeps.Throughput):
 		return command.Usage("--mode %q: want latency or throughput", o.mode)
 	case o.given("in-flight") && o.mode != string(sweeps.Throughput):
-		return command.Usage("--in-flight %d with --mode %s: it is waited for each call (want --mode throughput)", o.inFlight, o.mode)
+		return command.Usage("--in-flight %d with --mode %s: each call is waited for (want --mode throughput)", o.inFlight, o.mode)
 	case o.inFlight < 1 || o.inFlight > calibration.MaxInFlight:
 		return command.Usage("--in-flight %d: want a number from 1 to %d, e.g. %d", o.inFlight, calibration.MaxInFlight, sweeps.DefaultInFlight)
 	case o.state != string(sweeps.Warm) && o.state != string(sweeps.Cold) && o.state != string(sweeps.AfterIdle):
@@ -150,7 +150,7 @@ func (o *options) check() (err error) {
 	return nil
 }
 
-// checkFrom refuses what would say something of a measurement that is made already.
+// checkFrom refuses flags of a measurement, because --from measures nothing.
 func (o *options) checkFrom() error {
 	if o.from == "" {
 		return command.Usage("--from is empty: want a folder of samples, such as sweeps/data/HOST")
@@ -165,9 +165,9 @@ func (o *options) checkFrom() error {
 	return nil
 }
 
-// placeOutputs gives the outputs that the command line does not name their places: those of a simulation away from what was
-// measured, and samples and charts beside a calibration file that is not the usual one, so that they never mix with that
-// one's.
+// placeOutputs sets the outputs that the command line does not name. A simulation does not write where measurements are.
+// Samples and charts lie beside a calibration file other than the default one, so that they never mix with those of the
+// default file.
 func (o *options) placeOutputs() {
 	if o.simulate != "" && !o.given("output") {
 		o.output = o.simulatedFolder() + ".json"
@@ -187,7 +187,7 @@ func (o *options) placeOutputs() {
 	}
 }
 
-// same reports whether two paths are of one place.
+// same reports whether two paths name the same place.
 func same(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)
@@ -199,7 +199,7 @@ func same(a, b string) bool {
 	return errA == nil && errB == nil && absoluteA == absoluteB
 }
 
-// again returns the command line that fits the samples in a folder and puts them where this one would have.
+// again returns a command line that fits the samples in a folder and writes to the same places as this command line.
 func (o *options) again(folder string) string {
 	words := []string{"calibrate", "--from", quoted(folder)}
 	for _, flag := range []struct{ name, value string }{
@@ -212,7 +212,7 @@ func (o *options) again(folder string) string {
 	return strings.Join(words, " ")
 }
 
-// quoted returns a word as a shell takes it.
+// quoted returns a word quoted for a shell, if need be.
 func quoted(word string) string {
 	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+=,:@%", r))
@@ -222,15 +222,15 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// drawSeed makes up a seed where the command line has none.
+// drawSeed draws a seed if the command line has none.
 func (o *options) drawSeed() {
 	if !o.given("seed") {
 		o.seed = uint64(time.Now().UnixNano()) ^ uint64(os.Getpid())
-		o.seed %= 1 << 32 // short enough to type again
+		o.seed %= 1 << 32 // short enough to type
 	}
 }
 
-// cases selects what --ops, --impl and --sizes leave.
+// cases returns the cases that --ops, --shape and --sizes select, and checks --impl.
 func (o *options) cases(all []kernels.Case, stderr io.Writer) ([]kernels.Case, error) {
 	cases, err := o.selectCases(all)
 	if err != nil {
@@ -283,7 +283,7 @@ func (o *options) include(implementation string) bool {
 	return len(o.impl) == 0 || slices.Contains(o.impl, implementation)
 }
 
-// input returns what the audio operations compute on.
+// input returns the input of the audio operations.
 func (o *options) input() (kernels.Input, error) {
 	if o.audio == "" {
 		return kernels.GeneratedInput(), nil
@@ -295,7 +295,7 @@ func (o *options) input() (kernels.Input, error) {
 	return input, nil
 }
 
-// asked returns what the command line asks of a run.
+// asked returns the options of the run.
 func (o *options) asked() harness.Options {
 	return harness.Options{
 		Budget: o.budget, Seed: o.seed, Precision: o.precision, Ratio: o.sizeRange.Ratio,
@@ -303,8 +303,8 @@ func (o *options) asked() harness.Options {
 	}
 }
 
-// spaces returns the operations that are measured over their shapes beside the cases: those of the chosen cases, in a
-// calibration of warm calls one at a time over all sizes.
+// spaces returns the operations whose shapes are measured in addition to the cases: those of the selected cases. There are
+// none unless the calibration is of warm calls, one at a time, over all sizes.
 func (o *options) spaces(machine command.Machine, cases []kernels.Case) []*kernels.Space {
 	if machine.Spaces == nil || len(o.shape) > 0 || o.sizes != "" || o.simulate != "" || o.mode != string(sweeps.Latency) || o.state != string(sweeps.Warm) {
 		return nil

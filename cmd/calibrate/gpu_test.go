@@ -18,7 +18,7 @@ import (
 	"crossover/kernels"
 )
 
-// withGPU is a machine whose GPU becomes faster than its processor at 10 000 samples.
+// withGPU is a machine whose GPU is faster than its processor from 10 000 samples on.
 func withGPU(after func(implementation string, size int) error) *scripted.Machine {
 	m := scripted.New(1, 0.01)
 	m.OnGPU("cuda")
@@ -26,7 +26,7 @@ func withGPU(after func(implementation string, size int) error) *scripted.Machin
 	return m
 }
 
-// entryOf runs the command and returns what it found and printed.
+// entryOf runs the command and returns its entry and what it printed.
 func entryOf(t *testing.T, f folders, m *scripted.Machine, args ...string) (entry *calibration.Host, stdout, stderr string) {
 	t.Helper()
 	stdout, stderr, code := calibrateOn(t, m, f.args(args...)...)
@@ -62,7 +62,7 @@ func TestWhereAGPUsTimeGoes(t *testing.T) {
 				"wall": {g.WallSeconds, cost}, "GPU": {g.GPUSeconds, cost / 2}, "encode": {g.EncodeSeconds, cost / 10},
 				"gap": {g.GapSeconds, cost / 10}, "efficiency": {g.LaunchEfficiency, 0.5},
 			} {
-				// The noise of a call is one percent; the clock counts in nanoseconds.
+				// Calls have a noise of one percent, and the clock counts in nanoseconds.
 				if math.Abs(pair[0]/pair[1]-1) > 0.02 {
 					t.Errorf("%s at %d is %v, want %v", name, g.Size, pair[0], pair[1])
 				}
@@ -115,7 +115,7 @@ func TestModesAndStates(t *testing.T) {
 			if len(entry.Cases[0].Segments) == 0 || entry.Cases[0].Axis.To != 1<<20 {
 				t.Errorf("%+v", entry.Cases[0])
 			}
-			// What was calibrated for one thing is not replaced by what was calibrated for another.
+			// A calibration of one kind of call does not replace one of another kind.
 			before := read(t, f.file)
 			other := []string{"--mode", "throughput", "--in-flight", "3"}
 			if _, stderr, code := calibrateOn(t, withGPU(nil), f.args(other...)...); code != command.ExitFailed || !strings.Contains(stderr, "--force") {
@@ -138,7 +138,7 @@ func TestThroughputWithoutAGPU(t *testing.T) {
 func TestModesThatDoNotGoTogether(t *testing.T) {
 	f := newFolders(t)
 	for want, args := range map[string][]string{
-		"--in-flight 8 with --mode latency: it is waited for each call (want --mode throughput)":   {"--in-flight", "8"},
+		"--in-flight 8 with --mode latency: each call is waited for (want --mode throughput)":      {"--in-flight", "8"},
 		"--in-flight 0: want a number from 1 to 1024, e.g. 8":                                      {"--mode", "throughput", "--in-flight", "0"},
 		"--in-flight 5000: want a number from 1 to 1024, e.g. 8":                                   {"--mode", "throughput", "--in-flight", "5000"},
 		`--state "hot": want warm, cold or after-idle`:                                             {"--state", "hot"},
@@ -152,7 +152,7 @@ func TestModesThatDoNotGoTogether(t *testing.T) {
 	}
 }
 
-// A device that is lost half-way costs its own times to come and nothing else.
+// A device that is lost during the sweep loses its later times, and nothing else.
 func TestALostGPU(t *testing.T) {
 	f := newFolders(t)
 	calls := 0

@@ -13,10 +13,10 @@ import (
 	"crossover/kernels/catalogue"
 )
 
-// lineBudget is the default budget of a line of shapes that a user asks for.
+// lineBudget is the default budget of each line of shapes from the command line.
 const lineBudget = 10 * time.Second
 
-// selectCases returns the cases of the catalogue that --ops leaves, or the lines of shapes that the command line asks for.
+// selectCases returns the cases of the catalogue that --ops selects, or the lines of --shape in every placement.
 func (o *options) selectCases(all []kernels.Case) ([]kernels.Case, error) {
 	if len(o.shape) == 0 {
 		return command.SelectCases(all, o.ops)
@@ -39,11 +39,11 @@ func (o *options) selectCases(all []kernels.Case) ([]kernels.Case, error) {
 	return cases, nil
 }
 
-// mostLines is how many lines of shapes a file may ask for.
+// mostLines is the greatest number of lines of shapes in a file.
 const mostLines = 1000
 
-// readShapes reads the file of --shapes: a name a line, which a count may follow. Lines that are empty or begin with # say
-// nothing.
+// readShapes reads the file of --shapes. Each of its lines is a name, which a count may follow. Empty lines, and those that
+// begin with #, are skipped.
 func (o *options) readShapes() ([]string, error) {
 	file, err := os.Open(o.shapesFile)
 	if err != nil {

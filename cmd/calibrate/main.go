@@ -1,5 +1,5 @@
-// Calibrate measures every operation on every implementation of this machine, finds the input sizes at which the
-// fastest one changes, and writes calibration.json, one chart a case, and the raw samples.
+// Calibrate measures every operation on every implementation of this machine. It finds the input sizes at which the fastest
+// implementation changes. It writes calibration.json, charts, and the raw samples.
 //
 // Usage: go run ./cmd/calibrate [flags]; --help lists them.
 package main

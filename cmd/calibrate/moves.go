@@ -11,10 +11,10 @@ import (
 	"crossover/harness"
 )
 
-// mostMoves is how many moves are printed.
+// mostMoves is the greatest number of moves that are printed.
 const mostMoves = 12
 
-// moves prints which choices moved since the entry before, nothing where none did or there is none.
+// moves prints which choices moved since the entry before. It prints nothing if none did, or if before is nil.
 func moves(w io.Writer, before, now *calibration.Host) {
 	if before == nil {
 		return
@@ -42,7 +42,7 @@ func moves(w io.Writer, before, now *calibration.Host) {
 	}
 }
 
-// newest returns when the last of the runs of an entry was.
+// newest returns the time of an entry's last run.
 func newest(h *calibration.Host) time.Time {
 	last := h.Created
 	for _, r := range h.Runs {
@@ -53,7 +53,7 @@ func newest(h *calibration.Host) time.Time {
 	return last
 }
 
-// inWords says what moved.
+// inWords describes a move.
 func inWords(m *harness.Move) string {
 	size := func(n int) string { return command.Thousands(n) + " " + m.Unit }
 	shifted := func(implementation string, to, from int) string {

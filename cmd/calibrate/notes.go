@@ -10,7 +10,7 @@ import (
 	"crossover/cmd/internal/command"
 )
 
-// notes prints, below the table, what its rows have no room for.
+// notes prints, below the table, remarks that do not fit into its rows.
 func notes(w io.Writer, entry *calibration.Host) {
 	lines := runsOf(entry)
 	var said []command.Note
@@ -32,7 +32,7 @@ func notes(w io.Writer, entry *calibration.Host) {
 	}
 }
 
-// runsOf says how many runs the intervals rest on.
+// runsOf says how many intervals are from a single run.
 func runsOf(entry *calibration.Host) []string {
 	single, assumed := 0, 0.0
 	for _, c := range entry.Cases {
@@ -45,15 +45,15 @@ func runsOf(entry *calibration.Host) []string {
 	if single == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s of cases with a single run: each assumes that runs differ by %.1f %%, and calibrate on another day shows it",
+	return []string{fmt.Sprintf("%s of cases with a single run: each assumes that runs differ by %.1f %%; another run on another day measures how much they differ",
 		command.Plural(single, "interval"), 100*assumed)}
 }
 
-// excluded says which implementations did not compete, those with the same reason in one line, and where that is not all
-// cases, in which ones.
+// excluded says which implementations did not compete. Those with the same reason share a line. The line names the cases
+// unless it is about all cases of the implementation.
 func excluded(entry *calibration.Host) []string {
 	var out facts
-	cases, of := map[string][]string{}, map[string]int{} // excluded in, by name and reason; of all, by name
+	cases, of := map[string][]string{}, map[string]int{} // cases with an exclusion, by name and reason; number of all cases, by name
 	for _, c := range entry.Cases {
 		for _, i := range c.Implementations {
 			of[i.Name]++

@@ -17,17 +17,17 @@ import (
 	"crossover/kernels"
 )
 
-// output is where the entry of a run goes: the calibration file, and the folders of the host's runs and charts.
+// output holds the places of a run's results: the calibration file, and the folders of the host's runs and charts.
 type output struct {
 	*options
-	old     *calibration.Host // the entry of the host when the file was last read, nil where there is none
-	broken  bool              // what is there is no calibration file, and is to be replaced
+	old     *calibration.Host // the host's entry at the last reading of the file; nil if there is none
+	broken  bool              // the file cannot be read as a calibration file, and is to be replaced
 	samples string
 	charts  string
 }
 
-// open refuses, before any time is spent, what must not be replaced by the entry of a run over cases, and places that cannot
-// be written to. cases is nil where they are measured already.
+// open checks, before any time is spent, that the run's entry may replace what the file holds, and that all places can be
+// written to. cases is nil if they are already measured.
 func open(o *options, entry *calibration.Host, cases []kernels.Case) (*output, error) {
 	out := &output{options: o, samples: o.folder(o.data, entry.ID), charts: o.folder(o.plots, entry.ID)}
 	file, err := out.load(entry.ID)
@@ -54,8 +54,8 @@ func open(o *options, entry *calibration.Host, cases []kernels.Case) (*output, e
 	return out, nil
 }
 
-// load reads the file that an entry will be merged into and the host's entry in it; a missing file is an empty one. The
-// entries of other hosts are nobody's business here.
+// load reads the calibration file and the host's entry in it. A missing file is an empty one. load does not check the
+// entries of other hosts.
 func (o *output) load(id string) (*calibration.Index, error) {
 	if info, err := os.Stat(o.output); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no regular file, and is not replaced by one: -o FILE names another", o.output)
@@ -69,14 +69,15 @@ func (o *output) load(id string) (*calibration.Index, error) {
 		return file, err
 	case errors.As(err, &system):
 		return nil, err
-	case o.force && o.simulate == "": // what cannot be read may hold measurements
+	case o.force && o.simulate == "": // not for simulations, because an unreadable file may hold measurements
 		o.old, o.broken = nil, true
 		return new(calibration.Index), nil
 	}
 	return nil, fmt.Errorf("%w (mend the file, or -o FILE names another)", err)
 }
 
-// entryIn returns the entry of a file that has an id, nil where there is none and, if forced, where it is not valid.
+// entryIn returns the entry of an id, or nil if there is none. If forced, it also returns nil for an entry that is not
+// valid.
 func (o *output) entryIn(file *calibration.Index, id string) (*calibration.Host, error) {
 	entry, err := file.Host(id)
 	switch {
@@ -88,7 +89,7 @@ func (o *output) entryIn(file *calibration.Index, id string) (*calibration.Host,
 	return nil, fmt.Errorf("%s: %w (mend the file, or -o FILE names another)", o.output, err)
 }
 
-// another says what makes the machine of an entry another one than that of the entry of its id before, "" where nothing does.
+// another says why an entry is of another machine than the old entry of the same id. It returns "" if it is not.
 func another(entry, old *calibration.Host) string {
 	likeness, reason := host.Facts(entry.Facts).Compare(host.Facts(old.Facts), true)
 	if likeness >= host.Untold {
@@ -97,7 +98,7 @@ func another(entry, old *calibration.Host) string {
 	return reason
 }
 
-// guard refuses a run that means something else than this host's entry, or of which it is clear beforehand that nothing of it
+// guard refuses a run that measures another kind of call than this host's entry, or from which it is certain that no case
 // would be taken.
 func (o *output) guard(entry *calibration.Host, cases []kernels.Case) error {
 	old := o.old
@@ -123,8 +124,8 @@ func (o *output) guard(entry *calibration.Host, cases []kernels.Case) error {
 	return fmt.Errorf("%s holds a better calibration of this host: %s: --force replaces it, -o FILE writes elsewhere", o.output, reason)
 }
 
-// hopeless says why what a run finds in a case, which is one of so many, will be poorer than what the entry holds, "" where it
-// need not be.
+// hopeless says why a case of a run with of cases is certain to be poorer than in the old entry. It returns "" if that is
+// not certain.
 func (o *output) hopeless(old *calibration.Host, c *kernels.Case, of int) string {
 	k := slices.IndexFunc(old.Cases, func(o calibration.Case) bool { return o.Name == c.Name })
 	if k < 0 {
@@ -147,7 +148,7 @@ func (o *output) hopeless(old *calibration.Host, c *kernels.Case, of int) string
 	return ""
 }
 
-// casesOf counts the cases of an entry that one of its runs measured.
+// casesOf returns the number of an entry's cases that one of its runs measured.
 func casesOf(h *calibration.Host, run int) int {
 	n := 0
 	for _, c := range h.Cases {
@@ -158,7 +159,7 @@ func casesOf(h *calibration.Host, run int) int {
 	return n
 }
 
-// guardMeasured refuses to write a simulation into a file that holds a measured host, also under --force.
+// guardMeasured refuses to write a simulation into a file with a measured host, even with --force.
 func (o *options) guardMeasured(file *calibration.Index) error {
 	measured := slices.IndexFunc(file.Entries, func(e calibration.Entry) bool { return !e.Simulated })
 	if measured < 0 {
@@ -168,7 +169,7 @@ func (o *options) guardMeasured(file *calibration.Index) error {
 		o.output, file.Entries[measured].ID)
 }
 
-// warn prints what a reader should know of the calibration as a whole, and what differs from the entry that it replaces.
+// warn prints the warnings about the whole calibration, and the differences in state from the entry that it replaces.
 func warn(stderr io.Writer, entry *calibration.Host, states *harness.States) {
 	for _, warning := range entry.Warnings {
 		fmt.Fprintf(stderr, "calibrate: warning: %s\n", warning)
@@ -187,7 +188,7 @@ func warn(stderr io.Writer, entry *calibration.Host, states *harness.States) {
 	}
 }
 
-// warnEdited says that what lies beside the samples of a run is not what calibrate wrote.
+// warnEdited warns that the entry file beside the samples of a run was edited.
 func warnEdited(stderr io.Writer, r *harness.Run) {
 	fmt.Fprintf(stderr, "calibrate: warning: %s was edited since calibrate wrote it: it does not match its digest\n",
 		filepath.Join(r.Folder, harness.EntryFile))

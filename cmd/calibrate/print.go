@@ -17,7 +17,7 @@ import (
 	"crossover/sweeps"
 )
 
-// announce says on stderr what begins, and beside what.
+// announce prints which calibration begins, and warnings about the state of the machine.
 func announce(stderr io.Writer, on harness.Machine, entry *calibration.Host, cases int) {
 	fmt.Fprint(stderr, simulatedNote(entry))
 	machine := entry.Facts.Words()
@@ -35,7 +35,7 @@ func announce(stderr io.Writer, on harness.Machine, entry *calibration.Host, cas
 	}
 }
 
-// methodName says in words what the times of a calibration are the times of.
+// methodName names the kind of call that a calibration timed.
 func methodName(m *calibration.Method) string {
 	if m.Mode == string(sweeps.Throughput) && m.InFlight > 0 {
 		return fmt.Sprintf("throughput with %d in flight", m.InFlight)
@@ -46,10 +46,10 @@ func methodName(m *calibration.Method) string {
 	return m.Mode
 }
 
-// gpuTable prints where the time of calls goes that a GPU computes, or nothing where none does.
+// gpuTable prints how the time of calls on a GPU is spent. It prints nothing if there is no such call.
 func gpuTable(w io.Writer, entry *calibration.Host) {
 	rows := [][]string{{"IMPLEMENTATION", "SIZE", "CALL", "GPU", "LAUNCH EFFICIENCY", "ENCODE", "GAP"}}
-	before := []string{"\nCASE, UNIT OF SIZES"} // what stands above a row, by row
+	before := []string{"\nCASE, UNIT OF SIZES"} // lines above each row
 	for _, c := range entry.Cases {
 		heading := c.Name + ", " + c.Axis.Unit
 		for _, i := range c.Implementations {
@@ -74,7 +74,7 @@ func gpuTable(w io.Writer, entry *calibration.Host) {
 	}
 }
 
-// waking says what keeping GPUs awake took of a run, or nothing where no GPU competed.
+// waking prints the time that a run spent on keeping GPUs awake. It prints nothing if no GPU competed.
 func waking(w io.Writer, r *harness.Run) {
 	seconds, gpus := 0.0, false
 	for _, result := range r.Results {
@@ -89,7 +89,7 @@ func waking(w io.Writer, r *harness.Run) {
 	}
 }
 
-// disturbances says what the sentinel saw change, and how many blocks were thrown away for what.
+// disturbances prints the number of epochs that the sentinel saw, and how many blocks were thrown away for which reason.
 func disturbances(w io.Writer, s *calibration.Sentinel) {
 	if s == nil {
 		return
@@ -100,7 +100,7 @@ func disturbances(w io.Writer, s *calibration.Sentinel) {
 		command.Plural(s.Epochs, "epoch"), d.Disturbed, d.Neighbours, d.Replaced, d.Collections, d.Restarts)
 }
 
-// duration writes seconds with three digits: 12.3 µs; 0 as nothing.
+// duration writes seconds with three digits, such as 12.3 µs, and 0 as "".
 func duration(seconds float64) string {
 	if seconds == 0 {
 		return ""
@@ -108,7 +108,7 @@ func duration(seconds float64) string {
 	return benchunit.Scale(seconds, benchunit.Decimal) + "s"
 }
 
-// list prints the identity of the machine, then the cases and the implementations that can be timed in them here.
+// list prints the identity of the machine, and then the cases with their implementations.
 func list(w io.Writer, machine *calibration.Host, cases []kernels.Case) error {
 	facts := host.Facts(machine.Facts)
 	identity := slices.DeleteFunc([]string{machine.ID, facts.Processor(), facts.Caches()}, func(s string) bool { return s == "" })
@@ -133,8 +133,8 @@ func list(w io.Writer, machine *calibration.Host, cases []kernels.Case) error {
 	return inventory(w, cases, func(string) bool { return true })
 }
 
-// inventory prints, for the implementations of the cases that may compete, the version of what is behind them and what
-// is missing, those that share it in one line.
+// inventory prints the versions of the libraries that may compete in the cases, and what is missing. Implementations with
+// the same version or cause share a line.
 func inventory(w io.Writer, cases []kernels.Case, include func(implementation string) bool) error {
 	var versions, missing facts
 	seen := map[string]bool{}
@@ -159,7 +159,7 @@ func inventory(w io.Writer, cases []kernels.Case, include func(implementation st
 	return err
 }
 
-// facts are said of names, in the order in which they were first said.
+// facts collects names by facts, in the order in which facts were first added.
 type facts struct {
 	said  []string
 	names map[string][]string
@@ -183,7 +183,7 @@ func (f *facts) lines(label string) []string {
 	return lines
 }
 
-// plan prints what a run would do.
+// plan prints what a run would measure.
 func plan(w io.Writer, r *harness.Run, cases []kernels.Case, o *options) error {
 	for i := range cases {
 		c := &cases[i]
@@ -203,10 +203,10 @@ func plan(w io.Writer, r *harness.Run, cases []kernels.Case, o *options) error {
 	if err := inventory(w, cases, o.include); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", command.Wrap(fmt.Sprintf("%s, %s: about %.0f s of measuring, which sizes between these is decided on the way, and up to %.0f s for fits and charts",
+	_, err := fmt.Fprintf(w, "\n%s\n", command.Wrap(fmt.Sprintf("%s, %s: about %.0f s of measuring (further sizes between these are chosen on the way), and up to %.0f s for fits and charts",
 		command.Plural(len(cases), "case"), methodName(&r.Entry.Method), o.budget.Seconds(), chartSeconds*float64(len(cases)+1))))
 	return err
 }
 
-// chartSeconds is about what fitting and drawing one case takes.
+// chartSeconds is about how long fitting and drawing one case takes.
 const chartSeconds = 0.5

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// runTest runs one test of this program in a process of its own, where libraries are loaded afresh, and returns what
-// it printed.
+// runTest runs one test of this program in a new process, which loads libraries anew, and returns what it printed.
 func runTest(t *testing.T, name string, environment ...string) string {
 	t.Helper()
 	command := exec.Command(os.Args[0], "-test.run=^"+name+"$")

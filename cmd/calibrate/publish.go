@@ -17,8 +17,8 @@ import (
 	"crossover/harness"
 )
 
-// publish puts a fitted run into the host's entry, samples and charts: its cases take the place of the same ones, where they
-// are not poorer, and all others stay. Until the file is replaced, everything is as it was.
+// publish merges a fitted run into the host's entry, samples and charts. Its cases replace those of the same name, unless
+// they are poorer. All others stay. Until the file is replaced, everything stays as it was.
 func (o *output) publish(ctx context.Context, r *harness.Run, stdout, stderr io.Writer) error {
 	folder := r.Folder
 	command.Farewell(ctx, func() error { return o.halfWritten(folder) })
@@ -37,15 +37,15 @@ func (o *output) publish(ctx context.Context, r *harness.Run, stdout, stderr io.
 		if o.broken || ctx.Err() != nil {
 			return err
 		}
-		// Another run of this host may have been quicker; then this one joins that.
+		// If another process changed the entry meanwhile, combine with the changed one.
 		if _, loadErr := o.load(r.Entry.ID); loadErr != nil || reflect.DeepEqual(before, o.old) {
 			return err
 		}
 	}
 }
 
-// attempt publishes a run onto the entry that was read last: the charts are drawn aside, then the file is replaced. What was
-// made for that is removed where it fails, but not the run.
+// attempt publishes a run onto the entry that was read last. The charts are drawn aside, and then the file is replaced. If
+// that fails, attempt removes everything that it made, and keeps the run.
 func (o *output) attempt(ctx context.Context, r *harness.Run) (*publication, error) {
 	p, err := o.combine(ctx, r)
 	if err != nil {
@@ -63,7 +63,7 @@ func (o *output) attempt(ctx context.Context, r *harness.Run) (*publication, err
 	return nil, err
 }
 
-// write gives the run its place among those of the host and puts its entry into the file, both or neither.
+// write moves the run among those of the host and writes its entry into the file: both or neither.
 func (o *output) write(ctx context.Context, p *publication) error {
 	folder := p.run.Folder
 	change := func(file *calibration.Index) error { return o.change(file, p) }
@@ -89,7 +89,8 @@ func (o *output) write(ctx context.Context, p *publication) error {
 	return err
 }
 
-// change changes the file while no other process writes it, and puts the run's folder into its place.
+// change changes the file and moves the run's folder to its place. calibration.Update calls it while no other process can
+// write the file.
 func (o *output) change(file *calibration.Index, p *publication) error {
 	entry := &p.run.Entry
 	now, err := o.entryIn(file, entry.ID)
@@ -118,7 +119,8 @@ func (o *output) change(file *calibration.Index, p *publication) error {
 	return err
 }
 
-// copyAside copies the calibration file to a new one beside it, FILE.bak or with a number, and returns that one's name.
+// copyAside copies the calibration file to FILE.bak, or FILE.bak2 and so on if that exists, and returns the name of the
+// copy.
 func (o *output) copyAside() (string, error) {
 	text, err := os.ReadFile(o.output)
 	if err != nil {
@@ -145,11 +147,11 @@ func (o *output) copyAside() (string, error) {
 	}
 }
 
-// place follows the file: the samples of before are removed, and the charts take their places.
+// place removes the samples of the old entry and moves the charts to their places. The file is already replaced.
 func (o *output) place(p *publication) (err error) {
 	defer os.RemoveAll(p.drawn)
 	behind := []*harness.Run{p.replaced}
-	if len(p.kept) == 0 { // else some of it is nowhere else
+	if len(p.kept) == 0 { // otherwise it has samples that the new run does not have
 		behind = append(behind, p.measured)
 	}
 	for _, r := range behind {
@@ -161,15 +163,15 @@ func (o *output) place(p *publication) (err error) {
 	return err
 }
 
-// holds reports whether a folder is that of a run among those of the host.
+// holds reports whether a folder lies among the runs of the host.
 func (o *output) holds(folder string) bool { return same(filepath.Dir(folder), o.samples) }
 
-// has reports whether a file has an entry with an id, and be it one that is not valid.
+// has reports whether a file has an entry with an id, valid or not.
 func has(file *calibration.Index, id string) bool {
 	return slices.ContainsFunc(file.Entries, func(e calibration.Entry) bool { return e.ID == id })
 }
 
-// report prints what was published.
+// report prints the published entry and what became of the old one.
 func (o *output) report(p *publication, stdout, stderr io.Writer) error {
 	entry := &p.run.Entry
 	if err := o.print(stdout, p.run); err != nil {

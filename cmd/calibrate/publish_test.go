@@ -26,7 +26,7 @@ import (
 	"crossover/harness"
 )
 
-// advised returns the folder that a message advises to refit.
+// advised returns the folder in the command line that a message recommends.
 func advised(t *testing.T, stderr string) string {
 	t.Helper()
 	found := regexp.MustCompile(`\(calibrate --from (\S+).* fits them\)`).FindStringSubmatch(stderr)
@@ -36,7 +36,7 @@ func advised(t *testing.T, stderr string) string {
 	return found[1]
 }
 
-// succeed runs the command, which must exit 0.
+// succeed runs the command and fails the test unless it exits with 0.
 func succeed(t *testing.T, m *scripted.Machine, args ...string) (stderr string) {
 	t.Helper()
 	_, stderr, code := calibrateOn(t, m, args...)
@@ -46,7 +46,8 @@ func succeed(t *testing.T, m *scripted.Machine, args ...string) (stderr string) 
 	return stderr
 }
 
-// stoppedAfter interrupts the command after so many calls of the first case, and before it starts where that is 0.
+// stoppedAfter interrupts the command after a number of calls of the first case. If that is 0, it does so before the first
+// call.
 func stoppedAfter(t *testing.T, calls int, args ...string) (stderr string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -64,8 +65,8 @@ func stoppedAfter(t *testing.T, calls int, args ...string) (stderr string, code 
 	return log.String(), code
 }
 
-// watched is twoCases, so many times as slow, with a function that is called after every call of the first case, with their
-// number.
+// watched is twoCases with all times multiplied by slow. It calls after after every call of the first case, with the number
+// of calls.
 func watched(slow float64, after func(n int)) *scripted.Machine {
 	m := scripted.New(3, 0.01)
 	n := 0
@@ -79,7 +80,7 @@ func watched(slow float64, after func(n int)) *scripted.Machine {
 	return m
 }
 
-// sameTree fails where a file that was there before is gone or another one, or where a new one is there.
+// sameTree fails the test if files were changed, removed or added.
 func sameTree(t *testing.T, before, after map[string]string) {
 	t.Helper()
 	for path, text := range before {
@@ -94,7 +95,7 @@ func sameTree(t *testing.T, before, after map[string]string) {
 	}
 }
 
-// tree is what lies in a folder: the contents of all files by their paths.
+// tree returns the contents of all files in a folder by their paths.
 func tree(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -111,8 +112,8 @@ func tree(t *testing.T, folder string) map[string]string {
 	return files
 }
 
-// refits fails where the samples in a host's folder do not fit to what a calibration file holds, or where anything lies in it
-// beside one run.
+// refits fails the test if a fit of the samples in a host's folder differs from the calibration file, or if the folder holds
+// anything but one run.
 func refits(t *testing.T, file, host string) {
 	t.Helper()
 	again := filepath.Join(t.TempDir(), "again.json")
@@ -130,7 +131,7 @@ func thisID() string {
 	return id
 }
 
-// What another machine has measured under this host's id is neither joined nor replaced unasked.
+// An entry of another machine under this host's id is neither joined nor replaced without --force.
 func TestAnotherMachineUnderTheSameID(t *testing.T) {
 	f := newFolders(t)
 	succeed(t, twoCases(1), f.args()...)
@@ -162,7 +163,8 @@ func TestAnotherMachineUnderTheSameID(t *testing.T) {
 	}
 }
 
-// An interrupted run of another kind leaves the samples of the finished one as they are, and what it advises fits its own.
+// An interrupted run of another kind of call leaves the samples of the finished run, and the recommended command fits its
+// own samples.
 func TestAnInterruptedRunKeepsToItsOwnFolder(t *testing.T) {
 	for name, args := range map[string][]string{
 		"into another file": {"--state", "cold", "-o", "cold.json"},
@@ -204,7 +206,7 @@ func TestAnInterruptedRunKeepsToItsOwnFolder(t *testing.T) {
 	}
 }
 
-// A run that is interrupted before it has measured anything leaves nothing behind and advises nothing.
+// A run that is interrupted before it measured anything leaves nothing and recommends nothing.
 func TestInterruptBeforeTheFirstBlock(t *testing.T) {
 	f := newFolders(t)
 	stderr, code := stoppedAfter(t, 0, f.args()...)
@@ -219,7 +221,7 @@ func TestInterruptBeforeTheFirstBlock(t *testing.T) {
 	}
 }
 
-// What a run that is killed at any moment leaves can be fitted or is said to hold nothing.
+// Whenever a run is killed, its folder can be fitted, or --from says that it holds nothing.
 func TestKilledAtAnyMoment(t *testing.T) {
 	f := newFolders(t)
 	copies := t.TempDir()
@@ -233,7 +235,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		if err := os.CopyFS(at, os.DirFS(folders[0])); err != nil {
 			t.Fatal(err)
 		}
-		// As if it died between a sample file and the entry: the older entry stands beside newer samples.
+		// This is the state after a death between a sample file and the entry: samples are newer than the entry.
 		_, stderr, code := calibrateOn(t, scripted.New(1, 0), "--from", at, "-o", filepath.Join(copies, "x.json"), "--force")
 		if code == 0 {
 			fitted++
@@ -247,7 +249,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 }
 
-// Samples that are newer than the entry beside them are whole where the run was killed, and broken where it was not.
+// Samples that are newer than the entry are accepted in the folder of a killed run, and refused elsewhere.
 func TestSamplesNewerThanTheEntry(t *testing.T) {
 	f := newFolders(t)
 	succeed(t, twoCases(1), f.args()...)
@@ -280,13 +282,13 @@ func TestSamplesNewerThanTheEntry(t *testing.T) {
 			t.Errorf("%d blocks of %d", n, whole)
 		}
 	}
-	// In place, they are the samples of the entry, which another case is added to.
+	// Accepted samples become those of the host's entry, to which another case is then added.
 	succeed(t, scripted.New(1, 0), "--from", f.host(), "-o", f.file, "--data", f.data, "--plots", f.plots, "--force")
 	succeed(t, twoCases(1), f.args("--ops", "sum")...)
 	refits(t, f.file, f.host())
 }
 
-// --from believes no sample file that does not belong to the entry beside it.
+// --from refuses sample files that do not belong to the entry beside them.
 func TestFromCrossChecks(t *testing.T) {
 	f := newFolders(t)
 	succeed(t, twoCases(1), f.args()...)
@@ -324,7 +326,7 @@ func TestFromCrossChecks(t *testing.T) {
 	refits(t, f.file, f.host())
 }
 
-// A run over some cases adds them to the host's entry, samples and charts, or takes the place of the same ones.
+// A run over some cases adds them to the host's entry, samples and charts, or replaces the same ones.
 func TestAPartialRunKeepsTheOtherCases(t *testing.T) {
 	f := newFolders(t)
 	succeed(t, twoCases(1), f.args("--ops", "fft")...)
@@ -340,7 +342,7 @@ func TestAPartialRunKeepsTheOtherCases(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := file.Hosts[0]
-		runs := []int{1, 2, 1}[round] // the first one of sum is an earlier one, until it is forgotten
+		runs := []int{1, 2, 1}[round] // the first run of sum is an earlier one until it is forgotten
 		if len(h.Cases) != 2 || len(h.Runs) != runs || h.Cases[1].Name != "sum" || h.RunOf(&h.Cases[1]).Method.Seed != 8 {
 			t.Fatalf("%d cases of 1 + %d runs", len(h.Cases), len(h.Runs))
 		}
@@ -357,7 +359,7 @@ func TestAPartialRunKeepsTheOtherCases(t *testing.T) {
 		}
 		refits(t, f.file, f.host())
 	}
-	// Without the samples of the others the file stays as it is.
+	// Without the samples of the other cases the file stays as it is.
 	before := read(t, f.file)
 	_, stderr, code := calibrateOn(t, twoCases(5), "-o", f.file, "--data", filepath.Join(f.root, "elsewhere"), "--plots", f.plots, "--ops", "sum")
 	if code != command.ExitFailed || !strings.Contains(stderr, "--data") || read(t, f.file) != before {
@@ -365,7 +367,7 @@ func TestAPartialRunKeepsTheOtherCases(t *testing.T) {
 	}
 }
 
-// Cases that a run measured less well than the entry before stay; where it did nothing better, everything stays.
+// Cases that a run measured less well stay as they were. If it measured nothing better, everything stays.
 func TestAPoorerRunReplacesNothing(t *testing.T) {
 	f := newFolders(t)
 	succeed(t, twoCases(1), f.args()...)
@@ -410,7 +412,7 @@ func TestARunOfWhichSomeIsPoorer(t *testing.T) {
 	}
 }
 
-// A case of which nothing was measured never replaces one of which something was, also where that is forced.
+// A case without blocks never replaces one with blocks, even with --force.
 func TestAnEmptyCaseReplacesNothing(t *testing.T) {
 	f := newFolders(t)
 	succeed(t, twoCases(1), f.args("--quick")...)
@@ -429,7 +431,7 @@ func TestAnEmptyCaseReplacesNothing(t *testing.T) {
 	refits(t, f.file, f.host())
 }
 
-// The second signal ends a refit while the first one has the copies of the samples removed.
+// A second signal ends a refit while the first one makes it remove its copy of the samples.
 func TestAdviceOfAnInterruptedRefit(t *testing.T) {
 	source := t.TempDir()
 	o, _, err := parse([]string{"--from", source}, io.Discard)
@@ -440,13 +442,13 @@ func TestAdviceOfAnInterruptedRefit(t *testing.T) {
 	if err := out.halfWritten(t.TempDir()); !strings.Contains(err.Error(), "--from "+source+" writes them") {
 		t.Errorf("%v", err)
 	}
-	o.from = filepath.Join(source, "unfinished") // it has taken its place
+	o.from = filepath.Join(source, "unfinished") // the run has moved away
 	if err := out.halfWritten(o.from); !strings.Contains(err.Error(), "--from samples writes them") {
 		t.Errorf("%v", err)
 	}
 }
 
-// What lies beside the samples may be edited, and who uses it is told.
+// An entry file beside samples may be edited, and the command then warns.
 func TestAnEditedSweepIsMentioned(t *testing.T) {
 	f := newFolders(t)
 	succeed(t, twoCases(1), f.args()...)
@@ -475,7 +477,7 @@ func TestAnEditedSweepIsMentioned(t *testing.T) {
 	}
 }
 
-// An entry that is replaced as a whole takes the charts of its cases with it.
+// If an entry is replaced as a whole, the charts of its cases are removed.
 func TestChartsOfCasesThatAreGone(t *testing.T) {
 	f := newFolders(t)
 	succeed(t, twoCases(1), f.args()...)
@@ -562,7 +564,8 @@ func TestForceReplacesNoDevice(t *testing.T) {
 	}
 }
 
-// Where the charts cannot be drawn, the file and the samples are as they were, and the advice works once they can.
+// If the charts cannot be drawn, the file and the samples stay as they were. The recommended command works once they can be
+// drawn.
 func TestARunThatCannotDrawChangesNothing(t *testing.T) {
 	f := newFolders(t)
 	succeed(t, twoCases(1), f.args()...)
@@ -600,7 +603,7 @@ func TestARunThatCannotDrawChangesNothing(t *testing.T) {
 	refits(t, f.file, f.host())
 }
 
-// Runs of one host at once onto one file: the last one's entry stands, and its samples.
+// After runs of one host at the same time onto one file, the entry of the last one stands, with its samples.
 func TestRunsAtOnce(t *testing.T) {
 	f := newFolders(t)
 	var all sync.WaitGroup
@@ -629,12 +632,12 @@ func TestRunsAtOnce(t *testing.T) {
 	}
 }
 
-// What a dead process left while it drew or before it had measured is removed, and so is what was interrupted more than a
-// week ago; what may be in use stays.
+// A run removes what a dead process left while it drew or before it measured anything, and unfinished runs older than a
+// week. It keeps what may be in use.
 func TestStraysAreRemoved(t *testing.T) {
 	f := newFolders(t)
 	charts := filepath.Join(f.plots, thisID())
-	const dead = "4194305" // above the greatest number of a process
+	const dead = "4194305" // above the greatest number that a process can have
 	today := time.Now().UTC()
 	unfinished := func(days int) string {
 		return today.AddDate(0, 0, -days).Format("unfinished-20060102T150405Z-")
@@ -689,7 +692,7 @@ func TestQuietPrintsNothing(t *testing.T) {
 	}
 }
 
-// ending is a context that is cancelled after it was looked at so many times.
+// ending is a context that is cancelled after a number of calls of Err.
 type ending struct {
 	context.Context
 	looks atomic.Int64
@@ -702,7 +705,7 @@ func (e *ending) Err() error {
 	return nil
 }
 
-// Wherever a refit is interrupted, it ends by itself and leaves everything as it was.
+// Whenever a refit is interrupted, it ends and leaves everything as it was.
 func TestARefitEndsAnywhere(t *testing.T) {
 	f := newFolders(t)
 	succeed(t, twoCases(1), f.args("--quick")...)
@@ -733,7 +736,7 @@ func TestARefitEndsAnywhere(t *testing.T) {
 	}
 }
 
-// A run adds to what the host knows: the timings of the runs before stay, six in all, and every figure refits from them.
+// A run adds to the runs before. Six runs of a case are kept, and a refit of them gives every figure.
 func TestARunAddsToTheRunsBefore(t *testing.T) {
 	f := newFolders(t)
 	entry := func() *calibration.Host {
@@ -765,7 +768,7 @@ func TestARunAddsToTheRunsBefore(t *testing.T) {
 	if folders, _ := filepath.Glob(filepath.Join(f.host(), "*")); len(folders) != 1 {
 		t.Errorf("the host has the folders %v, want one", folders)
 	}
-	// A part of the cases adds to those alone.
+	// A run of some cases adds to those only.
 	succeed(t, twoCases(1), f.args("--quick", "--seed", "30", "--ops", "sum", "--fresh")...)
 	h := entry()
 	if fft, sum := len(h.Cases[0].Earlier), len(h.Cases[1].Earlier); fft != harness.MostRuns-1 || sum != 0 {

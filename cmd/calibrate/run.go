@@ -14,19 +14,19 @@ import (
 	"crossover/kernels"
 )
 
-// run is the command on this machine.
+// run runs the command on this machine.
 func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	return runOn(ctx, command.ThisMachine(), stdout, stderr, args)
 }
 
-// runOn is the command.
+// runOn runs the command on a machine.
 func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Writer, args []string) error {
 	o, done, err := parse(args, stdout)
 	if done || err != nil {
 		return err
 	}
 	if o.quiet {
-		stdout, stderr = io.Discard, io.Discard // errors are Exit's
+		stdout, stderr = io.Discard, io.Discard // command.Exit prints errors
 	}
 	if o.simulate == listChips {
 		return writeChips(stdout)
@@ -61,7 +61,7 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	return measure(ctx, of, cases, spaces, o, stdout, stderr)
 }
 
-// measure makes a calibration.
+// measure measures, fits and publishes a run.
 func measure(ctx context.Context, of *subject, cases []kernels.Case, spaces []*kernels.Space, o *options, stdout, stderr io.Writer) error {
 	asked := o.asked()
 	var err error
@@ -97,7 +97,7 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, spaces []*k
 	}
 	switch {
 	case err == nil || !harness.IsUnfinished(r.Folder):
-		return err // if any, of the charts alone
+		return err // an error here is about the charts only
 	case measured(r) == 0:
 		harness.Discard(r.Folder)
 	}
@@ -110,8 +110,8 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, spaces []*k
 	return fmt.Errorf("%w; the samples are in %s for %d days (%s fits them)", err, r.Folder, harness.KeptDays, o.again(r.Folder))
 }
 
-// interrupted is the error of a run that a signal ended after some time. It says where the samples are, if there are any, and
-// what makes something of them.
+// interrupted returns the error of a run that a signal ended after some time. If there are samples, the error says where
+// they are and which command fits them.
 func (o *output) interrupted(folder string, after time.Duration) error {
 	err := fmt.Errorf("interrupted after %.0f s: %s is as it was, and nothing was saved yet", after.Seconds(), o.output)
 	if _, statErr := os.Stat(filepath.Join(folder, harness.EntryFile)); statErr == nil {
@@ -121,13 +121,13 @@ func (o *output) interrupted(folder string, after time.Duration) error {
 	return command.Interrupted(err)
 }
 
-// halfWritten is the error of a run that a signal ended while its entry and its charts were written.
+// halfWritten returns the error of a run that a signal ended while its entry and its charts were written.
 func (o *output) halfWritten(folder string) error {
 	if o.from != "" {
-		folder = o.from // a copy of it may be removed meanwhile
+		folder = o.from // folder may be a copy that is being removed
 	}
 	if _, err := os.Stat(folder); err != nil {
-		folder = o.samples // where it has taken its place
+		folder = o.samples // the run has already moved there
 	}
 	return command.Interrupted(fmt.Errorf("interrupted while %s and its charts were written: %s writes them", o.output, o.again(folder)))
 }
@@ -141,7 +141,7 @@ func (o *output) newFolder() (string, error) {
 	return folder, nil
 }
 
-// refit fits saved samples again; the same samples give the same bytes.
+// refit fits saved samples again. The same samples give the same bytes.
 func refit(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	asItWas := command.Interrupted(fmt.Errorf("interrupted: %s is as it was", o.output))
 	command.Farewell(ctx, func() error { return asItWas })
@@ -168,15 +168,15 @@ func refit(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	return err
 }
 
-// refit fits a run that was loaded and publishes it. The file's samples lie in its own folders, so those of another folder
-// are copied there; the copy is removed if it does not become the host's.
+// refit fits a loaded run and publishes it. The samples of a host lie in its own folder, so refit copies samples of another
+// folder there. The copy is removed unless it becomes the host's.
 func (o *output) refit(ctx context.Context, r *harness.Run, stdout, stderr io.Writer) error {
 	if !o.holds(r.Folder) {
 		folder, err := o.newFolder()
 		if err != nil {
 			return err
 		}
-		defer harness.Discard(folder) // it has another name where it has become the host's
+		defer harness.Discard(folder) // does nothing once the run was published, because its folder then has another name
 		if err := r.Save(ctx, folder); err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (o *output) refit(ctx context.Context, r *harness.Run, stdout, stderr io.Wr
 	return o.publish(ctx, r, stdout, stderr)
 }
 
-// fit fits a run, and says so on a terminal meanwhile.
+// fit fits a run. Meanwhile it shows a status on a terminal.
 func (o *output) fit(ctx context.Context, r *harness.Run, stderr io.Writer) error {
 	defer command.Status(stderr, o.noProgress, "fits "+command.Plural(len(r.Entry.Cases), "case"))()
 	return r.Fit(ctx)

@@ -19,7 +19,8 @@ import (
 	"crossover/harness"
 )
 
-// twoCases is a machine on which a becomes slower than b at 4 000 samples in one case and nothing changes in the other.
+// twoCases is a machine with two cases. In one, a becomes slower than b at 4 000 samples. In the other, the fastest
+// implementation never changes.
 func twoCases(seed uint64) *scripted.Machine {
 	m := scripted.New(seed, 0.01)
 	m.Add("fft/batch=1", map[string]scripted.Cost{"a": scripted.Linear(1e-6, 2e-9), "b": scripted.Linear(5e-6, 1e-9)}, nil)
@@ -27,7 +28,7 @@ func twoCases(seed uint64) *scripted.Machine {
 	return m
 }
 
-// folders are the places that a run writes to.
+// folders holds the places that a run writes to.
 type folders struct{ root, file, data, plots string }
 
 func newFolders(t *testing.T) folders {
@@ -39,19 +40,19 @@ func (f folders) args(more ...string) []string {
 	return append([]string{"-o", f.file, "--data", f.data, "--plots", f.plots, "--seed", "7"}, more...)
 }
 
-// host is the folder of this host's samples.
+// host returns the folder of this host's samples.
 func (f folders) host() string {
 	_, id := command.HostFacts()
 	return filepath.Join(f.data, id)
 }
 
-// run is the folder of the one run of this host that has taken its place.
+// run returns the folder of the only finished run of this host.
 func (f folders) run(t *testing.T) string {
 	t.Helper()
 	return onlyRun(t, f.host())
 }
 
-// onlyRun returns the one run in the folder of a host.
+// onlyRun returns the only run in the folder of a host.
 func onlyRun(t *testing.T, host string) string {
 	t.Helper()
 	runs, err := filepath.Glob(filepath.Join(host, "2*"))
@@ -70,7 +71,7 @@ func calibrateOn(t *testing.T, m *scripted.Machine, args ...string) (stdout, std
 	return out.String(), log.String(), code
 }
 
-// unwrapped joins the lines of notes that were wider than the table.
+// unwrapped joins wrapped lines of notes.
 func unwrapped(text string) string { return strings.ReplaceAll(text, "\n  ", " ") }
 
 func read(t *testing.T, path string) string {
@@ -392,7 +393,7 @@ func TestJSONIsTheEntry(t *testing.T) {
 	}
 }
 
-// The real catalogue, on this machine, in the shortest run that says anything: it writes a file that loads.
+// The shortest useful run of the real catalogue on this machine writes a file that loads.
 func TestCalibrateThisMachine(t *testing.T) {
 	f := newFolders(t)
 	var out, log bytes.Buffer
@@ -411,7 +412,7 @@ func TestCalibrateThisMachine(t *testing.T) {
 	}
 }
 
-// A library that is there and broken is missing, in one line; nothing fails.
+// A broken library counts as missing. One line says so, and nothing fails.
 func TestBrokenLibrary(t *testing.T) {
 	if os.Getenv("CROSSOVER_TEST_LIST") != "" {
 		if err := run(t.Context(), os.Stdout, os.Stderr, []string{"--list"}); err != nil {
@@ -429,8 +430,8 @@ func TestBrokenLibrary(t *testing.T) {
 	}
 }
 
-// The cases come in the catalogue's order, in the table and on the overview, whether they were measured or fitted again, all
-// or some of them. The file has them by name, and the machine may have measured them in any order.
+// The table and the overview have the cases in the catalogue's order, whether they were measured or refitted, all or some of
+// them. The file has them in order of names. The machine may have measured them in any order.
 func TestTheOrderOfCases(t *testing.T) {
 	f := newFolders(t)
 	m := scripted.New(1, 0.01)
@@ -466,7 +467,7 @@ func TestTheOrderOfCases(t *testing.T) {
 	}
 }
 
-// What a sweep says of many cases is said once: the texts that are folded are those that it writes.
+// A note of a sweep that many cases have is printed once. The texts are those that a sweep writes.
 func TestNotesOfASweepAreFolded(t *testing.T) {
 	m := scripted.New(1, 0.01)
 	for _, name := range []string{"sum", "fft/batch=1"} {

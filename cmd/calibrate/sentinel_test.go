@@ -14,7 +14,7 @@ import (
 	"crossover/harness"
 )
 
-// What the sentinel saw is in the file and beside the samples, and survives a refit byte for byte.
+// The file and the samples record what the sentinel saw, and a refit keeps every byte of it.
 func TestTheSentinelIsRecorded(t *testing.T) {
 	f := newFolders(t)
 	m := twoCases(1)
@@ -50,7 +50,7 @@ func TestTheSentinelIsRecorded(t *testing.T) {
 	}
 }
 
-// A clock that settles somewhere else degrades no case. The file and -v count its epochs, and what they cost.
+// A clock that settles at another speed degrades no case. The file and -v have its epochs and the discarded blocks.
 func TestEpochsAreRecorded(t *testing.T) {
 	f := newFolders(t)
 	m := twoCases(1)
@@ -83,7 +83,7 @@ func TestEpochsAreRecorded(t *testing.T) {
 	}
 }
 
-// Who calibrates a machine that is in another state than when the entry was made that this replaces is told.
+// A run warns if the machine is in another state than for the entry that it replaces.
 func TestCalibrationInAnotherState(t *testing.T) {
 	f := newFolders(t)
 	for n, c := range []struct {
@@ -102,7 +102,7 @@ func TestCalibrationInAnotherState(t *testing.T) {
 	}
 }
 
-// Two threads of one core are a fact that is told, once, and kept with the file; also by a refit.
+// If two processors are threads of one core, the command says so once, and the file keeps it. So does a refit.
 func TestProcessorsThatShareACore(t *testing.T) {
 	const fact = "all 2 processors at once took 1.95 times as long as one alone for 100 % of the run: "
 	for _, flag := range []string{"--seed=7", "--json"} {
@@ -138,8 +138,8 @@ func TestProcessorsThatShareACore(t *testing.T) {
 	}
 }
 
-// A machine whose processors share their cores for some time, in one run to the end, in another at the beginning, degrades
-// nothing. Both runs stay, and one line tells of both.
+// Processors share their cores for a part of each run: until the end of one, and at the beginning of the other. That
+// degrades nothing. Both runs are kept, and one line tells of both.
 func TestRunsInTwoStates(t *testing.T) {
 	f := newFolders(t)
 	for n, crowded := range []func(now time.Duration) bool{
@@ -187,7 +187,7 @@ func TestRunsInTwoStates(t *testing.T) {
 	}
 }
 
-// A sweep from before there was anything to note refits, and nothing is made up.
+// A sweep from before the sentinel was recorded can be refitted, and nothing is invented.
 func TestASweepWithoutASentinel(t *testing.T) {
 	f := newFolders(t)
 	if _, stderr, code := calibrateOn(t, twoCases(1), f.args()...); code != 0 {
@@ -208,7 +208,7 @@ func TestASweepWithoutASentinel(t *testing.T) {
 	}
 }
 
-// The real sentinel, in the shortest sweep: what it saw is in the file and makes it no worse.
+// The shortest sweep with the real sentinel records the sentinel's times in the file.
 func TestTheSentinelOfThisMachine(t *testing.T) {
 	f := newFolders(t)
 	var out, log strings.Builder

@@ -9,8 +9,8 @@ import (
 	"crossover/cmd/internal/command"
 )
 
-// shapesTable prints how good the choices are at shapes that were measured and never fitted, by operation, or nothing where
-// no operation has a surface.
+// shapesTable prints, for each operation, how good its choices are at held-out shapes. It prints nothing if there is no
+// operation.
 func shapesTable(w io.Writer, entry *calibration.Host) {
 	rows := [][]string{{"OPERATION, ALL SHAPES", "FITTED", "HELD OUT", "REGRET", "AT MOST", "WITHIN 5 %", "WORST", "AT"}}
 	for k := range entry.Operations {
@@ -41,7 +41,7 @@ A shape that was not measured is predicted from those that were fitted. Regret i
 choices cost at shapes that were held out of the fit: their time over that of the best choices.
 `
 
-// placedName returns the name of an operation with its placement, as the names of cases have it.
+// placedName returns the name of an operation with its placement, in the form of a case's name.
 func placedName(o *calibration.Operation) string {
 	if o.Placement == "caller" {
 		return o.Name

@@ -8,9 +8,9 @@ import (
 	"crossover/kernels/catalogue"
 )
 
-// shown returns an entry as a reader finds it, in the table and on the charts: the cases in the catalogue's order, and
-// without the GPU implementations of a machine that has no GPU. That there are none is no news; --list says why. Where there
-// is a GPU that has no driver, a reader is told.
+// shown returns an entry in the form of the table and the charts. Its cases are in the catalogue's order. On a machine
+// without a GPU it leaves out the GPU implementations that did not compete, because that is no news, and --list gives the
+// reason. It keeps them if the machine has a GPU without a driver.
 func shown(h *calibration.Host) *calibration.Host {
 	out := *h
 	out.Cases = slices.Clone(h.Cases)

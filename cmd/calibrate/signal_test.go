@@ -17,7 +17,7 @@ import (
 
 const argumentsVariable = "CROSSOVER_TEST_ARGUMENTS"
 
-// TestTheProgram is no test but the program that TestASignalEndsACallOfMinutes runs.
+// TestTheProgram is the program that TestASignalEndsACallOfMinutes runs, and no test.
 func TestTheProgram(t *testing.T) {
 	arguments := os.Getenv(argumentsVariable)
 	if arguments == "" {
@@ -27,7 +27,7 @@ func TestTheProgram(t *testing.T) {
 	main()
 }
 
-// The reference of a product of this size alone takes minutes, and nothing can stop it.
+// The float64 reference of such a large product takes minutes, and nothing can stop it.
 func TestASignalEndsACallOfMinutes(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -46,7 +46,7 @@ func TestASignalEndsACallOfMinutes(t *testing.T) {
 	if line, err := stderr.ReadString('\n'); err != nil {
 		t.Fatalf("it began with %q, %v", line, err)
 	}
-	time.Sleep(2 * time.Second) // into the reference
+	time.Sleep(2 * time.Second) // until the reference computes
 	if err := program.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

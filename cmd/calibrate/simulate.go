@@ -18,10 +18,10 @@ import (
 	"crossover/sweeps"
 )
 
-// listChips is what --simulate takes in place of a name.
+// listChips is the value of --simulate that lists the chips.
 const listChips = "list"
 
-// simulated is a modelled chip with the catalogue's cases, in virtual time.
+// simulated returns a modelled chip with the catalogue's cases, in virtual time.
 func simulated(c chips.Chip, seed uint64) *subject {
 	machine := chips.NewMachine(c, seed)
 	return &subject{
@@ -39,7 +39,7 @@ func simulated(c chips.Chip, seed uint64) *subject {
 	}
 }
 
-// chipFacts are the facts that a Mac with the chip would tell, as far as they were published.
+// chipFacts returns the published part of the facts that a Mac with the chip would report.
 func chipFacts(c chips.Chip) calibration.Facts {
 	return calibration.Facts{
 		Chip: c.Title(), Family: host.Family(c.Title()), Architecture: "arm64", Cores: c.PerformanceCores + c.EfficiencyCores,
@@ -47,10 +47,10 @@ func chipFacts(c chips.Chip) calibration.Facts {
 	}
 }
 
-// chipID is the id of a modelled chip, which no measured host can have: "simulated-apple-m3-max-40".
+// chipID returns the id of a modelled chip, which no measured host can have: "simulated-apple-m3-max-40".
 func chipID(c chips.Chip) string { return calibration.SimulatedPrefix + host.Facts(chipFacts(c)).ID() }
 
-// chip returns the chip that --simulate names.
+// chip returns the chip of --simulate.
 func (o *options) chip() (chips.Chip, error) {
 	c, err := chips.Find(o.simulate)
 	if err != nil {
@@ -59,7 +59,7 @@ func (o *options) chip() (chips.Chip, error) {
 	return c, nil
 }
 
-// checkSimulation refuses what has no meaning on a model.
+// checkSimulation refuses flags that mean nothing for a model.
 func (o *options) checkSimulation() error {
 	if o.simulate == listChips {
 		return nil
@@ -75,10 +75,11 @@ func (o *options) checkSimulation() error {
 	return err
 }
 
-// simulatedFolder is where a simulation writes to when nothing else is said, away from what was measured.
+// simulatedFolder returns the default folder of a simulation, which no measurement uses.
 func (o *options) simulatedFolder() string { return filepath.Join("simulated", o.simulate) }
 
-// folder returns a host's folder under a root. The folders of a simulation's own hold one host, and so need none below.
+// folder returns a host's folder under a root. The default folders of a simulation hold one host only, so they are the
+// host's folders.
 func (o *options) folder(root, id string) string {
 	if o.simulate != "" && filepath.Dir(root) == o.simulatedFolder() {
 		return root
@@ -86,7 +87,7 @@ func (o *options) folder(root, id string) string {
 	return command.Folder(root, id)
 }
 
-// checkRefit holds what --from has read against --simulate: what was simulated stays so, and in places of its own.
+// checkRefit checks the entry of --from against --simulate. A simulation stays one, and stays away from measurements.
 func (o *options) checkRefit(entry *calibration.Host) error {
 	if o.simulate != "" {
 		c, err := o.chip()
@@ -104,7 +105,7 @@ func (o *options) checkRefit(entry *calibration.Host) error {
 	return nil
 }
 
-// writeChips prints the chips that --simulate knows.
+// writeChips prints the chips that have published figures.
 func writeChips(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "NAME\tCORES\tGPU CORES\tPEAK, TFLOPS\tMEMORY, GB/S")
@@ -119,7 +120,7 @@ func writeChips(w io.Writer) error {
 	return t.Flush()
 }
 
-// simulatedNote is what the table of a simulation begins with.
+// simulatedNote returns the first line of output about a simulation, and "" for a measurement.
 func simulatedNote(entry *calibration.Host) string {
 	if !entry.Simulated {
 		return ""

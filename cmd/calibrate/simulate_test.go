@@ -19,13 +19,13 @@ import (
 	"crossover/timings"
 )
 
-// simulate runs the command with --simulate in the present folder, on a machine that has no case of its own.
+// simulate runs the command with --simulate in the current folder, on a machine without cases.
 func simulate(t *testing.T, chip string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	return calibrateOn(t, scripted.New(1, 0), append([]string{"--simulate", chip, "--seed", "7"}, args...)...)
 }
 
-// short is a simulation of one case of which the threshold lies in the middle on every chip.
+// short simulates one case whose threshold is in the middle on every chip.
 var short = []string{"--ops", "^log$", "--budget", "5s"}
 
 func TestEveryChipIsSimulated(t *testing.T) {
@@ -78,8 +78,8 @@ func TestSimulationFindsTheModelsCrossover(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := file.Hosts[0].Cases[0]
-	// By the cost formula, 0.2 µs + n·20/51.2 GFLOPS = 132 µs + 296 µs + n·8/60.6 GB/s. A factor of 1.3 is what the clock's rise
-	// after pauses and a budget of 5 s leave.
+	// By the cost formula, 0.2 µs + n·20/51.2 GFLOPS = 132 µs + 296 µs + n·8/60.6 GB/s. The rise of the clock after pauses
+	// and a budget of 5 s leave a factor of 1.3.
 	const want = 1.66e6
 	if n := len(c.Segments); n != 2 || c.Segments[1].Implementation != "metal" ||
 		float64(c.Segments[1].From) < want/1.3 || float64(c.Segments[1].From) > want*1.3 {
@@ -123,7 +123,7 @@ func TestSimulationRefits(t *testing.T) {
 	}
 }
 
-// The same seed is the same simulation, up to the day it was made.
+// The same seed gives the same simulation, except for the date.
 func TestSimulationsRepeat(t *testing.T) {
 	var found [2]calibration.Host
 	for k := range found {
@@ -143,7 +143,7 @@ func TestSimulationsRepeat(t *testing.T) {
 	}
 }
 
-// What was measured is never written over nor beside, whatever the flags.
+// No flags make a simulation write over measurements or beside them.
 func TestSimulationKeepsAwayFromMeasurements(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if _, stderr, code := calibrateOn(t, twoCases(1), "--quick", "--seed", "7"); code != 0 {
@@ -176,7 +176,7 @@ func TestSimulationKeepsAwayFromMeasurements(t *testing.T) {
 	}
 }
 
-// A Mac with that very chip does not go by the simulation unless its program asks for it.
+// A Mac with that chip does not use the simulation unless its program asks for it.
 func TestDispatchRefusesASimulation(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if _, stderr, code := simulate(t, "m3-max", short...); code != 0 {

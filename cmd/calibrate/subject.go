@@ -5,13 +5,13 @@ import (
 	"crossover/cmd/internal/command"
 )
 
-// subject is the machine that a calibration is of: this one, or a modelled chip.
+// subject is the machine to calibrate: this one, or a modelled chip.
 type subject struct {
 	command.Machine
-	host calibration.Host // its id, facts and environment; no case yet
+	host calibration.Host // its id, facts and environment, without cases
 }
 
-// subject returns the machine to calibrate: the one at hand, or the chip that --simulate names.
+// subject returns the chip of --simulate, or machine if the flag is not given.
 func (o *options) subject(machine command.Machine) (*subject, error) {
 	if o.simulate == "" {
 		return thisHost(machine), nil
@@ -23,7 +23,7 @@ func (o *options) subject(machine command.Machine) (*subject, error) {
 	return simulated(c, o.seed), nil
 }
 
-// thisHost is the machine that the program runs on.
+// thisHost returns the machine on which the program runs.
 func thisHost(m command.Machine) *subject {
 	s := &subject{Machine: m}
 	s.host.Environment = command.Environment(m.Condition())

@@ -12,8 +12,7 @@ import (
 	"crossover/thresholds"
 )
 
-// table prints what was found: the cases with their verdicts, and beneath each its segments. fits adds what the choices are
-// worth.
+// table prints the cases with their verdicts, and the segments below each case. fits has the times of the choices.
 func table(w io.Writer, entry *calibration.Host, fits map[string]thresholds.Result) {
 	if note := simulatedNote(entry); note != "" {
 		fmt.Fprintln(w, command.Wrap(strings.TrimSuffix(note, "\n")))
@@ -50,7 +49,7 @@ func table(w io.Writer, entry *calibration.Host, fits map[string]thresholds.Resu
 
 const (
 	callHeading = "A CALL TAKES"
-	indent      = 4 // of a segment beneath its case
+	indent      = 4 // of a segment below its case
 
 	legend = `
 A call takes the first time at the least size measured in the segment, the second at the greatest.
@@ -59,16 +58,17 @@ what the choices cost on timings that did not choose, and at most that much with
 `
 )
 
-// column returns where a word begins in a line.
+// column returns the column at which a word begins in a line.
 func column(line, word string) int {
 	before, _, _ := strings.Cut(line, word)
 	return utf8.RuneCountInString(before)
 }
 
-// lastVerdicts is the column in which verdicts begin at the latest, so that what stands behind fits.
+// lastVerdicts is the greatest column of the verdicts that leaves room for the columns after them.
 const lastVerdicts = command.Columns - len("crossover, degraded    REGRET  AT MOST")
 
-// caseLines returns the heading of the cases and the line of each. The verdicts begin in a column, unless names reach there.
+// caseLines returns the heading of the cases and a line for each. The verdicts begin at the column verdicts, unless names
+// are longer.
 func caseLines(entry *calibration.Host, verdicts int) []string {
 	rows := [][]string{{"CASE, MEASURED SIZES", "VERDICT", "REGRET", "AT MOST"}}
 	for k := range entry.Cases {
@@ -86,7 +86,7 @@ func caseLines(entry *calibration.Host, verdicts int) []string {
 	return command.Align(rows, 2, 3)
 }
 
-// segmentCells returns the row of a segment of a case.
+// segmentCells returns the row of a case's n-th segment.
 func segmentCells(c *calibration.Case, n int, fit *thresholds.Result) []string {
 	s, interval, call, gain := &c.Segments[n], "", "", ""
 	if s.Interval != nil {
@@ -99,7 +99,7 @@ func segmentCells(c *calibration.Case, n int, fit *thresholds.Result) []string {
 	return []string{command.Thousands(s.From), interval, s.Implementation, call, gain}
 }
 
-// regretOf returns what the choices of a case cost on timings that did not choose, and the upper end of its interval.
+// regretOf returns the regret of a case's choices and its upper bound, as text.
 func regretOf(c *calibration.Case) (mean, most string) {
 	if len(c.Segments) == 0 {
 		return "", ""
@@ -114,10 +114,10 @@ func regretOf(c *calibration.Case) (mean, most string) {
 	return percent(c.Regret.Mean), most
 }
 
-// percent writes a share with one decimal place, and no zero below zero.
+// percent writes a share in percent with one decimal, without a negative zero.
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", math.Round(1000*share)/10+0) }
 
-// gainOf writes how many times as fast as the next best one a choice is, over the segment: "1.0–3.2×".
+// gainOf writes by what factor a choice is faster than the next best one, over the segment: "1.0–3.2×".
 func gainOf(s *thresholds.Stakes) string {
 	if s.Most == 0 {
 		return ""
@@ -129,7 +129,7 @@ func gainOf(s *thresholds.Stakes) string {
 	return least + "–" + most + "×"
 }
 
-// times writes a factor with the digits that matter.
+// times writes a factor with few digits.
 func times(factor float64) string {
 	switch {
 	case factor < 0.95:

@@ -17,7 +17,7 @@ import (
 	"crossover/thresholds"
 )
 
-// widest is an entry of all cases in all placements, with everything as wide as it gets.
+// widest returns an entry with all cases in all placements. All texts have their greatest width.
 func widest() (*calibration.Host, map[string]thresholds.Result) {
 	h := &calibration.Host{
 		ID: "simulated-apple-m3-ultra-80", Simulated: true, Facts: calibration.Facts{Chip: "Apple M3 Ultra", Architecture: "arm64", GPU: "x"},
@@ -90,7 +90,7 @@ func TestTheTableFits(t *testing.T) {
 	}
 }
 
-// sample is an entry of two operations, out of the catalogue's order, on a machine without a GPU.
+// sample returns an entry of two operations, not in the catalogue's order, on a machine without a GPU.
 func sample() (*calibration.Host, map[string]thresholds.Result) {
 	upper := 0.0061
 	h := &calibration.Host{
@@ -129,7 +129,7 @@ func sample() (*calibration.Host, map[string]thresholds.Result) {
 		},
 		Segments: []thresholds.Segment{{From: 64, To: 3999}, {From: 4000, To: 1 << 20, Implementation: 1}},
 	}
-	only := thresholds.Result{ // a single implementation
+	only := thresholds.Result{ // with a single implementation
 		Curves:   thresholds.Curves{Sizes: []int{1024, 4096}, Seconds: [][]float64{{1e-6, 1e-6}}, Loss: [][]float64{{0, 0}}},
 		Segments: []thresholds.Segment{{From: 1024, To: 4096}},
 	}
@@ -166,7 +166,7 @@ fftw did not compete: no libfftw3f.so.3
 	}
 }
 
-// A machine with a GPU is told why nothing computes on it, once for all of its implementations.
+// On a machine with a GPU, the command says once for all of the GPU's implementations why none of them competed.
 func TestAGPUWithoutItsDriverIsTold(t *testing.T) {
 	for name, has := range map[string]func(h *calibration.Host){
 		"a GPU of which the library is missing": func(h *calibration.Host) { h.Facts.GPU = "NVIDIA H200" },
