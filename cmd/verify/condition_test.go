@@ -12,7 +12,7 @@ import (
 	"crossover/host"
 )
 
-// Verify says what no sentinel sees: a condition that makes its own times doubtful, and one that the file was not made in.
+// Verify warns of conditions that make its own times doubtful, and of conditions that differ from those of the file.
 func TestConditions(t *testing.T) {
 	const midway = 50 * time.Millisecond
 	usual := host.Condition{Power: "mains", PowerMode: "normal", Priority: "normal", Thermal: "nominal", Load: 0.1}

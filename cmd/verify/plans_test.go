@@ -10,10 +10,10 @@ import (
 	"crossover/cmd/internal/scripted"
 )
 
-// A file whose choices hold is not enough where a program pays for more than the sweep times.
+// Verify fails if a program pays for more than a sweep times, even if the choices of the file hold.
 func TestTypedPlans(t *testing.T) {
 	for name, test := range map[string]struct {
-		extra float64 // seconds an element
+		extra float64 // seconds per element
 		code  int
 		line  string
 	}{

@@ -20,15 +20,15 @@ type report struct {
 	Host       string         `json:"host"`
 	Created    string         `json:"calibration_created"`
 	Seed       uint64         `json:"seed"`
-	Regret     float64        `json:"regret"`       // geometric mean over all fresh sizes of all cases
-	Upper      *float64       `json:"regret_upper"` // of a one-sided 95 % interval of regret; null where too little was measured for one
+	Regret     float64        `json:"regret"`       // geometric mean over all fresh sizes of all cases, minus 1
+	Upper      *float64       `json:"regret_upper"` // of a one-sided 95 % interval of regret; null if too little was measured for one
 	Worst      float64        `json:"worst_regret"`
-	Beyond     float64        `json:"worst_regret_outside_ties"` // of the sizes at which it exceeds the case's tie band
+	Beyond     float64        `json:"worst_regret_outside_ties"` // of the sizes at which the regret is above the case's tie band
 	FreshSizes int            `json:"fresh_sizes"`
-	Unproven   float64        `json:"unproven"`        // share of the cases' axes, in log-size, of which nothing was said
-	Disturbed  int            `json:"disturbed_sizes"` // more sizes, at which the machine was not quiet: in no regret
+	Unproven   float64        `json:"unproven"`        // share of the cases' axes, in log-size, about which nothing can be said
+	Disturbed  int            `json:"disturbed_sizes"` // further sizes, at which the machine was not quiet; no regret has them
 	State      harness.States `json:"machine_state"`
-	Plans      plans.Summary  `json:"typed_plans"` // what programs get against what a sweep times
+	Plans      plans.Summary  `json:"typed_plans"` // comparison of typed plans with what a sweep times
 	Cases      []caseReport   `json:"cases"`
 	Skipped    []string       `json:"skipped"`
 }
@@ -40,20 +40,20 @@ type caseReport struct {
 	Upper    *float64     `json:"regret_upper"`
 	Worst    float64      `json:"worst_regret"`
 	Beyond   float64      `json:"worst_regret_outside_ties"`
-	Excused  float64      `json:"excused"` // share of the axis, in log-size, on which the calibration does not know
+	Excused  float64      `json:"excused"` // share of the axis, in log-size, on which the calibration says that it does not know
 	Sizes    []sizeReport `json:"sizes"`
 	Wrong    []string     `json:"wrong"` // implementations that compute wrong values here
 	Warnings []string     `json:"warnings"`
 
-	unit   string    // of the sizes
-	losses []float64 // by fresh size at which the machine was quiet, as logarithms
+	unit   string    // unit of the sizes
+	losses []float64 // logarithms, at the fresh sizes at which the machine was quiet
 }
 
 type sizeReport struct {
 	Size      int     `json:"size"`
 	Chosen    string  `json:"chosen"`
 	Fastest   string  `json:"fastest"`
-	Slowdown  float64 `json:"slowdown"` // time of chosen over time of fastest
+	Slowdown  float64 `json:"slowdown"` // time of chosen divided by time of fastest
 	Verdict   string  `json:"verdict"`
 	Disturbed bool    `json:"disturbed"` // the machine was not quiet
 }
@@ -65,7 +65,7 @@ var verdictNames = map[thresholds.Finding]string{
 	thresholds.Drifted:    "DRIFTED",
 }
 
-// summarise puts the checks together.
+// summarise returns the report of a verification.
 func summarise(v *harness.Verification, seed uint64) *report {
 	r := &report{
 		Host: v.Entry.ID, Created: v.Entry.Created.Format("2006-01-02T15:04:05Z"), Seed: seed,
@@ -89,7 +89,7 @@ func summarise(v *harness.Verification, seed uint64) *report {
 	return r
 }
 
-// known returns a regret and its upper bound in the form of the report, which has no NaN.
+// known returns a regret and its upper bound in the form of the report. JSON has no NaN.
 func known(mean, upper float64) (float64, *float64) {
 	if math.IsNaN(mean) {
 		mean = 0
@@ -100,7 +100,7 @@ func known(mean, upper float64) (float64, *float64) {
 	return mean, &upper
 }
 
-// reportOf puts one check into words.
+// reportOf returns the report of one check.
 func reportOf(check *harness.Check) caseReport {
 	audit, result := &check.Audit, check.Result
 	c := caseReport{
@@ -133,7 +133,7 @@ func reportOf(check *harness.Check) caseReport {
 	return c
 }
 
-// count returns how many cases have a verdict.
+// count returns the number of cases with a verdict.
 func (r *report) count(verdict thresholds.Finding) int {
 	n := 0
 	for _, c := range r.Cases {
@@ -144,9 +144,9 @@ func (r *report) count(verdict thresholds.Finding) int {
 	return n
 }
 
-// verdict is the command's error, and so its exit code: wrong values before drift, drift before typed plans that take
-// another time, and those before nothing measured. What looks like drift on a processor of another speed says that the entry
-// is of another host.
+// verdict returns the error of the command, which has its exit code. Wrong values come before drift, drift before typed
+// plans that take another time, and those before too little evidence. On a processor of another speed, apparent drift means
+// that the entry is of another host.
 func (r *report) verdict(file string) error {
 	var wrong, drifted []string
 	for _, c := range r.Cases {
@@ -178,11 +178,11 @@ func (r *report) verdict(file string) error {
 	return nil
 }
 
-// mostUnproven is the share of the axes of which nothing may be said without an error.
+// mostUnproven is the greatest share of the axes about which nothing can be said without an error.
 const mostUnproven = 0.25
 
-// unproven returns the share of a case's axis of which nothing was said: all of it where too little was measured, else what
-// the calibration does not know.
+// unproven returns the share of a case's axis about which nothing can be said. It is 1 if too little was measured, and
+// otherwise the share on which the calibration does not know.
 func (c *caseReport) unproven() float64 {
 	if c.Verdict == verdictNames[thresholds.Unmeasured] || len(c.losses) == 0 {
 		return 1
@@ -204,7 +204,8 @@ func (r *report) writeJSON(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// writeTable prints the report as a table: a line a case, and another one beneath a case that does not simply hold.
+// writeTable prints the report as a table. Each case has a line. A second line below it says where a case that does not hold
+// is slowest.
 func (r *report) writeTable(w io.Writer) error {
 	cases := slices.Clone(r.Cases)
 	slices.SortFunc(cases, func(a, b caseReport) int { return catalogue.Compare(a.Name, b.Name) })
@@ -245,7 +246,7 @@ most that much on average with 95 % confidence, and at worst. Not known is the s
 sizes of which the file says that it does not know.
 `
 
-// writeNotes prints, below the table, what its lines have no room for.
+// writeNotes prints, below the table, remarks that do not fit into its lines.
 func (r *report) writeNotes(w io.Writer, cases []caseReport) {
 	var notes []command.Note
 	for _, c := range cases {
@@ -269,7 +270,7 @@ func (r *report) writeNotes(w io.Writer, cases []caseReport) {
 	}
 }
 
-// bound says what the regret is below, "" where that is not known.
+// bound returns the upper bound of the regret as text, or "" if it is not known.
 func (r *report) bound() string {
 	if r.Upper == nil {
 		return ""
@@ -277,7 +278,7 @@ func (r *report) bound() string {
 	return fmt.Sprintf(" (95 %% below %.2f %%)", 100**r.Upper)
 }
 
-// bound says what the regret of a case is below.
+// bound returns the upper bound of a case's regret as text.
 func (c *caseReport) bound() string {
 	if c.Upper == nil {
 		return "-"
@@ -285,7 +286,7 @@ func (c *caseReport) bound() string {
 	return fmt.Sprintf("%.1f %%", 100**c.Upper)
 }
 
-// worst says where a case that does not simply hold is slowest.
+// worst says where a case that does not hold is slowest, and returns "" for a case that holds.
 func (c *caseReport) worst() string {
 	if c.Verdict == verdictNames[thresholds.Holds] {
 		return ""

@@ -18,7 +18,7 @@ import (
 	"crossover/timings"
 )
 
-// A size at which the machine was never quiet is in the list, and in no figure.
+// A size at which the machine was never quiet is in the list, and in no mean.
 func TestDisturbedSizesCountForNothing(t *testing.T) {
 	const disturbed, quiet = 100, 200
 	set := timings.Set{Implementations: []string{"a", "b"}}
@@ -49,7 +49,7 @@ func TestDisturbedSizesCountForNothing(t *testing.T) {
 	}
 }
 
-// The bound is that of all sizes whose looks nothing selected, in the table and in the JSON.
+// The table and the JSON have a bound of the regret, from the looks at all sizes that nothing selected.
 func TestTheRegretHasABound(t *testing.T) {
 	check := func(name string, losses ...float64) *harness.Check {
 		audit := thresholds.Audit{Sizes: []thresholds.SizeAudit{{Size: 99, Slowdown: 9, Loss: 1, Disturbed: true}}}
@@ -70,7 +70,7 @@ func TestTheRegretHasABound(t *testing.T) {
 	if r.FreshSizes != 3 || math.Abs(r.Regret-(math.Cbrt(1.01*1.03)-1)) > 1e-9 || r.Upper == nil || *r.Upper < r.Regret {
 		t.Errorf("of three sizes the regret is %v below %v", r.Regret, r.Upper)
 	}
-	// Of two values the bound is their mean and t(0.95, 1) = 6.314 times half of their difference.
+	// The bound of two values is their mean plus t(0.95, 1) = 6.314 times half of their difference.
 	if want := math.Exp(math.Log(1.01*1.03)/2+6.314*math.Log(1.03/1.01)/2) - 1; two.Upper == nil || math.Abs(*two.Upper-want) > 1e-4 {
 		t.Errorf("of two sizes the bound is %v, want %v", two.Upper, want)
 	}
@@ -86,7 +86,7 @@ func TestTheRegretHasABound(t *testing.T) {
 	}
 }
 
-// Nothing passes on no evidence: not a few sizes, and not an interval over most of the axis.
+// Verify does not pass on little evidence: neither with few sizes, nor with an interval over most of the axis.
 func TestTooLittleEvidence(t *testing.T) {
 	recorded := &calibration.Case{
 		Axis: calibration.Axis{From: 1, To: 1 << 20}, Verdict: calibration.Crossover,
@@ -129,7 +129,7 @@ func TestTooLittleEvidence(t *testing.T) {
 	}
 }
 
-// What is slow and no tie is told apart from what is slow.
+// The worst size outside of ties is printed beside the worst size.
 func TestTheWorstOutsideTiesIsPrinted(t *testing.T) {
 	var table bytes.Buffer
 	r := &report{Worst: 0.144, Beyond: 0.061}
@@ -138,7 +138,7 @@ func TestTheWorstOutsideTiesIsPrinted(t *testing.T) {
 	}
 }
 
-// A file that says that it does not know where a threshold lies is not wrong about it.
+// A file that says that it does not know where a threshold is cannot be wrong about the threshold.
 func TestAnUnresolvedFile(t *testing.T) {
 	for verdict, want := range map[calibration.Verdict]string{calibration.Crossover: "DRIFTED", calibration.Unresolved: "AMBIGUOUS"} {
 		file := recorded(8000) // the truth is 4 000
@@ -151,8 +151,8 @@ func TestAnUnresolvedFile(t *testing.T) {
 	}
 }
 
-// The table fits the width of a terminal whatever the cases and implementations are called, in the catalogue's order, and
-// says once what is true of several cases.
+// The table fits the width of a terminal, whatever the names are. It has the cases in the catalogue's order, and remarks
+// that several cases have only once.
 func TestTheTable(t *testing.T) {
 	fewer := caseReport{
 		Name: "sum", Verdict: "HOLDS", Regret: 0.001, Worst: 0.02, losses: make([]float64, 12), Sizes: []sizeReport{{Size: 64, Chosen: "a", Fastest: "b", Slowdown: 1.02}},

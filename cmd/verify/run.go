@@ -21,7 +21,7 @@ import (
 	"crossover/sweeps"
 )
 
-// options is the command line.
+// options holds the command line.
 type options struct {
 	calibration string
 	ops         string
@@ -59,26 +59,26 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 
 var errInterrupted = command.Interrupted(errors.New("interrupted: nothing was decided"))
 
-// run is the command on this machine.
+// run runs the command on this machine.
 func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	return runOn(ctx, command.ThisMachine(), stdout, stderr, args)
 }
 
-// runOn is the command.
+// runOn runs the command on a machine.
 func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Writer, args []string) error {
 	o, done, err := parse(args, stdout)
 	if done || err != nil {
 		return err
 	}
 	if o.quiet {
-		stdout, stderr = io.Discard, io.Discard // errors are Exit's
+		stdout, stderr = io.Discard, io.Discard // command.Exit prints errors
 	}
 	command.Farewell(ctx, func() error { return errInterrupted })
 	file, err := calibration.Load(o.calibration)
 	if err != nil {
 		return err
 	}
-	// It is the file that is held against the machine, not what somebody would rather have.
+	// Verify checks the choices of the file, without CROSSOVER_FORCE.
 	dispatcher, err := dispatch.New(file, dispatch.Unforced())
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 		warn(stderr, []string{"the entry of this host was edited since calibrate wrote it: it does not match its digest"})
 	}
 	if force := os.Getenv(dispatch.ForceVariable); force != "" {
-		warn(stderr, []string{fmt.Sprintf("%s=%.60s is not heeded: the choices of %s are checked", dispatch.ForceVariable, force, o.calibration)})
+		warn(stderr, []string{fmt.Sprintf("%s=%.60s is ignored: the choices of %s are checked", dispatch.ForceVariable, force, o.calibration)})
 	}
 	if doubt != "" {
 		warn(stderr, []string{doubt + ": the entry may be of another machine"})
@@ -120,7 +120,8 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	return report.verdict(o.calibration)
 }
 
-// ownEntry returns the entry of this host, nil where the file has none, and why it may be another's, "" where it is not.
+// ownEntry returns the entry of this host, or nil if the file has none. doubt says why the entry may be of another host, or
+// is "".
 func ownEntry(file *calibration.File) (entry *calibration.Host, doubt string) {
 	facts, id := command.HostFacts()
 	entry = file.Host(id)
@@ -134,7 +135,7 @@ func ownEntry(file *calibration.File) (entry *calibration.Host, doubt string) {
 	return entry, doubt
 }
 
-// verification pairs the cases of the entry that --ops asks for with those of this program.
+// verification joins the entry's cases that --ops selects with the cases of this program.
 func (o *options) verification(entry *calibration.Host, machine command.Machine) (*harness.Verification, error) {
 	matches, err := command.Pattern(o.ops)
 	if err != nil {
@@ -151,7 +152,7 @@ func (o *options) verification(entry *calibration.Host, machine command.Machine)
 	return v, nil
 }
 
-// measure sweeps at fresh sizes, with the progress on stderr.
+// measure sweeps at fresh sizes and shows the progress on stderr.
 func (o *options) measure(ctx context.Context, machine command.Machine, v *harness.Verification, dispatcher *dispatch.Dispatcher, stderr io.Writer) error {
 	step, clear := command.Progress(stderr, false, o.noProgress)
 	err := v.Measure(ctx, machine.Machine, dispatcher, harness.VerifyOptions{Budget: o.budget - plans.BriefBudget(o.budget), Seed: o.seed, Progress: step})
@@ -170,7 +171,7 @@ func (o *options) measure(ctx context.Context, machine command.Machine, v *harne
 	return nil
 }
 
-// comparePlans holds what programs get against what a sweep times, for a few implementations of the checked cases.
+// comparePlans compares typed plans with what a sweep times, for a few implementations of the checked cases.
 func (o *options) comparePlans(ctx context.Context, machine command.Machine, v *harness.Verification, r *report, stderr io.Writer) error {
 	cases := make([]kernels.Case, len(v.Checks))
 	for k, check := range v.Checks {
@@ -191,7 +192,7 @@ func (o *options) comparePlans(ctx context.Context, machine command.Machine, v *
 	return err
 }
 
-// warn prints warnings, a line each.
+// warn prints each warning on a line.
 func warn(stderr io.Writer, lines []string) {
 	for _, line := range lines {
 		fmt.Fprintf(stderr, "verify: warning: %s\n", line)

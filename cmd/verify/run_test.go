@@ -17,14 +17,14 @@ import (
 	"crossover/gpu"
 )
 
-// truth is a machine on which a becomes slower than b at 4 000 samples and takes twice as long at its end.
+// truth is a machine on which a becomes slower than b at 4 000 samples and takes twice as long at the greatest size.
 func truth(seed uint64) *scripted.Machine {
 	m := scripted.New(seed, 0.01)
 	m.Add("fft/batch=1", map[string]scripted.Cost{"a": scripted.Linear(1e-6, 2e-9), "b": scripted.Linear(5e-6, 1e-9)}, nil)
 	return m
 }
 
-// recorded is a file that says, for this host, that b starts at threshold.
+// recorded returns a file that says, for this host, that b is fastest from threshold on.
 func recorded(threshold int) *calibration.File {
 	facts, id := command.HostFacts()
 	return &calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{{
@@ -66,7 +66,7 @@ func verifyOn(t *testing.T, m *scripted.Machine, args ...string) (stdout, stderr
 	return out.String(), log.String(), code
 }
 
-// An entry that was edited is verified like any other, and one line says that it was.
+// An edited entry is verified like any other, and one line says that it was edited.
 func TestEditedEntry(t *testing.T) {
 	path := save(t, recorded(4000))
 	const said = "verify: warning: the entry of this host was edited since calibrate wrote it: it does not match its digest\n"
@@ -116,10 +116,10 @@ func TestVerdictsOfThresholds(t *testing.T) {
 	}
 }
 
-// Beside a program at work the choices may look wrong that are not: nothing is called drift, and the reader is told why.
+// Beside another program, right choices may look wrong. So nothing is called drift, and verify says why.
 func TestADisturbedMachineTellsNoDrift(t *testing.T) {
 	m := truth(1).Command()
-	m.Others = func() float64 { return m.Clock.Now().Seconds() } // all of a processor
+	m.Others = func() float64 { return m.Clock.Now().Seconds() } // one processor's whole time
 	var out, log bytes.Buffer
 	err := runOn(t.Context(), m, &out, &log, []string{"--calibration", save(t, recorded(32000)), "--seed", "1"})
 	if err != nil || !strings.Contains(out.String(), "AMBIGUOUS") || !strings.Contains(out.String(), "degraded: other programs") {
@@ -127,7 +127,8 @@ func TestADisturbedMachineTellsNoDrift(t *testing.T) {
 	}
 }
 
-// A machine on which everything became three times slower still agrees: the choices are what is checked, not the times.
+// On a machine on which everything became three times slower the file still holds, because verify checks choices and not
+// times.
 func TestSlowerMachineHolds(t *testing.T) {
 	m := scripted.New(1, 0.01)
 	m.Add("fft/batch=1", map[string]scripted.Cost{"a": scripted.Linear(3e-6, 6e-9), "b": scripted.Linear(15e-6, 3e-9)}, nil)
@@ -175,7 +176,7 @@ func TestWrongValues(t *testing.T) {
 	}
 }
 
-// Without an entry of this host, one line says what there is and what keeps it from being this host's.
+// Without an entry of this host, one line says which entry is nearest and how it differs from this host.
 func TestNoEntryForThisHost(t *testing.T) {
 	facts, id := command.HostFacts()
 	if facts.CPUFamily == "" {
@@ -259,7 +260,7 @@ func TestCasesOfAnotherVersionAreSkipped(t *testing.T) {
 	}
 }
 
-// What was calibrated on cold calls is checked on cold calls.
+// A calibration of cold calls is verified with cold calls.
 func TestStateOfTheCalibration(t *testing.T) {
 	for state, cold := range map[string]bool{"warm": false, "cold": true} {
 		file := recorded(4000)
@@ -278,7 +279,7 @@ func TestStateOfTheCalibration(t *testing.T) {
 	}
 }
 
-// A GPU that is lost while it is checked is no drift: what it was chosen for could not be measured.
+// A GPU that is lost during the check is no drift: what it was chosen for could not be measured.
 func TestALostGPU(t *testing.T) {
 	file := recorded(4000)
 	file.Hosts[0].Cases[0].Implementations[1].Processor = "gpu"
@@ -304,7 +305,7 @@ func TestALostGPU(t *testing.T) {
 	}
 }
 
-// A file may say anything: no size is measured that this version would not measure.
+// Whatever sizes a file has, verify measures only sizes of this version's catalogue.
 func TestAnAxisBeyondTheCatalogue(t *testing.T) {
 	file := recorded(4000)
 	c := &file.Hosts[0].Cases[0]
@@ -330,7 +331,7 @@ func TestAnAxisBeyondTheCatalogue(t *testing.T) {
 func TestForceIsNotHeeded(t *testing.T) {
 	t.Setenv("CROSSOVER_FORCE", "fft=a")
 	_, stderr, code := verifyOn(t, truth(1), "--calibration", save(t, recorded(4000)), "--seed", "1")
-	if code != command.ExitOK || !strings.Contains(stderr, "CROSSOVER_FORCE=fft=a is not heeded") {
+	if code != command.ExitOK || !strings.Contains(stderr, "CROSSOVER_FORCE=fft=a is ignored") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"crossover/harness"
 )
 
-// otherState is what is said of a machine whose processors stand to one another otherwise than at calibration.
+// otherState says that the times of the processors differ from those at calibration.
 const otherState = "the machine is in another state than at calibration"
 
-// stateLines says what moved, nothing where nothing did.
+// stateLines returns a line for each kind of difference from the state at calibration.
 func stateLines(s *harness.States) []string {
 	var lines []string
 	if s.Speed != "" {

@@ -14,7 +14,7 @@ import (
 	"crossover/harness"
 )
 
-// A machine that is in another state for a part of the verification degrades nothing. What is in another state is told.
+// A machine that is in another state for a part of the verification degrades nothing. Verify prints the other state.
 func TestAnotherStateForSomeTime(t *testing.T) {
 	for _, c := range []struct {
 		from time.Duration
@@ -41,7 +41,7 @@ func TestAnotherStateForSomeTime(t *testing.T) {
 	}
 }
 
-// pair is a machine of two processors whose truth is that of the machine in the other tests, under other names.
+// pair is a machine of two processors with the same truth as the machine of the other tests, under other names.
 func pair(small, large string, ratio, handOver float64) *scripted.Machine {
 	m := scripted.New(1, 0.01)
 	m.AllRatio, m.HandOver = ratio, handOver
@@ -49,7 +49,8 @@ func pair(small, large string, ratio, handOver float64) *scripted.Machine {
 	return m
 }
 
-// recordedPair is a file that says that large starts at threshold, and what the processors did then.
+// recordedPair returns a file that says that large is fastest from threshold on, with the times of the processors at
+// calibration.
 func recordedPair(small, large string, threshold int, s *calibration.Sentinel) *calibration.File {
 	file := recorded(threshold)
 	rename := func(name *string) { *name = map[string]string{"a": small, "b": large}[*name] }
@@ -72,8 +73,8 @@ func kept(processors int, ratio, handOver float64) *calibration.Sentinel {
 		Kept:     &calibration.SentinelTimes{OneProcessorSeconds: 1e-4, AllProcessorsRatio: ratio, HandoverSeconds: handOver}}
 }
 
-// A threshold that is eight times too high is drift, unless the machine is in another state and a parallel implementation
-// is what it is about. In the same state, or between serial ones, it stays drift.
+// A threshold that is eight times too high is drift, unless it concerns a parallel implementation and the machine is in
+// another state.
 func TestDriftInAnotherState(t *testing.T) {
 	for name, c := range map[string]struct {
 		large           string
@@ -82,7 +83,7 @@ func TestDriftInAnotherState(t *testing.T) {
 		ratio, handOver float64
 		verdict         string
 		code            int
-		says            string // on stderr; "" for nothing
+		says            string // on stderr; "" if nothing
 	}{
 		"same state":              {"go-parallel", 32000, kept(2, 1, 48e-9), 1.05, 52e-9, "DRIFTED", command.ExitDrifted, ""},
 		"slower hand-over":        {"go-parallel", 32000, kept(2, 1, 48e-9), 1, 165e-9, "AMBIGUOUS", 0, "a hand-over from processor to processor takes 16"},
@@ -122,11 +123,11 @@ func TestDriftInAnotherState(t *testing.T) {
 	}
 }
 
-// The entry of a processor of another speed is a near match: what does not hold of it is no drift of this host.
+// The entry of a processor of another speed is a near match, so choices that do not hold are no drift of this host.
 func TestProcessorOfAnotherSpeed(t *testing.T) {
 	for name, c := range map[string]struct {
 		threshold int
-		factor    float64 // time of the sentinel's work then over now
+		factor    float64 // time of the sentinel's work at calibration, divided by its time now
 		code      int
 		near      bool
 	}{
@@ -152,7 +153,7 @@ func TestProcessorOfAnotherSpeed(t *testing.T) {
 	}
 }
 
-// The figures of both times are in the JSON, and null where there are none.
+// The JSON has the sentinel's times then and now, and null if there are none.
 func TestStateInJSON(t *testing.T) {
 	for name, c := range map[string]struct {
 		then  *calibration.Sentinel
@@ -175,7 +176,7 @@ func TestStateInJSON(t *testing.T) {
 	}
 }
 
-// Nothing that a file holds, or that a sweep says, is more than a figure.
+// The sentinel's times may be odd numbers. A difference is reported only if both are above 0, and in one line.
 func TestOddFigures(t *testing.T) {
 	odd := []float64{0, -1, 5e-324, 1e-9, 1, math.MaxFloat64, math.Inf(1), math.NaN()}
 	for _, before := range odd {
