@@ -16,9 +16,9 @@ import (
 	"crossover/lab/proof"
 )
 
-// draw writes the charts of the tables coverage and regret.
+// draw draws the charts of the tables coverage and regret.
 func draw(ctx context.Context, dir string, runs int, seed uint64) error {
-	if err := command.Writable(dir); err != nil { // before any time is spent
+	if err := command.Writable(dir); err != nil { // checked before any time is spent
 		return err
 	}
 	coverage, err := proof.StudyCoverage(ctx, model.Scenarios(), runs, seed)
@@ -35,7 +35,7 @@ func draw(ctx context.Context, dir string, runs int, seed uint64) error {
 	return drawRegret(filepath.Join(dir, "regret.png"), regret, runs)
 }
 
-// Okabe and Ito's colours, without yellow, which is too light for a line on white.
+// The colours of Okabe and Ito, without yellow, which is too light for a line on white.
 var colours = []color.Color{
 	color.NRGBA{0x00, 0x72, 0xb2, 0xff}, color.NRGBA{0xd5, 0x5e, 0x00, 0xff}, color.NRGBA{0x00, 0x9e, 0x73, 0xff},
 	color.NRGBA{0xcc, 0x79, 0xa7, 0xff}, color.NRGBA{0xe6, 0x9f, 0x00, 0xff}, color.NRGBA{0x56, 0xb4, 0xe9, 0xff},
@@ -48,7 +48,7 @@ type points struct {
 	plotter.YErrors
 }
 
-// drawCoverage draws a point a scenario, with two standard errors either way, and the band from 93 to 97 %.
+// drawCoverage draws a point for each scenario, with two standard errors on each side, and the band from 93 to 97 %.
 func drawCoverage(path string, rows []proof.Coverage, runs int) error {
 	p := plot.New()
 	p.Title.Text = fmt.Sprintf("How often the 95 %% interval holds the true crossover\n(modelled machines, %d calibrations each; bars: two standard errors)", runs)
@@ -82,7 +82,7 @@ func drawCoverage(path string, rows []proof.Coverage, runs int) error {
 	return p.Save(8*vg.Inch, 4*vg.Inch, path)
 }
 
-// drawRegret draws the regret of each scenario over the blocks that its budget bought, both logarithmic.
+// drawRegret draws the regret of each scenario over the blocks that each budget sufficed for. Both axes are logarithmic.
 func drawRegret(path string, rows []proof.Regret, runs int) error {
 	p := plot.New()
 	p.Title.Text = fmt.Sprintf("What the choices cost at sizes nobody measured\n(modelled machines, median of %d calibrations; a floor of 0.001 %%)", runs)

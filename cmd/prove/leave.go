@@ -11,13 +11,13 @@ import (
 	"crossover/lab/proof"
 )
 
-// printLeftOut prints what the runs of a host say of one another.
+// printLeftOut prints how well the runs of a host predict each other.
 func printLeftOut(ctx context.Context, stdout io.Writer, dir string) error {
 	r, err := proof.StudyLeftOut(ctx, dir)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "left out: what other runs say of each run that no fit has seen, on the measured samples in %s (%s of %s)\n\n",
+	fmt.Fprintf(stdout, "left out: how well other runs predict each run, on the measured samples in %s (%s of %s)\n\n",
 		dir, command.Plural(r.Runs, "run"), command.Plural(r.Cases, "case"))
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "intervals of\tthresholds\tinterval holds\tmean score\tnot foreseen\t")
@@ -45,7 +45,7 @@ type leftOutRow struct {
 	predicted *proof.Predicted
 }
 
-// leftOutRows are the rows of the tables. Of two runs one other run is all others.
+// leftOutRows returns the rows of the tables. If there are two runs, "one other run" would be the same as "all other runs".
 func leftOutRows(r *proof.LeftOut) []leftOutRow {
 	others := leftOutRow{"all other runs", &r.Others}
 	if r.Runs == 2 {
@@ -59,7 +59,7 @@ func printChoices(w io.Writer, name string, c *proof.Choices) {
 		name, len(c.Pairs), percent(c.Cheap()), 100*c.Mean(), 100*c.Costly, c.Thresholds)
 }
 
-// aims says which aims all other runs meet, and where those are missed that a case can miss.
+// aims says which aims all other runs meet, and which choices cost most.
 func aims(p *proof.Predicted) []string {
 	held := p.Held.Value()
 	near := ""
@@ -85,7 +85,7 @@ func met(is bool) string {
 	return "missed"
 }
 
-// worstPairs names the pairs that cost most, of those that are not cheap.
+// worstPairs names at most five pairs that cost most, of those that are not cheap.
 func worstPairs(c *proof.Choices) string {
 	var worst []string
 	for _, p := range c.Worst() {

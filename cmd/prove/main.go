@@ -1,5 +1,5 @@
-// Prove says how far Crossover's answers can be trusted: it runs the calibration and the verification on modelled
-// machines with known thresholds, and compares our rule with those of other programs on measured samples.
+// Prove says how far Crossover's answers can be trusted. It runs the calibration and the verification on modelled machines
+// with known thresholds. It also compares our rule with those of other programs on measured samples.
 //
 // Usage: go run ./cmd/prove [flags]; --help lists them. Nothing is measured on this machine.
 package main

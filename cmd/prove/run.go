@@ -27,24 +27,24 @@ type study struct {
 
 var studies = []study{
 	{"coverage", "how often the 95 % interval of a threshold holds the true crossover", crossings, coverage},
-	{"between", "how often the 95 % interval of a threshold holds what the next run finds, by what runs differ by", model.Scenarios, between},
+	{"between", "how often the 95 % interval of a threshold holds what the next run finds, by how much runs differ", model.Scenarios, between},
 	{"extra", "how often a run has more thresholds than there are, also between two identical implementations", everything, extra},
 	{"drift", "how often verify says DRIFTED on an unchanged machine, and after a crossover has moved twofold", model.Scenarios, drift},
 	{"loss", "what verify says of choices of a known loss at every size", model.Same, loss},
-	{"regret", "what the choices cost at sizes nobody measured, by budget", model.Scenarios, regret},
+	{"regret", "what the choices cost at sizes that were not measured, by budget", model.Scenarios, regret},
 	{"cost", "how many blocks a regret of 2 % takes, against plain grids", model.Scenarios, cost},
 	{"rules", "what the choices of other programs' rules cost on the same samples", model.Scenarios, ruleTable},
 }
 
-// crossings are the scenarios that have a crossover.
+// crossings returns the scenarios that have a crossover.
 func crossings() []model.Scenario { return append(model.Scenarios(), model.TwoStates()[0]) }
 
-// everything are all scenarios.
+// everything returns all scenarios.
 func everything() []model.Scenario {
 	return slices.Concat(model.Scenarios(), model.TwoStates(), model.Same())
 }
 
-// run prints the tables that were asked for.
+// run runs the command.
 func run(ctx context.Context, stdout, _ io.Writer, args []string) error {
 	flags := pflag.NewFlagSet("prove", pflag.ContinueOnError)
 	var names []string
@@ -52,10 +52,10 @@ func run(ctx context.Context, stdout, _ io.Writer, args []string) error {
 		names = append(names, s.name)
 	}
 	only := flags.StringSlice("only", nil, "print only these tables (`names` of "+strings.Join(names, ", ")+")")
-	runs := flags.Int("runs", 1000, "calibrations a scenario")
+	runs := flags.Int("runs", 1000, "calibrations of each scenario")
 	seed := flags.Uint64("seed", 1, "seed of the machines' noise")
-	luck := flags.String("luck", "", "give the machines the luck that visits and runs of a host had, not a formula's (a `folder` of sweeps/data with several runs)")
-	data := flags.String("data", "", "hold the rules and the runs of a host against each other instead, on its measured samples (a `folder` of sweeps/data)")
+	luck := flags.String("luck", "", "use the measured luck of a host's visits and runs, not a formula's (a `folder` of sweeps/data with several runs)")
+	data := flags.String("data", "", "compare the rules, and the runs, on the measured samples of a host instead (a `folder` of sweeps/data)")
 	plots := flags.String("plots", "", "draw coverage.png and regret.png into a `folder` instead")
 	quiet := flags.BoolP("quiet", "q", false, "print nothing but errors")
 	done, err := command.Parse(flags, args, stdout,
@@ -74,10 +74,10 @@ func run(ctx context.Context, stdout, _ io.Writer, args []string) error {
 		return command.Usage("--only, --data and --plots: want one of them, each prints or draws something else")
 	}
 	if *luck != "" && (*data != "" || *plots != "") {
-		return command.Usage("--luck: want tables of modelled machines with it, not --data or --plots")
+		return command.Usage("--luck: it changes the tables of modelled machines (leave --data or --plots out)")
 	}
 	if *quiet {
-		stdout = io.Discard // errors are Exit's
+		stdout = io.Discard // command.Exit prints errors
 	}
 	switch {
 	case *data != "":
@@ -93,8 +93,8 @@ func run(ctx context.Context, stdout, _ io.Writer, args []string) error {
 	return err
 }
 
-// tables prints the tables that were asked for, each when it is whole. luck is the folder of the host whose luck the machines
-// have, "" for that of their formulas.
+// tables prints the chosen tables, each as soon as it is complete. luck is the folder of the host whose luck the machines
+// have, or "" for the luck of their formulas.
 func tables(ctx context.Context, stdout io.Writer, chosen []study, luck string, runs int, seed uint64) error {
 	var lucks []model.Luck
 	machines := "modelled machines"
@@ -119,7 +119,7 @@ func tables(ctx context.Context, stdout io.Writer, chosen []study, luck string, 
 	return nil
 }
 
-// withLuck gives scenarios the luck of real cases. Those that have a luck of their own are left out then.
+// withLuck returns the scenarios with the luck of real cases. It leaves out scenarios that have a luck of their own.
 func withLuck(scenarios []model.Scenario, lucks []model.Luck) []model.Scenario {
 	if len(lucks) == 0 {
 		return scenarios
@@ -167,7 +167,7 @@ func choose(only []string) ([]study, error) {
 	return chosen, nil
 }
 
-// percent prints a share with its standard error.
+// percent writes a share with its standard error.
 func percent(s proof.Share) string {
 	if s.Of == 0 {
 		return "-"
@@ -271,8 +271,8 @@ func ruleTable(ctx context.Context, w io.Writer, scenarios []model.Scenario, run
 	return err
 }
 
-// printRules prints one row a case, and the means and the numbers of thresholds below. A row in which ours is not the best
-// one, nor tied with it, is marked.
+// printRules prints one row for each case, and below them the means and the numbers of thresholds. It marks rows in which
+// our rule is neither the best one nor tied with it.
 func printRules(w io.Writer, rows []proof.RuleRow) {
 	fmt.Fprint(w, "case\t")
 	for _, r := range proof.Rules() {
@@ -312,7 +312,8 @@ func printCounts(w io.Writer, name string, counts []float64) {
 	fmt.Fprintln(w, "\t")
 }
 
-// measured prints what the samples of a host say of the rules and, where it has several runs, of one another.
+// measured prints how the rules do on the samples of a host and, if the host has several runs, how well they predict each
+// other.
 func measured(ctx context.Context, stdout io.Writer, dir string) error {
 	rows, err := proof.MeasuredRules(ctx, dir)
 	if err != nil {

@@ -45,7 +45,7 @@ func TestMeasuredHost(t *testing.T) {
 	}
 }
 
-// hostOf saves runs of a modelled machine as those of one host, and returns the folder.
+// hostOf saves runs of a modelled machine as runs of one host, and returns the folder.
 func hostOf(t *testing.T, runs int) string {
 	t.Helper()
 	s := model.Scenarios()[0]
@@ -109,7 +109,7 @@ func TestQuiet(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	const runs = "1000000" // which would take hours
+	const runs = "1000000" // they would take hours
 	for _, args := range [][]string{{"--runs", runs}, {"--plots", t.TempDir(), "--runs", runs}, {"--data", "../../sweeps/data/amd-epyc-f25m17s1-2"}} {
 		var errs bytes.Buffer
 		if code := command.Exit(&errs, "prove", run(ctx, io.Discard, io.Discard, args)); code != command.ExitInterrupted || errs.String() != "prove: interrupted\n" {
