@@ -10,7 +10,7 @@ import (
 	"crossover/kernels"
 )
 
-// rowName is the name of a case at one size.
+// rowName returns the name of a case at one size.
 func rowName(c kernels.Case, size int) string {
 	separator := ","
 	if !strings.Contains(c.Name, "/") {
@@ -19,20 +19,20 @@ func rowName(c kernels.Case, size int) string {
 	return fmt.Sprintf("%s%s%s=%d", c.Name, separator, c.Axis.Name, size)
 }
 
-// againstCopy is a case of the catalogue beside a copy on the device that moves as many bytes.
+// againstCopy compares a case of the catalogue with a copy on the device that moves as many bytes.
 func againstCopy(c kernels.Case, size int) row {
 	w := traffic(c.Bytes(size))
 	return againstRoof(c, size, "memory", w, func(d *gpu.Device) (*side, error) { return copySide(d, w.amount) })
 }
 
-// againstArithmetic is a case beside multiply-adds of as many floating-point operations.
+// againstArithmetic compares a case with multiply-adds of as many floating-point operations.
 func againstArithmetic(c kernels.Case, size int, flops float64) row {
 	return againstRoof(c, size, "arithmetic", arithmetic(flops), func(d *gpu.Device) (*side, error) {
 		return multiplyAddSide(d, flops)
 	})
 }
 
-// againstRoof is a case beside what the device can do at best.
+// againstRoof compares a case with a limit of the device.
 func againstRoof(c kernels.Case, size int, bound string, w work, roof func(d *gpu.Device) (*side, error)) row {
 	name := rowName(c, size)
 	return row{name: name, measure: func(d *gpu.Device, runs int) ([]result, error) {
@@ -53,7 +53,7 @@ func againstRoof(c kernels.Case, size int, bound string, w work, roof func(d *gp
 	}}
 }
 
-// againstLibrary is a case of the catalogue beside the vendor's library, which the case lists too.
+// againstLibrary compares a case of the catalogue with the vendor's library, which is an implementation of the case.
 func againstLibrary(c kernels.Case, size int, w work) row {
 	name := rowName(c, size)
 	bound := "memory"
@@ -95,8 +95,8 @@ func isOurs(i kernels.Implementation, api string) bool {
 	return i.Processor == kernels.GPU && (i.Name == api || strings.HasPrefix(i.Name, api+"/"))
 }
 
-// ownImplementation returns the name of a case's first implementation that is ours; where there is none, the name that
-// it would have.
+// ownImplementation returns the name of a case's first implementation with our kernel text. If there is none, it returns the
+// name that it would have.
 func ownImplementation(c kernels.Case, api string) string {
 	at := slices.IndexFunc(c.Implementations, func(i kernels.Implementation) bool { return isOurs(i, api) })
 	if at < 0 {
@@ -105,7 +105,7 @@ func ownImplementation(c kernels.Case, api string) string {
 	return c.Implementations[at].Name
 }
 
-// vendorImplementation returns the name of a case's first implementation that runs on a GPU, is not ours and is there.
+// vendorImplementation returns the name of a case's first implementation on a GPU that is not ours and not missing.
 func vendorImplementation(c kernels.Case, api string) (string, error) {
 	var missing error
 	for _, i := range c.Implementations {
@@ -119,10 +119,10 @@ func vendorImplementation(c kernels.Case, api string) (string, error) {
 	if missing != nil {
 		return "", missing
 	}
-	return "", fmt.Errorf("%s has no library of the vendor's to be held against", c.Name)
+	return "", fmt.Errorf("%s has no library of the vendor's to compare with", c.Name)
 }
 
-// bind readies an implementation and runs it once.
+// bind binds an implementation and runs it once.
 func bind(problem kernels.Problem, implementation string, w work) (*side, kernels.Call, error) {
 	call, err := problem.Bind(implementation)
 	if err != nil {
@@ -140,7 +140,7 @@ func bind(problem kernels.Problem, implementation string, w work) (*side, kernel
 	return &side{name: implementation, work: w, run: timed, call: call.Run, close: call.Release}, call, nil
 }
 
-// relativeDifference returns the relative L2 difference of an output from another one.
+// relativeDifference returns the relative L2 difference of x from y.
 func relativeDifference(x, y []float32) float64 {
 	want := make([]float64, len(y))
 	for i, v := range y {

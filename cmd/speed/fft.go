@@ -9,17 +9,17 @@ import (
 	"crossover/kernels/fft/launch"
 )
 
-// complexTolerance is the greatest relative L2 difference of our transforms from the vendor's.
+// complexTolerance is the greatest accepted relative L2 difference of our transforms from the vendor's.
 const complexTolerance = 1e-5
 
-// complexFFT is batch forward transforms of n complex values, by our kernels and by the vendor's library. A transform
-// reads and writes 8 bytes a value at least once.
+// complexFFT compares batch forward transforms of n complex values by our kernels and by the vendor's library. A transform
+// reads and writes each value, of 8 bytes, at least once.
 func complexFFT(n, batch int) row {
 	name := fmt.Sprintf("fft/complex,n=%d,batch=%d", n, batch)
 	return row{name: name, measure: func(d *gpu.Device, runs int) ([]result, error) {
 		library, ok := d.Driver().(gpu.FFT)
 		if !ok {
-			return nil, fmt.Errorf("the %s driver has no FFT of the vendor's to be held against", d.Facts().API)
+			return nil, fmt.Errorf("the %s driver has no FFT of the vendor's to compare with", d.Facts().API)
 		}
 		if err := library.FFTMissing(); err != nil {
 			return nil, err
@@ -53,7 +53,7 @@ func complexFFT(n, batch int) row {
 	}}
 }
 
-// complexSide is a plan from complex values to as many others. output runs it and returns them.
+// complexSide is a plan from complex values to as many others. output runs the plan and returns its results.
 func complexSide(d *gpu.Device, name string, values []float32, describe func(b *gpu.Builder, dst, src *gpu.Buffer)) (
 	s *side, output func() ([]float32, error), err error) {
 	b := d.NewPlan()
@@ -77,7 +77,7 @@ func complexSide(d *gpu.Device, name string, values []float32, describe func(b *
 	return planSide(name, traffic(8*float64(len(values))), p), output, nil
 }
 
-// random returns values between -1 and 1, always the same ones.
+// random returns values between -1 and 1, the same at each call.
 func random(n int) []float32 {
 	r := rand.New(rand.NewPCG(1, 2))
 	x := make([]float32, n)

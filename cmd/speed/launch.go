@@ -16,11 +16,11 @@ kernel void nothing(device uint* y [[buffer(0)]]) {}
 
 const launchName = "launch+wait"
 
-// shortRuns is how many times as many runs a row takes that lasts microseconds.
+// shortRuns is the factor by which a row of microseconds has more runs.
 const shortRuns = 100
 
-// measureLaunch measures a plan of one kernel that does nothing, submitted and waited for, beside the system's own calls
-// with nothing around them where the driver has them. The times are the host's.
+// measureLaunch measures submitting and waiting for a plan of one kernel that does nothing. If the driver has them, it
+// measures the bare calls of the system beside it. The times are the host's.
 func measureLaunch(d *gpu.Device, runs int) ([]result, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -69,8 +69,8 @@ func wall(call func() error) func() (time.Duration, error) {
 	}
 }
 
-// allocations returns how many Go allocations a warm call makes and how many bytes it makes the device's pool grow by,
-// on the average over calls.
+// allocations returns the mean number of Go allocations of a warm call, and the mean number of bytes by which a call makes
+// the device's memory grow.
 func allocations(d *gpu.Device, call func() error, calls int) (count float64, deviceBytes float64, err error) {
 	if err := call(); err != nil {
 		return 0, 0, err

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// spread is what the runs of one side took.
-type spread struct{ Low, Median, High time.Duration } // 10 %, 50 % and 90 % of the runs are at most so long
+// spread describes the times of one side's runs.
+type spread struct{ Low, Median, High time.Duration } // 10 %, 50 % and 90 % of the runs take at most so long
 
 func spreadOf(times []time.Duration) spread {
 	slices.Sort(times)
@@ -14,10 +14,10 @@ func spreadOf(times []time.Duration) spread {
 	return spread{at(10), at(50), at(90)}
 }
 
-// warmUp is how long both sides run before they are timed, for the clocks to settle.
+// warmUp is how long both sides run before they are timed. Clocks settle in that time.
 const warmUp = 300 * time.Millisecond
 
-// compare runs two sides in turn, the first one first in every other round, and returns what each took.
+// compare runs two sides in turn and returns the times of each. The first one is first in every other round.
 func compare(a, b *side, runs int) (ofA, ofB spread, err error) {
 	for begin := time.Now(); time.Since(begin) < warmUp; {
 		if _, err = a.run(); err != nil {

@@ -14,7 +14,7 @@ import (
 	"crossover/kernels"
 )
 
-// comparePlans is speed --plans on a machine.
+// comparePlans runs speed --plans on a machine.
 func comparePlans(ctx context.Context, machine command.Machine, o *options, stdout, stderr io.Writer) error {
 	matches, err := pattern(o.rows)
 	if err != nil {

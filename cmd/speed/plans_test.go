@@ -12,7 +12,7 @@ import (
 	"crossover/cmd/internal/scripted"
 )
 
-// planned is a machine with one case whose program takes factor times as long as a sweep times at the largest sizes.
+// planned is a machine with one case. At the largest sizes its program takes factor times as long as a sweep records.
 func planned(factor float64) command.Machine {
 	m := scripted.New(1, 0.02)
 	m.AddPlanned("scale", map[string]scripted.Cost{"go": scripted.Linear(1e-4, 1e-9)}, scripted.Linear(0, (factor-1)*1e-9))
@@ -23,7 +23,7 @@ func TestComparePlans(t *testing.T) {
 	for name, test := range map[string]struct {
 		factor float64
 		budget time.Duration
-		want   string // of the error
+		want   string // part of the error
 	}{
 		"the same":    {1, 20 * time.Second, ""},
 		"a copy":      {1.5, 20 * time.Second, "1 of 3 rows outside 0.85 to 1.15"},

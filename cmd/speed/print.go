@@ -8,7 +8,7 @@ import (
 	"crossover/gpu"
 )
 
-// printer writes results as a table, each line when it is there, or as one JSON document.
+// printer writes results as a table, each line as soon as it is measured, or as one JSON document.
 type printer struct {
 	w      io.Writer
 	json   bool
@@ -46,17 +46,17 @@ func (p *printer) print(r result) {
 	p.line(r.Name, r.Ours.times(), r.Ours.rate(), peer, r.Peer.rate(), ratio, r.Bound, relative, fmt.Sprintf("%g", r.Allocations))
 }
 
-// printRise prints the table below the other one.
+// printRise prints a table of its own below the other one.
 func (p *printer) printRise(r *rise) {
 	p.rise = r
 	if p.json {
 		return
 	}
-	fmt.Fprintf(p.w, "\nThe same kernel again and again after a pause of %g s: how long the device computes, which a clock that rises shortens.\n\n",
+	fmt.Fprintf(p.w, "\nThe same kernel again and again after a pause of %g s: how long the device computes while its clock rises.\n\n",
 		r.PauseSeconds)
 	fmt.Fprintf(p.w, "%6s   %-12s   %s\n", "CALL", "GPU", "SINCE THE PAUSE")
 	for _, c := range r.Calls {
-		span := "not told"
+		span := "not known"
 		if c.Span > 0 {
 			span = inUnit(c.Span)
 		}
@@ -64,13 +64,13 @@ func (p *printer) printRise(r *rise) {
 	}
 }
 
-// inUnit prints seconds: "70.2 µs".
+// inUnit writes seconds: "70.2 µs".
 func inUnit(seconds float64) string {
 	unit, scale := unitOf(seconds)
 	return fmt.Sprintf("%.4g %s", seconds*scale, unit)
 }
 
-// unitOf returns the unit to print seconds in, and how many there are of it in a second.
+// unitOf returns the unit in which seconds are printed, and how many of it a second has.
 func unitOf(seconds float64) (unit string, scale float64) {
 	if seconds >= 1e-3 {
 		return "ms", 1e3
@@ -78,8 +78,8 @@ func unitOf(seconds float64) (unit string, scale float64) {
 	return "µs", 1e6
 }
 
-// line writes one line of the table. Its columns have fixed widths, so that a line can be printed before the next one
-// is measured.
+// line writes one line of the table. The columns have fixed widths, so that a line can be printed before the next one is
+// measured.
 func (p *printer) line(name, ours, oursRate, peer, peerRate, ratio, bound, relative, allocations string) {
 	fmt.Fprintf(p.w, "%-42s %-24s %12s   %-40s %12s   %5s   %-10s   %7s   %6s\n", name, ours, oursRate, peer, peerRate, ratio, bound,
 		relative, allocations)
@@ -99,7 +99,7 @@ func (p *printer) end() error {
 	}{p.device.Name, p.device.Driver, p.all, p.rise})
 }
 
-// times prints the median and the spread: "70.2 µs (69.9–71.0)".
+// times writes the median and the spread: "70.2 µs (69.9–71.0)".
 func (f figures) times() string {
 	unit, scale := unitOf(f.Median)
 	return fmt.Sprintf("%.4g %s (%.4g–%.4g)", f.Median*scale, unit, f.Low*scale, f.High*scale)

@@ -8,29 +8,29 @@ import (
 
 const (
 	riseName = "rise"
-	// risePause lets the clock of a GPU fall that has nothing to do.
+	// risePause is long enough for the clock of an idle GPU to fall.
 	risePause = time.Second
-	// riseOperations is the work of a call, some 1 GFLOP: enough to fill a GPU, and done in less than a millisecond.
+	// riseOperations is the work of a call, about 1 GFLOP. It fills a GPU and takes less than a millisecond.
 	riseOperations = 16 * roofOperations
 )
 
-// riseCalls are the calls after the pause whose times are told.
+// riseCalls are the numbers of the calls after the pause whose times are printed.
 var riseCalls = []int{1, 10, 100, 1000}
 
-// rise is how long the device took for some of the calls in a row that come after a pause.
+// rise says how long the device took for some calls after a pause.
 type rise struct {
 	PauseSeconds float64     `json:"pause_seconds"`
 	Calls        []riseTimes `json:"calls"`
 }
 
-// riseTimes are those of one call. A device that does not tell its times has a span of 0.
+// riseTimes are the times of one call. Span is 0 if the device does not measure it.
 type riseTimes struct {
 	Call int     `json:"call"`
 	Span float64 `json:"span_seconds"`
-	Wall float64 `json:"wall_seconds"` // from the first call's beginning to this one's end
+	Wall float64 `json:"wall_seconds"` // from the start of the first call to the end of this one
 }
 
-// measureRise times calls of fixed work after a pause, by the device's own account.
+// measureRise times calls of fixed work after a pause, by the device's own clock.
 func measureRise(d *gpu.Device) (*rise, error) {
 	s, err := multiplyAddSide(d, riseOperations)
 	if err != nil {
@@ -40,7 +40,8 @@ func measureRise(d *gpu.Device) (*rise, error) {
 	return riseOf(s, time.Sleep)
 }
 
-// riseOf times calls of a side after a pause. One call comes before it, so that nothing is made in the first one.
+// riseOf times calls of a side after a pause. One call comes before the pause, so that the first call after it compiles and
+// allocates nothing.
 func riseOf(s *side, pause func(time.Duration)) (*rise, error) {
 	if _, err := s.run(); err != nil {
 		return nil, err

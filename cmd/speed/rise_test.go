@@ -14,7 +14,7 @@ import (
 	"crossover/gpu/emulator"
 )
 
-// rising is a side whose calls since the last pause take less and less, and a pause.
+// rising returns a side and its pause. Calls of the side take less and less time until the next pause.
 func rising(told bool) (s *side, pause func(time.Duration), calls, paused *int) {
 	calls, paused = new(int), new(int)
 	s = &side{run: func() (time.Duration, error) {
@@ -31,7 +31,7 @@ func rising(told bool) (s *side, pause func(time.Duration), calls, paused *int) 
 	return s, pause, calls, paused
 }
 
-// The calls after the pause are told, and none before it.
+// Rise prints calls after the pause, and none before it.
 func TestRise(t *testing.T) {
 	s, pause, calls, paused := rising(true)
 	r, err := riseOf(s, pause)
@@ -52,7 +52,7 @@ func TestRise(t *testing.T) {
 	}
 }
 
-// riseRow is the row of a scripted side.
+// riseRow returns the row of a scripted side.
 func riseRow(told bool) row {
 	return row{name: riseName, rise: func(*gpu.Device) (*rise, error) {
 		s, pause, _, _ := rising(told)
@@ -80,7 +80,7 @@ func TestRiseIsPrinted(t *testing.T) {
 		}
 		at += next
 	}
-	if text := print(&options{}, riseRow(false)); strings.Count(text, "not told") != 4 {
+	if text := print(&options{}, riseRow(false)); strings.Count(text, "not known") != 4 {
 		t.Errorf("a device that does not tell its times:\n%s", text)
 	}
 	if text := print(&options{rows: "good"}, riseRow(true)); strings.Contains(text, "pause") {
@@ -104,7 +104,7 @@ func TestRiseIsPrinted(t *testing.T) {
 	}
 }
 
-// Where the driver has no launch of the system's own to be held against, ours is measured and printed alone.
+// If the driver has no bare launch of the system, ours is measured and printed alone.
 func TestLaunchAlone(t *testing.T) {
 	device := emulator.Open(t)
 	if _, ok := device.Driver().(gpu.Floor); ok {

@@ -2,8 +2,8 @@ package main
 
 import "crossover/gpu"
 
-// copySide is a copy on the device that reads and writes so many bytes in all: what a kernel is held against that the
-// memory bounds.
+// copySide is a copy on the device that reads and writes moved bytes in all. Kernels that are bound by memory are compared
+// with it.
 func copySide(d *gpu.Device, moved float64) (*side, error) {
 	b := d.NewPlan()
 	n := max(1, int(moved/2/16))
@@ -16,8 +16,9 @@ func copySide(d *gpu.Device, moved float64) (*side, error) {
 	return planSide("copy", traffic(float64(2*16*n)), p), nil
 }
 
-// multiplyAdds is eight chains of FP32 multiply-adds in each thread: what a kernel is held against that the arithmetic
-// bounds. A round is 4 steps of each chain; the sum is stored where it is what it cannot be.
+// multiplyAdds runs eight chains of FP32 multiply-adds in each thread. Kernels that are bound by arithmetic are compared
+// with it. A round is 4 steps of each chain. The sum is stored only for a value that it never has, so that the compiler
+// cannot remove the loop.
 var multiplyAdds = gpu.Source{Name: "multiplyadds.metal", Text: `#include <metal_stdlib>
 using namespace metal;
 
@@ -43,7 +44,7 @@ const (
 	roofOperations = roofThreads * roofGroups * 4 * 8 * 2 // floating-point operations of all threads in a round
 )
 
-// multiplyAddSide is multiply-adds of so many floating-point operations in all, to the next round.
+// multiplyAddSide is a run of multiply-adds with about flops floating-point operations in all, in whole rounds.
 func multiplyAddSide(d *gpu.Device, flops float64) (*side, error) {
 	b := d.NewPlan()
 	rounds := max(1, int(flops/roofOperations+0.5))

@@ -12,38 +12,39 @@ import (
 	"crossover/kernels/softmax"
 )
 
-// row is one line of the table, or more.
+// row is one line of the table, or several.
 type row struct {
 	name    string
 	measure func(d *gpu.Device, runs int) ([]result, error)
-	rise    func(d *gpu.Device) (*rise, error) // of the row below the table, which has no measure
+	rise    func(d *gpu.Device) (*rise, error) // set for the table below the other one; measure is then nil
 }
 
-// result is one line: our kernels and their peer, in the same run.
+// result is one line: our kernels and their peer, measured in the same run.
 type result struct {
 	Name  string  `json:"name"`
 	Bound string  `json:"bound"` // "memory", "arithmetic" or "launch"
 	Ours  figures `json:"ours"`
-	Peer  figures `json:"peer,omitzero"` // where there is one
+	Peer  figures `json:"peer,omitzero"` // zero if there is none
 
-	// Ratio is our rate divided by the peer's: above 1 we are faster.
+	// Ratio is our rate divided by the peer's, or the peer's time by ours if there is no rate. Above 1 we are faster.
 	Ratio float64 `json:"ratio,omitempty"`
-	// Error is the relative L2 error of our output against the float64 reference, or against the peer's output.
+	// Error is the relative L2 error of our output against the float64 reference or the peer's output.
 	Error float64 `json:"relative_error"`
-	// Allocations is how many Go allocations a warm call of ours makes, and DeviceBytes by how many bytes it makes the
-	// device's memory grow.
+	// Allocations is the number of Go allocations of a warm call of ours. DeviceBytes is the number of bytes by which a call
+	// makes the device's memory grow.
 	Allocations float64 `json:"allocations_per_call"`
 	DeviceBytes float64 `json:"device_bytes_per_call"`
 }
 
-// points is how many complex values the rows of complex transforms hold: 128 MiB, more than any cache.
+// points is the number of complex values in a row of complex transforms: 128 MiB, more than any cache.
 const points = 16 << 20
 
-// voiceOperations is how many floating-point operations a sample of a voice costs, a multiply-add counted as two: 15 for
-// the sine's polynomial and the sawtooth, 2 for the envelope, 2 for the mix. The integers of the phases come on top.
+// voiceOperations is the number of floating-point operations for one sample of a voice. A multiply-add counts as two. There
+// are 15 for the sine's polynomial and the sawtooth, 2 for the envelope, and 2 for the mix. The integer operations of the
+// phases are not counted.
 const voiceOperations = 19
 
-// rows returns the table, for the cases of a catalogue.
+// rows returns the rows of the table, from the cases of a catalogue.
 func rows(cases []kernels.Case) []row {
 	var all []row
 	for _, n := range []int{256, 512, 1024, 2048, 4096, 16384, 65536, 960, 1500, 25920} {
@@ -102,11 +103,11 @@ func pattern(text string) (*regexp.Regexp, error) {
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// comparison is what a row measures, readied.
+// comparison holds the two sides of a row, ready to run.
 type comparison struct {
 	name, bound string
 	ours, peer  *side
-	difference  func() (float64, error) // of our output from the right one
+	difference  func() (float64, error) // relative difference of our output from the right one
 	tolerance   float64
 }
 
@@ -129,7 +130,7 @@ func (c comparison) measure(d *gpu.Device, runs int) ([]result, error) {
 	return []result{r}, nil
 }
 
-// measure returns the times of two sides and what a call of ours allocates. Where there is no peer it returns ours alone.
+// measure returns the times of two sides and the allocations of a call of ours. peer may be nil.
 func measure(d *gpu.Device, ours, peer *side, runs int) (r result, err error) {
 	beside := peer
 	if peer == nil {

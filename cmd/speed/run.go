@@ -16,7 +16,7 @@ import (
 	"crossover/kernels/catalogue"
 )
 
-// options is the command line.
+// options holds the command line.
 type options struct {
 	api  string
 	rows string
@@ -29,7 +29,7 @@ type options struct {
 	budget time.Duration
 }
 
-// leastRuns is the fewest runs that a median and a spread are taken of.
+// leastRuns is the least number of runs for a median and a spread.
 const leastRuns = 10
 
 func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
@@ -39,11 +39,11 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.StringVar(&o.rows, "rows", "", "measure only the rows whose name matches this `regexp`")
 	flags.IntVar(&o.runs, "runs", 40, "timed runs of each side of a row")
 	flags.BoolVar(&o.json, "json", false, "print the rows as JSON instead of the table")
-	flags.BoolVar(&o.plans, "plans", false, "hold the typed plans of programs against what a sweep times, by case")
+	flags.BoolVar(&o.plans, "plans", false, "compare the typed plans of programs with what a sweep times, by case")
 	flags.DurationVar(&o.budget, "budget", 3*time.Minute, "with --plans: time for all cases together")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors; the exit code tells")
 	done, err = command.Parse(flags, args, stdout,
-		"Speed holds our GPU kernels against the vendor's libraries and the device's limits, side by side in one run.")
+		"Speed compares our GPU kernels with the vendor's libraries and the device's limits, side by side in one run.")
 	if done || err != nil {
 		return nil, done, err
 	}
@@ -53,14 +53,14 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	return o, false, nil
 }
 
-// run is the command on this machine.
+// run runs the command on this machine.
 func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	o, done, err := parse(args, stdout)
 	if done || err != nil {
 		return err
 	}
 	if o.quiet {
-		stdout = io.Discard // what goes to stderr is errors, but for the progress
+		stdout = io.Discard // only errors and the progress go to stderr
 	}
 	if o.plans {
 		return comparePlans(ctx, command.ThisMachine(), o, stdout, stderr)
@@ -95,8 +95,8 @@ func openDevice(api string) (*gpu.Device, error) {
 	return nil, errors.New(strings.Join(missing, "; "))
 }
 
-// measureOn measures the rows that are asked for and prints each of them when it is done. A row that fails says so and
-// the others go on.
+// measureOn measures the selected rows and prints each as soon as it is measured. A row that fails prints its error, and the
+// others continue.
 func measureOn(ctx context.Context, device *gpu.Device, all []row, o *options, stdout, stderr io.Writer) error {
 	matches, err := pattern(o.rows)
 	if err != nil {
@@ -131,7 +131,7 @@ func measureOn(ctx context.Context, device *gpu.Device, all []row, o *options, s
 	return nil
 }
 
-// print measures the row and prints what came out.
+// print measures the row and prints its results.
 func (r row) print(device *gpu.Device, runs int, p *printer) error {
 	if r.rise != nil {
 		rise, err := r.rise(device)

@@ -63,7 +63,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// scriptedSide is a side that takes what it is told to take.
+// scriptedSide is a side that reports the given times.
 func scriptedSide(name string, w work, times ...time.Duration) *side {
 	at := 0
 	return &side{
@@ -88,7 +88,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// The sides take turns, and turns at being first.
+// The sides run in turn, and each is first in every other round.
 func TestSidesTakeTurns(t *testing.T) {
 	var order strings.Builder
 	logged := func(name string) *side {
@@ -117,7 +117,7 @@ func TestCompareStopsAtAnError(t *testing.T) {
 	}
 }
 
-// scriptedRow is a row of 1 GB in 1 ms against 2 ms.
+// scriptedRow is a row in which ours moves 1 GB in 1 ms and the peer in 2 ms.
 func scriptedRow(name string, difference float64) row {
 	return row{name: name, measure: func(d *gpu.Device, runs int) ([]result, error) {
 		return comparison{
@@ -182,7 +182,7 @@ func TestRowsAreChosen(t *testing.T) {
 	}
 }
 
-// The roofs do what they are timed for.
+// The peers do the work that they are timed for.
 func TestRoofs(t *testing.T) {
 	device := emulator.Open(t)
 	copied, err := copySide(device, 4096)
@@ -208,7 +208,7 @@ func TestRoofs(t *testing.T) {
 	}
 }
 
-// A case is measured beside a copy; one whose implementation is missing is an error and no line.
+// A case is measured beside a copy. If its implementation is missing, there is an error and no line.
 func TestCaseBesideACopy(t *testing.T) {
 	device := emulator.Open(t)
 	output := []float32{1, 2}
@@ -247,7 +247,7 @@ func (p scriptedProblem) Bind(string) (kernels.Call, error) {
 	return kernels.Call{}, errors.New("no such implementation")
 }
 
-// The table has a row for everything that it promises.
+// The table has these rows.
 func TestRows(t *testing.T) {
 	all := rows(catalogue.Cases(kernels.Here()))
 	for _, want := range []string{
@@ -263,7 +263,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// A warm plan allocates nothing, and what does allocate is seen.
+// A warm plan allocates nothing, and allocations are counted.
 func TestAllocations(t *testing.T) {
 	device := emulator.Open(t)
 	var kept [][]byte
