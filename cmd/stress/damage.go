@@ -14,7 +14,7 @@ import (
 	"crossover/harness"
 )
 
-// damaged cuts or changes a file, uses it, and puts it back.
+// damaged cuts or changes a file, runs a command on it, and restores it.
 func damaged(r *round, ctx context.Context) {
 	r.begin()
 	if r.chance(40) {
@@ -25,7 +25,7 @@ func damaged(r *round, ctx context.Context) {
 	r.finish(ctx)
 }
 
-// damage cuts a file or flips one of its bits. It returns what was in the file and what is now.
+// damage cuts a file or flips one of its bits. It returns the contents before and after.
 func (r *round) damage(path string) (before, after []byte, cut bool) {
 	before, err := os.ReadFile(path)
 	if !r.must(err) || len(before) == 0 {
@@ -91,7 +91,7 @@ func (r *round) writes(a action, host string) bool {
 	return host == r.host
 }
 
-// concernsOthers reports whether what is wrong with the text of a file lies in entries that an action need not decode.
+// concernsOthers reports whether the text of a file is wrong only in entries that an action need not decode.
 func (r *round) concernsOthers(a action, text []byte) bool {
 	x, err := calibration.ReadIndex(bytes.NewReader(text))
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *round) othersStay(a action, before, after []byte) bool {
 	return errBefore == nil && errAfter == nil
 }
 
-// restore puts samples and charts back.
+// restore restores samples and charts.
 func (r *round) restore() {
 	for _, name := range []string{defaultData, defaultPlots} {
 		r.must(os.RemoveAll(filepath.Join(r.work, name)))
@@ -157,12 +157,12 @@ func (r *round) damagedSamples(ctx context.Context) {
 		r.must(os.WriteFile(path, before, 0o644))
 		return
 	}
-	r.forced = true // the run before lies there, damaged, and is not taken for its samples
+	r.forced = true // the old run is damaged, so it is not removed with the old entry
 	r.must(os.WriteFile(filepath.Join(r.work, defaultFile), old.text, 0o644))
 	r.restore()
 }
 
-// checkRuns tests that cases of the same samples are still said to be from the same run of the same machine.
+// checkRuns tests that cases with the same samples still have the same run and machine on record.
 func (r *round) checkRuns(o *outcome, now, old *calibration.Host) {
 	if now == nil || old == nil {
 		return
@@ -178,7 +178,7 @@ func (r *round) checkRuns(o *outcome, now, old *calibration.Host) {
 				continue
 			}
 			from, of := old.RunOf(was), now.RunOf(is)
-			from.Method.TieBand, of.Method.TieBand = 0, 0 // of all cases of a run together
+			from.Method.TieBand, of.Method.TieBand = 0, 0 // follows from all cases of a run together
 			if !reflect.DeepEqual(from, of) {
 				r.lose("%s: exit 0, and the run of %s is said to be another, without a word: %+v, was %+v", o.line, is.Name, of, from)
 			}

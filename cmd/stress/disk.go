@@ -14,7 +14,7 @@ import (
 	"syscall"
 )
 
-// mounts are the folders over which rounds have mounted something.
+// mounts lists the folders over which rounds have mounted a file system.
 type mounts struct {
 	mu      sync.Mutex
 	folders []string
@@ -26,7 +26,7 @@ func (m *mounts) add(folder string) {
 	m.folders = append(m.folders, folder)
 }
 
-// undo unmounts all, also what is in use: then the system does it later.
+// undo unmounts all of them. If one is in use, the system unmounts it later.
 func (m *mounts) undo() (err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -39,8 +39,8 @@ func (m *mounts) undo() (err error) {
 	return err
 }
 
-// mount mounts a file system of its own, in memory, over a folder of the round. It reports whether the machine allows
-// that. The round's end unmounts it.
+// mount mounts a new file system in memory over a folder of the round. It reports whether that worked. The round's end
+// unmounts it.
 func (r *round) mount(folder, options string) bool {
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", options, "crossover-stress", folder).CombinedOutput(); err != nil {
 		r.skipped = fmt.Sprintf("no file system can be mounted here: %v %s", err, strings.TrimSpace(string(out)))
@@ -50,7 +50,7 @@ func (r *round) mount(folder, options string) bool {
 	return true
 }
 
-// fullDisk fills the disk but for a little room, or takes all but a few of its files.
+// fullDisk fills the disk up to a little room, or uses up all but a few of its inodes.
 func fullDisk(r *round, ctx context.Context) {
 	disk := filepath.Join(r.folder, "disk")
 	if !r.must(os.Mkdir(disk, 0o755)) || !r.mount(disk, "size=4m,mode=0755"+r.inodes()) {
@@ -64,7 +64,7 @@ func fullDisk(r *round, ctx context.Context) {
 	room := int64(4096 * r.random.IntN(100))
 	var at *moment
 	switch draw := r.random.IntN(5); draw {
-	case 0, 1: // it is full suddenly
+	case 0, 1: // it becomes full suddenly
 		at = r.moment()
 		at.do = func() { r.must(fill(filler, 0)) }
 	case 2:
@@ -75,7 +75,7 @@ func fullDisk(r *round, ctx context.Context) {
 	}
 	r.full = true
 	r.act(ctx, a, at, "|"+syscall.ENOSPC.Error()+"|"+defaultFile+": no such file")
-	if err := os.Remove(filler); !errors.Is(err, fs.ErrNotExist) { // the command may have ended first
+	if err := os.Remove(filler); !errors.Is(err, fs.ErrNotExist) { // the command may have ended before the filler was written
 		r.must(err)
 	}
 	r.must(exec.Command("mount", "-o", "remount,size=16m,nr_inodes=100000", disk).Run())
@@ -84,7 +84,7 @@ func fullDisk(r *round, ctx context.Context) {
 	r.finish(ctx, a.file)
 }
 
-// inodes is the option that leaves room for a few more files than the calibration has, in some rounds.
+// inodes returns, in some rounds, a mount option that leaves room for a few more files than the calibration has.
 func (r *round) inodes() string {
 	if r.chance(70) {
 		return ""
@@ -94,11 +94,11 @@ func (r *round) inodes() string {
 	return fmt.Sprintf(",nr_inodes=%d", files+2+r.random.IntN(14))
 }
 
-// fill writes a file until the disk is full, and then leaves some bytes of room.
+// fill writes a file until the disk is full, and then frees room bytes.
 func fill(path string, room int64) error {
 	file, err := os.Create(path)
 	if errors.Is(err, syscall.ENOSPC) {
-		return nil // of files
+		return nil // no inode is left
 	}
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func fill(path string, room int64) error {
 	return file.Truncate(max(0, size-room))
 }
 
-// readOnly takes from a run the right to write into a folder that it needs, or into all of them.
+// readOnly makes a folder that a run needs, or all of them, read-only.
 func readOnly(r *round, ctx context.Context) {
 	r.begin()
 	a := r.any()
@@ -133,8 +133,8 @@ func readOnly(r *round, ctx context.Context) {
 	}
 }
 
-// lock makes a folder one that cannot be written to, until writable is called. Permissions do not stop root; a file system
-// that is mounted read-only does.
+// lock makes a folder read-only until writable is called. Root ignores permissions, so for root lock mounts a read-only file
+// system.
 func (r *round) lock(folder string) (writable func() error, ok bool) {
 	if os.Getuid() != 0 {
 		return func() error { return os.Chmod(folder, 0o755) }, r.must(os.Chmod(folder, 0o555))

@@ -16,30 +16,30 @@ import (
 	"crossover/harness"
 )
 
-// fixtureFolder is the folder, in that of all rounds, of what the rounds share.
+// fixtureFolder is the subfolder for what the rounds share.
 const fixtureFolder = "fixture"
 
-// Where the commands put things in the folder that they run in, unless they are told otherwise.
+// The default places of the commands' files, in the folder that they run in.
 const (
 	defaultFile  = "calibration.json"
 	defaultData  = "sweeps/data"
 	defaultPlots = "plots"
 )
 
-// quick are the flags that make a run of a few cases end soon. Their sizes are few and small.
+// quick are flags for a short run of a few cases, with few small sizes.
 var quick = []string{"--sizes", "64:1Ki:x4", "--no-progress"}
 
-// fixture is what the rounds share: the commands, and a calibration of this host that most of them begin with.
+// fixture is what the rounds share: the commands, and a calibration of this host with which most rounds begin.
 type fixture struct {
 	bin     string
 	host    string   // this host's id
-	base    string   // folder with a calibration in it, of three cases of this host and of two other hosts
-	foreign []string // folders of samples of further hosts
+	base    string   // folder of a calibration with three cases of this host, and with two other hosts
+	foreign []string // folders with samples of further hosts
 	ended   int      // the number of a process that has ended
-	mounts  mounts   // of the round that is under way
+	mounts  mounts   // of the current round
 }
 
-// otherHosts are in the calibration of the fixture, before and behind this host.
+// otherHosts are in the fixture's calibration, before and after this host.
 var otherHosts = []string{"a-host", "z-host"}
 
 func newFixture(ctx context.Context, folder, commands string) (*fixture, error) {
@@ -71,7 +71,7 @@ func newFixture(ctx context.Context, folder, commands string) (*fixture, error) 
 
 func (f *fixture) program(name string) string { return filepath.Join(f.bin, name) }
 
-// calibrateBase measures the calibration, until each of its cases has samples.
+// calibrateBase measures the calibration, with growing budgets until each of its cases has segments.
 func (f *fixture) calibrateBase(ctx context.Context) error {
 	for budget := 3; ; budget *= 2 {
 		args := append(slices.Clone(quick), "--ops", "^(scale|log|sum)$", "--budget", fmt.Sprintf("%ds", budget), "--seed", "1", "--force")
@@ -102,7 +102,7 @@ func (f *fixture) calibrateBase(ctx context.Context) error {
 	}
 }
 
-// addHosts puts other hosts into the calibration. One of them has a field that this version does not know.
+// addHosts adds other hosts to the calibration. One of them has a field that this version does not know.
 func (f *fixture) addHosts() error {
 	path := filepath.Join(f.base, defaultFile)
 	file, err := calibration.Load(path)
@@ -127,7 +127,7 @@ func (f *fixture) addHosts() error {
 	return os.WriteFile(path, bytes.Replace(text, known, append(known, `  "of_a_newer_version":[1,  2 ],`...), 1), 0o644)
 }
 
-// makeForeign makes folders of samples of hosts that the calibration does not have.
+// makeForeign makes folders with samples of hosts that the calibration does not have.
 func (f *fixture) makeForeign(ctx context.Context, folder string) error {
 	r, err := harness.Load(filepath.Join(f.base, defaultData, f.host))
 	if err != nil {
@@ -147,12 +147,12 @@ func (f *fixture) makeForeign(ctx context.Context, folder string) error {
 	return nil
 }
 
-// foreignHosts is how many there are.
+// foreignHosts is the number of hosts of makeForeign.
 const foreignHosts = 6
 
 func foreignHost(n int) string { return fmt.Sprintf("foreign-%d", n) }
 
-// copyBase copies the calibration into a folder. newer makes the file one of a newer minor version.
+// copyBase copies the calibration into a folder. newer changes the file to a newer minor version.
 func (f *fixture) copyBase(folder string, newer bool) error {
 	if err := os.CopyFS(folder, os.DirFS(f.base)); err != nil || !newer {
 		return err

@@ -14,7 +14,7 @@ import (
 	"crossover/cmd/internal/command"
 )
 
-// kinds are the kinds of rounds. They take turns.
+// kinds are the kinds of rounds. They follow each other in turn.
 var kinds = []struct {
 	name string
 	do   func(*round, context.Context)
@@ -29,13 +29,14 @@ var kinds = []struct {
 	{"strays", strays},
 }
 
-// beginnings are files, in the folder of a round, whose appearance begins a part of a run in which the file may change.
+// beginnings are patterns of files in the folder of a round. When one appears, a part of a run begins in which files change.
+// "" is the start of the run.
 var beginnings = []string{
 	"", "", "*/data/*/unfinished-*", "*/data/*/unfinished-*/*.bench", "*/data/*/unfinished-*/*.bench", "plots/*/.charts-*",
 	"plots/*/.charts-*/overview.png", "*/plots/*/.charts-*", ".*.json.lock", ".*.json.lock", ".*.json.lock", ".*.json.tmp*",
 }
 
-// moment draws when a command gets a signal.
+// moment draws the moment at which a command gets signals.
 func (r *round) moment(signals ...os.Signal) *moment {
 	at := &moment{pattern: pick(r, beginnings), signals: signals}
 	most := 60 * time.Millisecond
@@ -47,7 +48,7 @@ func (r *round) moment(signals ...os.Signal) *moment {
 	return at
 }
 
-// signalled ends a run by one or two signals.
+// signalled ends a run with one or two signals.
 func signalled(r *round, ctx context.Context) {
 	signals := []int{r.random.IntN(2), r.random.IntN(2)}[:1+r.random.IntN(2)]
 	at := r.moment()
@@ -64,13 +65,13 @@ func (r *round) interrupted(ctx context.Context, at *moment) {
 	a := r.any()
 	r.beginFor(a, 85)
 	r.act(ctx, a, at, "")
-	if r.chance(30) { // again, on what that one left
+	if r.chance(30) { // once more, on what the first run left
 		r.act(ctx, r.next(a), r.moment(at.signals...), "")
 	}
 	r.finish(ctx, a.file)
 }
 
-// next is something else to do with the file of an action.
+// next returns another action on the file of an action.
 func (r *round) next(a action) action {
 	if a.name == "verify" || a.file != defaultFile {
 		return a
@@ -78,7 +79,7 @@ func (r *round) next(a action) action {
 	return r.calibrate(defaultFile)
 }
 
-// process is an action under way.
+// process is a running action.
 type process struct {
 	action
 	end <-chan *outcome
@@ -105,10 +106,10 @@ func together(r *round, ctx context.Context) {
 	r.finish(ctx)
 }
 
-// startTogether starts the commands, and says what all of them may change.
+// startTogether starts several commands and returns what all of them together may change.
 func (r *round) startTogether(ctx context.Context) (started []process, all expect) {
 	hosts, fits, apart := r.random.Perm(foreignHosts), 60, r.random.IntN(100)
-	if r.chance(50) { // refits of much the same samples, which want to write at the same time
+	if r.chance(50) { // refits of the same samples, which want to write at the same time
 		fits, apart = 100, 0
 	}
 	var once []string
@@ -136,7 +137,7 @@ func (r *round) startTogether(ctx context.Context) (started []process, all expec
 	return started, all
 }
 
-// checkPart tests that what one of several commands says of itself is so.
+// checkPart tests that one of several commands told the truth about itself.
 func (r *round) checkPart(a action, o *outcome, now *state) {
 	switch {
 	case o.code == command.ExitFailed && !strings.Contains(o.stderr, "holds a better calibration") && !strings.Contains(o.stderr, "nothing could be measured"):
@@ -161,7 +162,7 @@ func casesOf(args []string) []string {
 	return strings.FieldsFunc(pattern, func(c rune) bool { return strings.ContainsRune("^$()|", c) })
 }
 
-// strays plants what runs that were ended by force have left behind in the past, and does a good run.
+// strays makes files as killed runs leave them, and then makes a good run.
 func strays(r *round, ctx context.Context) {
 	old := r.begin()
 	hour := time.Now().Add(-2 * time.Hour)
@@ -193,7 +194,7 @@ func strays(r *round, ctx context.Context) {
 	r.finish(ctx)
 }
 
-// linked has the calibration file behind a symbolic link and with other permissions; both stay.
+// linked puts the calibration file behind a symbolic link and changes its permissions. Both must stay.
 func linked(r *round, ctx context.Context) {
 	r.begin()
 	path, store := filepath.Join(r.work, defaultFile), filepath.Join(r.work, "store")

@@ -1,10 +1,10 @@
-// Stress looks for what calibrate and verify lose. It ends them by signals and by force at random moments, fills their
-// disk, runs several at once, and damages their files. After each it tests that the calibration file is the old or the new
-// one and whole, that the samples beside it fit to what it says, that nothing is left lying about, and that the commands
-// said what was so.
+// Stress looks for losses by calibrate and verify. It ends them by signals and by force at random moments, fills their disk,
+// runs several at once, and damages their files. After each fault it tests that the calibration file is whole, and is the
+// old or the new one. It also tests that the samples fit to the file, that no stray files are left, and that the commands
+// told the truth.
 //
-// Usage: go run ./cmd/stress [flags]; --help lists them. It exits with 1 if something was lost. Rounds that need a file
-// system of their own mount a small one where that is allowed, which is on Linux for root.
+// Usage: go run ./cmd/stress [flags]; --help lists them. It exits with 1 if something was lost. Some rounds mount a small
+// file system. They are skipped unless the system allows mounting, as Linux does for root.
 package main
 
 import "crossover/cmd/internal/command"

@@ -15,18 +15,18 @@ import (
 	"crossover/cmd/internal/command"
 )
 
-// mostAfterSignal is how long a command may go on after a signal, and mostAtAll how long one may take that gets none.
+// mostAfterSignal is the longest time that a command may take after a signal. mostAtAll is the longest time of a command
+// without one.
 const (
 	mostAfterSignal = 10 * time.Second
 	mostAtAll       = 2 * time.Minute
 )
 
-// moment is when a command gets its signals, or something else is done to it: a time after a file appeared that a pattern
-// names, or after the start.
+// moment says when a command gets signals, or when do is called: some time after a file appeared, or after the start.
 type moment struct {
-	pattern string // in the folder of the round; "" is the start
+	pattern string // of the file, in the folder of the round; "" is the start
 	after   time.Duration
-	do      func() // instead of signals; nil for none
+	do      func() // called before any signals, if not nil
 	signals []os.Signal
 	between time.Duration // from each signal to the next
 }
@@ -38,17 +38,17 @@ func (m *moment) String() string {
 	return fmt.Sprintf("%v %v after %q", m.signals, m.after, m.pattern)
 }
 
-// outcome is how a command ended.
+// outcome says how a command ended.
 type outcome struct {
 	line           string // the command
-	code           int    // exit code; -1 where it was killed
+	code           int    // exit code; -1 if the command was killed
 	stdout, stderr string
-	sent           bool          // a signal, before it ended
+	sent           bool          // whether a signal was sent before the end
 	ending         time.Duration // from the first signal to the end
 	hung           bool
 }
 
-// start runs a command of ours in the folder of the round. The channel gets how it ended.
+// start starts a command in the folder of the round. The channel gets the outcome.
 func (r *round) start(ctx context.Context, at *moment, name string, args ...string) <-chan *outcome {
 	ended := make(chan *outcome, 1)
 	path := name
@@ -95,7 +95,7 @@ func (r *round) start(ctx context.Context, at *moment, name string, args ...stri
 	return ended
 }
 
-// signal sends the signals at their moment, and says when it sent the first.
+// signal sends the signals at their moment, and sends the time of the first on the channel sent.
 func (r *round) signal(p *os.Process, at *moment, finished <-chan struct{}, sent chan<- time.Time) {
 	begin := time.Now()
 	pattern := filepath.Join(r.work, at.pattern)
@@ -143,19 +143,19 @@ func (r *round) signal(p *os.Process, at *moment, finished <-chan struct{}, sent
 	}
 }
 
-// run runs a command to its end and holds what it said against how it ended.
+// run runs a command to its end and tests that what it printed fits to its exit code.
 func (r *round) run(ctx context.Context, at *moment, name string, args ...string) *outcome {
 	return r.ended(<-r.start(ctx, at, name, args...))
 }
 
-// shell runs a command line that a command advised.
+// shell runs a command line that a command recommended.
 func (r *round) shell(ctx context.Context, line string) *outcome {
 	o := <-r.start(ctx, nil, "sh", "-c", line)
 	o.line = line
 	return r.ended(o)
 }
 
-// ended notes how a command ended and tests its manners.
+// ended records how a command ended and tests what it printed.
 func (r *round) ended(o *outcome) *outcome {
 	end := fmt.Sprint("exit ", o.code)
 	if o.code < 0 {
@@ -180,7 +180,7 @@ func (r *round) ended(o *outcome) *outcome {
 		r.lose("%s: it went on for %v after the signal", o.line, o.ending)
 	case strings.Contains(o.stderr, "goroutine ") || strings.Contains(o.stderr, "panic:"):
 		r.lose("%s: it panicked: %s", o.line, o.stderr)
-	case o.code < 0: // it could not say anything
+	case o.code < 0: // a killed command prints nothing
 	case o.code == command.ExitOK && errorLines > 0 || o.code != command.ExitOK && errorLines != 1:
 		r.lose("%s: exit %d and %d errors on stderr: %q", o.line, o.code, errorLines, o.stderr)
 	case o.code != command.ExitOK && !isError(name, lastLine(o.stderr)):
@@ -191,7 +191,7 @@ func (r *round) ended(o *outcome) *outcome {
 	return o
 }
 
-// isError reports whether a line of a command on stderr is an error, and no warning, note or heading.
+// isError reports whether a line of a command on stderr is an error. It is not if it is a warning, a note or a heading.
 func isError(name, line string) bool {
 	said, found := strings.CutPrefix(line, name+": ")
 	if !found {

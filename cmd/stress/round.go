@@ -15,27 +15,27 @@ import (
 	"crossover/cmd/internal/command"
 )
 
-// round is one round: a folder with a calibration in it, in which a fault is made.
+// round is one round: a folder with a calibration, in which one fault happens.
 type round struct {
 	*fixture
 	kind   string
 	random *rand.Rand
 	folder string // of the round
-	work   string // in it, where the commands run
+	work   string // the folder inside it in which the commands run
 	log    io.Writer
 
-	own     []string // paths in work of files that the round itself put there
-	forced  bool     // a command was ended by force, or left to itself
-	full    bool     // the disk is
-	later   func()   // what to do as soon as the disk has room again
-	skipped string   // why the machine does not allow the fault
+	own     []string // paths in work of the round's own files
+	forced  bool     // a command was killed, or ended with work in the background
+	full    bool     // the disk is full
+	later   func()   // called as soon as the disk has room again
+	skipped string   // why this machine does not allow the fault
 	longest time.Duration
 	ends    []string
 	losses  []string
-	done    []string // what was run, for the folder of a failed round
+	done    []string // what was run, for round.txt of a failed round
 }
 
-// do does the round in a folder of its own, which stays where something was lost.
+// do runs the round in its folder. The folder stays if something was lost.
 func (r *round) do(ctx context.Context, kind func(*round, context.Context)) {
 	r.work = filepath.Join(r.folder, "work")
 	if err := os.MkdirAll(r.work, 0o755); err != nil {
@@ -46,10 +46,10 @@ func (r *round) do(ctx context.Context, kind func(*round, context.Context)) {
 	kind(r, ctx)
 }
 
-// end undoes mounts and removes the folder, or leaves it with an account of what was run.
+// end undoes mounts and removes the folder. If something was lost, the folder stays, with a list of what was run.
 func (r *round) end() {
 	lost := len(r.losses) > 0
-	if lost && len(r.mounts.folders) > 0 { // what is in them goes away
+	if lost && len(r.mounts.folders) > 0 { // unmounting removes what they hold
 		r.must(os.CopyFS(filepath.Join(r.folder, "kept"), os.DirFS(r.work)))
 	}
 	r.must(r.mounts.undo())
@@ -61,7 +61,7 @@ func (r *round) end() {
 	r.must(os.WriteFile(filepath.Join(r.folder, "round.txt"), []byte(account), 0o644))
 }
 
-// note prints a line about the round, where lines are asked for, and keeps it for the round's account.
+// note keeps a line for the round's list, and prints it if there is a log.
 func (r *round) note(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	if r.log != nil {
@@ -70,7 +70,7 @@ func (r *round) note(format string, args ...any) {
 	r.done = append(r.done, line)
 }
 
-// must notes that the round itself failed.
+// must reports whether err is nil. If it is not, the round itself failed.
 func (r *round) must(err error) bool {
 	if err != nil {
 		r.lose("the round itself: %v", err)
@@ -82,28 +82,28 @@ func (r *round) chance(percent int) bool { return r.random.IntN(100) < percent }
 
 func pick[T any](r *round, from []T) T { return from[r.random.IntN(len(from))] }
 
-// begin puts the calibration that rounds begin with into the round's folder.
+// begin copies the common calibration into the round's folder.
 func (r *round) begin() *state {
 	r.must(r.copyBase(r.work, r.chance(50)))
 	return readState(filepath.Join(r.work, defaultFile))
 }
 
-// beginFor puts the calibration there for an action that needs one, and for others with a chance of so many percent.
+// beginFor copies the calibration if an action needs one, and otherwise with a probability in percent.
 func (r *round) beginFor(a action, percent int) {
 	if a.name == "verify" || a.args[0] == "--from" || r.chance(percent) {
 		r.begin()
 	}
 }
 
-// action is a command line whose effect on files is known.
+// action is a command line with a known effect on files.
 type action struct {
 	name   string
 	args   []string
-	file   string // that it writes
+	file   string // the file that it writes
 	expect expect
 }
 
-// calibrate is a measuring run over some cases.
+// calibrate returns a run that measures some cases.
 func (r *round) calibrate(file string, args ...string) action {
 	args = append(slices.Clone(quick), args...)
 	args = append(args, "--ops", pick(r, []string{"^scale$", "^log$", "^sum$", "^(scale|log)$", "^(scale|log|sum)$"}),
@@ -117,7 +117,7 @@ func (r *round) calibrate(file string, args ...string) action {
 	return action{name: "calibrate", args: args, file: file}
 }
 
-// from is a refit of saved samples. host is of which host they are.
+// from returns a refit of saved samples of a host.
 func (r *round) from(folder, host string) action {
 	args := []string{"--from", folder}
 	if r.chance(50) {
@@ -126,7 +126,7 @@ func (r *round) from(folder, host string) action {
 	return action{name: "calibrate", args: args, file: defaultFile, expect: expect{hosts: []string{host}}}
 }
 
-// any is one of the things that people do with a calibration.
+// any returns one of the usual things to do with a calibration.
 func (r *round) any() action {
 	switch r.random.IntN(8) {
 	default:
@@ -151,8 +151,8 @@ func (r *round) any() action {
 	}
 }
 
-// act does an action and tests what came of it. at is nil where nothing ends it. refusals are the errors that fit to the round,
-// as a regular expression, besides the usual ones.
+// act runs an action and tests its result. at is nil if nothing ends the action. refusals are the errors that the round may
+// cause, as a regular expression, in addition to the usual ones.
 func (r *round) act(ctx context.Context, a action, at *moment, refusals string) *outcome {
 	old := readState(filepath.Join(r.work, a.file))
 	o := r.run(ctx, at, a.name, a.args...)
@@ -160,16 +160,16 @@ func (r *round) act(ctx context.Context, a action, at *moment, refusals string) 
 	return o
 }
 
-// usualRefusals are the errors of runs to which nothing happened: short runs on a busy machine come to little.
+// usualRefusals are errors of runs without a fault. Short runs on a busy machine may measure too little.
 const usualRefusals = "holds a better calibration of this host|nothing could be measured|holds a calibration of this host for "
 
-// judge tests what an action did to its file and that it said so.
+// judge tests what an action did to its file, and that it told the truth about that.
 func (r *round) judge(ctx context.Context, a action, o *outcome, old *state, refusals string) {
 	if ctx.Err() != nil {
 		return
 	}
 	if o.sent && (o.code < 0 || o.code == command.ExitInterrupted) {
-		r.forced = true // or left to itself: which of them cannot be told from outside
+		r.forced = true // or ended with work in the background, which looks the same from outside
 	}
 	e := a.expect
 	said := lastLine(o.stderr)
@@ -209,10 +209,10 @@ func (r *round) judge(ctx context.Context, a action, o *outcome, old *state, ref
 
 var advice = regexp.MustCompile(`(calibrate --from .*?)( fits them\)| writes them$)`)
 
-// follow does what an error advises: it must help.
+// follow runs the command line that an error recommends. It must succeed.
 func (r *round) follow(ctx context.Context, a action, said string, old *state) {
 	found := advice.FindStringSubmatch(said)
-	if found == nil || a.expect.harmed || r.chance(30) { // without its samples an entry cannot be joined
+	if found == nil || a.expect.harmed || r.chance(30) { // an entry without its samples cannot be joined
 		return
 	}
 	o := r.shell(ctx, found[1])
@@ -229,7 +229,7 @@ func (r *round) follow(ctx context.Context, a action, said string, old *state) {
 	r.check(a.file, old, a.expect)
 }
 
-// finish does the next good run of each of the files, after which nothing may lie about.
+// finish makes one more good run with each of the files. After that, no stray files may be left.
 func (r *round) finish(ctx context.Context, files ...string) {
 	files = slices.Compact(slices.Sorted(slices.Values(append(files, defaultFile))))
 	for _, file := range files {

@@ -18,10 +18,10 @@ import (
 	"crossover/cmd/internal/command"
 )
 
-// options is the command line.
+// options holds the command line.
 type options struct {
 	rounds   int
-	only     int // the one round to run, -1 for all
+	only     int // the only round to run, or -1 for all
 	seed     uint64
 	kinds    []string
 	commands string
@@ -61,7 +61,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 
 var errInterrupted = command.Interrupted(errors.New("interrupted: rounds that were under way say nothing"))
 
-// run does rounds and prints a table of what they found.
+// run runs rounds and prints a table of what they found.
 func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	o, done, err := parse(args, stdout)
 	if done || err != nil {
@@ -76,7 +76,7 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 		remove()
 		return err
 	}
-	command.Farewell(ctx, func() error { // where a round does not end soon enough
+	command.Farewell(ctx, func() error { // for a round that does not end soon enough
 		f.mounts.undo()
 		return errInterrupted
 	})
@@ -121,7 +121,7 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	return nil
 }
 
-// tell prints what a round lost, and how it is run again.
+// tell prints what a round lost, and how to run the round again.
 func (o *options) tell(stderr io.Writer, number int, r *round) {
 	if r.skipped != "" {
 		fmt.Fprintf(stderr, "stress: round %d (%s) is skipped: %s\n", number, r.kind, r.skipped)
@@ -134,7 +134,8 @@ func (o *options) tell(stderr io.Writer, number int, r *round) {
 	}
 }
 
-// folder makes the folder of all rounds. remove removes what is in it; a folder that the command line named stays.
+// folder makes the folder of all rounds. remove removes the folder. If the command line names the folder, remove only
+// removes the fixture in it.
 func (o *options) folder() (path string, remove func(), err error) {
 	if o.keep == "" {
 		path, err = os.MkdirTemp("", "stress-*")
@@ -146,10 +147,10 @@ func (o *options) folder() (path string, remove func(), err error) {
 	return path, func() { os.RemoveAll(filepath.Join(path, fixtureFolder)) }, err
 }
 
-// tally is what the rounds of a kind came to.
+// tally sums up the rounds of a kind.
 type tally struct {
 	rounds, skipped, losses int
-	longest                 time.Duration // from a signal to the end of the command
+	longest                 time.Duration // longest time from a signal to the end of the command
 	ends                    map[string]int
 }
 

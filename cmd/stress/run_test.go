@@ -13,7 +13,7 @@ import (
 	"crossover/calibration"
 )
 
-// Each kind once, on the commands as they are.
+// One round of each kind, with the real commands.
 func TestNothingIsLost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs the commands for a few seconds")
@@ -35,7 +35,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// What a round looks for, put there by hand.
+// The rounds find losses that were made by hand.
 func TestWhatIsALoss(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the commands and calibrates for a few seconds")
@@ -56,7 +56,7 @@ func TestWhatIsALoss(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		plant func(work string) error
-		want  string // "" for nothing
+		want  string // "" if nothing
 	}{
 		"nothing":     {func(string) error { return nil }, ""},
 		"no file":     {func(work string) error { return os.Remove(filepath.Join(work, defaultFile)) }, "is gone"},

@@ -20,11 +20,11 @@ import (
 	"crossover/timings"
 )
 
-// state is what a calibration file holds.
+// state is the content of a calibration file.
 type state struct {
-	text []byte // nil where there is no file
+	text []byte // nil if there is no file
 	file *calibration.File
-	raw  map[string]string // the text of each host, by id
+	raw  map[string]string // text of each host, by ids
 	err  error             // why it cannot be loaded
 }
 
@@ -65,17 +65,17 @@ func rawHosts(text []byte) (map[string]string, error) {
 	return raw, nil
 }
 
-// expect is what a command, or several at once, may have changed.
+// expect says what one or several commands may have changed.
 type expect struct {
-	hosts   []string // whose entries may be new, besides this host's
-	often   []string // cases that several runs measure: each may have half the blocks of the one before
-	replace bool     // cases may be gone or poorer: that was asked for
+	hosts   []string // hosts other than this one whose entries may be new
+	often   []string // cases that several runs measured; each may have fewer blocks than the run before
+	replace bool     // cases may be gone or poorer, because the command line says so
 	same    bool     // nothing may have changed
-	harmed  bool     // the entry of this host was damaged, or its samples were
+	harmed  bool     // the entry of this host or its samples were damaged
 }
 
-// check tests that the calibration file is the old or the new one and whole, and that samples and file fit together. It
-// returns the state, to test the next step against.
+// check tests that the calibration file is whole, and is the old or the new one, and that samples and file fit together. It
+// returns the state, against which the next step is tested.
 func (r *round) check(path string, old *state, e expect) *state {
 	now := readState(filepath.Join(r.work, path))
 	switch {
@@ -107,7 +107,7 @@ func (r *round) check(path string, old *state, e expect) *state {
 	return now
 }
 
-// checkCases tests that no case of an entry is gone and none is poorer, but for those that are measured often.
+// checkCases tests that no case of an entry is gone or poorer, except for cases that several runs measured.
 func (r *round) checkCases(path string, now, old *calibration.Host, often []string) {
 	for k := range old.Cases {
 		was := &old.Cases[k]
@@ -124,7 +124,7 @@ func (r *round) checkCases(path string, now, old *calibration.Host, often []stri
 	}
 }
 
-// checkSamples tests that the samples of an entry are there and fit to its text.
+// checkSamples tests that the samples of an entry exist, and that a fit of them gives the entry's text.
 func (r *round) checkSamples(path string, h *calibration.Host, text string) {
 	data := filepath.Join(r.work, dataOf(path), h.ID)
 	if h.Edited {
@@ -148,7 +148,7 @@ func (r *round) checkSamples(path string, h *calibration.Host, text string) {
 	}
 }
 
-// dataOf is the folder of the samples that belong to a calibration file, and plotsOf that of the charts.
+// dataOf returns the folder of the samples of a calibration file.
 func dataOf(path string) string {
 	if path == defaultFile {
 		return defaultData
@@ -169,8 +169,8 @@ var (
 	backup           = regexp.MustCompile(`\.bak\d*$`)
 )
 
-// checkStrays tests that the folder of the round holds nothing but calibration files, their backups, samples, charts, and
-// the unfinished runs that can still be fitted. Where a command was ended by force a run of before may stay too, whole.
+// checkStrays tests that the folder of the round has nothing but calibration files, their backups, samples, charts, and
+// unfinished runs that can still be fitted. If a command was ended by force, whole runs of old entries may stay, too.
 func (r *round) checkStrays(files ...string) {
 	known := map[string]bool{}
 	for _, file := range files {
@@ -190,7 +190,7 @@ func (r *round) checkStrays(files ...string) {
 	})
 }
 
-// checkTree notes the files that belong to a calibration file, and tests its folders of runs and charts.
+// checkTree adds the files that belong to a calibration file to known, and tests its folders of runs and charts.
 func (r *round) checkTree(file string, known map[string]bool) {
 	known[file] = true
 	s := readState(filepath.Join(r.work, file))
@@ -198,7 +198,7 @@ func (r *round) checkTree(file string, known map[string]bool) {
 	for _, folder := range hosts {
 		id := filepath.Base(folder)
 		charts := filepath.Join(plotsOf(file), id)
-		if r.forced && id != r.host { // who was ended by force there leaves it to the next run of that host
+		if r.forced && id != r.host { // the next run of that host removes what a killed command left there
 			r.know(folder, known)
 			r.know(filepath.Join(r.work, charts), known)
 			continue
@@ -220,7 +220,7 @@ func (r *round) checkTree(file string, known map[string]bool) {
 		if finished > 1 && !r.forced {
 			r.lose("%s holds %d runs", filepath.Join(dataOf(file), id), finished)
 		}
-		if r.forced { // between file and charts: those of cases that the file no longer has may stay
+		if r.forced { // a command that was killed between file and charts may leave those of removed cases
 			for _, name := range []string{"scale", "log", "sum"} {
 				known[filepath.Join(charts, name+".png")] = true
 			}
@@ -231,7 +231,7 @@ func (r *round) checkTree(file string, known map[string]bool) {
 	}
 }
 
-// know notes all that is in a folder.
+// know adds everything in a folder to known.
 func (r *round) know(folder string, known map[string]bool) {
 	filepath.WalkDir(folder, func(path string, _ fs.DirEntry, _ error) error {
 		name, _ := filepath.Rel(r.work, path)
@@ -240,8 +240,8 @@ func (r *round) know(folder string, known map[string]bool) {
 	})
 }
 
-// checkRun tests that the folder of a run can be fitted and holds nothing else. What a run that was ended by force left in
-// its unfinished folder stays there with it.
+// checkRun tests that the folder of a run can be fitted and has nothing else. An unfinished folder may have anything that a
+// killed run left.
 func (r *round) checkRun(folder string, unfinished bool, known map[string]bool) {
 	run, err := harness.Load(filepath.Join(r.work, folder))
 	if err != nil {
@@ -262,11 +262,11 @@ func (r *round) checkRun(folder string, unfinished bool, known map[string]bool) 
 	}
 }
 
-// checkCharts tests that the charts of an entry are there and whole, and no others.
+// checkCharts tests that the charts of an entry exist and are whole, and adds them to known.
 func (r *round) checkCharts(folder string, h *calibration.Host, known map[string]bool) {
 	names := []string{"overview"}
 	for _, c := range h.Cases {
-		names = append(names, c.Name) // ours are letters alone
+		names = append(names, c.Name) // cases in stress have letters only
 	}
 	for _, name := range names {
 		path := filepath.Join(folder, name+".png")
@@ -283,7 +283,7 @@ func (r *round) checkCharts(folder string, h *calibration.Host, known map[string
 	}
 }
 
-// lose notes that something was lost.
+// lose records that something was lost.
 func (r *round) lose(format string, args ...any) {
 	r.losses = append(r.losses, fmt.Sprintf(format, args...))
 }
