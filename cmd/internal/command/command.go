@@ -1,5 +1,5 @@
-// Package command is what Crossover's commands share: their exit codes, their one-line errors, the choice of cases, the
-// description of this host, and the progress bar. It does not measure and it decides nothing.
+// Package command holds what Crossover's commands share: exit codes, errors of one line, the choice of cases, the
+// description of this host, and the progress bar. It does not measure and does not decide anything.
 package command
 
 import (
@@ -31,14 +31,14 @@ const (
 	ExitOK          = 0
 	ExitFailed      = 1   // could not run
 	ExitUsage       = 2   // the command line is wrong
-	ExitDrifted     = 3   // verify: the file no longer tells the truth
-	ExitNoEntry     = 4   // verify: no entry for this host
+	ExitDrifted     = 3   // verify: a choice no longer holds, or typed plans take another time
+	ExitNoEntry     = 4   // verify: no entry for this host, or a near match that does not hold
 	ExitWrong       = 5   // verify: an implementation computes wrong values
 	ExitTooLittle   = 6   // verify: too little could be measured to say anything
 	ExitInterrupted = 130 // stopped by a signal
 )
 
-// Error is an error with the exit code that it ends the program with.
+// Error is an error with the exit code of the program.
 type Error struct {
 	Code int
 	Err  error
@@ -47,12 +47,12 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Usage returns a usage error in the form of fmt.Errorf.
+// Usage returns a usage error. It takes the arguments of fmt.Errorf.
 func Usage(format string, args ...any) error {
 	return &Error{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
 }
 
-// Exit prints an error in one line behind the program's name and returns the exit code that goes with it.
+// Exit prints an error in one line that begins with the program's name. It returns the error's exit code.
 func Exit(stderr io.Writer, program string, err error) int {
 	if err == nil {
 		return ExitOK
@@ -68,7 +68,7 @@ func Exit(stderr io.Writer, program string, err error) int {
 
 // Parse parses the arguments. done reports that the user asked for --help or --version and that stdout has the answer.
 //
-// The command takes no argument beside flags, unless takes says that it does.
+// The command accepts arguments that are no flags only if one of takes returns true.
 func Parse(flags *pflag.FlagSet, args []string, stdout io.Writer, purpose string, takes ...func() bool) (done bool, err error) {
 	flags.SetOutput(io.Discard)
 	flags.SortFlags = false
@@ -120,7 +120,7 @@ func SelectCases(all []kernels.Case, pattern string) ([]kernels.Case, error) {
 	return chosen, nil
 }
 
-// Environment describes what runs on this machine and the state that it is in.
+// Environment describes the software of this machine and its present condition.
 func Environment(condition host.Condition) calibration.Environment {
 	return calibration.Environment{
 		OS:          runtime.GOOS,
@@ -158,11 +158,11 @@ func Commit() string {
 	return strings.TrimSpace(string(out))
 }
 
-// probe begins the names of the files by which Writable tries a folder. The number of the process follows.
+// probe is the prefix of the files that Writable makes. The number of the process follows.
 const probe = ".writable-"
 
 // Writable makes the folder and reports whether a file can be written into it. Commands call it before they spend time. It
-// removes what a process left that was killed in Writable.
+// removes files of processes that were killed in Writable.
 func Writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot write to %s: %w", dir, Cause(err))
@@ -185,7 +185,7 @@ func removeProbes(dir string) {
 	}
 }
 
-// Cause removes the path that an os error repeats.
+// Cause returns the cause of an os error, without the path.
 func Cause(err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {
@@ -194,7 +194,7 @@ func Cause(err error) error {
 	return err
 }
 
-// Plural returns "1 case", "17 cases".
+// Plural returns the number with the noun: "1 case", "17 cases".
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -202,10 +202,10 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Few joins the first three of some words and says how many more there are: "a, b, c and 4 more".
+// Few joins the first three words and says how many more there are: "a, b, c and 4 more".
 func Few(words []string, separator string) string { return FewOf(3, words, separator) }
 
-// FewOf joins so many of some words as Few does.
+// FewOf joins the first most words and says how many more there are.
 func FewOf(most int, words []string, separator string) string {
 	if len(words) <= most {
 		return strings.Join(words, separator)
@@ -213,7 +213,7 @@ func FewOf(most int, words []string, separator string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], separator), len(words)-most)
 }
 
-// Thousands writes a whole number with thin groups: 1 048 576.
+// Thousands writes a whole number with its digits in groups of three: 1 048 576.
 func Thousands(n int) string {
 	digits := fmt.Sprint(n)
 	var b strings.Builder
@@ -226,8 +226,8 @@ func Thousands(n int) string {
 	return b.String()
 }
 
-// HostFacts returns this machine's facts as the file holds them, as far as the system tells them, and its id. The id
-// depends on nothing else. So a dispatcher, which opens no GPU, finds the same id.
+// HostFacts returns this machine's facts, as far as the system reports them, and its id. The id follows from these facts. So
+// a dispatcher, which opens no GPU, finds the same id.
 func HostFacts() (calibration.Facts, string) {
 	facts := host.Identify()
 	return calibration.Facts(facts), facts.ID()

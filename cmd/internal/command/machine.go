@@ -14,16 +14,16 @@ import (
 	"crossover/sweeps"
 )
 
-// Machine is what a command measures on, with its cases: the catalogue on this computer, or a script in tests.
+// Machine is the machine that a command measures, with its cases: the catalogue on this computer, or a script in tests.
 type Machine struct {
 	harness.Machine
 	Cases func() []kernels.Case
-	// Spaces are the operations over all their shapes; nil means none.
+	// Spaces returns the operations over all their shapes. Nil means none.
 	Spaces func() []*kernels.Space
-	GPUs   func() []gpu.Facts // that work, the first one first; nil means none
+	GPUs   func() []gpu.Facts // those that work, the first one first; nil means none
 }
 
-// ThisMachine is the catalogue on this computer. It opens no GPU before it is asked for its cases.
+// ThisMachine returns the catalogue on this computer. It opens no GPU before its cases are asked for.
 func ThisMachine() Machine {
 	return Machine{
 		Machine: harness.Machine{
@@ -49,8 +49,8 @@ func forget() {
 	fftw.Forget()
 }
 
-// keptBytes is how much GPU memory may lie in a pool between two visits of a sweep. Allocating a small buffer is
-// expensive for what it holds. Large buffers that are kept leave no room for each other.
+// keptBytes is the most GPU memory that may stay in a pool between two visits of a sweep. Small buffers are kept because
+// allocating one takes long for its size. Large buffers would leave no room for each other.
 const keptBytes = 1 << 30
 
 func trim() {

@@ -8,14 +8,14 @@ import (
 	"crossover/gpu"
 )
 
-// Without it a sweep would take any size that a file asks for.
+// Without the size of the memory, a sweep would accept any size that a file has.
 func TestThisMachineKnowsItsMemory(t *testing.T) {
 	if m := ThisMachine(); m.Memory < 1<<20 {
 		t.Errorf("it has %d bytes", m.Memory)
 	}
 }
 
-// What the driver tells is added to the record; the id rests on what the system tells.
+// DescribeGPU adds what the driver reports. The id depends only on what the system reports.
 func TestDescribeGPU(t *testing.T) {
 	h200 := gpu.Facts{Name: "NVIDIA H200", Driver: "CUDA 13.0, driver 580.159.04", Cores: 132, MemoryBytes: 140 << 30}
 	m3 := gpu.Facts{Name: "Apple M3 Max GPU", Driver: "Metal 4", Cores: 40, MemoryBytes: 48 << 30, Unified: true}

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Note is what is to be said of a case beside its row in a table.
+// Note is a remark about a case that does not fit into its row of a table.
 type Note struct{ Case, Text string }
 
-// Fold returns notes in few lines: what is said of several cases is said once, with the cases counted and the first of
-// them named. Numbers that differ between the cases become a range. Lines are in the order in which their first notes are.
+// Fold returns notes in few lines. A remark about several cases is one line, with the number of cases and the names of the
+// first. Numbers that differ between the cases become a range. Lines are in the order of their first notes.
 func Fold(notes []Note) []string {
 	var kinds []string
 	alike := map[string][]Note{}
@@ -31,7 +31,7 @@ func Fold(notes []Note) []string {
 	return lines
 }
 
-// theme is a kind of note of which each case has details of its own.
+// theme is a kind of note with details that differ from case to case.
 type theme struct {
 	pattern *regexp.Regexp // of the text
 	says    string         // of all cases
@@ -65,7 +65,7 @@ var themes = []theme{
 	},
 }
 
-// grouped writes the digits of a size as Thousands does.
+// grouped writes the digits of a size in the form of Thousands.
 func grouped(digits string) string {
 	n, err := strconv.Atoi(digits)
 	if err != nil {
@@ -82,10 +82,10 @@ func (n *Note) theme() *theme {
 	return &themes[k]
 }
 
-// mostNumbers is how many numbers a text may have of which a reader believes ranges.
+// mostNumbers is the greatest number of numbers in a text that are turned into ranges. A reader would not believe more.
 const mostNumbers = 3
 
-// kind is the same for notes that become one line: those of a theme, and those that differ in a few numbers alone.
+// kind is equal for notes that become one line: notes of one theme, and notes that differ only in a few numbers.
 func (n *Note) kind() string {
 	if t := n.theme(); t != nil {
 		return t.says
@@ -103,10 +103,10 @@ func (n *Note) kind() string {
 	return strings.Join(words, " ")
 }
 
-// number finds a number in a word, between what stands before and behind it.
+// number matches a word with a number: what stands before the number, the number, and what stands behind it.
 var number = regexp.MustCompile(`^(\(?)(\d+(?:\.\d+)?)([,;:)]*)$`)
 
-// fold returns the lines of notes of one kind: one, or several of a single case.
+// fold returns the lines of notes of one kind: a single line, or several lines of a single case.
 func fold(notes []Note) []string {
 	if t := notes[0].theme(); t != nil {
 		var details []string
@@ -138,7 +138,7 @@ func cases(notes []Note) []string {
 	return names
 }
 
-// mostDetails is how many cases a line has details of.
+// mostDetails is the greatest number of cases with details in a line.
 const mostDetails = 6
 
 // byCase lists the cases with their details.
@@ -150,7 +150,7 @@ func byCase(notes []Note, details []string) string {
 	return FewOf(mostDetails, items, ", ")
 }
 
-// byDetail lists the details, the most frequent first, with their cases counted, or named where there is one.
+// byDetail lists the details, the most frequent first, with the number of their cases, or the name of a single case.
 func byDetail(notes []Note, details []string) string {
 	of := map[string][]string{}
 	var items []string
@@ -171,7 +171,7 @@ func byDetail(notes []Note, details []string) string {
 	return strings.Join(items, ", ")
 }
 
-// ranged returns the text of notes that differ in numbers alone, with a range where they do: "took 1.1 to 1.4 times".
+// ranged returns the text of notes that differ only in numbers, with ranges of those numbers: "took 1.1 to 1.4 times".
 func ranged(notes []Note) string {
 	words := strings.Split(notes[0].Text, " ")
 	for k := range words {
@@ -187,7 +187,7 @@ func ranged(notes []Note) string {
 	return strings.Join(words, " ")
 }
 
-// value is that of a number, and 0 of any other word.
+// value returns the value of a number, and 0 for any other word.
 func value(word string) float64 {
 	v, err := strconv.ParseFloat(word, 64)
 	if err != nil {

@@ -73,7 +73,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// However many cases there are, a line does not name all.
+// A line does not name all of many cases.
 func TestFoldNamesAFew(t *testing.T) {
 	var notes []Note
 	for k := range 20 {

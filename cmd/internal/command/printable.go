@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// printable writes text without commands for a terminal. A file that was read may hold any character in its names and
-// reasons. Control characters other than the ends of lines and tabs become question marks.
+// printable writes text without terminal commands. Names and reasons from a file may have any characters. Control characters
+// other than line ends and tabs become question marks.
 type printable struct{ to io.Writer }
 
 func (p printable) Write(text []byte) (int, error) {
@@ -30,7 +30,7 @@ func (p printable) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// raw returns the writer under a printable one, for a progress bar, which commands the terminal itself.
+// raw returns the writer under a printable one. A progress bar needs it, because the bar sends terminal commands.
 func raw(w io.Writer) io.Writer {
 	if p, ok := w.(printable); ok {
 		return p.to
@@ -38,10 +38,10 @@ func raw(w io.Writer) io.Writer {
 	return w
 }
 
-// longestError is how many bytes an error may have on the screen. Its text may come from a file or a library.
+// longestError is the greatest length of a printed error, in bytes. Its text may come from a file or a library.
 const longestError = 2000
 
-// bounded returns a line. Of a line longer than most bytes it returns the beginning and the end.
+// bounded returns a line. If the line is longer than most bytes, it returns the beginning and the end.
 func bounded(line string, most int) string {
 	if len(line) <= most {
 		return line

@@ -15,9 +15,9 @@ import (
 )
 
 // Progress returns a function that a sweep calls between blocks, and a function that clears the line at the end. On a
-// terminal it draws a bar on stderr, with the time that is left, the case, and what the sweep waits for. With verbose it
-// writes a line for each visit instead. Otherwise it does nothing. The caller draws the bar and no goroutine does, so
-// nothing is drawn inside a timed block.
+// terminal, the first function draws a bar on stderr, with the time that is left, the case, and what the sweep waits for.
+// With verbose it writes a line for each visit instead. Otherwise the function is nil. No goroutine draws the bar, so
+// nothing is drawn during a timed block.
 func Progress(stderr io.Writer, verbose, hide bool) (step func(sweeps.Progress), done func()) {
 	switch {
 	case verbose:
@@ -50,13 +50,14 @@ type bar struct {
 }
 
 const (
-	// redraw is the least time between two drawings: each takes the terminal, on some processor, a moment.
+	// redraw is the least time between two drawings, because drawing takes time on some processor.
 	redraw = 500 * time.Millisecond
-	// barWidth and besideBar are the columns of the bar itself, and of its ends and the percentage before it.
+	// barWidth is the number of columns of the bar itself. besideBar is that of its ends and of the percentage before it.
 	barWidth, besideBar = 20, 11
 )
 
-// step draws the bar, unless it was drawn lately. What is waited for is always drawn: nothing else may be for a while.
+// step draws the bar, unless it was drawn a short time ago. It always draws when the sweep begins to wait, because no other
+// step may follow for a while.
 func (b *bar) step(p sweeps.Progress) {
 	now := b.now()
 	if p.Waiting == "" && now.Sub(b.drawn) < redraw {
@@ -76,7 +77,7 @@ func (b *bar) step(p sweeps.Progress) {
 	text := cut(state(p), b.width-barWidth-besideBar)
 	progressbar.OptionSetDescription(text)(b.of)
 	_ = b.of.Set64(min(p.Elapsed, p.Budget-time.Millisecond).Milliseconds())
-	b.of.Describe(text) // which draws also where the percentage stands still
+	b.of.Describe(text) // draws even if the percentage did not change
 }
 
 func (b *bar) clear() {
@@ -85,10 +86,10 @@ func (b *bar) clear() {
 	}
 }
 
-// longVisit is how long a visit takes at least of which the bar says how long.
+// longVisit is the least duration of a visit that the bar shows.
 const longVisit = 3 * time.Second
 
-// state says how much time is left, and what the sweep does.
+// state says how much time is left and what the sweep does.
 func state(p sweeps.Progress) string {
 	left := max(0, p.Budget-p.Elapsed).Round(time.Second)
 	words := []string{fmt.Sprintf("%d:%02d left", left/time.Minute, left%time.Minute/time.Second)}
@@ -104,7 +105,7 @@ func state(p sweeps.Progress) string {
 	return strings.Join(words, ", ")
 }
 
-// cut returns what of a text fits into so many columns.
+// cut returns the beginning of a text that fits into a number of columns.
 func cut(text string, columns int) string {
 	if utf8.RuneCountInString(text) <= columns {
 		return text
@@ -112,7 +113,7 @@ func cut(text string, columns int) string {
 	return string([]rune(text)[:max(columns-1, 0)]) + "…"
 }
 
-// Status writes on a terminal what a command does that has no bar, and returns a function that clears the line.
+// Status writes on a terminal what a command without a bar does. It returns a function that clears the line.
 func Status(stderr io.Writer, hide bool, text string) (done func()) {
 	if hide || !IsTerminal(stderr) {
 		return func() {}
@@ -122,7 +123,7 @@ func Status(stderr io.Writer, hide bool, text string) (done func()) {
 	return func() { fmt.Fprint(to, clearLine) }
 }
 
-// clearLine makes a terminal empty the line that it is at.
+// clearLine clears the current line of a terminal.
 const clearLine = "\r\x1b[K"
 
 // IsTerminal reports whether w is a terminal.
@@ -131,7 +132,7 @@ func IsTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// terminalWidth returns how many columns a terminal has.
+// terminalWidth returns the number of columns of a terminal, and 80 if that is not known.
 func terminalWidth(w io.Writer) int {
 	if f, ok := raw(w).(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {

@@ -29,7 +29,7 @@ func TestStateOfASweep(t *testing.T) {
 	}
 }
 
-// The bar is drawn now and then, and at once where the sweep waits; it never fills the line of the terminal.
+// The bar is drawn at intervals, and at once if the sweep waits. It never fills the line of the terminal.
 func TestTheBar(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Unix(0, 0)
@@ -70,7 +70,7 @@ func TestTheBar(t *testing.T) {
 	}
 }
 
-// Where stderr is no terminal nothing is drawn.
+// If stderr is no terminal, nothing is drawn.
 func TestProgressOnATerminalOnly(t *testing.T) {
 	var out bytes.Buffer
 	step, done := Progress(&out, false, false)
@@ -83,7 +83,7 @@ func TestProgressOnATerminalOnly(t *testing.T) {
 	}
 }
 
-// With -v there is a line for each visit, however often a visit tells of itself.
+// With -v there is one line for each visit, even if a visit reports several times.
 func TestVerboseProgress(t *testing.T) {
 	var out bytes.Buffer
 	step, _ := Progress(&out, true, false)

@@ -16,9 +16,9 @@ import (
 // call of a library or reading a pipe without a writer. After the grace the program ends without waiting for that work.
 const grace = 800 * time.Millisecond
 
-// Main runs a command with the program's arguments and ends the program with its exit code. The first SIGINT or SIGTERM
-// cancels the context of the command. The program ends within a second of that, whatever the command is doing, and at
-// once with the second signal. It then prints what the command has set with Farewell.
+// Main runs a command with the program's arguments and ends the program with the exit code of the command. The first SIGINT
+// or SIGTERM cancels the context of the command. The program then ends within a second, whatever the command is doing, and
+// at once at the second signal. In that case it prints the error of Farewell.
 func Main(program string, run func(ctx context.Context, stdout, stderr io.Writer, args []string) error) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -26,12 +26,12 @@ func Main(program string, run func(ctx context.Context, stdout, stderr io.Writer
 		return run(ctx, printable{os.Stdout}, printable{os.Stderr}, os.Args[1:])
 	})
 	if err != nil && IsTerminal(os.Stderr) {
-		fmt.Fprint(os.Stderr, clearLine) // of a bar that a signal left there
+		fmt.Fprint(os.Stderr, clearLine) // of a bar that is still drawn
 	}
 	os.Exit(Exit(os.Stderr, program, err))
 }
 
-// until runs a command until it ends, or until its grace is over.
+// until runs a command until the command ends, or until the grace after a signal is over.
 func until(signals <-chan os.Signal, grace time.Duration, run func(context.Context) error) error {
 	words := &farewell{}
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), farewellKey{}, words))
@@ -53,8 +53,8 @@ func until(signals <-chan os.Signal, grace time.Duration, run func(context.Conte
 	return words.error()
 }
 
-// Farewell sets what the program says if a signal ends it before the command returns: what is saved by then, and what
-// helps. Another goroutine calls what at that time.
+// Farewell sets the error that the program prints if a signal ends it before the command returns. The error says what is
+// saved by then, and what the user can do. Another goroutine calls what at that time.
 func Farewell(ctx context.Context, what func() error) {
 	if words, ok := ctx.Value(farewellKey{}).(*farewell); ok {
 		words.mu.Lock()
@@ -65,7 +65,7 @@ func Farewell(ctx context.Context, what func() error) {
 
 type farewellKey struct{}
 
-// farewell holds what to say. A nil what says nothing in particular.
+// farewell holds the function of Farewell. If what is nil, the error is just "interrupted".
 type farewell struct {
 	mu   sync.Mutex
 	what func() error
@@ -80,5 +80,5 @@ func (f *farewell) error() error {
 	return Interrupted(errors.New("interrupted"))
 }
 
-// Interrupted is the error of a command that a signal ended.
+// Interrupted returns the error of a command that a signal ended.
 func Interrupted(err error) error { return &Error{Code: ExitInterrupted, Err: err} }

@@ -22,8 +22,8 @@ func TestStuckCommand(t *testing.T) {
 	}
 	Main("stuck", func(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 		Farewell(ctx, func() error { return Interrupted(errors.New("what there was\nis saved")) })
-		io.WriteString(stdout, "\x1b[2Jready\n") // as a file may have it
-		for {                                    // as a call of a library that takes an hour
+		io.WriteString(stdout, "\x1b[2Jready\n") // a file may have such text
+		for {                                    // like a call of a library that takes an hour
 			time.Sleep(time.Hour)
 		}
 	})

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// SizeRange is the value of --sizes: sizes from Low to High, the rungs of the grid Ratio apart.
+// SizeRange is the value of --sizes: sizes from Low to High. Ratio is the ratio of neighbouring sizes of the grid.
 type SizeRange struct {
 	Low, High int
-	Ratio     float64 // 0 where the command line leaves it to the planner
+	Ratio     float64 // 0 if the planner decides
 }
 
-// maxSize is the greatest size that --sizes accepts. No machine can hold 2⁴⁰ of anything, and the number of bytes still
-// fits an int64.
+// maxSize is the greatest size that --sizes accepts. No machine can hold 2⁴⁰ values, and their number of bytes still fits an
+// int64.
 const maxSize = 1 << 40
 
 // ParseSizes parses lo:hi or lo:hi:xN, such as 64:1Mi:x2. Numbers are whole and may end in Ki, Mi or Gi.

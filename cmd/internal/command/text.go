@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// Columns is how wide what a command prints may be.
+// Columns is the greatest width of a line that a command prints.
 const Columns = 100
 
-// Wrap breaks a line that is wider than Columns at its spaces. What follows the first line is indented by two columns more
-// than that. A number is not parted from what stands behind it, which is its next three digits or its unit; a word that is
-// too wide for a line has one of its own.
+// Wrap breaks a line that is wider than Columns at its spaces. Further lines are indented by two columns more than the
+// first. There is no break after a digit, so that a number stays with its next three digits or its unit. A word that is too
+// wide for a line gets a line of its own.
 func Wrap(line string) string {
 	text := strings.TrimLeft(line, " ")
-	width := len(line) - len(text) // of the spaces before the text
+	width := len(line) - len(text) // number of spaces before the text
 	text = strings.TrimRight(text, " ")
 	indent := strings.Repeat(" ", width+2)
 	var out strings.Builder
@@ -38,7 +38,7 @@ func Wrap(line string) string {
 	return out.String()
 }
 
-// unbroken parts a line at the spaces at which it may be broken.
+// unbroken splits a line at the spaces at which it may be broken.
 func unbroken(line string) []string {
 	var parts []string
 	for word := range strings.SplitSeq(line, " ") {
@@ -56,8 +56,8 @@ func endsInDigit(word string) bool {
 	return unicode.IsDigit(last)
 }
 
-// Align returns the lines of a table, two columns between its cells. The cells of the columns that are named are flush
-// right, the others left.
+// Align returns the lines of a table, with two spaces between cells. The columns of right are aligned to the right, and the
+// others to the left.
 func Align(rows [][]string, right ...int) []string {
 	var widths []int
 	for _, row := range rows {
@@ -83,7 +83,8 @@ func Align(rows [][]string, right ...int) []string {
 	return lines
 }
 
-// TimeRange writes two times in seconds with two or three digits: "1.2 – 31 µs". A time of 0 is not known.
+// TimeRange writes two times in seconds with two or three digits: "1.2 – 31 µs". It returns "" if first is 0, which means
+// not known.
 func TimeRange(first, last float64) string {
 	if first == 0 {
 		return ""
@@ -99,7 +100,7 @@ func TimeRange(first, last float64) string {
 	return from + " " + unit + " – " + to + " " + toUnit
 }
 
-// scaled writes a time in seconds in a unit in which it has one to three digits before the point.
+// scaled writes a time in seconds in the unit that gives one to three digits before the point.
 func scaled(seconds float64) (digits, unit string) {
 	units := []string{"s", "ms", "µs", "ns"}
 	value := seconds

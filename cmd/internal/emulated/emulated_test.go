@@ -26,7 +26,7 @@ import (
 	"crossover/timings"
 )
 
-// backends returns an emulated GPU and nothing else. It skips the test if there is no emulator.
+// backends returns backends with an emulated GPU only. It skips the test if there is no emulator.
 func backends(t *testing.T, options ...emulator.Option) *kernels.Backends {
 	t.Helper()
 	b := backendsOf(func() (gpu.Driver, error) { return emulator.New(options...) })
@@ -56,7 +56,7 @@ func cases(t *testing.T, b *kernels.Backends, high int, names ...string) []kerne
 	return chosen
 }
 
-// sweep measures cases for the shortest time that shows something.
+// sweep measures cases with the smallest budget that suffices.
 func sweep(t *testing.T, b *kernels.Backends, cases []kernels.Case, change func(*sweeps.Options)) []*sweeps.Result {
 	t.Helper()
 	o := sweeps.Options{
@@ -78,7 +78,7 @@ func sweep(t *testing.T, b *kernels.Backends, cases []kernels.Case, change func(
 	return results
 }
 
-// status returns what became of the emulated GPU, and the blocks in which it was timed.
+// status returns the emulated GPU's status, and the number of blocks in which it was timed.
 func status(r *sweeps.Result) (s sweeps.Status, blocks int) {
 	for _, status := range r.Implementations {
 		if status.Name == kerneltest.EmulatorName {
@@ -118,7 +118,7 @@ func TestTheEmulatorIsInEveryCase(t *testing.T) {
 	}
 }
 
-// A kernel text becomes the choice of a program's plan.
+// A plan of a program chooses a kernel text by the file.
 func TestFromKernelToPlan(t *testing.T) {
 	b := backends(t)
 	// The implementation that is bound first waits for the compiler.
@@ -206,7 +206,7 @@ func TestModesOnTheEmulator(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			few := func(o *sweeps.Options) {
 				change(o)
-				o.Budget = time.Minute // of which little is spent
+				o.Budget = time.Minute // most of it is not spent
 				o.Planner = func(*kernels.Case) sweeps.Planner { return &visits{[]int{1024, 1500}} }
 			}
 			for _, r := range sweep(t, b, cases(t, b, 2000, "scale", "scale/resident"), few) {
@@ -220,10 +220,10 @@ func TestModesOnTheEmulator(t *testing.T) {
 
 func TestTheDeviceIsLost(t *testing.T) {
 	b := backends(t, emulator.LoseAfter(400))
-	// Calls of this size are so slow that a visit is over before the device is lost, even on a fast machine. So many
-	// visits make more calls than the device survives, even on a slow machine.
+	// Calls of this size take so long that a visit ends before the device is lost, even on a fast machine. Several visits
+	// make more calls than the device survives, even on a slow machine.
 	again := func(o *sweeps.Options) {
-		o.Budget = time.Minute // of which little is spent
+		o.Budget = time.Minute // most of it is not spent
 		o.Planner = func(*kernels.Case) sweeps.Planner { return &visits{slices.Repeat([]int{4096}, 15)} }
 	}
 	kept := 0
@@ -246,7 +246,7 @@ func TestTheDeviceHasLittleMemory(t *testing.T) {
 	b := backends(t, emulator.MemoryLimit(300_000))
 	// An input and an output have up to 37 500 floats each. The twin needs as much again, and may be missing.
 	few := func(o *sweeps.Options) {
-		o.Budget = time.Minute // of which little is spent
+		o.Budget = time.Minute // most of it is not spent
 		o.Planner = func(*kernels.Case) sweeps.Planner { return &visits{[]int{1024, 16384, 1 << 17}} }
 	}
 	r := sweep(t, b, cases(t, b, 1<<17, "scale/resident"), few)[0]

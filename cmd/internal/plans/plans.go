@@ -27,13 +27,13 @@ import (
 // Options of Compare.
 type Options struct {
 	Machine command.Machine
-	Sizes   int           // of each case, spread over its axis
-	Blocks  int           // of each row, at least; LeastBlocks where that is more
-	Budget  time.Duration // for everything
+	Sizes   int           // number of sizes of each case, spread over its axis
+	Blocks  int           // least number of blocks of each row; LeastBlocks if that is more
+	Budget  time.Duration // for all cases together
 	Seed    uint64
 
-	// Pairs is how many implementations of cases are compared; 0 means all. The seed draws them, with different names
-	// as far as possible.
+	// Pairs is the number of implementations of cases to compare; 0 means all. The seed draws them. They have different
+	// names as far as possible.
 	Pairs int
 
 	Progress func(sweeps.Progress) // may be nil
@@ -51,8 +51,8 @@ func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error
 	results, err := sweeps.Run(ctx, together, sweeps.Options{
 		Budget: o.Budget, Seed: o.Seed, VisitShare: 1, Input: kernels.GeneratedInput(), Progress: o.Progress,
 		Clock: m.Clock, Sentinel: m.Sentinel, Together: m.Together, Others: m.Others,
-		Uncollected: m.Clock != nil, // a script: no collection takes its time
-		// The next visit would get memory that stayed in a pool, at the same addresses.
+		Uncollected: m.Clock != nil, // no garbage collection during a script's virtual time
+		// Memory that stays in a pool would be the memory of the next visit, at the same addresses.
 		Trim: func() { kernels.Here().Trim() },
 		Planner: func(c *kernels.Case) sweeps.Planner {
 			return newVisits(spread(c.Axis, o.Sizes), max(o.Blocks, LeastBlocks))
@@ -79,11 +79,11 @@ func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error
 // ErrWrong is wrapped by the error of Compare if an output was wrong.
 var ErrWrong = errors.New("wrong values")
 
-// pair is an implementation of a case, as the sweep calls it and through the typed plan.
+// pair is an implementation of a case, both as a sweep calls it and through the typed plan.
 type pair struct {
-	of             kernels.Case // with programs
+	of             kernels.Case // the case with its programs
 	implementation string
-	programs       []kernels.Implementation // the two
+	programs       []kernels.Implementation // the sweep's and the program's
 }
 
 // pairsOf returns the pairs of the cases that have typed plans.
@@ -118,7 +118,7 @@ func draw(pairs []pair, n int, seed uint64) []pair {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	rng.Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
 	drawn := map[string]int{}
-	earlier := make(map[string]int, len(pairs)) // pairs of the same implementation before this one
+	earlier := make(map[string]int, len(pairs)) // for each pair, the number of pairs of its implementation before it
 	key := func(p pair) string { return p.of.Name + " " + p.implementation }
 	for _, p := range pairs {
 		earlier[key(p)] = drawn[p.implementation]
@@ -128,7 +128,8 @@ func draw(pairs []pair, n int, seed uint64) []pair {
 	return pairs[:n]
 }
 
-// together returns a case of the two alone. Beside a faster implementation, a sweep would time them in few blocks.
+// together returns a case of the pair only. In a case with a faster implementation, a sweep would time the pair in few
+// blocks.
 func (p pair) together() kernels.Case {
 	c := p.of
 	c.Name += " " + p.implementation
@@ -142,13 +143,13 @@ func (p pair) together() kernels.Case {
 	return c
 }
 
-// inTurn is a problem that binds one implementation before the others, whichever is asked for first. The sweep always
-// asks in the same order, and the implementation that is bound first gets the memory that lies first.
+// inTurn is a problem that binds the implementation first before all others, even if another one is asked for first. A sweep
+// always asks in the same order, and the addresses of a binding's memory depend on the order.
 type inTurn struct {
 	kernels.Problem
-	first string // "" once it is bound
+	first string // "" after it is bound
 	ahead *kernels.Call
-	name  string // of the call that was bound ahead
+	name  string // name of the call that was bound ahead
 }
 
 // Bind returns the call that was bound ahead, once, and binds the others.
@@ -156,7 +157,7 @@ func (p *inTurn) Bind(name string) (kernels.Call, error) {
 	if first := p.first; first != "" {
 		p.first = ""
 		if first != name {
-			if call, err := p.Problem.Bind(first); err == nil { // if it fails, it is asked for again, and fails again
+			if call, err := p.Problem.Bind(first); err == nil { // an error is found again when the sweep asks
 				p.ahead, p.name = &call, first
 			}
 		}
@@ -169,7 +170,7 @@ func (p *inTurn) Bind(name string) (kernels.Call, error) {
 	return p.Problem.Bind(name)
 }
 
-// Release gives back what the problem holds.
+// Release releases the problem and a call that was bound ahead and not asked for.
 func (p *inTurn) Release() {
 	if p.ahead != nil {
 		p.ahead.Release()
@@ -178,8 +179,8 @@ func (p *inTurn) Release() {
 	kernels.Release(p.Problem)
 }
 
-// spread returns sizes at even distances on a logarithmic axis, without its ends. A clock cannot tell the time of the
-// smallest sizes, and the largest ones take long.
+// spread returns n sizes at equal distances on a logarithmic axis, without the ends of the axis. A clock cannot measure the
+// smallest sizes well, and the largest take long.
 func spread(a kernels.Axis, n int) []int {
 	var sizes []int
 	low, high := math.Log(float64(a.Min)), math.Log(float64(a.Max))

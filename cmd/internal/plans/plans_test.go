@@ -16,7 +16,7 @@ import (
 	"crossover/timings"
 )
 
-// compare compares on a scripted machine.
+// compare runs Compare on a scripted machine.
 func compare(t *testing.T, m *scripted.Machine, o Options) []Row {
 	t.Helper()
 	o.Machine = m.Command()
@@ -27,13 +27,13 @@ func compare(t *testing.T, m *scripted.Machine, o Options) []Row {
 	return rows
 }
 
-// costs are those of an implementation on the processor, and of one that is far slower.
+// costs returns the costs of an implementation on the processor, and of one that is far slower.
 func costs() map[string]scripted.Cost {
 	return map[string]scripted.Cost{"go": scripted.Linear(1e-6, 2e-10), "slow": scripted.Linear(5e-5, 1e-8)}
 }
 
-// A program whose plan does what the sweep times takes as long as the sweep says. This also holds for implementations
-// that are far behind.
+// If a program's plan does the same as a sweep, both take the same time. This also holds for implementations that are far
+// slower than the best.
 func TestTheSame(t *testing.T) {
 	m := scripted.New(1, 0.02)
 	m.AddPlanned("fft", costs(), nil)
@@ -59,7 +59,7 @@ func TestACopyThatTheSweepLeavesOut(t *testing.T) {
 	m.AddPlanned("fft", map[string]scripted.Cost{"cuda": scripted.Linear(2e-5, 1e-10)},
 		func(n float64) float64 { return 2 * 4 * n / bytesPerSecond })
 	rows := compare(t, m, Options{Sizes: 3, Blocks: 40, Budget: 20 * time.Second, Seed: 1})
-	want := []Finding{Inside, Outside, Outside} // the launch is all that a small call takes
+	want := []Finding{Inside, Outside, Outside} // a small call is nearly all launch
 	for i, r := range rows {
 		at := float64(r.Size)
 		truth := 1 + 2*4*at/bytesPerSecond/(2e-5+1e-10*at)
@@ -82,8 +82,8 @@ func TestAnExtraThatIsTheSweepsOwn(t *testing.T) {
 	}
 }
 
-// A machine on which times scatter decides nothing that is not so: the rows are visited again, and those that stay
-// undecided, because the interval holds a limit or few blocks of a quiet machine are left, are called that.
+// On a machine whose times scatter, no wrong finding is made. Unsettled rows are visited again. They are undecided if the
+// interval still holds a limit, or if few blocks of a quiet machine remain.
 func TestNoise(t *testing.T) {
 	quiet, noisy := scripted.New(1, 0.02), scripted.New(1, 0.5)
 	visits := map[*scripted.Machine]int{}
@@ -131,7 +131,7 @@ func TestWrongValues(t *testing.T) {
 	m.AddPlanned("fft", costs(), nil)
 	machine := m.Command()
 	broken := machine.Cases()
-	broken[0].Tolerance = func(int) float64 { return -1 } // nothing is right
+	broken[0].Tolerance = func(int) float64 { return -1 } // no output is accepted
 	if _, err := Compare(t.Context(), broken, Options{Machine: machine, Sizes: 1, Budget: time.Second}); !errors.Is(err, ErrWrong) {
 		t.Errorf("%v, want wrong values", err)
 	}
@@ -209,12 +209,12 @@ func TestInTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	kernels.Release(problem)
-	if open != 1 { // the test's own
+	if open != 1 { // one is the test's own
 		t.Errorf("%d calls are open", open)
 	}
 }
 
-// recorder is a problem that writes down what was bound.
+// recorder is a problem that records what was bound.
 type recorder struct {
 	bound *[]string
 	open  *int
@@ -231,13 +231,13 @@ func (r *recorder) Bind(name string) (kernels.Call, error) {
 	}, nil
 }
 
-// result is what a sweep measures at one size, in visits of 3 blocks. In each visit the program takes the given ratio
+// result returns the samples of a sweep at one size, in visits of 3 blocks. In each visit the program takes the given ratio
 // of the sweep's time.
 func result(ratios ...float64) *sweeps.Result {
 	r := &sweeps.Result{Samples: timings.Set{Implementations: []string{"go", "program:go"}}}
 	for visit, ratio := range ratios {
 		for k := range 3 {
-			sweep := 1e-3 * float64(1+k) // drift cancels in a block
+			sweep := 1e-3 * float64(1+k) // a drift, which the ratios of a block do not have
 			r.Samples.Blocks = append(r.Samples.Blocks, timings.Block{
 				Size: 10, Visit: visit, Twin: -1, Seconds: []float64{sweep, sweep * ratio}, Iterations: []int{1, 1},
 			})

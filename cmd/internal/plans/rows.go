@@ -21,9 +21,9 @@ const (
 )
 
 const (
-	// LeastVisits is how many visits a row has before it is judged. Fewer visits have no interval of 95 %.
+	// LeastVisits is the least number of visits of a row that is judged. Fewer visits have no 95 % interval.
 	LeastVisits = 6
-	// LeastBlocks is how many blocks these visits have together.
+	// LeastBlocks is the least number of blocks of these visits together.
 	LeastBlocks = 3 * LeastVisits
 )
 
@@ -65,15 +65,15 @@ type Row struct {
 	Implementation string  `json:"implementation"`
 	Size           int     `json:"size"`
 	Unit           string  `json:"unit"`
-	Sweep          float64 `json:"sweep_seconds"`        // a call as a sweep times it: the median of the blocks
-	Program        float64 `json:"program_seconds"`      // a call of the typed plan
-	Ratio          float64 `json:"ratio"`                // program ÷ sweep: the median over the visits of their medians over blocks
-	Low            float64 `json:"ratio_low,omitempty"`  // the 95 % interval of Ratio, 0 to 0 where there are too few visits
+	Sweep          float64 `json:"sweep_seconds"`        // time of a call in the sweep: the median of the blocks
+	Program        float64 `json:"program_seconds"`      // time of a call of the typed plan: the median of the blocks
+	Ratio          float64 `json:"ratio"`                // program ÷ sweep: the median over visits of the medians over a visit's blocks
+	Low            float64 `json:"ratio_low,omitempty"`  // Low to High is the 95 % interval of Ratio; both are 0 if there are too few visits
 	High           float64 `json:"ratio_high,omitempty"` //
 	Visits         int     `json:"visits"`
 	Blocks         int     `json:"blocks"`
 	Finding        Finding `json:"finding"`
-	Why            string  `json:"why,omitempty"` // it is undecided or unmeasured
+	Why            string  `json:"why,omitempty"` // reason if it is undecided or unmeasured
 }
 
 // row judges the pair at a size.
@@ -154,7 +154,7 @@ func measured(set *timings.Set, size int) measurement {
 	return m
 }
 
-// enough reports whether there is enough to judge by.
+// enough reports whether there are enough visits and blocks to judge the row.
 func (m *measurement) enough() bool {
 	return len(m.ratios) >= LeastVisits && len(m.sweep) >= LeastBlocks
 }
@@ -170,10 +170,10 @@ func (m *measurement) finding() Finding {
 	return finding(low, high, Least, Most)
 }
 
-// Summary is what the rows say together. Its median and the like are those of the rows with enough visits and blocks.
+// Summary is the result of all rows. The ratios are of the rows with enough visits and blocks.
 type Summary struct {
 	Rows       int     `json:"rows"`
-	Median     float64 `json:"median_ratio"` // 0 where no row has enough
+	Median     float64 `json:"median_ratio"` // 0 if no row has enough
 	Lowest     float64 `json:"lowest_ratio"`
 	Highest    float64 `json:"highest_ratio"`
 	Inside     int     `json:"inside"`
@@ -187,7 +187,7 @@ type Summary struct {
 	Finding Finding `json:"finding"`
 }
 
-// Sum sums rows up.
+// Sum returns the summary of rows.
 func Sum(rows []Row) Summary {
 	s := Summary{Rows: len(rows), Finding: Undecided}
 	var ratios []float64
@@ -223,10 +223,10 @@ func Sum(rows []Row) Summary {
 	return s
 }
 
-// Line says the summary in one line.
+// Line returns the summary as one line.
 func (s Summary) Line() string {
 	if s.Rows == 0 {
-		return "no typed plan was held against what is recorded: no case has one"
+		return "no typed plan was compared with what a sweep records: no case has one"
 	}
 	rest := ""
 	if s.Undecided+s.Unmeasured > 0 {
@@ -240,7 +240,7 @@ func (s Summary) Line() string {
 		return fmt.Sprintf("typed plans take another time than is recorded: median ratio %.2f, %d of %s outside %.2f to %.2f%s",
 			s.Median, s.Outside, command.Plural(s.Rows, "row"), Least, Most, rest)
 	}
-	return fmt.Sprintf("too little was measured to hold typed plans against what is recorded: %d of %s inside %.2f to %.2f%s",
+	return fmt.Sprintf("too little was measured to compare typed plans with what a sweep records: %d of %s inside %.2f to %.2f%s",
 		s.Inside, command.Plural(s.Rows, "row"), Least, Most, rest)
 }
 

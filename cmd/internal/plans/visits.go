@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	// mostVisits is how often a size is visited before it is left undecided.
+	// mostVisits is the greatest number of visits to a size. After that, an unsettled row stays undecided.
 	mostVisits = 4 * LeastVisits
-	// leastVisit is about the seconds of a visit that are not spent in its batches.
+	// leastVisit is about the number of seconds of a visit outside of its batches.
 	leastVisit = 0.02
 )
 
-// visits is the planner of a pair. It visits every size until its row is settled. Cheap rows and rows that are nearly
-// settled come first: if the budget is short, a few settled rows say more than many unfinished ones.
+// visits is the planner of a pair. It visits every size until its row is settled. Rows that are cheap or nearly settled come
+// first, because with a short budget a few settled rows are worth more than many unfinished ones.
 type visits struct {
-	blocks int // of a visit
+	blocks int // in a visit
 	sizes  []int
 	tried  map[int]int
-	worths map[int]float64 // of a visit to a size; nil after each visit, which changes them
+	worths map[int]float64 // worth of a visit to each size; nil after a visit, because a visit changes them
 }
 
 func newVisits(sizes []int, blocks int) *visits {
@@ -27,7 +27,7 @@ func newVisits(sizes []int, blocks int) *visits {
 	return &visits{blocks: perVisit, sizes: slices.Clone(sizes), tried: map[int]int{}}
 }
 
-// Next returns the size whose visit is worth most. A row that cannot be judged yet is worth more than a row that can be
+// Next returns the size with the most valuable next visit. A row with too few visits is worth more than a row that can be
 // judged and is not settled.
 func (v *visits) Next(set *timings.Set) (size, blocks int, worth float64) {
 	if v.worths == nil {
@@ -64,13 +64,13 @@ func (v *visits) Visited(size int) {
 	v.worths = nil
 }
 
-// Doubted counts the visits to a size from the start.
+// Doubted starts counting the visits to a size anew.
 func (v *visits) Doubted(size int) {
 	delete(v.tried, size)
 	v.worths = nil
 }
 
-// Limit leaves out sizes above high.
+// Limit removes sizes above high.
 func (v *visits) Limit(high int) {
 	v.sizes = slices.DeleteFunc(v.sizes, func(size int) bool { return size > high })
 }

@@ -13,8 +13,8 @@ import (
 // axis is the axis of every scripted case.
 var axis = kernels.Axis{Name: "n", Unit: "samples", Min: 64, Max: 1 << 20}
 
-// AddPlanned adds a case as Add does, of an operation that is declared and has a typed plan. A call of the program
-// takes extra on top of the cost of its implementation. A nil extra takes nothing.
+// AddPlanned adds a case like Add, of a declared operation with a typed plan. A call of the program takes extra in addition
+// to the cost of its implementation. If extra is nil, it takes nothing more.
 func (m *Machine) AddPlanned(name string, costs map[string]Cost, extra Cost) {
 	operation, line, _ := strings.Cut(name, "/")
 	b := &kernels.Backends{Pool: pool.Shared()}

@@ -1,5 +1,5 @@
-// Package scripted is a machine for the commands' tests whose true costs are known: implementations with closed-form
-// costs in virtual time. Nothing in it waits or computes, so a two-minute calibration takes a moment.
+// Package scripted is a machine with known true costs, for tests of commands. Implementations have closed-form costs in
+// virtual time. Nothing waits or computes, so a calibration of two minutes takes a moment.
 package scripted
 
 import (
@@ -16,26 +16,26 @@ import (
 	"crossover/sweeps"
 )
 
-// Cost is the seconds of one call at a size.
+// Cost returns the seconds of one call at a size.
 type Cost func(size float64) float64
 
-// Linear is a fixed cost and a cost an element, in seconds.
+// Linear returns a fixed cost plus a cost per element, in seconds.
 func Linear(fixed, element float64) Cost {
 	return func(size float64) float64 { return fixed + element*size }
 }
 
-// Machine is a scripted machine. Its zero value has no case.
+// Machine is a scripted machine. The zero value has no cases.
 type Machine struct {
 	Noise float64 // standard deviation of the logarithm of a time
 
-	// What two processors do: the time of both at once over that of one alone, and the seconds of a hand-over. At 0
-	// they are not measured.
+	// AllRatio is the time of work on two processors at once, divided by its time on one. HandOver is the seconds of a
+	// hand-over between them. If both are 0, the sentinel does not measure them.
 	AllRatio, HandOver float64
 
-	// Slower is by how many times as long everything takes at a time; nil means 1.
+	// Slower returns a factor for all times at a moment; nil means 1.
 	Slower func(now time.Duration) float64
 
-	// Crowded is by how many times as long both processors at once take at a time; nil means 1.
+	// Crowded returns a factor for the time of both processors at once, at a moment; nil means 1.
 	Crowded func(now time.Duration) float64
 
 	now   time.Duration
@@ -49,8 +49,8 @@ func New(seed uint64, noise float64) *Machine {
 	return &Machine{Noise: noise, rng: rand.New(rand.NewPCG(seed, 1))}
 }
 
-// OnGPU makes a GPU compute these implementations in all cases that are added later. The GPU is at work for half of a
-// call.
+// OnGPU makes a GPU compute these implementations in all cases that are added later. The GPU works for half of a call's
+// time.
 func (m *Machine) OnGPU(implementations ...string) {
 	if m.gpus == nil {
 		m.gpus = map[string]bool{}
@@ -61,7 +61,7 @@ func (m *Machine) OnGPU(implementations ...string) {
 }
 
 // Add adds a case over 64 to 1 Mi samples whose implementations have the given costs. If after is not nil, it is called
-// after every call, with the implementation's name and the size. If after returns an error, the call fails with it.
+// after every call, with the implementation's name and the size. A call fails with the error of after.
 func (m *Machine) Add(name string, costs map[string]Cost, after func(implementation string, size int) error) {
 	var names []string
 	for implementation := range costs {
@@ -88,7 +88,7 @@ func (m *Machine) Add(name string, costs map[string]Cost, after func(implementat
 	m.cases = append(m.cases, c)
 }
 
-// Command returns the machine as the commands take it.
+// Command returns the machine in the form that commands take.
 func (m *Machine) Command() command.Machine {
 	c := command.Machine{
 		Machine: harness.Machine{Clock: m, Sentinel: func() { m.spend(100e-6) }},
@@ -105,7 +105,7 @@ func (m *Machine) Command() command.Machine {
 	return c
 }
 
-// crowded is Crowded now.
+// crowded returns the present factor of Crowded.
 func (m *Machine) crowded() float64 {
 	if m.Crowded == nil {
 		return 1
@@ -113,7 +113,7 @@ func (m *Machine) crowded() float64 {
 	return m.Crowded(m.now)
 }
 
-// spend lets a noisy time pass.
+// spend advances the virtual time by a noisy time.
 func (m *Machine) spend(seconds float64) {
 	if m.Slower != nil {
 		seconds *= m.Slower(m.now)
@@ -121,7 +121,7 @@ func (m *Machine) spend(seconds float64) {
 	m.now += time.Duration(seconds * math.Exp(m.Noise*m.rng.NormFloat64()) * float64(time.Second))
 }
 
-// Now returns the virtual time; asking costs 20 ns of it.
+// Now returns the virtual time. Each call takes 20 ns of it.
 func (m *Machine) Now() time.Duration {
 	m.now += 20
 	return m.now
@@ -130,10 +130,10 @@ func (m *Machine) Now() time.Duration {
 // Resolution returns the resolution of the virtual clock.
 func (m *Machine) Resolution() time.Duration { return 20 }
 
-// Sleep lets d pass.
+// Sleep advances the virtual time by d.
 func (m *Machine) Sleep(d time.Duration) { m.now += d }
 
-// Wrong is returned by an after function to make the call's output wrong.
+// Wrong makes the output of a call wrong, if an after function returns it.
 const Wrong = wrong("wrong")
 
 type wrong string
