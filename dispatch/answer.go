@@ -1,28 +1,28 @@
 package dispatch
 
-// Answer says what a choice rests on.
+// Answer says on what a choice is based.
 type Answer string
 
 // The answers.
 const (
-	// Measured is the answer within the sizes that were measured.
+	// Measured means that the size is within the measured sizes.
 	Measured Answer = "measured"
-	// Predicted is the answer at a shape that was not measured, by others that were.
+	// Predicted means that the shape was not measured, and that its times are predicted from other shapes.
 	Predicted Answer = "predicted"
-	// Beyond is the answer outside of the sizes or shapes that were measured. The nearest ones decide.
+	// Beyond means that the size or shape is outside of the measured ones, and that the nearest ones decide.
 	Beyond Answer = "beyond"
-	// Unknown is the answer where no measurement speaks for the choice: there is none, none can be used, or somebody asked
-	// for an implementation.
+	// Unknown means that no measurement supports the choice: there is none, none can be used, or the implementation is
+	// forced.
 	Unknown Answer = "unknown"
 )
 
-// Prediction says how good the predictions are that a choice rests on.
+// Prediction says how good the predictions behind a choice are.
 type Prediction struct {
-	Shapes int // that were measured and fitted
+	Shapes int // number of shapes that were measured and fitted
 
-	// HeldOut is how many other shapes were measured to judge the choices, 0 for none. Loss is how much longer calls take
-	// there by the choices than by the best ones: 0.02 is 2 %, as a geometric mean. LossUpper is the upper end of its
-	// one-sided 95 % interval.
+	// HeldOut is the number of other shapes that were measured to judge the choices; 0 means none. Loss is how much longer
+	// calls take there with the predicted choices than with the best ones, as a geometric mean: 0.02 is 2 %. LossUpper is
+	// the upper end of its one-sided 95 % interval.
 	HeldOut         int
 	Loss, LossUpper float64
 }

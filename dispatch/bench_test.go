@@ -18,8 +18,8 @@ import (
 // sink keeps the compiler from removing code whose result is not used.
 var sink int
 
-// Both benchmarks take the next size from the answer before, so that no answer can be computed ahead or left out. Both
-// stay within a few sizes of 4096, like a program that calls again and again with one size.
+// Both benchmarks take the next size from the answer before, so that no answer can be computed ahead or left out. Both stay
+// within a few sizes of 4096, like a program that always calls with one size.
 
 func BenchmarkChoose(b *testing.B) {
 	for _, size := range []int{64, 4096, 1 << 20} {
@@ -38,7 +38,7 @@ func BenchmarkChoose(b *testing.B) {
 	}
 }
 
-// threshold is a variable, so that the comparison is with a value set at start-up and not with a constant.
+// threshold is a variable, so that the comparison is with a value from the start of a program and not with a constant.
 var threshold = 2048
 
 func BenchmarkHardCoded(b *testing.B) {
@@ -74,8 +74,8 @@ func BenchmarkChooseGPUBusy(b *testing.B) {
 	sink = n
 }
 
-// BenchmarkDecision compares the ways to decide on an implementation, from a comparison in the program's code to a prediction
-// at a shape that was not asked for before. The surface is as large as any: 250 shapes, 8 implementations, 8 features.
+// BenchmarkDecision compares ways to decide on an implementation, from a comparison in the program's code to a prediction at
+// a new shape. The surface is as large as any: 250 shapes, 8 implementations, 8 features.
 func BenchmarkDecision(b *testing.B) {
 	d, name := wideDispatcher(b)
 	measured, cut, operation := d.Case("fft/batch=1"), d.Case(name+"/taps=512"), d.Operation(name)
@@ -124,14 +124,14 @@ func wideDispatcher(tb testing.TB) (d *Dispatcher, operation string) {
 	return d, file.Hosts[1].Operations[2].Name
 }
 
-// BenchmarkCase makes cases: one that was measured, and one that is cut from a surface.
+// BenchmarkCase makes a measured case and one that is cut from a surface.
 func BenchmarkCase(b *testing.B) {
 	d, operation := wideDispatcher(b)
 	for _, name := range []string{"fft/batch=1", operation + "/taps=512"} {
 		b.Run("case="+name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				c := &Case{name: name} // that the dispatcher does not know
+				c := &Case{name: name} // a case that the dispatcher does not know
 				d.mu.Lock()
 				c.table.Store(d.newTable(c))
 				d.mu.Unlock()
@@ -176,7 +176,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// TestLoadAllocation bounds what Load allocates to read one host of many: the text of the file, and 4 MiB.
+// TestLoadAllocation bounds the bytes that Load allocates to read one host of many: the text of the file, and 4 MiB.
 func TestLoadAllocation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector, which tests run under with -short, doubles what is allocated")
@@ -208,8 +208,8 @@ func TestLoadAllocation(t *testing.T) {
 	}
 }
 
-// manyHosts saves a file of 32 hosts, with 17 cases, 5 implementations and 3 segments each, and so many operations with
-// surfaces of 200 shapes and 8 implementations. It returns the path of the file and the facts of its last host.
+// manyHosts saves a file of 32 hosts, with 17 cases of 5 implementations and 3 segments each, and a number of operations
+// with surfaces of 200 shapes and 8 implementations. It returns the path of the file and the facts of its last host.
 func manyHosts(tb testing.TB, operations int) (path string, facts host.Facts) {
 	tb.Helper()
 	file := &calibration.File{}

@@ -11,9 +11,8 @@ import (
 	"crossover/calibration/surface"
 )
 
-// cut turns the surface of an operation into the segments of a line, which are like those of a measured case. It predicts
-// the times at sizes all along the axis, and where two neighbours have different winners it looks for the size at which
-// they change.
+// cut turns the surface of an operation into the segments of a line, in the form of a measured case. It predicts times at
+// sizes all along the axis. If two neighbouring sizes have different winners, it searches for the size at which they change.
 type cut struct {
 	*line
 	times  map[int]*logSeconds // by size
@@ -21,14 +20,14 @@ type cut struct {
 	most   int                 // sizes at which times are predicted
 }
 
-// slight is how much of the time, as a logarithm, a segment must save somewhere to be worth a threshold.
+// slight is the least saving, in log-time, that a segment must have at some size to be worth a threshold.
 var slight = math.Log(1.01)
 
 const (
 	sizesPerOctave = 3
 	mostSizes      = 96  // of the grid
 	mostPredicted  = 160 // sizes in all, for one set of usable implementations
-	narrowest      = 16  // a threshold is interpolated inside of this part of its size
+	narrowest      = 16  // a threshold is interpolated once it is known to this part of its size
 )
 
 func newCut(l *line) *cut {
@@ -51,7 +50,7 @@ func (c *cut) at(size int) *logSeconds {
 	return &times
 }
 
-// least returns the usable implementation of least predicted time, −1 where there is none.
+// least returns the usable implementation of least predicted time, −1 if there is none.
 func least(times *logSeconds, usable []bool) int {
 	best := -1
 	for i, ok := range usable {
@@ -62,8 +61,8 @@ func least(times *logSeconds, usable []bool) int {
 	return best
 }
 
-// grid returns the sizes at which the surface is looked at first: the ends of the axis, equal factors between them, and
-// both sides of the sizes at which a length grows beyond a power of two.
+// grid returns the first sizes at which the surface is evaluated: the ends of the axis, sizes at equal ratios between them,
+// and both sides of sizes at which a padded length doubles.
 func (c *cut) grid() []int {
 	axis := c.of.Axes[c.axis]
 	sizes := []int{axis.From, axis.To}
@@ -83,7 +82,7 @@ func (c *cut) grid() []int {
 	return thinned(sizes, mostSizes)
 }
 
-// thinned returns at most so many of the values, with the first and the last one.
+// thinned returns at most most of the values, with the first and the last.
 func thinned(values []int, most int) []int {
 	if len(values) <= most {
 		return values
@@ -95,7 +94,7 @@ func thinned(values []int, most int) []int {
 	return few
 }
 
-// jumps returns the greatest sizes whose length a feature does not pad to the next power of two.
+// jumps returns the greatest sizes before a feature pads the length to a greater power of two.
 func (c *cut) jumps(f *surface.Feature) []int {
 	factor := f.Weights[c.axis]
 	if f.Kind != surface.Padding || factor <= 0 {
@@ -123,7 +122,7 @@ type run struct {
 	winner      int // implementation of the surface
 }
 
-// segments returns the segments among the usable implementations, none where there are none.
+// segments returns the segments among the usable implementations, none if there are none.
 func (c *cut) segments() []calibration.Segment {
 	if !slices.Contains(c.usable, true) {
 		return nil
@@ -149,7 +148,7 @@ func (c *cut) segments() []calibration.Segment {
 	return segments
 }
 
-// runs returns the runs of the grid, without those that save less than is worth a threshold.
+// runs returns the runs of the grid, without those that save too little to be worth a threshold.
 func (c *cut) runs(grid []*logSeconds) []run {
 	var runs []run
 	for i, times := range grid {
@@ -165,7 +164,8 @@ func (c *cut) runs(grid []*logSeconds) []run {
 	return runs
 }
 
-// leastWorth returns the run that loses least, in log-time where it loses most, if it takes the winner of a neighbour.
+// leastWorth returns the run that can take the winner of a neighbour at the least loss, that winner, and the loss. The loss
+// of a run is its greatest loss in log-time.
 func (c *cut) leastWorth(grid []*logSeconds, runs []run) (at, instead int, loss float64) {
 	loss = math.Inf(1)
 	for i, r := range runs {
@@ -199,8 +199,8 @@ func joined(runs []run) []run {
 	return fewer
 }
 
-// change returns the size above below, and at most above, from which on one implementation is as fast as another one, which
-// is faster at below.
+// change returns the first size above below, and at most above, at which implementation to is as fast as implementation
+// from. from is faster at below.
 func (c *cut) change(below, above, from, to int) int {
 	for above-below > max(1, below/narrowest) && len(c.times) < c.most {
 		middle := below + (above-below)/2
@@ -219,8 +219,8 @@ func (c *cut) change(below, above, from, to int) int {
 	return below + max(1, int(math.Round(float64(above-below)*loss/(loss+gain))))
 }
 
-// ranking returns the other implementations, best first, with their times over the winner's, as means over a part of the
-// grid.
+// ranking returns the other implementations, the best first. Each has its time divided by the winner's, as a mean over a
+// part of the grid.
 func (c *cut) ranking(grid []*logSeconds, winner int) []calibration.Alternative {
 	var others []calibration.Alternative
 	for i := range c.of.Surface.Implementations {
@@ -239,8 +239,8 @@ func (c *cut) ranking(grid []*logSeconds, winner int) []calibration.Alternative 
 	return others
 }
 
-// predict returns the choices on a line, by the surface of the operation, and the obstacles of the implementations that
-// would be chosen if they could be used, by name.
+// predict returns the choices on a line by the surface of the operation. It also returns, by name, why faster
+// implementations cannot be used.
 func (b *builder) predict(l *line) (choices []choice, obstacles map[string]string) {
 	c := newCut(l)
 	obstacles = map[string]string{}

@@ -1,16 +1,17 @@
 // Package dispatch chooses the fastest implementation for a call, by the thresholds in calibration.json.
 //
-// It does not compute and does not measure. A call at a shape that was not measured is predicted by others that were. If
-// nothing is known of a call, it answers [CPU] and says so. It depends only on the standard library and on packages
-// calibration and host, and on macOS on purego, which package host uses. The usual steps are
+// The package does not compute and does not measure. A call at a shape that was not measured is predicted from others that
+// were. If nothing is known of a call, the answer is [CPU], and Explain says so. The package depends only on the standard
+// library and on packages calibration and host, and on macOS on purego, which package host uses. The usual steps are
 //
 //  1. Load the calibration once, which picks the entry of this host or the nearest match;
-//  2. take a Case for each operation and its fixed parameters, with the names of the implementations that the program has;
-//  3. Choose at every call, by its size: a few compares, no lock and no allocation.
+//  2. make a Case for each operation and its fixed parameters, with the names of the implementations that the program has;
+//  3. call Choose at every call, with its size: a few compares, no lock and no allocation.
 //
-// An operation whose calls differ in several parameters has an Operation in place of a Case, and ChooseShape. Explain gives
-// the reason for a choice, and says whether it was measured or predicted. Policies (SetThermal, SetGPUWait, SetMemoryPressure), the environment variable
-// CROSSOVER_FORCE and a fresh file (Reload, Swap) change the choices of the cases that are already handed out.
+// For an operation whose calls differ in several parameters, make an Operation in place of a Case, and call ChooseShape.
+// Explain gives the reason for a choice, and says whether it was measured or predicted. Policies (SetThermal, SetGPUWait,
+// SetMemoryPressure), the environment variable CROSSOVER_FORCE and a fresh file (Reload, Swap) change the choices of
+// existing cases.
 package dispatch
 
 import (
@@ -26,7 +27,7 @@ import (
 	"crossover/host"
 )
 
-// CPU is what Choose answers where nothing was measured: the program's own default on the processor.
+// CPU is the answer of Choose if nothing was measured: the program's own default on the processor.
 const CPU = "cpu"
 
 // Dispatcher holds the calibration of this host. A nil Dispatcher and a zero one have no calibration: every choice is
@@ -36,7 +37,7 @@ type Dispatcher struct {
 	allowSimulated bool
 	now            func() time.Time
 	unforced       bool              // CROSSOVER_FORCE is ignored
-	force          map[string]string // by case or operation, the implementation that CROSSOVER_FORCE asks for
+	force          map[string]string // forced implementation of CROSSOVER_FORCE, by case or operation
 	gpuWait        atomic.Int64      // nanoseconds
 	retries        atomic.Uint64     // how often Retry was called
 
@@ -47,20 +48,20 @@ type Dispatcher struct {
 	operations map[caseKey]*Operation
 	releases   map[*func()]struct{} // called at critical memory pressure
 	report     func(Failure)        // nil without OnFailure
-	failures   map[string]bool      // by implementation: those that were reported
+	failures   map[string]bool      // implementations that were reported
 }
 
 // Option changes how Load and New pick and use an entry.
 type Option func(*Dispatcher)
 
-// WithHost picks entries for these facts in place of host.Identify's. A program that drives a GPU which Identify does
+// WithHost picks entries for these facts instead of those of host.Identify. A program that drives a GPU which Identify does
 // not see adds it this way.
 func WithHost(facts host.Facts) Option { return func(d *Dispatcher) { d.host = facts } }
 
-// AllowSimulated also picks entries that were computed from a model and not measured. Without it they are passed over.
+// AllowSimulated also picks entries that were computed from a model and not measured. Without it, Load and New ignore them.
 func AllowSimulated() Option { return func(d *Dispatcher) { d.allowSimulated = true } }
 
-// WithClock sets the clock that the age of a calibration is read from. Nil means time.Now, the default.
+// WithClock sets the clock for the age of a calibration. Nil means time.Now, the default.
 func WithClock(now func() time.Time) Option {
 	return func(d *Dispatcher) {
 		if d.now = now; now == nil {
@@ -181,8 +182,8 @@ func (d *Dispatcher) swap(e entry) {
 	d.rebuild()
 }
 
-// rebuild gives every case a table for the present calibration and policies, and every operation what it goes by. The caller
-// holds the lock.
+// rebuild gives every case a new table, and every operation new choices, for the present calibration and policies. The
+// caller holds the lock.
 func (d *Dispatcher) rebuild() {
 	for _, c := range d.cases {
 		c.table.Store(d.newTable(c))
@@ -192,7 +193,7 @@ func (d *Dispatcher) rebuild() {
 	}
 }
 
-// Fallback says in one clause why the choices do not rest on a measurement of this host. It returns "" if they do.
+// Fallback says in one clause why the choices are not based on a measurement of this host. It returns "" if they are.
 func (d *Dispatcher) Fallback() string {
 	if d.none() {
 		return noCalibration
@@ -202,25 +203,25 @@ func (d *Dispatcher) Fallback() string {
 	return d.entry.fallback
 }
 
-// Case chooses for one case among the implementations that a program has. The zero Case always chooses CPU.
+// Case chooses for one case among the implementations of a program. The zero Case always chooses CPU.
 type Case struct {
 	name    string
-	instead string                           // the case to use if the calibration lacks this one, "" for none
+	instead string                           // the case to use if the calibration lacks this one, or ""
 	names   []string                         // of implementations, for messages
 	has     func(implementation string) bool // nil for all
 	table   atomic.Pointer[table]
 }
 
-// Case returns the chooser of a case, such as "fft/batch=1", among the implementations that the program has. If the
-// file's choice is not among them, the case chooses the next best implementation that is. A call of Case without names
-// stands for all implementations.
+// Case returns the chooser of a case, such as "fft/batch=1", among the implementations that the program has. If the file's
+// choice is not among them, the case chooses the next best implementation that is. A call of Case without names stands for
+// all implementations.
 //
-// A case that was not measured, such as "stft/n_fft=1024,hop=256", is predicted where the calibration predicts the times of
-// the operation: the name has a value for every axis but one. An unknown name of a case is no error: such a case chooses
-// CPU, and Explain says what is wrong with the name or names the most similar cases.
+// A case that was not measured, such as "stft/n_fft=1024,hop=256", is predicted if the calibration predicts the operation.
+// The name must have a value for every axis but one. An unknown name is no error: such a case chooses CPU, and Explain says
+// what is wrong with the name or which cases have similar names.
 //
-// Case builds a table and belongs where a program starts: predicting one takes up to some milliseconds. Case returns the
-// same Case for the same arguments.
+// Programs call Case when they start, because it builds a table: for a predicted case that takes up to some milliseconds.
+// Case returns the same Case for the same arguments.
 func (d *Dispatcher) Case(name string, have ...string) *Case {
 	if len(have) == 0 {
 		return d.CaseOf(name, "", "", nil, nil)
@@ -229,8 +230,8 @@ func (d *Dispatcher) Case(name string, have ...string) *Case {
 	return d.CaseOf(name, "", key, have, has)
 }
 
-// among returns a key for the implementations that a program has, these sorted and once each, and what reports whether the
-// program has one.
+// among returns a key for the implementations of a program, their sorted names without duplicates, and a function that
+// reports whether the program has one.
 func among(have []string) (key string, names []string, has func(implementation string) bool) {
 	names = slices.Clone(have)
 	slices.Sort(names)
@@ -266,10 +267,10 @@ func (d *Dispatcher) CaseOf(name, instead, key string, names []string, has func(
 // caseKey tells one Case from another, and one Operation.
 type caseKey struct{ name, have string }
 
-// Choose returns the name of the implementation to use at a size, in units of the case's axis. Beyond the measured
-// sizes the nearest segment decides. Choose waits for nothing, allocates nothing and takes a few nanoseconds. It takes
-// longer while SetGPUWait says that the GPU is busy, because it then predicts times, and in a case that is predicted along
-// the length of a Fourier transform, because times jump from each length to the next: see [Operation.ChooseShape].
+// Choose returns the name of the implementation to use at a size, in units of the case's axis. Beyond the measured sizes the
+// nearest segment decides. Choose waits for nothing, allocates nothing and takes a few nanoseconds. It takes longer in two
+// situations, because it then predicts times: while SetGPUWait says that the GPU is busy, and in a case that is predicted
+// along the length of a Fourier transform, where times jump from each length to the next. See [Operation.ChooseShape].
 func (c *Case) Choose(size int) string {
 	t := c.table.Load()
 	if t == nil {

@@ -28,14 +28,14 @@ var (
 		CPUFamily: "0x72015832", CPUModel: "0x5", GPU: "Apple M3 Max", GPUCores: 40}
 	m3 = host.Facts{Chip: "Apple M3", Family: "apple-m3", Architecture: "arm64", Cores: 8, Vendor: "Apple",
 		CPUFamily: "0xfa33415e", CPUModel: "0x2", GPU: "Apple M3", GPUCores: 10}
-	// epyc has no GPU, epycH200 has one, and neither is the host of the other's calibration.
+	// epyc has no GPU, and epycH200 has one. The calibration of one is not that of the other.
 	epyc     = zen4(2, "")
 	epycH200 = zen4(16, "NVIDIA H200")
 	xeon     = host.Facts{Chip: "Intel Xeon", Family: "intel-xeon", Architecture: "amd64", Cores: 8, Vendor: "GenuineIntel",
 		CPUFamily: "6", CPUModel: "207", Stepping: "2"}
 )
 
-// zen4 is a machine as clouds describe it: the chip's name is that of a Zen 5 too.
+// zen4 is a machine in a cloud's description. A Zen 5 has the same chip name there.
 func zen4(cores int, gpu string) host.Facts {
 	return host.Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: cores, Vendor: "AuthenticAMD",
 		CPUFamily: "25", CPUModel: "17", Stepping: "1", L1DataBytes: 32 << 10, L2Bytes: 1 << 20, GPU: gpu}
@@ -52,7 +52,7 @@ func newHost(facts host.Facts) calibration.Host {
 	}
 }
 
-// testCases returns an FFT whose segments are go, accelerate and a GPU, with costs, and a case of each other verdict.
+// testCases returns an FFT with segments of go, accelerate and a GPU and with costs, and a case of each other verdict.
 func testCases(gpu string) []calibration.Case {
 	cost := func(fixed, size float64) *calibration.Cost {
 		return &calibration.Cost{FixedSeconds: fixed, SizeSeconds: size, Exponent: 1}
@@ -91,7 +91,7 @@ func testCases(gpu string) []calibration.Case {
 	}
 }
 
-// testFile returns the calibration of an M3 Max and of an EPYC beside an H200.
+// testFile returns the calibration of an M3 Max and of an EPYC with an H200.
 func testFile() *calibration.File {
 	apple, nvidia := newHost(m3Max), newHost(epycH200)
 	apple.Cases, nvidia.Cases = testCases("metal"), testCases("cuda")
@@ -109,7 +109,7 @@ func newDispatcherFor(t *testing.T, file *calibration.File, facts host.Facts, op
 	return d
 }
 
-// expect compares Choose and Explain, which must agree, with what is wanted.
+// expect compares Choose and Explain with the wanted implementation and reason.
 func expect(t *testing.T, c *Case, size int, want, reason string) {
 	t.Helper()
 	if got := c.Choose(size); got != want {
@@ -263,7 +263,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// Two processors of one name are never taken for the same host, and of several near matches the nearest stands in.
+// Two processors with one name are never taken for the same host. Of several near matches the nearest is picked.
 func TestNearMatches(t *testing.T) {
 	entryOf := func(facts host.Facts, age time.Duration) calibration.Host {
 		h := newHost(facts)
@@ -322,7 +322,7 @@ func withGPU(f host.Facts, gpu string) host.Facts {
 func TestGPUOfAnotherHost(t *testing.T) {
 	// The built-in GPU of another chip of the family is of the same kind.
 	expect(t, newDispatcherFor(t, testFile(), m3).Case("fft/batch=1"), 65536, "metal", "fastest measured")
-	// This host does not have the card. So the threshold of a host with the card does not choose it.
+	// This host lacks the card, so a threshold measured with the card does not choose it.
 	reason := "next best, as cuda was measured on another GPU"
 	expect(t, newDispatcherFor(t, testFile(), epyc).Case("fft/batch=1"), 65536, "accelerate", reason)
 	expect(t, newDispatcherFor(t, testFile(), epyc).Case("fft/batch=1", "cuda", "go"), 65536, "go", reason)
@@ -428,7 +428,7 @@ func TestThermal(t *testing.T) {
 func TestGPUWait(t *testing.T) {
 	d := newDispatcherFor(t, testFile(), m3Max)
 	fft := d.Case("fft/batch=1")
-	// At 65536 the GPU is predicted to take 116 µs and accelerate 656 µs: it is worth a wait of 541 µs.
+	// At 65536 the GPU is predicted to take 116 µs and accelerate 656 µs. So a wait of up to 541 µs is worth while.
 	for _, test := range []struct {
 		wait   time.Duration
 		size   int

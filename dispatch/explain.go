@@ -10,32 +10,32 @@ import (
 
 // Explanation gives the reason for an answer of Choose or ChooseShape.
 type Explanation struct {
-	Case           string // or the operation, if its ChooseShape was asked and no measured case decides
+	Case           string // the case, or the operation if ChooseShape was asked and no measured case decides
 	Size           int
-	Unit           string // of Size: "samples"; "" where the case is not known
-	Shape          string // "n=480 batch=64" where Case is an operation, which has no Size
-	Implementation string // what Choose answers
-	Reason         string // the rule that decided, in one clause
-	Answer         Answer // what the choice rests on
+	Unit           string // of Size: "samples"; "" if the case is not known
+	Shape          string // "n=480 batch=64" if Case is an operation, which has no Size
+	Implementation string // the answer of Choose
+	Reason         string // the deciding rule, in one clause
+	Answer         Answer // on what the choice is based
 
-	// From and To are the first and the last size of the segment that Size falls into, both 0 where there is none.
+	// From and To are the first and the last size of the segment that Size falls into, both 0 if there is none.
 	From, To int
-	// Interval is the 95 % confidence interval of From, nil where From is not a threshold that was measured.
+	// Interval is the 95 % confidence interval of From, nil if From is not a threshold that was measured.
 	Interval *calibration.Interval
-	// MeasuredFrom and MeasuredTo bound the measured sizes, both 0 where none was measured.
+	// MeasuredFrom and MeasuredTo bound the measured sizes, both 0 if none was measured.
 	MeasuredFrom, MeasuredTo int
-	// BeyondRange is set where Size, or the shape, lies outside of what was measured, so that the nearest decides.
+	// BeyondRange says that Size, or the shape, is outside of what was measured, so that the nearest measurement decides.
 	BeyondRange bool
-	// Prediction says how good predictions are, nil where the choice was not predicted.
+	// Prediction says how good predictions are, nil if the choice was not predicted.
 	Prediction *Prediction
 
 	Host      string        // the host whose calibration decides; "" without one
 	Simulated bool          // computed from a model, not measured
 	Age       time.Duration // of the calibration
-	Fallback  string        // why Host is not this host, "" if it is
+	Fallback  string        // why Host is not this host; "" if it is
 }
 
-// Explain says why Choose answers as it does at a size now. It allocates.
+// Explain says why Choose now answers as it does at a size. It allocates.
 func (c *Case) Explain(size int) Explanation {
 	t := c.table.Load()
 	if t == nil {
@@ -82,8 +82,8 @@ func (t *table) explain(size int) Explanation {
 	return e
 }
 
-// isPredicted notes that an implementation was chosen by a surface. beyond says which values lie outside of what was
-// measured, and passed lists the implementations that are predicted to be faster and cannot be used.
+// isPredicted adds that an implementation was chosen by a surface. beyond says which values are outside of what was
+// measured. passed lists the implementations that are predicted to be faster and cannot be used.
 func (e *Explanation) isPredicted(p *predicted, beyond, passed string) {
 	reason := "predicted to be the fastest"
 	if passed != "" {
@@ -101,7 +101,7 @@ func (e *Explanation) isPredicted(p *predicted, beyond, passed string) {
 	e.Reason = reason + p.basis() + beyond + e.Reason
 }
 
-// describe says whose calibration decides. recorded is the case, nil where it is none.
+// describe adds whose calibration decides. recorded is the case, or nil.
 func (e *Explanation) describe(by entry, recorded *calibration.Case, now func() time.Time) {
 	e.Fallback = by.fallback
 	h := by.host
@@ -116,7 +116,7 @@ func (e *Explanation) describe(by entry, recorded *calibration.Case, now func() 
 	e.Age = max(0, now().Sub(created))
 }
 
-// explain says why an implementation is chosen at a shape. The case is left out where the surface decides.
+// explain says why an implementation is chosen at a shape. Explanation.Case stays empty if the surface decides.
 func (s *shapes) explain(shape []int) Explanation {
 	if wrong := s.wrong(shape); wrong != "" {
 		return Explanation{Implementation: CPU, Reason: wrong, Answer: Unknown}
@@ -162,7 +162,7 @@ func (l *line) passed(size int, chosen string, obstacles map[string]string) stri
 	return listed(passed)
 }
 
-// wrong says in one clause why the operation has no such shape, "" where it has.
+// wrong says in one clause why the operation has no such shape, "" if it has.
 func (s *shapes) wrong(shape []int) string {
 	if len(shape) != len(s.of.Axes) {
 		return fmt.Sprintf("a shape of %s has %d values: %s", s.of.Name, len(s.of.Axes), s.of.axisNames())
@@ -186,7 +186,7 @@ func (a *along) explain(size int) Explanation {
 	return e
 }
 
-// considerWait explains how a wait for the GPU changes the choice of an implementation on it. r is nil where nothing is known
+// considerWait explains how a wait for the GPU changes the choice of an implementation on it. r is nil if nothing is known
 // of the times.
 func (e *Explanation) considerWait(r *relief, onGPU string, wait time.Duration) {
 	if wait <= 0 {
@@ -199,7 +199,7 @@ func (e *Explanation) considerWait(r *relief, onGPU string, wait time.Duration) 
 	e.weigh(wait, r.gpu(e.Size), r.cpu(e.Size), onGPU, r.implementation)
 }
 
-// considerWaitAt is considerWait at a shape.
+// considerWaitAt is considerWait for a shape.
 func (e *Explanation) considerWaitAt(s *shapes, r shapeRelief) {
 	if wait := time.Duration(s.b.d.gpuWait.Load()); wait > 0 && r.cpu != nothing {
 		e.weigh(wait, r.gpuSeconds, r.cpuSeconds, e.Implementation, s.of.Surface.Implementations[r.cpu].Name)
@@ -228,7 +228,7 @@ func seconds(s float64) time.Duration {
 	return d.Round(unit)
 }
 
-// String puts the explanation into one sentence.
+// String writes the explanation as one sentence.
 func (e Explanation) String() string {
 	var b strings.Builder
 	switch {
@@ -263,7 +263,7 @@ func (e Explanation) String() string {
 	return b.String()
 }
 
-// ago writes an age in the largest unit of which the age has at least two.
+// ago writes an age in the largest unit of which it has at least two.
 func ago(age time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

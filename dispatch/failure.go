@@ -1,13 +1,13 @@
 package dispatch
 
-// Failure is an implementation that failed in a call of a program's.
+// Failure is an implementation that failed in a call of a program.
 type Failure struct {
 	Implementation string
 	Err            error
 }
 
-// OnFailure sets the function that is called when an implementation fails in a call, for example because a GPU was
-// lost: once for each implementation, until Retry. The next best implementation has then computed the call. The
+// OnFailure sets the function that is called when an implementation fails in a call, for example because a GPU was lost. It
+// is called once for each implementation, until Retry. By then the next best implementation has computed the call. The
 // goroutine of the call calls report, which must not block. A nil report ends the calls.
 func (d *Dispatcher) OnFailure(report func(Failure)) {
 	if d.none() {
@@ -36,7 +36,7 @@ func (d *Dispatcher) Failed(implementation string, err error) {
 	}
 }
 
-// Retry lets failed implementations be chosen again, for instance when the GPU is back.
+// Retry lets failed implementations be chosen again, for example when the GPU is back.
 func (d *Dispatcher) Retry() {
 	if d.none() {
 		return
@@ -47,7 +47,7 @@ func (d *Dispatcher) Retry() {
 	d.retries.Add(1)
 }
 
-// Retries returns how often Retry was called. Plans ask at each call whether to forget what failed.
+// Retries returns the number of calls of Retry. Plans compare it at each call, to know whether to forget failures.
 func (d *Dispatcher) Retries() uint64 {
 	if d.none() {
 		return 0

@@ -26,7 +26,7 @@ func Always(implementation string) *Dispatcher {
 	return d
 }
 
-// forcedBy says what forces a choice.
+// forcedBy says what forces the choices.
 func (d *Dispatcher) forcedBy() string {
 	if _, always := d.force[everything]; always {
 		return "the program always asks for it"
@@ -42,8 +42,8 @@ func forceFromEnvironment(known []string) (map[string]string, error) {
 	return force, nil
 }
 
-// forcedAlone returns a dispatcher that knows CROSSOVER_FORCE and nothing else. A nil dispatcher chooses by it. A
-// variable that cannot be parsed forces nothing, because a nil dispatcher has no way to fail.
+// forcedAlone returns a dispatcher that knows CROSSOVER_FORCE and nothing else. A nil dispatcher uses it. A variable that
+// cannot be parsed forces nothing, because a nil dispatcher cannot return an error.
 func forcedAlone() *Dispatcher {
 	d := &Dispatcher{now: time.Now, entry: entry{fallback: noCalibration}}
 	force, err := forceFromEnvironment(nil)
@@ -108,7 +108,7 @@ func longestKnown(text string, known []string) string {
 }
 
 // caseName returns the operation, or the operation and its parameters, that stands before an equals sign at the
-// beginning of the text; "" where none does.
+// beginning of the text; "" if none does.
 func caseName(text string) string {
 	end := strings.IndexAny(text, "/=,")
 	if end <= 0 || text[end] == ',' {

@@ -11,14 +11,13 @@ import (
 	"crossover/calibration/surface"
 )
 
-// The placements that a calibration predicts for.
+// The placements for which a calibration predicts.
 const (
 	caller = "caller"
 	shared = "shared"
 )
 
-// placements are the words that a name says of where the data of its calls lie. A name without one is about the placement
-// caller.
+// placements are the words for placements at the end of a name. A name without one is about the placement caller.
 var placements = []string{shared, "resident"}
 
 // splitName splits the name of a case, or of an operation in a placement: "stft/n_fft=1024,hop=256,shared".
@@ -38,11 +37,11 @@ func splitName(name string) (operation string, fixed []string, placement string)
 type line struct {
 	of   *predicted
 	axis int
-	base [surface.MostAxes]int // the shape but for that value
+	base [surface.MostAxes]int // the shape, with any value for that axis
 }
 
-// newLine reads which axes the name of a case fixes, as in "n_fft=1024" and "hop=256". Its error says in one clause what is
-// wrong.
+// newLine parses the axes that the name of a case fixes, such as "n_fft=1024" and "hop=256". Its error says in one clause
+// what is wrong.
 func newLine(p *predicted, fixed []string) (*line, error) {
 	l := &line{of: p}
 	for _, parameter := range fixed {
@@ -88,10 +87,10 @@ func (p *predicted) parameter(text string) (axis, value int, err error) {
 	return axis, value, nil
 }
 
-// mostSize is the greatest value of an axis that a name may give.
+// mostSize is the greatest value of an axis in a name.
 const mostSize = math.MaxInt32
 
-// short cuts a text that a message repeats.
+// short cuts a text for a message.
 func short(text string) string { return fmt.Sprintf("%.80s", text) }
 
 // shape returns the shape of a size.
@@ -101,12 +100,12 @@ func (l *line) shape(size int) [surface.MostAxes]int {
 	return shape
 }
 
-// described returns what is known of the line as of a case that was measured, without segments.
+// described returns the line as a measured case without segments.
 func (l *line) described() *calibration.Case {
 	return &calibration.Case{Operation: l.of.Name, Axis: l.of.Axes[l.axis], Implementations: l.of.Implementations}
 }
 
-// seconds returns what predicts the seconds of a call by an implementation.
+// seconds returns a function that predicts the seconds of a call by an implementation.
 func (l *line) seconds(implementation string) func(size int) float64 {
 	i := l.of.index(implementation)
 	return func(size int) float64 {
@@ -115,10 +114,10 @@ func (l *line) seconds(implementation string) func(size int) float64 {
 	}
 }
 
-// jumps reports whether times jump from each size to the next, so that there are no segments.
+// jumps reports whether times jump from each size to the next. Such a line has no segments.
 func (l *line) jumps() bool { return l.of.byFactors[l.axis] }
 
-// beyond says which of the fixed values lie outside of what was measured, "" where none does.
+// beyond says which of the fixed values lie outside of what was measured, "" if none does.
 func (l *line) beyond() string {
 	shape := l.shape(l.of.Axes[l.axis].From)
 	return l.of.beyond(shape[:len(l.of.Axes)])
@@ -137,7 +136,7 @@ func (l *line) is(c *calibration.Case) bool {
 	return true
 }
 
-// placementOf returns where the data of a case's calls lay.
+// placementOf returns the placement of a case.
 func placementOf(c *calibration.Case) string {
 	for _, p := range placements {
 		if c.Parameters[p] != 0 {

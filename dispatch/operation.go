@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Operation chooses at any shape of an operation among the implementations that a program has, for a program whose calls
+// Operation chooses among the implementations of a program at any shape of an operation. It is for programs whose calls
 // differ in several axes. The zero Operation always chooses CPU.
 type Operation struct {
 	name    string // with its placement
@@ -17,21 +17,21 @@ type Operation struct {
 	present atomic.Pointer[overShapes]
 }
 
-// overShapes is what an Operation goes by for the present calibration and policies. It never changes.
+// overShapes is what an Operation uses for the present calibration and policies. It never changes.
 type overShapes struct {
-	shapes *shapes // nil where nothing is predicted
-	fixed  string  // the implementation at every shape, where there is one: CPU where nothing is known
-	reason string  // of that
-	note   string  // behind every reason, "" for none
+	shapes *shapes // nil if nothing is predicted
+	fixed  string  // the implementation at every shape, if shapes is nil; CPU if nothing is known
+	reason string  // reason for fixed
+	note   string  // added to every reason; may be ""
 	entry  entry
 	now    func() time.Time
 }
 
 // Operation returns the chooser of an operation, such as "matmul", among the implementations that the program has. A call
-// without them stands for all implementations. "matmul/shared" is the operation with its data in shared memory; if the
-// calibration has nothing for that, what it has for caller memory counts.
+// without names stands for all implementations. "matmul/shared" is the operation with its data in shared memory. If the
+// calibration has nothing for that, the measurements in caller memory count.
 //
-// Operation belongs where a program starts. It returns the same Operation for the same arguments.
+// Programs call Operation when they start. It returns the same Operation for the same arguments.
 func (d *Dispatcher) Operation(name string, have ...string) *Operation {
 	if len(have) == 0 {
 		return d.OperationOf(name, "", nil, nil)
@@ -41,7 +41,7 @@ func (d *Dispatcher) Operation(name string, have ...string) *Operation {
 }
 
 // OperationOf is Operation for a program that does not look for an implementation before the implementation may be chosen,
-// as CaseOf is Case. It asks has about an implementation before it chooses it for the first time, in ChooseShape.
+// as CaseOf is for Case. ChooseShape asks has about an implementation before it chooses it for the first time.
 func (d *Dispatcher) OperationOf(name, key string, names []string, has func(implementation string) bool) *Operation {
 	o := &Operation{name: name, names: names, has: has}
 	if d.none() {
@@ -59,7 +59,7 @@ func (d *Dispatcher) OperationOf(name, key string, names []string, has func(impl
 	return o
 }
 
-// newOverShapes returns what an operation goes by. The caller holds the lock.
+// newOverShapes returns what an operation uses from now on. The caller holds the lock.
 func (d *Dispatcher) newOverShapes(o *Operation) *overShapes {
 	operation, fixed, placement := splitName(o.name)
 	p := d.predictedFor(operation, placement)
@@ -93,12 +93,12 @@ func (d *Dispatcher) newOverShapes(o *Operation) *overShapes {
 }
 
 // ChooseShape returns the name of the implementation to use at a shape, which has a value for every axis of the operation,
-// in the order of the calibration's axes. It returns CPU where nothing is known, and at a shape that the operation has not.
-// On a line that was measured, and between its sizes, the segments of its case decide. Elsewhere times are predicted. Beyond
+// in the order of the calibration's axes. It returns CPU if nothing is known, and at a shape that the operation does not
+// have. On a measured line, and between its sizes, the segments of its case decide. Elsewhere times are predicted. Beyond
 // the measured shapes the nearest ones decide.
 //
-// ChooseShape allocates nothing. It takes some ten nanoseconds at a shape that it was asked for lately, and some
-// microseconds at another one or while SetGPUWait says that the GPU is busy, because it then predicts times.
+// ChooseShape allocates nothing. It takes some ten nanoseconds at a recent shape. It takes some microseconds at another
+// shape, and while SetGPUWait says that the GPU is busy, because it then predicts times.
 func (o *Operation) ChooseShape(shape ...int) string {
 	s := o.present.Load()
 	if s == nil {
@@ -110,7 +110,7 @@ func (o *Operation) ChooseShape(shape ...int) string {
 	return s.shapes.choose(shape)
 }
 
-// ExplainShape says why ChooseShape answers as it does at a shape now. It allocates.
+// ExplainShape says why ChooseShape now answers as it does at a shape. It allocates.
 func (o *Operation) ExplainShape(shape ...int) Explanation {
 	s := o.present.Load()
 	if s == nil {
@@ -128,7 +128,7 @@ func (o *Operation) ExplainShape(shape ...int) Explanation {
 	return e
 }
 
-// worded says which shape was asked for: "n=480 batch=64", or its values alone where the axes are not known.
+// worded writes a shape: "n=480 batch=64", or only its values if the axes are not known.
 func (s *overShapes) worded(shape []int) string {
 	if s.shapes != nil && len(shape) == len(s.shapes.of.Axes) {
 		return s.shapes.of.in(shape)

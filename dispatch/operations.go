@@ -30,8 +30,8 @@ func Operations() []string {
 	return slices.Sorted(maps.Keys(declared.names))
 }
 
-// stranger says why a name is not a known operation or case. It returns "" for a known one. Only a calibration tells
-// which cases an operation has.
+// stranger says why a name is not a known operation or case. It returns "" for a known one. Only a calibration says which
+// cases an operation has.
 func (e entry) stranger(name string) string {
 	names := e.names()
 	operation, _, _ := strings.Cut(name, "/")

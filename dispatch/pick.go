@@ -13,20 +13,20 @@ import (
 
 const noCalibration = "no calibration loaded"
 
-// entry is the calibration that choices go by.
+// entry is the calibration behind the choices.
 type entry struct {
-	host     *calibration.Host // nil where there is none
-	fallback string            // why it is not that of this host, "" if it is
+	host     *calibration.Host // nil if there is none
+	fallback string            // why it is not that of this host; "" if it is
 	otherGPU bool              // its GPU is not the one of this host, so its GPU thresholds do not hold here
 
-	predicted map[*calibration.Operation]*predicted // of the host's operations, those that were needed; under the lock
+	predicted map[*calibration.Operation]*predicted // by operations of the host; made when needed, under the lock
 }
 
 func newEntry(h *calibration.Host) entry {
 	return entry{host: h, predicted: map[*calibration.Operation]*predicted{}}
 }
 
-// find returns a case of the entry, nil where it has none of that name.
+// find returns a case of the entry, nil if it has none of that name.
 func (e entry) find(name string) *calibration.Case {
 	if e.host == nil {
 		return nil
@@ -39,7 +39,7 @@ func (e entry) find(name string) *calibration.Case {
 	return nil
 }
 
-// measured returns the case that was measured on a line, nil where none was, or where it does not decide.
+// measured returns the case that was measured on a line, nil if none was, or if it does not decide.
 func (e entry) measured(l *line) *calibration.Case {
 	for i := range e.host.Cases {
 		if c := &e.host.Cases[i]; l.is(c) && decided(c) {
@@ -104,7 +104,8 @@ type near struct {
 	reason   string // why it is not this host
 }
 
-// pick takes the entry of this host, else the nearest match, else none. No candidates, nil, are no calibration.
+// pick takes the entry of this host, otherwise the nearest match, otherwise none. Nil candidates mean that there is no
+// calibration.
 func (d *Dispatcher) pick(candidates []candidate) (entry, error) {
 	if candidates == nil {
 		return entry{fallback: noCalibration}, nil

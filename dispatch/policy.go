@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// SetThermal tells the thermal state of the machine: "nominal", "fair", "serious", "critical" or "unknown", as
-// host.Observe does. From serious on no implementation that runs on the GPU is chosen, until a lower state is told. Any
-// other word is an error and changes nothing.
+// SetThermal sets the thermal state of the machine: "nominal", "fair", "serious", "critical" or "unknown", as host.Observe
+// returns it. In the states serious and critical, no implementation on the GPU is chosen. Any other word is an error and
+// changes nothing.
 func (d *Dispatcher) SetThermal(state string) error {
 	if err := oneOf("thermal state", state, "nominal", "fair", "serious", "critical", "unknown"); err != nil || d.none() {
 		return err
@@ -25,19 +25,18 @@ func (d *Dispatcher) SetThermal(state string) error {
 
 func tooHot(state string) bool { return state == "serious" || state == "critical" }
 
-// SetGPUWait tells how long a call to the GPU would wait now before it starts, 0 for an idle one. While it is more than
-// 0, Choose takes the best CPU implementation instead of the GPU where the wait and the GPU's predicted time exceed the
-// CPU's predicted time. Predictions come from the costs in the calibration; without them the wait changes nothing.
-// SetGPUWait is cheap enough to be called before every submission.
+// SetGPUWait sets how long a call to the GPU would wait now before it starts; 0 means an idle GPU. While it is above 0,
+// Choose takes the best CPU implementation instead of the GPU if the wait and the GPU's predicted time exceed the CPU's
+// predicted time. Predictions come from the costs in the calibration. Without costs the wait changes nothing. SetGPUWait is
+// cheap enough to be called before every submission.
 func (d *Dispatcher) SetGPUWait(wait time.Duration) {
 	if d != nil {
 		d.gpuWait.Store(int64(wait))
 	}
 }
 
-// SetMemoryPressure tells how short memory is: "normal", "warning" or "critical". At critical it calls the functions
-// that OnMemoryPressure was given, each time that it is told so, and returns when they have returned. Any other word is
-// an error and changes nothing.
+// SetMemoryPressure sets how short memory is: "normal", "warning" or "critical". At each call with "critical" it calls the
+// functions of OnMemoryPressure, and returns when they have returned. Any other word is an error and changes nothing.
 func (d *Dispatcher) SetMemoryPressure(level string) error {
 	if err := oneOf("memory pressure", level, "normal", "warning", "critical"); err != nil || d.none() {
 		return err
@@ -57,9 +56,9 @@ func (d *Dispatcher) SetMemoryPressure(level string) error {
 	return nil
 }
 
-// OnMemoryPressure has release called when memory pressure is critical, to give back buffers that are only kept for
-// speed; kernels.Here().Trim gives back those of the GPUs. Functions are called in no particular order and without a lock
-// held. The returned function takes release off again.
+// OnMemoryPressure adds a function that SetMemoryPressure calls when memory pressure is critical. It should free buffers
+// that are only kept for speed; kernels.Here().Trim frees those of the GPUs. The functions are called in no particular order
+// and without a lock held. stop removes release again.
 func (d *Dispatcher) OnMemoryPressure(release func()) (stop func()) {
 	if d.none() {
 		return func() {}

@@ -10,12 +10,11 @@ import (
 	"crossover/calibration/surface"
 )
 
-// predicted is an operation of the entry whose surface says how long the implementations take at any shape. It never
-// changes.
+// predicted is an operation of the entry with a surface that predicts times at any shape. It never changes.
 type predicted struct {
 	*calibration.Operation
 	predictor *surface.Predictor
-	byFactors []bool // by axis: whether times jump from each value to the next
+	byFactors []bool // for each axis, whether times jump from each value to the next
 	onGPU     []bool // by implementation of the surface
 }
 
@@ -36,7 +35,7 @@ func newPredicted(o *calibration.Operation) *predicted {
 	return p
 }
 
-// predictedFor returns the prediction for an operation with its data in a placement, nil where the entry has none. The
+// predictedFor returns the prediction for an operation with its data in a placement, nil if the entry has none. The
 // caller holds the lock.
 func (d *Dispatcher) predictedFor(operation, placement string) *predicted {
 	if d.entry.host == nil {
@@ -57,8 +56,8 @@ func (d *Dispatcher) predictedFor(operation, placement string) *predicted {
 // logSeconds is the logarithm of the predicted seconds of a call, by implementation of a surface.
 type logSeconds [surface.MostImplementations]float64
 
-// predict predicts the times at a shape. A value outside of the range of its axis counts as the nearest one inside, unless
-// times jump along the axis.
+// predict predicts the times at a shape. A value outside of the range of its axis counts as the nearest one inside, except
+// on an axis along which times jump.
 func (p *predicted) predict(shape []int, into *logSeconds) {
 	var inside [surface.MostAxes]int
 	n := copy(inside[:len(p.Axes)], shape)
@@ -70,7 +69,7 @@ func (p *predicted) predict(shape []int, into *logSeconds) {
 	p.predictor.Predict(inside[:n], into[:])
 }
 
-// faster returns the implementations of less predicted time at a shape than the chosen one's, all where chosen is −1.
+// faster returns the implementations with less predicted time at a shape than chosen, and all of them if chosen is −1.
 func (p *predicted) faster(chosen int, shape []int) []string {
 	var times logSeconds
 	p.predict(shape, &times)
@@ -90,10 +89,10 @@ func (p *predicted) seconds(shape []int, implementation int) float64 {
 	return math.Exp(all[implementation])
 }
 
-// axis returns the place of an axis, −1 where there is none of that name.
+// axis returns the place of an axis, −1 if there is none of that name.
 func (p *predicted) axis(name string) int { return slices.Index(p.Surface.Axes, name) }
 
-// basis says what predictions rest on, and how good they are.
+// basis says on how many shapes predictions are based, and how good they are.
 func (p *predicted) basis() string {
 	clause := fmt.Sprintf(" from %d shapes", p.shapes())
 	if held := &p.HeldOut; held.Shapes > 0 {
@@ -103,7 +102,7 @@ func (p *predicted) basis() string {
 	return clause
 }
 
-// note says that data in a placement lie elsewhere than those that were measured, "" where they do not.
+// note says that data in a placement lie elsewhere than the measured data, or returns "" if they do not.
 func (p *predicted) note(placement string) string {
 	if placement != p.Placement {
 		return "; measured with data in " + p.Placement + " memory"
@@ -111,10 +110,10 @@ func (p *predicted) note(placement string) string {
 	return ""
 }
 
-// shapes is how many shapes the surface was fitted to.
+// shapes returns the number of shapes to which the surface was fitted.
 func (p *predicted) shapes() int { return len(p.Surface.Shapes) / len(p.Axes) }
 
-// prediction describes the basis for programs.
+// prediction returns the same as basis for programs.
 func (p *predicted) prediction() *Prediction {
 	held := &p.HeldOut
 	return &Prediction{Shapes: p.shapes(), HeldOut: held.Shapes, Loss: held.Regret, LossUpper: held.RegretUpper}
@@ -125,7 +124,7 @@ func (p *predicted) index(implementation string) int {
 	return slices.IndexFunc(p.Surface.Implementations, func(i surface.Implementation) bool { return i.Name == implementation })
 }
 
-// beyond says which values of a shape lie outside of what was measured, "" where none does.
+// beyond says which values of a shape are outside of what was measured, or returns "" if none is.
 func (p *predicted) beyond(shape []int) string {
 	var outside []string
 	for i, a := range p.Axes {
@@ -139,7 +138,7 @@ func (p *predicted) beyond(shape []int) string {
 // axisNames returns the names of the axes, in a list for a message.
 func (p *predicted) axisNames() string { return strings.Join(p.Surface.Axes, ", ") }
 
-// in says how a shape was asked for: "n=480 batch=64".
+// in writes a shape: "n=480 batch=64".
 func (p *predicted) in(shape []int) string {
 	var b strings.Builder
 	for i, name := range p.Surface.Axes {

@@ -15,13 +15,14 @@ import (
 	"crossover/calibration/surface"
 )
 
-// power is an implementation whose calls take seconds·work^exponent, where work is a product of powers of the axes.
+// power is an implementation whose calls take seconds·work^exponent. work is a product of powers of the axes.
 type power struct {
 	name              string
 	seconds, exponent float64
 }
 
-// surfaceOf is a surface of implementations whose times are powers of the work. weights are the powers of the axes in it.
+// surfaceOf returns a surface of implementations whose times are powers of the work. weights are the powers of the axes in
+// the work.
 func surfaceOf(axes []string, weights []float64, implementations ...power) surface.Surface {
 	s := surface.Surface{
 		Axes: axes, Features: []surface.Feature{{Kind: surface.Logarithm, Weights: weights}}, Scales: []float64{1},
@@ -38,7 +39,7 @@ func surfaceOf(axes []string, weights []float64, implementations ...power) surfa
 	return s
 }
 
-// implementationsOf returns the record of implementations; metal and cuda are on the GPU.
+// implementationsOf returns the record of implementations. metal and cuda are on the GPU.
 func implementationsOf(s *surface.Surface) []calibration.Implementation {
 	var all []calibration.Implementation
 	for i := range s.Implementations {
@@ -69,8 +70,8 @@ func stft() calibration.Operation {
 	return o
 }
 
-// gemm is an operation whose work is m·k·n, with the same implementations, and a measured case of square products in which
-// accelerate wins everywhere.
+// gemm is an operation whose work is m·k·n, with the same implementations. Its measured case of square products has
+// accelerate as the winner everywhere.
 func gemm() (calibration.Operation, calibration.Case) {
 	o := stft()
 	o.Name = "matmul"
@@ -89,8 +90,8 @@ func gemm() (calibration.Operation, calibration.Case) {
 	return o, square
 }
 
-// transforms is an fft over lengths and rows. go takes longer at lengths with a prime factor above 5, metal does not. Without
-// such factors they cross at 10⁶ samples, with them at 10⁴.
+// transforms is an fft over lengths and rows. go takes longer at lengths with a prime factor above 5, and metal does not.
+// They cross at 10⁶ samples without such factors, and at 10⁴ with them.
 func transforms() calibration.Operation {
 	o := calibration.Operation{
 		Name: "fft", Placement: "caller",
@@ -160,10 +161,10 @@ func TestCut(t *testing.T) {
 	if e := d.Case("stft/n_fft=1024,hop=256,shared").Explain(48000); !strings.Contains(e.Reason, "measured with data in caller memory") {
 		t.Errorf("the placement is not mentioned: %s", e)
 	}
-	// Along another axis: a work of 10⁸/hop, which falls below 10⁶ at 100.
+	// Along another axis the work is 10⁸/hop, which falls below 10⁶ at 100.
 	expect(t, d.Case("stft/n_fft=1000,n=100000"), 98, "metal", "predicted")
 	expect(t, d.Case("stft/n_fft=1000,n=100000"), 102, "accelerate", "predicted")
-	// A fixed value outside of what was measured counts as the nearest inside: a work of 2·n.
+	// A fixed value outside of the measured ones counts as the nearest inside, so the work is 2·n.
 	far := d.Case("stft/n_fft=32768,hop=4096")
 	expect(t, far, 495_000, "accelerate", "n_fft is 32768, measured from 64 to 8192")
 	expect(t, far, 505_000, "metal", "n_fft is 32768, measured from 64 to 8192")
@@ -172,8 +173,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// What was measured comes before what is predicted, under any order of its axes, and data where they lie before data in
-// caller memory.
+// Measurements come before predictions, also if the name has the axes in another order. Data in their own placement come
+// before data in caller memory.
 func TestMeasuredBeforePredicted(t *testing.T) {
 	file := predictedFile()
 	h := &file.Hosts[1]
@@ -194,7 +195,7 @@ func TestMeasuredBeforePredicted(t *testing.T) {
 		"stft/n_fft=1024,hop=256":        "metal fastest at every measured size measured",
 		"stft/hop=256,n_fft=1024":        "metal fastest at every measured size measured",
 		"stft/hop=256,n_fft=2048":        "go predicted to be the fastest predicted",
-		"stft/n_fft=512,hop=128":         "go predicted to be the fastest predicted", // measured and not decided
+		"stft/n_fft=512,hop=128":         "go predicted to be the fastest predicted", // measured, without a decision
 		"stft/n_fft=1024,hop=256,shared": "go predicted to be the fastest predicted",
 	} {
 		e := d.Case(name).Explain(1100)
@@ -203,7 +204,7 @@ func TestMeasuredBeforePredicted(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
-	// A file of version 1 has nothing but cases.
+	// A file of version 1 has only cases.
 	old := newDispatcherFor(t, testFile(), m3Max)
 	expect(t, old.CaseOf("fft/batch=1,shared", "fft/batch=1", "", nil, nil), 65536, "metal", "fastest measured")
 	// Without anything for shared memory, a program's case in caller memory counts, measured or predicted.
@@ -218,8 +219,8 @@ func TestMeasuredBeforePredicted(t *testing.T) {
 	}
 }
 
-// A program that lacks an implementation gets the thresholds of the others, and is asked about no implementation that
-// would not be chosen.
+// A program that lacks an implementation gets the thresholds of the others. It is not asked about implementations that would
+// not be chosen.
 func TestCutWithoutAnImplementation(t *testing.T) {
 	d := newDispatcherFor(t, predictedFile(), m3Max)
 	c := d.Case("stft/n_fft=1024,hop=256", "go", "metal") // they cross at n = 25 000
@@ -279,12 +280,13 @@ func TestCutPolicies(t *testing.T) {
 		"CROSSOVER_FORCE asks for cuda, which is not there")
 }
 
-// A stretch in which another implementation would win by less than 1 % gets no segment. One in which it wins by more does.
+// A stretch in which another implementation would win by less than 1 % gets no segment. A stretch in which it wins by more
+// gets one.
 func TestCutDoesNotFlutter(t *testing.T) {
 	for gain, want := range map[float64]int{0.028: 1, 0.07: 3} {
 		file := predictedFile()
 		o := &file.Hosts[1].Operations[2]
-		// accelerate is 2 % slower than go everywhere, but around n = 65 536, where it gains.
+		// accelerate is 2 % slower than go everywhere except around n = 65 536, where it is faster.
 		o.Surface = surfaceOf(o.Surface.Axes, []float64{0, 0, 1}, power{"go", 1e-9, 1}, power{"accelerate", 1.02e-9, 1}, power{"metal", 1, 0})
 		o.Surface.Shapes = []int{1024, 256, 65536}
 		o.Surface.Implementations[1].Weights[0] = -gain
@@ -299,8 +301,8 @@ func TestCutDoesNotFlutter(t *testing.T) {
 	}
 }
 
-// randomOperation is an operation with a surface of random weights: two axes, eight implementations, eight features, two of
-// which pad a length.
+// randomOperation is an operation with a surface of random weights. It has two axes, eight implementations and eight
+// features, two of which pad a length.
 func randomOperation(random *rand.Rand, shapes int) calibration.Operation {
 	o := stft()
 	o.Axes = []calibration.Axis{{Name: "taps", Unit: "taps", From: 8, To: 32768}, {Name: "n", Unit: "samples", From: 64, To: 4 << 20}}
@@ -337,8 +339,8 @@ func randomOperation(random *rand.Rand, shapes int) calibration.Operation {
 	return o
 }
 
-// TestCutFollowsTheSurface compares the choices of cuts through random surfaces with the least predicted times, and counts
-// the predictions that a cut takes.
+// TestCutFollowsTheSurface compares the choices of cuts through random surfaces with the least predicted times. It also
+// counts the predictions of a cut.
 func TestCutFollowsTheSurface(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	losses, worst, most, segments := 0.0, 0.0, 0, 0
@@ -382,7 +384,8 @@ func TestCutFollowsTheSurface(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreWrong: such a case chooses as one of which nothing is known, and says in one line what is wrong.
+// TestNamesThatAreWrong tests that a case with a wrong name chooses as if nothing were known, and says in one line what is
+// wrong.
 func TestNamesThatAreWrong(t *testing.T) {
 	d := newDispatcherFor(t, predictedFile(), m3Max)
 	const axes = "n_fft, hop, n"
@@ -417,7 +420,7 @@ func TestNamesThatAreWrong(t *testing.T) {
 	}
 }
 
-// Times of transforms jump from each length to the next: a case along n follows the surface at each.
+// Times of transforms jump from each length to the next, so a case along n follows the surface at each length.
 func TestCaseAlongLengths(t *testing.T) {
 	d := newDispatcherFor(t, predictedFile(), m3Max)
 	c := d.Case("fft/batch=50") // without factors above 5 go up to 20 000, with them up to 200
@@ -498,8 +501,8 @@ func TestChooseShape(t *testing.T) {
 	}
 }
 
-// TestChooseShapeFollowsTheSurface asks for random shapes again and again, so that places are taken over by others, and
-// compares each choice with the least predicted time.
+// TestChooseShapeFollowsTheSurface asks for random shapes again and again, so that they replace one another in the memory.
+// It compares each choice with the least predicted time.
 func TestChooseShapeFollowsTheSurface(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	file := predictedFile()
@@ -522,7 +525,7 @@ func TestChooseShapeFollowsTheSurface(t *testing.T) {
 	}
 }
 
-// TestShapesAreRemembered spoils what is remembered, and is told so.
+// TestShapesAreRemembered changes a remembered choice, and gets the changed choice.
 func TestShapesAreRemembered(t *testing.T) {
 	o := newDispatcherFor(t, predictedFile(), m3Max).Operation("matmul")
 	shape := []int{10, 30, 20}
@@ -537,7 +540,7 @@ func TestShapesAreRemembered(t *testing.T) {
 	}
 }
 
-// On a measured line the case decides, but at lengths with factors that no measured length has.
+// On a measured line the case decides, except at lengths with prime factors that no measured length has.
 func TestShapesOnMeasuredLines(t *testing.T) {
 	d := newDispatcherFor(t, predictedFile(), m3Max)
 	o := d.Operation("fft")
@@ -554,7 +557,7 @@ func TestShapesOnMeasuredLines(t *testing.T) {
 			t.Errorf("n=%d batch=%d: %s (%s), want %s (%s): %s", test.n, test.batch, got, e.Answer, test.want, test.answer, e)
 		}
 	}
-	// Lines of data in shared memory say nothing of other data, and come first for their own.
+	// Lines of data in shared memory do not count for other data, and come first for data there.
 	file := predictedFile()
 	inShared := file.Hosts[1].Cases[2]
 	inShared.Name, inShared.Parameters = "fft/batch=64,shared", map[string]int{"batch": 64, "shared": 1}
@@ -572,7 +575,7 @@ func TestShapesOnMeasuredLines(t *testing.T) {
 	if e := d.Operation("fft/shared").ExplainShape(600, 63); e.Implementation != "go" || !strings.Contains(e.Reason, "measured with data in caller memory") {
 		t.Errorf("explained as %s", e)
 	}
-	// A line that is forced is forced at every length; one that was not measured may be forced too.
+	// A forced line is forced at every length. A line that was not measured may be forced, too.
 	t.Setenv(ForceVariable, "fft/batch=1=metal,fft/batch=7=accelerate")
 	o = newDispatcherFor(t, predictedFile(), m3Max).Operation("fft")
 	for shape, want := range map[[2]int]string{{441, 1}: "metal", {64, 1}: "metal", {441, 7}: "accelerate", {441, 8}: "go"} {
@@ -580,7 +583,7 @@ func TestShapesOnMeasuredLines(t *testing.T) {
 			t.Errorf("%v: %s, want %s", shape, got, want)
 		}
 	}
-	// A case along an axis that the surface knows goes by the lines that it crosses.
+	// A case along an axis of the surface uses the lines that it crosses.
 	c := newDispatcherFor(t, predictedFile(), m3Max).Case("fft/batch=64")
 	expect(t, c, 64, "metal", "fastest at every measured size")
 }
@@ -596,7 +599,7 @@ func TestChooseShapePolicies(t *testing.T) {
 			}
 		}
 	}
-	// A work of 4·10⁶: metal takes 100 µs, accelerate 200 µs.
+	// The work is 4·10⁶: metal takes 100 µs, and accelerate 200 µs.
 	choose("metal", 100, 200, 200)
 	d.SetGPUWait(50 * time.Microsecond)
 	choose("metal", 100, 200, 200)
@@ -759,8 +762,8 @@ func TestShapesUnderLoad(t *testing.T) {
 	callers.Wait()
 }
 
-// FuzzShapes looks for names, sizes and shapes that panic, are chosen otherwise than explained, or are explained by more
-// than one line.
+// FuzzShapes looks for names, sizes and shapes that panic, whose choice differs from the explained one, or whose explanation
+// has several lines.
 func FuzzShapes(f *testing.F) {
 	for _, name := range []string{"stft/n_fft=1024,hop=256", "fft/batch=3", "matmul", "matmul/shared", "fft/n=441,shared", "stft/n_fft=,",
 		"stft/hop=9223372036854775807,n=1", "matmul/square", "fft/batch=1,resident", "stft//,,=", "fft/n=1\x00"} {
@@ -784,7 +787,7 @@ func FuzzShapes(f *testing.F) {
 				t.Errorf("%q %s: answer %q for %q", name, what, e.Answer, got)
 			}
 		}
-		of := &Case{name: name} // and not kept for good
+		of := &Case{name: name} // not kept
 		d.mu.Lock()
 		of.table.Store(d.newTable(of))
 		d.mu.Unlock()

@@ -11,16 +11,17 @@ import (
 	"crossover/calibration/surface"
 )
 
-// shapes chooses at any shape of an operation: on a line that was measured nearby by that, elsewhere by the surface. It
-// remembers the choices at recent shapes, so that most calls predict nothing.
+// shapes chooses at any shape of an operation: by a measured line nearby, or else by the surface. It remembers the choices
+// at recent shapes, so that most calls predict nothing.
 type shapes struct {
 	of     *predicted
 	b      builder
 	lines  []*measuredLine
 	usable [surface.MostImplementations]atomic.Int32 // by implementation of the surface
 
-	// recent are the choices at recent shapes, at most one in each place: the hash of the shape, with the answer in its last
-	// bits. Another shape with the same hash gets the same choice, which may then be a slow one and never a wrong result.
+	// recent are the choices at recent shapes, at most one at each index: the hash of the shape, with the answer in its last
+	// bits. Another shape with the same hash gets the same choice. That choice may be slow, but the result of the call is
+	// never wrong.
 	recent [recentShapes]atomic.Uint64
 }
 
@@ -30,22 +31,22 @@ const (
 	answerMask   = 1<<answerBits - 1
 )
 
-// An answer is the place of an implementation in the surface, or firstLine and the place of a line, or nothing.
+// An answer is the index of an implementation in the surface, or firstLine plus the index of a line, or nothing.
 const (
 	firstLine = surface.MostImplementations
 	nothing   = answerMask
 	mostLines = nothing - firstLine
 )
 
-// Whether an implementation can be used.
+// The values of usable.
 const (
 	unasked int32 = iota
 	yes
 	no
 )
 
-// newShapes returns the shapes of an operation, with its data in a placement, for the present calibration and policies. The
-// caller holds the lock.
+// newShapes returns the shapes of an operation in a placement, for the present calibration and policies. The caller holds
+// the lock.
 func (d *Dispatcher) newShapes(p *predicted, placement string, names []string, has func(string) bool) *shapes {
 	recorded := &calibration.Case{Operation: p.Name, Implementations: p.Implementations}
 	s := &shapes{of: p, b: builder{d: d, names: names, has: has, recorded: recorded}}
@@ -57,7 +58,7 @@ func (d *Dispatcher) newShapes(p *predicted, placement string, names []string, h
 	return s
 }
 
-// choose returns the implementation to use at a shape, CPU where nothing is known.
+// choose returns the implementation to use at a shape, CPU if nothing is known.
 func (s *shapes) choose(shape []int) string {
 	if !s.takes(shape) {
 		return CPU
@@ -94,7 +95,7 @@ func (s *shapes) answer(shape []int) int {
 func hash(shape []int) uint64 {
 	h := uint64(len(shape))
 	for _, v := range shape {
-		h = (h ^ uint64(v)) * 0x9e3779b97f4a7c15 // odd, so that different values stay different
+		h = (h ^ uint64(v)) * 0x9e3779b97f4a7c15 // an odd factor, so that different values stay different
 		h ^= h >> 32
 	}
 	return h
@@ -112,8 +113,8 @@ func (s *shapes) find(shape []int) int {
 	return s.fastest(&times, false)
 }
 
-// fastest returns the implementation of least predicted time that can be used, on the CPU alone if that is wanted; nothing
-// where there is none.
+// fastest returns the usable implementation with the least predicted time, of those on the CPU if onCPU, or nothing if there
+// is none.
 func (s *shapes) fastest(times *logSeconds, onCPU bool) int {
 	for {
 		best := nothing
@@ -145,7 +146,7 @@ func (s *shapes) canUse(i int) bool {
 	return s.usable[i].Load() == yes
 }
 
-// name returns the implementation of an answer at a shape, which may depend on how busy the GPU is.
+// name returns the implementation for an answer at a shape. It may depend on how busy the GPU is.
 func (s *shapes) name(answer int, shape []int) string {
 	switch {
 	case answer == nothing:
@@ -161,13 +162,13 @@ func (s *shapes) name(answer int, shape []int) string {
 	return s.of.Surface.Implementations[answer].Name
 }
 
-// shapeRelief is what decides between a GPU that is busy and the CPU at a shape: the predicted seconds of a call on each.
+// shapeRelief decides between a busy GPU and the CPU at a shape, by the predicted seconds of a call on each.
 type shapeRelief struct {
-	gpu, cpu               int // implementations of the surface; cpu is nothing where there is none
+	gpu, cpu               int // implementations of the surface; cpu is nothing if there is none
 	gpuSeconds, cpuSeconds float64
 }
 
-// relief returns what there is instead of an implementation on the GPU.
+// relief returns the best alternative to an implementation on the GPU.
 func (s *shapes) relief(gpu int, shape []int) shapeRelief {
 	var times logSeconds
 	s.of.predict(shape, &times)
@@ -190,12 +191,12 @@ func (r *shapeRelief) choose(wait time.Duration) int {
 type measuredLine struct {
 	*line
 	name     string
-	recorded *calibration.Case // nil where it was not measured
+	recorded *calibration.Case // nil if it was not measured
 	forced   bool
 	chooser  atomic.Pointer[Case] // nil until a shape lies on the line
 
 	studied   sync.Once
-	low, high []float64 // what the features of the surface are at the measured sizes
+	low, high []float64 // the least and the greatest value of each feature at the measured sizes
 }
 
 // measuredLines returns the lines of an operation in a placement that were measured, or that CROSSOVER_FORCE names.
@@ -220,8 +221,8 @@ func (d *Dispatcher) measuredLines(p *predicted, placement string) []*measuredLi
 	return lines
 }
 
-// lineOf returns the line of a case that was measured, nil where it is none of the operation's or does not decide. Axes that
-// the case does not fix run together, as those of square matrices do.
+// lineOf returns the line of a measured case. It returns nil if the case is of another operation or does not decide. Axes
+// that the case does not fix vary together, as those of square matrices do.
 func (p *predicted) lineOf(c *calibration.Case) *line {
 	l := &line{of: p, axis: p.axis(c.Axis.Name)}
 	if c.Operation != p.Name || !decided(c) || l.axis < 0 {
@@ -253,7 +254,8 @@ func (l *measuredLine) passes(shape []int) bool {
 // size returns the size of a shape on the line.
 func (l *measuredLine) size(shape []int) int { return shape[l.axis] }
 
-// caseOf returns the case of a line, made when it is first needed: making it asks the program what it has.
+// caseOf returns the case of a line. It is made when it is first needed, because making it asks the program which
+// implementations it has.
 func (s *shapes) caseOf(l *measuredLine) *Case {
 	if c := l.chooser.Load(); c != nil {
 		return c
@@ -268,12 +270,12 @@ func (s *shapes) caseOf(l *measuredLine) *Case {
 	return l.chooser.Load()
 }
 
-// mostGap is the greatest ratio of neighbouring sizes between which a line speaks for a shape. Lines are measured more
-// densely, by factors of 4 at most, unless somebody asked for few sizes.
+// mostGap is the greatest ratio of neighbouring measured sizes between which a line decides. Lines are measured at ratios of
+// at most 4, unless the user asked for few sizes.
 const mostGap = 5
 
-// speaksFor reports whether the sizes that were measured on the line are like that of a shape on it. They are not where the
-// shape is far from them, or its length has factors that no measured length has.
+// speaksFor reports whether the line decides at a shape on it. It does not if no measured size is near, or if the length has
+// prime factors that no measured length has.
 func (l *measuredLine) speaksFor(shape []int) bool {
 	if l.forced {
 		return true
@@ -301,7 +303,7 @@ func (l *measuredLine) speaksFor(shape []int) bool {
 	return true
 }
 
-// study notes what the features are at the measured sizes.
+// study records the range of the features at the measured sizes.
 func (l *measuredLine) study() {
 	n := len(l.of.Surface.Features)
 	l.low, l.high = make([]float64, n), make([]float64, n)
@@ -310,7 +312,7 @@ func (l *measuredLine) study() {
 		for _, size := range l.recorded.Sizes {
 			shape := l.shape(size)
 			for axis := range shape {
-				if shape[axis] == 0 { // it runs too
+				if shape[axis] == 0 { // this axis varies along the line, too
 					shape[axis] = size
 				}
 			}
@@ -320,7 +322,7 @@ func (l *measuredLine) study() {
 	}
 }
 
-// along chooses on a line along which times jump from each size to the next.
+// along chooses on a line on which times jump from each size to the next.
 type along struct {
 	*line
 	shapes *shapes

@@ -12,18 +12,18 @@ import (
 	"crossover/calibration"
 )
 
-// table is all that Choose and Explain need to know about a case. A table never changes. A change of the calibration or
-// of a policy makes a new one.
+// table is all that Choose and Explain need for a case. A table never changes. A change of the calibration or of a policy
+// makes a new one.
 type table struct {
-	thresholds []int    // ascending: the first size of each choice but the first
+	thresholds []int    // the first size of each choice except the first, ascending
 	choices    []choice // one more than thresholds
 
 	name     string
 	entry    entry
 	recorded *calibration.Case // nil if the entry has no such case
-	line     *line             // that is predicted, nil for a case that was measured
+	line     *line             // the predicted line; nil for a measured case
 
-	// obstacles are those of the implementations that would be chosen on the line if they could be used, by name.
+	// obstacles say why faster implementations cannot be used, by name.
 	obstacles map[string]string
 	gpuWait   *atomic.Int64
 	now       func() time.Time
@@ -38,19 +38,19 @@ func (t *table) at(size int) *choice {
 	return &t.choices[i]
 }
 
-// choice is what to take in one interval of sizes.
+// choice is the answer in one interval of sizes.
 type choice struct {
 	implementation string
 	gpu            bool
-	depends        decider              // what else decides; nil where nothing does
-	segment        *calibration.Segment // nil where no segment was measured
+	depends        decider              // decides at each call; may be nil
+	segment        *calibration.Segment // nil if no segment was measured
 	reason         string               // one clause
 }
 
 // decider decides between implementations by the size, anew at every call. It allocates nothing.
 type decider interface{ choose(size int) string }
 
-// relief is the CPU implementation that may be faster than waiting for a busy GPU.
+// relief is a CPU implementation that may be faster than waiting for a busy GPU.
 type relief struct {
 	busy           string // the implementation on the GPU
 	implementation string
@@ -70,14 +70,14 @@ func (r *relief) cheaper(size int, wait time.Duration) bool {
 	return wait.Seconds()+r.gpu(size) > r.cpu(size)
 }
 
-// modelled returns the predicted seconds of a call by the model of a measured case.
+// modelled returns a function that predicts the seconds of a call by the cost model of a measured case.
 func modelled(c *calibration.Cost) func(size int) float64 {
 	return func(size int) float64 {
 		return c.FixedSeconds + c.SizeSeconds*math.Pow(float64(max(size, 0)), c.Exponent)
 	}
 }
 
-// cpuTable is the table of an unknown case.
+// cpuTable returns the table of an unknown case.
 func cpuTable(name string, e entry, reason string, now func() time.Time) *table {
 	return &table{choices: []choice{{implementation: CPU, reason: reason}}, name: name, entry: e, now: now}
 }
@@ -127,15 +127,15 @@ func (d *Dispatcher) newTable(c *Case) *table {
 	return t
 }
 
-// source is what a case goes by: what was measured on its line, or what is predicted for it.
+// source is what decides in a case: a measurement of its line, or a prediction.
 type source struct {
-	recorded *calibration.Case // nil where nothing is known; where the line is predicted, what is known of it
-	line     *line             // nil where it is not predicted
-	wrong    error             // what is wrong with the name, if that is why nothing is known
+	recorded *calibration.Case // nil if nothing is known; for a predicted line, a description of it
+	line     *line             // nil if it is not predicted
+	wrong    error             // why the name is wrong, if nothing is known for that reason
 }
 
-// sourceOf returns what a case goes by. What was measured comes before what is predicted, and data in the placement of the
-// case before data in caller memory.
+// sourceOf returns what decides in a case. Measurements come before predictions, and data in the placement of the case
+// before data in caller memory.
 func (d *Dispatcher) sourceOf(c *Case) source {
 	operation, fixed, placement := splitName(c.name)
 	recorded := d.entry.find(c.name)
@@ -164,8 +164,8 @@ func (d *Dispatcher) sourceOf(c *Case) source {
 // decided reports whether a case says what to choose.
 func decided(c *calibration.Case) bool { return c != nil && len(c.Segments) > 0 }
 
-// predictedSource returns what the operation's surface in a placement says of a line. Where the line was measured under
-// another name, as with the axes in another order, that counts.
+// predictedSource returns the prediction of a line by the operation's surface in a placement. If the line was measured under
+// another name, for example with the axes in another order, it returns that measurement.
 func (d *Dispatcher) predictedSource(operation, placement string, fixed []string) source {
 	p := d.predictedFor(operation, placement)
 	if p == nil {
@@ -198,7 +198,7 @@ type builder struct {
 	recorded *calibration.Case
 }
 
-// forced returns the implementation that CROSSOVER_FORCE asks for, or the reason why the program cannot use it.
+// forced returns the implementation of CROSSOVER_FORCE, or the reason why the program cannot use it.
 func (b *builder) forced(name string) (implementation, refused string) {
 	by := name // the key in the variable
 	wanted, asked := b.d.force[by]
@@ -227,7 +227,7 @@ func (b *builder) forced(name string) (implementation, refused string) {
 	return "", refused
 }
 
-// available returns the names that CROSSOVER_FORCE may give: those that the program knows, or else those on record, and
+// available returns the names that CROSSOVER_FORCE may have: those that the program knows, or otherwise those on record, and
 // CPU.
 func (b *builder) available() []string {
 	names := slices.Clone(b.names)
@@ -305,7 +305,7 @@ func (b *builder) reliefFor(gpu string, next []string) decider {
 	return &relief{busy: gpu, implementation: name, gpu: modelled(onGPU.Cost), cpu: modelled(onCPU.Cost), wait: &b.d.gpuWait}
 }
 
-// firstOnCPU returns the first of some implementations that runs on the CPU and can be used, "" where there is none.
+// firstOnCPU returns the first of some implementations that runs on the CPU and can be used, "" if there is none.
 func (b *builder) firstOnCPU(names []string) string {
 	for _, name := range names {
 		if !b.onGPU(name) && b.obstacle(name) == "" {

@@ -10,7 +10,7 @@ import (
 	"crossover/calibration"
 )
 
-// The tests are a program with these operations.
+// The tests are a program that declares these operations.
 func init() {
 	for _, operation := range []string{"fft", "mel", "stft"} {
 		Declare(operation)
@@ -79,7 +79,7 @@ func TestForceWarns(t *testing.T) {
 	}
 }
 
-// checkHeard wants one line that begins as given, or none for "".
+// checkHeard expects one line with the given beginning, or no line for "".
 func checkHeard(t *testing.T, lines *bytes.Buffer, want string) {
 	t.Helper()
 	got := lines.String()
@@ -107,7 +107,7 @@ func TestForceWithoutDispatcher(t *testing.T) {
 	checkHeard(t, lines, `CROSSOVER_FORCE: "fft" does not begin with`)
 }
 
-// A program that calls ever new shapes gets one warning, and dispatch keeps nothing for each shape.
+// A program that always calls new shapes gets one warning, and dispatch keeps nothing for each shape.
 func TestForceWarnsOnceForAllCases(t *testing.T) {
 	t.Setenv(ForceVariable, "mel=cuda")
 	lines := heard(t)
