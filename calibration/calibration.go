@@ -1,24 +1,24 @@
-// Package calibration is the file calibration.json: what a calibration found, for many hosts.
+// Package calibration reads and writes the file calibration.json: what calibrations found, for many hosts.
 //
-// It owns the JSON tags and nothing else does. It does not measure, fit or choose. The usual steps of a program that
-// writes the file are
+// Only this package has JSON tags of the file. It does not measure, fit or choose. The usual steps of a program that writes
+// the file are
 //
-//  1. Update the file, which reads it under a lock;
-//  2. in Update's function, look at the entry that is there and Merge the fresh one.
+//  1. call Update, which reads the file under a lock;
+//  2. in Update's function, look at the entry that is there, and call Merge with the new one.
 //
-// Save writes a file of its own. A program that only wants one entry takes LoadIndex, which decodes no other. The same
-// value always becomes the same bytes. Schema describes the format to other tools.
+// Save writes a new file. A program that wants only one entry calls LoadIndex, which decodes no other. Equal values always
+// become the same bytes. Schema describes the format to other tools.
 package calibration
 
 import "time"
 
-// SchemaVersion is the version that this package writes. A reader accepts every minor version of its own major one: a
-// minor version may add fields, which an older reader ignores, but no values to the fields that there are. It also accepts
-// every version from 1.0 on. Version 2 added the operations.
+// SchemaVersion is the version that this package writes. A reader accepts every minor version of its own major version, and
+// every version from 1.0 on. A minor version may add fields, which an older reader ignores. It may not add values to
+// existing fields. Version 2 added the operations.
 const SchemaVersion = "2.0"
 
-// MaxFileBytes is the greatest size of a file in bytes: 1 000 hosts of the whole catalogue with a GPU fit in. A longer file
-// is refused before it is read.
+// MaxFileBytes is the greatest size of a file in bytes. A thousand hosts, each with a GPU and the whole catalogue, fit into
+// it. A longer file is refused before it is read.
 const MaxFileBytes = 512 << 20
 
 // MaxHostBytes is the greatest size of a host in a file, in bytes.
@@ -28,14 +28,14 @@ const MaxHostBytes = 8 << 20
 const MaxHosts = 10_000
 
 // MostName is the greatest number of bytes in the id of a host and in the name of a case, an implementation, an axis or a
-// parameter: samples and charts are files with these names.
+// parameter. Names of samples and charts contain these names.
 const MostName = 200
 
-// MaxInFlight is the greatest number of calls in flight that a file may name: no queue of a GPU needs more to be full.
+// MaxInFlight is the greatest number of calls in flight in a file. More calls never help to fill the queue of a GPU.
 const MaxInFlight = 1024
 
-// SimulatedPrefix begins the ids of hosts that a model stands for. No measured host has such an id, so a simulated host
-// never passes for a measured one.
+// SimulatedPrefix begins the ids of modelled hosts. No measured host has such an id, so a simulated host never passes for a
+// measured one.
 const SimulatedPrefix = "simulated-"
 
 // File is the whole calibration file.
@@ -52,20 +52,20 @@ type Host struct {
 	Environment Environment `json:"environment"`
 	Created     time.Time   `json:"created"` // UTC, whole seconds
 	Method      Method      `json:"method"`
-	Warnings    []string    `json:"warnings,omitempty"` // of the calibration as a whole; those of one case are with it
-	Runs        []Run       `json:"runs,omitempty"`     // the others that cases are from; Created, Environment and Method are one more
+	Warnings    []string    `json:"warnings,omitempty"` // of the calibration as a whole; each case has its own
+	Runs        []Run       `json:"runs,omitempty"`     // runs of cases other than the run of Created, Environment and Method
 	Cases       []Case      `json:"cases"`              // sorted by Name, each once
 
-	// Operations are sorted by Name, then by Placement, each pair once. There are none in a file of version 1, and of an
-	// operation with a single axis, whose case says it all.
+	// Operations are sorted by Name, then by Placement. Each pair is there once. Files of version 1 have none. Operations
+	// with a single axis have none either, because their case says everything.
 	Operations []Operation `json:"operations,omitempty"`
 
-	// Edited says that the entry was read from a file and does not match its digest there. The entry was edited, or a
-	// disk has damaged it. It is accepted all the same. An entry without a digest is not edited.
+	// Edited says that the entry does not match the digest in its file. Somebody edited the entry, or a disk damaged it. The
+	// entry is accepted nevertheless. An entry without a digest is not edited.
 	Edited bool `json:"-"`
 }
 
-// Facts is the machine as far as its times depend on it.
+// Facts are the facts of a machine on which its times depend.
 type Facts struct {
 	Chip             string `json:"chip"`         // "Apple M3 Max", "AMD EPYC"
 	Family           string `json:"family"`       // slug shared by the chip's siblings: "apple-m3"; "" if unknown
@@ -74,11 +74,11 @@ type Facts struct {
 	PerformanceCores int    `json:"performance_cores"`
 	EfficiencyCores  int    `json:"efficiency_cores"`
 
-	// CoreKinds is the kinds of cores, the fastest first, where they are other ones than performance and efficiency. The
-	// two counts are 0 then. Kinds reads both.
+	// CoreKinds are the kinds of cores, the fastest first, if they are not performance and efficiency cores. The two counts
+	// are 0 then. Kinds reads both.
 	CoreKinds []CoreKind `json:"core_kinds,omitempty"`
 
-	// Which processor it is, in the words of its vendor. "" and 0 where it was not told, as in entries of version 1.0.
+	// The vendor's words for the processor. They are "" and 0 if they are not known, as in entries of version 1.0.
 	Vendor      string `json:"vendor,omitempty"`     // "AuthenticAMD"
 	CPUFamily   string `json:"cpu_family,omitempty"` // "25"
 	CPUModel    string `json:"cpu_model,omitempty"`  // "17"
@@ -88,70 +88,70 @@ type Facts struct {
 	L3Bytes     int64  `json:"l3_bytes,omitempty"`
 
 	MemoryBytes    int64  `json:"memory_bytes"`
-	GPU            string `json:"gpu"` // "" where there is none that Crossover drives
+	GPU            string `json:"gpu"` // "" if there is none that Crossover can use
 	GPUCores       int    `json:"gpu_cores"`
-	GPUMemoryBytes int64  `json:"gpu_memory_bytes"` // 0 where memory is unified or there is no GPU
+	GPUMemoryBytes int64  `json:"gpu_memory_bytes"` // 0 if memory is unified or there is no GPU
 }
 
 // CoreKind is one kind of core. It is an alias, so that Facts converts to host.Facts.
 type CoreKind = struct {
-	Name  string `json:"name"` // as the system has it: "Super", "Performance"
+	Name  string `json:"name"` // in the system's words: "Super", "Performance"
 	Count int    `json:"count"`
 }
 
-// Environment is what ran on the machine, and in which state. Power, PowerMode and Priority are the worse of their
+// Environment describes the software of the machine and its state. Power, PowerMode and Priority are the worse of their
 // values before and after the sweep.
 type Environment struct {
 	OS          string  `json:"os"`                     // GOOS
 	OSVersion   string  `json:"os_version"`             // "Debian GNU/Linux 12 (bookworm)"
-	Driver      string  `json:"driver"`                 // GPU driver and its version, "" without one
-	UndrivenGPU string  `json:"undriven_gpu,omitempty"` // a GPU that no driver was loaded for; "" where there was none, or nobody looked
+	Driver      string  `json:"driver"`                 // GPU driver and its version; "" if there is none
+	UndrivenGPU string  `json:"undriven_gpu,omitempty"` // a GPU without a loaded driver; "" if there is none, or in older entries
 	Go          string  `json:"go"`
 	ToolVersion string  `json:"tool_version"`
-	ToolCommit  string  `json:"tool_commit"`          // "" where the build does not know it
+	ToolCommit  string  `json:"tool_commit"`          // "" if the build does not contain it
 	Power       string  `json:"power"`                // "mains", "battery", "unknown"
-	PowerMode   string  `json:"power_mode,omitempty"` // "normal", "low", "unknown"; "" where it was not asked
-	Priority    string  `json:"priority,omitempty"`   // of the process: "normal", "lowered", "background", "unknown"; "" where it was not asked
+	PowerMode   string  `json:"power_mode,omitempty"` // "normal", "low", "unknown"; "" if it was not recorded
+	Priority    string  `json:"priority,omitempty"`   // of the process: "normal", "lowered", "background", "unknown"; "" if it was not recorded
 	Thermal     string  `json:"thermal"`              // "nominal", "fair", "serious", "critical", "unknown"
 	Load        float64 `json:"load"`                 // runnable processes, mean of the minute before the sweep; −1 if unknown
 
-	// Sentinel is what the sweep's sentinel saw; nil where that was not noted.
+	// Sentinel is what the sweep's sentinel measured; nil if that was not recorded.
 	Sentinel *Sentinel `json:"sentinel,omitempty"`
 }
 
-// Sentinel is what fixed work took during the sweep. It shows how fast the machine's processors are together. On a
-// virtual machine that changes from one hour to the next, and small parallel calls change with it.
+// Sentinel holds the times of fixed work during the sweep. They show how fast the processors of the machine are together. On
+// a virtual machine that may change within an hour, and small parallel calls change with it.
 type Sentinel struct {
-	Processors int            `json:"processors"`     // that took part
-	Baseline   SentinelTimes  `json:"baseline"`       // what readings were compared with, as it stood last
-	Kept       *SentinelTimes `json:"kept,omitempty"` // medians of the readings beside blocks that were kept
-	Readings   int            `json:"readings"`       // of which Kept is the median
-	// Epochs is 1, and 1 more for each lasting change of the processor's clock, of what all processors take at once, and of
-	// a hand-over; 0 where that was not noted.
+	Processors int            `json:"processors"`     // number of processors that took part
+	Baseline   SentinelTimes  `json:"baseline"`       // the last baseline with which readings were compared
+	Kept       *SentinelTimes `json:"kept,omitempty"` // medians of the readings next to kept blocks
+	Readings   int            `json:"readings"`       // number of readings behind Kept
+	// Epochs is 1 plus the number of lasting changes: of the processor's clock, of the time of all processors at once, and
+	// of a hand-over. It is 0 if that was not recorded.
 	Epochs    int              `json:"epochs,omitempty"`
-	Crowded   *Crowded         `json:"crowded,omitempty"`          // nil where that was not noted
-	Discarded *DiscardedBlocks `json:"discarded_blocks,omitempty"` // nil where there were none, or that was not noted
+	Crowded   *Crowded         `json:"crowded,omitempty"`          // nil if that was not recorded
+	Discarded *DiscardedBlocks `json:"discarded_blocks,omitempty"` // nil if there were none, or if that was not recorded
 }
 
-// Crowded is for how much of a run processors did not reach their speed all at once.
+// Crowded says in which part of a run processors were slower together than alone.
 type Crowded struct {
-	Share              float64 `json:"share"`                // of the time
-	AllProcessorsRatio float64 `json:"all_processors_ratio"` // meanwhile, the median
+	Share              float64 `json:"share"`                // of the run's time
+	AllProcessorsRatio float64 `json:"all_processors_ratio"` // median of the ratio in that part
 }
 
-// DiscardedBlocks counts the blocks that a run threw away, by the reason.
+// DiscardedBlocks counts the blocks that a run threw away, by reasons.
 type DiscardedBlocks struct {
 	Disturbed   int `json:"disturbed,omitempty"`   // the sentinel was off its baseline
-	Neighbours  int `json:"neighbours,omitempty"`  // somebody else used the core of a batch, or of another processor
-	Replaced    int `json:"replaced,omitempty"`    // taken on a machine that was not quiet, and kept until there were others
+	Neighbours  int `json:"neighbours,omitempty"`  // another program used the core of a batch, or of another processor of the batch
+	Replaced    int `json:"replaced,omitempty"`    // measured on a machine that was not quiet, and kept only until others replaced them
 	Collections int `json:"collections,omitempty"` // the garbage collector ran
 	Restarts    int `json:"restarts,omitempty"`    // the machine turned out to be quieter later
 }
 
-// SentinelTimes is what fixed work took. A time of 0 is not known, and not in the file.
+// SentinelTimes are the times of fixed work. A time of 0 is not known, and left out of the file.
 type SentinelTimes struct {
 	OneProcessorSeconds float64 `json:"one_processor_seconds,omitempty"`
-	AllProcessorsRatio  float64 `json:"all_processors_ratio,omitempty"` // all at once over one alone, the same work each
+	AllProcessorsRatio  float64 `json:"all_processors_ratio,omitempty"` // time of all at once divided by that of one alone, with the same work each
 	HandoverSeconds     float64 `json:"handover_seconds,omitempty"`     // from one processor to the next
 }
 
@@ -160,47 +160,47 @@ type Method struct {
 	Seed          uint64  `json:"seed"`
 	BudgetSeconds float64 `json:"budget_seconds"`
 	SpentSeconds  float64 `json:"spent_seconds"`
-	Precision     float64 `json:"precision"`           // aimed-at half width of a threshold's interval, relative
+	Precision     float64 `json:"precision"`           // aimed half width of a threshold's interval, relative
 	Mode          string  `json:"mode"`                // "latency" or "throughput"
-	InFlight      int     `json:"in_flight,omitempty"` // calls of a GPU that were under way at a time; throughput alone
+	InFlight      int     `json:"in_flight,omitempty"` // number of a GPU's calls under way at a time; in throughput mode only
 	State         string  `json:"state"`               // "warm", "cold" or "after-idle"
 	TieBand       float64 `json:"tie_band"`            // greatest of the cases' tie bands
-	Audio         string  `json:"audio"`               // what the audio operations computed on: "generated" or a file's name
+	Audio         string  `json:"audio"`               // input of the audio operations: "generated" or the name of a file
 }
 
-// Case is what was found for one operation with every parameter fixed but the axis.
+// Case is the result for one line of an operation, with all parameters fixed but the axis.
 type Case struct {
 	Name            string           `json:"name"`          // "fft/batch=1"
-	Run             int              `json:"run,omitempty"` // that measured it: 0 is the entry's own, n is Host.Runs[n-1]
+	Run             int              `json:"run,omitempty"` // the newest run of the case: 0 is the entry's own, n is Host.Runs[n-1]
 	Operation       string           `json:"operation"`
 	Parameters      map[string]int   `json:"parameters"`
 	Axis            Axis             `json:"axis"`
 	Implementations []Implementation `json:"implementations"`
 	Verdict         Verdict          `json:"verdict"`
-	Reason          string           `json:"reason"`   // why the verdict is what it is, "" where the segments say it all
+	Reason          string           `json:"reason"`   // reason for the verdict; "" if the segments say everything
 	Degraded        bool             `json:"degraded"` // the machine was not quiet; the sentinel kept moving
 	Segments        []Segment        `json:"segments"` // ascending, without gaps or overlaps; empty only if unresolved
 	TieBand         float64          `json:"tie_band"` // relative difference below which two times are the same
-	Sizes           []int            `json:"sizes"`    // every measured size, ascending, so that a check can take others
+	Sizes           []int            `json:"sizes"`    // every measured size, ascending, so that a check can use others
 	Blocks          int              `json:"blocks"`
-	Samples         string           `json:"samples,omitempty"` // digest of the sample file, as package timings gives it; "" where none was noted
-	Earlier         []Earlier        `json:"earlier,omitempty"` // further runs that the case was fitted from, the newest first
-	ExpectedRegret  float64          `json:"expected_regret"`   // mean of Regret, 0 where that is below or not known
-	Regret          *Regret          `json:"regret,omitempty"`  // nil where nothing could be held out
+	Samples         string           `json:"samples,omitempty"` // digest of the sample file, from package timings; "" if none was recorded
+	Earlier         []Earlier        `json:"earlier,omitempty"` // earlier runs from which the case was fitted, the newest first
+	ExpectedRegret  float64          `json:"expected_regret"`   // mean of Regret, or 0 if that is negative or not known
+	Regret          *Regret          `json:"regret,omitempty"`  // nil if nothing could be held out
 	Warnings        []string         `json:"warnings"`
 }
 
-// Earlier is what a run before the newest one measured of a case.
+// Earlier is the part of an earlier run in a case.
 type Earlier struct {
-	Run     int    `json:"run"` // as Case.Run
+	Run     int    `json:"run"` // number of the run, as in Case.Run
 	Blocks  int    `json:"blocks"`
 	Samples string `json:"samples"` // digest of the sample file
 }
 
-// Axis is the swept parameter and the range over which it was measured.
+// Axis is the parameter that varies along a case, and its measured range.
 type Axis struct {
 	Name string `json:"name"`
-	Unit string `json:"unit"` // what a size is a number of, for people to read: "samples"; at most MostUnit characters
+	Unit string `json:"unit"` // unit of a size, for people: "samples"; at most MostUnit characters
 	From int    `json:"from"`
 	To   int    `json:"to"`
 }
@@ -208,35 +208,35 @@ type Axis struct {
 // MostUnit is the greatest number of characters in the unit of an axis.
 const MostUnit = 32
 
-// Implementation is one implementation of a case, and how it fared.
+// Implementation is one implementation of a case or an operation.
 type Implementation struct {
 	Name          string  `json:"name"`
 	Processor     string  `json:"processor"`      // "cpu" or "gpu"
-	Version       string  `json:"version"`        // of the library behind it, "" for Crossover's own code
-	RelativeError float64 `json:"relative_error"` // greatest seen; −1 where an excluded one has no finite error
-	Excluded      string  `json:"excluded"`       // why it was not timed, "" where it was
+	Version       string  `json:"version"`        // version of its library; "" for Crossover's own code
+	RelativeError float64 `json:"relative_error"` // greatest error; −1 if an excluded one has no finite error
+	Excluded      string  `json:"excluded"`       // why it was not timed; "" if it was
 	Cost          *Cost   `json:"cost,omitempty"`
 
-	// GPUTimes says where the time of a GPU's call goes, at the least and at the greatest size with an account of the
-	// GPU.
+	// GPUTimes says how the time of calls on a GPU is spent, at the least and at the greatest size at which the GPU measured
+	// its own times.
 	GPUTimes []GPUTimes `json:"gpu_times,omitempty"`
 }
 
-// GPUTimes is where the time of a call goes at one size: medians over the blocks.
+// GPUTimes says how the time of a call is spent at one size. The times are medians over blocks.
 type GPUTimes struct {
 	Size          int     `json:"size"`
-	WallSeconds   float64 `json:"wall_seconds"`   // of a call, as the sweep timed it
-	GPUSeconds    float64 `json:"gpu_seconds"`    // that the device computed, or from its first command to its last
-	EncodeSeconds float64 `json:"encode_seconds"` // that the host handed the work over
-	GapSeconds    float64 `json:"gap_seconds"`    // between two kernels, on average; 0 if unknown or none
+	WallSeconds   float64 `json:"wall_seconds"`   // time of a call in the sweep
+	GPUSeconds    float64 `json:"gpu_seconds"`    // time in which the device computed, or from its first command to its last
+	EncodeSeconds float64 `json:"encode_seconds"` // time in which the host handed the work over
+	GapSeconds    float64 `json:"gap_seconds"`    // mean time between two kernels; 0 if there is none or it is unknown
 
-	// LaunchEfficiency is GPU ÷ wall, paired inside blocks. It may exceed 1 if calls in flight overlap on the device.
-	// It may exceed 1 a little because a call that the device times takes longer.
+	// LaunchEfficiency is GPU ÷ wall, paired inside blocks. It may exceed 1 if calls in flight overlap on the device. It may
+	// also exceed 1 a little because a call takes longer if the device times it.
 	LaunchEfficiency float64 `json:"launch_efficiency"`
 }
 
-// Cost is the model a + b·n^c of an implementation's time at size n. It serves to draw, to cross-check, and to predict
-// a wait. Segments are not made from it.
+// Cost is the model a + b·n^c of an implementation's time at size n. It is used for checks and for predicting a wait.
+// Segments do not depend on it.
 type Cost struct {
 	FixedSeconds float64 `json:"fixed_seconds"` // a ≥ 0
 	SizeSeconds  float64 `json:"size_seconds"`  // b ≥ 0
@@ -244,14 +244,14 @@ type Cost struct {
 	Residual     float64 `json:"residual"`      // median |measured/model − 1|
 }
 
-// Verdict says what kind of answer a case got.
+// Verdict is the kind of a case's result.
 type Verdict string
 
 // The verdicts of a case.
 const (
-	Crossover  Verdict = "crossover"  // the winner changes at a size that the data pin down
+	Crossover  Verdict = "crossover"  // the winner changes at a size that the data determine
 	Always     Verdict = "always"     // one implementation is chosen at every measured size
-	Tie        Verdict = "tie"        // the best ones stay within the tie band everywhere
+	Tie        Verdict = "tie"        // the best ones are within the tie band everywhere
 	Unresolved Verdict = "unresolved" // the data do not decide
 )
 
@@ -265,24 +265,24 @@ type Segment struct {
 	Doubts         []Doubt       `json:"doubts,omitempty"`   // parts of the segment in which another one may be faster
 }
 
-// Doubt is a part of a segment in which another implementation may be faster: the samples have it so, and resampling does
-// not keep it.
+// Doubt is a part of a segment in which another implementation may be faster. The samples say so, but a resampling of them
+// does not confirm it.
 type Doubt struct {
 	From           int    `json:"from"`
 	To             int    `json:"to"`
 	Implementation string `json:"implementation"`
 
-	// Tie says that the two differ by no more than the tie band there. Otherwise it depends on the state of the machine
-	// which one is faster.
+	// Tie says that the two differ by no more than the tie band there. Otherwise the faster one depends on the state of the
+	// machine.
 	Tie bool `json:"tie"`
 }
 
-// Regret is what choices cost on timings that did not choose: their time over that of the best choices, minus 1, as a
-// geometric mean over log-size. Noise makes it negative where the choices are right.
+// Regret is the cost of choices on timings that did not choose: the time with the choices divided by that with the best
+// ones, minus 1, as a geometric mean over log-size. It may be negative by noise.
 type Regret struct {
 	Mean  float64  `json:"mean"`
-	Upper *float64 `json:"upper"` // of a one-sided 95 % interval; null where too little could be held out
-	Parts int      `json:"parts"` // how many Upper rests on: runs, or sizes of a single run
+	Upper *float64 `json:"upper"` // of a one-sided 95 % interval; null if too little could be held out
+	Parts int      `json:"parts"` // number of values behind Upper: runs, or sizes of a single run
 }
 
 // Interval is the 95 % confidence interval of a threshold, in units of the axis: of what the next run would find.
@@ -291,12 +291,12 @@ type Interval struct {
 	High int `json:"high"`
 
 	// AssumedBetweenRuns is the standard deviation of a log-ratio between runs that the interval assumes, because a single
-	// run does not show it. It is 0, and not in the file, where several runs did.
+	// run does not show it. It is 0, and not in the file, if several runs showed it.
 	AssumedBetweenRuns float64 `json:"assumed_between_runs,omitempty"`
 }
 
-// Alternative is what to take if a program lacks a segment's implementation.
+// Alternative is an implementation to take if a program lacks the one of a segment.
 type Alternative struct {
 	Implementation string  `json:"implementation"`
-	Slowdown       float64 `json:"slowdown"` // its time over the chosen one's, mean over the segment's measured sizes
+	Slowdown       float64 `json:"slowdown"` // its time divided by that of the chosen one, as a mean over the segment's measured sizes
 }

@@ -94,7 +94,7 @@ func fftOperation() Operation {
 	}
 }
 
-// Entries of version 1.0 do not say which processor they are of. They load, and keep their bytes.
+// Entries of version 1.0 do not have the processor. They load, and keep their bytes.
 func TestVersionWithoutProcessors(t *testing.T) {
 	text := strings.Replace(string(encoded(t, &File{Hosts: []Host{epyc()}})), `"2.0"`, `"1.0"`, 1)
 	path := filepath.Join(t.TempDir(), "calibration.json")
@@ -140,7 +140,7 @@ func epyc() Host {
 	return h
 }
 
-// encoded is the text of a file that must be valid.
+// encoded returns the text of a file that must be valid.
 func encoded(t testing.TB, f *File) []byte {
 	t.Helper()
 	var text bytes.Buffer
@@ -349,7 +349,7 @@ func TestHostAndMerge(t *testing.T) {
 func TestValidate(t *testing.T) {
 	tests := []struct {
 		name   string
-		change func(f *File, h *Host, c *Case) // of the example, its host apple-m3-max-40 and that host's only case
+		change func(f *File, h *Host, c *Case) // of the example, of its host apple-m3-max-40 and of that host's only case
 		want   string
 	}{
 		{"newer", func(f *File, h *Host, c *Case) { f.SchemaVersion = "3.0" },
@@ -817,7 +817,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Fields that a sweep did not note are left out. A file from before these fields existed is still valid.
+// Fields that a sweep did not record are left out. A file from before these fields existed is still valid.
 func TestWhatTheSentinelDidNotSee(t *testing.T) {
 	f := &File{SchemaVersion: SchemaVersion, Hosts: []Host{m3()}}
 	h := &f.Hosts[0]

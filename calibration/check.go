@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// Validate checks the whole file: what a reader may rely on and what Save writes. Its error is one line that names the
-// first place that is wrong, what is there and what is accepted.
+// Validate checks everything in the file on which a reader may rely. Its error is one line that names the first wrong place,
+// what is there, and what is accepted.
 func (f *File) Validate() error {
 	if err := f.check(); err != nil {
 		return fmt.Errorf("calibration: %w", err)
@@ -43,7 +43,7 @@ func (f *File) check() error {
 
 var slug = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// checkID accepts the id of a host, which is also the name of folders.
+// checkID checks the id of a host, which is also the name of folders.
 func checkID(id string) error {
 	switch {
 	case id == "":
@@ -123,7 +123,7 @@ func (f *Facts) check() error {
 	)
 }
 
-// checkKinds accepts kinds of cores that are named in only one of the two places.
+// checkKinds checks that kinds of cores are in only one of the two places.
 func (f *Facts) checkKinds() error {
 	for i, kind := range f.CoreKinds {
 		switch {
@@ -286,7 +286,7 @@ func (a *Axis) check() error {
 	return checkUnit(a.Unit)
 }
 
-// checkUnit returns what is wrong with a unit. Tables and charts print units as they are.
+// checkUnit returns what is wrong with a unit, or nil. Tables and charts print units unchanged.
 func checkUnit(unit string) error {
 	switch {
 	case unit == "":
@@ -299,7 +299,7 @@ func checkUnit(unit string) error {
 	return nil
 }
 
-// checkImplementations accepts implementations that are there once each. It returns which of them there are, and whether
+// checkImplementations checks implementations, each of which may be there only once. It returns their names, and whether
 // each was timed.
 func checkImplementations(all []Implementation) (competes map[string]bool, err error) {
 	if len(all) == 0 {
@@ -405,7 +405,7 @@ func (c *Case) checkSegments(competes map[string]bool) error {
 	return nil
 }
 
-// check accepts a part of the segment with another implementation.
+// check checks a doubt: a part of the segment with another implementation that competed.
 func (d *Doubt) check(s *Segment, competes map[string]bool) error {
 	if d.From < s.From || d.To > s.To || d.From > d.To {
 		return fmt.Errorf("is %d to %d (want a part of %d to %d)", d.From, d.To, s.From, s.To)
@@ -416,7 +416,7 @@ func (d *Doubt) check(s *Segment, competes map[string]bool) error {
 	return checkCompetitor(d.Implementation, competes)
 }
 
-// check accepts finite costs, of which the upper bound is not below the mean.
+// check checks that costs are finite and the upper bound is not below the mean.
 func (r *Regret) check() error {
 	switch {
 	case r == nil:
@@ -471,8 +471,8 @@ func (s *Segment) check(competes map[string]bool) error {
 		return fmt.Errorf("has an interval from %d (want at least 1)", low)
 	case high < low:
 		return fmt.Errorf("has an interval from %d down to %d", low, high)
-	// A bootstrap interval need not hold the estimate. But an interval that is a factor of two away belongs to
-	// something else.
+	// A bootstrap interval need not hold the estimate. But an interval that is a factor of two away belongs to another
+	// threshold.
 	case s.From < low/2 || s.From/2 > high:
 		return fmt.Errorf("starts at %d, far from its interval %d..%d", s.From, low, high)
 	}
@@ -492,7 +492,7 @@ func checkCompetitor(name string, competes map[string]bool) error {
 	return nil
 }
 
-// checkVerdict tests the verdict against the segments.
+// checkVerdict checks the verdict against the segments.
 func (c *Case) checkVerdict() error {
 	segments := len(c.Segments)
 	switch c.Verdict {
@@ -517,7 +517,8 @@ func (c *Case) checkVerdict() error {
 	return oneOf("verdict", string(c.Verdict), string(Crossover), string(Always), string(Tie), string(Unresolved))
 }
 
-// checkName accepts the name of a case, an implementation, an axis or a parameter: text without spaces that fits on a command line.
+// checkName checks the name of a case, an implementation, an axis or a parameter. A name is text without spaces that fits on
+// a command line.
 func checkName(name string) error {
 	if name == "" {
 		return errors.New("is missing")

@@ -18,7 +18,7 @@ func digest(before, behind []byte) string {
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
 }
 
-// edited reports whether the text of a host has another digest than the one that it holds.
+// edited reports whether the text of a host has a digest that does not match.
 func (e *Entry) edited() bool {
 	if e.digest == "" {
 		return false
@@ -39,5 +39,5 @@ func (e *Entry) edited() bool {
 	return err != nil || digest(compact[:value.start], compact[value.end:]) != e.digest
 }
 
-// raw returns the text of the host as it stands in the file.
+// raw returns the text of the host from the file.
 func (e *Entry) raw() []byte { return e.text[e.at.start:e.at.end] }

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Index is a calibration file whose hosts are not decoded yet.
+// Index is a calibration file with hosts that are not decoded yet.
 type Index struct {
 	SchemaVersion string
 	Entries       []Entry // in the order of the file
 
 	text   text
-	others []member // of the file, that this package does not know
-	merged bool     // since the file was read
+	others []member // fields of the file that this package does not know
+	merged bool     // whether an entry was merged since the file was read
 }
 
 // member is one field of an object. Its value is not decoded.
@@ -24,7 +24,7 @@ type member struct {
 	at   span
 }
 
-// Entry is one host of an Index: the facts by which a program chooses a host, and the text to decode the host from.
+// Entry is one host of an Index: the facts by which a program chooses a host, and the text of the host.
 type Entry struct {
 	ID        string
 	Simulated bool
@@ -37,8 +37,8 @@ type Entry struct {
 	position int  // of the host in the array
 }
 
-// ReadIndex finds the hosts of a calibration file. It decodes only what the fields of an Entry show. A mistake inside a
-// host is found when Entry.Host decodes that host.
+// ReadIndex finds the hosts of a calibration file. It decodes only the fields of an Entry. Entry.Host finds mistakes inside
+// a host.
 func ReadIndex(r io.Reader) (*Index, error) {
 	x, err := readIndex(r)
 	if err != nil {
@@ -47,8 +47,7 @@ func ReadIndex(r io.Reader) (*Index, error) {
 	return x, nil
 }
 
-// LoadIndex reads the calibration file at path, as ReadIndex does. Its error wraps fs.ErrNotExist where there is no
-// such file.
+// LoadIndex reads the calibration file at path, as ReadIndex does. Its error wraps fs.ErrNotExist if there is no such file.
 func LoadIndex(path string) (*Index, error) { return load(path, readIndex) }
 
 func readIndex(r io.Reader) (*Index, error) {
@@ -178,8 +177,8 @@ func newEntry(data text, start, position int) (Entry, error) {
 	return e, checkID(e.ID)
 }
 
-// fieldCount counts how often an object gives the fields that an index takes. If a field is given twice, encoding/json
-// takes the last, or a mixture of both, and it is unknown which one was meant.
+// fieldCount counts how often an object has each field of an index. If a field is there twice, encoding/json takes the last,
+// or a mixture of both, and nobody knows which one was meant.
 type fieldCount map[string]int
 
 // is reports whether a key names a field, ignoring case as encoding/json does. If so, it counts the field.
@@ -244,7 +243,7 @@ func checkUnique(hosts int, id func(int) string) error {
 	return nil
 }
 
-// hostPlace names a host by its position in the file, and by its id where it has one.
+// hostPlace names a host by its position in the file, and by its id if it has one.
 func hostPlace(position int, id string) string {
 	if id == "" {
 		return fmt.Sprintf("hosts[%d]", position)

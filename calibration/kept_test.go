@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newer is the example as a newer minor version may write it: with fields of its own at every depth, and one host with
+// newer returns the example as a newer minor version may write it: with unknown fields at every depth, and one host with
 // another indentation.
 func newer(t testing.TB) string {
 	text := string(encoded(t, example()))
@@ -69,7 +69,7 @@ func TestUpdateKeepsWhatANewerVersionWrote(t *testing.T) {
 		}
 	}
 
-	// A host that is changed, however deep inside, is written anew. The others stay.
+	// A changed host is written anew, however deep the change is. The others stay.
 	write(old)
 	update(t, path, changed("apple-m3-max-40", func(h *Host) { h.Cases[0].Segments[1].Next[0].Slowdown++ }))
 	f, err := Load(path)
@@ -84,7 +84,7 @@ func TestUpdateKeepsWhatANewerVersionWrote(t *testing.T) {
 	}
 }
 
-// A mistake in the entry of another host is nothing that an update looks at, or mends; one in the text of the file is.
+// An update neither finds nor repairs a mistake in the entry of another host. It refuses a mistake in the text of the file.
 func TestUpdateBesideAMistake(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calibration.json")
 	mistaken := strings.Replace(string(encoded(t, example())), `"cores": 2`, `"cores": -2`, 1)
@@ -139,7 +139,7 @@ func TestSaveRefusesANewerVersion(t *testing.T) {
 	}
 }
 
-// The digest is a promise to other programs. The one below was made of the text that the schema describes.
+// Other programs rely on the digest. The one below is of the text that the schema describes.
 func TestDigest(t *testing.T) {
 	const want = "sha256:bbc17253f5cc708ac9bcb70dca5b6af41d0f1e8aaa6579810d463fb40992c4eb" // of {"id":"a","digest":"","z":[1,"b c"]}
 	for text, edited := range map[string]bool{
@@ -159,7 +159,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestFlips flips bits of a file. A file that is then accepted either says that it was edited or holds the same
+// TestFlips flips bits of a file. A file that is accepted nevertheless either says that it was edited or has the same
 // calibration.
 func TestFlips(t *testing.T) {
 	want, err := Read(bytes.NewReader(encoded(t, example())))
@@ -236,8 +236,8 @@ func TestEditedStaysEdited(t *testing.T) {
 	}
 }
 
-// TestTexts puts text that would command a terminal, or fill it, into each text of a host in turn. Such a text is
-// refused by a short line, or read as one short line.
+// TestTexts puts text with terminal commands, or very long text, into each text of a host in turn. It is refused by a short
+// line, or read as one short line.
 func TestTexts(t *testing.T) {
 	for name, hostile := range map[string]string{"escapes": "a\x1b[2J\n\u009b", "length": strings.Repeat("ab", 10_000)} {
 		t.Run(name, func(t *testing.T) {
@@ -352,8 +352,8 @@ func TestCheckRoom(t *testing.T) {
 	}
 }
 
-// FuzzUpdate looks for text that an update makes worse. A file that cannot be read stays as it is. In other files, the
-// hosts that the update does not change keep their bytes.
+// FuzzUpdate looks for files that an update damages. A file that cannot be read stays as it is. In other files, the hosts
+// that the update does not change keep their bytes.
 func FuzzUpdate(f *testing.F) {
 	f.Add(encoded(f, example()))
 	f.Add([]byte(newer(f)))

@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// lock waits until no other writer of path holds its lock file. Then it takes the lock file and returns a function that
-// gives it back. The lock is the system's, on an open file, so it ends with the process, however the process ends. The
-// lock file exists only while a writer is at work, or after one was killed.
+// lock waits until no other writer of path holds its lock file. Then it locks the file and returns a function that unlocks
+// it. The operating system holds the lock on an open file, so the lock ends with the process, however the process ends. The
+// lock file exists only while a writer works, or after one was killed.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
 	for deadline := time.Now().Add(lockWait); ; {
@@ -29,7 +29,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		if file != nil {
 			removeTemporary(path)
 			return func() {
-				os.Remove(name) // still locked: a process that opened it meanwhile sees that it is gone
+				os.Remove(name) // still locked: a process that opened it meanwhile finds that it is gone
 				file.Close()
 			}, nil
 		}
@@ -56,18 +56,18 @@ func tryLock(name string) (*os.File, error) {
 		return nil, err
 	}
 	if err := file.Truncate(0); err == nil {
-		fmt.Fprintln(file, os.Getpid()) // only for holder: a full disk is no reason to stop here
+		fmt.Fprintln(file, os.Getpid()) // only holder needs the number, so a full disk is no reason to stop
 	}
 	return file, nil
 }
 
-// take locks a file that was opened by a name, and reports whether the lock keeps others out.
+// take locks a file that was opened by a name. It reports whether the lock keeps other processes out.
 func take(file *os.File, name string) (bool, error) {
 	switch err := flock(file); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		return false, nil
 	case errors.Is(err, errors.ErrUnsupported):
-		return true, nil // some network file systems have no locks: writing is better than losing measurements
+		return true, nil // some network file systems have no locks, and losing measurements is worse than writing
 	case err != nil:
 		return false, fmt.Errorf("cannot lock the file: %w", err)
 	}
@@ -75,8 +75,7 @@ func take(file *os.File, name string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// The last holder may have removed the file since it was opened. A lock on a file without a name keeps no other
-	// process out.
+	// The last holder may have removed the file since it was opened. A lock on a removed file keeps no other process out.
 	there, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -108,7 +107,7 @@ func holder(name string) string {
 	return fmt.Sprintf("process %d", number)
 }
 
-// keepOwner gives a file the owner and the group of the file that it will replace, as far as this process may.
+// keepOwner gives a file the owner and the group of the file that it will replace, if this process may.
 func keepOwner(file *os.File, old fs.FileInfo) {
 	if stat, ok := old.Sys().(*syscall.Stat_t); ok {
 		if file.Chown(int(stat.Uid), int(stat.Gid)) != nil {

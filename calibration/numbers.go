@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// mostColumns is how many bytes a line of numbers takes at most, if no number is longer.
+// mostColumns is the greatest number of bytes in a line of several numbers.
 const mostColumns = 120
 
-// packNumbers returns the indented text of a host with the numbers of its operations side by side: a surface holds
-// thousands.
+// packNumbers returns the indented text of a host with several numbers of its operations on each line. A surface has
+// thousands of numbers.
 func packNumbers(host []byte) []byte {
 	t := text(host)
 	var packed bytes.Buffer
-	end := 0 // of what is packed
+	end := 0 // end of the packed part
 	_, err := t.object(0, func(key string, at int) (int, error) {
 		behind, err := t.skipValue(at)
 		if err == nil && key == "operations" {
@@ -30,7 +30,7 @@ func packNumbers(host []byte) []byte {
 	return packed.Bytes()
 }
 
-// packLists writes indented text, with each list of numbers on as few lines as it takes.
+// packLists writes indented text, with each list of numbers on as few lines as possible.
 func packLists(to *bytes.Buffer, t text) {
 	for i := 0; i < len(t); {
 		behind := i + 1
@@ -50,7 +50,7 @@ func packLists(to *bytes.Buffer, t text) {
 	}
 }
 
-// packList writes a list of numbers, which has each on a line of its own.
+// packList writes a list of numbers that has one number on each line.
 func packList(to *bytes.Buffer, list text) {
 	inner, last := string(list[1:len(list)-1]), bytes.LastIndexByte(list, '\n')
 	outer := string(list[last : len(list)-1]) // the line break before the closing bracket, and its indentation
@@ -74,7 +74,7 @@ func packList(to *bytes.Buffer, list text) {
 	to.WriteString(outer + "]")
 }
 
-// columns returns how many bytes the last line of a text has.
+// columns returns the number of bytes in the last line of a text.
 func columns(of *bytes.Buffer) int {
 	written := of.Bytes()
 	return len(written) - 1 - bytes.LastIndexByte(written, '\n')

@@ -10,43 +10,44 @@ import (
 	"crossover/calibration/surface"
 )
 
-// Operation is what was found for an operation over all of its shapes, with the data of its calls in one placement.
+// Operation is the result for an operation over all of its shapes, with the data of its calls in one placement.
 type Operation struct {
 	Name      string `json:"name"`      // "stft"
 	Placement string `json:"placement"` // "caller" or "shared"
-	Axes      []Axis `json:"axes"`      // in the order of a shape's values, with the range that was measured
+	Axes      []Axis `json:"axes"`      // in the order of a shape's values, with the measured range
 
-	// Implementations are those that took part. The surface predicts those of them that were timed at enough shapes.
+	// Implementations are those that took part. The surface predicts the ones that were timed at enough shapes.
 	Implementations []Implementation `json:"implementations"`
 
 	Blocks  int    `json:"blocks"`
 	Samples string `json:"samples,omitempty"` // digest of the sample file
 
-	// Surface has axes and features alone where the samples did for no more.
+	// Surface has only axes and features if there were too few samples for a fit.
 	Surface surface.Surface `json:"surface"`
 	HeldOut HeldOut         `json:"held_out"`
 }
 
-// HeldOut is how good the choices by a surface are at shapes that were measured and never fitted.
+// HeldOut says how good the choices by a surface are at shapes that were measured and never fitted.
 type HeldOut struct {
-	Shapes int `json:"shapes"` // how many there are; 0 where nothing is known
-	// Regret is the time under the surface's choices over that of the best choices, minus 1, as a geometric mean over the
-	// shapes; RegretUpper is the upper end of its one-sided 95 % interval.
+	Shapes int `json:"shapes"` // number of held-out shapes; 0 if nothing is known
+	// Regret is the time with the surface's choices divided by that with the best choices, minus 1, as a geometric mean over
+	// the shapes. RegretUpper is the upper end of its one-sided 95 % interval.
 	Regret      float64 `json:"regret"`
 	RegretUpper float64 `json:"regret_upper"`
-	// Within is the share of shapes at which the choice takes at most 5 % longer than the best one; WithinLower is the lower
+	// Within is the share of shapes at which the choice takes at most 5 % longer than the best one. WithinLower is the lower
 	// end of its one-sided 95 % interval.
 	Within      float64 `json:"within_5_percent"`
 	WithinLower float64 `json:"within_5_percent_lower"`
-	// Worst is the greatest regret at a shape, and WorstShape that shape.
+	// Worst is the greatest regret at a shape, and WorstShape is that shape.
 	Worst      float64 `json:"worst"`
 	WorstShape []int   `json:"worst_shape,omitempty"`
-	// Points are the shapes, flat, and Losses the regret at each, for charts.
+	// Points are the values of all held-out shapes, one shape after the other. Losses are the regrets at the shapes. Charts
+	// draw them.
 	Points []int     `json:"points,omitempty"`
 	Losses []float64 `json:"losses,omitempty"`
 }
 
-// Operation returns what was found for an operation in a placement, nil where there is nothing. It points into the host.
+// Operation returns the result for an operation in a placement, or nil if there is none. It points into the host.
 func (h *Host) Operation(name, placement string) *Operation {
 	for i := range h.Operations {
 		if o := &h.Operations[i]; o.Name == name && o.Placement == placement {
@@ -63,10 +64,10 @@ func byNameAndPlacement(a, b Operation) int {
 func (o *Operation) normalise() {
 	o.Implementations = cleanedImplementations(o.Implementations)
 	if s := &o.Surface; !s.Fitted() {
-		s.Scales, s.Shapes, s.Implementations = []float64{}, []int{}, []surface.Implementation{} // and not null in the file
+		s.Scales, s.Shapes, s.Implementations = []float64{}, []int{}, []surface.Implementation{} // so that the file has no null
 	}
 	if len(o.HeldOut.WorstShape) == 0 {
-		o.HeldOut.WorstShape = nil // left out of the file, and read back as nil, as the next two
+		o.HeldOut.WorstShape = nil // not in the file, and read back as nil; likewise the next two
 	}
 	if len(o.HeldOut.Points) == 0 {
 		o.HeldOut.Points = nil
@@ -76,7 +77,7 @@ func (o *Operation) normalise() {
 	}
 }
 
-// checkOperations accepts operations that are there once in each placement and do not contradict the cases.
+// checkOperations checks that operations are there once in each placement and do not contradict the cases.
 func (h *Host) checkOperations() error {
 	for i := range h.Operations {
 		o := &h.Operations[i]
@@ -100,7 +101,7 @@ func (h *Host) checkOperations() error {
 	return nil
 }
 
-// check accepts an operation whose surface is complete, or not fitted, and is of its axes and implementations.
+// check checks that an operation's surface is complete, or not fitted, and has the operation's axes and implementations.
 func (o *Operation) check() error {
 	if err := o.checkAxes(); err != nil {
 		return err
@@ -126,7 +127,7 @@ func (o *Operation) check() error {
 	return notNegative(quantity{"blocks", float64(o.Blocks)})
 }
 
-// checkAxes accepts axes that are there once each and are the surface's.
+// checkAxes checks that each axis is there once, and that they are those of the surface.
 func (o *Operation) checkAxes() error {
 	if n := len(o.Axes); n == 0 || n > surface.MostAxes {
 		return fmt.Errorf("has %d axes (want 1 to %d)", n, surface.MostAxes)
@@ -145,7 +146,7 @@ func (o *Operation) checkAxes() error {
 	return nil
 }
 
-// checkAgainstCases accepts a surface whose implementations the cases of the operation know, if there are any.
+// checkAgainstCases checks that the cases of an operation, if there are any, have the surface's implementations.
 func (h *Host) checkAgainstCases(o *Operation) error {
 	processors := map[string]string{} // by implementation
 	for i := range h.Cases {
@@ -172,7 +173,7 @@ func (h *Host) checkAgainstCases(o *Operation) error {
 	return nil
 }
 
-// check accepts shares and regrets in their ranges, and lists of matching lengths.
+// check checks that shares and regrets are in their ranges, and that lists have matching lengths.
 func (r *HeldOut) check(axes int) error {
 	notPositive := func(v int) bool { return v < 1 }
 	switch {
@@ -205,5 +206,5 @@ func (r *HeldOut) check(axes int) error {
 	return nil
 }
 
-// isRegret accepts a finite time over another one, minus 1.
+// isRegret reports whether v can be the ratio of two finite times, minus 1.
 func isRegret(v float64) bool { return v > -1 && !math.IsInf(v, 1) }

@@ -115,7 +115,7 @@ func TestOperationsAreChecked(t *testing.T) {
 	}
 }
 
-// JSON cannot say NaN. What stands in its place is refused by one line.
+// JSON has no NaN. One line refuses what other programs write instead.
 func TestNumbersThatAreNone(t *testing.T) {
 	valid := string(encoded(t, example()))
 	for _, test := range []struct{ old, new, want string }{
@@ -142,7 +142,7 @@ func TestNumbersThatAreNone(t *testing.T) {
 	}
 }
 
-// A surface that is not fitted is written without a null, and read back.
+// A surface that is not fitted is written without null, and read back.
 func TestSurfaceThatIsNotFitted(t *testing.T) {
 	f := &File{Hosts: []Host{m3()}}
 	s := &f.Hosts[0].Operations[0].Surface
@@ -160,14 +160,15 @@ func TestSurfaceThatIsNotFitted(t *testing.T) {
 	}
 }
 
-// TestOperationsArePacked: numbers of operations stand side by side, those of cases one a line, as in version 1.
+// TestOperationsArePacked tests that numbers of operations share lines, and that numbers of cases have a line each, as in
+// version 1.
 func TestOperationsArePacked(t *testing.T) {
 	f := &File{Hosts: []Host{m3()}}
 	o := &f.Hosts[0].Operations[0]
 	*o = wideOperation("fft", 200, "go", "accelerate", "metal")
 	text := string(encoded(t, f))
 	for line := range strings.Lines(text) {
-		if len(line) > 121 { // with its end
+		if len(line) > 121 { // with its line end
 			t.Errorf("a line of %d bytes: %s", len(line), line)
 		}
 	}
@@ -190,7 +191,7 @@ func TestOperationsArePacked(t *testing.T) {
 	}
 }
 
-// wideOperation is an operation of two axes with a surface of so many shapes.
+// wideOperation returns an operation of two axes with a surface of a number of shapes.
 func wideOperation(name string, shapes int, implementations ...string) Operation {
 	o := fftOperation()
 	o.Name = name
@@ -252,7 +253,7 @@ func TestOthersAreNotDecoded(t *testing.T) {
 	if err != nil || len(h.Operations) != 14 {
 		t.Fatalf("%v, %+v", err, h)
 	}
-	if most := uint64(3*len(text) + 8<<20); allocated > most { // a reader without a length doubles its buffer
+	if most := uint64(3*len(text) + 8<<20); allocated > most { // the buffer of a reader without a length doubles
 		t.Errorf("%d bytes allocated for a text of %d", allocated, len(text))
 	}
 	x, err := ReadIndex(bytes.NewReader(text))
@@ -264,8 +265,8 @@ func TestOthersAreNotDecoded(t *testing.T) {
 	}
 }
 
-// TestOperationsAreSorted: they are read back sorted, whatever their order in the file, and an update beside them keeps
-// their bytes.
+// TestOperationsAreSorted tests that operations are read back sorted, whatever their order in the file, and that an update
+// of another host keeps their bytes.
 func TestOperationsAreSorted(t *testing.T) {
 	f := &File{SchemaVersion: SchemaVersion, Hosts: []Host{m3()}}
 	shared, stft := fftOperation(), fftOperation()

@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// Read decodes and checks a calibration file. Hosts and cases come back sorted, whatever their order in the file. It
+// Read decodes and checks a calibration file. It returns hosts and cases sorted, whatever their order in the file. It
 // refuses more than MaxFileBytes.
 func Read(r io.Reader) (*File, error) {
 	f, err := read(r)
@@ -21,7 +21,7 @@ func Read(r io.Reader) (*File, error) {
 	return f, nil
 }
 
-// Load reads the calibration file at path, as Read does. Its error wraps fs.ErrNotExist where there is no such file.
+// Load reads the calibration file at path, as Read does. Its error wraps fs.ErrNotExist if there is no such file.
 func Load(path string) (*File, error) { return load(path, read) }
 
 func read(r io.Reader) (*File, error) {
@@ -58,9 +58,9 @@ func (x *Index) file() (*File, error) {
 	return f, nil
 }
 
-// load opens a file for a reader and puts the file's name before its errors.
+// load opens a file for a reader, and adds the file's name to errors.
 func load[T any](path string, read func(io.Reader) (*T, error)) (*T, error) {
-	if err := checkRegular(path); err != nil { // before it is opened: opening a pipe may take for ever
+	if err := checkRegular(path); err != nil { // checked before opening, because opening a pipe may wait for ever
 		return nil, named(path, err)
 	}
 	file, err := os.Open(path)
@@ -75,7 +75,7 @@ func load[T any](path string, read func(io.Reader) (*T, error)) (*T, error) {
 	return value, nil
 }
 
-// named puts a file's name before an error, once, and says where a missing file comes from.
+// named adds a file's name to an error, unless it is there. For a missing file, named also says which command makes one.
 func named(path string, err error) error {
 	err = unnamed(err)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,8 +95,8 @@ func unnamed(err error) error {
 	return err
 }
 
-// readAll reads the text of a calibration file, of at most the given number of bytes. If a file tells its length, the
-// buffer gets that size, and a file that is too long is refused unread.
+// readAll reads the text of a calibration file of at most most bytes. If the length of a file is known, the buffer gets that
+// size, and a file that is too long is refused unread.
 func readAll(r io.Reader, most int64) (text, error) {
 	var buffer bytes.Buffer
 	if file, ok := r.(*os.File); ok {

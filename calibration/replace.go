@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// lockWait is how long a writer waits for others. A writer holds the lock while it reads and writes the file, but not
+// lockWait is how long a writer waits for other writers. A writer holds the lock while it reads and writes the file, but not
 // while it measures.
 const lockWait = 20 * time.Second
 
-// locked calls write with the file that path leads to. Meanwhile no other writer of that file is at work. locked puts
-// the name of the file before errors.
+// locked calls write with the file to which path leads, while it holds the lock of that file. It adds the name of the file
+// to errors.
 func locked(ctx context.Context, path string, write func(target string) error) error {
 	target, err := resolve(path)
 	if err == nil {
@@ -40,7 +40,7 @@ func locked(ctx context.Context, path string, write func(target string) error) e
 
 // resolve follows symbolic links to the file that is to be replaced. That file need not exist.
 func resolve(path string) (string, error) {
-	for range 40 { // as many as the systems themselves follow
+	for range 40 { // as many as operating systems follow
 		folder, err := filepath.EvalSymlinks(filepath.Dir(path))
 		if err != nil {
 			return "", err
@@ -58,8 +58,8 @@ func resolve(path string) (string, error) {
 	return "", errors.New("too many levels of symbolic links")
 }
 
-// checkRegular refuses a path that exists and is not a regular file. A device or a pipe must not be replaced, and
-// reading one may not end.
+// checkRegular refuses a path that exists and is not a regular file. A device or a pipe must not be replaced, and reading it
+// may never end.
 func checkRegular(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -75,8 +75,8 @@ func checkRegular(path string) error {
 	return nil
 }
 
-// replace writes a text to a temporary file beside path and renames that to path. If the process is killed meanwhile,
-// the next lock removes the temporary file.
+// replace writes a text to a temporary file beside path and renames that file to path. If the process is killed meanwhile,
+// the next writer removes the temporary file.
 func replace(path string, text []byte) error {
 	return replaceBy(path, func(w io.Writer) error {
 		_, err := w.Write(text)
@@ -101,7 +101,7 @@ func replaceBy(path string, write func(io.Writer) error) (err error) {
 	mode := fs.FileMode(0o644)
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm()
-		keepOwner(file, info) // before the mode: a new owner may take bits of it away
+		keepOwner(file, info) // before the mode, because a change of owner may clear bits of the mode
 	}
 	if err := file.Chmod(mode); err != nil {
 		return err
@@ -134,7 +134,7 @@ func removeTemporary(path string) {
 	}
 }
 
-// syncFolder brings a rename to the disk. File systems that cannot sync a folder say so, and that is no failure.
+// syncFolder brings a rename to the disk. Some file systems cannot sync a folder, which is no failure.
 func syncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {

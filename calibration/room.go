@@ -2,19 +2,19 @@ package calibration
 
 import "fmt"
 
-// mostCaseBytes is the most that a case takes in a file. The longest case that we measured, with five implementations
-// and a GPU, takes 15 KB.
+// mostCaseBytes is the greatest size of a case in a file. The longest measured case, with five implementations and a GPU,
+// has 15 KB.
 const mostCaseBytes = 16 << 10
 
-// operationsBytes is the room that is left in a host for its operations. Fourteen of them in two placements, each with 200
-// shapes and eight implementations, take 700 KB.
+// operationsBytes is the part of a host's size for its operations. Fourteen operations in two placements, each with 200
+// shapes and eight implementations, have 700 KB.
 const operationsBytes = 2 << 20
 
-// mostCases is how many cases a host has room for beside its operations.
+// mostCases is the number of cases for which a host has room beside its operations.
 const mostCases = (MaxHostBytes - operationsBytes) / mostCaseBytes
 
-// CheckRoom returns an error if the file may have too little room for an entry of the given number of cases of the host with
-// an id, beside the other hosts in the file. So a program can fail before it measures.
+// CheckRoom returns an error if the file may have too little room for an entry with an id and a number of cases, beside the
+// other hosts. So a program can fail before it measures.
 func (x *Index) CheckRoom(id string, cases int) error {
 	bytes, hosts := len(x.text), len(x.Entries)
 	for _, e := range x.Entries {

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Run is a run that cases of an entry are from: when it was, on a machine in which state, and how it measured.
+// Run is a run of some cases of an entry: when it was, the state of the machine, and how it measured.
 type Run struct {
 	Created     time.Time   `json:"created"` // UTC, whole seconds
 	Environment Environment `json:"environment"`
 	Method      Method      `json:"method"`
 }
 
-// RunOf returns the run that a case of the entry is from, the newest of several.
+// RunOf returns the newest run of a case of the entry.
 func (h *Host) RunOf(c *Case) Run { return h.run(c.Run) }
 
-// EarlierRun returns the run that an earlier part of a case is from.
+// EarlierRun returns an earlier run of a case.
 func (h *Host) EarlierRun(e Earlier) Run { return h.run(e.Run) }
 
-// run returns the run of a number: 0 is the entry's own, n is Runs[n-1].
+// run returns the run with a number: 0 is the entry's own, and n is Runs[n-1].
 func (h *Host) run(n int) Run {
 	if n > 0 && n <= len(h.Runs) {
 		return h.Runs[n-1]
@@ -28,7 +28,7 @@ func (h *Host) run(n int) Run {
 	return Run{Created: h.Created, Environment: h.Environment, Method: h.Method}
 }
 
-// For returns the host as it was in the run that a case is from, without cases and operations.
+// For returns the host as it was in the newest run of a case, without cases and operations.
 func (h *Host) For(c *Case) *Host {
 	run, of := h.RunOf(c), *h
 	of.Created, of.Environment, of.Method = run.Created, run.Environment, run.Method
@@ -36,7 +36,7 @@ func (h *Host) For(c *Case) *Host {
 	return &of
 }
 
-// checkRuns accepts runs that are complete, and refuses a run that no case is from.
+// checkRuns checks that each run is complete, and that a case refers to it.
 func (h *Host) checkRuns() error {
 	used := make([]bool, len(h.Runs))
 	for i := range h.Cases {
@@ -98,7 +98,7 @@ func checkCreated(created time.Time) error {
 
 var samplesDigest = regexp.MustCompile(`^(sha256:[0-9a-f]{64})?$`)
 
-// checkSamples accepts a digest as package timings writes it, or an empty one.
+// checkSamples checks a digest, which may be empty. Package timings makes digests.
 func (c *Case) checkSamples() error {
 	if !samplesDigest.MatchString(c.Samples) {
 		return errNoDigest

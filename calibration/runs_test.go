@@ -10,7 +10,7 @@ import (
 
 const someDigest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// ofTwoRuns is a host whose second case is from a run of its own.
+// ofTwoRuns returns a host whose second case has a run of its own.
 func ofTwoRuns() Host {
 	h := m3()
 	second := h.Cases[0]

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Host returns the entry with an id, nil where there is none. It points into the file.
+// Host returns the entry with an id, or nil if there is none. It points into the file.
 func (f *File) Host(id string) *Host {
 	for i := range f.Hosts {
 		if f.Hosts[i].ID == id {
@@ -21,8 +21,8 @@ func (f *File) Host(id string) *Host {
 	return nil
 }
 
-// Merge puts an entry in, in place of the one with the same id if there is one, and leaves all others as they are. A
-// simulated entry does not replace a measured one; that is an error.
+// Merge adds an entry, or replaces the entry with the same id, and leaves all others as they are. It fails if a simulated
+// entry would replace a measured one.
 func (f *File) Merge(h Host) error {
 	if old := f.Host(h.ID); old != nil {
 		if h.Simulated && !old.Simulated {
@@ -40,8 +40,8 @@ func simulatedOver(id string) error {
 	return fmt.Errorf("calibration: %s was measured, and a simulation does not replace a measurement", quoted(id))
 }
 
-// WriteTo writes the file as text, in the form that Save gives it, and returns the number of bytes written. It writes
-// nothing where the file is not valid.
+// WriteTo writes the file as text, in the form of Save, and returns the number of bytes written. If the file is not valid,
+// it fails and writes nothing.
 func (f *File) WriteTo(w io.Writer) (int64, error) {
 	text, err := f.encode()
 	if err != nil {
@@ -51,16 +51,16 @@ func (f *File) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// Save writes the file to path, whatever was there: checked, of the present SchemaVersion, hosts sorted by id, cases by
-// name and operations by name and placement, times in UTC and whole seconds, texts for people without control characters
-// and of at most MostText characters, indented by two spaces, with a final newline. The same value becomes the same bytes.
-// A file that a newer minor version wrote is refused, because what this one does not know would be lost; Update
-// keeps it.
+// Save checks the file and writes it to path, whatever was there. The text has the present SchemaVersion. Hosts are sorted
+// by id, cases by name, and operations by name and placement. Times are in UTC and whole seconds. Texts for people have no
+// control characters and at most MostText characters. The text is indented by two spaces and ends with a newline. Equal
+// values become the same bytes. A file of a newer minor version is refused, because fields that this version does not know
+// would be lost. Update keeps them.
 //
-// The text goes to a temporary file beside path, reaches the disk, and takes the place of path in one step. Whatever
-// fails up to there leaves the old file as it was and no other file behind. A new file gets mode 0644, an old one keeps
-// its mode and, where the system lets us, its owner; behind a symbolic link, the file that it points to is replaced. What
-// is not a regular file is never replaced.
+// Save writes a temporary file beside path, syncs it to the disk, and renames it to path. If a step before that fails, the
+// old file stays as it was, and no other file is left. A new file gets mode 0644. An old file keeps its mode and, if the
+// system allows it, its owner. If path is a symbolic link, Save replaces the file to which it points. Save never replaces
+// anything but a regular file.
 func Save(path string, f *File) error {
 	return locked(context.Background(), path, func(target string) error {
 		text, err := f.encode()
@@ -105,7 +105,7 @@ func (f *File) encode() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// separator returns what stands before the element of a list at the given position.
+// separator returns the text before the element of a list at the given position.
 func separator(i int) string {
 	if i == 0 {
 		return ""
@@ -113,7 +113,7 @@ func separator(i int) string {
 	return ","
 }
 
-// encode returns the text of one host as it stands in a file, with its digest. The host is normalised.
+// encode returns the text of one host in a file, with its digest. The host must be normalised.
 func (h *Host) encode() ([]byte, error) {
 	var compact bytes.Buffer
 	encoder := json.NewEncoder(&compact)
@@ -131,8 +131,8 @@ func (h *Host) encode() ([]byte, error) {
 	return packNumbers(indented.Bytes()), nil
 }
 
-// normalise brings the file into the one form that its value has: sorted, and with clean texts for people. It changes
-// no array that the caller may share.
+// normalise gives the file the one form of its value: sorted, and with clean texts for people. It does not change arrays
+// that the caller may share.
 func (f *File) normalise() {
 	f.Hosts = copied(f.Hosts)
 	for i := range f.Hosts {
@@ -196,8 +196,7 @@ func cleanedImplementations(all []Implementation) []Implementation {
 	return all
 }
 
-// copied returns a copy of the array. The copy of an empty array is empty and not nil, so that it is not written as
-// null.
+// copied returns a copy of the array. The copy of an empty array is empty and not nil, so that it is not written as null.
 func copied[T any](array []T) []T { return append(make([]T, 0, len(array)), array...) }
 
 func byID(a, b Host) int { return cmp.Compare(a.ID, b.ID) }

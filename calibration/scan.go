@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// text is the JSON text of a whole file. Its methods find their way through the text without decoding it, so that one
-// host of many can be decoded alone. encoding/json takes some ten times as long. The methods check no more than they
-// need to: a part that they skip may be nonsense between its brackets. Parts that they return are decoded and checked
-// by encoding/json.
+// text is the JSON text of a whole file. Its methods find places in the text without decoding it, so that one of many hosts
+// can be decoded alone. encoding/json would take some ten times as long. The methods check only what they need: a part that
+// they skip may be nonsense between its brackets. encoding/json decodes and checks the parts that they return.
 type text []byte
 
-// span is the part t[start:end] of a text that holds one value.
+// span is the part t[start:end] of a text that has one value.
 type span struct{ start, end int }
 
-// at returns the byte at an offset. Behind the end it returns 0, which no JSON text holds.
+// at returns the byte at an offset. Beyond the end it returns 0, which no JSON text contains.
 func (t text) at(i int) byte {
 	if i < len(t) {
 		return t[i]
@@ -25,10 +24,10 @@ func (t text) at(i int) byte {
 	return 0
 }
 
-// line returns the number of the line that holds an offset.
+// line returns the number of the line at an offset.
 func (t text) line(i int) int { return 1 + bytes.Count(t[:min(i, len(t))], []byte("\n")) }
 
-// stop is the error for a place where something else was wanted.
+// stop returns the error for an unexpected byte at an offset.
 func (t text) stop(i int, want string) error {
 	if i >= len(t) {
 		return fmt.Errorf("line %d: the file is cut short", t.line(i))
@@ -57,7 +56,7 @@ func (t text) decode(at span, into any) error {
 		line := t.line(at.start + int(mistyped.Offset))
 		return fmt.Errorf("line %d: %sgot %s (want %s)", line, place, cut(mistyped.Value, mostQuoted), mistyped.Type)
 	}
-	message := cut(err.Error(), 2*mostQuoted) // the error of a time repeats the text
+	message := cut(err.Error(), 2*mostQuoted) // the error of a time contains the text
 	clean(&message)
 	return fmt.Errorf("line %d: %s", t.line(at.start), message)
 }
@@ -167,7 +166,7 @@ func (t text) skipNested(i int) (int, error) {
 			if shut <= i {
 				shut = t.next(i, ']')
 			}
-			if t.isFlat(i+1, shut) { // a list of numbers, as most of a file is
+			if t.isFlat(i+1, shut) { // a list of numbers, as most of a file
 				i = shut
 				continue
 			}
@@ -192,8 +191,8 @@ func (t text) next(i int, kind byte) int {
 	return len(t)
 }
 
-// isFlat reports whether t[start:end] holds no strings, objects and arrays. It looks for arrays first: inside of many
-// brackets the next one is near, so that a text of brackets alone costs no more than another one.
+// isFlat reports whether t[start:end] has no strings, objects and arrays. It looks for arrays first. In a text of many
+// brackets the next one is near, so that such a text takes no more time than others.
 func (t text) isFlat(start, end int) bool {
 	part := t[start:end]
 	return end < len(t) && bytes.IndexByte(part, '[') < 0 && bytes.IndexByte(part, '"') < 0 && bytes.IndexByte(part, '{') < 0
@@ -223,7 +222,7 @@ func (t text) skipSpace(i int) int {
 	return i
 }
 
-// noNullIn refuses a null among the elements of an array inside a value. encoding/json would take it for a 0.
+// noNullIn refuses a null among the elements of an array inside a value. encoding/json would read it as 0.
 func (t text) noNullIn(at span) error {
 	for i := at.start; i < at.end; i++ {
 		switch t[i] {

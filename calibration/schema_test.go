@@ -121,7 +121,7 @@ func TestCommittedFiles(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		of := fmt.Sprintf(`"schema_version": %q`, f.SchemaVersion) // a file of an older version is as this one writes it, but for that
+		of := fmt.Sprintf(`"schema_version": %q`, f.SchemaVersion) // except for the version, this version writes a file of an older one in the same way
 		now := strings.Replace(string(text), of, fmt.Sprintf(`"schema_version": %q`, SchemaVersion), 1)
 		if diff := cmp.Diff(now, string(encoded(t, f))); diff != "" {
 			t.Errorf("%s is not as Save writes it (-file +saved):\n%s", path, diff)
@@ -175,7 +175,7 @@ func TestSchemaFields(t *testing.T) {
 				compare(place+"."+name, properties[name].(map[string]any), goType.Field(i).Type)
 			}
 			if goType == reflect.TypeFor[Host]() {
-				delete(left, "digest") // a field of the text only: the types have no such field
+				delete(left, "digest") // only the text has this field
 			}
 			for name := range left {
 				t.Errorf("%s: property %q of the schema is not in Go", place, name)
@@ -191,7 +191,7 @@ func TestSchemaFields(t *testing.T) {
 
 }
 
-// TestUnits compares Validate with the schema: a unit is short text in any language.
+// TestUnits compares Validate with the schema. A unit is short text in any language.
 func TestUnits(t *testing.T) {
 	schema := compiledSchema(t)
 	for unit, accepted := range map[string]bool{
@@ -214,7 +214,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// encodedAsIs is the text of a file in its own order and with its gaps.
+// encodedAsIs returns the text of a file in its own order, without normalising.
 func encodedAsIs(t testing.TB, f *File) string {
 	t.Helper()
 	text, err := json.Marshal(f)
@@ -233,7 +233,7 @@ func allocatedBy(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// spaces is white space without end.
+// spaces is endless white space.
 type spaces struct{}
 
 func (spaces) Read(p []byte) (int, error) {

@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// MostText is the greatest number of characters in a text for people, such as a warning or the name of a chip. A longer
-// one is cut.
+// MostText is the greatest number of characters in a text for people, such as a warning or the name of a chip. Longer texts
+// are cut.
 const MostText = 2000
 
-// mostQuoted is how many characters of a file's text an error repeats.
+// mostQuoted is the greatest number of characters of a file's text in an error.
 const mostQuoted = 80
 
-// cut returns the first characters of a text, and an ellipsis where there are more.
+// cut returns the first characters of a text, with an ellipsis if there are more.
 func cut(s string, most int) string {
 	characters := 0
 	for i := range s {
@@ -27,10 +27,10 @@ func cut(s string, most int) string {
 	return s
 }
 
-// quoted returns a text as an error repeats it. Control characters are escaped, and a long text is cut.
+// quoted returns a text for an error. Control characters are escaped, and a long text is cut.
 func quoted(s string) string { return strconv.Quote(cut(s, mostQuoted)) }
 
-// clean turns a text for people into one line without commands for a terminal.
+// clean makes a text for people one line without terminal commands.
 func clean(s *string) {
 	if !utf8.ValidString(*s) || strings.ContainsFunc(*s, unicode.IsControl) {
 		*s = strings.Map(func(r rune) rune {
@@ -54,7 +54,7 @@ func cleaned(texts []string) []string {
 	return texts
 }
 
-// clean cleans the texts that have no other rules. It changes no array that the caller may share.
+// clean cleans the texts without other rules. It does not change arrays that the caller may share.
 func (f *Facts) clean() {
 	for _, s := range []*string{&f.Chip, &f.Family, &f.Architecture, &f.GPU, &f.Vendor, &f.CPUFamily, &f.CPUModel, &f.Stepping} {
 		clean(s)

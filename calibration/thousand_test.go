@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestThousandHosts tests that the greatest size of a file suffices for a thousand hosts, each with a GPU and the whole
-// catalogue. Loading one of them decodes no other.
+// TestThousandHosts tests that a thousand hosts, each with a GPU and the whole catalogue, fit into a file of the greatest
+// size. Loading one of them decodes no other.
 func TestThousandHosts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes a file of 340 MB")
@@ -63,7 +63,7 @@ func TestThousandHosts(t *testing.T) {
 	}
 }
 
-// TestHostileSizes bounds the memory that a short text may cost. A file of nothing but brackets is refused at its first
+// TestHostileSizes bounds the memory that a short text may take. A file of nothing but brackets is refused at its first
 // host.
 func TestHostileSizes(t *testing.T) {
 	list := func(element string, n int) string {
@@ -86,7 +86,7 @@ func TestHostileSizes(t *testing.T) {
 	}
 }
 
-// numbered is the text of a file with hosts that have nothing but an id.
+// numbered returns the text of a file with hosts that have nothing but an id.
 func numbered(hosts int) string {
 	var text bytes.Buffer
 	text.WriteString(`{"schema_version": "1.0", "hosts": [`)

@@ -14,17 +14,17 @@ import (
 	"slices"
 )
 
-// Update changes the calibration file at path: it reads the file, calls change with what is in it, and writes the file
-// back in one step, as Save does, if change merged anything. A missing file is an empty one. Concurrent updates follow one
-// another, so that none loses what another wrote; an update that has to wait for long fails with the number of the process
-// that it waits for.
+// Update changes the calibration file at path. It reads the file and calls change with its content. If change merged
+// anything, Update writes the file back in one step, as Save does. A missing file is an empty one. Concurrent updates follow
+// one another, so that none loses what another wrote. An update that waits for too long fails, with the number of the
+// process for which it waits.
 //
-// Where reading, change or writing fails, or ctx ends before writing began, the file stays as it was. An error of change
-// is returned as it is. Entries that change does not merge are not decoded and keep their bytes, also fields of a newer
-// minor version of the schema, and so do such fields of the file itself. An entry that change replaces loses the fields
-// that this package does not know.
+// If reading, change or writing fails, or if ctx ends before writing began, the file stays as it was. An error of change is
+// returned unchanged. Entries that change does not merge are not decoded and keep their bytes, including fields of a newer
+// minor version of the schema. So do such fields of the file itself. An entry that change replaces loses the fields that
+// this package does not know.
 func Update(ctx context.Context, path string, change func(*Index) error) error {
-	var refused error // by change
+	var refused error // error of change
 	err := locked(ctx, path, func(target string) error {
 		x, err := loadForUpdate(target)
 		if err != nil {
@@ -44,8 +44,8 @@ func Update(ctx context.Context, path string, change func(*Index) error) error {
 	return err
 }
 
-// LoadForUpdate reads the calibration file at path as Update does: it looks at the whole text, and finds the hosts without
-// decoding them. A missing file is one without hosts.
+// LoadForUpdate reads the calibration file at path as Update does: it checks the whole text, and finds the hosts without
+// decoding them. A missing file has no hosts.
 func LoadForUpdate(path string) (*Index, error) {
 	if err := checkRegular(path); err != nil {
 		return nil, named(path, err)
@@ -69,7 +69,7 @@ func loadForUpdate(path string) (*Index, error) {
 	return readWhole(file)
 }
 
-// Host decodes and checks the entry with an id, nil where there is none.
+// Host decodes and checks the entry with an id. It returns nil if there is none.
 func (x *Index) Host(id string) (*Host, error) {
 	at := x.find(id)
 	if at < 0 {
@@ -82,8 +82,8 @@ func (x *Index) find(id string) int {
 	return slices.IndexFunc(x.Entries, func(e Entry) bool { return e.ID == id })
 }
 
-// Merge puts an entry in, in place of the one with the same id if there is one, and leaves all others as they are. It sorts
-// the entries by id. A simulated entry does not replace a measured one; that is an error, as is an entry that is not valid.
+// Merge adds an entry, or replaces the entry with the same id, and leaves all others as they are. It sorts the entries by
+// id. It fails if the entry is not valid, or if a simulated entry would replace a measured one.
 func (x *Index) Merge(h Host) error {
 	if err := h.Validate(); err != nil {
 		return err
@@ -116,12 +116,12 @@ func (x *Index) Merge(h Host) error {
 	return nil
 }
 
-// Save writes the file to path, as the function Save does, whatever was there.
+// Save writes the file to path, whatever was there, as the function Save does.
 func (x *Index) Save(path string) error {
 	return locked(context.Background(), path, x.replace)
 }
 
-// replace writes the file to a path of which the caller holds the lock.
+// replace writes the file to a path whose lock the caller holds.
 func (x *Index) replace(path string) error {
 	if len(x.Entries) > MaxHosts {
 		return fmt.Errorf("holds more than %d hosts", MaxHosts)
@@ -132,11 +132,11 @@ func (x *Index) replace(path string) error {
 	return replaceBy(path, func(to io.Writer) error {
 		buffered := bufio.NewWriterSize(to, 1<<20)
 		x.writeTo(buffered)
-		return buffered.Flush() // with the first error of all
+		return buffered.Flush() // returns the first error of all writes
 	})
 }
 
-// size is how many bytes the file takes.
+// size returns the number of bytes of the file.
 func (x *Index) size() int64 {
 	var n counter
 	x.writeTo(&n)
@@ -151,12 +151,12 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// writeTo writes the text of the file: the entries and the fields that this package does not know as they stand. Errors are
-// left to the writer.
+// writeTo writes the text of the file. Entries and fields that this package does not know keep their bytes. Errors are left
+// to the writer.
 func (x *Index) writeTo(w io.Writer) {
 	version := SchemaVersion
 	if newerMinor(x.SchemaVersion) {
-		version = x.SchemaVersion // whose fields are kept
+		version = x.SchemaVersion // a newer minor version, whose fields are kept
 	}
 	fmt.Fprintf(w, "{\n  \"schema_version\": %q,\n  \"hosts\": [", version)
 	for i := range x.Entries {

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// merged is a change that puts in a host with an id.
+// merged returns a change that merges a host with an id.
 func merged(id string) func(*Index) error {
 	return func(x *Index) error {
 		h := m3()
@@ -28,7 +28,7 @@ func merged(id string) func(*Index) error {
 	}
 }
 
-// changed is a change of the host with an id.
+// changed returns a change of the host with an id.
 func changed(id string, change func(*Host)) func(*Index) error {
 	return func(x *Index) error {
 		h, err := x.Host(id)
@@ -47,7 +47,7 @@ func update(t *testing.T, path string, change func(*Index) error) {
 	}
 }
 
-// onlyFiles compares the names in a folder with those that are wanted.
+// onlyFiles compares the names in a folder with the wanted ones.
 func onlyFiles(t *testing.T, folder string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -142,7 +142,7 @@ func TestFailedUpdateLeavesTheOldFile(t *testing.T) {
 	}
 }
 
-// A change that panics must not leave the lock behind.
+// A change that panics must release the lock.
 func TestPanicInUpdate(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "calibration.json")
@@ -206,8 +206,8 @@ func TestUpdateKeepsTheOwner(t *testing.T) {
 	}
 }
 
-// A path that is not a regular file is neither read nor replaced. A pipe would keep its reader waiting for ever. The
-// test uses no device of the machine, because a mistake here, run by root, would replace the device.
+// A path that is not a regular file is neither read nor replaced. Reading a pipe would wait for ever. The test uses no
+// device of the machine, because a mistake here, run by root, would replace the device.
 func TestNoRegularFile(t *testing.T) {
 	folder := t.TempDir()
 	pipe := filepath.Join(folder, "pipe")
@@ -270,7 +270,7 @@ func TestWaitForAnotherWriter(t *testing.T) {
 	})
 }
 
-// A lock file that its holder removed after we opened it locks nothing.
+// A lock file that its holder removed after we opened it keeps nobody out.
 func TestLockOfARemovedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calibration.json")
 	for name, then := range map[string]func(){

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Kinds returns the kinds of cores of the machine, the fastest first, nil where they are all alike or not told apart.
+// Kinds returns the kinds of cores of the machine, the fastest first. It returns nil if all cores are alike, or if the kinds
+// are not known.
 func (f *Facts) Kinds() []CoreKind {
 	switch {
 	case len(f.CoreKinds) > 0:
@@ -16,8 +17,8 @@ func (f *Facts) Kinds() []CoreKind {
 	return nil
 }
 
-// Words describes the machine in parts: its chip, its cores by kind, its GPU and its memory. What is not known is left
-// out.
+// Words describes the machine in several parts: its chip, its cores by kind, its GPU and its memory. It leaves out what is
+// not known.
 func (f *Facts) Words() []string {
 	var parts []string
 	if f.Chip != "" {

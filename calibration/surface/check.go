@@ -7,21 +7,22 @@ import (
 	"slices"
 )
 
-// MostAxes and MostImplementations are how many axes and implementations a surface has at most.
+// MostAxes and MostImplementations are the greatest numbers of axes and implementations of a surface.
 const (
 	MostAxes            = 8
 	MostImplementations = 64
 )
 
-// mostShapes is how many shapes a surface has at most.
+// mostShapes is the greatest number of shapes of a surface.
 const mostShapes = 4096
 
-// Fitted reports whether the surface predicts anything. One that has axes and features alone does not.
+// Fitted reports whether the surface predicts anything. It does not if it has only axes and features.
 func (s *Surface) Fitted() bool {
 	return len(s.Shapes) > 0 || len(s.Scales) > 0 || len(s.Implementations) > 0
 }
 
-// Check returns nil where the surface can be used, or is not fitted, else one line that says what is wrong with it.
+// Check returns nil if the surface can be used, or is not fitted. Otherwise it returns an error of one line that says what
+// is wrong.
 func (s *Surface) Check() error {
 	if err := s.checkFeatures(); err != nil || !s.Fitted() {
 		return err
@@ -87,7 +88,7 @@ func (f *Feature) check(axes int) error {
 	return nil
 }
 
-// finite reports whether all values are numbers.
+// finite reports whether all values are finite.
 func finite(values []float64) bool {
 	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }

@@ -5,39 +5,40 @@ import (
 	"math/bits"
 )
 
-// MostFeatures is how many features a surface has at most.
+// MostFeatures is the greatest number of features of a surface.
 const MostFeatures = 24
 
-// Kind says what a feature is of a quantity that follows from the axes.
+// Kind is the kind of a feature: a function of a quantity that follows from the axes.
 type Kind string
 
-// The kinds. Of a product of powers of the axes there is the logarithm. The others are of a length, which is a sum of axes.
+// The kinds. Logarithm is a function of a product of powers of the axes. The others are functions of a length, which is a
+// sum of axes with factors.
 const (
 	Logarithm Kind = "logarithm" // log2 of the product of the axes, each to the power of its weight
 	Length    Kind = "length"    // log2 of the length
-	Padding   Kind = "padding"   // log2 of the next power of two over the length
-	Rough     Kind = "rough"     // 1 where the length has a prime factor above Prime, else 0
-	Exponent  Kind = "exponent"  // the share of Prime in the length: log of its power over log of the length
+	Padding   Kind = "padding"   // log2 of the next power of two divided by the length
+	Rough     Kind = "rough"     // 1 if the length has a prime factor above Prime, otherwise 0
+	Exponent  Kind = "exponent"  // the share of Prime in the length: log of its power divided by log of the length
 	Largest   Kind = "largest"   // log2 of the greatest prime factor of the length, at most 16
-	Chirp     Kind = "chirp"     // Padding of twice the length where Rough, else 0: what Bluestein's algorithm pays
+	Chirp     Kind = "chirp"     // Padding of twice the length if Rough is 1, otherwise 0: the cost of Bluestein's algorithm
 )
 
-// kinds are all there are.
+// kinds lists all kinds.
 var kinds = []Kind{Logarithm, Length, Padding, Rough, Exponent, Largest, Chirp}
 
 // Feature is a number that follows from a shape.
 type Feature struct {
 	Kind Kind `json:"kind"`
-	// Weights are those of the axes: powers of a Logarithm, factors of a length. There are as many as axes.
+	// Weights has a value for each axis: its power for a Logarithm, and its factor for a length.
 	Weights []float64 `json:"weights"`
-	// Offset is added to a length, as the −1 of a convolution.
+	// Offset is added to a length, such as the −1 of a convolution.
 	Offset float64 `json:"offset,omitempty"`
 	// Prime is the prime number of Rough, Exponent and Chirp.
 	Prime int `json:"prime,omitempty"`
 }
 
-// ByFactors reports whether the feature follows from the prime factors of the length, so that it jumps from each length to
-// the next.
+// ByFactors reports whether the feature depends on the prime factors of the length, so that it jumps from each length to the
+// next.
 func (f *Feature) ByFactors() bool {
 	switch f.Kind {
 	case Logarithm, Length, Padding:
@@ -46,7 +47,7 @@ func (f *Feature) ByFactors() bool {
 	return true
 }
 
-// Of returns the feature of a shape, which has a positive value for every axis.
+// Of returns the feature at a shape, which has a positive value for every axis.
 func (f *Feature) Of(shape []int) float64 {
 	if f.Kind == Logarithm {
 		sum := 0.0
@@ -79,7 +80,7 @@ func (f *Feature) Of(shape []int) float64 {
 	return 0
 }
 
-// length returns the length that the feature is of, at least 1 and at most mostLength.
+// length returns the length of the feature at a shape, at least 1 and at most mostLength.
 func (f *Feature) length(shape []int) int {
 	sum := f.Offset
 	for i, w := range f.Weights {
@@ -90,7 +91,7 @@ func (f *Feature) length(shape []int) int {
 
 const mostLength = 1 << 40
 
-// padding returns log2 of the next power of two over n.
+// padding returns log2 of the ratio of the next power of two to n.
 func padding(n int) float64 {
 	return float64(bits.Len64(uint64(n-1))) - math.Log2(float64(n))
 }
@@ -105,7 +106,7 @@ func rest(n, most int) int {
 	return n
 }
 
-// share returns how much of the logarithm of n is a prime's.
+// share returns the share of a prime in the logarithm of n.
 func share(n, prime int) float64 {
 	if n < 2 || prime < 2 {
 		return 0
@@ -118,10 +119,10 @@ func share(n, prime int) float64 {
 	return float64(power) * math.Log(float64(prime)) / math.Log(float64(n))
 }
 
-// tried is the greatest factor that is tried: a length whose other factors are all above is as good as prime.
+// tried is the greatest factor that is tried. A length without smaller factors behaves like a prime.
 const tried = 1 << 9
 
-// largest returns the greatest prime factor of n, or what is left of n without the factors that are tried.
+// largest returns the greatest prime factor of n, or n without the factors that were tried if that is greater.
 func largest(n int) int {
 	found := 1
 	for p := 2; p <= tried && p*p <= n; p++ {

@@ -1,9 +1,9 @@
 // Package surface predicts how long the implementations of an operation take at any of its shapes.
 //
-// A surface is what a calibration keeps of the shapes that it measured: flat numbers, fitted by package
-// thresholds/surfaces, saved in the calibration file, and read by package dispatch. Each implementation has a Gaussian
-// process over features of the shape, mostly logarithms. All implementations share the features, their scales and the
-// shapes, so a prediction costs one pass over the shapes.
+// A surface is what a calibration keeps of measured shapes: flat lists of numbers. Package thresholds/surfaces fits them,
+// the calibration file holds them, and package dispatch reads them. Each implementation has a Gaussian process over features
+// of the shape, which are mostly logarithms. All implementations share the features, their scales and the shapes, so a
+// prediction takes one pass over the shapes.
 //
 // Source: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, MIT Press 2006, sections 2.2 and 2.7.
 package surface
@@ -12,13 +12,13 @@ import "math"
 
 // Surface is the predicted time of every implementation over all shapes of an operation.
 type Surface struct {
-	// Axes are the names of the shape's values, in their order.
+	// Axes are the names of a shape's values, in their order.
 	Axes []string `json:"axes"`
-	// Features are what a prediction looks at.
+	// Features are the numbers of a shape on which a prediction depends.
 	Features []Feature `json:"features"`
-	// Scales multiply the features, one each: the greater, the faster the times change along the feature.
+	// Scales are factors of the features, one for each. The greater the factor, the faster times change along the feature.
 	Scales []float64 `json:"scales"`
-	// Shapes are those that were fitted, flat: as many numbers a shape as there are axes.
+	// Shapes are the values of all fitted shapes, one shape after the other.
 	Shapes []int `json:"shapes"`
 	// Implementations are the predicted ones.
 	Implementations []Implementation `json:"implementations"`
@@ -27,9 +27,11 @@ type Surface struct {
 // Implementation is one implementation's part of a surface.
 type Implementation struct {
 	Name string `json:"name"`
-	// Linear is the part of the log-time, in seconds, that is linear in the features: a constant, then one number a feature.
+	// Linear is the part of the log-time, in seconds, that is linear in the features: a constant, then one number for each
+	// feature.
 	Linear []float64 `json:"linear"`
-	// Weights are what each shape adds to the log-time, times its correlation with the shape in question. A shape at which the implementation was not timed has weight 0.
+	// Weights has a value for each shape. The shape adds its weight to the log-time, multiplied by its correlation with the
+	// predicted shape. The weight is 0 at a shape at which the implementation was not timed.
 	Weights []float64 `json:"weights"`
 	// Spread is the standard deviation of the measured log-time around the predicted one, at shapes that were not fitted.
 	Spread float64 `json:"spread"`
@@ -38,13 +40,13 @@ type Implementation struct {
 // Predictor predicts the times of a surface. Several goroutines may use one at the same time.
 type Predictor struct {
 	surface *Surface
-	points  []float64 // scaled features of the shapes, flat
-	weights []float64 // of the shapes, flat: those of all implementations at a shape side by side
+	points  []float64 // scaled features of all shapes, one shape after the other
+	weights []float64 // weights of all implementations at a shape, one shape after the other
 	shapes  int
 }
 
-// NewPredictor returns the predictor of a fitted surface that [Surface.Check] finds nothing wrong with. The surface must not change
-// afterwards.
+// NewPredictor returns the predictor of a fitted surface, for which [Surface.Check] must return nil. The surface must not
+// change afterwards.
 func NewPredictor(s *Surface) *Predictor {
 	axes, features := len(s.Axes), len(s.Features)
 	p := &Predictor{surface: s, shapes: len(s.Shapes) / axes}
@@ -61,7 +63,7 @@ func NewPredictor(s *Surface) *Predictor {
 	return p
 }
 
-// scale computes the scaled features of a shape.
+// scale writes the scaled features of a shape to z.
 func (p *Predictor) scale(shape []int, z []float64) {
 	for k := range p.surface.Features {
 		z[k] = p.surface.Scales[k] * p.surface.Features[k].Of(shape)
@@ -69,8 +71,8 @@ func (p *Predictor) scale(shape []int, z []float64) {
 }
 
 // Predict writes the logarithm of the expected seconds of every implementation at a shape, which has a positive value for
-// every axis. An implementation whose times scatter around the surface is expected to take longer than one that does not:
-// the mean of a lognormal time is above its median. Predict allocates nothing.
+// every axis. If times of an implementation scatter more around the surface, its expected time is longer, because the mean
+// of a lognormal time is above its median. Predict allocates nothing.
 func (p *Predictor) Predict(shape []int, logSeconds []float64) {
 	s := p.surface
 	var features, scaled [MostFeatures]float64
@@ -99,10 +101,10 @@ func (p *Predictor) Predict(shape []int, logSeconds []float64) {
 	}
 }
 
-// negligible is the correlation below which a shape tells nothing of another.
+// negligible is the correlation below which one shape says nothing about another.
 const negligible = 1e-9
 
-// Kernel is the correlation of the log-times at two shapes, by their scaled features: Matérn's with ν = 5/2.
+// Kernel is the correlation of the log-times at two shapes, from their scaled features. It is Matérn's kernel with ν = 5/2.
 //
 // Source: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, MIT Press 2006, equation 4.17.
 func Kernel(a, b []float64) float64 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// twoLines is a surface of one axis: "small" takes 1 µs and grows with n, "large" takes 100 µs at every n. They cross at
+// twoLines is a surface of one axis: "small" takes 1 µs and grows with n, and "large" takes 100 µs at every n. They cross at
 // n = 100.
 func twoLines() *Surface {
 	return &Surface{
@@ -36,7 +36,7 @@ func TestLinearPart(t *testing.T) {
 	}
 }
 
-// A weight adds its whole value at its own shape, and less the farther away a shape is.
+// A weight adds its whole value at its own shape, and less at shapes farther away.
 func TestKernelPart(t *testing.T) {
 	s := twoLines()
 	s.Shapes = []int{64}
@@ -57,7 +57,7 @@ func TestKernelPart(t *testing.T) {
 	}
 }
 
-// Whose times scatter is expected to take longer than its median.
+// If times of an implementation scatter, its expected time is longer than its median.
 func TestSpreadCounts(t *testing.T) {
 	s := twoLines()
 	s.Implementations[0].Spread = 0.4
@@ -139,7 +139,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// FuzzFeature holds the properties of features: they are finite at every shape.
+// FuzzFeature tests that features are finite at every shape.
 func FuzzFeature(f *testing.F) {
 	f.Add(uint8(0), 480, 64, 1.0, 1.0, -1.0, 5)
 	f.Fuzz(func(t *testing.T, kind uint8, n, m int, a, b, offset float64, prime int) {
