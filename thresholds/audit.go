@@ -28,7 +28,7 @@ type SizeAudit struct {
 	Low, High float64 // interval of Slowdown where later looks were taken, else 0, 0
 	Finding   Finding
 	Disturbed bool    // the machine was not quiet at any block, so this says nothing of the choice
-	Loss      float64 // log-slowdown by looks that nothing selected; NaN where there are none, as at sizes that were not drawn
+	Loss      float64 // log-slowdown by looks that nothing selected; NaN if there are none, as at sizes that were not drawn
 }
 
 // Audit is the answer of an audited case.
@@ -39,7 +39,7 @@ type Audit struct {
 	Regret  float64     // geometric mean of the slowdowns that nothing selected, minus 1; below 0 by noise; NaN of none
 	Upper   float64     // of Regret, of a one-sided interval at Confidence over the sizes; NaN of fewer than two
 	Worst   float64     // greatest slowdown minus 1, at least 0; of the undisturbed sizes, as Regret and Upper
-	Beyond  float64     // the same of those slowdowns that are no ties, because they exceed the tie band; 0 where all are
+	Beyond  float64     // the same of those slowdowns that are no ties, because they exceed the tie band; 0 if all are
 }
 
 // Auditor plans and judges the check of committed choices at fresh sizes. A look is a visit to such a size. The first
@@ -199,7 +199,7 @@ func (a *Auditor) Limit(high int) {
 	a.first.pending = slices.DeleteFunc(a.first.pending, func(p int) bool { return p > high })
 }
 
-// chosen returns the implementation that the file chooses at a size, as an index of the set, −1 where the set lacks it.
+// chosen returns the implementation that the file chooses at a size, as an index of the set, −1 if the set lacks it.
 func (a *Auditor) chosen(set *timings.Set, size int) int {
 	return slices.Index(set.Implementations, a.committed.choice(size))
 }

@@ -181,7 +181,7 @@ func standIns(loss [][]float64, stretches []stretch, band float64) [][]bool {
 	return stands
 }
 
-// sameSwitch returns the edge, in another fit, of the switch that stands for the n-th one of segs, NaN where there is
+// sameSwitch returns the edge, in another fit, of the switch that stands for the n-th one of segs, NaN if there is
 // none. That switch is between the same two implementations or stand-ins of theirs. It is nearer to the n-th one than to
 // any other such switch of segs, and it is the nearest of those. Where winners change there and back there and back again,
 // a switch that the other fit does not have must not be taken for another one.

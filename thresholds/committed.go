@@ -43,7 +43,7 @@ const mostWitnesses = 2
 
 // witnesses returns those of the audited sizes, nearest first, of which one must agree before a slow size near a threshold
 // counts as drift. A witness has the same choice and lies further from the threshold, beyond thresholdReach of it. There is
-// none where the size is not near a threshold, or lies between two.
+// none if the size is not near a threshold, or lies between two.
 func (c *committed) witnesses(size int, audited []int) []int {
 	below, above := c.differsBelow(size), c.differsAbove(size)
 	if below == above {

@@ -12,7 +12,7 @@ import (
 type Cost struct {
 	Fixed    float64 // a, seconds
 	PerSize  float64 // b, seconds per size^c
-	Exponent float64 // c; 0 where there were too few sizes to fit
+	Exponent float64 // c; 0 if there were too few sizes to fit
 	Residual float64 // median |measured/model − 1|
 }
 
@@ -82,7 +82,7 @@ const credible = 0.1
 
 // modelCrossing returns the size at which the cost model of segment n begins to win over that of the segment before it.
 // Inside the two segments this happens once at most. Models that do not cross there put the size at the end of the range
-// where their order says that it lies. modelCrossing reports false where there are no credible models, and where the change
+// where their order says that it lies. modelCrossing reports false if there are no credible models, and where the change
 // was not a matter of cost because one of the two implementations was not measured on the other's side.
 func modelCrossing(r *Result, n int) (float64, bool) {
 	i, j := r.Segments[n-1].Implementation, r.Segments[n].Implementation

@@ -18,7 +18,7 @@ type Curves struct {
 	// it was not measured. For display.
 	Seconds [][]float64
 	// Loss[i][s] is how much slower implementation i is than the best one at Sizes[s]: the difference of their median
-	// log-ratios to their block's fastest, at least 0; +Inf where it was not measured. Decisions rest on it.
+	// log-ratios to their block's fastest, at least 0; +Inf if it was not measured. Decisions rest on it.
 	Loss [][]float64
 }
 
@@ -100,7 +100,7 @@ func (h *history) groups() []group {
 type group struct {
 	size   int
 	blocks []*timings.Block
-	// logs[b][i] is the log-ratio of implementation i to the fastest one of block b; NaN where it was not timed.
+	// logs[b][i] is the log-ratio of implementation i to the fastest one of block b; NaN if it was not timed.
 	logs [][]float64
 }
 
@@ -236,7 +236,7 @@ func (g *group) rank(implementations int) []ranking {
 	return ranks
 }
 
-// median returns the median log-ratio of a resample in which block b is times[b] times, +Inf where it has none.
+// median returns the median log-ratio of a resample in which block b is times[b] times, +Inf if it has none.
 func (r ranking) median(times []int) float64 {
 	count := 0
 	for _, x := range r {

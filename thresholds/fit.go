@@ -59,7 +59,7 @@ func Fit(sets []*timings.Set, o Options) Result {
 }
 
 // divide is the part of a fit that a planner needs: curves, tie band, and segments with their intervals. It leaves out
-// what only a reader of the result needs. The second result is the stretch of each segment, none where there is no block.
+// what only a reader of the result needs. The second result is the stretch of each segment, none if there is no block.
 func divide(h *history, o Options) (Result, []stretch) {
 	if o.Resamples == 0 {
 		o.Resamples = 1000

@@ -59,7 +59,7 @@ func (f *Fresh) Sizes(thresholds []int) []int {
 	return sizes
 }
 
-// Near returns a fresh size close to one that was checked. It reports false where there is none.
+// Near returns a fresh size close to one that was checked. It reports false if there is none.
 func (f *Fresh) Near(size int) (int, bool) {
 	factor := 1.06
 	if f.rng.IntN(2) == 0 {

@@ -11,16 +11,16 @@ import (
 type GPUUse struct {
 	Size   int
 	Wall   float64 // of a call, as the sweep timed it
-	GPU    float64 // while the device computed; where it does not tell, from its first command to the end of its last
+	GPU    float64 // while the device computed; if it does not tell, from its first command to the end of its last
 	Encode float64 // while the host handed the work over
-	Gap    float64 // between two kernels, in the mean; 0 where there is no gap or none is told
+	Gap    float64 // between two kernels, in the mean; 0 if there is no gap or none is told
 
 	// Efficiency is the launch efficiency: GPU ÷ Wall, paired inside blocks. It exceeds 1 where calls in flight overlap on
 	// the device. It may exceed 1 a little because a call that the device times takes longer.
 	Efficiency float64
 }
 
-// GPUUseAt returns where the time of implementation i goes at a size. It reports false where no GPU told.
+// GPUUseAt returns where the time of implementation i goes at a size. It reports false if no GPU told.
 func GPUUseAt(set *timings.Set, i, size int) (GPUUse, bool) {
 	var wall, onGPU, encode, gap, efficiency []float64
 	for _, b := range set.At(size) {

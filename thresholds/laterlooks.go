@@ -28,7 +28,7 @@ const (
 type laterLooks struct {
 	*committed
 	visits    map[int]int // looks at a size so far, the first one included
-	neighbour map[int]int // fresh size that must confirm a slow one; 0 where there is none
+	neighbour map[int]int // fresh size that must confirm a slow one; 0 if there is none
 }
 
 // twice returns how many sizes were looked at more than once.

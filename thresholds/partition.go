@@ -16,7 +16,7 @@ type stretch struct {
 	from, to       int
 }
 
-// partition returns the stretches of the cheapest path. loss is implementations × sizes, +Inf where nothing was measured.
+// partition returns the stretches of the cheapest path. loss is implementations × sizes, +Inf if nothing was measured.
 // band is the tie band as a log-ratio.
 func partition(loss [][]float64, sizes []int, band float64) []stretch {
 	if len(loss) == 0 || len(loss[0]) == 0 {

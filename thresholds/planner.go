@@ -170,7 +170,7 @@ func (p *Planner) between(sizes []int) []int {
 }
 
 // inside returns the size about a share t of the way from low to high in log-size, strictly between the two. Where the
-// nearest size that the operation takes is one of the ends, it tries other shares. It reports false where there is no such
+// nearest size that the operation takes is one of the ends, it tries other shares. It reports false if there is no such
 // size, and where maxBarren sizes in between yielded no block.
 func (p *Planner) inside(low, high int, t float64) (int, bool) {
 	barren := 0

@@ -55,7 +55,7 @@ func TestPlannerFinishesOnEveryAxis(t *testing.T) {
 		ratio     float64
 		round     func(int) int
 		costs     []func(float64) float64
-		from      float64 // of the second segment; 0 where one implementation wins
+		from      float64 // of the second segment; 0 if one implementation wins
 	}{
 		"64 to 4Mi":                 {64, 4 << 20, 0, nil, []func(float64) float64{costA, costB}, 1000},
 		"1 to 64":                   {1, 64, 0, nil, []func(float64) float64{linear(1e-6, 1e-6), linear(2e-5, 1e-8)}, 19.2},

@@ -17,7 +17,7 @@ type pool struct {
 
 // place is where a size lies among the sizes of a run: share of the way from the size with index below to the next one.
 type place struct {
-	below int // −1 where the run does not reach the size
+	below int // −1 if the run does not reach the size
 	share float64
 }
 
@@ -52,7 +52,7 @@ func placeOf(size int, groups []group) place {
 	return place{above - 1, math.Log(float64(size)/low) / math.Log(high/low)}
 }
 
-// at returns the value of a row of a run at a place, NaN where the run does not know it.
+// at returns the value of a row of a run at a place, NaN if the run does not know it.
 func (l place) at(row []float64) float64 {
 	switch {
 	case l.below < 0 || math.IsInf(row[l.below], 1):

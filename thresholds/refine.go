@@ -71,7 +71,7 @@ type bracket struct {
 	*Segment         // above the threshold
 	below, above int // indices of the two sizes
 	width        float64
-	// split is a size to measure inside a bracket that is wider than wanted, 0 where there is none. settled says that the
+	// split is a size to measure inside a bracket that is wider than wanted, 0 if there is none. settled says that the
 	// operation takes no such size, and that the threshold is surely in this bracket.
 	split   int
 	settled bool
@@ -188,7 +188,7 @@ func (r *refinement) leastVisited(b bracket) int {
 const withinGap = 1.1
 
 // within returns a size in the middle of the widest gap between measured sizes that the interval of a threshold meets. It
-// reports false where all of them are close to one another.
+// reports false if all of them are close to one another.
 func (r *refinement) within(s *Segment) (size int, ok bool) {
 	widest := withinGap
 	for k := 1; k < len(r.sizes); k++ {
@@ -313,7 +313,7 @@ const (
 
 // winnerDoubts returns the doubt about the winner at each size. It is the width of the interval of the best two
 // implementations' paired log-ratio, in tie bands, where that interval holds both a win of the one and a win of the other
-// by more than a tie. It is 0 where the order is clear or does not matter.
+// by more than a tie. It is 0 if the order is clear or does not matter.
 func winnerDoubts(groups []group, loss [][]float64, band float64) []float64 {
 	doubts := make([]float64, len(groups))
 	for s, g := range groups {

@@ -14,7 +14,7 @@ import (
 // greater.
 type Regret struct {
 	Mean  float64
-	Upper float64 // of a one-sided interval at Confidence; NaN where too little could be held out for one
+	Upper float64 // of a one-sided interval at Confidence; NaN if too little could be held out for one
 	Parts int     // how many the bound rests on: runs, or sizes of a single run
 }
 

@@ -24,7 +24,7 @@ const (
 )
 
 // roughness returns, for each switch, the standard deviation with which the log-ratio of its two implementations scatters
-// from size to size near the switch, beyond the errors of the estimates. It is 0 where that is not doubtless. Several runs
+// from size to size near the switch, beyond the errors of the estimates. It is 0 if that is not doubtless. Several runs
 // have measured sizes of their own, and what these do to a threshold is in the variance between the runs.
 func roughness(h *history, loss [][]float64, stretches []stretch, segs []Segment, twin twinStudy) []deviation {
 	rough := make([]deviation, len(stretches))

@@ -9,7 +9,7 @@ type Segment struct {
 	From, To       int // first and last size
 	Implementation int
 	Low, High      int     // interval of From; 0, 0 for the first segment
-	Assumed        float64 // standard deviation of a log-ratio between runs that the interval assumes; 0 where runs showed it
+	Assumed        float64 // standard deviation of a log-ratio between runs that the interval assumes; 0 if runs showed it
 	Support        float64 // share of the bootstrap's resamples that have this switch; 1 for the first segment
 	Next           []Alternative
 	Doubts         []Doubt

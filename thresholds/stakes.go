@@ -4,12 +4,12 @@ import "math"
 
 // Stakes is what the choice of a segment is worth at the sizes of it that were measured.
 type Stakes struct {
-	// Seconds of a call of the chosen implementation at the least and at the greatest of the sizes; 0 where it was not
+	// Seconds of a call of the chosen implementation at the least and at the greatest of the sizes; 0 if it was not
 	// measured.
 	First, Last float64
 
 	// Gain is the time of the best other implementation at a size over that of the chosen one. Least and Most are the ends
-	// of its range, 0 where no other implementation was measured.
+	// of its range, 0 if no other implementation was measured.
 	Least, Most float64
 }
 
@@ -39,7 +39,7 @@ func (r *Result) Stakes(segment int) Stakes {
 	return out
 }
 
-// Gain returns the time of the best other implementation at a size over that of one, NaN where one of the two was not
+// Gain returns the time of the best other implementation at a size over that of one, NaN if one of the two was not
 // measured there. The size is given by its index.
 func (c *Curves) Gain(implementation, size int) float64 {
 	next := math.Inf(1)

@@ -111,7 +111,7 @@ const (
 
 // returns returns how the log-ratio of two implementations scatters from one visit to a size to the next, about the mean
 // of the visits to that size. The second result is the number of visits, the first one to each size not counted. pair
-// names the two implementations of a size; its second result is −1 where there are no two.
+// names the two implementations of a size; its second result is −1 if there are no two.
 func returns(groups []group, pair func(g group) (i, j int)) (scatter, int) {
 	var found scatter
 	again := 0
@@ -145,7 +145,7 @@ func returns(groups []group, pair func(g group) (i, j int)) (scatter, int) {
 	return found, again
 }
 
-// middles returns the median log-ratio of each implementation, NaN where there is none, and nil of no blocks.
+// middles returns the median log-ratio of each implementation, NaN if there is none, and nil of no blocks.
 func middles(logs [][]float64) []float64 {
 	if len(logs) == 0 {
 		return nil
@@ -164,7 +164,7 @@ func middles(logs [][]float64) []float64 {
 	return out
 }
 
-// bestTwo returns the implementations with the least median log-ratios, −1 where there are not so many.
+// bestTwo returns the implementations with the least median log-ratios, −1 if there are not so many.
 func bestTwo(logs [][]float64) (first, second int) {
 	first, second = -1, -1
 	var least, next float64

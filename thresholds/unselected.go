@@ -108,7 +108,7 @@ func (a *Auditor) lossOf(looks []seen, n, chosen int) (float64, bool) {
 // rivalReach is the factor within which looks at other sizes help to pick a rival.
 const rivalReach = 4
 
-// rival returns the implementation, of those that the n-th look timed, that the other looks find fastest, −1 where there are
+// rival returns the implementation, of those that the n-th look timed, that the other looks find fastest, −1 if there are
 // none. Looks at the same size leave those in the running that are no further behind there than the tie band. Looks at all
 // sizes nearby pick from them: the luck of one visit tosses between two that are that close.
 func (a *Auditor) rival(looks []seen, n, chosen int) int {
@@ -140,7 +140,7 @@ func (a *Auditor) rival(looks []seen, n, chosen int) int {
 }
 
 // ahead returns the mean log-ratio of each implementation to the chosen one over all looks but the n-th, weighted by size. It is
-// NaN where there are none.
+// NaN if there are none.
 func ahead(looks []seen, n, chosen int, weight func(size int) float64) []float64 {
 	sums, weights := make([]float64, len(looks[n].middle)), make([]float64, len(looks[n].middle))
 	for k, l := range looks {

@@ -14,7 +14,7 @@ import (
 // world draws blocks from costs that are known in closed form.
 type world struct {
 	names []string
-	costs []func(n float64) float64 // seconds per call; NaN where the implementation is not measured
+	costs []func(n float64) float64 // seconds per call; NaN if the implementation is not measured
 	noise func(rng *rand.Rand) float64
 	luck  float64 // standard deviation of what a visit adds to each log-time, the twin's included
 	apart float64 // the same of what a visit adds to all but the first implementation, which run on another processor
