@@ -30,7 +30,11 @@ func (r *Run) save(result *sweeps.Result) error {
 }
 
 func saveSamples(folder string, set *timings.Set) error {
-	if err := set.Save(folder); err != nil {
+	return cannotSave(set.Save(folder))
+}
+
+func cannotSave(err error) error {
+	if err != nil {
 		return fmt.Errorf("cannot save samples: %w", err)
 	}
 	return nil
@@ -75,7 +79,7 @@ func earlierFolder(folder string, e calibration.Earlier) string {
 	return filepath.Join(folder, "earlier", strconv.Itoa(e.Run))
 }
 
-// saveEarlier writes the samples of the runs before.
+// saveEarlier writes the samples of the runs before, compressed: people and benchstat read those of the newest.
 func (r *Run) saveEarlier(ctx context.Context, folder string) error {
 	for _, c := range r.Entry.Cases {
 		for k, set := range r.Earlier[c.Name] {
@@ -86,7 +90,7 @@ func (r *Run) saveEarlier(ctx context.Context, folder string) error {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return err
 			}
-			if err := saveSamples(dir, set); err != nil {
+			if err := cannotSave(set.SaveCompressed(dir)); err != nil {
 				return err
 			}
 		}
@@ -94,16 +98,26 @@ func (r *Run) saveEarlier(ctx context.Context, folder string) error {
 	return nil
 }
 
+// earlierFile is the file of a case's samples in the folder of a run before. An older version did not compress it; the next
+// run that is saved does.
+func earlierFile(folder, caseName string) string {
+	plain := filepath.Join(folder, timings.FileName(caseName))
+	if _, err := os.Lstat(plain); err == nil {
+		return plain
+	}
+	return filepath.Join(folder, timings.CompressedName(caseName))
+}
+
 // loadEarlier reads the samples of the runs before that a case names.
 func (r *Run) loadEarlier(c *calibration.Case) error {
 	for _, e := range c.Earlier {
-		dir := earlierFolder(r.Folder, e)
-		set, err := timings.Load(filepath.Join(dir, timings.FileName(c.Name)))
+		path := earlierFile(earlierFolder(r.Folder, e), c.Name)
+		set, err := timings.Load(path)
 		switch {
 		case err != nil:
 			return err
 		case set.Case != c.Name || set.Simulated != r.Entry.Simulated || set.Digest() != e.Samples:
-			return fmt.Errorf("%s holds other samples than %s names", filepath.Join(dir, timings.FileName(c.Name)), EntryFile)
+			return fmt.Errorf("%s holds other samples than %s names", path, EntryFile)
 		}
 		r.Earlier[c.Name] = append(r.Earlier[c.Name], set)
 	}

@@ -193,6 +193,11 @@ func Read(r io.Reader, name string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parse(data, name)
+}
+
+// parse reads what Write wrote from memory.
+func parse(data []byte, name string) (*Set, error) {
 	set, err := readBlocks(bytes.NewReader(data), name)
 	if err != nil {
 		return nil, err
@@ -408,8 +413,11 @@ func unescape(impl string) string { return strings.ReplaceAll(impl, ":", "/") }
 
 // Save writes the set to its file in dir. It writes a temporary file first, so that an interrupted Save leaves the old file.
 // If the set has no blocks, Save removes its file.
-func (s *Set) Save(dir string) error {
-	path := filepath.Join(dir, FileName(s.Case))
+func (s *Set) Save(dir string) error { return s.save(dir, FileName(s.Case), s.Write) }
+
+// save writes a file of the set, by write.
+func (s *Set) save(dir, name string, write func(io.Writer) error) error {
+	path := filepath.Join(dir, name)
 	if len(s.Blocks) == 0 {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -422,13 +430,13 @@ func (s *Set) Save(dir string) error {
 	}
 	defer os.Remove(f.Name())
 	buffered := bufio.NewWriter(f)
-	if err = cmp.Or(s.Write(buffered), buffered.Flush(), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+	if err = cmp.Or(write(buffered), buffered.Flush(), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)
 }
 
-// Load reads the sample file at path.
+// Load reads the sample file at path, as Save or SaveCompressed wrote it.
 func Load(path string) (*Set, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -442,5 +450,9 @@ func Load(path string) (*Set, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return Read(f, filepath.Base(path))
+	name := filepath.Base(path)
+	if strings.HasSuffix(name, compressedExtension) {
+		return readCompressed(f, name)
+	}
+	return Read(f, name)
 }

@@ -1,0 +1,156 @@
+package harness_test
+
+import (
+	"bytes"
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"crossover/harness"
+	"crossover/kernels"
+	"crossover/lab/model"
+	"crossover/timings"
+)
+
+// savedRuns saves three runs of a case, joined, and returns them, their folder, and the file of the oldest one's samples.
+func savedRuns(t *testing.T) (joined *harness.Run, folder, oldest string) {
+	t.Helper()
+	none := func(string) bool { return false }
+	for seed := range uint64(3) {
+		machine := model.New(launch(), seed)
+		r := harness.NewRun(anywhere(), []kernels.Case{machine.Case()}, harness.Options{Budget: time.Second, Seed: seed})
+		if err := r.Measure(t.Context(), on(machine)); err != nil {
+			t.Fatal(err)
+		}
+		if joined != nil {
+			r = harness.Join(joined, r, none, none)
+		}
+		joined = r
+	}
+	folder = t.TempDir()
+	must(t, joined.Save(t.Context(), folder))
+	return joined, folder, filepath.Join(folder, "earlier", "2", "launch.bench.gz")
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files returns the names of what is in a folder.
+func files(t *testing.T, folder string) []string {
+	t.Helper()
+	all, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range all {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+// The newest run is plain text, earlier ones are compressed, and what is loaded fits to the bytes that what was saved does.
+func TestEarlierRunsAreCompressed(t *testing.T) {
+	saved, folder, oldest := savedRuns(t)
+	if got, want := files(t, folder), []string{"earlier", "launch.bench", harness.EntryFile}; !slices.Equal(got, want) {
+		t.Errorf("the run holds %v, want %v", got, want)
+	}
+	if got, want := files(t, filepath.Dir(oldest)), []string{"launch.bench.gz"}; !slices.Equal(got, want) {
+		t.Errorf("an earlier run holds %v, want %v", got, want)
+	}
+	loaded, err := harness.Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fit(t, saved)
+	fit(t, loaded)
+	if diff := gocmp.Diff(bytesOf(t, saved.Entry), bytesOf(t, loaded.Entry)); diff != "" {
+		t.Errorf("the entry of the loaded runs differs (-saved +loaded):\n%s", diff)
+	}
+	if runs := len(loaded.History("launch")); runs != 3 {
+		t.Errorf("it is fitted from %d runs", runs)
+	}
+}
+
+// Earlier runs that an older version saved as plain text count, and are compressed when the run is saved again.
+func TestPlainEarlierRunsAreCompressedWhenSaved(t *testing.T) {
+	_, folder, oldest := savedRuns(t)
+	compressed, err := os.ReadFile(oldest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := timings.Load(oldest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, os.Remove(oldest))
+	must(t, set.Save(filepath.Dir(oldest)))
+	loaded, err := harness.Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := t.TempDir()
+	must(t, loaded.Save(t.Context(), again))
+	path := filepath.Join(again, "earlier", "2", "launch.bench.gz")
+	if got, want := files(t, filepath.Dir(path)), []string{"launch.bench.gz"}; !slices.Equal(got, want) {
+		t.Errorf("saved again, an earlier run holds %v, want %v", got, want)
+	}
+	if text, err := os.ReadFile(path); err != nil || !bytes.Equal(text, compressed) {
+		t.Errorf("saved again, an earlier run holds other bytes (%v)", err)
+	}
+}
+
+// What is wrong with an earlier run's file is one line that names it. Files of others beside it do not matter.
+func TestLoadOfDamagedEarlierRuns(t *testing.T) {
+	_, folder, oldest := savedRuns(t)
+	whole, err := os.ReadFile(oldest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(text []byte) func() error { return func() error { return os.WriteFile(oldest, text, 0o644) } }
+	for name, c := range map[string]struct {
+		damage func() error
+		want   string // "" for no error
+	}{
+		"a file of others beside it": {func() error {
+			return os.WriteFile(filepath.Join(filepath.Dir(oldest), "notes.gz"), []byte("notes"), 0o644)
+		}, ""},
+		"gone":           {func() error { return nil }, "launch.bench.gz: no such file"},
+		"cut":            {write(whole[:len(whole)/2]), "launch.bench.gz: cannot be decompressed"},
+		"empty":          {write(nil), "launch.bench.gz: cannot be decompressed"},
+		"not compressed": {write([]byte("hello")), "launch.bench.gz: cannot be decompressed"},
+		"a folder":       {func() error { return os.Mkdir(oldest, 0o755) }, "not a regular file"},
+		"samples of another run": {func() error {
+			text, err := os.ReadFile(filepath.Join(folder, "earlier", "1", "launch.bench.gz"))
+			return cmp.Or(err, os.WriteFile(oldest, text, 0o644))
+		}, "launch.bench.gz holds other samples than sweep.json names"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.want != "" {
+				must(t, os.RemoveAll(oldest))
+			}
+			must(t, c.damage())
+			defer func() {
+				must(t, os.RemoveAll(oldest))
+				must(t, os.WriteFile(oldest, whole, 0o644))
+			}()
+			_, err := harness.Load(folder)
+			switch {
+			case c.want == "" && err != nil:
+				t.Error(err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")):
+				t.Errorf("error %v, want one line with %q", err, c.want)
+			}
+		})
+	}
+}
