@@ -64,7 +64,7 @@ func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
 		s := of[c.Name]
 		return surfaces.NewPlanner(shapesOf{s}, axisNames(s), s.Features, r.options.Seed)
 	}
-	o.Observe = nil
+	o.Observe, o.Brief = nil, true
 	if o.Save != nil {
 		o.Save = func(result *sweeps.Result) error {
 			r.takeShapes(of[result.Case.Name], result)

@@ -75,7 +75,7 @@ func (s *sweep) timed(c *callable, n int) (seconds float64, alone, crowded bool,
 	core := s.sentinel.core
 	watched := core != nil && s.State == Warm && !c.behind && c.seconds*float64(n) < sharedWithin.Seconds()
 	for try := 1; ; try++ {
-		patient := watched && try < sharedTries && s.avoided.Seconds() <= sharedShare*s.elapsed().Seconds()
+		patient := watched && !s.Brief && try < sharedTries && s.avoided.Seconds() <= sharedShare*s.elapsed().Seconds()
 		start := s.Clock.Now()
 		if patient {
 			core.seek()

@@ -14,19 +14,20 @@ import (
 
 // entry is one case under way.
 type entry struct {
-	c       *kernels.Case
-	result  *Result
-	planner Planner
-	rng     *rand.Rand
-	costs   costs
-	checked map[int]bool  // sizes at which outputs were held against the reference
-	high    int           // greatest size that the planner may propose
-	floor   int           // greatest size that is not visited any more, because a GPU that was timed there was lost
-	skipped int           // proposals that were not visited
-	visits  int           // so far
-	left    time.Duration // when the last one ended
-	done    bool
-	dirty   bool
+	c         *kernels.Case
+	result    *Result
+	planner   Planner
+	selective Selective // the planner; nil where it leaves nothing out
+	rng       *rand.Rand
+	costs     costs
+	checked   map[int]bool  // sizes at which outputs were held against the reference
+	high      int           // greatest size that the planner may propose
+	floor     int           // greatest size that is not visited any more, because a GPU that was timed there was lost
+	skipped   int           // proposals that were not visited
+	visits    int           // so far
+	left      time.Duration // when the last one ended
+	done      bool
+	dirty     bool
 
 	drowsy bool   // a GPU's clock was down in a block of the last visit
 	moved  string // what was off the sentinel's baseline when blocks were kept all the same
@@ -50,6 +51,7 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 		checked: map[int]bool{},
 		high:    math.MaxInt,
 	}
+	e.selective, _ = e.planner.(Selective)
 	e.costs.hopelessBlocks = hopelessBlocks
 	if c.Shape != nil {
 		e.costs.hopelessBlocks = hopelessBlocksOfSpace
@@ -101,11 +103,16 @@ func (e *entry) stopAt(high int) {
 func (e *entry) alive(size int) []int {
 	var alive []int
 	for i, impl := range e.implementations {
-		if impl.live(size) {
+		if e.times(impl, size) {
 			alive = append(alive, i)
 		}
 	}
 	return alive
+}
+
+// times reports whether an implementation is timed at a size.
+func (e *entry) times(impl *implementation, size int) bool {
+	return impl.live(size) && !(e.selective != nil && e.selective.Skips(size, impl.Name))
 }
 
 // blame says which sizes were too dear, and degrades a case that the machine was disturbed for, or beside which others computed: on another processor's core

@@ -119,7 +119,7 @@ func (m *measurement) judge(ctx context.Context) {
 	case m.sentinel.quiet():
 		m.dropNeighbours()
 		m.keep()
-	case m.waits == backOffs || m.waited.Seconds() > waitingShare*m.Budget.Seconds() || m.elapsed() > m.Budget:
+	case m.Brief || m.waits == backOffs || m.waited.Seconds() > waitingShare*m.Budget.Seconds() || m.elapsed() > m.Budget:
 		m.keepDisturbed()
 	default:
 		m.e.result.Discarded.Disturbed += len(m.pending)

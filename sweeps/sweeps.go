@@ -27,6 +27,13 @@ type Planner interface {
 	Limit(high int)
 }
 
+// Selective is a planner that knows where an implementation is not worth its time.
+type Selective interface {
+	Planner
+	// Skips reports whether an implementation is left out at a size.
+	Skips(size int, implementation string) bool
+}
+
 // Options of a sweep. The zero value of a field means what its comment says.
 type Options struct {
 	Budget  time.Duration // for all cases together; required
@@ -42,6 +49,10 @@ type Options struct {
 	// VisitShare is how much of a case's share of the budget one visit may take; 0 means a half, so that enough is
 	// left to find a crossover with.
 	VisitShare float64
+
+	// Brief makes visits short, for a planner to whom many sizes are worth more than exact times of each: no twin, a short
+	// warm-up, one try at each batch, and no wait for a quiet machine.
+	Brief bool
 
 	// Include says which implementations are timed; nil means all.
 	Include func(implementation string) bool
@@ -338,7 +349,9 @@ func (s *sweep) pick(ctx context.Context) (best *entry, size, blocks int) {
 				e.stopAt(e.costs.below(n)) // what is left may do for a smaller size
 				continue
 			}
-			worth *= e.rested(s.elapsed())
+			if !s.Brief { // visits to other shapes share less of the machine's state
+				worth *= e.rested(s.elapsed())
+			}
 			if e.visits == 0 {
 				worth *= unvisited
 			}

@@ -26,6 +26,9 @@ const (
 	// Times have stopped falling when they stood for warmUpLeast, or they are waited for no longer than warmUpLimit.
 	warmUpLeast = 5 * time.Millisecond
 	warmUpLimit = 30 * time.Millisecond
+	// They are in a brief visit.
+	briefWarmUpLeast = time.Millisecond
+	briefWarmUpLimit = 10 * time.Millisecond
 	// coldAbove: a call longer than this fills the caches and wakes the threads itself.
 	coldAbove = 2 * time.Millisecond
 )
@@ -64,7 +67,9 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 		return
 	}
 	ready := s.Clock.Now()
-	v.bindTwin()
+	if !v.Brief {
+		v.bindTwin()
+	}
 	v.recordCosts(ready)
 	// The prediction of a new size may have been far off; now its cost is known.
 	blocks, _ = s.afford(e, size, blocks)
@@ -109,7 +114,7 @@ func (v *visit) bind(ctx context.Context) bool {
 	})
 	for _, impl := range v.e.implementations {
 		switch {
-		case !impl.live(v.size):
+		case !v.e.times(impl, v.size):
 		case ctx.Err() != nil || v.over():
 			return false
 		case broken != nil:
@@ -128,7 +133,7 @@ func (v *visit) bind(ctx context.Context) bool {
 // mostReference is the work, in operations or bytes, up to which the shapes of a space are held against their reference. A
 // space has hundreds of shapes, and the references of the large ones would take the budget. There the outputs are held
 // against that of the first implementation, which agreed with the reference at the smaller shapes.
-const mostReference = 1 << 22
+const mostReference = 1 << 20
 
 func (v *visit) heavyReference() bool {
 	return v.e.c.Shape != nil && v.e.heaviest(v.size) > mostReference
@@ -289,9 +294,13 @@ func (s *sweep) warm(c *callable, target float64) (err error) {
 		c.seconds, err = s.batch(c, 1)
 		return err
 	}
+	least, limit := warmUpLeast, warmUpLimit
+	if s.Brief {
+		least, limit = briefWarmUpLeast, briefWarmUpLimit
+	}
 	c.iterations, c.seconds = s.leastCalls(len(c.flight)), math.Inf(1)
 	start := s.Clock.Now()
-	for steady := 0; steady < 3 || float64(steady)*max(target, c.seconds*float64(c.iterations)) < warmUpLeast.Seconds(); {
+	for steady := 0; steady < 3 || float64(steady)*max(target, c.seconds*float64(c.iterations)) < least.Seconds(); {
 		seconds, err := s.batch(c, c.iterations)
 		if err != nil {
 			return err
@@ -316,7 +325,7 @@ func (s *sweep) warm(c *callable, target float64) (err error) {
 			steady++
 		}
 		c.seconds = min(c.seconds, seconds)
-		if s.Clock.Now()-start > warmUpLimit {
+		if s.Clock.Now()-start > limit {
 			break
 		}
 	}

@@ -1,6 +1,7 @@
 package surfaces
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -31,15 +32,17 @@ type Planner struct {
 	features []surface.Feature
 	rng      *rand.Rand
 
-	spread  [][]int // shapes still to come, in order
-	visits  int
-	high    int // greatest size that can be measured
-	fit     *Fit
-	fitted  int     // visits when the fit was made
-	expects float64 // mean expected loss over the candidates, by the fit
-	pending int     // size that was proposed and not visited yet; 0 for none
-	wanted  int     // blocks there
-	done    map[int]bool
+	spread          [][]int // shapes still to come, in order
+	visits          int
+	high            int // greatest size that can be measured
+	fit             *Fit
+	implementations []string // that the fit knows by number
+	fitted          int      // visits when the fit was made
+	expects         float64  // mean expected loss over the candidates, by the fit
+	pending         int      // size that was proposed and not visited yet; 0 for none
+	wanted          int      // blocks there
+	skipped         []string // implementations that are not timed there
+	done            map[int]bool
 }
 
 // How a planner goes about it.
@@ -49,7 +52,7 @@ const (
 	candidates   = 48   // shapes that are compared to find the one that teaches most in its time
 	refitEach    = 8    // visits between two fits
 	fewBlocks    = 3    // of a shape that is fitted
-	heldBlocks   = 8    // of a shape that is held out, whose loss is judged by halves
+	heldBlocks   = 6    // of a shape that is held out, whose loss is judged by halves
 	rescaleUntil = 96   // visits after which the scales of the features are kept
 )
 
@@ -89,8 +92,39 @@ func (p *Planner) Next(set *timings.Set) (size, blocks int, worth float64) {
 		if HeldOut(shape) {
 			p.wanted = heldBlocks
 		}
+		p.skipped = p.hopeless(shape)
 	}
 	return p.pending, p.wanted, p.worth()
+}
+
+// An implementation is hopeless at a shape where it is predicted to take hopelessRatio times as long as the best one or
+// longer, and sureOf deviations of both predictions less would not change that. At one shape of seenEach it is timed all the
+// same, so that its surface is fitted there too.
+const (
+	hopelessRatio = 4
+	sureOf        = 2
+	seenEach      = 4
+)
+
+// hopeless returns the implementations that are not worth their time at a shape. At a shape that is held out there are
+// none: the truth is wanted there.
+func (p *Planner) hopeless(shape []int) (names []string) {
+	if p.fit == nil || HeldOut(shape) || p.visits%seenEach == 0 {
+		return nil
+	}
+	of := p.fit.Predict(shape)
+	best := slices.MinFunc(of, func(a, b Prediction) int { return cmp.Compare(a.LogSeconds, b.LogSeconds) })
+	for _, q := range of {
+		if q.LogSeconds-best.LogSeconds-sureOf*math.Hypot(q.Deviation, best.Deviation) > math.Log(hopelessRatio) {
+			names = append(names, p.implementations[q.Implementation])
+		}
+	}
+	return names
+}
+
+// Skips reports whether an implementation is left out at the shape that was proposed last.
+func (p *Planner) Skips(size int, implementation string) bool {
+	return size == p.pending && slices.Contains(p.skipped, implementation)
 }
 
 // worth is what the next visit is worth.
@@ -125,7 +159,7 @@ func (p *Planner) refit(set *timings.Set) {
 	if err == nil {
 		p.fit = fit
 	}
-	p.fitted = p.visits
+	p.fitted, p.implementations = p.visits, set.Implementations
 }
 
 func (p *Planner) problem(set *timings.Set) *Problem {
