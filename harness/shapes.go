@@ -145,7 +145,7 @@ func (r *Run) fitOperation(o *calibration.Operation) {
 		Axes: o.Surface.Axes, Features: o.Surface.Features, Implementations: set.Implementations,
 		Points: append(surfaces.Fitted(surfaces.Points(set, set.Shape)), r.pointsOfCases(o, set.Implementations)...),
 	}
-	fit, err := surfaces.New(problem, nil)
+	fit, err := surfaces.New(problem)
 	if err != nil {
 		return
 	}

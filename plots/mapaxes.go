@@ -147,7 +147,7 @@ func (s *surveyed) running(h *calibration.Host) int {
 func (s *surveyed) factored() int {
 	for _, f := range s.Surface.Features {
 		switch f.Kind {
-		case surface.Rough, surface.Exponent, surface.Largest, surface.Chirp:
+		case surface.Rough, surface.Exponent, surface.Largest, surface.Chirp, surface.Indivisible:
 		default:
 			continue
 		}

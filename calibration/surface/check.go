@@ -82,7 +82,7 @@ func (f *Feature) check(axes int) error {
 		return fmt.Errorf("%d weights of %d axes", len(f.Weights), axes)
 	case !finite(f.Weights) || !finite([]float64{f.Offset}):
 		return errors.New("a weight is no number")
-	case (f.Kind == Rough || f.Kind == Exponent || f.Kind == Chirp) && (f.Prime < 2 || f.Prime > tried):
+	case (f.Kind == Rough || f.Kind == Exponent || f.Kind == Chirp || f.Kind == Indivisible) && (f.Prime < 2 || f.Prime > tried):
 		return fmt.Errorf("prime %d: want 2 to %d", f.Prime, tried)
 	}
 	return nil

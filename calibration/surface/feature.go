@@ -21,10 +21,12 @@ const (
 	Exponent  Kind = "exponent"  // the share of Prime in the length: log of its power divided by log of the length
 	Largest   Kind = "largest"   // log2 of the greatest prime factor of the length, at most 16
 	Chirp     Kind = "chirp"     // Padding of twice the length if Rough is 1, otherwise 0: the cost of Bluestein's algorithm
+	// Indivisible is 1 if the length is no multiple of Prime, which may be a power of a prime number here, otherwise 0.
+	Indivisible Kind = "indivisible"
 )
 
 // kinds lists all kinds.
-var kinds = []Kind{Logarithm, Length, Padding, Rough, Exponent, Largest, Chirp}
+var kinds = []Kind{Logarithm, Length, Padding, Rough, Exponent, Largest, Chirp, Indivisible}
 
 // Feature is a number that follows from a shape.
 type Feature struct {
@@ -33,7 +35,7 @@ type Feature struct {
 	Weights []float64 `json:"weights"`
 	// Offset is added to a length, such as the −1 of a convolution.
 	Offset float64 `json:"offset,omitempty"`
-	// Prime is the prime number of Rough, Exponent and Chirp.
+	// Prime is the prime number of Rough, Exponent, Chirp and Indivisible.
 	Prime int `json:"prime,omitempty"`
 }
 
@@ -66,6 +68,10 @@ func (f *Feature) Of(shape []int) float64 {
 		return padding(n)
 	case Rough:
 		if rest(n, f.Prime) > 1 {
+			return 1
+		}
+	case Indivisible:
+		if n%f.Prime != 0 {
 			return 1
 		}
 	case Chirp:

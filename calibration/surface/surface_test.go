@@ -96,6 +96,8 @@ func TestFeatures(t *testing.T) {
 		{of(Rough, 127), []int{131 * 8, 1}, 1},
 		{of(Chirp, 5), []int{480, 1}, 0},
 		{of(Chirp, 5), []int{7, 1}, math.Log2(16.0 / 13)},
+		{of(Indivisible, 4), []int{6, 1}, 1},
+		{of(Indivisible, 4), []int{8, 1}, 0},
 		{of(Exponent, 3), []int{81, 1}, 1},
 		{of(Exponent, 2), []int{81, 1}, 0},
 		{of(Exponent, 2), []int{1, 1}, 0},

@@ -53,9 +53,14 @@ type part struct {
 	factor mat.Cholesky
 }
 
-// New fits a problem. from is a fit of fewer points of the same problem, whose scales are kept; nil finds them anew.
-// Implementations that were timed at too few shapes are left out. New fails where none is left.
-func New(p *Problem, from *Fit) (*Fit, error) {
+// New fits a problem. Implementations that were timed at too few shapes are left out. New fails where none is left.
+func New(p *Problem) (*Fit, error) { return newFit(p, nil, true) }
+
+// More fits a problem that has more points than this fit. The search for the scales goes on from those of this fit, unless
+// they are to be kept.
+func (f *Fit) More(p *Problem, search bool) (*Fit, error) { return newFit(p, f, search) }
+
+func newFit(p *Problem, from *Fit, search bool) (*Fit, error) {
 	if len(p.Features) == 0 || len(p.Features) > surface.MostFeatures {
 		return nil, fmt.Errorf("surfaces: %d features: want 1 to %d", len(p.Features), surface.MostFeatures)
 	}
@@ -77,12 +82,27 @@ func New(p *Problem, from *Fit) (*Fit, error) {
 	if len(f.parts) == 0 {
 		return nil, errors.New("surfaces: no implementation was timed at enough shapes")
 	}
-	if from != nil && slices.Equal(from.index, f.index) {
+	switch {
+	case from == nil || !slices.Equal(from.index, f.index):
+		f.hyper = f.search(p, f.prior(), 1, searchRounds)
+	case search:
+		f.hyper = f.search(p, from.hyper.clone(), 0.3, searchRounds/3)
+	default:
 		f.hyper = from.hyper
-	} else {
-		f.hyper = f.search(p)
 	}
 	return f, f.solve(p)
+}
+
+// prior returns the hyperparameters that are most likely before there is a point.
+func (f *Fit) prior() hyper {
+	h := hyper{make([]float64, len(f.Surface.Features)), make([]own, len(f.parts))}
+	for k := range h.scales {
+		h.scales[k] = priorScale.mean
+	}
+	for i := range h.own {
+		h.own[i] = own{priorAmplitude.mean, priorNoise.mean}
+	}
+	return h
 }
 
 // timedAt returns the points at which an implementation was timed.
@@ -104,6 +124,8 @@ type hyper struct {
 
 // own are the hyperparameters of one implementation, as logarithms of standard deviations of the log-time.
 type own struct{ amplitude, noise float64 }
+
+func (h hyper) clone() hyper { return hyper{slices.Clone(h.scales), slices.Clone(h.own)} }
 
 func exponentials(of []float64) []float64 {
 	out := make([]float64, len(of))
@@ -209,23 +231,19 @@ func (f *Fit) cost(p *Problem, i int, scaled [][]float64, o own) float64 {
 // searchPoints is how many points at most the scales are found by: the work grows with their cube.
 const searchPoints = 96
 
-// search returns the hyperparameters of least cost that a search along one after the other finds.
-func (f *Fit) search(p *Problem) hyper {
+// search returns the hyperparameters of least cost that a search along one after the other finds. It begins at h and
+// makes so many rounds, in steps that get shorter.
+func (f *Fit) search(p *Problem, h hyper, step float64, rounds int) hyper {
 	few := f
 	if len(f.x) > searchPoints {
 		few = f.thinned(searchPoints)
 	}
-	h := hyper{make([]float64, len(p.Features)), make([]own, len(f.parts))}
-	for k := range h.scales {
-		h.scales[k] = priorScale.mean
-	}
 	costs := make([]float64, len(f.parts))
 	scaled := few.scaled(exponentials(h.scales))
 	for i := range h.own {
-		h.own[i] = own{priorAmplitude.mean, priorNoise.mean}
 		costs[i] = few.cost(p, i, scaled, h.own[i])
 	}
-	for step, round := 1.0, 0; round < searchRounds; step, round = 0.6*step, round+1 {
+	for range rounds {
 		for k := range h.scales {
 			for _, move := range []float64{step, -step} {
 				if few.moveScale(p, &h, k, move, costs) {
@@ -241,12 +259,17 @@ func (f *Fit) search(p *Problem) hyper {
 				}
 			}
 		}
+		step *= shorter
 	}
 	return h
 }
 
-// searchRounds is how often the search goes along every hyperparameter, in steps that get shorter.
-const searchRounds = 5
+// searchRounds is how often the search goes along every hyperparameter, and shorter the factor of its steps from round to
+// round.
+const (
+	searchRounds = 9
+	shorter      = 0.75
+)
 
 // moveScale moves a scale where that lowers the cost of all implementations together, and reports whether it does.
 func (f *Fit) moveScale(p *Problem, h *hyper, k int, move float64, costs []float64) bool {

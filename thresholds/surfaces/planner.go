@@ -151,11 +151,12 @@ func (p *Planner) choose(set *timings.Set) []int {
 
 // refit fits what there is.
 func (p *Planner) refit(set *timings.Set) {
-	from := p.fit
-	if p.visits < rescaleUntil {
-		from = nil
+	fit, err := p.fit, error(nil)
+	if fit == nil {
+		fit, err = New(p.problem(set))
+	} else {
+		fit, err = fit.More(p.problem(set), p.visits < rescaleUntil)
 	}
-	fit, err := New(p.problem(set), from)
 	if err == nil {
 		p.fit = fit
 	}

@@ -93,7 +93,7 @@ func regretOf(f *surface.Surface, seed uint64) (mean, worst float64) {
 func TestChoicesAtFreshShapes(t *testing.T) {
 	for seed := range uint64(3) {
 		set, s, _ := run(t, 60, 0.02, seed)
-		fit, err := New(problemOf(set, s), nil)
+		fit, err := New(problemOf(set, s))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestChoicesAtFreshShapes(t *testing.T) {
 // What the fit predicts is what the saved surface predicts.
 func TestSurfaceIsTheFit(t *testing.T) {
 	set, s, _ := run(t, 40, 0.02, 1)
-	fit, err := New(problemOf(set, s), nil)
+	fit, err := New(problemOf(set, s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestSurfaceIsTheFit(t *testing.T) {
 func TestDeviationGrows(t *testing.T) {
 	set, s, _ := run(t, 40, 0.02, 1)
 	problem := problemOf(set, s)
-	fit, err := New(problem, nil)
+	fit, err := New(problem)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestMissingTimes(t *testing.T) {
 			set.Blocks[k].Erase(2)
 		}
 	}
-	fit, err := New(problemOf(set, s), nil)
+	fit, err := New(problemOf(set, s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestMissingTimes(t *testing.T) {
 		set.Blocks[k].Erase(0)
 		set.Blocks[k].Erase(1)
 	}
-	if _, err := New(problemOf(set, s), nil); err == nil {
+	if _, err := New(problemOf(set, s)); err == nil {
 		t.Error("a fit of nothing")
 	}
 }
