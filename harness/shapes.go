@@ -17,9 +17,13 @@ import (
 )
 
 // shapesShare is the part of the budget that goes into shapes all over the operations; the cases get the rest.
-const shapesShare = 0.45
+const shapesShare = 0.5
 
-// shapesBudget returns the budget of the shapes, which is 0 where there are none to measure, and that of the cases.
+// elsewhere is what a shape whose data lie elsewhere than in the memory of the caller is worth beside one of the caller's,
+// where nearly all programs have theirs.
+const elsewhere = 0.5
+
+// budgets returns the budget of the shapes, which is 0 where there are none to measure, and that of the cases.
 func (r *Run) budgets() (shapes, cases time.Duration) {
 	if len(r.Spaces) == 0 {
 		return 0, r.options.Budget
@@ -62,7 +66,11 @@ func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
 	}
 	o.Planner = func(c *kernels.Case) sweeps.Planner {
 		s := of[c.Name]
-		return surfaces.NewPlanner(shapesOf{s}, axisNames(s), s.Features, r.options.Seed)
+		p := surfaces.NewPlanner(shapesOf{s}, axisNames(s), s.Features, r.options.Seed+uint64(len(s.Placement)))
+		if s.Placement != kernels.Caller {
+			p.Weigh(elsewhere)
+		}
+		return p
 	}
 	o.Observe, o.Brief = nil, true
 	if o.Save != nil {
@@ -143,7 +151,8 @@ func (r *Run) fitOperation(o *calibration.Operation) {
 	set = set.For(competing(o, set.Implementations))
 	problem := &surfaces.Problem{
 		Axes: o.Surface.Axes, Features: o.Surface.Features, Implementations: set.Implementations,
-		Points: append(surfaces.Fitted(surfaces.Points(set, set.Shape)), r.pointsOfCases(o, set.Implementations)...),
+		Points: slices.Concat(surfaces.Fitted(surfaces.Points(set, set.Shape)),
+			r.pointsOfPlacements(o, set.Implementations), r.pointsOfCases(o, set.Implementations)),
 	}
 	fit, err := surfaces.New(problem)
 	if err != nil {
@@ -188,6 +197,35 @@ func ranking(s *surface.Surface, logSeconds []float64, implementations []string)
 		return 0
 	})
 	return order
+}
+
+// pointsOfPlacements returns what was measured of an operation with its data elsewhere, of the implementations on the
+// processor: to these it makes no difference where the data are.
+func (r *Run) pointsOfPlacements(o *calibration.Operation, implementations []string) []surfaces.Point {
+	var all []surfaces.Point
+	for k := range r.Entry.Operations {
+		other := &r.Entry.Operations[k]
+		if other.Name != o.Name || other.Placement == o.Placement || !slices.Equal(other.Surface.Axes, o.Surface.Axes) {
+			continue
+		}
+		set := r.Shapes[shapesName(other)]
+		all = append(all, surfaces.Fitted(surfaces.Points(set.For(onProcessor(other, implementations)), set.Shape))...)
+	}
+	return all
+}
+
+// onProcessor returns the names, of some, of implementations on the processor that were not excluded, and "" in the place
+// of the others.
+func onProcessor(o *calibration.Operation, names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		for _, known := range o.Implementations {
+			if known.Name == name && known.Excluded == "" && known.Processor == string(kernels.CPU) {
+				out[i] = name
+			}
+		}
+	}
+	return out
 }
 
 // pointsOfCases returns what the cases of an operation say of shapes on their lines. A case is left out whose parameters do

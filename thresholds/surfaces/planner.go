@@ -39,6 +39,7 @@ type Planner struct {
 	implementations []string // that the fit knows by number
 	fitted          int      // visits when the fit was made
 	expects         float64  // mean expected loss over the candidates, by the fit
+	weight          float64  // of the worth
 	pending         int      // size that was proposed and not visited yet; 0 for none
 	wanted          int      // blocks there
 	skipped         []string // implementations that are not timed there
@@ -60,11 +61,14 @@ const (
 func NewPlanner(space Space, axes []string, features []surface.Feature, seed uint64) *Planner {
 	p := &Planner{
 		space: space, axes: axes, features: features, rng: rand.New(rand.NewPCG(seed, 0x7370616365)), high: int(^uint(0) >> 1),
-		done: map[int]bool{}, expects: 1,
+		done: map[int]bool{}, expects: 1, weight: 1,
 	}
 	p.draw(mostSpread)
 	return p
 }
+
+// Weigh makes the operation's visits worth more or less beside those of others.
+func (p *Planner) Weigh(factor float64) { p.weight = factor }
 
 // draw draws spread shapes by a scrambled Halton sequence.
 //
@@ -101,9 +105,9 @@ func (p *Planner) Next(set *timings.Set) (size, blocks int, worth float64) {
 // longer, and sureOf deviations of both predictions less would not change that. At one shape of seenEach it is timed all the
 // same, so that its surface is fitted there too.
 const (
-	hopelessRatio = 4
+	hopelessRatio = 8
 	sureOf        = 2
-	seenEach      = 4
+	seenEach      = 3
 )
 
 // hopeless returns the implementations that are not worth their time at a shape. At a shape that is held out there are
@@ -130,9 +134,9 @@ func (p *Planner) Skips(size int, implementation string) bool {
 // worth is what the next visit is worth.
 func (p *Planner) worth() float64 {
 	if p.visits < firstShapes {
-		return 1 + 1/float64(1+p.visits)
+		return p.weight * (1 + 1/float64(1+p.visits))
 	}
-	return (leastExpected + p.expects) / (1 + float64(p.visits)/firstShapes)
+	return p.weight * (leastExpected + p.expects) / (1 + float64(p.visits)/firstShapes)
 }
 
 // leastExpected is a loss that every operation is held for having, so that none is left alone.
