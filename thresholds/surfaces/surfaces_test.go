@@ -283,3 +283,82 @@ func TestDoubted(t *testing.T) {
 		t.Errorf("%v comes up, want %v again", s.At(again), s.At(first))
 	}
 }
+
+// A fit that goes on from an earlier one predicts as well as one from scratch.
+func TestMore(t *testing.T) {
+	set, s, _ := run(t, 80, 0.02, 3)
+	all := problemOf(set, s)
+	few := *all
+	few.Points = few.Points[:30]
+	first, err := New(&few)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, search := range []bool{true, false} {
+		fit, err := first.More(all, search)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Equal(fit.hyper.scales, first.hyper.scales); got == search {
+			t.Errorf("search %v: the scales were kept: %v", search, got)
+		}
+		if mean, worst := regretOf(fit.Surface, 3); mean > 0.005 || worst > 0.3 {
+			t.Errorf("search %v: regret %.4f in the mean, %.3f at worst", search, mean, worst)
+		}
+	}
+}
+
+// What is hopeless is left out at most shapes where it is, at none where it is not, and never where a shape is held out.
+func TestPlannerLeavesOutTheHopeless(t *testing.T) {
+	names := []string{"good", "fair", "bad"}
+	s := space{map[int][]int{}}
+	p := NewPlanner(s, axes, features, 1)
+	set := &timings.Set{Case: "made-up", Implementations: names}
+	skipped, of := map[string]int{}, 0
+	for visit := range 120 {
+		size, blocks, _ := p.Next(set)
+		work := 1e-9 * float64(s.At(size)[0]*s.At(size)[1])
+		all := []float64{1e-6 + work, 1e-6 + 2*work, 40 * (1e-6 + work)}
+		leftOut := 0
+		for range blocks {
+			b := timings.Block{Size: size, Visit: visit, Twin: -1, Seconds: slices.Clone(all), Iterations: make([]int, len(names))}
+			for i, name := range names {
+				if p.Skips(size, name) {
+					b.Seconds[i] = math.NaN()
+					leftOut++
+				}
+			}
+			set.Blocks = append(set.Blocks, b)
+		}
+		for _, name := range names {
+			if p.Skips(size, name) {
+				skipped[name]++
+			}
+		}
+		if HeldOut(s.At(size)) && leftOut > 0 {
+			t.Errorf("%v is held out, and somebody was left out", s.At(size))
+		}
+		if visit > firstShapes && !HeldOut(s.At(size)) {
+			of++
+		}
+		p.Visited(size)
+	}
+	if skipped["good"]+skipped["fair"] > 0 {
+		t.Errorf("left out: %v", skipped)
+	}
+	if share := float64(skipped["bad"]) / float64(of); share < 0.4 || share > 0.8 {
+		t.Errorf("the hopeless one was left out at %.2f of the shapes, want about two of three", share)
+	}
+}
+
+// A planner's weight is a factor of its worth, before there is a fit and after.
+func TestPlannerWeigh(t *testing.T) {
+	for _, visits := range []int{0, 40} {
+		set, _, p := run(t, visits, 0.02, 1)
+		_, _, whole := p.Next(set)
+		p.Weigh(0.5)
+		if _, _, half := p.Next(set); math.Abs(half/whole-0.5) > 1e-12 {
+			t.Errorf("after %d visits it is worth %v of %v", visits, half, whole)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package sweeps_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"crossover/kernels"
+	"crossover/sweeps"
+)
+
+// manyVisits are visits of three blocks each, to sizes that differ.
+func manyVisits() script {
+	var s script
+	for k := range 20 {
+		s = append(s, visit{1000 + 100*k, 3})
+	}
+	return s
+}
+
+// Brief visits take a small part of the time of others, have no twin, and are not waited for on a machine that is not quiet.
+func TestBriefVisits(t *testing.T) {
+	took := map[bool]float64{}
+	for _, brief := range []bool{false, true} {
+		m := newMachine()
+		m.noise = func(rng *rand.Rand) float64 { return bell(0.01)(rng) }
+		o := m.options(100 * time.Second)
+		o.Planner, o.Brief = manyVisits().planner, brief
+		r := m.sweep(t, o, m.newCase("fft", 1, 1<<20, quickStarter(), slowStarter()))[0]
+		took[brief] = m.now - m.slept
+		if n := len(r.Samples.Sizes()); n != 20 {
+			t.Errorf("brief %v: %d sizes were visited, want 20", brief, n)
+		}
+		for _, b := range r.Samples.Blocks {
+			if brief != (b.Twin < 0) {
+				t.Fatalf("brief %v: a block has the twin %d", brief, b.Twin)
+			}
+		}
+	}
+	if !(took[true] < 0.6*took[false]) {
+		t.Errorf("brief visits took %.3f s, others %.3f s", took[true], took[false])
+	}
+}
+
+// On a machine that gets slower for good, brief visits go on at once, and their blocks are kept as disturbed ones.
+func TestBriefVisitsDoNotWait(t *testing.T) {
+	slept := map[bool]float64{}
+	for _, brief := range []bool{false, true} {
+		m := newMachine()
+		begin := 0.0
+		m.speed = func(now float64) float64 {
+			if begin > 0 && now > begin {
+				return 1 + 0.5*float64(int(now*1e3)%2) // never at rest again
+			}
+			return 1
+		}
+		e := quickStarter()
+		e.bind = func(int) error {
+			if begin == 0 {
+				begin = m.now + 0.02
+			}
+			return nil
+		}
+		o := m.options(100 * time.Second)
+		o.Planner, o.Brief = manyVisits().planner, brief
+		before := m.slept
+		r := m.sweep(t, o, m.newCase("fft", 1, 1<<20, e, slowStarter()))[0]
+		slept[brief] = m.slept - before
+		if n := len(r.Samples.Sizes()); n != 20 {
+			t.Errorf("brief %v: %d sizes have blocks, want 20", brief, n)
+		}
+	}
+	if !(slept[true] < slept[false]/4) {
+		t.Errorf("brief visits waited %.3f s, others %.3f s", slept[true], slept[false])
+	}
+}
+
+// selective is a planner that leaves one implementation out above a size.
+type selective struct {
+	sweeps.Planner
+	name  string
+	above int
+}
+
+func (s selective) Skips(size int, implementation string) bool {
+	return implementation == s.name && size > s.above
+}
+
+// What a planner leaves out is neither bound nor timed there, and is timed elsewhere.
+func TestSelectivePlanner(t *testing.T) {
+	m := newMachine()
+	var bound []int
+	slow := slowStarter()
+	slow.bind = func(size int) error {
+		bound = append(bound, size)
+		return nil
+	}
+	o := m.options(100 * time.Second)
+	o.Planner = func(c *kernels.Case) sweeps.Planner { return selective{manyVisits().planner(c), slow.name, 2000} }
+	r := m.sweep(t, o, m.newCase("fft", 1, 1<<20, quickStarter(), slow))[0]
+	if low, high := timed(r, slow.name); low != 1000 || high != 2000 {
+		t.Errorf("it was timed from %d to %d, want 1000 to 2000", low, high)
+	}
+	if _, high := timed(r, "go"); high != 2900 {
+		t.Errorf("the other one was timed up to %d, want 2900", high)
+	}
+	if len(bound) == 0 || slices.Max(bound) > 2000 {
+		t.Errorf("it was bound at %v", bound)
+	}
+	if why := status(t, r, slow.name).Excluded; why != "" {
+		t.Errorf("it was excluded: %s", why)
+	}
+}
