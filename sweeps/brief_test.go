@@ -1,7 +1,7 @@
 package sweeps_test
 
 import (
-	"math/rand/v2"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -24,7 +24,6 @@ func TestBriefVisits(t *testing.T) {
 	took := map[bool]float64{}
 	for _, brief := range []bool{false, true} {
 		m := newMachine()
-		m.noise = func(rng *rand.Rand) float64 { return bell(0.01)(rng) }
 		o := m.options(100 * time.Second)
 		o.Planner, o.Brief = manyVisits().planner, brief
 		r := m.sweep(t, o, m.newCase("fft", 1, 1<<20, quickStarter(), slowStarter()))[0]
@@ -43,22 +42,22 @@ func TestBriefVisits(t *testing.T) {
 	}
 }
 
-// On a machine that gets slower for good, brief visits go on at once, and their blocks are kept as disturbed ones.
+// On a machine that does not come to rest, brief visits go on at once, and their blocks are kept as disturbed ones.
 func TestBriefVisitsDoNotWait(t *testing.T) {
 	slept := map[bool]float64{}
 	for _, brief := range []bool{false, true} {
 		m := newMachine()
-		begin := 0.0
+		from := -1.0
 		m.speed = func(now float64) float64 {
-			if begin > 0 && now > begin {
-				return 1 + 0.5*float64(int(now*1e3)%2) // never at rest again
+			if from > 0 && math.Mod(now-from, 0.12) < 0.09 { // longer than a block, shorter than a wait
+				return 1.5
 			}
 			return 1
 		}
 		e := quickStarter()
 		e.bind = func(int) error {
-			if begin == 0 {
-				begin = m.now + 0.02
+			if from < 0 {
+				from = m.now + 0.02
 			}
 			return nil
 		}
