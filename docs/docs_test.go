@@ -1,11 +1,13 @@
-// Package docs tests the pages against the code: the imports, the folders and the snippets that they show.
+// Package docs tests the pages against the code: their imports, folders and snippets.
 package docs
 
 import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -17,7 +19,8 @@ import (
 
 const module = "crossover"
 
-// packages returns the folders that hold Go files, and what the files of each import of ours. Tests may import anything.
+// packages returns the folders with Go files, each with the packages of this module that its files import. Imports of tests
+// do not count, because tests may import anything.
 func packages(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -64,7 +67,8 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
-// rule is a line of ARCHITECTURE's list of imports: who may import whom. Both are patterns of path.Match.
+// rule is a line of ARCHITECTURE's list of imports: the packages who may import the packages whom. Both are patterns of
+// path.Match.
 type rule struct{ who, whom []string }
 
 func rules(t *testing.T) []rule {
@@ -92,7 +96,7 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
-// allowed reports whether a rule lets a package import another one, and whether any rule is about the package.
+// allowed reports whether a rule lets package who import package whom. known says whether any rule is about who.
 func allowed(all []rule, who, whom string) (ok, known bool) {
 	for _, r := range all {
 		if matches(r.who, who) {
@@ -118,7 +122,7 @@ func TestArchitectureSaysWhoImportsWhom(t *testing.T) {
 	}
 }
 
-// An import that no package has any more must leave the list.
+// An import that no package has must not be in the list.
 func TestArchitectureListsNoImportInVain(t *testing.T) {
 	imported := packages(t)
 	for _, r := range rules(t) {
@@ -137,27 +141,74 @@ func TestArchitectureListsNoImportInVain(t *testing.T) {
 	}
 }
 
+// folders returns the folders that the map must name: those with Go files, and those with other files that git knows. Data
+// and charts are named by the folder above them.
+func folders(t *testing.T) []string {
+	t.Helper()
+	all := slices.Collect(maps.Keys(packages(t)))
+	tracked, err := exec.Command("git", "-C", "..", "ls-files").Output()
+	if err != nil {
+		t.Logf("git lists no files, so only folders with Go files are tested: %v", err)
+	}
+	for name := range strings.Lines(string(tracked)) {
+		folder := path.Dir(strings.TrimSpace(name))
+		data := strings.Contains(folder+"/", "testdata/") || strings.HasPrefix(folder, "plots/") || strings.HasPrefix(folder, "sweeps/data/")
+		if folder != "." && !data {
+			all = append(all, folder)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// Every folder with code is in the map, by its path or by its last name.
-func TestArchitectureMapsEveryFolder(t *testing.T) {
+// mapped returns the folders that ARCHITECTURE's map names, each with the paths that it may stand for. The first cell of a
+// row has folders, of which one without a slash lies beside the one before it. In the other cells, names with a slash are
+// folders, from the root or inside a folder of the first cell.
+func mapped(t *testing.T) [][]string {
+	t.Helper()
 	_, table, _ := strings.Cut(page(t, "ARCHITECTURE.md"), "## The map")
 	table, _, _ = strings.Cut(table, "\n## ")
-	mapped := map[string]bool{}
-	for _, name := range quoted.FindAllStringSubmatch(table, -1) {
-		mapped[strings.TrimSuffix(name[1], "/")] = true
+	var all [][]string
+	for row := range strings.Lines(table) {
+		first, others, _ := strings.Cut(strings.Trim(row, "| \n"), "|")
+		var named []string
+		for _, name := range quoted.FindAllStringSubmatch(first, -1) {
+			folder := path.Clean(name[1])
+			if n := len(named); n > 0 && !strings.Contains(name[1], "/") {
+				folder = path.Join(path.Dir(named[n-1]), folder)
+			}
+			named = append(named, folder)
+			all = append(all, []string{folder})
+		}
+		for _, name := range quoted.FindAllStringSubmatch(others, -1) {
+			if !strings.Contains(name[1], "/") || strings.ContainsAny(name[1], "<* ") {
+				continue
+			}
+			may := []string{path.Clean(name[1])}
+			for _, folder := range named {
+				may = append(may, path.Join(folder, name[1]))
+			}
+			all = append(all, may)
+		}
 	}
-	for folder := range packages(t) {
-		if inside := path.Base(folder); !mapped[folder] && !mapped[inside] {
+	return all
+}
+
+func TestArchitectureMapsEveryFolder(t *testing.T) {
+	named := slices.Concat(mapped(t)...)
+	for _, folder := range folders(t) {
+		if !slices.Contains(named, folder) {
 			t.Errorf("ARCHITECTURE.md does not map %s", folder)
 		}
 	}
-	for name := range mapped {
-		if !strings.Contains(name, "/") || strings.ContainsAny(name, "*<. ") {
-			continue
-		}
-		if _, err := os.Stat(filepath.Join("..", name)); err != nil {
-			t.Errorf("ARCHITECTURE.md maps %s, which does not exist", name)
+}
+
+func TestArchitectureMapsNoFolderThatIsGone(t *testing.T) {
+	for _, paths := range mapped(t) {
+		if !slices.ContainsFunc(paths, func(p string) bool { _, err := os.Stat(filepath.Join("..", p)); return err == nil }) {
+			t.Errorf("ARCHITECTURE.md maps %s, which does not exist", paths[0])
 		}
 	}
 }
@@ -182,7 +233,8 @@ func TestEveryOperationHasAnExample(t *testing.T) {
 	}
 }
 
-// trimmed returns the lines of a text without their margins. An Example reads the committed file from its own folder.
+// trimmed returns the lines of a text without their margins. It replaces the path by which an Example reads the committed
+// file from its own folder.
 func trimmed(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
