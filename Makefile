@@ -1,4 +1,4 @@
-# make check is what a change must pass; make ci is what .ci/run does after it has installed the libraries.
+# A change must pass make check. Continuous integration runs .ci/run, which uses most of these targets.
 PACKAGES   := ./...
 CONCURRENT := ./pool/... ./gpu ./dispatch/... ./kernels/... ./sweeps/... ./native/fftw/... ./native/openblas/... ./cuda/...
 DARWIN     := GOOS=darwin GOARCH=arm64 CGO_ENABLED=0
@@ -16,7 +16,7 @@ vet:
 lint:
 	go tool staticcheck $(PACKAGES)
 
-# What runs on a Mac is checked from here as far as a compiler can: nothing has run on one yet.
+# The code for a Mac is checked as far as a compiler can. It has not run on a Mac yet.
 darwin:
 	$(DARWIN) go vet $(PACKAGES)
 	$(DARWIN) go test -c -o /dev/null $(PACKAGES)
@@ -25,7 +25,7 @@ darwin:
 test:
 	go test $(PACKAGES)
 
-# Short: the long tests of arithmetic have nothing that runs at once.
+# The tests that -short leaves out are long and have nothing concurrent.
 race:
 	go test -race -short $(CONCURRENT)
 
@@ -38,8 +38,8 @@ generated:
 golden:
 	go test ./plots -update
 
-# A short calibration, then verify on what it wrote. Drift (exit 3) is shown and not failed: on a machine that others
-# use too, it is news about the machine.
+# A short calibration, then verify on its file. Drift (exit 3) and too little evidence (exit 6) do not fail, because they
+# may come from the machine.
 smoke:
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	go build -o "$$dir/calibrate" ./cmd/calibrate && go build -o "$$dir/verify" ./cmd/verify && \
