@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Alternative is another implementation of a segment, and its time over the chosen one's.
+// Alternative is another implementation of a segment, with the ratio of its time to the chosen one's.
 type Alternative struct {
 	Implementation int
 	Slowdown       float64
 }
 
-// alternatives lists the other implementations that were measured somewhere in a stretch, best first. The mean of their
-// log-ratios to the chosen one decides.
+// alternatives lists the other implementations that were measured in a stretch, the best first. The order is that of the
+// mean log-ratios to the chosen one.
 func alternatives(loss [][]float64, r stretch) []Alternative {
 	var out []Alternative
 	for i := range loss {

@@ -8,65 +8,65 @@ import (
 	"crossover/timings"
 )
 
-// Finding is what an audit says of a size or of a case.
+// Finding is the result of an audit for a size or a case.
 type Finding int
 
 // The findings.
 const (
 	Unmeasured Finding = iota // too little was measured to say anything
 	Holds                     // the choice is the fastest or nearly so
-	Ambiguous                 // it looks slow, and the data do not settle that or its neighbourhood does not agree
-	Drifted                   // it is slower beyond doubt, there and nearby: see Auditor
+	Ambiguous                 // it looks slow, but the data do not settle that, or its neighbourhood does not agree
+	Drifted                   // it is significantly slower, there and nearby: see Auditor
 )
 
-// SizeAudit is one fresh size held against the committed choice.
+// SizeAudit is the check of the file's choice at one fresh size.
 type SizeAudit struct {
 	Size      int
 	Chosen    int     // implementation that the file chooses, as an index of the set
-	Best      int     // fastest one here
-	Slowdown  float64 // time of Chosen over time of Best, cross-fitted; 1 or less where the choice is right
-	Low, High float64 // interval of Slowdown where later looks were taken, else 0, 0
+	Best      int     // the fastest implementation here
+	Slowdown  float64 // time of Chosen divided by time of Best, cross-fitted; 1 or less if the choice is right
+	Low, High float64 // interval of Slowdown if there were later looks, else 0, 0
 	Finding   Finding
-	Disturbed bool    // the machine was not quiet at any block, so this says nothing of the choice
+	Disturbed bool    // the machine was not quiet in any block, so the audit says nothing about the choice
 	Loss      float64 // log-slowdown by looks that nothing selected; NaN if there are none, as at sizes that were not drawn
 }
 
-// Audit is the answer of an audited case.
+// Audit is the result for a case.
 type Audit struct {
 	Sizes   []SizeAudit // ascending
-	Finding Finding     // of the undisturbed sizes; Ambiguous where there are others only
+	Finding Finding     // of the undisturbed sizes; Ambiguous if there are only disturbed ones
 	Quiet   int         // undisturbed sizes
-	Regret  float64     // geometric mean of the slowdowns that nothing selected, minus 1; below 0 by noise; NaN of none
-	Upper   float64     // of Regret, of a one-sided interval at Confidence over the sizes; NaN of fewer than two
-	Worst   float64     // greatest slowdown minus 1, at least 0; of the undisturbed sizes, as Regret and Upper
-	Beyond  float64     // the same of those slowdowns that are no ties, because they exceed the tie band; 0 if all are
+	Regret  float64     // geometric mean of the slowdowns by looks that nothing selected, minus 1; may be negative by noise; NaN if there are none
+	Upper   float64     // upper end of a one-sided interval of Regret at Confidence, over sizes; NaN if there are fewer than two
+	Worst   float64     // greatest slowdown minus 1, at least 0, over undisturbed sizes like Regret and Upper
+	Beyond  float64     // Worst of the slowdowns beyond the tie band; 0 if there are none
 }
 
-// Auditor plans and judges the check of committed choices at fresh sizes. A look is a visit to such a size. The first
-// look at every size, repeated if the machine was disturbed, nominates the sizes that seem slow. Later looks, spread
-// over the rest of the check, decide on blocks of their own. In the end sizes that seem right are looked at again, too, so
-// that their mean is not too low: see SizeAudit.Loss.
+// Auditor plans and judges the check of a file's choices at fresh sizes. A look is a visit to such a size. First looks, one
+// at each size and repeated if the machine was disturbed, nominate sizes that seem slow. Later looks, spread over the rest
+// of the check, decide on blocks of their own. In the end, sizes that seem right get a second look, too, so that their mean
+// is not biased: see SizeAudit.Loss.
 //
-// Away from a threshold a size is drifted when it is slower than DriftLimit at every later look. Near one, within
-// thresholdReach, it is drifted when the mean over its visits is behind by more than the tie band, beyond doubt, and a
-// witness further off is behind beyond doubt too. Either way a neighbour must be slow as well. So neither a spike, nor
-// a machine that was busy for a second, nor a single awkward size is drift. Inside the intervals of an unresolved case
-// nothing is drifted.
+// Away from a threshold, a size has drifted if it is slower than DriftLimit at every later look. Within thresholdReach of a
+// threshold, a size has drifted if two things are significant: the mean over its visits is slower by more than the tie band,
+// and a witness farther from the threshold is slower, too. In both cases a neighbour must also be slow. So no spike, no
+// machine that was busy for a second, and no single awkward size counts as drift. Inside the intervals of an unresolved case
+// nothing has drifted.
 type Auditor struct {
 	committed committed
 	near      func(size int) (int, bool)
-	wanted    int // sizes at a quiet machine that it takes to say that the choices hold
+	wanted    int // number of undisturbed sizes that are needed to say that the choices hold
 
 	first firstLooks
 	later laterLooks
-	drawn map[int]bool // the sizes to check; neighbours of slow ones come to them
-	sizes []int        // that were visited
-	high  int          // greatest size that can be afforded
+	drawn map[int]bool // the sizes to check; neighbours of slow ones are added
+	sizes []int        // visited sizes
+	high  int          // greatest size that the budget allows
 }
 
-// NewAuditor returns an auditor of the given sizes. choice returns the name of the implementation that the file chooses.
-// near returns another fresh size close to one. tieBand is the case's, relative. unsure is where the calibration does not
-// know: the intervals of the thresholds of an unresolved case, in sizes, both ends included.
+// NewAuditor returns an auditor of the given sizes. choice returns the name of the implementation that the file chooses at a
+// size. near returns another fresh size close to a size. tieBand is that of the case, relative. unsure are the ranges of
+// sizes in which the calibration does not know, both ends included: the intervals of the thresholds of an unresolved case.
 func NewAuditor(sizes []int, choice func(size int) string, near func(size int) (int, bool), tieBand float64, unsure [][2]int) *Auditor {
 	a := &Auditor{
 		committed: committed{choice, math.Log1p(max(tieBand, MinTieBand)), unsure},
@@ -80,18 +80,18 @@ func NewAuditor(sizes []int, choice func(size int) string, near func(size int) (
 	return a
 }
 
-// evidence is how many fresh sizes it takes to say that choices hold, where the axis has as many.
+// evidence is the number of fresh sizes that are needed to say that choices hold, if the axis has as many.
 const evidence = 8
 
-// look is a visit that an audit wants.
+// look is a visit that an audit asks for.
 type look struct {
 	size, blocks int
 	worth        float64
 	repetition   bool // of a first look
 }
 
-// What looks are worth: first ones before their repetitions, those before later ones, and those before the ones at sizes that
-// seem right.
+// The worths of looks. First looks come before their repetitions, those before later looks, and those before second looks at
+// sizes that seem right.
 const (
 	worthFirst  = 1e6
 	worthRepeat = 1000
@@ -99,8 +99,8 @@ const (
 	worthAgain  = 1
 )
 
-// Next returns the next visit: a size, the number of blocks, and what it is worth. A worth of 0 means that the audit is
-// over. Of several cases the one with the fewest sizes checked comes first.
+// Next returns the next visit: a size, the number of blocks, and the worth. A worth of 0 means that the audit is over. Of
+// several cases, the one with the fewest checked sizes comes first.
 func (a *Auditor) Next(set *timings.Set) (size, blocks int, worth float64) {
 	next := a.next(set)
 	a.first.repeating = 0
@@ -127,8 +127,8 @@ func (a *Auditor) next(set *timings.Set) look {
 	return best
 }
 
-// nextAt returns the look that a visited size wants, if any: the repetition of a first look, or another later look. It is
-// urgent when it confirms that the size is drifted, and then it may be at another size.
+// nextAt returns the look that a visited size needs, if any: a repetition of the first look, or another later look. A look
+// is urgent if it confirms that the size has drifted. Such a look may be at another size.
 func (a *Auditor) nextAt(set *timings.Set, size int) (wanted look, urgent bool) {
 	if size <= a.high && a.first.spoiled(set, size) {
 		return look{size, firstBlocks, worthRepeat / float64(1+a.first.repeated[size]), true}, false
@@ -153,7 +153,7 @@ func (a *Auditor) nextAt(set *timings.Set, size int) (wanted look, urgent bool) 
 	return look{}, false
 }
 
-// confirmation returns the look that may still confirm that a size is drifted: at a witness, or at a neighbour.
+// confirmation returns a look, at a witness or a neighbour, that may confirm that a size has drifted.
 func (a *Auditor) confirmation(size int) (look, bool) {
 	for _, witness := range a.committed.witnesses(size, a.sizes) {
 		if visits := a.later.visits[witness]; visits < nearLooks && witness <= a.high {
@@ -165,7 +165,7 @@ func (a *Auditor) confirmation(size int) (look, bool) {
 		other, _ = a.near(size)
 		a.later.neighbour[size] = other
 		if other != 0 {
-			a.later.neighbour[other] = size // which needs no neighbour of its own
+			a.later.neighbour[other] = size // which needs no neighbour itself
 		}
 	}
 	if other != 0 && a.later.visits[other] == 0 && other <= a.high {
@@ -174,7 +174,7 @@ func (a *Auditor) confirmation(size int) (look, bool) {
 	return look{}, false
 }
 
-// Visited tells that a size was measured, or could not be.
+// Visited says that a size was measured, or cannot be measured.
 func (a *Auditor) Visited(size int) {
 	if size == a.first.repeating {
 		a.first.repeated[size]++
@@ -187,25 +187,26 @@ func (a *Auditor) Visited(size int) {
 	}
 }
 
-// Doubted tells that the machine was disturbed at all visits to a size so far: the first look at it may be repeated.
+// Doubted says that the machine was disturbed at all visits to a size so far. The first look at the size may then be
+// repeated.
 func (a *Auditor) Doubted(size int) {
 	delete(a.first.blocks, size)
 	delete(a.first.repeated, size)
 }
 
-// Limit tells that sizes above high cannot be afforded.
+// Limit says that the budget does not allow sizes above high.
 func (a *Auditor) Limit(high int) {
 	a.high = min(a.high, high)
 	a.first.pending = slices.DeleteFunc(a.first.pending, func(p int) bool { return p > high })
 }
 
-// chosen returns the implementation that the file chooses at a size, as an index of the set, −1 if the set lacks it.
+// chosen returns the index of the implementation that the file chooses at a size, or −1 if the set lacks it.
 func (a *Auditor) chosen(set *timings.Set, size int) int {
 	return slices.Index(set.Implementations, a.committed.choice(size))
 }
 
-// judgeSize audits one size by itself: by its later looks, or by all of its blocks where there are no later looks. Without
-// later looks it can only hold or be ambiguous.
+// judgeSize audits one size by itself: by its later looks, or by all of its blocks if there are none. Without later looks
+// the finding is Holds or Ambiguous.
 func (a *Auditor) judgeSize(set *timings.Set, size int) SizeAudit {
 	out := SizeAudit{Size: size, Chosen: a.chosen(set, size), Loss: math.NaN()}
 	out.Disturbed = !slices.ContainsFunc(set.At(size), func(b timings.Block) bool { return !b.Disturbed })
@@ -221,7 +222,7 @@ func (a *Auditor) judgeSize(set *timings.Set, size int) SizeAudit {
 	return out
 }
 
-// Judge returns the audit of what was measured.
+// Judge returns the audit of the measured sizes.
 func (a *Auditor) Judge(set *timings.Set) Audit {
 	findings := map[int]SizeAudit{}
 	for _, size := range a.sizes {
@@ -250,7 +251,7 @@ func (a *Auditor) Judge(set *timings.Set) Audit {
 	return audit
 }
 
-// sum sets what the sizes of an audit say together. band is the tie band as a log-ratio.
+// sum sets the fields that follow from all sizes together. band is the tie band as a log-ratio.
 func (a *Audit) sum(band float64) {
 	var losses []float64
 	for _, s := range a.Sizes {
@@ -271,9 +272,9 @@ func (a *Audit) sum(band float64) {
 	}
 }
 
-// MeanLoss returns what the log-losses of sizes come to: their geometric mean, minus 1, and the upper end of its one-sided
-// interval at Confidence. Losses that are not known, NaN, are left out. The mean is NaN of none, and the upper end of fewer than
-// two.
+// MeanLoss returns the mean regret for the log-losses of sizes: their geometric mean, minus 1, and the upper end of its
+// one-sided interval at Confidence. It ignores NaNs. The mean is NaN if there are no losses, and the upper end is NaN if
+// there are fewer than two.
 func MeanLoss(logs []float64) (mean, upper float64) {
 	var losses []loss
 	for _, log := range logs {
@@ -285,7 +286,8 @@ func MeanLoss(logs []float64) (mean, upper float64) {
 	return r.Mean, r.Upper
 }
 
-// witnessed reports whether at a witness, too, the choice is slower beyond doubt than what beats it at the size.
+// witnessed reports whether the choice is also significantly slower, at a witness, than the implementation that is faster at
+// the size.
 func (a *Auditor) witnessed(set *timings.Set, found SizeAudit) bool {
 	return slices.ContainsFunc(a.committed.witnesses(found.Size, a.sizes), func(witness int) bool {
 		byVisit := map[int][]float64{}
@@ -298,8 +300,8 @@ func (a *Auditor) witnessed(set *timings.Set, found SizeAudit) bool {
 	})
 }
 
-// confirmed reports whether a slow size is no awkward one. That is so where its neighbour is slow as well or was not
-// measured, and where the same choice is drifted at another size not far away.
+// confirmed reports whether a slow size is not just an awkward one. It is confirmed if its neighbour is slow or was not
+// measured, and if the same choice has drifted at another size not far away.
 func (a *Auditor) confirmed(findings map[int]SizeAudit, size int) bool {
 	neighbour, measured := findings[a.later.neighbour[size]]
 	if !measured || neighbour.Slowdown >= 1+suspicion {

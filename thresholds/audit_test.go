@@ -9,7 +9,7 @@ import (
 	"crossover/timings"
 )
 
-// audit lets an auditor have what it asks for, in at most so many visits, and returns its answer and the number of visits.
+// audit runs an auditor for at most a number of visits. It returns the audit and the number of visits.
 func audit(t *testing.T, w *world, choice func(size int) string, sizes []int, atMost int) (thresholds.Audit, int) {
 	t.Helper()
 	near := func(size int) (int, bool) { return size + size/10, true }
@@ -36,7 +36,7 @@ func TestAudit(t *testing.T) {
 		return "b"
 	}
 	always := func(name string) func(int) string { return func(int) string { return name } }
-	// A cost that is awkward at one size alone.
+	// A cost that is awkward at one size only.
 	awkward := func(n float64) float64 {
 		if n == 3000 {
 			return 5 * costB(n)
@@ -49,13 +49,13 @@ func TestAudit(t *testing.T) {
 		luck    float64
 		atMost  int
 		finding thresholds.Finding
-		regret  float64 // about, and within a fifth of it or two percent
+		regret  float64 // expected, within a fifth or two percent
 		visits  int     // at most
 	}{
 		"choices that hold":                       {right, costB, 0, 200, thresholds.Holds, 0, 12},
 		"choices that hold on a machine of moods": {right, costB, 0.02, 200, thresholds.Holds, 0, 18},
 		"a small mistake":                         {always("a"), func(n float64) float64 { return 1.03 * costA(n) }, 0, 200, thresholds.Holds, 0, 12},
-		// 1.08, 2.39 and 4.79 times slower at the last three sizes, and the mean is over six.
+		// It is 1.08, 2.39 and 4.79 times slower at the last three sizes, and the mean is over six.
 		"one that moved":           {always("a"), costB, 0, 200, thresholds.Drifted, 0.52, 60},
 		"an awkward size":          {right, awkward, 0, 200, thresholds.Ambiguous, math.Pow(13.0*5/31, 1.0/6) - 1, 18},
 		"no time for a look again": {always("a"), costB, 0, 6, thresholds.Ambiguous, -1, 6},
@@ -79,7 +79,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// A choice is drifted when it is slow at every look, not when the machine was busy for two of them.
+// A choice has drifted if it is slow at every look, and not if the machine was busy during two of them.
 func TestAuditOfABusyMachine(t *testing.T) {
 	for busy, want := range map[int]thresholds.Finding{1: thresholds.Holds, 2: thresholds.Ambiguous, 100: thresholds.Drifted} {
 		looks := 0
@@ -109,7 +109,7 @@ func TestAuditOfABusyMachine(t *testing.T) {
 	}
 }
 
-// auditBelow limits an audit and lets it have what it asks for, which must be something and no size above the limit.
+// auditBelow limits an audit and runs it. The auditor must ask for something, and for no size above the limit.
 func auditBelow(t *testing.T, w *world, a *thresholds.Auditor, set *timings.Set, limit int) {
 	t.Helper()
 	a.Limit(limit)
@@ -136,13 +136,13 @@ func TestAuditStaysBelowTheLimit(t *testing.T) {
 		func(size int) (int, bool) { return size * 2, true }, 0.03, nil)
 	set := &timings.Set{Implementations: w.names}
 	auditBelow(t, w, a, set, 299)
-	// b is five times slower at 90, and at 180 too.
+	// b is five times slower at 90 and at 180.
 	if got := a.Judge(set); got.Finding != thresholds.Drifted || len(got.Sizes) != 2 {
 		t.Errorf("audit is %+v", got)
 	}
 }
 
-// A limit that comes late keeps the auditor from the sizes that it has seen above it, and not from those below.
+// After a late limit the auditor does not return to sizes above it, but it still returns to sizes below.
 func TestAuditUnderALateLimit(t *testing.T) {
 	w := newWorld(8, costA, costB)
 	sizes := []int{90, 200, 400, 700} // b is slower than a at all of them
@@ -156,7 +156,7 @@ func TestAuditUnderALateLimit(t *testing.T) {
 	auditBelow(t, w, a, set, 399)
 }
 
-// An audit that is cut short has been everywhere, and asks for less once it has been at more sizes.
+// An audit that is cut short has been everywhere in the range, and asks for less after it has been at more sizes.
 func TestAnAuditCutShort(t *testing.T) {
 	var sizes []int
 	for n := range 20 {
@@ -180,10 +180,10 @@ func TestAnAuditCutShort(t *testing.T) {
 	}
 }
 
-// Sizes at which the machine was not quiet are looked at again, and where it never is they count for nothing.
+// Disturbed sizes are looked at again. If the machine is never quiet there, they count for nothing.
 func TestAuditOfADisturbedMachine(t *testing.T) {
 	sizes := []int{90, 300, 900, 1100, 3000, 9000}
-	const slow = 3000 // where the choice is the wrong one, as far as disturbed blocks tell
+	const slow = 3000 // the size at which disturbed blocks say that the choice is wrong
 	costs := func(n float64) float64 {
 		if n == slow {
 			return 5 * costB(n)
@@ -218,7 +218,7 @@ func TestAuditOfADisturbedMachine(t *testing.T) {
 					break
 				}
 				looks[size]++
-				if !c.disturbed(size, looks[size]) { // as a sweep does
+				if !c.disturbed(size, looks[size]) { // like a sweep
 					set.Blocks = slices.DeleteFunc(set.Blocks, func(b timings.Block) bool { return b.Size == size && b.Disturbed })
 				}
 				w.visit(set, size, blocks)
@@ -244,7 +244,7 @@ func TestAuditOfADisturbedMachine(t *testing.T) {
 	}
 }
 
-// A size at which, as it turns out, the machine was disturbed is looked at again, although the look at it was over.
+// If a look turns out to be disturbed after its end, its size is looked at again.
 func TestAuditOfADoubtedSize(t *testing.T) {
 	sizes := []int{90, 300, 900}
 	w := newWorld(8, costA, costB)
@@ -276,7 +276,7 @@ func TestAuditOfADoubtedSize(t *testing.T) {
 	}
 }
 
-// Where the calibration says itself that it does not know nothing is drifted.
+// Nothing has drifted at sizes at which the calibration says that it does not know.
 func TestAuditOfAnUnsureCalibration(t *testing.T) {
 	sizes := []int{90, 300, 900, 1500, 1900, 2200, 2500, 3500, 9000} // a is the best up to 1000
 	upTo := func(threshold int) func(int) string {
@@ -325,7 +325,7 @@ func TestTheWorstOutsideTies(t *testing.T) {
 	}
 }
 
-// Beside a threshold a slow choice has drifted only where it is slow further off as well.
+// Beside a threshold, a slow choice has drifted only if it is also slow farther off.
 func TestAuditAsksWitnesses(t *testing.T) {
 	right := func(size int) string {
 		if size < 1000 {
@@ -334,7 +334,7 @@ func TestAuditAsksWitnesses(t *testing.T) {
 		return "b"
 	}
 	for name, c := range map[string]struct {
-		further float64 // time of b over that of a from 1480 on
+		further float64 // time of b divided by that of a from 1480 on
 		finding thresholds.Finding
 	}{
 		"slow there":  {1.12, thresholds.Drifted},
@@ -354,11 +354,11 @@ func TestAuditAsksWitnesses(t *testing.T) {
 	}
 }
 
-// drawnSizes are as many as verify checks a case at.
+// drawnSizes are as many as verify checks in a case.
 var drawnSizes = geometric(64, 4<<20, 1.8)
 
-// meanRegret is the mean over many audits, of so many visits at most, of choices that are slower than the other implementation
-// by a factor, and the share of audits whose upper end is below that loss.
+// meanRegret returns the mean over many audits, each of a number of visits at most, of the regret of choices that are slower
+// than the other implementation by a factor. It also returns the share of audits whose upper bound is below that loss.
 func meanRegret(slower, luck float64, audits, atMost int) (mean, below float64) {
 	found := make([]thresholds.Audit, audits)
 	eachSeed(audits, func(seed uint64) {
@@ -385,7 +385,7 @@ func meanRegret(slower, luck float64, audits, atMost int) (mean, below float64) 
 	return mean, below
 }
 
-// Whether a first look is high or low, it has the same say in the mean.
+// High and low first looks count the same in the mean.
 func TestTheMeanOfAnAuditIsNotBiased(t *testing.T) {
 	for _, luck := range []float64{0, 0.02} {
 		for _, loss := range []float64{0, 0.03, 0.1} {
@@ -393,21 +393,21 @@ func TestTheMeanOfAnAuditIsNotBiased(t *testing.T) {
 			if math.Abs(mean-loss) > 0.002 {
 				t.Errorf("visits scatter by %v and the choice loses %v: the mean is %.4f", luck, loss, mean)
 			}
-			if loss > 0 && below > 0.12 { // at 0 a negative end is as good as any
+			if loss > 0 && below > 0.12 { // at 0 a negative bound is as good as any other
 				t.Errorf("visits scatter by %v and the choice loses %v: %.0f %% of the upper ends are below that", luck, loss, 100*below)
 			}
 		}
 	}
 }
 
-// An audit that ends when the high ones are looked at again, and the low ones are not yet, is not biased either.
+// An audit that ends after the second looks at high sizes, and before those at low ones, is not biased either.
 func TestTheMeanOfAnAuditCutShort(t *testing.T) {
 	if mean, _ := meanRegret(1.03, 0.02, 200, len(drawnSizes)+4); math.Abs(mean-0.03) > 0.002 {
 		t.Errorf("the mean is %.4f, want 0.03", mean)
 	}
 }
 
-// At an awkward size another implementation is the best one, whatever the sizes nearby say.
+// At an awkward size another implementation is the best one, whatever is best nearby.
 func TestTheMeanOfAnAuditHasAwkwardSizes(t *testing.T) {
 	const awkward, sizes = 3000, 9
 	w := newWorld(1, costA, func(n float64) float64 {

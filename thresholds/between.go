@@ -10,23 +10,23 @@ import (
 	"crossover/timings"
 )
 
-// assumedBetweenRuns is the standard deviation that the log-ratio of two implementations is assumed to have from one run
-// to the next where a host has a single run, which cannot show it. Between real runs 0 to 2.6 % were measured in seven of
-// ten cases and 4.5 to 9 % in the others.
+// assumedBetweenRuns is the assumed standard deviation of a log-ratio from run to run, if a host has a single run. Between
+// real runs 0 to 2.6 % were measured in seven of ten cases, and 4.5 to 9 % in the others.
 const assumedBetweenRuns = 0.015
 
-// assumedFreedom are the degrees of freedom of that assumption: the deviations that were measured vary by much.
+// assumedFreedom is the number of degrees of freedom of that assumption. It is small because the measured deviations differ
+// much.
 const assumedFreedom = 4
 
-// prior is what is known of a variance before the runs of a case are looked at.
+// prior is what is known of a variance before the runs of a case are considered.
 type prior struct {
 	square  float64 // the variance
-	freedom float64 // what it is worth, in degrees of freedom
+	freedom float64 // weight of the prior, in degrees of freedom
 }
 
-// studyRuns learns the priors: for each pair of processors, how the variances of log-ratios at the switches of all cases
-// are distributed. The method is that of Smyth, Linear models and empirical Bayes methods for assessing differential
-// expression, 2004, section 6.2.
+// studyRuns learns the priors: for each pair of processors, the distribution of the variances of log-ratios at the switches
+// of all cases. Source: G. K. Smyth, Linear models and empirical Bayes methods for assessing differential expression, 2004,
+// section 6.2.
 func (p *Processors) studyRuns(cases [][]*timings.Set) {
 	type sample struct{ squares, freedoms []float64 }
 	samples := map[[2]string]*sample{}
@@ -60,10 +60,10 @@ func (p *Processors) studyRuns(cases [][]*timings.Set) {
 	}
 }
 
-// leastSwitches is how many switches a prior is learnt from.
+// leastSwitches is the least number of switches from which a prior is learnt.
 const leastSwitches = 4
 
-// pair returns the processors of two implementations, in an order of their own.
+// pair returns the processors of two implementations in a fixed order.
 func (p *Processors) pair(i, j string) [2]string {
 	if p == nil {
 		return [2]string{}
@@ -73,7 +73,7 @@ func (p *Processors) pair(i, j string) [2]string {
 	return pair
 }
 
-// learnt returns what the runs of all cases say of two processors, and whether they do.
+// learnt returns the prior that the runs of all cases give for two processors, and whether there is one.
 func (p *Processors) learnt(pair [2]string) (prior, bool) {
 	if p == nil {
 		return prior{}, false
@@ -82,17 +82,17 @@ func (p *Processors) learnt(pair [2]string) (prior, bool) {
 	return known, ok
 }
 
-// assumes reports whether the interval of the n-th switch rests on an assumption of what runs differ by.
+// assumes reports whether the interval of the n-th switch uses the assumed deviation between runs.
 func (h *history) assumes(p *Processors, segs []Segment, n int) bool {
 	_, known := p.learnt(p.pair(h.implementations[segs[n-1].Implementation], h.implementations[segs[n].Implementation]))
 	return len(h.runs) == 1 && !known
 }
 
-// offNear is the factor within which sizes say how far a run is off at a switch.
+// offNear is the factor around a switch within which sizes count for the deviation of a run.
 const offNear = 1.2
 
-// offs returns how far the log-ratio of the two implementations of the n-th switch is off that of all runs together, near the
-// switch and run by run.
+// offs returns, for each run, the difference between its log-ratio of the n-th switch's implementations and that of all runs
+// together, near the switch.
 func (h *history) offs(segs []Segment, n int, loss [][]float64) []float64 {
 	i, j := segs[n-1].Implementation, segs[n].Implementation
 	var offs []float64
@@ -113,7 +113,7 @@ func (h *history) offs(segs []Segment, n int, loss [][]float64) []float64 {
 	return offs
 }
 
-// between returns, for each switch, how far the log-ratio there is from one run to the next.
+// between returns, for each switch, the deviation of its log-ratio from run to run.
 func (h *history) between(p *Processors, segs []Segment, loss [][]float64) []deviation {
 	out := make([]deviation, len(segs))
 	for n := 1; n < len(segs); n++ {
@@ -158,7 +158,7 @@ func fitPrior(squares, freedoms []float64) prior {
 // trigamma is the derivative of the digamma function.
 func trigamma(x float64) float64 { return mathext.Zeta(2, x) }
 
-// inverseTrigamma returns the x at which trigamma is y, by bisection.
+// inverseTrigamma returns the x with trigamma(x) = y, by bisection.
 func inverseTrigamma(y float64) float64 {
 	lo, hi := 1e-3, 1e6
 	for range 200 {

@@ -8,39 +8,39 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// bootstrap makes resamples of a fit, which say how sure its switches are and where they may be.
+// bootstrap makes resamples of a fit. They say how certain its switches are and where they may be.
 //
-// A resample draws blocks of every visit again, and moves each estimate by what the luck of visits and the roughness near
-// the closest switch may be. Whether there is a switch is a matter of what was measured, and the losses of these resamples
-// say it: see prune. Where the switch is, is a matter of every run. So for the interval all estimates of an implementation
-// also move by what the luck of the next run may be, and the partition is repeated.
+// A resample draws the blocks of every visit again. It moves each estimate by a random luck of visits, and by a random
+// roughness near the closest switch. Whether there is a switch follows from the measurements alone, so the losses of these
+// resamples decide it: see prune. The place of a switch changes from run to run. So for the interval, all estimates of an
+// implementation also move by a random luck of the next run, and the partition is repeated.
 type bootstrap struct {
-	segments []Segment // of the estimate
+	segments []Segment // of the fit that is resampled
 	curves   *Curves
 	twin     twinStudy
 	history  *history
-	rough    []deviation // by segment, of the switch at its lower edge
-	between  []deviation // by segment, too: of the log-ratio from one run to the next
-	nearest  []int       // by size, the segment whose lower edge is nearest
+	rough    []deviation // by segments, at the switch at the lower edge
+	between  []deviation // by segments: deviation of the log-ratio from run to run
+	nearest  []int       // by sizes, the segment with the nearest lower edge
 	rng      *rand.Rand
 
-	draws  [][]draw      // by run and size
-	tables [][][]float64 // losses of the present resample by run, implementation and size
+	draws  [][]draw      // by runs and sizes
+	tables [][][]float64 // losses of the present resample, by runs, implementations and sizes
 	loss   [][]float64   // of all runs together
 
-	losses [][][]float64 // of every resample
+	losses [][][]float64 // of every resample, without the luck of the next run
 	again  [][]Segment   // of every resample, with the luck of the next run
 }
 
-// draw is what a bootstrap draws from at one size of a run.
+// draw holds what a resample draws from at one size of a run.
 type draw struct {
-	visits [][2]int  // first block of each visit and the one after its last
-	ranks  []ranking // by implementation
-	times  []int     // how often the present resample has each block
-	left   float64   // the share of the twin's shift that is left after so many visits
+	visits [][2]int  // index of the first block of each visit and of the one after its last
+	ranks  []ranking // by implementations
+	times  []int     // how often each block is in the present resample
+	left   float64   // share of the twin's shift that remains after this number of visits
 }
 
-// prepare makes the draws of the sizes, and room for the losses of a resample.
+// prepare makes the draws of the sizes, and tables for the losses of a resample.
 func (b *bootstrap) prepare() {
 	implementations := len(b.curves.Implementations)
 	b.loss = newTable(implementations, len(b.curves.Sizes))
@@ -61,7 +61,7 @@ func (b *bootstrap) prepare() {
 	}
 }
 
-// resample makes so many resamples. withinRun leaves the luck of the next run out.
+// resample makes a number of resamples. withinRun leaves out the luck of the next run.
 func (b *bootstrap) resample(resamples int, withinRun bool) {
 	runs := float64(len(b.history.runs))
 	for range resamples {
@@ -69,7 +69,7 @@ func (b *bootstrap) resample(resamples int, withinRun bool) {
 		b.history.pool.join(b.tables, b.loss)
 		b.moveSizes()
 		if runs > 1 {
-			b.moveRuns(1 / math.Sqrt(runs)) // their mean is that much off
+			b.moveRuns(1 / math.Sqrt(runs)) // the deviation of their mean
 		}
 		b.losses = append(b.losses, cloneTable(b.loss))
 		if !withinRun {
@@ -88,8 +88,8 @@ func cloneTable(table [][]float64) [][]float64 {
 	return out
 }
 
-// drawBlocks sets the losses of the runs to those of a resample, which has as many blocks of each visit as there are.
-// Each estimate also moves by the luck of its visits.
+// drawBlocks sets the losses of the runs to those of a resample, which has as many blocks of each visit as the visit. Each
+// estimate also moves by the luck of its visits.
 func (b *bootstrap) drawBlocks() {
 	shift := b.twin.shift.draw(b.rng)
 	for run, draws := range b.draws {
@@ -109,7 +109,7 @@ func (b *bootstrap) drawBlocks() {
 	}
 }
 
-// moveSizes moves each estimate by the roughness of its curve.
+// moveSizes moves each estimate by a random roughness of its curve.
 func (b *bootstrap) moveSizes() {
 	roughs := make([]float64, len(b.rough))
 	for n := range roughs {
@@ -120,15 +120,15 @@ func (b *bootstrap) moveSizes() {
 			continue
 		}
 		for i := range b.loss {
-			b.loss[i][s] += roughs[n] / math.Sqrt2 * b.rng.NormFloat64() // each of the two sides of a log-ratio moves
+			b.loss[i][s] += roughs[n] / math.Sqrt2 * b.rng.NormFloat64() // both sides of a log-ratio move
 		}
 		subtractLeast(b.loss, s)
 	}
 }
 
-// moveRuns moves all estimates near a switch together, as far as one run is off another, times share.
+// moveRuns moves all estimates near a switch together, by the deviation between runs times share.
 func (b *bootstrap) moveRuns(share float64) {
-	lucks := newTable(len(b.segments), len(b.loss)) // by segment and implementation
+	lucks := newTable(len(b.segments), len(b.loss)) // by segments and implementations
 	for n := range lucks {
 		sd := share * b.between[n].draw(b.rng) / math.Sqrt2
 		for i := range lucks[n] {
@@ -143,8 +143,8 @@ func (b *bootstrap) moveRuns(share float64) {
 	}
 }
 
-// interval sets the interval of the lower edge of the n-th of some segments. Resamples have that edge below the interval as
-// often as above it, and as rarely as Confidence says.
+// interval sets the interval of the lower edge of the n-th segment. The edge is below the interval in as many resamples as
+// above it, with Confidence of the resamples inside.
 func (b *bootstrap) interval(segs []Segment, stands [][]bool, n int) {
 	var edges []float64
 	for _, again := range b.again {
@@ -163,9 +163,9 @@ func (b *bootstrap) interval(segs []Segment, stands [][]bool, n int) {
 	s.High = min(max(int(math.Ceil(high)), s.From), sizes[len(sizes)-1])
 }
 
-// standIns returns, by stretch and implementation, which implementations may stand for the chosen one: itself, and those
-// that are on average no further behind it there than the tie band. Which of two tied implementations a resample prefers
-// is a toss, and says nothing against the switch from both of them to a third one.
+// standIns returns, by stretches and implementations, which implementations may stand for the chosen one: itself, and those
+// that are slower by at most the tie band in the mean. A resample may prefer either of two tied implementations. That says
+// nothing against the switch from both of them to a third one.
 func standIns(loss [][]float64, stretches []stretch, band float64) [][]bool {
 	stands := make([][]bool, len(stretches))
 	for n, r := range stretches {
@@ -181,10 +181,10 @@ func standIns(loss [][]float64, stretches []stretch, band float64) [][]bool {
 	return stands
 }
 
-// sameSwitch returns the edge, in another fit, of the switch that stands for the n-th one of segs, NaN if there is
-// none. That switch is between the same two implementations or stand-ins of theirs. It is nearer to the n-th one than to
-// any other such switch of segs, and it is the nearest of those. Where winners change there and back there and back again,
-// a switch that the other fit does not have must not be taken for another one.
+// sameSwitch returns the edge in another fit of the switch that stands for the n-th one of segs, or NaN if there is none.
+// That switch is between the same two implementations, or stand-ins of them. It is nearer to the n-th one than to any other
+// such switch of segs, and it is the nearest of those. Winners may change several times between the same two
+// implementations, and a switch that the other fit lacks must not be taken for another one.
 func sameSwitch(again, segs []Segment, stands [][]bool, n int) float64 {
 	from, to := segs[n-1].Implementation, segs[n].Implementation
 	same := func(a []Segment, k int) bool {
@@ -206,7 +206,7 @@ func sameSwitch(again, segs []Segment, stands [][]bool, n int) float64 {
 	return nearest
 }
 
-// nearestSwitch returns the segment whose lower edge is nearest to a size.
+// nearestSwitch returns the segment with the lower edge nearest to a size.
 func nearestSwitch(segs []Segment, size int) int {
 	nearest, distance := 0, math.Inf(1)
 	for n := 1; n < len(segs); n++ {
@@ -217,7 +217,8 @@ func nearestSwitch(segs []Segment, size int) int {
 	return nearest
 }
 
-// visitRanges returns the first block of each visit and the one after its last. Blocks of a visit follow one another.
+// visitRanges returns the index of the first block of each visit and of the one after its last. Blocks of a visit follow one
+// another.
 func visitRanges(g group) [][2]int {
 	var ranges [][2]int
 	for n, b := range g.blocks {
@@ -229,7 +230,7 @@ func visitRanges(g group) [][2]int {
 	return ranges
 }
 
-// visitsOf returns how many visits a group's blocks come from.
+// visitsOf returns the number of visits of a group's blocks.
 func visitsOf(g group) int {
 	seen := map[int]bool{}
 	for _, b := range g.blocks {

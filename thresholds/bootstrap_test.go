@@ -53,7 +53,7 @@ func TestNoCrossoverInNoise(t *testing.T) {
 		if claimed > 5 {
 			t.Errorf("%s: %d of %d seeds claim a crossover between equals, want 5 at most", name, claimed, seeds)
 		}
-		// The grid alone may leave a case unresolved; the planner is there to settle it.
+		// The grid alone may leave a case unresolved, which a planner settles.
 		if c.planned && switched > 4 {
 			t.Errorf("%s: %d of %d planned sweeps end with a switch between equals", name, switched, seeds)
 		}
@@ -67,7 +67,7 @@ func TestIntervalsCoverTheTruth(t *testing.T) {
 		b     func(float64) float64
 		noise float64
 		luck  float64
-		run   float64 // standard deviation of what a run adds to each implementation's log-time
+		run   float64 // standard deviation of a run's part in each implementation's log-time
 		runs  int
 	}{
 		{"a steep crossing", costB, 0.02, 0, 0.01, 50},
@@ -92,14 +92,14 @@ func TestIntervalsCoverTheTruth(t *testing.T) {
 				t.Errorf("%s, seed %d: segments %+v", c.name, seed, r.Segments)
 				return
 			}
-			// The first size of the segment is the first whole one at or above the crossing, which is 1000 in all.
+			// The first size of the segment is the first whole one at or above the crossing, which is 1000 in all cases.
 			if s := r.Segments[1]; s.Low <= 1000 && 1000 <= s.High {
 				covered++
 			}
 		})
 		share := float64(covered) / float64(c.runs)
 		t.Logf("%s: %.1f %% of %d intervals hold the truth", c.name, 100*share, c.runs)
-		// Three standard errors of a share of 95 % below it.
+		// This is three standard errors below 95 %.
 		if least := 0.95 - 3*math.Sqrt(0.95*0.05/float64(c.runs)); share < least {
 			t.Errorf("%s: %.1f %% of %d intervals hold the truth, want about 95 %%", c.name, 100*share, c.runs)
 		}
@@ -111,7 +111,7 @@ func TestIntervalsNarrowWithBlocks(t *testing.T) {
 		for seed := range uint64(10) {
 			w := newWorld(seed, costA, linear(4e-6, 7e-9))
 			w.noise = noise
-			// Sizes so close together that noise alone makes the interval.
+			// The sizes are so close together that noise alone makes the interval.
 			r := thresholds.Fit([]*timings.Set{w.set(blocks, geometric(600, 1800, 1.1)...)}, thresholds.Options{Seed: seed, Resamples: 200})
 			if len(r.Segments) != 2 {
 				t.Fatalf("seed %d, %d blocks: segments %+v", seed, blocks, r.Segments)
@@ -121,7 +121,7 @@ func TestIntervalsNarrowWithBlocks(t *testing.T) {
 		return sum / 10
 	}
 	few, many, run := width(10, spiky(0.02)), width(90, spiky(0.02)), width(10, quiet)
-	// Nine times the blocks make a third of the width, but for what no number of blocks narrows.
+	// Nine times the blocks make a third of the width, without the part that no blocks narrow.
 	if ratio := math.Sqrt((many*many - run*run) / (few*few - run*run)); !(ratio > 0.2 && ratio < 0.5) {
 		t.Errorf("the interval is %v wide with 10 blocks and %v with 90, %v without noise: want a third beyond that", few, many, run)
 	}
@@ -142,9 +142,9 @@ func TestAWideBracketIsTheInterval(t *testing.T) {
 	}
 }
 
-// Between a segment's single size and its neighbour the curves may take a step anywhere.
+// Between a segment's single size and its neighbour the curves may have a step anywhere.
 func TestIntervalBesideASingleSize(t *testing.T) {
-	step := func(low, high float64) func(float64) float64 { // of b, which wins from low to high
+	step := func(low, high float64) func(float64) float64 { // cost of b, which wins from low to high
 		return func(n float64) float64 {
 			if n < low || n > high {
 				return 1.06 * costA(n)
@@ -176,7 +176,7 @@ func TestIntervalBesideASingleSize(t *testing.T) {
 }
 
 func TestAFeebleSwitchIsADoubt(t *testing.T) {
-	// At the last size b is ahead in half of the blocks by much, and behind in the other half by little.
+	// At the last size b is much faster in half of the blocks, and a little slower in the others.
 	set := newWorld(3, costA, func(n float64) float64 { return 2 * costA(n) }).set(15, 64, 256, 1024)
 	for n := range 8 {
 		ratio := 0.5
@@ -195,10 +195,10 @@ func TestAFeebleSwitchIsADoubt(t *testing.T) {
 	}
 }
 
-// Winners that change there, back and there again, the last change so weak that some resamples do not have it: its
-// interval must not reach down to the first change of the same kind.
+// The winner changes, changes back and changes again. The last change is so weak that some resamples lack it. Its interval
+// must not reach down to the first change of the same kind.
 func TestIntervalOfARepeatedSwitch(t *testing.T) {
-	ratio := func(n float64) float64 { // of b to a
+	ratio := func(n float64) float64 { // time of b divided by that of a
 		switch {
 		case n < 1000:
 			return 1.6
@@ -228,11 +228,11 @@ func TestIntervalOfARepeatedSwitch(t *testing.T) {
 	}
 }
 
-// Two implementations that are tied win below the crossover, and which of them a resample prefers is a toss. The switch
-// to the third one is as clear as if there were one.
+// Two tied implementations win below the crossover, and a resample may prefer either. The switch to the third one is as
+// clear as with one implementation below.
 func TestSwitchFromATie(t *testing.T) {
 	cost := linear(1e-6, 1e-8)
-	w := newWorld(3, cost, cost, linear(1e-5, 1e-9)) // equal at 1000
+	w := newWorld(3, cost, cost, linear(1e-5, 1e-9)) // they cross at 1000
 	set := &timings.Set{Implementations: w.names}
 	for size := 64; size <= 1<<14; size *= 2 {
 		w.visit(set, size, 9)

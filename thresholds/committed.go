@@ -5,45 +5,45 @@ import (
 	"slices"
 )
 
-// committed is what a file says of a case, as far as an audit needs it.
+// committed is the part of a file's case that an audit needs.
 type committed struct {
 	choice func(size int) string
 	band   float64  // tie band as a log-ratio
-	unsure [][2]int // sizes, from and to, where the calibration itself does not know
+	unsure [][2]int // ranges of sizes in which the calibration does not know
 }
 
-// thresholdReach is the factor around a threshold within which a slow choice alone does not make it wrong. What two
-// implementations take is close there, and how close changes with the state of the machine from one minute to the next. A
-// threshold is wrong where the choice is still not the best one beyond that reach: see witnesses.
+// thresholdReach is the factor around a threshold within which a slow choice alone does not make the threshold wrong. The
+// times of two implementations are close there, and their difference changes with the state of the machine from one minute
+// to the next. A threshold is wrong if the choice is also slower beyond that reach: see witnesses.
 const thresholdReach = 1.5
 
-// nearThreshold reports whether the file chooses something else within thresholdReach of a size.
+// nearThreshold reports whether the file has another choice within thresholdReach of a size.
 func (c *committed) nearThreshold(size int) bool { return c.differsBelow(size) || c.differsAbove(size) }
 
-// differsBelow reports whether the file chooses something else at thresholdReach below a size.
+// differsBelow reports whether the file has another choice at a size smaller by thresholdReach.
 func (c *committed) differsBelow(size int) bool {
 	return c.choice(int(math.Ceil(float64(size)/thresholdReach))) != c.choice(size)
 }
 
-// differsAbove reports whether the file chooses something else at thresholdReach above a size.
+// differsAbove reports whether the file has another choice at a size greater by thresholdReach.
 func (c *committed) differsAbove(size int) bool {
 	return c.choice(int(float64(size)*thresholdReach)) != c.choice(size)
 }
 
-// unknown reports whether a size lies where the calibration does not know.
+// unknown reports whether the calibration does not know at a size.
 func (c *committed) unknown(size int) bool {
 	return slices.ContainsFunc(c.unsure, func(sizes [2]int) bool { return sizes[0] <= size && size <= sizes[1] })
 }
 
-// kinship is the factor within which two sizes may speak for each other.
+// kinship is the greatest ratio of two sizes that may confirm each other.
 const kinship = 2
 
-// mostWitnesses is how many witnesses a size has at most. One is too few, because it may be an awkward size.
+// mostWitnesses is the greatest number of witnesses of a size. One would be too few, because it may be an awkward size.
 const mostWitnesses = 2
 
-// witnesses returns those of the audited sizes, nearest first, of which one must agree before a slow size near a threshold
-// counts as drift. A witness has the same choice and lies further from the threshold, beyond thresholdReach of it. There is
-// none if the size is not near a threshold, or lies between two.
+// witnesses returns audited sizes, the nearest first. One of them must agree before a slow size near a threshold counts as
+// drift. A witness has the same choice and is farther from the threshold, beyond thresholdReach of it. There are none if the
+// size is not near a threshold, or lies between two.
 func (c *committed) witnesses(size int, audited []int) []int {
 	below, above := c.differsBelow(size), c.differsAbove(size)
 	if below == above {

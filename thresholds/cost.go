@@ -7,12 +7,12 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Cost is the model a + b·n^c of one implementation's seconds per call at size n, with a, b ≥ 0. It is drawn in charts and
-// held against the segments. No segment rests on it.
+// Cost is the model a + b·n^c of one implementation's seconds per call at size n, with a, b ≥ 0. It is compared with the
+// segments, and predicts the effect of waiting for a GPU. No segment depends on it.
 type Cost struct {
 	Fixed    float64 // a, seconds
 	PerSize  float64 // b, seconds per size^c
-	Exponent float64 // c; 0 if there were too few sizes to fit
+	Exponent float64 // c, above 0; 0 if there were too few sizes for a fit
 	Residual float64 // median |measured/model − 1|
 }
 
@@ -22,7 +22,7 @@ func (c Cost) At(size float64) float64 { return c.Fixed + c.PerSize*math.Pow(siz
 // Valid reports whether the model was fitted.
 func (c Cost) Valid() bool { return c.Exponent > 0 }
 
-// fitCosts fits one model an implementation by least squares of the relative error, for each exponent of a fine grid.
+// fitCosts fits one model for each implementation, by least squares of the relative error for each exponent of a fine grid.
 func fitCosts(curves Curves) []Cost {
 	costs := make([]Cost, len(curves.Implementations))
 	for i := range costs {
@@ -77,13 +77,13 @@ func fitCost(sizes []int, seconds []float64) Cost {
 	return best
 }
 
-// credible is the residual above which a model describes its implementation too badly to contradict a measurement.
+// credible is the greatest residual of a model that may contradict a measurement.
 const credible = 0.1
 
-// modelCrossing returns the size at which the cost model of segment n begins to win over that of the segment before it.
-// Inside the two segments this happens once at most. Models that do not cross there put the size at the end of the range
-// where their order says that it lies. modelCrossing reports false if there are no credible models, and where the change
-// was not a matter of cost because one of the two implementations was not measured on the other's side.
+// modelCrossing returns the size from which the cost model of segment n is faster than that of the segment before it. Inside
+// the two segments there is at most one such size. If the model of segment n is faster everywhere there, the size is the
+// lower end, and if it is slower everywhere, the upper end. modelCrossing reports false if the models are not credible, or
+// if one of the two implementations was not measured on the other's side, so that the change is not a matter of cost.
 func modelCrossing(r *Result, n int) (float64, bool) {
 	i, j := r.Segments[n-1].Implementation, r.Segments[n].Implementation
 	before, after := r.Costs[i], r.Costs[j]
@@ -94,8 +94,8 @@ func modelCrossing(r *Result, n int) (float64, bool) {
 	}
 	wins := func(x float64) bool { return after.At(x) < before.At(x) }
 	low, high := float64(r.Segments[n-1].From), float64(r.Segments[n].To)
-	// A step is a hundredth of the range in log-size. That is fine enough, because the crossing is only held against a
-	// factor of two.
+	// A step is a hundredth of the range in log-size. That suffices, because the crossing is only compared with a factor of
+	// two.
 	const steps = 100
 	for k := range steps {
 		if x := low * math.Pow(high/low, float64(k)/steps); wins(x) {

@@ -22,7 +22,7 @@ func TestFitCostRecoversTheModel(t *testing.T) {
 				seconds[s] = want.At(float64(n)) * math.Exp(noise*rng.NormFloat64())
 			}
 			got := fitCost(sizes, seconds)
-			// The exponents are 0.025 apart, which the factor makes up for at the large sizes.
+			// Exponents of the grid are 0.025 apart. At large sizes the factor makes up for the difference.
 			if math.Abs(got.Exponent-want.Exponent) > 0.0126+3*noise {
 				t.Errorf("%s, noise %v: exponent is %v, want %v", name, noise, got.Exponent, want.Exponent)
 			}
@@ -72,7 +72,7 @@ func TestModelCrossing(t *testing.T) {
 	fast := Cost{Fixed: 1e-5, PerSize: 1e-9, Exponent: 1}
 	for name, c := range map[string]struct {
 		before, after Cost
-		far           float64 // loss of each on the other's side
+		far           float64 // loss of each implementation on the other's side
 		want          float64
 		ok            bool
 	}{

@@ -8,32 +8,32 @@ import (
 	"crossover/timings"
 )
 
-// Curves is a sweep reduced to one estimate an implementation and size.
+// Curves has one estimate for each implementation and size of a sweep.
 type Curves struct {
 	Implementations []string
 	Sizes           []int // ascending
-	Blocks          []int // blocks measured at each size
+	Blocks          []int // number of blocks at each size
 
-	// Seconds[i][s] is the median over blocks of implementation i's time at Sizes[s], in seconds per call; NaN where
-	// it was not measured. For display.
+	// Seconds[i][s] is the median over blocks of implementation i's time at Sizes[s], in seconds per call, or NaN if it was
+	// not measured. It is for display.
 	Seconds [][]float64
-	// Loss[i][s] is how much slower implementation i is than the best one at Sizes[s]: the difference of their median
-	// log-ratios to their block's fastest, at least 0; +Inf if it was not measured. Decisions rest on it.
+	// Loss[i][s] is the log-ratio of implementation i's time to that of the best one at Sizes[s]: the difference of their
+	// median log-ratios to their block's fastest. It is at least 0, and +Inf if i was not measured. Decisions use it.
 	Loss [][]float64
 }
 
-// Summarise reduces the blocks of a case to its curves. sets are its samples, run by run.
+// Summarise returns the curves of a case. sets are its samples, one set for each run.
 func Summarise(sets ...*timings.Set) Curves { return newHistory(sets).curves() }
 
-// history is the samples of a case, run by run.
+// history holds the samples of a case, by runs.
 type history struct {
 	implementations []string // of all runs
 	runs            [][]group
-	losses          [][][]float64 // by run, implementation and size of the run
+	losses          [][][]float64 // by runs, implementations and sizes of the run
 	pool            *pool
 }
 
-// newHistory returns the history of the runs that have a usable block.
+// newHistory returns the history of the runs with a usable block.
 func newHistory(sets []*timings.Set) *history {
 	h := &history{}
 	for _, set := range sets {
@@ -51,7 +51,7 @@ func newHistory(sets []*timings.Set) *history {
 	return h.of(h.runs)
 }
 
-// of returns the history of some runs, or parts of runs, of the same case.
+// of returns a history with the given groups of runs of the same case.
 func (h *history) of(runs [][]group) *history {
 	part := &history{implementations: h.implementations, runs: runs, pool: newPool(runs)}
 	for _, groups := range runs {
@@ -96,7 +96,7 @@ func (h *history) groups() []group {
 	return all
 }
 
-// group is the usable blocks of one size, in the order of measurement.
+// group has the usable blocks of one size, in the order of measurement.
 type group struct {
 	size   int
 	blocks []*timings.Block
@@ -104,7 +104,7 @@ type group struct {
 	logs [][]float64
 }
 
-// groupBySize returns the groups of a set by ascending size. Blocks without a usable time are left out.
+// groupBySize returns the groups of a set in ascending order of sizes. It leaves out blocks without a usable time.
 func groupBySize(set *timings.Set) []group {
 	bySize := map[int]*group{}
 	for n := range set.Blocks {
@@ -161,7 +161,7 @@ func logRatios(b *timings.Block, implementations int) []float64 {
 	return logs
 }
 
-// usable reports whether the block holds a time of implementation i that has a logarithm. Sweeps measure no other times,
+// usable reports whether the block has a time of implementation i with a finite logarithm. Sweeps measure no other times,
 // but a set may come from anywhere.
 func usable(b *timings.Block, i int) bool {
 	return b.Timed(i) && b.Seconds[i] > 0 && !math.IsInf(b.Seconds[i], 1)
@@ -198,7 +198,7 @@ func newTable(implementations, sizes int) [][]float64 {
 	return table
 }
 
-// subtractLeast turns the values at size s into losses: by how much each exceeds the least of them.
+// subtractLeast subtracts the least value at size s from all values there, which gives losses.
 func subtractLeast(loss [][]float64, s int) {
 	least := math.Inf(1)
 	for i := range loss {
@@ -212,9 +212,9 @@ func subtractLeast(loss [][]float64, s int) {
 	}
 }
 
-// ranking is the blocks of one size in which one implementation was timed, by ascending log-ratio. A bootstrap takes the
-// medians of many resamples of the same blocks. Once the blocks are ranked, each median is a walk to the middle instead of
-// a sort.
+// ranking has the blocks of one size in which one implementation was timed, in ascending order of log-ratio. A bootstrap
+// takes the medians of many resamples of the same blocks. Once the blocks are ranked, finding a median is a walk to the
+// middle instead of a sort.
 type ranking []ranked
 
 type ranked struct {
@@ -236,13 +236,13 @@ func (g *group) rank(implementations int) []ranking {
 	return ranks
 }
 
-// median returns the median log-ratio of a resample in which block b is times[b] times, +Inf if it has none.
+// median returns the median log-ratio of a resample that has block b times[b] times, or +Inf if it has no block.
 func (r ranking) median(times []int) float64 {
 	count := 0
 	for _, x := range r {
 		count += times[x.block]
 	}
-	below, above := (count-1)/2, count/2 // the middle ones, counted from 0; they are the same where the count is odd
+	below, above := (count-1)/2, count/2 // the middle ones, counted from 0; equal if the count is odd
 	lower, passed := math.Inf(1), 0
 	for _, x := range r {
 		if passed <= below {
@@ -256,7 +256,7 @@ func (r ranking) median(times []int) float64 {
 	return math.Inf(1)
 }
 
-// median returns the middle value, the mean of the two middle ones, or NaN of nothing. It reorders values.
+// median returns the middle value, or the mean of the two middle ones, or NaN if there are no values. It reorders values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()

@@ -21,7 +21,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// A resample's median must be, to the last bit, that of the drawn log-ratios in order.
+// A resample's median must be exactly that of the drawn log-ratios in order.
 func TestMedianOfAResample(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	for blocks := range 12 {
@@ -58,7 +58,7 @@ func TestMedianOfAResample(t *testing.T) {
 	}
 }
 
-// A resample takes as many blocks of each visit as there are.
+// A resample has as many blocks of each visit as the visit.
 func TestVisitRanges(t *testing.T) {
 	g := group{blocks: []*timings.Block{{Visit: 4}, {Visit: 4}, {Visit: 7}, {Visit: 9}, {Visit: 9}, {Visit: 9}}}
 	if got, want := visitRanges(g), [][2]int{{0, 2}, {2, 3}, {3, 6}}; !slices.Equal(got, want) {

@@ -7,31 +7,31 @@ import (
 	"crossover/timings"
 )
 
-// suspicion is the relative slowdown at which a first look nominates a size.
+// suspicion is the relative slowdown from which a first look nominates a size.
 const suspicion = 0.05
 
 const (
-	// firstBlocks is how many blocks a first look has.
+	// firstBlocks is the number of blocks of a first look.
 	firstBlocks = 5
-	// quietBlocks is how many of them must be of a quiet machine, or the look is repeated.
+	// quietBlocks is the number of them that must be of a quiet machine. Otherwise the look is repeated.
 	quietBlocks = 3
 )
 
-// firstLooks are the looks of an audit that nominate: one at each size, repeated where the machine was not quiet. They find
-// sizes at which the choice seems slow, and decide nothing.
+// firstLooks are the looks of an audit that nominate sizes: one at each size, repeated if the machine was not quiet. They
+// find sizes at which the choice seems slow, and decide nothing.
 type firstLooks struct {
 	pending   []int       // sizes not yet visited
-	repeated  map[int]int // how often the look at a size was
-	repeating int         // the size of the repetition that was proposed last; 0 for none
-	blocks    map[int]int // number of blocks of a look that is over
+	repeated  map[int]int // number of repetitions at a size
+	repeating int         // the size of the last proposed repetition, or 0
+	blocks    map[int]int // number of blocks of a finished look
 }
 
 func newFirstLooks(sizes []int) firstLooks {
 	return firstLooks{pending: inPasses(sizes), repeated: map[int]int{}, blocks: map[int]int{}}
 }
 
-// inPasses returns the sizes in the order of several passes upwards through all of them, so that a check that runs out of
-// its budget has still seen the whole range.
+// inPasses returns the sizes in the order of several passes upwards, so that a check with too small a budget has still been
+// everywhere in the range.
 func inPasses(sizes []int) []int {
 	const passes = 4
 	sizes = slices.Clone(sizes)
@@ -61,18 +61,17 @@ func (f *firstLooks) spoiled(set *timings.Set, size int) bool {
 	return quiet < quietBlocks && len(blocks) > 0 && f.repeated[size] < quietVisits-1
 }
 
-// end ends the look at a size. Blocks from now on belong to later looks.
+// end ends the look at a size. Later blocks belong to later looks.
 func (f *firstLooks) end(set *timings.Set, size int) {
 	if _, over := f.blocks[size]; !over {
 		f.blocks[size] = len(set.At(size))
 	}
 }
 
-// part returns how many blocks of a group belong to its first look, 0 while that is not over.
+// part returns the number of a group's blocks that belong to its first look, or 0 before the look's end.
 func (f *firstLooks) part(g group) int { return min(f.blocks[g.size], len(g.logs)) }
 
-// judge sets what all blocks of a size say. The size holds unless its log-slowdown is above doubtful, and then it is
-// ambiguous.
+// judge judges a size by all of its blocks. The size holds unless its log-slowdown is above doubtful. Then it is ambiguous.
 func (f *firstLooks) judge(g group, doubtful float64, out *SizeAudit) {
 	out.Best = fastest(g.logs)
 	loss, ok := halfLoss(g.logs, out.Chosen)

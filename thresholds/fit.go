@@ -8,40 +8,40 @@ import (
 	"crossover/timings"
 )
 
-// MinTieBand is the least relative difference that is ever called a difference.
+// MinTieBand is the least relative difference that counts as a difference.
 const MinTieBand = 0.03
 
 // Confidence is the level of every interval.
 const Confidence = 0.95
 
-// Options of a fit.
+// Options are those of a fit.
 type Options struct {
 	Seed      uint64
-	Resamples int     // of the bootstrap; 0 means 1000
-	Precision float64 // half width of a threshold's interval that is aimed at, relative; 0 means 0.1
+	Resamples int     // size of the bootstrap; 0 means 1000
+	Precision float64 // aimed half width of a threshold's interval, relative; 0 means 0.1
 
-	// Processors is what is known of the processors that the implementations run on; nil means that they share one.
+	// Processors says on which processors the implementations run. Nil means that they share one.
 	Processors *Processors
 
-	withinRun bool // leave out of the intervals what no block of this run can narrow
+	withinRun bool // whether intervals leave out what no block of this run can narrow
 }
 
-// Result is what the samples of one case say.
+// Result is the fit of one case.
 type Result struct {
 	Curves   Curves
 	TieBand  float64 // relative: 0.03 is three percent
 	Segments []Segment
 	Verdict  Verdict
-	Reason   string // of a verdict that the segments do not explain by themselves
-	Costs    []Cost // by implementation
+	Reason   string // reason for a verdict that the segments do not explain
+	Costs    []Cost // by implementations
 	Regret   Regret
 	Warnings []string
 
-	lone []int // the measured sizes, by index, that are a segment of their own
+	lone []int // indices of the measured sizes that are a segment of their own
 }
 
-// Fit turns the samples of one case, run by run, into segments with intervals. It returns an unresolved result without
-// segments for samples without a usable block.
+// Fit turns the samples of one case, one set for each run, into segments with intervals. If there is no usable block, the
+// result is unresolved and without segments.
 func Fit(sets []*timings.Set, o Options) Result {
 	h := newHistory(sets)
 	result, stretches := divide(h, o)
@@ -59,7 +59,8 @@ func Fit(sets []*timings.Set, o Options) Result {
 }
 
 // divide is the part of a fit that a planner needs: curves, tie band, and segments with their intervals. It leaves out
-// what only a reader of the result needs. The second result is the stretch of each segment, none if there is no block.
+// everything that only a reader needs. The second result is the stretch of each segment. There are none if there is no
+// block.
 func divide(h *history, o Options) (Result, []stretch) {
 	if o.Resamples == 0 {
 		o.Resamples = 1000

@@ -10,7 +10,7 @@ import (
 	"crossover/timings"
 )
 
-// The costs of most tests. a and b cross at 1000, b and c at 211 111; a and bent cross at 1001 and again at 898 999.
+// The costs of most tests. a and b cross at 1000, and b and c at 211 111. a and bent cross at 1001 and again at 898 999.
 var (
 	costA = linear(1e-6, 1e-8)
 	costB = linear(1e-5, 1e-9)
@@ -18,7 +18,7 @@ var (
 	bent  = func(n float64) float64 { return 1e-5 + 1e-9*n + 1e-14*n*n }
 )
 
-// until is a cost that was measured up to a size only, since the size that it was measured from.
+// until is a cost that was measured up to a size.
 func until(high float64, cost func(float64) float64) func(float64) float64 {
 	return func(n float64) float64 {
 		if n > high {
@@ -30,7 +30,7 @@ func until(high float64, cost func(float64) float64) func(float64) float64 {
 
 type edge struct {
 	implementation int
-	truth          float64 // where the segment really starts; 0 for the first one
+	truth          float64 // true edge of the segment; 0 for the first one
 }
 
 func TestFit(t *testing.T) {
@@ -60,7 +60,7 @@ func TestFit(t *testing.T) {
 			[]func(float64) float64{linear(1e-5, 1e-7), costB, costB}, wide, []edge{{-1, 0}}, thresholds.Tie,
 		},
 		"a crossing inside the tie band": {
-			// b gains one percent at most.
+			// b is faster by at most one percent.
 			[]func(float64) float64{linear(1e-6, 1e-8), linear(1.002e-6, 0.99e-8)}, wide, []edge{{-1, 0}}, thresholds.Tie,
 		},
 		"a small gain at one size": {
@@ -72,7 +72,7 @@ func TestFit(t *testing.T) {
 			}}, wide, []edge{{0, 0}}, thresholds.Always,
 		},
 		"a small gain of a third at one size": {
-			// The first two are a tie everywhere, but not with the best one.
+			// The first two are tied everywhere, but are not the best.
 			[]func(float64) float64{costB, func(n float64) float64 { return 1.01 * costB(n) }, func(n float64) float64 {
 				if n == float64(wide[7]) {
 					return 0.95 * costB(n)
@@ -106,7 +106,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// check holds the segments against the truth, and against what every result must be.
+// check compares the segments with the truth, and tests what holds for every result.
 func check(t *testing.T, r *thresholds.Result, sizes []int, want []edge) {
 	t.Helper()
 	if len(r.Segments) != len(want) {
@@ -203,7 +203,7 @@ func TestPartOfABlockMayBeUnusable(t *testing.T) {
 	fitWith := func(none float64) thresholds.Result {
 		set := newWorld(4, costA, costB, costC).set(15, geometric(64, 1<<20, 2)...)
 		for n := range set.Blocks {
-			// The slowest of a block says least about the fastest. At 256 none of its times can be used.
+			// The slowest of a block matters least for the fastest. At 256 none of its times can be used.
 			if b := &set.Blocks[n]; n%3 == 0 || b.Size == 256 {
 				slowest := 0
 				for i, v := range b.Seconds {
@@ -250,7 +250,7 @@ func TestFitLeavesTheSamplesAlone(t *testing.T) {
 	}
 }
 
-// A single size below which there is none is a segment if anything is: many an operation is serial for one row alone.
+// A single size at the lower end can be a segment, because many operations are serial at one row only.
 func TestTheFirstOfFewSizes(t *testing.T) {
 	serial := linear(0, 1e-6)
 	for name, first := range map[string]int{"from 1": 1, "from 2": 2, "from 8": 8} {
@@ -278,7 +278,7 @@ func TestTheFirstOfFewSizes(t *testing.T) {
 }
 
 func TestTheCostModelDisagrees(t *testing.T) {
-	// b is much faster than its model in the upper half alone: a step that no power law has.
+	// b is much faster than its model in the upper half only, a step that no power law has.
 	step := func(n float64) float64 {
 		if n > 30000 {
 			return 0.5 * costA(n)
@@ -292,7 +292,7 @@ func TestTheCostModelDisagrees(t *testing.T) {
 	}
 }
 
-// BenchmarkFit fits what a sweep of one case leaves behind: three implementations, two switches.
+// BenchmarkFit fits the samples of one case: three implementations, two switches.
 func BenchmarkFit(b *testing.B) {
 	w := newWorld(1, costA, costB, costC)
 	w.luck = 0.01
@@ -311,7 +311,7 @@ func BenchmarkFit(b *testing.B) {
 	}
 }
 
-// BenchmarkPlan is a planner's share of one case's sweep, from the first visit to the last.
+// BenchmarkPlan runs a planner through one case's sweep, from the first visit to the last.
 func BenchmarkPlan(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

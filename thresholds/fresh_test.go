@@ -8,8 +8,8 @@ import (
 	"crossover/thresholds"
 )
 
-// A case is checked at twenty sizes, few thresholds or many, none of them measured before; where the axis has no twenty, at
-// what there is.
+// A case is checked at twenty sizes that were not measured before, with few thresholds or many. If the axis has fewer, all
+// of them are checked.
 func TestFreshSizes(t *testing.T) {
 	for name, c := range map[string]struct {
 		low, high   int

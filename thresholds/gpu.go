@@ -6,21 +6,20 @@ import (
 	"crossover/timings"
 )
 
-// GPUUse says where the time of a call goes that a GPU computes, at one size. Its times are medians over the blocks, in
-// seconds.
+// GPUUse says how the time of a call on a GPU is spent at one size. The times are medians over blocks, in seconds.
 type GPUUse struct {
 	Size   int
-	Wall   float64 // of a call, as the sweep timed it
-	GPU    float64 // while the device computed; if it does not tell, from its first command to the end of its last
-	Encode float64 // while the host handed the work over
-	Gap    float64 // between two kernels, in the mean; 0 if there is no gap or none is told
+	Wall   float64 // time of a call in the sweep
+	GPU    float64 // time in which the device computed, or from its first command to the end of its last if only that is known
+	Encode float64 // time in which the host handed the work over
+	Gap    float64 // mean time between two kernels; 0 if there is none or it is not known
 
-	// Efficiency is the launch efficiency: GPU ÷ Wall, paired inside blocks. It exceeds 1 where calls in flight overlap on
-	// the device. It may exceed 1 a little because a call that the device times takes longer.
+	// Efficiency is the launch efficiency: GPU ÷ Wall, paired inside blocks. It exceeds 1 if calls in flight overlap on the
+	// device. It may also exceed 1 a little because a call takes longer if the device times it.
 	Efficiency float64
 }
 
-// GPUUseAt returns where the time of implementation i goes at a size. It reports false if no GPU told.
+// GPUUseAt returns how the time of implementation i is spent at a size. It reports false if no GPU measured its times.
 func GPUUseAt(set *timings.Set, i, size int) (GPUUse, bool) {
 	var wall, onGPU, encode, gap, efficiency []float64
 	for _, b := range set.At(size) {
@@ -45,8 +44,8 @@ func GPUUseAt(set *timings.Set, i, size int) (GPUUse, bool) {
 	}, true
 }
 
-// GPUUses returns where the time of implementation i goes at the least and at the greatest size at which a GPU told. The
-// least size shows what a launch costs, and the greatest one what it is worth.
+// GPUUses returns how the time of implementation i is spent at the least and at the greatest size at which a GPU measured
+// its times. The least size shows the cost of a launch, and the greatest one its share of a long call.
 func GPUUses(set *timings.Set, i int) []GPUUse {
 	var ends []GPUUse
 	sizes := set.Sizes()

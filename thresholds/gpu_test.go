@@ -22,7 +22,7 @@ func TestGPUUses(t *testing.T) {
 		block(64, 20e-6, timings.GPUTimes{Busy: 2e-6, Span: 9e-6, Encode: 4e-6, Gap: 1e-6}),
 		block(64, 10e-6, timings.GPUTimes{Busy: 4e-6, Span: 9e-6, Encode: 5e-6, Gap: 1e-6}),
 		block(64, 40e-6, timings.GPUTimes{Busy: 3e-6, Span: 9e-6, Encode: 9e-6, Gap: 3e-6}),
-		block(1024, 100e-6, timings.GPUTimes{Span: 80e-6, Encode: 4e-6}), // no more than the span is told
+		block(1024, 100e-6, timings.GPUTimes{Span: 80e-6, Encode: 4e-6}), // only the span is known
 		block(128, 20e-6, timings.GPUTimes{Busy: 1e-6}),
 		block(4096, 90e-6, timings.GPUTimes{}),
 	}}
@@ -30,7 +30,7 @@ func TestGPUUses(t *testing.T) {
 		{Size: 64, Wall: 20e-6, GPU: 3e-6, Encode: 5e-6, Gap: 1e-6, Efficiency: 0.1},
 		{Size: 1024, Wall: 100e-6, GPU: 80e-6, Encode: 4e-6, Efficiency: 0.8},
 	}
-	// The tolerance is the rounding of one division.
+	// The tolerance is for the rounding of one division.
 	if diff := cmp.Diff(want, GPUUses(set, 1), cmpopts.EquateApprox(1e-15, 0)); diff != "" {
 		t.Errorf("uses (-want +got):\n%s", diff)
 	}

@@ -9,29 +9,29 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// DriftLimit is the relative slowdown of a committed choice above which it no longer holds, away from a threshold.
+// DriftLimit is the relative slowdown above which a choice of the file no longer holds, away from a threshold.
 const DriftLimit = 0.10
 
 const (
-	// laterBlocks is how many blocks each later look has.
+	// laterBlocks is the number of blocks of each later look.
 	laterBlocks = 9
-	// farLooks is how many later looks a suspicious size gets away from a threshold.
+	// farLooks is the number of later looks at a suspicious size away from a threshold.
 	farLooks = 3
-	// nearLooks is how many looks a suspicious size near a threshold gets in all, and a witness. They are many, because
-	// what a moved threshold costs may be a few percent everywhere, and it is told from the luck of a visit's buffers by
-	// the mean of many visits.
+	// nearLooks is the number of all looks at a suspicious size near a threshold, and at a witness. They are many, because a
+	// moved threshold may cost only a few percent everywhere. The mean of many visits tells such a cost from the luck of a
+	// visit's buffers.
 	nearLooks = 14
 )
 
-// laterLooks are the looks of an audit that decide. They are taken at the sizes that first looks nominate, spread over the
-// rest of the check, and they decide on blocks of their own.
+// laterLooks are the looks of an audit that decide. They are at sizes that first looks nominated, are spread over the rest
+// of the check, and decide on blocks of their own.
 type laterLooks struct {
 	*committed
-	visits    map[int]int // looks at a size so far, the first one included
+	visits    map[int]int // number of looks at a size so far, with the first one
 	neighbour map[int]int // fresh size that must confirm a slow one; 0 if there is none
 }
 
-// twice returns how many sizes were looked at more than once.
+// twice returns the number of sizes with more than one look.
 func (l *laterLooks) twice() int {
 	n := 0
 	for _, visits := range l.visits {
@@ -42,7 +42,7 @@ func (l *laterLooks) twice() int {
 	return n
 }
 
-// enough returns how many looks a suspicious size gets in all.
+// enough returns the number of all looks that a suspicious size gets.
 func (l *laterLooks) enough(size int) int {
 	if l.nearThreshold(size) {
 		return nearLooks
@@ -50,8 +50,8 @@ func (l *laterLooks) enough(size int) int {
 	return 1 + farLooks
 }
 
-// doubtful returns the log-slowdown above which a size does not simply hold. That is the tie band, and suspicion where it
-// is more. While a size near a threshold can still be looked at, it is suspicion alone.
+// doubtful returns the log-slowdown above which a size does not simply hold. It is the greater of the tie band and
+// suspicion. As long as a size near a threshold may get more looks, it is suspicion.
 func (l *laterLooks) doubtful(size int) float64 {
 	if l.nearThreshold(size) && l.visits[size] < l.enough(size) {
 		return math.Log1p(suspicion)
@@ -59,8 +59,8 @@ func (l *laterLooks) doubtful(size int) float64 {
 	return max(l.band, math.Log1p(suspicion))
 }
 
-// judge sets what the later looks at a size say. The first number of blocks in the group, of the first look, pick what the
-// choice is held against, and the others time it.
+// judge judges a size by its later looks. The first blocks of the group, of the first look, pick the implementation with
+// which the choice is compared. The other blocks time it.
 func (l *laterLooks) judge(g group, first int, out *SizeAudit) {
 	out.Best = fastest(g.logs[:first])
 	var diffs []float64
@@ -87,9 +87,9 @@ func (l *laterLooks) judge(g group, first int, out *SizeAudit) {
 	}
 }
 
-// drifted reports whether the log-slowdowns of the looks at a size are those of a choice that no longer holds. low is the
-// lower end of the interval of their median. Away from a threshold every look must be slow, and near one the mean of the
-// looks must be slow beyond doubt.
+// drifted reports whether the log-slowdowns of a size's looks mean that the choice no longer holds. low is the lower end of
+// the interval of their median. Away from a threshold every look must be slow. Near one the mean of the looks must be
+// significantly slow.
 func (l *laterLooks) drifted(size int, byVisit map[int][]float64, low float64) bool {
 	if l.nearThreshold(size) {
 		return behind(byVisit) > l.band

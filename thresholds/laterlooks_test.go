@@ -42,12 +42,13 @@ func TestWitnesses(t *testing.T) {
 	}
 }
 
-// Away from a threshold a choice is drifted that is slow at every look, near one that is slow in the mean beyond doubt.
+// Away from a threshold, a choice has drifted if every look is slow. Near one, it has drifted if the mean is significantly
+// slow.
 func TestLaterLooksDecide(t *testing.T) {
 	const near, far = 1200, 5000
 	for name, c := range map[string]struct {
 		size int
-		logs []float64 // by look
+		logs []float64 // by looks
 		want bool
 	}{
 		"far, every look is slow":          {far, []float64{0.2, 0.3, 0.15}, true},
@@ -70,7 +71,7 @@ func TestLaterLooksDecide(t *testing.T) {
 	}
 }
 
-// The first look picks what the choice is held against, and later looks time it.
+// The first look picks the implementation with which the choice is compared, and later looks time it.
 func TestLaterLooksDoNotPick(t *testing.T) {
 	set := &timings.Set{Implementations: []string{"a", "b", "c"}}
 	for n := range firstBlocks + 2*laterBlocks {

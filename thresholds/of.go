@@ -2,11 +2,11 @@ package thresholds
 
 import "crossover/timings"
 
-// ofResamples is how many resamples decide whether a switch is one. Nothing rests on it but a mark in a chart.
+// ofResamples is the number of resamples that decide which switches are kept. Only a mark in charts depends on it.
 const ofResamples = 200
 
-// Of returns the thresholds that the samples of one run give by themselves, without intervals. They show how far a threshold
-// has moved from run to run.
+// Of returns the thresholds that the samples of one run give alone, without intervals. They show how far a threshold moves
+// from run to run.
 func Of(set *timings.Set, seed uint64) []int {
 	r, _ := divide(newHistory([]*timings.Set{set}), Options{Seed: seed, Resamples: ofResamples})
 	var all []int

@@ -8,7 +8,7 @@ import (
 	"crossover/timings"
 )
 
-// The thresholds of a run by itself are those of a fit of that run alone.
+// Of returns the thresholds of a fit of one run.
 func TestOf(t *testing.T) {
 	w := newWorld(3, linear(0, 1e-9), linear(2e-6, 0.5e-9), linear(30e-6, 0.05e-9))
 	set := w.set(6, geometric(64, 1<<20, 1.5)...)

@@ -2,12 +2,12 @@ package thresholds
 
 import "math"
 
-// tieWeight is what a loss inside the tie band counts. It is enough to choose between implementations that differ by less,
-// and too little to pay for a switch with noise.
+// tieWeight is the weight of a loss inside the tie band. It is enough to choose between implementations with smaller
+// differences, and too little to pay for a switch with noise.
 const tieWeight = 0.05
 
-// switchPrice is the price of a switch: a loss of a tie band over so much log-size. With it, dropping every other size of
-// the measured runs changes the number of thresholds by a few percent, see docs/method.md.
+// switchPrice is the price of a switch: a loss of a tie band over this much log-size. With this price, dropping every other
+// size of the measured runs changes the number of thresholds by a few percent, see docs/method.md.
 const switchPrice = 0.5
 
 // stretch is a maximal range of measured sizes with one implementation: groups[from:to].
@@ -16,8 +16,8 @@ type stretch struct {
 	from, to       int
 }
 
-// partition returns the stretches of the cheapest path. loss is implementations × sizes, +Inf if nothing was measured.
-// band is the tie band as a log-ratio.
+// partition returns the stretches of the cheapest path. loss is implementations × sizes, and +Inf if an implementation was
+// not measured. band is the tie band as a log-ratio.
 func partition(loss [][]float64, sizes []int, band float64) []stretch {
 	if len(loss) == 0 || len(loss[0]) == 0 {
 		return nil
@@ -33,7 +33,7 @@ func partition(loss [][]float64, sizes []int, band float64) []stretch {
 	return stretches
 }
 
-// spans returns the length in log-size that each size stands for: half the way to either neighbour. It is 1 for a single
+// spans returns the length in log-size that each size stands for: half the distances to its neighbours. It is 1 for a single
 // size.
 func spans(sizes []int) []float64 {
 	out := make([]float64, len(sizes))
@@ -47,7 +47,7 @@ func spans(sizes []int) []float64 {
 	return out
 }
 
-// weighted is what a loss costs on a path, for a span of 1.
+// weighted returns the cost of a loss on a path, for a span of 1.
 func weighted(loss, band float64) float64 {
 	if loss > band {
 		return loss
@@ -60,7 +60,7 @@ func weighted(loss, band float64) float64 {
 func cheapestPath(loss [][]float64, spans []float64, band float64) []int {
 	implementations, sizes := len(loss), len(loss[0])
 
-	// total[i] is the cost of the best choice for sizes 0..s that ends in implementation i; origin is sizes ×
+	// total[i] is the cost of the best choice for sizes 0..s that ends in implementation i. origin is sizes ×
 	// implementations, row-major, and has the implementation at s−1 on that path.
 	total := make([]float64, implementations)
 	next := make([]float64, implementations)

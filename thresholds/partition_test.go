@@ -10,7 +10,8 @@ import (
 
 var inf = math.Inf(1)
 
-// randomLoss draws a loss table as a fit makes it: least 0 at every size, holes here and there, and many ties.
+// randomLoss draws a loss table like those of a fit: the least loss at every size is 0, some values are missing, and many
+// are ties.
 func randomLoss(rng *rand.Rand, implementations, sizes int) [][]float64 {
 	loss := make([][]float64, implementations)
 	for i := range loss {
@@ -32,7 +33,7 @@ func randomLoss(rng *rand.Rand, implementations, sizes int) [][]float64 {
 	return loss
 }
 
-// geometricSizes returns so many sizes from 100 on, a factor apart.
+// geometricSizes returns n sizes from 100 on with a ratio of neighbours.
 func geometricSizes(n int, ratio float64) []int {
 	sizes := make([]int, n)
 	for k := range sizes {
@@ -126,13 +127,13 @@ func TestPartition(t *testing.T) {
 		"one size":           {[][]float64{{0.5}, {0}}, []stretch{{1, 0, 1}}},
 		"a switch":           {[][]float64{{0, 0, 0.2, 0.4}, {0.3, 0.1, 0, 0}}, []stretch{{0, 0, 2}, {1, 2, 4}}},
 		"there and back":     {[][]float64{{0, 0.5, 0.5, 0}, {0.5, 0, 0, 0.5}}, []stretch{{0, 0, 1}, {1, 1, 3}, {0, 3, 4}}},
-		// Two switches cost a band times a log-size of 1. The size stands for a factor of 4, a log-size of 1.39: a gain of
-		// a band there pays for them, and half a band more than what ties count does not.
+		// Two switches cost a band times a log-size of 1. The size stands for a factor of 4, a log-size of 1.39. A gain of a
+		// band there pays for them, and half a band more than the weight of ties does not.
 		"a small gain at one size":  {[][]float64{{0, 0.02, 0}, {0.5, 0, 0.5}}, []stretch{{0, 0, 3}}},
 		"a larger gain at one size": {[][]float64{{0, 0.04, 0}, {0.5, 0, 0.5}}, []stretch{{0, 0, 1}, {1, 1, 2}, {0, 2, 3}}},
 		"ties buy nothing":          {[][]float64{{0, 0, 0.029, 0.029, 0.029}, {0.029, 0.029, 0, 0, 0}}, []stretch{{1, 0, 5}}},
 		"unmeasured from a size on": {[][]float64{{0, 0, inf}, {0.9, 0.9, 0}}, []stretch{{0, 0, 2}, {1, 2, 3}}},
-		// Ties count little, and enough to put the boundary where the sign changes.
+		// Ties have little weight, but enough to put the boundary where the sign changes.
 		"the boundary inside a tie": {
 			[][]float64{{0, 0, 0, 0.01, 0.02, 0.5}, {0.5, 0.02, 0.01, 0, 0, 0}},
 			[]stretch{{0, 0, 3}, {1, 3, 6}},
@@ -147,7 +148,7 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// Ten sizes within a factor of 1.1 say no more than two do: what they win is worth the log-size that they cover.
+// Ten sizes within a factor of 1.1 say no more than two: their gain counts with the log-size that they cover.
 func TestDenselyMeasuredSizesDoNotCountMore(t *testing.T) {
 	const band = 0.03
 	sizes := []int{1000, 2000, 2020, 2040, 2060, 2080, 2100, 2120, 2140, 2160, 2180, 4000}

@@ -8,8 +8,8 @@ import (
 	"crossover/timings"
 )
 
-// Planner decides, while a sweep is under way, which size of one case to measure next. First it walks up a geometric
-// grid. Then it takes a jittered size between each two rungs. Then its rules refine what was found: see rules.
+// Planner decides, during a sweep, which size of one case is measured next. First it goes up a geometric grid. Then it takes
+// a jittered size between each two rungs. Then its rules refine the result: see rules.
 type Planner struct {
 	low, high int
 	ratio     float64
@@ -17,40 +17,40 @@ type Planner struct {
 	options   Options
 	rng       *rand.Rand
 
-	grid     []int // what is left of it
-	jittered bool  // the grid is that of the sizes between the rungs
+	grid     []int // sizes of the grid that are left
+	jittered bool  // whether grid has the sizes between the rungs
 	visits   map[int]int
 	planned  bool
-	fitted   int // blocks in the set when the last proposal of the refinement was made
+	fitted   int // number of blocks in the set at the last proposal of a refinement
 	next     proposal
 }
 
-// PlannerOptions say where a planner may go.
+// PlannerOptions limit the sizes of a planner.
 type PlannerOptions struct {
 	Low, High int           // least and greatest size, at least 1
-	Ratio     float64       // between the rungs of the grid, at least 1.05; 0 means 4
-	Round     func(int) int // to the nearest size that the operation takes; nil means every size
+	Ratio     float64       // ratio of the rungs of the grid, at least 1.05; 0 means 4
+	Round     func(int) int // returns the nearest size that the operation takes; nil means every size
 	Fit       Options
 }
 
-// proposal is a visit: its size, its number of blocks, and what it is worth, 0 for nothing.
+// proposal is a visit: its size, its number of blocks, and its worth. A worth of 0 means that there is none.
 type proposal struct {
 	size, blocks int
 	worth        float64
 }
 
-// The rungs of the grid are worth more than everything else, in every case, and the sizes between them more than what the
-// rules propose. Both get gridBlocks blocks a visit.
+// The rungs of the grid are worth more than everything else, in every case. The sizes between them are worth more than what
+// the rules propose. Both have gridBlocks blocks in a visit.
 const (
 	worthRung   = 1000
 	worthJitter = 500
 	gridBlocks  = 5
 )
 
-// planResamples is the bootstrap's size during the sweep. It is enough to see which interval is wide.
+// planResamples is the size of the bootstrap during a sweep. It suffices to find wide intervals.
 const planResamples = 60
 
-// maxBarren is how many sizes between two neighbouring measured ones are tried where none of them yields a block.
+// maxBarren is the number of sizes between two neighbouring measured ones that are tried if none of them yields a block.
 const maxBarren = 3
 
 // NewPlanner returns a planner for one case.
@@ -58,7 +58,7 @@ func NewPlanner(o PlannerOptions) *Planner {
 	if o.Ratio == 0 {
 		o.Ratio = 4
 	}
-	// Closer rungs would only measure noise, and a ratio of hardly more than 1 would make millions of them.
+	// Closer rungs would only measure noise, and with a ratio near 1 there would be millions.
 	o.Ratio = max(o.Ratio, 1.05)
 	o.Low = max(o.Low, 1)
 	o.High = max(o.High, o.Low)
@@ -77,8 +77,8 @@ func NewPlanner(o PlannerOptions) *Planner {
 	return p
 }
 
-// taken returns the first size from n on, upwards or downwards, that the operation takes. The ends of a range that
-// somebody typed need not be such sizes.
+// taken returns the first size from n on, upwards or downwards, that the operation takes. The ends of a range from the
+// command line need not be such sizes.
 func (p *Planner) taken(n, direction int) int {
 	if p.round == nil {
 		return n
@@ -91,15 +91,15 @@ func (p *Planner) taken(n, direction int) int {
 	return n
 }
 
-// Limit tells the planner that sizes above high cannot be afforded.
+// Limit says that the budget does not allow sizes above high.
 func (p *Planner) Limit(high int) {
 	p.high = min(p.high, high)
 	p.grid = slices.DeleteFunc(p.grid, func(size int) bool { return size > p.high })
 	p.planned = false
 }
 
-// Next returns the visit that would teach most about the case: a size, the number of blocks, and what it is worth. A worth
-// of 0 means that nothing is left to learn.
+// Next returns the visit that would teach most about the case: a size, the number of blocks, and the worth. A worth of 0
+// means that nothing more can be learnt.
 func (p *Planner) Next(set *timings.Set) (size, blocks int, worth float64) {
 	if !p.planned || len(set.Blocks) != p.fitted {
 		p.next = p.propose(set)
@@ -108,7 +108,7 @@ func (p *Planner) Next(set *timings.Set) (size, blocks int, worth float64) {
 	return p.next.size, p.next.blocks, p.next.worth
 }
 
-// Visited tells the planner that a proposed size was measured, or found not to be measurable.
+// Visited says that a proposed size was measured, or cannot be measured.
 func (p *Planner) Visited(size int) {
 	p.visits[size]++
 	if len(p.grid) > 0 && p.grid[0] == size {
@@ -117,13 +117,13 @@ func (p *Planner) Visited(size int) {
 	p.planned = false
 }
 
-// Doubted tells the planner that the machine was disturbed at all visits to a size so far: none of them counts.
+// Doubted says that the machine was disturbed at all visits to a size so far, so that none of them counts.
 func (p *Planner) Doubted(size int) {
 	delete(p.visits, size)
 	p.planned = false
 }
 
-// propose returns the next rung, else the next size between rungs, else what the rules propose.
+// propose returns the next rung, or else the next size between rungs, or else a proposal of the rules.
 func (p *Planner) propose(set *timings.Set) proposal {
 	if len(p.grid) == 0 && !p.jittered {
 		p.jittered, p.grid = true, p.between(set.Sizes())
@@ -135,11 +135,11 @@ func (p *Planner) propose(set *timings.Set) proposal {
 	if p.jittered {
 		worth = worthJitter
 	}
-	// Low sizes come first everywhere, so that the cost of the high ones is known before they are tried.
+	// Small sizes come first in every case, so that the cost of large ones is known before they are tried.
 	return proposal{p.grid[0], gridBlocks, worth + float64(len(p.grid))}
 }
 
-// Rungs returns the sizes that the planner starts with, ascending: the geometric grid from the least to the greatest size,
+// Rungs returns the first sizes of the planner in ascending order: the geometric grid from the least to the greatest size,
 // both included.
 func (p *Planner) Rungs() []int {
 	if p.high < p.low {
@@ -169,9 +169,9 @@ func (p *Planner) between(sizes []int) []int {
 	return grid
 }
 
-// inside returns the size about a share t of the way from low to high in log-size, strictly between the two. Where the
-// nearest size that the operation takes is one of the ends, it tries other shares. It reports false if there is no such
-// size, and where maxBarren sizes in between yielded no block.
+// inside returns the size at about the share t of the way from low to high in log-size, strictly between the two. If the
+// nearest size that the operation takes is one of the ends, inside tries other shares. It reports false if there is no such
+// size, or if maxBarren sizes in between yielded no block.
 func (p *Planner) inside(low, high int, t float64) (int, bool) {
 	barren := 0
 	for size := range p.visits {

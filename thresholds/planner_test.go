@@ -25,12 +25,12 @@ func powerOfTwo(n int) int {
 	return low
 }
 
-// multipleOf returns a rounding to the nearest positive multiple of m.
+// multipleOf returns a function that rounds to the nearest positive multiple of m.
 func multipleOf(m int) func(int) int {
 	return func(n int) int { return max(m, (n+m/2)/m*m) }
 }
 
-// sevenSmooth rounds to the nearest size, the lower of two, without prime factors above 7.
+// sevenSmooth rounds to the nearest size without prime factors above 7. Of two it takes the lower one.
 func sevenSmooth(n int) int {
 	smooth := func(n int) bool {
 		for _, p := range []int{2, 3, 5, 7} {
@@ -105,7 +105,7 @@ func TestPlannerFinishesOnEveryAxis(t *testing.T) {
 			if c.from < float64(s.Low)/1.03 || c.from > float64(s.High)*1.03 {
 				t.Errorf("the second segment starts in %d..%d, and in truth at %v", s.Low, s.High, c.from)
 			}
-			// Where every size can be measured the interval is as narrow as was asked for, or a whole size wide.
+			// If every size can be measured, the interval is as narrow as wanted, or one whole size wide.
 			if ratio := float64(s.High) / float64(s.Low); c.round == nil && ratio > 1.3 && s.High > s.Low+1 {
 				t.Errorf("the interval is %d..%d after %d visits", s.Low, s.High, visits)
 			}
@@ -117,7 +117,7 @@ func TestPlannerRefusesImpossibleAxes(t *testing.T) {
 	empty := &timings.Set{Implementations: []string{"a"}}
 	for name, c := range map[string]struct {
 		o     thresholds.PlannerOptions
-		sizes int // it may propose at most
+		sizes int // number of sizes that it may propose
 	}{
 		"from zero":             {thresholds.PlannerOptions{Low: 0, High: 64}, 4},
 		"from below zero":       {thresholds.PlannerOptions{Low: -5, High: 64}, 4},
@@ -235,7 +235,7 @@ func TestPlannerStopsWhenPrecise(t *testing.T) {
 	if rough >= fine {
 		t.Errorf("a precision of 0.5 takes %d visits, one of 0.02 takes %d", rough, fine)
 	}
-	// What runs are assumed to differ by makes 0.1 of it, and the planner does not chase that.
+	// The assumed difference between runs makes 0.1 of it, which the planner does not try to narrow.
 	if wide > 2*math.Log(1.5) || narrow > 0.11 {
 		t.Errorf("intervals are %v and %v wide, want 0.81 and 0.11 at most", wide, narrow)
 	}
@@ -244,7 +244,7 @@ func TestPlannerStopsWhenPrecise(t *testing.T) {
 	}
 }
 
-// Where the operation takes no size inside the bracket more blocks do not narrow the interval.
+// If the operation takes no size inside the bracket, more blocks do not narrow the interval.
 func TestPlannerLeavesABracketThatCannotBeSplit(t *testing.T) {
 	w := newWorld(1, costA, costB)
 	_, visits := w.sweep(t, thresholds.PlannerOptions{Low: 64, High: 65536, Round: powerOfTwo})
@@ -263,7 +263,7 @@ func TestPlannerStaysBelowTheLimit(t *testing.T) {
 			for visits := 0; ; visits++ {
 				if visits == after {
 					p.Limit(high)
-					p.Limit(2 * high) // a laxer limit does not lift it
+					p.Limit(2 * high) // a higher limit does not undo it
 				}
 				size, blocks, worth := p.Next(set)
 				if worth <= 0 {
@@ -298,7 +298,7 @@ func TestPlannerVisitsARungOnce(t *testing.T) {
 	}
 }
 
-// An edge rests on its two sizes, and one visit may have been unlucky.
+// An edge follows from its two sizes, and one visit may have bad luck.
 func TestPlannerConfirmsEdges(t *testing.T) {
 	w := newWorld(1, costA, costB)
 	set, _ := w.sweep(t, thresholds.PlannerOptions{Low: 64, High: 65536})
@@ -315,7 +315,8 @@ func TestPlannerConfirmsEdges(t *testing.T) {
 	}
 }
 
-// On a machine of moods every size inside the interval keeps it wide, not only the two beside the edge.
+// On a machine whose times vary from visit to visit, every size inside the interval keeps it wide, not only the two beside
+// the edge.
 func TestPlannerNarrowsTheWholeInterval(t *testing.T) {
 	const seeds = 16
 	var mu sync.Mutex
@@ -341,7 +342,7 @@ func TestPlannerNarrowsTheWholeInterval(t *testing.T) {
 	}
 }
 
-// More visits than a dozen to a size change nothing, so the planner has to end with what it has.
+// More than a dozen visits to a size change nothing, so the planner must end with the result that it has.
 func TestPlannerGivesUpOnAHopelessMachine(t *testing.T) {
 	w := newWorld(3, costA, costB)
 	w.luck = 0.3
@@ -368,7 +369,7 @@ func TestPlannerWithNothingLeft(t *testing.T) {
 	}
 }
 
-// A size that yields no block must not be proposed for ever.
+// A size that yields no block must not be proposed again and again.
 func TestPlannerGivesUpOnSizesThatCannotBeMeasured(t *testing.T) {
 	w := newWorld(2, costA, costB)
 	p := thresholds.NewPlanner(thresholds.PlannerOptions{Low: 64, High: 65536})
@@ -388,8 +389,8 @@ func TestPlannerGivesUpOnSizesThatCannotBeMeasured(t *testing.T) {
 	}
 }
 
-// An implementation that begins to work in parallel too early loses for a stretch between two others in which it wins. One
-// or two sizes of the grid lie there: the planner must look beside them before anything is decided.
+// An implementation that becomes parallel at too small a size loses in a stretch between two others in which it wins. One or
+// two sizes of the grid lie there, so the planner must measure beside them before anything is decided.
 func TestPlannerLooksBesideALoss(t *testing.T) {
 	serial := linear(0, 2e-9)
 	early := func(n float64) float64 {
@@ -419,7 +420,7 @@ func TestPlannerLooksBesideALoss(t *testing.T) {
 }
 
 // A step near an end of the range, or a stretch inside it, leaves one of the planned sizes alone in its segment. A size
-// within a factor of 1.2 is not near enough to say where that begins.
+// within a factor of 1.2 is not near enough to say where the stretch begins.
 func TestPlannerLooksBesideASingleSize(t *testing.T) {
 	stretch := func(low, high, gain float64) func(float64) float64 {
 		return func(n float64) float64 {
@@ -439,7 +440,7 @@ func TestPlannerLooksBesideASingleSize(t *testing.T) {
 				w := newWorld(seed, costA, stretch(c.low, c.high, c.gain))
 				set, _ := w.sweep(t, thresholds.PlannerOptions{
 					Low: 64, High: 65536,
-					// So wide an interval is reached at once, and what the planner still does is look beside.
+					// An interval of this width is reached at once, and then the planner still measures beside the size.
 					Fit: thresholds.Options{Seed: seed, Precision: 0.3},
 				})
 				in := 0
@@ -459,8 +460,8 @@ func TestPlannerLooksBesideASingleSize(t *testing.T) {
 	}
 }
 
-// From 10 000 on b wins, by much, except at powers of two, where a wins by little. Rungs of the grid are such powers, and
-// so is the greatest size; what a program calls is hardly ever one.
+// From 10 000 on b is much faster, except at powers of two, where a is a little faster. Rungs of the grid are such powers,
+// and so is the greatest size. Programs hardly ever call such sizes.
 func TestAwkwardSizesAreNoSegments(t *testing.T) {
 	const low, high = 64, 1 << 20
 	a := linear(1e-6, 1e-8)
@@ -517,12 +518,12 @@ func TestAwkwardSizesAreNoSegments(t *testing.T) {
 	}
 }
 
-// A size that has no quiet block is visited again until it has one, but not for ever.
+// A size without quiet blocks is visited again until it has one, up to a number of visits.
 func TestDisturbedSizesAreVisitedAgain(t *testing.T) {
 	for name, quietFrom := range map[string]int{"quiet the second time": 1, "never quiet": 1000} {
-		w := newWorld(5, linear(1e-6, 1e-9), linear(2e-6, 2e-9)) // one winner: nothing else brings anybody back
+		w := newWorld(5, linear(1e-6, 1e-9), linear(2e-6, 2e-9)) // there is one winner, so that no other rule returns to a size
 		const loud = 4096
-		visits := map[int]int{} // by number of the visit in which they begin
+		visits := map[int]int{} // sizes, by the numbers of visits
 		w.disturbed = func(size int) bool {
 			visits[w.visits] = size
 			return size == loud && countOf(visits, loud) <= quietFrom
@@ -535,7 +536,7 @@ func TestDisturbedSizesAreVisitedAgain(t *testing.T) {
 	}
 }
 
-// A size at which, as it turns out, the machine was disturbed is visited again, however often it was visited before.
+// If a visit turns out to be disturbed, its size is visited again, however often it was visited before.
 func TestDoubtedSizesAreVisitedAgain(t *testing.T) {
 	for _, told := range []bool{true, false} {
 		w := newWorld(5, linear(1e-6, 1e-9), linear(2e-6, 2e-9))
@@ -579,12 +580,12 @@ func countOf(visits map[int]int, size int) int {
 	return n
 }
 
-// Where a threshold stays unsure although its sizes were visited often enough, sizes between them are measured.
+// If a threshold stays uncertain after enough visits to its sizes, sizes between them are measured.
 func TestRoughCurvesWantSizes(t *testing.T) {
-	rough := func(n float64) float64 { // by up to 15 % either way, and the same every time
+	rough := func(n float64) float64 { // up to 15 % in either direction, the same at each call
 		return linear(2e-6, 1e-9)(n) * math.Exp(0.15*math.Sin(37*math.Log(n)*math.Log(n)))
 	}
-	w := newWorld(5, rough, linear(8e-6, 0.7e-9)) // without the roughness they would cross at 20 000
+	w := newWorld(5, rough, linear(8e-6, 0.7e-9)) // without the roughness they cross at 20 000
 	set, _ := w.sweep(t, thresholds.PlannerOptions{Low: 64, High: 1 << 20})
 	sizes := slices.DeleteFunc(set.Sizes(), func(size int) bool { return size < 16_000 || size > 26_000 })
 	for k := 1; k < len(sizes); k++ {

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// pool joins what several runs found at sizes of their own into one table.
+// pool joins the results of several runs, each with sizes of its own, into one table.
 //
-// The log-ratios of each run are interpolated in log-size at the sizes of all runs. At each size every run that reaches it
-// counts the same. So a run that measured many sizes does not outvote the others, and a run that is off as a whole moves
-// the mean a little everywhere instead of making steps between its sizes and those of others.
+// The log-ratios of each run are interpolated in log-size at the sizes of all runs. At each size, every run whose range has
+// the size counts the same. So a run with many sizes does not outvote the others. A run that is off as a whole moves the
+// mean a little everywhere, and makes no steps between its sizes and those of others.
 type pool struct {
 	sizes  []int     // of all runs, ascending
-	places [][]place // by run and size
+	places [][]place // by runs and sizes
 }
 
-// place is where a size lies among the sizes of a run: share of the way from the size with index below to the next one.
+// place is the place of a size among the sizes of a run: a share of the way from the size with index below to the next one.
 type place struct {
-	below int // −1 if the run does not reach the size
+	below int // −1 if the size is outside of the run's range
 	share float64
 }
 
@@ -52,7 +52,7 @@ func placeOf(size int, groups []group) place {
 	return place{above - 1, math.Log(float64(size)/low) / math.Log(high/low)}
 }
 
-// at returns the value of a row of a run at a place, NaN if the run does not know it.
+// at returns the value of a run's row at a place, or NaN if the run does not know it.
 func (l place) at(row []float64) float64 {
 	switch {
 	case l.below < 0 || math.IsInf(row[l.below], 1):
@@ -65,7 +65,7 @@ func (l place) at(row []float64) float64 {
 	return (1-l.share)*row[l.below] + l.share*row[l.below+1]
 }
 
-// join makes of the losses of the runs, run × implementations × the run's sizes, those of the pool.
+// join sets loss to the losses of the pool. runs are the losses of the runs: runs × implementations × the run's sizes.
 func (p *pool) join(runs [][][]float64, loss [][]float64) {
 	for s := range p.sizes {
 		for i := range loss {

@@ -8,8 +8,8 @@ import (
 	"crossover/timings"
 )
 
-// Runs that are off as a whole, each at sizes of its own, lead to the threshold in the middle of theirs, and to no step
-// between their sizes.
+// Runs that are off as a whole, each with sizes of its own, give the threshold in the middle of theirs, and no step between
+// their sizes.
 func TestRunsArePooled(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 1))
 	var sets []*timings.Set
@@ -34,7 +34,7 @@ func TestRunsArePooled(t *testing.T) {
 	if s.From < 850 || s.From > 1180 || s.Assumed != 0 {
 		t.Errorf("the threshold is at %d, want about 1000; %v is assumed", s.From, s.Assumed)
 	}
-	// The next run is off by 0.07, a standard deviation, and so its threshold by a factor of two.
+	// The next run is off by 0.07, a standard deviation, and so its threshold is off by a factor of two.
 	if s.Low > 600 || s.High < 1700 {
 		t.Errorf("the interval is %d to %d, and the runs' own thresholds are about 550 and 1820", s.Low, s.High)
 	}
@@ -43,7 +43,7 @@ func TestRunsArePooled(t *testing.T) {
 	}
 }
 
-// What one run did not reach is known from the others, and what none reached is not.
+// A place that one run does not reach is known from the others. A place that none reaches is not known.
 func TestPlaces(t *testing.T) {
 	groups := []group{{size: 100}, {size: 400}, {size: 1600}}
 	row := []float64{1, 3, math.Inf(1)}
@@ -54,7 +54,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// The prior is that of the variances: their scale, and how much they differ beyond what few runs explain.
+// The prior has the scale of the variances, and how much they differ beyond the effect of few runs.
 func TestFitPrior(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 1))
 	chi := func(freedom int) (sum float64) {
@@ -84,8 +84,8 @@ func TestFitPrior(t *testing.T) {
 	}
 }
 
-// On a machine in one of two states by visit, 16 % apart, what a program gets depends on the state: there is no threshold
-// that the next visit would confirm. The twin shares the state of its visit and says nothing of it.
+// On a machine with two states, 16 % apart, the time of a program's call depends on the state. No threshold exists that the
+// next visit would confirm. The twin shares the state of its visit and does not show it.
 func TestTwoStates(t *testing.T) {
 	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 3))

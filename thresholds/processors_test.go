@@ -8,11 +8,11 @@ import (
 	"crossover/timings"
 )
 
-// onTwoProcessors is what a machine with a GPU says of a world's implementations.
+// onTwoProcessors has the processors of a world's implementations on a machine with a GPU.
 var onTwoProcessors = map[string]string{"a": "cpu", "b": "gpu", "c": "gpu", "d": "gpu"}
 
-// apartSets is a sweep of several cases on a machine whose processors wander apart from visit to visit, and are apart by
-// run from its beginning to its end.
+// apartSets returns a sweep of several cases on a machine whose processors drift apart from visit to visit, by wander.
+// During the whole run they are apart by run.
 func apartSets(seed uint64, wander, run float64) []*timings.Set {
 	var sets []*timings.Set
 	for k := range 4 {
@@ -30,7 +30,7 @@ func apartSets(seed uint64, wander, run float64) []*timings.Set {
 	return sets
 }
 
-// single has a run for each case.
+// single returns a single run for each case.
 func single(sets []*timings.Set) (cases [][]*timings.Set) {
 	for _, set := range sets {
 		cases = append(cases, []*timings.Set{set})
@@ -64,7 +64,7 @@ func TestProcessorsThatWanderApart(t *testing.T) {
 	}
 }
 
-// Processors that keep their ratio widen nothing, and neither does what implementations on one processor do.
+// Processors with a constant ratio widen no interval. Implementations on one processor do not either.
 func TestProcessorsThatStayTogether(t *testing.T) {
 	for name, c := range map[string]struct {
 		of     map[string]string

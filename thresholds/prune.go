@@ -5,30 +5,30 @@ import (
 	"slices"
 )
 
-// Doubt is a part of a segment in which another implementation may be the faster one: what was measured says so, and
-// resampling does not keep it.
+// Doubt is a part of a segment in which another implementation may be faster. The measurements say so, but too few resamples
+// confirm it.
 type Doubt struct {
 	From, To       int // sizes, both ends included
 	Implementation int
-	// Tie says that the two differ by no more than the tie band there. Otherwise which one is faster depends on the state
-	// of the machine.
+	// Tie says that the two differ by at most the tie band there. Otherwise the faster one depends on the state of the
+	// machine.
 	Tie bool
 }
 
-// keep is the share of the resamples that must have a switch.
+// keep is the least share of the resamples in which a kept switch saves something.
 const keep = 0.9
 
-// fitting is the stretches of a case as they lose the switches that resampling does not keep.
+// fitting has the stretches of a case while prune gives up switches.
 type fitting struct {
 	*bootstrap
 	spans     []float64
 	band      float64 // tie band as a log-ratio
 	stretches []stretch
-	supports  []float64 // by stretch, of the switch below it
+	supports  []float64 // by stretches, of the switch at the lower edge
 }
 
-// prune gives up the switch that the fewest resamples keep, as long as too few keep it. Its two sides become one, with the
-// implementation of the least expected loss.
+// prune gives up the switch with the least support, as long as its support is below keep. The two sides of the switch become
+// one stretch, with the implementation of the least expected loss.
 func (f *fitting) prune() {
 	for len(f.stretches) > 1 {
 		f.setSupports()
@@ -46,8 +46,8 @@ func (f *fitting) prune() {
 	f.setSupports()
 }
 
-// setSupports sets the share of the resamples in which each switch saves something: in which each of its two sides costs
-// less with an implementation of its own than both do with either of the two.
+// setSupports sets the support of each switch: the share of the resamples in which the switch saves something. It does if
+// each of its two sides costs less with its own best implementation than both do with one.
 func (f *fitting) setSupports() {
 	f.supports = make([]float64, len(f.stretches))
 	for n := range f.supports {
@@ -88,7 +88,7 @@ func (f *fitting) cost(loss []float64, from, to int) float64 {
 	return sum
 }
 
-// unite makes one stretch of the n-th and the one before it, and of neighbours that have the same implementation then.
+// unite joins the n-th stretch with the one before it, and then neighbours with the same implementation.
 func (f *fitting) unite(n int) {
 	below, above := f.stretches[n-1], f.stretches[n]
 	chosen, _ := f.cheapest(f.curves.Loss, below.from, above.to)
@@ -102,7 +102,7 @@ func (f *fitting) unite(n int) {
 	}
 }
 
-// doubts returns the doubts of the stretches: the parts in which the cheapest path had another implementation.
+// doubts returns the doubts of the stretches: the parts in which the cheapest path has another implementation.
 func (f *fitting) doubts(path []stretch) [][]Doubt {
 	doubts := make([][]Doubt, len(f.stretches))
 	for n, r := range f.stretches {
@@ -115,7 +115,7 @@ func (f *fitting) doubts(path []stretch) [][]Doubt {
 	return doubts
 }
 
-// doubt says that the implementation of a stretch may be faster there than the chosen one.
+// doubt says that the implementation of a part may be faster there than the chosen one.
 func (f *fitting) doubt(r stretch, chosen int) Doubt {
 	loss, sizes := f.curves.Loss, f.curves.Sizes
 	behind, span := 0.0, 0.0

@@ -9,7 +9,8 @@ import (
 	"crossover/timings"
 )
 
-// However switches are given up, a doubt is a part of its segment and names another implementation, and segments leave no gap.
+// Whichever switches are given up, a doubt is a part of its segment and names another implementation, and segments leave no
+// gap.
 func TestDoubtsAreOfTheirSegments(t *testing.T) {
 	doubts := 0
 	for seed := range uint64(60) {
@@ -47,7 +48,7 @@ func TestDoubtsAreOfTheirSegments(t *testing.T) {
 	}
 }
 
-// A machine that scatters much is no reason to doubt an implementation that is twice as fast.
+// On a noisy machine, an implementation that is twice as fast is still the clear winner.
 func TestAClearWinnerOnANoisyMachine(t *testing.T) {
 	for ratio, want := range map[float64]thresholds.Verdict{2: thresholds.Always, 1.05: thresholds.Unresolved} {
 		w := newWorld(5, costA, func(n float64) float64 { return ratio * costA(n) })

@@ -9,8 +9,8 @@ import (
 	"crossover/timings"
 )
 
-// rules are what the planner refines a case by, once the grid is measured. Each names the visits that it wants and what
-// they are worth. The most worthwhile visit of all is proposed, the one of the earlier rule where two are worth the same.
+// rules refine a case after its grid is measured. Each returns the visits that it wants, with their worths. The planner
+// proposes the visit with the greatest worth. Of equal ones it takes that of the earlier rule.
 var rules = []func(r *refinement) []wish{
 	returnFirst,
 	confirmLoneSegments,
@@ -23,22 +23,22 @@ var rules = []func(r *refinement) []wish{
 	closeGaps,
 }
 
-// wish is a visit that a rule wants. A worth of 1 is that of an interval twice as wide as asked for, or of a winner in
-// doubt by one tie band.
+// wish is a visit that a rule wants. A worth of 1 is the worth for an interval twice as wide as asked for, or for a winner
+// in doubt by one tie band.
 type wish struct {
 	size   int
-	worth  float64 // before the visits that there were
-	enough int     // visits to the size, after which the wish is fulfilled
+	worth  float64 // without regard to earlier visits
+	enough int     // number of visits to the size that fulfil the wish
 }
 
-// maxVisits is how many visits to one size are enough for every rule. More blocks do not narrow anything then.
+// maxVisits is the number of visits to one size that is enough for every rule. More blocks do not narrow anything then.
 const maxVisits = 12
 
-// refineBlocks is how many blocks a visit gets that a rule wants.
+// refineBlocks is the number of blocks of a visit that a rule wants.
 const refineBlocks = 10
 
-// refine proposes the most worthwhile visit that a rule wants. Visits to a size that was visited before are worth less,
-// because each one changes less than the one before.
+// refine proposes the visit with the greatest worth that a rule wants. Earlier visits to a size make another one worth less,
+// because each changes less than the one before.
 func (p *Planner) refine(set *timings.Set) proposal {
 	r := p.study(set)
 	var best proposal
@@ -56,28 +56,28 @@ func (p *Planner) refine(set *timings.Set) proposal {
 	return best
 }
 
-// refinement is what the rules know of a case.
+// refinement is the state of a case for the rules.
 type refinement struct {
 	*Planner
 	groups   []group
-	sizes    []int // that were measured, ascending
+	sizes    []int // measured sizes, ascending
 	fit      Result
 	brackets []bracket
-	wanted   float64 // width of a threshold's interval that is aimed at, as a log-ratio
+	wanted   float64 // aimed width of a threshold's interval, as a log-ratio
 }
 
-// bracket is the two measured sizes beside a threshold.
+// bracket has the two measured sizes beside a threshold.
 type bracket struct {
-	*Segment         // above the threshold
+	*Segment         // the segment above the threshold
 	below, above int // indices of the two sizes
 	width        float64
-	// split is a size to measure inside a bracket that is wider than wanted, 0 if there is none. settled says that the
-	// operation takes no such size, and that the threshold is surely in this bracket.
+	// split is a size to measure inside a bracket that is wider than wanted, or 0 if there is none. settled says that the
+	// operation takes no such size, and that the threshold is certainly in this bracket.
 	split   int
 	settled bool
 }
 
-// study fits what was measured.
+// study fits the measured blocks.
 func (p *Planner) study(set *timings.Set) *refinement {
 	h := newHistory([]*timings.Set{set})
 	r := &refinement{Planner: p, groups: groupBySize(set), wanted: 2 * math.Log1p(p.options.Precision)}
@@ -100,19 +100,19 @@ func (p *Planner) study(set *timings.Set) *refinement {
 	return r
 }
 
-// An edge rests on its two sizes, and a visit is one throw of the dice: where the buffers lie, what the neighbours on the
-// machine do for that moment. So both sizes are visited edgeVisits times.
+// An edge follows from its two sizes, and a visit is a matter of luck: of the place of the buffers, and of the neighbours on
+// the machine at that moment. So both sizes get edgeVisits visits.
 const (
 	edgeVisits = 5
 	worthEdge  = 1.5
 	worthLone  = 4
-	// worthReturn is more than a bracket as wide as the grid's is worth.
+	// worthReturn is more than the worth of a bracket as wide as one of the grid.
 	worthReturn = 10
 )
 
-// returnFirst wants the sizes beside thresholds a second time, where there are several thresholds and too few returns to say
-// what visits differ by. A machine that is in one of two states by visit makes a threshold between any two visits, and each
-// size that is measured between them makes more.
+// returnFirst wants a second visit to the sizes beside thresholds, if there are several thresholds and too few returns to
+// know how much visits differ. On a machine with two states, a threshold appears between any two visits, and each size that
+// is measured between them makes more.
 func returnFirst(r *refinement) (wishes []wish) {
 	if len(r.brackets) < 2 || r.returns() >= leastReturns {
 		return nil
@@ -123,7 +123,7 @@ func returnFirst(r *refinement) (wishes []wish) {
 	return wishes
 }
 
-// returns returns how many visits were not the first one to their size.
+// returns returns the number of visits other than the first ones to their sizes.
 func (r *refinement) returns() int {
 	n := 0
 	for _, g := range r.groups {
@@ -132,7 +132,7 @@ func (r *refinement) returns() int {
 	return n
 }
 
-// confirmLoneSegments wants more visits to a size that is a segment by itself, before anything is built on that size.
+// confirmLoneSegments wants more visits to a size that is a segment by itself, before other rules build on it.
 func confirmLoneSegments(r *refinement) (wishes []wish) {
 	for _, b := range r.brackets {
 		if b.above == len(r.sizes)-1 || r.sizes[b.above+1] > b.To {
@@ -152,9 +152,9 @@ func splitBrackets(r *refinement) (wishes []wish) {
 	return wishes
 }
 
-// narrowIntervals wants more of the sizes in an interval that is wider than wanted. Any of them may be what makes it wide,
-// so it wants the one that was visited least. An interval that is still wide when all of them were visited edgeVisits times
-// is wide because the curves are rough, or cross at a small angle. Other sizes then say more than the same ones again.
+// narrowIntervals wants another visit to a size in an interval that is wider than wanted. Any of these sizes may make the
+// interval wide, so narrowIntervals wants the least visited one. If the interval is still wide after edgeVisits visits to
+// each, its curves are rough or cross at a small angle. Then other sizes say more than more visits to the same ones.
 func narrowIntervals(r *refinement) (wishes []wish) {
 	for _, b := range r.brackets {
 		width := math.Log(float64(b.High)/float64(b.Low)) / r.wanted
@@ -172,7 +172,7 @@ func narrowIntervals(r *refinement) (wishes []wish) {
 	return wishes
 }
 
-// leastVisited returns the least visited size of those beside a threshold and in its interval.
+// leastVisited returns the least visited size of those beside a threshold and inside its interval.
 func (r *refinement) leastVisited(b bracket) int {
 	least := b.below
 	for k, size := range r.sizes {
@@ -184,11 +184,11 @@ func (r *refinement) leastVisited(b bracket) int {
 	return r.sizes[least]
 }
 
-// withinGap is how far apart, as a factor, the sizes of a wide interval are in the end.
+// withinGap is the final ratio of neighbouring sizes inside a wide interval.
 const withinGap = 1.1
 
-// within returns a size in the middle of the widest gap between measured sizes that the interval of a threshold meets. It
-// reports false if all of them are close to one another.
+// within returns a size in the middle of the widest gap between measured sizes that overlaps the interval of a threshold. It
+// reports false if all gaps are small.
 func (r *refinement) within(s *Segment) (size int, ok bool) {
 	widest := withinGap
 	for k := 1; k < len(r.sizes); k++ {
@@ -202,7 +202,7 @@ func (r *refinement) within(s *Segment) (size int, ok bool) {
 	return size, ok
 }
 
-// confirmEdges wants more visits to the two sizes beside a threshold, once these are to stay the two.
+// confirmEdges wants more visits to the two sizes beside a threshold, once no size will be measured between them.
 func confirmEdges(r *refinement) (wishes []wish) {
 	for _, b := range r.brackets {
 		if b.split == 0 && !b.settled {
@@ -212,7 +212,7 @@ func confirmEdges(r *refinement) (wishes []wish) {
 	return wishes
 }
 
-// settleWinners wants more blocks at the sizes whose winner is in doubt.
+// settleWinners wants more blocks at sizes whose winner is in doubt.
 func settleWinners(r *refinement) (wishes []wish) {
 	for k, doubt := range winnerDoubts(r.groups, r.fit.Curves.Loss, math.Log1p(r.fit.TieBand)) {
 		wishes = append(wishes, wish{r.sizes[k], doubt, maxVisits})
@@ -225,8 +225,8 @@ const (
 	worthQuiet  = 1
 )
 
-// replaceDisturbed wants a size again, quietVisits times in all, of which all blocks were taken while the machine was
-// disturbed. Quiet blocks take the place of the others, and a single size without quiet blocks marks its case.
+// replaceDisturbed wants more visits, up to quietVisits in all, to sizes with disturbed blocks only. Quiet blocks replace
+// disturbed ones. A single size without quiet blocks degrades its case.
 func replaceDisturbed(r *refinement) (wishes []wish) {
 	for _, g := range r.groups {
 		if !slices.ContainsFunc(g.blocks, func(b *timings.Block) bool { return !b.Disturbed }) {
@@ -236,15 +236,15 @@ func replaceDisturbed(r *refinement) (wishes []wish) {
 	return wishes
 }
 
-// nextTo is the factor within which nothing more is wanted beside a lone size. What is left are too few sizes for a
-// threshold to matter.
+// nextTo is the factor within which nothing more is wanted beside a lone size. So few sizes are left there that a threshold
+// among them does not matter.
 const (
 	nextTo      = 1.05
 	worthBeside = 2
 )
 
-// lookBesideLone wants sizes beside one that is a segment by itself, or would be if that were convincing. Such a size says
-// nothing of the sizes beside it. So the gaps beside it are halved until its segment has a second size, or none of them is
+// lookBesideLone wants sizes beside one that is a segment by itself, or would be one if it were certain. Such a size says
+// nothing of the sizes beside it. So the gaps beside it are halved until its segment has a second size, or until no gap is
 // wider than nextTo.
 func lookBesideLone(r *refinement) (wishes []wish) {
 	for _, k := range r.fit.lone {
@@ -262,18 +262,18 @@ func lookBesideLone(r *refinement) (wishes []wish) {
 }
 
 const (
-	// widestGap is how far neighbouring sizes may be apart, in rungs of the grid.
+	// widestGap is the greatest distance of neighbouring sizes, in rungs of the grid.
 	widestGap = 0.5
-	// closeBy is how far they may be apart, as a factor, near a threshold and beside a size at which the choice loses.
+	// closeBy is the greatest ratio of neighbouring sizes near a threshold, and beside a size at which the choice loses.
 	closeBy = 1.2
 	// surroundings is the factor around a threshold that counts as near.
 	surroundings = 2
 	worthGap     = 0.4
 )
 
-// closeGaps wants a size in each wide gap between measured ones, because what happens there is not known. Near a threshold
-// gaps must be smaller: curves may cross and cross back there, and how rough they are says how sure the threshold is. They
-// must be smaller, too, beside a size at which the choice loses. Such a size is an awkward one, or the middle of a segment.
+// closeGaps wants a size in each wide gap between measured ones, because the times there are not known. Near a threshold
+// gaps must be smaller: curves may cross several times there, and their roughness decides how certain the threshold is. Gaps
+// must also be smaller beside a size at which the choice loses. Such a size is awkward, or the middle of a segment.
 func closeGaps(r *refinement) (wishes []wish) {
 	for k := 1; k < len(r.sizes); k++ {
 		low, high := float64(r.sizes[k-1]), float64(r.sizes[k])
@@ -290,14 +290,14 @@ func closeGaps(r *refinement) (wishes []wish) {
 	return wishes
 }
 
-// loses reports whether the choice at the k-th measured size seems to lose there. Half a tie band is enough, because one
-// visit may have been lucky.
+// loses reports whether the choice at the k-th measured size seems to lose. Half a tie band suffices, because one visit may
+// have been lucky.
 func (r *Result) loses(k int) bool {
 	n := slices.IndexFunc(r.Segments, func(s Segment) bool { return r.Curves.Sizes[k] <= s.To })
 	return n >= 0 && r.Curves.Loss[r.Segments[n].Implementation][k] > math.Log1p(r.TieBand)/2
 }
 
-// nearThreshold reports whether some of the sizes from low to high lie within surroundings of a threshold.
+// nearThreshold reports whether sizes from low to high are within surroundings of a threshold.
 func (r *Result) nearThreshold(low, high float64) bool {
 	return slices.ContainsFunc(r.Segments[1:], func(s Segment) bool {
 		return high > s.edge/surroundings && low < s.edge*surroundings
@@ -305,15 +305,15 @@ func (r *Result) nearThreshold(low, high float64) bool {
 }
 
 const (
-	// fewBlocks is how many blocks settle a winner by all agreeing.
+	// fewBlocks is the number of blocks that settle a winner if all of them agree.
 	fewBlocks = 3
-	// maxDoubt is the greatest doubt. A few blocks that say nothing yet have no more.
+	// maxDoubt is the greatest doubt, so that a few blocks without a clear order do not have more.
 	maxDoubt = 3
 )
 
-// winnerDoubts returns the doubt about the winner at each size. It is the width of the interval of the best two
-// implementations' paired log-ratio, in tie bands, where that interval holds both a win of the one and a win of the other
-// by more than a tie. It is 0 if the order is clear or does not matter.
+// winnerDoubts returns the doubt about the winner at each size: the width, in tie bands, of the interval of the paired
+// log-ratio of the two best implementations. It is 0 unless that interval contains both a win of the second best and a win
+// of the best by more than a tie.
 func winnerDoubts(groups []group, loss [][]float64, band float64) []float64 {
 	doubts := make([]float64, len(groups))
 	for s, g := range groups {
@@ -337,7 +337,7 @@ func winnerDoubts(groups []group, loss [][]float64, band float64) []float64 {
 			}
 		}
 		low, high := medianInterval(diffs)
-		// Too few blocks for an interval are still enough where each of them shows the same clear winner.
+		// Too few blocks for an interval still suffice if each of them has the same clear winner.
 		if n := len(diffs); n >= fewBlocks && math.IsInf(high-low, 1) && slices.Min(diffs) > band {
 			continue
 		}
@@ -348,8 +348,8 @@ func winnerDoubts(groups []group, loss [][]float64, band float64) []float64 {
 	return doubts
 }
 
-// medianInterval returns a distribution-free interval of the median at Confidence. It is infinite where there are too few
-// values for one.
+// medianInterval returns a distribution-free interval of the median at Confidence. It is infinite if there are too few
+// values.
 func medianInterval(values []float64) (low, high float64) {
 	if len(values) == 0 {
 		return math.Inf(-1), math.Inf(1)

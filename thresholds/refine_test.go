@@ -9,7 +9,7 @@ import (
 	"crossover/timings"
 )
 
-// wishesOf returns what all rules want of a case.
+// wishesOf returns the wishes of all rules for a case.
 func wishesOf(r *refinement) (wishes []wish) {
 	for _, rule := range rules {
 		wishes = append(wishes, rule(r)...)
@@ -17,8 +17,8 @@ func wishesOf(r *refinement) (wishes []wish) {
 	return wishes
 }
 
-// refinementOf returns what the rules know of two implementations, at sizes that were visited often enough for an edge.
-// factors is the time of the second implementation over that of the first, by size. width is that of the noise.
+// refinementOf returns the state of a case with two implementations, whose sizes have enough visits for an edge. factors has
+// the time of the second implementation divided by that of the first, by sizes. width is that of the noise.
 func refinementOf(width float64, sizes []int, factors ...float64) *refinement {
 	rng := rand.New(rand.NewPCG(2, 2))
 	p := NewPlanner(PlannerOptions{Low: sizes[0], High: sizes[len(sizes)-1]})
@@ -57,7 +57,7 @@ func TestALoneSegmentIsConfirmed(t *testing.T) {
 	}
 }
 
-// Several thresholds are believed only where sizes were visited again. Between them no new size is measured before.
+// Several thresholds are believed only after returns to their sizes. Before that, no new size between them is measured.
 func TestSeveralThresholdsWantReturns(t *testing.T) {
 	sizes := []int{1000, 2000, 4000, 8000}
 	for name, c := range map[string]struct {
@@ -89,7 +89,7 @@ func TestSeveralThresholdsWantReturns(t *testing.T) {
 	}
 }
 
-// Where noise leaves the winner open more blocks are wanted, also far from every threshold.
+// If noise leaves the winner open, more blocks are wanted, even far from every threshold.
 func TestADoubtfulWinnerIsSettled(t *testing.T) {
 	sizes := []int{1000, 1050, 1100, 1150, 1200}
 	for name, c := range map[string]struct {
@@ -120,7 +120,7 @@ func TestMedianInterval(t *testing.T) {
 	if low, high = medianInterval([]float64{1, 2, 3, 4, 5}); !math.IsInf(low, -1) {
 		t.Errorf("interval of five values is %v..%v: five are too few for 95 %%", low, high)
 	}
-	// Six values cover their median with a chance of 1 − 2/64.
+	// Six values contain their median with a probability of 1 − 2/64.
 	if low, high = medianInterval([]float64{6, 1, 2, 5, 3, 4}); low != 1 || high != 6 {
 		t.Errorf("interval of six values is %v..%v, want 1..6", low, high)
 	}

@@ -9,17 +9,16 @@ import (
 	"crossover/timings"
 )
 
-// Regret is what choices cost on timings that did not choose: the time under the choices over that of the best ones, minus
-// 1, as a geometric mean over log-size. Noise makes it negative where the choices are right, as often as it makes it
-// greater.
+// Regret is the cost of choices on timings that did not choose: the time with the choices divided by that with the best
+// ones, minus 1, as a geometric mean over log-size. For right choices it is as often negative as positive, by noise.
 type Regret struct {
 	Mean  float64
-	Upper float64 // of a one-sided interval at Confidence; NaN if too little could be held out for one
-	Parts int     // how many the bound rests on: runs, or sizes of a single run
+	Upper float64 // upper end of a one-sided interval at Confidence; NaN if too little could be held out
+	Parts int     // number of values behind Upper: runs, or sizes of a single run
 }
 
-// regret returns the regret of what the method chooses for a case. Of several runs each is held out in turn, and the others
-// choose. Of a single run every other visit to a size is held out, or every other block where there was one visit.
+// regret returns the regret of the method's choices for a case. If there are several runs, each is held out in turn, and the
+// others choose. If there is a single run, every other visit to a size is held out, or every other block of a single visit.
 func (h *history) regret() Regret {
 	if len(h.runs) > 1 {
 		return h.regretOfRuns()
@@ -35,7 +34,7 @@ func (h *history) regretOfRuns() Regret {
 		spans := spans(sizesOf(groups))
 		for s, g := range groups {
 			if g.size < from || g.size > to {
-				continue // nobody promises anything beyond the measured range
+				continue // choices promise nothing beyond the measured range
 			}
 			for _, v := range visitRanges(g) {
 				if l, ok := halfLoss(g.logs[v[0]:v[1]], choose(g.size)); ok {
@@ -81,7 +80,7 @@ func (h *history) regretOfHalves() Regret {
 	return regretOf(losses)
 }
 
-// halves divides the blocks of a size: those of every other visit, or every other block of a single visit.
+// halves divides the blocks of a size into halves of every other visit, or of every other block if there is a single visit.
 func (g group) halves(parity int) (rest, held group) {
 	rest.size, held.size = g.size, g.size
 	visits := visitRanges(g)
@@ -97,8 +96,8 @@ func (g group) halves(parity int) (rest, held group) {
 	return rest, held
 }
 
-// heldLoss returns how far a choice is behind the best implementation, which other timings pick. It reports false where
-// there are no timings of the choice, or none that pick.
+// heldLoss returns the log-loss of a choice against the best implementation, which other timings pick. It reports false if
+// the choice has no timings, or if no timings pick.
 func heldLoss(picked, timed []float64, chosen int) (float64, bool) {
 	best := -1
 	for i, v := range picked {
@@ -125,7 +124,7 @@ func meanLoss(losses []loss) (mean, span float64) {
 	return sum / span, span
 }
 
-// regretOf returns the regret of losses that are independent of one another.
+// regretOf returns the regret of independent losses.
 func regretOf(losses []loss) Regret {
 	n := float64(len(losses))
 	r := Regret{Mean: math.NaN(), Upper: math.NaN(), Parts: len(losses)}
@@ -145,7 +144,7 @@ func regretOf(losses []loss) Regret {
 	return r
 }
 
-// choice returns what a history chooses at a size, and the least and the greatest size that it knows of.
+// choice returns the choices of a history by size, and its least and greatest size.
 func (h *history) choice() (at func(size int) int, from, to int) {
 	loss := h.curves().Loss
 	stretches := partition(loss, h.pool.sizes, math.Log1p(studyTwin(h.groups()).tie))
@@ -169,9 +168,9 @@ func sizesOf(groups []group) []int {
 	return sizes
 }
 
-// halfLoss returns the cross-fitted log-loss of one choice at one size: the best implementation is picked on one half of
-// the blocks and timed on the other half, both ways round, so that picking the least of noisy times does not flatter it.
-// It reports false with fewer than two blocks, or without a time of the choice.
+// halfLoss returns the cross-fitted log-loss of one choice at one size. The best implementation is picked on one half of the
+// blocks and timed on the other half, in both directions. Otherwise the least of several noisy times would look too small.
+// halfLoss reports false if there are fewer than two blocks, or no time of the choice.
 func halfLoss(logs [][]float64, chosen int) (float64, bool) {
 	var halves [2][][]float64
 	for n, l := range logs {
@@ -183,10 +182,10 @@ func halfLoss(logs [][]float64, chosen int) (float64, bool) {
 	return (one + other) / 2, first && second
 }
 
-// Slowdown returns the time of a choice at a measured size over the time of the best implementation there. It is
-// cross-fitted: the best one is picked on half of the blocks and timed on the other half, so that picking the least of
-// noisy times does not flatter it. It may be below 1. It reports false with fewer than two blocks, or without a time of the
-// choice.
+// Slowdown returns the time of a choice at a measured size, divided by the time of the best implementation there. It is
+// cross-fitted: the best one is picked on half of the blocks and timed on the other half, because the least of several noisy
+// times would look too small. So Slowdown may be below 1. It reports false if there are fewer than two blocks, or no time of
+// the choice.
 func Slowdown(set *timings.Set, size, chosen int) (float64, bool) {
 	loss, ok := halfLoss(groupAt(set, size).logs, chosen)
 	return math.Exp(loss), ok

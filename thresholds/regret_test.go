@@ -9,7 +9,7 @@ import (
 	"crossover/timings"
 )
 
-// groupsOf draws groups of blocks: so many blocks at each size, each implementation's time a factor times bell-shaped
+// groupsOf draws groups with a number of blocks at each size. Each implementation's time is its factor times bell-shaped
 // noise of a width.
 func groupsOf(rng *rand.Rand, blocks int, sizes []int, width float64, factors ...float64) []group {
 	set := &timings.Set{Implementations: make([]string, len(factors))}
@@ -27,13 +27,13 @@ func groupsOf(rng *rand.Rand, blocks int, sizes []int, width float64, factors ..
 	return groupBySize(set)
 }
 
-// historyOf is the history of runs of so many implementations.
+// historyOf returns the history of runs with a number of implementations.
 func historyOf(groups []group, implementations int, more ...[]group) *history {
 	h := &history{implementations: make([]string, implementations)}
 	return h.of(append([][]group{groups}, more...))
 }
 
-// A choice by other timings is held against what these pick, on timings of neither.
+// A choice from other timings is compared with the implementation that these pick, on timings of neither.
 func TestRegretOfOneRun(t *testing.T) {
 	sizes := []int{100, 200, 400, 800, 1600}
 	for name, c := range map[string]struct {
@@ -52,7 +52,7 @@ func TestRegretOfOneRun(t *testing.T) {
 			for range draws {
 				sum += historyOf(groupsOf(rng, 12, sizes, 0.05, c.factors...), len(c.factors)).regret().Mean
 			}
-			// An oracle that picked and timed on the same blocks would say 0.03 for six implementations that are the same.
+			// If the same blocks picked and timed, six identical implementations would give 0.03.
 			if got := sum / draws; math.Abs(got-c.want) > 0.004 {
 				t.Errorf("regret is %.4f on average, want %.4f", got, c.want)
 			}
@@ -64,7 +64,7 @@ func TestRegretOfOneRun(t *testing.T) {
 	}
 }
 
-// A size at which the choices of the other sizes lose counts for the log-size that it stands for.
+// A size at which the choices of other sizes lose counts with the log-size that it stands for.
 func TestRegretWeighsSizesByTheLogRangeThatTheyStandFor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	// The last of these is a bump that is too narrow for a segment: ln 1.1 ÷ 2 of ln 1331.
@@ -75,7 +75,7 @@ func TestRegretWeighsSizesByTheLogRangeThatTheyStandFor(t *testing.T) {
 	}
 }
 
-// What chooses must not be what judges: the luck of a run makes a choice that another run does not confirm.
+// The luck of a run makes a choice that another run does not confirm, so timings that choose must not judge.
 func TestRegretIsHeldOut(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
 	sizes := []int{100, 200, 400, 800, 1600}
@@ -85,7 +85,7 @@ func TestRegretIsHeldOut(t *testing.T) {
 	if r := runs(1.2).regret(); math.Abs(r.Mean) > 0.005 || r.Upper < r.Mean || r.Parts != 2 {
 		t.Errorf("two runs that agree have the regret %+v, want about 0", r)
 	}
-	// The first run says that one is faster by 1.2, the second that the other one is.
+	// In the first run one is faster by 1.2, and in the second run the other one is.
 	if r := runs(1 / 1.2).regret(); math.Abs(r.Mean-0.2) > 0.01 {
 		t.Errorf("two runs that exclude each other have the regret %+v, want 0.2", r)
 	}

@@ -7,25 +7,25 @@ import (
 )
 
 // A threshold is interpolated between two measured sizes, as if curves were smooth between them. Those of real
-// implementations are not: a transform depends on the factors of its length, a convolution on the block that it fits into.
-// Another calibration measures other sizes and interpolates between those. How much that matters shows wherever a measured
-// size lies between two others: in how far it is off the line through them.
+// implementations are not: the time of a transform depends on the factors of its length, and that of a convolution on the
+// block into which it fits. Another calibration measures other sizes and interpolates between those. If a measured size lies
+// between two others, its distance from the line through them shows how much that matters.
 const (
-	// widestThree is how far apart, as a factor, the outer two of three neighbouring sizes may be. Over a wider range
-	// smooth curves bend by as much as rough ones are off.
+	// widestThree is the greatest ratio of the outer two of three neighbouring sizes. Over a wider range, smooth curves bend
+	// by as much as rough ones scatter.
 	widestThree = 1.7
 	// vicinity is the factor within which sizes count for a threshold.
 	vicinity = 2
-	// leastMiddles is how many middle sizes it takes to say anything.
+	// leastMiddles is the least number of middle sizes for an estimate.
 	leastMiddles = 3
-	// leastFreedom is the least number of degrees of freedom that an estimate counts as. A few middle sizes show that
-	// there is roughness better than they show how much, and with fewer degrees intervals would have no end.
+	// leastFreedom is the least number of degrees of freedom of an estimate. A few middle sizes show that there is roughness
+	// better than how much, and with fewer degrees intervals would have no end.
 	leastFreedom = 4
 )
 
-// roughness returns, for each switch, the standard deviation with which the log-ratio of its two implementations scatters
-// from size to size near the switch, beyond the errors of the estimates. It is 0 if that is not doubtless. Several runs
-// have measured sizes of their own, and what these do to a threshold is in the variance between the runs.
+// roughness returns, for each switch, the standard deviation of the log-ratio of its two implementations from size to size
+// near the switch, beyond the errors of the estimates. It is 0 unless it is significant. Several runs have sizes of their
+// own, so the variance between runs already has this effect.
 func roughness(h *history, loss [][]float64, stretches []stretch, segs []Segment, twin twinStudy) []deviation {
 	rough := make([]deviation, len(stretches))
 	if len(h.runs) > 1 {
@@ -34,17 +34,17 @@ func roughness(h *history, loss [][]float64, stretches []stretch, segs []Segment
 	groups := h.runs[0]
 	for n := 1; n < len(stretches); n++ {
 		if groups[stretches[n].from].size-groups[stretches[n-1].to-1].size == 1 {
-			continue // nothing lies between: another calibration measures the same sizes
+			continue // no size lies between, so another calibration measures the same sizes
 		}
 		pair := ratioCurve{groups, loss, twin, stretches[n-1].implementation, stretches[n].implementation}
 		squares, expected := pair.offLines(segs[n].edge)
 		if len(squares) < leastMiddles {
 			continue
 		}
-		// The median is taken, because a single step somewhere near says nothing of the sizes on either side of it.
+		// The median ignores a single step nearby, which says nothing of other sizes.
 		square, noise := median(squares)*normalMAD*normalMAD, stat.Mean(expected, nil)
 		if square > doubtless*noise {
-			// Neighbouring threes share two sizes. They are worth half as many that share none.
+			// Neighbouring threes share two sizes, so they count as half as many that share none.
 			rough[n] = deviation{math.Sqrt(square - noise), max(len(squares)/2, leastFreedom)}
 		}
 	}
@@ -68,9 +68,9 @@ func (c ratioCurve) squaredError(s int) float64 {
 	return pairError(c.groups[s], c.i, c.j) + 2*shift*shift
 }
 
-// offLines returns, for each size that lies between two others near an edge, the square of how far the curve is off the
-// line through those two, and the square that the errors of the three lead to expect. Both are for a variance of 1 of each
-// of the three sizes.
+// offLines returns, for each size between two others near an edge, the square of the curve's distance from the line through
+// those two, and the square that the errors of the three make likely. Both are scaled to a variance of 1 of each of the
+// three sizes.
 func (c ratioCurve) offLines(edge float64) (squares, expected []float64) {
 	for s := 1; s+1 < len(c.groups); s++ {
 		low, size, high := float64(c.groups[s-1].size), float64(c.groups[s].size), float64(c.groups[s+1].size)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// roughOf returns what roughness says of a switch from 0 to 1 at 1000, at sizes a factor of step apart, where the log-ratio
-// of the two is as bend has it, and rough sizes are off by normal deviates.
+// roughOf returns the roughness at a switch from 0 to 1 at 1000. Neighbouring sizes have the ratio step. The log-ratio of
+// the two implementations is bend, and normal deviates of the deviation rough move each size.
 func roughOf(seed uint64, sizes int, step, rough, noise float64, bend func(x float64) float64) deviation {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	var groups []group
@@ -59,7 +59,7 @@ func TestRoughness(t *testing.T) {
 	}
 }
 
-// Where a whole number follows the other there is nothing between them to be rough.
+// Between neighbouring whole numbers nothing can be rough.
 func TestNeighboursAreNotRough(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
 	var groups []group

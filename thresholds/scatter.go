@@ -5,16 +5,16 @@ import (
 	"math/rand/v2"
 )
 
-// scatter is a log-ratio visit by visit. Its slices are parallel, with one entry a visit.
+// scatter holds a log-ratio by visits. Its slices have one entry for each visit.
 type scatter struct {
 	ratios        []float64 // medians over the visit's blocks
-	squaredErrors []float64 // of those medians, as the visit's own blocks tell
-	typical       []float64 // squared errors that medians of so many blocks have at the visit's size
+	squaredErrors []float64 // of those medians, estimated from the visit's own blocks
+	typical       []float64 // usual squared errors of medians of that many blocks at the visit's size
 	blocks        []int
 }
 
-// add takes up the visits to one size. It returns their medians, and the caller may change those in place. All visits to
-// a size together say what squared error is typical, because calls of one size vary alike.
+// add adds the visits to one size. It returns their medians, which the caller may change in place. All visits to a size
+// together give the typical squared error, because calls of one size vary alike.
 func (s *scatter) add(visits [][]float64) []float64 {
 	first := len(s.ratios)
 	sum := 0.0
@@ -32,7 +32,7 @@ func (s *scatter) add(visits [][]float64) []float64 {
 	return s.ratios[first:]
 }
 
-// join takes up what another scatter holds.
+// join adds the visits of another scatter.
 func (s *scatter) join(other scatter) {
 	s.ratios = append(s.ratios, other.ratios...)
 	s.squaredErrors = append(s.squaredErrors, other.squaredErrors...)
@@ -40,12 +40,11 @@ func (s *scatter) join(other scatter) {
 	s.blocks = append(s.blocks, other.blocks...)
 }
 
-// shift returns the standard deviation that visits have beyond the errors of their own medians. A visit's squared
-// log-ratio is on average shift² plus its own squared error. The shift is the one at which the weighted sum of their
-// differences is zero. The weights, 1/(shift² + error²)², are those of a normal likelihood: a visit of many blocks says
-// more about the shift than one of few. The weights use the typical error, so that a visit whose error came out small by
-// chance does not weigh more for it. A square is cut at outlier² of its mean, so that a visit during which something else
-// used the machine does not decide.
+// shift returns the standard deviation of visits beyond the errors of their own medians. A visit's squared log-ratio is on
+// average shift² plus its own squared error. The shift is the value at which the weighted sum of the differences is zero.
+// The weights, 1/(shift² + error²)², are those of a normal likelihood: a visit of many blocks says more about the shift than
+// one of few. The weights use the typical error, so that a visit does not weigh more because its error is small by chance. A
+// square is cut at outlier² of its mean, so that a visit beside another program does not decide.
 func (s *scatter) shift() float64 {
 	score := func(square float64) float64 {
 		var sum float64
@@ -62,7 +61,7 @@ func (s *scatter) shift() float64 {
 	if high == 0 {
 		return 0
 	}
-	low := 1e-12 * high // keeps v above zero where visits had no error at all
+	low := 1e-12 * high // keeps v above zero if visits have no errors
 	if score(low) > 0 {
 		for range 60 {
 			middle := math.Sqrt(low * high)
@@ -77,19 +76,19 @@ func (s *scatter) shift() float64 {
 }
 
 const (
-	// outlier is where a visit's deviation stops counting, in standard deviations.
+	// outlier is the greatest deviation of a visit that counts in full, in standard deviations.
 	outlier = 2.5
 	// meanCut is the mean of a standard normal square that is cut at outlier².
 	meanCut = 0.978
 )
 
-// deviation is an estimated standard deviation and the degrees of freedom of its estimate.
+// deviation is an estimate of a standard deviation, with its degrees of freedom.
 type deviation struct {
 	sd      float64
 	freedom int
 }
 
-// draw returns what the true deviation may be. Normal deviates times draws have Student's distribution.
+// draw draws a possible true deviation. Normal deviates times draws have Student's distribution.
 func (d deviation) draw(rng *rand.Rand) float64 {
 	if d.sd == 0 {
 		return 0
@@ -102,7 +101,7 @@ func (d deviation) draw(rng *rand.Rand) float64 {
 	return d.sd * math.Sqrt(float64(d.freedom)/squares)
 }
 
-// normalMAD turns a median absolute deviation into the standard deviation of a normal distribution.
+// normalMAD is the ratio of the standard deviation of a normal distribution to its median absolute deviation.
 const normalMAD = 1.4826
 
 // squaredErrorOfMedian returns the squared standard error of the median of values: (π/2)·σ²/n for a normal σ. The

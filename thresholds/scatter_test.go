@@ -19,7 +19,7 @@ func TestShiftIsWhatBlocksDoNotAverageAway(t *testing.T) {
 	}
 }
 
-// Normal deviates times draws of a deviation are Student's: with five degrees of freedom 5 % of them are beyond 2.571.
+// Normal deviates times draws of a deviation have Student's distribution: with five degrees of freedom 5 % are beyond 2.571.
 func TestDeviationsMakeStudents(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	d := deviation{0.1, 5}

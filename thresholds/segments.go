@@ -9,15 +9,15 @@ type Segment struct {
 	From, To       int // first and last size
 	Implementation int
 	Low, High      int     // interval of From; 0, 0 for the first segment
-	Assumed        float64 // standard deviation of a log-ratio between runs that the interval assumes; 0 if runs showed it
-	Support        float64 // share of the bootstrap's resamples that have this switch; 1 for the first segment
+	Assumed        float64 // standard deviation of a log-ratio between runs that the interval assumes; 0 if several runs show it
+	Support        float64 // share of the bootstrap's resamples with this switch; 1 for the first segment
 	Next           []Alternative
 	Doubts         []Doubt
 
-	edge float64 // From before it was rounded to a size
+	edge float64 // From without rounding to a size
 }
 
-// segments gives the stretches their edges as sizes.
+// segments returns the stretches as segments, with edges at whole sizes.
 func segments(stretches []stretch, loss [][]float64, sizes []int) []Segment {
 	out := make([]Segment, len(stretches))
 	for n, r := range stretches {
@@ -26,8 +26,7 @@ func segments(stretches []stretch, loss [][]float64, sizes []int) []Segment {
 			continue
 		}
 		x := edge(loss, stretches[n-1].implementation, r.implementation, r.from-1, r.from, sizes)
-		// The first size that belongs to the segment is the next whole one, and never one that was measured on
-		// the other side.
+		// The first size of the segment is the next whole one, and never a measured one of the other side.
 		from := min(max(int(math.Ceil(x-1e-9)), sizes[r.from-1]+1), sizes[r.from])
 		out[n].edge, out[n].From, out[n].Low, out[n].High = x, from, from, from
 		out[n-1].To = from - 1
@@ -35,10 +34,10 @@ func segments(stretches []stretch, loss [][]float64, sizes []int) []Segment {
 	return out
 }
 
-// edge returns the size at which the log-ratio of implementations i (below) and j (above) is zero. It interpolates
-// linearly in log-size between two neighbouring measured sizes, and returns their geometric mean where the sign does not
-// change. Where one of the two implementations was not measured on the other's side, the edge is its own last size,
-// because it may not be able to run any further.
+// edge returns the size at which the log-ratio of implementations i (below) and j (above) is zero. It interpolates linearly
+// in log-size between two neighbouring measured sizes. If the sign does not change, it returns their geometric mean. If one
+// of the two implementations was not measured on the other's side, the edge is that one's own last size, because it may not
+// be able to run beyond it.
 func edge(loss [][]float64, i, j, below, above int, sizes []int) float64 {
 	x0, x1 := math.Log(float64(sizes[below])), math.Log(float64(sizes[above]))
 	d0, d1 := loss[i][below]-loss[j][below], loss[i][above]-loss[j][above]
@@ -54,11 +53,10 @@ func edge(loss [][]float64, i, j, below, above int, sizes []int) float64 {
 	return math.Exp(x0 + t*(x1-x0))
 }
 
-// widen makes an interval reach over the whole bracket, which is the two measured sizes beside a threshold, in three
-// cases. The first is a bracket that is wider than the precision that was asked for: nothing was measured inside, and
-// noise alone does not say where in it the truth lies. The second is a bracket at whose ends not both implementations were
-// measured. The third is a bracket beside a segment of a single size: the curves may take a step anywhere between that
-// size and its neighbour, and no second size says that they do not.
+// widen extends an interval to the whole bracket, which is the two measured sizes beside a threshold, in three cases. In the
+// first, the bracket is wider than the wanted precision: nothing was measured inside, and noise alone does not say where in
+// it the truth is. In the second, not both implementations were measured at the ends of the bracket. In the third, the
+// bracket is beside a segment of a single size: the curves may have a step anywhere between that size and its neighbour.
 func widen(segs []Segment, loss [][]float64, sizes []int, stretches []stretch, precision float64) {
 	for n := 1; n < len(segs); n++ {
 		k := stretches[n].from
@@ -72,7 +70,7 @@ func widen(segs []Segment, loss [][]float64, sizes []int, stretches []stretch, p
 	}
 }
 
-// loneSizes returns the sizes, by index, that are a stretch of their own.
+// loneSizes returns the indices of the sizes that are a stretch of their own.
 func loneSizes(stretches []stretch) []int {
 	var lone []int
 	for _, r := range stretches {

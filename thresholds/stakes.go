@@ -2,18 +2,18 @@ package thresholds
 
 import "math"
 
-// Stakes is what the choice of a segment is worth at the sizes of it that were measured.
+// Stakes says what the choice of a segment is worth at its measured sizes.
 type Stakes struct {
-	// Seconds of a call of the chosen implementation at the least and at the greatest of the sizes; 0 if it was not
-	// measured.
+	// First and Last are the seconds of a call of the chosen implementation at the least and at the greatest of the sizes,
+	// or 0 if it was not measured.
 	First, Last float64
 
-	// Gain is the time of the best other implementation at a size over that of the chosen one. Least and Most are the ends
-	// of its range, 0 if no other implementation was measured.
+	// Gain is the time of the best other implementation at a size, divided by that of the chosen one. Least and Most are the
+	// ends of its range, or 0 if no other implementation was measured.
 	Least, Most float64
 }
 
-// Stakes returns what the choice of a segment is worth.
+// Stakes returns the stakes of a segment.
 func (r *Result) Stakes(segment int) Stakes {
 	var out Stakes
 	s, c := &r.Segments[segment], &r.Curves
@@ -39,8 +39,8 @@ func (r *Result) Stakes(segment int) Stakes {
 	return out
 }
 
-// Gain returns the time of the best other implementation at a size over that of one, NaN if one of the two was not
-// measured there. The size is given by its index.
+// Gain returns the time of the best other implementation at a size, divided by that of the given one. It returns NaN if one
+// of the two was not measured there. size is an index.
 func (c *Curves) Gain(implementation, size int) float64 {
 	next := math.Inf(1)
 	for i := range c.Loss {

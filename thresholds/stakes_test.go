@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// Only what was measured in a segment counts: not the sizes beside it, and not an implementation that was left out there.
+// Only what was measured in a segment counts. Sizes beside it do not count, nor does an implementation that was left out
+// there.
 func TestStakes(t *testing.T) {
 	unknown, none := math.NaN(), math.Inf(1)
 	r := &Result{
@@ -26,7 +27,7 @@ func TestStakes(t *testing.T) {
 	want := []Stakes{
 		{First: 1, Last: 2, Least: 1.5, Most: 3},
 		{First: 3, Last: 4, Least: 4. / 3, Most: 2},
-		{}, // neither its time nor another one's is known
+		{}, // neither its time nor another one is known
 	}
 	for n := range want {
 		if diff := cmp.Diff(want[n], r.Stakes(n), cmpopts.EquateApprox(1e-12, 0)); diff != "" { // rounding of a logarithm
@@ -35,7 +36,7 @@ func TestStakes(t *testing.T) {
 	}
 }
 
-// A choice that is slower than another one at some size says so.
+// If a choice is slower than another one at some size, the least gain is below 1.
 func TestStakesOfASlowChoice(t *testing.T) {
 	r := &Result{
 		Curves: Curves{
@@ -48,7 +49,7 @@ func TestStakesOfASlowChoice(t *testing.T) {
 	}
 }
 
-// What is interpolated between the sizes of one run, at a size of another, was not measured.
+// A value that is interpolated between the sizes of one run, at a size of another, was not measured.
 func TestGainIsMeasured(t *testing.T) {
 	unknown := math.NaN()
 	c := &Curves{

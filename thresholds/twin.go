@@ -8,19 +8,19 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// twinStudy is what the A/A twin says of the noise of an estimate. One implementation of each visit is timed under two
-// names. Each of the two has buffers and plans of its own, and all blocks of the visit share them. So the twin shows a
-// noise that the blocks of a visit do not: the luck of where the buffers lie.
+// twinStudy holds the noise of an estimate, from the A/A twin. One implementation of each visit is timed under two names.
+// Each of the two has buffers and plans of its own in all blocks of the visit. So the twin shows a noise that the blocks of
+// a visit do not show: the luck of where the buffers lie.
 type twinStudy struct {
 	tie    float64   // 95th percentile of a visit's absolute log-ratio, as a relative difference, at least MinTieBand
-	shift  deviation // of the part of a visit's log-ratio that more blocks do not average away
+	shift  deviation // of the part of a visit's log-ratio that more blocks do not reduce
 	jitter float64   // standard deviation of a block's log-ratio within its visit
 }
 
-// shiftAfter returns the share of the shift that is left in the estimate of one implementation after so many visits to a
-// size. A log-ratio has two shifts, one of each side. The estimate is the median over all blocks. Where blocks vary more
-// than visits do, this median averages the visits as a mean would. Where visits vary more, it is a median of visits,
-// which from three visits on is less sure than a mean by a factor of √(π/2).
+// shiftAfter returns the share of the shift that remains in the estimate of one implementation after a number of visits to a
+// size. A log-ratio has two shifts, one on each side. The estimate is the median over all blocks. If blocks vary more than
+// visits, this median averages the visits like a mean. If visits vary more, it is a median of visits. From three visits on,
+// its error is greater than that of a mean by a factor of √(π/2).
 func (t twinStudy) shiftAfter(visits int) float64 {
 	left := 1 / math.Sqrt(2*float64(visits))
 	if square := t.shift.sd * t.shift.sd; visits >= 3 && square > 0 {
@@ -29,19 +29,19 @@ func (t twinStudy) shiftAfter(visits int) float64 {
 	return left
 }
 
-// A case has a few dozen visits. Their 95th percentile is set by the one or two visits during which something else used
-// the machine. The percentile called trusted is one that such visits do not reach. The tie band is that percentile times
-// tailOverTrusted, the ratio of the two percentiles of a normal distribution's absolute value: 1.960/1.282.
+// A case has a few dozen visits. The one or two visits beside another program decide their 95th percentile. They do not
+// reach the percentile trusted. The tie band is that percentile times tailOverTrusted, the ratio of the two percentiles of a
+// normal distribution's absolute value: 1.960/1.282.
 const (
 	trusted         = 0.8
 	tailOverTrusted = 1.529
 )
 
-// visitBlocks is how many blocks a visit must have for its log-ratio to count.
+// visitBlocks is the least number of blocks of a visit whose log-ratio counts.
 const visitBlocks = 3
 
-// studyTwin studies the twins of a case. Each visit counts by the median over its blocks, as every pair of
-// implementations is estimated.
+// studyTwin studies the twins of a case. Each visit counts with the median over its blocks, like every pair of
+// implementations.
 func studyTwin(groups []group) twinStudy {
 	twins := twinScatter(groups)
 	t := twinStudy{tie: MinTieBand}
@@ -55,7 +55,7 @@ func studyTwin(groups []group) twinStudy {
 	t.tie = max(t.tie, twins.tail())
 	t.jitter = median(jitters)
 	t.shift = deviation{twins.shift(), max(2, len(twins.ratios))}
-	// The twin does not show the luck that a visit has as a whole. Returns do.
+	// The twin does not show the luck of a visit as a whole, but returns do.
 	if again, visits := returns(groups, func(g group) (i, j int) { return bestTwo(g.logs) }); visits >= leastReturns {
 		t.tie = max(t.tie, again.tail())
 		if shift := again.shift(); shift*shift > doubtless*t.shift.sd*t.shift.sd {
@@ -101,17 +101,17 @@ func twinScatter(groups []group) scatter {
 	return twins
 }
 
-// The twin does not show the luck that a visit has as a whole, such as whether the threads of a parallel implementation
-// were awake, or what the neighbours on the machine did. Sizes that were visited again show this luck. It replaces the
-// twin's shift where its variance is more than doubtless times as large, in at least leastReturns returns.
+// The twin does not show the luck of a visit as a whole, such as whether the threads of a parallel implementation were
+// awake, or what the neighbours on the machine did. Returns to a size show this luck. It replaces the twin's shift if its
+// variance is more than doubtless times as large, in at least leastReturns returns.
 const (
 	leastReturns = 4
 	doubtless    = 3
 )
 
-// returns returns how the log-ratio of two implementations scatters from one visit to a size to the next, about the mean
-// of the visits to that size. The second result is the number of visits, the first one to each size not counted. pair
-// names the two implementations of a size; its second result is −1 if there are no two.
+// returns returns the scatter of the log-ratio of two implementations from one visit to a size to the next, around the mean
+// of the visits to that size. The second result is the number of visits without the first one to each size. pair returns the
+// two implementations at a size. Its second result is −1 if there are no two.
 func returns(groups []group, pair func(g group) (i, j int)) (scatter, int) {
 	var found scatter
 	again := 0
@@ -135,7 +135,7 @@ func returns(groups []group, pair func(g group) (i, j int)) (scatter, int) {
 			visits = append(visits, byVisit[v])
 		}
 		middles := found.add(visits)
-		// Deviations about a mean of the same values come out short by this factor.
+		// Deviations from a mean of the same values are too small by this factor.
 		mean, n := stat.Mean(middles, nil), float64(len(middles))
 		for k := range middles {
 			middles[k] = (middles[k] - mean) * math.Sqrt(n/(n-1))
@@ -145,7 +145,8 @@ func returns(groups []group, pair func(g group) (i, j int)) (scatter, int) {
 	return found, again
 }
 
-// middles returns the median log-ratio of each implementation, NaN if there is none, and nil of no blocks.
+// middles returns the median log-ratio of each implementation, or NaN if there is none. It returns nil if there are no
+// blocks.
 func middles(logs [][]float64) []float64 {
 	if len(logs) == 0 {
 		return nil
@@ -164,7 +165,7 @@ func middles(logs [][]float64) []float64 {
 	return out
 }
 
-// bestTwo returns the implementations with the least median log-ratios, −1 if there are not so many.
+// bestTwo returns the implementations with the two least median log-ratios. An index is −1 if there are fewer.
 func bestTwo(logs [][]float64) (first, second int) {
 	first, second = -1, -1
 	var least, next float64

@@ -8,7 +8,8 @@ import (
 	"crossover/timings"
 )
 
-// twinOf draws visits of so many blocks each: every block's log-ratio is its visit's luck plus bell-shaped noise.
+// twinOf draws a number of visits with a number of blocks each. A block's log-ratio is its visit's luck plus bell-shaped
+// noise.
 func twinOf(visits, blocks int, luck, noise float64) twinStudy {
 	rng := rand.New(rand.NewPCG(7, 7))
 	set := &timings.Set{Implementations: []string{"a"}}
@@ -28,14 +29,14 @@ func TestTieBand(t *testing.T) {
 	if got := twinOf(100, 15, 0, 0.001); got.tie != MinTieBand {
 		t.Errorf("tie band of a quiet machine is %v, want %v", got.tie, MinTieBand)
 	}
-	// The median of 15 values of width 0.2 has a standard error of 0.2·1.25/√15 = 0.065, and 1.96 of it is 0.13.
+	// The median of 15 values of width 0.2 has a standard error of 0.2·1.25/√15 = 0.065, and 1.96 times that is 0.13.
 	if got := twinOf(400, 15, 0, 0.2).tie; math.Abs(got-0.135) > 0.02 {
 		t.Errorf("tie band of noisy blocks is %v, want 0.135", got)
 	}
 	if got := twinOf(200, 150, 0, 0.2).tie; math.Abs(got-0.041) > 0.008 {
 		t.Errorf("tie band of ten times the noisy blocks is %v, want 0.041", got)
 	}
-	// What the blocks of a visit share no number of them averages away.
+	// The shared luck of a visit's blocks does not shrink with their number.
 	if got := twinOf(400, 50, 0.1, 0.02).tie; math.Abs(got-0.217) > 0.03 {
 		t.Errorf("tie band of unlucky visits is %v, want 0.217", got)
 	}
@@ -43,7 +44,7 @@ func TestTieBand(t *testing.T) {
 
 func TestShiftAfterVisits(t *testing.T) {
 	a := twinStudy{shift: deviation{sd: 0.1}}
-	// A log-ratio of twins has two shifts in it, an estimate one; visits average them, by a median from three on.
+	// A log-ratio of twins has two shifts, and an estimate has one. Visits average them, by a median from three on.
 	for visits, want := range map[int]float64{
 		1: 0.1 / math.Sqrt2, 2: 0.05, 8: 0.025 * math.Sqrt(math.Pi/2),
 	} {
@@ -53,7 +54,8 @@ func TestShiftAfterVisits(t *testing.T) {
 	}
 }
 
-// Luck that hits all of a visit alike, the A/A twin included, shows where a size is visited again, and only where it is.
+// Luck that all blocks of a visit share, including those of the A/A twin, shows at sizes with several visits, and only
+// there.
 func TestReturnsShowWhatTheTwinDoesNot(t *testing.T) {
 	for name, c := range map[string]struct {
 		luck      float64

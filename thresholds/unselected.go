@@ -6,20 +6,21 @@ import (
 	"crossover/timings"
 )
 
-// The mean loss of an audit must not depend on which sizes seemed slow. A high first look is looked at again, and what it said
-// is not believed. If low ones were believed, the mean would be too low. So the mean is of the first look at every size that
-// was drawn, and of the second look at each once all of them have one, whatever these looks say. A look is held against the
-// implementation that the other looks pick, there and nearby: what a look picks itself, it flatters.
+// The mean loss of an audit must not depend on which sizes seemed slow. Sizes with a high first look get more looks, and
+// then the first look does not count. If low first looks counted nevertheless, the mean would be too low. So the mean is
+// over the first looks at all drawn sizes, and over the second looks once every size has one, whatever these looks say. In a
+// look, the choice is compared with the implementation that the other looks pick, there and nearby. If a look picked it, its
+// own time would look too small.
 
 // seen is a look at a size.
 type seen struct {
 	size   int
 	number int         // 0 for the first look at the size
 	logs   [][]float64 // log-ratios of its blocks
-	middle []float64   // their medians, by implementation
+	middle []float64   // their medians, by implementations
 }
 
-// looks returns the looks at all sizes that were visited, size by size.
+// looks returns the looks at all visited sizes, ordered by sizes.
 func (a *Auditor) looks(set *timings.Set) []seen {
 	var all []seen
 	for _, size := range a.sizes {
@@ -47,7 +48,7 @@ func (a *Auditor) looks(set *timings.Set) []seen {
 	return all
 }
 
-// unselected returns the log-loss of the choice at each size that was drawn, by looks that nothing selected.
+// unselected returns the log-loss of the choice at each drawn size, by looks that nothing selected.
 func (a *Auditor) unselected(set *timings.Set) map[int]float64 {
 	looks := a.looks(set)
 	last := 0
@@ -72,7 +73,7 @@ func (a *Auditor) unselected(set *timings.Set) map[int]float64 {
 	return losses
 }
 
-// allTwice reports whether all sizes that were drawn and can be afforded have a second look.
+// allTwice reports whether all drawn sizes that the budget allows have a second look.
 func (a *Auditor) allTwice(looks []seen) bool {
 	most := map[int]int{}
 	for _, l := range looks {
@@ -86,8 +87,8 @@ func (a *Auditor) allTwice(looks []seen) bool {
 	return true
 }
 
-// lossOf returns the log-loss of a choice by the n-th look. Where no other look picks what it is held against, the blocks of the
-// look do, cross-fitted.
+// lossOf returns the log-loss of a choice in the n-th look. If no other look picks an implementation to compare with, the
+// blocks of the look do, cross-fitted.
 func (a *Auditor) lossOf(looks []seen, n, chosen int) (float64, bool) {
 	if chosen < 0 {
 		return 0, false
@@ -105,12 +106,12 @@ func (a *Auditor) lossOf(looks []seen, n, chosen int) (float64, bool) {
 	return median(diffs), len(diffs) > 0
 }
 
-// rivalReach is the factor within which looks at other sizes help to pick a rival.
+// rivalReach is the factor within which looks at other sizes help to pick the implementation to compare with.
 const rivalReach = 4
 
-// rival returns the implementation, of those that the n-th look timed, that the other looks find fastest, −1 if there are
-// none. Looks at the same size leave those in the running that are no further behind there than the tie band. Looks at all
-// sizes nearby pick from them: the luck of one visit tosses between two that are that close.
+// rival returns the implementation that the other looks find fastest, of those that the n-th look timed, or −1 if there is
+// none. Looks at the same size keep those that are slower there by at most the tie band. Looks at all sizes nearby pick one
+// of them, because at one size the luck of a visit decides between implementations that are so close.
 func (a *Auditor) rival(looks []seen, n, chosen int) int {
 	here := ahead(looks, n, chosen, func(size int) float64 {
 		if size == looks[n].size {
@@ -123,7 +124,7 @@ func (a *Auditor) rival(looks []seen, n, chosen int) int {
 	})
 	least := math.Inf(1)
 	for _, x := range here {
-		if x < least { // not NaN
+		if x < least { // false for NaN
 			least = x
 		}
 	}
@@ -139,8 +140,8 @@ func (a *Auditor) rival(looks []seen, n, chosen int) int {
 	return best
 }
 
-// ahead returns the mean log-ratio of each implementation to the chosen one over all looks but the n-th, weighted by size. It is
-// NaN if there are none.
+// ahead returns the mean log-ratio of each implementation to the chosen one over all looks except the n-th, weighted by
+// size. It is NaN if there are none.
 func ahead(looks []seen, n, chosen int, weight func(size int) float64) []float64 {
 	sums, weights := make([]float64, len(looks[n].middle)), make([]float64, len(looks[n].middle))
 	for k, l := range looks {

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// Verdict says what kind of answer the samples give.
+// Verdict is the kind of answer that the samples give.
 type Verdict int
 
 // The verdicts.
 const (
 	Unresolved Verdict = iota // the samples do not decide
-	Switches                  // the winner changes, at sizes that the samples pin down
+	Switches                  // the winner changes, at sizes that the samples determine
 	Always                    // one implementation is chosen at every measured size
-	Tie                       // the best ones stay within the tie band at every measured size
+	Tie                       // the best ones are within the tie band at every measured size
 )
 
-// blind is the tie band above which the machine was too noisy to compare anything.
+// blind is the tie band above which the machine is too noisy to compare anything.
 const blind = 0.25
 
-// judge returns the verdict, and the reason for it where the segments do not explain it.
+// judge returns the verdict, and a reason if the segments do not explain it.
 func judge(r *Result) (Verdict, string) {
 	if r.TieBand > blind && !r.clear() {
 		return Unresolved, fmt.Sprintf("the same comparison differs by up to %.0f %% from one visit to the next: the machine was too noisy", 100*r.TieBand)
@@ -37,8 +37,8 @@ func judge(r *Result) (Verdict, string) {
 	return Switches, ""
 }
 
-// clear reports whether one implementation is chosen everywhere and the others are further behind than the tie band on most
-// of the axis. However much that machine scatters, it scatters less than they differ.
+// clear reports whether one implementation is chosen everywhere and the others are slower by more than the tie band on most
+// of the axis. Then the machine scatters less than they differ.
 func (r *Result) clear() bool {
 	if len(r.Segments) != 1 {
 		return false
@@ -53,12 +53,11 @@ func (r *Result) clear() bool {
 	return tied < all/2
 }
 
-// tooMoody is the share of the axis, in log-size, from which on a case whose winner depends on the state of the machine has
-// no answer.
+// tooMoody is the least share of the axis, in log-size, on which a case's winner depends on the state of the machine, so
+// that the case has no answer.
 const tooMoody = 0.25
 
-// moody returns the share of the axis, in log-size, on which it depends on the state of the machine which implementation is
-// faster.
+// moody returns the share of the axis, in log-size, on which the faster implementation depends on the state of the machine.
 func (r *Result) moody() float64 {
 	sizes, spans := r.Curves.Sizes, spans(r.Curves.Sizes)
 	var sum, all float64
@@ -83,8 +82,8 @@ func (r *Result) tiedEverywhere() bool {
 	return true
 }
 
-// tied reports whether, at a measured size, the first segment's implementation and some other one are both within the tie
-// band of the best.
+// tied reports whether both the first segment's implementation and some other one are within the tie band of the best at a
+// measured size.
 func (r *Result) tied(s int) bool {
 	chosen, band := r.Segments[0].Implementation, math.Log1p(r.TieBand)
 	for i, loss := range r.Curves.Loss {

@@ -11,16 +11,16 @@ import (
 	"crossover/timings"
 )
 
-// world draws blocks from costs that are known in closed form.
+// world draws blocks from closed-form costs.
 type world struct {
 	names []string
 	costs []func(n float64) float64 // seconds per call; NaN if the implementation is not measured
 	noise func(rng *rand.Rand) float64
-	luck  float64 // standard deviation of what a visit adds to each log-time, the twin's included
-	apart float64 // the same of what a visit adds to all but the first implementation, which run on another processor
+	luck  float64 // standard deviation of a visit's part in each log-time, and in the twin's
+	apart float64 // the same for all but the first implementation, which run on another processor
 	rng   *rand.Rand
 
-	disturbed func(size int) bool // whether the machine is during a visit; nil means never
+	disturbed func(size int) bool // whether the machine is disturbed during a visit; nil means never
 
 	visits int
 }
@@ -38,7 +38,7 @@ func linear(fixed, perSize float64) func(float64) float64 {
 	return func(n float64) float64 { return fixed + perSize*n }
 }
 
-// spiky is what timings look like: a narrow bell, and now and then something else had the core for a while.
+// spiky is the noise of timings: a narrow bell, and sometimes a delay by another program.
 func spiky(width float64) func(*rand.Rand) float64 {
 	return func(rng *rand.Rand) float64 {
 		factor := math.Exp(width * rng.NormFloat64())
@@ -51,7 +51,7 @@ func spiky(width float64) func(*rand.Rand) float64 {
 
 func quiet(*rand.Rand) float64 { return 1 }
 
-// visit draws so many blocks at a size. The times of a block share a drift, which pairing must cancel; the blocks of a
+// visit draws a number of blocks at a size. The times of a block share a drift, which pairing must cancel. The blocks of a
 // visit share each implementation's luck.
 func (w *world) visit(set *timings.Set, size, blocks int) {
 	twin := w.rng.IntN(len(w.costs))
@@ -87,7 +87,7 @@ func (w *world) visit(set *timings.Set, size, blocks int) {
 	w.visits++
 }
 
-// set draws so many blocks at each size.
+// set draws a number of blocks at each size.
 func (w *world) set(blocks int, sizes ...int) *timings.Set {
 	set := &timings.Set{Case: "synthetic", Implementations: w.names}
 	for _, size := range sizes {
@@ -96,7 +96,7 @@ func (w *world) set(blocks int, sizes ...int) *timings.Set {
 	return set
 }
 
-// sweep lets a planner have what it asks for and returns the set and the number of visits.
+// sweep makes the visits that a planner asks for, and returns the set and the number of visits.
 func (w *world) sweep(t testing.TB, o thresholds.PlannerOptions) (*timings.Set, int) {
 	t.Helper()
 	p := thresholds.NewPlanner(o)
@@ -120,7 +120,7 @@ func (w *world) sweep(t testing.TB, o thresholds.PlannerOptions) (*timings.Set, 
 	return nil, 0
 }
 
-// geometric lists sizes from low to high, a factor apart.
+// geometric lists sizes from low to high with a ratio of neighbours.
 func geometric(low, high int, ratio float64) []int {
 	var sizes []int
 	for x := float64(low); x < float64(high)*1.001; x *= ratio {
