@@ -7,7 +7,7 @@ import (
 	"crossover/host"
 )
 
-// worsen takes over what of a later condition disturbs more than what the environment has.
+// worsen takes from a later condition what disturbs times more than the environment's values.
 func worsen(e *calibration.Environment, later host.Condition) {
 	if later.Power == "battery" {
 		e.Power = later.Power
@@ -20,8 +20,8 @@ func worsen(e *calibration.Environment, later host.Condition) {
 	}
 }
 
-// Doubts returns the reasons, a line each, why times measured in an environment may differ from those of a program in
-// use, such as low-power mode. The sentinel does not see these reasons, because the machine is slow from start to end.
+// Doubts returns the reasons, one line each, why times measured in an environment may differ from those of a program in use,
+// such as low-power mode. The sentinel does not see them, because the machine is slow from start to end.
 func Doubts(e *calibration.Environment) []string {
 	var lines []string
 	if e.Power == "battery" {
@@ -40,7 +40,7 @@ func Doubts(e *calibration.Environment) []string {
 	return lines
 }
 
-// compareConditions says, a clause each, what two environments, where both tell it, differ in.
+// compareConditions returns the differences of two environments, one clause each. It compares only what both have on record.
 func compareConditions(then, now *calibration.Environment) []string {
 	moved := []string{}
 	for _, c := range []struct{ name, then, now string }{

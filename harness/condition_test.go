@@ -10,7 +10,7 @@ import (
 	"crossover/host"
 )
 
-// environment is what the condition of a machine says of its environment.
+// environment returns an environment with the condition of a machine.
 func environment(c host.Condition) calibration.Environment {
 	return calibration.Environment{Power: c.Power, PowerMode: c.PowerMode, Priority: c.Priority}
 }
@@ -18,7 +18,7 @@ func environment(c host.Condition) calibration.Environment {
 func TestDoubts(t *testing.T) {
 	for name, c := range map[string]struct {
 		condition host.Condition
-		want      []string // what the lines begin with
+		want      []string // beginnings of the lines
 	}{
 		"nothing known":       {Machine{}.Condition(), nil},
 		"nothing to doubt":    {host.Condition{Power: "mains", PowerMode: "normal", Priority: "normal"}, nil},
@@ -45,7 +45,7 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
-// What is recorded is the worse of before and after, whichever of them it was.
+// The entry has the worse of the conditions before and after, in either order.
 func TestWorsen(t *testing.T) {
 	good := host.Condition{Power: "mains", PowerMode: "normal", Priority: "normal"}
 	lowered := host.Condition{Power: "mains", PowerMode: "normal", Priority: "lowered"}

@@ -7,13 +7,13 @@ import (
 	"crossover/sweeps"
 )
 
-// crowdedShare is for how much of a run processors do not reach their speed all at once before a reader should know. What
-// is rarer decides no threshold.
+// crowdedShare is the share of a run from which a reader is told that processors were slower together than alone. A smaller
+// share decides no threshold.
 const crowdedShare = 0.1
 
-// crowded says in one line for how much of the runs of an entry processors did not reach their speed all at once, "" where
-// they did or nobody looked. It may be the machine's nature or its state today, and the sweep cannot tell the one from the
-// other. An older run tells its median alone, and not for how much of it that holds.
+// crowded says in one line for how much of the runs of an entry processors did not reach their speed all at once. It returns
+// "" if they did, or if nothing was recorded. The cause may be the machine's nature or its state today, and a sweep cannot
+// distinguish them. An older run has only its median on record, and not for how much of the run that holds.
 func crowded(runs []*calibration.Sentinel) string {
 	var ratios, shares extent
 	count, processors := 0, 0
@@ -37,7 +37,7 @@ func crowded(runs []*calibration.Sentinel) string {
 		processors, ratios.words("%.2f"), when(shares, count, len(runs)))
 }
 
-// when says for which share of how many runs, as far as it is known, something holds.
+// when says for which share of how many runs something holds, as far as that is known.
 func when(shares extent, count, runs int) string {
 	share, of := "", ""
 	if shares.some {
@@ -54,7 +54,7 @@ func when(shares extent, count, runs int) string {
 	return share + of
 }
 
-// extent is from the least of some figures to the greatest.
+// extent is a range from the least of some figures to the greatest.
 type extent struct {
 	least, greatest float64
 	some            bool
@@ -67,7 +67,7 @@ func (e *extent) add(value float64) {
 	e.least, e.greatest = min(e.least, value), max(e.greatest, value)
 }
 
-// words writes the extent, as one figure where that is all that a reader sees of it.
+// words writes the extent, as one figure if both ends are written alike.
 func (e *extent) words(format string) string {
 	least, greatest := fmt.Sprintf(format, e.least), fmt.Sprintf(format, e.greatest)
 	if least == greatest {

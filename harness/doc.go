@@ -1,19 +1,19 @@
-// Package harness joins the stages. It calibrates given cases on a given machine, and returns the timings, the fits and
-// the entry of the calibration file. It also verifies such an entry on a machine.
+// Package harness joins the stages. It calibrates given cases on a given machine, and returns the timings, the fits and the
+// entry of the calibration file. It also verifies such an entry on a machine.
 //
-// It has no flags, prints nothing and knows no calibration file: its caller describes the machine and keeps the result.
-// The commands calibrate and verify use it, and so does the proof on modelled machines. So the proof tests what the
+// The package has no flags, prints nothing and knows no calibration file: its caller describes the machine and keeps the
+// result. The commands calibrate and verify use it, and so does the proof on modelled machines. So the proof tests what the
 // commands do.
 //
 // The steps of a calibration are
 //
-//  1. NewRun: the entry, as far as it is known before the measurement;
+//  1. NewRun makes the entry, with everything that is known before the measurement;
 //  2. [Run.Measure]: package sweeps measures what a planner of package thresholds asks for, and the run is saved on the way;
 //  3. [Run.Fit]: package thresholds fits the timings, and the fits are put into the entry.
 //
-// A saved run comes back by [Load], and Fit gives the same entry again. The steps of a verification are
+// [Load] reads a saved run, and Fit gives the same entry again. The steps of a verification are
 //
-//  1. [NewVerification]: the recorded cases paired with those of this program;
-//  2. [Verification.Measure]: a sweep at fresh sizes, which an auditor of package thresholds asks for;
-//  3. the Check of each case, with its finding and whether the state of the machine excuses it.
+//  1. [NewVerification] joins the recorded cases with those of this program;
+//  2. [Verification.Measure] sweeps at fresh sizes, for which an auditor of package thresholds asks;
+//  3. the Check of each case has the finding, and says whether the state of the machine excuses it.
 package harness

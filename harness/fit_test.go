@@ -7,7 +7,7 @@ import (
 	"crossover/calibration"
 )
 
-// Whoever reads an entry learns once for how much of its runs processors did not reach their speed all at once.
+// An entry says once for how much of its runs processors did not reach their speed all at once.
 func TestCrowdedRuns(t *testing.T) {
 	times := func(ratio float64) *calibration.SentinelTimes {
 		return &calibration.SentinelTimes{AllProcessorsRatio: ratio}
@@ -20,7 +20,7 @@ func TestCrowdedRuns(t *testing.T) {
 	apart := &calibration.Sentinel{Processors: 16, Baseline: *times(1.05), Kept: times(1.1)}
 	for name, c := range map[string]struct {
 		runs []*calibration.Sentinel
-		want string // what the line begins with
+		want string // beginning of the line
 	}{
 		"nothing noted":           {[]*calibration.Sentinel{nil}, ""},
 		"nothing known":           {[]*calibration.Sentinel{{Processors: 2}}, ""},
@@ -57,7 +57,7 @@ func TestCrowdedRuns(t *testing.T) {
 	}
 }
 
-// Conditions of several runs are told once each, and before what the processors took.
+// Each condition of several runs has one warning, before that about the processors.
 func TestWarnings(t *testing.T) {
 	low := calibration.Environment{PowerMode: "low", Sentinel: &calibration.Sentinel{
 		Processors: 2, Crowded: &calibration.Crowded{Share: 1, AllProcessorsRatio: 2},

@@ -15,15 +15,15 @@ import (
 	"crossover/calibration"
 )
 
-// The folder of a host holds a folder for each run, named after when the run began: 20261122T110405Z. A run that has not
-// taken its place yet, or was interrupted and never will, is in unfinished-<time>-<process>.
+// The folder of a host has a folder for each run, named after the time at which the run began: 20261122T110405Z. A run that
+// is not finished, or was interrupted, is in unfinished-<time>-<process>.
 const (
 	runTime    = "20060102T150405Z"
 	unfinished = "unfinished-"
 )
 
-// NewFolder makes the folder of a run that begins now, in the folder of a host, and returns its path. Folders that runs left
-// which died before they had anything to save are removed.
+// NewFolder makes the folder of a run that begins now, in the folder of a host, and returns its path. It removes folders of
+// runs that died before they had anything to save.
 func NewFolder(host string) (string, error) {
 	if err := os.MkdirAll(host, 0o755); err != nil {
 		return "", err
@@ -34,7 +34,7 @@ func NewFolder(host string) (string, error) {
 	})
 }
 
-// newName calls make with a path in a folder, with a number behind it as long as make says that the path is taken.
+// newName calls make with a path in a folder. As long as make says that the path exists, newName adds another number to it.
 func newName(folder, name string, make func(path string) error) (string, error) {
 	path := filepath.Join(folder, name)
 	for n := 2; ; n++ {
@@ -49,7 +49,7 @@ func newName(folder, name string, make func(path string) error) (string, error) 
 	}
 }
 
-// removeEmpty removes the folders of runs that died before they had saved a sweep: there is nothing to fit in them.
+// removeEmpty removes the folders of runs that died before they saved anything, which cannot be fitted.
 func removeEmpty(host string) {
 	all, _ := os.ReadDir(host)
 	for _, entry := range all {
@@ -63,10 +63,10 @@ func removeEmpty(host string) {
 	}
 }
 
-// KeptDays is how many days the samples of an interrupted run are kept: long enough to fit them, and no heap grows.
+// KeptDays is the number of days for which the samples of an interrupted run are kept. That is long enough to fit them.
 const KeptDays = 7
 
-// RemoveForgotten removes from the folder of a host the runs that were interrupted more than KeptDays ago. No run takes as
+// RemoveForgotten removes, from the folder of a host, runs that were interrupted more than KeptDays ago. No run takes so
 // long.
 func RemoveForgotten(host string) {
 	all, _ := os.ReadDir(host)
@@ -80,8 +80,8 @@ func RemoveForgotten(host string) {
 	}
 }
 
-// Discard removes the folder of a run. What a process leaves that is killed meanwhile is an unfinished run, whole or without
-// an entry, and NewFolder removes the latter: no run is ever half there.
+// Discard removes the folder of a run. If the process is killed meanwhile, an unfinished run is left, either whole or
+// without an entry. NewFolder removes the latter, so no half of a run is ever found.
 func Discard(folder string) error {
 	if !IsUnfinished(folder) {
 		name := fmt.Sprintf("%s%s-%d", unfinished, time.Now().UTC().Format(runTime), os.Getpid())
@@ -102,7 +102,7 @@ func Discard(folder string) error {
 	return os.RemoveAll(folder)
 }
 
-// Ended reports whether the process of a number, in decimal digits, is known to run no more.
+// Ended reports whether the process with a number, in decimal digits, is known to have ended.
 func Ended(process string) bool {
 	number, err := strconv.Atoi(process)
 	if err != nil || number < 1 {
@@ -112,10 +112,11 @@ func Ended(process string) bool {
 	return err == nil && errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
-// IsUnfinished reports whether a folder is that of a run which has not taken its place among the runs of a host.
+// IsUnfinished reports whether a folder is that of a run that is not yet among the runs of a host.
 func IsUnfinished(folder string) bool { return strings.HasPrefix(filepath.Base(folder), unfinished) }
 
-// Finish gives the saved run in an unfinished folder its place in the host's folder, in one step, and returns its new path.
+// Finish moves the saved run in an unfinished folder to its place in the host's folder, in one step, and returns its new
+// path.
 func Finish(folder string) (string, error) {
 	entry, err := loadEntry(folder)
 	if err != nil {
@@ -123,13 +124,13 @@ func Finish(folder string) (string, error) {
 	}
 	return newName(filepath.Dir(folder), entry.newest().Format(runTime), func(path string) error {
 		if _, err := os.Lstat(path); err == nil {
-			return fs.ErrExist // where a folder may replace an empty one
+			return fs.ErrExist // for systems on which a folder may replace an empty one
 		}
 		return os.Rename(folder, path)
 	})
 }
 
-// newest is when the last of the runs that a saved entry's cases are from began.
+// newest returns the time at which the last of a saved entry's runs began.
 func (s *saved) newest() time.Time {
 	newest := s.Created
 	for _, r := range s.Runs {
@@ -140,9 +141,9 @@ func (s *saved) newest() time.Time {
 	return newest
 }
 
-// finished returns the folders of a host's runs that have taken their place, the newest last.
+// finished returns the folders of a host's finished runs, the newest last.
 func finished(host string) []string {
-	all, _ := os.ReadDir(host) // sorted by name, and so by time
+	all, _ := os.ReadDir(host) // sorted by names, and so by times
 	var folders []string
 	for _, entry := range all {
 		path := filepath.Join(host, entry.Name())
@@ -153,8 +154,8 @@ func finished(host string) []string {
 	return folders
 }
 
-// Find returns the run, of those in a host's folder, that an entry of the calibration file was fitted from. Its error wraps
-// fs.ErrNotExist where there is none.
+// Find returns the run in a host's folder from which an entry of the calibration file was fitted. Its error wraps
+// fs.ErrNotExist if there is none.
 func Find(host string, entry *calibration.Host) (*Run, error) {
 	for _, folder := range finished(host) {
 		s, err := loadEntry(folder)
@@ -169,22 +170,22 @@ func Find(host string, entry *calibration.Host) (*Run, error) {
 	return nil, fmt.Errorf("%s holds no samples of the entry of %s: %w", host, entry.Created.Format(time.DateTime), fs.ErrNotExist)
 }
 
-// fits reports whether the samples are those that an entry names, as far as it does.
+// fits reports whether the samples are those that an entry names. Samples that the entry does not name are not compared.
 func (r *Run) fits(entry *calibration.Host) bool {
 	return !slices.ContainsFunc(entry.Cases, func(c calibration.Case) bool {
 		return c.Samples != "" && c.Samples != r.Timings[c.Name].Digest()
 	})
 }
 
-// sameEarlier compares what earlier runs measured of a case, in the saved entry and in another one.
+// sameEarlier returns a function that compares the earlier runs of a case in the saved entry and in another one.
 func (s *saved) sameEarlier(entry *calibration.Host) func(a, b calibration.Earlier) bool {
 	return func(a, b calibration.Earlier) bool {
 		return a.Samples == b.Samples && s.EarlierRun(a).Created.Equal(entry.EarlierRun(b).Created)
 	}
 }
 
-// isOf reports whether a fitted entry has the cases of a saved one, from the same runs. Of one that was killed the samples may
-// be newer than the number of blocks beside them.
+// isOf reports whether a fitted entry has the cases of the saved one, from the same runs. The samples of a killed run may be
+// newer than the number of blocks in its entry.
 func (s *saved) isOf(entry *calibration.Host) bool {
 	if s.ID != entry.ID || len(s.Cases) != len(entry.Cases) {
 		return false

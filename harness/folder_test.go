@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whenever a process is killed in Discard, what is there is whole, or NewFolder removes it.
+// Whenever a process is killed in Discard, the rest is a whole run, or NewFolder removes it.
 func TestDiscard(t *testing.T) {
 	for _, name := range []string{"20260101T000000Z", "unfinished-20260101T000000Z-1"} {
 		host := t.TempDir()
@@ -28,12 +28,12 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// A run that lacks files is never found, however much of it a killed process had removed: its entry goes first, under a
-// name that no run has which took its place.
+// A run without some of its files is never found, whatever a killed process had removed: Discard removes the entry first,
+// from a folder whose name is not that of a finished run.
 func TestDiscardRemovesTheEntryFirst(t *testing.T) {
 	host := t.TempDir()
 	folder := filepath.Join(host, "20260101T000000Z")
-	stuck := filepath.Join(folder, EntryFile, "inside") // a folder that is not empty cannot be removed as a file
+	stuck := filepath.Join(folder, EntryFile, "inside") // a non-empty folder cannot be removed like a file
 	if err := os.MkdirAll(stuck, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -20,10 +20,10 @@ import (
 	"crossover/thresholds"
 )
 
-// launch is the scenario of the tests: a GPU with a launch, on a quiet machine.
+// launch is the scenario of these tests: a GPU with a launch, on a quiet machine.
 func launch() *model.Scenario { return &model.Scenarios()[0] }
 
-// anywhere is a host that is not this one.
+// anywhere returns a host that is not this one.
 func anywhere() calibration.Host {
 	facts := calibration.Facts{Chip: "Somebody's chip", Family: "somebody", Architecture: "none", Cores: 1, GPU: "Somebody's GPU"}
 	return calibration.Host{
@@ -33,7 +33,7 @@ func anywhere() calibration.Host {
 
 func on(m *model.Machine) harness.Machine { return harness.Machine{Clock: m, Sentinel: m.Sentinel} }
 
-// measured returns a run of the scenario that is not fitted yet, and is saved in a folder if that is not "".
+// measured returns a measured run of the scenario that is not fitted. If folder is not "", the run is saved there.
 func measured(t *testing.T, o harness.Options, folder string) *harness.Run {
 	t.Helper()
 	machine := model.New(launch(), 1)
@@ -74,7 +74,7 @@ func fit(t *testing.T, r *harness.Run) {
 	}
 }
 
-// bytesOf is the entry as a calibration file holds it.
+// bytesOf returns the entry as text of a calibration file.
 func bytesOf(t *testing.T, entry calibration.Host) string {
 	t.Helper()
 	var text strings.Builder
@@ -151,7 +151,7 @@ func TestAnInterruptedRunIsSaved(t *testing.T) {
 	}
 }
 
-// The options end up in the sweep and in the method; calls in flight only where a GPU is timed.
+// The sweep and the method have the options. Calls in flight are there only if a GPU is timed.
 func TestOptions(t *testing.T) {
 	r := measured(t, harness.Options{
 		Mode: sweeps.Throughput, InFlight: 3, Ratio: 16, Include: func(implementation string) bool { return implementation == "cpu" },
@@ -193,7 +193,7 @@ func TestVerification(t *testing.T) {
 	right := r.Entry.Cases[0].Segments[1].From
 	for name, c := range map[string]struct {
 		from   int
-		others bool // are at work
+		others bool // whether other programs compute
 		want   thresholds.Finding
 	}{
 		"right":                {right, false, thresholds.Holds},
@@ -225,7 +225,7 @@ func TestVerification(t *testing.T) {
 	}
 }
 
-// The seed draws the same sizes each time, but for those that the run has measured.
+// The same seed draws the same sizes, except for those that the run has measured.
 func TestSizesAreFresh(t *testing.T) {
 	r := measured(t, harness.Options{}, "")
 	fit(t, r)
@@ -249,8 +249,8 @@ func TestSizesAreFresh(t *testing.T) {
 	}
 }
 
-// What the entry does not promise is not checked: cases without a choice or without a name here, and implementations that
-// did not compete.
+// A verification leaves out what the entry does not promise: cases without a choice, cases that this program does not have,
+// and implementations that did not compete.
 func TestWhatIsNotVerified(t *testing.T) {
 	k := model.New(launch(), 1).Case()
 	segments := []calibration.Segment{{From: 100, To: 200, Implementation: "cpu"}}

@@ -8,7 +8,7 @@ import (
 	"crossover/timings"
 )
 
-// oneCase is a run of a case that began so many seconds after others, and timed one block.
+// oneCase returns a run of one case with one block. It began second seconds after a fixed time.
 func oneCase(second int, seconds float64) *Run {
 	set := &timings.Set{Case: "sum", Implementations: []string{"a"}, Blocks: []timings.Block{
 		{Size: 64, Seconds: []float64{seconds}, Iterations: []int{10}, Twin: -1},
@@ -22,7 +22,7 @@ func oneCase(second int, seconds float64) *Run {
 	}
 }
 
-// A case has each run once, and each run that an entry names has a case: of runs that are the same, and of samples that are.
+// In a joined entry each case has each run once, and each run belongs to a case, even if runs or samples are equal.
 func TestJoinTakesARunOnce(t *testing.T) {
 	none := func(string) bool { return false }
 	for name, c := range map[string]struct {

@@ -5,20 +5,20 @@ import (
 	"crossover/sweeps"
 )
 
-// Machine is what cases are measured on: this computer, a model of one in virtual time, or a script in tests. Its zero
-// value is the system's clock, and nothing else is known of it.
+// Machine is the machine on which cases are measured: this computer, a model in virtual time, or a script in tests. The zero
+// value has the system's clock, and nothing else is known of it.
 type Machine struct {
 	Clock    sweeps.Clock          // nil means the system's
 	Sentinel func()                // nil means the sweep's own
-	Together *sweeps.Together      // what several processors do beside a Sentinel that is not nil; may be nil
-	Forget   func()                // drops what libraries and drivers keep from one call to the next; may be nil
-	Trim     func()                // gives back what device pools hold beyond what is useful; may be nil
-	Observe  func() host.Condition // the machine's present condition; nil where it is not known
-	Memory   int64                 // in bytes; 0 where it is not known
-	Others   func() float64        // processor seconds that other programs have taken; nil where no other programs run
+	Together *sweeps.Together      // work of several processors that belongs to a non-nil Sentinel; may be nil
+	Forget   func()                // drops what libraries and drivers keep between calls; may be nil
+	Trim     func()                // frees memory of device pools that is no longer useful; may be nil
+	Observe  func() host.Condition // the machine's present condition; nil if it is not known
+	Memory   int64                 // in bytes; 0 if it is not known
+	Others   func() float64        // processor seconds of other programs so far; nil if there are no other programs
 }
 
-// Condition returns how the machine is now.
+// Condition returns the present condition of the machine.
 func (m Machine) Condition() host.Condition {
 	if m.Observe == nil {
 		return host.Condition{Power: "unknown", PowerMode: "unknown", Priority: "unknown", Thermal: "unknown", Load: -1}
@@ -26,13 +26,13 @@ func (m Machine) Condition() host.Condition {
 	return m.Observe()
 }
 
-// throttled reports whether the machine's thermal state forbids to trust a time.
+// throttled reports whether the machine's thermal state makes times useless.
 func (m Machine) throttled() (state string, throttled bool) {
 	state = m.Condition().Thermal
 	return state, state == "serious" || state == "critical"
 }
 
-// sweep returns what a sweep takes from the machine.
+// sweep returns the options of a sweep that follow from the machine.
 func (m Machine) sweep() sweeps.Options {
 	clock := m.Clock
 	if clock == nil {

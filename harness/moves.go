@@ -6,33 +6,33 @@ import (
 	"crossover/calibration"
 )
 
-// Move is a change of a case's choices from one calibration to another that neither of the two expected.
+// Move is a change of a case's choices from one calibration to another that neither of the two allows for.
 type Move struct {
 	Case, Unit string
 	Kind       MoveKind
 
-	// From and To are the sizes, both included, at which the choice is Now and was Before. Where a threshold shifted they
-	// are those between its two places.
+	// From and To are the sizes, both included, at which the choice is Now and was Before. If a threshold shifted, they are
+	// the sizes between its two places.
 	From, To    int
 	Now, Before string
-	Ends        bool // To is the greatest size that both measured
+	Ends        bool // whether To is the greatest size that both measured
 }
 
-// MoveKind says what became of a threshold.
+// MoveKind says what happened to a threshold.
 type MoveKind string
 
 // The kinds of moves.
 const (
-	ShiftedUp   MoveKind = "shifted up"   // Before is chosen from behind To on and was from From on
-	ShiftedDown MoveKind = "shifted down" // Now is chosen from From on and was from behind To on
+	ShiftedUp   MoveKind = "shifted up"   // Before is now chosen from To+1 on, and was from From on
+	ShiftedDown MoveKind = "shifted down" // Now is chosen from From on, and was from To+1 on
 	Appeared    MoveKind = "appeared"
 	Vanished    MoveKind = "vanished"
 	Replaced    MoveKind = "replaced" // the thresholds are as before, or moved with the implementation
 )
 
-// Moves returns the changes of the choices that two calibrations of a case make of the sizes that both measured. It leaves
-// out sizes at which either of them says that it does not know: those inside an interval, those in doubt, and all sizes of
-// a case that is unresolved, or a tie now.
+// Moves returns the changes between the choices of two calibrations of a case, at sizes that both measured. It leaves out
+// sizes at which one of them says that it does not know: sizes inside an interval, sizes in doubt, and all sizes of a case
+// that is unresolved, or is a tie now.
 func Moves(before, now *calibration.Case) []Move {
 	if unsettled(before) || unsettled(now) || now.Verdict == calibration.Tie {
 		return nil
@@ -66,7 +66,7 @@ func differences(before, now *calibration.Case) []Move {
 	return moves
 }
 
-// edges returns the sizes, up to one, at which a choice of two calibrations of a case may begin, of those that both measured.
+// edges returns the sizes at which a choice of one of two calibrations may begin, up to to, of those that both measured.
 func edges(before, now *calibration.Case, to int) []int {
 	from := max(before.Axis.From, now.Axis.From)
 	if from > to {
@@ -86,7 +86,7 @@ func unsettled(c *calibration.Case) bool {
 	return len(c.Segments) == 0 || c.Verdict == calibration.Unresolved
 }
 
-// chosen returns the implementation of a case at a size.
+// chosen returns the chosen implementation of a case at a size.
 func chosen(c *calibration.Case, size int) string {
 	name := c.Segments[0].Implementation
 	for _, s := range c.Segments[1:] {
@@ -110,7 +110,7 @@ func expected(c *calibration.Case, m *Move) bool {
 	})
 }
 
-// around returns the sizes that a doubt reaches over: its own, and those up to the next measured ones.
+// around returns the range of sizes of a doubt: its own, and those up to the next measured ones.
 func around(sizes []int, d calibration.Doubt) (low, high int) {
 	low, high = d.From, d.To
 	if k, _ := slices.BinarySearch(sizes, d.From); k > 0 {
@@ -122,7 +122,7 @@ func around(sizes []int, d calibration.Doubt) (low, high int) {
 	return low, high
 }
 
-// kindOf says what became of the thresholds at the ends of a move.
+// kindOf says what happened to the thresholds at the ends of a move.
 func kindOf(m *Move, before, now *calibration.Case) MoveKind {
 	behind := m.To + 1
 	switch {

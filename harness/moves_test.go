@@ -9,7 +9,7 @@ import (
 	"crossover/calibration"
 )
 
-// line is a case over 1 to 1000 with segments that begin where from says, the intervals of their thresholds 10 % wide on
+// line returns a case over 1 to 1000 with segments that begin at from. The intervals of their thresholds are 10 % wide on
 // either side.
 func line(verdict calibration.Verdict, from []int, implementations ...string) *calibration.Case {
 	c := &calibration.Case{Name: "op", Verdict: verdict, Axis: calibration.Axis{Unit: "rows", From: 1, To: 1000}}

@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// lookFor is how long the machine is looked at for other programs: 25 of the hundredths of a second that Linux counts in.
+	// lookFor is how long othersNow watches for other programs. Linux counts processor time in hundredths of a second.
 	lookFor = 250 * time.Millisecond
-	// atWork is how much of a processor a program takes that is at work.
+	// atWork is the part of a processor from which another program counts as at work.
 	atWork = 0.5
-	// busyLoad is the load of each processor that one calibration after another does not reach: most of what they do is
-	// done on one processor.
+	// busyLoad is a load of each processor that one calibration after another does not reach, because most of their work is
+	// on one processor.
 	busyLoad = 0.5
 )
 
-// Beside says, in a line, that other programs are at work beside this one, "" where none are. It looks for lookFor. Where the
-// system does not tell who computes, the load of the last minute has to do, in which an earlier run of this program has its
-// part.
+// Beside says in one line that other programs compute now. It returns "" if none do. It watches for lookFor. If the system
+// does not report other programs, Beside uses the load of the last minute, to which an earlier run of this program may have
+// added.
 func (m Machine) Beside(load float64) string {
 	switch taken := m.othersNow(); {
 	case taken > atWork:
@@ -33,7 +33,7 @@ func (m Machine) Beside(load float64) string {
 	return ""
 }
 
-// othersNow returns how many processors other programs keep busy at the moment; NaN where the system does not tell.
+// othersNow returns the number of processors that other programs keep busy now, or NaN if the system does not report it.
 func (m Machine) othersNow() float64 {
 	if m.Others == nil || math.IsNaN(m.Others()) {
 		return math.NaN()

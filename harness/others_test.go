@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// moments is a clock that moves only in sleep.
+// moments is a clock that only Sleep advances.
 type moments struct{ now time.Duration }
 
 func (m *moments) Now() time.Duration        { return m.now }
 func (m *moments) Resolution() time.Duration { return 1 }
 func (m *moments) Sleep(d time.Duration)     { m.now += d }
 
-// What runs now is told, and not what has run: the load average after an earlier run is none.
+// Beside reports programs that compute now. The load average after an earlier run is not such a program.
 func TestBeside(t *testing.T) {
 	processors := float64(runtime.NumCPU())
 	for name, c := range map[string]struct {
-		others float64 // processors that others keep busy; NaN where the system does not tell
-		load   float64 // of each processor, -1 where it is not known
-		want   string  // what the line begins with
+		others float64 // processors that others keep busy; NaN if the system does not report them
+		load   float64 // of each processor; -1 if it is not known
+		want   string  // beginning of the line
 	}{
 		"a quiet machine":                 {0, 0.01, ""},
 		"after an earlier run":            {0, 0.3, ""},

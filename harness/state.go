@@ -8,7 +8,7 @@ import (
 	"crossover/sweeps"
 )
 
-// sentinel is what a sweep's sentinel saw, as the file holds it.
+// sentinel returns what a sweep's sentinel measured, in the form of the file.
 func sentinel(o sweeps.Observed) *calibration.Sentinel {
 	times := func(f sweeps.Figures) calibration.SentinelTimes {
 		return calibration.SentinelTimes{
@@ -29,7 +29,7 @@ func sentinel(o sweeps.Observed) *calibration.Sentinel {
 	return s
 }
 
-// SentinelTimes returns what stands for a sweep: what was kept, or where nothing was, the baseline.
+// SentinelTimes returns the times of a sweep: those of the kept readings, or the baseline if none were kept.
 func SentinelTimes(s *calibration.Sentinel) calibration.SentinelTimes {
 	if s.Kept != nil {
 		return *s.Kept
@@ -37,29 +37,29 @@ func SentinelTimes(s *calibration.Sentinel) calibration.SentinelTimes {
 	return s.Baseline
 }
 
-// sameState is the factor by which a figure of two sweeps may differ on a machine in one state. On a virtual machine of two
-// processors the medians of quiet sweeps differ by up to 1.2; its states are 30, 48 and 165 ns a hand-over, and a ratio of
-// 1.0 or 1.95.
+// sameState is the greatest ratio of a figure of two sweeps on a machine in one state. On a virtual machine of two
+// processors the medians of quiet sweeps differ by up to 1.2. Its states are 30, 48 and 165 ns for a hand-over, and a ratio
+// of 1.0 or 1.95.
 const sameState = 1.4
 
-// sameShare is by how much the share of the time may differ in which processors do not reach their speed all at once. Where
-// it differs by less, the median of a time is of the same state, or of both.
+// sameShare is the greatest difference of the share of the time in which processors did not reach their speed all at once.
+// With a smaller difference, the medians of times are of the same states.
 const sameShare = 0.25
 
-// sameSpeed is the factor by which the readings of one processor alone may differ on one machine. Two processors of one name
-// have been seen at a factor of 2, and the clock of one machine at 1.09.
+// sameSpeed is the greatest ratio of the readings of one processor alone on one machine. Two processors of one name have
+// differed by a factor of 2, and the clock of one machine by 1.09.
 const sameSpeed = 1.25
 
-// States is the state of the machine at the calibration and now, and the differences.
+// States has the state of the machine at the calibration and now, and their differences.
 type States struct {
-	Then       *calibration.SentinelTimes `json:"then"` // null where the file does not say
-	Now        *calibration.SentinelTimes `json:"now"`  // null where it was not looked at
+	Then       *calibration.SentinelTimes `json:"then"` // null if the file does not have it
+	Now        *calibration.SentinelTimes `json:"now"`  // null if it was not measured
 	Moved      []string                   `json:"moved"`
-	Speed      string                     `json:"speed"`      // why one processor alone is not the one of then; "" where it is
-	Conditions []string                   `json:"conditions"` // power, power mode and priority, as far as they differ
+	Speed      string                     `json:"speed"`      // how the speed of one processor differs from then; "" if it does not
+	Conditions []string                   `json:"conditions"` // differences in power, power mode and priority
 }
 
-// CompareStates returns the differences of two environments. Figures that one of them does not know are not compared.
+// CompareStates returns the differences of two environments. It compares only figures that both have.
 func CompareStates(then, now *calibration.Environment) States {
 	s := compareSentinels(then.Sentinel, now.Sentinel)
 	s.Conditions = compareConditions(then, now)
@@ -88,7 +88,7 @@ func compareSentinels(then, now *calibration.Sentinel) States {
 			noun = "processor"
 		}
 		s.Moved = append(s.Moved, fmt.Sprintf("%d %s take part now, %d then", now.Processors, noun, then.Processors))
-		return s // the other figures are of other processors
+		return s // the other figures are of another number of processors
 	}
 	before, after := s.Then.AllProcessorsRatio, s.Now.AllProcessorsRatio
 	switch {
@@ -106,7 +106,7 @@ func compareSentinels(then, now *calibration.Sentinel) States {
 	return s
 }
 
-// differ reports whether two figures, both known, are further apart than a factor.
+// differ reports whether two known figures differ by more than a factor.
 func differ(before, after, factor float64) bool {
 	return before > 0 && after > 0 && (after > factor*before || before > factor*after)
 }

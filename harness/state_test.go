@@ -7,19 +7,19 @@ import (
 	"crossover/calibration"
 )
 
-// Two runs in which processors did not reach their speed for different parts of the time are in different states, also where
-// the medians of both are of the same one.
+// Two runs in which processors did not reach their speed for different parts of the time are in different states, even if
+// their medians are of the same state.
 func TestStatesForAPartOfTheTime(t *testing.T) {
 	run := func(ratio, share float64) *calibration.Environment {
 		s := &calibration.Sentinel{Processors: 16, Kept: &calibration.SentinelTimes{AllProcessorsRatio: ratio}}
-		if share >= 0 { // else it is not noted
+		if share >= 0 { // otherwise it is not recorded
 			s.Crowded = &calibration.Crowded{Share: share, AllProcessorsRatio: 2.1}
 		}
 		return &calibration.Environment{Sentinel: s}
 	}
 	for name, c := range map[string]struct {
 		then, now *calibration.Environment
-		want      string // what moved; "" for nothing
+		want      string // difference in state; "" if there is none
 	}{
 		"apart":                        {run(1.05, 0), run(1.1, 0), ""},
 		"apart for less of the time":   {run(1.05, 0), run(1.1, 0.4), "all 16 processors at once take over 1.5 times as long as one alone for 40 % of the time now, 0 % then"},
