@@ -8,8 +8,8 @@ import (
 	"crossover/lab/model"
 )
 
-// Cores that are all busy may clock lower than one alone, by some six percent (reported of Apple's), and for some
-// milliseconds after. That is no disturbance, and costs no block.
+// Cores that are all busy may clock lower than one alone, by some six percent (reported of Apple's), and stay so for some
+// milliseconds. That is no disturbance, and costs no block.
 func TestParallelCallsDoNotDisturb(t *testing.T) {
 	for _, keeps := range []time.Duration{time.Millisecond, 4 * time.Millisecond, 8 * time.Millisecond} {
 		s := &model.Scenario{

@@ -10,20 +10,20 @@ import (
 	"crossover/timings"
 )
 
-// turn is the time of one implementation, or of the twin, in one of several blocks.
+// turn is one batch: of one implementation, or of the twin, in one of several blocks.
 type turn struct {
 	block int
 	c     *callable
 }
 
-// sharedWaking is how many blocks may share one waking of the GPU, and sharedFor about how long they may take: drift of
-// the machine cancels in a block as far as it is slower.
+// sharedWaking is the greatest number of blocks that share one waking of the GPU. sharedFor is about how long they may take
+// together. Drift of the machine cancels in a block only if it is slower than that.
 const (
 	sharedWaking = 5
 	sharedFor    = 250 * time.Millisecond
 )
 
-// together returns how many blocks are taken together: one, unless they would have to wake a GPU each.
+// together returns the number of blocks that are taken together. It is one, unless each block would have to wake a GPU.
 func (m *measurement) together() int {
 	processors, gpus := bySide(m.callables)
 	if len(processors) == 0 || len(gpus) == 0 || !m.waking.falls() {
@@ -49,9 +49,9 @@ func (m *measurement) timedIn(k int) []*callable {
 	return order
 }
 
-// turns returns the order in which n blocks are taken: what is timed in a block, in random order. To raise the clock of a
-// GPU takes as long as dozens of batches do. So blocks that are taken together take their turns on the GPU first, one
-// block after the other, while its clock is up, and then those on the processor.
+// turns returns the order of the batches of n blocks. Each block has its callables in random order. Raising the clock of a
+// GPU takes as long as dozens of batches. So blocks that are taken together have their turns on the GPU first, one block
+// after the other, while its clock is up, and then those on the processor.
 func (m *measurement) turns(n int) (turns []turn) {
 	if n == 1 {
 		for _, c := range m.timedIn(0) {
@@ -72,8 +72,8 @@ func (m *measurement) turns(n int) (turns []turn) {
 	return append(gpus, processors...)
 }
 
-// group takes n blocks together: every implementation is timed once a block, and the twin. Where one fails it returns
-// which one, and why.
+// group takes n blocks together. Every implementation and the twin are timed once in each block. If a call fails, group
+// returns the callable and the error.
 func (m *measurement) group(n int) (blocks []timings.Block, failed *callable, err error) {
 	blocks = make([]timings.Block, n)
 	for k := range blocks {
@@ -86,7 +86,7 @@ func (m *measurement) group(n int) (blocks []timings.Block, failed *callable, er
 			blocks[k].Seconds[i] = math.NaN()
 		}
 	}
-	begun := make([]int, n) // batches so far, by block
+	begun := make([]int, n) // number of batches so far in each block
 	for _, t := range m.turns(n) {
 		b := &blocks[t.block]
 		if begun[t.block]++; begun[t.block] == 1 {
@@ -102,20 +102,20 @@ func (m *measurement) group(n int) (blocks []timings.Block, failed *callable, er
 	return blocks, nil, nil
 }
 
-// turn times an implementation, or the twin, for a block, as the position-th of it. Of an implementation the GPU also says
-// where the time went.
+// turn times an implementation, or the twin, as the position-th batch of a block. For an implementation on a GPU it also
+// records the GPU's own times.
 func (m *measurement) turn(b *timings.Block, c *callable, position int) error {
 	var seconds float64
 	var alone, crowded bool
 	var account timings.GPUTimes
-	if b.Iterations[c.index] == 0 { // else it is the twin's turn, or was
+	if b.Iterations[c.index] == 0 { // otherwise it is the twin's turn, or was
 		b.Iterations[c.index] = m.calls(c)
 	}
 	calls := b.Iterations[c.index]
 	err := m.calling(c.implementation, func() (err error) {
 		seconds, alone, crowded, err = m.timed(c, calls)
 		if err == nil && c != m.twin {
-			account, err = m.account(c) // at once, on the same thread: after a pause, the call would take longer
+			account, err = m.account(c) // at once and on the same thread, because after a pause the call would take longer
 		}
 		return err
 	})
@@ -142,11 +142,11 @@ func (m *measurement) turn(b *timings.Block, c *callable, position int) error {
 	return nil
 }
 
-// digits is how many digits of a time are kept. A clock that counts in nanoseconds knows fewer of a batch of less than 10 ms,
-// and noise leaves two or three. All seventeen would be a fifth of a sample file.
+// digits is the number of digits of a recorded time. A clock that counts in nanoseconds gives fewer for a batch of less than
+// 10 ms, and noise leaves two or three. All seventeen would be a fifth of a sample file.
 const digits = 7
 
-// rounded returns a time as it is kept.
+// rounded returns a time with the recorded digits.
 func rounded(seconds float64) float64 {
 	kept, err := strconv.ParseFloat(strconv.FormatFloat(seconds, 'e', digits-1, 64), 64)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"crossover/sweeps"
 )
 
-// blockOrders measures one size of three implementations and returns the order of the implementations in each block, the twin's call
-// among them.
+// blockOrders measures one size of three implementations. It returns the order of the implementations in each block, with
+// the twin's call.
 func blockOrders(t *testing.T, seed uint64, blocks int) ([][]string, *sweeps.Result) {
 	t.Helper()
 	m := newMachine()
@@ -57,7 +57,7 @@ func TestOrderInsideABlockIsRandom(t *testing.T) {
 			calls *= 2
 		}
 		for position, got := range positions {
-			// 150 are expected, 300 of the twin; five standard deviations are 53 and 75.
+			// The expected numbers are 150, and 300 for the twin. Five standard deviations are 53 and 75.
 			want := float64(calls) / 4
 			if math.Abs(float64(got)-want) > 5*math.Sqrt(want*0.75) {
 				t.Errorf("%s comes at position %d in %d of %d calls, want about %v", name, position, got, calls, want)
@@ -107,7 +107,7 @@ func TestTwin(t *testing.T) {
 	}
 }
 
-// Where the second set of buffers does not fit, the visit goes without a twin.
+// If the second set of buffers does not fit, the visit has no twin.
 func TestATwinThatCannotBeBound(t *testing.T) {
 	m := newMachine()
 	one := quickStarter()
@@ -133,8 +133,8 @@ func TestBatches(t *testing.T) {
 		tick       float64 // seconds
 		cost       float64
 		mode       sweeps.Mode
-		iterations int // at least
-		untimed    int // calls before each batch
+		iterations int // least number
+		untimed    int // number of calls before each batch
 		blocks     int
 	}{
 		"short calls":                    {1e-9, 1e-6, sweeps.Latency, 200, 500, 300},
@@ -163,8 +163,8 @@ func TestBatches(t *testing.T) {
 				}
 			}
 			last := r.Samples.Blocks[len(r.Samples.Blocks)-1]
-			// A block is the batch and its twin, with untimed calls before each. How many is worked out from the warm-up's
-			// time, in which the clock's tick is.
+			// A block is the batch and its twin, with untimed calls before each. Their number follows from the warm-up's
+			// time, which includes a tick of the clock.
 			perBlock := 2 * (last.Iterations[0] + c.untimed)
 			least := perBlock*len(r.Samples.Blocks) - c.untimed*len(r.Samples.Blocks)/20
 			if calls := len(m.log); calls < least || calls > perBlock*len(r.Samples.Blocks)+32*last.Iterations[0]+40 {
@@ -174,7 +174,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// Threads that have gone to sleep while others computed join late. None of that may get into a block.
+// Threads that fell asleep while others computed join late. No block may have that delay.
 func TestSleepingThreads(t *testing.T) {
 	m := newMachine()
 	m.noise = bell(0)
@@ -202,7 +202,7 @@ func TestSleepingThreads(t *testing.T) {
 	}
 }
 
-// Caches and clocks warm up: calls are slow at first, and none of that may get into a block.
+// Caches and clocks warm up, so calls are slow at first. No block may have such calls.
 func TestWarmUp(t *testing.T) {
 	m := newMachine()
 	m.noise = bell(0)
@@ -215,15 +215,15 @@ func TestWarmUp(t *testing.T) {
 	o.Planner = script{{64, 20}}.planner
 	r := m.sweep(t, o, m.newCase("op/x=1", 64, 64, implementation{name: "go", cost: cold}))[0]
 	for _, b := range r.Samples.Blocks {
-		// A batch that is two percent faster than the one before is not warm yet: that leaves some percent.
+		// A batch that is two percent faster than the one before is not warm yet, which leaves some percent.
 		if b.Seconds[0] > 1.1e-5 {
 			t.Errorf("a block has a call of %v s, cold it is 4e-5 and warm 1e-5", b.Seconds[0])
 		}
 	}
 }
 
-// Nothing is known of the first size before it is visited. Once its cost is known the visit shrinks to what a visit may
-// cost, and once the budget is spent to two blocks.
+// Nothing is known of the first size before its visit. Once its cost is known, the visit shrinks to its allowed cost, and to
+// two blocks once the budget is spent.
 func TestADearFirstVisit(t *testing.T) {
 	for _, c := range []struct {
 		budget time.Duration
@@ -266,7 +266,7 @@ func TestCollectionsInsideABlock(t *testing.T) {
 	}
 }
 
-// Processors are woken before calls that may spread over them, and before no others.
+// Processors are woken before calls that may spread over them, and not before others.
 func TestWhoIsGathered(t *testing.T) {
 	m := newMachine()
 	o := m.options(2 * time.Second)
@@ -286,7 +286,7 @@ func TestWhoIsGathered(t *testing.T) {
 		if name == "all" || name == m.log[k] {
 			continue
 		}
-		before[name]++ // a batch of somebody's
+		before[name]++ // a batch of some implementation
 		if m.log[k] == "all" {
 			woken[name]++
 		}

@@ -53,7 +53,7 @@ func TestSizesThatCostTooMuch(t *testing.T) {
 	}
 }
 
-// The budget may be overrun by the visit that is under way, and that was predicted to cost a fifth of it at most.
+// Only the visit that is under way may overrun the budget. Its predicted cost was at most a fifth of the budget.
 func TestBudget(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and nothing in it runs at once")
@@ -84,12 +84,12 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// A machine that is disturbed when the budget ends is not waited for.
+// A sweep does not wait for a machine that is disturbed at the end of the budget.
 func TestBudgetOnADisturbedMachine(t *testing.T) {
 	for _, from := range []float64{0.72, 0.8, 0.88, 0.9, 0.92} {
 		m := newMachine()
 		m.speed = func(now float64) float64 {
-			if now > from && math.Mod(now-from, 0.12) < 0.09 { // longer than a block, shorter than a wait
+			if now > from && math.Mod(now-from, 0.12) < 0.09 { // longer than a block and shorter than a wait
 				return 1.5
 			}
 			return 1
@@ -145,7 +145,7 @@ func TestCancel(t *testing.T) {
 			if after >= 10_000 && total == 0 {
 				t.Error("no block came back")
 			}
-			// What is left of a warm-up, calls of 5 ms, and of a block.
+			// The rest of a warm-up, with calls of 5 ms, and of a block.
 			if later > 5000 {
 				t.Errorf("it was called %d times after the sweep was cancelled", later)
 			}
@@ -190,7 +190,7 @@ func (stubborn) Next(set *timings.Set) (size, blocks int, worth float64) {
 	return size, 5, 1
 }
 
-// What is left of a budget when the size that is wanted most costs more than that does for smaller ones.
+// If the most wanted size costs more than the rest of the budget, the rest is spent on smaller sizes.
 func TestTheRestOfABudget(t *testing.T) {
 	m := newMachine()
 	o := m.options(20 * time.Second)
@@ -204,7 +204,8 @@ func TestTheRestOfABudget(t *testing.T) {
 	}
 }
 
-// greedy always wants the dearest size that it may have, once it knows what the least one takes, and that one otherwise.
+// greedy always wants the most expensive size that it may have, once it knows the cost of the least size. Before that it
+// wants the least size.
 type greedy struct{ visits, high int }
 
 func (g *greedy) Visited(int) { g.visits++ }
@@ -220,7 +221,7 @@ func (g *greedy) Next(*timings.Set) (size, blocks int, worth float64) {
 	return 4096, 10, 1
 }
 
-// A single large size whose reference and calls take minutes: it is left out before anything of it is made.
+// A single large size whose reference and calls take minutes is left out before anything is made for it.
 func TestASizeThatIsForeseenToCostTooMuch(t *testing.T) {
 	cubic := func(n float64) float64 { return 1e-9 * n * n * n }
 	for _, budget := range []time.Duration{time.Second, 10 * time.Second, time.Hour} {
@@ -247,7 +248,7 @@ func TestASizeThatIsForeseenToCostTooMuch(t *testing.T) {
 	}
 }
 
-// A machine that is busy with something else takes a second for each reading of the sentinel.
+// On a machine that is busy with other work, each reading of the sentinel takes a second.
 func TestBaselinesEndWithTheirShareOfTheBudget(t *testing.T) {
 	m := newMachine()
 	o := m.options(5 * time.Second)
@@ -258,7 +259,7 @@ func TestBaselinesEndWithTheirShareOfTheBudget(t *testing.T) {
 	}
 }
 
-// Half of the memory is the most that a visit may take.
+// A visit may take at most half of the memory.
 func TestSizesThatTheMemoryDoesNotHold(t *testing.T) {
 	m := newMachine()
 	o := m.options(5 * time.Second)

@@ -2,21 +2,21 @@ package sweeps
 
 import "crossover/kernels"
 
-// callable is an implementation with buffers and plans for the problem of a visit, ready for calls.
+// callable is an implementation with buffers and plans for the problem of a visit.
 type callable struct {
 	*implementation
 	bind       func() (kernels.Call, error)
 	call       kernels.Call
-	flight     []kernels.Call // the calls in flight in a batch, call first; empty where each is waited for
-	least      float64        // seconds that a call takes at least
-	seconds    float64        // of one call, from the warm-up
-	iterations int            // of a batch that is just long enough
-	behind     bool           // hopelessly, by its seconds
-	level      level          // of its device; the zero value on the processor
-	drowsy     bool           // the device's clock was down in the last batch
+	flight     []kernels.Call // the calls in flight in a batch, with call as the first; empty if each call is waited for
+	least      float64        // least seconds that a call can take
+	seconds    float64        // of one call, measured in the warm-up
+	iterations int            // number of calls of a batch that is just long enough
+	behind     bool           // hopelessly slow
+	level      level          // of its device; zero on the processor
+	drowsy     bool           // whether the device's clock was down in the last batch
 }
 
-// release gives back the buffers and plans. What is in flight is waited for.
+// release frees the buffers and plans, after calls in flight have ended.
 func (c *callable) release() {
 	for _, call := range c.flight {
 		call.Release()
@@ -27,7 +27,7 @@ func (c *callable) release() {
 	c.call, c.flight = kernels.Call{}, nil
 }
 
-// run makes n calls: one after the other, or overlapping where several are to be in flight.
+// run makes n calls: one after the other, or overlapping if several should be in flight.
 func (c *callable) run(n int) error {
 	if len(c.flight) > 0 {
 		return c.inFlight(n)
@@ -35,7 +35,7 @@ func (c *callable) run(n int) error {
 	return c.inSequence(n)
 }
 
-// inSequence makes n calls, each of which ends before the next one starts.
+// inSequence makes n calls. Each ends before the next one starts.
 func (c *callable) inSequence(n int) error {
 	for range n {
 		if err := c.call.Run(); err != nil {
@@ -45,8 +45,7 @@ func (c *callable) inSequence(n int) error {
 	return nil
 }
 
-// inFlight makes n calls, of which as many are under way at a time as there are in flight, and returns when all have
-// ended.
+// inFlight makes n calls, with up to len(flight) of them under way at a time. It returns when all have ended.
 func (c *callable) inFlight(n int) error {
 	depth := len(c.flight)
 	for i := range n {
@@ -68,7 +67,7 @@ func (c *callable) inFlight(n int) error {
 	return nil
 }
 
-// fromNothing binds the implementation and makes one call, n times over.
+// fromNothing binds the implementation and makes one call, n times.
 func (c *callable) fromNothing(n int) (err error) {
 	for range n {
 		c.release()
@@ -82,8 +81,8 @@ func (c *callable) fromNothing(n int) (err error) {
 	return nil
 }
 
-// bindAndRun binds an implementation and makes its first call, which makes plans, where the calls after it are made.
-// Where that fails it holds nothing.
+// bindAndRun binds an implementation and makes its first call, which makes plans. The goroutine is the same as for later
+// calls. If that fails, nothing stays bound.
 func (s *sweep) bindAndRun(i *implementation, bind func() (kernels.Call, error)) (call kernels.Call, err error) {
 	err = s.calling(i, func() error {
 		return safely(func() (err error) {
@@ -112,7 +111,7 @@ func bySide(callables []*callable) (processors, gpus []*callable) {
 	return processors, gpus
 }
 
-// keepLive releases those that are not timed at a size any more and returns the others.
+// keepLive releases the callables that are no longer timed at a size and returns the others.
 func keepLive(callables []*callable, size int) []*callable {
 	var live []*callable
 	for _, c := range callables {

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// What goes wrong in a call ends neither the sweep nor the caller.
+// A failure in a call ends neither the sweep nor the caller.
 func TestCaller(t *testing.T) {
 	c := newCaller()
 	defer c.close()
@@ -31,9 +31,9 @@ func TestCaller(t *testing.T) {
 	}
 }
 
-// The caller's goroutine ends with the sweep, also the one in the place of another that a call ended.
+// The caller's goroutine ends with the sweep. So does one that replaced a goroutine which a call ended.
 func TestCallerEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // which fails where a goroutine is left
+	synctest.Test(t, func(t *testing.T) { // synctest fails if a goroutine is left
 		c := newCaller()
 		_ = c.run(func() error { runtime.Goexit(); return nil })
 		c.close()

@@ -2,17 +2,17 @@ package sweeps
 
 import "time"
 
-// Clock is the time that a sweep runs in: the machine's, or a scripted one in tests and models.
+// Clock is the clock of a sweep: the machine's, or a scripted one in tests and models.
 type Clock interface {
 	// Now returns the time since an arbitrary fixed moment.
 	Now() time.Duration
-	// Resolution is the least difference between two moments that Now tells apart, the cost of asking included.
+	// Resolution is the least difference between two moments that Now can distinguish, with the cost of calling Now.
 	Resolution() time.Duration
-	// Sleep lets d pass.
+	// Sleep waits for d.
 	Sleep(d time.Duration)
 }
 
-// SystemClock returns the machine's monotonic clock, its resolution measured.
+// SystemClock returns the machine's monotonic clock. It measures the resolution.
 func SystemClock() Clock {
 	c := &systemClock{start: time.Now(), resolution: time.Second}
 	for range 200 {

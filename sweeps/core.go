@@ -13,34 +13,34 @@ import (
 	"crossover/pool/affinity"
 )
 
-// core watches the core that the calling thread runs on. The processors of a virtual machine are threads of cores, whose
-// other threads belong to whoever the host gives them to. While somebody computes there, code that keeps a core busy takes
-// 1.4 to 2.1 times as long, for a millisecond or for seconds, and no counter of the guest shows it. So a short piece of
-// work that fills every issue slot of the core is timed, and beside it a chain of dependent operations, which leaves most
-// of them empty: both feel the clock rate, and only the first one feels a neighbour.
+// core watches the core of the calling thread. The processors of a virtual machine are threads of cores, and the host may
+// give the other thread of a core to another guest. While that guest computes, code that keeps a core busy takes 1.4 to 2.1
+// times as long, for a millisecond or for seconds, and no counter of our guest shows it. So core times a short piece of work
+// that fills every issue slot of the core, and a chain of dependent operations that leaves most slots empty. Both depend on
+// the clock rate, and only the first one depends on a neighbour.
 type core struct {
 	clock       Clock
 	full, chain func()
-	// What each took at best, in seconds.
+	// The least seconds of each.
 	leastFull, leastChain float64
-	began                 float64 // leastFull / leastChain when the sweep began or started over
+	began                 float64 // leastFull / leastChain when the sweep began, or began anew
 	patience              patience
 
-	all  func(t pool.Task) // has every processor that is awake do its part of a task
-	seen []probe           // the last one of each processor; none where there are too many
-	// ownCrowd says that the processors of this machine slow one another when all of them compute. Then nothing tells a
-	// neighbour of one of them from another one of them.
+	all  func(t pool.Task) // makes every processor that is awake do its part of a task
+	seen []probe           // the last probe of each processor; empty if there are too many
+	// ownCrowd says that the processors of this machine slow one another when all of them compute. Then a neighbour of one
+	// cannot be distinguished from another one of them.
 	ownCrowd bool
 }
 
-// manyProcessors are so many that some of them are always shared where any is.
+// manyProcessors is a number of processors of which some are always shared, if any are.
 const manyProcessors = 5
 
-// probe is what the two pieces of work took, in seconds; 0 before they were done.
+// probe has the seconds of the two pieces of work; 0 before they ran.
 type probe struct{ full, chain float64 }
 
-// sharedAbove is how many times as long as alone the full work takes at least where the core is shared. It is 1.6 to 1.8
-// times on the processors that this was tried on (EPYC 9004, Xeon 8500), and within 1.1 where nobody is there.
+// sharedAbove is the least ratio of the full work's time to its time alone that means that the core is shared. The ratio is
+// 1.6 to 1.8 on the processors that we tried (EPYC 9004, Xeon 8500), and at most 1.1 without a neighbour.
 const sharedAbove = 1.25
 
 func newCore(clock Clock) *core {
@@ -55,7 +55,7 @@ func newCore(clock Clock) *core {
 	return c
 }
 
-// settle finds out what the work takes at best, within a time.
+// settle measures the least times of the work, within a time.
 func (c *core) settle(ctx context.Context, within time.Duration) {
 	const looks, rounds = 200, 20
 	start := c.clock.Now()
@@ -68,7 +68,7 @@ func (c *core) settle(ctx context.Context, within time.Duration) {
 	c.began = c.leastFull / c.leastChain
 }
 
-// shared reports whether somebody else computes on the core of the calling thread.
+// shared reports whether another guest computes on the core of the calling thread.
 func (c *core) shared() bool { return c.excess(c.probe()) > sharedAbove }
 
 func (c *core) probe() probe {
@@ -79,7 +79,7 @@ func (c *core) probe() probe {
 	return probe{full: (c.clock.Now() - between).Seconds(), chain: (between - start).Seconds()}
 }
 
-// excess returns how many times as long as alone the full work took. A clock that is too coarse for it says NaN.
+// excess returns the ratio of the full work's time to its time alone. It is NaN if the clock is too coarse.
 func (c *core) excess(p probe) float64 {
 	c.leastFull, c.leastChain = min(c.leastFull, p.full), min(c.leastChain, p.chain)
 	return p.full * c.leastChain / (p.chain * c.leastFull)
@@ -88,8 +88,8 @@ func (c *core) excess(p probe) float64 {
 // Do probes one processor.
 func (c *core) Do(worker, _, _ int) { c.seen[worker] = c.probe() }
 
-// crowded reports whether the core of any processor is shared, as far as they are awake after so many tries. All probe at
-// the same time, so it is also crowded where two of them have become threads of one core, until that is known to last.
+// crowded reports whether the core of any processor is shared, of those that are awake after a number of tries. All probe at
+// the same time. So crowded is also true if two of them have become threads of one core, until that is known to last.
 func (c *core) crowded(tries int) bool {
 	if c.ownCrowd {
 		return false
@@ -104,10 +104,11 @@ func (c *core) crowded(tries int) bool {
 	return slices.ContainsFunc(c.seen, func(p probe) bool { return p != probe{} && c.excess(p) > sharedAbove })
 }
 
-// better says so where the core turns out to have been shared when the sweep began, and ever since; else it returns "".
+// better returns a message if the core turns out to have been shared from the beginning of the sweep until now, and
+// otherwise "".
 func (c *core) better() string {
 	ratio := c.leastFull / c.leastChain
-	if !(sharedAbove*ratio < c.began) { // nor where the clock is too coarse for either
+	if !(sharedAbove*ratio < c.began) { // also if the clock is too coarse for either
 		return ""
 	}
 	was := c.began / ratio
@@ -115,12 +116,12 @@ func (c *core) better() string {
 	return fmt.Sprintf("work that fills a core had taken %.2f times as long before, because somebody else used it", was)
 }
 
-// seekFor bounds the wait for a core that nobody else uses.
+// seekFor is the longest wait for a core without a neighbour.
 const seekFor = 4 * time.Millisecond
 
-// seek looks for a processor whose core nobody else is using, and where there are few of them for a moment in which the
-// others are alone too, until its patience ends. The goroutine keeps its thread meanwhile, because what is found out is
-// true of that thread. Locked to it or not, it still runs there when the search ends.
+// seek looks for a processor whose core has no neighbour, until its patience ends. On machines with few processors it also
+// waits for a moment in which the others have none. The goroutine keeps its thread meanwhile, because the result is about
+// that thread. It still runs there after the search, locked or not.
 func (c *core) seek() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -142,16 +143,16 @@ func (c *core) seek() {
 	}
 }
 
-// wakeTries is how often the processors are asked to probe until all are awake: some 100 µs on two of them.
+// wakeTries is how often the processors are asked to probe until all are awake: for some 100 µs with two processors.
 const wakeTries = 30
 
-// seekPause is how long all cores are left alone before another look at them.
+// seekPause is the pause of all cores between two looks.
 const seekPause = 200 * time.Microsecond
 
-// move goes to another processor where the system lets a thread choose.
+// move moves to another processor, if the system lets a thread choose.
 func (c *core) move() { affinity.Leave(affinity.Current()) }
 
-// issueWork is about 2 µs of independent additions and logic: more of them than a core has units for.
+// issueWork is about 2 µs of independent additions and logic operations, more than a core has units for.
 func issueWork() {
 	x := issueSink.Load() | 1
 	a, b, c, d, e, f, g, h := x, x+2, x+4, x+6, x+8, x+10, x+12, x+14
@@ -164,5 +165,5 @@ func issueWork() {
 	issueSink.Store(a ^ b ^ c ^ d ^ e ^ f ^ g ^ h)
 }
 
-// issueSink is where the work begins and ends, so that the compiler cannot leave it out.
+// issueSink takes part in the work, so that the compiler cannot leave the work out.
 var issueSink atomic.Uint64

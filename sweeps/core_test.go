@@ -13,13 +13,13 @@ import (
 	"crossover/pool"
 )
 
-// guest is a machine whose core is shared at times: it takes twice as long then for what fills the core, and no longer
-// for a chain. Its clock rate changes, too.
+// guest is a machine whose core is shared at times. Work that fills the core then takes twice as long, and a chain does not.
+// Its clock rate changes, too.
 type guest struct {
 	hands
 	slow   float64 // factor of the clock rate
 	shared func(now time.Duration) bool
-	asked  int // how often all processors were asked to do something
+	asked  int // how often all processors were asked to work
 }
 
 func (g *guest) spend(d time.Duration) { g.now += time.Duration(g.slow * float64(d)) }
@@ -39,7 +39,7 @@ func (g *guest) core() *core {
 	return c
 }
 
-// pair is a core that is watched together with another one, which does its part unless it sleeps.
+// pair returns a core that is watched together with another one. The other one does its part unless it sleeps.
 func (g *guest) pair(shared, sleeps func() bool) *core {
 	c := g.core()
 	c.settle(context.Background(), time.Minute)
@@ -61,7 +61,7 @@ func (g *guest) pair(shared, sleeps func() bool) *core {
 func never(time.Duration) bool  { return false }
 func always(time.Duration) bool { return true }
 
-// A neighbour is seen, and a slower clock is not taken for one.
+// A neighbour is noticed, and a slower clock is not taken for one.
 func TestSharedCore(t *testing.T) {
 	g := &guest{slow: 1, shared: never}
 	c := g.core()
@@ -80,7 +80,7 @@ func TestSharedCore(t *testing.T) {
 	}
 }
 
-// A core that was shared when the sweep began is known to have been once it is not.
+// Once a core is not shared, it is known that it was shared when the sweep began.
 func TestCoreSharedFromTheStart(t *testing.T) {
 	g := &guest{slow: 1, shared: always}
 	c := g.core()
@@ -97,7 +97,7 @@ func TestCoreSharedFromTheStart(t *testing.T) {
 	}
 }
 
-// A clock that cannot tell moments apart that are microseconds apart says nothing.
+// A clock that cannot distinguish moments a few microseconds apart says nothing.
 func TestCoreBesideACoarseClock(t *testing.T) {
 	g := &guest{slow: 0, shared: always}
 	c := g.core()
@@ -106,7 +106,7 @@ func TestCoreBesideACoarseClock(t *testing.T) {
 	}
 }
 
-// The other processors are watched as far as they are awake, and waited for.
+// The other processors are watched if they are awake, and the core waits for them.
 func TestCrowded(t *testing.T) {
 	yes, no := func() bool { return true }, func() bool { return false }
 	for name, tc := range map[string]struct {
@@ -151,7 +151,7 @@ func TestCrowded(t *testing.T) {
 			t.Errorf("a wait of %v for a neighbour who stays, want about %v", g.now-start, seekFor)
 		}
 	})
-	// A neighbour of the other processor is reason to try again, not to call the block disturbed.
+	// A neighbour of the other processor is a reason to try again, but not to call the block disturbed.
 	t.Run("beside a batch", func(t *testing.T) {
 		for _, stays := range []bool{false, true} {
 			g := &guest{slow: 1, shared: never}
@@ -169,7 +169,7 @@ func TestCrowded(t *testing.T) {
 	})
 }
 
-// timedOn times a batch of 100 µs alone, 160 µs beside a neighbour, and returns what timed does.
+// timedOn times a batch that takes 100 µs alone and 160 µs beside a neighbour, and returns the result of timed.
 func timedOn(g *guest, elapsed time.Duration, call func() error) (seconds float64, alone bool, s *sweep, err error) {
 	s = &sweep{sentinel: sentinel{clock: g, core: g.core()}}
 	s.Clock, s.State = g, Warm
@@ -189,7 +189,7 @@ func timedOn(g *guest, elapsed time.Duration, call func() error) (seconds float6
 	return seconds, alone, s, err
 }
 
-// A batch beside a neighbour is timed again when he has gone.
+// A batch beside a neighbour is timed again when the neighbour has gone.
 func TestTimedAlone(t *testing.T) {
 	fine := func() error { return nil }
 	const long = time.Hour
@@ -250,7 +250,7 @@ func TestTimedAlone(t *testing.T) {
 	})
 }
 
-// impatient is a sweep that takes blocks as they come.
+// impatient is a sweep that waits for no quiet core.
 func impatient(g *guest) *sweep {
 	s := &sweep{sentinel: sentinel{clock: g, core: g.core()}}
 	s.Clock, s.State, s.Budget = g, Warm, time.Hour
@@ -260,7 +260,8 @@ func impatient(g *guest) *sweep {
 	return s
 }
 
-// A visit beside a neighbour takes up to as many blocks again for those that he was in, and says so where he was in all.
+// A visit beside a neighbour takes up to as many blocks again for those with the neighbour. If all of them had the
+// neighbour, it says so.
 func TestVisitBesideANeighbour(t *testing.T) {
 	for _, stays := range []bool{false, true} {
 		g := &guest{slow: 1, shared: never}
@@ -282,7 +283,8 @@ func TestVisitBesideANeighbour(t *testing.T) {
 	}
 }
 
-// Whoever is hopelessly behind is timed in the first quiet blocks of a visit only. Those beside a neighbour do not count.
+// A hopelessly slow implementation is timed only in the first quiet blocks of a visit. Blocks beside a neighbour do not
+// count.
 func TestHopelesslyBehind(t *testing.T) {
 	const fine, near, far = 100 * time.Microsecond, 3 * 100 * time.Microsecond, 5 * 100 * time.Microsecond
 	for _, early := range []int{0, 3} {
@@ -312,7 +314,7 @@ func TestHopelesslyBehind(t *testing.T) {
 	}
 }
 
-// Whoever leads may fail, and then another one is not behind.
+// If the fastest implementation fails, another one may no longer be hopelessly slow.
 func TestBehindWhoFails(t *testing.T) {
 	callables := []*callable{{seconds: 1e-3}, {seconds: 5e-3}, {seconds: 30e-3}}
 	if near := markBehind(callables); len(near) != 1 || callables[0].behind || !callables[1].behind || !callables[2].behind {
@@ -323,7 +325,7 @@ func TestBehindWhoFails(t *testing.T) {
 	}
 }
 
-// Looking for a core is given up sooner each time that none is found, and goes on as long as before once some are.
+// After each search in vain, the next one ends sooner. After searches with success it lasts as long as before.
 func TestPatience(t *testing.T) {
 	g := &guest{slow: 1, shared: never}
 	c := g.core()

@@ -5,29 +5,29 @@ import (
 	"slices"
 )
 
-// demand is what a block asks of an implementation.
+// demand is what a block needs of an implementation.
 type demand struct {
-	calls func(size int) float64 // how many there are where one fills a batch
-	pause float64                // seconds of idling, at most
-	alone float64                // exponent of a call's growth to assume where a single size is known
+	calls func(size int) float64 // number of calls, if one call fills a batch
+	pause float64                // greatest number of idle seconds
+	alone float64                // assumed exponent of a call's growth if a single size is known
 }
 
-// costs remembers what sizes cost, to predict what others will.
+// costs records the costs of sizes, and predicts those of other sizes.
 type costs struct {
-	demands        []demand // by implementation
-	hopelessBlocks int      // of a visit that implementations are timed in which are hopelessly behind
+	demands        []demand // by implementations
+	hopelessBlocks int      // number of a visit's blocks in which hopelessly slow implementations are timed
 
 	sizes    []int
-	overhead []float64   // seconds of a visit outside its blocks, binding left out: problem, reference, check
-	binding  []float64   // seconds that binding took where it was not an implementation's first time
-	calls    [][]float64 // seconds of one call, by size and implementation; NaN where unknown
+	overhead []float64   // seconds of a visit outside of its blocks, without binding: problem, reference, check
+	binding  []float64   // seconds of binding, without an implementation's first binding
+	calls    [][]float64 // seconds of one call, by sizes and implementations; NaN if unknown
 }
 
 func (c *costs) record(size int, overhead, binding float64, calls []float64) {
 	k, found := slices.BinarySearch(c.sizes, size)
 	if found {
 		c.calls[k] = calls
-		// A later visit checks nothing and finds plans made; the dearer first one is what a new size costs.
+		// A later visit checks nothing and finds plans made, so the cost of a new size is that of the first visit.
 		c.overhead[k] = max(c.overhead[k], overhead)
 		c.binding[k] = max(c.binding[k], binding)
 		return
@@ -55,13 +55,13 @@ func (c *costs) greatest() int {
 	return c.sizes[len(c.sizes)-1]
 }
 
-// call predicts the seconds of one call of an implementation; 0 where nothing is known.
+// call predicts the seconds of one call of an implementation, or returns 0 if nothing is known.
 func (c *costs) call(size, index int) float64 {
 	return c.predict(size, c.demands[index].alone, 3, func(k int) float64 { return c.calls[k][index] })
 }
 
-// predict interpolates, and beyond the measured sizes extrapolates, a quantity in log-log. alone is the exponent to
-// assume where a single size is known, steepest the greatest one to believe of the last two sizes.
+// predict interpolates a quantity in log-log, and extrapolates it beyond the measured sizes. alone is the assumed exponent
+// if a single size is known. steepest is the greatest accepted exponent between the last two sizes.
 func (c *costs) predict(size int, alone, steepest float64, at func(k int) float64) float64 {
 	var n, v []float64
 	for k := range c.sizes {
@@ -85,13 +85,13 @@ func (c *costs) predict(size int, alone, steepest float64, at func(k int) float6
 	case x > n[k]:
 		slope = min(max(slope, 0), steepest)
 	case x < n[0]:
-		return math.Exp(v[0] + max(slope, 0)*(x-n[0])) // a smaller size costs no more
+		return math.Exp(v[0] + max(slope, 0)*(x-n[0])) // a smaller size costs at most as much
 	}
 	return math.Exp(v[k] + slope*(x-n[k]))
 }
 
-// visit predicts the seconds of a visit of so many blocks: those that grow with the size, and apart from them those that
-// do not, binding and pauses. What is made when it is first needed says nothing about how problems grow.
+// visit predicts the seconds of a visit with a number of blocks. growing is the part that grows with the size. fixed is the
+// part that does not: binding and pauses. The cost of what is made once says nothing about how problems grow.
 func (c *costs) visit(size, blocks int, alive []int) (growing, fixed float64) {
 	growing = c.predict(size, 1, 3, func(k int) float64 { return c.overhead[k] })
 	fixed = c.predict(size, 0, 0, func(k int) float64 { return c.binding[k] })
@@ -111,7 +111,7 @@ func (c *costs) visit(size, blocks int, alive []int) (growing, fixed float64) {
 			longest, pause = max(longest, block), max(pause, d.pause)
 		}
 		growing += c.warmUp(size, i, call) + float64(times)*block
-		fixed += float64(times+1) * d.pause // one before the first block
+		fixed += float64(times+1) * d.pause // one more, before the first block
 	}
 	return growing + float64(blocks)*longest, fixed + float64(blocks)*pause
 }

@@ -45,7 +45,7 @@ func TestCostsPredict(t *testing.T) {
 	}
 }
 
-// What was dear at one size for once says nothing of smaller ones.
+// A single high cost at one size says nothing about smaller sizes.
 func TestCostsBelowTheMeasuredSizes(t *testing.T) {
 	known := costs{demands: []demand{{alone: 1}}}
 	known.record(3000, 0, 0.5, []float64{3e-3})
@@ -58,13 +58,13 @@ func TestCostsBelowTheMeasuredSizes(t *testing.T) {
 	}
 }
 
-// A visit is its overhead, the warm-up, and the blocks, each with a twin of the slowest implementation at worst.
+// A visit costs its overhead, the warm-up, and the blocks, each with a twin of the slowest implementation in the worst case.
 func TestCostsOfAVisit(t *testing.T) {
 	c := &kernels.Case{Bytes: func(size int) float64 { return float64(size) }}
 	for name, o := range map[string]struct {
 		options   Options
 		processor kernels.Processor
-		calls     float64 // in a block
+		calls     float64 // number in a block
 		pause     float64 // seconds
 	}{
 		"latency":                         {Options{Mode: Latency, State: Warm}, kernels.CPU, 2, 0},
@@ -109,7 +109,7 @@ func TestCallsInFlight(t *testing.T) {
 	}
 }
 
-// Whoever is hopelessly behind is in the first blocks of a visit only, and is not timed twice.
+// A hopelessly slow implementation is only in the first blocks of a visit, and has no twin.
 func TestCostsOfAVisitBesideTheHopeless(t *testing.T) {
 	c := &kernels.Case{Bytes: func(size int) float64 { return float64(size) }}
 	each := (&Options{Mode: Latency, State: Warm}).demandOf(c, kernels.CPU) // two calls a block

@@ -13,7 +13,7 @@ import (
 	"crossover/sweeps"
 )
 
-// The machine runs at two thirds of its speed for a while that the sweep can wait out.
+// The machine runs at two thirds of its speed for a while, which the sweep waits out.
 func TestThrottlingEpisode(t *testing.T) {
 	m := newMachine()
 	episode := func(now float64) bool { return now > 0.1 && now < 0.3 || now > 0.6 && now < 0.7 }
@@ -42,7 +42,7 @@ func TestThrottlingEpisode(t *testing.T) {
 	}
 }
 
-// A clock that settles somewhere else costs less than a twentieth of the budget, and degrades nothing.
+// A clock that settles at another speed costs less than a twentieth of the budget, and degrades nothing.
 func TestPermanentChangeOfSpeed(t *testing.T) {
 	for _, factor := range []float64{1.5, 1.09, 1 / 1.09} {
 		m := newMachine()
@@ -71,7 +71,7 @@ func TestPermanentChangeOfSpeed(t *testing.T) {
 	}
 }
 
-// A machine that never stays as it is for long. Whether a case is called degraded is a matter of luck, mostly bad.
+// The machine never stays as it is for long. Whether a case is degraded is a matter of luck, which is mostly bad.
 func TestRestlessMachine(t *testing.T) {
 	degraded := 0
 	for seed := range uint64(5) {
@@ -154,7 +154,7 @@ func TestThrottledMachine(t *testing.T) {
 	})
 }
 
-// A busy program that was there from the start moves no sentinel. The processor time that it takes tells.
+// A busy program that runs from the start does not change the sentinel's readings. Its processor time is noticed.
 func TestOthersCompute(t *testing.T) {
 	for _, c := range []struct {
 		share    float64 // of a processor

@@ -7,50 +7,49 @@ import (
 )
 
 const (
-	// A change lasts when readings of so much time agree with each other, and those between them make up half as much time
-	// at most: what disturbs a machine for a moment is over by then, or has changed again. Readings of several processors
-	// have to agree for lastingTogether, or for a lastingShare-th of a short budget: what another program computes in a
-	// second or two is no state of the machine, and slows parallel work alone.
+	// A change lasts when readings of this much time agree with each other, and readings between them make up at most half
+	// as much time. A short disturbance is over by then, or has changed again. Readings of several processors must agree for
+	// lastingTogether, or for a lastingShare-th of a short budget: another program that computes for a second or two is no
+	// state of the machine, and it slows only parallel work.
 	lasting         = 500 * time.Millisecond
 	lastingTogether = 3 * time.Second
 	lastingShare    = 30
-	// lastingReadings is how many readings that is at least, and returningReadings the same where a level is known.
+	// lastingReadings is the least number of such readings, and returningReadings the same for a known level.
 	lastingReadings, returningReadings = 5, 2
-	// followed is how many readings the baseline is the median of: a fifth of a second of them at most times, in which a clock
-	// that swings moves less than a reading may be off.
+	// followed is the number of readings of which the baseline is the median. They usually cover a fifth of a second, in
+	// which a swinging clock changes by less than the tolerance.
 	followed = 9
-	// rouseFor bounds how long a processor is kept busy after a pause, so that its clock is up when it is looked at.
+	// rouseFor is the longest time for which a processor is kept busy after a pause, so that its clock is up for a reading.
 	rouseFor = 12 * time.Millisecond
 )
 
-// epochs is the history of a baseline. A machine that settles somewhere else, faster or slower, begins an epoch with a
-// baseline of its own. The times of a block were all taken at one level. That of a clock cancels in what they are compared
-// by. That of several processors is one of the states that a program will meet.
+// epochs is the history of a baseline. A machine that settles at another speed begins an epoch with a baseline of its own.
+// All times of a block are of one level. A level of the clock cancels in ratios. A level of several processors is one of the
+// states that a program meets.
 type epochs struct {
-	changes int           // so far
-	began   time.Duration // when the present one did
+	changes int           // number so far
+	began   time.Duration // when the present one began
 	earlier []float64     // baselines of earlier epochs
 
-	recent   []float64     // the last readings at the baseline
-	readings []reading     // all of late
-	read     time.Duration // when the last one was taken
+	recent   []float64     // the last readings that were at the baseline
+	readings []reading     // all recent readings
+	read     time.Duration // when the last reading was taken
 }
 
-// reading is what a piece of work took, in seconds, when, and for how much time before that it stands.
+// reading is the time of a piece of work, in seconds, with its moment, and the time before that moment for which it counts.
 type reading struct {
 	at, covers time.Duration
 	seconds    float64
-	off        bool // the baseline
+	off        bool // off the baseline
 }
 
-// steady reports whether a reading of a piece of work is at its baseline, or at one that has taken its place, or is no
-// worse than either.
+// steady reports whether a reading is at the baseline of its work, at a new baseline, or better than both.
 func (s *sentinel) steady(w *work, seconds float64) bool {
 	e, off := &w.epochs, !w.near(seconds, w.baseline)
 	e.note(s.clock.Now(), seconds, off, w.lasts)
 	if !off {
 		if !w.slowerOnly {
-			e.readings = e.readings[:0] // luck makes no clock faster
+			e.readings = e.readings[:0] // a lucky reading makes no clock faster
 			if !s.spreadLately() {
 				w.baseline = e.follow(seconds)
 			}
@@ -64,8 +63,8 @@ func (s *sentinel) steady(w *work, seconds float64) bool {
 	return lasts || w.slowerOnly && seconds < w.baseline
 }
 
-// near reports whether a reading is at a level, but for the tolerance. Where that is most of the level, it is as far below it
-// as above it as a factor.
+// near reports whether a reading is at a level, within the tolerance. For slowerOnly works, whose tolerance is large, the
+// tolerance is a factor in both directions.
 func (w *work) near(seconds, level float64) bool {
 	least := (1 - w.tolerance) * level
 	if w.slowerOnly {
@@ -74,24 +73,24 @@ func (w *work) near(seconds, level float64) bool {
 	return !(seconds > (1+w.tolerance)*level || seconds < least)
 }
 
-// follow notes a reading at the baseline and returns the baseline that follows from the last ones: a clock that rises and
-// falls slowly has no level that it was at when the sweep began.
+// follow records a reading at the baseline and returns the baseline from the last such readings, because a clock that rises
+// and falls slowly has no constant level.
 func (e *epochs) follow(seconds float64) (baseline float64) {
 	e.recent = append(e.recent, seconds)
 	e.recent = e.recent[max(0, len(e.recent)-followed):]
 	return median(slices.Clone(e.recent))
 }
 
-// window is the time in which readings have to agree for so long.
+// window returns the time within which readings must agree for a duration of lasts.
 func window(lasts time.Duration) time.Duration { return lasts + lasts/2 }
 
-// covers returns for how much time a reading stands that is taken now: that since the last one, but for no more than a third
-// of what lasts.
+// covers returns the time for which a reading counts that is taken now: the time since the last reading, and at most a third
+// of lasts.
 func (e *epochs) covers(now, lasts time.Duration) time.Duration {
 	return min(now-e.read, lasts/3)
 }
 
-// note notes a reading, and forgets those that are too old to count.
+// note records a reading, and drops readings that are too old to count.
 func (e *epochs) note(now time.Duration, seconds float64, off bool, lasts time.Duration) {
 	e.readings = append(e.readings, reading{now, e.covers(now, lasts), seconds, off})
 	e.read = now
@@ -105,9 +104,9 @@ func (e *epochs) note(now time.Duration, seconds float64, off bool, lasts time.D
 	}
 }
 
-// settled returns the level of the last readings off the baseline, on that side of it on which the last one is. It reports
-// whether it is one that lasts, and since when. An earlier level is known again sooner, unless it is a better one: better
-// readings disturb nothing, so nothing is lost by waiting for more of them.
+// settled returns the level of the last readings off the baseline, on the side of the last reading. It reports whether that
+// level lasts, and since when. An earlier level is accepted sooner, unless it is better than the baseline: better readings
+// disturb nothing, so nothing is lost by waiting for more of them.
 func (w *work) settled(seconds float64) (level float64, since time.Duration, lasts bool) {
 	e, faster := &w.epochs, seconds < w.baseline
 	for _, level := range e.earlier {
@@ -129,8 +128,8 @@ func (w *work) settled(seconds float64) (level float64, since time.Duration, las
 	return level, since, lasts
 }
 
-// held reports whether the last readings are at a level off the baseline, so many of them at least and for so much time in
-// all, and since when.
+// held reports whether the last readings are at a level off the baseline, for lasts in all and at least atLeast of them, and
+// since when.
 func (w *work) held(level float64, lasts time.Duration, atLeast int) (since time.Duration, is bool) {
 	var held, passed time.Duration
 	count := 0
@@ -149,8 +148,8 @@ func (w *work) held(level float64, lasts time.Duration, atLeast int) (since time
 	return 0, false
 }
 
-// begin begins an epoch, since some time, at a level of a piece of work. When a clock has changed, the works of several
-// processors take so many times as long, too: what they are held against would else be that of another clock.
+// begin begins an epoch at a level of a piece of work, since a moment. When a clock has changed, the baselines of several
+// processors' work change by the same factor, because otherwise they would be those of another clock.
 func (s *sentinel) begin(w *work, level float64, since time.Duration) {
 	e := &w.epochs
 	if !w.slowerOnly {
@@ -175,7 +174,7 @@ func (s *sentinel) begin(w *work, level float64, since time.Duration) {
 	s.tellCore()
 }
 
-// scale is called when a clock takes so many times as long for everything. Readings from before tell nothing any more.
+// scale multiplies the baselines by the factor by which a clock has changed. It drops earlier readings.
 func (w *work) scale(factor float64) {
 	w.baseline *= factor
 	w.epochs.readings = nil
@@ -193,7 +192,7 @@ func (s *sentinel) epoch() int {
 	return number
 }
 
-// rouse keeps a processor that was idle busy until its clock is up again, where it can be told by the baseline, or for
+// rouse keeps a processor that was idle busy until its clock is up again, by the baseline if there is one, and for at most
 // rouseFor.
 func (s *sentinel) rouse() {
 	for _, w := range s.works {

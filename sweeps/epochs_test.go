@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// clocked is a sentinel of one piece of work on a clock that moves when work is done.
+// clocked is a sentinel of one piece of work, on a clock that only the work advances.
 type clocked struct {
 	hands
 	sentinel
@@ -21,7 +21,7 @@ func newClocked(t *testing.T) *clocked {
 	return c
 }
 
-// looks has the machine looked at every 20 ms for a while, and returns how often it was found disturbed.
+// looks looks at the machine at intervals for a while, and returns how often it was disturbed.
 func (c *clocked) looks(every, lasting time.Duration) (disturbed int) {
 	for start := c.now; c.now-start < lasting; {
 		c.now += every
@@ -32,7 +32,7 @@ func (c *clocked) looks(every, lasting time.Duration) (disturbed int) {
 	return disturbed
 }
 
-// What changes and stays begins an epoch after half a second, faster or slower. What is over before that does not.
+// A lasting change begins an epoch after half a second, in either direction. A change that is over before that does not.
 func TestALastingChangeBeginsAnEpoch(t *testing.T) {
 	for _, took := range []time.Duration{50, 91, 109, 140, 300} {
 		for _, every := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
@@ -61,7 +61,7 @@ func TestALastingChangeBeginsAnEpoch(t *testing.T) {
 	}
 }
 
-// Readings that do not agree are no level, however long they go on.
+// Readings that do not agree are no level, however many there are.
 func TestAnErraticMachineHasNoEpochs(t *testing.T) {
 	c := newClocked(t)
 	for n := range 500 {
@@ -76,7 +76,7 @@ func TestAnErraticMachineHasNoEpochs(t *testing.T) {
 	}
 }
 
-// A clock that rises or falls slowly is followed.
+// The baseline follows a clock that rises or falls slowly.
 func TestBaselineFollows(t *testing.T) {
 	for _, to := range []time.Duration{70, 150} {
 		c := newClocked(t)
@@ -92,7 +92,7 @@ func TestBaselineFollows(t *testing.T) {
 	}
 }
 
-// looks has the machine looked at every 20 ms for a while, and returns how often it was found disturbed.
+// looks looks at the machine every 20 ms for a while, and returns how often it was disturbed.
 func (w *watched) looks(s *sentinel, lasting time.Duration) (disturbed int) {
 	for start := w.now; w.now-start < lasting; {
 		w.now += 20 * time.Millisecond
@@ -103,8 +103,8 @@ func (w *watched) looks(s *sentinel, lasting time.Duration) (disturbed int) {
 	return disturbed
 }
 
-// What several processors take is held against what they would take at the new clock. A clock that has changed is no sign
-// that they were disturbed before.
+// The work of several processors is compared with its time at the new clock. A changed clock does not mean that the
+// processors were disturbed before.
 func TestAClockIsThatOfAllProcessors(t *testing.T) {
 	for _, percent := range []time.Duration{40, 200} {
 		m := quietPair()
@@ -126,15 +126,15 @@ func TestAClockIsThatOfAllProcessors(t *testing.T) {
 		}
 		m.spin, m.one, m.all = m.spin*100/percent, m.one*100/percent, m.all*100/percent
 		m.looks(&s, time.Second)
-		m.all *= 2 // which is known, at the other clock
+		m.all *= 2 // a known level, at the other clock
 		if m.looks(&s, 700*time.Millisecond); s.epoch() != 5 || !s.quiet() {
 			t.Errorf("a clock that was at %d %%: epoch %d, %s", percent, s.epoch(), s.moved)
 		}
 	}
 }
 
-// What several processors do at once, or hand over, changes for good in both directions: a better reading disturbs nothing,
-// and a worse one does so until it has lasted. An earlier level is known again sooner, if it is a worse one.
+// The time of several processors at once, or of a hand-over, may change for good in both directions. A better reading
+// disturbs nothing. A worse one does until it has lasted. An earlier level is accepted sooner, if it is a worse one.
 func TestEpochsOfSeveralProcessors(t *testing.T) {
 	change := map[string]func(m *watched, times time.Duration){
 		"all at once": func(m *watched, times time.Duration) { m.all = 104 * time.Microsecond * times },
@@ -145,9 +145,9 @@ func TestEpochsOfSeveralProcessors(t *testing.T) {
 		s := m.sentinel()
 		s.settle(t.Context(), time.Minute)
 		for k, c := range []struct {
-			times     time.Duration // as long as at first
+			times     time.Duration // as a multiple of the first time
 			lasting   time.Duration
-			disturbed time.Duration // at least, and at most as much again
+			disturbed time.Duration // at least, and at most twice that
 			epoch     int
 		}{
 			{1, 10 * time.Second, 0, 0},
@@ -157,7 +157,7 @@ func TestEpochsOfSeveralProcessors(t *testing.T) {
 			{1, 2500 * time.Millisecond, 0, 1}, // luck
 			{3, 10 * time.Second, 0, 1},
 			{1, 10 * time.Second, 0, 2},
-			{3, 10 * time.Second, 400 * time.Millisecond, 3}, // known by now
+			{3, 10 * time.Second, 400 * time.Millisecond, 3}, // a known level by now
 			{1, 10 * time.Second, 0, 4},
 			{3, 300 * time.Millisecond, 300 * time.Millisecond, 4},
 			{1, 10 * time.Second, 0, 4},
@@ -171,7 +171,7 @@ func TestEpochsOfSeveralProcessors(t *testing.T) {
 	}
 }
 
-// Where the machine's own processors share cores, neighbours are not looked for: as long as that lasts.
+// While the machine's own processors share cores, no neighbours are looked for.
 func TestWhoCrowdsWhom(t *testing.T) {
 	m := quietPair()
 	s := m.sentinel()
@@ -193,8 +193,7 @@ func TestWhoCrowdsWhom(t *testing.T) {
 	}
 }
 
-// Readings of luck between the others keep no machine from its epoch, neither where there are few of them nor where there
-// are many in a short time.
+// Lucky readings between the others do not prevent an epoch, neither a few of them nor many in a short time.
 func TestLuckDelaysNoEpoch(t *testing.T) {
 	for _, lucky := range []func(k int) bool{
 		func(k int) bool { return k%5 == 0 },
@@ -216,7 +215,7 @@ func TestLuckDelaysNoEpoch(t *testing.T) {
 	}
 }
 
-// Readings that scatter up to the tolerance and now and then beyond are of one state.
+// Readings that scatter up to the tolerance, and sometimes beyond, are of one state.
 func TestScatterIsNoEpoch(t *testing.T) {
 	m := quietPair()
 	s := m.sentinel()
@@ -232,7 +231,7 @@ func TestScatterIsNoEpoch(t *testing.T) {
 	}
 }
 
-// A machine that is worse for half of the time has no other state.
+// A machine that is worse for half of the time has no second state.
 func TestWhatComesAndGoesIsNoEpoch(t *testing.T) {
 	m := quietPair()
 	s := m.sentinel()
@@ -248,7 +247,7 @@ func TestWhatComesAndGoesIsNoEpoch(t *testing.T) {
 	}
 }
 
-// A short budget has no seconds to lose. A change lasts half a second at least.
+// With a short budget a change counts as lasting sooner, but after half a second at the earliest.
 func TestAShortBudgetWaitsForLess(t *testing.T) {
 	for budget, want := range map[time.Duration]time.Duration{
 		time.Hour: 3 * time.Second, 90 * time.Second: 3 * time.Second, 30 * time.Second: time.Second, 2 * time.Second: lasting,
@@ -260,7 +259,7 @@ func TestAShortBudgetWaitsForLess(t *testing.T) {
 	}
 }
 
-// A processor that has slept is slow until its clock is up. That must not look like a disturbance that goes on.
+// A processor is slow after sleep until its clock is up. That must not look like a lasting disturbance.
 func TestAClockThatFallsInASleep(t *testing.T) {
 	c := newClocked(t)
 	w := c.works[0]
@@ -284,7 +283,7 @@ func TestAClockThatFallsInASleep(t *testing.T) {
 	}
 }
 
-// sleeper is a clock on which sleep ends what kept a processor busy.
+// sleeper is a clock on which a sleep undoes the effect of keeping a processor busy.
 type sleeper struct {
 	*hands
 	busy *time.Duration

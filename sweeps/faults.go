@@ -11,10 +11,10 @@ import (
 	"crossover/timings"
 )
 
-// Bounds of what memory carries, in bytes a second. A call that is faster did not do its work.
+// The greatest bandwidths of memory, in bytes a second. A faster call did not do its work.
 const (
-	// peakProcessor, a logical processor, is more than any first-level cache delivers: two 64-byte loads a cycle at
-	// 6 GHz.
+	// peakProcessor, for a logical processor, is more than any first-level cache delivers: two 64-byte loads a cycle at 6
+	// GHz.
 	peakProcessor = 768e9
 	// peakGPU is more than any GPU's second-level cache delivers: twice the 64 bytes a cycle of each of an H200's 132
 	// multiprocessors at 2 GHz.
@@ -24,7 +24,7 @@ const (
 	peakBus = 1e12
 )
 
-// least returns the seconds that a call at a size takes at least: its data have to move.
+// least returns the least seconds of a call at a size, because its data must move.
 func least(c *kernels.Case, size int, call kernels.Call) float64 {
 	if call.GPU == nil {
 		return c.Bytes(size) / (peakProcessor * float64(runtime.GOMAXPROCS(0)))
@@ -32,7 +32,7 @@ func least(c *kernels.Case, size int, call kernels.Call) float64 {
 	return max(c.Bytes(size)/peakGPU, call.GPU.BusBytes/peakBus)
 }
 
-// tooFast is the error of a call that took less than moving its data takes.
+// tooFast is the error of a call that took less time than moving its data takes.
 type tooFast struct{ seconds, least float64 }
 
 func (e tooFast) Error() string {
@@ -41,8 +41,7 @@ func (e tooFast) Error() string {
 
 func isOutOfMemory(err error) bool { return errors.Is(err, gpu.ErrOutOfMemory) }
 
-// safely runs f and turns a panic into an error: a kernel that panics must not take the measurements of the others with
-// it.
+// safely runs f and turns a panic into an error, so that a kernel that panics does not lose the measurements of the others.
 func safely(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -52,9 +51,9 @@ func safely(f func() error) (err error) {
 	return f()
 }
 
-// fail deals with the failure of an implementation at a size. After the loss of a GPU no implementation on it is timed any
+// fail handles the failure of an implementation at a size. After the loss of a GPU no implementation on it is timed any
 // more. A call that is faster than memory costs its implementation all of its times. After any other failure the
-// implementation is timed below the size only.
+// implementation is timed only at sizes below.
 func (s *sweep) fail(e *entry, impl *implementation, size int, err error) {
 	var fast tooFast
 	switch {
@@ -67,8 +66,8 @@ func (s *sweep) fail(e *entry, impl *implementation, size int, err error) {
 	}
 }
 
-// retire stops timing an implementation from a size on, because it failed there, and drops what times it has from there on. What
-// it did below still counts.
+// retire stops timing an implementation from a size on, because it failed there, and drops its times from there on. Its
+// times below still count.
 func (e *entry) retire(impl *implementation, size int, err error) {
 	impl.limit = size - 1
 	e.erase(impl, size)
@@ -80,13 +79,13 @@ func (e *entry) retire(impl *implementation, size int, err error) {
 	e.warn("%s was timed up to %d %s only; at %d it failed: %v", impl.Name, below, e.c.Axis.Unit, size, err)
 }
 
-// expel removes an implementation with all of its times: the times of wrong values are not times.
+// expel removes an implementation with all of its times, because times of wrong values do not count.
 func (e *entry) expel(impl *implementation, why string) {
 	impl.status.Excluded, impl.status.Wrong = why, true
 	e.erase(impl, 0)
 }
 
-// lose stops timing every implementation on a GPU, in every case that is not done. What was measured before is kept.
+// lose stops timing every implementation on a GPU, in every case that is not finished. Earlier times are kept.
 func (s *sweep) lose(err error) {
 	for _, e := range s.entries {
 		if !e.done {
@@ -96,7 +95,7 @@ func (s *sweep) lose(err error) {
 }
 
 // lose stops timing the case's implementations on GPUs. Sizes up to the greatest one at which one of them was timed are not
-// visited any more: there, blocks without them would say that another implementation is fastest.
+// visited any more, because blocks without them there would say that another implementation is fastest.
 func (e *entry) lose(err error) {
 	stopped := false
 	for _, impl := range e.implementations {
@@ -126,7 +125,7 @@ func (e *entry) lose(err error) {
 	}
 }
 
-// erase removes what times an implementation has at a size and above.
+// erase removes the times of an implementation at a size and above.
 func (e *entry) erase(impl *implementation, from int) {
 	blocks := e.result.Samples.Blocks
 	e.dirty = e.dirty || slices.ContainsFunc(blocks, func(b timings.Block) bool {
@@ -135,7 +134,7 @@ func (e *entry) erase(impl *implementation, from int) {
 	e.result.Samples.Blocks = erase(blocks, impl.index, from)
 }
 
-// erase removes the times of an implementation from the blocks of a size and above, and the blocks that then hold none.
+// erase removes the times of an implementation from the blocks of a size and above, and removes blocks without any time.
 func erase(blocks []timings.Block, index, from int) []timings.Block {
 	left := blocks[:0]
 	for _, b := range blocks {

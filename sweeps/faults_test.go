@@ -104,7 +104,7 @@ func TestAnImplementationThatFailsAtOnce(t *testing.T) {
 	}
 }
 
-// It fails in the middle of a visit, after blocks were taken: those have to go too.
+// The implementation fails in the middle of a visit, after some blocks. Those blocks must go, too.
 func TestAnImplementationThatFailsInTheMiddleOfAVisit(t *testing.T) {
 	m := newMachine()
 	calls := 0
@@ -179,7 +179,7 @@ func TestAProblemThatPanics(t *testing.T) {
 	if f := fit(r); len(f.Segments) != 2 || f.Segments[1].To < 4096 {
 		t.Errorf("segments are %+v", f.Segments)
 	}
-	// Below that the sweep goes on to narrow the interval.
+	// Below that the sweep continues to narrow the interval.
 	if s := fit(r).Segments[1]; float64(s.High) > 1.3*float64(s.Low) {
 		t.Errorf("the interval is %d..%d", s.Low, s.High)
 	}
@@ -250,7 +250,7 @@ func TestAnImplausiblyFastImplementation(t *testing.T) {
 			fast := implementation{name: "fast", cost: linear(c.cost, 0)}
 			one := m.newCase("op/x=1", 64, 1<<20, quickStarter(), fast)
 			one.Bytes = func(size int) float64 { return 8 * float64(size) }
-			// One nanosecond for 8 MiB; the smaller sizes are still plausible.
+			// That is one nanosecond for 8 MiB. The smaller sizes are still plausible.
 			o := m.options(60 * time.Second)
 			o.Planner = script{{1 << 20, 5}}.planner
 			r := m.sweep(t, o, one)[0]

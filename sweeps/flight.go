@@ -6,16 +6,15 @@ import (
 	"crossover/kernels"
 )
 
-// flights binds, in throughput mode, the implementations of a visit on a GPU as often as calls of them are to be in
-// flight.
+// flights binds, in throughput mode, the implementations of a visit on a GPU once for each call that should be in flight.
 type flights struct {
 	*visit
-	short map[*callable]bool // those for which memory did not suffice
+	short map[*callable]bool // those for which there is too little memory
 }
 
-// fillFlights binds them all by turns, so that where memory is short none takes what the others need. Where memory does
-// not suffice there are fewer calls in flight, and the case says so. An implementation that fails otherwise is not timed
-// any more.
+// fillFlights binds all of them in turn, so that none takes the memory that the others need. If there is too little memory,
+// fewer calls are in flight, and the case has a warning. An implementation that fails for another reason is not timed any
+// more.
 func (v *visit) fillFlights() {
 	f := flights{visit: v, short: map[*callable]bool{}}
 	for growing := true; growing; {
@@ -26,7 +25,7 @@ func (v *visit) fillFlights() {
 	}
 }
 
-// grow binds an implementation once more where more calls of it are to be in flight, and reports whether it did.
+// grow binds an implementation once more if more calls of it should be in flight, and reports whether it did.
 func (f *flights) grow(c *callable) bool {
 	wanted := f.flightOf(f.e.c, c.Processor, f.size)
 	if wanted == 0 || c.call.GPU == nil || !c.live(f.size) || f.short[c] {
@@ -55,8 +54,8 @@ func (f *flights) grow(c *callable) bool {
 	return false
 }
 
-// shallow warns that fewer calls of an implementation are in flight at a size than were asked for; sizes above go
-// without saying.
+// shallow warns that fewer calls of an implementation are in flight at a size than were asked for. There is no further
+// warning for greater sizes.
 func (e *entry) shallow(c *callable, size, wanted int, why string) {
 	if c.shallowFrom > 0 && c.shallowFrom <= size {
 		return

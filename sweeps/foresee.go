@@ -9,27 +9,27 @@ import (
 	"crossover/kernels"
 )
 
-// The first visits of a case go to small sizes, and what they cost tells what greater ones will. Where the least size is
-// large itself, as when one size was asked for, a visit may take minutes that nobody can stop: so it is foreseen. A visit
-// of less than heavyWork, in operations or bytes, is never dear, nor is one of less than leapWork times the work of a
-// measured size a leap. A probe has probeWork at most: some milliseconds.
+// The first visits of a case are to small sizes, and their costs predict those of greater ones. If the least size is large,
+// for example because only one size was asked for, a visit may take minutes, and nobody can stop it. So its cost is
+// foreseen. A visit with less than heavyWork, in operations or bytes, is never expensive. A visit with less than leapWork
+// times the work of a measured size is not too great a step. A probe has at most probeWork, which takes some milliseconds.
 const (
 	heavyWork = 1 << 26
 	leapWork  = 1 << 10
 	probeWork = 1 << 23
 )
 
-// probed is what a small problem of a case took.
+// probed has the costs of a small problem of a case.
 type probed struct {
 	size     int
 	overhead float64   // seconds of the problem and its reference
-	calls    []float64 // seconds of a call, by implementation; NaN where unknown
+	calls    []float64 // seconds of a call, by implementations; NaN if unknown
 }
 
-// foresee returns the least that a visit to a size costs, in seconds, by what a small problem takes and by the work of
-// both; 0 where what was measured tells better.
+// foresee returns the least seconds of a visit to a size, from the costs of a small problem and the work of both. It returns
+// 0 if measured sizes predict better.
 func (s *sweep) foresee(ctx context.Context, e *entry, size int) float64 {
-	if e.c.Work == nil || e.c.Shape != nil || e.heaviest(size) < heavyWork { // shapes of a space have their bounds
+	if e.c.Work == nil || e.c.Shape != nil || e.heaviest(size) < heavyWork { // shapes of a space have bounds of their own
 		return 0
 	}
 	if measured := e.costs.greatest(); measured > 0 && e.heaviest(size) < leapWork*e.heaviest(measured) {
@@ -52,17 +52,17 @@ func (s *sweep) foresee(ctx context.Context, e *entry, size int) float64 {
 	return first + growing + fixed
 }
 
-// work is what a call has to do at a size, in operations or bytes.
+// work returns the work of a call at a size, in operations or bytes.
 func (e *entry) work(size int, variant string) float64 {
 	w := e.c.Work(size, variant)
 	return max(w.Flops, w.Bytes, 1)
 }
 
-// memory is about how many bytes a visit holds: the tensors and their reference in float64, and for each implementation
-// outputs of its own.
+// memory returns about how many bytes a visit takes: the tensors and their reference in float64, and outputs for each
+// implementation.
 func (e *entry) memory(size int) float64 { return float64(3+len(e.implementations)) * e.c.Bytes(size) }
 
-// heaviest is the work of the variant that has most to do, as the reference may.
+// heaviest returns the work of the variant with the most work, which may be that of the reference.
 func (e *entry) heaviest(size int) float64 {
 	most := e.work(size, "")
 	for _, i := range e.implementations {
@@ -73,7 +73,7 @@ func (e *entry) heaviest(size int) float64 {
 	return most
 }
 
-// probe times a problem that is so much smaller than a size that it has little work. What fails is found out by a visit.
+// probe times a problem that is so much smaller than a size that it has little work. Failures are left to the visit.
 func (s *sweep) probe(ctx context.Context, e *entry, size int) *probed {
 	for size > 1 && e.heaviest(size) > probeWork {
 		if size /= 2; e.c.Axis.Round != nil {
@@ -108,8 +108,8 @@ func (s *sweep) probe(ctx context.Context, e *entry, size int) *probed {
 	return p
 }
 
-// tooDear reports whether the memory does not do for a size, or the budget does not last for a first visit to it, and keeps
-// the case below it then.
+// tooDear reports whether there is too little memory for a size, or too little budget for a first visit to it. If so, it
+// limits the case to sizes below.
 func (s *sweep) tooDear(ctx context.Context, e *entry, size int) bool {
 	if need := e.memory(size); s.Memory > 0 && need > float64(s.Memory)/2 {
 		e.unaffordable = fmt.Sprintf("stopped below %d %s: a visit to that would take about %.2g GiB of memory, and the machine has %.2g",
@@ -122,7 +122,7 @@ func (s *sweep) tooDear(ctx context.Context, e *entry, size int) bool {
 	if cost <= left {
 		return false
 	}
-	if left > 0 { // a budget that is over says nothing of a size
+	if left > 0 { // a spent budget says nothing about a size
 		e.unaffordable = fmt.Sprintf("stopped below %d %s: a visit to that would take about %.2g s, and %.2g s of the budget were left (a larger --budget goes further)",
 			size, e.c.Axis.Unit, cost, left)
 	}

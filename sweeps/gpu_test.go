@@ -15,17 +15,17 @@ import (
 	"crossover/thresholds"
 )
 
-// gpuScript is what a scripted GPU does beside the cost of a call, which is the time that the device computes: it takes
-// work in order and runs one call at a time. Times are in seconds.
+// gpuScript describes a scripted GPU, in addition to the cost of a call, which is the time that the device computes. The GPU
+// takes work in order and runs one call at a time. Times are in seconds.
 type gpuScript struct {
-	encode  float64 // the host hands a call over
-	wake    float64 // from the end of the device's work to the return of Wait
-	kernels int     // in a call
-	gap     float64 // between two of them
-	bus     float64 // bytes that a call carries
-	free    float64 // when the device has done all of its work
-	flying  int     // calls that are under way
-	most    int     // the greatest number that was
+	encode  float64 // time in which the host hands a call over
+	wake    float64 // time from the end of the device's work to the return of Wait
+	kernels int     // number in a call
+	gap     float64 // time between two of them
+	bus     float64 // number of bytes that a call moves
+	free    float64 // when the device has finished all of its work
+	flying  int     // number of calls under way
+	most    int     // greatest value of flying
 }
 
 func (e implementation) processor() kernels.Processor {
@@ -94,12 +94,12 @@ func (g *gpuScript) run(m *machine, call *kernels.Call, size int, cost func(floa
 
 func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 
-// card is a GPU implementation that beats quickStarter from about 1500 on.
+// card is a GPU implementation that is faster than quickStarter from about 1500 on.
 func card(name string) implementation {
 	return implementation{name: name, cost: linear(2e-6, 1e-9), gpu: &gpuScript{encode: 4e-6, wake: 8e-6}}
 }
 
-// quietly is a sweep without noise of one implementation at one size.
+// quietly sweeps implementations without noise at one size.
 func quietly(t *testing.T, change func(*sweeps.Options), size int, implementations ...implementation) (*machine, *sweeps.Result) {
 	t.Helper()
 	m := newMachine()
@@ -110,8 +110,8 @@ func quietly(t *testing.T, change func(*sweeps.Options), size int, implementatio
 	return m, m.sweep(t, o, m.newCase("op/x=1", 1, 1<<30, implementations...))[0]
 }
 
-// With k calls in flight the device computes without a pause once it is longer at work than the host is at handing over
-// and at waking up, less the one filling and draining of the batch.
+// With enough calls in flight the device computes without a pause, once its work for them takes longer than the host's
+// handing over and waking up. Filling and draining the batch come on top.
 func TestCallsInFlight(t *testing.T) {
 	for inFlight, want := range map[int]float64{
 		1:  4e-6 + 10e-6 + 8e-6, // each is waited for
@@ -155,7 +155,7 @@ func TestInFlightByDefault(t *testing.T) {
 	}
 }
 
-// Where memory is short, fewer calls are in flight, and implementations share what there is.
+// If there is too little memory, fewer calls are in flight, and implementations share the memory.
 func TestMemoryForTheCallsInFlight(t *testing.T) {
 	const room = 7
 	one, other := card("cuda"), card("cufft")
@@ -220,7 +220,7 @@ func TestThroughputOfColdCalls(t *testing.T) {
 	}
 }
 
-// A block holds where the time of a call went, beside the time itself.
+// A block has how the time of a call was spent, in addition to the time itself.
 func TestWhereTheTimeOfAGPUGoes(t *testing.T) {
 	e := implementation{name: "cuda", cost: linear(10e-6, 1e-9), gpu: &gpuScript{encode: 4e-6, wake: 8e-6, kernels: 3, gap: 1e-6}}
 	single := implementation{name: "cufft", cost: linear(20e-6, 0), gpu: &gpuScript{encode: 2e-6}}
@@ -246,7 +246,7 @@ func TestWhereTheTimeOfAGPUGoes(t *testing.T) {
 	}
 }
 
-// A cold call is bound and run once, after everything was dropped that could help it.
+// A cold call is bound and run once, after everything that could help it was dropped.
 func TestColdCalls(t *testing.T) {
 	m := newMachine()
 	m.noise = bell(0)
@@ -265,7 +265,7 @@ func TestColdCalls(t *testing.T) {
 	forgotten := 0
 	o := m.options(10 * time.Minute)
 	o.State = sweeps.Cold
-	o.Planner = script{{1000, 4}}.planner // the GPU is hopelessly behind
+	o.Planner = script{{1000, 4}}.planner // the GPU is hopelessly slow
 	o.Forget = func() {
 		forgotten++
 		compiled = false
@@ -285,24 +285,24 @@ func TestColdCalls(t *testing.T) {
 			t.Errorf("the GPU's account is %+v", a)
 		}
 	}
-	// One look at what a call costs, and one call an implementation and block, the twin among them.
+	// There is one call to learn the cost, and one call for each implementation and block, with the twin.
 	if twin := r.Samples.Blocks[0].Twin; twin != 1 {
 		t.Fatalf("the twin is %d: a hopeless one must not be timed twice", twin)
 	}
 	if want := 2 + 3*4; forgotten != want {
 		t.Errorf("it was forgotten %d times, want %d: before every cold call", forgotten, want)
 	}
-	// The check of its output is one more.
+	// There is one more call for the check of its output.
 	if m.binds["cuda"] != 1+1+4 || m.binds["go"] != 1+1+2*4 {
 		t.Errorf("binds are %v", m.binds)
 	}
 }
 
-// Every timed call comes after a pause, and so does the one that the device times.
+// Every timed call comes after a pause, and so does the call that the device times.
 func TestCallsAfterAPause(t *testing.T) {
 	m := newMachine()
 	m.noise = bell(0)
-	// The processor takes 5 ms to wake up in, and the sentinel sees that too.
+	// The processor needs 5 ms to wake up, which the sentinel notices, too.
 	var last, woke float64
 	m.speed = func(now float64) float64 {
 		if now-last > 0.05 {
@@ -322,12 +322,12 @@ func TestCallsAfterAPause(t *testing.T) {
 	if n := len(r.Samples.Blocks); n != 5 {
 		t.Fatalf("there are %d blocks, want 5", n)
 	}
-	calls := 2 // the look at what a call costs
+	calls := 2 // those that learn the cost
 	for _, b := range r.Samples.Blocks {
 		if math.Abs(b.Seconds[0]-30e-6) > 1e-9 || b.Iterations[0] != 1 || b.Iterations[1] != 1 {
 			t.Errorf("a call takes %v s, in a batch of %d; drowsy it takes 30 µs", b.Seconds[0], b.Iterations[0])
 		}
-		calls += 4 // two implementations, a twin, and the GPU's account
+		calls += 4 // two implementations, a twin, and the call that the GPU times
 	}
 	if want := float64(calls) * sweeps.IdlePause.Seconds(); math.Abs(m.slept-want) > 1e-6 {
 		t.Errorf("it slept %v s, want %v", m.slept, want)
@@ -337,7 +337,7 @@ func TestCallsAfterAPause(t *testing.T) {
 	}
 }
 
-// Pauses take most of the budget, and they are the same at every size: no reason to stop at a small one.
+// Pauses take most of the budget, but the same at every size, so they are no reason to stop at a small one.
 func TestPausesAreNoReasonToStop(t *testing.T) {
 	m := newMachine()
 	o := m.options(60 * time.Second)
@@ -359,7 +359,7 @@ func TestPausesAreNoReasonToStop(t *testing.T) {
 	}
 }
 
-// The first binding compiles, 300 ms a kernel. That is no reason to expect it of the next size.
+// The first binding compiles for 300 ms. That does not mean that the next size takes as long.
 func TestASlowFirstBinding(t *testing.T) {
 	m := newMachine()
 	compiled := map[string]bool{}
@@ -386,7 +386,7 @@ func TestASlowFirstBinding(t *testing.T) {
 	}
 }
 
-// Plans that are made by measuring cost the same at every size: no reason to stop at a small one.
+// Plans that are made by measuring cost the same at every size, so they are no reason to stop at a small one.
 func TestADearBinding(t *testing.T) {
 	m := newMachine()
 	e := implementation{name: "fftw", cost: linear(1e-6, 1e-9), bind: func(int) error { m.spend(1.2); return nil }}
@@ -401,7 +401,7 @@ func TestADearBinding(t *testing.T) {
 	}
 }
 
-// What compiling costs does not grow, so a cold sweep finds the size from which even a cold call of the GPU is worth it.
+// The cost of compiling does not grow. So a cold sweep finds the size from which even a cold call of the GPU is faster.
 func TestColdCrossover(t *testing.T) {
 	m := newMachine()
 	e := card("cuda")
@@ -415,7 +415,7 @@ func TestColdCrossover(t *testing.T) {
 	}
 }
 
-// lostAfter makes an implementation whose device is lost after so many calls, of all of its implementations together.
+// lostAfter loses the device after a number of calls of all its implementations together.
 func lostAfter(calls *int, implementations ...*implementation) {
 	for _, e := range implementations {
 		e.run = func(int) error {
@@ -427,7 +427,7 @@ func lostAfter(calls *int, implementations ...*implementation) {
 	}
 }
 
-// Whenever the device is lost: the other implementations go on, and what was measured before is kept.
+// Whenever the device is lost, the other implementations continue, and earlier times are kept.
 func TestALostGPU(t *testing.T) {
 	for _, after := range []int{0, 1, 100, 1000, 30_000, 30_000} {
 		t.Run(fmt.Sprint(after), func(t *testing.T) {
@@ -467,8 +467,8 @@ func TestALostGPU(t *testing.T) {
 				if (top == 0) != (s.Excluded != "") || s.Wrong {
 					t.Errorf("%s: timed up to %d, status %+v", r.Case.Name, top, s)
 				}
-				// Up to the greatest size at which the GPU was timed, each must have times of it: a size where it is missing
-				// would be somebody else's.
+				// Every size up to the greatest at which the GPU was timed must have times of the GPU. Otherwise another
+				// implementation would win there.
 				gpu := slices.Index(r.Samples.Implementations, name)
 				for _, size := range r.Samples.Sizes() {
 					times := 0
@@ -492,7 +492,7 @@ func TestALostGPU(t *testing.T) {
 	}
 }
 
-// Smaller sizes still calibrate, and the case says where it stopped.
+// Smaller sizes are still calibrated, and the case says where it stopped.
 func TestOutOfGPUMemory(t *testing.T) {
 	m := newMachine()
 	e := card("cuda")
@@ -554,7 +554,7 @@ func TestANaNFromAKernel(t *testing.T) {
 	}
 }
 
-// A GPU that fails without a word is fast. No call is faster than its data can move.
+// A GPU that fails silently is fast. No call is faster than its data can move.
 func TestAFaultIsNoFastTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		resident bool
@@ -599,7 +599,7 @@ func TestAFaultIsNoFastTime(t *testing.T) {
 	}
 }
 
-// What a GPU may do in its own memory, the same call may not do over the bus, and a processor not at all.
+// A call in the GPU's own memory may be faster than the same call over the bus, or on a processor.
 func TestFastCallsThatAreRight(t *testing.T) {
 	for name, c := range map[string]struct {
 		bus     float64
@@ -641,7 +641,7 @@ func TestAnAccountThatCannotBe(t *testing.T) {
 	}
 }
 
-// liar makes calls whose device tells a negative time.
+// liar is a problem whose device reports a negative time.
 type liar struct{ kernels.Problem }
 
 func (p *liar) Bind(name string) (kernels.Call, error) {
@@ -652,7 +652,7 @@ func (p *liar) Bind(name string) (kernels.Call, error) {
 	return c, err
 }
 
-// After each visit, when its memory is free, pools may give theirs back.
+// After each visit, when its memory is free, pools may free theirs.
 func TestTrim(t *testing.T) {
 	m := newMachine()
 	trims := 0

@@ -7,30 +7,30 @@ import (
 	"crossover/kernels"
 )
 
-// implementation is one that can run here, and how it fares in a case.
+// implementation is an implementation that can run here, with its state in a case.
 type implementation struct {
 	kernels.Implementation
 	status      *Status
-	index       int  // in Samples.Implementations
+	index       int  // index in Samples.Implementations
 	limit       int  // greatest size at which it is still timed
-	lost        bool // with its GPU
-	boundBefore bool // at least once in this case
-	shallowFrom int  // least size at which fewer calls were in flight than asked for; 0 for none
+	lost        bool // whether its GPU was lost
+	boundBefore bool // bound at least once in this case
+	shallowFrom int  // least size with fewer calls in flight than asked for; 0 if there is none
 }
 
 // unlimited is the limit of an implementation that has not failed.
 const unlimited = math.MaxInt
 
-// live reports whether it is still timed at a size.
+// live reports whether the implementation is still timed at a size.
 func (i *implementation) live(size int) bool { return !i.status.Wrong && !i.lost && size <= i.limit }
 
-// spreads reports whether calls may want other processors than the one that makes them. The others are left asleep
-// otherwise, as a program leaves them that calls nothing parallel.
+// spreads reports whether calls may use other processors than that of the caller. Otherwise the other processors stay
+// asleep, as in a program without parallel calls.
 func (i *implementation) spreads() bool {
 	const decidesItself = "accelerate"
 	return i.Processor == kernels.CPU && (kernels.Parallel(i.Name) || strings.HasPrefix(i.Name, decidesItself))
 }
 
-// wakes reports whether calls may wake other goroutines: those that spread do, and copies to a GPU and back are made by
-// several processors.
+// wakes reports whether calls may wake other goroutines. Calls that spread do. So do GPU calls, because several processors
+// copy to a GPU and back.
 func (i *implementation) wakes() bool { return i.spreads() || i.Processor == kernels.GPU }

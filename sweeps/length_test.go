@@ -9,9 +9,9 @@ import (
 	"crossover/sweeps"
 )
 
-// visited sweeps 200 blocks of implementations that take the given seconds a call. early is by how much calls are slower
-// when a batch begins, which fades within 300 µs; perPlace is by how much they are slower for each call since the machine
-// was looked at.
+// visited sweeps 200 blocks of implementations whose calls take the given seconds. early is by what share calls are slower
+// when a batch begins; it fades within 300 µs. perPlace is by what share calls are slower for each call since the last look
+// at the machine.
 func visited(t *testing.T, early, perPlace float64, calls ...float64) *sweeps.Result {
 	t.Helper()
 	m := newMachine()
@@ -35,12 +35,12 @@ func visited(t *testing.T, early, perPlace float64, calls ...float64) *sweeps.Re
 	return m.sweep(t, o, m.newCase("op/x=1", 64, 64, implementations...))[0]
 }
 
-// Batches of a block last the same on average, as far as calls are no longer than a millisecond: else the length of a
-// batch would go with the speed of what is timed.
+// The batches of a block last equally long on average, if calls take at most a millisecond. Otherwise the length of a batch
+// would depend on the speed of its implementation.
 func TestBatchesAreAsLong(t *testing.T) {
 	for name, c := range map[string]struct {
 		calls  []float64
-		length float64 // seconds, of the shortest batch on average
+		length float64 // seconds of the shortest batch, on average
 	}{
 		"short calls":               {[]float64{1e-6, 1.3e-6, 3.7e-6}, 200e-6},
 		"calls of half a batch":     {[]float64{70e-6, 110e-6, 190e-6}, 380e-6},
@@ -61,7 +61,7 @@ func TestBatchesAreAsLong(t *testing.T) {
 				}
 			}
 			if lengths = append(lengths, sum/blocks); blocks < 50 {
-				continue // hopelessly behind
+				continue // hopelessly slow
 			}
 			even := seconds <= 1e-3
 			if got := sum / blocks; even && math.Abs(got/c.length-1) > 0.1 && (name != "one hopelessly behind" || got > 1.7*c.length) {
@@ -74,7 +74,7 @@ func TestBatchesAreAsLong(t *testing.T) {
 	}
 }
 
-// slope regresses the log-times of implementation i on what blocks tell of it.
+// slope regresses the log-times of implementation i on a property of their blocks.
 func slope(r *sweeps.Result, i int, of func(block int) float64) float64 {
 	var n, x, y, xx, xy float64
 	for k, b := range r.Samples.Blocks {
@@ -86,7 +86,7 @@ func slope(r *sweeps.Result, i int, of func(block int) float64) float64 {
 	return (n*xy - x*y) / (n*xx - x*x)
 }
 
-// meanRatio is the geometric mean of the times of implementation 1 over those of implementation 0.
+// meanRatio is the geometric mean of the times of implementation 1 divided by those of implementation 0.
 func meanRatio(r *sweeps.Result) float64 {
 	sum, n := 0.0, 0.0
 	for _, b := range r.Samples.Blocks {
@@ -98,10 +98,10 @@ func meanRatio(r *sweeps.Result) float64 {
 	return math.Exp(sum / n)
 }
 
-// What the place in a block does to a time shows in the samples, and cancels in the ratios, because the order is random.
+// An effect of the place in a block shows in the samples. It cancels in the ratios, because the order is random.
 func TestAnEffectOfTheOrderShows(t *testing.T) {
 	for _, perPlace := range []float64{0, 0.01} {
-		r := visited(t, 0, perPlace, 5e-3, 6e-3, 7e-3) // of one call a batch, and so long that each block is looked at
+		r := visited(t, 0, perPlace, 5e-3, 6e-3, 7e-3) // one call in a batch, and so long that the machine is looked at in each block
 		for i := range 3 {
 			got := slope(r, i, func(k int) float64 { return float64(r.Samples.Blocks[k].Position(i)) })
 			if math.Abs(got-perPlace) > 0.004 {
@@ -114,8 +114,8 @@ func TestAnEffectOfTheOrderShows(t *testing.T) {
 	}
 }
 
-// What the length of a batch does to a time shows in the samples, where a length is no whole number of calls. It makes
-// nobody look faster: with one call a batch, calls of 300 µs would seem 2.3 % slower beside those of 700 µs.
+// An effect of the length of a batch shows in the samples, if a length is not a whole number of calls. It makes no
+// implementation look faster. With one call in a batch, calls of 300 µs would seem 2.3 % slower beside those of 700 µs.
 func TestAnEffectOfTheLengthShows(t *testing.T) {
 	for _, early := range []float64{0, 0.1} {
 		r := visited(t, early, 0, 300e-6, 700e-6)

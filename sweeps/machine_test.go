@@ -14,20 +14,20 @@ import (
 	"crossover/timings"
 )
 
-// machine is a scripted computer: its clock moves only by what its implementations, its sentinel and its sleeps take, so that a
-// sweep of minutes costs the test next to nothing and comes out the same every time.
+// machine is a scripted computer. Only its implementations, its sentinel and its sleeps advance its clock. So a sweep of
+// minutes takes next to no time in a test, and its result is always the same.
 type machine struct {
 	now   float64                      // seconds
-	tick  float64                      // seconds between two moments that Now tells apart
-	noise func(rng *rand.Rand) float64 // factor on the times between one look at the clock and the next
-	speed func(now float64) float64    // factor on all times; nil means 1
+	tick  float64                      // least difference of two values of Now, in seconds
+	noise func(rng *rand.Rand) float64 // factor of the times between two looks at the clock
+	speed func(now float64) float64    // factor of all times; nil means 1
 	rng   *rand.Rand
 	mood  float64 // the noise at present
 
 	slept    float64  // seconds
-	log      []string // the implementation of each call, of a million at most
-	open     int      // bound calls
-	released int      // calls that were released more than once
+	log      []string // the implementations of the calls, at most a million
+	open     int      // number of bound calls
+	released int      // number of calls that were released more than once
 	binds    map[string]int
 }
 
@@ -40,7 +40,7 @@ func bell(width float64) func(*rand.Rand) float64 {
 	return func(rng *rand.Rand) float64 { return math.Exp(width * rng.NormFloat64()) }
 }
 
-// spikes is what a shared machine does: now and then somebody else has the core.
+// spikes is the noise of a shared machine: sometimes another program has the core.
 func spikes(rng *rand.Rand) float64 {
 	factor := math.Exp(0.01 * rng.NormFloat64())
 	if rng.Float64() < 0.1 {
@@ -61,7 +61,7 @@ func (m *machine) Sleep(d time.Duration) {
 	m.slept += d.Seconds()
 }
 
-// spend lets an amount of work pass.
+// spend advances the clock by an amount of work.
 func (m *machine) spend(seconds float64) {
 	if m.speed != nil {
 		seconds *= m.speed(m.now)
@@ -75,11 +75,11 @@ func (m *machine) sentinel() { m.spend(100e-6) }
 type implementation struct {
 	name    string
 	cost    func(n float64) float64 // seconds of a call
-	run     func(size int) error    // what happens in a call; nil means nothing
-	bind    func(size int) error    // what happens when it is bound; nil means nothing
+	run     func(size int) error    // called in each call; may be nil
+	bind    func(size int) error    // called in each binding; may be nil
 	off     func(size int) float32  // relative error of the output; nil means none
 	missing error
-	gpu     *gpuScript // where it computes; nil means on the processor
+	gpu     *gpuScript // the GPU that computes; nil means the processor
 }
 
 // linear is the cost fixed + perSize·n, in seconds.
@@ -179,7 +179,7 @@ func (p *problem) Bind(name string) (kernels.Call, error) {
 	return kernels.Call{}, kernels.ErrUnknownImplementation
 }
 
-// options are those of a sweep on the machine, planned as calibrate plans it.
+// options returns those of a sweep on the machine, with calibrate's planner.
 func (m *machine) options(budget time.Duration) sweeps.Options {
 	return sweeps.Options{
 		Budget: budget, Seed: 7, Clock: m, Sentinel: m.sentinel,
@@ -191,7 +191,7 @@ func (m *machine) options(budget time.Duration) sweeps.Options {
 	}
 }
 
-// sweep runs a sweep that must succeed and holds its results against what every result must be.
+// sweep runs a sweep that must succeed, and tests what every result must have.
 func (m *machine) sweep(t *testing.T, o sweeps.Options, cases ...kernels.Case) []*sweeps.Result {
 	t.Helper()
 	results, err := sweeps.Run(context.Background(), cases, o)
@@ -237,7 +237,7 @@ func (m *machine) check(t *testing.T, cases []kernels.Case, results []*sweeps.Re
 	}
 }
 
-// status returns how one implementation fared.
+// status returns the status of one implementation.
 func status(t *testing.T, r *sweeps.Result, name string) sweeps.Status {
 	t.Helper()
 	for _, s := range r.Implementations {
@@ -249,7 +249,7 @@ func status(t *testing.T, r *sweeps.Result, name string) sweeps.Status {
 	return sweeps.Status{}
 }
 
-// timed returns the least and the greatest size at which an implementation was timed; 0, 0 where it was not.
+// timed returns the least and the greatest size at which an implementation was timed; 0, 0 if it was not.
 func timed(r *sweeps.Result, name string) (low, high int) {
 	for i, n := range r.Samples.Implementations {
 		if n != name {
@@ -268,12 +268,12 @@ func timed(r *sweeps.Result, name string) (low, high int) {
 	return low, high
 }
 
-// fit reduces a result as calibrate does.
+// fit fits a result as calibrate does.
 func fit(r *sweeps.Result) thresholds.Result {
 	return thresholds.Fit([]*timings.Set{&r.Samples}, thresholds.Options{Seed: 7, Resamples: 300})
 }
 
-// script is a planner that asks for the visits that it is told to, in order, and obeys nobody.
+// script is a planner that asks for given visits in order and ignores everything else.
 type script []visit
 
 type visit struct{ size, blocks int }

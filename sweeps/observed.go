@@ -8,37 +8,37 @@ import (
 	"crossover/pool"
 )
 
-// Observed is what a sweep's sentinel saw of the machine, apart from any implementation. A virtual machine may keep one
-// state during a sweep and be in another an hour later. No reading is then off its baseline, so a comparison of two
-// sweeps needs what both sentinels saw.
+// Observed is what a sweep's sentinel measured of the machine, without regard to implementations. A virtual machine may be
+// in one state during a whole sweep, and in another an hour later. No reading is off its baseline then, so a comparison of
+// two sweeps needs what both sentinels measured.
 type Observed struct {
-	Processors int     // that took part
-	Baseline   Figures // what readings were held against, as it stood last
-	Kept       Figures // medians of the readings beside blocks that were kept
-	Readings   int     // of which Kept is the median
-	Epochs     int     // 1, and 1 more for each lasting change: of the clock, of all processors at once, of a hand-over
+	Processors int     // number of processors that took part
+	Baseline   Figures // the last baseline with which readings were compared
+	Kept       Figures // medians of the readings next to kept blocks
+	Readings   int     // number of readings behind Kept
+	Epochs     int     // 1 plus the number of lasting changes: of the clock, of all processors at once, of a hand-over
 	Crowded    Crowded
 	Discarded  Discarded
 }
 
-// CrowdedAbove is the time of all processors at once over that of one alone from which on they do not reach their speed. It
-// is 1.0 where each has a core to itself and 1.95 on two threads of one core.
+// CrowdedAbove is the least ratio of the time of all processors at once to that of one alone at which they do not reach
+// their speed. The ratio is 1.0 if each has a core to itself, and 1.95 on two threads of one core.
 const CrowdedAbove = 1.5
 
-// Crowded is for how much of the time processors did not reach their speed all at once. Its zero value is that of processors
-// that always did, or that nobody looked at.
+// Crowded says for how much of the time processors did not reach their speed all at once. Its zero value means that they
+// always did, or that nothing was measured.
 type Crowded struct {
 	Share    float64 // of the time
-	AllRatio float64 // meanwhile, the median
+	AllRatio float64 // median of the ratio in that time
 }
 
-// crowding is what Crowded is made from.
+// crowding collects what Crowded sums up.
 type crowding struct {
 	watched, crowded time.Duration
-	ratios           []float64 // while crowded
+	ratios           []float64 // those above CrowdedAbove
 }
 
-// note notes what the ratio was for some time; 0 where it is not known.
+// note records a ratio that held for some time; 0 means not known.
 func (c *crowding) note(covers time.Duration, allRatio float64) {
 	if allRatio == 0 {
 		return
@@ -57,32 +57,32 @@ func (c *crowding) observed() Crowded {
 	return Crowded{Share: c.crowded.Seconds() / c.watched.Seconds(), AllRatio: median(slices.Clone(c.ratios))}
 }
 
-// Figures is what fixed work took. One that is not known is 0.
+// Figures are the times of fixed work. A figure that is not known is 0.
 type Figures struct {
-	OneProcessor float64 // seconds that one processor took
-	AllRatio     float64 // time of all processors at once over that of one alone, the same work each: about 1 to 2
+	OneProcessor float64 // seconds on one processor
+	AllRatio     float64 // time of all processors at once divided by that of one alone, with the same work each: about 1 to 2
 	HandOver     float64 // seconds from one processor to the next
 }
 
-// Together is work of several processors that a Sentinel of one's own comes with.
+// Together is work of several processors for a caller's own Sentinel.
 type Together struct {
 	Processors int    // 2 or more
 	All        func() // fixed work on each of them at once
 	One        func() // the same work on one of them alone
-	HandOver   func() // a baton that goes HandOvers times from one to the next
+	HandOver   func() // a baton that goes from one to the next, HandOvers times
 }
 
-// HandOvers is how many times Together.HandOver hands its baton over.
+// HandOvers is the number of times that Together.HandOver hands its baton over.
 const HandOvers = 200
 
-// pooled is the work of this machine's processors.
+// pooled returns the work of this machine's processors.
 func pooled() *Together {
 	return &Together{
 		Processors: pool.Shared().Workers(), All: crowdWork, One: func() { crowd{}.Do(0, 0, 1) }, HandOver: new(relay).run,
 	}
 }
 
-// figures puts together what each piece of work took, in seconds; 0 where it was not timed.
+// figures returns the figures from the seconds of each piece of work, which are 0 if it was not timed.
 func (s *sentinel) figures(seconds func(*work) float64) Figures {
 	known := func(w *work) float64 {
 		if w == nil {
@@ -97,7 +97,7 @@ func (s *sentinel) figures(seconds func(*work) float64) Figures {
 	if all, alone := known(s.all), known(s.alone); alone > 0 {
 		f.AllRatio = all / alone
 	}
-	if relay := known(s.relay); relay < relayWithin.Seconds() { // else the baton did not come home
+	if relay := known(s.relay); relay < relayWithin.Seconds() { // otherwise the baton did not come back
 		f.HandOver = relay / HandOvers
 	}
 	return f
@@ -106,31 +106,30 @@ func (s *sentinel) figures(seconds func(*work) float64) Figures {
 func lastReading(w *work) float64 { return w.last }
 func atBaseline(w *work) float64  { return w.baseline }
 
-// tellCore tells whoever watches the cores for neighbours whether, in the present epoch, the machine's own processors are
-// neighbours to one another.
+// tellCore tells the core whether, in the present epoch, the machine's own processors are neighbours of one another.
 func (s *sentinel) tellCore() {
 	if s.core != nil {
 		s.core.ownCrowd = s.figures(atBaseline).AllRatio > CrowdedAbove
 	}
 }
 
-// kept is what the readings were beside blocks that were kept.
+// kept are the readings next to kept blocks.
 type kept struct {
 	at time.Duration
 	Figures
 }
 
-// keep notes the last readings as those of a machine whose blocks were kept.
+// keep records the last readings as those of a machine whose blocks were kept.
 func (s *sentinel) keep() {
 	s.kept = append(s.kept, kept{s.clock.Now(), s.figures(lastReading)})
 }
 
-// forget forgets what was noted in a time.
+// forget drops what was recorded in a time.
 func (s *sentinel) forget(from, until time.Duration) {
 	s.kept = slices.DeleteFunc(s.kept, func(k kept) bool { return k.at >= from && k.at < until })
 }
 
-// observed returns what was seen so far, and what it cost all cases.
+// observed returns what was measured so far, and the blocks that all cases lost.
 func (s *sweep) observed() Observed {
 	o := s.sentinel.observed()
 	for _, e := range s.entries {
@@ -139,7 +138,7 @@ func (s *sweep) observed() Observed {
 	return o
 }
 
-// observed returns what was seen so far.
+// observed returns what was measured so far.
 func (s *sentinel) observed() Observed {
 	typical := func(figure func(Figures) float64) float64 {
 		var known []float64

@@ -10,10 +10,10 @@ import (
 	"crossover/pool"
 )
 
-// closely compares figures that took a division.
+// closely compares figures that come from a division.
 var closely = cmpopts.EquateApprox(1e-9, 0)
 
-// watched is a machine of two processors and what they take, in virtual time.
+// watched is a machine of two processors with the times of its works, in virtual time.
 type watched struct {
 	hands
 	spin, one, all, handOver time.Duration
@@ -30,7 +30,7 @@ func (w *watched) sentinel() sentinel {
 	}, 2*time.Minute)
 }
 
-// The baseline is what readings are held against, what was kept the median of what was kept. A better reading is no better
+// Readings are compared with the baseline. Kept is the median of the kept readings. A better reading makes no better
 // baseline.
 func TestObserved(t *testing.T) {
 	m := quietPair()
@@ -67,7 +67,7 @@ func TestObserved(t *testing.T) {
 	}
 }
 
-// The ratio is that of one reading. Where the clock of both falls, the processors stand to one another as before.
+// Both times of the ratio are of one reading. If the clock of both falls, the ratio stays the same.
 func TestARatioIsPaired(t *testing.T) {
 	m := quietPair()
 	s := m.sentinel()
@@ -84,7 +84,7 @@ func TestARatioIsPaired(t *testing.T) {
 	}
 }
 
-// What one of all takes alone is there to divide by: it never makes the machine a disturbed one.
+// The time of one of all processors is only a divisor. It never means that the machine is disturbed.
 func TestOneOfAllDisturbsNothing(t *testing.T) {
 	m := quietPair()
 	s := m.sentinel()
@@ -100,7 +100,8 @@ func TestOneOfAllDisturbsNothing(t *testing.T) {
 	}
 }
 
-// Of a machine that is off its baseline is known what was looked at, and of a baton that does not come home nothing.
+// If the machine is off a baseline, only the works that were read are known. If a baton does not come back, the hand-over is
+// not known.
 func TestWhatIsNotKnown(t *testing.T) {
 	m := quietPair()
 	s := m.sentinel()
@@ -138,7 +139,7 @@ func TestWhatIsNotKnown(t *testing.T) {
 		t.Errorf("where the baton is given up: %+v", o)
 	}
 
-	m = &watched{} // a clock that tells nothing
+	m = &watched{} // its clock does not advance
 	s = m.sentinel()
 	s.settle(t.Context(), time.Minute)
 	s.quiet()
@@ -148,7 +149,7 @@ func TestWhatIsNotKnown(t *testing.T) {
 	}
 }
 
-// This machine, busy or not, takes some time for everything.
+// On this machine, busy or not, every work takes some time.
 func TestObserveThisMachine(t *testing.T) {
 	s := newSentinel(SystemClock(), nil, nil, time.Minute)
 	s.settle(t.Context(), time.Minute)

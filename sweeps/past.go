@@ -9,24 +9,24 @@ import (
 	"crossover/timings"
 )
 
-// past is a time in which the machine was worse than after it.
+// past is a time in which the machine was worse than afterwards.
 type past struct {
 	from, until time.Duration // of the sweep's clock
 	was         string        // what was worse
-	epoch       int           // that began when it was over; 0 where none did
-	seen        bool          // somebody else was seen on the machine, all the time
+	epoch       int           // epoch that began at the end of this time; 0 if none did
+	seen        bool          // another program was seen on the machine during all of it
 }
 
-// What nobody can tell from a state of the machine passes if it is over within passesWithin, or a passesShare-th of a short
-// budget. A machine that changes its state keeps it for longer: 40 s at least, where that was seen.
+// If the system does not report other programs, a worse time counts as theirs if it is over within passesWithin, or within a
+// passesShare-th of a short budget. A machine that changes its state by itself keeps the state longer: for at least 40 s,
+// where we saw it.
 const (
 	passesWithin = 30 * time.Second
 	passesShare  = 4
 )
 
-// passed reports whether something passed that a machine left to itself does not do: another program computed. Where the
-// system tells how much others compute, that decides, because a state of the machine itself may also come to an end, and
-// come back. A program will meet it again.
+// passed reports whether the cause of a worse past was another program. If the system reports the processor time of others,
+// that decides, because a state of the machine itself may also end and come back. A program will meet such a state again.
 func (s *sweep) passed(p past) bool {
 	if p.seen {
 		return true
@@ -37,7 +37,7 @@ func (s *sweep) passed(p past) bool {
 	return p.until-p.from <= min(passesWithin, s.Budget/passesShare)
 }
 
-// review looks at what has turned out to be past.
+// review handles the pasts that have ended.
 func (s *sweep) review() {
 	for _, p := range s.sentinel.pasts {
 		for _, e := range s.entries {
@@ -50,7 +50,7 @@ func (s *sweep) review() {
 	s.sentinel.pasts = s.sentinel.pasts[:0]
 }
 
-// renumber moves the blocks since some time of the sweep into an epoch. It has lasted by now, and began with them.
+// renumber moves the blocks since a moment of the sweep into an epoch that began then and has only now lasted long enough.
 func (e *entry) renumber(since time.Duration, epoch int) {
 	for k := range e.result.Samples.Blocks {
 		if b := &e.result.Samples.Blocks[k]; b.Elapsed >= since.Seconds() && b.Epoch < epoch {
@@ -59,9 +59,8 @@ func (e *entry) renumber(since time.Duration, epoch int) {
 	}
 }
 
-// startOver lets blocks go that were taken in a worse past, because a program does not meet that machine. A case that has
-// few others starts over. Where half of the budget is spent, and in other cases, they are kept until there are quiet ones
-// of their size.
+// startOver drops blocks of a worse past, because a program does not meet that machine. A case with few other blocks starts
+// over. In other cases, and after half of the budget, such blocks are kept until there are quiet ones of their size.
 func (s *sweep) startOver(p past) {
 	late := s.elapsed() > s.Budget/2
 	if !late {
@@ -94,7 +93,7 @@ func (e *entry) forget(worse func(timings.Block) bool, p Planner) {
 	e.resume()
 }
 
-// doubt marks blocks as those of a disturbed machine. Where there are quiet ones of their size it throws them away.
+// doubt marks blocks as those of a disturbed machine. It throws away those of sizes that have quiet blocks.
 func (e *entry) doubt(worse func(timings.Block) bool, was string) {
 	blocks := e.result.Samples.Blocks
 	quiet, doubted := map[int]bool{}, map[int]bool{}
@@ -115,7 +114,7 @@ func (e *entry) doubt(worse func(timings.Block) bool, was string) {
 	e.resume()
 }
 
-// resume has the planner asked again, up to the greatest size that it may propose.
+// resume lets the planner be asked again, up to the greatest size that it may propose.
 func (e *entry) resume() {
 	e.stopAt(e.high)
 	e.done, e.dirty = len(e.implementations) == 0, true

@@ -10,7 +10,7 @@ import (
 	"crossover/timings"
 )
 
-// counted is a planner that has nothing to say.
+// counted is a planner that asks for nothing.
 type counted struct {
 	limit   int
 	doubted []int
@@ -21,7 +21,8 @@ func (*counted) Visited(int)                                         {}
 func (c *counted) Doubted(size int)                                  { c.doubted = append(c.doubted, size) }
 func (c *counted) Limit(high int)                                    { c.limit = high }
 
-// pasts is a sweep of two minutes with one case, at its n-th second. A block began every second, and a size every tenth.
+// pasts returns a sweep of two minutes with one case, at its n-th second. A block began every second, and a new size every
+// ten.
 func pasts(n int) (s *sweep, e *entry, planners *int) {
 	clock := &hands{now: time.Hour}
 	planners = new(int)
@@ -40,7 +41,7 @@ func pasts(n int) (s *sweep, e *entry, planners *int) {
 	return s, e, planners
 }
 
-// Of a worse past, only what was another program's is replaced.
+// In a worse past, only blocks beside another program are replaced.
 func TestWhatAPastIs(t *testing.T) {
 	const unknown = -1.0
 	for name, c := range map[string]struct {
@@ -77,7 +78,7 @@ func TestWhatAPastIs(t *testing.T) {
 	}
 }
 
-// How much others took is that between the notes around a time.
+// The share of others is that between the records around a time.
 func TestUsage(t *testing.T) {
 	var u usage
 	if share := u.share(0, time.Second); !math.IsNaN(share) {
@@ -102,8 +103,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A case that has mostly blocks of a worse past starts over, early in the sweep. Others keep them where there are no better
-// ones of their size.
+// Early in the sweep, a case whose blocks are mostly of a worse past starts over. Other cases keep such blocks until there
+// are better ones of their size.
 func TestStartOver(t *testing.T) {
 	for name, c := range map[string]struct {
 		seconds                      int // of the sweep so far
@@ -149,7 +150,7 @@ func TestStartOver(t *testing.T) {
 		if late := c.seconds > 60; (len(s.sentinel.kept) == 1) == late {
 			t.Errorf("%s: %d readings are left", name, len(s.sentinel.kept))
 		}
-		var again []int // each size without a quiet block
+		var again []int // sizes without a quiet block
 		for _, size := range e.result.Samples.Sizes() {
 			if !e.quietAt(size) {
 				again = append(again, size)
@@ -164,7 +165,8 @@ func TestStartOver(t *testing.T) {
 	}
 }
 
-// A better epoch is past only if it began after a worse one. The blocks of the past are those until it began to last.
+// A better epoch ends a past only if it began after a worse one. The blocks of the past are those before the better level
+// began.
 func TestAPastEndsWhereABetterEpochBegins(t *testing.T) {
 	m := quietPair()
 	m.all *= 2

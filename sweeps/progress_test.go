@@ -8,7 +8,7 @@ import (
 	"crossover/sweeps"
 )
 
-// Whoever looks on learns what the sweep waits for, and what a long visit will take.
+// Progress says what the sweep waits for, and how long a long visit will take.
 func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
 	for want, disturb := range map[string]func(m *machine, o *sweeps.Options){
 		"": func(*machine, *sweeps.Options) {},
@@ -48,14 +48,14 @@ func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A visit to a size that is known takes about what is said beforehand, and the sweep is heard of during it.
+// A visit to a known size takes about the time that Progress says beforehand, and Progress is called during it.
 func TestProgressForetellsAVisit(t *testing.T) {
 	m := newMachine()
 	o := m.options(60 * time.Second)
 	o.VisitShare = 1
 	o.Planner = script{{1000, 5}, {2000, 5}, {4000, 5}}.planner
 	var begun []sweeps.Progress
-	told := map[int]int{} // by visit
+	told := map[int]int{} // by visits
 	o.Progress = func(p sweeps.Progress) {
 		told[p.Visit]++
 		if p.Visit > len(begun) {

@@ -9,10 +9,10 @@ import (
 	"crossover/kernels"
 )
 
-// One waking ends, whatever the GPU tells: after wakeLimit, or after wakeCalls where no time passes.
+// One waking ends whatever times the GPU reports: after wakeLimit, or after wakeCalls if no time passes.
 func TestAClockThatRisesForEver(t *testing.T) {
 	for took, c := range map[time.Duration]struct {
-		part time.Duration // of a time by which the next one is less
+		part time.Duration // divisor of a time by which the next one is less
 		want int
 	}{
 		100 * time.Microsecond: {1000, int(wakeLimit / (100 * time.Microsecond))}, 30 * time.Millisecond: {20, 9}, 0: {1000, wakeCalls},
@@ -31,7 +31,7 @@ func TestAClockThatRisesForEver(t *testing.T) {
 	}
 }
 
-// A clock may stand for a while before it rises in one step.
+// A clock may stand still for a while before it rises in one step.
 func TestAClockThatRisesInAStep(t *testing.T) {
 	clock := &hands{}
 	call := func() (gpu.Times, error) {
@@ -50,13 +50,13 @@ func TestAClockThatRisesInAStep(t *testing.T) {
 	}
 }
 
-// What raising a clock takes is no cost of the size: a larger one costs no more of it.
+// The time of raising a clock is no cost of the size, and does not grow with it.
 func TestWakingIsNoOverhead(t *testing.T) {
 	clock := &hands{}
 	began := time.Duration(0)
 	run := func() (gpu.Times, error) {
 		span := 100 * time.Microsecond
-		if clock.now < began+200*time.Millisecond { // the clock needs so long
+		if clock.now < began+200*time.Millisecond { // the clock takes so long to rise
 			span *= time.Duration(3e9 - 10*int64(clock.now-began))
 			span /= 1e9
 		}

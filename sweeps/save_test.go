@@ -39,7 +39,7 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// Saving takes little of a sweep, however slow the disk is, as long as no more than three seconds are at stake.
+// Saving takes little of a sweep, however slow the disk is, as long as at most three seconds of samples would be lost.
 func TestSaveOnASlowDisk(t *testing.T) {
 	for _, test := range []struct{ seconds, least, most float64 }{
 		{0.001, 0.5, 1},
@@ -60,7 +60,7 @@ func TestSaveOnASlowDisk(t *testing.T) {
 			return nil
 		}
 		m.sweep(t, o, m.newCase("a/x=1", 64, 65536, implementation{name: "go", cost: linear(5e-3, 0)}))
-		gaps = gaps[1 : len(gaps)-1] // what the first save takes is not known before, and the last one is that of the end
+		gaps = gaps[1 : len(gaps)-1] // the cost of the first save is not known before, and the last save is at the end
 		if low, high := slices.Min(gaps), slices.Max(gaps); low < test.least || high > test.most {
 			t.Errorf("a save takes %v s: it came %v to %v s after the one before, want %v to %v", test.seconds, low, high, test.least, test.most)
 		}
@@ -129,7 +129,7 @@ func TestSaveError(t *testing.T) {
 	})
 }
 
-// What the sentinel saw is told with every save, and in the end, also where the sweep was cancelled.
+// The sentinel's figures are passed on with every save and at the end, even if the sweep was cancelled.
 func TestObserve(t *testing.T) {
 	const handOver = 48e-9
 	together := func(m *machine) *sweeps.Together {
@@ -183,7 +183,7 @@ func TestObserve(t *testing.T) {
 		planners := 0
 		o.Planner = func(c *kernels.Case) sweeps.Planner {
 			if planners++; planners == 1 {
-				return script{{64, 2000}}.planner(c) // most of it before
+				return script{{64, 2000}}.planner(c) // most of them before
 			}
 			return script{{128, 20}}.planner(c)
 		}

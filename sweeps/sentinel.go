@@ -11,85 +11,85 @@ import (
 	"crossover/pool"
 )
 
-// sentinelTolerance is how far a reading may be off the baseline before the machine counts as disturbed.
+// sentinelTolerance is the greatest relative distance of a reading from its baseline on an undisturbed machine.
 const sentinelTolerance = 0.05
 
-// crowdTolerance is the same for the work of all processors: a missing processor doubles its time, while a late wake of
-// one is part of what parallel work costs. relayTolerance is that of what they take to reach one another, which differs
-// between two neighbours and two that are far apart, and several times over between a quiet host and one that moves its
+// crowdTolerance is the same for the work of all processors. A missing processor doubles its time, while the late wake of
+// one is a normal part of parallel work. relayTolerance is the same for a hand-over between processors. Its time differs
+// between two neighbours and two distant processors, and several times over between a quiet host and one that moves its
 // guests' processors about.
 const (
 	crowdTolerance = 0.5
 	relayTolerance = 1.5
 )
 
-// A single spike is not a state of the machine, so a reading is the least of several. Neither is it one that a sleeping
-// processor joins in after a millisecond or two.
+// A single spike is no state of the machine, so a reading is the least of several. The same is true of a sleeping processor
+// that joins in after a millisecond or two.
 const (
 	spinTries  = 3
 	crowdTries = 15
 )
 
-// gatherWithin bounds the wait for threads that have just woken on one processor, while another one is free, to be moved
+// gatherWithin is the longest wait for threads that have just woken on one processor, while another one is free, to be moved
 // apart.
 const gatherWithin = 25 * time.Millisecond
 
-// Cores that are all busy may clock lower than one of them alone, and keep that for some milliseconds: about 6 % is
-// reported of Apple's. So a reading after parallel work that is slower by no more than spreadSlows is taken again, for
-// spreadRest at most, until the core has rested. Whoever else computes is there longer, or slows it more.
+// Cores that are all busy may clock lower than one of them alone, and for some milliseconds after: by about 6 %, as reported
+// of Apple's. So a reading after parallel work that is slower by at most spreadSlows is taken again, for at most spreadRest,
+// until the core has recovered. Other programs compute for longer, or slow the core more.
 const (
 	spreadSlows = 0.1
 	spreadRest  = 12 * time.Millisecond
 )
 
-// sentinel watches the machine: it times fixed pieces of work and compares.
+// sentinel watches the machine: it times fixed pieces of work and compares the times with baselines.
 type sentinel struct {
 	clock Clock
 	works []*work
-	// Some of the works, and how many processors they are of: what observed tells of. They are nil, and 0, where the
-	// machine's processors are not watched.
+	// Some of the works, for observed, and the number of their processors. They are nil, and 0, if the machine's processors
+	// are not watched.
 	spin, alone, all, relay *work
 	processors              int
-	kept                    []kept // readings beside blocks that were kept
+	kept                    []kept // readings next to kept blocks
 	crowd                   crowding
-	// culprit is what was off its baseline last, and moved says how far.
+	// culprit is the work that was last off its baseline, and moved says how far.
 	culprit *work
 	moved   string
-	pasts   []past // that have come to an end, and that nobody has looked at yet
-	// core is nil where it does not matter who else uses the core.
+	pasts   []past // ended, and not reviewed yet
+	// core is nil if neighbours on the core do not matter.
 	core *core
-	// spread is when work of all processors ended last; 0 where there was none.
+	// spread is when work of all processors last ended; 0 if there was none.
 	spread time.Duration
-	// drowsy says that the machine has been idle before most readings: it gets time to wake up in.
+	// drowsy says that the machine is idle before most readings, so that readings allow time for waking up.
 	drowsy bool
 }
 
-// wakes is how many times over a drowsy machine may try: some 30 ms of spinning, in which a clock is up again.
+// wakes is the factor of the tries on a drowsy machine: some 30 ms of spinning, after which a clock is up again.
 const wakes = 100
 
-// work is a fixed piece of work and what it took when the machine was quiet.
+// work is a fixed piece of work, with its time on the quiet machine.
 type work struct {
-	of        string // whose work it is
+	of        string // whose work it is, for messages
 	run       func()
 	tolerance float64
-	tries     int // of which the least is a reading
+	tries     int // a reading is the least of that many
 	// slowerOnly says that a faster reading is no disturbance.
 	slowerOnly bool
-	lasts      time.Duration // for how long a change has to be seen to last
-	returns    time.Duration // the same where it is back to an earlier level
+	lasts      time.Duration // how long a change must be seen before it lasts
+	returns    time.Duration // the same for a return to an earlier level
 	baseline   float64       // seconds; 0 before the first reading
-	last       float64       // the last reading, in seconds; 0 where there was none when the machine was looked at last
+	last       float64       // the last reading, in seconds; 0 if the last look took none
 	epochs     epochs
 
-	gathers  bool     // it says whether the processors work at once
-	patience patience // to wait until they do
+	gathers  bool     // whether the work shows that the processors work at once
+	patience patience // longest wait until they do
 }
 
-// newSentinel returns a sentinel of one piece of work, or of the default ones where it is nil: work for one processor,
-// work for all of them, because a processor that somebody else has taken shows in nothing that one processor does, and a
-// relay from one to the next, because how fast they reach one another is what small parallel calls cost. On a virtual
-// machine both change within seconds: its processors may become two threads of one core, or two cores far apart. A piece
-// of work of one's own may come with such work of several processors. The budget is that of the sweep.
+// newSentinel returns a sentinel of one piece of work, or of the default works if run is nil. The default works are: work on
+// one processor; work on all of them, because one processor's work does not show that another one is taken; and a relay from
+// one to the next, because the cost of small parallel calls depends on how fast processors reach one another. On a virtual
+// machine both change within seconds: its processors may become two threads of one core, or two cores far apart. together
+// adds such works to a caller's own run. budget is that of the sweep.
 func newSentinel(clock Clock, run func(), together *Together, budget time.Duration) sentinel {
 	s := sentinel{clock: clock}
 	spin := &work{of: "the machine", run: run, tolerance: sentinelTolerance, tries: spinTries, lasts: lasting}
@@ -105,7 +105,7 @@ func newSentinel(clock Clock, run func(), together *Together, budget time.Durati
 	if together.Processors < 2 {
 		return s
 	}
-	// What one of all takes alone is never off its baseline: the spin says that better. It is there to divide by.
+	// The work of one of all is never off its baseline, because spin measures that better. It is there as a divisor.
 	s.alone = &work{
 		of: "one processor of all", run: together.One, tolerance: math.Inf(1), tries: spinTries, slowerOnly: true, lasts: lasting,
 	}
@@ -118,12 +118,12 @@ func newSentinel(clock Clock, run func(), together *Together, budget time.Durati
 		of: "handing work from processor to processor", run: together.HandOver, tolerance: relayTolerance,
 		tries: crowdTries, slowerOnly: true, lasts: lasts, returns: lasting,
 	}
-	s.works = append(s.works, s.alone, s.all, s.relay) // the helpers of a parallel call have parked by then
+	s.works = append(s.works, s.alone, s.all, s.relay) // by then the helpers of a parallel call have parked
 	return s
 }
 
-// crowdWork keeps the multiplier of every processor busy, for about 100 µs. Unlike SpinWork, which mostly waits for its
-// own results, it takes twice as long where two processors are threads of one core.
+// crowdWork keeps the multiplier of every processor busy, for about 100 µs. Unlike SpinWork, which mostly waits for its own
+// results, it takes twice as long if two processors are threads of one core.
 func crowdWork() { pool.Shared().Run(pool.Shared().Workers(), 1, crowd{}) }
 
 type crowd struct{}
@@ -141,11 +141,10 @@ func (crowd) Do(_, lo, hi int) {
 	}
 }
 
-// crowdSink is where the chains begin and end, so that the compiler cannot leave them out.
+// crowdSink takes part in the chains, so that the compiler cannot leave them out.
 var crowdSink atomic.Uint64
 
-// relay hands a baton from worker to worker, HandOvers times. It is over after relayWithin even where one of them does
-// not come.
+// relay hands a baton from worker to worker, HandOvers times. It ends after relayWithin even if one of them does not come.
 type relay struct {
 	baton atomic.Int64
 	start time.Time
@@ -173,25 +172,25 @@ func (r *relay) Do(_, lo, _ int) {
 	}
 }
 
-// SpinWork is the default sentinel's work: a chain of dependent multiply-adds, about 100 µs of one core, which feels the
-// clock rate and whoever else wants the core, and nothing of the memory that the implementations leave behind.
+// SpinWork is the default sentinel's work: a chain of dependent multiply-adds, about 100 µs on one core. Its time depends on
+// the clock rate and on other users of the core, and not on the memory that implementations leave behind.
 func SpinWork() { chainWork(40_000) }
 
-// chainWork is a chain of so many dependent multiply-adds.
+// chainWork is a chain of n dependent multiply-adds.
 func chainWork(n int) {
-	x := math.Float64frombits(spinSink.Load()) // a constant would let the compiler work the chain out
+	x := math.Float64frombits(spinSink.Load()) // with a constant, the compiler could compute the chain
 	for range n {
 		x = x*0.999999 + 1e-6
 	}
 	spinSink.Store(math.Float64bits(x))
 }
 
-// spinSink is where the chain begins and ends, so that the compiler cannot leave it out. The chain draws near 1.
+// spinSink takes part in the chain, so that the compiler cannot leave it out. The chain converges to about 1.
 var spinSink atomic.Uint64
 
-// gather has all processors at work, if that is watched, until they work at once: a system that saves power wakes threads
-// on the processor that is awake already and moves them only after some milliseconds. What shares a processor then takes
-// twice its time, which is no trait of an implementation that is called again and again.
+// gather keeps all processors working, if that is watched, until they work at the same time. A system that saves power wakes
+// threads on the processor that is awake, and moves them only after some milliseconds. Work that shares a processor then
+// takes twice its time, which is not a property of an implementation that is called again and again.
 func (s *sentinel) gather() {
 	for _, w := range s.works {
 		if w.gathers {
@@ -200,7 +199,7 @@ func (s *sentinel) gather() {
 	}
 }
 
-// together reads a piece of work until it takes no longer than it may or patience ends, and returns the least reading.
+// together reads a piece of work until it is fast enough or patience ends, and returns the least reading.
 func (s *sentinel) together(w *work) float64 {
 	enough := (1 + w.tolerance) * w.baseline
 	least := s.readUntil(w, enough, w.patience.now)
@@ -212,10 +211,11 @@ func (s *sentinel) together(w *work) float64 {
 	return least
 }
 
-// spreadLately reports whether parallel work may be why a reading is slow.
+// spreadLately reports whether recent parallel work may be the reason of a slow reading.
 func (s *sentinel) spreadLately() bool { return s.spread > 0 && s.clock.Now()-s.spread < spreadRest }
 
-// readUntil reads a piece of work until that is enough seconds or less, or the time is over, and returns the least reading.
+// readUntil reads a piece of work until a reading is at most enough seconds, or until the time is over. It returns the least
+// reading.
 func (s *sentinel) readUntil(w *work, enough float64, atMost time.Duration) float64 {
 	least := math.Inf(1)
 	for start := s.clock.Now(); ; {
@@ -226,7 +226,7 @@ func (s *sentinel) readUntil(w *work, enough float64, atMost time.Duration) floa
 	}
 }
 
-// read times a piece of work: the least of so many tries. Once that is enough seconds or less it tries no more.
+// read times a piece of work and returns the least of a number of tries. It stops early at a time of at most enough seconds.
 func (s *sentinel) read(w *work, tries int, enough float64) float64 {
 	least := math.Inf(1)
 	for range tries {
@@ -240,8 +240,8 @@ func (s *sentinel) read(w *work, tries int, enough float64) float64 {
 	return least
 }
 
-// settleShare is the part of the budget that taking the baselines may take: a machine with something else to do may need a
-// second for one reading.
+// settleShare is the divisor of the budget that bounds the time for the baselines. On a busy machine one reading may take a
+// second.
 const settleShare = 5
 
 // settle takes the baselines, within a time.
@@ -256,9 +256,9 @@ func (s *sentinel) settle(ctx context.Context, within time.Duration) {
 	s.tellCore()
 }
 
-// settleOn takes a new baseline: once the readings have stopped falling, because an idle machine's clock ramps up first,
-// the median of several. A better reading may be luck: nothing else would then be at that baseline. Where the time ends
-// first, there are fewer readings, and one at least.
+// settleOn takes a new baseline: the median of several readings, once readings have stopped falling, because the clock of an
+// idle machine rises first. A better reading may be luck, and then all others would be off that baseline. If the time ends
+// first, there are fewer readings, but at least one.
 func (s *sentinel) settleOn(ctx context.Context, w *work, within time.Duration) {
 	const steadyAfter, atMost, count = 40, 400, 15
 	w.baseline = 0
@@ -281,14 +281,14 @@ func (s *sentinel) settleOn(ctx context.Context, w *work, within time.Duration) 
 	w.baseline, w.epochs = median(readings), epochs{began: now, read: now}
 }
 
-// median returns the middle one of some values, and reorders them.
+// median returns the middle value. It reorders values.
 func median(values []float64) float64 {
 	slices.Sort(values)
 	return values[len(values)/2]
 }
 
-// quiet reports whether the machine is as it was at the baseline. Where a change has lasted it takes over the new baseline,
-// and the machine is quiet again. All works of several processors are read, because they change together, and last together.
+// quiet reports whether the machine is at its baselines. If a change has lasted, quiet adopts the new baseline, and the
+// machine is quiet again. It reads all works of several processors, because they change together, and last together.
 func (s *sentinel) quiet() bool {
 	if s.core != nil {
 		if better := s.core.better(); better != "" {
@@ -315,7 +315,7 @@ func (s *sentinel) quiet() bool {
 	return s.culprit == nil
 }
 
-// look reads a piece of work, and where it is slower than it may be, waits for what is over at once.
+// look reads a piece of work. If the work is too slow, look waits for disturbances that end at once.
 func (s *sentinel) look(w *work) float64 {
 	enough := (1 + w.tolerance) * w.baseline
 	switch {
@@ -335,15 +335,15 @@ func (s *sentinel) look(w *work) float64 {
 	return reading
 }
 
-// backOff waits for the machine to become quiet again, for so long at most or until ctx is cancelled, and reports whether
-// it did. It looks once at least, and less and less often.
+// backOff waits for the machine to become quiet again, at most for a time or until ctx is cancelled, and reports whether it
+// did. It looks at least once, and less and less often.
 func (s *sentinel) backOff(ctx context.Context, atMost time.Duration) bool {
 	const first, longest = 10 * time.Millisecond, 160 * time.Millisecond
 	wait := first
 	for start := s.clock.Now(); ctx.Err() == nil; wait = min(2*wait, longest) {
 		s.clock.Sleep(wait)
 		if s.core != nil {
-			s.core.move() // another one may still run at the old rate
+			s.core.move() // another core may still run at the old rate
 		}
 		s.rouse()
 		if s.quiet() {

@@ -8,14 +8,15 @@ import (
 	"crossover/timings"
 )
 
-// hands is a clock that moves when work is done.
+// hands is a clock that only work advances.
 type hands struct{ now time.Duration }
 
 func (h *hands) Now() time.Duration        { return h.now }
 func (h *hands) Resolution() time.Duration { return 1 }
 func (h *hands) Sleep(d time.Duration)     { h.now += d }
 
-// Threads that share a processor are waited for until the system has moved them; where that never happens, less and less.
+// The sentinel waits for threads that share a processor until the system has moved them. If that never happens, it waits
+// less and less.
 func TestGather(t *testing.T) {
 	clock := &hands{}
 	movedAt := time.Duration(0)
@@ -54,7 +55,7 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// What a disturbed machine gave counts while there is nothing better, and degrades the case while it counts.
+// Blocks of a disturbed machine count until there are better ones, and degrade the case as long as they count.
 func TestDisturbedBlocks(t *testing.T) {
 	blocks := func(size, visit int) []timings.Block {
 		return []timings.Block{{Size: size, Visit: visit}, {Size: size, Visit: visit}}
@@ -93,8 +94,8 @@ func TestDisturbedBlocks(t *testing.T) {
 	}
 }
 
-// Blocks beside a neighbour of another processor count until there are enough others, and degrade a case that mostly
-// rests on them.
+// Blocks beside a neighbour of another processor count until there are enough others. They degrade a case that mostly
+// consists of them.
 func TestCrowdedBlocks(t *testing.T) {
 	blocks := func(size, visit, quiet, crowded int) []timings.Block {
 		var out []timings.Block
@@ -122,11 +123,11 @@ func TestCrowdedBlocks(t *testing.T) {
 	}
 }
 
-// After parallel work a core gets time to find its clock again. Whatever lasts, slows more, or comes after no such work is
-// seen as ever.
+// After parallel work a core gets time for its clock to recover. A disturbance that lasts, slows more, or does not come
+// after such work is noticed as usual.
 func TestARestAfterParallelWork(t *testing.T) {
 	for name, c := range map[string]struct {
-		spread time.Duration // parallel work ended so long ago; 0 for never
+		spread time.Duration // time since the end of parallel work; 0 for none
 		took   time.Duration // the reading
 		lasts  time.Duration
 		quiet  bool
@@ -164,7 +165,7 @@ func TestARestAfterParallelWork(t *testing.T) {
 	}
 }
 
-// Waits in vain get shorter, but a machine that is quiet again is seen after any number of them.
+// Waits in vain get shorter, but a machine that is quiet again is noticed after any number of them.
 func TestBackOffsGetShorter(t *testing.T) {
 	clock := &hands{}
 	took := 100 * time.Microsecond

@@ -10,12 +10,12 @@ import (
 	"crossover/sweeps"
 )
 
-// stateful is a machine whose processors stand to one another now so, now otherwise. What they compute in calls takes as
-// long in every state, so that the blocks that are lost can be counted.
+// stateful is a machine whose processors are faster or slower together at different times. Calls take the same time in every
+// state, so that the lost blocks can be counted.
 type stateful struct {
-	allRatio over // time of all processors at once over that of one alone
+	allRatio over // time of all processors at once divided by that of one alone
 	handOver over // in nanoseconds; nil means 30
-	others   over // seconds of processor time that others have taken; nil where nobody tells
+	others   over // processor seconds of other programs; nil if they are not reported
 }
 
 // over is a quantity over the time, in seconds.
@@ -23,7 +23,7 @@ type over func(now float64) float64
 
 func constant(value float64) over { return func(float64) float64 { return value } }
 
-// during is another value in some time.
+// during returns o with another value in some time.
 func (o over) during(from, until, value float64) over {
 	return func(now float64) float64 {
 		if now >= from && now < until {
@@ -33,7 +33,7 @@ func (o over) during(from, until, value float64) over {
 	}
 }
 
-// alternating is one value for so many seconds, and then another one, and so on.
+// alternating returns a quantity that alternates between two values, each for a number of seconds.
 func alternating(first, second, seconds float64) over {
 	return func(now float64) float64 {
 		if math.Mod(now, 2*seconds) < seconds {
@@ -43,10 +43,10 @@ func alternating(first, second, seconds float64) over {
 	}
 }
 
-// idle are other programs that do next to nothing.
+// idle is the processor time of other programs that do next to nothing.
 func idle(now float64) float64 { return 0.02 * now }
 
-// machine is the machine, and the options of a sweep on it.
+// machine returns the machine, and the options of a sweep on it.
 func (s stateful) machine(budget time.Duration) (*machine, sweeps.Options) {
 	m := newMachine()
 	o := m.options(budget)
@@ -66,7 +66,7 @@ func (s stateful) machine(budget time.Duration) (*machine, sweeps.Options) {
 	return m, o
 }
 
-// sweep has two cases swept for all of a budget.
+// sweep sweeps two cases for all of a budget.
 func (s stateful) sweep(t *testing.T, budget time.Duration) (results []*sweeps.Result, observed sweeps.Observed) {
 	t.Helper()
 	m, o := s.machine(budget)
@@ -76,18 +76,18 @@ func (s stateful) sweep(t *testing.T, budget time.Duration) (results []*sweeps.R
 	return m.sweep(t, o, m.newCase("a", 64, 1<<20, one, other), m.newCase("b", 64, 1<<20, one, other)), observed
 }
 
-// The states and hand-overs that were seen, on machines of 16 and of two processors. The baselines are taken before settled.
+// States and hand-overs that we measured, on machines of 16 and of two processors. The baselines are taken before settled.
 const (
 	apart, together = 1.05, 2.1
 	near, far       = 30, 165
 	settled         = 0.4
 )
 
-// A virtual machine of two states loses next to no block and degrades no case, whatever state it was in when the baseline
-// was taken, and whether or not anybody tells what others compute.
+// A virtual machine with two states loses next to no block and degrades no case, whichever state it was in at the baseline,
+// and whether or not other programs are reported.
 func TestTwoStates(t *testing.T) {
 	const budget = 85 * time.Second
-	// In the one state the sentinel's own work takes longer.
+	// In one state the sentinel's own work takes longer.
 	fast, _ := stateful{allRatio: constant(apart)}.sweep(t, budget)
 	slow, _ := stateful{allRatio: constant(together)}.sweep(t, budget)
 	luckEverySecond := func(now float64) float64 {
@@ -98,7 +98,7 @@ func TestTwoStates(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		stateful
-		share  float64 // of the time, together
+		share  float64 // share of the time, together
 		epochs int
 	}{
 		"a moment's luck":     {stateful{allRatio: constant(together).during(0, settled, apart), others: idle}, 1, 2},
@@ -141,7 +141,7 @@ func TestTwoStates(t *testing.T) {
 	}
 }
 
-// The blocks of a machine of two states say which of its epochs they are of.
+// The blocks of a machine with two states have the number of their epoch.
 func TestBlocksOfTwoStates(t *testing.T) {
 	results, _ := stateful{allRatio: alternating(apart, together, 10), others: idle}.sweep(t, 40*time.Second)
 	for _, r := range results {
@@ -164,7 +164,7 @@ func TestBlocksOfTwoStates(t *testing.T) {
 	}
 }
 
-// quietIn counts the blocks that began in a time, and that count as those of a quiet machine.
+// quietIn counts the undisturbed blocks that began in a time.
 func quietIn(results []*sweeps.Result, from, until float64) (count int) {
 	for _, r := range results {
 		for _, b := range r.Samples.Blocks {
@@ -176,14 +176,14 @@ func quietIn(results []*sweeps.Result, from, until float64) (count int) {
 	return count
 }
 
-// Another program costs the blocks that it ran beside, and no others: for a second and a half anywhere, for ten seconds at
-// the start, when it is there while the baseline is taken, and for most of the sweep.
+// Another program costs the blocks beside it, and no others. It runs for a second and a half anywhere, for ten seconds at
+// the start, when the baseline is taken, and for most of the sweep.
 func TestAnotherProgramCostsItsBlocks(t *testing.T) {
 	const budget = 120 * time.Second
 	reference, _ := stateful{allRatio: constant(apart)}.sweep(t, budget)
 	for name, c := range map[string]struct {
 		from, until float64
-		unseen      bool // where the system does not tell what others compute
+		unseen      bool // the system does not report other programs
 		epochs      int
 	}{
 		"for a moment":                     {60, 61.5, false, 1},
@@ -246,8 +246,8 @@ func TestSizesBesideAProgramAreVisitedAgain(t *testing.T) {
 	}
 }
 
-// A program that runs from start to end moves no baseline. What it takes of a processor tells, and nothing else: processors
-// that share their cores from start to end take as long as they do beside it.
+// A program that runs from start to end does not change the baseline. Only its processor time is noticed. Processors that
+// share their cores from start to end take as long as they do beside it.
 func TestAProgramThatRunsThroughout(t *testing.T) {
 	for _, share := range []float64{0.02, 0.95} {
 		results, seen := stateful{

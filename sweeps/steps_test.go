@@ -12,7 +12,7 @@ import (
 	"crossover/timings"
 )
 
-// endless is a planner that never has enough: it visits one size after another until the budget is spent.
+// endless is a planner that visits one size after another until the budget is spent.
 type endless int
 
 func (e *endless) Next(*timings.Set) (size, blocks int, worth float64) { return 256 << (*e % 8), 5, 1 }
@@ -20,7 +20,7 @@ func (e *endless) Visited(int)                                         { *e++ }
 func (e *endless) Doubted(int)                                         {}
 func (e *endless) Limit(int)                                           {}
 
-// stepBudget is what the sweeps below have: of less, half a second is a large part.
+// stepBudget is the budget of the sweeps below. With less, half a second would be a large part.
 const stepBudget = 30 * time.Second
 
 // endlessly sweeps two cases on a machine with a noise for all of the budget.
@@ -43,7 +43,7 @@ func endlessly(t *testing.T, noise model.Noise) (results []*sweeps.Result, obser
 	return results, observed
 }
 
-// quietBlocks counts the blocks of a quiet machine.
+// quietBlocks counts the undisturbed blocks.
 func quietBlocks(results []*sweeps.Result) (count int) {
 	for _, r := range results {
 		for _, b := range r.Samples.Blocks {
@@ -55,7 +55,7 @@ func quietBlocks(results []*sweeps.Result) (count int) {
 	return count
 }
 
-// What a change of the machine costs, in blocks, of those that there would be without it.
+// A change of the machine costs a bounded share of the blocks that there would be without it.
 func TestWhatAChangeCosts(t *testing.T) {
 	quiet := model.Noise{Jitter: 0.01, Visit: 0.005}
 	with := func(change func(n *model.Noise)) model.Noise {
@@ -66,8 +66,8 @@ func TestWhatAChangeCosts(t *testing.T) {
 	whole, _ := endlessly(t, quiet)
 	for name, c := range map[string]struct {
 		noise  model.Noise
-		cost   float64 // at most, as a share of the blocks
-		epochs [2]int  // at least and at most
+		cost   float64 // greatest share of the blocks
+		epochs [2]int  // least and greatest number
 	}{
 		"nothing":                     {quiet, 0, [2]int{1, 1}},
 		"a clock that settles slower": {with(func(n *model.Noise) { n.Step, n.StepAt = 0.09, stepBudget/2 }), 0.05, [2]int{2, 2}},
@@ -106,7 +106,7 @@ func TestWhatAChangeCosts(t *testing.T) {
 	}
 }
 
-// A short disturbance costs the blocks that were taken in it: none of them is kept.
+// A short disturbance costs the blocks during it: none of them is kept.
 func TestAShortDisturbanceCostsItsBlocks(t *testing.T) {
 	results, seen := endlessly(t, model.Noise{Step: 0.5, StepAt: 10 * time.Second, StepFor: 200 * time.Millisecond})
 	costs := model.Scenarios()[0].Implementations
@@ -124,7 +124,7 @@ func TestAShortDisturbanceCostsItsBlocks(t *testing.T) {
 	}
 }
 
-// Each block says in which order it was taken, when, in which epoch, and whether the machine was quiet.
+// Each block has the order of its batches, its time, its epoch, and whether the machine was quiet.
 func TestBlocksSayHowTheyWereTaken(t *testing.T) {
 	const at = stepBudget / 2
 	results, _ := endlessly(t, model.Noise{Jitter: 0.01, Step: 0.09, StepAt: at})

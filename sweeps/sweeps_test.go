@@ -18,7 +18,7 @@ import (
 func TestSweepFindsTheCrossover(t *testing.T) {
 	type want struct {
 		name string
-		from float64 // in truth
+		from float64 // the true size
 	}
 	bent := implementation{name: "bent", cost: func(n float64) float64 { return 1e-5 + 1e-9*n + 1e-14*n*n }}
 	for name, c := range map[string]struct {
@@ -57,7 +57,7 @@ func TestSweepFindsTheCrossover(t *testing.T) {
 			verdict: thresholds.Switches, want: []want{{"go", 0}, {"parallel", 1000}},
 		},
 		"slow drift": {
-			// Three percent up and down within ten seconds: less than the sentinel minds.
+			// The drift is three percent in either direction within ten seconds, less than the sentinel's tolerance.
 			implementations: []implementation{quickStarter(), slowStarter()},
 			speed:           func(now float64) float64 { return 1 + 0.03*math.Sin(2*math.Pi*now/10) },
 			verdict:         thresholds.Switches, want: []want{{"go", 0}, {"parallel", 1000}},
@@ -185,8 +185,8 @@ func TestSystemClock(t *testing.T) {
 	}
 }
 
-// The default sentinel is real work: 40 000 multiply-adds that wait for each other take some 80 µs on a fast processor,
-// and a compiler that saw through the chain would leave a tenth of that.
+// The default sentinel does real work: 40 000 multiply-adds that wait for each other take some 80 µs on a fast processor. If
+// a compiler saw through the chain, it would take a tenth of that.
 func TestSpinWork(t *testing.T) {
 	c := sweeps.SystemClock()
 	least := time.Hour

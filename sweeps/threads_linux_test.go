@@ -13,9 +13,9 @@ import (
 	"crossover/sweeps"
 )
 
-// A sweep moves its thread from core to core by narrowing the set of processors that it may use. A thread that is born
-// then would inherit that set: calls must be made on threads that may use every processor. The search for a quiet core
-// leaves the goroutine of a parallel call unlocked.
+// A sweep moves its thread from core to core by narrowing the set of its allowed processors. A thread that is created then
+// would inherit that set, but calls must be made on threads that may use every processor. After the search for a quiet core,
+// the goroutine of a parallel call is still not locked.
 func TestProcessorsOfTheCalls(t *testing.T) {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
@@ -39,7 +39,7 @@ func TestProcessorsOfTheCalls(t *testing.T) {
 	for _, name := range names {
 		implementations = append(implementations, implementation{name: name, cost: linear(0, 0), run: func(int) error {
 			look(name)
-			sweeps.SpinWork() // both of them, so that neither is hopelessly behind: no core is sought for that one
+			sweeps.SpinWork() // in both, so that neither is hopelessly slow: a sweep seeks no core for such an implementation
 			if kernels.Parallel(name) {
 				if locked() {
 					kept++

@@ -8,15 +8,15 @@ import (
 	"crossover/sweeps"
 )
 
-// locked reports whether the calling goroutine is locked to a thread, which the first line of its stack says.
+// locked reports whether the calling goroutine is locked to a thread. The first line of its stack says so.
 func locked() bool {
 	stack := make([]byte, 100)
 	first, _, _ := strings.Cut(string(stack[:runtime.Stack(stack, false)]), "\n")
 	return strings.Contains(first, "locked to thread")
 }
 
-// Binding and calls that may wake other goroutines happen on a goroutine that is locked to no thread, as in a program.
-// The others happen where the sentinel is.
+// Binding, and calls that may wake other goroutines, happen on a goroutine that is locked to no thread, as in a program.
+// Other calls happen on that of the sentinel.
 func TestCallsOnALockedThread(t *testing.T) {
 	runtime.LockOSThread()
 	if !locked() {

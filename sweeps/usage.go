@@ -6,26 +6,27 @@ import (
 	"time"
 )
 
-// Other programs may take othersShare of a processor while a case is measured, or othersOfAll of all of them where that
-// is more, because a large machine's own housekeeping grows with it; but never othersMost, which is a program at work.
+// Other programs may take othersShare of a processor while a case is measured, or othersOfAll of all processors if that is
+// more, because the housekeeping of a large machine grows with it. They may never take othersMost, which is a program at
+// work.
 const (
 	othersShare = 0.15
 	othersOfAll = 0.03
 	othersMost  = 0.5
 )
 
-// othersAllowed is how much of a processor other programs may take.
+// othersAllowed returns how much of a processor other programs may take.
 func othersAllowed() float64 {
 	return min(max(othersShare, othersOfAll*float64(runtime.NumCPU())), othersMost)
 }
 
-// beside is what other programs took during a visit, in seconds of processor time.
+// beside is the processor time of other programs during a visit, in seconds.
 type beside struct {
 	from, until time.Duration
 	taken       float64
 }
 
-// othersShare returns how much of a processor other programs took during the visits to a case; NaN where it is not known.
+// othersShare returns how much of a processor other programs took during the visits to a case; NaN if it is not known.
 func (e *entry) othersShare() float64 {
 	visiting, taken := 0.0, 0.0
 	for _, b := range e.beside {
@@ -34,7 +35,7 @@ func (e *entry) othersShare() float64 {
 	return taken / visiting
 }
 
-// usage is how many seconds of processor time other programs had taken at some times, in their order.
+// usage has the processor time of other programs, in seconds, at several moments in their order.
 type usage []used
 
 type used struct {
@@ -42,7 +43,7 @@ type used struct {
 	seconds float64
 }
 
-// noteOthers notes what other programs have taken so far, and returns it; NaN where that is not known.
+// noteOthers records the processor time of other programs so far, and returns it, or NaN if it is not known.
 func (s *sweep) noteOthers() float64 {
 	if s.Others == nil {
 		return math.NaN()
@@ -52,8 +53,8 @@ func (s *sweep) noteOthers() float64 {
 	return seconds
 }
 
-// share returns how much of a processor other programs took in a time, as far as its ends were noted; NaN where it is not
-// known.
+// share returns how much of a processor other programs took in a time, from the records around its ends. It returns NaN if
+// that is not known.
 func (u usage) share(from, until time.Duration) float64 {
 	if len(u) == 0 {
 		return math.NaN()

@@ -8,50 +8,50 @@ import (
 	"crossover/kernels"
 )
 
-// A GPU that has nothing to do lowers its clock, within milliseconds, and raises it again over tens of milliseconds of
-// load: reported of Apple's, and while processors are timed it has nothing to do. A program that makes one call after
-// another has the risen clock, so before a batch the GPU is kept busy until the device's own times stop falling.
+// An idle GPU lowers its clock within milliseconds, and raises it again over tens of milliseconds of load, as reported of
+// Apple's. While processors are timed, the GPU is idle. A program that makes one call after another has the risen clock. So
+// before a batch the GPU is kept busy until the device's own times stop falling.
 const (
-	// wakeShare bounds what that may take of the budget. Blocks that come after it are marked as disturbed where they
-	// needed it.
+	// wakeShare is the greatest share of the budget for that. After that, blocks that would need it are marked as disturbed.
 	wakeShare = 0.25
-	// wakeLimit and wakeCalls bound one waking.
+	// wakeLimit and wakeCalls limit one waking.
 	wakeLimit = 250 * time.Millisecond
 	wakeCalls = 20_000
-	// Times have stopped falling where the median of a window is within stillFalling of that of the window before.
+	// Times have stopped falling when the median of a window is within stillFalling of that of the window before.
 	wakeWindow   = 10 * time.Millisecond
 	stillFalling = 0.01
-	// Where a clock is known to fall, times that stand still at first are waited for: it may rise in steps. So are they in
-	// the first thoroughVisits, to get to know it, as far as that takes no more than thoroughShare of the budget.
+	// If a clock is known to fall, a waking goes on although times stand still at first, because the clock may rise in
+	// steps. The same is true in the first thoroughVisits, to get to know the clock, as long as that takes at most
+	// thoroughShare of the budget.
 	riseLeast      = 60 * time.Millisecond
 	thoroughVisits = 2
 	thoroughShare  = 0.01
-	// awakeWithin is how far above its level a time may be, as a share, even where times never scatter so far; of few times
-	// nobody knows how far they scatter.
+	// awakeWithin is how far above its level a time may be, as a share, even if times scatter less. With few times the
+	// scatter is not known.
 	awakeWithin    = 0.02
 	awakeWithinFew = 0.05
-	// fellBy is how much the first times of a visit are above the level, as a share, where a clock has risen since, and
-	// fellByFew how much where there are few. What is less than ofACall of the whole call matters to nobody.
+	// fellBy is how far above the level the first times of a visit are, as a share, if a clock has risen since, and
+	// fellByFew is the same for few times. A difference below ofACall of the whole call does not matter.
 	fellBy    = 0.1
 	fellByFew = 0.15
 	ofACall   = 0.01
-	// few is how many times are too few to be sure of them: one.
+	// few is the number of times that is too small to be certain: one.
 	few = 1
-	// A call that is slow after others computed may have lost its caches. One that follows it has them, so only
-	// lookTries slow ones in a row tell of a clock.
+	// A call that is slow after other implementations computed may have lost its caches. The call after it has them. So only
+	// lookTries slow calls in a row mean that the clock has fallen.
 	lookTries = 3
-	// flatVisits in a row without a fall are the sign of a clock that stands still.
+	// flatVisits is the number of visits in a row without a fall after which a clock counts as constant.
 	flatVisits = 8
 )
 
-// level is how long a device computes one call while its clock is up. The zero value is that of a device that does not
-// tell, or of which nobody asked.
+// level is how long a device computes one call while its clock is up. It is the zero value if the device does not measure
+// its times, or was not asked.
 type level struct {
 	span  float64 // the median, in seconds
-	limit float64 // a longer time tells of a clock that has fallen
+	limit float64 // a longer time means that the clock has fallen
 }
 
-// levelOf reduces spans to a level, and reorders them.
+// levelOf returns the level of spans, and reorders them.
 func levelOf(spans []float64) level {
 	l := level{span: median(spans)}
 	within := awakeWithin
@@ -62,26 +62,26 @@ func levelOf(spans []float64) level {
 	return l
 }
 
-// waking is what a sweep knows of the clock of the machine's GPU.
+// waking is what a sweep knows about the clock of the machine's GPU.
 type waking struct {
-	took  time.Duration // by looks at the clock and by raising it
-	rises int           // how often it was raised
-	visit time.Duration // what the last visit took for it in which it was raised
-	seen  int           // thorough looks so far
-	fell  bool          // at least once
-	flat  int           // visits since then, or since the beginning
+	took  time.Duration // time spent on looking at the clock and raising it
+	rises int           // how often the clock was raised
+	visit time.Duration // time spent in the last visit that raised it
+	seen  int           // number of thorough looks so far
+	fell  bool          // whether the clock fell at least once
+	flat  int           // number of visits since then, or since the beginning
 }
 
-// falls reports whether the clock falls between batches, as far as was seen lately.
+// falls reports whether the clock falls between batches, by recent visits.
 func (w *waking) falls() bool { return w.fell && w.flat < flatVisits }
 
-// spent reports whether keeping the GPU awake has had its share of the budget, so many seconds more included.
+// spent reports whether keeping the GPU awake has taken its share of the budget, or would with more seconds.
 func (s *sweep) spent(more float64) bool {
 	return s.waking.took.Seconds()+more > wakeShare*s.Budget.Seconds()
 }
 
-// sleeps reports whether a visit to a size has to raise the GPU's clock: it falls, and an implementation on the
-// GPU is timed there that is not hopelessly behind.
+// sleeps reports whether a visit to a size must raise the GPU's clock: whether the clock falls, and an implementation on the
+// GPU is timed there that is not hopelessly slow.
 func (s *sweep) sleeps(e *entry, size int) bool {
 	if !s.waking.falls() {
 		return false
@@ -97,7 +97,7 @@ func (s *sweep) sleeps(e *entry, size int) bool {
 	return !math.IsInf(onGPU, 1) && onGPU <= hopeless*fastest
 }
 
-// wakingOf predicts the seconds that a visit to a size takes to keep the GPU awake.
+// wakingOf predicts the seconds that a visit to a size takes for keeping the GPU awake.
 func (s *sweep) wakingOf(e *entry, size int) float64 {
 	if !s.sleeps(e, size) {
 		return 0
@@ -105,19 +105,19 @@ func (s *sweep) wakingOf(e *entry, size int) float64 {
 	return s.waking.visit.Seconds()
 }
 
-// tooDrowsy reports whether a size is not visited any more, because the GPU is timed there and may not be woken: times of a
-// clock that is down would contradict those that there are.
+// tooDrowsy reports whether a size is not visited any more, because the GPU is timed there and may not be woken. Times at a
+// low clock would contradict the earlier ones.
 func (s *sweep) tooDrowsy(e *entry, size int) bool {
 	return s.sleeps(e, size) && s.spent(s.waking.visit.Seconds())
 }
 
-// tells reports whether the device of c may tell its times. Only warm calls have a clock that is up.
+// tells reports whether the device of c may measure its times. Only warm calls have a raised clock.
 func (s *sweep) tells(c *callable) bool {
 	return s.State == Warm && c.call.GPU != nil && c.call.GPU.Time != nil
 }
 
-// wake brings the GPU's clock up for a batch of c, and notes in c.drowsy where it may not take the time that this takes. It
-// returns how many calls it made in place of the untimed ones that come before a batch anyway.
+// wake raises the GPU's clock for a batch of c. If there is no time left for that, it sets c.drowsy. It returns the number
+// of its calls, which replace untimed calls before the batch.
 func (s *sweep) wake(c *callable) (calls int, err error) {
 	c.drowsy = false
 	long := c.seconds > coldAbove.Seconds()
@@ -152,11 +152,11 @@ func (s *sweep) wake(c *callable) (calls int, err error) {
 	return calls, s.rise(c, false)
 }
 
-// count adds the time since start to what keeping the GPU awake took.
+// count adds the time since start to the time of keeping the GPU awake.
 func (s *sweep) count(start time.Duration) { s.waking.took += s.Clock.Now() - start }
 
-// rise makes calls of c until they take the device no longer than c.level allows, or stop falling: then that is the level.
-// Where it is to be thorough, or a clock is known to fall, it does not take the first standstill for the last one.
+// rise makes calls of c until the device takes no longer than c.level allows, or until its times stop falling, which sets
+// the level. If thorough, or if the clock is known to fall, rise continues after the first standstill.
 func (s *sweep) rise(c *callable, thorough bool) error {
 	const lately = 5
 	s.waking.rises++
@@ -192,8 +192,9 @@ func (s *sweep) rise(c *callable, thorough bool) error {
 	}
 }
 
-// rouse warms c up like warm, and learns how long the device computes a call while its clock is up. fastest is what a call
-// of the others takes: who is hopelessly behind even with a device that computes in no time is not worth a waking.
+// rouse warms c up like warm, and learns how long the device computes a call while its clock is up. fastest is the least
+// time of a call of the others. An implementation that would be hopelessly slow even if its device took no time is not
+// woken.
 func (s *sweep) rouse(c *callable, target, expected, fastest float64) error {
 	if !s.tells(c) || s.spent(0) || expected > coldAbove.Seconds() && s.waking.flat >= flatVisits {
 		return s.warm(c, target)
@@ -241,7 +242,7 @@ func (s *sweep) rouse(c *callable, target, expected, fastest float64) error {
 	return s.warm(c, target)
 }
 
-// spans returns the device's times of so many calls, of fewer where these take long, of one at least.
+// spans returns the device's times of up to most calls. There are fewer if they take long, and at least one.
 func (s *sweep) spans(c *callable, most int) (spans []float64, err error) {
 	const enough = time.Millisecond
 	start := s.Clock.Now()

@@ -14,8 +14,8 @@ import (
 	"crossover/thresholds"
 )
 
-// mac is a scenario of two implementations on the processor and one on a GPU with a round trip of 130 µs, of which it
-// tells what it computes.
+// mac is a scenario of two implementations on the processor and one on a GPU that measures its times. The GPU's round trip
+// is 130 µs.
 func mac(noise model.Noise) *model.Scenario {
 	computing := func(n float64) float64 { return 5e-6 + 0.4e-9*n }
 	return &model.Scenario{
@@ -35,7 +35,7 @@ func mac(noise model.Noise) *model.Scenario {
 	}
 }
 
-// slept returns a scenario whose GPU computes for so many times as long.
+// slept returns a scenario whose GPU computes longer by a factor.
 func slept(s *model.Scenario, factor float64) *model.Scenario {
 	asleep := *s
 	asleep.Implementations = slices.Clone(s.Implementations)
@@ -49,7 +49,7 @@ func slept(s *model.Scenario, factor float64) *model.Scenario {
 	return &asleep
 }
 
-// calibrated sweeps a modelled machine, whose accounts of a call change may change.
+// calibrated sweeps a modelled machine. change may change the GPU's times of a call.
 func calibrated(t *testing.T, s *model.Scenario, seed uint64, change func(*gpu.Times)) *sweeps.Result {
 	t.Helper()
 	m := model.New(s, seed)
@@ -75,7 +75,7 @@ func calibrated(t *testing.T, s *model.Scenario, seed uint64, change func(*gpu.T
 
 const wakeBudget = 7 * time.Second
 
-// retold is a problem whose GPU gives another account of its calls.
+// retold is a problem whose GPU reports other times for its calls.
 type retold struct {
 	kernels.Problem
 	change func(*gpu.Times)
@@ -94,8 +94,8 @@ func (r retold) Bind(name string) (kernels.Call, error) {
 	return c, err
 }
 
-// The thresholds of a GPU whose clock falls while the processor is timed are those of its risen clock, which is what a
-// program has that calls again and again. To raise it takes its share of the budget and no more.
+// If a GPU's clock falls while the processor is timed, the thresholds are still those of the risen clock, which a program
+// with many calls has. Raising the clock takes at most its share of the budget.
 func TestAGPUWhoseClockFalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and nothing in it runs at once")
@@ -125,8 +125,7 @@ func TestAGPUWhoseClockFalls(t *testing.T) {
 	}
 }
 
-// Where the clock stands still, next to nothing is spent on asking: neither where the GPU's times scatter, nor where it does
-// not tell them.
+// If the clock is constant, next to no time is spent on checking it, whether the GPU's times scatter or are not measured.
 func TestAGPUWhoseClockStands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and nothing in it runs at once")
@@ -143,7 +142,7 @@ func TestAGPUWhoseClockStands(t *testing.T) {
 	} {
 		for seed := range uint64(3) {
 			r := calibrated(t, s, seed, change)
-			most := 0.04 // it is 2.5 % on average where times scatter
+			most := 0.04 // 2.5 % on average if times scatter
 			if name == "untold" {
 				most = 0.008
 			}
