@@ -22,8 +22,9 @@ import (
 // defaultOutput is the calibration file if the command line names none.
 const defaultOutput = "calibration.json"
 
-// defaultBudget is for the cases of a machine without a GPU. Shapes of whole operations take half as much again. A discrete
-// GPU makes three times as many cases and twice as many shapes.
+// The default budgets. defaultBudget is for a run over cases only. The others are for runs that also measure shapes of whole
+// operations, which package harness gives a share of the budget. With a discrete GPU there are three times as many cases and
+// twice as many shapes.
 const (
 	defaultBudget    = 2 * time.Minute
 	withShapes       = 3 * time.Minute
