@@ -45,12 +45,17 @@ func (r *Run) Fit(ctx context.Context) error {
 	return nil
 }
 
-// History returns the timings of a case run by run, the newest first: those of the implementations that it has today.
+// History returns the timings of a case run by run, the newest first: those of the implementations that it has today. What the
+// newest run excludes, for wrong values or because it fails, has no times in the earlier runs either.
 func (r *Run) History(name string) []*timings.Set {
 	newest := r.Timings[name]
 	all := []*timings.Set{newest}
+	competing := newest.Implementations
+	if k := slices.IndexFunc(r.Entry.Cases, func(c calibration.Case) bool { return c.Name == name }); k >= 0 {
+		competing = competingOf(r.Entry.Cases[k].Implementations, competing)
+	}
 	for _, earlier := range r.Earlier[name] {
-		all = append(all, earlier.For(newest.Implementations))
+		all = append(all, earlier.For(competing).For(newest.Implementations))
 	}
 	return all
 }

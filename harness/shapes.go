@@ -148,7 +148,7 @@ func (r *Run) fitShapes(ctx context.Context) error {
 // fitOperation fits one operation. Where the samples do for no surface it has none.
 func (r *Run) fitOperation(o *calibration.Operation) {
 	set := r.Shapes[shapesName(o)]
-	set = set.For(competing(o, set.Implementations))
+	set = set.For(competingOf(o.Implementations, set.Implementations))
 	problem := &surfaces.Problem{
 		Axes: o.Surface.Axes, Features: o.Surface.Features, Implementations: set.Implementations,
 		Points: slices.Concat(surfaces.Fitted(surfaces.Points(set, set.Shape)),
@@ -168,10 +168,10 @@ func (r *Run) fitOperation(o *calibration.Operation) {
 	}))
 }
 
-// competing returns the implementations, of some, that were not excluded.
-func competing(o *calibration.Operation, names []string) []string {
+// competingOf returns the names, of some, of the implementations that were not excluded.
+func competingOf(all []calibration.Implementation, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return slices.ContainsFunc(o.Implementations, func(i calibration.Implementation) bool {
+		return slices.ContainsFunc(all, func(i calibration.Implementation) bool {
 			return i.Name == name && i.Excluded != ""
 		})
 	})

@@ -33,10 +33,10 @@ func loadHistory(dir string) (*history, error) {
 	h := &history{processors: map[string]string{}}
 	for k := range run.Entry.Cases {
 		c := &run.Entry.Cases[k]
-		newest := run.Timings[c.Name]
-		p := past{c.Name, map[int]*timings.Set{c.Run: newest}}
+		sets := run.History(c.Name)
+		p := past{c.Name, map[int]*timings.Set{c.Run: sets[0]}}
 		for n, e := range c.Earlier {
-			p.runs[e.Run] = run.Earlier[c.Name][n].For(newest.Implementations)
+			p.runs[e.Run] = sets[n+1]
 		}
 		for _, i := range c.Implementations {
 			h.processors[i.Name] = i.Processor
