@@ -211,10 +211,11 @@ const MostUnit = 32
 // Implementation is one implementation of a case or an operation.
 type Implementation struct {
 	Name          string  `json:"name"`
-	Processor     string  `json:"processor"`      // "cpu" or "gpu"
-	Version       string  `json:"version"`        // version of its library; "" for Crossover's own code
-	RelativeError float64 `json:"relative_error"` // greatest error; −1 if an excluded one has no finite error
-	Excluded      string  `json:"excluded"`       // why it was not timed; "" if it was
+	Processor     string  `json:"processor"`       // "cpu" or "gpu"
+	Version       string  `json:"version"`         // version of its library; "" for Crossover's own code
+	RelativeError float64 `json:"relative_error"`  // greatest error; −1 if an excluded one has no finite error
+	Excluded      string  `json:"excluded"`        // why it was not timed; "" if it was
+	Wrong         bool    `json:"wrong,omitempty"` // it is excluded for wrong values or impossible times
 	Cost          *Cost   `json:"cost,omitempty"`
 
 	// GPUTimes says how the time of calls on a GPU is spent, at the least and at the greatest size at which the GPU measured

@@ -456,6 +456,8 @@ func TestValidate(t *testing.T) {
 			`case: implementation "go": processor is "tpu" (want cpu, gpu)`},
 		{"no error and not excluded", func(f *File, h *Host, c *Case) { c.Implementations[0].RelativeError = -1 },
 			`case: implementation "go": relative_error is -1 (want a finite number, at least 0)`},
+		{"wrong and not excluded", func(f *File, h *Host, c *Case) { c.Implementations[0].Wrong = true },
+			`case: implementation "go": wrong is true, and excluded does not say why`},
 		{"infinite error", func(f *File, h *Host, c *Case) { c.Implementations[3].RelativeError = math.Inf(1) },
 			`case: implementation "mps": relative_error is +Inf (want a finite number, at least 0)`},
 		{"negative cost", func(f *File, h *Host, c *Case) {

@@ -331,6 +331,9 @@ func (m *Implementation) check() error {
 			return err
 		}
 	}
+	if m.Wrong && m.Excluded == "" {
+		return errors.New("wrong is true, and excluded does not say why")
+	}
 	if m.Cost != nil {
 		if err := m.Cost.check(); err != nil {
 			return fmt.Errorf("cost: %w", err)

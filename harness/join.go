@@ -106,7 +106,7 @@ func Poorer(now, before *calibration.Case) string {
 	switch missing := missing(now, before); {
 	case now.Blocks == 0 && before.Blocks > 0:
 		return "nothing was measured"
-	case len(before.Segments) == 0:
+	case len(before.Segments) == 0, wrongNow(now, before):
 		return ""
 	case len(now.Segments) == 0:
 		return "the samples do not decide"
@@ -120,6 +120,16 @@ func Poorer(now, before *calibration.Case) string {
 		return "it has fewer blocks"
 	}
 	return ""
+}
+
+// wrongNow reports whether an implementation that competed before computes wrong values now: then the choices of before must not
+// stay, which go to it.
+func wrongNow(now, before *calibration.Case) bool {
+	return slices.ContainsFunc(now.Implementations, func(is calibration.Implementation) bool {
+		return is.Wrong && slices.ContainsFunc(before.Implementations, func(was calibration.Implementation) bool {
+			return was.Name == is.Name && was.Excluded == ""
+		})
+	})
 }
 
 // missing names an implementation that competed before and does not now.

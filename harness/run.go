@@ -165,7 +165,7 @@ func describe(r *sweeps.Result) calibration.Case {
 	for _, status := range r.Implementations {
 		c.Implementations = append(c.Implementations, calibration.Implementation{
 			Name: status.Name, Processor: string(status.Processor), Version: status.Version,
-			RelativeError: status.RelativeError, Excluded: status.Excluded,
+			RelativeError: status.RelativeError, Excluded: status.Excluded, Wrong: status.Wrong,
 		})
 	}
 	if sizes := r.Samples.Sizes(); len(sizes) > 0 {

@@ -110,7 +110,7 @@ func (r *Run) takeShapes(s *kernels.Space, result *sweeps.Result) {
 	for _, status := range result.Implementations {
 		operation.Implementations = append(operation.Implementations, calibration.Implementation{
 			Name: status.Name, Processor: string(status.Processor), Version: status.Version,
-			RelativeError: status.RelativeError, Excluded: status.Excluded,
+			RelativeError: status.RelativeError, Excluded: status.Excluded, Wrong: status.Wrong,
 		})
 	}
 	operation.Surface.Axes, operation.Surface.Features = axisNames(s), s.Features

@@ -412,6 +412,32 @@ func TestARunOfWhichSomeIsPoorer(t *testing.T) {
 	}
 }
 
+// What computes wrong values now is not chosen any more, and its times of the run before do not count.
+func TestWhatIsWrongNowIsNotChosen(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args()...)
+	m := scripted.New(2, 0.01)
+	m.Add("fft/batch=1", map[string]scripted.Cost{"a": scripted.Linear(1e-6, 2e-9), "b": scripted.Linear(5e-6, 1e-9)}, func(implementation string, _ int) error {
+		if implementation == "b" {
+			return scripted.Wrong
+		}
+		return nil
+	})
+	stderr := succeed(t, m, append(f.args(), "--seed", "8", "--ops", "^fft")...)
+	if strings.Contains(stderr, "kept") {
+		t.Errorf("%q", stderr)
+	}
+	file, err := calibration.Load(f.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fft := file.Hosts[0].Cases[0]
+	if len(fft.Earlier) != 1 || len(fft.Segments) != 1 || fft.Segments[0].Implementation != "a" || !fft.Implementations[1].Wrong {
+		t.Errorf("of %d runs before: %+v, %+v", len(fft.Earlier), fft.Segments, fft.Implementations)
+	}
+	refits(t, f.file, f.host())
+}
+
 // A case without blocks never replaces one with blocks, even with --force.
 func TestAnEmptyCaseReplacesNothing(t *testing.T) {
 	f := newFolders(t)
