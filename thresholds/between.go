@@ -55,13 +55,19 @@ func (p *Processors) studyRuns(cases [][]*timings.Set) {
 	p.between = map[[2]string]prior{}
 	for pair, s := range samples {
 		if len(s.squares) >= leastSwitches {
-			p.between[pair] = fitPrior(s.squares, s.freedoms)
+			known := fitPrior(s.squares, s.freedoms)
+			known.freedom = min(known.freedom, mostFreedom)
+			p.between[pair] = known
 		}
 	}
 }
 
 // leastSwitches is the least number of switches from which a prior is learnt.
 const leastSwitches = 4
+
+// mostFreedom is the greatest number of degrees of freedom of a prior. The switches of a host are too few to show that their
+// variances are alike. Between real runs the variances were not alike: see assumedBetweenRuns.
+const mostFreedom = 8
 
 // pair returns the processors of two implementations in a fixed order.
 func (p *Processors) pair(i, j string) [2]string {

@@ -8,12 +8,9 @@ import (
 	"crossover/timings"
 )
 
-// Runs that are off as a whole, each with sizes of its own, give the threshold in the middle of theirs, and no step between
-// their sizes.
-func TestRunsArePooled(t *testing.T) {
-	rng := rand.New(rand.NewPCG(4, 1))
-	var sets []*timings.Set
-	for run, off := range []float64{-0.06, 0.06, -0.06, 0.06} {
+// runsOff are runs of a case whose log-ratios are off by so much, each at sizes of its own.
+func runsOff(rng *rand.Rand, offs ...float64) (sets []*timings.Set) {
+	for run, off := range offs {
 		set := &timings.Set{Implementations: []string{"a", "b"}}
 		for k := range 24 {
 			size := int(math.Round(100 * math.Pow(1.21, float64(k)+float64(run)/4)))
@@ -26,6 +23,27 @@ func TestRunsArePooled(t *testing.T) {
 		}
 		sets = append(sets, set)
 	}
+	return sets
+}
+
+// However alike the runs of a few cases are, the next case may differ more: what they say is worth little.
+func TestAFewCasesSayLittleOfTheNext(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 2))
+	var cases [][]*timings.Set
+	for range leastSwitches + 2 {
+		cases = append(cases, runsOff(rng, -0.02, 0, 0.02))
+	}
+	p := StudyProcessors(map[string]string{"a": "cpu", "b": "cpu"}, cases)
+	known, ok := p.learnt([2]string{"cpu", "cpu"})
+	if !ok || known.freedom > mostFreedom || math.Abs(math.Sqrt(known.square)-0.02) > 0.01 {
+		t.Errorf("the prior is %.4f with %.1f degrees of freedom, %t; want 0.02 with at most %d", math.Sqrt(known.square), known.freedom, ok, mostFreedom)
+	}
+}
+
+// Runs that are off as a whole, each at sizes of its own, lead to the threshold in the middle of theirs, and to no step
+// between their sizes.
+func TestRunsArePooled(t *testing.T) {
+	sets := runsOff(rand.New(rand.NewPCG(4, 1)), -0.06, 0.06, -0.06, 0.06)
 	r := Fit(sets, Options{Seed: 1, Resamples: 200})
 	if len(r.Segments) != 2 {
 		t.Fatalf("segments are %+v, want two: the runs are off by 0.12 of one another", r.Segments)
