@@ -75,10 +75,17 @@ func BenchmarkChooseGPUBusy(b *testing.B) {
 }
 
 // BenchmarkDecision compares ways to decide on an implementation, from a comparison in the program's code to a prediction at
-// a new shape. The surface is as large as any: 250 shapes, 8 implementations, 8 features.
+// a new shape, and what recording adds. The surface is as large as any: 250 shapes, 8 implementations, 8 features.
 func BenchmarkDecision(b *testing.B) {
 	d, name := wideDispatcher(b)
 	measured, cut, operation := d.Case("fft/batch=1"), d.Case(name+"/taps=512"), d.Operation(name)
+	recording, _ := wideDispatcher(b)
+	r, err := recording.Record(filepath.Join(b.TempDir(), "shapes.txt"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer r.Close()
+	measuredRecorded, operationRecorded := recording.Case("fft/batch=1"), recording.Operation(name)
 	for _, by := range []struct {
 		name   string
 		decide func(n int) string
@@ -92,6 +99,8 @@ func BenchmarkDecision(b *testing.B) {
 		{"measured", func(n int) string { return measured.Choose(n) }},
 		{"cut", func(n int) string { return cut.Choose(n) }},
 		{"shape-hit", func(n int) string { return operation.ChooseShape(512, n) }},
+		{"measured-recorded", func(n int) string { return measuredRecorded.Choose(n) }},
+		{"shape-hit-recorded", func(n int) string { return operationRecorded.ChooseShape(512, n) }},
 	} {
 		b.Run("by="+by.name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -49,6 +49,7 @@ type Dispatcher struct {
 	releases   map[*func()]struct{} // called at critical memory pressure
 	report     func(Failure)        // nil without OnFailure
 	failures   map[string]bool      // implementations that were reported
+	recorder   *Recorder            // nil if nothing is recorded
 }
 
 // Option changes how Load and New pick and use an entry.
@@ -276,9 +277,17 @@ func (c *Case) Choose(size int) string {
 	if t == nil {
 		return CPU
 	}
-	chosen := t.at(size)
-	if chosen.depends != nil {
-		return chosen.depends.choose(size)
+	if t.counter != nil {
+		t.counter.size(size)
 	}
-	return chosen.implementation
+	return t.at(size).at(size)
+}
+
+// Peek returns what Choose returns. A [Recorder] does not count it.
+func (c *Case) Peek(size int) string {
+	t := c.table.Load()
+	if t == nil {
+		return CPU
+	}
+	return t.at(size).at(size)
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 	"time"
 
 	"crossover/dispatch"
@@ -65,4 +67,41 @@ func ExampleDispatcher_OnFailure() {
 	// Output:
 	// metal failed: the device was lost
 	// metal failed: out of memory
+}
+
+func ExampleDispatcher_Record() {
+	d, err := dispatch.Load("testdata/calibration.json", machine)
+	if err != nil {
+		log.Fatal(err)
+	}
+	folder, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "shapes.txt")
+
+	r, err := d.Record(path) // from now on, the shapes of all calls are counted
+	if err != nil {
+		log.Fatal(err)
+	}
+	fft := d.Case("fft/batch=1", "go", "metal")
+	for range 1000 {
+		fft.Choose(441)
+	}
+	fft.Choose(4096)
+	if err := r.Close(); err != nil { // writes the file
+		log.Fatal(err)
+	}
+
+	called, err := dispatch.ReadShapes(path) // as calibrate --shapes does
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, c := range called {
+		fmt.Println(c.Name, c.Calls)
+	}
+	// Output:
+	// fft/batch=1,n=441 1000
+	// fft/batch=1,n=4096 1
 }

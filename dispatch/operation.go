@@ -25,6 +25,8 @@ type overShapes struct {
 	note   string  // added to every reason; may be ""
 	entry  entry
 	now    func() time.Time
+
+	counter *counter // of calls; nil where nothing is recorded
 }
 
 // Operation returns the chooser of an operation, such as "matmul", among the implementations that the program has. A call
@@ -66,7 +68,7 @@ func (d *Dispatcher) newOverShapes(o *Operation) *overShapes {
 	if p == nil && placement == shared {
 		p = d.predictedFor(operation, caller)
 	}
-	s := &overShapes{fixed: CPU, entry: d.entry, now: d.now}
+	s := &overShapes{fixed: CPU, entry: d.entry, now: d.now, counter: d.counterOver(o.name)}
 	b := builder{d: d, names: o.names, has: o.has}
 	if p != nil {
 		s.shapes = d.newShapes(p, placement, o.names, o.has)
@@ -103,6 +105,9 @@ func (o *Operation) ChooseShape(shape ...int) string {
 	s := o.present.Load()
 	if s == nil {
 		return CPU
+	}
+	if s.counter != nil {
+		s.counter.values(shape)
 	}
 	if s.shapes == nil {
 		return s.fixed

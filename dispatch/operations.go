@@ -8,26 +8,35 @@ import (
 	"sync"
 )
 
-// declared is the set of operations that this program can compute. The packages that declare operations add the names.
+// declared holds the operations that this program can compute, with the names of their axes. The packages that declare
+// operations add them.
 var declared = struct {
 	sync.Mutex
-	names map[string]bool
-}{names: map[string]bool{}}
+	axes map[string][]string
+}{axes: map[string][]string{}}
 
-// Declare registers the name of an operation that this program can compute. Package kernels registers the operations
-// that it declares. A program with operations of its own registers them before it makes a dispatcher. CROSSOVER_FORCE
-// may name an operation that is not registered; a warning says so.
-func Declare(operation string) {
+// Declare registers the name of an operation that this program can compute, and the names of its axes in the order of a
+// shape's values. Package kernels registers the operations that it declares. A program with operations of its own registers
+// them before it makes a dispatcher. CROSSOVER_FORCE may name an operation that is not registered; a warning says so. The
+// axes of an operation that no calibration knows are needed to record its shapes: see [Dispatcher.Record].
+func Declare(operation string, axes ...string) {
 	declared.Lock()
 	defer declared.Unlock()
-	declared.names[operation] = true
+	declared.axes[operation] = slices.Clone(axes)
+}
+
+// axesDeclared returns the names of the axes of an operation, nil where they are not known.
+func axesDeclared(operation string) []string {
+	declared.Lock()
+	defer declared.Unlock()
+	return declared.axes[operation]
 }
 
 // Operations returns the names of the operations that were declared, sorted.
 func Operations() []string {
 	declared.Lock()
 	defer declared.Unlock()
-	return slices.Sorted(maps.Keys(declared.names))
+	return slices.Sorted(maps.Keys(declared.axes))
 }
 
 // stranger says why a name is not a known operation or case. It returns "" for a known one. Only a calibration says which

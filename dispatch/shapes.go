@@ -104,7 +104,7 @@ func hash(shape []int) uint64 {
 // find finds the answer at a shape.
 func (s *shapes) find(shape []int) int {
 	for k, l := range s.lines {
-		if l.passes(shape) && l.speaksFor(shape) && s.caseOf(l).Choose(l.size(shape)) != CPU {
+		if l.passes(shape) && l.speaksFor(shape) && s.caseOf(l).Peek(l.size(shape)) != CPU {
 			return firstLine + k
 		}
 	}
@@ -153,7 +153,7 @@ func (s *shapes) name(answer int, shape []int) string {
 		return CPU
 	case answer >= firstLine:
 		l := s.lines[answer-firstLine]
-		return l.chooser.Load().Choose(l.size(shape))
+		return l.chooser.Load().Peek(l.size(shape))
 	}
 	if wait := time.Duration(s.b.d.gpuWait.Load()); wait > 0 && s.of.onGPU[answer] {
 		r := s.relief(answer, shape)

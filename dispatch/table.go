@@ -17,6 +17,7 @@ import (
 type table struct {
 	thresholds []int    // the first size of each choice except the first, ascending
 	choices    []choice // one more than thresholds
+	counter    *counter // of calls; nil where nothing is recorded
 
 	name     string
 	entry    entry
@@ -45,6 +46,14 @@ type choice struct {
 	depends        decider              // decides at each call; may be nil
 	segment        *calibration.Segment // nil if no segment was measured
 	reason         string               // one clause
+}
+
+// at returns the implementation for a size.
+func (c *choice) at(size int) string {
+	if c.depends != nil {
+		return c.depends.choose(size)
+	}
+	return c.implementation
 }
 
 // decider decides between implementations by the size, anew at every call. It allocates nothing.
@@ -124,6 +133,7 @@ func (d *Dispatcher) newTable(c *Case) *table {
 	for i := range t.choices {
 		t.choices[i].reason += note
 	}
+	t.counter = d.counterOf(name, from.recorded)
 	return t
 }
 

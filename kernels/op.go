@@ -71,7 +71,11 @@ type Op[P any] struct {
 // Declare returns a declaration unchanged, and tells package dispatch that this program has the operation. Each operation is
 // declared in a variable of its package by a call of Declare.
 func Declare[P any](op Op[P]) Op[P] {
-	dispatch.Declare(op.Name)
+	var axes []string
+	for _, a := range op.Axes {
+		axes = append(axes, a.Name)
+	}
+	dispatch.Declare(op.Name, axes...)
 	return op
 }
 

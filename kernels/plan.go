@@ -160,13 +160,15 @@ func (p *Plan[P]) choose(s Shape) int {
 		p.forgetChoices()
 	}
 	p.placed = p.placement()
+	choose := (*dispatch.Case).Choose
 	if p.op.Judged != nil {
 		if i := p.named(p.operation(p.placed).ChooseShape(s[:len(p.op.Axes)]...)); i >= 0 {
 			return i
 		}
+		choose = (*dispatch.Case).Peek // the call is counted already, at its shape
 	}
 	c, size := p.choiceIn(s, p.placed)
-	if i := p.named(c.of.Choose(size)); i >= 0 {
+	if i := p.named(choose(c.of, size)); i >= 0 {
 		return i
 	}
 	return p.preferred(c.line, 0)

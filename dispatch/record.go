@@ -1,0 +1,195 @@
+package dispatch
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Recorder counts how often a program asks for each shape, and writes the counts to a file that `calibrate --shapes FILE`
+// reads. All methods may be called concurrently.
+type Recorder struct {
+	d      *Dispatcher
+	path   string
+	counts counts
+	alone  map[string]*atomic.Int64 // calls by case, of cases whose axes are not known; guarded by the dispatcher's lock
+
+	writing sync.Mutex // one Flush at a time; guards closed
+	closed  bool
+}
+
+// Record begins to count the shapes that the program's cases, operations and plans ask this dispatcher for. Counting takes some
+// ten nanoseconds a call, waits for nothing and allocates nothing. Choose and ChooseShape count, Explain and Peek do not.
+//
+// The file is written by Flush and by Close, and not before: a program that ends without either leaves no record. It
+// replaces what path holds, which may be nothing or an older record. Record fails, with one line, where the file cannot be
+// written, where it holds something else, and where the dispatcher records already.
+//
+// A record holds [MostRecorded] shapes, the first ones that are called. Calls at further shapes are counted together, and so
+// are those of a case whose axes neither the calibration nor the program knows (see [Declare]); comments in the file say how
+// many there are.
+func (d *Dispatcher) Record(path string) (*Recorder, error) {
+	if d.none() {
+		return nil, errors.New("dispatch: a nil or zero dispatcher records nothing; make one with Load or New")
+	}
+	target, err := recordTo(path)
+	if err != nil {
+		return nil, fmt.Errorf("dispatch: cannot record into %q: %w", path, err)
+	}
+	r := &Recorder{d: d, path: target, alone: map[string]*atomic.Int64{}}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.recorder != nil {
+		return nil, fmt.Errorf("dispatch: cannot record into %q: the dispatcher records into %q until that recorder is closed", path, d.recorder.path)
+	}
+	d.recorder = r
+	d.rebuild()
+	return r, nil
+}
+
+// recordTo returns the file that a path leads to, if a record can take its place.
+func recordTo(path string) (target string, err error) {
+	if target, err = filepath.Abs(path); err != nil || path == "" {
+		return "", cmp.Or(err, errors.New("want the name of a file, e.g. shapes.txt"))
+	}
+	if resolved, err := filepath.EvalSymlinks(target); err == nil {
+		target = resolved
+	}
+	switch info, err := os.Stat(target); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return "", cause(err)
+	case !info.Mode().IsRegular():
+		return "", errors.New("it is no regular file")
+	default:
+		if _, err := ReadShapes(target); err != nil {
+			return "", errors.New("it holds something else than shapes: remove it, or name another file")
+		}
+	}
+	probe, err := os.CreateTemp(filepath.Dir(target), temporary)
+	if err != nil {
+		return "", cause(err)
+	}
+	probe.Close()
+	return target, os.Remove(probe.Name())
+}
+
+// temporary is the pattern of the name of a file that becomes a record.
+const temporary = ".shapes-*"
+
+// cause is what went wrong with a file, without its name.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// Flush writes what was counted so far. The file is replaced as a whole, so that a reader never sees half of it. Where Flush
+// fails, the file is as it was, and counting goes on.
+func (r *Recorder) Flush() error {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	if r.closed {
+		return fmt.Errorf("dispatch: the record in %q is closed", r.path)
+	}
+	return r.write()
+}
+
+// Close ends the recording and writes the file. A second Close does nothing. Where Close fails, the recording has ended all
+// the same.
+func (r *Recorder) Close() error {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	r.d.mu.Lock()
+	r.d.recorder = nil
+	r.d.rebuild()
+	r.d.mu.Unlock()
+	return r.write()
+}
+
+// write replaces the file.
+func (r *Recorder) write() (err error) {
+	file, err := os.CreateTemp(filepath.Dir(r.path), temporary)
+	if err == nil {
+		_, err = file.Write(r.text())
+		err = cmp.Or(err, file.Chmod(0o644), file.Close())
+		if err == nil {
+			err = os.Rename(file.Name(), r.path)
+		}
+		if err != nil {
+			file.Close()
+			os.Remove(file.Name())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("dispatch: cannot write the record %q: %w", r.path, cause(err))
+	}
+	return nil
+}
+
+// text is what the file holds: the shapes, the most frequent first, and what was left out.
+func (r *Recorder) text() []byte {
+	var b bytes.Buffer
+	b.WriteString("# Shapes that a program called, and how often. calibrate --shapes FILE measures them.\n")
+	for _, c := range r.called() {
+		fmt.Fprintf(&b, "%s %d\n", c.Name, c.Calls)
+	}
+	if n := r.counts.beyond.Load(); n > 0 {
+		fmt.Fprintf(&b, "# %d calls at further shapes are left out: a record holds %d shapes.\n", n, MostRecorded)
+	}
+	for _, c := range r.unnamed() {
+		fmt.Fprintf(&b, "# %d calls of %q are left out: its axes are not known.\n", c.Calls, short(c.Name))
+	}
+	return b.Bytes()
+}
+
+// called returns the shapes with their counts, the most frequent first.
+func (r *Recorder) called() []Called {
+	byName := map[string]int64{}
+	for i := range r.counts.places {
+		if p := &r.counts.places[i]; p.named.Load() {
+			byName[p.of.name(p.shape[:])] += p.calls.Load()
+		}
+	}
+	return byCalls(byName)
+}
+
+// unnamed returns the cases whose axes are not known and that were called, the most frequent first.
+func (r *Recorder) unnamed() []Called {
+	const most = 20
+	byName := map[string]int64{}
+	r.d.mu.Lock()
+	defer r.d.mu.Unlock()
+	for name, calls := range r.alone {
+		byName[name] = calls.Load()
+	}
+	all := byCalls(byName)
+	return all[:min(len(all), most)]
+}
+
+// byCalls lists names that were called, the most frequent first.
+func byCalls(calls map[string]int64) []Called {
+	var all []Called
+	for name, n := range calls {
+		if n > 0 {
+			all = append(all, Called{Name: name, Calls: n})
+		}
+	}
+	slices.SortFunc(all, func(a, b Called) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}

@@ -1,0 +1,327 @@
+package dispatch
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// recorded returns what a record says, and its comments.
+func recorded(t *testing.T, path string) (lines map[string]int64, comments string) {
+	t.Helper()
+	called, err := ReadShapes(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines = map[string]int64{}
+	for _, c := range called {
+		lines[c.Name] = c.Calls
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			comments += line
+		}
+	}
+	return lines, comments
+}
+
+// expectRecord compares the counts of a record with what is wanted.
+func expectRecord(t *testing.T, got, want map[string]int64) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("the record has\n%v\nwant\n%v", got, want)
+	}
+}
+
+func record(t *testing.T, d *Dispatcher) (r *Recorder, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "shapes.txt")
+	r, err := d.Record(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r, path
+}
+
+// Cases and operations that ask for the same shape count as one, whether they were made before the recording or after it.
+func TestRecord(t *testing.T) {
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	before := d.Case("fft/batch=64")
+	r, path := record(t, d)
+	for range 3 {
+		before.Choose(441)
+	}
+	d.Case("fft/n=441", "go").Choose(64)
+	d.Operation("fft").ChooseShape(441, 64)
+	d.Operation("matmul/shared").ChooseShape(8, 16, 32)
+	d.Case("matmul/square").Choose(100)
+	d.Case("stft/hop=256,n_fft=1024").Choose(48000)
+	d.Case("sum").Choose(5)
+
+	d.Operation("fft").ChooseShape(441)     // no shape
+	d.Operation("fft").ChooseShape(441, -1) // no shape
+	before.Choose(0)                        // no shape
+	before.Peek(441)
+	before.Explain(441)
+	d.Operation("fft").ExplainShape(441, 64)
+
+	want := map[string]int64{
+		"fft/n=441,batch=64": 5, "matmul/m=8,k=16,n=32,shared": 1, "matmul/m=100,k=100,n=100": 1, "stft/n_fft=1024,hop=256,n=48000": 1, "sum/n=5": 1,
+	}
+	if err := r.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := recorded(t, path)
+	expectRecord(t, got, want)
+
+	before.Choose(441)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before.Choose(441) // behind the end
+	want["fft/n=441,batch=64"]++
+	got, _ = recorded(t, path)
+	expectRecord(t, got, want)
+	if text, _ := os.ReadFile(path); !strings.Contains(string(text), "measures them.\nfft/n=441,batch=64 6\n") {
+		t.Errorf("the most frequent shape does not come first:\n%s", text)
+	}
+	if r.Close() != nil || r.Flush() == nil {
+		t.Error("a closed record closes again without an error, and is not flushed")
+	}
+	if _, err := d.Record(path); err != nil {
+		t.Errorf("the next record does not take the place of one that is closed: %v", err)
+	}
+}
+
+// A program records before there is a calibration, if it says what its axes are.
+func TestRecordWithoutCalibration(t *testing.T) {
+	Declare("wavelet", "levels", "n")
+	d, err := New(nil, WithHost(m3Max))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, path := record(t, d)
+	d.Case("wavelet/levels=4").Choose(1000)
+	d.Operation("wavelet").ChooseShape(4, 1000)
+	for range 2 {
+		d.Case("warp/x=1").Choose(3) // nobody knows its axes
+	}
+	for _, strange := range []string{"wavelet/levels=0", "wavelet/levels=4,levels=4", "wavelet/depth=4", "wavelet", "wavelet/square", "a b/\x1b"} {
+		d.Case(strange).Choose(3)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, comments := recorded(t, path)
+	expectRecord(t, got, map[string]int64{"wavelet/levels=4,n=1000": 2})
+	for _, want := range []string{`# 2 calls of "warp/x=1" are left out`, `"wavelet/levels=0"`, `"wavelet/depth=4"`, `"a b/\x1b"`} {
+		if !strings.Contains(comments, want) {
+			t.Errorf("the comments lack %s:\n%s", want, comments)
+		}
+	}
+}
+
+// A fresh calibration, and the tables that policies make, do not lose counts.
+func TestRecordOutlivesTables(t *testing.T) {
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	r, path := record(t, d)
+	c := d.Case("stft/n_fft=1024,hop=256")
+	c.Choose(48000)
+	if err := d.SetThermal("critical"); err != nil {
+		t.Fatal(err)
+	}
+	c.Choose(48000)
+	if err := d.Swap(predictedFile()); err != nil {
+		t.Fatal(err)
+	}
+	c.Choose(48000)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := recorded(t, path)
+	expectRecord(t, got, map[string]int64{"stft/n_fft=1024,hop=256,n=48000": 3})
+}
+
+// Of a million shapes the first ones have places, and the file says how many calls are left out.
+func TestRecordIsBounded(t *testing.T) {
+	const shapes = 1_000_000
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	r, path := record(t, d)
+	c := d.Case("stft/n_fft=1024,hop=256")
+	for size := range shapes {
+		c.Choose(1 + size)
+	}
+	c.Choose(1)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, comments := recorded(t, path)
+	if len(got) != MostRecorded || got["stft/n_fft=1024,hop=256,n=1"] != 2 || got[fmt.Sprintf("stft/n_fft=1024,hop=256,n=%d", MostRecorded)] != 1 {
+		t.Errorf("%d shapes are there, want the first %d", len(got), MostRecorded)
+	}
+	if want := fmt.Sprintf("# %d calls at further shapes are left out: a record holds %d shapes.", shapes-MostRecorded, MostRecorded); !strings.Contains(comments, want) {
+		t.Errorf("the comments are\n%swant %s", comments, want)
+	}
+}
+
+// Many goroutines count, while the record is written and the calibration changes. No call is lost.
+func TestRecordOfManyGoroutines(t *testing.T) {
+	const goroutines, calls, sizes = 16, 3000, 50
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	r, path := record(t, d)
+	c, o := d.Case("stft/n_fft=1024,hop=256"), d.Operation("stft")
+	var wait sync.WaitGroup
+	for g := range goroutines {
+		wait.Go(func() {
+			for i := range calls {
+				if g%2 == 0 {
+					c.Choose(1 + i%sizes)
+				} else {
+					o.ChooseShape(1024, 256, 1+i%sizes)
+				}
+			}
+		})
+	}
+	wait.Go(func() {
+		for range 20 {
+			if err := r.Flush(); err != nil {
+				t.Error(err)
+			}
+			if err := d.Swap(predictedFile()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	wait.Wait()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := recorded(t, path)
+	for i := range sizes {
+		if name := fmt.Sprintf("stft/n_fft=1024,hop=256,n=%d", 1+i); got[name] != goroutines*calls/sizes {
+			t.Errorf("%s: %d calls, want %d", name, got[name], goroutines*calls/sizes)
+		}
+	}
+	if len(got) != sizes {
+		t.Errorf("%d shapes, want %d", len(got), sizes)
+	}
+}
+
+func TestRecordAllocatesNothing(t *testing.T) {
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	record(t, d)
+	c, o := d.Case("stft/n_fft=1024,hop=256"), d.Operation("stft")
+	n := 1000
+	if got := testing.AllocsPerRun(100, func() {
+		n++
+		c.Choose(n)
+		o.ChooseShape(512, 256, n)
+	}); got != 0 {
+		t.Errorf("%v allocations a call", got)
+	}
+}
+
+func TestRecordRefuses(t *testing.T) {
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	folder := t.TempDir()
+	other := filepath.Join(folder, "calibration.json")
+	const text = "{\n  \"schema_version\": \"2.0\"\n}\n"
+	if err := os.WriteFile(other, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"":                                    "want the name of a file",
+		folder:                                "no regular file",
+		filepath.Join(folder, "none", "file"): "no such file or directory",
+		filepath.Join(other, "file"):          "not a directory",
+		other:                                 "something else than shapes",
+	} {
+		r, err := d.Record(path)
+		if err == nil {
+			r.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, want %q", path, err, want)
+		}
+	}
+	if got, err := os.ReadFile(other); err != nil || string(got) != text {
+		t.Errorf("%v: what was there is now %q", err, got)
+	}
+	record(t, d)
+	if _, err := d.Record(filepath.Join(folder, "second")); err == nil || !strings.Contains(err.Error(), "until that recorder is closed") {
+		t.Errorf("a second recorder: %v", err)
+	}
+	var none *Dispatcher
+	for _, d := range []*Dispatcher{none, {}} {
+		if _, err := d.Record(filepath.Join(folder, "none")); err == nil || !strings.Contains(err.Error(), "Load or New") {
+			t.Errorf("it records: %v", err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, ".*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// The folder of a record may go while the program runs.
+func TestRecordThatCannotBeWritten(t *testing.T) {
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	folder := filepath.Join(t.TempDir(), "gone")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r, err := d.Record(filepath.Join(folder, "shapes.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Flush(); err == nil || !strings.Contains(err.Error(), "cannot write the record") {
+		t.Errorf("Flush: %v", err)
+	}
+	if err := r.Close(); err == nil {
+		t.Error("Close says nothing")
+	}
+}
+
+func TestReadShapes(t *testing.T) {
+	read := func(text string) ([]Called, error) {
+		path := filepath.Join(t.TempDir(), "shapes.txt")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return ReadShapes(path)
+	}
+	got, err := read("# a comment\n\n fft/n=441,batch=64\t1000 \nsum/n=7\nfft/n=441,batch=64 5\nsum/n=8 9223372036854775807\nsum/n=8 1\n")
+	want := []Called{{"fft/n=441,batch=64", 1005, 3}, {"sum/n=7", 1, 4}, {"sum/n=8", math.MaxInt64, 6}}
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+	var many strings.Builder
+	for i := range MostRecorded + 1 {
+		fmt.Fprintf(&many, "sum/n=%d\n", 1+i)
+	}
+	for text, want := range map[string]string{
+		"sum/n=1 2\nsum/n=7 0\n":          `shapes.txt:2: "0" is no count of calls`,
+		"sum/n=7 -3\n":                    `"-3" is no count`,
+		"sum/n=7 1e3\n":                   `"1e3" is no count`,
+		"sum/n=7 99999999999999999999\n":  "is no count",
+		"sum/n=7 3 times\n":               "has 3 words",
+		"sum/n=7 \x1b[2J\n":               `"\x1b[2J" is no count`,
+		strings.Repeat("x", 1<<17) + "\n": "token too long",
+		many.String():                     fmt.Sprintf("more than %d shapes", MostRecorded),
+	} {
+		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "\n\x1b") {
+			t.Errorf("%.40q: %v, want %q", text, err, want)
+		}
+	}
+}
