@@ -25,6 +25,9 @@ type Operation struct {
 	// Surface has only axes and features if there were too few samples for a fit.
 	Surface surface.Surface `json:"surface"`
 	HeldOut HeldOut         `json:"held_out"`
+
+	// Asked are the shapes that somebody asked for and that were measured exactly, sorted, each once.
+	Asked []Asked `json:"asked,omitempty"`
 }
 
 // HeldOut says how good the choices by a surface are at shapes that were measured and never fitted.
@@ -75,6 +78,7 @@ func (o *Operation) normalise() {
 	if len(o.HeldOut.Losses) == 0 {
 		o.HeldOut.Losses = nil
 	}
+	o.normaliseAsked()
 }
 
 // checkOperations checks that operations are there once in each placement and do not contradict the cases.
@@ -120,6 +124,9 @@ func (o *Operation) check() error {
 	}
 	if err := o.HeldOut.check(len(o.Axes)); err != nil {
 		return fmt.Errorf("held_out: %w", err)
+	}
+	if err := o.checkAsked(); err != nil {
+		return err
 	}
 	if !samplesDigest.MatchString(o.Samples) {
 		return errNoDigest

@@ -79,6 +79,23 @@ func TestOperationsAreChecked(t *testing.T) {
 		"samples of no digest": {func(h *Host, o *Operation) { o.Samples = "sha256:" }, `op: samples is no digest (want "sha256:" and 64 hexadecimal digits)`},
 		"a surface of nothing but scales": {func(h *Host, o *Operation) { o.Surface.Shapes, o.Surface.Implementations = nil, nil },
 			"op: a surface with 0 numbers of shapes of 2 axes: want 1 to 4096 shapes"},
+		"an asked shape of other axes": {func(h *Host, o *Operation) { o.Asked[0].Shape = []int{441} },
+			"op: asked[0]: shape has 1 values (want 2, one for each axis)"},
+		"an asked shape of size 0":  {func(h *Host, o *Operation) { o.Asked[0].Shape = []int{441, 0} }, "op: asked[0]: shape has a value below 1"},
+		"an asked shape of no call": {func(h *Host, o *Operation) { o.Asked[1].Calls = 0 }, "op: asked[1]: calls is 0 (want at least 1)"},
+		"an asked shape twice": {func(h *Host, o *Operation) { o.Asked[1].Shape = []int{441, 64} },
+			"op: asked[1]: shape [441 64] is not behind the one before, [441 64] (want them sorted, each once)"},
+		"a time too few": {func(h *Host, o *Operation) { o.Asked[0].MedianSeconds = []float64{1, 2} },
+			"op: asked[0]: median_seconds has 2 values (want none, or 3, one for each implementation)"},
+		"a time that is none": {func(h *Host, o *Operation) { o.Asked[0].MedianSeconds[1] = math.NaN() },
+			`op: asked[0]: median_seconds of "metal" is NaN (want a finite number, at least 0)`},
+		"a time below 0": {func(h *Host, o *Operation) { o.Asked[0].MedianSeconds[0] = -1 },
+			`op: asked[0]: median_seconds of "go" is -1 (want a finite number, at least 0)`},
+		"a time of an excluded one": {func(h *Host, o *Operation) { o.Asked[0].MedianSeconds[2] = 1 },
+			`op: asked[0]: median_seconds of "mps" is 1, and that is excluded (want 0)`},
+		"an asked regret below 0": {func(h *Host, o *Operation) { *o.Asked[0].Regret = -0.1 },
+			"op: asked[0]: regret is -0.1 (want a finite number, at least 0)"},
+		"too many asked shapes": {func(h *Host, o *Operation) { o.Asked = make([]Asked, MostAsked+1) }, "op: asked has 1025 shapes (want at most 1024)"},
 		"a point of size 0": {func(h *Host, o *Operation) { o.HeldOut.Points[1] = 0 }, "op: held_out: a shape has a value below 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,6 +114,7 @@ func TestOperationsAreChecked(t *testing.T) {
 			o.Surface = surface.Surface{Axes: o.Surface.Axes, Features: o.Surface.Features}
 		},
 		"without cases":           func(h *Host, o *Operation) { h.Cases, h.Runs = nil, nil },
+		"nothing asked":           func(h *Host, o *Operation) { o.Asked = nil },
 		"nothing held out":        func(h *Host, o *Operation) { o.HeldOut = HeldOut{} },
 		"held out and not listed": func(h *Host, o *Operation) { o.HeldOut.Points, o.HeldOut.Losses = nil, nil },
 		"in shared memory too": func(h *Host, o *Operation) {
@@ -194,6 +212,7 @@ func TestOperationsArePacked(t *testing.T) {
 // wideOperation returns an operation of two axes with a surface of a number of shapes.
 func wideOperation(name string, shapes int, implementations ...string) Operation {
 	o := fftOperation()
+	o.Asked = nil
 	o.Name = name
 	random := rand.New(rand.NewPCG(1, uint64(shapes)))
 	digits := func() float64 { return math.Round(random.NormFloat64()*1e7) / 1e7 }

@@ -65,7 +65,10 @@ func (t *table) explain(size int) Explanation {
 		e.MeasuredFrom, e.MeasuredTo = r.Axis.From, r.Axis.To
 		e.BeyondRange = size < r.Axis.From || size > r.Axis.To
 	}
+	asked := t.askedAt(size)
 	switch {
+	case asked != nil:
+		e.isAsked(asked, chosen.implementation)
 	case jumps || chosen.segment == nil || chosen.implementation == CPU:
 	case t.line != nil:
 		e.isPredicted(t.line.of, t.line.beyond(), t.line.passed(size, chosen.implementation, t.obstacles))
@@ -122,17 +125,31 @@ func (s *shapes) explain(shape []int) Explanation {
 		return Explanation{Implementation: CPU, Reason: wrong, Answer: Unknown}
 	}
 	answer := s.answer(shape)
-	if answer >= firstLine && answer != nothing {
+	switch {
+	case answer == nothing && !s.of.Surface.Fitted():
+		return Explanation{Implementation: CPU, Reason: "it was not measured there, and nothing is predicted", Answer: Unknown}
+	case answer == nothing:
+		return Explanation{Implementation: CPU, Reason: "nothing on record can be used: " + s.passed(-1, shape), Answer: Unknown}
+	case answer >= firstLine:
 		l := s.lines[answer-firstLine]
 		return l.chooser.Load().Explain(l.size(shape))
-	}
-	if answer == nothing {
-		return Explanation{Implementation: CPU, Reason: "nothing on record can be used: " + s.passed(-1, shape), Answer: Unknown}
+	case answer >= firstAsked:
+		return s.explainAsked(s.asked[answer-firstAsked])
 	}
 	e := Explanation{Implementation: s.of.Surface.Implementations[answer].Name}
 	e.isPredicted(s.of, s.of.beyond(shape), s.passed(answer, shape))
 	if s.of.onGPU[answer] {
 		e.considerWaitAt(s, s.relief(answer, shape))
+	}
+	return e
+}
+
+// explainAsked says why an implementation is chosen at a shape that was measured because somebody asked for it.
+func (s *shapes) explainAsked(m *measuredShape) Explanation {
+	c := m.choice.Load()
+	e := Explanation{Implementation: c.implementation, Reason: c.reason, Answer: Measured}
+	if r, ok := c.depends.(*relief); ok {
+		e.considerWait(r, c.implementation, time.Duration(s.b.d.gpuWait.Load()))
 	}
 	return e
 }

@@ -68,6 +68,9 @@ func (d *Dispatcher) newOverShapes(o *Operation) *overShapes {
 	if p == nil && placement == shared {
 		p = d.predictedFor(operation, caller)
 	}
+	if p == nil {
+		p = d.knownFor(operation, placement)
+	}
 	s := &overShapes{fixed: CPU, entry: d.entry, now: d.now, counter: d.counterOver(o.name)}
 	b := builder{d: d, names: o.names, has: o.has}
 	if p != nil {

@@ -38,11 +38,19 @@ func newPredicted(o *calibration.Operation) *predicted {
 // predictedFor returns the prediction for an operation with its data in a placement, nil if the entry has none. The
 // caller holds the lock.
 func (d *Dispatcher) predictedFor(operation, placement string) *predicted {
+	if p := d.knownFor(operation, placement); p != nil && p.Surface.Fitted() {
+		return p
+	}
+	return nil
+}
+
+// knownFor is predictedFor for what may predict nothing and have shapes alone that somebody asked for.
+func (d *Dispatcher) knownFor(operation, placement string) *predicted {
 	if d.entry.host == nil {
 		return nil
 	}
 	o := d.entry.host.Operation(operation, placement)
-	if o == nil || !o.Surface.Fitted() {
+	if o == nil || !o.Surface.Fitted() && len(o.Asked) == 0 {
 		return nil
 	}
 	known := d.entry.predicted[o]
@@ -51,6 +59,11 @@ func (d *Dispatcher) predictedFor(operation, placement string) *predicted {
 		d.entry.predicted[o] = known
 	}
 	return known
+}
+
+// record returns what is known of the operation as of a case, without segments.
+func (p *predicted) record() *calibration.Case {
+	return &calibration.Case{Operation: p.Name, Implementations: p.Implementations}
 }
 
 // logSeconds is the logarithm of the predicted seconds of a call, by implementation of a surface.

@@ -11,11 +11,13 @@ import (
 	"crossover/calibration/surface"
 )
 
-// shapes chooses at any shape of an operation: by a measured line nearby, or else by the surface. It remembers the choices
-// at recent shapes, so that most calls predict nothing.
+// shapes chooses at any shape of an operation: by what was measured at the shape because somebody asked for it, or by a
+// measured line nearby, or else by the surface. It remembers the choices at recent shapes, so that most calls predict
+// nothing.
 type shapes struct {
 	of     *predicted
 	b      builder
+	asked  []*measuredShape // one for each of the operation's
 	lines  []*measuredLine
 	usable [surface.MostImplementations]atomic.Int32 // by implementation of the surface
 
@@ -31,11 +33,13 @@ const (
 	answerMask   = 1<<answerBits - 1
 )
 
-// An answer is the index of an implementation in the surface, or firstLine plus the index of a line, or nothing.
+// An answer is the index of an implementation in the surface, or firstAsked plus the index of a shape that was asked for, or
+// firstLine plus the index of a line, or nothing.
 const (
-	firstLine = surface.MostImplementations
-	nothing   = answerMask
-	mostLines = nothing - firstLine
+	firstAsked = surface.MostImplementations
+	firstLine  = firstAsked + calibration.MostAsked
+	nothing    = answerMask
+	mostLines  = nothing - firstLine
 )
 
 // The values of usable.
@@ -48,13 +52,16 @@ const (
 // newShapes returns the shapes of an operation in a placement, for the present calibration and policies. The caller holds
 // the lock.
 func (d *Dispatcher) newShapes(p *predicted, placement string, names []string, has func(string) bool) *shapes {
-	recorded := &calibration.Case{Operation: p.Name, Implementations: p.Implementations}
-	s := &shapes{of: p, b: builder{d: d, names: names, has: has, recorded: recorded}}
+	s := &shapes{of: p, b: builder{d: d, names: names, has: has, recorded: p.record()}}
 	s.lines = d.measuredLines(p, placement)
 	if placement != p.Placement {
 		s.lines = append(s.lines, d.measuredLines(p, p.Placement)...)
 	}
 	s.lines = s.lines[:min(len(s.lines), mostLines)]
+	s.asked = make([]*measuredShape, len(p.Asked))
+	for k := range p.Asked {
+		s.asked[k] = &measuredShape{Asked: &p.Asked[k]}
+	}
 	return s
 }
 
@@ -103,10 +110,16 @@ func hash(shape []int) uint64 {
 
 // find finds the answer at a shape.
 func (s *shapes) find(shape []int) int {
+	if k, found := s.of.FindAsked(shape); found && s.choiceOf(s.asked[k]).implementation != CPU {
+		return firstAsked + k
+	}
 	for k, l := range s.lines {
 		if l.passes(shape) && l.speaksFor(shape) && s.caseOf(l).Peek(l.size(shape)) != CPU {
 			return firstLine + k
 		}
+	}
+	if !s.of.Surface.Fitted() {
+		return nothing
 	}
 	var times logSeconds
 	s.of.predict(shape, &times)
@@ -154,6 +167,8 @@ func (s *shapes) name(answer int, shape []int) string {
 	case answer >= firstLine:
 		l := s.lines[answer-firstLine]
 		return l.chooser.Load().Peek(l.size(shape))
+	case answer >= firstAsked:
+		return s.asked[answer-firstAsked].choice.Load().at(0)
 	}
 	if wait := time.Duration(s.b.d.gpuWait.Load()); wait > 0 && s.of.onGPU[answer] {
 		r := s.relief(answer, shape)
@@ -238,7 +253,7 @@ func (p *predicted) lineOf(c *calibration.Case) *line {
 }
 
 // passes reports whether a shape lies on the line.
-func (l *measuredLine) passes(shape []int) bool {
+func (l *line) passes(shape []int) bool {
 	for i, v := range shape {
 		want := l.base[i]
 		if want == 0 {

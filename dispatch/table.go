@@ -28,15 +28,22 @@ type table struct {
 	obstacles map[string]string
 	gpuWait   *atomic.Int64
 	now       func() time.Time
+
+	asked []askedSize // that were measured because somebody asked for them
 }
 
 // at returns the choice for a size. Sizes beyond the measured range get the first or the last choice.
 func (t *table) at(size int) *choice {
+	return &t.choices[t.place(size)]
+}
+
+// place returns the place of the choice for a size.
+func (t *table) place(size int) int {
 	i := 0
 	for i < len(t.thresholds) && size >= t.thresholds[i] {
 		i++
 	}
-	return &t.choices[i]
+	return i
 }
 
 // choice is the answer in one interval of sizes.
@@ -94,10 +101,13 @@ func cpuTable(name string, e entry, reason string, now func() time.Time) *table 
 // newTable builds the table of a case for the present calibration and policies. The caller holds the lock.
 func (d *Dispatcher) newTable(c *Case) *table {
 	name := c.name
-	_, _, placement := splitName(name)
+	operation, _, placement := splitName(name)
 	from := d.sourceOf(c)
 	t := &table{name: name, entry: d.entry, recorded: from.recorded, line: from.line, gpuWait: &d.gpuWait, now: d.now}
 	b := builder{d: d, names: c.names, has: c.has, recorded: from.recorded}
+	if p := d.knownFor(operation, placement); b.recorded == nil && p != nil {
+		b.recorded = p.record()
+	}
 
 	forced, refused := b.forced(name)
 	switch {
@@ -122,6 +132,9 @@ func (d *Dispatcher) newTable(c *Case) *table {
 	}
 	for i := range t.choices[1:] {
 		t.thresholds = append(t.thresholds, t.choices[1+i].segment.From)
+	}
+	if jumps := from.line != nil && from.line.jumps(); forced == "" && from.wrong == nil && !jumps {
+		t.takeAsked(d.askedSizes(c, from))
 	}
 	note := ""
 	if refused != "" {
