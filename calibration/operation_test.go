@@ -96,7 +96,7 @@ func TestOperationsAreChecked(t *testing.T) {
 		"an asked regret below 0": {func(h *Host, o *Operation) { *o.Asked[0].Regret = -0.1 },
 			"op: asked[0]: regret is -0.1 (want a finite number, at least 0)"},
 		"too many asked shapes": {func(h *Host, o *Operation) { o.Asked = make([]Asked, MostAsked+1) }, "op: asked has 1025 shapes (want at most 1024)"},
-		"a point of size 0": {func(h *Host, o *Operation) { o.HeldOut.Points[1] = 0 }, "op: held_out: a shape has a value below 1"},
+		"a point of size 0":     {func(h *Host, o *Operation) { o.HeldOut.Points[1] = 0 }, "op: held_out: a shape has a value below 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := example()
