@@ -37,9 +37,11 @@ func Join(older, newer *Run, kept, fresh func(name string) bool) *Run {
 		}
 	}
 	j.joinShapes(older, newer, fresh)
-	own := j.runs[0]
-	j.Entry.Created, j.Entry.Environment, j.Entry.Method = own.Created, own.Environment, own.Method
-	j.Entry.Runs = j.runs[1:]
+	if len(j.runs) > 0 {
+		own := j.runs[0]
+		j.Entry.Created, j.Entry.Environment, j.Entry.Method = own.Created, own.Environment, own.Method
+		j.Entry.Runs = j.runs[1:]
+	}
 	return j.Run
 }
 

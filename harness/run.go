@@ -35,6 +35,8 @@ type Run struct {
 	Fits      map[string]thresholds.Result // by case, after Fit
 	Results   []*sweeps.Result             // of Measure, in the order of the cases; none of a run that was loaded
 	Spaces    []*kernels.Space             // of which shapes are measured too; set before Measure
+	Asked     []Asked                      // shapes that are measured first; set before Measure
+	Alone     bool                         // nothing else of the spaces is measured than what was asked for
 	Shapes    map[string]*timings.Set      // by operation and placement, as the cases of the spaces are named
 	Folder    string                       // that Measure saves the run in; "" saves nothing
 	Resamples int                          // of the bootstrap that makes the intervals; 0 means as many as thresholds takes
@@ -101,7 +103,7 @@ func (r *Run) Measure(ctx context.Context, m Machine) error {
 	o.Budget, o.Seed, o.Input = casesBudget, r.options.Seed, r.options.Input
 	o.Mode, o.State, o.InFlight = r.options.Mode, r.options.State, r.options.InFlight
 	o.Include, o.Progress = r.options.Include, r.options.Progress
-	o.Planner = func(c *kernels.Case) sweeps.Planner { return r.planner(c) }
+	o.Planner = func(c *kernels.Case) sweeps.Planner { return planFirst(r.askedIn(c.Name), onlyValue, r.planner(c)) }
 	o.Observe = func(o sweeps.Observed) { r.Entry.Environment.Sentinel = sentinel(o) }
 	o.Uncollected = r.Entry.Simulated
 	whole := true
@@ -113,10 +115,28 @@ func (r *Run) Measure(ctx context.Context, m Machine) error {
 		}
 	}
 	start := o.Clock.Now()
-	results, err := sweeps.Run(ctx, r.cases, o)
-	if err == nil && shapesBudget > 0 {
-		o.Budget = shapesBudget
-		err = r.measureShapes(ctx, o)
+	var results []*sweeps.Result
+	measureCases := func() (err error) {
+		if len(r.cases) > 0 {
+			results, err = sweeps.Run(ctx, r.cases, o)
+		}
+		return err
+	}
+	measureShapes := func() error {
+		if shapesBudget == 0 {
+			return nil
+		}
+		ofShapes := o
+		ofShapes.Budget = shapesBudget
+		return r.measureShapes(ctx, ofShapes)
+	}
+	steps := []func() error{measureCases, measureShapes}
+	if len(r.Asked) > 0 {
+		slices.Reverse(steps)
+	}
+	err := steps[0]()
+	if err == nil {
+		err = steps[1]()
 	}
 	worsen(&r.Entry.Environment, m.Condition())
 	r.Entry.Method.SpentSeconds = float64((o.Clock.Now() - start).Round(time.Millisecond)) / float64(time.Second)

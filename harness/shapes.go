@@ -28,7 +28,13 @@ func (r *Run) budgets() (shapes, cases time.Duration) {
 	if len(r.Spaces) == 0 {
 		return 0, r.options.Budget
 	}
-	shapes = time.Duration(shapesShare * float64(r.options.Budget))
+	if len(r.cases) == 0 {
+		return r.options.Budget, 0
+	}
+	shapes = min(r.askedBudget(), r.options.Budget/2)
+	if !r.Alone {
+		shapes += time.Duration(shapesShare * float64(r.options.Budget-shapes))
+	}
 	return shapes, r.options.Budget - shapes
 }
 
@@ -66,13 +72,12 @@ func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
 	}
 	o.Planner = func(c *kernels.Case) sweeps.Planner {
 		s := of[c.Name]
-		p := surfaces.NewPlanner(shapesOf{s}, axisNames(s), s.Features, r.options.Seed+uint64(len(s.Placement)))
-		if s.Placement != kernels.Caller {
-			p.Weigh(elsewhere)
-		}
-		return p
+		return planFirst(r.askedIn(c.Name), sizeIn(s), r.spread(s))
 	}
-	o.Observe, o.Brief = nil, true
+	o.Brief = true
+	if len(r.cases) > 0 {
+		o.Observe = nil
+	}
 	if o.Save != nil {
 		o.Save = func(result *sweeps.Result) error {
 			r.takeShapes(of[result.Case.Name], result)
@@ -89,6 +94,18 @@ func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
 	return err
 }
 
+// spread returns the planner of the shapes all over a space, nil if only shapes that were asked for are measured.
+func (r *Run) spread(s *kernels.Space) sweeps.Planner {
+	if r.Alone {
+		return nil
+	}
+	p := surfaces.NewPlanner(shapesOf{s}, axisNames(s), s.Features, r.options.Seed+uint64(len(s.Placement)))
+	if s.Placement != kernels.Caller {
+		p.Weigh(elsewhere)
+	}
+	return p
+}
+
 // takeShapes puts into the run what was measured of an operation's shapes.
 func (r *Run) takeShapes(s *kernels.Space, result *sweeps.Result) {
 	set := &result.Samples
@@ -100,13 +117,11 @@ func (r *Run) takeShapes(s *kernels.Space, result *sweeps.Result) {
 		return
 	}
 	operation := calibration.Operation{Name: s.Operation, Placement: string(s.Placement)}
-	for i, a := range s.Axes {
-		axis := calibration.Axis{Name: a.Name, Unit: a.Unit, From: math.MaxInt}
-		for _, shape := range set.Shapes {
-			axis.From, axis.To = min(axis.From, shape[i]), max(axis.To, shape[i])
-		}
-		operation.Axes = append(operation.Axes, axis)
+	for _, a := range s.Axes {
+		operation.Axes = append(operation.Axes, calibration.Axis{Name: a.Name, Unit: a.Unit})
 	}
+	r.noteAsked(&operation, set)
+	span(&operation, set)
 	for _, status := range result.Implementations {
 		operation.Implementations = append(operation.Implementations, calibration.Implementation{
 			Name: status.Name, Processor: string(status.Processor), Version: status.Version,
@@ -149,9 +164,10 @@ func (r *Run) fitShapes(ctx context.Context) error {
 func (r *Run) fitOperation(o *calibration.Operation) {
 	set := r.Shapes[shapesName(o)]
 	set = set.For(competingOf(o.Implementations, set.Implementations))
+	fitAsked(o, set)
 	problem := &surfaces.Problem{
 		Axes: o.Surface.Axes, Features: o.Surface.Features, Implementations: set.Implementations,
-		Points: slices.Concat(surfaces.Fitted(surfaces.Points(set, set.Shape)),
+		Points: slices.Concat(fitted(o, surfaces.Points(set, set.Shape)),
 			r.pointsOfPlacements(o, set.Implementations), r.pointsOfCases(o, set.Implementations)),
 	}
 	fit, err := surfaces.New(problem)
@@ -162,10 +178,19 @@ func (r *Run) fitOperation(o *calibration.Operation) {
 	round(&o.Surface)
 	predictor := surface.NewPredictor(&o.Surface)
 	predicted := make([]float64, len(o.Surface.Implementations))
-	o.HeldOut = heldOut(surfaces.Judge(set, set.Shape, func(shape []int) []int {
+	judge := unasked(o, set) // choices at the others rest on no prediction
+	o.HeldOut = heldOut(surfaces.Judge(judge, set.Shape, func(shape []int) []int {
 		predictor.Predict(shape, predicted)
 		return ranking(&o.Surface, predicted, set.Implementations)
 	}))
+}
+
+// fitted returns the points that are not held out of the fit, and all that somebody asked for: no prediction is judged there.
+func fitted(o *calibration.Operation, points []surfaces.Point) []surfaces.Point {
+	return slices.DeleteFunc(points, func(p surfaces.Point) bool {
+		_, asked := o.FindAsked(p.Shape)
+		return surfaces.HeldOut(p.Shape) && !asked
+	})
 }
 
 // competingOf returns the names, of some, of the implementations that were not excluded.
@@ -348,6 +373,7 @@ func (j *joint) joinShapes(older, newer *Run, fresh func(name string) bool) {
 		set := newer.Shapes[name]
 		if before := older.Shapes[name]; before != nil && !fresh(name) && slices.Equal(before.Axes, set.Axes) {
 			set = timings.Merge(before, set, mostShapes)
+			o.Asked = joinAsked(o.Asked, askedOf(older, &o), set)
 		}
 		j.addShapes(o, set)
 	}
@@ -359,13 +385,16 @@ func (j *joint) joinShapes(older, newer *Run, fresh func(name string) bool) {
 	}
 }
 
-func (j *joint) addShapes(o calibration.Operation, set *timings.Set) {
-	for i := range o.Axes {
-		a := &o.Axes[i]
-		for _, shape := range set.Shapes {
-			a.From, a.To = min(a.From, shape[i]), max(a.To, shape[i])
-		}
+// askedOf returns the asked shapes of an operation that a run has too.
+func askedOf(r *Run, o *calibration.Operation) []calibration.Asked {
+	if known := r.Entry.Operation(o.Name, o.Placement); known != nil {
+		return known.Asked
 	}
+	return nil
+}
+
+func (j *joint) addShapes(o calibration.Operation, set *timings.Set) {
+	span(&o, set)
 	o.Blocks, o.Samples = len(set.Blocks), set.Digest()
 	j.Entry.Operations = append(j.Entry.Operations, o)
 	j.Shapes[set.Case] = set
