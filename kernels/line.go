@@ -34,28 +34,60 @@ func (o *Op[P]) line(b *Backends, fixed []Param) (Case, error) {
 
 // checkFixed says what is wrong with parameters that are to fix all axes but one.
 func checkFixed(axes []Axis, fixed []Param) error {
-	var names []string
-	for _, a := range axes {
-		names = append(names, a.Name)
+	if err := checkValues(axes, fixed); err != nil {
+		return err
 	}
-	seen := map[string]bool{}
 	for _, p := range fixed {
-		i := slices.Index(names, p.Name)
-		switch {
-		case i < 0:
-			return fmt.Errorf("%q is not an axis (there are %s)", p.Name, strings.Join(names, ", "))
-		case seen[p.Name]:
-			return fmt.Errorf("%s is there twice", p.Name)
-		case p.Value < 1 || p.Value > mostValue:
+		if p.Value > mostValue {
 			return fmt.Errorf("%s=%d: want 1 to %d", p.Name, p.Value, mostValue)
 		}
-		seen[p.Name] = true
 	}
 	if len(fixed) != len(axes)-1 {
-		return fmt.Errorf("%d of %d axes are fixed (want all of %s but one)", len(fixed), len(axes), strings.Join(names, ", "))
+		return fmt.Errorf("%d of %d axes are fixed (want all of %s but one, or all for one shape)", len(fixed), len(axes), axisList(axes))
 	}
 	return nil
 }
 
 // mostValue is the greatest value of an axis that a case can be asked for.
 const mostValue = 1 << 26
+
+// checkValues says what is wrong with values of axes.
+func checkValues(axes []Axis, values []Param) error {
+	seen := map[string]bool{}
+	for _, p := range values {
+		switch {
+		case !slices.ContainsFunc(axes, func(a Axis) bool { return a.Name == p.Name }):
+			return fmt.Errorf("%q is not an axis (there are %s)", p.Name, axisList(axes))
+		case seen[p.Name]:
+			return fmt.Errorf("%s is there twice", p.Name)
+		case p.Value < 1:
+			return fmt.Errorf("%s=%d: want 1 to %d", p.Name, p.Value, mostValue)
+		}
+		seen[p.Name] = true
+	}
+	return nil
+}
+
+// axisList returns the names of axes, for a message.
+func axisList(axes []Axis) string {
+	var names []string
+	for _, a := range axes {
+		names = append(names, a.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// ShapeOf returns the shape with the given values, in any order. There must be one for each axis.
+func ShapeOf(axes []Axis, values []Param) (Shape, error) {
+	var s Shape
+	if err := checkValues(axes, values); err != nil {
+		return s, err
+	}
+	if len(values) != len(axes) {
+		return s, fmt.Errorf("%d of %d axes have a value (want all of %s)", len(values), len(axes), axisList(axes))
+	}
+	for _, p := range values {
+		s[axisIndex(axes, p.Name)] = p.Value
+	}
+	return s, nil
+}

@@ -1,6 +1,8 @@
 package kernels
 
 import (
+	"errors"
+	"fmt"
 	"math"
 
 	"crossover/calibration/surface"
@@ -100,6 +102,35 @@ func (s *Space) Draw(at []float64) (Shape, bool) {
 	}
 	w := s.work(shape)
 	return shape, w.Bytes <= mostBytes && w.Flops <= mostFlops
+}
+
+// One call at a shape that somebody asks for moves and computes no more than this: some ten seconds on a processor core.
+const (
+	mostAskedBytes = 1 << 31
+	mostAskedFlops = 1 << 37
+	mostProduct    = 1 << 53 // of the axes, so that no size of a tensor overflows
+)
+
+// Affordable returns nil if a call at a shape with such axes is not too much to measure. work is asked only if no size can
+// overflow.
+func Affordable(shape []int, work func() Work) error {
+	product := 1.0
+	for _, v := range shape {
+		product *= float64(v)
+	}
+	if product > mostProduct {
+		return errors.New("a call of that shape is too much to be measured (its axes multiply to more than 2^53)")
+	}
+	if w := work(); !(w.Bytes <= mostAskedBytes && w.Flops <= mostAskedFlops) {
+		return fmt.Errorf("a call of that shape is too much to be measured (%.2g bytes and %.2g operations; want at most %.2g and %.2g)",
+			w.Bytes, w.Flops, float64(mostAskedBytes), float64(mostAskedFlops))
+	}
+	return nil
+}
+
+// Affordable returns nil if a call at a shape is not too much to measure.
+func (s *Space) Affordable(shape Shape) error {
+	return Affordable(s.Values(shape), func() Work { return s.work(shape) })
 }
 
 // Values returns a shape as a list of as many values as there are axes.

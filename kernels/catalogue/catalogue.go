@@ -80,6 +80,48 @@ func Spaces(b *kernels.Backends) []*kernels.Space {
 // Line returns the case that a name such as "stft/n_fft=1024,hop=256" asks for, in the placements that are worth measuring
 // on given backends: an operation, and values of all its axes but one.
 func Line(b *kernels.Backends, name string) ([]kernels.Case, error) {
+	l, fixed, err := read(name)
+	if err != nil {
+		return nil, err
+	}
+	c, err := l.Line(b, fixed)
+	if err != nil {
+		return nil, err
+	}
+	return withPlacements([]kernels.Case{c}, b.HasGPU(), b.SeparateMemory()), nil
+}
+
+// Shape is a shape of an operation, with its data in a placement.
+type Shape struct {
+	Operation string
+	Placement kernels.Placement
+	Values    []int // of all axes
+}
+
+// ReadShape returns the shape that a name such as "fft/n=441,batch=64" or "softmax/rows=16,columns=768,shared" asks for: an
+// operation, values of all its axes, and the placement unless that is caller. It returns false for a name that leaves an axis
+// open: see [Line].
+func ReadShape(name string) (s Shape, whole bool, err error) {
+	s.Placement = kernels.Caller
+	for _, p := range []kernels.Placement{kernels.Shared, kernels.Resident} {
+		if before, found := strings.CutSuffix(name, ","+string(p)); found {
+			name, s.Placement = before, p
+		}
+	}
+	l, values, err := read(name)
+	if err != nil {
+		return s, false, err
+	}
+	if len(values) < len(l.Axes) && s.Placement == kernels.Caller {
+		return s, false, nil
+	}
+	shape, err := kernels.ShapeOf(l.Axes, values)
+	s.Operation, s.Values = l.Name, shape[:len(l.Axes)]
+	return s, true, err
+}
+
+// read reads the name of a line or a shape.
+func read(name string) (l kernels.Listing, values []kernels.Param, err error) {
 	operation, parameters, _ := strings.Cut(name, "/")
 	at := slices.IndexFunc(operations, func(l kernels.Listing) bool { return l.Name == operation })
 	if at < 0 {
@@ -87,9 +129,8 @@ func Line(b *kernels.Backends, name string) ([]kernels.Case, error) {
 		for _, l := range operations {
 			names = append(names, l.Name)
 		}
-		return nil, fmt.Errorf("%q is not an operation (there are %s)", operation, strings.Join(names, ", "))
+		return l, nil, fmt.Errorf("%.80q is not an operation (there are %s)", operation, strings.Join(names, ", "))
 	}
-	var fixed []kernels.Param
 	for part := range strings.SplitSeq(parameters, ",") {
 		if part == "" {
 			continue
@@ -97,15 +138,11 @@ func Line(b *kernels.Backends, name string) ([]kernels.Case, error) {
 		axis, value, _ := strings.Cut(part, "=")
 		n, err := strconv.Atoi(value)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not a value of an axis (want a whole number, such as n_fft=1024)", part)
+			return l, nil, fmt.Errorf("%.80q is not a value of an axis (want a whole number, such as n_fft=1024)", part)
 		}
-		fixed = append(fixed, kernels.Param{Name: axis, Value: n})
+		values = append(values, kernels.Param{Name: axis, Value: n})
 	}
-	c, err := operations[at].Line(b, fixed)
-	if err != nil {
-		return nil, err
-	}
-	return withPlacements([]kernels.Case{c}, b.HasGPU(), b.SeparateMemory()), nil
+	return operations[at], values, nil
 }
 
 // CasesHere returns [Placed] of the backends of this machine.
