@@ -218,6 +218,15 @@ type ShapeResult struct {
 	Regret         *float64
 }
 
+// Measured reports whether the run has blocks of a shape that was asked for.
+func (r *Run) Measured(a Asked) bool {
+	if set := r.Shapes[a.Case]; set != nil && sizeOf(set, a.Shape) > 0 {
+		return true
+	}
+	set := r.Timings[a.Case]
+	return set != nil && len(a.Shape) == 1 && len(set.At(a.Shape[0])) > 0
+}
+
 // ResultOf returns what a fitted run knows of a shape that was asked for.
 func (r *Run) ResultOf(a Asked) ShapeResult {
 	out := ShapeResult{Asked: a}

@@ -42,7 +42,7 @@ func (o *output) combine(ctx context.Context, r *harness.Run) (*publication, err
 	stay, better := o.compare(&r.Entry)
 	p.kept = better
 	switch {
-	case len(better) == count(&r.Entry):
+	case len(better) > 0 && len(better) == count(&r.Entry) && len(r.Entry.Operations) == 0:
 		return nil, fmt.Errorf("%s holds a better calibration of this host (%s): --force replaces it, -o FILE writes elsewhere",
 			o.output, better[0])
 	case len(stay) == 0 && (o.forgets() || baseErr != nil || !adds(base, r)):
@@ -123,6 +123,11 @@ func (o *options) forgets() bool { return o.fresh || o.force }
 // adds reports whether a run has other timings than the base in a case of both. The base's timings then become those of an
 // earlier run.
 func adds(base, r *harness.Run) bool {
+	for name, set := range base.Shapes {
+		if now := r.Shapes[name]; now == nil || now.Digest() != set.Digest() {
+			return true
+		}
+	}
 	return slices.ContainsFunc(r.Entry.Cases, func(c calibration.Case) bool {
 		set, known := base.Timings[c.Name]
 		return known && set.Digest() != r.Timings[c.Name].Digest()
@@ -131,7 +136,7 @@ func adds(base, r *harness.Run) bool {
 
 // partial reports whether the command line asks for a part of the cases or sizes.
 func (o *options) partial() bool {
-	return o.given("ops") || len(o.shape) > 0 || o.given("sizes") || o.given("from")
+	return o.given("ops") || o.picks() || o.given("sizes") || o.given("from")
 }
 
 // count returns the number of an entry's cases with blocks.
@@ -150,6 +155,9 @@ func measured(r *harness.Run) int {
 	blocks := 0
 	for _, c := range r.Entry.Cases {
 		blocks += c.Blocks
+	}
+	for _, o := range r.Entry.Operations {
+		blocks += o.Blocks
 	}
 	return blocks
 }

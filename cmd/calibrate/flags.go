@@ -39,6 +39,8 @@ type options struct {
 	ops        string
 	shape      []string
 	shapesFile string
+	lines      []string // that --shape and --shapes ask for
+	asked      []asked
 	impl       []string
 	sizes      string
 	budget     time.Duration
@@ -67,8 +69,8 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	o = &options{}
 	flags := pflag.NewFlagSet("calibrate", pflag.ContinueOnError)
 	flags.StringVar(&o.ops, "ops", "", "measure only the cases whose name matches this `regexp`")
-	flags.StringArrayVar(&o.shape, "shape", nil, "measure only this `line` of shapes, all axes fixed but one: stft/n_fft=1024,hop=256; may be repeated")
-	flags.StringVar(&o.shapesFile, "shapes", "", "measure the lines of shapes in this `file`, one a line, as dispatch's Record writes it")
+	flags.StringArrayVar(&o.shape, "shape", nil, "measure only this `shape`, fft/n=441,batch=64, or this line of shapes, all axes fixed but one: stft/n_fft=1024,hop=256; may be repeated")
+	flags.StringVar(&o.shapesFile, "shapes", "", "measure the shapes in this `file` first, by their counts, and then their operations; dispatch's Record writes such a file")
 	flags.StringSliceVar(&o.impl, "impl", nil, "let only these implementations compete, e.g. go,fftw,go/direct")
 	flags.StringVar(&o.sizes, "sizes", "", "sizes as `lo:hi:xN`, e.g. 64:1Mi:x2")
 	flags.DurationVar(&o.budget, "budget", defaultBudget, "time to spend on measuring; by default 3m where all shapes are measured, and 6m with a GPU")
@@ -99,10 +101,8 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 		return nil, done, err
 	}
 	o.given, o.arguments = flags.Changed, flags.Args()
-	if o.shapesFile != "" {
-		if o.shape, err = o.readShapes(); err != nil {
-			return nil, false, err
-		}
+	if err := o.readNames(); err != nil {
+		return nil, false, err
 	}
 	if o.quick && !flags.Changed("budget") {
 		o.budget = quickBudget
@@ -117,7 +117,7 @@ func (o *options) check() (err error) {
 			return err
 		}
 	}
-	if len(o.shape) > 0 && o.given("ops") {
+	if o.picks() && o.given("ops") {
 		return command.Usage("--shape with --ops: want one of the two")
 	}
 	if o.sizes != "" {
@@ -237,9 +237,6 @@ func (o *options) cases(all []kernels.Case, stderr io.Writer) ([]kernels.Case, e
 	if err != nil {
 		return nil, err
 	}
-	if err := o.checkImplementations(cases); err != nil {
-		return nil, err
-	}
 	if o.sizes == "" {
 		return cases, nil
 	}
@@ -263,8 +260,12 @@ func (o *options) cases(all []kernels.Case, stderr io.Writer) ([]kernels.Case, e
 	return kept, nil
 }
 
-func (o *options) checkImplementations(cases []kernels.Case) error {
+func (o *options) checkImplementations(cases []kernels.Case, spaces []*kernels.Space) error {
 	var known []string
+	cases = slices.Clone(cases)
+	for _, s := range spaces {
+		cases = append(cases, s.Case)
+	}
 	for _, c := range cases {
 		for _, i := range c.Implementations {
 			known = append(known, i.Name)
@@ -296,23 +297,10 @@ func (o *options) input() (kernels.Input, error) {
 	return input, nil
 }
 
-// asked returns the options of the run.
-func (o *options) asked() harness.Options {
+// runOptions returns the options of a run.
+func (o *options) runOptions() harness.Options {
 	return harness.Options{
 		Budget: o.budget, Seed: o.seed, Precision: o.precision, Ratio: o.sizeRange.Ratio,
 		Mode: sweeps.Mode(o.mode), State: sweeps.State(o.state), InFlight: o.inFlight, Include: o.include,
 	}
-}
-
-// spaces returns the operations whose shapes are measured in addition to the cases: those of the selected cases. There are
-// none unless the calibration is of warm calls, one at a time, over all sizes.
-func (o *options) spaces(machine command.Machine, cases []kernels.Case) []*kernels.Space {
-	if machine.Spaces == nil || len(o.shape) > 0 || o.sizes != "" || o.simulate != "" || o.mode != string(sweeps.Latency) || o.state != string(sweeps.Warm) {
-		return nil
-	}
-	return slices.DeleteFunc(machine.Spaces(), func(s *kernels.Space) bool {
-		return !slices.ContainsFunc(cases, func(c kernels.Case) bool {
-			return c.Operation == s.Operation && c.Placement == s.Placement
-		})
-	})
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"crossover/cmd/internal/command"
+	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/kernels/catalogue"
 )
@@ -16,58 +14,88 @@ import (
 // lineBudget is the default budget of each line of shapes from the command line.
 const lineBudget = 10 * time.Second
 
-// selectCases returns the cases of the catalogue that --ops selects, or the lines of --shape in every placement.
+// mostLines is the greatest number of lines of shapes, which are measured as cases.
+const mostLines = 1000
+
+// readNames reads the names of --shape and of the file of --shapes. A name leaves one axis open, and asks for a line, or none,
+// and asks for a shape.
+func (o *options) readNames() error {
+	for _, name := range o.shape {
+		if err := o.readName(dispatch.Called{Name: name, Calls: 1}, "--shape"); err != nil {
+			return err
+		}
+	}
+	if o.shapesFile == "" {
+		return nil
+	}
+	called, err := dispatch.ReadShapes(o.shapesFile)
+	if err != nil {
+		return fmt.Errorf("--shapes: %w", err)
+	}
+	for _, c := range called {
+		if err := o.readName(c, fmt.Sprintf("--shapes %s:%d:", o.shapesFile, c.Line)); err != nil {
+			return err
+		}
+	}
+	if !o.picks() {
+		return command.Usage("--shapes %s: no shape in it (want lines such as fft/n=441,batch=64 1000)", o.shapesFile)
+	}
+	return nil
+}
+
+// readName reads a name that an error says the origin of.
+func (o *options) readName(c dispatch.Called, origin string) error {
+	s, whole, err := catalogue.ReadShape(c.Name)
+	switch {
+	case err != nil:
+		return command.Usage("%s %.80q: %v", origin, c.Name, err)
+	case whole:
+		o.asked = append(o.asked, asked{s, c, origin})
+		return nil
+	}
+	if _, err := catalogue.Line(&kernels.Backends{}, c.Name); err != nil {
+		return command.Usage("%s %.80q: %v", origin, c.Name, err)
+	}
+	if o.lines = append(o.lines, c.Name); len(o.lines) > mostLines {
+		return command.Usage("%s %s: more than %d lines of shapes", origin, c.Name, mostLines)
+	}
+	return nil
+}
+
+// picks reports whether the command line asks for lines or shapes.
+func (o *options) picks() bool { return len(o.lines)+len(o.asked) > 0 }
+
+// selectCases returns the cases of the catalogue that --ops selects, or the lines of --shape in every placement and the cases
+// that asked shapes need.
 func (o *options) selectCases(all []kernels.Case) ([]kernels.Case, error) {
-	if len(o.shape) == 0 {
+	if !o.picks() {
 		return command.SelectCases(all, o.ops)
 	}
 	var cases []kernels.Case
-	for _, name := range o.shape {
+	for _, name := range o.lines {
 		placed, err := catalogue.Line(kernels.Here(), name)
 		if err != nil {
 			return nil, command.Usage("--shape %s: %v", name, err)
 		}
-		for _, c := range placed {
-			if !slices.ContainsFunc(cases, func(known kernels.Case) bool { return known.Name == c.Name }) {
-				cases = append(cases, c)
-			}
+		cases = addCases(cases, placed...)
+	}
+	for _, c := range all {
+		if slices.ContainsFunc(o.asked, func(a asked) bool { return a.needs(&c) }) {
+			cases = addCases(cases, c)
 		}
 	}
 	if !o.given("budget") && !o.quick {
-		o.budget = time.Duration(len(cases)) * lineBudget
+		o.budget = max(leastBudget, time.Duration(len(cases))*lineBudget+time.Duration(len(o.asked))*shapeBudget)
 	}
 	return cases, nil
 }
 
-// mostLines is the greatest number of lines of shapes in a file.
-const mostLines = 1000
-
-// readShapes reads the file of --shapes. Each of its lines is a name, which a count may follow. Empty lines, and those that
-// begin with #, are skipped.
-func (o *options) readShapes() ([]string, error) {
-	file, err := os.Open(o.shapesFile)
-	if err != nil {
-		return nil, fmt.Errorf("--shapes: %w", err)
-	}
-	defer file.Close()
-	names := o.shape
-	for lines := bufio.NewScanner(file); ; {
-		if !lines.Scan() {
-			if err := lines.Err(); err != nil {
-				return nil, fmt.Errorf("--shapes %s: %w", o.shapesFile, err)
-			}
-			break
-		}
-		words := strings.Fields(lines.Text())
-		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
-			continue
-		}
-		if names = append(names, words[0]); len(names) > mostLines {
-			return nil, command.Usage("--shapes %s asks for more than %d lines of shapes", o.shapesFile, mostLines)
+// addCases adds the cases that are not there yet.
+func addCases(cases []kernels.Case, more ...kernels.Case) []kernels.Case {
+	for _, c := range more {
+		if !slices.ContainsFunc(cases, func(known kernels.Case) bool { return known.Name == c.Name }) {
+			cases = append(cases, c)
 		}
 	}
-	if len(names) == 0 {
-		return nil, command.Usage("--shapes %s: no line of shapes in it (want lines such as stft/n_fft=1024,hop=256)", o.shapesFile)
-	}
-	return names, nil
+	return cases
 }

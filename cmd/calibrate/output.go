@@ -24,6 +24,7 @@ type output struct {
 	broken  bool              // the file cannot be read as a calibration file, and is to be replaced
 	samples string
 	charts  string
+	shapes  []harness.Asked // that were asked for
 }
 
 // open checks, before any time is spent, that the run's entry may replace what the file holds, and that all places can be
@@ -203,6 +204,7 @@ func (o *output) print(stdout io.Writer, r *harness.Run) error {
 	}
 	entry := shown(&r.Entry)
 	table(stdout, entry, r.Fits)
+	askedTable(stdout, r, o.shapes)
 	moves(stdout, o.old, entry)
 	notes(stdout, entry)
 	if o.verbose {

@@ -18,14 +18,14 @@ import (
 )
 
 // announce prints which calibration begins, and warnings about the state of the machine.
-func announce(stderr io.Writer, on harness.Machine, entry *calibration.Host, cases int) {
+func announce(stderr io.Writer, on harness.Machine, entry *calibration.Host, cases, asked int) {
 	fmt.Fprint(stderr, simulatedNote(entry))
 	machine := entry.Facts.Words()
 	if entry.Environment.Driver != "" {
 		machine = append(machine, entry.Environment.Driver)
 	}
 	fmt.Fprintf(stderr, "calibrate: %s (%s) · %s · %s · budget %.0f s · seed %d\n",
-		entry.ID, strings.Join(machine, ", "), command.Plural(cases, "case"), methodName(&entry.Method),
+		entry.ID, strings.Join(machine, ", "), measures(cases, asked), methodName(&entry.Method),
 		entry.Method.BudgetSeconds, entry.Method.Seed)
 	for _, doubt := range harness.Doubts(&entry.Environment) {
 		fmt.Fprintf(stderr, "calibrate: warning: %s\n", doubt)
@@ -33,6 +33,17 @@ func announce(stderr io.Writer, on harness.Machine, entry *calibration.Host, cas
 	if beside := on.Beside(entry.Environment.Load); beside != "" {
 		fmt.Fprintf(stderr, "calibrate: warning: %s\n", beside)
 	}
+}
+
+// measures counts what a run measures beside spaces.
+func measures(cases, asked int) string {
+	switch {
+	case asked == 0:
+		return command.Plural(cases, "case")
+	case cases == 0:
+		return command.Plural(asked, "shape")
+	}
+	return command.Plural(asked, "shape") + ", " + command.Plural(cases, "case")
 }
 
 // methodName names the kind of call that a calibration timed.
@@ -184,7 +195,10 @@ func (f *facts) lines(label string) []string {
 }
 
 // plan prints what a run would measure.
-func plan(w io.Writer, r *harness.Run, cases []kernels.Case, o *options) error {
+func plan(w io.Writer, r *harness.Run, cases []kernels.Case, asked []harness.Asked, o *options) error {
+	for _, a := range asked {
+		fmt.Fprintln(w, a.Name)
+	}
 	for i := range cases {
 		c := &cases[i]
 		var names []string
@@ -204,7 +218,7 @@ func plan(w io.Writer, r *harness.Run, cases []kernels.Case, o *options) error {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", command.Wrap(fmt.Sprintf("%s, %s: about %.0f s of measuring (further sizes between these are chosen on the way), and up to %.0f s for fits and charts",
-		command.Plural(len(cases), "case"), methodName(&r.Entry.Method), o.budget.Seconds(), chartSeconds*float64(len(cases)+1))))
+		measures(len(cases), len(asked)), methodName(&r.Entry.Method), o.budget.Seconds(), chartSeconds*float64(len(cases)+1))))
 	return err
 }
 

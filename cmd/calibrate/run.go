@@ -47,31 +47,39 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 		return err
 	}
 	spaces := o.spaces(of.Machine, cases)
-	if len(spaces) > 0 && !o.given("budget") && !o.quick {
+	if err := o.checkImplementations(cases, spaces); err != nil {
+		return err
+	}
+	asked, err := o.resolve(spaces, cases, stderr)
+	if err != nil {
+		return err
+	}
+	if len(spaces) > 0 && !o.alone() && !o.given("budget") && !o.quick {
 		if o.budget = withShapes; of.host.Facts.GPU != "" {
 			o.budget = withShapesAndGPU
 		}
+		o.budget += min(o.budget, time.Duration(len(asked))*time.Second/3)
 	}
 	switch {
 	case o.list:
 		return list(stdout, &of.host, cases)
 	case o.dryRun:
-		return plan(stdout, harness.NewRun(of.host, cases, o.asked()), cases, o)
+		return plan(stdout, harness.NewRun(of.host, cases, o.runOptions()), cases, asked, o)
 	}
-	return measure(ctx, of, cases, spaces, o, stdout, stderr)
+	return measure(ctx, of, cases, spaces, asked, o, stdout, stderr)
 }
 
 // measure measures, fits and publishes a run.
-func measure(ctx context.Context, of *subject, cases []kernels.Case, spaces []*kernels.Space, o *options, stdout, stderr io.Writer) error {
-	asked := o.asked()
+func measure(ctx context.Context, of *subject, cases []kernels.Case, spaces []*kernels.Space, asked []harness.Asked, o *options, stdout, stderr io.Writer) error {
+	options := o.runOptions()
 	var err error
-	if asked.Input, err = o.input(); err != nil {
+	if options.Input, err = o.input(); err != nil {
 		return err
 	}
 	var clear func()
-	asked.Progress, clear = command.Progress(stderr, o.verbose, o.noProgress)
-	r := harness.NewRun(of.host, cases, asked)
-	r.Spaces = spaces
+	options.Progress, clear = command.Progress(stderr, o.verbose, o.noProgress)
+	r := harness.NewRun(of.host, cases, options)
+	r.Spaces, r.Asked, r.Alone = spaces, asked, o.alone()
 	out, err := open(o, &r.Entry, cases)
 	if err != nil {
 		return err
@@ -79,7 +87,7 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, spaces []*k
 	if r.Folder, err = out.newFolder(); err != nil {
 		return err
 	}
-	announce(stderr, of.Machine.Machine, &r.Entry, len(cases))
+	announce(stderr, of.Machine.Machine, &r.Entry, len(cases), len(asked))
 	begin, folder := time.Now(), r.Folder
 	interrupted := func() error { return out.interrupted(folder, time.Since(begin)) }
 	command.Farewell(ctx, interrupted)
@@ -91,7 +99,11 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, spaces []*k
 			waking(stderr, r)
 			disturbances(stderr, r.Entry.Environment.Sentinel)
 		}
-		if err = out.fit(ctx, r, stderr); err == nil {
+		if err = unmeasured(r, stderr); err == nil {
+			err = out.fit(ctx, r, stderr)
+		}
+		if err == nil {
+			out.shapes = asked
 			err = out.publish(ctx, r, stdout, stderr)
 		}
 	}

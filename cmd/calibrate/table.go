@@ -45,6 +45,7 @@ func table(w io.Writer, entry *calibration.Host, fits map[string]thresholds.Resu
 	}
 	fmt.Fprint(w, legend)
 	shapesTable(w, entry)
+	byCallsTable(w, entry)
 }
 
 const (
