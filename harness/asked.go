@@ -20,11 +20,13 @@ type Asked struct {
 	Calls int64 // how often a program called it, or 1
 }
 
-// An asked shape has two visits, because what the buffers of a visit do to times is luck. The second ones come after all first
-// ones.
+// An asked shape has several visits, because what the buffers of a visit do to times is luck. The second ones come after all
+// first ones. If nothing else is measured, there are as many as the budget pays for, up to mostVisits.
 const (
-	askedBlocks = 5               // a visit
-	askedFor    = time.Second / 3 // about what both visits take
+	askedBlocks = 5 // a visit
+	askedVisits = 2
+	mostVisits  = 10
+	askedFor    = time.Second / 3 // about what askedVisits take
 )
 
 // The worth of visits to asked shapes is far above that of all others. More calls are worth more.
@@ -76,7 +78,15 @@ func planFirst(asked []Asked, size func(shape []int) int, next sweeps.Planner) s
 		return next
 	}
 	p := &askedFirst{next: next, seen: map[int]bool{}, high: math.MaxInt}
-	for _, worth := range []float64{worthAsked, worthAgain} {
+	visits := askedVisits
+	if next == nil {
+		visits = mostVisits
+	}
+	for n := range visits {
+		worth := worthAsked
+		if n > 0 {
+			worth = worthAgain / float64(n)
+		}
 		for _, a := range asked {
 			p.queue = append(p.queue, askedVisit{size(a.Shape), worth * (1 + math.Log2(float64(a.Calls)))})
 		}

@@ -140,7 +140,7 @@ func askedTable(w io.Writer, r *harness.Run, all []harness.Asked) {
 		s := r.ResultOf(a)
 		row := []string{a.Name, command.Thousands(int(a.Calls)), "not measured", "", "", ""}
 		if s.Implementation != "" {
-			row = append(row[:2], s.Implementation, duration(s.Seconds), "", "?")
+			row = append(row[:2], s.Implementation, command.TimeRange(s.Seconds, s.Seconds), "", "?")
 			if s.Next > 0 {
 				row[4] = times(s.Next) + "×"
 			}

@@ -120,6 +120,9 @@ func (o *options) check() (err error) {
 	if o.picks() && o.given("ops") {
 		return command.Usage("--shape with --ops: want one of the two")
 	}
+	if o.sizes != "" && len(o.asked) > 0 {
+		return command.Usage("--sizes with %s %s: the shape has its sizes (leave one of the two out)", o.asked[0].origin, o.asked[0].Name)
+	}
 	if o.sizes != "" {
 		if o.sizeRange, err = command.ParseSizes(o.sizes); err != nil {
 			return err

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -29,8 +31,12 @@ func (o *options) readNames() error {
 		return nil
 	}
 	called, err := dispatch.ReadShapes(o.shapesFile)
-	if err != nil {
+	var system *fs.PathError
+	switch {
+	case errors.As(err, &system):
 		return fmt.Errorf("--shapes: %w", err)
+	case err != nil:
+		return command.Usage("--shapes %v", err)
 	}
 	for _, c := range called {
 		if err := o.readName(c, fmt.Sprintf("--shapes %s:%d:", o.shapesFile, c.Line)); err != nil {

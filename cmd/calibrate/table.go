@@ -19,6 +19,15 @@ func table(w io.Writer, entry *calibration.Host, fits map[string]thresholds.Resu
 	}
 	fmt.Fprintf(w, "%s\n\n", command.Wrap(fmt.Sprintf("%s · %s/%s · %s · %s · %.0f s · seed %d", entry.ID, entry.Environment.OS,
 		entry.Facts.Architecture, entry.Environment.Go, methodName(&entry.Method), entry.Method.SpentSeconds, entry.Method.Seed)))
+	if len(entry.Cases) > 0 {
+		casesTable(w, entry, fits)
+	}
+	shapesTable(w, entry)
+	byCallsTable(w, entry)
+}
+
+// casesTable prints the cases with their verdicts, and their segments.
+func casesTable(w io.Writer, entry *calibration.Host, fits map[string]thresholds.Result) {
 	segments := [][]string{{"FROM", "95 % INTERVAL", "IMPLEMENTATION", callHeading, "FASTER THAN NEXT"}}
 	for k := range entry.Cases {
 		fit := fits[entry.Cases[k].Name]
@@ -44,8 +53,6 @@ func table(w io.Writer, entry *calibration.Host, fits map[string]thresholds.Resu
 		next += len(c.Segments)
 	}
 	fmt.Fprint(w, legend)
-	shapesTable(w, entry)
-	byCallsTable(w, entry)
 }
 
 const (

@@ -38,10 +38,11 @@ type Machine struct {
 	// Crowded returns a factor for the time of both processors at once, at a moment; nil means 1.
 	Crowded func(now time.Duration) float64
 
-	now   time.Duration
-	rng   *rand.Rand
-	cases []kernels.Case
-	gpus  map[string]bool // implementations that a GPU computes
+	now    time.Duration
+	rng    *rand.Rand
+	cases  []kernels.Case
+	spaces []func() *kernels.Space
+	gpus   map[string]bool // implementations that a GPU computes
 }
 
 // New returns a machine with a seeded noise of the given width.
@@ -71,7 +72,7 @@ func (m *Machine) Add(name string, costs map[string]Cost, after func(implementat
 	operation, _, _ := strings.Cut(name, "/")
 	c := kernels.Case{
 		Name: name, Operation: operation, Definition: "y = x", Source: "a script",
-		Axis:      axis,
+		Axis: axis, Placement: kernels.Caller,
 		Tolerance: func(int) float64 { return 1e-6 },
 		Bytes:     func(int) float64 { return 8 },
 		Problem: func(size int, _ kernels.Input) kernels.Problem {
@@ -93,6 +94,14 @@ func (m *Machine) Command() command.Machine {
 	c := command.Machine{
 		Machine: harness.Machine{Clock: m, Sentinel: func() { m.spend(100e-6) }},
 		Cases:   func() []kernels.Case { return m.cases },
+	}
+	if len(m.spaces) > 0 {
+		c.Spaces = func() (all []*kernels.Space) {
+			for _, space := range m.spaces {
+				all = append(all, space())
+			}
+			return all
+		}
 	}
 	if m.AllRatio > 0 || m.HandOver > 0 {
 		c.Together = &sweeps.Together{
