@@ -105,6 +105,12 @@ func (p *askedFirst) Next(set *timings.Set) (size, blocks int, worth float64) {
 	return p.next.Next(set)
 }
 
+// Skips reports whether an implementation is left out at a size: none is at an asked shape.
+func (p *askedFirst) Skips(size int, implementation string) bool {
+	selective, ok := p.next.(sweeps.Selective)
+	return ok && !(len(p.queue) > 0 && p.queue[0].size == size) && selective.Skips(size, implementation)
+}
+
 func (p *askedFirst) Visited(size int) {
 	asked := len(p.queue) > 0 && p.queue[0].size == size
 	if asked {

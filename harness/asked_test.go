@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"crossover/sweeps"
 	"crossover/timings"
 )
 
@@ -16,6 +17,7 @@ type scriptedPlanner struct {
 func (p *scriptedPlanner) Next(*timings.Set) (size, blocks int, worth float64) { return 5, 3, 1 }
 func (p *scriptedPlanner) Visited(size int)                                    { p.visited = append(p.visited, size) }
 func (p *scriptedPlanner) Doubted(size int)                                    { p.doubted = append(p.doubted, size) }
+func (p *scriptedPlanner) Skips(int, string) bool                              { return true }
 func (p *scriptedPlanner) Limit(high int)                                      { p.high = high }
 
 // The most frequent shapes come first, then all once more, then what the other planner wants.
@@ -30,6 +32,9 @@ func TestAskedComeFirst(t *testing.T) {
 	last := worthAsked * 100.0
 	visit := func() {
 		size, blocks, worth := p.Next(nil)
+		if skips := p.(sweeps.Selective).Skips(size, "go"); skips != (size == 5) {
+			t.Errorf("an implementation is left out at %d: %v", size, skips)
+		}
 		if again, _, _ := p.Next(nil); again != size || blocks < 1 || worth > last || worth <= 0 {
 			t.Errorf("proposes %d and %d with %d blocks, worth %v after %v", size, again, blocks, worth, last)
 		}

@@ -74,7 +74,7 @@ func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
 		s := of[c.Name]
 		return planFirst(r.askedIn(c.Name), sizeIn(s), r.spread(s))
 	}
-	o.Brief = true
+	o.Brief = !r.Alone
 	if len(r.cases) > 0 {
 		o.Observe = nil
 	}
