@@ -4,18 +4,18 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"crossover/timings"
 )
 
-// Judged is what choices cost at shapes that were held out.
+// Judged is what choices cost at shapes that no surface was fitted to.
 type Judged struct {
 	Shapes              [][]int
 	Losses              []float64 // log of the time under the choice over that of the best one, by shape; below 0 by luck
-	Mean, Upper         float64   // of the losses, and the upper end of the mean's one-sided 95 % interval
-	Within, WithinLower float64   // share of shapes at which the loss is at most within, and the lower end of its interval
+	Weights             []float64 // for how much each shape stands; nil where all stand for the same
+	Mean, Lower, Upper  float64   // of the losses, and the ends of the mean's one-sided 95 % intervals
+	Within, WithinLower float64   // share at which the loss is at most within, and the lower end of its interval if all weigh the same
 	Worst               float64   // greatest loss
 	WorstAt             []int     // its shape; nil where there is none
 }
@@ -24,8 +24,7 @@ type Judged struct {
 var within = math.Log(1.05)
 
 // Judge holds the choices of a surface against the blocks at held-out shapes. choose returns the implementations of the set
-// in the order of its choice, the first one best. The best one at a shape is found by one half of the blocks and timed by the
-// other, each half in turn, so that luck makes no best one.
+// in the order of its choice, the first one best. Of a ranking the first implementation counts that was timed.
 func Judge(set *timings.Set, shape func(size int) []int, choose func(shape []int) []int) Judged {
 	var j Judged
 	for _, size := range set.Sizes() {
@@ -33,42 +32,64 @@ func Judge(set *timings.Set, shape func(size int) []int, choose func(shape []int
 		if !HeldOut(at) {
 			continue
 		}
-		loss := lossOf(quietOf(set.At(size)), choose(at))
-		if math.IsNaN(loss) {
+		blocks, ranking := quietOf(set.At(size)), choose(at)
+		chosen := slices.IndexFunc(ranking, func(i int) bool { return timed(blocks, i) })
+		if chosen < 0 {
 			continue
 		}
-		j.Shapes, j.Losses = append(j.Shapes, at), append(j.Losses, loss)
+		if loss := lossOf(alternating(blocks), ranking[chosen]); !math.IsNaN(loss) {
+			j.Shapes, j.Losses = append(j.Shapes, at), append(j.Losses, loss)
+		}
 	}
 	j.sum()
 	return j
 }
 
-// lossOf returns what the choice loses at one shape, NaN where the blocks do not tell. Of a ranking the first implementation
-// counts that was timed.
-func lossOf(blocks []timings.Block, ranking []int) float64 {
-	var halves [2][]timings.Block
+// timed reports whether an implementation was timed in some of the blocks.
+func timed(blocks []timings.Block, i int) bool {
+	return slices.ContainsFunc(blocks, func(b timings.Block) bool { return b.Timed(i) })
+}
+
+// alternating parts blocks into every other one and the rest.
+func alternating(blocks []timings.Block) (parts [2][]timings.Block) {
 	for k, b := range blocks {
-		halves[k%2] = append(halves[k%2], b)
+		parts[k%2] = append(parts[k%2], b)
 	}
-	if len(halves[1]) == 0 {
-		return math.NaN()
-	}
+	return parts
+}
+
+// lossOf returns what the choice loses at one shape, NaN where the blocks do not tell. The best implementation is found by one
+// part of the blocks and timed by the other, each in turn, so that luck makes no best one. A choice that is far behind is
+// timed in few blocks: where a part has none of them, those of the other part count.
+func lossOf(parts [2][]timings.Block, chosen int) float64 {
 	sum := 0.0
-	for k := range halves {
-		judge, other := halves[k], halves[1-k]
-		best, least := -1, math.Inf(1)
-		for _, i := range ranking {
-			if log := medianLog(other, i); log < least && !math.IsNaN(medianLog(judge, i)) {
-				best, least = i, log
-			}
-		}
-		chosen := slices.IndexFunc(ranking, func(i int) bool { return !math.IsNaN(medianLog(judge, i)) })
-		if best < 0 || chosen < 0 {
+	for k := range parts {
+		judge, other := parts[k], parts[1-k]
+		best := fastest(other, judge)
+		if best < 0 {
 			return math.NaN()
 		}
-		sum += medianLog(judge, ranking[chosen]) - medianLog(judge, best)
+		took := medianLog(judge, chosen)
+		if math.IsNaN(took) {
+			took = medianLog(other, chosen)
+		}
+		sum += took - medianLog(judge, best)
 	}
 	return sum / 2
+}
+
+// fastest returns the fastest implementation by some blocks of those that others timed too, −1 where there is none.
+func fastest(blocks, others []timings.Block) int {
+	best, least := -1, math.Inf(1)
+	if len(blocks) == 0 {
+		return best
+	}
+	for i := range blocks[0].Seconds {
+		if log := medianLog(blocks, i); log < least && timed(others, i) {
+			best, least = i, log
+		}
+	}
+	return best
 }
 
 // confidence is that of the one-sided intervals.
@@ -77,27 +98,43 @@ const confidence = 0.95
 // sum fills what follows from the losses.
 func (j *Judged) sum() {
 	n := len(j.Losses)
+	j.Lower, j.Upper = math.NaN(), math.NaN()
 	if n == 0 {
-		j.Upper, j.WithinLower = math.NaN(), 0
 		return
 	}
-	mean, deviation := stat.MeanStdDev(j.Losses, nil)
-	j.Mean, j.Upper = mean, math.NaN()
-	if n > 2 {
-		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}
-		j.Upper = mean + t.Quantile(confidence)*deviation/math.Sqrt(float64(n))
-	}
-	good := 0
+	var all, good float64
+	count := 0
 	for k, loss := range j.Losses {
+		all += j.weight(k)
+		j.Mean += j.weight(k) * loss
 		if loss <= within {
-			good++
+			good += j.weight(k)
+			count++
 		}
 		if j.WorstAt == nil || loss > j.Worst {
 			j.Worst, j.WorstAt = loss, j.Shapes[k]
 		}
 	}
-	j.Within = float64(good) / float64(n)
-	j.WithinLower = clopperPearson(good, n)
+	j.Mean /= all
+	j.Within, j.WithinLower = good/all, clopperPearson(count, n)
+	if n > 2 {
+		squares := 0.0
+		for k, loss := range j.Losses {
+			d := j.weight(k) * (loss - j.Mean) / all
+			squares += d * d
+		}
+		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(confidence)
+		half := t * math.Sqrt(squares*float64(n)/float64(n-1))
+		j.Lower, j.Upper = j.Mean-half, j.Mean+half
+	}
+}
+
+// weight returns for how much a shape stands.
+func (j *Judged) weight(k int) float64 {
+	if j.Weights == nil {
+		return 1
+	}
+	return j.Weights[k]
 }
 
 // clopperPearson returns the lower end of the one-sided interval of a share.

@@ -6,10 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distmv"
-	"gonum.org/v1/gonum/stat/samplemv"
-
 	"crossover/calibration/surface"
 	"crossover/timings"
 )
@@ -63,25 +59,12 @@ func NewPlanner(space Space, axes []string, features []surface.Feature, seed uin
 		space: space, axes: axes, features: features, rng: rand.New(rand.NewPCG(seed, 0x7370616365)), high: int(^uint(0) >> 1),
 		done: map[int]bool{}, expects: 1, weight: 1,
 	}
-	p.draw(mostSpread)
+	p.spread = drawn(space, len(axes), mostSpread, p.rng)
 	return p
 }
 
 // Weigh makes the operation's visits worth more or less beside those of others.
 func (p *Planner) Weigh(factor float64) { p.weight = factor }
-
-// draw draws spread shapes by a scrambled Halton sequence.
-//
-// Source: A. Owen, A randomized Halton algorithm in R, 2017, arXiv:1706.02808.
-func (p *Planner) draw(n int) {
-	points := mat.NewDense(n, len(p.axes), nil)
-	samplemv.Halton{Kind: samplemv.Owen, Q: distmv.NewUnitUniform(len(p.axes), p.rng), Src: p.rng}.Sample(points)
-	for k := range n {
-		if shape, ok := p.space.Draw(points.RawRowView(k)); ok {
-			p.spread = append(p.spread, slices.Clone(shape))
-		}
-	}
-}
 
 // Next returns the visit that would teach most: the size that stands for a shape, the number of blocks, and what it is
 // worth. The worth is the loss that is still expected of the operation, so that operations whose choices are clear get

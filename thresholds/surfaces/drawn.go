@@ -1,0 +1,26 @@
+package surfaces
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distmv"
+	"gonum.org/v1/gonum/stat/samplemv"
+)
+
+// drawn returns the shapes at n points that a scrambled Halton sequence spreads over a space of so many axes, in its order. A
+// point that is no shape is left out, and a shape that stands for several points is there several times.
+//
+// Source: A. Owen, A randomized Halton algorithm in R, 2017, arXiv:1706.02808.
+func drawn(space Space, axes, n int, rng *rand.Rand) [][]int {
+	points := mat.NewDense(n, axes, nil)
+	samplemv.Halton{Kind: samplemv.Owen, Q: distmv.NewUnitUniform(axes, rng), Src: rng}.Sample(points)
+	var shapes [][]int
+	for k := range n {
+		if shape, ok := space.Draw(points.RawRowView(k)); ok {
+			shapes = append(shapes, slices.Clone(shape))
+		}
+	}
+	return shapes
+}
