@@ -20,7 +20,8 @@ import (
 type Verification struct {
 	Entry   *calibration.Host
 	Checks  []*Check
-	Skipped []string                // the recorded cases that cannot be checked, each with the reason
+	Shapes  []*ShapesCheck          // after AddShapes
+	Skipped []string                // what cannot be checked of the entry, each with the reason
 	Now     calibration.Environment // of the machine; Measure adds what it saw
 	States  States                  // then and now, after Measure
 }
@@ -64,7 +65,7 @@ func NewVerification(entry *calibration.Host, all []kernels.Case, asked func(nam
 			// Only what was measured is promised, so only that is checked. A file may have been written by anybody: what it
 			// says does not lead to sizes that this program would never measure.
 			c.Axis.Min, c.Axis.Max = max(c.Axis.Min, recorded.Axis.From), min(c.Axis.Max, recorded.Axis.To)
-			c.Implementations = promised(recorded, c.Implementations)
+			c.Implementations = promised(recorded.Implementations, c.Implementations)
 			v.Checks = append(v.Checks, &Check{Recorded: recorded, Case: c})
 		}
 	}
@@ -73,10 +74,10 @@ func NewVerification(entry *calibration.Host, all []kernels.Case, asked func(nam
 
 // promised leaves out implementations that the entry does not know or that did not compete: it promises nothing about
 // them.
-func promised(recorded *calibration.Case, all []kernels.Implementation) []kernels.Implementation {
+func promised(recorded []calibration.Implementation, all []kernels.Implementation) []kernels.Implementation {
 	var kept []kernels.Implementation
 	for _, implementation := range all {
-		for _, r := range recorded.Implementations {
+		for _, r := range recorded {
 			if r.Name == implementation.Name && r.Excluded == "" {
 				kept = append(kept, implementation)
 			}
@@ -87,16 +88,17 @@ func promised(recorded *calibration.Case, all []kernels.Implementation) []kernel
 
 // VerifyOptions say how a verification is made. Its mode and state are those of the entry.
 type VerifyOptions struct {
-	Budget   time.Duration // for all cases together
-	Seed     uint64        // of the fresh sizes and the order
+	Budget   time.Duration // for all cases and shapes together
+	Seed     uint64        // of the fresh sizes and shapes, and the order
 	Progress func(sweeps.Progress)
 }
 
-// Measure sweeps every case at its fresh sizes and judges what the dispatcher chooses there. Where it returns an error,
-// as when ctx is cancelled, nothing is decided.
+// Measure sweeps every case at fresh sizes, and every operation at fresh shapes, and judges what the dispatcher chooses there.
+// Where it returns an error, as when ctx is cancelled, nothing is decided.
 func (v *Verification) Measure(ctx context.Context, m Machine, d *dispatch.Dispatcher, options VerifyOptions) error {
 	o := m.sweep()
-	o.Budget, o.Seed, o.Progress = options.Budget, options.Seed, options.Progress
+	shapesBudget, casesBudget := v.budgets(options.Budget)
+	o.Budget, o.Seed, o.Progress = casesBudget, options.Seed, options.Progress
 	method := &v.Entry.Method
 	o.Mode, o.InFlight, o.State = sweeps.Mode(method.Mode), method.InFlight, sweeps.State(method.State)
 	// A recording that the calibration was made on need not be at hand, and no operation's time depends on what it sounds
@@ -112,6 +114,10 @@ func (v *Verification) Measure(ctx context.Context, m Machine, d *dispatch.Dispa
 	}
 	o.Planner = func(c *kernels.Case) sweeps.Planner { return byName[c.Name].audit(d, options.Seed) }
 	results, err := sweeps.Run(ctx, cases, o)
+	if err == nil && len(v.Shapes) > 0 {
+		o.Budget = shapesBudget
+		err = v.measureShapes(ctx, d, o)
+	}
 	if err != nil {
 		return err
 	}
@@ -121,6 +127,9 @@ func (v *Verification) Measure(ctx context.Context, m Machine, d *dispatch.Dispa
 		check.Result = results[k]
 		states := CompareStates(&v.Entry.For(check.Recorded).Environment, &v.Now)
 		check.judge(&states)
+	}
+	for _, check := range v.Shapes {
+		check.judge(&v.States)
 	}
 	return nil
 }

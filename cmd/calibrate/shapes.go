@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
@@ -22,7 +21,7 @@ func shapesTable(w io.Writer, entry *calibration.Host) {
 		h := &o.HeldOut
 		row := []string{placedName(o), fmt.Sprint(len(o.Surface.Shapes) / len(o.Axes)), fmt.Sprint(h.Shapes), "?", "?", "?", "?", ""}
 		if h.Shapes > 0 {
-			row = append(row[:3], percent(h.Regret), percent(h.RegretUpper), fmt.Sprintf("%.0f %%", 100*h.Within), percent(h.Worst), shapeWords(o, h.WorstShape))
+			row = append(row[:3], percent(h.Regret), percent(h.RegretUpper), fmt.Sprintf("%.0f %%", 100*h.Within), percent(h.Worst), command.Shape(o.Surface.Axes, h.WorstShape))
 		}
 		rows = append(rows, row)
 	}
@@ -47,13 +46,4 @@ func placedName(o *calibration.Operation) string {
 		return o.Name
 	}
 	return o.Name + "/" + o.Placement
-}
-
-// shapeWords writes a shape: "n_fft=480,hop=160,n=48000".
-func shapeWords(o *calibration.Operation, shape []int) string {
-	var parts []string
-	for i, v := range shape {
-		parts = append(parts, fmt.Sprintf("%s=%d", o.Axes[i].Name, v))
-	}
-	return strings.Join(parts, ",")
 }

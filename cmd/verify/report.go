@@ -12,6 +12,7 @@ import (
 	"crossover/cmd/internal/plans"
 	"crossover/harness"
 	"crossover/kernels/catalogue"
+	"crossover/sweeps"
 	"crossover/thresholds"
 )
 
@@ -30,6 +31,7 @@ type report struct {
 	State      harness.States `json:"machine_state"`
 	Plans      plans.Summary  `json:"typed_plans"` // comparison of typed plans with what a sweep times
 	Cases      []caseReport   `json:"cases"`
+	Operations []shapesReport `json:"operations"` // over all their shapes
 	Skipped    []string       `json:"skipped"`
 }
 
@@ -69,7 +71,7 @@ var verdictNames = map[thresholds.Finding]string{
 func summarise(v *harness.Verification, seed uint64) *report {
 	r := &report{
 		Host: v.Entry.ID, Created: v.Entry.Created.Format("2006-01-02T15:04:05Z"), Seed: seed,
-		State: v.States, Skipped: append([]string{}, v.Skipped...),
+		State: v.States, Operations: []shapesReport{}, Skipped: append([]string{}, v.Skipped...),
 	}
 	var losses []float64
 	for _, check := range v.Checks {
@@ -83,6 +85,9 @@ func summarise(v *harness.Verification, seed uint64) *report {
 		r.Worst, r.Beyond = max(r.Worst, c.Worst), max(r.Beyond, c.Beyond)
 		r.Unproven += c.unproven() / float64(len(v.Checks))
 		r.Cases = append(r.Cases, c)
+	}
+	for _, check := range v.Shapes {
+		r.Operations = append(r.Operations, shapesReportOf(check))
 	}
 	r.FreshSizes = len(losses)
 	r.Regret, r.Upper = known(thresholds.MeanLoss(losses))
@@ -106,18 +111,16 @@ func reportOf(check *harness.Check) caseReport {
 	c := caseReport{
 		Name: check.Case.Name, unit: check.Case.Axis.Unit, Verdict: verdictNames[audit.Finding], Worst: audit.Worst, Beyond: audit.Beyond,
 		Excused: harness.UnsureShare(check.Recorded),
-		Sizes:   []sizeReport{}, Wrong: []string{}, Warnings: append([]string{}, result.Warnings...),
+		Sizes:   []sizeReport{}, Warnings: append([]string{}, result.Warnings...),
 	}
+	c.Wrong = wrongOf(result)
 	for _, status := range result.Implementations {
-		switch {
-		case status.Wrong:
-			c.Wrong = append(c.Wrong, fmt.Sprintf("%s: %s", status.Name, status.Excluded))
-		case status.Excluded != "":
+		if status.Excluded != "" && !status.Wrong {
 			c.Warnings = append(c.Warnings, fmt.Sprintf("%s cannot run here: %s", status.Name, status.Excluded))
 		}
 	}
 	if check.Excused {
-		c.Warnings = append(c.Warnings, "not called drift: it concerns parallel implementations, and "+otherState)
+		c.Warnings = append(c.Warnings, excuse)
 	}
 	names := result.Samples.Implementations
 	for _, s := range audit.Sizes {
@@ -133,6 +136,20 @@ func reportOf(check *harness.Check) caseReport {
 	return c
 }
 
+// excuse is said of a drift that another state of the machine may explain.
+const excuse = "not called drift: it concerns parallel implementations, and " + otherState
+
+// wrongOf lists the implementations that compute wrong values.
+func wrongOf(result *sweeps.Result) []string {
+	wrong := []string{} // and not null in the JSON
+	for _, status := range result.Implementations {
+		if status.Wrong {
+			wrong = append(wrong, fmt.Sprintf("%s: %s", status.Name, status.Excluded))
+		}
+	}
+	return wrong
+}
+
 // count returns the number of cases with a verdict.
 func (r *report) count(verdict thresholds.Finding) int {
 	n := 0
@@ -144,19 +161,30 @@ func (r *report) count(verdict thresholds.Finding) int {
 	return n
 }
 
+// faults lists wrong values, and the cases and operations that have drifted.
+func (r *report) faults() (wrong, drifted []string) {
+	add := func(name, verdict string, found []string) {
+		for _, w := range found {
+			wrong = append(wrong, name+": "+w)
+		}
+		if verdict == verdictNames[thresholds.Drifted] {
+			drifted = append(drifted, name)
+		}
+	}
+	for _, c := range r.Cases {
+		add(c.Name, c.Verdict, c.Wrong)
+	}
+	for _, o := range r.Operations {
+		add(o.Name+" over all shapes", o.Verdict, o.Wrong)
+	}
+	return wrong, drifted
+}
+
 // verdict returns the error of the command, which has its exit code. Wrong values come before drift, drift before typed
 // plans that take another time, and those before too little evidence. On a processor of another speed, apparent drift means
 // that the entry is of another host.
 func (r *report) verdict(file string) error {
-	var wrong, drifted []string
-	for _, c := range r.Cases {
-		for _, w := range c.Wrong {
-			wrong = append(wrong, c.Name+": "+w)
-		}
-		if c.Verdict == verdictNames[thresholds.Drifted] {
-			drifted = append(drifted, c.Name)
-		}
-	}
+	wrong, drifted := r.faults()
 	switch {
 	case len(wrong) > 0:
 		return &command.Error{Code: command.ExitWrong, Err: fmt.Errorf("wrong values: %s", strings.Join(wrong, "; "))}
@@ -175,7 +203,7 @@ func (r *report) verdict(file string) error {
 			"too little could be measured: nothing is said of %.0f %% of the cases' axes (a larger --budget or a quiet machine helps)",
 			100*r.Unproven)}
 	}
-	return nil
+	return r.enoughShapes()
 }
 
 // mostUnproven is the greatest share of the axes about which nothing can be said without an error.
@@ -230,9 +258,11 @@ func (r *report) writeTable(w io.Writer) error {
 		}
 	}
 	fmt.Fprint(&text, legend)
+	r.writeShapes(&text)
 	r.writeNotes(&text, cases)
 	fmt.Fprintf(&text, "\n%d HOLDS, %d AMBIGUOUS, %d DRIFTED, %d UNMEASURED\n",
 		r.count(thresholds.Holds), r.count(thresholds.Ambiguous), r.count(thresholds.Drifted), r.count(thresholds.Unmeasured))
+	r.writeShapesCount(&text)
 	fmt.Fprintf(&text, "regret %.2f %%%s over %s, worst %.1f %%, outside ties %.1f %%\n",
 		100*r.Regret, r.bound(), command.Plural(r.FreshSizes, "fresh size"), 100*r.Worst, 100*r.Beyond)
 	fmt.Fprintln(&text, command.Wrap(r.Plans.Line()))
@@ -254,6 +284,7 @@ func (r *report) writeNotes(w io.Writer, cases []caseReport) {
 			notes = append(notes, command.Note{Case: c.Name, Text: text})
 		}
 	}
+	notes = append(notes, r.shapesNotes()...)
 	for _, skipped := range r.Skipped {
 		name, why, _ := strings.Cut(skipped, ": ")
 		notes = append(notes, command.Note{Case: name, Text: why})

@@ -38,12 +38,12 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.StringVar(&o.calibration, "calibration", "calibration.json", "calibration `file` to check")
 	flags.StringVar(&o.ops, "ops", "", "check only the cases whose name matches this `regexp`")
 	flags.DurationVar(&o.budget, "budget", 3*time.Minute, "time to spend on measuring")
-	flags.Uint64Var(&o.seed, "seed", 0, "seed of the fresh sizes and the order (default: from the clock, printed)")
+	flags.Uint64Var(&o.seed, "seed", 0, "seed of the fresh sizes and shapes, and of the order (default: from the clock, printed)")
 	flags.BoolVar(&o.json, "json", false, "print the findings as JSON instead of the table")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors; the exit code tells")
 	flags.BoolVar(&o.noProgress, "no-progress", false, "draw no progress bar")
 	done, err = command.Parse(flags, args, stdout,
-		"Verify measures the choices of calibration.json at fresh sizes and says whether they still hold.")
+		"Verify measures the choices of calibration.json at fresh sizes and shapes, and says whether they still hold.")
 	if done || err != nil {
 		return nil, done, err
 	}
@@ -93,7 +93,7 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 		return err
 	}
 	fmt.Fprintf(stderr, "verify: %s, calibrated %s · %s · budget %.0f s · seed %d\n", v.Entry.ID,
-		v.Entry.Created.Format("2006-01-02"), command.Plural(len(v.Checks), "case"), o.budget.Seconds(), o.seed)
+		v.Entry.Created.Format("2006-01-02"), extent(v), o.budget.Seconds(), o.seed)
 	if v.Entry.Edited {
 		warn(stderr, []string{"the entry of this host was edited since calibrate wrote it: it does not match its digest"})
 	}
@@ -120,6 +120,15 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	return report.verdict(o.calibration)
 }
 
+// extent says what is checked: "17 cases, 11 operations over all shapes".
+func extent(v *harness.Verification) string {
+	text := command.Plural(len(v.Checks), "case")
+	if len(v.Shapes) > 0 {
+		text += ", " + command.Plural(len(v.Shapes), "operation") + " over all shapes"
+	}
+	return text
+}
+
 // ownEntry returns the entry of this host, or nil if the file has none. doubt says why the entry may be of another host, or
 // is "".
 func ownEntry(file *calibration.File) (entry *calibration.Host, doubt string) {
@@ -142,6 +151,12 @@ func (o *options) verification(entry *calibration.Host, machine command.Machine)
 		return nil, err
 	}
 	v := harness.NewVerification(entry, machine.Cases(), matches.MatchString, command.Environment(machine.Condition()))
+	if machine.Spaces != nil && len(entry.Operations) > 0 {
+		v.AddShapes(machine.Spaces(), matches.MatchString)
+	}
+	if len(v.Shapes) > 0 {
+		return v, nil
+	}
 	if len(v.Checks) == 0 && len(v.Skipped) > 0 {
 		return nil, fmt.Errorf("no case of %s can be checked: %s (go run ./cmd/calibrate measures afresh)", o.calibration, v.Skipped[0])
 	}
@@ -163,9 +178,12 @@ func (o *options) measure(ctx context.Context, machine command.Machine, v *harne
 	if err != nil {
 		return err
 	}
-	results := make([]*sweeps.Result, len(v.Checks))
-	for k, check := range v.Checks {
-		results[k] = check.Result
+	var results []*sweeps.Result
+	for _, check := range v.Checks {
+		results = append(results, check.Result)
+	}
+	for _, check := range v.Shapes {
+		results = append(results, check.Result)
 	}
 	command.WarnLost(stderr, "verify", results)
 	return nil

@@ -22,7 +22,7 @@ type Audit struct {
 	Audited []ShapeAudit // in the order of the work that they are
 
 	// Shapes that were drawn and say nothing of the choice, as often as they were drawn:
-	Dear      int // the budget did not do for them
+	Dear      int // the budget did not do for them, nor for others that are as much work and could stand for them
 	Disturbed int // the machine was never quiet
 	Untold    int // the choice was not timed there, or nothing else
 }
@@ -145,6 +145,9 @@ func (a *Auditor) Judge(set *timings.Set) Audit {
 			told += one.Weight
 		}
 		audit.Audited = append(audit.Audited, one)
+	}
+	if told > 0 {
+		audit.Dear = 0
 	}
 	for k := range audit.Audited {
 		one := &audit.Audited[k]

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"crossover/cmd/internal/command"
+	"crossover/harness"
+	"crossover/kernels/catalogue"
+	"crossover/thresholds"
+)
+
+// shapesReport is what was found of an operation at fresh shapes all over it.
+type shapesReport struct {
+	Name     string        `json:"name"`
+	Verdict  string        `json:"verdict"` // HOLDS, DRIFTED, AMBIGUOUS or UNMEASURED
+	Regret   float64       `json:"regret"`  // geometric mean over the shapes
+	Lower    *float64      `json:"regret_lower"`
+	Upper    *float64      `json:"regret_upper"`     // the ends of one-sided 95 % intervals of regret; null where too little was measured
+	Promised *float64      `json:"promised_upper"`   // the same end by the shapes that the calibration held out; null of none
+	Broken   bool          `json:"promise_broken"`   // regret is above that beyond doubt
+	Within   float64       `json:"within_5_percent"` // share of the shapes at which the choice takes at most 5 % longer than the fastest
+	Worst    float64       `json:"worst_regret"`
+	Unknown  float64       `json:"unknown"` // share of the drawn shapes that say nothing of the choices
+	Axes     []string      `json:"axes"`
+	Shapes   []shapeReport `json:"shapes"`
+	Wrong    []string      `json:"wrong"`
+	Warnings []string      `json:"warnings"`
+}
+
+// shapeReport is one fresh shape.
+type shapeReport struct {
+	Shape    []int   `json:"shape"`
+	Chosen   string  `json:"chosen"`
+	Fastest  string  `json:"fastest"`
+	Slowdown float64 `json:"slowdown"` // time of chosen over time of fastest
+	Weight   float64 `json:"weight"`   // for how many drawn shapes it stands
+}
+
+// shapesReportOf puts one operation's check into words.
+func shapesReportOf(check *harness.ShapesCheck) shapesReport {
+	audit, names := &check.Audit, check.Result.Samples.Implementations
+	o := shapesReport{
+		Name: check.Name, Verdict: verdictNames[check.Finding], Regret: math.Expm1(audit.Mean), Lower: relative(audit.Lower),
+		Upper: relative(audit.Upper), Broken: check.Broken, Within: audit.Within, Worst: math.Expm1(audit.Worst),
+		Unknown: check.Untold(), Axes: check.Recorded.Surface.Axes, Shapes: []shapeReport{}, Wrong: wrongOf(check.Result), Warnings: []string{},
+	}
+	if held := &check.Recorded.HeldOut; held.Shapes > 0 {
+		o.Promised = &held.RegretUpper
+	}
+	for _, one := range audit.Audited {
+		o.Shapes = append(o.Shapes, shapeReport{one.Shape, names[one.Chosen], names[one.Best], math.Exp(one.Loss), one.Weight})
+	}
+	for _, warning := range check.Result.Warnings {
+		if strings.HasPrefix(warning, "degraded: ") {
+			o.Warnings = append(o.Warnings, warning)
+		}
+	}
+	if check.Excused {
+		o.Warnings = append(o.Warnings, excuse)
+	}
+	return o
+}
+
+// relative returns a log-loss as a regret, nil for one that is not known.
+func relative(log float64) *float64 {
+	if math.IsNaN(log) {
+		return nil
+	}
+	regret := math.Expm1(log)
+	return &regret
+}
+
+// writeShapes prints the table of the operations: a line each, and others beneath that say where it is worst, and why it does
+// not simply hold.
+func (r *report) writeShapes(w io.Writer) {
+	if len(r.Operations) == 0 {
+		return
+	}
+	operations := slices.Clone(r.Operations)
+	slices.SortFunc(operations, func(a, b shapesReport) int { return catalogue.Compare(a.Name, b.Name) })
+	rows := [][]string{{"OPERATION, ALL SHAPES", "VERDICT", "FRESH SHAPES", "REGRET", "AT MOST", "PROMISED", "WITHIN 5 %", "WORST"}}
+	for _, o := range operations {
+		rows = append(rows, []string{
+			o.Name, o.Verdict, fmt.Sprint(len(o.Shapes)), o.known(&o.Regret), o.known(o.Upper), percentOf(o.Promised), o.within(), o.known(&o.Worst),
+		})
+	}
+	fmt.Fprintln(w)
+	for k, line := range command.Align(rows, 2, 3, 4, 5, 6, 7) {
+		fmt.Fprintln(w, line)
+		if k == 0 {
+			continue
+		}
+		for _, remark := range operations[k-1].remarks() {
+			fmt.Fprintln(w, "    "+remark)
+		}
+	}
+	fmt.Fprintf(w, shapesLegend, harness.LeastShapes, 100*harness.LossLimit)
+}
+
+const shapesLegend = `
+Fresh shapes are drawn from all over an operation. Promised is what the file expects the regret to be
+at most. It takes %d shapes to say something. A regret above %.0f %% is drift, and so is one above what
+is promised and above a tie, where the whole 95 %% interval lies there.
+`
+
+// known writes a regret that is 0 where nothing was measured.
+func (o *shapesReport) known(regret *float64) string {
+	if len(o.Shapes) == 0 {
+		return "-"
+	}
+	return percentOf(regret)
+}
+
+func (o *shapesReport) within() string {
+	if len(o.Shapes) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", 100*o.Within)
+}
+
+// percentOf writes a regret, "-" for none.
+func percentOf(regret *float64) string {
+	if regret == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100**regret)
+}
+
+// remarks returns what is said beneath an operation's line.
+func (o *shapesReport) remarks() []string {
+	var all []string
+	switch {
+	case o.Verdict == verdictNames[thresholds.Unmeasured] && len(o.Shapes) < harness.LeastShapes:
+		all = append(all, fmt.Sprintf("too few shapes to say something (want %d: a larger --budget)", harness.LeastShapes))
+	case o.Broken:
+		all = append(all, fmt.Sprintf("loses at least %s, and the file promises at most %s", percentOf(o.Lower), percentOf(o.Promised)))
+	case o.Verdict == verdictNames[thresholds.Drifted]:
+		all = append(all, fmt.Sprintf("loses at least %s", percentOf(o.Lower)))
+	}
+	if o.Unknown >= leastTold {
+		all = append(all, fmt.Sprintf("nothing is said of %.0f %% of its shapes: too large for the budget, or disturbed", 100*o.Unknown))
+	}
+	if worst := o.worst(); worst != nil && worst.Chosen != worst.Fastest {
+		all = append(all, fmt.Sprintf("worst at %s: the file takes %s, %s is faster", command.Shape(o.Axes, worst.Shape), worst.Chosen, worst.Fastest))
+	}
+	return all
+}
+
+// leastTold is the least share of shapes of which it is worth saying that nothing is known of them.
+const leastTold = 0.01
+
+// worst returns the shape at which the choice loses most, nil where there is none.
+func (o *shapesReport) worst() *shapeReport {
+	if len(o.Shapes) == 0 {
+		return nil
+	}
+	worst := slices.MaxFunc(o.Shapes, func(a, b shapeReport) int {
+		switch {
+		case a.Slowdown < b.Slowdown:
+			return -1
+		case a.Slowdown > b.Slowdown:
+			return 1
+		}
+		return 0
+	})
+	return &worst
+}
+
+// shapesNotes is what is said below the tables.
+func (r *report) shapesNotes() []command.Note {
+	var notes []command.Note
+	for _, o := range r.Operations {
+		for _, text := range slices.Concat(o.Wrong, o.Warnings) {
+			notes = append(notes, command.Note{Case: o.Name, Text: text})
+		}
+	}
+	return notes
+}
+
+// writeShapesCount prints how many operations have each verdict.
+func (r *report) writeShapesCount(w io.Writer) {
+	if len(r.Operations) == 0 {
+		return
+	}
+	count := map[string]int{}
+	for _, o := range r.Operations {
+		count[o.Verdict]++
+	}
+	var parts []string
+	for _, finding := range []thresholds.Finding{thresholds.Holds, thresholds.Ambiguous, thresholds.Drifted, thresholds.Unmeasured} {
+		parts = append(parts, fmt.Sprintf("%d %s", count[verdictNames[finding]], verdictNames[finding]))
+	}
+	fmt.Fprintf(w, "over all shapes: %s\n", strings.Join(parts, ", "))
+}
+
+// enoughShapes returns an error where nothing is said of the shapes of too many operations.
+func (r *report) enoughShapes() error {
+	var unmeasured []string
+	for _, o := range r.Operations {
+		if o.Verdict == verdictNames[thresholds.Unmeasured] {
+			unmeasured = append(unmeasured, o.Name)
+		}
+	}
+	if float64(len(unmeasured)) <= mostUnproven*float64(len(r.Operations)) {
+		return nil
+	}
+	return &command.Error{Code: command.ExitTooLittle, Err: fmt.Errorf(
+		"too little could be measured: nothing is said of the shapes of %s (a larger --budget or a quiet machine helps)",
+		command.Few(unmeasured, ", "))}
+}
