@@ -16,6 +16,7 @@ type demand struct {
 type costs struct {
 	demands        []demand // by implementations
 	hopelessBlocks int      // number of a visit's blocks in which hopelessly slow implementations are timed
+	ofSpace        bool     // the sizes are the work of shapes, in bytes
 
 	sizes    []int
 	overhead []float64   // seconds of a visit outside of its blocks, without binding: problem, reference, check
@@ -64,8 +65,10 @@ func (c *costs) call(size, index int) float64 {
 // if a single size is known. steepest is the greatest accepted exponent between the last two sizes.
 func (c *costs) predict(size int, alone, steepest float64, at func(k int) float64) float64 {
 	var n, v []float64
+	greatest := 0
 	for k := range c.sizes {
 		if value := at(k); value > 0 {
+			greatest = c.sizes[k]
 			n, v = append(n, math.Log(float64(c.sizes[k]))), append(v, math.Log(value))
 		}
 	}
@@ -73,7 +76,7 @@ func (c *costs) predict(size int, alone, steepest float64, at func(k int) float6
 	case 0:
 		return 0
 	case 1:
-		return math.Exp(v[0] + alone*max(math.Log(float64(size))-n[0], 0))
+		return c.above(math.Exp(v[0]+alone*max(math.Log(float64(size))-n[0], 0)), math.Exp(v[0]), greatest, size)
 	}
 	x := math.Log(float64(size))
 	k := 1
@@ -87,7 +90,20 @@ func (c *costs) predict(size int, alone, steepest float64, at func(k int) float6
 	case x < n[0]:
 		return math.Exp(v[0] + max(slope, 0)*(x-n[0])) // a smaller size costs at most as much
 	}
-	return math.Exp(v[k] + slope*(x-n[k]))
+	return c.above(math.Exp(v[k]+slope*(x-n[k])), math.Exp(v[k]), greatest, size)
+}
+
+// slowestByte is about how many seconds a byte of a shape's work takes in a serial loop.
+const slowestByte = 1e-9
+
+// above bounds what is extrapolated from a size to another one above it. Shapes of a space come in no order, so that a few
+// small ones say little of how times grow, and a size that seems too dear once is not proposed again. But their sizes are
+// work, and no more work than takes a second or so.
+func (c *costs) above(extrapolated, value float64, from, size int) float64 {
+	if !c.ofSpace || size <= from {
+		return extrapolated
+	}
+	return min(extrapolated, value+slowestByte*float64(size-from))
 }
 
 // visit predicts the seconds of a visit with a number of blocks. growing is the part that grows with the size. fixed is the

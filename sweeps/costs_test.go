@@ -45,6 +45,32 @@ func TestCostsPredict(t *testing.T) {
 	}
 }
 
+// Shapes come in no order: two small ones of about as much work, the dearer one first, say little of a large one.
+func TestCostsOfASpace(t *testing.T) {
+	const small, large = 1000, 1 << 26
+	for name, c := range map[string]struct {
+		sizes   []int
+		ofSpace bool
+		least   float64
+		most    float64
+	}{
+		"one size of a line":    {[]int{small}, false, 100, 1e4},
+		"one shape":             {[]int{small}, true, 0.06, 0.2},
+		"two shapes":            {[]int{small, small + 10}, true, 0.06, 0.2},
+		"a large one":           {[]int{small, large}, true, 0.02, 0.03},
+		"between two":           {[]int{small, 2 * large}, true, 0.005, 0.02},
+		"above one that is big": {[]int{small, large / 2}, true, 0.02, 0.07},
+	} {
+		known := costs{demands: []demand{{alone: 1}}, ofSpace: c.ofSpace}
+		for k, size := range c.sizes {
+			known.record(size, 5e-3*float64(1+3*k), 0, []float64{math.NaN()})
+		}
+		if growing, _ := known.visit(large, 3, nil); growing < c.least || growing > c.most {
+			t.Errorf("%s: a visit to much work is to take %v s, want %v to %v", name, growing, c.least, c.most)
+		}
+	}
+}
+
 // A single high cost at one size says nothing about smaller sizes.
 func TestCostsBelowTheMeasuredSizes(t *testing.T) {
 	known := costs{demands: []demand{{alone: 1}}}

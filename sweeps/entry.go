@@ -54,7 +54,7 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 	e.selective, _ = e.planner.(Selective)
 	e.costs.hopelessBlocks = hopelessBlocks
 	if c.Shape != nil {
-		e.costs.hopelessBlocks = hopelessBlocksOfSpace
+		e.costs.hopelessBlocks, e.costs.ofSpace = hopelessBlocksOfSpace, true
 	}
 	e.result.Implementations = make([]Status, 0, len(c.Implementations))
 	for _, declared := range c.Implementations {
