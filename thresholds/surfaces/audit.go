@@ -47,9 +47,9 @@ type Auditor struct {
 }
 
 const (
-	mostDrawn   = mostSpread
-	auditBlocks = 6 // of a look
-	mostLooks   = 4 // at a shape, with those on a machine that was not quiet
+	mostDrawn   = 400 // shapes: more would say no more of the mean than the days differ by
+	auditBlocks = 6   // of a look
+	mostLooks   = 4   // at a shape, with those on a machine that was not quiet
 )
 
 // closeness is how close the two fastest implementations are, as a log-ratio, where one look does not tell which is the best.
@@ -61,6 +61,26 @@ var closeness = math.Log(1.1)
 func NewAuditor(space Space, axes int, known [][]int, choice func(shape []int) string, seed uint64) *Auditor {
 	rng := rand.New(rand.NewPCG(seed, 0x6672657368))
 	return newAuditor(space, drawn(space, axes, mostDrawn, rng), known, choice)
+}
+
+// NewAuditorOf returns an auditor of choices at shapes of a space that a program calls. They are drawn by chance, each as often
+// as it is called, so the mean of the losses is that of the calls.
+func NewAuditorOf(space Space, shapes [][]int, calls []int64, choice func(shape []int) string, seed uint64) *Auditor {
+	rng := rand.New(rand.NewPCG(seed, 0x63616c6c73))
+	all := 0.0
+	for _, n := range calls {
+		all += float64(n)
+	}
+	// Every n-th of the calls, where n is no whole number, draws each shape as often as the calls say or once more.
+	var draws [][]int
+	until, next := 0.0, rng.Float64()
+	for k, shape := range shapes {
+		for until += float64(calls[k]) / all * mostDrawn; next < until; next++ {
+			draws = append(draws, shape)
+		}
+	}
+	rng.Shuffle(len(draws), func(i, j int) { draws[i], draws[j] = draws[j], draws[i] })
+	return newAuditor(space, draws, nil, choice)
 }
 
 func newAuditor(space Space, draws, known [][]int, choice func(shape []int) string) *Auditor {

@@ -111,7 +111,7 @@ func TestAHopelessChoice(t *testing.T) {
 	held, at, _ := run(t, 200, 0.02, 3)
 	for k := range held.Blocks {
 		b := &held.Blocks[k]
-		b.Seconds[0], b.Seconds[1] = 6*b.Seconds[1], b.Seconds[1]
+		b.Seconds[0] = 6 * b.Seconds[1]
 	}
 	hopeless(held)
 	truth := func([]int) []int { return []int{0, 1, 2} }
@@ -209,5 +209,35 @@ func TestDisturbedLooks(t *testing.T) {
 	a = newAuditor(s, [][]int{{1, 1}}, nil, always("none of them"))
 	if audit := a.Judge(audited(t, a, s, 9, lucky(1, 1, 2, 3))); audit.Untold != 1 || len(audit.Audited) != 0 || !math.IsNaN(audit.Upper) {
 		t.Errorf("of a choice that is not there: %+v", audit)
+	}
+}
+
+// Shapes that a program calls weigh as many as it calls, whether all of them are measured or a part of them.
+func TestCalledShapes(t *testing.T) {
+	took := func(shape []int, _ int) ([]float64, bool) {
+		if shape[0] > 10 {
+			return []float64{2, 1, 9}, true
+		}
+		return []float64{1, 2, 9}, true
+	}
+	s := newSpace()
+	a := NewAuditorOf(s, [][]int{{1, 1}, {11, 1}, {2, 2}}, []int64{700, 300, 1}, always("serial"), 1)
+	if audit := a.Judge(audited(t, a, s, 30, took)); math.Abs(audit.Mean-0.3*math.Ln2) > 0.003 || math.Abs(audit.Within-0.7) > 0.01 || len(audit.Audited) > 3 {
+		t.Errorf("%d shapes, mean %.3f, want %.3f", len(audit.Audited), audit.Mean, 0.3*math.Ln2)
+	}
+	var shapes [][]int
+	var calls []int64
+	for n := range 1000 {
+		shapes, calls = append(shapes, []int{1 + n%20, 1 + n}), append(calls, 1+3*int64(n%20/10)) // half are slow, with 4 of 5 calls
+	}
+	sum := 0.0
+	const seeds = 10
+	for seed := range uint64(seeds) {
+		s := newSpace()
+		a := NewAuditorOf(s, shapes, calls, always("serial"), seed)
+		sum += a.Judge(audited(t, a, s, 40, took)).Mean / seeds
+	}
+	if math.Abs(sum-0.8*math.Ln2) > 0.06 {
+		t.Errorf("by a part of the shapes the mean is %.3f, want %.3f", sum, 0.8*math.Ln2)
 	}
 }
