@@ -14,6 +14,9 @@
 // [Load] reads a saved run, and Fit gives the same entry again. The steps of a verification are
 //
 //  1. [NewVerification] joins the recorded cases with those of this program;
-//  2. [Verification.Measure] sweeps at fresh sizes, for which an auditor of package thresholds asks;
-//  3. the Check of each case has the finding, and says whether the state of the machine excuses it.
+//  2. [Verification.AddShapes] joins the recorded operations with their spaces in this program;
+//  3. [Verification.Measure] sweeps at fresh sizes, for which an auditor of package thresholds asks, and at fresh shapes, for
+//     which an auditor of package surfaces asks;
+//  4. the Check of each case and the ShapesCheck of each operation have the finding, and say whether the state of the machine
+//     excuses it.
 package harness

@@ -121,6 +121,11 @@ func (c *ShapesCheck) known() [][]int {
 // judge audits what was measured.
 func (c *ShapesCheck) judge(states *States) {
 	c.Audit = c.auditor.Judge(&c.Result.Samples)
+	c.decide(states)
+}
+
+// decide says what the audit comes to on a machine in such states.
+func (c *ShapesCheck) decide(states *States) {
 	c.Broken = c.Recorded.HeldOut.Shapes > 0 && c.Audit.Lower > math.Log1p(c.Recorded.HeldOut.RegretUpper)
 	c.Finding = c.finding()
 	if c.Result.Degraded {
@@ -131,7 +136,7 @@ func (c *ShapesCheck) judge(states *States) {
 	}
 }
 
-// finding says what the audit comes to. A mean loss that is more than promised, and less than the least difference of two
+// finding is what the audit comes to by itself. A mean loss that is more than promised, and less than the least difference of two
 // times that counts as one, is no drift: days differ by as much.
 func (c *ShapesCheck) finding() thresholds.Finding {
 	limit := math.Log1p(LossLimit)

@@ -1,4 +1,4 @@
-// Verify measures again, at sizes that the calibration never used. It says whether the choices in calibration.json still
+// Verify measures again, at sizes and shapes that the calibration never used. It says whether the choices in calibration.json still
 // hold on this machine.
 //
 // Usage: go run ./cmd/verify [flags]; --help lists them. The exit code is 0 if the file holds, 1 if the command could not

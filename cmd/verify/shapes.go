@@ -82,7 +82,7 @@ func (r *report) writeShapes(w io.Writer) {
 	}
 	operations := slices.Clone(r.Operations)
 	slices.SortFunc(operations, func(a, b shapesReport) int { return catalogue.Compare(a.Name, b.Name) })
-	rows := [][]string{{"OPERATION, ALL SHAPES", "VERDICT", "FRESH SHAPES", "REGRET", "AT MOST", "PROMISED", "WITHIN 5 %", "WORST"}}
+	rows := [][]string{{"OPERATION, ALL SHAPES", "VERDICT", "SHAPES", "REGRET", "AT MOST", "PROMISED", "WITHIN 5 %", "WORST"}}
 	for _, o := range operations {
 		rows = append(rows, []string{
 			o.Name, o.Verdict, fmt.Sprint(len(o.Shapes)), o.known(&o.Regret), o.known(o.Upper), percentOf(o.Promised), o.within(), o.known(&o.Worst),
@@ -95,16 +95,16 @@ func (r *report) writeShapes(w io.Writer) {
 			continue
 		}
 		for _, remark := range operations[k-1].remarks() {
-			fmt.Fprintln(w, "    "+remark)
+			fmt.Fprintln(w, command.Wrap("    "+remark))
 		}
 	}
 	fmt.Fprintf(w, shapesLegend, harness.LeastShapes, 100*harness.LossLimit)
 }
 
 const shapesLegend = `
-Fresh shapes are drawn from all over an operation. Promised is what the file expects the regret to be
-at most. It takes %d shapes to say something. A regret above %.0f %% is drift, and so is one above what
-is promised and above a tie, where the whole 95 %% interval lies there.
+The shapes are fresh, and drawn from all over the operation. Promised is the most that the file
+expects of the regret. It takes %d shapes to say something. The choices of an operation have drifted
+if the regret is above %.0f %%, or above a tie and what is promised, with 95 %% confidence.
 `
 
 // known writes a regret that is 0 where nothing was measured.
