@@ -178,7 +178,7 @@ func byCallsTable(w io.Writer, entry *calibration.Host) {
 		}
 		all.join(&of)
 		if len(o.Asked) > 0 {
-			rows = append(rows, of.row(placedName(o), shapeWords(o, of.worstShape)))
+			rows = append(rows, of.row(placedName(o), command.Shape(o.Surface.Axes, of.worstShape)))
 		}
 	}
 	switch {
