@@ -60,7 +60,7 @@ func (r *Run) Save(ctx context.Context, folder string) error {
 		}
 	}
 	for _, set := range r.Shapes {
-		if err := saveSamples(folder, set); err != nil {
+		if err := cannotSave(set.SaveCompressed(folder)); err != nil {
 			return err
 		}
 	}
@@ -98,9 +98,9 @@ func (r *Run) saveEarlier(ctx context.Context, folder string) error {
 	return nil
 }
 
-// earlierFile is the file of a case's samples in the folder of a run before. An older version did not compress it; the next
+// compressedFile returns the file in a folder of samples that are compressed. An older version did not compress them; the next
 // run that is saved does.
-func earlierFile(folder, caseName string) string {
+func compressedFile(folder, caseName string) string {
 	plain := filepath.Join(folder, timings.FileName(caseName))
 	if _, err := os.Lstat(plain); err == nil {
 		return plain
@@ -111,7 +111,7 @@ func earlierFile(folder, caseName string) string {
 // loadEarlier reads the samples of the runs before that a case names.
 func (r *Run) loadEarlier(c *calibration.Case) error {
 	for _, e := range c.Earlier {
-		path := earlierFile(earlierFolder(r.Folder, e), c.Name)
+		path := compressedFile(earlierFolder(r.Folder, e), c.Name)
 		set, err := timings.Load(path)
 		switch {
 		case err != nil:
@@ -157,9 +157,7 @@ func Load(folder string) (*Run, error) {
 		return nil, err
 	}
 	r := &Run{Entry: *s.Host, Timings: map[string]*timings.Set{}, Earlier: map[string][]*timings.Set{}, Shapes: map[string]*timings.Set{}, Folder: folder}
-	if err := r.loadShapes(func(name string) (*timings.Set, error) {
-		return timings.Load(filepath.Join(folder, timings.FileName(name)))
-	}); err != nil {
+	if err := r.loadShapes(s.killed()); err != nil {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
 	for k := range r.Entry.Cases {

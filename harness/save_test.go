@@ -12,6 +12,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"crossover/calibration"
+	"crossover/calibration/surface"
 	"crossover/harness"
 	"crossover/kernels"
 	"crossover/lab/model"
@@ -152,5 +154,52 @@ func TestLoadOfDamagedEarlierRuns(t *testing.T) {
 				t.Errorf("error %v, want one line with %q", err, c.want)
 			}
 		})
+	}
+}
+
+// Samples over shapes that are newer than the entry of a killed run count, and files that it had not written yet are missed
+// by nobody. Of a run that ended, both are errors.
+func TestLoadOfAKilledRunOverShapes(t *testing.T) {
+	for _, killed := range []bool{true, false} {
+		r := harness.NewRun(anywhere(), nil, harness.Options{Budget: time.Second})
+		for _, name := range []string{"fft", "matmul"} {
+			set := &timings.Set{
+				Case: name, Implementations: []string{"go"}, Axes: []string{"n", "batch"}, Shapes: map[int][]int{64: {8, 8}, 128: {16, 8}},
+				Blocks: []timings.Block{
+					{Size: 64, Visit: 1, Seconds: []float64{1e-6}, Iterations: []int{200}, Twin: -1},
+					{Size: 128, Visit: 2, Seconds: []float64{2e-6}, Iterations: []int{100}, Twin: -1},
+				},
+			}
+			r.Shapes[name] = set
+			o := calibration.Operation{
+				Name: name, Placement: string(kernels.Caller), Blocks: 2, Samples: set.Digest(),
+				Implementations: []calibration.Implementation{{Name: "go", Processor: "cpu"}},
+				Axes:            []calibration.Axis{{Name: "n", Unit: "samples", From: 8, To: 16}, {Name: "batch", Unit: "rows", From: 8, To: 8}},
+			}
+			o.Surface = surface.Surface{Axes: set.Axes, Features: []surface.Feature{{Kind: surface.Logarithm, Weights: []float64{1, 0}}}}
+			r.Entry.Operations = append(r.Entry.Operations, o)
+		}
+		if !killed {
+			r.Entry.Method.SpentSeconds = 10
+		}
+		folder := t.TempDir()
+		must(t, r.Save(t.Context(), folder))
+		newer := *r.Shapes["fft"]
+		newer.Blocks = newer.Blocks[:1]
+		must(t, newer.SaveCompressed(folder))
+		must(t, os.Remove(filepath.Join(folder, "matmul.bench.gz")))
+		loaded, err := harness.Load(folder)
+		if !killed {
+			if err == nil || !strings.Contains(err.Error(), "fft.bench.gz holds other samples") {
+				t.Errorf("a run that ended: error %v", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(loaded.Entry.Operations); n != 1 || loaded.Entry.Operations[0].Blocks != 1 || len(loaded.Shapes["fft"].Blocks) != 1 {
+			t.Errorf("the killed run holds %d operations: %+v", n, loaded.Entry.Operations)
+		}
 	}
 }

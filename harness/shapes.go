@@ -2,7 +2,9 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"slices"
 	"strconv"
@@ -81,7 +83,7 @@ func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
 	if o.Save != nil {
 		o.Save = func(result *sweeps.Result) error {
 			r.takeShapes(of[result.Case.Name], result)
-			if err := saveSamples(r.Folder, &result.Samples); err != nil {
+			if err := cannotSave(result.Samples.SaveCompressed(r.Folder)); err != nil { // hundreds of shapes, of many runs in the end
 				return err
 			}
 			return r.saveEntry(r.Folder)
@@ -344,20 +346,29 @@ func round(s *surface.Surface) {
 	}
 }
 
-// loadShapes reads the samples over the shapes of the entry's operations.
-func (r *Run) loadShapes(load func(name string) (*timings.Set, error)) error {
-	for k := range r.Entry.Operations {
-		o := &r.Entry.Operations[k]
-		name := shapesName(o)
-		set, err := load(name)
+// loadShapes reads the samples over the shapes of the entry's operations. Those of a run that was killed may be newer than
+// the entry, or not there yet.
+func (r *Run) loadShapes(killed bool) error {
+	var operations []calibration.Operation
+	for _, o := range r.Entry.Operations {
+		name := shapesName(&o)
+		set, err := timings.Load(compressedFile(r.Folder, name))
+		if errors.Is(err, fs.ErrNotExist) && killed {
+			continue
+		}
+		if err == nil && killed {
+			o.Blocks, o.Samples = len(set.Blocks), set.Digest()
+		}
 		switch {
 		case err != nil:
 			return err
 		case set.Case != name || set.Simulated != r.Entry.Simulated || set.Digest() != o.Samples || !slices.Equal(set.Axes, o.Surface.Axes):
-			return fmt.Errorf("%s holds other samples than %s names", timings.FileName(name), EntryFile)
+			return fmt.Errorf("%s holds other samples than %s names", timings.CompressedName(name), EntryFile)
 		}
+		operations = append(operations, o)
 		r.Shapes[name] = set
 	}
+	r.Entry.Operations = operations
 	return nil
 }
 
