@@ -5,8 +5,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -173,26 +175,37 @@ func TestRecordIsBounded(t *testing.T) {
 	}
 }
 
-// Many goroutines count, while the record is written and the calibration changes. No call is lost.
+// Many goroutines count shapes that all of them call, and ever new ones of their own, while the record is written and the
+// calibration changes. No call is lost.
 func TestRecordOfManyGoroutines(t *testing.T) {
-	const goroutines, calls, sizes = 16, 3000, 50
+	const goroutines, calls, sizes, own = 8, 40_000, 4, 100
 	d := newDispatcherFor(t, predictedFile(), m3Max)
 	r, path := record(t, d)
 	c, o := d.Case("stft/n_fft=1024,hop=256"), d.Operation("stft")
 	var wait sync.WaitGroup
+	var running atomic.Int64
+	running.Store(goroutines)
+	begin := make(chan bool)
 	for g := range goroutines {
 		wait.Go(func() {
+			defer running.Add(-1)
+			<-begin
 			for i := range calls {
 				if g%2 == 0 {
 					c.Choose(1 + i%sizes)
 				} else {
 					o.ChooseShape(1024, 256, 1+i%sizes)
 				}
+				if i%(calls/own) == 0 {
+					c.Choose(1000*(1+g) + i*own/calls)
+					runtime.Gosched()
+				}
 			}
 		})
 	}
 	wait.Go(func() {
-		for range 20 {
+		<-begin
+		for running.Load() > 0 {
 			if err := r.Flush(); err != nil {
 				t.Error(err)
 			}
@@ -201,6 +214,7 @@ func TestRecordOfManyGoroutines(t *testing.T) {
 			}
 		}
 	})
+	close(begin)
 	wait.Wait()
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
@@ -211,8 +225,8 @@ func TestRecordOfManyGoroutines(t *testing.T) {
 			t.Errorf("%s: %d calls, want %d", name, got[name], goroutines*calls/sizes)
 		}
 	}
-	if len(got) != sizes {
-		t.Errorf("%d shapes, want %d", len(got), sizes)
+	if len(got) != sizes+goroutines*own {
+		t.Errorf("%d shapes, want %d", len(got), sizes+goroutines*own)
 	}
 }
 
