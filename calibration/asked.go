@@ -16,7 +16,7 @@ type Asked struct {
 	// was not timed there. There are none before the samples are fitted.
 	MedianSeconds []float64 `json:"median_seconds,omitempty"`
 	// Regret is the time under the choice over that of the best one, minus 1, where one half of the samples chooses and the
-	// other one judges; nil where there are too few. It is never below 0: luck counts against the choice.
+	// other one judges; nil if there are too few. It is never below 0: luck counts against the choice.
 	Regret *float64 `json:"regret,omitempty"`
 }
 

@@ -64,7 +64,7 @@ func (b *builder) ranked(a *calibration.Asked) []string {
 	return names
 }
 
-// secondsAt returns the measured seconds of a call at a shape, infinite where the implementation was not timed.
+// secondsAt returns the measured seconds of a call at a shape, infinite if the implementation was not timed.
 func (b *builder) secondsAt(a *calibration.Asked, name string) float64 {
 	for i := range a.MedianSeconds {
 		if b.recorded.Implementations[i].Name == name && a.MedianSeconds[i] > 0 {
@@ -149,7 +149,7 @@ func (e *Explanation) isAsked(s *askedSize, chosen string) {
 	}
 }
 
-// askedAt returns what was measured at a size because somebody asked for it, nil where nobody did.
+// askedAt returns what was measured at a size because somebody asked for it, nil if nobody did.
 func (t *table) askedAt(size int) *askedSize {
 	k := slices.IndexFunc(t.asked, func(s askedSize) bool { return s.size == size })
 	if k < 0 {

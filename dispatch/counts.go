@@ -65,9 +65,9 @@ func (c *counts) add(of *subject, shape *[surface.MostAxes]int) {
 // counter counts the calls of one Case or Operation.
 type counter struct {
 	counts *counts
-	of     *subject              // nil where the axes are not known
+	of     *subject              // nil if the axes are not known
 	base   [surface.MostAxes]int // of a case: the fixed values, 0 on the axes that run
-	alone  *atomic.Int64         // counts where of is nil
+	alone  *atomic.Int64         // counts if of is nil
 }
 
 // size counts a call of a case.

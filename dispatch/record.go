@@ -29,8 +29,8 @@ type Recorder struct {
 // ten nanoseconds a call, waits for nothing and allocates nothing. Choose and ChooseShape count, Explain and Peek do not.
 //
 // The file is written by Flush and by Close, and not before: a program that ends without either leaves no record. It
-// replaces what path holds, which may be nothing or an older record. Record fails, with one line, where the file cannot be
-// written, where it holds something else, and where the dispatcher records already.
+// replaces what path holds, which may be nothing or an older record. Record fails, with one line, if the file cannot be
+// written, if it holds something else, and if the dispatcher records already.
 //
 // A record holds [MostRecorded] shapes, the first ones that are called. Calls at further shapes are counted together, and so
 // are those of a case whose axes neither the calibration nor the program knows (see [Declare]); comments in the file say how
@@ -93,7 +93,7 @@ func cause(err error) error {
 	return err
 }
 
-// Flush writes what was counted so far. The file is replaced as a whole, so that a reader never sees half of it. Where Flush
+// Flush writes what was counted so far. The file is replaced as a whole, so that a reader never sees half of it. If Flush
 // fails, the file is as it was, and counting goes on.
 func (r *Recorder) Flush() error {
 	r.writing.Lock()
@@ -104,7 +104,7 @@ func (r *Recorder) Flush() error {
 	return r.write()
 }
 
-// Close ends the recording and writes the file. A second Close does nothing. Where Close fails, the recording has ended all
+// Close ends the recording and writes the file. A second Close does nothing. If Close fails, the recording has ended all
 // the same.
 func (r *Recorder) Close() error {
 	r.writing.Lock()

@@ -178,7 +178,7 @@ func TestRecordIsBounded(t *testing.T) {
 // Many goroutines count shapes that all of them call, and ever new ones of their own, while the record is written and the
 // calibration changes. No call is lost.
 func TestRecordOfManyGoroutines(t *testing.T) {
-	const goroutines, calls, sizes, own = 8, 40_000, 4, 100
+	const goroutines, calls, sizes, own = 8, 100_000, 2, 100
 	d := newDispatcherFor(t, predictedFile(), m3Max)
 	r, path := record(t, d)
 	c, o := d.Case("stft/n_fft=1024,hop=256"), d.Operation("stft")

@@ -16,7 +16,7 @@ type Called struct {
 	Line  int    // of the file that it was read from, from 1
 }
 
-// ReadShapes reads a file of shapes, as a [Recorder] writes it: a name a line, and behind it a count, which is 1 where it is
+// ReadShapes reads a file of shapes, as a [Recorder] writes it: a name a line, and behind it a count, which is 1 if it is
 // missing. Counts of the same name are added. Lines that are empty or begin with # say nothing. The error names the file and
 // the line. What the names mean is not checked.
 func ReadShapes(path string) ([]Called, error) {
@@ -54,7 +54,7 @@ func ReadShapes(path string) ([]Called, error) {
 	return all, nil
 }
 
-// readShape reads a line. Its name is "" where it says nothing.
+// readShape reads a line. Its name is "" if it says nothing.
 func readShape(line string) (Called, error) {
 	words := strings.Fields(line)
 	if len(words) == 0 || words[0][0] == '#' {

@@ -13,7 +13,7 @@ import (
 	"crossover/calibration/surface"
 )
 
-// counterOf returns what counts the calls of a case, nil where nothing is recorded. recorded is what the case goes by, nil for
+// counterOf returns what counts the calls of a case, nil if nothing is recorded. recorded is what the case goes by, nil for
 // nothing. The caller holds the lock.
 func (d *Dispatcher) counterOf(name string, recorded *calibration.Case) *counter {
 	if d.recorder == nil {
@@ -70,7 +70,7 @@ func (d *Dispatcher) counterOver(name string) *counter {
 	return d.recorder.completed(c, name)
 }
 
-// fixedValues reads the fixed values in the name of a case, nil where it has something else.
+// fixedValues reads the fixed values in the name of a case, nil if it has something else.
 func fixedValues(parameters []string) map[string]int {
 	values := map[string]int{}
 	for _, p := range parameters {
@@ -84,7 +84,7 @@ func fixedValues(parameters []string) map[string]int {
 	return values
 }
 
-// axesOf returns the names of an operation's axes, as the calibration or else the program has them, nil where neither does.
+// axesOf returns the names of an operation's axes, as the calibration or else the program has them, nil if neither does.
 func (d *Dispatcher) axesOf(operation string) []string {
 	if h := d.entry.host; h != nil {
 		for i := range h.Operations {
@@ -96,7 +96,7 @@ func (d *Dispatcher) axesOf(operation string) []string {
 	return axesDeclared(operation)
 }
 
-// newSubject returns the subject of an operation, nil where its shapes cannot be written in a line of a file.
+// newSubject returns the subject of an operation, nil if its shapes cannot be written in a line of a file.
 func newSubject(operation, placement string, axes []string) *subject {
 	if len(axes) == 0 || len(axes) > surface.MostAxes || slices.ContainsFunc(append([]string{operation}, axes...), unwritable) {
 		return nil
