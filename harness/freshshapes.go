@@ -21,6 +21,7 @@ type ShapesCheck struct {
 	Name     string // "stft", "stft/shared"
 	Recorded *calibration.Operation
 	Space    *kernels.Space
+	Called   []Asked // the shapes to check, by their calls; none for shapes all over the space
 
 	// What Measure found.
 	Result  *sweeps.Result
@@ -31,7 +32,8 @@ type ShapesCheck struct {
 	// Excused is like that of a Check.
 	Excused bool
 
-	auditor *surfaces.Auditor
+	auditor  *surfaces.Auditor
+	distinct int // called shapes that were drawn
 }
 
 const (
@@ -44,8 +46,8 @@ const (
 )
 
 // AddShapes pairs the recorded operations that have a case that is asked for, or are asked for by name, with the spaces of this
-// program.
-func (v *Verification) AddShapes(spaces []*kernels.Space, asked func(name string) bool) {
+// program. Operations of which there are called shapes are checked at those alone.
+func (v *Verification) AddShapes(spaces []*kernels.Space, asked func(name string) bool, called []Asked) {
 	for k := range v.Entry.Operations {
 		o := &v.Entry.Operations[k]
 		name := shapesName(o)
@@ -61,9 +63,14 @@ func (v *Verification) AddShapes(spaces []*kernels.Space, asked func(name string
 		default:
 			space := *spaces[at]
 			space.Case.Implementations = promised(o.Implementations, space.Case.Implementations)
-			v.Shapes = append(v.Shapes, &ShapesCheck{Name: name, Recorded: o, Space: &space})
+			v.Shapes = append(v.Shapes, &ShapesCheck{Name: name, Recorded: o, Space: &space, Called: of(called, name)})
 		}
 	}
+}
+
+// of returns the shapes that lie in a space.
+func of(called []Asked, space string) []Asked {
+	return slices.DeleteFunc(slices.Clone(called), func(a Asked) bool { return a.Case != space })
 }
 
 // asksForCaseOf reports whether a case of an operation is asked for, with its data in the operation's placement.
@@ -108,14 +115,29 @@ func (c *ShapesCheck) audit(d *dispatch.Dispatcher, seed uint64) *surfaces.Audit
 	hash.Write([]byte(c.Name))
 	operation := d.Operation(c.Name, available(&c.Space.Case)...)
 	choice := func(shape []int) string { return operation.ChooseShape(shape...) }
-	c.auditor = surfaces.NewAuditor(shapesOf{c.Space}, len(c.Space.Axes), c.known(), choice, seed^hash.Sum64())
+	seed ^= hash.Sum64()
+	if len(c.Called) == 0 {
+		c.auditor = surfaces.NewAuditor(shapesOf{c.Space}, len(c.Space.Axes), c.known(), choice, seed)
+		return c.auditor
+	}
+	var shapes [][]int
+	var calls []int64
+	for _, a := range c.Called {
+		shapes, calls = append(shapes, a.Shape), append(calls, a.Calls)
+	}
+	c.auditor = surfaces.NewAuditorOf(shapesOf{c.Space}, shapes, calls, choice, seed)
+	c.distinct = c.auditor.Distinct()
 	return c.auditor
 }
 
 // known returns the shapes of which the file knows times.
 func (c *ShapesCheck) known() [][]int {
 	axes := len(c.Space.Axes)
-	return slices.AppendSeq(slices.Collect(slices.Chunk(c.Recorded.Surface.Shapes, axes)), slices.Chunk(c.Recorded.HeldOut.Points, axes))
+	known := slices.AppendSeq(slices.Collect(slices.Chunk(c.Recorded.Surface.Shapes, axes)), slices.Chunk(c.Recorded.HeldOut.Points, axes))
+	for _, a := range c.Recorded.Asked {
+		known = append(known, a.Shape)
+	}
+	return known
 }
 
 // judge audits what was measured.
@@ -126,7 +148,8 @@ func (c *ShapesCheck) judge(states *States) {
 
 // decide says what the audit comes to on a machine in such states.
 func (c *ShapesCheck) decide(states *States) {
-	c.Broken = c.Recorded.HeldOut.Shapes > 0 && c.Audit.Lower > math.Log1p(c.Recorded.HeldOut.RegretUpper)
+	promised, known := c.Promised()
+	c.Broken = known && c.Audit.Lower > math.Log1p(promised)
 	c.Finding = c.finding()
 	if c.Result.Degraded {
 		c.Finding = min(c.Finding, thresholds.Ambiguous) // a disturbed machine says nothing of the entry
@@ -141,7 +164,7 @@ func (c *ShapesCheck) decide(states *States) {
 func (c *ShapesCheck) finding() thresholds.Finding {
 	limit := math.Log1p(LossLimit)
 	switch a := &c.Audit; {
-	case len(a.Audited) < LeastShapes:
+	case len(a.Audited) < c.Least():
 		return thresholds.Unmeasured
 	case a.Lower > limit, c.Broken && a.Lower > math.Log1p(thresholds.MinTieBand):
 		return thresholds.Drifted
@@ -151,6 +174,22 @@ func (c *ShapesCheck) finding() thresholds.Finding {
 		return thresholds.Ambiguous
 	}
 	return thresholds.Holds
+}
+
+// Promised returns the most that the file expects of the mean regret, and whether it says so: of the calls of a program it
+// does not.
+func (c *ShapesCheck) Promised() (upper float64, known bool) {
+	held := &c.Recorded.HeldOut
+	return held.RegretUpper, held.Shapes > 0 && len(c.Called) == 0
+}
+
+// Least is how many shapes it takes to say something of the operation: LeastShapes, or all that a program calls often
+// enough to count.
+func (c *ShapesCheck) Least() int {
+	if len(c.Called) == 0 {
+		return LeastShapes
+	}
+	return min(LeastShapes, c.distinct)
 }
 
 // Untold returns the part of the drawn shapes that say nothing of the choices.

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"time"
 
@@ -30,13 +28,9 @@ func (o *options) readNames() error {
 	if o.shapesFile == "" {
 		return nil
 	}
-	called, err := dispatch.ReadShapes(o.shapesFile)
-	var system *fs.PathError
-	switch {
-	case errors.As(err, &system):
-		return fmt.Errorf("--shapes: %w", err)
-	case err != nil:
-		return command.Usage("--shapes %v", err)
+	called, err := command.ReadShapes(o.shapesFile)
+	if err != nil {
+		return err
 	}
 	for _, c := range called {
 		if err := o.readName(c, fmt.Sprintf("--shapes %s:%d:", o.shapesFile, c.Line)); err != nil {

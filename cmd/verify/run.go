@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 type options struct {
 	calibration string
 	ops         string
+	shapes      string
 	budget      time.Duration
 	seed        uint64
 	json        bool
@@ -37,6 +39,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags := pflag.NewFlagSet("verify", pflag.ContinueOnError)
 	flags.StringVar(&o.calibration, "calibration", "calibration.json", "calibration `file` to check")
 	flags.StringVar(&o.ops, "ops", "", "check only the cases whose name matches this `regexp`")
+	flags.StringVar(&o.shapes, "shapes", "", "weigh shapes by the calls in this `file`, as dispatch's Record writes it")
 	flags.DurationVar(&o.budget, "budget", 3*time.Minute, "time to spend on measuring")
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of the fresh sizes and shapes, and of the order (default: from the clock, printed)")
 	flags.BoolVar(&o.json, "json", false, "print the findings as JSON instead of the table")
@@ -88,7 +91,7 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 		return &command.Error{Code: command.ExitNoEntry, Err: fmt.Errorf(
 			"%s: %s; verify takes a host's own entry alone, and go run ./cmd/calibrate makes one", o.calibration, dispatcher.Fallback())}
 	}
-	v, err := o.verification(entry, machine)
+	v, err := o.verification(entry, machine, stderr)
 	if err != nil {
 		return err
 	}
@@ -145,17 +148,14 @@ func ownEntry(file *calibration.File) (entry *calibration.Host, doubt string) {
 }
 
 // verification joins the entry's cases that --ops selects with the cases of this program.
-func (o *options) verification(entry *calibration.Host, machine command.Machine) (*harness.Verification, error) {
+func (o *options) verification(entry *calibration.Host, machine command.Machine, stderr io.Writer) (*harness.Verification, error) {
 	matches, err := command.Pattern(o.ops)
 	if err != nil {
 		return nil, err
 	}
 	v := harness.NewVerification(entry, machine.Cases(), matches.MatchString, command.Environment(machine.Condition()))
-	if machine.Spaces != nil && len(entry.Operations) > 0 {
-		v.AddShapes(machine.Spaces(), matches.MatchString)
-	}
-	if len(v.Shapes) > 0 {
-		return v, nil
+	if err := o.addShapes(v, machine, matches.MatchString, stderr); err != nil || len(v.Shapes) > 0 {
+		return v, err
 	}
 	if len(v.Checks) == 0 && len(v.Skipped) > 0 {
 		return nil, fmt.Errorf("no case of %s can be checked: %s (go run ./cmd/calibrate measures afresh)", o.calibration, v.Skipped[0])
@@ -165,6 +165,28 @@ func (o *options) verification(entry *calibration.Host, machine command.Machine)
 			o.ops, o.calibration, command.Plural(len(entry.Cases), "case"))
 	}
 	return v, nil
+}
+
+// addShapes adds the operations of the entry that are checked over their shapes, by the calls of --shapes if there are any.
+func (o *options) addShapes(v *harness.Verification, machine command.Machine, asked func(name string) bool, stderr io.Writer) error {
+	var spaces []*kernels.Space
+	if machine.Spaces != nil && (len(v.Entry.Operations) > 0 || o.shapes != "") {
+		spaces = machine.Spaces()
+	}
+	called := &record{}
+	if o.shapes != "" {
+		var err error
+		if called, err = readRecord(o.shapes, spaces); err != nil {
+			return err
+		}
+	}
+	v.AddShapes(spaces, asked, called.shapes)
+	if o.shapes != "" && !slices.ContainsFunc(v.Shapes, func(c *harness.ShapesCheck) bool { return len(c.Called) > 0 }) {
+		reason := cmp.Or(called.reason, fmt.Errorf("%s predicts nothing for their operations, or --ops leaves these out", o.calibration))
+		return fmt.Errorf("--shapes %s: no shape in it can be checked: %w", o.shapes, reason)
+	}
+	called.warn(stderr)
+	return nil
 }
 
 // measure sweeps at fresh sizes and shows the progress on stderr.

@@ -24,7 +24,9 @@ type shapesReport struct {
 	Broken   bool          `json:"promise_broken"`   // regret is above that beyond doubt
 	Within   float64       `json:"within_5_percent"` // share of the shapes at which the choice takes at most 5 % longer than the fastest
 	Worst    float64       `json:"worst_regret"`
-	Unknown  float64       `json:"unknown"` // share of the drawn shapes that say nothing of the choices
+	Calls    int64         `json:"calls"`        // that weigh the shapes, which are those of a record; 0 for shapes from all over the operation
+	Least    int           `json:"least_shapes"` // that it takes to say something
+	Unknown  float64       `json:"unknown"`      // share of the drawn shapes that say nothing of the choices
 	Axes     []string      `json:"axes"`
 	Shapes   []shapeReport `json:"shapes"`
 	Wrong    []string      `json:"wrong"`
@@ -46,10 +48,13 @@ func shapesReportOf(check *harness.ShapesCheck) shapesReport {
 	o := shapesReport{
 		Name: check.Name, Verdict: verdictNames[check.Finding], Regret: math.Expm1(audit.Mean), Lower: relative(audit.Lower),
 		Upper: relative(audit.Upper), Broken: check.Broken, Within: audit.Within, Worst: math.Expm1(audit.Worst),
-		Unknown: check.Untold(), Axes: check.Recorded.Surface.Axes, Shapes: []shapeReport{}, Wrong: wrongOf(check.Result), Warnings: []string{},
+		Least: check.Least(), Unknown: check.Untold(), Axes: check.Recorded.Surface.Axes, Shapes: []shapeReport{}, Wrong: wrongOf(check.Result), Warnings: []string{},
 	}
-	if held := &check.Recorded.HeldOut; held.Shapes > 0 {
-		o.Promised = &held.RegretUpper
+	if promised, known := check.Promised(); known {
+		o.Promised = &promised
+	}
+	for _, a := range check.Called {
+		o.Calls += min(a.Calls, math.MaxInt64-o.Calls)
 	}
 	for _, one := range audit.Audited {
 		o.Shapes = append(o.Shapes, shapeReport{one.Shape, names[one.Chosen], names[one.Best], math.Exp(one.Loss), one.Weight})
@@ -133,9 +138,12 @@ func percentOf(regret *float64) string {
 // remarks returns what is said beneath an operation's line.
 func (o *shapesReport) remarks() []string {
 	var all []string
+	if o.Calls > 0 {
+		all = append(all, fmt.Sprintf("shapes of the record, weighted by %s", calls(o.Calls)))
+	}
 	switch {
-	case o.Verdict == verdictNames[thresholds.Unmeasured] && len(o.Shapes) < harness.LeastShapes:
-		all = append(all, fmt.Sprintf("too few shapes to say something (want %d: a larger --budget)", harness.LeastShapes))
+	case o.Verdict == verdictNames[thresholds.Unmeasured] && len(o.Shapes) < o.Least:
+		all = append(all, fmt.Sprintf("too few shapes to say something (want %d: a larger --budget)", o.Least))
 	case o.Broken:
 		all = append(all, fmt.Sprintf("loses at least %s, and the file promises at most %s", percentOf(o.Lower), percentOf(o.Promised)))
 	case o.Verdict == verdictNames[thresholds.Drifted]:
@@ -148,6 +156,14 @@ func (o *shapesReport) remarks() []string {
 		all = append(all, fmt.Sprintf("worst at %s: the file takes %s, %s is faster", command.Shape(o.Axes, worst.Shape), worst.Chosen, worst.Fastest))
 	}
 	return all
+}
+
+// calls writes a number of calls.
+func calls(n int64) string {
+	if n == 1 {
+		return "1 call"
+	}
+	return command.Thousands(int(n)) + " calls"
 }
 
 // leastTold is the least share of shapes of which it is worth saying that nothing is known of them.

@@ -14,6 +14,8 @@ type ShapeAudit struct {
 	Chosen, Best int     // implementations of the set
 	Loss         float64 // log of the time under the choice over that of the best one; below 0 by luck
 	Weight       float64 // for how much the shape stands in the mean
+
+	standardError float64 // of Loss
 }
 
 // Audit is what committed choices cost at fresh shapes.
@@ -44,6 +46,7 @@ type Auditor struct {
 	sizes  []int       // that were drawn, in their order
 	open   []int       // those of them that may want a look
 	high   int         // greatest size that can be measured
+	finite bool        // nothing but the draws is of interest
 }
 
 const (
@@ -64,7 +67,7 @@ func NewAuditor(space Space, axes int, known [][]int, choice func(shape []int) s
 }
 
 // NewAuditorOf returns an auditor of choices at shapes of a space that a program calls. They are drawn by chance, each as often
-// as it is called, so the mean of the losses is that of the calls.
+// as it is called, so the mean of the losses is that of the calls. If all of them are measured, chance has no part in it.
 func NewAuditorOf(space Space, shapes [][]int, calls []int64, choice func(shape []int) string, seed uint64) *Auditor {
 	rng := rand.New(rand.NewPCG(seed, 0x63616c6c73))
 	all := 0.0
@@ -80,7 +83,9 @@ func NewAuditorOf(space Space, shapes [][]int, calls []int64, choice func(shape 
 		}
 	}
 	rng.Shuffle(len(draws), func(i, j int) { draws[i], draws[j] = draws[j], draws[i] })
-	return newAuditor(space, draws, nil, choice)
+	a := newAuditor(space, draws, nil, choice)
+	a.finite = true
+	return a
 }
 
 func newAuditor(space Space, draws, known [][]int, choice func(shape []int) string) *Auditor {
@@ -90,6 +95,11 @@ func newAuditor(space Space, draws, known [][]int, choice func(shape []int) stri
 		space: space, choice: choice, draws: draws, known: known,
 		times: map[int]int{}, looks: map[int]int{}, high: math.MaxInt,
 	}
+}
+
+// Distinct returns how many different shapes are still to be drawn.
+func (a *Auditor) Distinct() int {
+	return len(slices.CompactFunc(slices.SortedFunc(slices.Values(a.draws), slices.Compare), slices.Equal))
 }
 
 // Next returns the next visit: a size, the number of blocks, and what it is worth. Of several operations the one with the
@@ -176,6 +186,9 @@ func (a *Auditor) Judge(set *timings.Set) Audit {
 		}
 		audit.Shapes, audit.Losses = append(audit.Shapes, one.Shape), append(audit.Losses, one.Loss)
 		audit.Weights = append(audit.Weights, one.Weight)
+		if a.finite && len(a.draws) == 0 && len(audit.Audited) == len(a.sizes) {
+			audit.standardErrors = append(audit.standardErrors, one.standardError)
+		}
 	}
 	audit.sum()
 	return audit
@@ -188,7 +201,7 @@ func (a *Auditor) judge(set *timings.Set, size int, audit *Audit) (one ShapeAudi
 	one = ShapeAudit{Shape: a.space.At(size), Weight: float64(a.times[size])}
 	one.Chosen, one.Best, one.Loss = slices.Index(set.Implementations, a.choice(one.Shape)), fastest(quiet, quiet), math.NaN()
 	if one.Chosen >= 0 && len(quiet) > 0 {
-		one.Loss = lossOf(parted(quiet), one.Chosen)
+		one.Loss, one.standardError = lossOf(parted(quiet), one.Chosen)
 	}
 	switch {
 	case !math.IsNaN(one.Loss):

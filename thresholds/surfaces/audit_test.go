@@ -225,6 +225,16 @@ func TestCalledShapes(t *testing.T) {
 	if audit := a.Judge(audited(t, a, s, 30, took)); math.Abs(audit.Mean-0.3*math.Ln2) > 0.003 || math.Abs(audit.Within-0.7) > 0.01 || len(audit.Audited) > 3 {
 		t.Errorf("%d shapes, mean %.3f, want %.3f", len(audit.Audited), audit.Mean, 0.3*math.Ln2)
 	}
+	// All that there is was measured, so only the luck of the blocks makes the mean uncertain.
+	a = NewAuditorOf(s, [][]int{{1, 1}, {11, 1}, {2, 2}}, []int64{400, 300, 300}, always("serial"), 1)
+	audit := a.Judge(audited(t, a, s, 30, lucky(1, 1.5, 1, 9)))
+	if width := audit.Upper - audit.Lower; len(audit.Audited) != 3 || !(width > 0.005 && width < 0.2) || math.Abs(audit.Mean-math.Log(1.5)) > 0.1 {
+		t.Errorf("%d shapes, mean %.3f from %.3f to %.3f", len(audit.Audited), audit.Mean, audit.Lower, audit.Upper)
+	}
+	a = NewAuditorOf(s, [][]int{{1, 1}, {11, 1}}, []int64{500, 500}, always("serial"), 1)
+	if audit := a.Judge(audited(t, a, s, 30, took)); audit.Lower != audit.Mean || audit.Upper != audit.Mean {
+		t.Errorf("without luck the mean is %.3f, from %.3f to %.3f", audit.Mean, audit.Lower, audit.Upper)
+	}
 	var shapes [][]int
 	var calls []int64
 	for n := range 1000 {

@@ -18,6 +18,8 @@ type Judged struct {
 	Within, WithinLower float64   // share at which the loss is at most within, and the lower end of its interval if all weigh the same
 	Worst               float64   // greatest loss
 	WorstAt             []int     // its shape; nil where there is none
+
+	standardErrors []float64 // of the losses, if these are all that makes the mean uncertain; else nil
 }
 
 // within is the loss up to which a choice counts as good.
@@ -37,7 +39,7 @@ func Judge(set *timings.Set, shape func(size int) []int, choose func(shape []int
 		if chosen < 0 {
 			continue
 		}
-		if loss := lossOf(alternating(blocks), ranking[chosen]); !math.IsNaN(loss) {
+		if loss, _ := lossOf(alternating(blocks), ranking[chosen]); !math.IsNaN(loss) {
 			j.Shapes, j.Losses = append(j.Shapes, at), append(j.Losses, loss)
 		}
 	}
@@ -61,21 +63,22 @@ func alternating(blocks []timings.Block) (parts [2][]timings.Block) {
 // lossOf returns what the choice loses at one shape, NaN where the blocks do not tell. The best implementation is found by one
 // part of the blocks and timed by the other, each in turn, so that luck makes no best one. A choice that is far behind is
 // timed in few blocks: where a part has none of them, those of the other part count.
-func lossOf(parts [2][]timings.Block, chosen int) float64 {
-	sum := 0.0
+// Its standard error is by how far the two differ.
+func lossOf(parts [2][]timings.Block, chosen int) (loss, standardError float64) {
+	var losses [2]float64
 	for k := range parts {
 		judge, other := parts[k], parts[1-k]
 		best := fastest(other, judge)
 		if best < 0 {
-			return math.NaN()
+			return math.NaN(), math.NaN()
 		}
 		took := medianLog(judge, chosen)
 		if math.IsNaN(took) {
 			took = medianLog(other, chosen)
 		}
-		sum += took - medianLog(judge, best)
+		losses[k] = took - medianLog(judge, best)
 	}
-	return sum / 2
+	return (losses[0] + losses[1]) / 2, math.Abs(losses[0]-losses[1]) / 2
 }
 
 // fastest returns the fastest implementation by some blocks of those that others timed too, −1 where there is none.
@@ -117,16 +120,25 @@ func (j *Judged) sum() {
 	}
 	j.Mean /= all
 	j.Within, j.WithinLower = good/all, clopperPearson(count, n)
-	if n > 2 {
-		squares := 0.0
-		for k, loss := range j.Losses {
-			d := j.weight(k) * (loss - j.Mean) / all
-			squares += d * d
-		}
-		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(confidence)
-		half := t * math.Sqrt(squares*float64(n)/float64(n-1))
-		j.Lower, j.Upper = j.Mean-half, j.Mean+half
+	switch {
+	case j.standardErrors != nil:
+		j.bound(float64(n), all, func(k int) float64 { return j.standardErrors[k] })
+	case n > 2:
+		spread := math.Sqrt(float64(n) / float64(n-1))
+		j.bound(float64(n-1), all, func(k int) float64 { return spread * (j.Losses[k] - j.Mean) })
 	}
+}
+
+// bound sets the ends of the intervals of the mean. all is the sum of the weights, and off how far each loss is expected to be
+// off, by so many degrees of freedom.
+func (j *Judged) bound(degrees, all float64, off func(k int) float64) {
+	squares := 0.0
+	for k := range j.Losses {
+		d := j.weight(k) * off(k) / all
+		squares += d * d
+	}
+	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: degrees}.Quantile(confidence) * math.Sqrt(squares)
+	j.Lower, j.Upper = j.Mean-half, j.Mean+half
 }
 
 // weight returns for how much a shape stands.
