@@ -85,8 +85,8 @@ func fftOperation() Operation {
 			Scales:   []float64{0.25, 1.5},
 			Shapes:   []int{64, 1, 4410, 16, 65536, 1024},
 			Implementations: []surface.Implementation{
-				{Name: "go", Linear: []float64{-20.5, 1.04, 0.75}, Weights: []float64{0.0012345, -0.25, 1e-7}, Spread: 0.03},
-				{Name: "metal", Linear: []float64{-12, 0.3, 0.01}, Weights: []float64{0, 0.125, -0.5}, Spread: 0.05},
+				{Name: "go", Linear: []float64{-20.5, 1.04, 0.75}, Weights: []float64{0.0012345, -0.25, 1e-7}, Risk: 0.03},
+				{Name: "metal", Linear: []float64{-12, 0.3, 0.01}, Weights: []float64{0, 0.125, -0.5}, Risk: 0.05},
 			},
 		},
 		HeldOut: HeldOut{Shapes: 2, Regret: 0.01, RegretUpper: 0.03, Within: 0.5, WithinLower: 0.1, Worst: 0.07, WorstShape: []int{441, 64},

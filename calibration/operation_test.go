@@ -45,7 +45,7 @@ func TestOperationsAreChecked(t *testing.T) {
 			`op: a surface with 4 linear terms of "go": want 3`},
 		"a weight that is none": {func(h *Host, o *Operation) { o.Surface.Implementations[1].Weights[2] = math.NaN() },
 			`op: a surface with a number of "metal" that is none`},
-		"a negative spread": {func(h *Host, o *Operation) { o.Surface.Implementations[1].Spread = -1 },
+		"a negative risk": {func(h *Host, o *Operation) { o.Surface.Implementations[1].Risk = -1 },
 			`op: a surface with a number of "metal" that is none`},
 		"a scale that is none": {func(h *Host, o *Operation) { o.Surface.Scales[0] = math.Inf(1) },
 			"op: a surface with a scale that is no number"},
@@ -140,7 +140,7 @@ func TestNumbersThatAreNone(t *testing.T) {
 		{`"scales": [0.25`, `"scales": [null`, "operations: line L: got null in a list (want a value)"},
 		{`0.0012345, -0.25`, `0.0012345,null`, "operations: line L: got null in a list (want a value)"},
 		{`"losses": [0.07`, `"losses": [1e999`, "line L: operations.held_out.losses: got number 1e999 (want float64)"},
-		{`"spread": 0.03`, `"spread": 1e999`, "line L: operations.surface.implementations.spread: got number 1e999 (want float64)"},
+		{`"risk": 0.03`, `"spread": 1e999`, "line L: operations.surface.implementations.risk: got number 1e999 (want float64)"},
 		{`0.0012345, -0.25`, `0.0012345, NaN`, "line L: not JSON (invalid character 'N' looking for beginning of value)"},
 		{`"weights": [0, 0.125, -0.5]`, `"weights": null`, `operation "fft", caller: a surface with 0 weights of "metal": want 3`},
 		{`"surface": {`, `"surface": null, "old": {`, `operation "fft", caller: the axes of its surface are others than its own (want the same in the same order)`},
@@ -203,7 +203,7 @@ func TestOperationsArePacked(t *testing.T) {
 	if read.Hosts[0].Edited {
 		t.Error("what was packed counts as edited")
 	}
-	edited := strings.Replace(text, `"spread": 0.03`, `"spread": 0.04`, 1)
+	edited := strings.Replace(text, `"risk": 0.03`, `"risk": 0.04`, 1)
 	if read, err = Read(strings.NewReader(edited)); err != nil || !read.Hosts[0].Edited {
 		t.Errorf("%v: an edited surface does not count as edited", err)
 	}
@@ -231,7 +231,7 @@ func wideOperation(name string, shapes int, implementations ...string) Operation
 			processor = "gpu"
 		}
 		o.Implementations = append(o.Implementations, Implementation{Name: implementation, Processor: processor})
-		i := surface.Implementation{Name: implementation, Linear: []float64{-20, digits(), digits(), digits(), digits()}, Spread: 0.03}
+		i := surface.Implementation{Name: implementation, Linear: []float64{-20, digits(), digits(), digits(), digits()}, Risk: 0.03}
 		for range shapes {
 			i.Weights = append(i.Weights, digits())
 		}
@@ -256,7 +256,7 @@ func TestOthersAreNotDecoded(t *testing.T) {
 	if size := len(text) / len(f.Hosts); size > 4<<20 {
 		t.Errorf("a host takes %d bytes, want less than 4 MiB", size)
 	}
-	text = bytes.ReplaceAll(text, []byte(`"spread": 0.03`), []byte(`"spread": nope`))
+	text = bytes.ReplaceAll(text, []byte(`"risk": 0.03`), []byte(`"risk": nope`))
 	at := bytes.Index(text, []byte(`"id": "host-5"`))
 	end := at + bytes.Index(text[at:], []byte(`"id": "host-6"`))
 	text = append(text[:at:at], append(bytes.ReplaceAll(text[at:end], []byte("nope"), []byte("0.03")), text[end:]...)...)

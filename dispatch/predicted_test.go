@@ -322,7 +322,7 @@ func randomOperation(random *rand.Rand, shapes int) calibration.Operation {
 		}
 	}
 	for i := range 8 {
-		implementation := surface.Implementation{Name: fmt.Sprintf("implementation-%d", i), Linear: []float64{-14}, Spread: 0.02}
+		implementation := surface.Implementation{Name: fmt.Sprintf("implementation-%d", i), Linear: []float64{-14}, Risk: 0.02}
 		for k := range s.Features {
 			slope := 0.3 * random.NormFloat64()
 			if s.Features[k].Kind != surface.Padding { // of all together

@@ -342,7 +342,7 @@ func round(s *surface.Surface) {
 		i := &s.Implementations[k]
 		each(i.Linear)
 		each(i.Weights)
-		i.Spread = rounded(i.Spread)
+		i.Risk = rounded(i.Risk)
 	}
 }
 

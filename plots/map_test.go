@@ -374,7 +374,7 @@ func TestOddMaps(t *testing.T) {
 		}),
 		"times without end": change(crossing(), func(o *calibration.Operation) {
 			for i := range o.Surface.Implementations {
-				o.Surface.Implementations[i].Spread = 1e200
+				o.Surface.Implementations[i].Risk = 1e200
 			}
 		}),
 		"four axes": operationOf([]string{"a", "b", "c", "d"}, power{"go", 1e-6, []float64{1, 0, 1, 0}}, power{"x", 1e-4, []float64{0, 0, 0, 0}}),

@@ -50,7 +50,7 @@ func (s *Surface) Check() error {
 			return fmt.Errorf("a surface with %d linear terms of %.80q: want %d", len(i.Linear), i.Name, features+1)
 		case len(i.Weights) != len(s.Shapes)/axes:
 			return fmt.Errorf("a surface with %d weights of %.80q: want %d", len(i.Weights), i.Name, len(s.Shapes)/axes)
-		case !finite(i.Linear) || !finite(i.Weights) || !(i.Spread >= 0) || math.IsInf(i.Spread, 0):
+		case !finite(i.Linear) || !finite(i.Weights) || !(i.Risk >= 0) || math.IsInf(i.Risk, 0):
 			return fmt.Errorf("a surface with a number of %.80q that is none", i.Name)
 		}
 		names[i.Name] = true

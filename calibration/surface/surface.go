@@ -33,8 +33,10 @@ type Implementation struct {
 	// Weights has a value for each shape. The shape adds its weight to the log-time, multiplied by its correlation with the
 	// predicted shape. The weight is 0 at a shape at which the implementation was not timed.
 	Weights []float64 `json:"weights"`
-	// Spread is the standard deviation of the measured log-time around the predicted one, at shapes that were not fitted.
-	Spread float64 `json:"spread"`
+	// Risk is the logarithm of the mean ratio of measured to predicted times at shapes that were not fitted. It is added to
+	// the log-time, which is a median, so that the expected time is predicted: what is sometimes far slower than predicted is
+	// chosen less often.
+	Risk float64 `json:"risk"`
 }
 
 // Predictor predicts the times of a surface. Several goroutines may use one at the same time.
@@ -71,8 +73,8 @@ func (p *Predictor) scale(shape []int, z []float64) {
 }
 
 // Predict writes the logarithm of the expected seconds of every implementation at a shape, which has a positive value for
-// every axis. If times of an implementation scatter more around the surface, its expected time is longer, because the mean
-// of a lognormal time is above its median. Predict allocates nothing.
+// every axis. If times of an implementation scatter more around the surface, its expected time is longer. Predict allocates
+// nothing.
 func (p *Predictor) Predict(shape []int, logSeconds []float64) {
 	s := p.surface
 	var features, scaled [MostFeatures]float64
@@ -83,8 +85,8 @@ func (p *Predictor) Predict(shape []int, logSeconds []float64) {
 		scaled[k] = s.Scales[k] * features[k]
 	}
 	for i := range s.Implementations {
-		linear, spread := s.Implementations[i].Linear, s.Implementations[i].Spread
-		sum := linear[0] + spread*spread/2
+		linear := s.Implementations[i].Linear
+		sum := linear[0] + s.Implementations[i].Risk
 		for k := range n {
 			sum += linear[1+k] * features[k]
 		}

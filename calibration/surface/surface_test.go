@@ -58,12 +58,12 @@ func TestKernelPart(t *testing.T) {
 }
 
 // If times of an implementation scatter, its expected time is longer than its median.
-func TestSpreadCounts(t *testing.T) {
+func TestRiskCounts(t *testing.T) {
 	s := twoLines()
-	s.Implementations[0].Spread = 0.4
+	s.Implementations[0].Risk = 0.4
 	out := make([]float64, 2)
 	NewPredictor(s).Predict([]int{1}, out)
-	if want := math.Log(1e-6) + 0.08; math.Abs(out[0]-want) > 1e-12 {
+	if want := math.Log(1e-6) + 0.4; math.Abs(out[0]-want) > 1e-12 {
 		t.Errorf("predicted %v, want %v", out[0], want)
 	}
 }
@@ -128,7 +128,7 @@ func TestCheck(t *testing.T) {
 		"linear":             func(s *Surface) { s.Implementations[0].Linear = []float64{1} },
 		"weights":            func(s *Surface) { s.Implementations[0].Weights = nil },
 		"weight infinite":    func(s *Surface) { s.Implementations[0].Weights[0] = math.Inf(1) },
-		"spread":             func(s *Surface) { s.Implementations[0].Spread = -1 },
+		"risk":               func(s *Surface) { s.Implementations[0].Risk = -1 },
 		"kind":               func(s *Surface) { s.Features[0].Kind = "cube" },
 		"feature's weights":  func(s *Surface) { s.Features[0].Weights = nil },
 		"prime":              func(s *Surface) { s.Features[0] = Feature{Kind: Rough, Weights: []float64{1}} },

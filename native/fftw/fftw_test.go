@@ -55,7 +55,7 @@ func TestTransform(t *testing.T) {
 	needLibrary(t)
 	for _, tc := range []struct{ n, batch, threads, offset int }{
 		{1, 1, 1, 0}, {2, 1, 1, 0}, {15, 1, 1, 0}, {64, 1, 1, 0}, {64, 1, 1, 1}, {240, 1, 1, 0}, {29, 1, 1, 3},
-		{100, 3, 1, 0}, {100, 3, 1, 1}, {256, 4, 2, 0}, {256, 4, 2, 1},
+		{100, 3, 1, 0}, {100, 3, 1, 1}, {256, 64, 2, 0}, {256, 64, 2, 1},
 	} {
 		t.Run(fmt.Sprintf("n=%d,batch=%d,threads=%d,offset=%d", tc.n, tc.batch, tc.threads, tc.offset), func(t *testing.T) {
 			if err := ProbeThreads(); tc.threads > 1 && err != nil {
@@ -260,4 +260,22 @@ func cutSections(image []byte) []byte {
 	clear(cut[40:48]) // e_shoff
 	clear(cut[60:64]) // e_shnum, e_shstrndx
 	return cut
+}
+
+// A plan of few samples has one thread, because it takes longer to wake others than to transform them.
+func TestFewSamplesHaveOneThread(t *testing.T) {
+	needLibrary(t)
+	if err := ProbeThreads(); err != nil {
+		t.Skip(err)
+	}
+	for _, tc := range []struct{ n, batch, want int }{{16383, 1, 1}, {128, 127, 1}, {16384, 1, 2}, {128, 128, 2}} {
+		plan, err := NewReal(tc.n, tc.batch, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan.threads != tc.want {
+			t.Errorf("%d rows of %d samples have %d threads, want %d", tc.batch, tc.n, plan.threads, tc.want)
+		}
+		plan.Close()
+	}
 }

@@ -28,7 +28,7 @@ func (f *Fit) Predict(shape []int) []Prediction {
 	for i := range f.parts {
 		points, o := f.parts[i].points, f.hyper.own[i]
 		k := mat.NewVecDense(len(points), nil)
-		mean := s.Implementations[i].Linear[0] + s.Implementations[i].Spread*s.Implementations[i].Spread/2
+		mean := s.Implementations[i].Linear[0] + s.Implementations[i].Risk
 		for d, v := range z {
 			mean += s.Implementations[i].Linear[1+d] * v
 		}
