@@ -67,6 +67,9 @@ func TestOperationsAreChecked(t *testing.T) {
 		"a share above 1": {func(h *Host, o *Operation) { o.HeldOut.Within = 50 }, "op: held_out: within_5_percent is 50 (want 0 to 1)"},
 		"a bound above the share": {func(h *Host, o *Operation) { o.HeldOut.WithinLower = 0.6 },
 			"op: held_out: within_5_percent_lower is 0.6 (want 0 to within_5_percent, 0.5)"},
+		"fewer than no crossed shapes": {func(h *Host, o *Operation) { o.HeldOut.Crossed = -1 }, "op: held_out: crossed is -1 (want at least 0)"},
+		"endless regret at nine in ten": {func(h *Host, o *Operation) { o.HeldOut.NineInTenUpper = math.Inf(1) },
+			"op: held_out: nine_in_ten_upper is +Inf (want a finite number above -1)"},
 		"endless regret": {func(h *Host, o *Operation) { o.HeldOut.Worst = math.Inf(1) }, "op: held_out: worst is +Inf (want a finite number above -1)"},
 		"a worst shape of other axes": {func(h *Host, o *Operation) { o.HeldOut.WorstShape = []int{1} },
 			"op: held_out: worst_shape has 1 values (want 2, one for each axis)"},
@@ -116,6 +119,7 @@ func TestOperationsAreChecked(t *testing.T) {
 		"without cases":           func(h *Host, o *Operation) { h.Cases, h.Runs = nil, nil },
 		"nothing asked":           func(h *Host, o *Operation) { o.Asked = nil },
 		"nothing held out":        func(h *Host, o *Operation) { o.HeldOut = HeldOut{} },
+		"bounds of before":        func(h *Host, o *Operation) { o.HeldOut.Crossed, o.HeldOut.NineInTenUpper = 0, 0 },
 		"held out and not listed": func(h *Host, o *Operation) { o.HeldOut.Points, o.HeldOut.Losses = nil, nil },
 		"in shared memory too": func(h *Host, o *Operation) {
 			h.Operations = append(h.Operations, *o)

@@ -22,7 +22,7 @@ type Prediction struct {
 
 	// HeldOut is the number of other shapes that were measured to judge the choices; 0 means none. Loss is how much longer
 	// calls take there with the predicted choices than with the best ones, as a geometric mean: 0.02 is 2 %. LossUpper is
-	// the upper end of its one-sided 95 % interval.
+	// its upper bound: see calibration.HeldOut.
 	HeldOut         int
 	Loss, LossUpper float64
 }

@@ -151,19 +151,30 @@ func shapesName(o *calibration.Operation) string {
 	return o.Name + "/" + o.Placement
 }
 
-// fitShapes fits the shapes of every operation, and puts surfaces and their held-out results into the entry.
+// fitShapes fits the shapes of every operation, and puts surfaces and their held-out results into the entry. What all
+// operations lose says what to expect of each.
 func (r *Run) fitShapes(ctx context.Context) error {
+	held := make([]surfaces.Judged, len(r.Entry.Operations))
+	crossed := make([]surfaces.Judged, len(r.Entry.Operations))
+	var host []float64
 	for k := range r.Entry.Operations {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r.fitOperation(&r.Entry.Operations[k])
+		held[k], crossed[k] = r.fitOperation(&r.Entry.Operations[k])
+		host = slices.Concat(host, held[k].Losses, crossed[k].Losses)
+	}
+	for k := range r.Entry.Operations {
+		promise := surfaces.Promised(slices.Concat(held[k].Losses, crossed[k].Losses), host)
+		r.Entry.Operations[k].HeldOut = heldOut(held[k], len(crossed[k].Losses), promise)
 	}
 	return nil
 }
 
-// fitOperation fits one operation. Where the samples do for no surface it has none.
-func (r *Run) fitOperation(o *calibration.Operation) {
+// fitOperation fits one operation and judges the choices: at shapes that were held out, and at fitted ones by fits without
+// them. Where the samples do for no surface it has none. Shapes that somebody asked for judge nothing: choices there rest on no
+// prediction.
+func (r *Run) fitOperation(o *calibration.Operation) (held, crossed surfaces.Judged) {
 	set := r.Shapes[shapesName(o)]
 	set = set.For(competingOf(o.Implementations, set.Implementations))
 	fitAsked(o, set)
@@ -174,17 +185,18 @@ func (r *Run) fitOperation(o *calibration.Operation) {
 	}
 	fit, err := surfaces.New(problem)
 	if err != nil {
-		return
+		return held, crossed
 	}
 	o.Surface = *fit.Surface
 	round(&o.Surface)
 	predictor := surface.NewPredictor(&o.Surface)
 	predicted := make([]float64, len(o.Surface.Implementations))
-	judge := unasked(o, set) // choices at the others rest on no prediction
-	o.HeldOut = heldOut(surfaces.Judge(judge, set.Shape, func(shape []int) []int {
+	judge := unasked(o, set)
+	held = surfaces.Judge(judge, set.Shape, func(shape []int) []int {
 		predictor.Predict(shape, predicted)
 		return ranking(&o.Surface, predicted, set.Implementations)
-	}))
+	})
+	return held, surfaces.Crossed(judge, set.Shape, problem)
 }
 
 // fitted returns the points that are not held out of the fit, and all that somebody asked for: no prediction is judged there.
@@ -299,18 +311,18 @@ func placementOf(c *calibration.Case) string {
 	return string(kernels.Caller)
 }
 
-// heldOut returns what choices cost as the file holds it.
-func heldOut(j surfaces.Judged) calibration.HeldOut {
+// heldOut returns what choices cost as the file holds it. crossed is how many fitted shapes the promise rests on, too. Bounds
+// are on the right side of what was seen.
+func heldOut(j surfaces.Judged, crossed int, promise surfaces.Promise) calibration.HeldOut {
 	out := calibration.HeldOut{Shapes: len(j.Losses)}
 	if out.Shapes == 0 {
 		return out
 	}
 	relative := func(log float64) float64 { return rounded(math.Expm1(log)) }
-	out.Regret, out.RegretUpper = relative(j.Mean), relative(j.Upper)
-	if math.IsNaN(j.Upper) {
-		out.RegretUpper = relative(j.Worst)
-	}
-	out.Within, out.WithinLower = rounded(j.Within), rounded(j.WithinLower)
+	out.Crossed = crossed
+	out.Regret, out.RegretUpper = relative(j.Mean), relative(max(j.Mean, promise.Mean))
+	out.Within, out.WithinLower = rounded(j.Within), rounded(min(j.Within, promise.Within))
+	out.NineInTenUpper = relative(promise.NineInTen)
 	out.Worst, out.WorstShape = relative(j.Worst), j.WorstAt
 	for k, shape := range j.Shapes {
 		out.Points = append(out.Points, shape...)

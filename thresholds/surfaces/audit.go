@@ -219,10 +219,11 @@ func (a *Auditor) judge(set *timings.Set, size int, audit *Audit) (one ShapeAudi
 
 // parted parts blocks into two that judge each other's best implementation: the first look and the rest, or the halves of
 // one look.
-func parted(blocks []timings.Block) (parts [2][]timings.Block) {
+func parted(blocks []timings.Block) [][]timings.Block {
 	if oneLook(blocks) {
-		return alternating(blocks)
+		return alternating(blocks, 2)
 	}
+	parts := make([][]timings.Block, 2)
 	for _, b := range blocks {
 		k := 0
 		if b.Visit != blocks[0].Visit {

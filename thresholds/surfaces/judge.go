@@ -4,20 +4,21 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"crossover/timings"
 )
 
-// Judged is what choices cost at shapes that no surface was fitted to.
+// Judged is what choices cost at shapes that their surface was not fitted to.
 type Judged struct {
-	Shapes              [][]int
-	Losses              []float64 // log of the time under the choice over that of the best one, by shape; below 0 by luck
-	Weights             []float64 // for how much each shape stands; nil where all stand for the same
-	Mean, Lower, Upper  float64   // of the losses, and the ends of the mean's one-sided 95 % intervals
-	Within, WithinLower float64   // share at which the loss is at most within, and the lower end of its interval if all weigh the same
-	Worst               float64   // greatest loss
-	WorstAt             []int     // its shape; nil where there is none
+	Shapes             [][]int
+	Losses             []float64 // log of the time under the choice over that of the best one, by shape; below 0 by luck
+	Weights            []float64 // for how much each shape stands; nil where all stand for the same
+	Mean, Lower, Upper float64   // of the losses, and the ends of the mean's one-sided 95 % intervals, which want many shapes
+	Within             float64   // share at which the loss is at most within
+	Worst              float64   // greatest loss
+	WorstAt            []int     // its shape; nil where there is none
 
 	standardErrors []float64 // of the losses, if these are all that makes the mean uncertain; else nil
 }
@@ -29,9 +30,16 @@ var within = math.Log(1.05)
 // in the order of its choice, the first one best. Of a ranking the first implementation counts that was timed.
 func Judge(set *timings.Set, shape func(size int) []int, choose func(shape []int) []int) Judged {
 	var j Judged
+	j.take(set, shape, choose, HeldOut)
+	j.sum()
+	return j
+}
+
+// take judges the choices at the shapes of a set that fit a condition.
+func (j *Judged) take(set *timings.Set, shape func(size int) []int, choose func(shape []int) []int, fits func(shape []int) bool) {
 	for _, size := range set.Sizes() {
 		at := shape(size)
-		if !HeldOut(at) {
+		if !fits(at) {
 			continue
 		}
 		blocks, ranking := quietOf(set.At(size)), choose(at)
@@ -39,12 +47,10 @@ func Judge(set *timings.Set, shape func(size int) []int, choose func(shape []int
 		if chosen < 0 {
 			continue
 		}
-		if loss, _ := lossOf(alternating(blocks), ranking[chosen]); !math.IsNaN(loss) {
+		if loss, _ := lossOf(alternating(blocks, min(len(blocks), mostParts)), ranking[chosen]); !math.IsNaN(loss) {
 			j.Shapes, j.Losses = append(j.Shapes, at), append(j.Losses, loss)
 		}
 	}
-	j.sum()
-	return j
 }
 
 // timed reports whether an implementation was timed in some of the blocks.
@@ -52,33 +58,39 @@ func timed(blocks []timings.Block, i int) bool {
 	return slices.ContainsFunc(blocks, func(b timings.Block) bool { return b.Timed(i) })
 }
 
-// alternating parts blocks into every other one and the rest.
-func alternating(blocks []timings.Block) (parts [2][]timings.Block) {
+// mostParts is into how many parts at most the blocks of a shape are divided. A fitted shape has three blocks: one half of
+// them is a single block, which often finds a wrong best one, and too little is lost against that.
+const mostParts = 4
+
+// alternating divides blocks into so many parts, each of which has blocks of all times.
+func alternating(blocks []timings.Block, n int) [][]timings.Block {
+	parts := make([][]timings.Block, n)
 	for k, b := range blocks {
-		parts[k%2] = append(parts[k%2], b)
+		parts[k%n] = append(parts[k%n], b)
 	}
 	return parts
 }
 
-// lossOf returns what the choice loses at one shape, NaN where the blocks do not tell. The best implementation is found by one
-// part of the blocks and timed by the other, each in turn, so that luck makes no best one. A choice that is far behind is
-// timed in few blocks: where a part has none of them, those of the other part count.
-// Its standard error is by how far the two differ.
-func lossOf(parts [2][]timings.Block, chosen int) (loss, standardError float64) {
-	var losses [2]float64
-	for k := range parts {
-		judge, other := parts[k], parts[1-k]
-		best := fastest(other, judge)
+// lossOf returns what the choice loses at one shape, NaN where the blocks do not tell. The best implementation is found by all
+// parts of the blocks but one and timed by that one, each in turn, so that luck makes no best one. A choice that is far behind
+// is timed in few blocks: where a part has none of them, those of the other parts count.
+// Its standard error is by how far the parts differ.
+func lossOf(parts [][]timings.Block, chosen int) (loss, standardError float64) {
+	losses := make([]float64, len(parts))
+	for k, judge := range parts {
+		others := slices.Concat(slices.Concat(parts[:k]...), slices.Concat(parts[k+1:]...))
+		best := fastest(others, judge)
 		if best < 0 {
 			return math.NaN(), math.NaN()
 		}
 		took := medianLog(judge, chosen)
 		if math.IsNaN(took) {
-			took = medianLog(other, chosen)
+			took = medianLog(others, chosen)
 		}
 		losses[k] = took - medianLog(judge, best)
 	}
-	return (losses[0] + losses[1]) / 2, math.Abs(losses[0]-losses[1]) / 2
+	loss, deviation := stat.MeanStdDev(losses, nil)
+	return loss, stat.StdErr(deviation, float64(len(losses)))
 }
 
 // fastest returns the fastest implementation by some blocks of those that others timed too, −1 where there is none.
@@ -95,7 +107,7 @@ func fastest(blocks, others []timings.Block) int {
 	return best
 }
 
-// confidence is that of the one-sided intervals.
+// confidence is that of all one-sided intervals and bounds.
 const confidence = 0.95
 
 // sum fills what follows from the losses.
@@ -106,20 +118,18 @@ func (j *Judged) sum() {
 		return
 	}
 	var all, good float64
-	count := 0
 	for k, loss := range j.Losses {
 		all += j.weight(k)
 		j.Mean += j.weight(k) * loss
 		if loss <= within {
 			good += j.weight(k)
-			count++
 		}
 		if j.WorstAt == nil || loss > j.Worst {
 			j.Worst, j.WorstAt = loss, j.Shapes[k]
 		}
 	}
 	j.Mean /= all
-	j.Within, j.WithinLower = good/all, clopperPearson(count, n)
+	j.Within = good / all
 	switch {
 	case j.standardErrors != nil:
 		j.bound(float64(n), all, func(k int) float64 { return j.standardErrors[k] })
@@ -147,15 +157,4 @@ func (j *Judged) weight(k int) float64 {
 		return 1
 	}
 	return j.Weights[k]
-}
-
-// clopperPearson returns the lower end of the one-sided interval of a share.
-//
-// Source: C. Clopper and E. Pearson, The use of confidence or fiducial limits illustrated in the case of the binomial,
-// Biometrika 26, 1934.
-func clopperPearson(good, of int) float64 {
-	if good == 0 {
-		return 0
-	}
-	return distuv.Beta{Alpha: float64(good), Beta: float64(of - good + 1)}.Quantile(1 - confidence)
 }

@@ -49,7 +49,7 @@ const (
 	candidates   = 48   // shapes that are compared to find the one that teaches most in its time
 	refitEach    = 8    // visits between two fits
 	fewBlocks    = 3    // of a shape that is fitted
-	heldBlocks   = 6    // of a shape that is held out, whose loss is judged by halves
+	heldBlocks   = 6    // of a shape that is held out, whose loss is judged by parts
 	rescaleUntil = 96   // visits after which the scales of the features are kept
 )
 

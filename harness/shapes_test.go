@@ -1,0 +1,113 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"crossover/calibration"
+	"crossover/calibration/surface"
+	"crossover/thresholds/surfaces"
+	"crossover/timings"
+)
+
+// operationOf returns an operation of two axes and what was timed at some shapes: two implementations that cross, by a factor
+// that is random from shape to shape where luck is above 0.
+func operationOf(name string, luck float64) (calibration.Operation, *timings.Set) {
+	rng := rand.New(rand.NewPCG(1, 3))
+	set := &timings.Set{Case: name, Implementations: []string{"go", "go-parallel"}, Axes: []string{"rows", "columns"}, Shapes: map[int][]int{}}
+	for size := 1; size <= 60; size++ {
+		shape := []int{1 + rng.IntN(1000), 1 + rng.IntN(1000)}
+		set.Shapes[size] = shape
+		serial, factor := 1e-9*float64(shape[0]*shape[1]), math.Exp(luck*rng.NormFloat64())
+		for range 4 {
+			set.Blocks = append(set.Blocks, timings.Block{
+				Size: size, Visit: size, Twin: -1, Iterations: []int{1, 1},
+				Seconds: []float64{1e-7 + serial, factor * (3e-6 + serial/2)},
+			})
+		}
+	}
+	s := surface.Surface{Axes: set.Axes}
+	for _, weights := range [][]float64{{1, 0}, {0, 1}, {1, 1}} {
+		s.Features = append(s.Features, surface.Feature{Kind: surface.Logarithm, Weights: weights})
+	}
+	return calibration.Operation{
+		Name: name, Placement: "caller", Axes: []calibration.Axis{{Name: "rows"}, {Name: "columns"}}, Surface: s,
+		Implementations: []calibration.Implementation{{Name: "go", Processor: "cpu"}, {Name: "go-parallel", Processor: "cpu"}},
+	}, set
+}
+
+// heldOutOf fits operations, each with some luck, and returns what is known of their choices.
+func heldOutOf(t *testing.T, lucks ...float64) []calibration.HeldOut {
+	t.Helper()
+	r := &Run{Shapes: map[string]*timings.Set{}}
+	for k, luck := range lucks {
+		o, set := operationOf(fmt.Sprintf("operation-%d", k), luck)
+		r.Entry.Operations = append(r.Entry.Operations, o)
+		r.Shapes[set.Case] = set
+	}
+	if err := r.fitShapes(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	var all []calibration.HeldOut
+	for _, o := range r.Entry.Operations {
+		all = append(all, o.HeldOut)
+	}
+	return all
+}
+
+// Each shape is held out or judged by a fit without it. Operations without a loss have bounds that are none, which are worse
+// beside an operation that loses.
+func TestPromisesOfOperations(t *testing.T) {
+	alone := heldOutOf(t, 0)[0]
+	beside := heldOutOf(t, 0.5, 0)
+	for name, h := range map[string]calibration.HeldOut{"alone": alone, "beside": beside[1], "unlucky": beside[0]} {
+		if h.Shapes+h.Crossed != 60 || h.Shapes < 5 || h.Shapes > 25 {
+			t.Errorf("%s: %d shapes held out and %d crossed, of 60", name, h.Shapes, h.Crossed)
+		}
+		if !(h.RegretUpper > h.Regret && h.WithinLower < 1 && h.NineInTenUpper >= 0) {
+			t.Errorf("%s: bounds of %+v", name, h)
+		}
+	}
+	if b := beside[1]; !(b.Regret == alone.Regret && b.RegretUpper > alone.RegretUpper) {
+		t.Errorf("regret %v, at most %v, and beside an operation that loses %v, at most %v", alone.Regret, alone.RegretUpper, b.Regret, b.RegretUpper)
+	}
+	if alone.RegretUpper > 0.01 {
+		t.Errorf("regret is at most %v by %d shapes and %d crossed ones without a loss", alone.RegretUpper, alone.Shapes, alone.Crossed)
+	}
+	if unlucky := beside[0]; !(unlucky.Regret > 0 && unlucky.NineInTenUpper > 0.1) {
+		t.Errorf("times that follow no rule: %+v", unlucky)
+	}
+}
+
+// Choices at shapes that somebody asked for rest on their own times, so these shapes judge no prediction.
+func TestAskedShapesJudgeNothing(t *testing.T) {
+	o, set := operationOf("asked", 0)
+	for _, size := range []int{3, 11, 29} {
+		o.Asked = append(o.Asked, calibration.Asked{Shape: set.Shapes[size], Calls: 1})
+	}
+	slices.SortFunc(o.Asked, func(a, b calibration.Asked) int { return slices.Compare(a.Shape, b.Shape) })
+	r := &Run{Shapes: map[string]*timings.Set{"asked": set}}
+	r.Entry.Operations = []calibration.Operation{o}
+	if err := r.fitShapes(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if h := r.Entry.Operations[0].HeldOut; h.Shapes+h.Crossed != 57 {
+		t.Errorf("%d shapes held out and %d crossed, of 57 that nobody asked for", h.Shapes, h.Crossed)
+	}
+}
+
+// A bound that other shapes give does not contradict what was seen at those that were held out.
+func TestBoundsAreOnTheirSide(t *testing.T) {
+	seen := surfaces.Judged{Shapes: [][]int{{1, 2}, {3, 4}}, Losses: []float64{0.2, 0.4}, Mean: 0.3, Within: 0, Worst: 0.4, WorstAt: []int{3, 4}}
+	h := heldOut(seen, 50, surfaces.Promise{Mean: 0.01, Within: 0.9, NineInTen: 0.1})
+	if h.RegretUpper != h.Regret || h.WithinLower != 0 || h.Crossed != 50 || math.Abs(h.NineInTenUpper-math.Expm1(0.1)) > 1e-6 {
+		t.Errorf("%+v", h)
+	}
+	if nothing := heldOut(surfaces.Judged{}, 50, surfaces.Promise{Mean: 0.01}); nothing.Crossed != 0 || nothing.RegretUpper != 0 {
+		t.Errorf("of no shape held out: %+v", nothing)
+	}
+}
