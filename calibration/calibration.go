@@ -17,7 +17,7 @@ import "time"
 // existing fields. Version 2 added the operations.
 const SchemaVersion = "2.0"
 
-// MaxFileBytes is the greatest size of a file in bytes. A thousand hosts, each with a GPU and the whole catalogue, fit into
+// MaxFileBytes is the greatest size of a file in bytes. Six hundred hosts, each with a GPU and the whole catalogue, fit into
 // it. A longer file is refused before it is read.
 const MaxFileBytes = 512 << 20
 
