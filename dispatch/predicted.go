@@ -107,12 +107,20 @@ func (p *predicted) axis(name string) int { return slices.Index(p.Surface.Axes, 
 
 // basis says on how many shapes predictions are based, and how good they are.
 func (p *predicted) basis() string {
-	clause := fmt.Sprintf(" from %d shapes", p.shapes())
+	clause := " from " + countOfShapes(p.shapes())
 	if held := &p.HeldOut; held.Shapes > 0 {
-		clause += fmt.Sprintf(", with an expected loss of %.1f %% (at most %.1f %% at 95 %%, by %d shapes held out)",
-			100*max(0, held.Regret), 100*max(0, held.RegretUpper), held.Shapes)
+		clause += fmt.Sprintf(", with an expected loss of %.1f %% (at most %.1f %% at 95 %%, by %s held out)",
+			100*max(0, held.Regret), 100*max(0, held.RegretUpper), countOfShapes(held.Shapes))
 	}
 	return clause
+}
+
+// countOfShapes writes a number of shapes.
+func countOfShapes(n int) string {
+	if n == 1 {
+		return "1 shape"
+	}
+	return fmt.Sprintf("%d shapes", n)
 }
 
 // note says that data in a placement lie elsewhere than the measured data, or returns "" if they do not.

@@ -141,12 +141,12 @@ func TestCut(t *testing.T) {
 		{-1, "go", Beyond}, {1023, "go", Beyond}, {1024, "go", Predicted}, {2470, "go", Predicted}, {2530, "accelerate", Predicted},
 		{247_000, "accelerate", Predicted}, {253_000, "metal", Predicted}, {4 << 20, "metal", Predicted}, {1 << 30, "metal", Beyond},
 	} {
-		expect(t, c, test.size, test.want, "predicted to be the fastest from 1 shapes")
+		expect(t, c, test.size, test.want, "predicted to be the fastest from 1 shape")
 		if e := c.Explain(test.size); e.Answer != test.answer || e.BeyondRange != (test.answer == Beyond) {
 			t.Errorf("%d: answer %q, beyond %v, want %q", test.size, e.Answer, e.BeyondRange, test.answer)
 		}
 	}
-	want := "stft/n_fft=1024,hop=256 at 48000 samples: accelerate, predicted to be the fastest from 1 shapes, with an expected loss " +
+	want := "stft/n_fft=1024,hop=256 at 48000 samples: accelerate, predicted to be the fastest from 1 shape, with an expected loss " +
 		"of 1.2 % (at most 2.3 % at 95 %, by 20 shapes held out); segment 2501 to 250032; measured on apple-m3-max-40 12 days ago"
 	e := c.Explain(48000)
 	if got := e.String(); got != want {
@@ -430,7 +430,7 @@ func TestCaseAlongLengths(t *testing.T) {
 	}{{0, "go"}, {120, "go"}, {121, "go"}, {198, "go"}, {203, "metal"}, {441, "metal"}, {4096, "go"}, {4097, "metal"}, {16384, "go"},
 		{20480, "metal"}, {1 << 20, "metal"}} {
 		for range 2 { // predicted, then remembered
-			expect(t, c, test.size, test.want, "predicted to be the fastest from 1 shapes")
+			expect(t, c, test.size, test.want, "predicted to be the fastest from 1 shape")
 		}
 	}
 	if e := c.Explain(441); e.Answer != Predicted || e.Case != "fft/batch=50" || e.Size != 441 || e.Unit != "samples" || e.To != 0 {
@@ -458,7 +458,7 @@ func TestChooseShape(t *testing.T) {
 		answer Answer
 		reason string
 	}{
-		{[]int{10, 30, 20}, "go", Predicted, "predicted to be the fastest from 1 shapes, with an expected loss of 1.2 % (at most 2.3 % at 95 %, by 20 shapes held out)"},
+		{[]int{10, 30, 20}, "go", Predicted, "predicted to be the fastest from 1 shape, with an expected loss of 1.2 % (at most 2.3 % at 95 %, by 20 shapes held out)"},
 		{[]int{10, 31, 33}, "accelerate", Predicted, "predicted to be the fastest"},
 		{[]int{100, 99, 100}, "accelerate", Predicted, "predicted to be the fastest"},
 		{[]int{100, 102, 100}, "metal", Predicted, "predicted to be the fastest"},
@@ -489,7 +489,7 @@ func TestChooseShape(t *testing.T) {
 		}
 	}
 	for shape, want := range map[[3]int]string{
-		{10, 30, 20}: "matmul at m=10 k=30 n=20: go, predicted to be the fastest from 1 shapes, with an expected loss of 1.2 % " +
+		{10, 30, 20}: "matmul at m=10 k=30 n=20: go, predicted to be the fastest from 1 shape, with an expected loss of 1.2 % " +
 			"(at most 2.3 % at 95 %, by 20 shapes held out); measured on apple-m3-max-40 12 days ago",
 		{400, 400, 400}: "matmul/square at 400 rows: accelerate, fastest at every measured size; segment 16 to 4096; " +
 			"measured on apple-m3-max-40 12 days ago",

@@ -123,7 +123,11 @@ func (e *entry) blame() {
 		e.dirty = true
 	}
 	if e.disturbed() {
-		e.degrade("the machine did not come to rest: " + e.moved)
+		why := "the machine did not come to rest"
+		if e.moved != "" {
+			why += ": " + e.moved
+		}
+		e.degrade(why)
 		e.dirty = true
 	}
 	crowded := 0

@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 
 	"crossover/cmd/internal/command"
 	"crossover/dispatch"
 	"crossover/kernels"
+	"crossover/kernels/catalogue"
 )
 
 // checkChoose refuses flags that --choose has no use for, and wants one size.
@@ -21,13 +21,22 @@ func (o *options) checkChoose() error {
 			return command.Usage("--choose with --%s: it reads the calibration file and measures nothing", flag)
 		}
 	}
+	if o.asksForShape() {
+		return nil
+	}
 	if len(o.arguments) != 1 {
-		return command.Usage("--choose %s: want one size behind it, e.g. --choose fft/batch=1 4096", o.choose)
+		return command.Usage("--choose %s: want one size behind it, e.g. --choose fft/batch=1 4096, or all axes, e.g. --choose fft/n=441,batch=64", o.choose)
 	}
 	if _, err := o.size(); err != nil {
 		return err
 	}
 	return nil
+}
+
+// asksForShape reports whether --choose names a whole shape, which has no size behind it.
+func (o *options) asksForShape() bool {
+	_, whole, err := catalogue.ReadShape(o.choose)
+	return whole && err == nil && len(o.arguments) == 0
 }
 
 // size returns the size of --choose.
@@ -41,26 +50,81 @@ func (o *options) size() (int, error) {
 
 // choose prints the implementation that a program on this machine would get, and the reason on a second line.
 func choose(o *options, machine command.Machine, stdout io.Writer) error {
+	if o.asksForShape() {
+		return chooseShape(o, machine, stdout)
+	}
 	size, err := o.size()
 	if err != nil {
 		return err
 	}
-	cases := thisHost(machine).Cases()
-	k := slices.IndexFunc(cases, func(c kernels.Case) bool { return c.Name == o.choose })
-	if k < 0 {
-		return command.Usage("--choose %q: no such case (calibrate --list prints them)", o.choose)
+	all, err := competingAt(o.choose, machine)
+	if err != nil {
+		return err
 	}
 	d, err := dispatch.Load(o.output)
 	if err != nil {
 		return err
 	}
-	var there []string
-	for _, i := range cases[k].Implementations {
-		if i.Missing() == nil {
-			there = append(there, i.Name)
-		}
-	}
-	c := d.Case(o.choose, there...)
+	c := d.Case(o.choose, present(all)...)
 	fmt.Fprintf(stdout, "%s\n%s\n", c.Choose(size), c.Explain(size))
 	return nil
+}
+
+// competingAt returns the implementations of a case: one that is measured by default, or another line of shapes.
+func competingAt(name string, machine command.Machine) ([]kernels.Implementation, error) {
+	for _, c := range thisHost(machine).Cases() {
+		if c.Name == name {
+			return c.Implementations, nil
+		}
+	}
+	lines, err := catalogue.Line(kernels.Here(), name)
+	if err != nil {
+		return nil, command.Usage("--choose %.80q: no such case: %v (calibrate --list prints the cases)", name, err)
+	}
+	if space := spaceOf(machine, lines[0].Operation, kernels.Caller); space != nil {
+		return space.Case.Implementations, nil
+	}
+	return lines[0].Implementations, nil
+}
+
+// spaceOf returns the shapes of an operation in a placement, nil if this machine has none.
+func spaceOf(machine command.Machine, operation string, placement kernels.Placement) *kernels.Space {
+	if machine.Spaces == nil {
+		return nil
+	}
+	for _, space := range machine.Spaces() {
+		if space.Operation == operation && space.Placement == placement {
+			return space
+		}
+	}
+	return nil
+}
+
+// chooseShape does what choose does for a whole shape.
+func chooseShape(o *options, machine command.Machine, stdout io.Writer) error {
+	s, _, err := catalogue.ReadShape(o.choose)
+	if err != nil {
+		return err
+	}
+	space := spaceOf(machine, s.Operation, s.Placement)
+	if space == nil {
+		return command.Usage("--choose %.80q: no such shape on this machine: want one of an operation with several axes (calibrate --list prints them)", o.choose)
+	}
+	d, err := dispatch.Load(o.output)
+	if err != nil {
+		return err
+	}
+	operation := d.Operation(space.Case.Name, present(space.Case.Implementations)...)
+	fmt.Fprintf(stdout, "%s\n%s\n", operation.ChooseShape(s.Values...), operation.ExplainShape(s.Values...))
+	return nil
+}
+
+// present returns the names of the implementations that this machine has.
+func present(all []kernels.Implementation) (names []string) {
+	for _, i := range all {
+		if i.Missing() == nil {
+			names = append(names, i.Name)
+		}
+	}
+	return names
 }

@@ -28,3 +28,32 @@ func TestChoose(t *testing.T) {
 	}
 	sameTree(t, before, tree(t, f.root))
 }
+
+// Besides the cases of the machine, other lines and whole shapes have a choice.
+func TestChooseAtAnyShape(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, withSoftmax(1), f.args("--budget", "1s")...)
+	for _, c := range []struct {
+		arguments []string
+		want, why string
+	}{
+		{[]string{"softmax/rows=3,columns=100"}, "a", "softmax at rows=3 columns=100"},
+		{[]string{"softmax/columns=2000,rows=700"}, "b", "softmax at rows=700 columns=2000"},
+		{[]string{"softmax/columns=2000", "700"}, "b", "softmax/columns=2000 at 700"},
+	} {
+		arguments := append([]string{"-o", f.file, "--choose"}, c.arguments...)
+		stdout, stderr, code := calibrateOn(t, withSoftmax(1), arguments...)
+		chosen, why, _ := strings.Cut(stdout, "\n")
+		if code != 0 || chosen != c.want || !strings.Contains(why, c.why) || stderr != "" {
+			t.Errorf("%q: exit %d, %q, %q", c.arguments, code, stdout, stderr)
+		}
+	}
+	for _, wrong := range [][]string{
+		{"softmax/columns=2000"}, {"softmax/rows=0,columns=5"}, {"softmax/rows=3,columns=100", "4"}, {"softmax/depth=5", "4"}, {"matmul/m=5,k=5,n=5"},
+	} {
+		arguments := append([]string{"-o", f.file, "--choose"}, wrong...)
+		if _, stderr, code := calibrateOn(t, withSoftmax(1), arguments...); code != command.ExitUsage || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%q: exit %d, %q", wrong, code, stderr)
+		}
+	}
+}

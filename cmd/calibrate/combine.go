@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"crossover/calibration"
-	"crossover/cmd/internal/command"
 	"crossover/harness"
 )
 
@@ -48,8 +47,7 @@ func (o *output) combine(ctx context.Context, r *harness.Run) (*publication, err
 	case len(stay) == 0 && (o.forgets() || baseErr != nil || !adds(base, r)):
 		return p, nil
 	case errors.Is(baseErr, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s holds %s of this host that stay, and their samples are not in %s: --data names their folder, "+
-			"-o FILE writes elsewhere", o.output, command.Plural(len(stay), "case"), o.samples)
+		return nil, o.withoutSamples(len(stay))
 	case baseErr != nil:
 		return nil, baseErr
 	}

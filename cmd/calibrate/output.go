@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,6 +42,9 @@ func open(o *options, entry *calibration.Host, cases []kernels.Case) (*output, e
 		}
 	}
 	if err := out.guard(entry, cases); err != nil {
+		return nil, err
+	}
+	if err := out.guardSamples(cases); err != nil {
 		return nil, err
 	}
 	if err := file.CheckRoom(entry.ID, max(len(cases), len(entry.Cases))); err != nil {
@@ -88,6 +92,30 @@ func (o *output) entryIn(file *calibration.Index, id string) (*calibration.Host,
 		return nil, nil
 	}
 	return nil, fmt.Errorf("%s: %w (mend the file, or -o FILE names another)", o.output, err)
+}
+
+// guardSamples refuses to measure some of the cases of this host if the samples of the others, which are to stay, are not there:
+// all of them are fitted together in the end.
+func (o *output) guardSamples(cases []kernels.Case) error {
+	if o.old == nil || cases == nil {
+		return nil
+	}
+	stay := 0
+	for _, was := range o.old.Cases {
+		if !slices.ContainsFunc(cases, func(c kernels.Case) bool { return c.Name == was.Name }) {
+			stay++
+		}
+	}
+	if _, err := harness.Find(o.samples, o.old); stay > 0 && errors.Is(err, fs.ErrNotExist) {
+		return o.withoutSamples(stay)
+	}
+	return nil
+}
+
+// withoutSamples is the error that cases of the old entry cannot stay.
+func (o *output) withoutSamples(cases int) error {
+	return fmt.Errorf("%s holds %s of this host that stay, and their samples are not in %s: --data names their folder, "+
+		"-o FILE writes elsewhere", o.output, command.Plural(cases, "case"), o.samples)
 }
 
 // another says why an entry is of another machine than the old entry of the same id. It returns "" if it is not.

@@ -95,7 +95,7 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stderr, "verify: %s, calibrated %s · %s · budget %.0f s · seed %d\n", v.Entry.ID,
+	fmt.Fprintf(stderr, "verify: %s: %s, calibrated %s · %s · budget %.0f s · seed %d\n", o.calibration, v.Entry.ID,
 		v.Entry.Created.Format("2006-01-02"), extent(v), o.budget.Seconds(), o.seed)
 	if v.Entry.Edited {
 		warn(stderr, []string{"the entry of this host was edited since calibrate wrote it: it does not match its digest"})

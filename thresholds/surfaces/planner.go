@@ -47,7 +47,8 @@ const (
 	firstShapes  = 24   // that are spread before the first fit
 	mostSpread   = 4096 // shapes that there are
 	candidates   = 48   // shapes that are compared to find the one that teaches most in its time
-	refitEach    = 8    // visits between two fits
+	refitEach    = 8    // visits between two fits at least
+	refitShare   = 8    // and at least one of so many of those before, because the work of a fit grows with their cube
 	fewBlocks    = 3    // of a shape that is fitted
 	heldBlocks   = 6    // of a shape that is held out, whose loss is judged by parts
 	rescaleUntil = 96   // visits after which the scales of the features are kept
@@ -127,7 +128,7 @@ const leastExpected = 0.01
 
 // choose returns the next shape, nil where there is none.
 func (p *Planner) choose(set *timings.Set) []int {
-	if p.visits >= firstShapes && (p.fit == nil || p.visits >= p.fitted+refitEach) {
+	if p.visits >= firstShapes && (p.fit == nil || p.visits >= p.fitted+max(refitEach, p.fitted/refitShare)) {
 		p.refit(set)
 	}
 	if p.fit == nil || p.visits%2 == 0 {
