@@ -165,7 +165,7 @@ func (r *Run) fitShapes(ctx context.Context) error {
 		host = slices.Concat(host, held[k].Losses, crossed[k].Losses)
 	}
 	for k := range r.Entry.Operations {
-		promise := surfaces.Promised(slices.Concat(held[k].Losses, crossed[k].Losses), host)
+		promise := surfaces.Promised(held[k].Losses, crossed[k].Losses, host)
 		r.Entry.Operations[k].HeldOut = heldOut(held[k], len(crossed[k].Losses), promise)
 	}
 	return nil
@@ -196,7 +196,7 @@ func (r *Run) fitOperation(o *calibration.Operation) (held, crossed surfaces.Jud
 		predictor.Predict(shape, predicted)
 		return ranking(&o.Surface, predicted, set.Implementations)
 	})
-	return held, surfaces.Crossed(judge, set.Shape, problem)
+	return held, surfaces.Crossed(judge, set.Shape, problem, fit)
 }
 
 // fitted returns the points that are not held out of the fit, and all that somebody asked for: no prediction is judged there.

@@ -28,15 +28,24 @@ const (
 // what the choices of two hosts lost at random shapes after 25 visits to an operation.
 var assumed = append(make([]float64, 17), 0.05, 0.2, 0.6)
 
-// Promised returns what the losses of an operation say of its other shapes. losses are those at all shapes that were judged,
-// host those of all operations of the host, which say how bad the shapes can be that this operation has not met.
-//
-// Benchmarks are simulated from the Bayesian bootstrap of the losses and of some borrowed ones: each loss gets a weight that
-// is drawn, then the losses of a benchmark are drawn by these weights. So a few losses, all of them 0, promise no 0.
+// Promised returns what the losses of an operation say of its other shapes: those at held-out shapes, and those at fitted ones
+// by fits without them. host are the losses of all operations of the host, which say how bad the shapes can be that this
+// operation has not met. Where more is lost at the held-out shapes than all together promise, the fitted ones are no witnesses.
+func Promised(held, crossed, host []float64) Promise {
+	prior := slices.Concat(host, assumed)
+	all := promised(slices.Concat(held, crossed), prior)
+	if len(held) > 0 && stat.Mean(held, nil) > all.Mean {
+		return promised(held, prior)
+	}
+	return all
+}
+
+// promised simulates benchmarks from the Bayesian bootstrap of losses and of some that are borrowed from a prior: each loss
+// gets a weight that is drawn, then the losses of a benchmark are drawn by these weights. So a few losses, all of them 0,
+// promise no 0.
 //
 // Source: D. Rubin, The Bayesian Bootstrap, The Annals of Statistics 9, 1981.
-func Promised(losses, host []float64) Promise {
-	prior := slices.Concat(host, assumed)
+func promised(losses, prior []float64) Promise {
 	rng := rand.New(rand.NewPCG(1, uint64(len(losses))))
 	mean, misses, tail := make([]float64, benchmarks), make([]float64, benchmarks), make([]float64, benchmarks)
 	seen := slices.Concat(losses, make([]float64, borrowed))

@@ -48,7 +48,7 @@ func TestPromisesHold(t *testing.T) {
 			host = append(host, seen[k]...)
 		}
 		for k, losses := range seen {
-			p := Promised(losses, host)
+			p := Promised(losses[:len(losses)/5], losses[len(losses)/5:], host)
 			fresh := all[k].losses(benchmarkShapes, rng)
 			slices.Sort(fresh)
 			of++
@@ -82,7 +82,7 @@ func number01(is bool) float64 {
 // operations of the host lose. The same losses give the same promise.
 func TestPromiseOfNoLoss(t *testing.T) {
 	none := func(n int) []float64 { return make([]float64, n) }
-	few, many := Promised(none(4), none(4)), Promised(none(100), none(100))
+	few, many := Promised(none(4), nil, none(4)), Promised(none(20), none(80), none(100))
 	if few.Mean <= 0 || few.Within >= 1 || few.NineInTen < 0 {
 		t.Errorf("four shapes promise %+v", few)
 	}
@@ -90,21 +90,41 @@ func TestPromiseOfNoLoss(t *testing.T) {
 		t.Errorf("a hundred shapes promise %+v, four %+v", many, few)
 	}
 	bad := chance{rare: 0.5, loss: 1}.losses(200, rand.New(rand.NewPCG(1, 2)))
-	if among := Promised(none(4), bad); !(among.Mean > few.Mean && among.Within < few.Within && among.NineInTen > few.NineInTen) {
+	if among := Promised(none(4), nil, bad); !(among.Mean > few.Mean && among.Within < few.Within && among.NineInTen > few.NineInTen) {
 		t.Errorf("among operations that lose, four shapes promise %+v; without these %+v", among, few)
 	}
-	if again := Promised(none(4), none(4)); again != few {
+	if again := Promised(none(4), nil, none(4)); again != few {
 		t.Errorf("%+v, then %+v", few, again)
 	}
-	if p := Promised(nil, nil); math.IsNaN(p.Mean) || p.Mean <= 0 {
+	if p := Promised(nil, nil, nil); math.IsNaN(p.Mean) || p.Mean <= 0 {
 		t.Errorf("no shape promises %+v", p)
+	}
+}
+
+// Where held-out shapes lose what fitted ones do not, the promise is that of the held-out ones.
+func TestPromiseOfContradiction(t *testing.T) {
+	held, crossed := slices.Repeat([]float64{0.1, 0, 0.2}, 4), make([]float64, 50)
+	host := slices.Concat(held, crossed)
+	p, alone := Promised(held, crossed, host), Promised(held, nil, host)
+	if p != alone || p.Mean < 0.1 {
+		t.Errorf("promised is %+v, by the held-out shapes alone %+v", p, alone)
+	}
+	if agreed := Promised(held[:2], crossed, host); !(agreed.Mean < p.Mean) {
+		t.Errorf("promised is %+v with two held-out shapes", agreed)
 	}
 }
 
 // At a machine whose faster implementation follows no rule a fit knows the winner at each shape that it was fitted to, and at
 // no other. Crossed loses as choices at others do.
 func TestCrossedKnowsNothingOfItsShapes(t *testing.T) {
-	set, s, _ := run(t, 80, 0.002, 4)
+	for _, visits := range []int{60, sharedScales * 3 / 2} {
+		crossedKnowsNothing(t, visits)
+	}
+}
+
+func crossedKnowsNothing(t *testing.T, visits int) {
+	t.Helper()
+	set, s, _ := run(t, visits, 0.002, 4)
 	gap := math.Log(1.5)
 	for k := range set.Blocks {
 		b := &set.Blocks[k]
@@ -114,7 +134,11 @@ func TestCrossedKnowsNothingOfItsShapes(t *testing.T) {
 		b.Seconds[1-winner] *= math.Exp(gap)
 	}
 	problem := problemOf(set, s)
-	crossed := Crossed(set, s.At, problem)
+	fit, err := New(problem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crossed := Crossed(set, s.At, problem, fit)
 	if n := len(crossed.Losses); n != len(problem.Points) {
 		t.Fatalf("%d of %d fitted shapes are judged", n, len(problem.Points))
 	}
@@ -130,7 +154,7 @@ func TestCrossedKnowsNothingOfItsShapes(t *testing.T) {
 
 // What is promised of a machine after a few visits holds at fresh shapes.
 func TestPromiseOfMachines(t *testing.T) {
-	held, of := 0, 0
+	holds, of := 0, 0
 	for seed := range uint64(12) {
 		set, s, _ := run(t, 24, 0.05, 100+seed)
 		problem := problemOf(set, s)
@@ -138,15 +162,15 @@ func TestPromiseOfMachines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		losses := slices.Concat(Judge(set, s.At, fit.ranking).Losses, Crossed(set, s.At, problem).Losses)
+		held, crossed := Judge(set, s.At, fit.ranking).Losses, Crossed(set, s.At, problem, fit).Losses
 		mean, _ := regretOf(fit.Surface, seed)
 		of++
-		if mean <= Promised(losses, losses).Mean {
-			held++
+		if mean <= Promised(held, crossed, slices.Concat(held, crossed)).Mean {
+			holds++
 		}
 	}
-	if held < of-1 {
-		t.Errorf("the promise holds for %d of %d machines", held, of)
+	if holds < of-1 {
+		t.Errorf("the promise holds for %d of %d machines", holds, of)
 	}
 }
 
