@@ -1,0 +1,25 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// If the samples of the cases that stay are gone, a run over some cases is refused before it measures anything.
+func TestMissingSamplesAreFoundBeforeMeasuring(t *testing.T) {
+	f := newFolders(t)
+	succeed(t, twoCases(1), f.args()...)
+	if err := os.RemoveAll(f.data); err != nil {
+		t.Fatal(err)
+	}
+	m := twoCases(2)
+	before := m.Now()
+	_, stderr, code := calibrateOn(t, m, f.args("--ops", "^fft")...)
+	if code == 0 || !strings.Contains(stderr, "their samples are not in") || strings.Count(stderr, "their samples") != 1 {
+		t.Errorf("exit %d, %q", code, stderr)
+	}
+	if spent := m.Now() - before; spent.Seconds() > 0.5 {
+		t.Errorf("%v were spent before the refusal", spent)
+	}
+}
