@@ -2,6 +2,8 @@
 PACKAGES   := ./...
 CONCURRENT := ./pool/... ./gpu ./dispatch/... ./kernels/... ./sweeps/... ./native/fftw/... ./native/openblas/... ./cuda/...
 DARWIN     := GOOS=darwin GOARCH=arm64 CGO_ENABLED=0
+# The commands of the main module do not reach lab/outside, a module of its own.
+OUTSIDE    := cd lab/outside &&
 
 .PHONY: check format vet lint darwin test race generated golden smoke
 
@@ -12,18 +14,22 @@ format:
 
 vet:
 	go vet $(PACKAGES)
+	$(OUTSIDE) go vet ./...
 
 lint:
 	go tool staticcheck $(PACKAGES)
+	staticcheck=$$(go tool -n staticcheck) && $(OUTSIDE) $$staticcheck ./...
 
 # The code for a Mac is checked as far as a compiler can. It has not run on a Mac yet.
 darwin:
 	$(DARWIN) go vet $(PACKAGES)
 	$(DARWIN) go test -c -o /dev/null $(PACKAGES)
 	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go vet $(PACKAGES)
+	$(OUTSIDE) $(DARWIN) go vet ./...
 
 test:
 	go test $(PACKAGES)
+	$(OUTSIDE) go test ./...
 
 # The tests that -short leaves out are long and have nothing concurrent.
 race:
@@ -38,10 +44,12 @@ generated:
 golden:
 	go test ./plots -update
 
-# A short calibration, then verify on its file. Drift (exit 3) and too little evidence (exit 6) do not fail, because they
-# may come from the machine.
+# A short calibration, then verify and the benchmark of lab/outside on its file. Drift (exit 3) and too little evidence
+# (exit 6) do not fail, because they may come from the machine.
 smoke:
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	go build -o "$$dir/calibrate" ./cmd/calibrate && go build -o "$$dir/verify" ./cmd/verify && \
+	( $(OUTSIDE) go build -o "$$dir/outside" . ) && \
 	"$$dir/calibrate" --quick --seed 1 -o "$$dir/calibration.json" --data "$$dir/data" --plots "$$dir/plots" && \
-	{ "$$dir/verify" --calibration "$$dir/calibration.json" --budget 30s --seed 1; code=$$?; [ $$code -eq 0 ] || [ $$code -eq 3 ] || [ $$code -eq 6 ]; }
+	{ "$$dir/verify" --calibration "$$dir/calibration.json" --budget 30s --seed 1; code=$$?; [ $$code -eq 0 ] || [ $$code -eq 3 ] || [ $$code -eq 6 ]; } && \
+	{ "$$dir/outside" --calibration "$$dir/calibration.json" --budget 10s; code=$$?; [ $$code -eq 0 ] || [ $$code -eq 6 ]; }

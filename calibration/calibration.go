@@ -6,7 +6,7 @@
 //  1. call Update, which reads the file under a lock;
 //  2. in Update's function, look at the entry that is there, and call Merge with the new one.
 //
-// Save writes a new file. A program that wants only one entry calls LoadIndex, which decodes no other. Equal values always
+// Save writes a new file. A program that wants only one entry calls View, which decodes no other. Equal values always
 // become the same bytes. Schema describes the format to other tools.
 package calibration
 
@@ -14,8 +14,8 @@ import "time"
 
 // SchemaVersion is the version that this package writes. A reader accepts every minor version of its own major version, and
 // every version from 1.0 on. A minor version may add fields, which an older reader ignores. It may not add values to
-// existing fields. Version 2 added the operations.
-const SchemaVersion = "2.0"
+// existing fields. Version 2 added the operations, and version 2.1 the sizes of the hosts.
+const SchemaVersion = "2.1"
 
 // MaxFileBytes is the greatest size of a file in bytes. Six hundred hosts, each with a GPU and the whole catalogue, fit into
 // it. A longer file is refused before it is read.
@@ -177,11 +177,12 @@ type Case struct {
 	Axis            Axis             `json:"axis"`
 	Implementations []Implementation `json:"implementations"`
 	Verdict         Verdict          `json:"verdict"`
-	Reason          string           `json:"reason"`   // reason for the verdict; "" if the segments say everything
-	Degraded        bool             `json:"degraded"` // the machine was not quiet; the sentinel kept moving
-	Segments        []Segment        `json:"segments"` // ascending, without gaps or overlaps; empty only if unresolved
-	TieBand         float64          `json:"tie_band"` // relative difference below which two times are the same
-	Sizes           []int            `json:"sizes"`    // every measured size, ascending, so that a check can use others
+	Reason          string           `json:"reason"`           // reason for the verdict; "" if the segments say everything
+	Degraded        bool             `json:"degraded"`         // the machine was not quiet; the sentinel kept moving
+	Segments        []Segment        `json:"segments"`         // ascending, without gaps or overlaps; empty only if unresolved
+	Within          []Within         `json:"within,omitempty"` // among accurate implementations, by bound, the least first; nil if all promise the same
+	TieBand         float64          `json:"tie_band"`         // relative difference below which two times are the same
+	Sizes           []int            `json:"sizes"`            // every measured size, ascending, so that a check can use others
 	Blocks          int              `json:"blocks"`
 	Samples         string           `json:"samples,omitempty"` // digest of the sample file, from package timings; "" if none was recorded
 	Earlier         []Earlier        `json:"earlier,omitempty"` // earlier runs from which the case was fitted, the newest first
@@ -211,11 +212,12 @@ const MostUnit = 32
 // Implementation is one implementation of a case or an operation.
 type Implementation struct {
 	Name          string  `json:"name"`
-	Processor     string  `json:"processor"`       // "cpu" or "gpu"
-	Version       string  `json:"version"`         // version of its library; "" for Crossover's own code
-	RelativeError float64 `json:"relative_error"`  // greatest error; −1 if an excluded one has no finite error
-	Excluded      string  `json:"excluded"`        // why it was not timed; "" if it was
-	Wrong         bool    `json:"wrong,omitempty"` // it is excluded for wrong values or impossible times
+	Processor     string  `json:"processor"`             // "cpu" or "gpu"
+	Version       string  `json:"version"`               // version of its library; "" for Crossover's own code
+	RelativeError float64 `json:"relative_error"`        // greatest error; −1 if an excluded one has no finite error
+	ErrorBound    float64 `json:"error_bound,omitempty"` // that it promises and was judged by; 0 if it was the operation's tolerance
+	Excluded      string  `json:"excluded"`              // why it was not timed; "" if it was
+	Wrong         bool    `json:"wrong,omitempty"`       // it is excluded for wrong values or impossible times
 	Cost          *Cost   `json:"cost,omitempty"`
 
 	// GPUTimes says how the time of calls on a GPU is spent, at the least and at the greatest size at which the GPU measured

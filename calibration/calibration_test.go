@@ -46,10 +46,10 @@ func m3() Host {
 			Name: "fft/batch=1", Operation: "fft", Parameters: map[string]int{"batch": 1},
 			Axis: Axis{Name: "n", Unit: "samples", From: 64, To: 65536},
 			Implementations: []Implementation{
-				{Name: "go", Processor: "cpu", RelativeError: 1.1e-7,
+				{Name: "go", Processor: "cpu", RelativeError: 1.1e-7, ErrorBound: 1e-6,
 					Cost: &Cost{FixedSeconds: 1e-7, SizeSeconds: 2.5e-9, Exponent: 1.1, Residual: 0.04}},
-				{Name: "accelerate", Processor: "cpu", Version: "vecLib 1", RelativeError: 1e-7},
-				{Name: "metal", Processor: "gpu", Version: "Metal 3", RelativeError: 2e-7, GPUTimes: []GPUTimes{
+				{Name: "accelerate", Processor: "cpu", Version: "vecLib 1", RelativeError: 1e-7, ErrorBound: 1e-6},
+				{Name: "metal", Processor: "gpu", Version: "Metal 3", RelativeError: 2e-7, ErrorBound: 2.5e-5, GPUTimes: []GPUTimes{
 					{Size: 64, WallSeconds: 90e-6, GPUSeconds: 2.5e-6, EncodeSeconds: 8e-6, LaunchEfficiency: 0.03},
 					{Size: 65536, WallSeconds: 150e-6, GPUSeconds: 6e-5, EncodeSeconds: 9e-6, GapSeconds: 1e-6, LaunchEfficiency: 0.4},
 				}},
@@ -63,6 +63,10 @@ func m3() Host {
 				{From: 8192, To: 65536, Implementation: "metal", Interval: &Interval{Low: 7000, High: 9000},
 					Next: []Alternative{{"accelerate", 1.5}, {"go", 2.5}}},
 			},
+			Within: []Within{{MaxError: 1e-6, Verdict: Crossover, Segments: []Segment{
+				{From: 64, To: 511, Implementation: "go", Next: []Alternative{{"accelerate", 1.2}}},
+				{From: 512, To: 65536, Implementation: "accelerate", Interval: &Interval{Low: 400, High: 600}, Next: []Alternative{{"go", 1.4}}},
+			}}},
 			TieBand: 0.03, Sizes: []int{64, 512, 4096, 8192, 65536}, Blocks: 60, ExpectedRegret: 0.004,
 			Warnings: []string{"the cost model puts the threshold at 10000", `a quoted "]}" and a \`},
 		}},
@@ -73,7 +77,7 @@ func m3() Host {
 // fftOperation is an operation of two axes whose surface has three shapes.
 func fftOperation() Operation {
 	return Operation{
-		Name: "fft", Placement: "caller", Blocks: 120, Samples: "sha256:" + strings.Repeat("0a", 32),
+		Name: "fft", Placement: "caller", Created: new(time.Date(2026, 11, 2, 12, 0, 0, 0, time.UTC)), Blocks: 120, Samples: "sha256:" + strings.Repeat("0a", 32),
 		Axes: []Axis{{Name: "n", Unit: "samples", From: 64, To: 65536}, {Name: "batch", Unit: "rows", From: 1, To: 1024}},
 		Implementations: []Implementation{
 			{Name: "go", Processor: "cpu", RelativeError: 1.1e-7}, {Name: "metal", Processor: "gpu", Version: "Metal 3"},
@@ -100,7 +104,8 @@ func fftOperation() Operation {
 
 // Entries of version 1.0 do not have the processor. They load, and keep their bytes.
 func TestVersionWithoutProcessors(t *testing.T) {
-	text := strings.Replace(string(encoded(t, &File{Hosts: []Host{epyc()}})), `"2.0"`, `"1.0"`, 1)
+	text := string(encoded(t, &File{Hosts: []Host{epyc()}}))
+	text = "{\n  \"schema_version\": \"1.0\",\n  " + text[strings.Index(text, `"hosts"`):]
 	path := filepath.Join(t.TempDir(), "calibration.json")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -117,8 +122,8 @@ func TestVersionWithoutProcessors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := strings.TrimSuffix(strings.Replace(text, `"1.0"`, `"2.0"`, 1), "\n  ]\n}\n")
-	if !strings.HasPrefix(string(after), kept+",\n") {
+	kept := strings.TrimSuffix(text[strings.Index(text, `"hosts"`):], "\n  ]\n}\n")
+	if !strings.Contains(string(after), "\"2.1\",\n") || !strings.Contains(string(after), kept+",\n") {
 		t.Errorf("an update beside it (-old +new):\n%s", cmp.Diff(text, string(after)))
 	}
 }
@@ -193,7 +198,7 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 	text := string(first)
 	for _, part := range []string{
-		"{\n  \"schema_version\": \"2.0\",\n  \"hosts\": [\n    {\n      \"id\": \"amd-epyc-2\"",
+		"{\n  \"schema_version\": \"2.1\",\n  \"host_bytes\": [", "],\n  \"hosts\": [\n    {\n      \"id\": \"amd-epyc-2\"",
 		`"created": "2026-11-01T12:00:00Z"`, `"seed": 18446744073709551615`, `"relative_error": 1.1e-7`,
 		`"next": []`, `"warnings": []`, `"parameters": {}`, "at 4096 <samples>", "\n}\n",
 	} {
@@ -357,12 +362,12 @@ func TestValidate(t *testing.T) {
 		want   string
 	}{
 		{"newer", func(f *File, h *Host, c *Case) { f.SchemaVersion = "3.0" },
-			"schema_version 3.0 is newer than 2.0; update crossover"},
+			"schema_version 3.0 is newer than 2.1; update crossover"},
 		{"older", func(f *File, h *Host, c *Case) { f.SchemaVersion = "0.3" },
-			"schema_version 0.3 is older than 2.0; calibrate again"},
-		{"no version", func(f *File, h *Host, c *Case) { f.SchemaVersion = "" }, "schema_version is missing (want 2.0)"},
+			"schema_version 0.3 is older than 2.1; calibrate again"},
+		{"no version", func(f *File, h *Host, c *Case) { f.SchemaVersion = "" }, "schema_version is missing (want 2.1)"},
 		{"not a version", func(f *File, h *Host, c *Case) { f.SchemaVersion = "1.x\n" },
-			`schema_version "1.x\n" is not a version (want 2.0)`},
+			`schema_version "1.x\n" is not a version (want 2.1)`},
 		{"twin hosts", func(f *File, h *Host, c *Case) { f.Hosts[0].ID = h.ID },
 			`hosts[1] "apple-m3-max-40": has the id of hosts[0]`},
 		{"no id", func(f *File, h *Host, c *Case) { h.ID = "" }, "hosts[1]: id is missing"},
@@ -462,6 +467,22 @@ func TestValidate(t *testing.T) {
 			`case: implementation "go": relative_error is -1 (want a finite number, at least 0)`},
 		{"wrong and not excluded", func(f *File, h *Host, c *Case) { c.Implementations[0].Wrong = true },
 			`case: implementation "go": wrong is true, and excluded does not say why`},
+		{"negative bound", func(f *File, h *Host, c *Case) { c.Implementations[0].ErrorBound = -1 },
+			`case: implementation "go": error_bound is -1 (want a finite number, at least 0)`},
+		{"a bound of nothing", func(f *File, h *Host, c *Case) { c.Within[0].MaxError = 0 },
+			"case: within[0]: max_error is 0 (want a finite number above 0)"},
+		{"a bound twice", func(f *File, h *Host, c *Case) { c.Within = append(c.Within, c.Within[0]) },
+			"case: within[1]: max_error is 1e-06 (want a finite number above 1e-06)"},
+		{"nothing within a bound", func(f *File, h *Host, c *Case) { c.Within[0].Verdict, c.Within[0].Segments = Unresolved, nil },
+			"case: within[0]: has no segments"},
+		{"beyond the bound", func(f *File, h *Host, c *Case) { c.Implementations[1].ErrorBound = 2e-6 },
+			`case: within[0]: segment 1 names "accelerate", which does not promise the bound`},
+		{"without a bound", func(f *File, h *Host, c *Case) { c.Implementations[0].ErrorBound = 0 },
+			`case: within[0]: segment 1 names "go", which does not promise the bound`},
+		{"a part within a bound", func(f *File, h *Host, c *Case) { c.Within[0].Segments[1].To = 65535 },
+			"case: within[0]: segment 2 ends at 65535 (want 65536, where the axis ends)"},
+		{"another verdict within a bound", func(f *File, h *Host, c *Case) { c.Within[0].Verdict = Always },
+			`case: within[0]: verdict "always" with 2 segments (want 1)`},
 		{"infinite error", func(f *File, h *Host, c *Case) { c.Implementations[3].RelativeError = math.Inf(1) },
 			`case: implementation "mps": relative_error is +Inf (want a finite number, at least 0)`},
 		{"negative cost", func(f *File, h *Host, c *Case) {
@@ -592,9 +613,9 @@ func TestReadRefuses(t *testing.T) {
 		{"an array", "[]", "line 1: not JSON (want '{')"},
 		{"no hosts", `{"schema_version": "1.0"}`, "hosts is missing"},
 		{"hosts null", `{"schema_version": "1.0", "hosts": null}`, "line 1: not JSON (want '[')"},
-		{"no version", `{"hosts": []}`, "schema_version is missing (want 2.0)"},
+		{"no version", `{"hosts": []}`, "schema_version is missing (want 2.1)"},
 		{"numeric version", `{"schema_version": 1, "hosts": []}`, "schema_version: line 1: got number (want string)"},
-		{"another version", replace(`"2.0"`, `"3.1"`), "schema_version 3.1 is newer than 2.0; update crossover"},
+		{"another version", replace(`"2.1"`, `"3.1"`), "schema_version 3.1 is newer than 2.1; update crossover"},
 		{"two lists of hosts", `{"schema_version": "1.0", "hosts": [], "Hosts": []}`, "hosts is given 2 times"},
 		{"a host that is none", `{"schema_version": "1.0", "hosts": [7]}`, "hosts[0]: line 1: not JSON (want '{')"},
 		{"two ids", replace(`"simulated"`, `"ID": "other", "simulated"`), `hosts[0] "other": id is given 2 times`},
@@ -603,7 +624,7 @@ func TestReadRefuses(t *testing.T) {
 		{"a tail", valid + "x", fmt.Sprintf("line %d: not JSON (invalid character 'x' after top-level value)",
 			1+strings.Count(valid, "\n"))},
 		{"a merge conflict", replace("  \"hosts\"", "<<<<<<< HEAD\n  \"hosts\""),
-			"line 3: not JSON (invalid character '<' looking for beginning of object key string)"},
+			"line 4: not JSON (invalid character '<' looking for beginning of object key string)"},
 		{"a bracket of the wrong kind", `{"schema_version": "1.0", "hosts": [], "x": [}]}`,
 			"line 1: not JSON (invalid character '}' looking for beginning of value)"},
 		{"a string for a number", replace(`"cores": 2`, `"cores": "2"`),
@@ -613,7 +634,7 @@ func TestReadRefuses(t *testing.T) {
 		{"a number out of range", replace(`"tie_band": 0.03`, `"tie_band": 1e999`),
 			fmt.Sprintf(`hosts[0] "amd-epyc-2": line %d: method.tie_band: got number 1e999 (want float64)`, lineOf(`"tie_band": 0.03`))},
 		{"a date that is none", replace(`"2026-11-01T12:00:00Z"`, `"yesterday"`),
-			`hosts[0] "amd-epyc-2": line 4: parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"`},
+			`hosts[0] "amd-epyc-2": line 5: parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"`},
 		{"an overlap", replace(`"from": 8192`, `"from": 4096`),
 			`hosts[1] "apple-m3-max-40": case "fft/batch=1": segment 3 starts at 4096 inside segment 2 (512..8191)`},
 	}
@@ -660,8 +681,8 @@ func TestReadIgnoresUnknownFields(t *testing.T) {
 func TestLoadRefusesFiles(t *testing.T) {
 	folder := t.TempDir()
 	loaders := map[string]func(string) error{
-		"Load":      func(path string) error { _, err := Load(path); return err },
-		"LoadIndex": func(path string) error { _, err := LoadIndex(path); return err },
+		"Load": func(path string) error { _, err := Load(path); return err },
+		"View": func(path string) error { return View(path, func([]Entry) error { return nil }) },
 	}
 	huge := filepath.Join(folder, "huge.json")
 	if err := os.WriteFile(huge, nil, 0o644); err != nil {
@@ -713,7 +734,7 @@ func TestIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(x.Entries) != 2 || x.SchemaVersion != "2.0" {
+	if len(x.Entries) != 2 || x.SchemaVersion != "2.1" {
 		t.Fatalf("index %+v", x)
 	}
 	for i := range x.Entries {
@@ -754,7 +775,7 @@ func TestIndex(t *testing.T) {
 		"line 1: not JSON (want a string)":                         `{7: "1.0"}`,
 		"line 1: not JSON (want a value)":                          `{"x": ,}`,
 		"is empty":                                                 "",
-		"schema_version 7.0 is newer than 2.0; update crossover":   `{"schema_version": "7.0", "hosts": []}`,
+		"schema_version 7.0 is newer than 2.1; update crossover":   `{"schema_version": "7.0", "hosts": []}`,
 	} {
 		if _, err := ReadIndex(strings.NewReader(text)); err == nil || err.Error() != "calibration: "+name {
 			t.Errorf("%s: error %v, want %s", text, err, name)

@@ -255,6 +255,9 @@ func (c *Case) check() error {
 	if err := c.checkVerdict(); err != nil {
 		return err
 	}
+	if err := c.checkWithin(competes); err != nil {
+		return err
+	}
 	for i, size := range c.Sizes {
 		switch {
 		case size < c.Axis.From || size > c.Axis.To:
@@ -330,6 +333,9 @@ func (m *Implementation) check() error {
 		if err := notNegative(quantity{"relative_error", m.RelativeError}); err != nil {
 			return err
 		}
+	}
+	if err := notNegative(quantity{"error_bound", m.ErrorBound}); err != nil {
+		return err
 	}
 	if m.Wrong && m.Excluded == "" {
 		return errors.New("wrong is true, and excluded does not say why")

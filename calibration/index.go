@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -32,9 +33,11 @@ type Entry struct {
 	Created   string // RFC 3339; Host decodes the time
 
 	digest   string
-	text     text // of the whole file
-	at       span // of the host
-	position int  // of the host in the array
+	digestAt span     // in the text
+	text     text     // of the whole file; nil if it was not read
+	file     *os.File // that is read instead
+	at       span     // of the host
+	position int      // of the host in the array
 }
 
 // ReadIndex finds the hosts of a calibration file. It decodes only the fields of an Entry. Entry.Host finds mistakes inside
@@ -47,9 +50,6 @@ func ReadIndex(r io.Reader) (*Index, error) {
 	return x, nil
 }
 
-// LoadIndex reads the calibration file at path, as ReadIndex does. Its error wraps fs.ErrNotExist if there is no such file.
-func LoadIndex(path string) (*Index, error) { return load(path, readIndex) }
-
 func readIndex(r io.Reader) (*Index, error) {
 	data, err := readAll(r, MaxFileBytes)
 	if err != nil {
@@ -60,34 +60,22 @@ func readIndex(r io.Reader) (*Index, error) {
 
 // Host decodes and checks the entry. Its error names the place in the file but not the file.
 func (e *Entry) Host() (*Host, error) {
-	h := new(Host)
-	err := e.text.decode(e.at, h)
-	if err == nil {
-		err = e.checkNumbers()
+	if e.text == nil {
+		return e.hostAt()
 	}
+	edited := make(chan bool, 1)
+	go func() { edited <- e.edited() }()
+	h := new(Host)
+	err := e.text.decodeHost(e.at, h)
 	if err == nil {
 		err = h.check()
 	}
+	h.Edited = <-edited
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", hostPlace(e.position, e.ID), err)
 	}
 	h.normalise()
-	h.Edited = e.edited()
 	return h, nil
-}
-
-// checkNumbers refuses a null among the numbers of the operations.
-func (e *Entry) checkNumbers() error {
-	_, err := e.text.object(e.at.start, func(key string, at int) (int, error) {
-		behind, err := e.text.skipValue(at)
-		if err == nil && strings.EqualFold(key, "operations") {
-			if err = e.text.noNullIn(span{at, behind}); err != nil {
-				err = fmt.Errorf("operations: %w", err)
-			}
-		}
-		return behind, err
-	})
-	return err
 }
 
 func newIndex(data text) (*Index, error) {
@@ -115,7 +103,9 @@ func newIndex(data text) (*Index, error) {
 			})
 		}
 		behind, err := data.skipValue(at)
-		x.others = append(x.others, member{key, span{at, behind}})
+		if key != hostBytesKey {
+			x.others = append(x.others, member{key, span{at, behind}})
+		}
 		return behind, err
 	})
 	if err != nil {
@@ -141,22 +131,14 @@ func newEntry(data text, start, position int) (Entry, error) {
 	e := Entry{text: data, position: position}
 	count := fieldCount{}
 	end, err := data.object(start, func(key string, at int) (int, error) {
-		var into any
-		switch {
-		case count.is(key, "id"):
-			into = &e.ID
-		case count.is(key, "simulated"):
-			into = &e.Simulated
-		case count.is(key, "facts"):
-			into = &e.Facts
-		case count.is(key, "created"):
-			into = &e.Created
-		case count.is(key, "digest"):
-			into = &e.digest
-		default:
+		into := e.field(key, count)
+		if into == nil {
 			return data.skipValue(at)
 		}
 		behind, err := data.value(at, into)
+		if into == &e.digest {
+			e.digestAt = span{at, behind}
+		}
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", key, err)
 		}
@@ -166,8 +148,7 @@ func newEntry(data text, start, position int) (Entry, error) {
 		return e, err
 	}
 	e.at = span{start, end}
-	e.Facts.clean()
-	clean(&e.Created)
+	e.clean()
 	if err := count.atMostOnce(); err != nil {
 		return e, err
 	}
@@ -175,6 +156,28 @@ func newEntry(data text, start, position int) (Entry, error) {
 		return e, fmt.Errorf("holds %d bytes (want at most %d)", end-start, MaxHostBytes)
 	}
 	return e, checkID(e.ID)
+}
+
+// field returns what a field of a host is decoded into, nil if the entry has no such field. It counts the field.
+func (e *Entry) field(key string, count fieldCount) any {
+	switch {
+	case count.is(key, "id"):
+		return &e.ID
+	case count.is(key, "simulated"):
+		return &e.Simulated
+	case count.is(key, "facts"):
+		return &e.Facts
+	case count.is(key, "created"):
+		return &e.Created
+	case count.is(key, "digest"):
+		return &e.digest
+	}
+	return nil
+}
+
+func (e *Entry) clean() {
+	e.Facts.clean()
+	clean(&e.Created)
 }
 
 // fieldCount counts how often an object has each field of an index. If a field is there twice, encoding/json takes the last,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"crossover/calibration/surface"
 )
@@ -19,8 +20,10 @@ type Operation struct {
 	// Implementations are those that took part. The surface predicts the ones that were timed at enough shapes.
 	Implementations []Implementation `json:"implementations"`
 
-	Blocks  int    `json:"blocks"`
-	Samples string `json:"samples,omitempty"` // digest of the sample file
+	// Created is when the newest run began that measured shapes; nil if that is not known, as in files of version 2.0.
+	Created *time.Time `json:"created,omitempty"`
+	Blocks  int        `json:"blocks"`
+	Samples string     `json:"samples,omitempty"` // digest of the sample file
 
 	// Surface has only axes and features if there were too few samples for a fit.
 	Surface surface.Surface `json:"surface"`
@@ -56,6 +59,26 @@ type HeldOut struct {
 	Losses []float64 `json:"losses,omitempty"`
 }
 
+// NewestRun returns when the newest run began that measured an operation of the host: its shapes, or, if that is not known, one
+// of its cases.
+func (h *Host) NewestRun(o *Operation) time.Time {
+	if o.Created != nil {
+		return *o.Created
+	}
+	newest := time.Time{}
+	for i := range h.Cases {
+		if c := &h.Cases[i]; c.Operation == o.Name {
+			if created := h.RunOf(c).Created; created.After(newest) {
+				newest = created
+			}
+		}
+	}
+	if newest.IsZero() {
+		return h.Created
+	}
+	return newest
+}
+
 // Operation returns the result for an operation in a placement, or nil if there is none. It points into the host.
 func (h *Host) Operation(name, placement string) *Operation {
 	for i := range h.Operations {
@@ -72,6 +95,9 @@ func byNameAndPlacement(a, b Operation) int {
 
 func (o *Operation) normalise() {
 	o.Implementations = cleanedImplementations(o.Implementations)
+	if o.Created != nil {
+		o.Created = new(o.Created.UTC().Truncate(time.Second))
+	}
 	if s := &o.Surface; !s.Fitted() {
 		s.Scales, s.Shapes, s.Implementations = []float64{}, []int{}, []surface.Implementation{} // so that the file has no null
 	}
@@ -115,6 +141,11 @@ func (h *Host) checkOperations() error {
 func (o *Operation) check() error {
 	if err := o.checkAxes(); err != nil {
 		return err
+	}
+	if o.Created != nil {
+		if err := checkCreated(*o.Created); err != nil {
+			return err
+		}
 	}
 	competes, err := checkImplementations(o.Implementations)
 	if err != nil {

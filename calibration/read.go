@@ -22,7 +22,9 @@ func Read(r io.Reader) (*File, error) {
 }
 
 // Load reads the calibration file at path, as Read does. Its error wraps fs.ErrNotExist if there is no such file.
-func Load(path string) (*File, error) { return load(path, read) }
+func Load(path string) (*File, error) {
+	return load(path, func(file *os.File) (*File, error) { return read(file) })
+}
 
 func read(r io.Reader) (*File, error) {
 	x, err := readWhole(r)
@@ -59,7 +61,7 @@ func (x *Index) file() (*File, error) {
 }
 
 // load opens a file for a reader, and adds the file's name to errors.
-func load[T any](path string, read func(io.Reader) (*T, error)) (*T, error) {
+func load[T any](path string, read func(*os.File) (*T, error)) (*T, error) {
 	if err := checkRegular(path); err != nil { // checked before opening, because opening a pipe may wait for ever
 		return nil, named(path, err)
 	}

@@ -2,13 +2,13 @@ package calibration
 
 import "fmt"
 
-// mostCaseBytes is the greatest size of a case in a file. The longest measured case, with five implementations and a GPU,
-// has 15 KB.
+// mostCaseBytes is the greatest size of a case in a file. The longest measured case, with twelve implementations and a GPU,
+// has 10 KB.
 const mostCaseBytes = 16 << 10
 
-// operationsBytes is the part of a host's size for its operations. Fourteen operations in two placements, each with 200
-// shapes and eight implementations, have 700 KB.
-const operationsBytes = 2 << 20
+// operationsBytes is the part of a host's size for its operations. Fifty operations in two placements, each with 500 shapes and
+// six implementations, have nearly as much.
+const operationsBytes = 4 << 20
 
 // mostCases is the number of cases for which a host has room beside its operations.
 const mostCases = (MaxHostBytes - operationsBytes) / mostCaseBytes

@@ -53,9 +53,9 @@ func (f *File) WriteTo(w io.Writer) (int64, error) {
 
 // Save checks the file and writes it to path, whatever was there. The text has the present SchemaVersion. Hosts are sorted
 // by id, cases by name, and operations by name and placement. Times are in UTC and whole seconds. Texts for people have no
-// control characters and at most MostText characters. The text is indented by two spaces and ends with a newline. Equal
-// values become the same bytes. A file of a newer minor version is refused, because fields that this version does not know
-// would be lost. Update keeps them.
+// control characters and at most MostText characters. The text is indented by two spaces and ends with a newline. An object or
+// array that fits into a line has one. Equal values become the same bytes. A file of a newer minor version is refused, because
+// fields that this version does not know would be lost. Update keeps them.
 //
 // Save writes a temporary file beside path, syncs it to the disk, and renames it to path. If a step before that fails, the
 // old file stays as it was, and no other file is left. A new file gets mode 0644. An old file keeps its mode and, if the
@@ -124,11 +124,7 @@ func (h *Host) encode() ([]byte, error) {
 	object := bytes.TrimSuffix(compact.Bytes(), []byte("}\n"))
 	before := slices.Concat(object, []byte(`,"digest":`))
 	behind := []byte("}")
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, fmt.Appendf(before, "%q%s", digest(before, behind), behind), "    ", "  "); err != nil {
-		return nil, err
-	}
-	return packNumbers(indented.Bytes()), nil
+	return layOut(fmt.Appendf(before, "%q%s", digest(before, behind), behind), 4), nil
 }
 
 // normalise gives the file the one form of its value: sorted, and with clean texts for people. It does not change arrays
@@ -170,10 +166,8 @@ func (h *Host) normalise() {
 		c.Warnings = cleaned(c.Warnings)
 		c.Implementations = cleanedImplementations(c.Implementations)
 		c.Sizes = copied(c.Sizes)
-		c.Segments = copied(c.Segments)
-		for j := range c.Segments {
-			c.Segments[j].Next = copied(c.Segments[j].Next)
-		}
+		c.Segments = copiedSegments(c.Segments)
+		c.normaliseWithin()
 	}
 	slices.SortFunc(h.Cases, func(a, b Case) int { return cmp.Compare(a.Name, b.Name) })
 	h.Operations = slices.Clone(h.Operations)
@@ -184,6 +178,15 @@ func (h *Host) normalise() {
 		h.Operations = nil
 	}
 	slices.SortFunc(h.Operations, byNameAndPlacement)
+}
+
+// copiedSegments returns a copy in which every segment has an array of alternatives.
+func copiedSegments(all []Segment) []Segment {
+	all = copied(all)
+	for i := range all {
+		all[i].Next = copied(all[i].Next)
+	}
+	return all
 }
 
 // cleanedImplementations returns a copy with clean texts.

@@ -222,6 +222,20 @@ func (t text) skipSpace(i int) int {
 	return i
 }
 
+// checkNumbers refuses a null among the numbers of the operations of the host that starts at an offset.
+func (t text) checkNumbers(start int) error {
+	_, err := t.object(start, func(key string, at int) (int, error) {
+		behind, err := t.skipValue(at)
+		if err == nil && strings.EqualFold(key, "operations") {
+			if err = t.noNullIn(span{at, behind}); err != nil {
+				err = fmt.Errorf("operations: %w", err)
+			}
+		}
+		return behind, err
+	})
+	return err
+}
+
 // noNullIn refuses a null among the elements of an array inside a value. encoding/json would read it as 0.
 func (t text) noNullIn(at span) error {
 	for i := at.start; i < at.end; i++ {

@@ -158,7 +158,12 @@ func (x *Index) writeTo(w io.Writer) {
 	if newerMinor(x.SchemaVersion) {
 		version = x.SchemaVersion // a newer minor version, whose fields are kept
 	}
-	fmt.Fprintf(w, "{\n  \"schema_version\": %q,\n  \"hosts\": [", version)
+	sizes := []int{}
+	for i := range x.Entries {
+		sizes = append(sizes, len(x.Entries[i].raw()))
+	}
+	list, _ := json.Marshal(sizes)
+	fmt.Fprintf(w, "{\n  \"schema_version\": %q,\n  %q: %s,\n  \"hosts\": [", version, hostBytesKey, layOut(list, 2))
 	for i := range x.Entries {
 		io.WriteString(w, separator(i)+"\n    ")
 		w.Write(x.Entries[i].raw())

@@ -233,10 +233,10 @@ func TestNoRegularFile(t *testing.T) {
 	} {
 		want = path + ": " + want
 		_, loadErr := Load(path)
-		_, indexErr := LoadIndex(path)
+		viewErr := View(path, func([]Entry) error { return nil })
 		_, updateErr := LoadForUpdate(path)
 		for name, err := range map[string]error{
-			"Update": Update(t.Context(), path, merged("new")), "Save": Save(path, &File{}), "Load": loadErr, "LoadIndex": indexErr, "LoadForUpdate": updateErr,
+			"Update": Update(t.Context(), path, merged("new")), "Save": Save(path, &File{}), "Load": loadErr, "View": viewErr, "LoadForUpdate": updateErr,
 		} {
 			if err == nil || err.Error() != want {
 				t.Errorf("%s: error %v, want %s", name, err, want)

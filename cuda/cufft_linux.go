@@ -14,7 +14,7 @@ import (
 // Reference: https://docs.nvidia.com/cuda/cufft/
 type cufft struct {
 	planMany, destroy, setStream function
-	execR2C, execC2C             function
+	execR2C, execC2R, execC2C    function
 	getProperty                  function
 	version                      string
 }
@@ -22,8 +22,10 @@ type cufft struct {
 // Values from cufft.h.
 const (
 	cufftR2C         = 0x2a
+	cufftC2R         = 0x2c
 	cufftC2C         = 0x29
 	cufftForward     = -1
+	cufftInverse     = 1
 	cufftAllocFailed = 2
 )
 
@@ -34,7 +36,7 @@ func loadCUFFT(driverMajor int) (*cufft, error) {
 	find := search{environment: "CROSSOVER_LIBCUFFT", names: versions("libcufft.so", driverMajor, -1), advice: "install the CUDA toolkit's cuFFT"}
 	err := find.open(named(map[string]*function{
 		"cufftPlanMany": &l.planMany, "cufftDestroy": &l.destroy, "cufftSetStream": &l.setStream,
-		"cufftExecR2C": &l.execR2C, "cufftExecC2C": &l.execC2C, "cufftGetProperty": &l.getProperty,
+		"cufftExecR2C": &l.execR2C, "cufftExecC2R": &l.execC2R, "cufftExecC2C": &l.execC2C, "cufftGetProperty": &l.getProperty,
 	})...)
 	if err != nil {
 		return nil, fmt.Errorf("cuda: %w", err)
@@ -89,14 +91,26 @@ func (d *driver) NewRealFFT(dst, src gpu.Region, n, batch int) (gpu.External, er
 	return d.newTransform(l, &l.execR2C, cufftR2C, n, batch, []uintptr{0, place(src), place(dst)})
 }
 
-// NewComplexFFT readies the transform of batch rows of n complex values.
-func (d *driver) NewComplexFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
+// NewInverseRealFFT readies the transform back to batch rows of n real values. cuFFT overwrites src.
+func (d *driver) NewInverseRealFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
 	l, err := d.cufft()
 	if err != nil {
 		return nil, err
 	}
-	forward := cufftForward
-	return d.newTransform(l, &l.execC2C, cufftC2C, n, batch, []uintptr{0, place(src), place(dst), uintptr(forward)})
+	return d.newTransform(l, &l.execC2R, cufftC2R, n, batch, []uintptr{0, place(src), place(dst)})
+}
+
+// NewComplexFFT readies the transform of batch rows of n complex values.
+func (d *driver) NewComplexFFT(dst, src gpu.Region, n, batch int, inverse bool) (gpu.External, error) {
+	l, err := d.cufft()
+	if err != nil {
+		return nil, err
+	}
+	direction := cufftForward
+	if inverse {
+		direction = cufftInverse
+	}
+	return d.newTransform(l, &l.execC2C, cufftC2C, n, batch, []uintptr{0, place(src), place(dst), uintptr(direction)})
 }
 
 func (d *driver) newTransform(l *cufft, f *function, kind uintptr, n, batch int, arguments []uintptr) (gpu.External, error) {

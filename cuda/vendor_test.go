@@ -21,11 +21,15 @@ func fill(x []float32, seed int) {
 	}
 }
 
-// bin returns bin k of the transform of the values that at returns.
-func bin(n, k int, at func(j int) complex128) complex128 {
+// bin returns bin k of the unscaled transform of the values that at returns, or of the inverse one.
+func bin(n, k int, inverse bool, at func(j int) complex128) complex128 {
 	var sum complex128
+	angle := -2 * math.Pi / float64(n)
+	if inverse {
+		angle = -angle
+	}
 	for j := range n {
-		sum += at(j) * cmplx.Rect(1, -2*math.Pi*float64(j*k%n)/float64(n))
+		sum += at(j) * cmplx.Rect(1, angle*float64(j*k%n))
 	}
 	return sum
 }
@@ -40,7 +44,8 @@ func TestFFT(t *testing.T) {
 	}
 	for _, n := range []int{1, 2, 5, 8} {
 		const batch = 3
-		for _, real := range []bool{true, false} {
+		for _, test := range []struct{ real, inverse bool }{{true, false}, {false, false}, {false, true}} {
+			real, inverse := test.real, test.inverse
 			bins, kind := n, gpu.Float2
 			if real {
 				bins, kind = n/2+1, gpu.Float
@@ -51,7 +56,7 @@ func TestFFT(t *testing.T) {
 				if real {
 					return d.NewRealFFT(dst.Region(), src.Region(), n, batch)
 				}
-				return d.NewComplexFFT(dst.Region(), src.Region(), n, batch)
+				return d.NewComplexFFT(dst.Region(), src.Region(), n, batch, inverse)
 			})
 			p, err := b.Build()
 			if err != nil {
@@ -64,7 +69,7 @@ func TestFFT(t *testing.T) {
 			}
 			for row := range batch {
 				for k := range bins {
-					want := bin(n, k, func(j int) complex128 {
+					want := bin(n, k, inverse, func(j int) complex128 {
 						if real {
 							return complex(float64(x[row*n+j]), 0)
 						}
@@ -72,7 +77,7 @@ func TestFFT(t *testing.T) {
 					})
 					got := complex(float64(y[2*(row*bins+k)]), float64(y[2*(row*bins+k)+1]))
 					if cmplx.Abs(got-want) > 1e-5 {
-						t.Errorf("n=%d real=%v row %d bin %d: %v; want %v", n, real, row, k, got, want)
+						t.Errorf("n=%d %+v row %d bin %d: %v; want %v", n, test, row, k, got, want)
 					}
 				}
 			}
@@ -84,6 +89,49 @@ func TestFFT(t *testing.T) {
 	}
 	if left := f.live(liveTransform); left != 0 {
 		t.Errorf("%d plans of cuFFT are left", left)
+	}
+}
+
+// TestInverseRealFFT transforms to real values. An odd number of them has no bin n/2.
+func TestInverseRealFFT(t *testing.T) {
+	device, d, _ := openFake(t)
+	for _, n := range []int{1, 2, 5, 8} {
+		const batch = 3
+		bins := n/2 + 1
+		b := device.NewPlan()
+		src, dst := b.State(gpu.Float2, bins*batch), b.Output(gpu.Float, n*batch)
+		b.Encode(func() (gpu.External, error) { return d.NewInverseRealFFT(dst.Region(), src.Region(), n, batch) })
+		p, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := make([]float32, 2*bins*batch)
+		fill(x, 0)
+		for row := range batch {
+			x[2*row*bins+1] = 0
+			if n%2 == 0 {
+				x[2*(row*bins+n/2)+1] = 0
+			}
+		}
+		copy(src.Floats(), x)
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		for row := range batch {
+			for j := range n {
+				want := bin(n, j, true, func(k int) complex128 {
+					at := 2 * (row*bins + min(k, n-k))
+					if k < bins {
+						return complex(float64(x[at]), float64(x[at+1]))
+					}
+					return complex(float64(x[at]), -float64(x[at+1]))
+				})
+				if got := float64(dst.Floats()[row*n+j]); math.Abs(got-real(want)) > 1e-5 {
+					t.Errorf("n=%d row %d value %d: %v; want %v", n, row, j, got, real(want))
+				}
+			}
+		}
+		p.Close()
 	}
 }
 
@@ -212,7 +260,9 @@ func TestLibrariesMissing(t *testing.T) {
 	region := gpu.Region{Memory: m}
 	_, err = d.NewRealFFT(region, region, 4, 1)
 	oneLineWith(t, err, "nofft.so")
-	_, err = d.NewComplexFFT(region, region, 4, 1)
+	_, err = d.NewInverseRealFFT(region, region, 4, 1)
+	oneLineWith(t, err, "nofft.so")
+	_, err = d.NewComplexFFT(region, region, 4, 1, false)
 	oneLineWith(t, err, "nofft.so")
 	_, err = d.NewGEMM(region, region, region, 1, 1, 1, false, 1, 0)
 	oneLineWith(t, err, "libm.so.6")
@@ -241,7 +291,7 @@ func TestLibrariesFail(t *testing.T) {
 			build := func() error {
 				b := device.NewPlan()
 				x, y, z := b.Input(gpu.Float2, 4), b.Output(gpu.Float2, 4), b.Output(gpu.Float2, 4)
-				b.Encode(func() (gpu.External, error) { return d.NewComplexFFT(y.Region(), x.Region(), 4, 1) })
+				b.Encode(func() (gpu.External, error) { return d.NewComplexFFT(y.Region(), x.Region(), 4, 1, false) })
 				b.Encode(func() (gpu.External, error) {
 					return d.NewGEMM(z.Region(), x.Region(), x.Region(), 2, 2, 2, false, 1, 0)
 				})

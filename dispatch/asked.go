@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"crossover/calibration"
 )
@@ -85,7 +86,8 @@ const tied = 1.03
 type askedSize struct {
 	size int
 	choice
-	tied []string // as fast as the choice
+	tied    []string  // as fast as the choice
+	created time.Time // when the newest run began that measured such shapes
 }
 
 // askedSizes returns the sizes of a case that somebody asked for.
@@ -105,14 +107,15 @@ func (d *Dispatcher) askedSizes(c *Case, from source) []askedSize {
 			return nil
 		}
 	}
-	b := builder{d: d, names: c.names, has: c.has, recorded: p.record()}
+	b := builder{d: d, names: c.names, lacks: c.obstacle, recorded: p.record()}
+	created := d.entry.host.NewestRun(p.Operation)
 	var sizes []askedSize
 	for k := range p.Asked {
 		a := &p.Asked[k]
 		if !l.passes(a.Shape) {
 			continue
 		}
-		s := askedSize{size: a.Shape[l.axis], choice: b.chooseAsked(a)}
+		s := askedSize{size: a.Shape[l.axis], choice: b.chooseAsked(a), created: created}
 		if s.implementation == CPU {
 			continue
 		}
@@ -132,7 +135,7 @@ func (t *table) takeAsked(sizes []askedSize) {
 	t.asked = sizes
 	for k := range sizes {
 		s := &sizes[k]
-		i := t.place(s.size)
+		i := t.behind(s.size)
 		if slices.Contains(s.tied, t.choices[i].implementation) {
 			continue
 		}

@@ -129,14 +129,13 @@ func (d *Dispatcher) start(e entry) (*Dispatcher, error) {
 	return d, nil
 }
 
-func (d *Dispatcher) load(path string) (entry, error) {
-	index, err := calibration.LoadIndex(path)
+func (d *Dispatcher) load(path string) (e entry, err error) {
+	err = calibration.View(path, func(hosts []calibration.Entry) error {
+		e, err = d.pick(entryCandidates(hosts))
+		return err
+	})
 	if err != nil {
 		return entry{}, fmt.Errorf("dispatch: %w", err)
-	}
-	e, err := d.pick(indexCandidates(index))
-	if err != nil {
-		return entry{}, fmt.Errorf("dispatch: %s: %w", path, err)
 	}
 	return e, nil
 }
@@ -206,11 +205,11 @@ func (d *Dispatcher) Fallback() string {
 
 // Case chooses for one case among the implementations of a program. The zero Case always chooses CPU.
 type Case struct {
-	name    string
-	instead string                           // the case to use if the calibration lacks this one, or ""
-	names   []string                         // of implementations, for messages
-	has     func(implementation string) bool // nil for all
-	table   atomic.Pointer[table]
+	name     string
+	instead  string   // the case to use if the calibration lacks this one, or ""
+	names    []string // of implementations that may be chosen; nil for all
+	obstacle obstacle
+	table    atomic.Pointer[table]
 }
 
 // Case returns the chooser of a case, such as "fft/batch=1", among the implementations that the program has. If the file's
@@ -227,29 +226,42 @@ func (d *Dispatcher) Case(name string, have ...string) *Case {
 	if len(have) == 0 {
 		return d.CaseOf(name, "", "", nil, nil)
 	}
-	key, have, has := among(have)
-	return d.CaseOf(name, "", key, have, has)
+	key, have, obstacle := among(have)
+	return d.CaseOf(name, "", key, have, obstacle)
 }
 
-// among returns a key for the implementations of a program, their sorted names without duplicates, and a function that
-// reports whether the program has one.
-func among(have []string) (key string, names []string, has func(implementation string) bool) {
+// NotThere is the obstacle of an implementation that a program does not have.
+const NotThere = "is not there"
+
+// obstacle says in a few words why a program cannot use an implementation, such as [NotThere]. It returns "" if it can. A nil
+// obstacle stands for a program that can use every implementation.
+type obstacle = func(implementation string) string
+
+// among returns a key for the implementations of a program, their sorted names without duplicates, and the obstacle of all
+// others.
+func among(have []string) (key string, names []string, _ obstacle) {
 	names = slices.Clone(have)
 	slices.Sort(names)
 	names = slices.Compact(names)
-	return fmt.Sprintf("%q", names), names, func(implementation string) bool { return slices.Contains(names, implementation) }
+	return fmt.Sprintf("%q", names), names, func(implementation string) string {
+		if slices.Contains(names, implementation) {
+			return ""
+		}
+		return NotThere
+	}
 }
 
-// CaseOf is Case for a program that does not look for an implementation before the implementation may be chosen. has
-// reports whether the program has an implementation. CaseOf asks has only about implementations that would be chosen,
-// so that a GPU is opened only if it may be the fastest. has is asked again when the calibration or a policy changes. A
-// nil has stands for all implementations.
+// CaseOf is Case for a program that does not look for an implementation before the implementation may be chosen. obstacle
+// says in a few words why the program cannot use an implementation, such as NotThere, and returns "" if it can. CaseOf asks
+// only about implementations that would be chosen, so that a GPU is opened only if it may be the fastest. It asks again when
+// the calibration or a policy changes. A nil obstacle stands for a program that can use every implementation.
 //
-// key identifies has: of two calls with the same name and key, the first has counts. instead is the case to use if the
-// calibration lacks the named one, "" for none. names are the implementations for which has may be true; messages list
-// them.
-func (d *Dispatcher) CaseOf(name, instead, key string, names []string, has func(implementation string) bool) *Case {
-	c := &Case{name: name, instead: instead, names: names, has: has}
+// key identifies obstacle: of two calls with the same name and key, the first obstacle counts. instead is the case to use if
+// the calibration lacks the named one, "" for none. names are the implementations that may have no obstacle. If the
+// calibration has segments among accurate implementations only, and those are all that the program names, these segments
+// decide: see calibration.Case.Among.
+func (d *Dispatcher) CaseOf(name, instead, key string, names []string, obstacle func(implementation string) string) *Case {
+	c := &Case{name: name, instead: instead, names: names, obstacle: obstacle}
 	if d.none() {
 		c.table.Store(forcedAlone().newTable(c))
 		return c

@@ -797,6 +797,48 @@ func TestAge(t *testing.T) {
 	}
 }
 
+// The age is that of the newest run that measured what decides, not that of the entry's first run.
+func TestAgeOfTheNewestRun(t *testing.T) {
+	file := askedFile()
+	h := &file.Hosts[1]
+	later := func(days int) time.Time { return calibrated.AddDate(0, 0, days) }
+	for k := range h.Cases {
+		switch h.Cases[k].Name {
+		case "fft/batch=1":
+			h.Cases[k].Run = 1
+		case "matmul/square":
+			h.Cases[k].Run = 2
+		}
+	}
+	for _, days := range []int{3, 5} {
+		h.Runs = append(h.Runs, calibration.Run{Created: later(days), Environment: h.Environment, Method: h.Method})
+	}
+	stft := h.Operation("stft", "caller")
+	stft.Created = new(later(7))
+	d := newDispatcherFor(t, file, m3Max, WithClock(func() time.Time { return later(12) }))
+	for name, test := range map[string]struct {
+		e    Explanation
+		days int
+	}{
+		"a case of the first run":         {d.Case("fft/batch=64").Explain(4096), 12},
+		"a case of a later run":           {d.Case("fft/batch=1").Explain(4096), 12 - 3},
+		"a size that was asked for":       {d.Case("fft/batch=64").Explain(441), 12 - 3},
+		"a shape that was asked for":      {d.Operation("fft").ExplainShape(441, 64), 12 - 3},
+		"a predicted line":                {d.Case("stft/n_fft=1024,hop=256").Explain(9000), 12 - 7},
+		"a predicted shape":               {d.Operation("stft").ExplainShape(1024, 256, 9000), 12 - 7},
+		"a shape on a measured line":      {d.Operation("matmul").ExplainShape(400, 400, 400), 12 - 5},
+		"a predicted shape by its cases":  {d.Operation("matmul").ExplainShape(400, 40, 40), 12 - 5},
+		"a size of a line of jumps":       {d.Case("fft/batch=2").Explain(4096), 12 - 3},
+		"a measured size where it jumps":  {d.Case("fft/n=512").Explain(1), 12 - 3},
+		"an operation that is not known":  {d.Operation("wavelet").ExplainShape(3), 12},
+		"a case that nobody has measured": {d.Case("wavelet/levels=3").Explain(3), 12},
+	} {
+		if want := time.Duration(test.days) * 24 * time.Hour; test.e.Age != want {
+			t.Errorf("%s: an age of %v, want %v: %s", name, test.e.Age, want, test.e)
+		}
+	}
+}
+
 // TestDependencies keeps all packages that measure out of a program that only dispatches. On macOS package host asks
 // the system's frameworks, which takes purego if cgo is off.
 func TestDependencies(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 // Explanation gives the reason for an answer of Choose or ChooseShape.
 type Explanation struct {
-	Case           string // the case, or the operation if ChooseShape was asked and no measured case decides
+	Case           string // the case, or the operation if ChooseShape was asked and no measurement of a case decides
 	Size           int
 	Unit           string // of Size: "samples"; "" if the case is not known
 	Shape          string // "n=480 batch=64" if Case is an operation, which has no Size
@@ -31,7 +31,7 @@ type Explanation struct {
 
 	Host      string        // the host whose calibration decides; "" without one
 	Simulated bool          // computed from a model, not measured
-	Age       time.Duration // of the calibration
+	Age       time.Duration // of the newest run that measured what decides
 	Fallback  string        // why Host is not this host; "" if it is
 }
 
@@ -81,8 +81,26 @@ func (t *table) explain(size int) Explanation {
 		r, _ := chosen.depends.(*relief)
 		e.considerWait(r, chosen.implementation, time.Duration(t.gpuWait.Load()))
 	}
-	e.describe(t.entry, t.recorded, t.now)
+	if e.Host == "" { // otherwise another line decides, and has said so
+		e.describe(t.entry, t.created(asked), t.now)
+	}
 	return e
+}
+
+// created returns when the newest run began that measured what decides. asked is a size that somebody asked for, or nil.
+func (t *table) created(asked *askedSize) time.Time {
+	switch h := t.entry.host; {
+	case asked != nil:
+		return asked.created
+	case h == nil:
+		return time.Time{}
+	case t.line != nil:
+		return h.NewestRun(t.line.of.Operation)
+	case t.recorded != nil:
+		return h.RunOf(t.recorded).Created
+	default:
+		return h.Created
+	}
 }
 
 // isPredicted adds that an implementation was chosen by a surface. beyond says which values are outside of what was
@@ -104,19 +122,12 @@ func (e *Explanation) isPredicted(p *predicted, beyond, passed string) {
 	e.Reason = reason + p.basis() + beyond + e.Reason
 }
 
-// describe adds whose calibration decides. recorded is the case, or nil.
-func (e *Explanation) describe(by entry, recorded *calibration.Case, now func() time.Time) {
+// describe adds whose calibration decides, and how old it is.
+func (e *Explanation) describe(by entry, created time.Time, now func() time.Time) {
 	e.Fallback = by.fallback
-	h := by.host
-	if h == nil {
-		return
+	if h := by.host; h != nil {
+		e.Host, e.Simulated, e.Age = h.ID, h.Simulated, max(0, now().Sub(created))
 	}
-	e.Host, e.Simulated = h.ID, h.Simulated
-	created := h.Created
-	if recorded != nil {
-		created = h.RunOf(recorded).Created
-	}
-	e.Age = max(0, now().Sub(created))
 }
 
 // explain says why an implementation is chosen at a shape. Explanation.Case stays empty if the surface decides.
@@ -132,7 +143,11 @@ func (s *shapes) explain(shape []int) Explanation {
 		return Explanation{Implementation: CPU, Reason: "nothing on record can be used: " + s.passed(-1, shape), Answer: Unknown}
 	case answer >= firstLine:
 		l := s.lines[answer-firstLine]
-		return l.chooser.Load().Explain(l.size(shape))
+		e := l.chooser.Load().Explain(l.size(shape))
+		if l.forced && e.Answer == Unknown {
+			return Explanation{Implementation: e.Implementation, Reason: e.Reason + " on the line " + l.name, Answer: Unknown}
+		}
+		return e
 	case answer >= firstAsked:
 		return s.explainAsked(s.asked[answer-firstAsked])
 	}

@@ -11,18 +11,19 @@ import (
 // Operation chooses among the implementations of a program at any shape of an operation. It is for programs whose calls
 // differ in several axes. The zero Operation always chooses CPU.
 type Operation struct {
-	name    string // with its placement
-	names   []string
-	has     func(implementation string) bool
-	present atomic.Pointer[overShapes]
+	name     string // with its placement
+	names    []string
+	obstacle obstacle
+	present  atomic.Pointer[overShapes]
 }
 
 // overShapes is what an Operation uses for the present calibration and policies. It never changes.
 type overShapes struct {
-	shapes *shapes // nil if nothing is predicted
-	fixed  string  // the implementation at every shape, if shapes is nil; CPU if nothing is known
-	reason string  // reason for fixed
-	note   string  // added to every reason; may be ""
+	shapes *shapes  // nil if nothing is predicted
+	fixed  string   // the implementation at every shape, if shapes is nil; CPU if nothing is known
+	reason string   // reason for fixed
+	note   string   // added to every reason; may be ""
+	axes   []string // nil if they are not known
 	entry  entry
 	now    func() time.Time
 
@@ -38,14 +39,14 @@ func (d *Dispatcher) Operation(name string, have ...string) *Operation {
 	if len(have) == 0 {
 		return d.OperationOf(name, "", nil, nil)
 	}
-	key, have, has := among(have)
-	return d.OperationOf(name, key, have, has)
+	key, have, obstacle := among(have)
+	return d.OperationOf(name, key, have, obstacle)
 }
 
 // OperationOf is Operation for a program that does not look for an implementation before the implementation may be chosen,
-// as CaseOf is for Case. ChooseShape asks has about an implementation before it chooses it for the first time.
-func (d *Dispatcher) OperationOf(name, key string, names []string, has func(implementation string) bool) *Operation {
-	o := &Operation{name: name, names: names, has: has}
+// as CaseOf is for Case. ChooseShape asks for the obstacle of an implementation before it chooses it for the first time.
+func (d *Dispatcher) OperationOf(name, key string, names []string, obstacle func(implementation string) string) *Operation {
+	o := &Operation{name: name, names: names, obstacle: obstacle}
 	if d.none() {
 		o.present.Store(forcedAlone().newOverShapes(o))
 		return o
@@ -71,10 +72,10 @@ func (d *Dispatcher) newOverShapes(o *Operation) *overShapes {
 	if p == nil {
 		p = d.knownFor(operation, placement)
 	}
-	s := &overShapes{fixed: CPU, entry: d.entry, now: d.now, counter: d.counterOver(o.name)}
-	b := builder{d: d, names: o.names, has: o.has}
+	s := &overShapes{fixed: CPU, axes: d.axesOf(operation), entry: d.entry, now: d.now, counter: d.counterOver(o.name)}
+	b := builder{d: d, names: o.names, lacks: o.obstacle}
 	if p != nil {
-		s.shapes = d.newShapes(p, placement, o.names, o.has)
+		s.shapes = d.newShapes(p, placement, o.names, o.obstacle)
 		b = s.shapes.b
 	}
 	forced, refused := b.forced(o.name)
@@ -130,16 +131,34 @@ func (o *Operation) ExplainShape(shape ...int) Explanation {
 	}
 	if e.Case == "" {
 		e.Case, e.Shape = o.name, s.worded(shape)
-		e.describe(s.entry, nil, s.now)
+		e.describe(s.entry, s.created(), s.now)
 	}
 	e.Reason += s.note
 	return e
 }
 
+// created returns when the newest run began that measured the operation.
+func (s *overShapes) created() time.Time {
+	switch {
+	case s.entry.host == nil:
+		return time.Time{}
+	case s.shapes == nil:
+		return s.entry.host.Created
+	}
+	return s.entry.host.NewestRun(s.shapes.of.Operation)
+}
+
 // worded writes a shape: "n=480 batch=64", or only its values if the axes are not known.
 func (s *overShapes) worded(shape []int) string {
-	if s.shapes != nil && len(shape) == len(s.shapes.of.Axes) {
-		return s.shapes.of.in(shape)
+	if len(shape) != len(s.axes) {
+		return fmt.Sprint(shape)
 	}
-	return fmt.Sprint(shape)
+	var b strings.Builder
+	for i, name := range s.axes {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		fmt.Fprintf(&b, "%s=%d", name, shape[i])
+	}
+	return b.String()
 }

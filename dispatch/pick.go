@@ -85,12 +85,12 @@ func fileCandidates(file *calibration.File) []candidate {
 	return candidates
 }
 
-// indexCandidates returns the entries of an index. An entry whose time cannot be read counts as old. Decoding it fails
-// later.
-func indexCandidates(index *calibration.Index) []candidate {
-	candidates := make([]candidate, len(index.Entries))
-	for i := range index.Entries {
-		e := &index.Entries[i]
+// entryCandidates returns the entries of a file that are not decoded. An entry whose time cannot be read counts as old.
+// Decoding it fails later.
+func entryCandidates(entries []calibration.Entry) []candidate {
+	candidates := make([]candidate, len(entries))
+	for i := range entries {
+		e := &entries[i]
 		created, _ := time.Parse(time.RFC3339, e.Created)
 		candidates[i] = candidate{e.ID, e.Simulated, host.Facts(e.Facts), created, e.Host}
 	}

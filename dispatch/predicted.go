@@ -158,15 +158,3 @@ func (p *predicted) beyond(shape []int) string {
 
 // axisNames returns the names of the axes, in a list for a message.
 func (p *predicted) axisNames() string { return strings.Join(p.Surface.Axes, ", ") }
-
-// in writes a shape: "n=480 batch=64".
-func (p *predicted) in(shape []int) string {
-	var b strings.Builder
-	for i, name := range p.Surface.Axes {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		fmt.Fprintf(&b, "%s=%d", name, shape[i])
-	}
-	return b.String()
-}

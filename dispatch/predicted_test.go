@@ -1,9 +1,13 @@
 package dispatch
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -235,11 +239,11 @@ func TestCutWithoutAnImplementation(t *testing.T) {
 	}
 
 	var asked []string
-	has := func(implementation string) bool {
+	obstacle := func(implementation string) string {
 		asked = append(asked, implementation)
-		return implementation != "accelerate"
+		return lacking(implementation, "accelerate")
 	}
-	d.CaseOf("stft/n_fft=64,hop=4096", "", "counting", nil, has) // a work of n/64, 65 536 at most: go, then accelerate
+	d.CaseOf("stft/n_fft=64,hop=4096", "", "counting", nil, obstacle) // a work of n/64, 65 536 at most: go, then accelerate
 	slices.Sort(asked)
 	if got := strings.Join(slices.Compact(asked), " "); got != "accelerate go" {
 		t.Errorf("asked about %s, want about accelerate and go alone", got)
@@ -360,6 +364,7 @@ func TestCutFollowsTheSurface(t *testing.T) {
 			}
 			table.choices = append(table.choices, choice{implementation: s.Implementation})
 		}
+		table.index()
 		most = max(most, len(c.times))
 		segments += len(table.choices)
 		for range sizes {
@@ -381,6 +386,37 @@ func TestCutFollowsTheSurface(t *testing.T) {
 	}
 	if most > mostPredicted {
 		t.Errorf("%d predictions for a cut (want at most %d)", most, mostPredicted)
+	}
+}
+
+// TestPlaces compares the places of sizes with the thresholds counted one by one.
+func TestPlaces(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	size := func() int { return int(random.Uint64() >> (1 + random.IntN(63))) }
+	for _, n := range []int{0, 1, 2, 13, 96, 2000} {
+		var table table
+		for range n {
+			table.thresholds = append(table.thresholds, 1+min(size(), math.MaxInt-1))
+		}
+		slices.Sort(table.thresholds)
+		table.thresholds = slices.Compact(table.thresholds)
+		table.index()
+		sizes := []int{math.MinInt, -1, 0, 1, 2, math.MaxInt}
+		for _, threshold := range table.thresholds {
+			sizes = append(sizes, threshold-1, threshold)
+		}
+		for range 1000 {
+			sizes = append(sizes, size())
+		}
+		for _, size := range sizes {
+			want := 0
+			for want < len(table.thresholds) && size >= table.thresholds[want] {
+				want++
+			}
+			if got := table.place(size); got != want {
+				t.Fatalf("with %d thresholds, %d has place %d, want %d", len(table.thresholds), size, got, want)
+			}
+		}
 	}
 }
 
@@ -417,6 +453,87 @@ func TestNamesThatAreWrong(t *testing.T) {
 		if e.Reason != want || e.Answer != Unknown || strings.Contains(e.String(), "\n") {
 			t.Errorf("%s: answer %q because of\n%s, want\n%s", name, e.Answer, e.Reason, want)
 		}
+	}
+}
+
+// A file whose surface cannot be used is refused in one line, whether it is loaded, made or swapped in. What was there stays.
+func TestSurfacesThatAreWrong(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(o *calibration.Operation)
+		want   string
+	}{
+		"a weight that is none": {func(o *calibration.Operation) { o.Surface.Implementations[0].Weights[0] = math.NaN() }, `a number of "go" that is none`},
+		"an endless scale":      {func(o *calibration.Operation) { o.Surface.Scales[0] = math.Inf(1) }, "a scale that is no number"},
+		"weights too many": {func(o *calibration.Operation) {
+			o.Surface.Implementations[1].Weights = []float64{0, 0}
+		}, `2 weights of "accelerate": want 1`},
+		"linear terms too few": {func(o *calibration.Operation) { o.Surface.Implementations[1].Linear = []float64{1} }, `1 linear terms of "accelerate": want 2`},
+		"half a shape":         {func(o *calibration.Operation) { o.Surface.Shapes = o.Surface.Shapes[1:] }, "2 numbers of shapes of 3 axes"},
+		"a shape of size 0":    {func(o *calibration.Operation) { o.Surface.Shapes[0] = 0 }, "a shape of size 0 or less"},
+		"other axes":           {func(o *calibration.Operation) { o.Surface.Axes[0] = "rows" }, "the axes of its surface are others than its own"},
+		"an implementation that no case has": {func(o *calibration.Operation) {
+			o.Implementations[2].Name, o.Surface.Implementations[2].Name = "cuda", "cuda"
+		}, `surface names "cuda", which is in no case of the operation`},
+		"another processor than in the cases": {func(o *calibration.Operation) { o.Implementations[0].Processor = "gpu" },
+			`implementation "go" runs on the gpu, and in a case of the operation on the cpu`},
+	} {
+		file := predictedFile()
+		matmul := &file.Hosts[1].Operations[1]
+		matmul.Implementations = slices.Clone(matmul.Implementations) // the case has the same array
+		test.change(matmul)
+		d := newDispatcherFor(t, predictedFile(), m3Max)
+		_, newErr := New(file, WithHost(m3Max))
+		path := filepath.Join(t.TempDir(), "calibration.json")
+		errs := map[string]error{"New": newErr, "Swap": d.Swap(file)}
+		if text, err := json.Marshal(file); err == nil { // JSON has no NaN
+			if err := os.WriteFile(path, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, errs["Load"] = Load(path, WithHost(m3Max))
+			errs["Reload"] = d.Reload(path)
+		}
+		for by, err := range errs {
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "matmul") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %s: %v, want %q", name, by, err, test.want)
+			}
+		}
+		if got := d.Operation("matmul").ChooseShape(10, 30, 20); got != "go" {
+			t.Errorf("%s: then %s is chosen", name, got)
+		}
+	}
+}
+
+// A file of version 1.0, which has no operations and no sizes of hosts, gives the same choices as before.
+func TestAFileOfVersion1(t *testing.T) {
+	file := testFile()
+	file.SchemaVersion = "1.0"
+	text, err := json.MarshalIndent(file, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, absent := range []string{"operations", "host_bytes", `"2.`} {
+		if strings.Contains(string(text), absent) {
+			t.Fatalf("the text has %s", absent)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "calibration.json")
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	old, err := Load(path, WithHost(m3Max), WithClock(func() time.Time { return calibrated.Add(time.Hour) }))
+	if err != nil || old.Fallback() != "" {
+		t.Fatalf("%v, %s", err, old.Fallback())
+	}
+	now := newDispatcherFor(t, testFile(), m3Max, WithClock(func() time.Time { return calibrated.Add(time.Hour) }))
+	for _, name := range []string{"fft/batch=1", "fft/batch=64", "sum", "fft/batch=7", "stft/n_fft=1024,hop=256"} {
+		for _, size := range []int{1, 64, 511, 512, 8191, 8192, 65536, 1 << 20} {
+			if got, want := old.Case(name).Explain(size), now.Case(name).Explain(size); !reflect.DeepEqual(got, want) || old.Case(name).Choose(size) != want.Implementation {
+				t.Errorf("%s\nwant %s", got, want)
+			}
+		}
+	}
+	if e := old.Operation("fft").ExplainShape(64, 1); e.Implementation != CPU || !strings.Contains(e.Reason, "predicts nothing for fft") {
+		t.Errorf("explained as %+v", e)
 	}
 }
 
@@ -665,13 +782,33 @@ func TestChooseShapePolicies(t *testing.T) {
 	}
 }
 
+// TestExplainWhatIsForced tests that an explanation names what was asked for, whatever CROSSOVER_FORCE names.
+func TestExplainWhatIsForced(t *testing.T) {
+	for force, want := range map[string]string{
+		"matmul=go":         "matmul at m=8 k=8 n=8: go, CROSSOVER_FORCE asks for it",
+		"matmul/square=go":  "matmul at m=8 k=8 n=8: go, CROSSOVER_FORCE asks for it on the line matmul/square",
+		"matmul/m=8,k=8=go": "matmul at m=8 k=8 n=8: go, CROSSOVER_FORCE asks for it on the line matmul/m=8,k=8",
+	} {
+		t.Setenv(ForceVariable, force)
+		e := newDispatcherFor(t, predictedFile(), m3Max).Operation("matmul").ExplainShape(8, 8, 8)
+		if e.String() != want || e.Case != "matmul" || e.Shape != "m=8 k=8 n=8" || e.Size != 0 || e.Answer != Unknown {
+			t.Errorf("%s: %s, want %s\n%+v", force, e, want, e)
+		}
+	}
+	t.Setenv(ForceVariable, "matmul/square=nonsense")
+	e := newDispatcherFor(t, predictedFile(), m3Max).Operation("matmul", "go", "accelerate").ExplainShape(400, 400, 400)
+	if e.Case != "matmul/square" || e.Size != 400 || e.Answer != Measured || !strings.Contains(e.Reason, "asks for nonsense, which is not there") {
+		t.Errorf("where the override cannot be used: %+v", e)
+	}
+}
+
 // The program is asked about an implementation when it would first be chosen, once for each calibration and policy.
 func TestShapesAskLate(t *testing.T) {
 	d := newDispatcherFor(t, predictedFile(), m3Max)
 	var asked []string
-	o := d.OperationOf("matmul", "counting", nil, func(implementation string) bool {
+	o := d.OperationOf("matmul", "counting", nil, func(implementation string) string {
 		asked = append(asked, implementation)
-		return implementation != "accelerate"
+		return lacking(implementation, "accelerate")
 	})
 	expectAsked := func(want string) {
 		t.Helper()
@@ -804,4 +941,12 @@ func FuzzShapes(f *testing.F) {
 			}
 		}
 	})
+}
+
+// lacking is the obstacle of a program that lacks one implementation.
+func lacking(implementation, missing string) string {
+	if implementation == missing {
+		return NotThere
+	}
+	return ""
 }

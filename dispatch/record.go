@@ -26,15 +26,16 @@ type Recorder struct {
 }
 
 // Record begins to count the shapes that the program's cases, operations and plans ask this dispatcher for. Counting takes some
-// ten nanoseconds a call, waits for nothing and allocates nothing. Choose and ChooseShape count, Explain and Peek do not.
+// ten nanoseconds a call, and some two hundred if a new shape takes the place of another. It waits for nothing and allocates
+// nothing. Choose and ChooseShape count, Explain and Peek do not.
 //
 // The file is written by Flush and by Close, and not before: a program that ends without either leaves no record. It
 // replaces what path holds, which may be nothing or an older record. Record fails, with one line, if the file cannot be
 // written, if it holds something else, and if the dispatcher records already.
 //
-// A record holds [MostRecorded] shapes, the first ones that are called. Calls at further shapes are counted together, and so
-// are those of a case whose axes neither the calibration nor the program knows (see [Declare]); comments in the file say how
-// many there are.
+// A record has at most [MostRecorded] shapes. If a program calls more, these are the most frequent ones, and some of their
+// counts lack calls: a comment in the file says at most how many, and how many calls are left out. Calls of a case whose axes
+// neither the calibration nor the program knows (see [Declare]) are counted together in a comment.
 func (d *Dispatcher) Record(path string) (*Recorder, error) {
 	if d.none() {
 		return nil, errors.New("dispatch: a nil or zero dispatcher records nothing; make one with Load or New")
@@ -144,11 +145,12 @@ func (r *Recorder) write() (err error) {
 func (r *Recorder) text() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Shapes that a program called, and how often. calibrate --shapes FILE measures them.\n")
-	for _, c := range r.called() {
+	all, left, least := r.called()
+	for _, c := range all {
 		fmt.Fprintf(&b, "%s %d\n", c.Name, c.Calls)
 	}
-	if n := r.counts.beyond.Load(); n > 0 {
-		fmt.Fprintf(&b, "# %d calls at further shapes are left out: a record holds %d shapes.\n", n, MostRecorded)
+	if left > 0 {
+		fmt.Fprintf(&b, "# %d calls at further shapes are left out. What was called more than %d times is here, and no count lacks more.\n", left, least)
 	}
 	for _, c := range r.unnamed() {
 		fmt.Fprintf(&b, "# %d calls of %q are left out: its axes are not known.\n", c.Calls, short(c.Name))
@@ -156,15 +158,23 @@ func (r *Recorder) text() []byte {
 	return b.Bytes()
 }
 
-// called returns the shapes with their counts, the most frequent first.
-func (r *Recorder) called() []Called {
-	byName := map[string]int64{}
-	for i := range r.counts.places {
-		if p := &r.counts.places[i]; p.named.Load() {
-			byName[p.of.name(p.shape[:])] += p.calls.Load()
-		}
+// called returns the most frequent shapes with their counts, the most frequent first. It also returns the number of calls at
+// others, and how often a shape may have been called without being among them.
+func (r *Recorder) called() (all []Called, left, least int64) {
+	byName, missed := map[string]int64{}, map[string]int64{}
+	places, least := r.counts.all()
+	left = r.counts.lost.Load()
+	for _, one := range places {
+		byName[one.name] += one.calls
+		missed[one.name] = max(missed[one.name], one.missed)
 	}
-	return byCalls(byName)
+	all = byCalls(byName)
+	for ; len(all) > MostRecorded; all = all[:len(all)-1] {
+		last := all[len(all)-1]
+		left += last.Calls
+		least = max(least, last.Calls+missed[last.Name])
+	}
+	return all, left, least
 }
 
 // unnamed returns the cases whose axes are not known and that were called, the most frequent first.

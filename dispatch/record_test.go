@@ -3,9 +3,11 @@ package dispatch
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -153,7 +155,45 @@ func TestRecordOutlivesTables(t *testing.T) {
 	expectRecord(t, got, map[string]int64{"stft/n_fft=1024,hop=256,n=48000": 3})
 }
 
-// Of a million shapes the first ones have places, and the file says how many calls are left out.
+// Up to as many shapes as a record has are counted exactly.
+func TestRecordOfManyShapes(t *testing.T) {
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	r, path := record(t, d)
+	c := d.Case("stft/n_fft=1024,hop=256")
+	for n := range MostRecorded {
+		for range 1 + n%3 {
+			c.Choose(1 + n)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, comments := recorded(t, path)
+	for n := range MostRecorded {
+		if name := fmt.Sprintf("stft/n_fft=1024,hop=256,n=%d", 1+n); got[name] != int64(1+n%3) {
+			t.Fatalf("%s: %d calls, want %d", name, got[name], 1+n%3)
+		}
+	}
+	if strings.Contains(comments, "left out") {
+		t.Errorf("the comments are\n%s", comments)
+	}
+}
+
+// leftOut reads what a record says of the calls that it leaves out.
+func leftOut(t *testing.T, comments string) (left, most int64) {
+	t.Helper()
+	at := strings.Index(comments, " calls at further shapes")
+	if at < 0 {
+		t.Fatalf("nothing is left out:\n%s", comments)
+	}
+	from := strings.LastIndex(comments[:at], "# ")
+	if _, err := fmt.Sscanf(comments[from:], "# %d calls at further shapes are left out. What was called more than %d times", &left, &most); err != nil {
+		t.Fatalf("%v:\n%s", err, comments)
+	}
+	return left, most
+}
+
+// Of a million shapes some have places, and the file says how many calls are left out. All calls are in the sum.
 func TestRecordIsBounded(t *testing.T) {
 	const shapes = 1_000_000
 	d := newDispatcherFor(t, predictedFile(), m3Max)
@@ -161,17 +201,125 @@ func TestRecordIsBounded(t *testing.T) {
 	c := d.Case("stft/n_fft=1024,hop=256")
 	for size := range shapes {
 		c.Choose(1 + size)
+		if size%100 == 0 {
+			c.Choose(1)
+		}
 	}
-	c.Choose(1)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 	got, comments := recorded(t, path)
-	if len(got) != MostRecorded || got["stft/n_fft=1024,hop=256,n=1"] != 2 || got[fmt.Sprintf("stft/n_fft=1024,hop=256,n=%d", MostRecorded)] != 1 {
-		t.Errorf("%d shapes are there, want the first %d", len(got), MostRecorded)
+	left, most := leftOut(t, comments)
+	sum := left
+	for _, calls := range got {
+		sum += calls
 	}
-	if want := fmt.Sprintf("# %d calls at further shapes are left out: a record holds %d shapes.", shapes-MostRecorded, MostRecorded); !strings.Contains(comments, want) {
-		t.Errorf("the comments are\n%swant %s", comments, want)
+	if len(got) != MostRecorded || sum != shapes+shapes/100 || got["stft/n_fft=1024,hop=256,n=1"] != 1+shapes/100 {
+		t.Errorf("%d shapes with %d calls, and %d of the first one", len(got), sum, got["stft/n_fft=1024,hop=256,n=1"])
+	}
+	if most < shapes/sets/ways || most > 2*shapes/sets/ways {
+		t.Errorf("what was called more than %d times is there, want about %d", most, shapes/sets/ways)
+	}
+}
+
+// zipf returns how often each of some shapes is called, in proportion to 1, 1/2, 1/3 …, and the calls in random order.
+func zipf(random *rand.Rand, shapes, calls int) (often []int64, order []int) {
+	harmonic := 0.0
+	for k := range shapes {
+		harmonic += 1 / float64(1+k)
+	}
+	often = make([]int64, shapes)
+	for k := range shapes {
+		n := max(1, int(float64(calls)/harmonic/float64(1+k)))
+		often[k] = int64(n)
+		order = append(order, slices.Repeat([]int{k}, n)...)
+	}
+	random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	return often, order
+}
+
+// Of more shapes than a record has places, the most frequent ones are there, whatever the order of the calls, and counts are
+// as good as the file says.
+func TestRecordHasTheMostFrequent(t *testing.T) {
+	for _, test := range []struct{ shapes, calls int }{{10_000, 500_000}, {100_000, 2_000_000}} {
+		if testing.Short() && test.shapes > 10_000 {
+			continue // takes long under the race detector
+		}
+		often, order := zipf(rand.New(rand.NewPCG(1, 2)), test.shapes, test.calls)
+		for name, arrange := range map[string]func(){
+			"random":                  func() {},
+			"the most frequent last":  func() { slices.SortFunc(order, func(i, j int) int { return j - i }) },
+			"the most frequent first": func() { slices.Sort(order) },
+		} {
+			arrange()
+			d := newDispatcherFor(t, predictedFile(), m3Max)
+			r, path := record(t, d)
+			c := d.Case("stft/n_fft=1024,hop=256")
+			for _, k := range order {
+				c.Choose(1 + k)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			got, comments := recorded(t, path)
+			left, most := leftOut(t, comments)
+			sum, absent := left, 0
+			for k, want := range often {
+				calls := got[fmt.Sprintf("stft/n_fft=1024,hop=256,n=%d", 1+k)]
+				sum += calls
+				if calls > want || calls < want-most {
+					t.Fatalf("%d shapes, %s: %d calls of the shape of rank %d, want %d and at most %d less", test.shapes, name, calls, k, want, most)
+				}
+				if k < 100 && calls == 0 {
+					absent++
+				}
+			}
+			if len(got) != MostRecorded || absent > 0 || sum != int64(len(order)) || most > often[100] {
+				t.Errorf("%d shapes, %s: %d in the record, %d of the 100 most frequent are absent, %d of %d calls, at most %d missing",
+					test.shapes, name, len(got), absent, sum, len(order), most)
+			}
+		}
+	}
+}
+
+// Goroutines that take places from each other lose no call, and what they call most is there.
+func TestRecordOfManyGoroutinesAndShapes(t *testing.T) {
+	const goroutines = 8
+	d := newDispatcherFor(t, predictedFile(), m3Max)
+	r, path := record(t, d)
+	c := d.Case("stft/n_fft=1024,hop=256")
+	often, order := zipf(rand.New(rand.NewPCG(3, 4)), 50_000, 400_000)
+	var wait sync.WaitGroup
+	for g := range goroutines {
+		wait.Go(func() {
+			for i := g; i < len(order); i += goroutines {
+				c.Choose(1 + order[i])
+				if i%100_000 == g {
+					if err := r.Flush(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, comments := recorded(t, path)
+	left, most := leftOut(t, comments)
+	sum := left
+	for _, calls := range got {
+		sum += calls
+	}
+	if sum != int64(len(order)) {
+		t.Errorf("%d of %d calls", sum, len(order))
+	}
+	for k, want := range often[:50] {
+		name := fmt.Sprintf("stft/n_fft=1024,hop=256,n=%d", 1+k)
+		if calls := got[name]; calls < want-most-goroutines || calls > want+goroutines {
+			t.Errorf("%s: %d calls, want %d, and at most %d less", name, calls, want, most)
+		}
 	}
 }
 
@@ -235,6 +383,10 @@ func TestRecordAllocatesNothing(t *testing.T) {
 	record(t, d)
 	c, o := d.Case("stft/n_fft=1024,hop=256"), d.Operation("stft")
 	n := 1000
+	for range 10 * sets * ways { // so that every new shape takes the place of another
+		n++
+		c.Choose(n)
+	}
 	if got := testing.AllocsPerRun(100, func() {
 		n++
 		c.Choose(n)

@@ -51,8 +51,8 @@ const (
 
 // newShapes returns the shapes of an operation in a placement, for the present calibration and policies. The caller holds
 // the lock.
-func (d *Dispatcher) newShapes(p *predicted, placement string, names []string, has func(string) bool) *shapes {
-	s := &shapes{of: p, b: builder{d: d, names: names, has: has, recorded: p.record()}}
+func (d *Dispatcher) newShapes(p *predicted, placement string, names []string, lacks obstacle) *shapes {
+	s := &shapes{of: p, b: builder{d: d, names: names, lacks: lacks, recorded: p.record()}}
 	s.lines = d.measuredLines(p, placement)
 	if placement != p.Placement {
 		s.lines = append(s.lines, d.measuredLines(p, p.Placement)...)
@@ -278,7 +278,7 @@ func (s *shapes) caseOf(l *measuredLine) *Case {
 	s.b.d.mu.Lock()
 	defer s.b.d.mu.Unlock()
 	if l.chooser.Load() == nil {
-		c := &Case{name: l.name, names: s.b.names, has: s.b.has}
+		c := &Case{name: l.name, names: s.b.names, obstacle: s.b.lacks}
 		c.table.Store(s.b.d.newTable(c))
 		l.chooser.Store(c)
 	}

@@ -3,7 +3,9 @@ package dispatch
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
+	"sort"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,6 +19,7 @@ import (
 type table struct {
 	thresholds []int    // the first size of each choice except the first, ascending
 	choices    []choice // one more than thresholds
+	octaves    [65]octave
 	counter    *counter // of calls; nil where nothing is recorded
 
 	name     string
@@ -37,13 +40,42 @@ func (t *table) at(size int) *choice {
 	return &t.choices[t.place(size)]
 }
 
+// octave is the sizes with the same number of binary digits. It says between which places their choices are.
+type octave struct{ first, last int32 }
+
+// fewThresholds are searched without the octaves: a processor predicts a few comparisons, and waits for an octave. A case that
+// is cut from a surface, or has asked sizes, may have many thresholds; an octave has few of them.
+const fewThresholds = 4
+
 // place returns the place of the choice for a size.
 func (t *table) place(size int) int {
-	i := 0
-	for i < len(t.thresholds) && size >= t.thresholds[i] {
-		i++
+	first, last := 0, len(t.thresholds)
+	if last > fewThresholds {
+		o := &t.octaves[bits.Len64(uint64(size))]
+		first, last = int(o.first), int(o.last)
 	}
-	return i
+	for first < last {
+		if middle := int(uint(first+last) / 2); size >= t.thresholds[middle] {
+			first = middle + 1
+		} else {
+			last = middle
+		}
+	}
+	return first
+}
+
+// index fills in the octaves. The last one stays empty: it has the negative sizes, which get the first choice.
+func (t *table) index() {
+	from, to := 0, 0
+	for digits := range 64 {
+		t.octaves[digits] = octave{int32(t.behind(from)), int32(t.behind(to))}
+		from, to = to+1, 2*to+1
+	}
+}
+
+// behind returns the number of thresholds that are at most a size.
+func (t *table) behind(size int) int {
+	return sort.Search(len(t.thresholds), func(i int) bool { return t.thresholds[i] > size })
 }
 
 // choice is the answer in one interval of sizes.
@@ -103,8 +135,9 @@ func (d *Dispatcher) newTable(c *Case) *table {
 	name := c.name
 	operation, _, placement := splitName(name)
 	from := d.sourceOf(c)
+	among := from.among(c.names)
 	t := &table{name: name, entry: d.entry, recorded: from.recorded, line: from.line, gpuWait: &d.gpuWait, now: d.now}
-	b := builder{d: d, names: c.names, has: c.has, recorded: from.recorded}
+	b := builder{d: d, names: c.names, lacks: c.obstacle, recorded: from.recorded}
 	if p := d.knownFor(operation, placement); b.recorded == nil && p != nil {
 		b.recorded = p.record()
 	}
@@ -120,7 +153,7 @@ func (d *Dispatcher) newTable(c *Case) *table {
 	case from.recorded == nil:
 		t.choices = []choice{{implementation: CPU, reason: d.unknown(name)}}
 	case from.line != nil && from.line.jumps():
-		t.choices = []choice{{depends: &along{from.line, d.newShapes(from.line.of, placement, c.names, c.has)}}}
+		t.choices = []choice{{depends: &along{from.line, d.newShapes(from.line.of, placement, c.names, c.obstacle)}}}
 	case from.line != nil:
 		t.choices, t.obstacles = b.predict(from.line)
 	case len(from.recorded.Segments) == 0:
@@ -136,6 +169,7 @@ func (d *Dispatcher) newTable(c *Case) *table {
 	if jumps := from.line != nil && from.line.jumps(); forced == "" && from.wrong == nil && !jumps {
 		t.takeAsked(d.askedSizes(c, from))
 	}
+	t.index()
 	note := ""
 	if refused != "" {
 		note = "; " + refused
@@ -144,6 +178,9 @@ func (d *Dispatcher) newTable(c *Case) *table {
 		note += from.line.of.note(placement)
 	}
 	for i := range t.choices {
+		if t.choices[i].segment != nil {
+			t.choices[i].reason += among
+		}
 		t.choices[i].reason += note
 	}
 	t.counter = d.counterOf(name, from.recorded)
@@ -184,6 +221,27 @@ func (d *Dispatcher) sourceOf(c *Case) source {
 	return predicted
 }
 
+// among replaces a measured case by the same among accurate implementations, if a program names no others. It returns a
+// clause that says so, and which implementations are left out, or "".
+func (s *source) among(names []string) string {
+	whole := s.recorded
+	if whole == nil || s.line != nil {
+		return ""
+	}
+	part, within := whole.Among(names)
+	if within == nil {
+		return ""
+	}
+	s.recorded = part
+	var leftOut []string
+	for i := range whole.Implementations {
+		if m := &whole.Implementations[i]; m.Excluded == "" && m.ErrorBound > within.MaxError {
+			leftOut = append(leftOut, fmt.Sprintf("%s (%g)", m.Name, m.ErrorBound))
+		}
+	}
+	return fmt.Sprintf("; among those that err by at most %g, without %s", within.MaxError, strings.Join(leftOut, ", "))
+}
+
 // decided reports whether a case says what to choose.
 func decided(c *calibration.Case) bool { return c != nil && len(c.Segments) > 0 }
 
@@ -216,8 +274,8 @@ func (d *Dispatcher) unknown(name string) string {
 // builder turns a case on record into choices that the program can use.
 type builder struct {
 	d        *Dispatcher
-	names    []string                         // that the program knows, for messages
-	has      func(implementation string) bool // nil for all
+	names    []string // that the program knows, for messages
+	lacks    obstacle // of the program
 	recorded *calibration.Case
 }
 
@@ -239,13 +297,19 @@ func (b *builder) forced(name string) (implementation, refused string) {
 		return "", ""
 	}
 	recorded := b.recorded != nil && b.implementation(wanted) != nil
-	if wanted == CPU || b.has != nil && b.has(wanted) || b.has == nil && recorded {
+	why := NotThere
+	if b.lacks != nil {
+		why = b.lacks(wanted)
+	} else if recorded {
+		why = ""
+	}
+	if wanted == CPU || why == "" {
 		return wanted, ""
 	}
 	if _, always := b.d.force[everything]; always {
-		return "", "the program asks for " + wanted + ", which is not there"
+		return "", "the program asks for " + wanted + ", which " + why
 	}
-	refused = fmt.Sprintf("%s asks for %s, which is not there", ForceVariable, wanted)
+	refused = fmt.Sprintf("%s asks for %s, which %s", ForceVariable, wanted, why)
 	warnOf(by+"="+wanted, "%s: %s (want %s)", name, refused, strings.Join(b.available(), ", "))
 	return "", refused
 }
@@ -303,9 +367,12 @@ func (b *builder) choose(s *calibration.Segment) choice {
 
 // obstacle says why an implementation cannot be used. It returns "" if it can.
 func (b *builder) obstacle(name string) string {
+	if b.lacks != nil {
+		if why := b.lacks(name); why != "" {
+			return why
+		}
+	}
 	switch {
-	case b.has != nil && !b.has(name):
-		return "is not there"
 	case b.onGPU(name) && b.d.entry.otherGPU:
 		return "was measured on another GPU"
 	case b.onGPU(name) && tooHot(b.d.thermal):

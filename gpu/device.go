@@ -178,8 +178,12 @@ type FFT interface {
 	// NewRealFFT readies the forward transform of batch rows of n real values at src to n/2+1 complex values a row at
 	// dst, unscaled.
 	NewRealFFT(dst, src Region, n, batch int) (External, error)
-	// NewComplexFFT readies the forward transform of batch rows of n complex values, unscaled. dst may be src.
-	NewComplexFFT(dst, src Region, n, batch int) (External, error)
+	// NewInverseRealFFT readies the inverse of NewRealFFT, times n: from n/2+1 complex values a row at src to n real
+	// values a row at dst. The imaginary parts of value 0, and of value n/2 of an even n, must be 0. It may overwrite src.
+	NewInverseRealFFT(dst, src Region, n, batch int) (External, error)
+	// NewComplexFFT readies the transform of batch rows of n complex values, unscaled: the forward one, or n times the
+	// inverse one. dst may be src.
+	NewComplexFFT(dst, src Region, n, batch int, inverse bool) (External, error)
 	// FFTMissing returns nil where there is one, else what is missing.
 	FFTMissing() error
 	// FFTVersion names the library and its version.

@@ -1,6 +1,8 @@
 package harness
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -17,31 +19,41 @@ type Asked struct {
 	Name  string // as it was asked for: "fft/n=441,batch=64"
 	Case  string // of the space that it lies in, or of the case if the operation has a single axis
 	Shape []int
-	Calls int64 // how often a program called it, or 1
+	Calls int64 // how often a program called it, or 1 if that is not known
 }
 
 // An asked shape has several visits, because what the buffers of a visit do to times is luck. The second ones come after all
-// first ones. If nothing else is measured, there are as many as the budget pays for, up to mostVisits.
+// first ones. The shapes that take most of a program's time, by their calls and the times of the first visits, then have long
+// visits. If nothing else is measured, all visits are long, and there are as many as the budget pays for, up to mostVisits.
 const (
 	askedBlocks = 5 // a visit
 	askedVisits = 2
+	longVisits  = 2 // beside the first one
+	longShapes  = 16
 	mostVisits  = 10
 	askedFor    = time.Second / 3 // about what askedVisits take
+	longFor     = time.Second     // about what longVisits take longer
 )
 
 // The worth of visits to asked shapes is far above that of all others. More calls are worth more.
 const (
 	worthAsked = 1e6
+	worthLong  = 1e5
 	worthAgain = 1e4
 )
 
-// askedBudget is about what the asked shapes of the spaces take.
+// AskedBudget is about what some shapes take that somebody asked for.
+func AskedBudget(shapes int) time.Duration {
+	return time.Duration(shapes)*askedFor + time.Duration(min(shapes, longShapes))*longFor
+}
+
+// askedBudget is the budget of the asked shapes of the spaces.
 func (r *Run) askedBudget() time.Duration {
 	n := 0
 	for _, s := range r.Spaces {
 		n += len(r.askedIn(s.Case.Name))
 	}
-	return time.Duration(n) * askedFor
+	return AskedBudget(n)
 }
 
 // askedIn returns the shapes that were asked for in a space or a case, the most frequent first.
@@ -59,50 +71,131 @@ func (r *Run) askedIn(name string) []Asked {
 	return all
 }
 
+// askedTimes are how much of a program's time shapes take: calls times the seconds of a call.
+type askedTimes struct {
+	of    map[askedAt]float64
+	most  float64 // of all
+	limit float64 // the least of the longShapes that take most
+}
+
+// askedAt is a shape, by the name of its space or case and the size that stands for it there.
+type askedAt struct {
+	name string
+	size int
+}
+
+func newAskedTimes() *askedTimes { return &askedTimes{of: map[askedAt]float64{}} }
+
+// note adds the times of the shapes of a space.
+func (t *askedTimes) note(name string, sizes map[int]float64) {
+	for size, of := range sizes {
+		t.of[askedAt{name, size}] = of
+	}
+	all := slices.Sorted(maps.Values(t.of))
+	if len(all) > 0 {
+		t.most, t.limit = all[len(all)-1], all[max(0, len(all)-longShapes)]
+	}
+}
+
+// isLong reports whether a shape is one of those that take most.
+func (t *askedTimes) isLong(of float64) bool { return of > 0 && of >= t.limit }
+
+// share returns a shape's time over that of the shape that takes most.
+func (t *askedTimes) share(of float64) float64 {
+	if t.most == 0 {
+		return 0
+	}
+	return of / t.most
+}
+
 // askedFirst proposes some sizes, and then what another planner proposes.
 type askedFirst struct {
+	name  string
+	asked []askedSize
+	times *askedTimes    // of all spaces
 	next  sweeps.Planner // nil if there is nothing else to measure
 	queue []askedVisit
+	again bool         // the visits behind the first ones are in the queue
 	seen  map[int]bool // sizes that were visited
 	high  int
 }
 
-type askedVisit struct {
+// askedSize is a size that stands for a shape.
+type askedSize struct {
 	size  int
-	worth float64
+	calls int64
 }
 
-// planFirst returns a planner that proposes asked shapes first. size is the size that stands for a shape.
-func planFirst(asked []Asked, size func(shape []int) int, next sweeps.Planner) sweeps.Planner {
+type askedVisit struct {
+	askedSize
+	number int     // from 0
+	time   float64 // of the program, as in askedTimes; 0 if it is not known
+}
+
+// planFirst returns a planner of a space or a case that proposes asked shapes first. size is the size that stands for a shape.
+func planFirst(name string, asked []Asked, times *askedTimes, size func(shape []int) int, next sweeps.Planner) sweeps.Planner {
 	if len(asked) == 0 && next != nil {
 		return next
 	}
-	p := &askedFirst{next: next, seen: map[int]bool{}, high: math.MaxInt}
-	visits := askedVisits
-	if next == nil {
-		visits = mostVisits
-	}
-	for n := range visits {
-		worth := worthAsked
-		if n > 0 {
-			worth = worthAgain / float64(n)
-		}
-		for _, a := range asked {
-			p.queue = append(p.queue, askedVisit{size(a.Shape), worth * (1 + math.Log2(float64(a.Calls)))})
-		}
+	p := &askedFirst{name: name, times: times, next: next, seen: map[int]bool{}, high: math.MaxInt}
+	for _, a := range asked {
+		one := askedSize{size(a.Shape), a.Calls}
+		p.asked = append(p.asked, one)
+		p.queue = append(p.queue, askedVisit{askedSize: one})
 	}
 	return p
 }
 
+// planAgain plans the visits behind the first ones, those of the shapes that take most first.
+func (p *askedFirst) planAgain(set *timings.Set) {
+	p.again = true
+	visits := 1 + longVisits
+	if p.next == nil {
+		visits = mostVisits
+	}
+	times := map[int]float64{}
+	for _, a := range p.asked {
+		if exact := surfaces.ExactAt(set, a.size); exact.Fastest() >= 0 {
+			times[a.size] = float64(a.calls) * exact.Seconds[exact.Fastest()]
+		}
+		for n := 1; n < visits; n++ {
+			p.queue = append(p.queue, askedVisit{a, n, times[a.size]})
+		}
+	}
+	p.times.note(p.name, times)
+	slices.SortStableFunc(p.queue, func(a, b askedVisit) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(b.time, a.time))
+	})
+}
+
 func (p *askedFirst) Next(set *timings.Set) (size, blocks int, worth float64) {
-	p.queue = slices.DeleteFunc(p.queue, func(v askedVisit) bool { return v.size > p.high })
+	if len(p.queue) == 0 && !p.again {
+		p.planAgain(set)
+	}
+	p.queue = slices.DeleteFunc(p.queue, func(v askedVisit) bool {
+		return v.size > p.high || p.next != nil && v.number >= askedVisits && !p.times.isLong(v.time)
+	})
 	if len(p.queue) > 0 {
-		return p.queue[0].size, askedBlocks, p.queue[0].worth
+		v := &p.queue[0]
+		switch {
+		case v.number == 0:
+			worth = worthAsked * (1 + math.Log2(float64(v.calls)))
+		case v.number == 1 && p.next != nil && p.Full(v.size):
+			worth = worthLong * (1 + p.times.share(v.time))
+		default:
+			worth = worthAgain * (1 + p.times.share(v.time)) / float64(v.number)
+		}
+		return v.size, askedBlocks, worth
 	}
 	if p.next == nil {
 		return 0, 0, 0
 	}
 	return p.next.Next(set)
+}
+
+// Full reports whether the next visit is a long one.
+func (p *askedFirst) Full(size int) bool {
+	return len(p.queue) > 0 && p.queue[0].size == size && p.queue[0].number > 0 && p.times.isLong(p.queue[0].time)
 }
 
 // Skips reports whether an implementation is left out at a size: none is at an asked shape.
@@ -125,7 +218,8 @@ func (p *askedFirst) Visited(size int) {
 func (p *askedFirst) Doubted(size int) {
 	if p.seen[size] {
 		delete(p.seen, size)
-		p.queue = append(p.queue, askedVisit{size, worthAgain})
+		k := slices.IndexFunc(p.asked, func(a askedSize) bool { return a.size == size })
+		p.queue = append(p.queue, askedVisit{p.asked[k], 1, p.times.of[askedAt{p.name, size}]})
 	}
 	if p.next != nil {
 		p.next.Doubted(size)
@@ -165,12 +259,19 @@ func sizeOf(set *timings.Set, shape []int) int {
 }
 
 // joinAsked returns the asked shapes of a newer and an older run that a set has. The newer one knows how often they are
-// called.
+// called. A count of 1 does not replace another: it is also that of a shape of which nobody counted the calls.
 func joinAsked(newer, older []calibration.Asked, set *timings.Set) []calibration.Asked {
 	var all []calibration.Asked
 	for _, a := range append(slices.Clone(newer), older...) {
-		if sizeOf(set, a.Shape) > 0 && !slices.ContainsFunc(all, func(b calibration.Asked) bool { return slices.Equal(a.Shape, b.Shape) }) {
+		if sizeOf(set, a.Shape) == 0 {
+			continue
+		}
+		k := slices.IndexFunc(all, func(b calibration.Asked) bool { return slices.Equal(a.Shape, b.Shape) })
+		switch {
+		case k < 0:
 			all = append(all, calibration.Asked{Shape: a.Shape, Calls: a.Calls})
+		case all[k].Calls == 1:
+			all[k].Calls = a.Calls
 		}
 	}
 	sortAsked(all)
@@ -230,8 +331,10 @@ type ShapeResult struct {
 	Asked
 	Implementation string  // the fastest; "" if none could be timed
 	Seconds        float64 // of a call by it
-	Next           float64 // how many times as long the next best one takes; 0 if there is none
-	Regret         *float64
+	// Least and Most are how many times as long the next best one takes in either half of the samples; 0 if there is none. If
+	// the regret is above 0, the halves disagree on the fastest one, and Least is below 1.
+	Least, Most float64
+	Regret      *float64
 }
 
 // Measured reports whether the run has blocks of a shape that was asked for.
@@ -252,41 +355,28 @@ func (r *Run) ResultOf(a Asked) ShapeResult {
 		if shapesName(o) != a.Case || !found {
 			continue
 		}
-		names := make([]string, len(o.Implementations))
-		for i := range names {
-			names[i] = o.Implementations[i].Name
-		}
-		out.rank(names, o.Asked[at].MedianSeconds)
-		out.Regret = o.Asked[at].Regret
+		out.Calls = o.Asked[at].Calls
+		set := r.Shapes[a.Case]
+		out.judge(set.For(competingOf(o.Implementations, set.Implementations)), sizeOf(set, a.Shape))
 		return out
 	}
 	if set := r.Timings[a.Case]; set != nil && len(a.Shape) == 1 {
-		exact := surfaces.ExactAt(set, onlyValue(a.Shape))
-		out.rank(set.Implementations, exact.Seconds)
-		if !math.IsNaN(exact.Loss) {
-			out.Regret = new(math.Expm1(exact.Loss))
-		}
+		out.judge(set, onlyValue(a.Shape))
 	}
 	return out
 }
 
-// rank fills in the fastest implementation and how far the next one is behind.
-func (s *ShapeResult) rank(names []string, seconds []float64) {
-	next := math.Inf(1)
-	for i, v := range seconds {
-		switch {
-		case !(v > 0):
-		case s.Implementation == "" || v < s.Seconds:
-			if s.Implementation != "" {
-				next = s.Seconds
-			}
-			s.Implementation, s.Seconds = names[i], v
-		default:
-			next = min(next, v)
-		}
+// judge fills in what a set says of the shape that a size stands for.
+func (s *ShapeResult) judge(set *timings.Set, size int) {
+	exact := surfaces.ExactAt(set, size)
+	best := exact.Fastest()
+	if best < 0 {
+		return
 	}
-	if !math.IsInf(next, 1) {
-		s.Next = next / s.Seconds
+	s.Implementation, s.Seconds = set.Implementations[best], exact.Seconds[best]
+	s.Least, s.Most = exact.Lead(best)
+	if !math.IsNaN(exact.Loss) {
+		s.Regret = new(math.Expm1(exact.Loss))
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"crossover/timings"
 )
 
-// Fit fits the timings and fills into the entry what follows from them. It reads nothing of the entry but what a saved one
-// holds, so that a run that was loaded gives the same entry as the one that was measured. It is called once. When ctx is
-// cancelled it returns ctx's error after the case that it is at, and the run is of no use any more.
+// Fit fits the timings and puts the fits into the entry. It reads only what a saved entry has, so that a loaded run gives
+// the same entry as a measured run. Fit may be called only once. If ctx is cancelled, Fit returns the error of ctx after the
+// current case, and the run must not be used any more.
 func (r *Run) Fit(ctx context.Context) error {
 	entry := &r.Entry
 	entry.Warnings = warnings(entry)
@@ -25,10 +25,10 @@ func (r *Run) Fit(ctx context.Context) error {
 		}
 		c := &entry.Cases[k]
 		method := entry.RunOf(c).Method
-		fit := thresholds.Fit(r.History(c.Name), thresholds.Options{
-			Seed: method.Seed, Precision: method.Precision, Resamples: r.Resamples, Processors: known,
-		})
+		o := thresholds.Options{Seed: method.Seed, Precision: method.Precision, Resamples: r.Resamples, Processors: known}
+		fit := thresholds.Fit(r.History(c.Name), o)
 		fill(c, r.Timings[c.Name], &fit)
+		c.Within = r.within(c, o)
 		if r.Folder != "" {
 			c.Samples = r.Timings[c.Name].Digest()
 		}
@@ -45,8 +45,9 @@ func (r *Run) Fit(ctx context.Context) error {
 	return nil
 }
 
-// History returns the timings of a case run by run, the newest first: those of the implementations that it has today. What the
-// newest run excludes, for wrong values or because it fails, has no times in the earlier runs either.
+// History returns the timings of a case by runs, the newest first. They are those of the implementations that the newest run
+// has. If the newest run excludes an implementation, for example for wrong values, the earlier runs have no times of it
+// either.
 func (r *Run) History(name string) []*timings.Set {
 	newest := r.Timings[name]
 	all := []*timings.Set{newest}
@@ -60,7 +61,7 @@ func (r *Run) History(name string) []*timings.Set {
 	return all
 }
 
-// EarlierThresholds returns the thresholds that each earlier run of a case gives by itself, in the order of Run.Earlier.
+// EarlierThresholds returns the thresholds that each earlier run of a case gives alone, in the order of Run.Earlier.
 func (r *Run) EarlierThresholds(c *calibration.Case) [][]int {
 	var all [][]int
 	for k, set := range r.History(c.Name)[1:] {
@@ -69,7 +70,7 @@ func (r *Run) EarlierThresholds(c *calibration.Case) [][]int {
 	return all
 }
 
-// processors returns what all cases together say of the machine's processors.
+// processors returns what the cases together show of the machine's processors.
 func (r *Run) processors() *thresholds.Processors {
 	of := map[string]string{}
 	var all [][]*timings.Set
@@ -82,7 +83,7 @@ func (r *Run) processors() *thresholds.Processors {
 	return thresholds.StudyProcessors(of, all)
 }
 
-// warnings returns what a reader should know of the calibration as a whole.
+// warnings returns the warnings about the calibration as a whole.
 func warnings(entry *calibration.Host) []string {
 	var lines []string
 	var sentinels []*calibration.Sentinel
@@ -108,7 +109,7 @@ func warnings(entry *calibration.Host) []string {
 
 // fill puts a fit into a case.
 func fill(c *calibration.Case, set *timings.Set, r *thresholds.Result) {
-	c.TieBand, c.Regret = r.TieBand, regret(r.Regret)
+	c.TieBand, c.Regret = rounded(r.TieBand), regret(r.Regret)
 	if c.Regret != nil {
 		c.ExpectedRegret = max(0, c.Regret.Mean)
 	}
@@ -119,11 +120,12 @@ func fill(c *calibration.Case, set *timings.Set, r *thresholds.Result) {
 	c.Warnings = append(c.Warnings, r.Warnings...)
 	c.Verdict = verdicts[r.Verdict]
 	if c.Verdict != calibration.Always {
-		// The reason that a saved entry carries is why one implementation wins everywhere; here it does not.
+		// Before the fit, the reason says why a single implementation is fastest everywhere. Here none is.
 		c.Reason = r.Reason
 	}
 	for k := range c.Implementations {
 		implementation := &c.Implementations[k]
+		implementation.RelativeError = rounded(implementation.RelativeError)
 		i := slices.Index(set.Implementations, implementation.Name)
 		if i < 0 {
 			continue
@@ -131,7 +133,8 @@ func fill(c *calibration.Case, set *timings.Set, r *thresholds.Result) {
 		if i < len(r.Costs) && r.Costs[i].Valid() {
 			cost := r.Costs[i]
 			implementation.Cost = &calibration.Cost{
-				FixedSeconds: cost.Fixed, SizeSeconds: cost.PerSize, Exponent: cost.Exponent, Residual: cost.Residual,
+				FixedSeconds: rounded(cost.Fixed), SizeSeconds: rounded(cost.PerSize),
+				Exponent: rounded(cost.Exponent), Residual: rounded(cost.Residual),
 			}
 		}
 		implementation.GPUTimes = gpuTimes(set, i)
@@ -139,7 +142,35 @@ func fill(c *calibration.Case, set *timings.Set, r *thresholds.Result) {
 	c.Segments = segments(set, r)
 }
 
-// segments returns the segments of a fit, as the file holds them.
+// within fits a case once more for each of its error bounds, to the times of those implementations alone that promise the
+// bound. So thresholds between accurate implementations are as good as those between the fastest ones. The case must be
+// filled in before.
+func (r *Run) within(c *calibration.Case, o thresholds.Options) []calibration.Within {
+	var all []calibration.Within
+	for _, most := range c.Bounds() {
+		var names []string
+		for _, m := range c.Implementations {
+			if m.Excluded == "" && m.ErrorBound > 0 && m.ErrorBound <= most {
+				names = append(names, m.Name)
+			}
+		}
+		var sets []*timings.Set
+		for _, set := range r.History(c.Name) {
+			sets = append(sets, set.For(names))
+		}
+		fit := thresholds.Fit(sets, o)
+		parts := segments(sets[0], &fit)
+		if len(parts) == 0 {
+			continue
+		}
+		// At sizes where none of these implementations was timed, the nearest segment decides.
+		parts[0].From, parts[len(parts)-1].To = c.Axis.From, c.Axis.To
+		all = append(all, calibration.Within{MaxError: most, Verdict: verdicts[fit.Verdict], Reason: fit.Reason, Segments: parts})
+	}
+	return all
+}
+
+// segments returns the segments of a fit, as the file has them.
 func segments(set *timings.Set, r *thresholds.Result) []calibration.Segment {
 	var all []calibration.Segment
 	for n, s := range r.Segments {
@@ -154,7 +185,7 @@ func segments(set *timings.Set, r *thresholds.Result) []calibration.Segment {
 		}
 		for _, a := range s.Next {
 			segment.Next = append(segment.Next, calibration.Alternative{
-				Implementation: set.Implementations[a.Implementation], Slowdown: a.Slowdown,
+				Implementation: set.Implementations[a.Implementation], Slowdown: rounded(a.Slowdown),
 			})
 		}
 		all = append(all, segment)
@@ -162,25 +193,25 @@ func segments(set *timings.Set, r *thresholds.Result) []calibration.Segment {
 	return all
 }
 
-// regret returns a regret as the file holds it.
+// regret returns a regret as the file has it. It returns nil if there is none.
 func regret(r thresholds.Regret) *calibration.Regret {
 	if r.Parts == 0 {
 		return nil
 	}
-	out := &calibration.Regret{Mean: r.Mean, Parts: r.Parts}
+	out := &calibration.Regret{Mean: rounded(r.Mean), Parts: r.Parts}
 	if !math.IsNaN(r.Upper) {
-		out.Upper = &r.Upper
+		out.Upper = new(rounded(r.Upper))
 	}
 	return out
 }
 
-// gpuTimes returns where the time of implementation i goes that a GPU computes, as the file holds it.
+// gpuTimes returns where the time of implementation i on a GPU goes, as the file has it.
 func gpuTimes(set *timings.Set, i int) []calibration.GPUTimes {
 	var times []calibration.GPUTimes
 	for _, use := range thresholds.GPUUses(set, i) {
 		times = append(times, calibration.GPUTimes{
-			Size: use.Size, WallSeconds: use.Wall, GPUSeconds: use.GPU, EncodeSeconds: use.Encode, GapSeconds: use.Gap,
-			LaunchEfficiency: use.Efficiency,
+			Size: use.Size, WallSeconds: rounded(use.Wall), GPUSeconds: rounded(use.GPU), EncodeSeconds: rounded(use.Encode),
+			GapSeconds: rounded(use.Gap), LaunchEfficiency: rounded(use.Efficiency),
 		})
 	}
 	return times

@@ -1,13 +1,16 @@
 package harness
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"crossover/calibration"
+	"crossover/thresholds"
+	"crossover/timings"
 )
 
-// An entry says once for how much of its runs processors did not reach their speed all at once.
+// An entry has one line on the share of the time in which its processors did not reach their speed all at once.
 func TestCrowdedRuns(t *testing.T) {
 	times := func(ratio float64) *calibration.SentinelTimes {
 		return &calibration.SentinelTimes{AllProcessorsRatio: ratio}
@@ -57,7 +60,7 @@ func TestCrowdedRuns(t *testing.T) {
 	}
 }
 
-// Each condition of several runs has one warning, before that about the processors.
+// A condition of several runs has one warning. It comes before the warning about the processors.
 func TestWarnings(t *testing.T) {
 	low := calibration.Environment{PowerMode: "low", Sentinel: &calibration.Sentinel{
 		Processors: 2, Crowded: &calibration.Crowded{Share: 1, AllProcessorsRatio: 2},
@@ -65,5 +68,54 @@ func TestWarnings(t *testing.T) {
 	got := warnings(&calibration.Host{Environment: low, Runs: []calibration.Run{{Environment: low}, {Environment: low}}})
 	if len(got) != 2 || !strings.HasPrefix(got[0], "running in low-power mode") || !strings.HasPrefix(got[1], "all 2 processors") {
 		t.Errorf("%q", got)
+	}
+}
+
+// Among accurate implementations a case has thresholds of their own, fitted to their times alone. They cover the whole axis,
+// also where none of these implementations was timed.
+func TestWithin(t *testing.T) {
+	m := func(name string, bound float64) calibration.Implementation {
+		return calibration.Implementation{Name: name, Processor: "cpu", ErrorBound: bound}
+	}
+	set := &timings.Set{Case: "norm", Implementations: []string{"fast", "exact", "exact-parallel", "wrong", "unbounded"}}
+	for size := 16; size <= 1<<14; size *= 2 {
+		for visit := range 8 {
+			n := float64(size)
+			noise := 1 + 0.002*float64(visit)
+			seconds := []float64{1e-7, noise * (1e-9 * n), noise * (5e-7 + 2e-10*n), 1e-9, 1e-9} // the exact ones cross at 625
+			if size > 1<<12 {
+				seconds[1], seconds[2] = math.NaN(), math.NaN()
+			}
+			b := timings.Block{Size: size, Visit: visit, Seconds: seconds, Iterations: []int{9, 9, 9, 9, 9}, Twin: 0, TwinSeconds: 1e-7}
+			set.Blocks = append(set.Blocks, b)
+		}
+	}
+	c := calibration.Case{
+		Name: "norm", Operation: "norm", Axis: calibration.Axis{Name: "n", Unit: "samples", From: 16, To: 1 << 14},
+		Implementations: []calibration.Implementation{
+			m("fast", 5e-4), m("exact", 5e-5), m("exact-parallel", 5e-5), m("wrong", 5e-5), m("unbounded", 0),
+		},
+	}
+	c.Implementations[3].Excluded = "wrong"
+	r := &Run{Entry: calibration.Host{Cases: []calibration.Case{c}}, Timings: map[string]*timings.Set{"norm": set}}
+	got := r.within(&c, thresholds.Options{Seed: 1})
+	if len(got) != 1 || got[0].MaxError != 5e-5 || got[0].Verdict != calibration.Crossover || len(got[0].Segments) != 2 {
+		t.Fatalf("%+v, want a crossover within 5e-05", got)
+	}
+	low, high := got[0].Segments[0], got[0].Segments[1]
+	if low.Implementation != "exact" || high.Implementation != "exact-parallel" || high.From < 560 || high.From > 690 || high.Interval == nil {
+		t.Errorf("%+v and %+v, want exact up to about 625", low, high)
+	}
+	if low.From != 16 || high.To != 1<<14 {
+		t.Errorf("the segments are from %d to %d, want the whole axis", low.From, high.To)
+	}
+	if len(low.Next) != 1 || low.Next[0].Implementation != "exact-parallel" {
+		t.Errorf("next best: %+v", low.Next)
+	}
+	for i := range c.Implementations {
+		c.Implementations[i].ErrorBound = 0
+	}
+	if got := r.within(&c, thresholds.Options{Seed: 1}); got != nil {
+		t.Errorf("without bounds: %+v", got)
 	}
 }

@@ -16,37 +16,39 @@ import (
 	"crossover/thresholds/surfaces"
 )
 
-// ShapesCheck is one recorded operation under verification, at shapes that were not measured before.
+// ShapesCheck is the check of one recorded operation, at shapes that were not measured before or that a program calls.
 type ShapesCheck struct {
-	Name     string // "stft", "stft/shared"
+	Name     string // such as "stft" or "stft/shared"
 	Recorded *calibration.Operation
 	Space    *kernels.Space
-	Called   []Asked // the shapes to check, by their calls; none for shapes all over the space
+	Called   []Asked // shapes that a program calls; if there are none, the check draws shapes all over the space
 
-	// What Measure found.
+	// The next fields are results of Measure.
 	Result  *sweeps.Result
 	Audit   surfaces.Audit
 	Finding thresholds.Finding
-	// Broken says that the choices lose more than the file promises, beyond doubt.
+	// Broken says that the choices certainly lose more than the file promises.
 	Broken bool
-	// Excused is like that of a Check.
+	// Excused is the same as in a Check.
 	Excused bool
 
 	auditor  *surfaces.Auditor
-	distinct int // called shapes that were drawn
+	distinct int // number of different called shapes that are drawn
 }
 
 const (
-	// LossLimit is the mean loss above which the choices of an operation have drifted, if it exceeds that beyond doubt.
+	// LossLimit is the limit of an operation's mean regret. The operation has drifted if the 95 % interval of the regret
+	// lies above it.
 	LossLimit = 0.05
-	// LeastShapes is how many fresh shapes it takes to say something of an operation.
+	// LeastShapes is the least number of fresh shapes for a finding about an operation.
 	LeastShapes = 8
-	// mostUntold is the greatest part of the shapes that may say nothing of the choices if these are to hold.
+	// mostUntold is the greatest part of the drawn shapes that may show nothing of the choices. If there are more, the
+	// finding is not that the choices hold.
 	mostUntold = 0.25
 )
 
-// AddShapes pairs the recorded operations that have a case that is asked for, or are asked for by name, with the spaces of this
-// program. Operations of which there are called shapes are checked at those alone.
+// AddShapes adds the recorded operations that are asked for by their names, or by the name of one of their cases. It pairs
+// them with the spaces of this program. An operation with called shapes is checked only at those.
 func (v *Verification) AddShapes(spaces []*kernels.Space, asked func(name string) bool, called []Asked) {
 	for k := range v.Entry.Operations {
 		o := &v.Entry.Operations[k]
@@ -68,22 +70,22 @@ func (v *Verification) AddShapes(spaces []*kernels.Space, asked func(name string
 	}
 }
 
-// of returns the shapes that lie in a space.
+// of returns the called shapes of a space.
 func of(called []Asked, space string) []Asked {
 	return slices.DeleteFunc(slices.Clone(called), func(a Asked) bool { return a.Case != space })
 }
 
-// asksForCaseOf reports whether a case of an operation is asked for, with its data in the operation's placement.
+// asksForCaseOf reports whether a case of an operation, in the operation's placement, is asked for.
 func (v *Verification) asksForCaseOf(o *calibration.Operation, asked func(name string) bool) bool {
 	return slices.ContainsFunc(v.Entry.Cases, func(c calibration.Case) bool {
 		return c.Operation == o.Name && placementOf(&c) == o.Placement && asked(c.Name)
 	})
 }
 
-// freshShare is the part of the budget that goes into fresh shapes; the cases get the rest.
+// freshShare is the part of the budget for fresh shapes. The cases get the rest.
 const freshShare = 0.45
 
-// budgets returns the budget of the shapes, which is 0 if there are none to measure, and that of the cases.
+// budgets returns the budget of the shapes, which is 0 if there are none to measure, and the budget of the cases.
 func (v *Verification) budgets(all time.Duration) (shapes, cases time.Duration) {
 	if len(v.Shapes) == 0 {
 		return 0, all
@@ -92,7 +94,7 @@ func (v *Verification) budgets(all time.Duration) (shapes, cases time.Duration) 
 	return shapes, all - shapes
 }
 
-// measureShapes sweeps every operation at fresh shapes, with the options that the cases were swept with.
+// measureShapes sweeps every operation at fresh shapes. o are the options of the sweep of the cases.
 func (v *Verification) measureShapes(ctx context.Context, d *dispatch.Dispatcher, o sweeps.Options) error {
 	byName := map[string]*ShapesCheck{}
 	var cases []kernels.Case
@@ -109,7 +111,7 @@ func (v *Verification) measureShapes(ctx context.Context, d *dispatch.Dispatcher
 	return err
 }
 
-// audit begins the check, at the same fresh shapes each time.
+// audit returns a new auditor of the operation. Each call gives the same shapes.
 func (c *ShapesCheck) audit(d *dispatch.Dispatcher, seed uint64) *surfaces.Auditor {
 	hash := fnv.New64a()
 	hash.Write([]byte(c.Name))
@@ -130,7 +132,7 @@ func (c *ShapesCheck) audit(d *dispatch.Dispatcher, seed uint64) *surfaces.Audit
 	return c.auditor
 }
 
-// known returns the shapes of which the file knows times.
+// known returns the shapes that the file has times of.
 func (c *ShapesCheck) known() [][]int {
 	axes := len(c.Space.Axes)
 	known := slices.AppendSeq(slices.Collect(slices.Chunk(c.Recorded.Surface.Shapes, axes)), slices.Chunk(c.Recorded.HeldOut.Points, axes))
@@ -140,27 +142,27 @@ func (c *ShapesCheck) known() [][]int {
 	return known
 }
 
-// judge audits what was measured.
+// judge audits what was measured, on a machine with these differences of its states.
 func (c *ShapesCheck) judge(states *States) {
 	c.Audit = c.auditor.Judge(&c.Result.Samples)
 	c.decide(states)
 }
 
-// decide says what the audit comes to on a machine in such states.
+// decide sets the finding from the audit.
 func (c *ShapesCheck) decide(states *States) {
 	promised, known := c.Promised()
 	c.Broken = known && c.Audit.Lower > math.Log1p(promised)
 	c.Finding = c.finding()
 	if c.Result.Degraded {
-		c.Finding = min(c.Finding, thresholds.Ambiguous) // a disturbed machine says nothing of the entry
+		c.Finding = min(c.Finding, thresholds.Ambiguous) // a disturbed machine proves no drift
 	}
 	if c.Finding == thresholds.Drifted && c.excusedBy(states) {
 		c.Finding, c.Excused = thresholds.Ambiguous, true
 	}
 }
 
-// finding is what the audit comes to by itself. A mean loss that is more than promised, and less than the least difference of two
-// times that counts as one, is no drift: days differ by as much.
+// finding returns the finding of the audit alone. A mean loss that is more than promised but below the least tie band is no
+// drift, because days differ by as much.
 func (c *ShapesCheck) finding() thresholds.Finding {
 	limit := math.Log1p(LossLimit)
 	switch a := &c.Audit; {
@@ -176,15 +178,15 @@ func (c *ShapesCheck) finding() thresholds.Finding {
 	return thresholds.Holds
 }
 
-// Promised returns the most that the file expects of the mean regret, and whether it says so: of the calls of a program it
-// does not.
+// Promised returns the bound that the file promises of the mean regret, and whether there is one. There is none for the
+// calls of a program.
 func (c *ShapesCheck) Promised() (upper float64, known bool) {
 	held := &c.Recorded.HeldOut
 	return held.RegretUpper, held.Shapes > 0 && len(c.Called) == 0
 }
 
-// Least is how many shapes it takes to say something of the operation: LeastShapes, or all that a program calls often
-// enough to count.
+// Least returns the least number of shapes for a finding: LeastShapes, or the number of called shapes that are drawn if that
+// is less.
 func (c *ShapesCheck) Least() int {
 	if len(c.Called) == 0 {
 		return LeastShapes
@@ -192,7 +194,7 @@ func (c *ShapesCheck) Least() int {
 	return min(LeastShapes, c.distinct)
 }
 
-// Untold returns the part of the drawn shapes that say nothing of the choices.
+// Untold returns the part of the drawn shapes that show nothing of the choices.
 func (c *ShapesCheck) Untold() float64 {
 	untold := float64(c.Audit.Dear + c.Audit.Disturbed + c.Audit.Untold)
 	all := untold
@@ -205,7 +207,8 @@ func (c *ShapesCheck) Untold() float64 {
 	return untold / all
 }
 
-// excusedBy reports whether another state of the machine may be all that is behind a drift, as States.excuse does of cases.
+// excusedBy reports whether another state of the machine may be the only cause of a drift. It does for shapes what
+// States.excuse does for sizes.
 func (c *ShapesCheck) excusedBy(s *States) bool {
 	names := c.Result.Samples.Implementations
 	return len(s.Moved) > 0 && !slices.ContainsFunc(c.Audit.Audited, func(one surfaces.ShapeAudit) bool {

@@ -12,8 +12,8 @@ import (
 	"crossover/timings"
 )
 
-// shapesCheck is a check of twenty shapes whose regret is known, with its 95 % interval, of a file that promises so much at
-// most. Everywhere one implementation is chosen and another one is the best.
+// shapesCheck returns a check of twenty shapes with a given regret and its 95 % interval. The file promises a regret of at
+// most promised. One implementation is chosen at every shape, and another one is the best.
 func shapesCheck(lower, mean, promised float64, chosen, best string) *ShapesCheck {
 	c := &ShapesCheck{
 		Recorded: &calibration.Operation{HeldOut: calibration.HeldOut{Shapes: 10, RegretUpper: promised}},
@@ -26,7 +26,7 @@ func shapesCheck(lower, mean, promised float64, chosen, best string) *ShapesChec
 	return c
 }
 
-// What an operation's choices lose decides with the bounds of what was found and of what the file promises.
+// The finding follows from the regret of the choices, its bound, and the bound that the file promises.
 func TestFindingOfShapes(t *testing.T) {
 	moved := &States{Moved: []string{"for a test"}}
 	still := &States{}
@@ -77,7 +77,7 @@ func TestFindingOfShapes(t *testing.T) {
 	}
 }
 
-// Without shapes the cases have the whole budget, as before there were any.
+// Without shapes to check, the cases have the whole budget.
 func TestBudgetOfShapes(t *testing.T) {
 	v := &Verification{}
 	if shapes, cases := v.budgets(time.Minute); shapes != 0 || cases != time.Minute {

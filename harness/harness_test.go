@@ -20,10 +20,10 @@ import (
 	"crossover/thresholds"
 )
 
-// launch is the scenario of these tests: a GPU with a launch, on a quiet machine.
+// launch is the scenario of these tests: a GPU whose calls cost a launch, on a quiet machine.
 func launch() *model.Scenario { return &model.Scenarios()[0] }
 
-// anywhere returns a host that is not this one.
+// anywhere returns a host that is not this machine.
 func anywhere() calibration.Host {
 	facts := calibration.Facts{Chip: "Somebody's chip", Family: "somebody", Architecture: "none", Cores: 1, GPU: "Somebody's GPU"}
 	return calibration.Host{
@@ -74,7 +74,7 @@ func fit(t *testing.T, r *harness.Run) {
 	}
 }
 
-// bytesOf returns the entry as text of a calibration file.
+// bytesOf returns the text of a calibration file with the entry of a run.
 func bytesOf(t *testing.T, entry calibration.Host) string {
 	t.Helper()
 	var text strings.Builder
@@ -151,7 +151,7 @@ func TestAnInterruptedRunIsSaved(t *testing.T) {
 	}
 }
 
-// The sweep and the method have the options. Calls in flight are there only if a GPU is timed.
+// The sweep and the method have the options of the run. They have calls in flight only if a GPU is timed.
 func TestOptions(t *testing.T) {
 	r := measured(t, harness.Options{
 		Mode: sweeps.Throughput, InFlight: 3, Ratio: 16, Include: func(implementation string) bool { return implementation == "cpu" },
@@ -225,7 +225,7 @@ func TestVerification(t *testing.T) {
 	}
 }
 
-// The same seed draws the same sizes, except for those that the run has measured.
+// The same seed draws the same fresh sizes. They are none that the run has measured.
 func TestSizesAreFresh(t *testing.T) {
 	r := measured(t, harness.Options{}, "")
 	fit(t, r)
@@ -249,8 +249,8 @@ func TestSizesAreFresh(t *testing.T) {
 	}
 }
 
-// A verification leaves out what the entry does not promise: cases without a choice, cases that this program does not have,
-// and implementations that did not compete.
+// A verification leaves out everything that the entry does not promise: cases without a choice, cases that this program does
+// not have, and implementations that did not compete.
 func TestWhatIsNotVerified(t *testing.T) {
 	k := model.New(launch(), 1).Case()
 	segments := []calibration.Segment{{From: 100, To: 200, Implementation: "cpu"}}

@@ -8,13 +8,14 @@ import (
 	"crossover/timings"
 )
 
-// MostRuns is how many runs of a case are kept.
+// MostRuns is the greatest number of runs of a case that are kept.
 const MostRuns = 6
 
-// Join returns a run, not fitted and not saved, of an older run and a newer one. Neither may be fitted. Cases that are kept
-// stay those of the older run. To the others the newer run adds its timings, and those of the older one become earlier ones,
-// MostRuns in all; where fresh says so, they are forgotten instead. Each case says which runs measured it; what the entry says
-// of itself stays that of the older run as long as it keeps a case of that.
+// Join returns a run that is made of an older run and a newer one. Neither of them may be fitted, and the result is neither
+// fitted nor saved. If kept returns true for a case, the case stays as in the older run. Every other case of the newer run
+// has the newer timings. The older run's timings of such a case become earlier timings. If fresh returns true for the case,
+// they are forgotten instead. A case has at most MostRuns runs. The entry's date, environment and method are those of the
+// run of its first case, which is a kept case if there is one.
 func Join(older, newer *Run, kept, fresh func(name string) bool) *Run {
 	j := &joint{Run: &Run{
 		Entry: newer.Entry, Timings: map[string]*timings.Set{}, Earlier: map[string][]*timings.Set{}, Resamples: newer.Resamples,
@@ -45,13 +46,13 @@ func Join(older, newer *Run, kept, fresh func(name string) bool) *Run {
 	return j.Run
 }
 
-// joint is a run that is being joined.
+// joint is the run that Join makes.
 type joint struct {
 	*Run
-	runs []calibration.Run // that it has cases from; the first one becomes the entry's own
+	runs []calibration.Run // that its timings are from; the first one becomes the entry's own
 }
 
-// number returns the number of a run.
+// number returns the number of a run in the joint. It adds a run that is not there yet.
 func (j *joint) number(run calibration.Run) int {
 	n := slices.IndexFunc(j.runs, func(other calibration.Run) bool { return reflect.DeepEqual(run, other) })
 	if n < 0 {
@@ -61,7 +62,7 @@ func (j *joint) number(run calibration.Run) int {
 	return n
 }
 
-// add takes up a case of a run, with what it knows of runs before.
+// add adds a case of a run, with its earlier timings.
 func (j *joint) add(from *Run, c calibration.Case) {
 	earlier := c.Earlier
 	c.Run, c.Earlier = j.number(from.Entry.RunOf(&c)), nil
@@ -72,7 +73,7 @@ func (j *joint) add(from *Run, c calibration.Case) {
 	}
 }
 
-// remember adds to the last case what another run knows of it.
+// remember adds the timings that a run has of the last case to the earlier timings of the case.
 func (j *joint) remember(from *Run, name string) {
 	k := slices.IndexFunc(from.Entry.Cases, func(c calibration.Case) bool { return c.Name == name })
 	if k < 0 {
@@ -85,7 +86,8 @@ func (j *joint) remember(from *Run, name string) {
 	}
 }
 
-// addEarlier adds the timings of a run to the last case, unless that has them or enough others.
+// addEarlier adds the timings of a run to the earlier timings of the last case. It does nothing if the case has these
+// timings already, or has enough.
 func (j *joint) addEarlier(run calibration.Run, set *timings.Set) {
 	c := &j.Entry.Cases[len(j.Entry.Cases)-1]
 	if len(set.Blocks) == 0 || len(c.Earlier) == MostRuns-1 {
@@ -97,13 +99,13 @@ func (j *joint) addEarlier(run calibration.Run, set *timings.Set) {
 	}
 	number := j.number(run)
 	if number == c.Run || slices.ContainsFunc(c.Earlier, func(e calibration.Earlier) bool { return e.Run == number }) {
-		return // other samples of the same run: of the same second, seed and machine
+		return // other samples of a run that the case has already
 	}
 	c.Earlier = append(c.Earlier, calibration.Earlier{Run: number, Blocks: len(set.Blocks), Samples: samples})
 	j.Earlier[c.Name] = append(j.Earlier[c.Name], set)
 }
 
-// Poorer says why what a run found in a case must not take the place of what was known before, "" where it may.
+// Poorer says why the result of a run for a case must not replace the result from before. It returns "" if it may.
 func Poorer(now, before *calibration.Case) string {
 	switch missing := missing(now, before); {
 	case now.Blocks == 0 && before.Blocks > 0:
@@ -124,8 +126,8 @@ func Poorer(now, before *calibration.Case) string {
 	return ""
 }
 
-// wrongNow reports whether an implementation that competed before computes wrong values now: then the choices of before must not
-// stay, which go to it.
+// wrongNow reports whether an implementation that competed before computes wrong values now. The choices from before must
+// not stay then, because they may be that implementation.
 func wrongNow(now, before *calibration.Case) bool {
 	return slices.ContainsFunc(now.Implementations, func(is calibration.Implementation) bool {
 		return is.Wrong && slices.ContainsFunc(before.Implementations, func(was calibration.Implementation) bool {
@@ -134,7 +136,8 @@ func wrongNow(now, before *calibration.Case) bool {
 	})
 }
 
-// missing names an implementation that competed before and does not now.
+// missing returns the name of an implementation that competed before and does not compete now. It returns "" if there is
+// none.
 func missing(now, before *calibration.Case) string {
 	for _, was := range before.Implementations {
 		if was.Excluded == "" && !slices.ContainsFunc(now.Implementations, func(is calibration.Implementation) bool {

@@ -8,7 +8,7 @@ import (
 	"crossover/timings"
 )
 
-// oneCase returns a run of one case with one block. It began second seconds after a fixed time.
+// oneCase returns a run of one case with one block. The run began a number of seconds after a fixed time.
 func oneCase(second int, seconds float64) *Run {
 	set := &timings.Set{Case: "sum", Implementations: []string{"a"}, Blocks: []timings.Block{
 		{Size: 64, Seconds: []float64{seconds}, Iterations: []int{10}, Twin: -1},
@@ -22,7 +22,8 @@ func oneCase(second int, seconds float64) *Run {
 	}
 }
 
-// In a joined entry each case has each run once, and each run belongs to a case, even if runs or samples are equal.
+// In a joined entry each case has each run once, and each run belongs to a case. That also holds for equal runs and equal
+// samples.
 func TestJoinTakesARunOnce(t *testing.T) {
 	none := func(string) bool { return false }
 	for name, c := range map[string]struct {

@@ -12,40 +12,40 @@ import (
 	"crossover/timings"
 )
 
-// Options say what a run measures and how.
+// Options say what a run measures, and how.
 type Options struct {
 	Budget    time.Duration // for all cases together
 	Seed      uint64        // of everything random
-	Precision float64       // half width of a threshold's interval to aim at, relative; 0 means 0.1
+	Precision float64       // wanted half width of a threshold's interval, relative to the threshold; 0 means 0.1
 	Mode      sweeps.Mode   // "" means sweeps.Latency
 	State     sweeps.State  // "" means sweeps.Warm
-	InFlight  int           // calls of a GPU under way at a time in throughput mode; 0 means sweeps.DefaultInFlight
-	Ratio     float64       // of neighbouring sizes of the first ones; 0 means the planner's
+	InFlight  int           // number of calls on a GPU that are in flight in throughput mode; 0 means sweeps.DefaultInFlight
+	Ratio     float64       // ratio of neighbouring sizes among the first sizes; 0 means the planner's default
 	Input     kernels.Input // of the audio operations
 
 	Include  func(implementation string) bool // says which implementations are timed; nil means all
-	Progress func(sweeps.Progress)            // called between blocks; may be nil
+	Progress func(sweeps.Progress)            // is called between blocks; may be nil
 }
 
 // Run is one calibration, from start to end.
 type Run struct {
-	Entry     calibration.Host             // of the calibration file; without segments before Fit
+	Entry     calibration.Host             // entry of the calibration file; it has no segments before Fit
 	Timings   map[string]*timings.Set      // by case
-	Earlier   map[string][]*timings.Set    // by case, of the runs that calibration.Case.Earlier names, in its order
+	Earlier   map[string][]*timings.Set    // by case; timings of the runs in calibration.Case.Earlier, in that order
 	Fits      map[string]thresholds.Result // by case, after Fit
-	Results   []*sweeps.Result             // of Measure, in the order of the cases; none of a run that was loaded
-	Spaces    []*kernels.Space             // of which shapes are measured too; set before Measure
+	Results   []*sweeps.Result             // of Measure, in the order of the cases; a loaded run has none
+	Spaces    []*kernels.Space             // whose shapes are measured too; set before Measure
 	Asked     []Asked                      // shapes that are measured first; set before Measure
-	Alone     bool                         // nothing else of the spaces is measured than what was asked for
-	Shapes    map[string]*timings.Set      // by operation and placement, as the cases of the spaces are named
-	Folder    string                       // that Measure saves the run in; "" saves nothing
-	Resamples int                          // of the bootstrap that makes the intervals; 0 means as many as thresholds takes
+	Alone     bool                         // whether only asked shapes of the spaces are measured
+	Shapes    map[string]*timings.Set      // by the name of a space's case: the operation with its placement
+	Folder    string                       // where Measure saves the run; "" means that it is not saved
+	Resamples int                          // of the bootstrap behind the intervals; 0 means the default of thresholds
 
 	cases   []kernels.Case
 	options Options
 }
 
-// NewRun begins a run over cases. of is the host: its id, its facts, its environment, and whether it is a model.
+// NewRun returns a run over cases. of has the id, facts and environment of the host, and says whether the host is simulated.
 func NewRun(of calibration.Host, cases []kernels.Case, o Options) *Run {
 	if o.Precision == 0 {
 		o.Precision = 0.1
@@ -63,7 +63,7 @@ func NewRun(of calibration.Host, cases []kernels.Case, o Options) *Run {
 	return &Run{Entry: of, Timings: map[string]*timings.Set{}, Shapes: map[string]*timings.Set{}, cases: cases, options: o}
 }
 
-// method is the method of a run over cases, as far as it is known before the run.
+// method returns the method of a run over cases, as far as it is known before the run.
 func (o *Options) method(cases []kernels.Case) calibration.Method {
 	m := calibration.Method{
 		Seed: o.Seed, BudgetSeconds: o.Budget.Seconds(), Precision: o.Precision,
@@ -84,7 +84,7 @@ func (o *Options) includes(implementation string) bool {
 	return o.Include == nil || o.Include(implementation)
 }
 
-// planner joins the statistics to the sweep.
+// planner returns the planner of a case.
 func (r *Run) planner(c *kernels.Case) *thresholds.Planner {
 	return thresholds.NewPlanner(thresholds.PlannerOptions{
 		Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round, Ratio: r.options.Ratio,
@@ -92,18 +92,20 @@ func (r *Run) planner(c *kernels.Case) *thresholds.Planner {
 	})
 }
 
-// FirstSizes returns the sizes of a case that are measured before any time is known.
+// FirstSizes returns the sizes of a case that are measured first, before any time is known.
 func (r *Run) FirstSizes(c *kernels.Case) []int { return r.planner(c).Rungs() }
 
-// Measure sweeps the cases. Where it returns an error, as when ctx is cancelled, the run holds, and has saved, what was
-// measured until then.
+// Measure sweeps the cases, and the shapes of the spaces. If it returns an error, for example because ctx was cancelled, the
+// run still has what was measured before, and has saved it.
 func (r *Run) Measure(ctx context.Context, m Machine) error {
 	o := m.sweep()
 	shapesBudget, casesBudget := r.budgets()
 	o.Budget, o.Seed, o.Input = casesBudget, r.options.Seed, r.options.Input
 	o.Mode, o.State, o.InFlight = r.options.Mode, r.options.State, r.options.InFlight
 	o.Include, o.Progress = r.options.Include, r.options.Progress
-	o.Planner = func(c *kernels.Case) sweeps.Planner { return planFirst(r.askedIn(c.Name), onlyValue, r.planner(c)) }
+	o.Planner = func(c *kernels.Case) sweeps.Planner {
+		return planFirst(c.Name, r.askedIn(c.Name), newAskedTimes(), onlyValue, r.planner(c))
+	}
 	o.Observe = func(o sweeps.Observed) { r.Entry.Environment.Sentinel = sentinel(o) }
 	o.Uncollected = r.Entry.Simulated
 	whole := true
@@ -146,7 +148,7 @@ func (r *Run) Measure(ctx context.Context, m Machine) error {
 		r.Timings[result.Case.Name] = &result.Samples
 		r.describe(result)
 	}
-	if r.Folder == "" || !whole { // what says how long the run took says that the samples are whole
+	if r.Folder == "" || !whole { // an entry with the duration of the run would say that all samples were saved
 		return err
 	}
 	if saveErr := r.saveEntry(r.Folder); err == nil {
@@ -155,7 +157,7 @@ func (r *Run) Measure(ctx context.Context, m Machine) error {
 	return err
 }
 
-// describe puts into the entry what is known of a case before the fit.
+// describe puts a case into the entry, as far as it is known before the fit.
 func (r *Run) describe(result *sweeps.Result) {
 	described := describe(result)
 	k := slices.IndexFunc(r.Entry.Cases, func(c calibration.Case) bool { return c.Name == described.Name })
@@ -166,7 +168,7 @@ func (r *Run) describe(result *sweeps.Result) {
 	r.Entry.Cases[k] = described
 }
 
-// describe turns a sweep's result into the part of a case that is known before the fit.
+// describe returns the part of a case that is known before the fit, from the result of a sweep.
 func describe(r *sweeps.Result) calibration.Case {
 	c := calibration.Case{
 		Name:       r.Case.Name,
@@ -185,7 +187,7 @@ func describe(r *sweeps.Result) calibration.Case {
 	for _, status := range r.Implementations {
 		c.Implementations = append(c.Implementations, calibration.Implementation{
 			Name: status.Name, Processor: string(status.Processor), Version: status.Version,
-			RelativeError: status.RelativeError, Excluded: status.Excluded, Wrong: status.Wrong,
+			RelativeError: status.RelativeError, ErrorBound: status.ErrorBound, Excluded: status.Excluded, Wrong: status.Wrong,
 		})
 	}
 	if sizes := r.Samples.Sizes(); len(sizes) > 0 {

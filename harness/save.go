@@ -15,11 +15,11 @@ import (
 	"crossover/timings"
 )
 
-// EntryFile is the name, beside a run's sample files, of what the samples do not hold: the entry without its segments, in
-// the format of the calibration file. Samples and entry together refit to the same bytes.
+// EntryFile is the name of the file, beside a run's sample files, with everything that the samples lack: the entry without
+// segments, in the format of the calibration file. A fit of samples and entry gives the same bytes again.
 const EntryFile = "sweep.json"
 
-// save writes one case's samples, then the entry that lists it.
+// save writes the samples of one case, and then the entry with the case.
 func (r *Run) save(result *sweeps.Result) error {
 	result.Samples.Simulated = r.Entry.Simulated
 	if err := saveSamples(r.Folder, &result.Samples); err != nil {
@@ -48,8 +48,8 @@ func (r *Run) saveEntry(folder string) error {
 	return nil
 }
 
-// Save writes a run that is not fitted yet into a folder that is there: all samples, then the entry. When ctx is cancelled
-// it returns ctx's error after the samples of one case.
+// Save writes a run that is not fitted yet into a folder that exists: all samples, and then the entry. If ctx is cancelled,
+// Save returns the error of ctx after the samples of the current case.
 func (r *Run) Save(ctx context.Context, folder string) error {
 	for _, set := range r.Timings {
 		if err := ctx.Err(); err != nil {
@@ -74,12 +74,13 @@ func (r *Run) Save(ctx context.Context, folder string) error {
 	return nil
 }
 
-// earlierFolder is the folder, in that of a run, of the samples of a run before it: its number in the entry.
+// earlierFolder returns the folder of the samples of an earlier run. Its name is the run's number in the entry.
 func earlierFolder(folder string, e calibration.Earlier) string {
 	return filepath.Join(folder, "earlier", strconv.Itoa(e.Run))
 }
 
-// saveEarlier writes the samples of the runs before, compressed: people and benchstat read those of the newest.
+// saveEarlier writes the samples of earlier runs. They are compressed, because people and benchstat read those of the newest
+// run.
 func (r *Run) saveEarlier(ctx context.Context, folder string) error {
 	for _, c := range r.Entry.Cases {
 		for k, set := range r.Earlier[c.Name] {
@@ -98,8 +99,8 @@ func (r *Run) saveEarlier(ctx context.Context, folder string) error {
 	return nil
 }
 
-// compressedFile returns the file in a folder of samples that are compressed. An older version did not compress them; the next
-// run that is saved does.
+// compressedFile returns the path of a case's compressed samples in a folder. If the folder has a plain file, as an older
+// version wrote it, compressedFile returns that.
 func compressedFile(folder, caseName string) string {
 	plain := filepath.Join(folder, timings.FileName(caseName))
 	if _, err := os.Lstat(plain); err == nil {
@@ -108,7 +109,7 @@ func compressedFile(folder, caseName string) string {
 	return filepath.Join(folder, timings.CompressedName(caseName))
 }
 
-// loadEarlier reads the samples of the runs before that a case names.
+// loadEarlier reads the samples of the earlier runs of a case.
 func (r *Run) loadEarlier(c *calibration.Case) error {
 	for _, e := range c.Earlier {
 		path := compressedFile(earlierFolder(r.Folder, e), c.Name)
@@ -124,10 +125,10 @@ func (r *Run) loadEarlier(c *calibration.Case) error {
 	return nil
 }
 
-// saved is the entry that lies beside the samples of a run.
+// saved is the entry beside the samples of a run.
 type saved struct{ *calibration.Host }
 
-// killed reports whether the run ended before it could say how long it took. Its sample files may be newer than the entry.
+// killed reports whether the run ended before it saved its duration. Sample files may then be newer than the entry.
 func (s *saved) killed() bool { return s.Method.SpentSeconds == 0 }
 
 func loadEntry(folder string) (*saved, error) {
@@ -145,7 +146,7 @@ func loadEntry(folder string) (*saved, error) {
 	return &saved{&file.Hosts[0]}, nil
 }
 
-// Load reads the run that was saved in a folder. Of the folder of a host it reads the newest run that has taken its place.
+// Load reads the run in a folder. If the folder is that of a host, Load reads the newest finished run in it.
 func Load(folder string) (*Run, error) {
 	if _, err := os.Stat(filepath.Join(folder, EntryFile)); errors.Is(err, fs.ErrNotExist) {
 		if runs := finished(folder); len(runs) > 0 {
@@ -184,7 +185,7 @@ func Load(folder string) (*Run, error) {
 	return r, nil
 }
 
-// recount puts into a case what its samples say.
+// recount sets the sizes and the number of blocks of a case from its samples.
 func recount(c *calibration.Case, set *timings.Set) {
 	c.Sizes, c.Blocks = set.Sizes(), len(set.Blocks)
 	if len(c.Sizes) > 0 {
@@ -192,7 +193,7 @@ func recount(c *calibration.Case, set *timings.Set) {
 	}
 }
 
-// agree holds the samples of a case against the entry beside them.
+// agree returns an error if the samples of a case do not fit the entry beside them.
 func agree(c *calibration.Case, set *timings.Set, simulated bool) error {
 	file := timings.FileName(c.Name)
 	switch {

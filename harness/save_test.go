@@ -20,7 +20,8 @@ import (
 	"crossover/timings"
 )
 
-// savedRuns saves three runs of a case, joined, and returns them, their folder, and the file of the oldest one's samples.
+// savedRuns saves a run that joins three runs of a case. It returns the run, its folder, and the file of the oldest run's
+// samples.
 func savedRuns(t *testing.T) (joined *harness.Run, folder, oldest string) {
 	t.Helper()
 	none := func(string) bool { return false }
@@ -47,7 +48,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// files returns the names of what is in a folder.
+// files returns the names of the files in a folder.
 func files(t *testing.T, folder string) []string {
 	t.Helper()
 	all, err := os.ReadDir(folder)
@@ -61,7 +62,8 @@ func files(t *testing.T, folder string) []string {
 	return names
 }
 
-// The newest run is plain text, earlier ones are compressed, and what is loaded fits to the bytes that what was saved does.
+// The samples of the newest run are plain text, and those of earlier runs are compressed. The loaded run fits to the same
+// bytes as the saved one.
 func TestEarlierRunsAreCompressed(t *testing.T) {
 	saved, folder, oldest := savedRuns(t)
 	if got, want := files(t, folder), []string{"earlier", "launch.bench", harness.EntryFile}; !slices.Equal(got, want) {
@@ -84,7 +86,8 @@ func TestEarlierRunsAreCompressed(t *testing.T) {
 	}
 }
 
-// Earlier runs that an older version saved as plain text count, and are compressed when the run is saved again.
+// Samples of earlier runs that an older version saved as plain text are read, and are compressed when the run is saved
+// again.
 func TestPlainEarlierRunsAreCompressedWhenSaved(t *testing.T) {
 	_, folder, oldest := savedRuns(t)
 	compressed, err := os.ReadFile(oldest)
@@ -112,7 +115,7 @@ func TestPlainEarlierRunsAreCompressedWhenSaved(t *testing.T) {
 	}
 }
 
-// What is wrong with an earlier run's file is one line that names it. Files of others beside it do not matter.
+// An error in the file of an earlier run is one line that names the file. Other files beside it do not matter.
 func TestLoadOfDamagedEarlierRuns(t *testing.T) {
 	_, folder, oldest := savedRuns(t)
 	whole, err := os.ReadFile(oldest)
@@ -157,8 +160,8 @@ func TestLoadOfDamagedEarlierRuns(t *testing.T) {
 	}
 }
 
-// Samples over shapes that are newer than the entry of a killed run count, and files that it had not written yet are missed
-// by nobody. Of a run that ended, both are errors.
+// In a killed run, samples of shapes may be newer than the entry, and files may be missing. In a finished run, both are
+// errors.
 func TestLoadOfAKilledRunOverShapes(t *testing.T) {
 	for _, killed := range []bool{true, false} {
 		r := harness.NewRun(anywhere(), nil, harness.Options{Budget: time.Second})

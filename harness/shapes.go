@@ -18,14 +18,14 @@ import (
 	"crossover/timings"
 )
 
-// shapesShare is the part of the budget that goes into shapes all over the operations; the cases get the rest.
+// shapesShare is the part of the budget for shapes all over the operations. The cases get the rest.
 const shapesShare = 0.5
 
-// elsewhere is what a shape whose data lie elsewhere than in the memory of the caller is worth beside one of the caller's,
-// where nearly all programs have theirs.
+// elsewhere is the worth of visits to shapes in other placements than caller, as a factor. Nearly all programs have their
+// data in the placement caller.
 const elsewhere = 0.5
 
-// budgets returns the budget of the shapes, which is 0 where there are none to measure, and that of the cases.
+// budgets returns the budget of the shapes, which is 0 if there are none to measure, and the budget of the cases.
 func (r *Run) budgets() (shapes, cases time.Duration) {
 	if len(r.Spaces) == 0 {
 		return 0, r.options.Budget
@@ -64,7 +64,7 @@ func axisNames(s *kernels.Space) []string {
 	return names
 }
 
-// measureShapes measures shapes of the spaces, with the options that the cases were swept with.
+// measureShapes measures shapes of the spaces. o are the options of the sweep of the cases.
 func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
 	of := map[string]*kernels.Space{}
 	var cases []kernels.Case
@@ -72,9 +72,10 @@ func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
 		of[s.Case.Name] = s
 		cases = append(cases, s.Case)
 	}
+	times := newAskedTimes()
 	o.Planner = func(c *kernels.Case) sweeps.Planner {
 		s := of[c.Name]
-		return planFirst(r.askedIn(c.Name), sizeIn(s), r.spread(s))
+		return planFirst(c.Name, r.askedIn(c.Name), times, sizeIn(s), r.spread(s))
 	}
 	o.Brief = !r.Alone
 	if len(r.cases) > 0 {
@@ -83,7 +84,7 @@ func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
 	if o.Save != nil {
 		o.Save = func(result *sweeps.Result) error {
 			r.takeShapes(of[result.Case.Name], result)
-			if err := cannotSave(result.Samples.SaveCompressed(r.Folder)); err != nil { // hundreds of shapes, of many runs in the end
+			if err := cannotSave(result.Samples.SaveCompressed(r.Folder)); err != nil { // shapes of many runs add up
 				return err
 			}
 			return r.saveEntry(r.Folder)
@@ -96,7 +97,7 @@ func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
 	return err
 }
 
-// spread returns the planner of the shapes all over a space, nil if only shapes that were asked for are measured.
+// spread returns the planner of shapes all over a space. If only asked shapes are measured, it returns nil.
 func (r *Run) spread(s *kernels.Space) sweeps.Planner {
 	if r.Alone {
 		return nil
@@ -108,7 +109,7 @@ func (r *Run) spread(s *kernels.Space) sweeps.Planner {
 	return p
 }
 
-// takeShapes puts into the run what was measured of an operation's shapes.
+// takeShapes puts the samples of an operation's shapes into the run, and the operation into the entry.
 func (r *Run) takeShapes(s *kernels.Space, result *sweeps.Result) {
 	set := &result.Samples
 	set.Simulated, set.Axes, set.Shapes = r.Entry.Simulated, axisNames(s), map[int][]int{}
@@ -118,7 +119,7 @@ func (r *Run) takeShapes(s *kernels.Space, result *sweeps.Result) {
 	if len(set.Blocks) == 0 {
 		return
 	}
-	operation := calibration.Operation{Name: s.Operation, Placement: string(s.Placement)}
+	operation := calibration.Operation{Name: s.Operation, Placement: string(s.Placement), Created: new(r.Entry.Created)}
 	for _, a := range s.Axes {
 		operation.Axes = append(operation.Axes, calibration.Axis{Name: a.Name, Unit: a.Unit})
 	}
@@ -127,7 +128,7 @@ func (r *Run) takeShapes(s *kernels.Space, result *sweeps.Result) {
 	for _, status := range result.Implementations {
 		operation.Implementations = append(operation.Implementations, calibration.Implementation{
 			Name: status.Name, Processor: string(status.Processor), Version: status.Version,
-			RelativeError: status.RelativeError, Excluded: status.Excluded, Wrong: status.Wrong,
+			RelativeError: status.RelativeError, ErrorBound: status.ErrorBound, Excluded: status.Excluded, Wrong: status.Wrong,
 		})
 	}
 	operation.Surface.Axes, operation.Surface.Features = axisNames(s), s.Features
@@ -143,7 +144,7 @@ func (r *Run) takeShapes(s *kernels.Space, result *sweeps.Result) {
 	r.Entry.Operations[k] = operation
 }
 
-// shapesName is the name of an operation's samples over its shapes, as kernels.Space names its case.
+// shapesName returns the name of the samples of an operation's shapes. kernels.Space gives its case the same name.
 func shapesName(o *calibration.Operation) string {
 	if o.Placement == string(kernels.Caller) {
 		return o.Name
@@ -151,8 +152,8 @@ func shapesName(o *calibration.Operation) string {
 	return o.Name + "/" + o.Placement
 }
 
-// fitShapes fits the shapes of every operation, and puts surfaces and their held-out results into the entry. What all
-// operations lose says what to expect of each.
+// fitShapes fits the shapes of every operation, and puts the surfaces and their held-out results into the entry. What is
+// promised of an operation rests on the losses of all operations of the host.
 func (r *Run) fitShapes(ctx context.Context) error {
 	held := make([]surfaces.Judged, len(r.Entry.Operations))
 	crossed := make([]surfaces.Judged, len(r.Entry.Operations))
@@ -171,17 +172,21 @@ func (r *Run) fitShapes(ctx context.Context) error {
 	return nil
 }
 
-// fitOperation fits one operation and judges the choices: at shapes that were held out, and at fitted ones by fits without
-// them. Where the samples do for no surface it has none. Shapes that somebody asked for judge nothing: choices there rest on no
-// prediction.
+// fitOperation fits one operation and judges its choices. held is the result at shapes that are held out. crossed is that at
+// fitted shapes, whose choices come from fits without them. If there are too few samples, the operation gets no surface.
+// Asked shapes are not judged, because choices there rest on no prediction.
 func (r *Run) fitOperation(o *calibration.Operation) (held, crossed surfaces.Judged) {
+	for k := range o.Implementations {
+		o.Implementations[k].RelativeError = rounded(o.Implementations[k].RelativeError)
+	}
 	set := r.Shapes[shapesName(o)]
 	set = set.For(competingOf(o.Implementations, set.Implementations))
 	fitAsked(o, set)
+	own, ofCases := fitted(o, surfaces.Points(set, set.Shape)), r.pointsOfCases(o, set.Implementations)
+	others := thinned(r.pointsOfPlacements(o, set.Implementations), mostFitted-len(own)-len(ofCases))
 	problem := &surfaces.Problem{
 		Axes: o.Surface.Axes, Features: o.Surface.Features, Implementations: set.Implementations,
-		Points: slices.Concat(fitted(o, surfaces.Points(set, set.Shape)),
-			r.pointsOfPlacements(o, set.Implementations), r.pointsOfCases(o, set.Implementations)),
+		Points: slices.Concat(own, others, ofCases),
 	}
 	fit, err := surfaces.New(problem)
 	if err != nil {
@@ -199,7 +204,8 @@ func (r *Run) fitOperation(o *calibration.Operation) (held, crossed surfaces.Jud
 	return held, surfaces.Crossed(judge, set.Shape, problem, fit)
 }
 
-// fitted returns the points that are not held out of the fit, and all that somebody asked for: no prediction is judged there.
+// fitted returns the points that are fitted. These are the points that are not held out, and all asked shapes, where no
+// prediction is judged.
 func fitted(o *calibration.Operation, points []surfaces.Point) []surfaces.Point {
 	return slices.DeleteFunc(points, func(p surfaces.Point) bool {
 		_, asked := o.FindAsked(p.Shape)
@@ -207,7 +213,7 @@ func fitted(o *calibration.Operation, points []surfaces.Point) []surfaces.Point 
 	})
 }
 
-// competingOf returns the names, of some, of the implementations that were not excluded.
+// competingOf returns those of the names whose implementation is not excluded.
 func competingOf(all []calibration.Implementation, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(all, func(i calibration.Implementation) bool {
@@ -216,7 +222,8 @@ func competingOf(all []calibration.Implementation, names []string) []string {
 	})
 }
 
-// ranking returns the indexes of implementations, the fastest as predicted first. Those that are not predicted come last.
+// ranking returns the indexes of implementations in the order of their predicted times, fastest first. Implementations
+// without a prediction come last.
 func ranking(s *surface.Surface, logSeconds []float64, implementations []string) []int {
 	expected := make([]float64, len(implementations))
 	order := make([]int, len(implementations))
@@ -238,8 +245,8 @@ func ranking(s *surface.Surface, logSeconds []float64, implementations []string)
 	return order
 }
 
-// pointsOfPlacements returns what was measured of an operation with its data elsewhere, of the implementations on the
-// processor: to these it makes no difference where the data are.
+// pointsOfPlacements returns the points of an operation in its other placements, of implementations on the processor only.
+// Their times do not depend on the placement.
 func (r *Run) pointsOfPlacements(o *calibration.Operation, implementations []string) []surfaces.Point {
 	var all []surfaces.Point
 	for k := range r.Entry.Operations {
@@ -253,8 +260,23 @@ func (r *Run) pointsOfPlacements(o *calibration.Operation, implementations []str
 	return all
 }
 
-// onProcessor returns the names, of some, of implementations on the processor that were not excluded, and "" in the place
-// of the others.
+// mostFitted is how many points a surface is fitted to, unless the placement itself has more. What was measured with the data
+// elsewhere is left out first. So a host with fifty operations takes less than four megabytes.
+const mostFitted = 500
+
+// thinned returns at most so many of some points, evenly.
+func thinned(points []surfaces.Point, most int) []surfaces.Point {
+	if len(points) <= most {
+		return points
+	}
+	var few []surfaces.Point
+	for i := range max(0, most) {
+		few = append(few, points[i*len(points)/most])
+	}
+	return few
+}
+
+// onProcessor returns the names, with "" in the place of each implementation that is not on the processor or is excluded.
 func onProcessor(o *calibration.Operation, names []string) []string {
 	out := make([]string, len(names))
 	for i, name := range names {
@@ -267,8 +289,8 @@ func onProcessor(o *calibration.Operation, names []string) []string {
 	return out
 }
 
-// pointsOfCases returns what the cases of an operation say of shapes on their lines. A case is left out whose parameters do
-// not name the other axes.
+// pointsOfCases returns the points of an operation on the lines of its cases. It leaves out cases whose parameters do not
+// fix all other axes.
 func (r *Run) pointsOfCases(o *calibration.Operation, implementations []string) []surfaces.Point {
 	var all []surfaces.Point
 	for k := range r.Entry.Cases {
@@ -301,7 +323,7 @@ func (r *Run) pointsOfCases(o *calibration.Operation, implementations []string) 
 	return all
 }
 
-// placementOf returns the placement of a case's data.
+// placementOf returns the placement of a case.
 func placementOf(c *calibration.Case) string {
 	for _, p := range []kernels.Placement{kernels.Shared, kernels.Resident} {
 		if c.Parameters[string(p)] != 0 {
@@ -311,8 +333,8 @@ func placementOf(c *calibration.Case) string {
 	return string(kernels.Caller)
 }
 
-// heldOut returns what choices cost as the file holds it. crossed is how many fitted shapes the promise rests on, too. Bounds
-// are on the right side of what was seen.
+// heldOut returns the result at held-out shapes as the file has it. crossed is the number of fitted shapes that the promise
+// also rests on. A bound is never better than the result itself.
 func heldOut(j surfaces.Judged, crossed int, promise surfaces.Promise) calibration.HeldOut {
 	out := calibration.HeldOut{Shapes: len(j.Losses)}
 	if out.Shapes == 0 {
@@ -326,12 +348,12 @@ func heldOut(j surfaces.Judged, crossed int, promise surfaces.Promise) calibrati
 	out.Worst, out.WorstShape = relative(j.Worst), j.WorstAt
 	for k, shape := range j.Shapes {
 		out.Points = append(out.Points, shape...)
-		out.Losses = append(out.Losses, relative(j.Losses[k]))
+		out.Losses = append(out.Losses, roundedTo(decimals, math.Expm1(j.Losses[k])))
 	}
 	return out
 }
 
-// digits is how many digits of a fitted number the file keeps.
+// digits is the number of digits of a fitted number in the file.
 const digits = 7
 
 func rounded(v float64) float64 {
@@ -342,24 +364,37 @@ func rounded(v float64) float64 {
 	return short
 }
 
-// round rounds the numbers of a surface as the file keeps them.
+// decimals is the number of decimals of losses and of a surface's weights in the file. Weights are added to a log-time, so
+// their absolute rounding errors count, and not the relative ones. At a shape a few hundred weights are added, and most of
+// their errors cancel. Predicted times of the two committed hosts change by 0.001 to 0.003 %, and by 0.008 % at most.
+const decimals = 5
+
+func roundedTo(decimals int, v float64) float64 {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'f', decimals, 64), 64)
+	if err != nil {
+		return v
+	}
+	return short + 0 // not −0
+}
+
+// round rounds the numbers of a surface to the digits in the file.
 func round(s *surface.Surface) {
-	each := func(values []float64) {
+	each := func(values []float64, round func(float64) float64) {
 		for i := range values {
-			values[i] = rounded(values[i])
+			values[i] = round(values[i])
 		}
 	}
-	each(s.Scales)
+	each(s.Scales, rounded)
 	for k := range s.Implementations {
 		i := &s.Implementations[k]
-		each(i.Linear)
-		each(i.Weights)
+		each(i.Linear, rounded)
+		each(i.Weights, func(v float64) float64 { return roundedTo(decimals, v) })
 		i.Risk = rounded(i.Risk)
 	}
 }
 
-// loadShapes reads the samples over the shapes of the entry's operations. Those of a run that was killed may be newer than
-// the entry, or not there yet.
+// loadShapes reads the samples of the shapes of the entry's operations. If the run was killed, samples may be newer than the
+// entry, or may be missing.
 func (r *Run) loadShapes(killed bool) error {
 	var operations []calibration.Operation
 	for _, o := range r.Entry.Operations {
@@ -384,11 +419,11 @@ func (r *Run) loadShapes(killed bool) error {
 	return nil
 }
 
-// mostShapes is how many shapes of an operation are kept from run to run.
+// mostShapes is the greatest number of shapes of an operation that are kept from run to run.
 const mostShapes = 400
 
-// joinShapes takes up the operations of two runs. Shapes of the older run are kept beside those of the newer one, unless the
-// operation is to forget them.
+// joinShapes adds the operations of two runs. Shapes of the older run are kept beside those of the newer run, unless fresh
+// says that the older ones are forgotten.
 func (j *joint) joinShapes(older, newer *Run, fresh func(name string) bool) {
 	for k := range newer.Entry.Operations {
 		o := newer.Entry.Operations[k]
@@ -408,7 +443,7 @@ func (j *joint) joinShapes(older, newer *Run, fresh func(name string) bool) {
 	}
 }
 
-// askedOf returns the asked shapes of an operation that a run has too.
+// askedOf returns the asked shapes that a run has of an operation.
 func askedOf(r *Run, o *calibration.Operation) []calibration.Asked {
 	if known := r.Entry.Operation(o.Name, o.Placement); known != nil {
 		return known.Asked

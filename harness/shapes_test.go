@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -14,8 +15,8 @@ import (
 	"crossover/timings"
 )
 
-// operationOf returns an operation of two axes and what was timed at some shapes: two implementations that cross, by a factor
-// that is random from shape to shape where luck is above 0.
+// operationOf returns an operation with two axes, and times of two implementations that cross. If luck is above 0, the times
+// have a random factor that differs from shape to shape.
 func operationOf(name string, luck float64) (calibration.Operation, *timings.Set) {
 	rng := rand.New(rand.NewPCG(1, 3))
 	set := &timings.Set{Case: name, Implementations: []string{"go", "go-parallel"}, Axes: []string{"rows", "columns"}, Shapes: map[int][]int{}}
@@ -40,7 +41,7 @@ func operationOf(name string, luck float64) (calibration.Operation, *timings.Set
 	}, set
 }
 
-// heldOutOf fits operations, each with some luck, and returns what is known of their choices.
+// heldOutOf fits operations, each with its luck, and returns their held-out results.
 func heldOutOf(t *testing.T, lucks ...float64) []calibration.HeldOut {
 	t.Helper()
 	r := &Run{Shapes: map[string]*timings.Set{}}
@@ -59,8 +60,8 @@ func heldOutOf(t *testing.T, lucks ...float64) []calibration.HeldOut {
 	return all
 }
 
-// Each shape is held out or judged by a fit without it. Operations without a loss have bounds that are none, which are worse
-// beside an operation that loses.
+// Each shape is held out, or is judged by a fit without it. The bounds of an operation without losses are above its regret,
+// and are higher beside an operation with losses.
 func TestPromisesOfOperations(t *testing.T) {
 	alone := heldOutOf(t, 0)[0]
 	beside := heldOutOf(t, 0.5, 0)
@@ -83,7 +84,7 @@ func TestPromisesOfOperations(t *testing.T) {
 	}
 }
 
-// Choices at shapes that somebody asked for rest on their own times, so these shapes judge no prediction.
+// Choices at asked shapes rest on the times measured there, so no prediction is judged at these shapes.
 func TestAskedShapesJudgeNothing(t *testing.T) {
 	o, set := operationOf("asked", 0)
 	for _, size := range []int{3, 11, 29} {
@@ -100,7 +101,7 @@ func TestAskedShapesJudgeNothing(t *testing.T) {
 	}
 }
 
-// A bound that other shapes give does not contradict what was seen at those that were held out.
+// A bound that rests on other shapes does not contradict the result at the held-out shapes.
 func TestBoundsAreOnTheirSide(t *testing.T) {
 	seen := surfaces.Judged{Shapes: [][]int{{1, 2}, {3, 4}}, Losses: []float64{0.2, 0.4}, Mean: 0.3, Within: 0, Worst: 0.4, WorstAt: []int{3, 4}}
 	h := heldOut(seen, 50, surfaces.Promise{Mean: 0.01, Within: 0.9, NineInTen: 0.1})
@@ -109,5 +110,63 @@ func TestBoundsAreOnTheirSide(t *testing.T) {
 	}
 	if nothing := heldOut(surfaces.Judged{}, 50, surfaces.Promise{Mean: 0.01}); nothing.Crossed != 0 || nothing.RegretUpper != 0 {
 		t.Errorf("of no shape held out: %+v", nothing)
+	}
+}
+
+// TestRounded tests that the numbers of a surface are short in the file, and that predicted times hardly change.
+func TestRounded(t *testing.T) {
+	o, set := operationOf("linear", 0.1)
+	fit, err := surfaces.New(&surfaces.Problem{
+		Axes: o.Surface.Axes, Features: o.Surface.Features, Implementations: set.Implementations, Points: surfaces.Points(set, set.Shape),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(fit.Surface)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var short surface.Surface
+	if err := json.Unmarshal(text, &short); err != nil {
+		t.Fatal(err)
+	}
+	round(&short)
+	before, after := surface.NewPredictor(fit.Surface), surface.NewPredictor(&short)
+	rng := rand.New(rand.NewPCG(2, 3))
+	worst := 0.0
+	for range 1000 {
+		shape := []int{1 + rng.IntN(1000), 1 + rng.IntN(1000)}
+		var x, y [2]float64
+		before.Predict(shape, x[:])
+		after.Predict(shape, y[:])
+		worst = max(worst, math.Abs(x[0]-y[0]), math.Abs(x[1]-y[1]))
+	}
+	if worst == 0 || worst > 1e-4 {
+		t.Errorf("predicted times change by %.2g, want some change of at most 0.01 %%", worst)
+	}
+	for _, i := range short.Implementations {
+		for k, w := range i.Weights {
+			if number := fmt.Sprint(w); len(number) > len("-0.00000")+1 || number == "-0" {
+				t.Errorf("weight %d of %s is %s", k, i.Name, number)
+			}
+		}
+	}
+}
+
+func TestThinned(t *testing.T) {
+	points := make([]surfaces.Point, 100)
+	for i := range points {
+		points[i].Shape = []int{1 + i}
+	}
+	for most, want := range map[int]int{-5: 0, 0: 0, 1: 1, 30: 30, 99: 99, 100: 100, 500: 100} {
+		few := thinned(points, most)
+		if len(few) != want {
+			t.Errorf("%d of 100 points, want %d", len(few), want)
+		}
+		for i := 1; i < len(few); i++ {
+			if gap := few[i].Shape[0] - few[i-1].Shape[0]; gap < 1 || gap > 1+100/want {
+				t.Errorf("at most %d: points %v and %v", most, few[i-1].Shape, few[i].Shape)
+			}
+		}
 	}
 }

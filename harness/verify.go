@@ -16,33 +16,33 @@ import (
 	"crossover/thresholds"
 )
 
-// Verification holds the choices of an entry against a machine, at sizes that the entry's run never used.
+// Verification tests the choices of an entry on a machine, at sizes and shapes that the entry's run never used.
 type Verification struct {
 	Entry   *calibration.Host
 	Checks  []*Check
 	Shapes  []*ShapesCheck          // after AddShapes
-	Skipped []string                // what cannot be checked of the entry, each with the reason
-	Now     calibration.Environment // of the machine; Measure adds what it saw
-	States  States                  // then and now, after Measure
+	Skipped []string                // cases and operations that cannot be checked, each with the reason
+	Now     calibration.Environment // of the machine; Measure adds what the sentinel measured
+	States  States                  // differences between then and now, after Measure
 }
 
-// Check is one recorded case under verification.
+// Check is the check of one recorded case.
 type Check struct {
 	Recorded *calibration.Case
 	Case     kernels.Case
 
-	// What Measure found.
+	// The next three are results of Measure.
 	Result *sweeps.Result
 	Audit  thresholds.Audit
-	// Excused says that the choices drifted, that it concerns parallel implementations, and that the machine is in another
-	// state than at calibration: that is no drift of the entry.
+	// Excused says that choices between parallel implementations have drifted, and that the machine is in another state than
+	// at calibration. The entry itself has not drifted then.
 	Excused bool
 
 	auditor *thresholds.Auditor
 }
 
-// NewVerification pairs the recorded cases whose names are asked for with those of this program. now is the machine's
-// environment.
+// NewVerification returns a verification of the recorded cases whose names are asked for. It pairs them with the cases of
+// this program. now is the environment of the machine.
 func NewVerification(entry *calibration.Host, all []kernels.Case, asked func(name string) bool, now calibration.Environment) *Verification {
 	v := &Verification{Entry: entry, Now: now}
 	known := map[string]kernels.Case{}
@@ -62,8 +62,8 @@ func NewVerification(entry *calibration.Host, all []kernels.Case, asked func(nam
 			v.Skipped = append(v.Skipped, fmt.Sprintf("%s: the file has sizes from %d to %d, and this version takes %d to %d",
 				recorded.Name, recorded.Axis.From, recorded.Axis.To, c.Axis.Min, c.Axis.Max))
 		default:
-			// Only what was measured is promised, so only that is checked. A file may have been written by anybody: what it
-			// says does not lead to sizes that this program would never measure.
+			// The entry promises only measured sizes, so only those are checked. Anybody may have written the file, so sizes
+			// that this program would never measure are not checked either.
 			c.Axis.Min, c.Axis.Max = max(c.Axis.Min, recorded.Axis.From), min(c.Axis.Max, recorded.Axis.To)
 			c.Implementations = promised(recorded.Implementations, c.Implementations)
 			v.Checks = append(v.Checks, &Check{Recorded: recorded, Case: c})
@@ -72,8 +72,7 @@ func NewVerification(entry *calibration.Host, all []kernels.Case, asked func(nam
 	return v
 }
 
-// promised leaves out implementations that the entry does not know or that did not compete: it promises nothing about
-// them.
+// promised returns the implementations that competed in the recorded case. The entry promises nothing about others.
 func promised(recorded []calibration.Implementation, all []kernels.Implementation) []kernels.Implementation {
 	var kept []kernels.Implementation
 	for _, implementation := range all {
@@ -86,23 +85,22 @@ func promised(recorded []calibration.Implementation, all []kernels.Implementatio
 	return kept
 }
 
-// VerifyOptions say how a verification is made. Its mode and state are those of the entry.
+// VerifyOptions are the options of a verification. Mode and state are those of the entry.
 type VerifyOptions struct {
 	Budget   time.Duration // for all cases and shapes together
-	Seed     uint64        // of the fresh sizes and shapes, and the order
+	Seed     uint64        // of the fresh sizes and shapes, and of the order in blocks
 	Progress func(sweeps.Progress)
 }
 
-// Measure sweeps every case at fresh sizes, and every operation at fresh shapes, and judges what the dispatcher chooses there.
-// Where it returns an error, as when ctx is cancelled, nothing is decided.
+// Measure sweeps every case at fresh sizes, and every operation at fresh shapes, and judges what the dispatcher chooses
+// there. If it returns an error, for example because ctx was cancelled, nothing is decided.
 func (v *Verification) Measure(ctx context.Context, m Machine, d *dispatch.Dispatcher, options VerifyOptions) error {
 	o := m.sweep()
 	shapesBudget, casesBudget := v.budgets(options.Budget)
 	o.Budget, o.Seed, o.Progress = casesBudget, options.Seed, options.Progress
 	method := &v.Entry.Method
 	o.Mode, o.InFlight, o.State = sweeps.Mode(method.Mode), method.InFlight, sweeps.State(method.State)
-	// A recording that the calibration was made on need not be at hand, and no operation's time depends on what it sounds
-	// like.
+	// The recording of the calibration may not be at hand, and no time depends on the sound.
 	o.Input = kernels.GeneratedInput()
 	o.Observe = func(o sweeps.Observed) { v.Now.Sentinel = sentinel(o) }
 	o.Uncollected = v.Entry.Simulated
@@ -134,7 +132,7 @@ func (v *Verification) Measure(ctx context.Context, m Machine, d *dispatch.Dispa
 	return nil
 }
 
-// audit begins the check, at the same fresh sizes each time.
+// audit returns a new auditor of the case. Each call gives the same fresh sizes.
 func (c *Check) audit(d *dispatch.Dispatcher, seed uint64) *thresholds.Auditor {
 	hash := fnv.New64a()
 	hash.Write([]byte(c.Case.Name))
@@ -149,7 +147,8 @@ func (c *Check) audit(d *dispatch.Dispatcher, seed uint64) *thresholds.Auditor {
 	return c.auditor
 }
 
-// unsure returns where the entry says that it does not know: the intervals of the thresholds of an unresolved case.
+// unsure returns the intervals of sizes at which the entry does not know the answer: its doubts other than ties, and the
+// intervals of the thresholds of an unresolved case.
 func unsure(recorded *calibration.Case) [][2]int {
 	var all [][2]int
 	for _, s := range recorded.Segments {
@@ -165,8 +164,8 @@ func unsure(recorded *calibration.Case) [][2]int {
 	return all
 }
 
-// UnsureShare returns the share of a case's axis, in log-size, on which its calibration does not know the answer and an
-// audit excuses slow choices.
+// UnsureShare returns the share of a case's axis, in log-size, on which the calibration does not know the answer. An audit
+// excuses slow choices there.
 func UnsureShare(c *calibration.Case) float64 {
 	parts := unsure(c)
 	slices.SortFunc(parts, func(a, b [2]int) int { return a[0] - b[0] })
@@ -183,7 +182,7 @@ func UnsureShare(c *calibration.Case) float64 {
 	return 0
 }
 
-// available names the implementations that are there.
+// available returns the names of the implementations that can run here.
 func available(c *kernels.Case) []string {
 	var names []string
 	for _, implementation := range c.Implementations {
@@ -194,20 +193,20 @@ func available(c *kernels.Case) []string {
 	return names
 }
 
-// judge audits what was measured.
+// judge audits what was measured, on a machine with these differences of its states.
 func (c *Check) judge(states *States) {
 	c.Audit = c.auditor.Judge(&c.Result.Samples)
 	if c.Result.Degraded {
-		c.Audit.Finding = min(c.Audit.Finding, thresholds.Ambiguous) // a disturbed machine says nothing of the entry
+		c.Audit.Finding = min(c.Audit.Finding, thresholds.Ambiguous) // a disturbed machine proves no drift
 	}
 	if c.Audit.Finding == thresholds.Drifted && states.excuse(&c.Audit, c.Result.Samples.Implementations) {
 		c.Audit.Finding, c.Excused = thresholds.Ambiguous, true
 	}
 }
 
-// excuse reports whether another state of the machine may be all that is behind a drift: it is where at every drifted size
-// the choice or what beats it spreads over the processors. What one processor computes knows nothing of the others, and
-// what a library does inside a call is no excuse.
+// excuse reports whether another state of the machine may be the only cause of a drift. It may be if, at every drifted size,
+// the chosen or the best implementation is parallel by its name. Serial implementations do not depend on other processors. A
+// library that is parallel inside a call is no excuse.
 func (s *States) excuse(audit *thresholds.Audit, names []string) bool {
 	if len(s.Moved) == 0 {
 		return false

@@ -23,3 +23,18 @@ func TestJudgeOutputs(t *testing.T) {
 		t.Errorf("a reference of seven numbers for six: %v", off)
 	}
 }
+
+// The error of a small state is absolute. That of a small output is relative.
+func TestWithState(t *testing.T) {
+	for _, test := range []struct {
+		element   Element
+		got, want float64
+		off       float64
+	}{
+		{Float32, 0.001, 0.002, 0.5}, {Float64, 0.001, 0.002, 0.001}, {Float64, 3, 2, 0.5}, {Float64, 0.25, 0, 0.25},
+	} {
+		if off := WithState(test.element, []float32{float32(test.got)}, []float64{test.want}); !(off > 0.99*test.off && off < 1.01*test.off) {
+			t.Errorf("%s: %g for %g is off by %g, want %g", test.element, test.got, test.want, off, test.off)
+		}
+	}
+}

@@ -67,6 +67,11 @@ type Implementation struct {
 	Name      string // "go", "go-parallel", "fftw", "go/direct"
 	Processor Processor
 
+	// ErrorBound is the greatest error that the implementation promises. At every size, a greater one counts as wrong. 0
+	// stands for the operation's tolerance, and then it is 0 for all implementations of the operation. Makers get a bound by
+	// [Within].
+	ErrorBound float64
+
 	// Probe returns nil if the implementation can run here, and otherwise an error of one line that says what is missing and
 	// how to install it. If Probe is nil, the implementation can always run.
 	Probe func() error
@@ -108,8 +113,8 @@ type Case struct {
 	Params     []Param
 	Axis       Axis
 
-	// Tolerance returns the greatest error against the float64 reference that counts as right at a size. Errors are those of
-	// Call.ErrorAgainst.
+	// Tolerance returns the greatest error against the float64 reference that counts as right at a size, for implementations
+	// without a bound of their own: see Allowed. Errors are those of Call.ErrorAgainst.
 	Tolerance func(size int) float64
 
 	// Bytes returns the least memory traffic of one call in bytes: every input is read once, and every output is written
@@ -147,6 +152,16 @@ func (c Case) Placed(p Placement) Case {
 		return c
 	}
 	return c.placed(p)
+}
+
+// Allowed returns the greatest error of an implementation that counts as right at a size.
+func (c *Case) Allowed(implementation string, size int) float64 {
+	for i := range c.Implementations {
+		if known := &c.Implementations[i]; known.Name == implementation && known.ErrorBound > 0 {
+			return known.ErrorBound
+		}
+	}
+	return c.Tolerance(size)
 }
 
 // Release frees what a problem holds outside of Go's heap. It must not be called while a call of the problem runs.

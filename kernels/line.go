@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -29,7 +30,40 @@ func (o *Op[P]) line(b *Backends, fixed []Param) (Case, error) {
 		return axisIndex(o.Axes, p.Name)
 	}
 	fixed = slices.SortedFunc(slices.Values(fixed), func(p, q Param) int { return cmp.Compare(order(p), order(q)) })
-	return o.CaseOf(b, Along(o.Axes, o.Axes[running].Name, fixed...)), nil
+	along := Along(o.Axes, o.Axes[running].Name, fixed...)
+	if err := o.limit(&along); err != nil {
+		return Case{}, err
+	}
+	return o.CaseOf(b, along), nil
+}
+
+// limit limits the axis of a line to the sizes that the typed plan takes, which are next to one another. It returns the plan's
+// error if it takes none.
+func (o *Op[P]) limit(l *Line) error {
+	takes := func(size int) bool { return o.check(l.At(l.Axis.Nearest(size))) == nil }
+	low, high := l.Axis.Min, l.Axis.Max
+	taken := low // a size that is taken
+	for !takes(taken) {
+		if taken == high {
+			return o.check(l.At(l.Axis.Nearest(low)))
+		}
+		taken = min(high, 1+taken+taken/16)
+	}
+	if !takes(low) {
+		l.Axis.Min = low + sort.Search(taken-low, func(i int) bool { return takes(low + i) })
+	}
+	if !takes(high) {
+		l.Axis.Max = taken + sort.Search(high-taken, func(i int) bool { return !takes(taken + 1 + i) })
+	}
+	return nil
+}
+
+// check returns the error with which the typed plan refuses the parameters of a shape.
+func (o *Op[P]) check(s Shape) error {
+	if o.Check == nil {
+		return nil
+	}
+	return o.Check(o.Params(s))
 }
 
 // checkFixed says what is wrong with parameters that are to fix all axes but one.

@@ -140,6 +140,19 @@ func Probed[P any](probe func() error, version func() string, makers Makers[P]) 
 	}
 }
 
+// Within returns the implementations of makers with an error bound of their own, in place of the operation's tolerance. If
+// one implementation of an operation has a bound, all have. A plan with a limit ([Plan.SetMaxError]) chooses among those
+// whose bound is at most the limit, and a calibration has thresholds for each bound.
+func Within[P any](bound float64, makers Makers[P]) Makers[P] {
+	return func(b *Backends, op *Op[P]) []Maker[P] {
+		all := makers(b, op)
+		for i := range all {
+			all[i].ErrorBound = bound
+		}
+		return all
+	}
+}
+
 // serialLoop computes a loop on the goroutine of the caller.
 type serialLoop struct {
 	loop  Loop

@@ -29,6 +29,9 @@ type Op[P any] struct {
 	// Params returns the parameters with which a shape is measured.
 	Params func(s Shape) P
 
+	// Check returns the error with which the typed plan refuses parameters. Nil means that it takes all of positive values.
+	Check func(p P) error
+
 	// IO lists the tensors of a call in the order of its Args, outputs first. State that one call hands to the next is two
 	// tensors: an input and an output.
 	IO func(p P, s Shape) []Tensor
@@ -40,7 +43,8 @@ type Op[P any] struct {
 	// index is one, and so is a float64.
 	Reference func(p P, s Shape, a *Args) []float64
 
-	// Tolerance returns the greatest error that counts as right at a shape. Judge measures errors.
+	// Tolerance returns the greatest error that counts as right at a shape. Judge measures errors. Implementations may have
+	// bounds of their own in its place: see [Within].
 	Tolerance func(s Shape) float64
 
 	// Judge measures the error of an output against the reference. Nil means [RelativeError].

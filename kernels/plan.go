@@ -3,6 +3,7 @@ package kernels
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 
@@ -60,6 +61,9 @@ type Plan[P any] struct {
 	args    Args
 	placed  Placement // of the data of the last call
 
+	maxError float64 // that a call accepts; 0 for the operation's tolerance
+	leftOut  uint64  // implementations that may err by more, a bit each
+
 	refusals []refusal // of the shapes that were refused most recently
 	oldest   int       // index of the oldest refusal, once there are mostRefusals
 }
@@ -73,8 +77,12 @@ type refusal struct {
 // mostRefusals is how many refused shapes a plan remembers.
 const mostRefusals = 8
 
-// held holds the runners of a plan. It outlives a dropped plan, so that a cleanup can close the runners.
-type held struct{ runners []Runner }
+// held holds the runners of a plan, and what frees its shared memory. It outlives a dropped plan, so that a cleanup can close
+// it.
+type held struct {
+	runners []Runner
+	free    []func()
+}
 
 func (h *held) close() {
 	for i, r := range h.runners {
@@ -83,6 +91,10 @@ func (h *held) close() {
 		}
 		h.runners[i] = nil
 	}
+	for _, free := range h.free {
+		free()
+	}
+	h.free = nil
 }
 
 // choice is the dispatcher's case for one line and placement.
@@ -104,7 +116,7 @@ func NewPlan[P any](d *dispatch.Dispatcher, op *Op[P], p P) *Plan[P] {
 func NewPlanOn[P any](b *Backends, d *dispatch.Dispatcher, op *Op[P], p P) *Plan[P] {
 	plan := &Plan[P]{op: op, params: p, backends: b, dispatcher: d, makers: op.makers(b), only: -1, placed: Caller}
 	plan.axis = axisIndex(op.Axes, op.Lines[0].Axis.Name)
-	plan.held = &held{make([]Runner, len(plan.makers))}
+	plan.held = &held{runners: make([]Runner, len(plan.makers))}
 	plan.failed = make([]error, len(plan.makers))
 	plan.retries = d.Retries()
 	runtime.AddCleanup(plan, (*held).close, plan.held)
@@ -126,6 +138,39 @@ func NewPlanOf[P any](b *Backends, op *Op[P], p P, implementation string) (*Plan
 	return plan, nil
 }
 
+// SetMaxError sets the greatest error that calls accept, in the measure of [Op].Judge. From now on, only implementations
+// whose error bound is at most this are chosen from: see [Within]. An implementation without a bound of its own promises the
+// operation's tolerance. SetMaxError fails, and changes nothing, if most is not above 0 or if no implementation promises as
+// little. If the tolerance depends on the shape, Run fails at shapes at which it is above the limit.
+func (p *Plan[P]) SetMaxError(most float64) error {
+	if !(most > 0) {
+		return fmt.Errorf("%s: an error of at most %g is not possible (want a limit above 0)", p.op.Name, most)
+	}
+	var leftOut uint64
+	least := math.Inf(1)
+	for i := range p.makers {
+		bound := p.makers[i].ErrorBound
+		if bound > most {
+			leftOut |= 1 << i
+		}
+		least = min(least, bound)
+	}
+	if least > most {
+		return fmt.Errorf("%s: no implementation promises an error of at most %g (the least bound is %g)", p.op.Name, most, least)
+	}
+	p.maxError, p.leftOut = most, leftOut
+	p.forgetChoices()
+	return nil
+}
+
+// inexact returns an error if every implementation may err at a shape by more than the plan accepts.
+func (p *Plan[P]) inexact(s Shape) error {
+	if p.makers[0].ErrorBound > 0 || p.op.Tolerance(s) <= p.maxError {
+		return nil
+	}
+	return fmt.Errorf("%s: the error may be up to %g, and the plan accepts %g", p.op.Name, p.op.Tolerance(s), p.maxError)
+}
+
 // Run computes a call at a shape. It does not check that the data fit the shape; typed plans do. Run allocates nothing at a
 // shape at which the implementation has run twice. An implementation on a GPU remembers only the last few shapes.
 //
@@ -135,6 +180,11 @@ func NewPlanOf[P any](b *Backends, op *Op[P], p P, implementation string) (*Plan
 // [ErrRefused], the implementation is passed over for this call, and nothing is reported. A plan remembers the last few
 // refused shapes, and does not try them again until Retry. Run fails if every implementation fails, or if none can run here.
 func (p *Plan[P]) Run(s Shape, a Args) error {
+	if p.maxError > 0 {
+		if err := p.inexact(s); err != nil {
+			return err
+		}
+	}
 	p.args = a
 	i := p.choose(s)
 	refused := p.refusedBy(s)
@@ -227,11 +277,11 @@ func (p *Plan[P]) remember(s Shape, by uint64) {
 	p.oldest = (p.oldest + 1) % mostRefusals
 }
 
-// preferred returns the first implementation in the order of preference that can run on a line, has not failed, and has no
-// bit in refused. It returns −1 if there is none.
+// preferred returns the first implementation in the order of preference that can run on a line, is accurate enough, has not
+// failed, and has no bit in refused. It returns −1 if there is none.
 func (p *Plan[P]) preferred(line int, refused uint64) int {
 	for i := range p.makers {
-		if refused>>i&1 == 0 && p.failed[i] == nil && p.missing(i, line) == nil {
+		if (refused|p.leftOut)>>i&1 == 0 && p.failed[i] == nil && p.missing(i, line) == nil {
 			return i
 		}
 	}
@@ -338,8 +388,8 @@ func (p *Plan[P]) newChoice(line int, s Shape, placement Placement) *dispatch.Ca
 	}
 	measured := name // the case in caller memory, which decides if the file lacks the placement
 	name = placed(name, p.op.Name, placement)
-	names, has := p.has(line)
-	return p.dispatcher.CaseOf(name, measured, p.key(line), names, has)
+	names, obstacle := p.has(line)
+	return p.dispatcher.CaseOf(name, measured, p.key(line), names, obstacle)
 }
 
 // operation returns the dispatcher's choices at all shapes of the operation, with data in the given placement.
@@ -349,35 +399,40 @@ func (p *Plan[P]) operation(placement Placement) *dispatch.Operation {
 		of = &p.shared
 	}
 	if *of == nil {
-		names, has := p.has(-1)
-		*of = p.dispatcher.OperationOf(placed(p.op.Name, p.op.Name, placement), p.key(-1), names, has)
+		names, obstacle := p.has(-1)
+		*of = p.dispatcher.OperationOf(placed(p.op.Name, p.op.Name, placement), p.key(-1), names, obstacle)
 	}
 	return *of
 }
 
-// has returns the names of the implementations, and what reports whether one can run here on a line and has not failed.
-func (p *Plan[P]) has(line int) (names []string, has func(implementation string) bool) {
-	makers, op, failed := p.makers, p.op, slices.Clone(p.failed)
+// has returns the names of the implementations that are accurate enough. It also returns what says why an implementation
+// cannot be used on a line: it cannot run here, has failed, or is not accurate enough.
+func (p *Plan[P]) has(line int) (names []string, obstacle func(implementation string) string) {
+	makers, op, failed, leftOut := p.makers, p.op, slices.Clone(p.failed), p.leftOut
 	for i := range makers {
-		names = append(names, makers[i].Name)
-	}
-	return names, func(implementation string) bool {
-		for i := range makers {
-			if makers[i].Name != implementation || failed[i] != nil {
-				continue
-			}
-			if line >= 0 && op.Lines[line].Without != nil && op.Lines[line].Without(implementation) != nil {
-				return false
-			}
-			return makers[i].Missing() == nil
+		if leftOut>>i&1 == 0 {
+			names = append(names, makers[i].Name)
 		}
-		return false
+	}
+	return names, func(implementation string) string {
+		for i := range makers {
+			switch {
+			case makers[i].Name != implementation || failed[i] != nil:
+				continue
+			case leftOut>>i&1 != 0:
+				return fmt.Sprintf("may err by %g", makers[i].ErrorBound)
+			case line >= 0 && op.Lines[line].Without != nil && op.Lines[line].Without(implementation) != nil, makers[i].Missing() != nil:
+				return dispatch.NotThere
+			}
+			return ""
+		}
+		return dispatch.NotThere
 	}
 }
 
 // key is equal for plans of one operation that have the same implementations. Such plans share the dispatcher's cases.
 func (p *Plan[P]) key(line int) string {
-	key := fmt.Sprintf("%d %s %d", p.backends.identity(), p.op.Name, line)
+	key := fmt.Sprintf("%d %s %d %x", p.backends.identity(), p.op.Name, line, p.leftOut)
 	for i, err := range p.failed {
 		if err != nil {
 			key += " " + p.makers[i].Name
@@ -429,7 +484,8 @@ func (p *Plan[P]) Explain(s Shape) dispatch.Explanation { return p.ExplainIn(s, 
 // ExplainIn is [Plan.Explain] for data in the given placement.
 func (p *Plan[P]) ExplainIn(s Shape, placement Placement) dispatch.Explanation {
 	if p.op.Judged != nil {
-		if e := p.operation(placement).ExplainShape(s[:len(p.op.Axes)]...); e.Answer != dispatch.Unknown {
+		e := p.operation(placement).ExplainShape(s[:len(p.op.Axes)]...)
+		if e.Answer != dispatch.Unknown || p.named(e.Implementation) >= 0 { // as choose goes by it
 			return e
 		}
 	}

@@ -383,3 +383,31 @@ func BenchmarkPlan(b *testing.B) {
 		_ = plan.Run(kernels.Shape{4}, kernels.Args{x, x})
 	}
 }
+
+// The typed plan of a program that is compared with a sweep gives its memory back when its call is released. The next visit
+// would otherwise get that memory.
+func TestAReleasedProgramHoldsNothing(t *testing.T) {
+	b, account := kerneltest.AccountBackends(false)
+	op := adding(nil)
+	program := kernels.NewProgram(
+		func(d *dispatch.Dispatcher, p params) (*kernels.Plan[params], error) {
+			return kernels.NewPlanOn(b, d, op, p), nil
+		},
+		func(p *kernels.Plan[params], s kernels.Shape, a *kernels.Args) error { return p.Run(s, *a) })
+	c, _ := kernels.Listed(op, program).Cases(b)[0].WithPrograms()
+	call, err := c.Problem(100, kernels.Input{}).Bind("program:" + kerneltest.AccountName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := call.Run(); err != nil || account.Usage().Bytes == 0 {
+		t.Fatalf("%v, the plan holds %+v", err, account.Usage())
+	}
+	call.Release()
+	device, err := b.GPUs[0].Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if device.Trim(); account.Usage().Bytes != 0 {
+		t.Errorf("%+v is held", account.Usage())
+	}
+}

@@ -7,22 +7,26 @@ import (
 	"crossover/dispatch"
 )
 
-// Program makes a typed plan as a program does, and returns a function that computes a shape by the plan. Each operation has
+// Program makes a typed plan as a program does. run computes a shape by the plan, and end closes the plan. Each operation has
 // a Program of a few lines, which passes the tensors of [Op].IO to the typed plan. With a Program, typed plans can be
 // compared with what a sweep times.
-type Program[P any] func(d *dispatch.Dispatcher, p P) (func(s Shape, a *Args) error, error)
+type Program[P any] func(d *dispatch.Dispatcher, p P) (run func(s Shape, a *Args) error, end func(), err error)
 
 // NewProgram returns the [Program] of the typed plans that build makes. call computes a shape by such a plan.
-func NewProgram[P, T any](build func(d *dispatch.Dispatcher, p P) (T, error), call func(plan T, s Shape, a *Args) error) Program[P] {
-	return func(d *dispatch.Dispatcher, p P) (func(s Shape, a *Args) error, error) {
+func NewProgram[P any, T interface{ Close() }](build func(d *dispatch.Dispatcher, p P) (T, error),
+	call func(plan T, s Shape, a *Args) error) Program[P] {
+	return func(d *dispatch.Dispatcher, p P) (run func(s Shape, a *Args) error, end func(), err error) {
 		plan, err := build(d, p)
-		return func(s Shape, a *Args) error { return call(plan, s, a) }, err
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(s Shape, a *Args) error { return call(plan, s, a) }, plan.Close, nil
 	}
 }
 
 // Listed returns an operation's entry in the catalogue. Its cases have a [Program], for [Case.WithPrograms].
 func Listed[P any](op *Op[P], program Program[P]) Listing {
-	return Listing{Name: op.Name, Axes: op.Axes, Cases: op.listed(program), Space: op.Space, Line: op.line}
+	return Listing{Name: op.Name, Axes: op.Axes, Cases: op.listed(program), Space: op.Space, Line: op.listedLine(program), Check: op.check}
 }
 
 // Listing is an operation of the catalogue.
@@ -32,22 +36,39 @@ type Listing struct {
 	Cases func(b *Backends) []Case                       // one for each line
 	Space func(b *Backends, placement Placement) *Space  // nil where the operation has a single axis
 	Line  func(b *Backends, fixed []Param) (Case, error) // along the axis that is not fixed
+	Check func(s Shape) error                            // returns the error with which the typed plan refuses a shape
 }
 
 func (op *Op[P]) listed(program Program[P]) func(b *Backends) []Case {
 	return func(b *Backends) []Case {
 		cases := op.Cases(b)
 		for i := range cases {
-			cases[i].program = op.bindProgram(program)
-			place := cases[i].placed
-			cases[i].placed = func(p Placement) Case {
-				c := place(p)
-				c.program = op.bindProgram(program)
-				return c
-			}
+			cases[i] = op.withProgram(cases[i], program)
 		}
 		return cases
 	}
+}
+
+func (op *Op[P]) listedLine(program Program[P]) func(b *Backends, fixed []Param) (Case, error) {
+	return func(b *Backends, fixed []Param) (Case, error) {
+		c, err := op.line(b, fixed)
+		if err != nil {
+			return c, err
+		}
+		return op.withProgram(c, program), nil
+	}
+}
+
+// withProgram returns a case with a program, in every placement.
+func (op *Op[P]) withProgram(c Case, program Program[P]) Case {
+	c.program = op.bindProgram(program)
+	place := c.placed
+	c.placed = func(p Placement) Case {
+		placed := place(p)
+		placed.program = op.bindProgram(program)
+		return placed
+	}
+	return c
 }
 
 // programPrefix begins the name of an implementation that is called through a typed plan.
@@ -102,7 +123,7 @@ func (o *Op[P]) bindProgram(program Program[P]) func(p Problem, implementation s
 		if !ok {
 			return Call{}, fmt.Errorf("%s: a problem of another operation", o.Name)
 		}
-		run, err := program(dispatch.Always(implementation), p.params)
+		run, end, err := program(dispatch.Always(implementation), p.params)
 		if err != nil {
 			return Call{}, err
 		}
@@ -116,6 +137,7 @@ func (o *Op[P]) bindProgram(program Program[P]) func(p Problem, implementation s
 			Run:    func() error { return run(p.shape, &c.args) },
 			Error:  c.err,
 			Output: c.output,
+			Close:  end,
 		}, nil
 	}
 }

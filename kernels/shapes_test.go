@@ -163,6 +163,21 @@ func TestPlanOverShapesWithoutAnImplementation(t *testing.T) {
 	}
 }
 
+// A plan whose choices are forced names the shape that it is asked about.
+func TestPlanExplainsWhatIsForced(t *testing.T) {
+	for _, force := range []string{"add=second", "add/columns=40=second"} {
+		t.Setenv(dispatch.ForceVariable, force)
+		d, err := dispatch.New(addingFile(), dispatch.WithHost(machine))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := newPlan(t, &kernels.Backends{Pool: pool.Shared()}, d, addingRows(map[string]int{}), params{})
+		if e := plan.Explain(kernels.Shape{30, 40}); e.Case != "add" || e.Shape != "rows=30 columns=40" || e.Implementation != "second" || e.Answer != dispatch.Unknown {
+			t.Errorf("%s: explained as %+v", force, e)
+		}
+	}
+}
+
 // A plan of which one axis varies from call to call goes by a cut through the surface.
 func TestPlanAlongACut(t *testing.T) {
 	calls := map[string]int{}

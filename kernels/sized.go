@@ -25,6 +25,9 @@ func (p *SizedPlan[P]) shape(size int) Shape {
 // Explain says which implementation computes a call of a size, and why. It assumes the placement of the last call.
 func (p *SizedPlan[P]) Explain(size int) dispatch.Explanation { return p.plan.Explain(p.shape(size)) }
 
+// SetMaxError sets the greatest error that calls accept: see [Plan.SetMaxError].
+func (p *SizedPlan[P]) SetMaxError(most float64) error { return p.plan.SetMaxError(most) }
+
 // Close releases what the implementations hold, such as GPU memory. The garbage collector does the same for a dropped plan.
 func (p *SizedPlan[P]) Close() { p.plan.Close() }
 

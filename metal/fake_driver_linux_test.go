@@ -67,7 +67,9 @@ func TestWarmCallsDoNotAllocate(t *testing.T) {
 		},
 		"a transform in place": func(b *gpu.Builder) {
 			x := b.State(gpu.Float2, 64)
-			b.Encode(func() (gpu.External, error) { return d.Driver().(gpu.FFT).NewComplexFFT(x.Region(), x.Region(), 64, 1) })
+			b.Encode(func() (gpu.External, error) {
+				return d.Driver().(gpu.FFT).NewComplexFFT(x.Region(), x.Region(), 64, 1, false)
+			})
 		},
 	} {
 		b := d.NewPlan()
@@ -237,7 +239,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		b.Encode(func() (gpu.External, error) {
 			return g.NewGEMM(x.Region(), x.Region(), x.Region(), 8, 8, 8, false, 1, 0)
 		})
-		b.Encode(func() (gpu.External, error) { return f.NewComplexFFT(x.Region(), x.Region(), 32, 2) })
+		b.Encode(func() (gpu.External, error) { return f.NewComplexFFT(x.Region(), x.Region(), 32, 2, false) })
 		fake.set("continue", 1)
 		plan, err := b.Build()
 		if err != nil {
@@ -552,8 +554,8 @@ func TestLibraryThatCommits(t *testing.T) {
 	x, y := b.Input(gpu.Float2, n), b.Output(gpu.Float, 2*n)
 	s, u := b.Scratch(gpu.Float2, n), b.Scratch(gpu.Float2, n)
 	add := b.Kernel(arithmetic, "add")
-	b.Encode(func() (gpu.External, error) { return f.NewComplexFFT(s.Region(), x.Region(), n, 1) })
-	b.Encode(func() (gpu.External, error) { return f.NewComplexFFT(u.Region(), s.Region(), n, 1) })
+	b.Encode(func() (gpu.External, error) { return f.NewComplexFFT(s.Region(), x.Region(), n, 1, false) })
+	b.Encode(func() (gpu.External, error) { return f.NewComplexFFT(u.Region(), s.Region(), n, 1, false) })
 	b.Dispatch(add, groups(2*n), threads, y, u.As(gpu.Float), gpu.Values(2*n))
 	p := build(t, b)
 	ramp(x.Floats())

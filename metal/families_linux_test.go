@@ -78,7 +78,7 @@ func compute(t *testing.T, c kernels.Case, implementation string, size int) {
 		t.Fatal(err)
 	}
 	defer call.Release()
-	want, tolerance := problem.Reference(), c.Tolerance(size)
+	want, tolerance := problem.Reference(), c.Allowed(implementation, size)
 	for range 2 {
 		if err := call.Run(); err != nil {
 			t.Fatal(err)

@@ -36,29 +36,58 @@ type transform struct {
 	openBlit, copied, endBlit objc.Message
 }
 
+// operation is an operation of a graph with a transform: from rows of one type and length to rows of another.
+type operation struct {
+	method   *objc.Method[func(_, tensor, axes, descriptor, name objc.ID) objc.ID]
+	from, to rowsOf
+	inverse  bool
+	odd      bool // an odd number of real values comes out
+}
+
+// rowsOf is the type of a tensor of rows.
+type rowsOf struct {
+	columns  int
+	dataType uint32
+}
+
+// size returns the number of bytes of an element.
+func (r rowsOf) size() int {
+	if r.dataType == complex64Type {
+		return bytesOfComplex
+	}
+	return bytesOfFloat
+}
+
 // NewRealFFT readies realToHermiteanFFT.
 func (d *driver) NewRealFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
-	return d.newTransform(dst, src, n, n/2+1, batch, float32Type, bytesOfFloat, realFFT)
+	return d.newTransform(dst, src, batch,
+		operation{method: realFFT, from: rowsOf{n, float32Type}, to: rowsOf{n/2 + 1, complex64Type}})
+}
+
+// NewInverseRealFFT readies HermiteanToRealFFT.
+func (d *driver) NewInverseRealFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
+	return d.newTransform(dst, src, batch, operation{method: inverseRealFFT, inverse: true, odd: n%2 != 0,
+		from: rowsOf{n/2 + 1, complex64Type}, to: rowsOf{n, float32Type}})
 }
 
 // NewComplexFFT readies fastFourierTransform.
-func (d *driver) NewComplexFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
-	return d.newTransform(dst, src, n, n, batch, complex64Type, bytesOfComplex, complexFFT)
+func (d *driver) NewComplexFFT(dst, src gpu.Region, n, batch int, inverse bool) (gpu.External, error) {
+	rows := rowsOf{n, complex64Type}
+	return d.newTransform(dst, src, batch, operation{method: complexFFT, inverse: inverse, from: rows, to: rows})
 }
 
 // mostTensorBytes is the greatest size of a tensor. Metal Performance Shaders end the process for a greater one.
 const mostTensorBytes = 1<<32 - 1
 
-func (d *driver) newTransform(dst, src gpu.Region, n, bins, batch int, from uint32, size int,
-	operation *objc.Method[func(_, tensor, axes, descriptor, name objc.ID) objc.ID]) (_ gpu.External, err error) {
+func (d *driver) newTransform(dst, src gpu.Region, batch int, o operation) (_ gpu.External, err error) {
 	if err := d.FFTMissing(); err != nil {
 		return nil, err
 	}
-	input, err := tensorMemory(src, n, batch, size)
+	input, err := tensorMemory(src, o.from.columns, batch, o.from.size())
 	if err != nil {
 		return nil, err
 	}
-	output, err := tensorMemory(dst, bins, batch, bytesOfComplex)
+	output, err := tensorMemory(dst, o.to.columns, batch, o.to.size())
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +100,7 @@ func (d *driver) newTransform(dst, src gpu.Region, n, bins, batch int, from uint
 		target = t.back.(*memory)
 		t.copyBack(output)
 	}
-	objc.InPool(func() { err = t.compile(d.device, input, target, n, bins, batch, from, operation) })
+	objc.InPool(func() { err = t.compile(d.device, input, target, batch, o) })
 	if err != nil {
 		t.Close()
 		return nil, err
@@ -96,33 +125,33 @@ func tensorMemory(region gpu.Region, columns, rows, size int) (*memory, error) {
 }
 
 // compile makes the graph, compiles it, and readies the call that encodes it.
-func (t *transform) compile(device objc.ID, input, output *memory, n, bins, batch int, from uint32,
-	operation *objc.Method[func(_, tensor, axes, descriptor, name objc.ID) objc.ID]) error {
+func (t *transform) compile(device objc.ID, input, output *memory, batch int, o operation) error {
 	graph := objc.New(objc.Class("MPSGraph"))
 	defer objc.Release(graph)
-	inputShape, outputShape := nsNumbers(batch, n), nsNumbers(batch, bins)
-	// Forward and unscaled are the descriptor's defaults, and are set all the same.
+	inputShape, outputShape := nsNumbers(batch, o.from.columns), nsNumbers(batch, o.to.columns)
+	// Unscaled is the descriptor's default, and is set all the same.
 	descriptor := fftDescriptor.Call(objc.Class("MPSGraphFFTDescriptor"))
-	setInverse.Call(descriptor, false)
+	setInverse.Call(descriptor, o.inverse)
+	setOddHermitean.Call(descriptor, o.odd)
 	setScalingMode.Call(descriptor, scalingNone)
-	feed := placeholder.Call(graph, inputShape, from, 0)
-	result := operation.Call(graph, feed, nsNumbers(1), descriptor, 0)
+	feed := placeholder.Call(graph, inputShape, o.from.dataType, 0)
+	result := o.method.Call(graph, feed, nsNumbers(1), descriptor, 0)
 	if feed == 0 || result == 0 {
-		return fmt.Errorf("metal: MPSGraph has no transform of %d rows of %d", batch, n)
+		return fmt.Errorf("metal: MPSGraph has no transform of %d rows of %d", batch, o.from.columns)
 	}
-	feedType := initShapedType.Call(objc.Alloc(objc.Class("MPSGraphShapedType")), inputShape, from)
+	feedType := initShapedType.Call(objc.Alloc(objc.Class("MPSGraphShapedType")), inputShape, o.from.dataType)
 	defer objc.Release(feedType)
 	feeds := dictionaryWithObject.Call(objc.Class("NSDictionary"), feedType, feed)
 	t.executable = compileGraph.Call(graph, graphDevice.Call(objc.Class("MPSGraphDevice"), device), feeds, nsArray(result), 0, 0)
 	if t.executable == 0 {
-		return fmt.Errorf("metal: MPSGraph does not compile a transform of %d rows of %d", batch, n)
+		return fmt.Errorf("metal: MPSGraph does not compile a transform of %d rows of %d", batch, o.from.columns)
 	}
 	t.objects.own(objc.Retain(t.executable))
-	inputs, err := t.tensors(input, inputShape, from)
+	inputs, err := t.tensors(input, inputShape, o.from.dataType)
 	if err != nil {
 		return err
 	}
-	results, err := t.tensors(output, outputShape, complex64Type)
+	results, err := t.tensors(output, outputShape, o.to.dataType)
 	if err != nil {
 		return err
 	}

@@ -175,14 +175,18 @@ func fft(t *testing.T, d *gpu.Device) gpu.FFT {
 	return f
 }
 
-// transformed returns the discrete Fourier transform of rows of n complex values. It returns the first bins of each
-// row.
-func transformed(x []complex128, n, bins int) (out []float64) {
+// transformed returns the discrete Fourier transform of rows of n complex values, or n times the inverse one. It returns the
+// first bins of each row.
+func transformed(x []complex128, n, bins int, inverse bool) (out []float64) {
+	turn := -2 * math.Pi / float64(n)
+	if inverse {
+		turn = -turn
+	}
 	for row := 0; row < len(x); row += n {
 		for k := range bins {
 			var sum complex128
 			for i := range n {
-				sum += x[row+i] * cmplx.Rect(1, -2*math.Pi*float64(i*k%n)/float64(n))
+				sum += x[row+i] * cmplx.Rect(1, turn*float64(i*k%n))
 			}
 			out = append(out, real(sum), imag(sum))
 		}
@@ -207,7 +211,7 @@ func TestRealFFT(t *testing.T) {
 		for _, v := range x.Floats() {
 			values = append(values, complex(float64(v), 0))
 		}
-		want := transformed(values, test.n, test.n/2+1)
+		want := transformed(values, test.n, test.n/2+1, false)
 		for range 2 {
 			if err := p.Run(); err != nil {
 				t.Fatal(err)
@@ -225,14 +229,17 @@ func TestComplexFFT(t *testing.T) {
 	for _, test := range []struct {
 		n, batch int
 		inPlace  bool
-	}{{2, 1, false}, {64, 3, false}, {64, 3, true}, {31, 2, true}} {
+		inverse  bool
+	}{{2, 1, false, false}, {64, 3, false, false}, {64, 3, false, true}, {64, 3, true, false}, {31, 2, true, true}} {
 		b := d.NewPlan()
 		x, y := b.State(gpu.Float2, test.n*test.batch), b.Output(gpu.Float2, test.n*test.batch)
 		target := y
 		if test.inPlace {
 			target = x
 		}
-		b.Encode(func() (gpu.External, error) { return f.NewComplexFFT(target.Region(), x.Region(), test.n, test.batch) })
+		b.Encode(func() (gpu.External, error) {
+			return f.NewComplexFFT(target.Region(), x.Region(), test.n, test.batch, test.inverse)
+		})
 		p := build(t, b)
 		noise(x.Floats(), 5)
 		var values []complex128
@@ -242,8 +249,55 @@ func TestComplexFFT(t *testing.T) {
 		if err := p.Run(); err != nil {
 			t.Fatal(err)
 		}
-		if e := kernels.RelativeError(target.Floats(), transformed(values, test.n, test.n)); !(e < 1e-6) {
+		if e := kernels.RelativeError(target.Floats(), transformed(values, test.n, test.n, test.inverse)); !(e < 1e-6) {
 			t.Errorf("%+v: relative error %g", test, e)
+		}
+	}
+}
+
+func TestInverseRealFFT(t *testing.T) {
+	d := device(t)
+	f := fft(t, d)
+	for _, test := range []struct{ n, batch int }{{2, 1}, {16, 1}, {256, 3}, {15, 2}, {101, 1}} {
+		bins := test.n/2 + 1
+		b := d.NewPlan()
+		x := b.State(gpu.Float2, bins*test.batch)
+		y := b.Output(gpu.Float, test.n*test.batch)
+		b.Encode(func() (gpu.External, error) {
+			return f.NewInverseRealFFT(y.Region(), x.Region(), test.n, test.batch)
+		})
+		p := build(t, b)
+		words := make([]float32, 2*bins*test.batch)
+		noise(words, 4)
+		var values []complex128
+		for row := range test.batch {
+			row := words[2*row*bins:][:2*bins]
+			row[1] = 0
+			if test.n%2 == 0 {
+				row[2*bins-1] = 0
+			}
+			for k := range test.n {
+				at, sign := 2*k, 1.0
+				if k >= bins {
+					at, sign = 2*(test.n-k), -1
+				}
+				values = append(values, complex(float64(row[at]), sign*float64(row[at+1])))
+			}
+		}
+		var want []float64
+		for i, v := range transformed(values, test.n, test.n, true) {
+			if i%2 == 0 {
+				want = append(want, v)
+			}
+		}
+		for range 2 {
+			copy(x.Floats(), words) // the library may overwrite its input
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			if e := kernels.RelativeError(y.Floats(), want); !(e < 1e-6) {
+				t.Errorf("%+v: relative error %g", test, e)
+			}
 		}
 	}
 }
@@ -258,8 +312,9 @@ func TestFFTRefuses(t *testing.T) {
 	m := allocate(t, d, gpu.Shared)
 	whole := gpu.Region{Memory: m}
 	for name, try := range map[string]func() (gpu.External, error){
-		"src is too short": func() (gpu.External, error) { return f.NewComplexFFT(whole, whole, m.Bytes()/8+1, 1) },
+		"src is too short": func() (gpu.External, error) { return f.NewComplexFFT(whole, whole, m.Bytes()/8+1, 1, false) },
 		"dst is too short": func() (gpu.External, error) { return f.NewRealFFT(whole, whole, m.Bytes()/4, 1) },
+		"bins too short":   func() (gpu.External, error) { return f.NewInverseRealFFT(whole, whole, m.Bytes()/4, 1) },
 		"no rows":          func() (gpu.External, error) { return f.NewRealFFT(whole, whole, 16, 0) },
 		"no columns":       func() (gpu.External, error) { return f.NewRealFFT(whole, whole, 0, 1) },
 		"an offset":        func() (gpu.External, error) { return f.NewRealFFT(gpu.Region{Memory: m, Offset: 4}, whole, 16, 1) },

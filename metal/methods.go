@@ -179,10 +179,14 @@ var (
 	setScalingMode = objc.Declare[func(objc.ID, uint)]("MPSGraphFFTDescriptor", "setScalingMode:")
 	// Reference: https://developer.apple.com/documentation/metalperformanceshadersgraph/mpsgraphfftdescriptor/inverse
 	setInverse = objc.Declare[func(objc.ID, bool)]("MPSGraphFFTDescriptor", "setInverse:")
+	// Reference: https://developer.apple.com/documentation/metalperformanceshadersgraph/mpsgraphfftdescriptor/roundtooddhermitean
+	setOddHermitean = objc.Declare[func(objc.ID, bool)]("MPSGraphFFTDescriptor", "setRoundToOddHermitean:")
 	// Reference: https://developer.apple.com/documentation/metalperformanceshadersgraph/mpsgraph/fastfouriertransform(_:axes:descriptor:name:)
 	complexFFT = objc.Declare[func(_, tensor, axes, descriptor, name objc.ID) objc.ID]("MPSGraph", "fastFourierTransformWithTensor:axes:descriptor:name:")
 	// Reference: https://developer.apple.com/documentation/metalperformanceshadersgraph/mpsgraph/realtohermiteanfft(_:axes:descriptor:name:)
 	realFFT = objc.Declare[func(_, tensor, axes, descriptor, name objc.ID) objc.ID]("MPSGraph", "realToHermiteanFFTWithTensor:axes:descriptor:name:")
+	// Reference: https://developer.apple.com/documentation/metalperformanceshadersgraph/mpsgraph/hermiteantorealfft(_:axes:descriptor:name:)
+	inverseRealFFT = objc.Declare[func(_, tensor, axes, descriptor, name objc.ID) objc.ID]("MPSGraph", "HermiteanToRealFFTWithTensor:axes:descriptor:name:")
 
 	// Reference: https://developer.apple.com/documentation/metalperformanceshadersgraph/mpsgraphdevice/init(mtldevice:)
 	graphDevice = objc.Declare[func(_, device objc.ID) objc.ID]("MPSGraphDevice", "deviceWithMTLDevice:")

@@ -35,21 +35,21 @@ func (s *sweep) batch(c *callable, n int) (seconds float64, err error) {
 }
 
 const (
-	// A batch that is longer than sharedWithin is seldom alone on its core from end to end where cores are shared at all,
-	// and dear to repeat.
+	// Batches of sharedWithin and longer are not watched for others on their core. If cores are shared, such a batch is
+	// seldom alone from end to end, and takes long to repeat.
 	sharedWithin = 3 * time.Millisecond
-	// sharedTries bounds how often a batch is timed, and sharedShare what looking for a core that nobody uses and timing
-	// batches again may take of the time that is spent.
+	// sharedTries is the greatest number of tries at a batch.
 	sharedTries = 6
+	// sharedShare is the greatest share of the elapsed time for tries in vain and for looking for a core that nobody uses.
 	sharedShare = 0.3
 )
 
-// evenWithin bounds how long the batches of a block are made only because another one is as long. Where one call takes
-// longer, its batch lasts longer than the others.
+// evenWithin is the greatest length of a batch that is made longer only because another one is longer. If a single call
+// takes more time, its batch lasts longer than the others.
 const evenWithin = time.Millisecond
 
-// evenLength returns how long the batches of some implementations should last: as long as the longest of them, so that what
-// a batch's length does to a time is not taken for speed. It is in seconds.
+// evenLength returns the seconds that each batch of the callables should last: as long as the longest batch, but at most
+// evenWithin. Otherwise effects of a batch's length would look like speed.
 func evenLength(callables []*callable) float64 {
 	longest := 0.0
 	for _, c := range callables {
@@ -58,8 +58,8 @@ func evenLength(callables []*callable) float64 {
 	return min(longest, evenWithin.Seconds())
 }
 
-// calls draws how many calls of c a batch has. The length that batches should have is seldom a whole number of calls, so
-// they have it on average, and one that is long enough in any case.
+// calls draws the number of calls in a batch of c. The wanted length is seldom a whole number of calls. So batches have that
+// length on average, and at least c.iterations calls.
 func (m *measurement) calls(c *callable) int {
 	if m.State != Warm || c.behind || c.seconds <= 0 {
 		return c.iterations
@@ -68,14 +68,15 @@ func (m *measurement) calls(c *callable) int {
 	return max(c.iterations, int(min(n, mostIterations)))
 }
 
-// timed settles c and times a batch of n calls of it, on a core that nobody else uses where one can be found. It reports whether the
-// batch was alone on its core, and whether somebody used the core of another processor that worked on the batch. What is
-// hopelessly behind is so on any core. It is called on the goroutine that makes the calls, because the core is that one's.
+// timed settles c and times a batch of n calls, if possible on a core that nobody else uses. It reports whether the batch
+// was alone on its core, and whether somebody used the core of another processor that worked on the batch. Implementations
+// that are hopelessly slow are not watched, because they are slow on any core. timed runs on the goroutine that makes the
+// calls, because it watches the core of that goroutine.
 func (s *sweep) timed(c *callable, n int) (seconds float64, alone, crowded bool, err error) {
 	core := s.sentinel.core
 	watched := core != nil && s.State == Warm && !c.behind && c.seconds*float64(n) < sharedWithin.Seconds()
 	for try := 1; ; try++ {
-		patient := watched && !s.Brief && try < sharedTries && s.avoided.Seconds() <= sharedShare*s.elapsed().Seconds()
+		patient := watched && !s.brief && try < sharedTries && s.avoided.Seconds() <= sharedShare*s.elapsed().Seconds()
 		start := s.Clock.Now()
 		if patient {
 			core.seek()
@@ -98,8 +99,8 @@ func (s *sweep) timed(c *callable, n int) (seconds float64, alone, crowded bool,
 	}
 }
 
-// settle makes untimed calls of c, at least one, until it runs as it does in the middle of many. Only a warm call has
-// such a state.
+// settle makes untimed calls of c before a batch, until c runs as in the middle of many calls. A long call reaches that
+// state by itself. Calls that are not warm have no such state.
 func (s *sweep) settle(c *callable) error {
 	if s.State != Warm {
 		return nil
@@ -112,11 +113,12 @@ func (s *sweep) settle(c *callable) error {
 		s.sentinel.gather()
 	}
 	calls := int(min(max(settleFor.Seconds()/c.seconds, 1), mostIterations))
-	return safely(func() error { return c.run(max(calls-made, 0)) })
+	// The calls that the GPU times, in wake, move their data in another way than the calls of a batch.
+	return safely(func() error { return c.run(max(calls-made, 1)) })
 }
 
-// account makes one call more, timed by the GPU, and returns where its time went. On the processor it
-// returns the zero value.
+// account makes one more call, which the GPU times, and returns where its time went. For a call on the processor it returns
+// the zero value.
 func (s *sweep) account(c *callable) (account timings.GPUTimes, err error) {
 	if c.call.GPU == nil || c.call.GPU.Time == nil {
 		return account, nil

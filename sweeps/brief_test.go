@@ -42,6 +42,31 @@ func TestBriefVisits(t *testing.T) {
 	}
 }
 
+// thorough is a planner that wants long visits to some sizes.
+type thorough struct {
+	sweeps.Planner
+	long func(size int) bool
+}
+
+func (t thorough) Full(size int) bool { return t.long(size) }
+
+// A planner may want long visits in a brief sweep. They have a twin, as others have.
+func TestLongVisitsOfABriefSweep(t *testing.T) {
+	m := newMachine()
+	o := m.options(100 * time.Second)
+	long := func(size int) bool { return size%300 == 0 }
+	o.Planner, o.Brief = func(c *kernels.Case) sweeps.Planner { return thorough{manyVisits().planner(c), long} }, true
+	r := m.sweep(t, o, m.newCase("fft", 1, 1<<20, quickStarter(), slowStarter()))[0]
+	if n := len(r.Samples.Sizes()); n != 20 {
+		t.Errorf("%d sizes were visited, want 20", n)
+	}
+	for _, b := range r.Samples.Blocks {
+		if long(b.Size) == (b.Twin < 0) {
+			t.Errorf("a block at %d has the twin %d", b.Size, b.Twin)
+		}
+	}
+}
+
 // On a machine that does not come to rest, brief visits go on at once, and their blocks are kept as disturbed ones.
 func TestBriefVisitsDoNotWait(t *testing.T) {
 	slept := map[bool]float64{}

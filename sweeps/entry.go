@@ -12,32 +12,32 @@ import (
 	"crossover/timings"
 )
 
-// entry is one case under way.
+// entry is a case in a sweep.
 type entry struct {
 	c         *kernels.Case
 	result    *Result
 	planner   Planner
-	selective Selective // the planner; nil where it leaves nothing out
+	selective Selective // the planner, or nil if it leaves no implementation out
 	rng       *rand.Rand
 	costs     costs
-	checked   map[int]bool  // sizes at which outputs were held against the reference
+	checked   map[int]bool  // sizes at which outputs were compared with the reference
 	high      int           // greatest size that the planner may propose
-	floor     int           // greatest size that is not visited any more, because a GPU that was timed there was lost
-	skipped   int           // proposals that were not visited
-	visits    int           // so far
-	left      time.Duration // when the last one ended
-	done      bool
-	dirty     bool
+	floor     int           // sizes up to floor are no longer visited, because a GPU that was timed there was lost
+	skipped   int           // number of proposals that were not visited
+	visits    int           // number of visits that took blocks
+	left      time.Duration // when the last visit ended
+	done      bool          // whether no more visits follow
+	dirty     bool          // whether the result has changed since it was saved
 
-	drowsy bool   // a GPU's clock was down in a block of the last visit
-	moved  string // what was off the sentinel's baseline when blocks were kept all the same
+	drowsy bool   // whether a GPU's clock was down in a block of the last visit
+	moved  string // what disturbed the machine when disturbed blocks were last kept
 
 	implementations []*implementation // that can run, in the order of result.Samples.Implementations
 
-	probed       *probed // before the first visit to a size that may be dear; nil where there was none
-	unaffordable string  // why a size was not visited that was foreseen to be too dear; "" where none was
+	probed       *probed // costs of a small problem; nil if the case was not probed
+	unaffordable string  // why a size that would take too much time or memory was not visited; "" if there was none
 
-	beside []beside // what other programs took during its visits
+	beside []beside // processor time of other programs during the visits
 }
 
 func newEntry(c *kernels.Case, o *Options) *entry {
@@ -62,7 +62,7 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 			continue
 		}
 		e.result.Implementations = append(e.result.Implementations, Status{
-			Name: declared.Name, Processor: declared.Processor,
+			Name: declared.Name, Processor: declared.Processor, ErrorBound: declared.ErrorBound,
 		})
 		status := &e.result.Implementations[len(e.result.Implementations)-1]
 		if err := declared.Missing(); err != nil {
@@ -80,26 +80,25 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 	return e
 }
 
-// restFor is how long a case rests between two visits, other cases permitting: the state of a machine changes over
-// seconds, and visits that follow each other at once all see the same one.
+// restFor is how long a case should rest between two visits. The state of a machine changes over seconds, and visits right
+// after each other all meet the same state.
 const restFor = 3 * time.Second
 
-// unvisited multiplies the worth of a case that has no block yet: a budget that is too short for everything still leaves
-// no case empty.
+// unvisited multiplies the worth of a first visit. So no case stays empty if the budget is too short for all visits.
 const unvisited = 1000
 
-// rested is what a visit is worth now, of what it will be worth once the case has rested.
+// rested returns the part of a visit's worth that the visit has now. It is 1 once the case has rested.
 func (e *entry) rested(now time.Duration) float64 {
 	return min(1, 0.25+0.75*float64(now-e.left)/float64(restFor))
 }
 
-// stopAt keeps the case to sizes up to high.
+// stopAt limits the case to sizes up to high.
 func (e *entry) stopAt(high int) {
 	e.high = high
 	e.planner.Limit(high)
 }
 
-// alive lists the indexes of the implementations that are timed at a size.
+// alive returns the indexes of the implementations that are timed at a size.
 func (e *entry) alive(size int) []int {
 	var alive []int
 	for i, impl := range e.implementations {
@@ -115,8 +114,9 @@ func (e *entry) times(impl *implementation, size int) bool {
 	return impl.live(size) && !(e.selective != nil && e.selective.Skips(size, impl.Name))
 }
 
-// blame says which sizes were too dear, and degrades a case that the machine was disturbed for, or beside which others computed: on another processor's core
-// in most of its blocks, or on this machine.
+// blame warns of a size that would have taken too much time or memory. It degrades the case if the machine was disturbed, if
+// somebody else used the core of another processor in most of the blocks, or if other programs took too much of this
+// machine.
 func (e *entry) blame() {
 	if e.unaffordable != "" {
 		e.warn("%s", e.unaffordable)
@@ -146,7 +146,7 @@ func (e *entry) blame() {
 	}
 }
 
-// degrade marks the case as measured on a disturbed machine. The first reason is kept.
+// degrade marks the case as measured on a disturbed machine. Only the first reason is kept.
 func (e *entry) degrade(why string) {
 	if !e.result.Degraded {
 		e.result.Degraded = true
@@ -158,8 +158,8 @@ func (e *entry) warn(format string, args ...any) {
 	e.result.Warnings = append(e.result.Warnings, fmt.Sprintf(format, args...))
 }
 
-// skip tells the planner to look elsewhere as long as it proposes sizes that are not visited any more. It reports
-// false, and ends the case, where the planner does not give way.
+// skip passes over a size that is no longer visited, so that the planner proposes another one. After too many such
+// proposals, skip ends the case and returns false.
 func (e *entry) skip(size int) bool {
 	const most = 100
 	if e.skipped++; e.skipped > most {
@@ -170,10 +170,10 @@ func (e *entry) skip(size int) bool {
 	return true
 }
 
-// neighbour is what is said of blocks in which some batch was timed on a core that was shared.
-const neighbour = "somebody else used the core that it ran on"
+// neighbour is the reason of blocks with a batch that was not alone on its core.
+const neighbour = "somebody else used the core of a batch"
 
-// why says what disturbed the blocks of a visit that the sentinel found quiet.
+// why says what disturbed blocks of a visit although the sentinel found the machine quiet.
 func (e *entry) why() string {
 	if e.drowsy {
 		return fmt.Sprintf("the GPU's clock was down, and raising it had taken the %.0f %% of the budget that it may take", 100*wakeShare)
@@ -181,12 +181,12 @@ func (e *entry) why() string {
 	return neighbour
 }
 
-// leastQuiet is how many blocks of a size there must be before those beside a neighbour of another processor are not
-// missed: parallel implementations are slower beside him, and one block alone has no spread.
+// leastQuiet is the number of quiet blocks with which a size can do without its crowded blocks. In crowded blocks, parallel
+// implementations are slower. But a single quiet block has no spread.
 const leastQuiet = 3
 
-// keep adds blocks of one size to the samples. Those of a disturbed machine count until there are others, and crowded ones
-// until there are enough others.
+// keep adds blocks of one size to the samples. Disturbed blocks stay until the size has undisturbed ones, and crowded blocks
+// stay until the size has leastQuiet quiet ones.
 func (e *entry) keep(blocks []timings.Block, size int) {
 	known := &e.result.Samples.Blocks
 	*known = append(*known, blocks...)
@@ -205,19 +205,19 @@ func (e *entry) keep(blocks []timings.Block, size int) {
 	e.dirty = e.dirty || len(blocks) > 0
 }
 
-// discard returns the blocks without those that it throws away, and counts these.
+// discard returns the blocks without those that are thrown away, and adds the number of these to count.
 func discard(blocks []timings.Block, count *int, thrown func(timings.Block) bool) []timings.Block {
 	kept := slices.DeleteFunc(blocks, thrown)
 	*count += len(blocks) - len(kept)
 	return kept
 }
 
-// quietAt reports whether a size has blocks of a quiet machine.
+// quietAt reports whether a size has undisturbed blocks.
 func (e *entry) quietAt(size int) bool {
 	return slices.ContainsFunc(e.result.Samples.Blocks, func(b timings.Block) bool { return b.Size == size && !b.Disturbed })
 }
 
-// disturb marks blocks that are kept although the machine was not quiet.
+// disturb marks blocks that are kept although the machine was not quiet. moved says what disturbed it.
 func (e *entry) disturb(blocks []timings.Block, moved string) {
 	if len(blocks) > 0 {
 		e.moved = moved
@@ -227,15 +227,15 @@ func (e *entry) disturb(blocks []timings.Block, moved string) {
 	}
 }
 
-// The machine was disturbed where disturbedMost of the blocks are of a machine that was not quiet: a size among many at
-// which it never was does not make the others' times wrong. It was restless where as many blocks were thrown away as
-// restlessMost of those that were kept: then the readings of a quiet machine were luck.
+// A case may have a share of disturbedMost disturbed blocks, because a size at which the machine was never quiet does not
+// make the times of other sizes wrong. The number of blocks that were thrown away may be a share of restlessMost of those
+// that were kept. If more were thrown away, a quiet machine was luck.
 const (
 	disturbedMost = 0.1
 	restlessMost  = 0.5
 )
 
-// disturbed reports whether the case is short of blocks of a quiet machine.
+// disturbed reports whether the case was measured on a disturbed machine.
 func (e *entry) disturbed() bool {
 	disturbed, all := 0, len(e.result.Samples.Blocks)
 	for _, b := range e.result.Samples.Blocks {

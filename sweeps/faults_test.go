@@ -283,3 +283,50 @@ func TestAMissingImplementation(t *testing.T) {
 		t.Errorf("without any implementation there is %+v", r)
 	}
 }
+
+// Each implementation is judged by the error that it promises, and the sweep records that promise and the error measured.
+func TestErrorBounds(t *testing.T) {
+	m := newMachine()
+	by := func(error float32) func(int) float32 { return func(int) float32 { return error } }
+	loose := implementation{name: "loose", cost: linear(1e-7, 1e-10), off: by(4e-4)}
+	strict := implementation{name: "strict", cost: linear(1e-6, 1e-9), off: by(4e-5)}
+	broken := implementation{name: "broken", cost: linear(1e-6, 1e-9), off: by(4e-4)}
+	c := m.newCase("op/x=1", 64, 1<<16, loose, strict, broken)
+	for i, bound := range []float64{5e-4, 5e-5, 5e-5} {
+		c.Implementations[i].ErrorBound = bound
+	}
+	r := m.sweep(t, m.options(20*time.Second), c)[0]
+	for name, want := range map[string]struct {
+		bound, off float64
+		wrong      bool
+	}{"loose": {5e-4, 4e-4, false}, "strict": {5e-5, 4e-5, false}, "broken": {5e-5, 0, true}} {
+		s := status(t, r, name)
+		if s.Wrong != want.wrong || s.ErrorBound != want.bound || math.Abs(s.RelativeError-want.off) > 1e-6 {
+			t.Errorf("%+v, want a bound of %g and an error of %g, wrong: %t", s, want.bound, want.off, want.wrong)
+		}
+	}
+	if s := status(t, r, "broken"); s.Excluded != "wrong at 64 samples: relative error 0.0004, allowed 5e-05" {
+		t.Errorf("excluded because it is %q", s.Excluded)
+	}
+}
+
+// At large shapes the output of the first implementation stands for the reference. It may be off by its own bound.
+func TestErrorBoundsOfLargeShapes(t *testing.T) {
+	m := newMachine()
+	by := func(error float32) func(int) float32 { return func(int) float32 { return error } }
+	c := m.newCase("op", 64, 1<<16,
+		implementation{name: "loose", cost: linear(1e-7, 1e-10), off: by(4e-4)},
+		implementation{name: "strict", cost: linear(1e-6, 1e-9), off: by(4e-5)},
+		implementation{name: "broken", cost: linear(1e-6, 1e-9), off: by(-4e-4)})
+	for i, bound := range []float64{5e-4, 5e-5, 5e-5} {
+		c.Implementations[i].ErrorBound = bound
+	}
+	c.Shape = func(size int) []int { return []int{size} }
+	c.Work = func(int, string) kernels.Work { return kernels.Work{Bytes: 1 << 21} }
+	r := m.sweep(t, m.options(20*time.Second), c)[0]
+	for name, wrong := range map[string]bool{"loose": false, "strict": false, "broken": true} {
+		if s := status(t, r, name); s.Wrong != wrong {
+			t.Errorf("%+v, want wrong: %t", s, wrong)
+		}
+	}
+}

@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// sentinelEvery is how much time may pass between two sentinel readings.
+	// sentinelEvery is the time after which the sentinel is read before the next block.
 	sentinelEvery = 20 * time.Millisecond
-	// backOffs bounds the waits for a quiet machine, a visit, and waitingShare their share of the budget: where the clock
-	// never rests, blocks are worth more than quiet. One of them takes backOffFor at most, which is as long as what
-	// disturbs a virtual machine mostly lasts, and no more than a tenth of the budget.
+	// backOffs is the greatest number of waits for a quiet machine in a visit. No wait begins after the waits of a sweep
+	// have taken waitingShare of the budget. If a machine is never quiet, disturbed blocks are worth more than none.
 	backOffs     = 5
 	waitingShare = 0.25
-	backOffFor   = 10 * time.Second
+	// backOffFor is the longest wait, unless a tenth of the budget is less. Most disturbances of a virtual machine last no
+	// longer.
+	backOffFor = 10 * time.Second
 )
 
 // measurement takes the blocks of one visit.
@@ -26,21 +27,21 @@ type measurement struct {
 	e         *entry
 	size      int
 	callables []*callable // that are still timed
-	near      []*callable // those of them that are not hopelessly behind
-	twin      *callable   // nil where there is none
-	length    float64     // that batches of those that are near should have, in seconds
+	near      []*callable // those of them that are not hopelessly slow
+	twin      *callable   // nil if there is none
+	length    float64     // wanted duration of a batch of those that are near, in seconds
 
-	asked    int // blocks that the visit was to take
-	wanted   int // blocks, those in the place of disturbed ones included
-	accepted int // blocks so far, the pending ones included
-	quiet    int // blocks so far of a quiet machine, in a row
-	waits    int // so far
+	asked    int // number of blocks that the visit was asked for
+	wanted   int // the same, and the blocks that replace disturbed ones
+	accepted int // number of blocks so far, with the pending ones
+	quiet    int // number of undisturbed blocks since blocks were last thrown away
+	waits    int // number of waits so far, and of blocks that were taken again after a garbage collection
 
-	pending []timings.Block // taken since the sentinel's last reading, which says nothing of them yet
-	read    time.Duration   // when that was
+	pending []timings.Block // blocks since the sentinel was last read, on which the next reading decides
+	read    time.Duration   // when the sentinel was last read
 }
 
-// measure takes blocks: as many as were asked for, fewer where the budget ends.
+// measure takes as many blocks as were asked for. If the budget ends it takes fewer, but at least two.
 func (s *sweep) measure(ctx context.Context, e *entry, callables []*callable, twin *callable, size, blocks int) {
 	m := &measurement{
 		sweep: s, e: e, size: size, callables: callables, near: markBehind(callables), twin: twin,
@@ -61,27 +62,27 @@ func (s *sweep) measure(ctx context.Context, e *entry, callables []*callable, tw
 	}
 }
 
-// take takes the next blocks. It reports false where the visit is over.
+// take takes the next blocks. It returns false if the visit is over.
 func (m *measurement) take() bool {
 	collections := m.collectionCount()
 	blocks, failed, err := m.group(min(m.wanted-m.accepted, m.together()))
 	if err != nil {
 		return m.drop(failed, err)
 	}
-	// A cold call collects before it begins.
+	// Before a cold call the sweep itself collects garbage, outside of the timed part.
 	if m.State != Cold && m.collectionCount() != collections {
 		m.e.result.Discarded.Collections += len(blocks)
 		if m.waits < backOffs {
 			m.waits++
 			return true
 		}
-		m.e.degrade("garbage collections kept falling into the blocks")
+		m.e.degrade("garbage was collected during blocks again and again")
 	}
 	for _, b := range blocks {
 		m.pending = append(m.pending, b)
 		m.accepted++
-		if (b.Disturbed || b.Crowded) && !m.e.drowsy { // else another one would be as drowsy
-			m.wanted = min(m.wanted+1, 2*m.asked) // another one in its place
+		if (b.Disturbed || b.Crowded) && !m.e.drowsy { // if a GPU's clock is down, it would be down in another block too
+			m.wanted = min(m.wanted+1, 2*m.asked) // another block replaces this one
 		} else {
 			m.quiet++
 		}
@@ -89,12 +90,12 @@ func (m *measurement) take() bool {
 	return true
 }
 
-// drop deals with a failure, and goes on without whatever is not timed any more. It reports false where that ends the
-// visit.
+// drop handles a failure. The measurement goes on without the implementations that are no longer timed. drop returns false
+// if the visit is over.
 func (m *measurement) drop(failed *callable, err error) bool {
 	m.fail(m.e, failed.implementation, m.size, err)
 	if m.size <= m.e.floor {
-		return false // the GPU was lost where it was timed: what is pending tells half of it
+		return false // the GPU was lost at a size at which it was timed, and pending blocks lack its times
 	}
 	var left []*callable
 	for _, c := range m.callables {
@@ -111,15 +112,15 @@ func (m *measurement) drop(failed *callable, err error) bool {
 	return true
 }
 
-// judge reads the sentinel and decides by it about the pending blocks. Those of a quiet machine are kept. The others are
-// thrown away and the sweep waits for a quiet machine, as long as it may wait and the budget lasts; then they are kept as
-// disturbed ones.
+// judge reads the sentinel and decides on the pending blocks. Blocks of a quiet machine are kept. Other blocks are thrown
+// away, and the sweep waits for a quiet machine. If the sweep may not wait any more, or if the budget has ended, they are
+// kept and marked as disturbed.
 func (m *measurement) judge(ctx context.Context) {
 	switch {
 	case m.sentinel.quiet():
 		m.dropNeighbours()
 		m.keep()
-	case m.Brief || m.waits == backOffs || m.waited.Seconds() > waitingShare*m.Budget.Seconds() || m.elapsed() > m.Budget:
+	case m.brief || m.waits == backOffs || m.waited.Seconds() > waitingShare*m.Budget.Seconds() || m.elapsed() > m.Budget:
 		m.keepDisturbed()
 	default:
 		m.e.result.Discarded.Disturbed += len(m.pending)
@@ -144,7 +145,9 @@ func (m *measurement) keep() {
 	m.pending = m.pending[:0]
 }
 
-// dropNeighbours throws away the pending blocks beside a neighbour where the size has others: then they teach nothing.
+// dropNeighbours handles pending blocks that are disturbed although the sentinel found the machine quiet. It throws them
+// away if the size has undisturbed blocks, because they then teach nothing. If all pending blocks are disturbed, it notes
+// the reason.
 func (m *measurement) dropNeighbours() {
 	disturbed := func(b timings.Block) bool { return b.Disturbed }
 	alone := func(b timings.Block) bool { return !b.Disturbed }
@@ -156,8 +159,9 @@ func (m *measurement) dropNeighbours() {
 	}
 }
 
-// keepDisturbed keeps the pending blocks although the machine is not quiet. A clock that is off cancels in the ratios of a
-// block. What only slows parallel work does not, and what is known already is better.
+// keepDisturbed keeps the pending blocks although the machine is not quiet. A clock that is off its baseline cancels in the
+// ratios of a block. A disturbance that slows only parallel work does not cancel. Its blocks are thrown away if the size has
+// undisturbed ones.
 func (m *measurement) keepDisturbed() {
 	if m.sentinel.culprit.slowerOnly && m.e.quietAt(m.size) {
 		m.e.result.Discarded.Disturbed += len(m.pending)
@@ -167,7 +171,7 @@ func (m *measurement) keepDisturbed() {
 	m.keep()
 }
 
-// wait waits for a quiet machine. Where it does not come, this visit waits no more.
+// wait waits for a quiet machine. After a wait in vain, the visit does not wait again.
 func (m *measurement) wait(ctx context.Context) {
 	m.waits++
 	m.tell("a quiet machine")
@@ -176,7 +180,7 @@ func (m *measurement) wait(ctx context.Context) {
 	}
 }
 
-// backOff waits for a quiet machine and reports whether it came.
+// backOff waits for a quiet machine and reports whether the machine became quiet.
 func (s *sweep) backOff(ctx context.Context) bool {
 	start := s.Clock.Now()
 	defer func() { s.waited += s.Clock.Now() - start }()
@@ -189,7 +193,7 @@ func (s *sweep) backOff(ctx context.Context) bool {
 	return rested
 }
 
-// collectionCount returns how many garbage collections there have been. It does not allocate.
+// collectionCount returns the number of garbage collections so far. It does not allocate.
 func (s *sweep) collectionCount() uint64 {
 	if s.Uncollected {
 		return 0

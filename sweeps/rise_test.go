@@ -2,6 +2,7 @@ package sweeps
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,4 +94,28 @@ func (p *timedProblem) Bind(string) (kernels.Call, error) {
 		Output: func() []float32 { return []float32{1} },
 		GPU:    &kernels.GPUCall{Time: p.run},
 	}, nil
+}
+
+// The call before a batch is like those of the batch, however long it is. The call that the GPU times is not: it moves its
+// data in another way.
+func TestTheCallBeforeABatchIsLikeItsCalls(t *testing.T) {
+	for _, took := range []time.Duration{10 * time.Microsecond, 400 * time.Microsecond, time.Millisecond} {
+		clock, made := &hands{}, ""
+		call := kernels.Call{
+			Run: func() error { made += "R"; clock.now += took; return nil },
+			GPU: &kernels.GPUCall{Time: func() (gpu.Times, error) {
+				made += "T"
+				clock.now += took
+				return gpu.Times{Span: took}, nil
+			}},
+		}
+		c := &callable{
+			implementation: &implementation{Implementation: kernels.Implementation{Processor: kernels.GPU}},
+			call:           call, seconds: took.Seconds(), level: level{took.Seconds(), 1},
+		}
+		s := &sweep{Options: Options{Clock: clock, State: Warm, Mode: Latency, Budget: time.Minute}}
+		if err := s.settle(c); err != nil || !strings.HasPrefix(made, "T") || !strings.HasSuffix(made, "R") {
+			t.Errorf("calls of %v: made %s, %v; want one that the GPU times, and then others", took, made, err)
+		}
+	}
 }

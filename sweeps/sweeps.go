@@ -15,83 +15,89 @@ import (
 
 // Planner decides which size of one case is measured next, and when nothing is left to learn.
 type Planner interface {
-	// Next returns the visit that would teach most: a size, the number of blocks, and what it is worth beside
-	// other cases' proposals. A worth of 0 ends the case.
+	// Next returns the visit that would teach most: its size, its number of blocks, and its worth. The sweep compares the
+	// worths of all cases. A worth of 0 ends the case.
 	Next(set *timings.Set) (size, blocks int, worth float64)
-	// Visited tells that a proposed size was measured, or found impossible to measure.
+	// Visited is called after a proposed size was measured, or found impossible to measure.
 	Visited(size int)
-	// Doubted tells that, as it turns out, the machine was disturbed at all visits to a size so far.
+	// Doubted is called if the machine turns out to have been disturbed in all visits to a size so far.
 	Doubted(size int)
-	// Limit tells that sizes above high cannot be measured or paid for. A planner that goes on proposing them ends the
-	// case.
+	// Limit is called if sizes above high cannot be measured, or would take too long. If the planner still proposes one, the
+	// case ends.
 	Limit(high int)
 }
 
-// Selective is a planner that knows where an implementation is not worth its time.
+// Selective is a planner that leaves out implementations at sizes where they are not worth their time.
 type Selective interface {
 	Planner
 	// Skips reports whether an implementation is left out at a size.
 	Skips(size int, implementation string) bool
 }
 
-// Options of a sweep. The zero value of a field means what its comment says.
+// Thorough is a planner that wants some visits of a brief sweep to be as long as those of others.
+type Thorough interface {
+	Planner
+	// Full reports whether the visit to the size that was proposed last is to be long.
+	Full(size int) bool
+}
+
+// Options of a sweep. The comment of a field says what its zero value means.
 type Options struct {
 	Budget  time.Duration // for all cases together; required
 	Seed    uint64
 	Mode    Mode  // "" means Latency
 	State   State // "" means Warm, the only one of Throughput
 	Input   kernels.Input
-	Planner func(c *kernels.Case) Planner // required; a new one at each call, because a sweep may have to start over
+	Planner func(c *kernels.Case) Planner // required; each call returns a new planner, because a case may start over
 
-	// InFlight is how many calls of a GPU are in flight in throughput mode; 0 means DefaultInFlight.
+	// InFlight is the number of calls on a GPU that are in flight in throughput mode; 0 means DefaultInFlight.
 	InFlight int
 
-	// VisitShare is how much of a case's share of the budget one visit may take; 0 means a half, so that enough is
-	// left to find a crossover with.
+	// VisitShare is the part of a case's share of the budget that one visit may take. 0 means a half, which leaves enough to
+	// find a crossover.
 	VisitShare float64
 
-	// Brief makes visits short, for a planner to whom many sizes are worth more than exact times of each: no twin, a short
-	// warm-up, one try at each batch, and no wait for a quiet machine.
+	// Brief makes visits short, for a planner that prefers many sizes to exact times of a few. A brief visit has no twin, a
+	// short warm-up, and one try at each batch, and does not wait for a quiet machine. A Thorough planner has long ones too.
 	Brief bool
 
 	// Include says which implementations are timed; nil means all.
 	Include func(implementation string) bool
 
-	// Memory is how much the machine has, in bytes: no size is visited that would take more than half of it. 0 means that
-	// nobody knows.
+	// Memory is the machine's memory in bytes; 0 means unknown. Sizes that would take more than half of it are not visited.
 	Memory int64
 
 	Clock    Clock  // nil means SystemClock
-	Sentinel func() // nil means the default: see newSentinel; another one watches no core for neighbours
+	Sentinel func() // work of the sentinel; nil means the default works, and only they watch the core for neighbours
 
-	// Together is watched beside a Sentinel of one's own; the default one has work of its own for that. It may be nil.
+	// Together is more work for a Sentinel that is not nil. The default works include such work. It may be nil.
 	Together *Together
 
-	// Uncollected leaves the garbage collector on. On a modelled machine it takes no measured time, and many sweeps may
-	// run in one process.
+	// Uncollected leaves the garbage collector on. On a modelled machine a collection takes no measured time, and many
+	// sweeps may run in one process.
 	Uncollected bool
 
-	// Throttled reports a thermal state that no time can be trusted in; nil means never.
+	// Throttled reports whether the thermal state is one in which no time can be trusted; nil means never.
 	Throttled func() (state string, throttled bool)
 
-	// Forget is called before each call of a Cold sweep, and drops what libraries and drivers keep from one call to the
-	// next. It may be nil.
+	// Forget is called before each call of a Cold sweep, and drops what libraries and drivers keep between calls. It may be
+	// nil.
 	Forget func()
 
-	// Trim gives back memory that device pools hold beyond what the next visit may want, after each visit. It may be
-	// nil.
+	// Trim is called after each visit, and frees memory that device pools keep. It may be nil.
 	Trim func()
 
-	// Others returns how many seconds of processor time other programs have taken so far, NaN where that is not known;
-	// nil means that it is not asked. If a busy program ran while the sentinel took its baseline, the sentinel does not
-	// notice that program.
+	// Others returns the processor time that other programs have taken so far, in seconds, or NaN if it is not known. It
+	// notices a busy program that ran already while the sentinel took its baselines, which the sentinel does not. It may be
+	// nil.
 	Others func() float64
 
-	// Save is called with every case that gained blocks, every half a second and at the end, so that an interrupted
-	// sweep loses next to nothing. It is called less often where it takes long, and never inside a visit. An error ends the sweep. It may be nil.
+	// Save is called with each case that gained blocks, about every half a second and at the end, so that an interrupted
+	// sweep loses hardly anything. If saving takes long, Save is called less often. It is never called during a visit. An
+	// error ends the sweep. It may be nil.
 	Save func(*Result) error
 
-	// Observe is called with what the sentinel has seen, before cases are saved and once more at the end. It is not
+	// Observe is called with what the sentinel has measured, before cases are saved and once more at the end. It is not
 	// called if Sentinel is set and Together is not. It may be nil.
 	Observe func(Observed)
 
@@ -99,49 +105,50 @@ type Options struct {
 	Progress func(Progress)
 }
 
-// Progress is what a sweep does, and how far it is.
+// Progress says what a sweep is doing, and how far it has come.
 type Progress struct {
-	Case    string        // of the visit; "" before the first one
+	Case    string        // of the visit; "" before the first visit
 	Size    int           // of the visit
-	Visit   int           // how many have begun
-	Takes   time.Duration // what the visit is expected to take; 0 where nothing is known
-	Waiting string        // what the sweep waits for: "a quiet machine"; "" where it measures
+	Visit   int           // number of visits that have begun
+	Takes   time.Duration // expected duration of the visit; 0 if it is not known
+	Waiting string        // what the sweep waits for, such as "a quiet machine"; "" while it measures
 	Elapsed time.Duration
 	Budget  time.Duration
 }
 
-// Status is how one implementation fared in one case.
+// Status says how far one implementation of one case was timed.
 type Status struct {
 	Name          string
 	Processor     kernels.Processor
 	Version       string
 	RelativeError float64 // greatest over the checked sizes
-	Excluded      string  // why it was not timed, or not to the end; "" where it was
+	ErrorBound    float64 // that it promises; 0 for the operation's tolerance
+	Excluded      string  // why it was not timed, or why its times do not count; "" otherwise
 	Wrong         bool    // excluded because its output was wrong
 }
 
 // Result is what was measured of one case.
 type Result struct {
 	Case            *kernels.Case
-	Implementations []Status    // every implementation of the case that was asked for
-	Samples         timings.Set // of those that could run
-	Degraded        bool
+	Implementations []Status    // of every implementation of the case that Options.Include accepts
+	Samples         timings.Set // of the implementations that could run
+	Degraded        bool        // whether the machine was disturbed
 	Discarded       Discarded
-	Lost            string        // why the case's implementations on the GPU were not timed to the end; "" where they were
-	Waking          time.Duration // spent on looks at the GPU's clock and on keeping it up
+	Lost            string        // why the GPU was lost during the case; "" if it was not
+	Waking          time.Duration // spent on looking at the GPU's clock and on raising it
 	Warnings        []string
 }
 
-// Discarded counts blocks that were thrown away, by the reason.
+// Discarded has the numbers of blocks that were thrown away, by the reason.
 type Discarded struct {
 	Disturbed   int // the sentinel was off its baseline
 	Neighbours  int // somebody else used the core of a batch, or of another processor
-	Replaced    int // taken on a machine that was not quiet, and kept until there were others
+	Replaced    int // they were disturbed, and kept until there were undisturbed ones
 	Collections int // the garbage collector ran
 	Restarts    int // the machine turned out to be quieter later
 }
 
-// Total returns how many there are for all reasons.
+// Total returns the number for all reasons together.
 func (d Discarded) Total() int {
 	return d.Disturbed + d.Neighbours + d.Replaced + d.Collections + d.Restarts
 }
@@ -154,14 +161,15 @@ func (d *Discarded) add(other Discarded) {
 	d.Restarts += other.Restarts
 }
 
-// Run sweeps the cases within the budget and returns one result a case, in their order. When ctx is cancelled it stops
-// after the running block and returns what it has together with ctx's error.
+// Run sweeps the cases within the budget and returns a result for each, in their order. If ctx is cancelled, Run stops after
+// the current blocks, and returns the results so far and the error of ctx.
 func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error) {
 	o.setDefaults()
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	// What the sentinel says is true of one thread. Calls that may wake other goroutines are made by the caller.
+	// The readings of the sentinel are true of one thread. Calls that may wake other goroutines are made on another
+	// goroutine.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if !o.Uncollected {
@@ -191,7 +199,7 @@ func Run(ctx context.Context, cases []kernels.Case, o Options) ([]*Result, error
 	return results, err
 }
 
-// setDefaults replaces zero values by what they mean.
+// setDefaults replaces zero values by their meaning.
 func (o *Options) setDefaults() {
 	if o.Clock == nil {
 		o.Clock = SystemClock()
@@ -210,7 +218,7 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// sweep is a sweep under way.
+// sweep is the state of a sweep.
 type sweep struct {
 	Options
 	start    time.Duration
@@ -218,20 +226,21 @@ type sweep struct {
 	caller   *caller
 	visitCap float64 // seconds
 	entries  []*entry
-	saved    time.Duration // when the last save was over
-	saving   time.Duration // what it took
-	progress Progress      // of the present visit
-	hot      bool          // the machine throttles, and waiting did not help
-	waited   time.Duration // for a quiet machine
-	avoided  time.Duration // spent on batches whose core was shared, and on looking for another one
-	patience patience      // to wait for a quiet machine, each time
+	saved    time.Duration // when the last save ended
+	saving   time.Duration // how long it took
+	progress Progress      // of the current visit
+	brief    bool          // whether the current visit is brief
+	hot      bool          // whether the machine still throttled after a wait
+	waited   time.Duration // time spent on waits for a quiet machine
+	avoided  time.Duration // time spent on batches whose core was shared, and on looking for another core
+	patience patience      // the longest wait for a quiet machine
 	waking   waking        // of the GPU
 	usage    usage         // by other programs
 
-	collections [1]metrics.Sample // the collector's cycle count, read between batches
+	collections [1]metrics.Sample // the number of garbage collections
 }
 
-// newSweep returns a sweep of so many cases whose baselines are not taken yet.
+// newSweep returns a sweep of a number of cases, without baselines.
 func newSweep(o Options, cases int) *sweep {
 	s := &sweep{
 		Options:  o,
@@ -244,22 +253,22 @@ func newSweep(o Options, cases int) *sweep {
 	s.sentinel.drowsy = o.State == AfterIdle
 	s.collections[0].Name = "/gc/cycles/total:gc-cycles"
 	if o.State != Warm {
-		s.sentinel.core = nil // a call that is cold, or comes after a pause, has no batch to repeat
+		s.sentinel.core = nil // only batches of warm calls are timed again
 	}
 	return s
 }
 
-// A killed process loses what was measured since the last save. A save comes at most saveLeast after the one before, or the
-// visit later that is under way then; where saving is slow, so much later that it takes saveShare of the sweep, but never
-// more than saveMost. Before a visit of more than saveLeast everything is saved, because a signal ends the process within a
-// second.
+// A killed process loses what was measured since the last save. A sweep saves after the first visit that ends more than
+// saveLeast after the last save. If saving is slow, the sweep waits longer, so that saving takes about saveShare of its
+// time, but at most saveMost. Before a visit of more than saveLeast everything is saved, because a signal ends the process
+// within a second.
 const (
 	saveLeast = 500 * time.Millisecond
 	saveMost  = 3 * time.Second
 	saveShare = 0.02
 )
 
-// saveDue reports whether it is time to save.
+// saveDue reports whether the next save is due.
 func (s *sweep) saveDue() bool {
 	slow := time.Duration(float64(s.saving) / saveShare)
 	return s.elapsed()-s.saved > min(max(saveLeast, slow), saveMost)
@@ -267,10 +276,10 @@ func (s *sweep) saveDue() bool {
 
 func (s *sweep) elapsed() time.Duration { return s.Clock.Now() - s.start }
 
-// over reports whether the budget is spent and a tenth more: then nothing is made ready any more.
+// over reports whether the budget and a tenth more are spent. Then no more implementations are bound or warmed up.
 func (s *sweep) over() bool { return s.elapsed() > s.Budget+s.Budget/10 }
 
-// run visits the most worthwhile size of the most worthwhile case until nothing is left to learn or to spend.
+// run makes the visit of the greatest worth, over all cases, until nothing is left to learn or the budget is spent.
 func (s *sweep) run(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -282,7 +291,7 @@ func (s *sweep) run(ctx context.Context) error {
 		}
 		growing, fixed := e.costs.visit(size, blocks, e.alive(size))
 		if growing+fixed > saveLeast.Seconds() {
-			if err := s.saveAll(); err != nil { // a signal does not wait until it is over
+			if err := s.saveAll(); err != nil { // a signal does not wait for the end of a long visit
 				return err
 			}
 		}
@@ -303,7 +312,7 @@ func (s *sweep) run(ctx context.Context) error {
 	}
 }
 
-// tell says how far the sweep is, and what it waits for, if anything.
+// tell reports the progress. waiting says what the sweep waits for, if it does.
 func (s *sweep) tell(waiting string) {
 	if s.Progress == nil {
 		return
@@ -313,7 +322,7 @@ func (s *sweep) tell(waiting string) {
 	s.Progress(p)
 }
 
-// pick returns the best visit that can still be paid for, or a nil entry.
+// pick returns the visit of the greatest worth that fits into the rest of the budget. Without one, the entry is nil.
 func (s *sweep) pick(ctx context.Context) (best *entry, size, blocks int) {
 	left := (s.Budget - s.elapsed()).Seconds()
 	if left <= 0 || ctx.Err() != nil {
@@ -334,22 +343,22 @@ func (s *sweep) pick(ctx context.Context) (best *entry, size, blocks int) {
 				break
 			}
 			if len(e.alive(n)) == 0 {
-				// What is not timed at a size any more does not come back above it.
+				// Implementations that are no longer timed at a size are not timed above it either.
 				e.stopAt(e.costs.below(n))
 				continue
 			}
 			if s.tooDear(ctx, e, n) {
-				continue // the planner was told; ask again
+				continue // the planner has a limit now, and proposes another size
 			}
 			b, ok := s.afford(e, n, b)
 			if !ok {
-				continue // the planner was told; ask again
+				continue // the planner has a limit now, and proposes another size
 			}
 			if growing, fixed := e.costs.visit(n, b, e.alive(n)); growing+fixed+s.wakingOf(e, n) > left {
-				e.stopAt(e.costs.below(n)) // what is left may do for a smaller size
+				e.stopAt(e.costs.below(n)) // a smaller size may fit into the rest of the budget
 				continue
 			}
-			if !s.Brief { // visits to other shapes share less of the machine's state
+			if !s.Brief { // brief visits are to different shapes, and share less of the machine's state
 				worth *= e.rested(s.elapsed())
 			}
 			if e.visits == 0 {
@@ -364,20 +373,20 @@ func (s *sweep) pick(ctx context.Context) (best *entry, size, blocks int) {
 	return best, size, blocks
 }
 
-// hopeless is how many times slower than the best an implementation must be before it is dropped to afford a size, or
-// timed in fewer blocks than the others.
+// hopeless is the ratio to the time of the fastest implementation from which on an implementation is hopelessly slow. It is
+// then timed in few blocks. Where a visit would take too long, it is not timed.
 const hopeless = 4
 
-// leastBlocks is how few blocks a visit may shrink to.
+// leastBlocks is the least number of blocks to which a visit is shortened.
 const leastBlocks = 3
 
-// afford fits a visit into what one visit may cost, by taking fewer blocks. Above the measured range it drops, before that,
-// the implementations that are far behind where that is enough, and otherwise tells the planner to stay below and
-// reports false. What costs the same at every size is no reason to stay below.
+// afford returns the number of blocks with which a visit takes no longer than one visit may, or leastBlocks. If the size is
+// above the measured ones, afford first drops hopelessly slow implementations. If that does not suffice, it limits the case
+// to the measured sizes and returns false. Costs that are the same at every size do not limit the case.
 func (s *sweep) afford(e *entry, size, blocks int) (int, bool) {
 	measured := e.costs.below(size)
 	alive := e.alive(size)
-	// One size alone does not tell what grows: part of what the first visit took was making what is made once.
+	// A single size does not show how costs grow, because the first visit also made what is made only once.
 	if size > e.costs.greatest() && len(e.costs.sizes) > 1 {
 		var ok bool
 		if alive, ok = s.affordHigher(e, size, measured, blocks, alive); !ok {
@@ -393,7 +402,8 @@ func (s *sweep) afford(e *entry, size, blocks int) (int, bool) {
 	return blocks, true
 }
 
-// affordHigher drops implementations, of those alive, for a visit to a size above the measured ones.
+// affordHigher drops hopelessly slow implementations for a visit to a size above the measured ones, and returns those that
+// are left. If the visit would still take too long, it limits the case to the measured sizes and returns false.
 func (s *sweep) affordHigher(e *entry, size, measured, blocks int, alive []int) ([]int, bool) {
 	type drop struct {
 		impl  *implementation
@@ -401,7 +411,7 @@ func (s *sweep) affordHigher(e *entry, size, measured, blocks int, alive []int) 
 	}
 	var drops []drop
 	if s.State != Warm {
-		// Calls are dear at every size. Rather than leave one out, take as few blocks as there may be.
+		// Calls take long at every size. Fewer blocks are better than fewer implementations.
 		blocks = min(blocks, leastBlocks)
 	}
 	for {
@@ -427,11 +437,11 @@ func (s *sweep) affordHigher(e *entry, size, measured, blocks int, alive []int) 
 	return alive, true
 }
 
-// coolFor bounds the wait for a throttling machine, which is also bounded by a quarter of the budget.
+// coolFor is the longest wait for a throttling machine, unless a quarter of the budget is less.
 const coolFor = 30 * time.Second
 
-// cool waits while the machine throttles. Once waiting did not help it waits no more until the machine has been cool
-// again, because a sweep on a hot machine is worth more than none.
+// cool waits while the machine throttles. After a wait in vain it does not wait again until the machine has been cool,
+// because a sweep on a hot machine is worth more than none.
 func (s *sweep) cool(ctx context.Context, e *entry) {
 	if s.Throttled == nil {
 		return
@@ -454,7 +464,7 @@ func (s *sweep) cool(ctx context.Context, e *entry) {
 	}
 }
 
-// sleep lets a time pass, or as much of it as there is before ctx is cancelled.
+// sleep pauses for a time, or until ctx is cancelled.
 func (s *sweep) sleep(ctx context.Context, d time.Duration) {
 	const doze = 100 * time.Millisecond
 	for ; d > 0 && ctx.Err() == nil; d -= doze {
@@ -462,8 +472,8 @@ func (s *sweep) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// saveAll tells what the sentinel has seen and saves every case that changed. A case that cannot be saved does not keep
-// the others from it; the first error is returned.
+// saveAll reports what the sentinel has measured, and saves every case that has changed. If a case cannot be saved, the
+// others are saved all the same. saveAll returns the first error.
 func (s *sweep) saveAll() error {
 	begin := s.elapsed()
 	defer func() {
@@ -482,7 +492,7 @@ func (s *sweep) saveAll() error {
 			continue
 		}
 		degraded := e.result.Degraded
-		e.result.Degraded = degraded || e.disturbed() // as far as it is known by now
+		e.result.Degraded = degraded || e.disturbed() // blame decides at the end
 		err := s.Save(e.result)
 		e.result.Degraded = degraded
 		if err != nil {

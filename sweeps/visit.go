@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// minBatch is the least duration of a timed batch; it is longer where the clock is coarse.
+	// minBatch is the least duration of a batch. If the clock is coarse, batches are longer.
 	minBatch = 200 * time.Microsecond
-	// settleFor is how long calls are made before each batch that nobody times. Whoever computed before has left the
-	// caches to its own data, and threads that joined an implementation's last batch have gone to sleep since. To wake
-	// them takes 100 µs on a virtual machine of two processors, several hundred for all of sixteen, and until then a
-	// parallel implementation is a serial one that pays for the waking. See also sentinel.gather.
+	// settleFor is how long untimed calls are made before each batch. The implementation before has filled the caches with
+	// its own data, and threads of a parallel implementation have gone to sleep since its last batch. Waking them takes 100
+	// µs on a virtual machine of two processors, and several hundred on one of sixteen. Until then a parallel implementation
+	// is a serial one that pays for the waking. See also sentinel.gather.
 	settleFor = 500 * time.Microsecond
-	// resolutions is how many times the clock's resolution a batch lasts at least.
+	// resolutions is the least duration of a batch, as a multiple of the clock's resolution.
 	resolutions = 1000
-	// mostIterations bounds a batch of calls that take no time at all.
+	// mostIterations is the greatest number of calls in a batch. Calls that take no time would have no other limit.
 	mostIterations = 1 << 24
-	// Times have stopped falling when they stood for warmUpLeast, or they are waited for no longer than warmUpLimit.
+	// An implementation is warm once its times have not fallen for warmUpLeast. A warm-up ends after warmUpLimit in any case.
 	warmUpLeast = 5 * time.Millisecond
 	warmUpLimit = 30 * time.Millisecond
-	// They are in a brief visit.
+	// The next two are the same for brief visits.
 	briefWarmUpLeast = time.Millisecond
 	briefWarmUpLimit = 10 * time.Millisecond
-	// coldAbove: a call longer than this fills the caches and wakes the threads itself.
+	// A call of more than coldAbove fills the caches and wakes the threads itself.
 	coldAbove = 2 * time.Millisecond
 )
 
@@ -40,17 +40,19 @@ type visit struct {
 	size      int
 	problem   kernels.Problem
 	callables []*callable // what can be timed
-	twin      *callable   // one of them a second time, for the A/A comparison; nil where there is none
+	twin      *callable   // one of them a second time, for the A/A comparison; nil if there is none
 
 	began     time.Duration
-	woken     waking        // what was known of the GPU's clock when the visit began
+	woken     waking        // what the sweep knew of the GPU's clock when the visit began
 	binding   time.Duration // spent on binding and on first calls
-	rebinding time.Duration // of that on implementations that the case had bound before
+	rebinding time.Duration // the part of binding for implementations that the case had bound before
 }
 
 // visit measures one size of one case.
 func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 	v := &visit{sweep: s, e: e, size: size, began: s.Clock.Now(), woken: s.waking}
+	thorough, ok := e.planner.(Thorough)
+	s.brief = s.Brief && !(ok && thorough.Full(size))
 	before := s.noteOthers()
 	defer func() {
 		if taken := s.noteOthers() - before; !math.IsNaN(taken) {
@@ -67,17 +69,17 @@ func (s *sweep) visit(ctx context.Context, e *entry, size, blocks int) {
 		return
 	}
 	ready := s.Clock.Now()
-	if !v.Brief {
+	if !v.brief {
 		v.bindTwin()
 	}
 	v.recordCosts(ready)
-	// The prediction of a new size may have been far off; now its cost is known.
+	// The predicted cost of a new size may have been far off. Now the cost is known.
 	blocks, _ = s.afford(e, size, blocks)
 	e.visits++
 	s.measure(ctx, e, v.callables, v.twin, size, blocks)
 }
 
-// end gives back what the visit holds.
+// end releases what the visit holds.
 func (v *visit) end() {
 	took := v.waking.took - v.woken.took
 	v.e.result.Waking += took
@@ -99,11 +101,12 @@ func (v *visit) end() {
 	}
 }
 
-// bind makes the problem and readies every implementation that is still timed. Outputs are held against the reference the
-// first time that the size comes up. It reports false where the budget or ctx ended before all were ready: what is timed
-// without some of them tells half of it.
+// bind makes the problem, and readies every implementation that is still timed at the size. In the first visit to a size,
+// outputs are compared with the reference. If the budget or ctx ends before all implementations are ready, bind returns
+// false, because the fastest one might be missing in the blocks.
 func (v *visit) bind(ctx context.Context) bool {
 	var reference []float64
+	slack := 0.0 // how far off the reference itself may be
 	broken := safely(func() error {
 		v.problem = v.e.c.Problem(v.size, v.Input)
 		if !v.e.checked[v.size] && !v.heavyReference() {
@@ -120,20 +123,20 @@ func (v *visit) bind(ctx context.Context) bool {
 		case broken != nil:
 			v.e.retire(impl, v.size, broken)
 		default:
-			v.ready(impl, reference)
+			v.ready(impl, reference, slack)
 		}
 		if reference == nil && len(v.callables) == 1 && v.heavyReference() && v.e.visits%comparedEach == 0 {
-			reference = agreed(v.callables[0])
+			reference, slack = agreed(v.callables[0]), v.e.c.Allowed(v.callables[0].Name, v.size)
 		}
 	}
 	v.callables = keepLive(v.callables, v.size)
 	return ctx.Err() == nil
 }
 
-// mostReference is the work, in operations or bytes, up to which the shapes of a space are held against their reference. A
-// space has hundreds of shapes, and the references of the large ones would take the budget. There the outputs are held
-// against that of the first implementation, which agreed with the reference at the smaller shapes. To compare large outputs takes
-// as long as to time them, so that is done at one large shape of comparedEach.
+// mostReference is the greatest work of a shape of a space, in operations or bytes, whose outputs are compared with the
+// reference. A space has hundreds of shapes, and the references of the large ones would take the budget. At a large shape,
+// outputs are compared with that of the first implementation, whose outputs at small shapes agreed with the reference.
+// Comparing large outputs takes as long as timing them, so it is done in one of comparedEach visits.
 const (
 	mostReference = 1 << 20
 	comparedEach  = 4
@@ -143,7 +146,8 @@ func (v *visit) heavyReference() bool {
 	return v.e.c.Shape != nil && v.e.heaviest(v.size) > mostReference
 }
 
-// agreed returns the output of an implementation as a reference for others, nil where it cannot be compared.
+// agreed returns the output of an implementation as a reference for others. It returns nil if the call has no numbers to
+// compare.
 func agreed(c *callable) []float64 {
 	if c.call.Numbers == nil {
 		return nil
@@ -151,9 +155,10 @@ func agreed(c *callable) []float64 {
 	return c.call.Numbers()
 }
 
-// ready binds an implementation and holds its output against the reference, where there is one. An implementation that
-// fails is not timed from this size on any more, one that is wrong not at all.
-func (v *visit) ready(impl *implementation, reference []float64) {
+// ready binds an implementation, makes its first call, and compares the output with the reference if there is one. The
+// reference itself may be off by slack. An implementation that fails is no longer timed at this size and above. An
+// implementation with a wrong output is no longer timed at all.
+func (v *visit) ready(impl *implementation, reference []float64, slack float64) {
 	c := &callable{implementation: impl, bind: func() (kernels.Call, error) { return v.problem.Bind(impl.Name) }}
 	start := v.Clock.Now()
 	var err error
@@ -176,23 +181,22 @@ func (v *visit) ready(impl *implementation, reference []float64) {
 		v.fail(v.e, impl, v.size, err)
 		return
 	}
-	allowed := v.e.c.Tolerance(v.size)
-	if v.heavyReference() {
-		allowed *= 2 // the other output may be as far off
-	}
+	allowed := v.e.c.Allowed(impl.Name, v.size) + slack
 	if !(off <= allowed) {
 		c.release()
 		v.e.expel(impl, fmt.Sprintf("wrong at %d %s: relative error %.2g, allowed %.2g", v.size, v.e.c.Axis.Unit, off, allowed))
 		return
 	}
-	impl.status.RelativeError = max(impl.status.RelativeError, off)
+	if slack == 0 {
+		impl.status.RelativeError = max(impl.status.RelativeError, off)
+	}
 	c.least = least(v.e.c, v.size, c.call)
 	v.callables = append(v.callables, c)
 }
 
-// warmUp calls each implementation until its times stop falling, and sets the length of its batches. One that fails, or is
-// faster than memory, is dropped. Those on the GPU come last, so that its clock is up when the first block begins. It
-// reports false where the budget or ctx ended before all were warm.
+// warmUp calls each implementation until its times stop falling, and sets the length of its batches. An implementation that
+// fails, or is faster than memory, is dropped. Implementations on the GPU come last, so that the GPU's clock is up when the
+// first block begins. If the budget or ctx ends before all are warm, warmUp returns false.
 func (v *visit) warmUp(ctx context.Context) bool {
 	target := max(minBatch, resolutions*v.Clock.Resolution()).Seconds()
 	fastest := math.Inf(1)
@@ -202,7 +206,7 @@ func (v *visit) warmUp(ctx context.Context) bool {
 	}
 	for _, c := range slices.Concat(processors, gpus) {
 		if !c.live(v.size) {
-			continue // an earlier one lost the GPU
+			continue // its GPU was lost in the warm-up of another implementation
 		}
 		if ctx.Err() != nil || v.over() {
 			return false
@@ -223,21 +227,21 @@ func (v *visit) warmUp(ctx context.Context) bool {
 	return true
 }
 
-// bindTwin binds one of the implementations a second time, under buffers and plans of its own. There is no twin where that
-// fails: the implementation itself was bound, so the visit is worth having without a twin. To time one twice that is
-// hopelessly behind would teach nothing and cost most.
+// bindTwin binds one of the implementations a second time, with buffers and plans of its own. If that fails there is no
+// twin, and the visit goes on, because the implementation itself is bound. An implementation that is hopelessly slow gets no
+// twin, which would take the most time and teach nothing.
 func (v *visit) bindTwin() {
 	near := markBehind(v.callables)
 	original := near[v.e.rng.IntN(len(near))]
 	twin := *original
 	twin.call, twin.flight = kernels.Call{}, nil
 	if v.State == Cold {
-		v.twin = &twin // which binds itself for each call
+		v.twin = &twin // each cold call binds anew
 		return
 	}
 	for range max(1, len(original.flight)) {
 		call, err := v.bindAndRun(twin.implementation, twin.bind)
-		if err == nil { // the original is warm; so must its twin be
+		if err == nil { // the twin must be warm, like the original
 			err = v.calling(twin.implementation, func() error { return safely(call.Run) })
 		}
 		if err != nil {
@@ -254,7 +258,7 @@ func (v *visit) bindTwin() {
 	v.twin = &twin
 }
 
-// recordCosts notes what the visit cost until it was ready for its blocks, so that the cost of others can be predicted.
+// recordCosts records what the visit cost before its first block, so that the costs of other visits can be predicted.
 func (v *visit) recordCosts(ready time.Duration) {
 	overhead := (ready - v.began - v.binding - (v.waking.took - v.woken.took)).Seconds()
 	calls := make([]float64, len(v.e.implementations))
@@ -268,15 +272,15 @@ func (v *visit) recordCosts(ready time.Duration) {
 	v.e.costs.record(v.size, overhead, v.rebinding.Seconds(), calls)
 }
 
-// hopelessBlocks is how many quiet blocks of a visit implementations are timed in that are hopelessly behind: enough to
-// say by how much, and the others' blocks are cheaper without them.
-// At a shape of a space one block says enough: its neighbours say the same.
+// hopelessBlocks is the number of quiet blocks of a visit in which hopelessly slow implementations are timed. They show how
+// slow these are, and later blocks take less time without them. At a shape of a space one block is enough, because
+// neighbouring shapes show the same.
 const (
 	hopelessBlocks        = 4
 	hopelessBlocksOfSpace = 1
 )
 
-// markBehind marks those that are hopelessly behind the fastest, and returns the others.
+// markBehind marks callables that are hopelessly slow beside the fastest one, and returns the others.
 func markBehind(callables []*callable) (near []*callable) {
 	fastest := math.Inf(1)
 	for _, c := range callables {
@@ -290,8 +294,8 @@ func markBehind(callables []*callable) (near []*callable) {
 	return near
 }
 
-// warm times batches of c until they stop falling, and leaves its seconds per call and its batch length. In another
-// state than Warm a batch is one call, and one tells what the next ones will cost.
+// warm times batches of c until the times stop falling, and sets c.seconds and c.iterations. In states other than Warm a
+// batch is one call, and a single call shows what the next ones will cost.
 func (s *sweep) warm(c *callable, target float64) (err error) {
 	if s.State != Warm {
 		c.iterations = 1
@@ -299,7 +303,7 @@ func (s *sweep) warm(c *callable, target float64) (err error) {
 		return err
 	}
 	least, limit := warmUpLeast, warmUpLimit
-	if s.Brief {
+	if s.brief {
 		least, limit = briefWarmUpLeast, briefWarmUpLimit
 	}
 	c.iterations, c.seconds = s.leastCalls(len(c.flight)), math.Inf(1)
@@ -310,12 +314,12 @@ func (s *sweep) warm(c *callable, target float64) (err error) {
 			return err
 		}
 		if n := float64(c.iterations); n*seconds < target && n*c.least >= target {
-			c.seconds = seconds // faster than memory: no longer batch will say otherwise
+			c.seconds = seconds // faster than memory, and a longer batch would not be slower
 			return nil
 		}
 		if seconds*float64(c.iterations) < target && c.iterations < mostIterations {
-			// A batch under the clock's resolution says 0: grow it until it says something. Times of batches that were
-			// too short are rounding as much as time, and do not count.
+			// A batch shorter than the clock's resolution takes 0 s. It grows until it takes a time. Times of batches that
+			// were too short do not count, because they are rounded to the resolution.
 			grown := min(10*c.iterations, mostIterations)
 			if seconds > 0 {
 				grown = min(grown, int(math.Ceil(1.05*target/seconds)))

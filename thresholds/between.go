@@ -1,7 +1,9 @@
 package thresholds
 
 import (
+	"cmp"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/mathext"
@@ -36,7 +38,7 @@ func (p *Processors) studyRuns(cases [][]*timings.Set) {
 			continue
 		}
 		curves := h.curves()
-		stretches := partition(curves.Loss, curves.Sizes, math.Log1p(studyTwin(h.groups()).tie))
+		stretches := partition(curves.Loss, curves.Sizes, h.band(studyTwin(h.groups())))
 		segs := segments(stretches, curves.Loss, curves.Sizes)
 		for n := 1; n < len(segs); n++ {
 			offs := h.offs(segs, n, curves.Loss)
@@ -55,9 +57,8 @@ func (p *Processors) studyRuns(cases [][]*timings.Set) {
 	p.between = map[[2]string]prior{}
 	for pair, s := range samples {
 		if len(s.squares) >= leastSwitches {
-			known := fitPrior(s.squares, s.freedoms)
-			known.freedom = min(known.freedom, mostFreedom)
-			p.between[pair] = known
+			square, freedom := EmpiricalBayes(s.squares, s.freedoms)
+			p.between[pair] = prior{square, min(freedom, mostFreedom)}
 		}
 	}
 }
@@ -97,17 +98,20 @@ func (h *history) assumes(p *Processors, segs []Segment, n int) bool {
 // offNear is the factor around a switch within which sizes count for the deviation of a run.
 const offNear = 1.2
 
-// offs returns, for each run, the difference between its log-ratio of the n-th switch's implementations and that of all runs
-// together, near the switch.
+// offs returns, for each run that has both of the n-th switch's implementations, the difference between its log-ratio of the
+// two and that of all runs together, near the switch. If no measured size is near, that is the difference at the switch.
 func (h *history) offs(segs []Segment, n int, loss [][]float64) []float64 {
-	i, j := segs[n-1].Implementation, segs[n].Implementation
+	i, j, edge := segs[n-1].Implementation, segs[n].Implementation, segs[n].edge
+	weights := nearEdge(h.pool.sizes, edge)
 	var offs []float64
 	for r, table := range h.losses {
 		sum, weight := 0.0, 0.0
-		for s, size := range h.pool.sizes {
-			w := 1 - math.Abs(math.Log(float64(size)/segs[n].edge))/math.Log(offNear)
+		for s, w := range weights {
+			if w == 0 {
+				continue
+			}
 			d := h.pool.places[r][s].at(table[i]) - h.pool.places[r][s].at(table[j]) - (loss[i][s] - loss[j][s])
-			if w > 0 && !math.IsNaN(d) && !math.IsInf(d, 0) {
+			if !math.IsNaN(d) && !math.IsInf(d, 0) {
 				sum += w * d
 				weight += w
 			}
@@ -119,9 +123,46 @@ func (h *history) offs(segs []Segment, n int, loss [][]float64) []float64 {
 	return offs
 }
 
-// between returns, for each switch, the deviation of its log-ratio from run to run.
-func (h *history) between(p *Processors, segs []Segment, loss [][]float64) []deviation {
-	out := make([]deviation, len(segs))
+// nearEdge returns the weights of the sizes for the deviation of a run at a switch. They fall to zero at a factor of offNear.
+// If no size is that near, the sizes on both sides have the weights of an interpolation.
+func nearEdge(sizes []int, edge float64) []float64 {
+	weights := make([]float64, len(sizes))
+	near := false
+	for s, size := range sizes {
+		if w := 1 - math.Abs(math.Log(float64(size)/edge))/math.Log(offNear); w > 0 {
+			weights[s], near = w, true
+		}
+	}
+	above, _ := slices.BinarySearchFunc(sizes, edge, func(size int, edge float64) int { return cmp.Compare(float64(size), edge) })
+	if !near && above > 0 && above < len(sizes) {
+		low, high := float64(sizes[above-1]), float64(sizes[above])
+		weights[above] = math.Log(edge/low) / math.Log(high/low)
+		weights[above-1] = 1 - weights[above]
+	}
+	return weights
+}
+
+// spread says how the log-ratio of a switch differs from run to run.
+type spread struct {
+	known prior   // from other cases, or assumed
+	own   float64 // degrees of freedom of the runs that have the switch's implementations: their number minus 1, or 0
+}
+
+// draw draws how far a run may be off. The first result is a factor of the deviations that the case's own runs show. The
+// second is the standard deviation of what the prior adds. The sum of both has the variance of Smyth's equation 10, a mean of
+// the two variances weighed by their degrees of freedom. Its uncertainty makes Student's distribution of normal deviates.
+func (v spread) draw(rng *rand.Rand) (own, known float64) {
+	all := v.known.freedom + v.own
+	if all == 0 {
+		return 0, 0 // the first segment has no switch
+	}
+	scale := deviation{1, int(math.Round(min(max(all, 1), 1000)))}.draw(rng)
+	return scale * math.Sqrt(v.own/all), scale * math.Sqrt(v.known.square*v.known.freedom/all)
+}
+
+// between returns how the log-ratio of each switch differs from run to run.
+func (h *history) between(p *Processors, segs []Segment, loss [][]float64) []spread {
+	out := make([]spread, len(segs))
 	for n := 1; n < len(segs); n++ {
 		known := prior{assumedBetweenRuns * assumedBetweenRuns, assumedFreedom}
 		pair := p.pair(h.implementations[segs[n-1].Implementation], h.implementations[segs[n].Implementation])
@@ -131,34 +172,27 @@ func (h *history) between(p *Processors, segs []Segment, loss [][]float64) []dev
 		if learnt, ok := p.learnt(pair); ok {
 			known = learnt
 		}
-		offs := h.offs(segs, n, loss)
-		freedom := known.freedom
-		square := known.square
-		if len(offs) >= 2 {
-			own := float64(len(offs) - 1)
-			square = (known.freedom*known.square + own*stat.Variance(offs, nil)) / (known.freedom + own)
-			freedom += own
-		}
-		out[n] = deviation{math.Sqrt(square), int(math.Round(min(max(freedom, 1), 1000)))}
+		out[n] = spread{known, max(0, float64(len(h.offs(segs, n, loss))-1))}
 	}
 	return out
 }
 
-// fitPrior fits a scaled F distribution to variances.
-func fitPrior(squares, freedoms []float64) prior {
+// EmpiricalBayes fits a scaled F distribution to variances with the given degrees of freedom. It returns the variance that
+// the distribution expects of another case, and how many degrees of freedom that is worth.
+func EmpiricalBayes(variances, freedoms []float64) (variance, freedom float64) {
 	var logs []float64
 	within := 0.0
-	for k, square := range squares {
+	for k, v := range variances {
 		half := freedoms[k] / 2
-		logs = append(logs, math.Log(square)-mathext.Digamma(half)+math.Log(half))
-		within += trigamma(half) / float64(len(squares))
+		logs = append(logs, math.Log(v)-mathext.Digamma(half)+math.Log(half))
+		within += trigamma(half) / float64(len(variances))
 	}
 	mean, beyond := stat.Mean(logs, nil), stat.Variance(logs, nil)-within
-	if beyond <= 0 {
-		return prior{math.Exp(mean), 1000}
+	if !(beyond > 0) { // NaN of a single variance
+		return math.Exp(mean), 1000
 	}
 	half := inverseTrigamma(beyond)
-	return prior{math.Exp(mean + mathext.Digamma(half) - math.Log(half)), 2 * half}
+	return math.Exp(mean + mathext.Digamma(half) - math.Log(half)), 2 * half
 }
 
 // trigamma is the derivative of the digamma function.

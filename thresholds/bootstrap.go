@@ -12,20 +12,21 @@ import (
 //
 // A resample draws the blocks of every visit again. It moves each estimate by a random luck of visits, and by a random
 // roughness near the closest switch. Whether there is a switch follows from the measurements alone, so the losses of these
-// resamples decide it: see prune. The place of a switch changes from run to run. So for the interval, all estimates of an
-// implementation also move by a random luck of the next run, and the partition is repeated.
+// resamples decide it: see prune. The place of a switch changes from run to run. So for the interval, all estimates also
+// move by a random luck of the next run, and the partition is repeated.
 type bootstrap struct {
 	segments []Segment // of the fit that is resampled
 	curves   *Curves
 	twin     twinStudy
 	history  *history
 	rough    []deviation // by segments, at the switch at the lower edge
-	between  []deviation // by segments: deviation of the log-ratio from run to run
+	between  []spread    // by segments: how the log-ratio differs from run to run
 	nearest  []int       // by sizes, the segment with the nearest lower edge
 	rng      *rand.Rand
 
 	draws  [][]draw      // by runs and sizes
 	tables [][][]float64 // losses of the present resample, by runs, implementations and sizes
+	offs   [][][]float64 // deviations of the runs from their mean, by runs, implementations and sizes
 	loss   [][]float64   // of all runs together
 
 	losses [][][]float64 // of every resample, without the luck of the next run
@@ -44,6 +45,9 @@ type draw struct {
 func (b *bootstrap) prepare() {
 	implementations := len(b.curves.Implementations)
 	b.loss = newTable(implementations, len(b.curves.Sizes))
+	if len(b.history.runs) > 1 {
+		b.offs = b.history.pool.deviations(b.history.losses, implementations)
+	}
 	for _, size := range b.curves.Sizes {
 		b.nearest = append(b.nearest, nearestSwitch(b.segments, size))
 	}
@@ -75,7 +79,7 @@ func (b *bootstrap) resample(resamples int, withinRun bool) {
 		if !withinRun {
 			b.moveRuns(1)
 		}
-		stretches := partition(b.loss, b.curves.Sizes, math.Log1p(b.twin.tie))
+		stretches := partition(b.loss, b.curves.Sizes, b.history.band(b.twin))
 		b.again = append(b.again, segments(stretches, b.loss, b.curves.Sizes))
 	}
 }
@@ -126,18 +130,30 @@ func (b *bootstrap) moveSizes() {
 	}
 }
 
-// moveRuns moves all estimates near a switch together, by the deviation between runs times share.
+// moveRuns moves all estimates by a random luck of a run, times share. A run is off by a random mixture of how far the runs
+// of the case are off their mean, curve by curve: curves of runs agree at some sizes and differ at others, and a threshold
+// between sizes at which they agree stays where it is. To this the prior adds an amount for each switch and implementation,
+// which is the same at all sizes near the switch.
 func (b *bootstrap) moveRuns(share float64) {
+	mixture := make([]float64, len(b.offs))
+	for r := range mixture {
+		mixture[r] = b.rng.NormFloat64()
+	}
 	lucks := newTable(len(b.segments), len(b.loss)) // by segments and implementations
+	owns := make([]float64, len(b.segments))
 	for n := range lucks {
-		sd := share * b.between[n].draw(b.rng) / math.Sqrt2
+		own, known := b.between[n].draw(b.rng)
+		owns[n] = share * own
 		for i := range lucks[n] {
-			lucks[n][i] = sd * b.rng.NormFloat64()
+			lucks[n][i] = share * known / math.Sqrt2 * b.rng.NormFloat64() // both sides of a log-ratio move
 		}
 	}
 	for s, n := range b.nearest {
 		for i, luck := range lucks[n] {
 			b.loss[i][s] += luck
+			for r, weight := range mixture {
+				b.loss[i][s] += owns[n] * weight * b.offs[r][i][s]
+			}
 		}
 		subtractLeast(b.loss, s)
 	}

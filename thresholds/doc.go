@@ -7,7 +7,8 @@
 //
 //  1. [Summarise]: at each size, the median over blocks of each implementation's log-ratio to its block's fastest, for
 //     each run; runs are interpolated at the sizes of all runs and count the same;
-//  2. the tie band: how much A/A twins, and visits to the same size, differ from one another;
+//  2. the tie band: how much A/A twins, and visits to the same size, differ from one another; means of several runs have a
+//     narrower one;
 //  3. segments: the implementations that minimise the log-loss over log-size plus a price for every switch, by a dynamic
 //     program over sizes × implementations; for two implementations and one switch this is similar to the rule of GMP's
 //     tuneup, https://gmplib.org/devel/thres;

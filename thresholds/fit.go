@@ -76,7 +76,7 @@ func divide(h *history, o Options) (Result, []stretch) {
 	}
 	twin := studyTwin(h.groups())
 	result.TieBand = twin.tie
-	band := math.Log1p(twin.tie)
+	band := h.band(twin)
 	loss, sizes := result.Curves.Loss, result.Curves.Sizes
 	stretches := partition(loss, sizes, band)
 	result.lone = loneSizes(stretches)
@@ -92,7 +92,7 @@ func divide(h *history, o Options) (Result, []stretch) {
 	}
 	b.prepare()
 	b.resample(o.Resamples, o.withinRun)
-	f := fitting{bootstrap: &b, spans: spans(sizes), band: band, stretches: slices.Clone(stretches)}
+	f := fitting{bootstrap: &b, spans: spans(sizes), band: band, tie: math.Log1p(twin.tie), stretches: slices.Clone(stretches)}
 	if o.withinRun {
 		f.setSupports()
 	} else {
@@ -112,6 +112,10 @@ func divide(h *history, o Options) (Result, []stretch) {
 			result.Segments[n].Assumed = assumedBetweenRuns
 		}
 	}
-	widen(result.Segments, loss, sizes, stretches, o.Precision)
+	precision := o.Precision
+	if len(h.runs) > 1 {
+		precision = math.Inf(1) // how runs differ inside a bracket shows in the interval already
+	}
+	widen(result.Segments, loss, sizes, stretches, precision)
 	return result, stretches
 }

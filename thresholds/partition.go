@@ -17,7 +17,7 @@ type stretch struct {
 }
 
 // partition returns the stretches of the cheapest path. loss is implementations × sizes, and +Inf if an implementation was
-// not measured. band is the tie band as a log-ratio.
+// not measured. band is how far two losses must be apart, as a log-ratio.
 func partition(loss [][]float64, sizes []int, band float64) []stretch {
 	if len(loss) == 0 || len(loss[0]) == 0 {
 		return nil

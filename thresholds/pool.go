@@ -3,6 +3,8 @@ package thresholds
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // pool joins the results of several runs, each with sizes of its own, into one table.
@@ -83,4 +85,33 @@ func (p *pool) join(runs [][][]float64, loss [][]float64) {
 		}
 		subtractLeast(loss, s)
 	}
+}
+
+// deviations returns how far the losses of each run are off the mean of the runs: runs × implementations × sizes. They are
+// divided by the root of the number of runs minus 1, so that their sum, each times a standard normal deviate, has the
+// variance and the covariances of a run. Where fewer than two runs know a size they are 0.
+func (p *pool) deviations(runs [][][]float64, implementations int) [][][]float64 {
+	out := make([][][]float64, len(runs))
+	for r := range out {
+		out[r] = newTable(implementations, len(p.sizes))
+	}
+	for s := range p.sizes {
+		for i := range implementations {
+			var values []float64
+			var known []int
+			for r, table := range runs {
+				if v := p.places[r][s].at(table[i]); !math.IsNaN(v) {
+					values, known = append(values, v), append(known, r)
+				}
+			}
+			if len(values) < 2 {
+				continue
+			}
+			mean := stat.Mean(values, nil)
+			for k, r := range known {
+				out[r][i][s] = (values[k] - mean) / math.Sqrt(float64(len(values)-1))
+			}
+		}
+	}
+	return out
 }

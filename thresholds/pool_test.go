@@ -73,7 +73,7 @@ func TestPlaces(t *testing.T) {
 }
 
 // The prior has the scale of the variances, and how much they differ beyond the effect of few runs.
-func TestFitPrior(t *testing.T) {
+func TestEmpiricalBayes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 1))
 	chi := func(freedom int) (sum float64) {
 		for range freedom {
@@ -88,17 +88,20 @@ func TestFitPrior(t *testing.T) {
 			truth := 0.02 * 0.02 * float64(freedom) / chi(freedom)
 			squares, freedoms = append(squares, truth*chi(5)/5), append(freedoms, 5)
 		}
-		p := fitPrior(squares, freedoms)
-		if math.Abs(math.Sqrt(p.square)-0.02) > 0.001 || math.Abs(p.freedom/float64(freedom)-1) > 0.2 {
-			t.Errorf("the prior is %.4f with %.1f degrees of freedom, want 0.02 with %d", math.Sqrt(p.square), p.freedom, freedom)
+		square, worth := EmpiricalBayes(squares, freedoms)
+		if math.Abs(math.Sqrt(square)-0.02) > 0.001 || math.Abs(worth/float64(freedom)-1) > 0.2 {
+			t.Errorf("the prior is %.4f with %.1f degrees of freedom, want 0.02 with %d", math.Sqrt(square), worth, freedom)
 		}
 	}
 	var squares, freedoms []float64
 	for range 4000 {
 		squares, freedoms = append(squares, 0.02*0.02*chi(5)/5), append(freedoms, 5)
 	}
-	if p := fitPrior(squares, freedoms); p.freedom < 50 {
-		t.Errorf("variances that are the same have a prior of %.1f degrees of freedom, want many", p.freedom)
+	if _, worth := EmpiricalBayes(squares, freedoms); worth < 50 {
+		t.Errorf("variances that are the same have a prior of %.1f degrees of freedom, want many", worth)
+	}
+	if square, worth := EmpiricalBayes([]float64{0.04}, []float64{5}); math.IsNaN(square) || worth < 50 {
+		t.Errorf("a single variance gives %v with %v degrees of freedom", square, worth)
 	}
 }
 

@@ -22,7 +22,8 @@ const keep = 0.9
 type fitting struct {
 	*bootstrap
 	spans     []float64
-	band      float64 // tie band as a log-ratio
+	band      float64 // of the losses: see history.band
+	tie       float64 // tie band as a log-ratio
 	stretches []stretch
 	supports  []float64 // by stretches, of the switch at the lower edge
 }
@@ -123,5 +124,5 @@ func (f *fitting) doubt(r stretch, chosen int) Doubt {
 		behind += f.spans[s] * (loss[chosen][s] - loss[r.implementation][s])
 		span += f.spans[s]
 	}
-	return Doubt{From: sizes[r.from], To: sizes[r.to-1], Implementation: r.implementation, Tie: behind <= f.band*span}
+	return Doubt{From: sizes[r.from], To: sizes[r.to-1], Implementation: r.implementation, Tie: behind <= f.tie*span}
 }

@@ -147,7 +147,7 @@ func regretOf(losses []loss) Regret {
 // choice returns the choices of a history by size, and its least and greatest size.
 func (h *history) choice() (at func(size int) int, from, to int) {
 	loss := h.curves().Loss
-	stretches := partition(loss, h.pool.sizes, math.Log1p(studyTwin(h.groups()).tie))
+	stretches := partition(loss, h.pool.sizes, h.band(studyTwin(h.groups())))
 	segs := segments(stretches, loss, h.pool.sizes)
 	return func(size int) int {
 		chosen := segs[0].Implementation

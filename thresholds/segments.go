@@ -55,7 +55,8 @@ func edge(loss [][]float64, i, j, below, above int, sizes []int) float64 {
 
 // widen extends an interval to the whole bracket, which is the two measured sizes beside a threshold, in three cases. In the
 // first, the bracket is wider than the wanted precision: nothing was measured inside, and noise alone does not say where in
-// it the truth is. In the second, not both implementations were measured at the ends of the bracket. In the third, the
+// it the truth is. (Several runs do without this case. Of real runs that measured inside of a bracket that the other runs had
+// left open, all found their thresholds in the intervals of the others: docs/method.md.) In the second, not both implementations were measured at the ends of the bracket. In the third, the
 // bracket is beside a segment of a single size: the curves may have a step anywhere between that size and its neighbour.
 func widen(segs []Segment, loss [][]float64, sizes []int, stretches []stretch, precision float64) {
 	for n := 1; n < len(segs); n++ {

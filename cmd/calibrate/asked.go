@@ -138,12 +138,9 @@ func askedTable(w io.Writer, r *harness.Run, all []harness.Asked) {
 	rows := [][]string{{"SHAPE", "CALLS", "IMPLEMENTATION", callHeading, "FASTER THAN NEXT", "REGRET"}}
 	for _, a := range all[:min(len(all), most)] {
 		s := r.ResultOf(a)
-		row := []string{a.Name, command.Thousands(int(a.Calls)), "not measured", "", "", ""}
+		row := []string{s.Name, command.Thousands(int(s.Calls)), "not measured", "", "", ""}
 		if s.Implementation != "" {
-			row = append(row[:2], s.Implementation, command.TimeRange(s.Seconds, s.Seconds), "", "?")
-			if s.Next > 0 {
-				row[4] = times(s.Next) + "×"
-			}
+			row = append(row[:2], s.Implementation, command.TimeRange(s.Seconds, s.Seconds), leadOf(s.Least, s.Most), "?")
 			if s.Regret != nil {
 				row[5] = percent(*s.Regret)
 			}
@@ -161,8 +158,9 @@ func askedTable(w io.Writer, r *harness.Run, all []harness.Asked) {
 }
 
 const askedLegend = `
-These shapes were measured exactly. Regret is what the choices cost if one half of the samples chooses
-and the other half judges.
+These shapes were measured exactly. The best other implementation takes so many times as long, in
+either half of the samples; below 1 it is faster in one of them. Regret is what the choices cost if
+one half chooses and the other half judges.
 `
 
 // byCallsTable prints what the choices cost at the shapes that somebody asked for, weighted by their calls, or nothing if

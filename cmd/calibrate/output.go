@@ -223,16 +223,19 @@ func warnEdited(stderr io.Writer, r *harness.Run) {
 		filepath.Join(r.Folder, harness.EntryFile))
 }
 
-// print prints the entry of a run as JSON or as tables.
-func (o *output) print(stdout io.Writer, r *harness.Run) error {
+// print prints the entry of a run as JSON, or as tables of what was measured: all of the run, or a part of it.
+func (o *output) print(stdout io.Writer, r, measured *harness.Run) error {
 	if o.json {
 		one := calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{r.Entry}}
 		_, err := one.WriteTo(stdout)
 		return err
 	}
-	entry := shown(&r.Entry)
+	entry, others := partOf(&measured.Entry, shown(&r.Entry))
 	table(stdout, entry, r.Fits)
 	askedTable(stdout, r, o.shapes)
+	if others != "" {
+		fmt.Fprintf(stdout, "\n%s\n", command.Wrap(fmt.Sprintf("%s has %s of this host, not measured by this run", filepath.Base(o.output), others)))
+	}
 	moves(stdout, o.old, entry)
 	notes(stdout, entry)
 	if o.verbose {

@@ -14,6 +14,7 @@ import (
 	"crossover/harness"
 	"crossover/host"
 	"crossover/kernels"
+	"crossover/kernels/catalogue"
 	"crossover/sweeps"
 )
 
@@ -119,7 +120,8 @@ func duration(seconds float64) string {
 	return benchunit.Scale(seconds, benchunit.Decimal) + "s"
 }
 
-// list prints the identity of the machine, and then the cases with their implementations.
+// list prints the identity of the machine, and then the operations by their kind, with their cases and implementations. What
+// is missing comes once, at the end.
 func list(w io.Writer, machine *calibration.Host, cases []kernels.Case) error {
 	facts := host.Facts(machine.Facts)
 	identity := slices.DeleteFunc([]string{machine.ID, facts.Processor(), facts.Caches()}, func(s string) bool { return s == "" })
@@ -127,21 +129,47 @@ func list(w io.Writer, machine *calibration.Host, cases []kernels.Case) error {
 	if system := cmp.Or(machine.Environment.OSVersion, machine.Environment.OS); system != "" {
 		words = append(words, system)
 	}
-	fmt.Fprintf(w, "%s%s\n%s\n\n", simulatedNote(machine), strings.Join(identity, ", "), strings.Join(words, ", "))
-	for _, c := range cases {
-		fmt.Fprintf(w, "%s  %s, %s to %s %s\n    %s\n", c.Name, c.Axis.Name,
-			command.Thousands(c.Axis.Min), command.Thousands(c.Axis.Max), c.Axis.Unit, c.Definition)
-		var names []string
-		for _, i := range c.Implementations {
-			if i.Missing() != nil {
-				names = append(names, i.Name+" (missing)")
-				continue
-			}
-			names = append(names, i.Name)
+	fmt.Fprintf(w, "%s%s\n%s\n", simulatedNote(machine), strings.Join(identity, ", "), strings.Join(words, ", "))
+	group := ""
+	for rest := cases; len(rest) > 0; {
+		of := rest[0].Operation
+		n := slices.IndexFunc(rest, func(c kernels.Case) bool { return c.Operation != of })
+		if n < 0 {
+			n = len(rest)
 		}
-		fmt.Fprintf(w, "    %s\n", strings.Join(names, ", "))
+		if next := catalogue.GroupOf(of); next != group {
+			group = next
+			fmt.Fprintf(w, "\n%s\n\n", group)
+		}
+		listOperation(w, rest[:n])
+		rest = rest[n:]
 	}
 	return inventory(w, cases, func(string) bool { return true })
+}
+
+// listOperation prints the cases of one operation: its formula, its lines, and the implementations that are here. A line in
+// another placement has the same sizes, so only the placement is printed.
+func listOperation(w io.Writer, cases []kernels.Case) {
+	fmt.Fprintf(w, "  %s: %s\n", cases[0].Operation, cases[0].Definition)
+	var names []string
+	for _, c := range cases {
+		if c.Placement == kernels.Caller {
+			name := ""
+			if c.Name != c.Operation {
+				name = c.Name + "  "
+			}
+			fmt.Fprintf(w, "      %s%s, %s to %s %s\n", name, c.Axis.Name,
+				command.Thousands(c.Axis.Min), command.Thousands(c.Axis.Max), c.Axis.Unit)
+		} else {
+			fmt.Fprintf(w, "      %s\n", c.Name)
+		}
+		for _, i := range c.Implementations {
+			if i.Missing() == nil && !slices.Contains(names, i.Name) {
+				names = append(names, i.Name)
+			}
+		}
+	}
+	fmt.Fprintf(w, "      by %s\n", strings.Join(names, ", "))
 }
 
 // inventory prints the versions of the libraries that may compete in the cases, and what is missing. Implementations with

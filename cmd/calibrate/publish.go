@@ -174,7 +174,7 @@ func has(file *calibration.Index, id string) bool {
 // report prints the published entry and what became of the old one.
 func (o *output) report(p *publication, stdout, stderr io.Writer) error {
 	entry := &p.run.Entry
-	if err := o.print(stdout, p.run); err != nil {
+	if err := o.print(stdout, p.run, p.measured); err != nil {
 		return err
 	}
 	if !o.json {

@@ -58,7 +58,7 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 		if o.budget = withShapes; of.host.Facts.GPU != "" {
 			o.budget = withShapesAndGPU
 		}
-		o.budget += min(o.budget, time.Duration(len(asked))*time.Second/3)
+		o.budget += min(o.budget, harness.AskedBudget(len(asked)))
 	}
 	switch {
 	case o.list:

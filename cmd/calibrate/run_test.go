@@ -431,7 +431,7 @@ func TestBrokenLibrary(t *testing.T) {
 }
 
 // The table and the overview have the cases in the catalogue's order, whether they were measured or refitted, all or some of
-// them. The file has them in order of names. The machine may have measured them in any order.
+// them. The table of a run over some of them has those alone, and says how many others there are. The file has them in order of names. The machine may have measured them in any order.
 func TestTheOrderOfCases(t *testing.T) {
 	f := newFolders(t)
 	m := scripted.New(1, 0.01)
@@ -451,9 +451,20 @@ func TestTheOrderOfCases(t *testing.T) {
 	if read(t, overview) != drawn {
 		t.Error("a refit draws another overview")
 	}
-	joined, stderr, code := calibrateOn(t, m, f.args("--ops", "^sum$", "--budget", "60s")...)
+	part, stderr, code := calibrateOn(t, m, f.args("--ops", "^sum$", "--budget", "60s", "--seed", "4711")...)
 	if code != 0 {
 		t.Fatal(stderr)
+	}
+	if !strings.Contains(part, "\nsum, ") || strings.Contains(part, "zeta") || strings.Contains(part, "fft") || !strings.Contains(part, " s · seed 4711\n") ||
+		!strings.Contains(part, "\n"+filepath.Base(f.file)+" has 3 other cases of this host, not measured by this run\n") {
+		t.Errorf("the table of a run over one case is\n%s", part)
+	}
+	joined, stderr, code := calibrateOn(t, scripted.New(1, 0), "--from", f.host(), "-o", f.file, "--data", f.data, "--plots", f.plots)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	if strings.Contains(joined, "not measured by this run") {
+		t.Errorf("the table of all cases leaves some out:\n%s", joined)
 	}
 	for what, table := range map[string]string{"measured": measured, "refitted": again, "joined": joined} {
 		at := -1

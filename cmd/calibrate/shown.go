@@ -2,8 +2,10 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"crossover/calibration"
+	"crossover/cmd/internal/command"
 	"crossover/kernels"
 	"crossover/kernels/catalogue"
 )
@@ -25,4 +27,25 @@ func shown(h *calibration.Host) *calibration.Host {
 		})
 	}
 	return &out
+}
+
+// partOf returns an entry with only the cases and operations that a run measured, and with what the run says of itself. It also
+// says how much is left out, "" if nothing is.
+func partOf(measured, h *calibration.Host) (part *calibration.Host, others string) {
+	part = new(*h)
+	part.Created, part.Environment, part.Method = measured.Created, measured.Environment, measured.Method
+	part.Cases = slices.DeleteFunc(slices.Clone(h.Cases), func(c calibration.Case) bool {
+		return !slices.ContainsFunc(measured.Cases, func(m calibration.Case) bool { return m.Name == c.Name && m.Blocks > 0 })
+	})
+	part.Operations = slices.DeleteFunc(slices.Clone(h.Operations), func(o calibration.Operation) bool {
+		return measured.Operation(o.Name, o.Placement) == nil
+	})
+	var left []string
+	if n := len(h.Cases) - len(part.Cases); n > 0 {
+		left = append(left, command.Plural(n, "other case"))
+	}
+	if n := len(h.Operations) - len(part.Operations); n > 0 {
+		left = append(left, command.Plural(n, "other operation"))
+	}
+	return part, strings.Join(left, " and ")
 }

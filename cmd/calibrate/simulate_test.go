@@ -213,7 +213,7 @@ func TestSimulationUsage(t *testing.T) {
 		"--simulate m1 with --mode throughput --state warm: the model knows warm calls":   {"--simulate", "m1", "--mode", "throughput"},
 		"--simulate m1 with --mode latency --state cold: the model knows warm calls":      {"--simulate", "m1", "--state", "cold"},
 		"--simulate m1 with --audio x.wav: a model computes nothing":                      {"--simulate", "m1", "--audio", "x.wav"},
-		`--ops "nothing" matches no case (there are scale, log`:                           {"--simulate", "m1", "--ops", "nothing"},
+		`--ops "nothing" matches no case (there are scale, gain`:                          {"--simulate", "m1", "--ops", "nothing"},
 		`--impl "cuda": no such implementation in these cases (there are accelerate, acc`: {"--simulate", "m1", "--impl", "cuda"},
 	} {
 		stdout, stderr, code := calibrateOn(t, twoCases(1), args...)

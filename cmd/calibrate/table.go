@@ -102,7 +102,7 @@ func segmentCells(c *calibration.Case, n int, fit *thresholds.Result) []string {
 	}
 	if n < len(fit.Segments) {
 		stakes := fit.Stakes(n)
-		call, gain = command.TimeRange(stakes.First, stakes.Last), gainOf(&stakes)
+		call, gain = command.TimeRange(stakes.First, stakes.Last), leadOf(stakes.Least, stakes.Most)
 	}
 	return []string{command.Thousands(s.From), interval, s.Implementation, call, gain}
 }
@@ -125,12 +125,12 @@ func regretOf(c *calibration.Case) (mean, most string) {
 // percent writes a share in percent with one decimal, without a negative zero.
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", math.Round(1000*share)/10+0) }
 
-// gainOf writes by what factor a choice is faster than the next best one, over the segment: "1.0–3.2×".
-func gainOf(s *thresholds.Stakes) string {
-	if s.Most == 0 {
+// leadOf writes by what factors a choice is faster than the next best one: "1.0–3.2×". It writes nothing for none.
+func leadOf(from, to float64) string {
+	if to == 0 {
 		return ""
 	}
-	least, most := times(s.Least), times(s.Most)
+	least, most := times(from), times(to)
 	if least == most {
 		return least + "×"
 	}

@@ -22,18 +22,20 @@ func printLeftOut(ctx context.Context, stdout io.Writer, dir string) error {
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "intervals of\tthresholds\tinterval holds\tmean score\tnot foreseen\t")
 	for _, row := range leftOutRows(r) {
-		p := row.predicted
-		fmt.Fprintf(w, "%s\t%d\t%s\t%.2f\t%d\t\n", row.name, p.Held.Of, percent(p.Held), p.Score, p.New)
+		printIntervals(w, row.name, &row.predicted.Intervals)
 	}
+	printIntervals(w, "the mean of their thresholds", &r.Means)
 	fmt.Fprintln(w, "\t\t\t\t\t\nchoices of\tpairs\tcost below 1 %\tmean cost\tlower bound above 5 %\tthresholds a case\t")
 	for _, row := range leftOutRows(r) {
 		printChoices(w, row.name, &row.predicted.Ours)
 		printChoices(w, row.name+", each winner", &row.predicted.Obvious)
 	}
+	printChoices(w, "half of the same run, each winner", &r.Halves)
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "\ntwo runs of a case, each with its thresholds in the intervals of the other: %s of %d pairs\n", percent(r.Agree), r.Agree.Of)
+	fmt.Fprintf(stdout, "two halves of a run, each with its thresholds in the intervals of the other: %s of %d runs\n", percent(r.AgreeHalves), r.AgreeHalves.Of)
 	for _, line := range aims(&r.Others) {
 		fmt.Fprintln(stdout, line)
 	}
@@ -52,6 +54,10 @@ func leftOutRows(r *proof.LeftOut) []leftOutRow {
 		return []leftOutRow{others}
 	}
 	return []leftOutRow{{"one other run", &r.One}, others}
+}
+
+func printIntervals(w io.Writer, name string, i *proof.Intervals) {
+	fmt.Fprintf(w, "%s\t%d\t%s\t%.2f\t%d\t\n", name, i.Held.Of, percent(i.Held), i.Score, i.New)
 }
 
 func printChoices(w io.Writer, name string, c *proof.Choices) {

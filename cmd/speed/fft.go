@@ -32,7 +32,9 @@ func complexFFT(n, batch int) row {
 			return nil, err
 		}
 		peer, peerOutput, err := complexSide(d, library.FFTVersion(), values, func(b *gpu.Builder, dst, src *gpu.Buffer) {
-			b.Encode(func() (gpu.External, error) { return library.NewComplexFFT(dst.Region(), src.Region(), n, batch) })
+			b.Encode(func() (gpu.External, error) {
+				return library.NewComplexFFT(dst.Region(), src.Region(), n, batch, false)
+			})
 		})
 		if err != nil {
 			ours.close()

@@ -317,7 +317,8 @@ func (c *caseReport) bound() string {
 	return fmt.Sprintf("%.1f %%", 100**c.Upper)
 }
 
-// worst says where a case that does not hold is slowest, and returns "" for a case that holds.
+// worst says where a case that does not hold is slowest. It returns "" for a case that holds, or whose choices are the fastest
+// ones.
 func (c *caseReport) worst() string {
 	if c.Verdict == verdictNames[thresholds.Holds] {
 		return ""
@@ -328,7 +329,7 @@ func (c *caseReport) worst() string {
 			at = s
 		}
 	}
-	if at == nil {
+	if at == nil || at.Chosen == at.Fastest {
 		return ""
 	}
 	return fmt.Sprintf("at %s %s the file takes %s, %s is faster", command.Thousands(at.Size), c.unit, at.Chosen, at.Fastest)

@@ -151,6 +151,22 @@ func TestAnUnresolvedFile(t *testing.T) {
 	}
 }
 
+// Nothing is said of a case at whose worst size the file takes the fastest implementation.
+func TestNoWorstSizeOfRightChoices(t *testing.T) {
+	for verdict, fastest := range map[string]string{"UNMEASURED": "a", "AMBIGUOUS": "a", "DRIFTED": "b", "HOLDS": "b"} {
+		c := caseReport{Verdict: verdict, unit: "rows", Sizes: []sizeReport{
+			{Size: 7, Chosen: "a", Fastest: "a", Slowdown: 1}, {Size: 64, Chosen: "a", Fastest: fastest, Slowdown: 1.5}, {Size: 80, Chosen: "a", Fastest: "a", Slowdown: 1},
+		}}
+		want := ""
+		if verdict == "DRIFTED" {
+			want = "at 64 rows the file takes a, b is faster"
+		}
+		if got := c.worst(); got != want {
+			t.Errorf("%s: %q, want %q", verdict, got, want)
+		}
+	}
+}
+
 // The table fits the width of a terminal, whatever the names are. It has the cases in the catalogue's order, and remarks
 // that several cases have only once.
 func TestTheTable(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -153,7 +154,7 @@ func (o *options) verification(entry *calibration.Host, machine command.Machine,
 	if err != nil {
 		return nil, err
 	}
-	v := harness.NewVerification(entry, machine.Cases(), matches.MatchString, command.Environment(machine.Condition()))
+	v := harness.NewVerification(entry, withLines(machine, entry), matches.MatchString, command.Environment(machine.Condition()))
 	if err := o.addShapes(v, machine, matches.MatchString, stderr); err != nil || len(v.Shapes) > 0 {
 		return v, err
 	}
@@ -165,6 +166,31 @@ func (o *options) verification(entry *calibration.Host, machine command.Machine,
 			o.ops, o.calibration, command.Plural(len(entry.Cases), "case"))
 	}
 	return v, nil
+}
+
+// withLines returns the cases of a machine, and the lines of shapes that the entry has because somebody asked for them.
+func withLines(machine command.Machine, entry *calibration.Host) []kernels.Case {
+	cases := machine.Cases()
+	if machine.Line == nil {
+		return cases
+	}
+	for k := range entry.Cases {
+		name := entry.Cases[k].Name
+		if slices.ContainsFunc(cases, func(c kernels.Case) bool { return c.Name == name }) {
+			continue
+		}
+		line := strings.TrimSuffix(strings.TrimSuffix(name, ","+string(kernels.Shared)), ","+string(kernels.Resident))
+		placed, err := machine.Line(line)
+		if err != nil {
+			continue // no line of this version
+		}
+		for _, c := range placed {
+			if c.Name == name {
+				cases = append(cases, c)
+			}
+		}
+	}
+	return cases
 }
 
 // addShapes adds the operations of the entry that are checked over their shapes, by the calls of --shapes if there are any.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/scripted"
 	"crossover/gpu"
+	"crossover/kernels"
 )
 
 // truth is a machine on which a becomes slower than b at 4 000 samples and takes twice as long at the greatest size.
@@ -90,6 +92,36 @@ func TestEditedEntry(t *testing.T) {
 		if got := strings.Count(log, said); got != want || code != command.ExitOK {
 			t.Errorf("edited %v: code %d, said %d times:\n%s", edited, code, got, log)
 		}
+	}
+}
+
+// A line of shapes that somebody asked for is checked like the cases of the catalogue, in its placement.
+func TestLinesAreChecked(t *testing.T) {
+	file := recorded(32000)
+	c := &file.Hosts[0].Cases[0]
+	unknown := *c
+	c.Name, c.Parameters = "fft/batch=7,shared", map[string]int{"batch": 7, "shared": 1}
+	unknown.Name = "fft/colour=3"
+	file.Hosts[0].Cases = append(file.Hosts[0].Cases, unknown)
+	m := truth(1).Command()
+	known := m.Cases()
+	var asked []string
+	m.Line = func(name string) ([]kernels.Case, error) {
+		if asked = append(asked, name); name != "fft/batch=7" {
+			return nil, errors.New("no such line")
+		}
+		caller, shared := known[0], known[0]
+		caller.Name, shared.Name, shared.Placement = name, name+",shared", kernels.Shared
+		return []kernels.Case{caller, shared}, nil
+	}
+	m.Cases = func() []kernels.Case { return nil }
+	var out, log bytes.Buffer
+	code := command.Exit(&log, "verify", runOn(t.Context(), m, &out, &log, []string{"--calibration", save(t, file), "--seed", "1"}))
+	if code != command.ExitDrifted || !strings.Contains(out.String(), "fft/batch=7,shared  DRIFTED") || strings.Contains(out.String(), "fft/batch=7 ") {
+		t.Errorf("exit %d\n%s%s", code, &out, &log)
+	}
+	if !strings.Contains(out.String(), "fft/colour=3: not in the catalogue of this version") || strings.Join(asked, " ") != "fft/batch=7 fft/colour=3" {
+		t.Errorf("asked for %q\n%s", asked, &out)
 	}
 }
 

@@ -472,6 +472,7 @@ struct node {
     int value;
     struct event* event;
     struct transform* transform;
+    int direction;
     int transposed[2], m, n, k;
     float alpha, beta;
     const float *a, *b;
@@ -713,7 +714,8 @@ int cuEventDestroy_v2(void* e) {
 
 // cuFFT.
 
-struct transform { struct object o; int n, batch, real; void* stream; };
+struct transform { struct object o; int n, batch, kind; void* stream; };
+enum { C2C = 0x29, R2C = 0x2a, C2R = 0x2c };
 static struct transform* transforms[256];
 static int transform_count;
 
@@ -725,12 +727,12 @@ int cufftGetProperty(int what, int* v) { CALL(cufftGetProperty); *v = what == 0 
 int cufftPlanMany(int* handle, int rank, int* n, int* in, int in_stride, int in_distance, int* out, int out_stride, int out_distance, int kind, int batch) {
     CALL(cufftPlanMany);
     need_context("cufftPlanMany");
-    if (rank != 1 || in || out || batch < 1 || *n < 1 || (kind != 0x2a && kind != 0x29)) return 4;
+    if (rank != 1 || in || out || batch < 1 || *n < 1 || (kind != R2C && kind != C2R && kind != C2C)) return 4;
     (void)in_stride, (void)in_distance, (void)out_stride, (void)out_distance;
     struct transform* t = make(TRANSFORM, sizeof *t);
     t->n = *n;
     t->batch = batch;
-    t->real = kind == 0x2a;
+    t->kind = kind;
     transforms[transform_count++] = t;
     *handle = transform_count;
     return 0;
@@ -747,40 +749,50 @@ int cufftSetStream(int handle, void* s) {
     transform_of("cufftSetStream", handle)->stream = s;
     return 0;
 }
-static int transform_node(const char* function, int handle, void* from, void* to, int real) {
+static int transform_node(const char* function, int handle, void* from, void* to, int kind, int direction) {
     need_context(function);
     struct transform* t = transform_of(function, handle);
-    if (t->real != real) die(function, "a plan of another kind");
+    if (t->kind != kind) die(function, "a plan of another kind");
     if (!t->stream) die(function, "the default stream");
-    struct node n = {.work = FOURIER, .transform = t, .from = from, .to = to};
+    if (direction != -1 && direction != 1) die(function, "no direction");
+    struct node n = {.work = FOURIER, .transform = t, .from = from, .to = to, .direction = direction};
     return enqueue(function, t->stream, &n);
 }
 int cufftExecR2C(int handle, void* from, void* to) {
     CALL(cufftExecR2C);
-    return transform_node("cufftExecR2C", handle, from, to, 1);
+    return transform_node("cufftExecR2C", handle, from, to, R2C, -1);
+}
+int cufftExecC2R(int handle, void* from, void* to) {
+    CALL(cufftExecC2R);
+    return transform_node("cufftExecC2R", handle, from, to, C2R, 1);
 }
 int cufftExecC2C(int handle, void* from, void* to, int direction) {
     CALL(cufftExecC2C);
-    if (direction != -1) die("cufftExecC2C", "the inverse");
-    return transform_node("cufftExecC2C", handle, from, to, 0);
+    return transform_node("cufftExecC2C", handle, from, to, C2C, direction);
 }
 static void run_transform(struct node* node) {
     struct transform* t = check("cufftExec", node->transform, TRANSFORM);
-    int n = t->n, bins = t->real ? n / 2 + 1 : n, width = t->real ? 1 : 2;
-    if (within(node->from) < 4ull * width * n * t->batch || within(node->to) < 8ull * bins * t->batch) die("cufftExec", "a buffer that is too small");
-    float* in = malloc(4ull * width * n * t->batch);
-    memcpy(in, node->from, 4ull * width * n * t->batch);
+    int n = t->n, bins = n / 2 + 1;
+    unsigned long long words_in = t->kind == R2C ? n : t->kind == C2R ? 2 * bins : 2 * n, words_out = t->kind == C2R ? n : t->kind == R2C ? 2 * bins : 2 * n;
+    if (within(node->from) < 4 * words_in * t->batch || within(node->to) < 4 * words_out * t->batch) die("cufftExec", "a buffer that is too small");
+    float* in = malloc(4 * words_in * t->batch);
+    memcpy(in, node->from, 4 * words_in * t->batch);
+    // As cuFFT does, a transform to real values overwrites its input.
+    if (t->kind == C2R) memset(node->from, 0xff, 4 * words_in * t->batch);
     for (int row = 0; row < t->batch; row++)
-        for (int k = 0; k < bins; k++) {
+        for (int k = 0; k < (t->kind == R2C ? bins : n); k++) {
             double re = 0, im = 0;
+            const float* x = in + words_in * row;
             for (int j = 0; j < n; j++) {
-                double x = in[width * (row * n + j)], y = t->real ? 0 : in[2 * (row * n + j) + 1];
-                double angle = -2 * M_PI * ((long)j * k % n) / n, c = cos(angle), s = sin(angle);
-                re += x * c - y * s;
-                im += x * s + y * c;
+                int mirrored = t->kind == C2R && j >= bins, at = mirrored ? n - j : j;
+                double u = t->kind == R2C ? x[j] : x[2 * at], v = t->kind == R2C ? 0 : mirrored ? -x[2 * at + 1] : x[2 * at + 1];
+                double angle = node->direction * 2 * M_PI * ((long)j * k % n) / n, c = cos(angle), s = sin(angle);
+                re += u * c - v * s;
+                im += u * s + v * c;
             }
-            ((float*)node->to)[2 * (row * bins + k)] = re;
-            ((float*)node->to)[2 * (row * bins + k) + 1] = im;
+            float* y = (float*)node->to + words_out * row;
+            if (t->kind == C2R) y[k] = re;
+            else y[2 * k] = re, y[2 * k + 1] = im;
         }
     free(in);
 }

@@ -56,8 +56,8 @@ func (u use) run() error {
 	if err := call.Run(); err != nil {
 		return err
 	}
-	if e := call.ErrorAgainst(problem.Reference()); !(e <= u.c.Tolerance(u.size)) {
-		return fmt.Errorf("error %.2g; want at most %.2g", e, u.c.Tolerance(u.size))
+	if e, allowed := call.ErrorAgainst(problem.Reference()), u.c.Allowed(u.implementation, u.size); !(e <= allowed) {
+		return fmt.Errorf("error %.2g; want at most %.2g", e, allowed)
 	}
 	return nil
 }

@@ -174,30 +174,45 @@ func TestUncommented(t *testing.T) {
 	}
 }
 
-// texts returns all texts of the project that have kernels. Each stands behind the texts of its folder that have none,
-// because operations join them in this order.
+// texts returns all texts of the project that have kernels. Each stands behind the texts that it includes, because
+// operations join them in this order.
 func texts(t testing.TB) map[string]string {
 	t.Helper()
-	helpers, all := map[string]string{}, map[string]string{}
+	all := map[string]string{}
 	err := filepath.WalkDir("../../kernels", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".metal" {
 			return err
 		}
 		text, err := os.ReadFile(path)
 		if strings.Contains(Uncommented(string(text)), "kernel void") {
-			all[path] = string(text)
-		} else {
-			helpers[filepath.Dir(path)] += string(text)
+			all[path] = included(t, path, map[string]bool{})
 		}
 		return err
 	})
 	if err != nil || len(all) < 20 {
 		t.Fatalf("%d kernel texts: %v", len(all), err)
 	}
-	for path := range all {
-		all[path] = helpers[filepath.Dir(path)] + all[path]
-	}
 	return all
+}
+
+var quoted = regexp.MustCompile(`(?m)^#include "([^"]+)"`)
+
+// included returns the text of a file after the texts that it includes, each once. Their guards are left in place.
+func included(t testing.TB, path string, seen map[string]bool) string {
+	t.Helper()
+	if seen[path] {
+		return ""
+	}
+	seen[path] = true
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := ""
+	for _, match := range quoted.FindAllStringSubmatch(string(text), -1) {
+		before += included(t, filepath.Join(filepath.Dir(path), match[1]), seen)
+	}
+	return before + string(text)
 }
 
 func TestParseCommittedTexts(t *testing.T) {

@@ -85,63 +85,20 @@ func (c Coefficients) Check() error {
 	return nil
 }
 
-// Plan filters blocks of audio by the implementation that is fastest at their shape. Only one goroutine at a time may use a
-// Plan.
-type Plan struct {
-	// Explain takes a number of samples in each channel.
-	*kernels.SizedPlan[Coefficients]
-
-	channels int
-	state    []float32 // of the channels, as in the operation's IO
-}
+// Plan filters blocks of audio by the implementation that is fastest at their shape.
+type Plan = kernels.StatePlan[Coefficients]
 
 // New returns the plan of a filter on count channels. The plan chooses by d, which may be nil: see [kernels.NewPlan]. New
-// fails if the coefficients do not pass Check or if count is below 1.
+// fails if the coefficients do not pass Check or if count is not 1 to 1 Mi.
 func New(d *dispatch.Dispatcher, c Coefficients, count int) (*Plan, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	if count < 1 {
-		return nil, fmt.Errorf("biquad: %d channels: want at least 1", count)
-	}
-	plan := kernels.NewPlan(d, &Op, c).Along(samples, kernels.Shape{channels: count})
-	return &Plan{plan, count, kernels.Float64Words(make([]float64, 2*count))}, nil
+	return kernels.NewStatePlan(d, &Op, c, samples, channels, kernels.Shape{}, count)
 }
-
-// Process filters the next samples of every channel. src and dst are channels×n, row-major: all n samples of the first
-// channel, then those of the second. dst may be src but must not overlap it otherwise. The state carries over from call to
-// call. So a signal in blocks gives the same output as in one piece, up to rounding.
-//
-// The times that the calibration predicts decide on the implementation. In a calibration without predictions, n decides for
-// one channel, and for several the number of channels, as measured at n = 512. Process allocates nothing at a length at which the implementation has run twice. An implementation on a GPU remembers only
-// the last few lengths.
-//
-// Process panics if dst and src differ in length or the length is not a multiple of the number of channels. It fails only
-// if every implementation fails, and then leaves the state unchanged.
-func (p *Plan) Process(dst, src []float32) error {
-	if len(dst) != len(src) || len(src)%p.channels != 0 {
-		panic("biquad: slice lengths differ or are not a multiple of the number of channels")
-	}
-	return kernels.RunSized(p.SizedPlan, len(src)/p.channels, kernels.Args{dst, p.state, src, p.state})
-}
-
-// Reset sets the state of every channel to zero, as if silence had come before.
-func (p *Plan) Reset() { clear(p.state) }
 
 // Program is the [kernels.Program] of the operation.
-func Program(d *dispatch.Dispatcher, c Coefficients) (func(s kernels.Shape, a *kernels.Args) error, error) {
-	plan, err := New(d, c, 1)
-	return func(s kernels.Shape, a *kernels.Args) error {
-		if s[channels] != plan.channels {
-			if plan, err = New(d, c, s[channels]); err != nil {
-				return err
-			}
-		}
-		copy(a[1], a[3])
-		plan.state = a[1]
-		return plan.Process(a[0], a[2])
-	}, err
-}
+var Program = kernels.StateProgram(channels, New)
 
 // Reference returns src filtered by the definition in float64, from silence. Both are channels×n, row-major.
 func Reference(c Coefficients, src []float32, channels int) []float64 {

@@ -234,7 +234,7 @@ func TestErrors(t *testing.T) {
 		{"poles on the circle", unstable, 1, "not stable"},
 		{"pole at z=1", edge, 1, "not stable"},
 		{"infinite", infinite, 1, "not all finite"},
-		{"no channels", good, 0, "0 channels: want at least 1"},
+		{"no channels", good, 0, "0 channels: want 1 to 1048576"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if _, err := New(nil, test.c, test.channels); err == nil || !strings.Contains(err.Error(), test.want) {

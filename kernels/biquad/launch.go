@@ -5,22 +5,29 @@ import (
 
 	"crossover/gpu"
 	"crossover/kernels"
+	"crossover/kernels/recurrence/launch"
 )
 
 var (
 	//go:embed section.metal
-	sectionText string // the beginning of the other two
-	//go:embed channels.metal
-	channelsText string
+	sectionText string
+	//go:embed single.metal
+	singleText string
 	//go:embed scan.metal
 	scanText string
 )
 
+// singleSource is a filter of one section.
+var singleSource = gpu.Source{Name: "section.metal", Text: sectionText + singleText}
+
 // extent is a number of channels and the number of samples in each.
 type extent struct{ channels, n int }
 
+// rows returns the extent for package launch.
+func (x extent) rows() launch.Extent { return launch.Extent{Channels: x.channels, N: x.n} }
+
 // vectors returns the number of vectors of four samples in a row.
-func (x extent) vectors() int { return divideUp(x.n, 4) }
+func (x extent) vectors() int { return x.rows().Vectors() }
 
 func divideUp(a, b int) int { return (a + b - 1) / b }
 
@@ -37,8 +44,6 @@ type strategy struct {
 }
 
 const (
-	lanesWide = 32 // channels in a threadgroup with perChannel
-
 	// In rows shorter than shortRow samples most threads of a scan have nothing to do. From manyChannels on, perChannel is
 	// then faster.
 	shortRow     = 320
@@ -113,39 +118,20 @@ func appendBy(b *gpu.Builder, by strategy, c Coefficients, x extent, t []*gpu.Bu
 	usual := newSection(c)
 	section := usual.near()
 	if by.perChannel {
-		section.appendChannels(b, by, x, t)
+		launch.Channels(b, singleSource, by.width, section.values(), x.rows(), t[0], t[1], t[2], t[3])
 	} else {
 		section.appendScan(b, by, x, t)
 	}
 }
 
-// values returns the section and the extent as arguments of the kernels.
-func (f *near) values(x extent) (section, shape gpu.Argument) {
-	return gpu.Values(f.b0, f.c1, f.c2, f.e1, f.e2, f.turn), gpu.Values(x.channels, x.n, x.vectors())
-}
-
-// source returns a text that follows the section's. Several rows that are not whole vectors are read sample by sample.
-func (x extent) source(name, text string) gpu.Source {
-	whole := 1
-	if x.channels > 1 && x.n%4 != 0 {
-		whole = 0
-	}
-	return gpu.Source{Name: name, Text: sectionText + text}.Define("WHOLE", whole)
-}
-
-// appendChannels appends the kernel with one thread for each channel.
-func (f *near) appendChannels(b *gpu.Builder, by strategy, x extent, t []*gpu.Buffer) {
-	section, shape := f.values(x)
-	source := x.source("channels.metal", channelsText).Define("WIDTH", by.width)
-	b.Dispatch(b.Kernel(source, "channels"), gpu.Size{X: divideUp(x.channels, lanesWide), Y: 1, Z: 1},
-		gpu.Size{X: lanesWide, Y: 1, Z: 1}, t[0].As(gpu.Float4), t[2].As(gpu.Float4), t[1], t[3], section, shape)
-}
+// values returns the section as an argument of the kernels.
+func (f *near) values() gpu.Argument { return gpu.Values(f.b0, f.c1, f.c2, f.e1, f.e2, f.turn) }
 
 // appendScan appends the kernels with many threads for each channel.
 func (f *near) appendScan(b *gpu.Builder, by strategy, x extent, t []*gpu.Buffer) {
-	section, shape := f.values(x)
+	section, shape := f.values(), x.rows().Values()
 	walk := gpu.Values(by.groups, by.tiles)
-	source := x.source("scan.metal", scanText).Define("CHUNK", by.chunk).Define("THREADS", by.threads)
+	source := x.rows().Source(singleSource, "scan.metal", scanText).Define("CHUNK", by.chunk).Define("THREADS", by.threads)
 	threads := gpu.Size{X: by.threads, Y: 1, Z: 1}
 	powers := b.Constant(gpu.Float4, f.powers(4*by.chunk))
 	left, partPowers := powers.As(gpu.Float2), powers // neither is read if a row has one threadgroup

@@ -1,7 +1,6 @@
 package biquad
 
 import (
-	"math"
 	"slices"
 	"unsafe"
 
@@ -69,7 +68,7 @@ var Op = kernels.Declare(kernels.Op[Coefficients]{
 		return want
 	},
 	Tolerance: func(kernels.Shape) float64 { return 1e-5 },
-	Judge:     judge,
+	Judge:     kernels.WithState,
 	Work: func(s kernels.Shape, _ string) kernels.Work {
 		const flops = 3 * 9 // per sample; a scan takes three times as many as the recurrence
 		n := float64(s[channels]) * float64(s[samples])
@@ -92,23 +91,6 @@ var Op = kernels.Declare(kernels.Op[Coefficients]{
 		kernels.KernelText("", appendSection),
 	},
 })
-
-// judge returns the relative error of an output. The error of a state below 1 is taken relative to 1, which is as loud as a
-// signal, because a state sometimes comes near 0 between larger values.
-func judge(t kernels.Element, got []float32, want []float64) float64 {
-	off := kernels.RelativeError(got, want)
-	if t != kernels.Float64 {
-		return off
-	}
-	norm := 0.0
-	for _, w := range want {
-		norm = math.Hypot(norm, w)
-	}
-	if norm > 0 {
-		off *= min(1, norm)
-	}
-	return off
-}
 
 func oneWinner(line kernels.Line, why string) kernels.Line {
 	line.OneWinner = why

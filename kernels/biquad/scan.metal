@@ -1,6 +1,7 @@
 
-#ifndef SECTION // compiled alone, without section.metal before it
-#include "section.metal"
+#ifndef SINGLE // compiled alone, without single.metal before it
+#include "single.metal"
+#include "../recurrence/launch/rows.metal"
 #define THREADS 256
 #define CHUNK 6
 #endif
@@ -52,7 +53,7 @@ struct Walk {
 kernel void ends(device float2* left [[buffer(0)]],
                  device const float4* x [[buffer(1)]],
                  device const float4* powers [[buffer(2)]],
-                 constant Section& section [[buffer(3)]],
+                 constant Filter& section [[buffer(3)]],
                  constant Shape& shape [[buffer(4)]],
                  constant Walk& walk [[buffer(5)]],
                  uint2 group [[threadgroup_position_in_grid]],
@@ -60,7 +61,7 @@ kernel void ends(device float2* left [[buffer(0)]],
                  uint lane [[thread_index_in_simdgroup]],
                  uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     threadgroup float2 last[SIMDGROUPS];
-    Section f = section;
+    Filter f = section;
     uint first = group.x * walk.tiles * TILE + id * CHUNK;
     float2 s = float2(0.0f, 0.0f);
     for (uint tile = 0; tile < walk.tiles; ++tile) {
@@ -95,7 +96,7 @@ kernel void scan(device float4* y [[buffer(0)]],
                  device const float2* left [[buffer(4)]],
                  device const float4* powers [[buffer(5)]],
                  device const float4* partPowers [[buffer(6)]],
-                 constant Section& section [[buffer(7)]],
+                 constant Filter& section [[buffer(7)]],
                  constant Shape& shape [[buffer(8)]],
                  constant Walk& walk [[buffer(9)]],
                  uint group [[threadgroup_position_in_grid]],
@@ -105,7 +106,7 @@ kernel void scan(device float4* y [[buffer(0)]],
     threadgroup float4 tile[TILE];
     threadgroup float2 last[SIMDGROUPS];
     threadgroup float2 entry[1];
-    Section f = section;
+    Filter f = section;
     uint vectors = shape.vectors;
     uint row = group / walk.groups;
     uint part = group % walk.groups;

@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"crossover/kernels"
 	"crossover/kernels/biquad"
 	"crossover/kernels/conv1d"
+	"crossover/kernels/decibels"
 	"crossover/kernels/elementwise"
 	"crossover/kernels/fft"
 	"crossover/kernels/kerneltest"
@@ -72,7 +74,9 @@ func again(t *testing.T, test, text string) (output string, err error) {
 }
 
 // withFramework are the operations that must have an implementation by the framework. Others may have one.
-var withFramework = []string{"biquad", "conv1d", "fft", "linear", "log", "matmul", "mel", "scale", "softmax", "stft", "sum"}
+var withFramework = []string{"abs", "argmax", "autocorrelation", "biquad", "chroma", "conv1d", "exp", "fft",
+	"fft-complex", "gain", "ifft", "istft", "linear", "log", "log1p", "magnitude", "matmul", "max", "mean", "mel",
+	"mfcc", "min", "onset-strength", "pow", "power", "power-to-db", "scale", "soft-clip", "softmax", "stft", "sum"}
 
 func TestAccelerate(t *testing.T) {
 	if !haveFramework() {
@@ -180,7 +184,8 @@ func TestAcceleratePlans(t *testing.T) {
 			t.Errorf("%s: relative error %.2g, allowed %.2g", what, off, allowed)
 		}
 	}
-	d := forced("scale=accelerate,log=accelerate,sum=accelerate,fft=accelerate,stft=accelerate,mel=accelerate," +
+	d := forced("scale=accelerate,log=accelerate,soft-clip=accelerate,pow=accelerate,magnitude=accelerate,sum=accelerate,mean=accelerate," +
+		"max=accelerate,min=accelerate,argmax=accelerate,power-to-db=accelerate,fft=accelerate,ifft=accelerate,fft-complex=accelerate,stft=accelerate,istft=accelerate,mel=accelerate," +
 		"matmul=accelerate,linear=accelerate,softmax=accelerate,biquad=accelerate")
 
 	x := noise(1001)
@@ -203,9 +208,55 @@ func TestAcceleratePlans(t *testing.T) {
 	for i := range long {
 		long[i]++
 	}
-	total, err := sum.Sum(long)
+	total, err := sum.Of(long)
 	must(err)
 	check("sum", []float32{total}, []float64{reduce.Reference(long)}, 1e-6)
+	mean, err := reduce.NewMean(d).Of(long)
+	must(err)
+	check("mean", []float32{mean}, []float64{reduce.Reference(long) / float64(len(long))}, 1e-6)
+
+	clipped := elementwise.NewSoftClip(d, 3)
+	explained(clipped.Explain(len(x)), "accelerate")
+	copy(y, x)
+	must(clipped.Apply(y, y)) // in place
+	check("soft-clip", y, elementwise.SoftClip.Reference(elementwise.Params{A: 3}, kernels.Shape{}, &kernels.Args{1: x}), 1e-6)
+
+	must(elementwise.NewPow(d, -1.5).Apply(y, positive))
+	check("pow", y, elementwise.Pow.Reference(elementwise.Params{A: -1.5}, kernels.Shape{}, &kernels.Args{1: positive}), 1e-6)
+
+	spectrum := kernels.Complex(long[:2*5001])
+	magnitudes := make([]float32, len(spectrum))
+	must(elementwise.NewMagnitude(d).Apply(magnitudes, spectrum))
+	check("magnitude", magnitudes, elementwise.Magnitude.Reference(elementwise.Params{}, kernels.Shape{}, &kernels.Args{1: long[:2*5001]}), 1e-6)
+
+	// vDSP passes over NaNs, and our results do not. The values are in the second and third piece of the slice.
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	for _, special := range [][2]float32{{5, 5}, {nan, 5}, {5, nan}, {inf, nan}, {-inf, 5}, {inf, inf}, {-inf, -inf}} {
+		values := append([]float32{}, long...)
+		values[100_000], values[190_000] = special[0], special[1]
+		a := &kernels.Args{1: values}
+		greatest, err := reduce.NewMax(d).Of(values)
+		must(err)
+		least, err := reduce.NewMin(d).Of(values)
+		must(err)
+		at, err := reduce.NewArgMax(d).Of(values)
+		must(err)
+		got := []float32{greatest, least, float32(at)}
+		for i, op := range []*kernels.Op[reduce.Params]{&reduce.Max, &reduce.Min, &reduce.ArgMax} {
+			if off := kernels.Exact(kernels.Float32, got[i:i+1], op.Reference(reduce.Params{}, kernels.Shape{}, a)); off != 0 {
+				t.Errorf("%s with %v is %g", op.Name, special, got[i])
+			}
+		}
+		plan, err := decibels.New(d, decibels.Params{})
+		must(err)
+		db := make([]float32, len(values))
+		must(plan.Convert(db, values))
+		for i, want := range decibels.Reference(decibels.Params{}, values) {
+			if v := float64(db[i]); !(math.Abs(v-want) <= 1e-4 || v == want || v != v && want != want) {
+				t.Fatalf("power-to-db with %v: value %d is %g, want %g", special, i, v, want)
+			}
+		}
+	}
 
 	for _, n := range []int{1, 2, 7, 45, 90, 1024} {
 		plan, err := fft.New(d, fft.Params{N: n})
@@ -219,6 +270,22 @@ func TestAcceleratePlans(t *testing.T) {
 				want = append(want, parts(fft.Reference(row))...)
 			}
 			check("fft", floats(dst), want, 1e-6)
+
+			back, err := fft.NewInverse(d, fft.Params{N: n})
+			must(err)
+			explained(back.Explain(rows), "accelerate")
+			again := make([]float32, len(src))
+			must(back.Transform(again, dst))
+			check("ifft", again, widened(src), 1e-6)
+		}
+		for _, inverse := range []bool{false, true} {
+			plan, err := fft.NewComplexPlan(d, fft.ComplexParams{N: n, Inverse: inverse})
+			must(err)
+			explained(plan.Explain(3), "accelerate")
+			src, dst := kernels.Complex(noise(2*3*n)), make([]complex64, 3*n)
+			must(plan.Transform(dst, src))
+			check("fft-complex", floats(dst), fft.ComplexOp.Reference(fft.ComplexParams{N: n, Inverse: inverse}, kernels.Shape{n, 3},
+				&kernels.Args{1: kernels.ComplexWords(src)}), 1e-6)
 		}
 	}
 
@@ -228,6 +295,13 @@ func TestAcceleratePlans(t *testing.T) {
 		frames, err := plan.Transform(nil, x)
 		must(err)
 		check("stft", floats(frames), parts(stft.Reference(p, x)), 1e-6)
+
+		back, err := stft.NewInverse(d, p)
+		must(err)
+		explained(back.Explain(len(x)), "accelerate")
+		again := make([]float32, len(x))
+		must(back.Transform(again, frames))
+		check("istft", again, stft.InverseReference(p, frames, len(x)), 2e-6)
 	}
 
 	bands := mel.Params{SampleRate: 22050, NFFT: 512, Bands: 40}
@@ -299,6 +373,13 @@ func floats(x []complex64) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), 2*len(x))
 }
 
+func widened(x []float32) (wide []float64) {
+	for _, v := range x {
+		wide = append(wide, float64(v))
+	}
+	return wide
+}
+
 func parts(x []complex128) []float64 {
 	return unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(x))), 2*len(x))
 }
@@ -311,11 +392,21 @@ func TestAccelerateMistakesAreCaught(t *testing.T) {
 	for _, mistake := range []struct{ name, right, wrong, caught string }{
 		{"bias subtracted", "d[i * id] = a[i * ia] * *b + *c;", "d[i * id] = a[i * ia] * *b - *c;", "scale"},
 		{"logarithm to base 2", "y[i] = log(x[i]);", "y[i] = log2(x[i]);", "log"},
-		{"first value left out", "for (length i = 0; i < n; i++) sum += a[i * ia];", "for (length i = 1; i < n; i++) sum += a[i * ia];", "sum"},
+		{"sine in place of the tangent", "y[i] = tanh(x[i]);", "y[i] = sin(x[i]);", "soft-clip"},
+		{"natural logarithm", "y[i] = log10(x[i]);", "y[i] = log(x[i]);", "power-to-db"},
+		{"exponent and base exchanged", "z[i] = pow(x[i], exponent);", "z[i] = pow(exponent, x[i]);", "pow"},
+		{"one part squared", "a->im[i * ia] * a->im[i * ia];", "a->im[i * ia];", "power"},
+		{"first value left out", "for (length i = 0; i < n; i++) sum += a[i * ia];\n    *c = sum;", "for (length i = 1; i < n; i++) sum += a[i * ia];\n    *c = sum;", "sum"},
+		{"mean not divided", "*c = sum / n;", "*c = sum;", "mean"},
+		{"last of the greatest", "if (a[i * ia] > *c) *c = a[i * ia], *at", "if (a[i * ia] >= *c) *c = a[i * ia], *at", "argmax"},
+		{"greatest for least", "if (a[i * ia] < *c)", "if (a[i * ia] != *c)", "min"},
 		{"transform not doubled", "outRe[k] = 2 * out[k],", "outRe[k] = out[k],", "fft,batch=1"},
+		{"inverse samples exchanged", "outRe[i] = out[2 * i],", "outRe[i] = out[2 * i + 1],", "ifft,batch=1"},
+		{"complex bins conjugated", "outIm[i] = work[3 * n + i];", "outIm[i] = -work[3 * n + i];", "fft-complex,batch=1"},
 		{"one sample for all taps", "a[(i + j) * ia]", "a[i * ia]", "conv1d,taps=512"},
 		{"feedback of the wrong sign", "- s->a2 * y2;", "+ s->a2 * y2;", "biquad,channels=1"},
 		{"product not added to C", "*alpha * sum + *beta * *to;", "*alpha * sum;", "linear,in=1024,out=1024"},
+		{"subtraction turned around", "c[i * ic] = a[i * ia] - b[i * ib];", "c[i * ic] = b[i * ib] - a[i * ia];", "onset-strength,bands=128"},
 		{"exponential of the double", "y[i] = exp(x[i]);", "y[i] = exp(2 * x[i]);", "softmax,columns=1024"},
 	} {
 		t.Run(mistake.name, func(t *testing.T) {

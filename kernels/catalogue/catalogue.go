@@ -1,6 +1,8 @@
-// Package catalogue lists every operation of Crossover, in one line each. The operations themselves are in the packages that
-// it imports.
+// Package catalogue lists every operation of Crossover by kind, in one line each. The operations themselves are in the
+// packages that it imports.
 package catalogue
+
+//go:generate go run ../../cmd/internal/page ../../docs/catalogue.md ../../calibration.json
 
 import (
 	"fmt"
@@ -9,37 +11,120 @@ import (
 	"strings"
 
 	"crossover/kernels"
+	"crossover/kernels/autocorrelation"
 	"crossover/kernels/biquad"
+	"crossover/kernels/chroma"
 	"crossover/kernels/conv1d"
+	"crossover/kernels/decibels"
 	"crossover/kernels/elementwise"
 	"crossover/kernels/fft"
+	"crossover/kernels/glu"
 	"crossover/kernels/linear"
 	"crossover/kernels/matmul"
 	"crossover/kernels/mel"
+	"crossover/kernels/mfcc"
+	"crossover/kernels/norm"
+	"crossover/kernels/onset"
 	"crossover/kernels/oscillator"
+	"crossover/kernels/recurrence"
 	"crossover/kernels/reduce"
 	"crossover/kernels/rmsnorm"
+	"crossover/kernels/sampling"
 	"crossover/kernels/softmax"
 	"crossover/kernels/stagegraph"
 	"crossover/kernels/stft"
 )
 
-// operations are in the order in which their cases are listed.
-var operations = []kernels.Listing{
-	kernels.Listed(&elementwise.Scale, elementwise.Program(&elementwise.Scale)),
-	kernels.Listed(&elementwise.Log, elementwise.Program(&elementwise.Log)),
-	kernels.Listed(&reduce.Sum, reduce.Program),
-	kernels.Listed(&fft.Op, fft.Program),
-	kernels.Listed(&stft.Op, stft.Program),
-	kernels.Listed(&mel.Op, mel.Program),
-	kernels.Listed(&matmul.Op, matmul.Program),
-	kernels.Listed(&linear.Op, linear.Program),
-	kernels.Listed(&conv1d.Op, conv1d.Program),
-	kernels.Listed(&softmax.Op, softmax.Program),
-	kernels.Listed(&rmsnorm.Op, rmsnorm.Program),
-	kernels.Listed(&biquad.Op, biquad.Program),
-	kernels.Listed(&oscillator.Op, oscillator.Program),
-	kernels.Listed(&stagegraph.Op, stagegraph.Program),
+// Group is operations of one kind.
+type Group struct {
+	Name       string
+	Operations []kernels.Listing
+}
+
+// groups are in the order in which their cases are listed.
+var groups = []Group{
+	{"Elementwise", []kernels.Listing{
+		kernels.Listed(&elementwise.Scale, elementwise.Program(&elementwise.Scale)),
+		kernels.Listed(&elementwise.Gain, elementwise.Program(&elementwise.Gain)),
+		kernels.Listed(&elementwise.Abs, elementwise.Program(&elementwise.Abs)),
+		kernels.Listed(&elementwise.SoftClip, elementwise.Program(&elementwise.SoftClip)),
+		kernels.Listed(&elementwise.Exp, elementwise.Program(&elementwise.Exp)),
+		kernels.Listed(&elementwise.Log, elementwise.Program(&elementwise.Log)),
+		kernels.Listed(&elementwise.Log1p, elementwise.Program(&elementwise.Log1p)),
+		kernels.Listed(&elementwise.Pow, elementwise.Program(&elementwise.Pow)),
+		kernels.Listed(&elementwise.Power, elementwise.Program(&elementwise.Power)),
+		kernels.Listed(&elementwise.Magnitude, elementwise.Program(&elementwise.Magnitude)),
+		kernels.Listed(&elementwise.GELU, elementwise.Program(&elementwise.GELU)),
+		kernels.Listed(&elementwise.GELUTanh, elementwise.Program(&elementwise.GELUTanh)),
+		kernels.Listed(&glu.Op, glu.Program),
+	}},
+	{"Reductions", []kernels.Listing{
+		kernels.Listed(&reduce.Sum, reduce.Program(&reduce.Sum)),
+		kernels.Listed(&reduce.Mean, reduce.Program(&reduce.Mean)),
+		kernels.Listed(&reduce.Max, reduce.Program(&reduce.Max)),
+		kernels.Listed(&reduce.Min, reduce.Program(&reduce.Min)),
+		kernels.Listed(&reduce.ArgMax, reduce.Program(&reduce.ArgMax)),
+	}},
+	{"Spectral", []kernels.Listing{
+		kernels.Listed(&fft.Op, fft.Program),
+		kernels.Listed(&fft.InverseOp, fft.InverseProgram),
+		kernels.Listed(&fft.ComplexOp, fft.ComplexProgram),
+		kernels.Listed(&stft.Op, stft.Program),
+		kernels.Listed(&mel.Op, mel.Program),
+		kernels.Listed(&stft.InverseOp, stft.InverseProgram),
+		kernels.Listed(&decibels.Op, decibels.Program),
+		kernels.Listed(&mfcc.Op, mfcc.Program),
+		kernels.Listed(&chroma.Op, chroma.Program),
+		kernels.Listed(&onset.Op, onset.Program),
+		kernels.Listed(&autocorrelation.Op, autocorrelation.Program),
+	}},
+	{"Matrices", []kernels.Listing{
+		kernels.Listed(&matmul.Op, matmul.Program),
+		kernels.Listed(&linear.Op, linear.Program),
+	}},
+	{"Convolution", []kernels.Listing{
+		kernels.Listed(&conv1d.Op, conv1d.Program),
+	}},
+	{"Rows", []kernels.Listing{
+		kernels.Listed(&softmax.Op, softmax.Program),
+		kernels.Listed(&rmsnorm.Op, rmsnorm.Program),
+		kernels.Listed(&norm.Layer, norm.LayerProgram),
+		kernels.Listed(&norm.Group, norm.GroupProgram),
+		kernels.Listed(&sampling.Greedy, sampling.GreedyProgram),
+		kernels.Listed(&sampling.TopK, sampling.TopKProgram),
+	}},
+	{"Recurrences", []kernels.Listing{
+		kernels.Listed(&biquad.Op, biquad.Program),
+		kernels.Listed(&recurrence.Comb, recurrence.Program(recurrence.NewComb)),
+		kernels.Listed(&recurrence.Envelope, recurrence.Program(recurrence.NewEnvelope)),
+		kernels.Listed(&recurrence.Compressor, recurrence.Program(recurrence.NewCompressor)),
+		kernels.Listed(&recurrence.Ladder, recurrence.Program(recurrence.NewLadder)),
+	}},
+	{"Synthesis", []kernels.Listing{
+		kernels.Listed(&oscillator.Op, oscillator.Program),
+		kernels.Listed(&stagegraph.Op, stagegraph.Program),
+	}},
+}
+
+// operations are those of all groups.
+var operations = func() (all []kernels.Listing) {
+	for _, g := range groups {
+		all = append(all, g.Operations...)
+	}
+	return all
+}()
+
+// Groups returns all operations by their kind.
+func Groups() []Group { return slices.Clone(groups) }
+
+// GroupOf returns the kind of an operation, and "" for one that the catalogue does not have.
+func GroupOf(operation string) string {
+	for _, g := range groups {
+		if slices.ContainsFunc(g.Operations, func(l kernels.Listing) bool { return l.Name == operation }) {
+			return g.Name
+		}
+	}
+	return ""
 }
 
 // Cases returns every case of every operation on the given backends, in the placement caller.
@@ -116,6 +201,9 @@ func ReadShape(name string) (s Shape, whole bool, err error) {
 		return s, false, nil
 	}
 	shape, err := kernels.ShapeOf(l.Axes, values)
+	if err == nil {
+		err = l.Check(shape)
+	}
 	s.Operation, s.Values = l.Name, shape[:len(l.Axes)]
 	return s, true, err
 }

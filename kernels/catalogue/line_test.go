@@ -1,12 +1,17 @@
 package catalogue
 
 import (
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
 
 	"crossover/kernels"
+	"crossover/kernels/mel"
+	"crossover/kernels/stft"
+	"crossover/pool"
 )
 
 func TestLine(t *testing.T) {
@@ -83,6 +88,85 @@ func TestReadShape(t *testing.T) {
 	}
 }
 
+// A shape or a line that a plan refuses is refused with the plan's own message.
+func TestWhatPlansRefuse(t *testing.T) {
+	_, refused := stft.New(nil, stft.Params{NFFT: 1023, Hop: 256})
+	_, refusedMel := mel.New(nil, mel.Params{SampleRate: 22050, NFFT: 1023, Bands: 40})
+	for name, want := range map[string]error{
+		"stft/n_fft=1023,hop=256,n=48000": refused, "stft/n_fft=1023,hop=256,n=48000,shared": refused, "stft/n_fft=1023,hop=256": refused,
+		"stft/n_fft=1023,n=48000":          refused,
+		"mel/bands=40,frames=3,n_fft=1023": refusedMel, "mel/bands=40,n_fft=1023": refusedMel,
+		"stft/n_fft=1024,hop=256,n=48000": nil, "stft/hop=256,n=48000": nil, "mel/bands=40,frames=3": nil, "fft/n=441,batch=3": nil,
+	} {
+		_, whole, err := ReadShape(name)
+		if err == nil && !whole {
+			_, err = Line(&kernels.Backends{}, name)
+		}
+		if fmt.Sprint(err) != fmt.Sprint(want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+}
+
+// A line has the sizes that a plan takes.
+func TestLinesEndWherePlansDo(t *testing.T) {
+	for name, want := range map[string][2]int{
+		"mfcc/bands=40,frames=7": {8, 40}, "mfcc/bands=80,frames=7": {8, 64}, "mfcc/coefficients=33,frames=7": {33, 256}, "mfcc/coefficients=13,bands=40": {1, 64 << 10},
+		"mfcc/bands=8,frames=7": {8, 8}, "mfcc/coefficients=256,frames=7": {256, 256},
+	} {
+		cases, err := Line(&kernels.Backends{}, name)
+		if err != nil || cases[0].Axis.Min != want[0] || cases[0].Axis.Max != want[1] {
+			t.Errorf("%s: %v, want sizes from %d to %d", name, err, want[0], want[1])
+		}
+	}
+	for name, want := range map[string]string{
+		"mfcc/bands=7,frames=7":          "mfcc: Coefficients is 8: want 1 to the number of bands, 7",
+		"mfcc/coefficients=257,frames=7": "mfcc: Coefficients is 257: want 1 to the number of bands, 20",
+		"chroma/n_fft=27":                "chroma: NFFT is 27: want an even number, at least 2",
+	} {
+		if _, err := Line(&kernels.Backends{}, name); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
+
+// A plan takes every shape that is not refused.
+func TestPlansTakeWhatIsNotRefused(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	in := kernels.GeneratedInput()
+	for _, l := range operations {
+		for range 40 {
+			var fixed []kernels.Param
+			for _, i := range random.Perm(len(l.Axes))[1:] {
+				fixed = append(fixed, kernels.Param{Name: l.Axes[i].Name, Value: 1 + random.IntN(40)})
+			}
+			c, err := l.Line(&kernels.Backends{Pool: pool.Shared()}, fixed)
+			if err != nil {
+				continue
+			}
+			c, ok := c.WithPrograms()
+			if !ok {
+				t.Fatalf("%s has no typed plan", c.Name)
+			}
+			size := c.Axis.Nearest(min(c.Axis.Min+random.IntN(40), c.Axis.Max))
+			problem := c.Problem(size, in)
+			for _, i := range c.Implementations {
+				if _, isProgram := kernels.ProgramOf(i.Name); !isProgram || i.Missing() != nil {
+					continue
+				}
+				call, err := problem.Bind(i.Name)
+				if err != nil {
+					t.Errorf("%s at %d: %v", c.Name, size, err)
+				} else {
+					call.Release()
+				}
+				break
+			}
+			kernels.Release(problem)
+		}
+	}
+}
+
 // No shape overflows, and whatever is affordable has tensors that fit.
 func TestAffordable(t *testing.T) {
 	for _, s := range Spaces(&kernels.Backends{}) {
@@ -99,7 +183,7 @@ func TestAffordable(t *testing.T) {
 		for i := range s.Axes {
 			long := ones
 			long[i] = 1 << 40
-			if err := s.Affordable(long); err == nil && s.Operation != "stft" { // a long hop has less work
+			if err := s.Affordable(long); err == nil && s.Axes[i].Name != "hop" { // a long hop has less work
 				t.Errorf("%s with %s=2^40 is affordable", s.Operation, s.Axes[i].Name)
 			}
 		}

@@ -43,7 +43,7 @@ func TestTypedPlansAreRecorded(t *testing.T) {
 	_, err = frames.Transform(nil, make([]float32, 4800))
 	check(err)
 	check(matmul.New(d).Multiply(make([]float32, 6), make([]float32, 8), make([]float32, 12), 2, 4, 3))
-	_, err = reduce.NewSum(d).Sum(make([]float32, 77))
+	_, err = reduce.NewSum(d).Of(make([]float32, 77))
 	check(err)
 	check(r.Close())
 

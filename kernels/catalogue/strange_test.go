@@ -9,6 +9,7 @@ import (
 	"crossover/kernels"
 	"crossover/kernels/biquad"
 	"crossover/kernels/conv1d"
+	"crossover/kernels/decibels"
 	"crossover/kernels/elementwise"
 	"crossover/kernels/fft"
 	"crossover/kernels/linear"
@@ -117,8 +118,8 @@ func TestStrangeInput(t *testing.T) {
 	for _, implementation := range []string{"go", "go-parallel"} {
 		t.Run(implementation, func(t *testing.T) {
 			force := ""
-			for _, operation := range []string{"scale", "log", "sum", "softmax", "matmul", "linear", "fft", "stft", "mel", "biquad",
-				"oscillator-bank"} {
+			for _, operation := range []string{"scale", "gain", "abs", "soft-clip", "exp", "log", "log1p", "pow", "power", "magnitude", "sum", "mean", "max", "min", "argmax", "power-to-db",
+				"softmax", "matmul", "linear", "fft", "stft", "mel", "biquad", "oscillator-bank"} {
 				force += operation + "=" + implementation + ","
 			}
 			r := strange{rand.New(rand.NewPCG(7, 11))}
@@ -167,6 +168,34 @@ func (r strange) elementwise(t *testing.T, round int) {
 		return 2e-7*(math.Abs(float64(a)*float64(x[i]))+math.Abs(float64(b))) + least
 	}))
 
+	exponent := float32(len(x)%61-30) / 10
+	for _, f := range []struct {
+		name   string
+		plan   *elementwise.Plan
+		op     *kernels.Op[elementwise.Params]
+		params elementwise.Params
+	}{
+		{"gain", elementwise.NewGain(nil, a), &elementwise.Gain, elementwise.Params{A: a}},
+		{"abs", elementwise.NewAbs(nil), &elementwise.Abs, elementwise.Params{}},
+		{"soft-clip", elementwise.NewSoftClip(nil, a), &elementwise.SoftClip, elementwise.Params{A: a}},
+		{"exp", elementwise.NewExp(nil), &elementwise.Exp, elementwise.Params{}},
+		{"log1p", elementwise.NewLog1p(nil), &elementwise.Log1p, elementwise.Params{}},
+		{fmt.Sprintf("pow %g", exponent), elementwise.NewPow(nil, exponent), &elementwise.Pow, elementwise.Params{A: exponent}},
+	} {
+		done(f.plan.Apply(y, x))
+		want := f.op.Reference(f.params, kernels.Shape{}, &kernels.Args{1: x})
+		report(t, f.name, kind, verdict(y, want, func(i int) float64 { return 3e-7*math.Abs(want[i]) + least }))
+	}
+	if loudest(x) < 1e18 || loudest(x) > math.MaxFloat32 {
+		pairs := x[:len(x)/2*2]
+		done(elementwise.NewPower(nil).Apply(y[:len(pairs)/2], kernels.Complex(pairs)))
+		want := elementwise.Power.Reference(elementwise.Params{}, kernels.Shape{}, &kernels.Args{1: pairs})
+		report(t, "power", kind, verdict(y[:len(pairs)/2], want, func(i int) float64 { return 3e-7*want[i] + least }))
+		done(elementwise.NewMagnitude(nil).Apply(y[:len(pairs)/2], kernels.Complex(pairs)))
+		want = elementwise.Magnitude.Reference(elementwise.Params{}, kernels.Shape{}, &kernels.Args{1: pairs})
+		report(t, "magnitude", kind, verdict(y[:len(pairs)/2], want, func(i int) float64 { return 3e-7*want[i] + 1e-22 }))
+	}
+
 	if round%2 == 0 {
 		x = absolutes(x)
 	}
@@ -174,10 +203,22 @@ func (r strange) elementwise(t *testing.T, round int) {
 	want = elementwise.Log.Reference(elementwise.Params{}, kernels.Shape{}, &kernels.Args{1: x})
 	report(t, "log", kind, verdict(y, want, func(i int) float64 { return 1e-6*math.Abs(want[i]) + 1e-7 }))
 
-	total := must(reduce.NewSum(nil).Sum(x))
-	report(t, "sum", kind, verdict([]float32{total}, []float64{reduce.Reference(x)}, func(int) float64 {
-		return 1e-6*reduce.Reference(absolutes(x)) + least
-	}))
+	for _, f := range []struct {
+		plan *reduce.Plan
+		op   *kernels.Op[reduce.Params]
+		off  float64
+	}{
+		{reduce.NewSum(nil), &reduce.Sum, 1e-6*reduce.Reference(absolutes(x)) + least},
+		{reduce.NewMean(nil), &reduce.Mean, 1e-6*reduce.Reference(absolutes(x))/float64(len(x)) + least},
+		{reduce.NewMax(nil), &reduce.Max, 0},
+		{reduce.NewMin(nil), &reduce.Min, 0},
+	} {
+		want := f.op.Reference(reduce.Params{}, kernels.Shape{}, &kernels.Args{1: x})
+		report(t, f.op.Name, kind, verdict([]float32{must(f.plan.Of(x))}, want, func(int) float64 { return f.off }))
+	}
+	if at, want := must(reduce.NewArgMax(nil).Of(x)), reduce.ArgMax.Reference(reduce.Params{}, kernels.Shape{}, &kernels.Args{1: x})[0]; float64(at) != want {
+		t.Errorf("argmax of %s: %d, want %g", kind, at, want)
+	}
 }
 
 func (r strange) rows(t *testing.T, _ int) {
@@ -240,6 +281,11 @@ func (r strange) spectra(t *testing.T, _ int) {
 			return 1e-6*float64(p.NFFT)*loudest(x) + 1e-37
 		}))
 	}
+
+	toDB := decibels.Params{RefMax: n%2 == 0, Range: float32(n % 100)}
+	db := make([]float32, n)
+	done(must(decibels.New(nil, toDB)).Convert(db, x))
+	report(t, fmt.Sprintf("power-to-db %+v", toDB), kind, verdict(db, decibels.Reference(toDB, x), func(int) float64 { return 1e-4 }))
 
 	bands := mel.Params{SampleRate: 22050, NFFT: 512, Bands: 40}
 	plan := must(mel.New(nil, bands))

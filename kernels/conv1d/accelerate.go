@@ -19,22 +19,6 @@ func accelerateTransforms(length, count int) (transforms, error) {
 	return transforms{each: each, gain: float32(length)}, nil
 }
 
-// accelerateLength returns the least length from n on for which vDSP has a transform: 1, 3, 5 or 15 times a power of two,
-// which is at least 16.
-func accelerateLength(n int) int {
-	best := 0
-	for _, odd := range []int{1, 3, 5, 15} {
-		length := 16 * odd
-		for length < n {
-			length *= 2
-		}
-		if best == 0 || length < best {
-			best = length
-		}
-	}
-	return best
-}
-
 // accelerateDirect sums up the definition by vDSP. It slides the longer of signal and filter, padded with zeros, over the
 // shorter one.
 type accelerateDirect struct {

@@ -111,14 +111,6 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func TestSmooth(t *testing.T) {
-	for n, want := range map[int]int{1: 16, 16: 16, 17: 32, 97: 128, 129: 144, 8703: 9216, 65535: 65536, 65537: 69120} {
-		if got := smooth(n); got != want {
-			t.Errorf("smooth(%d) = %d, want %d", n, got, want)
-		}
-	}
-}
-
 // TestOp tests every implementation along the two lines. The line over the taps has a shorter signal here.
 func TestOp(t *testing.T) {
 	op := Op

@@ -6,6 +6,7 @@ import (
 	"crossover/gpu"
 	"crossover/kernels"
 	"crossover/kernels/fft"
+	"crossover/native/accelerate"
 	"crossover/native/fftw"
 )
 
@@ -37,7 +38,7 @@ func (r runner) Run(_ kernels.Shape, a *kernels.Args) error {
 var implementations = []kernels.Makers[Params]{
 	kernels.Named("go/partitioned", partitionedBy(goTransforms)),
 	kernels.Named("go-parallel/partitioned", parallelPartitionedBy(goTransforms)),
-	kernels.Named("go/fft", wholeBy(goTransforms, smooth)),
+	kernels.Named("go/fft", wholeBy(goTransforms, fft.FastLength)),
 	kernels.Named("go/direct", func(_ *kernels.Backends, p Params) (kernels.Runner, error) {
 		return runner{&direct{taps: p.Taps}}, nil
 	}),
@@ -46,12 +47,12 @@ var implementations = []kernels.Makers[Params]{
 	}),
 	kernels.Library("fftw/partitioned", fftw.Probe, fftw.Version, partitionedBy(fftwTransforms)),
 	kernels.Library("fftw-parallel/partitioned", fftw.Probe, fftw.Version, parallelPartitionedBy(fftwTransforms)),
-	kernels.Library("fftw/fft", fftw.Probe, fftw.Version, wholeBy(fftwTransforms, smooth)),
+	kernels.Library("fftw/fft", fftw.Probe, fftw.Version, wholeBy(fftwTransforms, fft.FastLength)),
 	kernels.Framework("partitioned", func(p Params) (kernels.Runner, error) {
 		return partitionedBy(accelerateTransforms)(nil, p)
 	}),
 	kernels.Framework("fft", func(p Params) (kernels.Runner, error) {
-		return wholeBy(accelerateTransforms, accelerateLength)(nil, p)
+		return wholeBy(accelerateTransforms, accelerate.FastLength)(nil, p)
 	}),
 	kernels.Framework("direct", func(p Params) (kernels.Runner, error) {
 		return runner{&accelerateDirect{taps: p.Taps}}, nil

@@ -149,7 +149,7 @@ type fakeLibrary struct {
 	n, batch int
 }
 
-func (l *fakeLibrary) NewComplexFFT(_, _ gpu.Region, n, batch int) (gpu.External, error) {
+func (l *fakeLibrary) NewComplexFFT(_, _ gpu.Region, n, batch int, _ bool) (gpu.External, error) {
 	l.n, l.batch = n, batch
 	return nil, errFake
 }

@@ -67,10 +67,9 @@ func (p *Plan) Convolve(dst, x []float32) ([]float32, error) {
 }
 
 // Program is the [kernels.Program] of the operation.
-func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
-	plan, err := New(d, p.Taps)
-	return func(_ kernels.Shape, a *kernels.Args) error {
-		_, err := plan.Convolve(a[0], a[1])
+var Program = kernels.NewProgram(
+	func(d *dispatch.Dispatcher, p Params) (*Plan, error) { return New(d, p.Taps) },
+	func(p *Plan, _ kernels.Shape, a *kernels.Args) error {
+		_, err := p.Convolve(a[0], a[1])
 		return err
-	}, err
-}
+	})

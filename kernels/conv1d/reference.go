@@ -1,6 +1,10 @@
 package conv1d
 
-import "gonum.org/v1/gonum/dsp/fourier"
+import (
+	"gonum.org/v1/gonum/dsp/fourier"
+
+	"crossover/kernels/fft"
+)
 
 // plainProducts is the number of products up to which Reference is the plain sum.
 const plainProducts = 1 << 24
@@ -34,7 +38,7 @@ func plainConvolution(x, h []float32) []float64 {
 }
 
 func transformConvolution(x, h []float32) []float64 {
-	length := smooth(len(x) + len(h) - 1)
+	length := fft.FastLength(len(x) + len(h) - 1)
 	transform := fourier.NewFFT(length)
 	padded := make([]float64, length)
 	for i, sample := range x {

@@ -20,21 +20,6 @@ type newTransforms func(length, count int) (transforms, error)
 // multiple of what the spectral kernel takes at a time.
 func stride(length int) int { return (length/2 + 1 + 7) &^ 7 }
 
-// smooth returns the least multiple of 16 from n on without prime factors above 5. Transforms of such lengths are fast.
-func smooth(n int) int {
-	for length := max(16, (n+15)&^15); ; length += 16 {
-		rest := length
-		for _, prime := range []int{2, 3, 5} {
-			for rest%prime == 0 {
-				rest /= prime
-			}
-		}
-		if rest == 1 {
-			return length
-		}
-	}
-}
-
 // oneTransform convolves by the convolution theorem, with one zero-padded transform of the whole output's length.
 type oneTransform struct {
 	taps []float32

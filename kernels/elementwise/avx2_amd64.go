@@ -2,13 +2,62 @@
 
 package elementwise
 
-// scaleAVX2 sets dst[i] to src[i]·a + b for i from 0 to n−1. n must be a multiple of 8. It needs AVX2 and FMA.
+// scaleAVX2 sets dst[i] to src[i]·a + b for i from 0 to n−1. It needs AVX2 and FMA.
 //
 //go:noescape
 func scaleAVX2(dst *float32, src *float32, n int, a float32, b float32)
 
-// logAVX2 sets dst[i] to the natural logarithm of src[i] for i from 0 to n−1, with the special cases of approx.Log.
-// n must be a multiple of 8. It needs AVX2 and FMA.
+// gainAVX2 sets dst[i] to src[i]·a for i from 0 to n−1. It needs AVX2 and FMA.
 //
 //go:noescape
-func logAVX2(dst *float32, src *float32, n int)
+func gainAVX2(dst *float32, src *float32, n int, a float32, b float32)
+
+// absAVX2 sets dst[i] to |src[i]| for i from 0 to n−1. It needs AVX2 and FMA.
+//
+//go:noescape
+func absAVX2(dst *float32, src *float32, n int, a float32, b float32)
+
+// expAVX2 sets dst[i] to approx.Exp(src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
+//
+//go:noescape
+func expAVX2(dst *float32, src *float32, n int, a float32, b float32)
+
+// logAVX2 sets dst[i] to approx.Log(src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
+//
+//go:noescape
+func logAVX2(dst *float32, src *float32, n int, a float32, b float32)
+
+// log1pAVX2 sets dst[i] to approx.Log1p(src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
+//
+//go:noescape
+func log1pAVX2(dst *float32, src *float32, n int, a float32, b float32)
+
+// powAVX2 sets dst[i] to approx.Pow(src[i], a). a is finite and not 0 for i from 0 to n−1. It needs AVX2 and FMA.
+//
+//go:noescape
+func powAVX2(dst *float32, src *float32, n int, a float32, b float32)
+
+// softClipAVX2 sets dst[i] to approx.Tanh(a·src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
+//
+//go:noescape
+func softClipAVX2(dst *float32, src *float32, n int, a float32, b float32)
+
+// geluAVX2 sets dst[i] to approx.GELU(src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
+//
+//go:noescape
+func geluAVX2(dst *float32, src *float32, n int, a float32, b float32)
+
+// geluTanhAVX2 sets dst[i] to approx.GELUTanh(src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
+//
+//go:noescape
+func geluTanhAVX2(dst *float32, src *float32, n int, a float32, b float32)
+
+// powerAVX2 sets dst[i] to src[2i]² + src[2i+1]² for i from 0 to n−1. It needs AVX2 and FMA.
+//
+//go:noescape
+func powerAVX2(dst *float32, src *float32, n int, a float32, b float32)
+
+// magnitudeAVX2 sets dst[i] to √(src[2i]² + src[2i+1]²) for i from 0 to n−1. It needs AVX2 and FMA.
+//
+//go:noescape
+func magnitudeAVX2(dst *float32, src *float32, n int, a float32, b float32)

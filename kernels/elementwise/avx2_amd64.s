@@ -9,12 +9,12 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-32
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX
 	MOVSS        a+24(FP), X0
-	MOVSS        b+28(FP), X1
 	VBROADCASTSS X0, Y0
+	MOVSS        b+28(FP), X1
 	VBROADCASTSS X1, Y1
 
-four:
-	CMPQ        DX, $0x20
+several:
+	CMPQ        DX, $0x00000020
 	JL          one
 	VMOVUPS     (CX), Y2
 	VFMADD213PS Y1, Y0, Y2
@@ -28,274 +28,1880 @@ four:
 	VMOVUPS     96(CX), Y2
 	VFMADD213PS Y1, Y0, Y2
 	VMOVUPS     Y2, 96(AX)
-	ADDQ        $0x80, CX
-	ADDQ        $0x80, AX
-	SUBQ        $0x20, DX
-	JMP         four
+	ADDQ        $0x00000080, CX
+	ADDQ        $0x00000080, AX
+	SUBQ        $0x00000020, DX
+	JMP         several
 
 one:
-	TESTQ       DX, DX
-	JZ          end
+	CMPQ        DX, $0x08
+	JL          rest
 	VMOVUPS     (CX), Y2
 	VFMADD213PS Y1, Y0, Y2
 	VMOVUPS     Y2, (AX)
-	ADDQ        $0x20, CX
-	ADDQ        $0x20, AX
-	SUBQ        $0x08, DX
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, AX
+	SUBQ        $0x00000008, DX
 	JMP         one
+
+rest:
+	TESTQ DX, DX
+	JZ    end
+
+	// The last values, less than a vector.
+	LEAQ        prefix<>+0(SB), BX
+	NEGQ        DX
+	VMOVUPS     64(BX)(DX*4), Y2
+	VMASKMOVPS  (CX), Y2, Y3
+	VFMADD213PS Y1, Y0, Y3
+	VMOVUPS     64(BX)(DX*4), Y2
+	VMASKMOVPS  Y3, Y2, (AX)
 
 end:
 	VZEROUPPER
 	RET
 
-DATA sqrtHalf<>+0(SB)/4, $0x3f3504f3
-DATA sqrtHalf<>+4(SB)/4, $0x3f3504f3
-DATA sqrtHalf<>+8(SB)/4, $0x3f3504f3
-DATA sqrtHalf<>+12(SB)/4, $0x3f3504f3
-DATA sqrtHalf<>+16(SB)/4, $0x3f3504f3
-DATA sqrtHalf<>+20(SB)/4, $0x3f3504f3
-DATA sqrtHalf<>+24(SB)/4, $0x3f3504f3
-DATA sqrtHalf<>+28(SB)/4, $0x3f3504f3
-GLOBL sqrtHalf<>(SB), RODATA|NOPTR, $32
+DATA prefix<>+0(SB)/4, $0xffffffff
+DATA prefix<>+4(SB)/4, $0xffffffff
+DATA prefix<>+8(SB)/4, $0xffffffff
+DATA prefix<>+12(SB)/4, $0xffffffff
+DATA prefix<>+16(SB)/4, $0xffffffff
+DATA prefix<>+20(SB)/4, $0xffffffff
+DATA prefix<>+24(SB)/4, $0xffffffff
+DATA prefix<>+28(SB)/4, $0xffffffff
+DATA prefix<>+32(SB)/4, $0xffffffff
+DATA prefix<>+36(SB)/4, $0xffffffff
+DATA prefix<>+40(SB)/4, $0xffffffff
+DATA prefix<>+44(SB)/4, $0xffffffff
+DATA prefix<>+48(SB)/4, $0xffffffff
+DATA prefix<>+52(SB)/4, $0xffffffff
+DATA prefix<>+56(SB)/4, $0xffffffff
+DATA prefix<>+60(SB)/4, $0xffffffff
+DATA prefix<>+64(SB)/4, $0x00000000
+DATA prefix<>+68(SB)/4, $0x00000000
+DATA prefix<>+72(SB)/4, $0x00000000
+DATA prefix<>+76(SB)/4, $0x00000000
+DATA prefix<>+80(SB)/4, $0x00000000
+DATA prefix<>+84(SB)/4, $0x00000000
+DATA prefix<>+88(SB)/4, $0x00000000
+DATA prefix<>+92(SB)/4, $0x00000000
+DATA prefix<>+96(SB)/4, $0x00000000
+DATA prefix<>+100(SB)/4, $0x00000000
+DATA prefix<>+104(SB)/4, $0x00000000
+DATA prefix<>+108(SB)/4, $0x00000000
+DATA prefix<>+112(SB)/4, $0x00000000
+DATA prefix<>+116(SB)/4, $0x00000000
+DATA prefix<>+120(SB)/4, $0x00000000
+DATA prefix<>+124(SB)/4, $0x00000000
+GLOBL prefix<>(SB), RODATA|NOPTR, $128
 
-DATA fraction<>+0(SB)/4, $0x007fffff
-DATA fraction<>+4(SB)/4, $0x007fffff
-DATA fraction<>+8(SB)/4, $0x007fffff
-DATA fraction<>+12(SB)/4, $0x007fffff
-DATA fraction<>+16(SB)/4, $0x007fffff
-DATA fraction<>+20(SB)/4, $0x007fffff
-DATA fraction<>+24(SB)/4, $0x007fffff
-DATA fraction<>+28(SB)/4, $0x007fffff
-GLOBL fraction<>(SB), RODATA|NOPTR, $32
+// func gainAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// Requires: AVX, AVX2, SSE
+TEXT ·gainAVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVSS        a+24(FP), X0
+	VBROADCASTSS X0, Y0
 
-DATA smallestNormal<>+0(SB)/4, $0x00800000
-DATA smallestNormal<>+4(SB)/4, $0x00800000
-DATA smallestNormal<>+8(SB)/4, $0x00800000
-DATA smallestNormal<>+12(SB)/4, $0x00800000
-DATA smallestNormal<>+16(SB)/4, $0x00800000
-DATA smallestNormal<>+20(SB)/4, $0x00800000
-DATA smallestNormal<>+24(SB)/4, $0x00800000
-DATA smallestNormal<>+28(SB)/4, $0x00800000
-GLOBL smallestNormal<>(SB), RODATA|NOPTR, $32
-
-DATA lift<>+0(SB)/4, $0x4b000000
-DATA lift<>+4(SB)/4, $0x4b000000
-DATA lift<>+8(SB)/4, $0x4b000000
-DATA lift<>+12(SB)/4, $0x4b000000
-DATA lift<>+16(SB)/4, $0x4b000000
-DATA lift<>+20(SB)/4, $0x4b000000
-DATA lift<>+24(SB)/4, $0x4b000000
-DATA lift<>+28(SB)/4, $0x4b000000
-GLOBL lift<>(SB), RODATA|NOPTR, $32
-
-DATA liftExponent<>+0(SB)/4, $0x41b80000
-DATA liftExponent<>+4(SB)/4, $0x41b80000
-DATA liftExponent<>+8(SB)/4, $0x41b80000
-DATA liftExponent<>+12(SB)/4, $0x41b80000
-DATA liftExponent<>+16(SB)/4, $0x41b80000
-DATA liftExponent<>+20(SB)/4, $0x41b80000
-DATA liftExponent<>+24(SB)/4, $0x41b80000
-DATA liftExponent<>+28(SB)/4, $0x41b80000
-GLOBL liftExponent<>(SB), RODATA|NOPTR, $32
-
-DATA one<>+0(SB)/4, $0x3f800000
-DATA one<>+4(SB)/4, $0x3f800000
-DATA one<>+8(SB)/4, $0x3f800000
-DATA one<>+12(SB)/4, $0x3f800000
-DATA one<>+16(SB)/4, $0x3f800000
-DATA one<>+20(SB)/4, $0x3f800000
-DATA one<>+24(SB)/4, $0x3f800000
-DATA one<>+28(SB)/4, $0x3f800000
-GLOBL one<>(SB), RODATA|NOPTR, $32
-
-DATA half<>+0(SB)/4, $0x3f000000
-DATA half<>+4(SB)/4, $0x3f000000
-DATA half<>+8(SB)/4, $0x3f000000
-DATA half<>+12(SB)/4, $0x3f000000
-DATA half<>+16(SB)/4, $0x3f000000
-DATA half<>+20(SB)/4, $0x3f000000
-DATA half<>+24(SB)/4, $0x3f000000
-DATA half<>+28(SB)/4, $0x3f000000
-GLOBL half<>(SB), RODATA|NOPTR, $32
-
-DATA ln2Hi<>+0(SB)/4, $0x3f318000
-DATA ln2Hi<>+4(SB)/4, $0x3f318000
-DATA ln2Hi<>+8(SB)/4, $0x3f318000
-DATA ln2Hi<>+12(SB)/4, $0x3f318000
-DATA ln2Hi<>+16(SB)/4, $0x3f318000
-DATA ln2Hi<>+20(SB)/4, $0x3f318000
-DATA ln2Hi<>+24(SB)/4, $0x3f318000
-DATA ln2Hi<>+28(SB)/4, $0x3f318000
-GLOBL ln2Hi<>(SB), RODATA|NOPTR, $32
-
-DATA ln2Lo<>+0(SB)/4, $0xb95e8083
-DATA ln2Lo<>+4(SB)/4, $0xb95e8083
-DATA ln2Lo<>+8(SB)/4, $0xb95e8083
-DATA ln2Lo<>+12(SB)/4, $0xb95e8083
-DATA ln2Lo<>+16(SB)/4, $0xb95e8083
-DATA ln2Lo<>+20(SB)/4, $0xb95e8083
-DATA ln2Lo<>+24(SB)/4, $0xb95e8083
-DATA ln2Lo<>+28(SB)/4, $0xb95e8083
-GLOBL ln2Lo<>(SB), RODATA|NOPTR, $32
-
-DATA infinity<>+0(SB)/4, $0x7f800000
-DATA infinity<>+4(SB)/4, $0x7f800000
-DATA infinity<>+8(SB)/4, $0x7f800000
-DATA infinity<>+12(SB)/4, $0x7f800000
-DATA infinity<>+16(SB)/4, $0x7f800000
-DATA infinity<>+20(SB)/4, $0x7f800000
-DATA infinity<>+24(SB)/4, $0x7f800000
-DATA infinity<>+28(SB)/4, $0x7f800000
-GLOBL infinity<>(SB), RODATA|NOPTR, $32
-
-DATA minusInfinity<>+0(SB)/4, $0xff800000
-DATA minusInfinity<>+4(SB)/4, $0xff800000
-DATA minusInfinity<>+8(SB)/4, $0xff800000
-DATA minusInfinity<>+12(SB)/4, $0xff800000
-DATA minusInfinity<>+16(SB)/4, $0xff800000
-DATA minusInfinity<>+20(SB)/4, $0xff800000
-DATA minusInfinity<>+24(SB)/4, $0xff800000
-DATA minusInfinity<>+28(SB)/4, $0xff800000
-GLOBL minusInfinity<>(SB), RODATA|NOPTR, $32
-
-DATA log0<>+0(SB)/4, $0x3eaaaaaa
-DATA log0<>+4(SB)/4, $0x3eaaaaaa
-DATA log0<>+8(SB)/4, $0x3eaaaaaa
-DATA log0<>+12(SB)/4, $0x3eaaaaaa
-DATA log0<>+16(SB)/4, $0x3eaaaaaa
-DATA log0<>+20(SB)/4, $0x3eaaaaaa
-DATA log0<>+24(SB)/4, $0x3eaaaaaa
-DATA log0<>+28(SB)/4, $0x3eaaaaaa
-GLOBL log0<>(SB), RODATA|NOPTR, $32
-
-DATA log1<>+0(SB)/4, $0xbe800113
-DATA log1<>+4(SB)/4, $0xbe800113
-DATA log1<>+8(SB)/4, $0xbe800113
-DATA log1<>+12(SB)/4, $0xbe800113
-DATA log1<>+16(SB)/4, $0xbe800113
-DATA log1<>+20(SB)/4, $0xbe800113
-DATA log1<>+24(SB)/4, $0xbe800113
-DATA log1<>+28(SB)/4, $0xbe800113
-GLOBL log1<>(SB), RODATA|NOPTR, $32
-
-DATA log2<>+0(SB)/4, $0x3e4cd005
-DATA log2<>+4(SB)/4, $0x3e4cd005
-DATA log2<>+8(SB)/4, $0x3e4cd005
-DATA log2<>+12(SB)/4, $0x3e4cd005
-DATA log2<>+16(SB)/4, $0x3e4cd005
-DATA log2<>+20(SB)/4, $0x3e4cd005
-DATA log2<>+24(SB)/4, $0x3e4cd005
-DATA log2<>+28(SB)/4, $0x3e4cd005
-GLOBL log2<>(SB), RODATA|NOPTR, $32
-
-DATA log3<>+0(SB)/4, $0xbe2a3924
-DATA log3<>+4(SB)/4, $0xbe2a3924
-DATA log3<>+8(SB)/4, $0xbe2a3924
-DATA log3<>+12(SB)/4, $0xbe2a3924
-DATA log3<>+16(SB)/4, $0xbe2a3924
-DATA log3<>+20(SB)/4, $0xbe2a3924
-DATA log3<>+24(SB)/4, $0xbe2a3924
-DATA log3<>+28(SB)/4, $0xbe2a3924
-GLOBL log3<>(SB), RODATA|NOPTR, $32
-
-DATA log4<>+0(SB)/4, $0x3e116d05
-DATA log4<>+4(SB)/4, $0x3e116d05
-DATA log4<>+8(SB)/4, $0x3e116d05
-DATA log4<>+12(SB)/4, $0x3e116d05
-DATA log4<>+16(SB)/4, $0x3e116d05
-DATA log4<>+20(SB)/4, $0x3e116d05
-DATA log4<>+24(SB)/4, $0x3e116d05
-DATA log4<>+28(SB)/4, $0x3e116d05
-GLOBL log4<>(SB), RODATA|NOPTR, $32
-
-DATA log5<>+0(SB)/4, $0xbe06c288
-DATA log5<>+4(SB)/4, $0xbe06c288
-DATA log5<>+8(SB)/4, $0xbe06c288
-DATA log5<>+12(SB)/4, $0xbe06c288
-DATA log5<>+16(SB)/4, $0xbe06c288
-DATA log5<>+20(SB)/4, $0xbe06c288
-DATA log5<>+24(SB)/4, $0xbe06c288
-DATA log5<>+28(SB)/4, $0xbe06c288
-GLOBL log5<>(SB), RODATA|NOPTR, $32
-
-DATA log6<>+0(SB)/4, $0x3e02ade2
-DATA log6<>+4(SB)/4, $0x3e02ade2
-DATA log6<>+8(SB)/4, $0x3e02ade2
-DATA log6<>+12(SB)/4, $0x3e02ade2
-DATA log6<>+16(SB)/4, $0x3e02ade2
-DATA log6<>+20(SB)/4, $0x3e02ade2
-DATA log6<>+24(SB)/4, $0x3e02ade2
-DATA log6<>+28(SB)/4, $0x3e02ade2
-GLOBL log6<>(SB), RODATA|NOPTR, $32
-
-DATA log7<>+0(SB)/4, $0xbd9c5ba1
-DATA log7<>+4(SB)/4, $0xbd9c5ba1
-DATA log7<>+8(SB)/4, $0xbd9c5ba1
-DATA log7<>+12(SB)/4, $0xbd9c5ba1
-DATA log7<>+16(SB)/4, $0xbd9c5ba1
-DATA log7<>+20(SB)/4, $0xbd9c5ba1
-DATA log7<>+24(SB)/4, $0xbd9c5ba1
-DATA log7<>+28(SB)/4, $0xbd9c5ba1
-GLOBL log7<>(SB), RODATA|NOPTR, $32
-
-// func logAVX2(dst *float32, src *float32, n int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·logAVX2(SB), NOSPLIT, $0-24
-	MOVQ   dst+0(FP), AX
-	MOVQ   src+8(FP), CX
-	MOVQ   n+16(FP), DX
-	VXORPS Y0, Y0, Y0
-
-vector:
-	TESTQ   DX, DX
-	JZ      done
+several:
+	CMPQ    DX, $0x00000020
+	JL      one
 	VMOVUPS (CX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(CX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 64(CX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 96(CX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, DX
+	JMP     several
+
+one:
+	CMPQ    DX, $0x08
+	JL      rest
+	VMOVUPS (CX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, DX
+	JMP     one
+
+rest:
+	TESTQ DX, DX
+	JZ    end
+
+	// The last values, less than a vector.
+	LEAQ       prefix<>+0(SB), BX
+	NEGQ       DX
+	VMOVUPS    64(BX)(DX*4), Y1
+	VMASKMOVPS (CX), Y1, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    64(BX)(DX*4), Y1
+	VMASKMOVPS Y2, Y1, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func absAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// Requires: AVX
+TEXT ·absAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+several:
+	CMPQ    DX, $0x00000020
+	JL      one
+	VMOVUPS (CX), Y0
+	VANDPS  word7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VANDPS  word7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(CX), Y0
+	VANDPS  word7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(CX), Y0
+	VANDPS  word7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, DX
+	JMP     several
+
+one:
+	CMPQ    DX, $0x08
+	JL      rest
+	VMOVUPS (CX), Y0
+	VANDPS  word7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, DX
+	JMP     one
+
+rest:
+	TESTQ DX, DX
+	JZ    end
+
+	// The last values, less than a vector.
+	LEAQ       prefix<>+0(SB), BX
+	NEGQ       DX
+	VMOVUPS    64(BX)(DX*4), Y0
+	VMASKMOVPS (CX), Y0, Y1
+	VANDPS     word7fffffff<>+0(SB), Y1, Y1
+	VMOVUPS    64(BX)(DX*4), Y0
+	VMASKMOVPS Y1, Y0, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA word7fffffff<>+0(SB)/4, $0x7fffffff
+DATA word7fffffff<>+4(SB)/4, $0x7fffffff
+DATA word7fffffff<>+8(SB)/4, $0x7fffffff
+DATA word7fffffff<>+12(SB)/4, $0x7fffffff
+DATA word7fffffff<>+16(SB)/4, $0x7fffffff
+DATA word7fffffff<>+20(SB)/4, $0x7fffffff
+DATA word7fffffff<>+24(SB)/4, $0x7fffffff
+DATA word7fffffff<>+28(SB)/4, $0x7fffffff
+GLOBL word7fffffff<>(SB), RODATA|NOPTR, $32
+
+// func expAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+one:
+	CMPQ    DX, $0x08
+	JL      rest
+	VMOVUPS (CX), Y0
+
+	// A NaN stays, because it is the second operand.
+	VMOVUPS wordc2d00000<>+0(SB), Y1
+	VMAXPS  Y0, Y1, Y1
+	VMOVUPS word42b20000<>+0(SB), Y0
+	VMINPS  Y1, Y0, Y1
+
+	// x = e·ln 2 + r
+	VMULPS       word3fb8aa3b<>+0(SB), Y1, Y0
+	VROUNDPS     $0x08, Y0, Y0
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS word3f318000<>+0(SB), Y0, Y1
+	VFNMADD231PS wordb95e8083<>+0(SB), Y0, Y1
+
+	// e^r = 1 + r + r²·P(r)
+	VMOVUPS     word3ab51220<>+0(SB), Y2
+	VFMADD213PS word3c091cf1<>+0(SB), Y1, Y2
+	VFMADD213PS word3d2aac79<>+0(SB), Y1, Y2
+	VFMADD213PS word3e2aaa49<>+0(SB), Y1, Y2
+	VFMADD213PS word3efffffe<>+0(SB), Y1, Y2
+	VMULPS      Y1, Y2, Y2
+	VFMADD213PS Y1, Y1, Y2
+	VCVTPS2DQ   Y0, Y0
+
+	// Times 2^n in two steps, because 2^n alone may be out of range.
+	VADDPS  word3f800000<>+0(SB), Y2, Y2
+	VPSRAD  $0x01, Y0, Y1
+	VPSUBD  Y1, Y0, Y0
+	VPSLLD  $0x17, Y1, Y1
+	VPADDD  word3f800000<>+0(SB), Y1, Y1
+	VMULPS  Y1, Y2, Y2
+	VPSLLD  $0x17, Y0, Y0
+	VPADDD  word3f800000<>+0(SB), Y0, Y0
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS Y2, (AX)
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, DX
+	JMP     one
+
+rest:
+	TESTQ DX, DX
+	JZ    end
+
+	// The last values, less than a vector.
+	LEAQ       prefix<>+0(SB), BX
+	NEGQ       DX
+	VMOVUPS    64(BX)(DX*4), Y0
+	VMASKMOVPS (CX), Y0, Y1
+
+	// A NaN stays, because it is the second operand.
+	VMOVUPS wordc2d00000<>+0(SB), Y0
+	VMAXPS  Y1, Y0, Y0
+	VMOVUPS word42b20000<>+0(SB), Y1
+	VMINPS  Y0, Y1, Y0
+
+	// x = e·ln 2 + r
+	VMULPS       word3fb8aa3b<>+0(SB), Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VMOVAPS      Y0, Y0
+	VFNMADD231PS word3f318000<>+0(SB), Y2, Y0
+	VFNMADD231PS wordb95e8083<>+0(SB), Y2, Y0
+
+	// e^r = 1 + r + r²·P(r)
+	VMOVUPS     word3ab51220<>+0(SB), Y1
+	VFMADD213PS word3c091cf1<>+0(SB), Y0, Y1
+	VFMADD213PS word3d2aac79<>+0(SB), Y0, Y1
+	VFMADD213PS word3e2aaa49<>+0(SB), Y0, Y1
+	VFMADD213PS word3efffffe<>+0(SB), Y0, Y1
+	VMULPS      Y0, Y1, Y1
+	VFMADD213PS Y0, Y0, Y1
+	VCVTPS2DQ   Y2, Y2
+
+	// Times 2^n in two steps, because 2^n alone may be out of range.
+	VADDPS     word3f800000<>+0(SB), Y1, Y1
+	VPSRAD     $0x01, Y2, Y0
+	VPSUBD     Y0, Y2, Y2
+	VPSLLD     $0x17, Y0, Y0
+	VPADDD     word3f800000<>+0(SB), Y0, Y0
+	VMULPS     Y0, Y1, Y1
+	VPSLLD     $0x17, Y2, Y0
+	VPADDD     word3f800000<>+0(SB), Y0, Y0
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    64(BX)(DX*4), Y0
+	VMASKMOVPS Y1, Y0, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA wordc2d00000<>+0(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+4(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+8(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+12(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+16(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+20(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+24(SB)/4, $0xc2d00000
+DATA wordc2d00000<>+28(SB)/4, $0xc2d00000
+GLOBL wordc2d00000<>(SB), RODATA|NOPTR, $32
+
+DATA word42b20000<>+0(SB)/4, $0x42b20000
+DATA word42b20000<>+4(SB)/4, $0x42b20000
+DATA word42b20000<>+8(SB)/4, $0x42b20000
+DATA word42b20000<>+12(SB)/4, $0x42b20000
+DATA word42b20000<>+16(SB)/4, $0x42b20000
+DATA word42b20000<>+20(SB)/4, $0x42b20000
+DATA word42b20000<>+24(SB)/4, $0x42b20000
+DATA word42b20000<>+28(SB)/4, $0x42b20000
+GLOBL word42b20000<>(SB), RODATA|NOPTR, $32
+
+DATA word3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
+GLOBL word3fb8aa3b<>(SB), RODATA|NOPTR, $32
+
+DATA word3f318000<>+0(SB)/4, $0x3f318000
+DATA word3f318000<>+4(SB)/4, $0x3f318000
+DATA word3f318000<>+8(SB)/4, $0x3f318000
+DATA word3f318000<>+12(SB)/4, $0x3f318000
+DATA word3f318000<>+16(SB)/4, $0x3f318000
+DATA word3f318000<>+20(SB)/4, $0x3f318000
+DATA word3f318000<>+24(SB)/4, $0x3f318000
+DATA word3f318000<>+28(SB)/4, $0x3f318000
+GLOBL word3f318000<>(SB), RODATA|NOPTR, $32
+
+DATA wordb95e8083<>+0(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+4(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+8(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+12(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+16(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+20(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+24(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+28(SB)/4, $0xb95e8083
+GLOBL wordb95e8083<>(SB), RODATA|NOPTR, $32
+
+DATA word3ab51220<>+0(SB)/4, $0x3ab51220
+DATA word3ab51220<>+4(SB)/4, $0x3ab51220
+DATA word3ab51220<>+8(SB)/4, $0x3ab51220
+DATA word3ab51220<>+12(SB)/4, $0x3ab51220
+DATA word3ab51220<>+16(SB)/4, $0x3ab51220
+DATA word3ab51220<>+20(SB)/4, $0x3ab51220
+DATA word3ab51220<>+24(SB)/4, $0x3ab51220
+DATA word3ab51220<>+28(SB)/4, $0x3ab51220
+GLOBL word3ab51220<>(SB), RODATA|NOPTR, $32
+
+DATA word3c091cf1<>+0(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+4(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+8(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+12(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+16(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+20(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+24(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+28(SB)/4, $0x3c091cf1
+GLOBL word3c091cf1<>(SB), RODATA|NOPTR, $32
+
+DATA word3d2aac79<>+0(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+4(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+8(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+12(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+16(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+20(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+24(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+28(SB)/4, $0x3d2aac79
+GLOBL word3d2aac79<>(SB), RODATA|NOPTR, $32
+
+DATA word3e2aaa49<>+0(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+4(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+8(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+12(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+16(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+20(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+24(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+28(SB)/4, $0x3e2aaa49
+GLOBL word3e2aaa49<>(SB), RODATA|NOPTR, $32
+
+DATA word3efffffe<>+0(SB)/4, $0x3efffffe
+DATA word3efffffe<>+4(SB)/4, $0x3efffffe
+DATA word3efffffe<>+8(SB)/4, $0x3efffffe
+DATA word3efffffe<>+12(SB)/4, $0x3efffffe
+DATA word3efffffe<>+16(SB)/4, $0x3efffffe
+DATA word3efffffe<>+20(SB)/4, $0x3efffffe
+DATA word3efffffe<>+24(SB)/4, $0x3efffffe
+DATA word3efffffe<>+28(SB)/4, $0x3efffffe
+GLOBL word3efffffe<>(SB), RODATA|NOPTR, $32
+
+DATA word3f800000<>+0(SB)/4, $0x3f800000
+DATA word3f800000<>+4(SB)/4, $0x3f800000
+DATA word3f800000<>+8(SB)/4, $0x3f800000
+DATA word3f800000<>+12(SB)/4, $0x3f800000
+DATA word3f800000<>+16(SB)/4, $0x3f800000
+DATA word3f800000<>+20(SB)/4, $0x3f800000
+DATA word3f800000<>+24(SB)/4, $0x3f800000
+DATA word3f800000<>+28(SB)/4, $0x3f800000
+GLOBL word3f800000<>(SB), RODATA|NOPTR, $32
+
+// func logAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·logAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+one:
+	CMPQ    DX, $0x08
+	JL      rest
+	VMOVUPS (CX), Y0
 
 	// Lift what is below the normal numbers.
-	VCMPPS    $0x11, smallestNormal<>+0(SB), Y1, Y2
-	VMULPS    lift<>+0(SB), Y1, Y3
-	VBLENDVPS Y2, Y3, Y1, Y3
+	VCMPPS    $0x11, word00800000<>+0(SB), Y0, Y1
+	VMULPS    word4b000000<>+0(SB), Y0, Y2
+	VBLENDVPS Y1, Y2, Y0, Y2
 
 	// x = (1+t)·2^e
-	VPSUBD    sqrtHalf<>+0(SB), Y3, Y3
-	VPSRAD    $0x17, Y3, Y4
-	VCVTDQ2PS Y4, Y4
-	VANDPS    liftExponent<>+0(SB), Y2, Y2
-	VSUBPS    Y2, Y4, Y4
-	VPAND     fraction<>+0(SB), Y3, Y3
-	VPADDD    sqrtHalf<>+0(SB), Y3, Y3
-	VSUBPS    one<>+0(SB), Y3, Y2
+	VPSUBD    word3f3504f3<>+0(SB), Y2, Y2
+	VPSRAD    $0x17, Y2, Y3
+	VCVTDQ2PS Y3, Y3
+	VANDPS    word41b80000<>+0(SB), Y1, Y1
+	VSUBPS    Y1, Y3, Y3
+	VPAND     word007fffff<>+0(SB), Y2, Y2
+	VPADDD    word3f3504f3<>+0(SB), Y2, Y2
+	VSUBPS    word3f800000<>+0(SB), Y2, Y1
 
-	// ln x = t − t²/2 + t³·P(t) + e·ln 2
-	VMOVUPS      log7<>+0(SB), Y3
-	VFMADD213PS  log6<>+0(SB), Y2, Y3
-	VFMADD213PS  log5<>+0(SB), Y2, Y3
-	VFMADD213PS  log4<>+0(SB), Y2, Y3
-	VFMADD213PS  log3<>+0(SB), Y2, Y3
-	VFMADD213PS  log2<>+0(SB), Y2, Y3
-	VFMADD213PS  log1<>+0(SB), Y2, Y3
-	VFMADD213PS  log0<>+0(SB), Y2, Y3
-	VMULPS       Y2, Y2, Y5
-	VMULPS       Y2, Y3, Y3
-	VMULPS       Y5, Y3, Y3
-	VFMADD231PS  ln2Lo<>+0(SB), Y4, Y3
-	VFNMADD231PS half<>+0(SB), Y5, Y3
-	VADDPS       Y2, Y3, Y3
-	VFMADD231PS  ln2Hi<>+0(SB), Y4, Y3
+	// ln((1+t)·2^e) = t − t²/2 + t³·P(t) + e·ln 2
+	VMOVUPS      wordbd9c5ba1<>+0(SB), Y2
+	VFMADD213PS  word3e02ade2<>+0(SB), Y1, Y2
+	VFMADD213PS  wordbe06c288<>+0(SB), Y1, Y2
+	VFMADD213PS  word3e116d05<>+0(SB), Y1, Y2
+	VFMADD213PS  wordbe2a3924<>+0(SB), Y1, Y2
+	VFMADD213PS  word3e4cd005<>+0(SB), Y1, Y2
+	VFMADD213PS  wordbe800113<>+0(SB), Y1, Y2
+	VFMADD213PS  word3eaaaaaa<>+0(SB), Y1, Y2
+	VMULPS       Y1, Y1, Y4
+	VMULPS       Y1, Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VFMADD231PS  wordb95e8083<>+0(SB), Y3, Y2
+	VFNMADD231PS word3f000000<>+0(SB), Y4, Y2
+	VADDPS       Y1, Y2, Y2
+	VFMADD231PS  word3f318000<>+0(SB), Y3, Y2
 
-	// +Inf and NaN as they are, −Inf for 0, NaN below 0.
-	VCMPPS    $0x15, infinity<>+0(SB), Y1, Y2
-	VBLENDVPS Y2, Y1, Y3, Y3
-	VCMPPS    $0x00, Y0, Y1, Y2
-	VBLENDVPS Y2, minusInfinity<>+0(SB), Y3, Y3
-	VCMPPS    $0x11, Y0, Y1, Y2
-	VORPS     Y2, Y3, Y3
-	VMOVUPS   Y3, (AX)
-	ADDQ      $0x20, CX
-	ADDQ      $0x20, AX
-	SUBQ      $0x08, DX
-	JMP       vector
+	// +Inf and NaN as they are, −Inf at the pole, NaN below it.
+	VCMPPS    $0x15, word7f800000<>+0(SB), Y0, Y1
+	VBLENDVPS Y1, Y0, Y2, Y2
+	VCMPPS    $0x00, word00000000<>+0(SB), Y0, Y1
+	VBLENDVPS Y1, wordff800000<>+0(SB), Y2, Y2
+	VCMPPS    $0x11, word00000000<>+0(SB), Y0, Y1
+	VORPS     Y1, Y2, Y2
+	VMOVUPS   Y2, (AX)
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x00000008, DX
+	JMP       one
 
-done:
+rest:
+	TESTQ DX, DX
+	JZ    end
+
+	// The last values, less than a vector.
+	LEAQ       prefix<>+0(SB), BX
+	NEGQ       DX
+	VMOVUPS    64(BX)(DX*4), Y0
+	VMASKMOVPS (CX), Y0, Y0
+
+	// Lift what is below the normal numbers.
+	VCMPPS    $0x11, word00800000<>+0(SB), Y0, Y1
+	VMULPS    word4b000000<>+0(SB), Y0, Y2
+	VBLENDVPS Y1, Y2, Y0, Y2
+
+	// x = (1+t)·2^e
+	VPSUBD    word3f3504f3<>+0(SB), Y2, Y2
+	VPSRAD    $0x17, Y2, Y3
+	VCVTDQ2PS Y3, Y3
+	VANDPS    word41b80000<>+0(SB), Y1, Y1
+	VSUBPS    Y1, Y3, Y3
+	VPAND     word007fffff<>+0(SB), Y2, Y2
+	VPADDD    word3f3504f3<>+0(SB), Y2, Y2
+	VSUBPS    word3f800000<>+0(SB), Y2, Y2
+
+	// ln((1+t)·2^e) = t − t²/2 + t³·P(t) + e·ln 2
+	VMOVUPS      wordbd9c5ba1<>+0(SB), Y1
+	VFMADD213PS  word3e02ade2<>+0(SB), Y2, Y1
+	VFMADD213PS  wordbe06c288<>+0(SB), Y2, Y1
+	VFMADD213PS  word3e116d05<>+0(SB), Y2, Y1
+	VFMADD213PS  wordbe2a3924<>+0(SB), Y2, Y1
+	VFMADD213PS  word3e4cd005<>+0(SB), Y2, Y1
+	VFMADD213PS  wordbe800113<>+0(SB), Y2, Y1
+	VFMADD213PS  word3eaaaaaa<>+0(SB), Y2, Y1
+	VMULPS       Y2, Y2, Y4
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VFMADD231PS  wordb95e8083<>+0(SB), Y3, Y1
+	VFNMADD231PS word3f000000<>+0(SB), Y4, Y1
+	VADDPS       Y2, Y1, Y1
+	VFMADD231PS  word3f318000<>+0(SB), Y3, Y1
+
+	// +Inf and NaN as they are, −Inf at the pole, NaN below it.
+	VCMPPS     $0x15, word7f800000<>+0(SB), Y0, Y2
+	VBLENDVPS  Y2, Y0, Y1, Y1
+	VCMPPS     $0x00, word00000000<>+0(SB), Y0, Y2
+	VBLENDVPS  Y2, wordff800000<>+0(SB), Y1, Y1
+	VCMPPS     $0x11, word00000000<>+0(SB), Y0, Y2
+	VORPS      Y2, Y1, Y1
+	VMOVUPS    64(BX)(DX*4), Y0
+	VMASKMOVPS Y1, Y0, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA word00800000<>+0(SB)/4, $0x00800000
+DATA word00800000<>+4(SB)/4, $0x00800000
+DATA word00800000<>+8(SB)/4, $0x00800000
+DATA word00800000<>+12(SB)/4, $0x00800000
+DATA word00800000<>+16(SB)/4, $0x00800000
+DATA word00800000<>+20(SB)/4, $0x00800000
+DATA word00800000<>+24(SB)/4, $0x00800000
+DATA word00800000<>+28(SB)/4, $0x00800000
+GLOBL word00800000<>(SB), RODATA|NOPTR, $32
+
+DATA word4b000000<>+0(SB)/4, $0x4b000000
+DATA word4b000000<>+4(SB)/4, $0x4b000000
+DATA word4b000000<>+8(SB)/4, $0x4b000000
+DATA word4b000000<>+12(SB)/4, $0x4b000000
+DATA word4b000000<>+16(SB)/4, $0x4b000000
+DATA word4b000000<>+20(SB)/4, $0x4b000000
+DATA word4b000000<>+24(SB)/4, $0x4b000000
+DATA word4b000000<>+28(SB)/4, $0x4b000000
+GLOBL word4b000000<>(SB), RODATA|NOPTR, $32
+
+DATA word3f3504f3<>+0(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+4(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+8(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+12(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+16(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+20(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+24(SB)/4, $0x3f3504f3
+DATA word3f3504f3<>+28(SB)/4, $0x3f3504f3
+GLOBL word3f3504f3<>(SB), RODATA|NOPTR, $32
+
+DATA word41b80000<>+0(SB)/4, $0x41b80000
+DATA word41b80000<>+4(SB)/4, $0x41b80000
+DATA word41b80000<>+8(SB)/4, $0x41b80000
+DATA word41b80000<>+12(SB)/4, $0x41b80000
+DATA word41b80000<>+16(SB)/4, $0x41b80000
+DATA word41b80000<>+20(SB)/4, $0x41b80000
+DATA word41b80000<>+24(SB)/4, $0x41b80000
+DATA word41b80000<>+28(SB)/4, $0x41b80000
+GLOBL word41b80000<>(SB), RODATA|NOPTR, $32
+
+DATA word007fffff<>+0(SB)/4, $0x007fffff
+DATA word007fffff<>+4(SB)/4, $0x007fffff
+DATA word007fffff<>+8(SB)/4, $0x007fffff
+DATA word007fffff<>+12(SB)/4, $0x007fffff
+DATA word007fffff<>+16(SB)/4, $0x007fffff
+DATA word007fffff<>+20(SB)/4, $0x007fffff
+DATA word007fffff<>+24(SB)/4, $0x007fffff
+DATA word007fffff<>+28(SB)/4, $0x007fffff
+GLOBL word007fffff<>(SB), RODATA|NOPTR, $32
+
+DATA wordbd9c5ba1<>+0(SB)/4, $0xbd9c5ba1
+DATA wordbd9c5ba1<>+4(SB)/4, $0xbd9c5ba1
+DATA wordbd9c5ba1<>+8(SB)/4, $0xbd9c5ba1
+DATA wordbd9c5ba1<>+12(SB)/4, $0xbd9c5ba1
+DATA wordbd9c5ba1<>+16(SB)/4, $0xbd9c5ba1
+DATA wordbd9c5ba1<>+20(SB)/4, $0xbd9c5ba1
+DATA wordbd9c5ba1<>+24(SB)/4, $0xbd9c5ba1
+DATA wordbd9c5ba1<>+28(SB)/4, $0xbd9c5ba1
+GLOBL wordbd9c5ba1<>(SB), RODATA|NOPTR, $32
+
+DATA word3e02ade2<>+0(SB)/4, $0x3e02ade2
+DATA word3e02ade2<>+4(SB)/4, $0x3e02ade2
+DATA word3e02ade2<>+8(SB)/4, $0x3e02ade2
+DATA word3e02ade2<>+12(SB)/4, $0x3e02ade2
+DATA word3e02ade2<>+16(SB)/4, $0x3e02ade2
+DATA word3e02ade2<>+20(SB)/4, $0x3e02ade2
+DATA word3e02ade2<>+24(SB)/4, $0x3e02ade2
+DATA word3e02ade2<>+28(SB)/4, $0x3e02ade2
+GLOBL word3e02ade2<>(SB), RODATA|NOPTR, $32
+
+DATA wordbe06c288<>+0(SB)/4, $0xbe06c288
+DATA wordbe06c288<>+4(SB)/4, $0xbe06c288
+DATA wordbe06c288<>+8(SB)/4, $0xbe06c288
+DATA wordbe06c288<>+12(SB)/4, $0xbe06c288
+DATA wordbe06c288<>+16(SB)/4, $0xbe06c288
+DATA wordbe06c288<>+20(SB)/4, $0xbe06c288
+DATA wordbe06c288<>+24(SB)/4, $0xbe06c288
+DATA wordbe06c288<>+28(SB)/4, $0xbe06c288
+GLOBL wordbe06c288<>(SB), RODATA|NOPTR, $32
+
+DATA word3e116d05<>+0(SB)/4, $0x3e116d05
+DATA word3e116d05<>+4(SB)/4, $0x3e116d05
+DATA word3e116d05<>+8(SB)/4, $0x3e116d05
+DATA word3e116d05<>+12(SB)/4, $0x3e116d05
+DATA word3e116d05<>+16(SB)/4, $0x3e116d05
+DATA word3e116d05<>+20(SB)/4, $0x3e116d05
+DATA word3e116d05<>+24(SB)/4, $0x3e116d05
+DATA word3e116d05<>+28(SB)/4, $0x3e116d05
+GLOBL word3e116d05<>(SB), RODATA|NOPTR, $32
+
+DATA wordbe2a3924<>+0(SB)/4, $0xbe2a3924
+DATA wordbe2a3924<>+4(SB)/4, $0xbe2a3924
+DATA wordbe2a3924<>+8(SB)/4, $0xbe2a3924
+DATA wordbe2a3924<>+12(SB)/4, $0xbe2a3924
+DATA wordbe2a3924<>+16(SB)/4, $0xbe2a3924
+DATA wordbe2a3924<>+20(SB)/4, $0xbe2a3924
+DATA wordbe2a3924<>+24(SB)/4, $0xbe2a3924
+DATA wordbe2a3924<>+28(SB)/4, $0xbe2a3924
+GLOBL wordbe2a3924<>(SB), RODATA|NOPTR, $32
+
+DATA word3e4cd005<>+0(SB)/4, $0x3e4cd005
+DATA word3e4cd005<>+4(SB)/4, $0x3e4cd005
+DATA word3e4cd005<>+8(SB)/4, $0x3e4cd005
+DATA word3e4cd005<>+12(SB)/4, $0x3e4cd005
+DATA word3e4cd005<>+16(SB)/4, $0x3e4cd005
+DATA word3e4cd005<>+20(SB)/4, $0x3e4cd005
+DATA word3e4cd005<>+24(SB)/4, $0x3e4cd005
+DATA word3e4cd005<>+28(SB)/4, $0x3e4cd005
+GLOBL word3e4cd005<>(SB), RODATA|NOPTR, $32
+
+DATA wordbe800113<>+0(SB)/4, $0xbe800113
+DATA wordbe800113<>+4(SB)/4, $0xbe800113
+DATA wordbe800113<>+8(SB)/4, $0xbe800113
+DATA wordbe800113<>+12(SB)/4, $0xbe800113
+DATA wordbe800113<>+16(SB)/4, $0xbe800113
+DATA wordbe800113<>+20(SB)/4, $0xbe800113
+DATA wordbe800113<>+24(SB)/4, $0xbe800113
+DATA wordbe800113<>+28(SB)/4, $0xbe800113
+GLOBL wordbe800113<>(SB), RODATA|NOPTR, $32
+
+DATA word3eaaaaaa<>+0(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+4(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+8(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+12(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+16(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+20(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+24(SB)/4, $0x3eaaaaaa
+DATA word3eaaaaaa<>+28(SB)/4, $0x3eaaaaaa
+GLOBL word3eaaaaaa<>(SB), RODATA|NOPTR, $32
+
+DATA word3f000000<>+0(SB)/4, $0x3f000000
+DATA word3f000000<>+4(SB)/4, $0x3f000000
+DATA word3f000000<>+8(SB)/4, $0x3f000000
+DATA word3f000000<>+12(SB)/4, $0x3f000000
+DATA word3f000000<>+16(SB)/4, $0x3f000000
+DATA word3f000000<>+20(SB)/4, $0x3f000000
+DATA word3f000000<>+24(SB)/4, $0x3f000000
+DATA word3f000000<>+28(SB)/4, $0x3f000000
+GLOBL word3f000000<>(SB), RODATA|NOPTR, $32
+
+DATA word7f800000<>+0(SB)/4, $0x7f800000
+DATA word7f800000<>+4(SB)/4, $0x7f800000
+DATA word7f800000<>+8(SB)/4, $0x7f800000
+DATA word7f800000<>+12(SB)/4, $0x7f800000
+DATA word7f800000<>+16(SB)/4, $0x7f800000
+DATA word7f800000<>+20(SB)/4, $0x7f800000
+DATA word7f800000<>+24(SB)/4, $0x7f800000
+DATA word7f800000<>+28(SB)/4, $0x7f800000
+GLOBL word7f800000<>(SB), RODATA|NOPTR, $32
+
+DATA word00000000<>+0(SB)/4, $0x00000000
+DATA word00000000<>+4(SB)/4, $0x00000000
+DATA word00000000<>+8(SB)/4, $0x00000000
+DATA word00000000<>+12(SB)/4, $0x00000000
+DATA word00000000<>+16(SB)/4, $0x00000000
+DATA word00000000<>+20(SB)/4, $0x00000000
+DATA word00000000<>+24(SB)/4, $0x00000000
+DATA word00000000<>+28(SB)/4, $0x00000000
+GLOBL word00000000<>(SB), RODATA|NOPTR, $32
+
+DATA wordff800000<>+0(SB)/4, $0xff800000
+DATA wordff800000<>+4(SB)/4, $0xff800000
+DATA wordff800000<>+8(SB)/4, $0xff800000
+DATA wordff800000<>+12(SB)/4, $0xff800000
+DATA wordff800000<>+16(SB)/4, $0xff800000
+DATA wordff800000<>+20(SB)/4, $0xff800000
+DATA wordff800000<>+24(SB)/4, $0xff800000
+DATA wordff800000<>+28(SB)/4, $0xff800000
+GLOBL wordff800000<>(SB), RODATA|NOPTR, $32
+
+// func log1pAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·log1pAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+one:
+	CMPQ    DX, $0x08
+	JL      rest
+	VMOVUPS (CX), Y0
+
+	// 1+x rounded says e.
+	VADDPS word3f800000<>+0(SB), Y0, Y1
+	VPSUBD word3f3504f3<>+0(SB), Y1, Y1
+	VPSRAD $0x17, Y1, Y1
+
+	// t = x·2^−e + (2^−e − 1)
+	VMOVDQU   word00000081<>+0(SB), Y2
+	VPSUBD    Y1, Y2, Y2
+	VPSLLD    $0x17, Y2, Y2
+	VMULPS    word3e800000<>+0(SB), Y2, Y2
+	VSUBPS    word3f800000<>+0(SB), Y2, Y2
+	VPSLLD    $0x17, Y1, Y3
+	VPSUBD    Y3, Y0, Y3
+	VADDPS    Y2, Y3, Y3
+	VCVTDQ2PS Y1, Y1
+
+	// ln((1+t)·2^e) = t − t²/2 + t³·P(t) + e·ln 2
+	VMOVUPS      wordbd9c5ba1<>+0(SB), Y2
+	VFMADD213PS  word3e02ade2<>+0(SB), Y3, Y2
+	VFMADD213PS  wordbe06c288<>+0(SB), Y3, Y2
+	VFMADD213PS  word3e116d05<>+0(SB), Y3, Y2
+	VFMADD213PS  wordbe2a3924<>+0(SB), Y3, Y2
+	VFMADD213PS  word3e4cd005<>+0(SB), Y3, Y2
+	VFMADD213PS  wordbe800113<>+0(SB), Y3, Y2
+	VFMADD213PS  word3eaaaaaa<>+0(SB), Y3, Y2
+	VMULPS       Y3, Y3, Y4
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VFMADD231PS  wordb95e8083<>+0(SB), Y1, Y2
+	VFNMADD231PS word3f000000<>+0(SB), Y4, Y2
+	VADDPS       Y3, Y2, Y2
+	VFMADD231PS  word3f318000<>+0(SB), Y1, Y2
+
+	// The sign of x, which is that of the logarithm and of −0.
+	VANDPS word80000000<>+0(SB), Y0, Y1
+	VORPS  Y1, Y2, Y2
+
+	// +Inf and NaN as they are, −Inf at the pole, NaN below it.
+	VCMPPS    $0x15, word7f800000<>+0(SB), Y0, Y1
+	VBLENDVPS Y1, Y0, Y2, Y2
+	VCMPPS    $0x00, wordbf800000<>+0(SB), Y0, Y1
+	VBLENDVPS Y1, wordff800000<>+0(SB), Y2, Y2
+	VCMPPS    $0x11, wordbf800000<>+0(SB), Y0, Y1
+	VORPS     Y1, Y2, Y2
+	VMOVUPS   Y2, (AX)
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x00000008, DX
+	JMP       one
+
+rest:
+	TESTQ DX, DX
+	JZ    end
+
+	// The last values, less than a vector.
+	LEAQ       prefix<>+0(SB), BX
+	NEGQ       DX
+	VMOVUPS    64(BX)(DX*4), Y0
+	VMASKMOVPS (CX), Y0, Y0
+
+	// 1+x rounded says e.
+	VADDPS word3f800000<>+0(SB), Y0, Y2
+	VPSUBD word3f3504f3<>+0(SB), Y2, Y2
+	VPSRAD $0x17, Y2, Y2
+
+	// t = x·2^−e + (2^−e − 1)
+	VMOVDQU   word00000081<>+0(SB), Y1
+	VPSUBD    Y2, Y1, Y1
+	VPSLLD    $0x17, Y1, Y1
+	VMULPS    word3e800000<>+0(SB), Y1, Y1
+	VSUBPS    word3f800000<>+0(SB), Y1, Y1
+	VPSLLD    $0x17, Y2, Y3
+	VPSUBD    Y3, Y0, Y3
+	VADDPS    Y1, Y3, Y3
+	VCVTDQ2PS Y2, Y2
+
+	// ln((1+t)·2^e) = t − t²/2 + t³·P(t) + e·ln 2
+	VMOVUPS      wordbd9c5ba1<>+0(SB), Y1
+	VFMADD213PS  word3e02ade2<>+0(SB), Y3, Y1
+	VFMADD213PS  wordbe06c288<>+0(SB), Y3, Y1
+	VFMADD213PS  word3e116d05<>+0(SB), Y3, Y1
+	VFMADD213PS  wordbe2a3924<>+0(SB), Y3, Y1
+	VFMADD213PS  word3e4cd005<>+0(SB), Y3, Y1
+	VFMADD213PS  wordbe800113<>+0(SB), Y3, Y1
+	VFMADD213PS  word3eaaaaaa<>+0(SB), Y3, Y1
+	VMULPS       Y3, Y3, Y4
+	VMULPS       Y3, Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VFMADD231PS  wordb95e8083<>+0(SB), Y2, Y1
+	VFNMADD231PS word3f000000<>+0(SB), Y4, Y1
+	VADDPS       Y3, Y1, Y1
+	VFMADD231PS  word3f318000<>+0(SB), Y2, Y1
+
+	// The sign of x, which is that of the logarithm and of −0.
+	VANDPS word80000000<>+0(SB), Y0, Y2
+	VORPS  Y2, Y1, Y1
+
+	// +Inf and NaN as they are, −Inf at the pole, NaN below it.
+	VCMPPS     $0x15, word7f800000<>+0(SB), Y0, Y2
+	VBLENDVPS  Y2, Y0, Y1, Y1
+	VCMPPS     $0x00, wordbf800000<>+0(SB), Y0, Y2
+	VBLENDVPS  Y2, wordff800000<>+0(SB), Y1, Y1
+	VCMPPS     $0x11, wordbf800000<>+0(SB), Y0, Y2
+	VORPS      Y2, Y1, Y1
+	VMOVUPS    64(BX)(DX*4), Y0
+	VMASKMOVPS Y1, Y0, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA word00000081<>+0(SB)/4, $0x00000081
+DATA word00000081<>+4(SB)/4, $0x00000081
+DATA word00000081<>+8(SB)/4, $0x00000081
+DATA word00000081<>+12(SB)/4, $0x00000081
+DATA word00000081<>+16(SB)/4, $0x00000081
+DATA word00000081<>+20(SB)/4, $0x00000081
+DATA word00000081<>+24(SB)/4, $0x00000081
+DATA word00000081<>+28(SB)/4, $0x00000081
+GLOBL word00000081<>(SB), RODATA|NOPTR, $32
+
+DATA word3e800000<>+0(SB)/4, $0x3e800000
+DATA word3e800000<>+4(SB)/4, $0x3e800000
+DATA word3e800000<>+8(SB)/4, $0x3e800000
+DATA word3e800000<>+12(SB)/4, $0x3e800000
+DATA word3e800000<>+16(SB)/4, $0x3e800000
+DATA word3e800000<>+20(SB)/4, $0x3e800000
+DATA word3e800000<>+24(SB)/4, $0x3e800000
+DATA word3e800000<>+28(SB)/4, $0x3e800000
+GLOBL word3e800000<>(SB), RODATA|NOPTR, $32
+
+DATA word80000000<>+0(SB)/4, $0x80000000
+DATA word80000000<>+4(SB)/4, $0x80000000
+DATA word80000000<>+8(SB)/4, $0x80000000
+DATA word80000000<>+12(SB)/4, $0x80000000
+DATA word80000000<>+16(SB)/4, $0x80000000
+DATA word80000000<>+20(SB)/4, $0x80000000
+DATA word80000000<>+24(SB)/4, $0x80000000
+DATA word80000000<>+28(SB)/4, $0x80000000
+GLOBL word80000000<>(SB), RODATA|NOPTR, $32
+
+DATA wordbf800000<>+0(SB)/4, $0xbf800000
+DATA wordbf800000<>+4(SB)/4, $0xbf800000
+DATA wordbf800000<>+8(SB)/4, $0xbf800000
+DATA wordbf800000<>+12(SB)/4, $0xbf800000
+DATA wordbf800000<>+16(SB)/4, $0xbf800000
+DATA wordbf800000<>+20(SB)/4, $0xbf800000
+DATA wordbf800000<>+24(SB)/4, $0xbf800000
+DATA wordbf800000<>+28(SB)/4, $0xbf800000
+GLOBL wordbf800000<>(SB), RODATA|NOPTR, $32
+
+// func powAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·powAVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVSS        a+24(FP), X0
+	VBROADCASTSS X0, Y0
+	VCVTPS2PD    X0, Y1
+
+	// 0^y and ∞^y are 0 and +Inf, or +Inf and 0 if y < 0.
+	VXORPS  Y2, Y2, Y2
+	VCMPPS  $0x11, Y2, Y0, Y3
+	VANDPS  word7f800000<>+0(SB), Y3, Y2
+	VANDNPS word7f800000<>+0(SB), Y3, Y3
+
+	// y is odd if it is an integer and its half is not.
+	VROUNDPS $0x0b, Y0, Y5
+	VCMPPS   $0x04, Y5, Y0, Y4
+	VMULPS   word3f000000<>+0(SB), Y0, Y0
+	VROUNDPS $0x0b, Y0, Y5
+	VCMPPS   $0x04, Y5, Y0, Y0
+	VANDNPS  Y0, Y4, Y0
+	VANDPS   word80000000<>+0(SB), Y0, Y0
+
+one:
+	CMPQ    DX, $0x08
+	JL      rest
+	VMOVUPS (CX), Y5
+	VANDPS  word7fffffff<>+0(SB), Y5, Y8
+
+	// Lift what is below the normal numbers.
+	VCMPPS    $0x11, word00800000<>+0(SB), Y8, Y9
+	VMULPS    word4b000000<>+0(SB), Y8, Y10
+	VBLENDVPS Y9, Y10, Y8, Y10
+
+	// x = (1+t)·2^e
+	VPSUBD    word3f3504f3<>+0(SB), Y10, Y10
+	VPSRAD    $0x17, Y10, Y11
+	VCVTDQ2PS Y11, Y11
+	VANDPS    word41b80000<>+0(SB), Y9, Y9
+	VSUBPS    Y9, Y11, Y11
+	VPAND     word007fffff<>+0(SB), Y10, Y10
+	VPADDD    word3f3504f3<>+0(SB), Y10, Y10
+	VSUBPS    word3f800000<>+0(SB), Y10, Y9
+
+	// log2((1+t)·2^e) = e + s·P(s²) with s = t/(2+t)
+	VCVTPS2PD   X9, Y10
+	VCVTPS2PD   X11, Y12
+	VADDPD      quad4000000000000000<>+0(SB), Y10, Y13
+	VDIVPD      Y13, Y10, Y13
+	VMULPD      Y13, Y13, Y10
+	VMOVUPD     quad3fd5ce7cd9139f0c<>+0(SB), Y14
+	VFMADD213PD quad3fda58d8fc0aa828<>+0(SB), Y10, Y14
+	VFMADD213PD quad3fe27777fda66c82<>+0(SB), Y10, Y14
+	VFMADD213PD quad3feec709d12e1553<>+0(SB), Y10, Y14
+	VFMADD213PD quad40071547652bede5<>+0(SB), Y10, Y14
+	VFMADD213PD Y12, Y13, Y14
+
+	// 2^(y·log2) = P(f)·2^n
+	VMULPD       Y1, Y14, Y14
+	VMOVUPD      quad4064000000000000<>+0(SB), Y10
+	VMINPD       Y14, Y10, Y14
+	VMOVUPD      quadc064000000000000<>+0(SB), Y10
+	VMAXPD       Y14, Y10, Y14
+	VADDPD       quad4338000000000000<>+0(SB), Y14, Y10
+	VSUBPD       quad4338000000000000<>+0(SB), Y10, Y12
+	VSUBPD       Y12, Y14, Y12
+	VMOVUPD      quad3f241d333a1fbff9<>+0(SB), Y13
+	VFMADD213PD  quad3f55f456a867c735<>+0(SB), Y12, Y13
+	VFMADD213PD  quad3f83b2dbbc0aa7a3<>+0(SB), Y12, Y13
+	VFMADD213PD  quad3fac6aed4b95c606<>+0(SB), Y12, Y13
+	VFMADD213PD  quad3fcebfbdadcb136e<>+0(SB), Y12, Y13
+	VFMADD213PD  quad3fe62e430c7e91af<>+0(SB), Y12, Y13
+	VFMADD213PD  quad3ff00000002614ff<>+0(SB), Y12, Y13
+	VPADDQ       quad00000000000003ff<>+0(SB), Y10, Y10
+	VPSLLQ       $0x34, Y10, Y10
+	VMULPD       Y10, Y13, Y13
+	VCVTPD2PSY   Y13, X6
+	VEXTRACTF128 $0x01, Y9, X7
+	VEXTRACTF128 $0x01, Y11, X9
+
+	// log2((1+t)·2^e) = e + s·P(s²) with s = t/(2+t)
+	VCVTPS2PD   X7, Y10
+	VCVTPS2PD   X9, Y9
+	VADDPD      quad4000000000000000<>+0(SB), Y10, Y11
+	VDIVPD      Y11, Y10, Y11
+	VMULPD      Y11, Y11, Y10
+	VMOVUPD     quad3fd5ce7cd9139f0c<>+0(SB), Y12
+	VFMADD213PD quad3fda58d8fc0aa828<>+0(SB), Y10, Y12
+	VFMADD213PD quad3fe27777fda66c82<>+0(SB), Y10, Y12
+	VFMADD213PD quad3feec709d12e1553<>+0(SB), Y10, Y12
+	VFMADD213PD quad40071547652bede5<>+0(SB), Y10, Y12
+	VFMADD213PD Y9, Y11, Y12
+
+	// 2^(y·log2) = P(f)·2^n
+	VMULPD      Y1, Y12, Y12
+	VMOVUPD     quad4064000000000000<>+0(SB), Y9
+	VMINPD      Y12, Y9, Y12
+	VMOVUPD     quadc064000000000000<>+0(SB), Y9
+	VMAXPD      Y12, Y9, Y12
+	VADDPD      quad4338000000000000<>+0(SB), Y12, Y9
+	VSUBPD      quad4338000000000000<>+0(SB), Y9, Y10
+	VSUBPD      Y10, Y12, Y10
+	VMOVUPD     quad3f241d333a1fbff9<>+0(SB), Y11
+	VFMADD213PD quad3f55f456a867c735<>+0(SB), Y10, Y11
+	VFMADD213PD quad3f83b2dbbc0aa7a3<>+0(SB), Y10, Y11
+	VFMADD213PD quad3fac6aed4b95c606<>+0(SB), Y10, Y11
+	VFMADD213PD quad3fcebfbdadcb136e<>+0(SB), Y10, Y11
+	VFMADD213PD quad3fe62e430c7e91af<>+0(SB), Y10, Y11
+	VFMADD213PD quad3ff00000002614ff<>+0(SB), Y10, Y11
+	VPADDQ      quad00000000000003ff<>+0(SB), Y9, Y9
+	VPSLLQ      $0x34, Y9, Y9
+	VMULPD      Y9, Y11, Y11
+	VCVTPD2PSY  Y11, X7
+	VINSERTF128 $0x01, X7, Y6, Y6
+
+	// 0^y, ∞^y, NaN; the sign of an odd power; NaN if x is negative and finite and y is not an integer.
+	VXORPS    Y9, Y9, Y9
+	VCMPPS    $0x00, Y9, Y8, Y9
+	VBLENDVPS Y9, Y2, Y6, Y6
+	VCMPPS    $0x00, word7f800000<>+0(SB), Y8, Y8
+	VBLENDVPS Y8, Y3, Y6, Y6
+	VANDPS    Y0, Y5, Y9
+	VORPS     Y9, Y6, Y6
+	VXORPS    Y9, Y9, Y9
+	VCMPPS    $0x11, Y9, Y5, Y9
+	VANDPS    Y4, Y9, Y9
+	VANDNPS   Y9, Y8, Y9
+	VORPS     Y9, Y6, Y6
+	VCMPPS    $0x03, Y5, Y5, Y9
+	VORPS     Y9, Y6, Y6
+	VMOVUPS   Y6, (AX)
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x00000008, DX
+	JMP       one
+
+rest:
+	TESTQ DX, DX
+	JZ    end
+
+	// The last values, less than a vector.
+	LEAQ       prefix<>+0(SB), BX
+	NEGQ       DX
+	VMOVUPS    64(BX)(DX*4), Y5
+	VMASKMOVPS (CX), Y5, Y5
+	VANDPS     word7fffffff<>+0(SB), Y5, Y6
+
+	// Lift what is below the normal numbers.
+	VCMPPS    $0x11, word00800000<>+0(SB), Y6, Y8
+	VMULPS    word4b000000<>+0(SB), Y6, Y9
+	VBLENDVPS Y8, Y9, Y6, Y9
+
+	// x = (1+t)·2^e
+	VPSUBD    word3f3504f3<>+0(SB), Y9, Y9
+	VPSRAD    $0x17, Y9, Y10
+	VCVTDQ2PS Y10, Y10
+	VANDPS    word41b80000<>+0(SB), Y8, Y8
+	VSUBPS    Y8, Y10, Y10
+	VPAND     word007fffff<>+0(SB), Y9, Y9
+	VPADDD    word3f3504f3<>+0(SB), Y9, Y9
+	VSUBPS    word3f800000<>+0(SB), Y9, Y8
+
+	// log2((1+t)·2^e) = e + s·P(s²) with s = t/(2+t)
+	VCVTPS2PD   X8, Y9
+	VCVTPS2PD   X10, Y11
+	VADDPD      quad4000000000000000<>+0(SB), Y9, Y12
+	VDIVPD      Y12, Y9, Y12
+	VMULPD      Y12, Y12, Y9
+	VMOVUPD     quad3fd5ce7cd9139f0c<>+0(SB), Y13
+	VFMADD213PD quad3fda58d8fc0aa828<>+0(SB), Y9, Y13
+	VFMADD213PD quad3fe27777fda66c82<>+0(SB), Y9, Y13
+	VFMADD213PD quad3feec709d12e1553<>+0(SB), Y9, Y13
+	VFMADD213PD quad40071547652bede5<>+0(SB), Y9, Y13
+	VFMADD213PD Y11, Y12, Y13
+
+	// 2^(y·log2) = P(f)·2^n
+	VMULPD       Y1, Y13, Y13
+	VMOVUPD      quad4064000000000000<>+0(SB), Y9
+	VMINPD       Y13, Y9, Y13
+	VMOVUPD      quadc064000000000000<>+0(SB), Y9
+	VMAXPD       Y13, Y9, Y13
+	VADDPD       quad4338000000000000<>+0(SB), Y13, Y9
+	VSUBPD       quad4338000000000000<>+0(SB), Y9, Y11
+	VSUBPD       Y11, Y13, Y11
+	VMOVUPD      quad3f241d333a1fbff9<>+0(SB), Y12
+	VFMADD213PD  quad3f55f456a867c735<>+0(SB), Y11, Y12
+	VFMADD213PD  quad3f83b2dbbc0aa7a3<>+0(SB), Y11, Y12
+	VFMADD213PD  quad3fac6aed4b95c606<>+0(SB), Y11, Y12
+	VFMADD213PD  quad3fcebfbdadcb136e<>+0(SB), Y11, Y12
+	VFMADD213PD  quad3fe62e430c7e91af<>+0(SB), Y11, Y12
+	VFMADD213PD  quad3ff00000002614ff<>+0(SB), Y11, Y12
+	VPADDQ       quad00000000000003ff<>+0(SB), Y9, Y9
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y12, Y12
+	VCVTPD2PSY   Y12, X7
+	VEXTRACTF128 $0x01, Y8, X8
+	VEXTRACTF128 $0x01, Y10, X9
+
+	// log2((1+t)·2^e) = e + s·P(s²) with s = t/(2+t)
+	VCVTPS2PD   X8, Y8
+	VCVTPS2PD   X9, Y9
+	VADDPD      quad4000000000000000<>+0(SB), Y8, Y10
+	VDIVPD      Y10, Y8, Y10
+	VMULPD      Y10, Y10, Y8
+	VMOVUPD     quad3fd5ce7cd9139f0c<>+0(SB), Y11
+	VFMADD213PD quad3fda58d8fc0aa828<>+0(SB), Y8, Y11
+	VFMADD213PD quad3fe27777fda66c82<>+0(SB), Y8, Y11
+	VFMADD213PD quad3feec709d12e1553<>+0(SB), Y8, Y11
+	VFMADD213PD quad40071547652bede5<>+0(SB), Y8, Y11
+	VFMADD213PD Y9, Y10, Y11
+
+	// 2^(y·log2) = P(f)·2^n
+	VMULPD      Y1, Y11, Y11
+	VMOVUPD     quad4064000000000000<>+0(SB), Y1
+	VMINPD      Y11, Y1, Y11
+	VMOVUPD     quadc064000000000000<>+0(SB), Y1
+	VMAXPD      Y11, Y1, Y11
+	VADDPD      quad4338000000000000<>+0(SB), Y11, Y1
+	VSUBPD      quad4338000000000000<>+0(SB), Y1, Y8
+	VSUBPD      Y8, Y11, Y8
+	VMOVUPD     quad3f241d333a1fbff9<>+0(SB), Y9
+	VFMADD213PD quad3f55f456a867c735<>+0(SB), Y8, Y9
+	VFMADD213PD quad3f83b2dbbc0aa7a3<>+0(SB), Y8, Y9
+	VFMADD213PD quad3fac6aed4b95c606<>+0(SB), Y8, Y9
+	VFMADD213PD quad3fcebfbdadcb136e<>+0(SB), Y8, Y9
+	VFMADD213PD quad3fe62e430c7e91af<>+0(SB), Y8, Y9
+	VFMADD213PD quad3ff00000002614ff<>+0(SB), Y8, Y9
+	VPADDQ      quad00000000000003ff<>+0(SB), Y1, Y1
+	VPSLLQ      $0x34, Y1, Y1
+	VMULPD      Y1, Y9, Y9
+	VCVTPD2PSY  Y9, X1
+	VINSERTF128 $0x01, X1, Y7, Y7
+
+	// 0^y, ∞^y, NaN; the sign of an odd power; NaN if x is negative and finite and y is not an integer.
+	VXORPS     Y1, Y1, Y1
+	VCMPPS     $0x00, Y1, Y6, Y1
+	VBLENDVPS  Y1, Y2, Y7, Y7
+	VCMPPS     $0x00, word7f800000<>+0(SB), Y6, Y2
+	VBLENDVPS  Y2, Y3, Y7, Y7
+	VANDPS     Y0, Y5, Y1
+	VORPS      Y1, Y7, Y7
+	VXORPS     Y1, Y1, Y1
+	VCMPPS     $0x11, Y1, Y5, Y1
+	VANDPS     Y4, Y1, Y1
+	VANDNPS    Y1, Y2, Y1
+	VORPS      Y1, Y7, Y7
+	VCMPPS     $0x03, Y5, Y5, Y1
+	VORPS      Y1, Y7, Y7
+	VMOVUPS    64(BX)(DX*4), Y5
+	VMASKMOVPS Y7, Y5, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA quad4000000000000000<>+0(SB)/8, $0x4000000000000000
+DATA quad4000000000000000<>+8(SB)/8, $0x4000000000000000
+DATA quad4000000000000000<>+16(SB)/8, $0x4000000000000000
+DATA quad4000000000000000<>+24(SB)/8, $0x4000000000000000
+GLOBL quad4000000000000000<>(SB), RODATA|NOPTR, $32
+
+DATA quad3fd5ce7cd9139f0c<>+0(SB)/8, $0x3fd5ce7cd9139f0c
+DATA quad3fd5ce7cd9139f0c<>+8(SB)/8, $0x3fd5ce7cd9139f0c
+DATA quad3fd5ce7cd9139f0c<>+16(SB)/8, $0x3fd5ce7cd9139f0c
+DATA quad3fd5ce7cd9139f0c<>+24(SB)/8, $0x3fd5ce7cd9139f0c
+GLOBL quad3fd5ce7cd9139f0c<>(SB), RODATA|NOPTR, $32
+
+DATA quad3fda58d8fc0aa828<>+0(SB)/8, $0x3fda58d8fc0aa828
+DATA quad3fda58d8fc0aa828<>+8(SB)/8, $0x3fda58d8fc0aa828
+DATA quad3fda58d8fc0aa828<>+16(SB)/8, $0x3fda58d8fc0aa828
+DATA quad3fda58d8fc0aa828<>+24(SB)/8, $0x3fda58d8fc0aa828
+GLOBL quad3fda58d8fc0aa828<>(SB), RODATA|NOPTR, $32
+
+DATA quad3fe27777fda66c82<>+0(SB)/8, $0x3fe27777fda66c82
+DATA quad3fe27777fda66c82<>+8(SB)/8, $0x3fe27777fda66c82
+DATA quad3fe27777fda66c82<>+16(SB)/8, $0x3fe27777fda66c82
+DATA quad3fe27777fda66c82<>+24(SB)/8, $0x3fe27777fda66c82
+GLOBL quad3fe27777fda66c82<>(SB), RODATA|NOPTR, $32
+
+DATA quad3feec709d12e1553<>+0(SB)/8, $0x3feec709d12e1553
+DATA quad3feec709d12e1553<>+8(SB)/8, $0x3feec709d12e1553
+DATA quad3feec709d12e1553<>+16(SB)/8, $0x3feec709d12e1553
+DATA quad3feec709d12e1553<>+24(SB)/8, $0x3feec709d12e1553
+GLOBL quad3feec709d12e1553<>(SB), RODATA|NOPTR, $32
+
+DATA quad40071547652bede5<>+0(SB)/8, $0x40071547652bede5
+DATA quad40071547652bede5<>+8(SB)/8, $0x40071547652bede5
+DATA quad40071547652bede5<>+16(SB)/8, $0x40071547652bede5
+DATA quad40071547652bede5<>+24(SB)/8, $0x40071547652bede5
+GLOBL quad40071547652bede5<>(SB), RODATA|NOPTR, $32
+
+DATA quad4064000000000000<>+0(SB)/8, $0x4064000000000000
+DATA quad4064000000000000<>+8(SB)/8, $0x4064000000000000
+DATA quad4064000000000000<>+16(SB)/8, $0x4064000000000000
+DATA quad4064000000000000<>+24(SB)/8, $0x4064000000000000
+GLOBL quad4064000000000000<>(SB), RODATA|NOPTR, $32
+
+DATA quadc064000000000000<>+0(SB)/8, $0xc064000000000000
+DATA quadc064000000000000<>+8(SB)/8, $0xc064000000000000
+DATA quadc064000000000000<>+16(SB)/8, $0xc064000000000000
+DATA quadc064000000000000<>+24(SB)/8, $0xc064000000000000
+GLOBL quadc064000000000000<>(SB), RODATA|NOPTR, $32
+
+DATA quad4338000000000000<>+0(SB)/8, $0x4338000000000000
+DATA quad4338000000000000<>+8(SB)/8, $0x4338000000000000
+DATA quad4338000000000000<>+16(SB)/8, $0x4338000000000000
+DATA quad4338000000000000<>+24(SB)/8, $0x4338000000000000
+GLOBL quad4338000000000000<>(SB), RODATA|NOPTR, $32
+
+DATA quad3f241d333a1fbff9<>+0(SB)/8, $0x3f241d333a1fbff9
+DATA quad3f241d333a1fbff9<>+8(SB)/8, $0x3f241d333a1fbff9
+DATA quad3f241d333a1fbff9<>+16(SB)/8, $0x3f241d333a1fbff9
+DATA quad3f241d333a1fbff9<>+24(SB)/8, $0x3f241d333a1fbff9
+GLOBL quad3f241d333a1fbff9<>(SB), RODATA|NOPTR, $32
+
+DATA quad3f55f456a867c735<>+0(SB)/8, $0x3f55f456a867c735
+DATA quad3f55f456a867c735<>+8(SB)/8, $0x3f55f456a867c735
+DATA quad3f55f456a867c735<>+16(SB)/8, $0x3f55f456a867c735
+DATA quad3f55f456a867c735<>+24(SB)/8, $0x3f55f456a867c735
+GLOBL quad3f55f456a867c735<>(SB), RODATA|NOPTR, $32
+
+DATA quad3f83b2dbbc0aa7a3<>+0(SB)/8, $0x3f83b2dbbc0aa7a3
+DATA quad3f83b2dbbc0aa7a3<>+8(SB)/8, $0x3f83b2dbbc0aa7a3
+DATA quad3f83b2dbbc0aa7a3<>+16(SB)/8, $0x3f83b2dbbc0aa7a3
+DATA quad3f83b2dbbc0aa7a3<>+24(SB)/8, $0x3f83b2dbbc0aa7a3
+GLOBL quad3f83b2dbbc0aa7a3<>(SB), RODATA|NOPTR, $32
+
+DATA quad3fac6aed4b95c606<>+0(SB)/8, $0x3fac6aed4b95c606
+DATA quad3fac6aed4b95c606<>+8(SB)/8, $0x3fac6aed4b95c606
+DATA quad3fac6aed4b95c606<>+16(SB)/8, $0x3fac6aed4b95c606
+DATA quad3fac6aed4b95c606<>+24(SB)/8, $0x3fac6aed4b95c606
+GLOBL quad3fac6aed4b95c606<>(SB), RODATA|NOPTR, $32
+
+DATA quad3fcebfbdadcb136e<>+0(SB)/8, $0x3fcebfbdadcb136e
+DATA quad3fcebfbdadcb136e<>+8(SB)/8, $0x3fcebfbdadcb136e
+DATA quad3fcebfbdadcb136e<>+16(SB)/8, $0x3fcebfbdadcb136e
+DATA quad3fcebfbdadcb136e<>+24(SB)/8, $0x3fcebfbdadcb136e
+GLOBL quad3fcebfbdadcb136e<>(SB), RODATA|NOPTR, $32
+
+DATA quad3fe62e430c7e91af<>+0(SB)/8, $0x3fe62e430c7e91af
+DATA quad3fe62e430c7e91af<>+8(SB)/8, $0x3fe62e430c7e91af
+DATA quad3fe62e430c7e91af<>+16(SB)/8, $0x3fe62e430c7e91af
+DATA quad3fe62e430c7e91af<>+24(SB)/8, $0x3fe62e430c7e91af
+GLOBL quad3fe62e430c7e91af<>(SB), RODATA|NOPTR, $32
+
+DATA quad3ff00000002614ff<>+0(SB)/8, $0x3ff00000002614ff
+DATA quad3ff00000002614ff<>+8(SB)/8, $0x3ff00000002614ff
+DATA quad3ff00000002614ff<>+16(SB)/8, $0x3ff00000002614ff
+DATA quad3ff00000002614ff<>+24(SB)/8, $0x3ff00000002614ff
+GLOBL quad3ff00000002614ff<>(SB), RODATA|NOPTR, $32
+
+DATA quad00000000000003ff<>+0(SB)/8, $0x00000000000003ff
+DATA quad00000000000003ff<>+8(SB)/8, $0x00000000000003ff
+DATA quad00000000000003ff<>+16(SB)/8, $0x00000000000003ff
+DATA quad00000000000003ff<>+24(SB)/8, $0x00000000000003ff
+GLOBL quad00000000000003ff<>(SB), RODATA|NOPTR, $32
+
+// func softClipAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·softClipAVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVSS        a+24(FP), X0
+	VBROADCASTSS X0, Y0
+
+one:
+	CMPQ    DX, $0x08
+	JL      rest
+	VMOVUPS (CX), Y1
+	VMULPS  Y0, Y1, Y1
+
+	// a = |x|; a NaN stays, because it is the second operand.
+	VANDPS  word7fffffff<>+0(SB), Y1, Y2
+	VMOVUPS word41a00000<>+0(SB), Y3
+	VMINPS  Y2, Y3, Y2
+	VMULPS  wordc0000000<>+0(SB), Y2, Y2
+
+	// x = e·ln 2 + r
+	VMULPS       word3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VMOVAPS      Y2, Y2
+	VFNMADD231PS word3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS wordb95e8083<>+0(SB), Y3, Y2
+
+	// e^r = 1 + r + r²·P(r)
+	VMOVUPS     word3ab51220<>+0(SB), Y4
+	VFMADD213PS word3c091cf1<>+0(SB), Y2, Y4
+	VFMADD213PS word3d2aac79<>+0(SB), Y2, Y4
+	VFMADD213PS word3e2aaa49<>+0(SB), Y2, Y4
+	VFMADD213PS word3efffffe<>+0(SB), Y2, Y4
+	VMULPS      Y2, Y4, Y4
+	VFMADD213PS Y2, Y2, Y4
+	VCVTPS2DQ   Y3, Y3
+
+	// u = 1 − e^−2a = (1 − 2^n) − 2^n·p, and tanh a = u/(2−u)
+	VPSLLD       $0x17, Y3, Y2
+	VPADDD       word3f800000<>+0(SB), Y2, Y2
+	VMOVUPS      word3f800000<>+0(SB), Y3
+	VSUBPS       Y2, Y3, Y3
+	VFNMADD231PS Y4, Y2, Y3
+	VMOVUPS      word40000000<>+0(SB), Y2
+	VSUBPS       Y3, Y2, Y2
+	VDIVPS       Y2, Y3, Y3
+	VANDPS       word80000000<>+0(SB), Y1, Y1
+	VORPS        Y1, Y3, Y3
+	VMOVUPS      Y3, (AX)
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, DX
+	JMP          one
+
+rest:
+	TESTQ DX, DX
+	JZ    end
+
+	// The last values, less than a vector.
+	LEAQ       prefix<>+0(SB), BX
+	NEGQ       DX
+	VMOVUPS    64(BX)(DX*4), Y1
+	VMASKMOVPS (CX), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+
+	// a = |x|; a NaN stays, because it is the second operand.
+	VANDPS  word7fffffff<>+0(SB), Y1, Y0
+	VMOVUPS word41a00000<>+0(SB), Y2
+	VMINPS  Y0, Y2, Y0
+	VMULPS  wordc0000000<>+0(SB), Y0, Y0
+
+	// x = e·ln 2 + r
+	VMULPS       word3fb8aa3b<>+0(SB), Y0, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VMOVAPS      Y0, Y0
+	VFNMADD231PS word3f318000<>+0(SB), Y2, Y0
+	VFNMADD231PS wordb95e8083<>+0(SB), Y2, Y0
+
+	// e^r = 1 + r + r²·P(r)
+	VMOVUPS     word3ab51220<>+0(SB), Y3
+	VFMADD213PS word3c091cf1<>+0(SB), Y0, Y3
+	VFMADD213PS word3d2aac79<>+0(SB), Y0, Y3
+	VFMADD213PS word3e2aaa49<>+0(SB), Y0, Y3
+	VFMADD213PS word3efffffe<>+0(SB), Y0, Y3
+	VMULPS      Y0, Y3, Y3
+	VFMADD213PS Y0, Y0, Y3
+	VCVTPS2DQ   Y2, Y2
+
+	// u = 1 − e^−2a = (1 − 2^n) − 2^n·p, and tanh a = u/(2−u)
+	VPSLLD       $0x17, Y2, Y0
+	VPADDD       word3f800000<>+0(SB), Y0, Y0
+	VMOVUPS      word3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	VFNMADD231PS Y3, Y0, Y2
+	VMOVUPS      word40000000<>+0(SB), Y0
+	VSUBPS       Y2, Y0, Y0
+	VDIVPS       Y0, Y2, Y2
+	VANDPS       word80000000<>+0(SB), Y1, Y0
+	VORPS        Y0, Y2, Y2
+	VMOVUPS      64(BX)(DX*4), Y1
+	VMASKMOVPS   Y2, Y1, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA word41a00000<>+0(SB)/4, $0x41a00000
+DATA word41a00000<>+4(SB)/4, $0x41a00000
+DATA word41a00000<>+8(SB)/4, $0x41a00000
+DATA word41a00000<>+12(SB)/4, $0x41a00000
+DATA word41a00000<>+16(SB)/4, $0x41a00000
+DATA word41a00000<>+20(SB)/4, $0x41a00000
+DATA word41a00000<>+24(SB)/4, $0x41a00000
+DATA word41a00000<>+28(SB)/4, $0x41a00000
+GLOBL word41a00000<>(SB), RODATA|NOPTR, $32
+
+DATA wordc0000000<>+0(SB)/4, $0xc0000000
+DATA wordc0000000<>+4(SB)/4, $0xc0000000
+DATA wordc0000000<>+8(SB)/4, $0xc0000000
+DATA wordc0000000<>+12(SB)/4, $0xc0000000
+DATA wordc0000000<>+16(SB)/4, $0xc0000000
+DATA wordc0000000<>+20(SB)/4, $0xc0000000
+DATA wordc0000000<>+24(SB)/4, $0xc0000000
+DATA wordc0000000<>+28(SB)/4, $0xc0000000
+GLOBL wordc0000000<>(SB), RODATA|NOPTR, $32
+
+DATA word40000000<>+0(SB)/4, $0x40000000
+DATA word40000000<>+4(SB)/4, $0x40000000
+DATA word40000000<>+8(SB)/4, $0x40000000
+DATA word40000000<>+12(SB)/4, $0x40000000
+DATA word40000000<>+16(SB)/4, $0x40000000
+DATA word40000000<>+20(SB)/4, $0x40000000
+DATA word40000000<>+24(SB)/4, $0x40000000
+DATA word40000000<>+28(SB)/4, $0x40000000
+GLOBL word40000000<>(SB), RODATA|NOPTR, $32
+
+// func geluAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+one:
+	CMPQ    DX, $0x08
+	JL      rest
+	VMOVUPS (CX), Y0
+
+	// a = |x|; a NaN stays, because it is the second operand.
+	VANDPS  word7fffffff<>+0(SB), Y0, Y1
+	VMOVUPS word41800000<>+0(SB), Y2
+	VMINPS  Y1, Y2, Y1
+
+	// t = 1/(1 + c·a)
+	VMOVUPS     word3f800000<>+0(SB), Y3
+	VMOVUPS     word3e9c28f6<>+0(SB), Y2
+	VFMADD213PS Y3, Y1, Y2
+	VDIVPS      Y2, Y3, Y2
+	VMOVUPS     word3d165210<>+0(SB), Y4
+	VFMADD213PS wordbe1ca929<>+0(SB), Y2, Y4
+	VFMADD213PS word3e3e2cec<>+0(SB), Y2, Y4
+	VFMADD213PS wordbd1b8ef6<>+0(SB), Y2, Y4
+	VFMADD213PS word3df7da98<>+0(SB), Y2, Y4
+	VFMADD213PS word3dd3ce33<>+0(SB), Y2, Y4
+	VFMADD213PS word3dfacfe8<>+0(SB), Y2, Y4
+	VFMADD213PS word3df91e40<>+0(SB), Y2, Y4
+	VMULPS      Y2, Y4, Y4
+
+	// q = t·P(t)·e^(−a²/2), with the part of a² that its rounding takes away
+	VMULPS      Y1, Y1, Y2
+	VMOVAPS     Y1, Y5
+	VFMSUB213PS Y2, Y1, Y5
+	VMULPS      word3f000000<>+0(SB), Y5, Y5
+	VMULPS      wordbf000000<>+0(SB), Y2, Y2
+
+	// A NaN stays, because it is the second operand.
+	VMOVUPS wordc2d00000<>+0(SB), Y1
+	VMAXPS  Y2, Y1, Y1
+	VMOVUPS word42b20000<>+0(SB), Y2
+	VMINPS  Y1, Y2, Y1
+
+	// x = e·ln 2 + r
+	VMULPS       word3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS word3f318000<>+0(SB), Y2, Y1
+	VFNMADD231PS wordb95e8083<>+0(SB), Y2, Y1
+
+	// e^r = 1 + r + r²·P(r)
+	VMOVUPS     word3ab51220<>+0(SB), Y6
+	VFMADD213PS word3c091cf1<>+0(SB), Y1, Y6
+	VFMADD213PS word3d2aac79<>+0(SB), Y1, Y6
+	VFMADD213PS word3e2aaa49<>+0(SB), Y1, Y6
+	VFMADD213PS word3efffffe<>+0(SB), Y1, Y6
+	VMULPS      Y1, Y6, Y6
+	VFMADD213PS Y1, Y1, Y6
+	VCVTPS2DQ   Y2, Y2
+
+	// Times 2^n in two steps, because 2^n alone may be out of range.
+	VADDPS       word3f800000<>+0(SB), Y6, Y6
+	VPSRAD       $0x01, Y2, Y1
+	VPSUBD       Y1, Y2, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       word3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y6, Y6
+	VPSLLD       $0x17, Y2, Y1
+	VPADDD       word3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VFNMADD231PS Y5, Y6, Y6
+
+	// x·q or x·(1 − q), by the sign of x
+	VSUBPS    Y6, Y3, Y3
+	VBLENDVPS Y0, Y6, Y3, Y6
+	VMULPS    Y0, Y6, Y6
+	VMOVUPS   Y6, (AX)
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x00000008, DX
+	JMP       one
+
+rest:
+	TESTQ DX, DX
+	JZ    end
+
+	// The last values, less than a vector.
+	LEAQ       prefix<>+0(SB), BX
+	NEGQ       DX
+	VMOVUPS    64(BX)(DX*4), Y0
+	VMASKMOVPS (CX), Y0, Y0
+
+	// a = |x|; a NaN stays, because it is the second operand.
+	VANDPS  word7fffffff<>+0(SB), Y0, Y1
+	VMOVUPS word41800000<>+0(SB), Y2
+	VMINPS  Y1, Y2, Y1
+
+	// t = 1/(1 + c·a)
+	VMOVUPS     word3f800000<>+0(SB), Y2
+	VMOVUPS     word3e9c28f6<>+0(SB), Y4
+	VFMADD213PS Y2, Y1, Y4
+	VDIVPS      Y4, Y2, Y4
+	VMOVUPS     word3d165210<>+0(SB), Y3
+	VFMADD213PS wordbe1ca929<>+0(SB), Y4, Y3
+	VFMADD213PS word3e3e2cec<>+0(SB), Y4, Y3
+	VFMADD213PS wordbd1b8ef6<>+0(SB), Y4, Y3
+	VFMADD213PS word3df7da98<>+0(SB), Y4, Y3
+	VFMADD213PS word3dd3ce33<>+0(SB), Y4, Y3
+	VFMADD213PS word3dfacfe8<>+0(SB), Y4, Y3
+	VFMADD213PS word3df91e40<>+0(SB), Y4, Y3
+	VMULPS      Y4, Y3, Y3
+
+	// q = t·P(t)·e^(−a²/2), with the part of a² that its rounding takes away
+	VMULPS      Y1, Y1, Y5
+	VMOVAPS     Y1, Y4
+	VFMSUB213PS Y5, Y1, Y4
+	VMULPS      word3f000000<>+0(SB), Y4, Y4
+	VMULPS      wordbf000000<>+0(SB), Y5, Y5
+
+	// A NaN stays, because it is the second operand.
+	VMOVUPS wordc2d00000<>+0(SB), Y1
+	VMAXPS  Y5, Y1, Y1
+	VMOVUPS word42b20000<>+0(SB), Y5
+	VMINPS  Y1, Y5, Y1
+
+	// x = e·ln 2 + r
+	VMULPS       word3fb8aa3b<>+0(SB), Y1, Y6
+	VROUNDPS     $0x08, Y6, Y6
+	VMOVAPS      Y1, Y5
+	VFNMADD231PS word3f318000<>+0(SB), Y6, Y5
+	VFNMADD231PS wordb95e8083<>+0(SB), Y6, Y5
+
+	// e^r = 1 + r + r²·P(r)
+	VMOVUPS     word3ab51220<>+0(SB), Y1
+	VFMADD213PS word3c091cf1<>+0(SB), Y5, Y1
+	VFMADD213PS word3d2aac79<>+0(SB), Y5, Y1
+	VFMADD213PS word3e2aaa49<>+0(SB), Y5, Y1
+	VFMADD213PS word3efffffe<>+0(SB), Y5, Y1
+	VMULPS      Y5, Y1, Y1
+	VFMADD213PS Y5, Y5, Y1
+	VCVTPS2DQ   Y6, Y6
+
+	// Times 2^n in two steps, because 2^n alone may be out of range.
+	VADDPS       word3f800000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y6, Y5
+	VPSUBD       Y5, Y6, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       word3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y1, Y1
+	VPSLLD       $0x17, Y6, Y5
+	VPADDD       word3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y1, Y1
+	VMULPS       Y3, Y1, Y1
+	VFNMADD231PS Y4, Y1, Y1
+
+	// x·q or x·(1 − q), by the sign of x
+	VSUBPS     Y1, Y2, Y2
+	VBLENDVPS  Y0, Y1, Y2, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    64(BX)(DX*4), Y0
+	VMASKMOVPS Y1, Y0, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA word41800000<>+0(SB)/4, $0x41800000
+DATA word41800000<>+4(SB)/4, $0x41800000
+DATA word41800000<>+8(SB)/4, $0x41800000
+DATA word41800000<>+12(SB)/4, $0x41800000
+DATA word41800000<>+16(SB)/4, $0x41800000
+DATA word41800000<>+20(SB)/4, $0x41800000
+DATA word41800000<>+24(SB)/4, $0x41800000
+DATA word41800000<>+28(SB)/4, $0x41800000
+GLOBL word41800000<>(SB), RODATA|NOPTR, $32
+
+DATA word3e9c28f6<>+0(SB)/4, $0x3e9c28f6
+DATA word3e9c28f6<>+4(SB)/4, $0x3e9c28f6
+DATA word3e9c28f6<>+8(SB)/4, $0x3e9c28f6
+DATA word3e9c28f6<>+12(SB)/4, $0x3e9c28f6
+DATA word3e9c28f6<>+16(SB)/4, $0x3e9c28f6
+DATA word3e9c28f6<>+20(SB)/4, $0x3e9c28f6
+DATA word3e9c28f6<>+24(SB)/4, $0x3e9c28f6
+DATA word3e9c28f6<>+28(SB)/4, $0x3e9c28f6
+GLOBL word3e9c28f6<>(SB), RODATA|NOPTR, $32
+
+DATA word3d165210<>+0(SB)/4, $0x3d165210
+DATA word3d165210<>+4(SB)/4, $0x3d165210
+DATA word3d165210<>+8(SB)/4, $0x3d165210
+DATA word3d165210<>+12(SB)/4, $0x3d165210
+DATA word3d165210<>+16(SB)/4, $0x3d165210
+DATA word3d165210<>+20(SB)/4, $0x3d165210
+DATA word3d165210<>+24(SB)/4, $0x3d165210
+DATA word3d165210<>+28(SB)/4, $0x3d165210
+GLOBL word3d165210<>(SB), RODATA|NOPTR, $32
+
+DATA wordbe1ca929<>+0(SB)/4, $0xbe1ca929
+DATA wordbe1ca929<>+4(SB)/4, $0xbe1ca929
+DATA wordbe1ca929<>+8(SB)/4, $0xbe1ca929
+DATA wordbe1ca929<>+12(SB)/4, $0xbe1ca929
+DATA wordbe1ca929<>+16(SB)/4, $0xbe1ca929
+DATA wordbe1ca929<>+20(SB)/4, $0xbe1ca929
+DATA wordbe1ca929<>+24(SB)/4, $0xbe1ca929
+DATA wordbe1ca929<>+28(SB)/4, $0xbe1ca929
+GLOBL wordbe1ca929<>(SB), RODATA|NOPTR, $32
+
+DATA word3e3e2cec<>+0(SB)/4, $0x3e3e2cec
+DATA word3e3e2cec<>+4(SB)/4, $0x3e3e2cec
+DATA word3e3e2cec<>+8(SB)/4, $0x3e3e2cec
+DATA word3e3e2cec<>+12(SB)/4, $0x3e3e2cec
+DATA word3e3e2cec<>+16(SB)/4, $0x3e3e2cec
+DATA word3e3e2cec<>+20(SB)/4, $0x3e3e2cec
+DATA word3e3e2cec<>+24(SB)/4, $0x3e3e2cec
+DATA word3e3e2cec<>+28(SB)/4, $0x3e3e2cec
+GLOBL word3e3e2cec<>(SB), RODATA|NOPTR, $32
+
+DATA wordbd1b8ef6<>+0(SB)/4, $0xbd1b8ef6
+DATA wordbd1b8ef6<>+4(SB)/4, $0xbd1b8ef6
+DATA wordbd1b8ef6<>+8(SB)/4, $0xbd1b8ef6
+DATA wordbd1b8ef6<>+12(SB)/4, $0xbd1b8ef6
+DATA wordbd1b8ef6<>+16(SB)/4, $0xbd1b8ef6
+DATA wordbd1b8ef6<>+20(SB)/4, $0xbd1b8ef6
+DATA wordbd1b8ef6<>+24(SB)/4, $0xbd1b8ef6
+DATA wordbd1b8ef6<>+28(SB)/4, $0xbd1b8ef6
+GLOBL wordbd1b8ef6<>(SB), RODATA|NOPTR, $32
+
+DATA word3df7da98<>+0(SB)/4, $0x3df7da98
+DATA word3df7da98<>+4(SB)/4, $0x3df7da98
+DATA word3df7da98<>+8(SB)/4, $0x3df7da98
+DATA word3df7da98<>+12(SB)/4, $0x3df7da98
+DATA word3df7da98<>+16(SB)/4, $0x3df7da98
+DATA word3df7da98<>+20(SB)/4, $0x3df7da98
+DATA word3df7da98<>+24(SB)/4, $0x3df7da98
+DATA word3df7da98<>+28(SB)/4, $0x3df7da98
+GLOBL word3df7da98<>(SB), RODATA|NOPTR, $32
+
+DATA word3dd3ce33<>+0(SB)/4, $0x3dd3ce33
+DATA word3dd3ce33<>+4(SB)/4, $0x3dd3ce33
+DATA word3dd3ce33<>+8(SB)/4, $0x3dd3ce33
+DATA word3dd3ce33<>+12(SB)/4, $0x3dd3ce33
+DATA word3dd3ce33<>+16(SB)/4, $0x3dd3ce33
+DATA word3dd3ce33<>+20(SB)/4, $0x3dd3ce33
+DATA word3dd3ce33<>+24(SB)/4, $0x3dd3ce33
+DATA word3dd3ce33<>+28(SB)/4, $0x3dd3ce33
+GLOBL word3dd3ce33<>(SB), RODATA|NOPTR, $32
+
+DATA word3dfacfe8<>+0(SB)/4, $0x3dfacfe8
+DATA word3dfacfe8<>+4(SB)/4, $0x3dfacfe8
+DATA word3dfacfe8<>+8(SB)/4, $0x3dfacfe8
+DATA word3dfacfe8<>+12(SB)/4, $0x3dfacfe8
+DATA word3dfacfe8<>+16(SB)/4, $0x3dfacfe8
+DATA word3dfacfe8<>+20(SB)/4, $0x3dfacfe8
+DATA word3dfacfe8<>+24(SB)/4, $0x3dfacfe8
+DATA word3dfacfe8<>+28(SB)/4, $0x3dfacfe8
+GLOBL word3dfacfe8<>(SB), RODATA|NOPTR, $32
+
+DATA word3df91e40<>+0(SB)/4, $0x3df91e40
+DATA word3df91e40<>+4(SB)/4, $0x3df91e40
+DATA word3df91e40<>+8(SB)/4, $0x3df91e40
+DATA word3df91e40<>+12(SB)/4, $0x3df91e40
+DATA word3df91e40<>+16(SB)/4, $0x3df91e40
+DATA word3df91e40<>+20(SB)/4, $0x3df91e40
+DATA word3df91e40<>+24(SB)/4, $0x3df91e40
+DATA word3df91e40<>+28(SB)/4, $0x3df91e40
+GLOBL word3df91e40<>(SB), RODATA|NOPTR, $32
+
+DATA wordbf000000<>+0(SB)/4, $0xbf000000
+DATA wordbf000000<>+4(SB)/4, $0xbf000000
+DATA wordbf000000<>+8(SB)/4, $0xbf000000
+DATA wordbf000000<>+12(SB)/4, $0xbf000000
+DATA wordbf000000<>+16(SB)/4, $0xbf000000
+DATA wordbf000000<>+20(SB)/4, $0xbf000000
+DATA wordbf000000<>+24(SB)/4, $0xbf000000
+DATA wordbf000000<>+28(SB)/4, $0xbf000000
+GLOBL wordbf000000<>(SB), RODATA|NOPTR, $32
+
+// func geluTanhAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluTanhAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+one:
+	CMPQ        DX, $0x08
+	JL          rest
+	VMOVUPS     (CX), Y0
+	VMULPS      Y0, Y0, Y1
+	VMOVUPS     word3fcc422a<>+0(SB), Y2
+	VFMADD132PS word3d922279<>+0(SB), Y2, Y1
+	VMULPS      Y0, Y1, Y1
+	VORPS       word80000000<>+0(SB), Y1, Y2
+
+	// A NaN stays, because it is the second operand.
+	VMOVUPS wordc2d00000<>+0(SB), Y3
+	VMAXPS  Y2, Y3, Y3
+	VMOVUPS word42b20000<>+0(SB), Y2
+	VMINPS  Y3, Y2, Y3
+
+	// x = e·ln 2 + r
+	VMULPS       word3fb8aa3b<>+0(SB), Y3, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS word3f318000<>+0(SB), Y2, Y3
+	VFNMADD231PS wordb95e8083<>+0(SB), Y2, Y3
+
+	// e^r = 1 + r + r²·P(r)
+	VMOVUPS     word3ab51220<>+0(SB), Y4
+	VFMADD213PS word3c091cf1<>+0(SB), Y3, Y4
+	VFMADD213PS word3d2aac79<>+0(SB), Y3, Y4
+	VFMADD213PS word3e2aaa49<>+0(SB), Y3, Y4
+	VFMADD213PS word3efffffe<>+0(SB), Y3, Y4
+	VMULPS      Y3, Y4, Y4
+	VFMADD213PS Y3, Y3, Y4
+	VCVTPS2DQ   Y2, Y2
+
+	// Times 2^n in two steps, because 2^n alone may be out of range.
+	VADDPS word3f800000<>+0(SB), Y4, Y4
+	VPSRAD $0x01, Y2, Y3
+	VPSUBD Y3, Y2, Y2
+	VPSLLD $0x17, Y3, Y3
+	VPADDD word3f800000<>+0(SB), Y3, Y3
+	VMULPS Y3, Y4, Y4
+	VPSLLD $0x17, Y2, Y2
+	VPADDD word3f800000<>+0(SB), Y2, Y2
+	VMULPS Y2, Y4, Y4
+
+	// p/(1+p) or 1/(1+p), by the sign of x
+	VMOVUPS   word3f800000<>+0(SB), Y2
+	VBLENDVPS Y1, Y4, Y2, Y2
+	VADDPS    word3f800000<>+0(SB), Y4, Y4
+	VDIVPS    Y4, Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VMOVUPS   Y2, (AX)
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x00000008, DX
+	JMP       one
+
+rest:
+	TESTQ DX, DX
+	JZ    end
+
+	// The last values, less than a vector.
+	LEAQ        prefix<>+0(SB), BX
+	NEGQ        DX
+	VMOVUPS     64(BX)(DX*4), Y0
+	VMASKMOVPS  (CX), Y0, Y0
+	VMULPS      Y0, Y0, Y2
+	VMOVUPS     word3fcc422a<>+0(SB), Y1
+	VFMADD132PS word3d922279<>+0(SB), Y1, Y2
+	VMULPS      Y0, Y2, Y2
+	VORPS       word80000000<>+0(SB), Y2, Y3
+
+	// A NaN stays, because it is the second operand.
+	VMOVUPS wordc2d00000<>+0(SB), Y1
+	VMAXPS  Y3, Y1, Y1
+	VMOVUPS word42b20000<>+0(SB), Y3
+	VMINPS  Y1, Y3, Y1
+
+	// x = e·ln 2 + r
+	VMULPS       word3fb8aa3b<>+0(SB), Y1, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS word3f318000<>+0(SB), Y4, Y1
+	VFNMADD231PS wordb95e8083<>+0(SB), Y4, Y1
+
+	// e^r = 1 + r + r²·P(r)
+	VMOVUPS     word3ab51220<>+0(SB), Y3
+	VFMADD213PS word3c091cf1<>+0(SB), Y1, Y3
+	VFMADD213PS word3d2aac79<>+0(SB), Y1, Y3
+	VFMADD213PS word3e2aaa49<>+0(SB), Y1, Y3
+	VFMADD213PS word3efffffe<>+0(SB), Y1, Y3
+	VMULPS      Y1, Y3, Y3
+	VFMADD213PS Y1, Y1, Y3
+	VCVTPS2DQ   Y4, Y4
+
+	// Times 2^n in two steps, because 2^n alone may be out of range.
+	VADDPS word3f800000<>+0(SB), Y3, Y3
+	VPSRAD $0x01, Y4, Y1
+	VPSUBD Y1, Y4, Y4
+	VPSLLD $0x17, Y1, Y1
+	VPADDD word3f800000<>+0(SB), Y1, Y1
+	VMULPS Y1, Y3, Y3
+	VPSLLD $0x17, Y4, Y1
+	VPADDD word3f800000<>+0(SB), Y1, Y1
+	VMULPS Y1, Y3, Y3
+
+	// p/(1+p) or 1/(1+p), by the sign of x
+	VMOVUPS    word3f800000<>+0(SB), Y1
+	VBLENDVPS  Y2, Y3, Y1, Y1
+	VADDPS     word3f800000<>+0(SB), Y3, Y3
+	VDIVPS     Y3, Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    64(BX)(DX*4), Y0
+	VMASKMOVPS Y1, Y0, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA word3fcc422a<>+0(SB)/4, $0x3fcc422a
+DATA word3fcc422a<>+4(SB)/4, $0x3fcc422a
+DATA word3fcc422a<>+8(SB)/4, $0x3fcc422a
+DATA word3fcc422a<>+12(SB)/4, $0x3fcc422a
+DATA word3fcc422a<>+16(SB)/4, $0x3fcc422a
+DATA word3fcc422a<>+20(SB)/4, $0x3fcc422a
+DATA word3fcc422a<>+24(SB)/4, $0x3fcc422a
+DATA word3fcc422a<>+28(SB)/4, $0x3fcc422a
+GLOBL word3fcc422a<>(SB), RODATA|NOPTR, $32
+
+DATA word3d922279<>+0(SB)/4, $0x3d922279
+DATA word3d922279<>+4(SB)/4, $0x3d922279
+DATA word3d922279<>+8(SB)/4, $0x3d922279
+DATA word3d922279<>+12(SB)/4, $0x3d922279
+DATA word3d922279<>+16(SB)/4, $0x3d922279
+DATA word3d922279<>+20(SB)/4, $0x3d922279
+DATA word3d922279<>+24(SB)/4, $0x3d922279
+DATA word3d922279<>+28(SB)/4, $0x3d922279
+GLOBL word3d922279<>(SB), RODATA|NOPTR, $32
+
+// func powerAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// Requires: AVX, AVX2
+TEXT ·powerAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+several:
+	CMPQ    DX, $0x00000010
+	JL      one
+	VMOVUPS (CX), Y0
+	VMOVUPS 32(CX), Y1
+	VMULPS  Y0, Y0, Y0
+	VMULPS  Y1, Y1, Y1
+	VHADDPS Y1, Y0, Y0
+	VPERMPD $0xd8, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 64(CX), Y0
+	VMOVUPS 96(CX), Y1
+	VMULPS  Y0, Y0, Y0
+	VMULPS  Y1, Y1, Y1
+	VHADDPS Y1, Y0, Y0
+	VPERMPD $0xd8, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, DX
+	JMP     several
+
+one:
+	CMPQ    DX, $0x08
+	JL      rest
+	VMOVUPS (CX), Y0
+	VMOVUPS 32(CX), Y1
+	VMULPS  Y0, Y0, Y0
+	VMULPS  Y1, Y1, Y1
+	VHADDPS Y1, Y0, Y0
+	VPERMPD $0xd8, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, DX
+	JMP     one
+
+rest:
+	TESTQ DX, DX
+	JZ    end
+
+	// The last values, less than a vector.
+	LEAQ       prefix<>+0(SB), BX
+	NEGQ       DX
+	VMOVUPS    64(BX)(DX*8), Y0
+	VMASKMOVPS (CX), Y0, Y1
+	VMOVUPS    96(BX)(DX*8), Y0
+	VMASKMOVPS 32(CX), Y0, Y0
+	VMULPS     Y1, Y1, Y1
+	VMULPS     Y0, Y0, Y0
+	VHADDPS    Y0, Y1, Y1
+	VPERMPD    $0xd8, Y1, Y1
+	VMOVUPS    64(BX)(DX*4), Y0
+	VMASKMOVPS Y1, Y0, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func magnitudeAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// Requires: AVX, AVX2
+TEXT ·magnitudeAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+one:
+	CMPQ    DX, $0x08
+	JL      rest
+	VMOVUPS (CX), Y0
+	VMOVUPS 32(CX), Y1
+	VMULPS  Y0, Y0, Y0
+	VMULPS  Y1, Y1, Y1
+	VHADDPS Y1, Y0, Y0
+	VPERMPD $0xd8, Y0, Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, DX
+	JMP     one
+
+rest:
+	TESTQ DX, DX
+	JZ    end
+
+	// The last values, less than a vector.
+	LEAQ       prefix<>+0(SB), BX
+	NEGQ       DX
+	VMOVUPS    64(BX)(DX*8), Y0
+	VMASKMOVPS (CX), Y0, Y1
+	VMOVUPS    96(BX)(DX*8), Y0
+	VMASKMOVPS 32(CX), Y0, Y0
+	VMULPS     Y1, Y1, Y1
+	VMULPS     Y0, Y0, Y0
+	VHADDPS    Y0, Y1, Y1
+	VPERMPD    $0xd8, Y1, Y1
+	VSQRTPS    Y1, Y1
+	VMOVUPS    64(BX)(DX*4), Y0
+	VMASKMOVPS Y1, Y0, (AX)
+
+end:
 	VZEROUPPER
 	RET

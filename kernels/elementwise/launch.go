@@ -16,16 +16,16 @@ const threads = 256
 
 var source = gpu.Source{Name: "elementwise.metal", Text: text}
 
-// launch returns a function that appends a kernel with one vector of four values per thread. values returns the constants
-// that the kernel takes; it may be nil.
-func launch(kernel string, values func(p Params) []gpu.Argument) kernels.Append[Params] {
-	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
-		vectors := (s[elements] + 3) / 4
-		arguments := []gpu.Argument{t[0].As(gpu.Float4), t[1].As(gpu.Float4), gpu.Values(vectors)}
-		if values != nil {
-			arguments = append(arguments, values(p)...)
-		}
-		b.Dispatch(b.Kernel(source, kernel), gpu.Size{X: (vectors + threads - 1) / threads, Y: 1, Z: 1},
-			gpu.Size{X: threads, Y: 1, Z: 1}, arguments...)
+// appendKernel appends the kernel of a function. Each thread reads one vector of four words.
+func (f *function) appendKernel(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+	y, vectors := t[0].As(gpu.Float4), (s[elements]+3)/4
+	if f.complex {
+		y, vectors = t[0].As(gpu.Float2), (s[elements]+1)/2
 	}
+	arguments := []gpu.Argument{y, t[1].As(gpu.Float4), gpu.Values(vectors)}
+	for _, v := range []float32{p.A, p.B}[:f.constants] {
+		arguments = append(arguments, gpu.Values(v))
+	}
+	b.Dispatch(b.Kernel(source, f.kernel), gpu.Size{X: (vectors + threads - 1) / threads, Y: 1, Z: 1},
+		gpu.Size{X: threads, Y: 1, Z: 1}, arguments...)
 }

@@ -32,6 +32,40 @@ func ExampleNew() {
 	// bin 0 of the second row: 8.0
 }
 
+func ExampleNewInverse() {
+	const n = 8
+	plan, err := fft.NewInverse(nil, fft.Params{N: n})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer plan.Close()
+
+	bins := make([]complex64, n/2+1)
+	bins[1] = n / 2 // a cosine of one period
+	samples := make([]float32, n)
+	if err := plan.Transform(samples, bins); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%.1f %.1f %.1f\n", samples[0], samples[1], samples[4])
+	// Output: 1.0 0.7 -1.0
+}
+
+func ExampleNewComplexPlan() {
+	const n = 6
+	plan, err := fft.NewComplexPlan(nil, fft.ComplexParams{N: n, Inverse: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer plan.Close()
+
+	values, result := []complex64{6i, 0, 0, 0, 0, 0}, make([]complex64, n)
+	if err := plan.Transform(result, values); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%.1f\n", result[n-1])
+	// Output: (0.0+1.0i)
+}
+
 // A transform on one core needs no plan and no dispatcher.
 func ExampleNewReal() {
 	transform := fft.NewReal(6)

@@ -9,21 +9,42 @@ import (
 )
 
 // appendRows appends the rows of a call by our kernels.
-func appendRows(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) {
-	if fitsCall(b, s) {
-		launch.Real(b, t[0], t[1], s[length], s[batch])
+func appendRows(b *gpu.Builder, r rows, s kernels.Shape, t []*gpu.Buffer) {
+	switch {
+	case !fitsCall(b, s):
+	case r.complex:
+		launch.Complex(b, t[0], t[1], r.n, s[batch], r.inverse)
+	case r.inverse:
+		launch.InverseReal(b, t[0], t[1], r.n, s[batch])
+	default:
+		launch.Real(b, t[0], t[1], r.n, s[batch])
 	}
 }
 
-// newVendor returns a function that appends the rows of a call by a vendor's library.
-func newVendor(_ *gpu.Device, library gpu.FFT, _ Params) (kernels.Append[Params], error) {
-	return func(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) {
-		if fitsCall(b, s) {
-			b.Encode(func() (gpu.External, error) {
-				return library.NewRealFFT(t[0].Region(), t[1].Region(), s[length], s[batch])
-			})
+// appendVendor appends the rows of a call by a vendor's library. The library does not divide inverse transforms by n, and may
+// overwrite the bins of real rows, so that kernels of ours do the one and copy the other.
+func appendVendor(b *gpu.Builder, library gpu.FFT, r rows, s kernels.Shape, t []*gpu.Buffer) {
+	if !fitsCall(b, s) {
+		return
+	}
+	dst, src, count := t[0], t[1], s[batch]
+	if r.inverse && !r.complex {
+		bins := b.Scratch(gpu.Float2, count*(r.n/2+1))
+		launch.ScaledBins(b, bins, src, r.n, count)
+		src = bins
+	}
+	b.Encode(func() (gpu.External, error) {
+		switch {
+		case r.complex:
+			return library.NewComplexFFT(dst.Region(), src.Region(), r.n, count, r.inverse)
+		case r.inverse:
+			return library.NewInverseRealFFT(dst.Region(), src.Region(), r.n, count)
 		}
-	}, nil
+		return library.NewRealFFT(dst.Region(), src.Region(), r.n, count)
+	})
+	if r.inverse && r.complex {
+		launch.Scale(b, dst, r.n*count, 1/float64(r.n))
+	}
 }
 
 // fitsCall reports whether a call is short enough for a GPU. It refuses a longer call.

@@ -7,13 +7,14 @@ import (
 	"sync"
 
 	"crossover/calibration/surface"
+	"crossover/gpu"
 	"crossover/kernels"
-	"crossover/kernels/fft/launch"
 	"crossover/kernels/fft/transform"
 	"crossover/native/fftw"
+	"crossover/pool"
 )
 
-// The axes of the operation.
+// The axes of the operations.
 const (
 	length = iota
 	batch
@@ -27,43 +28,100 @@ var axes = []kernels.Axis{
 	{Name: "batch", Unit: "rows", Min: 1, Max: 1024},
 }
 
-// rowLengths are the lengths at which numbers of rows are measured.
-var rowLengths = []int{1024, 4096}
+const (
+	transformSource = "C. Van Loan, Computational Frameworks for the Fast Fourier Transform, SIAM 1992, section 1.1"
+	inverseSource   = transformSource + "; scaled as numpy.fft does"
+)
 
-// Op declares the operation.
-var Op = kernels.Declare(kernels.Op[Params]{
-	Name:     "fft",
-	Formula:  "X[k] = sum over j of x[j]·exp(-2πi·jk/n) for k = 0 … n/2, unscaled, of each real row x",
-	Source:   "C. Van Loan, Computational Frameworks for the Fast Fourier Transform, SIAM 1992, section 1.1",
-	Axes:     axes,
-	Features: features(),
-	Draw:     draw,
-	Lines:    lines(),
-	Params:   func(s kernels.Shape) Params { return Params{N: s[length], Batch: s[batch]} },
-	IO: func(_ Params, s kernels.Shape) []kernels.Tensor {
-		return []kernels.Tensor{
-			{Name: "X", Role: kernels.Out, Type: kernels.Complex64, Dims: []int{s[batch], s[length]/2 + 1}},
-			{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[batch], s[length]}},
-		}
-	},
+// Op declares the transform of real rows.
+var Op = declare(declaration[Params]{
+	name:       "fft",
+	formula:    "X[k] = sum over j of x[j]·exp(-2πi·jk/n) for k = 0 … n/2, unscaled, of each real row x",
+	source:     transformSource,
+	rowLengths: []int{1024, 4096},
+	params:     func(n, batch int) Params { return Params{N: n, Batch: batch} },
+	rows:       func(p Params) rows { return rows{n: p.N, batch: p.Batch} },
 	// Successive rows of a recording.
-	Fill:      func(_ Params, _ kernels.Shape, in kernels.Input, a *kernels.Args) { in.Fill(a[1]) },
-	Reference: referenceOfRows,
-	Tolerance: func(kernels.Shape) float64 { return 1e-6 },
-	Work:      work,
-	Judged:    judged,
-	By: []kernels.Makers[Params]{
-		kernels.InGo(newSerial, newParallel),
-		kernels.Library("fftw", fftw.Probe, fftw.Version, newLibrary),
-		kernels.Library("fftw-parallel", fftw.ProbeThreads, fftw.Version, newParallelLibrary),
-		kernels.Framework("", newFramework),
-		kernels.KernelText("", appendRows),
-		kernels.VendorFFT("", newVendor),
-	},
+	fill:      func(_ int, in kernels.Input, x []float32) { in.Fill(x) },
+	reference: referenceOfReal,
 })
 
-// lines returns the line of one row over its length, and for each of rowLengths the line over the number of rows.
-func lines() []kernels.Line {
+// InverseOp declares the inverse of Op.
+var InverseOp = declare(declaration[Params]{
+	name:       "ifft",
+	formula:    "x[j] = 1/n·(sum over k = 0 … n-1 of X[k]·exp(2πi·jk/n)), X[n-k] = conj(X[k]), of each row of bins 0 … n/2",
+	source:     inverseSource,
+	rowLengths: []int{1024},
+	params:     func(n, batch int) Params { return Params{N: n, Batch: batch} },
+	rows:       func(p Params) rows { return rows{n: p.N, batch: p.Batch, inverse: true} },
+	fill:       fillBins,
+	reference:  referenceOfBins,
+})
+
+// ComplexOp declares the transform of complex rows and its inverse. It is measured forward: the inverse takes as long, but
+// some libraries take a pass over the result to scale it.
+var ComplexOp = declare(declaration[ComplexParams]{
+	name:       "fft-complex",
+	formula:    "X[k] = sum over j of x[j]·exp(-2πi·jk/n), unscaled, of each complex row x; the inverse has +2πi and is divided by n",
+	source:     inverseSource,
+	rowLengths: []int{1024},
+	params:     func(n, batch int) ComplexParams { return ComplexParams{N: n, Batch: batch} },
+	rows:       func(p ComplexParams) rows { return rows{n: p.N, batch: p.Batch, complex: true, inverse: p.Inverse} },
+	// Real and imaginary parts are neighbours in a recording.
+	fill:      func(_ int, in kernels.Input, x []float32) { in.Fill(x) },
+	reference: referenceOfComplex,
+})
+
+// declaration is what the operations of this package differ in.
+type declaration[P any] struct {
+	name, formula, source string
+
+	rowLengths []int // at which numbers of rows are measured
+	params     func(n, batch int) P
+	rows       func(p P) rows
+	fill       func(n int, in kernels.Input, x []float32)
+	reference  func(r rows, x []float32) []float64
+}
+
+func declare[P any](d declaration[P]) kernels.Op[P] {
+	of := func(s kernels.Shape) rows { return d.rows(d.params(s[length], s[batch])) }
+	return kernels.Declare(kernels.Op[P]{
+		Name: d.name, Formula: d.formula, Source: d.source,
+		Axes:      axes,
+		Features:  features(),
+		Draw:      draw,
+		Lines:     lines(d.rowLengths),
+		Params:    func(s kernels.Shape) P { return d.params(s[length], s[batch]) },
+		IO:        func(_ P, s kernels.Shape) []kernels.Tensor { return of(s).tensors(s[batch]) },
+		Fill:      func(_ P, s kernels.Shape, in kernels.Input, a *kernels.Args) { d.fill(s[length], in, a[1]) },
+		Reference: func(p P, _ kernels.Shape, a *kernels.Args) []float64 { return d.reference(d.rows(p), a[1]) },
+		Tolerance: func(kernels.Shape) float64 { return 1e-6 },
+		Work:      func(s kernels.Shape, _ string) kernels.Work { return of(s).work(s) },
+		Judged: func(p P, s kernels.Shape) (line, size int) {
+			return judged(d.rowLengths, d.rows(p).n, s[batch])
+		},
+		By: []kernels.Makers[P]{
+			kernels.InGo(func(p P) kernels.Runner { return newSerial(d.rows(p)) },
+				func(p P, workers *pool.Pool) kernels.Runner { return newParallel(d.rows(p), workers) }),
+			kernels.Library("fftw", fftw.Probe, fftw.Version,
+				func(_ *kernels.Backends, p P) (kernels.Runner, error) { return newLibrary(d.rows(p), 1) }),
+			kernels.Library("fftw-parallel", fftw.ProbeThreads, fftw.Version,
+				func(_ *kernels.Backends, p P) (kernels.Runner, error) { return newParallelLibrary(d.rows(p)) }),
+			kernels.Framework("", func(p P) (kernels.Runner, error) { return newFramework(d.rows(p)) }),
+			kernels.KernelText("", func(b *gpu.Builder, p P, s kernels.Shape, t []*gpu.Buffer) {
+				appendRows(b, d.rows(p), s, t)
+			}),
+			kernels.VendorFFT("", func(_ *gpu.Device, library gpu.FFT, _ P) (kernels.Append[P], error) {
+				return func(b *gpu.Builder, p P, s kernels.Shape, t []*gpu.Buffer) {
+					appendVendor(b, library, d.rows(p), s, t)
+				}, nil
+			}),
+		},
+	})
+}
+
+// lines returns the line of one row over its length, and for each of some lengths the line over the number of rows.
+func lines(rowLengths []int) []kernels.Line {
 	single := kernels.Along(axes, "n", kernels.Param{Name: "batch", Value: 1})
 	single.Without = withoutSplit(transform.Splits())
 	all := []kernels.Line{single}
@@ -83,36 +141,21 @@ func withoutSplit(splits bool) func(implementation string) error {
 	}
 }
 
-func work(s kernels.Shape, _ string) kernels.Work {
-	n, rows := float64(s[length]), float64(s[batch])
-	w := kernels.Work{
-		Bytes:   rows * float64(4*s[length]+8*(s[length]/2+1)),
-		Flops:   2.5 * n * math.Log2(n) * rows,
-		Pieces:  rows,
-		Threads: rows * n / 16,
-		Kind:    kernels.Transform,
+// judged returns the line that decides a call of rows of n values. One row is judged by its length. Several rows are judged
+// on the line of the nearest length, at the number of its rows that hold as many values.
+func judged(rowLengths []int, n, rows int) (line, size int) {
+	if rows == 1 {
+		return 0, n
 	}
-	if s[length] > launch.LongestReal {
-		w.Launches = 3 // columns, rows, and the bins of the real transform
-	}
-	return w
-}
-
-// judged returns the line that decides a call. One row is judged by its length. Several rows are judged on the line of the
-// nearest length, at the number of its rows that hold as many samples.
-func judged(p Params, s kernels.Shape) (line, size int) {
-	if s[batch] == 1 {
-		return 0, s[length]
-	}
-	far := func(i int) float64 { return math.Abs(math.Log(float64(rowLengths[i]) / float64(p.N))) }
+	far := func(i int) float64 { return math.Abs(math.Log(float64(rowLengths[i]) / float64(n))) }
 	nearest := 0
 	for i := range rowLengths {
 		if far(i) < far(nearest) {
 			nearest = i
 		}
 	}
-	scale := float64(p.N) / float64(rowLengths[nearest])
-	return 1 + nearest, max(1, int(math.Round(float64(s[batch])*scale)))
+	scale := float64(n) / float64(rowLengths[nearest])
+	return 1 + nearest, max(1, int(math.Round(float64(rows)*scale)))
 }
 
 // features are what the time of a transform depends on beside its length and the number of rows: all samples, and the

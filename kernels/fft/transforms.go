@@ -85,3 +85,19 @@ func (r *Real) Inverse(dst []float32, src []complex64) {
 	}
 	r.transform.Inverse(dst, src)
 }
+
+// FastLength returns the least multiple of 16 from n on without prime factors above 5, to which signals are padded that are
+// transformed for a convolution or a correlation. Transforms of such lengths are fast.
+func FastLength(n int) int {
+	for length := max(16, (n+15)&^15); ; length += 16 {
+		rest := length
+		for _, prime := range []int{2, 3, 5} {
+			for rest%prime == 0 {
+				rest /= prime
+			}
+		}
+		if rest == 1 {
+			return length
+		}
+	}
+}

@@ -51,3 +51,11 @@ func TestPanics(t *testing.T) {
 		})
 	}
 }
+
+func TestFastLength(t *testing.T) {
+	for n, want := range map[int]int{1: 16, 16: 16, 17: 32, 97: 128, 129: 144, 8703: 9216, 65535: 65536, 65537: 69120} {
+		if got := FastLength(n); got != want {
+			t.Errorf("FastLength(%d) = %d, want %d", n, got, want)
+		}
+	}
+}

@@ -59,7 +59,7 @@ func fails[P any](t *testing.T, op *kernels.Op[P], implementation string, shapes
 			t.Fatal(err)
 		}
 		err = call.Run()
-		wrong := err != nil || !(call.ErrorAgainst(problem.Reference()) <= op.Tolerance(s))
+		wrong := err != nil || !(call.ErrorAgainst(problem.Reference()) <= allowed(op, b, implementation, s))
 		call.Release()
 		if wrong {
 			return true

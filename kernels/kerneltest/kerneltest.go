@@ -136,6 +136,12 @@ func checkDeclaration[P any](t *testing.T, op *kernels.Op[P]) {
 	if op.Name == "" || op.Formula == "" || op.Source == "" || len(op.Axes) == 0 || len(op.Lines) == 0 {
 		t.Errorf("name %q, formula %q, source %q, %d axes and %d lines; want all of them", op.Name, op.Formula, op.Source, len(op.Axes), len(op.Lines))
 	}
+	all := op.CaseOf(Backends(t), op.Lines[0]).Implementations
+	for _, i := range all {
+		if (i.ErrorBound > 0) != (all[0].ErrorBound > 0) {
+			t.Errorf("%s has the error bound %g, and %s has %g; want a bound of all or of none", i.Name, i.ErrorBound, all[0].Name, all[0].ErrorBound)
+		}
+	}
 	for _, line := range op.Lines {
 		s := line.At(line.Axis.Nearest(line.Axis.Min))
 		w := op.Work(s, "")
@@ -171,8 +177,8 @@ func checkShape[P any](t *testing.T, op *kernels.Op[P], c *kernels.Case, line ke
 		for range 2 {
 			if err := call.Run(); err != nil {
 				t.Errorf("%s: %v", at, err)
-			} else if off := call.ErrorAgainst(want); !(off <= c.Tolerance(size)) {
-				t.Errorf("%s: error %.2g, allowed %.2g", at, off, c.Tolerance(size))
+			} else if off, allowed := call.ErrorAgainst(want), c.Allowed(i.Name, size); !(off <= allowed) {
+				t.Errorf("%s: error %.2g, allowed %.2g", at, off, allowed)
 			}
 		}
 		if !UnderRace() && !(onGPU && emulator.Racing()) {
@@ -252,6 +258,12 @@ func (c *call[P]) checkGuards(t *testing.T, implementation string) {
 			}
 		}
 	}
+}
+
+// allowed returns the greatest error of an implementation that counts as right at a shape.
+func allowed[P any](op *kernels.Op[P], b *kernels.Backends, implementation string, s kernels.Shape) float64 {
+	c := op.CaseOf(b, kernels.Line{At: func(int) kernels.Shape { return s }})
+	return c.Allowed(implementation, 0)
 }
 
 // available calls f with every implementation that can run here.
@@ -387,8 +399,8 @@ func checkValues[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, o 
 			want := op.Reference(op.Params(c.shape), c.shape, &c.args)
 			checkNoNumbers(t, v.name, c, want, o)
 			if finite(want) && v.name != "denormals" && v.name != "tiny" {
-				if off := op.Error(c.tensors, &c.args, want); !(off <= op.Tolerance(c.shape)) && fits(want) {
-					t.Errorf("%s: error %.2g, allowed %.2g", v.name, off, op.Tolerance(c.shape))
+				if off, most := op.Error(c.tensors, &c.args, want), allowed(op, b, name, c.shape); !(off <= most) && fits(want) {
+					t.Errorf("%s: error %.2g, allowed %.2g", v.name, off, most)
 				}
 			}
 		}

@@ -17,8 +17,8 @@ func Shapes[P any](t *testing.T, op *kernels.Op[P], b *kernels.Backends, impleme
 		}
 		if err := call.Run(); err != nil {
 			t.Errorf("%s at %v: %v", implementation, s, err)
-		} else if off := call.ErrorAgainst(problem.Reference()); !(off <= op.Tolerance(s)) {
-			t.Errorf("%s at %v: error %.2g, allowed %.2g", implementation, s, off, op.Tolerance(s))
+		} else if off, most := call.ErrorAgainst(problem.Reference()), allowed(op, b, implementation, s); !(off <= most) {
+			t.Errorf("%s at %v: error %.2g, allowed %.2g", implementation, s, off, most)
 		}
 		call.Release()
 		kernels.Release(problem)
@@ -45,8 +45,8 @@ func Programs[P any](t *testing.T, op *kernels.Op[P], program kernels.Program[P]
 			}
 			if err := call.Run(); err != nil {
 				t.Errorf("%s, %s: %v", c.Name, i.Name, err)
-			} else if off := call.ErrorAgainst(want); !(off <= c.Tolerance(n)) {
-				t.Errorf("%s, %s: error %.2g, allowed %.2g", c.Name, i.Name, off, c.Tolerance(n))
+			} else if off, allowed := call.ErrorAgainst(want), c.Allowed(i.Name, n); !(off <= allowed) {
+				t.Errorf("%s, %s: error %.2g, allowed %.2g", c.Name, i.Name, off, allowed)
 			}
 			call.Release()
 		}

@@ -130,10 +130,9 @@ func (p *Plan) Forward(dst, x []float32) error {
 }
 
 // Program is the [kernels.Program] of the operation.
-func Program(d *dispatch.Dispatcher, p Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
-	plan, err := New(d, p.weights(), p.Bias, p.In, p.Out)
-	return func(_ kernels.Shape, a *kernels.Args) error { return plan.Forward(a[0], a[1]) }, err
-}
+var Program = kernels.NewProgram(
+	func(d *dispatch.Dispatcher, p Params) (*Plan, error) { return New(d, p.weights(), p.Bias, p.In, p.Out) },
+	func(p *Plan, _ kernels.Shape, a *kernels.Args) error { return p.Forward(a[0], a[1]) })
 
 // Reference returns x·Wᵀ + b in float64. x is rows×in, weights is out×in, bias has out values and the result is rows×out,
 // all row-major. The product is that of [matmul.Reference].

@@ -137,16 +137,18 @@ func (p *Plan) Explain(m, k, n int) dispatch.Explanation {
 	return p.plan.Explain(kernels.Shape{rows: m, terms: k, columns: n})
 }
 
+// SetMaxError sets the greatest error that calls accept: see [kernels.Plan.SetMaxError].
+func (p *Plan) SetMaxError(most float64) error { return p.plan.SetMaxError(most) }
+
 // Close releases what the implementations hold, such as GPU memory. The garbage collector does the same for a dropped plan.
 func (p *Plan) Close() { p.plan.Close() }
 
 // Program is the [kernels.Program] of the operation.
-func Program(d *dispatch.Dispatcher, _ Params) (func(s kernels.Shape, a *kernels.Args) error, error) {
-	plan := New(d)
-	return func(s kernels.Shape, a *kernels.Args) error {
-		return plan.Multiply(a[0], a[1], a[2], s[rows], s[terms], s[columns])
-	}, nil
-}
+var Program = kernels.NewProgram(
+	func(d *dispatch.Dispatcher, _ Params) (*Plan, error) { return New(d), nil },
+	func(p *Plan, s kernels.Shape, a *kernels.Args) error {
+		return p.Multiply(a[0], a[1], a[2], s[rows], s[terms], s[columns])
+	})
 
 // edge returns the edge of the square product with as many multiplications.
 func edge(m, k, n int) int {

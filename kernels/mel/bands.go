@@ -35,7 +35,7 @@ type span struct {
 
 func newBanded(p Params) *banded {
 	b := &banded{bins: p.bins(), spans: make([]span, p.Bands)}
-	weights := Filterbank(p.SampleRate, p.NFFT, p.Bands)
+	weights := Filterbank(p)
 	for m := range b.spans {
 		row := weights[m*b.bins : (m+1)*b.bins]
 		first, end := 0, len(row)
@@ -108,7 +108,7 @@ func dot(a, b []float32) float32 {
 // transposed returns the filterbank as a dense matrix, bins×bands.
 func transposed(p Params) []float32 {
 	matrix := make([]float32, p.bins()*p.Bands)
-	for i, w := range Filterbank(p.SampleRate, p.NFFT, p.Bands) {
+	for i, w := range Filterbank(p) {
 		matrix[i%p.bins()*p.Bands+i/p.bins()] = w
 	}
 	return matrix

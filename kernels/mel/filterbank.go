@@ -2,61 +2,106 @@ package mel
 
 import "math"
 
-// The linear and the logarithmic part of Slaney's scale meet at 1 kHz, which is 15 mel.
+// Scale is a scale of pitch.
+type Scale int
+
+// The scales.
 const (
-	melPerHz   = 3.0 / 200
-	cornerHz   = 1000.0
-	cornerMel  = cornerHz * melPerHz
-	logStep    = 27.0 // mel, for a factor of logFactor in frequency
-	logFactor  = 6.4
-	normFactor = 2
+	// Slaney is linear below 1 kHz, f·3/200 mel, and logarithmic above, 15 + 27·ln(f/1000)/ln 6.4 mel.
+	Slaney Scale = iota
+	// HTK is 2595·log10(1 + f/700) mel, as in the Hidden Markov Model Toolkit.
+	HTK
 )
 
-func hzToMel(hz float64) float64 {
-	if hz < cornerHz {
+// Norm says how high the triangles are.
+type Norm int
+
+// The norms.
+const (
+	// Area gives each triangle the area 1, so that a band is a density: Slaney's norm 2/(f(m+2) − f(m)).
+	Area Norm = iota
+	// Peak gives each triangle the height 1, librosa's norm=None.
+	Peak
+)
+
+// The linear and the logarithmic part of Slaney's scale meet at 1 kHz, which is 15 mel.
+const (
+	melPerHz  = 3.0 / 200
+	cornerHz  = 1000.0
+	cornerMel = cornerHz * melPerHz
+	logStep   = 27.0 // mel, for a factor of logFactor in frequency
+	logFactor = 6.4
+)
+
+// HTK's scale.
+const (
+	htkStep   = 2595.0 // mel, for a factor of 10 in frequency far above htkCorner
+	htkCorner = 700.0  // Hz
+)
+
+// mel returns the pitch of a frequency in Hz.
+func (s Scale) mel(hz float64) float64 {
+	switch {
+	case s == HTK:
+		return htkStep * math.Log10(1+hz/htkCorner)
+	case hz < cornerHz:
 		return hz * melPerHz
 	}
 	return cornerMel + logStep*math.Log(hz/cornerHz)/math.Log(logFactor)
 }
 
-func melToHz(mel float64) float64 {
-	if mel < cornerMel {
+// hz returns the frequency of a pitch, in Hz.
+func (s Scale) hz(mel float64) float64 {
+	switch {
+	case s == HTK:
+		return htkCorner * (math.Pow(10, mel/htkStep) - 1)
+	case mel < cornerMel:
 		return mel / melPerHz
 	}
 	return cornerHz * math.Pow(logFactor, (mel-cornerMel)/logStep)
 }
 
-// Filterbank returns the weights W, bands×(nFFT/2+1), row-major, with Slaney's scale and norm, from 0 Hz to half the sample
-// rate. sampleRate is in Hz, and weights are per Hz. A band that is narrower than the distance between two bins may have
-// only zero weights. Filterbank panics if sampleRate is not finite and above 0, if nFFT is not an even number from 2 on, or
-// if bands is below 1.
-func Filterbank(sampleRate float64, nFFT, bands int) []float32 {
-	p := Params{SampleRate: sampleRate, NFFT: nFFT, Bands: bands}
+// Filterbank returns the weights W, Bands×(NFFT/2+1), row-major. With the norm Area they are per Hz. A band that is narrower
+// than the distance between two bins may have only zero weights. Filterbank panics if a parameter is out of its range.
+func Filterbank(p Params) []float32 {
 	if err := p.check(); err != nil {
 		panic(err)
 	}
-	weights := make([]float32, bands*p.bins())
+	weights := make([]float32, p.Bands*p.bins())
 	for i, w := range filterbank(p) {
 		weights[i] = float32(w)
 	}
 	return weights
 }
 
-// bandEdges returns f(0) to f(Bands+1) in Hz: band m spans f(m) to f(m+2).
-func bandEdges(p Params) []float64 {
+// maxHz returns the upper edge of the highest band.
+func (p Params) maxHz() float64 {
+	if p.MaxHz == 0 {
+		return p.SampleRate / 2
+	}
+	return p.MaxHz
+}
+
+// edges returns f(0) to f(Bands+1) in Hz: band m spans f(m) to f(m+2).
+func (p Params) edges() []float64 {
 	edges := make([]float64, p.Bands+2)
-	highest := hzToMel(p.SampleRate / 2)
+	lowest, highest := p.Scale.mel(p.MinHz), p.Scale.mel(p.maxHz())
 	for m := range edges {
-		edges[m] = melToHz(highest * float64(m) / float64(p.Bands+1))
+		edges[m] = p.Scale.hz(lowest + (highest-lowest)*float64(m)/float64(p.Bands+1))
 	}
 	return edges
 }
 
 // peak returns the weight of a band at its peak.
-func peak(edges []float64, band int) float64 { return normFactor / (edges[band+2] - edges[band]) }
+func (p Params) peak(edges []float64, band int) float64 {
+	if p.Norm == Peak {
+		return 1
+	}
+	return 2 / (edges[band+2] - edges[band])
+}
 
 func filterbank(p Params) []float64 {
-	edges := bandEdges(p)
+	edges := p.edges()
 	bins := p.bins()
 	weights := make([]float64, p.Bands*bins)
 	for m := range p.Bands {
@@ -64,7 +109,7 @@ func filterbank(p Params) []float64 {
 		for k := range bins {
 			hz := float64(k) * p.SampleRate / float64(p.NFFT)
 			rising, falling := (hz-low)/(middle-low), (high-hz)/(high-middle)
-			weights[m*bins+k] = peak(edges, m) * max(0, min(rising, falling))
+			weights[m*bins+k] = p.peak(edges, m) * max(0, min(rising, falling))
 		}
 	}
 	return weights

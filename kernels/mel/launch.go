@@ -47,7 +47,7 @@ func ceil(a, b int) int { return (a + b - 1) / b }
 // newVendor returns a function that appends the product of the frames and the whole filterbank, by the matrix multiplication
 // of the GPU's vendor.
 func newVendor(_ *gpu.Device, library gpu.GEMM, p Params) (kernels.Append[Params], error) {
-	bank := Filterbank(p.SampleRate, p.NFFT, p.Bands)
+	bank := Filterbank(p)
 	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 		weights := b.Constant(gpu.Float, bank)
 		b.Encode(func() (gpu.External, error) {

@@ -13,14 +13,18 @@ import (
 // single band, and numbers of bands that fill simdgroups exactly or exceed them by one.
 var launchParams = []Params{
 	librosaDefaults,
-	{44100, 512, 128},
-	{16000, 400, 62},
-	{16000, 400, 63},
-	{8000, 2, 1},
-	{48000, 4096, 128},
-	{48000, 8192, 40},
-	{96000, 16384, 128},
-	{96000, 16386, 1100},
+	of(44100, 512, 128),
+	of(16000, 400, 62),
+	of(16000, 400, 63),
+	of(8000, 2, 1),
+	of(48000, 4096, 128),
+	of(48000, 8192, 40),
+	of(96000, 16384, 128),
+	of(96000, 16386, 1100),
+	{SampleRate: 16000, NFFT: 512, Bands: 80, MinHz: 20, MaxHz: 7600, Scale: HTK},
+	{SampleRate: 16000, NFFT: 400, Bands: 40, MinHz: 64, MaxHz: 8000, Scale: HTK, Norm: Peak},
+	{SampleRate: 22050, NFFT: 512, Bands: 20, MinHz: 3000, MaxHz: 3100, Norm: Peak}, // bands between two bins
+	{SampleRate: 22050, NFFT: 16, Bands: 3, MinHz: 11000},
 }
 
 func TestFilterbanks(t *testing.T) {
@@ -71,7 +75,7 @@ func TestSegments(t *testing.T) {
 			t.Fatalf("%+v: %d words, want %d", p, len(table), 6*(p.Bands+1))
 		}
 		got := make([]float64, p.Bands*p.bins())
-		next := uint32(0)
+		next := uint32(math.Ceil(p.MinHz / p.SampleRate * float64(p.NFFT)))
 		for s := range p.Bands + 1 {
 			words := table[6*s : 6*s+6]
 			if words[0] != next {
@@ -89,9 +93,9 @@ func TestSegments(t *testing.T) {
 				}
 			}
 		}
-		edges := bandEdges(p)
+		edges := p.edges()
 		for i, want := range filterbank(p) {
-			if math.Abs(got[i]-want) > 2e-7*peak(edges, i/p.bins()) {
+			if math.Abs(got[i]-want) > 2e-7*p.peak(edges, i/p.bins()) {
 				t.Fatalf("%+v: band %d bin %d: %v, want %v", p, i/p.bins(), i%p.bins(), got[i], want)
 			}
 		}

@@ -1,15 +1,16 @@
-// Package mel sums the bins of a power spectrogram into bands of the mel scale, as librosa does with its defaults:
+// Package mel sums the bins of a power spectrogram into bands of the mel scale, as librosa does:
 //
 //	M[f,m] = Σ_k W[m,k]·P[f,k]
 //
-// W is a bank of triangular filters on Slaney's mel scale: a frequency of f Hz is f·3/200 mel below 1 kHz, and 15 +
-// 27·ln(f/1000)/ln 6.4 mel above. Filter m spans the frequencies f(m) to f(m+2), peaks at f(m+1), and is scaled by Slaney's
-// norm 2/(f(m+2) − f(m)). P is frames×bins and M is frames×bands, both row-major. There are n_fft/2 + 1 bins, those of a
-// transform of n_fft points.
+// W is a bank of triangular filters. Filter m spans the frequencies f(m) to f(m+2) and peaks at f(m+1), and the frequencies f
+// are equally far apart on a mel scale. By default they go from 0 Hz to half the sample rate on Slaney's scale, and filters are
+// scaled by Slaney's norm 2/(f(m+2) − f(m)). [Params] have other frequencies, HTK's scale, and filters that peak at 1. P is
+// frames×bins and M is frames×bands, both row-major. There are n_fft/2 + 1 bins, those of a transform of n_fft points.
 //
 // The package does not compute power spectrograms or decibels. The usual steps are New with [Params], and Transform.
 //
-// Sources: M. Slaney, Auditory Toolbox, version 2, Interval Research technical report 1998-010;
+// Sources: M. Slaney, Auditory Toolbox, version 2, Interval Research technical report 1998-010; S. Young et al., The HTK Book,
+// version 3.4, Cambridge University 2006, section 5.4;
 // https://librosa.org/doc/0.10.2/generated/librosa.filters.mel.html.
 package mel
 
@@ -29,6 +30,12 @@ type Params struct {
 	SampleRate float64 // Hz, above 0
 	NFFT       int     // points of the transform that made the spectra: even, at least 2
 	Bands      int     // at least 1
+
+	// The lower edge of the lowest band and the upper edge of the highest one, in Hz. MaxHz 0 stands for half of SampleRate.
+	MinHz, MaxHz float64
+
+	Scale Scale
+	Norm  Norm
 }
 
 func (p Params) check() error {
@@ -40,6 +47,18 @@ func (p Params) check() error {
 	}
 	if p.Bands < 1 {
 		return fmt.Errorf("mel: Bands is %d: want at least 1", p.Bands)
+	}
+	if !(0 <= p.MaxHz && p.MaxHz <= p.SampleRate/2) {
+		return fmt.Errorf("mel: MaxHz is %v: want at most half of SampleRate, %v, or 0 for that", p.MaxHz, p.SampleRate/2)
+	}
+	if !(0 <= p.MinHz && p.MinHz < p.maxHz()) {
+		return fmt.Errorf("mel: MinHz is %v: want 0 or more and less than the upper edge, %v", p.MinHz, p.maxHz())
+	}
+	if p.Scale != Slaney && p.Scale != HTK {
+		return fmt.Errorf("mel: Scale is %d: want Slaney or HTK", int(p.Scale))
+	}
+	if p.Norm != Area && p.Norm != Peak {
+		return fmt.Errorf("mel: Norm is %d: want Area or Peak", int(p.Norm))
 	}
 	return nil
 }
@@ -87,6 +106,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	// The default numbers of bands and points in librosa.
 	Lines:  []kernels.Line{kernels.Along(axes, "frames", kernels.Param{Name: "bands", Value: 128}, kernels.Param{Name: "n_fft", Value: 2048})},
 	Params: func(s kernels.Shape) Params { return Params{SampleRate: sampleRate, NFFT: s[nFFT], Bands: s[bands]} },
+	Check:  Params.check,
 	IO: func(p Params, s kernels.Shape) []kernels.Tensor {
 		return []kernels.Tensor{
 			{Name: "M", Role: kernels.Out, Type: kernels.Float32, Dims: []int{s[frames], p.Bands}},
@@ -115,17 +135,22 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	},
 })
 
-// fill makes a power spectrogram of a recording from its beginning, and repeats it until there are enough frames. It ignores
-// the sample rate of the recording, which would change the values and not the work.
-func fill(p Params, s kernels.Shape, in kernels.Input, a *kernels.Args) {
-	const hop = 512 // samples
-	samples := in.Samples[:min(len(in.Samples), (s[frames]-1)*hop+p.NFFT/2)]
-	spectrum := stft.Reference(stft.Params{NFFT: p.NFFT, Hop: hop}, samples)
-	powers := make([]float32, len(spectrum))
-	for i, v := range spectrum {
-		powers[i] = float32(real(v)*real(v) + imag(v)*imag(v))
+// fill makes a power spectrogram of a recording. It ignores the sample rate of the recording, which would change the values
+// and not the work.
+func fill(p Params, _ kernels.Shape, in kernels.Input, a *kernels.Args) {
+	stft.FillPower(p.NFFT, in, a[1])
+}
+
+// Fill fills dst with the mel spectrogram of a recording from its beginning, and repeats it until there are enough frames.
+// Operations on mel spectrograms are measured with it. dst is a number of frames of bands.
+func Fill(p Params, in kernels.Input, dst []float32) {
+	power := make([]float32, min(len(dst)/p.Bands, stft.PowerFrames(in))*p.bins())
+	stft.FillPower(p.NFFT, in, power)
+	bands := make([]float32, 0, len(dst))
+	for _, v := range Reference(p, power) {
+		bands = append(bands, float32(v))
 	}
-	kernels.Input{Samples: powers}.Fill(a[1])
+	kernels.Input{Samples: bands}.Fill(dst)
 }
 
 // Plan computes mel spectrograms by the implementation that is fastest at their number of frames. Only one goroutine at a

@@ -15,7 +15,7 @@ using namespace metal;
 //
 // A threadgroup of THREADS threads takes FRAMES frames of BINS bins, the powers of a bin side by side in one element.
 // Where COPIED is set it copies them to threadgroup memory first, all loads before the first store, so that they are in
-// flight together; where it is not, they do not fit there. The last bin lies on the last edge and has no weight.
+// flight together; where it is not, they do not fit there. The last bin lies on the last edge or above it, and has no weight.
 
 #define WEIGHTED (BINS - 1)
 #define COPIES ((WEIGHTED + THREADS - 1) / THREADS)

@@ -17,6 +17,11 @@ var librosaDefaults = Params{SampleRate: 22050, NFFT: 2048, Bands: 128}
 // allowed is the greatest relative error of an implementation. The operation's tolerance is larger.
 const allowed = 1e-6
 
+// of returns librosa's defaults at a sample rate, for a number of points and a number of bands.
+func of(sampleRate float64, nFFT, bands int) Params {
+	return Params{SampleRate: sampleRate, NFFT: nFFT, Bands: bands}
+}
+
 // measured returns the operation with the parameters p on its line and the tolerance allowed.
 func measured(p Params) *kernels.Op[Params] {
 	op := Op
@@ -28,7 +33,7 @@ func measured(p Params) *kernels.Op[Params] {
 
 // Numbers of frames are above and below what is computed together, and there are bands without bins.
 func TestOp(t *testing.T) {
-	for _, p := range []Params{librosaDefaults, {44100, 512, 128}, {16000, 400, 80}} {
+	for _, p := range []Params{librosaDefaults, of(44100, 512, 128), {SampleRate: 16000, NFFT: 400, Bands: 80, MinHz: 125, MaxHz: 7500, Scale: HTK, Norm: Peak}} {
 		t.Run(fmt.Sprintf("%+v", p), func(t *testing.T) {
 			kerneltest.Run(t, measured(p), kerneltest.Options{Sizes: []int{1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 250}, Emulated: 6 << 10})
 		})
@@ -52,19 +57,25 @@ func TestShortRecording(t *testing.T) {
 
 // TestScale compares the scale with the values that define it.
 func TestScale(t *testing.T) {
-	for _, test := range []struct{ hz, mel float64 }{{0, 0}, {200, 3}, {1000, 15}, {6400, 42}, {40960, 69}} {
-		if got := hzToMel(test.hz); math.Abs(got-test.mel) > 1e-12 {
-			t.Errorf("hzToMel(%v) = %v, want %v", test.hz, got, test.mel)
+	for _, test := range []struct {
+		scale   Scale
+		hz, mel float64
+	}{
+		{Slaney, 0, 0}, {Slaney, 200, 3}, {Slaney, 1000, 15}, {Slaney, 6400, 42}, {Slaney, 40960, 69},
+		{HTK, 0, 0}, {HTK, 6300, 2595}, {HTK, 69300, 5190},
+	} {
+		if got := test.scale.mel(test.hz); math.Abs(got-test.mel) > 1e-12 {
+			t.Errorf("%v Hz are %v mel of scale %d, want %v", test.hz, got, test.scale, test.mel)
 		}
-		if got := melToHz(test.mel); math.Abs(got-test.hz) > 1e-9 {
-			t.Errorf("melToHz(%v) = %v, want %v", test.mel, got, test.hz)
+		if got := test.scale.hz(test.mel); math.Abs(got-test.hz) > 1e-9 {
+			t.Errorf("%v mel of scale %d are %v Hz, want %v", test.mel, test.scale, got, test.hz)
 		}
 	}
 }
 
 func TestFilterbankAgainstLibrosa(t *testing.T) {
 	want := kerneltest.ReadArchived[float32](t, "testdata/librosa.npz", "mel_filterbank_22050_2048_128")
-	got := Filterbank(22050, 2048, 128)
+	got := Filterbank(librosaDefaults)
 	if len(got) != len(want) {
 		t.Fatalf("%d weights, want %d", len(got), len(want))
 	}
@@ -80,7 +91,7 @@ func TestFilterbankAgainstLibrosa(t *testing.T) {
 // weight every sampleRate/nFFT Hz, so the weights of a band with many bins sum up to nFFT/sampleRate.
 func TestFilterbankArea(t *testing.T) {
 	const nFFT, rate, bands = 1 << 16, 48000, 20
-	weights := Filterbank(rate, nFFT, bands)
+	weights := Filterbank(Params{SampleRate: rate, NFFT: nFFT, Bands: bands})
 	for m := range bands {
 		var sum float64
 		for _, w := range weights[m*(nFFT/2+1) : (m+1)*(nFFT/2+1)] {
@@ -88,6 +99,47 @@ func TestFilterbankArea(t *testing.T) {
 		}
 		if area := sum * rate / nFFT; math.Abs(area-1) > 1e-4 {
 			t.Errorf("band %d has area %v, want 1", m, area)
+		}
+	}
+}
+
+// TestFilterbankAgainstPlainTriangles compares filterbanks with triangles that are drawn bin by bin, with other frequencies,
+// scales and norms than librosa's defaults.
+func TestFilterbankAgainstPlainTriangles(t *testing.T) {
+	for _, p := range launchParams {
+		weights := Filterbank(p)
+		top := p.MaxHz
+		if top == 0 {
+			top = p.SampleRate / 2
+		}
+		// The frequency u steps above the lower edge, of Bands+1 steps.
+		at := func(u int) float64 {
+			along := func(mel func(hz float64) float64, hz func(mel float64) float64) float64 {
+				return hz(mel(p.MinHz) + (mel(top)-mel(p.MinHz))*float64(u)/float64(p.Bands+1))
+			}
+			if p.Scale == HTK {
+				return along(func(hz float64) float64 { return 1127.01048 * math.Log1p(hz/700) },
+					func(mel float64) float64 { return 700 * math.Expm1(mel/1127.01048) })
+			}
+			return along(Slaney.mel, Slaney.hz)
+		}
+		for m := range p.Bands {
+			low, middle, high, height := at(m), at(m+1), at(m+2), 1.0
+			if p.Norm == Area {
+				height = 2 / (high - low)
+			}
+			for k := range p.bins() {
+				hz, want := float64(k)*p.SampleRate/float64(p.NFFT), 0.0
+				switch {
+				case low < hz && hz <= middle:
+					want = height * (hz - low) / (middle - low)
+				case middle < hz && hz < high:
+					want = height * (high - hz) / (high - middle)
+				}
+				if got := float64(weights[m*p.bins()+k]); math.Abs(got-want) > 1e-6*height {
+					t.Fatalf("%+v: band %d bin %d: %v, want %v", p, m, k, got, want)
+				}
+			}
 		}
 	}
 }
@@ -202,12 +254,19 @@ func TestNewRefuses(t *testing.T) {
 		params Params
 		want   string
 	}{
-		{Params{0, 2048, 128}, "SampleRate is 0"},
-		{Params{math.NaN(), 2048, 128}, "SampleRate is NaN"},
-		{Params{math.Inf(1), 2048, 128}, "SampleRate is +Inf"},
-		{Params{22050, 7, 128}, "NFFT is 7"},
-		{Params{22050, 0, 128}, "NFFT is 0"},
-		{Params{22050, 2048, 0}, "Bands is 0"},
+		{of(0, 2048, 128), "SampleRate is 0"},
+		{of(math.NaN(), 2048, 128), "SampleRate is NaN"},
+		{of(math.Inf(1), 2048, 128), "SampleRate is +Inf"},
+		{of(22050, 7, 128), "NFFT is 7"},
+		{of(22050, 0, 128), "NFFT is 0"},
+		{of(22050, 2048, 0), "Bands is 0"},
+		{Params{SampleRate: 22050, NFFT: 8, Bands: 1, MaxHz: 11025.5}, "MaxHz is 11025.5"},
+		{Params{SampleRate: 22050, NFFT: 8, Bands: 1, MaxHz: math.NaN()}, "MaxHz is NaN"},
+		{Params{SampleRate: 22050, NFFT: 8, Bands: 1, MinHz: 11025}, "MinHz is 11025"},
+		{Params{SampleRate: 22050, NFFT: 8, Bands: 1, MinHz: 500, MaxHz: 500}, "MinHz is 500"},
+		{Params{SampleRate: 22050, NFFT: 8, Bands: 1, MinHz: -1}, "MinHz is -1"},
+		{Params{SampleRate: 22050, NFFT: 8, Bands: 1, Scale: 2}, "Scale is 2"},
+		{Params{SampleRate: 22050, NFFT: 8, Bands: 1, Norm: -1}, "Norm is -1"},
 	} {
 		if _, err := New(nil, test.params); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: got %v, want an error that says %q", test.params, err, test.want)

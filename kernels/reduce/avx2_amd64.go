@@ -6,3 +6,21 @@ package reduce
 //
 //go:noescape
 func sumAVX2(x *float32, n int) float32
+
+// maxAVX2 returns the greatest of x[i] for i from 0 to n−1, and NaN if one of them is NaN. n must be at least 8. It needs
+// AVX2.
+//
+//go:noescape
+func maxAVX2(x *float32, n int) float32
+
+// minAVX2 returns the least of x[i] for i from 0 to n−1, and NaN if one of them is NaN. n must be at least 8. It needs
+// AVX2.
+//
+//go:noescape
+func minAVX2(x *float32, n int) float32
+
+// indexAVX2 returns the least i for which x[i] equals value, or n if there is none below n. n must be at least 8. It needs
+// AVX2.
+//
+//go:noescape
+func indexAVX2(x *float32, n int, value float32) int

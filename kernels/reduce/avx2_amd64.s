@@ -44,7 +44,250 @@ fold:
 	VMOVHLPS     X0, X0, X1
 	VADDPS       X1, X0, X0
 	VMOVSHDUP    X0, X1
-	VADDSS       X1, X0, X0
+	VADDPS       X1, X0, X0
 	MOVSS        X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func maxAVX2(x *float32, n int) float32
+// Requires: AVX, SSE
+TEXT ·maxAVX2(SB), NOSPLIT, $0-20
+	MOVQ    x+0(FP), AX
+	MOVQ    n+8(FP), CX
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS wordff800000<>+0(SB), Y1
+	VMOVUPS wordff800000<>+0(SB), Y2
+	VMOVUPS wordff800000<>+0(SB), Y3
+	VMOVUPS wordff800000<>+0(SB), Y4
+	VMOVUPS wordff800000<>+0(SB), Y5
+	VMOVUPS wordff800000<>+0(SB), Y6
+	VMOVUPS wordff800000<>+0(SB), Y7
+	VMOVUPS wordff800000<>+0(SB), Y8
+
+several:
+	CMPQ    CX, $0x40
+	JL      one
+	VMOVUPS (AX), Y9
+	VMOVUPS 32(AX), Y10
+	VMAXPS  Y9, Y1, Y1
+	VMAXPS  Y10, Y2, Y2
+	VCMPPS  $0x03, Y9, Y10, Y9
+	VORPS   Y9, Y0, Y0
+	VMOVUPS 64(AX), Y9
+	VMOVUPS 96(AX), Y10
+	VMAXPS  Y9, Y3, Y3
+	VMAXPS  Y10, Y4, Y4
+	VCMPPS  $0x03, Y9, Y10, Y9
+	VORPS   Y9, Y0, Y0
+	VMOVUPS 128(AX), Y9
+	VMOVUPS 160(AX), Y10
+	VMAXPS  Y9, Y5, Y5
+	VMAXPS  Y10, Y6, Y6
+	VCMPPS  $0x03, Y9, Y10, Y9
+	VORPS   Y9, Y0, Y0
+	VMOVUPS 192(AX), Y9
+	VMOVUPS 224(AX), Y10
+	VMAXPS  Y9, Y7, Y7
+	VMAXPS  Y10, Y8, Y8
+	VCMPPS  $0x03, Y9, Y10, Y9
+	VORPS   Y9, Y0, Y0
+	ADDQ    $0x00000100, AX
+	SUBQ    $0x40, CX
+	JMP     several
+
+one:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (AX), Y9
+	VMAXPS  Y9, Y1, Y1
+	VCMPPS  $0x03, Y9, Y9, Y9
+	VORPS   Y9, Y0, Y0
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, CX
+	JMP     one
+
+rest:
+	TESTQ CX, CX
+	JZ    fold
+
+	// The last eight values, of which some count twice.
+	VMOVUPS -32(AX)(CX*4), Y9
+	VMAXPS  Y9, Y1, Y1
+	VCMPPS  $0x03, Y9, Y9, Y9
+	VORPS   Y9, Y0, Y0
+
+fold:
+	VMAXPS       Y5, Y1, Y1
+	VMAXPS       Y6, Y2, Y2
+	VMAXPS       Y7, Y3, Y3
+	VMAXPS       Y8, Y4, Y4
+	VMAXPS       Y3, Y1, Y1
+	VMAXPS       Y4, Y2, Y2
+	VMAXPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VMAXPS       X2, X1, X1
+	VMOVHLPS     X1, X1, X2
+	VMAXPS       X2, X1, X1
+	VMOVSHDUP    X1, X2
+	VMAXPS       X2, X1, X1
+	VEXTRACTF128 $0x01, Y0, X2
+	VORPS        X2, X0, X0
+	VMOVHLPS     X0, X0, X2
+	VORPS        X2, X0, X0
+	VMOVSHDUP    X0, X2
+	VORPS        X2, X0, X0
+	VORPS        X0, X1, X1
+	MOVSS        X1, ret+16(FP)
+	VZEROUPPER
+	RET
+
+DATA wordff800000<>+0(SB)/4, $0xff800000
+DATA wordff800000<>+4(SB)/4, $0xff800000
+DATA wordff800000<>+8(SB)/4, $0xff800000
+DATA wordff800000<>+12(SB)/4, $0xff800000
+DATA wordff800000<>+16(SB)/4, $0xff800000
+DATA wordff800000<>+20(SB)/4, $0xff800000
+DATA wordff800000<>+24(SB)/4, $0xff800000
+DATA wordff800000<>+28(SB)/4, $0xff800000
+GLOBL wordff800000<>(SB), RODATA|NOPTR, $32
+
+// func minAVX2(x *float32, n int) float32
+// Requires: AVX, SSE
+TEXT ·minAVX2(SB), NOSPLIT, $0-20
+	MOVQ    x+0(FP), AX
+	MOVQ    n+8(FP), CX
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS word7f800000<>+0(SB), Y1
+	VMOVUPS word7f800000<>+0(SB), Y2
+	VMOVUPS word7f800000<>+0(SB), Y3
+	VMOVUPS word7f800000<>+0(SB), Y4
+	VMOVUPS word7f800000<>+0(SB), Y5
+	VMOVUPS word7f800000<>+0(SB), Y6
+	VMOVUPS word7f800000<>+0(SB), Y7
+	VMOVUPS word7f800000<>+0(SB), Y8
+
+several:
+	CMPQ    CX, $0x40
+	JL      one
+	VMOVUPS (AX), Y9
+	VMOVUPS 32(AX), Y10
+	VMINPS  Y9, Y1, Y1
+	VMINPS  Y10, Y2, Y2
+	VCMPPS  $0x03, Y9, Y10, Y9
+	VORPS   Y9, Y0, Y0
+	VMOVUPS 64(AX), Y9
+	VMOVUPS 96(AX), Y10
+	VMINPS  Y9, Y3, Y3
+	VMINPS  Y10, Y4, Y4
+	VCMPPS  $0x03, Y9, Y10, Y9
+	VORPS   Y9, Y0, Y0
+	VMOVUPS 128(AX), Y9
+	VMOVUPS 160(AX), Y10
+	VMINPS  Y9, Y5, Y5
+	VMINPS  Y10, Y6, Y6
+	VCMPPS  $0x03, Y9, Y10, Y9
+	VORPS   Y9, Y0, Y0
+	VMOVUPS 192(AX), Y9
+	VMOVUPS 224(AX), Y10
+	VMINPS  Y9, Y7, Y7
+	VMINPS  Y10, Y8, Y8
+	VCMPPS  $0x03, Y9, Y10, Y9
+	VORPS   Y9, Y0, Y0
+	ADDQ    $0x00000100, AX
+	SUBQ    $0x40, CX
+	JMP     several
+
+one:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (AX), Y9
+	VMINPS  Y9, Y1, Y1
+	VCMPPS  $0x03, Y9, Y9, Y9
+	VORPS   Y9, Y0, Y0
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, CX
+	JMP     one
+
+rest:
+	TESTQ CX, CX
+	JZ    fold
+
+	// The last eight values, of which some count twice.
+	VMOVUPS -32(AX)(CX*4), Y9
+	VMINPS  Y9, Y1, Y1
+	VCMPPS  $0x03, Y9, Y9, Y9
+	VORPS   Y9, Y0, Y0
+
+fold:
+	VMINPS       Y5, Y1, Y1
+	VMINPS       Y6, Y2, Y2
+	VMINPS       Y7, Y3, Y3
+	VMINPS       Y8, Y4, Y4
+	VMINPS       Y3, Y1, Y1
+	VMINPS       Y4, Y2, Y2
+	VMINPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VMINPS       X2, X1, X1
+	VMOVHLPS     X1, X1, X2
+	VMINPS       X2, X1, X1
+	VMOVSHDUP    X1, X2
+	VMINPS       X2, X1, X1
+	VEXTRACTF128 $0x01, Y0, X2
+	VORPS        X2, X0, X0
+	VMOVHLPS     X0, X0, X2
+	VORPS        X2, X0, X0
+	VMOVSHDUP    X0, X2
+	VORPS        X2, X0, X0
+	VORPS        X0, X1, X1
+	MOVSS        X1, ret+16(FP)
+	VZEROUPPER
+	RET
+
+DATA word7f800000<>+0(SB)/4, $0x7f800000
+DATA word7f800000<>+4(SB)/4, $0x7f800000
+DATA word7f800000<>+8(SB)/4, $0x7f800000
+DATA word7f800000<>+12(SB)/4, $0x7f800000
+DATA word7f800000<>+16(SB)/4, $0x7f800000
+DATA word7f800000<>+20(SB)/4, $0x7f800000
+DATA word7f800000<>+24(SB)/4, $0x7f800000
+DATA word7f800000<>+28(SB)/4, $0x7f800000
+GLOBL word7f800000<>(SB), RODATA|NOPTR, $32
+
+// func indexAVX2(x *float32, n int, value float32) int
+// Requires: AVX, AVX2, SSE
+TEXT ·indexAVX2(SB), NOSPLIT, $0-32
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVSS        value+16(FP), X0
+	VBROADCASTSS X0, Y0
+	XORQ         DX, DX
+	MOVQ         CX, BX
+
+turn:
+	CMPQ      BX, $0x08
+	JL        rest
+	VCMPPS    $0x00, (AX)(DX*4), Y0, Y1
+	VMOVMSKPS Y1, SI
+	TESTL     SI, SI
+	JNZ       found
+	ADDQ      $0x08, DX
+	SUBQ      $0x08, BX
+	JMP       turn
+
+rest:
+	// The last eight values. Those that were looked at do not equal the value.
+	LEAQ      -8(CX), DX
+	VCMPPS    $0x00, (AX)(DX*4), Y0, Y1
+	VMOVMSKPS Y1, SI
+	TESTL     SI, SI
+	JNZ       found
+	MOVQ      CX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+found:
+	BSFL SI, SI
+	ADDQ SI, DX
+	MOVQ DX, ret+24(FP)
 	VZEROUPPER
 	RET

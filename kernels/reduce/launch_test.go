@@ -23,8 +23,26 @@ func TestLaunchEveryValueCountsOnce(t *testing.T) {
 			x[i] = float32(i%127 + 1)
 			want += i%127 + 1
 		}
-		if got := sumBy(t, p, x); got != float32(want) {
+		if got := by(t, &Sum, p, x); got != float64(want) {
 			t.Errorf("n=%d: %.9g, want %d", n, got, want)
+		}
+	}
+}
+
+// In one threadgroup and in several, every turn of every thread may have the greatest value.
+func TestLaunchFindsEveryPlace(t *testing.T) {
+	p := kerneltest.Plans(t, &ArgMax, Params{})[kerneltest.EmulatorName]
+	if p == nil {
+		t.Skip("no C++ compiler for the emulator")
+	}
+	for _, n := range []int{aloneUpTo, 3 * aloneUpTo} {
+		x := make([]float32, n)
+		for i := 0; i < n; i += n/47 + 2 {
+			x[i] = 1
+			if got := by(t, &ArgMax, p, x); got != float64(i) {
+				t.Fatalf("n=%d: %g, want %d", n, got, i)
+			}
+			x[i] = 0
 		}
 	}
 }
@@ -34,7 +52,7 @@ func alonePlan(t *testing.T, d *gpu.Device, n int) (p *gpu.Plan, x, y *gpu.Buffe
 	t.Helper()
 	b := d.NewPlan()
 	x, y = b.Input(gpu.Float4, (n+3)/4), b.Output(gpu.Float, 1)
-	appendIn(b, n, 1, y, x)
+	appendSumIn(b, n, 1, 1, y, x)
 	p, err := b.Build()
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,7 @@
 package reduce
 
+import "math"
+
 //go:generate go run ./asm -out avx2_amd64.s -stubs avx2_amd64.go -pkg reduce
 
 // block is the number of values that are added up in float32. A float64 adds the sums of the blocks. A block has 64 partial
@@ -42,3 +44,59 @@ func sumBlockGo(x []float32) float32 {
 	}
 	return ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
 }
+
+// Greatest returns the greatest value of x, which is not empty, and NaN if x has a NaN. It computes on one core, for
+// operations that need a maximum.
+func Greatest(x []float32) float32 { return greatest(x) }
+
+// greatestGo returns the greatest value of x, which is not empty, and NaN if x has a NaN: so does Go's max.
+func greatestGo(x []float32) float32 {
+	m0, m1, m2, m3 := x[0], x[0], x[0], x[0]
+	for ; len(x) >= 4; x = x[4:] {
+		m0, m1, m2, m3 = max(m0, x[0]), max(m1, x[1]), max(m2, x[2]), max(m3, x[3])
+	}
+	for _, v := range x {
+		m0 = max(m0, v)
+	}
+	return max(m0, m1, m2, m3)
+}
+
+// leastGo returns the least value of x, which is not empty, and NaN if x has a NaN.
+func leastGo(x []float32) float32 {
+	m0, m1, m2, m3 := x[0], x[0], x[0], x[0]
+	for ; len(x) >= 4; x = x[4:] {
+		m0, m1, m2, m3 = min(m0, x[0]), min(m1, x[1]), min(m2, x[2]), min(m3, x[3])
+	}
+	for _, v := range x {
+		m0 = min(m0, v)
+	}
+	return min(m0, m1, m2, m3)
+}
+
+// indexGo returns the least i for which x[i] equals v, where a NaN equals a NaN. It returns len(x) if there is none.
+func indexGo(x []float32, v float32) int {
+	for i, w := range x {
+		if w == v || w != w && v != v {
+			return i
+		}
+	}
+	return len(x)
+}
+
+// searched is the number of values in which greatestAt looks for the greatest one. It reads them twice, and all others once.
+const searched = 1024
+
+// greatestAt returns the greatest value of x, which is not empty, and the index of the first that equals it. A NaN is greater
+// than all numbers.
+func greatestAt(x []float32) (value float32, at int) {
+	value = float32(math.Inf(-1))
+	for lo := 0; lo < len(x); lo += searched {
+		if v := greatest(x[lo:min(lo+searched, len(x))]); beats(float64(v), float64(value)) {
+			value, at = v, lo
+		}
+	}
+	return value, at + index(x[at:min(at+searched, len(x))], value)
+}
+
+// beats reports whether a is greater than b. A NaN is greater than all numbers.
+func beats(a, b float64) bool { return a > b || a != a && b == b }

@@ -3,12 +3,11 @@
 //	y[i,j] = x[i,j] · w[j] / √(mean_j x[i,j]² + ε),   ε = 10⁻⁵
 //
 // Source: B. Zhang, R. Sennrich, Root Mean Square Layer Normalization, NeurIPS 2019; PyTorch has it as
-// torch.nn.RMSNorm. One processor core, or one threadgroup of a GPU, computes a row of any length. The usual steps are
-// New with the weights, once, and Apply.
+// torch.nn.RMSNorm. One processor core computes a row of any length. The kernel text is that of package norm. The usual
+// steps are New with the weights, once, and Apply.
 package rmsnorm
 
 import (
-	_ "embed"
 	"math"
 	"slices"
 
@@ -16,6 +15,7 @@ import (
 	"crossover/dispatch"
 	"crossover/gpu"
 	"crossover/kernels"
+	"crossover/kernels/norm"
 )
 
 // Params are what all calls of a plan have in common.
@@ -94,19 +94,8 @@ func normalise(dst, src, w []float32) {
 	}
 }
 
-//go:embed rmsnorm.metal
-var text string
-
 func appendRows(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
-	width := 1
-	if s[columns]%4 == 0 {
-		width = 4
-	}
-	elements := s[columns] / width
-	threads := min(1024, (elements+63)/64*32) // two elements each, in whole simdgroups
-	b.Dispatch(b.Kernel(gpu.Source{Name: "rmsnorm.metal", Text: text}.Define("WIDTH", width), "rms_norm"),
-		gpu.Size{X: s[rows], Y: 1, Z: 1}, gpu.Size{X: threads, Y: 1, Z: 1},
-		t[0], t[1], b.Constant(gpu.Float, p.Weights), gpu.Values(elements), gpu.Values(float32(epsilon)))
+	norm.AppendRMS(b, p.Weights, s[rows], s[columns], t)
 }
 
 // Reference returns the rows of x, normalised and weighted by w, in float64. x is rows×len(w), row-major.

@@ -6,6 +6,7 @@ import (
 
 	"crossover/kernels"
 	"crossover/kernels/kerneltest"
+	"crossover/kernels/rowwise"
 )
 
 func TestOp(t *testing.T) {
@@ -16,7 +17,8 @@ func TestOp(t *testing.T) {
 }
 
 func TestBarriers(t *testing.T) {
-	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{rows: 1, columns: 4096})
+	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{rows: 1, columns: 4096},
+		kernels.Shape{rows: 1, columns: rowwise.FewRowsWholeUpTo + 4})
 }
 
 // TestPyTorch compares with rows that PyTorch computed.

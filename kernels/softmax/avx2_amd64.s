@@ -7,10 +7,10 @@
 TEXT ·maxAVX2(SB), NOSPLIT, $0-20
 	MOVQ    x+0(FP), AX
 	MOVQ    n+8(FP), CX
-	VMOVUPS minusInfinity<>+0(SB), Y0
-	VMOVUPS minusInfinity<>+0(SB), Y1
-	VMOVUPS minusInfinity<>+0(SB), Y2
-	VMOVUPS minusInfinity<>+0(SB), Y3
+	VMOVUPS wordff800000<>+0(SB), Y0
+	VMOVUPS wordff800000<>+0(SB), Y1
+	VMOVUPS wordff800000<>+0(SB), Y2
+	VMOVUPS wordff800000<>+0(SB), Y3
 
 four:
 	CMPQ   CX, $0x20
@@ -45,115 +45,15 @@ fold:
 	VZEROUPPER
 	RET
 
-DATA minusInfinity<>+0(SB)/4, $0xff800000
-DATA minusInfinity<>+4(SB)/4, $0xff800000
-DATA minusInfinity<>+8(SB)/4, $0xff800000
-DATA minusInfinity<>+12(SB)/4, $0xff800000
-DATA minusInfinity<>+16(SB)/4, $0xff800000
-DATA minusInfinity<>+20(SB)/4, $0xff800000
-DATA minusInfinity<>+24(SB)/4, $0xff800000
-DATA minusInfinity<>+28(SB)/4, $0xff800000
-GLOBL minusInfinity<>(SB), RODATA|NOPTR, $32
-
-DATA log2E<>+0(SB)/4, $0x3fb8aa3b
-DATA log2E<>+4(SB)/4, $0x3fb8aa3b
-DATA log2E<>+8(SB)/4, $0x3fb8aa3b
-DATA log2E<>+12(SB)/4, $0x3fb8aa3b
-DATA log2E<>+16(SB)/4, $0x3fb8aa3b
-DATA log2E<>+20(SB)/4, $0x3fb8aa3b
-DATA log2E<>+24(SB)/4, $0x3fb8aa3b
-DATA log2E<>+28(SB)/4, $0x3fb8aa3b
-GLOBL log2E<>(SB), RODATA|NOPTR, $32
-
-DATA ln2Hi<>+0(SB)/4, $0x3f318000
-DATA ln2Hi<>+4(SB)/4, $0x3f318000
-DATA ln2Hi<>+8(SB)/4, $0x3f318000
-DATA ln2Hi<>+12(SB)/4, $0x3f318000
-DATA ln2Hi<>+16(SB)/4, $0x3f318000
-DATA ln2Hi<>+20(SB)/4, $0x3f318000
-DATA ln2Hi<>+24(SB)/4, $0x3f318000
-DATA ln2Hi<>+28(SB)/4, $0x3f318000
-GLOBL ln2Hi<>(SB), RODATA|NOPTR, $32
-
-DATA ln2Lo<>+0(SB)/4, $0xb95e8083
-DATA ln2Lo<>+4(SB)/4, $0xb95e8083
-DATA ln2Lo<>+8(SB)/4, $0xb95e8083
-DATA ln2Lo<>+12(SB)/4, $0xb95e8083
-DATA ln2Lo<>+16(SB)/4, $0xb95e8083
-DATA ln2Lo<>+20(SB)/4, $0xb95e8083
-DATA ln2Lo<>+24(SB)/4, $0xb95e8083
-DATA ln2Lo<>+28(SB)/4, $0xb95e8083
-GLOBL ln2Lo<>(SB), RODATA|NOPTR, $32
-
-DATA low<>+0(SB)/4, $0xc2aeac4f
-DATA low<>+4(SB)/4, $0xc2aeac4f
-DATA low<>+8(SB)/4, $0xc2aeac4f
-DATA low<>+12(SB)/4, $0xc2aeac4f
-DATA low<>+16(SB)/4, $0xc2aeac4f
-DATA low<>+20(SB)/4, $0xc2aeac4f
-DATA low<>+24(SB)/4, $0xc2aeac4f
-DATA low<>+28(SB)/4, $0xc2aeac4f
-GLOBL low<>(SB), RODATA|NOPTR, $32
-
-DATA one<>+0(SB)/4, $0x3f800000
-DATA one<>+4(SB)/4, $0x3f800000
-DATA one<>+8(SB)/4, $0x3f800000
-DATA one<>+12(SB)/4, $0x3f800000
-DATA one<>+16(SB)/4, $0x3f800000
-DATA one<>+20(SB)/4, $0x3f800000
-DATA one<>+24(SB)/4, $0x3f800000
-DATA one<>+28(SB)/4, $0x3f800000
-GLOBL one<>(SB), RODATA|NOPTR, $32
-
-DATA exp0<>+0(SB)/4, $0x3efffffe
-DATA exp0<>+4(SB)/4, $0x3efffffe
-DATA exp0<>+8(SB)/4, $0x3efffffe
-DATA exp0<>+12(SB)/4, $0x3efffffe
-DATA exp0<>+16(SB)/4, $0x3efffffe
-DATA exp0<>+20(SB)/4, $0x3efffffe
-DATA exp0<>+24(SB)/4, $0x3efffffe
-DATA exp0<>+28(SB)/4, $0x3efffffe
-GLOBL exp0<>(SB), RODATA|NOPTR, $32
-
-DATA exp1<>+0(SB)/4, $0x3e2aaa49
-DATA exp1<>+4(SB)/4, $0x3e2aaa49
-DATA exp1<>+8(SB)/4, $0x3e2aaa49
-DATA exp1<>+12(SB)/4, $0x3e2aaa49
-DATA exp1<>+16(SB)/4, $0x3e2aaa49
-DATA exp1<>+20(SB)/4, $0x3e2aaa49
-DATA exp1<>+24(SB)/4, $0x3e2aaa49
-DATA exp1<>+28(SB)/4, $0x3e2aaa49
-GLOBL exp1<>(SB), RODATA|NOPTR, $32
-
-DATA exp2<>+0(SB)/4, $0x3d2aac79
-DATA exp2<>+4(SB)/4, $0x3d2aac79
-DATA exp2<>+8(SB)/4, $0x3d2aac79
-DATA exp2<>+12(SB)/4, $0x3d2aac79
-DATA exp2<>+16(SB)/4, $0x3d2aac79
-DATA exp2<>+20(SB)/4, $0x3d2aac79
-DATA exp2<>+24(SB)/4, $0x3d2aac79
-DATA exp2<>+28(SB)/4, $0x3d2aac79
-GLOBL exp2<>(SB), RODATA|NOPTR, $32
-
-DATA exp3<>+0(SB)/4, $0x3c091cf1
-DATA exp3<>+4(SB)/4, $0x3c091cf1
-DATA exp3<>+8(SB)/4, $0x3c091cf1
-DATA exp3<>+12(SB)/4, $0x3c091cf1
-DATA exp3<>+16(SB)/4, $0x3c091cf1
-DATA exp3<>+20(SB)/4, $0x3c091cf1
-DATA exp3<>+24(SB)/4, $0x3c091cf1
-DATA exp3<>+28(SB)/4, $0x3c091cf1
-GLOBL exp3<>(SB), RODATA|NOPTR, $32
-
-DATA exp4<>+0(SB)/4, $0x3ab51220
-DATA exp4<>+4(SB)/4, $0x3ab51220
-DATA exp4<>+8(SB)/4, $0x3ab51220
-DATA exp4<>+12(SB)/4, $0x3ab51220
-DATA exp4<>+16(SB)/4, $0x3ab51220
-DATA exp4<>+20(SB)/4, $0x3ab51220
-DATA exp4<>+24(SB)/4, $0x3ab51220
-DATA exp4<>+28(SB)/4, $0x3ab51220
-GLOBL exp4<>(SB), RODATA|NOPTR, $32
+DATA wordff800000<>+0(SB)/4, $0xff800000
+DATA wordff800000<>+4(SB)/4, $0xff800000
+DATA wordff800000<>+8(SB)/4, $0xff800000
+DATA wordff800000<>+12(SB)/4, $0xff800000
+DATA wordff800000<>+16(SB)/4, $0xff800000
+DATA wordff800000<>+20(SB)/4, $0xff800000
+DATA wordff800000<>+24(SB)/4, $0xff800000
+DATA wordff800000<>+28(SB)/4, $0xff800000
+GLOBL wordff800000<>(SB), RODATA|NOPTR, $32
 
 // func expAVX2(dst *float32, src *float32, n int, shift float32) float32
 // Requires: AVX, AVX2, FMA3, SSE
@@ -172,34 +72,34 @@ expVector:
 	VSUBPS  Y0, Y2, Y2
 
 	// x = e·ln 2 + r
-	VMULPS       log2E<>+0(SB), Y2, Y3
-	VROUNDPS     $0x08, Y3, Y3
-	VMOVAPS      Y2, Y4
-	VFNMADD231PS ln2Hi<>+0(SB), Y3, Y4
-	VFNMADD231PS ln2Lo<>+0(SB), Y3, Y4
+	VMULPS       word3fb8aa3b<>+0(SB), Y2, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VMOVAPS      Y2, Y3
+	VFNMADD231PS word3f318000<>+0(SB), Y4, Y3
+	VFNMADD231PS wordb95e8083<>+0(SB), Y4, Y3
 
 	// e^r = 1 + r + r²·P(r)
-	VMOVUPS     exp4<>+0(SB), Y5
-	VFMADD213PS exp3<>+0(SB), Y4, Y5
-	VFMADD213PS exp2<>+0(SB), Y4, Y5
-	VFMADD213PS exp1<>+0(SB), Y4, Y5
-	VFMADD213PS exp0<>+0(SB), Y4, Y5
-	VMULPS      Y4, Y5, Y5
-	VFMADD213PS Y4, Y4, Y5
-	VADDPS      one<>+0(SB), Y5, Y5
+	VMOVUPS     word3ab51220<>+0(SB), Y5
+	VFMADD213PS word3c091cf1<>+0(SB), Y3, Y5
+	VFMADD213PS word3d2aac79<>+0(SB), Y3, Y5
+	VFMADD213PS word3e2aaa49<>+0(SB), Y3, Y5
+	VFMADD213PS word3efffffe<>+0(SB), Y3, Y5
+	VMULPS      Y3, Y5, Y5
+	VFMADD213PS Y3, Y3, Y5
+	VCVTPS2DQ   Y4, Y4
+	VADDPS      word3f800000<>+0(SB), Y5, Y5
 
 	// Add e to the exponent; 0 where there is none for it.
-	VCVTPS2DQ Y3, Y3
-	VPSLLD    $0x17, Y3, Y3
-	VPADDD    Y3, Y5, Y5
-	VCMPPS    $0x11, low<>+0(SB), Y2, Y2
-	VANDNPS   Y5, Y2, Y5
-	VADDPS    Y5, Y1, Y1
-	VMOVUPS   Y5, (AX)
-	ADDQ      $0x20, CX
-	ADDQ      $0x20, AX
-	SUBQ      $0x08, DX
-	JMP       expVector
+	VPSLLD  $0x17, Y4, Y4
+	VPADDD  Y4, Y5, Y5
+	VCMPPS  $0x11, wordc2aeac4f<>+0(SB), Y2, Y2
+	VANDNPS Y5, Y2, Y5
+	VADDPS  Y5, Y1, Y1
+	VMOVUPS Y5, (AX)
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, DX
+	JMP     expVector
 
 expFold:
 	VEXTRACTF128 $0x01, Y1, X0
@@ -211,6 +111,106 @@ expFold:
 	MOVSS        X1, ret+32(FP)
 	VZEROUPPER
 	RET
+
+DATA word3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
+DATA word3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
+GLOBL word3fb8aa3b<>(SB), RODATA|NOPTR, $32
+
+DATA word3f318000<>+0(SB)/4, $0x3f318000
+DATA word3f318000<>+4(SB)/4, $0x3f318000
+DATA word3f318000<>+8(SB)/4, $0x3f318000
+DATA word3f318000<>+12(SB)/4, $0x3f318000
+DATA word3f318000<>+16(SB)/4, $0x3f318000
+DATA word3f318000<>+20(SB)/4, $0x3f318000
+DATA word3f318000<>+24(SB)/4, $0x3f318000
+DATA word3f318000<>+28(SB)/4, $0x3f318000
+GLOBL word3f318000<>(SB), RODATA|NOPTR, $32
+
+DATA wordb95e8083<>+0(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+4(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+8(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+12(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+16(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+20(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+24(SB)/4, $0xb95e8083
+DATA wordb95e8083<>+28(SB)/4, $0xb95e8083
+GLOBL wordb95e8083<>(SB), RODATA|NOPTR, $32
+
+DATA word3ab51220<>+0(SB)/4, $0x3ab51220
+DATA word3ab51220<>+4(SB)/4, $0x3ab51220
+DATA word3ab51220<>+8(SB)/4, $0x3ab51220
+DATA word3ab51220<>+12(SB)/4, $0x3ab51220
+DATA word3ab51220<>+16(SB)/4, $0x3ab51220
+DATA word3ab51220<>+20(SB)/4, $0x3ab51220
+DATA word3ab51220<>+24(SB)/4, $0x3ab51220
+DATA word3ab51220<>+28(SB)/4, $0x3ab51220
+GLOBL word3ab51220<>(SB), RODATA|NOPTR, $32
+
+DATA word3c091cf1<>+0(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+4(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+8(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+12(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+16(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+20(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+24(SB)/4, $0x3c091cf1
+DATA word3c091cf1<>+28(SB)/4, $0x3c091cf1
+GLOBL word3c091cf1<>(SB), RODATA|NOPTR, $32
+
+DATA word3d2aac79<>+0(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+4(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+8(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+12(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+16(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+20(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+24(SB)/4, $0x3d2aac79
+DATA word3d2aac79<>+28(SB)/4, $0x3d2aac79
+GLOBL word3d2aac79<>(SB), RODATA|NOPTR, $32
+
+DATA word3e2aaa49<>+0(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+4(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+8(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+12(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+16(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+20(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+24(SB)/4, $0x3e2aaa49
+DATA word3e2aaa49<>+28(SB)/4, $0x3e2aaa49
+GLOBL word3e2aaa49<>(SB), RODATA|NOPTR, $32
+
+DATA word3efffffe<>+0(SB)/4, $0x3efffffe
+DATA word3efffffe<>+4(SB)/4, $0x3efffffe
+DATA word3efffffe<>+8(SB)/4, $0x3efffffe
+DATA word3efffffe<>+12(SB)/4, $0x3efffffe
+DATA word3efffffe<>+16(SB)/4, $0x3efffffe
+DATA word3efffffe<>+20(SB)/4, $0x3efffffe
+DATA word3efffffe<>+24(SB)/4, $0x3efffffe
+DATA word3efffffe<>+28(SB)/4, $0x3efffffe
+GLOBL word3efffffe<>(SB), RODATA|NOPTR, $32
+
+DATA word3f800000<>+0(SB)/4, $0x3f800000
+DATA word3f800000<>+4(SB)/4, $0x3f800000
+DATA word3f800000<>+8(SB)/4, $0x3f800000
+DATA word3f800000<>+12(SB)/4, $0x3f800000
+DATA word3f800000<>+16(SB)/4, $0x3f800000
+DATA word3f800000<>+20(SB)/4, $0x3f800000
+DATA word3f800000<>+24(SB)/4, $0x3f800000
+DATA word3f800000<>+28(SB)/4, $0x3f800000
+GLOBL word3f800000<>(SB), RODATA|NOPTR, $32
+
+DATA wordc2aeac4f<>+0(SB)/4, $0xc2aeac4f
+DATA wordc2aeac4f<>+4(SB)/4, $0xc2aeac4f
+DATA wordc2aeac4f<>+8(SB)/4, $0xc2aeac4f
+DATA wordc2aeac4f<>+12(SB)/4, $0xc2aeac4f
+DATA wordc2aeac4f<>+16(SB)/4, $0xc2aeac4f
+DATA wordc2aeac4f<>+20(SB)/4, $0xc2aeac4f
+DATA wordc2aeac4f<>+24(SB)/4, $0xc2aeac4f
+DATA wordc2aeac4f<>+28(SB)/4, $0xc2aeac4f
+GLOBL wordc2aeac4f<>(SB), RODATA|NOPTR, $32
 
 // func scaleAVX2(x *float32, n int, factor float32)
 // Requires: AVX, AVX2, SSE

@@ -7,6 +7,7 @@ import (
 
 	"crossover/kernels"
 	"crossover/kernels/kerneltest"
+	"crossover/kernels/rowwise"
 )
 
 var (
@@ -19,7 +20,7 @@ func TestOp(t *testing.T) { kerneltest.Run(t, &Op, kerneltest.Options{InPlace: t
 // A threadgroup must not read the results of its simdgroups before they are written.
 func TestBarriers(t *testing.T) {
 	kerneltest.Barriers(t, &Op, kerneltest.EmulatorName, kernels.Shape{rows: 1, columns: 4096},
-		kernels.Shape{rows: 1, columns: threadgroupColumns + 4})
+		kernels.Shape{rows: 1, columns: rowwise.ThreadgroupColumns + 4})
 }
 
 // plans returns a plan of every implementation for rows of the given number of columns, and one of the portable loops if go
@@ -76,10 +77,10 @@ func allowed(name string) float64 {
 // TestEveryWidth has every remainder modulo vectors, unrolled vectors, blocks, simdgroups and chunks.
 func TestEveryWidth(t *testing.T) {
 	for _, columns := range []int{
-		1, 2, 3, 4, 7, 8, 9, 15, 16, 31, 32, 33, 41, 255, simdgroupColumns, simdgroupColumns + 1, 1024, 1023, 1025, 2050, 4099,
-		fewRowsWholeUpTo, fewRowsWholeUpTo + 1, threadgroupColumns - 1, threadgroupColumns + 1, 50_257,
+		1, 2, 3, 4, 7, 8, 9, 15, 16, 31, 32, 33, 41, 255, rowwise.SimdgroupColumns, rowwise.SimdgroupColumns + 1, 1024, 1023, 1025, 2050, 4099,
+		rowwise.FewRowsWholeUpTo, rowwise.FewRowsWholeUpTo + 1, rowwise.ThreadgroupColumns - 1, rowwise.ThreadgroupColumns + 1, 50_257,
 	} {
-		for _, rows := range []int{1, simdgroups + 1} {
+		for _, rows := range []int{1, rowwise.Simdgroups + 1} {
 			x := make([]float32, rows*columns)
 			kernels.Noise(x, uint64(columns))
 			for i := range x {

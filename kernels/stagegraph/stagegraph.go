@@ -165,7 +165,7 @@ func (p *Plan) Render(dst []float32) error {
 }
 
 // Program is the [kernels.Program] of the operation. Its nodes read the input of the call. It fails if d chooses a GPU.
-func Program(d *dispatch.Dispatcher, p Stage) (func(s kernels.Shape, a *kernels.Args) error, error) {
+func Program(d *dispatch.Dispatcher, p Stage) (run func(s kernels.Shape, a *kernels.Args) error, end func(), err error) {
 	var x []float32
 	var nodes []Node
 	for i := range p.(lowpasses) {
@@ -173,18 +173,18 @@ func Program(d *dispatch.Dispatcher, p Stage) (func(s kernels.Shape, a *kernels.
 	}
 	plan, err := New(d, nodes)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	swept := kernels.NewPlan(d, &Op, p)
 	defer swept.Close()
 	if asked, got := swept.Explain(kernels.Shape{width: len(nodes)}).Implementation, plan.Explain(1).Implementation; got != asked {
-		return nil, fmt.Errorf("stagegraph: a program's nodes are Go code, which %s does not run", asked)
+		return nil, nil, fmt.Errorf("stagegraph: a program's nodes are Go code, which %s does not run", asked)
 	}
 	return func(_ kernels.Shape, a *kernels.Args) error {
 		x = a[1]
 		defer func() { x = nil }()
 		return plan.Render(a[0])
-	}, nil
+	}, plan.Close, nil
 }
 
 // input is a node of the measured stage, as Go code.

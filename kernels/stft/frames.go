@@ -1,7 +1,6 @@
 package stft
 
 import (
-	"math"
 	"slices"
 
 	"crossover/kernels"
@@ -10,24 +9,6 @@ import (
 	"crossover/native/fftw"
 	"crossover/pool"
 )
-
-// hann returns the periodic Hann window of n points.
-func hann(n int) []float64 {
-	w := make([]float64, n)
-	for j := range w {
-		w[j] = 0.5 - 0.5*math.Cos(2*math.Pi*float64(j)/float64(n))
-	}
-	return w
-}
-
-// hannFloats is hann in float32.
-func hannFloats(n int) []float32 {
-	window := make([]float32, n)
-	for j, w := range hann(n) {
-		window[j] = float32(w)
-	}
-	return window
-}
 
 // transform is a real FFT of one or several successive frames.
 type transform interface {
@@ -42,6 +23,19 @@ type transforms struct {
 
 // newTransforms makes transforms of n points, one set for each of count goroutines.
 type newTransforms func(n, count int) ([]transforms, error)
+
+// inverseTransform writes a factor times the samples of one or several successive frames, whose bins are src.
+type inverseTransform func(dst []float32, src []complex64)
+
+// inverses are those of one goroutine: an inverse transform of a block of frames, and one of a single frame.
+type inverses struct {
+	blockFrames   int
+	block, single inverseTransform
+	factor        float64 // by which the samples are too large
+}
+
+// newInverses makes inverse transforms of n points, one set for each of count goroutines.
+type newInverses func(n, count int) ([]inverses, error)
 
 func inGo(n, count int) ([]transforms, error) {
 	var each []transforms
@@ -83,6 +77,41 @@ func withAccelerate(n, count int) ([]transforms, error) {
 	return each, nil
 }
 
+func inverseInGo(n, count int) ([]inverses, error) {
+	var each []inverses
+	for t := fft.NewReal(n); len(each) < count; t = t.Clone() {
+		each = append(each, inverses{blockFrames: 1, block: t.Inverse, single: t.Inverse, factor: 1})
+	}
+	return each, nil
+}
+
+// inverseWithFFTW is withFFTW for inverse transforms.
+func inverseWithFFTW(n, count int) ([]inverses, error) {
+	block, err := fftw.NewInverseReal(n, framesPerBlock, 1)
+	if err != nil {
+		return nil, err
+	}
+	single, err := fftw.NewInverseReal(n, 1, 1)
+	if err != nil {
+		return nil, err
+	}
+	all := inverses{blockFrames: framesPerBlock, block: block.InverseUnscaled, single: single.InverseUnscaled, factor: float64(n)}
+	return slices.Repeat([]inverses{all}, count), nil
+}
+
+// inverseWithAccelerate is withAccelerate for inverse transforms.
+func inverseWithAccelerate(n, count int) ([]inverses, error) {
+	each := make([]inverses, count)
+	for i := range each {
+		t, err := accelerate.NewReal(n)
+		if err != nil {
+			return nil, err
+		}
+		each[i] = inverses{blockFrames: 1, block: t.InverseUnscaled, single: t.InverseUnscaled, factor: float64(n)}
+	}
+	return each, nil
+}
+
 // framer transforms the frames of a signal on one goroutine.
 type framer struct {
 	Params
@@ -97,7 +126,7 @@ func newFramers(p Params, count int, newTransforms newTransforms) ([]framer, err
 	if err != nil {
 		return nil, err
 	}
-	window := hannFloats(p.NFFT)
+	window := p.floatWeights(1)
 	framers := make([]framer, count)
 	for i, t := range each {
 		framers[i] = framer{p, t, window, make([]float32, t.blockFrames*p.NFFT)}
@@ -105,14 +134,25 @@ func newFramers(p Params, count int, newTransforms newTransforms) ([]framer, err
 	return framers, nil
 }
 
-// load writes frame f of x, multiplied by the window, to dst. The frame is zero outside of x.
+// load writes frame f of x, multiplied by the window, to dst.
 func (r *framer) load(dst, x []float32, f int) {
-	start := f*r.Hop - r.NFFT/2
+	start := f*r.Hop - r.lead()
 	from := min(max(-start, 0), r.NFFT)
 	to := min(max(len(x)-start, from), r.NFFT)
-	clear(dst[:from])
+	r.pad(dst[:from], x, start, r.window)
 	multiply(dst[from:to], x[start+from:start+to], r.window[from:to])
-	clear(dst[to:])
+	r.pad(dst[to:], x, start+to, r.window[to:])
+}
+
+// pad writes what lies outside of x from index start on, multiplied by the window, to dst.
+func (r *framer) pad(dst, x []float32, start int, window []float32) {
+	if r.Padding == Zero || len(x) == 0 {
+		clear(dst)
+		return
+	}
+	for j := range dst {
+		dst[j] = x[reflected(start+j, len(x))] * window[j]
+	}
 }
 
 // span fills the frames from lo to hi−1 of dst.

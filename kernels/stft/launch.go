@@ -23,8 +23,8 @@ func appendSpectrogram(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffe
 		return
 	}
 	if fits(b, p, s, math.MaxInt32) {
-		launch.Frames(b, t[0], t[1], p.NFFT,
-			launch.Cut{Count: p.frames(s[samples]), Hop: p.Hop, Lead: p.NFFT / 2, Samples: s[samples]})
+		launch.Frames(b, t[0], t[1], p.NFFT, launch.Cut{Count: p.frames(s[samples]), Hop: p.Hop, Lead: p.lead(),
+			Samples: s[samples], Window: cosines[p.Window], Reflected: p.Padding == Reflect})
 	}
 }
 
@@ -47,7 +47,8 @@ func appendFramed(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer,
 	frames, apart := p.frames(s[samples]), (p.NFFT+width-1)/width
 	rows := b.Scratch(gpu.Float, frames*p.NFFT)
 	b.Dispatch(b.Kernel(source, "frames"), gpu.Size{X: frames * apart, Y: 1, Z: 1}, gpu.Size{X: width, Y: 1, Z: 1},
-		rows, t[1], b.Constant(gpu.Float, hannFloats(p.NFFT)), gpu.Values(p.NFFT, p.Hop, s[samples], apart))
+		rows, t[1], b.Constant(gpu.Float, p.floatWeights(1)),
+		gpu.Values(p.NFFT, p.Hop, p.lead(), int(p.Padding), s[samples], apart))
 	transform(b, t[0], rows, p.NFFT, frames)
 }
 
@@ -60,4 +61,43 @@ func fits(b *gpu.Builder, p Params, s kernels.Shape, most int) bool {
 	b.Refuse(fmt.Errorf("stft: %d samples in frames of %d every %d are too many for one call on a GPU (want frames of at most "+
 		"%d values together): %w", n, p.NFFT, p.Hop, most, kernels.ErrRefused))
 	return false
+}
+
+//go:embed istft.metal
+var inverseText string
+
+// appendInverse appends the inverse by our kernels.
+func appendInverse(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+	appendAdded(b, p, s, t, launch.InverseReal)
+}
+
+// newInverseVendor returns a function that appends the inverse by a vendor's library. The library does not divide by the number
+// of samples and may overwrite the bins, so it gets a copy of them that is divided.
+func newInverseVendor(_ *gpu.Device, library gpu.FFT, _ Params) (kernels.Append[Params], error) {
+	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+		appendAdded(b, p, s, t, func(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
+			bins := b.Scratch(gpu.Float2, batch*(n/2+1))
+			launch.ScaledBins(b, bins, src, n, batch)
+			b.Encode(func() (gpu.External, error) { return library.NewInverseRealFFT(dst.Region(), bins.Region(), n, batch) })
+		})
+	}, nil
+}
+
+// appendAdded appends an inverse transform of all frames, and a kernel that adds their samples up.
+func appendAdded(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer,
+	transform func(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int)) {
+	if !fits(b, p, s, launch.MostValues) {
+		return
+	}
+	frames, vector := p.frames(s[samples]), 1
+	if p.NFFT%8 == 0 && p.Hop%4 == 0 { // so that 4 divides the lead too
+		vector = 4
+	}
+	rows := b.Scratch(gpu.Float, frames*p.NFFT)
+	transform(b, rows, t[1], p.NFFT, frames)
+	const width = 256
+	source := gpu.Source{Name: "istft.metal", Text: inverseText}.Define("VECTOR", vector)
+	b.Dispatch(b.Kernel(source, "overlap_add"), gpu.Size{X: (s[samples] + width*vector - 1) / (width * vector), Y: 1, Z: 1},
+		gpu.Size{X: width, Y: 1, Z: 1}, t[0], rows, b.Constant(gpu.Float, p.floatWeights(1)),
+		gpu.Values(p.NFFT, p.Hop, p.lead(), s[samples], frames))
 }

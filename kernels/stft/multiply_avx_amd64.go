@@ -6,3 +6,8 @@ package stft
 //
 //go:noescape
 func multiplyAVX(dst *float32, a *float32, b *float32, n int)
+
+// multiplyAddAVX adds a[i]·b[i] to dst[i] for i from 0 to n−1. n must be a positive multiple of 32. It needs AVX.
+//
+//go:noescape
+func multiplyAddAVX(dst *float32, a *float32, b *float32, n int)

@@ -30,3 +30,36 @@ next:
 	JNE     next
 	VZEROUPPER
 	RET
+
+// func multiplyAddAVX(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX
+TEXT ·multiplyAddAVX(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	SHLQ $0x02, BX
+	XORQ SI, SI
+
+next:
+	VMOVUPS (CX)(SI*1), Y0
+	VMOVUPS 32(CX)(SI*1), Y1
+	VMOVUPS 64(CX)(SI*1), Y2
+	VMOVUPS 96(CX)(SI*1), Y3
+	VMULPS  (DX)(SI*1), Y0, Y0
+	VMULPS  32(DX)(SI*1), Y1, Y1
+	VMULPS  64(DX)(SI*1), Y2, Y2
+	VMULPS  96(DX)(SI*1), Y3, Y3
+	VADDPS  (AX)(SI*1), Y0, Y0
+	VADDPS  32(AX)(SI*1), Y1, Y1
+	VADDPS  64(AX)(SI*1), Y2, Y2
+	VADDPS  96(AX)(SI*1), Y3, Y3
+	VMOVUPS Y0, (AX)(SI*1)
+	VMOVUPS Y1, 32(AX)(SI*1)
+	VMOVUPS Y2, 64(AX)(SI*1)
+	VMOVUPS Y3, 96(AX)(SI*1)
+	ADDQ    $0x80, SI
+	CMPQ    SI, BX
+	JNE     next
+	VZEROUPPER
+	RET

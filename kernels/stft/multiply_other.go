@@ -3,3 +3,5 @@
 package stft
 
 func multiply(dst, a, b []float32) { multiplyGo(dst, a, b) }
+
+func multiplyAdd(dst, a, b []float32) { multiplyAddGo(dst, a, b) }

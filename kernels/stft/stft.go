@@ -1,21 +1,21 @@
-// Package stft computes short-time Fourier transforms, as librosa.stft does with its defaults:
+// Package stft computes short-time Fourier transforms, as librosa.stft does:
 //
 //	S[f,k] = Σ_j w[j]·x[f·hop − n_fft/2 + j]·exp(−2πi·jk/n_fft),   0 ≤ j < n_fft,   0 ≤ k ≤ n_fft/2
-//	w[j]   = ½ − ½·cos(2πj/n_fft)
 //
-// x is mono, and zero outside of its samples. Frame f is centred at sample f·hop, and there are 1 + samples/hop frames. The
-// window is the periodic Hann window, and the transform is unscaled. A spectrogram is stored frame by frame: frames×bins,
-// row-major, with bins = n_fft/2 + 1. librosa's arrays are its transpose.
+// x is mono. Frame f is centred at sample f·hop, and there are 1 + samples/hop frames. By default the window w is the periodic
+// Hann window ½ − ½·cos(2πj/n_fft), and x is zero outside of its samples. [Params] have other windows, reflection at the ends
+// of x, and frames that begin at sample f·hop instead. The transform is unscaled. A spectrogram is stored frame by frame:
+// frames×bins, row-major, with bins = n_fft/2 + 1. librosa's arrays are its transpose.
 //
-// The package does not invert, and it takes no other window and no other padding. The usual steps are New with [Params], and
-// Transform for each signal.
+// The operation istft is the inverse, as librosa.istft computes it: the samples of the frames are added up, each times its
+// weight, and divided by the sums of the squared weights. A window is as long as the transform. The usual steps are New or
+// NewInverse with [Params], and Transform for each signal.
 //
 // Source: B. McFee et al., "librosa: audio and music signal analysis in Python", Proc. 14th Python in Science Conf.,
 // 2015; https://librosa.org/doc/0.10.2/generated/librosa.stft.html.
 package stft
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -26,28 +26,6 @@ import (
 	"crossover/kernels"
 	"crossover/native/fftw"
 )
-
-// Params are the two lengths of a short-time Fourier transform, in samples.
-type Params struct {
-	NFFT int // of the window and of the transform: even, at least 2
-	Hop  int // from one frame to the next: at least 1
-}
-
-func (p Params) check() error {
-	if p.NFFT < 2 || p.NFFT%2 != 0 {
-		return fmt.Errorf("stft: NFFT is %d: want an even number, at least 2", p.NFFT)
-	}
-	if p.Hop < 1 {
-		return fmt.Errorf("stft: Hop is %d: want at least 1", p.Hop)
-	}
-	return nil
-}
-
-// bins returns the number of bins of a frame.
-func (p Params) bins() int { return p.NFFT/2 + 1 }
-
-// frames returns the number of frames of a spectrogram.
-func (p Params) frames(samples int) int { return 1 + samples/p.Hop }
 
 // The axes of the operation.
 const (
@@ -79,6 +57,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	// The default lengths of window and hop in librosa.
 	Lines:  []kernels.Line{kernels.Along(axes, "n", kernels.Param{Name: "n_fft", Value: 2048}, kernels.Param{Name: "hop", Value: 512})},
 	Params: func(s kernels.Shape) Params { return Params{NFFT: s[nFFT], Hop: s[hop]} },
+	Check:  Params.check,
 	IO: func(p Params, s kernels.Shape) []kernels.Tensor {
 		return []kernels.Tensor{
 			{Name: "S", Role: kernels.Out, Type: kernels.Complex64, Dims: []int{p.frames(s[samples]), p.bins()}},
@@ -145,7 +124,8 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	return &Plan{kernels.NewPlan(d, &Op, p).Along(samples, kernels.Shape{nFFT: p.NFFT, hop: p.Hop}), p}, nil
 }
 
-// Frames returns the number of frames of a spectrogram: 1 + samples/Hop.
+// Frames returns the number of frames of a spectrogram: 1 + samples/Hop. With Params.Uncentred it is 1 + (samples−NFFT)/Hop, or
+// 0 if there are fewer samples than NFFT.
 func (p *Plan) Frames(samples int) int { return p.params.frames(samples) }
 
 // Bins returns the number of bins of a frame: NFFT/2 + 1. Bin k is at k·(sample rate)/NFFT Hz.
@@ -157,6 +137,8 @@ func (p *Plan) Bins() int { return p.params.bins() }
 // If dst has the capacity, Transform allocates nothing at a length at which the implementation has run twice. An
 // implementation on a GPU remembers only the last few lengths. FFTW may plan in the first call, which takes up to a second.
 // Transform fails only if every implementation fails, and then the returned values are undefined.
+//
+// If a sample is infinite or NaN, no value of the frames that have it has a meaning. No samples are taken for silence.
 func (p *Plan) Transform(dst []complex64, samples []float32) ([]complex64, error) {
 	size := p.params.frames(len(samples)) * p.params.bins()
 	dst = slices.Grow(dst[:0], size)[:size]
@@ -176,7 +158,7 @@ func Reference(p Params, samples []float32) []complex128 {
 	if err := p.check(); err != nil {
 		panic(err)
 	}
-	window := hann(p.NFFT)
+	window := p.Window.Weights(p.NFFT)
 	transform := fourier.NewFFT(p.NFFT)
 	frame := make([]float64, p.NFFT)
 	bins, frames := p.bins(), p.frames(len(samples))
@@ -184,7 +166,11 @@ func Reference(p Params, samples []float32) []complex128 {
 	for f := range frames {
 		for j := range frame {
 			frame[j] = 0
-			if i := f*p.Hop - p.NFFT/2 + j; 0 <= i && i < len(samples) {
+			i := f*p.Hop - p.lead() + j
+			if p.Padding == Reflect && len(samples) > 0 {
+				i = reflected(i, len(samples))
+			}
+			if 0 <= i && i < len(samples) {
 				frame[j] = window[j] * float64(samples[i])
 			}
 		}

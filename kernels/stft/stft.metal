@@ -1,12 +1,14 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// frames cuts a signal, which is zero outside of its samples, into windowed frames of n values: frame f begins at sample
-// f·hop - n/2. A frame is computed by `apart` threadgroups, one thread a value.
+// frames cuts a signal into windowed frames of n values: frame f begins at sample f·hop - lead. Outside of its samples the
+// signal is zero, or reflected where `reflected` is 1. A frame is computed by `apart` threadgroups, one thread a value.
 
 struct Framing {
     uint n;
     uint hop;
+    uint lead;
+    uint reflected;
     uint samples;
     uint apart;
 };
@@ -22,7 +24,14 @@ kernel void frames(device float* dst [[buffer(0)]],
     if (j >= framing.n) {
         return;
     }
-    int at = int(frame * framing.hop + j) - int(framing.n / 2);
-    float x = at >= 0 && uint(at) < framing.samples ? src[at] * window[j] : 0.0f;
-    dst[size_t(frame) * framing.n + j] = x;
+    int at = int(frame * framing.hop + j) - int(framing.lead);
+    uint place = uint(at < 0 ? -at : at);
+    bool inside = at >= 0 && place < framing.samples;
+    if (!inside && framing.reflected == 1 && framing.samples > 0) {
+        uint period = max(2 * (framing.samples - 1), 1u);
+        place %= period;
+        place = place < framing.samples ? place : period - place;
+        inside = true;
+    }
+    dst[size_t(frame) * framing.n + j] = inside ? src[place] * window[j] : 0.0f;
 }

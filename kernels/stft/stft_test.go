@@ -17,8 +17,16 @@ import (
 
 // lines have parameters for every path through the kernels, and a hop that is longer than its window.
 func lines() (all []kernels.Line) {
-	for _, p := range []Params{{2048, 512}, {512, 128}, {64, 7}, {64, 100}, {60, 7}, {600, 300}, {2, 3}} {
+	for _, p := range lengths(2048, 512, 512, 128, 64, 7, 64, 100, 60, 7, 600, 300, 2, 3) {
 		all = append(all, lineOf(p))
+	}
+	return all
+}
+
+// lengths returns parameters with the given lengths of windows and hops, in turn.
+func lengths(of ...int) (all []Params) {
+	for i := 0; i < len(of); i += 2 {
+		all = append(all, Params{NFFT: of[i], Hop: of[i+1]})
 	}
 	return all
 }
@@ -34,6 +42,17 @@ func shapeOf(p Params, n int) kernels.Shape {
 // allowed is the greatest relative error of an implementation. The operation's tolerance is larger.
 const allowed = 1e-6
 
+// Reflection reads other samples than zeros do.
+func TestReflectingOp(t *testing.T) {
+	op := Op
+	op.Lines = []kernels.Line{lineOf(Params{NFFT: 64, Hop: 7})}
+	op.Params = func(s kernels.Shape) Params {
+		return Params{NFFT: s[nFFT], Hop: s[hop], Window: Blackman, Padding: Reflect}
+	}
+	op.Tolerance = func(kernels.Shape) float64 { return allowed }
+	kerneltest.Run(t, &op, kerneltest.Options{Sizes: []int{1, 31, 128, 500}, Emulated: 8 << 10, Infinite: true})
+}
+
 // Some signals are shorter than a window. Numbers of frames are above and below what a worker or a threadgroup takes.
 func TestOp(t *testing.T) {
 	op := Op
@@ -42,9 +61,111 @@ func TestOp(t *testing.T) {
 	kerneltest.Run(t, &op, kerneltest.Options{Sizes: []int{1, 6, 127, 128, 300, 1009, 5000, 20011}, Emulated: 8 << 10, Infinite: true})
 }
 
+// variants are parameters with every window, padding and place of frames, for every path through the kernels.
+func variants() (all []Params) {
+	for i, p := range lengths(64, 16, 60, 7) {
+		for w := Hann; w <= Rectangular; w++ {
+			p.Window, p.Padding, p.Uncentred = w, Padding((int(w)+i)%2), false
+			all = append(all, p)
+			p.Padding, p.Uncentred = 1-p.Padding, i == int(w)%2
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// TestVariants compares every implementation with the reference, at signals that are shorter than a window and longer ones.
+func TestVariants(t *testing.T) {
+	for _, p := range variants() {
+		plans := kerneltest.Plans(t, &Op, p)
+		for _, n := range []int{1, 2, 30, 31, 127, 700, 5003} {
+			if p.frames(n) == 0 {
+				continue
+			}
+			x := make([]float32, n)
+			kernels.Noise(x, uint64(n))
+			want := parts(Reference(p, x))
+			for name, plan := range plans {
+				if name == kerneltest.EmulatorName && n > 1000 {
+					continue
+				}
+				got := make([]float32, len(want))
+				if err := plan.Run(shapeOf(p, n), kernels.Args{got, x}); err != nil {
+					t.Fatal(err)
+				}
+				if e := kernels.RelativeError(got, want); !(e <= allowed) {
+					t.Errorf("%s, %+v, %d samples: relative error %.2g", name, p, n, e)
+				}
+			}
+		}
+	}
+}
+
+// TestWindows compares windows with their values.
+func TestWindows(t *testing.T) {
+	for w, want := range map[Window][]float64{
+		Hann: {0, 0.5, 1, 0.5}, Hamming: {0.08, 0.54, 1, 0.54}, Blackman: {0, 0.34, 1, 0.34}, Rectangular: {1, 1, 1, 1},
+	} {
+		for j, got := range w.Weights(4) {
+			if math.Abs(got-want[j]) > 1e-15 || got < 0 {
+				t.Errorf("weight %d of %v is %v, want %v", j, w, got, want[j])
+			}
+		}
+	}
+}
+
+// TestReflected compares reflection with the plain rule, applied until an index is inside.
+func TestReflected(t *testing.T) {
+	for n := 1; n < 6; n++ {
+		for i := -20; i < 20; i++ {
+			want := i
+			for n > 1 && (want < 0 || want >= n) {
+				if want < 0 {
+					want = -want
+				} else {
+					want = 2*(n-1) - want
+				}
+			}
+			if n == 1 {
+				want = 0
+			}
+			if got := reflected(i, n); got != want {
+				t.Errorf("index %d of %d samples is %d, want %d", i, n, got, want)
+			}
+		}
+	}
+}
+
+// Frames that are not centred lie within the signal. There is none in a signal that is shorter than a window.
+func TestUncentred(t *testing.T) {
+	p := Params{NFFT: 8, Hop: 3, Uncentred: true}
+	plan, err := New(nil, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	for n, want := range map[int]int{0: 0, 7: 0, 8: 1, 10: 1, 11: 2, 100: 31} {
+		spec, err := plan.Transform(nil, make([]float32, n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := plan.Frames(n); got != want || len(spec) != want*plan.Bins() {
+			t.Errorf("%d samples have %d frames and %d values, want %d frames of %d", n, got, len(spec), want, plan.Bins())
+		}
+	}
+	x := []float32{5, 0, 0, 0, 2, 0, 0, 0, 9}
+	spec, err := plan.Transform(nil, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(spec) != 5 || cmplx.Abs(complex128(spec[1])+2) > 1e-6 { // 2·w[4]·exp(−πi)
+		t.Errorf("frame 0 is %v", spec)
+	}
+}
+
 // The spectrogram of no samples is one frame of silence.
 func TestNoSamples(t *testing.T) {
-	for _, p := range []Params{{2048, 512}, {512, 128}, {60, 7}} {
+	for _, p := range append(lengths(2048, 512, 512, 128, 60, 7), Params{NFFT: 64, Hop: 7, Padding: Reflect}, Params{NFFT: 60, Hop: 7, Padding: Reflect}) {
 		for name, plan := range kerneltest.Plans(t, &Op, p) {
 			got := make([]float32, 2*p.bins())
 			for i := range got {
@@ -64,7 +185,7 @@ func TestNoSamples(t *testing.T) {
 // bins×frames, as complex64.
 func TestLibrosa(t *testing.T) {
 	signal := kerneltest.ReadArchived[float32](t, "testdata/librosa.npz", "signal")
-	for _, p := range []Params{{2048, 512}, {512, 128}} {
+	for _, p := range lengths(2048, 512, 512, 128) {
 		want := kerneltest.ReadArchived[complex64](t, "testdata/librosa.npz", fmt.Sprintf("stft_%d_%d", p.NFFT, p.Hop))
 		bins, kept := p.bins(), (p.frames(len(signal))+7)/8
 		if len(want) != bins*kept {
@@ -107,19 +228,49 @@ func TestLibrosa(t *testing.T) {
 func TestReferenceAgainstPlainSum(t *testing.T) {
 	x := make([]float32, 53)
 	kernels.Noise(x, 1)
-	for _, p := range []Params{{2, 1}, {12, 5}, {16, 4}, {32, 40}} {
+	all := append(lengths(2, 1, 12, 5, 16, 4, 32, 40),
+		Params{NFFT: 12, Hop: 5, Window: Hamming, Padding: Reflect}, Params{NFFT: 32, Hop: 7, Window: Blackman, Padding: Reflect},
+		Params{NFFT: 16, Hop: 3, Window: Rectangular, Uncentred: true})
+	// x as each padding extends it, from index −16 to 68.
+	extended := map[Padding]func(at int) float64{
+		Zero: func(at int) float64 {
+			if at < 0 || at >= len(x) {
+				return 0
+			}
+			return float64(x[at])
+		},
+		Reflect: func(at int) float64 {
+			if at < 0 {
+				at = -at
+			}
+			if at >= len(x) {
+				at = len(x) - 2 - (at - len(x))
+			}
+			return float64(x[at])
+		},
+	}
+	windows := map[Window]func(angle float64) float64{
+		Hann:        func(angle float64) float64 { return 0.5 - 0.5*math.Cos(angle) },
+		Hamming:     func(angle float64) float64 { return 0.54 - 0.46*math.Cos(angle) },
+		Blackman:    func(angle float64) float64 { return 0.42 - 0.5*math.Cos(angle) + 0.08*math.Cos(2*angle) },
+		Rectangular: func(float64) float64 { return 1 },
+	}
+	for _, p := range all {
 		got := Reference(p, x)
-		if want := (1 + 53/p.Hop) * (p.NFFT/2 + 1); len(got) != want {
+		first, frames := -p.NFFT/2, 1+53/p.Hop
+		if p.Uncentred {
+			first, frames = 0, 1+(53-p.NFFT)/p.Hop
+		}
+		if want := frames * (p.NFFT/2 + 1); len(got) != want {
 			t.Fatalf("%v: %d values, want %d", p, len(got), want)
 		}
 		for i, v := range got {
 			frame, bin := i/p.bins(), i%p.bins()
 			var want complex128
 			for j := range p.NFFT {
-				if at := frame*p.Hop - p.NFFT/2 + j; 0 <= at && at < len(x) {
-					angle := 2 * math.Pi * float64(j) / float64(p.NFFT)
-					want += complex((0.5-0.5*math.Cos(angle))*float64(x[at]), 0) * cmplx.Exp(complex(0, -angle*float64(bin)))
-				}
+				angle := 2 * math.Pi * float64(j) / float64(p.NFFT)
+				sample := windows[p.Window](angle) * extended[p.Padding](first+frame*p.Hop+j)
+				want += complex(sample, 0) * cmplx.Exp(complex(0, -angle*float64(bin)))
 			}
 			if cmplx.Abs(v-want) > 1e-12 {
 				t.Fatalf("%v: frame %d bin %d: got %v, want %v", p, frame, bin, v, want)
@@ -173,10 +324,13 @@ func TestNewRefuses(t *testing.T) {
 		params Params
 		want   string
 	}{
-		{Params{0, 1}, "NFFT is 0"},
-		{Params{-2, 1}, "NFFT is -2"},
-		{Params{7, 1}, "NFFT is 7"},
-		{Params{8, 0}, "Hop is 0"},
+		{Params{NFFT: 0, Hop: 1}, "NFFT is 0"},
+		{Params{NFFT: -2, Hop: 1}, "NFFT is -2"},
+		{Params{NFFT: 7, Hop: 1}, "NFFT is 7"},
+		{Params{NFFT: 8, Hop: 0}, "Hop is 0"},
+		{Params{NFFT: 8, Hop: 1, Window: 4}, "Window is 4"},
+		{Params{NFFT: 8, Hop: 1, Window: -1}, "Window is -1"},
+		{Params{NFFT: 8, Hop: 1, Padding: 2}, "Padding is 2"},
 	} {
 		if _, err := New(nil, test.params); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: got %v, want an error that says %q", test.params, err, test.want)
@@ -201,7 +355,7 @@ func (q *questioned) NewRealFFT(dst, src gpu.Region, n, batch int) (gpu.External
 // TestVendor checks what a vendor's library is asked for. What the library computes is tested on machines that have it.
 func TestVendor(t *testing.T) {
 	d := emulator.Open(t)
-	library, p := &questioned{}, Params{100, 30}
+	library, p := &questioned{}, Params{NFFT: 100, Hop: 30}
 	vendor, err := newVendor(d, library, p)
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +373,7 @@ func TestVendor(t *testing.T) {
 
 // Kernels refuse a call that is too large for them, so that another implementation computes it.
 func TestLaunchRefuses(t *testing.T) {
-	for _, p := range []Params{{64, math.MaxInt}, {60, math.MaxInt}} {
+	for _, p := range lengths(64, math.MaxInt, 60, math.MaxInt) {
 		plan := kerneltest.Plans(t, &Op, p)[kerneltest.EmulatorName]
 		if plan == nil {
 			t.Skip("no C++ compiler for the emulator")
@@ -231,22 +385,31 @@ func TestLaunchRefuses(t *testing.T) {
 	}
 }
 
-// TestMultiply checks the product with the window at lengths above and below every unrolling, and that nothing is written
+// TestMultiply checks the products with the window at lengths above and below every unrolling, and that nothing is written
 // beyond the end.
 func TestMultiply(t *testing.T) {
-	for name, kernel := range map[string]func(dst, a, b []float32){"go": multiplyGo, "fastest": multiply} {
+	for _, kernel := range []struct {
+		name string
+		run  func(dst, a, b []float32)
+		adds bool
+	}{{"go", multiplyGo, false}, {"fastest", multiply, false}, {"go, adding", multiplyAddGo, true}, {"fastest, adding", multiplyAdd, true}} {
 		for n := range 140 {
-			a, b, dst := make([]float32, n), make([]float32, n), make([]float32, n+8)
+			a, b, before := make([]float32, n), make([]float32, n), make([]float32, n+8)
 			kernels.Noise(a, 1)
 			kernels.Noise(b, 2)
-			kernel(dst[:n], a, b)
+			kernels.Noise(before, 3)
+			dst := slices.Clone(before)
+			kernel.run(dst[:n], a, b)
 			for i, got := range dst {
-				var want float32
+				want := float64(before[i])
 				if i < n {
-					want = a[i] * b[i]
+					want = float64(a[i]) * float64(b[i])
+					if kernel.adds {
+						want += float64(before[i])
+					}
 				}
-				if got != want {
-					t.Fatalf("%s: value %d of %d is %v, want %v", name, i, n, got, want)
+				if math.Abs(float64(got)-want) > 1e-7 {
+					t.Fatalf("%s: value %d of %d is %v, want %v", kernel.name, i, n, got, want)
 				}
 			}
 		}

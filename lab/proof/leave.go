@@ -31,14 +31,22 @@ type LeftOut struct {
 	Runs, Cases int
 	One         Predicted // each run predicts every other one
 	Others      Predicted // all other runs together predict each run
+	Means       Intervals // the mean of the thresholds that all other runs found alone, of those that Others foresees
 	Agree       Share     // pairs of runs of a case with the same winners, and each threshold inside the other's interval
+	AgreeHalves Share     // the same of the two halves of the blocks of a run
+	Halves      Choices   // choices of the winner at each size by one half of the blocks of a run, judged on its other half
+}
+
+// Intervals says how well intervals predict the thresholds of a run.
+type Intervals struct {
+	Held  Share   // thresholds of the other run inside the interval, of those for whose two implementations there is one
+	New   int     // thresholds of the other run for whose two implementations there is none
+	Score float64 // mean interval score of Held
 }
 
 // Predicted says how well some runs predict the thresholds and the times of another one.
 type Predicted struct {
-	Held    Share   // thresholds of the other run inside the interval, of those for whose two implementations the runs have one, too
-	New     int     // thresholds of the other run for whose two implementations the runs have none
-	Score   float64 // mean interval score of Held
+	Intervals
 	Ours    Choices
 	Obvious Choices // choices of the winner at each measured size
 }
@@ -108,6 +116,7 @@ func (h *history) leaveOut(ctx context.Context) (*LeftOut, error) {
 	}
 	out := &LeftOut{Runs: len(h.runs), Cases: len(h.cases)}
 	for k, run := range h.runs {
+		h.addMeans(&out.Means, alone, without[k], k)
 		for c := range h.cases {
 			p := &h.cases[c]
 			left := p.runs[run]
@@ -115,6 +124,7 @@ func (h *history) leaveOut(ctx context.Context) (*LeftOut, error) {
 				continue
 			}
 			out.Others.add(p, p.of(rest(k)), &without[k][c], run, &alone[k][c])
+			out.addHalves(p, run)
 			for n, other := range h.runs {
 				if n != k {
 					out.One.add(p, p.of([]int{other}), &alone[n][c], run, &alone[k][c])
@@ -128,8 +138,12 @@ func (h *history) leaveOut(ctx context.Context) (*LeftOut, error) {
 			}
 		}
 	}
-	out.One.finish()
-	out.Others.finish()
+	for _, i := range []*Intervals{&out.One.Intervals, &out.Others.Intervals, &out.Means} {
+		i.Score /= float64(i.Held.Of)
+	}
+	for _, c := range []*Choices{&out.One.Ours, &out.One.Obvious, &out.Others.Ours, &out.Others.Obvious, &out.Halves} {
+		c.Costly, c.Thresholds = c.costly/c.span, c.thresholds/float64(len(c.Pairs))
+	}
 	return out, nil
 }
 
@@ -146,11 +160,7 @@ func (out *Predicted) add(p *past, from []*timings.Set, fit *thresholds.Result, 
 			out.New++
 			continue
 		}
-		out.Held.Of++
-		if s.Low <= found.From && found.From <= s.High {
-			out.Held.Count++
-		}
-		out.Score += intervalScore(s.Low, s.High, found.From)
+		out.Intervals.add(math.Log(float64(s.Low)), math.Log(float64(s.High)), found.From)
 	}
 	var ours rules.Choice
 	for _, s := range fit.Segments {
@@ -159,13 +169,6 @@ func (out *Predicted) add(p *past, from []*timings.Set, fit *thresholds.Result, 
 	low, high := fit.Curves.Sizes[0], fit.Curves.Sizes[len(fit.Curves.Sizes)-1]
 	out.Ours.add(p, run, ours, low, high)
 	out.Obvious.add(p, run, rules.Obvious().Choose(from...), low, high)
-}
-
-func (out *Predicted) finish() {
-	out.Score /= float64(out.Held.Of)
-	for _, c := range []*Choices{&out.Ours, &out.Obvious} {
-		c.Costly, c.Thresholds = c.costly/c.span, c.thresholds/float64(len(c.Pairs))
-	}
 }
 
 // sameSides returns the segment whose threshold is between two given implementations and nearest to a size, or nil if there
@@ -193,12 +196,21 @@ func agree(a, b []thresholds.Segment) bool {
 // level is the share of thresholds that intervals may miss.
 const level = 0.05
 
-// intervalScore returns the interval score of a threshold, in log-size: the interval's width, plus 2/level times the
+// add adds the interval of a threshold, in log-size.
+func (out *Intervals) add(low, high float64, threshold int) {
+	x := math.Log(float64(threshold))
+	out.Held.Of++
+	if low <= x && x <= high {
+		out.Held.Count++
+	}
+	out.Score += intervalScore(low, high, x)
+}
+
+// intervalScore returns the interval score of a threshold, all in log-size: the interval's width, plus 2/level times the
 // distance of the threshold from the interval. Less is better. Source: Gneiting and Raftery, Strictly proper scoring rules,
 // prediction, and estimation, 2007, equation 43.
-func intervalScore(low, high, threshold int) float64 {
-	l, h, x := math.Log(float64(low)), math.Log(float64(high)), math.Log(float64(threshold))
-	return h - l + 2/level*(max(l-x, 0)+max(x-h, 0))
+func intervalScore(low, high, threshold float64) float64 {
+	return high - low + 2/level*(max(low-threshold, 0)+max(threshold-high, 0))
 }
 
 // add adds the cost of a choice on a run, at the measured sizes from low to high. Beyond that range a choice promises

@@ -33,12 +33,22 @@ func TestRunsAreLeftOut(t *testing.T) {
 	if same.Others.Held != (Share{4, 4}) || same.One.Held != (Share{12, 12}) || same.Agree != (Share{6, 6}) {
 		t.Errorf("of one machine %v of %v thresholds hold, and %v pairs agree", same.Others.Held, same.One.Held, same.Agree)
 	}
+	if same.AgreeHalves != (Share{4, 4}) || same.Halves.Cheap() != (Share{8, 8}) {
+		t.Errorf("of the halves of a run %v agree, and %v choices are cheap", same.AgreeHalves, same.Halves.Cheap())
+	}
+	if same.Means.Held.Of != 4 || same.Means.New != 0 || same.Means.Score > 1 {
+		t.Errorf("means of one machine: %+v", same.Means)
+	}
 	if cheap := same.Others.Ours.Cheap(); cheap != (Share{4, 4}) || same.Others.Ours.Costly != 0 || same.Others.Ours.Thresholds != 1 {
 		t.Errorf("of one machine %v choices are cheap: %+v", cheap, same.Others.Ours)
 	}
 	odd, err := hostOf(s, s, other, s).leaveOut(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	// The three runs agree, so their interval is narrow and does not hold the odd run's threshold.
+	if odd.Means.Held != (Share{3, 4}) || odd.Means.Score < 2*same.Means.Score {
+		t.Errorf("means with another machine between them: %+v", odd.Means)
 	}
 	if odd.One.Held != (Share{6, 12}) || odd.Agree != (Share{3, 6}) {
 		t.Errorf("with another machine between them %v thresholds hold, and %v pairs agree", odd.One.Held, odd.Agree)
@@ -83,13 +93,10 @@ func TestRunsOfASavedHostAreLeftOut(t *testing.T) {
 }
 
 func TestIntervalScore(t *testing.T) {
-	for _, c := range []struct {
-		low, high, threshold int
-		want                 float64
-	}{
-		{100, 200, 150, math.Ln2},
-		{100, 200, 400, math.Ln2 + 40*math.Ln2},
-		{100, 200, 50, math.Ln2 + 40*math.Ln2},
+	for _, c := range []struct{ low, high, threshold, want float64 }{
+		{1, 2, 1.5, 1},
+		{1, 2, 4, 81},
+		{1, 2, 0.5, 21},
 	} {
 		if got := intervalScore(c.low, c.high, c.threshold); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v: score %v", c, got)

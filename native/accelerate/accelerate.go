@@ -1,12 +1,12 @@
-// Package accelerate computes with Apple's Accelerate framework on the processor: vDSP's transforms, convolution, biquads
-// and sums, vForce's exponentials and logarithms, and the BLAS. The framework is found and loaded at run time, without cgo.
+// Package accelerate computes with Apple's Accelerate framework on the processor: vDSP's transforms, convolution, biquads,
+// sums and magnitudes, vForce's exponentials, logarithms and powers, and the BLAS. The framework is found and loaded at run time, without cgo.
 //
 // The package has what Crossover's operations need and is not a general binding. Accelerate is a part of macOS. Elsewhere
 // [Probe] fails, and nothing else does. The package has not run on a Mac yet. On Linux its tests use a library that
 // implements the definitions in Apple's documentation. The usual steps are
 //
 //  1. call [Probe], and compute without Accelerate if it fails;
-//  2. make a transform or a filter by [NewReal] or [NewBiquad], or call a function of slices.
+//  2. make a transform or a filter by [NewReal], [NewComplex] or [NewBiquad], or call a function of slices.
 //
 // Slices must not overlap partly. Functions panic if slices have wrong lengths. No function allocates once warm. Functions
 // that need Accelerate panic if Probe fails.
@@ -25,14 +25,19 @@ const Environment = "CROSSOVER_ACCELERATE"
 
 // library holds the addresses of the functions that are used.
 type library struct {
-	vsmsa, vsadd, vsmul, sve, maxv, conv   uintptr
-	vadd                                   uintptr
-	vvlogf, vvexpf                         uintptr
-	createFFT, destroyFFT, fftZrip, fftZip uintptr
-	ctoz, ztoc                             uintptr
-	createDFT, destroyDFT, executeDFT      uintptr
-	createBiquad, destroyBiquad, biquad    uintptr
-	sgemm                                  uintptr
+	vsmsa, vsadd, vsmul, sve, maxv, conv uintptr
+	vadd, vsub                           uintptr
+	vabs, vthr, zvmags, zvabs            uintptr
+	meanv, minv, maxvi                   uintptr
+	vvlogf, vvexpf                       uintptr
+	vvlog1pf, vvlog10f, vvtanhf, vvpowsf uintptr
+	createFFT, destroyFFT                uintptr
+	fftZrip, fftZip, fftZop              uintptr
+	ctoz, ztoc                           uintptr
+	createDFT, createComplexDFT          uintptr
+	destroyDFT, executeDFT               uintptr
+	createBiquad, destroyBiquad, biquad  uintptr
+	sgemm                                uintptr
 }
 
 var loaded = sync.OnceValues(load)
@@ -157,7 +162,7 @@ func Multiply(dst, src []float32, a float32) {
 // Reference: https://developer.apple.com/documentation/accelerate/vdsp_sve
 func Sum(x []float32) float32 { return reduce(must().sve, x) }
 
-// Max returns the greatest value of x, which must not be empty.
+// Max returns the greatest value of x, which must not be empty. It passes over NaNs.
 //
 // Reference: https://developer.apple.com/documentation/accelerate/vdsp_maxv
 func Max(x []float32) float32 { return reduce(must().maxv, x) }
@@ -177,12 +182,14 @@ func Log(dst, src []float32) { vforce(must().vvlogf, dst, src) }
 // Reference: https://developer.apple.com/documentation/accelerate/vvexpf
 func Exp(dst, src []float32) { vforce(must().vvexpf, dst, src) }
 
-// vforce calls a function of vForce. The length is a 32-bit int there, so long slices take several calls.
+// mostOfVForce is the number of values in a call of vForce. The length is a 32-bit int there.
+const mostOfVForce = 1 << 30
+
+// vforce calls a function of vForce, several times for long slices.
 func vforce(function uintptr, dst, src []float32) {
 	equal(dst, src)
-	const most = 1 << 30
 	for len(src) > 0 {
-		n := min(most, len(src))
+		n := min(mostOfVForce, len(src))
 		begin().slice(dst[:n]).slice(src[:n]).length(n).run(function)
 		dst, src = dst[n:], src[n:]
 	}

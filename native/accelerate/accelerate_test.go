@@ -62,11 +62,11 @@ func TestVectors(t *testing.T) {
 	need(t)
 	x := noise(37, 1)
 	y := make([]float32, len(x))
-	sum, most := 0.0, math.Inf(-1)
+	sum, most, least := 0.0, math.Inf(-1), math.Inf(1)
 	for i := range x {
 		x[i] += 1.5
 		sum += float64(x[i])
-		most = max(most, float64(x[i]))
+		most, least = max(most, float64(x[i])), min(least, float64(x[i]))
 	}
 	for _, test := range []struct {
 		name string
@@ -78,6 +78,14 @@ func TestVectors(t *testing.T) {
 		{"Multiply", func() { Multiply(y, x, 7) }, func(x float64) float64 { return 7 * x }},
 		{"Log", func() { Log(y, x) }, math.Log},
 		{"Exp", func() { Exp(y, x) }, math.Exp},
+		{"Abs", func() { Multiply(y, x, -1); Abs(y, y) }, math.Abs},
+		{"Subtract", func() { Multiply(y, x, 3); Subtract(y, y, x) }, func(x float64) float64 { return 2 * x }},
+		{"AtLeast", func() { Raise(y, x, 1.25) }, func(x float64) float64 { return max(x, 1.25) }},
+		{"Log1p", func() { Log1p(y, x) }, math.Log1p},
+		{"Log10", func() { Log10(y, x) }, math.Log10},
+		{"Raise", func() { Raise(y, x, 1.5) }, func(x float64) float64 { return max(x, 1.5) }},
+		{"Tanh", func() { Tanh(y, x) }, math.Tanh},
+		{"Pow", func() { Pow(y, x, -1.5) }, func(x float64) float64 { return math.Pow(x, -1.5) }},
 	} {
 		test.run()
 		for i := range x {
@@ -90,7 +98,43 @@ func TestVectors(t *testing.T) {
 		near(t, "x + x", float64(y[i]), 2*float64(x[i]), 0)
 	}
 	near(t, "Sum", float64(Sum(x)), sum, 1e-4)
+	near(t, "Mean", float64(Mean(x)), sum/float64(len(x)), 1e-6)
 	near(t, "Max", float64(Max(x)), most, 0)
+	near(t, "Min", float64(Min(x)), least, 0)
+	if v, at := MaxAt(append(x, x...)); float64(v) != most || x[at] != v {
+		t.Errorf("MaxAt is %g at %d, want %g at the first of two places", v, at, most)
+	}
+	low := []float32{float32(math.Inf(-1)), float32(math.Inf(-1))}
+	if v, at := MaxAt(low); v != low[0] || at != 0 {
+		t.Errorf("MaxAt of infinities is %g at %d", v, at)
+	}
+	if got := testing.AllocsPerRun(20, func() { MaxAt(x) }); got != 0 {
+		t.Errorf("MaxAt: %v allocations", got)
+	}
+}
+
+// The parts of more values than a block holds are taken apart block by block.
+func TestMagnitudes(t *testing.T) {
+	need(t)
+	const n = 2*planarBlock + 5
+	parts := noise(2*n, 2)
+	x, y := make([]complex64, n), make([]float32, n)
+	for i := range x {
+		x[i] = complex(parts[2*i], parts[2*i+1])
+	}
+	for name, f := range map[string]func(){"Power": func() { Power(y, x) }, "Magnitude": func() { Magnitude(y, x) }} {
+		f()
+		for i := range x {
+			want := cmplx.Abs(complex128(x[i]))
+			if name == "Power" {
+				want *= want
+			}
+			near(t, fmt.Sprintf("%s of value %d", name, i), float64(y[i]), want, 1e-6)
+		}
+		if got := testing.AllocsPerRun(5, f); got != 0 {
+			t.Errorf("%s: %v allocations", name, got)
+		}
+	}
 }
 
 func TestConvolve(t *testing.T) {
@@ -144,6 +188,45 @@ func TestRealTransforms(t *testing.T) {
 		}
 		if _, err := NewReal(n); err == nil {
 			t.Errorf("a transform of %d samples was made", n)
+		}
+	}
+}
+
+func TestComplexTransforms(t *testing.T) {
+	need(t)
+	// Lengths that are too short for vDSP, powers of two, 3, 5 and 15 times one, and lengths that vDSP does not have.
+	for _, n := range []int{1, 2, 4, 64, 1024, 24, 40, 240, 3, 6, 7, 45, 101, 202} {
+		c, err := NewComplex(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := noise(2*n, uint64(n))
+		x, y := make([]complex64, n), make([]complex64, n)
+		for i := range x {
+			x[i] = complex(words[2*i], words[2*i+1])
+		}
+		for direction, transform := range map[float64]func(dst, src []complex64){-1: c.Forward, 1: c.InverseUnscaled} {
+			transform(y, x)
+			for k := range y {
+				var want complex128
+				for j := range x {
+					want += complex128(x[j]) * cmplx.Rect(1, direction*2*math.Pi*float64(j*k%n)/float64(n))
+				}
+				if d := cmplx.Abs(complex128(y[k]) - want); !(d <= 3e-6*math.Sqrt(float64(n))) {
+					t.Fatalf("n=%d, direction %g: value %d is %v, want %v", n, direction, k, y[k], want)
+				}
+			}
+		}
+		if got := testing.AllocsPerRun(5, func() { c.Forward(y, x); c.InverseUnscaled(y, x) }); got != 0 {
+			t.Errorf("n=%d: %v allocations", n, got)
+		}
+	}
+	for _, n := range []int{-1, 0, 1 << 28, 1 << 25} {
+		if n == 1<<25 && os.Getenv(Environment) == "" {
+			continue
+		}
+		if _, err := NewComplex(n); err == nil {
+			t.Errorf("a transform of %d values was made", n)
 		}
 	}
 }
@@ -206,7 +289,9 @@ func TestWrongLengthsPanic(t *testing.T) {
 	need(t)
 	for name, f := range map[string]func(){
 		"Scale":    func() { Scale(make([]float32, 2), make([]float32, 3), 1, 1) },
+		"Power":    func() { Power(make([]float32, 2), make([]complex64, 3)) },
 		"Convolve": func() { Convolve(make([]float32, 2), make([]float32, 3), make([]float32, 3)) },
+		"Forward":  func() { c, _ := NewComplex(4); c.Forward(make([]complex64, 4), make([]complex64, 3)) },
 		"Gemm":     func() { Gemm(false, false, 2, 2, 2, 1, make([]float32, 4), make([]float32, 3), 0, make([]float32, 4)) },
 	} {
 		func() {

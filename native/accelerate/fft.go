@@ -167,16 +167,25 @@ type dft struct {
 func newDFT(lib *library, n int) *dft {
 	e := &dft{lib: lib, data: make([]float32, n), scratch: make([]float32, n)}
 	e.both = splitOf(e.data[:n/2], e.data[n/2:])
-	if e.there, _ = begin().number(0).number(n).number(forward).run(lib.createDFT); e.there == 0 {
+	if !newDFTSetups(lib, lib.createDFT, n, e, &e.there, &e.back) {
 		return nil
 	}
-	free := func(setup uintptr) { begin().number(int(setup)).run(lib.destroyDFT) }
-	runtime.AddCleanup(e, free, e.there)
-	if e.back, _ = begin().number(int(e.there)).number(n).number(inverse).run(lib.createDFT); e.back == 0 {
-		return nil
-	}
-	runtime.AddCleanup(e, free, e.back)
 	return e
+}
+
+// newDFTSetups makes vDSP's tables for both directions of a transform. They are freed when e is unreachable. It returns false
+// if vDSP has no transform of the length.
+func newDFTSetups[E any](lib *library, create uintptr, n int, e *E, there, back *uintptr) bool {
+	free := func(setup uintptr) { begin().number(int(setup)).run(lib.destroyDFT) }
+	if *there, _ = begin().number(0).number(n).number(forward).run(create); *there == 0 {
+		return false
+	}
+	runtime.AddCleanup(e, free, *there)
+	if *back, _ = begin().number(int(*there)).number(n).number(inverse).run(create); *back == 0 {
+		return false
+	}
+	runtime.AddCleanup(e, free, *back)
+	return true
 }
 
 func (e *dft) parts() *split     { return e.both }
@@ -191,54 +200,26 @@ func (e *dft) run(setup uintptr) {
 	runtime.KeepAlive(e)
 }
 
-// chirp is the transform of any other even length n. It transforms h = n/2 complex points by convolution with a chirp,
-// and then separates the two interleaved spectra.
-//
-//	Z[k] = c[k]·Σ_j (z[j]·c[j])·conj(c[k−j]),   c[j] = exp(−πi·j²/h)
-//
-// Source: L. Bluestein, A linear filtering approach to the computation of discrete Fourier transform, IEEE
-// Transactions on Audio and Electroacoustics 18 (1970), 451–455.
+// chirp is the transform of any other even length n. It transforms h = n/2 complex points and then separates the two
+// interleaved spectra.
 type chirp struct {
-	lib      *library
-	setup    uintptr
-	log2     int
-	data     []float32
-	both     *split
-	chirp    []complex64 // c
-	filter   []complex64 // the transform of conj(c), wrapped around, divided by its length
-	twiddles []complex64 // −i·exp(−2πi·k/n)
-	work     []complex64
-	re, im   []float32
-	parted   *split
+	*bluestein // of h points
+	data       []float32
+	both       *split
+	twiddles   []complex64 // −i·exp(−2πi·k/n)
 }
 
-func newChirp(lib *library, n int) (_ *chirp, err error) {
+func newChirp(lib *library, n int) (*chirp, error) {
 	h := n / 2
-	log2 := bits.Len(uint(2*h - 2))
-	length := 1 << log2
-	e := &chirp{
-		lib: lib, log2: log2, data: make([]float32, n),
-		chirp: make([]complex64, h), filter: make([]complex64, length), twiddles: make([]complex64, h),
-		work: make([]complex64, h), re: make([]float32, length), im: make([]float32, length),
-	}
-	e.both, e.parted = splitOf(e.data[:h], e.data[h:]), splitOf(e.re, e.im)
-	if e.setup, err = newSetup(lib, log2, e); err != nil {
+	points, err := newBluestein(lib, h)
+	if err != nil {
 		return nil, err
 	}
+	e := &chirp{bluestein: points, data: make([]float32, n), twiddles: make([]complex64, h)}
+	e.both = splitOf(e.data[:h], e.data[h:])
 	for j := range h {
-		sin, cos := math.Sincos(math.Pi * float64(j*j%(2*h)) / float64(h))
-		e.chirp[j] = complex64(complex(cos, -sin))
-		e.re[j], e.im[j] = float32(cos), float32(sin)
-		if j > 0 {
-			e.re[length-j], e.im[length-j] = e.re[j], e.im[j]
-		}
-		sin, cos = math.Sincos(2 * math.Pi * float64(j) / float64(n))
+		sin, cos := math.Sincos(2 * math.Pi * float64(j) / float64(n))
 		e.twiddles[j] = complex64(complex(-sin, -cos))
-	}
-	e.transform(forward)
-	scale := 1 / float32(length)
-	for i := range e.filter {
-		e.filter[i] = complex(e.re[i]*scale, e.im[i]*scale)
 	}
 	return e, nil
 }
@@ -246,39 +227,12 @@ func newChirp(lib *library, n int) (_ *chirp, err error) {
 func (e *chirp) parts() *split     { return e.both }
 func (e *chirp) values() []float32 { return e.data }
 
-// transform transforms re and im in place, unscaled in both directions.
-//
-// Reference: https://developer.apple.com/documentation/accelerate/vdsp_fft_zip
-func (e *chirp) transform(direction int) {
-	begin().number(int(e.setup)).pointer(unsafe.Pointer(e.parted)).number(1).number(e.log2).number(direction).run(e.lib.fftZip)
-	runtime.KeepAlive(e)
-}
-
-// complexForward transforms work in place.
-func (e *chirp) complexForward() {
-	for j, c := range e.chirp {
-		v := e.work[j] * c
-		e.re[j], e.im[j] = real(v), imag(v)
-	}
-	clear(e.re[len(e.work):])
-	clear(e.im[len(e.work):])
-	e.transform(forward)
-	for i, f := range e.filter {
-		v := complex(e.re[i], e.im[i]) * f
-		e.re[i], e.im[i] = real(v), imag(v)
-	}
-	e.transform(inverse)
-	for j, c := range e.chirp {
-		e.work[j] = complex(e.re[j], e.im[j]) * c
-	}
-}
-
 func (e *chirp) forward() {
 	h := len(e.work)
 	for j := range h {
 		e.work[j] = complex(e.data[j], e.data[h+j])
 	}
-	e.complexForward()
+	e.run()
 	z := e.work[0]
 	e.data[0], e.data[h] = 2*(real(z)+imag(z)), 2*(real(z)-imag(z))
 	for k := 1; k < h; k++ {
@@ -298,10 +252,98 @@ func (e *chirp) inverse() {
 		x := (a + b) + conjugate(e.twiddles[k])*(a-b)
 		e.work[k] = conjugate(x)
 	}
-	e.complexForward()
+	e.run()
 	for j := range h {
 		e.data[j], e.data[h+j] = real(e.work[j]), -imag(e.work[j])
 	}
 }
 
+// bluestein transforms h complex points by convolution with a chirp.
+//
+//	Z[k] = c[k]·Σ_j (z[j]·c[j])·conj(c[k−j]),   c[j] = exp(−πi·j²/h)
+//
+// Source: L. Bluestein, A linear filtering approach to the computation of discrete Fourier transform, IEEE
+// Transactions on Audio and Electroacoustics 18 (1970), 451–455.
+type bluestein struct {
+	lib    *library
+	setup  uintptr
+	log2   int
+	chirp  []complex64 // c
+	filter []complex64 // the transform of conj(c), wrapped around, divided by its length
+	work   []complex64
+	re, im []float32
+	parted *split
+}
+
+// newBluestein returns the transform of h points, at least 2.
+func newBluestein(lib *library, h int) (_ *bluestein, err error) {
+	log2 := bits.Len(uint(2*h - 2))
+	length := 1 << log2
+	e := &bluestein{
+		lib: lib, log2: log2, chirp: make([]complex64, h), filter: make([]complex64, length), work: make([]complex64, h),
+		re: make([]float32, length), im: make([]float32, length),
+	}
+	e.parted = splitOf(e.re, e.im)
+	if e.setup, err = newSetup(lib, log2, e); err != nil {
+		return nil, err
+	}
+	for j := range h {
+		sin, cos := math.Sincos(math.Pi * float64(j*j%(2*h)) / float64(h))
+		e.chirp[j] = complex64(complex(cos, -sin))
+		e.re[j], e.im[j] = float32(cos), float32(sin)
+		if j > 0 {
+			e.re[length-j], e.im[length-j] = e.re[j], e.im[j]
+		}
+	}
+	e.transform(forward)
+	scale := 1 / float32(length)
+	for i := range e.filter {
+		e.filter[i] = complex(e.re[i]*scale, e.im[i]*scale)
+	}
+	return e, nil
+}
+
+// transform transforms re and im in place, unscaled in both directions.
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_fft_zip
+func (e *bluestein) transform(direction int) {
+	begin().number(int(e.setup)).pointer(unsafe.Pointer(e.parted)).number(1).number(e.log2).number(direction).run(e.lib.fftZip)
+	runtime.KeepAlive(e)
+}
+
+// run computes the forward transform of work in place.
+func (e *bluestein) run() {
+	for j, c := range e.chirp {
+		v := e.work[j] * c
+		e.re[j], e.im[j] = real(v), imag(v)
+	}
+	clear(e.re[len(e.work):])
+	clear(e.im[len(e.work):])
+	e.transform(forward)
+	for i, f := range e.filter {
+		v := complex(e.re[i], e.im[i]) * f
+		e.re[i], e.im[i] = real(v), imag(v)
+	}
+	e.transform(inverse)
+	for j, c := range e.chirp {
+		e.work[j] = complex(e.re[j], e.im[j]) * c
+	}
+}
+
 func conjugate(z complex64) complex64 { return complex(real(z), -imag(z)) }
+
+// FastLength returns the least length from n on for which vDSP has a transform: 1, 3, 5 or 15 times a power of two,
+// which is at least 16.
+func FastLength(n int) int {
+	best := 0
+	for _, odd := range []int{1, 3, 5, 15} {
+		length := 16 * odd
+		for length < n {
+			length *= 2
+		}
+		if best == 0 || length < best {
+			best = length
+		}
+	}
+	return best
+}

@@ -1,13 +1,13 @@
-// Package fftw transforms real float32 rows by the single-precision FFTW library. The library is found and loaded at run
-// time, without cgo.
+// Package fftw transforms float32 rows by the single-precision FFTW library. The library is found and loaded at run time,
+// without cgo.
 //
-// The package has the one kind of transform that Crossover's operations need: one-dimensional transforms of batches of real
-// rows. It is not a general binding. A program that links this package also runs without FFTW, because the first call loads
+// The package has what Crossover's operations need: one-dimensional transforms of batches of real rows ([Plan]) and of
+// complex rows ([ComplexPlan]). It is not a general binding. A program that links this package also runs without FFTW, because the first call loads
 // the library. [Probe] then says what is missing. The usual steps are
 //
 //  1. ask [Probe] whether the library can be used, and [ProbeThreads] whether it can use several threads;
-//  2. make a [Plan] for a length, a number of rows and a number of threads;
-//  3. call Forward and Inverse, from any goroutine;
+//  2. make a plan for a length, a number of rows and a number of threads;
+//  3. transform, from any goroutine;
 //  4. call Close, or drop the plan: the garbage collector frees a dropped plan.
 //
 // FFTW makes plans for rows of up to 4096 samples by measurement (FFTW_MEASURE), which takes up to half a second for the
@@ -44,8 +44,8 @@ func timeLimit(n int) float64 {
 	return 0.02
 }
 
-// flags are those of the planner, from fftw3.h: FFTW_MEASURE, which is 0. By default a forward transform preserves its
-// input and an inverse one may overwrite it.
+// flags are those of the planner, from fftw3.h: FFTW_MEASURE, which is 0. By default a transform preserves its input, unless
+// its output is real.
 const flags = 0
 
 // library holds the addresses of the functions of libfftw3f that this package uses.
@@ -55,8 +55,10 @@ type library struct {
 	setTimeLimit   func(seconds float64)
 	planForward    uintptr // fftwf_plan_many_dft_r2c
 	planInverse    uintptr // fftwf_plan_many_dft_c2r
+	planComplex    uintptr // fftwf_plan_many_dft
 	executeForward uintptr // fftwf_execute_dft_r2c
 	executeInverse uintptr // fftwf_execute_dft_c2r
+	executeComplex uintptr // fftwf_execute_dft
 	destroy        uintptr // fftwf_destroy_plan
 	forgetWisdom   uintptr // fftwf_forget_wisdom
 }
@@ -115,16 +117,14 @@ func Forget() {
 	invoke(lib.forgetWisdom, nil)
 }
 
-// Plan transforms batch rows of n real samples, which lie one after the other. Several goroutines may call Forward and
-// Inverse at once, on different memory. Close must not be called while they run.
+// Plan transforms batch rows of n real samples, which lie one after the other. Several goroutines may transform at once, on
+// different memory. Close must not be called while they run.
 type Plan struct {
 	n, batch, threads int
 	lib               *library
 	held              *held
-	planInverse       sync.Once // the inverse plan is made on its first use
-
-	mu    sync.Mutex
-	spare []*call // at most as many as have run at the same time
+	forward, inverse  sync.Once // make the plans of FFTW
+	calls             calls
 }
 
 // leastThreaded is how many samples a plan has at least that uses several threads. FFTW's threads are woken for each call,
@@ -133,50 +133,93 @@ type Plan struct {
 const leastThreaded = 1 << 14
 
 // NewReal returns a plan for batch rows of n samples on the given number of threads, of which fewer than 16 384 samples use
-// only one. It fails if Probe does, if threads is
-// above 1 and ProbeThreads fails, if a number is below 1, or if there are 2^31 samples or more, which FFTW cannot count.
+// only one. It fails if Probe does, if threads is above 1 and ProbeThreads fails, if a number is below 1, or if there are
+// 2^31 samples or more, which FFTW cannot count. The plan is ready for Forward.
 func NewReal(n, batch, threads int) (*Plan, error) {
-	lib, err := loaded()
+	return newReal(n, batch, threads, (*Plan).forwardPlan)
+}
+
+// NewInverseReal is [NewReal], but the plan is ready for InverseUnscaled.
+func NewInverseReal(n, batch, threads int) (*Plan, error) {
+	return newReal(n, batch, threads, (*Plan).inversePlan)
+}
+
+func newReal(n, batch, threads int, ready func(p *Plan) uintptr) (*Plan, error) {
+	lib, threads, err := prepare(n, batch, threads)
 	if err != nil {
 		return nil, err
 	}
-	if n < 1 || batch < 1 || n > math.MaxInt32/batch || threads < 1 || threads > math.MaxInt32 {
-		return nil, fmt.Errorf("fftw: cannot plan %d rows of %d samples on %d threads (want each at least 1, and less"+
-			" than 2^31 samples)", batch, n, threads)
-	}
-	if threads > 1 {
-		if _, err := loadedThreads(); err != nil {
-			return nil, err
-		}
-	}
-	if n*batch < leastThreaded {
-		threads = 1
-	}
 	p := &Plan{n: n, batch: batch, threads: threads, lib: lib, held: &held{lib: lib}}
-	collect()
-	if p.held.forward = p.plan(lib.planForward, false); p.held.forward == 0 {
-		return nil, fmt.Errorf("fftw: the planner refused %d rows of %d samples", batch, n)
+	if ready(p) == 0 {
+		return nil, refused(n, batch)
 	}
 	runtime.AddCleanup(p, (*held).destroy, p.held)
 	return p, nil
 }
 
+// forwardPlan returns FFTW's plan for Forward. It is made at its first use.
+func (p *Plan) forwardPlan() uintptr {
+	p.forward.Do(func() { p.held.forward = p.plan(p.lib.planForward, false) })
+	return p.held.forward
+}
+
+// inversePlan returns FFTW's plan for InverseUnscaled. It is made at its first use.
+func (p *Plan) inversePlan() uintptr {
+	p.inverse.Do(func() { p.held.inverse = p.plan(p.lib.planInverse, true) })
+	return p.held.inverse
+}
+
+// prepare checks what a plan is made for, and returns how many threads it uses.
+func prepare(n, batch, threads int) (*library, int, error) {
+	lib, err := loaded()
+	if err != nil {
+		return nil, 0, err
+	}
+	if n < 1 || batch < 1 || n > math.MaxInt32/batch || threads < 1 || threads > math.MaxInt32 {
+		return nil, 0, fmt.Errorf("fftw: cannot plan %d rows of %d samples on %d threads (want each at least 1, and less"+
+			" than 2^31 samples)", batch, n, threads)
+	}
+	if threads > 1 {
+		if _, err := loadedThreads(); err != nil {
+			return nil, 0, err
+		}
+	}
+	if n*batch < leastThreaded {
+		threads = 1
+	}
+	collect()
+	return lib, threads, nil
+}
+
+func refused(n, batch int) error {
+	return fmt.Errorf("fftw: the planner refused %d rows of %d samples", batch, n)
+}
+
 // plan makes a plan for one direction. The planner overwrites memory, so plan gives it new memory.
 func (p *Plan) plan(function uintptr, inverse bool) uintptr {
+	c := &call{}
+	samples, bins := address(c.sampleBuffer(p)), address(c.binBuffer(p))
+	return p.lib.made(p.n, p.threads, func() uintptr {
+		if p.held.destroyed {
+			return 0
+		}
+		if inverse {
+			return planMany(function, p.n, p.batch, bins, p.n/2+1, samples, p.n)
+		}
+		return planMany(function, p.n, p.batch, samples, p.n, bins, p.n/2+1)
+	})
+}
+
+// made returns the plan for rows of n values on the given number of threads for which ask asks FFTW. It is 0 if FFTW makes
+// none.
+func (l *library) made(n, threads int, ask func() uintptr) uintptr {
 	planner.Lock()
 	defer planner.Unlock()
 	if threaded != nil {
-		planWithThreads(threaded, p.threads) // applies until the next call
+		planWithThreads(threaded, threads) // applies until the next call
 	}
-	p.lib.setTimeLimit(timeLimit(p.n))
-	c := &call{}
-	samples, bins := address(c.sampleBuffer(p)), address(c.binBuffer(p))
-	var made uintptr
-	if inverse {
-		made = planMany(function, p.n, p.batch, bins, p.n/2+1, samples, p.n)
-	} else {
-		made = planMany(function, p.n, p.batch, samples, p.n, bins, p.n/2+1)
-	}
+	l.setTimeLimit(timeLimit(n))
+	made := ask()
 	if made != 0 {
 		live.Add(1)
 	}
@@ -185,52 +228,58 @@ func (p *Plan) plan(function uintptr, inverse bool) uintptr {
 
 // call holds the arguments of one call into C, and memory with the alignment that FFTW needs.
 //
-// Both plans are made for aligned memory, because FFTW's plans for any alignment (FFTW_UNALIGNED) use no vector instructions
-// and take two to five times as long. The inverse plan overwrites its input, because a plan that preserves it
-// (FFTW_PRESERVE_INPUT) takes three to ten times as long. So the inverse plan always gets a copy.
+// Plans are made for aligned memory, because FFTW's plans for any alignment (FFTW_UNALIGNED) use no vector instructions and
+// take two to five times as long. The plan from bins to samples overwrites its input, because a plan that preserves it
+// (FFTW_PRESERVE_INPUT) takes three to ten times as long. So that plan always gets a copy.
 type call struct {
 	arguments [3]uintptr
 	in, out   unsafe.Pointer // the objects of the arguments, for the garbage collector
-	samples   []float32
-	bins      []complex64
+	memory    [2][]float32
+}
+
+// calls are those of a plan that no goroutine uses: at most as many as have run at the same time.
+type calls struct {
+	mu    sync.Mutex
+	spare []*call
 }
 
 // begin returns a spare call, or a new one.
-func (p *Plan) begin() *call {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	last := len(p.spare) - 1
+func (s *calls) begin() *call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := len(s.spare) - 1
 	if last < 0 {
 		return &call{}
 	}
-	c := p.spare[last]
-	p.spare = p.spare[:last]
+	c := s.spare[last]
+	s.spare = s.spare[:last]
 	return c
 }
 
-// end makes a call spare again. It also keeps p reachable until then, so that nothing that p holds is freed.
-func (p *Plan) end(c *call) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.spare = append(p.spare, c)
+// end makes a call spare again. It also keeps the plan of s reachable until then, so that nothing that it holds is freed.
+func (s *calls) end(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spare = append(s.spare, c)
 }
 
-// sampleBuffer returns the call's memory for samples. It is allocated at its first use.
-func (c *call) sampleBuffer(p *Plan) []float32 {
-	if c.samples == nil {
-		c.samples = aligned(p.batch * p.n)
+// buffer returns memory of the call, 0 or 1, for n values. It is allocated at its first use, and n is always the same.
+func (c *call) buffer(i, n int) []float32 {
+	if c.memory[i] == nil {
+		c.memory[i] = aligned(n)
 	}
-	return c.samples
+	return c.memory[i]
 }
 
-// binBuffer returns the call's memory for bins. It is allocated at its first use.
+func (c *call) sampleBuffer(p *Plan) []float32 { return c.buffer(0, p.batch*p.n) }
+
 func (c *call) binBuffer(p *Plan) []complex64 {
-	if c.bins == nil {
-		count := p.batch * (p.n/2 + 1)
-		c.bins = unsafe.Slice((*complex64)(address(aligned(2*count))), count)
-	}
-	return c.bins
+	count := p.batch * (p.n/2 + 1)
+	return complexes(c.buffer(1, 2*count))
 }
+
+// complexes returns pairs of values as complex values in the same memory.
+func complexes(x []float32) []complex64 { return unsafe.Slice((*complex64)(address(x)), len(x)/2) }
 
 // alignment is the alignment of memory for a plan, in bytes: a cache line, which is enough for every instruction set.
 const alignment = 64
@@ -249,10 +298,10 @@ func fits(lib *library, at unsafe.Pointer) bool { return uintptr(at)%lib.alignme
 
 // Forward writes bins 0 to n/2 of the unscaled transform of each row of src to the rows of dst. src has batch·n values and
 // dst has batch·(n/2+1). They must not overlap; src is unchanged. Forward copies memory that lacks the alignment that FFTW
-// needs, such as 16 bytes. It panics if a length is wrong or the plan is closed.
+// needs, such as 16 bytes. It panics if a length is wrong, if the plan is closed, or if FFTW makes no plan.
 func (p *Plan) Forward(dst []complex64, src []float32) {
-	p.check(len(dst), len(src))
-	c := p.begin()
+	plan := p.check(len(dst), len(src), p.forwardPlan())
+	c := p.calls.begin()
 	from, to := src, dst
 	if !fits(p.lib, address(src)) {
 		from = c.sampleBuffer(p)
@@ -261,50 +310,29 @@ func (p *Plan) Forward(dst []complex64, src []float32) {
 	if !fits(p.lib, address(dst)) {
 		to = c.binBuffer(p)
 	}
-	c.execute(p.lib.executeForward, p.held.forward, address(from), address(to))
+	c.execute(p.lib.executeForward, plan, address(from), address(to))
 	if !fits(p.lib, address(dst)) {
 		copy(dst, to)
 	}
-	p.end(c)
+	p.calls.end(c)
 }
 
-// Inverse writes the samples whose spectra are the rows of src to the rows of dst. It is the inverse of Forward. src has
-// batch·(n/2+1) values and dst has batch·n. They must not overlap; src is unchanged. The first call makes a plan. Inverse
-// panics if a length is wrong, if the plan is closed, or if FFTW makes no plan.
-func (p *Plan) Inverse(dst []float32, src []complex64) {
-	p.check(len(src), len(dst))
-	c := p.begin()
-	bins, scale := c.binBuffer(p), float32(1/float64(p.n))
-	for i, v := range src {
-		bins[i] = complex(scale*real(v), scale*imag(v))
-	}
-	p.finishInverse(dst, c)
-}
-
-// InverseUnscaled is Inverse times n, as FFTW computes it, for callers that can divide elsewhere at no cost.
+// InverseUnscaled writes n times the samples whose spectra are the rows of src to the rows of dst, as FFTW computes it. src
+// has batch·(n/2+1) values and dst has batch·n. They must not overlap; src is unchanged. InverseUnscaled panics if a length is
+// wrong, if the plan is closed, or if FFTW makes no plan.
 func (p *Plan) InverseUnscaled(dst []float32, src []complex64) {
-	p.check(len(src), len(dst))
-	c := p.begin()
+	plan := p.check(len(src), len(dst), p.inversePlan())
+	c := p.calls.begin()
 	copy(c.binBuffer(p), src)
-	p.finishInverse(dst, c)
-}
-
-// finishInverse transforms the bins of c.
-func (p *Plan) finishInverse(dst []float32, c *call) {
-	p.planInverse.Do(func() {
-		if p.held.inverse = p.plan(p.lib.planInverse, true); p.held.inverse == 0 {
-			panic(fmt.Sprintf("fftw: the planner refused %d inverse rows of %d samples", p.batch, p.n))
-		}
-	})
 	to := dst
 	if !fits(p.lib, address(dst)) {
 		to = c.sampleBuffer(p)
 	}
-	c.execute(p.lib.executeInverse, p.held.inverse, address(c.bins), address(to))
+	c.execute(p.lib.executeInverse, plan, address(c.memory[1]), address(to))
 	if !fits(p.lib, address(dst)) {
 		copy(dst, to)
 	}
-	p.end(c)
+	p.calls.end(c)
 }
 
 // execute runs a plan. Objects on Go's heap do not move, and c is on the heap and keeps the two objects alive that C works
@@ -317,13 +345,15 @@ func (c *call) execute(function, plan uintptr, in, out unsafe.Pointer) {
 	c.in, c.out = nil, nil
 }
 
-func (p *Plan) check(bins, samples int) {
-	if p.held.forward == 0 {
-		panic("fftw: the plan is closed")
+// check returns the plan of FFTW for a call.
+func (p *Plan) check(bins, samples int, plan uintptr) uintptr {
+	if plan == 0 {
+		panic(fmt.Sprintf("fftw: no plan of %d rows of %d samples: it is closed, or FFTW made none", p.batch, p.n))
 	}
 	if bins != p.batch*(p.n/2+1) || samples != p.batch*p.n {
 		panic(fmt.Sprintf("fftw: a plan of %d rows of %d samples got %d samples and %d bins", p.batch, p.n, samples, bins))
 	}
+	return plan
 }
 
 // Close frees the plan. Closing twice does nothing.

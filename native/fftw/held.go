@@ -9,12 +9,14 @@ import (
 type held struct {
 	lib              *library
 	forward, inverse uintptr // 0 if there is none
+	destroyed        bool    // planner guards it
 }
 
 // destroy frees FFTW's plans. A second call does nothing.
 func (h *held) destroy() {
 	planner.Lock()
 	defer planner.Unlock()
+	h.destroyed = true
 	for _, plan := range []*uintptr{&h.forward, &h.inverse} {
 		if *plan != 0 {
 			destroy(h.lib.destroy, *plan)
@@ -29,8 +31,8 @@ var (
 	asked atomic.Int64 // number of calls of collect
 )
 
-// Live returns the number of FFTW's plans that the process holds: one for each Plan that is neither closed nor freed, and
-// one more for each of these that has run an inverse.
+// Live returns the number of FFTW's plans that the process holds: one for each plan that is neither closed nor freed, and
+// one more for each Plan that has run in both directions.
 func Live() int { return int(live.Load()) }
 
 // plansPerCollection limits the number of plans that are dropped and not freed yet. A collection takes as long as making a

@@ -34,10 +34,19 @@ func TestPlansAreFreed(t *testing.T) {
 	if got := Live() - before; got != 1 {
 		t.Errorf("one plan counts as %d", got)
 	}
-	closed.Inverse(make([]float32, 24), make([]complex64, 13))
+	closed.InverseUnscaled(make([]float32, 24), make([]complex64, 13))
 	if got := Live() - before; got != 2 {
 		t.Errorf("a plan and its inverse count as %d", got)
 	}
+	inverse, err := NewInverseReal(24, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inverse.InverseUnscaled(make([]float32, 24), make([]complex64, 13))
+	if got := Live() - before; got != 3 {
+		t.Errorf("a plan of the inverse counts as %d", got-2)
+	}
+	inverse.Close()
 	closed.Close()
 	closed.Close()
 	if got := Live() - before; got != 0 {

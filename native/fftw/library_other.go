@@ -21,6 +21,8 @@ func planWithThreads(*threadLibrary, int) {}
 
 func planMany(uintptr, int, int, unsafe.Pointer, int, unsafe.Pointer, int) uintptr { return 0 }
 
+func planManyComplex(uintptr, int, int, unsafe.Pointer, unsafe.Pointer, int) uintptr { return 0 }
+
 func invoke(uintptr, []uintptr) {}
 
 func destroy(uintptr, uintptr) {}

@@ -30,8 +30,10 @@ func load() (*library, error) {
 		{"fftwf_alignment_of", &alignmentOf},
 		{"fftwf_plan_many_dft_r2c", &lib.planForward},
 		{"fftwf_plan_many_dft_c2r", &lib.planInverse},
+		{"fftwf_plan_many_dft", &lib.planComplex},
 		{"fftwf_execute_dft_r2c", &lib.executeForward},
 		{"fftwf_execute_dft_c2r", &lib.executeInverse},
+		{"fftwf_execute_dft", &lib.executeComplex},
 		{"fftwf_destroy_plan", &lib.destroy},
 		{"fftwf_forget_wisdom", &lib.forgetWisdom},
 	})
@@ -123,6 +125,14 @@ func planMany(function uintptr, n, batch int, in unsafe.Pointer, inStride int, o
 	length := int32(n)
 	plan, _, _ := purego.SyscallN(function, 1, uintptr(unsafe.Pointer(&length)), uintptr(batch),
 		uintptr(in), 0, 1, uintptr(inStride), uintptr(out), 0, 1, uintptr(outStride), flags)
+	return plan
+}
+
+// planManyComplex calls fftwf_plan_many_dft for contiguous rows.
+func planManyComplex(function uintptr, n, batch int, in, out unsafe.Pointer, sign int) uintptr {
+	length := int32(n)
+	plan, _, _ := purego.SyscallN(function, 1, uintptr(unsafe.Pointer(&length)), uintptr(batch),
+		uintptr(in), 0, 1, uintptr(n), uintptr(out), 0, 1, uintptr(n), uintptr(sign), flags)
 	return plan
 }
 

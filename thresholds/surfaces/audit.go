@@ -8,73 +8,74 @@ import (
 	"crossover/timings"
 )
 
-// ShapeAudit is one fresh shape held against the committed choice.
+// ShapeAudit is the check of the committed choice at one fresh shape.
 type ShapeAudit struct {
 	Shape        []int
-	Chosen, Best int     // implementations of the set
-	Loss         float64 // log of the time under the choice over that of the best one; below 0 by luck
-	Weight       float64 // for how much the shape stands in the mean
+	Chosen, Best int     // implementations, as indexes of the set
+	Loss         float64 // log of the ratio of the choice's time to the best one's, cross-fitted; below 0 by luck
+	Weight       float64 // of the shape in the mean
 
 	standardError float64 // of Loss
 }
 
-// Audit is what committed choices cost at fresh shapes.
+// Audit is the check of committed choices at fresh shapes.
 type Audit struct {
 	Judged
-	Audited []ShapeAudit // in the order of the work that they are
+	Audited []ShapeAudit // in the order of the shapes' work
 
-	// Shapes that were drawn and say nothing of the choice, as often as they were drawn:
-	Dear      int // the budget did not do for them, nor for others that are as much work and could stand for them
-	Disturbed int // the machine was never quiet
-	Untold    int // the choice was not timed there, or nothing else
+	// The next three are numbers of draws whose shapes show nothing of the choices.
+	Dear      int // the shape takes too long for the budget, and no measured shape could stand for it
+	Disturbed int // the machine was disturbed in all visits
+	Untold    int // the choice was not timed, or there are too few blocks
 }
 
-// Auditor plans and judges the check of committed choices at fresh shapes. Chance alone draws the shapes, before anything is
-// measured, so the mean of their losses is that of the whole space. A shape that is drawn again counts again, and is not
-// measured again.
+// Auditor plans and judges the check of committed choices at fresh shapes. The shapes are drawn at random before anything is
+// measured, so the mean of their losses is an estimate for the whole space. A shape that is drawn again counts again, but is
+// not measured again.
 //
-// Where two implementations are close at the first look, the luck of its buffers may make either one the best. So they are
-// looked at again, whichever of them is chosen, and each look judges the best one of the other. Elsewhere the blocks of one
-// look do, by halves.
+// If two implementations are close in the first visit, the luck of its buffers may make either one the fastest. So the shape
+// is visited again, whichever of them is chosen, and each visit judges the implementation that was fastest in the other one.
+// At other shapes, the two halves of a visit's blocks judge each other.
 type Auditor struct {
 	space  Space
 	choice func(shape []int) string
-	draws  [][]int     // still to come, in their order
-	known  [][]int     // shapes that are not fresh
-	times  map[int]int // by size: how often it was drawn
-	looks  map[int]int // by size: visits so far
-	sizes  []int       // that were drawn, in their order
-	open   []int       // those of them that may want a look
+	draws  [][]int     // shapes that are still to come, in order
+	known  [][]int     // shapes that are not fresh, sorted
+	times  map[int]int // by size: number of draws so far
+	looks  map[int]int // by size: number of visits so far
+	sizes  []int       // that were drawn, in order
+	open   []int       // drawn sizes that may need a visit
 	high   int         // greatest size that can be measured
-	finite bool        // nothing but the draws is of interest
+	finite bool        // whether the draws have all shapes of interest, and are no sample of a space
 }
 
 const (
-	mostDrawn   = 400 // shapes: more would say no more of the mean than the days differ by
-	auditBlocks = 6   // of a look
-	mostLooks   = 4   // at a shape, with those on a machine that was not quiet
+	mostDrawn   = 400 // number of draws; with more, the mean loss would differ more from day to day than by the draw
+	auditBlocks = 6   // of a visit
+	mostLooks   = 4   // greatest number of visits to a shape, with those on a disturbed machine
 )
 
-// closeness is how close the two fastest implementations are, as a log-ratio, where one look does not tell which is the best.
+// closeness is the log-ratio of the two fastest implementations below which one visit does not show which is the fastest.
 var closeness = math.Log(1.1)
 
-// NewAuditor returns an auditor of choices over a space with so many axes. known lists shapes that the choices may rest on. They
-// are not drawn. choice returns the name of the implementation that is chosen at a shape. The seed decides which shapes are
-// drawn.
+// NewAuditor returns an auditor of choices over a space with a number of axes. The shapes in known are not audited, because
+// the choices may rest on them. choice returns the name of the implementation that is chosen at a shape. The seed draws the
+// shapes.
 func NewAuditor(space Space, axes int, known [][]int, choice func(shape []int) string, seed uint64) *Auditor {
 	rng := rand.New(rand.NewPCG(seed, 0x6672657368))
 	return newAuditor(space, drawn(space, axes, mostDrawn, rng), known, choice)
 }
 
-// NewAuditorOf returns an auditor of choices at shapes of a space that a program calls. They are drawn by chance, each as often
-// as it is called, so the mean of the losses is that of the calls. If all of them are measured, chance has no part in it.
+// NewAuditorOf returns an auditor of choices at shapes of a space that a program calls. Each shape is drawn in proportion to
+// its calls, so the mean of the losses is that over the calls. The seed decides the order, and so which shapes a short
+// budget reaches.
 func NewAuditorOf(space Space, shapes [][]int, calls []int64, choice func(shape []int) string, seed uint64) *Auditor {
 	rng := rand.New(rand.NewPCG(seed, 0x63616c6c73))
 	all := 0.0
 	for _, n := range calls {
 		all += float64(n)
 	}
-	// Every n-th of the calls, where n is no whole number, draws each shape as often as the calls say or once more.
+	// This draws each shape as often as its share of the calls says, rounded down or up.
 	var draws [][]int
 	until, next := 0.0, rng.Float64()
 	for k, shape := range shapes {
@@ -97,13 +98,13 @@ func newAuditor(space Space, draws, known [][]int, choice func(shape []int) stri
 	}
 }
 
-// Distinct returns how many different shapes are still to be drawn.
+// Distinct returns the number of different shapes that are still to come.
 func (a *Auditor) Distinct() int {
 	return len(slices.CompactFunc(slices.SortedFunc(slices.Values(a.draws), slices.Compare), slices.Equal))
 }
 
-// Next returns the next visit: a size, the number of blocks, and what it is worth. Of several operations the one with the
-// fewest shapes comes first. A worth of 0 means that the audit is over.
+// Next returns the next visit: its size, its number of blocks, and its worth. Of several operations, the one with the fewest
+// visited shapes comes first. A worth of 0 means that the audit is over.
 func (a *Auditor) Next(set *timings.Set) (size, blocks int, worth float64) {
 	worth = 1 / float64(1+len(a.looks))
 	a.open = slices.DeleteFunc(a.open, func(size int) bool { return size > a.high || !a.wants(set, size) })
@@ -118,7 +119,7 @@ func (a *Auditor) Next(set *timings.Set) (size, blocks int, worth float64) {
 	return 0, 0, 0
 }
 
-// draw takes the next shape that was drawn. It returns its size, 0 where there is nothing to measure.
+// draw takes the next draw and returns the size of its shape. It returns 0 if the shape is not fresh or was drawn before.
 func (a *Auditor) draw() int {
 	shape := a.draws[0]
 	a.draws = a.draws[1:]
@@ -134,8 +135,8 @@ func (a *Auditor) draw() int {
 	return size
 }
 
-// wants reports whether a shape that was drawn is to be looked at: for the first time, again because the machine was not
-// quiet, or again because two implementations are close.
+// wants reports whether a drawn shape needs a visit: a first one, another one because the machine was disturbed, or another
+// one because two implementations are close.
 func (a *Auditor) wants(set *timings.Set, size int) bool {
 	blocks := set.At(size)
 	if looks := a.looks[size]; looks == 0 || looks == mostLooks || len(blocks) == 0 {
@@ -145,24 +146,24 @@ func (a *Auditor) wants(set *timings.Set, size int) bool {
 	return len(quiet) == 0 || oneLook(quiet) && isClose(quiet)
 }
 
-// Visited tells that a size was measured, or found impossible to measure.
+// Visited is called after a proposed size was measured, or found impossible to measure.
 func (a *Auditor) Visited(size int) { a.looks[size]++ }
 
-// Doubted tells that the machine was disturbed at all visits to a size so far: it may want another look.
+// Doubted is called if the machine was disturbed in all visits to a size so far. The size may then need another visit.
 func (a *Auditor) Doubted(size int) {
 	if a.looks[size] > 0 && !slices.Contains(a.open, size) {
 		a.open = append(a.open, size)
 	}
 }
 
-// Limit tells that sizes above high cannot be measured or paid for.
+// Limit is called if sizes above high cannot be measured, or would take too long.
 func (a *Auditor) Limit(high int) { a.high = min(a.high, high) }
 
-// Judge returns what was measured. Shapes that the budget did not do for are stood for by others that are as much work, if
-// there are any: what ends a budget is a shape that takes long.
+// Judge returns the audit of what was measured. A limit keeps shapes that take long out of the audit. Those that were
+// measured before the limit stand for the others above it, if there are any.
 func (a *Auditor) Judge(set *timings.Set) Audit {
 	var audit Audit
-	var drawn, told float64 // of the shapes above the limit
+	var drawn, told float64 // draws of shapes above the limit: all of them, and those with a loss
 	for _, size := range slices.Sorted(slices.Values(a.sizes)) {
 		if size > a.high {
 			drawn += float64(a.times[size])
@@ -194,7 +195,7 @@ func (a *Auditor) Judge(set *timings.Set) Audit {
 	return audit
 }
 
-// judge audits one shape. If it says nothing, its draws are counted in the audit.
+// judge audits one shape. If the shape shows nothing of the choice, judge counts its draws in the audit.
 func (a *Auditor) judge(set *timings.Set, size int, audit *Audit) (one ShapeAudit, ok bool) {
 	blocks := set.At(size)
 	quiet := undisturbed(blocks)
@@ -208,7 +209,7 @@ func (a *Auditor) judge(set *timings.Set, size int, audit *Audit) (one ShapeAudi
 		return one, true
 	case len(blocks) == 0 && size > a.high:
 		audit.Dear += a.times[size]
-	case a.looks[size] == 0: // it was still to come
+	case a.looks[size] == 0: // the audit ended before
 	case len(blocks) > 0 && len(quiet) == 0:
 		audit.Disturbed += a.times[size]
 	default:
@@ -217,8 +218,8 @@ func (a *Auditor) judge(set *timings.Set, size int, audit *Audit) (one ShapeAudi
 	return one, false
 }
 
-// parted parts blocks into two that judge each other's best implementation: the first look and the rest, or the halves of
-// one look.
+// parted divides blocks into two parts that judge each other's fastest implementation: the first visit and the others, or
+// two halves of a single visit.
 func parted(blocks []timings.Block) [][]timings.Block {
 	if oneLook(blocks) {
 		return alternating(blocks, 2)
@@ -234,7 +235,7 @@ func parted(blocks []timings.Block) [][]timings.Block {
 	return parts
 }
 
-// oneLook reports whether all blocks are of one look.
+// oneLook reports whether all blocks are of one visit.
 func oneLook(blocks []timings.Block) bool {
 	return !slices.ContainsFunc(blocks, func(b timings.Block) bool { return b.Visit != blocks[0].Visit })
 }
@@ -252,7 +253,7 @@ func isClose(blocks []timings.Block) bool {
 	return next-best < closeness
 }
 
-// undisturbed returns the blocks of a quiet machine.
+// undisturbed returns the blocks that are not disturbed.
 func undisturbed(blocks []timings.Block) []timings.Block {
 	return slices.DeleteFunc(slices.Clone(blocks), func(b timings.Block) bool { return b.Disturbed })
 }

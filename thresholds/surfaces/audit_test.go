@@ -9,8 +9,8 @@ import (
 	"crossover/timings"
 )
 
-// audited lets an auditor measure so many visits. took returns the seconds of the implementations at a shape in a visit, and
-// whether the machine is quiet.
+// audited lets an auditor make a number of visits. took returns the seconds of the implementations at a shape in a visit,
+// and whether the machine is quiet.
 func audited(t *testing.T, a *Auditor, s space, visits int, took func(shape []int, visit int) ([]float64, bool)) *timings.Set {
 	t.Helper()
 	set := &timings.Set{Case: "made-up", Implementations: names}
@@ -32,8 +32,8 @@ func audited(t *testing.T, a *Auditor, s space, visits int, took func(shape []in
 
 func newSpace() space { return space{map[int][]int{}} }
 
-// lucky returns times of implementations that are equally fast but for a factor each, with the luck of a visit and that of a
-// block.
+// lucky returns the times of implementations that differ by constant factors. The times have random factors, one of a visit
+// and one of a block.
 func lucky(seed uint64, factors ...float64) func([]int, int) ([]float64, bool) {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	last, luck := -1, make([]float64, len(factors))
@@ -56,8 +56,8 @@ func always(implementation string) func([]int) string {
 	return func([]int) string { return implementation }
 }
 
-// The luck of a visit makes no regret: between two implementations that are equally fast nothing is lost. What is lost in
-// truth is found, with a bound on either side.
+// The luck of a visit is no regret: a choice between two equally fast implementations loses nothing. A true loss is found,
+// with a bound on either side.
 func TestAuditIsUnbiased(t *testing.T) {
 	for name, c := range map[string]struct {
 		factors []float64
@@ -82,14 +82,16 @@ func TestAuditIsUnbiased(t *testing.T) {
 			}
 			sum += audit.Mean / seeds
 		}
-		// The best of three that are the same is not always found, and then the choice seems better than it is.
+		// Of three equally fast implementations, the best one is not always found, and then the choice seems better than it
+		// is.
 		if math.Abs(sum-c.want) > 0.006 {
 			t.Errorf("%s: the mean loss is %.4f, want %.4f", name, sum, c.want)
 		}
 	}
 }
 
-// A choice that is so far behind that it is timed once in a look loses what it loses, and no other is judged in its place.
+// A choice that is hopelessly slow is timed once in a visit. Its loss is found all the same, and no other implementation is
+// judged in its place.
 func TestAHopelessChoice(t *testing.T) {
 	hopeless := func(set *timings.Set) {
 		seen := map[int]bool{}
@@ -120,7 +122,7 @@ func TestAHopelessChoice(t *testing.T) {
 	}
 }
 
-// Fresh shapes follow from the seed, and none is one that choices rest on. A shape that is drawn again counts again.
+// The seed draws the fresh shapes. Choices rest on none of them. A shape that is drawn again counts again.
 func TestFreshShapes(t *testing.T) {
 	quick := lucky(1, 1, 2, 3)
 	shapes := func(seed uint64, known [][]int) [][]int {
@@ -148,8 +150,8 @@ func TestFreshShapes(t *testing.T) {
 	}
 }
 
-// Shapes that are as much work and were measured before stand for those that the budget does not do for. Where there are none
-// they are counted.
+// Shapes of much work that were measured before the limit stand for others that were not measured. If there are none, the
+// others are counted.
 func TestDearShapes(t *testing.T) {
 	large := func(size int) bool { return size >= 64<<13 } // half of the shapes
 	took := func(shape []int, _ int) ([]float64, bool) {
@@ -180,7 +182,7 @@ func TestDearShapes(t *testing.T) {
 	}
 }
 
-// Blocks of a machine that was not quiet say nothing, and their shape is looked at again, a few times.
+// Disturbed blocks show nothing, and their shape is visited again, a few times.
 func TestDisturbedLooks(t *testing.T) {
 	s := newSpace()
 	a := newAuditor(s, [][]int{{1, 1}, {2, 2}}, nil, always("serial"))
@@ -190,7 +192,7 @@ func TestDisturbedLooks(t *testing.T) {
 		if shape[0] == 1 {
 			return []float64{9, 1, 9}, false
 		}
-		return []float64{1, 2, 9}, visit > mostLooks // the first one of the second shape is disturbed
+		return []float64{1, 2, 9}, visit > mostLooks // the first visit to the second shape is disturbed
 	})
 	audit := a.Judge(set)
 	if visits != mostLooks+2 || audit.Disturbed != 1 || len(audit.Audited) != 1 || audit.Mean > 0 {
@@ -212,7 +214,7 @@ func TestDisturbedLooks(t *testing.T) {
 	}
 }
 
-// Shapes that a program calls weigh as many as it calls, whether all of them are measured or a part of them.
+// Shapes that a program calls weigh as much as they are called, whether all or some of them are measured.
 func TestCalledShapes(t *testing.T) {
 	took := func(shape []int, _ int) ([]float64, bool) {
 		if shape[0] > 10 {
@@ -225,7 +227,7 @@ func TestCalledShapes(t *testing.T) {
 	if audit := a.Judge(audited(t, a, s, 30, took)); math.Abs(audit.Mean-0.3*math.Ln2) > 0.003 || math.Abs(audit.Within-0.7) > 0.01 || len(audit.Audited) > 3 {
 		t.Errorf("%d shapes, mean %.3f, want %.3f", len(audit.Audited), audit.Mean, 0.3*math.Ln2)
 	}
-	// All that there is was measured, so only the luck of the blocks makes the mean uncertain.
+	// All shapes were measured, so only the luck of the blocks makes the mean uncertain.
 	a = NewAuditorOf(s, [][]int{{1, 1}, {11, 1}, {2, 2}}, []int64{400, 300, 300}, always("serial"), 1)
 	audit := a.Judge(audited(t, a, s, 30, lucky(1, 1.5, 1, 9)))
 	if width := audit.Upper - audit.Lower; len(audit.Audited) != 3 || !(width > 0.005 && width < 0.2) || math.Abs(audit.Mean-math.Log(1.5)) > 0.1 {
@@ -238,7 +240,7 @@ func TestCalledShapes(t *testing.T) {
 	var shapes [][]int
 	var calls []int64
 	for n := range 1000 {
-		shapes, calls = append(shapes, []int{1 + n%20, 1 + n}), append(calls, 1+3*int64(n%20/10)) // half are slow, with 4 of 5 calls
+		shapes, calls = append(shapes, []int{1 + n%20, 1 + n}), append(calls, 1+3*int64(n%20/10)) // the slow half has 4 of 5 calls
 	}
 	sum := 0.0
 	const seeds = 10

@@ -7,15 +7,15 @@ import (
 	"crossover/timings"
 )
 
-// sharedScales is from how many points on the scales of a fit are kept where some points are left out: then no point has much
-// of a say in them. Fewer points search for their own.
+// sharedScales is the number of points from which on a fit without some of them keeps the scales of the whole fit. With so
+// many points, a few hardly change the scales. With fewer points, the scales are searched for anew.
 const sharedScales = searchPoints
 
-// Crossed judges choices at the shapes of a set that are fitted, by fits without them: one part of the problem's points
-// after the other is left out. fit is that of the whole problem.
+// Crossed judges choices at the fitted shapes of a set, by fits without them. It leaves out one part of the problem's points
+// after the other. fit is the fit of the whole problem.
 //
-// The result is rather too bad than too good: these fits have fewer points, and of the shapes some were chosen because a wrong
-// choice was to be expected there.
+// The losses are rather too high than too low. These fits have fewer points, and some of the shapes were measured because a
+// wrong choice was likely there.
 func Crossed(set *timings.Set, shape func(size int) []int, p *Problem, fit *Fit) Judged {
 	var all Judged
 	for fold := range folds {
@@ -31,7 +31,7 @@ func Crossed(set *timings.Set, shape func(size int) []int, p *Problem, fit *Fit)
 	return all
 }
 
-// without fits what is left of a problem of so many points.
+// without fits the rest of a problem. points is the number of points of the whole problem.
 func (f *Fit) without(rest *Problem, points int) (*Fit, error) {
 	if points >= sharedScales {
 		return f.More(rest, false)
@@ -39,7 +39,7 @@ func (f *Fit) without(rest *Problem, points int) (*Fit, error) {
 	return New(rest)
 }
 
-// ranking returns the implementations that are predicted, the fastest first.
+// ranking returns the implementations that are predicted, in the order of their predicted times, fastest first.
 func (f *Fit) ranking(shape []int) []int {
 	all := f.Predict(shape)
 	slices.SortStableFunc(all, func(a, b Prediction) int { return cmp.Compare(a.LogSeconds, b.LogSeconds) })

@@ -9,8 +9,9 @@ import (
 	"gonum.org/v1/gonum/stat/samplemv"
 )
 
-// drawn returns the shapes at n points that a scrambled Halton sequence spreads over a space of so many axes, in its order. A
-// point that is no shape is left out, and a shape that stands for several points is there several times.
+// drawn returns the shapes at n points of a scrambled Halton sequence, which spreads points over a space with a number of
+// axes. The shapes are in the order of the sequence. Points without a shape are left out. The shape of several points is
+// returned several times.
 //
 // Source: A. Owen, A randomized Halton algorithm in R, 2017, arXiv:1706.02808.
 func drawn(space Space, axes, n int, rng *rand.Rand) [][]int {

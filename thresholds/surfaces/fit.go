@@ -1,10 +1,18 @@
-// Package surfaces fits the times that were measured at some shapes of an operation, so that those at all others can be
-// predicted, and says how good the predictions are at shapes that were not fitted.
+// Package surfaces fits the times that were measured at some shapes of an operation, and predicts those at all others. It
+// also judges choices by such predictions, at shapes that were not fitted, and decides which shape is measured next. It
+// reads no clock and no file.
 //
-// The log-time of an implementation is a Gaussian process over features of the shape: a linear part, which is what a call
-// pays for each byte and operation, and a smooth correction. The scales of the features are shared by the implementations
-// and found by maximum a posteriori. Two implementations that were timed at the same shapes are so compared as if their
-// ratio had been fitted, and what a machine does to all of them cancels.
+// The steps are
+//
+//  1. a [Planner] proposes the shapes that are measured;
+//  2. [New] fits the [Points] of the samples that are [Fitted];
+//  3. [Judge] and [Crossed] judge the choices by the fit, and [Promised] bounds the losses at other shapes;
+//  4. on another day, an [Auditor] checks the choices at fresh shapes.
+//
+// The log-time of an implementation is a Gaussian process over features of the shape. One part is linear, which is what a
+// call pays for each byte and operation. The other part is a smooth correction. All implementations share the scales of the
+// features, which are found by maximum a posteriori. So implementations that were timed at the same shapes are compared as
+// if their ratios had been fitted, and what the machine does to all of them cancels.
 //
 // Source: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, MIT Press 2006, sections 2.2, 2.7 and 5.4.
 package surfaces
@@ -21,13 +29,13 @@ import (
 	"crossover/calibration/surface"
 )
 
-// Point is what was measured at one shape.
+// Point has the measured times at one shape.
 type Point struct {
 	Shape      []int
-	LogSeconds []float64 // of a call, by implementation; NaN where it was not timed
+	LogSeconds []float64 // of a call, by implementation; NaN if it was not timed
 }
 
-// Problem is what is fitted.
+// Problem is the input of a fit.
 type Problem struct {
 	Axes            []string
 	Features        []surface.Feature
@@ -35,30 +43,30 @@ type Problem struct {
 	Points          []Point
 }
 
-// leastPoints is how many shapes an implementation is timed at before it is predicted.
+// leastPoints is the least number of shapes at which a predicted implementation was timed.
 const leastPoints = 6
 
-// Fit is a fitted surface, and what it knows of its own errors.
+// Fit is a fitted surface, with what is needed to estimate the errors of its predictions.
 type Fit struct {
 	Surface *surface.Surface
 
 	hyper hyper
-	parts []part // by implementation of the surface
-	x     [][]float64
-	index []int // of the problem's implementations, by implementation of the surface
+	parts []part      // by implementation of the surface
+	x     [][]float64 // features, by point
+	index []int       // index in the problem, by implementation of the surface
 }
 
-// part is one implementation's share of a fit.
+// part is the fit of one implementation.
 type part struct {
-	points []int // that it was timed at
-	factor mat.Cholesky
+	points []int        // at which it was timed
+	factor mat.Cholesky // of their covariance
 }
 
-// New fits a problem. Implementations that were timed at too few shapes are left out. New fails where none is left.
+// New fits a problem. It leaves out implementations that were timed at too few shapes. It fails if none is left.
 func New(p *Problem) (*Fit, error) { return newFit(p, nil, true) }
 
-// More fits a problem that has more points than this fit. The search for the scales goes on from those of this fit, unless
-// they are to be kept.
+// More fits a problem that has more points than this fit. If search is true, the search for the hyperparameters begins at
+// those of this fit. Otherwise they are kept. If the two fits do not have the same implementations, the search begins anew.
 func (f *Fit) More(p *Problem, search bool) (*Fit, error) { return newFit(p, f, search) }
 
 func newFit(p *Problem, from *Fit, search bool) (*Fit, error) {
@@ -94,7 +102,7 @@ func newFit(p *Problem, from *Fit, search bool) (*Fit, error) {
 	return f, f.solve(p)
 }
 
-// prior returns the hyperparameters that are most likely before there is a point.
+// prior returns the hyperparameters that are most likely without any point.
 func (f *Fit) prior() hyper {
 	h := hyper{make([]float64, len(f.Surface.Features)), make([]own, len(f.parts))}
 	for k := range h.scales {
@@ -117,13 +125,13 @@ func timedAt(p *Problem, implementation int) []int {
 	return timed
 }
 
-// hyper are the hyperparameters, as logarithms.
+// hyper has the hyperparameters, as logarithms.
 type hyper struct {
 	scales []float64 // of the features
 	own    []own     // by implementation of the surface
 }
 
-// own are the hyperparameters of one implementation, as logarithms of standard deviations of the log-time.
+// own has the hyperparameters of one implementation, as logarithms of standard deviations of the log-time.
 type own struct{ amplitude, noise float64 }
 
 func (h hyper) clone() hyper { return hyper{slices.Clone(h.scales), slices.Clone(h.own)} }
@@ -139,8 +147,8 @@ func exponentials(of []float64) []float64 {
 func (o own) variance() float64      { return math.Exp(2 * o.amplitude) }
 func (o own) noiseVariance() float64 { return math.Exp(2*o.noise) + 1e-8 }
 
-// What the hyperparameters are held to be before there is a point, as normal distributions of their logarithms: times bend
-// over a factor of some twenty in size, the correction is about a factor of two, the noise three per cent.
+// The priors of the hyperparameters are normal distributions of their logarithms. By these, times bend over a factor of
+// about twenty in size, the correction is about a factor of two, and the noise is three per cent.
 var (
 	priorScale     = normal{-1.5, 1}
 	priorAmplitude = normal{math.Log(0.6), 1}
@@ -149,26 +157,26 @@ var (
 
 type normal struct{ mean, deviation float64 }
 
-// cost is the negative logarithm of the density, but for a constant.
+// cost returns the negative logarithm of the density, without its constant.
 func (n normal) cost(x float64) float64 {
 	d := (x - n.mean) / n.deviation
 	return d * d / 2
 }
 
-// The linear part: its constant and its slopes are normal, around 0, with these deviations. They are wide, so the data
-// decide. Features are centred at origin, which is about the middle of the logarithms that there are.
+// The constant and the slopes of the linear part have normal priors around 0, with these deviations. They are wide, so the
+// data decide. Features are centred at origin, which is about the middle of their values.
 const (
 	constantDeviation = 10
 	slopeDeviation    = 1
 	origin            = 8
 )
 
-// covariance is that of the log-times at two points, without the noise.
+// covariance returns the covariance of the log-times at two points, without the noise.
 func (o own) covariance(a, b, scaledA, scaledB []float64) float64 {
 	return linear(a, b) + o.variance()*surface.Kernel(scaledA, scaledB)
 }
 
-// linear is the part of the covariance that is the linear part's.
+// linear returns the covariance of the linear part at two points.
 func linear(a, b []float64) float64 {
 	sum := constantDeviation * constantDeviation * 1.0
 	for k := range a {
@@ -177,7 +185,7 @@ func linear(a, b []float64) float64 {
 	return sum
 }
 
-// scaled returns the features of all points, each times its scale.
+// scaled returns the features of all points, each multiplied by its scale.
 func (f *Fit) scaled(scales []float64) [][]float64 {
 	out := make([][]float64, len(f.x))
 	for i, x := range f.x {
@@ -189,7 +197,7 @@ func (f *Fit) scaled(scales []float64) [][]float64 {
 	return out
 }
 
-// factorise returns the Cholesky factor of the covariance of some points.
+// factorise sets c to the Cholesky factor of the covariance of some points. It returns false if there is no such factor.
 func (f *Fit) factorise(o own, scaled [][]float64, points []int, c *mat.Cholesky) bool {
 	n := len(points)
 	k := mat.NewSymDense(n, nil)
@@ -215,7 +223,7 @@ func (f *Fit) values(p *Problem, part int) []float64 {
 	return y
 }
 
-// cost is the negative logarithm of the posterior density of an implementation's hyperparameters, but for a constant.
+// cost returns the negative logarithm of the posterior density of an implementation's hyperparameters, without its constant.
 func (f *Fit) cost(p *Problem, i int, scaled [][]float64, o own) float64 {
 	var c mat.Cholesky
 	if !f.factorise(o, scaled, f.parts[i].points, &c) {
@@ -229,11 +237,12 @@ func (f *Fit) cost(p *Problem, i int, scaled [][]float64, o own) float64 {
 	return (mat.Dot(y, &a)+c.LogDet())/2 + priorAmplitude.cost(o.amplitude) + priorNoise.cost(o.noise)
 }
 
-// searchPoints is how many points at most the scales are found by: the work grows with their cube.
+// searchPoints is the greatest number of points of an implementation in the search for hyperparameters. The work of the
+// search grows with the cube of the number.
 const searchPoints = 96
 
-// search returns the hyperparameters of least cost that a search along one after the other finds. It begins at h and
-// makes so many rounds, in steps that get shorter.
+// search returns the hyperparameters of the least cost that it finds. It begins at h and moves one hyperparameter after the
+// other, in a number of rounds, with steps that become shorter.
 func (f *Fit) search(p *Problem, h hyper, step float64, rounds int) hyper {
 	few := f
 	if len(f.x) > searchPoints {
@@ -265,14 +274,13 @@ func (f *Fit) search(p *Problem, h hyper, step float64, rounds int) hyper {
 	return h
 }
 
-// searchRounds is how often the search goes along every hyperparameter, and shorter the factor of its steps from round to
-// round.
+// searchRounds is the number of rounds of a search that begins anew. shorter is the factor of the steps from round to round.
 const (
 	searchRounds = 9
 	shorter      = 0.75
 )
 
-// moveScale moves a scale where that lowers the cost of all implementations together, and reports whether it does.
+// moveScale moves a scale if that lowers the cost of all implementations together, and reports whether it did.
 func (f *Fit) moveScale(p *Problem, h *hyper, k int, move float64, costs []float64) bool {
 	before := h.scales[k]
 	change := priorScale.cost(before+move) - priorScale.cost(before)
@@ -291,14 +299,14 @@ func (f *Fit) moveScale(p *Problem, h *hyper, k int, move float64, costs []float
 	return true
 }
 
-// around returns the hyperparameters a step away.
+// around returns the hyperparameters that are one step away.
 func (o own) around(step float64) []own {
 	return []own{
 		{o.amplitude + step, o.noise}, {o.amplitude - step, o.noise}, {o.amplitude, o.noise + step}, {o.amplitude, o.noise - step},
 	}
 }
 
-// thinned returns the fit with fewer points of each implementation.
+// thinned returns the fit with at most a number of points of each implementation, spread evenly over its points.
 func (f *Fit) thinned(most int) *Fit {
 	few := &Fit{Surface: f.Surface, x: f.x, index: f.index}
 	for _, whole := range f.parts {
@@ -312,7 +320,7 @@ func (f *Fit) thinned(most int) *Fit {
 	return few
 }
 
-// solve computes the weights of every implementation.
+// solve computes the linear part, the weights and the risk of every implementation.
 func (f *Fit) solve(p *Problem) error {
 	s := f.Surface
 	s.Scales = exponentials(f.hyper.scales)
@@ -345,7 +353,7 @@ func (f *Fit) solve(p *Problem) error {
 	return nil
 }
 
-// illConditioned returns an error that is none of a result that may have lost digits.
+// illConditioned returns err, or nil if err says only that the result may have lost digits.
 func illConditioned(err error) error {
 	var condition mat.Condition
 	if errors.As(err, &condition) {
@@ -354,9 +362,9 @@ func illConditioned(err error) error {
 	return err
 }
 
-// leftOut returns the logarithm of the mean ratio of measured to predicted times, at points that are left out one at a time.
-// It is half the variance of the errors of log-times if these are normal. If a few times are far above their predictions,
-// it is more.
+// leftOut returns the logarithm of the mean ratio of measured to predicted times, at points that are left out of the fit one
+// at a time. It is at least 0. If the errors of log-times are normal, it is half their variance. If a few times are far
+// above their predictions, it is more.
 //
 // Source: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, MIT Press 2006, equations 5.10 to 5.12, and
 // N. Duan, Smearing Estimate: A Nonparametric Retransformation Method, Journal of the American Statistical Association 78,

@@ -5,20 +5,20 @@ import (
 	"hash/fnv"
 )
 
-// heldOutEach is which part of the shapes is held out: one of so many.
+// One of heldOutEach shapes is held out.
 const heldOutEach = 5
 
-// HeldOut reports whether a shape is never fitted, so that the choices at it can be judged. It follows from the shape
-// alone: every run holds out the same ones.
+// HeldOut reports whether a shape is held out of every fit, so that choices at it can be judged. The answer depends on the
+// shape alone, so every run holds out the same shapes.
 func HeldOut(shape []int) bool { return number(shape)%heldOutEach == 0 }
 
-// folds is into how many parts the fitted shapes are divided.
+// folds is the number of parts of the fitted shapes.
 const folds = 5
 
-// foldOf returns the part of a shape that is fitted.
+// foldOf returns the part that a fitted shape is in.
 func foldOf(shape []int) int { return int(number(shape) / heldOutEach % folds) }
 
-// number returns a number that follows from a shape and looks like a random one.
+// number returns a number that depends on a shape alone and looks random.
 func number(shape []int) uint64 {
 	h := fnv.New64a()
 	var b [8]byte

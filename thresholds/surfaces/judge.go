@@ -10,24 +10,24 @@ import (
 	"crossover/timings"
 )
 
-// Judged is what choices cost at shapes that their surface was not fitted to.
+// Judged has the losses of choices at shapes that their surface was not fitted to.
 type Judged struct {
 	Shapes             [][]int
-	Losses             []float64 // log of the time under the choice over that of the best one, by shape; below 0 by luck
-	Weights            []float64 // for how much each shape stands; nil where all stand for the same
-	Mean, Lower, Upper float64   // of the losses, and the ends of the mean's one-sided 95 % intervals, which want many shapes
-	Within             float64   // share at which the loss is at most within
+	Losses             []float64 // by shape: log of the ratio of the choice's time to the best one's; below 0 by luck
+	Weights            []float64 // of the shapes in the mean; nil if all weigh the same
+	Mean, Lower, Upper float64   // of the losses, with the ends of one-sided 95 % intervals, which need many shapes
+	Within             float64   // share of the shapes with a loss of at most within
 	Worst              float64   // greatest loss
-	WorstAt            []int     // its shape; nil where there is none
+	WorstAt            []int     // shape of the greatest loss; nil if there is none
 
-	standardErrors []float64 // of the losses, if these are all that makes the mean uncertain; else nil
+	standardErrors []float64 // of the losses, if nothing else makes the mean uncertain; otherwise nil
 }
 
-// within is the loss up to which a choice counts as good.
+// within is the greatest loss of a good choice.
 var within = math.Log(1.05)
 
-// Judge holds the choices of a surface against the blocks at held-out shapes. choose returns the implementations of the set
-// in the order of its choice, the first one best. Of a ranking the first implementation counts that was timed.
+// Judge judges the choices of a surface by the blocks at held-out shapes. choose returns the implementations of the set in
+// the order of preference. The choice is the first of them that was timed.
 func Judge(set *timings.Set, shape func(size int) []int, choose func(shape []int) []int) Judged {
 	var j Judged
 	j.take(set, shape, choose, HeldOut)
@@ -35,7 +35,7 @@ func Judge(set *timings.Set, shape func(size int) []int, choose func(shape []int
 	return j
 }
 
-// take judges the choices at the shapes of a set that fit a condition.
+// take judges the choices at those shapes of a set for which fits returns true.
 func (j *Judged) take(set *timings.Set, shape func(size int) []int, choose func(shape []int) []int, fits func(shape []int) bool) {
 	for _, size := range set.Sizes() {
 		at := shape(size)
@@ -58,11 +58,12 @@ func timed(blocks []timings.Block, i int) bool {
 	return slices.ContainsFunc(blocks, func(b timings.Block) bool { return b.Timed(i) })
 }
 
-// mostParts is into how many parts at most the blocks of a shape are divided. A fitted shape has three blocks: one half of
-// them is a single block, which often finds a wrong best one, and too little is lost against that.
+// mostParts is the greatest number of parts into which the blocks of a shape are divided. A fitted shape has three blocks.
+// One of two parts would be a single block, in which a wrong implementation is often the fastest, and losses beside that one
+// are too low.
 const mostParts = 4
 
-// alternating divides blocks into so many parts, each of which has blocks of all times.
+// alternating divides blocks into n parts. Each part has blocks from the whole time.
 func alternating(blocks []timings.Block, n int) [][]timings.Block {
 	parts := make([][]timings.Block, n)
 	for k, b := range blocks {
@@ -71,10 +72,10 @@ func alternating(blocks []timings.Block, n int) [][]timings.Block {
 	return parts
 }
 
-// lossOf returns what the choice loses at one shape, NaN where the blocks do not tell. The best implementation is found by all
-// parts of the blocks but one and timed by that one, each in turn, so that luck makes no best one. A choice that is far behind
-// is timed in few blocks: where a part has none of them, those of the other parts count.
-// Its standard error is by how far the parts differ.
+// lossOf returns the loss of the choice at one shape, and its standard error by the differences between the parts. For each
+// part, the best implementation is the one that is fastest in the other parts, and its time is that in the part. So luck
+// does not make an implementation the best. A choice that is far slower is timed in few blocks. If a part has none of them,
+// its time in the other parts counts. If there are too few blocks, lossOf returns NaN.
 func lossOf(parts [][]timings.Block, chosen int) (loss, standardError float64) {
 	losses := make([]float64, len(parts))
 	for k, judge := range parts {
@@ -93,7 +94,8 @@ func lossOf(parts [][]timings.Block, chosen int) (loss, standardError float64) {
 	return loss, stat.StdErr(deviation, float64(len(losses)))
 }
 
-// fastest returns the fastest implementation by some blocks of those that others timed too, −1 where there is none.
+// fastest returns the implementation that is fastest in some blocks, of those that were also timed in the blocks others. It
+// returns −1 if there is none.
 func fastest(blocks, others []timings.Block) int {
 	best, least := -1, math.Inf(1)
 	if len(blocks) == 0 {
@@ -107,10 +109,10 @@ func fastest(blocks, others []timings.Block) int {
 	return best
 }
 
-// confidence is that of all one-sided intervals and bounds.
+// confidence is the level of all one-sided intervals and bounds.
 const confidence = 0.95
 
-// sum fills what follows from the losses.
+// sum computes what follows from the losses.
 func (j *Judged) sum() {
 	n := len(j.Losses)
 	j.Lower, j.Upper = math.NaN(), math.NaN()
@@ -139,8 +141,8 @@ func (j *Judged) sum() {
 	}
 }
 
-// bound sets the ends of the intervals of the mean. all is the sum of the weights, and off how far each loss is expected to be
-// off, by so many degrees of freedom.
+// bound sets the ends of the intervals of the mean. all is the sum of the weights. off returns the expected error of a loss,
+// which is known with a number of degrees of freedom.
 func (j *Judged) bound(degrees, all float64, off func(k int) float64) {
 	squares := 0.0
 	for k := range j.Losses {
@@ -151,7 +153,7 @@ func (j *Judged) bound(degrees, all float64, off func(k int) float64) {
 	j.Lower, j.Upper = j.Mean-half, j.Mean+half
 }
 
-// weight returns for how much a shape stands.
+// weight returns the weight of a shape.
 func (j *Judged) weight(k int) float64 {
 	if j.Weights == nil {
 		return 1

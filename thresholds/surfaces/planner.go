@@ -10,51 +10,52 @@ import (
 	"crossover/timings"
 )
 
-// Space is the shapes that a planner chooses from.
+// Space has the shapes that a planner chooses from.
 type Space interface {
-	// Draw returns the shape at a point of the unit cube, and false where there is none.
+	// Draw returns the shape at a point of the unit cube. It returns false if there is none.
 	Draw(at []float64) (shape []int, ok bool)
-	// Add returns the size that stands for a shape in the blocks of a set. A greater size is more work.
+	// Add returns the size that stands for a shape in the blocks of a set. Shapes of more work have greater sizes.
 	Add(shape []int) (size int)
 	// At returns the shape that a size stands for.
 	At(size int) []int
 }
 
-// Planner decides which shape of an operation is measured next: first some that are spread over the space, then by turns
-// one of those and one at which a wrong choice is expected to cost most. A part of the spread shapes is held out of every fit.
+// Planner decides which shape of an operation is measured next. The first shapes are spread over the space. After them,
+// every other shape is one of those, and each shape in between is one at which a wrong choice is expected to cost most for
+// the time of a visit. A part of the spread shapes is held out of every fit.
 type Planner struct {
 	space    Space
 	axes     []string
 	features []surface.Feature
 	rng      *rand.Rand
 
-	spread          [][]int // shapes still to come, in order
-	visits          int
-	high            int // greatest size that can be measured
+	spread          [][]int // shapes that are still to come, in order
+	visits          int     // number of visits so far
+	high            int     // greatest size that can be measured
 	fit             *Fit
-	implementations []string // that the fit knows by number
-	fitted          int      // visits when the fit was made
-	expects         float64  // mean expected loss over the candidates, by the fit
-	weight          float64  // of the worth
-	pending         int      // size that was proposed and not visited yet; 0 for none
-	wanted          int      // blocks there
-	skipped         []string // implementations that are not timed there
-	done            map[int]bool
+	implementations []string     // names, by the indexes in the fit
+	fitted          int          // number of visits when the fit was made
+	expects         float64      // mean expected loss of the candidates, by the fit
+	weight          float64      // factor of the worth
+	pending         int          // size that was proposed and is not visited yet; 0 if there is none
+	wanted          int          // number of blocks at that size
+	skipped         []string     // implementations that are not timed at that size
+	done            map[int]bool // sizes that were visited
 }
 
-// How a planner goes about it.
+// Parameters of a planner.
 const (
-	firstShapes  = 24   // that are spread before the first fit
-	mostSpread   = 4096 // shapes that there are
-	candidates   = 48   // shapes that are compared to find the one that teaches most in its time
-	refitEach    = 8    // visits between two fits at least
-	refitShare   = 8    // and at least one of so many of those before, because the work of a fit grows with their cube
-	fewBlocks    = 3    // of a shape that is fitted
-	heldBlocks   = 6    // of a shape that is held out, whose loss is judged by parts
-	rescaleUntil = 96   // visits after which the scales of the features are kept
+	firstShapes  = 24   // spread shapes before the first fit
+	mostSpread   = 4096 // greatest number of spread shapes
+	candidates   = 48   // shapes that are compared to find the one that teaches most for its time
+	refitEach    = 8    // least number of visits between two fits
+	refitShare   = 8    // and at least one of refitShare of the visits before, because a fit's work grows with their cube
+	fewBlocks    = 3    // of a fitted shape
+	heldBlocks   = 6    // of a held-out shape, whose loss is judged by parts of them
+	rescaleUntil = 96   // number of visits after which the scales of the features are kept
 )
 
-// NewPlanner returns a planner over a space with the given axes. The seed decides which shapes are drawn.
+// NewPlanner returns a planner over a space with the given axes. The seed draws the shapes.
 func NewPlanner(space Space, axes []string, features []surface.Feature, seed uint64) *Planner {
 	p := &Planner{
 		space: space, axes: axes, features: features, rng: rand.New(rand.NewPCG(seed, 0x7370616365)), high: int(^uint(0) >> 1),
@@ -64,12 +65,11 @@ func NewPlanner(space Space, axes []string, features []surface.Feature, seed uin
 	return p
 }
 
-// Weigh makes the operation's visits worth more or less beside those of others.
+// Weigh sets a factor of the worth of the operation's visits.
 func (p *Planner) Weigh(factor float64) { p.weight = factor }
 
-// Next returns the visit that would teach most: the size that stands for a shape, the number of blocks, and what it is
-// worth. The worth is the loss that is still expected of the operation, so that operations whose choices are clear get
-// fewer visits.
+// Next returns the visit that would teach most: the size that stands for a shape, the number of blocks, and the worth. The
+// worth grows with the expected loss of the operation, so operations whose choices are clear get fewer visits.
 func (p *Planner) Next(set *timings.Set) (size, blocks int, worth float64) {
 	if p.pending == 0 {
 		shape := p.choose(set)
@@ -85,17 +85,17 @@ func (p *Planner) Next(set *timings.Set) (size, blocks int, worth float64) {
 	return p.pending, p.wanted, p.worth()
 }
 
-// An implementation is hopeless at a shape where it is predicted to take hopelessRatio times as long as the best one or
-// longer, and sureOf deviations of both predictions less would not change that. At one shape of seenEach it is timed all the
-// same, so that its surface is fitted there too.
+// An implementation is hopelessly slow at a shape if its predicted time is more than hopelessRatio times that of the fastest
+// one, even if their ratio is wrong by sureOf standard deviations. It is then not timed. In one of seenEach visits it is
+// timed all the same, so that its surface is fitted there too.
 const (
 	hopelessRatio = 8
 	sureOf        = 2
 	seenEach      = 3
 )
 
-// hopeless returns the implementations that are not worth their time at a shape. At a shape that is held out there are
-// none: the truth is wanted there.
+// hopeless returns the implementations that are hopelessly slow at a shape and need not be timed. At a held-out shape it
+// returns none, because all implementations are needed to judge the choice.
 func (p *Planner) hopeless(shape []int) (names []string) {
 	if p.fit == nil || HeldOut(shape) || p.visits%seenEach == 0 {
 		return nil
@@ -115,7 +115,7 @@ func (p *Planner) Skips(size int, implementation string) bool {
 	return size == p.pending && slices.Contains(p.skipped, implementation)
 }
 
-// worth is what the next visit is worth.
+// worth returns the worth of the next visit.
 func (p *Planner) worth() float64 {
 	if p.visits < firstShapes {
 		return p.weight * (1 + 1/float64(1+p.visits))
@@ -123,10 +123,10 @@ func (p *Planner) worth() float64 {
 	return p.weight * (leastExpected + p.expects) / (1 + float64(p.visits)/firstShapes)
 }
 
-// leastExpected is a loss that every operation is held for having, so that none is left alone.
+// leastExpected is added to the expected loss of every operation, so that every operation gets visits.
 const leastExpected = 0.01
 
-// choose returns the next shape, nil where there is none.
+// choose returns the next shape, or nil if there is none.
 func (p *Planner) choose(set *timings.Set) []int {
 	if p.visits >= firstShapes && (p.fit == nil || p.visits >= p.fitted+max(refitEach, p.fitted/refitShare)) {
 		p.refit(set)
@@ -137,7 +137,7 @@ func (p *Planner) choose(set *timings.Set) []int {
 	return p.mostTelling()
 }
 
-// refit fits what there is.
+// refit fits the points so far. If that fails, the fit before stays.
 func (p *Planner) refit(set *timings.Set) {
 	fit, err := p.fit, error(nil)
 	if fit == nil {
@@ -162,7 +162,7 @@ func Fitted(points []Point) []Point {
 	return slices.DeleteFunc(points, func(q Point) bool { return HeldOut(q.Shape) })
 }
 
-// nextSpread takes the next spread shape that fits a condition, can be measured and was not.
+// nextSpread takes the next spread shape for which fits returns true, and which can be measured and was not measured yet.
 func (p *Planner) nextSpread(fits func(shape []int) bool) []int {
 	for k, shape := range p.spread {
 		if !fits(shape) {
@@ -177,7 +177,8 @@ func (p *Planner) nextSpread(fits func(shape []int) bool) []int {
 	return nil
 }
 
-// mostTelling returns the shape, of some, at which a wrong choice is expected to cost most.
+// mostTelling takes the shape, of some candidates, at which a wrong choice is expected to cost most for the time of a visit.
+// It returns nil if there is no candidate.
 func (p *Planner) mostTelling() []int {
 	var best []int
 	most, sum, n := -1.0, 0.0, 0
@@ -200,12 +201,12 @@ func (p *Planner) mostTelling() []int {
 	}
 	p.expects = sum / float64(n)
 	p.spread = slices.DeleteFunc(p.spread, func(shape []int) bool { return slices.Equal(shape, best) })
-	// The candidates that were not taken go to the end, so that the next ones are others.
+	// The other candidates go to the end, so that the next candidates are other shapes.
 	p.spread = append(p.spread[min(n, len(p.spread)):], p.spread[:min(n, len(p.spread))]...)
 	return best
 }
 
-// cost is about how many seconds a visit takes: what every visit does, and the batches of all implementations.
+// cost returns about how many seconds a visit takes: a fixed time, and the batches of all implementations.
 func cost(of []Prediction) float64 {
 	const visit = 0.1
 	seconds := visit
@@ -215,7 +216,7 @@ func cost(of []Prediction) float64 {
 	return seconds
 }
 
-// Visited tells that a proposed size was measured, or found impossible to measure.
+// Visited is called after a proposed size was measured, or found impossible to measure.
 func (p *Planner) Visited(size int) {
 	p.done[size] = true
 	if size == p.pending {
@@ -224,7 +225,7 @@ func (p *Planner) Visited(size int) {
 	p.visits++
 }
 
-// Doubted tells that the machine was disturbed at all visits to a size so far: its shape comes up again.
+// Doubted is called if the machine was disturbed in all visits to a size so far. The shape is proposed again.
 func (p *Planner) Doubted(size int) {
 	if p.done[size] {
 		delete(p.done, size)
@@ -232,7 +233,7 @@ func (p *Planner) Doubted(size int) {
 	}
 }
 
-// Limit tells that sizes above high cannot be measured or paid for.
+// Limit is called if sizes above high cannot be measured, or would take too long.
 func (p *Planner) Limit(high int) {
 	p.high = min(p.high, high)
 	if p.pending > p.high {

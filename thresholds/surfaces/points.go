@@ -7,8 +7,8 @@ import (
 	"crossover/timings"
 )
 
-// Points returns what a set says of shapes: the median log-time of each implementation at each. shape gives the shape of a
-// size. Blocks of a machine that was not quiet count where a shape has no others.
+// Points returns the median log-time of each implementation at each shape of a set. shape returns the shape that a size
+// stands for. Disturbed blocks count only at shapes that have no others.
 func Points(set *timings.Set, shape func(size int) []int) []Point {
 	var all []Point
 	for _, size := range set.Sizes() {
@@ -22,7 +22,7 @@ func Points(set *timings.Set, shape func(size int) []int) []Point {
 	return all
 }
 
-// quietOf returns the blocks of a quiet machine, or all where there are none.
+// quietOf returns the undisturbed blocks, or all blocks if there are none.
 func quietOf(blocks []timings.Block) []timings.Block {
 	quiet := slices.DeleteFunc(slices.Clone(blocks), func(b timings.Block) bool { return b.Disturbed })
 	if len(quiet) == 0 {
@@ -31,7 +31,7 @@ func quietOf(blocks []timings.Block) []timings.Block {
 	return quiet
 }
 
-// medianLog returns the median of an implementation's log-times, NaN where it was not timed.
+// medianLog returns the median of an implementation's log-times, or NaN if it was not timed.
 func medianLog(blocks []timings.Block, i int) float64 {
 	var logs []float64
 	for k := range blocks {

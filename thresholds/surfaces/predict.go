@@ -8,11 +8,11 @@ import (
 	"crossover/calibration/surface"
 )
 
-// Prediction is what a fit says of one implementation at a shape.
+// Prediction is the predicted time of one implementation at a shape.
 type Prediction struct {
-	Implementation int     // of the problem
+	Implementation int     // index in the problem
 	LogSeconds     float64 // of a call, as surface.Predictor predicts it
-	Deviation      float64 // of that, in log-time: how far the next measurement may be off
+	Deviation      float64 // standard deviation of a measured log-time from LogSeconds
 }
 
 // Predict returns the predictions at a shape, one for each implementation of the surface.
@@ -47,8 +47,8 @@ func (f *Fit) Predict(shape []int) []Prediction {
 	return out
 }
 
-// Loss is what the choice at a shape is expected to lose against the best one, in log-time, as far as the fit knows: the
-// greatest expected gain of another implementation over the chosen one.
+// Loss returns the expected loss of the choice at a shape, in log-time. It is the greatest expected gain of another
+// implementation over the chosen one.
 func Loss(of []Prediction) float64 {
 	if len(of) < 2 {
 		return 0
@@ -68,7 +68,7 @@ func Loss(of []Prediction) float64 {
 	return loss
 }
 
-// gain is the mean of max(0, −d) where d is normal with the given mean and deviation.
+// gain returns the mean of max(0, −d), where d is normal with the given mean and deviation.
 //
 // Source: D. Jones, M. Schonlau and W. Welch, Efficient Global Optimization of Expensive Black-Box Functions, Journal of
 // Global Optimization 13, 1998, equation 15.

@@ -8,29 +8,30 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Promise is what choices cost at most at shapes that nobody has measured: each bound holds in 95 of 100 benchmarks of
-// benchmarkShapes shapes, drawn as the planner draws them.
+// Promise bounds the losses of choices at shapes that nobody has measured. A benchmark is a check at benchmarkShapes shapes,
+// drawn as the planner draws them. Each bound holds in 95 of 100 benchmarks.
 type Promise struct {
-	Mean      float64 // of the losses, at most
-	Within    float64 // share of shapes at which the loss is at most within, at least
-	NineInTen float64 // the loss at nine of ten shapes, at most
+	Mean      float64 // upper bound of the mean loss
+	Within    float64 // lower bound of the share of shapes with a loss of at most within
+	NineInTen float64 // upper bound of the loss that nine of ten shapes do not exceed
 }
 
-// How a promise is made.
+// Parameters of a promise.
 const (
 	benchmarkShapes = 32   // of a benchmark
 	benchmarks      = 2000 // that are simulated
-	borrowed        = 8    // losses of other operations that count as seen here
+	borrowed        = 8    // losses of other operations that count as losses of this one
 	nineInTen       = 0.9
 )
 
-// assumed are losses that every host is held for having seen, so that no promise rests on a few shapes alone. They are about
-// what the choices of two hosts lost at random shapes after 25 visits to an operation.
+// assumed are losses that count as seen on every host, so that no promise rests on a few shapes alone. They are about the
+// losses of choices at random shapes on two hosts, after 25 visits to an operation.
 var assumed = append(make([]float64, 17), 0.05, 0.2, 0.6)
 
-// Promised returns what the losses of an operation say of its other shapes: those at held-out shapes, and those at fitted ones
-// by fits without them. host are the losses of all operations of the host, which say how bad the shapes can be that this
-// operation has not met. Where more is lost at the held-out shapes than all together promise, the fitted ones are no witnesses.
+// Promised returns the promise of an operation. held are its losses at held-out shapes. crossed are its losses at fitted
+// shapes, by fits without them. host are the losses of all operations of the host, which show how bad shapes can be that
+// this operation has not met. If the mean loss at held-out shapes is greater than the bound from all losses, the promise
+// rests on the held-out shapes alone.
 func Promised(held, crossed, host []float64) Promise {
 	prior := slices.Concat(host, assumed)
 	all := promised(slices.Concat(held, crossed), prior)
@@ -40,9 +41,9 @@ func Promised(held, crossed, host []float64) Promise {
 	return all
 }
 
-// promised simulates benchmarks from the Bayesian bootstrap of losses and of some that are borrowed from a prior: each loss
-// gets a weight that is drawn, then the losses of a benchmark are drawn by these weights. So a few losses, all of them 0,
-// promise no 0.
+// promised simulates benchmarks by the Bayesian bootstrap of the losses and of some losses that are borrowed from a prior.
+// Each loss gets a random weight, and the losses of a benchmark are drawn by these weights. So a few losses that are all 0
+// do not promise 0.
 //
 // Source: D. Rubin, The Bayesian Bootstrap, The Annals of Statistics 9, 1981.
 func promised(losses, prior []float64) Promise {
@@ -73,7 +74,7 @@ func promised(losses, prior []float64) Promise {
 	return Promise{quantile(mean, confidence), 1 - quantile(misses, confidence), quantile(tail, confidence)}
 }
 
-// quantile returns the least of sorted values that a share of them does not exceed.
+// quantile returns the least of the sorted values that a share of them does not exceed.
 func quantile(sorted []float64, share float64) float64 {
 	return sorted[int(math.Ceil(share*float64(len(sorted))))-1]
 }

@@ -11,10 +11,10 @@ import (
 	"crossover/timings"
 )
 
-// chance is a made-up operation: the choice loses nothing at most shapes, and something at some.
+// chance is a made-up operation, whose choice loses nothing at most shapes and something at some.
 type chance struct {
 	rare float64 // share of shapes at which the choice loses
-	loss float64 // how much it loses there, in the mean
+	loss float64 // mean loss at those shapes
 }
 
 func (c chance) losses(n int, rng *rand.Rand) []float64 {
@@ -28,8 +28,8 @@ func (c chance) losses(n int, rng *rand.Rand) []float64 {
 	return out
 }
 
-// What is promised of operations holds in at least 95 % of benchmarks, for each of the bounds. A t-interval of the losses that
-// were held out, by which earlier versions promised, holds for about two thirds.
+// Each bound of a promise holds in at least 95 % of benchmarks. A t-interval of the held-out losses, which earlier versions
+// promised, holds in about two thirds.
 func TestPromisesHold(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	hosts := 40
@@ -60,7 +60,7 @@ func TestPromisesHold(t *testing.T) {
 			byHeldOut += number01(stat.Mean(fresh, nil) <= m+2*deviation/math.Sqrt(float64(len(fifth))))
 		}
 	}
-	// 480 benchmarks: a bound that holds in 95 % is below 93 % in one of fifty samples.
+	// These are 480 benchmarks. In one of fifty such samples, a bound that holds in 95 % holds in less than 93 %.
 	for name, held := range map[string]float64{"mean": mean, "share": share, "nine in ten": tail} {
 		if held/of < 0.93 {
 			t.Errorf("%s: the bound holds in %.1f %% of benchmarks", name, 100*held/of)
@@ -78,8 +78,8 @@ func number01(is bool) float64 {
 	return 0
 }
 
-// A few shapes without a loss do not promise that there is none, more of them promise less of it, and more where the other
-// operations of the host lose. The same losses give the same promise.
+// A few shapes without a loss do not promise a loss of 0. More shapes promise a smaller loss, and losses of the host's other
+// operations make the promised loss greater. The same losses give the same promise.
 func TestPromiseOfNoLoss(t *testing.T) {
 	none := func(n int) []float64 { return make([]float64, n) }
 	few, many := Promised(none(4), nil, none(4)), Promised(none(20), none(80), none(100))
@@ -101,7 +101,7 @@ func TestPromiseOfNoLoss(t *testing.T) {
 	}
 }
 
-// Where held-out shapes lose what fitted ones do not, the promise is that of the held-out ones.
+// If held-out shapes lose much more than fitted ones, the promise is that of the held-out ones.
 func TestPromiseOfContradiction(t *testing.T) {
 	held, crossed := slices.Repeat([]float64{0.1, 0, 0.2}, 4), make([]float64, 50)
 	host := slices.Concat(held, crossed)
@@ -114,8 +114,8 @@ func TestPromiseOfContradiction(t *testing.T) {
 	}
 }
 
-// At a machine whose faster implementation follows no rule a fit knows the winner at each shape that it was fitted to, and at
-// no other. Crossed loses as choices at others do.
+// On a machine whose fastest implementation follows no rule, a fit knows the fastest one at the fitted shapes only. The
+// losses of Crossed are as great as those at other shapes.
 func TestCrossedKnowsNothingOfItsShapes(t *testing.T) {
 	for _, visits := range []int{60, sharedScales * 3 / 2} {
 		crossedKnowsNothing(t, visits)
@@ -152,7 +152,7 @@ func crossedKnowsNothing(t *testing.T, visits int) {
 	}
 }
 
-// What is promised of a machine after a few visits holds at fresh shapes.
+// A promise that is made after a few visits holds at fresh shapes.
 func TestPromiseOfMachines(t *testing.T) {
 	holds, of := 0, 0
 	for seed := range uint64(12) {
@@ -174,7 +174,8 @@ func TestPromiseOfMachines(t *testing.T) {
 	}
 }
 
-// A shape with two blocks is judged, one with a single block is not: the same block would find the best and time it.
+// A shape with two blocks is judged. A shape with a single block is not, because that block would both find the best
+// implementation and time it.
 func TestLossOfFewBlocks(t *testing.T) {
 	block := timings.Block{Seconds: []float64{1.2, 1}, Twin: -1}
 	for n, judged := range map[int]bool{0: false, 1: false, 2: true, 3: true, 7: true} {

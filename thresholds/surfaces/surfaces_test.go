@@ -20,15 +20,15 @@ var (
 	names = []string{"serial", "parallel", "rare"}
 )
 
-// seconds is what the implementations of a made-up machine take: one core, four that cost a handover, and a third one that
-// is never the best.
+// seconds returns the times of the implementations of a made-up machine: one on one core, one on four cores that pays for a
+// hand-over, and one that is never the fastest.
 func seconds(shape []int) []float64 {
 	work := float64(shape[0] * shape[1])
 	serial := 50e-9 + 1e-9*work*(1+0.3*math.Sin(math.Log2(float64(shape[1]))))
 	return []float64{serial, 3e-6 + serial/4, 10e-6 + 2*serial}
 }
 
-// space is rows and columns from 1 to 4096.
+// space has the shapes of 1 to 4096 rows and columns.
 type space struct{ shapes map[int][]int }
 
 func (s space) Draw(at []float64) ([]int, bool) {
@@ -41,7 +41,7 @@ func (s space) Add(shape []int) int {
 }
 func (s space) At(size int) []int { return s.shapes[size] }
 
-// run lets a planner measure so many shapes of the made-up machine, with lognormal noise.
+// run lets a planner make a number of visits to the made-up machine, with lognormal noise.
 func run(t *testing.T, visits int, noise float64, seed uint64) (*timings.Set, space, *Planner) {
 	t.Helper()
 	s := space{map[int][]int{}}
@@ -69,7 +69,7 @@ func problemOf(set *timings.Set, s space) *Problem {
 	return &Problem{Axes: axes, Features: features, Implementations: names, Points: Fitted(Points(set, s.At))}
 }
 
-// regretOf returns the mean and the worst regret of a surface's choices over fresh shapes, by what is true of the machine.
+// regretOf returns the mean and the worst regret of a surface's choices at fresh shapes, by the machine's true times.
 func regretOf(f *surface.Surface, seed uint64) (mean, worst float64) {
 	p, rng, out := surface.NewPredictor(f), rand.New(rand.NewPCG(seed, 2)), make([]float64, len(f.Implementations))
 	const n = 500
@@ -89,7 +89,7 @@ func regretOf(f *surface.Surface, seed uint64) (mean, worst float64) {
 	return mean, worst
 }
 
-// Sixty visits do for choices that lose less than half a per cent in the mean.
+// After sixty visits, the mean regret of the choices is below half a per cent.
 func TestChoicesAtFreshShapes(t *testing.T) {
 	for seed := range uint64(3) {
 		set, s, _ := run(t, 60, 0.02, seed)
@@ -106,7 +106,7 @@ func TestChoicesAtFreshShapes(t *testing.T) {
 	}
 }
 
-// What the fit predicts is what the saved surface predicts.
+// The fit and the saved surface predict the same times.
 func TestSurfaceIsTheFit(t *testing.T) {
 	set, s, _ := run(t, 40, 0.02, 1)
 	fit, err := New(problemOf(set, s))
@@ -124,7 +124,7 @@ func TestSurfaceIsTheFit(t *testing.T) {
 	}
 }
 
-// A shape that was timed is predicted with less deviation than one far away.
+// The deviation is smaller at a measured shape than at a shape far away.
 func TestDeviationGrows(t *testing.T) {
 	set, s, _ := run(t, 40, 0.02, 1)
 	problem := problemOf(set, s)
@@ -138,7 +138,7 @@ func TestDeviationGrows(t *testing.T) {
 	}
 }
 
-// An implementation that was timed at a part of the shapes is predicted from those, and one that was timed at too few is
+// An implementation that was timed at some of the shapes is predicted from those. One that was timed at too few shapes is
 // left out.
 func TestMissingTimes(t *testing.T) {
 	set, s, _ := run(t, 40, 0.02, 1)
@@ -169,8 +169,8 @@ func TestMissingTimes(t *testing.T) {
 	}
 }
 
-// The held-out shapes are about a fifth, are never fitted, and judge without bias: between two names of one implementation
-// there is nothing to lose, and a choice that is 20 % slower everywhere loses that.
+// About a fifth of the shapes is held out and never fitted. They judge without bias: between two names of one implementation
+// there is nothing to lose, and a choice that is 20 % slower everywhere loses 20 %.
 func TestJudge(t *testing.T) {
 	set, s, _ := run(t, 200, 0.05, 3)
 	for _, p := range Fitted(Points(set, s.At)) {
@@ -205,7 +205,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// The same seed measures the same shapes, another one others; no shape twice, none above the limit.
+// The same seed gives the same shapes, and another seed gives others. No shape comes twice, and none is above the limit.
 func TestPlanner(t *testing.T) {
 	one, _, _ := run(t, 50, 0, 7)
 	again, _, _ := run(t, 50, 0, 7)
@@ -229,7 +229,7 @@ func TestPlanner(t *testing.T) {
 	}
 }
 
-// Visits gather where the two best are close.
+// Shapes that the fit chooses are closer to the crossing than spread shapes.
 func TestPlannerGoesWhereItIsClose(t *testing.T) {
 	set, s, _ := run(t, 150, 0.02, 5)
 	var far [2]float64
@@ -250,7 +250,7 @@ func TestPlannerGoesWhereItIsClose(t *testing.T) {
 	}
 }
 
-// gain is what a simulation finds.
+// gain agrees with a simulation.
 func TestGain(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, c := range []struct{ mean, deviation float64 }{{0.1, 0.1}, {0, 0.2}, {0.3, 0.1}, {-0.1, 0.1}} {
@@ -268,7 +268,7 @@ func TestGain(t *testing.T) {
 	}
 }
 
-// A shape at which the machine was disturbed comes up again.
+// A shape at which the machine was disturbed is proposed again.
 func TestDoubted(t *testing.T) {
 	s := space{map[int][]int{}}
 	p := NewPlanner(s, axes, features, 1)
@@ -281,7 +281,7 @@ func TestDoubted(t *testing.T) {
 	}
 }
 
-// A fit that goes on from an earlier one predicts as well as one from scratch.
+// A fit that begins at an earlier one predicts as well as a new one.
 func TestMore(t *testing.T) {
 	set, s, _ := run(t, 80, 0.02, 3)
 	all := problemOf(set, s)
@@ -305,7 +305,8 @@ func TestMore(t *testing.T) {
 	}
 }
 
-// What is hopeless is left out at most shapes where it is, at none where it is not, and never where a shape is held out.
+// A hopelessly slow implementation is left out at most of the shapes where it is one. Nothing else is left out, and nothing
+// at held-out shapes.
 func TestPlannerLeavesOutTheHopeless(t *testing.T) {
 	names := []string{"good", "fair", "bad"}
 	s := space{map[int][]int{}}
@@ -348,7 +349,7 @@ func TestPlannerLeavesOutTheHopeless(t *testing.T) {
 	}
 }
 
-// A planner's weight is a factor of its worth, before there is a fit and after.
+// The weight of a planner is a factor of its worth, before and after the first fit.
 func TestPlannerWeigh(t *testing.T) {
 	for _, visits := range []int{0, 40} {
 		set, _, p := run(t, visits, 0.02, 1)

@@ -18,6 +18,8 @@ import (
 type Machine struct {
 	harness.Machine
 	Cases func() []kernels.Case
+	// Line returns the cases along a line of shapes, such as stft/n_fft=1024,hop=256, in all placements. Nil means none.
+	Line func(name string) ([]kernels.Case, error)
 	// Spaces returns the operations over all their shapes. Nil means none.
 	Spaces func() []*kernels.Space
 	GPUs   func() []gpu.Facts // those that work, the first one first; nil means none
@@ -30,6 +32,7 @@ func ThisMachine() Machine {
 			Forget: forget, Trim: trim, Observe: host.Observe, Others: host.OthersSeconds, Memory: host.Identify().MemoryBytes,
 		},
 		Cases: catalogue.CasesHere, GPUs: openGPUs,
+		Line:   func(name string) ([]kernels.Case, error) { return catalogue.Line(kernels.Here(), name) },
 		Spaces: func() []*kernels.Space { return catalogue.Spaces(kernels.Here()) },
 	}
 }

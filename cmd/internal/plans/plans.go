@@ -157,7 +157,7 @@ func (p *inTurn) Bind(name string) (kernels.Call, error) {
 	if first := p.first; first != "" {
 		p.first = ""
 		if first != name {
-			if call, err := p.Problem.Bind(first); err == nil { // an error is found again when the sweep asks
+			if call, err := p.made(first); err == nil { // an error is found again when the sweep asks
 				p.ahead, p.name = &call, first
 			}
 		}
@@ -168,6 +168,19 @@ func (p *inTurn) Bind(name string) (kernels.Call, error) {
 		return call, nil
 	}
 	return p.Problem.Bind(name)
+}
+
+// made binds an implementation and makes its first call, because a typed plan takes its memory on a GPU only then.
+func (p *inTurn) made(name string) (kernels.Call, error) {
+	call, err := p.Problem.Bind(name)
+	if err != nil {
+		return call, err
+	}
+	if err := call.Run(); err != nil {
+		call.Release()
+		return call, err
+	}
+	return call, nil
 }
 
 // Release releases the problem and a call that was bound ahead and not asked for.

@@ -25,14 +25,14 @@ func (m *Machine) AddPlanned(name string, costs map[string]Cost, extra Cost) {
 	op.Axes = []kernels.Axis{axis}
 	op.Lines = []kernels.Line{{Name: line, Axis: axis, At: func(size int) kernels.Shape { return kernels.Shape{size} }}}
 	b := &kernels.Backends{Pool: pool.Shared()}
-	program := func(d *dispatch.Dispatcher, _ struct{}) (func(kernels.Shape, *kernels.Args) error, error) {
+	program := func(d *dispatch.Dispatcher, _ struct{}) (func(kernels.Shape, *kernels.Args) error, func(), error) {
 		plan := kernels.NewPlanOn(b, d, op, struct{}{})
 		return func(s kernels.Shape, a *kernels.Args) error {
 			if extra != nil {
 				m.spend(extra(float64(s[0])))
 			}
 			return plan.Run(s, *a)
-		}, nil
+		}, plan.Close, nil
 	}
 	m.cases = append(m.cases, kernels.Listed(op, program).Cases(b)...)
 }

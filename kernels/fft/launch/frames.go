@@ -3,17 +3,24 @@ package launch
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
 	"crossover/gpu"
 )
 
-// Cut says which rows of n samples are cut out of a signal: row r begins at sample r·Hop − Lead. The signal is zero
-// outside of its samples.
+// Cut says which rows of n samples are cut out of a signal: row r begins at sample r·Hop − Lead.
 type Cut struct {
 	Count   int // rows, at least 1
 	Hop     int // samples from one row to the next, at least 1
 	Lead    int // samples before the signal's first one with which row 0 begins, 0 to n
 	Samples int // of the signal, at least 0
+
+	// Window has the coefficients of the weights c[0] − c[1]·cos θ + c[2]·cos 2θ, θ = 2πj/n, with which a row is multiplied.
+	Window [3]float64
+
+	// Reflected says that the signal is reflected at its first and last sample. Otherwise it is zero outside of its samples.
+	Reflected bool
 }
 
 // FramesFit reports whether Frames takes rows of n samples.
@@ -21,10 +28,9 @@ func FramesFit(n int) bool {
 	return n >= shortestReal && isPowerOfTwo(n) && n <= LongestReal
 }
 
-// Frames appends unscaled forward transforms of rows of n samples of a signal. Rows may overlap. Each row is multiplied by
-// the periodic Hann window ½ − ½·cos(2πj/n). src holds the samples of the signal as gpu.Float, at least one. dst holds
-// f.Count rows of n/2+1 gpu.Float2. Frames panics unless FramesFit(n), if a number is out of its range, and if the rows
-// reach past 2^31 samples.
+// Frames appends unscaled forward transforms of rows of n samples of a signal, each multiplied by a window. Rows may overlap.
+// src holds the samples of the signal as gpu.Float, at least one. dst holds f.Count rows of n/2+1 gpu.Float2. Frames panics
+// unless FramesFit(n), if a number is out of its range, and if the rows reach past 2^31 samples.
 func Frames(b *gpu.Builder, dst, src *gpu.Buffer, n int, f Cut) {
 	if !FramesFit(n) || f.Count < 1 || f.Hop < 1 || f.Hop > math.MaxInt32 || f.Lead < 0 || f.Lead > n || f.Samples < 0 ||
 		f.Samples > math.MaxInt32-2*n || f.Count-1 > (math.MaxInt32-2*n)/f.Hop {
@@ -43,8 +49,29 @@ func appendRealRows(b *gpu.Builder, dst, src *gpu.Buffer, s shape, count int, f 
 	var cut Cut
 	if f != nil {
 		cut = *f
+		// The kernel has half of the cosine, h: cos θ = 2h and cos 2θ = 8h² − 1.
+		c, terms := cut.Window, 0
+		if c[2] != 0 {
+			terms = 2
+		} else if c[1] != 0 {
+			terms = 1
+		}
+		source = source.Define("COSINES", terms)
+		for i, weight := range []float64{c[0] - c[2], 2 * c[1], 8 * c[2]} {
+			source = source.Define(indexed("WEIGHT", i), literal(weight))
+		}
+		source = source.Define("REFLECTED", flag(cut.Reflected))
 	}
 	b.Dispatch(b.Kernel(source, "real_rows"), threadgroups(divideUp(count, s.side)), threads(s.threads()), dst, src,
 		b.Constant(gpu.Float2, table), b.Constant(gpu.Float2, halfRoots(2*h, h)),
 		gpu.Values(count, cut.Hop, cut.Lead, cut.Samples))
+}
+
+// literal returns a number as a constant of a kernel text.
+func literal(v float64) string {
+	text := strconv.FormatFloat(v, 'g', 9, 32)
+	if !strings.ContainsAny(text, ".e") {
+		text += ".0"
+	}
+	return text + "f"
 }

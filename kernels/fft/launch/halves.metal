@@ -59,3 +59,80 @@ kernel void bins(device float2* dst [[buffer(0)]],
     float2 x = src[i / kept * n + k];
     dst[i] = k == 0 ? float2(x.x, 0.0f) : x;
 }
+
+// fold is the inverse of unfold: it makes h complex values, of which the transform has h values, of h + 1 bins.
+kernel void fold(device float2* dst [[buffer(0)]],
+                 device const float2* src [[buffer(1)]],
+                 device const float2* halves [[buffer(2)]],
+                 constant uint& h [[buffer(3)]],
+                 constant uint& values [[buffer(4)]],
+                 uint i [[thread_position_in_grid]]) {
+    if (i >= values) {
+        return;
+    }
+    uint pairs = h / 2 + 1;
+    uint row = i / pairs, k = i % pairs;
+    device const float2* from = src + row * (h + 1);
+    device float2* to = dst + row * h;
+    float2 x = from[k], mirrored = from[h - k];
+    if (k == 0) {
+        to[0] = float2(x.x + mirrored.x, x.x - mirrored.x) * 0.5f;
+        return;
+    }
+    float2 sum = float2(x.x + mirrored.x, x.y - mirrored.y) * 0.5f;
+    float2 turned = product(float2(x.x - mirrored.x, x.y + mirrored.y), float2(halves[k].x, -halves[k].y));
+    to[k] = sum + turned;
+    to[h - k] = float2(sum.x - turned.x, turned.y - sum.y);
+}
+
+// mirror makes rows of n values of their first n / 2 + 1 ones, n odd: the others are conjugates of these.
+kernel void mirror(device float2* dst [[buffer(0)]],
+                   device const float2* src [[buffer(1)]],
+                   constant uint& n [[buffer(2)]],
+                   constant uint& values [[buffer(3)]],
+                   uint i [[thread_position_in_grid]]) {
+    if (i >= values) {
+        return;
+    }
+    uint given = n / 2 + 1;
+    uint k = i % n;
+    float2 x = src[i / n * given + min(k, n - k)];
+    x.y = k == 0 ? 0.0f : k < given ? x.y : -x.y;
+    dst[i] = x;
+}
+
+// narrow keeps the real parts.
+kernel void narrow(device float* dst [[buffer(0)]],
+                   device const float2* src [[buffer(1)]],
+                   constant uint& values [[buffer(2)]],
+                   uint i [[thread_position_in_grid]]) {
+    if (i < values) {
+        dst[i] = src[i].x;
+    }
+}
+
+// scaled_bins copies rows of n / 2 + 1 bins. Those that are real in the spectrum of a real row become real.
+kernel void scaled_bins(device float2* dst [[buffer(0)]],
+                        device const float2* src [[buffer(1)]],
+                        constant uint& n [[buffer(2)]],
+                        constant uint& values [[buffer(3)]],
+                        constant float& factor [[buffer(4)]],
+                        uint i [[thread_position_in_grid]]) {
+    if (i >= values) {
+        return;
+    }
+    float2 x = src[i];
+    if (2 * (i % (n / 2 + 1)) % n == 0) {
+        x.y = 0.0f;
+    }
+    dst[i] = x * factor;
+}
+
+kernel void scale(device float2* x [[buffer(0)]],
+                  constant uint& values [[buffer(1)]],
+                  constant float& factor [[buffer(2)]],
+                  uint i [[thread_position_in_grid]]) {
+    if (i < values) {
+        x[i] = x[i] * factor;
+    }
+}

@@ -6,8 +6,9 @@
 // factor above 7, up to some half a million complex values, take one or two steps of a single kernel, which gets its passes
 // at run time. All other lengths take Bluestein's algorithm.
 //
-// Complex and Real take every length. They panic if n or batch is below 1 or if a call transforms more than MostValues. They
-// do not check whether the buffers are large enough and have the right element types. Build and the tests of the caller do.
+// Complex, Real and InverseReal take every length. They panic if n or batch is below 1 or if a call transforms more than
+// MostValues. They do not check whether the buffers are large enough and have the right element types. Build and the tests of
+// the caller do.
 package launch
 
 import (
@@ -53,6 +54,48 @@ func Real(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
 		perValue(b, halvesSource, "unfold", pairs, dst, spectrum, b.Constant(gpu.Float2, halfRoots(n, h/2+1)),
 			gpu.Values(h), gpu.Values(pairs))
 	}
+}
+
+// InverseReal appends batch inverse transforms to n real values each, divided by n: src holds batch rows of n/2+1
+// gpu.Float2, bins 0 to n/2, and dst as many rows of n gpu.Float. The imaginary parts of bin 0, and of bin n/2 of an even n,
+// are taken as 0.
+func InverseReal(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
+	checkRows(n, batch)
+	h := n / 2
+	switch {
+	case n < shortestReal:
+		perValue(b, directSource, "direct_inverse", n*batch, dst, src, b.Constant(gpu.Float2, roots(n)), gpu.Values(n),
+			gpu.Values(n*batch), gpu.Values(scaleOf(n, true)))
+	case n%2 != 0:
+		mirrored, values := b.Scratch(gpu.Float2, n*batch), b.Scratch(gpu.Float2, n*batch)
+		perValue(b, halvesSource, "mirror", n*batch, mirrored, src, gpu.Values(n), gpu.Values(n*batch))
+		appendComplex(b, values, mirrored, n, batch, true)
+		perValue(b, halvesSource, "narrow", n*batch, dst, values, gpu.Values(n*batch))
+	case isPowerOfTwo(n) && n <= LongestReal:
+		s := rowShape(h)
+		source, table := s.define(inverseSource.Define("ROWS", s.side), rowTile)
+		b.Dispatch(b.Kernel(source, "inverse_rows"), threadgroups(divideUp(batch, s.side)), threads(s.threads()), dst, src,
+			b.Constant(gpu.Float2, table), b.Constant(gpu.Float2, halfRoots(n, h)), gpu.Values(batch),
+			gpu.Values(scaleOf(h, true)))
+	default:
+		folded, pairs := b.Scratch(gpu.Float2, h*batch), batch*(h/2+1)
+		perValue(b, halvesSource, "fold", pairs, folded, src, b.Constant(gpu.Float2, halfRoots(n, h/2+1)), gpu.Values(h),
+			gpu.Values(pairs))
+		appendComplex(b, dst.As(gpu.Float2), folded, h, batch, true)
+	}
+}
+
+// ScaledBins appends a copy of the bins of batch rows of n real values, divided by n. In the copy the imaginary parts of bin
+// 0, and of bin n/2 of an even n, are 0.
+func ScaledBins(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
+	checkRows(n, batch)
+	values := batch * (n/2 + 1)
+	perValue(b, halvesSource, "scaled_bins", values, dst, src, gpu.Values(n), gpu.Values(values), gpu.Values(scaleOf(n, true)))
+}
+
+// Scale appends the product of complex values and a factor, in place.
+func Scale(b *gpu.Builder, x *gpu.Buffer, values int, factor float64) {
+	perValue(b, halvesSource, "scale", values, x, gpu.Values(values), gpu.Values(float32(factor)))
 }
 
 func checkRows(n, batch int) {

@@ -170,6 +170,63 @@ func TestReal(t *testing.T) {
 	}
 }
 
+// TestInverseReal transforms rows of bins. Imaginary parts of bins that are real in the spectrum of a real row do not count.
+func TestInverseReal(t *testing.T) {
+	for _, tc := range []struct {
+		n, batches []int
+	}{
+		{[]int{1, 2, 7, 14, 15}, []int{1, 2, 300}},
+		{[]int{16, 32, 64, 128}, []int{1, 7, 65}},
+		{[]int{101, 194}, []int{1, 7}},
+		{[]int{45, 60, 486}, []int{1, 7}},
+		{[]int{9000}, []int{2}},
+		{[]int{256, 512, 1024, 2048, 4096, 8192}, []int{3}},
+		{[]int{16384}, []int{2}},
+	} {
+		for _, n := range tc.n {
+			t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
+				t.Parallel()
+				for _, batch := range tc.batches {
+					x := ffttest.Noise(n * batch)
+					var bins []float32
+					for i, v := range ffttest.Real(x, n) {
+						if k := i % (2 * (n/2 + 1)); k == 1 || k == n+1 && n%2 == 0 {
+							v = 1e3 // imaginary
+						}
+						bins = append(bins, float32(v))
+					}
+					got := launched(t, bins, gpu.Float2, len(bins)/2, gpu.Float, len(x), func(b *gpu.Builder, dst, src *gpu.Buffer) {
+						InverseReal(b, dst, src, n, batch)
+					})
+					ffttest.Expect(t, fmt.Sprintf("batch %d", batch), got, ffttest.Widen(x), tolerance)
+				}
+			})
+		}
+	}
+}
+
+// TestScaled checks the kernels that do what a vendor's library leaves out.
+func TestScaled(t *testing.T) {
+	for _, n := range []int{1, 2, 7, 8} {
+		const batch = 3
+		bins := n/2 + 1
+		x := ffttest.Noise(2 * bins * batch)
+		got := launched(t, x, gpu.Float2, bins*batch, gpu.Float2, bins*batch, func(b *gpu.Builder, dst, src *gpu.Buffer) {
+			ScaledBins(b, dst, src, n, batch)
+			Scale(b, dst, bins*batch, 0.25)
+		})
+		for i, v := range x {
+			want := v * (float32(1/float64(n)) * 0.25)
+			if k := i % (2 * bins); k == 1 || k == n+1 && n%2 == 0 {
+				want = 0
+			}
+			if math.Abs(float64(got[i]-want)) > 1e-7 {
+				t.Errorf("n=%d: word %d is %g, want %g", n, i, got[i], want)
+			}
+		}
+	}
+}
+
 // axes are those of complexOp.
 var axes = []kernels.Axis{
 	{Name: "n", Unit: "values", Min: 64, Max: 1 << 20},
@@ -220,18 +277,36 @@ func TestBarriers(t *testing.T) {
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	const n = 64
+	hann, blackman, flat := [3]float64{0.5, 0.5, 0}, [3]float64{0.42, 0.5, 0.08}, [3]float64{1, 0, 0}
 	for _, f := range []Cut{
-		{Count: 9, Hop: 16, Lead: 32, Samples: 131},
-		{Count: 9, Hop: 17, Lead: 31, Samples: 131},
-		{Count: 3, Hop: 200, Lead: 0, Samples: 450},
-		{Count: 1, Hop: 1, Lead: 0, Samples: 0},
+		{Count: 9, Hop: 16, Lead: 32, Samples: 131, Window: hann},
+		{Count: 9, Hop: 17, Lead: 31, Samples: 131, Window: blackman},
+		{Count: 3, Hop: 200, Lead: 0, Samples: 450, Window: hann},
+		{Count: 1, Hop: 1, Lead: 0, Samples: 0, Window: hann},
+		{Count: 9, Hop: 16, Lead: 32, Samples: 131, Window: flat, Reflected: true},
+		{Count: 9, Hop: 17, Lead: 31, Samples: 131, Window: hann, Reflected: true},
+		{Count: 5, Hop: 1, Lead: 32, Samples: 3, Window: blackman, Reflected: true}, // again and again
+		{Count: 2, Hop: 1, Lead: 32, Samples: 1, Window: flat, Reflected: true},
+		{Count: 1, Hop: 1, Lead: 32, Samples: 0, Window: flat, Reflected: true},
 	} {
 		x := ffttest.Noise(max(1, f.Samples))
 		rows := make([]float32, n*f.Count)
 		for r := range f.Count {
 			for j := range n {
-				if at := r*f.Hop - f.Lead + j; 0 <= at && at < f.Samples {
-					rows[r*n+j] = x[at] * float32(0.5-0.5*math.Cos(2*math.Pi*float64(j)/n))
+				at := r*f.Hop - f.Lead + j
+				for f.Reflected && f.Samples > 1 && (at < 0 || at >= f.Samples) {
+					if at < 0 {
+						at = -at
+					} else {
+						at = 2*(f.Samples-1) - at
+					}
+				}
+				if f.Reflected && f.Samples == 1 {
+					at = 0
+				}
+				if 0 <= at && at < f.Samples {
+					theta := 2 * math.Pi * float64(j) / n
+					rows[r*n+j] = x[at] * float32(f.Window[0]-f.Window[1]*math.Cos(theta)+f.Window[2]*math.Cos(2*theta))
 				}
 			}
 		}
@@ -303,10 +378,13 @@ func TestPanics(t *testing.T) {
 	for name, launch := range map[string]func(b *gpu.Builder, x *gpu.Buffer){
 		"length 0":      func(b *gpu.Builder, x *gpu.Buffer) { Complex(b, x, x, 0, 1, false) },
 		"no rows":       func(b *gpu.Builder, x *gpu.Buffer) { Real(b, x, x, 8, 0) },
+		"no inverse":    func(b *gpu.Builder, x *gpu.Buffer) { InverseReal(b, x, x, 0, 1) },
 		"too many rows": func(b *gpu.Builder, x *gpu.Buffer) { Real(b, x, x, 1<<20, 1<<20) },
-		"frames of 60":  func(b *gpu.Builder, x *gpu.Buffer) { Frames(b, x, x, 60, Cut{1, 1, 0, 1}) },
-		"no frames":     func(b *gpu.Builder, x *gpu.Buffer) { Frames(b, x, x, 64, Cut{0, 1, 0, 1}) },
-		"frames beyond": func(b *gpu.Builder, x *gpu.Buffer) { Frames(b, x, x, 64, Cut{1 << 20, 1 << 20, 0, 1}) },
+		"frames of 60":  func(b *gpu.Builder, x *gpu.Buffer) { Frames(b, x, x, 60, Cut{Count: 1, Hop: 1, Samples: 1}) },
+		"no frames":     func(b *gpu.Builder, x *gpu.Buffer) { Frames(b, x, x, 64, Cut{Count: 0, Hop: 1, Samples: 1}) },
+		"frames beyond": func(b *gpu.Builder, x *gpu.Buffer) {
+			Frames(b, x, x, 64, Cut{Count: 1 << 20, Hop: 1 << 20, Samples: 1})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := d.NewPlan()

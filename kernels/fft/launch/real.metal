@@ -5,6 +5,11 @@
 #define SHUFFLED 0
 #define FRAMES 1
 #define ALIGNED 0
+#define REFLECTED 1
+#define COSINES 2
+#define WEIGHT0 0.34f
+#define WEIGHT1 1.0f
+#define WEIGHT2 0.64f
 #endif
 
 // Rows of 2·LENGTH real values, ROWS of them a threadgroup, as LENGTH complex ones: even values are taken as real parts
@@ -13,8 +18,8 @@
 //   X[k] = (Z[k] + conj(Z[LENGTH-k])) / 2 + (Z[k] - conj(Z[LENGTH-k])) · halves[k],
 //   halves[k] = -i/2 · exp(-2·pi·i·k / (2·LENGTH)).
 //
-// With FRAMES, row r is the samples of a signal from r·hop - lead on, times a Hann window; the signal is zero outside of
-// its samples. With ALIGNED too, hop and lead are even.
+// With FRAMES, row r is the samples of a signal from r·hop - lead on, times a window. Outside of its samples the signal is
+// zero, or reflected with REFLECTED. With ALIGNED, hop and lead are even.
 
 struct Rows {
     uint rows;
@@ -35,15 +40,34 @@ inline void bins(float2 z, float2 mirrored, float2 half_root, thread float2& low
 #define HALF_ROOT(j, q) \
     turned32(halves[(j) + ((q) - (q) * 16 / LAST_RADIX * LAST_RADIX / 16) * (LENGTH / LAST_RADIX)], (q) * 16 / LAST_RADIX)
 
-// Half of the Hann window's cosine, at sample 2·(lane + m·LANES) where half_root is halves[2·lane], and at the one after it
+// Half of the window's cosine, at sample 2·(lane + m·LANES) where half_root is halves[2·lane], and at the one after it
 // where it is the next.
 inline float half_cosine(float2 half_root, uint m) {
     return -turned32(half_root, m * (32 / POINTS)).y;
 }
 
-inline float sample_at(device const float* src, int at, uint samples) {
-    return at >= 0 && uint(at) < samples ? src[at] : 0.0f;
+#if FRAMES
+// The window, by half of its cosine.
+inline float weight(float half_cosine) {
+#if COSINES == 0
+    return WEIGHT0;
+#elif COSINES == 1
+    return WEIGHT0 - WEIGHT1 * half_cosine;
+#else
+    return WEIGHT0 + half_cosine * (WEIGHT2 * half_cosine - WEIGHT1);
+#endif
 }
+
+inline float sample_at(device const float* src, int at, uint samples) {
+#if REFLECTED
+    uint period = max(2 * samples, 3u) - 2;
+    uint place = uint(at < 0 ? -at : at) % period;
+    return samples > 0 ? src[place < samples ? place : period - place] : 0.0f;
+#else
+    return at >= 0 && uint(at) < samples ? src[at] : 0.0f;
+#endif
+}
+#endif
 
 // The number of butterflies of the last pass that a thread computes. Where it is one, SHUFFLED, the mirror images of the
 // thread's points are those of another thread of the simdgroup. Where it is more, each butterfly has its mirror image in
@@ -96,7 +120,7 @@ kernel void real_rows(device float2* dst [[buffer(0)]],
         } else {
             x = float2(sample_at(src, at, shape.samples), sample_at(src, at + 1, shape.samples));
         }
-        v[m] = x * float2(0.5f - half_cosine(even, m), 0.5f - half_cosine(odd, m));
+        v[m] = x * float2(weight(half_cosine(even, m)), weight(half_cosine(odd, m)));
     }
 #else
     device const float2* from = (device const float2*)src + size_t(loaded) * LENGTH + lane;

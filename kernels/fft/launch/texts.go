@@ -29,6 +29,8 @@ var (
 	transposedText string
 	//go:embed real.metal
 	realText string
+	//go:embed inverse.metal
+	inverseText string
 	//go:embed bluestein.metal
 	bluesteinText string
 )
@@ -49,6 +51,7 @@ var (
 	columnsSource    = withPasses("columns.metal", columnsText)
 	transposedSource = withPasses("transposed.metal", transposedText)
 	realSource       = withPasses("real.metal", realText)
+	inverseSource    = withPasses("inverse.metal", inverseText)
 	bluesteinSource  = withPasses("bluestein.metal", bluesteinText)
 )
 

@@ -42,6 +42,23 @@ func BenchmarkReal(b *testing.B) {
 	}
 }
 
+// BenchmarkComplexSplit is BenchmarkSplit for complex values.
+func BenchmarkComplexSplit(b *testing.B) {
+	for _, n := range []int{1 << 15, 43740, 58320, 1 << 16, 75000, 1 << 17, 1 << 18} {
+		x, bins := ffttest.ComplexNoise(n), make([]complex64, n)
+		for name, plan := range map[string]ComplexSplit{"go": NewComplex(n), "go-parallel": NewComplexSplit(n, pool.Shared())} {
+			b.Run(fmt.Sprintf("impl=%s/n=%d", name, n), func(b *testing.B) {
+				if plan == nil {
+					b.Skip("this processor does not split a transform")
+				}
+				for b.Loop() {
+					plan.Forward(bins, x)
+				}
+			})
+		}
+	}
+}
+
 // BenchmarkSplit times one transform on one core and on a pool. Lengths are powers of two, which are divided into blocks,
 // and others, which are divided into the columns of a grid.
 func BenchmarkSplit(b *testing.B) {

@@ -156,9 +156,14 @@ func (t *grid) splitGroups(re, im []float32, pitch int, scratch gridScratch, lo,
 
 // interleaved runs the second step. Its results go to dst, with real and imaginary parts scaled.
 func (t *grid) interleaved(dst []complex64, scaleRe, scaleIm float32) {
+	t.interleavedGroups(dst, scaleRe, scaleIm, t.scratch, 0, eights(t.m))
+}
+
+// interleavedGroups is interleaved for groups lo to hi−1 of eight k.
+func (t *grid) interleavedGroups(dst []complex64, scaleRe, scaleIm float32, scratch gridScratch, lo, hi int) {
 	to, last := floats(dst), &t.across[len(t.across)-1]
-	for g := range eights(t.m) {
-		src, d := t.acrossButLast(t.scratch, g), &to[2*eightStart(g, t.m)]
+	for g := lo; g < hi; g++ {
+		src, d := t.acrossButLast(scratch, g), &to[2*eightStart(g, t.m)]
 		switch last.radix {
 		case 2:
 			rowsInterleaved2(d, src, last.s, t.m, scaleRe, scaleIm)

@@ -53,6 +53,16 @@ func newLaneTransform(n int) laneTransform {
 	return t
 }
 
+// Scale multiplies the values of x by a factor.
+func Scale(x []float32, by float32) {
+	done := 0
+	if groups := len(x) / 32; haveLanes && groups > 0 {
+		scaleBy(&x[0], groups, by)
+		done = 32 * groups
+	}
+	scaleGo(x[done:], by)
+}
+
 // multiply is multiplyGo by the fastest instructions of this processor.
 func multiply(dst, a, b []complex64) {
 	done := 0

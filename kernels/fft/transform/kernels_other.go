@@ -16,4 +16,10 @@ func Splits() bool { return false }
 // NewSplit returns nil, because only kernels can divide a transform.
 func NewSplit(int, *pool.Pool) Split { return nil }
 
+// NewComplexSplit returns nil, because only kernels can divide a transform.
+func NewComplexSplit(int, *pool.Pool) ComplexSplit { return nil }
+
+// Scale multiplies the values of x by a factor.
+func Scale(x []float32, by float32) { scaleGo(x, by) }
+
 func multiply(dst, a, b []complex64) { multiplyGo(dst, a, b) }

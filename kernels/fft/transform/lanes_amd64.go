@@ -157,13 +157,22 @@ func (t *lanes) crossStrides() (stride, step int) {
 
 // interleaved runs the last step. Its results go to dst, with real and imaginary parts scaled.
 func (t *lanes) interleaved(dst []complex64, scaleRe, scaleIm float32) {
-	to := floats(dst)
-	if t.m < 8 {
-		_, to = t.vectors()
+	if t.m >= 8 {
+		t.interleavedGroups(dst, scaleRe, scaleIm, 0, t.groups())
+		return
 	}
+	_, free := t.vectors()
+	t.interleavedGroups(pairs(free), scaleRe, scaleIm, 0, t.groups())
+	closeRows(floats(dst), free, t.width, 2*t.m, 16)
+}
+
+// interleavedGroups is interleaved for groups lo to hi−1 of the last step. If m is less than eight, rows are eight values
+// apart.
+func (t *lanes) interleavedGroups(dst []complex64, scaleRe, scaleIm float32, lo, hi int) {
+	to := floats(dst)
 	stride, step := t.crossStrides()
-	for g := 0; g < t.groups(); {
-		count, src, tw := t.crossRun(g, t.groups())
+	for g := lo; g < hi; {
+		count, src, tw := t.crossRun(g, hi)
 		d, pitch := &to[2*t.groupStart(g)], max(t.m, 8)
 		switch t.width {
 		case 3:
@@ -176,9 +185,6 @@ func (t *lanes) interleaved(dst []complex64, scaleRe, scaleIm float32) {
 			crossInterleaved8(d, src, tw, count, stride, step, pitch, scaleRe, scaleIm)
 		}
 		g += count
-	}
-	if t.m < 8 {
-		closeRows(floats(dst), to, t.width, 2*t.m, 16)
 	}
 }
 

@@ -4280,3 +4280,25 @@ group:
 	JNE            group
 	VZEROUPPER
 	RET
+
+// func scaleBy(x *float32, groups int, by float32)
+// Requires: AVX
+TEXT ·scaleBy(SB), NOSPLIT, $0-20
+	MOVQ         x+0(FP), AX
+	MOVQ         groups+8(FP), CX
+	VBROADCASTSS by+16(FP), Y0
+
+group:
+	VMULPS  (AX), Y0, Y1
+	VMULPS  32(AX), Y0, Y2
+	VMULPS  64(AX), Y0, Y3
+	VMULPS  96(AX), Y0, Y4
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y3, 64(AX)
+	VMOVUPS Y4, 96(AX)
+	ADDQ    $0x80, AX
+	DECQ    CX
+	JNE     group
+	VZEROUPPER
+	RET

@@ -74,16 +74,33 @@ func TestSplit(t *testing.T) {
 		divided.Forward(got, x)
 		NewReal(n).Forward(want, x)
 		ffttest.Expect(t, fmt.Sprintf("n=%d", n), floats(got), ffttest.Widen(floats(want)), 4e-7)
-		if allocations := testing.AllocsPerRun(5, func() { divided.Forward(got, x) }); allocations != 0 {
+		back, wantBack := make([]float32, n), make([]float32, n)
+		divided.Inverse(back, want)
+		NewReal(n).Inverse(wantBack, want)
+		ffttest.Expect(t, fmt.Sprintf("n=%d, inverse", n), back, ffttest.Widen(wantBack), 4e-7)
+		if allocations := testing.AllocsPerRun(5, func() { divided.Forward(got, x); divided.Inverse(back, got) }); allocations != 0 {
 			t.Errorf("n=%d: %v allocations, want 0", n, allocations)
 		}
+
+		h := n / 2
+		whole, values := NewComplexSplit(h, workers), ffttest.ComplexNoise(h)
+		result, wantResult := make([]complex64, h), make([]complex64, h)
+		whole.Forward(result, values)
+		NewComplex(h).Forward(wantResult, values)
+		ffttest.Expect(t, fmt.Sprintf("n=%d, complex", h), floats(result), ffttest.Widen(floats(wantResult)), 4e-7)
+		whole.Inverse(result, values)
+		NewComplex(h).Inverse(wantResult, values)
+		ffttest.Expect(t, fmt.Sprintf("n=%d, complex inverse", h), floats(result), ffttest.Widen(floats(wantResult)), 4e-7)
+		if allocations := testing.AllocsPerRun(5, func() { whole.Forward(result, values) }); allocations != 0 {
+			t.Errorf("n=%d, complex: %v allocations, want 0", h, allocations)
+		}
 	}
-	if NewSplit(1<<15, workers) != nil {
+	if NewSplit(1<<15, workers) != nil || NewComplexSplit(1<<14, workers) != nil {
 		t.Error("a length that is too short is split")
 	}
 	alone := pool.New(1)
 	defer alone.Close()
-	if NewSplit(1<<16, alone) != nil {
+	if NewSplit(1<<16, alone) != nil || NewComplexSplit(1<<15, alone) != nil {
 		t.Error("a single worker splits")
 	}
 }
@@ -177,15 +194,26 @@ func TestGridLikeSerial(t *testing.T) {
 		serial := newGrid(n/2, width)
 		x, want, got := ffttest.Noise(n), make([]complex64, n/2+1), make([]complex64, n/2+1)
 		newLaneRealBy(serial, n).Forward(want, x)
+		back, wantBack := make([]float32, n), make([]float32, n)
+		newLaneRealBy(serial, n).Inverse(wantBack, want)
 		for _, p := range pools {
-			divided := newGridSplit(serial.withScratch(), p)
-			fillNaN(divided.grid.spectra, divided.grid.spare, floats(got))
-			for _, s := range divided.scratch {
-				fillNaN(s[0], s[1])
+			half := newGridDivision(serial.withScratch(), p)
+			divided := newSplitBy(half)
+			spoil := func() {
+				fillNaN(half.grid.spectra, half.grid.spare, floats(got), back)
+				for _, s := range half.scratch {
+					fillNaN(s[0], s[1])
+				}
 			}
+			spoil()
 			divided.Forward(got, x)
 			if !slices.Equal(got, want) {
 				t.Errorf("n=%d, workers=%d: the bits differ", n, p.Workers())
+			}
+			spoil()
+			divided.Inverse(back, want)
+			if !slices.Equal(back, wantBack) {
+				t.Errorf("n=%d, workers=%d: the bits of the inverse differ", n, p.Workers())
 			}
 		}
 		taken++

@@ -172,3 +172,6 @@ func tangle(dstLow *float32, dstHigh *float32, low *float32, high *float32, tw *
 // product writes the element-wise product of interleaved complex a and b to dst, four values a group. dst may be
 // a or b.
 func product(dst *float32, a *float32, b *float32, groups int)
+
+// scaleBy multiplies groups of 32 values by a factor.
+func scaleBy(x *float32, groups int, by float32)

@@ -112,12 +112,29 @@ func (t *laneReal) middle(dst []complex64) {
 }
 
 func (t *laneReal) Inverse(dst []float32, src []complex64) {
-	spectrum, from := t.half.input(), floats(src)
-	high := 2 * (t.h - 7)
-	tangle(&spectrum[0], &spectrum[high], &from[0], &from[high], &t.twiddles[0], t.h/16+1)
-	first, last := real(src[0])/2, real(src[t.h])/2
-	spectrum[0], spectrum[1] = first+last, last-first
-	t.half.columns(spectrum, 0)
-	scale := float32(2 / float64(t.n))
+	t.tangle(src, 0, t.tangled())
+	t.tangleEnds(src)
+	t.half.columns(t.half.input(), 0)
+	scale := t.inverseScale()
 	t.half.interleaved(pairs(dst), scale, -scale)
 }
+
+// tangled returns the number of groups that tangle takes. The last one may reach beyond the middle. There it computes again
+// what its mirror image has.
+func (t *laneReal) tangled() int { return t.h/16 + 1 }
+
+// tangle makes groups lo to hi−1 of eight values of the half's input, and their mirror images, of bins.
+func (t *laneReal) tangle(src []complex64, lo, hi int) {
+	to, from := t.half.input(), floats(src)
+	low, high := 16*lo, 2*(t.h-7-8*lo)
+	tangle(&to[low], &to[high], &from[low], &from[high], &t.twiddles[vectorFloats*lo], hi-lo)
+}
+
+// tangleEnds makes value 0 of bins 0 and h, which tangle gets wrong.
+func (t *laneReal) tangleEnds(src []complex64) {
+	to, first, last := t.half.input(), real(src[0])/2, real(src[t.h])/2
+	to[0], to[1] = first+last, last-first
+}
+
+// inverseScale is the factor of the values that tangle makes, which are half as large as in the formula.
+func (t *laneReal) inverseScale() float32 { return float32(2 / float64(t.n)) }

@@ -34,10 +34,20 @@ type Real interface {
 	Clone() Real
 }
 
-// Split is the forward transform of one fixed number of real samples, over several cores.
+// Split is a transform of one fixed number of real samples, over several cores.
 type Split interface {
 	// Forward does what Real.Forward does.
 	Forward(dst []complex64, src []float32)
+	// Inverse does what Real.Inverse does.
+	Inverse(dst []float32, src []complex64)
+}
+
+// ComplexSplit is a complex transform of one fixed length, over several cores.
+type ComplexSplit interface {
+	// Forward does what Complex.Forward does.
+	Forward(dst, src []complex64)
+	// Inverse does what Complex.Inverse does.
+	Inverse(dst, src []complex64)
 }
 
 // NewComplex returns the transform of length n, at least 1.
@@ -81,6 +91,13 @@ func reverse(x []complex64) {
 	scale := float32(1 / float64(len(x)))
 	for i, v := range x {
 		x[i] = complex(scale*real(v), scale*imag(v))
+	}
+}
+
+// scaleGo multiplies the values of x by a factor.
+func scaleGo(x []float32, by float32) {
+	for i := range x {
+		x[i] *= by
 	}
 }
 

@@ -277,6 +277,21 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
+func TestScale(t *testing.T) {
+	bothWays(t, func(t *testing.T) {
+		for n := range 140 {
+			x := ffttest.Noise(n + 8)
+			want := slices.Clone(x)
+			for i := range n {
+				want[i] *= 0.3
+			}
+			if Scale(x[:n], 0.3); !slices.Equal(x, want) {
+				t.Fatalf("%d values: got %v, want %v", n, x, want)
+			}
+		}
+	})
+}
+
 func TestConcurrentClones(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		for _, n := range []int{45, 480, 1000, 1009, 4096} {

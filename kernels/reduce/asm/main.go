@@ -1,27 +1,57 @@
-// Command asm generates the AVX2 kernel of package reduce; go generate runs it.
+// Command asm generates the AVX2 kernels of package reduce; go generate runs it.
 package main
 
 import (
+	"fmt"
+	"math"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"crossover/kernels/elementwise/emit"
 )
 
 const (
-	vector = 8  // float32 values in a YMM register
-	ymm    = 32 // bytes of a YMM register
+	vector = emit.Lanes
+	ymm    = emit.Bytes
 
-	// accumulators is the number that hides the latency of an addition, 3 or 4 cycles, at two additions per cycle.
+	// accumulators is the number that hides the latency of an addition or a maximum, 3 or 4 cycles, at two per cycle.
 	accumulators = 8
 )
 
 func main() {
+	sum()
+	extreme("max", "greatest", VMAXPS, math.Inf(-1))
+	extreme("min", "least", VMINPS, math.Inf(1))
+	index()
+	Generate()
+}
+
+// fold joins the values of vectors, pairwise, and returns the register with the result.
+func fold(all []VecVirtual, join func(ops ...Op)) VecVirtual {
+	for width := len(all) / 2; width > 0; width /= 2 {
+		for i := range width {
+			join(all[i+width], all[i], all[i])
+		}
+	}
+	low, high := all[0].AsX(), XMM()
+	VEXTRACTF128(Imm(1), all[0], high)
+	join(high, low, low)
+	VMOVHLPS(low, low, high)
+	join(high, low, low)
+	VMOVSHDUP(low, high)
+	join(high, low, low)
+	return all[0]
+}
+
+func sum() {
 	TEXT("sumAVX2", NOSPLIT, "func(x *float32, n int) float32")
 	Pragma("noescape")
 	Doc("sumAVX2 returns the sum of x[i] for i from 0 to n−1, in 64 partial sums. n must be a multiple of 64. It needs AVX2.")
 	x := Load(Param("x"), GP64())
 	n := Load(Param("n"), GP64())
-	var sums [accumulators]VecVirtual
+	sums := make([]VecVirtual, accumulators)
 	for i := range sums {
 		sums[i] = YMM()
 		VXORPS(sums[i], sums[i], sums[i])
@@ -38,20 +68,118 @@ func main() {
 	JMP(LabelRef("turn"))
 
 	Label("fold")
-	for width := accumulators / 2; width > 0; width /= 2 {
-		for i := range width {
-			VADDPS(sums[i+width], sums[i], sums[i])
-		}
-	}
-	low, high := sums[0].AsX(), XMM()
-	VEXTRACTF128(Imm(1), sums[0], high)
-	VADDPS(high, low, low)
-	VMOVHLPS(low, low, high)
-	VADDPS(high, low, low)
-	VMOVSHDUP(low, high)
-	VADDSS(high, low, low)
-	Store(low, ReturnIndex(0))
+	Store(fold(sums, VADDPS).AsX(), ReturnIndex(0))
 	VZEROUPPER()
 	RET()
-	Generate()
+}
+
+// extreme writes a kernel for the greatest or the least value. VMAXPS forgets a NaN at the next value, so comparisons look
+// for NaNs: one says whether there is a NaN in either of two vectors.
+func extreme(name, which string, better func(ops ...Op), none float64) {
+	TEXT(name+"AVX2", NOSPLIT, "func(x *float32, n int) float32")
+	Pragma("noescape")
+	Doc(
+		fmt.Sprintf("%sAVX2 returns the %s of x[i] for i from 0 to n−1, and NaN if one of them is NaN. n must be at least 8. It needs", name, which),
+		"AVX2.",
+	)
+	x := Load(Param("x"), GP64())
+	n := Load(Param("n"), GP64())
+	most, broken := make([]VecVirtual, accumulators), YMM()
+	VXORPS(broken, broken, broken)
+	for i := range most {
+		most[i] = YMM()
+		VMOVUPS(emit.Floats(float32(none)), most[i])
+	}
+	take := func(a, b VecVirtual) {
+		unordered := YMM()
+		VCMPPS(emit.Unordered, a, b, unordered)
+		VORPS(unordered, broken, broken)
+	}
+
+	Label("several")
+	CMPQ(n, Imm(accumulators*vector))
+	JL(LabelRef("one"))
+	for i := 0; i < accumulators; i += 2 {
+		a, b := YMM(), YMM()
+		VMOVUPS(Mem{Base: x, Disp: i * ymm}, a)
+		VMOVUPS(Mem{Base: x, Disp: (i + 1) * ymm}, b)
+		better(a, most[i], most[i])
+		better(b, most[i+1], most[i+1])
+		take(a, b)
+	}
+	ADDQ(U32(accumulators*ymm), x)
+	SUBQ(Imm(accumulators*vector), n)
+	JMP(LabelRef("several"))
+
+	last := YMM()
+	Label("one")
+	CMPQ(n, Imm(vector))
+	JL(LabelRef("rest"))
+	VMOVUPS(Mem{Base: x}, last)
+	better(last, most[0], most[0])
+	take(last, last)
+	ADDQ(Imm(ymm), x)
+	SUBQ(Imm(vector), n)
+	JMP(LabelRef("one"))
+
+	Label("rest")
+	TESTQ(n, n)
+	JZ(LabelRef("fold"))
+	Comment("The last eight values, of which some count twice.")
+	VMOVUPS(Mem{Base: x, Index: n, Scale: 4, Disp: -ymm}, last)
+	better(last, most[0], most[0])
+	take(last, last)
+
+	Label("fold")
+	result := fold(most, better).AsX()
+	VORPS(fold([]VecVirtual{broken}, VORPS).AsX(), result, result)
+	Store(result, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+func index() {
+	TEXT("indexAVX2", NOSPLIT, "func(x *float32, n int, value float32) int")
+	Pragma("noescape")
+	Doc(
+		"indexAVX2 returns the least i for which x[i] equals value, or n if there is none below n. n must be at least 8. It needs",
+		"AVX2.",
+	)
+	x := Load(Param("x"), GP64())
+	n := Load(Param("n"), GP64())
+	v := Load(Param("value"), XMM())
+	value, same := YMM(), YMM()
+	VBROADCASTSS(v, value)
+	at, left, found := GP64(), GP64(), GP32()
+	XORQ(at, at)
+	MOVQ(n, left)
+	look := func() {
+		VCMPPS(emit.Equal, Mem{Base: x, Index: at, Scale: 4}, value, same)
+		VMOVMSKPS(same, found)
+		TESTL(found, found)
+		JNZ(LabelRef("found"))
+	}
+
+	Label("turn")
+	CMPQ(left, Imm(vector))
+	JL(LabelRef("rest"))
+	look()
+	ADDQ(Imm(vector), at)
+	SUBQ(Imm(vector), left)
+	JMP(LabelRef("turn"))
+
+	Label("rest")
+	Comment("The last eight values. Those that were looked at do not equal the value.")
+	LEAQ(Mem{Base: n, Disp: -vector}, at)
+	look()
+	Store(n, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+
+	Label("found")
+	BSFL(found, found)
+	ADDQ(found.As64(), at)
+	Store(at, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
 }

@@ -2,7 +2,6 @@
 package main
 
 import (
-	"fmt"
 	"math"
 
 	. "github.com/mmcloughlin/avo/build"
@@ -10,11 +9,12 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 
 	"crossover/kernels/elementwise/approx"
+	"crossover/kernels/elementwise/emit"
 )
 
 const (
-	vector = 8  // float32 values in a YMM register
-	ymm    = 32 // bytes of a YMM register
+	vector = emit.Lanes
+	ymm    = emit.Bytes
 
 	// accumulators hide the latency of a maximum, which takes 4 cycles.
 	accumulators = 4
@@ -27,18 +27,6 @@ func main() {
 	Generate()
 }
 
-// words returns a read-only vector of eight times v.
-func words(name string, v uint32) Mem {
-	m := GLOBL(name, RODATA|NOPTR)
-	for i := range vector {
-		DATA(4*i, U32(v))
-	}
-	return m
-}
-
-// floats is words for a float32. It writes the bits, because the assembler would read a whole number as an integer.
-func floats(name string, v float32) Mem { return words(name, math.Float32bits(v)) }
-
 func largest() {
 	TEXT("maxAVX2", NOSPLIT, "func(x *float32, n int) float32")
 	Pragma("noescape")
@@ -48,7 +36,7 @@ func largest() {
 	)
 	x := Load(Param("x"), GP64())
 	n := Load(Param("n"), GP64())
-	minusInfinity := floats("minusInfinity", float32(math.Inf(-1)))
+	minusInfinity := emit.Floats(float32(math.Inf(-1)))
 	var most [accumulators]VecVirtual
 	for i := range most {
 		most[i] = YMM()
@@ -89,18 +77,8 @@ func largest() {
 	RET()
 }
 
-// exponentials is approx.Exp on eight values at a time, without branches.
+// exponentials is approx.Exp on eight values at a time, without branches, but 0 where e^x is denormal.
 func exponentials() {
-	log2E := floats("log2E", approx.Log2E)
-	ln2Hi := floats("ln2Hi", approx.Ln2Hi)
-	ln2Lo := floats("ln2Lo", approx.Ln2Lo)
-	low := floats("low", approx.ExpLow)
-	one := floats("one", 1)
-	var coefficients []Mem
-	for i, c := range approx.ExpCoefficients {
-		coefficients = append(coefficients, floats(fmt.Sprintf("exp%d", i), c))
-	}
-
 	TEXT("expAVX2", NOSPLIT, "func(dst, src *float32, n int, shift float32) float32")
 	Pragma("noescape")
 	Doc(
@@ -118,33 +96,16 @@ func exponentials() {
 	Label("expVector")
 	TESTQ(n, n)
 	JZ(LabelRef("expFold"))
-	v, e, r, under := YMM(), YMM(), YMM(), YMM()
+	v, under := YMM(), YMM()
 	VMOVUPS(Mem{Base: src}, v)
 	VSUBPS(shift, v, v)
-
-	Comment("x = e·ln 2 + r")
-	VMULPS(log2E, v, e)
-	VROUNDPS(Imm(0x08), e, e) // to nearest, ties to even, no exceptions
-	VMOVAPS(v, r)
-	VFNMADD231PS(ln2Hi, e, r)
-	VFNMADD231PS(ln2Lo, e, r)
-
-	Comment("e^r = 1 + r + r²·P(r)")
-	p := YMM()
-	last := len(coefficients) - 1
-	VMOVUPS(coefficients[last], p)
-	for i := last - 1; i >= 0; i-- {
-		VFMADD213PS(coefficients[i], r, p)
-	}
-	VMULPS(r, p, p)
-	VFMADD213PS(r, r, p)
-	VADDPS(one, p, p)
+	p, e := emit.ExpOf(v)
+	VADDPS(emit.Floats(1), p, p)
 
 	Comment("Add e to the exponent; 0 where there is none for it.")
-	VCVTPS2DQ(e, e)
 	VPSLLD(Imm(approx.FractionBits), e, e)
 	VPADDD(e, p, p)
-	VCMPPS(Imm(0x11), low, v, under) // less than, false for NaN
+	VCMPPS(emit.LessThan, emit.Floats(approx.ExpLow), v, under)
 	VANDNPS(p, under, p)
 
 	VADDPS(p, sum, sum)

@@ -1,4 +1,4 @@
-// Command asm generates the AVX kernel of package stft; go generate runs it.
+// Command asm generates the AVX kernels of package stft; go generate runs it.
 package main
 
 import (
@@ -13,9 +13,16 @@ const (
 )
 
 func main() {
-	TEXT("multiplyAVX", NOSPLIT, "func(dst, a, b *float32, n int)")
+	product("multiplyAVX", "sets dst[i] to a[i]·b[i]", false)
+	product("multiplyAddAVX", "adds a[i]·b[i] to dst[i]", true)
+	Generate()
+}
+
+// product writes a kernel that multiplies two sequences, and adds the products to dst if add is set.
+func product(name, does string, add bool) {
+	TEXT(name, NOSPLIT, "func(dst, a, b *float32, n int)")
 	Pragma("noescape")
-	Doc("multiplyAVX sets dst[i] to a[i]·b[i] for i from 0 to n−1. n must be a positive multiple of 32. It needs AVX.")
+	Doc(name + " " + does + " for i from 0 to n−1. n must be a positive multiple of 32. It needs AVX.")
 	dst := Load(Param("dst"), GP64())
 	a := Load(Param("a"), GP64())
 	b := Load(Param("b"), GP64())
@@ -34,6 +41,11 @@ func main() {
 		VMULPS(Mem{Base: b, Index: i, Scale: 1, Disp: r * ymm}, products[r], products[r])
 	}
 	for r := range products {
+		if add {
+			VADDPS(Mem{Base: dst, Index: i, Scale: 1, Disp: r * ymm}, products[r], products[r])
+		}
+	}
+	for r := range products {
 		VMOVUPS(products[r], Mem{Base: dst, Index: i, Scale: 1, Disp: r * ymm})
 	}
 	ADDQ(Imm(unroll*ymm), i)
@@ -41,5 +53,4 @@ func main() {
 	JNE(LabelRef("next"))
 	VZEROUPPER()
 	RET()
-	Generate()
 }

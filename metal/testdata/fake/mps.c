@@ -166,6 +166,7 @@ CLASS(MPSGraphShapedType, &NSObject_class, shaped_object, shaped_methods, NULL, 
 typedef struct {
     shaped_object shaped;
     id source; // nil for a placeholder
+    bool inverse; // of the transform that it is the result of
 } tensor_object;
 
 static void tensor_dealloc(id self) {
@@ -199,14 +200,16 @@ CLASS(MPSGraphTensorData, &NSObject_class, data_object, data_methods, NULL, data
 // MPSGraphFFTDescriptor.
 typedef struct {
     struct object object;
-    bool inverse;
+    bool inverse, odd;
     NSUInteger scaling;
 } fft_object;
 
 static id fft_descriptor(class *self, SEL name) { return autorelease(make(self)); }
 static void fft_set_inverse(id self, SEL name, bool inverse) { ((fft_object *)self)->inverse = inverse; }
+static void fft_set_odd(id self, SEL name, bool odd) { ((fft_object *)self)->odd = odd; }
 static void fft_set_scaling(id self, SEL name, NSUInteger scaling) { ((fft_object *)self)->scaling = scaling; }
-static const method fft_methods[] = {{"setInverse:", fft_set_inverse}, {"setScalingMode:", fft_set_scaling}, {0}};
+static const method fft_methods[] = {{"setInverse:", fft_set_inverse}, {"setScalingMode:", fft_set_scaling},
+    {"setRoundToOddHermitean:", fft_set_odd}, {0}};
 static const method fft_on_class[] = {{"descriptor", fft_descriptor}, {0}};
 CLASS(MPSGraphFFTDescriptor, &NSObject_class, fft_object, fft_methods, fft_on_class, NULL)
 
@@ -228,6 +231,7 @@ typedef struct {
 
 typedef struct {
     data_object *from, *to;
+    bool inverse;
 } transform;
 
 // dft sets y to the transform of the n values of x that are a stride apart: one of n/p values for each residue modulo the
@@ -259,18 +263,25 @@ static void dft(double complex *y, const double complex *x, NSUInteger n, NSUInt
 static void transform_run(void *state) {
     transform *t = state;
     const shaped_object *in = &t->from->shaped, *out = &t->to->shaped;
-    NSUInteger rows = extent(in, 0), n = extent(in, 1), bins = extent(out, 1);
+    bool from_real = in->type == FLOAT32, to_real = out->type == FLOAT32;
+    NSUInteger rows = extent(in, 0), given = extent(in, 1), wanted = extent(out, 1), n = to_real ? wanted : given;
     double complex *x = malloc(3 * n * sizeof *x), *y = x + n, *w = y + n;
     for (NSUInteger k = 0; k < n; k++)
-        w[k] = cexp(-2 * M_PI * I * (double)k / (double)n);
+        w[k] = cexp((t->inverse ? 2 : -2) * M_PI * I * (double)k / (double)n);
     for (NSUInteger row = 0; row < rows; row++) {
-        const float *from = (float *)t->from->buffer->contents + row * n * (in->type == FLOAT32 ? 1 : 2);
-        float *to = (float *)t->to->buffer->contents + row * bins * 2;
+        const float *from = (float *)t->from->buffer->contents + row * given * (from_real ? 1 : 2);
+        float *to = (float *)t->to->buffer->contents + row * wanted * (to_real ? 1 : 2);
         for (NSUInteger i = 0; i < n; i++)
-            x[i] = in->type == FLOAT32 ? from[i] : from[2 * i] + from[2 * i + 1] * I;
+            if (i < given)
+                x[i] = from_real ? from[i] : from[2 * i] + from[2 * i + 1] * I;
+            else
+                x[i] = conj(x[n - i]);
         dft(y, x, n, 1, w, 1);
-        for (NSUInteger k = 0; k < bins; k++)
-            to[2 * k] = creal(y[k]), to[2 * k + 1] = cimag(y[k]);
+        for (NSUInteger k = 0; k < wanted; k++)
+            if (to_real)
+                to[k] = creal(y[k]);
+            else
+                to[2 * k] = creal(y[k]), to[2 * k + 1] = cimag(y[k]);
     }
     free(x);
 }
@@ -298,6 +309,7 @@ static id executable_encode(id self, SEL name, id buffer, id inputs, id results,
     transform *t = malloc(sizeof *t);
     t->from = only(inputs, e->feed, "inputs");
     t->to = only(results, e->target, "results");
+    t->inverse = ((tensor_object *)e->target)->inverse;
     if (t->from->buffer == t->to->buffer)
         die("%s in place", name);
     append_library(w->buffer, (library_command){transform_run, transform_drop, t,
@@ -319,24 +331,35 @@ static id graph_placeholder(id self, SEL name, id shape, uint32_t type, id label
     set_shape(&t->shaped, shape, type);
     return autorelease(&t->shaped.object);
 }
-static id graph_fft(id tensor, id axes, id descriptor, uint32_t from, bool half, SEL name) {
+// graph_fft is the transform from elements of one type to those of another. That to real values is an inverse one, and that
+// from them a forward one.
+static id graph_fft(id tensor, id axes, id descriptor, uint32_t from, uint32_t to, SEL name) {
     tensor_object *source = is(tensor, &MPSGraphTensor_class, "the tensor");
     fft_object *d = is(descriptor, &MPSGraphFFTDescriptor_class, "the descriptor");
-    if (source->shaped.type != from || d->inverse || d->scaling || array_count(axes) != 1 || number_value(array_at(axes, 0)) != 1)
-        die("%s of data type %#x, inverse %d, scaled %llu, over axes other than the last: the fake has the unscaled "
-            "forward transform of rows", name, source->shaped.type, d->inverse, (unsigned long long)d->scaling);
+    if (source->shaped.type != from || (from == FLOAT32 && d->inverse) || (to == FLOAT32 && !d->inverse) || d->scaling ||
+        (d->odd && to != FLOAT32) || array_count(axes) != 1 || number_value(array_at(axes, 0)) != 1)
+        die("%s of data type %#x, inverse %d, odd %d, scaled %llu, over axes other than the last: the fake has unscaled "
+            "transforms of rows", name, source->shaped.type, d->inverse, d->odd, (unsigned long long)d->scaling);
     tensor_object *t = (tensor_object *)make(&MPSGraphTensor_class);
     t->source = retain(tensor);
     NSUInteger n = extent(&source->shaped, 1);
-    const id shape[2] = {array_at(source->shaped.shape, 0), number(half ? n / 2 + 1 : n)};
-    set_shape(&t->shaped, array(shape, 2), COMPLEX_FLOAT32);
+    t->inverse = d->inverse;
+    if (from == FLOAT32)
+        n = n / 2 + 1;
+    else if (to == FLOAT32)
+        n = 2 * (n - 1) + d->odd;
+    const id shape[2] = {array_at(source->shaped.shape, 0), number(n)};
+    set_shape(&t->shaped, array(shape, 2), to);
     return autorelease(&t->shaped.object);
 }
 static id graph_real(id self, SEL name, id tensor, id axes, id descriptor, id label) {
-    return graph_fft(tensor, axes, descriptor, FLOAT32, true, name);
+    return graph_fft(tensor, axes, descriptor, FLOAT32, COMPLEX_FLOAT32, name);
 }
 static id graph_complex(id self, SEL name, id tensor, id axes, id descriptor, id label) {
-    return graph_fft(tensor, axes, descriptor, COMPLEX_FLOAT32, false, name);
+    return graph_fft(tensor, axes, descriptor, COMPLEX_FLOAT32, COMPLEX_FLOAT32, name);
+}
+static id graph_inverse_real(id self, SEL name, id tensor, id axes, id descriptor, id label) {
+    return graph_fft(tensor, axes, descriptor, COMPLEX_FLOAT32, FLOAT32, name);
 }
 static id graph_compile(id self, SEL name, id device, id feeds, id targets, id operations, id descriptor) {
     is(device, &MPSGraphDevice_class, "the device");
@@ -352,6 +375,7 @@ static id graph_compile(id self, SEL name, id device, id feeds, id targets, id o
 static const method graph_methods[] = {
     {"placeholderWithShape:dataType:name:", graph_placeholder},
     {"realToHermiteanFFTWithTensor:axes:descriptor:name:", graph_real},
+    {"HermiteanToRealFFTWithTensor:axes:descriptor:name:", graph_inverse_real},
     {"fastFourierTransformWithTensor:axes:descriptor:name:", graph_complex},
     {"compileWithDevice:feeds:targetTensors:targetOperations:compilationDescriptor:", graph_compile},
     {0},

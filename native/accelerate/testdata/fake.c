@@ -34,6 +34,21 @@ void vDSP_vadd(const float *a, stride ia, const float *b, stride ib, float *c, s
 void vDSP_vsmul(const float *a, stride ia, const float *b, float *c, stride ic, length n) {
     for (length i = 0; i < n; i++) c[i * ic] = a[i * ia] * *b;
 }
+void vDSP_vabs(const float *a, stride ia, float *c, stride ic, length n) {
+    for (length i = 0; i < n; i++) c[i * ic] = fabsf(a[i * ia]);
+}
+void vDSP_vsub(const float *b, stride ib, const float *a, stride ia, float *c, stride ic, length n) {
+    for (length i = 0; i < n; i++) c[i * ic] = a[i * ia] - b[i * ib];
+}
+void vDSP_vthr(const float *a, stride ia, const float *b, float *c, stride ic, length n) {
+    for (length i = 0; i < n; i++) c[i * ic] = a[i * ia] >= *b ? a[i * ia] : *b;
+}
+void vDSP_zvmags(const split *a, stride ia, float *c, stride ic, length n) {
+    for (length i = 0; i < n; i++) c[i * ic] = (double)a->re[i * ia] * a->re[i * ia] + (double)a->im[i * ia] * a->im[i * ia];
+}
+void vDSP_zvabs(const split *a, stride ia, float *c, stride ic, length n) {
+    for (length i = 0; i < n; i++) c[i * ic] = hypot(a->re[i * ia], a->im[i * ia]);
+}
 void vDSP_sve(const float *a, stride ia, float *c, length n) {
     double sum = 0;
     for (length i = 0; i < n; i++) sum += a[i * ia];
@@ -42,6 +57,19 @@ void vDSP_sve(const float *a, stride ia, float *c, length n) {
 void vDSP_maxv(const float *a, stride ia, float *c, length n) {
     *c = -INFINITY;
     for (length i = 0; i < n; i++) if (a[i * ia] > *c) *c = a[i * ia];
+}
+void vDSP_meanv(const float *a, stride ia, float *c, length n) {
+    double sum = 0;
+    for (length i = 0; i < n; i++) sum += a[i * ia];
+    *c = sum / n;
+}
+void vDSP_minv(const float *a, stride ia, float *c, length n) {
+    *c = INFINITY;
+    for (length i = 0; i < n; i++) if (a[i * ia] < *c) *c = a[i * ia];
+}
+void vDSP_maxvi(const float *a, stride ia, float *c, length *at, length n) {
+    *c = -INFINITY;
+    for (length i = 0; i < n; i++) if (a[i * ia] > *c) *c = a[i * ia], *at = i * ia;
 }
 void vDSP_conv(const float *a, stride ia, const float *f, stride jf, float *c, stride ic, length n, length p) {
     REQUIRE(ia == 1 || ia == -1 || ia != 0);
@@ -57,9 +85,22 @@ void vvlogf(float *y, const float *x, const int *n) {
 void vvexpf(float *y, const float *x, const int *n) {
     for (int i = 0; i < *n; i++) y[i] = exp(x[i]);
 }
+void vvlog1pf(float *y, const float *x, const int *n) {
+    for (int i = 0; i < *n; i++) y[i] = log1p(x[i]);
+}
+void vvlog10f(float *y, const float *x, const int *n) {
+    for (int i = 0; i < *n; i++) y[i] = log10(x[i]);
+}
+void vvtanhf(float *y, const float *x, const int *n) {
+    for (int i = 0; i < *n; i++) y[i] = tanh(x[i]);
+}
+void vvpowsf(float *z, const float *y, const float *x, const int *n) {
+    double exponent = *y;
+    for (int i = 0; i < *n; i++) z[i] = pow(x[i], exponent);
+}
 
 // A setup remembers what it was made for.
-typedef struct { uint32_t magic; length n; int direction; double b0, b1, b2, a1, a2; } setup;
+typedef struct { uint32_t magic; length n; int direction, real; double b0, b1, b2, a1, a2; } setup;
 enum { FFT = 0xff7, DFT = 0xdf7, BIQUAD = 0xb19 };
 
 static setup *make(uint32_t magic, length n, int direction) {
@@ -105,14 +146,24 @@ static void fft(const double *re, const double *im, length step, double *outRe, 
     free(bin);
 }
 
+// The transform of n complex values, unscaled in both directions.
+static void whole(const float *re, const float *im, float *outRe, float *outIm, length n, int direction) {
+    double *work = malloc(4 * n * sizeof *work);
+    for (length i = 0; i < n; i++) work[i] = re[i], work[n + i] = im[i];
+    fft(work, work + n, 1, work + 2 * n, work + 3 * n, n, direction);
+    for (length i = 0; i < n; i++) outRe[i] = work[2 * n + i], outIm[i] = work[3 * n + i];
+    free(work);
+}
+
 void vDSP_fft_zip(setup *s, const split *c, stride ic, length log2n, int direction) {
     REQUIRE(s && s->magic == FFT && log2n <= s->n && ic == 1 && (direction == 1 || direction == -1));
-    length n = 1ul << log2n;
-    double *work = malloc(4 * n * sizeof *work);
-    for (length i = 0; i < n; i++) work[i] = c->re[i], work[n + i] = c->im[i];
-    fft(work, work + n, 1, work + 2 * n, work + 3 * n, n, direction);
-    for (length i = 0; i < n; i++) c->re[i] = work[2 * n + i], c->im[i] = work[3 * n + i];
-    free(work);
+    whole(c->re, c->im, c->re, c->im, 1ul << log2n, direction);
+}
+
+void vDSP_fft_zop(setup *s, const split *a, stride ia, const split *c, stride ic, length log2n, int direction) {
+    REQUIRE(s && s->magic == FFT && log2n <= s->n && log2n >= 2 && ia == 1 && ic == 1 && (direction == 1 || direction == -1));
+    REQUIRE(a->re != c->re && a->im != c->im);
+    whole(a->re, a->im, c->re, c->im, 1ul << log2n, direction);
 }
 
 // Twice the transform of the even-odd packed signal, or n times the samples of a packed spectrum.
@@ -151,18 +202,23 @@ void vDSP_ztoc(const split *z, stride iz, float *c, stride ic, length n) {
     for (length i = 0; i < n; i++) c[i * ic] = z->re[i * iz], c[i * ic + 1] = z->im[i * iz];
 }
 
-setup *vDSP_DFT_zrop_CreateSetup(setup *previous, length n, int direction) {
-    REQUIRE((!previous || previous->magic == DFT) && (direction == 1 || direction == -1));
+// makeDFT makes a setup for f·2^k points, where f is 1, 3, 5 or 15 and k is at least leastTwos.
+static setup *makeDFT(setup *previous, length n, int direction, int leastTwos, int real) {
+    REQUIRE((!previous || (previous->magic == DFT && previous->real == real)) && (direction == 1 || direction == -1));
     length odd = n;
     int twos = 0;
     while (odd % 2 == 0) odd /= 2, twos++;
-    if (twos < 4 || (odd != 1 && odd != 3 && odd != 5 && odd != 15)) return 0;
-    return make(DFT, n, direction);
+    if (twos < leastTwos || (odd != 1 && odd != 3 && odd != 5 && odd != 15)) return 0;
+    setup *s = make(DFT, n, direction);
+    s->real = real;
+    return s;
 }
+setup *vDSP_DFT_zrop_CreateSetup(setup *previous, length n, int direction) { return makeDFT(previous, n, direction, 4, 1); }
+setup *vDSP_DFT_zop_CreateSetup(setup *previous, length n, int direction) { return makeDFT(previous, n, direction, 3, 0); }
 void vDSP_DFT_DestroySetup(setup *s) { destroy(s, DFT); }
 void vDSP_DFT_Execute(const setup *s, const float *re, const float *im, float *outRe, float *outIm) {
     REQUIRE(s && s->magic == DFT && re != outRe && im != outIm);
-    packed(re, im, outRe, outIm, s->n, s->direction);
+    (s->real ? packed : whole)(re, im, outRe, outIm, s->n, s->direction);
 }
 
 setup *vDSP_biquad_CreateSetup(const double *c, length sections) {

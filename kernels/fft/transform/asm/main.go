@@ -26,5 +26,6 @@ func main() {
 	untangle()
 	tangle()
 	product()
+	scale()
 	Generate()
 }

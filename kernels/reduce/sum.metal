@@ -1,34 +1,23 @@
-#include <metal_stdlib>
-using namespace metal;
 
-#ifndef VECTORS // compiled alone, without a launch to say how
+#ifndef VECTORS // compiled alone, without vectors.metal before it
+#include "vectors.metal"
 #define VECTORS 8
 #endif
 
-// sum adds n values, in vectors of four, up to one value a threadgroup, so that two launches, the second one of a single
-// threadgroup, add up any number. No long chain of additions rounds in float32: a thread adds VECTORS vectors at a time
-// pairwise (so it is a power of two), and the sums of those with the rounding errors kept; then simdgroups add lanes,
+// sum adds n values, in vectors of four, up to one value a threadgroup, divided by divisor. So two launches, the second one
+// of a single threadgroup, add up any number. No long chain of additions rounds in float32: a thread adds VECTORS vectors at
+// a time pairwise (so it is a power of two), and the sums of those with the rounding errors kept; then simdgroups add lanes,
 // and threadgroups simdgroups, pairwise again.
 
 // both is a sum and its rounding errors in one value. Where the sum is infinite the errors are no number and do not
 // count.
 static inline float both(float sum, float error) { return isnan(error) ? sum : sum + error; }
 
-// vector_of returns vector i of n values. What lies behind the last value is not the caller's and does not count.
-static inline float4 vector_of(device const float4* x, uint i, uint n) {
-    uint first = 4 * i;
-    if (first >= n) return float4(0.0f);
-    float4 v = x[i];
-    if (first + 1 >= n) v.y = 0.0f;
-    if (first + 2 >= n) v.z = 0.0f;
-    if (first + 3 >= n) v.w = 0.0f;
-    return v;
-}
-
 [[max_total_threads_per_threadgroup(1024)]]
 kernel void sum(device float* y [[buffer(0)]],
                 device const float4* x [[buffer(1)]],
                 constant uint& n [[buffer(2)]],
+                constant float& divisor [[buffer(3)]],
                 uint group [[threadgroup_position_in_grid]],
                 uint groups [[threadgroups_per_grid]],
                 uint index [[thread_position_in_threadgroup]],
@@ -41,7 +30,7 @@ kernel void sum(device float* y [[buffer(0)]],
     for (uint start = group * step; start < vectors; start += groups * step) {
         float4 v[VECTORS];
         for (uint k = 0; k < VECTORS; ++k) {
-            v[k] = vector_of(x, start + k * width + index, n);
+            v[k] = vector_of(x, start + k * width + index, n, 0.0f);
         }
         for (uint half_count = VECTORS / 2; half_count > 0; half_count /= 2) {
             for (uint k = 0; k < half_count; ++k) v[k] += v[k + half_count];
@@ -57,5 +46,5 @@ kernel void sum(device float* y [[buffer(0)]],
     if (lane == 0) sums[simdgroup] = total;
     threadgroup_barrier(mem_flags::mem_threadgroup);
     total = simd_sum(lane < width / 32 ? sums[lane] : 0.0f);
-    if (index == 0) y[group] = total;
+    if (index == 0) y[group] = total / divisor;
 }

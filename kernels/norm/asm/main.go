@@ -1,0 +1,196 @@
+// Command asm generates the AVX2 kernels of package norm; go generate runs it.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+const (
+	vector = 8  // float32 values in a YMM register
+	ymm    = 32 // bytes of a YMM register
+)
+
+func main() {
+	moments()
+	compensated()
+	perColumn()
+	perChannel()
+	Generate()
+}
+
+// broadcast loads a parameter into all lanes of a register.
+func broadcast(name string) VecVirtual {
+	x, v := Load(Param(name), XMM()), YMM()
+	VBROADCASTSS(x, v)
+	return v
+}
+
+// zero returns registers of zeros.
+func zero(n int) []VecVirtual {
+	all := make([]VecVirtual, n)
+	for i := range all {
+		all[i] = YMM()
+		VXORPS(all[i], all[i], all[i])
+	}
+	return all
+}
+
+// folded adds up the lanes of registers and stores the sum as a result of the function.
+func folded(sums []VecVirtual, result int) {
+	for width := len(sums) / 2; width > 0; width /= 2 {
+		for i := range width {
+			VADDPS(sums[i+width], sums[i], sums[i])
+		}
+	}
+	low, high := sums[0].AsX(), XMM()
+	VEXTRACTF128(Imm(1), sums[0], high)
+	VADDPS(high, low, low)
+	VMOVHLPS(low, low, high)
+	VADDPS(high, low, low)
+	VMOVSHDUP(low, high)
+	VADDSS(high, low, low)
+	Store(low, ReturnIndex(result))
+}
+
+func moments() {
+	const accumulators = 4 // hide the latency of an addition, for each of the two sums
+	TEXT("momentsAVX2", NOSPLIT, "func(x *float32, n int, shift float32) (sum, squares float32)")
+	Pragma("noescape")
+	Doc(
+		"momentsAVX2 returns the sums of x[i]−shift and of its squares, for i from 0 to n−1. n must be a multiple of 32. It",
+		"needs AVX2 and FMA.",
+	)
+	x := Load(Param("x"), GP64())
+	n := Load(Param("n"), GP64())
+	shift := broadcast("shift")
+	sums, squares := zero(accumulators), zero(accumulators)
+	Label("momentsTurn")
+	TESTQ(n, n)
+	JZ(LabelRef("momentsFold"))
+	for i := range accumulators {
+		v := YMM()
+		VMOVUPS(Mem{Base: x, Disp: i * ymm}, v)
+		VSUBPS(shift, v, v)
+		VADDPS(v, sums[i], sums[i])
+		VFMADD231PS(v, v, squares[i])
+	}
+	ADDQ(U32(accumulators*ymm), x)
+	SUBQ(Imm(accumulators*vector), n)
+	JMP(LabelRef("momentsTurn"))
+	Label("momentsFold")
+	folded(sums, 0)
+	folded(squares, 1)
+	VZEROUPPER()
+	RET()
+}
+
+// compensated is Kahan's sum of values and of squares in two vectors each.
+func compensated() {
+	const accumulators = 2 // more do not fit into the registers
+	TEXT("compensatedAVX2", NOSPLIT, "func(sums, x *float32, n int)")
+	Pragma("noescape")
+	Doc(
+		"compensatedAVX2 adds x[i], for i from 0 to n−1, to the first 16 sums, and its square to the next 16. Their rounding",
+		"errors, which are to be taken away, are in the 32 values behind. n must be a multiple of 16. It needs AVX2.",
+	)
+	p := Load(Param("sums"), GP64())
+	x := Load(Param("x"), GP64())
+	n := Load(Param("n"), GP64())
+	at := func(sum, i int) Mem { return Mem{Base: p, Disp: (sum*accumulators + i) * ymm} }
+	var sums, errors [2][accumulators]VecVirtual
+	for k := range sums {
+		for i := range accumulators {
+			sums[k][i], errors[k][i] = YMM(), YMM()
+			VMOVUPS(at(k, i), sums[k][i])
+			VMOVUPS(at(k+2, i), errors[k][i])
+		}
+	}
+	Label("compensatedTurn")
+	TESTQ(n, n)
+	JZ(LabelRef("compensatedEnd"))
+	for i := range accumulators {
+		v, square := YMM(), YMM()
+		VMOVUPS(Mem{Base: x, Disp: i * ymm}, v)
+		VMULPS(v, v, square)
+		for k, added := range []VecVirtual{v, square} {
+			next := YMM()
+			VSUBPS(errors[k][i], added, added)
+			VADDPS(added, sums[k][i], next)
+			VSUBPS(sums[k][i], next, errors[k][i])
+			VSUBPS(added, errors[k][i], errors[k][i])
+			VMOVAPS(next, sums[k][i])
+		}
+	}
+	ADDQ(U32(accumulators*ymm), x)
+	SUBQ(Imm(accumulators*vector), n)
+	JMP(LabelRef("compensatedTurn"))
+	Label("compensatedEnd")
+	for k := range sums {
+		for i := range accumulators {
+			VMOVUPS(sums[k][i], at(k, i))
+			VMOVUPS(errors[k][i], at(k+2, i))
+		}
+	}
+	VZEROUPPER()
+	RET()
+}
+
+func perColumn() {
+	TEXT("perColumnAVX2", NOSPLIT, "func(dst, src, weights, bias *float32, n int, mean, factor float32)")
+	Pragma("noescape")
+	Doc(
+		"perColumnAVX2 sets dst[i] to (src[i]−mean)·factor·weights[i] + bias[i] for i from 0 to n−1. n must be a multiple of 8.",
+		"It needs AVX2 and FMA.",
+	)
+	dst := Load(Param("dst"), GP64())
+	src := Load(Param("src"), GP64())
+	weights := Load(Param("weights"), GP64())
+	bias := Load(Param("bias"), GP64())
+	n := Load(Param("n"), GP64())
+	mean, factor := broadcast("mean"), broadcast("factor")
+	v, w := YMM(), YMM()
+	Label("perColumnTurn")
+	TESTQ(n, n)
+	JZ(LabelRef("perColumnEnd"))
+	VMOVUPS(Mem{Base: src}, v)
+	VSUBPS(mean, v, v)
+	VMULPS(factor, v, v)
+	VMOVUPS(Mem{Base: weights}, w)
+	VFMADD213PS(Mem{Base: bias}, w, v)
+	VMOVUPS(v, Mem{Base: dst})
+	for _, pointer := range []Register{dst, src, weights, bias} {
+		ADDQ(Imm(ymm), pointer)
+	}
+	SUBQ(Imm(vector), n)
+	JMP(LabelRef("perColumnTurn"))
+	Label("perColumnEnd")
+	VZEROUPPER()
+	RET()
+}
+
+func perChannel() {
+	TEXT("perChannelAVX2", NOSPLIT, "func(dst, src *float32, n int, mean, weight, bias float32)")
+	Pragma("noescape")
+	Doc("perChannelAVX2 sets dst[i] to (src[i]−mean)·weight + bias for i from 0 to n−1. n must be a multiple of 8. It needs AVX2 and FMA.")
+	dst := Load(Param("dst"), GP64())
+	src := Load(Param("src"), GP64())
+	n := Load(Param("n"), GP64())
+	mean, weight, bias := broadcast("mean"), broadcast("weight"), broadcast("bias")
+	v := YMM()
+	Label("perChannelTurn")
+	TESTQ(n, n)
+	JZ(LabelRef("perChannelEnd"))
+	VMOVUPS(Mem{Base: src}, v)
+	VSUBPS(mean, v, v)
+	VFMADD213PS(bias, weight, v)
+	VMOVUPS(v, Mem{Base: dst})
+	ADDQ(Imm(ymm), src)
+	ADDQ(Imm(ymm), dst)
+	SUBQ(Imm(vector), n)
+	JMP(LabelRef("perChannelTurn"))
+	Label("perChannelEnd")
+	VZEROUPPER()
+	RET()
+}

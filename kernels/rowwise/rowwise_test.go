@@ -1,0 +1,30 @@
+package rowwise
+
+import "testing"
+
+func TestStrategyFor(t *testing.T) {
+	for _, test := range []struct {
+		rows, columns int
+		want          strategy
+	}{
+		{1, 1, strategy{"simdgroup_rows", 32, 1, 1, 1}},
+		{100, 100, strategy{"simdgroup_rows", 128, 1, 4, 1}},
+		{100, 99, strategy{"simdgroup_rows", 128, 4, 4, 1}},
+		{3, 512, strategy{"simdgroup_rows", 96, 4, 3, 1}},
+		{3, 516, strategy{"threadgroup_rows", 96, 2, 1, 1}},
+		{1, 1024, strategy{"threadgroup_rows", 128, 2, 1, 1}},
+		{1, 1023, strategy{"threadgroup_rows", 64, 16, 1, 1}},
+		{1, 4096, strategy{"threadgroup_rows", 512, 2, 1, 1}},
+		{1, 8192, strategy{"threadgroup_rows", 512, 4, 1, 1}},
+		{1, 16 << 10, strategy{"threadgroup_rows", 512, 8, 1, 1}},
+		{FewRows, 32 << 10, strategy{"chunk_statistics", 512, 2, 1, 8}},
+		{FewRows + 1, 32 << 10, strategy{"threadgroup_rows", 1024, 8, 1, 1}},
+		{FewRows + 1, 32<<10 - 1, strategy{"threadgroup_rows", 1024, 32, 1, 1}},
+		{FewRows + 1, 32<<10 + 1, strategy{"chunk_statistics", 512, 8, 1, 9}},
+	} {
+		width := Width(test.columns)
+		if got := strategyFor(test.rows, test.columns/width, width); got != test.want {
+			t.Errorf("%d rows of %d columns: %+v, want %+v", test.rows, test.columns, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package stft
+
+import (
+	"errors"
+	"fmt"
+
+	"crossover/dispatch"
+	"crossover/kernels"
+	"crossover/kernels/fft/double"
+	"crossover/native/fftw"
+)
+
+// InverseOp declares the inverse.
+var InverseOp = kernels.Declare(kernels.Op[Params]{
+	Name: "istft",
+	Formula: "x[i] = (sum over f of w[j]·y[f,j]) / (sum over f of w[j]²), j = i+n_fft/2-f·hop, y[f] the samples with the bins " +
+		"S[f], frames×bins, w = hann",
+	Source:   "librosa 0.10.2, librosa.istft with center=True, window='hann', length=n",
+	Axes:     axes,
+	Features: Op.Features,
+	Draw:     draw,
+	Lines:    Op.Lines,
+	Params:   Op.Params,
+	Check:    Params.check,
+	IO: func(p Params, s kernels.Shape) []kernels.Tensor {
+		return []kernels.Tensor{
+			{Name: "x", Role: kernels.Out, Type: kernels.Float32, Dims: []int{s[samples]}},
+			{Name: "S", Role: kernels.In, Type: kernels.Complex64, Dims: []int{p.frames(s[samples]), p.bins()}},
+		}
+	},
+	Fill: fillSpectrogram,
+	Reference: func(p Params, s kernels.Shape, a *kernels.Args) []float64 {
+		return InverseReference(p, kernels.Complex(a[1]), s[samples])
+	},
+	Tolerance: func(kernels.Shape) float64 { return 1e-4 },
+	Work: func(s kernels.Shape, variant string) kernels.Work {
+		w := work(s, variant) // of as many bytes
+		w.Launches++          // adds the frames up
+		return w
+	},
+	By: []kernels.Makers[Params]{
+		kernels.OverRows(addUp(inverseInGo)),
+		kernels.Probed(fftw.Probe, fftw.Version, kernels.LoopNamed("fftw", "fftw-parallel", addUp(inverseWithFFTW))),
+		kernels.Framework("", kernels.OnOneCore(addUp(inverseWithAccelerate))),
+		kernels.KernelText("", appendInverse),
+		kernels.VendorFFT("", newInverseVendor),
+	},
+})
+
+// fillSpectrogram fills the input with the spectrogram of a recording.
+func fillSpectrogram(p Params, s kernels.Shape, in kernels.Input, a *kernels.Args) {
+	forward := kernels.Args{a[1], make([]float32, s[samples])}
+	in.Fill(forward[1])
+	framers, err := newFramers(p, 1, inGo)
+	if err != nil {
+		panic(err) // inGo does not fail
+	}
+	framers[0].span(kernels.Complex(a[1]), forward[1], 0, p.frames(s[samples]))
+}
+
+// InversePlan computes signals of their spectrograms by the implementation that is fastest at their length. Only one goroutine
+// at a time may use an InversePlan.
+type InversePlan struct {
+	// Explain takes a number of samples.
+	*kernels.SizedPlan[Params]
+
+	params Params
+}
+
+// NewInverse returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. Padding does not matter. NewInverse
+// fails if a parameter is out of its range, and if p.Uncentred is set: the first samples of such a spectrogram have hardly any
+// weight, and cannot be recovered.
+func NewInverse(d *dispatch.Dispatcher, p Params) (*InversePlan, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if p.Uncentred {
+		return nil, errors.New("stft: Uncentred is set: want a spectrogram of centred frames")
+	}
+	return &InversePlan{kernels.NewPlan(d, &InverseOp, p).Along(samples, kernels.Shape{nFFT: p.NFFT, hop: p.Hop}), p}, nil
+}
+
+// Frames returns the number of frames of the spectrogram of a number of samples: 1 + samples/Hop.
+func (p *InversePlan) Frames(samples int) int { return p.params.frames(samples) }
+
+// Bins returns the number of bins of a frame: NFFT/2 + 1.
+func (p *InversePlan) Bins() int { return p.params.bins() }
+
+// Transform writes the signal whose spectrogram is src to dst. src is Frames(len(dst))×Bins(), row-major, and unchanged. So
+// Transform undoes [Plan.Transform] at every sample that a window reaches. Samples that no window reaches become 0; there are
+// some if Hop is more than NFFT/2. The imaginary parts of bins 0 and NFFT/2 are taken as 0. dst and src must not overlap. If a
+// bin is infinite or NaN, no sample within NFFT/2 of its frame has a meaning.
+//
+// Transform panics if the lengths do not fit. It fails only if every implementation fails. It allocates nothing at a length at
+// which the implementation has run twice. An implementation on a GPU remembers only the last few lengths.
+func (p *InversePlan) Transform(dst []float32, src []complex64) error {
+	if frames, bins := p.params.frames(len(dst)), p.params.bins(); len(src) != frames*bins {
+		panic(fmt.Sprintf("stft: %d samples of a spectrogram of %d values (want %d frames of %d bins)", len(dst), len(src), frames, bins))
+	}
+	return kernels.RunSized(p.SizedPlan, len(dst), kernels.Args{dst, kernels.ComplexWords(src)})
+}
+
+// InverseProgram is the [kernels.Program] of InverseOp.
+var InverseProgram = kernels.NewProgram(NewInverse, func(p *InversePlan, _ kernels.Shape, a *kernels.Args) error {
+	return p.Transform(a[0], kernels.Complex(a[1]))
+})
+
+// InverseReference returns count samples in float64, of which src is the spectrogram. It computes the definition, frame by
+// frame. It panics if p is out of its range.
+func InverseReference(p Params, src []complex64, count int) []float64 {
+	if err := p.check(); err != nil {
+		panic(err)
+	}
+	n, bins := p.NFFT, p.bins()
+	window := p.Window.Weights(n)
+	sums, weights := make([]float64, count), make([]float64, count)
+	conjugates, row := make([]complex128, n), make([]complex128, n)
+	for f := range len(src) / bins {
+		for k, v := range src[f*bins : (f+1)*bins] {
+			value := complex128(v)
+			if k == 0 || k == n/2 {
+				value = complex(real(value), 0)
+			}
+			// The transform of the conjugates is n times the samples, which are real.
+			conjugates[k] = complex(real(value), -imag(value))
+			conjugates[(n-k)%n] = value
+		}
+		double.Transform(row, conjugates)
+		for j, w := range window {
+			if i := f*p.Hop - p.lead() + j; 0 <= i && i < count {
+				sums[i] += w * real(row[j]) / float64(n)
+				weights[i] += w * w
+			}
+		}
+	}
+	for i, w := range weights {
+		if w > leastWeight {
+			sums[i] /= w
+		}
+	}
+	return sums
+}

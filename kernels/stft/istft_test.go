@@ -1,0 +1,298 @@
+package stft
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/cmplx"
+	"slices"
+	"strings"
+	"testing"
+
+	"crossover/gpu"
+	"crossover/gpu/emulator"
+	"crossover/kernels"
+	"crossover/kernels/kerneltest"
+	"crossover/pool"
+)
+
+func TestInverseOp(t *testing.T) {
+	op := InverseOp
+	op.Lines = nil
+	for _, p := range lengths(2048, 512, 512, 128, 64, 7, 60, 20, 600, 300, 2, 1) {
+		op.Lines = append(op.Lines, lineOf(p))
+	}
+	// Bins that are all equal are an impulse where the window has no weight. What is left of it are rounding errors.
+	kerneltest.Run(t, &op, kerneltest.Options{Sizes: []int{1, 6, 127, 128, 300, 1009, 5000, 20011}, Emulated: 8 << 10, Infinite: true})
+}
+
+// noiseOf returns a spectrogram of noise, which is that of no signal.
+func noiseOf(p Params, samples int) []complex64 {
+	s := make([]complex64, p.frames(samples)*p.bins())
+	kernels.Noise(kernels.ComplexWords(s), uint64(samples))
+	return s
+}
+
+// TestInverseVariants has the other windows, hops that leave gaps, and spectrograms that no signal has.
+func TestInverseVariants(t *testing.T) {
+	all := append(lengths(64, 16, 60, 7, 64, 64), Params{NFFT: 64, Hop: 100, Window: Hamming}, Params{NFFT: 60, Hop: 100, Window: Rectangular},
+		Params{NFFT: 64, Hop: 24, Window: Blackman}, Params{NFFT: 64, Hop: math.MaxInt, Window: Hamming}, Params{NFFT: 64, Hop: 16, Window: Rectangular, Padding: Reflect})
+	for _, p := range all {
+		plans := kerneltest.Plans(t, &InverseOp, p)
+		for _, n := range []int{1, 31, 32, 33, 127, 700, 5003} {
+			s := noiseOf(p, n)
+			want := InverseReference(p, s, n)
+			for name, plan := range plans {
+				got := make([]float32, n)
+				err := plan.Run(shapeOf(p, n), kernels.Args{got, kernels.ComplexWords(s)})
+				if name == kerneltest.EmulatorName && p.Hop == math.MaxInt && errors.Is(err, kernels.ErrRefused) {
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				// Where windows hardly reach, rounding errors are divided by small weights.
+				if e := kernels.RelativeError(got, want); !(e <= 2e-6) {
+					t.Errorf("%s, %+v, %d samples: relative error %.2g", name, p, n, e)
+				}
+			}
+		}
+	}
+}
+
+// TestInverseReferenceAgainstPlainSum compares the reference with the definition, summed up term by term.
+func TestInverseReferenceAgainstPlainSum(t *testing.T) {
+	for _, p := range append(lengths(2, 1, 12, 5, 16, 40), Params{NFFT: 8, Hop: 2, Window: Hamming}) {
+		const n = 53
+		s := noiseOf(p, n)
+		got := InverseReference(p, s, n)
+		for i := range n {
+			var sum, weights float64
+			for f := range p.frames(n) {
+				j := i + p.NFFT/2 - f*p.Hop
+				if j < 0 || j >= p.NFFT {
+					continue
+				}
+				var sample float64
+				for k := range p.NFFT { // bin −k is the conjugate of bin k
+					bin := s[f*p.bins()+min(k, p.NFFT-k)]
+					if k > p.NFFT/2 {
+						bin = complex(real(bin), -imag(bin))
+					} else if k == 0 || k == p.NFFT/2 {
+						bin = complex(real(bin), 0)
+					}
+					sample += real(complex128(bin)*cmplx.Rect(1, 2*math.Pi*float64(j*k)/float64(p.NFFT))) / float64(p.NFFT)
+				}
+				angle := 2 * math.Pi * float64(j) / float64(p.NFFT)
+				w := 0.5 - 0.5*math.Cos(angle)
+				if p.Window == Hamming {
+					w = 0.54 - 0.46*math.Cos(angle)
+				}
+				sum += w * sample
+				weights += w * w
+			}
+			if weights > 0 {
+				sum /= weights
+			}
+			if math.Abs(got[i]-sum) > 1e-12*max(1, math.Abs(sum)) {
+				t.Fatalf("%+v: sample %d is %v, want %v", p, i, got[i], sum)
+			}
+		}
+	}
+}
+
+// TestRoundTrip transforms a signal and back, for every window and hop that reach all of its samples.
+func TestRoundTrip(t *testing.T) {
+	for _, p := range []Params{
+		{NFFT: 512, Hop: 128}, {NFFT: 512, Hop: 256}, {NFFT: 100, Hop: 33, Padding: Reflect}, {NFFT: 64, Hop: 16, Window: Blackman},
+		{NFFT: 64, Hop: 32, Window: Hamming}, {NFFT: 64, Hop: 32, Window: Rectangular},
+	} {
+		forward, err := New(nil, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer forward.Close()
+		for name, plan := range kerneltest.Plans(t, &InverseOp, p) {
+			for _, n := range []int{1, 63, 64, 5000} {
+				x, got := make([]float32, n), make([]float32, n)
+				kernels.Noise(x, 1)
+				s, err := forward.Transform(nil, x)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := plan.Run(shapeOf(p, n), kernels.Args{got, kernels.ComplexWords(s)}); err != nil {
+					t.Fatal(err)
+				}
+				for i, v := range x {
+					if math.Abs(float64(got[i]-v)) > 3e-6 {
+						t.Fatalf("%s, %+v: sample %d of %d came back as %v, want %v", name, p, i, n, got[i], v)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestInverseLibrosa compares the reference and every implementation with the first 8192 samples of librosa.istft.
+func TestInverseLibrosa(t *testing.T) {
+	signal := kerneltest.ReadArchived[float32](t, "testdata/librosa.npz", "signal")
+	for _, p := range lengths(2048, 512, 512, 128) {
+		want := widened(kerneltest.ReadArchived[float32](t, "testdata/librosa.npz", fmt.Sprintf("istft_%d_%d", p.NFFT, p.Hop)))
+		forward, err := New(nil, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := forward.Transform(nil, signal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(name string, got []float32) {
+			t.Helper()
+			if e := kernels.RelativeError(got[:len(want)], want); !(e <= allowed) {
+				t.Errorf("%v, %s: relative error %.2g", p, name, e)
+			}
+		}
+		var right []float32
+		for _, v := range InverseReference(p, s, len(signal)) {
+			right = append(right, float32(v))
+		}
+		check("reference", right)
+		for name, plan := range kerneltest.Plans(t, &InverseOp, p) {
+			if name == kerneltest.EmulatorName {
+				continue // emulation takes milliseconds per frame
+			}
+			got := make([]float32, len(signal))
+			if err := plan.Run(shapeOf(p, len(signal)), kernels.Args{got, kernels.ComplexWords(s)}); err != nil {
+				t.Fatal(err)
+			}
+			check(name, got)
+		}
+	}
+}
+
+func widened(x []float32) (wide []float64) {
+	for _, v := range x {
+		wide = append(wide, float64(v))
+	}
+	return wide
+}
+
+// A worker's chunk has the same bits as the same samples of the whole signal, wherever it begins.
+func TestChunks(t *testing.T) {
+	for _, p := range lengths(64, 16, 64, 7, 64, 100) {
+		const n = 1000
+		s := noiseOf(p, n)
+		o, err := newOverlappers(p, 1, inverseInGo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, parts := make([]float32, n), make([]float32, n)
+		o[0].span(whole, s, 0, n)
+		for lo := 0; lo < n; lo += 3 * p.Hop {
+			o[0].span(parts, s, lo, min(lo+3*p.Hop, n))
+		}
+		if !slices.Equal(whole, parts) {
+			t.Errorf("%+v: a signal in chunks differs from the whole", p)
+		}
+	}
+	for _, workers := range []int{1, 2, 16} {
+		p := pool.New(workers)
+		defer p.Close()
+		for _, hops := range []int{1, 10, 100, 8192} {
+			if got := (Params{NFFT: 2048, Hop: 512}).grain(hops, p); got < 4 || got > max(128, hops) {
+				t.Errorf("%d hops on %d workers: chunks of %d", hops, workers, got)
+			}
+		}
+	}
+}
+
+func TestInversePlan(t *testing.T) {
+	p := Params{NFFT: 512, Hop: 128}
+	plan, err := NewInverse(nil, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	x, s := make([]float32, 5000), noiseOf(p, 5000)
+	if plan.Frames(5000) != 40 || plan.Bins() != 257 {
+		t.Errorf("%d frames of %d bins, want 40 of 257", plan.Frames(5000), plan.Bins())
+	}
+	call := func() {
+		if err := plan.Transform(x, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call()
+	if got := testing.AllocsPerRun(5, call); got != 0 {
+		t.Errorf("%v allocations a call", got)
+	}
+	if err := plan.Transform(nil, s[:257]); err != nil {
+		t.Errorf("no samples: %v", err)
+	}
+	if e := plan.Explain(700); e.Case != "istft/n_fft=2048,hop=512" && e.Case != "istft/n_fft=512,hop=128" || e.Size != 700 {
+		t.Errorf("chosen by %s at %d", e.Case, e.Size)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic for a spectrogram of another length")
+			}
+		}()
+		plan.Transform(x, s[1:])
+	}()
+	for _, test := range []struct {
+		params Params
+		want   string
+	}{
+		{Params{NFFT: 7, Hop: 1}, "NFFT is 7"},
+		{Params{NFFT: 8, Hop: 1, Uncentred: true}, "Uncentred is set"},
+	} {
+		if _, err := NewInverse(nil, test.params); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%+v: got %v, want an error that says %q", test.params, err, test.want)
+		}
+	}
+}
+
+func (q *questioned) NewInverseRealFFT(dst, src gpu.Region, n, batch int) (gpu.External, error) {
+	*q = questioned{n: n, batch: batch, dst: dst, src: src}
+	return nil, errAsked
+}
+
+// TestInverseVendor checks what a vendor's library is asked for.
+func TestInverseVendor(t *testing.T) {
+	d := emulator.Open(t)
+	library, p := &questioned{}, Params{NFFT: 100, Hop: 30}
+	vendor, err := newInverseVendor(d, library, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := d.NewPlan()
+	vendor(b, p, shapeOf(p, 1000), []*gpu.Buffer{b.Output(gpu.Float, 1000), b.Input(gpu.Float2, 34*51)})
+	if _, err := b.Build(); !errors.Is(err, errAsked) {
+		t.Errorf("the library's error became %v", err)
+	}
+	if library.n != 100 || library.batch != 34 || library.src.Bytes != 8*34*51 || library.dst.Bytes != 4*34*100 {
+		t.Errorf("the library was asked for %d rows of %d, from %d bytes to %d", library.batch, library.n, library.src.Bytes, library.dst.Bytes)
+	}
+}
+
+func TestInverseLaunchRefuses(t *testing.T) {
+	p := Params{NFFT: 64, Hop: math.MaxInt}
+	plan := kerneltest.Plans(t, &InverseOp, p)[kerneltest.EmulatorName]
+	if plan == nil {
+		t.Skip("no C++ compiler for the emulator")
+	}
+	s := make([]complex64, p.bins())
+	if err := plan.Run(shapeOf(p, 5), kernels.Args{make([]float32, 5), kernels.ComplexWords(s)}); !errors.Is(err, kernels.ErrRefused) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestProgram(t *testing.T) {
+	kerneltest.Programs(t, &Op, Program, 3000)
+	kerneltest.Programs(t, &InverseOp, InverseProgram, 3000)
+}
+
+func BenchmarkInverse(b *testing.B) {
+	kerneltest.Benchmark(b, &InverseOp, InverseOp.Lines[0], 1<<10, 1<<16)
+}
