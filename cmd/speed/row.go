@@ -39,6 +39,9 @@ type result struct {
 // points is the number of complex values in a row of complex transforms: 128 MiB, more than any cache.
 const points = 16 << 20
 
+// elements is the length of a long row of single values: 256 MiB, more than any cache.
+const elements = 64 << 20
+
 // voiceOperations is the number of floating-point operations for one sample of a voice. A multiply-add counts as two. There
 // are 15 for the sine's polynomial and the sawtooth, 2 for the envelope, and 2 for the mix. The integer operations of the
 // phases are not counted.
@@ -64,14 +67,26 @@ func rows(cases []kernels.Case) []row {
 			add(againstLibrary(c, n, traffic(c.Bytes(n))))
 		}
 	})
-	find("scale", func(c kernels.Case) { add(againstCopy(c, 64<<20)) })
-	find("sum", func(c kernels.Case) { add(againstCopy(c, 64<<20)) })
-	find("softmax/columns=1024", func(c kernels.Case) {
-		add(againstCopy(c, 8192))
-		add(againstCopy(softmax.Op.CaseOf(kernels.Here(), kernels.Along(softmax.Op.Axes, "rows", kernels.Param{Name: "columns", Value: 4096})), 8192))
+	find("ifft/n=1024", func(c kernels.Case) { add(againstLibrary(c, points/1024, traffic(c.Bytes(points/1024)))) })
+	for _, memoryBound := range []struct {
+		name string
+		size int
+	}{
+		{"scale", elements}, {"gain", elements}, {"abs", elements}, {"soft-clip", elements}, {"exp", elements},
+		{"log", elements}, {"log1p", elements}, {"pow", elements}, {"power", elements}, {"magnitude", elements},
+		{"gelu", elements}, {"gelu-tanh", elements}, {"glu/columns=1024", 16384},
+		{"sum", elements}, {"mean", elements}, {"max", elements}, {"argmax", elements}, {"power-to-db", elements},
+		{"softmax/columns=1024", 8192}, {"rms-norm/columns=1024", 32768}, {"layer-norm/columns=1024", 32768},
+		{"stft/n_fft=2048,hop=512", 16 << 20}, {"istft/n_fft=2048,hop=512", 16 << 20}, {"biquad/n=512", 32 << 10},
+	} {
+		find(memoryBound.name, func(c kernels.Case) { add(againstCopy(c, memoryBound.size)) })
+	}
+	find("softmax/columns=1024", func(kernels.Case) {
+		for _, columns := range []int{4096, 32 << 10, 128 << 10} {
+			line := kernels.Along(softmax.Op.Axes, "rows", kernels.Param{Name: "columns", Value: columns})
+			add(againstCopy(softmax.Op.CaseOf(kernels.Here(), line), elements/2/columns))
+		}
 	})
-	find("stft/n_fft=2048,hop=512", func(c kernels.Case) { add(againstCopy(c, 16<<20)) })
-	find("biquad/n=512", func(c kernels.Case) { add(againstCopy(c, 32<<10)) })
 	find("oscillator-bank/n=512", func(kernels.Case) {
 		const voices, samples = 256, 8 * 44100
 		line := kernels.Along(oscillator.Op.Axes, "n", kernels.Param{Name: "voices", Value: voices})
