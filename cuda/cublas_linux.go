@@ -132,9 +132,15 @@ func (d *driver) GEMMVersion() string {
 	return l.version
 }
 
-// NewGEMM readies a multiplication of row-major matrices. cuBLAS stores matrices by columns, so it sees each of them
-// transposed and computes Cᵀ = op(B)ᵀ·Aᵀ.
+// NewGEMM readies a multiplication of row-major matrices.
 func (d *driver) NewGEMM(c, a, b gpu.Region, m, n, k int, transposed bool, alpha, beta float32) (gpu.External, error) {
+	return d.NewProduct(gpu.Product{C: c, A: a, B: b, M: m, N: n, K: k, TransposeB: transposed, Alpha: alpha, Beta: beta})
+}
+
+// NewProduct readies a multiplication of row-major matrices. cuBLAS stores matrices by columns, so it sees each of them
+// transposed and computes Cᵀ = op(B)ᵀ·op(A)ᵀ.
+func (d *driver) NewProduct(of gpu.Product) (gpu.External, error) {
+	m, n, k := of.M, of.N, of.K
 	l, err := d.cublas()
 	if err != nil {
 		return nil, err
@@ -146,16 +152,23 @@ func (d *driver) NewGEMM(c, a, b gpu.Region, m, n, k int, transposed bool, alpha
 	if err != nil {
 		return nil, err
 	}
-	p := &product{library: l, bench: bench, alpha: &alpha, beta: &beta}
-	operation, rowB := uintptr(cublasOpN), uintptr(n)
-	if transposed {
-		operation, rowB = cublasOpT, uintptr(k)
-	}
+	p := &product{library: l, bench: bench, alpha: &of.Alpha, beta: &of.Beta}
+	operationA, rowA := cublasStored(of.TransposeA, m, k)
+	operationB, rowB := cublasStored(of.TransposeB, k, n)
 	p.arguments = []uintptr{
-		bench.handle, operation, cublasOpN, uintptr(n), uintptr(m), uintptr(k),
-		uintptr(unsafe.Pointer(p.alpha)), place(b), rowB, place(a), uintptr(k), uintptr(unsafe.Pointer(p.beta)), place(c), uintptr(n),
+		bench.handle, operationB, operationA, uintptr(n), uintptr(m), uintptr(k),
+		uintptr(unsafe.Pointer(p.alpha)), place(of.B), rowB, place(of.A), rowA, uintptr(unsafe.Pointer(p.beta)), place(of.C), uintptr(n),
 	}
 	return p, nil
+}
+
+// cublasStored returns how cuBLAS reads a matrix that is rows×columns, or is stored as its transpose, and the length of its
+// stored rows.
+func cublasStored(transposed bool, rows, columns int) (operation, length uintptr) {
+	if transposed {
+		return cublasOpT, uintptr(rows)
+	}
+	return cublasOpN, uintptr(columns)
 }
 
 // Encode appends the multiplication to a stream, with the context current.

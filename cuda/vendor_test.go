@@ -146,11 +146,16 @@ func TestGEMM(t *testing.T) {
 	const alpha, beta = 1.5, 0.25
 	for _, size := range [][3]int{{1, 1, 1}, {2, 3, 4}, {7, 5, 3}} {
 		m, n, k := size[0], size[1], size[2]
-		for _, transposed := range []bool{false, true} {
+		for turns := range 4 {
+			transposedA, transposed := turns&1 != 0, turns&2 != 0
 			b := device.NewPlan()
 			left, right, product := b.Input(gpu.Float, m*k), b.Input(gpu.Float, k*n), b.State(gpu.Float, m*n)
 			b.Encode(func() (gpu.External, error) {
-				return d.NewGEMM(product.Region(), left.Region(), right.Region(), m, n, k, transposed, alpha, beta)
+				if !transposedA {
+					return d.NewGEMM(product.Region(), left.Region(), right.Region(), m, n, k, transposed, alpha, beta)
+				}
+				return d.NewProduct(gpu.Product{C: product.Region(), A: left.Region(), B: right.Region(), M: m, N: n, K: k,
+					TransposeA: true, TransposeB: transposed, Alpha: alpha, Beta: beta})
 			})
 			p, err := b.Build()
 			if err != nil {
@@ -168,15 +173,18 @@ func TestGEMM(t *testing.T) {
 				for j := range n {
 					sum := 0.0
 					for l := range k {
-						at := l*n + j
+						at, atA := l*n+j, i*k+l
 						if transposed {
 							at = j*k + l
 						}
-						sum += float64(left.Floats()[i*k+l]) * float64(right.Floats()[at])
+						if transposedA {
+							atA = l*m + i
+						}
+						sum += float64(left.Floats()[atA]) * float64(right.Floats()[at])
 					}
 					want := alpha*sum + beta*float64(before[i*n+j])
 					if got := float64(product.Floats()[i*n+j]); math.Abs(got-want) > 1e-5 {
-						t.Errorf("%d×%d×%d transposed=%v: C[%d,%d] = %g; want %g", m, n, k, transposed, i, j, got, want)
+						t.Errorf("%d×%d×%d transposed=%v,%v: C[%d,%d] = %g; want %g", m, n, k, transposedA, transposed, i, j, got, want)
 					}
 				}
 			}

@@ -195,10 +195,21 @@ type GEMM interface {
 	// NewGEMM readies C = alpha·A·op(B) + beta·C in FP32, row-major without gaps: A is m×k, op(B) k×n, C m×n; op(B) is
 	// the transpose of B where transposed is set.
 	NewGEMM(c, a, b Region, m, n, k int, transposed bool, alpha, beta float32) (External, error)
+	// NewProduct is NewGEMM where A may be transposed too.
+	NewProduct(p Product) (External, error)
 	// GEMMMissing returns nil where there is one, else what is missing.
 	GEMMMissing() error
 	// GEMMVersion names the library and its version.
 	GEMMVersion() string
+}
+
+// Product is C = Alpha·op(A)·op(B) + Beta·C in FP32, row-major without gaps. op(A) is M×K, op(B) is K×N and C is M×N. op(A) is
+// the transpose of A, which then is K×M, if TransposeA is set; likewise op(B). C is not read if Beta is 0.
+type Product struct {
+	C, A, B                Region
+	M, N, K                int
+	TransposeA, TransposeB bool
+	Alpha, Beta            float32
 }
 
 // Floor is a driver that can say how fast its system launches anything at all.

@@ -431,6 +431,22 @@ func TestLargeProducts(t *testing.T) {
 	}
 }
 
+// A transposed A has no parts.
+func TestLargeTransposedProduct(t *testing.T) {
+	d := driver(t)
+	metal.MostProduct(d, (3+2)*4)
+	region := gpu.Region{Memory: allocate(t, d, gpu.Shared)}
+	for m, right := range map[int]bool{3: true, 4: false} {
+		e, err := d.(gpu.GEMM).NewProduct(gpu.Product{C: region, A: region, B: region, M: m, N: 1, K: 1, TransposeA: true, Alpha: 1})
+		if (err == nil) != right {
+			t.Errorf("%d rows: %v", m, err)
+		}
+		if err == nil {
+			e.Close()
+		}
+	}
+}
+
 func TestProductInTooManyParts(t *testing.T) {
 	d := driver(t)
 	metal.MostProduct(d, 3*4)

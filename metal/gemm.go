@@ -77,7 +77,14 @@ func (d *driver) rowsTogether(m, n, k int) (int, error) {
 }
 
 // NewGEMM readies MPSMatrixMultiplication.
-func (d *driver) NewGEMM(c, a, b gpu.Region, m, n, k int, transposed bool, alpha, beta float32) (_ gpu.External, err error) {
+func (d *driver) NewGEMM(c, a, b gpu.Region, m, n, k int, transposed bool, alpha, beta float32) (gpu.External, error) {
+	return d.NewProduct(gpu.Product{C: c, A: a, B: b, M: m, N: n, K: k, TransposeB: transposed, Alpha: alpha, Beta: beta})
+}
+
+// NewProduct readies MPSMatrixMultiplication. A transposed A cannot be cut into parts by its rows, because a part of them is
+// some columns of what is stored. Such a product takes one part.
+func (d *driver) NewProduct(of gpu.Product) (_ gpu.External, err error) {
+	m, n, k := of.M, of.N, of.K
 	if d.missingMPS != nil {
 		return nil, d.missingMPS
 	}
@@ -85,19 +92,21 @@ func (d *driver) NewGEMM(c, a, b gpu.Region, m, n, k int, transposed bool, alpha
 	if err != nil {
 		return nil, err
 	}
+	if of.TransposeA && together < m {
+		return nil, fmt.Errorf("metal: Metal Performance Shaders on %s return NaN for products as large as %d×%d×%d, and A is transposed",
+			d.facts.Name, m, n, k)
+	}
 	product := &multiplication{driver: d}
 	objc.InPool(func() {
-		rowsOfB, columnsOfB := k, n
-		if transposed {
-			rowsOfB, columnsOfB = n, k
-		}
-		right := product.matrix(b, rowsOfB, columnsOfB, &err)
+		right := product.stored(of.B, k, n, of.TransposeB, &err)
 		for first := 0; first < m && err == nil; first += together {
 			rows := min(together, m-first)
-			left := product.matrix(after(a, first*k), rows, k, &err)
-			result := product.matrix(after(c, first*n), rows, n, &err)
+			left := product.stored(after(of.A, first*k), rows, k, of.TransposeA, &err)
+			result := product.matrix(after(of.C, first*n), rows, n, &err)
 			if err == nil {
-				err = product.append(left, right, result, rows, n, k, transposed, alpha, beta)
+				part := of
+				part.M = rows
+				err = product.append(left, right, result, part)
 			}
 		}
 	})
@@ -116,16 +125,24 @@ func after(r gpu.Region, floats int) gpu.Region {
 }
 
 // append readies a part.
-func (p *multiplication) append(left, right, result objc.ID, m, n, k int, transposed bool, alpha, beta float32) error {
+func (p *multiplication) append(left, right, result objc.ID, of gpu.Product) error {
 	kernel := p.objects.own(initMultiplication.Call(objc.Alloc(objc.Class("MPSMatrixMultiplication")),
-		p.driver.device, false, transposed, uint(m), uint(n), uint(k), float64(alpha), float64(beta)))
+		p.driver.device, of.TransposeA, of.TransposeB, uint(of.M), uint(of.N), uint(of.K), float64(of.Alpha), float64(of.Beta)))
 	if kernel == 0 {
-		return fmt.Errorf("metal: no product of %d×%d×%d", m, n, k)
+		return fmt.Errorf("metal: no product of %d×%d×%d", of.M, of.N, of.K)
 	}
 	var encode []objc.Message
 	encodeMultiplication.To(&encode)(0, 0, left, right, result)
 	p.parts = append(p.parts, part{kernel, encode[0]})
 	return nil
+}
+
+// stored makes a matrix of a region that holds a rows×columns matrix or its transpose.
+func (p *multiplication) stored(region gpu.Region, rows, columns int, transposed bool, err *error) objc.ID {
+	if transposed {
+		rows, columns = columns, rows
+	}
+	return p.matrix(region, rows, columns, err)
 }
 
 // matrix makes a matrix of a region, rows of floats without gaps. Too short a buffer would end the process.

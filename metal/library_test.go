@@ -94,6 +94,38 @@ func TestGEMM(t *testing.T) {
 	}
 }
 
+// TestTransposedA has a transposed A, which NewGEMM does not take.
+func TestTransposedA(t *testing.T) {
+	const m, n, k = 17, 16, 33
+	d := device(t)
+	g := gemm(t, d)
+	for _, transposed := range []bool{false, true} {
+		b := d.NewPlan()
+		left, right, result := b.Input(gpu.Float, m*k), b.Input(gpu.Float, k*n), b.State(gpu.Float, m*n)
+		b.Encode(func() (gpu.External, error) {
+			return g.NewProduct(gpu.Product{C: result.Region(), A: left.Region(), B: right.Region(), M: m, N: n, K: k,
+				TransposeA: true, TransposeB: transposed, Alpha: -0.5, Beta: 2})
+		})
+		p := build(t, b)
+		noise(left.Floats(), 1)
+		noise(right.Floats(), 2)
+		noise(result.Floats(), 3)
+		a := make([]float32, m*k)
+		for i := range m {
+			for l := range k {
+				a[i*k+l] = left.Floats()[l*m+i]
+			}
+		}
+		want := multiplied(a, right.Floats(), result.Floats(), m, n, k, transposed, -0.5, 2)
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if e := kernels.RelativeError(result.Floats(), want); !(e < 1e-6) {
+			t.Errorf("B transposed %t: relative error %g", transposed, e)
+		}
+	}
+}
+
 // Kernels run before and after a library's work, in one submission. The encoder is closed in between.
 func TestGEMMBetweenKernels(t *testing.T) {
 	const n = 16

@@ -319,6 +319,14 @@ func TestAcceleratePlans(t *testing.T) {
 	a, b, c := noise(3*7), noise(7*5), make([]float32, 3*5)
 	must(product.Multiply(c, a, b, 3, 7, 5))
 	check("matmul", c, matmul.Reference(a, b, 3, 7, 5), 1e-6)
+	for turns := range 4 {
+		p := matmul.Params{TransposeA: turns&1 != 0, TransposeB: turns&2 != 0, Alpha: -2, Beta: 0.5}
+		scaled, err := matmul.NewScaled(d, p)
+		must(err)
+		want := matmul.ScaledReference(p, a, b, c, 3, 7, 5)
+		must(scaled.Multiply(c, a, b, 3, 7, 5))
+		check("matmul with factors", c, want, 1e-6)
+	}
 
 	weights, bias := noise(7*1024), noise(7)
 	layer, err := linear.New(d, weights, bias, 1024, 7)

@@ -31,15 +31,23 @@ type withGEMM struct{ gpu.Driver }
 func (withGEMM) GEMMMissing() error  { return nil }
 func (withGEMM) GEMMVersion() string { return "" }
 
-func (withGEMM) NewGEMM(c, a, b gpu.Region, m, n, k int, transposed bool, alpha, beta float32) (gpu.External, error) {
-	if c.Bytes < 4*m*n || a.Bytes < 4*m*k || b.Bytes < 4*k*n {
-		return nil, fmt.Errorf("a product of %d×%d×%d in %d, %d and %d bytes", m, n, k, c.Bytes, a.Bytes, b.Bytes)
+func (d withGEMM) NewGEMM(c, a, b gpu.Region, m, n, k int, transposed bool, alpha, beta float32) (gpu.External, error) {
+	return d.NewProduct(gpu.Product{C: c, A: a, B: b, M: m, N: n, K: k, TransposeB: transposed, Alpha: alpha, Beta: beta})
+}
+
+func (withGEMM) NewProduct(p gpu.Product) (gpu.External, error) {
+	m, n, k := p.M, p.N, p.K
+	if p.C.Bytes < 4*m*n || p.A.Bytes < 4*m*k || p.B.Bytes < 4*k*n {
+		return nil, fmt.Errorf("a product of %d×%d×%d in %d, %d and %d bytes", m, n, k, p.C.Bytes, p.A.Bytes, p.B.Bytes)
 	}
-	rowB, columnB := n, 1
-	if transposed {
-		rowB, columnB = 1, k
+	g := &gemm{regionFloats(p.C), regionFloats(p.A), regionFloats(p.B), m, n, k, k, 1, n, 1, p.Alpha, p.Beta}
+	if p.TransposeA {
+		g.rowA, g.columnA = 1, m
 	}
-	return &gemm{regionFloats(c), regionFloats(a), regionFloats(b), m, n, k, rowB, columnB, alpha, beta}, nil
+	if p.TransposeB {
+		g.rowB, g.columnB = 1, k
+	}
+	return g, nil
 }
 
 func regionFloats(r gpu.Region) []float32 {
@@ -51,7 +59,8 @@ func regionFloats(r gpu.Region) []float32 {
 type gemm struct {
 	c, a, b       []float32
 	m, n, k       int
-	rowB, columnB int // elements from one row of b to the next, and from one column to the next
+	rowA, columnA int // elements from one row of a to the next, and from one column to the next
+	rowB, columnB int
 	alpha, beta   float32
 }
 
@@ -62,7 +71,7 @@ func (p *gemm) Encode(uintptr) error {
 		for j := range p.n {
 			sum := float32(0)
 			for l := range p.k {
-				sum += p.a[i*p.k+l] * p.b[l*p.rowB+j*p.columnB]
+				sum += p.a[i*p.rowA+l*p.columnA] * p.b[l*p.rowB+j*p.columnB]
 			}
 			sum *= p.alpha
 			if p.beta != 0 {

@@ -1,12 +1,18 @@
-// Package matmul multiplies dense row-major float32 matrices: C = A·B, where C[i,j] = Σₗ A[i,l]·B[l,j].
+// Package matmul multiplies dense row-major float32 matrices: C = A·B, where C[i,j] = Σₗ A[i,l]·B[l,j]. In general it computes
+// C = α·op(A)·op(B) + β·C, where op(X) is X or its transpose.
 //
-// The package does not take transposed, strided or batched operands. Programs make a [Plan] and call Multiply. The case
-// "matmul/square" is about square matrices, so that one number, the edge, is the size of a product.
+// The package does not take strided or batched operands. Programs make a [Plan] by [New], or by [NewScaled] for transposes
+// and factors, and call Multiply. The case "matmul/square" is about square matrices, so that one number, the edge, is the
+// size of a product. Cases have no transposes and factors. A plan with transposes or factors chooses as a plan without them:
+// all kinds of products take about as long.
 //
-// Source: G. H. Golub, C. F. Van Loan, Matrix Computations, 4th edition, section 1.1.
+// Sources: G. H. Golub, C. F. Van Loan, Matrix Computations, 4th edition, section 1.1; J. Dongarra et al., A set of level 3
+// basic linear algebra subprograms, ACM TOMS 16(1), 1990, which has the transposes and factors as SGEMM.
 package matmul
 
 import (
+	"errors"
+	"fmt"
 	"math"
 
 	"crossover/calibration/surface"
@@ -18,8 +24,33 @@ import (
 	"crossover/pool"
 )
 
-// Params is empty, because one plan multiplies matrices of every shape.
-type Params struct{}
+// Params are the transposes and factors of a product. One plan multiplies matrices of every shape.
+type Params struct {
+	// TransposeA says that A is stored as its transpose, k×m. TransposeB says that B is stored as n×k.
+	TransposeA, TransposeB bool
+
+	// Alpha multiplies the product. It is 1 in a plain product. The zero value is refused, because it is more often a field
+	// that was forgotten than a wish for a product of zeros. α·A·B must not overflow when α multiplies A first.
+	Alpha float32
+
+	// Beta multiplies the earlier values of C, which are added to the product. If it is 0, they are not read, so they may be
+	// NaN.
+	Beta float32
+}
+
+// plain is a product without transposes and factors.
+var plain = Params{Alpha: 1}
+
+// check returns the error with which NewScaled refuses parameters.
+func check(p Params) error {
+	switch {
+	case p.Alpha == 0:
+		return errors.New("matmul: alpha is 0 (want 1 for a plain product)")
+	case p.Alpha-p.Alpha != 0 || p.Beta-p.Beta != 0:
+		return fmt.Errorf("matmul: alpha=%g, beta=%g: want finite factors", p.Alpha, p.Beta)
+	}
+	return nil
+}
 
 // The axes of the operation: A is m×k, B is k×n, C is m×n.
 const (
@@ -50,20 +81,26 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		Axis: kernels.Axis{Name: "n", Unit: "rows", Min: 16, Max: 4096, Round: roundEdge},
 		At:   func(n int) kernels.Shape { return kernels.Shape{rows: n, terms: n, columns: n} },
 	}},
-	Params: func(kernels.Shape) Params { return Params{} },
-	IO: func(_ Params, s kernels.Shape) []kernels.Tensor {
-		return []kernels.Tensor{
+	Params: func(kernels.Shape) Params { return plain },
+	Check:  check,
+	IO: func(p Params, s kernels.Shape) []kernels.Tensor {
+		all := []kernels.Tensor{
 			{Name: "C", Role: kernels.Out, Type: kernels.Float32, Dims: []int{s[rows], s[columns]}},
-			{Name: "A", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[rows], s[terms]}},
-			{Name: "B", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[terms], s[columns]}},
+			{Name: "A", Role: kernels.In, Type: kernels.Float32, Dims: stored(p.TransposeA, s[rows], s[terms])},
+			{Name: "B", Role: kernels.In, Type: kernels.Float32, Dims: stored(p.TransposeB, s[terms], s[columns])},
 		}
+		if p.Beta != 0 {
+			all = append(all, kernels.Tensor{Name: "C before", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[rows], s[columns]}})
+		}
+		return all
 	},
 	Fill: func(_ Params, _ kernels.Shape, _ kernels.Input, a *kernels.Args) {
 		kernels.Noise(a[1], 1)
 		kernels.Noise(a[2], 2)
+		kernels.Noise(a[3], 3)
 	},
-	Reference: func(_ Params, s kernels.Shape, a *kernels.Args) []float64 {
-		return Reference(a[1], a[2], s[rows], s[terms], s[columns])
+	Reference: func(p Params, s kernels.Shape, a *kernels.Args) []float64 {
+		return ScaledReference(p, a[1], a[2], a[3], s[rows], s[terms], s[columns])
 	},
 	Tolerance: func(s kernels.Shape) float64 { return Tolerance(s[terms]) },
 	Work: func(s kernels.Shape, _ string) kernels.Work {
@@ -73,51 +110,103 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Judged: func(_ Params, s kernels.Shape) (line, size int) { return 0, edge(s[rows], s[terms], s[columns]) },
 	By: []kernels.Makers[Params]{
 		kernels.InGo(
-			func(Params) kernels.Runner { return own{gemm.NewSerial()} },
-			func(_ Params, workers *pool.Pool) kernels.Runner { return own{gemm.NewParallel(workers)} }),
-		kernels.OpenBLAS(func(_ Params, threads int) kernels.Runner { return library{threads} }),
-		kernels.Framework("", func(Params) (kernels.Runner, error) { return kernels.RunnerFunc(framework), nil }),
+			func(p Params) kernels.Runner { return own{p, gemm.NewSerial()} },
+			func(p Params, workers *pool.Pool) kernels.Runner { return own{p, gemm.NewParallel(workers)} }),
+		kernels.OpenBLAS(func(p Params, threads int) kernels.Runner { return library{p, threads} }),
+		kernels.Framework("", func(p Params) (kernels.Runner, error) { return framework{p}, nil }),
 		kernels.KernelText("", appendProduct),
 		kernels.VendorGEMM("", newVendor),
 	},
 })
 
+// stored returns the dimensions of a rows×columns matrix as it lies in memory.
+func stored(transposed bool, rows, columns int) []int {
+	if transposed {
+		return []int{columns, rows}
+	}
+	return []int{rows, columns}
+}
+
 // own multiplies by package gemm.
-type own struct{ *gemm.Multiplier }
+type own struct {
+	params     Params
+	multiplier *gemm.Multiplier
+}
 
 // Run computes a call.
 func (o own) Run(s kernels.Shape, a *kernels.Args) error {
-	o.Multiply(a[0], a[1], a[2], s[rows], s[terms], s[columns], false)
+	p := &o.params
+	o.multiplier.Compute(gemm.Product{
+		C: a[0], A: a[1], B: a[2], M: s[rows], K: s[terms], N: s[columns],
+		TransposeA: p.TransposeA, TransposeB: p.TransposeB, Alpha: p.Alpha, Beta: p.Beta, Before: a[3],
+	})
 	return nil
 }
 
 // library multiplies by OpenBLAS.
-type library struct{ threads int }
+type library struct {
+	params  Params
+	threads int
+}
 
 // Run computes a call.
 func (l library) Run(s kernels.Shape, a *kernels.Args) error {
+	p := &l.params
 	m, k, n := s[rows], s[terms], s[columns]
-	openblas.Gemm(l.threads, false, false, m, n, k, 1, a[1], k, a[2], n, 0, a[0], n)
+	lda, ldb := k, n
+	if p.TransposeA {
+		lda = m
+	}
+	if p.TransposeB {
+		ldb = k
+	}
+	p.bring(a)
+	openblas.Gemm(l.threads, p.TransposeA, p.TransposeB, m, n, k, p.Alpha, a[1], lda, a[2], ldb, p.Beta, a[0], n)
 	return nil
 }
 
+// bring copies the earlier values of C to where a library adds the product to them. A program has them there already.
+func (p *Params) bring(a *kernels.Args) {
+	if p.Beta != 0 && &a[0][0] != &a[3][0] {
+		copy(a[0], a[3])
+	}
+}
+
 // framework multiplies by the BLAS of Apple's Accelerate, which chooses its number of threads itself.
-func framework(s kernels.Shape, a *kernels.Args) error {
-	accelerate.Gemm(false, false, s[rows], s[columns], s[terms], 1, a[1], a[2], 0, a[0])
+type framework struct{ params Params }
+
+// Run computes a call.
+func (f framework) Run(s kernels.Shape, a *kernels.Args) error {
+	p := &f.params
+	p.bring(a)
+	accelerate.Gemm(p.TransposeA, p.TransposeB, s[rows], s[columns], s[terms], p.Alpha, a[1], a[2], p.Beta, a[0])
 	return nil
 }
 
 // Plan multiplies matrices by the implementation that is fastest at their size. Only one goroutine at a time may use a Plan.
-type Plan struct{ plan *kernels.Plan[Params] }
+type Plan struct {
+	plan *kernels.Plan[Params]
+	beta float32
+}
 
-// New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan].
-func New(d *dispatch.Dispatcher) *Plan { return &Plan{kernels.NewPlan(d, &Op, Params{})} }
+// New returns a plan of plain products, C = A·B, that chooses by d, which may be nil: see [kernels.NewPlan].
+func New(d *dispatch.Dispatcher) *Plan { return &Plan{plan: kernels.NewPlan(d, &Op, plain)} }
 
-// Multiply computes dst = A·B. A is m×k, B is k×n, dst is m×n, all row-major. dst must not overlap A or B. The times that
-// the calibration predicts decide on the implementation. A calibration without predictions has products of squares alone. So
-// the edge of the square product with as many multiplications, (m·k·n)^⅓ rounded, decides, and the crossovers of shapes far
-// from square may be elsewhere. Multiply allocates nothing at a shape at which
-// the implementation has run twice. An implementation on a GPU remembers only the last few shapes.
+// NewScaled returns a plan of products with transposes and factors, C = α·op(A)·op(B) + β·C. It chooses by d, which may be
+// nil: see [kernels.NewPlan]. It fails if p.Alpha is 0 or a factor is not finite.
+func NewScaled(d *dispatch.Dispatcher, p Params) (*Plan, error) {
+	if err := check(p); err != nil {
+		return nil, err
+	}
+	return &Plan{kernels.NewPlan(d, &Op, p), p.Beta}, nil
+}
+
+// Multiply computes dst = α·op(A)·op(B) + β·dst, with the transposes and factors of the plan. op(A) is m×k, op(B) is k×n and
+// dst is m×n, all row-major. A plan of [New] computes dst = A·B. If β is 0, what dst held is not read. dst must not overlap a
+// or b. The times that the calibration predicts decide on the implementation. A calibration without predictions has products
+// of squares alone. So the edge of the square product with as many multiplications, (m·k·n)^⅓ rounded, decides, and the
+// crossovers of shapes far from square may be elsewhere. Multiply allocates nothing at a shape at which the implementation
+// has run twice. An implementation on a GPU remembers only the last few shapes.
 //
 // Multiply panics if the length of a slice does not fit its matrix or a dimension is below 1. It fails only if every
 // implementation fails.
@@ -128,7 +217,11 @@ func (p *Plan) Multiply(dst, a, b []float32, m, k, n int) error {
 	if len(dst) != m*n || len(a) != m*k || len(b) != k*n {
 		panic("matmul: slice length is not that of its matrix")
 	}
-	return p.plan.Run(kernels.Shape{rows: m, terms: k, columns: n}, kernels.Args{dst, a, b})
+	args := kernels.Args{dst, a, b}
+	if p.beta != 0 {
+		args[3] = dst
+	}
+	return p.plan.Run(kernels.Shape{rows: m, terms: k, columns: n}, args)
 }
 
 // Explain says which implementation computes a product of an m×k and a k×n matrix, and why. It assumes the placement of the
@@ -145,8 +238,11 @@ func (p *Plan) Close() { p.plan.Close() }
 
 // Program is the [kernels.Program] of the operation.
 var Program = kernels.NewProgram(
-	func(d *dispatch.Dispatcher, _ Params) (*Plan, error) { return New(d), nil },
+	NewScaled,
 	func(p *Plan, s kernels.Shape, a *kernels.Args) error {
+		if p.beta != 0 {
+			copy(a[0], a[3])
+		}
 		return p.Multiply(a[0], a[1], a[2], s[rows], s[terms], s[columns])
 	})
 

@@ -11,12 +11,15 @@ using namespace metal;
 #define STAGES 2
 #define SLICES 2
 #define ALONG 4
+#define TRANSPOSED_A 1
 #define TRANSPOSED 1
 #define BIAS 1
+#define SCALED 2
 #define EDGE 2
 #endif
 
-// C = A·B, row-major: A is m×k, B is k×n, C is m×n. With TRANSPOSED, B is stored as n×k and C = A·Bᵀ.
+// C = A·B, row-major: A is m×k, B is k×n, C is m×n. With TRANSPOSED, B is stored as n×k and C = A·Bᵀ. With TRANSPOSED_A, A
+// is stored as k×m and stands for Aᵀ.
 //
 // A threadgroup computes TILE_M×TILE_N values of C. It walks along k in steps of TILE_K: its threads bring TILE_K
 // columns of A and rows of B into threadgroup memory, and each multiplies what concerns its own THREAD_M×THREAD_N
@@ -29,8 +32,10 @@ using namespace metal;
 //   STAGES              2: a tile is stored while the one before it is read; 1: half the threadgroup memory
 //   SLICES              teams of threads that share a tile of C, each with its part of every TILE_K terms
 //   ALONG               threads of eight that read along a matrix row that they transpose: 1, 2, 4 or 8, up to TILE_K / 4
-//   TRANSPOSED, BIAS    0 or 1
-//   EDGE                0: m, n and k are multiples of the tile; 1: k and n are multiples of 4; 2: any size
+//   TRANSPOSED_A, TRANSPOSED, BIAS  0 or 1
+//   SCALED              0: C = A·B; 1: C = alpha·A·B; 2: C = alpha·A·B + beta·before; only 0 with BIAS
+//   EDGE                0: m, n and k are multiples of the tile; 1: rows of all matrices, as they are stored, are multiples
+//                       of 4; 2: any size
 
 #define LANES_N (32 / LANES_M)
 #define SIMD_M (LANES_M * THREAD_M)
@@ -62,11 +67,17 @@ using namespace metal;
 #else
 #define TWIST_B(k) 0
 #endif
+#if TRANSPOSED_A
+#define TWIST_A(k) 0
+#else
+#define TWIST_A(k) TWIST(k)
+#endif
 #define TERMS (TILE_K / SLICES)
 
 struct Shape {
     uint m, n, k;
     uint depth; // terms that one threadgroup adds up: a multiple of TILE_K
+    float alpha, beta;
 };
 
 // read_vector returns four values from p on, zeros for those past the first `there`.
@@ -92,16 +103,29 @@ inline void write_vector(device float* p, float4 v, int there) {
 #endif
 }
 
+// scaled returns what becomes of a sum. before points at as many values as write_vector writes.
+inline float4 scaled(float4 sum, device const float* before, int there, float alpha, float beta) {
+#if SCALED == 2
+    return fma(float4(alpha), sum, float4(beta) * read_vector(before, there));
+#elif SCALED == 1
+    return float4(alpha) * sum;
+#else
+    return sum;
+#endif
+}
+
 inline float4 add_product(float4 sum, float a, float4 b) { return fma(float4(a), b, sum); }
 
 // matmul adds up depth terms of C from term group.y·depth on; each group.y writes a matrix of its own. The bias, one
-// value a column, is read with BIAS only, and added to the first matrix.
+// value a column, is read with BIAS only, and added to the first matrix. before is read with SCALED 2 only. Where there is
+// more than one group.y, add_parts does the scaling.
 [[max_total_threads_per_threadgroup(THREADS)]]
 kernel void matmul(device float* c [[buffer(0)]],
                    device const float* a [[buffer(1)]],
                    device const float* b [[buffer(2)]],
                    device const float* bias [[buffer(3)]],
-                   constant Shape& shape [[buffer(4)]],
+                   device const float* before [[buffer(4)]],
+                   constant Shape& shape [[buffer(5)]],
                    uint2 group [[threadgroup_position_in_grid]],
                    uint index [[thread_index_in_threadgroup]]) {
     threadgroup float4 memory[MEMORY];
@@ -123,7 +147,7 @@ kernel void matmul(device float* c [[buffer(0)]],
         uint block = index + l * THREADS;
         bool of_a = block < BLOCKS_A;
         block -= of_a ? 0 : BLOCKS_A;
-        turned[l] = of_a || TRANSPOSED;
+        turned[l] = of_a ? !TRANSPOSED_A : TRANSPOSED;
         uint row, column, length; // of the matrix
         if (turned[l]) {
             // Of eight threads in a row, ALONG read on along a matrix row and the others below them.
@@ -137,14 +161,15 @@ kernel void matmul(device float* c [[buffer(0)]],
             rows[l] = int(of_a ? m : n) - int(row);
             columns[l] = int(last_k) - int(column);
         } else {
-            uint along = block % (TILE_N / 4), across = block / (TILE_N / 4);
+            uint vectors = of_a ? TILE_M / 4 : TILE_N / 4;
+            uint along = block % vectors, across = block / vectors;
             row = first_k + 4 * across;
-            column = first_column + 4 * along;
-            length = n;
-            step[l] = TILE_K * n;
-            place[l] = 4 * across * ROW + along + TILE_M / 4;
+            column = (of_a ? first_row : first_column) + 4 * along;
+            length = of_a ? m : n;
+            step[l] = TILE_K * length;
+            place[l] = 4 * across * ROW + along + (of_a ? 0 : TILE_M / 4);
             rows[l] = int(last_k) - int(row);
-            columns[l] = int(n) - int(column);
+            columns[l] = int(length) - int(column);
         }
         stride[l] = length;
         corner[l] = (of_a ? a : b) + size_t(row) * length + column;
@@ -191,7 +216,7 @@ kernel void matmul(device float* c [[buffer(0)]],
                 float4 x[THREAD_M / 4], y[THREAD_N / 4];
                 #pragma unroll
                 for (uint i = 0; i < THREAD_M / 4; ++i) {
-                    x[i] = memory[from + l * ROW + ((at_m + i * LANES_M) ^ TWIST(slice * TERMS + l))];
+                    x[i] = memory[from + l * ROW + ((at_m + i * LANES_M) ^ TWIST_A(slice * TERMS + l))];
                 }
                 #pragma unroll
                 for (uint j = 0; j < THREAD_N / 4; ++j) {
@@ -264,35 +289,45 @@ kernel void matmul(device float* c [[buffer(0)]],
         for (uint i = 0; i < THREAD_M; ++i) {
             uint row = first_row + 4 * (at_m + i / 4 * LANES_M) + i % 4;
             if (EDGE == 0 || row < m) {
-                write_vector(c + (size_t(group.y) * m + row) * n + column, sum[i][j] + shift, there);
+                float4 value = sum[i][j] + shift;
+                if (SCALED > 0 && shape.depth >= k) {
+                    value = scaled(value, before + size_t(row) * n + column, there, shape.alpha, shape.beta);
+                }
+                write_vector(c + (size_t(group.y) * m + row) * n + column, value, there);
             }
         }
     }
 }
 
-// add_parts adds up the matrices that matmul wrote, of `size` values each, into C. A thread adds up a vector, or with
-// EDGE 2 one value.
+struct Parts {
+    uint count, size; // of matrices, and of values in each of them
+    float alpha, beta;
+};
+
+// add_parts adds up the matrices that matmul wrote into C, and scales the sums. A thread adds up a vector, or with EDGE 2
+// one value.
 kernel void add_parts(device float* c [[buffer(0)]],
                       device const float* parts [[buffer(1)]],
-                      constant uint& count [[buffer(2)]],
-                      constant uint& size [[buffer(3)]],
+                      device const float* before [[buffer(2)]],
+                      constant Parts& shape [[buffer(3)]],
                       uint index [[thread_position_in_grid]]) {
+    uint size = shape.size;
 #if EDGE == 2
     if (index < size) {
         float sum = parts[index];
-        for (uint p = 1; p < count; ++p) {
+        for (uint p = 1; p < shape.count; ++p) {
             sum += parts[size_t(p) * size + index];
         }
-        c[index] = sum;
+        c[index] = scaled(float4(sum), before + index, 1, shape.alpha, shape.beta).x;
     }
 #else
     uint first = 4 * index;
     if (first < size) {
         float4 sum = *(device const float4*)(parts + first);
-        for (uint p = 1; p < count; ++p) {
+        for (uint p = 1; p < shape.count; ++p) {
             sum = sum + *(device const float4*)(parts + size_t(p) * size + first);
         }
-        *(device float4*)(c + first) = sum;
+        *(device float4*)(c + first) = scaled(sum, before + first, 4, shape.alpha, shape.beta);
     }
 #endif
 }

@@ -47,7 +47,7 @@ func TestPyTorch(t *testing.T) {
 			t.Fatalf("Reference: element %d is %.17g, want %.17g", i, got, want[i])
 		}
 	}
-	for name, p := range kerneltest.Plans(t, &Op, Params{}) {
+	for name, p := range kerneltest.Plans(t, &Op, plain) {
 		got := make([]float32, m*n)
 		if err := p.Run(shapeOf(m, k, n), kernels.Args{got, a, b}); err != nil {
 			t.Fatal(err)
@@ -55,6 +55,114 @@ func TestPyTorch(t *testing.T) {
 		if e := kernels.RelativeError(got, want); !(e <= Tolerance(k)) {
 			t.Errorf("%s: relative error %.2g, tolerance %.2g", name, e, Tolerance(k))
 		}
+	}
+}
+
+// scales are factors of every kind.
+var scales = []struct{ alpha, beta float32 }{{1, 0}, {-0.5, 0}, {1, 1}, {3, -0.25}}
+
+// TestScaled compares every implementation with the definition for all transposes and kinds of factors. If β is 0, the
+// earlier values of C are NaN and must not be read. A program passes them in C itself, and a sweep in other memory.
+func TestScaled(t *testing.T) {
+	b := kerneltest.Backends(t)
+	for i, s := range []kernels.Shape{shapeOf(1, 1, 1), shapeOf(5, 12, 8), shapeOf(7, 33, 2), shapeOf(66, 20, 37), shapeOf(36, 68, 64), shapeOf(1, 400, 21)} {
+		for turns := range 4 {
+			for k, scale := range scales {
+				if testing.Short() && (i+turns+k)%4 != 0 {
+					continue
+				}
+				checkScaled(t, b, Params{turns&1 != 0, turns&2 != 0, scale.alpha, scale.beta}, s)
+			}
+		}
+	}
+}
+
+// checkScaled compares every implementation on given backends with the definition.
+func checkScaled(t *testing.T, b *kernels.Backends, p Params, s kernels.Shape) {
+	t.Helper()
+	m, k, n := s[rows], s[terms], s[columns]
+	x, y, before := make([]float32, m*k), make([]float32, k*n), make([]float32, m*n)
+	kernels.Noise(x, 1)
+	kernels.Noise(y, 2)
+	kernels.Noise(before, 3)
+	want := ScaledReference(p, x, y, before, m, k, n)
+	for _, implementation := range Op.CaseOf(b, Op.Lines[0]).Implementations {
+		if implementation.Missing() != nil {
+			continue
+		}
+		plan, err := kernels.NewPlanOf(b, &Op, p, implementation.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, inPlace := range []bool{false, true} {
+			got := make([]float32, m*n)
+			for i := range got {
+				got[i] = float32(math.NaN())
+			}
+			args := kernels.Args{got, x, y}
+			switch {
+			case p.Beta != 0 && inPlace:
+				copy(got, before)
+				args[3] = got
+			case p.Beta != 0:
+				args[3] = before
+			}
+			if err := plan.Run(s, args); err != nil {
+				t.Fatal(err)
+			}
+			if e := kernels.RelativeError(got, want); !(e <= 2*Tolerance(k)) {
+				t.Errorf("%s, %+v, %v, in place %t: relative error %.2g, tolerance %.2g", implementation.Name, p, s, inPlace, e, Tolerance(k))
+			}
+		}
+		plan.Close()
+	}
+}
+
+// The definition of a product with transposes and factors, at a size that can be computed by hand.
+func TestScaledReference(t *testing.T) {
+	a, b, before := []float32{1, 2, 3, 4, 5, 6}, []float32{1, 10, 100, 1000, 10000, 100000}, []float32{1, 2, 3, 4}
+	for _, test := range []struct {
+		p    Params
+		want [4]float64
+	}{
+		{Params{false, false, 1, 0}, [4]float64{30201, 302010, 60504, 605040}},
+		{Params{true, false, 1, 0}, [4]float64{50301, 503010, 60402, 604020}},
+		{Params{false, true, 1, 0}, [4]float64{321, 321000, 654, 654000}},
+		{Params{true, true, -2, 10}, [4]float64{-2*531 + 10, -2*531000 + 20, -2*642 + 30, -2*642000 + 40}},
+	} {
+		if got := [4]float64(ScaledReference(test.p, a, b, before, 2, 3, 2)); got != test.want {
+			t.Errorf("%+v: %v, want %v", test.p, got, test.want)
+		}
+	}
+}
+
+func TestNewScaled(t *testing.T) {
+	for _, test := range []struct {
+		p    Params
+		want string
+	}{
+		{Params{TransposeA: true, Beta: 1}, "matmul: alpha is 0 (want 1 for a plain product)"},
+		{Params{Alpha: float32(math.NaN())}, "matmul: alpha=NaN, beta=0: want finite factors"},
+		{Params{Alpha: 1, Beta: float32(math.Inf(-1))}, "matmul: alpha=1, beta=-Inf: want finite factors"},
+	} {
+		if _, err := NewScaled(nil, test.p); err == nil || err.Error() != test.want {
+			t.Errorf("%+v: %v, want %q", test.p, err, test.want)
+		}
+	}
+	plan, err := NewScaled(nil, Params{TransposeA: true, Alpha: 2, Beta: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	a, b, dst := []float32{1, 2, 3, 4, 5, 6}, []float32{1, 2, 3}, []float32{1, 2} // a is 3×2
+	if err := plan.Multiply(dst, a, b, 2, 3, 1); err != nil {
+		t.Fatal(err)
+	}
+	if want := [2]float32{54, 76}; [2]float32(dst) != want {
+		t.Errorf("%v, want %v", dst, want)
+	}
+	if allocations := testing.AllocsPerRun(10, func() { plan.Multiply(dst, a, b, 2, 3, 1) }); allocations != 0 {
+		t.Errorf("%g allocations a call, want 0", allocations)
 	}
 }
 
@@ -85,7 +193,7 @@ func TestPlan(t *testing.T) {
 	if allocations := testing.AllocsPerRun(10, func() { plan.Multiply(dst, a, b, 2, 3, 1) }); allocations != 0 {
 		t.Errorf("%g allocations a call, want 0", allocations)
 	}
-	if line, size := Op.Judged(Params{}, shapeOf(67, 129, 45)); line != 0 || size != 73 {
+	if line, size := Op.Judged(plain, shapeOf(67, 129, 45)); line != 0 || size != 73 {
 		t.Errorf("67×129×45 goes by size %d of line %d, want 73, the cube root of 388 935, of line 0", size, line)
 	}
 	const dimension, length = "matmul: dimension below 1", "matmul: slice length is not that of its matrix"

@@ -19,6 +19,36 @@ func Reference(a, b []float32, m, k, n int) []float64 {
 	return gonumReference(a, b, m, k, n)
 }
 
+// ScaledReference returns α·op(A)·op(B) + β·before in float64, with the transposes and factors of p. op(A) is m×k, op(B) is k×n,
+// and before and the result are m×n, all row-major. before is read if β is not 0, and may be nil otherwise.
+func ScaledReference(p Params, a, b, before []float32, m, k, n int) []float64 {
+	if p.TransposeA {
+		a = transpose(a, k, m)
+	}
+	if p.TransposeB {
+		b = transpose(b, n, k)
+	}
+	c := Reference(a, b, m, k, n)
+	for i := range c {
+		c[i] *= float64(p.Alpha)
+		if p.Beta != 0 {
+			c[i] += float64(p.Beta) * float64(before[i])
+		}
+	}
+	return c
+}
+
+// transpose returns the columns×rows transpose of a rows×columns matrix.
+func transpose(x []float32, rows, columns int) []float32 {
+	y := make([]float32, len(x))
+	for i := range rows {
+		for j := range columns {
+			y[j*rows+i] = x[i*columns+j]
+		}
+	}
+	return y
+}
+
 func finite(x []float32) bool {
 	for _, v := range x {
 		if v-v != 0 {

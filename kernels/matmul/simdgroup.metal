@@ -2,8 +2,10 @@
 using namespace metal;
 
 #ifndef EDGE // compiled alone, without a launch to say how
+#define TRANSPOSED_A 1
 #define TRANSPOSED 1
 #define BIAS 1
+#define SCALED 2
 #define EDGE 2
 #endif
 
@@ -11,7 +13,7 @@ using namespace metal;
 // alone, and has run on the emulator but never on a Mac yet.
 //
 // Four simdgroups compute a tile of 64×64 values of C, each a quarter of it in 4×4 matrices of 8×8. The macros
-// TRANSPOSED, BIAS and EDGE are those of matmul.metal.
+// TRANSPOSED_A, TRANSPOSED, BIAS, SCALED and EDGE are those of matmul.metal.
 
 #define TILE 64
 #define TILE_K 32
@@ -21,15 +23,21 @@ using namespace metal;
 // banks. The tile of C takes the place of the tiles of A and B when they are used up.
 #define ROW_A (TILE_K + 4)
 #define ROW_C (TILE + 4)
-#if TRANSPOSED
-#define MEMORY (2 * TILE * ROW_A)
+#if TRANSPOSED_A
+#define AREA_A (TILE_K * ROW_C)
 #else
-#define MEMORY (TILE * ROW_A + TILE_K * ROW_C)
+#define AREA_A (TILE * ROW_A)
+#endif
+#if TRANSPOSED
+#define MEMORY (AREA_A + TILE * ROW_A)
+#else
+#define MEMORY (AREA_A + TILE_K * ROW_C)
 #endif
 
 struct Shape {
     uint m, n, k;
     uint depth; // terms that a threadgroup adds up: all of k
+    float alpha, beta;
 };
 
 // read_vector returns four values from p on, zeros for those past the first `there`.
@@ -46,7 +54,8 @@ kernel void matmul(device float* c [[buffer(0)]],
                    device const float* a [[buffer(1)]],
                    device const float* b [[buffer(2)]],
                    device const float* bias [[buffer(3)]],
-                   constant Shape& shape [[buffer(4)]],
+                   device const float* before [[buffer(4)]],
+                   constant Shape& shape [[buffer(5)]],
                    uint group [[threadgroup_position_in_grid]],
                    uint index [[thread_index_in_threadgroup]],
                    uint simd [[simdgroup_index_in_threadgroup]]) {
@@ -66,25 +75,32 @@ kernel void matmul(device float* c [[buffer(0)]],
     }
     for (uint l = 0; l < k; l += TILE_K) {
         for (uint v = index; v < TILE * TILE_K / 4; v += THREADS) {
+            // A vector along k, and one across it.
             uint i = v / (TILE_K / 4), j = v % (TILE_K / 4) * 4;
+            uint term = v / (TILE / 4), across = v % (TILE / 4) * 4;
+#if TRANSPOSED_A
+            uint row = l + term, column = first_row + across;
+            float4 x = read_vector(a + size_t(row) * m + column, row < k ? int(m) - int(column) : 0);
+            uint to = term * ROW_C + across;
+#else
             uint row = first_row + i, column = l + j;
             float4 x = read_vector(a + size_t(row) * k + column, row < m ? int(k) - int(column) : 0);
             uint to = i * ROW_A + j;
+#endif
             memory[to] = x.x;
             memory[to + 1] = x.y;
             memory[to + 2] = x.z;
             memory[to + 3] = x.w;
 #if TRANSPOSED
             row = first_column + i;
+            column = l + j;
             x = read_vector(b + size_t(row) * k + column, row < n ? int(k) - int(column) : 0);
-            to += TILE * ROW_A;
+            to = AREA_A + i * ROW_A + j;
 #else
-            i = v / (TILE / 4);
-            j = v % (TILE / 4) * 4;
-            row = l + i;
-            column = first_column + j;
+            row = l + term;
+            column = first_column + across;
             x = read_vector(b + size_t(row) * n + column, row < k ? int(n) - int(column) : 0);
-            to = TILE * ROW_A + i * ROW_C + j;
+            to = AREA_A + term * ROW_C + across;
 #endif
             memory[to] = x.x;
             memory[to + 1] = x.y;
@@ -96,14 +112,18 @@ kernel void matmul(device float* c [[buffer(0)]],
             simdgroup_float8x8 x[4], y[4];
             #pragma unroll
             for (uint i = 0; i < 4; ++i) {
+#if TRANSPOSED_A
+                simdgroup_load(x[i], &memory[t * ROW_C + simd_row + 8 * i], ROW_C, ulong2(0, 0), true);
+#else
                 simdgroup_load(x[i], &memory[(simd_row + 8 * i) * ROW_A + t], ROW_A);
+#endif
             }
             #pragma unroll
             for (uint j = 0; j < 4; ++j) {
 #if TRANSPOSED
-                simdgroup_load(y[j], &memory[(TILE + simd_column + 8 * j) * ROW_A + t], ROW_A, ulong2(0, 0), true);
+                simdgroup_load(y[j], &memory[AREA_A + (simd_column + 8 * j) * ROW_A + t], ROW_A, ulong2(0, 0), true);
 #else
-                simdgroup_load(y[j], &memory[TILE * ROW_A + t * ROW_C + simd_column + 8 * j], ROW_C);
+                simdgroup_load(y[j], &memory[AREA_A + t * ROW_C + simd_column + 8 * j], ROW_C);
 #endif
             }
             #pragma unroll
@@ -129,7 +149,13 @@ kernel void matmul(device float* c [[buffer(0)]],
         uint row = first_row + v / TILE, column = first_column + v % TILE;
         if (EDGE == 0 || (row < m && column < n)) {
             float value = memory[v / TILE * ROW_C + v % TILE];
-            c[size_t(row) * n + column] = BIAS ? value + bias[column] : value;
+            size_t at = size_t(row) * n + column;
+#if SCALED == 2
+            value = fma(shape.alpha, value, shape.beta * before[at]);
+#elif SCALED == 1
+            value = shape.alpha * value;
+#endif
+            c[at] = BIAS ? value + bias[column] : value;
         }
     }
 }

@@ -14,7 +14,7 @@ func TestSpecials(t *testing.T) {
 	if want := Reference(make([]float32, 200*200), []float32{199*200 + 199: float32(math.NaN())}, 200, 200, 200); want[199] == want[199] {
 		t.Errorf("the reference loses a NaN: %g", want[199])
 	}
-	for name, p := range kerneltest.Plans(t, &Op, Params{}) {
+	for name, p := range kerneltest.Plans(t, &Op, plain) {
 		t.Run(name, func(t *testing.T) {
 			for _, n := range []int{1, 2, 7, 16, 33, 64, 100, 200} {
 				if name == kerneltest.EmulatorName && n > 64 {

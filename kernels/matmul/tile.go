@@ -93,7 +93,7 @@ func (t tile) count(m, n int) int { return ceilDiv(m, t.m) * ceilDiv(n, t.n) }
 func (t tile) threads() int { return t.m * t.n / (t.threadM * t.threadN) * t.slices }
 
 // source returns the kernel text for the tile.
-func (t tile) source(edge int, transposed, bias bool) gpu.Source {
+func (t tile) source(edge int, p Params, bias bool) gpu.Source {
 	src := gpu.Source{Name: "simdgroup.metal", Text: simdgroupText}
 	if !t.simdgroup {
 		src = gpu.Source{Name: "matmul.metal", Text: text}
@@ -108,7 +108,19 @@ func (t tile) source(edge int, transposed, bias bool) gpu.Source {
 			src = src.Define(m.name, m.value)
 		}
 	}
-	return src.Define("EDGE", edge).Define("TRANSPOSED", number(transposed)).Define("BIAS", number(bias))
+	return src.Define("EDGE", edge).Define("TRANSPOSED_A", number(p.TransposeA)).Define("TRANSPOSED", number(p.TransposeB)).
+		Define("BIAS", number(bias)).Define("SCALED", p.scaled())
+}
+
+// scaled returns the value of SCALED: what becomes of the sums.
+func (p Params) scaled() int {
+	switch {
+	case p.Beta != 0:
+		return 2
+	case p.Alpha != 1:
+		return 1
+	}
+	return 0
 }
 
 func number(set bool) int {

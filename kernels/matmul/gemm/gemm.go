@@ -1,8 +1,9 @@
-// Package gemm multiplies row-major float32 matrices in Go, on one core or on a pool: C = A·B, or C = A·B + C.
+// Package gemm multiplies row-major float32 matrices in Go, on one core or on a pool: C = A·B, C = A·B + C, or in general
+// C = α·op(A)·op(B) + β·C, where op(X) is X or its transpose.
 //
 // No product is skipped. So a NaN or an infinity in A or B reaches every sum to which it belongs, at every size and on every
-// processor. Libraries that skip zeros lose NaNs. The package does not take transposed or strided operands. [Pack] packs a
-// matrix that is used many times, such as a layer's weights.
+// processor. Libraries that skip zeros lose NaNs. The package does not take strided operands. [Pack] packs a matrix that is
+// used many times, such as a layer's weights.
 //
 // A product is cut to fit the caches. A panel of 16 columns of B stays in the first-level cache, and a block of rows of A in
 // the second-level cache. A kernel (AVX2 and FMA, AVX-512, or Go) computes tiles of 6×16 or 12×16 sums in registers. Panels
@@ -58,13 +59,17 @@ type product struct {
 	packed        *Packed // takes the place of b; nil for none
 	m, k, n       int
 	add           bool
-	depth         int // terms of the sums at a time
-	rows, columns int // of a part
-	across        int // parts side by side
+	turnedA       bool      // a is k×m
+	turnedB       bool      // b is n×k
+	alpha, beta   float32   // of A·B, and of before
+	before        []float32 // is read if beta is not 0
+	depth         int       // terms of the sums at a time
+	rows, columns int       // of a part
+	across        int       // parts side by side
 }
 
 // unpacked reports whether B is read without packing.
-func (p *product) unpacked() bool { return p.packed == nil && p.m <= fewRows }
+func (p *product) unpacked() bool { return p.packed == nil && p.m <= fewRows && !p.turnedB }
 
 // Multiply computes C = A·B, or C = A·B + C if add is set. A is rows×k, B is k×n, C is rows×n, all dense and row-major. C
 // must not overlap A or B, and it is read only if add is set. Multiply panics if a slice is shorter than its matrix or a
@@ -76,7 +81,33 @@ func (m *Multiplier) Multiply(c, a, b []float32, rows, k, n int, add bool) {
 	if len(a) < rows*k || len(b) < k*n || len(c) < rows*n {
 		panic("gemm: slice shorter than its matrix")
 	}
-	m.run(product{c: c, a: a, b: b, m: rows, k: k, n: n, add: add})
+	m.run(product{c: c, a: a, b: b, m: rows, k: k, n: n, add: add, alpha: 1})
+}
+
+// Product is a product in general: C = Alpha·op(A)·op(B) + Beta·Before. op(A) is M×K, op(B) is K×N, C and Before are M×N, all
+// dense and row-major. op(A) is the transpose of A, which then is K×M, if TransposeA is set. It is A otherwise. Likewise B is
+// N×K if TransposeB is set.
+type Product struct {
+	C, A, B                []float32
+	M, K, N                int
+	TransposeA, TransposeB bool
+	// Alpha multiplies the values of A before they are multiplied by those of B.
+	Alpha, Beta float32
+	// Before is not read if Beta is 0, and may then be nil. It may be C itself.
+	Before []float32
+}
+
+// Compute computes a product. C must not overlap A or B, and it is read only if it is Before. Compute panics if a slice is
+// shorter than its matrix or a dimension is below 1.
+func (m *Multiplier) Compute(p Product) {
+	if p.M < 1 || p.K < 1 || p.N < 1 {
+		panic("gemm: dimension below 1")
+	}
+	if len(p.A) < p.M*p.K || len(p.B) < p.K*p.N || len(p.C) < p.M*p.N || p.Beta != 0 && len(p.Before) < p.M*p.N {
+		panic("gemm: slice shorter than its matrix")
+	}
+	m.run(product{c: p.C, a: p.A, b: p.B, m: p.M, k: p.K, n: p.N, turnedA: p.TransposeA, turnedB: p.TransposeB,
+		alpha: p.Alpha, beta: p.Beta, before: p.Before, add: p.Beta != 0})
 }
 
 // MultiplyPacked is [Multiplier.Multiply] with a packed B.
@@ -87,7 +118,7 @@ func (m *Multiplier) MultiplyPacked(c, a []float32, b *Packed, rows int, add boo
 	if len(a) < rows*b.k || len(c) < rows*b.n {
 		panic("gemm: slice shorter than its matrix")
 	}
-	m.run(product{c: c, a: a, packed: b, m: rows, k: b.k, n: b.n, add: add})
+	m.run(product{c: c, a: a, packed: b, m: rows, k: b.k, n: b.n, add: add, alpha: 1})
 }
 
 func (m *Multiplier) run(p product) {

@@ -89,6 +89,89 @@ func TestMultiply(t *testing.T) {
 	})
 }
 
+// turned returns the transpose of a rows×columns matrix.
+func turned(x []float32, rows, columns int) []float32 {
+	y := make([]float32, len(x))
+	for i := range rows {
+		for j := range columns {
+			y[j*rows+i] = x[i*columns+j]
+		}
+	}
+	return y
+}
+
+// TestCompute has every transpose. The memory around C must stay as it is. What lies behind A and B is NaN and must not be
+// multiplied, not even by zeros.
+func TestCompute(t *testing.T) {
+	nan := float32(math.NaN())
+	everyKernel(t, func(t *testing.T) {
+		all := multipliers(t)
+		for _, s := range shapes {
+			m, k, n := s[0], s[1], s[2]
+			a, b, before := make([]float32, m*k), make([]float32, k*n), make([]float32, m*n)
+			kernels.Noise(a, 1)
+			kernels.Noise(b, 2)
+			kernels.Noise(before, 3)
+			plain := reference(nil, a, b, m, k, n, false)
+			for _, scale := range []struct {
+				alpha, beta float32
+				inPlace     bool
+			}{{alpha: 1}, {alpha: -0.5, inPlace: true}, {1, 1, true}, {3, 1, false}, {1, -2, true}, {0.25, 7, false}} {
+				want := make([]float64, m*n)
+				for i := range want {
+					want[i] = float64(scale.alpha)*plain[i] + float64(scale.beta)*float64(before[i])
+				}
+				for turns := range 4 {
+					p := Product{M: m, K: k, N: n, A: a, B: b, TransposeA: turns&1 != 0, TransposeB: turns&2 != 0, Alpha: scale.alpha, Beta: scale.beta}
+					if p.TransposeA {
+						p.A = turned(a, m, k)
+					}
+					if p.TransposeB {
+						p.B = turned(b, k, n)
+					}
+					p.A, p.B = append(slices.Clone(p.A), nan)[:m*k], append(slices.Clone(p.B), nan)[:k*n]
+					var first []float32
+					for name, multiplier := range all {
+						around := make([]float32, m*n+64)
+						for i := range around {
+							around[i] = 77
+						}
+						p.C = around[32:][: m*n : m*n]
+						p.C[0], p.Before = nan, nil // must not be read
+						switch {
+						case scale.beta != 0 && scale.inPlace:
+							copy(p.C, before)
+							p.Before = p.C
+						case scale.beta != 0:
+							p.Before = slices.Clone(before)
+						case scale.inPlace:
+							p.Before = p.C
+						}
+						multiplier.Compute(p)
+						if e := kernels.RelativeError(p.C, want); !(e < 1e-6) {
+							t.Errorf("%v, %+v, transposes %d, %s: relative error %.2g, want below 1e-6", s, scale, turns, name, e)
+						}
+						for i, v := range around {
+							if (i < 32 || i >= 32+m*n) && v != 77 {
+								t.Fatalf("%v, %+v, transposes %d, %s: value %d around C is %g", s, scale, turns, name, i-32, v)
+							}
+						}
+						if !scale.inPlace && scale.beta != 0 && !slices.Equal(p.Before, before) {
+							t.Errorf("%v, %+v, transposes %d, %s: Before has changed", s, scale, turns, name)
+						}
+						if first == nil {
+							first = p.C
+						}
+						if !slices.Equal(p.C, first) {
+							t.Errorf("%v, %+v, transposes %d, %s: other bits than before", s, scale, turns, name)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
 // TestSpecials puts a NaN or an infinity into A or B. A row or a column of C then has the values of the definition, and the
 // rest of C is as before.
 func TestSpecials(t *testing.T) {
@@ -163,6 +246,10 @@ func TestAllocatesNothing(t *testing.T) {
 			if got := testing.AllocsPerRun(5, func() { m.Multiply(c, a, b, rows, 300, 300, false) }); got != 0 {
 				t.Errorf("%s: %g allocations a product with %d rows, want 0", name, got, rows)
 			}
+			general := Product{C: c, A: a, B: b, M: rows, K: 300, N: 300, TransposeA: true, TransposeB: true, Alpha: 2, Beta: 2, Before: c}
+			if got := testing.AllocsPerRun(5, func() { m.Compute(general) }); got != 0 {
+				t.Errorf("%s: %g allocations a general product with %d rows, want 0", name, got, rows)
+			}
 			if got := testing.AllocsPerRun(5, func() { m.MultiplyPacked(c, a, packed, rows, true) }); got != 0 {
 				t.Errorf("%s: %g allocations a packed product with %d rows, want 0", name, got, rows)
 			}
@@ -172,6 +259,14 @@ func TestAllocatesNothing(t *testing.T) {
 
 func TestPanics(t *testing.T) {
 	x := make([]float32, 4)
+	t.Run("short before", func(t *testing.T) {
+		defer func() {
+			if got := recover(); got != "gemm: slice shorter than its matrix" {
+				t.Errorf("panic %v", got)
+			}
+		}()
+		NewSerial().Compute(Product{C: x, A: x, B: x, M: 2, K: 2, N: 2, Alpha: 1, Beta: 1})
+	})
 	for _, test := range []struct {
 		name    string
 		c, a, b []float32

@@ -51,3 +51,16 @@ func multiply(c []float32, rowC int, a, b []float32, rowB, rows, terms int, add 
 	_, _, _ = c[(rows-1)*rowC+tileColumns-1], a[rows*terms-1], b[(terms-1)*rowB+tileColumns-1]
 	vectors[rows](&c[0], 4*rowC, &a[0], &b[0], 4*rowB, terms, add)
 }
+
+// packEight is packEightGo by the fastest instructions of this processor.
+func packEight(panel, b []float32, k, terms int) {
+	whole := 0
+	if vectors != nil && terms >= 8 {
+		whole = terms / 8 * 8
+		_, _ = panel[(whole-1)*tileColumns+7], b[7*k+whole-1]
+		turnAVX2(&panel[0], &b[0], 4*k, whole/8)
+	}
+	if whole < terms {
+		packEightGo(panel[whole*tileColumns:], b[whole:], k, terms-whole)
+	}
+}

@@ -5,6 +5,8 @@ package gemm
 // tileRows is the greatest number of rows of C that multiplyGo gets at a time.
 var tileRows = 6
 
+func packEight(panel, b []float32, k, terms int) { packEightGo(panel, b, k, terms) }
+
 func multiply(c []float32, rowC int, a, b []float32, rowB, rows, terms int, add bool) {
 	multiplyGo(c, rowC, a, b, rowB, rows, terms, add)
 }

@@ -50,6 +50,46 @@ func packB(dst, b []float32, n, terms, columns int) {
 	}
 }
 
+// packTurnedB is packB for a matrix that is stored as its transpose: columns lie k values apart.
+func packTurnedB(dst, b []float32, k, terms, columns int) {
+	for ; columns > 0; columns -= tileColumns {
+		if columns >= tileColumns {
+			packEight(dst, b, k, terms)
+			packEight(dst[8:], b[8*k:], k, terms)
+		} else {
+			clear(dst[:terms*tileColumns])
+			for j := range columns {
+				for l, v := range b[j*k:][:terms] {
+					dst[l*tileColumns+j] = v
+				}
+			}
+			return
+		}
+		dst = dst[terms*tileColumns:]
+		b = b[min(tileColumns*k, len(b)):]
+	}
+}
+
+// packEightGo packs eight columns, which lie k values apart, into a panel.
+func packEightGo(panel, b []float32, k, terms int) {
+	c0, c1, c2, c3 := b[:terms], b[k:][:terms], b[2*k:][:terms], b[3*k:][:terms]
+	c4, c5, c6, c7 := b[4*k:][:terms], b[5*k:][:terms], b[6*k:][:terms], b[7*k:][:terms]
+	for l := range c0 {
+		*(*[8]float32)(panel[l*tileColumns:]) = [8]float32{c0[l], c1[l], c2[l], c3[l], c4[l], c5[l], c6[l], c7[l]}
+	}
+}
+
+// packTurnedA is packA for a matrix that is stored as its transpose: its columns lie m values apart.
+func packTurnedA(dst, a []float32, m, terms, rows int) {
+	for row := 0; row < rows; row += tileRows {
+		tall := min(tileRows, rows-row)
+		panel := dst[row*terms:][:tall*terms]
+		for l := range terms {
+			copy(panel[l*tall:][:tall], a[l*m+row:])
+		}
+	}
+}
+
 // packA packs terms values of each row. Rows are k values apart. A panel holds tileRows rows: the first value of each row,
 // then the second, and so on. The last panel holds the rest of the rows.
 func packA(dst, a []float32, k, terms, rows int) {

@@ -9,6 +9,11 @@ type worker struct {
 
 // part computes rows i to lastI−1 and columns j to lastJ−1 of C. j is a multiple of tileColumns.
 func (w *worker) part(p *product, i, lastI, j, lastJ int) {
+	if p.beta != 0 && !(p.beta == 1 && &p.before[0] == &p.c[0]) {
+		for row := i; row < lastI; row++ {
+			scaled(p.c[row*p.n+j:row*p.n+lastJ], p.before[row*p.n+j:row*p.n+lastJ], p.beta)
+		}
+	}
 	for ; j < lastJ; j += blockColumns {
 		columns := min(blockColumns, lastJ-j)
 		for l := 0; l < p.k; l += p.depth {
@@ -17,7 +22,14 @@ func (w *worker) part(p *product, i, lastI, j, lastJ int) {
 			for first := i; first < lastI; first += blockRows {
 				rows := min(blockRows, lastI-first)
 				w.a = grown(w.a, rows*terms)
-				packA(w.a, p.a[first*p.k+l:], p.k, terms, rows)
+				if p.turnedA {
+					packTurnedA(w.a, p.a[l*p.m+first:], p.m, terms, rows)
+				} else {
+					packA(w.a, p.a[first*p.k+l:], p.k, terms, rows)
+				}
+				if p.alpha != 1 {
+					scaled(w.a[:rows*terms], w.a[:rows*terms], p.alpha)
+				}
 				w.block(p, b, first, rows, j, columns, terms, p.add || l > 0)
 			}
 		}
@@ -35,6 +47,11 @@ type columns struct {
 func (w *worker) columns(p *product, l, terms, j, count int) columns {
 	if p.packed != nil {
 		return columns{panels: p.packed.panels(l, terms, j), rowB: tileColumns}
+	}
+	if p.turnedB {
+		w.b = grown(w.b, terms*roundUp(count, tileColumns))
+		packTurnedB(w.b, p.b[j*p.k+l:], p.k, terms, count)
+		return columns{panels: w.b, rowB: tileColumns}
 	}
 	b := p.b[l*p.n+j:]
 	if !p.unpacked() {
@@ -88,6 +105,13 @@ func put(c, sums []float32, add bool) {
 	}
 	for j := range c {
 		c[j] += sums[j]
+	}
+}
+
+// scaled sets dst to factor times src, which has the same length and may be dst.
+func scaled(dst, src []float32, factor float32) {
+	for i, v := range src[:len(dst)] {
+		dst[i] = factor * v
 	}
 }
 
