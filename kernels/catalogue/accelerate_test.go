@@ -76,7 +76,8 @@ func again(t *testing.T, test, text string) (output string, err error) {
 // withFramework are the operations that must have an implementation by the framework. Others may have one.
 var withFramework = []string{"abs", "argmax", "autocorrelation", "biquad", "chroma", "conv1d", "exp", "fft",
 	"fft-complex", "gain", "ifft", "istft", "linear", "log", "log1p", "magnitude", "matmul", "max", "mean", "mel",
-	"mfcc", "min", "onset-strength", "pow", "power", "power-to-db", "scale", "soft-clip", "softmax", "stft", "sum"}
+	"mfcc", "min", "onset-strength", "pow", "power", "power-to-db", "scale", "soft-clip", "softmax", "stft", "sum",
+	"tempogram"}
 
 func TestAccelerate(t *testing.T) {
 	if !haveFramework() {

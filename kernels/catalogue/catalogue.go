@@ -33,6 +33,7 @@ import (
 	"crossover/kernels/softmax"
 	"crossover/kernels/stagegraph"
 	"crossover/kernels/stft"
+	"crossover/kernels/tempogram"
 )
 
 // Group is operations of one kind.
@@ -77,6 +78,7 @@ var groups = []Group{
 		kernels.Listed(&chroma.Op, chroma.Program),
 		kernels.Listed(&onset.Op, onset.Program),
 		kernels.Listed(&autocorrelation.Op, autocorrelation.Program),
+		kernels.Listed(&tempogram.Op, tempogram.Program),
 	}},
 	{"Matrices", []kernels.Listing{
 		kernels.Listed(&matmul.Op, matmul.Program),

@@ -212,6 +212,29 @@ func (p *Plan) Transform(dst, decibels []float32) ([]float32, error) {
 	return dst, kernels.RunSized(p.SizedPlan, count, kernels.Args{dst, decibels})
 }
 
+// Fill fills dst with onset strengths of a recording from its beginning, and repeats them until there are enough frames.
+// Operations on onset strengths are measured with it. It takes the rises of the level from 512 samples to the next, in
+// decibels, as if they were one band: that is quickly made.
+func Fill(in kernels.Input, dst []float32) {
+	const hop = 512
+	strengths := make([]float32, max(1, min(len(dst), len(in.Samples)/hop)))
+	samples := make([]float32, (len(strengths)+1)*hop)
+	in.Fill(samples)
+	level := func(frame int) float64 {
+		power := 1e-10
+		for _, v := range samples[frame*hop : (frame+1)*hop] {
+			power += float64(v) * float64(v)
+		}
+		return 10 * math.Log10(power)
+	}
+	before := level(0)
+	for t := range strengths {
+		now := level(t + 1)
+		strengths[t], before = float32(max(0, now-before)), now
+	}
+	kernels.Input{Samples: strengths}.Fill(dst)
+}
+
 // Program is the [kernels.Program] of the operation.
 var Program = kernels.NewProgram(New, func(p *Plan, _ kernels.Shape, a *kernels.Args) error {
 	_, err := p.Transform(a[0], a[1])

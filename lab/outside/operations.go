@@ -25,6 +25,7 @@ import (
 	"crossover/kernels/softmax"
 	"crossover/kernels/stagegraph"
 	"crossover/kernels/stft"
+	"crossover/kernels/tempogram"
 )
 
 // operations are those that are measured, a line each: its declaration, which shapes are drawn, and how a program calls its
@@ -63,6 +64,10 @@ var operations = []operation{
 	of(&chroma.Op, pitches, pitch),
 	of(&onset.Op, strengths, strength),
 	of(&autocorrelation.Op, correlations, correlation),
+	of(&tempogram.Op, tempograms, one(1, tempogram.New, func(p *tempogram.Plan, a *kernels.Args) error {
+		_, err := p.Transform(a[0], a[1])
+		return err
+	})),
 	of(&matmul.Op, products, product),
 	of(&linear.Op, layers, layer),
 	of(&conv1d.Op, convolutions, convolve),
@@ -150,6 +155,14 @@ var (
 			{list{1}, list{2, 4, 8, 16, 32, 64, 100, 128, 256}, whole{1, 1024}},
 		},
 		takes: func(s kernels.Shape) bool { return s[0]*s[1] <= 1<<21 },
+	}
+
+	tempograms = distribution{
+		axes: []values{
+			{list{128, 192, 256, 344, 384, 512, 768, 1024}, whole{32, 2048}},
+			{whole{1, 16 << 10}},
+		},
+		takes: func(s kernels.Shape) bool { return s[0]*s[1] <= 1<<22 },
 	}
 
 	products = distribution{
