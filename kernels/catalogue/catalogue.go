@@ -26,6 +26,7 @@ import (
 	"crossover/kernels/norm"
 	"crossover/kernels/onset"
 	"crossover/kernels/oscillator"
+	"crossover/kernels/peaks"
 	"crossover/kernels/recurrence"
 	"crossover/kernels/reduce"
 	"crossover/kernels/rmsnorm"
@@ -79,6 +80,7 @@ var groups = []Group{
 		kernels.Listed(&onset.Op, onset.Program),
 		kernels.Listed(&autocorrelation.Op, autocorrelation.Program),
 		kernels.Listed(&tempogram.Op, tempogram.Program),
+		kernels.Listed(&peaks.Op, peaks.Program),
 	}},
 	{"Matrices", []kernels.Listing{
 		kernels.Listed(&matmul.Op, matmul.Program),

@@ -18,6 +18,7 @@ import (
 	"crossover/kernels/norm"
 	"crossover/kernels/onset"
 	"crossover/kernels/oscillator"
+	"crossover/kernels/peaks"
 	"crossover/kernels/recurrence"
 	"crossover/kernels/reduce"
 	"crossover/kernels/rmsnorm"
@@ -66,6 +67,10 @@ var operations = []operation{
 	of(&autocorrelation.Op, correlations, correlation),
 	of(&tempogram.Op, tempograms, one(1, tempogram.New, func(p *tempogram.Plan, a *kernels.Args) error {
 		_, err := p.Transform(a[0], a[1])
+		return err
+	})),
+	of(&peaks.Op, envelopes, one(0, peaks.New, func(p *peaks.Plan, a *kernels.Args) error {
+		_, err := p.Pick(kernels.Uint32s(a[0]), a[2])
 		return err
 	})),
 	of(&matmul.Op, products, product),
@@ -164,6 +169,8 @@ var (
 		},
 		takes: func(s kernels.Shape) bool { return s[0]*s[1] <= 1<<22 },
 	}
+
+	envelopes = distribution{axes: []values{{whole{40, 64 << 10}}}}
 
 	products = distribution{
 		axes: []values{
