@@ -2,8 +2,9 @@
 // C = α·op(A)·op(B) + β·C, where op(X) is X or its transpose.
 //
 // No product is skipped. So a NaN or an infinity in A or B reaches every sum to which it belongs, at every size and on every
-// processor. Libraries that skip zeros lose NaNs. The package does not take strided operands. [Pack] packs a matrix that is
-// used many times, such as a layer's weights.
+// processor. Libraries that skip zeros lose NaNs. The package does not take strided operands. [Pack] and [PackRows] pack a
+// matrix that is used many times, such as a layer's weights. A [Computed] matrix exists only in the panels that a product is
+// just multiplying.
 //
 // A product is cut to fit the caches. A panel of 16 columns of B stays in the first-level cache, and a block of rows of A in
 // the second-level cache. A kernel (AVX2 and FMA, AVX-512, or Go) computes tiles of 6×16 or 12×16 sums in registers. Panels
@@ -30,6 +31,9 @@ const (
 	// read from their beginning to their end, and fetches ahead.
 	fewRows  = 96
 	fewDepth = 32
+	// computedColumns is blockColumns for a computed B. A block of 128 columns and the weights of a common layer fit into the
+	// second-level cache together.
+	computedColumns = 8 * tileColumns
 	// leastProducts is the number of multiplications, some microseconds of work, that is worth another worker.
 	leastProducts = 1 << 18
 )
@@ -56,7 +60,10 @@ func NewParallel(p *pool.Pool) *Multiplier {
 type product struct {
 	workers       []worker
 	c, a, b       []float32
-	packed        *Packed // takes the place of b; nil for none
+	packed        *Packed     // takes the place of b; nil for none
+	computed      Computed    // the same
+	packedRows    *PackedRows // takes the place of a; nil for none
+	bias          []float32   // of each row, to which its sums are added; nil for none
 	m, k, n       int
 	add           bool
 	turnedA       bool      // a is k×m
@@ -69,7 +76,9 @@ type product struct {
 }
 
 // unpacked reports whether B is read without packing.
-func (p *product) unpacked() bool { return p.packed == nil && p.m <= fewRows && !p.turnedB }
+func (p *product) unpacked() bool {
+	return p.packed == nil && p.computed == nil && p.m <= fewRows && !p.turnedB
+}
 
 // Multiply computes C = A·B, or C = A·B + C if add is set. A is rows×k, B is k×n, C is rows×n, all dense and row-major. C
 // must not overlap A or B, and it is read only if add is set. Multiply panics if a slice is shorter than its matrix or a
@@ -119,6 +128,30 @@ func (m *Multiplier) MultiplyPacked(c, a []float32, b *Packed, rows int, add boo
 		panic("gemm: slice shorter than its matrix")
 	}
 	m.run(product{c: c, a: a, packed: b, m: rows, k: b.k, n: b.n, add: add, alpha: 1})
+}
+
+// Computed is a matrix B that is computed where it is multiplied. The workers of a pool may call Panel at the same time.
+type Computed interface {
+	// Panel writes 16 columns of B from column j on, in the rows l to l+terms−1, row-major without gaps. j is a multiple of 16.
+	// If B has fewer columns, the values of the others do not matter.
+	Panel(dst []float32, l, terms, j int)
+}
+
+// MultiplyComputed computes C[i,j] = bias[i] + Σₗ A[i,l]·B[l,j]. A is packed and rows×k, B is k×n, C is rows×n, dense and
+// row-major. C is not read and must not overlap what B is computed from. Every value of B is computed at least once, and again
+// by each worker that needs it. MultiplyComputed panics if C is shorter than its matrix, n is below 1, or bias has another
+// length than rows.
+func (m *Multiplier) MultiplyComputed(c []float32, a *PackedRows, b Computed, n int, bias []float32) {
+	if n < 1 {
+		panic("gemm: dimension below 1")
+	}
+	if len(c) < a.m*n {
+		panic("gemm: slice shorter than its matrix")
+	}
+	if len(bias) != a.m {
+		panic("gemm: another number of biases than of rows")
+	}
+	m.run(product{c: c, packedRows: a, computed: b, bias: bias, m: a.m, k: a.k, n: n, alpha: 1})
 }
 
 func (m *Multiplier) run(p product) {

@@ -89,6 +89,65 @@ func TestMultiply(t *testing.T) {
 	})
 }
 
+// stored is a Computed matrix that is stored all the same. Its columns beyond the last are NaN.
+type stored struct {
+	b    []float32
+	k, n int
+}
+
+func (s *stored) Panel(dst []float32, l, terms, j int) {
+	if len(dst) != terms*tileColumns || j%tileColumns != 0 || l+terms > s.k {
+		panic("a panel that does not fit")
+	}
+	for i := range dst {
+		dst[i] = float32(math.NaN())
+		if column := j + i%tileColumns; column < s.n {
+			dst[i] = s.b[(l+i/tileColumns)*s.n+column]
+		}
+	}
+}
+
+func TestMultiplyComputed(t *testing.T) {
+	everyKernel(t, func(t *testing.T) {
+		all := multipliers(t)
+		for _, s := range shapes {
+			m, k, n := s[0], s[1], s[2]
+			a, b, bias := make([]float32, m*k), make([]float32, k*n), make([]float32, m)
+			kernels.Noise(a, 1)
+			kernels.Noise(b, 2)
+			kernels.Noise(bias, 3)
+			filled := make([]float32, m*n)
+			for i := range filled {
+				filled[i] = bias[i/n]
+			}
+			want := reference(filled, a, b, m, k, n, true)
+			var first []float32
+			for name, multiplier := range all {
+				around := make([]float32, m*n+64)
+				for i := range around {
+					around[i] = float32(math.NaN())
+				}
+				got := around[32:][: m*n : m*n]
+				multiplier.MultiplyComputed(got, PackRows(a, m, k), &stored{b, k, n}, n, bias)
+				if e := kernels.RelativeError(got, want); !(e < 1e-6) {
+					t.Errorf("%v, %s: relative error %.2g, want below 1e-6", s, name, e)
+				}
+				if first == nil {
+					first = got
+				}
+				if !slices.Equal(got, first) {
+					t.Errorf("%v, %s: other bits than before", s, name)
+				}
+				for i, v := range around {
+					if inside := i >= 32 && i < 32+m*n; !inside && v == v {
+						t.Fatalf("%v, %s: value %d around C is %g", s, name, i-32, v)
+					}
+				}
+			}
+		}
+	})
+}
+
 // turned returns the transpose of a rows×columns matrix.
 func turned(x []float32, rows, columns int) []float32 {
 	y := make([]float32, len(x))
@@ -237,10 +296,14 @@ func TestStaysInside(t *testing.T) {
 
 func TestAllocatesNothing(t *testing.T) {
 	a, b, c := make([]float32, 300*300), make([]float32, 300*300), make([]float32, 300*300)
-	packed := Pack(b, 300, 300)
+	packed, rowsOfA, computed, bias := Pack(b, 300, 300), PackRows(a, 300, 300), &stored{b, 300, 300}, make([]float32, 300)
 	for name, m := range multipliers(t) {
 		for range 50 { // until every worker has probably had a part
 			m.Multiply(c, a, b, 300, 300, 300, false)
+			m.MultiplyComputed(c, rowsOfA, computed, 300, bias)
+		}
+		if got := testing.AllocsPerRun(5, func() { m.MultiplyComputed(c, rowsOfA, computed, 300, bias) }); got != 0 {
+			t.Errorf("%s: %g allocations a product with a computed matrix, want 0", name, got)
 		}
 		for _, rows := range []int{1, 6, 300} {
 			if got := testing.AllocsPerRun(5, func() { m.Multiply(c, a, b, rows, 300, 300, false) }); got != 0 {
@@ -259,14 +322,6 @@ func TestAllocatesNothing(t *testing.T) {
 
 func TestPanics(t *testing.T) {
 	x := make([]float32, 4)
-	t.Run("short before", func(t *testing.T) {
-		defer func() {
-			if got := recover(); got != "gemm: slice shorter than its matrix" {
-				t.Errorf("panic %v", got)
-			}
-		}()
-		NewSerial().Compute(Product{C: x, A: x, B: x, M: 2, K: 2, N: 2, Alpha: 1, Beta: 1})
-	})
 	for _, test := range []struct {
 		name    string
 		c, a, b []float32
@@ -285,6 +340,28 @@ func TestPanics(t *testing.T) {
 				}
 			}()
 			NewSerial().Multiply(test.c, test.a, test.b, test.m, test.k, test.n, false)
+		})
+	}
+	for _, test := range []struct {
+		name, want string
+		call       func()
+	}{
+		{"short before", "gemm: slice shorter than its matrix", func() {
+			NewSerial().Compute(Product{C: x, A: x, B: x, M: 2, K: 2, N: 2, Alpha: 1, Beta: 1})
+		}},
+		{"packing no rows", "gemm: dimension below 1", func() { PackRows(x, 0, 1) }},
+		{"packing short rows", "gemm: slice shorter than its matrix", func() { PackRows(x, 2, 3) }},
+		{"no columns", "gemm: dimension below 1", func() { NewSerial().MultiplyComputed(x, PackRows(x, 2, 2), &stored{}, 0, x[:2]) }},
+		{"short c", "gemm: slice shorter than its matrix", func() { NewSerial().MultiplyComputed(x[:3], PackRows(x, 2, 2), &stored{}, 2, x[:2]) }},
+		{"long bias", "gemm: another number of biases than of rows", func() { NewSerial().MultiplyComputed(x, PackRows(x, 2, 2), &stored{}, 2, x) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			defer func() {
+				if got := recover(); got != test.want {
+					t.Errorf("panic %v, want %q", got, test.want)
+				}
+			}()
+			test.call()
 		})
 	}
 }

@@ -31,6 +31,35 @@ func (p *Packed) panels(l, terms, j int) []float32 {
 	return p.values[l*width+j*terms : (l+terms)*width]
 }
 
+// PackedRows is a matrix A in the order in which kernels read it. It consists of blocks of depth columns. A block consists of
+// panels of as many rows as the kernels of this processor compute. A PackedRows never changes, so any number of goroutines may
+// use it.
+type PackedRows struct {
+	m, k   int
+	values []float32
+}
+
+// PackRows packs the m×k matrix A. It panics if a is shorter than its matrix or a dimension is below 1.
+func PackRows(a []float32, m, k int) *PackedRows {
+	if m < 1 || k < 1 {
+		panic("gemm: dimension below 1")
+	}
+	if len(a) < m*k {
+		panic("gemm: slice shorter than its matrix")
+	}
+	p := &PackedRows{m: m, k: k, values: make([]float32, m*k)}
+	for l := 0; l < k; l += depth {
+		terms := min(depth, k-l)
+		packA(p.values[l*m:(l+terms)*m], a[l:], k, terms, m)
+	}
+	return p
+}
+
+// panels returns the panels of columns l to l+terms−1, from row i on. l is a multiple of depth, and i of tileRows.
+func (p *PackedRows) panels(l, terms, i int) []float32 {
+	return p.values[l*p.m+i*terms : (l+terms)*p.m]
+}
+
 // packB packs rows of the given number of columns. There are terms rows, n values apart.
 func packB(dst, b []float32, n, terms, columns int) {
 	for ; columns >= tileColumns; columns -= tileColumns {

@@ -14,26 +14,51 @@ func (w *worker) part(p *product, i, lastI, j, lastJ int) {
 			scaled(p.c[row*p.n+j:row*p.n+lastJ], p.before[row*p.n+j:row*p.n+lastJ], p.beta)
 		}
 	}
-	for ; j < lastJ; j += blockColumns {
-		columns := min(blockColumns, lastJ-j)
+	most := blockColumns
+	if p.computed != nil {
+		most = computedColumns
+	}
+	for ; j < lastJ; j += most {
+		columns := min(most, lastJ-j)
 		for l := 0; l < p.k; l += p.depth {
 			terms := min(p.depth, p.k-l)
 			b := w.columns(p, l, terms, j, columns)
 			for first := i; first < lastI; first += blockRows {
 				rows := min(blockRows, lastI-first)
-				w.a = grown(w.a, rows*terms)
-				if p.turnedA {
-					packTurnedA(w.a, p.a[l*p.m+first:], p.m, terms, rows)
-				} else {
-					packA(w.a, p.a[first*p.k+l:], p.k, terms, rows)
+				if p.bias != nil && l == 0 {
+					p.fill(first, rows, j, columns)
 				}
-				if p.alpha != 1 {
-					scaled(w.a[:rows*terms], w.a[:rows*terms], p.alpha)
-				}
-				w.block(p, b, first, rows, j, columns, terms, p.add || l > 0)
+				w.block(p, w.rows(p, l, terms, first, rows), b, first, rows, j, columns, terms, p.add || p.bias != nil || l > 0)
 			}
 		}
 	}
+}
+
+// fill writes the biases of some rows into some columns of C.
+func (p *product) fill(first, rows, j, columns int) {
+	for i, bias := range p.bias[first : first+rows] {
+		row := p.c[(first+i)*p.n+j:][:columns]
+		for k := range row {
+			row[k] = bias
+		}
+	}
+}
+
+// rows returns the packed rows of a block of A, with terms columns from l on.
+func (w *worker) rows(p *product, l, terms, first, count int) []float32 {
+	if p.packedRows != nil {
+		return p.packedRows.panels(l, terms, first)
+	}
+	w.a = grown(w.a, count*terms)
+	if p.turnedA {
+		packTurnedA(w.a, p.a[l*p.m+first:], p.m, terms, count)
+	} else {
+		packA(w.a, p.a[first*p.k+l:], p.k, terms, count)
+	}
+	if p.alpha != 1 {
+		scaled(w.a[:count*terms], w.a[:count*terms], p.alpha)
+	}
+	return w.a
 }
 
 // columns are some columns of a block of B, for kernels to read.
@@ -51,6 +76,13 @@ func (w *worker) columns(p *product, l, terms, j, count int) columns {
 	if p.turnedB {
 		w.b = grown(w.b, terms*roundUp(count, tileColumns))
 		packTurnedB(w.b, p.b[j*p.k+l:], p.k, terms, count)
+		return columns{panels: w.b, rowB: tileColumns}
+	}
+	if p.computed != nil {
+		w.b = grown(w.b, terms*roundUp(count, tileColumns))
+		for column := 0; column < count; column += tileColumns {
+			p.computed.Panel(w.b[column*terms:][:tileColumns*terms], l, terms, j+column)
+		}
 		return columns{panels: w.b, rowB: tileColumns}
 	}
 	b := p.b[l*p.n+j:]
@@ -78,13 +110,13 @@ func (b *columns) panel(j, count, terms int) ([]float32, int) {
 }
 
 // block multiplies the packed rows of A by columns of B.
-func (w *worker) block(p *product, b columns, first, rows, j, count, terms int, add bool) {
+func (w *worker) block(p *product, packed []float32, b columns, first, rows, j, count, terms int, add bool) {
 	for column := 0; column < count; column += tileColumns {
 		panel, rowB := b.panel(column, count, terms)
 		within := min(tileColumns, count-column)
 		for row := 0; row < rows; row += tileRows {
 			tall := min(tileRows, rows-row)
-			a, c := w.a[row*terms:], p.c[(first+row)*p.n+j+column:]
+			a, c := packed[row*terms:], p.c[(first+row)*p.n+j+column:]
 			if within == tileColumns {
 				multiply(c, p.n, a, panel, rowB, tall, terms, add)
 				continue
