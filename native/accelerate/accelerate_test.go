@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 )
 
@@ -256,6 +257,11 @@ func TestGemm(t *testing.T) {
 			}
 		}
 	}
+	b, got := noise(2*2, 5), []float32{7, 7, 7, 7, 7, 7, 7, 7}
+	GemmInto(false, false, 2, 2, 2, 1, []float32{1, 0, 0, 1}, b, 0, got, 5)
+	if want := []float32{b[0], b[1], 7, 7, 7, b[2], b[3], 7}; !slices.Equal(got, want) {
+		t.Errorf("with gaps between rows C = %v, want %v", got, want)
+	}
 	a := make([]float32, 16)
 	if got := testing.AllocsPerRun(20, func() { Gemm(false, false, 4, 4, 4, 1, a, a, 0, a) }); got != 0 {
 		t.Errorf("%v allocations", got)
@@ -292,7 +298,10 @@ func TestWrongLengthsPanic(t *testing.T) {
 		"Power":    func() { Power(make([]float32, 2), make([]complex64, 3)) },
 		"Convolve": func() { Convolve(make([]float32, 2), make([]float32, 3), make([]float32, 3)) },
 		"Forward":  func() { c, _ := NewComplex(4); c.Forward(make([]complex64, 4), make([]complex64, 3)) },
-		"Gemm":     func() { Gemm(false, false, 2, 2, 2, 1, make([]float32, 4), make([]float32, 3), 0, make([]float32, 4)) },
+		"GemmInto": func() {
+			GemmInto(false, false, 2, 2, 2, 1, make([]float32, 4), make([]float32, 4), 0, make([]float32, 9), 1)
+		},
+		"Gemm": func() { Gemm(false, false, 2, 2, 2, 1, make([]float32, 4), make([]float32, 3), 0, make([]float32, 4)) },
 	} {
 		func() {
 			defer func() {

@@ -21,18 +21,23 @@ var products = sync.Pool{New: func() any { return new(product) }}
 //
 // Reference: https://developer.apple.com/documentation/accelerate/blas
 func Gemm(transA, transB bool, m, n, k int, alpha float32, a, b []float32, beta float32, c []float32) {
-	if len(a) < m*k || len(b) < k*n || len(c) < m*n {
-		panic("accelerate: a matrix is too short")
-	}
+	GemmInto(transA, transB, m, n, k, alpha, a, b, beta, c, n)
+}
+
+// GemmInto is [Gemm] with gaps between the rows of C, whose starts are ldc values apart. It also panics if ldc is below n.
+func GemmInto(transA, transB bool, m, n, k int, alpha float32, a, b []float32, beta float32, c []float32, ldc int) {
 	if m == 0 || n == 0 || k == 0 {
 		panic("accelerate: a matrix without elements")
+	}
+	if len(a) < m*k || len(b) < k*n || ldc < n || len(c) < (m-1)*ldc+n {
+		panic("accelerate: a matrix is too short")
 	}
 	// sgemm_ is column-major. A row-major matrix read by columns is its transpose, so this computes Cᵀ = op(B)ᵀ·op(A)ᵀ.
 	p := products.Get().(*product)
 	*p = product{
 		transA: fortran(transB), transB: fortran(transA),
 		m: int32(n), n: int32(m), k: int32(k),
-		lda: int32(columns(transB, k, n)), ldb: int32(columns(transA, m, k)), ldc: int32(n),
+		lda: int32(columns(transB, k, n)), ldb: int32(columns(transA, m, k)), ldc: int32(ldc),
 		alpha: alpha, beta: beta,
 	}
 	g := begin()
