@@ -13,13 +13,14 @@ type framework struct {
 	section
 	b1, b2  float64 // of the definition: c1 = b1 − a1·b0 and c2 = b2 − a2·b0
 	filters *accelerate.Biquad
+	history [4]float32
 }
 
 func newFramework(c Coefficients) (kernels.Runner, error) {
 	s := newSection(c)
 	e := &framework{section: s, b1: s.c1 + s.a1*s.b0, b2: s.c2 + s.a2*s.b0}
 	var err error
-	e.filters, err = accelerate.NewBiquad(s.b0, e.b1, e.b2, s.a1, s.a2)
+	e.filters, err = accelerate.NewBiquad(c.values())
 	return runner{e}, err
 }
 
@@ -37,11 +38,11 @@ func (e *framework) channel(s *state, dst, src []float32) {
 		e.one(s, dst, src)
 		return
 	}
-	history := [4]float32{src[0], src[1]}
+	e.history[0], e.history[1] = src[0], src[1]
 	x2, x1 := float64(src[n-2]), float64(src[n-1])
 	e.one(s, dst[:2], src[:2])
-	history[2], history[3] = dst[0], dst[1]
-	e.filters.Filter(dst[2:], src[2:], &history)
+	e.history[2], e.history[3] = dst[0], dst[1]
+	e.filters.Filter(dst[2:], src[2:], e.history[:])
 	y2, y1 := float64(dst[n-2]), float64(dst[n-1])
 
 	s.s1 = e.b1*x1 - e.a1*y1 + (e.b2*x2 - e.a2*y2)

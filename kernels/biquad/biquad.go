@@ -1,8 +1,9 @@
 // Package biquad filters float32 audio with a second-order recursive section.
 //
-// A plan filters any number of channels with one section. Each channel has a state, which is kept from call to call until
-// Reset. The package does not cascade sections or change coefficients during a signal. It designs one filter, the
-// Butterworth low-pass of [Lowpass]. [Normalise] takes coefficients from elsewhere. Programs make a [Plan] and call Process.
+// A plan filters any number of channels with one section, or with a cascade of sections. Each channel has a state, which is
+// kept from call to call until Reset. The package does not change coefficients during a signal. It designs Butterworth
+// low-passes only: [Lowpass] and [LowpassCascade]. [Normalise] takes coefficients from elsewhere. Programs make a [Plan] or a
+// [CascadePlan] and call Process.
 //
 // The section is direct form II transposed: with input x, output y and state s1, s2,
 //
@@ -59,13 +60,18 @@ const lowestCutoff = 1e-6
 //
 // Source: R. Bristow-Johnson, Audio EQ Cookbook, https://www.w3.org/TR/audio-eq-cookbook/, LPF with Q = 1/√2.
 func Lowpass(cutoff, sampleRate float64) (Coefficients, error) {
+	return damped(cutoff, sampleRate, math.Sqrt2)
+}
+
+// damped returns the low-pass of the cookbook with a Q of 1/damping.
+func damped(cutoff, sampleRate, damping float64) (Coefficients, error) {
 	if !(sampleRate > 0 && cutoff >= lowestCutoff*sampleRate && cutoff < sampleRate/2) {
 		return Coefficients{}, fmt.Errorf("biquad: cutoff %g Hz at a sample rate of %g Hz: want at least a millionth of the"+
 			" rate and less than half of it", cutoff, sampleRate)
 	}
 	omega := 2 * math.Pi * (cutoff / sampleRate)
 	sin, cos := math.Sincos(omega)
-	alpha := sin / math.Sqrt2 // sin/(2Q)
+	alpha := sin / 2 * damping // sin/(2Q)
 	half := math.Sin(omega / 2)
 	gain := half * half // equals (1−cos)/2, which would cancel
 	return Normalise([3]float64{gain, 2 * gain, gain}, [3]float64{1 + alpha, -2 * cos, 1 - alpha})

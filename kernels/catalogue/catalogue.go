@@ -15,6 +15,7 @@ import (
 	"crossover/kernels/biquad"
 	"crossover/kernels/chroma"
 	"crossover/kernels/conv1d"
+	"crossover/kernels/convlayer"
 	"crossover/kernels/decibels"
 	"crossover/kernels/elementwise"
 	"crossover/kernels/fft"
@@ -27,7 +28,9 @@ import (
 	"crossover/kernels/onset"
 	"crossover/kernels/oscillator"
 	"crossover/kernels/peaks"
+	"crossover/kernels/phase"
 	"crossover/kernels/recurrence"
+	"crossover/kernels/recurrent"
 	"crossover/kernels/reduce"
 	"crossover/kernels/rmsnorm"
 	"crossover/kernels/sampling"
@@ -88,6 +91,8 @@ var groups = []Group{
 	}},
 	{"Convolution", []kernels.Listing{
 		kernels.Listed(&conv1d.Op, conv1d.Program),
+		kernels.Listed(&convlayer.Conv1D, convlayer.Program1D),
+		kernels.Listed(&convlayer.Conv2D, convlayer.Program2D),
 	}},
 	{"Rows", []kernels.Listing{
 		kernels.Listed(&softmax.Op, softmax.Program),
@@ -97,8 +102,13 @@ var groups = []Group{
 		kernels.Listed(&sampling.Greedy, sampling.GreedyProgram),
 		kernels.Listed(&sampling.TopK, sampling.TopKProgram),
 	}},
+	{"Network", []kernels.Listing{
+		kernels.Listed(&recurrent.LSTM, recurrent.LSTMProgram),
+		kernels.Listed(&recurrent.GRU, recurrent.GRUProgram),
+	}},
 	{"Recurrences", []kernels.Listing{
 		kernels.Listed(&biquad.Op, biquad.Program),
+		kernels.Listed(&biquad.CascadeOp, biquad.CascadeProgram),
 		kernels.Listed(&recurrence.Comb, recurrence.Program(recurrence.NewComb)),
 		kernels.Listed(&recurrence.Envelope, recurrence.Program(recurrence.NewEnvelope)),
 		kernels.Listed(&recurrence.Compressor, recurrence.Program(recurrence.NewCompressor)),
@@ -106,6 +116,7 @@ var groups = []Group{
 	}},
 	{"Synthesis", []kernels.Listing{
 		kernels.Listed(&oscillator.Op, oscillator.Program),
+		kernels.Listed(&phase.Op, phase.Program),
 		kernels.Listed(&stagegraph.Op, stagegraph.Program),
 	}},
 }

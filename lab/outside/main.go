@@ -27,7 +27,9 @@
 //   - softmax, rms-norm, layer-norm: rows of 32 to 128 Ki columns, 1 to 8192 of them.
 //   - group-norm: 1 to 32 inputs of 32 to 1280 channels, of 16 to 64 Ki values each.
 //   - biquad: blocks and whole signals of 64 samples to 1 Mi, on 1 to 64 channels.
+//   - biquad-cascade: the same, by 1 to 16 sections.
 //   - oscillator-bank: 1 to 256 voices, blocks of 64 to 4096 samples or up to a second.
+//   - phase-sum: blocks of 64 samples to 4 Mi.
 //   - stage-graph: 1 to 128 nodes, blocks of 32 to 2048 samples, nodes of 1 to 32 passes. The plan does not know the passes.
 //   - sum and functions of single values, such as scale and log: 1 Ki to 16 Mi elements.
 //

@@ -7,6 +7,7 @@ import (
 	"crossover/kernels/biquad"
 	"crossover/kernels/chroma"
 	"crossover/kernels/conv1d"
+	"crossover/kernels/convlayer"
 	"crossover/kernels/decibels"
 	"crossover/kernels/elementwise"
 	"crossover/kernels/fft"
@@ -19,7 +20,9 @@ import (
 	"crossover/kernels/onset"
 	"crossover/kernels/oscillator"
 	"crossover/kernels/peaks"
+	"crossover/kernels/phase"
 	"crossover/kernels/recurrence"
+	"crossover/kernels/recurrent"
 	"crossover/kernels/reduce"
 	"crossover/kernels/rmsnorm"
 	"crossover/kernels/sampling"
@@ -76,6 +79,8 @@ var operations = []operation{
 	of(&matmul.Op, products, product),
 	of(&linear.Op, layers, layer),
 	of(&conv1d.Op, convolutions, convolve),
+	of(&convlayer.Conv1D, sequenceLayers, one(4, sequenceLayer, func(p *convlayer.Plan1D, a *kernels.Args) error { return p.Run(a[0], a[1]) })),
+	of(&convlayer.Conv2D, imageLayers, imageLayer),
 	of(&softmax.Op, matrices, rows(softmax.New)),
 	of(&rmsnorm.Op, matrices, rows(rmsnorm.New)),
 	of(&norm.Layer, matrices, rows(norm.NewLayer)),
@@ -86,12 +91,16 @@ var operations = []operation{
 	of(&sampling.TopK, vocabularies, one(0, sampling.NewTopK, func(p *sampling.TopKPlan, a *kernels.Args) error {
 		return p.Sample(a[0], kernels.Uint32s(a[1]), kernels.Uint32s(a[2]), a[3], a[4])
 	})),
+	of(&recurrent.LSTM, sequences, lstm),
+	of(&recurrent.GRU, sequences, gru),
 	of(&biquad.Op, channels, filter),
+	of(&biquad.CascadeOp, cascades, cascade),
 	of(&recurrence.Comb, recurrences, recurring(recurrence.NewComb)),
 	of(&recurrence.Envelope, recurrences, recurring(recurrence.NewEnvelope)),
 	of(&recurrence.Compressor, recurrences, recurring(recurrence.NewCompressor)),
 	of(&recurrence.Ladder, recurrences, recurring(recurrence.NewLadder)),
 	of(&oscillator.Op, voices, render),
+	of(&phase.Op, increments, sweep),
 	of(&stagegraph.Op, stages, stage),
 }
 
@@ -200,6 +209,31 @@ var (
 		takes: func(s kernels.Shape) bool { return s[1] <= s[0] },
 	}
 
+	sequenceLayers = distribution{
+		axes: []values{
+			{list{1, 2, 16, 32, 48, 64, 96, 128, 256, 384, 512}, whole{1, 512}},
+			{list{16, 32, 48, 64, 96, 128, 256, 384, 512}, whole{1, 512}},
+			{list{3}, list{1, 2, 4, 5, 7, 8, 9, 11, 16}},
+			{list{1}, list{2, 4, 5, 8}},
+			{list{80, 160, 441, 480, 512, 1000, 1500, 3000, 4410, 8192, 48000}, whole{16, 1 << 16}},
+		},
+		takes: func(s kernels.Shape) bool { return s[3] <= s[2] && s[0]*s[1]*s[2]/s[3]*s[4] <= 1<<30 },
+	}
+
+	imageLayers = distribution{
+		axes: []values{
+			{list{1, 2, 3, 16, 32, 64, 128, 256}, whole{1, 256}},
+			{list{16, 32, 64, 96, 128, 256}, whole{1, 256}},
+			{list{3}, list{1, 2, 4, 5, 7}},
+			{list{1}, list{2, 4}},
+			{list{7, 14, 28, 40, 56, 64, 80, 128}, whole{4, 256}},
+			{list{7, 14, 28, 56, 64, 100, 128, 256, 431, 1000, 3000}, whole{4, 4096}},
+		},
+		takes: func(s kernels.Shape) bool {
+			return s[3] <= s[2] && s[0]*s[1]*s[2]*s[2]/(s[3]*s[3])*s[4]*s[5] <= 1<<30
+		},
+	}
+
 	matrices = distribution{
 		axes: []values{
 			{list{1, 4, 8, 12, 16, 32, 64, 128, 512, 1024}, whole{1, 8192}},
@@ -250,6 +284,21 @@ var (
 		takes: func(s kernels.Shape) bool { return s[0]*s[1] <= 1<<23 },
 	}
 
+	sequences = distribution{
+		axes: []values{
+			{list{40, 64, 80, 128, 256, 512}, whole{16, 512}},
+			{list{32, 64, 128, 256, 512}, whole{16, 512}},
+			{list{1}, list{2, 4, 8, 16, 32, 64}, whole{1, 64}},
+			{list{50, 100, 200, 400, 500, 1000}, whole{50, 1000}},
+		},
+		takes: func(s kernels.Shape) bool { return (s[0]+s[1])*s[1]*s[2]*s[3] <= 1<<28 },
+	}
+
+	cascades = distribution{
+		axes:  []values{channels.axes[0], channels.axes[1], {list{2, 3, 4, 5, 8, 10}, whole{1, 16}}},
+		takes: func(s kernels.Shape) bool { return s[0]*s[1]*s[2] <= 1<<22 },
+	}
+
 	recurrences = distribution{
 		axes:  channels.axes,
 		takes: func(s kernels.Shape) bool { return s[0]*s[1] <= 1<<20 },
@@ -261,6 +310,10 @@ var (
 			{list{64, 128, 256, 441, 480, 512, 1024, 2048, 4096}, whole{64, 48000}},
 		},
 		takes: func(s kernels.Shape) bool { return s[0]*s[1] <= 1<<22 },
+	}
+
+	increments = distribution{
+		axes: []values{{list{64, 128, 256, 441, 480, 512, 1024, 2048, 4096}, whole{64, 1 << 22}}},
 	}
 
 	stages = distribution{
@@ -456,6 +509,28 @@ func layer(d *dispatch.Dispatcher, p linear.Params, s kernels.Shape, a *kernels.
 	return calls{plan, s[2], func() error { return plan.Forward(a[0], a[1]) }}, err
 }
 
+// sequencePlan is a plan whose Explain takes numbers of sequences and steps.
+type sequencePlan struct {
+	plan interface {
+		Explain(sequences, count int) dispatch.Explanation
+		Close()
+	}
+	sequences, count int
+}
+
+func (p sequencePlan) Explain(int) dispatch.Explanation { return p.plan.Explain(p.sequences, p.count) }
+func (p sequencePlan) Close()                           { p.plan.Close() }
+
+func lstm(d *dispatch.Dispatcher, p recurrent.Params, s kernels.Shape, a *kernels.Args) (calls, error) {
+	plan, err := recurrent.NewLSTM(d, p)
+	return calls{sequencePlan{plan, s[2], s[3]}, 0, func() error { return plan.Forward(a[0], a[1], a[2], a[3], a[4], a[5]) }}, err
+}
+
+func gru(d *dispatch.Dispatcher, p recurrent.Params, s kernels.Shape, a *kernels.Args) (calls, error) {
+	plan, err := recurrent.NewGRU(d, p)
+	return calls{sequencePlan{plan, s[2], s[3]}, 0, func() error { return plan.Forward(a[0], a[1], a[2], a[3]) }}, err
+}
+
 func groupNorm(d *dispatch.Dispatcher, p norm.GroupParams, s kernels.Shape, a *kernels.Args) (calls, error) {
 	plan, err := norm.NewGroup(d, p)
 	return calls{plan, s[2], func() error { return plan.Apply(a[0], a[1]) }}, err
@@ -466,8 +541,30 @@ func convolve(d *dispatch.Dispatcher, p conv1d.Params, s kernels.Shape, a *kerne
 	return calls{plan, s[0], func() error { _, err := plan.Convolve(a[0], a[1]); return err }}, err
 }
 
+func sequenceLayer(d *dispatch.Dispatcher, p convlayer.Params) (*convlayer.Plan1D, error) {
+	return convlayer.New1D(d, p.Layer)
+}
+
+// imagePlan is a plan whose Explain takes a shape.
+type imagePlan struct {
+	*convlayer.Plan2D
+	height, width int
+}
+
+func (p imagePlan) Explain(int) dispatch.Explanation { return p.Plan2D.Explain(p.height, p.width) }
+
+func imageLayer(d *dispatch.Dispatcher, p convlayer.Params, s kernels.Shape, a *kernels.Args) (calls, error) {
+	plan, err := convlayer.New2D(d, p.Layer)
+	return calls{imagePlan{plan, s[4], s[5]}, 0, func() error { return plan.Run(a[0], a[1], s[4], s[5]) }}, err
+}
+
 func filter(d *dispatch.Dispatcher, c biquad.Coefficients, s kernels.Shape, a *kernels.Args) (calls, error) {
 	plan, err := biquad.New(d, c, s[0])
+	return calls{plan, s[1], func() error { return plan.Process(a[0], a[2]) }}, err
+}
+
+func cascade(d *dispatch.Dispatcher, p biquad.CascadeParams, s kernels.Shape, a *kernels.Args) (calls, error) {
+	plan, err := biquad.NewCascade(d, p, s[0])
 	return calls{plan, s[1], func() error { return plan.Process(a[0], a[2]) }}, err
 }
 
@@ -484,6 +581,12 @@ func recurring[P any](build func(d *dispatch.Dispatcher, p P, count int) (*recur
 func render(d *dispatch.Dispatcher, p oscillator.Params, s kernels.Shape, a *kernels.Args) (calls, error) {
 	plan, err := oscillator.New(d, p)
 	return calls{plan, s[1], func() error { plan.Reset(); return plan.Render(a[0]) }}, err
+}
+
+// sweep adds up the increments of an oscillator.
+func sweep(d *dispatch.Dispatcher, _ phase.Params, s kernels.Shape, a *kernels.Args) (calls, error) {
+	plan := phase.New(d)
+	return calls{plan, s[0], func() error { return plan.Accumulate(a[0], a[2]) }}, nil
 }
 
 // lowpass is a node of a program: passes of a smoothing filter over a block.

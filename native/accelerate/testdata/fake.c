@@ -100,7 +100,7 @@ void vvpowsf(float *z, const float *y, const float *x, const int *n) {
 }
 
 // A setup remembers what it was made for.
-typedef struct { uint32_t magic; length n; int direction, real; double b0, b1, b2, a1, a2; } setup;
+typedef struct { uint32_t magic; length n; int direction, real; double *coefficients; } setup;
 enum { FFT = 0xff7, DFT = 0xdf7, BIQUAD = 0xb19 };
 
 static setup *make(uint32_t magic, length n, int direction) {
@@ -222,21 +222,30 @@ void vDSP_DFT_Execute(const setup *s, const float *re, const float *im, float *o
 }
 
 setup *vDSP_biquad_CreateSetup(const double *c, length sections) {
-    REQUIRE(sections == 1);
-    setup *s = make(BIQUAD, 1, 0);
-    s->b0 = c[0], s->b1 = c[1], s->b2 = c[2], s->a1 = c[3], s->a2 = c[4];
+    REQUIRE(sections >= 1);
+    setup *s = make(BIQUAD, sections, 0);
+    s->coefficients = malloc(5 * sections * sizeof *c);
+    memcpy(s->coefficients, c, 5 * sections * sizeof *c);
     return s;
 }
-void vDSP_biquad_DestroySetup(setup *s) { destroy(s, BIQUAD); }
+void vDSP_biquad_DestroySetup(setup *s) {
+    free(s->coefficients);
+    destroy(s, BIQUAD);
+}
 void vDSP_biquad(const setup *s, float *delay, const float *x, stride ix, float *y, stride iy, length n) {
     REQUIRE(s && s->magic == BIQUAD);
-    double x2 = delay[0], x1 = delay[1], y2 = delay[2], y1 = delay[3];
     for (length i = 0; i < n; i++) {
-        double in = x[i * ix], out = s->b0 * in + s->b1 * x1 + s->b2 * x2 - s->a1 * y1 - s->a2 * y2;
-        x2 = x1, x1 = in, y2 = y1, y1 = out;
-        y[i * iy] = out;
+        double in = x[i * ix];
+        float *d = delay; // of the section's last two inputs and outputs, the older one first
+        for (length k = 0; k < s->n; k++, d += 2) {
+            const double *c = s->coefficients + 5 * k;
+            double out = c[0] * in + c[1] * d[1] + c[2] * d[0] - c[3] * d[3] - c[4] * d[2];
+            d[0] = d[1], d[1] = in;
+            in = out;
+        }
+        d[0] = d[1], d[1] = in;
+        y[i * iy] = in;
     }
-    delay[0] = x2, delay[1] = x1, delay[2] = y2, delay[3] = y1;
 }
 
 void sgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k, const float *alpha, const float *a,

@@ -1,0 +1,159 @@
+package convlayer
+
+import "crossover/pool"
+
+// arranged is x as the processor's implementations read it, with its padding. In a row, the values that are a stride apart lie
+// next to each other: first the columns 0, stride, 2·stride …, then 1, stride + 1 … So the values that one weight multiplies in
+// a row of outputs are consecutive, whatever the stride. Columns that no weight reaches are left out. It is the pool's task: its
+// indexes are the rows of all channels.
+type arranged struct {
+	geometry
+	x      []float32
+	values []float32 // x itself if it lies in the right order
+	memory []float32 // for values, if it does not
+	rows   int       // of a channel, with padding
+	phases int       // of a row: columns from which one counts in strides
+	phase  int       // values of a phase
+}
+
+// leastValues is the number of values, some tenths of a microsecond of copying, that is worth another worker.
+const leastValues = 4096
+
+// arrange arranges the values of a call. workers may be nil.
+func (a *arranged) arrange(g geometry, x []float32, workers *pool.Pool) {
+	a.geometry, a.x = g, x
+	a.rows = g.height + 2*g.paddingHeight
+	a.phases = min(g.stride, g.kernelWidth)
+	a.phase = ceilDiv(g.width+2*g.paddingWidth, g.stride)
+	if g.stride == 1 && g.paddingHeight == 0 && g.paddingWidth == 0 {
+		a.values = x
+		return
+	}
+	n := g.in * a.rows * a.row()
+	if len(a.memory) < n {
+		a.memory = make([]float32, n)
+	}
+	a.values = a.memory[:n]
+	if workers == nil {
+		a.Do(0, 0, g.in*a.rows)
+	} else {
+		workers.Run(g.in*a.rows, workers.Grain(g.in*a.rows, max(1, leastValues/a.row()), 1), a)
+	}
+}
+
+// forget drops the caller's memory.
+func (a *arranged) forget() { a.x, a.values = nil, nil }
+
+// row returns the length of an arranged row.
+func (a *arranged) row() int { return a.phase * a.phases }
+
+// Do arranges the rows from lo to hi−1.
+func (a *arranged) Do(_, lo, hi int) {
+	for r := lo; r < hi; r++ {
+		to := a.values[r*a.row():][:a.row()]
+		c, i := r/a.rows, r%a.rows-a.paddingHeight
+		if i < 0 || i >= a.height {
+			clear(to)
+			continue
+		}
+		from := a.x[(c*a.height+i)*a.width:][:a.width]
+		for first := range a.phases {
+			scatter(to[first*a.phase:][:a.phase], from, first-a.paddingWidth, a.stride)
+		}
+	}
+}
+
+// scatter sets to[i] to from[first+i·stride], or to 0 where from has no such value.
+func scatter(to, from []float32, first, stride int) {
+	i := 0
+	if first < 0 {
+		i = min(len(to), ceilDiv(-first, stride))
+		first += i * stride
+		clear(to[:i])
+	}
+	if stride == 1 && first >= 0 {
+		i += copy(to[i:], from[min(first, len(from)):])
+	} else {
+		for ; i < len(to) && first < len(from); i++ {
+			to[i] = from[first]
+			first += stride
+		}
+	}
+	clear(to[i:])
+}
+
+// term is a row of the unrolled matrix: a weight's place in the kernel.
+type term struct{ channel, row, column int }
+
+// term returns row l of the unrolled matrix.
+func (g *geometry) term(l int) term {
+	return term{l / g.kernelWidth / g.kernelHeight, l / g.kernelWidth % g.kernelHeight, l % g.kernelWidth}
+}
+
+// next moves to the next row.
+func (t *term) next(g *geometry) {
+	if t.column++; t.column < g.kernelWidth {
+		return
+	}
+	t.column = 0
+	if t.row++; t.row < g.kernelHeight {
+		return
+	}
+	t.row = 0
+	t.channel++
+}
+
+// start returns where the values lie that a weight multiplies, beginning with that of output 0, 0. The value of output i, j is
+// i·stride·row() + j values behind.
+func (a *arranged) start(t term) int {
+	return (t.channel*a.rows+t.row)*a.row() + t.column%a.stride*a.phase + t.column/a.stride
+}
+
+// panelColumns is the number of columns of a panel: see [gemm.Computed].
+const panelColumns = 16
+
+// Panel writes a panel of the unrolled matrix: see [gemm.Computed]. The columns beyond the last are copies of the last.
+func (a *arranged) Panel(dst []float32, l, terms, j int) {
+	var at [panelColumns]int
+	down, across := j/a.outWidth, j%a.outWidth
+	last := a.positions() - 1
+	for i := range at {
+		at[i] = down*a.stride*a.row() + across
+		if j+i >= last {
+			continue
+		}
+		if across++; across == a.outWidth {
+			across = 0
+			down++
+		}
+	}
+	t := a.term(l)
+	if j+panelColumns <= a.positions() && at[panelColumns-1]-at[0] == panelColumns-1 { // all lie next to each other
+		for i := range terms {
+			*(*[panelColumns]float32)(dst[i*panelColumns:]) = *(*[panelColumns]float32)(a.values[a.start(t)+at[0]:])
+			t.next(&a.geometry)
+		}
+		return
+	}
+	for i := range terms {
+		to, from := (*[panelColumns]float32)(dst[i*panelColumns:]), a.values[a.start(t):]
+		for m := range to {
+			to[m] = from[at[m]]
+		}
+		t.next(&a.geometry)
+	}
+}
+
+// unroll writes count columns of the unrolled matrix from column first on, row-major without gaps.
+func (a *arranged) unroll(dst []float32, first, count int) {
+	for t := (term{}); t.channel < a.in; t.next(&a.geometry) {
+		from, row := a.start(t), dst[:count]
+		dst = dst[count:]
+		down, across := first/a.outWidth, first%a.outWidth
+		for len(row) > 0 {
+			n := min(len(row), a.outWidth-across)
+			copy(row[:n], a.values[from+down*a.stride*a.row()+across:][:n])
+			row, down, across = row[n:], down+1, 0
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package convlayer
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+
+	"crossover/gpu"
+	"crossover/kernels"
+)
+
+//go:embed convlayer.metal
+var text string
+
+// tile says how the kernel text divides the product among threads. The macros of convlayer.metal explain the fields.
+type tile struct{ m, n, k, threadM, threadN, stages, slices int }
+
+var (
+	large = tile{m: 64, n: 64, k: 16, threadM: 8, threadN: 4, stages: 2, slices: 1}
+	small = tile{m: 32, n: 32, k: 32, threadM: 4, threadN: 4, stages: 1, slices: 4}
+)
+
+// Weights and biases are padded with zeros to a multiple of every tile.
+const (
+	unitM = 64
+	unitK = 32
+)
+
+// choose returns the tile for a layer on a device. The large one needs enough channels and positions, and a tile for each core.
+func choose(g geometry, f gpu.Facts) tile {
+	if g.out > small.m && g.positions() > small.n && large.count(g) >= f.Cores {
+		return large
+	}
+	return small
+}
+
+// count returns how many tiles the outputs have.
+func (t tile) count(g geometry) int { return ceilDiv(g.out, t.m) * ceilDiv(g.positions(), t.n) }
+
+func (t tile) threads() int { return t.m / t.threadM * (t.n / t.threadN) * t.slices }
+
+func (t tile) source() gpu.Source {
+	src := gpu.Source{Name: "convlayer.metal", Text: text}
+	for _, m := range []struct {
+		name  string
+		value int
+	}{
+		{"TILE_M", t.m}, {"TILE_N", t.n}, {"TILE_K", t.k}, {"THREAD_M", t.threadM}, {"THREAD_N", t.threadN},
+		{"STAGES", t.stages}, {"SLICES", t.slices},
+	} {
+		src = src.Define(m.name, m.value)
+	}
+	return src
+}
+
+// weightColumns returns the weights as the kernel text reads them. A row has one weight of every channel.
+func weightColumns(weights []float32, out, terms int) []float32 {
+	width := roundUp(out, unitM)
+	columns := make([]float32, roundUp(terms, unitK)*width)
+	for o := range out {
+		for l, w := range weights[o*terms:][:terms] {
+			columns[l*width+o] = w
+		}
+	}
+	return columns
+}
+
+// fits reports whether a layer is small enough for a GPU, whose text counts in 32 bits. It refuses larger ones.
+func fits(b *gpu.Builder, g geometry) bool {
+	most := max(g.in*g.height*g.width, g.terms()+unitK, g.positions()+unitM,
+		(g.height+2*g.paddingHeight)+g.stride, (g.width+2*g.paddingWidth)+g.stride)
+	if most > math.MaxInt32 || ceilDiv(g.out, small.m) > math.MaxUint16 {
+		b.Refuse(fmt.Errorf("convlayer: %d channels of %d×%d values and a kernel of %d×%d are too much for a GPU: %w",
+			g.in, g.height, g.width, g.kernelHeight, g.kernelWidth, kernels.ErrRefused))
+		return false
+	}
+	return true
+}
+
+// values returns the argument of type Layer of the kernel text.
+func (g *geometry) values() gpu.Argument {
+	return gpu.Values(g.in, g.out, g.height, g.width, g.kernelHeight, g.kernelWidth, g.paddingHeight, g.paddingWidth,
+		g.stride, g.outWidth, g.positions())
+}
+
+// appendLayer appends a layer by our kernel text.
+func appendLayer(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+	if g := p.at(s); fits(b, g) {
+		appendTiles(b, &p, g, choose(g, b.Facts()), t)
+	}
+}
+
+// appendTiles appends a layer in given tiles.
+func appendTiles(b *gpu.Builder, p *Params, g geometry, by tile, t []*gpu.Buffer) {
+	b.Dispatch(b.Kernel(by.source(), "convolve"),
+		gpu.Size{X: ceilDiv(g.positions(), by.n), Y: ceilDiv(g.out, by.m), Z: 1}, gpu.Size{X: by.threads(), Y: 1, Z: 1},
+		t[0].As(gpu.Float), t[1].As(gpu.Float), b.Constant(gpu.Float4, p.columns), b.Constant(gpu.Float4, p.biases),
+		g.values(), gpu.Values(roundUp(g.out, unitM)))
+}
+
+// newVendor returns a function that appends a layer by a vendor's library, which multiplies by the whole unrolled matrix.
+func newVendor(_ *gpu.Device, library gpu.GEMM, _ Params) (kernels.Append[Params], error) {
+	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+		g := p.at(s)
+		if !fits(b, g) || tooLarge(b, g) {
+			return
+		}
+		unrolled, weights := b.Scratch(gpu.Float, g.terms()*g.positions()), b.Constant(gpu.Float, p.Weights)
+		const threads = 256
+		b.Dispatch(b.Kernel(small.source(), "unroll"),
+			gpu.Size{X: ceilDiv(g.positions(), threads), Y: min(max(g.terms(), g.out), math.MaxUint16), Z: 1}, gpu.Size{X: threads, Y: 1, Z: 1},
+			t[0].As(gpu.Float), t[1].As(gpu.Float), unrolled, b.Constant(gpu.Float, p.Bias), g.values())
+		b.Encode(func() (gpu.External, error) {
+			return library.NewGEMM(t[0].Region(), weights.Region(), unrolled.Region(), g.out, g.positions(), g.terms(), false, 1, 1)
+		})
+	}, nil
+}
+
+// mostUnrolled is the number of values of the unrolled matrix, 1 GiB, that a call may take on a device.
+const mostUnrolled = 1 << 28
+
+// tooLarge reports whether the unrolled matrix takes too much memory, and then refuses the layer.
+func tooLarge(b *gpu.Builder, g geometry) bool {
+	if g.terms() <= mostUnrolled/g.positions() {
+		return false
+	}
+	b.Refuse(fmt.Errorf("convlayer: an unrolled matrix of %d×%d values is too large (want at most %d): %w", g.terms(), g.positions(),
+		mostUnrolled, kernels.ErrRefused))
+	return true
+}

@@ -1,0 +1,186 @@
+package convlayer
+
+import (
+	"crossover/calibration/surface"
+	"crossover/kernels"
+)
+
+// The axes of the two operations. The last ones are those of x.
+const (
+	inputs = iota
+	channels
+	kernel
+	stride
+	length = 4 // of sequences
+	height = 4 // of images
+	width  = 5
+)
+
+// widths are numbers of channels that are common.
+var widths = []int{16, 32, 48, 64, 96, 128, 256}
+
+var (
+	axes1D = []kernels.Axis{
+		{Name: "in", Unit: "channels", Min: 1, Max: 512, Usual: widths},
+		{Name: "out", Unit: "channels", Min: 1, Max: 512, Usual: widths},
+		{Name: "kernel", Unit: "values", Min: 1, Max: 16, Usual: []int{3, 5, 7, 8}},
+		{Name: "stride", Unit: "values", Min: 1, Max: 8, Usual: []int{1, 1, 2, 4}},
+		{Name: "length", Unit: "values", Min: 16, Max: 64 << 10},
+	}
+	axes2D = []kernels.Axis{
+		{Name: "in", Unit: "channels", Min: 1, Max: 256, Usual: widths},
+		{Name: "out", Unit: "channels", Min: 1, Max: 256, Usual: widths},
+		{Name: "kernel", Unit: "values", Min: 1, Max: 7, Usual: []int{3, 3, 5, 7}},
+		{Name: "stride", Unit: "values", Min: 1, Max: 4, Usual: []int{1, 1, 2}},
+		{Name: "height", Unit: "rows", Min: 4, Max: 256, Usual: []int{16, 32, 64, 80, 128}},
+		{Name: "width", Unit: "columns", Min: 4, Max: 4096, Usual: []int{16, 32, 64, 128, 256, 1024}},
+	}
+)
+
+// tolerance is the greatest relative error. Sums of so many terms as the largest layers have need it: see [matmul.Tolerance].
+const tolerance = 5e-5
+
+// Conv1D declares the layer of sequences.
+var Conv1D = kernels.Declare(kernels.Op[Params]{
+	Name: "conv1d-layer",
+	Formula: "y[o,i] = b[o] + sum over c and k of w[o,c,k]·x[c,stride·i+k−p], x in×length, w out×in×kernel, " +
+		"p = max(0, (kernel−stride)/2, (kernel−length)/2)",
+	Source: "https://docs.pytorch.org/docs/stable/generated/torch.nn.Conv1d.html",
+	Axes:   axes1D,
+	// The input, the output and the operations.
+	Features: []surface.Feature{kernels.Power(1, 0, 0, 0, 1), kernels.Power(0, 1, 0, -1, 1), kernels.Power(1, 1, 1, -1, 1)},
+	Lines: []kernels.Line{
+		kernels.Along(axes1D, "length", params("in", 64, "out", 64, "kernel", 3, "stride", 1)...),
+		kernels.Along(axes1D, "length", params("in", 48, "out", 96, "kernel", 8, "stride", 4)...),
+	},
+	Draw:      draw(axes1D),
+	Params:    func(s kernels.Shape) Params { return noise(s, 1) },
+	IO:        io,
+	Fill:      fill,
+	Reference: referenceOf,
+	Tolerance: func(kernels.Shape) float64 { return tolerance },
+	Work:      work(1),
+	By:        implementations,
+})
+
+// Conv2D declares the layer of images.
+var Conv2D = kernels.Declare(kernels.Op[Params]{
+	Name: "conv2d-layer",
+	Formula: "y[o,i,j] = b[o] + sum over c, k and l of w[o,c,k,l]·x[c,stride·i+k−p,stride·j+l−p], x in×height×width, " +
+		"w out×in×kernel×kernel, p = max(0, (kernel−stride)/2, (kernel−height)/2, (kernel−width)/2)",
+	Source: "https://docs.pytorch.org/docs/stable/generated/torch.nn.Conv2d.html",
+	Axes:   axes2D,
+	// The input, the output and the operations.
+	Features: []surface.Feature{kernels.Power(1, 0, 0, 0, 1, 1), kernels.Power(0, 1, 0, -2, 1, 1), kernels.Power(1, 1, 2, -2, 1, 1)},
+	Lines: []kernels.Line{
+		// The height is a number of mel bands, and the width a number of frames.
+		kernels.Along(axes2D, "width", params("in", 32, "out", 32, "kernel", 3, "stride", 1, "height", 80)...),
+	},
+	Draw:      draw(axes2D),
+	Params:    func(s kernels.Shape) Params { return noise(s, 2) },
+	IO:        io,
+	Fill:      fill,
+	Reference: referenceOf,
+	Tolerance: func(kernels.Shape) float64 { return tolerance },
+	Work:      work(2),
+	By:        implementations,
+})
+
+var implementations = []kernels.Makers[Params]{
+	kernels.InGo(newOwn, newOwnParallel),
+	kernels.OpenBLAS(newBLAS),
+	kernels.Framework("", newFramework),
+	kernels.KernelText("", appendLayer),
+	kernels.VendorGEMM("", newVendor),
+}
+
+// params returns parameters by name and value.
+func params(list ...any) (all []kernels.Param) {
+	for i := 0; i < len(list); i += 2 {
+		all = append(all, kernels.Param{Name: list[i].(string), Value: list[i+1].(int)})
+	}
+	return all
+}
+
+// draw returns the shapes of a sweep. A stride that is longer than the kernel would skip values of x, so it is the kernel.
+func draw(axes []kernels.Axis) func(at []float64) kernels.Shape {
+	return func(at []float64) kernels.Shape {
+		s := kernels.Spread(axes, at)
+		s[stride] = min(s[stride], s[kernel])
+		return s
+	}
+}
+
+// measuredPadding returns the padding with which a shape is measured. It keeps an input of length n at n/stride outputs, as
+// most networks do, and makes the kernel fit into every input.
+func measuredPadding(s kernels.Shape, dimensions int) int {
+	shortest := s[length]
+	if dimensions == 2 {
+		shortest = min(s[height], s[width])
+	}
+	return max(0, (s[kernel]-s[stride])/2, (s[kernel]-shortest+1)/2)
+}
+
+// noise returns the layer with which a shape is measured.
+func noise(s kernels.Shape, dimensions int) Params {
+	l := Layer{In: s[inputs], Out: s[channels], Kernel: s[kernel], Stride: s[stride], Padding: measuredPadding(s, dimensions)}
+	count := l.Out * l.In * l.Kernel
+	if dimensions == 2 {
+		count *= l.Kernel
+	}
+	l.Weights, l.Bias = make([]float32, count), make([]float32, l.Out)
+	kernels.Noise(l.Weights, 2)
+	kernels.Noise(l.Bias, 3)
+	p, err := newParams(l, dimensions)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// at returns where the values of a call at a shape are.
+func (p *Params) at(s kernels.Shape) geometry {
+	if p.dimensions == 1 {
+		return p.geometry(1, s[length])
+	}
+	return p.geometry(s[height], s[width])
+}
+
+func io(p Params, s kernels.Shape) []kernels.Tensor {
+	g := p.at(s)
+	y, x := []int{p.Out, g.outHeight, g.outWidth}, []int{p.In, g.height, g.width}
+	if p.dimensions == 1 {
+		y, x = []int{p.Out, g.outWidth}, []int{p.In, g.width}
+	}
+	return []kernels.Tensor{
+		{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: y},
+		{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: x},
+	}
+}
+
+func fill(_ Params, _ kernels.Shape, _ kernels.Input, a *kernels.Args) { kernels.Noise(a[1], 1) }
+
+func work(dimensions int) func(s kernels.Shape, variant string) kernels.Work {
+	return func(s kernels.Shape, _ string) kernels.Work {
+		x, padding := float64(s[inputs])*float64(s[length]), measuredPadding(s, dimensions)
+		weights := float64(s[inputs]) * float64(s[channels]) * float64(s[kernel])
+		positions := float64(outputs(s[length], s[kernel], s[stride], padding))
+		if dimensions == 2 {
+			x *= float64(s[width])
+			weights *= float64(s[kernel])
+			positions *= float64(outputs(s[width], s[kernel], s[stride], padding))
+		}
+		out := float64(s[channels])
+		return kernels.Work{
+			Bytes:   4 * (x + weights + out + out*positions),
+			Flops:   2 * weights * positions,
+			Pieces:  positions,
+			Threads: out * positions,
+			Kind:    kernels.Product,
+		}
+	}
+}
+
+func referenceOf(p Params, s kernels.Shape, a *kernels.Args) []float64 {
+	return reference(&p, p.at(s), a[1])
+}

@@ -1,0 +1,161 @@
+package phase
+
+import (
+	"math"
+
+	"crossover/kernels"
+	"crossover/pool"
+)
+
+// sum is a phase as implementations on the processor add it up.
+type sum struct {
+	units uint64 // of 2⁻⁶⁴ of a cycle, a multiple of 2¹¹; whole cycles wrap by themselves
+	lost  bool   // a NaN or an infinity was among the increments
+}
+
+const (
+	unit  = 0x1p53 // of which a cycle has so many
+	shift = 64 - 53
+
+	// outShift leaves the 24 bits of a float32.
+	outShift = 64 - 24
+	outUnit  = 0x1p-24
+
+	// plain is the magnitude below which the units of an increment fit into an int64.
+	plain = 0x1p63 / unit
+)
+
+// begun returns the sum that a call begins with.
+func begun(phase float64) sum {
+	part := phase - math.Trunc(phase)
+	if part != part {
+		return sum{lost: true}
+	}
+	return sum{units: uint64(int64(part*unit)) << shift}
+}
+
+// phase returns the sum in cycles, from 0 to below 1.
+func (s sum) phase() float64 {
+	if s.lost {
+		return math.NaN()
+	}
+	return float64(s.units>>shift) / unit
+}
+
+// plus returns the sum with another one added to it.
+func (s sum) plus(t sum) sum { return sum{s.units + t.units, s.lost || t.lost} }
+
+// unusual adds an increment that is not below plain.
+func (s *sum) unusual(v float32) { *s = s.plus(begun(float64(v))) }
+
+// accumulate adds up the increments of src, and writes the phase after each of them to dst. dst may be src.
+func (s *sum) accumulate(dst, src []float32) {
+	units, dst := s.units, dst[:len(src)]
+	for i, v := range src {
+		if !(v < plain && v > -plain) {
+			s.units = units
+			s.unusual(v)
+			units = s.units
+		} else {
+			units += uint64(int64(float64(v)*unit)) << shift
+		}
+		if s.lost {
+			lose(dst[i:])
+			return
+		}
+		dst[i] = float32(int32(units>>outShift)) * outUnit
+	}
+	s.units = units
+}
+
+// lose writes the phases of a sum that is lost.
+func lose(dst []float32) {
+	nan := float32(math.NaN())
+	for i := range dst {
+		dst[i] = nan
+	}
+}
+
+// advance is accumulate without its output. Four sums at a time do not wait for each other.
+func (s *sum) advance(src []float32) {
+	var a, b, c, d uint64
+	for ; len(src) >= 4; src = src[4:] {
+		x := (*[4]float32)(src)
+		most := max(abs(x[0]), abs(x[1]), abs(x[2]), abs(x[3])) // NaN if one is
+		if !(most < plain) {
+			for _, v := range x {
+				s.unusual(v)
+			}
+			continue
+		}
+		a += uint64(int64(float64(x[0]) * unit))
+		b += uint64(int64(float64(x[1]) * unit))
+		c += uint64(int64(float64(x[2]) * unit))
+		d += uint64(int64(float64(x[3]) * unit))
+	}
+	for _, v := range src {
+		s.unusual(v)
+	}
+	s.units += (a + b + c + d) << shift
+}
+
+func abs(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
+
+// serial computes a call on one core.
+func serial(_ kernels.Shape, a *kernels.Args) error {
+	s := begun(kernels.Float64s(a[before])[0])
+	s.accumulate(a[out], a[in])
+	kernels.Float64s(a[after])[0] = s.phase()
+	return nil
+}
+
+// minBlock is the number of increments in the shortest block that parallel gives to a worker. It is far shorter than what
+// pays. A calibration must find the length from which dividing pays, and it cannot if both implementations run the same code.
+const minBlock = 32
+
+// parallel computes a call on the workers of a pool. There is one block more than there are workers. The first pass computes
+// the first block, and the sums of all others but the last. The second pass computes all blocks but the first.
+type parallel struct {
+	pool     *pool.Pool
+	end      []sum // at the end of every block but the last
+	dst, src []float32
+	block    int
+	second   bool // which pass
+}
+
+func (t *parallel) Run(_ kernels.Shape, a *kernels.Args) error {
+	t.dst, t.src = a[out], a[in]
+	blocks := max(1, min(len(t.end), len(t.src)/minBlock))
+	t.block = (len(t.src)-1)/blocks + 1
+	blocks = (len(t.src)-1)/t.block + 1
+
+	clear(t.end)
+	t.end[0] = begun(kernels.Float64s(a[before])[0])
+	t.second = false
+	t.pool.Run(max(1, blocks-1), 1, t)
+	for i := 1; i < blocks-1; i++ {
+		t.end[i] = t.end[i-1].plus(t.end[i])
+	}
+	t.second = true
+	t.pool.Run(blocks-1, 1, t)
+	kernels.Float64s(a[after])[0] = t.end[max(0, blocks-2)].phase()
+	t.dst, t.src = nil, nil
+	return nil
+}
+
+// Do computes the blocks from lo to hi−1 in the first pass. In the second pass it computes the block after each of them, from
+// the sum at its end. It overwrites that sum, which nobody else needs.
+func (t *parallel) Do(_, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		from, to := i*t.block, min((i+1)*t.block, len(t.src))
+		switch {
+		case t.second:
+			from, to = to, min(to+t.block, len(t.src))
+			t.end[i].accumulate(t.dst[from:to], t.src[from:to])
+		case i == 0:
+			t.end[0].accumulate(t.dst[:to], t.src[:to])
+		default:
+			t.end[i].advance(t.src[from:to])
+		}
+	}
+}
