@@ -49,3 +49,35 @@ inline void dft8(thread float2* v) {
         v[(q + 4) * S] = even[q] - odd[q];
     }
 }
+
+template <uint S>
+inline void dft16(thread float2* v) {
+    const float2 first = float2(0.923879532511286756f, -0.382683432365089772f);
+    const float2 third = float2(0.382683432365089772f, -0.923879532511286756f);
+    UNROLL
+    for (uint q = 0; q < 4; ++q) {
+        dft4<4 * S>(v + q * S);
+    }
+    v[5 * S] = product(v[5 * S], first);
+    v[6 * S] = eighth(v[6 * S]);
+    v[7 * S] = product(v[7 * S], third);
+    v[9 * S] = eighth(v[9 * S]);
+    v[10 * S] = quarter(v[10 * S]);
+    v[11 * S] = three_eighths(v[11 * S]);
+    v[13 * S] = product(v[13 * S], third);
+    v[14 * S] = three_eighths(v[14 * S]);
+    v[15 * S] = product(v[15 * S], float2(0.0f, 0.0f) - first);
+    UNROLL
+    for (uint q = 0; q < 4; ++q) {
+        dft4<S>(v + 4 * q * S);
+    }
+    UNROLL
+    for (uint q = 0; q < 4; ++q) {
+        UNROLL
+        for (uint k = 0; k < q; ++k) {
+            float2 a = v[(4 * q + k) * S];
+            v[(4 * q + k) * S] = v[(4 * k + q) * S];
+            v[(4 * k + q) * S] = a;
+        }
+    }
+}

@@ -45,7 +45,7 @@ func Real(b *gpu.Builder, dst, src *gpu.Buffer, n, batch int) {
 		perValue(b, halvesSource, "bins", batch*(h+1), dst, spectrum, gpu.Values(n), gpu.Values(batch*(h+1)))
 	case isPowerOfTwo(n) && n <= LongestReal:
 		appendRealRows(b, dst, src, realShape(n), batch, nil)
-	case h >= shortestRow && h <= longestBins && isMixed(h) && !isPowerOfTwo(h) &&
+	case h >= shortestRow && h <= longestFixedBins && isMixed(h) && !isPowerOfTwo(h) &&
 		appendMixed(b, dst, src.As(gpu.Float2), h, batch, false, true):
 	default:
 		spectrum := b.Scratch(gpu.Float2, h*batch)

@@ -267,7 +267,7 @@ func TestBarriers(t *testing.T) {
 		t.Parallel()
 		op := complexOp(func(b *gpu.Builder, _, s kernels.Shape, t []*gpu.Buffer) {
 			overwrites := s[1] == 2 // passes write over what they read
-			tile{[]int{5, 6, 8}, 1, rowTile, overwrites, false}.launchRows(b, t[0], t[1], s[1], false)
+			launchRows(b, tile{[]int{5, 6, 8}, 1, rowTile, overwrites, false}, t[0], t[1], false, s[1], false)
 		})
 		kerneltest.Barriers(t, op, kerneltest.EmulatorName, kernels.Shape{240, 1}, kernels.Shape{240, 2})
 	})

@@ -53,25 +53,29 @@ const passCost = 12
 // mixedFactors returns the radices of the passes for a length, and their cost. The cheapest are few passes of about the same
 // radix. It returns no radices if a length takes more than mostPasses.
 func mixedFactors(n int) (radices []int, cost int) {
-	var best []int
-	least := 0
+	best, least := cheapest(n, mixedRadices, mostPasses)
+	// Neighbouring threads store the points of the first pass a radix apart. With an odd radix these are in different banks.
+	slices.SortStableFunc(best, func(a, b int) int { return a&-a - b&-b })
+	return best, least
+}
+
+// cheapest returns radices whose product is n, at most most of them, and their cost.
+func cheapest(n int, among []int, most int) (best []int, least int) {
 	var try func(rest int, taken []int, from, cost int)
 	try = func(rest int, taken []int, from, cost int) {
 		if rest == 1 && (best == nil || cost < least) {
 			best, least = slices.Clone(taken), cost
 		}
-		if len(taken) == mostPasses {
+		if len(taken) == most {
 			return
 		}
-		for i := from; i < len(mixedRadices); i++ {
-			if r := mixedRadices[i]; rest%r == 0 {
+		for i := from; i < len(among); i++ {
+			if r := among[i]; rest%r == 0 {
 				try(rest/r, append(taken, r), i, cost+passCost+r)
 			}
 		}
 	}
 	try(n, nil, 0, 0)
-	// Neighbouring threads store the points of the first pass a radix apart. With an odd radix these are in different banks.
-	slices.SortStableFunc(best, func(a, b int) int { return a&-a - b&-b })
 	return best, least
 }
 
@@ -140,6 +144,12 @@ func sideOf(facts gpu.Facts, columns, matrices int) int {
 // real is set, values are pairs of real ones, and the results are rows of n+1 bins. If n is too long or has too many factors
 // for both ways, it appends nothing and returns false.
 func appendMixed(b *gpu.Builder, dst, src gpu.Argument, n, batch int, inverse, real bool) bool {
+	if takeFixed(b.Facts(), n) && appendFixed(b, dst, src, n, batch, inverse, real) {
+		return true
+	}
+	if real && n > longestBins {
+		return false
+	}
 	row, short := mixedRow(n, batch, real)
 	columns, turned, ok := tile{}, tile{}, false
 	if !short || batch == 1 && n > lonely {
@@ -147,28 +157,34 @@ func appendMixed(b *gpu.Builder, dst, src gpu.Argument, n, batch int, inverse, r
 	}
 	switch {
 	case ok:
-		appendMixedSteps(b, dst, src, columns, turned, batch, inverse)
+		appendSteps(b, dst, src, columns, turned, real, batch, inverse)
 	case short:
-		row.launchRows(b, dst, src, batch, inverse)
+		launchRows(b, row, dst, src, real, batch, inverse)
 	}
 	return ok || short
 }
 
+// transforms is a tile that a kernel is launched with: a tile or a fixed.
+type transforms interface {
+	length() int
+	launch(b *gpu.Builder, dst, src gpu.Argument, p grouping, e ends)
+}
+
 // launchRows appends transforms of rows.
-func (t tile) launchRows(b *gpu.Builder, dst, src gpu.Argument, rows int, inverse bool) {
+func launchRows(b *gpu.Builder, t transforms, dst, src gpu.Argument, real bool, rows int, inverse bool) {
 	n := t.length()
 	p := grouping{rows: 1, width: rows, in: strides{next: n, step: 1}, out: strides{next: n, step: 1}}
 	e := ends{conjugateIn: inverse, conjugateOut: inverse, scale: scaleOf(n, inverse)}
-	if t.real {
+	if real {
 		p.out.next = n + 1
 		e.stepRoots, e.fine = stepRoots(2 * n)
 	}
 	t.launch(b, dst, src, p, e)
 }
 
-// appendMixedSteps appends transforms in two steps. The first transforms the columns of a matrix. The second transforms the
-// rows, and stores them as columns.
-func appendMixedSteps(b *gpu.Builder, dst, src gpu.Argument, columns, turned tile, batch int, inverse bool) {
+// appendSteps appends transforms in two steps. The first transforms the columns of a matrix. The second transforms the rows,
+// and stores them as columns.
+func appendSteps(b *gpu.Builder, dst, src gpu.Argument, columns, turned transforms, real bool, batch int, inverse bool) {
 	first, second := columns.length(), turned.length()
 	n := first * second
 	between := b.Scratch(gpu.Float2, n*batch)
@@ -176,7 +192,7 @@ func appendMixedSteps(b *gpu.Builder, dst, src gpu.Argument, columns, turned til
 	columns.launch(b, between, src, grouping{batch, second, down, down}, ends{conjugateIn: inverse, scale: 1})
 	p := grouping{batch, first, strides{row: n, next: second, step: 1}, strides{row: n, next: 1, step: first}}
 	e := ends{conjugateOut: inverse, scale: scaleOf(n, inverse), stepped: 1}
-	if turned.real {
+	if real {
 		p.out.row, p.out.next, e.stepped = n+1, 0, 2
 	}
 	e.stepRoots, e.fine = stepRoots(e.stepped * n)

@@ -103,20 +103,20 @@ func TestMixedTiles(t *testing.T) {
 				}
 				if flat.fits() {
 					check("rows", n, func(b *gpu.Builder, dst, src *gpu.Buffer) {
-						flat.launchRows(b, dst, src, rows, false)
+						launchRows(b, flat, dst, src, false, rows, false)
 					})
 				}
 				columns := tile{radices, side, columnTile, shared, false}
 				turned := tile{[]int{3, 2}, side, turnedTile, shared, false}
 				if columns.fits() {
 					check("columns", 6*n, func(b *gpu.Builder, dst, src *gpu.Buffer) {
-						appendMixedSteps(b, dst, src, columns, turned, rows, false)
+						appendSteps(b, dst, src, columns, turned, false, rows, false)
 					})
 				}
 				columns, turned = tile{[]int{5}, side, columnTile, shared, false}, tile{radices, side, turnedTile, shared, false}
 				if len(radices) > 1 && turned.fits() {
 					check("turned rows", 5*n, func(b *gpu.Builder, dst, src *gpu.Buffer) {
-						appendMixedSteps(b, dst, src, columns, turned, rows, false)
+						appendSteps(b, dst, src, columns, turned, false, rows, false)
 					})
 				}
 			}

@@ -16,8 +16,12 @@ var (
 
 	//go:embed butterflies.metal
 	butterfliesText string
+	//go:embed radices.metal
+	radicesText string
 	//go:embed mixed.metal
 	mixedText string
+	//go:embed fixed.metal
+	fixedText string
 
 	//go:embed passes.metal
 	passesText string
@@ -42,8 +46,12 @@ var (
 	chirpSource  = gpu.Source{Name: "chirp.metal", Text: chirpText}
 )
 
-// Transforms of every length without a prime factor above 7.
-var mixedSource = gpu.Source{Name: "butterflies.metal+mixed.metal", Text: butterfliesText + mixedText}
+// Transforms of every length without a prime factor above 7: mixed.metal gets the length at run time, and fixed.metal is
+// compiled for one.
+var (
+	mixedSource = gpu.Source{Name: "butterflies.metal+radices.metal+mixed.metal", Text: butterfliesText + radicesText + mixedText}
+	fixedSource = gpu.Source{Name: "butterflies.metal+radices.metal+fixed.metal", Text: butterfliesText + radicesText + fixedText}
+)
 
 // Kernels that share passes.metal. Each text has one kernel, because a text is compiled as a whole for each shape.
 var (
