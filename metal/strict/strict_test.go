@@ -54,7 +54,7 @@ func TestEverySpecialisedText(t *testing.T) {
 	}
 	for name, least := range map[string]int{
 		"elementwise.metal": 1, "simdgroup.metal": 4, "mel.metal": 3, "section.metal+scan.metal": 6, "oscillator.metal": 6, "linear.metal": 4,
-		"butterflies.metal+mixed.metal": 2, "butterflies.metal+passes.metal+real.metal": 8, "softmax.metal": 1,
+		"butterflies.metal+radices.metal+mixed.metal": 2, "butterflies.metal+passes.metal+real.metal": 8, "softmax.metal": 1,
 	} {
 		if shapes[name] < least {
 			t.Errorf("%s is compiled in %d shapes, want at least %d", name, shapes[name], least)

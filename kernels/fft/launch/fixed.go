@@ -72,6 +72,8 @@ type fixed struct {
 	// real says that values are pairs of real ones, and that the results are their bins. The second half of a turnedTile
 	// then holds the mirror images of the first half.
 	real bool
+
+	places []exchange // after the passes: see laid
 }
 
 func (f fixed) length() int {
@@ -98,13 +100,25 @@ func (f fixed) exchanges() int {
 
 // exchange is how the points that a pass leaves lie in threadgroup memory.
 type exchange struct {
-	padding int // points between blocks that a pass leaves at a time
-	next    int // cells from one transform to the next
-	cells   int // in all
+	padding   int // points between blocks that a pass leaves at a time
+	next      int // cells from one transform to the next
+	cells     int // in all
+	conflicts int // see the method of this name; of both passes
 }
 
 // banks is the number of cells, of 8 bytes, that a simdgroup accesses at a time.
 const banks = 16
+
+// laid returns the tile with its exchanges.
+func (f fixed) laid() fixed {
+	if f.places != nil || f.exchanges() == 0 {
+		return f
+	}
+	for pass := range f.exchanges() {
+		f.places = append(f.places, f.exchange(pass))
+	}
+	return f
+}
 
 // exchange returns the layout with which the fewest threads access the same bank at a time, of those between a pass and the
 // next one.
@@ -115,29 +129,31 @@ func (f fixed) exchange(pass int) exchange {
 	}
 	r := f.radices[pass]
 	blocks := n / (d * r)
+	paddings, skews := banks, banks
+	if blocks == 1 {
+		paddings = 1
+	}
+	if f.layout == columnTile || f.side == 1 {
+		skews = 1
+	}
 	var best exchange
 	least := 0
-	for padding := range banks {
-		if padding > 0 && blocks == 1 {
-			break
-		}
-		for skew := range banks {
+	for padding := range paddings {
+		for skew := range skews {
 			x := exchange{padding: padding, next: n + (blocks-1)*padding + skew}
 			x.cells = x.next * f.side
 			if f.layout == columnTile {
-				if skew > 0 {
-					break
-				}
-				x.next, x.cells = 1, x.next*f.side
-			} else if skew > 0 && f.side == 1 {
-				break
+				x.next = 1
 			}
-			conflicts := f.conflicts(x, pass, d*r, func(j int) int { return j/d*(d*r+padding) + j%d })
+			x.conflicts = f.conflicts(x, pass, func(j int) int { return j/d*(d*r+padding) + j%d })
 			if pass+1 < len(f.radices) {
-				conflicts += f.conflicts(x, pass+1, d*r, func(j int) int { return j + j/(d*r)*padding })
+				x.conflicts += f.conflicts(x, pass+1, func(j int) int { return j + j/(d*r)*padding })
 			}
-			if cost := 64*conflicts + x.cells/f.side; least == 0 || cost < least {
+			if cost := 64*x.conflicts + x.cells/f.side; least == 0 || cost < least {
 				best, least = x, cost
+			}
+			if x.conflicts <= 2*banks {
+				break // more cells do not help
 			}
 		}
 	}
@@ -146,8 +162,8 @@ func (f fixed) exchange(pass int) exchange {
 
 // conflicts returns how many accesses a simdgroup's half waits for, in the mean over some halves, in sixteenths. cell returns
 // the place of butterfly j's first point in its transform. The other points lie as far from it for each j.
-func (f fixed) conflicts(x exchange, pass, block int, cell func(j int) int) int {
-	const most = 32 // halves
+func (f fixed) conflicts(x exchange, pass int, cell func(j int) int) int {
+	const most = 16 // halves
 	count := f.length() / f.radices[pass]
 	all, halves := 0, 0
 	for begin := 0; begin < count*f.side && halves < most; begin += banks {
@@ -177,10 +193,11 @@ func (f fixed) other() int {
 	return f.exchangeCells()
 }
 
+// exchangeCells returns the number of cells that the points take.
 func (f fixed) exchangeCells() int {
 	most := 0
-	for pass := range f.exchanges() {
-		most = max(most, f.exchange(pass).cells)
+	for _, x := range f.places {
+		most = max(most, x.cells)
 	}
 	return most
 }
@@ -196,25 +213,23 @@ func (f fixed) pairs() int {
 	return 0
 }
 
-// launch appends the transforms of a grouping.
-func (f fixed) launch(b *gpu.Builder, dst, src gpu.Argument, p grouping, e ends) {
-	n := f.length()
-	width, together, height := p.width, f.side, 0
+// source returns the text for the transforms of a grouping, the tables of the passes, and how many transforms lie side by
+// side of which a threadgroup takes how many.
+func (f fixed) source(p grouping, e ends) (source gpu.Source, table []float32, width, together int) {
+	n, height := f.length(), 0
+	width, together = p.width, f.side
 	if pairs := f.pairs(); pairs > 0 {
 		width, together, height = p.width/2+1, pairs, p.width
 	}
-	tiles := divideUp(width, together)
-	source := fixedSource
+	source = fixedSource
 	define := func(name string, value int) { source = source.Define(name, value) }
-	var table []float32
 	d := 1
 	for i, r := range f.radices {
 		define(indexed("RADIX", i), r)
 		define(indexed("ACROSS", i), bit(f.across(i)))
 		if i < f.exchanges() {
-			x := f.exchange(i)
-			define(indexed("PADDING", i), x.padding)
-			define(indexed("NEXT", i), x.next)
+			define(indexed("PADDING", i), f.places[i].padding)
+			define(indexed("NEXT", i), f.places[i].next)
 		}
 		if i > 0 {
 			define(indexed("TABLE", i), len(table)/2)
@@ -244,39 +259,88 @@ func (f fixed) launch(b *gpu.Builder, dst, src gpu.Argument, p grouping, e ends)
 	if table == nil {
 		table = []float32{1, 0}
 	}
+	return source, table, width, together
+}
+
+// launch appends the transforms of a grouping.
+func (f fixed) launch(b *gpu.Builder, dst, src gpu.Argument, p grouping, e ends) {
+	f = f.laid()
+	source, table, width, together := f.source(p, e)
 	roots := b.Constant(gpu.Float2, table)
 	stepRoots := roots
 	if e.stepRoots != nil {
 		stepRoots = b.Constant(gpu.Float2, e.stepRoots)
 	}
-	b.Dispatch(b.Kernel(source, "fixed_length"), threadgroups(p.rows*tiles), threads(f.threads), dst, src, roots, stepRoots,
-		gpu.Values(width, e.scale))
+	b.Dispatch(b.Kernel(source, "fixed_length"), threadgroups(p.rows*divideUp(width, together)), threads(f.threads),
+		dst, src, roots, stepRoots, gpu.Values(width, e.scale))
 }
 
 // fixedFactors returns the radices of the passes for a length, and their cost, as mixedFactors does. It returns no radices if
 // a length takes more than mostFixedPasses.
 func fixedFactors(n int) (radices []int, cost int) {
-	radices, cost = cheapest(n, fixedRadices, mostFixedPasses)
-	if len(radices) > 2 {
-		// The first and the last pass access device memory in stretches of length / radix. So their radices have few factors
-		// of two, to keep the stretches aligned.
-		slices.SortStableFunc(radices, func(a, b int) int { return a&-a - b&-b })
-		radices = append(append([]int{radices[0]}, radices[2:]...), radices[1])
-	}
-	return radices, cost
+	return cheapest(n, fixedRadices, mostFixedPasses)
 }
 
-// fixedTile returns the tile of a threadgroup that takes side transforms of n values. If they do not fit, it takes fewer,
-// but not below least. ok is false if there is no such tile.
-func fixedTile(facts gpu.Facts, n, side, least int, l layout, real bool) (f fixed, ok bool) {
+// ordered returns the tile with its radices in the best order.
+func (f fixed) ordered() fixed {
+	var best fixed
+	least := 0
+	n := f.length()
+	var try func(taken, rest []int)
+	try = func(taken, rest []int) {
+		if len(rest) > 0 {
+			for i, r := range rest {
+				if !slices.Contains(rest[:i], r) {
+					try(append(slices.Clone(taken), r), slices.Concat(rest[:i], rest[i+1:]))
+				}
+			}
+			return
+		}
+		g := f
+		g.radices = taken
+		g = g.laid()
+		cost := 1
+		for _, x := range g.places {
+			cost += x.conflicts
+		}
+		// The first and the last pass access device memory in stretches of length / radix. Those that are no multiple of 32
+		// bytes are read twice in part.
+		if f.layout != columnTile {
+			cost += unaligned(n / taken[0])
+			if !g.across(len(taken) - 1) {
+				cost += unaligned(n / taken[len(taken)-1])
+			}
+		}
+		if least == 0 || cost < least {
+			best, least = g, cost
+		}
+	}
+	try(nil, f.radices)
+	return best
+}
+
+// unaligned returns the cost of stretches of device memory of so many values, in the unit of exchange.conflicts.
+func unaligned(values int) int { return 4 - min(4, values&-values) }
+
+// fixedTile returns the tile of a threadgroup that takes side transforms of n values. If they do not fit, it takes half of
+// them and so on, but not below least. ok is false if there is no such tile. If lonely is set, nothing else runs on a core
+// meanwhile.
+func fixedTile(facts gpu.Facts, n, side, least int, l layout, real, lonely bool) (f fixed, ok bool) {
 	radices, _ := fixedFactors(n)
 	if radices == nil || l == turnedTile && len(radices) < 2 {
 		return fixed{}, false
 	}
 	for ; side >= least; side /= 2 {
+		if side*n > facts.ThreadgroupBytes/8 {
+			continue
+		}
 		f = fixed{radices: radices, side: side, layout: l, real: real}
 		f.threads = min(fixedThreads, divideUp(side*n/slices.Min(radices), 32)*32)
-		if f.cells() <= facts.ThreadgroupBytes/8 {
+		f = f.ordered()
+		if f.double = lonely; f.cells() <= facts.ThreadgroupBytes/8 {
+			return f, true
+		}
+		if f.double = false; f.cells() <= facts.ThreadgroupBytes/8 {
 			return f, true
 		}
 	}
@@ -291,31 +355,22 @@ func fixedRow(facts gpu.Facts, n, rows int, real bool) (f fixed, ok bool) {
 	}
 	// Threads come in simdgroups. With some numbers of rows few threads have nothing to do.
 	each, side, best := n/slices.Min(radices), 1, 0
-	for s := 1; s <= max(1, divideUp(rows, max(1, facts.Cores))); s++ {
-		if s > 1 && s*each > 2*usualThreads {
-			break
-		}
-		wanted := min(s*each, usualThreads)
-		busy := 100 * s * each / (divideUp(s*each, 32) * 32) * wanted / usualThreads
-		if busy > best {
+	for s := 1; s == 1 || s*each <= 2*usualThreads; s++ {
+		if busy := 100 * s * each / (divideUp(s*each, 32) * 32) * min(s*each, usualThreads); busy > best {
 			side, best = s, busy
 		}
 	}
-	f, ok = fixedTile(facts, n, side, 1, rowTile, real)
-	if twice := f; ok && rows <= facts.Cores {
-		// Nothing else runs on the core meanwhile.
-		twice.double = true
-		if twice.cells() <= facts.ThreadgroupBytes/8 {
-			return twice, true
-		}
+	for side > 1 && rows < side*facts.Cores {
+		side /= 2
 	}
-	return f, ok
+	return fixedTile(facts, n, side, 1, rowTile, real, rows <= facts.Cores)
 }
 
 // fixedSteps returns the tiles of the two steps of a transform of n values: the columns and the rows of a matrix.
 func fixedSteps(facts gpu.Facts, n, rows int, real bool) (columns, turned fixed, ok bool) {
-	longest := facts.ThreadgroupBytes / 8 / leastSideBySide
-	least := 0
+	longest := facts.ThreadgroupBytes / 8 / fewSideBySide
+	type split struct{ first, cost int }
+	var splits []split
 	for first := 2; first <= longest; first++ {
 		second := n / first
 		if n%first != 0 || second > longest {
@@ -323,19 +378,22 @@ func fixedSteps(facts gpu.Facts, n, rows int, real bool) (columns, turned fixed,
 		}
 		radices, cost := fixedFactors(first)
 		secondRadices, secondCost := fixedFactors(second)
-		if radices == nil || len(secondRadices) < 2 {
-			continue
-		}
-		if cost += secondCost + (first+second)/32; ok && cost >= least {
-			continue
-		}
-		c, columnsFit := fixedTile(facts, first, fixedSide(facts, second, rows), fewSideBySide, columnTile, false)
-		t, turnedFit := fixedTile(facts, second, fixedSide(facts, first, rows), fewSideBySide, turnedTile, real)
-		if columnsFit && turnedFit {
-			columns, turned, least, ok = c, t, cost, true
+		if radices != nil && len(secondRadices) > 1 {
+			splits = append(splits, split{first, cost + secondCost + (first+second)/32})
 		}
 	}
-	return columns, turned, ok
+	slices.SortStableFunc(splits, func(a, b split) int { return a.cost - b.cost })
+	for _, s := range splits {
+		second := n / s.first
+		columns, ok = fixedTile(facts, s.first, fixedSide(facts, second, rows), fewSideBySide, columnTile, false, rows == 1)
+		if !ok {
+			continue
+		}
+		if turned, ok = fixedTile(facts, second, fixedSide(facts, s.first, rows), fewSideBySide, turnedTile, real, rows == 1); ok {
+			return columns, turned, true
+		}
+	}
+	return fixed{}, fixed{}, false
 }
 
 // fixedSide returns the number of columns that a threadgroup takes.
