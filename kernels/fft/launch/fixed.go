@@ -322,25 +322,48 @@ func (f fixed) ordered() fixed {
 // unaligned returns the cost of stretches of device memory of so many values, in the unit of exchange.conflicts.
 func unaligned(values int) int { return 4 - min(4, values&-values) }
 
+// tileKey says what fixedTile is asked for.
+type tileKey struct {
+	bytes, n, side, least int
+	layout                layout
+	real, lonely          bool
+}
+
+// fixedTiles holds the tiles that were asked for, because finding one takes milliseconds. The lengths that takeFixed lets
+// through are few.
+var fixedTiles sync.Map // of tileKey to fixed
+
 // fixedTile returns the tile of a threadgroup that takes side transforms of n values. If they do not fit, it takes half of
 // them and so on, but not below least. ok is false if there is no such tile. If lonely is set, nothing else runs on a core
 // meanwhile.
 func fixedTile(facts gpu.Facts, n, side, least int, l layout, real, lonely bool) (f fixed, ok bool) {
-	radices, _ := fixedFactors(n)
-	if radices == nil || l == turnedTile && len(radices) < 2 {
+	key := tileKey{facts.ThreadgroupBytes, n, side, least, l, real, lonely}
+	if found, ok := fixedTiles.Load(key); ok {
+		return found.(fixed), true
+	}
+	if f, ok = findTile(key); ok {
+		fixedTiles.Store(key, f)
+	}
+	return f, ok
+}
+
+// findTile is fixedTile for a tile that was not asked for before.
+func findTile(k tileKey) (f fixed, ok bool) {
+	radices, _ := fixedFactors(k.n)
+	if radices == nil || k.layout == turnedTile && len(radices) < 2 {
 		return fixed{}, false
 	}
-	for ; side >= least; side /= 2 {
-		if side*n > facts.ThreadgroupBytes/8 {
+	for side := k.side; side >= k.least; side /= 2 {
+		if side*k.n > k.bytes/8 {
 			continue
 		}
-		f = fixed{radices: radices, side: side, layout: l, real: real}
-		f.threads = min(fixedThreads, divideUp(side*n/slices.Min(radices), 32)*32)
+		f = fixed{radices: radices, side: side, layout: k.layout, real: k.real}
+		f.threads = min(fixedThreads, divideUp(side*k.n/slices.Min(radices), 32)*32)
 		f = f.ordered()
-		if f.double = lonely; f.cells() <= facts.ThreadgroupBytes/8 {
+		if f.double = k.lonely; f.cells() <= k.bytes/8 {
 			return f, true
 		}
-		if f.double = false; f.cells() <= facts.ThreadgroupBytes/8 {
+		if f.double = false; f.cells() <= k.bytes/8 {
 			return f, true
 		}
 	}
