@@ -142,7 +142,7 @@ func sideOf(facts gpu.Facts, columns, matrices int) int {
 
 // appendMixed appends transforms of a length without a prime factor above 7, in one threadgroup each or in two steps. If
 // real is set, values are pairs of real ones, and the results are rows of n+1 bins. If n is too long or has too many factors
-// for both ways, it appends nothing and returns false.
+// for both ways, it appends nothing and returns false. A length may have texts of its own (see takeFixed).
 func appendMixed(b *gpu.Builder, dst, src gpu.Argument, n, batch int, inverse, real bool) bool {
 	if takeFixed(b.Facts(), n) && appendFixed(b, dst, src, n, batch, inverse, real) {
 		return true
