@@ -7,10 +7,10 @@
 //
 // The product of x and the input's weights does not depend on earlier steps. So all implementations compute it for many steps
 // at once. The product of the state and its weights has to wait for the step before. With one sequence it is a product of a
-// matrix and a vector. It reads all weights of the state, which stay in the caches of one processor core if the layer is
-// small. A GPU, or a second core, has to wait for all others at every step, which takes it longer than a small product does. So
-// with one sequence and a small state one core is expected to win at every number of steps. With many sequences or a large
-// state, others may win.
+// matrix and a vector, which takes one core a microsecond or some. To compute it, a GPU starts a kernel, and several cores wait
+// for each other, at every step. Each of them takes about the same time for every step, so one implementation is expected to
+// win at every number of steps: one core if the state is small, several cores or a GPU if it is large. With many sequences a
+// GPU has more work at each step.
 //
 // A NaN in a sequence reaches the later outputs of this sequence, and no other sequence. An infinity saturates the gates
 // that it reaches, or makes them NaN where infinities of both signs meet. The package does not train, and does not take packed

@@ -16,10 +16,22 @@ var text string
 // longer to make than a program would save.
 const mostSteps = 1 << 16
 
+// mostUnits is the greatest number of hidden units of a launch plan. The kernel's indices of weights are uints.
+const mostUnits = 1 << 15
+
 // appendLayer appends a layer by our kernels: one product for x and the weights of the input at all steps, and then a kernel
 // for each step.
 func (c *cell) appendLayer(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+	c.appendBy(divide(s[batch], p.Hidden, b.Facts().Cores), b, p, s, t)
+}
+
+// appendBy is appendLayer with a division of the work.
+func (c *cell) appendBy(d division, b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 	rows, n, width := s[batch], s[steps], c.gates*p.Hidden
+	if p.Hidden > mostUnits {
+		b.Refuse(fmt.Errorf("%s: %d hidden units, too many for a GPU (want at most %d): %w", c.name, p.Hidden, mostUnits, kernels.ErrRefused))
+		return
+	}
 	if n > mostSteps {
 		b.Refuse(fmt.Errorf("%s: %d steps, too many for a GPU (want at most %d): %w", c.name, n, mostSteps, kernels.ErrRefused))
 		return
@@ -37,9 +49,8 @@ func (c *cell) appendLayer(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.B
 		x, h0 = t[3], t[4]
 	}
 	matmul.Launch(b, gates, x, b.Constant(gpu.Float, p.InputWeights), n*rows, width, p.In, true)
-	d := divide(rows, p.Hidden, b.Facts().Cores)
 	kernel := b.Kernel(d.source(c, p.Hidden), c.name+"_step")
-	groups := gpu.Size{X: ceilDiv(p.Hidden, d.teams), Y: ceilDiv(rows, d.rows), Z: 1}
+	groups := gpu.Size{X: ceilDiv(rows, d.rows), Y: ceilDiv(p.Hidden, d.teams), Z: 1}
 	threads := gpu.Size{X: 32 * d.teams, Y: 1, Z: 1}
 	for step := range n {
 		h, last := h0.As(gpu.Float), 0
@@ -59,7 +70,7 @@ func (c *cell) appendLayer(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.B
 		}
 		arguments := append([]gpu.Argument{y.At(step * rows * p.Hidden)}, states...)
 		b.Dispatch(kernel, groups, threads,
-			append(arguments, h, gates.At(step*rows*width), weights, bias, gpu.Values(rows, p.Hidden, last))...)
+			append(arguments, h, gates.At(step*rows*width), weights, bias, gpu.Values(rows, last))...)
 	}
 }
 
@@ -101,16 +112,15 @@ const (
 )
 
 func (d division) source(c *cell, units int) gpu.Source {
-	vector := 0
-	if units%4 == 0 {
-		vector = 1
-	}
-	sums := 4
+	sums, unroll := 4, 4
 	if !c.memory {
 		sums = 3
 	}
+	if d.rows > 2 {
+		unroll = 1 // the loads of one turn are many enough
+	}
 	return gpu.Source{Name: "recurrent.metal", Text: text}.Define("ROWS", d.rows).Define("TEAMS", d.teams).
-		Define("SUMS", sums).Define("VECTOR", vector)
+		Define("SUMS", sums).Define("UNITS", units).Define("UNROLL", unroll)
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }

@@ -82,6 +82,23 @@ func (c *cell) args(t tensors) kernels.Args {
 	return kernels.Args{t.y, t.hn, t.x, t.h0}
 }
 
+// io returns the tensors of a call.
+func (c *cell) io(s kernels.Shape) []kernels.Tensor {
+	state := []int{s[batch], s[hidden]}
+	all := []kernels.Tensor{
+		{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: []int{s[steps], s[batch], s[hidden]}},
+		{Name: "hn", Role: kernels.Out, Type: kernels.Float32, Dims: state},
+		{Name: "cn", Role: kernels.Out, Type: kernels.Float32, Dims: state},
+		{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[steps], s[batch], s[inputs]}},
+		{Name: "h0", Role: kernels.In, Type: kernels.Float32, Dims: state},
+		{Name: "c0", Role: kernels.In, Type: kernels.Float32, Dims: state},
+	}
+	if !c.memory {
+		all = slices.DeleteFunc(all, func(t kernels.Tensor) bool { return t.Name == "cn" || t.Name == "c0" })
+	}
+	return all
+}
+
 // declare returns the operation of a cell.
 func declare(c *cell) kernels.Op[Params] {
 	long := kernels.Along(axes, "steps", kernels.Param{Name: "in", Value: 128}, kernels.Param{Name: "hidden", Value: 256},
@@ -98,21 +115,7 @@ func declare(c *cell) kernels.Op[Params] {
 				kernels.Param{Name: "steps", Value: 100}),
 		},
 		Params: c.noise,
-		IO: func(_ Params, s kernels.Shape) []kernels.Tensor {
-			state := []int{s[batch], s[hidden]}
-			all := []kernels.Tensor{
-				{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: []int{s[steps], s[batch], s[hidden]}},
-				{Name: "hn", Role: kernels.Out, Type: kernels.Float32, Dims: state},
-				{Name: "cn", Role: kernels.Out, Type: kernels.Float32, Dims: state},
-				{Name: "x", Role: kernels.In, Type: kernels.Float32, Dims: []int{s[steps], s[batch], s[inputs]}},
-				{Name: "h0", Role: kernels.In, Type: kernels.Float32, Dims: state},
-				{Name: "c0", Role: kernels.In, Type: kernels.Float32, Dims: state},
-			}
-			if !c.memory {
-				all = slices.DeleteFunc(all, func(t kernels.Tensor) bool { return t.Name == "cn" || t.Name == "c0" })
-			}
-			return all
-		},
+		IO:     func(_ Params, s kernels.Shape) []kernels.Tensor { return c.io(s) },
 		Reference: func(p Params, s kernels.Shape, a *kernels.Args) []float64 {
 			return c.layer(p, s[batch], s[steps], c.tensors(a))
 		},

@@ -5,7 +5,8 @@ using namespace metal;
 #define ROWS 2
 #define TEAMS 2
 #define SUMS 4
-#define VECTOR 1
+#define UNITS 96
+#define UNROLL 2
 #endif
 
 // A step of a recurrent layer. A simdgroup computes one hidden unit of ROWS sequences. Its lanes divide the sums of the
@@ -16,19 +17,21 @@ using namespace metal;
 //   ROWS    sequences of a simdgroup: 1, 2, 4 or 8
 //   TEAMS   simdgroups of a threadgroup, each with a unit of its own
 //   SUMS    slots that have a product with the state: 4 for an LSTM, 3 for a GRU
-//   VECTOR  1: the number of units is a multiple of 4; 0: any number
+//   UNITS   hidden units of the layer
+//   UNROLL  turns of the loop over units whose loads are in flight together
 
 #define SLOTS 4
 #define VALUES (ROWS * SLOTS)
 
-#if VECTOR
+#if UNITS % 4 == 0
 #define WIDTH 4
 #else
 #define WIDTH 1
 #endif
+#define TURN (32 * WIDTH) // units of a turn
 
 struct Shape {
-    uint rows, units;
+    uint rows;
     uint last; // whether this is the last step
 };
 
@@ -40,32 +43,35 @@ static inline float product(device const float* state, device const float* weigh
     for (uint v = 0; v < VALUES; ++v) {
         sum[v] = 0.0f;
     }
-    #pragma unroll 2
-    for (uint i = lane * WIDTH; i < shape.units; i += 32 * WIDTH) {
-#if VECTOR
-        float4 w[SUMS];
-        #pragma unroll
-        for (uint s = 0; s < SUMS; ++s) {
-            w[s] = *(device const float4*)(weights + size_t(s * shape.units + unit) * shape.units + i);
-        }
-        #pragma unroll
-        for (uint r = 0; r < ROWS; ++r) {
-            float4 h = *(device const float4*)(state + size_t(min(first + r, shape.rows - 1)) * shape.units + i);
+    #pragma unroll UNROLL
+    for (uint turn = 0; turn < (UNITS + TURN - 1) / TURN; ++turn) {
+        uint i = turn * TURN + lane * WIDTH;
+        if (UNITS % TURN == 0 || i < UNITS) {
+#if WIDTH == 4
+            float4 w[SUMS];
             #pragma unroll
             for (uint s = 0; s < SUMS; ++s) {
-                sum[r * SLOTS + s] = fma(h.w, w[s].w, fma(h.z, w[s].z, fma(h.y, w[s].y, fma(h.x, w[s].x, sum[r * SLOTS + s]))));
+                w[s] = *(device const float4*)(weights + (s * UNITS + unit) * UNITS + i);
             }
-        }
-#else
-        #pragma unroll
-        for (uint s = 0; s < SUMS; ++s) {
-            float w = weights[size_t(s * shape.units + unit) * shape.units + i];
             #pragma unroll
             for (uint r = 0; r < ROWS; ++r) {
-                sum[r * SLOTS + s] = fma(state[size_t(min(first + r, shape.rows - 1)) * shape.units + i], w, sum[r * SLOTS + s]);
+                float4 h = *(device const float4*)(state + size_t(min(first + r, shape.rows - 1)) * UNITS + i);
+                #pragma unroll
+                for (uint s = 0; s < SUMS; ++s) {
+                    sum[r * SLOTS + s] = fma(h.w, w[s].w, fma(h.z, w[s].z, fma(h.y, w[s].y, fma(h.x, w[s].x, sum[r * SLOTS + s]))));
+                }
             }
-        }
+#else
+            #pragma unroll
+            for (uint s = 0; s < SUMS; ++s) {
+                float w = weights[(s * UNITS + unit) * UNITS + i];
+                #pragma unroll
+                for (uint r = 0; r < ROWS; ++r) {
+                    sum[r * SLOTS + s] = fma(state[size_t(min(first + r, shape.rows - 1)) * UNITS + i], w, sum[r * SLOTS + s]);
+                }
+            }
 #endif
+        }
     }
 
     // Two lanes that differ in one bit exchange halves of their sums, and each adds up the half that has its own bit. So
@@ -102,14 +108,14 @@ kernel void lstm_step(device float* y [[buffer(0)]],
                       constant Shape& shape [[buffer(8)]],
                       uint2 group [[threadgroup_position_in_grid]],
                       uint index [[thread_index_in_threadgroup]]) {
-    uint lane = index % 32, slot = lane % SLOTS, first = group.y * ROWS;
-    uint unit = min(group.x * TEAMS + index / 32, shape.units - 1);
+    uint lane = index % 32, slot = lane % SLOTS, first = group.x * ROWS;
+    uint unit = min(group.y * TEAMS + index / 32, uint(UNITS - 1));
     uint row = min(first + lane % VALUES / SLOTS, shape.rows - 1);
-    size_t at = size_t(row) * shape.units + unit;
+    size_t at = size_t(row) * UNITS + unit;
     // One lane of the four writes. No other reads what it replaces.
-    bool writes = slot == 0 && lane < VALUES && first + lane / SLOTS < shape.rows && group.x * TEAMS + index / 32 < shape.units;
+    bool writes = slot == 0 && lane < VALUES && first + lane / SLOTS < shape.rows && group.y * TEAMS + index / 32 < UNITS;
     float c = writes ? before[at] : 0.0f;
-    float v = gates[size_t(row * SLOTS + slot) * shape.units + unit] + bias[slot * shape.units + unit];
+    float v = gates[size_t(row * SLOTS + slot) * UNITS + unit] + bias[slot * UNITS + unit];
     v += product(state, weights, shape, first, unit, lane);
     v = slot == 2 ? precise::tanh(v) : logistic(v);
     uint own = lane - slot;
@@ -135,14 +141,14 @@ kernel void gru_step(device float* y [[buffer(0)]],
                      constant Shape& shape [[buffer(6)]],
                      uint2 group [[threadgroup_position_in_grid]],
                      uint index [[thread_index_in_threadgroup]]) {
-    uint lane = index % 32, slot = lane % SLOTS, first = group.y * ROWS;
-    uint unit = min(group.x * TEAMS + index / 32, shape.units - 1);
+    uint lane = index % 32, slot = lane % SLOTS, first = group.x * ROWS;
+    uint unit = min(group.y * TEAMS + index / 32, uint(UNITS - 1));
     uint row = min(first + lane % VALUES / SLOTS, shape.rows - 1);
-    size_t at = size_t(row) * shape.units + unit;
+    size_t at = size_t(row) * UNITS + unit;
     float h = state[at];
-    float v = bias[slot * shape.units + unit];
+    float v = bias[slot * UNITS + unit];
     if (slot != 2) {
-        v += gates[size_t(row * 3 + min(slot, 2u)) * shape.units + unit];
+        v += gates[size_t(row * 3 + min(slot, 2u)) * UNITS + unit];
     }
     v += product(state, weights, shape, first, unit, lane);
     v = slot < 2 ? logistic(v) : v;
@@ -150,7 +156,7 @@ kernel void gru_step(device float* y [[buffer(0)]],
     float r = simd_shuffle(v, own), z = simd_shuffle(v, own + 1);
     float fresh = precise::tanh(simd_shuffle(v, own + 3) + r * simd_shuffle(v, own + 2));
     h = (1.0f - z) * fresh + z * h;
-    if (slot == 0 && lane < VALUES && first + lane / SLOTS < shape.rows && group.x * TEAMS + index / 32 < shape.units) {
+    if (slot == 0 && lane < VALUES && first + lane / SLOTS < shape.rows && group.y * TEAMS + index / 32 < UNITS) {
         y[at] = h;
         if (shape.last != 0) {
             last_state[at] = h;

@@ -73,6 +73,59 @@ func TestDivisions(t *testing.T) {
 	}
 }
 
+// TestEveryDivision computes five sequences with every number of rows of a simdgroup. Its units do not fill the last threadgroup.
+func TestEveryDivision(t *testing.T) {
+	for _, c := range []*cell{&lstm, &gru} {
+		s := kernels.Shape{inputs: 3, hidden: 4 + c.gates, batch: 5, steps: 2}
+		p := c.noise(s)
+		in := c.sequences(s)
+		want := c.layer(p, s[batch], s[steps], in)
+		for rows := 1; rows <= mostRows; rows *= 2 {
+			teams := 1 + 3*(4-c.gates)
+			b := emulator.Open(t).NewPlan()
+			var buffers []*gpu.Buffer
+			values := c.args(in)
+			for i, tensor := range c.io(s) {
+				if tensor.Role == kernels.In {
+					buffers = append(buffers, b.Input(gpu.Float, len(values[i])))
+				} else {
+					buffers = append(buffers, b.Output(gpu.Float, tensor.Len()))
+				}
+			}
+			c.appendBy(division{rows, teams}, b, p, s, buffers)
+			plan, err := b.Build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []float32
+			for i, buffer := range buffers {
+				copy(buffer.Floats(), values[i])
+			}
+			if err := plan.Run(); err != nil {
+				t.Errorf("%s, %d rows, %d teams: %v", c.name, rows, teams, err)
+			}
+			for i, buffer := range buffers {
+				if values[i] == nil {
+					got = append(got, buffer.Floats()...)
+				}
+			}
+			if off := kernels.RelativeError(got, want); !(off <= 1e-6) {
+				t.Errorf("%s, %d rows, %d teams: error %.2g, allowed 1e-6", c.name, rows, teams, off)
+			}
+			plan.Close()
+		}
+	}
+}
+
+// sequences returns the inputs of a call, and nil for its outputs.
+func (c *cell) sequences(s kernels.Shape) tensors {
+	t := tensors{x: make([]float32, s[steps]*s[batch]*s[inputs]), h0: make([]float32, s[batch]*s[hidden]), c0: make([]float32, s[batch]*s[hidden])}
+	for seed, x := range [][]float32{t.x, t.h0, t.c0} {
+		kernels.Noise(x, uint64(seed))
+	}
+	return t
+}
+
 // pytorch returns the layer that PyTorch computed, its sequences, and its outputs. There are 40 steps of 3 sequences.
 func pytorch(t *testing.T, name string) (p Params, x []float32, y []float64) {
 	t.Helper()
@@ -150,10 +203,7 @@ func TestWorkers(t *testing.T) {
 			if want := 1 + min(1, units/s[hidden]); s[hidden] == units && len(o.blocks) != want {
 				t.Errorf("%s of %d units: %d blocks, want %d", c.name, s[hidden], len(o.blocks), want)
 			}
-			in := tensors{x: make([]float32, s[steps]*s[batch]*p.In), h0: make([]float32, s[batch]*p.Hidden), c0: make([]float32, s[batch]*p.Hidden)}
-			for seed, x := range [][]float32{in.x, in.h0, in.c0} {
-				kernels.Noise(x, uint64(seed))
-			}
+			in := c.sequences(s)
 			want := c.layer(p, s[batch], s[steps], in)
 			for range 2 {
 				out := in
@@ -182,13 +232,7 @@ func TestSpecials(t *testing.T) {
 	}{{&lstm, &LSTM}, {&gru, &GRU}} {
 		s := kernels.Shape{inputs: 6, hidden: 10, batch: rows, steps: n}
 		p := c.noise(s)
-		in := func() tensors {
-			t := tensors{x: make([]float32, n*rows*p.In), h0: make([]float32, rows*p.Hidden), c0: make([]float32, rows*p.Hidden)}
-			for seed, x := range [][]float32{t.x, t.h0, t.c0} {
-				kernels.Noise(x, uint64(seed))
-			}
-			return t
-		}
+		in := func() tensors { return c.sequences(s) }
 		x := func(t tensors) *float32 { return &t.x[(rows+bad)*p.In+3] } // of the second step
 		for what, change := range map[string]func(tensors){
 			"a NaN in x":             func(t tensors) { *x(t) = nan },
@@ -272,20 +316,34 @@ func TestCells(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	for _, c := range []*cell{&lstm, &gru} {
 		p := c.noise(kernels.Shape{inputs: 1, hidden: 1})
-		for _, s := range []kernels.Shape{{inputs: 1, hidden: 1, batch: 1, steps: mostSteps + 1}, {inputs: 1, hidden: 1, batch: 1 << 40, steps: 1}} {
+		for _, s := range []kernels.Shape{{inputs: 1, hidden: 1, batch: 1, steps: mostSteps + 1}, {inputs: 1, hidden: 1, batch: 1 << 40, steps: 1},
+			{inputs: 1, hidden: mostUnits + 1, batch: 1, steps: 1}} {
 			b := emulator.Open(t).NewPlan()
-			tensors := make([]*gpu.Buffer, len(LSTM.IO(p, s)))
+			tensors := make([]*gpu.Buffer, len(lstm.io(s)))
 			for i := range tensors {
 				tensors[i] = b.Output(gpu.Float, 4)
 			}
 			if b.Facts().MaxBufferBytes == 0 && s[steps] == 1 {
 				continue
 			}
+			p.Hidden = s[hidden]
 			c.appendLayer(b, p, s, tensors)
 			if _, err := b.Build(); !errors.Is(err, kernels.ErrRefused) {
 				t.Errorf("%s at %v: error %v, want one that refuses the shape", c.name, s, err)
 			}
 		}
+	}
+}
+
+// TestManySequences has more sequences than a grid has places in its second dimension.
+func TestManySequences(t *testing.T) {
+	const rows = 600_000
+	p := gru.noise(kernels.Shape{inputs: 1, hidden: 1})
+	b := emulator.Open(t).NewPlan()
+	y, hn, x, h0 := b.Output(gpu.Float, rows), b.Output(gpu.Float, rows), b.Input(gpu.Float, rows), b.Input(gpu.Float, rows)
+	gru.appendLayer(b, p, kernels.Shape{inputs: 1, hidden: 1, batch: rows, steps: 1}, []*gpu.Buffer{y, hn, x, h0})
+	if err := b.Err(); err != nil {
+		t.Error(err)
 	}
 }
 
