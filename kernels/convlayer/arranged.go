@@ -4,8 +4,8 @@ import "crossover/pool"
 
 // arranged is x as the processor's implementations read it, with its padding. In a row, the values that are a stride apart lie
 // next to each other: first the columns 0, stride, 2·stride …, then 1, stride + 1 … So the values that one weight multiplies in
-// a row of outputs are consecutive, whatever the stride. Columns that no weight reaches are left out. It is the pool's task: its
-// indexes are the rows of all channels.
+// a row of outputs are consecutive, whatever the stride. Columns that no weight reaches are left out. It is the pool's task:
+// its indexes are the rows of all channels.
 type arranged struct {
 	geometry
 	x      []float32

@@ -72,8 +72,12 @@ func newParams(l Layer, dimensions int) (Params, error) {
 			return Params{}, fmt.Errorf("convlayer: %s is %d: want %d to %d", size.name, size.value, size.least, size.most)
 		}
 	}
-	if want := float64(l.Out) * float64(l.In) * math.Pow(float64(l.Kernel), float64(dimensions)); float64(len(l.Weights)) != want {
-		return Params{}, fmt.Errorf("convlayer: %d weights, want out×in×kernel%s = %.0f", len(l.Weights), []string{1: "", 2: "×kernel"}[dimensions], want)
+	factors, want := "out×in×kernel", float64(l.Out)*float64(l.In)*float64(l.Kernel) // no integer, which might overflow
+	if dimensions == 2 {
+		factors, want = factors+"×kernel", want*float64(l.Kernel)
+	}
+	if float64(len(l.Weights)) != want {
+		return Params{}, fmt.Errorf("convlayer: %d weights, want %s = %.0f", len(l.Weights), factors, want)
 	}
 	if l.Bias == nil {
 		l.Bias = make([]float32, l.Out)

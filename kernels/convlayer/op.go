@@ -33,7 +33,7 @@ var (
 		{Name: "kernel", Unit: "values", Min: 1, Max: 7, Usual: []int{3, 3, 5, 7}},
 		{Name: "stride", Unit: "values", Min: 1, Max: 4, Usual: []int{1, 1, 2}},
 		{Name: "height", Unit: "rows", Min: 4, Max: 256, Usual: []int{16, 32, 64, 80, 128}},
-		{Name: "width", Unit: "columns", Min: 4, Max: 4096, Usual: []int{16, 32, 64, 128, 256, 1024}},
+		{Name: "width", Unit: "columns", Min: 4, Max: 2048, Usual: []int{16, 32, 64, 128, 256, 1024}},
 	}
 )
 

@@ -97,7 +97,8 @@ func (p *Plan2D) Run(y, x []float32, height, width int) error {
 	if height < 1 || width < 1 {
 		panic("convlayer: height or width below 1")
 	}
-	if len(x)/p.params.In/height != width || len(x) != p.params.In*height*width { // the product overflows only if the quotient differs
+	// The product overflows only if the quotient is another one.
+	if len(x)/p.params.In/height != width || len(x) != p.params.In*height*width {
 		panic("convlayer: slice length is not that of its input")
 	}
 	outHeight, outWidth := p.Outputs(height, width)
