@@ -30,8 +30,9 @@ const (
 )
 
 // mostFixed is the number of lengths for which a process compiles texts of their own. All other lengths take mixed.metal. So
-// a program whose lengths differ at every call does not compile at every call.
-const mostFixed = 24
+// a program whose lengths differ at every call does not compile for ever. A sweep has far fewer lengths without a factor above
+// 7, so that it times the texts that programs get.
+const mostFixed = 256
 
 // fixedLengths are the lengths that have texts of their own.
 var fixedLengths struct {

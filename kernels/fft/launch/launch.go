@@ -4,7 +4,7 @@
 // A threadgroup transforms a row whose length is a power of two, with the points in registers. Each such length has a kernel
 // of its own. Longer rows take two or three steps, as the columns and the rows of a matrix. Other lengths without a prime
 // factor above 7, up to some half a million complex values, take one or two steps of a single kernel, which gets its passes
-// at run time. On NVIDIA's GPUs the first 24 of these lengths in a process have kernels of their own, which are faster and
+// at run time. On NVIDIA's GPUs the first 256 of these lengths in a process have kernels of their own, which are faster and
 // take up to some two million values. All other lengths take Bluestein's algorithm.
 //
 // Complex, Real and InverseReal take every length. They panic if n or batch is below 1 or if a call transforms more than
