@@ -35,7 +35,7 @@ var InverseOp = kernels.Declare(kernels.Op[Params]{
 	Tolerance: func(kernels.Shape) float64 { return 1e-4 },
 	Work: func(s kernels.Shape, variant string) kernels.Work {
 		w := work(s, variant) // of as many bytes
-		w.Launches++          // adds the frames up
+		w.Launches++          // adds the frames up, unless the kernel of the transforms does
 		return w
 	},
 	By: []kernels.Makers[Params]{
@@ -89,7 +89,8 @@ func (p *InversePlan) Bins() int { return p.params.bins() }
 // Transform writes the signal whose spectrogram is src to dst. src is Frames(len(dst))×Bins(), row-major, and unchanged. So
 // Transform undoes [Plan.Transform] at every sample that a window reaches. Samples that no window reaches become 0; there are
 // some if Hop is more than NFFT/2. The imaginary parts of bins 0 and NFFT/2 are taken as 0. dst and src must not overlap. If a
-// bin is infinite or NaN, no sample within NFFT/2 of its frame has a meaning.
+// bin is infinite or NaN, no sample within NFFT/2 of its frame has a meaning. On a GPU two neighbouring frames may be
+// transformed together. Then the rounding errors of a frame, some 1e-7 of its values, reach a hop further than its samples.
 //
 // Transform panics if the lengths do not fit. It fails only if every implementation fails. It allocates nothing at a length at
 // which the implementation has run twice. An implementation on a GPU remembers only the last few lengths.

@@ -296,3 +296,36 @@ func TestProgram(t *testing.T) {
 func BenchmarkInverse(b *testing.B) {
 	kerneltest.Benchmark(b, &InverseOp, InverseOp.Lines[0], 1<<10, 1<<16)
 }
+
+// TestInverseBarriers has a walk of several steps, with one row of threads or several in a threadgroup.
+func TestInverseBarriers(t *testing.T) {
+	t.Parallel()
+	kerneltest.Barriers(t, &InverseOp, kerneltest.EmulatorName, kernels.Shape{64, 32, 2000}, kernels.Shape{512, 128, 3000})
+}
+
+// TestInverseBroken has bins that are not finite. They reach no sample that their frame does not reach.
+func TestInverseBroken(t *testing.T) {
+	for _, p := range lengths(64, 16, 64, 48, 512, 128) {
+		const n = 3000
+		for name, plan := range kerneltest.Plans(t, &InverseOp, p) {
+			for _, v := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
+				s, got := noiseOf(p, n), make([]float32, n)
+				frame := p.frames(n) / 3
+				s[frame*p.bins()+3] = complex(v, 0)
+				s[frame*p.bins()+p.NFFT/4] = complex(0, v)
+				want := InverseReference(p, s, n)
+				if err := plan.Run(shapeOf(p, n), kernels.Args{got, kernels.ComplexWords(s)}); err != nil {
+					t.Fatal(err)
+				}
+				for i := range got {
+					if lo := frame*p.Hop - p.lead(); i >= lo && i < lo+p.NFFT {
+						continue
+					}
+					if !(math.Abs(float64(got[i])-want[i]) < 1e-5) {
+						t.Fatalf("%s, %+v, %v in frame %d: sample %d is %v, want %v", name, p, v, frame, i, got[i], want[i])
+					}
+				}
+			}
+		}
+	}
+}

@@ -66,9 +66,64 @@ func fits(b *gpu.Builder, p Params, s kernels.Shape, most int) bool {
 //go:embed istft.metal
 var inverseText string
 
-// appendInverse appends the inverse by our kernels.
+//go:embed overlapped.metal
+var overlappedText string
+
+// appendInverse appends the inverse by our kernels. If a thread can have the same samples of every frame, one kernel transforms
+// the frames and adds them up, so that the samples of the frames do not go through memory.
 func appendInverse(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+	if shared, ok := overlappedBy(p); ok {
+		appendOverlapped(b, p, s, t, shared)
+		return
+	}
 	appendAdded(b, p, s, t, launch.InverseReal)
+}
+
+// overlappedBy returns the text that transforms and adds up the frames. ok is false if there is none for these lengths.
+func overlappedBy(p Params) (shared launch.Shared, ok bool) {
+	const shortest = 64
+	if p.NFFT < shortest || p.NFFT > launch.LongestShared || p.NFFT&(p.NFFT-1) != 0 || p.Hop > p.NFFT {
+		return shared, false
+	}
+	shared = launch.ShareWhole(gpu.Source{Name: "passes.metal+overlapped.metal", Text: overlappedText}, p.NFFT)
+	shared.Source = shared.Source.Define("SHIFT", p.Hop/shared.Lanes)
+	return shared, p.Hop%shared.Lanes == 0
+}
+
+// partsPerCore is how many parts of a signal there are for each core of the GPU. With more, more frames are transformed twice.
+// With fewer, cores wait.
+const partsPerCore = 8
+
+// appendOverlapped appends the kernel that transforms the frames and adds them up.
+func appendOverlapped(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer, shared launch.Shared) {
+	if !fits(b, p, s, launch.MostValues) {
+		return
+	}
+	n := s[samples]
+	overlap := (p.NFFT + p.Hop - 1) / p.Hop
+	first := p.lead() / p.Hop
+	blocks := (p.lead()+n-1)/p.Hop - first + 1
+	each := walked(blocks, overlap, b.Facts().Cores*partsPerCore)
+	parts := (blocks + each - 1) / each
+	weights, shares := p.floatWeights(1), make([]float32, p.Hop)
+	for i := range shares {
+		sum := float32(0)
+		for j := i; j < p.NFFT; j += p.Hop {
+			sum += weights[j] * weights[j]
+		}
+		shares[i] = share(sum) / float32(p.NFFT)
+	}
+	b.Dispatch(b.Kernel(shared.Source, "overlapped"), gpu.Size{X: (parts + shared.Rows - 1) / shared.Rows, Y: 1, Z: 1},
+		gpu.Size{X: shared.Threads, Y: 1, Z: 1}, t[0], t[1], b.Constant(gpu.Float2, shared.Roots),
+		b.Constant(gpu.Float, weights), b.Constant(gpu.Float, shares),
+		gpu.Values(p.frames(n), n, first, each, (each+overlap-1)/2))
+}
+
+// walked returns how many blocks are in each of at most `parts` parts, if every sample is reached by overlap frames. A part
+// with its overlap is an even number of frames.
+func walked(blocks, overlap, parts int) int {
+	each := (blocks + parts - 1) / parts
+	return each + (each+overlap-1)%2
 }
 
 // newInverseVendor returns a function that appends the inverse by a vendor's library. The library does not divide by the number

@@ -205,6 +205,7 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
 #define DISTANCE2 (RADIX0 * RADIX1)
 #define DISTANCE3 (RADIX0 * RADIX1 * RADIX2)
 
+// After FIRST_PASS, v[b] is the sum of the points of butterfly b.
 #define FIRST_PASS(r) pass<r, 1>(v, last, roots);
 #define NEXT_PASS(r, d, table)                                      \
     {                                                               \
@@ -218,25 +219,22 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
 
 #if PASSES == 1
 #define LAST_RADIX RADIX0
-#define TRANSFORM FIRST_PASS(RADIX0)
+#define LATER_PASSES
 #elif PASSES == 2
 #define LAST_RADIX RADIX1
-#define TRANSFORM                                  \
-    FIRST_PASS(RADIX0)                             \
+#define LATER_PASSES                               \
     EXCHANGE(GATHER_LAST, RADIX0, 1, SHIFT0)       \
     LAST_PASS(RADIX1, DISTANCE1, TABLE1)
 #elif PASSES == 3
 #define LAST_RADIX RADIX2
-#define TRANSFORM                                  \
-    FIRST_PASS(RADIX0)                             \
+#define LATER_PASSES                               \
     EXCHANGE(GATHER, RADIX0, 1, SHIFT0)            \
     NEXT_PASS(RADIX1, DISTANCE1, TABLE1)           \
     EXCHANGE(GATHER_LAST, RADIX1, DISTANCE1, SHIFT1) \
     LAST_PASS(RADIX2, DISTANCE2, TABLE2)
 #else
 #define LAST_RADIX RADIX3
-#define TRANSFORM                                  \
-    FIRST_PASS(RADIX0)                             \
+#define LATER_PASSES                               \
     EXCHANGE(GATHER, RADIX0, 1, SHIFT0)            \
     NEXT_PASS(RADIX1, DISTANCE1, TABLE1)           \
     EXCHANGE(GATHER, RADIX1, DISTANCE1, SHIFT1)    \
@@ -244,3 +242,4 @@ inline void pass(thread float2* v, thread const uint* j, device const float2* ta
     EXCHANGE(GATHER_LAST, RADIX2, DISTANCE2, SHIFT2) \
     LAST_PASS(RADIX3, DISTANCE3, TABLE3)
 #endif
+#define TRANSFORM FIRST_PASS(RADIX0) LATER_PASSES
