@@ -5,41 +5,43 @@
 #endif
 
 // first_greatest writes the greatest of n values, up to one value a threadgroup, and the index of the first that equals it. A
-// threadgroup reads `share` vectors that lie one after the other. So of threadgroups with the same greatest value the first
-// has the first place. A last launch reads those greatest values, and takes the index from `found`, which the threadgroups
-// wrote.
+// last launch, of one threadgroup, reads those greatest values. Of those that are the same it takes the least index from
+// `found`, which the threadgroups wrote.
 //
-// A thread remembers in which turn it met its greatest value, and reads that turn's values again if no thread has a greater
-// one.
+// A thread remembers in which turn it met its greatest value first, and reads that turn's values again if no thread has a
+// greater one. Which values a turn reads does not depend on values, so that the next ones can be on their way.
+static inline uint place(device const uint* found, uint i, uint last) { return last != 0 ? found[i] : i; }
+
 [[max_total_threads_per_threadgroup(1024)]]
 kernel void first_greatest(device float* values [[buffer(0)]],
                            device uint* places [[buffer(1)]],
                            device const float4* x [[buffer(2)]],
                            device const uint* found [[buffer(3)]],
                            constant uint& n [[buffer(4)]],
-                           constant uint& share [[buffer(5)]],
-                           constant uint& last [[buffer(6)]],
+                           constant uint& last [[buffer(5)]],
                            uint group [[threadgroup_position_in_grid]],
+                           uint groups [[threadgroups_per_grid]],
                            uint index [[thread_position_in_threadgroup]],
                            uint width [[threads_per_threadgroup]],
                            uint lane [[thread_index_in_simdgroup]],
                            uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     threadgroup uint keys[32];
     threadgroup uint indexes[32];
-    uint step = width * VECTORS, end = min((group + 1) * share, (n + 3) / 4);
+    uint step = width * VECTORS, vectors = (n + 3) / 4;
     float most = -INFINITY;
     bool nan = false;
-    uint turn = group * share;
-    for (uint start = turn; start < end && !nan; start += step) {
+    uint turn = group * step;
+    for (uint start = turn; start < vectors; start += groups * step) {
         float4 v[VECTORS];
         for (uint k = 0; k < VECTORS; ++k) v[k] = vector_of(x, start + k * width + index, n, -INFINITY);
         float4 all = v[0];
+        bool lost = nan;
         for (uint k = 0; k < VECTORS; ++k) {
             nan = nan || broken(v[k]);
             all = max(all, v[k]);
         }
         float here = greatest(all);
-        if (nan || here > most) {
+        if (!lost && (nan || here > most)) {
             most = here;
             turn = start;
         }
@@ -52,13 +54,13 @@ kernel void first_greatest(device float* values [[buffer(0)]],
 
     uint first = 0xffffffffu;
     if (own == key) {
-        for (uint k = VECTORS; k > 0; --k) {
-            uint i = turn + (k - 1) * width + index;
+        for (uint k = 0; k < VECTORS; ++k) {
+            uint i = turn + k * width + index;
             float4 v = vector_of(x, i, n, 0.0f);
-            if (4 * i + 3 < n && key_of(v.w) == key) first = 4 * i + 3;
-            if (4 * i + 2 < n && key_of(v.z) == key) first = 4 * i + 2;
-            if (4 * i + 1 < n && key_of(v.y) == key) first = 4 * i + 1;
-            if (4 * i < n && key_of(v.x) == key) first = 4 * i;
+            if (4 * i < n && key_of(v.x) == key) first = min(first, place(found, 4 * i, last));
+            if (4 * i + 1 < n && key_of(v.y) == key) first = min(first, place(found, 4 * i + 1, last));
+            if (4 * i + 2 < n && key_of(v.z) == key) first = min(first, place(found, 4 * i + 2, last));
+            if (4 * i + 3 < n && key_of(v.w) == key) first = min(first, place(found, 4 * i + 3, last));
         }
     }
     first = simd_min(first);
@@ -67,6 +69,6 @@ kernel void first_greatest(device float* values [[buffer(0)]],
     first = simd_min(lane < width / 32 ? indexes[lane] : 0xffffffffu);
     if (index == 0) {
         values[group] = value_of(key);
-        places[group] = last != 0 && first < n ? found[first] : first;
+        places[group] = first;
     }
 }

@@ -108,10 +108,8 @@ func appendArgMax(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) {
 func appendArgMaxIn(b *gpu.Builder, n, groups int, y *gpu.Buffer, x gpu.Argument) {
 	values, places := b.Scratch(gpu.Float4, (groups+3)/4), b.Scratch(gpu.Uint, groups)
 	pass := func(values, places, x, found gpu.Argument, n, groups, threads int, last uint32) {
-		step := threads * vectors
-		share := ((n+3)/4 + groups - 1) / groups
 		appendKernel(b, b.Kernel(firstSource, "first_greatest"), groups, threads, values, places, x, found, gpu.Values(n),
-			gpu.Values((share+step-1)/step*step), gpu.Values(last))
+			gpu.Values(last))
 	}
 	if groups == 1 {
 		pass(values.As(gpu.Float), y, x, places, n, 1, alone(n), 0)
