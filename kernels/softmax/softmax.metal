@@ -79,7 +79,8 @@ kernel void simdgroup_rows(device float* y [[buffer(0)]],
     store((device element*)y + size_t(row) * shape.columns, v, 1.0f / sum, lane, 32, shape.columns);
 }
 
-// threadgroup_rows: one threadgroup a row. columns <= threads·PER_THREAD.
+// threadgroup_rows: one threadgroup a row. columns <= threads·PER_THREAD. A simdgroup weighs its values against its own largest one
+// as soon as it has them, while others still wait for memory. Its weights against the largest value of the row differ by a factor.
 [[max_total_threads_per_threadgroup(1024)]]
 kernel void threadgroup_rows(device float* y [[buffer(0)]],
                              device const float* x [[buffer(1)]],
@@ -93,15 +94,18 @@ kernel void threadgroup_rows(device float* y [[buffer(0)]],
     threadgroup float sums[32];
     element v[PER_THREAD];
     fetch(v, (device const element*)x + size_t(row) * shape.columns, index, width, shape.columns);
-    float most = simd_max(largest(v));
-    if (lane == 0) maxima[simdgroup] = most;
+    float own = simd_max(largest(v));
+    // Against −∞ the weights would be NaN.
+    float sum = simd_sum(weigh(v, own == -INFINITY ? 0.0f : own));
+    if (lane == 0) {
+        maxima[simdgroup] = own;
+        sums[simdgroup] = sum;
+    }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    most = simd_max(lane < width / 32 ? maxima[lane] : -INFINITY);
-    float sum = simd_sum(weigh(v, most));
-    if (lane == 0) sums[simdgroup] = sum;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    sum = simd_sum(lane < width / 32 ? sums[lane] : 0.0f);
-    store((device element*)y + size_t(row) * shape.columns, v, 1.0f / sum, index, width, shape.columns);
+    bool there = lane < width / 32;
+    float its = there ? maxima[lane] : -INFINITY, most = simd_max(its);
+    sum = simd_sum(there ? sums[lane] * weight(its - most) : 0.0f);
+    store((device element*)y + size_t(row) * shape.columns, v, weight(own - most) / sum, index, width, shape.columns);
 }
 
 // chunk_statistics: threadgroup (i, c) takes chunk c, threads·PER_THREAD columns, of row i, and leaves the chunk's
@@ -134,7 +138,8 @@ kernel void chunk_statistics(device float2* statistics [[buffer(0)]],
     if (index == 0) statistics[size_t(row) * groups.y + chunk] = float2(most, sum);
 }
 
-// chunk_values: the same grid. Every simdgroup joins the statistics of its row for itself, so that there is no barrier.
+// chunk_values: the same grid, in reverse order: the chunks that were read last may still be in a cache. Every simdgroup joins the
+// statistics of its row for itself, so that there is no barrier.
 [[max_total_threads_per_threadgroup(1024)]]
 kernel void chunk_values(device float* y [[buffer(0)]],
                          device const float* x [[buffer(1)]],
@@ -145,8 +150,8 @@ kernel void chunk_values(device float* y [[buffer(0)]],
                          uint index [[thread_index_in_threadgroup]],
                          uint2 threads [[threads_per_threadgroup]],
                          uint lane [[thread_index_in_simdgroup]]) {
-    uint row = group.x, chunks = groups.y, width = threads.x;
-    uint first = group.y * PER_THREAD * width + index;
+    uint row = groups.x - 1 - group.x, chunks = groups.y, width = threads.x;
+    uint first = (chunks - 1 - group.y) * PER_THREAD * width + index;
     element v[PER_THREAD];
     fetch(v, (device const element*)x + size_t(row) * shape.columns, first, width, shape.columns);
     device const float2* chunk = statistics + size_t(row) * chunks;
