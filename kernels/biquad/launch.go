@@ -56,6 +56,8 @@ const (
 	// saves.
 	mostThreads = 256
 	mostWalked  = 2
+	// mostSide is the greatest number of rows, of a simdgroup each, in a threadgroup. It is a power of two.
+	mostSide = 4
 )
 
 // strategy returns how to divide the work on a GPU of the given number of cores. The numbers were chosen on an H200.
@@ -132,6 +134,8 @@ func (f *near) appendScan(b *gpu.Builder, by strategy, x extent, t []*gpu.Buffer
 	section, shape := f.values(), x.rows().Values()
 	walk := gpu.Values(by.groups, by.tiles)
 	source := x.rows().Source(singleSource, "scan.metal", scanText).Define("CHUNK", by.chunk).Define("THREADS", by.threads)
+	side := by.side(x)
+	source = source.Define("ROWS", side) // 1 if there are two kernels
 	threads := gpu.Size{X: by.threads, Y: 1, Z: 1}
 	powers := b.Constant(gpu.Float4, f.powers(4*by.chunk))
 	left, partPowers := powers.As(gpu.Float2), powers // neither is read if a row has one threadgroup
@@ -141,8 +145,18 @@ func (f *near) appendScan(b *gpu.Builder, by strategy, x extent, t []*gpu.Buffer
 		b.Dispatch(b.Kernel(source, "ends"), gpu.Size{X: by.groups - 1, Y: x.channels, Z: 1}, threads,
 			parts, t[2].As(gpu.Float4), powers, section, shape, walk)
 	}
-	b.Dispatch(b.Kernel(source, "scan"), gpu.Size{X: x.channels * by.groups, Y: 1, Z: 1}, threads,
+	threads.X *= side
+	b.Dispatch(b.Kernel(source, "scan"), gpu.Size{X: x.channels * by.groups / side, Y: 1, Z: 1}, threads,
 		t[0].As(gpu.Float4), t[2].As(gpu.Float4), t[1], t[3], left, powers, partPowers, section, shape, walk)
+}
+
+// side returns the number of rows of a threadgroup in a scan. A core can hold only so many threadgroups and takes time to begin
+// each, so rows of a single simdgroup share one, if that is possible without a remainder.
+func (by strategy) side(x extent) int {
+	if by.groups > 1 || by.threads > 32 {
+		return 1
+	}
+	return min(x.channels&-x.channels, mostSide)
 }
 
 // powers returns the powers of the state matrix for a scan whose steps have the given number of samples, in the order of

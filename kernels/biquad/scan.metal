@@ -4,6 +4,7 @@
 #include "../recurrence/launch/rows.metal"
 #define THREADS 256
 #define CHUNK 6
+#define ROWS 1
 #endif
 
 // The scan. A chunk of CHUNK vectors takes the state s at its beginning to P·s + z at its end, where P is the section's
@@ -87,8 +88,9 @@ kernel void ends(device float2* left [[buffer(0)]],
 // The output, and each row's state after it. Tiles go through threadgroup memory, so that device memory is read and
 // written in one piece; an odd CHUNK keeps the chunks of neighbouring threads in different banks. Where a row has more
 // than one threadgroup, and then at most THREADS, each finds the state at the beginning of its part from what the
-// parts before it leave behind; partPowers are the powers of the state matrix to a part's samples.
-[[max_total_threads_per_threadgroup(THREADS)]]
+// parts before it leave behind; partPowers are the powers of the state matrix to a part's samples. Else a threadgroup may take
+// ROWS rows by THREADS threads each, which divides the number of rows.
+[[max_total_threads_per_threadgroup(THREADS * ROWS)]]
 kernel void scan(device float4* y [[buffer(0)]],
                  device const float4* x [[buffer(1)]],
                  device State* after [[buffer(2)]],
@@ -100,15 +102,15 @@ kernel void scan(device float4* y [[buffer(0)]],
                  constant Shape& shape [[buffer(8)]],
                  constant Walk& walk [[buffer(9)]],
                  uint group [[threadgroup_position_in_grid]],
-                 uint id [[thread_position_in_threadgroup]],
-                 uint lane [[thread_index_in_simdgroup]],
-                 uint simdgroup [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float4 tile[TILE];
-    threadgroup float2 last[SIMDGROUPS];
+                 uint thread_index [[thread_position_in_threadgroup]],
+                 uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float4 tiles[ROWS * TILE];
+    threadgroup float2 lasts[ROWS * SIMDGROUPS];
     threadgroup float2 entry[1];
     Filter f = section;
     uint vectors = shape.vectors;
-    uint row = group / walk.groups;
+    uint id = thread_index % THREADS, own = thread_index / THREADS, simdgroup = id / 32;
+    uint row = group / walk.groups * ROWS + own;
     uint part = group % walk.groups;
     uint start = part * walk.tiles * TILE;
     uint end = min(start + walk.tiles * TILE, vectors);
@@ -123,11 +125,11 @@ kernel void scan(device float4* y [[buffer(0)]],
         // Thread i has what part i leaves behind; composed, the state at its beginning.
         float2 z = composed(id < part ? left[row * walk.groups + id] : float2(0.0f, 0.0f), partPowers, lane);
         if (lane == 31) {
-            last[simdgroup] = z;
+            lasts[own * SIMDGROUPS + simdgroup] = z;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         for (uint i = 0; i < simdgroup; ++i) {
-            s = times(partPowers[5], s) + last[i];
+            s = times(partPowers[5], s) + lasts[own * SIMDGROUPS + i];
         }
         s = atChunk(s, z, partPowers, lane);
         if (id == part) {
@@ -138,7 +140,7 @@ kernel void scan(device float4* y [[buffer(0)]],
     }
     for (; start < end; start += TILE) {
         for (uint k = 0; k < CHUNK; ++k) {
-            tile[k * THREADS + id] = ahead[k];
+            tiles[own * TILE + k * THREADS + id] = ahead[k];
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         for (uint k = 0; k < CHUNK; ++k) {
@@ -150,12 +152,12 @@ kernel void scan(device float4* y [[buffer(0)]],
         float4 chunk[CHUNK];
         float2 z = float2(0.0f, 0.0f);
         for (uint k = 0; k < CHUNK; ++k) {
-            chunk[k] = tile[id * CHUNK + k];
+            chunk[k] = tiles[own * TILE + id * CHUNK + k];
             samples(f, z, chunk[k]);
         }
         z = composed(z, powers, lane);
         if (lane == 31) {
-            last[simdgroup] = z;
+            lasts[own * SIMDGROUPS + simdgroup] = z;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         float2 mine = s;
@@ -163,19 +165,19 @@ kernel void scan(device float4* y [[buffer(0)]],
             if (i == simdgroup) {
                 mine = s;
             }
-            s = times(powers[5], s) + last[i];
+            s = times(powers[5], s) + lasts[own * SIMDGROUPS + i];
         }
         mine = atChunk(mine, z, powers, lane);
 
         uint first = start + id * CHUNK;
         if (4 * (first + CHUNK) <= shape.n) {
             for (uint k = 0; k < CHUNK; ++k) {
-                tile[id * CHUNK + k] = samples(f, mine, chunk[k]);
+                tiles[own * TILE + id * CHUNK + k] = samples(f, mine, chunk[k]);
             }
         } else {
             for (uint k = 0; k < CHUNK; ++k) {
                 uint past = min(4 * (first + k), shape.n);
-                tile[id * CHUNK + k] = someSamples(f, mine, chunk[k], min(4u, shape.n - past));
+                tiles[own * TILE + id * CHUNK + k] = someSamples(f, mine, chunk[k], min(4u, shape.n - past));
             }
         }
         if (first < vectors && first + CHUNK >= vectors) {
@@ -186,7 +188,7 @@ kernel void scan(device float4* y [[buffer(0)]],
         for (uint k = 0; k < CHUNK; ++k) {
             uint i = start + k * THREADS + id;
             if (i < end) {
-                store(y, shape, row, i, tile[k * THREADS + id]);
+                store(y, shape, row, i, tiles[own * TILE + k * THREADS + id]);
             }
         }
     }
