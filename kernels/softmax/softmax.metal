@@ -8,7 +8,7 @@ using namespace metal;
 
 // Rows of `columns` elements, an element being WIDTH values: four where the rows are whole vectors, else one. A thread
 // keeps PER_THREAD elements of a row in registers, `stride` apart, so that memory is read once and written once; only
-// rows that are cut into chunks are read twice.
+// rows that are cut into chunks are read twice, and long rows in part.
 
 #if WIDTH == 4
 typedef float4 element;
@@ -106,6 +106,54 @@ kernel void threadgroup_rows(device float* y [[buffer(0)]],
     float its = there ? maxima[lane] : -INFINITY, most = simd_max(its);
     sum = simd_sum(there ? sums[lane] * weight(its - most) : 0.0f);
     store((device element*)y + size_t(row) * shape.columns, v, weight(own - most) / sum, index, width, shape.columns);
+}
+
+// long_rows: one threadgroup a row. columns > threads·PER_THREAD. The last threads·PER_THREAD elements stay in registers. The others
+// are read a second time, from the last to the first, because the last ones may still be in a cache.
+[[max_total_threads_per_threadgroup(1024)]]
+kernel void long_rows(device float* y [[buffer(0)]],
+                      device const float* x [[buffer(1)]],
+                      constant Shape& shape [[buffer(2)]],
+                      uint row [[threadgroup_position_in_grid]],
+                      uint index [[thread_position_in_threadgroup]],
+                      uint width [[threads_per_threadgroup]],
+                      uint lane [[thread_index_in_simdgroup]],
+                      uint simdgroup [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float maxima[32];
+    threadgroup float sums[32];
+    device const element* from = (device const element*)x + size_t(row) * shape.columns;
+    device element* to = (device element*)y + size_t(row) * shape.columns;
+    uint tile = width * PER_THREAD, kept = shape.columns - tile;
+    element v[PER_THREAD];
+    float own = -INFINITY, sum = 0.0f;
+    for (uint start = 0; start < shape.columns;) {
+        uint end = start < kept ? kept : shape.columns;
+        fetch(v, from, start + index, width, end);
+        float before = own;
+        own = max(own, largest(v));
+        float base = own == -INFINITY ? 0.0f : own; // against −∞ the weights would be NaN
+        float weights = weigh(v, base);
+        sum = sum * weight(before - base) + weights;
+        start = start < kept ? min(start + tile, kept) : end;
+    }
+    float its = simd_max(own);
+    sum = simd_sum(sum * weight(own - (its == -INFINITY ? 0.0f : its)));
+    if (lane == 0) {
+        maxima[simdgroup] = its;
+        sums[simdgroup] = sum;
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    bool there = lane < width / 32;
+    its = there ? maxima[lane] : -INFINITY;
+    float most = simd_max(its);
+    sum = simd_sum(there ? sums[lane] * weight(its - most) : 0.0f);
+    store(to, v, weight(own - most) / sum, kept + index, width, shape.columns);
+    for (uint start = (kept + tile - 1) / tile * tile; start > 0;) {
+        start -= tile;
+        fetch(v, from, start + index, width, kept);
+        weigh(v, most);
+        store(to, v, 1.0f / sum, start + index, width, kept);
+    }
 }
 
 // chunk_statistics: threadgroup (i, c) takes chunk c, threads·PER_THREAD columns, of row i, and leaves the chunk's
