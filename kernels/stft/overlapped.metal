@@ -70,29 +70,26 @@ kernel void overlapped(device float* dst [[buffer(0)]],
     for (uint step = 0; step < walk.steps; ++turn) {
         bool has_a = (which & 1) != 0 && frame >= 0 && frame < frames;
         bool has_b = (which & 2) != 0 && frame + 1 >= 0 && frame + 1 < frames;
+        // Points are swapped, which makes the transform an inverse one. Neighbours in this order share bins. No load waits for
+        // another one.
+        device const float2* from_a = src + size_t(max(frame, 0)) * (LENGTH / 2 + 1);
+        device const float2* from_b = src + size_t(max(frame + 1, 0)) * (LENGTH / 2 + 1);
+        const float2 none = float2(0.0f, 0.0f);
         float2 v[POINTS];
         UNROLL
-        for (uint m = 0; m < POINTS; ++m) {
-            v[m] = float2(0.0f, 0.0f);
-        }
-        // Points are swapped, which makes the transform an inverse one. Neighbours in this order share bins.
-        if (has_a) {
-            device const float2* from = src + size_t(frame) * (LENGTH / 2 + 1);
-            UNROLL
-            for (uint m = 0; m < POINTS / 2; ++m) {
-                float2 low = from[lane + m * LANES], high = from[(m + 1) * LANES - lane];
-                v[m] = float2(m == 0 && lane == 0 ? 0.0f : low.y, low.x);
-                v[POINTS - 1 - m] = float2(m == POINTS / 2 - 1 && lane == 0 ? 0.0f : -high.y, high.x);
+        for (uint m = 0; m < POINTS / 2; ++m) {
+            float2 a = has_a ? from_a[lane + m * LANES] : none, b = has_b ? from_b[lane + m * LANES] : none;
+            float2 c = has_a ? from_a[(m + 1) * LANES - lane] : none, d = has_b ? from_b[(m + 1) * LANES - lane] : none;
+            if (m == 0 && lane == 0) {
+                a.y = 0.0f;
+                b.y = 0.0f;
             }
-        }
-        if (has_b) {
-            device const float2* from = src + size_t(frame + 1) * (LENGTH / 2 + 1);
-            UNROLL
-            for (uint m = 0; m < POINTS / 2; ++m) {
-                float2 low = from[lane + m * LANES], high = from[(m + 1) * LANES - lane];
-                v[m] += float2(low.x, m == 0 && lane == 0 ? 0.0f : -low.y);
-                v[POINTS - 1 - m] += float2(high.x, m == POINTS / 2 - 1 && lane == 0 ? 0.0f : high.y);
+            if (m == POINTS / 2 - 1 && lane == 0) {
+                c.y = 0.0f;
+                d.y = 0.0f;
             }
+            v[m] = float2(a.y + b.x, a.x - b.y);
+            v[POINTS - 1 - m] = float2(d.x - c.y, c.x + d.y);
         }
         FIRST_PASS(RADIX0)
         // The first points are the sums of all.
