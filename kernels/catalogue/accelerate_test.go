@@ -76,9 +76,9 @@ func again(t *testing.T, test, text string) (output string, err error) {
 // withFramework are the operations that must have an implementation by the framework. Others may have one.
 var withFramework = []string{
 	"abs", "argmax", "autocorrelation", "biquad", "biquad-cascade", "chroma", "conv1d", "conv1d-layer", "conv2d-layer",
-	"exp", "fft", "fft-complex", "gain", "gru", "ifft", "istft", "linear", "log", "log1p", "lstm", "magnitude",
-	"matmul", "max", "mean", "mel", "mfcc", "min", "onset-strength", "pow", "power", "power-to-db", "scale",
-	"soft-clip", "softmax", "stft", "sum", "tempogram",
+	"exp", "fft", "fft-complex", "gain", "gru", "ifft", "istft", "linear", "log", "log1p", "lora", "lora-linear",
+	"lstm", "magnitude", "matmul", "max", "mean", "mel", "mfcc", "min", "onset-strength", "pow", "power", "power-to-db",
+	"scale", "soft-clip", "softmax", "stft", "sum", "tempogram",
 }
 
 func TestAccelerate(t *testing.T) {

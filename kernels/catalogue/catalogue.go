@@ -21,6 +21,7 @@ import (
 	"crossover/kernels/fft"
 	"crossover/kernels/glu"
 	"crossover/kernels/linear"
+	"crossover/kernels/lora"
 	"crossover/kernels/matmul"
 	"crossover/kernels/mel"
 	"crossover/kernels/mfcc"
@@ -88,6 +89,10 @@ var groups = []Group{
 	{"Matrices", []kernels.Listing{
 		kernels.Listed(&matmul.Op, matmul.Program),
 		kernels.Listed(&linear.Op, linear.Program),
+	}},
+	{"Network", []kernels.Listing{
+		kernels.Listed(&lora.Op, lora.Program),
+		kernels.Listed(&lora.OnLayer, lora.Program),
 	}},
 	{"Convolution", []kernels.Listing{
 		kernels.Listed(&conv1d.Op, conv1d.Program),

@@ -31,9 +31,12 @@ type withGEMM struct{ gpu.Driver }
 func (withGEMM) GEMMMissing() error  { return nil }
 func (withGEMM) GEMMVersion() string { return "" }
 
-// Allocate makes all memory that of the host too, because the stand-in reads scratch memory.
-func (d withGEMM) Allocate(bytes int, _ gpu.Storage) (gpu.Memory, error) {
-	return d.Driver.Allocate(bytes, gpu.Shared)
+// Allocate makes private memory visible to the host, because the stand-in computes there.
+func (d withGEMM) Allocate(bytes int, s gpu.Storage) (gpu.Memory, error) {
+	if s == gpu.Private {
+		s = gpu.Shared
+	}
+	return d.Driver.Allocate(bytes, s)
 }
 
 func (d withGEMM) NewGEMM(c, a, b gpu.Region, m, n, k int, transposed bool, alpha, beta float32) (gpu.External, error) {

@@ -13,9 +13,9 @@ import (
 //go:embed linear.metal
 var text string
 
-// appendLayer appends a layer by our kernels. Each launch plan has the weights as constants, so they are transferred once
+// Append appends a layer by our kernels. Each launch plan has the weights as constants, so they are transferred once
 // for every number of rows.
-func appendLayer(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+func Append(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 	if !fits(b, p, s[rows]) {
 		return
 	}
@@ -41,8 +41,8 @@ func fits(b *gpu.Builder, p Params, n int) bool {
 // row took 3.6 µs with W and 8.6 with Wᵀ, four rows 5.8 and 8.1, and eight rows 9.3 and 8.6.
 const libraryTransposedRows = 4
 
-// newVendor returns a function that appends a layer by a vendor's library. The library adds the product to the bias.
-func newVendor(_ *gpu.Device, library gpu.GEMM, _ Params) (kernels.Append[Params], error) {
+// ByVendor returns a function that appends a layer by a vendor's library. The library adds the product to the bias.
+func ByVendor(_ *gpu.Device, library gpu.GEMM, _ Params) (kernels.Append[Params], error) {
 	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 		if !fits(b, p, s[rows]) {
 			return

@@ -49,11 +49,11 @@ func TestVendor(t *testing.T) {
 // TestRefuses has a number of rows that is too large for kernels.
 func TestRefuses(t *testing.T) {
 	p := noise(kernels.Shape{inputs: 1, outputs: 1})
-	vendor, err := newVendor(nil, nil, p)
+	vendor, err := ByVendor(nil, nil, p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, describe := range map[string]kernels.Append[Params]{"ours": appendLayer, "vendor's": vendor} {
+	for name, describe := range map[string]kernels.Append[Params]{"ours": Append, "vendor's": vendor} {
 		b := emulator.Open(t).NewPlan()
 		describe(b, p, kernels.Shape{inputs: 1, outputs: 1, rows: 1 << 31}, []*gpu.Buffer{b.Output(gpu.Float, 1), b.Input(gpu.Float, 1)})
 		if _, err := b.Build(); !errors.Is(err, kernels.ErrRefused) {

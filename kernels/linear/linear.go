@@ -74,11 +74,11 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		}
 	},
 	By: []kernels.Makers[Params]{
-		kernels.InGo(newOwn, newOwnParallel),
-		kernels.OpenBLAS(func(p Params, threads int) kernels.Runner { return blas{p, threads} }),
-		kernels.Framework("", func(p Params) (kernels.Runner, error) { return framework{p}, nil }),
-		kernels.KernelText("", appendLayer),
-		kernels.VendorGEMM("", newVendor),
+		kernels.InGo(InGo, InParallel),
+		kernels.OpenBLAS(ByOpenBLAS),
+		kernels.Framework("", func(p Params) (kernels.Runner, error) { return ByAccelerate(p), nil }),
+		kernels.KernelText("", Append),
+		kernels.VendorGEMM("", ByVendor),
 	},
 })
 

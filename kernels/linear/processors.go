@@ -22,11 +22,14 @@ type own struct {
 	multiplier *gemm.Multiplier
 }
 
-func newOwn(p Params) kernels.Runner {
+// InGo returns a layer on one core. Its Run takes shapes and data as [Op] declares them; other operations compute a layer
+// by it too. The same holds for the functions below.
+func InGo(p Params) kernels.Runner {
 	return own{p, gemm.Pack(p.Transposed, p.In, p.Out), gemm.NewSerial()}
 }
 
-func newOwnParallel(p Params, workers *pool.Pool) kernels.Runner {
+// InParallel returns a layer on a pool.
+func InParallel(p Params, workers *pool.Pool) kernels.Runner {
 	return own{p, gemm.Pack(p.Transposed, p.In, p.Out), gemm.NewParallel(workers)}
 }
 
@@ -61,6 +64,12 @@ func (b blas) Run(s kernels.Shape, a *kernels.Args) error {
 	}
 	return nil
 }
+
+// ByOpenBLAS returns a layer by OpenBLAS on a number of threads.
+func ByOpenBLAS(p Params, threads int) kernels.Runner { return blas{p, threads} }
+
+// ByAccelerate returns a layer by Apple's framework.
+func ByAccelerate(p Params) kernels.Runner { return framework{p} }
 
 // framework multiplies by the BLAS of Apple's Accelerate, which chooses its number of threads itself.
 type framework struct{ Params }

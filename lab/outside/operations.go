@@ -13,6 +13,7 @@ import (
 	"crossover/kernels/fft"
 	"crossover/kernels/glu"
 	"crossover/kernels/linear"
+	"crossover/kernels/lora"
 	"crossover/kernels/matmul"
 	"crossover/kernels/mel"
 	"crossover/kernels/mfcc"
@@ -78,6 +79,8 @@ var operations = []operation{
 	})),
 	of(&matmul.Op, products, product),
 	of(&linear.Op, layers, layer),
+	of(&lora.Op, adapters, adapter),
+	of(&lora.OnLayer, adapters, adapter),
 	of(&conv1d.Op, convolutions, convolve),
 	of(&convlayer.Conv1D, sequenceLayers, one(4, sequenceLayer, func(p *convlayer.Plan1D, a *kernels.Args) error { return p.Run(a[0], a[1]) })),
 	of(&convlayer.Conv2D, imageLayers, imageLayer),
@@ -199,6 +202,15 @@ var (
 			{list{1}, list{2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, whole{1, 1024}},
 		},
 		takes: func(s kernels.Shape) bool { return s[0]*s[1]*s[2] <= 1<<31 },
+	}
+
+	adapters = distribution{
+		axes: []values{
+			{list{256, 384, 512, 768, 1024, 1536, 2048}, whole{64, 2048}},
+			{list{4, 8, 16, 32, 64}, whole{4, 64}},
+			{list{1}, list{2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, whole{1, 4096}},
+		},
+		takes: func(s kernels.Shape) bool { return s[0]*s[0]*s[2] <= 1<<31 },
 	}
 
 	convolutions = distribution{
@@ -529,6 +541,9 @@ func lstm(d *dispatch.Dispatcher, p recurrent.Params, s kernels.Shape, a *kernel
 func gru(d *dispatch.Dispatcher, p recurrent.Params, s kernels.Shape, a *kernels.Args) (calls, error) {
 	plan, err := recurrent.NewGRU(d, p)
 	return calls{sequencePlan{plan, s[2], s[3]}, 0, func() error { return plan.Forward(a[0], a[1], a[2], a[3]) }}, err
+func adapter(d *dispatch.Dispatcher, p lora.Params, s kernels.Shape, a *kernels.Args) (calls, error) {
+	plan, err := lora.New(d, p)
+	return calls{plan, s[2], func() error { return plan.Forward(a[0], a[1]) }}, err
 }
 
 func groupNorm(d *dispatch.Dispatcher, p norm.GroupParams, s kernels.Shape, a *kernels.Args) (calls, error) {
