@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"crossover/kernels"
+	"crossover/kernels/attention"
 	"crossover/kernels/autocorrelation"
 	"crossover/kernels/biquad"
 	"crossover/kernels/chroma"
@@ -93,6 +94,7 @@ var groups = []Group{
 	{"Network", []kernels.Listing{
 		kernels.Listed(&lora.Op, lora.Program),
 		kernels.Listed(&lora.OnLayer, lora.Program),
+		kernels.Listed(&attention.Op, attention.Program),
 	}},
 	{"Convolution", []kernels.Listing{
 		kernels.Listed(&conv1d.Op, conv1d.Program),

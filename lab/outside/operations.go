@@ -3,6 +3,7 @@ package main
 import (
 	"crossover/dispatch"
 	"crossover/kernels"
+	"crossover/kernels/attention"
 	"crossover/kernels/autocorrelation"
 	"crossover/kernels/biquad"
 	"crossover/kernels/chroma"
@@ -81,6 +82,7 @@ var operations = []operation{
 	of(&linear.Op, layers, layer),
 	of(&lora.Op, adapters, adapter),
 	of(&lora.OnLayer, adapters, adapter),
+	of(&attention.Op, sequences, attend),
 	of(&conv1d.Op, convolutions, convolve),
 	of(&convlayer.Conv1D, sequenceLayers, one(4, sequenceLayer, func(p *convlayer.Plan1D, a *kernels.Args) error { return p.Run(a[0], a[1]) })),
 	of(&convlayer.Conv2D, imageLayers, imageLayer),
@@ -211,6 +213,16 @@ var (
 			{list{1}, list{2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, whole{1, 4096}},
 		},
 		takes: func(s kernels.Shape) bool { return s[0]*s[0]*s[2] <= 1<<31 },
+	}
+
+	sequences = distribution{
+		axes: []values{
+			{list{1, 4, 8, 12, 16, 32}, whole{1, 64}},
+			{list{32, 64, 80, 96, 128}, whole{16, 256}},
+			{list{1}, list{16, 64, 100, 128, 197, 256, 512, 1024}, whole{1, 2048}},
+			{list{16, 64, 100, 128, 197, 256, 512, 1024, 2048}, whole{16, 4096}},
+		},
+		takes: func(s kernels.Shape) bool { return s[2] <= s[3] && s[0]*s[1]*s[2]*s[3] <= 1<<30 },
 	}
 
 	convolutions = distribution{
@@ -544,6 +556,19 @@ func gru(d *dispatch.Dispatcher, p recurrent.Params, s kernels.Shape, a *kernels
 func adapter(d *dispatch.Dispatcher, p lora.Params, s kernels.Shape, a *kernels.Args) (calls, error) {
 	plan, err := lora.New(d, p)
 	return calls{plan, s[2], func() error { return plan.Forward(a[0], a[1]) }}, err
+}
+
+// attentionPlan is a plan whose Explain takes the numbers of queries and keys.
+type attentionPlan struct {
+	*attention.Plan
+	steps, keys int
+}
+
+func (p attentionPlan) Explain(int) dispatch.Explanation { return p.Plan.Explain(p.steps, p.keys) }
+
+func attend(d *dispatch.Dispatcher, p attention.Params, s kernels.Shape, a *kernels.Args) (calls, error) {
+	plan, err := attention.New(d, p)
+	return calls{attentionPlan{plan, s[2], s[3]}, 0, func() error { return plan.Attend(a[0], a[1], a[2], a[3]) }}, err
 }
 
 func groupNorm(d *dispatch.Dispatcher, p norm.GroupParams, s kernels.Shape, a *kernels.Args) (calls, error) {
