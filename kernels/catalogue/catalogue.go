@@ -95,6 +95,8 @@ var groups = []Group{
 		kernels.Listed(&lora.Op, lora.Program),
 		kernels.Listed(&lora.OnLayer, lora.Program),
 		kernels.Listed(&attention.Op, attention.Program),
+		kernels.Listed(&recurrent.LSTM, recurrent.LSTMProgram),
+		kernels.Listed(&recurrent.GRU, recurrent.GRUProgram),
 	}},
 	{"Convolution", []kernels.Listing{
 		kernels.Listed(&conv1d.Op, conv1d.Program),
@@ -108,10 +110,6 @@ var groups = []Group{
 		kernels.Listed(&norm.Group, norm.GroupProgram),
 		kernels.Listed(&sampling.Greedy, sampling.GreedyProgram),
 		kernels.Listed(&sampling.TopK, sampling.TopKProgram),
-	}},
-	{"Network", []kernels.Listing{
-		kernels.Listed(&recurrent.LSTM, recurrent.LSTMProgram),
-		kernels.Listed(&recurrent.GRU, recurrent.GRUProgram),
 	}},
 	{"Recurrences", []kernels.Listing{
 		kernels.Listed(&biquad.Op, biquad.Program),

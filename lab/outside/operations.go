@@ -82,7 +82,7 @@ var operations = []operation{
 	of(&linear.Op, layers, layer),
 	of(&lora.Op, adapters, adapter),
 	of(&lora.OnLayer, adapters, adapter),
-	of(&attention.Op, sequences, attend),
+	of(&attention.Op, queries, attend),
 	of(&conv1d.Op, convolutions, convolve),
 	of(&convlayer.Conv1D, sequenceLayers, one(4, sequenceLayer, func(p *convlayer.Plan1D, a *kernels.Args) error { return p.Run(a[0], a[1]) })),
 	of(&convlayer.Conv2D, imageLayers, imageLayer),
@@ -215,7 +215,7 @@ var (
 		takes: func(s kernels.Shape) bool { return s[0]*s[0]*s[2] <= 1<<31 },
 	}
 
-	sequences = distribution{
+	queries = distribution{
 		axes: []values{
 			{list{1, 4, 8, 12, 16, 32}, whole{1, 64}},
 			{list{32, 64, 80, 96, 128}, whole{16, 256}},
@@ -553,6 +553,8 @@ func lstm(d *dispatch.Dispatcher, p recurrent.Params, s kernels.Shape, a *kernel
 func gru(d *dispatch.Dispatcher, p recurrent.Params, s kernels.Shape, a *kernels.Args) (calls, error) {
 	plan, err := recurrent.NewGRU(d, p)
 	return calls{sequencePlan{plan, s[2], s[3]}, 0, func() error { return plan.Forward(a[0], a[1], a[2], a[3]) }}, err
+}
+
 func adapter(d *dispatch.Dispatcher, p lora.Params, s kernels.Shape, a *kernels.Args) (calls, error) {
 	plan, err := lora.New(d, p)
 	return calls{plan, s[2], func() error { return plan.Forward(a[0], a[1]) }}, err
