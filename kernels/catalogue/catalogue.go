@@ -85,6 +85,7 @@ var groups = []Group{
 		kernels.Listed(&onset.Op, onset.Program),
 		kernels.Listed(&autocorrelation.Op, autocorrelation.Program),
 		kernels.Listed(&tempogram.Op, tempogram.Program),
+		kernels.Listed(&tempogram.Tempo, tempogram.TempoProgram),
 		kernels.Listed(&peaks.Op, peaks.Program),
 	}},
 	{"Matrices", []kernels.Listing{

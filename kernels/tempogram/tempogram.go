@@ -8,7 +8,8 @@
 // the transpose. No magnitude of r is greater than r[t,0], so the division by it is librosa's norm. A frame whose windowed
 // strengths all have magnitudes below 10⁻³⁰ is silent, and its values are 0.
 //
-// The package computes no Fourier tempogram. The usual steps are New with [Params], and Transform.
+// [Tempo] declares the tempo that follows from it. The package computes no Fourier tempogram. The usual steps are New with
+// [Params], and Transform, or NewTempo and Estimate.
 //
 // Sources: P. Grosche, M. Müller, F. Kurth, Cyclic tempogram: a mid-level tempo representation for music signals, ICASSP
 // 2010; https://librosa.org/doc/0.10.2/generated/librosa.feature.tempogram.html.

@@ -5,6 +5,7 @@ using namespace metal;
 #define WINDOW 384
 #define POINTS 1024
 #define WIDTH 4
+#define UNIT_ENERGY 0
 #endif
 
 // What lies around the autocorrelations of windows: WINDOW strengths each, in rows of POINTS values.
@@ -22,8 +23,9 @@ static inline float windowed(device const float* x, device const float* window, 
     return j < WINDOW ? window[j] * strength_at(x, count, first + int(j)) : 0.0f;
 }
 
-// cut writes the windowed strengths around a frame, divided by their greatest magnitude, and zeros behind them. One simdgroup
-// a frame. Values that are silent become 0. If one is not finite, all become NaN.
+// cut writes the windowed strengths around a frame, divided by their greatest magnitude or, with UNIT_ENERGY, by the root of
+// their energy, and zeros behind them. One simdgroup a frame. Values that are silent become 0. If one is not finite, all become
+// NaN.
 kernel void cut(device float4* y [[buffer(0)]],
                 device const float* x [[buffer(1)]],
                 device const float* window [[buffer(2)]],
@@ -45,10 +47,19 @@ kernel void cut(device float4* y [[buffer(0)]],
     most = simd_max(most);
     if (simd_max(strange) != 0) most = NAN;
     bool silent = most < 1e-30f;
+    float gain = 1.0f;
+#if UNIT_ENERGY
+    float energy = 0.0f;
+    for (uint j = lane; j < WINDOW; j += 32) {
+        float v = windowed(x, window, count, first, j) / most;
+        energy += v * v;
+    }
+    gain = precise::rsqrt(simd_sum(energy));
+#endif
     for (uint v = lane; v < POINTS / 4; v += 32) {
         float4 now = float4(windowed(x, window, count, first, 4 * v), windowed(x, window, count, first, 4 * v + 1),
                             windowed(x, window, count, first, 4 * v + 2), windowed(x, window, count, first, 4 * v + 3));
-        y[size_t(frame) * (POINTS / 4) + v] = silent ? float4(0.0f) : now / most;
+        y[size_t(frame) * (POINTS / 4) + v] = silent ? float4(0.0f) : now / most * gain;
     }
 }
 

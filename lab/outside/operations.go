@@ -74,6 +74,10 @@ var operations = []operation{
 		_, err := p.Transform(a[0], a[1])
 		return err
 	})),
+	of(&tempogram.Tempo, recordings, one(0, tempogram.NewTempo, func(p *tempogram.TempoPlan, a *kernels.Args) error {
+		_, err := p.Estimate(a[1])
+		return err
+	})),
 	of(&peaks.Op, envelopes, one(0, peaks.New, func(p *peaks.Plan, a *kernels.Args) error {
 		_, err := p.Pick(kernels.Uint32s(a[0]), a[2])
 		return err
@@ -183,6 +187,8 @@ var (
 		},
 		takes: func(s kernels.Shape) bool { return s[0]*s[1] <= 1<<22 },
 	}
+
+	recordings = distribution{axes: []values{{whole{40, 16 << 10}}}}
 
 	envelopes = distribution{axes: []values{{whole{40, 64 << 10}}}}
 
