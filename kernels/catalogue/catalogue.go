@@ -13,6 +13,7 @@ import (
 	"crossover/kernels"
 	"crossover/kernels/attention"
 	"crossover/kernels/autocorrelation"
+	"crossover/kernels/beats"
 	"crossover/kernels/biquad"
 	"crossover/kernels/chroma"
 	"crossover/kernels/conv1d"
@@ -87,6 +88,7 @@ var groups = []Group{
 		kernels.Listed(&tempogram.Op, tempogram.Program),
 		kernels.Listed(&tempogram.Tempo, tempogram.TempoProgram),
 		kernels.Listed(&peaks.Op, peaks.Program),
+		kernels.Listed(&beats.Op, beats.Program),
 	}},
 	{"Matrices", []kernels.Listing{
 		kernels.Listed(&matmul.Op, matmul.Program),

@@ -5,6 +5,7 @@ import (
 	"crossover/kernels"
 	"crossover/kernels/attention"
 	"crossover/kernels/autocorrelation"
+	"crossover/kernels/beats"
 	"crossover/kernels/biquad"
 	"crossover/kernels/chroma"
 	"crossover/kernels/conv1d"
@@ -80,6 +81,10 @@ var operations = []operation{
 	})),
 	of(&peaks.Op, envelopes, one(0, peaks.New, func(p *peaks.Plan, a *kernels.Args) error {
 		_, err := p.Pick(kernels.Uint32s(a[0]), a[2])
+		return err
+	})),
+	of(&beats.Op, envelopes, one(0, beats.New, func(p *beats.Plan, a *kernels.Args) error {
+		_, err := p.Track(kernels.Uint32s(a[0]), a[2])
 		return err
 	})),
 	of(&matmul.Op, products, product),
