@@ -253,3 +253,43 @@ func TestLaunchRefuses(t *testing.T) {
 }
 
 func BenchmarkTrack(b *testing.B) { kerneltest.Benchmark(b, &Op, Op.Lines[0], 1024, 65536) }
+
+// Short calls of few and coarse strengths have ties, medians of few local maxima, and thresholds that just hold.
+func TestCoarseStrengths(t *testing.T) {
+	p := Params{SampleRate: 22050, Hop: 512, BPM: 280, Tightness: 5} // 9 frames from beat to beat
+	plans := kerneltest.Plans(t, &Op, p)
+	for seed := range uint64(400) {
+		x := make([]float32, 20+seed%50)
+		kernels.Noise(x, seed)
+		for i, v := range x {
+			x[i] = max(0, float32(math.Floor(float64(v)*3)))
+			if seed%2 == 0 && i%3 > 0 {
+				x[i] = 0
+			}
+		}
+		want := Reference(p, x)
+		for name, plan := range plans {
+			a := kernels.Args{make([]float32, p.most(len(x))), make([]float32, 1), x}
+			if name == kerneltest.EmulatorName && seed%8 != 0 {
+				continue
+			}
+			if err := plan.Run(kernels.Shape{len(x)}, a); err != nil {
+				t.Fatal(err)
+			}
+			got := kernels.Uint32s(a[indices])[:kernels.Uint32s(a[count])[0]]
+			if !slices.EqualFunc(got, want, func(a uint32, b int) bool { return int(a) == b }) {
+				t.Fatalf("%d, %s: %v, want %v", seed, name, got, want)
+			}
+		}
+	}
+}
+
+// Halves of periods are rounded to even numbers.
+func TestPeriods(t *testing.T) {
+	for frames, nearest := range map[int]int{2: 1, 3: 2, 5: 2, 21: 10, 22: 11, 23: 12} {
+		p := Params{SampleRate: 60, Hop: 1, BPM: 3600 / float64(frames)}
+		if p.period() != frames || p.nearest() != nearest {
+			t.Errorf("%d frames a beat: %d, half of them %d; want %d", frames, p.period(), p.nearest(), nearest)
+		}
+	}
+}
