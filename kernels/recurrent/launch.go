@@ -16,9 +16,6 @@ var text string
 // longer to make than a program would save.
 const mostSteps = 1 << 16
 
-// mostUnits is the greatest number of hidden units of a launch plan. The kernel's indices of weights are uints.
-const mostUnits = 1 << 15
-
 // appendLayer appends a layer by our kernels: one product for x and the weights of the input at all steps, and then a kernel
 // for each step.
 func (c *cell) appendLayer(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
@@ -28,10 +25,6 @@ func (c *cell) appendLayer(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.B
 // appendBy is appendLayer with a division of the work.
 func (c *cell) appendBy(d division, b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 	rows, n, width := s[batch], s[steps], c.gates*p.Hidden
-	if p.Hidden > mostUnits {
-		b.Refuse(fmt.Errorf("%s: %d hidden units, too many for a GPU (want at most %d): %w", c.name, p.Hidden, mostUnits, kernels.ErrRefused))
-		return
-	}
 	if n > mostSteps {
 		b.Refuse(fmt.Errorf("%s: %d steps, too many for a GPU (want at most %d): %w", c.name, n, mostSteps, kernels.ErrRefused))
 		return
@@ -70,7 +63,7 @@ func (c *cell) appendBy(d division, b *gpu.Builder, p Params, s kernels.Shape, t
 		}
 		arguments := append([]gpu.Argument{y.At(step * rows * p.Hidden)}, states...)
 		b.Dispatch(kernel, groups, threads,
-			append(arguments, h, gates.At(step*rows*width), weights, bias, gpu.Values(rows, last))...)
+			append(arguments, h, gates.At(step*rows*width), weights, bias, gpu.Values(rows, p.Hidden, last))...)
 	}
 }
 
@@ -89,7 +82,7 @@ func (c *cell) slots(p Params) []float32 {
 	return append(all, p.InputBias[2*p.Hidden:]...)
 }
 
-// division says how the kernel of a step divides the work. The macros of recurrent.metal explain the fields.
+// division says how the kernel of a step divides the work: the sequences of a simdgroup, and the simdgroups of a threadgroup.
 type division struct{ rows, teams int }
 
 // divide returns the division for a number of sequences on a GPU of the given number of cores. A simdgroup reads the weights
@@ -112,15 +105,18 @@ const (
 )
 
 func (d division) source(c *cell, units int) gpu.Source {
-	sums, unroll := 4, 4
+	sums, width, turns := 4, 1, 1
 	if !c.memory {
 		sums = 3
 	}
-	if d.rows > 2 {
-		unroll = 1 // the loads of one turn are many enough
+	if units%4 == 0 {
+		width = 4
 	}
-	return gpu.Source{Name: "recurrent.metal", Text: text}.Define("ROWS", d.rows).Define("TEAMS", d.teams).
-		Define("SUMS", sums).Define("UNITS", units).Define("UNROLL", unroll)
+	for d.rows <= 2 && turns < 4 && turns*32*width < units { // the loads of one turn are many enough for more rows
+		turns *= 2
+	}
+	return gpu.Source{Name: "recurrent.metal", Text: text}.Define("ROWS", d.rows).Define("SUMS", sums).Define("WIDTH", width).
+		Define("TURNS", turns)
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }

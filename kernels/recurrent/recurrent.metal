@@ -3,35 +3,26 @@ using namespace metal;
 
 #ifndef ROWS // compiled alone, without a launch to say how
 #define ROWS 2
-#define TEAMS 2
 #define SUMS 4
-#define UNITS 96
-#define UNROLL 2
+#define WIDTH 4
+#define TURNS 2
 #endif
 
 // A step of a recurrent layer. A simdgroup computes one hidden unit of ROWS sequences. Its lanes divide the sums of the
 // product of the weights and the state. Each unit of a sequence has four slots, and each slot has a lane. The slots of an
 // LSTM are the gates i, f, g and o. Those of a GRU are r, z, the part of n that is a product with the state, and the part
-// of n that is a product with x. The macros:
+// of n that is a product with x. Each simdgroup of a threadgroup has a unit of its own. The macros:
 //
-//   ROWS    sequences of a simdgroup: 1, 2, 4 or 8
-//   TEAMS   simdgroups of a threadgroup, each with a unit of its own
-//   SUMS    slots that have a product with the state: 4 for an LSTM, 3 for a GRU
-//   UNITS   hidden units of the layer
-//   UNROLL  turns of the loop over units whose loads are in flight together
+//   ROWS   sequences of a simdgroup: 1, 2, 4 or 8
+//   SUMS   slots that have a product with the state: 4 for an LSTM, 3 for a GRU
+//   WIDTH  4: the number of units is a multiple of 4; 1: any number
+//   TURNS  loads of a lane along a row of weights that are in flight together: 1, 2 or 4
 
 #define SLOTS 4
 #define VALUES (ROWS * SLOTS)
 
-#if UNITS % 4 == 0
-#define WIDTH 4
-#else
-#define WIDTH 1
-#endif
-#define TURN (32 * WIDTH) // units of a turn
-
 struct Shape {
-    uint rows;
+    uint rows, units;
     uint last; // whether this is the last step
 };
 
@@ -43,35 +34,49 @@ static inline float product(device const float* state, device const float* weigh
     for (uint v = 0; v < VALUES; ++v) {
         sum[v] = 0.0f;
     }
-    #pragma unroll UNROLL
-    for (uint turn = 0; turn < (UNITS + TURN - 1) / TURN; ++turn) {
-        uint i = turn * TURN + lane * WIDTH;
-        if (UNITS % TURN == 0 || i < UNITS) {
+    uint units = shape.units;
+    for (uint begin = lane * WIDTH; begin < units; begin += TURNS * 32 * WIDTH) {
 #if WIDTH == 4
-            float4 w[SUMS];
+        float4 w[TURNS][SUMS], h[TURNS][ROWS];
+        #pragma unroll
+        for (uint turn = 0; turn < TURNS; ++turn) {
+            uint i = begin + turn * 32 * WIDTH;
+            bool there = i < units;
             #pragma unroll
             for (uint s = 0; s < SUMS; ++s) {
-                w[s] = *(device const float4*)(weights + (s * UNITS + unit) * UNITS + i);
+                w[turn][s] = there ? *(device const float4*)(weights + size_t(s * units + unit) * units + i) : float4(0.0f, 0.0f, 0.0f, 0.0f);
             }
             #pragma unroll
             for (uint r = 0; r < ROWS; ++r) {
-                float4 h = *(device const float4*)(state + size_t(min(first + r, shape.rows - 1)) * UNITS + i);
+                h[turn][r] = there ? *(device const float4*)(state + size_t(min(first + r, shape.rows - 1)) * units + i) : float4(0.0f, 0.0f, 0.0f, 0.0f);
+            }
+        }
+        #pragma unroll
+        for (uint turn = 0; turn < TURNS; ++turn) {
+            #pragma unroll
+            for (uint r = 0; r < ROWS; ++r) {
                 #pragma unroll
                 for (uint s = 0; s < SUMS; ++s) {
-                    sum[r * SLOTS + s] = fma(h.w, w[s].w, fma(h.z, w[s].z, fma(h.y, w[s].y, fma(h.x, w[s].x, sum[r * SLOTS + s]))));
+                    float4 p = h[turn][r], q = w[turn][s];
+                    sum[r * SLOTS + s] = fma(p.w, q.w, fma(p.z, q.z, fma(p.y, q.y, fma(p.x, q.x, sum[r * SLOTS + s]))));
                 }
             }
+        }
 #else
+        #pragma unroll
+        for (uint turn = 0; turn < TURNS; ++turn) {
+            uint i = begin + turn * 32;
             #pragma unroll
             for (uint s = 0; s < SUMS; ++s) {
-                float w = weights[(s * UNITS + unit) * UNITS + i];
+                float w = i < units ? weights[size_t(s * units + unit) * units + i] : 0.0f;
                 #pragma unroll
                 for (uint r = 0; r < ROWS; ++r) {
-                    sum[r * SLOTS + s] = fma(state[size_t(min(first + r, shape.rows - 1)) * UNITS + i], w, sum[r * SLOTS + s]);
+                    float h = i < units ? state[size_t(min(first + r, shape.rows - 1)) * units + i] : 0.0f;
+                    sum[r * SLOTS + s] = fma(h, w, sum[r * SLOTS + s]);
                 }
             }
-#endif
         }
+#endif
     }
 
     // Two lanes that differ in one bit exchange halves of their sums, and each adds up the half that has its own bit. So
@@ -96,7 +101,6 @@ static inline float product(device const float* state, device const float* weigh
 static inline float logistic(float x) { return 1.0f / (1.0f + precise::exp(-x)); }
 
 // lstm_step computes the state h, in y, and the state c, in after, from those before. gates has the products with x.
-[[max_total_threads_per_threadgroup(32 * TEAMS)]]
 kernel void lstm_step(device float* y [[buffer(0)]],
                       device float* last_state [[buffer(1)]],
                       device float* after [[buffer(2)]],
@@ -107,15 +111,16 @@ kernel void lstm_step(device float* y [[buffer(0)]],
                       device const float* bias [[buffer(7)]],
                       constant Shape& shape [[buffer(8)]],
                       uint2 group [[threadgroup_position_in_grid]],
+                      uint2 width [[threads_per_threadgroup]],
                       uint index [[thread_index_in_threadgroup]]) {
     uint lane = index % 32, slot = lane % SLOTS, first = group.x * ROWS;
-    uint unit = min(group.y * TEAMS + index / 32, uint(UNITS - 1));
+    uint mine = group.y * (width.x / 32) + index / 32, unit = min(mine, shape.units - 1);
     uint row = min(first + lane % VALUES / SLOTS, shape.rows - 1);
-    size_t at = size_t(row) * UNITS + unit;
+    size_t at = size_t(row) * shape.units + unit;
     // One lane of the four writes. No other reads what it replaces.
-    bool writes = slot == 0 && lane < VALUES && first + lane / SLOTS < shape.rows && group.y * TEAMS + index / 32 < UNITS;
+    bool writes = slot == 0 && lane < VALUES && first + lane / SLOTS < shape.rows && mine < shape.units;
     float c = writes ? before[at] : 0.0f;
-    float v = gates[size_t(row * SLOTS + slot) * UNITS + unit] + bias[slot * UNITS + unit];
+    float v = gates[size_t(row * SLOTS + slot) * shape.units + unit] + bias[slot * shape.units + unit];
     v += product(state, weights, shape, first, unit, lane);
     v = slot == 2 ? precise::tanh(v) : logistic(v);
     uint own = lane - slot;
@@ -131,7 +136,6 @@ kernel void lstm_step(device float* y [[buffer(0)]],
 }
 
 // gru_step computes the state h, in y, from the one before. gates has the products with x.
-[[max_total_threads_per_threadgroup(32 * TEAMS)]]
 kernel void gru_step(device float* y [[buffer(0)]],
                      device float* last_state [[buffer(1)]],
                      device const float* state [[buffer(2)]],
@@ -140,15 +144,16 @@ kernel void gru_step(device float* y [[buffer(0)]],
                      device const float* bias [[buffer(5)]],
                      constant Shape& shape [[buffer(6)]],
                      uint2 group [[threadgroup_position_in_grid]],
+                     uint2 width [[threads_per_threadgroup]],
                      uint index [[thread_index_in_threadgroup]]) {
     uint lane = index % 32, slot = lane % SLOTS, first = group.x * ROWS;
-    uint unit = min(group.y * TEAMS + index / 32, uint(UNITS - 1));
+    uint mine = group.y * (width.x / 32) + index / 32, unit = min(mine, shape.units - 1);
     uint row = min(first + lane % VALUES / SLOTS, shape.rows - 1);
-    size_t at = size_t(row) * UNITS + unit;
+    size_t at = size_t(row) * shape.units + unit;
     float h = state[at];
-    float v = bias[slot * UNITS + unit];
+    float v = bias[slot * shape.units + unit];
     if (slot != 2) {
-        v += gates[size_t(row * 3 + min(slot, 2u)) * UNITS + unit];
+        v += gates[size_t(row * 3 + min(slot, 2u)) * shape.units + unit];
     }
     v += product(state, weights, shape, first, unit, lane);
     v = slot < 2 ? logistic(v) : v;
@@ -156,7 +161,7 @@ kernel void gru_step(device float* y [[buffer(0)]],
     float r = simd_shuffle(v, own), z = simd_shuffle(v, own + 1);
     float fresh = precise::tanh(simd_shuffle(v, own + 3) + r * simd_shuffle(v, own + 2));
     h = (1.0f - z) * fresh + z * h;
-    if (slot == 0 && lane < VALUES && first + lane / SLOTS < shape.rows && group.y * TEAMS + index / 32 < UNITS) {
+    if (slot == 0 && lane < VALUES && first + lane / SLOTS < shape.rows && mine < shape.units) {
         y[at] = h;
         if (shape.last != 0) {
             last_state[at] = h;
