@@ -78,15 +78,8 @@ var withFramework = []string{
 	"abs", "argmax", "attention", "autocorrelation", "biquad", "biquad-cascade", "chroma", "conv1d", "conv1d-layer",
 	"conv2d-layer", "exp", "fft", "fft-complex", "gain", "gru", "ifft", "istft", "linear", "log", "log1p", "lora",
 	"lora-linear", "lstm", "magnitude", "matmul", "max", "mean", "mel", "mfcc", "min", "onset-strength", "pow", "power",
-	"power-to-db", "scale", "soft-clip", "softmax", "stft", "sum", "tempogram",
+	"power-to-db", "scale", "soft-clip", "softmax", "stft", "sum", "tempo", "tempogram",
 }
-var withFramework = []string{"abs", "argmax", "attention", "autocorrelation", "biquad", "chroma", "conv1d", "exp", "fft",
-	"fft-complex", "gain", "ifft", "istft", "linear", "log", "log1p", "lora", "lora-linear", "magnitude", "matmul", "max", "mean", "mel",
-	"mfcc", "min", "onset-strength", "pow", "power", "power-to-db", "scale", "soft-clip", "softmax", "stft", "sum"}
-var withFramework = []string{"abs", "argmax", "autocorrelation", "biquad", "chroma", "conv1d", "exp", "fft",
-	"fft-complex", "gain", "ifft", "istft", "linear", "log", "log1p", "magnitude", "matmul", "max", "mean", "mel",
-	"mfcc", "min", "onset-strength", "pow", "power", "power-to-db", "scale", "soft-clip", "softmax", "stft", "sum",
-	"tempo", "tempogram"}
 
 func TestAccelerate(t *testing.T) {
 	if !haveFramework() {
