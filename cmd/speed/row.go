@@ -8,6 +8,7 @@ import (
 	"crossover/cmd/internal/command"
 	"crossover/gpu"
 	"crossover/kernels"
+	"crossover/kernels/attention"
 	"crossover/kernels/oscillator"
 	"crossover/kernels/softmax"
 )
@@ -91,6 +92,19 @@ func rows(cases []kernels.Case) []row {
 		const voices, samples = 256, 8 * 44100
 		line := kernels.Along(oscillator.Op.Axes, "n", kernels.Param{Name: "voices", Value: voices})
 		add(againstArithmetic(oscillator.Op.CaseOf(kernels.Here(), line), samples, voiceOperations*voices*samples))
+	})
+	find("attention/self", func(kernels.Case) {
+		const heads, width, steps = 64, 64, 2048
+		line := kernels.Along(attention.Op.Axes, "steps", kernels.Param{Name: "heads", Value: heads}, kernels.Param{Name: "width", Value: width},
+			kernels.Param{Name: "keys", Value: steps})
+		add(againstArithmetic(attention.Op.CaseOf(kernels.Here(), line), steps, 4*heads*width*steps*steps))
+	})
+	find("lora/d=1024,rank=8", func(c kernels.Case) { add(againstLibrary(c, 8192, arithmetic(4*8192*1024*8))) })
+	find("conv2d-layer/in=32,out=32,kernel=3,stride=1,height=80", func(c kernels.Case) {
+		add(againstLibrary(c, 2048, arithmetic(2*32*32*9*80*2048)))
+	})
+	find("lstm/in=128,hidden=256,batch=1", func(c kernels.Case) {
+		add(againstArithmetic(c, 1000, 2*4*256*(128+256)*1000))
 	})
 	find("matmul/square", func(c kernels.Case) {
 		for _, n := range []int{1024, 2048, 4096} {
