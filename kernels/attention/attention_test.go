@@ -30,7 +30,7 @@ func param(name string, value int) kernels.Param { return kernels.Param{Name: na
 // Widths are whole vectors or not. Numbers of queries and keys are around tiles and blocks. 300 keys are two tiles of the
 // processor's.
 func TestOp(t *testing.T) {
-	o := kerneltest.Options{Sizes: []int{1, 3, 17, 64, 65, 130, 300}, Most: 64 << 10, Emulated: 5 << 10}
+	o := kerneltest.Options{Sizes: []int{1, 3, 17, 65, 130, 300}, Most: 64 << 10, Emulated: 2 << 10}
 	t.Run("all", func(t *testing.T) {
 		kerneltest.Run(t, with(false,
 			kernels.Along(axes, "keys", param("heads", 2), param("width", 12), param("steps", 5)),
