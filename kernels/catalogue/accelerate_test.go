@@ -80,6 +80,9 @@ var withFramework = []string{
 	"lora-linear", "lstm", "magnitude", "matmul", "max", "mean", "mel", "mfcc", "min", "onset-strength", "pow", "power",
 	"power-to-db", "scale", "soft-clip", "softmax", "stft", "sum", "tempo", "tempogram",
 }
+var withFramework = []string{"abs", "argmax", "autocorrelation", "biquad", "biquad-cascade", "chroma", "conv1d", "exp", "fft",
+	"fft-complex", "gain", "ifft", "istft", "linear", "log", "log1p", "magnitude", "matmul", "max", "mean", "mel",
+	"mfcc", "min", "onset-strength", "pow", "power", "power-to-db", "scale", "soft-clip", "softmax", "stft", "sum"}
 
 func TestAccelerate(t *testing.T) {
 	if !haveFramework() {
