@@ -82,7 +82,7 @@ var withFramework = []string{
 }
 var withFramework = []string{"abs", "argmax", "autocorrelation", "biquad", "biquad-cascade", "chroma", "conv1d", "exp", "fft",
 	"fft-complex", "gain", "ifft", "istft", "linear", "log", "log1p", "magnitude", "matmul", "max", "mean", "mel",
-	"mfcc", "min", "onset-strength", "pow", "power", "power-to-db", "scale", "soft-clip", "softmax", "stft", "sum"}
+	"mfcc", "min", "onset-strength", "pow", "power", "power-to-db", "resample", "scale", "soft-clip", "softmax", "stft", "sum"}
 
 func TestAccelerate(t *testing.T) {
 	if !haveFramework() {
@@ -419,6 +419,7 @@ func TestAccelerateMistakesAreCaught(t *testing.T) {
 		{"complex bins conjugated", "outIm[i] = work[3 * n + i];", "outIm[i] = -work[3 * n + i];", "fft-complex,batch=1"},
 		{"one sample for all taps", "a[(i + j) * ia]", "a[i * ia]", "conv1d,taps=512"},
 		{"feedback of the wrong sign", "- c[4] * d[2];", "+ c[4] * d[2];", "biquad,channels=1"},
+		{"no value left out", "a[i * factor + j] * f[j]", "a[i + j] * f[j]", "resample,up=160,down=147"},
 		{"product not added to C", "*alpha * sum + *beta * *to;", "*alpha * sum;", "linear,in=1024,out=1024"},
 		{"subtraction turned around", "c[i * ic] = a[i * ia] - b[i * ib];", "c[i * ic] = b[i * ib] - a[i * ia];", "onset-strength,bands=128"},
 		{"exponential of the double", "y[i] = exp(x[i]);", "y[i] = exp(2 * x[i]);", "softmax,columns=1024"},

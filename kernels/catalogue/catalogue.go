@@ -35,6 +35,7 @@ import (
 	"crossover/kernels/recurrence"
 	"crossover/kernels/recurrent"
 	"crossover/kernels/reduce"
+	"crossover/kernels/resample"
 	"crossover/kernels/rmsnorm"
 	"crossover/kernels/sampling"
 	"crossover/kernels/softmax"
@@ -105,6 +106,7 @@ var groups = []Group{
 		kernels.Listed(&conv1d.Op, conv1d.Program),
 		kernels.Listed(&convlayer.Conv1D, convlayer.Program1D),
 		kernels.Listed(&convlayer.Conv2D, convlayer.Program2D),
+		kernels.Listed(&resample.Op, resample.Program),
 	}},
 	{"Rows", []kernels.Listing{
 		kernels.Listed(&softmax.Op, softmax.Program),

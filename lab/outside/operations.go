@@ -27,6 +27,7 @@ import (
 	"crossover/kernels/recurrence"
 	"crossover/kernels/recurrent"
 	"crossover/kernels/reduce"
+	"crossover/kernels/resample"
 	"crossover/kernels/rmsnorm"
 	"crossover/kernels/sampling"
 	"crossover/kernels/softmax"
@@ -95,6 +96,7 @@ var operations = []operation{
 	of(&conv1d.Op, convolutions, convolve),
 	of(&convlayer.Conv1D, sequenceLayers, one(4, sequenceLayer, func(p *convlayer.Plan1D, a *kernels.Args) error { return p.Run(a[0], a[1]) })),
 	of(&convlayer.Conv2D, imageLayers, imageLayer),
+	of(&resample.Op, conversions, change),
 	of(&softmax.Op, matrices, rows(softmax.New)),
 	of(&rmsnorm.Op, matrices, rows(rmsnorm.New)),
 	of(&norm.Layer, matrices, rows(norm.NewLayer)),
@@ -267,6 +269,13 @@ var (
 		takes: func(s kernels.Shape) bool {
 			return s[3] <= s[2] && s[0]*s[1]*s[2]*s[2]/(s[3]*s[3])*s[4]*s[5] <= 1<<30
 		},
+	conversions = distribution{
+		axes: []values{
+			{list{1, 2, 3, 147, 160, 320}, whole{1, 16}},
+			{list{1, 2, 3, 147, 160, 441}, whole{1, 16}},
+			{list{441, 480, 512, 1024, 2048, 22050, 44100, 48000, 220500, 480000}, whole{256, 1 << 20}},
+		},
+		takes: func(s kernels.Shape) bool { return s[0] != s[1] && s[2]*max(s[0], s[1])/s[1] <= 1<<21 },
 	}
 
 	matrices = distribution{
@@ -609,6 +618,9 @@ func (p imagePlan) Explain(int) dispatch.Explanation { return p.Plan2D.Explain(p
 func imageLayer(d *dispatch.Dispatcher, p convlayer.Params, s kernels.Shape, a *kernels.Args) (calls, error) {
 	plan, err := convlayer.New2D(d, p.Layer)
 	return calls{imagePlan{plan, s[4], s[5]}, 0, func() error { return plan.Run(a[0], a[1], s[4], s[5]) }}, err
+func change(d *dispatch.Dispatcher, p resample.Params, s kernels.Shape, a *kernels.Args) (calls, error) {
+	plan, err := resample.New(d, p)
+	return calls{plan, s[2], func() error { _, err := plan.Resample(a[0], a[1]); return err }}, err
 }
 
 func filter(d *dispatch.Dispatcher, c biquad.Coefficients, s kernels.Shape, a *kernels.Args) (calls, error) {

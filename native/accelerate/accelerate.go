@@ -27,7 +27,7 @@ const Environment = "CROSSOVER_ACCELERATE"
 type library struct {
 	vsmsa, vsadd, vsmul, sve, maxv, conv uintptr
 	vadd, vsub                           uintptr
-	vabs, vthr, zvmags, zvabs            uintptr
+	vabs, vthr, zvmags, zvabs, desamp    uintptr
 	meanv, minv, maxvi                   uintptr
 	vvlogf, vvexpf                       uintptr
 	vvlog1pf, vvlog10f, vvtanhf, vvpowsf uintptr
@@ -205,4 +205,15 @@ func Convolve(dst, src, taps []float32) {
 	}
 	last := unsafe.Pointer(&taps[len(taps)-1]) // read backwards, because vDSP_conv is a correlation
 	begin().slice(src).number(1).pointer(last).number(-1).slice(dst).number(1).number(len(dst)).number(len(taps)).run(must().conv)
+}
+
+// Decimate sets dst[i] to the sum over j of src[i·factor+j]·taps[j]: a correlation that keeps each factor-th value. src has
+// (len(dst)−1)·factor + len(taps) values and must not overlap dst. Decimate panics if the lengths do not fit.
+//
+// Reference: https://developer.apple.com/documentation/accelerate/vdsp_desamp
+func Decimate(dst, src, taps []float32, factor int) {
+	if len(dst) == 0 || len(src) != (len(dst)-1)*factor+len(taps) {
+		panic("accelerate: src has not the values that the taps meet")
+	}
+	begin().slice(src).number(factor).slice(taps).slice(dst).number(len(dst)).number(len(taps)).run(must().desamp)
 }

@@ -153,6 +153,21 @@ func TestConvolve(t *testing.T) {
 	}
 }
 
+func TestDecimate(t *testing.T) {
+	need(t)
+	taps := noise(5, 2)
+	src := noise(19*3+len(taps), 3)
+	dst := make([]float32, 20)
+	Decimate(dst, src, taps, 3)
+	for i := range dst {
+		want := 0.0
+		for j := range taps {
+			want += float64(src[3*i+j]) * float64(taps[j])
+		}
+		near(t, fmt.Sprintf("value %d", i), float64(dst[i]), want, 1e-6)
+	}
+}
+
 func TestRealTransforms(t *testing.T) {
 	need(t)
 	// A power of two, 3, 5 and 15 times one, and lengths that vDSP does not have.
@@ -298,6 +313,7 @@ func TestWrongLengthsPanic(t *testing.T) {
 		"Scale":    func() { Scale(make([]float32, 2), make([]float32, 3), 1, 1) },
 		"Power":    func() { Power(make([]float32, 2), make([]complex64, 3)) },
 		"Convolve": func() { Convolve(make([]float32, 2), make([]float32, 3), make([]float32, 3)) },
+		"Decimate": func() { Decimate(make([]float32, 2), make([]float32, 5), make([]float32, 3), 3) },
 		"Forward":  func() { c, _ := NewComplex(4); c.Forward(make([]complex64, 4), make([]complex64, 3)) },
 		"GemmInto": func() {
 			GemmInto(false, false, 2, 2, 2, 1, make([]float32, 4), make([]float32, 4), 0, make([]float32, 9), 1)

@@ -45,6 +45,7 @@ func load() (*library, error) {
 		{"vDSP_minv", &lib.minv},
 		{"vDSP_maxvi", &lib.maxvi},
 		{"vDSP_conv", &lib.conv},
+		{"vDSP_desamp", &lib.desamp},
 		{"vvlogf", &lib.vvlogf},
 		{"vvexpf", &lib.vvexpf},
 		{"vvlog1pf", &lib.vvlog1pf},

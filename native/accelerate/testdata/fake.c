@@ -79,6 +79,14 @@ void vDSP_conv(const float *a, stride ia, const float *f, stride jf, float *c, s
         c[i * ic] = sum;
     }
 }
+void vDSP_desamp(const float *a, stride factor, const float *f, float *c, length n, length p) {
+    REQUIRE(factor > 0);
+    for (length i = 0; i < n; i++) {
+        double sum = 0;
+        for (length j = 0; j < p; j++) sum += (double)a[i * factor + j] * f[j];
+        c[i] = sum;
+    }
+}
 void vvlogf(float *y, const float *x, const int *n) {
     for (int i = 0; i < *n; i++) y[i] = log(x[i]);
 }

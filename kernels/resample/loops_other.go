@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package resample
+
+func (f *polyphase) groups(y, x []float32, m int) { f.groupsGo(y, x, m) }
