@@ -81,6 +81,7 @@ var withFramework = []string{
 	"power-to-db", "scale", "soft-clip", "softmax", "stft", "sum", "tempo", "tempogram",
 }
 var withFramework = []string{"abs", "argmax", "autocorrelation", "biquad", "biquad-cascade", "chroma", "conv1d", "exp", "fft",
+var withFramework = []string{"abs", "argmax", "autocorrelation", "biquad", "biquad-cascade", "chroma", "conv1d", "convolution-stream", "exp", "fft",
 	"fft-complex", "gain", "ifft", "istft", "linear", "log", "log1p", "magnitude", "matmul", "max", "mean", "mel",
 	"mfcc", "min", "onset-strength", "pow", "power", "power-to-db", "resample", "scale", "soft-clip", "softmax", "stft", "sum"}
 

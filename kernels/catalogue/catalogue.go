@@ -106,6 +106,7 @@ var groups = []Group{
 		kernels.Listed(&conv1d.Op, conv1d.Program),
 		kernels.Listed(&convlayer.Conv1D, convlayer.Program1D),
 		kernels.Listed(&convlayer.Conv2D, convlayer.Program2D),
+		kernels.Listed(&conv1d.StreamOp, conv1d.StreamProgram),
 		kernels.Listed(&resample.Op, resample.Program),
 	}},
 	{"Rows", []kernels.Listing{

@@ -14,3 +14,9 @@ func firAVX2(y *float32, x *float32, h *float32, taps int)
 //
 //go:noescape
 func spectralAVX2(y *complex64, x *complex64, h *complex64, bins int, partitions int)
+
+// spreadAVX2 sets y[b], for b from 0 to bins−1, to sum[b] + x[b]·h[b]. bins must be a positive multiple of 8. It needs AVX2
+// and FMA.
+//
+//go:noescape
+func spreadAVX2(y *complex64, sum *complex64, x *complex64, h *complex64, bins int)

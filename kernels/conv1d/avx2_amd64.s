@@ -169,3 +169,38 @@ sum:
 	JNZ       tile
 	VZEROUPPER
 	RET
+
+// func spreadAVX2(y *complex64, sum *complex64, x *complex64, h *complex64, bins int)
+// Requires: AVX, FMA3
+TEXT ·spreadAVX2(SB), NOSPLIT, $0-40
+	MOVQ y+0(FP), AX
+	MOVQ sum+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ h+24(FP), BX
+	MOVQ bins+32(FP), SI
+	XORQ DI, DI
+
+spread:
+	VMOVUPS     (CX)(DI*8), Y4
+	VMOVUPS     (DX)(DI*8), Y0
+	VPERMILPS   $0xb1, Y0, Y1
+	VMOVSLDUP   (BX)(DI*8), Y2
+	VMOVSHDUP   (BX)(DI*8), Y3
+	VFMADD231PS Y0, Y2, Y4
+	VMULPS      Y1, Y3, Y1
+	VADDSUBPS   Y1, Y4, Y4
+	VMOVUPS     Y4, (AX)(DI*8)
+	VMOVUPS     32(CX)(DI*8), Y4
+	VMOVUPS     32(DX)(DI*8), Y0
+	VPERMILPS   $0xb1, Y0, Y1
+	VMOVSLDUP   32(BX)(DI*8), Y2
+	VMOVSHDUP   32(BX)(DI*8), Y3
+	VFMADD231PS Y0, Y2, Y4
+	VMULPS      Y1, Y3, Y1
+	VADDSUBPS   Y1, Y4, Y4
+	VMOVUPS     Y4, 32(AX)(DI*8)
+	ADDQ        $0x08, DI
+	CMPQ        DI, SI
+	JL          spread
+	VZEROUPPER
+	RET

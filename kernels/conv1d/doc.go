@@ -15,9 +15,10 @@
 // Values that depend on the filter alone, such as its transform, are computed before the first call at a length. The
 // transforms of the signal are part of each call.
 //
-// The package does not filter recursively, and keeps no state from one call to the next. A program that gets a signal in
-// pieces convolves each piece and adds up the overlapping tails. The usual steps are New with the filter's taps, and
-// Convolve.
+// The package does not filter recursively. A [Plan] keeps no state from one call to the next. A program that gets a signal in
+// blocks of equal length, such as an audio callback, has a [Stream]: it convolves block after block, and each call returns
+// the outputs of its own block. The usual steps are New with the filter's taps, and Convolve; or NewStream with the taps and
+// the length of the blocks, and Process.
 //
 // Sources: A. Oppenheim and R. Schafer, Discrete-Time Signal Processing, 3rd ed., Pearson 2010, section 8.7, for the
 // sum, the convolution theorem and overlap-save; F. Wefers, Partitioned convolution algorithms for real-time

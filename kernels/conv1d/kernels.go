@@ -111,3 +111,11 @@ func spectralGo(y, x, h []complex64) {
 		}
 	}
 }
+
+// spreadGo sets y[b] to sum[b] + x[b]·h[b]. All have the length of y.
+func spreadGo(y, sum, x, h []complex64) {
+	sum, x, h = sum[:len(y)], x[:len(y)], h[:len(y)]
+	for b := range y {
+		y[b] = sum[b] + x[b]*h[b]
+	}
+}

@@ -26,6 +26,7 @@
 //   - lora, lora-linear: adapters of rank 4 to 64 at 64 to 2048 features, 1 to 4096 rows.
 //   - conv1d: signals of 512 samples to 1 Mi, filters of 8 to 32 Ki taps, none longer than the signal.
 //   - attention: 1 to 64 heads of width 16 to 256, 1 to 2048 queries of as many keys or more.
+//   - convolution-stream: blocks of 64 to 4096 samples, filters of 1 Ki to 64 Ki taps.
 //   - resample: usual ratios and those of small numbers; signals of 256 samples to 1 Mi.
 //   - softmax, rms-norm, layer-norm: rows of 32 to 128 Ki columns, 1 to 8192 of them.
 //   - group-norm: 1 to 32 inputs of 32 to 1280 channels, of 16 to 64 Ki values each.

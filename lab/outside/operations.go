@@ -96,6 +96,7 @@ var operations = []operation{
 	of(&conv1d.Op, convolutions, convolve),
 	of(&convlayer.Conv1D, sequenceLayers, one(4, sequenceLayer, func(p *convlayer.Plan1D, a *kernels.Args) error { return p.Run(a[0], a[1]) })),
 	of(&convlayer.Conv2D, imageLayers, imageLayer),
+	of(&conv1d.StreamOp, streams, stream),
 	of(&resample.Op, conversions, change),
 	of(&softmax.Op, matrices, rows(softmax.New)),
 	of(&rmsnorm.Op, matrices, rows(rmsnorm.New)),
@@ -269,6 +270,13 @@ var (
 		takes: func(s kernels.Shape) bool {
 			return s[3] <= s[2] && s[0]*s[1]*s[2]*s[2]/(s[3]*s[3])*s[4]*s[5] <= 1<<30
 		},
+	streams = distribution{
+		axes: []values{
+			{powers{64, 4096}, list{441, 480, 882, 960}, whole{64, 4096}},
+			{powers{1 << 10, 1 << 16}, list{22050, 44100, 48000}, whole{1 << 10, 1 << 16}},
+		},
+	}
+
 	conversions = distribution{
 		axes: []values{
 			{list{1, 2, 3, 147, 160, 320}, whole{1, 16}},
@@ -618,6 +626,11 @@ func (p imagePlan) Explain(int) dispatch.Explanation { return p.Plan2D.Explain(p
 func imageLayer(d *dispatch.Dispatcher, p convlayer.Params, s kernels.Shape, a *kernels.Args) (calls, error) {
 	plan, err := convlayer.New2D(d, p.Layer)
 	return calls{imagePlan{plan, s[4], s[5]}, 0, func() error { return plan.Run(a[0], a[1], s[4], s[5]) }}, err
+func stream(d *dispatch.Dispatcher, p conv1d.StreamParams, s kernels.Shape, a *kernels.Args) (calls, error) {
+	plan, err := conv1d.NewStream(d, p.Taps, p.Block)
+	return calls{plan, s[0], func() error { return plan.Process(a[0], a[2]) }}, err
+}
+
 func change(d *dispatch.Dispatcher, p resample.Params, s kernels.Shape, a *kernels.Args) (calls, error) {
 	plan, err := resample.New(d, p)
 	return calls{plan, s[2], func() error { _, err := plan.Resample(a[0], a[1]); return err }}, err

@@ -20,6 +20,7 @@ const (
 func main() {
 	fir()
 	spectral()
+	spread()
 	Generate()
 }
 
@@ -156,6 +157,40 @@ func spectral() {
 	ADDQ(Imm(tile*ymm), y)
 	SUBQ(Imm(tile*ymm/cplx), bins)
 	JNZ(LabelRef("tile"))
+	VZEROUPPER()
+	RET()
+}
+
+// spread adds the product of one spectrum and one partition to a sum. Everything is read once and written once, so memory
+// limits its speed.
+func spread() {
+	TEXT("spreadAVX2", NOSPLIT, "func(y, sum, x, h *complex64, bins int)")
+	Pragma("noescape")
+	Doc("spreadAVX2 sets y[b], for b from 0 to bins−1, to sum[b] + x[b]·h[b]. bins must be a positive multiple of 8. It needs AVX2", "and FMA.")
+	y := Load(Param("y"), GP64())
+	sum := Load(Param("sum"), GP64())
+	x := Load(Param("x"), GP64())
+	h := Load(Param("h"), GP64())
+	bins := Load(Param("bins"), GP64())
+	at := GP64()
+	XORQ(at, at)
+
+	Label("spread")
+	for i := range tile {
+		value, swapped, re, im, straight := YMM(), YMM(), YMM(), YMM(), YMM()
+		VMOVUPS(Mem{Base: sum, Index: at, Scale: cplx, Disp: i * ymm}, straight)
+		VMOVUPS(Mem{Base: x, Index: at, Scale: cplx, Disp: i * ymm}, value)
+		VPERMILPS(Imm(0b10110001), value, swapped)
+		VMOVSLDUP(Mem{Base: h, Index: at, Scale: cplx, Disp: i * ymm}, re)
+		VMOVSHDUP(Mem{Base: h, Index: at, Scale: cplx, Disp: i * ymm}, im)
+		VFMADD231PS(value, re, straight)
+		VMULPS(swapped, im, swapped)
+		VADDSUBPS(swapped, straight, straight)
+		VMOVUPS(straight, Mem{Base: y, Index: at, Scale: cplx, Disp: i * ymm})
+	}
+	ADDQ(Imm(tile*ymm/cplx), at)
+	CMPQ(at, bins)
+	JL(LabelRef("spread"))
 	VZEROUPPER()
 	RET()
 }
