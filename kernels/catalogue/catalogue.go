@@ -95,13 +95,6 @@ var groups = []Group{
 		kernels.Listed(&matmul.Op, matmul.Program),
 		kernels.Listed(&linear.Op, linear.Program),
 	}},
-	{"Network", []kernels.Listing{
-		kernels.Listed(&lora.Op, lora.Program),
-		kernels.Listed(&lora.OnLayer, lora.Program),
-		kernels.Listed(&attention.Op, attention.Program),
-		kernels.Listed(&recurrent.LSTM, recurrent.LSTMProgram),
-		kernels.Listed(&recurrent.GRU, recurrent.GRUProgram),
-	}},
 	{"Convolution", []kernels.Listing{
 		kernels.Listed(&conv1d.Op, conv1d.Program),
 		kernels.Listed(&convlayer.Conv1D, convlayer.Program1D),
@@ -116,6 +109,13 @@ var groups = []Group{
 		kernels.Listed(&norm.Group, norm.GroupProgram),
 		kernels.Listed(&sampling.Greedy, sampling.GreedyProgram),
 		kernels.Listed(&sampling.TopK, sampling.TopKProgram),
+	}},
+	{"Network", []kernels.Listing{
+		kernels.Listed(&lora.Op, lora.Program),
+		kernels.Listed(&lora.OnLayer, lora.Program),
+		kernels.Listed(&attention.Op, attention.Program),
+		kernels.Listed(&recurrent.LSTM, recurrent.LSTMProgram),
+		kernels.Listed(&recurrent.GRU, recurrent.GRUProgram),
 	}},
 	{"Recurrences", []kernels.Listing{
 		kernels.Listed(&biquad.Op, biquad.Program),

@@ -270,6 +270,8 @@ var (
 		takes: func(s kernels.Shape) bool {
 			return s[3] <= s[2] && s[0]*s[1]*s[2]*s[2]/(s[3]*s[3])*s[4]*s[5] <= 1<<30
 		},
+	}
+
 	streams = distribution{
 		axes: []values{
 			{powers{64, 4096}, list{441, 480, 882, 960}, whole{64, 4096}},
@@ -626,6 +628,8 @@ func (p imagePlan) Explain(int) dispatch.Explanation { return p.Plan2D.Explain(p
 func imageLayer(d *dispatch.Dispatcher, p convlayer.Params, s kernels.Shape, a *kernels.Args) (calls, error) {
 	plan, err := convlayer.New2D(d, p.Layer)
 	return calls{imagePlan{plan, s[4], s[5]}, 0, func() error { return plan.Run(a[0], a[1], s[4], s[5]) }}, err
+}
+
 func stream(d *dispatch.Dispatcher, p conv1d.StreamParams, s kernels.Shape, a *kernels.Args) (calls, error) {
 	plan, err := conv1d.NewStream(d, p.Taps, p.Block)
 	return calls{plan, s[0], func() error { return plan.Process(a[0], a[2]) }}, err
