@@ -293,3 +293,16 @@ func TestPeriods(t *testing.T) {
 		}
 	}
 }
+
+// The median of an even number of local maxima is between the middle ones: here it is 30, and 15 is half of it.
+func TestMedian(t *testing.T) {
+	for _, test := range []struct {
+		sums []int64
+		want int
+	}{{[]int64{0, 100, 0, 40, 0, 20, 0, 15}, 7}, {[]int64{0, 100, 0, 40, 0, 20, 0, 14}, 5}, {[]int64{0, 100, 0, 40, 0, 20}, 5}, {[]int64{3, 2, 1}, 2}} {
+		tracker := tracker{sums: test.sums, peaks: make([]int64, len(test.sums))}
+		if got := tracker.last(); got != test.want {
+			t.Errorf("%v: the last beat is %d, want %d", test.sums, got, test.want)
+		}
+	}
+}

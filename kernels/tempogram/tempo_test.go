@@ -80,6 +80,22 @@ func TestLoudPart(t *testing.T) {
 	})
 }
 
+// A frame with many onsets counts no more than one with few. Pairs of onsets, with more energy, repeat after 4 frames.
+func TestDensePart(t *testing.T) {
+	x := make([]float32, 290)
+	for i := range 200 {
+		x[i] = float32(1 - i/2%2)
+	}
+	for i := 200; i < len(x); i += 3 {
+		x[i] = 1
+	}
+	estimate(t, TempoParams{22050, 4096, 0}, x, func(name string, lag int) {
+		if lag != 3 {
+			t.Errorf("%s: lag %d, want 3", name, lag)
+		}
+	})
+}
+
 // Silence, and a single onset, have the tempo nearest to the expected one. What is no number has none.
 func TestStrangeTempos(t *testing.T) {
 	alone := make([]float32, 30)
