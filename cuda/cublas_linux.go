@@ -132,11 +132,6 @@ func (d *driver) GEMMVersion() string {
 	return l.version
 }
 
-// NewGEMM readies a multiplication of row-major matrices.
-func (d *driver) NewGEMM(c, a, b gpu.Region, m, n, k int, transposed bool, alpha, beta float32) (gpu.External, error) {
-	return d.NewProduct(gpu.Product{C: c, A: a, B: b, M: m, N: n, K: k, TransposeB: transposed, Alpha: alpha, Beta: beta})
-}
-
 // NewProduct readies a multiplication of row-major matrices. cuBLAS stores matrices by columns, so it sees each of them
 // transposed and computes Cᵀ = op(B)ᵀ·op(A)ᵀ.
 func (d *driver) NewProduct(of gpu.Product) (gpu.External, error) {

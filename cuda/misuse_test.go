@@ -123,7 +123,7 @@ var misuses = map[string]struct {
 		func(d *driver) {
 			m, _ := d.Allocate(64, gpu.Private)
 			region := gpu.Region{Memory: m}
-			e, _ := d.NewGEMM(region, region, region, 1, 1, 1, false, 1, 0)
+			e, _ := d.NewProduct(gpu.Product{C: region, A: region, B: region, M: 1, N: 1, K: 1, Alpha: 1})
 			p := e.(*product)
 			d.do(&p.library.setMathMode, p.bench.handle, 3) // TF32
 			d.enter()

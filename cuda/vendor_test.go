@@ -152,7 +152,10 @@ func TestGEMM(t *testing.T) {
 			left, right, product := b.Input(gpu.Float, m*k), b.Input(gpu.Float, k*n), b.State(gpu.Float, m*n)
 			b.Encode(func() (gpu.External, error) {
 				if !transposedA {
-					return d.NewGEMM(product.Region(), left.Region(), right.Region(), m, n, k, transposed, alpha, beta)
+					return d.NewProduct(gpu.Product{
+						C: product.Region(), A: left.Region(), B: right.Region(),
+						M: m, N: n, K: k, TransposeB: transposed, Alpha: alpha, Beta: beta,
+					})
 				}
 				return d.NewProduct(gpu.Product{C: product.Region(), A: left.Region(), B: right.Region(), M: m, N: n, K: k,
 					TransposeA: true, TransposeB: transposed, Alpha: alpha, Beta: beta})
@@ -206,7 +209,10 @@ func TestProductsShareNothing(t *testing.T) {
 			b := device.NewPlan()
 			x, y := b.Input(gpu.Float, 4), b.Output(gpu.Float, 4)
 			b.Encode(func() (gpu.External, error) {
-				return d.NewGEMM(y.Region(), x.Region(), x.Region(), 2, 2, 2, false, 1, 0)
+				return d.NewProduct(gpu.Product{
+					C: y.Region(), A: x.Region(), B: x.Region(),
+					M: 2, N: 2, K: 2, Alpha: 1,
+				})
 			})
 			p, err := b.Build()
 			if err != nil {
@@ -235,7 +241,7 @@ func TestProductsShareNothing(t *testing.T) {
 	region := gpu.Region{Memory: m}
 	benches := map[*bench]bool{}
 	for range plans {
-		e, err := d.NewGEMM(region, region, region, 2, 2, 2, false, 1, 0)
+		e, err := d.NewProduct(gpu.Product{C: region, A: region, B: region, M: 2, N: 2, K: 2, Alpha: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +278,7 @@ func TestLibrariesMissing(t *testing.T) {
 	oneLineWith(t, err, "nofft.so")
 	_, err = d.NewComplexFFT(region, region, 4, 1, false)
 	oneLineWith(t, err, "nofft.so")
-	_, err = d.NewGEMM(region, region, region, 1, 1, 1, false, 1, 0)
+	_, err = d.NewProduct(gpu.Product{C: region, A: region, B: region, M: 1, N: 1, K: 1, Alpha: 1})
 	oneLineWith(t, err, "libm.so.6")
 }
 
@@ -301,7 +307,10 @@ func TestLibrariesFail(t *testing.T) {
 				x, y, z := b.Input(gpu.Float2, 4), b.Output(gpu.Float2, 4), b.Output(gpu.Float2, 4)
 				b.Encode(func() (gpu.External, error) { return d.NewComplexFFT(y.Region(), x.Region(), 4, 1, false) })
 				b.Encode(func() (gpu.External, error) {
-					return d.NewGEMM(z.Region(), x.Region(), x.Region(), 2, 2, 2, false, 1, 0)
+					return d.NewProduct(gpu.Product{
+						C: z.Region(), A: x.Region(), B: x.Region(),
+						M: 2, N: 2, K: 2, Alpha: 1,
+					})
 				})
 				p, err := b.Build()
 				if err != nil {
@@ -340,7 +349,7 @@ func TestLibrariesRefuseSizes(t *testing.T) {
 	for _, size := range [][2]int{{0, 1}, {1, 0}, {1 << 31, 1}, {1, 1 << 31}} {
 		_, err := d.NewRealFFT(region, region, size[0], size[1])
 		oneLineWith(t, err, "cuFFT takes no")
-		_, err = d.NewGEMM(region, region, region, size[0], size[1], 1, false, 1, 0)
+		_, err = d.NewProduct(gpu.Product{C: region, A: region, B: region, M: size[0], N: size[1], K: 1, Alpha: 1})
 		oneLineWith(t, err, "cuBLAS takes no")
 	}
 }

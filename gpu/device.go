@@ -192,10 +192,7 @@ type FFT interface {
 
 // GEMM is a driver that has a vendor's matrix multiplication.
 type GEMM interface {
-	// NewGEMM readies C = alpha·A·op(B) + beta·C in FP32, row-major without gaps: A is m×k, op(B) k×n, C m×n; op(B) is
-	// the transpose of B where transposed is set.
-	NewGEMM(c, a, b Region, m, n, k int, transposed bool, alpha, beta float32) (External, error)
-	// NewProduct is NewGEMM where A may be transposed too.
+	// NewProduct readies a product of matrices.
 	NewProduct(p Product) (External, error)
 	// GEMMMissing returns nil where there is one, else what is missing.
 	GEMMMissing() error

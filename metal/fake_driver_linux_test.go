@@ -62,7 +62,7 @@ func TestWarmCallsDoNotAllocate(t *testing.T) {
 		"a product": func(b *gpu.Builder) {
 			x, y := b.Input(gpu.Float, 64), b.Output(gpu.Float, 64)
 			b.Encode(func() (gpu.External, error) {
-				return d.Driver().(gpu.GEMM).NewGEMM(y.Region(), x.Region(), x.Region(), 8, 8, 8, false, 1, 0)
+				return d.Driver().(gpu.GEMM).NewProduct(gpu.Product{C: y.Region(), A: x.Region(), B: x.Region(), M: 8, N: 8, K: 8, Alpha: 1})
 			})
 		},
 		"a transform in place": func(b *gpu.Builder) {
@@ -237,7 +237,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		b := device.NewPlan()
 		x := b.State(gpu.Float2, 64)
 		b.Encode(func() (gpu.External, error) {
-			return g.NewGEMM(x.Region(), x.Region(), x.Region(), 8, 8, 8, false, 1, 0)
+			return g.NewProduct(gpu.Product{C: x.Region(), A: x.Region(), B: x.Region(), M: 8, N: 8, K: 8, Alpha: 1})
 		})
 		b.Encode(func() (gpu.External, error) { return f.NewComplexFFT(x.Region(), x.Region(), 32, 2, false) })
 		fake.set("continue", 1)
@@ -397,7 +397,7 @@ func TestLargeProducts(t *testing.T) {
 			left, right, result := b.Input(gpu.Float, m*k), b.Input(gpu.Float, k*n), b.State(gpu.Float, m*n)
 			parts := 0
 			b.Encode(func() (gpu.External, error) {
-				product, err := gemm(t, d).NewGEMM(result.Region(), left.Region(), right.Region(), m, n, k, true, 2, 0.5)
+				product, err := gemm(t, d).NewProduct(gpu.Product{C: result.Region(), A: left.Region(), B: right.Region(), M: m, N: n, K: k, TransposeB: true, Alpha: 2, Beta: 0.5})
 				if err == nil {
 					parts = metal.Parts(product)
 				}
@@ -452,12 +452,12 @@ func TestProductInTooManyParts(t *testing.T) {
 	metal.MostProduct(d, 3*4)
 	m := allocate(t, d, gpu.Shared)
 	region := gpu.Region{Memory: m}
-	if e, err := d.(gpu.GEMM).NewGEMM(region, region, region, 64, 1, 1, false, 1, 0); err != nil {
+	if e, err := d.(gpu.GEMM).NewProduct(gpu.Product{C: region, A: region, B: region, M: 64, N: 1, K: 1, Alpha: 1}); err != nil {
 		t.Error(err)
 	} else {
 		e.Close()
 	}
-	if _, err := d.(gpu.GEMM).NewGEMM(region, region, region, 65, 1, 1, false, 1, 0); err == nil {
+	if _, err := d.(gpu.GEMM).NewProduct(gpu.Product{C: region, A: region, B: region, M: 65, N: 1, K: 1, Alpha: 1}); err == nil {
 		t.Error("65 parts of one row")
 	}
 }
@@ -547,7 +547,7 @@ func TestLibrariesThatAreMissing(t *testing.T) {
 	if d.(gpu.GEMM).GEMMMissing() == nil || d.(gpu.FFT).FFTMissing() == nil {
 		t.Error("a GPU without Metal Performance Shaders is not noticed")
 	}
-	if _, err := d.(gpu.GEMM).NewGEMM(region, region, region, 1, 1, 1, false, 1, 0); err == nil {
+	if _, err := d.(gpu.GEMM).NewProduct(gpu.Product{C: region, A: region, B: region, M: 1, N: 1, K: 1, Alpha: 1}); err == nil {
 		t.Error("a product without Metal Performance Shaders")
 	}
 	withoutMPS := func(name string) (uintptr, error) {

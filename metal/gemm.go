@@ -76,11 +76,6 @@ func (d *driver) rowsTogether(m, n, k int) (int, error) {
 	return (m-1)/parts + 1, nil
 }
 
-// NewGEMM readies MPSMatrixMultiplication.
-func (d *driver) NewGEMM(c, a, b gpu.Region, m, n, k int, transposed bool, alpha, beta float32) (gpu.External, error) {
-	return d.NewProduct(gpu.Product{C: c, A: a, B: b, M: m, N: n, K: k, TransposeB: transposed, Alpha: alpha, Beta: beta})
-}
-
 // NewProduct readies MPSMatrixMultiplication. A transposed A cannot be cut into parts by its rows, because a part of them is
 // some columns of what is stored. Such a product takes one part.
 func (d *driver) NewProduct(of gpu.Product) (_ gpu.External, err error) {

@@ -73,7 +73,7 @@ func TestGEMM(t *testing.T) {
 			left, right := b.Input(gpu.Float, test.m*test.k), b.Input(gpu.Float, test.k*test.n)
 			result := b.State(gpu.Float, test.m*test.n)
 			b.Encode(func() (gpu.External, error) {
-				return g.NewGEMM(result.Region(), left.Region(), right.Region(), test.m, test.n, test.k, test.transposed, test.alpha, test.beta)
+				return g.NewProduct(gpu.Product{C: result.Region(), A: left.Region(), B: right.Region(), M: test.m, N: test.n, K: test.k, TransposeB: test.transposed, Alpha: test.alpha, Beta: test.beta})
 			})
 			p := build(t, b)
 			noise(left.Floats(), 1)
@@ -94,7 +94,7 @@ func TestGEMM(t *testing.T) {
 	}
 }
 
-// TestTransposedA has a transposed A, which NewGEMM does not take.
+// TestTransposedA has a transposed A.
 func TestTransposedA(t *testing.T) {
 	const m, n, k = 17, 16, 33
 	d := device(t)
@@ -137,7 +137,7 @@ func TestGEMMBetweenKernels(t *testing.T) {
 	add := b.Kernel(arithmetic, "add")
 	b.Dispatch(add, groups(n*n), threads, s, x, gpu.Values(n*n))
 	b.Encode(func() (gpu.External, error) {
-		return g.NewGEMM(u.Region(), s.Region(), s.Region(), n, n, n, true, 1, 0)
+		return g.NewProduct(gpu.Product{C: u.Region(), A: s.Region(), B: s.Region(), M: n, N: n, K: n, TransposeB: true, Alpha: 1})
 	})
 	b.Dispatch(add, groups(n*n), threads, y, u, gpu.Values(n*n))
 	p := build(t, b)
@@ -171,23 +171,35 @@ func TestGEMMRefuses(t *testing.T) {
 	whole := gpu.Region{Memory: m}
 	floats := m.Bytes() / 4
 	for name, try := range map[string]func() (gpu.External, error){
-		"a is too short": func() (gpu.External, error) { return g.NewGEMM(whole, whole, whole, 1, 1, floats+1, false, 1, 0) },
-		"c is too short": func() (gpu.External, error) { return g.NewGEMM(whole, whole, whole, floats, 2, 1, false, 1, 0) },
-		"b from an end": func() (gpu.External, error) {
-			return g.NewGEMM(whole, whole, gpu.Region{Memory: m, Offset: 4 * floats}, 1, 1, 1, false, 1, 0)
+		"a is too short": func() (gpu.External, error) {
+			return g.NewProduct(gpu.Product{C: whole, A: whole, B: whole, M: 1, N: 1, K: floats + 1, Alpha: 1})
 		},
-		"no rows":    func() (gpu.External, error) { return g.NewGEMM(whole, whole, whole, 0, 1, 1, false, 1, 0) },
-		"no columns": func() (gpu.External, error) { return g.NewGEMM(whole, whole, whole, 1, 0, 1, false, 1, 0) },
-		"no terms":   func() (gpu.External, error) { return g.NewGEMM(whole, whole, whole, 1, 1, 0, false, 1, 0) },
-		"too many":   func() (gpu.External, error) { return g.NewGEMM(whole, whole, whole, 1, 1<<62, 1, false, 1, 0) },
+		"c is too short": func() (gpu.External, error) {
+			return g.NewProduct(gpu.Product{C: whole, A: whole, B: whole, M: floats, N: 2, K: 1, Alpha: 1})
+		},
+		"b from an end": func() (gpu.External, error) {
+			return g.NewProduct(gpu.Product{C: whole, A: whole, B: gpu.Region{Memory: m, Offset: 4 * floats}, M: 1, N: 1, K: 1, Alpha: 1})
+		},
+		"no rows": func() (gpu.External, error) {
+			return g.NewProduct(gpu.Product{C: whole, A: whole, B: whole, M: 0, N: 1, K: 1, Alpha: 1})
+		},
+		"no columns": func() (gpu.External, error) {
+			return g.NewProduct(gpu.Product{C: whole, A: whole, B: whole, M: 1, N: 0, K: 1, Alpha: 1})
+		},
+		"no terms": func() (gpu.External, error) {
+			return g.NewProduct(gpu.Product{C: whole, A: whole, B: whole, M: 1, N: 1, K: 0, Alpha: 1})
+		},
+		"too many": func() (gpu.External, error) {
+			return g.NewProduct(gpu.Product{C: whole, A: whole, B: whole, M: 1, N: 1 << 62, K: 1, Alpha: 1})
+		},
 		"too many to add": func() (gpu.External, error) {
-			return g.NewGEMM(whole, whole, whole, 1<<31-1, 1<<31-1, 1<<31-1, false, 1, 0)
+			return g.NewProduct(gpu.Product{C: whole, A: whole, B: whole, M: 1<<31 - 1, N: 1<<31 - 1, K: 1<<31 - 1, Alpha: 1})
 		},
 		"foreign memory": func() (gpu.External, error) {
-			return g.NewGEMM(gpu.Region{Memory: foreignMemory{}}, whole, whole, 1, 1, 1, false, 1, 0)
+			return g.NewProduct(gpu.Product{C: gpu.Region{Memory: foreignMemory{}}, A: whole, B: whole, M: 1, N: 1, K: 1, Alpha: 1})
 		},
 		"negative offset": func() (gpu.External, error) {
-			return g.NewGEMM(gpu.Region{Memory: m, Offset: -4}, whole, whole, 1, 1, 1, false, 1, 0)
+			return g.NewProduct(gpu.Product{C: gpu.Region{Memory: m, Offset: -4}, A: whole, B: whole, M: 1, N: 1, K: 1, Alpha: 1})
 		},
 	} {
 		if e, err := try(); err == nil {

@@ -38,7 +38,10 @@ func newVendor(_ *gpu.Device, library gpu.GEMM, p Params) (kernels.Append[Params
 	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 		w := b.Constant(gpu.Float, weights)
 		b.Encode(func() (gpu.External, error) {
-			return library.NewGEMM(t[0].Region(), t[1].Region(), w.Region(), s[frames], Classes, p.bins(), false, 1, 0)
+			return library.NewProduct(gpu.Product{
+				C: t[0].Region(), A: t[1].Region(), B: w.Region(),
+				M: s[frames], N: Classes, K: p.bins(), Alpha: 1,
+			})
 		})
 		const threads = 256
 		b.Dispatch(b.Kernel(p.source(1), "normalise"), gpu.Size{X: (s[frames] + threads - 1) / threads, Y: 1, Z: 1},

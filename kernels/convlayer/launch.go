@@ -111,7 +111,10 @@ func newVendor(_ *gpu.Device, library gpu.GEMM, _ Params) (kernels.Append[Params
 			gpu.Size{X: ceilDiv(g.positions(), threads), Y: min(max(g.terms(), g.out), math.MaxUint16), Z: 1}, gpu.Size{X: threads, Y: 1, Z: 1},
 			t[0].As(gpu.Float), t[1].As(gpu.Float), unrolled, b.Constant(gpu.Float, p.Bias), g.values())
 		b.Encode(func() (gpu.External, error) {
-			return library.NewGEMM(t[0].Region(), weights.Region(), unrolled.Region(), g.out, g.positions(), g.terms(), false, 1, 1)
+			return library.NewProduct(gpu.Product{
+				C: t[0].Region(), A: weights.Region(), B: unrolled.Region(),
+				M: g.out, N: g.positions(), K: g.terms(), Alpha: 1, Beta: 1,
+			})
 		})
 	}, nil
 }

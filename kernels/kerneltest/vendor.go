@@ -39,10 +39,6 @@ func (d withGEMM) Allocate(bytes int, s gpu.Storage) (gpu.Memory, error) {
 	return d.Driver.Allocate(bytes, s)
 }
 
-func (d withGEMM) NewGEMM(c, a, b gpu.Region, m, n, k int, transposed bool, alpha, beta float32) (gpu.External, error) {
-	return d.NewProduct(gpu.Product{C: c, A: a, B: b, M: m, N: n, K: k, TransposeB: transposed, Alpha: alpha, Beta: beta})
-}
-
 func (withGEMM) NewProduct(p gpu.Product) (gpu.External, error) {
 	m, n, k := p.M, p.N, p.K
 	if p.C.Bytes < 4*m*n || p.A.Bytes < 4*m*k || p.B.Bytes < 4*k*n {

@@ -54,7 +54,10 @@ func ByVendor(_ *gpu.Device, library gpu.GEMM, _ Params) (kernels.Append[Params]
 		}
 		weights := b.Constant(gpu.Float, w)
 		b.Encode(func() (gpu.External, error) {
-			return library.NewGEMM(t[0].Region(), t[1].Region(), weights.Region(), s[rows], p.Out, p.In, transposed, 1, 1)
+			return library.NewProduct(gpu.Product{
+				C: t[0].Region(), A: t[1].Region(), B: weights.Region(),
+				M: s[rows], N: p.Out, K: p.In, TransposeB: transposed, Alpha: 1, Beta: 1,
+			})
 		})
 	}, nil
 }

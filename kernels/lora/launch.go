@@ -110,10 +110,16 @@ func byVendor(d *gpu.Device, library gpu.GEMM, p Params) (kernels.Append[Params]
 		n, between := s[rows], b.Scratch(gpu.Float, s[rows]*p.Rank)
 		down, up := b.Constant(gpu.Float, p.A), b.Constant(gpu.Float, p.B)
 		b.Encode(func() (gpu.External, error) {
-			return library.NewGEMM(between.Region(), t[1].Region(), down.Region(), n, p.Rank, p.In, false, 1, 0)
+			return library.NewProduct(gpu.Product{
+				C: between.Region(), A: t[1].Region(), B: down.Region(),
+				M: n, N: p.Rank, K: p.In, Alpha: 1,
+			})
 		})
 		b.Encode(func() (gpu.External, error) {
-			return library.NewGEMM(t[0].Region(), between.Region(), up.Region(), n, p.Out, p.Rank, false, p.Scale, beta)
+			return library.NewProduct(gpu.Product{
+				C: t[0].Region(), A: between.Region(), B: up.Region(),
+				M: n, N: p.Out, K: p.Rank, Alpha: p.Scale, Beta: beta,
+			})
 		})
 	}, nil
 }

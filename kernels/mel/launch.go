@@ -51,7 +51,10 @@ func newVendor(_ *gpu.Device, library gpu.GEMM, p Params) (kernels.Append[Params
 	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 		weights := b.Constant(gpu.Float, bank)
 		b.Encode(func() (gpu.External, error) {
-			return library.NewGEMM(t[0].Region(), t[1].Region(), weights.Region(), s[frames], p.Bands, p.bins(), true, 1, 0)
+			return library.NewProduct(gpu.Product{
+				C: t[0].Region(), A: t[1].Region(), B: weights.Region(),
+				M: s[frames], N: p.Bands, K: p.bins(), TransposeB: true, Alpha: 1,
+			})
 		})
 	}, nil
 }
