@@ -75,9 +75,12 @@ kernel void matmul(device float* c [[buffer(0)]],
     }
     for (uint l = 0; l < k; l += TILE_K) {
         for (uint v = index; v < TILE * TILE_K / 4; v += THREADS) {
-            // A vector along k, and one across it.
-            uint i = v / (TILE_K / 4), j = v % (TILE_K / 4) * 4;
-            uint term = v / (TILE / 4), across = v % (TILE / 4) * 4;
+#if !TRANSPOSED_A || TRANSPOSED
+            uint i = v / (TILE_K / 4), j = v % (TILE_K / 4) * 4; // of a vector along k
+#endif
+#if TRANSPOSED_A || !TRANSPOSED
+            uint term = v / (TILE / 4), across = v % (TILE / 4) * 4; // of a vector across k
+#endif
 #if TRANSPOSED_A
             uint row = l + term, column = first_row + across;
             float4 x = read_vector(a + size_t(row) * m + column, row < k ? int(m) - int(column) : 0);

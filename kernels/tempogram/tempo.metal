@@ -1,5 +1,6 @@
 
-#ifndef BINS // compiled alone, without a launch to say how
+#ifndef BINS // compiled alone, without tempogram.metal before it
+#include "tempogram.metal"
 #define BINS (POINTS / 2 + 1)
 #define FIRST 9
 #endif

@@ -9,7 +9,7 @@ import (
 var (
 	// variable is a variable of threadgroup memory in LLVM's assembly. Its name begins with the name of the function
 	// that declares it, as C++ mangles it: _ZZ3melPU3AS1f…E6powers.
-	variable = regexp.MustCompile(`(?m)^@"?_ZZ(\d+)(\w+)[^\n]* addrspace\(3\) global (.*) (?:zeroinitializer|undef|poison), align (\d+)$`)
+	variable = regexp.MustCompile(`(?m)^@"?_ZZ(\d+)(\w+)[^\n]* addrspace\(3\) global (.*) (?:zeroinitializer|undef|poison|0|0\.0+e\+00), align (\d+)$`)
 	inSpace3 = regexp.MustCompile(`(?m)^@[^\n]* addrspace\(3\) [^\n]*$`)
 )
 

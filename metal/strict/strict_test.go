@@ -150,6 +150,7 @@ func TestThreadgroupMemoryIsCounted(t *testing.T) {
 		"in two arrays":   {"threadgroup float2 a[2048], b[1920];\na[i] = b[i];", 31 << 10},
 		"in two rows":     {"threadgroup float a[2][128];\nthreadgroup uint b[3];\na[1][b[i]] = 1.0f;", 1036},
 		"after a padding": {"threadgroup float a[1];\nthreadgroup float4 b[1];\na[0] = b[0].x;", 32},
+		"no arrays":       {"threadgroup float a;\nthreadgroup uint b;\nb = i;\na = y[b];\ny[i] = a;", 8},
 		"of threes":       {"threadgroup float3 a[2];\na[0] = a[1];", 32},
 	} {
 		memory, err := f.Check(kernelOf(test.body))
