@@ -5,6 +5,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"unsafe"
 
 	"crossover/gpu"
@@ -14,9 +15,14 @@ import (
 // Reference: https://docs.nvidia.com/cuda/cufft/
 type cufft struct {
 	planMany, destroy, setStream function
-	execR2C, execC2R, execC2C    function
-	getProperty                  function
-	version                      string
+
+	// planning is held while planMany runs. With 16 goroutines that planned at once, it has failed with
+	// CUFFT_INTERNAL_ERROR (5).
+	planning sync.Mutex
+
+	execR2C, execC2R, execC2C function
+	getProperty               function
+	version                   string
 }
 
 // Values from cufft.h.
@@ -122,7 +128,9 @@ func (d *driver) newTransform(l *cufft, f *function, kind uintptr, n, batch int,
 	}
 	defer d.leave()
 	handle, length := new(int32), int32(n)
+	l.planning.Lock()
 	status := l.planMany.call(uintptr(unsafe.Pointer(handle)), 1, uintptr(unsafe.Pointer(&length)), 0, 1, 0, 0, 1, 0, kind, uintptr(batch))
+	l.planning.Unlock()
 	if err := l.check(&l.planMany, status); err != nil {
 		return nil, err
 	}

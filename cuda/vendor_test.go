@@ -252,6 +252,28 @@ func TestProductsShareNothing(t *testing.T) {
 	}
 }
 
+// cuFFT fails if it makes several plans at once, and so does the stand-in.
+func TestTransformsPlannedAtOnce(t *testing.T) {
+	_, d, _ := openFake(t)
+	m, err := d.Allocate(64, gpu.Private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	region := gpu.Region{Memory: m}
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			e, err := d.NewComplexFFT(region, region, 4, 1, false)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			e.Close()
+		})
+	}
+	group.Wait()
+}
+
 // A missing library is reported when it is asked for, in one line. The device works without it.
 func TestLibrariesMissing(t *testing.T) {
 	f := loadFake(t)
