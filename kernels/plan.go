@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 
 	"crossover/dispatch"
 	"crossover/gpu"
@@ -58,6 +59,9 @@ type Plan[P any] struct {
 	choices []choice
 	caller  *dispatch.Operation // for data in caller memory; nil until a call needs it
 	shared  *dispatch.Operation
+	// running is set during a call. Two goroutines that use one plan are found out by it in most cases. It is not atomic,
+	// because that would take as long as a small call.
+	running bool
 	args    Args
 	placed  Placement // of the data of the last call
 
@@ -141,7 +145,7 @@ func NewPlanOf[P any](b *Backends, op *Op[P], p P, implementation string) (*Plan
 // SetMaxError sets the greatest error that calls accept, in the measure of [Op].Judge. From now on, only implementations
 // whose error bound is at most this are chosen from: see [Within]. An implementation without a bound of its own promises the
 // operation's tolerance. SetMaxError fails, and changes nothing, if most is not above 0 or if no implementation promises as
-// little. If the tolerance depends on the shape, Run fails at shapes at which it is above the limit.
+// little. If the tolerance depends on the shape, Run fails at shapes at which it is above the limit, and Explain says so.
 func (p *Plan[P]) SetMaxError(most float64) error {
 	if !(most > 0) {
 		return fmt.Errorf("%s: an error of at most %g is not possible (want a limit above 0)", p.op.Name, most)
@@ -155,12 +159,30 @@ func (p *Plan[P]) SetMaxError(most float64) error {
 		}
 		least = min(least, bound)
 	}
+	if least == 0 {
+		least = p.op.leastTolerance()
+	}
 	if least > most {
 		return fmt.Errorf("%s: no implementation promises an error of at most %g (the least bound is %g)", p.op.Name, most, least)
 	}
 	p.maxError, p.leftOut = most, leftOut
 	p.forgetChoices()
 	return nil
+}
+
+// leastTolerance returns the least tolerance at the corners of the operation's axes.
+func (op *Op[P]) leastTolerance() float64 {
+	least := math.Inf(1)
+	for corner := range 1 << len(op.Axes) {
+		var s Shape
+		for i, a := range op.Axes {
+			if s[i] = a.Min; corner>>i&1 != 0 {
+				s[i] = a.Max
+			}
+		}
+		least = min(least, op.Tolerance(s))
+	}
+	return least
 }
 
 // inexact returns an error if every implementation may err at a shape by more than the plan accepts.
@@ -185,7 +207,11 @@ func (p *Plan[P]) Run(s Shape, a Args) error {
 			return err
 		}
 	}
-	p.args = a
+	if p.running {
+		panic(p.op.Name + ": two goroutines use one plan at a time (want a plan for each)")
+	}
+	p.args, p.running = a, true
+	defer func() { p.args, p.running = Args{}, false }()
 	i := p.choose(s)
 	refused := p.refusedBy(s)
 	if p.only >= 0 {
@@ -197,7 +223,6 @@ func (p *Plan[P]) Run(s Shape, a Args) error {
 	if err != nil && p.only < 0 {
 		err = p.runNext(i, s, refused, err)
 	}
-	p.args = Args{}
 	return err
 }
 
@@ -454,6 +479,15 @@ func (p *Plan[P]) placement() Placement {
 	return Caller
 }
 
+// shapeText returns a shape as "rows=30 columns=40".
+func (op *Op[P]) shapeText(s Shape) string {
+	var parts []string
+	for i, a := range op.Axes {
+		parts = append(parts, fmt.Sprintf("%s=%d", a.Name, s[i]))
+	}
+	return strings.Join(parts, " ")
+}
+
 // inShared reports whether the data of a call lie in shared memory. Tensors of a few values count only if there are no
 // larger ones, because the time to copy them does not matter.
 func inShared(d *gpu.Device, a *Args) bool {
@@ -483,14 +517,39 @@ func (p *Plan[P]) Explain(s Shape) dispatch.Explanation { return p.ExplainIn(s, 
 
 // ExplainIn is [Plan.Explain] for data in the given placement.
 func (p *Plan[P]) ExplainIn(s Shape, placement Placement) dispatch.Explanation {
+	e := p.explainIn(s, placement)
+	if p.maxError > 0 {
+		if err := p.inexact(s); err != nil {
+			e.Implementation, e.Reason, e.Answer = "none", err.Error(), dispatch.Unknown
+		}
+	}
+	return e
+}
+
+func (p *Plan[P]) explainIn(s Shape, placement Placement) (e dispatch.Explanation) {
 	if p.op.Judged != nil {
-		e := p.operation(placement).ExplainShape(s[:len(p.op.Axes)]...)
+		e = p.operation(placement).ExplainShape(s[:len(p.op.Axes)]...)
 		if e.Answer != dispatch.Unknown || p.named(e.Implementation) >= 0 { // as choose goes by it
 			return e
 		}
 	}
 	c, size := p.choiceIn(s, placement)
-	return c.of.Explain(size)
+	line := c.of.Explain(size)
+	if line.Answer != dispatch.Unknown || p.named(line.Implementation) >= 0 {
+		return line
+	}
+	// Nothing that was measured tells. The reason of the line is the better one, but the line may lie elsewhere. A value of 0
+	// is not known.
+	if p.op.Judged == nil || slices.Contains(s[:len(p.op.Axes)], 0) {
+		e = line
+	} else {
+		e.Shape = p.op.shapeText(s)
+	}
+	e.Reason = line.Reason
+	if i := p.preferred(c.line, 0); i >= 0 {
+		e.Implementation = p.makers[i].Name
+	}
+	return e
 }
 
 // Close releases what the implementations hold, such as GPU memory. The garbage collector does the same for a dropped plan.

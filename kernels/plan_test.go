@@ -411,3 +411,27 @@ func TestAReleasedProgramHoldsNothing(t *testing.T) {
 		t.Errorf("%+v is held", account.Usage())
 	}
 }
+
+// A second call during a call is found out.
+func TestPlanInUse(t *testing.T) {
+	op, within := adding(nil), func() {}
+	op.By = []kernels.Makers[params]{kernels.Named("calling", func(*kernels.Backends, params) (kernels.Runner, error) {
+		return kernels.RunnerFunc(func(kernels.Shape, *kernels.Args) error { within(); return nil }), nil
+	})}
+	plan := kernels.NewPlan(nil, op, params{})
+	defer plan.Close()
+	data := kernels.Args{make([]float32, 1), make([]float32, 1)}
+	within = func() {
+		defer func() {
+			if got := recover(); got != "add: two goroutines use one plan at a time (want a plan for each)" {
+				t.Errorf("panic %v", got)
+			}
+		}()
+		plan.Run(kernels.Shape{1}, data)
+	}
+	for range 2 { // also after the panic
+		if err := plan.Run(kernels.Shape{1}, data); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -2,6 +2,9 @@ package kernels
 
 import (
 	"fmt"
+	"path"
+	"reflect"
+	"runtime"
 	"strings"
 
 	"crossover/dispatch"
@@ -26,17 +29,26 @@ func NewProgram[P any, T interface{ Close() }](build func(d *dispatch.Dispatcher
 
 // Listed returns an operation's entry in the catalogue. Its cases have a [Program], for [Case.WithPrograms].
 func Listed[P any](op *Op[P], program Program[P]) Listing {
-	return Listing{Name: op.Name, Axes: op.Axes, Cases: op.listed(program), Space: op.Space, Line: op.listedLine(program), Check: op.check}
+	return Listing{Name: op.Name, Package: op.folder(), Axes: op.Axes, Cases: op.listed(program), Space: op.Space, Line: op.listedLine(program), Check: op.check}
 }
 
 // Listing is an operation of the catalogue.
 type Listing struct {
-	Name  string
-	Axes  []Axis
-	Cases func(b *Backends) []Case                       // one for each line
-	Space func(b *Backends, placement Placement) *Space  // nil where the operation has a single axis
-	Line  func(b *Backends, fixed []Param) (Case, error) // along the axis that is not fixed
-	Check func(s Shape) error                            // returns the error with which the typed plan refuses a shape
+	Name    string
+	Package string // whose plans compute it: "kernels/stft"
+	Axes    []Axis
+	Cases   func(b *Backends) []Case                       // one for each line
+	Space   func(b *Backends, placement Placement) *Space  // nil where the operation has a single axis
+	Line    func(b *Backends, fixed []Param) (Case, error) // along the axis that is not fixed
+	Check   func(s Shape) error                            // returns the error with which the typed plan refuses a shape
+}
+
+// folder returns the folder of the package that declares the operation, which is that of its reference.
+func (op *Op[P]) folder() string {
+	name := runtime.FuncForPC(reflect.ValueOf(op.Reference).Pointer()).Name() // "crossover/kernels/stft.init.func1"
+	folder, last := path.Split(strings.TrimPrefix(name, "crossover/"))
+	last, _, _ = strings.Cut(last, ".")
+	return folder + last
 }
 
 func (op *Op[P]) listed(program Program[P]) func(b *Backends) []Case {

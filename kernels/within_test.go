@@ -86,6 +86,13 @@ func TestSetMaxErrorByTolerance(t *testing.T) {
 	if err := run(t, plan, 150); err == nil || err.Error() != "add: the error may be up to 0.00015, and the plan accepts 0.0001" {
 		t.Error(err)
 	}
+	e := plan.Explain(kernels.Shape{150})
+	if e.Implementation != "none" || e.Reason != "add: the error may be up to 0.00015, and the plan accepts 0.0001" {
+		t.Errorf("explained as %s", e)
+	}
+	if err := plan.SetMaxError(1e-7); err == nil || !strings.HasSuffix(err.Error(), "(the least bound is 1e-06)") {
+		t.Error(err) // no size is as exact
+	}
 }
 
 // A calibration's choices hold only for plans that accept the errors. Others have thresholds of their own, the plan's limit

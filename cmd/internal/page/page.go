@@ -20,7 +20,7 @@ const head = `# The catalogue
 
 <!-- Written by go generate ./kernels/catalogue. Do not edit. -->
 
-Each operation is declared in a folder of ` + "`kernels/`" + `. Tensors are float32 and row-major unless the formula says otherwise.
+After the name of each operation stands the package whose plans compute it. Tensors are float32 and row-major unless the formula says otherwise.
 An implementation that is named here takes part wherever its library or device is found. Names with ` + "`-parallel`" + ` use all
 cores. ` + "`metal`" + ` and ` + "`cuda`" + ` are the same kernel text.
 
@@ -58,7 +58,7 @@ func page(file *calibration.File) string {
 		var formulas []string
 		for _, listing := range group.Operations {
 			cases := listing.Cases(backends)
-			formulas = append(formulas, fmt.Sprintf("- `%s`: %s", listing.Name, cases[0].Definition))
+			formulas = append(formulas, fmt.Sprintf("- `%s`, `%s`: %s", listing.Name, listing.Package, cases[0].Definition))
 			operations = append(operations, []string{
 				"`" + listing.Name + "`", axes(listing.Axes), implementations(cases), tolerance(cases), greatestError(file, listing.Name),
 			})
