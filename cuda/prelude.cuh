@@ -259,14 +259,16 @@ static inline void simdgroup_barrier(mem_flags) { __syncwarp(); }
 
 // A simdgroup is a warp, of which every lane takes part.
 
+#define CROSSOVER_SHUFFLE_VECTORS(name, V2, V4)                                                               \
+    static inline V2 name(V2 v, uint k) { return V2(name(v.x, k), name(v.y, k)); }                            \
+    static inline V4 name(V4 v, uint k) { return V4(name(v.x, k), name(v.y, k), name(v.z, k), name(v.w, k)); }
 #define CROSSOVER_SHUFFLE(name, intrinsic)                                                                    \
     static inline float name(float v, uint k) { return intrinsic(0xffffffffu, v, k); }                        \
     static inline uint name(uint v, uint k) { return intrinsic(0xffffffffu, v, k); }                          \
     static inline int name(int v, uint k) { return intrinsic(0xffffffffu, v, k); }                            \
-    static inline float2 name(float2 v, uint k) { return float2(name(v.x, k), name(v.y, k)); }                \
-    static inline float4 name(float4 v, uint k) {                                                             \
-        return float4(name(v.x, k), name(v.y, k), name(v.z, k), name(v.w, k));                                \
-    }
+    CROSSOVER_SHUFFLE_VECTORS(name, float2, float4)                                                           \
+    CROSSOVER_SHUFFLE_VECTORS(name, uint2, uint4)                                                             \
+    CROSSOVER_SHUFFLE_VECTORS(name, int2, int4)
 CROSSOVER_SHUFFLE(simd_shuffle, __shfl_sync)
 CROSSOVER_SHUFFLE(simd_broadcast, __shfl_sync)
 CROSSOVER_SHUFFLE(simd_shuffle_xor, __shfl_xor_sync)
