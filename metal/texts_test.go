@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"crossover/gpu"
+	"crossover/gpu/dryrun"
 	"crossover/gpu/msl"
 	"crossover/kernels/catalogue/launches"
 )
@@ -22,7 +23,7 @@ func TestCompileEveryText(t *testing.T) {
 		t.Skip("plans every case at some thirty sizes")
 	}
 	d := driver(t)
-	texts, err := launches.Texts()
+	texts, err := launches.Texts(dryrun.GPUs...)
 	if err != nil {
 		t.Fatal(err)
 	}

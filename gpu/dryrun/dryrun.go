@@ -2,6 +2,7 @@ package dryrun
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"crossover/gpu"
@@ -12,6 +13,8 @@ import (
 type GPU struct {
 	API   string // the name of its implementations: "apple-10"
 	Cores int    // 0 where its driver does not know
+
+	cuda bool // NVIDIA's, not Apple's
 
 	mu         sync.Mutex
 	memory     []byte // shared by all of its buffers: results are not read
@@ -33,10 +36,16 @@ var GPUs = []*GPU{
 	{API: "apple-unknown"},
 }
 
-// Backends returns them as backends.
+// NVIDIA are the GPUs of an H200 and of a small card.
+var NVIDIA = []*GPU{
+	{API: "nvidia-132", Cores: 132, cuda: true},
+	{API: "nvidia-24", Cores: 24, cuda: true},
+}
+
+// Backends returns GPUs and NVIDIA as backends.
 func Backends() []*gpu.Backend {
 	var all []*gpu.Backend
-	for _, g := range GPUs {
+	for _, g := range slices.Concat(GPUs, NVIDIA) {
 		all = append(all, gpu.NewBackend(g.API, func() (gpu.Driver, error) { return driver{g}, nil }))
 	}
 	return all
@@ -64,8 +73,15 @@ func (g *GPU) Dispatches() []Dispatch {
 // driver is the GPU as package gpu sees it.
 type driver struct{ gpu *GPU }
 
-// Facts are those that Metal reports of an M1 with 16 GiB, except for the number of cores.
+// Facts are those that Metal reports of an M1 with 16 GiB, or those that CUDA reports, except for the number of cores.
 func (d driver) Facts() gpu.Facts {
+	if d.gpu.cuda {
+		// Its memory counts as the host's, since a plan otherwise runs copies of its constants.
+		return gpu.Facts{
+			API: "cuda", Name: d.gpu.API, Driver: "dry run", Cores: d.gpu.Cores, MemoryBytes: 8 << 30, MaxBufferBytes: 8 << 30,
+			Unified: true, SIMDWidth: 32, MaxThreads: 1024, ThreadgroupBytes: 48 << 10,
+		}
+	}
 	return gpu.Facts{
 		API: "metal", Name: d.gpu.API, Driver: "dry run", Cores: d.gpu.Cores,
 		MemoryBytes: 10 << 30, MaxBufferBytes: 8 << 30, Unified: true,

@@ -34,14 +34,15 @@ type FrontEnd struct {
 // New finds clang and writes the library to a folder. If no clang is new enough, New fails and names the package to
 // install.
 func New(folder string) (*FrontEnd, error) {
-	clang, err := find()
+	clang, err := Clang()
 	if err != nil {
 		return nil, err
 	}
 	return &FrontEnd{clang, folder}, os.WriteFile(filepath.Join(folder, "metal_stdlib"), []byte(library), 0o600)
 }
 
-func find() (string, error) {
+// Clang returns the path of a clang that is new enough, of at least version 19, or an error that names the package to install.
+func Clang() (string, error) {
 	for version := oldest; version <= newest; version++ {
 		if path, err := exec.LookPath(fmt.Sprintf("clang-%d", version)); err == nil {
 			return path, nil

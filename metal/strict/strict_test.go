@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"crossover/gpu"
+	"crossover/gpu/dryrun"
 	"crossover/gpu/msl"
 	"crossover/kernels/catalogue/launches"
 	"crossover/metal"
@@ -40,7 +41,7 @@ func TestEverySpecialisedText(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plans every case at some thirty sizes")
 	}
-	texts, err := launches.Texts()
+	texts, err := launches.Texts(dryrun.GPUs...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package launches lists what the catalogue's launch plans compile and dispatch on Apple's GPUs. It builds the plans on the
-// GPUs of package gpu/dryrun, which compute nothing. Only tests use it.
+// Package launches lists what the catalogue's launch plans compile and dispatch on Apple's and NVIDIA's GPUs. It builds
+// the plans on the GPUs of package gpu/dryrun, which compute nothing. Only tests use it.
 package launches
 
 import (
@@ -64,18 +64,18 @@ type Text struct {
 	Threads map[string]int // most threads in a threadgroup, by dispatched kernel
 }
 
-// Texts returns every text that the catalogue's cases compile at Sizes of their axes, on the GPUs of package dryrun. Each
-// text occurs once. The texts are sorted by name. Texts takes some ten seconds.
-func Texts() ([]Text, error) {
+// Texts returns every text that the catalogue's cases compile at Sizes of their axes, on some of the GPUs of package dryrun.
+// Each text occurs once. The texts are sorted by name. Texts takes some ten seconds.
+func Texts(gpus ...*dryrun.GPU) ([]Text, error) {
 	found := map[string]Text{}
 	var keys []string
 	for _, c := range Cases() {
 		for _, size := range Sizes(c.Axis) {
-			planned, err := Plan(&c, size, dryrun.GPUs...)
+			planned, err := Plan(&c, size, gpus...)
 			if err != nil {
 				return nil, err
 			}
-			for _, g := range dryrun.GPUs {
+			for _, g := range gpus {
 				for _, l := range planned[g] {
 					for _, d := range l.Dispatches {
 						key := fmt.Sprint(d.Source.Name, d.Source.Macros, d.Source.Text)
