@@ -3,6 +3,8 @@ package kernels
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
+	"sync"
 )
 
 // Input is the recording that the audio operations compute on: mono, float32 in [−1, 1].
@@ -14,9 +16,16 @@ type Input struct {
 
 // GeneratedInput returns what the audio operations compute on without a recording. It lasts five seconds at 22 050 Hz, and
 // it is the sum of a vibrato tone with harmonics, a rising chirp, clicks at 120 beats a minute, and quiet noise. Because of
-// the noise, values do not decay into denormals.
+// the noise, values do not decay into denormals. Each call returns samples of its own.
 func GeneratedInput() Input {
-	const rate, seconds = 22050, 5
+	return Input{Samples: slices.Clone(generated()), SampleRate: generatedRate, Name: "generated"}
+}
+
+const generatedRate = 22050 // Hz
+
+// generated computes the samples of GeneratedInput once, because the sines take longer than the calls of most tests.
+var generated = sync.OnceValue(func() []float32 {
+	const rate, seconds = generatedRate, 5
 	n := rate * seconds
 	x := make([]float64, n)
 	for i := range x {
@@ -38,8 +47,8 @@ func GeneratedInput() Input {
 	for i := range x {
 		samples[i] = float32(x[i] + 0.01*(2*rng.Float64()-1))
 	}
-	return Input{Samples: samples, SampleRate: rate, Name: "generated"}
-}
+	return samples
+})
 
 // Fill fills dst with the recording from its beginning, repeated as often as needed. If the recording is empty, it fills dst
 // with zeros.

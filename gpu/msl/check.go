@@ -20,7 +20,6 @@ var (
 	directive  = regexp.MustCompile(`(?m)^[ \t]*#(?:.*\\\n)*.*$`)
 	ownType    = regexp.MustCompile(`\b(?:struct|typename|class|using)\s+(\w+)|\btypedef\b[^;]*\b(\w+)\s*;`)
 	indirect   = regexp.MustCompile(`\b(\w+)(?:\s+const)?\s*(\*|&&?)`)
-	lastWord   = regexp.MustCompile(`(\w+)\s*$`)
 	elsewhere  = regexp.MustCompile(`\b(?:constant|using|operator|template|enum)\b`)
 	unnamedOwn = []string{"void", "bool", "auto", "float3", "uint3", "int3", "size_t", "ulong", "long"}
 )
@@ -79,17 +78,30 @@ func checkIndirection(text string, _ []Function) (int, string) {
 		if sign == "&&" || !slices.Contains(types, name) {
 			continue
 		}
-		before := text[:at[2]]
-		qualifier := lastWord.FindStringSubmatch(before)
-		for qualifier != nil && (qualifier[1] == "const" || qualifier[1] == "struct") {
-			before = strings.TrimSuffix(before, qualifier[0])
-			qualifier = lastWord.FindStringSubmatch(before)
+		before, qualifier := cutWord(text[:at[2]])
+		for qualifier == "const" || qualifier == "struct" {
+			before, qualifier = cutWord(before)
 		}
-		if qualifier == nil || !slices.Contains(spaces, qualifier[1]) {
+		if !slices.Contains(spaces, qualifier) {
 			return at[2], fmt.Sprintf("%s%s without an address space before it (want device, constant, thread or threadgroup)", name, sign)
 		}
 	}
 	return 0, ""
+}
+
+// cutWord cuts the last word off a text, with the white space after it. The word is "" if the text ends otherwise. A regular
+// expression would search the whole text, once for each pointer.
+func cutWord(text string) (before, last string) {
+	end := len(strings.TrimRight(text, " \t\n\f\r"))
+	begin := end
+	for begin > 0 && isWord(text[begin-1]) {
+		begin--
+	}
+	return text[:begin], text[begin:end]
+}
+
+func isWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
 // checkVariables walks through the statements.
