@@ -31,7 +31,7 @@ var gru = cell{
 type GRUPlan struct{ *plan }
 
 // NewGRU returns the plan of a layer that chooses by d, which may be nil: see [kernels.NewPlan]. It copies the parameters. It
-// fails if p.In or p.Hidden is below 1 or the length of a field does not fit.
+// fails if p.In or p.Hidden is not 1 to 1 Mi or the length of a field does not fit.
 func NewGRU(d *dispatch.Dispatcher, p Params) (*GRUPlan, error) {
 	plan, err := newPlan(d, &GRU, &gru, p)
 	if err != nil {
@@ -41,9 +41,9 @@ func NewGRU(d *dispatch.Dispatcher, p Params) (*GRUPlan, error) {
 }
 
 // Forward computes the outputs of all steps in y and the final state in hn, from the sequences in x and the initial state in
-// h0. x is steps×batch×In and y is steps×batch×Hidden. The states are batch×Hidden. All are row-major. Outputs must not overlap
-// each other or an input. With no steps the final state is the initial one. [LSTMPlan.Forward] says what decides on the
-// implementation, what allocates, and what panics or fails.
+// h0. x is steps×batch×In and y is steps×batch×Hidden. The states are batch×Hidden. All are row-major. With no steps the final
+// state is the initial one. [LSTMPlan.Forward] says which slices may be nil or the same, what decides on the implementation,
+// what allocates, and what panics or fails.
 func (p *GRUPlan) Forward(y, hn, x, h0 []float32) error {
 	return p.forward(tensors{y: y, hn: hn, x: x, h0: h0})
 }

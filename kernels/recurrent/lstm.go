@@ -32,7 +32,7 @@ var lstm = cell{
 type LSTMPlan struct{ *plan }
 
 // NewLSTM returns the plan of a layer that chooses by d, which may be nil: see [kernels.NewPlan]. It copies the parameters. It
-// fails if p.In or p.Hidden is below 1 or the length of a field does not fit.
+// fails if p.In or p.Hidden is not 1 to 1 Mi or the length of a field does not fit.
 func NewLSTM(d *dispatch.Dispatcher, p Params) (*LSTMPlan, error) {
 	plan, err := newPlan(d, &LSTM, &lstm, p)
 	if err != nil {
@@ -42,8 +42,11 @@ func NewLSTM(d *dispatch.Dispatcher, p Params) (*LSTMPlan, error) {
 }
 
 // Forward computes the outputs of all steps in y and the final states in hn and cn, from the sequences in x and the initial
-// states in h0 and c0. x is steps×batch×In and y is steps×batch×Hidden. The states are batch×Hidden. All are row-major. Outputs
-// must not overlap each other or an input. With no steps the final states are the initial ones.
+// states in h0 and c0. x is steps×batch×In and y is steps×batch×Hidden. The states are batch×Hidden. All are row-major. With no
+// steps the final states are the initial ones.
+//
+// A nil h0 or c0 stands for zeros, and a nil hn or cn for a state that is not wanted. The batch is that of the states, and 1 if
+// all of them are nil. hn may be h0 itself, and cn may be c0 itself. Otherwise outputs must not overlap each other or an input.
 //
 // The times that the calibration predicts decide on the implementation. In a calibration without predictions, the number of
 // steps decides for one sequence, and for several the number of sequences. Forward allocates nothing at a shape at which the

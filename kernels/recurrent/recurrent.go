@@ -16,12 +16,15 @@ import (
 // update, new. The rows of a matrix are those of the first gate, one for each hidden unit, then those of the second gate, and
 // so on. PyTorch calls the fields weight_ih_l0, weight_hh_l0, bias_ih_l0 and bias_hh_l0.
 type Params struct {
-	In, Hidden    int       // values of a step of x, and of the state; at least 1
+	In, Hidden    int       // values of a step of x, and of the state; 1 to 1 Mi
 	InputWeights  []float32 // (gates·Hidden)×In, row-major
 	HiddenWeights []float32 // (gates·Hidden)×Hidden, row-major
-	InputBias     []float32 // gates·Hidden
-	HiddenBias    []float32 // gates·Hidden
+	InputBias     []float32 // gates·Hidden; nil stands for zeros
+	HiddenBias    []float32 // gates·Hidden; nil stands for zeros
 }
+
+// mostWidth bounds In and Hidden, so that the number of weights does not overflow.
+const mostWidth = 1 << 20
 
 // The axes of the operations.
 const (
@@ -217,14 +220,21 @@ type plan struct {
 	plan *kernels.Plan[Params]
 	cell *cell
 	of   Params
+
+	spare [4][]float32 // states in place of those of a call: see filled
 }
 
 // newPlan returns the plan of a layer, with copies of its parameters.
 func newPlan(d *dispatch.Dispatcher, op *kernels.Op[Params], c *cell, p Params) (*plan, error) {
-	if p.In < 1 || p.Hidden < 1 {
-		return nil, fmt.Errorf("%s: In is %d, Hidden is %d: want at least 1 of each", c.name, p.In, p.Hidden)
+	if p.In < 1 || p.In > mostWidth || p.Hidden < 1 || p.Hidden > mostWidth {
+		return nil, fmt.Errorf("%s: In is %d, Hidden is %d: want 1 to %d of each", c.name, p.In, p.Hidden, mostWidth)
 	}
 	rows := c.gates * p.Hidden
+	for _, bias := range []*[]float32{&p.InputBias, &p.HiddenBias} {
+		if *bias == nil {
+			*bias = make([]float32, rows)
+		}
+	}
 	for _, of := range []struct {
 		name          string
 		values        *[]float32
@@ -239,38 +249,80 @@ func newPlan(d *dispatch.Dispatcher, op *kernels.Op[Params], c *cell, p Params) 
 		}
 		*of.values = slices.Clone(*of.values)
 	}
-	return &plan{kernels.NewPlan(d, op, p), c, p}, nil
+	return &plan{plan: kernels.NewPlan(d, op, p), cell: c, of: p}, nil
 }
 
 // forward computes a call.
 func (p *plan) forward(t tensors) error {
-	rows, n := p.shape(t)
+	rows, n := p.shape(&t)
 	if rows == 0 {
 		return nil
 	}
 	if n == 0 {
-		copy(t.hn, t.h0)
-		copy(t.cn, t.c0)
+		begin(t.hn, t.h0)
+		begin(t.cn, t.c0)
 		return nil
 	}
+	p.fill(&t, rows)
 	return p.plan.Run(kernels.Shape{inputs: p.of.In, hidden: p.of.Hidden, batch: rows, steps: n}, p.cell.args(t))
 }
 
+// begin sets a state to an initial one, in which nil stands for zeros.
+func begin(state, initial []float32) {
+	clear(state)
+	copy(state, initial)
+}
+
+// fill replaces the states that are nil by states of the plan, and initial states that are in the memory of the final ones by
+// copies. A GPU may write the final state of one unit before it has read the initial state for the next one.
+func (p *plan) fill(t *tensors, rows int) {
+	size := rows * p.of.Hidden
+	for i, of := range []struct{ initial, final *[]float32 }{{&t.h0, &t.hn}, {&t.c0, &t.cn}} {
+		if i == 1 && !p.cell.memory {
+			return
+		}
+		initial, final := *of.initial, *of.final
+		if initial == nil || final != nil && &initial[0] == &final[0] {
+			p.spare[2*i] = grown(p.spare[2*i], size)
+			*of.initial = p.spare[2*i][:size]
+			begin(*of.initial, initial)
+		}
+		if final == nil {
+			p.spare[2*i+1] = grown(p.spare[2*i+1], size)
+			*of.final = p.spare[2*i+1][:size]
+		}
+	}
+}
+
 // shape returns the numbers of sequences and steps of a call. It panics if the lengths of the tensors do not fit.
-func (p *plan) shape(t tensors) (rows, n int) {
-	rows = len(t.h0) / p.of.Hidden
+func (p *plan) shape(t *tensors) (rows, n int) {
+	type state struct {
+		name   string
+		values []float32
+	}
+	states := [...]state{{"h0", t.h0}, {"c0", t.c0}, {"hn", t.hn}, {"cn", t.cn}}
+	first := slices.IndexFunc(states[:], func(s state) bool { return s.values != nil })
+	rows = 1
+	if first >= 0 {
+		of := states[first]
+		if rows = len(of.values) / p.of.Hidden; len(of.values)%p.of.Hidden != 0 {
+			panic(fmt.Sprintf("%s: %s has %d values, want batch·Hidden, a multiple of %d", p.cell.name, of.name, len(of.values), p.of.Hidden))
+		}
+		for _, s := range states[first+1:] {
+			if s.values != nil && len(s.values) != len(of.values) {
+				panic(fmt.Sprintf("%s: %s has %d values, want as many as %s, %d", p.cell.name, s.name, len(s.values), of.name, len(of.values)))
+			}
+		}
+	}
 	if rows > 0 {
 		n = len(t.x) / (rows * p.of.In)
 	}
-	states := len(t.h0) == rows*p.of.Hidden && len(t.hn) == len(t.h0)
-	if p.cell.memory {
-		states = states && len(t.c0) == len(t.h0) && len(t.cn) == len(t.h0)
+	if len(t.x) != n*rows*p.of.In {
+		panic(fmt.Sprintf("%s: x has %d values, want steps·batch·In, a multiple of %d·%d", p.cell.name, len(t.x), rows, p.of.In))
 	}
-	if !states {
-		panic(p.cell.name + ": lengths of the states differ or are no multiple of Hidden")
-	}
-	if len(t.x) != n*rows*p.of.In || len(t.y) != n*rows*p.of.Hidden {
-		panic(p.cell.name + ": length of x or y is not steps·batch·In or steps·batch·Hidden")
+	if len(t.y) != n*rows*p.of.Hidden {
+		panic(fmt.Sprintf("%s: y has %d values, want steps·batch·Hidden = %d·%d·%d = %d, because x has %d", p.cell.name, len(t.y),
+			n, rows, p.of.Hidden, n*rows*p.of.Hidden, len(t.x)))
 	}
 	return rows, n
 }

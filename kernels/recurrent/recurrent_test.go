@@ -6,7 +6,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"crossover/gpu"
@@ -396,19 +395,21 @@ func TestPlan(t *testing.T) {
 	if err := plan.Forward(nil, nil, nil, nil, nil, nil); err != nil {
 		t.Errorf("no sequences: %v", err)
 	}
-	for name, call := range map[string]func(){
-		"half a state":  func() { _ = plan.Forward(y, hn[:7], cn[:7], x, h0[:7], c0[:7]) },
-		"short hn":      func() { _ = plan.Forward(y, hn[:5], cn, x, h0, c0) },
-		"short cn":      func() { _ = plan.Forward(y, hn, cn[:5], x, h0, c0) },
-		"short c0":      func() { _ = plan.Forward(y, hn, cn, x, h0, c0[:5]) },
-		"half a step":   func() { _ = plan.Forward(y, hn, cn, x[:21], h0, c0) },
-		"short y":       func() { _ = plan.Forward(y[:30], hn, cn, x, h0, c0) },
-		"x but nothing": func() { _ = plan.Forward(nil, nil, nil, x, nil, nil) },
+	for want, call := range map[string]func(){
+		"lstm: h0 has 7 values, want batch·Hidden, a multiple of 5":                     func() { _ = plan.Forward(y, hn[:7], cn[:7], x, h0[:7], c0[:7]) },
+		"lstm: hn has 5 values, want as many as h0, 10":                                 func() { _ = plan.Forward(y, hn[:5], cn, x, h0, c0) },
+		"lstm: cn has 5 values, want as many as h0, 10":                                 func() { _ = plan.Forward(y, hn, cn[:5], x, h0, c0) },
+		"lstm: c0 has 5 values, want as many as h0, 10":                                 func() { _ = plan.Forward(y, hn, cn, x, h0, c0[:5]) },
+		"lstm: x has 21 values, want steps·batch·In, a multiple of 2·3":                 func() { _ = plan.Forward(y, hn, cn, x[:21], h0, c0) },
+		"lstm: y has 30 values, want steps·batch·Hidden = 4·2·5 = 40, because x has 24": func() { _ = plan.Forward(y[:30], hn, cn, x, h0, c0) },
+		"lstm: y has 0 values, want steps·batch·Hidden = 8·1·5 = 40, because x has 24":  func() { _ = plan.Forward(nil, nil, nil, x, nil, nil) },
+		"lstm: cn has 3 values, want as many as hn, 10":                                 func() { _ = plan.Forward(y, hn, cn[:3], x, nil, nil) },
+		"lstm: x has 24 values, want steps·batch·In, a multiple of 0·3":                 func() { _ = plan.Forward(nil, nil, nil, x, h0[:0], nil) },
 	} {
 		func() {
 			defer func() {
-				if message, _ := recover().(string); !strings.HasPrefix(message, "lstm: length") {
-					t.Errorf("%s: panic %q", name, message)
+				if message := recover(); message != want {
+					t.Errorf("panic %q, want %q", message, want)
 				}
 			}()
 			call()
@@ -416,15 +417,85 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestStates leaves out states and biases, and has final states in the memory of the initial ones.
+func TestStates(t *testing.T) {
+	for _, c := range []*cell{&lstm, &gru} {
+		op := &LSTM
+		if !c.memory {
+			op = &GRU
+		}
+		for _, s := range []kernels.Shape{
+			{inputs: 3, hidden: 37, batch: 1, steps: 1}, {inputs: 3, hidden: 37, batch: 1, steps: 4}, {inputs: 3, hidden: 37, batch: 3, steps: 1},
+		} {
+			layer := c.noise(s)
+			layer.InputBias, layer.HiddenBias = make([]float32, c.gates*s[hidden]), make([]float32, c.gates*s[hidden])
+			full := c.sequences(s)
+			zeros := make([]float32, s[batch]*s[hidden])
+			full.y, full.hn, full.cn = make([]float32, s[steps]*s[batch]*s[hidden]), slices.Clone(zeros), slices.Clone(zeros)
+			if !c.memory {
+				full.c0, full.cn = nil, nil
+			}
+			initial := full
+			if initial.h0, initial.c0 = zeros, nil; c.memory {
+				initial.c0 = zeros
+			}
+			fromZero, fromState := c.layer(layer, s[batch], s[steps], initial), c.layer(layer, s[batch], s[steps], full)
+			bare := layer
+			bare.InputBias, bare.HiddenBias = nil, nil
+			p, err := newPlan(nil, op, c, bare)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			check := func(what string, want []float64, call tensors, got ...[]float32) {
+				t.Helper()
+				if err := p.forward(call); err != nil {
+					t.Fatal(err)
+				}
+				found := slices.Concat(got...)
+				if off := kernels.RelativeError(found, want[:len(found)]); !(off <= 1e-6) {
+					t.Errorf("%s at %v, %s: error %.2g, allowed 1e-6", c.name, s, what, off)
+				}
+			}
+			// A call leaves numbers in the plan's own states, which the next one must not read.
+			for range 3 {
+				call := full
+				call.h0, call.c0 = nil, nil
+				check("no initial states", fromZero, call, call.y, call.hn, call.cn)
+				if call.hn = nil; c.memory {
+					check("no h", fromZero, call, call.y)
+				}
+				if call.cn = nil; s[batch] == 1 {
+					check("no states", fromZero, call, call.y)
+					if n := testing.AllocsPerRun(5, func() { _ = p.forward(call) }); n != 0 {
+						t.Errorf("%s: %g allocations without states, want 0", c.name, n)
+					}
+				}
+				call = full
+				call.hn, call.cn = nil, nil
+				check("no final states", fromState, call, call.y)
+				call.hn, call.cn = slices.Clone(full.h0), slices.Clone(full.c0)
+				call.h0, call.c0 = call.hn, call.cn
+				check("in place", fromState, call, call.y, call.hn, call.cn)
+			}
+			state := slices.Clone(full.h0)
+			if err := p.forward(tensors{hn: state}); err != nil || slices.Max(state) != 0 || slices.Min(state) != 0 {
+				t.Errorf("%s: no steps from no state: %v, state %v, want zeros", c.name, err, state)
+			}
+		}
+	}
+}
+
 func TestNewErrors(t *testing.T) {
 	good := gru.noise(kernels.Shape{inputs: 3, hidden: 2})
 	for want, change := range map[string]func(p *Params){
-		"gru: In is 0, Hidden is 2: want at least 1 of each":  func(p *Params) { p.In = 0 },
-		"gru: In is 3, Hidden is -1: want at least 1 of each": func(p *Params) { p.Hidden = -1 },
-		"gru: InputWeights has 17 values, want 6×3 = 18":      func(p *Params) { p.InputWeights = p.InputWeights[1:] },
-		"gru: HiddenWeights has 0 values, want 6×2 = 12":      func(p *Params) { p.HiddenWeights = nil },
-		"gru: InputBias has 5 values, want 6×1 = 6":           func(p *Params) { p.InputBias = p.InputBias[1:] },
-		"gru: HiddenBias has 18 values, want 6×1 = 6":         func(p *Params) { p.HiddenBias = p.InputWeights },
+		"gru: In is 0, Hidden is 2: want 1 to 1048576 of each":                func(p *Params) { p.In = 0 },
+		"gru: In is 3, Hidden is -1: want 1 to 1048576 of each":               func(p *Params) { p.Hidden = -1 },
+		"gru: In is 1125899906842624, Hidden is 2: want 1 to 1048576 of each": func(p *Params) { p.In = 1 << 50 },
+		"gru: InputWeights has 17 values, want 6×3 = 18":                      func(p *Params) { p.InputWeights = p.InputWeights[1:] },
+		"gru: HiddenWeights has 0 values, want 6×2 = 12":                      func(p *Params) { p.HiddenWeights = nil },
+		"gru: InputBias has 5 values, want 6×1 = 6":                           func(p *Params) { p.InputBias = p.InputBias[1:] },
+		"gru: HiddenBias has 18 values, want 6×1 = 6":                         func(p *Params) { p.HiddenBias = p.InputWeights },
 	} {
 		p := good
 		change(&p)
