@@ -9,8 +9,8 @@
 //
 // The package holds no operation and times nothing. Each operation lives in a folder below (kernels/fft, kernels/stft …) and
 // has one line in kernels/catalogue. The usual steps of a program are those of the typed plans: New, the method that
-// computes, Close. A GPU reaches memory from [Backends.Alloc] without copies by the processor. The usual steps of a
-// measurement are
+// computes, Close. A typed plan copies the slices of its parameters, so a program may change them after New. A GPU reaches
+// memory from [Backends.Alloc] without copies by the processor. The usual steps of a measurement are
 //
 //  1. pick a [Case] from catalogue.Cases, its [Placement], and a size on its [Axis];
 //  2. make the [Problem] of that size, which has the inputs and computes the float64 reference;

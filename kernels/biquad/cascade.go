@@ -16,8 +16,7 @@ import (
 
 // CascadeParams are what all calls of a [CascadePlan] have in common.
 type CascadeParams struct {
-	// Sections has the coefficients of 1 to 32 sections. The output of each is the input of the next. A plan keeps the slice,
-	// which must not change.
+	// Sections has the coefficients of 1 to 32 sections. The output of each is the input of the next. NewCascade copies them.
 	Sections []Coefficients
 }
 

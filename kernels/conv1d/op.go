@@ -10,7 +10,7 @@ import (
 
 // Params are what all calls of a plan have in common.
 type Params struct {
-	Taps []float32 // of the filter, at least one; runners keep the slice
+	Taps []float32 // of the filter, at least one; New copies them
 }
 
 // outputs returns the length of the full convolution of n samples.

@@ -18,7 +18,7 @@ import (
 
 // StreamParams are what all calls of a [Stream] have in common.
 type StreamParams struct {
-	Taps  []float32 // of the filter, at least one; runners keep the slice
+	Taps  []float32 // of the filter, at least one; NewStream copies them
 	Block int       // samples in each call, from 1 to 1 Mi
 }
 

@@ -3,6 +3,7 @@ package norm
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"crossover/calibration/surface"
 	"crossover/dispatch"
@@ -14,7 +15,7 @@ import (
 // GroupParams are what all calls of a plan of group norm have in common.
 type GroupParams struct {
 	Groups        int       // into which the channels are divided, at least 1
-	Weights, Bias []float32 // of the channels, a multiple of Groups; a plan keeps the slices, which must not change
+	Weights, Bias []float32 // of the channels, a multiple of Groups; NewGroup copies them
 	Batch         int       // inputs of a call; 0 stands for 1
 }
 
@@ -108,8 +109,8 @@ type GroupPlan struct {
 }
 
 // NewGroup returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. Without a call of SetMaxError it chooses
-// among all variants. What was measured and predicted with 8 groups decides, whatever the number of groups. NewGroup fails if
-// there are no weights, another number of biases, a number of groups that does not divide that of the channels, or a negative
+// among all variants. What was measured and predicted with 8 groups decides, whatever the number of groups. NewGroup copies the
+// weights and biases. It fails if there are no weights, another number of biases, a number of groups that does not divide that of the channels, or a negative
 // batch.
 func NewGroup(d *dispatch.Dispatcher, p GroupParams) (*GroupPlan, error) {
 	n := len(p.Weights)
@@ -122,6 +123,7 @@ func NewGroup(d *dispatch.Dispatcher, p GroupParams) (*GroupPlan, error) {
 		return nil, fmt.Errorf("group-norm: a batch of %d inputs (want at least 1)", p.Batch)
 	}
 	p.Batch = max(1, p.Batch)
+	p.Weights, p.Bias = slices.Clone(p.Weights), slices.Clone(p.Bias)
 	return &GroupPlan{kernels.NewPlan(d, &Group, p).Along(length, kernels.Shape{batch: p.Batch, channels: n}), p.Batch * n}, nil
 }
 

@@ -25,6 +25,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"slices"
 
 	"crossover/calibration/surface"
 	"crossover/dispatch"
@@ -40,7 +41,7 @@ const aboutHalfAMicrosecond = 1024
 
 // LayerParams are what all calls of a plan of layer norm have in common.
 type LayerParams struct {
-	Weights, Bias []float32 // of the columns, as many of each; a plan keeps the slices, which must not change
+	Weights, Bias []float32 // of the columns, as many of each; NewLayer copies them
 }
 
 const (
@@ -80,12 +81,13 @@ var Layer = kernels.Declare(kernels.Op[LayerParams]{
 // NaN. A row of equal values becomes the biases. Squares of magnitudes above 10¹⁶ may overflow.
 type LayerPlan = kernels.RowPlan[LayerParams]
 
-// NewLayer returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It fails if there are no weights, or
-// another number of biases.
+// NewLayer returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. NewLayer copies the weights and
+// biases. It fails if there are no weights, or another number of biases.
 func NewLayer(d *dispatch.Dispatcher, p LayerParams) (*LayerPlan, error) {
 	if len(p.Bias) != len(p.Weights) {
 		return nil, fmt.Errorf("layer-norm: %d biases, want as many as weights, %d", len(p.Bias), len(p.Weights))
 	}
+	p.Weights, p.Bias = slices.Clone(p.Weights), slices.Clone(p.Bias)
 	return kernels.NewRowPlan(d, &Layer, p, len(p.Weights))
 }
 

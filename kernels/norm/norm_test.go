@@ -228,6 +228,32 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// TestPlansCopy changes the parameters of plans.
+func TestPlansCopy(t *testing.T) {
+	w, b := []float32{2, 2}, []float32{1, 1}
+	layer, err := NewLayer(nil, LayerParams{w, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer layer.Close()
+	group, err := NewGroup(nil, GroupParams{Groups: 1, Weights: w, Bias: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer group.Close()
+	clear(w)
+	clear(b)
+	for name, apply := range map[string]func(dst, src []float32) error{"layer": layer.Apply, "group": group.Apply} {
+		y := make([]float32, 2)
+		if err := apply(y, []float32{100, -100}); err != nil {
+			t.Fatal(err)
+		}
+		if e := kernels.RelativeError(y, []float64{3, -1}); !(e < 1e-4) {
+			t.Errorf("%s: %v after a change of the parameters, want [3 -1]", name, y)
+		}
+	}
+}
+
 func second[T any](_ T, err error) error { return err }
 
 func TestPrograms(t *testing.T) {

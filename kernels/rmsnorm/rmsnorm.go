@@ -20,7 +20,7 @@ import (
 
 // Params are what all calls of a plan have in common.
 type Params struct {
-	Weights []float32 // of the columns, at least one; a plan keeps the slice, which must not change
+	Weights []float32 // of the columns, at least one; New copies them
 }
 
 const (
@@ -60,8 +60,10 @@ var Op = kernels.Declare(kernels.Op[Params]{
 // magnitudes above 10¹⁶ may overflow.
 type Plan = kernels.RowPlan[Params]
 
-// New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It fails if there are no weights.
+// New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. New copies the weights. It fails if
+// there are no weights.
 func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
+	p.Weights = slices.Clone(p.Weights)
 	return kernels.NewRowPlan(d, &Op, p, len(p.Weights))
 }
 

@@ -28,6 +28,24 @@ func TestPyTorch(t *testing.T) {
 	kerneltest.Against(t, &Op, Params{w}, kernels.Shape{8, 1000}, [][]float32{x}, want, 2e-7)
 }
 
+// TestPlanCopies changes the weights of a plan.
+func TestPlanCopies(t *testing.T) {
+	w := []float32{2, 4}
+	plan, err := New(nil, Params{w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	clear(w)
+	y := make([]float32, 2)
+	if err := plan.Apply(y, []float32{100, 100}); err != nil {
+		t.Fatal(err)
+	}
+	if e := kernels.RelativeError(y, []float64{2, 4}); !(e < 1e-4) {
+		t.Errorf("%v after a change of the weights, want [2 4]", y)
+	}
+}
+
 func Example() {
 	plan, err := New(nil, Params{Weights: []float32{1, 1, 2, 2}}) // nil: no calibration
 	if err != nil {
