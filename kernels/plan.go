@@ -540,7 +540,7 @@ func (p *Plan[P]) explainIn(s Shape, placement Placement) (e dispatch.Explanatio
 	}
 	// Nothing that was measured tells. The reason of the line is the better one, but the line may lie elsewhere. A value of 0
 	// is not known.
-	if p.op.Judged == nil || slices.Contains(s[:len(p.op.Axes)], 0) {
+	if p.dispatcher == nil || p.op.Judged == nil || slices.Contains(s[:len(p.op.Axes)], 0) {
 		e = line
 	} else {
 		e.Shape = p.op.shapeText(s)
