@@ -110,7 +110,9 @@ func TestAccelerate(t *testing.T) {
 			}
 			// vDSP has transforms of some of these lengths and lacks others.
 			for _, times := range []int{1, 3, 7, 20} {
-				checkFramework(t, &c, c.Axis.Nearest(min(times*c.Axis.Min, 8192)), names, in)
+				if size := c.Axis.Nearest(min(times*c.Axis.Min, 8192)); times == 1 || c.Work(size, "").Flops <= affordable {
+					checkFramework(t, &c, size, names, in)
+				}
 			}
 		})
 	}
