@@ -3,9 +3,16 @@ package kernels_test
 import (
 	"fmt"
 	"log"
+	"math"
 
 	"crossover/kernels"
+	"crossover/kernels/decibels"
+	"crossover/kernels/elementwise"
+	"crossover/kernels/mel"
+	"crossover/kernels/mfcc"
+	"crossover/kernels/onset"
 	"crossover/kernels/softmax"
+	"crossover/kernels/stft"
 )
 
 func ExampleBackends_Alloc() {
@@ -84,4 +91,79 @@ func ExampleOp() {
 	// Output:
 	// [1 4 9]
 	// square square/shared square/resident
+}
+
+// This example goes from samples to onset strengths and to mel-frequency cepstral coefficients. Onset strengths are computed of
+// decibels. The coefficients are computed of power, because package mfcc takes decibels itself.
+func Example_onsetsAndCoefficients() {
+	const sampleRate, nFFT, hop, bands = 22050, 2048, 512, 128
+	frames, err := stft.New(nil, stft.Params{NFFT: nFFT, Hop: hop}) // nil: no calibration, so the processor computes
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer frames.Close()
+	power := elementwise.NewPower(nil)
+	defer power.Close()
+	filters, err := mel.New(nil, mel.Params{SampleRate: sampleRate, NFFT: nFFT, Bands: bands})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer filters.Close()
+	level, err := decibels.New(nil, decibels.Params{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer level.Close()
+	onsets, err := onset.New(nil, onset.Params{Bands: bands, Shift: nFFT / (2 * hop)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer onsets.Close()
+	cepstrum, err := mfcc.New(nil, mfcc.Params{Bands: bands, Coefficients: 13})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer cepstrum.Close()
+
+	samples := make([]float32, sampleRate) // a second, with a tone of 440 Hz in the second half
+	for i := range samples[sampleRate/2:] {
+		samples[sampleRate/2+i] = float32(math.Sin(2 * math.Pi * 440 / sampleRate * float64(i)))
+	}
+
+	spectrogram, err := frames.Transform(nil, samples)
+	if err != nil {
+		log.Fatal(err)
+	}
+	powers := make([]float32, len(spectrogram))
+	if err := power.Apply(powers, spectrogram); err != nil {
+		log.Fatal(err)
+	}
+	melPower, err := filters.Transform(nil, powers)
+	if err != nil {
+		log.Fatal(err)
+	}
+	melDecibels := make([]float32, len(melPower))
+	if err := level.Convert(melDecibels, melPower); err != nil {
+		log.Fatal(err)
+	}
+	strengths, err := onsets.Transform(nil, melDecibels)
+	if err != nil {
+		log.Fatal(err)
+	}
+	coefficients, err := cepstrum.Transform(nil, melPower) // power, not decibels
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	loudest := 0
+	for t, v := range strengths {
+		if v > strengths[loudest] {
+			loudest = t
+		}
+	}
+	fmt.Printf("%d frames, the strongest onset at %.2f s\n", len(strengths), float64(loudest)*hop/sampleRate)
+	fmt.Printf("%d coefficients, the first one %.0f\n", len(coefficients), coefficients[0])
+	// Output:
+	// 44 frames, the strongest onset at 0.53 s
+	// 572 coefficients, the first one -443
 }

@@ -10,7 +10,8 @@
 // The implementations do not compute L. The logarithm rises with its argument, so they raise M to the power that is 80 dB
 // below the peak and to 10⁻¹⁰, take logarithms, and have the factor of the decibels in the cosines.
 //
-// The package computes no mel spectrogram, and takes no decibels. The usual steps are New with [Params], and Transform.
+// The package computes no mel spectrogram, and its input is power, not decibels. The usual steps are New with [Params], and
+// Transform. An Example of package kernels has all steps from samples on.
 //
 // Sources: S. Davis, P. Mermelstein, Comparison of Parametric Representations for Monosyllabic Word Recognition, IEEE Trans.
 // ASSP 28 (1980), 357–366; https://librosa.org/doc/0.10.2/generated/librosa.feature.mfcc.html.
@@ -29,13 +30,16 @@ import (
 
 // Params are what all calls of a plan have in common.
 type Params struct {
-	Bands        int // of the mel spectrogram, at least 1
+	Bands        int // of the mel spectrogram, 1 to 16 Ki
 	Coefficients int // from the first one, 1 to Bands
 }
 
+// mostBands is the greatest number of bands. So many cosines of as many coefficients take 1 GiB.
+const mostBands = 1 << 14
+
 func (p Params) check() error {
-	if p.Bands < 1 {
-		return fmt.Errorf("mfcc: Bands is %d: want at least 1", p.Bands)
+	if p.Bands < 1 || p.Bands > mostBands {
+		return fmt.Errorf("mfcc: Bands is %d: want 1 to %d", p.Bands, mostBands)
 	}
 	if p.Coefficients < 1 || p.Coefficients > p.Bands {
 		return fmt.Errorf("mfcc: Coefficients is %d: want 1 to the number of bands, %d", p.Coefficients, p.Bands)
@@ -136,10 +140,11 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	return &Plan{kernels.NewPlan(d, &Op, p).Along(frames, kernels.Shape{coefficients: p.Coefficients, bands: p.Bands}), p}, nil
 }
 
-// Transform returns the coefficients of a power mel spectrogram. mel is frames×Bands, and the result is frames×Coefficients,
-// both row-major. The result is in dst's memory if its capacity suffices and in new memory otherwise. It must not overlap
-// mel. Powers below 10⁻¹⁰ count as 10⁻¹⁰, negative ones and −Inf too. The coefficients of a frame with a NaN are NaN, and the
-// NaN does not count for the peak. If a power is +Inf, every decibel is +Inf: no coefficient is finite.
+// Transform returns the coefficients of a power mel spectrogram. mel is power as package mel computes it, not decibels:
+// Transform takes them itself. mel is frames×Bands, and the result is frames×Coefficients, both row-major. The result is in
+// dst's memory if its capacity suffices and in new memory otherwise. It must not overlap mel. Powers below 10⁻¹⁰ count as
+// 10⁻¹⁰, negative ones and −Inf too. The coefficients of a frame with a NaN are NaN, and the NaN does not count for the peak.
+// If a power is +Inf, every decibel is +Inf: no coefficient is finite.
 //
 // If dst has the capacity, Transform allocates nothing at a number of frames at which the implementation has run twice. An
 // implementation on a GPU remembers only the last few numbers of frames. Transform panics if the length of mel is not a

@@ -129,7 +129,7 @@ func TestNewRefuses(t *testing.T) {
 	for _, test := range []struct {
 		params Params
 		want   string
-	}{{Params{0, 13}, "Bands is 0"}, {Params{40, 0}, "Coefficients is 0"}, {Params{40, 41}, "Coefficients is 41"}} {
+	}{{Params{0, 13}, "Bands is 0"}, {Params{1 << 40, 13}, "Bands is 1099511627776: want 1 to 16384"}, {Params{40, 0}, "Coefficients is 0"}, {Params{40, 41}, "Coefficients is 41"}} {
 		if _, err := New(nil, test.params); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: got %v, want an error that says %q", test.params, err, test.want)
 		}

@@ -7,7 +7,8 @@
 // 1, max_size 1, the mean of the bands, no detrending, and, with shift = n_fft/(2·hop), center. Strengths that the shift moves
 // past the last frame are left out.
 //
-// The package picks no peaks. The usual steps are New with [Params], and Transform.
+// The package picks no peaks. The usual steps are New with [Params], and Transform. An Example of package kernels has all
+// steps from samples on.
 //
 // Sources: S. Böck, G. Widmer, Maximum filter vibrato suppression for onset detection, DAFx-13, 2013;
 // https://librosa.org/doc/0.10.2/generated/librosa.onset.onset_strength.html.
@@ -29,16 +30,19 @@ import (
 
 // Params are what all calls of a plan have in common.
 type Params struct {
-	Bands int // at least 1
+	Bands int // 1 to 16 Mi
 
 	// Shift is the number of frames by which onsets are moved to later frames, at least 0. For centred frames it is
 	// n_fft/(2·hop), rounded down. For frames that begin at their first sample it is 0.
 	Shift int
 }
 
+// mostBands is the greatest number of bands.
+const mostBands = 1 << 24
+
 func (p Params) check() error {
-	if p.Bands < 1 {
-		return fmt.Errorf("onset: Bands is %d: want at least 1", p.Bands)
+	if p.Bands < 1 || p.Bands > mostBands {
+		return fmt.Errorf("onset: Bands is %d: want 1 to %d", p.Bands, mostBands)
 	}
 	if p.Shift < 0 || p.Shift > math.MaxInt32-1 {
 		return fmt.Errorf("onset: Shift is %d: want at least 0 and less than 2^31", p.Shift)
@@ -195,10 +199,11 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	return &Plan{kernels.NewPlan(d, &Op, p).Along(frames, kernels.Shape{bands: p.Bands}), p}, nil
 }
 
-// Transform returns the onset strength of each frame of a spectrogram. decibels is frames×Bands, row-major. The result is in
-// dst's memory if its capacity suffices and in new memory otherwise. It must not overlap decibels. With Shift+1 frames or
-// fewer, all strengths are 0. A NaN makes the two strengths NaN to which its frame belongs, and so do infinities of the same
-// sign in the same band of two frames; Apple's framework may take such rises for 0. A rise to +Inf or from −Inf is +Inf.
+// Transform returns the onset strength of each frame of a spectrogram in decibels: see package decibels. decibels is
+// frames×Bands, row-major. The result is in dst's memory if its capacity suffices and in new memory otherwise. It must not
+// overlap decibels. With Shift+1 frames or fewer, all strengths are 0. A NaN makes the two strengths NaN to which its frame
+// belongs, and so do infinities of the same sign in the same band of two frames; Apple's framework may take such rises for 0.
+// A rise to +Inf or from −Inf is +Inf.
 //
 // If dst has the capacity, Transform allocates nothing at a number of frames at which the implementation has run twice. An
 // implementation on a GPU remembers only the last few numbers of frames. Transform panics if the length of decibels is not a

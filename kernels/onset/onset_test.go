@@ -135,7 +135,7 @@ func TestNewRefuses(t *testing.T) {
 	for _, test := range []struct {
 		params Params
 		want   string
-	}{{Params{0, 2}, "Bands is 0"}, {Params{40, -1}, "Shift is -1"}} {
+	}{{Params{0, 2}, "Bands is 0"}, {Params{1 << 40, 2}, "Bands is 1099511627776: want 1 to 16777216"}, {Params{40, -1}, "Shift is -1"}} {
 		if _, err := New(nil, test.params); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: got %v, want an error that says %q", test.params, err, test.want)
 		}
