@@ -28,8 +28,8 @@ import (
 // Params describe the power spectra that are the input and the bands that are the output.
 type Params struct {
 	SampleRate float64 // Hz, above 0
-	NFFT       int     // points of the transform that made the spectra: even, at least 2
-	Bands      int     // at least 1
+	NFFT       int     // points of the transform that made the spectra: even, 2 to 16 Mi
+	Bands      int     // 1 to 64 Ki; Bands·(NFFT/2+1), the number of weights, is at most 256 Mi
 
 	// The lower edge of the lowest band and the upper edge of the highest one, in Hz. MaxHz 0 stands for half of SampleRate.
 	MinHz, MaxHz float64
@@ -38,15 +38,25 @@ type Params struct {
 	Norm  Norm
 }
 
+// The greatest parameters. A filterbank of mostWeights takes 2 GiB while it is made.
+const (
+	mostNFFT    = 1 << 24
+	mostBands   = 1 << 16
+	mostWeights = 1 << 28
+)
+
 func (p Params) check() error {
 	if !(p.SampleRate > 0) || math.IsInf(p.SampleRate, 1) {
 		return fmt.Errorf("mel: SampleRate is %v: want a number of Hz above 0", p.SampleRate)
 	}
-	if p.NFFT < 2 || p.NFFT%2 != 0 {
-		return fmt.Errorf("mel: NFFT is %d: want an even number, at least 2", p.NFFT)
+	if p.NFFT < 2 || p.NFFT > mostNFFT || p.NFFT%2 != 0 {
+		return fmt.Errorf("mel: NFFT is %d: want an even number, 2 to %d", p.NFFT, mostNFFT)
 	}
-	if p.Bands < 1 {
-		return fmt.Errorf("mel: Bands is %d: want at least 1", p.Bands)
+	if p.Bands < 1 || p.Bands > mostBands {
+		return fmt.Errorf("mel: Bands is %d: want 1 to %d", p.Bands, mostBands)
+	}
+	if p.Bands > mostWeights/p.bins() {
+		return fmt.Errorf("mel: Bands is %d of %d bins: want at most %d weights", p.Bands, p.bins(), mostWeights)
 	}
 	if !(0 <= p.MaxHz && p.MaxHz <= p.SampleRate/2) {
 		return fmt.Errorf("mel: MaxHz is %v: want at most half of SampleRate, %v, or 0 for that", p.MaxHz, p.SampleRate/2)

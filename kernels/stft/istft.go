@@ -80,7 +80,8 @@ func NewInverse(d *dispatch.Dispatcher, p Params) (*InversePlan, error) {
 	return &InversePlan{kernels.NewPlan(d, &InverseOp, p).Along(samples, kernels.Shape{nFFT: p.NFFT, hop: p.Hop}), p}, nil
 }
 
-// Frames returns the number of frames of the spectrogram of a number of samples: 1 + samples/Hop.
+// Frames returns the number of frames of the spectrogram of a number of samples: 1 + samples/Hop. A negative number of
+// samples counts as 0.
 func (p *InversePlan) Frames(samples int) int { return p.params.frames(samples) }
 
 // Bins returns the number of bins of a frame: NFFT/2 + 1.

@@ -38,8 +38,11 @@ func (w Window) String() string {
 	return windowNames[w]
 }
 
-// Weights returns the window of n samples. No weight is negative.
+// Weights returns the window of n samples. No weight is negative. Weights panics if w is none of the windows.
 func (w Window) Weights(n int) []float64 {
+	if w < 0 || int(w) >= len(cosines) {
+		panic(fmt.Sprintf("stft: no weights of %v: want Hann, Hamming, Blackman or Rectangular", w))
+	}
 	c := cosines[w]
 	weights := make([]float64, n)
 	for j := range weights {
@@ -80,7 +83,7 @@ func reflected(i, n int) int {
 
 // Params describe a short-time Fourier transform. The zero values of all but the two lengths are librosa's defaults.
 type Params struct {
-	NFFT int // samples of the window and of the transform: even, at least 2
+	NFFT int // samples of the window and of the transform: even, 2 to 16 Mi
 	Hop  int // samples from one frame to the next: at least 1
 
 	Window  Window
@@ -91,9 +94,12 @@ type Params struct {
 	Uncentred bool
 }
 
+// mostNFFT is the greatest NFFT. The window and the transform of so many samples take some hundred MiB.
+const mostNFFT = 1 << 24
+
 func (p Params) check() error {
-	if p.NFFT < 2 || p.NFFT%2 != 0 {
-		return fmt.Errorf("stft: NFFT is %d: want an even number, at least 2", p.NFFT)
+	if p.NFFT < 2 || p.NFFT > mostNFFT || p.NFFT%2 != 0 {
+		return fmt.Errorf("stft: NFFT is %d: want an even number, 2 to %d", p.NFFT, mostNFFT)
 	}
 	if p.Hop < 1 {
 		return fmt.Errorf("stft: Hop is %d: want at least 1", p.Hop)
@@ -112,6 +118,7 @@ func (p Params) bins() int { return p.NFFT/2 + 1 }
 
 // frames returns the number of frames of a spectrogram.
 func (p Params) frames(samples int) int {
+	samples = max(0, samples)
 	switch {
 	case !p.Uncentred:
 		return 1 + samples/p.Hop

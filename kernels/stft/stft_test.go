@@ -327,6 +327,9 @@ func TestNewRefuses(t *testing.T) {
 		{Params{NFFT: 0, Hop: 1}, "NFFT is 0"},
 		{Params{NFFT: -2, Hop: 1}, "NFFT is -2"},
 		{Params{NFFT: 7, Hop: 1}, "NFFT is 7"},
+		{Params{NFFT: 1<<24 + 2, Hop: 1}, "NFFT is 16777218: want an even number, 2 to 16777216"},
+		{Params{NFFT: 1 << 40, Hop: 1}, "NFFT is 1099511627776"},
+		{Params{NFFT: 1 << 62, Hop: 1}, "NFFT is 4611686018427387904"},
 		{Params{NFFT: 8, Hop: 0}, "Hop is 0"},
 		{Params{NFFT: 8, Hop: 1, Window: 4}, "Window is 4"},
 		{Params{NFFT: 8, Hop: 1, Window: -1}, "Window is -1"},
@@ -335,6 +338,28 @@ func TestNewRefuses(t *testing.T) {
 		if _, err := New(nil, test.params); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: got %v, want an error that says %q", test.params, err, test.want)
 		}
+	}
+}
+
+func TestStrangeCalls(t *testing.T) {
+	for _, samples := range []int{0, -5, math.MinInt} {
+		if n := (Params{NFFT: 8, Hop: 2}).frames(samples); n != 1 {
+			t.Errorf("%d centred frames of %d samples, want 1", n, samples)
+		}
+		if n := (Params{NFFT: 8, Hop: 2, Uncentred: true}).frames(samples); n != 0 {
+			t.Errorf("%d frames of %d samples, want 0", n, samples)
+		}
+	}
+	for _, w := range []Window{-1, 9} {
+		func() {
+			want := fmt.Sprintf("stft: no weights of Window(%d): want Hann, Hamming, Blackman or Rectangular", int(w))
+			defer func() {
+				if got := recover(); got != want {
+					t.Errorf("panic %v, want %q", got, want)
+				}
+			}()
+			w.Weights(4)
+		}()
 	}
 }
 
