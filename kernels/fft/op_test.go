@@ -159,16 +159,25 @@ func TestPlan(t *testing.T) {
 			}
 		})
 	}
-	for _, p := range []Params{{N: 0}, {N: -1}, {N: 8, Batch: -1}} {
+	for _, p := range []Params{{N: 0}, {N: -1}, {N: 8, Batch: -1}, {N: 1<<30 + 1}, {N: 1 << 62}, {N: 1 << 30, Batch: 5}, {N: 1, Batch: 1 << 62}} {
 		if _, err := New(nil, p); err == nil {
 			t.Errorf("New of %+v succeeded", p)
+		}
+		if _, err := NewInverse(nil, p); err == nil {
+			t.Errorf("NewInverse of %+v succeeded", p)
+		}
+		if _, err := NewComplexPlan(nil, ComplexParams{N: p.N, Batch: p.Batch}); err == nil {
+			t.Errorf("NewComplexPlan of %+v succeeded", p)
 		}
 	}
 	plan, err := New(nil, Params{N: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, lengths := range map[string][2]int{"no row": {0, 0}, "part of a row": {5, 12}, "short dst": {9, 16}} {
+	if err := plan.Transform(nil, nil); err != nil {
+		t.Errorf("no rows: %v", err)
+	}
+	for name, lengths := range map[string][2]int{"bins of no row": {5, 0}, "part of a row": {5, 12}, "short dst": {9, 16}} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
 				if recover() == nil {
@@ -392,11 +401,16 @@ func TestOtherPlans(t *testing.T) {
 	if e := back.Explain(1); e.Case != "fft-complex/batch=1" || e.Size != n {
 		t.Errorf("chosen by %s at %d", e.Case, e.Size)
 	}
+	for name, err := range map[string]error{"inverse": inverse.Transform(nil, nil), "complex": forward.Transform(nil, nil)} {
+		if err != nil {
+			t.Errorf("%s of no rows: %v", name, err)
+		}
+	}
 	for name, call := range map[string]func(){
-		"no bins":          func() { _ = inverse.Transform(nil, nil) },
+		"no bins":          func() { _ = inverse.Transform(make([]float32, n), nil) },
 		"a part of bins":   func() { _ = inverse.Transform(make([]float32, n), make([]complex64, n/2)) },
 		"few samples":      func() { _ = inverse.Transform(make([]float32, n-1), make([]complex64, n/2+1)) },
-		"no values":        func() { _ = forward.Transform(nil, nil) },
+		"no values":        func() { _ = forward.Transform(make([]complex64, n), nil) },
 		"other lengths":    func() { _ = forward.Transform(make([]complex64, n), make([]complex64, 2*n)) },
 		"a part of values": func() { _ = forward.Transform(make([]complex64, 5), make([]complex64, 5)) },
 	} {
