@@ -49,8 +49,11 @@ func logits(x []float32) {
 
 // GreedyParams are what all calls of a plan of greedy have in common.
 type GreedyParams struct {
-	Columns int // tokens of the vocabulary, at least 1
+	Columns int // tokens of the vocabulary, 1 to 256 Mi
 }
+
+// mostColumns is the greatest number of tokens of a vocabulary.
+const mostColumns = 1 << 28
 
 // Greedy declares the index of the greatest value of each row.
 var Greedy = kernels.Declare(kernels.Op[GreedyParams]{
@@ -103,10 +106,11 @@ type GreedyPlan struct {
 	columns int
 }
 
-// NewGreedy returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It fails if p.Columns is below 1.
+// NewGreedy returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It fails if p.Columns is out of its
+// range.
 func NewGreedy(d *dispatch.Dispatcher, p GreedyParams) (*GreedyPlan, error) {
-	if p.Columns < 1 {
-		return nil, fmt.Errorf("greedy: columns is %d, want at least 1", p.Columns)
+	if p.Columns < 1 || p.Columns > mostColumns {
+		return nil, fmt.Errorf("greedy: columns is %d, want 1 to %d", p.Columns, mostColumns)
 	}
 	return &GreedyPlan{kernels.NewPlan(d, &Greedy, p).Along(rows, kernels.Shape{columns: p.Columns}), p.Columns}, nil
 }

@@ -212,7 +212,9 @@ func TestManyBest(t *testing.T) {
 
 func TestNew(t *testing.T) {
 	for want, err := range map[string]error{
-		"greedy: columns is 0, want at least 1":                          second(NewGreedy(nil, GreedyParams{})),
+		"greedy: columns is 4611686018427387904, want 1 to 268435456":    second(NewGreedy(nil, GreedyParams{1 << 62})),
+		"top-k: columns is 4611686018427387904 (want 1 to 268435456)":    second(NewTopK(nil, TopKParams{Columns: 1 << 62, K: 1})),
+		"greedy: columns is 0, want 1 to 268435456":                      second(NewGreedy(nil, GreedyParams{})),
 		"top-k: the best 0 of 5 tokens (want from 1 to all of them)":     second(NewTopK(nil, TopKParams{Columns: 5})),
 		"top-k: the best 6 of 5 tokens (want from 1 to all of them)":     second(NewTopK(nil, TopKParams{Columns: 5, K: 6})),
 		"top-k: the temperature is -1 (want 1e-6 to 1e6, or 0 for 1)":    second(NewTopK(nil, TopKParams{Columns: 5, K: 1, Temperature: -1})),

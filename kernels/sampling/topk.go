@@ -16,7 +16,7 @@ import (
 
 // TopKParams are what all calls of a plan of top-k have in common.
 type TopKParams struct {
-	Columns     int     // tokens of the vocabulary, at least 1
+	Columns     int     // tokens of the vocabulary, 1 to 256 Mi
 	K           int     // best ones, from 1 to Columns; GPUs take up to 128
 	Temperature float32 // by which logits are divided, from 1e-6 to 1e6; 0 stands for 1
 }
@@ -115,6 +115,8 @@ func NewTopK(d *dispatch.Dispatcher, p TopKParams) (*TopKPlan, error) {
 		p.Temperature = 1
 	}
 	switch {
+	case p.Columns > mostColumns:
+		return nil, fmt.Errorf("top-k: columns is %d (want 1 to %d)", p.Columns, mostColumns)
 	case p.Columns < 1 || p.K < 1 || p.K > p.Columns:
 		return nil, fmt.Errorf("top-k: the best %d of %d tokens (want from 1 to all of them)", p.K, p.Columns)
 	case !(p.Temperature >= 1e-6 && p.Temperature <= 1e6):
