@@ -43,9 +43,15 @@ type Params struct {
 }
 
 // Onsets returns the parameters with which librosa's onset_detect picks peaks of strengths in [0, 1], at a sample rate in Hz
-// and with frames that are hop samples apart.
+// and with frames that are hop samples apart. [New] refuses them unless both are positive and the windows are in their range.
 func Onsets(sampleRate float64, hop int) Params {
-	within := func(seconds float64) int { return int(math.Floor(seconds * sampleRate / float64(hop))) }
+	within := func(seconds float64) int {
+		frames := math.Floor(seconds * sampleRate / float64(hop))
+		if !(sampleRate > 0 && hop > 0 && frames >= 0) {
+			return -1
+		}
+		return int(min(frames, mostFrames+1)) // New refuses both
+	}
 	return Params{PreMax: within(0.03), PostMax: 1, PreAvg: within(0.1), PostAvg: within(0.1) + 1, Wait: within(0.03), Delta: 0.07}
 }
 

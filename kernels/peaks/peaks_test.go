@@ -73,6 +73,24 @@ func TestOnsets(t *testing.T) {
 }
 
 // Other windows, with many values that are equal, in which the first and the last frame are peaks too.
+// TestNoOnsets gives rates and hops that are no such thing.
+func TestNoOnsets(t *testing.T) {
+	for _, test := range []struct {
+		rate float64
+		hop  int
+	}{{0, 0}, {0, 512}, {22050, 0}, {22050, -512}, {-22050, -512}, {math.NaN(), 512}, {math.Inf(1), 512}, {1e300, 1}} {
+		p := Onsets(test.rate, test.hop)
+		for _, v := range []int{p.PreMax, p.PostMax, p.PreAvg, p.PostAvg, p.Wait} {
+			if v < -1 || v > mostFrames+2 {
+				t.Errorf("Onsets(%g, %d) has a window of %d frames", test.rate, test.hop, v)
+			}
+		}
+		if _, err := New(nil, p); err == nil {
+			t.Errorf("New takes Onsets(%g, %d), %+v", test.rate, test.hop, p)
+		}
+	}
+}
+
 func TestWindows(t *testing.T) {
 	x := make([]float32, 700)
 	kernels.Noise(x, 3)

@@ -107,8 +107,14 @@ func (p Params) reduced() Params {
 	return Params{p.Up / a, p.Down / a}
 }
 
-// Outputs returns the number of outputs for n samples, ⌈n·up/down⌉.
-func (p Params) Outputs(n int) int { return (n*p.Up + p.Down - 1) / p.Down }
+// Outputs returns the number of outputs for n samples, ⌈n·up/down⌉. It is 0 if n is negative or up or down is less than 1.
+func (p Params) Outputs(n int) int {
+	if n <= 0 || p.Up < 1 || p.Down < 1 {
+		return 0
+	}
+	p = p.reduced()
+	return n/p.Down*p.Up + (n%p.Down*p.Up+p.Down-1)/p.Down // n·up may overflow
+}
 
 // Plan resamples signals by the implementation that is fastest at their length. Only one goroutine at a time may use a Plan.
 type Plan struct {
@@ -127,7 +133,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	return &Plan{kernels.NewPlan(d, &Op, p).Along(samples, kernels.Shape{ups: p.Up, downs: p.Down}), p}, nil
 }
 
-// Outputs returns the number of outputs for n samples, ⌈n·up/down⌉.
+// Outputs returns the number of outputs for n samples, ⌈n·up/down⌉, and 0 if n is negative.
 func (p *Plan) Outputs(n int) int { return p.ratio.Outputs(n) }
 
 // Resample returns x at the new rate, Outputs(len(x)) samples, in dst's memory if its capacity suffices and in new memory

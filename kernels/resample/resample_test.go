@@ -187,6 +187,21 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+func TestOutputs(t *testing.T) {
+	for _, test := range []struct {
+		p       Params
+		n, want int
+	}{
+		{Params{2, 3}, 0, 0}, {Params{2, 3}, -3, 0}, {Params{2, 3}, 1, 1}, {Params{2, 3}, 3, 2}, {Params{2, 3}, 4, 3}, {Params{4, 6}, 4, 3},
+		{Params{1, 1}, math.MaxInt, math.MaxInt}, {Params{2, 4}, 1 << 62, 1 << 61},
+		{Params{}, 5, 0}, {Params{1, 0}, 5, 0}, {Params{0, 1}, 5, 0}, {Params{-1, -1}, 5, 0},
+	} {
+		if got := test.p.Outputs(test.n); got != test.want {
+			t.Errorf("%+v: %d outputs of %d samples, want %d", test.p, got, test.n, test.want)
+		}
+	}
+}
+
 func TestProgram(t *testing.T) { kerneltest.Programs(t, &Op, Program, 700) }
 
 func BenchmarkResample(b *testing.B) {
