@@ -25,7 +25,7 @@ import (
 // Params are what all calls of a plan have in common. The zero value is librosa's default.
 type Params struct {
 	Ref    float32 // the power of 0 dB; 0 stands for 1
-	RefMax bool    // whether the greatest power of a call takes the place of Ref, as librosa's ref=np.max
+	RefMax bool    // whether the greatest power of a call is that of 0 dB, as librosa's ref=np.max; Ref is then 0
 	Range  float32 // dB from the greatest value of a call down to the floor; 0 stands for 80, +Inf for no floor
 }
 
@@ -80,10 +80,13 @@ type Plan struct {
 }
 
 // New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It fails if Ref or Range is negative or NaN,
-// or if Ref is infinite.
+// if Ref is infinite, or if both Ref and RefMax are set.
 func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if !(p.Ref >= 0 && p.Ref <= math.MaxFloat32) {
 		return nil, fmt.Errorf("decibels: the reference power is %g, want a positive number, or 0 for 1", p.Ref)
+	}
+	if p.RefMax && p.Ref != 0 {
+		return nil, fmt.Errorf("decibels: the reference power is %g and RefMax is set, want one of them", p.Ref)
 	}
 	if !(p.Range >= 0) {
 		return nil, fmt.Errorf("decibels: the range is %g dB, want a positive number, or 0 for 80", p.Range)

@@ -139,6 +139,7 @@ func TestNewRefuses(t *testing.T) {
 	for want, p := range map[string]Params{
 		"decibels: the reference power is -1, want a positive number, or 0 for 1":   {Ref: -1},
 		"decibels: the reference power is +Inf, want a positive number, or 0 for 1": {Ref: float32(math.Inf(1))},
+		"decibels: the reference power is 2 and RefMax is set, want one of them":    {Ref: 2, RefMax: true},
 		"decibels: the range is NaN dB, want a positive number, or 0 for 80":        {Range: float32(math.NaN())},
 	} {
 		if _, err := New(nil, p); err == nil || err.Error() != want {
