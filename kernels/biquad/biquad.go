@@ -28,6 +28,7 @@
 package biquad
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -41,8 +42,11 @@ type Coefficients struct {
 }
 
 // Normalise returns the coefficients of the transfer function (b[0] + b[1]·z⁻¹ + b[2]·z⁻²) / (a[0] + a[1]·z⁻¹ + a[2]·z⁻²),
-// divided by a[0]. It fails if Coefficients.Check does.
+// divided by a[0]. It fails if a[0] is 0, or if Coefficients.Check does.
 func Normalise(b, a [3]float64) (Coefficients, error) {
+	if a[0] == 0 {
+		return Coefficients{}, errors.New("biquad: a0 is 0")
+	}
 	c := Coefficients{
 		B0: b[0] / a[0], B1: b[1] / a[0], B2: b[2] / a[0],
 		A1: a[1] / a[0], A2: a[2] / a[0],
@@ -91,7 +95,8 @@ func (c Coefficients) Check() error {
 	return nil
 }
 
-// Plan filters blocks of audio by the implementation that is fastest at their shape.
+// Plan filters blocks of audio by the implementation that is fastest at their shape: see [kernels.StatePlan]. Process filters
+// the next block, and Reset goes back to silence.
 type Plan = kernels.StatePlan[Coefficients]
 
 // New returns the plan of a filter on count channels. The plan chooses by d, which may be nil: see [kernels.NewPlan]. New

@@ -247,8 +247,8 @@ func TestErrors(t *testing.T) {
 			t.Errorf("Lowpass accepted a cutoff of %g Hz", cutoff)
 		}
 	}
-	if _, err := Normalise([3]float64{1, 0, 0}, [3]float64{0, 0, 0}); err == nil {
-		t.Error("Normalise divided by a[0] = 0")
+	if _, err := Normalise([3]float64{1, 0, 0}, [3]float64{0, 0, 0}); err == nil || err.Error() != "biquad: a0 is 0" {
+		t.Errorf("Normalise by a[0] = 0: %v", err)
 	}
 }
 

@@ -124,7 +124,8 @@ func (p CascadeParams) check() error {
 	return nil
 }
 
-// CascadePlan filters blocks of audio by a cascade, by the implementation that is fastest at their shape.
+// CascadePlan filters blocks of audio by a cascade, by the implementation that is fastest at their shape: see
+// [kernels.StatePlan]. Process filters the next block, and Reset goes back to silence.
 //
 // What sections hand to each other is float64 on a processor, float32 on a GPU. A NaN or an infinity in a channel reaches all
 // later outputs of that channel, until Reset, and no other channel.
