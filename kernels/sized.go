@@ -29,6 +29,7 @@ func (p *SizedPlan[P]) Explain(size int) dispatch.Explanation { return p.plan.Ex
 func (p *SizedPlan[P]) SetMaxError(most float64) error { return p.plan.SetMaxError(most) }
 
 // Close releases what the implementations hold, such as GPU memory. The garbage collector does the same for a dropped plan.
+// A call after Close makes its implementation anew.
 func (p *SizedPlan[P]) Close() { p.plan.Close() }
 
 // RunSized computes a call of a size as [Plan.Run] does. It does nothing if the first output is empty. RunSized is not a

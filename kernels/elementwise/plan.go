@@ -6,7 +6,8 @@ import (
 )
 
 // Plan applies one function to every value of a slice, by the implementation that is fastest at the slice's length. Each
-// value is a row of its own. The constructors of plans take a dispatcher, which may be nil: see [kernels.NewPlan].
+// value is a row of its own: see [kernels.RowPlan]. Apply computes a slice. The constructors of plans take a dispatcher,
+// which may be nil: see [kernels.NewPlan].
 type Plan = kernels.RowPlan[Params]
 
 // NewScale returns the plan of y = a·x + b.

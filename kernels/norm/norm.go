@@ -77,8 +77,9 @@ var Layer = kernels.Declare(kernels.Op[LayerParams]{
 	By: []kernels.Makers[LayerParams]{kernels.OverRows(newLayer), kernels.KernelText("", appendLayer)},
 })
 
-// LayerPlan normalises rows by the implementation that is fastest at their number. A row with a NaN or an infinity becomes
-// NaN. A row of equal values becomes the biases. Squares of magnitudes above 10¹⁶ may overflow.
+// LayerPlan normalises rows by the implementation that is fastest at their number: see [kernels.RowPlan]. Apply computes
+// rows. A row with a NaN or an infinity becomes NaN. A row of equal values becomes the biases. Squares of magnitudes above
+// 10¹⁶ may overflow.
 type LayerPlan = kernels.RowPlan[LayerParams]
 
 // NewLayer returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. NewLayer copies the weights and

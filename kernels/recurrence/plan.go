@@ -5,7 +5,8 @@ import (
 	"crossover/kernels"
 )
 
-// Plan filters blocks of audio by the implementation that is fastest at their shape.
+// Plan filters blocks of audio by the implementation that is fastest at their shape: see [kernels.StatePlan]. Process filters
+// the next block, and Reset goes back to the state before the first one.
 type Plan[P any] = kernels.StatePlan[P]
 
 // newPlan returns the plan of an operation for count channels.

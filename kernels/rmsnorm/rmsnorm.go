@@ -56,8 +56,8 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	By: []kernels.Makers[Params]{kernels.OverRows(newLoop), kernels.KernelText("", appendRows)},
 })
 
-// Plan normalises rows by the implementation that is fastest at their number. A row with a NaN becomes NaN. Squares of
-// magnitudes above 10¹⁶ may overflow.
+// Plan normalises rows by the implementation that is fastest at their number: see [kernels.RowPlan]. Apply computes rows. A
+// row with a NaN becomes NaN. Squares of magnitudes above 10¹⁶ may overflow.
 type Plan = kernels.RowPlan[Params]
 
 // New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. New copies the weights. It fails if
