@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
+	"unicode/utf8"
 
 	"crossover/calibration"
 	"crossover/cmd/internal/command"
@@ -29,7 +31,10 @@ func shapesTable(w io.Writer, entry *calibration.Host) {
 		return
 	}
 	fmt.Fprintln(w)
-	for _, line := range command.Align(rows, 1, 2, 3, 4, 5, 6) {
+	for k, line := range command.Align(rows, 1, 2, 3, 4, 5, 6) {
+		if at := rows[k][len(rows[k])-1]; utf8.RuneCountInString(line) > command.Columns {
+			line = strings.TrimRight(strings.TrimSuffix(line, at), " ") + "\n" + strings.Repeat(" ", indent) + "at " + at
+		}
 		fmt.Fprintln(w, line)
 	}
 	fmt.Fprint(w, shapesLegend)

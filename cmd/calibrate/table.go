@@ -90,8 +90,19 @@ func caseLines(entry *calibration.Host, verdicts int) []string {
 			fmt.Sprintf("%s, %s to %s %s", c.Name, command.Thousands(c.Axis.From), command.Thousands(c.Axis.To), c.Axis.Unit), verdict, mean, most,
 		})
 	}
+	// A name that leaves no room for the other columns stands on a line of its own, above them.
+	above := make([]string, len(rows))
+	for k := range rows {
+		if utf8.RuneCountInString(rows[k][0]) > lastVerdicts-2 {
+			above[k], rows[k][0] = rows[k][0]+"\n", ""
+		}
+	}
 	rows[0][0] = fmt.Sprintf("%*s", 2-min(verdicts, lastVerdicts), rows[0][0])
-	return command.Align(rows, 2, 3)
+	lines := command.Align(rows, 2, 3)
+	for k := range lines {
+		lines[k] = above[k] + lines[k]
+	}
+	return lines
 }
 
 // segmentCells returns the row of a case's n-th segment.

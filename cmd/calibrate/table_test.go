@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"crossover/calibration"
+	"crossover/calibration/surface"
 	"crossover/cmd/internal/command"
 	"crossover/kernels"
 	"crossover/kernels/catalogue"
@@ -51,6 +52,17 @@ func widest() (*calibration.Host, map[string]thresholds.Result) {
 			}
 		}
 	}
+	for _, space := range catalogue.Spaces(chips.Backends()) {
+		o := calibration.Operation{Name: space.Operation, Placement: string(space.Placement)}
+		o.Surface.Implementations = make([]surface.Implementation, 1)
+		for _, a := range space.Axes {
+			o.Surface.Axes = append(o.Surface.Axes, a.Name)
+			o.HeldOut.WorstShape = append(o.HeldOut.WorstShape, a.Max)
+			o.Axes = append(o.Axes, calibration.Axis{Name: a.Name})
+		}
+		o.HeldOut.Shapes, o.HeldOut.Regret, o.HeldOut.RegretUpper, o.HeldOut.Within, o.HeldOut.Worst = 100, -0.1234, 9.876, 1, 98.765
+		h.Operations = append(h.Operations, o)
+	}
 	return h, fits
 }
 
@@ -80,7 +92,7 @@ func TestTheTableFits(t *testing.T) {
 			t.Errorf("%d columns: %q", utf8.RuneCountInString(line), line)
 		}
 	}
-	for _, want := range []string{"SIMULATED: ", "mel/bands=128,n_fft=2048,resident, 1 to 8 192 frames", "0.11–123 456×", "99 ns – 99 ms", "-12.3 %", "987.6 %"} {
+	for _, want := range []string{"SIMULATED: ", "mel/bands=128,n_fft=2048,resident, 1 to 8 192 frames", "\n    at in=", "0.11–123 456×", "99 ns – 99 ms", "-12.3 %", "987.6 %"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("it lacks %q", want)
 		}
