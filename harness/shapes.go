@@ -116,7 +116,11 @@ func (r *Run) takeShapes(s *kernels.Space, result *sweeps.Result) {
 	for _, size := range set.Sizes() {
 		set.Shapes[size] = s.Case.Shape(size)
 	}
-	if len(set.Blocks) == 0 {
+	if len(set.Blocks) == 0 { // also if all implementations turned out to be wrong, after blocks of theirs
+		delete(r.Shapes, set.Case)
+		r.Entry.Operations = slices.DeleteFunc(r.Entry.Operations, func(o calibration.Operation) bool {
+			return o.Name == s.Operation && o.Placement == string(s.Placement)
+		})
 		return
 	}
 	operation := calibration.Operation{Name: s.Operation, Placement: string(s.Placement), Created: new(r.Entry.Created)}

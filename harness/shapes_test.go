@@ -11,6 +11,9 @@ import (
 
 	"crossover/calibration"
 	"crossover/calibration/surface"
+	"crossover/kernels"
+	"crossover/kernels/softmax"
+	"crossover/sweeps"
 	"crossover/thresholds/surfaces"
 	"crossover/timings"
 )
@@ -168,5 +171,26 @@ func TestThinned(t *testing.T) {
 				t.Errorf("at most %d: points %v and %v", most, few[i-1].Shape, few[i].Shape)
 			}
 		}
+	}
+}
+
+// An operation whose samples are all taken back, because each of its implementations turned out to be wrong, is not in the
+// entry, as it has no file.
+func TestShapesAreTakenBack(t *testing.T) {
+	space := softmax.Op.Space(kernels.Here(), kernels.Caller)
+	size := space.Add(kernels.Shape{3, 768})
+	result := &sweeps.Result{Case: &space.Case, Samples: timings.Set{
+		Case: space.Case.Name, Implementations: []string{"go"},
+		Blocks: []timings.Block{{Size: size, Twin: -1, Iterations: []int{1}, Seconds: []float64{1e-6}}},
+	}}
+	r := &Run{Shapes: map[string]*timings.Set{}}
+	r.takeShapes(space, result)
+	if len(r.Entry.Operations) != 1 || len(r.Shapes) != 1 {
+		t.Fatalf("%d operations and %d samples, want 1", len(r.Entry.Operations), len(r.Shapes))
+	}
+	result.Samples.Blocks = nil
+	r.takeShapes(space, result)
+	if len(r.Entry.Operations) != 0 || len(r.Shapes) != 0 {
+		t.Errorf("%d operations and %d samples, want none", len(r.Entry.Operations), len(r.Shapes))
 	}
 }

@@ -10,13 +10,15 @@ import (
 	"crossover/kernels/catalogue"
 )
 
-// shown returns an entry in the form of the table and the charts. Its cases are in the catalogue's order. On a machine
+// shown returns an entry in the form of the table and the charts. Its cases and operations are in the catalogue's order. On a machine
 // without a GPU it leaves out the GPU implementations that did not compete, because that is no news, and --list gives the
 // reason. It keeps them if the machine has a GPU without a driver.
 func shown(h *calibration.Host) *calibration.Host {
 	out := *h
 	out.Cases = slices.Clone(h.Cases)
 	slices.SortFunc(out.Cases, func(a, b calibration.Case) int { return catalogue.Compare(a.Name, b.Name) })
+	out.Operations = slices.Clone(h.Operations)
+	slices.SortStableFunc(out.Operations, func(a, b calibration.Operation) int { return catalogue.Compare(placedName(&a), placedName(&b)) })
 	if h.Facts.GPU != "" || h.Environment.UndrivenGPU != "" {
 		return &out
 	}

@@ -178,6 +178,18 @@ fftw did not compete: no libfftw3f.so.3
 	}
 }
 
+func TestOperationsAreInTheCataloguesOrder(t *testing.T) {
+	h, _ := sample()
+	h.Operations = []calibration.Operation{{Name: "glu", Placement: "shared"}, {Name: "biquad", Placement: "caller"}, {Name: "glu", Placement: "caller"}}
+	var names []string
+	for _, o := range shown(h).Operations {
+		names = append(names, placedName(&o))
+	}
+	if want := []string{"glu", "glu/shared", "biquad"}; !slices.Equal(names, want) {
+		t.Errorf("%v, want %v", names, want)
+	}
+}
+
 // On a machine with a GPU, the command says once for all of the GPU's implementations why none of them competed.
 func TestAGPUWithoutItsDriverIsTold(t *testing.T) {
 	for name, has := range map[string]func(h *calibration.Host){
