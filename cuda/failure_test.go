@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"crossover/gpu"
@@ -369,6 +370,28 @@ func TestCompileErrors(t *testing.T) {
 				t.Errorf("%+v; want kernel %q, line %d", e, test.kernel, test.line)
 			}
 		})
+	}
+	if left := f.live(liveProgram); left != 0 {
+		t.Errorf("%d programs are left", left)
+	}
+}
+
+// Texts are compiled before a sweep by all processors at once.
+func TestCompilingAtTheSameTime(t *testing.T) {
+	device, _, f := openFake(t)
+	const texts = 64
+	var all sync.WaitGroup
+	for n := range texts {
+		all.Go(func() {
+			src := gpu.Source{Name: "k.metal", Text: "kernel void good(device float* y [[buffer(0)]]) {\n}\n"}.Define("N", n)
+			if _, err := device.Kernel(src, "good"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if got := f.calls("nvrtcCompileProgram"); got != texts {
+		t.Errorf("%d compilations, want %d", got, texts)
 	}
 	if left := f.live(liveProgram); left != 0 {
 		t.Errorf("%d programs are left", left)

@@ -50,7 +50,6 @@ type compiler struct {
 	version      string // "NVRTC 13.0"
 	architecture string // "sm_90"
 	cache        cache
-	mu           sync.Mutex // NVRTC compiles one program at a time
 }
 
 func newCompiler(driverMajor int, architecture string) (*compiler, error) {
@@ -90,10 +89,9 @@ func (c *compiler) options() []string {
 	}
 }
 
-// compile returns the machine code of a program's text. If NVRTC refuses the text, log is what NVRTC said.
+// compile returns the machine code of a program's text. If NVRTC refuses the text, log is what NVRTC said. Several goroutines
+// may compile at a time. From CUDA 12.3 on, NVRTC computes for all of them at once. Earlier versions let them wait.
 func (c *compiler) compile(name, text string) (code []byte, log string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	handle := new(uintptr)
 	headers, headerNames := []*byte{zeroTerminated(prelude)}, []*byte{zeroTerminated(preludeName)}
 	err = c.check(&c.createProgram, c.createProgram.call(uintptr(unsafe.Pointer(handle)), uintptr(unsafe.Pointer(zeroTerminated(text))),

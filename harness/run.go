@@ -100,6 +100,11 @@ func (r *Run) FirstSizes(c *kernels.Case) []int { return r.planner(c).Rungs() }
 func (r *Run) Measure(ctx context.Context, m Machine) error {
 	o := m.sweep()
 	shapesBudget, casesBudget := r.budgets()
+	if ahead := r.compileAhead(ctx, o.Clock); ahead > 0 {
+		left := 1 - ahead.Seconds()/r.options.Budget.Seconds()
+		shapesBudget = time.Duration(left * float64(shapesBudget))
+		casesBudget = time.Duration(left * float64(casesBudget))
+	}
 	o.Budget, o.Seed, o.Input = casesBudget, r.options.Seed, r.options.Input
 	o.Mode, o.State, o.InFlight = r.options.Mode, r.options.State, r.options.InFlight
 	o.Include, o.Progress = r.options.Include, r.options.Progress

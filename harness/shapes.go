@@ -75,7 +75,11 @@ func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
 	times := newAskedTimes()
 	o.Planner = func(c *kernels.Case) sweeps.Planner {
 		s := of[c.Name]
-		return planFirst(c.Name, r.askedIn(c.Name), times, sizeIn(s), r.spread(s))
+		var next sweeps.Planner
+		if p := r.spread(s); p != nil {
+			next = p
+		}
+		return planFirst(c.Name, r.askedIn(c.Name), times, sizeIn(s), next)
 	}
 	o.Brief = !r.Alone
 	if len(r.cases) > 0 {
@@ -98,7 +102,7 @@ func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
 }
 
 // spread returns the planner of shapes all over a space. If only asked shapes are measured, it returns nil.
-func (r *Run) spread(s *kernels.Space) sweeps.Planner {
+func (r *Run) spread(s *kernels.Space) *surfaces.Planner {
 	if r.Alone {
 		return nil
 	}

@@ -138,6 +138,10 @@ type Case struct {
 	// Work returns what a call has to do at a size by the algorithm of a variant: see [Op].
 	Work func(size int, variant string) Work
 
+	// Compile compiles the kernels that an implementation on a GPU needs at a size, so that its first call need not. For
+	// other implementations it does nothing. Several goroutines may call it at a time. It is nil for modelled cases.
+	Compile func(size int, implementation string) error
+
 	placed  func(p Placement) Case
 	program func(p Problem, implementation string) (Call, error) // nil if no typed plan is known
 

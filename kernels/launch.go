@@ -27,21 +27,27 @@ func newLaunch[P any](op *Op[P], d *gpu.Device, p P, describe Append[P]) *launch
 	return &launch[P]{op: op, device: d, params: p, describe: describe}
 }
 
-func (l *launch[P]) plan(s Shape) (*launchPlan, error) {
-	b := l.device.NewPlan()
-	tensors := l.op.IO(l.params, s)
-	for _, t := range tensors {
+// described returns a builder with the buffers and kernels of a shape, and the number of tensors. The kernels are compiled.
+func (l *launch[P]) described(s Shape) (b *gpu.Builder, tensors int, err error) {
+	b = l.device.NewPlan()
+	io := l.op.IO(l.params, s)
+	for _, t := range io {
 		if most := l.device.Facts().MaxBufferBytes; most > 0 && int64(t.Len()) > most/4 {
-			return nil, fmt.Errorf("%s of %d values does not fit into a buffer of %s: %w: %w", t.Name, t.Len(),
+			return nil, 0, fmt.Errorf("%s of %d values does not fit into a buffer of %s: %w: %w", t.Name, t.Len(),
 				l.device.Facts().Name, gpu.ErrOutOfMemory, ErrRefused)
 		}
 	}
-	buffers := make([]*gpu.Buffer, len(tensors))
-	for i, t := range tensors {
+	buffers := make([]*gpu.Buffer, len(io))
+	for i, t := range io {
 		buffers[i] = hosted(b, t)
 	}
 	l.describe(b, l.params, s, buffers)
-	if err := b.Err(); err != nil {
+	return b, len(io), b.Err()
+}
+
+func (l *launch[P]) plan(s Shape) (*launchPlan, error) {
+	b, tensors, err := l.described(s)
+	if err != nil {
 		return nil, err // before an older plan is given up
 	}
 	var spent *gpu.Plan
@@ -52,7 +58,13 @@ func (l *launch[P]) plan(s Shape) (*launchPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &launchPlan{p, len(tensors)}, nil
+	return &launchPlan{p, tensors}, nil
+}
+
+// compile compiles the kernels of a shape. It takes no memory for data.
+func (l *launch[P]) compile(s Shape) error {
+	_, _, err := l.described(s)
+	return err
 }
 
 // vector is a number of words. Buffers of tensors are a multiple of it long, so that kernels may read and write whole

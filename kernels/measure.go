@@ -48,6 +48,7 @@ func (o *Op[P]) CaseOf(b *Backends, line Line) Case {
 		}
 		c.Implementations = append(c.Implementations, i)
 	}
+	c.Compile = func(size int, implementation string) error { return o.compile(b, line.At(size), implementation) }
 	problem := func(p Placement) func(size int, in Input) Problem {
 		return func(size int, in Input) Problem { return o.Problem(b, line.At(size), p, in) }
 	}
@@ -60,6 +61,26 @@ func (o *Op[P]) CaseOf(b *Backends, line Line) Case {
 		return twin
 	}
 	return c
+}
+
+// compile makes a runner of an implementation, and compiles its kernels for a shape if it runs on a GPU.
+func (o *Op[P]) compile(b *Backends, s Shape, implementation string) error {
+	all := o.makers(b)
+	i := slices.IndexFunc(all, func(m Maker[P]) bool { return m.Name == implementation && m.Processor == GPU })
+	if i < 0 {
+		return nil
+	}
+	r, err := all[i].New(o.Params(s))
+	if err != nil {
+		return err
+	}
+	if c, ok := r.(interface{ Close() }); ok {
+		defer c.Close()
+	}
+	if c, ok := r.(interface{ compile(s Shape) error }); ok {
+		return c.compile(s)
+	}
+	return nil
 }
 
 // problem is a shape of an operation with its inputs.

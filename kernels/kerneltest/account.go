@@ -26,6 +26,7 @@ type Usage struct {
 	Fills       int // number of times so far that memory new to a plan was filled
 	Bytes, Most int // bytes allocated now, and the most at any time
 	Recordings  int // number of open recordings
+	Texts       int // number of texts so far that were compiled
 }
 
 // AccountBackends returns backends whose only GPU is that of an Account. unified says whether the GPU shares the processor's
@@ -68,6 +69,7 @@ func (accountKernel) MaxThreads() int                              { return 1024
 
 // Compile accepts every text.
 func (a *Account) Compile(gpu.Source, []msl.Function) (gpu.Library, error) {
+	a.note(func(u *Usage) { u.Texts++ })
 	return accountKernel{}, nil
 }
 

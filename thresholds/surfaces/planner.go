@@ -68,6 +68,9 @@ func NewPlanner(space Space, axes []string, features []surface.Feature, seed uin
 // Weigh sets a factor of the worth of the operation's visits.
 func (p *Planner) Weigh(factor float64) { p.weight = factor }
 
+// First returns the first n shapes that a planner proposes, or fewer if there are not so many. A fit may change their order.
+func (p *Planner) First(n int) [][]int { return slices.Clone(p.spread[:min(n, len(p.spread))]) }
+
 // Next returns the visit that would teach most: the size that stands for a shape, the number of blocks, and the worth. The
 // worth grows with the expected loss of the operation, so operations whose choices are clear get fewer visits.
 func (p *Planner) Next(set *timings.Set) (size, blocks int, worth float64) {

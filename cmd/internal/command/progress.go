@@ -33,7 +33,7 @@ func Progress(stderr io.Writer, verbose, hide bool) (step func(sweeps.Progress),
 func visits(to io.Writer) func(sweeps.Progress) {
 	last := 0
 	return func(p sweeps.Progress) {
-		if p.Visit > last {
+		if p.Visit > 0 && p.Visit != last { // the visits of shapes are counted from 1 again
 			last = p.Visit
 			fmt.Fprintf(to, "%6.1fs  %s  %d\n", p.Elapsed.Seconds(), p.Case, p.Size)
 		}

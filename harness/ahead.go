@@ -1,0 +1,117 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"crossover/kernels"
+	"crossover/sweeps"
+)
+
+// Compiling a kernel takes some tenths of a second, and many shapes have kernels of their own. If each visit compiled its
+// own, one processor would do it while the others and the GPU waited, and compiling would take a third of the budget.
+const (
+	// aheadShare is the greatest part of the budget for compiling before the first visit.
+	aheadShare = 0.1
+	// aheadShapes is the number of shapes of each space whose kernels are compiled then.
+	aheadShapes = 48
+)
+
+// kernel is what an implementation on the GPU compiles at a size of a case.
+type kernel struct {
+	of             *kernels.Case
+	size           int
+	implementation string
+}
+
+// compile compiles the kernel. A failure is met again, and told, at the visit to the size.
+func (k kernel) compile() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return k.of.Compile(k.size, k.implementation)
+}
+
+// kernelsAhead returns the kernels of the first visits: those of the cases, and then those of the spaces, shape by shape.
+// Kernels do not depend on the placement.
+func (r *Run) kernelsAhead() (all []kernel) {
+	onGPU := func(c *kernels.Case) (names []string) {
+		if c.Compile == nil || c.Placement != kernels.Caller {
+			return nil
+		}
+		for _, i := range c.Implementations {
+			if i.Processor == kernels.GPU && r.options.includes(i.Name) && i.Missing() == nil {
+				names = append(names, i.Name)
+			}
+		}
+		return names
+	}
+	add := func(c *kernels.Case, size int, names []string) {
+		for _, name := range names {
+			all = append(all, kernel{c, size, name})
+		}
+	}
+	for i := range r.cases {
+		c := &r.cases[i]
+		if names := onGPU(c); len(names) > 0 {
+			for _, size := range r.FirstSizes(c) {
+				add(c, size, names)
+			}
+		}
+	}
+	type space struct {
+		*kernels.Space
+		names []string
+		first [][]int
+	}
+	var spaces []space
+	for _, s := range r.Spaces {
+		names := onGPU(&s.Case)
+		if p := r.spread(s); p != nil && len(names) > 0 {
+			spaces = append(spaces, space{s, names, p.First(aheadShapes)})
+		}
+	}
+	for n := range aheadShapes {
+		for _, s := range spaces {
+			if n < len(s.first) {
+				add(&s.Case, shapesOf{s.Space}.Add(s.first[n]), s.names)
+			}
+		}
+	}
+	return all
+}
+
+// compileAhead compiles the kernels of the first visits on all processors, for at most aheadShare of the budget, and returns
+// the time that it took. Calls from nothing are timed with their compilation, so it does nothing in the state sweeps.Cold.
+func (r *Run) compileAhead(ctx context.Context, clock sweeps.Clock) time.Duration {
+	if r.options.State == sweeps.Cold {
+		return 0
+	}
+	start := clock.Now()
+	all := r.kernelsAhead()
+	if len(all) > 0 && r.options.Progress != nil {
+		r.options.Progress(sweeps.Progress{Waiting: "kernels that are compiled", Budget: r.options.Budget})
+	}
+	limit := time.Duration(aheadShare * float64(r.options.Budget))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(all)) {
+		workers.Go(func() {
+			for ctx.Err() == nil && clock.Now()-start < limit {
+				n := int(next.Add(1)) - 1
+				if n >= len(all) {
+					return
+				}
+				_ = all[n].compile()
+			}
+		})
+	}
+	workers.Wait()
+	return clock.Now() - start
+}
