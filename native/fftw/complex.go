@@ -34,7 +34,9 @@ func NewComplex(n, batch, threads int, inverse bool) (*ComplexPlan, error) {
 	}
 	c := &call{}
 	from, to := address(c.buffer(0, p.words())), address(c.buffer(1, p.words()))
-	p.held.forward = lib.made(n, threads, func() uintptr { return planManyComplex(lib.planComplex, n, batch, from, to, sign) })
+	p.held.forward = lib.made(threads, func() uintptr {
+		return planManyComplex(lib.planComplex, n, batch, from, to, sign, effort(n, batch, ofComplex))
+	})
 	if p.held.forward == 0 {
 		return nil, refused(n, batch)
 	}

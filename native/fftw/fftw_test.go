@@ -55,7 +55,7 @@ func TestTransform(t *testing.T) {
 	needLibrary(t)
 	for _, tc := range []struct{ n, batch, threads, offset int }{
 		{1, 1, 1, 0}, {2, 1, 1, 0}, {15, 1, 1, 0}, {64, 1, 1, 0}, {64, 1, 1, 1}, {240, 1, 1, 0}, {29, 1, 1, 3},
-		{100, 3, 1, 0}, {100, 3, 1, 1}, {256, 64, 2, 0}, {256, 64, 2, 1},
+		{100, 3, 1, 0}, {100, 3, 1, 1}, {480, 1, 1, 0}, {225, 2, 1, 1}, {256, 64, 2, 0}, {256, 64, 2, 1},
 	} {
 		t.Run(fmt.Sprintf("n=%d,batch=%d,threads=%d,offset=%d", tc.n, tc.batch, tc.threads, tc.offset), func(t *testing.T) {
 			if err := ProbeThreads(); tc.threads > 1 && err != nil {

@@ -19,9 +19,11 @@ func loadThreads() (*threadLibrary, error) { return nil, Probe() }
 
 func planWithThreads(*threadLibrary, int) {}
 
-func planMany(uintptr, int, int, unsafe.Pointer, int, unsafe.Pointer, int) uintptr { return 0 }
+func planMany(uintptr, int, int, unsafe.Pointer, int, unsafe.Pointer, int, uint32) uintptr { return 0 }
 
-func planManyComplex(uintptr, int, int, unsafe.Pointer, unsafe.Pointer, int) uintptr { return 0 }
+func planManyComplex(uintptr, int, int, unsafe.Pointer, unsafe.Pointer, int, uint32) uintptr {
+	return 0
+}
 
 func invoke(uintptr, []uintptr) {}
 

@@ -121,18 +121,18 @@ func planWithThreads(lib *threadLibrary, threads int) {
 }
 
 // planMany calls fftwf_plan_many_dft_r2c or fftwf_plan_many_dft_c2r for contiguous rows.
-func planMany(function uintptr, n, batch int, in unsafe.Pointer, inStride int, out unsafe.Pointer, outStride int) uintptr {
+func planMany(function uintptr, n, batch int, in unsafe.Pointer, inStride int, out unsafe.Pointer, outStride int, flags uint32) uintptr {
 	length := int32(n)
 	plan, _, _ := purego.SyscallN(function, 1, uintptr(unsafe.Pointer(&length)), uintptr(batch),
-		uintptr(in), 0, 1, uintptr(inStride), uintptr(out), 0, 1, uintptr(outStride), flags)
+		uintptr(in), 0, 1, uintptr(inStride), uintptr(out), 0, 1, uintptr(outStride), uintptr(flags))
 	return plan
 }
 
 // planManyComplex calls fftwf_plan_many_dft for contiguous rows.
-func planManyComplex(function uintptr, n, batch int, in, out unsafe.Pointer, sign int) uintptr {
+func planManyComplex(function uintptr, n, batch int, in, out unsafe.Pointer, sign int, flags uint32) uintptr {
 	length := int32(n)
 	plan, _, _ := purego.SyscallN(function, 1, uintptr(unsafe.Pointer(&length)), uintptr(batch),
-		uintptr(in), 0, 1, uintptr(n), uintptr(out), 0, 1, uintptr(n), uintptr(sign), flags)
+		uintptr(in), 0, 1, uintptr(n), uintptr(out), 0, 1, uintptr(n), uintptr(sign), uintptr(flags))
 	return plan
 }
 
