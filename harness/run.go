@@ -115,11 +115,12 @@ func (r *Run) Measure(ctx context.Context, m Machine) error {
 	o.Uncollected = r.Entry.Simulated
 	whole := true
 	if r.Folder != "" {
-		o.Save = func(result *sweeps.Result) error {
-			err := r.save(result)
+		note := func(err error) error {
 			whole = whole && err == nil
 			return err
 		}
+		o.Save = func(result *sweeps.Result) error { return note(r.save(result)) }
+		o.Saved = func() error { return note(r.saveEntry(r.Folder)) }
 	}
 	start := o.Clock.Now()
 	var results []*sweeps.Result

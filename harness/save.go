@@ -19,14 +19,14 @@ import (
 // segments, in the format of the calibration file. A fit of samples and entry gives the same bytes again.
 const EntryFile = "sweep.json"
 
-// save writes the samples of one case, and then the entry with the case.
+// save writes the samples of one case, and puts the case into the entry, which is saved after the samples of other cases.
 func (r *Run) save(result *sweeps.Result) error {
 	result.Samples.Simulated = r.Entry.Simulated
 	if err := saveSamples(r.Folder, &result.Samples); err != nil {
 		return err
 	}
 	r.describe(result)
-	return r.saveEntry(r.Folder)
+	return nil
 }
 
 func saveSamples(folder string, set *timings.Set) error {

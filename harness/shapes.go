@@ -88,10 +88,7 @@ func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
 	if o.Save != nil {
 		o.Save = func(result *sweeps.Result) error {
 			r.takeShapes(of[result.Case.Name], result)
-			if err := cannotSave(result.Samples.SaveCompressed(r.Folder)); err != nil { // shapes of many runs add up
-				return err
-			}
-			return r.saveEntry(r.Folder)
+			return cannotSave(result.Samples.SaveCompressed(r.Folder)) // shapes of many runs add up
 		}
 	}
 	results, err := sweeps.Run(ctx, cases, o)

@@ -39,6 +39,68 @@ func TestSave(t *testing.T) {
 	}
 }
 
+// Saved follows the calls of Save that belong together. Cases that Save could not save, or that Saved did not confirm, are
+// saved again.
+func TestSaved(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		failing   string // the case that Save fails to save
+		unsaved   bool   // whether Saved fails
+		confirmed bool   // whether Saved is called
+	}{
+		{"all are saved", "", false, true},
+		{"one cannot be saved", "a/x=1", false, true},
+		{"none can be saved", "any", false, false},
+		{"Saved fails", "", true, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := newMachine()
+			o := m.options(10 * time.Second)
+			full := errors.New("disk full")
+			var together []string // since the last call of Saved
+			confirmed, most := 0, 0
+			o.Save = func(r *sweeps.Result) error {
+				if slices.Contains(together, r.Case.Name) && test.failing == "" && !test.unsaved {
+					t.Errorf("%s was saved twice before Saved was called", r.Case.Name)
+				}
+				if test.failing == "any" || test.failing == r.Case.Name {
+					return full
+				}
+				together = append(together, r.Case.Name)
+				return nil
+			}
+			o.Saved = func() error {
+				if len(together) == 0 {
+					t.Error("Saved was called after nothing was saved")
+				}
+				confirmed, most = confirmed+1, max(most, len(together))
+				if test.unsaved {
+					return full
+				}
+				together = nil
+				return nil
+			}
+			quick := func(name string) kernels.Case {
+				return m.newCase(name, 64, 65536, implementation{name: "go", cost: linear(1e-4, 1e-8)})
+			}
+			_, err := sweeps.Run(t.Context(), []kernels.Case{quick("a/x=1"), quick("b/x=1"), quick("c/x=1")}, o)
+			if failed := test.failing != "" || test.unsaved; failed != errors.Is(err, full) || !failed && err != nil {
+				t.Errorf("error %v", err)
+			}
+			if (confirmed > 0) != test.confirmed {
+				t.Errorf("Saved was called %d times", confirmed)
+			}
+			if test.failing == "" && !test.unsaved && (len(together) > 0 || most < 2) {
+				t.Errorf("%v were saved in the end without Saved, and at most %d together", together, most)
+			}
+			// The sweep ends at the error, and saves once more what is not saved.
+			if test.unsaved && confirmed != 2 {
+				t.Errorf("Saved was called %d times, want 2", confirmed)
+			}
+		})
+	}
+}
+
 // Saving takes little of a sweep, however slow the disk is, as long as at most three seconds of samples would be lost.
 func TestSaveOnASlowDisk(t *testing.T) {
 	for _, test := range []struct{ seconds, least, most float64 }{

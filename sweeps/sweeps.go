@@ -1,6 +1,7 @@
 package sweeps
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -96,6 +97,10 @@ type Options struct {
 	// sweep loses hardly anything. If saving takes long, Save is called less often. It is never called during a visit. An
 	// error ends the sweep. It may be nil.
 	Save func(*Result) error
+
+	// Saved is called after Save was called with all cases that gained blocks, if it succeeded with one of them. These cases
+	// count as saved if Saved succeeds too. Its error ends the sweep. It may be nil.
+	Saved func() error
 
 	// Observe is called with what the sentinel has measured, before cases are saved and once more at the end. It is not
 	// called if Sentinel is set and Together is not. It may be nil.
@@ -483,12 +488,10 @@ func (s *sweep) saveAll() error {
 	if s.Observe != nil && s.sentinel.processors > 0 {
 		s.Observe(s.observed())
 	}
-	if s.Save == nil {
-		return nil
-	}
 	var first error
+	var saved []*entry
 	for _, e := range s.entries {
-		if !e.dirty {
+		if !e.dirty || s.Save == nil {
 			continue
 		}
 		degraded := e.result.Degraded
@@ -496,11 +499,17 @@ func (s *sweep) saveAll() error {
 		err := s.Save(e.result)
 		e.result.Degraded = degraded
 		if err != nil {
-			if first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
 			continue
 		}
+		saved = append(saved, e)
+	}
+	if len(saved) > 0 && s.Saved != nil {
+		if err := s.Saved(); err != nil {
+			saved, first = nil, cmp.Or(first, err)
+		}
+	}
+	for _, e := range saved {
 		e.dirty = false
 	}
 	return first
