@@ -153,8 +153,11 @@ var Program = kernels.NewProgram(New, func(p *Plan, _ kernels.Shape, a *kernels.
 })
 
 // Filter returns h[−10M] to h[10M] of a ratio, in float64. It is what scipy.signal.firwin(20·M+1, 1/M, window=("kaiser", 5.0))
-// returns, times up.
+// returns, times up. For a ratio that [New] refuses, Filter returns nil.
 func Filter(p Params) []float64 {
+	if p.check() != nil {
+		return nil
+	}
 	p = p.reduced()
 	widest := max(p.Up, p.Down)
 	half := 10 * widest
@@ -188,8 +191,11 @@ func bessel(x float64) float64 {
 	return sum
 }
 
-// Reference returns x at the new rate, by the definition in float64.
+// Reference returns x at the new rate, by the definition in float64. For a ratio that [New] refuses, it returns nil.
 func Reference(p Params, x []float32) []float64 {
+	if p.check() != nil {
+		return nil
+	}
 	p = p.reduced()
 	h := Filter(p)
 	half := len(h) / 2

@@ -187,6 +187,15 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestRefusedRatios takes the filter and the reference of ratios that New refuses.
+func TestRefusedRatios(t *testing.T) {
+	for _, p := range []Params{{}, {0, 1}, {1, 0}, {-2, 3}, {4097, 1}, {1, 1 << 60}} {
+		if h, y := Filter(p), Reference(p, []float32{1, 2, 3}); h != nil || y != nil {
+			t.Errorf("%v: a filter of %d values and %d outputs, want none", p, len(h), len(y))
+		}
+	}
+}
+
 func TestOutputs(t *testing.T) {
 	for _, test := range []struct {
 		p       Params
