@@ -16,8 +16,11 @@ import (
 type GroupParams struct {
 	Groups        int       // into which the channels are divided, at least 1
 	Weights, Bias []float32 // of the channels, a multiple of Groups; NewGroup copies them
-	Batch         int       // inputs of a call; 0 stands for 1
+	Batch         int       // inputs of a call, at most 1 Mi; 0 stands for 1
 }
+
+// mostBatch bounds the number of inputs, so that the number of channels of all inputs does not overflow.
+const mostBatch = 1 << 20
 
 // The axes of group norm.
 const (
@@ -110,8 +113,8 @@ type GroupPlan struct {
 
 // NewGroup returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. Without a call of SetMaxError it chooses
 // among all variants. What was measured and predicted with 8 groups decides, whatever the number of groups. NewGroup copies the
-// weights and biases. It fails if there are no weights, another number of biases, a number of groups that does not divide that of the channels, or a negative
-// batch.
+// weights and biases. It fails if there are no weights, another number of biases, a number of groups that does not divide that
+// of the channels, or a batch that is negative or above 1 Mi.
 func NewGroup(d *dispatch.Dispatcher, p GroupParams) (*GroupPlan, error) {
 	n := len(p.Weights)
 	switch {
@@ -119,8 +122,8 @@ func NewGroup(d *dispatch.Dispatcher, p GroupParams) (*GroupPlan, error) {
 		return nil, fmt.Errorf("group-norm: %d weights and %d biases (want one of each for each channel)", n, len(p.Bias))
 	case p.Groups < 1 || n%p.Groups != 0:
 		return nil, fmt.Errorf("group-norm: %d groups of %d channels (want a divisor)", p.Groups, n)
-	case p.Batch < 0:
-		return nil, fmt.Errorf("group-norm: a batch of %d inputs (want at least 1)", p.Batch)
+	case p.Batch < 0 || p.Batch > mostBatch:
+		return nil, fmt.Errorf("group-norm: a batch of %d inputs (want 0 to %d)", p.Batch, mostBatch)
 	}
 	p.Batch = max(1, p.Batch)
 	p.Weights, p.Bias = slices.Clone(p.Weights), slices.Clone(p.Bias)

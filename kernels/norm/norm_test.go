@@ -196,7 +196,8 @@ func TestNew(t *testing.T) {
 		"group-norm: 2 weights and 1 biases (want one of each for each channel)": second(NewGroup(nil, GroupParams{Groups: 1, Weights: two, Bias: one})),
 		"group-norm: 0 groups of 2 channels (want a divisor)":                    second(NewGroup(nil, GroupParams{Weights: two, Bias: two})),
 		"group-norm: 3 groups of 2 channels (want a divisor)":                    second(NewGroup(nil, GroupParams{Groups: 3, Weights: two, Bias: two})),
-		"group-norm: a batch of -1 inputs (want at least 1)":                     second(NewGroup(nil, GroupParams{Groups: 1, Weights: two, Bias: two, Batch: -1})),
+		"group-norm: a batch of -1 inputs (want 0 to 1048576)":                   second(NewGroup(nil, GroupParams{Groups: 1, Weights: two, Bias: two, Batch: -1})),
+		"group-norm: a batch of 1048577 inputs (want 0 to 1048576)":              second(NewGroup(nil, GroupParams{Groups: 1, Weights: two, Bias: two, Batch: 1<<20 + 1})),
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("%v, want %q", err, want)
