@@ -273,21 +273,19 @@ func begin(state, initial []float32) {
 	copy(state, initial)
 }
 
-// fill replaces the states that are nil by states of the plan, and initial states that are in the memory of the final ones by
-// copies. A GPU may write the final state of one unit before it has read the initial state for the next one.
+// fill replaces the states that are nil by states of the plan.
 func (p *plan) fill(t *tensors, rows int) {
 	size := rows * p.of.Hidden
 	for i, of := range []struct{ initial, final *[]float32 }{{&t.h0, &t.hn}, {&t.c0, &t.cn}} {
 		if i == 1 && !p.cell.memory {
 			return
 		}
-		initial, final := *of.initial, *of.final
-		if initial == nil || final != nil && &initial[0] == &final[0] {
+		if *of.initial == nil {
 			p.spare[2*i] = grown(p.spare[2*i], size)
 			*of.initial = p.spare[2*i][:size]
-			begin(*of.initial, initial)
+			clear(*of.initial)
 		}
-		if final == nil {
+		if *of.final == nil {
 			p.spare[2*i+1] = grown(p.spare[2*i+1], size)
 			*of.final = p.spare[2*i+1][:size]
 		}

@@ -486,6 +486,66 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// TestStatesInPlace has final states in the memory of the initial ones, by every implementation and in each placement. The
+// threadgroups of a GPU write some units of the state before others have read them, and package gpu keeps the two apart.
+func TestStatesInPlace(t *testing.T) {
+	for _, unified := range []bool{false, true} {
+		b := kerneltest.Backends(t, emulator.Unified(unified))
+		for _, c := range []*cell{&lstm, &gru} {
+			op := &LSTM
+			if !c.memory {
+				op = &GRU
+			}
+			for _, i := range op.CaseOf(b, op.Lines[longLine]).Implementations {
+				if i.Missing() == nil {
+					statesInPlace(t, b, op, c, i.Name)
+				}
+			}
+		}
+	}
+}
+
+func statesInPlace(t *testing.T, b *kernels.Backends, op *kernels.Op[Params], c *cell, implementation string) {
+	t.Helper()
+	ordinary := func(n int) []float32 { return make([]float32, n) }
+	shared := func(n int) []float32 {
+		x, free, err := b.Alloc(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(free)
+		return x
+	}
+	for _, s := range []kernels.Shape{{inputs: 3, hidden: 37, batch: 3, steps: 1}, {inputs: 3, hidden: 37, batch: 1, steps: 4}} {
+		layer, in := c.noise(s), c.sequences(s)
+		want := c.layer(layer, s[batch], s[steps], in)
+		for _, alloc := range []func(n int) []float32{ordinary, shared} {
+			copied := func(values []float32) []float32 {
+				x := alloc(len(values))
+				copy(x, values)
+				return x
+			}
+			call := tensors{y: alloc(s[steps] * s[batch] * s[hidden]), hn: copied(in.h0), x: copied(in.x)}
+			if call.h0 = call.hn; c.memory {
+				call.cn = copied(in.c0)
+				call.c0 = call.cn
+			}
+			of, err := kernels.NewPlanOf(b, op, layer, implementation)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = (&plan{plan: of, cell: c, of: layer}).forward(call)
+			of.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if off := kernels.RelativeError(slices.Concat(call.y, call.hn, call.cn), want); !(off <= 1e-6) {
+				t.Errorf("%s, %s at %v: error %.2g, allowed 1e-6", c.name, implementation, s, off)
+			}
+		}
+	}
+}
+
 func TestNewErrors(t *testing.T) {
 	good := gru.noise(kernels.Shape{inputs: 3, hidden: 2})
 	for want, change := range map[string]func(p *Params){
