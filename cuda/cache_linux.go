@@ -40,7 +40,7 @@ func newCache() cache {
 // key names the entry of a text. It depends on everything that the machine code depends on.
 func (c *cache) key(by *compiler, text string) string {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%q %q %q %q", by.version, by.options(), prelude, text)
+	fmt.Fprintf(sum, "%q %q %q %q", by.version, by.options(), Prelude, text)
 	return hex.EncodeToString(sum.Sum(nil))
 }
 

@@ -93,7 +93,7 @@ func (c *compiler) options() []string {
 // may compile at a time. From CUDA 12.3 on, NVRTC computes for all of them at once. Earlier versions let them wait.
 func (c *compiler) compile(name, text string) (code []byte, log string, err error) {
 	handle := new(uintptr)
-	headers, headerNames := []*byte{zeroTerminated(prelude)}, []*byte{zeroTerminated(preludeName)}
+	headers, headerNames := []*byte{zeroTerminated(Prelude)}, []*byte{zeroTerminated(PreludeName)}
 	err = c.check(&c.createProgram, c.createProgram.call(uintptr(unsafe.Pointer(handle)), uintptr(unsafe.Pointer(zeroTerminated(text))),
 		uintptr(unsafe.Pointer(zeroTerminated(name))), 1, uintptr(unsafe.Pointer(&headers[0])), uintptr(unsafe.Pointer(&headerNames[0]))))
 	runtime.KeepAlive(headers)

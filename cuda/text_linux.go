@@ -13,13 +13,13 @@ import (
 	"crossover/gpu/msl"
 )
 
-// prelude is the text that a kernel text's line #include <metal_stdlib> includes.
+// Prelude is the text that a kernel text's line #include <metal_stdlib> includes.
 //
 //go:embed prelude.cuh
-var prelude string
+var Prelude string
 
-// preludeName is the name under which NVRTC finds the prelude.
-const preludeName = "metal_stdlib"
+// PreludeName is the name under which NVRTC finds the prelude.
+const PreludeName = "metal_stdlib"
 
 // entryPrefix stands before a kernel's name in the name of its entry point.
 const entryPrefix = "crossover_"
@@ -41,11 +41,17 @@ var positionOf = map[string][3]string{
 
 const linear = "threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)"
 
+// Program returns the text that NVRTC compiles for a source whose kernels have no buffers in the same memory.
+func Program(src gpu.Source) (string, error) {
+	functions, err := msl.Parse(src.Text)
+	return program(src, functions, false), err
+}
+
 // program returns the text that NVRTC compiles: the source's macros, the source inside of the prelude's namespace, and
 // an entry point for each kernel. Where overlapping is set, the buffers of a kernel may be the same memory.
 func program(src gpu.Source, functions []msl.Function, overlapping bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "#include <%s>\n#line 1 %q\n", preludeName, "macros of "+src.Name)
+	fmt.Fprintf(&b, "#include <%s>\n#line 1 %q\n", PreludeName, "macros of "+src.Name)
 	for _, m := range src.Macros {
 		fmt.Fprintf(&b, "#define %s %s\n", m.Name, m.Value)
 	}

@@ -37,7 +37,7 @@ kernel void k(device float2* y [[buffer(0)]], constant uint* x [[buffer(1)]], co
 		t.Errorf("after the text:\n%s\nwant in it:\n%s", rest, entry)
 	}
 	for _, macro := range []string{"kernel", "threadgroup", "thread", "constant", "device"} {
-		if !strings.Contains(rest, "#undef "+macro+"\n") || !strings.Contains(prelude, "\n#define "+macro) {
+		if !strings.Contains(rest, "#undef "+macro+"\n") || !strings.Contains(Prelude, "\n#define "+macro) {
 			t.Errorf("the macro %s stands for something where entry points are", macro)
 		}
 	}

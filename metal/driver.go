@@ -33,9 +33,17 @@ type driver struct {
 // default. Throughput is measured with 64 calls in flight, so the limit is higher.
 const mostInFlight = 128
 
-// open takes the system's default GPU. lookup finds the C functions of libobjc, Metal and Metal Performance Shaders;
-// the last may be missing. Metal does not tell how many cores a GPU has. The caller passes the number as cores, or 0 if
-// the caller does not know it either.
+// Open opens the system's default GPU. lookup finds the C functions of libobjc, Metal and Metal Performance Shaders; the last
+// may be missing. Metal does not tell how many cores a GPU has. The caller passes the number as cores, or 0 if the caller does
+// not know it either. Programs use [Backends], which looks in the system's frameworks; tests look in a fake.
+func Open(lookup objc.Symbols, cores int) (gpu.Driver, error) {
+	d, err := open(lookup, cores)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
 func open(lookup objc.Symbols, cores int) (_ *driver, err error) {
 	createDevice, err := lookup("MTLCreateSystemDefaultDevice")
 	if err != nil {
@@ -73,12 +81,6 @@ func open(lookup objc.Symbols, cores int) (_ *driver, err error) {
 		return nil, err
 	}
 	return d, nil
-}
-
-// close gives the GPU back. Nothing of the driver may be in use any more.
-func (d *driver) close() {
-	objc.Release(d.queue)
-	objc.Release(d.device)
 }
 
 // simdWidth is the number of threads that run in step on every GPU of Apple's. Metal reports it for pipelines only, so

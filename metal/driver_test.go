@@ -13,8 +13,16 @@ import (
 
 	"crossover/gpu"
 	"crossover/gpu/msl"
-	"crossover/metal"
 )
+
+// page is the size that shared memory is a multiple of.
+const page = 16 << 10
+
+// inspected is a recording that says what a submission does.
+type inspected interface {
+	Passes() int
+	Messages() int
+}
 
 // device returns a device for a test.
 func device(t testing.TB) *gpu.Device {
@@ -92,13 +100,13 @@ func TestFacts(t *testing.T) {
 
 func TestSharedMemoryIsHostMemoryFromAPageOn(t *testing.T) {
 	d := driver(t)
-	for _, bytes := range []int{1, 4096, metal.Page, metal.Page + 1, 1 << 20} {
+	for _, bytes := range []int{1, 4096, page, page + 1, 1 << 20} {
 		m, err := d.Allocate(bytes, gpu.Shared)
 		if err != nil {
 			t.Fatal(err)
 		}
 		begin := uintptr(unsafe.Pointer(unsafe.SliceData(m.Host())))
-		if begin%metal.Page != 0 || len(m.Host()) < bytes || m.Bytes() != len(m.Host()) {
+		if begin%page != 0 || len(m.Host()) < bytes || m.Bytes() != len(m.Host()) {
 			t.Errorf("%d bytes: %d at %#x", bytes, len(m.Host()), begin)
 		}
 		if err := m.Fill(0x5a); err != nil {
@@ -192,7 +200,7 @@ func TestRepeatedBindingsAreNotSentAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if messages, passes := metal.Messages(r), metal.Passes(r); messages != test.messages || passes != test.passes {
+		if messages, passes := r.(inspected).Messages(), r.(inspected).Passes(); messages != test.messages || passes != test.passes {
 			t.Errorf("%s: %d messages in %d passes, want %d in %d", test.name, messages, passes, test.messages, test.passes)
 		}
 		if err := r.Submit(false); err != nil {

@@ -18,6 +18,12 @@ import (
 	"crossover/metal"
 )
 
+// limited is a driver whose products are limited.
+type limited interface {
+	ProductLimit() int
+	LimitProducts(bytes int)
+}
+
 // scaled returns a plan of two kernels, its input a ramp.
 func scaled(t *testing.T, d *gpu.Device) (p *gpu.Plan, out *gpu.Buffer) {
 	t.Helper()
@@ -152,7 +158,7 @@ func TestNoTimes(t *testing.T) {
 // If the emulator finds a fault in a kernel, the command buffer fails.
 func TestFaultOfAKernel(t *testing.T) {
 	b := device(t).NewPlan()
-	const n = metal.Page / 4
+	const n = page / 4
 	x, y := b.Input(gpu.Float, n), b.Output(gpu.Float, n)
 	// The kernel gets a length beyond the end of its buffers.
 	b.Dispatch(b.Kernel(arithmetic, "add"), groups(2*n), threads, y, x, gpu.Values(2*n))
@@ -309,7 +315,7 @@ func TestCloseGivesTheGPUBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	metal.Close(d)
+	d.(interface{ Close() }).Close()
 	if fake.living("MTLDevice") != devices || fake.living("MTLCommandQueue") != queues {
 		t.Error("a device or a queue is left")
 	}
@@ -373,7 +379,7 @@ func TestFamilies(t *testing.T) {
 func TestLimitOfProducts(t *testing.T) {
 	for family, want := range map[int64]int{7: 1<<31 - 1, 8: 1<<31 - 1, 9: math.MaxInt, 10: math.MaxInt} {
 		option(t, "family", family)
-		if got := metal.MostProduct(driver(t)); got != want {
+		if got := driver(t).(limited).ProductLimit(); got != want {
 			t.Errorf("Apple%d: products of at most %d bytes, want %d", family, got, want)
 		}
 	}
@@ -392,14 +398,14 @@ func TestLargeProducts(t *testing.T) {
 		t.Run(fmt.Sprint(test.most), func(t *testing.T) {
 			option(t, "product bytes", int64(test.most))
 			d := device(t)
-			metal.MostProduct(d.Driver(), test.most)
+			d.Driver().(limited).LimitProducts(test.most)
 			b := d.NewPlan()
 			left, right, result := b.Input(gpu.Float, m*k), b.Input(gpu.Float, k*n), b.State(gpu.Float, m*n)
 			parts := 0
 			b.Encode(func() (gpu.External, error) {
 				product, err := gemm(t, d).NewProduct(gpu.Product{C: result.Region(), A: left.Region(), B: right.Region(), M: m, N: n, K: k, TransposeB: true, Alpha: 2, Beta: 0.5})
 				if err == nil {
-					parts = metal.Parts(product)
+					parts = product.(interface{ Parts() int }).Parts()
 				}
 				return product, err
 			})
@@ -434,7 +440,7 @@ func TestLargeProducts(t *testing.T) {
 // A transposed A has no parts.
 func TestLargeTransposedProduct(t *testing.T) {
 	d := driver(t)
-	metal.MostProduct(d, (3+2)*4)
+	d.(limited).LimitProducts((3 + 2) * 4)
 	region := gpu.Region{Memory: allocate(t, d, gpu.Shared)}
 	for m, right := range map[int]bool{3: true, 4: false} {
 		e, err := d.(gpu.GEMM).NewProduct(gpu.Product{C: region, A: region, B: region, M: m, N: 1, K: 1, TransposeA: true, Alpha: 1})
@@ -449,7 +455,7 @@ func TestLargeTransposedProduct(t *testing.T) {
 
 func TestProductInTooManyParts(t *testing.T) {
 	d := driver(t)
-	metal.MostProduct(d, 3*4)
+	d.(limited).LimitProducts(3 * 4)
 	m := allocate(t, d, gpu.Shared)
 	region := gpu.Region{Memory: m}
 	if e, err := d.(gpu.GEMM).NewProduct(gpu.Product{C: region, A: region, B: region, M: 64, N: 1, K: 1, Alpha: 1}); err != nil {

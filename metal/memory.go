@@ -20,7 +20,7 @@ const (
 	storagePrivate = 2 << 4
 )
 
-// page is the size of a page on Apple silicon, and a multiple of it on Intel.
+// page is the size of a page on Apple silicon, and a multiple of it on Intel. Shared memory is a multiple of it.
 const page = 16 << 10
 
 // memory is a buffer.

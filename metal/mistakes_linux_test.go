@@ -14,7 +14,6 @@ import (
 
 	"github.com/ebitengine/purego"
 
-	"crossover/metal"
 	"crossover/metal/objc"
 )
 
@@ -194,10 +193,10 @@ var mistakes = map[string]struct {
 		w.compile("// A text.\n#define LENGTH 4\n#include <metal_stdlib>\nkernel void k(device float* y [[buffer(0)]]) { y[0] = LENGTH; }\n")
 	}, "defines a macro before it includes metal_stdlib: #define LENGTH 4"},
 	"unaligned memory": {func(w *world) {
-		noCopy(w.device, 4096, metal.Page)
+		noCopy(w.device, 4096, page)
 	}, "newBufferWithBytesNoCopy:length:options:deallocator: of 16384 bytes at 0x"},
 	"half a page": {func(w *world) {
-		noCopy(w.device, 0, metal.Page/2)
+		noCopy(w.device, 0, page/2)
 	}, "of 8192 bytes at 0x"},
 	"unknown storage mode": {func(w *world) { w.newBuffer(7) }, "a buffer with options 7"},
 	"long bytes": {func(w *world) {
@@ -260,7 +259,7 @@ func noCopy(device objc.ID, offset, length int) {
 		panic(err)
 	}
 	begin := uintptr(unsafe.Pointer(unsafe.SliceData(mapped)))
-	aligned := int(-begin % metal.Page)
+	aligned := int(-begin % page)
 	objc.Declare[func(objc.ID, unsafe.Pointer, uint, uint, objc.ID) objc.ID]("MTLDevice", "newBufferWithBytesNoCopy:length:options:deallocator:").
 		Call(device, unsafe.Pointer(&mapped[aligned+offset]), uint(length), 0, 0)
 }

@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package cuda_test
+package strict
 
 import (
 	"bytes"
@@ -194,7 +194,7 @@ func TestEveryTextIsCUDA(t *testing.T) {
 func TestEveryPlainTextIsCUDA(t *testing.T) {
 	f := newFront(t, cuda.Prelude)
 	var sources []gpu.Source
-	err := filepath.WalkDir("../kernels", func(path string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir("../../kernels", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".metal" {
 			return err
 		}
@@ -249,7 +249,7 @@ func TestAnIncompletePreludeIsFound(t *testing.T) {
 		t.Fatal("the prelude has another ctz")
 	}
 	f := newFront(t, strings.Replace(cuda.Prelude, function, "", 1))
-	text, err := os.ReadFile("../kernels/peaks/peaks.metal")
+	text, err := os.ReadFile("../../kernels/peaks/peaks.metal")
 	if err != nil {
 		t.Fatal(err)
 	}
