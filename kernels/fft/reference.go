@@ -12,15 +12,20 @@ import (
 // Reference returns bins 0 to n/2 of the unscaled transform of x in float64, where n is len(x). Bin 0 is real, and so is bin
 // n/2 for even n. If x is empty, it returns nil.
 func Reference(x []float32) []complex128 {
-	n := len(x)
-	if n == 0 {
+	if len(x) == 0 {
 		return nil
 	}
+	return reference(x, double.New(len(x)))
+}
+
+// reference is Reference by a function of double for rows of len(x) values.
+func reference(x []float32, forward func(dst, x []complex128)) []complex128 {
+	n := len(x)
 	samples, bins := make([]complex128, n), make([]complex128, n)
 	for i, v := range x {
 		samples[i] = complex(float64(v), 0)
 	}
-	double.Transform(bins, samples)
+	forward(bins, samples)
 	bins[0] = complex(real(bins[0]), 0)
 	if n%2 == 0 {
 		bins[n/2] = complex(real(bins[n/2]), 0)
@@ -30,8 +35,9 @@ func Reference(x []float32) []complex128 {
 
 // referenceOfReal returns the real and imaginary parts of the bins of real rows.
 func referenceOfReal(r rows, x []float32) (out []float64) {
+	forward := double.New(r.n)
 	for row := range slices.Chunk(x, r.n) {
-		out = appendParts(out, Reference(row), spoilt(row))
+		out = appendParts(out, reference(row, forward), spoilt(row))
 	}
 	return out
 }
@@ -40,7 +46,7 @@ func referenceOfReal(r rows, x []float32) (out []float64) {
 // and of bin n/2 of an even n.
 func referenceOfBins(r rows, x []float32) (out []float64) {
 	n := r.n
-	bins, samples := make([]complex128, n), make([]complex128, n)
+	forward, bins, samples := double.New(n), make([]complex128, n), make([]complex128, n)
 	for row := range slices.Chunk(x, 2*(n/2+1)) {
 		row = slices.Clone(row)
 		row[1] = 0
@@ -54,7 +60,7 @@ func referenceOfBins(r rows, x []float32) (out []float64) {
 				bins[n-k] = complex(float64(row[2*k]), float64(row[2*k+1]))
 			}
 		}
-		double.Transform(samples, bins)
+		forward(samples, bins)
 		infinity := spoilt(row)
 		for _, v := range samples {
 			sample := real(v) / float64(n)
@@ -73,12 +79,12 @@ func referenceOfComplex(r rows, x []float32) (out []float64) {
 	if r.inverse {
 		sign, scale = -1, complex(1/float64(r.n), 0)
 	}
-	values, transformed := make([]complex128, r.n), make([]complex128, r.n)
+	forward, values, transformed := double.New(r.n), make([]complex128, r.n), make([]complex128, r.n)
 	for row := range slices.Chunk(x, 2*r.n) {
 		for i := range values {
 			values[i] = complex(float64(row[2*i]), sign*float64(row[2*i+1]))
 		}
-		double.Transform(transformed, values)
+		forward(transformed, values)
 		for i, v := range transformed {
 			transformed[i] = complex(real(v), sign*imag(v)) * scale
 		}

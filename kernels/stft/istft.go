@@ -116,7 +116,7 @@ func InverseReference(p Params, src []complex64, count int) []float64 {
 	n, bins := p.NFFT, p.bins()
 	window := p.Window.Weights(n)
 	sums, weights := make([]float64, count), make([]float64, count)
-	conjugates, row := make([]complex128, n), make([]complex128, n)
+	forward, conjugates, row := double.New(n), make([]complex128, n), make([]complex128, n)
 	for f := range len(src) / bins {
 		for k, v := range src[f*bins : (f+1)*bins] {
 			value := complex128(v)
@@ -127,7 +127,7 @@ func InverseReference(p Params, src []complex64, count int) []float64 {
 			conjugates[k] = complex(real(value), -imag(value))
 			conjugates[(n-k)%n] = value
 		}
-		double.Transform(row, conjugates)
+		forward(row, conjugates)
 		for j, w := range window {
 			if i := f*p.Hop - p.lead() + j; 0 <= i && i < count {
 				sums[i] += w * real(row[j]) / float64(n)

@@ -2,7 +2,10 @@
 // made of these values, and tests compare with them. The package is not fast.
 package double
 
-import "math"
+import (
+	"math"
+	"math/cmplx"
+)
 
 // Root returns exp(−2πi·k/n) with the precision of float64. n is at least 1, and k may be any integer. Root first reduces
 // the angle to an eighth of a turn.
@@ -34,17 +37,38 @@ func Root(k, n int) complex128 {
 
 // Transform writes the unscaled forward transform of x to dst. Both have the same length, at least 1, and must not overlap.
 // It splits the transform by the least prime factor of the length, again and again, and sums the definition if a length is
-// prime. The time is proportional to the length times the sum of its prime factors.
-func Transform(dst, x []complex128) {
-	roots := make([]complex128, len(x))
-	for k := range roots {
-		roots[k] = Root(k, len(x))
+// prime. A prime length above longestSum becomes a convolution (L. Bluestein, A linear filtering approach to the computation
+// of discrete Fourier transform, IEEE Transactions on Audio and Electroacoustics 18 (1970), 451–455).
+func Transform(dst, x []complex128) { New(len(x))(dst, x) }
+
+// New returns a function that does what Transform does, for rows of n values. It computes the roots once. Only one goroutine
+// at a time may call the function.
+func New(n int) func(dst, x []complex128) {
+	t := transformer{roots: make([]complex128, n), parts: make([]complex128, n)}
+	for k := range t.roots {
+		t.roots[k] = Root(k, n)
 	}
-	transform(dst, x, roots, 1)
+	for n > 1 { // the greatest factor comes last
+		p := leastFactor(n)
+		if n /= p; n == 1 && p > longestSum {
+			t.chirp = newChirp(p)
+		}
+	}
+	return func(dst, x []complex128) { t.transform(dst, x, 1) }
 }
 
-// transform writes the transform of every stride-th value of x to dst. roots are those of len(dst)·stride.
-func transform(dst, x, roots []complex128, stride int) {
+// longestSum is the greatest prime length whose definition is summed where nothing is left to split. For a length of 10 007
+// that takes a second.
+const longestSum = 64
+
+// transformer has the roots of the length of a row, and memory for the parts of one sum.
+type transformer struct {
+	roots, parts []complex128
+	chirp        *chirp // for the greatest prime factor, if that is above longestSum
+}
+
+// transform writes the transform of every stride-th value of x to dst. The row has len(dst)·stride values.
+func (t *transformer) transform(dst, x []complex128, stride int) {
 	n := len(dst)
 	if n == 1 {
 		dst[0] = x[0]
@@ -52,21 +76,76 @@ func transform(dst, x, roots []complex128, stride int) {
 	}
 	p := leastFactor(n)
 	m := n / p
-	for r := range p {
-		transform(dst[r*m:][:m], x[r*stride:], roots, stride*p)
+	if m == 1 && t.chirp != nil {
+		t.chirp.transform(dst, x, stride)
+		return
 	}
-	parts := make([]complex128, p)
+	for r := range p {
+		t.transform(dst[r*m:][:m], x[r*stride:], stride*p)
+	}
+	if p == 2 { // the general sum below, with the roots 1 and −1 left out
+		for k := range m {
+			even, odd := dst[k], dst[m+k]*t.roots[k*stride]
+			dst[k], dst[m+k] = even+odd, even-odd
+		}
+		return
+	}
+	parts := t.parts[:p]
 	for k := range m {
 		for r := range parts {
 			parts[r] = dst[r*m+k]
 		}
 		for q := range p {
 			var sum complex128
-			for r, part := range parts {
-				sum += part * roots[r*(k+q*m)%n*stride]
+			step, at := (k+q*m)*stride, 0 // at is r·step, less whole turns
+			for _, part := range parts {
+				sum += part * t.roots[at]
+				if at += step; at >= len(t.roots) {
+					at -= len(t.roots)
+				}
 			}
 			dst[k+q*m] = sum
 		}
+	}
+}
+
+// chirp transforms rows of n values as a convolution. As 2jk = j² + k² − (k−j)², bin k is w[k] times the sum over j of
+// x[j]·w[j] times the conjugate of w[k−j], where w[j] = exp(−πi·j²/n).
+type chirp struct {
+	w        []complex128
+	spectrum []complex128 // of the conjugates of w, which begin at 0 and go both ways around
+	in, out  []complex128
+	forward  func(dst, x []complex128) // of a power of two, in which the convolution does not overlap itself
+}
+
+func newChirp(n int) *chirp {
+	m := 1
+	for m < 2*n-1 {
+		m *= 2
+	}
+	c := &chirp{w: make([]complex128, n), spectrum: make([]complex128, m), in: make([]complex128, m), out: make([]complex128, m), forward: New(m)}
+	for j := range c.w {
+		c.w[j] = Root(j*j%(2*n), 2*n)
+		c.in[j] = cmplx.Conj(c.w[j])
+		c.in[(m-j)%m] = c.in[j]
+	}
+	c.forward(c.spectrum, c.in)
+	return c
+}
+
+// transform writes the transform of every stride-th value of x to dst.
+func (c *chirp) transform(dst, x []complex128, stride int) {
+	clear(c.in)
+	for j, w := range c.w {
+		c.in[j] = x[j*stride] * w
+	}
+	c.forward(c.out, c.in)
+	for k, v := range c.out { // the inverse transform is the conjugate of the transform of the conjugates, divided by m
+		c.in[k] = cmplx.Conj(v * c.spectrum[k])
+	}
+	c.forward(c.out, c.in)
+	for k, w := range c.w {
+		dst[k] = cmplx.Conj(c.out[k]) / complex(float64(len(c.out)), 0) * w
 	}
 }
 
