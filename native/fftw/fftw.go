@@ -73,10 +73,10 @@ const (
 
 // effort returns the flags with which FFTW plans batch rows of n values.
 //
-// They were chosen on an EPYC, by 154 plans for 110 lengths from 16 to 65 536. Plans without indirect algorithms take half as
+// They were chosen on an EPYC, by 145 plans for 73 lengths from 16 to 65 536. Plans without indirect algorithms take half as
 // long to make as by FFTW_MEASURE alone, and run as fast. With pruning, plans take a tenth. They too run as fast, except for
 // complex rows, several rows of bins, rows of an odd length, and rows so short that one codelet transforms them: those take
-// 1.1 to 1.8 times as long. With the flags that effort returns, a plan took 43 ms in the mean in place of 148 ms, and ran 3 %
+// 1.1 to 1.8 times as long. With the flags that effort returns, a plan took some 50 ms in the mean in place of 148 ms, and ran 3 %
 // faster in the geometric mean, because FFTW's time is up at fewer lengths. Single plans ran up to 1.2 times as long. So did
 // plans that were made a second time with the same flags.
 func effort(n, batch int, d direction) uint32 {
