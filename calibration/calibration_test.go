@@ -34,7 +34,7 @@ func m3() Host {
 			EfficiencyCores: 4, MemoryBytes: 64 << 30, GPU: "Apple M3 Max", GPUCores: 40},
 		Environment: Environment{OS: "darwin", OSVersion: "macOS 15.1", Go: "go1.26", ToolVersion: "0.1", ToolCommit: "abc",
 			Power: "mains", PowerMode: "low", Priority: "background", Thermal: "nominal", Load: 1.25,
-			Sentinel: &Sentinel{Processors: 16, Readings: 4711, Epochs: 3, Crowded: &Crowded{Share: 0.4, AllProcessorsRatio: 2.1},
+			Sentinel: &Sentinel{Processors: 16, Readings: 4711, Epochs: 3, Crowded: &Crowded{Share: 0.4, AllProcessorsRatio: 2.2},
 				Discarded: &DiscardedBlocks{Disturbed: 21, Neighbours: 22, Replaced: 23, Collections: 24, Restarts: 25},
 				Baseline:  SentinelTimes{OneProcessorSeconds: 65e-6, AllProcessorsRatio: 1.6, HandoverSeconds: 3e-8},
 				Kept:      &SentinelTimes{OneProcessorSeconds: 66e-6, AllProcessorsRatio: 1.75, HandoverSeconds: 4e-8}}},
@@ -123,7 +123,7 @@ func TestVersionWithoutProcessors(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := strings.TrimSuffix(text[strings.Index(text, `"hosts"`):], "\n  ]\n}\n")
-	if !strings.Contains(string(after), "\"2.1\",\n") || !strings.Contains(string(after), kept+",\n") {
+	if !strings.Contains(string(after), "\"2.2\",\n") || !strings.Contains(string(after), kept+",\n") {
 		t.Errorf("an update beside it (-old +new):\n%s", cmp.Diff(text, string(after)))
 	}
 }
@@ -198,7 +198,7 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 	text := string(first)
 	for _, part := range []string{
-		"{\n  \"schema_version\": \"2.1\",\n  \"host_bytes\": [", "],\n  \"hosts\": [\n    {\n      \"id\": \"amd-epyc-2\"",
+		"{\n  \"schema_version\": \"2.2\",\n  \"host_bytes\": [", "],\n  \"hosts\": [\n    {\n      \"id\": \"amd-epyc-2\"",
 		`"created": "2026-11-01T12:00:00Z"`, `"seed": 18446744073709551615`, `"relative_error": 1.1e-7`,
 		`"next": []`, `"warnings": []`, `"parameters": {}`, "at 4096 <samples>", "\n}\n",
 	} {
@@ -362,12 +362,12 @@ func TestValidate(t *testing.T) {
 		want   string
 	}{
 		{"newer", func(f *File, h *Host, c *Case) { f.SchemaVersion = "3.0" },
-			"schema_version 3.0 is newer than 2.1; update crossover"},
+			"schema_version 3.0 is newer than 2.2; update crossover"},
 		{"older", func(f *File, h *Host, c *Case) { f.SchemaVersion = "0.3" },
-			"schema_version 0.3 is older than 2.1; calibrate again"},
-		{"no version", func(f *File, h *Host, c *Case) { f.SchemaVersion = "" }, "schema_version is missing (want 2.1)"},
+			"schema_version 0.3 is older than 2.2; calibrate again"},
+		{"no version", func(f *File, h *Host, c *Case) { f.SchemaVersion = "" }, "schema_version is missing (want 2.2)"},
 		{"not a version", func(f *File, h *Host, c *Case) { f.SchemaVersion = "1.x\n" },
-			`schema_version "1.x\n" is not a version (want 2.1)`},
+			`schema_version "1.x\n" is not a version (want 2.2)`},
 		{"twin hosts", func(f *File, h *Host, c *Case) { f.Hosts[0].ID = h.ID },
 			`hosts[1] "apple-m3-max-40": has the id of hosts[0]`},
 		{"no id", func(f *File, h *Host, c *Case) { h.ID = "" }, "hosts[1]: id is missing"},
@@ -613,9 +613,9 @@ func TestReadRefuses(t *testing.T) {
 		{"an array", "[]", "line 1: not JSON (want '{')"},
 		{"no hosts", `{"schema_version": "1.0"}`, "hosts is missing"},
 		{"hosts null", `{"schema_version": "1.0", "hosts": null}`, "line 1: not JSON (want '[')"},
-		{"no version", `{"hosts": []}`, "schema_version is missing (want 2.1)"},
+		{"no version", `{"hosts": []}`, "schema_version is missing (want 2.2)"},
 		{"numeric version", `{"schema_version": 1, "hosts": []}`, "schema_version: line 1: got number (want string)"},
-		{"another version", replace(`"2.1"`, `"3.1"`), "schema_version 3.1 is newer than 2.1; update crossover"},
+		{"another version", replace(`"2.2"`, `"3.1"`), "schema_version 3.1 is newer than 2.2; update crossover"},
 		{"two lists of hosts", `{"schema_version": "1.0", "hosts": [], "Hosts": []}`, "hosts is given 2 times"},
 		{"a host that is none", `{"schema_version": "1.0", "hosts": [7]}`, "hosts[0]: line 1: not JSON (want '{')"},
 		{"two ids", replace(`"simulated"`, `"ID": "other", "simulated"`), `hosts[0] "other": id is given 2 times`},
@@ -734,7 +734,7 @@ func TestIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(x.Entries) != 2 || x.SchemaVersion != "2.1" {
+	if len(x.Entries) != 2 || x.SchemaVersion != "2.2" {
 		t.Fatalf("index %+v", x)
 	}
 	for i := range x.Entries {
@@ -775,7 +775,7 @@ func TestIndex(t *testing.T) {
 		"line 1: not JSON (want a string)":                         `{7: "1.0"}`,
 		"line 1: not JSON (want a value)":                          `{"x": ,}`,
 		"is empty":                                                 "",
-		"schema_version 7.0 is newer than 2.1; update crossover":   `{"schema_version": "7.0", "hosts": []}`,
+		"schema_version 7.0 is newer than 2.2; update crossover":   `{"schema_version": "7.0", "hosts": []}`,
 	} {
 		if _, err := ReadIndex(strings.NewReader(text)); err == nil || err.Error() != "calibration: "+name {
 			t.Errorf("%s: error %v, want %s", text, err, name)

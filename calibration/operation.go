@@ -33,7 +33,8 @@ type Operation struct {
 	Asked []Asked `json:"asked,omitempty"`
 }
 
-// HeldOut says how good the choices by a surface are at shapes that were measured and never fitted.
+// HeldOut says how good choices are at shapes that were measured and not fitted: the choices by a surface that is fitted to
+// the other shapes, before all are fitted.
 //
 // The bounds promise what a benchmark of 32 other shapes finds; each holds in 95 of 100 benchmarks. They also rest on the
 // fitted shapes, at which fits without them chose, and on what the host's other operations lose.

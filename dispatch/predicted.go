@@ -16,10 +16,11 @@ type predicted struct {
 	predictor *surface.Predictor
 	byFactors []bool // for each axis, whether times jump from each value to the next
 	onGPU     []bool // by implementation of the surface
+	costs     bool   // whether cost models tell times far outside of the measured shapes
 }
 
 func newPredicted(o *calibration.Operation) *predicted {
-	p := &predicted{Operation: o, predictor: surface.NewPredictor(&o.Surface), byFactors: make([]bool, len(o.Axes))}
+	p := &predicted{Operation: o, predictor: surface.NewPredictor(&o.Surface), byFactors: make([]bool, len(o.Axes)), costs: o.Surface.HasCosts()}
 	for i := range o.Surface.Features {
 		f := &o.Surface.Features[i]
 		for axis, weight := range f.Weights {
@@ -69,9 +70,13 @@ func (p *predicted) record() *calibration.Case {
 // logSeconds is the logarithm of the predicted seconds of a call, by implementation of a surface.
 type logSeconds [surface.MostImplementations]float64
 
-// predict predicts the times at a shape. A value outside of the range of its axis counts as the nearest one inside, except
-// on an axis along which times jump.
+// predict predicts the times at a shape. If the surface has no cost model, a value outside of the range of its axis counts as
+// the nearest one inside, except on an axis along which times jump.
 func (p *predicted) predict(shape []int, into *logSeconds) {
+	if p.costs {
+		p.predictor.Predict(shape, into[:])
+		return
+	}
 	var inside [surface.MostAxes]int
 	n := copy(inside[:len(p.Axes)], shape)
 	for i := range n {

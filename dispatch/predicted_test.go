@@ -950,3 +950,24 @@ func lacking(implementation, missing string) string {
 	}
 	return ""
 }
+
+// A surface with cost models predicts beyond the measured values. One without predicts what it does at the nearest of them.
+func TestPredictBeyond(t *testing.T) {
+	for _, costs := range []bool{false, true} {
+		o := stft()
+		if costs {
+			for k := range o.Surface.Implementations {
+				o.Surface.Implementations[k].Costs = append([]float64{1e-6}, make([]float64, len(o.Surface.Features))...)
+			}
+		}
+		p := newPredicted(&o)
+		var edge, beyond logSeconds
+		shape := []int{o.Axes[0].To, o.Axes[1].To, o.Axes[2].To}
+		p.predict(shape, &edge)
+		shape[2] *= 16
+		p.predict(shape, &beyond)
+		if (edge == beyond) == costs {
+			t.Errorf("costs %v: %v, beyond %v", costs, edge[:3], beyond[:3])
+		}
+	}
+}

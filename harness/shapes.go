@@ -178,8 +178,9 @@ func (r *Run) fitShapes(ctx context.Context) error {
 }
 
 // fitOperation fits one operation and judges its choices. held is the result at shapes that are held out. crossed is that at
-// fitted shapes, whose choices come from fits without them. If there are too few samples, the operation gets no surface.
-// Asked shapes are not judged, because choices there rest on no prediction.
+// the other shapes, whose choices come from fits without them. After the judging, the surface of the entry is fitted to all
+// shapes, also to those that were held out. If there are too few samples, the operation gets no surface. Asked shapes are not
+// judged, because choices there rest on no prediction.
 func (r *Run) fitOperation(o *calibration.Operation) (held, crossed surfaces.Judged) {
 	for k := range o.Implementations {
 		o.Implementations[k].RelativeError = rounded(o.Implementations[k].RelativeError)
@@ -187,32 +188,48 @@ func (r *Run) fitOperation(o *calibration.Operation) (held, crossed surfaces.Jud
 	set := r.Shapes[shapesName(o)]
 	set = set.For(competingOf(o.Implementations, set.Implementations))
 	fitAsked(o, set)
-	own, ofCases := fitted(o, surfaces.Points(set, set.Shape)), r.pointsOfCases(o, set.Implementations)
-	others := thinned(r.pointsOfPlacements(o, set.Implementations), mostFitted-len(own)-len(ofCases))
 	problem := &surfaces.Problem{
-		Axes: o.Surface.Axes, Features: o.Surface.Features, Implementations: set.Implementations,
-		Points: slices.Concat(own, others, ofCases),
+		Axes: o.Surface.Axes, Features: o.Surface.Features, Implementations: set.Implementations, Points: r.pointsOf(o, set),
 	}
-	fit, err := surfaces.New(problem)
-	if err != nil {
-		return held, crossed
+	part := *problem
+	part.Points = fitted(o, problem.Points)
+	if fit, err := surfaces.New(&part); err == nil {
+		held, crossed = judged(o, set, &part, fit)
+		if fit, err = fit.More(problem, true); err == nil {
+			o.Surface = *fit.Surface
+		}
+	} else if fit, err := surfaces.New(problem); err == nil {
+		o.Surface = *fit.Surface
 	}
-	o.Surface = *fit.Surface
 	round(&o.Surface)
-	predictor := surface.NewPredictor(&o.Surface)
-	predicted := make([]float64, len(o.Surface.Implementations))
+	return held, crossed
+}
+
+// judged judges the choices by a fit to a part of the points, at the shapes that are held out and at those of the part.
+func judged(o *calibration.Operation, set *timings.Set, part *surfaces.Problem, fit *surfaces.Fit) (held, crossed surfaces.Judged) {
+	round(fit.Surface)
+	predictor := surface.NewPredictor(fit.Surface)
+	predicted := make([]float64, len(fit.Surface.Implementations))
 	judge := unasked(o, set)
 	held = surfaces.Judge(judge, set.Shape, func(shape []int) []int {
 		predictor.Predict(shape, predicted)
-		return ranking(&o.Surface, predicted, set.Implementations)
+		return ranking(fit.Surface, predicted, set.Implementations)
 	})
-	return held, surfaces.Crossed(judge, set.Shape, problem, fit)
+	return held, surfaces.Crossed(judge, set.Shape, part, fit)
 }
 
-// fitted returns the points that are fitted. These are the points that are not held out, and all asked shapes, where no
-// prediction is judged.
+// pointsOf returns all points of an operation: its own, those of its other placements, and those of its cases. set has the
+// operation's own samples.
+func (r *Run) pointsOf(o *calibration.Operation, set *timings.Set) []surfaces.Point {
+	own, ofCases := surfaces.Points(set, set.Shape), r.pointsOfCases(o, set.Implementations)
+	others := thinned(r.pointsOfPlacements(o, set.Implementations), mostFitted-len(own)-len(ofCases))
+	return slices.Concat(own, others, ofCases)
+}
+
+// fitted returns the points that are fitted before the choices are judged. These are the points that are not held out, and
+// all asked shapes, where no prediction is judged.
 func fitted(o *calibration.Operation, points []surfaces.Point) []surfaces.Point {
-	return slices.DeleteFunc(points, func(p surfaces.Point) bool {
+	return slices.DeleteFunc(slices.Clone(points), func(p surfaces.Point) bool {
 		_, asked := o.FindAsked(p.Shape)
 		return surfaces.HeldOut(p.Shape) && !asked
 	})
@@ -260,7 +277,7 @@ func (r *Run) pointsOfPlacements(o *calibration.Operation, implementations []str
 			continue
 		}
 		set := r.Shapes[shapesName(other)]
-		all = append(all, surfaces.Fitted(surfaces.Points(set.For(onProcessor(other, implementations)), set.Shape))...)
+		all = append(all, surfaces.Points(set.For(onProcessor(other, implementations)), set.Shape)...)
 	}
 	return all
 }
@@ -318,12 +335,11 @@ func (r *Run) pointsOfCases(o *calibration.Operation, implementations []string) 
 		if running < 0 || known < len(o.Axes) {
 			continue
 		}
-		points := surfaces.Points(set.For(implementations), func(size int) []int {
+		all = append(all, surfaces.Points(set.For(implementations), func(size int) []int {
 			shape := slices.Clone(base)
 			shape[running] = size
 			return shape
-		})
-		all = append(all, surfaces.Fitted(points)...)
+		})...)
 	}
 	return all
 }

@@ -104,6 +104,45 @@ func TestAskedShapesJudgeNothing(t *testing.T) {
 	}
 }
 
+// The surface of the entry is fitted to all shapes, after the choices were judged at those that are held out.
+func TestSurfaceOfAllShapes(t *testing.T) {
+	o, set := operationOf("whole", 0)
+	r := &Run{Shapes: map[string]*timings.Set{"whole": set}}
+	r.Entry.Operations = []calibration.Operation{o}
+	if err := r.fitShapes(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	whole := &r.Entry.Operations[0]
+	fitted := slices.Collect(slices.Chunk(whole.Surface.Shapes, 2))
+	if len(fitted) != 60 {
+		t.Errorf("%d shapes are fitted, of 60", len(fitted))
+	}
+	for shape := range slices.Chunk(whole.HeldOut.Points, 2) {
+		if !slices.ContainsFunc(fitted, func(of []int) bool { return slices.Equal(of, shape) }) {
+			t.Errorf("%v is held out and not fitted", shape)
+		}
+	}
+}
+
+// Choices at held-out shapes are judged by a fit without them. Here the fastest implementation follows no rule, and so the
+// choices lose about as much as guesses.
+func TestHeldOutShapesAreUnknown(t *testing.T) {
+	o, set := operationOf("unknown", 0)
+	for k := range set.Blocks {
+		b := &set.Blocks[k]
+		b.Seconds = []float64{1e-5, 1e-5}
+		b.Seconds[(b.Size*b.Size/3)%2] *= 1.5
+	}
+	r := &Run{Shapes: map[string]*timings.Set{"unknown": set}}
+	r.Entry.Operations = []calibration.Operation{o}
+	if err := r.fitShapes(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if h := r.Entry.Operations[0].HeldOut; h.Shapes < 5 || h.Regret < 0.08 {
+		t.Errorf("choices at %d held-out shapes lose %v, want about 0.2", h.Shapes, h.Regret)
+	}
+}
+
 // A bound that rests on other shapes does not contradict the result at the held-out shapes.
 func TestBoundsAreOnTheirSide(t *testing.T) {
 	seen := surfaces.Judged{Shapes: [][]int{{1, 2}, {3, 4}}, Losses: []float64{0.2, 0.4}, Mean: 0.3, Within: 0, Worst: 0.4, WorstAt: []int{3, 4}}

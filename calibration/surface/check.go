@@ -50,12 +50,22 @@ func (s *Surface) Check() error {
 			return fmt.Errorf("a surface with %d linear terms of %.80q: want %d", len(i.Linear), i.Name, features+1)
 		case len(i.Weights) != len(s.Shapes)/axes:
 			return fmt.Errorf("a surface with %d weights of %.80q: want %d", len(i.Weights), i.Name, len(s.Shapes)/axes)
+		case !validCosts(i.Costs, features):
+			return fmt.Errorf("a surface with costs of %.80q that are none: want none, or a positive one and %d others", i.Name, features)
 		case !finite(i.Linear) || !finite(i.Weights) || !(i.Risk >= 0) || math.IsInf(i.Risk, 0):
 			return fmt.Errorf("a surface with a number of %.80q that is none", i.Name)
 		}
 		names[i.Name] = true
 	}
 	return nil
+}
+
+// validCosts reports whether an implementation may have these costs.
+func validCosts(costs []float64, features int) bool {
+	if len(costs) == 0 {
+		return true
+	}
+	return len(costs) == 1+features && costs[0] > 0 && slices.Min(costs) >= 0 && finite(costs)
 }
 
 func (s *Surface) checkFeatures() error {

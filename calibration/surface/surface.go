@@ -1,8 +1,8 @@
 // Package surface predicts how long the implementations of an operation take at any of its shapes.
 //
 // A surface is what a calibration keeps of measured shapes: flat lists of numbers. Package thresholds/surfaces fits them,
-// the calibration file holds them, and package dispatch reads them. Each implementation has a Gaussian process over features
-// of the shape, which are mostly logarithms. All implementations share the features, their scales and the shapes, so a
+// the calibration file holds them, and package dispatch reads them. Each implementation has a cost model of the work and a
+// Gaussian process over features of the shape, which are mostly logarithms. All implementations share the features, their scales and the shapes, so a
 // prediction takes one pass over the shapes.
 //
 // Source: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, MIT Press 2006, sections 2.2 and 2.7.
@@ -27,6 +27,10 @@ type Surface struct {
 // Implementation is one implementation's part of a surface.
 type Implementation struct {
 	Name string `json:"name"`
+	// Costs are the seconds of a cost model: of any call, then for each feature those of a unit of its work, which is 2 to the
+	// power of the feature. The log-time is that of the sum of all costs, with the rest added. Costs is empty in files of
+	// earlier versions, whose log-times are the rest alone.
+	Costs []float64 `json:"costs,omitempty"`
 	// Linear is the part of the log-time, in seconds, that is linear in the features: a constant, then one number for each
 	// feature.
 	Linear []float64 `json:"linear"`
@@ -37,6 +41,17 @@ type Implementation struct {
 	// the log-time, which is a median, so that the expected time is predicted: what is sometimes far slower than predicted is
 	// chosen less often.
 	Risk float64 `json:"risk"`
+}
+
+// HasCosts reports whether all implementations have cost models. Predictions far outside of the fitted shapes are then as good
+// as the models. Otherwise they are those of a line through logarithms.
+func (s *Surface) HasCosts() bool {
+	for k := range s.Implementations {
+		if len(s.Implementations[k].Costs) == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Predictor predicts the times of a surface. Several goroutines may use one at the same time.
@@ -86,7 +101,7 @@ func (p *Predictor) Predict(shape []int, logSeconds []float64) {
 	}
 	for i := range s.Implementations {
 		linear := s.Implementations[i].Linear
-		sum := linear[0] + s.Implementations[i].Risk
+		sum := linear[0] + s.Implementations[i].Risk + LogCost(s.Implementations[i].Costs, features[:n])
 		for k := range n {
 			sum += linear[1+k] * features[k]
 		}
@@ -101,6 +116,21 @@ func (p *Predictor) Predict(shape []int, logSeconds []float64) {
 			logSeconds[i] += k * w
 		}
 	}
+}
+
+// LogCost returns the logarithm of the seconds of a call by a cost model, which is an implementation's Costs, at some features.
+// It is 0 if there is no model.
+func LogCost(costs, features []float64) float64 {
+	if len(costs) == 0 {
+		return 0
+	}
+	sum := costs[0]
+	for k, c := range costs[1:] {
+		if c > 0 {
+			sum += c * math.Exp2(features[k])
+		}
+	}
+	return math.Log(sum)
 }
 
 // negligible is the correlation below which one shape says nothing about another.

@@ -68,8 +68,30 @@ func TestRiskCounts(t *testing.T) {
 	}
 }
 
+// The log-time is that of the sum of the costs, and the linear part is added to it. An implementation without costs is
+// predicted as before.
+func TestCosts(t *testing.T) {
+	s, before, out := twoLines(), make([]float64, 2), make([]float64, 2)
+	NewPredictor(s).Predict([]int{1 << 20}, before)
+	s.Implementations[0].Costs = []float64{3e-6, 2e-9}
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	NewPredictor(s).Predict([]int{1 << 20}, out)
+	if want := before[0] + math.Log(3e-6+2e-9*(1<<20)); math.Abs(out[0]-want) > 1e-12 || out[1] != before[1] {
+		t.Errorf("predicted %v, want %v and %v", out, want, before[1])
+	}
+	s.Features[0].Weights[0] = 100 // the work is too much for a number
+	NewPredictor(s).Predict([]int{1 << 20}, out)
+	if !math.IsInf(out[0], 1) {
+		t.Errorf("predicted %v for endless work", out[0])
+	}
+}
+
 func TestPredictAllocatesNothing(t *testing.T) {
-	p, out, shape := NewPredictor(twoLines()), make([]float64, 2), []int{480}
+	s := twoLines()
+	s.Implementations[0].Costs = []float64{3e-6, 2e-9}
+	p, out, shape := NewPredictor(s), make([]float64, 2), []int{480}
 	if n := testing.AllocsPerRun(100, func() { p.Predict(shape, out) }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -129,6 +151,11 @@ func TestCheck(t *testing.T) {
 		"weights":            func(s *Surface) { s.Implementations[0].Weights = nil },
 		"weight infinite":    func(s *Surface) { s.Implementations[0].Weights[0] = math.Inf(1) },
 		"risk":               func(s *Surface) { s.Implementations[0].Risk = -1 },
+		"half of the costs":  func(s *Surface) { s.Implementations[0].Costs = []float64{1} },
+		"a cost below 0":     func(s *Surface) { s.Implementations[0].Costs = []float64{1, -1} },
+		"no constant cost":   func(s *Surface) { s.Implementations[0].Costs = []float64{0, 1} },
+		"cost that is none":  func(s *Surface) { s.Implementations[0].Costs = []float64{1, math.NaN()} },
+		"endless cost":       func(s *Surface) { s.Implementations[0].Costs = []float64{1, math.Inf(1)} },
 		"kind":               func(s *Surface) { s.Features[0].Kind = "cube" },
 		"feature's weights":  func(s *Surface) { s.Features[0].Weights = nil },
 		"prime":              func(s *Surface) { s.Features[0] = Feature{Kind: Rough, Weights: []float64{1}} },

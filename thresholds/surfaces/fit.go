@@ -9,10 +9,11 @@
 //  3. [Judge] and [Crossed] judge the choices by the fit, and [Promised] bounds the losses at other shapes;
 //  4. on another day, an [Auditor] checks the choices at fresh shapes.
 //
-// The log-time of an implementation is a Gaussian process over features of the shape. One part is linear, which is what a
-// call pays for each byte and operation. The other part is a smooth correction. All implementations share the scales of the
-// features, which are found by maximum a posteriori. So implementations that were timed at the same shapes are compared as
-// if their ratios had been fitted, and what the machine does to all of them cancels.
+// The log-time of an implementation is that of a cost model, which is what a call pays for each byte and operation, and a
+// Gaussian process over features of the shape, which is what the model lacks. The process has a linear part and a smooth
+// correction. All implementations share the scales of the features, which are found by maximum a posteriori, and their cost
+// models are alike before they are fitted. So implementations that were timed at the same shapes are compared as if their ratios had
+// been fitted, and what the machine does to all of them cancels.
 //
 // Source: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, MIT Press 2006, sections 2.2, 2.7 and 5.4.
 package surfaces
@@ -50,15 +51,17 @@ const leastPoints = 6
 type Fit struct {
 	Surface *surface.Surface
 
-	hyper hyper
-	parts []part      // by implementation of the surface
-	x     [][]float64 // features, by point
-	index []int       // index in the problem, by implementation of the surface
+	hyper  hyper
+	parts  []part      // by implementation of the surface
+	x      [][]float64 // features, by point
+	index  []int       // index in the problem, by implementation of the surface
+	slopes []float64   // prior variances of the slopes, by feature
 }
 
 // part is the fit of one implementation.
 type part struct {
 	points []int        // at which it was timed
+	costs  []float64    // its cost model
 	factor mat.Cholesky // of their covariance
 }
 
@@ -91,6 +94,10 @@ func newFit(p *Problem, from *Fit, search bool) (*Fit, error) {
 	if len(f.parts) == 0 {
 		return nil, errors.New("surfaces: no implementation was timed at enough shapes")
 	}
+	for i, c := range costs(p, f.index, f.x) {
+		f.parts[i].costs = c
+	}
+	f.slopes = slopeVariances(p.Features)
 	switch {
 	case from == nil || !slices.Equal(from.index, f.index):
 		f.hyper = f.search(p, f.prior(), 1, searchRounds)
@@ -163,24 +170,40 @@ func (n normal) cost(x float64) float64 {
 	return d * d / 2
 }
 
-// The constant and the slopes of the linear part have normal priors around 0, with these deviations. They are wide, so the
-// data decide. Features are centred at origin, which is about the middle of their values.
+// The constant and the slopes of the linear part have normal priors around 0, with these deviations. The linear part is what
+// the cost model lacks, so the priors are narrow. A class is a feature that is no size, such as whether a length is a power of
+// two. Features are centred at origin, which is about the middle of the values of sizes.
 const (
-	constantDeviation = 10
-	slopeDeviation    = 1
+	constantDeviation = 1
+	slopeDeviation    = 0.05
+	classDeviation    = 0.1
 	origin            = 8
 )
 
+// slopeVariances returns the prior variances of the slopes.
+func slopeVariances(features []surface.Feature) []float64 {
+	var out []float64
+	for k := range features {
+		switch features[k].Kind {
+		case surface.Logarithm, surface.Length:
+			out = append(out, slopeDeviation*slopeDeviation)
+		default:
+			out = append(out, classDeviation*classDeviation)
+		}
+	}
+	return out
+}
+
 // covariance returns the covariance of the log-times at two points, without the noise.
-func (o own) covariance(a, b, scaledA, scaledB []float64) float64 {
-	return linear(a, b) + o.variance()*surface.Kernel(scaledA, scaledB)
+func (f *Fit) covariance(o own, a, b, scaledA, scaledB []float64) float64 {
+	return f.linear(a, b) + o.variance()*surface.Kernel(scaledA, scaledB)
 }
 
 // linear returns the covariance of the linear part at two points.
-func linear(a, b []float64) float64 {
+func (f *Fit) linear(a, b []float64) float64 {
 	sum := constantDeviation * constantDeviation * 1.0
 	for k := range a {
-		sum += slopeDeviation * slopeDeviation * (a[k] - origin) * (b[k] - origin)
+		sum += f.slopes[k] * (a[k] - origin) * (b[k] - origin)
 	}
 	return sum
 }
@@ -204,7 +227,7 @@ func (f *Fit) factorise(o own, scaled [][]float64, points []int, c *mat.Cholesky
 	for i, a := range points {
 		for j := i; j < n; j++ {
 			b := points[j]
-			v := o.covariance(f.x[a], f.x[b], scaled[a], scaled[b])
+			v := f.covariance(o, f.x[a], f.x[b], scaled[a], scaled[b])
 			if i == j {
 				v += o.noiseVariance()
 			}
@@ -214,11 +237,11 @@ func (f *Fit) factorise(o own, scaled [][]float64, points []int, c *mat.Cholesky
 	return c.Factorize(k)
 }
 
-// values returns the log-times of an implementation at its points.
+// values returns the log-times of an implementation at its points, relative to its cost model.
 func (f *Fit) values(p *Problem, part int) []float64 {
 	var y []float64
 	for _, k := range f.parts[part].points {
-		y = append(y, p.Points[k].LogSeconds[f.index[part]])
+		y = append(y, p.Points[k].LogSeconds[f.index[part]]-surface.LogCost(f.parts[part].costs, f.x[k]))
 	}
 	return y
 }
@@ -308,9 +331,9 @@ func (o own) around(step float64) []own {
 
 // thinned returns the fit with at most a number of points of each implementation, spread evenly over its points.
 func (f *Fit) thinned(most int) *Fit {
-	few := &Fit{Surface: f.Surface, x: f.x, index: f.index}
+	few := &Fit{Surface: f.Surface, x: f.x, index: f.index, slopes: f.slopes}
 	for _, whole := range f.parts {
-		var some part
+		some := part{costs: whole.costs}
 		every := max(1, float64(len(whole.points))/float64(most))
 		for at := 0.0; int(at) < len(whole.points); at += every {
 			some.points = append(some.points, whole.points[int(at)])
@@ -336,14 +359,14 @@ func (f *Fit) solve(p *Problem) error {
 		}
 		out := surface.Implementation{
 			Name: p.Implementations[f.index[i]], Linear: make([]float64, 1+len(p.Features)), Weights: make([]float64, len(f.x)),
-			Risk: f.leftOut(i, &a),
+			Costs: f.parts[i].costs, Risk: f.leftOut(i, &a),
 		}
 		for n, k := range points {
 			w := a.AtVec(n)
 			out.Weights[k] = o.variance() * w
 			out.Linear[0] += constantDeviation * constantDeviation * w
 			for d := range p.Features {
-				slope := slopeDeviation * slopeDeviation * w * (f.x[k][d] - origin)
+				slope := f.slopes[d] * w * (f.x[k][d] - origin)
 				out.Linear[1+d] += slope
 				out.Linear[0] -= slope * origin
 			}
@@ -363,7 +386,7 @@ func illConditioned(err error) error {
 }
 
 // leftOut returns the logarithm of the mean ratio of measured to predicted times, at points that are left out of the fit one
-// at a time. It is at least 0. If the errors of log-times are normal, it is half their variance. If a few times are far
+// at a time. It is at least 0, and is made less if the points are few. If the errors of log-times are normal, it is half their variance. If a few times are far
 // above their predictions, it is more.
 //
 // Source: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, MIT Press 2006, equations 5.10 to 5.12, and
@@ -379,5 +402,10 @@ func (f *Fit) leftOut(i int, weights *mat.VecDense) float64 {
 	for k := range n {
 		errors[k] = weights.AtVec(k) / inverse.At(k, k)
 	}
-	return max(0, floats.LogSumExp(errors)-math.Log(float64(n)))
+	risk := max(0, floats.LogSumExp(errors)-math.Log(float64(n)))
+	return risk * float64(n) / float64(n+fewErrors)
 }
+
+// fewErrors is the number of points of which half of the risk is believed. The mean of a few ratios is mostly the luck of the
+// greatest one.
+const fewErrors = 20

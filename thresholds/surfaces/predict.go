@@ -28,16 +28,16 @@ func (f *Fit) Predict(shape []int) []Prediction {
 	for i := range f.parts {
 		points, o := f.parts[i].points, f.hyper.own[i]
 		k := mat.NewVecDense(len(points), nil)
-		mean := s.Implementations[i].Linear[0] + s.Implementations[i].Risk
+		mean := s.Implementations[i].Linear[0] + s.Implementations[i].Risk + surface.LogCost(s.Implementations[i].Costs, z)
 		for d, v := range z {
 			mean += s.Implementations[i].Linear[1+d] * v
 		}
 		for n, at := range points {
 			correlation := surface.Kernel(scaled, all[at])
-			k.SetVec(n, linear(z, f.x[at])+o.variance()*correlation)
+			k.SetVec(n, f.linear(z, f.x[at])+o.variance()*correlation)
 			mean += correlation * s.Implementations[i].Weights[at]
 		}
-		variance := linear(z, z) + o.variance()
+		variance := f.linear(z, z) + o.variance()
 		var solved mat.VecDense
 		if illConditioned(f.parts[i].factor.SolveVecTo(&solved, k)) == nil {
 			variance -= mat.Dot(k, &solved)

@@ -115,21 +115,33 @@ func TestPromiseOfContradiction(t *testing.T) {
 }
 
 // On a machine whose fastest implementation follows no rule, a fit knows the fastest one at the fitted shapes only. The
-// losses of Crossed are as great as those at other shapes.
+// losses of Crossed are about as great as those at other shapes, and rather greater. One implementation is the fastest at three of four shapes. If each were
+// the fastest at half of them, the losses would be greater: what wins more often at the shapes that are left out wins less
+// often at the rest.
 func TestCrossedKnowsNothingOfItsShapes(t *testing.T) {
-	for _, visits := range []int{60, sharedScales * 3 / 2} {
-		crossedKnowsNothing(t, visits)
+	crossed, want := 0.0, 0.0
+	for seed := range uint64(3) {
+		few, fresh := crossedKnowsNothing(t, 60, 4+seed)
+		crossed, want = crossed+few/3, want+fresh/3
+	}
+	many, wantOfMany := crossedKnowsNothing(t, sharedScales*3/2, 4)
+	if crossed < 0.7*want || crossed > 1.5*want || many < 0.7*wantOfMany || many > 1.5*wantOfMany {
+		t.Errorf("choices lose %.3f and %.3f in the mean, want about %.3f and %.3f, as at fresh shapes", crossed, many, want, wantOfMany)
 	}
 }
 
-func crossedKnowsNothing(t *testing.T, visits int) {
+// crossedKnowsNothing returns the mean loss by Crossed, and the mean loss at fresh shapes.
+func crossedKnowsNothing(t *testing.T, visits int, seed uint64) (mean, want float64) {
 	t.Helper()
-	set, s, _ := run(t, visits, 0.002, 4)
+	set, s, _ := run(t, visits, 0.002, seed)
 	gap := math.Log(1.5)
 	for k := range set.Blocks {
 		b := &set.Blocks[k]
 		b.Erase(2)
-		winner := int(number(s.At(b.Size)) / 1000 % 2)
+		winner := 0
+		if oftenFastest(s.At(b.Size)) {
+			winner = 1
+		}
 		b.Seconds[0], b.Seconds[1] = 1e-5, 1e-5
 		b.Seconds[1-winner] *= math.Exp(gap)
 	}
@@ -142,15 +154,24 @@ func crossedKnowsNothing(t *testing.T, visits int) {
 	if n := len(crossed.Losses); n != len(problem.Points) {
 		t.Fatalf("%d of %d fitted shapes are judged", n, len(problem.Points))
 	}
-	if math.Abs(crossed.Mean-gap/2) > 0.3*gap/2 {
-		t.Errorf("choices lose %.3f in the mean, want about %.3f, which guesses lose", crossed.Mean, gap/2)
+	const fresh = 500
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range fresh {
+		shape := []int{1 + rng.IntN(4096), 1 + rng.IntN(4096)}
+		if oftenFastest(shape) != (fit.ranking(shape)[0] == 1) {
+			want += gap / fresh
+		}
 	}
 	for _, at := range crossed.Shapes {
 		if HeldOut(at) {
 			t.Errorf("%v is held out", at)
 		}
 	}
+	return crossed.Mean, want
 }
+
+// oftenFastest reports whether implementation 1 is the fastest at a shape, which it is at three of four.
+func oftenFastest(shape []int) bool { return number(shape)/1000%4 > 0 }
 
 // A promise that is made after a few visits holds at fresh shapes.
 func TestPromiseOfMachines(t *testing.T) {
