@@ -195,6 +195,9 @@ func leftOut(t *testing.T, comments string) (left, most int64) {
 
 // Of a million shapes some have places, and the file says how many calls are left out. All calls are in the sum.
 func TestRecordIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	const shapes = 1_000_000
 	d := newDispatcherFor(t, predictedFile(), m3Max)
 	r, path := record(t, d)
@@ -241,10 +244,10 @@ func zipf(random *rand.Rand, shapes, calls int) (often []int64, order []int) {
 // Of more shapes than a record has places, the most frequent ones are there, whatever the order of the calls, and counts are
 // as good as the file says.
 func TestRecordHasTheMostFrequent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	for _, test := range []struct{ shapes, calls int }{{10_000, 500_000}, {100_000, 2_000_000}} {
-		if testing.Short() && test.shapes > 10_000 {
-			continue // takes long under the race detector
-		}
 		often, order := zipf(rand.New(rand.NewPCG(1, 2)), test.shapes, test.calls)
 		for name, arrange := range map[string]func(){
 			"random":                  func() {},
@@ -379,6 +382,9 @@ func TestRecordOfManyGoroutines(t *testing.T) {
 }
 
 func TestRecordAllocatesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	d := newDispatcherFor(t, predictedFile(), m3Max)
 	record(t, d)
 	c, o := d.Case("stft/n_fft=1024,hop=256"), d.Operation("stft")

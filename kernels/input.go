@@ -12,6 +12,9 @@ type Input struct {
 	Samples    []float32
 	SampleRate float64 // Hz
 	Name       string  // where the samples came from: "generated" or a file name
+
+	// Absent says that a problem gets no data at all. Its calls can be bound, which makes their launch plans, and cannot run.
+	Absent bool
 }
 
 // GeneratedInput returns what the audio operations compute on without a recording. It lasts five seconds at 22 050 Hz, and

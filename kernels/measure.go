@@ -92,6 +92,7 @@ type problem[P any] struct {
 	placement Placement
 	tensors   []Tensor
 	inputs    Args
+	absent    bool // see Input
 	free      []func()
 }
 
@@ -99,7 +100,10 @@ type problem[P any] struct {
 // Lines.
 func (o *Op[P]) Problem(b *Backends, s Shape, placement Placement, in Input) Problem {
 	params := o.Params(s)
-	p := &problem[P]{op: o, backends: b, params: params, shape: s, placement: placement, tensors: o.IO(params, s)}
+	p := &problem[P]{op: o, backends: b, params: params, shape: s, placement: placement, tensors: o.IO(params, s), absent: in.Absent}
+	if in.Absent {
+		return p
+	}
 	for i, t := range p.tensors {
 		if t.Role == In {
 			p.inputs[i] = p.alloc(t.Len())
@@ -158,7 +162,7 @@ func (p *problem[P]) Bind(implementation string) (Call, error) {
 	}
 	c := &call[P]{problem: p, plan: plan, args: p.inputs}
 	for i, t := range p.tensors {
-		if t.Role != In {
+		if t.Role != In && !p.absent {
 			c.args[i] = p.alloc(t.Len())
 		}
 	}

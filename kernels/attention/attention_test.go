@@ -60,6 +60,9 @@ func forced(causal bool, rows int) *kernels.Op[Params] {
 
 // TestLayouts has both numbers of queries in a threadgroup, and every number of columns in a thread.
 func TestLayouts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	b := kerneltest.Backends(t)
 	if len(b.GPUs) == 0 {
 		t.Skip("no emulated GPU")

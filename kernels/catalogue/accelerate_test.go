@@ -400,6 +400,9 @@ func parts(x []complex128) []float64 {
 
 // If a function of the stand-in computes something else, the case that uses it must fail.
 func TestAccelerateMistakesAreCaught(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	if haveFramework() {
 		t.Skip("the stand-in is tested where there is no framework")
 	}

@@ -33,7 +33,7 @@ func (l Launch) String() string {
 
 // Plan returns what each implementation of a case dispatches at a size, by GPU.
 func Plan(c *kernels.Case, size int, gpus ...*dryrun.GPU) (map[*dryrun.GPU][]Launch, error) {
-	problem := c.Problem(size, kernels.Input{})
+	problem := c.Problem(size, kernels.Input{Absent: true})
 	planned := map[*dryrun.GPU][]Launch{}
 	for _, g := range gpus {
 		for _, i := range c.Implementations {
@@ -65,7 +65,7 @@ type Text struct {
 }
 
 // Texts returns every text that the catalogue's cases compile at Sizes of their axes, on some of the GPUs of package dryrun.
-// Each text occurs once. The texts are sorted by name. Texts takes some ten seconds.
+// Each text occurs once. The texts are sorted by name. Texts takes some seconds.
 func Texts(gpus ...*dryrun.GPU) ([]Text, error) {
 	found := map[string]Text{}
 	var keys []string

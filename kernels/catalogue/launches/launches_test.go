@@ -45,6 +45,9 @@ var narrow = map[step]string{
 // Launch plans divide by the number of cores, even if the driver does not know it. At the largest size of a case there must
 // be work for every core, unless each of its kernels has an excuse.
 func TestEveryCoreHasAThreadgroup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	met := map[step]bool{}
 	for _, c := range Cases() {
 		planned, err := Plan(&c, c.Axis.Max, dryrun.GPUs...)

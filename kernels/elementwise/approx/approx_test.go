@@ -11,6 +11,9 @@ import (
 // TestAccuracy compares with package math in float64 over the whole range of float32: every exponent, denormals, infinities
 // and NaNs.
 func TestAccuracy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	type test struct {
 		name  string
 		f     func(x float32) float32
