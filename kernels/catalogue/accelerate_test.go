@@ -83,6 +83,9 @@ var withFramework = []string{
 }
 
 func TestAccelerate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it runs at once")
+	}
 	if !haveFramework() {
 		if output, err := again(t, "^TestAccelerate$", standIn(t)); err != nil {
 			t.Fatalf("%v\n%s", err, output)

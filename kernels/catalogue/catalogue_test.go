@@ -103,7 +103,10 @@ const affordable = 128 << 20
 
 // Sweeps and verifications draw random sizes. Every implementation must be right at each.
 func TestEveryImplementationAtRandomSizes(t *testing.T) {
-	in := kernels.GeneratedInput()
+	in, times := kernels.GeneratedInput(), 4
+	if testing.Short() {
+		times = 1 // of each implementation, in which the race detector sees all of its goroutines
+	}
 	for _, c := range Cases(kernels.Here()) {
 		t.Run(c.Name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(20261121, uint64(len(c.Name))))
@@ -111,7 +114,7 @@ func TestEveryImplementationAtRandomSizes(t *testing.T) {
 			for top > float64(c.Axis.Min) && c.Work(c.Axis.Nearest(int(top)), "").Flops > affordable {
 				top = max(top/1.25, float64(c.Axis.Min))
 			}
-			for range 4 {
+			for range times {
 				x := float64(c.Axis.Min) * math.Pow(top/float64(c.Axis.Min), rng.Float64())
 				size := c.Axis.Nearest(int(x))
 				checkAt(t, &c, size, in)
