@@ -53,7 +53,7 @@ func TestMeasuredHost(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "fft/batch=1") || strings.Contains(out, "modelled") {
 		t.Errorf("exit %d:\n%s", code, out)
 	}
-	for _, want := range []string{"left out: ", "thresholds in all", "on every other size"} {
+	for _, want := range []string{"left out: ", "all other runs", "thresholds in all", "on every other size"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the tables do not say %q:\n%s", want, out)
 		}
