@@ -1,0 +1,303 @@
+// Package drift finds out which of several series of timed calls departs from the others.
+//
+// A series has the timed calls of one implementation at similar shapes. Its values are log-ratios: the logarithm of the
+// measured seconds divided by the predicted ones. A slower machine raises the values of all series, and changes no ranking. So
+// each value is compared with the values of the other series beside it. The package reads no clock and knows no operation. The
+// usual steps are
+//
+//  1. [Detector.Add] a series for each implementation at similar shapes;
+//  2. [Series.Observe] each value, in the order of the calls;
+//  3. ask [Series.Change] whether the series departs from the others.
+//
+// The deviation of a value is the median, over the other series that have a value beside it, of the difference of both values
+// from their usual difference. Sixteen differences give the usual one, so a machine that changes its speed in the meantime does
+// not disturb it. A two-sided CUSUM over clipped deviations decides: it accumulates what exceeds half of the slowdown that
+// matters, and reports a change at a threshold. Clipping bounds what a disturbed call does.
+//
+// Source: E. S. Page, Continuous inspection schemes, Biometrika 41 (1954), pages 100–115. The threshold and the clip are
+// justified in the comments on the constants.
+package drift
+
+import (
+	"math"
+	"slices"
+)
+
+// MostSeries is the greatest number of series of a detector.
+const MostSeries = 64
+
+const (
+	// settling is the number of differences whose median is the usual difference of two series.
+	settling = 16
+	// uses is how many values in a row one value of another series is compared with. If the machine becomes slower, at most so
+	// many values of a series are compared with another one's value from before. Together they stay far below the threshold.
+	uses = 2
+	// lonely is the number of values in a row without another series beside them, from which on a series counts as alone.
+	lonely = 32
+	// mostLog is the greatest value that can be a ratio of times: a year to a nanosecond.
+	mostLog = 40
+	// kept is the number of deviations from which the size of a change is estimated.
+	kept = 15
+)
+
+// Matters is the slowdown that the detector is made for, as a log-ratio: calls take 1.3 times as long.
+var Matters = math.Log(1.3)
+
+var (
+	// allowance is taken from each deviation. It is half of the change that matters, as is usual.
+	allowance = Matters / 2
+	// clip bounds a deviation, so that a single one is far from the threshold: it takes 10 disturbed calls in a row to reach the threshold.
+	clip = 1.5 * Matters
+	// threshold is reached by 20 deviations of the size that matters. With normal noise of 10 %, a false change takes some
+	// exp(2·allowance·threshold/0.1²) = exp(66) values, and with noise of 25 % some exp(10). The tests have what it takes with
+	// the noise of real calls and with a load that comes and goes.
+	threshold = 2.5
+	// ceiling bounds the sums, so that a change that is over is noticed.
+	ceiling = 1.25 * threshold
+	// over is the sum below which a change is over.
+	over = threshold / 2
+)
+
+// Detector compares series. The zero Detector has none. It is not safe for concurrent use.
+type Detector struct {
+	series [MostSeries]*Series
+}
+
+// Series is the values of one implementation at similar shapes.
+type Series struct {
+	of     *Detector
+	at     int
+	limit  float64
+	values int
+	last   float64 // value
+	pairs  [MostSeries]pair
+
+	sinceBeside int  // values since the last one with another series beside it
+	compared    bool // the usual differences were compared with the limit
+	predicted   *Change
+	beside      cusum
+	alone       cusum
+	first       []float64 // values of a series that is alone, until there are enough
+	centre      float64   // of a series that is alone
+}
+
+// pair compares a series with another one.
+type pair struct {
+	value int       // of the other series, that was last compared: its number from 1, 0 for none
+	used  int       // how often
+	first []float64 // differences, until there are enough
+	usual float64   // difference
+	known bool
+}
+
+// Change says how a series departs from the others.
+type Change struct {
+	Log    float64 // of how many times as long calls take as they usually do beside the others; below 0 if they became faster
+	Values int     // number of values since the change began
+	// Predicted says that the series departed from the others from its first values on: Log is the difference from what was
+	// predicted, and not from usual values.
+	Predicted bool
+	// Alone says that no other series had values beside these. Nobody can know whether the implementation changed or the
+	// machine.
+	Alone bool
+}
+
+// Add adds a series. limit is the greatest |log-ratio| by which the prediction of the series may be off beside those of the
+// others. It returns nil if there are [MostSeries] series.
+func (d *Detector) Add(limit float64) *Series {
+	at := slices.Index(d.series[:], nil)
+	if at < 0 {
+		return nil
+	}
+	s := &Series{of: d, at: at, limit: limit}
+	d.series[at] = s
+	return s
+}
+
+// Remove removes the series. It must not be used afterwards.
+func (s *Series) Remove() {
+	s.Forget()
+	s.of.series[s.at] = nil
+}
+
+// Forget makes what the series now does its usual state: a change is over, and the usual differences are found anew.
+func (s *Series) Forget() {
+	s.pairs = [MostSeries]pair{}
+	for _, other := range s.of.series {
+		if other != nil {
+			other.pairs[s.at] = pair{}
+		}
+	}
+	s.beside, s.alone, s.first, s.predicted, s.compared = cusum{}, cusum{}, nil, nil, true
+}
+
+// Observe adds a value. Values that are no numbers, or beyond what can be a ratio of times, count for nothing.
+func (s *Series) Observe(value float64) {
+	if !(math.Abs(value) <= mostLog) {
+		return
+	}
+	s.values++
+	s.last = value
+	deviation, compared, settled := s.deviation(value)
+	switch {
+	case settled:
+		s.sinceBeside = 0
+		s.comparePrediction()
+		s.beside.add(deviation)
+	case compared:
+		s.sinceBeside = 0
+	default:
+		if s.sinceBeside++; s.sinceBeside > lonely {
+			s.addAlone(value)
+		}
+	}
+}
+
+// deviation compares a value with those of the other series beside it. compared says that there are some, and settled that the
+// usual difference from at least one of them is known.
+func (s *Series) deviation(value float64) (deviation float64, compared, settled bool) {
+	var all [MostSeries]float64
+	n := 0
+	for i, other := range s.of.series {
+		if other == nil || other == s || other.values == 0 {
+			continue
+		}
+		p := &s.pairs[i]
+		if p.value != other.values {
+			p.value, p.used = other.values, 0
+		}
+		if p.used == uses {
+			continue
+		}
+		p.used++
+		compared = true
+		difference := value - other.last
+		if !p.known {
+			p.settle(difference)
+			continue
+		}
+		all[n] = difference - p.usual
+		n++
+	}
+	if n == 0 {
+		return 0, compared, false
+	}
+	return median(all[:n]), true, true
+}
+
+// settle adds a difference to those that give the usual one.
+func (p *pair) settle(difference float64) {
+	p.first = append(p.first, difference)
+	if len(p.first) == settling {
+		p.usual, p.known, p.first = median(p.first), true, nil
+	}
+}
+
+// comparePrediction compares the usual differences with the limit, once, when most of them are known.
+func (s *Series) comparePrediction() {
+	if s.compared {
+		return
+	}
+	var all []float64
+	unknown := 0
+	for i := range s.pairs {
+		switch p := &s.pairs[i]; {
+		case p.known:
+			all = append(all, p.usual)
+		case len(p.first) > 0:
+			unknown++
+		}
+	}
+	if unknown > len(all) {
+		return
+	}
+	s.compared = true
+	if off := median(all); math.Abs(off) > s.limit {
+		s.predicted = &Change{Log: off, Values: settling, Predicted: true}
+	}
+}
+
+// addAlone adds a value that no other series is beside.
+func (s *Series) addAlone(value float64) {
+	if len(s.first) < settling {
+		if s.first = append(s.first, value); len(s.first) == settling {
+			s.centre = median(slices.Clone(s.first))
+		}
+		return
+	}
+	s.alone.add(value - s.centre)
+}
+
+// Change returns how the series departs from the others, and whether it does.
+func (s *Series) Change() (Change, bool) {
+	switch {
+	case s.beside.changed:
+		return s.beside.change(), true
+	case s.predicted != nil:
+		return *s.predicted, true
+	case s.alone.changed && s.sinceBeside > lonely:
+		c := s.alone.change()
+		c.Alone = true
+		return c, true
+	}
+	return Change{}, false
+}
+
+// Alone reports whether the last values of the series had no other series beside them, so that a slower implementation looks
+// like a slower machine.
+func (s *Series) Alone() bool { return s.sinceBeside > lonely }
+
+// cusum accumulates deviations in both directions.
+type cusum struct {
+	up, down side
+	changed  bool
+	recent   [kept]float64 // deviations
+	n        int           // number of deviations
+}
+
+// side is one direction.
+type side struct {
+	sum    float64
+	values int // since the sum was 0
+}
+
+func (c *cusum) add(deviation float64) {
+	c.recent[c.n%kept] = deviation
+	c.n++
+	c.up.add(deviation)
+	c.down.add(-deviation)
+	switch most := max(c.up.sum, c.down.sum); {
+	case most >= threshold:
+		c.changed = true
+	case most < over:
+		c.changed = false
+	}
+}
+
+func (s *side) add(deviation float64) {
+	s.sum = min(s.sum+min(max(deviation, -clip), clip)-allowance, ceiling)
+	if s.values++; s.sum <= 0 {
+		*s = side{}
+	}
+}
+
+// change describes the change.
+func (c *cusum) change() Change {
+	values := c.up.values
+	if c.down.sum > c.up.sum {
+		values = c.down.values
+	}
+	var last [kept]float64
+	n := min(kept, values)
+	for i := range n {
+		last[i] = c.recent[(c.n-1-i)%kept]
+	}
+	return Change{Log: median(last[:n]), Values: values}
+}
+
+// median sorts the values and returns their median.
+func median(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}

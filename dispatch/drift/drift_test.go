@@ -1,0 +1,416 @@
+package drift
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"crossover/timings"
+)
+
+// residuals are what times of real calls scatter by: for each implementation and size of each case in sweeps/data, the
+// logarithms of the times divided by their median. Each list has at least 15 values.
+var residuals = sync.OnceValues(func() ([][]float64, error) {
+	files, err := filepath.Glob("../../sweeps/data/*/*/*" + timings.Extension)
+	if err != nil {
+		return nil, err
+	}
+	var all [][]float64
+	for _, name := range files {
+		set, err := timings.Load(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, size := range set.Sizes() {
+			blocks := set.At(size)
+			for i := range set.Implementations {
+				var logs []float64
+				for k := range blocks {
+					if blocks[k].Timed(i) {
+						logs = append(logs, math.Log(blocks[k].Seconds[i]))
+					}
+				}
+				if len(logs) < 15 {
+					continue
+				}
+				middle := median(logs)
+				for k := range logs {
+					logs[k] -= middle
+				}
+				all = append(all, logs)
+			}
+		}
+	}
+	return all, nil
+})
+
+// program is a program with several series.
+type program struct {
+	*rand.Rand
+	series []*Series
+	bias   []float64   // what predictions are off by
+	noise  [][]float64 // of each series: real residuals
+	tail   float64     // probability of a call that is disturbed
+	rates  []float64   // how often each series is called beside the others, all 1 if nil
+	calls  []int
+}
+
+// newProgram returns a program with series whose predictions are off by 10 % and whose calls scatter as real ones do.
+func newProgram(t *testing.T, seed uint64, series int) *program {
+	t.Helper()
+	pool, err := residuals()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pool) < 100 {
+		t.Fatalf("sweeps/data has %d lists of residuals (want at least 100)", len(pool))
+	}
+	p := &program{Rand: rand.New(rand.NewPCG(seed, 7)), calls: make([]int, series)}
+	var d Detector
+	for range series {
+		p.series = append(p.series, d.Add(0.13+3*0.1))
+		p.bias = append(p.bias, 0.1*p.NormFloat64())
+		p.noise = append(p.noise, pool[p.IntN(len(pool))])
+	}
+	return p
+}
+
+// call observes a call of one of the series, which takes exp(load + extra(series)) times as long as usual.
+func (p *program) call(load float64, extra func(series int) float64) (series int) {
+	i := p.IntN(len(p.series))
+	for p.rates != nil && p.Float64() >= p.rates[i] {
+		i = p.IntN(len(p.series))
+	}
+	value := p.bias[i] + p.noise[i][p.IntN(len(p.noise[i]))] + load
+	if extra != nil {
+		value += extra(i)
+	}
+	if p.Float64() < p.tail { // Pareto: the time grows by a factor with an infinite mean
+		value -= math.Log(p.Float64())
+	}
+	p.calls[i]++
+	p.series[i].Observe(value)
+	return i
+}
+
+// settle lets all series find their usual differences.
+func (p *program) settle() {
+	for slices.Min(p.calls) < 3*settling {
+		p.call(0, nil)
+	}
+}
+
+// toCatch returns how many calls of series 0 it takes until its change is reported in the direction of log, at most most.
+func (p *program) toCatch(log float64, most int) int {
+	before := p.calls[0]
+	for p.calls[0]-before < most {
+		p.call(0, func(i int) float64 {
+			if i == 0 {
+				return log
+			}
+			return 0
+		})
+		if c, changed := p.series[0].Change(); changed && !c.Alone && c.Log*log > 0 {
+			break
+		}
+	}
+	return p.calls[0] - before
+}
+
+func TestCaughtWithin64Calls(t *testing.T) {
+	const runs, most = 300, 200
+	for _, of := range []struct {
+		name   string
+		series int
+		log    float64
+		tail   float64
+		least  float64 // share of the runs that catch it within 64 calls
+	}{
+		{"1.3 times slower, 2 series", 2, Matters, 0, 0.96}, // a single other series scatters, too
+		{"1.3 times slower, 3 series", 3, Matters, 0, 0.98},
+		{"1.3 times slower, 6 series", 6, Matters, 0, 0.99},
+		{"1.3 times slower, 20 series", 20, Matters, 0, 0.99},
+		{"1.3 times faster, 6 series", 6, -Matters, 0, 0.98},
+		{"2 times slower, 6 series", 6, math.Ln2, 0, 0.99},
+		{"1.3 times slower, heavy tails, 6 series", 6, Matters, 0.1, 0.99},
+	} {
+		t.Run(of.name, func(t *testing.T) {
+			var calls []int
+			for seed := range uint64(runs) {
+				p := newProgram(t, seed, of.series)
+				p.tail = of.tail
+				p.settle()
+				calls = append(calls, p.toCatch(of.log, most))
+			}
+			slices.Sort(calls)
+			within, _ := slices.BinarySearch(calls, 65)
+			t.Logf("median %d, 99 %% %d, worst %d calls; %d of %d within 64", calls[runs/2], calls[runs*99/100], calls[runs-1], within, runs)
+			if float64(within) < of.least*runs {
+				t.Errorf("%d of %d runs caught it within 64 calls (want %.0f %%)", within, runs, 100*of.least)
+			}
+		})
+	}
+}
+
+// falseChanges counts the changes that begin while load makes all calls slower or faster alike.
+func falseChanges(p *program, values int, load func() float64) (changes int) {
+	p.settle()
+	was := make([]bool, len(p.series))
+	for range values {
+		i := p.call(load(), nil)
+		c, changed := p.series[i].Change()
+		changed = changed && !c.Alone
+		if changed && !was[i] {
+			changes++
+		}
+		was[i] = changed
+	}
+	return changes
+}
+
+// TestUniformLoad doubles and halves the times of all calls together. A program that times one call in a thousand has 1000
+// values in 10⁶ calls. A change is a reason for a duel, and no switch yet. If the load changes after every second timed call,
+// there is no usual state, and the bound is one change in 10⁶ calls.
+func TestUniformLoad(t *testing.T) {
+	values := 100_000
+	if testing.Short() {
+		values = 20_000
+	}
+	for _, series := range []int{2, 3, 6, 20} {
+		for _, stay := range []float64{2, 10, 100, 1000} { // mean number of values until the load changes
+			for _, tail := range []float64{0, 0.05} {
+				t.Run(fmt.Sprintf("series=%d/stay=%g/tail=%g", series, stay, tail), func(t *testing.T) {
+					p := newProgram(t, uint64(series)+uint64(stay), series)
+					p.tail = tail
+					level := 0.0
+					changes := falseChanges(p, values, func() float64 {
+						if p.Float64() < 1/stay {
+							level = math.Ln2 - level
+						}
+						return level
+					})
+					most := 1 // a load that stays for a while
+					if stay <= 10 {
+						most = values / 1000 // one in 10⁶ calls
+					}
+					t.Logf("%d false changes in %d values", changes, values)
+					if changes > most {
+						t.Errorf("%d false changes in %d values (want at most %d)", changes, values, most)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestOneOperationAlone says that nobody can know what changed if nothing is beside a series.
+func TestOneOperationAlone(t *testing.T) {
+	p := newProgram(t, 1, 1)
+	for range 200 {
+		p.call(0, nil)
+	}
+	if c, changed := p.series[0].Change(); changed {
+		t.Fatalf("nothing changed, and %+v is reported", c)
+	}
+	if !p.series[0].Alone() {
+		t.Error("the only series is not alone")
+	}
+	for range 100 {
+		p.call(math.Ln2, nil)
+	}
+	c, changed := p.series[0].Change()
+	if !changed || !c.Alone || math.Abs(c.Log-math.Ln2) > 0.2 {
+		t.Errorf("calls take twice as long, and %+v is reported, %v (want a change of %.2f, alone)", c, changed, math.Ln2)
+	}
+	for range 200 {
+		p.call(0, nil)
+	}
+	if c, changed := p.series[0].Change(); changed {
+		t.Errorf("the change is over, and %+v is reported", c)
+	}
+}
+
+// TestSlowDrift makes one implementation slower by a thousandth of the way at each of its calls.
+func TestSlowDrift(t *testing.T) {
+	const runs, way = 50, 1000
+	var at []float64 // log-ratio at which it is caught
+	for seed := range uint64(runs) {
+		p := newProgram(t, seed, 6)
+		p.settle()
+		before, log := p.calls[0], 0.0
+		for log < 2*Matters {
+			log = 2 * Matters * float64(p.calls[0]-before) / way
+			p.call(0, func(i int) float64 {
+				if i == 0 {
+					return log
+				}
+				return 0
+			})
+			if _, changed := p.series[0].Change(); changed {
+				break
+			}
+		}
+		at = append(at, log)
+	}
+	slices.Sort(at)
+	t.Logf("caught when calls took %.2f times as long, worst %.2f", math.Exp(at[runs/2]), math.Exp(at[runs-1]))
+	if at[runs*9/10] > Matters {
+		t.Errorf("in a tenth of the runs it was not caught before calls took %.2f times as long (want %.2f)", math.Exp(at[runs*9/10]), math.Exp(Matters))
+	}
+}
+
+// TestTwoStates has a machine with two states. In one of them all calls take 1.6 times as long, as on cores that are shared
+// with a neighbour.
+func TestTwoStates(t *testing.T) {
+	for _, stay := range []float64{30, 300, 3000} {
+		p := newProgram(t, 3, 6)
+		log := 0.0
+		if n := falseChanges(p, 50_000, func() float64 {
+			if p.Float64() < 1/stay {
+				log = math.Log(1.6) - log
+			}
+			return log
+		}); n > 1 {
+			t.Errorf("with states of %g values, %d false changes in 50 000 values (want at most 1)", stay, n)
+		}
+	}
+}
+
+// TestOnlyTheOneThatChanged looks at all series after a change of one.
+func TestOnlyTheOneThatChanged(t *testing.T) {
+	others := 0
+	for seed := range uint64(100) {
+		p := newProgram(t, seed, 6)
+		p.settle()
+		p.toCatch(Matters, 64)
+		for _, s := range p.series[1:] {
+			if c, changed := s.Change(); changed && !c.Alone && !c.Predicted {
+				others++
+			}
+		}
+	}
+	if others > 2 {
+		t.Errorf("%d of 500 other series are reported (want at most 2)", others)
+	}
+}
+
+// TestUnequalRates has one series that is called a hundred times as often as the other. The rare one says little about the
+// machine, and stale values must not count.
+func TestUnequalRates(t *testing.T) {
+	p := newProgram(t, 5, 2)
+	p.rates = []float64{1, 0.01}
+	for p.calls[1] < 3*settling {
+		p.call(0, nil)
+	}
+	level := 0.0
+	changes := 0
+	was := [2]bool{}
+	for n := range 100_000 {
+		if n%1000 == 0 {
+			level = math.Ln2 - level
+		}
+		i := p.call(level, nil)
+		c, changed := p.series[i].Change()
+		changed = changed && !c.Alone
+		if changed && !was[i] {
+			changes++
+		}
+		was[i] = changed
+	}
+	if changes > 5 {
+		t.Errorf("%d false changes in 100 000 values (want at most 5)", changes)
+	}
+}
+
+// TestPrediction has a series that is slow from its first call on.
+func TestPrediction(t *testing.T) {
+	for _, of := range []struct {
+		log     float64
+		changed bool
+	}{{0, false}, {0.2, false}, {math.Ln2, true}, {-math.Ln2, true}} {
+		p := newProgram(t, 2, 5)
+		p.bias = []float64{of.log, 0, 0.05, -0.05, 0}
+		p.settle()
+		c, changed := p.series[0].Change()
+		if changed != of.changed || changed && (!c.Predicted || math.Abs(c.Log-of.log) > 0.15) {
+			t.Errorf("a prediction that is off by %.2f: %+v, %v (want %v)", of.log, c, changed, of.changed)
+		}
+		p.series[0].Forget()
+		for range 500 {
+			p.call(0, nil)
+		}
+		if c, changed := p.series[0].Change(); changed {
+			t.Errorf("a prediction that is off by %.2f and forgotten: %+v", of.log, c)
+		}
+	}
+}
+
+// TestForget makes a change the usual state, for the series itself and for the others.
+func TestForget(t *testing.T) {
+	p := newProgram(t, 4, 2)
+	p.settle()
+	slower := func(i int) float64 { return []float64{2 * Matters, 0}[i] }
+	for range 200 {
+		p.call(0, slower)
+	}
+	for i, s := range p.series {
+		if c, changed := s.Change(); !changed || (c.Log > 0) != (i == 0) {
+			t.Fatalf("series %d: %+v, %v (want the first slower and the second faster, as nobody can tell which it was)", i, c, changed)
+		}
+		s.Forget()
+	}
+	for range 500 {
+		p.call(0, slower)
+	}
+	for i, s := range p.series {
+		if c, changed := s.Change(); changed {
+			t.Errorf("series %d after Forget: %+v", i, c)
+		}
+	}
+}
+
+func TestHostileValues(t *testing.T) {
+	var d Detector
+	a, b := d.Add(1), d.Add(1)
+	for range 3 * settling {
+		a.Observe(0)
+		b.Observe(0)
+	}
+	for range 100 {
+		for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			a.Observe(v)
+		}
+		a.Observe(math.MaxFloat64)
+		a.Observe(-math.MaxFloat64)
+		b.Observe(0)
+	}
+	if c, changed := b.Change(); changed {
+		t.Errorf("values that are no numbers change another series: %+v", c)
+	}
+	for d.Add(1) != nil {
+	}
+	a.Remove()
+	if d.Add(1) == nil {
+		t.Error("the place of a series that was removed is not free")
+	}
+}
+
+func BenchmarkObserve(b *testing.B) {
+	for _, series := range []int{2, 10, MostSeries} {
+		b.Run(fmt.Sprintf("series=%d", series), func(b *testing.B) {
+			var d Detector
+			for range series {
+				d.Add(1)
+			}
+			n := 0
+			for b.Loop() {
+				d.series[n%series].Observe(float64(n & 7))
+				n++
+			}
+		})
+	}
+}
