@@ -1,6 +1,6 @@
 // Package dispatch chooses the fastest implementation for a call, by the thresholds in calibration.json.
 //
-// The package does not compute and does not measure. A call at a shape that was not measured is predicted from others that
+// The package does not compute. It measures only if the program asks for a Watch. A call at a shape that was not measured is predicted from others that
 // were. If nothing is known of a call, the answer is [CPU], and Explain says so. The package depends only on the standard
 // library and on packages calibration and host, and on macOS on purego, which package host uses. The usual steps are
 //
@@ -9,7 +9,7 @@
 //  3. call Choose at every call, with its size: a few compares, no lock and no allocation.
 //
 // For an operation whose calls differ in several parameters, make an Operation in place of a Case, and call ChooseShape.
-// Explain gives the reason for a choice, and says whether it was measured or predicted. Policies (SetThermal, SetGPUWait,
+// A Watch times a few calls, and finds choices that no longer hold. Explain gives the reason for a choice, and says whether it was measured or predicted. Policies (SetThermal, SetGPUWait,
 // SetMemoryPressure), the environment variable CROSSOVER_FORCE and a fresh file (Reload, Swap) change the choices of
 // existing cases.
 package dispatch
@@ -40,6 +40,8 @@ type Dispatcher struct {
 	force          map[string]string // forced implementation of CROSSOVER_FORCE, by case or operation
 	gpuWait        atomic.Int64      // nanoseconds
 	retries        atomic.Uint64     // how often Retry was called
+	changes        atomic.Uint64     // how often Retry was called, or a Watch began or ended
+	watch          atomic.Pointer[Watch]
 
 	mu         sync.Mutex // guards all fields below, and the building of tables
 	entry      entry
@@ -50,6 +52,9 @@ type Dispatcher struct {
 	report     func(Failure)        // nil without OnFailure
 	failures   map[string]bool      // implementations that were reported
 	recorder   *Recorder            // nil if nothing is recorded
+
+	calibrations uint64  // how often the entry was replaced
+	swaps        []*swap // of choices, by a Watch
 }
 
 // Option changes how Load and New pick and use an entry.
@@ -178,6 +183,8 @@ func (d *Dispatcher) swap(e entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.entry = e
+	d.calibrations++
+	d.swaps = nil
 	d.checkForce()
 	d.rebuild()
 }

@@ -845,7 +845,7 @@ func TestDependencies(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("needs the go command to list dependencies")
 	}
-	own := []string{"crossover/calibration", "crossover/calibration/surface", "crossover/dispatch", "crossover/host"}
+	own := []string{"crossover/calibration", "crossover/calibration/surface", "crossover/dispatch", "crossover/dispatch/drift", "crossover/host"}
 	for _, system := range []struct {
 		name  string
 		asked []string // packages that call the system's frameworks

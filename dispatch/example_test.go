@@ -1,6 +1,7 @@
 package dispatch_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -104,4 +105,60 @@ func ExampleDispatcher_Record() {
 	// Output:
 	// fft/batch=1,n=441 1000
 	// fft/batch=1,n=4096 1
+}
+
+// This program has implementations of its own, and so it times calls itself. Plans do so without being told to.
+func ExampleDispatcher_Watch() {
+	d, err := dispatch.Load("testdata/calibration.json", machine, today)
+	if err != nil {
+		log.Fatal(err)
+	}
+	w, err := d.Watch(0) // from now on, one call in a thousand is timed
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+
+	// takes are the microseconds of a call.
+	takes := map[string]time.Duration{"accelerate": 11, "go": 20}
+	trial := func(implementation string, shape []int) (run func() error, end func(), err error) {
+		return func() error { // computes, for a duel
+			for start := time.Now(); time.Since(start) < takes[implementation]*time.Microsecond; {
+			}
+			return nil
+		}, nil, nil
+	}
+	fft, sum, lstm := d.Case("fft/batch=1", "go", "accelerate"), d.Case("sum", "go"), d.Case("lstm/hidden=64", "go")
+	turn := w.Turn() // one for each goroutine
+	call := func(c *dispatch.Case, size int) {
+		chosen := c.Choose(size)
+		// Here a program asks turn.Due whether to time the call. The example times every call, and knows how long it takes.
+		turn.Case(c, size, dispatch.Timed{Implementation: chosen, Took: takes[chosen] * time.Microsecond, Trial: trial})
+	}
+	for n := range 100 {
+		if n == 50 {
+			takes["accelerate"] = 44 // it became four times as slow, and the machine did not
+		}
+		call(fft, 1024)
+		call(sum, 1024)
+		call(lstm, 1024)
+	}
+
+	for _, doubt := range w.Doubtful() {
+		fmt.Println(doubt)
+	}
+	fmt.Println("still", fft.Choose(1024))
+	results, err := w.Duel(context.Background(), 50*time.Millisecond) // at a quiet moment
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range results {
+		fmt.Println(r.Case, r.Verdict, "to", r.Chosen)
+	}
+	fmt.Println("now", fft.Choose(1024), fft.Explain(1024).Answer)
+	// Output:
+	// fft/batch=1 at 1024 to 2047: accelerate is doubtful, because its calls take 4.00 times as long as before, beside the other operations; go may be faster
+	// still accelerate
+	// fft/batch=1 changed to go
+	// now go swapped
 }

@@ -44,8 +44,14 @@ func (c *Case) Explain(size int) Explanation {
 	return t.explain(size)
 }
 
-func (t *table) explain(size int) Explanation {
-	chosen := t.at(size)
+func (t *table) explain(size int) Explanation { return t.explainChoice(t.at(size), size) }
+
+func (t *table) explainChoice(chosen *choice, size int) Explanation {
+	if s, swapped := chosen.depends.(*swapping); swapped {
+		e := t.explainChoice(s.inner, size)
+		s.explain(&e, t.now)
+		return e
+	}
 	e := Explanation{Implementation: chosen.implementation, Reason: chosen.reason, Answer: Unknown}
 	by, jumps := chosen.depends.(*along)
 	if jumps {

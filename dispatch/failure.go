@@ -45,9 +45,11 @@ func (d *Dispatcher) Retry() {
 	clear(d.failures)
 	d.mu.Unlock()
 	d.retries.Add(1)
+	d.changes.Add(1)
 }
 
-// Retries returns the number of calls of Retry. Plans compare it at each call, to know whether to forget failures.
+// Retries returns the number of calls of Retry. Plans compare it when [Dispatcher.Changes] has changed, to know whether to
+// forget failures.
 func (d *Dispatcher) Retries() uint64 {
 	if d.none() {
 		return 0

@@ -27,6 +27,7 @@ type overShapes struct {
 	entry  entry
 	now    func() time.Time
 
+	swaps   []*swapping
 	counter *counter // of calls; nil where nothing is recorded
 }
 
@@ -94,6 +95,7 @@ func (d *Dispatcher) newOverShapes(o *Operation) *overShapes {
 	}
 	if s.shapes != nil {
 		s.note += p.note(placement)
+		s.swaps = s.shapes.b.swapped(o.name, true)
 	}
 	return s
 }
@@ -116,7 +118,14 @@ func (o *Operation) ChooseShape(shape ...int) string {
 	if s.shapes == nil {
 		return s.fixed
 	}
-	return s.shapes.choose(shape)
+	chosen := s.shapes.choose(shape)
+	if s.swaps == nil {
+		return chosen
+	}
+	if by := overSwap(s.swaps, shape); by != nil {
+		return by.instead(chosen)
+	}
+	return chosen
 }
 
 // ExplainShape says why ChooseShape now answers as it does at a shape. It allocates.
@@ -134,6 +143,9 @@ func (o *Operation) ExplainShape(shape ...int) Explanation {
 		e.describe(s.entry, s.created(), s.now)
 	}
 	e.Reason += s.note
+	if by := overSwap(s.swaps, shape); by != nil {
+		by.explain(&e, s.now)
+	}
 	return e
 }
 

@@ -183,6 +183,10 @@ func (d *Dispatcher) newTable(c *Case) *table {
 		}
 		t.choices[i].reason += note
 	}
+	if forced == "" && len(d.swaps) > 0 {
+		t.takeSwaps(b.swapped(name, false))
+		t.index()
+	}
 	t.counter = d.counterOf(name, from.recorded)
 	return t
 }
@@ -405,7 +409,10 @@ func (b *builder) firstOnCPU(names []string) string {
 	return ""
 }
 
-func (b *builder) onGPU(name string) bool { return b.implementation(name).Processor == "gpu" }
+func (b *builder) onGPU(name string) bool {
+	i := b.implementation(name)
+	return i != nil && i.Processor == "gpu"
+}
 
 // implementation returns the record of an implementation, or nil.
 func (b *builder) implementation(name string) *calibration.Implementation {

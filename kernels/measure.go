@@ -99,7 +99,11 @@ type problem[P any] struct {
 // Problem makes the problem of a shape, with its data in a placement. The shape need not lie on one of the operation's
 // Lines.
 func (o *Op[P]) Problem(b *Backends, s Shape, placement Placement, in Input) Problem {
-	params := o.Params(s)
+	return o.problem(b, o.Params(s), s, placement, in)
+}
+
+// problem makes the problem of a shape for given parameters.
+func (o *Op[P]) problem(b *Backends, params P, s Shape, placement Placement, in Input) *problem[P] {
 	p := &problem[P]{op: o, backends: b, params: params, shape: s, placement: placement, tensors: o.IO(params, s), absent: in.Absent}
 	if in.Absent {
 		return p

@@ -56,6 +56,9 @@ type Plan[P any] struct {
 	held    *held // has a runner for each maker, nil until it is needed
 	failed  []error
 	retries uint64 // of the dispatcher, when failed was last cleared
+	changes uint64 // of the dispatcher, that the plan has followed
+	turn    dispatch.Turn
+	trials  [2]dispatch.Trial // for data in caller and in shared memory; nil until calls are timed
 	choices []choice
 	caller  *dispatch.Operation // for data in caller memory; nil until a call needs it
 	shared  *dispatch.Operation
@@ -123,6 +126,7 @@ func NewPlanOn[P any](b *Backends, d *dispatch.Dispatcher, op *Op[P], p P) *Plan
 	plan.held = &held{runners: make([]Runner, len(plan.makers))}
 	plan.failed = make([]error, len(plan.makers))
 	plan.retries = d.Retries()
+	plan.follow(d.Changes())
 	runtime.AddCleanup(plan, (*held).close, plan.held)
 	return plan
 }
@@ -219,7 +223,7 @@ func (p *Plan[P]) Run(s Shape, a Args) error {
 	} else {
 		i = p.unrefused(i, s, refused)
 	}
-	err := p.run(i, s)
+	err := p.runInTurn(i, s)
 	if err != nil && p.only < 0 {
 		err = p.runNext(i, s, refused, err)
 	}
@@ -228,11 +232,8 @@ func (p *Plan[P]) Run(s Shape, a Args) error {
 
 // choose returns the implementation that is fastest at a shape, or −1 if none can run.
 func (p *Plan[P]) choose(s Shape) int {
-	if now := p.dispatcher.Retries(); now != p.retries {
-		p.retries = now
-		clear(p.failed)
-		p.refusals = p.refusals[:0]
-		p.forgetChoices()
+	if now := p.dispatcher.Changes(); now != p.changes {
+		p.follow(now)
 	}
 	p.placed = p.placement()
 	choose := (*dispatch.Case).Choose
@@ -247,6 +248,18 @@ func (p *Plan[P]) choose(s Shape) int {
 		return i
 	}
 	return p.preferred(c.line, 0)
+}
+
+// follow follows a change of the dispatcher: a Retry, or a Watch that begins or ends.
+func (p *Plan[P]) follow(changes uint64) {
+	p.changes = changes
+	p.turn = p.dispatcher.Watching().Turn()
+	if now := p.dispatcher.Retries(); now != p.retries {
+		p.retries = now
+		clear(p.failed)
+		p.refusals = p.refusals[:0]
+		p.forgetChoices()
+	}
 }
 
 // named returns the implementation of a name, or −1 if there is none.

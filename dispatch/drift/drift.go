@@ -10,7 +10,7 @@
 //  3. ask [Series.Change] whether the series departs from the others.
 //
 // The deviation of a value is the median, over the other series that have a value beside it, of the difference of both values
-// from their usual difference. Sixteen differences give the usual one, so a machine that changes its speed in the meantime does
+// from their usual difference. Of two medians, it is the one nearer to 0. Sixteen differences give the usual one, so a machine that changes its speed in the meantime does
 // not disturb it. A two-sided CUSUM over clipped deviations decides: it accumulates what exceeds half of the slowdown that
 // matters, and reports a change at a threshold. Clipping bounds what a disturbed call does.
 //
@@ -73,6 +73,7 @@ type Series struct {
 	pairs  [MostSeries]pair
 
 	sinceBeside int  // values since the last one with another series beside it
+	settled     bool // some usual difference is known
 	compared    bool // the usual differences were compared with the limit
 	predicted   *Change
 	beside      cusum
@@ -128,7 +129,7 @@ func (s *Series) Forget() {
 			other.pairs[s.at] = pair{}
 		}
 	}
-	s.beside, s.alone, s.first, s.predicted, s.compared = cusum{}, cusum{}, nil, nil, true
+	s.beside, s.alone, s.first, s.predicted, s.compared, s.settled = cusum{}, cusum{}, nil, nil, true, false
 }
 
 // Observe adds a value. Values that are no numbers, or beyond what can be a ratio of times, count for nothing.
@@ -141,7 +142,7 @@ func (s *Series) Observe(value float64) {
 	deviation, compared, settled := s.deviation(value)
 	switch {
 	case settled:
-		s.sinceBeside = 0
+		s.sinceBeside, s.settled = 0, true
 		s.comparePrediction()
 		s.beside.add(deviation)
 	case compared:
@@ -182,7 +183,7 @@ func (s *Series) deviation(value float64) (deviation float64, compared, settled 
 	if n == 0 {
 		return 0, compared, false
 	}
-	return median(all[:n]), true, true
+	return middle(all[:n]), true, true
 }
 
 // settle adds a difference to those that give the usual one.
@@ -243,9 +244,15 @@ func (s *Series) Change() (Change, bool) {
 	return Change{}, false
 }
 
-// Alone reports whether the last values of the series had no other series beside them, so that a slower implementation looks
-// like a slower machine.
-func (s *Series) Alone() bool { return s.sinceBeside > lonely }
+// Compared reports whether the last values of the series were compared with those of others. If not, a slower implementation
+// looks like a slower machine.
+func (s *Series) Compared() bool { return s.settled && s.sinceBeside <= lonely }
+
+// Values returns the number of values.
+func (s *Series) Values() int { return s.values }
+
+// Enough is the number of values after which the usual difference of two series is known that are called in turn.
+const Enough = 2 * settling
 
 // cusum accumulates deviations in both directions.
 type cusum struct {
@@ -293,6 +300,15 @@ func (c *cusum) change() Change {
 		last[i] = c.recent[(c.n-1-i)%kept]
 	}
 	return Change{Log: median(last[:n]), Values: values}
+}
+
+// middle sorts the values and returns their median. Of two values in the middle it returns the one nearer to 0, and 0 if they
+// are on both sides: if there are two other series and one of them changes, it must not count.
+func middle(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	low, high := values[(n-1)/2], values[n/2]
+	return max(low, min(high, 0))
 }
 
 // median sorts the values and returns their median.

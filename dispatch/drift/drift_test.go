@@ -122,7 +122,10 @@ func (p *program) toCatch(log float64, most int) int {
 }
 
 func TestCaughtWithin64Calls(t *testing.T) {
-	const runs, most = 300, 200
+	runs, most := 200, 200
+	if testing.Short() {
+		runs = 30
+	}
 	for _, of := range []struct {
 		name   string
 		series int
@@ -130,8 +133,8 @@ func TestCaughtWithin64Calls(t *testing.T) {
 		tail   float64
 		least  float64 // share of the runs that catch it within 64 calls
 	}{
-		{"1.3 times slower, 2 series", 2, Matters, 0, 0.96}, // a single other series scatters, too
-		{"1.3 times slower, 3 series", 3, Matters, 0, 0.98},
+		{"1.3 times slower, 2 series", 2, Matters, 0, 0.96}, // few other series scatter, too
+		{"1.3 times slower, 3 series", 3, Matters, 0, 0.96},
 		{"1.3 times slower, 6 series", 6, Matters, 0, 0.99},
 		{"1.3 times slower, 20 series", 20, Matters, 0, 0.99},
 		{"1.3 times faster, 6 series", 6, -Matters, 0, 0.98},
@@ -149,7 +152,7 @@ func TestCaughtWithin64Calls(t *testing.T) {
 			slices.Sort(calls)
 			within, _ := slices.BinarySearch(calls, 65)
 			t.Logf("median %d, 99 %% %d, worst %d calls; %d of %d within 64", calls[runs/2], calls[runs*99/100], calls[runs-1], within, runs)
-			if float64(within) < of.least*runs {
+			if float64(within) < of.least*float64(runs) {
 				t.Errorf("%d of %d runs caught it within 64 calls (want %.0f %%)", within, runs, 100*of.least)
 			}
 		})
@@ -178,7 +181,7 @@ func falseChanges(p *program, values int, load func() float64) (changes int) {
 func TestUniformLoad(t *testing.T) {
 	values := 100_000
 	if testing.Short() {
-		values = 20_000
+		values = 3_000
 	}
 	for _, series := range []int{2, 3, 6, 20} {
 		for _, stay := range []float64{2, 10, 100, 1000} { // mean number of values until the load changes
@@ -195,7 +198,7 @@ func TestUniformLoad(t *testing.T) {
 					})
 					most := 1 // a load that stays for a while
 					if stay <= 10 {
-						most = values / 1000 // one in 10⁶ calls
+						most = max(values/1000, 3) // one in 10⁶ calls
 					}
 					t.Logf("%d false changes in %d values", changes, values)
 					if changes > most {
@@ -216,8 +219,8 @@ func TestOneOperationAlone(t *testing.T) {
 	if c, changed := p.series[0].Change(); changed {
 		t.Fatalf("nothing changed, and %+v is reported", c)
 	}
-	if !p.series[0].Alone() {
-		t.Error("the only series is not alone")
+	if p.series[0].Compared() {
+		t.Error("the only series was compared with others")
 	}
 	for range 100 {
 		p.call(math.Ln2, nil)
@@ -282,19 +285,21 @@ func TestTwoStates(t *testing.T) {
 
 // TestOnlyTheOneThatChanged looks at all series after a change of one.
 func TestOnlyTheOneThatChanged(t *testing.T) {
-	others := 0
-	for seed := range uint64(100) {
-		p := newProgram(t, seed, 6)
-		p.settle()
-		p.toCatch(Matters, 64)
-		for _, s := range p.series[1:] {
-			if c, changed := s.Change(); changed && !c.Alone && !c.Predicted {
-				others++
+	for _, series := range []int{3, 6} {
+		others := 0
+		for seed := range uint64(100) {
+			p := newProgram(t, seed, series)
+			p.settle()
+			p.toCatch(2*Matters, 64)
+			for _, s := range p.series[1:] {
+				if c, changed := s.Change(); changed && !c.Alone && !c.Predicted {
+					others++
+				}
 			}
 		}
-	}
-	if others > 2 {
-		t.Errorf("%d of 500 other series are reported (want at most 2)", others)
+		if others > 2 {
+			t.Errorf("%d of %d other series are reported (want at most 2)", others, 100*(series-1))
+		}
 	}
 }
 

@@ -1,0 +1,119 @@
+package dispatch
+
+import (
+	"math"
+	"slices"
+
+	"crossover/calibration"
+	"crossover/calibration/surface"
+)
+
+// forecast predicts how long implementations take at one site.
+type forecast struct {
+	measured *calibration.Case // whose cost models predict; nil for none
+	line     *line             // of a case; nil if its shapes are not known
+	of       *predicted        // nil if the operation has no surface, and no shapes that somebody asked for
+	tieBand  float64           // of the case, 0 for an operation
+}
+
+// The standard deviations of log-ratios of time and prediction that are assumed where the calibration has none.
+const (
+	scatterMeasured  = 0.05 // at a shape that was measured exactly
+	scatterPredicted = 0.1  // by a surface
+	// sigmas is how many standard deviations the median of a normal distribution's absolute values is.
+	sigmas = 0.6745
+)
+
+// forecastOf returns what the calibration predicts at a site.
+func (d *Dispatcher) forecastOf(at site) forecast {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	operation, fixed, placement := splitName(at.name())
+	f := forecast{of: d.knownFor(operation, placement)}
+	if f.of == nil && placement == shared {
+		f.of = d.knownFor(operation, caller)
+	}
+	if at.of == nil {
+		return f
+	}
+	from := d.sourceOf(at.of)
+	f.line = from.line
+	if f.line == nil && from.recorded != nil {
+		f.measured, f.tieBand = from.recorded, from.recorded.TieBand
+		if f.of != nil {
+			f.line = f.of.lineOf(from.recorded)
+		}
+	}
+	if f.line == nil && f.of != nil {
+		f.line, _ = newLine(f.of, fixed)
+	}
+	return f
+}
+
+// at predicts the seconds of a call by an implementation, and returns by what standard deviation the logarithm may be off.
+func (f *forecast) at(call *timed, implementation string) (seconds, scatter float64, known bool) {
+	shape, found := f.shape(call)
+	if found {
+		if k, asked := f.of.FindAsked(shape[:len(f.of.Axes)]); asked {
+			i := slices.IndexFunc(f.of.Implementations, func(i calibration.Implementation) bool { return i.Name == implementation })
+			if i >= 0 && i < len(f.of.Asked[k].MedianSeconds) && f.of.Asked[k].MedianSeconds[i] > 0 {
+				return f.of.Asked[k].MedianSeconds[i], scatterMeasured, true
+			}
+		}
+	}
+	if f.measured != nil {
+		for i := range f.measured.Implementations {
+			one := &f.measured.Implementations[i]
+			if one.Name != implementation || one.Cost == nil {
+				continue
+			}
+			if seconds := modelled(one.Cost)(call.size); seconds > 0 {
+				return seconds, max(one.Cost.Residual/sigmas, scatterMeasured), true
+			}
+		}
+	}
+	if found && f.of.Surface.Fitted() {
+		if i := f.of.index(implementation); i >= 0 {
+			seconds := f.of.seconds(shape[:len(f.of.Axes)], i)
+			return seconds, scatterPredicted, seconds > 0 && !math.IsInf(seconds, 0)
+		}
+	}
+	return 0, 0, false
+}
+
+// shape returns the shape of a call, if it is known.
+func (f *forecast) shape(call *timed) (shape [surface.MostAxes]int, known bool) {
+	switch {
+	case f.of == nil:
+		return shape, false
+	case call.of == nil:
+		return call.shape, call.values == len(f.of.Axes)
+	case f.line == nil:
+		return shape, false
+	}
+	shape = f.line.shape(call.size)
+	for i := range f.of.Axes {
+		if shape[i] == 0 { // this axis varies along the line, too
+			shape[i] = call.size
+		}
+	}
+	return shape, true
+}
+
+// implementations returns the names of those for which something may be predicted.
+func (f *forecast) implementations() []string {
+	var all []calibration.Implementation
+	switch {
+	case f.measured != nil:
+		all = f.measured.Implementations
+	case f.of != nil:
+		all = f.of.Implementations
+	}
+	var names []string
+	for i := range all {
+		if all[i].Excluded == "" {
+			names = append(names, all[i].Name)
+		}
+	}
+	return names
+}
