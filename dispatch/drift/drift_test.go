@@ -378,6 +378,23 @@ func TestForget(t *testing.T) {
 	}
 }
 
+// TestForgetIsSeenByOthers makes the change of one series its usual state. The other one must not go on to compare with before.
+func TestForgetIsSeenByOthers(t *testing.T) {
+	p := newProgram(t, 4, 2)
+	p.settle()
+	slower := func(i int) float64 { return []float64{2 * Matters, 0}[i] }
+	for range 200 {
+		p.call(0, slower)
+	}
+	p.series[0].Forget()
+	for range 500 {
+		p.call(0, slower)
+	}
+	if c, changed := p.series[1].Change(); changed {
+		t.Errorf("the other series after Forget: %+v", c)
+	}
+}
+
 func TestHostileValues(t *testing.T) {
 	var d Detector
 	a, b := d.Add(1), d.Add(1)
