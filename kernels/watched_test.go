@@ -161,6 +161,49 @@ func TestWatchedPlansOfManyGoroutines(t *testing.T) {
 	w.Close()
 }
 
+// TestADuelBesideItsPlans is for the race detector: a duel computes while the plans compute whose calls were timed.
+func TestADuelBesideItsPlans(t *testing.T) {
+	var paces [3]pace
+	_, w, plans := watched(t, &paces)
+	var callers sync.WaitGroup
+	var stop atomic.Bool
+	for _, p := range plans {
+		callers.Go(func() {
+			for !stop.Load() {
+				if err := p.Run(kernels.Shape{1}, kernels.Args{make([]float32, 1), make([]float32, 1)}); err != nil {
+					t.Error(err)
+				}
+				runtime.Gosched()
+			}
+		})
+	}
+	defer callers.Wait()
+	defer stop.Store(true)
+	end := time.Now().Add(20 * time.Second)
+	for s := w.State(); s.Blind != "" || s.Timed < 200; s = w.State() {
+		if time.Now().After(end) {
+			t.Fatalf("the watch did not see the plans: %+v", s)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	paces[1].first.Store(200_000)
+	for {
+		results, err := w.Duel(context.Background(), 100*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range results {
+			if r.Blocks > 0 {
+				return
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no duel: %+v", w.State())
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func TestAWatchedPlanAllocatesNothing(t *testing.T) {
 	var paces [3]pace
 	_, _, plans := watched(t, &paces)
