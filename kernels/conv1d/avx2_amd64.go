@@ -2,21 +2,21 @@
 
 package conv1d
 
-// firAVX2 adds to y[j], for j from 0 to 63, the sum of h[k]·x[j−k] over k from 0 to taps−1, accumulated apart
-// from y. It reads x[1−taps] to x[63] and needs AVX2 and FMA.
+// firSIMD adds to y[j], for j from 0 to 63, the sum of h[k]·x[j−k] over k from 0 to taps−1, accumulated apart
+// from y. It reads x[1−taps] to x[63]. It needs AVX2 and FMA.
 //
 //go:noescape
-func firAVX2(y *float32, x *float32, h *float32, taps int)
+func firSIMD(y *float32, x *float32, h *float32, taps int)
 
-// spectralAVX2 sets y[b], for b from 0 to bins−1, to the sum of x[b−p·bins]·h[b+p·bins] over p from 0 to
+// spectralSIMD sets y[b], for b from 0 to bins−1, to the sum of x[b−p·bins]·h[b+p·bins] over p from 0 to
 // partitions−1: the newest spectrum meets the first partition. bins must be a positive multiple of 8. It needs
 // AVX2 and FMA.
 //
 //go:noescape
-func spectralAVX2(y *complex64, x *complex64, h *complex64, bins int, partitions int)
+func spectralSIMD(y *complex64, x *complex64, h *complex64, bins int, partitions int)
 
-// spreadAVX2 sets y[b], for b from 0 to bins−1, to sum[b] + x[b]·h[b]. bins must be a positive multiple of 8. It needs AVX2
+// spreadSIMD sets y[b], for b from 0 to bins−1, to sum[b] + x[b]·h[b]. bins must be a positive multiple of 8. It needs AVX2
 // and FMA.
 //
 //go:noescape
-func spreadAVX2(y *complex64, sum *complex64, x *complex64, h *complex64, bins int)
+func spreadSIMD(y *complex64, sum *complex64, x *complex64, h *complex64, bins int)

@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func firAVX2(y *float32, x *float32, h *float32, taps int)
+// func firSIMD(y *float32, x *float32, h *float32, taps int)
 // Requires: AVX, FMA3
-TEXT ·firAVX2(SB), NOSPLIT, $0-32
+TEXT ·firSIMD(SB), NOSPLIT, $0-32
 	MOVQ   y+0(FP), AX
 	MOVQ   x+8(FP), CX
 	MOVQ   h+16(FP), DX
@@ -117,9 +117,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func spectralAVX2(y *complex64, x *complex64, h *complex64, bins int, partitions int)
+// func spectralSIMD(y *complex64, x *complex64, h *complex64, bins int, partitions int)
 // Requires: AVX, FMA3
-TEXT ·spectralAVX2(SB), NOSPLIT, $0-40
+TEXT ·spectralSIMD(SB), NOSPLIT, $0-40
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ h+16(FP), DX
@@ -170,9 +170,9 @@ sum:
 	VZEROUPPER
 	RET
 
-// func spreadAVX2(y *complex64, sum *complex64, x *complex64, h *complex64, bins int)
+// func spreadSIMD(y *complex64, sum *complex64, x *complex64, h *complex64, bins int)
 // Requires: AVX, FMA3
-TEXT ·spreadAVX2(SB), NOSPLIT, $0-40
+TEXT ·spreadSIMD(SB), NOSPLIT, $0-40
 	MOVQ y+0(FP), AX
 	MOVQ sum+8(FP), CX
 	MOVQ x+16(FP), DX

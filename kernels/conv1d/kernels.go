@@ -1,6 +1,7 @@
 package conv1d
 
 //go:generate go run ./asm -out avx2_amd64.s -stubs avx2_amd64.go -pkg conv1d
+//go:generate go run ../neon -in avx2_amd64.s -in-stubs avx2_amd64.go -out neon_arm64.s -stubs neon_arm64.go
 
 // width is the number of outputs that one call of fir computes.
 const width = 64

@@ -2,7 +2,7 @@
 
 package decibels
 
-// decibelsAVX2 sets dst[i] to 10·log10(max(src[i], a)) + b, and NaN if a is NaN for i from 0 to n−1. It needs AVX2 and FMA.
+// decibelsSIMD sets dst[i] to 10·log10(max(src[i], a)) + b, and NaN if a is NaN for i from 0 to n−1. It needs AVX2 and FMA.
 //
 //go:noescape
-func decibelsAVX2(dst *float32, src *float32, n int, a float32, b float32)
+func decibelsSIMD(dst *float32, src *float32, n int, a float32, b float32)

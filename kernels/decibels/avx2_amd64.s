@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func decibelsAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// func decibelsSIMD(dst *float32, src *float32, n int, a float32, b float32)
 // Requires: AVX, AVX2, FMA3, SSE
-TEXT ·decibelsAVX2(SB), NOSPLIT, $0-32
+TEXT ·decibelsSIMD(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX

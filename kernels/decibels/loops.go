@@ -7,6 +7,7 @@ import (
 )
 
 //go:generate go run ./asm -out avx2_amd64.s -stubs avx2_amd64.go -pkg decibels
+//go:generate go run ../neon -in avx2_amd64.s -in-stubs avx2_amd64.go -out neon_arm64.s -stubs neon_arm64.go
 
 // convertGo sets dst[i] to the decibels of src[i], or of floor if that is greater, plus offset. If floor is NaN, every dst[i]
 // is.

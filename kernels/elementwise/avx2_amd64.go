@@ -2,62 +2,62 @@
 
 package elementwise
 
-// scaleAVX2 sets dst[i] to src[i]·a + b for i from 0 to n−1. It needs AVX2 and FMA.
+// scaleSIMD sets dst[i] to src[i]·a + b for i from 0 to n−1. It needs AVX2 and FMA.
 //
 //go:noescape
-func scaleAVX2(dst *float32, src *float32, n int, a float32, b float32)
+func scaleSIMD(dst *float32, src *float32, n int, a float32, b float32)
 
-// gainAVX2 sets dst[i] to src[i]·a for i from 0 to n−1. It needs AVX2 and FMA.
+// gainSIMD sets dst[i] to src[i]·a for i from 0 to n−1. It needs AVX2 and FMA.
 //
 //go:noescape
-func gainAVX2(dst *float32, src *float32, n int, a float32, b float32)
+func gainSIMD(dst *float32, src *float32, n int, a float32, b float32)
 
-// absAVX2 sets dst[i] to |src[i]| for i from 0 to n−1. It needs AVX2 and FMA.
+// absSIMD sets dst[i] to |src[i]| for i from 0 to n−1. It needs AVX2 and FMA.
 //
 //go:noescape
-func absAVX2(dst *float32, src *float32, n int, a float32, b float32)
+func absSIMD(dst *float32, src *float32, n int, a float32, b float32)
 
-// expAVX2 sets dst[i] to approx.Exp(src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
+// expSIMD sets dst[i] to approx.Exp(src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
 //
 //go:noescape
-func expAVX2(dst *float32, src *float32, n int, a float32, b float32)
+func expSIMD(dst *float32, src *float32, n int, a float32, b float32)
 
-// logAVX2 sets dst[i] to approx.Log(src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
+// logSIMD sets dst[i] to approx.Log(src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
 //
 //go:noescape
-func logAVX2(dst *float32, src *float32, n int, a float32, b float32)
+func logSIMD(dst *float32, src *float32, n int, a float32, b float32)
 
-// log1pAVX2 sets dst[i] to approx.Log1p(src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
+// log1pSIMD sets dst[i] to approx.Log1p(src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
 //
 //go:noescape
-func log1pAVX2(dst *float32, src *float32, n int, a float32, b float32)
+func log1pSIMD(dst *float32, src *float32, n int, a float32, b float32)
 
-// powAVX2 sets dst[i] to approx.Pow(src[i], a). a is finite and not 0 for i from 0 to n−1. It needs AVX2 and FMA.
+// powSIMD sets dst[i] to approx.Pow(src[i], a). a is finite and not 0 for i from 0 to n−1. It needs AVX2 and FMA.
 //
 //go:noescape
-func powAVX2(dst *float32, src *float32, n int, a float32, b float32)
+func powSIMD(dst *float32, src *float32, n int, a float32, b float32)
 
-// softClipAVX2 sets dst[i] to approx.Tanh(a·src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
+// softClipSIMD sets dst[i] to approx.Tanh(a·src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
 //
 //go:noescape
-func softClipAVX2(dst *float32, src *float32, n int, a float32, b float32)
+func softClipSIMD(dst *float32, src *float32, n int, a float32, b float32)
 
-// geluAVX2 sets dst[i] to approx.GELU(src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
+// geluSIMD sets dst[i] to approx.GELU(src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
 //
 //go:noescape
-func geluAVX2(dst *float32, src *float32, n int, a float32, b float32)
+func geluSIMD(dst *float32, src *float32, n int, a float32, b float32)
 
-// geluTanhAVX2 sets dst[i] to approx.GELUTanh(src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
+// geluTanhSIMD sets dst[i] to approx.GELUTanh(src[i]) for i from 0 to n−1. It needs AVX2 and FMA.
 //
 //go:noescape
-func geluTanhAVX2(dst *float32, src *float32, n int, a float32, b float32)
+func geluTanhSIMD(dst *float32, src *float32, n int, a float32, b float32)
 
-// powerAVX2 sets dst[i] to src[2i]² + src[2i+1]² for i from 0 to n−1. It needs AVX2 and FMA.
+// powerSIMD sets dst[i] to src[2i]² + src[2i+1]² for i from 0 to n−1. It needs AVX2 and FMA.
 //
 //go:noescape
-func powerAVX2(dst *float32, src *float32, n int, a float32, b float32)
+func powerSIMD(dst *float32, src *float32, n int, a float32, b float32)
 
-// magnitudeAVX2 sets dst[i] to √(src[2i]² + src[2i+1]²) for i from 0 to n−1. It needs AVX2 and FMA.
+// magnitudeSIMD sets dst[i] to √(src[2i]² + src[2i+1]²) for i from 0 to n−1. It needs AVX2 and FMA.
 //
 //go:noescape
-func magnitudeAVX2(dst *float32, src *float32, n int, a float32, b float32)
+func magnitudeSIMD(dst *float32, src *float32, n int, a float32, b float32)

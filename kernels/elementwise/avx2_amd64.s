@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func scaleAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// func scaleSIMD(dst *float32, src *float32, n int, a float32, b float32)
 // Requires: AVX, AVX2, FMA3, SSE
-TEXT ·scaleAVX2(SB), NOSPLIT, $0-32
+TEXT ·scaleSIMD(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX
@@ -95,9 +95,9 @@ DATA prefix<>+120(SB)/4, $0x00000000
 DATA prefix<>+124(SB)/4, $0x00000000
 GLOBL prefix<>(SB), RODATA|NOPTR, $128
 
-// func gainAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// func gainSIMD(dst *float32, src *float32, n int, a float32, b float32)
 // Requires: AVX, AVX2, SSE
-TEXT ·gainAVX2(SB), NOSPLIT, $0-32
+TEXT ·gainSIMD(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX
@@ -152,9 +152,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func absAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// func absSIMD(dst *float32, src *float32, n int, a float32, b float32)
 // Requires: AVX
-TEXT ·absAVX2(SB), NOSPLIT, $0-32
+TEXT ·absSIMD(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
@@ -217,9 +217,9 @@ DATA word7fffffff<>+24(SB)/4, $0x7fffffff
 DATA word7fffffff<>+28(SB)/4, $0x7fffffff
 GLOBL word7fffffff<>(SB), RODATA|NOPTR, $32
 
-// func expAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// func expSIMD(dst *float32, src *float32, n int, a float32, b float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·expAVX2(SB), NOSPLIT, $0-32
+TEXT ·expSIMD(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
@@ -428,9 +428,9 @@ DATA word3f800000<>+24(SB)/4, $0x3f800000
 DATA word3f800000<>+28(SB)/4, $0x3f800000
 GLOBL word3f800000<>(SB), RODATA|NOPTR, $32
 
-// func logAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// func logSIMD(dst *float32, src *float32, n int, a float32, b float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·logAVX2(SB), NOSPLIT, $0-32
+TEXT ·logSIMD(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
@@ -711,9 +711,9 @@ DATA wordff800000<>+24(SB)/4, $0xff800000
 DATA wordff800000<>+28(SB)/4, $0xff800000
 GLOBL wordff800000<>(SB), RODATA|NOPTR, $32
 
-// func log1pAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// func log1pSIMD(dst *float32, src *float32, n int, a float32, b float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·log1pAVX2(SB), NOSPLIT, $0-32
+TEXT ·log1pSIMD(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
@@ -874,9 +874,9 @@ DATA wordbf800000<>+24(SB)/4, $0xbf800000
 DATA wordbf800000<>+28(SB)/4, $0xbf800000
 GLOBL wordbf800000<>(SB), RODATA|NOPTR, $32
 
-// func powAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// func powSIMD(dst *float32, src *float32, n int, a float32, b float32)
 // Requires: AVX, AVX2, FMA3, SSE
-TEXT ·powAVX2(SB), NOSPLIT, $0-32
+TEXT ·powSIMD(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX
@@ -1233,9 +1233,9 @@ DATA quad00000000000003ff<>+16(SB)/8, $0x00000000000003ff
 DATA quad00000000000003ff<>+24(SB)/8, $0x00000000000003ff
 GLOBL quad00000000000003ff<>(SB), RODATA|NOPTR, $32
 
-// func softClipAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// func softClipSIMD(dst *float32, src *float32, n int, a float32, b float32)
 // Requires: AVX, AVX2, FMA3, SSE
-TEXT ·softClipAVX2(SB), NOSPLIT, $0-32
+TEXT ·softClipSIMD(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX
@@ -1370,9 +1370,9 @@ DATA word40000000<>+24(SB)/4, $0x40000000
 DATA word40000000<>+28(SB)/4, $0x40000000
 GLOBL word40000000<>(SB), RODATA|NOPTR, $32
 
-// func geluAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// func geluSIMD(dst *float32, src *float32, n int, a float32, b float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·geluAVX2(SB), NOSPLIT, $0-32
+TEXT ·geluSIMD(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
@@ -1649,9 +1649,9 @@ DATA wordbf000000<>+24(SB)/4, $0xbf000000
 DATA wordbf000000<>+28(SB)/4, $0xbf000000
 GLOBL wordbf000000<>(SB), RODATA|NOPTR, $32
 
-// func geluTanhAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// func geluTanhSIMD(dst *float32, src *float32, n int, a float32, b float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·geluTanhAVX2(SB), NOSPLIT, $0-32
+TEXT ·geluTanhSIMD(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
@@ -1794,9 +1794,9 @@ DATA word3d922279<>+24(SB)/4, $0x3d922279
 DATA word3d922279<>+28(SB)/4, $0x3d922279
 GLOBL word3d922279<>(SB), RODATA|NOPTR, $32
 
-// func powerAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// func powerSIMD(dst *float32, src *float32, n int, a float32, b float32)
 // Requires: AVX, AVX2
-TEXT ·powerAVX2(SB), NOSPLIT, $0-32
+TEXT ·powerSIMD(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
@@ -1860,9 +1860,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func magnitudeAVX2(dst *float32, src *float32, n int, a float32, b float32)
+// func magnitudeSIMD(dst *float32, src *float32, n int, a float32, b float32)
 // Requires: AVX, AVX2
-TEXT ·magnitudeAVX2(SB), NOSPLIT, $0-32
+TEXT ·magnitudeSIMD(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX

@@ -16,7 +16,8 @@
 // The input of power and magnitude is complex, such as a spectrum. The package does not broadcast, convert types or fuse one
 // function with the next. The usual steps are NewScale or another constructor, once, and Apply.
 //
-// On amd64 with AVX2 the loops are generated vector code (folder asm, by package emit). Elsewhere they are plain Go with the
-// same polynomials, which package approx documents. Both treat NaNs, infinities, zeros and denormals as package math does. A
+// On amd64 with AVX2 the loops are generated vector code (folder asm, by package emit), and on arm64 they are its twin in NEON
+// (command neon), with the same results to the bit. Elsewhere they are plain Go with the same polynomials, which package approx
+// documents. All treat NaNs, infinities, zeros and denormals as package math does. A
 // GPU may take denormal inputs of exp and soft-clip for 0, and may return 0 for a denormal result.
 package elementwise

@@ -7,6 +7,7 @@ import (
 )
 
 //go:generate go run ./asm -out avx2_amd64.s -stubs avx2_amd64.go -pkg elementwise
+//go:generate go run ../neon -in avx2_amd64.s -in-stubs avx2_amd64.go -out neon_arm64.s -stubs neon_arm64.go
 
 // loop sets dst[i] to a function of src[i], or of src[2i] and src[2i+1] if these are the parts of a complex value.
 type loop func(dst, src []float32, p Params)

@@ -135,7 +135,7 @@ func lines(rowLengths []int) []kernels.Line {
 func withoutSplit(splits bool) func(implementation string) error {
 	return func(implementation string) error {
 		if implementation == "go-parallel" && !splits {
-			return errors.New("fft: one transform is not split over cores on this processor (want amd64 with AVX2 and FMA)")
+			return errors.New("fft: one transform is not split over cores on this processor (want amd64 with AVX2 and FMA, or arm64)")
 		}
 		return nil
 	}

@@ -2,7 +2,7 @@
 
 package glu
 
-// gateAVX2 sets dst[i] to a[i]·approx.Logistic(b[i]) for i from 0 to n−1. It needs AVX2 and FMA.
+// gateSIMD sets dst[i] to a[i]·approx.Logistic(b[i]) for i from 0 to n−1. It needs AVX2 and FMA.
 //
 //go:noescape
-func gateAVX2(dst *float32, a *float32, b *float32, n int)
+func gateSIMD(dst *float32, a *float32, b *float32, n int)

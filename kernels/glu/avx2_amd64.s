@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func gateAVX2(dst *float32, a *float32, b *float32, n int)
+// func gateSIMD(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·gateAVX2(SB), NOSPLIT, $0-32
+TEXT ·gateSIMD(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX

@@ -2,25 +2,25 @@
 
 package norm
 
-// momentsAVX2 returns the sums of x[i]−shift and of its squares, for i from 0 to n−1. n must be a multiple of 32. It
+// momentsSIMD returns the sums of x[i]−shift and of its squares, for i from 0 to n−1. n must be a multiple of 32. It
 // needs AVX2 and FMA.
 //
 //go:noescape
-func momentsAVX2(x *float32, n int, shift float32) (sum float32, squares float32)
+func momentsSIMD(x *float32, n int, shift float32) (sum float32, squares float32)
 
-// compensatedAVX2 adds x[i], for i from 0 to n−1, to the first 16 sums, and its square to the next 16. Their rounding
+// compensatedSIMD adds x[i], for i from 0 to n−1, to the first 16 sums, and its square to the next 16. Their rounding
 // errors, which are to be taken away, are in the 32 values behind. n must be a multiple of 16. It needs AVX2.
 //
 //go:noescape
-func compensatedAVX2(sums *float32, x *float32, n int)
+func compensatedSIMD(sums *float32, x *float32, n int)
 
-// perColumnAVX2 sets dst[i] to (src[i]−mean)·factor·weights[i] + bias[i] for i from 0 to n−1. n must be a multiple of 8.
+// perColumnSIMD sets dst[i] to (src[i]−mean)·factor·weights[i] + bias[i] for i from 0 to n−1. n must be a multiple of 8.
 // It needs AVX2 and FMA.
 //
 //go:noescape
-func perColumnAVX2(dst *float32, src *float32, weights *float32, bias *float32, n int, mean float32, factor float32)
+func perColumnSIMD(dst *float32, src *float32, weights *float32, bias *float32, n int, mean float32, factor float32)
 
-// perChannelAVX2 sets dst[i] to (src[i]−mean)·weight + bias for i from 0 to n−1. n must be a multiple of 8. It needs AVX2 and FMA.
+// perChannelSIMD sets dst[i] to (src[i]−mean)·weight + bias for i from 0 to n−1. n must be a multiple of 8. It needs AVX2 and FMA.
 //
 //go:noescape
-func perChannelAVX2(dst *float32, src *float32, n int, mean float32, weight float32, bias float32)
+func perChannelSIMD(dst *float32, src *float32, n int, mean float32, weight float32, bias float32)

@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func momentsAVX2(x *float32, n int, shift float32) (sum float32, squares float32)
+// func momentsSIMD(x *float32, n int, shift float32) (sum float32, squares float32)
 // Requires: AVX, AVX2, FMA3, SSE
-TEXT ·momentsAVX2(SB), NOSPLIT, $0-32
+TEXT ·momentsSIMD(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVSS        shift+16(FP), X0
@@ -65,9 +65,9 @@ momentsFold:
 	VZEROUPPER
 	RET
 
-// func compensatedAVX2(sums *float32, x *float32, n int)
+// func compensatedSIMD(sums *float32, x *float32, n int)
 // Requires: AVX
-TEXT ·compensatedAVX2(SB), NOSPLIT, $0-24
+TEXT ·compensatedSIMD(SB), NOSPLIT, $0-24
 	MOVQ    sums+0(FP), AX
 	MOVQ    x+8(FP), CX
 	MOVQ    n+16(FP), DX
@@ -123,9 +123,9 @@ compensatedEnd:
 	VZEROUPPER
 	RET
 
-// func perColumnAVX2(dst *float32, src *float32, weights *float32, bias *float32, n int, mean float32, factor float32)
+// func perColumnSIMD(dst *float32, src *float32, weights *float32, bias *float32, n int, mean float32, factor float32)
 // Requires: AVX, AVX2, FMA3, SSE
-TEXT ·perColumnAVX2(SB), NOSPLIT, $0-48
+TEXT ·perColumnSIMD(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         weights+16(FP), DX
@@ -156,9 +156,9 @@ perColumnEnd:
 	VZEROUPPER
 	RET
 
-// func perChannelAVX2(dst *float32, src *float32, n int, mean float32, weight float32, bias float32)
+// func perChannelSIMD(dst *float32, src *float32, n int, mean float32, weight float32, bias float32)
 // Requires: AVX, AVX2, FMA3, SSE
-TEXT ·perChannelAVX2(SB), NOSPLIT, $0-36
+TEXT ·perChannelSIMD(SB), NOSPLIT, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX

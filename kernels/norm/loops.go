@@ -1,6 +1,7 @@
 package norm
 
 //go:generate go run ./asm -out avx2_amd64.s -stubs avx2_amd64.go -pkg norm
+//go:generate go run ../neon -in avx2_amd64.s -in-stubs avx2_amd64.go -out neon_arm64.s -stubs neon_arm64.go
 
 // loops are the passes over values, in Go or in vector code.
 type loops struct {

@@ -2,12 +2,12 @@
 
 package recurrent
 
-// advanceLSTMAVX2 computes a step of n units of an LSTM as advanceLSTMGo does. It needs AVX2 and FMA.
+// advanceLSTMSIMD computes a step of n units of an LSTM as advanceLSTMGo does. It needs AVX2 and FMA.
 //
 //go:noescape
-func advanceLSTMAVX2(y *float32, c *float32, gates *float32, n int)
+func advanceLSTMSIMD(y *float32, c *float32, gates *float32, n int)
 
-// advanceGRUAVX2 computes a step of n units of a GRU as advanceGRUGo does. It needs AVX2 and FMA.
+// advanceGRUSIMD computes a step of n units of a GRU as advanceGRUGo does. It needs AVX2 and FMA.
 //
 //go:noescape
-func advanceGRUAVX2(y *float32, h *float32, gates *float32, parts *float32, n int)
+func advanceGRUSIMD(y *float32, h *float32, gates *float32, parts *float32, n int)

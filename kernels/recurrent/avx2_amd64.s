@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func advanceLSTMAVX2(y *float32, c *float32, gates *float32, n int)
+// func advanceLSTMSIMD(y *float32, c *float32, gates *float32, n int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·advanceLSTMAVX2(SB), NOSPLIT, $0-32
+TEXT ·advanceLSTMSIMD(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), AX
 	MOVQ c+8(FP), CX
 	MOVQ n+24(FP), DX
@@ -639,9 +639,9 @@ DATA prefix<>+120(SB)/4, $0x00000000
 DATA prefix<>+124(SB)/4, $0x00000000
 GLOBL prefix<>(SB), RODATA|NOPTR, $128
 
-// func advanceGRUAVX2(y *float32, h *float32, gates *float32, parts *float32, n int)
+// func advanceGRUSIMD(y *float32, h *float32, gates *float32, parts *float32, n int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·advanceGRUAVX2(SB), NOSPLIT, $0-40
+TEXT ·advanceGRUSIMD(SB), NOSPLIT, $0-40
 	MOVQ y+0(FP), AX
 	MOVQ h+8(FP), CX
 	MOVQ n+32(FP), DX

@@ -3,6 +3,7 @@ package recurrent
 import "crossover/kernels/elementwise/approx"
 
 //go:generate go run ./asm -out avx2_amd64.s -stubs avx2_amd64.go -pkg recurrent
+//go:generate go run ../neon -in avx2_amd64.s -in-stubs avx2_amd64.go -out neon_arm64.s -stubs neon_arm64.go
 
 // advanceLSTMGo computes a step of an LSTM. gates has len(y) values for each of i, f, g and o. c is updated in place.
 func advanceLSTMGo(y, c, gates []float32) {

@@ -2,25 +2,25 @@
 
 package reduce
 
-// sumAVX2 returns the sum of x[i] for i from 0 to n−1, in 64 partial sums. n must be a multiple of 64. It needs AVX2.
+// sumSIMD returns the sum of x[i] for i from 0 to n−1, in 64 partial sums. n must be a multiple of 64. It needs AVX2.
 //
 //go:noescape
-func sumAVX2(x *float32, n int) float32
+func sumSIMD(x *float32, n int) float32
 
-// maxAVX2 returns the greatest of x[i] for i from 0 to n−1, and NaN if one of them is NaN. n must be at least 8. It needs
+// maxSIMD returns the greatest of x[i] for i from 0 to n−1, and NaN if one of them is NaN. n must be at least 8. It needs
 // AVX2.
 //
 //go:noescape
-func maxAVX2(x *float32, n int) float32
+func maxSIMD(x *float32, n int) float32
 
-// minAVX2 returns the least of x[i] for i from 0 to n−1, and NaN if one of them is NaN. n must be at least 8. It needs
+// minSIMD returns the least of x[i] for i from 0 to n−1, and NaN if one of them is NaN. n must be at least 8. It needs
 // AVX2.
 //
 //go:noescape
-func minAVX2(x *float32, n int) float32
+func minSIMD(x *float32, n int) float32
 
-// indexAVX2 returns the least i for which x[i] equals value, or n if there is none below n. n must be at least 8. It needs
+// indexSIMD returns the least i for which x[i] equals value, or n if there is none below n. n must be at least 8. It needs
 // AVX2.
 //
 //go:noescape
-func indexAVX2(x *float32, n int, value float32) int
+func indexSIMD(x *float32, n int, value float32) int

@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func sumAVX2(x *float32, n int) float32
+// func sumSIMD(x *float32, n int) float32
 // Requires: AVX, SSE
-TEXT ·sumAVX2(SB), NOSPLIT, $0-20
+TEXT ·sumSIMD(SB), NOSPLIT, $0-20
 	MOVQ   x+0(FP), AX
 	MOVQ   n+8(FP), CX
 	VXORPS Y0, Y0, Y0
@@ -49,9 +49,9 @@ fold:
 	VZEROUPPER
 	RET
 
-// func maxAVX2(x *float32, n int) float32
+// func maxSIMD(x *float32, n int) float32
 // Requires: AVX, SSE
-TEXT ·maxAVX2(SB), NOSPLIT, $0-20
+TEXT ·maxSIMD(SB), NOSPLIT, $0-20
 	MOVQ    x+0(FP), AX
 	MOVQ    n+8(FP), CX
 	VXORPS  Y0, Y0, Y0
@@ -151,9 +151,9 @@ DATA wordff800000<>+24(SB)/4, $0xff800000
 DATA wordff800000<>+28(SB)/4, $0xff800000
 GLOBL wordff800000<>(SB), RODATA|NOPTR, $32
 
-// func minAVX2(x *float32, n int) float32
+// func minSIMD(x *float32, n int) float32
 // Requires: AVX, SSE
-TEXT ·minAVX2(SB), NOSPLIT, $0-20
+TEXT ·minSIMD(SB), NOSPLIT, $0-20
 	MOVQ    x+0(FP), AX
 	MOVQ    n+8(FP), CX
 	VXORPS  Y0, Y0, Y0
@@ -253,9 +253,9 @@ DATA word7f800000<>+24(SB)/4, $0x7f800000
 DATA word7f800000<>+28(SB)/4, $0x7f800000
 GLOBL word7f800000<>(SB), RODATA|NOPTR, $32
 
-// func indexAVX2(x *float32, n int, value float32) int
+// func indexSIMD(x *float32, n int, value float32) int
 // Requires: AVX, AVX2, SSE
-TEXT ·indexAVX2(SB), NOSPLIT, $0-32
+TEXT ·indexSIMD(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVSS        value+16(FP), X0

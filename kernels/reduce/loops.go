@@ -3,6 +3,7 @@ package reduce
 import "math"
 
 //go:generate go run ./asm -out avx2_amd64.s -stubs avx2_amd64.go -pkg reduce
+//go:generate go run ../neon -in avx2_amd64.s -in-stubs avx2_amd64.go -out neon_arm64.s -stubs neon_arm64.go
 
 // block is the number of values that are added up in float32. A float64 adds the sums of the blocks. A block has 64 partial
 // sums in vector code, of 64 values each, and 8 in Go. So the error stays at a few units of the last place of Σ|x| at every

@@ -2,9 +2,9 @@
 
 package resample
 
-// groupsAVX2 computes count groups of four outputs. The places of the first group begin at `at`, and count from offset
+// groupsSIMD computes count groups of four outputs. The places of the first group begin at `at`, and count from offset
 // bytes behind x. Places from end on repeat those that are period before, with samples that are advance bytes later. Rows
 // have taps values, a multiple of 8. It needs AVX2 and FMA.
 //
 //go:noescape
-func groupsAVX2(y *float32, x *float32, offset int, rows *float32, at *int32, end *int32, period int, advance int, taps int, count int)
+func groupsSIMD(y *float32, x *float32, offset int, rows *float32, at *int32, end *int32, period int, advance int, taps int, count int)

@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func groupsAVX2(y *float32, x *float32, offset int, rows *float32, at *int32, end *int32, period int, advance int, taps int, count int)
+// func groupsSIMD(y *float32, x *float32, offset int, rows *float32, at *int32, end *int32, period int, advance int, taps int, count int)
 // Requires: AVX, FMA3
-TEXT ·groupsAVX2(SB), NOSPLIT, $0-80
+TEXT ·groupsSIMD(SB), NOSPLIT, $0-80
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	ADDQ offset+16(FP), CX

@@ -3,6 +3,7 @@ package resample
 import "crossover/kernels"
 
 //go:generate go run ./asm -out avx2_amd64.s -stubs avx2_amd64.go -pkg resample
+//go:generate go run ../neon -in avx2_amd64.s -in-stubs avx2_amd64.go -out neon_arm64.s -stubs neon_arm64.go
 
 // unit is the number of taps that a kernel takes at a time. Rows are padded to a multiple of it.
 const unit = 8

@@ -2,13 +2,13 @@
 
 package sampling
 
-// greatestAVX2 returns the greatest of x[i] for i from 0 to n−1, and whether there is a NaN among them, which is not 0
+// greatestSIMD returns the greatest of x[i] for i from 0 to n−1, and whether there is a NaN among them, which is not 0
 // then. With a NaN, the greatest may be any value. n must be a multiple of 32 and above 0. It needs AVX2.
 //
 //go:noescape
-func greatestAVX2(x *float32, n int) (most float32, unordered uint32)
+func greatestSIMD(x *float32, n int) (most float32, unordered uint32)
 
-// positionAVX2 returns the least i for which x[i] equals v, or at least n. n must be a multiple of 8. It needs AVX2.
+// positionSIMD returns the least i for which x[i] equals v, or at least n. n must be a multiple of 8. It needs AVX2.
 //
 //go:noescape
-func positionAVX2(x *float32, n int, v float32) int
+func positionSIMD(x *float32, n int, v float32) int

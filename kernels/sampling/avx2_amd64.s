@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func greatestAVX2(x *float32, n int) (most float32, unordered uint32)
+// func greatestSIMD(x *float32, n int) (most float32, unordered uint32)
 // Requires: AVX, SSE
-TEXT ·greatestAVX2(SB), NOSPLIT, $0-24
+TEXT ·greatestSIMD(SB), NOSPLIT, $0-24
 	MOVQ    x+0(FP), AX
 	MOVQ    n+8(FP), CX
 	VMOVUPS wordff800000<>+0(SB), Y0
@@ -64,9 +64,9 @@ DATA wordff800000<>+24(SB)/4, $0xff800000
 DATA wordff800000<>+28(SB)/4, $0xff800000
 GLOBL wordff800000<>(SB), RODATA|NOPTR, $32
 
-// func positionAVX2(x *float32, n int, v float32) int
+// func positionSIMD(x *float32, n int, v float32) int
 // Requires: AVX, AVX2, SSE
-TEXT ·positionAVX2(SB), NOSPLIT, $0-32
+TEXT ·positionSIMD(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVSS        v+16(FP), X0

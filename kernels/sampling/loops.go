@@ -6,6 +6,7 @@ import (
 )
 
 //go:generate go run ./asm -out avx2_amd64.s -stubs avx2_amd64.go -pkg sampling
+//go:generate go run ../neon -in avx2_amd64.s -in-stubs avx2_amd64.go -out neon_arm64.s -stubs neon_arm64.go
 
 // entry is a value, as a key, and its place in its row.
 type entry struct {

@@ -2,19 +2,19 @@
 
 package softmax
 
-// maxAVX2 returns the greatest of x[i] for i from 0 to n−1; with a NaN among them, that or the greatest of some of
+// maxSIMD returns the greatest of x[i] for i from 0 to n−1; with a NaN among them, that or the greatest of some of
 // the others. n must be a multiple of 8. It needs AVX2.
 //
 //go:noescape
-func maxAVX2(x *float32, n int) float32
+func maxSIMD(x *float32, n int) float32
 
-// expAVX2 sets dst[i] to e^(src[i]−shift) for i from 0 to n−1 and returns the sum of dst. No src[i] may be greater
+// expSIMD sets dst[i] to e^(src[i]−shift) for i from 0 to n−1 and returns the sum of dst. No src[i] may be greater
 // than shift. n must be a multiple of 8. It needs AVX2 and FMA.
 //
 //go:noescape
-func expAVX2(dst *float32, src *float32, n int, shift float32) float32
+func expSIMD(dst *float32, src *float32, n int, shift float32) float32
 
-// scaleAVX2 multiplies x[i] by factor for i from 0 to n−1. n must be a multiple of 8. It needs AVX2.
+// scaleSIMD multiplies x[i] by factor for i from 0 to n−1. n must be a multiple of 8. It needs AVX2.
 //
 //go:noescape
-func scaleAVX2(x *float32, n int, factor float32)
+func scaleSIMD(x *float32, n int, factor float32)

@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func maxAVX2(x *float32, n int) float32
+// func maxSIMD(x *float32, n int) float32
 // Requires: AVX, SSE
-TEXT ·maxAVX2(SB), NOSPLIT, $0-20
+TEXT ·maxSIMD(SB), NOSPLIT, $0-20
 	MOVQ    x+0(FP), AX
 	MOVQ    n+8(FP), CX
 	VMOVUPS wordff800000<>+0(SB), Y0
@@ -55,9 +55,9 @@ DATA wordff800000<>+24(SB)/4, $0xff800000
 DATA wordff800000<>+28(SB)/4, $0xff800000
 GLOBL wordff800000<>(SB), RODATA|NOPTR, $32
 
-// func expAVX2(dst *float32, src *float32, n int, shift float32) float32
+// func expSIMD(dst *float32, src *float32, n int, shift float32) float32
 // Requires: AVX, AVX2, FMA3, SSE
-TEXT ·expAVX2(SB), NOSPLIT, $0-36
+TEXT ·expSIMD(SB), NOSPLIT, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX
@@ -212,9 +212,9 @@ DATA wordc2aeac4f<>+24(SB)/4, $0xc2aeac4f
 DATA wordc2aeac4f<>+28(SB)/4, $0xc2aeac4f
 GLOBL wordc2aeac4f<>(SB), RODATA|NOPTR, $32
 
-// func scaleAVX2(x *float32, n int, factor float32)
+// func scaleSIMD(x *float32, n int, factor float32)
 // Requires: AVX, AVX2, SSE
-TEXT ·scaleAVX2(SB), NOSPLIT, $0-20
+TEXT ·scaleSIMD(SB), NOSPLIT, $0-20
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVSS        factor+16(FP), X0

@@ -7,6 +7,7 @@ import (
 )
 
 //go:generate go run ./asm -out avx2_amd64.s -stubs avx2_amd64.go -pkg softmax
+//go:generate go run ../neon -in avx2_amd64.s -in-stubs avx2_amd64.go -out neon_arm64.s -stubs neon_arm64.go
 
 // block is the number of exponentials that are added up in float32. A float64 adds the sums of the blocks. So a row of a
 // hundred thousand columns is as accurate as a row of a thousand.

@@ -2,12 +2,12 @@
 
 package stft
 
-// multiplyAVX sets dst[i] to a[i]·b[i] for i from 0 to n−1. n must be a positive multiple of 32. It needs AVX.
+// multiplySIMD sets dst[i] to a[i]·b[i] for i from 0 to n−1. n must be a positive multiple of 32. It needs AVX.
 //
 //go:noescape
-func multiplyAVX(dst *float32, a *float32, b *float32, n int)
+func multiplySIMD(dst *float32, a *float32, b *float32, n int)
 
-// multiplyAddAVX adds a[i]·b[i] to dst[i] for i from 0 to n−1. n must be a positive multiple of 32. It needs AVX.
+// multiplyAddSIMD adds a[i]·b[i] to dst[i] for i from 0 to n−1. n must be a positive multiple of 32. It needs AVX.
 //
 //go:noescape
-func multiplyAddAVX(dst *float32, a *float32, b *float32, n int)
+func multiplyAddSIMD(dst *float32, a *float32, b *float32, n int)

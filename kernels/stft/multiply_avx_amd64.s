@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func multiplyAVX(dst *float32, a *float32, b *float32, n int)
+// func multiplySIMD(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX
-TEXT ·multiplyAVX(SB), NOSPLIT, $0-32
+TEXT ·multiplySIMD(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX
@@ -31,9 +31,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func multiplyAddAVX(dst *float32, a *float32, b *float32, n int)
+// func multiplyAddSIMD(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX
-TEXT ·multiplyAddAVX(SB), NOSPLIT, $0-32
+TEXT ·multiplyAddSIMD(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX

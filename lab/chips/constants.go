@@ -57,7 +57,7 @@ var (
 	clock       = constant("clock of a performance core", 3.2, "GHz", "assumed for all chips: an M1's")
 	perCycle    = constant("operations a cycle of a performance core, vectors", 32, "", "assumed: four units of four lanes, multiply and add")
 	vectorShare = constant("share of that which vDSP and vForce reach", 0.5, "", "assumed")
-	goPerCycle  = constant("operations a cycle of compiled Go, which has no vectors on arm64", 2, "", "assumed: a multiply-add a cycle")
+	goPerCycle  = constant("operations a cycle of Go", 2, "", "assumed: a multiply-add a cycle; the NEON code, whose speed nobody has measured, may be faster")
 	chainCycles = constant("cycles of a recurrence's step, which must wait for the one before", 8, "", "assumed: two dependent operations of four cycles")
 	gemmCore    = constant("matrix product of Accelerate, a performance core", 2626.0/8, "GFLOPS", "2626 GFLOPS of an M1 Max at n = 896, divided by its cores; the same on all chips is assumed")
 	cacheSpeed  = constant("bandwidth of one core's call inside the caches", 245, "GB/s", "vDSP saxpy of 6 MB on an M1; the same on all chips is assumed")

@@ -28,11 +28,11 @@ func main() {
 // times tap r+8(j−m). So for one r, reuse broadcast taps and rows+reuse−1 loads suffice for rows·reuse multiply-adds. The
 // loads, many of which straddle a cache line, stay off the critical path.
 func fir() {
-	TEXT("firAVX2", NOSPLIT, "func(y, x, h *float32, taps int)")
+	TEXT("firSIMD", NOSPLIT, "func(y, x, h *float32, taps int)")
 	Pragma("noescape")
 	Doc(
-		"firAVX2 adds to y[j], for j from 0 to 63, the sum of h[k]·x[j−k] over k from 0 to taps−1, accumulated apart",
-		"from y. It reads x[1−taps] to x[63] and needs AVX2 and FMA.",
+		"firSIMD adds to y[j], for j from 0 to 63, the sum of h[k]·x[j−k] over k from 0 to taps−1, accumulated apart",
+		"from y. It reads x[1−taps] to x[63]. It needs AVX2 and FMA.",
 	)
 	y := Load(Param("y"), GP64())
 	x := Load(Param("x"), GP64())
@@ -101,10 +101,10 @@ func fir() {
 // spectral keeps a tile of bins in registers for all partitions, so that each sum is stored once. The real and the imaginary
 // part of the filter have accumulators of their own. One add-subtract at the end combines them.
 func spectral() {
-	TEXT("spectralAVX2", NOSPLIT, "func(y, x, h *complex64, bins, partitions int)")
+	TEXT("spectralSIMD", NOSPLIT, "func(y, x, h *complex64, bins, partitions int)")
 	Pragma("noescape")
 	Doc(
-		"spectralAVX2 sets y[b], for b from 0 to bins−1, to the sum of x[b−p·bins]·h[b+p·bins] over p from 0 to",
+		"spectralSIMD sets y[b], for b from 0 to bins−1, to the sum of x[b−p·bins]·h[b+p·bins] over p from 0 to",
 		"partitions−1: the newest spectrum meets the first partition. bins must be a positive multiple of 8. It needs",
 		"AVX2 and FMA.",
 	)
@@ -164,9 +164,9 @@ func spectral() {
 // spread adds the product of one spectrum and one partition to a sum. Everything is read once and written once, so memory
 // limits its speed.
 func spread() {
-	TEXT("spreadAVX2", NOSPLIT, "func(y, sum, x, h *complex64, bins int)")
+	TEXT("spreadSIMD", NOSPLIT, "func(y, sum, x, h *complex64, bins int)")
 	Pragma("noescape")
-	Doc("spreadAVX2 sets y[b], for b from 0 to bins−1, to sum[b] + x[b]·h[b]. bins must be a positive multiple of 8. It needs AVX2", "and FMA.")
+	Doc("spreadSIMD sets y[b], for b from 0 to bins−1, to sum[b] + x[b]·h[b]. bins must be a positive multiple of 8. It needs AVX2", "and FMA.")
 	y := Load(Param("y"), GP64())
 	sum := Load(Param("sum"), GP64())
 	x := Load(Param("x"), GP64())

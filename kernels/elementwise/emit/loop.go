@@ -28,9 +28,9 @@ func Parameter(name string) reg.VecVirtual {
 // Loop appends a loop that computes a function of each value, in turns of the given number of vectors of results. A result
 // has one input, or two: the parts of a complex value. setup appends what comes before the loop.
 func Loop(name, formula string, inputs, vectors int, setup func() Body) {
-	TEXT(name+"AVX2", NOSPLIT, "func(dst, src *float32, n int, a, b float32)")
+	TEXT(name+"SIMD", NOSPLIT, "func(dst, src *float32, n int, a, b float32)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("%sAVX2 sets dst[i] to %s for i from 0 to n−1. It needs AVX2 and FMA.", name, formula))
+	Doc(fmt.Sprintf("%sSIMD sets dst[i] to %s for i from 0 to n−1. It needs AVX2 and FMA.", name, formula))
 	dst := Load(Param("dst"), GP64())
 	src := Load(Param("src"), GP64())
 	n := Load(Param("n"), GP64())

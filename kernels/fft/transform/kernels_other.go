@@ -1,13 +1,13 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package transform
 
 import "crossover/pool"
 
-// newLaneTransform returns nil, because only amd64 has kernels.
+// newLaneTransform returns nil, because this processor has no kernels.
 func newLaneTransform(int) Complex { return nil }
 
-// newLaneReal returns nil, because only amd64 has kernels.
+// newLaneReal returns nil, because this processor has no kernels.
 func newLaneReal(int) Real { return nil }
 
 // Splits returns false, because only kernels can divide a transform.

@@ -1,8 +1,8 @@
 // Package transform computes the discrete Fourier transform of complex and of real float32 samples on the processor. Lengths
 // 2^a·3^b·5^c take mixed-radix Stockham passes. All other lengths take Bluestein's chirp convolution. A real transform of
-// even length is a complex one of half the length. If the processor has AVX2 and FMA, lengths 2^a·3^b·5^c from 16 on
-// (complex), and even ones from 32 on (real), run in assembly, with up to eight transforms side by side. Other lengths run
-// in Go, by the same passes.
+// even length is a complex one of half the length. If the processor has AVX2 and FMA, or NEON, lengths 2^a·3^b·5^c
+// from 16 on (complex), and even ones from 32 on (real), run in assembly, with up to eight transforms side by side. Other
+// lengths run in Go, by the same passes.
 //
 // The package checks no lengths. Programs call package fft, which does.
 package transform

@@ -10,9 +10,9 @@ import (
 )
 
 func main() {
-	TEXT("gateAVX2", NOSPLIT, "func(dst, a, b *float32, n int)")
+	TEXT("gateSIMD", NOSPLIT, "func(dst, a, b *float32, n int)")
 	Pragma("noescape")
-	Doc("gateAVX2 sets dst[i] to a[i]·approx.Logistic(b[i]) for i from 0 to n−1. It needs AVX2 and FMA.")
+	Doc("gateSIMD sets dst[i] to a[i]·approx.Logistic(b[i]) for i from 0 to n−1. It needs AVX2 and FMA.")
 	dst := Load(Param("dst"), GP64())
 	a := Load(Param("a"), GP64())
 	b := Load(Param("b"), GP64())

@@ -7,7 +7,7 @@
 // just multiplying.
 //
 // A product is cut to fit the caches. A panel of 16 columns of B stays in the first-level cache, and a block of rows of A in
-// the second-level cache. A kernel (AVX2 and FMA, AVX-512, or Go) computes tiles of 6×16 or 12×16 sums in registers. Panels
+// the second-level cache. A kernel (AVX2 and FMA, AVX-512, NEON, or Go) computes tiles of 6×16 or 12×16 sums in registers. Panels
 // are copied first, so that a kernel reads one piece of memory from its beginning to its end.
 //
 // Source: K. Goto, R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, ACM TOMS 34(3), 2008; F. Van Zee,

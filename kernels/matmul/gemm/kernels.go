@@ -1,6 +1,7 @@
 package gemm
 
 //go:generate go run ./asm -out vectors_amd64.s -stubs vectors_amd64.go -pkg gemm
+//go:generate go run ../../neon -in vectors_amd64.s -in-stubs vectors_amd64.go -out neon_arm64.s -stubs neon_arm64.go
 
 const (
 	tileColumns = 16 // columns of C that a kernel computes

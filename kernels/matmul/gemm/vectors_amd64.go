@@ -2,41 +2,41 @@
 
 package gemm
 
-// multiply1AVX2 computes 1×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
+// multiply1SIMD computes 1×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
 // of a[1·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX2 and FMA.
 //
 //go:noescape
-func multiply1AVX2(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply1SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
 
-// multiply2AVX2 computes 2×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
+// multiply2SIMD computes 2×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
 // of a[2·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX2 and FMA.
 //
 //go:noescape
-func multiply2AVX2(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply2SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
 
-// multiply3AVX2 computes 3×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
+// multiply3SIMD computes 3×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
 // of a[3·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX2 and FMA.
 //
 //go:noescape
-func multiply3AVX2(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply3SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
 
-// multiply4AVX2 computes 4×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
+// multiply4SIMD computes 4×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
 // of a[4·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX2 and FMA.
 //
 //go:noescape
-func multiply4AVX2(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply4SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
 
-// multiply5AVX2 computes 5×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
+// multiply5SIMD computes 5×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
 // of a[5·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX2 and FMA.
 //
 //go:noescape
-func multiply5AVX2(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply5SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
 
-// multiply6AVX2 computes 6×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
+// multiply6SIMD computes 6×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
 // of a[6·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX2 and FMA.
 //
 //go:noescape
-func multiply6AVX2(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+func multiply6SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
 
 // multiply1AVX512 computes 1×16 elements of C, whose rows are rowC bytes apart: it sets them to the sum over l
 // of a[1·l+i]·b[l][j], or adds that to them. Rows of b are rowB bytes apart. It needs AVX-512F.
@@ -110,8 +110,8 @@ func multiply11AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, te
 //go:noescape
 func multiply12AVX512(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
 
-// turnAVX2 transposes blocks of 8×8 values, one after the other along the rows of src, which are row bytes apart. It writes
+// turnSIMD transposes blocks of 8×8 values, one after the other along the rows of src, which are row bytes apart. It writes
 // eight values of each row of dst, whose rows are 16 values apart. blocks must be at least 1. It needs AVX2.
 //
 //go:noescape
-func turnAVX2(dst *float32, src *float32, row int, blocks int)
+func turnSIMD(dst *float32, src *float32, row int, blocks int)

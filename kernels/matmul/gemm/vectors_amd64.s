@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func multiply1AVX2(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+// func multiply1SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
 // Requires: AVX, FMA3
-TEXT ·multiply1AVX2(SB), NOSPLIT, $0-49
+TEXT ·multiply1SIMD(SB), NOSPLIT, $0-49
 	MOVQ   c+0(FP), AX
 	MOVQ   rowC+8(FP), CX
 	MOVQ   a+16(FP), DX
@@ -86,9 +86,9 @@ set:
 	VZEROUPPER
 	RET
 
-// func multiply2AVX2(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+// func multiply2SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
 // Requires: AVX, FMA3
-TEXT ·multiply2AVX2(SB), NOSPLIT, $0-49
+TEXT ·multiply2SIMD(SB), NOSPLIT, $0-49
 	MOVQ   c+0(FP), AX
 	MOVQ   rowC+8(FP), CX
 	MOVQ   a+16(FP), DX
@@ -189,9 +189,9 @@ set:
 	VZEROUPPER
 	RET
 
-// func multiply3AVX2(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+// func multiply3SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
 // Requires: AVX, FMA3
-TEXT ·multiply3AVX2(SB), NOSPLIT, $0-49
+TEXT ·multiply3SIMD(SB), NOSPLIT, $0-49
 	MOVQ   c+0(FP), AX
 	MOVQ   rowC+8(FP), CX
 	MOVQ   a+16(FP), DX
@@ -319,9 +319,9 @@ set:
 	VZEROUPPER
 	RET
 
-// func multiply4AVX2(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+// func multiply4SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
 // Requires: AVX, FMA3
-TEXT ·multiply4AVX2(SB), NOSPLIT, $0-49
+TEXT ·multiply4SIMD(SB), NOSPLIT, $0-49
 	MOVQ   c+0(FP), AX
 	MOVQ   rowC+8(FP), CX
 	MOVQ   a+16(FP), DX
@@ -460,9 +460,9 @@ set:
 	VZEROUPPER
 	RET
 
-// func multiply5AVX2(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+// func multiply5SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
 // Requires: AVX, FMA3
-TEXT ·multiply5AVX2(SB), NOSPLIT, $0-49
+TEXT ·multiply5SIMD(SB), NOSPLIT, $0-49
 	MOVQ   c+0(FP), AX
 	MOVQ   rowC+8(FP), CX
 	MOVQ   a+16(FP), DX
@@ -624,9 +624,9 @@ set:
 	VZEROUPPER
 	RET
 
-// func multiply6AVX2(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
+// func multiply6SIMD(c *float32, rowC int, a *float32, b *float32, rowB int, terms int, add bool)
 // Requires: AVX, FMA3
-TEXT ·multiply6AVX2(SB), NOSPLIT, $0-49
+TEXT ·multiply6SIMD(SB), NOSPLIT, $0-49
 	MOVQ   c+0(FP), AX
 	MOVQ   rowC+8(FP), CX
 	MOVQ   a+16(FP), DX
@@ -2185,9 +2185,9 @@ set:
 	VZEROUPPER
 	RET
 
-// func turnAVX2(dst *float32, src *float32, row int, blocks int)
+// func turnSIMD(dst *float32, src *float32, row int, blocks int)
 // Requires: AVX
-TEXT ·turnAVX2(SB), NOSPLIT, $0-32
+TEXT ·turnSIMD(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ row+16(FP), DX

@@ -56,10 +56,10 @@ func folded(sums []VecVirtual, result int) {
 
 func moments() {
 	const accumulators = 4 // hide the latency of an addition, for each of the two sums
-	TEXT("momentsAVX2", NOSPLIT, "func(x *float32, n int, shift float32) (sum, squares float32)")
+	TEXT("momentsSIMD", NOSPLIT, "func(x *float32, n int, shift float32) (sum, squares float32)")
 	Pragma("noescape")
 	Doc(
-		"momentsAVX2 returns the sums of x[i]−shift and of its squares, for i from 0 to n−1. n must be a multiple of 32. It",
+		"momentsSIMD returns the sums of x[i]−shift and of its squares, for i from 0 to n−1. n must be a multiple of 32. It",
 		"needs AVX2 and FMA.",
 	)
 	x := Load(Param("x"), GP64())
@@ -89,10 +89,10 @@ func moments() {
 // compensated is Kahan's sum of values and of squares in two vectors each.
 func compensated() {
 	const accumulators = 2 // more do not fit into the registers
-	TEXT("compensatedAVX2", NOSPLIT, "func(sums, x *float32, n int)")
+	TEXT("compensatedSIMD", NOSPLIT, "func(sums, x *float32, n int)")
 	Pragma("noescape")
 	Doc(
-		"compensatedAVX2 adds x[i], for i from 0 to n−1, to the first 16 sums, and its square to the next 16. Their rounding",
+		"compensatedSIMD adds x[i], for i from 0 to n−1, to the first 16 sums, and its square to the next 16. Their rounding",
 		"errors, which are to be taken away, are in the 32 values behind. n must be a multiple of 16. It needs AVX2.",
 	)
 	p := Load(Param("sums"), GP64())
@@ -138,10 +138,10 @@ func compensated() {
 }
 
 func perColumn() {
-	TEXT("perColumnAVX2", NOSPLIT, "func(dst, src, weights, bias *float32, n int, mean, factor float32)")
+	TEXT("perColumnSIMD", NOSPLIT, "func(dst, src, weights, bias *float32, n int, mean, factor float32)")
 	Pragma("noescape")
 	Doc(
-		"perColumnAVX2 sets dst[i] to (src[i]−mean)·factor·weights[i] + bias[i] for i from 0 to n−1. n must be a multiple of 8.",
+		"perColumnSIMD sets dst[i] to (src[i]−mean)·factor·weights[i] + bias[i] for i from 0 to n−1. n must be a multiple of 8.",
 		"It needs AVX2 and FMA.",
 	)
 	dst := Load(Param("dst"), GP64())
@@ -171,9 +171,9 @@ func perColumn() {
 }
 
 func perChannel() {
-	TEXT("perChannelAVX2", NOSPLIT, "func(dst, src *float32, n int, mean, weight, bias float32)")
+	TEXT("perChannelSIMD", NOSPLIT, "func(dst, src *float32, n int, mean, weight, bias float32)")
 	Pragma("noescape")
-	Doc("perChannelAVX2 sets dst[i] to (src[i]−mean)·weight + bias for i from 0 to n−1. n must be a multiple of 8. It needs AVX2 and FMA.")
+	Doc("perChannelSIMD sets dst[i] to (src[i]−mean)·weight + bias for i from 0 to n−1. n must be a multiple of 8. It needs AVX2 and FMA.")
 	dst := Load(Param("dst"), GP64())
 	src := Load(Param("src"), GP64())
 	n := Load(Param("n"), GP64())

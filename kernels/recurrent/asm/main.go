@@ -10,9 +10,9 @@ import (
 )
 
 func main() {
-	TEXT("advanceLSTMAVX2", NOSPLIT, "func(y, c, gates *float32, n int)")
+	TEXT("advanceLSTMSIMD", NOSPLIT, "func(y, c, gates *float32, n int)")
 	Pragma("noescape")
-	Doc("advanceLSTMAVX2 computes a step of n units of an LSTM as advanceLSTMGo does. It needs AVX2 and FMA.")
+	Doc("advanceLSTMSIMD computes a step of n units of an LSTM as advanceLSTMGo does. It needs AVX2 and FMA.")
 	y, c := Load(Param("y"), GP64()), Load(Param("c"), GP64())
 	gates := gatesOf("gates", 4)
 	over([]Register{y, c, gates[0], gates[1], gates[2], gates[3]}, func(load func(at Register) VecVirtual, store func(v VecVirtual, at Register)) {
@@ -27,9 +27,9 @@ func main() {
 		store(out, y)
 	})
 
-	TEXT("advanceGRUAVX2", NOSPLIT, "func(y, h, gates, parts *float32, n int)")
+	TEXT("advanceGRUSIMD", NOSPLIT, "func(y, h, gates, parts *float32, n int)")
 	Pragma("noescape")
-	Doc("advanceGRUAVX2 computes a step of n units of a GRU as advanceGRUGo does. It needs AVX2 and FMA.")
+	Doc("advanceGRUSIMD computes a step of n units of a GRU as advanceGRUGo does. It needs AVX2 and FMA.")
 	y, h := Load(Param("y"), GP64()), Load(Param("h"), GP64())
 	gates, parts := gatesOf("gates", 3), gatesOf("parts", 3)
 	over([]Register{y, h, gates[0], gates[1], gates[2], parts[0], parts[1], parts[2]}, func(load func(at Register) VecVirtual, store func(v VecVirtual, at Register)) {

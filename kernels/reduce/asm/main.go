@@ -46,9 +46,9 @@ func fold(all []VecVirtual, join func(ops ...Op)) VecVirtual {
 }
 
 func sum() {
-	TEXT("sumAVX2", NOSPLIT, "func(x *float32, n int) float32")
+	TEXT("sumSIMD", NOSPLIT, "func(x *float32, n int) float32")
 	Pragma("noescape")
-	Doc("sumAVX2 returns the sum of x[i] for i from 0 to n−1, in 64 partial sums. n must be a multiple of 64. It needs AVX2.")
+	Doc("sumSIMD returns the sum of x[i] for i from 0 to n−1, in 64 partial sums. n must be a multiple of 64. It needs AVX2.")
 	x := Load(Param("x"), GP64())
 	n := Load(Param("n"), GP64())
 	sums := make([]VecVirtual, accumulators)
@@ -76,10 +76,10 @@ func sum() {
 // extreme writes a kernel for the greatest or the least value. VMAXPS forgets a NaN at the next value, so comparisons look
 // for NaNs: one says whether there is a NaN in either of two vectors.
 func extreme(name, which string, better func(ops ...Op), none float64) {
-	TEXT(name+"AVX2", NOSPLIT, "func(x *float32, n int) float32")
+	TEXT(name+"SIMD", NOSPLIT, "func(x *float32, n int) float32")
 	Pragma("noescape")
 	Doc(
-		fmt.Sprintf("%sAVX2 returns the %s of x[i] for i from 0 to n−1, and NaN if one of them is NaN. n must be at least 8. It needs", name, which),
+		fmt.Sprintf("%sSIMD returns the %s of x[i] for i from 0 to n−1, and NaN if one of them is NaN. n must be at least 8. It needs", name, which),
 		"AVX2.",
 	)
 	x := Load(Param("x"), GP64())
@@ -139,10 +139,10 @@ func extreme(name, which string, better func(ops ...Op), none float64) {
 }
 
 func index() {
-	TEXT("indexAVX2", NOSPLIT, "func(x *float32, n int, value float32) int")
+	TEXT("indexSIMD", NOSPLIT, "func(x *float32, n int, value float32) int")
 	Pragma("noescape")
 	Doc(
-		"indexAVX2 returns the least i for which x[i] equals value, or n if there is none below n. n must be at least 8. It needs",
+		"indexSIMD returns the least i for which x[i] equals value, or n if there is none below n. n must be at least 8. It needs",
 		"AVX2.",
 	)
 	x := Load(Param("x"), GP64())

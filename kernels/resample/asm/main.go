@@ -22,10 +22,10 @@ func main() {
 // groups computes four outputs at a time, each from a run of samples and a row of its own. The four accumulators are added up
 // together at the end.
 func groups() {
-	TEXT("groupsAVX2", NOSPLIT, "func(y, x *float32, offset int, rows *float32, at, end *int32, period, advance, taps, count int)")
+	TEXT("groupsSIMD", NOSPLIT, "func(y, x *float32, offset int, rows *float32, at, end *int32, period, advance, taps, count int)")
 	Pragma("noescape")
 	Doc(
-		"groupsAVX2 computes count groups of four outputs. The places of the first group begin at `at`, and count from offset",
+		"groupsSIMD computes count groups of four outputs. The places of the first group begin at `at`, and count from offset",
 		"bytes behind x. Places from end on repeat those that are period before, with samples that are advance bytes later. Rows",
 		"have taps values, a multiple of 8. It needs AVX2 and FMA.",
 	)

@@ -19,10 +19,10 @@ func main() {
 
 func greatest() {
 	const accumulators = 4 // hide the latency of a maximum
-	TEXT("greatestAVX2", NOSPLIT, "func(x *float32, n int) (most float32, unordered uint32)")
+	TEXT("greatestSIMD", NOSPLIT, "func(x *float32, n int) (most float32, unordered uint32)")
 	Pragma("noescape")
 	Doc(
-		"greatestAVX2 returns the greatest of x[i] for i from 0 to n−1, and whether there is a NaN among them, which is not 0",
+		"greatestSIMD returns the greatest of x[i] for i from 0 to n−1, and whether there is a NaN among them, which is not 0",
 		"then. With a NaN, the greatest may be any value. n must be a multiple of 32 and above 0. It needs AVX2.",
 	)
 	x := Load(Param("x"), GP64())
@@ -66,9 +66,9 @@ func greatest() {
 }
 
 func position() {
-	TEXT("positionAVX2", NOSPLIT, "func(x *float32, n int, v float32) int")
+	TEXT("positionSIMD", NOSPLIT, "func(x *float32, n int, v float32) int")
 	Pragma("noescape")
-	Doc("positionAVX2 returns the least i for which x[i] equals v, or at least n. n must be a multiple of 8. It needs AVX2.")
+	Doc("positionSIMD returns the least i for which x[i] equals v, or at least n. n must be a multiple of 8. It needs AVX2.")
 	x := Load(Param("x"), GP64())
 	n := Load(Param("n"), GP64())
 	v := YMM()

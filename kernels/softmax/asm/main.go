@@ -28,10 +28,10 @@ func main() {
 }
 
 func largest() {
-	TEXT("maxAVX2", NOSPLIT, "func(x *float32, n int) float32")
+	TEXT("maxSIMD", NOSPLIT, "func(x *float32, n int) float32")
 	Pragma("noescape")
 	Doc(
-		"maxAVX2 returns the greatest of x[i] for i from 0 to n−1; with a NaN among them, that or the greatest of some of",
+		"maxSIMD returns the greatest of x[i] for i from 0 to n−1; with a NaN among them, that or the greatest of some of",
 		"the others. n must be a multiple of 8. It needs AVX2.",
 	)
 	x := Load(Param("x"), GP64())
@@ -79,10 +79,10 @@ func largest() {
 
 // exponentials is approx.Exp on eight values at a time, without branches, but 0 where e^x is denormal.
 func exponentials() {
-	TEXT("expAVX2", NOSPLIT, "func(dst, src *float32, n int, shift float32) float32")
+	TEXT("expSIMD", NOSPLIT, "func(dst, src *float32, n int, shift float32) float32")
 	Pragma("noescape")
 	Doc(
-		"expAVX2 sets dst[i] to e^(src[i]−shift) for i from 0 to n−1 and returns the sum of dst. No src[i] may be greater",
+		"expSIMD sets dst[i] to e^(src[i]−shift) for i from 0 to n−1 and returns the sum of dst. No src[i] may be greater",
 		"than shift. n must be a multiple of 8. It needs AVX2 and FMA.",
 	)
 	dst := Load(Param("dst"), GP64())
@@ -129,9 +129,9 @@ func exponentials() {
 }
 
 func scale() {
-	TEXT("scaleAVX2", NOSPLIT, "func(x *float32, n int, factor float32)")
+	TEXT("scaleSIMD", NOSPLIT, "func(x *float32, n int, factor float32)")
 	Pragma("noescape")
-	Doc("scaleAVX2 multiplies x[i] by factor for i from 0 to n−1. n must be a multiple of 8. It needs AVX2.")
+	Doc("scaleSIMD multiplies x[i] by factor for i from 0 to n−1. n must be a multiple of 8. It needs AVX2.")
 	x := Load(Param("x"), GP64())
 	n := Load(Param("n"), GP64())
 	f := Load(Param("factor"), XMM())

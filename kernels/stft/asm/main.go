@@ -13,8 +13,8 @@ const (
 )
 
 func main() {
-	product("multiplyAVX", "sets dst[i] to a[i]·b[i]", false)
-	product("multiplyAddAVX", "adds a[i]·b[i] to dst[i]", true)
+	product("multiplySIMD", "sets dst[i] to a[i]·b[i]", false)
+	product("multiplyAddSIMD", "adds a[i]·b[i] to dst[i]", true)
 	Generate()
 }
 

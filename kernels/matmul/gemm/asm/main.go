@@ -23,7 +23,7 @@ type instructions struct {
 }
 
 func main() {
-	for _, set := range []instructions{{"AVX2", "AVX2 and FMA", 6, 32}, {"AVX512", "AVX-512F", 12, 64}} {
+	for _, set := range []instructions{{"SIMD", "AVX2 and FMA", 6, 32}, {"AVX512", "AVX-512F", 12, 64}} {
 		for rows := 1; rows <= set.rows; rows++ {
 			set.kernel(rows)
 		}
@@ -35,10 +35,10 @@ func main() {
 // turn transposes eight by eight values at a time: pairs of rows, then pairs of pairs, then halves.
 func turn() {
 	const edge = 8
-	TEXT("turnAVX2", NOSPLIT, "func(dst, src *float32, row, blocks int)")
+	TEXT("turnSIMD", NOSPLIT, "func(dst, src *float32, row, blocks int)")
 	Pragma("noescape")
 	Doc(
-		"turnAVX2 transposes blocks of 8×8 values, one after the other along the rows of src, which are row bytes apart. It writes",
+		"turnSIMD transposes blocks of 8×8 values, one after the other along the rows of src, which are row bytes apart. It writes",
 		"eight values of each row of dst, whose rows are 16 values apart. blocks must be at least 1. It needs AVX2.",
 	)
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())

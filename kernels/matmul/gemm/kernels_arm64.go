@@ -1,0 +1,11 @@
+package gemm
+
+import "golang.org/x/sys/cpu"
+
+// fastest returns the fastest kernels of this processor, or nil.
+func fastest() []kernel {
+	if cpu.ARM64.HasASIMD {
+		return narrow
+	}
+	return nil
+}
