@@ -5,9 +5,9 @@ DARWIN     := GOOS=darwin GOARCH=arm64 CGO_ENABLED=0
 # The commands of the main module do not reach lab/outside, a module of its own.
 OUTSIDE    := cd lab/outside &&
 
-.PHONY: check format vet lint darwin test race generated golden smoke
+.PHONY: check format vet lint darwin arm64 test race generated golden smoke
 
-check: format vet lint darwin generated test race
+check: format vet lint darwin arm64 generated test race
 
 format:
 	@files=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$files" ]; then echo "gofmt would change: $$files"; exit 1; fi
@@ -31,6 +31,16 @@ darwin:
 	go run ./cmd/internal/types linux/arm64 linux/amd64 darwin/arm64
 	$(OUTSIDE) $(DARWIN) go vet ./...
 
+# The tests of the NEON code on qemu's arm64 processor, if there is one. Nothing else is on the PATH of the tests, so that those
+# on the emulated GPU skip.
+NEON  := elementwise glu decibels softmax norm reduce sampling matmul/gemm conv1d resample recurrent stft fft/transform
+TWINS := Op SameBits Touches Position Special Mpmath Loops Cells LSTM GRU EveryWidth Extremes Vector Layer Group Greedy \
+	Hostile Multiply Stays FIR Spectral Spread Chunks NoNumberOfTaps Lanes Unaligned Scale
+arm64:
+	@qemu=$$(command -v qemu-aarch64) || { echo "arm64: no qemu-aarch64 (Debian packages qemu-user, libc6-arm64-cross)"; exit 0; }; \
+	GOARCH=arm64 CGO_ENABLED=0 go test -short -vet=off -run '^Test('$$(echo $(TWINS) | tr ' ' '|')')' \
+	-exec "env PATH= $$qemu -L /usr/aarch64-linux-gnu" $(addprefix ./kernels/,$(NEON))
+
 # make vet has more analyses than go test, which need not run again.
 test:
 	go test -vet=off $(PACKAGES)
@@ -43,7 +53,7 @@ race:
 # The assembly is generated; the committed files must be what the generators make.
 generated:
 	go generate $(PACKAGES)
-	@git diff --exit-code -- '*.s' '*_amd64.go' || { echo "generated files differ: commit what go generate made"; exit 1; }
+	@git diff --exit-code -- '*.s' '*_amd64.go' '*neon_arm64.go' || { echo "generated files differ: commit what go generate made"; exit 1; }
 
 # Redraws the golden images of package plots; look at them before you commit them.
 golden:
