@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -32,20 +33,22 @@ const (
 )
 
 var (
-	titleStyle   = boldStyle(15, ink)
-	headStyle    = textStyle(10.5, ink)
-	labelStyle   = textStyle(9.5, ink)
-	axisStyle    = textStyle(9, muted)
-	numberStyle  = textStyle(8.5, ink)
-	captionStyle = textStyle(7.8, muted)
-	doubtStyle   = textStyle(7.8, rust)
+	titleStyle     = boldStyle(15, ink)
+	headStyle      = textStyle(10.5, ink)
+	placementStyle = boldStyle(10.5, ink)
+	labelStyle     = textStyle(9.5, ink)
+	axisStyle      = textStyle(9, muted)
+	numberStyle    = textStyle(8.5, ink)
+	captionStyle   = textStyle(7.8, muted)
+	doubtStyle     = textStyle(7.8, rust)
 )
 
 // CaseChart returns the chart of one case of a host: times, slowdowns, and the calibration's choices. The case was fitted
 // from runs; the newest comes first. Without runs the chart has only the choices. CaseChart leaves out sizes below 1 and
-// times that are not positive.
-func CaseChart(h *calibration.Host, c *calibration.Case, runs []Run) *Chart {
-	f := newCaseFigure(h, c, runs)
+// times that are not positive. Below the panels the chart has the choices, thresholds and intervals of others, which are
+// along the same line of shapes, with the data in other placements.
+func CaseChart(h *calibration.Host, c *calibration.Case, runs []Run, others ...Placed) *Chart {
+	f := newCaseFigure(h, c, runs, others...)
 	return &Chart{width: caseWidth, height: f.height, paint: f.paint}
 }
 
@@ -57,7 +60,8 @@ type caseFigure struct {
 	simulated        bool
 	headline         []chip
 	key              []keyPlace
-	facts, doubts    []string // the caption
+	keyAt            vg.Length // the first baseline
+	facts, doubts    []string  // the caption
 
 	curves     []curve  // those with a label first
 	never      []string // excluded implementations without a curve
@@ -72,6 +76,8 @@ type caseFigure struct {
 	sizes      []plot.Tick
 	thresholds []number
 	notes      []note
+	placement  string    // of the panels; "" if the chart has no other one
+	others     []*placed // the choices in other placements, from the top to the bottom
 
 	named                  int     // number of curves with a label
 	slowest                float64 // greatest slowdown in the lower panel
@@ -85,8 +91,9 @@ type note struct {
 	y    vg.Length // of its baseline
 }
 
-func newCaseFigure(h *calibration.Host, c *calibration.Case, runs []Run) *caseFigure {
+func newCaseFigure(h *calibration.Host, c *calibration.Case, runs []Run, others ...Placed) *caseFigure {
 	const width = caseWidth - 2*margin
+	whole, h := h, h.For(c)
 	summary := thresholds.Summarise(samplesOf(runs)...)
 	f := &caseFigure{simulated: h.Simulated, curves: curvesOf(runs, &summary), spans: spansOf(c), earlier: earlierThresholds(runs)}
 	worths := worthsOf(f.spans, &summary)
@@ -107,13 +114,21 @@ func newCaseFigure(h *calibration.Host, c *calibration.Case, runs []Run) *caseFi
 	}
 	f.title = fit(titleStyle, c.Name, width-tagsWidth-6)
 	f.axisTitle = fit(axisStyle, axisTitle(c.Axis), width/2)
+	cases := []*calibration.Case{c}
+	for _, other := range others {
+		cases = append(cases, other.Case)
+		f.others = append(f.others, newPlaced(other))
+	}
+	if len(others) > 0 {
+		_, f.placement = cutPlacement(c.Name)
+	}
 
 	phrases := headline(c)
 	var names []string
 	for i := range f.curves {
 		names = append(names, f.curves[i].name)
 	}
-	for _, s := range f.spans {
+	for _, s := range f.allSpans() {
 		names = append(names, s.implementation)
 		for _, d := range s.doubts {
 			names = append(names, d.implementation)
@@ -122,16 +137,25 @@ func newCaseFigure(h *calibration.Host, c *calibration.Case, runs []Run) *caseFi
 	for _, p := range phrases {
 		names = append(names, p.implementation)
 	}
+	for _, o := range f.others {
+		for _, p := range o.phrases {
+			names = append(names, p.implementation)
+		}
+		o.layWords(width)
+	}
 	f.styles = stylesOf(names)
 
 	var headLines int
-	f.headline, headLines = flowChips(headStyle, phrases, width, 3)
-	f.facts = flow(captionStyle, slices.Concat(machine(h), circumstances(h), libraries(h, c)), " · ", width, 3)
-	f.facts = append(f.facts, flow(captionStyle, slices.Concat(provenance(h), measured(c)), " · ", width, 2)...)
+	f.headline, headLines = flowChips(headStyle, phrases, width-f.placementWidth(), 3)
+	if f.placement != "" {
+		f.facts = flow(captionStyle, placedFacts(f.placementNames()), " · ", width, 2)
+	}
+	f.facts = append(f.facts, flow(captionStyle, slices.Concat(machine(h), circumstances(h), libraries(h, c)), " · ", width, 3)...)
+	f.facts = append(f.facts, flow(captionStyle, slices.Concat(provenance(h), measured(c), f.measuredElsewhere(whole, h)), " · ", width, 2)...)
 	f.facts = append(f.facts, flow(captionStyle, gpuShares(c), " · ", width, 2)...)
-	f.doubts = doubtLines(c, width)
+	f.doubts = doubtLines(placedDoubts(cases), doubtsMost+len(others), width)
 	var keyLines int
-	f.key, keyLines = flowKey(f.keyEntries(c), width)
+	f.key, keyLines = flowKey(f.keyEntries(cases), width)
 
 	f.layPanels(c, vg.Length(keyLines)*keyPitch)
 	f.layAbove(worths, vg.Length(headLines)*headPitch)
@@ -142,13 +166,66 @@ func newCaseFigure(h *calibration.Host, c *calibration.Case, runs []Run) *caseFi
 	return f
 }
 
-// doubtLines returns the doubts as lines of a width, at most doubtsMost.
-func doubtLines(c *calibration.Case, width vg.Length) []string {
-	all := doubts(c)
+// allSpans returns the spans of every placement on the chart.
+func (f *caseFigure) allSpans() []span {
+	all := slices.Clone(f.spans)
+	for _, o := range f.others {
+		all = append(all, o.spans...)
+	}
+	return all
+}
+
+// placementNames returns the placements on the chart.
+func (f *caseFigure) placementNames() []string {
+	names := []string{f.placement}
+	for _, o := range f.others {
+		names = append(names, o.name)
+	}
+	return names
+}
+
+// placementWidth returns the room that the placement takes before the headline.
+func (f *caseFigure) placementWidth() vg.Length {
+	if f.placement == "" {
+		return 0
+	}
+	return placementStyle.Width(f.placement) + 10
+}
+
+// of returns the title of a panel, with the placement if the chart has several.
+func (f *caseFigure) of(title string) string {
+	if f.placement == "" {
+		return title
+	}
+	return title + " (" + f.placement + ")"
+}
+
+// measuredElsewhere describes the measurement of the other placements. It names the run if that is not the host's.
+func (f *caseFigure) measuredElsewhere(whole, h *calibration.Host) []string {
+	var parts []string
+	for _, o := range f.others {
+		words := o.name + " " + strings.Join(measured(o.of), ", ")
+		if created := whole.RunOf(o.of).Created; !created.Equal(h.Created) {
+			words += created.UTC().Format(" on 2006-01-02 15:04 UTC")
+		}
+		parts = append(parts, words)
+	}
+	return parts
+}
+
+// across returns the function from sizes to X coordinates in the panels.
+func (f *caseFigure) across() func(size float64) vg.Length {
+	frame := draw.Canvas{Rectangle: f.lowerFrame}
+	x, _ := f.lower.Transforms(&frame)
+	return x
+}
+
+// doubtLines returns doubts as lines of a width, at most most.
+func doubtLines(all []string, most int, width vg.Length) []string {
 	rest := 0
-	if len(all) > doubtsMost {
-		rest = len(all) - (doubtsMost - 1)
-		all = all[:doubtsMost-1]
+	if len(all) > most {
+		rest = len(all) - (most - 1)
+		all = all[:most-1]
 	}
 	var lines []string
 	for _, doubt := range all {
@@ -160,22 +237,24 @@ func doubtLines(c *calibration.Case, width vg.Length) []string {
 	return lines
 }
 
-// keyEntries explains the marks of the figure.
-func (f *caseFigure) keyEntries(c *calibration.Case) []keyEntry {
+// keyEntries explains the marks of the figure, which is about cases.
+func (f *caseFigure) keyEntries(cases []*calibration.Case) []keyEntry {
 	var entries []keyEntry
-	if slices.ContainsFunc(f.spans, func(s span) bool { return s.low > 0 }) {
-		entries = append(entries, intervalKey(*c))
+	spans := f.allSpans()
+	if slices.ContainsFunc(spans, func(s span) bool { return s.low > 0 }) {
+		entries = append(entries, intervalKey(cases...))
 	}
-	entries = append(entries, doubtKey(f.spans, f.styles)...)
-	if slices.ContainsFunc(f.spans, func(s span) bool { return s.onGPU }) {
+	entries = append(entries, doubtKey(spans, f.styles)...)
+	if slices.ContainsFunc(spans, func(s span) bool { return s.onGPU }) {
 		entries = append(entries, gpuKey())
 	}
 	if slices.ContainsFunc(f.curves, func(c curve) bool { return leaves(c.slowdown, f.slowest) }) {
 		entries = append(entries, arrowKey(f.slowest))
 	}
 	entries = append(entries, absenceKey(f.curves)...)
+	earlier := len(f.earlier) > 0 || slices.ContainsFunc(f.others, func(o *placed) bool { return len(o.earlier) > 0 })
 	points := slices.ContainsFunc(f.curves, func(c curve) bool { return len(c.earlier.blocks) > 0 })
-	return append(entries, earlierKey(len(f.earlier) > 0, points)...)
+	return append(entries, earlierKey(earlier, points)...)
 }
 
 // layPanels makes both panels. It places the lower one, above a key of the given height and the caption. layAbove places the
@@ -184,31 +263,47 @@ func (f *caseFigure) layPanels(c *calibration.Case, keyHeight vg.Length) {
 	left := vg.Length(leftOfPanels)
 	right := caseWidth - margin - f.labelsWidth() - swatchWidth
 
-	bottom := margin + captionPitch*vg.Length(len(f.facts)+len(f.doubts)) + keyHeight + 37
-	if len(f.doubts) > 0 {
-		bottom += doubtsGap
-	}
-	f.lowerFrame = vg.Rectangle{Min: vg.Point{X: left, Y: bottom}, Max: vg.Point{X: right, Y: bottom + lowerHeight}}
-
 	from, to := sizeRange(c.Axis, f.spans, f.curves)
+	for _, o := range f.others {
+		low, high := sizeRange(o.of.Axis, o.spans, nil)
+		from, to = min(from, low), max(to, high)
+	}
 	f.sizes = sizeTicker{most: 12}.Ticks(from, to)
 	if from == to {
 		f.sizes = []plot.Tick{{Value: from, Label: sizeLabel(int(from))}}
 	}
 	from, to = widen(from, to, 0.025)
+
+	bottom := margin + captionPitch*vg.Length(len(f.facts)+len(f.doubts)) + keyHeight
+	if len(f.doubts) > 0 {
+		bottom += doubtsGap
+	}
+	f.keyAt = bottom - 5
+	f.lowerFrame = vg.Rectangle{Min: vg.Point{X: left}, Max: vg.Point{X: right}}
+	f.lower = newPanel(from, to, math.Pow(f.slowest, -0.035), f.slowest)
+	if len(f.others) > 0 {
+		bottom += 10
+	}
+	for _, o := range slices.Backward(f.others) {
+		bottom = o.lay(bottom, f.within())
+	}
+	bottom += 37
+	f.lowerFrame.Min.Y, f.lowerFrame.Max.Y = bottom, bottom+lowerHeight
 	low, high := timeRange(f.curves)
 	low, high = widen(low, high, 0.05)
 	f.upper = newPanel(from, to, low, high)
-	f.lower = newPanel(from, to, math.Pow(f.slowest, -0.035), f.slowest)
+}
+
+// within returns the function from sizes to the nearest X coordinates in the panels.
+func (f *caseFigure) within() func(size float64) vg.Length {
+	frame, x := draw.Canvas{Rectangle: f.lowerFrame}, f.across()
+	return func(size float64) vg.Length { return inside(frame, x(size)) }
 }
 
 // layAbove places everything above the lower panel, from the bottom to the top: the upper panel, intervals, doubts, the
 // strip, and a headline of the given height.
 func (f *caseFigure) layAbove(worths [][]worth, headHeight vg.Length) {
-	frame := draw.Canvas{Rectangle: f.lowerFrame}
-	x, _ := f.lower.Transforms(&frame)
-	within := func(size float64) vg.Length { return inside(frame, x(size)) }
-
+	within := f.within()
 	f.upperFrame = f.lowerFrame
 	f.upperFrame.Min.Y = f.lowerFrame.Max.Y + betweenRows
 	f.upperFrame.Max.Y = f.upperFrame.Min.Y + upperHeight
@@ -228,7 +323,7 @@ func (f *caseFigure) layNumbers() {
 	canvas := draw.Canvas{Rectangle: f.upperFrame}
 	x, _ := f.upper.Transforms(&canvas)
 	const apart, far = 6, 16
-	taken := max(f.upperFrame.Min.X, margin+axisStyle.Width(timeTitle)+2*apart)
+	taken := max(f.upperFrame.Min.X, margin+axisStyle.Width(f.of(timeTitle))+2*apart)
 	for _, s := range f.spans {
 		if s.threshold == 0 {
 			continue
@@ -306,7 +401,8 @@ func (f *caseFigure) paint(c draw.Canvas) {
 		drawTag(c, right, y, tag)
 		right -= tagWidth(tag) + 6
 	}
-	drawChips(c, headStyle, f.headline, f.styles, margin, y-20, headPitch)
+	write(c, placementStyle, margin, text.XLeft, y-20, f.placement)
+	drawChips(c, headStyle, f.headline, f.styles, margin+f.placementWidth(), y-20, headPitch)
 
 	f.paintStrip(c)
 	f.upper.Draw(draw.Canvas{Canvas: c, Rectangle: f.upperFrame})
@@ -321,7 +417,10 @@ func (f *caseFigure) paint(c draw.Canvas) {
 	for i, line := range f.doubts {
 		write(c, doubtStyle, margin, text.XLeft, y-captionPitch*vg.Length(i), line)
 	}
-	drawKey(c, f.key, margin, f.lowerFrame.Min.Y-25-17)
+	for _, o := range f.others {
+		o.paint(c, f.styles, f.lowerFrame, f.across())
+	}
+	drawKey(c, f.key, margin, f.keyAt)
 	if f.simulated {
 		drawWatermark(c)
 	}
@@ -357,7 +456,7 @@ func (f *caseFigure) fillPanels() {
 // paintLower draws the panel of slowdowns, its titles and its notes.
 func (f *caseFigure) paintLower(c draw.Canvas) {
 	f.lower.Draw(draw.Canvas{Canvas: c, Rectangle: f.lowerFrame})
-	write(c, axisStyle, margin, text.XLeft, f.lowerFrame.Max.Y+arrowLength+5, slowdownTitle)
+	write(c, axisStyle, margin, text.XLeft, f.lowerFrame.Max.Y+arrowLength+5, f.of(slowdownTitle))
 	for _, n := range f.notes {
 		write(c, numberStyle, f.lowerFrame.Max.X+6, text.XLeft, n.y, n.text)
 	}

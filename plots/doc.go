@@ -1,4 +1,5 @@
-// Package plots draws what a calibration found: one chart for each case, an overview of a host, and a map of each operation.
+// Package plots draws what a calibration found: one chart for each line of shapes, an overview of a host, and a map of each
+// operation.
 //
 // The package does not measure and does not fit. It draws the medians and losses of thresholds.Summarise, the segments of
 // the calibration, and the predictions of its surfaces. Charts are PNG images. Equal inputs give equal bytes.
@@ -14,11 +15,19 @@
 // the strip. Dark lines are thresholds, and the bars across them are their 95 % intervals. A key below the panels explains
 // the marks of the chart.
 //
+// Cases that differ only in the placement of the data share a chart. Its panels are about ordinary slices. Below them each
+// other placement has a strip of its own, with its choices in words and its thresholds, intervals and doubts. The times of
+// these placements are in the samples alone.
+//
 // A map shows an operation over all its shapes. Colours are those of the implementations that the surface predicts to be
 // fastest. They are paler where the next one is nearly as fast, and hatched where nothing was measured near. Dots are shapes
 // that were fitted. Rings are shapes that were held out; they are red if the choice loses more than 5 %. The distribution of
-// that regret is below the panels. An axis whose prime factors matter is not drawn as a continuous direction. Instead the
+// that regret is below the panels. Calls with shared data have further panels with the same axes, or a line that says that
+// every choice is the same. An axis whose prime factors matter is not drawn as a continuous direction. Instead the
 // map has a panel for each class of lengths, or panels of usual lengths.
+//
+// A host has a chart or more for each operation, so the files are small: 900 pixels wide, with the colours that are drawn with
+// and few blends of them.
 //
 // Each implementation has one colour in every chart, from the set of Okabe and Ito, which colour-blind readers can tell
 // apart (https://jfly.uni-koeln.de/color/), and a marker and a dash. Its variants have its hue and its marker. An algorithm

@@ -68,5 +68,5 @@ func earlierKey(thresholds, points bool) []keyEntry {
 
 // earlierGlyph is the mark of values of earlier runs. It is fainter than newestGlyph.
 func earlierGlyph(clr color.NRGBA) draw.GlyphStyle {
-	return draw.GlyphStyle{Color: withAlpha(clr, 0.22), Radius: 1.2, Shape: draw.CircleGlyph{}}
+	return draw.GlyphStyle{Color: onWhite(clr, 0.22), Radius: 1.2, Shape: draw.CircleGlyph{}}
 }

@@ -53,6 +53,12 @@ func overviewChart(experiments ...experiment) *Chart {
 	return Overview(h, runs)
 }
 
+// placedChart returns the chart of a line of shapes in three placements.
+func placedChart() *Chart {
+	h, c, runs, others := threePlacements()
+	return CaseChart(h, c, runs, others...)
+}
+
 func mapChart(o *calibration.Operation, running string) *Chart {
 	_, chart := mapOf(o, running)
 	return chart
@@ -69,8 +75,10 @@ func TestGoldenImages(t *testing.T) {
 		"simulated":      simulated(tinyAxis),
 		"resident":       throughput(resident),
 		"marked":         markedChart(),
+		"placements":     placedChart(),
 		"overview":       overviewChart(catalogue()...),
 		"map":            mapChart(transform(), "n"),
+		"placed_map":     placedMap(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +90,7 @@ func TestGoldenImages(t *testing.T) {
 			if n != int64(got.Len()) {
 				t.Errorf("WriteTo returned %d bytes and wrote %d", n, got.Len())
 			}
-			const most = 250_000 // bytes; limited because an image for each case and host is committed
+			const most = 70_000 // bytes; limited because an image for each line of shapes and host is committed
 			if got.Len() > most {
 				t.Errorf("image of %d bytes, want at most %d", got.Len(), most)
 			}

@@ -56,7 +56,7 @@ func drawWhisker(c draw.Canvas, x, low, high, bottom, top, y vg.Length) {
 }
 
 // intervalKey explains whiskers, and names the difference between runs that intervals of single runs assume.
-func intervalKey(cases ...calibration.Case) keyEntry {
+func intervalKey(cases ...*calibration.Case) keyEntry {
 	words := "threshold and its 95\u00a0% interval"
 	if assumed := assumedBetweenRuns(cases); assumed > 0 {
 		words += " (single run: assumes " + percent(assumed) + " between runs)"
@@ -68,7 +68,7 @@ func intervalKey(cases ...calibration.Case) keyEntry {
 
 // assumedBetweenRuns returns the difference between runs that intervals of single runs assume, as a ratio. It returns 0 if
 // none of the cases has such an interval.
-func assumedBetweenRuns(cases []calibration.Case) float64 {
+func assumedBetweenRuns(cases []*calibration.Case) float64 {
 	for _, c := range cases {
 		for _, s := range c.Segments {
 			if s.Interval != nil && s.Interval.AssumedBetweenRuns > 0 {

@@ -36,13 +36,21 @@ var (
 )
 
 // Map returns the chart of an operation of a host over all its shapes, for calls with their data in one placement. The chart
-// shows which implementation is predicted to be fastest where, and the regret at held-out shapes. Map returns nil if the
-// surface is over fewer than two axes, predicts fewer than two implementations, or is not valid.
-func Map(h *calibration.Host, o *calibration.Operation) *Chart {
+// shows which implementation is predicted to be fastest where, and the regret at held-out shapes. Below are the panels of
+// others, which are the same operation with the data in other placements. If all choices of such a panel are those above, the
+// map says so and leaves the panels out. Map returns nil if the surface is over fewer than two axes, predicts fewer than two
+// implementations, or is not valid.
+func Map(h *calibration.Host, o *calibration.Operation, others ...*calibration.Operation) *Chart {
 	if !drawable(o) {
 		return nil
 	}
-	f := newMapFigure(h, survey(o))
+	var surveys []*surveyed
+	for _, other := range others {
+		if drawable(other) {
+			surveys = append(surveys, survey(other))
+		}
+	}
+	f := newMapFigure(h, survey(o), surveys...)
 	return &Chart{width: f.width, height: f.height, paint: f.paint}
 }
 
@@ -66,10 +74,19 @@ type mapFigure struct {
 	words           []string
 	regrets         *regretFigure
 	caption         []string
+	others          []*mapFigure // of other placements: their panels, titles and words
+	placement       string       // of the panels; "" if the map has no other one
+	placementAt     vg.Length    // its baseline
+	wordsAt         vg.Length    // the first baseline
+	alike           bool         // whether the choices are those of the first placement, so that the panels are left out
 }
 
-func newMapFigure(h *calibration.Host, s *surveyed) *mapFigure {
-	d := directionsOf(h, s)
+func newMapFigure(h *calibration.Host, s *surveyed, others ...*surveyed) *mapFigure {
+	return newMapAlong(directionsOf(h, s), h, s, others...)
+}
+
+// newMapAlong returns the figure with axes in given directions.
+func newMapAlong(d directions, h *calibration.Host, s *surveyed, others ...*surveyed) *mapFigure {
 	f := &mapFigure{simulated: h.Simulated, panels: s.mapPanels(d), width: mapWidth}
 	if len(f.panels) > 1 {
 		f.width = wideMapWidth
@@ -96,10 +113,74 @@ func newMapFigure(h *calibration.Host, s *surveyed) *mapFigure {
 	f.words = wrap(wordsStyle, heldOutWords(s.Operation), width, 2)
 	f.regrets = newRegretFigure(s.HeldOut.Losses)
 	versions := &calibration.Case{Implementations: s.Implementations}
-	f.caption = flow(captionStyle, slices.Concat(machine(h), circumstances(h), libraries(h, versions)), " · ", width, 3)
-	f.caption = append(f.caption, flow(captionStyle, append(provenance(h), grouped(s.Blocks)+" blocks"), " · ", width, 2)...)
+	of := inRun(h, s.Operation)
+	f.caption = flow(captionStyle, slices.Concat(machine(of), circumstances(of), libraries(of, versions)), " · ", width, 3)
+	blocks := []string{grouped(s.Blocks) + " blocks"}
+	names := []string{s.Placement}
+	for _, o := range others {
+		var other *mapFigure
+		if slices.Equal(o.Surface.Axes, s.Surface.Axes) { // all panels have the same axes
+			of := *o.Operation
+			of.Axes, o.Operation = s.Axes, &of
+			other = newMapAlong(d, h, o)
+		} else {
+			other = newMapFigure(h, o)
+		}
+		other.placement = o.Placement
+		other.alike = f.sameChoices(other)
+		f.others = append(f.others, other)
+		names = append(names, o.Placement)
+		words := o.Placement + " " + grouped(o.Blocks) + " blocks"
+		if created := h.NewestRun(o.Operation); !created.Equal(of.Created) {
+			words += created.UTC().Format(" on 2006-01-02 15:04 UTC")
+		}
+		blocks = append(blocks, words)
+	}
+	if len(others) > 0 {
+		f.placement = s.Placement
+		f.caption = append(flow(captionStyle, placedFacts(names), " · ", width, 2), f.caption...)
+	}
+	f.caption = append(f.caption, flow(captionStyle, append(provenance(of), blocks...), " · ", width, 2)...)
 	f.lay(width)
 	return f
+}
+
+// inRun returns the host as it was in the newest run that measured shapes of an operation.
+func inRun(h *calibration.Host, o *calibration.Operation) *calibration.Host {
+	of := *h
+	of.Created = h.NewestRun(o)
+	for _, run := range h.Runs {
+		if run.Created.Equal(of.Created) && !h.Created.Equal(of.Created) {
+			of.Environment, of.Method = run.Environment, run.Method
+		}
+	}
+	return &of
+}
+
+// sameChoices reports whether another figure has the same panels with the same winners, whatever their margins are.
+func (f *mapFigure) sameChoices(other *mapFigure) bool {
+	if len(f.panels) != len(other.panels) {
+		return false
+	}
+	name := func(f *mapFigure, c cell) string {
+		if c.winner < 0 {
+			return ""
+		}
+		return f.names[c.winner]
+	}
+	for k := range f.panels {
+		if f.panels[k].title != other.panels[k].title {
+			return false
+		}
+		for row := range mapRows {
+			for column := range mapColumns {
+				if name(f, f.panels[k].cells[row][column]) != name(other, other.panels[k].cells[row][column]) {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // placedName returns the name of an operation with its placement, in the form of a case's name.
@@ -162,18 +243,36 @@ func (f *mapFigure) lay(width vg.Length) {
 	f.key, keyLines = flowKey(mapKey(), width)
 
 	bottom := margin + captionPitch*vg.Length(len(f.caption)) + 4
+	for _, o := range slices.Backward(f.others) {
+		bottom = o.layPlaced(bottom, f.width)
+	}
 	if f.regrets != nil {
 		bottom += 34
 		f.regrets.frame = vg.Rectangle{Min: vg.Point{X: leftOfPanels, Y: bottom}, Max: vg.Point{X: f.width - margin - 8, Y: bottom + regretsHeight}}
 		bottom += regretsHeight
 	}
 	bottom += 10 + headPitch*vg.Length(len(f.words)) + 40
-	tall := vg.Length(mapHeight)
+	f.wordsAt = bottom - 44
+	tall := f.layFrames(bottom)
+	f.placementAt = bottom + tall + 22
+	if f.placement != "" {
+		tall += 16
+	}
+	top := bottom + tall + 22
+	f.keyAt = top + keyPitch*vg.Length(keyLines-1)
+	top = f.keyAt + 18 + headPitch*vg.Length(legendLines-1)
+	f.height = top + 20 + 20 + 12 + margin
+}
+
+// layFrames places the panels above bottom and returns their height.
+func (f *mapFigure) layFrames(bottom vg.Length) (tall vg.Length) {
+	tall = mapHeight
 	if len(f.panels) > 1 {
 		tall = smallHeight
 	}
 	room := f.width - leftOfPanels - margin - betweenPanels*vg.Length(len(f.panels)-1)
-	each := half(room / vg.Length(len(f.panels)))
+	each := onPixel(room / vg.Length(len(f.panels)))
+	f.frames, f.labels = nil, nil
 	for k := range f.panels {
 		left := leftOfPanels + vg.Length(k)*(each+betweenPanels)
 		frame := vg.Rectangle{Min: vg.Point{X: left, Y: bottom}, Max: vg.Point{X: left + each, Y: bottom + tall}}
@@ -183,28 +282,49 @@ func (f *mapFigure) lay(width vg.Length) {
 	}
 	f.xTitle = fit(axisStyle, f.xTitle, each)
 	f.yTitle = fit(axisStyle, f.yTitle, leftOfPanels-margin-6+(each-panelStyle.Width(f.panels[0].title))/2)
-	top := bottom + tall + 22
-	f.keyAt = top + keyPitch*vg.Length(keyLines-1)
-	top = f.keyAt + 18 + headPitch*vg.Length(legendLines-1)
-	f.height = top + 20 + 20 + 12 + margin
+	return tall
+}
+
+// layPlaced places the panels and the words of another placement above bottom, on a map of a width. It returns their top.
+func (f *mapFigure) layPlaced(bottom, width vg.Length) vg.Length {
+	f.width = width
+	bottom += 14
+	f.wordsAt = bottom + headPitch*vg.Length(len(f.words)-1)
+	bottom = f.wordsAt + headPitch
+	if f.alike {
+		f.placementAt = bottom
+		return bottom + headPitch
+	}
+	bottom += 29
+	f.placementAt = bottom + f.layFrames(bottom) + 22
+	return f.placementAt + headPitch
 }
 
 // legendOf lists the implementations, in the order of how much of the map they win. Those that win nothing stand at the end,
 // without a colour.
 func (f *mapFigure) legendOf() []phrase {
 	wins := map[string]int{}
-	for k := range f.panels {
-		for _, row := range f.panels[k].cells {
-			for _, c := range row {
-				if c.winner >= 0 {
-					wins[f.names[c.winner]]++
+	names := slices.Clone(f.names)
+	for _, of := range append([]*mapFigure{f}, f.others...) {
+		for k := range of.panels {
+			for _, row := range of.panels[k].cells {
+				for _, c := range row {
+					if c.winner >= 0 {
+						wins[of.names[c.winner]]++
+					}
 				}
+			}
+		}
+		for _, name := range of.names {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+				f.styles[name] = of.styles[name]
 			}
 		}
 	}
 	var phrases []phrase
 	var nowhere []string
-	for _, name := range slices.SortedFunc(slices.Values(f.names), func(a, b string) int {
+	for _, name := range slices.SortedFunc(slices.Values(names), func(a, b string) int {
 		return cmp.Or(cmp.Compare(wins[b], wins[a]), cmp.Compare(a, b))
 	}) {
 		if wins[name] == 0 {
@@ -230,17 +350,9 @@ func (f *mapFigure) paint(c draw.Canvas) {
 	drawChips(c, headStyle, f.legend, f.styles, margin, y-40, headPitch)
 	drawKey(c, f.key, margin, f.keyAt)
 
-	for k := range f.panels {
-		f.paintPanel(c, k)
-	}
-	for _, l := range f.labels {
-		l.paint(c)
-	}
-	write(c, axisStyle, margin, text.XLeft, f.frames[0].Max.Y+7, f.yTitle)
-
-	y = f.frames[0].Min.Y - 40
-	for i, line := range f.words {
-		write(c, wordsStyle, margin, text.XLeft, y-headPitch*vg.Length(i)-4, line)
+	f.paintPanels(c)
+	for _, o := range f.others {
+		o.paintPanels(c)
 	}
 	if f.regrets != nil {
 		f.regrets.paint(c)
@@ -252,6 +364,28 @@ func (f *mapFigure) paint(c draw.Canvas) {
 	if f.simulated {
 		drawWatermark(c)
 	}
+}
+
+// paintPanels draws the panels of one placement, and the words about them.
+func (f *mapFigure) paintPanels(c draw.Canvas) {
+	head := f.placement
+	if f.alike {
+		head += ": the same choices as above"
+	}
+	write(c, placedStyle, margin, text.XLeft, f.placementAt, head)
+	for i, line := range f.words {
+		write(c, wordsStyle, margin, text.XLeft, f.wordsAt-headPitch*vg.Length(i), line)
+	}
+	if f.alike {
+		return
+	}
+	for k := range f.panels {
+		f.paintPanel(c, k)
+	}
+	for _, l := range f.labels {
+		l.paint(c)
+	}
+	write(c, axisStyle, margin, text.XLeft, f.frames[0].Max.Y+7, f.yTitle)
 }
 
 // paintPanel draws one panel with its title and axes.

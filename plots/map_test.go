@@ -116,9 +116,9 @@ func imageOf(t *testing.T, c *Chart) image.Image {
 	return img
 }
 
-// pixel returns the colour of an image at a place of its chart.
-func pixel(img image.Image, at vg.Point) color.NRGBA {
-	x, y := int(2*at.X), img.Bounds().Dy()-1-int(2*at.Y)
+// colorAt returns the colour of an image at a place of its chart.
+func colorAt(img image.Image, at vg.Point) color.NRGBA {
+	x, y := int(at.X/pixel), img.Bounds().Dy()-1-int(at.Y/pixel)
 	return color.NRGBAModel.Convert(img.At(x, y)).(color.NRGBA)
 }
 
@@ -133,7 +133,7 @@ func TestMapShowsWhoWins(t *testing.T) {
 		42: blue, 60: blue,               // 100: 17 %
 	} {
 		at := markAt{u: (column + 0.5) / mapColumns, v: (float64(row) + 0.5) / mapRows}
-		if got := pixel(img, at.on(f.frames[0])); got != want {
+		if got := colorAt(img, at.on(f.frames[0])); got != want {
 			t.Errorf("in row %d: %v, want %v", row, got, want)
 		}
 	}
@@ -152,14 +152,14 @@ func TestMapMarksLosses(t *testing.T) {
 		if m.loss == 0.23 {
 			want = alarm
 		}
-		if got := pixel(img, m.on(f.frames[0])); got != want {
+		if got := colorAt(img, m.on(f.frames[0])); got != want {
 			t.Errorf("the mark of a loss of %v is %v, want %v", m.loss, got, want)
 		}
 	}
 	inner := f.regrets.frame
 	red := 0
 	for x := 2 * inner.Min.X; x <= 2*inner.Max.X; x++ {
-		if pixel(img, vg.Point{X: x / 2, Y: inner.Max.Y}) == alarm {
+		if colorAt(img, vg.Point{X: x / 2, Y: inner.Max.Y}) == alarm {
 			red++
 		}
 	}

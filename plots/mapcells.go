@@ -14,8 +14,8 @@ const (
 	narrowLeft, faded  = 0.55, 0.25
 )
 
-// half rounds a coordinate to half a point, which is one pixel. So boxes that meet there leave no seam.
-func half(v vg.Length) vg.Length { return vg.Length(int(2*v+0.5)) / 2 }
+// onPixel rounds a coordinate to the edge of a pixel. So boxes that meet there leave no seam.
+func onPixel(v vg.Length) vg.Length { return vg.Length(int(v/pixel+0.5)) * pixel }
 
 // cellColor returns the colour of a cell with a known winner.
 func (f *mapFigure) cellColor(at cell) color.NRGBA {
@@ -33,7 +33,7 @@ func (f *mapFigure) cellColor(at cell) color.NRGBA {
 func edges(low, high vg.Length, cells int) []vg.Length {
 	all := make([]vg.Length, cells+1)
 	for i := range all {
-		all[i] = half(low + (high-low)*vg.Length(i)/vg.Length(cells))
+		all[i] = onPixel(low + (high-low)*vg.Length(i)/vg.Length(cells))
 	}
 	return all
 }
@@ -63,7 +63,7 @@ func (f *mapFigure) paintCells(c draw.Canvas, p *mapPanel, frame vg.Rectangle) {
 
 // paintBorders draws a line between neighbouring cells with different winners.
 func paintBorders(c draw.Canvas, p *mapPanel, x, y []vg.Length) {
-	const line = 0.5
+	const line = pixel
 	differ := func(a, b cell) bool { return a.winner >= 0 && b.winner >= 0 && a.winner != b.winner }
 	for row := range mapRows {
 		for column := range mapColumns {
@@ -110,7 +110,7 @@ func regionLabels(p *mapPanel, frame vg.Rectangle, names []string) []regionLabel
 		}
 		left, bottom := frame.Min.X+vg.Length(column)*cellWidth, frame.Min.Y+vg.Length(row)*cellHeight
 		labels = append(labels, regionLabel{name, vg.Rectangle{
-			Min: vg.Point{X: half(left), Y: half(bottom)}, Max: vg.Point{X: half(left + wide), Y: half(bottom + tall)},
+			Min: vg.Point{X: onPixel(left), Y: onPixel(bottom)}, Max: vg.Point{X: onPixel(left + wide), Y: onPixel(bottom + tall)},
 		}})
 	}
 	return labels

@@ -26,9 +26,11 @@ const (
 	verdictGap = 12
 	verdicts   = 174 // with the regrets at the right edge
 
-	lanePitch = 27
-	barHeight = 14
-	lanesMost = 300
+	lanePitch   = 27
+	placedLane  = 24 // pitch of a lane of another placement, which has no unit
+	placedInset = 10 // of its name
+	barHeight   = 14
+	lanesMost   = 300
 
 	laneDoubt      = 5.5 // height of the mark of a doubt
 	laneDoubtLeast = 10  // least width of the mark
@@ -74,6 +76,7 @@ type overviewFigure struct {
 type lane struct {
 	name, unit      string
 	verdict, regret string
+	placed          bool // the lane belongs to the one above, with the data in another placement
 	degraded        bool
 	pale            bool // whether the bar is pale: the choice is as good as the next
 	from, to        float64
@@ -86,13 +89,18 @@ type lane struct {
 
 func newOverviewFigure(h *calibration.Host, runs map[string][]Run) *overviewFigure {
 	f := &overviewFigure{simulated: h.Simulated}
-	shown := h.Cases[:min(len(h.Cases), lanesMost)]
-	f.hidden = len(h.Cases) - len(shown)
+	cases := h.Cases[:min(len(h.Cases), lanesMost)]
+	f.hidden = len(h.Cases) - len(cases)
 	names := vg.Length(namesLeast)
-	for i := range shown {
-		l := newLane(&shown[i], runs[shown[i].Name])
-		f.lanes = append(f.lanes, l)
-		names = max(names, laneStyle.Width(l.name), unitStyle.Width(l.unit))
+	var shown []*calibration.Case
+	for _, line := range linesOf(cases) {
+		for n, i := range line {
+			c := &cases[i]
+			l := newLane(c, runs[c.Name], n > 0)
+			f.lanes = append(f.lanes, l)
+			shown = append(shown, c)
+			names = max(names, l.inset()+laneStyle.Width(l.name), unitStyle.Width(l.unit))
+		}
 	}
 	f.left = margin + names + namesGap
 	f.right = f.left + lanesWidth
@@ -172,15 +180,21 @@ func (f *overviewFigure) names() []string {
 	return names
 }
 
-func newLane(c *calibration.Case, runs []Run) lane {
+// newLane returns the lane of a case. A placed one has only the placement for a name.
+func newLane(c *calibration.Case, runs []Run, placed bool) lane {
 	l := lane{
+		placed:   placed,
 		verdict:  verdict(c),
 		degraded: c.Degraded,
 		pale:     c.Verdict == calibration.Tie,
 		spans:    spansOf(c),
 	}
 	l.name = fitEnds(laneStyle, c.Name, namesMost)
-	l.unit = fit(unitStyle, axisTitle(c.Axis), namesMost)
+	if placed {
+		_, l.name = cutPlacement(c.Name)
+	} else {
+		l.unit = fit(unitStyle, axisTitle(c.Axis), namesMost)
+	}
 	if len(c.Segments) > 0 {
 		l.regret = regretOf(c)
 	}
@@ -191,6 +205,22 @@ func newLane(c *calibration.Case, runs []Run) lane {
 		l.from, l.to = min(l.from, float64(size)), max(l.to, float64(size))
 	}
 	return l
+}
+
+// pitch returns the height of the lane.
+func (l *lane) pitch() vg.Length {
+	if l.placed {
+		return placedLane
+	}
+	return lanePitch
+}
+
+// inset returns how far the lane's name stands to the right.
+func (l *lane) inset() vg.Length {
+	if l.placed {
+		return placedInset
+	}
+	return 0
 }
 
 // layLanes places the lanes and their axis, from the top to the bottom, below a legend and above a key of the given heights.
@@ -210,15 +240,22 @@ func (f *overviewFigure) layLanes(legendHeight, keyHeight vg.Length) {
 	f.panel = newPanel(from, to, 1, 2)
 
 	const below, header = 58, 62
-	lanes := lanePitch * vg.Length(max(1, len(f.lanes)))
+	lanes := vg.Length(0)
+	for i := range f.lanes {
+		lanes += f.lanes[i].pitch()
+	}
+	lanes = max(lanes, lanePitch)
 	bottom := below + keyHeight + captionPitch*vg.Length(len(f.caption))
 	f.frame = vg.Rectangle{
 		Min: vg.Point{X: f.left, Y: bottom},
 		Max: vg.Point{X: f.right, Y: bottom + lanes + 4},
 	}
 	f.height = f.frame.Max.Y + legendHeight + header + margin
+	top := f.frame.Max.Y - 2
 	for i := range f.lanes {
-		f.lanes[i].y = f.frame.Max.Y - 2 - lanePitch*(vg.Length(i)+0.5)
+		l := &f.lanes[i]
+		l.y = top - l.pitch()/2
+		top -= l.pitch()
 	}
 	f.panel.Add(axes{x: f.ticks}, laneBars{f})
 }
@@ -241,7 +278,11 @@ func (f *overviewFigure) paint(c draw.Canvas) {
 
 	f.panel.Draw(draw.Canvas{Canvas: c, Rectangle: f.frame})
 	for _, l := range f.lanes {
-		write(c, laneStyle, margin, text.XLeft, l.y+1, l.name)
+		name := l.y + 1
+		if l.placed {
+			name = middle(laneStyle, l.y)
+		}
+		write(c, laneStyle, margin+l.inset(), text.XLeft, name, l.name)
 		write(c, unitStyle, margin, text.XLeft, l.y-9, l.unit)
 		sty := laneStyle
 		if l.verdict == "unresolved" {
@@ -279,7 +320,7 @@ func (f *overviewFigure) paint(c draw.Canvas) {
 var unitDoubtStyle = textStyle(8.5, rust)
 
 // keyEntries explains the marks of the lanes.
-func (f *overviewFigure) keyEntries(cases []calibration.Case) []keyEntry {
+func (f *overviewFigure) keyEntries(cases []*calibration.Case) []keyEntry {
 	entries := []keyEntry{intervalKey(cases...), pipKey()}
 	if f.gpu {
 		entries = append(entries, gpuKey())
@@ -319,7 +360,7 @@ type laneBars struct{ *overviewFigure }
 func (f laneBars) Plot(c draw.Canvas, p *plot.Plot) {
 	x, _ := p.Transforms(&c)
 	for i, l := range f.lanes {
-		if i > 0 {
+		if i > 0 && !l.placed {
 			rule := l.y + lanePitch/2
 			c.StrokeLine2(draw.LineStyle{Color: faint, Width: 0.5}, margin, rule, f.width-margin, rule)
 		}

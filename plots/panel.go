@@ -205,7 +205,7 @@ func (d cloud) Plot(c draw.Canvas, p *plot.Plot) {
 
 // newestGlyph is the mark of values of the newest run.
 func newestGlyph(clr color.NRGBA) draw.GlyphStyle {
-	return draw.GlyphStyle{Color: withAlpha(clr, 0.45), Radius: 1.2, Shape: draw.CircleGlyph{}}
+	return draw.GlyphStyle{Color: onWhite(clr, 0.45), Radius: 1.2, Shape: draw.CircleGlyph{}}
 }
 
 // tieBand shades slowdowns that are too small to tell two implementations apart.

@@ -351,7 +351,9 @@ func TestMapFileNames(t *testing.T) {
 
 func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "plots", "host")
-	h, runs := testHost(oneSize, tinyAxis)
+	there := tinyAxis
+	there.name += ",shared"
+	h, runs := testHost(oneSize, tinyAxis, there)
 	delete(runs, oneSize.name)
 	shared := *crossing()
 	shared.Placement = "shared"
@@ -369,7 +371,7 @@ func TestWrite(t *testing.T) {
 	}
 	want := []string{
 		filepath.Join(dir, "lora_rank=8.png"), filepath.Join(dir, "oscillator-bank_samples=512.png"), old,
-		filepath.Join(dir, "map_product.png"), filepath.Join(dir, "map_product_shared.png"),
+		filepath.Join(dir, "map_product.png"),
 	}
 	if diff := cmp.Diff(want, paths); diff != "" {
 		t.Error(diff)

@@ -104,44 +104,46 @@ func middleAndEnds(count int) []int {
 	return []int{count / 2, count - 1, 0}
 }
 
-// paintStrip draws the strip, the thresholds above it, and the doubts and intervals below.
-func (f *caseFigure) paintStrip(c draw.Canvas) {
-	s := &f.strip
-	if len(f.spans) == 0 {
-		fillBox(c, faint, f.upperFrame.Min.X, s.bottom, f.upperFrame.Max.X, s.top)
-		write(c, axisStyle, (f.upperFrame.Min.X+f.upperFrame.Max.X)/2, text.XCenter, middle(axisStyle, (s.bottom+s.top)/2), "nothing is chosen")
+// paint draws the strip between the edges of a panel's frame.
+func (s *strip) paint(c draw.Canvas, spans []span, styles map[string]style, frame vg.Rectangle) {
+	if len(spans) == 0 {
+		fillBox(c, faint, frame.Min.X, s.bottom, frame.Max.X, s.top)
+		write(c, axisStyle, (frame.Min.X+frame.Max.X)/2, text.XCenter, middle(axisStyle, (s.bottom+s.top)/2), "nothing is chosen")
 	}
-	for n, span := range f.spans {
+	for n, span := range spans {
 		box := s.boxes[n]
-		drawSpan(c, numberStyle, span, f.styles[span.implementation].color, box.left, s.bottom, box.right, s.top, s.top-nameHeight/2)
+		drawSpan(c, numberStyle, span, styles[span.implementation].color, box.left, s.bottom, box.right, s.top, s.top-nameHeight/2)
 	}
 	for _, label := range s.worths {
 		sty := numberStyle
-		sty.Color = readableOn(f.styles[label.implementation].color)
+		sty.Color = readableOn(styles[label.implementation].color)
 		write(c, sty, label.x, text.XCenter, s.bottom+4, label.text)
 	}
+}
+
+// paintStrip draws the strip, the thresholds above it, and the doubts and intervals below.
+func (f *caseFigure) paintStrip(c draw.Canvas) {
+	s := &f.strip
+	s.paint(c, f.spans, f.styles, f.upperFrame)
 	if len(s.worths) > 0 {
 		write(c, asideStyle, f.upperFrame.Max.X+6, text.XLeft, s.bottom+4, worthTitle)
 	}
-	f.paintDoubts(c)
+	paintDoubts(c, f.spans, s, f.styles, f.doubtBar, f.across())
 	for _, i := range f.intervals {
 		drawWhisker(c, i.at, i.low, i.high, i.y-2, i.y+2, i.y)
 	}
 	for _, n := range f.thresholds {
 		write(c, numberStyle, n.x, text.XCenter, s.top+7, n.text)
 	}
-	write(c, axisStyle, margin, text.XLeft, s.top+7, timeTitle)
+	write(c, axisStyle, margin, text.XLeft, s.top+7, f.of(timeTitle))
 }
 
-// paintDoubts draws the doubts of the spans below the strip, each inside its span.
-func (f *caseFigure) paintDoubts(c draw.Canvas) {
-	frame := draw.Canvas{Rectangle: f.upperFrame}
-	x, _ := f.upper.Transforms(&frame)
-	for n, span := range f.spans {
-		box := f.strip.boxes[n]
+// paintDoubts draws the doubts of spans below their strip, each inside its span. x returns the X coordinate of a size.
+func paintDoubts(c draw.Canvas, spans []span, s *strip, styles map[string]style, bottom vg.Length, x func(size float64) vg.Length) {
+	for n, span := range spans {
 		for _, d := range span.doubts {
-			left, right := box.part(x(d.from), x(d.to), doubtLeast)
-			drawDoubt(c, f.styles[d.implementation].color, d.tie, left, f.doubtBar, right, f.doubtBar+doubtHeight)
+			left, right := s.boxes[n].part(x(d.from), x(d.to), doubtLeast)
+			drawDoubt(c, styles[d.implementation].color, d.tie, left, bottom, right, bottom+doubtHeight)
 		}
 	}
 }

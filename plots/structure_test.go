@@ -343,7 +343,7 @@ func TestOverviewShowsEveryCase(t *testing.T) {
 	}
 }
 
-// Two rows that both say "stage-graph/block=512,cost=4…" would not show their placements.
+// The rows of a line of shapes stand together, ordinary slices first. The others have the placement for a name.
 func TestOverviewTellsPlacementsApart(t *testing.T) {
 	for name, c := range map[string]struct {
 		base  string
@@ -354,23 +354,24 @@ func TestOverviewTellsPlacementsApart(t *testing.T) {
 		"too long for a row": {"an-operation-of-many-words/columns=1048576,rows=1048576,bands=1024", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _ := testHost(tinyAxis, tinyAxis, tinyAxis)
-			for i, placement := range []string{"", ",resident", ",shared"} {
-				h.Cases[i].Name = c.base + placement
+			h, _ := testHost(tinyAxis, tinyAxis, tinyAxis, tinyAxis)
+			for i, name := range []string{c.base, "other/n=1", c.base + ",resident", c.base + ",shared"} {
+				h.Cases[i].Name = name
 			}
 			f := newOverviewFigure(h, nil)
-			seen := map[string]bool{}
-			for i, l := range f.lanes {
-				want := h.Cases[i].Name
-				if seen[l.name] {
-					t.Errorf("two rows are named %q", l.name)
-				}
-				seen[l.name] = true
-				if c.whole && l.name != want {
-					t.Errorf("the row of %s is named %q", want, l.name)
-				}
-				if _, placement, ok := strings.Cut(strings.TrimPrefix(want, c.base), ","); ok && !strings.HasSuffix(l.name, ","+placement) {
-					t.Errorf("the row of %s is named %q, which hides its placement", want, l.name)
+			var names []string
+			for _, l := range f.lanes {
+				names = append(names, l.name)
+			}
+			if want := []string{"shared", "resident", "other/n=1"}; !slices.Equal(names[1:], want) {
+				t.Errorf("the rows below are named %q, want %q", names[1:], want)
+			}
+			if c.whole && names[0] != c.base {
+				t.Errorf("the row of %s is named %q", c.base, names[0])
+			}
+			for i := 1; i < len(f.lanes); i++ {
+				if below := f.lanes[i-1].y - f.lanes[i].y; below < placedLane {
+					t.Errorf("row %d is %v below the one before", i, below)
 				}
 			}
 			for _, fault := range list(Overview(h, nil)).check() {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"crossover/calibration"
@@ -15,33 +16,36 @@ import (
 // overviewName is the name of the overview's file, without extension. No case gets that name.
 const overviewName = "overview"
 
-// Write draws every case of a host, the overview, and the maps of the operations that have one. It writes them into dir, and
-// makes dir if need be. runs has, by names of cases, what CaseChart takes. Write returns the paths of the images: the cases
-// in their order, overview.png, and the maps. An existing image is replaced in one step. Nothing else in dir changes. If ctx
-// is cancelled, Write returns ctx's error at once, and the image that it was drawing stays as it was. In that case h and
-// runs may be read for some time after Write returned.
+// Write draws the cases of a host, the overview, and the maps of the operations that have one. It writes them into dir, and
+// makes dir if need be. runs has, by names of cases, what CaseChart takes. Cases that differ only in their placement share a
+// chart, and so do operations. Write returns the paths of the images: the cases in their order, overview.png, and the maps.
+// An existing image is replaced in one step. Nothing else in dir changes. If ctx is cancelled, Write returns ctx's error at
+// once, and the image that it was drawing stays as it was. In that case h and runs may be read for some time after Write
+// returned.
 func Write(ctx context.Context, dir string, h *calibration.Host, runs map[string][]Run) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("plots: %w", err)
 	}
+	var charts []func() *Chart
+	for _, line := range linesOf(h.Cases) {
+		charts = append(charts, func() *Chart {
+			var others []Placed
+			for _, i := range line[1:] {
+				c := &h.Cases[i]
+				others = append(others, Placed{c, runs[c.Name]})
+			}
+			c := &h.Cases[line[0]]
+			return CaseChart(h, c, runs[c.Name], others...)
+		})
+	}
+	charts = append(charts, func() *Chart { return Overview(h, runs) })
+	for _, placed := range mapped(h) {
+		charts = append(charts, func() *Chart { return Map(h, placed[0], placed[1:]...) })
+	}
 	var paths []string
-	names := FileNames(h)
-	for i := range h.Cases {
-		c := &h.Cases[i]
-		path := filepath.Join(dir, names[i])
-		if err := save(ctx, path, func() *Chart { return CaseChart(h.For(c), c, runs[c.Name]) }); err != nil {
-			return paths, fmt.Errorf("plots: %w", err)
-		}
-		paths = append(paths, path)
-	}
-	path := filepath.Join(dir, names[len(h.Cases)])
-	if err := save(ctx, path, func() *Chart { return Overview(h, runs) }); err != nil {
-		return paths, fmt.Errorf("plots: %w", err)
-	}
-	paths = append(paths, path)
-	for i, o := range mapped(h) {
-		path := filepath.Join(dir, names[len(h.Cases)+1+i])
-		if err := save(ctx, path, func() *Chart { return Map(h, o) }); err != nil {
+	for i, name := range FileNames(h) {
+		path := filepath.Join(dir, name)
+		if err := save(ctx, path, charts[i]); err != nil {
 			return paths, fmt.Errorf("plots: %w", err)
 		}
 		paths = append(paths, path)
@@ -49,13 +53,25 @@ func Write(ctx context.Context, dir string, h *calibration.Host, runs map[string
 	return paths, nil
 }
 
-// mapped returns the operations of a host that have a map, in their order.
-func mapped(h *calibration.Host) []*calibration.Operation {
-	var all []*calibration.Operation
+// mapped returns the operations of a host that have a map, in their order. Those that differ only in their placement are
+// together, and ordinary slices come first.
+func mapped(h *calibration.Host) [][]*calibration.Operation {
+	var all [][]*calibration.Operation
+	at := map[string]int{}
 	for i := range h.Operations {
-		if drawable(&h.Operations[i]) {
-			all = append(all, &h.Operations[i])
+		o := &h.Operations[i]
+		if !drawable(o) {
+			continue
 		}
+		if k, have := at[o.Name]; have {
+			all[k] = append(all[k], o)
+			slices.SortStableFunc(all[k], func(a, b *calibration.Operation) int {
+				return slices.Index(placements, a.Placement) - slices.Index(placements, b.Placement)
+			})
+			continue
+		}
+		at[o.Name] = len(all)
+		all = append(all, []*calibration.Operation{o})
 	}
 	return all
 }
@@ -63,11 +79,11 @@ func mapped(h *calibration.Host) []*calibration.Operation {
 // FileNames returns the names of the images that Write draws for a host, in the same order.
 func FileNames(h *calibration.Host) []string {
 	var cases, maps []string
-	for i := range h.Cases {
-		cases = append(cases, h.Cases[i].Name)
+	for _, line := range linesOf(h.Cases) {
+		cases = append(cases, h.Cases[line[0]].Name)
 	}
-	for _, o := range mapped(h) {
-		maps = append(maps, "map_"+placedName(o))
+	for _, placed := range mapped(h) {
+		maps = append(maps, "map_"+placedName(placed[0]))
 	}
 	taken := map[string]bool{overviewName: true}
 	names := append(fileNames(cases, taken), overviewName)
