@@ -29,8 +29,23 @@ func (r *Run) save(result *sweeps.Result) error {
 	return nil
 }
 
+// saveSamples writes the samples of a case of the newest run. Like all samples they are compressed, because a host keeps
+// those of several runs, and a run has a hundred files and more.
 func saveSamples(folder string, set *timings.Set) error {
-	return cannotSave(set.Save(folder))
+	folder = filepath.Join(folder, casesFolder)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return cannotSave(err)
+	}
+	return cannotSave(set.SaveCompressed(folder))
+}
+
+// casesFolder is the name of the folder, in that of a run, with the samples of its cases. The samples of operations' shapes
+// lie beside it. An operation and a case may have the same name.
+const casesFolder = "cases"
+
+// CaseFile returns the path of the sample file of a case of the newest run in the folder of a run.
+func CaseFile(folder, caseName string) string {
+	return filepath.Join(folder, casesFolder, timings.CompressedName(caseName))
 }
 
 func cannotSave(err error) error {
@@ -79,8 +94,7 @@ func earlierFolder(folder string, e calibration.Earlier) string {
 	return filepath.Join(folder, "earlier", strconv.Itoa(e.Run))
 }
 
-// saveEarlier writes the samples of earlier runs. They are compressed, because people and benchstat read those of the newest
-// run.
+// saveEarlier writes the samples of earlier runs.
 func (r *Run) saveEarlier(ctx context.Context, folder string) error {
 	for _, c := range r.Entry.Cases {
 		for k, set := range r.Earlier[c.Name] {
@@ -163,8 +177,7 @@ func Load(folder string) (*Run, error) {
 	}
 	for k := range r.Entry.Cases {
 		c := &r.Entry.Cases[k]
-		path := filepath.Join(folder, timings.FileName(c.Name))
-		set, err := timings.Load(path)
+		set, err := timings.Load(CaseFile(folder, c.Name))
 		if errors.Is(err, fs.ErrNotExist) && (c.Blocks == 0 || s.killed()) {
 			set, err = &timings.Set{Case: c.Name, Simulated: r.Entry.Simulated}, nil
 		}
@@ -195,7 +208,7 @@ func recount(c *calibration.Case, set *timings.Set) {
 
 // agree returns an error if the samples of a case do not fit the entry beside them.
 func agree(c *calibration.Case, set *timings.Set, simulated bool) error {
-	file := timings.FileName(c.Name)
+	file := timings.CompressedName(c.Name)
 	switch {
 	case set.Case != c.Name:
 		return fmt.Errorf("%s holds samples of %q, want %q as %s has it", file, set.Case, c.Name, EntryFile)

@@ -62,15 +62,19 @@ func files(t *testing.T, folder string) []string {
 	return names
 }
 
-// The samples of the newest run are plain text, and those of earlier runs are compressed. The loaded run fits to the same
-// bytes as the saved one.
-func TestEarlierRunsAreCompressed(t *testing.T) {
+// The samples of all runs are compressed. The loaded run fits to the same bytes as the saved one.
+func TestRunsAreCompressed(t *testing.T) {
 	saved, folder, oldest := savedRuns(t)
-	if got, want := files(t, folder), []string{"earlier", "launch.bench", harness.EntryFile}; !slices.Equal(got, want) {
+	if got, want := files(t, folder), []string{"cases", "earlier", harness.EntryFile}; !slices.Equal(got, want) {
 		t.Errorf("the run holds %v, want %v", got, want)
 	}
-	if got, want := files(t, filepath.Dir(oldest)), []string{"launch.bench.gz"}; !slices.Equal(got, want) {
-		t.Errorf("an earlier run holds %v, want %v", got, want)
+	if _, err := os.Stat(harness.CaseFile(folder, "launch")); err != nil {
+		t.Error(err)
+	}
+	for _, folder := range []string{filepath.Join(folder, "cases"), filepath.Dir(oldest)} {
+		if got, want := files(t, folder), []string{"launch.bench.gz"}; !slices.Equal(got, want) {
+			t.Errorf("%s holds %v, want %v", folder, got, want)
+		}
 	}
 	loaded, err := harness.Load(folder)
 	if err != nil {

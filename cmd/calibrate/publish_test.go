@@ -269,7 +269,7 @@ func TestSamplesNewerThanTheEntry(t *testing.T) {
 		again := filepath.Join(f.root, "again.json")
 		_, stderr, code := calibrateOn(t, scripted.New(1, 0), "--from", f.host(), "-o", again)
 		if spent > 0 {
-			if code != command.ExitFailed || !strings.Contains(stderr, "fft_batch=1.bench holds") {
+			if code != command.ExitFailed || !strings.Contains(stderr, "fft_batch=1.bench.gz holds") {
 				t.Errorf("exit %d, %q", code, stderr)
 			}
 			continue
@@ -293,12 +293,12 @@ func TestFromCrossChecks(t *testing.T) {
 	f := newFolders(t)
 	succeed(t, twoCases(1), f.args()...)
 	run := f.run(t)
-	fft, sum := filepath.Join(run, "fft_batch=1.bench"), filepath.Join(run, "sum.bench")
+	fft, sum := harness.CaseFile(run, "fft/batch=1"), harness.CaseFile(run, "sum")
 	before := tree(t, run)
 	for want, spoil := range map[string]func(){
-		"fft_batch=1.bench:":                     func() { os.WriteFile(fft, []byte(before[fft][:len(before[fft])*2/3]), 0o644) },
-		`sum.bench holds samples of "fft/batch=`: func() { os.WriteFile(sum, []byte(before[fft]), 0o644) },
-		"no such file":                           func() { os.Remove(sum) },
+		"fft_batch=1.bench.gz:":                     func() { os.WriteFile(fft, []byte(before[fft][:len(before[fft])*2/3]), 0o644) },
+		`sum.bench.gz holds samples of "fft/batch=`: func() { os.WriteFile(sum, []byte(before[fft]), 0o644) },
+		"no such file":                              func() { os.Remove(sum) },
 		"says simulated": func() {
 			path := filepath.Join(run, harness.EntryFile)
 			os.WriteFile(path, []byte(strings.Replace(before[path], `"simulated": false`, `"simulated": true`, 1)), 0o644)

@@ -111,7 +111,7 @@ func TestCalibrateFindsTheScriptedCrossover(t *testing.T) {
 	}
 	for _, path := range []string{
 		filepath.Join(f.plots, id, "fft_batch=1.png"), filepath.Join(f.plots, id, "sum.png"), filepath.Join(f.plots, id, "overview.png"),
-		filepath.Join(f.run(t), "fft_batch=1.bench"), filepath.Join(f.run(t), "sum.bench"), filepath.Join(f.run(t), harness.EntryFile),
+		harness.CaseFile(f.run(t), "fft/batch=1"), harness.CaseFile(f.run(t), "sum"), filepath.Join(f.run(t), harness.EntryFile),
 	} {
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)

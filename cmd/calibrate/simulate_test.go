@@ -52,7 +52,7 @@ func TestEveryChipIsSimulated(t *testing.T) {
 					t.Errorf("%s holds %s, simulated %v", path, h.ID, h.Simulated)
 				}
 			}
-			set, err := timings.Load(filepath.Join(onlyRun(t, filepath.Join(own, "data")), "log.bench"))
+			set, err := timings.Load(harness.CaseFile(onlyRun(t, filepath.Join(own, "data")), "log"))
 			if err != nil || !set.Simulated {
 				t.Errorf("the samples say simulated %v (%v)", set != nil && set.Simulated, err)
 			}

@@ -133,7 +133,7 @@ func (r *round) damagedSamples(ctx context.Context) {
 		r.lose("the round itself: %d runs", len(runs))
 		return
 	}
-	path := filepath.Join(runs[0], pick(r, []string{harness.EntryFile, harness.EntryFile, "scale.bench", "log.bench", "sum.bench"}))
+	path := filepath.Join(runs[0], pick(r, []string{harness.EntryFile, harness.EntryFile, "cases/scale.bench.gz", "cases/log.bench.gz", "cases/sum.bench.gz"}))
 	before, _, cut := r.damage(path)
 	a := r.from(filepath.Join(defaultData, r.host), r.host)
 	if r.chance(40) {

@@ -32,7 +32,7 @@ var kinds = []struct {
 // beginnings are patterns of files in the folder of a round. When one appears, a part of a run begins in which files change.
 // "" is the start of the run.
 var beginnings = []string{
-	"", "", "*/data/*/unfinished-*", "*/data/*/unfinished-*/*.bench", "*/data/*/unfinished-*/*.bench", "plots/*/.charts-*",
+	"", "", "*/data/*/unfinished-*", "*/data/*/unfinished-*/cases/*.bench.gz", "*/data/*/unfinished-*/cases/*.bench.gz", "plots/*/.charts-*",
 	"plots/*/.charts-*/overview.png", "*/plots/*/.charts-*", ".*.json.lock", ".*.json.lock", ".*.json.lock", ".*.json.tmp*",
 }
 
@@ -173,8 +173,8 @@ func strays(r *round, ctx context.Context) {
 		{fmt.Sprintf("plots/%s/.charts-%d-1/.plot-1", r.host, r.fixture.ended), "x"},
 		{fmt.Sprintf("plots/%s/.plot-2", r.host), "x"},
 		{fmt.Sprintf("plots/%s/.writable-%d-2", r.host, r.fixture.ended), ""},
-		{fmt.Sprintf("sweeps/data/%s/unfinished-20260101T000000Z-%d/.samples-1", r.host, r.fixture.ended), "case"},
-		{fmt.Sprintf("sweeps/data/%s/unfinished-20260101T000001Z-%d/scale.bench", r.host, r.fixture.ended), "case"},
+		{fmt.Sprintf("sweeps/data/%s/unfinished-20260101T000000Z-%d/cases/.samples-1", r.host, r.fixture.ended), "case"},
+		{fmt.Sprintf("sweeps/data/%s/unfinished-20260101T000001Z-%d/cases/scale.bench.gz", r.host, r.fixture.ended), "case"},
 		{fmt.Sprintf("sweeps/data/%s/unfinished-20260101T000002Z-%d-2/.sweep.json.tmp1", r.host, r.fixture.ended), ""},
 		{fmt.Sprintf(".writable-%d-1", r.fixture.ended), ""},
 	} {

@@ -255,7 +255,7 @@ func (r *round) checkRun(folder string, unfinished bool, known map[string]bool) 
 		return
 	}
 	for _, c := range run.Entry.Cases {
-		known[filepath.Join(folder, timings.FileName(c.Name))] = true
+		known[harness.CaseFile(folder, c.Name)] = true
 		for _, e := range c.Earlier {
 			known[filepath.Join(folder, "earlier", strconv.Itoa(e.Run), timings.CompressedName(c.Name))] = true
 		}
