@@ -73,20 +73,10 @@ const vector = 4
 
 // hosted adds a buffer for a tensor to a plan, as an input or an output of the plan.
 func hosted(b *gpu.Builder, t Tensor) *gpu.Buffer {
-	words := (max(1, t.Len()) + vector - 1) / vector * vector
-	of, n := gpu.Float, words
-	switch t.Type {
-	case Complex64:
-		of, n = gpu.Float2, words/2
-	case Uint32, Float64:
-		of = gpu.Uint
-	case Int32:
-		of = gpu.Int
-	}
 	if t.Role == In {
-		return b.Input(of, n)
+		return BufferOf(t, b.Input)
 	}
-	return b.Output(of, n)
+	return BufferOf(t, b.Output)
 }
 
 // Run computes a call.

@@ -1,0 +1,51 @@
+package songs
+
+import (
+	"slices"
+	"testing"
+
+	"crossover/kernels"
+)
+
+func TestTurn(t *testing.T) {
+	for _, size := range [][2]int{{1, 1}, {1, 7}, {5, 1}, {3, 4}, {33, 65}, {100, 31}} {
+		rows, columns := size[0], size[1]
+		x, y := make([]float32, rows*columns), make([]float32, rows*columns)
+		kernels.Noise(x, 1)
+		turn(y, x, columns)
+		for i, v := range x {
+			if y[i%columns*rows+i/columns] != v {
+				t.Fatalf("%d×%d: value %d is elsewhere", rows, columns, i)
+			}
+		}
+	}
+}
+
+// Rows are appended to several matrices, and removed again.
+func TestRows(t *testing.T) {
+	const matrices, columns, calls = 3, 2, 5
+	all := make([]float32, matrices*columns*calls)
+	for call := range calls {
+		row := make([]float32, matrices*columns)
+		for i := range row {
+			row[i] = float32(100*call + i)
+		}
+		before := slices.Clone(all)
+		appendRows(all, row, columns, call)
+		after := slices.Clone(all)
+		removeRows(all, matrices, columns, call)
+		if n := matrices * columns * call; !slices.Equal(all[:n], before[:n]) {
+			t.Fatalf("call %d: %v, want %v", call, all[:n], before[:n])
+		}
+		copy(all, after)
+	}
+	for m := range matrices {
+		for call := range calls {
+			for c := range columns {
+				if got, want := all[(m*calls+call)*columns+c], float32(100*call+m*columns+c); got != want {
+					t.Errorf("matrix %d, row %d, column %d: %v, want %v", m, call, c, got, want)
+				}
+			}
+		}
+	}
+}

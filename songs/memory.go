@@ -1,0 +1,132 @@
+package songs
+
+import (
+	"slices"
+
+	"crossover/kernels"
+)
+
+// memory holds the data of a pipeline's tensors. A tensor keeps its memory from call to call, and gets other memory if a call
+// needs more.
+type memory struct {
+	w     *wiring
+	data  [][]float32 // by tensor; that of an input is the caller's
+	after []int       // by tensor: the Last tensor that is derived from it, or −1
+	rows  []int       // by tensor: rows of a derived tensor in this call, 0 if it is not derived yet
+
+	alloc func(n int) (data []float32, free func(), err error)
+	frees []func() // by tensor; nil where there is no memory
+}
+
+func newMemory(w *wiring) memory {
+	m := memory{w: w, data: make([][]float32, len(w.tensors)), rows: make([]int, len(w.tensors)), alloc: aligned,
+		frees: make([]func(), len(w.tensors))}
+	m.after = slices.Repeat([]int{-1}, len(w.tensors))
+	for i, d := range w.Derived {
+		if d.How == Last {
+			m.after[w.of[i]] = w.find(d.Name)
+		}
+	}
+	return m
+}
+
+// aligned returns n zeros that may hold values of 64 bits.
+func aligned(n int) ([]float32, func(), error) {
+	return kernels.Float64Words(make([]float64, (n+1)/2))[:n], func() {}, nil
+}
+
+// take returns the memory of so many words of a tensor. More memory than there was begins with what there was.
+func (m *memory) take(t, words int) ([]float32, error) {
+	if len(m.data[t]) < words {
+		n := words
+		if m.w.grows(t) {
+			n *= 2 // so that few steps allocate
+		}
+		data, free, err := m.alloc(n)
+		if err != nil {
+			return nil, err
+		}
+		copy(data, m.data[t])
+		m.release(t)
+		m.data[t], m.frees[t] = data, free
+	}
+	return m.data[t][:words], nil
+}
+
+// grows reports whether a tensor is longer in each call than in the one before.
+func (w *wiring) grows(t int) bool {
+	i := w.tensors[t].derived
+	return i >= 0 && w.Derived[i].How == All
+}
+
+// derive derives a tensor for this call, unless it is there. words are the lengths of all tensors.
+func (m *memory) derive(t int, words []int, calls int) error {
+	i := m.w.tensors[t].derived
+	if i < 0 || m.rows[t] > 0 {
+		return nil
+	}
+	to, err := m.take(t, words[t])
+	if err != nil || m.w.Derived[i].How == Last {
+		return err
+	}
+	from, columns := m.data[m.w.of[i]][:words[m.w.of[i]]], m.w.Derived[i].Columns
+	m.rows[t] = len(from) / columns
+	if m.w.Derived[i].How == Turned {
+		turn(to, from, columns)
+	} else {
+		appendRows(to, from, columns, calls)
+	}
+	return nil
+}
+
+// end ends a call, of which happened says whether it succeeded. What it leaves is then handed to the next one, or else what it
+// has appended is removed.
+func (m *memory) end(happened bool, calls int) {
+	for t, rows := range m.rows {
+		if !happened && rows > 0 && m.w.grows(t) {
+			removeRows(m.data[t], rows, m.w.Derived[m.w.tensors[t].derived].Columns, calls)
+		}
+	}
+	clear(m.rows)
+	for i := range m.w.Inputs {
+		m.data[i] = nil // inputs are the first tensors
+	}
+	for t, before := range m.after {
+		if happened && before >= 0 {
+			m.data[t], m.data[before] = m.data[before], m.data[t]
+			m.frees[t], m.frees[before] = m.frees[before], m.frees[t]
+		}
+	}
+}
+
+// result returns the memory of a tensor after a call.
+func (m *memory) result(t int) []float32 {
+	if before := m.after[t]; before >= 0 {
+		t = before
+	}
+	return m.data[t]
+}
+
+// reset forgets what calls have left.
+func (m *memory) reset() {
+	for _, before := range m.after {
+		if before >= 0 {
+			clear(m.data[before])
+		}
+	}
+}
+
+// release frees the memory of a tensor.
+func (m *memory) release(t int) {
+	if m.frees[t] != nil {
+		m.frees[t]()
+	}
+	m.data[t], m.frees[t] = nil, nil
+}
+
+// close frees the memory of all tensors.
+func (m *memory) close() {
+	for t := range m.data {
+		m.release(t)
+	}
+}
