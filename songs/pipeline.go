@@ -26,6 +26,8 @@ type Pipeline struct {
 	last    []int // words of the tensors after the last call; nil after Reset
 	plans   []kernels.StepPlan
 	ready   bool // outputs can be read
+
+	reference bool // computes by references: see NewReference
 }
 
 // New returns a pipeline of a graph. The dispatcher chooses how each stage is computed. It may be nil: see [kernels.NewPlan].
@@ -187,8 +189,12 @@ func (p *Pipeline) args(i int) (a kernels.Args) {
 
 // stage computes one stage by its plan.
 func (p *Pipeline) stage(i int) error {
-	if p.plans[i] == nil {
-		p.plans[i] = p.layout.steps[i].Plan(p.backends, p.dispatcher)
+	switch step := p.layout.steps[i]; {
+	case p.plans[i] != nil:
+	case p.reference:
+		p.plans[i] = referencePlan{step}
+	default:
+		p.plans[i] = step.Plan(p.backends, p.dispatcher)
 	}
 	if err := p.plans[i].Run(p.layout.shapes[i], p.args(i)); err != nil {
 		return fmt.Errorf("stage %s: %w", p.w.Stages[i].Name, err)
