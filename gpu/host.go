@@ -12,8 +12,8 @@ import (
 // is. Other slices are copied through pinned memory of the plan. Large slices are copied in pieces: the workers of the pool
 // copy one piece while the device moves another one.
 
-// mostHosted is how many inputs and outputs a plan has at most.
-const mostHosted = 8
+// MostHosted is how many inputs, outputs and states a plan has at most.
+const MostHosted = 8
 
 const (
 	// Data of more than largeBytes together move in pieces.

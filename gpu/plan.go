@@ -28,7 +28,7 @@ type Plan struct {
 
 // binding is a plan's commands, recorded for one place of the host's data.
 type binding struct {
-	host      [mostHosted]Region // by hosted buffer
+	host      [MostHosted]Region // by hosted buffer
 	full      Recording          // inputs to the device, kernels, outputs to the host
 	resident  Recording          // kernels alone; full itself where memory is unified
 	externals []External
@@ -65,8 +65,8 @@ func (b *Builder) BuildOver(spent *Plan) (*Plan, error) {
 			p.hosted = append(p.hosted, buffer)
 		}
 	}
-	if len(p.hosted) > mostHosted {
-		return nil, fmt.Errorf("gpu: a plan with %d inputs and outputs; want at most %d", len(p.hosted), mostHosted)
+	if len(p.hosted) > MostHosted {
+		return nil, fmt.Errorf("gpu: a plan with %d inputs and outputs; want at most %d", len(p.hosted), MostHosted)
 	}
 	if spent != nil {
 		p.inherit(spent)
@@ -124,7 +124,7 @@ func (p *Plan) build() error {
 			return err
 		}
 	}
-	var host [mostHosted]Region
+	var host [MostHosted]Region
 	for i, buffer := range p.hosted {
 		host[i] = Region{Memory: buffer.host, Bytes: buffer.bytes}
 		if buffer.host == buffer.device {
@@ -157,7 +157,7 @@ func (p *Plan) build() error {
 }
 
 // bindTo records the plan's commands for data that lie at host. Where memory is unified kernels compute right there.
-func (p *Plan) bindTo(host [mostHosted]Region) (b binding, err error) {
+func (p *Plan) bindTo(host [MostHosted]Region) (b binding, err error) {
 	b.host = host
 	defer func() {
 		if err != nil {
@@ -206,7 +206,7 @@ func (p *Plan) bindTo(host [mostHosted]Region) (b binding, err error) {
 }
 
 // copies returns the transfers between the device and data that lie at host; none where memory is unified.
-func (p *Plan) copies(host *[mostHosted]Region) (in, out []Command) {
+func (p *Plan) copies(host *[MostHosted]Region) (in, out []Command) {
 	if p.device.facts.Unified {
 		return nil, nil
 	}

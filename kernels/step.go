@@ -9,7 +9,7 @@ import (
 )
 
 // Step is an operation with the parameters of one plan, without the type of the parameters. Pipelines consist of steps. A
-// Step is plain data: it opens no device, and any number of goroutines may use it.
+// Step is plain data: it opens no device, and any number of goroutines may use it. Each is equal to itself alone.
 type Step interface {
 	// Operation returns the name of the operation, and Axes its axes.
 	Operation() string
@@ -47,13 +47,13 @@ type Kernels interface {
 }
 
 // StepOf returns an operation with parameters that its typed plan takes as they are.
-func StepOf[P any](op *Op[P], p P) Step { return step[P]{op, p} }
+func StepOf[P any](op *Op[P], p P) Step { return &step[P]{op, p} }
 
 // StepOfPlan returns the step that a typed plan computes, and the shape of its calls by their size. A pipeline runs plans of
 // its own with the same parameters. StepOfPlan is no method, because typed plans would inherit it.
 func StepOfPlan[P any](p *SizedPlan[P]) (s Step, shape func(size int) Shape) {
 	axis, fixed := p.axis, p.fixed
-	return step[P]{p.plan.op, p.plan.params}, func(size int) Shape {
+	return &step[P]{p.plan.op, p.plan.params}, func(size int) Shape {
 		s := fixed
 		s[axis] = size
 		return s
@@ -65,22 +65,22 @@ type step[P any] struct {
 	params P
 }
 
-func (s step[P]) Operation() string            { return s.op.Name }
-func (s step[P]) Axes() []Axis                 { return s.op.Axes }
-func (s step[P]) Tensors(shape Shape) []Tensor { return s.op.IO(s.params, shape) }
+func (s *step[P]) Operation() string            { return s.op.Name }
+func (s *step[P]) Axes() []Axis                 { return s.op.Axes }
+func (s *step[P]) Tensors(shape Shape) []Tensor { return s.op.IO(s.params, shape) }
 
-func (s step[P]) Reference(shape Shape, a *Args) []float64 {
+func (s *step[P]) Reference(shape Shape, a *Args) []float64 {
 	return s.op.Reference(s.params, shape, a)
 }
 
-func (s step[P]) Implementations(b *Backends) (all []Implementation) {
+func (s *step[P]) Implementations(b *Backends) (all []Implementation) {
 	for _, m := range s.op.makers(b) {
 		all = append(all, m.Implementation)
 	}
 	return all
 }
 
-func (s step[P]) Case(shape Shape, p Placement) (name string, size int) {
+func (s *step[P]) Case(shape Shape, p Placement) (name string, size int) {
 	line, size := s.op.through(shape), shape[axisIndex(s.op.Axes, s.op.Lines[0].Axis.Name)]
 	if s.op.Judged != nil {
 		var at int
@@ -90,15 +90,15 @@ func (s step[P]) Case(shape Shape, p Placement) (name string, size int) {
 	return placed(s.op.caseName(&line), s.op.Name, p), size
 }
 
-func (s step[P]) Plan(b *Backends, d *dispatch.Dispatcher) StepPlan {
+func (s *step[P]) Plan(b *Backends, d *dispatch.Dispatcher) StepPlan {
 	return NewPlanOn(b, d, s.op, s.params)
 }
 
-func (s step[P]) PlanOf(b *Backends, implementation string) (StepPlan, error) {
+func (s *step[P]) PlanOf(b *Backends, implementation string) (StepPlan, error) {
 	return NewPlanOf(b, s.op, s.params, implementation)
 }
 
-func (s step[P]) Kernels(b *Backends, implementation string) (Kernels, func(), error) {
+func (s *step[P]) Kernels(b *Backends, implementation string) (Kernels, func(), error) {
 	makers := s.op.makers(b)
 	i := slices.IndexFunc(makers, func(m Maker[P]) bool { return m.Name == implementation })
 	if i < 0 {

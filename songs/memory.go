@@ -14,13 +14,14 @@ type memory struct {
 	after []int       // by tensor: the Last tensor that is derived from it, or −1
 	rows  []int       // by tensor: rows of a derived tensor in this call, 0 if it is not derived yet
 
-	alloc func(n int) (data []float32, free func(), err error)
-	frees []func() // by tensor; nil where there is no memory
+	alloc  func(n int) (data []float32, free func(), err error) // of shared memory
+	shared []bool                                               // by tensor: it lies in shared memory
+	frees  []func()                                             // by tensor; nil where there is no memory
 }
 
-func newMemory(w *wiring) memory {
-	m := memory{w: w, data: make([][]float32, len(w.tensors)), rows: make([]int, len(w.tensors)), alloc: aligned,
-		frees: make([]func(), len(w.tensors))}
+func newMemory(b *kernels.Backends, w *wiring) memory {
+	m := memory{w: w, data: make([][]float32, len(w.tensors)), rows: make([]int, len(w.tensors)), alloc: b.Alloc,
+		shared: make([]bool, len(w.tensors)), frees: make([]func(), len(w.tensors))}
 	m.after = slices.Repeat([]int{-1}, len(w.tensors))
 	for i, d := range w.Derived {
 		if d.How == Last {
@@ -28,6 +29,22 @@ func newMemory(w *wiring) memory {
 		}
 	}
 	return m
+}
+
+// share puts a tensor into shared memory, which a GPU reaches without a copy by the processor. A tensor that is handed to the
+// next call shares its memory with that one.
+func (m *memory) share(t int) {
+	if m.w.tensors[t].input >= 0 || m.shared[t] {
+		return
+	}
+	m.release(t)
+	m.shared[t] = true
+	if before := m.after[t]; before >= 0 {
+		m.share(before)
+	}
+	if i := m.w.tensors[t].derived; i >= 0 && m.w.Derived[i].How == Last {
+		m.share(m.w.of[i])
+	}
 }
 
 // aligned returns n zeros that may hold values of 64 bits.
@@ -42,7 +59,11 @@ func (m *memory) take(t, words int) ([]float32, error) {
 		if m.w.grows(t) {
 			n *= 2 // so that few steps allocate
 		}
-		data, free, err := m.alloc(n)
+		alloc := aligned
+		if m.shared[t] {
+			alloc = m.alloc
+		}
+		data, free, err := alloc(n)
 		if err != nil {
 			return nil, err
 		}

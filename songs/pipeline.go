@@ -27,10 +27,19 @@ type Pipeline struct {
 	plans   []kernels.StepPlan
 	ready   bool // outputs can be read
 
+	route  Route   // nil if the dispatcher chooses every stage
+	groups []group // of the route
+	broken []bool  // by stage: its implementation of the route has failed
+
+	chosen  bool   // the program has called Follow
+	planned []int  // lengths for which the route was planned; nil if none was
+	reason  string // for the route
+
 	reference bool // computes by references: see NewReference
 }
 
-// New returns a pipeline of a graph. The dispatcher chooses how each stage is computed. It may be nil: see [kernels.NewPlan].
+// New returns a pipeline of a graph. The dispatcher chooses how each stage is computed: see [Pipeline.Explain]. It may be
+// nil: see [kernels.NewPlan].
 // New fails if the graph does not pass [Graph.Check]. It opens no GPU. The graph must not change afterwards.
 func New(d *dispatch.Dispatcher, g *Graph) (*Pipeline, error) { return NewOn(kernels.Here(), d, g) }
 
@@ -41,7 +50,8 @@ func NewOn(b *kernels.Backends, d *dispatch.Dispatcher, g *Graph) (*Pipeline, er
 		return nil, err
 	}
 	return &Pipeline{w: w, backends: b, dispatcher: d, layout: newLayout(w), values: make([]uint32, len(w.Stages)),
-		plans: make([]kernels.StepPlan, len(w.Stages)), memory: newMemory(w)}, nil
+		plans: make([]kernels.StepPlan, len(w.Stages)), memory: newMemory(b, w), groups: w.groupsOfOne(),
+		broken: make([]bool, len(w.Stages))}, nil
 }
 
 // Run computes a call. inputs are the words of the graph's inputs in their order: see [kernels.Args]. They must not be empty,
@@ -115,21 +125,48 @@ func (p *Pipeline) arrange(inputs [][]float32) error {
 			p.layout.steps[i] = nil
 		}
 	}
+	if err := p.plan(); err != nil {
+		return err
+	}
 	_, err := p.layout.arrange(p.lengths, p.last, p.calls)
 	return err
 }
 
 // stages computes the stages in their order.
 func (p *Pipeline) stages() error {
-	for k := range p.w.order {
-		if err := p.prepare(k); err != nil {
-			return err
+	for i := range p.groups {
+		g := &p.groups[i]
+		for k := g.first; k < g.end; k++ {
+			if err := p.prepare(k); err != nil {
+				return err
+			}
 		}
-		if err := p.stage(p.w.order[k]); err != nil {
-			return err
+		if g.list != nil && !p.broken[p.w.order[g.first]] {
+			err := g.list.run(p)
+			if err == nil {
+				continue
+			}
+			p.abandon(g, err)
+		}
+		for _, stage := range p.w.order[g.first:g.end] {
+			if err := p.stage(stage); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// abandon leaves a list to the dispatcher, because it has failed, and reports the failure.
+func (p *Pipeline) abandon(g *group, err error) {
+	g.list.close()
+	first := p.w.order[g.first]
+	if !errors.Is(err, kernels.ErrRefused) {
+		p.dispatcher.Failed(p.route[first], err)
+	}
+	for _, i := range p.w.order[g.first:g.end] {
+		p.broken[i] = true
+	}
 }
 
 // prepare makes the k-th stage of the order ready: what a value decides, and derived tensors.
@@ -142,11 +179,6 @@ func (p *Pipeline) prepare(k int) error {
 	}
 	for _, t := range p.w.reads[i] {
 		if err := p.memory.derive(t, p.layout.words, p.calls); err != nil {
-			return fmt.Errorf("stage %s: %w", p.w.Stages[i].Name, err)
-		}
-	}
-	for _, t := range p.w.writes[i] {
-		if _, err := p.memory.take(t, p.layout.words[t]); err != nil {
 			return fmt.Errorf("stage %s: %w", p.w.Stages[i].Name, err)
 		}
 	}
@@ -189,17 +221,41 @@ func (p *Pipeline) args(i int) (a kernels.Args) {
 
 // stage computes one stage by its plan.
 func (p *Pipeline) stage(i int) error {
-	switch step := p.layout.steps[i]; {
-	case p.plans[i] != nil:
-	case p.reference:
-		p.plans[i] = referencePlan{step}
-	default:
-		p.plans[i] = step.Plan(p.backends, p.dispatcher)
+	err := p.runPlan(i)
+	if err != nil && p.routed(i) {
+		p.broken[i] = true
+		p.plans[i].Close()
+		p.plans[i] = nil
+		err = p.runPlan(i)
 	}
-	if err := p.plans[i].Run(p.layout.shapes[i], p.args(i)); err != nil {
+	if err != nil {
 		return fmt.Errorf("stage %s: %w", p.w.Stages[i].Name, err)
 	}
 	return nil
+}
+
+// routed reports whether the route names a stage's implementation, and it has not failed.
+func (p *Pipeline) routed(i int) bool { return p.route != nil && p.route[i] != "" && !p.broken[i] }
+
+func (p *Pipeline) runPlan(i int) (err error) {
+	for _, t := range p.w.writes[i] {
+		if _, err := p.memory.take(t, p.layout.words[t]); err != nil {
+			return err
+		}
+	}
+	if p.plans[i] == nil {
+		switch step := p.layout.steps[i]; {
+		case p.reference:
+			p.plans[i] = referencePlan{step}
+		case p.routed(i):
+			if p.plans[i], err = step.PlanOf(p.backends, p.route[i]); err != nil {
+				p.plans[i] = step.Plan(p.backends, p.dispatcher)
+			}
+		default:
+			p.plans[i] = step.Plan(p.backends, p.dispatcher)
+		}
+	}
+	return p.plans[i].Run(p.layout.shapes[i], p.args(i))
 }
 
 // Floats returns an output of the last call, as words: two for a complex value. It is nil if the last call failed or there was
@@ -233,12 +289,24 @@ func (p *Pipeline) Reset() {
 // Close releases what the plans of the stages hold, such as GPU memory, and the memory of all tensors. A call after Close
 // begins as after Reset.
 func (p *Pipeline) Close() {
+	p.forgetPlans()
+	p.planned = nil
+	p.Reset()
+	p.memory.close()
+}
+
+// forgetPlans closes the plans of all stages and lists.
+func (p *Pipeline) forgetPlans() {
 	for i, plan := range p.plans {
 		if plan != nil {
 			plan.Close()
 		}
 		p.plans[i] = nil
 	}
-	p.Reset()
-	p.memory.close()
+	for i := range p.groups {
+		if l := p.groups[i].list; l != nil {
+			l.close()
+		}
+	}
+	clear(p.broken)
 }

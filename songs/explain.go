@@ -1,0 +1,103 @@
+package songs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// plan plans the route of a call, unless the program has, or the present one is for about these lengths, or a tensor of the last
+// call must be read, which is in the memory of the present route.
+func (p *Pipeline) plan() error {
+	if p.chosen || p.reference || p.last != nil && slices.ContainsFunc(p.w.Derived, func(d Derived) bool { return d.How != Turned }) {
+		return nil
+	}
+	near := p.planned != nil
+	for i, n := range p.planned {
+		near = near && n <= 2*p.lengths[i] && p.lengths[i] <= 2*n
+	}
+	if near {
+		return nil
+	}
+	p.planned = slices.Clone(p.lengths)
+	c, err := p.costs(p.lengths)
+	if err != nil {
+		return err
+	}
+	if !c.hasGPU() {
+		p.leave("each stage as the dispatcher chooses, because the calibration has no times of a GPU for them")
+		return nil
+	}
+	best := c.best(1)[0]
+	if err := p.follow(best.Route); err != nil {
+		p.leave("each stage as the dispatcher chooses: " + err.Error())
+		return nil
+	}
+	p.reason = fmt.Sprintf("the least predicted time, %.3g ms", 1e3*best.Seconds)
+	return nil
+}
+
+// leave leaves all stages to the dispatcher.
+func (p *Pipeline) leave(reason string) {
+	if p.route != nil {
+		p.forgetPlans()
+	}
+	p.route, p.groups, p.reason = nil, p.w.groupsOfOne(), reason
+}
+
+// costs predicts costs for inputs of so many elements.
+func (p *Pipeline) costs(elements []int) (*costs, error) {
+	l := newLayout(p.w)
+	for i := range p.w.Stages {
+		step, err := p.w.Stages[i].step(0)
+		if err != nil {
+			return nil, err
+		}
+		l.steps[i] = step
+	}
+	if _, err := l.arrange(elements, nil, p.calls); err != nil {
+		return nil, err
+	}
+	return newCosts(p.backends, p.dispatcher, l), nil
+}
+
+// Forecasts returns the routes that the calibration predicts to be fastest for inputs of so many elements, at most n, the least
+// time first. It fails if a graph does not take such inputs.
+func (p *Pipeline) Forecasts(n int, elements ...int) ([]Forecast, error) {
+	if len(elements) != len(p.w.Inputs) {
+		return nil, fmt.Errorf("songs: %s: %d lengths (want %d)", p.w.Name, len(elements), len(p.w.Inputs))
+	}
+	c, err := p.costs(elements)
+	if err != nil {
+		return nil, fmt.Errorf("songs: %s: %w", p.w.Name, err)
+	}
+	return c.best(n), nil
+}
+
+// Explain says how the last call was computed, and why: a line for the pipeline, and one for each stage. It is "" before the
+// first call.
+func (p *Pipeline) Explain() string {
+	if p.lengths == nil {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", p.w.Name, p.reason)
+	for n, g := range p.groups {
+		for _, i := range p.w.order[g.first:g.end] {
+			name := p.w.Stages[i].Name
+			switch {
+			case g.list != nil && !p.broken[i]:
+				fmt.Fprintf(&b, "  %s: %s, in list %d\n", name, p.route[i], n+1)
+			case p.routed(i):
+				fmt.Fprintf(&b, "  %s: %s\n", name, p.route[i])
+			default:
+				plan := p.plans[i]
+				if plan == nil {
+					plan = p.layout.steps[i].Plan(p.backends, p.dispatcher)
+				}
+				fmt.Fprintf(&b, "  %s: %s\n", name, plan.Explain(p.layout.shapes[i]))
+			}
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,77 @@
+package songs
+
+import "slices"
+
+// Forecast is a route with its predicted time.
+type Forecast struct {
+	Route   Route
+	Seconds float64
+}
+
+// mostPlaced is the number of stages whose place, processor or GPU, is searched in full. The others stay on the processor.
+const mostPlaced = 12
+
+// best returns the routes of the least predicted times, at most n of them, the least first. Each stage is computed by the
+// fastest implementation on the processor or by the one of the fastest kernels on the GPU. All combinations of the two are
+// tried, because what a stage costs on the GPU depends on where its neighbours are, and a graph forks. Then each stage of the
+// best route is also tried by the next best implementation in its place.
+func (c *costs) best(n int) []Forecast {
+	route := make(Route, len(c.w.Stages))
+	var open []int // stages that can be on either side
+	for i := range route {
+		switch {
+		case len(c.onCPU[i]) > 0:
+			route[i] = c.onCPU[i][0].implementation
+			if len(c.onGPU[i]) > 0 && len(open) < mostPlaced {
+				open = append(open, i)
+			}
+		case len(c.onGPU[i]) > 0:
+			route[i] = c.onGPU[i][0].implementation
+		}
+	}
+	var all []Forecast
+	for set := range 1 << len(open) {
+		r := slices.Clone(route)
+		for k, i := range open {
+			if set>>k&1 == 1 {
+				r[i] = c.onGPU[i][0].implementation
+			}
+		}
+		all = append(all, Forecast{r, c.seconds(r)})
+	}
+	bySeconds := func(a, b Forecast) int { return compare(a.Seconds, b.Seconds) }
+	slices.SortStableFunc(all, bySeconds)
+	all = all[:min(n, len(all))]
+	first := all[0].Route
+	for i, name := range first {
+		for _, side := range [][]cost{c.onCPU[i], c.onGPU[i]} {
+			if len(side) > 1 && side[0].implementation == name {
+				r := slices.Clone(first)
+				r[i] = side[1].implementation
+				all = append(all, Forecast{r, c.seconds(r)})
+			}
+		}
+	}
+	slices.SortStableFunc(all, bySeconds)
+	return all[:min(n, len(all))]
+}
+
+// alone returns the route with every stage on one side: on the processor, or on the GPU as far as it has an implementation of
+// a stage.
+func (c *costs) alone(gpu bool) Route {
+	route := make(Route, len(c.w.Stages))
+	for i := range route {
+		if side := c.onCPU[i]; len(side) > 0 {
+			route[i] = side[0].implementation
+		}
+		if side := c.onGPU[i]; gpu && len(side) > 0 {
+			route[i] = side[0].implementation
+		}
+	}
+	return route
+}
+
+// hasGPU reports whether a stage may be faster on a GPU.
+func (c *costs) hasGPU() bool {
+	return slices.ContainsFunc(c.onGPU, func(side []cost) bool { return len(side) > 0 })
+}

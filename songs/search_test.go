@@ -1,0 +1,152 @@
+package songs
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"crossover/calibration"
+	"crossover/dispatch"
+	"crossover/gpu/emulator"
+	"crossover/host"
+
+	"crossover/kernels/kerneltest"
+)
+
+// madeUp returns a dispatcher whose calibration has costs of gains: some seconds a value on the processor, and on the emulated
+// GPU a call of 50 µs and 8 ns a value in shared memory, and of 5 µs and 1 ns a value with resident data, of which 4 µs are the
+// launch.
+func madeUp(t *testing.T, onCPU float64) *dispatch.Dispatcher {
+	t.Helper()
+	facts := host.Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: 2, GPU: "emulator", GPUMemoryBytes: 1 << 30}
+	cost := func(fixed, size float64) *calibration.Cost {
+		return &calibration.Cost{FixedSeconds: fixed, SizeSeconds: size, Exponent: 1}
+	}
+	of := func(name string, parameters map[string]int, gpu *calibration.Cost) calibration.Case {
+		return calibration.Case{
+			Name: name, Operation: "gain", Parameters: parameters, Verdict: calibration.Unresolved, Reason: "made up",
+			Axis: calibration.Axis{Name: "n", Unit: "elements", From: 1 << 10, To: 1 << 24},
+			Implementations: []calibration.Implementation{
+				{Name: "go", Processor: "cpu", Cost: cost(0, onCPU)},
+				{Name: "go-parallel", Processor: "cpu", Cost: cost(0, 1.5*onCPU)},
+				{Name: kerneltest.EmulatorName, Processor: "gpu", Cost: gpu, GPUTimes: []calibration.GPUTimes{{Size: 1 << 10,
+					WallSeconds: 6e-6, GPUSeconds: 2e-6, LaunchEfficiency: 1. / 3}}},
+			},
+		}
+	}
+	d, err := dispatch.New(&calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{{
+		ID: facts.ID(), Facts: calibration.Facts(facts), Created: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC),
+		Environment: calibration.Environment{OS: "linux", ToolVersion: "made up for tests", Power: "mains", Thermal: "nominal", Load: -1},
+		Method:      calibration.Method{Mode: "latency", State: "warm", TieBand: 0.03},
+		Cases: []calibration.Case{
+			of("gain", nil, cost(60e-6, 10e-9)),
+			of("gain/resident", map[string]int{"resident": 1}, cost(5e-6, 1e-9)),
+			of("gain/shared", map[string]int{"shared": 1}, cost(50e-6, 8e-9)),
+		},
+	}}}, dispatch.WithHost(facts), dispatch.Unforced())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// A list of kernels can be faster than the processor where no stage alone is: the moves are paid once.
+func TestForecasts(t *testing.T) {
+	const n = 1 << 20
+	b := kerneltest.Backends(t, emulator.Unified(false))
+	perValue := (50e-6 + 8e-9*n - 5e-6 - 1e-9*n) / (2 * n) // to the GPU or back
+	for _, test := range []struct {
+		onCPU float64
+		n     int
+		want  string
+		time  float64
+	}{
+		{3e-9, n, "go go go", 3 * 3e-9 * n},
+		{4e-9, n, "emulator emulator emulator", 4e-6 + 3*(1e-6+1e-9*n) + 2*perValue*n},
+		{9e-9, n, "emulator emulator emulator", 4e-6 + 3*(1e-6+1e-9*n) + 2*perValue*n},
+		{4e-9, 1000, "go go go", 3 * 4e-9 * 1024},
+	} {
+		p, err := NewOn(b, madeUp(t, test.onCPU), chain())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := p.Forecasts(3, test.n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.ReplaceAll(strings.Join(all[0].Route, " "), kerneltest.EmulatorName, "emulator")
+		if got != test.want || math.Abs(all[0].Seconds-test.time) > 1e-9 {
+			t.Errorf("%v a value, %d values: %s in %v s, want %s in %v s", test.onCPU, test.n, got, all[0].Seconds, test.want, test.time)
+		}
+		if len(all) != 3 || all[0].Seconds > all[1].Seconds || all[1].Seconds > all[2].Seconds || slices.Equal(all[0].Route, all[1].Route) {
+			t.Errorf("not the three best: %v", all)
+		}
+		p.Close()
+	}
+}
+
+// A pipeline follows the best forecast, and says so. The program may overrule it.
+func TestPipelinePlans(t *testing.T) {
+	b := kerneltest.Backends(t, emulator.Unified(false))
+	p, err := NewOn(b, madeUp(t, 4e-9), chain())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if got := p.Explain(); got != "" {
+		t.Errorf("before a call: %s", got)
+	}
+	check := func(n int, want ...string) {
+		t.Helper()
+		x := noise(1, n, 1)
+		if err := p.Run(x); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range p.Floats("c") {
+			if v != 8*x[i] {
+				t.Fatalf("value %d is %v, want %v", i, v, 8*x[i])
+			}
+		}
+		for _, text := range want {
+			if !strings.Contains(p.Explain(), text) {
+				t.Errorf("%d values: %q is not in %s", n, text, p.Explain())
+			}
+		}
+	}
+	check(1<<17, "chain: the least predicted time, ", "b: "+kerneltest.EmulatorName+", in list 1")
+	check(1000, "chain: the least predicted time, ", "b: go\n")
+	if err := p.Follow(Route{"go", kerneltest.EmulatorName, ""}); err != nil {
+		t.Fatal(err)
+	}
+	check(1000, "chain: as the program says", "a: go\n", "b: "+kerneltest.EmulatorName+", in list 2", "c: gain")
+	if _, err := p.Forecasts(1); err == nil {
+		t.Error("forecasts without lengths")
+	}
+
+	plain, err := NewOn(b, nil, chain())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	p = plain
+	check(1000, "each stage as the dispatcher chooses", "a: gain at 1000")
+}
+
+func TestAlone(t *testing.T) {
+	b := kerneltest.Backends(t, emulator.Unified(false))
+	p, err := NewOn(b, madeUp(t, 1e-9), chain())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := p.costs([]int{1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for gpu, want := range map[bool]string{false: "go", true: kerneltest.EmulatorName} {
+		if got := c.alone(gpu); !slices.Equal(got, slices.Repeat(Route{want}, 3)) {
+			t.Errorf("on the GPU %v: %v", gpu, got)
+		}
+	}
+}
