@@ -61,6 +61,9 @@ type Host struct {
 	// with a single axis have none either, because their case says everything.
 	Operations []Operation `json:"operations,omitempty"`
 
+	// Pipelines are sorted by Name, each there once. They are those that somebody asked to be measured.
+	Pipelines []Pipeline `json:"pipelines,omitempty"`
+
 	// Edited says that the entry does not match the digest in its file. Somebody edited the entry, or a disk damaged it. The
 	// entry is accepted nevertheless. An entry without a digest is not edited.
 	Edited bool `json:"-"`

@@ -71,6 +71,16 @@ func m3() Host {
 			Warnings: []string{"the cost model puts the threshold at 10000", `a quoted "]}" and a \`},
 		}},
 		Operations: []Operation{fftOperation()},
+		Pipelines: []Pipeline{{
+			Name: "analysis", Stages: []string{"stft", "mel"}, Created: time.Date(2026, 11, 3, 12, 0, 0, 0, time.UTC),
+			Lengths: []PipelineLength{
+				{Elements: []int{22050}, Blocks: 12, Margin: 0.25, Routes: []Route{
+					{Name: "best-1", Implementations: []string{"metal", "metal"}, MedianSeconds: 0.002, PredictedSeconds: 0.0019},
+					{Name: "stages", Implementations: []string{"", ""}, MedianSeconds: 0.0025},
+				}},
+				{Elements: []int{220500}, Blocks: 12, Routes: []Route{{Name: "gpu", Implementations: []string{"metal", "metal"}, MedianSeconds: 0.009}}},
+			},
+		}},
 	}
 }
 

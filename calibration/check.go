@@ -92,6 +92,9 @@ func (h *Host) check() error {
 	if err := h.checkOperations(); err != nil {
 		return err
 	}
+	if err := h.checkPipelines(); err != nil {
+		return err
+	}
 	return h.checkRuns()
 }
 

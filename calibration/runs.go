@@ -28,11 +28,11 @@ func (h *Host) run(n int) Run {
 	return Run{Created: h.Created, Environment: h.Environment, Method: h.Method}
 }
 
-// For returns the host as it was in the newest run of a case, without cases and operations.
+// For returns the host as it was in the newest run of a case, without cases, operations and pipelines.
 func (h *Host) For(c *Case) *Host {
 	run, of := h.RunOf(c), *h
 	of.Created, of.Environment, of.Method = run.Created, run.Environment, run.Method
-	of.Runs, of.Cases, of.Operations = nil, nil, nil
+	of.Runs, of.Cases, of.Operations, of.Pipelines = nil, nil, nil, nil
 	return &of
 }
 

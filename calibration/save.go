@@ -178,6 +178,7 @@ func (h *Host) normalise() {
 		h.Operations = nil
 	}
 	slices.SortFunc(h.Operations, byNameAndPlacement)
+	h.normalisePipelines()
 }
 
 // copiedSegments returns a copy in which every segment has an array of alternatives.

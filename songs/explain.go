@@ -20,6 +20,9 @@ func (p *Pipeline) plan() error {
 		return nil
 	}
 	p.planned = slices.Clone(p.lengths)
+	if p.followMeasured() {
+		return nil
+	}
 	c, err := p.costs(p.lengths)
 	if err != nil {
 		return err
@@ -35,6 +38,32 @@ func (p *Pipeline) plan() error {
 	}
 	p.reason = fmt.Sprintf("the least predicted time, %.3g ms", 1e3*best.Seconds)
 	return nil
+}
+
+// followMeasured follows the fastest route that was measured at about these lengths, and of which every implementation can run
+// here. It returns false if there is none.
+func (p *Pipeline) followMeasured() bool {
+	var names []string
+	for i := range p.w.Stages {
+		names = append(names, p.w.Stages[i].Name)
+	}
+	l, found := p.dispatcher.Pipeline(p.w.Name, names, p.lengths)
+	if !found {
+		return false
+	}
+	for i, n := range l.Elements {
+		if n > 4*p.lengths[i] || p.lengths[i] > 4*n {
+			return false // the forecast is of this very length
+		}
+	}
+	for _, r := range l.Routes {
+		if p.follow(Route(r.Implementations)) == nil {
+			p.reason = fmt.Sprintf("the fastest that was measured at %v elements: %q, %.3g ms, %.1f %% before the next", l.Elements, r.Name,
+				1e3*r.MedianSeconds, 100*l.Margin)
+			return true
+		}
+	}
+	return false
 }
 
 // leave leaves all stages to the dispatcher.

@@ -53,3 +53,51 @@ func store(e kernels.Element, words []float32, numbers []float64) {
 		}
 	}
 }
+
+// Numbers returns all outputs of the last call as numbers of a reference, one output after the other, in the order of
+// [Graph].Outputs. A complex value is two numbers.
+func (p *Pipeline) Numbers() (all []float64) {
+	for i, name := range p.w.Outputs {
+		for k, word := range p.Floats(name) {
+			switch p.w.tensors[p.w.outputs[i]].element {
+			case kernels.Float64:
+				if k%2 == 0 {
+					all = append(all, kernels.Float64s(p.Floats(name))[k/2])
+				}
+			case kernels.Uint32:
+				all = append(all, float64(math.Float32bits(word)))
+			case kernels.Int32:
+				all = append(all, float64(int32(math.Float32bits(word))))
+			default:
+				all = append(all, float64(word))
+			}
+		}
+	}
+	return all
+}
+
+// ErrorAgainst returns how far the outputs of the last call are from numbers that Numbers of another pipeline has returned: the
+// greatest relative error of an output. Integers are right or wrong: their error is 0 or +Inf.
+func (p *Pipeline) ErrorAgainst(want []float64) (most float64) {
+	all := p.Numbers()
+	if len(all) != len(want) {
+		return math.Inf(1)
+	}
+	for i, name := range p.w.Outputs {
+		n := len(p.Floats(name))
+		e := p.w.tensors[p.w.outputs[i]].element
+		if e == kernels.Float64 {
+			n /= 2
+		}
+		got := make([]float32, n)
+		for k, v := range all[:n] {
+			got[k] = float32(v)
+			if (e == kernels.Uint32 || e == kernels.Int32) && v != want[k] {
+				return math.Inf(1)
+			}
+		}
+		most = max(most, kernels.RelativeError(got, want[:n]))
+		all, want = all[n:], want[n:]
+	}
+	return most
+}

@@ -75,3 +75,48 @@ func (c *costs) alone(gpu bool) Route {
 func (c *costs) hasGPU() bool {
 	return slices.ContainsFunc(c.onGPU, func(side []cost) bool { return len(side) > 0 })
 }
+
+// Entrant is a route that is measured against others.
+type Entrant struct {
+	Name    string // "best-1" to "best-3", "stages", "processor", "gpu"
+	Route   Route
+	Seconds float64 // predicted; 0 if that is not possible
+	OnGPU   bool    // a stage may run on a GPU
+}
+
+// Entrants returns the routes that are worth measuring for inputs of so many elements: the three best forecasts, each stage as
+// the dispatcher chooses, everything on the processor, and everything on the GPU. A route is there once, by its first name, and
+// those for which the calibration knows too little are left out.
+func (p *Pipeline) Entrants(elements ...int) ([]Entrant, error) {
+	forecasts, err := p.Forecasts(3, elements...)
+	if err != nil {
+		return nil, err
+	}
+	c, err := p.costs(elements)
+	if err != nil {
+		return nil, err
+	}
+	var all []Entrant
+	add := func(name string, r Route) {
+		if slices.ContainsFunc(all, func(e Entrant) bool { return slices.Equal(e.Route, r) }) {
+			return
+		}
+		e := Entrant{Name: name, Route: r, OnGPU: slices.Contains(r, "") && c.hasGPU()}
+		if !slices.Contains(r, "") {
+			e.Seconds = c.seconds(r)
+		}
+		for i, name := range r {
+			e.OnGPU = e.OnGPU || slices.ContainsFunc(c.onGPU[i], func(m cost) bool { return m.implementation == name })
+		}
+		all = append(all, e)
+	}
+	add("stages", make(Route, len(p.w.Stages)))
+	for i, f := range forecasts {
+		add([]string{"best-1", "best-2", "best-3"}[i], f.Route)
+	}
+	add("processor", c.alone(false))
+	if c.hasGPU() {
+		add("gpu", c.alone(true))
+	}
+	return all, nil
+}

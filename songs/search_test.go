@@ -45,6 +45,13 @@ func madeUp(t *testing.T, onCPU float64) *dispatch.Dispatcher {
 			of("gain/resident", map[string]int{"resident": 1}, cost(5e-6, 1e-9)),
 			of("gain/shared", map[string]int{"shared": 1}, cost(50e-6, 8e-9)),
 		},
+		Pipelines: []calibration.Pipeline{{
+			Name: "measured", Stages: []string{"a", "b", "c"}, Created: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC),
+			Lengths: []calibration.PipelineLength{{Elements: []int{4000}, Blocks: 5, Margin: 0.5, Routes: []calibration.Route{
+				{Name: "lacking", Implementations: []string{"fftw", "go", "go"}, MedianSeconds: 1e-6},
+				{Name: "best-2", Implementations: []string{"go-parallel", "", kerneltest.EmulatorName}, MedianSeconds: 2e-6},
+			}}},
+		}},
 	}}}, dispatch.WithHost(facts), dispatch.Unforced())
 	if err != nil {
 		t.Fatal(err)
@@ -132,6 +139,29 @@ func TestPipelinePlans(t *testing.T) {
 	defer plain.Close()
 	p = plain
 	check(1000, "each stage as the dispatcher chooses", "a: gain at 1000")
+}
+
+// What was measured of the whole pipeline comes before what is predicted, at about that length.
+func TestMeasuredRoute(t *testing.T) {
+	g := chain()
+	g.Name = "measured"
+	p, err := NewOn(kerneltest.Backends(t, emulator.Unified(false)), madeUp(t, 4e-9), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for _, test := range []struct {
+		n    int
+		want string
+	}{{1000, `"best-2"`}, {16000, `"best-2"`}, {999, "the least predicted time"}, {16001, "the least predicted time"}} {
+		p.planned = nil
+		if err := p.Run(noise(1, test.n, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Explain(); !strings.Contains(got, test.want) {
+			t.Errorf("%d values: %s", test.n, got)
+		}
+	}
 }
 
 func TestAlone(t *testing.T) {

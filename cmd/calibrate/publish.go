@@ -110,6 +110,9 @@ func (o *output) change(file *calibration.Index, p *publication) error {
 			return fmt.Errorf("cannot keep a copy of %s: %w", o.output, err)
 		}
 	}
+	if now != nil && entry.Pipelines == nil {
+		entry.Pipelines = now.Pipelines // which no run over cases measures
+	}
 	if err := file.Merge(*entry); err != nil {
 		return err
 	}

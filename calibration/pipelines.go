@@ -1,0 +1,166 @@
+package calibration
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Pipeline is what was measured of a graph of operations, whole calls of it by several routes: see package songs.
+type Pipeline struct {
+	Name    string           `json:"name"`    // of the graph
+	Stages  []string         `json:"stages"`  // names of the graph's stages, in their order
+	Created time.Time        `json:"created"` // when the measurement began; UTC, whole seconds
+	Lengths []PipelineLength `json:"lengths"` // sorted by Elements, each once
+}
+
+// PipelineLength is what was measured at one length of the inputs.
+type PipelineLength struct {
+	Elements []int   `json:"elements"` // of each input
+	Blocks   int     `json:"blocks"`
+	Margin   float64 `json:"margin"` // time of the second route over that of the first one, minus 1; 0 if there is one route
+	Routes   []Route `json:"routes"` // the fastest first
+}
+
+// Route is one way to compute a pipeline.
+type Route struct {
+	Name string `json:"name"` // what it was measured as: "best-1", "stages", "processor", "gpu"
+	// Implementations are those of the stages. "" is one that the dispatcher chooses.
+	Implementations  []string `json:"implementations"`
+	MedianSeconds    float64  `json:"median_seconds"`    // of a call
+	PredictedSeconds float64  `json:"predicted_seconds"` // by the surfaces; 0 if nothing was predicted
+}
+
+// The greatest numbers of pipelines of a host, stages and lengths of a pipeline, and routes of a length.
+const (
+	MostPipelines = 64
+	MostStages    = 256
+	MostLengths   = 64
+	MostRoutes    = 16
+)
+
+// Pipeline returns what was measured of a graph, or nil if nothing was. It points into the host.
+func (h *Host) Pipeline(name string) *Pipeline {
+	for i := range h.Pipelines {
+		if h.Pipelines[i].Name == name {
+			return &h.Pipelines[i]
+		}
+	}
+	return nil
+}
+
+// SetPipeline puts a pipeline into the host, in place of the one of the same name.
+func (h *Host) SetPipeline(p Pipeline) {
+	h.Pipelines = slices.DeleteFunc(slices.Clone(h.Pipelines), func(q Pipeline) bool { return q.Name == p.Name })
+	h.Pipelines = append(h.Pipelines, p)
+}
+
+// normalisePipelines sorts the pipelines and their lengths, in arrays of their own.
+func (h *Host) normalisePipelines() {
+	if len(h.Pipelines) == 0 {
+		h.Pipelines = nil // left out of the file, and read back as nil
+		return
+	}
+	h.Pipelines = slices.SortedFunc(slices.Values(h.Pipelines), func(a, b Pipeline) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range h.Pipelines {
+		p := &h.Pipelines[i]
+		p.Created = p.Created.UTC().Truncate(time.Second)
+		p.Lengths = slices.SortedFunc(slices.Values(p.Lengths), func(a, b PipelineLength) int { return slices.Compare(a.Elements, b.Elements) })
+	}
+}
+
+// checkPipelines checks that pipelines are there once, and that each route has all stages.
+func (h *Host) checkPipelines() error {
+	if len(h.Pipelines) > MostPipelines {
+		return fmt.Errorf("pipelines has %d (want at most %d)", len(h.Pipelines), MostPipelines)
+	}
+	for i := range h.Pipelines {
+		p := &h.Pipelines[i]
+		if err := checkName(p.Name); err != nil {
+			return fmt.Errorf("pipelines[%d]: name %w", i, err)
+		}
+		err := p.check()
+		if err == nil && h.Pipeline(p.Name) != p {
+			err = errors.New("is there twice")
+		}
+		if err != nil {
+			return fmt.Errorf("pipeline %s: %w", quoted(p.Name), err)
+		}
+	}
+	return nil
+}
+
+func (p *Pipeline) check() error {
+	if err := checkCreated(p.Created); err != nil {
+		return err
+	}
+	if n := len(p.Stages); n == 0 || n > MostStages {
+		return fmt.Errorf("has %d stages (want 1 to %d)", n, MostStages)
+	}
+	for i, name := range p.Stages {
+		if err := checkName(name); err != nil {
+			return fmt.Errorf("stages[%d]: %w", i, err)
+		}
+	}
+	if n := len(p.Lengths); n == 0 || n > MostLengths {
+		return fmt.Errorf("has %d lengths (want 1 to %d)", n, MostLengths)
+	}
+	for i := range p.Lengths {
+		l := &p.Lengths[i]
+		err := l.check(len(p.Stages))
+		switch {
+		case err != nil:
+		case len(l.Elements) != len(p.Lengths[0].Elements):
+			err = fmt.Errorf("elements has %d values, and those of lengths[0] %d", len(l.Elements), len(p.Lengths[0].Elements))
+		case slices.ContainsFunc(p.Lengths[:i], func(m PipelineLength) bool { return slices.Equal(l.Elements, m.Elements) }):
+			err = fmt.Errorf("elements %v are there twice", l.Elements)
+		}
+		if err != nil {
+			return fmt.Errorf("lengths[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (l *PipelineLength) check(stages int) error {
+	switch n := len(l.Routes); {
+	case len(l.Elements) == 0 || slices.ContainsFunc(l.Elements, func(v int) bool { return v < 1 }):
+		return fmt.Errorf("elements is %v (want a number of at least 1 for each input)", l.Elements)
+	case l.Blocks < 1:
+		return fmt.Errorf("blocks is %d (want at least 1)", l.Blocks)
+	case !(l.Margin >= 0) || math.IsInf(l.Margin, 1):
+		return fmt.Errorf("margin is %v (want a finite number, at least 0)", l.Margin)
+	case n == 0 || n > MostRoutes:
+		return fmt.Errorf("has %d routes (want 1 to %d)", n, MostRoutes)
+	}
+	for i := range l.Routes {
+		r := &l.Routes[i]
+		if err := checkName(r.Name); err != nil {
+			return fmt.Errorf("routes[%d]: name %w", i, err)
+		}
+		switch {
+		case len(r.Implementations) != stages:
+			return fmt.Errorf("route %s has %d implementations (want %d, one for each stage)", quoted(r.Name), len(r.Implementations), stages)
+		case !(r.MedianSeconds > 0) || math.IsInf(r.MedianSeconds, 1):
+			return fmt.Errorf("route %s: median_seconds is %v (want a finite number above 0)", quoted(r.Name), r.MedianSeconds)
+		case !(r.PredictedSeconds >= 0) || math.IsInf(r.PredictedSeconds, 1):
+			return fmt.Errorf("route %s: predicted_seconds is %v (want a finite number, at least 0)", quoted(r.Name), r.PredictedSeconds)
+		case i > 0 && r.MedianSeconds < l.Routes[i-1].MedianSeconds:
+			return fmt.Errorf("route %s is faster than the one before (want the fastest first)", quoted(r.Name))
+		case slices.ContainsFunc(l.Routes[:i], func(q Route) bool { return q.Name == r.Name }):
+			return fmt.Errorf("route %s is there twice", quoted(r.Name))
+		}
+		for k, name := range r.Implementations {
+			if name == "" {
+				continue
+			}
+			if err := checkName(name); err != nil {
+				return fmt.Errorf("route %s: implementations[%d]: %w", quoted(r.Name), k, err)
+			}
+		}
+	}
+	return nil
+}

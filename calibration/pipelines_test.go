@@ -1,0 +1,69 @@
+package calibration
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestPipelines(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(h *Host, p *Pipeline)
+		want   string // behind the name of the host; "" for no error
+	}{
+		"as it is":          {func(*Host, *Pipeline) {}, ""},
+		"none":              {func(h *Host, _ *Pipeline) { h.Pipelines = nil }, ""},
+		"in disorder":       {func(_ *Host, p *Pipeline) { slices.Reverse(p.Lengths) }, ""},
+		"no name":           {func(_ *Host, p *Pipeline) { p.Name = "" }, "pipelines[0]: name is missing"},
+		"twins":             {func(h *Host, p *Pipeline) { h.Pipelines = append(h.Pipelines, *p) }, `pipeline "analysis": is there twice`},
+		"too many":          {func(h *Host, p *Pipeline) { h.Pipelines = slices.Repeat(h.Pipelines, 65) }, "pipelines has 65 (want at most 64)"},
+		"no stages":         {func(_ *Host, p *Pipeline) { p.Stages = nil }, `pipeline "analysis": has 0 stages (want 1 to 256)`},
+		"a nameless stage":  {func(_ *Host, p *Pipeline) { p.Stages[1] = "" }, `pipeline "analysis": stages[1]: is missing`},
+		"no lengths":        {func(_ *Host, p *Pipeline) { p.Lengths = nil }, `pipeline "analysis": has 0 lengths (want 1 to 64)`},
+		"an empty input":    {func(_ *Host, p *Pipeline) { p.Lengths[0].Elements[0] = 0 }, `pipeline "analysis": lengths[0]: elements is [0] (want a number of at least 1 for each input)`},
+		"no input":          {func(_ *Host, p *Pipeline) { p.Lengths[0].Elements = nil }, `pipeline "analysis": lengths[0]: elements is [] (want a number of at least 1 for each input)`},
+		"another input":     {func(_ *Host, p *Pipeline) { p.Lengths[1].Elements = []int{1, 2} }, `pipeline "analysis": lengths[1]: elements has 2 values, and those of lengths[0] 1`},
+		"a length twice":    {func(_ *Host, p *Pipeline) { p.Lengths[1].Elements[0] = 22050 }, `pipeline "analysis": lengths[1]: elements [22050] are there twice`},
+		"no blocks":         {func(_ *Host, p *Pipeline) { p.Lengths[0].Blocks = 0 }, `pipeline "analysis": lengths[0]: blocks is 0 (want at least 1)`},
+		"a margin below 0":  {func(_ *Host, p *Pipeline) { p.Lengths[0].Margin = -0.1 }, `pipeline "analysis": lengths[0]: margin is -0.1 (want a finite number, at least 0)`},
+		"a margin of NaN":   {func(_ *Host, p *Pipeline) { p.Lengths[0].Margin = math.NaN() }, `pipeline "analysis": lengths[0]: margin is NaN (want a finite number, at least 0)`},
+		"no routes":         {func(_ *Host, p *Pipeline) { p.Lengths[0].Routes = nil }, `pipeline "analysis": lengths[0]: has 0 routes (want 1 to 16)`},
+		"half a route":      {func(_ *Host, p *Pipeline) { p.Lengths[0].Routes[0].Implementations = []string{"go"} }, `pipeline "analysis": lengths[0]: route "best-1" has 1 implementations (want 2, one for each stage)`},
+		"no time":           {func(_ *Host, p *Pipeline) { p.Lengths[0].Routes[0].MedianSeconds = 0 }, `pipeline "analysis": lengths[0]: route "best-1": median_seconds is 0 (want a finite number above 0)`},
+		"no forecast":       {func(_ *Host, p *Pipeline) { p.Lengths[0].Routes[0].PredictedSeconds = math.Inf(1) }, `pipeline "analysis": lengths[0]: route "best-1": predicted_seconds is +Inf (want a finite number, at least 0)`},
+		"the slowest first": {func(_ *Host, p *Pipeline) { slices.Reverse(p.Lengths[0].Routes) }, `pipeline "analysis": lengths[0]: route "best-1" is faster than the one before (want the fastest first)`},
+		"a route twice":     {func(_ *Host, p *Pipeline) { p.Lengths[0].Routes[1].Name = "best-1" }, `pipeline "analysis": lengths[0]: route "best-1" is there twice`},
+	} {
+		f := example()
+		h := &f.Hosts[1]
+		test.change(h, &h.Pipelines[0])
+		want := ""
+		if test.want != "" {
+			want = `calibration: hosts[1] "apple-m3-max-40": ` + test.want
+		}
+		got := ""
+		if err := f.Validate(); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s\n got %s\nwant %s", name, got, want)
+		}
+	}
+}
+
+// A pipeline replaces the one of its name, and the file has them sorted.
+func TestSetPipeline(t *testing.T) {
+	h := example().Hosts[1]
+	p := *h.Pipeline("analysis")
+	p.Name = "a-first"
+	h.SetPipeline(p)
+	p.Lengths = p.Lengths[:1]
+	h.SetPipeline(p)
+	if got := h.Pipeline("a-first"); len(h.Pipelines) != 2 || len(got.Lengths) != 1 {
+		t.Fatalf("%d pipelines, %+v", len(h.Pipelines), got)
+	}
+	h.normalise()
+	if h.Pipelines[0].Name != "a-first" || h.Pipeline("none") != nil {
+		t.Errorf("%s is first", h.Pipelines[0].Name)
+	}
+}
