@@ -1,0 +1,97 @@
+package race
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"crossover/kernels"
+	"crossover/songs"
+	"crossover/sweeps"
+	"crossover/timings"
+)
+
+func analysis(t *testing.T) *songs.Graph {
+	t.Helper()
+	g, err := songs.AnalysisGraph(songs.AnalysisParams{SampleRate: 8000, NFFT: 256, Hop: 128, Bands: 20, Coefficients: 5, Window: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// Measured pipelines are valid in a calibration file, and the fastest route is the first.
+func TestMeasure(t *testing.T) {
+	music := kernels.GeneratedInput().Samples
+	p, err := Measure(t.Context(), kernels.Here(), nil, analysis(t), [][][]float32{{music[:2000]}, {music[:4001]}},
+		sweeps.Options{Budget: time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Name != "analysis" || len(p.Lengths) != 2 || p.Stages[0] != "stft" {
+		t.Fatalf("%+v", p)
+	}
+	for i, l := range p.Lengths {
+		if l.Elements[0] != []int{2000, 4001}[i] || l.Routes[0].Name != "stages" || !(l.Routes[0].MedianSeconds > 0) || l.Blocks == 0 {
+			t.Errorf("%+v", l)
+		}
+	}
+}
+
+// A route whose values are wrong is not timed.
+func TestWrongValues(t *testing.T) {
+	r, err := newRace(kernels.Here(), nil, analysis(t), [][]float32{kernels.GeneratedInput().Samples[:2000]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call, err := r.Bind("stages-parallel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer call.Release()
+	if err := call.Run(); err != nil {
+		t.Fatal(err)
+	}
+	want := r.Reference()
+	if e := call.ErrorAgainst(want); !(e <= tolerance) {
+		t.Errorf("an error of %g", e)
+	}
+	for _, i := range []int{0, len(want) / 2, len(want) - 1} {
+		wrong := slices.Clone(want)
+		wrong[i] += 1e3
+		if e := call.ErrorAgainst(wrong); !(e > tolerance) {
+			t.Errorf("number %d is wrong, and the error is %g", i, e)
+		}
+	}
+	if e := call.ErrorAgainst(nil); !math.IsInf(e, 1) {
+		t.Errorf("without a reference the error is %g", e)
+	}
+	if _, err := r.Bind("another"); err == nil {
+		t.Error("an entrant that is none")
+	}
+}
+
+func TestResult(t *testing.T) {
+	r := &race{graph: analysis(t), elements: []int{7}, entrants: []songs.Entrant{{Name: "stages", Route: make(songs.Route, 10)},
+		{Name: "best-1", Route: make(songs.Route, 10), Seconds: 3}, {Name: "gpu"}}}
+	of := &sweeps.Result{Implementations: []sweeps.Status{{Name: "gpu-parallel", Excluded: "lost"}}}
+	if _, err := r.result(of); err == nil || !strings.Contains(err.Error(), "no route was timed; gpu-parallel: lost") {
+		t.Errorf("got %v", err)
+	}
+	of.Samples.Implementations = []string{"stages-parallel", "best-1-parallel"}
+	for _, seconds := range [][]float64{{3, 2}, {4, 2.5}, {3, math.NaN()}} {
+		of.Samples.Blocks = append(of.Samples.Blocks, timingsBlock(seconds))
+	}
+	got, err := r.result(of)
+	if err != nil || got.Routes[0].Name != "best-1" || got.Routes[0].MedianSeconds != 2.25 || got.Routes[0].PredictedSeconds != 3 ||
+		got.Routes[1].MedianSeconds != 3 || math.Abs(got.Margin-1./3) > 1e-12 || got.Blocks != 3 || len(got.Routes) != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+
+}
+
+func timingsBlock(seconds []float64) timings.Block {
+	return timings.Block{Size: 7, Seconds: seconds, Twin: -1}
+}
