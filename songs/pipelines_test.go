@@ -124,6 +124,17 @@ func TestSegmentsAreApart(t *testing.T) {
 	if e := relative(whole[n:], second[s.overlap:]); !(e <= 1e-6) {
 		t.Errorf("behind the overlap the second segment differs by %.2g", e)
 	}
+	first := make([]float32, n)
+	if err := s.Run(first, music[:n]); err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.overlap {
+		share := (float64(i) + 0.5) / float64(s.overlap)
+		want := (1-share)*float64(first[step+i]) + share*float64(second[i])
+		if got := float64(whole[step+i]); !(math.Abs(got-want) <= 1e-4*(1+math.Abs(want))) {
+			t.Fatalf("sample %d of the overlap is %v, want %v", i, got, want)
+		}
+	}
 	if err := s.Run(nil, nil); !errors.Is(err, ErrEmpty) {
 		t.Errorf("no samples: %v", err)
 	}
