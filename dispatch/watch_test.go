@@ -22,13 +22,11 @@ type simulated struct {
 	turn    Turn
 	now     time.Duration // what the clock of duels shows
 	today   time.Time
-	load    float64             // of the machine: all calls take so many times as long
-	factors map[string]float64  // by implementation, or by implementation and case: "go fft/batch=1"
-	off     map[string]float64  // by the same: what predictions are off by
-	scatter float64             // standard deviation of the logarithm of a time
-	fail    map[string]error    // by implementation: of its calls in duels
-	trial   func(c *Case) Trial // nil for that of the simulation
-	seconds func(c *Case, size int, implementation string) float64
+	load    float64            // of the machine: all calls take so many times as long
+	factors map[string]float64 // by implementation, or by implementation and case: "go fft/batch=1"
+	off     map[string]float64 // by the same: what predictions are off by
+	scatter float64            // standard deviation of the logarithm of a time
+	fail    map[string]error   // by implementation: of its calls in duels
 }
 
 // watchedFile is a calibration with six cases. In each, b is at first as fast as a, and some 10 % faster at large sizes. c is
