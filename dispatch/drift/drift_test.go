@@ -15,7 +15,7 @@ import (
 // residuals are what times of real calls scatter by: for each implementation and size of each case in sweeps/data, the
 // logarithms of the times divided by their median. Each list has at least 15 values.
 var residuals = sync.OnceValues(func() ([][]float64, error) {
-	files, err := filepath.Glob("../../sweeps/data/*/*/*" + timings.Extension)
+	files, err := filepath.Glob("../../sweeps/data/*/*/cases/*" + timings.Extension + ".gz")
 	if err != nil {
 		return nil, err
 	}
