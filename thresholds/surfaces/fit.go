@@ -12,8 +12,8 @@
 // The log-time of an implementation is that of a cost model, which is what a call pays for each byte and operation, and a
 // Gaussian process over features of the shape, which is what the model lacks. The process has a linear part and a smooth
 // correction. All implementations share the scales of the features, which are found by maximum a posteriori, and their cost
-// models are alike before they are fitted. So implementations that were timed at the same shapes are compared as if their ratios had
-// been fitted, and what the machine does to all of them cancels.
+// models are alike before they are fitted. So implementations that were timed at the same shapes are compared as if their
+// ratios had been fitted, and what the machine does to all of them cancels.
 //
 // Source: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, MIT Press 2006, sections 2.2, 2.7 and 5.4.
 package surfaces
@@ -386,8 +386,8 @@ func illConditioned(err error) error {
 }
 
 // leftOut returns the logarithm of the mean ratio of measured to predicted times, at points that are left out of the fit one
-// at a time. It is at least 0, and is made less if the points are few. If the errors of log-times are normal, it is half their variance. If a few times are far
-// above their predictions, it is more.
+// at a time. It is at least 0, and is made less if the points are few. If the errors of log-times are normal, it is half
+// their variance. If a few times are far above their predictions, it is more.
 //
 // Source: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning, MIT Press 2006, equations 5.10 to 5.12, and
 // N. Duan, Smearing Estimate: A Nonparametric Retransformation Method, Journal of the American Statistical Association 78,
