@@ -84,21 +84,21 @@ type Loop struct {
 	// Rows returns the number of rows at a shape.
 	Rows func(s *Shape) int
 
-	// Least is the number of rows that take some tenths of a microsecond, which is what handing rows to another worker
-	// costs. The length of a chunk is a multiple of Unit if Unit is above 0. See [pool.Pool.Grain].
+	// Least is the number of rows that take about a microsecond, a few times what handing rows to another worker costs. The
+	// length of a chunk is a multiple of Unit if Unit is above 0. See [pool.Pool.Grain].
 	Least, Unit int
 
-	// Grain returns the number of rows in a chunk. It replaces Least and Unit. It may be nil.
-	Grain func(rows int, p *pool.Pool) int
+	// Grain returns the number of rows in a chunk at a shape. It replaces Least and Unit. It may be nil.
+	Grain func(s *Shape, rows int, p *pool.Pool) int
 
 	// Do computes the rows from lo to hi−1. worker is at least 0 and below the number of workers for which the loop was
 	// made. No two calls at the same time have the same worker.
 	Do func(worker int, s *Shape, a *Args, lo, hi int)
 }
 
-func (l *Loop) grain(rows int, p *pool.Pool) int {
+func (l *Loop) grain(s *Shape, rows int, p *pool.Pool) int {
 	if l.Grain != nil {
-		return l.Grain(rows, p)
+		return l.Grain(s, rows, p)
 	}
 	return p.Grain(rows, max(1, l.Least), max(1, l.Unit))
 }
@@ -176,7 +176,7 @@ type parallelLoop struct {
 func (l *parallelLoop) Run(s Shape, a *Args) error {
 	l.shape, l.args = s, *a
 	rows := l.loop.Rows(&l.shape)
-	l.pool.Run(rows, l.loop.grain(rows, l.pool), l)
+	l.pool.Run(rows, l.loop.grain(&l.shape, rows, l.pool), l)
 	l.args = Args{}
 	return nil
 }

@@ -25,8 +25,8 @@ func RowIO[P any](_ P, s Shape) []Tensor {
 	}
 }
 
-// RowLoop returns the loop of such an operation. row computes one row. leastValues is the number of values that take some
-// tenths of a microsecond: see [Loop].
+// RowLoop returns the loop of such an operation. row computes one row. leastValues is the number of values that take
+// about a microsecond: see [Loop].
 func RowLoop(columns, leastValues int, row func(dst, src []float32)) Loop {
 	return Loop{
 		Rows:  func(s *Shape) int { return s[0] },

@@ -125,8 +125,9 @@ const (
 	longest         = 16
 )
 
-// Grain returns a grain for a loop of n indexes. least is the number of indexes that take about as long as reaching a
-// polling helper, some tenths of a microsecond. Chunks have equal lengths, and each worker gets the same number of them, or
+// Grain returns a grain for a loop of n indexes. least is the number of indexes that take about a microsecond, a few times
+// what reaching a polling helper takes. Shorter loops are hardly faster on two processors, and far slower if the helper has to
+// be woken. Chunks have equal lengths, and each worker gets the same number of them, or
 // some workers get one chunk. The length is about least to 16·least. It is rounded up to a multiple of unit, so that every
 // chunk but the last is a whole number of vectors or lines. Up to least indexes are one chunk, which the caller computes
 // alone. Grain panics if least or unit is less than 1.

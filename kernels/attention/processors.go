@@ -127,7 +127,7 @@ func newLoop(p Params, workers int, each func() arithmetic) kernels.Loop {
 				}
 			}
 		},
-		Grain: func(int, *pool.Pool) int { return 1 },
+		Grain: func(*kernels.Shape, int, *pool.Pool) int { return 1 },
 	}
 }
 

@@ -44,8 +44,8 @@ func (t *tracker) Run(_ kernels.Shape, a *kernels.Args) error {
 	}
 	t.room(len(x))
 	if t.quantise(x) {
-		const aboutHalfAMicrosecond = 32 // frames
-		t.workers.Run(len(x), t.workers.Grain(len(x), aboutHalfAMicrosecond, 1), t)
+		const aboutAMicrosecond = 64 // frames
+		t.workers.Run(len(x), t.workers.Grain(len(x), aboutAMicrosecond, 1), t)
 		t.connect()
 		found = t.choose(to)
 	}

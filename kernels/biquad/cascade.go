@@ -185,8 +185,11 @@ type stretch [settleEvery]float64
 func newCascadeLoop(p CascadeParams, workers int) (kernels.Loop, error) {
 	sections, between := newCascade(p), make([]stretch, workers)
 	return kernels.Loop{
-		Rows:  func(s *kernels.Shape) int { return s[channels] },
-		Grain: func(rows int, p *pool.Pool) int { return p.Grain(rows, 1, 1) },
+		Rows: func(s *kernels.Shape) int { return s[channels] },
+		Grain: func(s *kernels.Shape, rows int, p *pool.Pool) int {
+			const aboutAMicrosecond = 512 // samples by one section
+			return p.Grain(rows, max(1, aboutAMicrosecond/(len(sections)*s[samples])), 1)
+		},
 		Do: func(worker int, s *kernels.Shape, a *kernels.Args, lo, hi int) {
 			count, n := len(sections), s[samples]
 			copy(a[1][4*count*lo:4*count*hi], a[3][4*count*lo:4*count*hi])

@@ -37,7 +37,8 @@ func (e *parallel) process(state []state, dst, src []float32) {
 	}
 	t := &e.channels
 	t.state, t.dst, t.src = state, dst, src
-	e.pool.Run(len(state), min(lanes, (len(state)-1)/e.pool.Workers()+1), t)
+	const aboutAMicrosecond = 1024 // samples
+	e.pool.Run(len(state), max(lanes, aboutAMicrosecond*len(state)/len(src)), t)
 	t.state, t.dst, t.src = nil, nil, nil
 }
 

@@ -20,21 +20,23 @@ func blockFor(taps int) int {
 // window and filter are spectra.
 type partitions struct {
 	block  int // B
-	stride int // of a spectrum
+	bins   int // of a spectrum
+	stride int // from a spectrum to the next
 	count  int
 	filter []complex64 // count spectra, first taps first
 }
 
-func newPartitions(taps []float32, ffts transforms, block int) partitions {
-	p := partitions{block: block, stride: stride(2 * block), count: (len(taps) + block - 1) / block}
+// newPartitions returns the partitions of a filter for windows of the given length, which is even and at least two blocks.
+func newPartitions(taps []float32, ffts transforms, block, window int) partitions {
+	p := partitions{block: block, bins: window/2 + 1, stride: stride(window), count: (len(taps) + block - 1) / block}
 	p.filter = make([]complex64, p.count*p.stride)
-	padded := make([]float32, 2*block)
+	padded := make([]float32, window)
 	for i := range p.count {
 		clear(padded)
 		for k, tap := range taps[i*block : min((i+1)*block, len(taps))] {
 			padded[k] = tap / ffts.gain
 		}
-		ffts.each[0].Forward(p.filter[i*p.stride:i*p.stride+block+1], padded)
+		ffts.each[0].Forward(p.filter[i*p.stride:i*p.stride+p.bins], padded)
 	}
 	return p
 }
@@ -66,7 +68,7 @@ func (p *partitions) analyse(dst []complex64, x []float32, t int, s *scratch) {
 		clear(window)
 		copy(window[max(0, -first):], x[max(0, first):min(end, len(x))])
 	}
-	s.fft.Forward(dst[:p.block+1], window)
+	s.fft.Forward(dst[:p.bins], window)
 }
 
 // synthesise writes block t of the output. spectra holds the spectra of the windows oldest to newest: those of t−count+1 to
@@ -75,7 +77,7 @@ func (p *partitions) synthesise(y []float32, t, oldest, newest int, spectra []co
 	skipped := t - newest // windows past the signal's end are zero and belong to the first partitions
 	used := newest - oldest + 1
 	spectral(s.spectrum, spectra[:used*p.stride], p.filter[skipped*p.stride:(skipped+used)*p.stride])
-	s.fft.Inverse(s.samples, s.spectrum[:p.block+1])
+	s.fft.Inverse(s.samples, s.spectrum[:p.bins])
 	copy(y[t*p.block:], s.samples[p.block:])
 }
 
@@ -94,7 +96,7 @@ func newDelayLine(taps []float32, newFFTs newTransforms) (*delayLine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &delayLine{partitions: newPartitions(taps, ffts, block)}
+	e := &delayLine{partitions: newPartitions(taps, ffts, block, 2*block)}
 	e.scratch = e.newScratch(ffts.each[0])
 	e.line = make([]complex64, 2*e.count*e.stride)
 	return e, nil
@@ -140,7 +142,7 @@ func newParallelPartitions(taps []float32, newFFTs newTransforms, workers *pool.
 	if err != nil {
 		return nil, err
 	}
-	e := &parallelPartitions{partitions: newPartitions(taps, ffts, block), pool: workers}
+	e := &parallelPartitions{partitions: newPartitions(taps, ffts, block, 2*block), pool: workers}
 	for _, fft := range ffts.each {
 		e.each = append(e.each, e.newScratch(fft))
 	}

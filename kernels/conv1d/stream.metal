@@ -5,11 +5,12 @@ using namespace metal;
 // which are spectra of output blocks to come, and behind them the samples of the last block.
 
 struct Window {
-    uint block; // samples
-    uint sums;  // words of the state before the last block
+    uint block;  // samples
+    uint length; // of the window, at most three blocks
+    uint sums;    // words of the state before the last block
 };
 
-// The window of the last block and this one, which the state keeps for the next call.
+// The window of the last block and this one, which the state keeps for the next call, with zeros up to its length.
 kernel void window(device float* w [[buffer(0)]],
                    device float* after [[buffer(1)]],
                    device const float* x [[buffer(2)]],
@@ -22,6 +23,9 @@ kernel void window(device float* w [[buffer(0)]],
     w[i] = before[p.sums + i];
     w[p.block + i] = x[i];
     after[p.sums + i] = x[i];
+    if (2 * p.block + i < p.length) {
+        w[2 * p.block + i] = 0.0f;
+    }
 }
 
 struct Spread {
@@ -58,7 +62,7 @@ kernel void spread(device float2* due [[buffer(0)]],
     }
 }
 
-// The last half of a window: the others are not outputs, because the filter reaches past their beginning.
+// The second block of a window: the first one has no outputs, because the filter reaches past its beginning.
 kernel void latest(device float* y [[buffer(0)]],
                    device const float* w [[buffer(1)]],
                    constant uint& block [[buffer(2)]],

@@ -16,8 +16,8 @@ type arranged struct {
 	phase  int       // values of a phase
 }
 
-// leastValues is the number of values, some tenths of a microsecond of copying, that is worth another worker.
-const leastValues = 4096
+// leastValues is the number of values, about a microsecond of copying, that is worth another worker.
+const leastValues = 8192
 
 // arrange arranges the values of a call. workers may be nil.
 func (a *arranged) arrange(g geometry, x []float32, workers *pool.Pool) {

@@ -183,10 +183,10 @@ func serial(p Params) kernels.Runner {
 	})
 }
 
-// leastChunk is the least number of values in a chunk: some tenths of a microsecond with AVX2, see pool.Pool.Grain. Chunks
+// leastChunk is the least number of values in a chunk: about a microsecond with AVX2, see pool.Pool.Grain. Chunks
 // are multiples of cacheLine: see package elementwise.
 const (
-	leastChunk = 1 << 10
+	leastChunk = 2 << 10
 	cacheLine  = 32
 )
 

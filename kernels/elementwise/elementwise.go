@@ -32,7 +32,7 @@ type function struct {
 	input     func(x float32) float32 // maps a sample to a value for which the function is defined; may be nil
 	tolerance float64
 	flops     float64 // per value
-	grain     int     // least elements in a chunk: some tenths of a microsecond with AVX2, see pool.Pool.Grain
+	grain     int     // least elements in a chunk: about a microsecond with AVX2, see pool.Pool.Grain
 }
 
 // cacheLine is the number of float32 in 128 bytes, the widest cache line in use (Apple's). If a slice begins on a line,
@@ -123,7 +123,7 @@ var Scale = declare(function{
 	params:    Params{A: 1.1, B: -0.3},
 	tolerance: 1e-5,
 	flops:     2,
-	grain:     4 << 10,
+	grain:     16 << 10,
 })
 
 // Gain declares y = a·x.
@@ -138,7 +138,7 @@ var Gain = declare(function{
 	params:    Params{A: 0.7},
 	tolerance: 1e-5,
 	flops:     1,
-	grain:     4 << 10,
+	grain:     16 << 10,
 })
 
 // Abs declares y = |x|.
@@ -152,7 +152,7 @@ var Abs = declare(function{
 	reference: func(x complex128, _ Params) float64 { return math.Abs(real(x)) },
 	tolerance: 1e-5,
 	flops:     1,
-	grain:     4 << 10,
+	grain:     16 << 10,
 })
 
 // SoftClip declares y = tanh(a·x), which saturates smoothly at ±1. Of the usual soft clippers it is the one without a
@@ -172,7 +172,7 @@ var SoftClip = declare(function{
 	params:    Params{A: 4},
 	tolerance: 1e-5,
 	flops:     25,
-	grain:     1 << 10,
+	grain:     3 << 10,
 })
 
 // Exp declares y = eˣ.
@@ -186,7 +186,7 @@ var Exp = declare(function{
 	reference: func(x complex128, _ Params) float64 { return math.Exp(real(x)) },
 	tolerance: 1e-4,
 	flops:     20,
-	grain:     1 << 10,
+	grain:     3 << 10,
 })
 
 // Log declares y = ln x.
@@ -201,7 +201,7 @@ var Log = declare(function{
 	input:     positive,
 	tolerance: 1e-5,
 	flops:     20, // a polynomial
-	grain:     1 << 10,
+	grain:     2 << 10,
 })
 
 // Log1p declares y = ln(1 + x).
@@ -216,7 +216,7 @@ var Log1p = declare(function{
 	input:     positive,
 	tolerance: 1e-5,
 	flops:     22,
-	grain:     1 << 10,
+	grain:     2 << 10,
 })
 
 // Pow declares y = xᵃ. A sweep measures the power law of loudness, which has the exponent 0.3.
@@ -247,7 +247,7 @@ var GELU = declare(function{
 	input:     activation,
 	tolerance: 5e-5,
 	flops:     45,
-	grain:     512,
+	grain:     1 << 10,
 })
 
 // GELUTanh declares the approximation of [GELU] by a hyperbolic tangent, which some networks were trained with.
@@ -265,7 +265,7 @@ var GELUTanh = declare(function{
 	input:     activation,
 	tolerance: 5e-5,
 	flops:     30,
-	grain:     1 << 10,
+	grain:     2 << 10,
 })
 
 // Power declares y = re² + im² of complex values.
@@ -280,7 +280,7 @@ var Power = declare(function{
 	reference: func(x complex128, _ Params) float64 { return real(x)*real(x) + imag(x)*imag(x) },
 	tolerance: 1e-6,
 	flops:     3,
-	grain:     2 << 10,
+	grain:     10 << 10,
 })
 
 // Magnitude declares y = √(re² + im²) of complex values.
@@ -295,7 +295,7 @@ var Magnitude = declare(function{
 	reference: func(x complex128, _ Params) float64 { return math.Sqrt(real(x)*real(x) + imag(x)*imag(x)) },
 	tolerance: 1e-6,
 	flops:     4,
-	grain:     2 << 10,
+	grain:     6 << 10,
 })
 
 // activation maps a sample to the range of a network's values before an activation.

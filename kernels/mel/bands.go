@@ -16,7 +16,7 @@ func newBands(p Params, _ int) (kernels.Loop, error) {
 	bank := newBanded(p)
 	return kernels.Loop{
 		Rows:  func(s *kernels.Shape) int { return s[frames] },
-		Grain: func(int, *pool.Pool) int { return framesPerChunk },
+		Grain: func(*kernels.Shape, int, *pool.Pool) int { return framesPerChunk },
 		Do:    func(_ int, _ *kernels.Shape, a *kernels.Args, lo, hi int) { bank.rows(a[0], a[1], lo, hi) },
 	}, nil
 }

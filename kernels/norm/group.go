@@ -10,6 +10,7 @@ import (
 	"crossover/gpu"
 	"crossover/kernels"
 	"crossover/kernels/rowwise"
+	"crossover/pool"
 )
 
 // GroupParams are what all calls of a plan of group norm have in common.
@@ -152,8 +153,10 @@ func overGroups(of statistics) func(p GroupParams, _ int) (kernels.Loop, error) 
 	return func(p GroupParams, _ int) (kernels.Loop, error) {
 		l, perGroup := fastest(), len(p.Weights)/p.Groups
 		return kernels.Loop{
-			Rows:  func(s *kernels.Shape) int { return s[batch] * p.Groups },
-			Least: 1,
+			Rows: func(s *kernels.Shape) int { return s[batch] * p.Groups },
+			Grain: func(s *kernels.Shape, rows int, p *pool.Pool) int {
+				return p.Grain(rows, max(1, aboutAMicrosecond/(perGroup*s[length])), 1)
+			},
 			Do: func(_ int, s *kernels.Shape, a *kernels.Args, lo, hi int) {
 				n := s[length]
 				for g := lo; g < hi; g++ {

@@ -36,8 +36,8 @@ import (
 
 const epsilon = 1e-5
 
-// aboutHalfAMicrosecond is how many values a core normalises in that time.
-const aboutHalfAMicrosecond = 1024
+// aboutAMicrosecond is how many values a core normalises in that time.
+const aboutAMicrosecond = 4096
 
 // LayerParams are what all calls of a plan of layer norm have in common.
 type LayerParams struct {
@@ -97,7 +97,7 @@ var LayerProgram = kernels.RowProgram(NewLayer)
 
 func newLayer(p LayerParams, _ int) (kernels.Loop, error) {
 	l := fastest()
-	return kernels.RowLoop(len(p.Weights), aboutHalfAMicrosecond, func(dst, src []float32) {
+	return kernels.RowLoop(len(p.Weights), aboutAMicrosecond, func(dst, src []float32) {
 		mean, variance := welford(&l, src)
 		l.perColumn(dst, src, p.Weights, p.Bias, float32(mean), factor(variance))
 	}), nil

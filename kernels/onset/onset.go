@@ -99,10 +99,10 @@ var Op = kernels.Declare(kernels.Op[Params]{
 
 // newLoop returns the loop over the frames of a spectrogram.
 func newLoop(p Params, _ int) (kernels.Loop, error) {
-	const aboutHalfAMicrosecond = 1024 // values
+	const aboutAMicrosecond = 2048 // values
 	return kernels.Loop{
 		Rows:  func(s *kernels.Shape) int { return s[frames] },
-		Least: aboutHalfAMicrosecond / p.Bands, Unit: 32,
+		Least: aboutAMicrosecond / p.Bands, Unit: 32,
 		Do: func(_ int, _ *kernels.Shape, a *kernels.Args, lo, hi int) {
 			for t := lo; t < hi; t++ {
 				a[0][t] = 0

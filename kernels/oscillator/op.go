@@ -105,7 +105,7 @@ func newLoop(p Params, _ int) (kernels.Loop, error) {
 	bank := newVoices(p)
 	return kernels.Loop{
 		Rows: func(s *kernels.Shape) int { return s[samples] },
-		Grain: func(n int, p *pool.Pool) int {
+		Grain: func(_ *kernels.Shape, n int, p *pool.Pool) int {
 			return max(leastSamples, leastTones/len(bank), n/(stretchesPerWorker*p.Workers()))
 		},
 		Do: func(_ int, _ *kernels.Shape, a *kernels.Args, lo, hi int) {

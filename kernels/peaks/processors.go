@@ -91,8 +91,8 @@ func (p *parallel) Run(_ kernels.Shape, a *kernels.Args) error {
 	if len(p.masks) < words {
 		p.masks = make([]uint64, words)
 	}
-	const aboutHalfAMicrosecond = 8 // words
-	p.workers.Run(words, p.workers.Grain(words, aboutHalfAMicrosecond, 1), p)
+	const aboutAMicrosecond = 16 // words
+	p.workers.Run(words, p.workers.Grain(words, aboutAMicrosecond, 1), p)
 	to, found, next := kernels.Uint32s(a[indices]), 0, 0
 	for w, mask := range p.masks[:words] {
 		for {

@@ -89,8 +89,11 @@ func (c *comb) stretches() int { return (c.delay-1)/stretch + 1 }
 func newCombLoop(p CombParams, _ int) (kernels.Loop, error) {
 	c := &comb{p.Delay, float32(p.Blend), float32(p.FeedForward), float32(p.Feedback)}
 	return kernels.Loop{
-		Rows:  func(s *kernels.Shape) int { return s[channels] * c.stretches() },
-		Grain: func(rows int, p *pool.Pool) int { return p.Grain(rows, 2, 1) },
+		Rows: func(s *kernels.Shape) int { return s[channels] * c.stretches() },
+		Grain: func(s *kernels.Shape, rows int, p *pool.Pool) int {
+			const aboutAMicrosecond = 2048 // samples, and values of delay lines
+			return p.Grain(rows, max(2, aboutAMicrosecond*c.stretches()/(s[samples]+c.delay)), 1)
+		},
 		Do: func(_ int, s *kernels.Shape, a *kernels.Args, lo, hi int) {
 			n := s[samples]
 			for row := lo; row < hi; row++ {

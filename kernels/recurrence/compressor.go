@@ -50,7 +50,7 @@ var Compressor = declare(family[CompressorParams]{
 	},
 	flops: 50, threads: 1, // a logarithm and an exponential
 	by: []kernels.Makers[CompressorParams]{
-		overChannels(1, func(p CompressorParams) kernel { return newCompressor(p) }),
+		overChannels(1, 1, 256, func(p CompressorParams) kernel { return newCompressor(p) }),
 		kernels.KernelText("", perChannel(compressorSource, 8, func(p CompressorParams) []any {
 			c := newCompressor(p)
 			return []any{float32(c.attack), float32(c.release), c.quiet, c.threshold, c.knee / 2, c.curve, c.slope, c.perDecibel, c.makeup}

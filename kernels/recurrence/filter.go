@@ -140,16 +140,20 @@ type kernel interface {
 	two(state []float64, dst0, dst1, src0, src1 []float32) // the states of both channels, one after the other
 }
 
-// overChannels returns a loop over channels whose states are float64. build makes the kernel of a worker.
-func overChannels[P any](values int, build func(p P) kernel) kernels.Makers[P] {
+// overChannels returns a loop over channels whose states are float64. build makes the kernel of a worker. together is
+// the number of channels, 1 or lanes, that hardly take longer than one, and least the number of samples that take about a
+// microsecond.
+func overChannels[P any](values, together, least int, build func(p P) kernel) kernels.Makers[P] {
 	return kernels.OverRows(func(p P, workers int) (kernels.Loop, error) {
 		each := make([]kernel, workers)
 		for i := range each {
 			each[i] = build(p)
 		}
 		return kernels.Loop{
-			Rows:  func(s *kernels.Shape) int { return s[channels] },
-			Grain: func(rows int, p *pool.Pool) int { return min(lanes, (rows-1)/p.Workers()+1) },
+			Rows: func(s *kernels.Shape) int { return s[channels] },
+			Grain: func(s *kernels.Shape, rows int, p *pool.Pool) int {
+				return max(least/s[samples], min(lanes, max(together, (rows-1)/p.Workers()+1)))
+			},
 			Do: func(worker int, s *kernels.Shape, a *kernels.Args, lo, hi int) {
 				copy(a[after][2*values*lo:2*values*hi], a[before][2*values*lo:2*values*hi])
 				states := kernels.Float64s(a[after])

@@ -51,7 +51,7 @@ var Ladder = declare(family[LadderParams]{
 	},
 	flops: 150, threads: 1, // five tangents
 	by: []kernels.Makers[LadderParams]{
-		overChannels(stages, func(p LadderParams) kernel { return ladder{p.step(), 4 * p.Resonance} }),
+		overChannels(stages, lanes, 32, func(p LadderParams) kernel { return ladder{p.step(), 4 * p.Resonance} }),
 		kernels.KernelText("", perChannel(ladderSource, 8, func(p LadderParams) []any {
 			return []any{float32(p.step()), float32(4 * p.Resonance)}
 		})),

@@ -97,9 +97,9 @@ func (r *reduction) inPieces(of func(x []float32) part, length int) kernels.Runn
 	})
 }
 
-// leastChunk is the least number of values in a chunk: some tenths of a microsecond with AVX2, see pool.Pool.Grain. A slice
+// leastChunk is the least number of values in a chunk: about a microsecond with AVX2, see pool.Pool.Grain. A slice
 // of at most one chunk is reduced by the caller, without waking a helper.
-const leastChunk = 2 * block
+const leastChunk = 6 * block
 
 // parallel reduces chunks on the workers of the pool, and joins the results in the order of the slice. So the result does not
 // depend on which worker computed which chunk.

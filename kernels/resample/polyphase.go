@@ -66,7 +66,7 @@ func (f *polyphase) begin(m int) int { return m/f.up*f.down + f.first[m%f.up] }
 // newLoop returns a loop over the outputs.
 func newLoop(p Params, _ int) (kernels.Loop, error) {
 	f := newPolyphase(p)
-	const products = 4096 // take half a microsecond
+	const products = 8192 // take a microsecond
 	return kernels.Loop{
 		Rows:  func(s *kernels.Shape) int { return p.Outputs(s[samples]) },
 		Least: max(1, products/f.taps),

@@ -71,8 +71,8 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 var Program = kernels.RowProgram(New)
 
 func newLoop(p Params, _ int) (kernels.Loop, error) {
-	const aboutHalfAMicrosecond = 1024 // values
-	return kernels.RowLoop(len(p.Weights), aboutHalfAMicrosecond, func(dst, src []float32) { normalise(dst, src, p.Weights) }), nil
+	const aboutAMicrosecond = 1024 // values
+	return kernels.RowLoop(len(p.Weights), aboutAMicrosecond, func(dst, src []float32) { normalise(dst, src, p.Weights) }), nil
 }
 
 // normalise computes one row. Squares are added up in float32 within a block. A float64 adds the sums of the blocks.

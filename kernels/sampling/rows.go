@@ -21,7 +21,7 @@ type rowsInGo struct {
 const (
 	leastPiece = 16 << 10 // values of a piece: about a microsecond
 	perBest    = 512      // values of a piece for each one that it keeps, so that finding the first ones takes little of the time
-	leastRows  = 2 << 10  // values of rows that are handed to a worker together: some tenths of a microsecond
+	leastRows  = 8 << 10  // values of rows that are handed to a worker together: about a microsecond
 )
 
 func (r *rowsInGo) Run(s kernels.Shape, a *kernels.Args) error {

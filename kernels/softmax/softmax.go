@@ -76,9 +76,9 @@ func newFrameworkLoop(p Params, _ int) (kernels.Loop, error) {
 	return kernels.RowLoop(p.Columns, leastChunk, frameworkRow), nil
 }
 
-// leastChunk is the least number of values in a chunk, about half a microsecond of one core with AVX2. A call of at most one
+// leastChunk is the least number of values in a chunk, about a microsecond of one core with AVX2. A call of at most one
 // chunk, or of one row, is computed by the caller, without waking a helper.
-const leastChunk = 1024
+const leastChunk = 2048
 
 // Plan computes the softmax of rows by the implementation that is fastest at their number. An entry of −Inf becomes 0. An
 // entry that is more than 87 below the maximum of its row becomes 0, or with Apple's framework perhaps a denormal. A row

@@ -187,7 +187,7 @@ func over(newTransforms newTransforms) func(p Params, workers int) (kernels.Loop
 		grain := block * max(1, samplesPerChunk/(block*p.NFFT))
 		return kernels.Loop{
 			Rows:  func(s *kernels.Shape) int { return p.frames(s[samples]) },
-			Grain: func(int, *pool.Pool) int { return grain },
+			Grain: func(*kernels.Shape, int, *pool.Pool) int { return grain },
 			Do: func(worker int, _ *kernels.Shape, a *kernels.Args, lo, hi int) {
 				framers[worker].span(kernels.Complex(a[0]), a[1], lo, hi)
 			},

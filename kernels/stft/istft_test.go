@@ -199,7 +199,7 @@ func TestChunks(t *testing.T) {
 		p := pool.New(workers)
 		defer p.Close()
 		for _, hops := range []int{1, 10, 100, 8192} {
-			if got := (Params{NFFT: 2048, Hop: 512}).grain(hops, p); got < 4 || got > max(128, hops) {
+			if got := (Params{NFFT: 2048, Hop: 512}).grain(nil, hops, p); got < 4 || got > max(128, hops) {
 				t.Errorf("%d hops on %d workers: chunks of %d", hops, workers, got)
 			}
 		}

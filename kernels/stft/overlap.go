@@ -176,7 +176,7 @@ func addUp(newInverses newInverses) func(p Params, workers int) (kernels.Loop, e
 
 // grain returns the number of hops in a chunk: one chunk for each worker, but not so few hops that most frames are inverted
 // twice or that the work is not worth handing over, and not more than are needed to make such frames rare.
-func (p Params) grain(hops int, workers *pool.Pool) int {
+func (p Params) grain(_ *kernels.Shape, hops int, workers *pool.Pool) int {
 	shared := (p.NFFT - 1) / p.Hop // frames that two chunks have in common
 	each := (hops + workers.Workers() - 1) / workers.Workers()
 	return max(1, shared, samplesPerChunk/p.NFFT, min(each, 32*(shared+1)))
