@@ -311,8 +311,8 @@ func onProcessor(o *calibration.Operation, names []string) []string {
 	return out
 }
 
-// pointsOfCases returns the points of an operation on the lines of its cases. It leaves out cases whose parameters do not
-// fix all other axes.
+// pointsOfCases returns the points of an operation on the lines of its cases. An axis that is no parameter of a case has its
+// size, as all axes of square matrices have.
 func (r *Run) pointsOfCases(o *calibration.Operation, implementations []string) []surfaces.Point {
 	var all []surfaces.Point
 	for k := range r.Entry.Cases {
@@ -321,23 +321,14 @@ func (r *Run) pointsOfCases(o *calibration.Operation, implementations []string) 
 		if c.Operation != o.Name || set == nil || placementOf(c) != o.Placement {
 			continue
 		}
-		base, running := make([]int, len(o.Axes)), -1
-		known := 0
-		for i, a := range o.Axes {
-			if a.Name == c.Axis.Name {
-				running = i
-				known++
-			} else if value, ok := c.Parameters[a.Name]; ok {
-				base[i] = value
-				known++
-			}
-		}
-		if running < 0 || known < len(o.Axes) {
-			continue
-		}
 		all = append(all, surfaces.Points(set.For(implementations), func(size int) []int {
-			shape := slices.Clone(base)
-			shape[running] = size
+			shape := make([]int, len(o.Axes))
+			for i, a := range o.Axes {
+				shape[i] = size
+				if value, fixed := c.Parameters[a.Name]; fixed {
+					shape[i] = value
+				}
+			}
 			return shape
 		})...)
 	}

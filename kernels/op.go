@@ -177,10 +177,11 @@ const (
 	Transform WorkKind = "transform" // Fourier transforms: memory limits their speed
 )
 
-// Line is a case: the shapes at which all axes are fixed but one.
+// Line is a case: the shapes at which all axes are fixed but one. Axes that are not fixed all have the size, as those of square
+// matrices have.
 type Line struct {
 	Name  string  // follows the operation's name: "columns=1024"; "" if nothing is fixed
-	Fixed []Param // in the order of Name
+	Fixed []Param // in the order of Name, unless that is a word
 	Axis  Axis    // on which the size runs
 	At    func(size int) Shape
 

@@ -85,8 +85,9 @@ var Op = kernels.Declare(kernels.Op[Params]{
 	Features: []surface.Feature{kernels.Power(1, 1, 1, 1), kernels.Power(1, 0, 1, 1), kernels.Power(1, 1, 0, 1)},
 	Draw:     draw,
 	Lines: []kernels.Line{{
-		Name: "self",
-		Axis: kernels.Axis{Name: "steps", Unit: "rows", Min: 16, Max: 2048},
+		Name:  "self",
+		Fixed: []kernels.Param{{Name: "heads", Value: measuredHeads}, {Name: "width", Value: measuredWidth}},
+		Axis:  kernels.Axis{Name: "steps", Unit: "rows", Min: 16, Max: 2048},
 		At: func(n int) kernels.Shape {
 			return kernels.Shape{heads: measuredHeads, width: measuredWidth, steps: n, keys: n}
 		},

@@ -76,7 +76,7 @@ var StreamOp = kernels.Declare(kernels.Op[StreamParams]{
 	Axes:    streamAxes,
 	// The number of partitions. Transforms have good lengths only, so the prime factors of the block say nothing.
 	Features: []surface.Feature{kernels.Power(-1, 1)},
-	Lines: []kernels.Line{kernels.Along(streamAxes, "block", kernels.Param{Name: "taps", Value: 32 << 10})},
+	Lines:    []kernels.Line{kernels.Along(streamAxes, "block", kernels.Param{Name: "taps", Value: 32 << 10})},
 	Params: func(s kernels.Shape) StreamParams {
 		return StreamParams{ImpulseResponse(s[streamTaps]), s[streamBlock]}
 	},
