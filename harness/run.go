@@ -38,6 +38,7 @@ type Run struct {
 	Asked     []Asked                      // shapes that are measured first; set before Measure
 	Alone     bool                         // whether only asked shapes of the spaces are measured
 	Shapes    map[string]*timings.Set      // by the name of a space's case: the operation with its placement
+	Before    map[string]*timings.Set      // shapes of earlier runs, which guide the planner; like Shapes, and set before Measure
 	Folder    string                       // where Measure saves the run; "" means that it is not saved
 	Resamples int                          // of the bootstrap behind the intervals; 0 means the default of thresholds
 
@@ -128,6 +129,11 @@ func (r *Run) Measure(ctx context.Context, m Machine) error {
 		if len(r.cases) > 0 {
 			results, err = sweeps.Run(ctx, r.cases, o)
 		}
+		for _, result := range results {
+			result.Samples.Simulated = r.Entry.Simulated
+			r.Timings[result.Case.Name] = &result.Samples
+			r.describe(result)
+		}
 		return err
 	}
 	measureShapes := func() error {
@@ -149,11 +155,6 @@ func (r *Run) Measure(ctx context.Context, m Machine) error {
 	worsen(&r.Entry.Environment, m.Condition())
 	r.Entry.Method.SpentSeconds = float64((o.Clock.Now() - start).Round(time.Millisecond)) / float64(time.Second)
 	r.Results = results
-	for _, result := range results {
-		result.Samples.Simulated = r.Entry.Simulated
-		r.Timings[result.Case.Name] = &result.Samples
-		r.describe(result)
-	}
 	if r.Folder == "" || !whole { // an entry with the duration of the run would say that all samples were saved
 		return err
 	}

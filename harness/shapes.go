@@ -107,8 +107,24 @@ func (r *Run) spread(s *kernels.Space) *surfaces.Planner {
 	if s.Placement != kernels.Caller {
 		p.Weigh(elsewhere)
 	}
+	of := &calibration.Operation{Name: s.Operation, Placement: string(s.Placement)}
+	for _, name := range axisNames(s) {
+		of.Axes = append(of.Axes, calibration.Axis{Name: name})
+	}
+	before := r.Before[s.Case.Name]
+	if before == nil || !slices.Equal(before.Axes, axisNames(s)) {
+		before = &timings.Set{}
+	}
+	p.Know(len(before.Sizes()), func(implementations []string) []surfaces.Point {
+		earlier := thinned(surfaces.Points(before.For(implementations), before.Shape), mostKnown)
+		return slices.Concat(earlier, r.pointsOfCases(of, implementations))
+	})
 	return p
 }
+
+// mostKnown is how many shapes of earlier runs guide a planner. The work of a fit grows with their cube, and it takes time from
+// measuring.
+const mostKnown = 60
 
 // takeShapes puts the samples of an operation's shapes into the run, and the operation into the entry.
 func (r *Run) takeShapes(s *kernels.Space, result *sweeps.Result) {

@@ -84,6 +84,11 @@ func measure(ctx context.Context, of *subject, cases []kernels.Case, spaces []*k
 	if err != nil {
 		return err
 	}
+	if out.old != nil && !out.forgets() {
+		if base, err := harness.Find(out.samples, out.old); err == nil {
+			r.Before = base.Shapes
+		}
+	}
 	if r.Folder, err = out.newFolder(); err != nil {
 		return err
 	}

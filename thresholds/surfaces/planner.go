@@ -20,9 +20,9 @@ type Space interface {
 	At(size int) []int
 }
 
-// Planner decides which shape of an operation is measured next. The first shapes are spread over the space. After them,
-// every other shape is one of those, and each shape in between is one at which a wrong choice is expected to cost most for
-// the time of a visit. A part of the spread shapes is held out of every fit.
+// Planner decides which shape of an operation is measured next. The first shapes are spread over the space, unless earlier runs
+// measured such shapes. After them, every other shape is one of those, and each shape in between is one at which a wrong
+// choice is expected to cost most for the time of a visit. A part of the spread shapes is held out of every fit.
 type Planner struct {
 	space    Space
 	axes     []string
@@ -31,7 +31,9 @@ type Planner struct {
 
 	spread          [][]int // shapes that are still to come, in order
 	visits          int     // number of visits so far
-	high            int     // greatest size that can be measured
+	before          int     // number of shapes that were measured before
+	known           func(implementations []string) []Point
+	high            int // greatest size that can be measured
 	fit             *Fit
 	implementations []string     // names, by the indexes in the fit
 	fitted          int          // number of visits when the fit was made
@@ -45,7 +47,7 @@ type Planner struct {
 
 // Parameters of a planner.
 const (
-	firstShapes  = 24   // spread shapes before the first fit
+	firstShapes  = 12   // spread shapes before the first fit
 	mostSpread   = 4096 // greatest number of spread shapes
 	candidates   = 48   // shapes that are compared to find the one that teaches most for its time
 	refitEach    = 8    // least number of visits between two fits
@@ -59,7 +61,7 @@ const (
 func NewPlanner(space Space, axes []string, features []surface.Feature, seed uint64) *Planner {
 	p := &Planner{
 		space: space, axes: axes, features: features, rng: rand.New(rand.NewPCG(seed, 0x7370616365)), high: int(^uint(0) >> 1),
-		done: map[int]bool{}, expects: 1, weight: 1,
+		done: map[int]bool{}, expects: 1, weight: 1, known: func([]string) []Point { return nil },
 	}
 	p.spread = drawn(space, len(axes), mostSpread, p.rng)
 	return p
@@ -67,6 +69,12 @@ func NewPlanner(space Space, axes []string, features []surface.Feature, seed uin
 
 // Weigh sets a factor of the worth of the operation's visits.
 func (p *Planner) Weigh(factor float64) { p.weight = factor }
+
+// Know adds points that were measured before the planner's first visit. points returns them for the implementations of a set.
+// So many of their shapes are spread over the space. Know must be called before Next.
+func (p *Planner) Know(shapes int, points func(implementations []string) []Point) {
+	p.before, p.known = shapes, points
+}
 
 // First returns the first n shapes that a planner proposes, or fewer if there are not so many. A fit may change their order.
 func (p *Planner) First(n int) [][]int { return slices.Clone(p.spread[:min(n, len(p.spread))]) }
@@ -120,18 +128,22 @@ func (p *Planner) Skips(size int, implementation string) bool {
 
 // worth returns the worth of the next visit.
 func (p *Planner) worth() float64 {
-	if p.visits < firstShapes {
+	if p.visits+p.before < firstShapes {
 		return p.weight * (1 + 1/float64(1+p.visits))
 	}
-	return p.weight * (leastExpected + p.expects) / (1 + float64(p.visits)/firstShapes)
+	return p.weight * (leastExpected + p.expects) / (1 + float64(p.visits)/fading)
 }
+
+// fading is the number of visits that halves the worth of further ones.
+const fading = 24
 
 // leastExpected is added to the expected loss of every operation, so that every operation gets visits.
 const leastExpected = 0.01
 
 // choose returns the next shape, or nil if there is none.
 func (p *Planner) choose(set *timings.Set) []int {
-	if p.visits >= firstShapes && (p.fit == nil || p.visits >= p.fitted+max(refitEach, p.fitted/refitShare)) {
+	shapes := p.visits + p.before
+	if p.visits > 0 && shapes >= firstShapes && (p.fit == nil || p.visits >= p.fitted+max(refitEach, shapes/refitShare)) {
 		p.refit(set)
 	}
 	if p.fit == nil || p.visits%2 == 0 {
@@ -146,7 +158,7 @@ func (p *Planner) refit(set *timings.Set) {
 	if fit == nil {
 		fit, err = New(p.problem(set))
 	} else {
-		fit, err = fit.More(p.problem(set), p.visits < rescaleUntil)
+		fit, err = fit.More(p.problem(set), p.visits+p.before < rescaleUntil)
 	}
 	if err == nil {
 		p.fit = fit
@@ -156,7 +168,8 @@ func (p *Planner) refit(set *timings.Set) {
 
 func (p *Planner) problem(set *timings.Set) *Problem {
 	return &Problem{
-		Axes: p.axes, Features: p.features, Implementations: set.Implementations, Points: Fitted(Points(set, p.space.At)),
+		Axes: p.axes, Features: p.features, Implementations: set.Implementations,
+		Points: Fitted(slices.Concat(p.known(set.Implementations), Points(set, p.space.At))),
 	}
 }
 

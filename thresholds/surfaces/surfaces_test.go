@@ -360,3 +360,27 @@ func TestPlannerWeigh(t *testing.T) {
 		}
 	}
 }
+
+// A planner that knows the shapes of an earlier run chooses at its second visit, and closer to the crossing than spread shapes are.
+func TestPlannerKnows(t *testing.T) {
+	set, s, _ := run(t, 60, 0.02, 5)
+	distance := func(shape []int) float64 {
+		truth := seconds(shape)
+		return math.Abs(math.Log(truth[0] / truth[1]))
+	}
+	var far [2]float64
+	for seed := range uint64(20) {
+		for k, points := range [][]Point{nil, Points(set, s.At)} {
+			p := NewPlanner(space{map[int][]int{}}, axes, features, 100+seed)
+			p.Know(len(points), func([]string) []Point { return points })
+			now := &timings.Set{Implementations: names}
+			first, _, _ := p.Next(now)
+			p.Visited(first)
+			second, _, _ := p.Next(now)
+			far[k] += distance(p.space.At(second)) / 20
+		}
+	}
+	if !(far[1] < 0.7*far[0]) {
+		t.Errorf("the second shape is %.2f from the crossing without earlier shapes, and %.2f with them", far[0], far[1])
+	}
+}
