@@ -57,6 +57,7 @@ func TestKernelsAreCompiledAhead(t *testing.T) {
 	all := compilations(t, harness.Options{}, func() {})
 	machine := model.New(launch(), 1)
 	c := machine.Case()
+	c.Placement = kernels.Caller
 	gpus, names := 0, map[string]kernels.Processor{}
 	for _, i := range c.Implementations {
 		if names[i.Name] = i.Processor; i.Processor == kernels.GPU {

@@ -85,10 +85,18 @@ func (o *Options) includes(implementation string) bool {
 	return o.Include == nil || o.Include(implementation)
 }
 
+// elsewhereRatio is the ratio of the first sizes of cases in other placements than caller. Such cases are two thirds of all if
+// there is a GPU, and few programs have their data there, so they begin with half as many sizes.
+const elsewhereRatio = 16
+
 // planner returns the planner of a case.
 func (r *Run) planner(c *kernels.Case) *thresholds.Planner {
+	ratio := r.options.Ratio
+	if ratio == 0 && c.Placement != kernels.Caller {
+		ratio = elsewhereRatio
+	}
 	return thresholds.NewPlanner(thresholds.PlannerOptions{
-		Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round, Ratio: r.options.Ratio,
+		Low: c.Axis.Min, High: c.Axis.Max, Round: c.Axis.Round, Ratio: ratio,
 		Fit: thresholds.Options{Seed: r.options.Seed, Precision: r.options.Precision},
 	})
 }
