@@ -23,8 +23,8 @@ import (
 const shapesShare = 0.6
 
 // elsewhere is the worth of visits to shapes in other placements than caller, as a factor. Nearly all programs have their
-// data in the placement caller.
-const elsewhere = 0.5
+// data in the placement caller, and what was measured there tells the times of the processor.
+const elsewhere = 0.25
 
 // budgets returns the budget of the shapes, which is 0 if there are none to measure, and the budget of the cases.
 func (r *Run) budgets() (shapes, cases time.Duration) {

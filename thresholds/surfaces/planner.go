@@ -48,6 +48,8 @@ type Planner struct {
 // Parameters of a planner.
 const (
 	firstShapes  = 12   // spread shapes before the first fit
+	fewFirst     = 4    // of them where visits are worth less
+	unknown      = 0.05 // expected loss before the first fit
 	mostSpread   = 4096 // greatest number of spread shapes
 	candidates   = 48   // shapes that are compared to find the one that teaches most for its time
 	refitEach    = 8    // least number of visits between two fits
@@ -61,13 +63,14 @@ const (
 func NewPlanner(space Space, axes []string, features []surface.Feature, seed uint64) *Planner {
 	p := &Planner{
 		space: space, axes: axes, features: features, rng: rand.New(rand.NewPCG(seed, 0x7370616365)), high: int(^uint(0) >> 1),
-		done: map[int]bool{}, expects: 1, weight: 1, known: func([]string) []Point { return nil },
+		done: map[int]bool{}, expects: unknown, weight: 1, known: func([]string) []Point { return nil },
 	}
 	p.spread = drawn(space, len(axes), mostSpread, p.rng)
 	return p
 }
 
-// Weigh sets a factor of the worth of the operation's visits.
+// Weigh sets a factor of the worth of the operation's visits. With less than 1, only a few first visits come before those that
+// other operations have after their first ones.
 func (p *Planner) Weigh(factor float64) { p.weight = factor }
 
 // Know adds points that were measured before the planner's first visit. points returns them for the implementations of a set.
@@ -128,10 +131,18 @@ func (p *Planner) Skips(size int, implementation string) bool {
 
 // worth returns the worth of the next visit.
 func (p *Planner) worth() float64 {
-	if p.visits+p.before < firstShapes {
+	if first := p.first(); p.visits+p.before < first {
 		return p.weight * (1 + 1/float64(1+p.visits))
 	}
 	return p.weight * (leastExpected + p.expects) / (1 + float64(p.visits)/fading)
+}
+
+// first returns the number of shapes that are measured before all that a fit may ask for.
+func (p *Planner) first() int {
+	if p.weight < 1 {
+		return fewFirst
+	}
+	return firstShapes
 }
 
 // fading is the number of visits that halves the worth of further ones.
