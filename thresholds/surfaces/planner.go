@@ -48,7 +48,7 @@ type Planner struct {
 // Parameters of a planner.
 const (
 	firstShapes  = 12   // spread shapes before the first fit
-	fewFirst     = 4    // of them where visits are worth less
+	fewFirst     = 6    // of them where visits are worth less: as few as a fit takes
 	unknown      = 0.05 // expected loss before the first fit
 	mostSpread   = 4096 // greatest number of spread shapes
 	candidates   = 48   // shapes that are compared to find the one that teaches most for its time
