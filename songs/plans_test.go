@@ -1,0 +1,50 @@
+package songs
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"crossover/gpu/emulator"
+	"crossover/kernels"
+	"crossover/kernels/kerneltest"
+)
+
+// Each plan computes the same, and every stage where the plan says.
+func TestFollowPlan(t *testing.T) {
+	b := kerneltest.Backends(t, emulator.Unified(true))
+	g := must(AnalysisGraph(AnalysisParams{SampleRate: 8000, NFFT: 64, Hop: 32, Bands: 8, Coefficients: 5, Window: 32}))
+	x := kernels.GeneratedInput().Samples[:600]
+	p, err := NewOn(b, nil, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for _, name := range PlanNames {
+		if err := p.FollowPlan(name, len(x)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		compareWithReference(t, p, g, 2e-4, [][]float32{x})
+		onGPU := 0
+		for i := range g.Stages {
+			step, _ := g.Stages[i].step(0)
+			all := step.Implementations(b)
+			if p.routed(i) && all[slices.IndexFunc(all, func(m kernels.Implementation) bool { return m.Name == p.route[i] })].Processor == kernels.GPU {
+				onGPU++
+			}
+		}
+		if want := map[string]int{GPU: len(g.Stages)}[name]; onGPU != want {
+			t.Errorf("%s: %d stages on the GPU, want %d", name, onGPU, want)
+		}
+	}
+	if err := p.FollowPlan("fastest", len(x)); err == nil || !strings.Contains(err.Error(), "best, stages, processor, gpu") {
+		t.Errorf("an unknown plan: %v", err)
+	}
+	alone, err := NewOn(&kernels.Backends{Pool: b.Pool}, nil, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := alone.FollowPlan(GPU, len(x)); err == nil || !strings.Contains(err.Error(), "no stage can run on a GPU") {
+		t.Errorf("a plan for a GPU without one: %v", err)
+	}
+}
