@@ -3,6 +3,7 @@ package gpu
 import (
 	"fmt"
 	"slices"
+	"time"
 	"unsafe"
 
 	"crossover/pool"
@@ -34,20 +35,70 @@ const (
 // memory, of which a plan remembers a few places.
 //
 // Where Call fails, inputs and states are as they were.
-func (p *Plan) Call(data [][]float32) error {
+func (p *Plan) Call(data [][]float32) error { return p.call(data, nil) }
+
+// CallTimes says where the time of a call went, as the host saw it.
+type CallTimes struct {
+	In, Out time.Duration // copying inputs to where the device or its transfers begin, and outputs from where they end
+	// Times are those of the submission between the two. Transfers are part of its Span, except in a call of large data, whose
+	// transfers overlap with copies and count to In and Out.
+	Times
+}
+
+// CallTimed is Call, and says where the time went. Taking the device's account of the time may itself cost a little time.
+func (p *Plan) CallTimed(data [][]float32) (CallTimes, error) {
+	var t CallTimes
+	err := p.call(data, &t)
+	return t, err
+}
+
+// call is Call. t receives the times, unless it is nil.
+func (p *Plan) call(data [][]float32, t *CallTimes) error {
 	b, staged, err := p.meet(data)
 	if err != nil {
 		return err
 	}
 	if !p.device.facts.Unified && p.staged(data, staged) > largeBytes {
-		return p.callInPieces(b, data, staged)
+		return p.callInPieces(b, data, staged, t)
 	}
+	begin := t.now()
 	p.fill(data, staged)
-	if err := p.wait(p.submit(b.full, false)); err != nil {
+	t.in(begin)
+	if err := p.compute(b.full, t); err != nil {
 		return err
 	}
+	begin = t.now()
 	p.drain(data, staged)
+	t.out(begin)
 	return nil
+}
+
+// compute runs a recording and waits for it.
+func (p *Plan) compute(r Recording, t *CallTimes) (err error) {
+	if t == nil {
+		return p.wait(p.submit(r, false))
+	}
+	t.Times, err = p.time(r)
+	return err
+}
+
+func (t *CallTimes) now() (begin time.Time) {
+	if t != nil {
+		begin = time.Now()
+	}
+	return begin
+}
+
+func (t *CallTimes) in(begin time.Time) {
+	if t != nil {
+		t.In = time.Since(begin)
+	}
+}
+
+func (t *CallTimes) out(begin time.Time) {
+	if t != nil {
+		t.Out = time.Since(begin)
+	}
 }
 
 // SubmitOn starts a Call and returns. WaitOn waits for it. The data must not be touched in between.
@@ -280,8 +331,8 @@ func (p *Plan) add(pieces *[]piece, buffer, from, to int, c Command) error {
 	return err
 }
 
-// callInPieces is Call of large data.
-func (p *Plan) callInPieces(b *binding, data [][]float32, staged stagedSet) error {
+// callInPieces is call of large data.
+func (p *Plan) callInPieces(b *binding, data [][]float32, staged stagedSet, t *CallTimes) error {
 	if p.inFlight != nil {
 		return errInFlight
 	}
@@ -289,13 +340,18 @@ func (p *Plan) callInPieces(b *binding, data [][]float32, staged stagedSet) erro
 		b.closePieces()
 		return err
 	}
+	begin := t.now()
 	if err := p.moveUp(b, data, staged); err != nil {
 		return err
 	}
-	if err := p.wait(p.submit(b.resident, false)); err != nil {
+	t.in(begin)
+	if err := p.compute(b.resident, t); err != nil {
 		return err
 	}
-	return p.moveDown(b, data, staged)
+	begin = t.now()
+	err := p.moveDown(b, data, staged)
+	t.out(begin)
+	return err
 }
 
 // moveUp carries the inputs to the device. It copies one piece while those before it are on their way.

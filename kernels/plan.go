@@ -51,6 +51,7 @@ type Plan[P any] struct {
 	dispatcher *dispatch.Dispatcher
 	makers     []Maker[P]
 	only       int // the only implementation that the plan may take; −1 if it chooses
+	ran        int // the implementation that computed the last call; −1 if there was none or it failed
 
 	axis    int   // of the first line, as an index of a shape
 	held    *held // has a runner for each maker, nil until it is needed
@@ -121,7 +122,7 @@ func NewPlan[P any](d *dispatch.Dispatcher, op *Op[P], p P) *Plan[P] {
 
 // NewPlanOn is [NewPlan] on the given backends.
 func NewPlanOn[P any](b *Backends, d *dispatch.Dispatcher, op *Op[P], p P) *Plan[P] {
-	plan := &Plan[P]{op: op, params: p, backends: b, dispatcher: d, makers: op.makers(b), only: -1, placed: Caller}
+	plan := &Plan[P]{op: op, params: p, backends: b, dispatcher: d, makers: op.makers(b), only: -1, ran: -1, placed: Caller}
 	plan.axis = axisIndex(op.Axes, op.Lines[0].Axis.Name)
 	plan.held = &held{runners: make([]Runner, len(plan.makers))}
 	plan.failed = make([]error, len(plan.makers))
@@ -227,7 +228,18 @@ func (p *Plan[P]) Run(s Shape, a Args) error {
 	if err != nil && p.only < 0 {
 		err = p.runNext(i, s, refused, err)
 	}
+	if err != nil {
+		p.ran = -1
+	}
 	return err
+}
+
+// Ran returns the implementation that computed the last call, or "" if there was none or it failed.
+func (p *Plan[P]) Ran() string {
+	if p.ran < 0 {
+		return ""
+	}
+	return p.makers[p.ran].Name
 }
 
 // choose returns the implementation that is fastest at a shape, or −1 if none can run.
@@ -330,6 +342,7 @@ func (p *Plan[P]) run(i int, s Shape) error {
 	if i < 0 {
 		return fmt.Errorf("%s: no implementation can run here", p.op.Name)
 	}
+	p.ran = i
 	if r := p.held.runners[i]; r != nil {
 		return r.Run(s, &p.args)
 	}

@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"crossover/dispatch"
 	"crossover/gpu"
@@ -18,6 +19,8 @@ type Step interface {
 	Tensors(s Shape) []Tensor
 	// Reference returns the outputs of a call in float64: see [Op].Reference.
 	Reference(s Shape, a *Args) []float64
+	// Work returns what a call has to do at a shape by an implementation: see [Op].Work.
+	Work(s Shape, implementation string) Work
 	// Implementations returns the ways to compute the step on the given backends.
 	Implementations(b *Backends) []Implementation
 	// Case returns the name of the case through a shape in a placement, and the size there, as a plan asks a dispatcher.
@@ -35,6 +38,8 @@ type Step interface {
 type StepPlan interface {
 	Run(s Shape, a Args) error
 	Explain(s Shape) dispatch.Explanation
+	// Ran returns the implementation that computed the last call, or "" if there was none or it failed.
+	Ran() string
 	Close()
 }
 
@@ -71,6 +76,11 @@ func (s *step[P]) Tensors(shape Shape) []Tensor { return s.op.IO(s.params, shape
 
 func (s *step[P]) Reference(shape Shape, a *Args) []float64 {
 	return s.op.Reference(s.params, shape, a)
+}
+
+func (s *step[P]) Work(shape Shape, implementation string) Work {
+	_, variant, _ := strings.Cut(implementation, "/")
+	return s.op.Work(shape, variant)
 }
 
 func (s *step[P]) Implementations(b *Backends) (all []Implementation) {

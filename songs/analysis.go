@@ -167,6 +167,8 @@ type Analysis struct {
 	spectra, features *Pipeline
 
 	padded, mels, classes []float32
+
+	recorder *Recorder // nil unless spans are recorded
 }
 
 // partFrames is the greatest number of frames whose spectra are in memory at a time. Those of librosa's default parameters
@@ -234,8 +236,10 @@ func (a *Analysis) Run(samples []float32) (Features, error) {
 		if err := a.spectra.Run(a.part(samples, first, min(a.most, frames-first))); err != nil {
 			return Features{}, fmt.Errorf("from frame %d on: %w", first, err)
 		}
-		a.mels = append(a.mels, a.spectra.Floats("mel")...)
-		a.classes = append(a.classes, a.spectra.Floats("chroma")...)
+		begin := a.recorder.now()
+		mels, classes := a.spectra.Floats("mel"), a.spectra.Floats("chroma")
+		a.mels, a.classes = append(a.mels, mels...), append(a.classes, classes...)
+		a.recorder.move(joinName, begin, len(mels)+len(classes))
 	}
 	if err := a.features.Run(a.mels); err != nil {
 		return Features{}, err
@@ -243,12 +247,20 @@ func (a *Analysis) Run(samples []float32) (Features, error) {
 	return a.read(a.features, a.classes), nil
 }
 
+// The moves of a long recording's data, in recorded spans.
+const (
+	cutName  = "cut parts"
+	joinName = "join parts"
+)
+
 // part returns the samples of some frames, with zeros outside of the recording.
 func (a *Analysis) part(samples []float32, first, frames int) []float32 {
 	n := (frames-1)*a.params.Hop + a.params.NFFT
 	if len(a.padded) < n {
 		a.padded = make([]float32, n)
 	}
+	begin := a.recorder.now()
+	defer func() { a.recorder.move(cutName, begin, n) }()
 	part := a.padded[:n]
 	clear(part)
 	from := first*a.params.Hop - a.params.NFFT/2

@@ -69,6 +69,7 @@ func (l *list) needed(t int) bool {
 
 // run computes the list.
 func (l *list) run(p *Pipeline) error {
+	begin := p.recorder.now()
 	if err := l.prepare(p); err != nil {
 		return err
 	}
@@ -84,8 +85,20 @@ func (l *list) run(p *Pipeline) error {
 		}
 		l.data[i] = data
 	}
-	err := l.plan.Call(l.data)
+	err := l.call(p, begin)
 	clear(l.data)
+	return err
+}
+
+// call calls the launch plan, and records the call if the pipeline is recorded.
+func (l *list) call(p *Pipeline, begin float64) error {
+	if p.recorder == nil {
+		return l.plan.Call(l.data)
+	}
+	t, err := l.plan.CallTimed(l.data)
+	if err == nil {
+		p.recordList(l, begin, &t)
+	}
 	return err
 }
 

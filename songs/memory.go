@@ -80,15 +80,16 @@ func (w *wiring) grows(t int) bool {
 	return i >= 0 && w.Derived[i].How == All
 }
 
-// derive derives a tensor for this call, unless it is there. words are the lengths of all tensors.
-func (m *memory) derive(t int, words []int, calls int) error {
+// derive derives a tensor for this call, unless it is there, and reports whether data have moved. words are the lengths of all
+// tensors.
+func (m *memory) derive(t int, words []int, calls int) (moved bool, err error) {
 	i := m.w.tensors[t].derived
 	if i < 0 || m.rows[t] > 0 {
-		return nil
+		return false, nil
 	}
 	to, err := m.take(t, words[t])
 	if err != nil || m.w.Derived[i].How == Last {
-		return err
+		return false, err
 	}
 	from, columns := m.data[m.w.of[i]][:words[m.w.of[i]]], m.w.Derived[i].Columns
 	m.rows[t] = len(from) / columns
@@ -97,7 +98,7 @@ func (m *memory) derive(t int, words []int, calls int) error {
 	} else {
 		appendRows(to, from, columns, calls)
 	}
-	return nil
+	return true, nil
 }
 
 // end ends a call, of which happened says whether it succeeded. What it leaves is then handed to the next one, or else what it

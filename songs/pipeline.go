@@ -36,6 +36,10 @@ type Pipeline struct {
 	reason  string // for the route
 
 	reference bool // computes by references: see NewReference
+
+	recorder *Recorder  // nil unless spans are recorded
+	names    []string   // of the stages
+	recorded []recorded // by stage
 }
 
 // New returns a pipeline of a graph. The dispatcher chooses how each stage is computed: see [Pipeline.Explain]. It may be
@@ -49,7 +53,11 @@ func NewOn(b *kernels.Backends, d *dispatch.Dispatcher, g *Graph) (*Pipeline, er
 	if err != nil {
 		return nil, err
 	}
-	return &Pipeline{w: w, backends: b, dispatcher: d, layout: newLayout(w), values: make([]uint32, len(w.Stages)),
+	var names []string
+	for i := range w.Stages {
+		names = append(names, w.Stages[i].Name)
+	}
+	return &Pipeline{w: w, names: names, recorded: make([]recorded, len(w.Stages)), backends: b, dispatcher: d, layout: newLayout(w), values: make([]uint32, len(w.Stages)),
 		plans: make([]kernels.StepPlan, len(w.Stages)), memory: newMemory(b, w), groups: w.groupsOfOne(),
 		broken: make([]bool, len(w.Stages))}, nil
 }
@@ -178,8 +186,13 @@ func (p *Pipeline) prepare(k int) error {
 		}
 	}
 	for _, t := range p.w.reads[i] {
-		if err := p.memory.derive(t, p.layout.words, p.calls); err != nil {
+		begin := p.recorder.now()
+		moved, err := p.memory.derive(t, p.layout.words, p.calls)
+		if err != nil {
 			return fmt.Errorf("stage %s: %w", p.w.Stages[i].Name, err)
+		}
+		if moved {
+			p.recorder.move(p.w.tensors[t].name, begin, p.layout.words[t])
 		}
 	}
 	return nil
@@ -238,6 +251,7 @@ func (p *Pipeline) stage(i int) error {
 func (p *Pipeline) routed(i int) bool { return p.route != nil && p.route[i] != "" && !p.broken[i] }
 
 func (p *Pipeline) runPlan(i int) (err error) {
+	begin := p.recorder.now()
 	for _, t := range p.w.writes[i] {
 		if _, err := p.memory.take(t, p.layout.words[t]); err != nil {
 			return err
@@ -255,7 +269,10 @@ func (p *Pipeline) runPlan(i int) (err error) {
 			p.plans[i] = step.Plan(p.backends, p.dispatcher)
 		}
 	}
-	return p.plans[i].Run(p.layout.shapes[i], p.args(i))
+	if err = p.plans[i].Run(p.layout.shapes[i], p.args(i)); err == nil {
+		p.recordStage(i, begin)
+	}
+	return err
 }
 
 // Floats returns an output of the last call, as words: two for a complex value. It is nil if the last call failed or there was

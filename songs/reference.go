@@ -36,6 +36,8 @@ func (r referencePlan) Explain(kernels.Shape) dispatch.Explanation {
 	return dispatch.Explanation{Case: r.Operation(), Implementation: "reference", Answer: dispatch.Unknown}
 }
 
+func (referencePlan) Ran() string { return "reference" }
+
 func (referencePlan) Close() {}
 
 // store writes the numbers of a reference to the words of a tensor. A complex value is two numbers.

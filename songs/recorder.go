@@ -1,0 +1,111 @@
+package songs
+
+import (
+	"strings"
+	"time"
+
+	"crossover/gpu"
+	"crossover/kernels"
+	"crossover/profiles"
+)
+
+// Recorder records the spans of calls: see [Pipeline.Record]. One goroutine at a time may use a Recorder. The zero value is ready.
+type Recorder struct {
+	begin time.Time // of the call
+	spans []profiles.Span
+}
+
+// Call runs a call, and returns its spans and how many seconds it took. call may run several pipelines. The spans are valid until
+// the next Call. They cover stages, lists of kernels and derived tensors, and what a call does besides lies between them.
+func (r *Recorder) Call(call func() error) (spans []profiles.Span, seconds float64, err error) {
+	r.spans, r.begin = r.spans[:0], time.Now()
+	err = call()
+	return r.spans, time.Since(r.begin).Seconds(), err
+}
+
+// Record makes the pipeline record the spans of later calls in r. A nil r ends that. Without a recorder, a call does not look at
+// a clock, and allocates nothing for spans. With one, the kernels of a list are timed by the device, which may cost a little time.
+func (p *Pipeline) Record(r *Recorder) { p.recorder = r }
+
+// now returns the seconds since the call began, and 0 without a recorder.
+func (r *Recorder) now() float64 {
+	if r == nil {
+		return 0
+	}
+	return time.Since(r.begin).Seconds()
+}
+
+// move records a move of data.
+func (r *Recorder) move(name string, begin float64, words int) {
+	if r == nil {
+		return
+	}
+	r.spans = append(r.spans, profiles.Span{Name: name, Place: profiles.Transfer, Begin: begin, End: r.now(),
+		Work: profiles.Work{Bytes: 2 * 4 * float64(words)}})
+}
+
+// recorded is what a stage's span says besides its times. It changes with the implementation and the shape alone, and finding it
+// out takes as long as a short stage.
+type recorded struct {
+	shape          kernels.Shape
+	implementation string
+	place          profiles.Place
+	work           profiles.Work
+}
+
+// recordStage records the i-th stage.
+func (p *Pipeline) recordStage(i int, begin float64) {
+	r := p.recorder
+	if r == nil {
+		return
+	}
+	end, of := r.now(), &p.recorded[i]
+	if name := p.plans[i].Ran(); of.implementation != name || of.shape != p.layout.shapes[i] {
+		*of = recorded{p.layout.shapes[i], name, p.placeOf(i, name), work(p.layout.steps[i].Work(p.layout.shapes[i], name))}
+	}
+	r.spans = append(r.spans, profiles.Span{Name: p.names[i], Stages: p.names[i : i+1 : i+1], Place: of.place,
+		Implementation: of.implementation, Begin: begin, End: end, Work: of.work})
+}
+
+// placeOf returns where an implementation of a stage runs.
+func (p *Pipeline) placeOf(i int, name string) profiles.Place {
+	for _, m := range p.layout.steps[i].Implementations(p.backends) {
+		if m.Name == name && m.Processor == kernels.GPU {
+			return profiles.GPU
+		}
+	}
+	return profiles.Processor
+}
+
+// recordList records a list of kernels.
+func (p *Pipeline) recordList(l *list, begin float64, t *gpu.CallTimes) {
+	r := p.recorder
+	if r == nil {
+		return
+	}
+	s := profiles.Span{Place: profiles.GPU, Begin: begin, End: r.now(), Device: &profiles.Device{
+		In: t.In.Seconds(), Launch: t.Encode.Seconds(), Wait: max(0, t.Wall-t.Encode).Seconds(), Out: t.Out.Seconds(),
+		Span: t.Span.Seconds(), Busy: t.Busy.Seconds(), Gaps: t.Gaps.Seconds(), Kernels: t.Kernel, Moved: float64(l.plan.Transfers()),
+	}}
+	for k, i := range l.stages {
+		s.Stages = append(s.Stages, p.w.Stages[i].Name)
+		of := work(l.steps[k].Work(l.shapes[k], p.route[i]))
+		s.Work.Bytes += of.Bytes
+		s.Work.Operations += of.Operations
+		s.Work.Chain += of.Chain
+	}
+	s.Name, s.Implementation = strings.Join(s.Stages, " + "), p.route[l.stages[0]]
+	r.spans = append(r.spans, s)
+}
+
+func work(w kernels.Work) profiles.Work {
+	return profiles.Work{Bytes: w.Bytes, Operations: w.Flops, Pieces: w.Pieces, Chain: w.Chain}
+}
+
+// Record makes the analysis record the spans of later calls in r: see [Pipeline.Record].
+func (a *Analysis) Record(r *Recorder) {
+	a.recorder = r
+	for _, p := range []*Pipeline{a.whole, a.spectra, a.features} {
+		p.Record(r)
+	}
+}
