@@ -161,7 +161,7 @@ type Features struct {
 // Analysis analyses recordings. Only one goroutine at a time may use an Analysis.
 type Analysis struct {
 	params AnalysisParams
-	most   int       // frames whose spectra are in memory at a time
+	most   int       // frames whose spectra are in memory at a time; 0 before the first call, which decides: see part
 	whole  *Pipeline // of a recording of at most so many frames
 	// A longer recording is analysed in two steps: its spectra part by part, and then what depends on all frames.
 	spectra, features *Pipeline
@@ -171,16 +171,21 @@ type Analysis struct {
 	recorder *Recorder // nil unless spans are recorded
 }
 
-// partFrames is the greatest number of frames whose spectra are in memory at a time. Those of librosa's default parameters
-// take 12 KiB each, and 8192 frames are 190 seconds.
-const partFrames = 8192
+// The greatest numbers of frames whose spectra are in memory at a time. Those of librosa's default parameters take 12 KiB each.
+// On a processor, 512 of them stay in its caches from stage to stage. On a GPU, more of them are worth more than a cache is:
+// 8192 frames are 190 seconds.
+const (
+	partOnProcessor = 512
+	partOnGPU       = 8192
+)
 
 // NewAnalysis returns an analysis that chooses by d, which may be nil. It fails if a parameter is out of its range.
 func NewAnalysis(d *dispatch.Dispatcher, p AnalysisParams) (*Analysis, error) {
-	return newAnalysis(kernels.Here(), d, p)
+	return NewAnalysisOn(kernels.Here(), d, p)
 }
 
-func newAnalysis(b *kernels.Backends, d *dispatch.Dispatcher, p AnalysisParams) (*Analysis, error) {
+// NewAnalysisOn is [NewAnalysis] on the given backends.
+func NewAnalysisOn(b *kernels.Backends, d *dispatch.Dispatcher, p AnalysisParams) (*Analysis, error) {
 	p = p.withDefaults()
 	whole, err := AnalysisGraph(p)
 	if err != nil {
@@ -194,7 +199,7 @@ func newAnalysis(b *kernels.Backends, d *dispatch.Dispatcher, p AnalysisParams) 
 	if err != nil {
 		return nil, err
 	}
-	a := &Analysis{params: p, most: partFrames}
+	a := &Analysis{params: p}
 	for _, made := range []struct {
 		to *(*Pipeline)
 		of *Graph
@@ -217,14 +222,16 @@ func (a *Analysis) Frames(samples int) int { return 1 + samples/a.params.Hop }
 
 // Run analyses a recording, mono samples at the sample rate of the parameters, of any length. It fails if there are no samples
 // (the error wraps [ErrEmpty]), or if every implementation of a stage fails. The features are valid until the next call. Run
-// needs memory for 190 seconds of spectra, and besides for the mel spectrogram and the features, which with librosa's default
-// parameters are 2.7 KB a frame: 0.4 GB
-// for an hour at 22 050 Hz.
+// needs memory for 12 seconds of spectra, or for 190 seconds where a GPU may compute a stage, and besides for the mel spectrogram
+// and the features, which with librosa's default parameters are 2.7 KB a frame: 0.4 GB for an hour at 22 050 Hz.
 //
 // Silence has no onsets, and no beats. If a sample is NaN or infinite, the MFCC and the chroma of the frames with it have no
 // meaning, and there is neither a tempo nor a beat.
 func (a *Analysis) Run(samples []float32) (Features, error) {
 	frames := a.Frames(len(samples))
+	if err := a.decide(len(samples)); err != nil {
+		return Features{}, err
+	}
 	if frames <= a.most {
 		if err := a.whole.Run(samples); err != nil {
 			return Features{}, err
@@ -232,12 +239,15 @@ func (a *Analysis) Run(samples []float32) (Features, error) {
 		return a.read(a.whole, a.whole.Floats("chroma")), nil
 	}
 	a.mels, a.classes = slices.Grow(a.mels[:0], frames*a.params.Bands), slices.Grow(a.classes[:0], frames*chroma.Classes)
-	for first := 0; first < frames; first += a.most {
-		if err := a.spectra.Run(a.part(samples, first, min(a.most, frames-first))); err != nil {
-			return Features{}, fmt.Errorf("from frame %d on: %w", first, err)
+	each := a.partOf(frames)
+	for first := 0; first < frames; first += each {
+		// All parts are equally long, so that nothing is arranged anew. The last one may begin within the one before it.
+		from := min(first, frames-each)
+		if err := a.spectra.Run(a.part(samples, from, each)); err != nil {
+			return Features{}, fmt.Errorf("from frame %d on: %w", from, err)
 		}
-		begin := a.recorder.now()
-		mels, classes := a.spectra.Floats("mel"), a.spectra.Floats("chroma")
+		begin, known := a.recorder.now(), first-from
+		mels, classes := a.spectra.Floats("mel")[known*a.params.Bands:], a.spectra.Floats("chroma")[known*chroma.Classes:]
 		a.mels, a.classes = append(a.mels, mels...), append(a.classes, classes...)
 		a.recorder.move(joinName, begin, len(mels)+len(classes))
 	}
@@ -247,24 +257,45 @@ func (a *Analysis) Run(samples []float32) (Features, error) {
 	return a.read(a.features, a.classes), nil
 }
 
+// decide decides how many frames are in memory at a time, before the first call.
+func (a *Analysis) decide(samples int) error {
+	if a.most > 0 || samples == 0 {
+		return nil
+	}
+	a.most = partOnProcessor
+	onGPU, err := a.whole.mayUseGPU(samples)
+	if onGPU {
+		a.most = partOnGPU
+	}
+	return err
+}
+
+// partOf returns the number of frames of a part of a recording: as few parts as possible, and all about equally long.
+func (a *Analysis) partOf(frames int) int {
+	parts := (frames + a.most - 1) / a.most
+	return (frames + parts - 1) / parts
+}
+
 // The moves of a long recording's data, in recorded spans.
 const (
 	cutName  = "cut parts"
 	joinName = "join parts"
 )
 
-// part returns the samples of some frames, with zeros outside of the recording.
+// part returns the samples of some frames, with zeros outside of the recording. Only those at its two ends are copied.
 func (a *Analysis) part(samples []float32, first, frames int) []float32 {
-	n := (frames-1)*a.params.Hop + a.params.NFFT
+	n, from := (frames-1)*a.params.Hop+a.params.NFFT, first*a.params.Hop-a.params.NFFT/2
+	if from >= 0 && from+n <= len(samples) {
+		return samples[from : from+n]
+	}
+	begin := a.recorder.now()
 	if len(a.padded) < n {
 		a.padded = make([]float32, n)
 	}
-	begin := a.recorder.now()
-	defer func() { a.recorder.move(cutName, begin, n) }()
 	part := a.padded[:n]
 	clear(part)
-	from := first*a.params.Hop - a.params.NFFT/2
 	copy(part[max(0, -from):], samples[max(0, from):min(len(samples), from+n)])
+	a.recorder.move(cutName, begin, n)
 	return part
 }
 

@@ -36,7 +36,7 @@ func TestLibrosa(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		most int
-	}{{"whole", partFrames}, {"in parts of 50 frames", 50}, {"in parts of a frame", 1}} {
+	}{{"whole", partOnGPU}, {"in parts of 50 frames", 50}, {"in parts of a frame", 1}} {
 		a := newTestAnalysis(t, AnalysisParams{SampleRate: 22050})
 		a.most = test.most
 		f, err := a.Run(signal)

@@ -24,7 +24,8 @@ var PlanNames = []string{Best, Stages, Processor, GPU}
 func (p *Pipeline) FollowPlan(name string, elements ...int) error {
 	switch name {
 	case Best:
-		p.chosen, p.planned = false, nil // the next call plans
+		p.chosen, p.planned = false, nil
+		p.leave("") // until the next call plans
 		return nil
 	case Stages:
 		return p.Follow(make(Route, len(p.w.Stages)))
@@ -87,13 +88,35 @@ func (p *Pipeline) alone(onGPU bool, elements []int) (Route, error) {
 	return route, nil
 }
 
+// mayUseGPU reports whether a stage may run on a GPU in calls of inputs of so many elements.
+func (p *Pipeline) mayUseGPU(elements ...int) (bool, error) {
+	if slices.ContainsFunc(p.groups, func(g group) bool { return g.list != nil }) {
+		return true, nil
+	}
+	if p.chosen && !slices.Contains(p.route, "") {
+		return false, nil
+	}
+	c, err := p.costs(elements)
+	if err != nil {
+		return false, fmt.Errorf("songs: %s: %w", p.w.Name, err)
+	}
+	return c.hasGPU(), nil
+}
+
 // Follow makes the analysis of a recording of so many samples follow a plan: see [Pipeline.FollowPlan].
 func (a *Analysis) Follow(plan string, samples int) error {
+	if err := a.whole.FollowPlan(plan, samples); err != nil {
+		return err
+	}
+	a.most = 0
+	if err := a.decide(samples); err != nil {
+		return err
+	}
 	frames := a.Frames(samples)
 	if frames <= a.most {
-		return a.whole.FollowPlan(plan, samples)
+		return nil
 	}
-	if err := a.spectra.FollowPlan(plan, (a.most-1)*a.params.Hop+a.params.NFFT); err != nil {
+	if err := a.spectra.FollowPlan(plan, (a.partOf(frames)-1)*a.params.Hop+a.params.NFFT); err != nil {
 		return err
 	}
 	return a.features.FollowPlan(plan, frames*a.params.Bands)

@@ -48,3 +48,37 @@ func TestFollowPlan(t *testing.T) {
 		t.Errorf("a plan for a GPU without one: %v", err)
 	}
 }
+
+// Without a GPU an analysis goes in parts that stay in caches, and with one in long ones. The features are the same.
+func TestPartsOfAPlan(t *testing.T) {
+	b := kerneltest.Backends(t, emulator.Unified(true))
+	a, err := NewAnalysisOn(b, nil, AnalysisParams{SampleRate: 8000, NFFT: 64, Hop: 32, Bands: 8, Coefficients: 5, Window: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	x := kernels.GeneratedInput().Samples[:32*520]
+	var features []Features
+	for _, test := range []struct {
+		plan       string
+		most, part int
+	}{{Stages, partOnProcessor, 261}, {Processor, partOnProcessor, 261}, {GPU, partOnGPU, 521}, {Best, partOnProcessor, 261}} {
+		if err := a.Follow(test.plan, len(x)); err != nil {
+			t.Fatal(err)
+		}
+		if got := a.partOf(a.Frames(len(x))); a.most != test.most || got != test.part {
+			t.Errorf("%s: parts of %d frames, of at most %d; want %d and %d", test.plan, got, a.most, test.part, test.most)
+		}
+		if test.plan == GPU {
+			continue // the emulator is slow
+		}
+		f, err := a.Run(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		features = append(features, f)
+		if len(f.Chroma) != 521*12 || !slices.Equal(f.Chroma, features[0].Chroma) {
+			t.Errorf("%s: another chroma of %d values", test.plan, len(f.Chroma))
+		}
+	}
+}
