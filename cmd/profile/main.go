@@ -1,4 +1,5 @@
-// Profile says where the time of a pipeline goes: by stage and by list of kernels, on the processor, on a GPU and between them.
+// Profile says where the time of a pipeline goes: by stage and by list of kernels, on the processor, on a GPU and between them. It
+// compares each stage with what the machine could do, and names the worst bottlenecks.
 //
 // Usage: go run ./cmd/profile --audio song.wav [flags]; --help lists them. The exit code is 0 if it profiled, 1 if it could
 // not, and 2 for a wrong command line.
@@ -7,12 +8,18 @@ package main
 import (
 	"context"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"crossover/cmd/internal/command"
+	"crossover/cmd/internal/roof"
+	"crossover/gpu"
+	"crossover/kernels"
+	"crossover/profiles"
+	"crossover/songs"
 )
 
 func main() { command.Main("profile", run) }
@@ -24,22 +31,36 @@ type options struct {
 	plan        string
 	calibration string
 	calls       int
+	json        string
+	before      string
+	plots       string
+	trace       string
 	stream      bool
+
+	earlier *profiles.Profile // of before
 }
 
-// leastCalls is the least number of calls for a median and a spread.
-const leastCalls = 5
-
-var pipelines = []string{"analysis"}
+// Limits of the number of calls. With fewer than the least, a median and an interval mean little. Without --calls, as many calls as
+// fit into a time are made.
+const (
+	leastCalls  = 5
+	mostCalls   = 100_000
+	usualMost   = 200
+	callSeconds = 10.0
+)
 
 func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	o = &options{}
 	flags := pflag.NewFlagSet("profile", pflag.ContinueOnError)
 	flags.StringVar(&o.audio, "audio", "", "the recording, a PCM WAV `file`")
 	flags.StringVar(&o.pipeline, "pipeline", "analysis", "the pipeline: "+strings.Join(pipelines, ", "))
-	flags.StringVar(&o.plan, "plan", "best", "where stages are computed: "+strings.Join(plans, ", "))
+	flags.StringVar(&o.plan, "plan", songs.Best, "where stages are computed: "+strings.Join(songs.PlanNames, ", "))
 	flags.StringVar(&o.calibration, "calibration", "calibration.json", "the `file` that the stages are chosen by; without it they are computed in Go on one core")
-	flags.IntVar(&o.calls, "calls", 20, "timed calls of the pipeline")
+	flags.IntVar(&o.calls, "calls", 0, "timed calls (default: as many as fit into ten seconds, from 5 to 200)")
+	flags.StringVar(&o.json, "json", "", "save the profile to this `file`")
+	flags.StringVar(&o.before, "before", "", "compare with the profile in this `file`")
+	flags.StringVar(&o.plots, "plots", "", "draw charts into this `folder`; the other plans are then timed too")
+	flags.StringVar(&o.trace, "trace", "", "write the calls to this `file`, for ui.perfetto.dev")
 	flags.BoolVar(&o.stream, "stream", false, "profile the pipeline over a stream")
 	done, err = command.Parse(flags, args, stdout,
 		"Profile runs a pipeline over a recording again and again, and says where the time goes.")
@@ -49,10 +70,10 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	switch {
 	case !slices.Contains(pipelines, o.pipeline):
 		err = command.Usage("--pipeline %q: no such pipeline (want %s)", o.pipeline, strings.Join(pipelines, ", "))
-	case !slices.Contains(plans, o.plan):
-		err = command.Usage("--plan %q: no such plan (want %s)", o.plan, strings.Join(plans, ", "))
-	case o.calls < leastCalls:
-		err = command.Usage("--calls %d: want at least %d", o.calls, leastCalls)
+	case !slices.Contains(songs.PlanNames, o.plan):
+		err = command.Usage("--plan %q: no such plan (want %s)", o.plan, strings.Join(songs.PlanNames, ", "))
+	case flags.Changed("calls") && (o.calls < leastCalls || o.calls > mostCalls):
+		err = command.Usage("--calls %d: want %d to %d", o.calls, leastCalls, mostCalls)
 	case o.stream:
 		err = command.Usage("--stream: streams cannot be profiled yet (leave the flag out to profile whole recordings)")
 	case o.audio == "":
@@ -61,11 +82,46 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	return o, false, err
 }
 
-// run runs the command.
+// run runs the command on this machine.
 func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
+	return runOn(ctx, machine{kernels.Here(), roof.Processor, roof.GPU}, stdout, stderr, args)
+}
+
+// machine is what a profile is made on: backends, and what measures their roofs.
+type machine struct {
+	*kernels.Backends
+	processor func(context.Context, *kernels.Backends) (profiles.Roof, error)
+	gpu       func(context.Context, *gpu.Device) (profiles.Roof, error)
+}
+
+// runOn runs the command on a machine.
+func runOn(ctx context.Context, m machine, stdout, stderr io.Writer, args []string) error {
 	o, done, err := parse(args, stdout)
 	if done || err != nil {
 		return err
 	}
-	return profile(ctx, o, stdout, stderr)
+	if err := o.ready(); err != nil {
+		return err
+	}
+	return profile(ctx, m, o, stdout, stderr)
+}
+
+// ready reads the earlier profile, and tests that results can be written, before time is spent.
+func (o *options) ready() (err error) {
+	if o.before != "" {
+		if o.earlier, err = profiles.Load(o.before); err != nil {
+			return err
+		}
+	}
+	for _, file := range []string{o.json, o.trace} {
+		if file != "" {
+			if err := command.Writable(filepath.Dir(file)); err != nil {
+				return err
+			}
+		}
+	}
+	if o.plots != "" {
+		return command.Writable(o.plots)
+	}
+	return nil
 }

@@ -6,19 +6,53 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 
 	"crossover/audio"
 	"crossover/cmd/internal/command"
 	"crossover/dispatch"
+	"crossover/kernels"
+	"crossover/plots"
+	"crossover/profiles"
+	"crossover/profiles/trace"
 	"crossover/songs"
 )
 
-var plans = songs.PlanNames
+// pipelines are those that compute on a recording alone.
+var pipelines = []string{"analysis"}
 
-// profile times calls of a pipeline over a recording, and prints what it found.
-func profile(ctx context.Context, o *options, stdout, stderr io.Writer) error {
+// subject is a pipeline with its recording.
+type subject struct {
+	call   func() error
+	record func(*songs.Recorder)
+	follow func(plan string) error
+	close  func()
+}
+
+// newSubject returns the pipeline of the options over a recording.
+func newSubject(b *kernels.Backends, d *dispatch.Dispatcher, recording kernels.Input) (*subject, error) {
+	a, err := songs.NewAnalysisOn(b, d, songs.AnalysisParams{SampleRate: recording.SampleRate})
+	if err != nil {
+		return nil, err
+	}
+	return &subject{
+		call: func() error {
+			_, err := a.Run(recording.Samples)
+			return err
+		},
+		record: a.Record,
+		follow: func(plan string) error { return a.Follow(plan, len(recording.Samples)) },
+		close:  a.Close,
+	}, nil
+}
+
+// profile times calls of a pipeline over a recording, prints what it found, and writes what the options ask for.
+func profile(ctx context.Context, m machine, o *options, stdout, stderr io.Writer) error {
 	recording, err := audio.ReadWAV(o.audio)
 	if err != nil {
 		return err
@@ -27,36 +61,184 @@ func profile(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	analysis, err := songs.NewAnalysis(d, songs.AnalysisParams{SampleRate: recording.SampleRate})
+	s, err := newSubject(m.Backends, d, recording)
 	if err != nil {
 		return err
 	}
-	defer analysis.Close()
-	if err := analysis.Follow(o.plan, len(recording.Samples)); err != nil {
+	defer s.close()
+	built, err := s.calls(ctx, o.plan, o.calls)
+	if err != nil {
 		return err
 	}
-	times := make([]time.Duration, o.calls)
-	for i := range times {
-		if ctx.Err() != nil {
-			return command.Interrupted(errors.New("interrupted"))
-		}
-		begin := time.Now()
-		if _, err := analysis.Run(recording.Samples); err != nil {
+	p := built.Profile()
+	if err := s.allocations(p); err != nil {
+		return err
+	}
+	p.Created, p.Commit, p.Pipeline, p.Plan = time.Now().UTC().Truncate(time.Second), command.Commit(), o.pipeline, o.plan
+	p.Recording, p.Samples, p.SampleRate = recording.Name, len(recording.Samples), recording.SampleRate
+	_, p.Host = command.HostFacts()
+	if p.Roofs, err = m.roofs(ctx, p); err != nil {
+		return interrupted(ctx, err)
+	}
+	if err := report(stdout, p); err != nil {
+		return err
+	}
+	if o.earlier != nil {
+		if err := reportChanges(stdout, o.earlier, p); err != nil {
 			return err
 		}
-		times[i] = time.Since(begin)
 	}
-	slices.Sort(times)
-	_, err = fmt.Fprintf(stdout, "%s of %s: median %v of %s\n", o.pipeline, recording.Name, times[len(times)/2], command.Plural(o.calls, "call"))
-	return err
+	if o.json != "" {
+		if err := p.Save(o.json); err != nil {
+			return err
+		}
+	}
+	if o.trace != "" {
+		if err := writeTrace(o.trace, p, built); err != nil {
+			return err
+		}
+	}
+	if o.plots == "" {
+		return nil
+	}
+	others, err := s.otherPlans(ctx, o.plan, stderr)
+	if err != nil {
+		return err
+	}
+	files, err := plots.WriteProfile(ctx, o.plots, p, others, o.earlier)
+	for _, file := range files {
+		fmt.Fprintln(stdout, file)
+	}
+	return interrupted(ctx, err)
 }
 
-// load returns the dispatcher of a calibration. Without a file it is nil, and a warning says so.
+// load returns the dispatcher of a calibration. Without a file it is nil, and a note says so.
 func load(path string, stderr io.Writer) (*dispatch.Dispatcher, error) {
 	d, err := dispatch.Load(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(stderr, "profile: %s does not exist: every stage is computed in Go on one core\n", path)
+		fmt.Fprintf(stderr, "profile: %s does not exist: stages that the plan leaves open are computed in Go on one core\n", path)
 		return nil, nil
 	}
 	return d, err
+}
+
+// interrupted returns the error of a run that a signal ended, if it did.
+func interrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return command.Interrupted(errors.New("interrupted"))
+	}
+	return err
+}
+
+// warmCalls are made before calls are timed. The first two of a pipeline allocate.
+const warmCalls = 3
+
+// calls times calls by a plan: n, or as many as fit into the usual time for n = 0.
+func (s *subject) calls(ctx context.Context, plan string, n int) (*profiles.Builder, error) {
+	if err := s.follow(plan); err != nil {
+		return nil, err
+	}
+	var r songs.Recorder
+	s.record(&r)
+	defer s.record(nil)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a call allocates next to nothing
+	b := &profiles.Builder{}
+	for k := -warmCalls; n == 0 || k < n; k++ {
+		if ctx.Err() != nil {
+			return nil, command.Interrupted(errors.New("interrupted"))
+		}
+		spans, seconds, err := r.Call(s.call)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case k == -1:
+			runtime.GC() // collects what the first calls left
+			if n == 0 {
+				n = min(max(int(callSeconds/seconds), leastCalls), usualMost)
+			}
+		case k >= 0:
+			b.Add(spans, seconds)
+		}
+	}
+	return b, nil
+}
+
+// allocations counts what calls allocate that are not recorded.
+func (s *subject) allocations(p *profiles.Profile) error {
+	const calls = 3
+	var before, after runtime.MemStats
+	if err := s.call(); err != nil {
+		return err
+	}
+	runtime.ReadMemStats(&before)
+	for range calls {
+		if err := s.call(); err != nil {
+			return err
+		}
+	}
+	runtime.ReadMemStats(&after)
+	p.Allocations = float64((after.Mallocs - before.Mallocs) / calls)
+	p.Allocated = float64((after.TotalAlloc - before.TotalAlloc) / calls)
+	return nil
+}
+
+// roofs measures the processor, and each GPU that computed a stage.
+func (m machine) roofs(ctx context.Context, p *profiles.Profile) ([]profiles.Roof, error) {
+	r, err := m.processor(ctx, m.Backends)
+	if err != nil {
+		return nil, err
+	}
+	all := []profiles.Roof{r}
+	if slices.ContainsFunc(p.Stages, func(s profiles.Stage) bool { return s.Place == profiles.GPU }) {
+		for _, g := range m.GPUs {
+			if device := g.Opened(); device != nil {
+				if r, err = m.gpu(ctx, device); err != nil {
+					return nil, err
+				}
+				all = append(all, r)
+				break
+			}
+		}
+	}
+	return all, nil
+}
+
+// otherCalls is the number of calls of a plan that is drawn beside the profiled one.
+const otherCalls = 9
+
+// otherPlans times the other plans, as far as they can run here.
+func (s *subject) otherPlans(ctx context.Context, but string, stderr io.Writer) (all []plots.Planned, err error) {
+	for _, name := range songs.PlanNames {
+		if name == but {
+			continue
+		}
+		b, err := s.calls(ctx, name, otherCalls)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil, err
+		case err != nil:
+			fmt.Fprintf(stderr, "profile: the plan %s is not drawn: %v\n", name, err)
+			continue
+		}
+		all = append(all, plots.Planned{Plan: name, Profile: b.Profile()})
+	}
+	return all, nil
+}
+
+// writeTrace writes all calls to a file.
+func writeTrace(path string, p *profiles.Profile, b *profiles.Builder) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".trace-*")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, command.Cause(err))
+	}
+	defer os.Remove(f.Name())
+	err = trace.Write(f, fmt.Sprintf("%s of %s, plan %s", p.Pipeline, p.Recording, p.Plan), b.Spans(), p.Calls)
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, command.Cause(err))
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"crossover/cmd/internal/roof"
 	"crossover/gpu"
 )
 
@@ -11,7 +12,7 @@ const (
 	// risePause is long enough for the clock of an idle GPU to fall.
 	risePause = time.Second
 	// riseOperations is the work of a call, about 1 GFLOP. It fills a GPU and takes less than a millisecond.
-	riseOperations = 16 * roofOperations
+	riseOperations = 16 * roof.RoundOperations
 )
 
 // riseCalls are the numbers of the calls after the pause whose times are printed.

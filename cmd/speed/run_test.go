@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"crossover/cmd/internal/command"
+	"crossover/cmd/internal/roof"
 	"crossover/gpu"
 	"crossover/gpu/emulator"
 	"crossover/kernels"
@@ -196,13 +197,13 @@ func TestRoofs(t *testing.T) {
 	if _, err := copied.run(); err != nil {
 		t.Error(err)
 	}
-	for flops, rounds := range map[float64]float64{1: 1, 1.4 * roofOperations: 1, 1.6 * roofOperations: 2} {
+	for flops, rounds := range map[float64]float64{1: 1, 1.4 * roof.RoundOperations: 1, 1.6 * roof.RoundOperations: 2} {
 		s, err := multiplyAddSide(device, flops)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.work.amount != rounds*roofOperations {
-			t.Errorf("%g operations for %g; want %g rounds of %d", s.work.amount, flops, rounds, roofOperations)
+		if s.work.amount != rounds*roof.RoundOperations {
+			t.Errorf("%g operations for %g; want %g rounds of %d", s.work.amount, flops, rounds, roof.RoundOperations)
 		}
 		s.close()
 	}

@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -111,4 +112,21 @@ func scaled(seconds float64) (digits, unit string) {
 		return fmt.Sprintf("%.1f", value), units[0]
 	}
 	return fmt.Sprintf("%.0f", value), units[0]
+}
+
+// Time writes a time in seconds with three digits: "1.23 ms". Its unit is such that one to three digits are before the point.
+func Time(seconds float64) string {
+	units := []string{"s", "ms", "µs", "ns"}
+	value := seconds
+	for value < 0.9995 && len(units) > 1 {
+		value, units = 1000*value, units[1:]
+	}
+	digits := 0
+	switch {
+	case value < 9.995:
+		digits = 2
+	case value < 99.95:
+		digits = 1
+	}
+	return strconv.FormatFloat(value, 'f', digits, 64) + " " + units[0]
 }

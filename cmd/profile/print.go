@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"crossover/cmd/internal/command"
+	"crossover/profiles"
+)
+
+// report prints a profile.
+func report(w io.Writer, p *profiles.Profile) error {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s of %s, %.1f s at %.0f Hz, plan %s, %s on %s\n", p.Pipeline, p.Recording, float64(p.Samples)/p.SampleRate,
+		p.SampleRate, p.Plan, command.Plural(len(p.Calls), "call"), p.Host)
+	median := profiles.Quantile(p.Calls, 0.5)
+	fmt.Fprintf(&out, "a call takes %s%s, and allocates %.0f times, %.0f bytes\n\n", duration(median), tails(p.Calls), p.Allocations, p.Allocated)
+
+	rows := [][]string{{"stage", "where", "by", "median", "p95", "p99", "of call", "MB", "GB/s", "GFLOP/s", "of roof"}}
+	for i := range p.Stages {
+		rows = append(rows, row(p, &p.Stages[i], median))
+	}
+	between := profiles.Quantile(p.Between, 0.5)
+	rows = append(rows, []string{"between the stages", "", "", duration(between), tail(p.Between, 0.95), tail(p.Between, 0.99), profiles.Percent(between / median)})
+	for _, line := range command.Align(rows, 3, 4, 5, 6, 7, 8, 9, 10) {
+		fmt.Fprintln(&out, line)
+	}
+	for i := range p.Stages {
+		fmt.Fprint(&out, list(&p.Stages[i]))
+	}
+	fmt.Fprintln(&out)
+	for _, r := range p.Roofs {
+		fmt.Fprintln(&out, command.Wrap(roofLine(&r)))
+	}
+	if worst := p.Bottlenecks(3); len(worst) > 0 {
+		fmt.Fprintf(&out, "\nThe worst bottlenecks. A gain is at most this, because a roof is no promise:\n")
+		for i, b := range worst {
+			fmt.Fprintln(&out, command.Wrap(fmt.Sprintf("  %d. %s", i+1, b.Sentence)))
+		}
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// row returns the line of a stage.
+func row(p *profiles.Profile, st *profiles.Stage, call float64) []string {
+	wall := profiles.Quantile(st.Wall, 0.5)
+	name := st.Name
+	if st.Times > 1 {
+		name = fmt.Sprintf("%s ×%d", name, st.Times)
+	}
+	cells := []string{name, string(st.Place), st.Implementation, duration(wall), tail(st.Wall, 0.95), tail(st.Wall, 0.99), profiles.Percent(wall / call),
+		fmt.Sprintf("%.2f", st.Work.Bytes/1e6), "–", "–", "–"}
+	if wall > 0 {
+		cells[8], cells[9] = fmt.Sprintf("%.1f", st.Work.Bytes/wall/1e9), fmt.Sprintf("%.1f", st.Work.Operations/wall/1e9)
+		if b, ok := p.Bound(st); ok {
+			cells[10] = profiles.Percent(b.Seconds/wall) + " " + b.By
+		}
+	}
+	return cells
+}
+
+// list returns the lines about a list of kernels, or "".
+func list(st *profiles.Stage) string {
+	launch, copies, wait, kernels, ok := st.Overheads()
+	if !ok {
+		return ""
+	}
+	text := fmt.Sprintf("%s: launch %s, copies %s, waits %s, kernels %s", st.Name, duration(launch), duration(copies), duration(wait), duration(kernels))
+	if efficiency, gap, told := st.Efficiency(); told {
+		text += fmt.Sprintf("; kernels run for %s of its time, with pauses of %s", profiles.Percent(efficiency), duration(gap))
+	}
+	return command.Wrap(text) + "\n"
+}
+
+// roofLine says what a processor can do.
+func roofLine(r *profiles.Roof) string {
+	text := fmt.Sprintf("The %s copies ", r.Place)
+	var parts []string
+	for _, c := range r.Copies {
+		parts = append(parts, fmt.Sprintf("%s at %.0f GB/s", size(c.Bytes), c.Rate/1e9))
+	}
+	text += strings.Join(parts, ", ")
+	if r.Operations > 0 {
+		text += fmt.Sprintf(", and multiplies and adds at %.0f GFLOP/s", r.Operations/1e9)
+	}
+	return text + "."
+}
+
+// reportChanges prints a comparison.
+func reportChanges(w io.Writer, before, after *profiles.Profile) error {
+	var out strings.Builder
+	fmt.Fprintf(&out, "\nBefore is %s of %s, plan %s, %s.\n", before.Pipeline, before.Recording, before.Plan, before.Created.Format("2006-01-02 15:04"))
+	if why := profiles.Comparable(before, after); why != "" {
+		fmt.Fprintln(&out, command.Wrap("The two are hard to compare: "+why+"."))
+	}
+	rows := [][]string{{"part", "before", "after", "ratio", "95 %", ""}}
+	for _, c := range profiles.Compare(before, after, 1) {
+		cells := []string{c.Name, duration(c.Before), duration(c.After), "–", "", string(c.Verdict)}
+		if c.Ratio > 0 {
+			cells[3] = fmt.Sprintf("%.3f", c.Ratio)
+		}
+		if c.Low > 0 {
+			cells[4] = fmt.Sprintf("%.3f – %.3f", c.Low, c.High)
+		}
+		if c.By[0] != c.By[1] && c.By[0] != "" && c.By[1] != "" {
+			cells[5] += fmt.Sprintf(", %s → %s", c.By[0], c.By[1])
+		}
+		rows = append(rows, cells)
+	}
+	for _, line := range command.Align(rows, 1, 2, 3, 4) {
+		fmt.Fprintln(&out, line)
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func duration(seconds float64) string {
+	if seconds <= 0 {
+		return "–"
+	}
+	return command.Time(seconds)
+}
+
+// tail writes a quantile far out, or a dash if the calls are too few.
+func tail(values []float64, share float64) string {
+	if v, ok := profiles.Tail(values, share); ok {
+		return duration(v)
+	}
+	return "–"
+}
+
+// tails writes p95 and p99, as far as the calls say them.
+func tails(values []float64) (text string) {
+	for _, q := range []float64{0.95, 0.99} {
+		if v, ok := profiles.Tail(values, q); ok {
+			text += fmt.Sprintf(", p%.0f %s", 100*q, duration(v))
+		}
+	}
+	if text == "" {
+		text = ", at most " + duration(slices.Max(values))
+	}
+	return text
+}
+
+// size writes a power of two in bytes.
+func size(bytes float64) string {
+	for _, unit := range []string{"B", "KiB"} {
+		if bytes < 1024 {
+			return fmt.Sprintf("%.0f %s", bytes, unit)
+		}
+		bytes /= 1024
+	}
+	return fmt.Sprintf("%.0f MiB", bytes)
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"crossover/cmd/internal/command"
+	"crossover/gpu"
+	"crossover/gpu/emulator"
+	"crossover/kernels"
+	"crossover/kernels/kerneltest"
+	"crossover/profiles"
+)
+
+// wav writes a 16-bit PCM file of so many frames and returns its path. sample returns a value from −1 to 1 at a time in seconds.
+func wav(t *testing.T, rate, channels, frames int, sample func(seconds float64) float64) string {
+	t.Helper()
+	bytes := 2 * channels * frames
+	out := binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(36+bytes))
+	out = append(out, "WAVEfmt "...)
+	out = binary.LittleEndian.AppendUint32(out, 16)
+	for _, v := range []uint16{1, uint16(channels)} {
+		out = binary.LittleEndian.AppendUint16(out, v)
+	}
+	for _, v := range []uint32{uint32(rate), uint32(rate * 2 * channels)} {
+		out = binary.LittleEndian.AppendUint32(out, v)
+	}
+	out = binary.LittleEndian.AppendUint16(out, uint16(2*channels))
+	out = append(binary.LittleEndian.AppendUint16(out, 16), "data"...)
+	out = binary.LittleEndian.AppendUint32(out, uint32(bytes))
+	for i := range frames {
+		v := uint16(int16(32767 * sample(float64(i)/float64(rate))))
+		for range channels {
+			out = binary.LittleEndian.AppendUint16(out, v)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "song.wav")
+	if err := os.WriteFile(path, out, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// beating is a tone that comes and goes twice a second.
+func beating(seconds float64) float64 {
+	return 0.5 * math.Sin(2*math.Pi*440*seconds) * math.Exp(-8*math.Mod(seconds, 0.5))
+}
+
+func silent(float64) float64 { return 0 }
+
+// profiled runs the command on the processor, without a calibration, and returns what it prints.
+func profiled(t *testing.T, m machine, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, notes bytes.Buffer
+	args = append([]string{"--calls", "5", "--calibration", filepath.Join(t.TempDir(), "none.json")}, args...)
+	err = runOn(t.Context(), m, &out, &notes, args)
+	return out.String(), notes.String(), err
+}
+
+// roofed returns a machine of given backends with invented roofs, because measuring them takes half a second.
+func roofed(b *kernels.Backends) machine {
+	of := func(place profiles.Place) profiles.Roof {
+		return profiles.Roof{Place: place, Copies: []profiles.CopyRate{{Bytes: 1e6, Rate: 1e10}}, Operations: 1e11, OneCore: 5e10}
+	}
+	return machine{b,
+		func(context.Context, *kernels.Backends) (profiles.Roof, error) { return of(profiles.Processor), nil },
+		func(context.Context, *gpu.Device) (profiles.Roof, error) { return of(profiles.GPU), nil }}
+}
+
+func onProcessor() machine { return roofed(&kernels.Backends{Pool: kernels.Here().Pool}) }
+
+func TestProfilePrintsEveryStage(t *testing.T) {
+	stdout, stderr, err := profiled(t, onProcessor(), "--audio", wav(t, 22050, 1, 44100, beating))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"analysis of song.wav, 2.0 s at 22050 Hz, plan best, 5 calls", "stft", "power", "mel", "chroma", "decibels",
+		"mfcc", "onset", "tempogram", "tempo", "beats", "between the stages", "The processor copies", "The worst bottlenecks", "  3. "} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the profile lacks %q:\n%s", want, stdout)
+		}
+	}
+	if !strings.Contains(stderr, "does not exist: stages that the plan leaves open are computed in Go on one core") {
+		t.Errorf("notes %q", stderr)
+	}
+}
+
+func TestStrangeRecordings(t *testing.T) {
+	for name, path := range map[string]string{
+		"silence":       wav(t, 22050, 1, 30000, silent),
+		"8 kHz":         wav(t, 8000, 1, 30000, beating),
+		"192 kHz":       wav(t, 192000, 1, 60000, beating),
+		"six channels":  wav(t, 22050, 6, 30000, beating),
+		"a sample":      wav(t, 22050, 1, 1, beating),
+		"less than hop": wav(t, 22050, 1, 500, beating),
+	} {
+		if _, _, err := profiled(t, onProcessor(), "--audio", path); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// An hour goes through in parts, and needs little memory besides its own.
+func TestAnHour(t *testing.T) {
+	path := wav(t, 2000, 1, 3600*2000, beating)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	stdout, _, err := profiled(t, onProcessor(), "--audio", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	const most = 600 << 20
+	if got := after.TotalAlloc - before.TotalAlloc; got > most {
+		t.Errorf("%d bytes are allocated in all, want at most %d", got, most)
+	}
+	if !strings.Contains(stdout, "stft ×") || !strings.Contains(stdout, "join parts") || !strings.Contains(stdout, "allocates 0 times") {
+		t.Errorf("the profile is not of parts that allocate nothing:\n%s", stdout)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	good := wav(t, 22050, 1, 3000, beating)
+	text, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func(name string, text []byte) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	odd := bytes.Clone(text)
+	binary.LittleEndian.PutUint32(odd[40:], 5999)
+	for _, test := range []struct {
+		args []string
+		want string
+		code int
+	}{
+		{[]string{"--audio", file("short.wav", text[:len(text)-3])}, "data chunk ends after 5997 of 6000 bytes", 1},
+		{[]string{"--audio", file("odd.wav", odd)}, "not a whole number of frames", 1},
+		{[]string{"--audio", file("text.wav", []byte("no recording at all"))}, "not a WAV file", 1},
+		{[]string{"--audio", file("empty.wav", nil)}, "empty file", 1},
+		{[]string{"--audio", filepath.Join(t.TempDir(), "none.wav")}, "no such file", 1},
+		{[]string{"--audio", t.TempDir()}, "not a regular file", 1},
+		{[]string{"--audio", good, "--pipeline", "karaoke"}, `no such pipeline (want analysis)`, 2},
+		{[]string{"--audio", good, "--plan", "fastest"}, `no such plan (want best, stages, processor, gpu)`, 2},
+		{[]string{"--audio", good, "--plan", "gpu"}, "no stage can run on a GPU here", 1},
+		{[]string{"--audio", good, "--calls", "4"}, "want 5 to", 2},
+		{[]string{"--audio", good, "--before", file("p.json", []byte("{}"))}, "want a file that --json has written", 1},
+		{[]string{"--audio", good, "--json", filepath.Join(good, "p.json")}, "cannot write to", 1},
+		{[]string{"--audio", good, "--calibration", file("c.json", []byte("{"))}, "c.json", 1},
+		{[]string{}, "--audio: no recording is named", 2},
+		{[]string{"--audio", good, "more"}, `unexpected argument "more"`, 2},
+	} {
+		_, _, err := profiled(t, onProcessor(), test.args...)
+		var line bytes.Buffer
+		if code := command.Exit(&line, "profile", err); code != test.code {
+			t.Errorf("%v: exit code %d, want %d", test.args, code, test.code)
+		}
+		if got := line.String(); !strings.Contains(got, test.want) || strings.Count(got, "\n") != 1 {
+			t.Errorf("%v: %q, want one line that says %q", test.args, got, test.want)
+		}
+	}
+}
+
+func TestInterruptedProfile(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := runOn(ctx, onProcessor(), &bytes.Buffer{}, &bytes.Buffer{}, []string{"--audio", wav(t, 22050, 1, 3000, beating), "--calibration", "none.json"})
+	var coded *command.Error
+	if !errors.As(err, &coded) || coded.Code != command.ExitInterrupted {
+		t.Errorf("an interrupted profile ends with %v", err)
+	}
+}
+
+// On the emulated GPU, every file is written, and the second profile is compared with the first one.
+func TestFilesOfAProfile(t *testing.T) {
+	b := roofed(kerneltest.Backends(t, emulator.Unified(false)))
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	song := wav(t, 22050, 1, 3000, beating)
+	if _, _, err := profiled(t, b, "--audio", song, "--plan", "processor", "--json", path("before.json")); err != nil {
+		t.Fatal(err)
+	}
+	stdout, _, err := profiled(t, b, "--audio", song, "--plan", "gpu", "--json", path("after.json"), "--before", path("before.json"),
+		"--trace", path("trace.json"), "--plots", path("plots"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"The two are hard to compare: another plan", "stft + power + mel", "only after", "only before", ": launch ", "kernels run for", "The gpu copies"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the comparison lacks %q:\n%s", want, stdout)
+		}
+	}
+	p, err := profiles.Load(path("after.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list := p.Stages[0]; list.Place != profiles.GPU || len(list.Device) != 5 || list.Device[4].Kernels < 9 {
+		t.Errorf("the first list is saved as %+v", list)
+	}
+	var file struct {
+		Events []struct {
+			Name string `json:"name"`
+		} `json:"traceEvents"`
+	}
+	text, err := os.ReadFile(path("trace.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &file)
+	}
+	if err != nil || len(file.Events) < 5*5 {
+		t.Errorf("a trace of %d events (%v)", len(file.Events), err)
+	}
+	for _, name := range []string{"gantt.png", "stages.png"} {
+		f, err := os.Open(filepath.Join(path("plots"), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := png.Decode(f); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		f.Close()
+		if !strings.Contains(stdout, name) {
+			t.Errorf("the output does not name %s", name)
+		}
+	}
+}

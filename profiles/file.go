@@ -1,0 +1,120 @@
+package profiles
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// schema is the version of the file.
+const schema = "1.0"
+
+// Save writes a profile to path through a temporary file, so that an interrupted save leaves the old file.
+func (p *Profile) Save(path string) error {
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return fmt.Errorf("profiles: %w", err)
+	}
+	if err := replace(path, append(text, '\n')); err != nil {
+		return fmt.Errorf("profiles: cannot write %s: %w", path, cause(err))
+	}
+	return nil
+}
+
+// replace writes a file through a temporary one.
+func replace(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".profile-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(text)
+	if err = cmp.Or(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// cause returns the cause of an os error, without the path.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// Load reads a profile. It fails if the file is no profile, is of a newer version, or holds times that cannot be.
+func Load(path string) (*Profile, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("profiles: %s: %w", path, cause(err))
+	}
+	p, err := parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("profiles: %s: %w (want a file that --json has written)", path, err)
+	}
+	return p, nil
+}
+
+func parse(text []byte) (*Profile, error) {
+	p := &Profile{}
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(p); err != nil {
+		return nil, fmt.Errorf("not a profile: %w", err)
+	}
+	if major, _, _ := strings.Cut(p.Schema, "."); major != "1" {
+		return nil, fmt.Errorf("schema_version is %.20q (want %s)", p.Schema, schema)
+	}
+	return p, p.check()
+}
+
+// check returns an error that says which numbers cannot be.
+func (p *Profile) check() error {
+	n := len(p.Calls)
+	if n == 0 {
+		return errors.New("there are no calls")
+	}
+	lists := map[string][]float64{"call_seconds": p.Calls, "between_seconds": p.Between}
+	for i := range p.Stages {
+		st := &p.Stages[i]
+		lists[fmt.Sprintf("wall_seconds of %.40q", st.Name)] = st.Wall
+		if len(st.Device) != 0 && len(st.Device) != n {
+			return fmt.Errorf("device of %.40q has %d entries for %d calls", st.Name, len(st.Device), n)
+		}
+	}
+	for name, list := range lists {
+		if len(list) != n {
+			return fmt.Errorf("%s has %d entries for %d calls", name, len(list), n)
+		}
+		for _, v := range list {
+			if !(v >= 0) || math.IsInf(v, 0) {
+				return fmt.Errorf("%s has a time of %g seconds", name, v)
+			}
+		}
+	}
+	for _, v := range p.Calls {
+		if v == 0 {
+			return errors.New("a call takes no time")
+		}
+	}
+	for i := range p.Roofs {
+		for _, c := range p.Roofs[i].Copies {
+			if !(c.Bytes > 0) || !(c.Rate > 0) {
+				return fmt.Errorf("a copy of %g bytes at %g bytes a second", c.Bytes, c.Rate)
+			}
+		}
+	}
+	for i := range p.Median {
+		if s := &p.Median[i]; !(s.Begin >= 0) || !(s.End >= s.Begin) {
+			return fmt.Errorf("the span %.40q lasts from %g to %g seconds", s.Name, s.Begin, s.End)
+		}
+	}
+	return nil
+}

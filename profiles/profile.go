@@ -1,0 +1,184 @@
+package profiles
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Profile is what repeated calls of a pipeline took. Lists by call are in the order of the calls.
+type Profile struct {
+	Schema     string    `json:"schema_version"`
+	Created    time.Time `json:"created"`
+	Commit     string    `json:"commit,omitempty"` // of the program
+	Host       string    `json:"host"`             // the id of the machine
+	Pipeline   string    `json:"pipeline"`
+	Plan       string    `json:"plan"` // best, stages, processor or gpu
+	Recording  string    `json:"recording"`
+	Samples    int       `json:"samples"`
+	SampleRate float64   `json:"sample_rate_hz"`
+
+	Calls       []float64 `json:"call_seconds"`
+	Between     []float64 `json:"between_seconds"` // by call: the time outside of all stages
+	Stages      []Stage   `json:"stages"`          // in the order in which they first begin
+	Allocations float64   `json:"allocations_per_call"`
+	Allocated   float64   `json:"allocated_bytes_per_call"`
+	Roofs       []Roof    `json:"roofs,omitempty"`
+
+	// Median has the spans of a call whose time is nearest to the median.
+	Median []Span `json:"median_call"`
+}
+
+// Stage is what one stage, list of kernels or move of data took. A call of a long recording computes some stages several times,
+// and the times of a call are sums of those.
+type Stage struct {
+	Name           string    `json:"name"`
+	Stages         []string  `json:"stages,omitempty"`
+	Place          Place     `json:"place"`
+	Implementation string    `json:"implementation,omitempty"`
+	Times          int       `json:"times"` // a call
+	Work           Work      `json:"work"`  // of a call
+	Wall           []float64 `json:"wall_seconds"`
+	Device         []Device  `json:"device,omitempty"` // by call; empty where a GPU told nothing
+}
+
+// Builder makes a profile of calls.
+type Builder struct {
+	p      Profile
+	spans  [][]Span
+	byName map[string]int
+}
+
+// Add adds a call that took so many seconds. It keeps a copy of the spans.
+func (b *Builder) Add(spans []Span, seconds float64) {
+	if b.byName == nil {
+		b.byName = map[string]int{}
+	}
+	p, call := &b.p, len(b.p.Calls)
+	p.Calls = append(p.Calls, seconds)
+	within := 0.0
+	for i := range spans {
+		s := &spans[i]
+		within += s.Seconds()
+		at, known := b.byName[s.Name]
+		if !known {
+			at = len(p.Stages)
+			b.byName[s.Name] = at
+			p.Stages = append(p.Stages, Stage{Name: s.Name, Stages: s.Stages})
+		}
+		p.Stages[at].add(call, s)
+	}
+	for i := range p.Stages {
+		p.Stages[i].pad(call + 1)
+	}
+	p.Between = append(p.Between, max(0, seconds-within))
+	b.spans = append(b.spans, slices.Clone(spans))
+}
+
+// add adds a span of a call.
+func (st *Stage) add(call int, s *Span) {
+	st.pad(call)
+	if len(st.Wall) == call { // the first span in this call
+		st.Wall = append(st.Wall, 0)
+		st.Times, st.Work = 0, Work{}
+	}
+	st.Place, st.Implementation = s.Place, s.Implementation // those of the last call
+	st.Times++
+	st.Wall[call] += s.Seconds()
+	st.Work.Bytes += s.Work.Bytes
+	st.Work.Operations += s.Work.Operations
+	st.Work.Pieces = s.Work.Pieces
+	st.Work.Chain += s.Work.Chain
+	if s.Device == nil {
+		return
+	}
+	for len(st.Device) <= call {
+		st.Device = append(st.Device, Device{})
+	}
+	d, o := &st.Device[call], s.Device
+	d.In, d.Launch, d.Wait, d.Out = d.In+o.In, d.Launch+o.Launch, d.Wait+o.Wait, d.Out+o.Out
+	d.Span, d.Busy, d.Gaps = d.Span+o.Span, d.Busy+o.Busy, d.Gaps+o.Gaps
+	d.Kernels, d.Moved = d.Kernels+o.Kernels, d.Moved+o.Moved
+}
+
+// pad fills calls without a span of the stage.
+func (st *Stage) pad(calls int) {
+	for len(st.Wall) < calls {
+		st.Wall = append(st.Wall, 0)
+	}
+	for len(st.Device) > 0 && len(st.Device) < calls {
+		st.Device = append(st.Device, Device{})
+	}
+}
+
+// Profile returns the profile of the calls. It panics if there is none.
+func (b *Builder) Profile() *Profile {
+	p := b.p
+	p.Schema = schema
+	near, median := 0, Quantile(p.Calls, 0.5)
+	for i, seconds := range p.Calls {
+		if math.Abs(seconds-median) < math.Abs(p.Calls[near]-median) {
+			near = i
+		}
+	}
+	p.Median = b.spans[near]
+	return &p
+}
+
+// Quantile returns the least value that at least a share of the values do not exceed, from 0 to 1, but the mean of the two in the
+// middle for a share of a half. It panics without values.
+func Quantile(values []float64, share float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	if share == 0.5 {
+		return (sorted[(n-1)/2] + sorted[n/2]) / 2
+	}
+	return sorted[min(n-1, max(0, int(math.Ceil(share*float64(n)))-1))]
+}
+
+// Tail returns a quantile far out, or false if the calls are too few to say: at least one must lie beyond it.
+func Tail(values []float64, share float64) (float64, bool) {
+	if float64(len(values))*(1-share) < 1-1e-9 {
+		return 0, false
+	}
+	return Quantile(values, share), true
+}
+
+// Overheads returns the medians of what of a stage's wall time is launch, copies, waiting for something else than kernels, and
+// kernels. ok is false if no GPU told.
+func (st *Stage) Overheads() (launch, copies, wait, kernels float64, ok bool) {
+	if len(st.Device) == 0 {
+		return
+	}
+	var of [4][]float64
+	for _, d := range st.Device {
+		busy, moving := d.Busy, d.Transfers()
+		if busy == 0 {
+			busy = d.Span // the device tells no more
+		}
+		for k, v := range []float64{d.Launch, d.In + d.Out + moving, max(0, d.Wait-busy-moving), busy} {
+			of[k] = append(of[k], v)
+		}
+	}
+	at := func(k int) float64 { return Quantile(of[k], 0.5) }
+	return at(0), at(1), at(2), at(3), true
+}
+
+// Efficiency returns the share of a list's wall time in which kernels run, from 0 to 1, and the median pause between its kernels
+// in seconds. ok is false if no GPU told.
+func (st *Stage) Efficiency() (share, gap float64, ok bool) {
+	var shares, gaps []float64
+	for i, d := range st.Device {
+		if busy := max(d.Busy, 0); busy > 0 && st.Wall[i] > 0 {
+			shares = append(shares, min(1, busy/st.Wall[i]))
+			gaps = append(gaps, d.Gaps/float64(max(1, d.Kernels-1)))
+		}
+	}
+	if len(shares) == 0 {
+		return 0, 0, false
+	}
+	return Quantile(shares, 0.5), Quantile(gaps, 0.5), true
+}
+
+// Spans returns the spans of all calls, in their order. They are the builder's own.
+func (b *Builder) Spans() [][]Span { return b.spans }

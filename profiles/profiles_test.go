@@ -1,0 +1,311 @@
+package profiles
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// near reports whether two values differ by rounding alone.
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }
+
+// made returns a profile of calls of two stages, of which the first takes as many milliseconds as first says, and the second one
+// twice 2 ms. Between them lies 1 ms.
+func made(first ...float64) *Profile {
+	var b Builder
+	for _, ms := range first {
+		a := ms * 1e-3
+		b.Add([]Span{
+			{Name: "stft", Stages: []string{"stft"}, Place: Processor, Implementation: "go", Begin: 0, End: a, Work: Work{Bytes: 1e6, Operations: 5e6}},
+			{Name: "mel", Stages: []string{"mel"}, Place: Processor, Implementation: "go", Begin: a + 1e-3, End: a + 3e-3, Work: Work{Bytes: 4e5, Operations: 1e3}},
+			{Name: "mel", Stages: []string{"mel"}, Place: Processor, Implementation: "go", Begin: a + 3e-3, End: a + 5e-3, Work: Work{Bytes: 4e5, Operations: 1e3}},
+		}, a+5e-3)
+	}
+	return b.Profile()
+}
+
+func TestBuilder(t *testing.T) {
+	p := made(5, 3, 4)
+	if len(p.Stages) != 2 || p.Stages[0].Name != "stft" || p.Stages[1].Name != "mel" {
+		t.Fatalf("stages %+v", p.Stages)
+	}
+	mel := p.Stages[1]
+	if mel.Times != 2 || mel.Work.Bytes != 8e5 || !near(mel.Wall[2], 4e-3) {
+		t.Errorf("a stage of two spans: %+v", mel)
+	}
+	if !near(p.Between[0], 1e-3) || len(p.Between) != 3 {
+		t.Errorf("between the stages %v, want 1 ms", p.Between)
+	}
+	if !near(p.Median[0].End, 4e-3) {
+		t.Errorf("the median call has a first stage of %g s, want 4 ms", p.Median[0].End)
+	}
+}
+
+// A stage that some calls lack has a time of 0 there.
+func TestBuilderOfUnlikeCalls(t *testing.T) {
+	var b Builder
+	list := Span{Name: "a + b", Place: GPU, Begin: 0, End: 1, Device: &Device{Busy: 0.5}}
+	stage := Span{Name: "c", Place: Processor, Begin: 0, End: 2}
+	for _, s := range []Span{stage, list, stage, list, stage} {
+		b.Add([]Span{s}, 2)
+	}
+	p := b.Profile()
+	if got, want := fmt.Sprint(p.Stages[1].Wall), "[0 1 0 1 0]"; got != want {
+		t.Errorf("a list in some calls takes %s, want %s", got, want)
+	}
+	if err := p.check(); err != nil {
+		t.Error(err)
+	}
+	if share, _, ok := p.Stages[1].Efficiency(); !ok || share != 0.5 {
+		t.Errorf("its kernels run for %g of its time, want 0.5", share)
+	}
+}
+
+func TestQuantiles(t *testing.T) {
+	var hundred []float64
+	for i := range 100 {
+		hundred = append(hundred, float64(100-i))
+	}
+	for share, want := range map[float64]float64{0: 1, 0.5: 50.5, 0.95: 95, 0.99: 99, 1: 100} {
+		if got := Quantile(hundred, share); got != want {
+			t.Errorf("the quantile of %g is %g, want %g", share, got, want)
+		}
+	}
+	if _, ok := Tail(hundred[:99], 0.99); ok {
+		t.Error("99 values say what 99 % do not exceed")
+	}
+	if v, ok := Tail(hundred, 0.99); !ok || v != 99 {
+		t.Errorf("of 100 values 99 %% do not exceed %g, want 99", v)
+	}
+}
+
+// roofed has a copy of 1 GB/s, 2 GFLOP/s on all cores, and half of that on one.
+func roofed(p *Profile) *Profile {
+	p.Roofs = []Roof{{Place: Processor, Copies: []CopyRate{{1e3, 1e10}, {1e6, 1e9}}, Operations: 2e9, OneCore: 1e9}}
+	return p
+}
+
+func TestBounds(t *testing.T) {
+	p := roofed(made(4, 4, 4))
+	for i, want := range []Bound{{5e6 / 2e9, "arithmetic"}, {8e5 / 1e9, "memory"}} {
+		if got, ok := p.Bound(&p.Stages[i]); !ok || got.By != want.By || !near(got.Seconds, want.Seconds) {
+			t.Errorf("the bound of %s is %+v, want %+v", p.Stages[i].Name, got, want)
+		}
+	}
+	one := p.Stages[0]
+	one.Work.Pieces = 1
+	if got, _ := p.Bound(&one); !near(got.Seconds, 5e6/1e9) {
+		t.Errorf("the bound of work in one piece is %g s, want %g", got.Seconds, 5e6/1e9)
+	}
+	small := p.Stages[1]
+	small.Work = Work{Bytes: 2e3}
+	if got, _ := p.Bound(&small); !near(got.Seconds, 2e3/1e10) {
+		t.Errorf("the bound of 1 KB in a cache is %g s, want %g", got.Seconds, 2e3/1e10)
+	}
+	gpu := p.Stages[0]
+	gpu.Place = GPU
+	if _, ok := p.Bound(&gpu); ok {
+		t.Error("a GPU without a roof has a bound")
+	}
+}
+
+func TestBottlenecks(t *testing.T) {
+	worst := roofed(made(4, 4, 4)).Bottlenecks(3)
+	if len(worst) != 3 {
+		t.Fatalf("%d bottlenecks", len(worst))
+	}
+	// Calls take 9 ms: mel 4 ms with a bound of 0.8 ms, stft 4 ms with 2.5 ms, and 1 ms between them.
+	for i, want := range []struct {
+		name string
+		at   float64
+	}{{"mel", 1 - 3.2/9}, {"stft", 1 - 1.5/9}, {"between the stages", 1 - 1.0/9}} {
+		if got := worst[i]; got.Name != want.name || !near(got.At, want.at) {
+			t.Errorf("bottleneck %d is %s, at %g, want %s, at %g", i+1, got.Name, got.At, want.name, want.at)
+		}
+	}
+	want := "mel takes 44 % of the call and reaches 20 % of the speed of a copy of as many bytes: at this roof the call would take 0.64 of its time."
+	if worst[0].Sentence != want {
+		t.Errorf("%s\nwant %s", worst[0].Sentence, want)
+	}
+}
+
+// A list of kernels that mostly waits is a bottleneck by its launch, and not by its kernels.
+func TestBottleneckOfAList(t *testing.T) {
+	var b Builder
+	b.Add([]Span{{Name: "a + b", Place: GPU, Begin: 0, End: 10e-3, Work: Work{Bytes: 1e6},
+		Device: &Device{In: 1e-3, Launch: 2e-3, Wait: 6e-3, Out: 1e-3, Span: 5e-3, Busy: 2e-3, Gaps: 1e-3, Kernels: 3}}}, 10e-3)
+	p := b.Profile()
+	p.Roofs = []Roof{{Place: GPU, Copies: []CopyRate{{1e6, 1e9}}}}
+	worst := p.Bottlenecks(3)
+	if worst[0].Name != "a + b (launch, copies and waits)" || !near(worst[0].At, 0.2) || worst[1].Name != "a + b" || !near(worst[1].At, 0.9) {
+		t.Errorf("bottlenecks %+v", worst)
+	}
+	launch, copies, wait, kernels, ok := p.Stages[0].Overheads()
+	if !ok || !near(launch, 2e-3) || !near(copies, 4e-3) || !near(wait, 2e-3) || !near(kernels, 2e-3) {
+		t.Errorf("launch %g, copies %g, wait %g, kernels %g", launch, copies, wait, kernels)
+	}
+	if _, gap, _ := p.Stages[0].Efficiency(); !near(gap, 0.5e-3) {
+		t.Errorf("a pause of %g s between three kernels, want 0.5 ms", gap)
+	}
+}
+
+// noisy returns a profile whose first stage takes about ms milliseconds, with a scatter of 5 %.
+func noisy(ms float64, seed uint64) *Profile {
+	r := rand.New(rand.NewPCG(seed, 2))
+	var all []float64
+	for range 60 {
+		all = append(all, ms*(1+0.05*r.NormFloat64()))
+	}
+	return made(all...)
+}
+
+func TestCompare(t *testing.T) {
+	for _, test := range []struct {
+		after float64
+		want  Verdict
+	}{{4, Alike}, {4.05, Alike}, {3, Faster}, {6, Slower}} {
+		all := Compare(noisy(4, 1), noisy(test.after, 3), 1)
+		if len(all) != 4 || all[0].Name != "call" || all[3].Name != "between the stages" {
+			t.Fatalf("parts %+v", all)
+		}
+		stft := all[1]
+		if stft.Name != "stft" || stft.Verdict != test.want || !(stft.Low <= stft.Ratio && stft.Ratio <= stft.High) {
+			t.Errorf("from 4 to %g ms: %+v, want %s", test.after, stft, test.want)
+		}
+		if mel := all[2]; mel.Verdict != Alike {
+			t.Errorf("a stage that stayed as it was is %s", mel.Verdict)
+		}
+		if again := Compare(noisy(4, 1), noisy(test.after, 3), 1); !reflect.DeepEqual(again, all) {
+			t.Error("the same seed gives another interval")
+		}
+	}
+}
+
+// In 95 of 100 comparisons of calls with a known ratio the interval must hold the ratio. An interval of 90 % would fail.
+func TestIntervalsHoldTheRatio(t *testing.T) {
+	held := 0
+	const trials = 200
+	for i := range uint64(trials) {
+		before, after := noisy(4, 100+i).Stages[0].Wall, noisy(5, 500+i).Stages[0].Wall
+		if c := change("stft", before, after, rand.New(rand.NewPCG(i, 1))); c.Low <= 5.0/4 && 5.0/4 <= c.High {
+			held++
+		}
+	}
+	if held < trials*91/100 {
+		t.Errorf("%d of %d intervals hold the ratio", held, trials)
+	}
+}
+
+func TestCompareOtherStages(t *testing.T) {
+	before, after := made(4, 4), made(4, 4)
+	before.Stages[1].Name, after.Stages[1].Name = "old", "new"
+	verdicts := map[string]Verdict{}
+	for _, c := range Compare(before, after, 1) {
+		verdicts[c.Name] = c.Verdict
+	}
+	if verdicts["new"] != Added || verdicts["old"] != Removed {
+		t.Errorf("verdicts %v", verdicts)
+	}
+}
+
+func TestComparable(t *testing.T) {
+	a, b := roofed(made(4)), roofed(made(4))
+	if why := Comparable(a, b); why != "" {
+		t.Errorf("two like profiles are hard to compare: %s", why)
+	}
+	b.Roofs[0].Operations *= 2
+	if why := Comparable(a, b); !strings.Contains(why, "another speed of the machine") {
+		t.Errorf("a machine of twice the speed: %q", why)
+	}
+	b.Samples = 7
+	if why := Comparable(a, b); !strings.Contains(why, "another recording") {
+		t.Errorf("a recording of another length: %q", why)
+	}
+}
+
+func TestSaveAndLoad(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.json")
+	p := roofed(made(5, 3, 4))
+	p.Pipeline, p.Plan = "analysis", "best"
+	if err := p.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, p) {
+		t.Errorf("loaded %+v, want %+v", got, p)
+	}
+	if err := p.Save(filepath.Join(path, "p.json")); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("saving into a file: %v", err)
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+		t.Errorf("%d files, want the profile alone", len(entries))
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                          "not a profile",
+		"[1]":                       "not a profile",
+		`{}`:                        "schema_version",
+		`{"schema_version": "2.0"}`: "schema_version",
+		`{"schema_version": "1.0"}`: "no calls",
+		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": []}`:                                         "between_seconds has 0 entries",
+		`{"schema_version": "1.0", "call_seconds": [-1], "between_seconds": [0]}`:                                       "-1 seconds",
+		`{"schema_version": "1.0", "call_seconds": [0], "between_seconds": [0]}`:                                        "takes no time",
+		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0], "stages": [{"wall_seconds": [1, 2]}]}`:  "2 entries for 1 calls",
+		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0], "roofs": [{"copies": [{"bytes": 0}]}]}`: "a copy of 0 bytes",
+		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0], "median_call": [{"begin_seconds": 2}]}`: "lasts from 2 to 0",
+	} {
+		path := filepath.Join(t.TempDir(), "p.json")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	if _, err := Load(filepath.Join(t.TempDir(), "none.json")); err == nil {
+		t.Error("a file that is missing is loaded")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"schema_version": "1.0", "call_seconds": [1, 2], "between_seconds": [0, 0], "stages": [{"wall_seconds": [1, 2], "device": [{}, {}]}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, err := parse(text)
+		if err != nil {
+			return
+		}
+		p.Bottlenecks(3)
+		for i := range p.Stages {
+			p.Stages[i].Efficiency()
+		}
+		for i := range p.Median {
+			p.Median[i].Pieces()
+		}
+		Compare(p, p, 1)
+	})
+}
+
+func TestPieces(t *testing.T) {
+	s := Span{Name: "a + b", Place: GPU, Begin: 1, End: 11, Device: &Device{In: 1, Launch: 2, Wait: 5, Out: 1, Span: 4, Busy: 2, Gaps: 1}}
+	want := []Piece{{"copy in", Transfer, 2, 3}, {"launch", Processor, 3, 5}, {"wait", Processor, 5, 10}, {"transfers", Transfer, 6, 7},
+		{"a + b", GPU, 7, 10}, {"copy out", Transfer, 10, 11}}
+	if got := s.Pieces(); !reflect.DeepEqual(got, want) {
+		t.Errorf("pieces %v\nwant %v", got, want)
+	}
+	s.Device = &Device{Launch: 2, Wait: 5, Span: 100, Busy: 90} // a clock that is off
+	for _, p := range s.Pieces() {
+		if p.Begin < s.Begin || p.End > s.End || p.End < p.Begin {
+			t.Errorf("%+v lies outside of its span", p)
+		}
+	}
+}
