@@ -79,6 +79,8 @@ func TestGoldenImages(t *testing.T) {
 		"overview":       overviewChart(catalogue()...),
 		"map":            mapChart(transform(), "n"),
 		"placed_map":     placedMap(),
+		"gantt":          ganttChart(),
+		"stages":         stageChart(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
