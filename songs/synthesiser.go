@@ -6,7 +6,6 @@ import (
 	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/kernels/biquad"
-	"crossover/kernels/conv1d"
 	"crossover/kernels/elementwise"
 	"crossover/kernels/oscillator"
 	"crossover/kernels/recurrence"
@@ -34,15 +33,7 @@ func SynthesiserGraph(p SynthesiserParams) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	cascade, err := biquad.NewCascade(nil, biquad.CascadeParams{Sections: p.Filter}, 1)
-	if err != nil {
-		return nil, err
-	}
-	compressor, err := recurrence.NewCompressor(nil, p.Compressor, 1)
-	if err != nil {
-		return nil, err
-	}
-	room, err := conv1d.NewStream(nil, p.Response, p.Block)
+	chain, derived, err := effects(EffectsParams{p.Filter, p.Compressor, p.Response, p.Block}, "mix")
 	if err != nil {
 		return nil, err
 	}
@@ -50,26 +41,13 @@ func SynthesiserGraph(p SynthesiserParams) (*Graph, error) {
 	return &Graph{
 		Name:   "synthesiser",
 		Inputs: []Input{{"position", kernels.Uint32, 2}},
-		Stages: []Stage{
+		Stages: append([]Stage{
 			{Name: "voices", Step: step, Reads: []string{"position"}, Shape: Always(shape(p.Block))},
 			sized("mix", elementwise.NewGain(nil, p.Level).SizedPlan, 1, "voices"),
-			withState(sized("filter", cascade.SizedPlan, 1, "mix"), "filter.before"),
-			withState(sized("compressor", compressor.SizedPlan, 1, "filter"), "compressor.before"),
-			withState(sized("reverb", room.SizedPlan, 1, "compressor"), "reverb.before"),
-		},
-		Derived: []Derived{
-			{Name: "filter.before", Of: "filter.after", How: Last},
-			{Name: "compressor.before", Of: "compressor.after", How: Last},
-			{Name: "reverb.before", Of: "reverb.after", How: Last},
-		},
+		}, chain...),
+		Derived: derived,
 		Outputs: []string{"reverb"},
 	}, nil
-}
-
-// withState returns a stage that reads a state too.
-func withState(s Stage, state string) Stage {
-	s.Reads = append(s.Reads, state)
-	return s
 }
 
 // Synthesiser renders audio in blocks. Only one goroutine at a time may use a Synthesiser.
