@@ -126,6 +126,7 @@ type Condition struct {
 	PowerMode string  // "normal", "low" or "unknown"
 	Priority  string  // of this process: "normal", "lowered", "background" or "unknown"
 	Thermal   string  // "nominal", "fair", "serious", "critical" or "unknown"
+	Memory    string  // how short memory is: "normal", "warning", "critical" or "unknown"
 	Load      float64 // runnable processes, mean of the last minute; −1 if unknown
 	OSVersion string  // "Debian GNU/Linux 12 (bookworm)", "macOS 15.1"; "" if unknown
 }
@@ -137,6 +138,10 @@ type Condition struct {
 // nominal otherwise. On macOS the thermal state is NSProcessInfo's, and the power source is IOKit's. An uninterruptible
 // power supply counts as a battery.
 //
+// On Linux memory pressure is critical if, in the last ten seconds, all processes waited for memory in at least a tenth of the
+// time. A warning is that some process did. A kernel without pressure stall information says nothing. On macOS the pressure is the
+// kernel's own level.
+//
 // The power mode is low in macOS's low-power mode, also on mains, and under a platform profile of Linux that slows the
 // machine down. The priority is lowered for a process with a nice value above 0, under Linux's batch policy, and in QoS
 // class utility. It is background under Linux's idle policy, and if macOS keeps the process on the slowest kind of core. A
@@ -145,7 +150,7 @@ func Observe() Condition { return observe() }
 
 // unobserved returns the condition of a machine whose system says nothing.
 func unobserved() Condition {
-	return Condition{Power: "unknown", PowerMode: "unknown", Priority: "unknown", Thermal: "unknown", Load: -1}
+	return Condition{Power: "unknown", PowerMode: "unknown", Priority: "unknown", Thermal: "unknown", Memory: "unknown", Load: -1}
 }
 
 // OthersSeconds returns the seconds of processor time that all other programs have taken since the system started. The

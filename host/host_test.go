@@ -436,6 +436,10 @@ func TestLinuxCondition(t *testing.T) {
 	profile := func(name string) map[string]string {
 		return map[string]string{"sys/firmware/acpi/platform_profile": name + "\n"}
 	}
+	pressure := func(some, full string) map[string]string {
+		return map[string]string{"proc/pressure/memory": "some avg10=" + some + " avg60=99.00 avg300=99.00 total=1\n" +
+			"full avg10=" + full + " avg60=99.00 avg300=99.00 total=1\n"}
+	}
 	tests := []struct {
 		name  string
 		files map[string]string
@@ -461,6 +465,10 @@ func TestLinuxCondition(t *testing.T) {
 		{"warm", zone("86000"), Condition{Thermal: "fair", Load: -1}},
 		{"hot", zone("90000"), Condition{Thermal: "serious", Load: -1}},
 		{"on fire", zone("105000"), Condition{Thermal: "critical", Load: -1}},
+		{"enough memory", pressure("9.99", "0.00"), Condition{Memory: "normal", Load: -1}},
+		{"little memory", pressure("10.00", "9.99"), Condition{Memory: "warning", Load: -1}},
+		{"no memory", pressure("40.00", "12.50"), Condition{Memory: "critical", Load: -1}},
+		{"pressure that is nonsense", pressure("x", "101"), Condition{Load: -1}},
 		{"sensor off", zone("-273000"), Condition{Load: -1}},
 		{"usual process", process("calibrate", "0", "0"), Condition{Priority: "normal", Load: -1}},
 		{"process with an odd name", process("a) b (5", "0", "0"), Condition{Priority: "normal", Load: -1}},
@@ -488,7 +496,7 @@ func TestLinuxCondition(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			want := test.want
-			for _, word := range []*string{&want.Power, &want.PowerMode, &want.Priority, &want.Thermal} {
+			for _, word := range []*string{&want.Power, &want.PowerMode, &want.Priority, &want.Thermal, &want.Memory} {
 				*word = cmp.Or(*word, "unknown")
 			}
 			if got := linuxCondition(machine(test.files)); got != want {
@@ -507,8 +515,10 @@ func TestAppleCondition(t *testing.T) {
 	got := appleCondition(keys(map[string]string{
 		"kern.osproductversion": "15.1",
 		"vm.loadavg":            string(loadavg[:23]), // its last zero byte cut off
+
+		"kern.memorystatus_vm_pressure_level": "\x02\x00\x00",
 	}), m.ioKit(), m.objectiveC(), scheduled(t, 0, 0, 10, 0))
-	want := Condition{Power: "battery", PowerMode: "low", Priority: "lowered", Thermal: "fair", Load: 3.25, OSVersion: "macOS 15.1"}
+	want := Condition{Power: "battery", PowerMode: "low", Priority: "lowered", Thermal: "fair", Memory: "warning", Load: 3.25, OSVersion: "macOS 15.1"}
 	if got != want {
 		t.Errorf("condition\n got %+v\nwant %+v", got, want)
 	}
@@ -531,7 +541,7 @@ func TestThisMachine(t *testing.T) {
 		t.Errorf("id %q is not a slug", id)
 	}
 	c := Observe()
-	if c.Power == "" || c.PowerMode == "" || c.Priority == "" || c.Thermal == "" {
+	if c.Power == "" || c.PowerMode == "" || c.Priority == "" || c.Thermal == "" || c.Memory == "" {
 		t.Errorf("condition %+v", c)
 	}
 }

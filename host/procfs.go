@@ -143,6 +143,7 @@ func linuxCondition(root fs.FS) Condition {
 	c.PowerMode = platformMode(root)
 	c.Priority = linuxPriority(root)
 	c.Thermal = thermalState(root)
+	c.Memory = memoryPressure(root)
 	first, _, _ := strings.Cut(readLine(root, "proc/loadavg"), " ")
 	if load, err := strconv.ParseFloat(first, 64); err == nil && load >= 0 && load < 1e9 {
 		c.Load = load
@@ -154,6 +155,32 @@ func linuxCondition(root fs.FS) Condition {
 		}
 	}
 	return c
+}
+
+// memoryPressure returns Condition.Memory, by the shares of the last ten seconds in which processes waited for memory.
+// Format: https://docs.kernel.org/accounting/psi.html
+func memoryPressure(root fs.FS) string {
+	const stalled = 10 // percent
+	text, err := fs.ReadFile(root, "proc/pressure/memory")
+	if err != nil {
+		return "unknown"
+	}
+	pressure := "unknown"
+	for line := range strings.Lines(string(text)) {
+		kind, rest, _ := strings.Cut(line, " avg10=")
+		number, _, _ := strings.Cut(rest, " ")
+		percent, err := strconv.ParseFloat(number, 64)
+		switch {
+		case err != nil || !(percent >= 0 && percent <= 100):
+		case kind == "full" && percent >= stalled:
+			return "critical"
+		case kind == "some" && percent >= stalled:
+			pressure = "warning"
+		case kind == "some":
+			pressure = "normal"
+		}
+	}
+	return pressure
 }
 
 // prettyName returns PRETTY_NAME of an os-release file.

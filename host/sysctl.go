@@ -73,6 +73,15 @@ func appleCondition(s sysctl, k *ioKit, o *objectiveC, p *scheduling) Condition 
 	if version := s.text("kern.osproductversion"); version != "" {
 		c.OSVersion = "macOS " + version
 	}
+	// Level: osfmk/kern/memorystatus.h of XNU, kVMPressureNormal, kVMPressureWarning, kVMPressureCritical.
+	switch s.number("kern.memorystatus_vm_pressure_level") {
+	case 1:
+		c.Memory = "normal"
+	case 2:
+		c.Memory = "warning"
+	case 4:
+		c.Memory = "critical"
+	}
 	c.Load = loadAverage(s.text("vm.loadavg"))
 	return c
 }
