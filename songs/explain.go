@@ -130,3 +130,22 @@ func (p *Pipeline) Explain() string {
 	}
 	return b.String()
 }
+
+// Chosen returns the implementations by which the last call was computed. It is nil before the first call.
+func (p *Pipeline) Chosen() Route {
+	if p.lengths == nil {
+		return nil
+	}
+	r := make(Route, len(p.w.Stages))
+	for n := range p.groups {
+		g := &p.groups[n]
+		for _, i := range p.w.order[g.first:g.end] {
+			if plan := p.plans[i]; plan != nil && !p.routed(i) {
+				r[i] = plan.Explain(p.layout.shapes[i]).Implementation
+			} else {
+				r[i] = p.route[i]
+			}
+		}
+	}
+	return r
+}

@@ -1,0 +1,139 @@
+package stream
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"crossover/songs"
+)
+
+// slot is a route that takes turns.
+type slot struct {
+	songs.Entrant
+	player atomic.Pointer[player] // nil while the route is not ready
+
+	compute, latency, each histogram
+	blocks, underruns      int
+}
+
+// callback computes the blocks of all streams. All its fields but the atomic ones belong to the audio goroutine.
+type callback struct {
+	source *Source
+	clock  clock
+	slots  []*slot
+	spare  *slot // on the processor, for when streams stay off the GPU
+	order  []int // of the slots that take turns, in this round
+	next   int   // of order
+	rng    *rand.Rand
+	guard  *Guard // may be nil
+	fast   bool
+
+	inputs [][]float32
+	output []float32 // sum of all streams
+	end    func(output []float32)
+
+	using   atomic.Pointer[player] // that has the state of the streams
+	done    atomic.Uint64          // blocks that are over
+	wake    histogram
+	skipped int // underruns that were not computed
+	failure error
+	silent  int // blocks of a stream that no implementation could compute
+}
+
+// due returns the time of a block, and its deadline is the time of the next one.
+func (c *callback) due(block uint64) time.Duration {
+	return time.Duration(float64(block) * float64(c.source.Block) / c.source.Rate * float64(time.Second))
+}
+
+// block waits for a block's time and computes the block.
+func (c *callback) block(k uint64) {
+	due, deadline := c.due(k), c.due(k+1)
+	if !c.fast {
+		c.clock.until(due)
+	}
+	begin := c.clock.now()
+	s, p := c.choose()
+	switch {
+	case c.fast:
+		due, deadline = begin, begin+deadline-due
+	case begin >= deadline:
+		c.skipped++
+		s.blocks++
+		s.underruns++
+		s.latency.add(begin - due)
+		c.done.Add(1)
+		return
+	}
+	c.wake.add(begin - due)
+	c.turn(p)
+	c.source.Fill(c.inputs, k)
+	clear(c.output)
+	before := begin
+	for _, one := range p.pipelines {
+		if err := one.Run(c.inputs...); err != nil {
+			c.silent++
+			if c.failure == nil {
+				c.failure = err
+			}
+		} else {
+			for i, v := range one.Floats(c.source.Output) {
+				c.output[i] += v
+			}
+		}
+		now := c.clock.now()
+		s.each.add(now - before)
+		before = now
+	}
+	s.blocks++
+	s.compute.add(before - begin)
+	s.latency.add(before - due)
+	if before > deadline {
+		s.underruns++
+	}
+	if c.guard != nil && s.OnGPU {
+		if c.guard.onGPU(before-begin, before <= deadline); p.failed() {
+			c.guard.failed()
+		}
+	}
+	if c.end != nil {
+		c.end(c.output)
+	}
+	c.next++
+	if _, next := c.choose(); len(c.slots) > 1 {
+		c.turn(next) // before the next block's time, so that taking turns does not count
+	}
+	c.done.Add(1)
+}
+
+// choose returns the slot whose turn it is, or the spare one if streams stay off the GPU.
+func (c *callback) choose() (*slot, *player) {
+	if c.next == len(c.order) {
+		c.next = 0
+		for i := len(c.order) - 1; i > 0; i-- {
+			j := c.rng.IntN(i + 1)
+			c.order[i], c.order[j] = c.order[j], c.order[i]
+		}
+	}
+	s := c.slots[c.order[c.next]]
+	p := s.player.Load()
+	if p == nil || s.OnGPU && c.guard != nil && c.guard.Away() != 0 {
+		s = c.spare
+		p = s.player.Load()
+	}
+	return s, p
+}
+
+// turn makes a player go on where the one before is.
+func (c *callback) turn(p *player) {
+	before := c.using.Load()
+	if before == p {
+		return
+	}
+	if before != nil {
+		if err := p.goOn(before); err != nil && c.failure == nil {
+			c.failure = err
+		}
+	}
+	c.using.Store(p)
+}

@@ -1,0 +1,235 @@
+package stream
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"crossover/dispatch"
+	"crossover/host"
+)
+
+// Cause is a reason for which streams leave the GPU, or several of them: each is a bit.
+type Cause uint32
+
+// The causes.
+const (
+	Heat   Cause = 1 << iota // the thermal state is serious or critical
+	Memory                   // memory pressure is critical
+	Busy                     // another program keeps the GPU busy
+	Lost                     // an implementation on the GPU failed
+)
+
+const causes = 4
+
+// String returns the causes in words: "heat, busy GPU".
+func (c Cause) String() string {
+	var words []string
+	for i, word := range [causes]string{"heat", "memory pressure", "busy GPU", "lost GPU"} {
+		if c>>i&1 == 1 {
+			words = append(words, word)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// How long a cause must be over before streams go back. Leaving the GPU costs a block at most, and so does going back. With the
+// least hold that is two blocks in five seconds, of about 430. If the cause comes back within a relapse, the hold doubles, up to
+// the longest one: a machine that is on the edge changes over every five minutes. The states that the system reports are means
+// of some seconds (memory pressure of ten), so a shorter hold would follow their noise.
+const (
+	leastHold   = 5 * time.Second
+	longestHold = 5 * time.Minute
+	relapse     = time.Minute
+)
+
+// A GPU counts as busy if the median of the last calls is this many times the usual one, and above the processor's.
+const (
+	busyCalls  = 8
+	busyFactor = 2
+)
+
+// Guard watches the machine from outside of the audio goroutine, keeps streams off the GPU while a [Cause] lasts, and tells the
+// dispatcher: the thermal state, memory pressure, and how long calls wait for the GPU. A cause acts at once. It ends when it has
+// been absent for five seconds, or for longer if it keeps coming back.
+//
+// A Guard serves one Run at a time, which calls it.
+type Guard struct {
+	dispatcher *dispatch.Dispatcher
+	observe    func() host.Condition
+
+	// What the audio goroutine writes. Neither side waits.
+	away   atomic.Uint32 // causes in force
+	missed atomic.Bool
+	lost   atomic.Bool
+	took   [busyCalls]atomic.Int64 // by the last calls on the GPU
+	calls  atomic.Uint64
+
+	state     [causes]state
+	thermal   string
+	read      uint64        // of calls
+	usual     time.Duration // of a callback on the GPU
+	known     bool          // usual has been seen in the stream
+	processor time.Duration // of a callback on the processor
+	probed    time.Duration // when it was last tried
+	changes   []Change
+}
+
+// state is a cause.
+type state struct {
+	on   bool
+	seen time.Duration // when it was last there
+	hold time.Duration
+	left time.Duration // when it last ended
+}
+
+// Change is a cause that began or ended.
+type Change struct {
+	Seconds float64 `json:"seconds"` // since the stream began
+	Cause   string  `json:"cause"`
+	Begins  bool    `json:"begins"`
+}
+
+// mostChanges is how many changes a guard keeps.
+const mostChanges = 1000
+
+// NewGuard returns a guard that tells a dispatcher, which may be nil. observe is [host.Observe], or a test's.
+func NewGuard(d *dispatch.Dispatcher, observe func() host.Condition) *Guard {
+	return &Guard{dispatcher: d, observe: observe}
+}
+
+// Away returns the causes for which streams stay off the GPU now. Any goroutine may call it.
+func (g *Guard) Away() Cause { return Cause(g.away.Load()) }
+
+// begin forgets the calls of another run. usual is what a callback takes on the idle GPU, and processor what it takes there.
+func (g *Guard) begin(usual, processor time.Duration) {
+	g.usual, g.processor = usual, processor
+	g.changes, g.read, g.known, g.probed = nil, g.calls.Load(), false, 0
+	g.missed.Store(false)
+	g.lost.Store(false)
+	g.away.Store(0)
+	for i := range g.state {
+		s := &g.state[i]
+		s.seen, s.left = 0, -relapse
+		if s.on {
+			g.away.Or(1 << i)
+		}
+	}
+}
+
+// onGPU notes a callback on the GPU. The audio goroutine calls it.
+func (g *Guard) onGPU(took time.Duration, inTime bool) {
+	g.took[g.calls.Load()%busyCalls].Store(int64(took))
+	g.calls.Add(1)
+	if !inTime {
+		g.missed.Store(true)
+		g.away.Or(uint32(Busy))
+	}
+}
+
+// failed notes that an implementation on the GPU failed. The audio goroutine calls it.
+func (g *Guard) failed() {
+	g.lost.Store(true)
+	g.away.Or(uint32(Lost))
+}
+
+// look observes the machine once. While the GPU is busy or lost, and nothing else keeps streams away, probe computes a callback on
+// it outside of the audio goroutine, once a second.
+func (g *Guard) look(at time.Duration, probe func() (time.Duration, error)) {
+	c := g.observe()
+	g.set(Heat, hot(c), at)
+	g.set(Memory, c.Memory == "critical", at)
+
+	missed, lost, recent := g.missed.Swap(false), g.lost.Swap(false), g.recent()
+	if !g.known && recent > 0 {
+		g.known, g.usual = true, max(g.usual, recent) // a call after a pause takes longer than the probe before the first block
+	}
+	away := g.Away()
+	switch {
+	case missed || lost || away&(Busy|Lost) == 0: // the stream has shown it
+		g.set(Busy, missed || g.slow(recent), at)
+		g.set(Lost, lost, at)
+	case away&(Heat|Memory) == 0 && at-g.probed >= betweenProbes:
+		var err error
+		g.probed = at
+		recent, err = probe()
+		g.set(Busy, away&Busy != 0 && (err != nil || g.slow(recent)), at)
+		g.set(Lost, err != nil, at)
+	}
+	g.tell(c, recent)
+}
+
+const betweenProbes = time.Second
+
+// hot reports whether streams leave the GPU because of the thermal state.
+func hot(c host.Condition) bool { return c.Thermal == "serious" || c.Thermal == "critical" }
+
+// slow reports whether a callback on the GPU has taken so long that another program must keep it busy.
+func (g *Guard) slow(took time.Duration) bool { return took > busyFactor*g.usual && took > g.processor }
+
+// recent returns the median of the last calls on the GPU, or 0 if there are not enough new ones.
+func (g *Guard) recent() time.Duration {
+	n := g.calls.Load()
+	if n-g.read < busyCalls {
+		return 0
+	}
+	g.read = n
+	var took [busyCalls]int64
+	for i := range took {
+		took[i] = g.took[i].Load()
+	}
+	slices.Sort(took[:])
+	return time.Duration(took[busyCalls/2])
+}
+
+// set notes whether a cause is there.
+func (g *Guard) set(c Cause, present bool, at time.Duration) {
+	s := &g.state[bits.TrailingZeros32(uint32(c))]
+	switch {
+	case present && s.on:
+		s.seen = at
+		return
+	case present:
+		if s.hold > 0 && at-s.left < relapse {
+			s.hold = min(2*s.hold, longestHold)
+		} else {
+			s.hold = leastHold
+		}
+		s.on, s.seen = true, at
+		g.away.Or(uint32(c))
+	case s.on && at-s.seen >= s.hold:
+		s.on, s.left = false, at
+		g.away.And(^uint32(c))
+		if c == Lost {
+			g.dispatcher.Retry()
+		}
+	default:
+		return
+	}
+	if len(g.changes) < mostChanges {
+		g.changes = append(g.changes, Change{at.Seconds(), c.String(), present})
+	}
+	if c == Memory && present {
+		g.dispatcher.SetMemoryPressure("critical") // which a dispatcher accepts
+	}
+}
+
+// tell tells the dispatcher what is new. A thermal state that has just become better is told when it has held.
+func (g *Guard) tell(c host.Condition, recent time.Duration) {
+	thermal := c.Thermal
+	if g.Away()&Heat != 0 && !hot(c) {
+		thermal = g.thermal
+	}
+	if thermal != g.thermal {
+		g.thermal = thermal
+		g.dispatcher.SetThermal(thermal) // a word that it does not know changes nothing
+	}
+	switch {
+	case g.Away()&Busy == 0:
+		g.dispatcher.SetGPUWait(0)
+	case recent > 0:
+		g.dispatcher.SetGPUWait(max(1, recent-g.usual))
+	}
+}

@@ -1,0 +1,264 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"crossover/calibration"
+	"crossover/dispatch"
+	"crossover/host"
+	"crossover/songs"
+)
+
+// play plays seconds of the test source on the emulated GPU, with the processor to spare. script may inject faults before a block.
+// The guard looks every three blocks. All output is compared with one route's.
+func play(t *testing.T, seconds float64, f *faults, o Options, condition *host.Condition, script func(second float64)) *Report {
+	t.Helper()
+	o.Source, o.Seconds, o.clock, o.Streams = testSource(t), seconds, f.virtual, 1
+	o.Routes, o.Spare = []songs.Entrant{onEmulator}, onGo(Serial)
+	o.Guard = NewGuard(o.Dispatcher, func() host.Condition { return *condition })
+	var k *keeper
+	o.keeper = func(of *keeper) { k = of }
+	var output []float32
+	o.end = func(block []float32) { output = append(output, block...) }
+	o.after = func(block uint64) {
+		if block%3 == 0 {
+			now := f.now()
+			k.step(now)
+			f.at = now // the guard's goroutine takes nobody's time
+		}
+		script(float64(block+1) / 10)
+	}
+	script(0)
+	report, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Silent > 0 || report.Failure != "" {
+		t.Errorf("%d silent blocks: %s", report.Silent, report.Failure)
+	}
+	if report.Skipped == 0 {
+		sameAsOneRoute(t, output, report)
+	}
+	return report
+}
+
+// sameAsOneRoute compares what was played with the same blocks by one route.
+func sameAsOneRoute(t *testing.T, got []float32, of *Report) {
+	t.Helper()
+	var want []float32
+	_, err := Run(context.Background(), Options{Source: testSource(t), Seconds: of.AudioSeconds, Streams: of.Streams, Fast: true,
+		Routes: []songs.Entrant{onGo(Serial)}, end: func(block []float32) { want = append(want, block...) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e, n float64
+	for i := range want {
+		e += math.Pow(float64(got[i]-want[i]), 2)
+		n += math.Pow(float64(want[i]), 2)
+	}
+	if len(got) != len(want) || !(math.Sqrt(e/n) < 1e-4) {
+		t.Errorf("%d samples with an error of %.2g, want %d", len(got), math.Sqrt(e/n), len(want))
+	}
+}
+
+// changesOf writes the changes of a report in tenths of a second: "heat 2.1–7.2".
+func changesOf(r *Report) string {
+	var words []string
+	for _, c := range r.Changes {
+		sign := "+"
+		if !c.Begins {
+			sign = "-"
+		}
+		words = append(words, fmt.Sprintf("%s%s %.1f", sign, c.Cause, c.Seconds))
+	}
+	return strings.Join(words, ", ")
+}
+
+func underruns(r *Report) (n int) {
+	for _, route := range r.Routes {
+		n += route.Underruns
+	}
+	return n
+}
+
+var cool = host.Condition{Thermal: "nominal", Memory: "normal"}
+
+// For each cause: it begins in second 1 and ends in second 2. The stream goes on, misses at most the block in which it happened,
+// stays off the GPU while it lasts, and is back five seconds after it is over.
+func TestCauses(t *testing.T) {
+	for _, test := range []struct {
+		cause     string
+		inject    func(f *faults, c *host.Condition)
+		underruns int
+		free      bool // nothing is left on the GPU
+	}{
+		{"heat", func(_ *faults, c *host.Condition) { c.Thermal = "serious" }, 0, false},
+		{"memory pressure", func(_ *faults, c *host.Condition) { c.Memory = "critical" }, 0, true},
+		{"busy GPU", func(f *faults, _ *host.Condition) { f.takes = 120 * time.Millisecond }, 1, false},
+		{"busy GPU", func(f *faults, _ *host.Condition) { f.takes = 10 * time.Millisecond }, 0, false},
+		{"lost GPU", func(f *faults, _ *host.Condition) { f.lost = true }, 0, true},
+	} {
+		t.Run(test.cause, func(t *testing.T) {
+			b, f := emulated(t)
+			condition := cool
+			leaves := false
+			r := play(t, 10, f, Options{Backends: b}, &condition, func(second float64) {
+				switch {
+				case second == 1:
+					test.inject(f, &condition)
+				case second == 1.9:
+					leaves = b.GPUs[0].Opened().Memory().Used == 0
+				case second == 2:
+					condition, f.takes, f.lost = cool, time.Millisecond, false
+				}
+			})
+			if underruns(r) > test.underruns {
+				t.Errorf("%d underruns, want at most %d", underruns(r), test.underruns)
+			}
+			if leaves != test.free {
+				t.Errorf("streams leave the GPU's memory: %v, want %v", leaves, test.free)
+			}
+			got := r.Changes
+			if len(got) != 2 || got[0].Cause != test.cause || !got[0].Begins || got[1].Begins {
+				t.Fatalf("%s, want that it begins and ends once", changesOf(r))
+			}
+			if got[0].Seconds < 1 || got[0].Seconds > 2.1 || got[1].Seconds < 6.9 || got[1].Seconds > 9 {
+				t.Errorf("%s, want from 1 to 7", changesOf(r))
+			}
+			gpu, spare := r.Routes[0], r.Routes[1]
+			if away := got[1].Seconds - got[0].Seconds; math.Abs(float64(spare.Blocks)-10*away) > 6 {
+				t.Errorf("%d blocks on the processor in %.1f seconds", spare.Blocks, away)
+			}
+			if gpu.Blocks+spare.Blocks+r.Skipped < 100 {
+				t.Errorf("%d blocks on the GPU and %d on the processor, want 100", gpu.Blocks, spare.Blocks)
+			}
+			t.Log(changesOf(r), underruns(r), gpu.Blocks, spare.Blocks)
+		})
+	}
+}
+
+// A cause that comes and goes does not make the stream come and go: it holds, and for longer each time.
+func TestNoFlapping(t *testing.T) {
+	b, f := emulated(t)
+	condition := cool
+	r := play(t, 120, f, Options{Backends: b}, &condition, func(second float64) {
+		condition.Thermal = []string{"nominal", "serious"}[int(second)%2]
+	})
+	if len(r.Changes) != 1 {
+		t.Errorf("every second: %s, want that it begins", changesOf(r))
+	}
+	b, f = emulated(t)
+	condition = cool
+	r = play(t, 120, f, Options{Backends: b}, &condition, func(second float64) { // six cool seconds, a hot one
+		condition.Thermal = "nominal"
+		if int(second)%7 == 1 {
+			condition.Thermal = "critical"
+		}
+	})
+	// It begins at 1, ends after 5 seconds, begins at 8, and then a hold of 10 seconds never ends.
+	if len(r.Changes) != 3 {
+		t.Errorf("every seven seconds: %s, want three changes", changesOf(r))
+	}
+}
+
+// The guard tells the dispatcher what it sees. A thermal state that becomes better is told when it has held.
+func TestGuardTells(t *testing.T) {
+	d := dispatcher(t)
+	released := 0
+	d.OnMemoryPressure(func() { released++ })
+	condition := cool
+	g := NewGuard(d, func() host.Condition { return condition })
+	g.begin(time.Millisecond, time.Millisecond)
+	look := func(second float64) {
+		g.look(time.Duration(second*float64(time.Second)), func() (time.Duration, error) { return 60 * time.Millisecond, nil })
+	}
+	choice := func() string { return d.Case("fft/batch=1", "go", "metal").Choose(1 << 20) }
+	if look(0); choice() != "metal" {
+		t.Fatal("the GPU is not chosen on a cool machine")
+	}
+	condition.Thermal = "serious"
+	if look(1); choice() == "metal" {
+		t.Error("the GPU is chosen on a hot machine")
+	}
+	condition.Thermal = "fair"
+	if look(3); choice() == "metal" {
+		t.Error("two seconds later the GPU is chosen again")
+	}
+	if look(6.1); choice() != "metal" {
+		t.Error("the GPU is not chosen again")
+	}
+	condition.Memory = "critical"
+	look(7)
+	look(8)
+	if released != 1 {
+		t.Errorf("memory was given back %d times, want once", released)
+	}
+	condition = host.Condition{}
+	look(20)
+	g.onGPU(time.Second, false)
+	look(21)
+	if g.Away() != Busy {
+		t.Errorf("away for %v, want a busy GPU", g.Away())
+	}
+	if look(22); choice() == "metal" {
+		t.Error("the GPU is chosen although calls wait 59 ms")
+	}
+}
+
+// A median of the last calls shows that the GPU is busy, a single slow one does not.
+func TestBusyByMedian(t *testing.T) {
+	g := NewGuard(nil, func() host.Condition { return cool })
+	g.begin(time.Millisecond, 2*time.Millisecond)
+	run := func(second int, took ...time.Duration) Cause {
+		for _, d := range took {
+			g.onGPU(d*time.Millisecond, true)
+		}
+		g.look(time.Duration(second)*time.Second, func() (time.Duration, error) { return 50 * time.Millisecond, nil })
+		return g.Away()
+	}
+	if away := run(0, 1, 1, 1, 1, 1, 1, 1, 1); away != 0 {
+		t.Errorf("usual calls: away for %v", away)
+	}
+	if away := run(1, 1, 1, 90, 1, 1, 90, 1, 1); away != 0 {
+		t.Errorf("two slow calls: away for %v", away)
+	}
+	if away := run(2, 9, 9, 9); away != 0 {
+		t.Errorf("three calls, which are too few: away for %v", away)
+	}
+	if away := run(3, 9, 9, 9, 9, 9); away != Busy {
+		t.Errorf("eight slow calls: away for %v", away)
+	}
+	if away := run(30); away != Busy {
+		t.Errorf("a slow probe: away for %v", away)
+	}
+}
+
+func TestCauseString(t *testing.T) {
+	if got := (Heat | Lost).String(); got != "heat, lost GPU" {
+		t.Errorf("%q", got)
+	}
+	if got := Cause(0).String(); got != "" {
+		t.Errorf("%q", got)
+	}
+}
+
+// dispatcher chooses a GPU for long transforms.
+func dispatcher(t *testing.T) *dispatch.Dispatcher {
+	t.Helper()
+	file, err := calibration.Load("../../dispatch/testdata/calibration.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(file.Hosts, func(h calibration.Host) bool { return h.ID == "apple-m3-max-40" })
+	d, err := dispatch.New(file, dispatch.WithHost(host.Facts(file.Hosts[at].Facts)), dispatch.Unforced())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}

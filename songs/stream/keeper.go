@@ -1,0 +1,86 @@
+package stream
+
+import (
+	"time"
+
+	"crossover/songs"
+)
+
+// keeper prepares and releases the players of routes on a GPU, outside of the audio goroutine, which never waits for it.
+type keeper struct {
+	machine
+	callback *callback
+	guard    *Guard
+	streams  int
+	retired  []retired
+}
+
+// retired is a player that no slot has any more. The audio goroutine may still use it.
+type retired struct {
+	*player
+	since uint64 // blocks that were over
+}
+
+// step looks at the machine once. It gives back what routes on the GPU hold while the GPU is lost or memory is short, and prepares
+// them again when all causes are over.
+func (k *keeper) step(now time.Duration) {
+	k.guard.look(now, k.probe)
+	away := k.guard.Away()
+	for _, s := range k.callback.slots {
+		p := s.player.Load()
+		switch {
+		case !s.OnGPU:
+		case p != nil && away&(Lost|Memory) != 0:
+			s.player.Store(nil)
+			k.retired = append(k.retired, retired{p, k.callback.done.Load()})
+		case p == nil && away == 0:
+			next, err := k.player(s.Entrant, k.streams)
+			if err != nil {
+				k.guard.failed()
+				return
+			}
+			s.player.Store(next)
+		}
+	}
+	k.release()
+}
+
+// release closes retired players that the audio goroutine cannot have any more. It may have read the slot just before the player
+// was retired. Two blocks later it has either taken the player, and then using says so, or left it.
+func (k *keeper) release() {
+	kept := k.retired[:0]
+	for _, r := range k.retired {
+		if k.callback.done.Load() < r.since+2 || k.callback.using.Load() == r.player {
+			kept = append(kept, r)
+			continue
+		}
+		r.close()
+	}
+	k.retired = kept
+}
+
+// probe computes a callback on the GPU, and returns what it took.
+func (k *keeper) probe() (time.Duration, error) {
+	for _, s := range k.callback.slots {
+		if s.OnGPU {
+			return k.time(s.Entrant)
+		}
+	}
+	return 0, nil
+}
+
+// time returns what a callback by a route takes, on a player of its own.
+func (k *keeper) time(r songs.Entrant) (time.Duration, error) {
+	p, err := k.player(r, 1)
+	if err != nil {
+		return 0, err
+	}
+	defer p.close()
+	inputs := k.source.inputs()
+	k.source.Fill(inputs, 0)
+	begin := k.callback.clock.now()
+	if err := p.pipelines[0].Run(inputs...); err != nil {
+		return 0, err
+	}
+	return (k.callback.clock.now() - begin) * time.Duration(k.streams), nil
+}
