@@ -81,6 +81,7 @@ func TestGoldenImages(t *testing.T) {
 		"placed_map":     placedMap(),
 		"gantt":          ganttChart(),
 		"stages":         stageChart(),
+		"latencies":      LatencyChart(testLatencies()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

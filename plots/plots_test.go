@@ -433,7 +433,7 @@ func TestADrawingIsLeftToItself(t *testing.T) {
 	left := make(chan struct{})
 	defer close(left)
 	dir := t.TempDir()
-	err := save(ctx, filepath.Join(dir, "x.png"), func() *Chart {
+	err := Save(ctx, filepath.Join(dir, "x.png"), func() *Chart {
 		cancel()
 		<-left
 		return Overview(&calibration.Host{}, nil)

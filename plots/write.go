@@ -45,7 +45,7 @@ func Write(ctx context.Context, dir string, h *calibration.Host, runs map[string
 	var paths []string
 	for i, name := range FileNames(h) {
 		path := filepath.Join(dir, name)
-		if err := save(ctx, path, charts[i]); err != nil {
+		if err := Save(ctx, path, charts[i]); err != nil {
 			return paths, fmt.Errorf("plots: %w", err)
 		}
 		paths = append(paths, path)
@@ -127,9 +127,9 @@ func safeName(name string) string {
 	return safe[:min(len(safe), longest)]
 }
 
-// save draws a chart and writes it to path through a temporary file, so that an interrupted save leaves the old image. If
-// ctx is cancelled while the chart is drawn, save returns. The drawing goes on in the background and is dropped.
-func save(ctx context.Context, path string, draw func() *Chart) error {
+// Save draws a chart and writes it to path through a temporary file, so that an interrupted Save leaves the old image. If
+// ctx is cancelled while the chart is drawn, Save returns. The drawing goes on in the background and is dropped.
+func Save(ctx context.Context, path string, draw func() *Chart) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

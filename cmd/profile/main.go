@@ -37,7 +37,8 @@ type options struct {
 	trace       string
 	stream      bool
 
-	earlier *profiles.Profile // of before
+	streaming streaming
+	earlier   *profiles.Profile // of before
 }
 
 // Limits of the number of calls. With fewer than the least, a median and an interval mean little. Without --calls, as many calls as
@@ -57,15 +58,24 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.StringVar(&o.plan, "plan", songs.Best, "where stages are computed: "+strings.Join(songs.PlanNames, ", "))
 	flags.StringVar(&o.calibration, "calibration", "calibration.json", "the `file` that the stages are chosen by; without it they are computed in Go on one core")
 	flags.IntVar(&o.calls, "calls", 0, "timed calls (default: as many as fit into ten seconds, from 5 to 200)")
-	flags.StringVar(&o.json, "json", "", "save the profile to this `file`")
+	flags.StringVar(&o.json, "json", "", "save the profile, or the report on streams, to this `file`")
 	flags.StringVar(&o.before, "before", "", "compare with the profile in this `file`")
 	flags.StringVar(&o.plots, "plots", "", "draw charts into this `folder`; the other plans are then timed too")
 	flags.StringVar(&o.trace, "trace", "", "write the calls to this `file`, for ui.perfetto.dev")
-	flags.BoolVar(&o.stream, "stream", false, "profile the pipeline over a stream")
+	flags.BoolVar(&o.stream, "stream", false, "play the pipeline in real time, block by block: "+strings.Join(streamed, ", "))
+	o.streaming.flags(flags)
 	done, err = command.Parse(flags, args, stdout,
 		"Profile runs a pipeline over a recording again and again, and says where the time goes.")
 	if done || err != nil {
 		return nil, done, err
+	}
+	if o.stream {
+		return o, false, o.streaming.check(o, flags.Changed("pipeline"))
+	}
+	for _, name := range streamFlags {
+		if flags.Changed(name) {
+			return nil, false, command.Usage("--%s: it is about streams (want --stream, too)", name)
+		}
 	}
 	switch {
 	case !slices.Contains(pipelines, o.pipeline):
@@ -74,8 +84,6 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 		err = command.Usage("--plan %q: no such plan (want %s)", o.plan, strings.Join(songs.PlanNames, ", "))
 	case flags.Changed("calls") && (o.calls < leastCalls || o.calls > mostCalls):
 		err = command.Usage("--calls %d: want %d to %d", o.calls, leastCalls, mostCalls)
-	case o.stream:
-		err = command.Usage("--stream: streams cannot be profiled yet (leave the flag out to profile whole recordings)")
 	case o.audio == "":
 		err = command.Usage("--audio: no recording is named (want a PCM WAV file, such as --audio song.wav)")
 	}
@@ -102,6 +110,9 @@ func runOn(ctx context.Context, m machine, stdout, stderr io.Writer, args []stri
 	}
 	if err := o.ready(); err != nil {
 		return err
+	}
+	if o.stream {
+		return o.play(ctx, stdout, stderr)
 	}
 	return profile(ctx, m, o, stdout, stderr)
 }

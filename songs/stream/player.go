@@ -101,5 +101,4 @@ type clock interface {
 
 type systemClock time.Time
 
-func (c systemClock) now() time.Duration    { return time.Since(time.Time(c)) }
-func (c systemClock) until(t time.Duration) { time.Sleep(t - c.now()) }
+func (c systemClock) now() time.Duration { return time.Since(time.Time(c)) }

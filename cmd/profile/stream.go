@@ -1,0 +1,306 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"crossover/audio"
+	"crossover/cmd/internal/command"
+	"crossover/host"
+	"crossover/kernels"
+	"crossover/plots"
+	"crossover/songs"
+	"crossover/songs/stream"
+)
+
+// streaming holds the flags of --stream.
+type streaming struct {
+	block, streams int
+	rate, seconds  float64
+	fast, json     bool
+	picture        string
+	seed           uint64
+
+	pipeline, audio, calibration string
+}
+
+const (
+	synthesiser = "synthesiser"
+	effects     = "effects"
+)
+
+var streamed = []string{synthesiser, effects}
+
+func (s *streaming) flags(flags *pflag.FlagSet) {
+	flags.IntVar(&s.block, "block", 512, "with --stream: samples of a block")
+	flags.Float64Var(&s.rate, "rate", 44100, "with --stream: samples a second")
+	flags.IntVar(&s.streams, "streams", 1, "with --stream: streams at a time")
+	flags.Float64Var(&s.seconds, "seconds", 60, "with --stream: seconds of audio; a quarter of them is for trying implementations")
+	flags.BoolVar(&s.fast, "fast", false, "with --stream: one block after the other, without waiting for its time, all by the route of the calibration")
+	flags.BoolVar(&s.json, "json", false, "with --stream: print the report as JSON")
+	flags.StringVar(&s.picture, "picture", "", "with --stream: draw the distribution of latencies into a PNG `file`")
+	flags.Uint64Var(&s.seed, "seed", 1, "with --stream: seed of the order in which routes take turns")
+}
+
+// streamFlags are the flags that say nothing without --stream.
+var streamFlags = []string{"block", "rate", "streams", "seconds", "fast", "json", "picture", "seed"}
+
+// check completes the flags of --stream, and fails if one is out of its range.
+func (s *streaming) check(o *options, named bool) error {
+	s.audio, s.calibration, s.pipeline = o.audio, o.calibration, synthesiser
+	switch {
+	case named:
+		s.pipeline = o.pipeline
+	case s.audio != "":
+		s.pipeline = effects
+	}
+	switch {
+	case !slices.Contains(streamed, s.pipeline):
+		return command.Usage("--pipeline %q: it has no stream (want %s)", s.pipeline, strings.Join(streamed, ", "))
+	case s.block < 1 || s.block > stream.MostBlock:
+		return command.Usage("--block %d: want 1 to %d samples", s.block, stream.MostBlock)
+	case !(s.rate >= stream.LeastRate && s.rate <= stream.MostRate):
+		return command.Usage("--rate %g: want %d to %d samples a second", s.rate, stream.LeastRate, stream.MostRate)
+	case s.streams < 1 || s.streams > stream.MostStreams:
+		return command.Usage("--streams %d: want 1 to %d", s.streams, stream.MostStreams)
+	case !(s.seconds > 0 && s.seconds <= stream.MostSeconds):
+		return command.Usage("--seconds %g: want more than 0, and at most %d", s.seconds, stream.MostSeconds)
+	case s.pipeline == effects && s.audio == "":
+		return command.Usage("--pipeline effects: no recording is named (want a PCM WAV file, such as --audio song.wav)")
+	case s.pipeline == synthesiser && s.audio != "":
+		return command.Usage("--audio %s: the synthesiser plays no recording (want --pipeline effects)", s.audio)
+	}
+	return nil
+}
+
+// source returns what is played.
+func (s *streaming) source(stderr io.Writer) (*stream.Source, error) {
+	if s.pipeline == synthesiser {
+		return stream.Synthesiser(s.block, s.rate)
+	}
+	recording, err := audio.ReadWAV(s.audio)
+	if err != nil {
+		return nil, err
+	}
+	if recording.SampleRate != s.rate {
+		fmt.Fprintf(stderr, "profile: %s has %g samples a second and is played with %g, so at another pitch (--rate %g plays it as it is)\n",
+			s.audio, recording.SampleRate, s.rate, recording.SampleRate)
+	}
+	return stream.Effects(s.block, s.rate, recording.Samples)
+}
+
+// tuning is the share of the time in which implementations are tried.
+const tuning = 0.25
+
+// play plays streams and prints what it found.
+func (s *streaming) play(ctx context.Context, stdout, stderr io.Writer) error {
+	source, err := s.source(stderr)
+	if err != nil {
+		return err
+	}
+	d, err := load(s.calibration, stderr)
+	if err != nil {
+		return err
+	}
+	o := stream.Options{Dispatcher: d, Source: source, Streams: s.streams, Seconds: s.seconds, Fast: s.fast, Seed: s.seed,
+		Guard: stream.NewGuard(d, host.Observe)}
+	defer d.OnMemoryPressure(func() { kernels.Here().Trim() })()
+	routes, err := stream.Routes(o)
+	if err != nil {
+		return err
+	}
+	serial := routes[slices.IndexFunc(routes, func(r songs.Entrant) bool { return r.Name == stream.Serial })]
+	o.Routes, o.Spare = routes, serial
+	if s.fast {
+		o.Routes = routes[:1]
+	} else if err := s.tune(ctx, &o, serial, stderr); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return command.Interrupted(errors.New("interrupted before a block was compared"))
+	}
+	report, err := stream.Run(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := s.print(report, stdout); err != nil {
+		return err
+	}
+	if s.picture != "" {
+		if err := plots.Save(context.WithoutCancel(ctx), s.picture, func() *plots.Chart { return picture(report) }); err != nil {
+			return fmt.Errorf("--picture %s: %w", s.picture, command.Cause(err))
+		}
+	}
+	if report.Interrupted {
+		return command.Interrupted(fmt.Errorf("interrupted after %.1f of %g seconds: the report has these", report.AudioSeconds, o.Seconds))
+	}
+	return nil
+}
+
+// tune adds the route that is fastest in a stream.
+func (s *streaming) tune(ctx context.Context, o *stream.Options, serial songs.Entrant, stderr io.Writer) error {
+	trial := *o
+	trial.Seconds = tuning * s.seconds
+	o.Seconds -= trial.Seconds
+	fmt.Fprintf(stderr, "profile: %.3g s of trying each implementation, then %.3g s of comparing routes\n", trial.Seconds, o.Seconds)
+	tuned, err := stream.Tune(ctx, trial, serial)
+	if err != nil {
+		return err
+	}
+	o.Routes = append(o.Routes, tuned)
+	return nil
+}
+
+func (s *streaming) print(r *stream.Report, stdout io.Writer) error {
+	if s.json {
+		text, err := json.MarshalIndent(r, "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(stdout, "%s\n", text)
+		return err
+	}
+	fmt.Fprintf(stdout, "%s: %s of %d samples at %g Hz, so a block is due every %s; %s of audio in %s\n\n", r.Pipeline,
+		command.Plural(r.Streams, "stream"), r.Block, r.RateHz, milli(r.DeadlineSeconds), clockTime(r.AudioSeconds), clockTime(r.WallSeconds))
+	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "ROUTE\tBLOCKS\tUNDERRUNS\tCOMPUTED IN: MEDIAN\tP95\tP99\tP99.9\tWORST\tDONE AFTER ITS TIME: P99.9\tWORST")
+	for _, route := range r.Routes {
+		c, l := route.Compute, route.Latency
+		if route.Blocks == 0 {
+			continue // a spare route that was not needed
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", route.Name, command.Thousands(route.Blocks), route.Underruns, milli(c.P50),
+			milli(c.P95), milli(c.P99), milli(c.P999), milli(c.Worst), milli(l.P999), milli(l.Worst))
+	}
+	t.Flush()
+	fmt.Fprintln(stdout)
+	for _, route := range r.Routes {
+		if route.Blocks == 0 {
+			continue
+		}
+		fmt.Fprintf(stdout, "%s is %s.\n", route.Name, strings.Join(route.Stages, ", "))
+	}
+	fmt.Fprintln(stdout)
+	for _, finding := range findings(r) {
+		fmt.Fprintln(stdout, finding)
+	}
+	return nil
+}
+
+// findings says what a report shows, in a sentence each.
+func findings(r *stream.Report) (all []string) {
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	blocks, underruns := 0, 0
+	by := map[string]stream.RouteReport{}
+	for _, route := range r.Routes {
+		blocks, underruns = blocks+route.Blocks, underruns+route.Underruns
+		if route.Blocks > 0 {
+			by[route.Name] = route
+		}
+	}
+	switch {
+	case blocks == 0:
+		return []string{"Nothing was measured."}
+	case r.Fast:
+		say("%d of %s blocks took longer than their deadline.", underruns, command.Thousands(blocks))
+	default:
+		say("%d of %s blocks were not done in time, and %d of them were not begun, because their time was over.", underruns,
+			command.Thousands(blocks), r.Skipped)
+		say("The goroutine woke %s after a block's time in the median, and at worst %s.", milli(r.Wake.P50), milli(r.Wake.Worst))
+	}
+	if r.Silent > 0 {
+		say("%d blocks of a stream were silent, because every implementation of a stage failed: %s.", r.Silent, r.Failure)
+	}
+	for _, route := range r.Routes {
+		if route.Name == stream.Warm && route.Blocks > 0 {
+			say("By the calibration's choices a stream takes %s of its deadline in the median, and %s in 99 of 100 blocks.",
+				percent(route.Each.P50/r.DeadlineSeconds), percent(route.Each.P99/r.DeadlineSeconds))
+		}
+	}
+	warm, serial, tuned := by[stream.Warm], by[stream.Serial], by[stream.Tuned]
+	if warm.Blocks > 0 && tuned.Blocks > 0 {
+		say("The calibration's choices, for calls one after the other, take %s the time of the best ones for calls after a pause (%s and %s in the median).",
+			times(warm.Compute.P50/tuned.Compute.P50), milli(warm.Compute.P50), milli(tuned.Compute.P50))
+	}
+	for _, name := range []string{stream.Pooled, stream.GPU} {
+		if other := by[name]; other.Blocks > 0 && serial.Blocks > 0 {
+			say("The %s route takes %s the time of the serial one in the median, and %s in the slowest of 100 blocks.", name,
+				times(other.Compute.P50/serial.Compute.P50), times(other.Compute.P99/serial.Compute.P99))
+		}
+	}
+	if r.ProcessorLoad != nil {
+		say("The process took %s of one core.", percent(*r.ProcessorLoad))
+	}
+	grew := fmt.Sprintf("The heap grew by %s", mega(r.HeapGrowthBytes))
+	if r.ResidentGrowthBytes != nil {
+		grew += fmt.Sprintf(", and resident memory by %s", mega(*r.ResidentGrowthBytes))
+	}
+	say("%s.", grew)
+	for _, c := range r.Changes {
+		verb := "left"
+		if !c.Begins {
+			verb = "could go back to"
+		}
+		say("Streams %s the GPU after %.1f s: %s.", verb, c.Seconds, c.Cause)
+	}
+	return all
+}
+
+func milli(seconds float64) string {
+	return strconv.FormatFloat(1e3*seconds, 'f', max(0, 2-int(math.Log10(max(1, 1e3*seconds)))), 64) + " ms"
+}
+
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }
+
+func times(factor float64) string { return strconv.FormatFloat(factor, 'f', 2, 64) + "×" }
+
+func mega(bytes int64) string { return strconv.FormatFloat(float64(bytes)/1e6, 'f', 1, 64) + " MB" }
+
+func clockTime(seconds float64) string {
+	if seconds < 60 {
+		return fmt.Sprintf("%.1f s", seconds)
+	}
+	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
+}
+
+// picture draws the distribution of a report's latencies.
+func picture(r *stream.Report) *plots.Chart {
+	facts, id := command.HostFacts()
+	about := plots.Latencies{
+		Title: fmt.Sprintf("How long until a block of the %s is done", r.Pipeline),
+		About: []string{command.Plural(r.Streams, "stream"), fmt.Sprintf("%d samples at %g Hz", r.Block, r.RateHz), clockTime(r.AudioSeconds) + " of audio"},
+		Caption: []string{facts.Chip, command.Plural(facts.Cores, "core"), id, host.Observe().OSVersion, runtime.Version(),
+			time.Now().UTC().Format("2006-01-02 15:04 UTC"), "routes take turns, block by block"},
+		DeadlineSeconds: r.DeadlineSeconds,
+	}
+	for _, route := range r.Routes {
+		one := plots.Latency{Name: route.Name, Words: routeWords[route.Name], Underruns: route.Underruns}
+		for _, b := range route.Latencies {
+			one.Seconds, one.Counts = append(one.Seconds, b.AtMost), append(one.Counts, b.Count)
+		}
+		if route.Blocks > 0 {
+			about.Of = append(about.Of, one)
+		}
+	}
+	return plots.LatencyChart(about)
+}
+
+var routeWords = map[string]string{
+	stream.Warm:   "as the calibration chooses",
+	stream.Serial: "on one core",
+	stream.Pooled: "on all cores",
+	stream.GPU:    "on the GPU",
+	stream.Tuned:  "the best after a pause",
+}
