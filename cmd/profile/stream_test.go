@@ -170,7 +170,7 @@ func TestFindings(t *testing.T) {
 The goroutine woke 0.10 ms after a block's time in the median, and at worst 3.00 ms.
 3 blocks of a stream were silent, because every implementation of a stage failed: no way.
 By the calibration's choices a stream takes 10.0 % of its deadline in the median, and 20.0 % in 99 of 100 blocks.
-The calibration's choices, for calls one after the other, take 1.25× the time of the best ones for calls after a pause (2.00 ms and 1.60 ms in the median).
+The calibration's choices, made for calls one after the other, take 2.00× the time of the fastest route for these blocks, which come after a pause (2.00 ms, and 1.00 ms by the serial route, in the median).
 The gpu route takes 3.00× the time of the serial one in the median, and 4.00× in the slowest of 100 blocks.
 The process took 12.3 % of one core.
 The heap grew by 2.0 MB.

@@ -65,10 +65,14 @@ func (o *Options) pipeline() (*songs.Pipeline, error) {
 // implementations differ by less.
 const margin = 0.03
 
-// Tune plays one stream for o.Seconds, and lets each implementation on the processor compute each stage in turn: in blocks of the
-// base route that differ in this stage alone. So every implementation is measured as a stream calls it, after a pause, on a
-// locked thread. Tune returns the base with the fastest implementation of each stage. The base must name an implementation on the
-// processor for each stage, such as those of [Serial].
+// mostTuned is the greatest number of streams of Tune, which holds many routes in memory.
+const mostTuned = 10
+
+// Tune plays o.Streams, but at most ten, for o.Seconds, and lets each implementation on the processor compute each stage in turn:
+// in blocks of the base route that differ in this stage alone. So every implementation is measured as a stream calls it, after a
+// pause, on a locked thread. Tune returns the base with the fastest implementation of each stage. It does not try them together:
+// two stages on several cores may take less than the two alone, because the second one finds the cores awake. The base must name
+// an implementation on the processor for each stage, such as those of [Serial].
 func Tune(ctx context.Context, o Options, base songs.Entrant) (songs.Entrant, error) {
 	p, err := o.pipeline()
 	if err != nil {
@@ -84,7 +88,7 @@ func Tune(ctx context.Context, o Options, base songs.Entrant) (songs.Entrant, er
 	}
 	type trial struct{ stage, route int }
 	var trials []trial
-	o.Routes, o.Streams = []songs.Entrant{base}, 1
+	o.Routes, o.Spare, o.Streams = []songs.Entrant{base}, base, min(o.Streams, mostTuned)
 	for i, of := range all {
 		for _, m := range of {
 			if m.Processor == kernels.CPU && m.Name != base.Route[i] {

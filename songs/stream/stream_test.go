@@ -281,7 +281,7 @@ func TestGuardBesideTheStream(t *testing.T) {
 // Tune returns the implementations that were fastest in the stream.
 func TestTune(t *testing.T) {
 	source := testSource(t)
-	o := Options{Source: source, Seconds: 20, Fast: true}
+	o := Options{Source: source, Streams: 20, Seconds: 20, Fast: true}
 	best, err := Tune(t.Context(), o, onGo(Serial))
 	if err != nil || best.Name != Tuned || len(best.Route) != 3 || best.OnGPU {
 		t.Errorf("%+v, %v", best, err)
