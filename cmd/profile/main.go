@@ -1,6 +1,8 @@
 // Profile says where the time of a pipeline goes: by stage and by list of kernels, on the processor, on a GPU and between them. It
 // compares each stage with what the machine could do, and names the worst bottlenecks.
 //
+// With --stream it plays a pipeline in real time instead, and measures each block against its deadline.
+//
 // Usage: go run ./cmd/profile --audio song.wav [flags]; --help lists them. The exit code is 0 if it profiled, 1 if it could
 // not, and 2 for a wrong command line.
 package main

@@ -202,7 +202,7 @@ func (s *streaming) print(r *stream.Report, stdout io.Writer) error {
 // findings says what a report shows, in a sentence each.
 func findings(r *stream.Report) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	blocks, underruns := 0, 0
+	blocks, underruns := r.Skipped, r.Skipped
 	by := map[string]stream.RouteReport{}
 	for _, route := range r.Routes {
 		blocks, underruns = blocks+route.Blocks, underruns+route.Underruns

@@ -166,7 +166,7 @@ func TestFindings(t *testing.T) {
 			{Name: stream.Tuned, Blocks: 500, Compute: times(1.6e-3, 2e-3)},
 			{Name: stream.Pooled},
 		}}
-	want := `5 of 2 500 blocks were not done in time, and 2 of them were not begun, because their time was over.
+	want := `7 of 2 502 blocks were not done in time, and 2 of them were not begun, because their time was over.
 The goroutine woke 0.10 ms after a block's time in the median, and at worst 3.00 ms.
 3 blocks of a stream were silent, because every implementation of a stage failed: no way.
 By the calibration's choices a stream takes 10.0 % of its deadline in the median, and 20.0 % in 99 of 100 blocks.

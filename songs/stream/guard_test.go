@@ -84,7 +84,7 @@ func underruns(r *Report) (n int) {
 	for _, route := range r.Routes {
 		n += route.Underruns
 	}
-	return n
+	return n + r.Skipped
 }
 
 var cool = host.Condition{Thermal: "nominal", Memory: "normal"}

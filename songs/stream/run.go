@@ -62,7 +62,7 @@ type Report struct {
 
 	Routes  []RouteReport `json:"routes"`
 	Wake    Times         `json:"wake"`              // how late the goroutine began; zero if Fast
-	Skipped int           `json:"skipped_blocks"`    // underruns that were not computed, because their deadline was over
+	Skipped int           `json:"skipped_blocks"`    // underruns of no route, which were not computed because their deadline was over
 	Silent  int           `json:"silent_blocks"`     // of a stream, because every implementation of a stage failed
 	Failure string        `json:"failure,omitempty"` // the first one
 
