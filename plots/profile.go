@@ -33,7 +33,7 @@ func WriteProfile(ctx context.Context, dir string, p *profiles.Profile, others [
 		{"stages.png", func() *Chart { return StageBars(p, before) }},
 	} {
 		path := filepath.Join(dir, chart.name)
-		if err := save(ctx, path, chart.draw); err != nil {
+		if err := Save(ctx, path, chart.draw); err != nil {
 			return paths, fmt.Errorf("plots: %s: %w", path, err)
 		}
 		paths = append(paths, path)

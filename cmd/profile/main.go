@@ -72,6 +72,11 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 		return nil, done, err
 	}
 	if o.stream {
+		for _, name := range profileFlags {
+			if flags.Changed(name) {
+				return nil, false, command.Usage("--%s: it says nothing about streams (leave it or --stream out)", name)
+			}
+		}
 		return o, false, o.streaming.check(o, flags.Changed("pipeline"))
 	}
 	for _, name := range streamFlags {
@@ -114,7 +119,7 @@ func runOn(ctx context.Context, m machine, stdout, stderr io.Writer, args []stri
 		return err
 	}
 	if o.stream {
-		return o.play(ctx, stdout, stderr)
+		return o.streaming.play(ctx, stdout, stderr)
 	}
 	return profile(ctx, m, o, stdout, stderr)
 }

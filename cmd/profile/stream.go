@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -29,11 +31,10 @@ import (
 type streaming struct {
 	block, streams int
 	rate, seconds  float64
-	fast, json     bool
-	picture        string
+	fast           bool
 	seed           uint64
 
-	pipeline, audio, calibration string
+	pipeline, audio, calibration, json, plots string
 }
 
 const (
@@ -49,17 +50,18 @@ func (s *streaming) flags(flags *pflag.FlagSet) {
 	flags.IntVar(&s.streams, "streams", 1, "with --stream: streams at a time")
 	flags.Float64Var(&s.seconds, "seconds", 60, "with --stream: seconds of audio; a quarter of them is for trying implementations")
 	flags.BoolVar(&s.fast, "fast", false, "with --stream: one block after the other, without waiting for its time, all by the route of the calibration")
-	flags.BoolVar(&s.json, "json", false, "with --stream: print the report as JSON")
-	flags.StringVar(&s.picture, "picture", "", "with --stream: draw the distribution of latencies into a PNG `file`")
 	flags.Uint64Var(&s.seed, "seed", 1, "with --stream: seed of the order in which routes take turns")
 }
 
 // streamFlags are the flags that say nothing without --stream.
-var streamFlags = []string{"block", "rate", "streams", "seconds", "fast", "json", "picture", "seed"}
+var streamFlags = []string{"block", "rate", "streams", "seconds", "fast", "seed"}
+
+// profileFlags are the flags that say nothing with --stream.
+var profileFlags = []string{"plan", "calls", "before", "trace"}
 
 // check completes the flags of --stream, and fails if one is out of its range.
 func (s *streaming) check(o *options, named bool) error {
-	s.audio, s.calibration, s.pipeline = o.audio, o.calibration, synthesiser
+	s.audio, s.calibration, s.json, s.plots, s.pipeline = o.audio, o.calibration, o.json, o.plots, synthesiser
 	switch {
 	case named:
 		s.pipeline = o.pipeline
@@ -135,12 +137,16 @@ func (s *streaming) play(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := s.print(report, stdout); err != nil {
-		return err
+	s.print(report, stdout)
+	if s.json != "" {
+		if err := save(report, s.json); err != nil {
+			return fmt.Errorf("--json %s: %w", s.json, command.Cause(err))
+		}
 	}
-	if s.picture != "" {
-		if err := plots.Save(context.WithoutCancel(ctx), s.picture, func() *plots.Chart { return picture(report) }); err != nil {
-			return fmt.Errorf("--picture %s: %w", s.picture, command.Cause(err))
+	if s.plots != "" {
+		to := filepath.Join(s.plots, "latencies.png")
+		if err := plots.Save(context.WithoutCancel(ctx), to, func() *plots.Chart { return picture(report) }); err != nil {
+			return fmt.Errorf("--plots %s: %w", s.plots, command.Cause(err))
 		}
 	}
 	if report.Interrupted {
@@ -163,15 +169,16 @@ func (s *streaming) tune(ctx context.Context, o *stream.Options, serial songs.En
 	return nil
 }
 
-func (s *streaming) print(r *stream.Report, stdout io.Writer) error {
-	if s.json {
-		text, err := json.MarshalIndent(r, "", "  ")
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(stdout, "%s\n", text)
+// save writes a report to a file.
+func save(r *stream.Report, file string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
 		return err
 	}
+	return os.WriteFile(file, append(text, '\n'), 0o644)
+}
+
+func (s *streaming) print(r *stream.Report, stdout io.Writer) {
 	fmt.Fprintf(stdout, "%s: %s of %d samples at %g Hz, so a block is due every %s; %s of audio in %s\n\n", r.Pipeline,
 		command.Plural(r.Streams, "stream"), r.Block, r.RateHz, milli(r.DeadlineSeconds), clockTime(r.AudioSeconds), clockTime(r.WallSeconds))
 	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
@@ -196,7 +203,6 @@ func (s *streaming) print(r *stream.Report, stdout io.Writer) error {
 	for _, finding := range findings(r) {
 		fmt.Fprintln(stdout, finding)
 	}
-	return nil
 }
 
 // findings says what a report shows, in a sentence each.

@@ -72,9 +72,9 @@ func TestStreamRefuses(t *testing.T) {
 		t.Errorf("without --stream: %v", err)
 	}
 	for args, want := range map[string]string{
-		"--audio " + filepath.Join(t.TempDir(), "missing.wav"):             "no such file",
-		"--seconds 0.1 --picture " + filepath.Join(t.TempDir(), "a/b.png"): "--picture",
-		"--seconds 0.1 --block 1 --streams 10000 --rate 768000":            "MiB each, and half of the memory here is",
+		"--audio " + filepath.Join(t.TempDir(), "missing.wav"):                                              "no such file",
+		"--seconds 0.1 --plots " + filepath.Join(recorded(t, 1, 8000, func(int) float64 { return 0 }), "b"): "not a directory",
+		"--seconds 0.1 --block 1 --streams 10000 --rate 768000":                                             "MiB each, and half of the memory here is",
 	} {
 		if err := run(t.Context(), &out, &out, append([]string{"--stream", "--fast"}, strings.Fields(args)...)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)
@@ -109,13 +109,18 @@ func TestStreamPrints(t *testing.T) {
 
 // Recordings of six channels, of other rates, and of silence are played. The picture is drawn.
 func TestStreamPlaysRecordings(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "latencies.png")
+	folder := t.TempDir()
+	report := filepath.Join(folder, "report.json")
 	for _, rate := range []int{8000, 44100, 192_000} {
 		for name, sample := range map[string]func(int) float64{"a tone": func(i int) float64 { return math.Sin(0.1 * float64(i)) },
 			"silence": func(int) float64 { return 0 }} {
-			out, notes := play(t, "--fast --seconds 0.1 --streams 2 --json --rate 44100 --picture "+path+" --audio "+recorded(t, 6, rate, sample))
+			out, notes := play(t, "--fast --seconds 0.1 --streams 2 --json "+report+" --rate 44100 --plots "+folder+" --audio "+recorded(t, 6, rate, sample))
 			var r stream.Report
-			if err := json.Unmarshal([]byte(out), &r); err != nil {
+			text, err := os.ReadFile(report)
+			if err == nil {
+				err = json.Unmarshal(text, &r)
+			}
+			if err != nil || !strings.Contains(out, "effects: 2 streams") {
 				t.Fatalf("%s: %v\n%s", name, err, out)
 			}
 			if r.Pipeline != "effects" || r.Streams != 2 || r.Routes[0].Blocks != 9 || r.Silent > 0 || r.DeadlineSeconds != 512/44100. {
@@ -126,7 +131,7 @@ func TestStreamPlaysRecordings(t *testing.T) {
 			}
 		}
 	}
-	image, err := os.ReadFile(path)
+	image, err := os.ReadFile(filepath.Join(folder, "latencies.png"))
 	if err != nil || !strings.HasPrefix(string(image), "\x89PNG") {
 		t.Errorf("no picture: %v", err)
 	}
