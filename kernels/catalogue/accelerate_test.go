@@ -1,4 +1,4 @@
-package catalogue
+package catalogue_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"crossover/dispatch"
 	"crossover/kernels"
 	"crossover/kernels/biquad"
+	"crossover/kernels/catalogue"
 	"crossover/kernels/conv1d"
 	"crossover/kernels/decibels"
 	"crossover/kernels/elementwise"
@@ -57,7 +58,7 @@ func again(t *testing.T, test, text string) (output string, err error) {
 	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("cc", "-O2", "-shared", "-fPIC", "-o", library, source, "-lm").CombinedOutput(); err != nil {
+	if out, err := exec.Command("cc", "-O1", "-shared", "-fPIC", "-o", library, source, "-lm").CombinedOutput(); err != nil {
 		t.Fatalf("the stand-in does not compile: %v\n%s", err, out)
 	}
 	self, err := os.Executable()
@@ -96,7 +97,7 @@ func TestAccelerate(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := kernels.GeneratedInput()
-	for _, c := range Cases(kernels.Here()) {
+	for _, c := range catalogue.Cases(kernels.Here()) {
 		t.Run(strings.ReplaceAll(c.Name, "/", ","), func(t *testing.T) {
 			var names []string
 			for _, i := range c.Implementations {
@@ -149,10 +150,16 @@ func checkFramework(t *testing.T, c *kernels.Case, size int, names []string, in 
 }
 
 // allocations returns the number of allocations in a call. It stops the garbage collector, which would empty the pools of
-// argument lists. It takes the least of three counts, because allocations of other goroutines count too.
+// argument lists. It counts up to three times, until there are none, because allocations of other goroutines count too.
 func allocations(call func()) float64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	return min(testing.AllocsPerRun(2, call), testing.AllocsPerRun(2, call), testing.AllocsPerRun(2, call))
+	least := math.Inf(1)
+	for range 3 {
+		if least = min(least, testing.AllocsPerRun(2, call)); least == 0 {
+			break
+		}
+	}
+	return least
 }
 
 // Typed plans take sizes that no sweep visits: odd transforms, a filter longer than its signal, blocks of one sample.

@@ -1,4 +1,4 @@
-package catalogue
+package catalogue_test
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 	"crossover/gpu"
 	"crossover/gpu/emulator"
 	"crossover/kernels"
+	"crossover/kernels/catalogue"
 	"crossover/kernels/kerneltest"
 	"crossover/pool"
 )
@@ -21,7 +22,7 @@ import (
 // Names, formulas and sources of the cases go into the calibration file.
 func TestCasesAreDescribed(t *testing.T) {
 	seen := map[string]bool{}
-	for _, c := range Cases(kernels.Here()) {
+	for _, c := range catalogue.Cases(kernels.Here()) {
 		if seen[c.Name] {
 			t.Errorf("%s is listed twice", c.Name)
 		}
@@ -80,7 +81,7 @@ func TestPlacements(t *testing.T) {
 		"memory of the GPU's": {opened(false), []string{"scale", "scale/shared", "scale/resident"}, []string{"fft/n=4096", "fft/n=4096,shared", "fft/n=4096,resident"}},
 	} {
 		var scale, rows []string
-		for _, c := range Placed(test.b) {
+		for _, c := range catalogue.Placed(test.b) {
 			if c.Operation == "scale" {
 				scale = append(scale, c.Name)
 			}
@@ -107,7 +108,7 @@ func TestEveryImplementationAtRandomSizes(t *testing.T) {
 	if testing.Short() {
 		times = 1 // of each implementation, in which the race detector sees all of its goroutines
 	}
-	for _, c := range Cases(kernels.Here()) {
+	for _, c := range catalogue.Cases(kernels.Here()) {
 		t.Run(c.Name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(20261121, uint64(len(c.Name))))
 			top := min(float64(c.Axis.Max), 300*float64(c.Axis.Min), 20_000)
@@ -154,7 +155,7 @@ func checkAt(t *testing.T, c *kernels.Case, size int, in kernels.Input) {
 // The dispatcher knows from the declarations which operations CROSSOVER_FORCE may name.
 func TestDispatchKnowsTheOperations(t *testing.T) {
 	var have []string
-	for _, c := range Cases(kernels.Here()) {
+	for _, c := range catalogue.Cases(kernels.Here()) {
 		have = append(have, c.Operation)
 	}
 	slices.Sort(have)
@@ -167,7 +168,7 @@ func TestDispatchKnowsTheOperations(t *testing.T) {
 // processor only.
 func TestPrograms(t *testing.T) {
 	in := kernels.GeneratedInput()
-	for _, c := range Cases(kernels.Here()) {
+	for _, c := range catalogue.Cases(kernels.Here()) {
 		c, ok := c.WithPrograms()
 		if !ok {
 			t.Errorf("%s has no typed plan", c.Name)

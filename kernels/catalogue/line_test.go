@@ -1,4 +1,4 @@
-package catalogue
+package catalogue_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"crossover/kernels"
+	"crossover/kernels/catalogue"
 	"crossover/kernels/mel"
 	"crossover/kernels/stft"
 	"crossover/pool"
@@ -25,7 +26,7 @@ func TestLine(t *testing.T) {
 		"matmul/n=64,m=32":        "matmul/m=32,n=64",
 		"scale":                   "scale",
 	} {
-		cases, err := Line(b, name)
+		cases, err := catalogue.Line(b, name)
 		if err != nil || len(cases) != 1 || cases[0].Name != want {
 			t.Errorf("%s: %v, %v; want %s", name, cases, err, want)
 		}
@@ -44,14 +45,14 @@ func TestLine(t *testing.T) {
 		"fft/n=4,batch=2":           "2 of 2 axes",
 		"softmax/columns=999999999": "want 1 to",
 	} {
-		if _, err := Line(b, name); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := catalogue.Line(b, name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want an error with %q", name, err, want)
 		}
 	}
 }
 
 func TestReadShape(t *testing.T) {
-	for name, want := range map[string]Shape{
+	for name, want := range map[string]catalogue.Shape{
 		"fft/n=441,batch=64":                   {"fft", kernels.Caller, []int{441, 64}},
 		"fft/batch=64,n=441":                   {"fft", kernels.Caller, []int{441, 64}},
 		"scale/n=7":                            {"scale", kernels.Caller, []int{7}},
@@ -59,12 +60,12 @@ func TestReadShape(t *testing.T) {
 		"softmax/rows=16,columns=768,shared":   {"softmax", kernels.Shared, []int{16, 768}},
 		"matmul/m=99999999999,k=1,n=999999999": {"matmul", kernels.Caller, []int{99999999999, 1, 999999999}},
 	} {
-		if got, whole, err := ReadShape(name); err != nil || !whole || !reflect.DeepEqual(got, want) {
+		if got, whole, err := catalogue.ReadShape(name); err != nil || !whole || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v, %v; want %+v", name, got, whole, err, want)
 		}
 	}
 	for _, line := range []string{"scale", "fft/n=441", "stft/hop=256,n_fft=1024"} {
-		if _, whole, err := ReadShape(line); whole || err != nil {
+		if _, whole, err := catalogue.ReadShape(line); whole || err != nil {
 			t.Errorf("%s: whole %v, %v", line, whole, err)
 		}
 	}
@@ -82,7 +83,7 @@ func TestReadShape(t *testing.T) {
 		"fft/n=4,shared":               "1 of 2 axes have a value",
 		"fft/n=4,batch=2,share":        "not a value",
 	} {
-		if _, _, err := ReadShape(name); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, _, err := catalogue.ReadShape(name); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v; want an error with %q", name, err, want)
 		}
 	}
@@ -98,9 +99,9 @@ func TestWhatPlansRefuse(t *testing.T) {
 		"mel/bands=40,frames=3,n_fft=1023": refusedMel, "mel/bands=40,n_fft=1023": refusedMel,
 		"stft/n_fft=1024,hop=256,n=48000": nil, "stft/hop=256,n=48000": nil, "mel/bands=40,frames=3": nil, "fft/n=441,batch=3": nil,
 	} {
-		_, whole, err := ReadShape(name)
+		_, whole, err := catalogue.ReadShape(name)
 		if err == nil && !whole {
-			_, err = Line(&kernels.Backends{}, name)
+			_, err = catalogue.Line(&kernels.Backends{}, name)
 		}
 		if fmt.Sprint(err) != fmt.Sprint(want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
@@ -114,7 +115,7 @@ func TestLinesEndWherePlansDo(t *testing.T) {
 		"mfcc/bands=40,frames=7": {8, 40}, "mfcc/bands=80,frames=7": {8, 64}, "mfcc/coefficients=33,frames=7": {33, 256}, "mfcc/coefficients=13,bands=40": {1, 64 << 10},
 		"mfcc/bands=8,frames=7": {8, 8}, "mfcc/coefficients=256,frames=7": {256, 256},
 	} {
-		cases, err := Line(&kernels.Backends{}, name)
+		cases, err := catalogue.Line(&kernels.Backends{}, name)
 		if err != nil || cases[0].Axis.Min != want[0] || cases[0].Axis.Max != want[1] {
 			t.Errorf("%s: %v, want sizes from %d to %d", name, err, want[0], want[1])
 		}
@@ -124,7 +125,7 @@ func TestLinesEndWherePlansDo(t *testing.T) {
 		"mfcc/coefficients=257,frames=7": "mfcc: Coefficients is 257: want 1 to the number of bands, 20",
 		"chroma/n_fft=27":                "chroma: NFFT is 27: want an even number, at least 2",
 	} {
-		if _, err := Line(&kernels.Backends{}, name); err == nil || err.Error() != want {
+		if _, err := catalogue.Line(&kernels.Backends{}, name); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
 	}
@@ -134,6 +135,10 @@ func TestLinesEndWherePlansDo(t *testing.T) {
 func TestPlansTakeWhatIsNotRefused(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	in := kernels.GeneratedInput()
+	var operations []kernels.Listing
+	for _, g := range catalogue.Groups() {
+		operations = append(operations, g.Operations...)
+	}
 	for _, l := range operations {
 		for range 40 {
 			var fixed []kernels.Param
@@ -169,7 +174,7 @@ func TestPlansTakeWhatIsNotRefused(t *testing.T) {
 
 // No shape overflows, and whatever is affordable has tensors that fit.
 func TestAffordable(t *testing.T) {
-	for _, s := range Spaces(&kernels.Backends{}) {
+	for _, s := range catalogue.Spaces(&kernels.Backends{}) {
 		var ones, tens, huge kernels.Shape
 		for i := range s.Axes {
 			ones[i], tens[i], huge[i] = 1, 10, math.MaxInt

@@ -1,10 +1,11 @@
-package catalogue
+package catalogue_test
 
 import (
 	"slices"
 	"testing"
 
 	"crossover/kernels"
+	"crossover/kernels/catalogue"
 )
 
 func TestCompare(t *testing.T) {
@@ -17,7 +18,7 @@ func TestCompare(t *testing.T) {
 		"softmax/columns=1024", "softmax/columns=1024,shared", "softmax/columns=3", "softmax/columns=7", // 3 and 7 are no lines
 		"alpha", "zeta/n=1",
 	}
-	slices.SortFunc(names, Compare)
+	slices.SortFunc(names, catalogue.Compare)
 	if !slices.Equal(names, want) {
 		t.Errorf("the order is %q, want %q", names, want)
 	}
@@ -25,9 +26,12 @@ func TestCompare(t *testing.T) {
 
 // What a sweep measures first, a reader finds first.
 func TestCompareAgreesWithTheSweep(t *testing.T) {
-	cases := withPlacements(Cases(kernels.Here()), true, true)
+	var cases []kernels.Case // in the order of TestPlacements
+	for _, c := range catalogue.Cases(kernels.Here()) {
+		cases = append(cases, c, c.Placed(kernels.Shared), c.Placed(kernels.Resident))
+	}
 	for k := range cases[1:] {
-		if a, b := cases[k].Name, cases[k+1].Name; Compare(a, b) >= 0 {
+		if a, b := cases[k].Name, cases[k+1].Name; catalogue.Compare(a, b) >= 0 {
 			t.Errorf("%s is measured before %s and stands behind it", a, b)
 		}
 	}

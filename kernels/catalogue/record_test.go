@@ -1,4 +1,4 @@
-package catalogue
+package catalogue_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package catalogue
+package catalogue_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"crossover/kernels"
 	"crossover/kernels/biquad"
+	"crossover/kernels/catalogue"
 	"crossover/kernels/conv1d"
 	"crossover/kernels/decibels"
 	"crossover/kernels/elementwise"
@@ -376,7 +377,7 @@ func (r strange) graph(t *testing.T, implementation string) {
 	if some, _ := broken(x); some {
 		return
 	}
-	for _, c := range Cases(kernels.Here()) {
+	for _, c := range catalogue.Cases(kernels.Here()) {
 		if c.Operation != "stage-graph" {
 			continue
 		}

@@ -129,7 +129,19 @@ setup *vDSP_create_fftsetup(length log2n, int radix) {
 }
 void vDSP_destroy_fftsetup(setup *s) { destroy(s, FFT); }
 
-// fft writes the transform of the n values at every step-th place of re and im, by the smallest factor of n first.
+// turns has the cosines and sines of all multiples of 1/whole_turn of a turn. Each thread keeps those of its last length.
+static _Thread_local double *turns;
+static _Thread_local length whole_turn;
+
+static void makeTurns(length n) {
+    if (n == whole_turn) return;
+    free(turns);
+    turns = malloc(2 * n * sizeof *turns), whole_turn = n;
+    for (length i = 0; i < n; i++) turns[2 * i] = cos(2 * pi * (double)i / n), turns[2 * i + 1] = sin(2 * pi * (double)i / n);
+}
+
+// fft writes the transform of the n values at every step-th place of re and im, by the smallest factor of n first. The
+// length of all values is n times step.
 static void fft(const double *re, const double *im, length step, double *outRe, double *outIm, length n, int direction) {
     if (n == 1) {
         *outRe = *re, *outIm = *im;
@@ -144,7 +156,8 @@ static void fft(const double *re, const double *im, length step, double *outRe, 
         for (length q = 0; q < p; q++) {
             bin[2 * q] = bin[2 * q + 1] = 0;
             for (length r = 0; r < p; r++) {
-                double angle = -direction * 2 * pi * (double)(r * (k + q * m) % n) / n, c = cos(angle), s = sin(angle);
+                const double *turn = turns + 2 * step * (r * (k + q * m) % n);
+                double c = turn[0], s = -direction * turn[1];
                 bin[2 * q] += outRe[r * m + k] * c - outIm[r * m + k] * s;
                 bin[2 * q + 1] += outRe[r * m + k] * s + outIm[r * m + k] * c;
             }
@@ -158,6 +171,7 @@ static void fft(const double *re, const double *im, length step, double *outRe, 
 static void whole(const float *re, const float *im, float *outRe, float *outIm, length n, int direction) {
     double *work = malloc(4 * n * sizeof *work);
     for (length i = 0; i < n; i++) work[i] = re[i], work[n + i] = im[i];
+    makeTurns(n);
     fft(work, work + n, 1, work + 2 * n, work + 3 * n, n, direction);
     for (length i = 0; i < n; i++) outRe[i] = work[2 * n + i], outIm[i] = work[3 * n + i];
     free(work);
@@ -178,6 +192,7 @@ void vDSP_fft_zop(setup *s, const split *a, stride ia, const split *c, stride ic
 static void packed(const float *re, const float *im, float *outRe, float *outIm, length n, int direction) {
     double *in = calloc(4 * n, sizeof *in), *inIm = in + n, *out = in + 2 * n, *outImag = in + 3 * n;
     length half = n / 2;
+    makeTurns(n);
     if (direction == 1) {
         for (length i = 0; i < half; i++) in[2 * i] = re[i], in[2 * i + 1] = im[i];
         fft(in, inIm, 1, out, outImag, n, 1);
