@@ -24,6 +24,10 @@ const (
 	pixel      = vg.Length(72) / resolution
 )
 
+// Compression is how the images are compressed. The best takes most of the time of a chart, so tests that draw many charts set
+// another one before they begin. The pixels are the same.
+var Compression = png.BestCompression
+
 // Chart is a drawing that is laid out and ready to render.
 type Chart struct {
 	width, height vg.Length
@@ -42,7 +46,7 @@ func (c *Chart) WriteTo(w io.Writer) (int64, error) {
 	used := &colorCanvas{canvas, map[color.RGBA]bool{{R: 255, G: 255, B: 255, A: 255}: true}}
 	c.Draw(used)
 	counter := &countingWriter{w: w}
-	err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(counter, reduce(canvas.Image(), used.colors))
+	err := (&png.Encoder{CompressionLevel: Compression}).Encode(counter, reduce(canvas.Image(), used.colors))
 	return counter.n, err
 }
 
