@@ -2,6 +2,7 @@ package calibration
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,9 +22,58 @@ func Read(r io.Reader) (*File, error) {
 	return f, nil
 }
 
-// Load reads the calibration file at path, as Read does. Its error wraps fs.ErrNotExist if there is no such file.
+// Load reads the calibration file at path, as Read does. The file may be compressed with gzip. Load's error wraps
+// fs.ErrNotExist if there is no such file.
 func Load(path string) (*File, error) {
-	return load(path, func(file *os.File) (*File, error) { return read(file) })
+	return load(path, func(file *os.File) (*File, error) {
+		start := make([]byte, len(gzipMagic))
+		n, err := file.ReadAt(start, 0)
+		switch {
+		case err != nil && err != io.EOF:
+			return nil, err
+		case string(start[:n]) == gzipMagic:
+			return readCompressed(file)
+		}
+		return read(file)
+	})
+}
+
+// gzipMagic begins every text that is compressed with gzip.
+const gzipMagic = "\x1f\x8b"
+
+// mostExpanded is how much a compressed file may hold, because without a limit a small file could fill the memory. Such a file
+// is for one host.
+const mostExpanded = 2 * MaxHostBytes
+
+func readCompressed(r io.Reader) (*File, error) {
+	text, err := gzip.NewReader(r)
+	var plain bytes.Buffer
+	if err == nil {
+		_, err = plain.ReadFrom(io.LimitReader(text, mostExpanded+1))
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("cannot be decompressed, it was cut short or changed: %w", err)
+	case plain.Len() > mostExpanded:
+		return nil, fmt.Errorf("holds more than %d bytes (want one host, compressed)", mostExpanded)
+	}
+	return read(&plain)
+}
+
+// compress returns a text as gzip has it. The same text gives the same bytes, because the header has neither time nor name.
+func compress(text []byte) ([]byte, error) {
+	var to bytes.Buffer
+	w, err := gzip.NewWriterLevel(&to, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(text); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return to.Bytes(), nil
 }
 
 func read(r io.Reader) (*File, error) {

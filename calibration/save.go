@@ -71,6 +71,20 @@ func Save(path string, f *File) error {
 	})
 }
 
+// SaveCompressed is Save for a file of one host, compressed with gzip. Load reads it; Update and ReadIndex do not.
+func SaveCompressed(path string, f *File) error {
+	return locked(context.Background(), path, func(target string) error {
+		text, err := f.encode()
+		if err == nil {
+			text, err = compress(text)
+		}
+		if err != nil {
+			return err
+		}
+		return replace(target, text)
+	})
+}
+
 // encode returns the text of the file.
 func (f *File) encode() ([]byte, error) {
 	fresh := File{SchemaVersion: SchemaVersion, Hosts: slices.Clone(f.Hosts)}

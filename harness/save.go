@@ -16,8 +16,8 @@ import (
 )
 
 // EntryFile is the name of the file, beside a run's sample files, with everything that the samples lack: the entry without
-// segments, in the format of the calibration file. A fit of samples and entry gives the same bytes again.
-const EntryFile = "sweep.json"
+// segments, in the format of the calibration file, compressed. A fit of samples and entry gives the same bytes again.
+const EntryFile = "sweep.json.gz"
 
 // save writes the samples of one case, and puts the case into the entry, which is saved after the samples of other cases.
 func (r *Run) save(result *sweeps.Result) error {
@@ -57,7 +57,7 @@ func cannotSave(err error) error {
 
 func (r *Run) saveEntry(folder string) error {
 	file := &calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{r.Entry}}
-	if err := calibration.Save(filepath.Join(folder, EntryFile), file); err != nil {
+	if err := calibration.SaveCompressed(filepath.Join(folder, EntryFile), file); err != nil {
 		return fmt.Errorf("cannot save the sweep: %w", err)
 	}
 	return nil

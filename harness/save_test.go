@@ -142,7 +142,7 @@ func TestLoadOfDamagedEarlierRuns(t *testing.T) {
 		"samples of another run": {func() error {
 			text, err := os.ReadFile(filepath.Join(folder, "earlier", "1", "launch.bench.gz"))
 			return cmp.Or(err, os.WriteFile(oldest, text, 0o644))
-		}, "launch.bench.gz holds other samples than sweep.json names"},
+		}, "launch.bench.gz holds other samples than sweep.json.gz names"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.want != "" {

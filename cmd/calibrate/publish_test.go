@@ -301,11 +301,15 @@ func TestFromCrossChecks(t *testing.T) {
 		"no such file":                              func() { os.Remove(sum) },
 		"says simulated": func() {
 			path := filepath.Join(run, harness.EntryFile)
-			os.WriteFile(path, []byte(strings.Replace(before[path], `"simulated": false`, `"simulated": true`, 1)), 0o644)
+			writeSweep(t, path, strings.Replace(readSweep(t, path), `"simulated": false`, `"simulated": true`, 1))
 		},
-		"sweep.json has it": func() {
+		"sweep.json.gz has it": func() {
 			path := filepath.Join(run, harness.EntryFile)
-			os.WriteFile(path, []byte(regexp.MustCompile(`"blocks": \d+`).ReplaceAllString(before[path], `"blocks": 5`)), 0o644)
+			writeSweep(t, path, regexp.MustCompile(`"blocks": \d+`).ReplaceAllString(readSweep(t, path), `"blocks": 5`))
+		},
+		"cannot be decompressed": func() {
+			path := filepath.Join(run, harness.EntryFile)
+			os.WriteFile(path, []byte(before[path][:len(before[path])/2]), 0o644)
 		},
 	} {
 		spoil()
@@ -480,11 +484,9 @@ func TestAnEditedSweepIsMentioned(t *testing.T) {
 	succeed(t, twoCases(1), f.args()...)
 	runs, _ := filepath.Glob(filepath.Join(f.host(), "*"))
 	sweep := filepath.Join(runs[0], harness.EntryFile)
-	text := strings.Replace(read(t, sweep), `"tool_version": "`, `"tool_version": "my `, 1)
-	if err := os.WriteFile(sweep, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	const want = "sweep.json was edited"
+	text := strings.Replace(readSweep(t, sweep), `"tool_version": "`, `"tool_version": "my `, 1)
+	writeSweep(t, sweep, text)
+	const want = "sweep.json.gz was edited"
 	if stderr := succeed(t, twoCases(1), append(f.args(), "--ops", "sum")...); strings.Count(stderr, want) != 1 {
 		t.Errorf("a run that joins it says %q", stderr)
 	}
@@ -494,9 +496,7 @@ func TestAnEditedSweepIsMentioned(t *testing.T) {
 	other := newFolders(t)
 	succeed(t, twoCases(1), other.args()...)
 	runs, _ = filepath.Glob(filepath.Join(other.host(), "*"))
-	if err := os.WriteFile(filepath.Join(runs[0], harness.EntryFile), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeSweep(t, filepath.Join(runs[0], harness.EntryFile), text)
 	stderr := succeed(t, twoCases(1), "--from", other.host(), "-o", other.file, "--data", other.data, "--plots", other.plots)
 	if strings.Count(stderr, want) != 1 {
 		t.Errorf("a refit says %q", stderr)

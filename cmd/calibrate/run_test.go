@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -81,6 +82,36 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// readSweep returns the text of the entry beside a run's samples.
+func readSweep(t *testing.T, path string) string {
+	t.Helper()
+	text, err := gzip.NewReader(strings.NewReader(read(t, path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// writeSweep writes the entry beside a run's samples, as an editor of compressed files would.
+func writeSweep(t *testing.T, path, text string) {
+	t.Helper()
+	var data bytes.Buffer
+	w := gzip.NewWriter(&data)
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestCalibrateFindsTheScriptedCrossover(t *testing.T) {

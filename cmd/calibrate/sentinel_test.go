@@ -198,8 +198,10 @@ func TestASweepWithoutASentinel(t *testing.T) {
 	if code != 0 {
 		t.Fatal(stderr)
 	}
-	for _, path := range []string{filepath.Join(f.run(t), harness.EntryFile), f.file, again} {
-		if text := read(t, path); strings.Contains(text, "sentinel") || strings.Contains(text, "\n      \"warnings\"") {
+	for path, text := range map[string]string{
+		harness.EntryFile: readSweep(t, filepath.Join(f.run(t), harness.EntryFile)), f.file: read(t, f.file), again: read(t, again),
+	} {
+		if strings.Contains(text, "sentinel") || strings.Contains(text, "\n      \"warnings\"") {
 			t.Errorf("%s has what nobody saw:\n%s", path, text)
 		}
 	}

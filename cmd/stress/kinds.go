@@ -175,7 +175,7 @@ func strays(r *round, ctx context.Context) {
 		{fmt.Sprintf("plots/%s/.writable-%d-2", r.host, r.fixture.ended), ""},
 		{fmt.Sprintf("sweeps/data/%s/unfinished-20260101T000000Z-%d/cases/.samples-1", r.host, r.fixture.ended), "case"},
 		{fmt.Sprintf("sweeps/data/%s/unfinished-20260101T000001Z-%d/cases/scale.bench.gz", r.host, r.fixture.ended), "case"},
-		{fmt.Sprintf("sweeps/data/%s/unfinished-20260101T000002Z-%d-2/.sweep.json.tmp1", r.host, r.fixture.ended), ""},
+		{fmt.Sprintf("sweeps/data/%s/unfinished-20260101T000002Z-%d-2/.sweep.json.gz.tmp1", r.host, r.fixture.ended), ""},
 		{fmt.Sprintf(".writable-%d-1", r.fixture.ended), ""},
 	} {
 		if r.chance(40) {
