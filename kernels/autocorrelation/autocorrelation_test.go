@@ -36,7 +36,7 @@ func TestLongRow(t *testing.T) {
 
 // TestLibrosa compares with librosa.autocorrelate of the same samples in float64.
 func TestLibrosa(t *testing.T) {
-	x := kerneltest.ReadArchived[float32](t, "../stft/testdata/librosa.npz", "signal")[:4096]
+	x := kerneltest.Signal(4096)
 	want := kerneltest.ReadArchived[float64](t, "testdata/librosa.npz", "autocorrelation_4096")
 	kerneltest.Against(t, &Op, Params{len(x)}, kernels.Shape{len(x), 1}, [][]float32{x}, want, allowed)
 }

@@ -34,7 +34,7 @@ func relativeError(got, want []float64) float64 {
 
 // TestReferenceAgainstSciPy compares the float64 reference with scipy.signal.fftconvolve.
 func TestReferenceAgainstSciPy(t *testing.T) {
-	got := Reference(kerneltest.ReadArchived[float32](t, scipy, "signal"), kerneltest.ReadArchived[float32](t, scipy, "fir_taps_512"))
+	got := Reference(kerneltest.Signal(8192), kerneltest.ReadArchived[float32](t, scipy, "fir_taps_512"))
 	if e := relativeError(got, kerneltest.ReadArchived[float64](t, scipy, "convolve_8192_512")); e > 1e-13 {
 		t.Errorf("relative error %.1e", e)
 	}
@@ -77,7 +77,7 @@ func TestPortableFIRError(t *testing.T) {
 }
 
 func TestPlan(t *testing.T) {
-	x, h := kerneltest.ReadArchived[float32](t, scipy, "signal"), kerneltest.ReadArchived[float32](t, scipy, "fir_taps_512")
+	x, h := kerneltest.Signal(8192), kerneltest.ReadArchived[float32](t, scipy, "fir_taps_512")
 	want := kerneltest.ReadArchived[float64](t, scipy, "convolve_8192_512")
 	plan, err := New(nil, h)
 	if err != nil {

@@ -85,7 +85,7 @@ func TestStreamIsWhole(t *testing.T) {
 
 // TestStreamSciPy compares with scipy.signal.fftconvolve.
 func TestStreamSciPy(t *testing.T) {
-	x, h := kerneltest.ReadArchived[float32](t, scipy, "signal"), kerneltest.ReadArchived[float32](t, scipy, "fir_taps_512")
+	x, h := kerneltest.Signal(8192), kerneltest.ReadArchived[float32](t, scipy, "fir_taps_512")
 	want := kerneltest.ReadArchived[float64](t, scipy, "convolve_8192_512")[:len(x)]
 	p := StreamParams{h, 128}
 	for name, plan := range kerneltest.Plans(t, &StreamOp, p) {
