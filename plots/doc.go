@@ -1,12 +1,12 @@
-// Package plots draws what a calibration found: one chart for each line of shapes, an overview of a host, and a map of each
-// operation.
+// Package plots draws what a calibration found: one chart for each line of shapes, an overview of a host in pages, and a map
+// of each operation.
 //
 // The package does not measure and does not fit. It draws the medians and losses of thresholds.Summarise, the segments of
 // the calibration, and the predictions of its surfaces. Charts are PNG images. Equal inputs give equal bytes.
 //
 // The usual step is one call, which writes every chart of a host into a folder:
 //
-//	paths, err := plots.Write(ctx, "plots/apple-m3-max-40", host, runs)
+//	paths, err := plots.Write(ctx, "plots/apple-m3-max-40", host, runs, catalogue.GroupOf)
 //
 // A case chart has two panels over the sizes. The upper one shows the time per call of each implementation. The lower one
 // shows its slowdown against the best one, on which people base decisions. Lines are medians of all runs, and dots are

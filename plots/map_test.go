@@ -327,7 +327,7 @@ func TestNoMap(t *testing.T) {
 			t.Errorf("operations[%d] has a map", i)
 		}
 	}
-	if names := FileNames(h); !slices.Equal(names, []string{"overview.png"}) {
+	if names := FileNames(h, noGroup); !slices.Equal(names, []string{"overview.png"}) {
 		t.Errorf("files %v, want the overview alone", names)
 	}
 }

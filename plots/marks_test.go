@@ -45,7 +45,7 @@ func TestKeys(t *testing.T) {
 	}
 	want = "threshold and its 95 % interval (single run: assumes 1.5 % between runs); fastest at each measured size; " +
 		"computed on the GPU; shades of a colour: variants; another may be as fast or faster"
-	if got := keyWords(newOverviewFigure(h, map[string][]Run{h.Cases[0].Name: runs}).key); got != want {
+	if got := keyWords(newOverviewFigure(h, page{cases: h.Cases}, map[string][]Run{h.Cases[0].Name: runs}).key); got != want {
 		t.Errorf("the overview's key of every mark is\n%s, want\n%s", got, want)
 	}
 	for e, want := range map[*experiment]string{
@@ -470,7 +470,7 @@ func TestDoubtsAreInPlace(t *testing.T) {
 		d.find(t, want)
 	}
 	// The overview has the doubts around the marks of the sizes.
-	o := newOverviewFigure(h, map[string][]Run{c.Name: runs})
+	o := newOverviewFigure(h, page{cases: h.Cases}, map[string][]Run{c.Name: runs})
 	if n := list(Overview(h, nil)).count(func(s drawnShape) bool {
 		return !s.stroke && s.color == onWhite(o.styles["b"].color, 0.25) && s.box.Max.Y-s.box.Min.Y == laneDoubt
 	}); n != 1 {

@@ -47,7 +47,12 @@ var (
 // implementations. runs has, by names of cases, what CaseChart takes, and may be nil. From runs the chart marks the fastest
 // implementation at each measured size. The chart has at most 300 cases, and the number of the others.
 func Overview(h *calibration.Host, runs map[string][]Run) *Chart {
-	f := newOverviewFigure(h, runs)
+	return overview(h, page{cases: h.Cases}, runs)
+}
+
+// overview returns the chart of a page.
+func overview(h *calibration.Host, p page, runs map[string][]Run) *Chart {
+	f := newOverviewFigure(h, p, runs)
 	return &Chart{width: f.width, height: f.height, paint: f.paint}
 }
 
@@ -55,6 +60,7 @@ func Overview(h *calibration.Host, runs map[string][]Run) *Chart {
 type overviewFigure struct {
 	width     vg.Length
 	height    vg.Length
+	title     string
 	subtitle  string
 	simulated bool
 	legend    []chip
@@ -87,10 +93,13 @@ type lane struct {
 	y               vg.Length // middle of the lane's bar
 }
 
-func newOverviewFigure(h *calibration.Host, runs map[string][]Run) *overviewFigure {
-	f := &overviewFigure{simulated: h.Simulated}
-	cases := h.Cases[:min(len(h.Cases), lanesMost)]
-	f.hidden = len(h.Cases) - len(cases)
+func newOverviewFigure(h *calibration.Host, p page, runs map[string][]Run) *overviewFigure {
+	f := &overviewFigure{simulated: h.Simulated, title: "Which implementation is fastest, by size"}
+	if p.title != "" {
+		f.title += ": " + p.title
+	}
+	cases := p.cases[:min(len(p.cases), lanesMost)]
+	f.hidden = len(p.cases) - len(cases)
 	names := vg.Length(namesLeast)
 	var shown []*calibration.Case
 	for _, line := range linesOf(cases) {
@@ -264,7 +273,7 @@ func (f *overviewFigure) layLanes(legendHeight, keyHeight vg.Length) {
 func (f *overviewFigure) paint(c draw.Canvas) {
 	y := f.height - margin - 12
 	regretEdge := f.width - margin
-	write(c, titleStyle, margin, text.XLeft, y, "Which implementation is fastest, by size")
+	write(c, titleStyle, margin, text.XLeft, y, fit(titleStyle, f.title, f.width-2*margin))
 	if f.simulated {
 		drawTag(c, f.width-margin, y, "SIMULATED")
 	}

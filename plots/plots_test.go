@@ -327,6 +327,9 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// noGroup is for hosts whose overview is one page.
+func noGroup(string) string { return "" }
+
 func TestFileNames(t *testing.T) {
 	names := []string{
 		"fft/batch=1", "fft_batch=1", "FFT/batch=1", "overview", "../../etc/passwd", "", "\x00\n", "a b:c*d?",
@@ -344,7 +347,7 @@ func TestFileNames(t *testing.T) {
 // If a case has the name of a map, the map gets another one.
 func TestMapFileNames(t *testing.T) {
 	h := &calibration.Host{Operations: []calibration.Operation{*crossing()}, Cases: []calibration.Case{{Name: "map_product"}}}
-	if names, want := FileNames(h), []string{"map_product.png", "overview.png", "map_product-2.png"}; !slices.Equal(names, want) {
+	if names, want := FileNames(h, noGroup), []string{"map_product.png", "overview.png", "map_product-2.png"}; !slices.Equal(names, want) {
 		t.Errorf("files %v, want %v", names, want)
 	}
 }
@@ -365,7 +368,7 @@ func TestWrite(t *testing.T) {
 	if err := os.WriteFile(old, []byte("old"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	paths, err := Write(t.Context(), dir, h, runs)
+	paths, err := Write(t.Context(), dir, h, runs, noGroup)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -400,7 +403,7 @@ func TestWriteEnds(t *testing.T) {
 	all := 0
 	for looks := 0; all < 3; looks++ {
 		dir := t.TempDir()
-		paths, err := Write(&ending{t.Context(), looks}, dir, h, runs)
+		paths, err := Write(&ending{t.Context(), looks}, dir, h, runs, noGroup)
 		all = len(paths)
 		if (err == nil) != (all == 3) || err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("%d images, %v", all, err)
@@ -451,7 +454,7 @@ func TestWriteFails(t *testing.T) {
 	h, runs := testHost()
 	for name, dir := range map[string]string{"a file": file, "below a file": filepath.Join(file, "plots")} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Write(t.Context(), dir, h, runs)
+			_, err := Write(t.Context(), dir, h, runs, noGroup)
 			if err == nil || !strings.HasPrefix(err.Error(), "plots: ") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v, want one line", err)
 			}
@@ -462,7 +465,7 @@ func TestWriteFails(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "overview.png", "x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Write(t.Context(), dir, h, map[string][]Run{}); err == nil {
+	if _, err := Write(t.Context(), dir, h, map[string][]Run{}, noGroup); err == nil {
 		t.Error("wrote over a folder")
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {

@@ -358,7 +358,7 @@ func TestOverviewTellsPlacementsApart(t *testing.T) {
 			for i, name := range []string{c.base, "other/n=1", c.base + ",resident", c.base + ",shared"} {
 				h.Cases[i].Name = name
 			}
-			f := newOverviewFigure(h, nil)
+			f := newOverviewFigure(h, page{cases: h.Cases}, nil)
 			var names []string
 			for _, l := range f.lanes {
 				names = append(names, l.name)
@@ -418,7 +418,7 @@ func TestSimulationsAreWatermarked(t *testing.T) {
 // Implementations that a GPU computes are marked.
 func TestGPUsAreMarked(t *testing.T) {
 	h, runs := testHost(catalogue()...)
-	f := newOverviewFigure(h, runs)
+	f := newOverviewFigure(h, page{cases: h.Cases}, runs)
 	for _, l := range f.lanes {
 		for _, s := range l.spans {
 			if want := strings.HasPrefix(s.implementation, "cu"); s.onGPU != want {
@@ -437,7 +437,7 @@ func TestGPUsAreMarked(t *testing.T) {
 		t.Errorf("the legend is %q", got)
 	}
 	h, runs = testHost(twoThresholds, tie)
-	if f := newOverviewFigure(h, runs); f.gpu || strings.Contains(legend(f), "GPU") {
+	if f := newOverviewFigure(h, page{cases: h.Cases}, runs); f.gpu || strings.Contains(legend(f), "GPU") {
 		t.Errorf("without a GPU the legend is %q", legend(f))
 	}
 }

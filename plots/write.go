@@ -13,16 +13,18 @@ import (
 	"crossover/calibration"
 )
 
-// overviewName is the name of the overview's file, without extension. No case gets that name.
+// overviewName is the name of the overview's file, without extension, and begins those of its pages. No case gets one of them.
 const overviewName = "overview"
 
 // Write draws the cases of a host, the overview, and the maps of the operations that have one. It writes them into dir, and
 // makes dir if need be. runs has, by names of cases, what CaseChart takes. Cases that differ only in their placement share a
-// chart, and so do operations. Write returns the paths of the images: the cases in their order, overview.png, and the maps.
+// chart, and so do operations. If the overview does not fit on a page, it has pages for each group of operations, and group
+// returns the name of an operation's group. Write returns the paths of the images: the cases in their order, the overview, and
+// the maps.
 // An existing image is replaced in one step. Nothing else in dir changes. If ctx is cancelled, Write returns ctx's error at
 // once, and the image that it was drawing stays as it was. In that case h and runs may be read for some time after Write
 // returned.
-func Write(ctx context.Context, dir string, h *calibration.Host, runs map[string][]Run) ([]string, error) {
+func Write(ctx context.Context, dir string, h *calibration.Host, runs map[string][]Run, group func(operation string) string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("plots: %w", err)
 	}
@@ -38,12 +40,14 @@ func Write(ctx context.Context, dir string, h *calibration.Host, runs map[string
 			return CaseChart(h, c, runs[c.Name], others...)
 		})
 	}
-	charts = append(charts, func() *Chart { return Overview(h, runs) })
+	for _, p := range pages(h, group) {
+		charts = append(charts, func() *Chart { return overview(h, p, runs) })
+	}
 	for _, placed := range mapped(h) {
 		charts = append(charts, func() *Chart { return Map(h, placed[0], placed[1:]...) })
 	}
 	var paths []string
-	for i, name := range FileNames(h) {
+	for i, name := range FileNames(h, group) {
 		path := filepath.Join(dir, name)
 		if err := Save(ctx, path, charts[i]); err != nil {
 			return paths, fmt.Errorf("plots: %w", err)
@@ -77,16 +81,21 @@ func mapped(h *calibration.Host) [][]*calibration.Operation {
 }
 
 // FileNames returns the names of the images that Write draws for a host, in the same order.
-func FileNames(h *calibration.Host) []string {
-	var cases, maps []string
+func FileNames(h *calibration.Host, group func(operation string) string) []string {
+	var cases, overviews, maps []string
 	for _, line := range linesOf(h.Cases) {
 		cases = append(cases, h.Cases[line[0]].Name)
 	}
 	for _, placed := range mapped(h) {
 		maps = append(maps, "map_"+placedName(placed[0]))
 	}
-	taken := map[string]bool{overviewName: true}
-	names := append(fileNames(cases, taken), overviewName)
+	taken := map[string]bool{}
+	for _, p := range pages(h, group) {
+		overviews = append(overviews, p.name)
+	}
+	overviews = fileNames(overviews, taken)
+	taken[overviewName] = true
+	names := append(fileNames(cases, taken), overviews...)
 	names = append(names, fileNames(maps, taken)...)
 	for i := range names {
 		names[i] += ".png"

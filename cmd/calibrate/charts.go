@@ -11,6 +11,7 @@ import (
 
 	"crossover/calibration"
 	"crossover/harness"
+	"crossover/kernels/catalogue"
 	"crossover/plots"
 )
 
@@ -23,7 +24,7 @@ func (o *output) draw(ctx context.Context, r *harness.Run) (folder string, err e
 	if folder, err = os.MkdirTemp(o.charts, fmt.Sprintf("%s%d-*", drawing, os.Getpid())); err != nil {
 		return "", err
 	}
-	if _, err = plots.Write(ctx, folder, shown(&r.Entry), chartRuns(r)); err != nil {
+	if _, err = plots.Write(ctx, folder, shown(&r.Entry), chartRuns(r), catalogue.GroupOf); err != nil {
 		os.RemoveAll(folder)
 		return "", err
 	}
@@ -56,7 +57,8 @@ func (o *output) placeCharts(folder string, old *calibration.Host) (int, error) 
 	}
 	var before []string
 	if old != nil {
-		before = plots.FileNames(old)
+		// Older versions drew the overview of every host as one page.
+		before = append(plots.FileNames(shown(old), catalogue.GroupOf), "overview.png")
 	}
 	for _, chart := range drawn {
 		if err := os.Rename(filepath.Join(folder, chart.Name()), filepath.Join(o.charts, chart.Name())); err != nil {

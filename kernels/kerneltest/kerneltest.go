@@ -10,7 +10,7 @@
 // [Barriers] tests that each barrier of the kernel text is needed. Short tests try fewer sizes and no barriers.
 //
 // The reference itself is not tested here. Each operation compares its reference with the output of another library, which
-// [ReadArray] and [ReadArchived] read from testdata. No test asserts a time.
+// [ReadArray] and [ReadArchived] read from testdata. [Signal] is the input of many of these. No test asserts a time.
 package kerneltest
 
 import (
