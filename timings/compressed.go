@@ -16,12 +16,6 @@ func CompressedName(caseName string) string { return FileName(caseName) + compre
 // 300 sizes, each with twelve visits of ten blocks and eight implementations, takes a third of that.
 const mostBytes = 64 << 20
 
-// SaveCompressed writes the set to its compressed file in dir, as Save writes the other one. The same set gives the same
-// bytes.
-func (s *Set) SaveCompressed(dir string) error {
-	return s.save(dir, CompressedName(s.Case), s.writeCompressed)
-}
-
 // writeCompressed writes what Write writes, compressed. The header has neither time nor name.
 func (s *Set) writeCompressed(w io.Writer) error {
 	out, err := gzip.NewWriterLevel(w, gzip.BestCompression)

@@ -127,15 +127,18 @@ func TestLoadNoticesDamageOfCompressedFiles(t *testing.T) {
 	}
 }
 
-// A compressed file of nothing is removed, as a plain one is.
+// If a set loses its blocks, SaveCompressed removes its file. If there is none, it does nothing.
 func TestSaveCompressedOfNothing(t *testing.T) {
 	dir := t.TempDir()
 	set := example()
-	for range 2 {
+	for range 3 {
 		if err := set.SaveCompressed(dir); err != nil {
 			t.Fatal(err)
 		}
 		set.Blocks = nil
+	}
+	if err := example().SaveCompressed(filepath.Join(dir, "missing")); err == nil {
+		t.Error("saving into a folder that does not exist succeeded")
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("%v is there", left)

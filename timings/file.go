@@ -411,13 +411,10 @@ func parseName(name benchfmt.Name) (impl string, size int, twin bool, err error)
 func escape(impl string) string   { return strings.ReplaceAll(impl, "/", ":") }
 func unescape(impl string) string { return strings.ReplaceAll(impl, ":", "/") }
 
-// Save writes the set to its file in dir. It writes a temporary file first, so that an interrupted Save leaves the old file.
-// If the set has no blocks, Save removes its file.
-func (s *Set) Save(dir string) error { return s.save(dir, FileName(s.Case), s.Write) }
-
-// save writes a file of the set, by write.
-func (s *Set) save(dir, name string, write func(io.Writer) error) error {
-	path := filepath.Join(dir, name)
+// SaveCompressed writes the set to its compressed file in dir. The same set gives the same bytes. It writes a temporary file
+// first, so that an interrupted SaveCompressed leaves the old file. If the set has no blocks, SaveCompressed removes its file.
+func (s *Set) SaveCompressed(dir string) error {
+	path := filepath.Join(dir, CompressedName(s.Case))
 	if len(s.Blocks) == 0 {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -430,13 +427,13 @@ func (s *Set) save(dir, name string, write func(io.Writer) error) error {
 	}
 	defer os.Remove(f.Name())
 	buffered := bufio.NewWriter(f)
-	if err = cmp.Or(write(buffered), buffered.Flush(), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+	if err = cmp.Or(s.writeCompressed(buffered), buffered.Flush(), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)
 }
 
-// Load reads the sample file at path, as Save or SaveCompressed wrote it.
+// Load reads the sample file at path, as SaveCompressed wrote it. It may also be plain text, as Write writes it.
 func Load(path string) (*Set, error) {
 	info, err := os.Stat(path)
 	if err != nil {
