@@ -192,7 +192,8 @@ func (s *series) rivals(most float64) []string {
 	}
 	known := s.names()
 	var all []rival
-	for _, name := range s.forecast.implementations() {
+	for _, i := range s.forecast.implementations() {
+		name := i.Name
 		if name == s.implementation || known != nil && !slices.Contains(known, name) {
 			continue
 		}

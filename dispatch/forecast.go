@@ -8,9 +8,10 @@ import (
 	"crossover/calibration/surface"
 )
 
-// forecast predicts how long implementations take at one site.
+// forecast predicts how long calls of an operation take, by its implementations: those at one site, for a Watch, or those of a
+// pipeline's stage, for Times.
 type forecast struct {
-	measured *calibration.Case // whose cost models predict; nil for none
+	measured *calibration.Case // whose cost models predict last; nil for none
 	line     *line             // of a case; nil if its shapes are not known
 	of       *predicted        // nil if the operation has no surface, and no shapes that somebody asked for
 	tieBand  float64           // of the case, 0 for an operation
@@ -53,29 +54,36 @@ func (d *Dispatcher) forecastOf(at site) forecast {
 // at predicts the seconds of a call by an implementation, and returns by what standard deviation the logarithm may be off.
 func (f *forecast) at(call *timed, implementation string) (seconds, scatter float64, known bool) {
 	shape, found := f.shape(call)
-	if found {
-		if k, asked := f.of.FindAsked(shape[:len(f.of.Axes)]); asked {
+	if !found {
+		return f.seconds(nil, call.size, implementation)
+	}
+	return f.seconds(shape[:len(f.of.Axes)], call.size, implementation)
+}
+
+// seconds is at for a shape, nil if it is not known, and the size on the axis of the measured case. What was measured at this
+// very shape comes first, then the surface, and last the cost model of the case. The surface comes before the case because it
+// was fitted to the samples of the case too, and corrects its cost models where they are off: at the sizes of the measured
+// cases of the committed EPYC it is off by 4.8 % in the median, and the cases' own models by 6.1 %.
+func (f *forecast) seconds(shape []int, size int, implementation string) (seconds, scatter float64, known bool) {
+	if shape != nil {
+		if k, asked := f.of.FindAsked(shape); asked {
 			i := slices.IndexFunc(f.of.Implementations, func(i calibration.Implementation) bool { return i.Name == implementation })
 			if i >= 0 && i < len(f.of.Asked[k].MedianSeconds) && f.of.Asked[k].MedianSeconds[i] > 0 {
 				return f.of.Asked[k].MedianSeconds[i], scatterMeasured, true
 			}
 		}
-	}
-	if f.measured != nil {
-		for i := range f.measured.Implementations {
-			one := &f.measured.Implementations[i]
-			if one.Name != implementation || one.Cost == nil {
-				continue
-			}
-			if seconds := modelled(one.Cost)(call.size); seconds > 0 {
-				return seconds, max(one.Cost.Residual/sigmas, scatterMeasured), true
+		if i := f.of.index(implementation); i >= 0 && f.of.Surface.Fitted() {
+			if seconds := f.of.seconds(shape, i); seconds > 0 && !math.IsInf(seconds, 0) {
+				return seconds, scatterPredicted, true
 			}
 		}
 	}
-	if found && f.of.Surface.Fitted() {
-		if i := f.of.index(implementation); i >= 0 {
-			seconds := f.of.seconds(shape[:len(f.of.Axes)], i)
-			return seconds, scatterPredicted, seconds > 0 && !math.IsInf(seconds, 0)
+	if f.measured != nil {
+		for i := range f.measured.Implementations {
+			if one := &f.measured.Implementations[i]; one.Name == implementation && one.Cost != nil {
+				seconds := modelled(one.Cost)(size)
+				return seconds, max(one.Cost.Residual/sigmas, scatterMeasured), seconds > 0
+			}
 		}
 	}
 	return 0, 0, false
@@ -100,20 +108,18 @@ func (f *forecast) shape(call *timed) (shape [surface.MostAxes]int, known bool) 
 	return shape, true
 }
 
-// implementations returns the names of those for which something may be predicted.
-func (f *forecast) implementations() []string {
-	var all []calibration.Implementation
-	switch {
-	case f.measured != nil:
-		all = f.measured.Implementations
-	case f.of != nil:
-		all = f.of.Implementations
+// implementations returns those for which something may be predicted: those of the measured case, and then those that only the
+// operation has.
+func (f *forecast) implementations() (all []calibration.Implementation) {
+	if f.measured != nil {
+		all = slices.Clone(f.measured.Implementations)
 	}
-	var names []string
-	for i := range all {
-		if all[i].Excluded == "" {
-			names = append(names, all[i].Name)
+	if f.of != nil {
+		for _, i := range f.of.Implementations {
+			if !slices.ContainsFunc(all, func(m calibration.Implementation) bool { return m.Name == i.Name }) {
+				all = append(all, i)
+			}
 		}
 	}
-	return names
+	return slices.DeleteFunc(all, func(i calibration.Implementation) bool { return i.Excluded != "" })
 }

@@ -10,40 +10,32 @@ type Time struct {
 }
 
 // Times returns how long the calibration expects calls of an operation to take at a shape, by its implementations, in the
-// order of the file. The name of the operation may have a placement, as in [Dispatcher.Operation]. If the calibration predicts
-// nothing at all shapes, the case named line and the size on its axis count: its cost models. Times returns nil if nothing is
-// known, and if CROSSOVER_FORCE names an implementation, which no plan may overrule. It leaves out implementations that were not
-// timed, and those on a GPU while the thermal state is too high, or if the calibration is of another GPU.
+// order of the file. The name of the operation may have a placement, as in [Dispatcher.Operation], and then only times in this
+// placement count. line is the case through the shape, and size is the shape's value on the axis of the case. What was measured
+// at this very shape comes first, then the operation's surface, and last the cost models of the case: for an operation with one
+// axis, which has no surface, these are all that is known. Times returns nil if nothing is known, and if CROSSOVER_FORCE names
+// an implementation, which no plan may overrule. It leaves out implementations that were not timed, and those on a GPU while
+// the thermal state is too high, or if the calibration is of another GPU.
 //
 // A program that plans several calls together needs times. A program that makes a call needs Choose.
-func (d *Dispatcher) Times(operation string, shape []int, line string, size int) []Time {
+func (d *Dispatcher) Times(operation string, shape []int, line string, size int) (all []Time) {
 	if d.none() || len(d.force) > 0 {
 		return nil
 	}
 	name, _, placement := splitName(operation)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var all []Time
-	add := func(implementation string, onGPU bool, seconds float64) {
-		if !onGPU || !d.entry.otherGPU && !tooHot(d.thermal) {
-			all = append(all, Time{implementation, seconds, onGPU})
+	f := forecast{of: d.knownFor(name, placement), measured: d.entry.find(line)}
+	if f.of == nil || len(shape) != len(f.of.Axes) {
+		f.of, shape = nil, nil
+	}
+	for _, i := range f.implementations() {
+		onGPU := i.Processor == "gpu"
+		if onGPU && (d.entry.otherGPU || tooHot(d.thermal)) {
+			continue
 		}
-	}
-	if p := d.predictedFor(name, placement); p != nil && len(shape) == len(p.Axes) {
-		var times logSeconds
-		p.predict(shape, &times)
-		for i := range p.Surface.Implementations {
-			add(p.Surface.Implementations[i].Name, p.onGPU[i], math.Exp(times[i]))
-		}
-		return all
-	}
-	c := d.entry.find(line)
-	if c == nil {
-		return nil
-	}
-	for i := range c.Implementations {
-		if m := &c.Implementations[i]; m.Cost != nil && m.Excluded == "" {
-			add(m.Name, m.Processor == "gpu", modelled(m.Cost)(min(max(size, c.Axis.From), c.Axis.To)))
+		if seconds, _, known := f.seconds(shape, size, i.Name); known {
+			all = append(all, Time{i.Name, seconds, onGPU})
 		}
 	}
 	return all

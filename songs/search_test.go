@@ -73,7 +73,7 @@ func TestForecasts(t *testing.T) {
 		{3e-9, n, "go go go", 3 * 3e-9 * n},
 		{4e-9, n, "emulator emulator emulator", 4e-6 + 3*(1e-6+1e-9*n) + 2*perValue*n},
 		{9e-9, n, "emulator emulator emulator", 4e-6 + 3*(1e-6+1e-9*n) + 2*perValue*n},
-		{4e-9, 1000, "go go go", 3 * 4e-9 * 1024},
+		{4e-9, 1000, "go go go", 3 * 4e-9 * 1000},
 	} {
 		p, err := NewOn(b, madeUp(t, test.onCPU), chain())
 		if err != nil {
