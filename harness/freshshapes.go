@@ -210,8 +210,8 @@ func (c *ShapesCheck) Untold() float64 {
 // excusedBy reports whether another state of the machine may be the only cause of a drift. It does for shapes what
 // States.excuse does for sizes.
 func (c *ShapesCheck) excusedBy(s *States) bool {
-	names := c.Result.Samples.Implementations
+	parallel := onAllCores(c.Result)
 	return len(s.Moved) > 0 && !slices.ContainsFunc(c.Audit.Audited, func(one surfaces.ShapeAudit) bool {
-		return one.Loss > math.Log1p(LossLimit) && !kernels.Parallel(names[one.Chosen]) && !kernels.Parallel(names[one.Best])
+		return one.Loss > math.Log1p(LossLimit) && !parallel[one.Chosen] && !parallel[one.Best]
 	})
 }

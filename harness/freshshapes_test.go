@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"crossover/calibration"
+	"crossover/kernels"
 	"crossover/sweeps"
 	"crossover/thresholds"
 	"crossover/thresholds/surfaces"
@@ -17,7 +18,9 @@ import (
 func shapesCheck(lower, mean, promised float64, chosen, best string) *ShapesCheck {
 	c := &ShapesCheck{
 		Recorded: &calibration.Operation{HeldOut: calibration.HeldOut{Shapes: 10, RegretUpper: promised}},
-		Result:   &sweeps.Result{Samples: timings.Set{Implementations: []string{chosen, best}}},
+		Result: &sweeps.Result{Samples: timings.Set{Implementations: []string{chosen, best}}, Case: &kernels.Case{
+			Implementations: []kernels.Implementation{{Name: "fftw"}, {Name: "go-parallel", Cores: kernels.AllCores}, {Name: "go"}},
+		}},
 	}
 	c.Audit.Lower, c.Audit.Mean, c.Audit.Upper = math.Log1p(lower), math.Log1p(mean), math.Log1p(2*mean)
 	for range 20 {

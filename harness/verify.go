@@ -199,20 +199,31 @@ func (c *Check) judge(states *States) {
 	if c.Result.Degraded {
 		c.Audit.Finding = min(c.Audit.Finding, thresholds.Ambiguous) // a disturbed machine proves no drift
 	}
-	if c.Audit.Finding == thresholds.Drifted && states.excuse(&c.Audit, c.Result.Samples.Implementations) {
+	if c.Audit.Finding == thresholds.Drifted && states.excuse(&c.Audit, onAllCores(c.Result)) {
 		c.Audit.Finding, c.Excused = thresholds.Ambiguous, true
 	}
 }
 
+// onAllCores says of each implementation in the samples whether it is declared to use all cores.
+func onAllCores(r *sweeps.Result) []bool {
+	parallel := make([]bool, len(r.Samples.Implementations))
+	for _, i := range r.Case.Implementations {
+		if at := slices.Index(r.Samples.Implementations, i.Name); at >= 0 {
+			parallel[at] = i.Cores == kernels.AllCores
+		}
+	}
+	return parallel
+}
+
 // excuse reports whether another state of the machine may be the only cause of a drift. It may be if, at every drifted size,
-// the chosen or the best implementation is parallel by its name. Serial implementations do not depend on other processors. A
-// library that is parallel inside a call is no excuse.
-func (s *States) excuse(audit *thresholds.Audit, names []string) bool {
+// the chosen or the best implementation is declared to use all cores. Serial implementations do not depend on other processors.
+// A library that decides on its cores is no excuse. parallel has the implementations in the order of the samples.
+func (s *States) excuse(audit *thresholds.Audit, parallel []bool) bool {
 	if len(s.Moved) == 0 {
 		return false
 	}
 	for _, size := range audit.Sizes {
-		if size.Finding == thresholds.Drifted && !kernels.Parallel(names[size.Chosen]) && !kernels.Parallel(names[size.Best]) {
+		if size.Finding == thresholds.Drifted && !parallel[size.Chosen] && !parallel[size.Best] {
 			return false
 		}
 	}

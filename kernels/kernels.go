@@ -20,7 +20,6 @@ package kernels
 
 import (
 	"errors"
-	"strings"
 )
 
 // Processor says where an implementation computes.
@@ -30,6 +29,16 @@ type Processor string
 const (
 	CPU Processor = "cpu"
 	GPU Processor = "gpu"
+)
+
+// Cores says which cores of the processor the calls of an implementation may use.
+type Cores int
+
+// The cores that implementations compute on.
+const (
+	OneCore      Cores = iota // that of the caller
+	AllCores                  // those of the pool, or the threads of a library that is told to use several; see [OnAllCores]
+	LibraryCores              // a library decides at each call, as Apple's do
 )
 
 // Param is one fixed parameter of a case, such as batch=1.
@@ -66,6 +75,7 @@ func (a Axis) Nearest(n int) int {
 type Implementation struct {
 	Name      string // "go", "go-parallel", "fftw", "go/direct"
 	Processor Processor
+	Cores     Cores // that a call on the processor may use; it means nothing for a GPU
 
 	// ErrorBound is the greatest error that the implementation promises. At every size, a greater one counts as wrong. 0
 	// stands for the operation's tolerance, and then it is 0 for all implementations of the operation. Makers get a bound by
@@ -79,13 +89,6 @@ type Implementation struct {
 	// Version returns the name and the version of the library behind the implementation. It is called only after Probe
 	// returned nil. It may be nil, as for our own code.
 	Version func() string
-}
-
-// Parallel reports whether the name of an implementation says that it uses several cores: "go-parallel", "fftw-parallel",
-// "go-parallel/direct". Some libraries, such as Apple's, choose the number of threads themselves. Their names do not say so.
-func Parallel(implementation string) bool {
-	name, _, _ := strings.Cut(implementation, "/")
-	return strings.HasSuffix(name, "-parallel")
 }
 
 // Missing returns nil if the implementation can run here, and otherwise an error that says what is missing.

@@ -64,7 +64,7 @@ func InGo[P any](serial func(p P) Runner, parallel func(p P, workers *pool.Pool)
 	return func(b *Backends, op *Op[P]) []Maker[P] {
 		return slices.Concat(
 			Named("go", func(_ *Backends, p P) (Runner, error) { return serial(p), nil })(b, op),
-			Named("go-parallel", func(b *Backends, p P) (Runner, error) { return parallel(p, b.Pool), nil })(b, op))
+			OnAllCores(Named("go-parallel", func(b *Backends, p P) (Runner, error) { return parallel(p, b.Pool), nil }))(b, op))
 	}
 }
 
@@ -75,7 +75,7 @@ func OpenBLAS[P any](build func(p P, threads int) Runner) Makers[P] {
 		return Library(name, openblas.Probe, openblas.Version, func(_ *Backends, p P) (Runner, error) { return build(p, threads()), nil })
 	}
 	return func(b *Backends, op *Op[P]) []Maker[P] {
-		return slices.Concat(on("openblas", func() int { return 1 })(b, op), on("openblas-parallel", openblas.Threads)(b, op))
+		return slices.Concat(on("openblas", func() int { return 1 })(b, op), OnAllCores(on("openblas-parallel", openblas.Threads))(b, op))
 	}
 }
 
@@ -114,10 +114,10 @@ func LoopNamed[P any](serial, parallel string, build func(p P, workers int) (Loo
 	return func(b *Backends, op *Op[P]) []Maker[P] {
 		return slices.Concat(
 			Named(serial, func(_ *Backends, p P) (Runner, error) { return OnOneCore(build)(p) })(b, op),
-			Named(parallel, func(b *Backends, p P) (Runner, error) {
+			OnAllCores(Named(parallel, func(b *Backends, p P) (Runner, error) {
 				l, err := build(p, b.Pool.Workers())
 				return &parallelLoop{loop: l, pool: b.Pool}, err
-			})(b, op))
+			}))(b, op))
 	}
 }
 
@@ -135,6 +135,18 @@ func Probed[P any](probe func() error, version func() string, makers Makers[P]) 
 		all := makers(b, op)
 		for i := range all {
 			all[i].Probe, all[i].Version = probe, version
+		}
+		return all
+	}
+}
+
+// OnAllCores returns the implementations of makers, and declares that their calls use several cores. Their names end with
+// "-parallel", before a variant. A sweep then makes the calls as a program does, on a goroutine that is locked to no thread.
+func OnAllCores[P any](makers Makers[P]) Makers[P] {
+	return func(b *Backends, op *Op[P]) []Maker[P] {
+		all := makers(b, op)
+		for i := range all {
+			all[i].Cores = AllCores
 		}
 		return all
 	}

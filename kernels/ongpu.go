@@ -136,7 +136,7 @@ func Framework[P any](variant string, build func(p P) (Runner, error)) Makers[P]
 			return nil
 		}
 		return []Maker[P]{{
-			Implementation: Implementation{Name: variantOf("accelerate", variant), Processor: CPU, Probe: accelerate.Probe},
+			Implementation: Implementation{Name: variantOf("accelerate", variant), Processor: CPU, Cores: LibraryCores, Probe: accelerate.Probe},
 			New:            build,
 		}}
 	}

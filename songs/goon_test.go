@@ -152,8 +152,8 @@ func TestOnly(t *testing.T) {
 	g := must(SynthesiserGraph(testSynthesiser(t, 48)))
 	p := must2(NewOn(b, nil, g))
 	for want, accepts := range map[string]func(kernels.Implementation) bool{
-		"go":          func(m kernels.Implementation) bool { return !kernels.Parallel(m.Name) && m.Processor == kernels.CPU },
-		"go-parallel": func(m kernels.Implementation) bool { return kernels.Parallel(m.Name) },
+		"go":          func(m kernels.Implementation) bool { return m.Cores != kernels.AllCores && m.Processor == kernels.CPU },
+		"go-parallel": func(m kernels.Implementation) bool { return m.Cores == kernels.AllCores },
 		"emulator":    func(m kernels.Implementation) bool { return m.Processor == kernels.GPU },
 	} {
 		e, err := p.Only("x", accepts, 2)

@@ -17,7 +17,7 @@ func TestParallelCallsDoNotDisturb(t *testing.T) {
 			Noise: model.Noise{Jitter: 0.005, AllCore: 0.064, AllCoreFor: keeps},
 			Implementations: []model.Implementation{
 				{Name: "go", Processor: kernels.CPU, Cost: func(n float64) float64 { return 1e-6 + 4e-9*n }},
-				{Name: "go-parallel", Processor: kernels.CPU, Cost: func(n float64) float64 { return 8e-6 + 1.5e-9*n }},
+				{Name: "go-parallel", Processor: kernels.CPU, Cores: kernels.AllCores, Cost: func(n float64) float64 { return 8e-6 + 1.5e-9*n }},
 			},
 		}
 		for seed := range uint64(5) {

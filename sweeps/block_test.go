@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"crossover/kernels"
 	"crossover/sweeps"
 )
 
@@ -278,8 +279,8 @@ func TestWhoIsGathered(t *testing.T) {
 	}
 	cost := linear(50e-6, 0)
 	implementations := []implementation{
-		{name: "go", cost: cost}, {name: "go-parallel", cost: cost}, {name: "go-parallel/direct", cost: cost},
-		{name: "accelerate", cost: cost}, {name: "cuda-parallel", cost: cost, gpu: &gpuScript{kernels: 1}},
+		{name: "go", cost: cost}, {name: "go-parallel", cores: kernels.AllCores, cost: cost},
+		{name: "library", cores: kernels.LibraryCores, cost: cost}, {name: "cuda", cores: kernels.AllCores, cost: cost, gpu: &gpuScript{kernels: 1}},
 	}
 	m.sweep(t, o, m.newCase("op/x=1", 64, 1<<20, implementations...))
 	for k, name := range m.log[1:] {
@@ -292,7 +293,7 @@ func TestWhoIsGathered(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]bool{
-		"go": false, "go-parallel": true, "go-parallel/direct": true, "accelerate": true, "cuda-parallel": false,
+		"go": false, "go-parallel": true, "library": true, "cuda": false,
 	} {
 		share := float64(woken[name]) / float64(before[name])
 		if want && share < 0.5 || !want && share > 0.4 || before[name] == 0 {

@@ -2,7 +2,6 @@ package sweeps
 
 import (
 	"math"
-	"strings"
 
 	"crossover/kernels"
 )
@@ -27,8 +26,7 @@ func (i *implementation) live(size int) bool { return !i.status.Wrong && !i.lost
 // spreads reports whether calls may use other processors than that of the caller. Otherwise the other processors stay
 // asleep, as in a program without parallel calls.
 func (i *implementation) spreads() bool {
-	const decidesItself = "accelerate"
-	return i.Processor == kernels.CPU && (kernels.Parallel(i.Name) || strings.HasPrefix(i.Name, decidesItself))
+	return i.Processor == kernels.CPU && i.Cores != kernels.OneCore
 }
 
 // wakes reports whether calls may wake other goroutines. Calls that spread do. So do GPU calls, because several processors

@@ -74,6 +74,7 @@ func (m *machine) sentinel() { m.spend(100e-6) }
 // implementation is a scripted implementation.
 type implementation struct {
 	name    string
+	cores   kernels.Cores
 	cost    func(n float64) float64 // seconds of a call
 	run     func(size int) error    // called in each call; may be nil
 	bind    func(size int) error    // called in each binding; may be nil
@@ -101,7 +102,7 @@ func (m *machine) newCase(name string, low, high int, implementations ...impleme
 	}
 	for _, e := range implementations {
 		c.Implementations = append(c.Implementations, kernels.Implementation{
-			Name: e.name, Processor: e.processor(),
+			Name: e.name, Processor: e.processor(), Cores: e.cores,
 			Probe:   func() error { return e.missing },
 			Version: func() string { return e.name + " 1.0" },
 		})

@@ -36,11 +36,12 @@ func TestProcessorsOfTheCalls(t *testing.T) {
 	machine := newMachine()
 	names := []string{"go", "go-parallel"}
 	var implementations []implementation
-	for _, name := range names {
-		implementations = append(implementations, implementation{name: name, cost: linear(0, 0), run: func(int) error {
+	for k, name := range names {
+		cores := []kernels.Cores{kernels.OneCore, kernels.AllCores}[k]
+		implementations = append(implementations, implementation{name: name, cores: cores, cost: linear(0, 0), run: func(int) error {
 			look(name)
 			sweeps.SpinWork() // in both, so that neither is hopelessly slow: a sweep seeks no core for such an implementation
-			if kernels.Parallel(name) {
+			if cores == kernels.AllCores {
 				if locked() {
 					kept++
 				}

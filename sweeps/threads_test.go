@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"crossover/kernels"
 	"crossover/sweeps"
 )
 
@@ -26,7 +27,8 @@ func TestCallsOnALockedThread(t *testing.T) {
 	if locked() {
 		t.Error("a goroutine that is not locked says that it is")
 	}
-	want := map[string]bool{"go": true, "go-parallel": false, "accelerate": false, "cuda": false, "sentinel": true}
+	want := map[string]bool{"go": true, "all": false, "library": false, "cuda": false, "sentinel": true}
+	cores := map[string]kernels.Cores{"all": kernels.AllCores, "library": kernels.LibraryCores}
 	for name, change := range map[string]func(*sweeps.Options){
 		"latency":    func(*sweeps.Options) {},
 		"throughput": func(o *sweeps.Options) { o.Mode = sweeps.Throughput },
@@ -41,8 +43,8 @@ func TestCallsOnALockedThread(t *testing.T) {
 			}
 			seen := map[of]int{}
 			var implementations []implementation
-			for _, name := range []string{"go", "go-parallel", "accelerate", "cuda"} {
-				i := implementation{name: name, cost: linear(1e-5, 1e-9)}
+			for _, name := range []string{"go", "all", "library", "cuda"} {
+				i := implementation{name: name, cores: cores[name], cost: linear(1e-5, 1e-9)}
 				if name == "cuda" {
 					i = card(name)
 				}

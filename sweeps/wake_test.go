@@ -22,7 +22,7 @@ func mac(noise model.Noise) *model.Scenario {
 		Name: "op/x=1", Low: 64, High: 16 << 20, Noise: noise,
 		Implementations: []model.Implementation{
 			{Name: "go", Processor: kernels.CPU, Cost: func(n float64) float64 { return 1e-6 + 4e-9*n }},
-			{Name: "go-parallel", Processor: kernels.CPU, Cost: func(n float64) float64 { return 8e-6 + 1.5e-9*n }},
+			{Name: "go-parallel", Processor: kernels.CPU, Cores: kernels.AllCores, Cost: func(n float64) float64 { return 8e-6 + 1.5e-9*n }},
 			{
 				Name: "metal", Processor: kernels.GPU,
 				Cost: func(n float64) float64 { return 130e-6 + computing(n) },

@@ -30,9 +30,9 @@ func OnProcessors[P any](of func(p P) Rows) []kernels.Makers[P] {
 		kernels.Library("fftw", fftw.Probe, fftw.Version, func(_ *kernels.Backends, p P) (kernels.Runner, error) {
 			return newFFTW(of(p), pool.New(1), 1)
 		}),
-		kernels.Library("fftw-parallel", fftw.ProbeThreads, fftw.Version, func(b *kernels.Backends, p P) (kernels.Runner, error) {
+		kernels.OnAllCores(kernels.Library("fftw-parallel", fftw.ProbeThreads, fftw.Version, func(b *kernels.Backends, p P) (kernels.Runner, error) {
 			return newFFTW(of(p), b.Pool, runtime.GOMAXPROCS(0))
-		}),
+		})),
 		kernels.Framework("", func(p P) (kernels.Runner, error) { return newFramework(of(p)) }),
 	}
 }

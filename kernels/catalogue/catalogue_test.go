@@ -50,6 +50,17 @@ func TestCasesAreDescribed(t *testing.T) {
 				t.Errorf("%s: %s is listed twice", c.Name, i.Name)
 			}
 			names[i.Name] = true
+			name, _, _ := strings.Cut(i.Name, "/")
+			want := kernels.OneCore
+			switch {
+			case strings.HasSuffix(name, "-parallel"):
+				want = kernels.AllCores
+			case name == "accelerate":
+				want = kernels.LibraryCores
+			}
+			if i.Cores != want {
+				t.Errorf("%s: %s is declared with Cores %d, and its name stands for %d (see kernels.OnAllCores)", c.Name, i.Name, i.Cores, want)
+			}
 			if i.Missing() == nil && strings.Contains(i.Name, "fftw") && i.LibraryVersion() == "" {
 				t.Errorf("%s: %s has no library version", c.Name, i.Name)
 			}

@@ -111,9 +111,9 @@ var StreamOp = kernels.Declare(kernels.Op[StreamParams]{
 	},
 	By: []kernels.Makers[StreamParams]{
 		kernels.Named("go", streamBy(goTransforms, false)),
-		kernels.Named("go-parallel", streamBy(goTransforms, true)),
+		kernels.OnAllCores(kernels.Named("go-parallel", streamBy(goTransforms, true))),
 		kernels.Library("fftw", fftw.Probe, fftw.Version, streamBy(fftwTransforms, false)),
-		kernels.Library("fftw-parallel", fftw.Probe, fftw.Version, streamBy(fftwTransforms, true)),
+		kernels.OnAllCores(kernels.Library("fftw-parallel", fftw.Probe, fftw.Version, streamBy(fftwTransforms, true))),
 		kernels.Framework("", func(p StreamParams) (kernels.Runner, error) { return streamBy(accelerateTransforms, false)(nil, p) }),
 		kernels.KernelText("", appendStream),
 	},

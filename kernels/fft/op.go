@@ -105,8 +105,8 @@ func declare[P any](d declaration[P]) kernels.Op[P] {
 				func(p P, workers *pool.Pool) kernels.Runner { return newParallel(d.rows(p), workers) }),
 			kernels.Library("fftw", fftw.Probe, fftw.Version,
 				func(_ *kernels.Backends, p P) (kernels.Runner, error) { return newLibrary(d.rows(p), 1) }),
-			kernels.Library("fftw-parallel", fftw.ProbeThreads, fftw.Version,
-				func(_ *kernels.Backends, p P) (kernels.Runner, error) { return newParallelLibrary(d.rows(p)) }),
+			kernels.OnAllCores(kernels.Library("fftw-parallel", fftw.ProbeThreads, fftw.Version,
+				func(_ *kernels.Backends, p P) (kernels.Runner, error) { return newParallelLibrary(d.rows(p)) })),
 			kernels.Framework("", func(p P) (kernels.Runner, error) { return newFramework(d.rows(p)) }),
 			kernels.KernelText("", func(b *gpu.Builder, p P, s kernels.Shape, t []*gpu.Buffer) {
 				appendRows(b, d.rows(p), s, t)

@@ -50,7 +50,7 @@ func (m *Machine) Cases(catalogue []kernels.Case) []kernels.Case {
 		c.Implementations = nil
 		for _, i := range implementations {
 			c.Implementations = append(c.Implementations, kernels.Implementation{
-				Name: i.Name, Processor: i.Processor, Version: func() string { return "modelled" },
+				Name: i.Name, Processor: i.Processor, Cores: i.Cores, Version: func() string { return "modelled" },
 			})
 		}
 		c.Problem = func(size int, _ kernels.Input) kernels.Problem { return m.Problem(implementations, size) }
@@ -64,7 +64,9 @@ func (c Chip) implementations(k kernels.Case) []model.Implementation {
 	var all []model.Implementation
 	for _, i := range k.Implementations {
 		if !added(i.Name) {
-			all = append(all, c.implementation(&k, i.Name))
+			one := c.implementation(&k, i.Name)
+			one.Cores = i.Cores
+			all = append(all, one)
 		}
 	}
 	return all

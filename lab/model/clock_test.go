@@ -76,7 +76,9 @@ func TestAClockRisesWithinACall(t *testing.T) {
 func TestAllCoresAtWork(t *testing.T) {
 	m := NewMachine(Noise{AllCore: 0.06, AllCoreFor: 4 * time.Millisecond}, 1)
 	cost := func(float64) float64 { return 1e-3 }
-	p := m.Problem([]Implementation{onCPU("go", cost), onCPU("go-parallel", cost)}, 1)
+	parallel := onCPU("go-parallel", cost)
+	parallel.Cores = kernels.AllCores
+	p := m.Problem([]Implementation{onCPU("go", cost), parallel}, 1)
 	for k, step := range []struct {
 		name string
 		want time.Duration

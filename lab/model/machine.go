@@ -227,7 +227,7 @@ func (m *Machine) Case() kernels.Case {
 		Problem:   func(size int, _ kernels.Input) kernels.Problem { return m.Problem(s.Implementations, size) },
 	}
 	for _, i := range s.Implementations {
-		c.Implementations = append(c.Implementations, kernels.Implementation{Name: i.Name, Processor: i.Processor})
+		c.Implementations = append(c.Implementations, kernels.Implementation{Name: i.Name, Processor: i.Processor, Cores: i.Cores})
 	}
 	return c
 }
@@ -264,7 +264,7 @@ func (p *problem) Bind(name string) (kernels.Call, error) {
 	switch {
 	case i.Account != nil:
 		return m.onGPU(seconds, luck, i.Account(size)), nil
-	case i.Processor == kernels.CPU && kernels.Parallel(name):
+	case i.Processor == kernels.CPU && i.Cores == kernels.AllCores:
 		run = func() error {
 			m.crowded = never
 			m.spend(i.Processor, seconds, luck)

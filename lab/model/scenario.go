@@ -16,6 +16,7 @@ type Cost func(size float64) float64
 type Implementation struct {
 	Name      string
 	Processor kernels.Processor
+	Cores     kernels.Cores
 	Cost      Cost
 	// Account returns the GPU's times of an undisturbed call at a size. It is nil for processors and for GPUs without such
 	// times.

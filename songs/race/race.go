@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"crossover/calibration"
@@ -102,9 +101,6 @@ func newRace(b *kernels.Backends, d *dispatch.Dispatcher, g *songs.Graph, inputs
 	return r, err
 }
 
-// A sweep calls an implementation of this suffix on a goroutine that is locked to no thread, as a program does.
-const parallel = "-parallel"
-
 // kernelsCase returns the race as a case of a sweep, with an implementation for each entrant.
 func (r *race) kernelsCase() kernels.Case {
 	bytes := 0
@@ -121,7 +117,7 @@ func (r *race) kernelsCase() kernels.Case {
 		Problem:   func(int, kernels.Input) kernels.Problem { return r },
 	}
 	for _, e := range r.entrants {
-		i := kernels.Implementation{Name: e.Name + parallel, Processor: kernels.CPU}
+		i := kernels.Implementation{Name: e.Name, Processor: kernels.CPU, Cores: kernels.AllCores}
 		if e.OnGPU {
 			i.Processor = kernels.GPU
 		}
@@ -147,8 +143,7 @@ func (r *race) Reference() []float64 {
 
 // Bind makes a pipeline that follows an entrant's route.
 func (r *race) Bind(implementation string) (kernels.Call, error) {
-	name := strings.TrimSuffix(implementation, parallel)
-	at := slices.IndexFunc(r.entrants, func(e songs.Entrant) bool { return e.Name == name })
+	at := slices.IndexFunc(r.entrants, func(e songs.Entrant) bool { return e.Name == implementation })
 	if at < 0 {
 		return kernels.Call{}, fmt.Errorf("%w: %q", kernels.ErrUnknownImplementation, implementation)
 	}
@@ -182,7 +177,7 @@ func (r *race) Bind(implementation string) (kernels.Call, error) {
 func (r *race) result(of *sweeps.Result) (calibration.PipelineLength, error) {
 	l := calibration.PipelineLength{Elements: r.elements, Blocks: len(of.Samples.Blocks)}
 	for _, e := range r.entrants {
-		at := slices.Index(of.Samples.Implementations, e.Name+parallel)
+		at := slices.Index(of.Samples.Implementations, e.Name)
 		var times []float64
 		for i := range of.Samples.Blocks {
 			if b := &of.Samples.Blocks[i]; at >= 0 && b.Timed(at) {

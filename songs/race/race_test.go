@@ -46,7 +46,7 @@ func TestWrongValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call, err := r.Bind("stages-parallel")
+	call, err := r.Bind("stages")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +76,11 @@ func TestWrongValues(t *testing.T) {
 func TestResult(t *testing.T) {
 	r := &race{graph: analysis(t), elements: []int{7}, entrants: []songs.Entrant{{Name: "stages", Route: make(songs.Route, 10)},
 		{Name: "best-1", Route: make(songs.Route, 10), Seconds: 3}, {Name: "gpu"}}}
-	of := &sweeps.Result{Implementations: []sweeps.Status{{Name: "gpu-parallel", Excluded: "lost"}}}
-	if _, err := r.result(of); err == nil || !strings.Contains(err.Error(), "no route was timed; gpu-parallel: lost") {
+	of := &sweeps.Result{Implementations: []sweeps.Status{{Name: "gpu", Excluded: "lost"}}}
+	if _, err := r.result(of); err == nil || !strings.Contains(err.Error(), "no route was timed; gpu: lost") {
 		t.Errorf("got %v", err)
 	}
-	of.Samples.Implementations = []string{"stages-parallel", "best-1-parallel"}
+	of.Samples.Implementations = []string{"stages", "best-1"}
 	for _, seconds := range [][]float64{{3, 2}, {4, 2.5}, {3, math.NaN()}} {
 		of.Samples.Blocks = append(of.Samples.Blocks, timingsBlock(seconds))
 	}

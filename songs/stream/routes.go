@@ -38,8 +38,8 @@ func Routes(o Options) ([]songs.Entrant, error) {
 		name    string
 		accepts func(kernels.Implementation) bool
 	}{
-		{Serial, func(m kernels.Implementation) bool { return m.Processor == kernels.CPU && !kernels.Parallel(m.Name) }},
-		{Pooled, func(m kernels.Implementation) bool { return m.Processor == kernels.CPU && kernels.Parallel(m.Name) }},
+		{Serial, func(m kernels.Implementation) bool { return m.Processor == kernels.CPU && m.Cores != kernels.AllCores }},
+		{Pooled, func(m kernels.Implementation) bool { return m.Processor == kernels.CPU && m.Cores == kernels.AllCores }},
 		{GPU, func(m kernels.Implementation) bool { return m.Processor == kernels.GPU }},
 	} {
 		r, err := p.Only(kind.name, kind.accepts, elements...)

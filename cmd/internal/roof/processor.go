@@ -58,7 +58,7 @@ func Processor(ctx context.Context, b *kernels.Backends) (profiles.Roof, error) 
 			}
 			rate := 2 * edge * edge * edge / seconds
 			r.Operations = max(r.Operations, rate)
-			if !kernels.Parallel(i.Name) && i.Name != "accelerate" {
+			if i.Cores == kernels.OneCore {
 				r.OneCore = max(r.OneCore, rate)
 			}
 		}

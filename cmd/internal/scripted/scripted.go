@@ -84,7 +84,11 @@ func (m *Machine) Add(name string, costs map[string]Cost, after func(implementat
 		if m.gpus[implementation] {
 			processor = kernels.GPU
 		}
-		c.Implementations = append(c.Implementations, kernels.Implementation{Name: implementation, Processor: processor})
+		cores := kernels.OneCore
+		if strings.Contains(implementation, "-parallel") {
+			cores = kernels.AllCores
+		}
+		c.Implementations = append(c.Implementations, kernels.Implementation{Name: implementation, Processor: processor, Cores: cores})
 	}
 	m.cases = append(m.cases, c)
 }
