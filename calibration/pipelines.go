@@ -19,7 +19,7 @@ type Pipeline struct {
 
 // PipelineLength is what was measured at one length of the inputs.
 type PipelineLength struct {
-	Elements []int   `json:"elements"` // of each input
+	Elements []int   `json:"elements"` // of each input, and then of each output of the first call
 	Blocks   int     `json:"blocks"`
 	Margin   float64 `json:"margin"` // time of the second route over that of the first one, minus 1; 0 if there is one route
 	Routes   []Route `json:"routes"` // the fastest first
@@ -30,7 +30,7 @@ type Route struct {
 	Name string `json:"name"` // what it was measured as: "best-1", "stages", "processor", "gpu"
 	// Implementations are those of the stages. "" is one that the dispatcher chooses.
 	Implementations  []string `json:"implementations"`
-	MedianSeconds    float64  `json:"median_seconds"`    // of a call
+	MedianSeconds    float64  `json:"median_seconds"`    // of a call; a mean over the calls of a session, where calls go on from each other
 	PredictedSeconds float64  `json:"predicted_seconds"` // by the surfaces; 0 if nothing was predicted
 }
 
@@ -128,7 +128,7 @@ func (p *Pipeline) check() error {
 func (l *PipelineLength) check(stages int) error {
 	switch n := len(l.Routes); {
 	case len(l.Elements) == 0 || slices.ContainsFunc(l.Elements, func(v int) bool { return v < 1 }):
-		return fmt.Errorf("elements is %v (want a number of at least 1 for each input)", l.Elements)
+		return fmt.Errorf("elements is %v (want a number of at least 1 for each input and output)", l.Elements)
 	case l.Blocks < 1:
 		return fmt.Errorf("blocks is %d (want at least 1)", l.Blocks)
 	case !(l.Margin >= 0) || math.IsInf(l.Margin, 1):

@@ -7,8 +7,8 @@ import (
 	"crossover/calibration"
 )
 
-// Pipeline returns what was measured of a graph at the length of inputs that is nearest to the given one, by ratio, and that
-// length. stages are the names of the graph's stages, in their order; what was measured of other stages says nothing. Pipeline
+// Pipeline returns what was measured of a graph at the length that is nearest to the given one, by ratio, and that length:
+// elements of the inputs and of the outputs. stages are the names of the graph's stages, in their order; what was measured of other stages says nothing. Pipeline
 // returns false if nothing was measured, if CROSSOVER_FORCE names an implementation, or if the calibration is of another GPU.
 func (d *Dispatcher) Pipeline(name string, stages []string, elements []int) (near calibration.PipelineLength, found bool) {
 	if d.none() || len(d.force) > 0 {

@@ -32,8 +32,8 @@ func (m Machine) throttled() (state string, throttled bool) {
 	return state, state == "serious" || state == "critical"
 }
 
-// sweep returns the options of a sweep that follow from the machine.
-func (m Machine) sweep() sweeps.Options {
+// Sweep returns the options of a sweep that follow from the machine.
+func (m Machine) Sweep() sweeps.Options {
 	clock := m.Clock
 	if clock == nil {
 		clock = sweeps.SystemClock()

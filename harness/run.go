@@ -107,7 +107,7 @@ func (r *Run) FirstSizes(c *kernels.Case) []int { return r.planner(c).Rungs() }
 // Measure sweeps the cases, and the shapes of the spaces. If it returns an error, for example because ctx was cancelled, the
 // run still has what was measured before, and has saved it.
 func (r *Run) Measure(ctx context.Context, m Machine) error {
-	o := m.sweep()
+	o := m.Sweep()
 	shapesBudget, casesBudget := r.budgets()
 	if ahead := r.compileAhead(ctx, o.Clock); ahead > 0 {
 		left := 1 - ahead.Seconds()/r.options.Budget.Seconds()

@@ -95,7 +95,7 @@ type VerifyOptions struct {
 // Measure sweeps every case at fresh sizes, and every operation at fresh shapes, and judges what the dispatcher chooses
 // there. If it returns an error, for example because ctx was cancelled, nothing is decided.
 func (v *Verification) Measure(ctx context.Context, m Machine, d *dispatch.Dispatcher, options VerifyOptions) error {
-	o := m.sweep()
+	o := m.Sweep()
 	shapesBudget, casesBudget := v.budgets(options.Budget)
 	o.Budget, o.Seed, o.Progress = casesBudget, options.Seed, options.Progress
 	method := &v.Entry.Method

@@ -23,7 +23,7 @@ func (p *Pipeline) plan() error {
 	if p.followMeasured() {
 		return nil
 	}
-	c, err := p.costs(p.lengths)
+	c, err := p.costs(p.lengths, p.calls)
 	if err != nil {
 		return err
 	}
@@ -47,18 +47,22 @@ func (p *Pipeline) followMeasured() bool {
 	for i := range p.w.Stages {
 		names = append(names, p.w.Stages[i].Name)
 	}
-	l, found := p.dispatcher.Pipeline(p.w.Name, names, p.lengths)
+	elements, err := p.Elements(p.lengths...)
+	if err != nil {
+		return false
+	}
+	l, found := p.dispatcher.Pipeline(p.w.Name, names, elements)
 	if !found {
 		return false
 	}
 	for i, n := range l.Elements {
-		if n > 4*p.lengths[i] || p.lengths[i] > 4*n {
+		if n > 4*elements[i] || elements[i] > 4*n {
 			return false // the forecast is of this very length
 		}
 	}
 	for _, r := range l.Routes {
 		if p.follow(Route(r.Implementations)) == nil {
-			p.reason = fmt.Sprintf("the fastest that was measured at %v elements: %q, %.3g ms, %.1f %% before the next", l.Elements, r.Name,
+			p.reason = fmt.Sprintf("the fastest that was measured at %v elements: %q, %.3g ms, %.1f %% before the next", l.Elements[:len(p.lengths)], r.Name,
 				1e3*r.MedianSeconds, 100*l.Margin)
 			return true
 		}
@@ -74,8 +78,11 @@ func (p *Pipeline) leave(reason string) {
 	p.route, p.groups, p.reason = nil, p.w.groupsOfOne(), reason
 }
 
-// costs predicts costs for inputs of so many elements.
-func (p *Pipeline) costs(elements []int) (*costs, error) {
+// arranged returns the layout of a call with inputs of so many elements, after so many calls.
+func (p *Pipeline) arranged(elements []int, calls int) (*layout, error) {
+	if len(elements) != len(p.w.Inputs) {
+		return nil, fmt.Errorf("%d lengths (want %d)", len(elements), len(p.w.Inputs))
+	}
 	l := newLayout(p.w)
 	for i := range p.w.Stages {
 		step, err := p.w.Stages[i].step(0)
@@ -84,19 +91,37 @@ func (p *Pipeline) costs(elements []int) (*costs, error) {
 		}
 		l.steps[i] = step
 	}
-	if _, err := l.arrange(elements, nil, p.calls); err != nil {
+	_, err := l.arrange(elements, nil, calls)
+	return l, err
+}
+
+// costs predicts costs for inputs of so many elements, after so many calls.
+func (p *Pipeline) costs(elements []int, calls int) (*costs, error) {
+	l, err := p.arranged(elements, calls)
+	if err != nil {
 		return nil, err
 	}
 	return newCosts(p.backends, p.dispatcher, l), nil
 }
 
+// Elements returns the elements of the inputs, which are given, and of the outputs of a first call with such inputs. By these a
+// calibration knows which graphs of one name are alike. It fails if the graph does not take such inputs.
+func (p *Pipeline) Elements(inputs ...int) ([]int, error) {
+	l, err := p.arranged(inputs, 0)
+	if err != nil {
+		return nil, fmt.Errorf("songs: %s: %w", p.w.Name, err)
+	}
+	all := slices.Clone(inputs)
+	for _, t := range p.w.outputs {
+		all = append(all, l.words[t]/wordsOf(p.w.tensors[t].element))
+	}
+	return all, nil
+}
+
 // Forecasts returns the routes that the calibration predicts to be fastest for inputs of so many elements, at most n, the least
 // time first. It fails if a graph does not take such inputs.
 func (p *Pipeline) Forecasts(n int, elements ...int) ([]Forecast, error) {
-	if len(elements) != len(p.w.Inputs) {
-		return nil, fmt.Errorf("songs: %s: %d lengths (want %d)", p.w.Name, len(elements), len(p.w.Inputs))
-	}
-	c, err := p.costs(elements)
+	c, err := p.costs(elements, p.calls)
 	if err != nil {
 		return nil, fmt.Errorf("songs: %s: %w", p.w.Name, err)
 	}

@@ -67,7 +67,7 @@ func (p *Pipeline) Only(name string, accepts func(kernels.Implementation) bool, 
 	if len(elements) != len(p.w.Inputs) {
 		return e, fmt.Errorf("songs: %s: %d lengths (want %d)", p.w.Name, len(elements), len(p.w.Inputs))
 	}
-	c, err := p.costs(elements)
+	c, err := p.costs(elements, p.calls)
 	if err != nil {
 		return e, fmt.Errorf("songs: %s: %w", p.w.Name, err)
 	}

@@ -42,7 +42,7 @@ func (p *Pipeline) FollowPlan(name string, elements ...int) error {
 // alone returns the route with every stage on one side, by the fastest implementation there as far as the calibration knows,
 // and otherwise by the first one that can run.
 func (p *Pipeline) alone(onGPU bool, elements []int) (Route, error) {
-	c, err := p.costs(elements)
+	c, err := p.costs(elements, p.calls)
 	if err != nil {
 		return nil, fmt.Errorf("songs: %s: %w", p.w.Name, err)
 	}
@@ -96,7 +96,7 @@ func (p *Pipeline) mayUseGPU(elements ...int) (bool, error) {
 	if p.chosen && !slices.Contains(p.route, "") {
 		return false, nil
 	}
-	c, err := p.costs(elements)
+	c, err := p.costs(elements, p.calls)
 	if err != nil {
 		return false, fmt.Errorf("songs: %s: %w", p.w.Name, err)
 	}

@@ -1,6 +1,9 @@
 package songs
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Forecast is a route with its predicted time.
 type Forecast struct {
@@ -84,17 +87,13 @@ type Entrant struct {
 	OnGPU   bool    // a stage may run on a GPU
 }
 
-// Entrants returns the routes that are worth measuring for inputs of so many elements: the three best forecasts, each stage as
+// Entrants returns the routes that are worth measuring for calls with inputs of so many elements, after so many others: the three best forecasts, each stage as
 // the dispatcher chooses, everything on the processor, and everything on the GPU. A route is there once, by its first name, and
 // those for which the calibration knows too little are left out.
-func (p *Pipeline) Entrants(elements ...int) ([]Entrant, error) {
-	forecasts, err := p.Forecasts(3, elements...)
+func (p *Pipeline) Entrants(calls int, elements ...int) ([]Entrant, error) {
+	c, err := p.costs(elements, calls)
 	if err != nil {
-		return nil, err
-	}
-	c, err := p.costs(elements)
-	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("songs: %s: %w", p.w.Name, err)
 	}
 	var all []Entrant
 	add := func(name string, r Route) {
@@ -111,7 +110,7 @@ func (p *Pipeline) Entrants(elements ...int) ([]Entrant, error) {
 		all = append(all, e)
 	}
 	add("stages", make(Route, len(p.w.Stages)))
-	for i, f := range forecasts {
+	for i, f := range c.best(3) {
 		add([]string{"best-1", "best-2", "best-3"}[i], f.Route)
 	}
 	add("processor", c.alone(false))

@@ -47,7 +47,7 @@ func madeUp(t *testing.T, onCPU float64) *dispatch.Dispatcher {
 		},
 		Pipelines: []calibration.Pipeline{{
 			Name: "measured", Stages: []string{"a", "b", "c"}, Created: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC),
-			Lengths: []calibration.PipelineLength{{Elements: []int{4000}, Blocks: 5, Margin: 0.5, Routes: []calibration.Route{
+			Lengths: []calibration.PipelineLength{{Elements: []int{4000, 4000}, Blocks: 5, Margin: 0.5, Routes: []calibration.Route{
 				{Name: "lacking", Implementations: []string{"fftw", "go", "go"}, MedianSeconds: 1e-6},
 				{Name: "best-2", Implementations: []string{"go-parallel", "", kerneltest.EmulatorName}, MedianSeconds: 2e-6},
 			}}},
@@ -170,7 +170,7 @@ func TestAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := p.costs([]int{1000})
+	c, err := p.costs([]int{1000}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,6 +42,9 @@ func runOn(ctx context.Context, machine command.Machine, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
+	if o.given("pipelines") {
+		return measurePipelines(ctx, of, kernels.Here(), o, stdout, stderr)
+	}
 	cases, err := o.cases(of.Cases(), stderr)
 	if err != nil {
 		return err

@@ -1,13 +1,15 @@
 // Package race measures pipelines: whole calls by several routes, interleaved in one sweep. It keeps no clock of its own.
 //
-// The usual steps are Measure, and then calibration.Update with [calibration.Host.SetPipeline], so that pipelines of package
-// songs follow the route that won.
+// The usual steps are [Usual], or Sessions of a program's own, then Measure, and then calibration.Update with
+// [calibration.Host.SetPipeline], so that pipelines of package songs follow the route that won.
 package race
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"crossover/calibration"
@@ -18,37 +20,63 @@ import (
 	"crossover/timings"
 )
 
-// Measure measures a graph at some lengths of its inputs. calls has the inputs of a call for each length. o has the budget, for
-// all lengths together, and everything else that a sweep needs but its planner. Each call begins as after Reset. Measure fails
-// if a graph or an input is wrong, if no route could be timed at a length, or if ctx ends.
-func Measure(ctx context.Context, b *kernels.Backends, d *dispatch.Dispatcher, g *songs.Graph, calls [][][]float32,
-	o sweeps.Options) (calibration.Pipeline, error) {
-	of := calibration.Pipeline{Name: g.Name, Created: time.Now().UTC().Truncate(time.Second)}
-	for i := range g.Stages {
-		of.Stages = append(of.Stages, g.Stages[i].Name)
-	}
+// Session is calls of a pipeline that follow each other. The first one begins as after Reset.
+type Session struct {
+	Graph  *songs.Graph
+	Length string        // for people: "10 s", "128 steps"
+	Calls  [][][]float32 // the inputs of each call
+}
+
+// Measured is what was measured of a session.
+type Measured struct {
+	*Session
+	calibration.PipelineLength
+	Why string // why no route was timed; "" if one was
+}
+
+// Measure measures sessions, each by the routes that are worth it, and returns what was measured in the same order. o has the
+// budget, for all sessions together, and everything else that a sweep needs but its planner. A session for which the budget is
+// too short has no routes. Measure fails if a graph or an input is wrong, or if ctx ends.
+func Measure(ctx context.Context, b *kernels.Backends, d *dispatch.Dispatcher, sessions []Session, o sweeps.Options) ([]Measured, error) {
 	var races []*race
 	var cases []kernels.Case
-	for _, inputs := range calls {
-		r, err := newRace(b, d, g, inputs)
+	for i := range sessions {
+		r, err := newRace(b, d, &sessions[i])
 		if err != nil {
-			return of, err
+			return nil, err
 		}
 		races, cases = append(races, r), append(cases, r.kernelsCase())
 	}
 	o.Planner = func(c *kernels.Case) sweeps.Planner { return &visits{size: c.Axis.Min} }
 	results, err := sweeps.Run(ctx, cases, o)
 	if err != nil {
-		return of, err
+		return nil, err
 	}
+	var all []Measured
 	for i, r := range races {
-		length, err := r.result(results[i])
-		if err != nil {
-			return of, err
-		}
-		of.Lengths = append(of.Lengths, length)
+		all = append(all, r.result(results[i]))
 	}
-	return of, nil
+	return all, nil
+}
+
+// Pipelines returns what was measured in the form of a calibration file, a pipeline for each name of a graph. Sessions without
+// times are left out.
+func Pipelines(all []Measured, created time.Time) (pipelines []calibration.Pipeline) {
+	for _, m := range all {
+		if m.Why != "" {
+			continue
+		}
+		at := slices.IndexFunc(pipelines, func(p calibration.Pipeline) bool { return p.Name == m.Graph.Name })
+		if at < 0 {
+			p := calibration.Pipeline{Name: m.Graph.Name, Created: created.UTC().Truncate(time.Second)}
+			for i := range m.Graph.Stages {
+				p.Stages = append(p.Stages, m.Graph.Stages[i].Name)
+			}
+			at, pipelines = len(pipelines), append(pipelines, p)
+		}
+		pipelines[at].Lengths = append(pipelines[at].Lengths, m.PipelineLength)
+	}
+	return pipelines
 }
 
 // visits plans a few visits to the only size of a case.
@@ -74,42 +102,53 @@ func (v *visits) Limit(high int) {
 	}
 }
 
-// race is a graph at one length, with its entrants. It is the problem of a sweep.
+// race is a session with its entrants. It is the problem of a sweep.
 type race struct {
+	*Session
 	backends   *kernels.Backends
 	dispatcher *dispatch.Dispatcher
-	graph      *songs.Graph
-	inputs     [][]float32
-	elements   []int
+	elements   []int // of the inputs and the outputs
 	entrants   []songs.Entrant
 }
 
-func newRace(b *kernels.Backends, d *dispatch.Dispatcher, g *songs.Graph, inputs [][]float32) (*race, error) {
-	p, err := songs.NewOn(b, d, g)
+func newRace(b *kernels.Backends, d *dispatch.Dispatcher, s *Session) (*race, error) {
+	p, err := songs.NewOn(b, d, s.Graph)
 	if err != nil {
 		return nil, err
 	}
 	defer p.Close()
-	if len(inputs) != len(g.Inputs) {
-		return nil, fmt.Errorf("songs: %s: %d inputs (want %d)", g.Name, len(inputs), len(g.Inputs))
+	if len(s.Calls) == 0 {
+		return nil, fmt.Errorf("songs: %s, %s: no calls (want at least one)", s.Graph.Name, s.Length)
 	}
-	r := &race{backends: b, dispatcher: d, graph: g, inputs: inputs}
-	for i, data := range inputs {
-		r.elements = append(r.elements, len(data)/kernels.Tensor{Type: g.Inputs[i].Type}.Len())
+	var inputs []int
+	for i, data := range s.Calls[0] {
+		each := 1
+		if i < len(s.Graph.Inputs) {
+			each = kernels.Tensor{Type: s.Graph.Inputs[i].Type}.Len()
+		}
+		inputs = append(inputs, len(data)/each)
 	}
-	r.entrants, err = p.Entrants(r.elements...)
+	r := &race{Session: s, backends: b, dispatcher: d}
+	if r.elements, err = p.Elements(inputs...); err != nil {
+		return nil, err
+	}
+	// The call in the middle takes the mean time, if that grows from call to call as a decoder's does.
+	r.entrants, err = p.Entrants((len(s.Calls)-1)/2, inputs...)
 	return r, err
 }
 
 // kernelsCase returns the race as a case of a sweep, with an implementation for each entrant.
 func (r *race) kernelsCase() kernels.Case {
 	bytes := 0
-	for _, data := range r.inputs {
-		bytes += 4 * len(data)
+	for _, inputs := range r.Calls {
+		for _, data := range inputs {
+			bytes += 4 * len(data)
+		}
 	}
+	in := r.Graph.Inputs[0].Name
 	c := kernels.Case{
-		Name: fmt.Sprintf("%s/%s=%d", r.graph.Name, r.graph.Inputs[0].Name, r.elements[0]), Operation: r.graph.Name,
-		Axis:      kernels.Axis{Name: r.graph.Inputs[0].Name, Unit: "elements", Min: r.elements[0], Max: r.elements[0]},
+		Name: r.Graph.Name + ", " + r.Length, Operation: r.Graph.Name,
+		Axis:      kernels.Axis{Name: in, Unit: "elements", Min: r.elements[0], Max: r.elements[0]},
 		Tolerance: func(int) float64 { return tolerance },
 		Bytes:     func(int) float64 { return float64(bytes) },
 		Work:      func(int, string) kernels.Work { return kernels.Work{Bytes: float64(bytes)} },
@@ -129,16 +168,28 @@ func (r *race) kernelsCase() kernels.Case {
 // tolerance is the greatest relative error of an output. Errors of stages add up.
 const tolerance = 1e-3
 
-// Reference computes the outputs by the references of all stages. It returns them as numbers, one output after the other.
+// Reference computes the outputs of the last call by the references of all stages. It returns them as numbers, one output after the other.
 func (r *race) Reference() []float64 {
-	p, err := songs.NewReference(r.graph)
-	if err == nil {
-		defer p.Close()
-		if err = p.Run(r.inputs...); err == nil {
-			return p.Numbers()
+	p, err := songs.NewReference(r.Graph)
+	if err != nil {
+		return nil // no output is as long, so that nothing counts
+	}
+	defer p.Close()
+	if err := r.run(p); err != nil {
+		return nil
+	}
+	return p.Numbers()
+}
+
+// run computes the session.
+func (r *race) run(p *songs.Pipeline) error {
+	p.Reset()
+	for _, inputs := range r.Calls {
+		if err := p.Run(inputs...); err != nil {
+			return err
 		}
 	}
-	return nil // no output is as long, so that nothing counts
+	return nil
 }
 
 // Bind makes a pipeline that follows an entrant's route.
@@ -147,7 +198,7 @@ func (r *race) Bind(implementation string) (kernels.Call, error) {
 	if at < 0 {
 		return kernels.Call{}, fmt.Errorf("%w: %q", kernels.ErrUnknownImplementation, implementation)
 	}
-	p, err := songs.NewOn(r.backends, r.dispatcher, r.graph)
+	p, err := songs.NewOn(r.backends, r.dispatcher, r.Graph)
 	if err != nil {
 		return kernels.Call{}, err
 	}
@@ -156,10 +207,7 @@ func (r *race) Bind(implementation string) (kernels.Call, error) {
 		return kernels.Call{}, err
 	}
 	return kernels.Call{
-		Run: func() error {
-			p.Reset()
-			return p.Run(r.inputs...)
-		},
+		Run: func() error { return r.run(p) },
 		Output: func() []float32 {
 			var all []float32
 			for _, v := range p.Numbers() {
@@ -174,14 +222,16 @@ func (r *race) Bind(implementation string) (kernels.Call, error) {
 }
 
 // result returns what was measured, the fastest route first.
-func (r *race) result(of *sweeps.Result) (calibration.PipelineLength, error) {
-	l := calibration.PipelineLength{Elements: r.elements, Blocks: len(of.Samples.Blocks)}
+func (r *race) result(of *sweeps.Result) Measured {
+	m := Measured{Session: r.Session}
+	l := &m.PipelineLength
+	l.Elements, l.Blocks = r.elements, len(of.Samples.Blocks)
 	for _, e := range r.entrants {
 		at := slices.Index(of.Samples.Implementations, e.Name)
 		var times []float64
 		for i := range of.Samples.Blocks {
 			if b := &of.Samples.Blocks[i]; at >= 0 && b.Timed(at) {
-				times = append(times, b.Seconds[at])
+				times = append(times, b.Seconds[at]/float64(len(r.Calls)))
 			}
 		}
 		if len(times) == 0 {
@@ -192,29 +242,26 @@ func (r *race) result(of *sweeps.Result) (calibration.PipelineLength, error) {
 			MedianSeconds: (times[(len(times)-1)/2] + times[len(times)/2]) / 2, PredictedSeconds: e.Seconds})
 	}
 	if len(l.Routes) == 0 {
-		return l, fmt.Errorf("songs: %s at %v elements: no route was timed%s", r.graph.Name, r.elements, excluded(of))
+		m.Why = why(of)
+		return m
 	}
-	slices.SortStableFunc(l.Routes, func(a, b calibration.Route) int {
-		switch {
-		case a.MedianSeconds < b.MedianSeconds:
-			return -1
-		case a.MedianSeconds > b.MedianSeconds:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(l.Routes, func(a, b calibration.Route) int { return cmp.Compare(a.MedianSeconds, b.MedianSeconds) })
 	if len(l.Routes) > 1 {
 		l.Margin = l.Routes[1].MedianSeconds/l.Routes[0].MedianSeconds - 1
 	}
-	return l, nil
+	return m
 }
 
-// excluded says why implementations were not timed.
-func excluded(of *sweeps.Result) (why string) {
+// why says why no route was timed.
+func why(of *sweeps.Result) string {
+	all := slices.Clone(of.Warnings)
 	for _, s := range of.Implementations {
 		if s.Excluded != "" {
-			why += fmt.Sprintf("; %s: %s", s.Name, s.Excluded)
+			all = append(all, s.Name+": "+s.Excluded)
 		}
 	}
-	return why
+	if len(all) == 0 {
+		return "the budget is too short"
+	}
+	return strings.Join(all, "; ")
 }

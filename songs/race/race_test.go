@@ -3,7 +3,6 @@ package race
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -25,11 +24,13 @@ func analysis(t *testing.T) *songs.Graph {
 // Measured pipelines are valid in a calibration file, and the fastest route is the first.
 func TestMeasure(t *testing.T) {
 	music := kernels.GeneratedInput().Samples
-	p, err := Measure(t.Context(), kernels.Here(), nil, analysis(t), [][][]float32{{music[:2000]}, {music[:4001]}},
+	g := analysis(t)
+	all, err := Measure(t.Context(), kernels.Here(), nil, []Session{{g, "short", [][][]float32{{music[:2000]}}}, {g, "long", [][][]float32{{music[:4001]}}}},
 		sweeps.Options{Budget: time.Second, Seed: 1, Input: kernels.GeneratedInput(), Sentinel: func() {}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	p := Pipelines(all, time.Now())[0]
 	if p.Name != "analysis" || len(p.Lengths) != 2 || p.Stages[0] != "stft" {
 		t.Fatalf("%+v", p)
 	}
@@ -42,7 +43,7 @@ func TestMeasure(t *testing.T) {
 
 // A route whose values are wrong is not timed.
 func TestWrongValues(t *testing.T) {
-	r, err := newRace(kernels.Here(), nil, analysis(t), [][]float32{kernels.GeneratedInput().Samples[:2000]})
+	r, err := newRace(kernels.Here(), nil, &Session{analysis(t), "short", [][][]float32{{kernels.GeneratedInput().Samples[:2000]}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,22 +75,24 @@ func TestWrongValues(t *testing.T) {
 }
 
 func TestResult(t *testing.T) {
-	r := &race{graph: analysis(t), elements: []int{7}, entrants: []songs.Entrant{{Name: "stages", Route: make(songs.Route, 10)},
+	r := &race{Session: &Session{Graph: analysis(t), Length: "short", Calls: make([][][]float32, 2)}, elements: []int{7}, entrants: []songs.Entrant{{Name: "stages", Route: make(songs.Route, 10)},
 		{Name: "best-1", Route: make(songs.Route, 10), Seconds: 3}, {Name: "gpu"}}}
-	of := &sweeps.Result{Implementations: []sweeps.Status{{Name: "gpu", Excluded: "lost"}}}
-	if _, err := r.result(of); err == nil || !strings.Contains(err.Error(), "no route was timed; gpu: lost") {
-		t.Errorf("got %v", err)
+	of := &sweeps.Result{Implementations: []sweeps.Status{{Name: "gpu", Excluded: "lost"}}, Warnings: []string{"too long"}}
+	if m := r.result(of); m.Why != "too long; gpu: lost" || Pipelines([]Measured{m}, time.Now()) != nil {
+		t.Errorf("%+v", m)
+	}
+	if m := r.result(&sweeps.Result{}); m.Why != "the budget is too short" {
+		t.Errorf("%+v", m)
 	}
 	of.Samples.Implementations = []string{"stages", "best-1"}
-	for _, seconds := range [][]float64{{3, 2}, {4, 2.5}, {3, math.NaN()}} {
+	for _, seconds := range [][]float64{{6, 4}, {8, 5}, {6, math.NaN()}} {
 		of.Samples.Blocks = append(of.Samples.Blocks, timingsBlock(seconds))
 	}
-	got, err := r.result(of)
-	if err != nil || got.Routes[0].Name != "best-1" || got.Routes[0].MedianSeconds != 2.25 || got.Routes[0].PredictedSeconds != 3 ||
+	got := r.result(of) // of a call: there are two
+	if got.Routes[0].Name != "best-1" || got.Routes[0].MedianSeconds != 2.25 || got.Routes[0].PredictedSeconds != 3 ||
 		got.Routes[1].MedianSeconds != 3 || math.Abs(got.Margin-1./3) > 1e-12 || got.Blocks != 3 || len(got.Routes) != 2 {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("%+v", got)
 	}
-
 }
 
 func timingsBlock(seconds []float64) timings.Block {

@@ -27,7 +27,7 @@ func Routes(o Options) ([]songs.Entrant, error) {
 	}
 	defer p.Close()
 	elements := o.Source.elements()
-	entrants, err := p.Entrants(elements...)
+	entrants, err := p.Entrants(0, elements...)
 	if err != nil {
 		return nil, err
 	}

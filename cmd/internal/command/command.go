@@ -34,7 +34,7 @@ const (
 	ExitDrifted     = 3   // verify: a choice no longer holds, or typed plans take another time
 	ExitNoEntry     = 4   // verify: no entry for this host, or a near match that does not hold
 	ExitWrong       = 5   // verify: an implementation computes wrong values
-	ExitTooLittle   = 6   // verify: too little could be measured to say anything
+	ExitTooLittle   = 6   // verify, calibrate --pipelines: too little could be measured to say anything
 	ExitInterrupted = 130 // stopped by a signal
 )
 

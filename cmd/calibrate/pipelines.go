@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"crossover/calibration"
+	"crossover/cmd/internal/command"
+	"crossover/dispatch"
+	"crossover/host"
+	"crossover/kernels"
+	"crossover/songs/race"
+	"crossover/sweeps"
+)
+
+// everyPipeline is what --pipelines without names stands for, and pipelinesBudget its default budget.
+const (
+	everyPipeline   = "all"
+	pipelinesBudget = time.Minute
+)
+
+// checkPipelines refuses flags that --pipelines has no use for, and names of no pipeline.
+func (o *options) checkPipelines() error {
+	for _, flag := range []string{
+		"ops", "shape", "shapes", "impl", "sizes", "precision", "mode", "in-flight", "state", "data", "plots", "from", "simulate", "choose", "list",
+		"dry-run", "quick", "json", "force", "fresh",
+	} {
+		if o.given(flag) {
+			return command.Usage("--pipelines with --%s: whole pipelines are measured, warm and one call at a time (leave one of the two out)", flag)
+		}
+	}
+	if slices.Equal(o.pipelines, []string{everyPipeline}) {
+		o.pipelines = race.Names
+	}
+	for _, name := range o.pipelines {
+		if !slices.Contains(race.Names, name) {
+			return command.Usage("--pipelines %.40q: no such pipeline (want some of %s)", name, strings.Join(race.Names, ", "))
+		}
+	}
+	if !o.given("budget") {
+		o.budget = pipelinesBudget
+	}
+	return nil
+}
+
+// measurePipelines measures whole pipelines by the routes that the calibration of this host predicts to be fastest, and writes
+// what was measured into its entry. Until then the file stays as it was.
+func measurePipelines(ctx context.Context, of *subject, b *kernels.Backends, o *options, stdout, stderr io.Writer) error {
+	input, err := o.input()
+	if err != nil {
+		return err
+	}
+	d, err := o.pipelinesDispatcher(of)
+	if err != nil {
+		return err
+	}
+	var sessions []race.Session
+	for _, name := range race.Names {
+		if !slices.Contains(o.pipelines, name) {
+			continue
+		}
+		more, err := race.Usual(name, input)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		sessions = append(sessions, more...)
+	}
+	fmt.Fprintf(stderr, "calibrate: %s · %s · budget %.0f s · seed %d\n", of.host.ID, command.Plural(len(o.pipelines), "pipeline"), o.budget.Seconds(), o.seed)
+	begin := time.Now()
+	asItWas := func() error {
+		return command.Interrupted(fmt.Errorf("interrupted after %.0f s: %s is as it was", time.Since(begin).Seconds(), o.output))
+	}
+	command.Farewell(ctx, asItWas)
+	options := of.Sweep()
+	options.Budget, options.Seed, options.Input = o.budget, o.seed, input
+	var clear func()
+	options.Progress, clear = command.Progress(stderr, o.verbose, o.noProgress)
+	all, err := race.Measure(ctx, b, d, sessions, options)
+	clear()
+	pipelines := race.Pipelines(all, begin)
+	if err == nil && len(pipelines) > 0 {
+		err = o.writePipelines(ctx, of.host.ID, pipelines)
+	}
+	switch {
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return asItWas()
+	case err != nil:
+		return err
+	}
+	pipelinesTable(stdout, all)
+	untimed := 0
+	for _, m := range all {
+		if m.Why != "" {
+			untimed++
+			fmt.Fprintf(stderr, "calibrate: warning: %s of %s was not measured: %s (--budget gives more time)\n", m.Graph.Name, m.Length, m.Why)
+		}
+	}
+	if untimed == len(all) {
+		return &command.Error{Code: command.ExitTooLittle, Err: fmt.Errorf("no pipeline could be measured in %v: %s is as it was", o.budget, o.output)}
+	}
+	fmt.Fprintf(stderr, "\nwrote the pipelines of %s into %s\n", of.host.ID, o.output)
+	return nil
+}
+
+// pipelinesDispatcher returns a dispatcher by this host's entry, which must be there and of warm calls.
+func (o *options) pipelinesDispatcher(of *subject) (*dispatch.Dispatcher, error) {
+	file, err := calibration.LoadForUpdate(o.output)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := entryFor(file, of, o.output)
+	if err != nil {
+		return nil, err
+	}
+	one := &calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{*entry}}
+	return dispatch.New(one, dispatch.WithHost(host.Facts(of.host.Facts)), dispatch.Unforced())
+}
+
+// entryFor returns the entry of this host in a file, or the error that says to make one.
+func entryFor(file *calibration.Index, of *subject, path string) (*calibration.Host, error) {
+	entry, err := file.Host(of.host.ID)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w (mend the file, or -o FILE names another)", path, err)
+	case entry == nil:
+		return nil, fmt.Errorf("%s has no entry of %s: run calibrate without --pipelines first, or -o FILE names another file", path, of.host.ID)
+	case another(&of.host, entry) != "":
+		return nil, fmt.Errorf("%s holds another machine as %s (%s): calibrate this one first, or -o FILE names another file", path, entry.ID, another(&of.host, entry))
+	case methodName(&entry.Method) != string(sweeps.Latency):
+		return nil, fmt.Errorf("%s holds a calibration of this host for %s (want one for %s, warm: -o FILE names another file)", path,
+			methodName(&entry.Method), sweeps.Latency)
+	}
+	return entry, nil
+}
+
+// writePipelines puts pipelines into the entry of this host, and changes nothing else. Lengths that were measured before, and not
+// by this run, stay.
+func (o *options) writePipelines(ctx context.Context, id string, pipelines []calibration.Pipeline) error {
+	return calibration.Update(ctx, o.output, func(file *calibration.Index) error {
+		entry, err := file.Host(id)
+		if err != nil {
+			return err
+		}
+		if entry == nil {
+			return fmt.Errorf("%s lost the entry of %s meanwhile: run calibrate without --pipelines first", o.output, id)
+		}
+		for _, p := range pipelines {
+			if old := entry.Pipeline(p.Name); old != nil && slices.Equal(old.Stages, p.Stages) {
+				for _, l := range old.Lengths {
+					if len(p.Lengths) < calibration.MostLengths && len(l.Elements) == len(p.Lengths[0].Elements) &&
+						!slices.ContainsFunc(p.Lengths, func(m calibration.PipelineLength) bool { return slices.Equal(l.Elements, m.Elements) }) {
+						p.Lengths = append(p.Lengths, l)
+					}
+				}
+			}
+			entry.SetPipeline(p)
+		}
+		return file.Merge(*entry)
+	})
+}
+
+// pipelinesTable prints what was measured: the routes of each length, the fastest first.
+func pipelinesTable(w io.Writer, all []race.Measured) {
+	rows := [][]string{{"PIPELINE", "LENGTH", "ROUTE", "PREDICTED", "MEASURED", "TIMES THE BEST", "MARGIN"}}
+	for _, m := range all {
+		name, length, margin := m.Graph.Name, m.Length, ""
+		if len(m.Routes) > 1 {
+			margin = fmt.Sprintf("%.1f %%", 100*m.Margin)
+		}
+		for _, r := range m.Routes {
+			rows = append(rows, []string{name, length, r.Name, duration(r.PredictedSeconds), duration(r.MedianSeconds),
+				fmt.Sprintf("%.2f", r.MedianSeconds/m.Routes[0].MedianSeconds), margin})
+			name, length, margin = "", "", ""
+		}
+	}
+	if len(rows) == 1 {
+		return
+	}
+	for _, line := range command.Align(rows, 3, 4, 5, 6) {
+		fmt.Fprintln(w, line)
+	}
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"crossover/calibration"
+	"crossover/cmd/internal/command"
+	"crossover/dispatch"
+	"crossover/kernels"
+	"crossover/songs"
+	"crossover/songs/race"
+)
+
+// pipelinesOn runs the command on this machine's clock, because pipelines are real ones.
+func pipelinesOn(ctx context.Context, args ...string) (stdout, stderr string, code int) {
+	var out, log bytes.Buffer
+	err := runOn(ctx, command.Machine{}, &out, &log, args)
+	code = command.Exit(&log, "calibrate", err)
+	return out.String(), log.String(), code
+}
+
+func hostOf(t *testing.T, path string) *calibration.Host {
+	t.Helper()
+	file, err := calibration.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, id := command.HostFacts()
+	return file.Host(id)
+}
+
+// The routes of a pipeline are measured, written beside what is known, and followed. Later runs over cases keep them.
+func TestPipelines(t *testing.T) {
+	f := newFolders(t)
+	if _, stderr, code := calibrateOn(t, twoCases(1), f.args()...); code != 0 {
+		t.Fatal(stderr)
+	}
+	before := hostOf(t, f.file)
+	stdout, stderr, code := pipelinesOn(t.Context(), "-o", f.file, "--pipelines=synthesiser", "--budget", "1s", "--seed", "1")
+	if code != 0 || !strings.Contains(stderr, "wrote the pipelines of "+before.ID) {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	for _, want := range []string{"PIPELINE     LENGTH", "PREDICTED", "TIMES THE BEST", "synthesiser  1 s by ", "stages", "1.00"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q is not in\n%s", want, stdout)
+		}
+	}
+	after := hostOf(t, f.file)
+	measured := after.Pipeline("synthesiser")
+	if measured == nil || len(after.Pipelines) != 1 {
+		t.Fatalf("pipelines %v", after.Pipelines)
+	}
+	kept := *after
+	kept.Pipelines = nil
+	if difference := cmp.Diff(before, &kept); difference != "" {
+		t.Errorf("more than the pipelines changed:\n%s", difference)
+	}
+
+	d, err := dispatch.Load(f.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sessions, err := race.Usual("synthesiser", kernels.GeneratedInput())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range measured.Lengths {
+		i := slices.Index([]int{64, 256, 1024}, l.Elements[1]) // the block
+		p, err := songs.New(d, sessions[i].Graph)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Run(sessions[i].Calls[0]...); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Explain(); !strings.Contains(got, "the fastest that was measured at [2] elements: \""+l.Routes[0].Name) {
+			t.Errorf("at %v it does not follow %s: %s", l.Elements, l.Routes[0].Name, got)
+		}
+		p.Close()
+	}
+
+	if _, stderr, code := calibrateOn(t, twoCases(2), f.args("--ops", "^sum$")...); code != 0 {
+		t.Fatal(stderr)
+	}
+	if difference := cmp.Diff(after.Pipelines, hostOf(t, f.file).Pipelines); difference != "" {
+		t.Errorf("a run over cases changed pipelines:\n%s", difference)
+	}
+}
+
+// A run that cannot begin, or is interrupted, leaves the file as it was.
+func TestPipelinesRefused(t *testing.T) {
+	f := newFolders(t)
+	another := filepath.Join(f.root, "another.json")
+	if _, stderr, code := calibrateOn(t, twoCases(1), f.args()...); code != 0 {
+		t.Fatal(stderr)
+	}
+	cold := filepath.Join(f.root, "cold.json")
+	file, err := calibration.Load(f.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Hosts[0].Method.State = "cold"
+	if err := calibration.Save(cold, file); err != nil {
+		t.Fatal(err)
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	text := read(t, f.file)
+	for _, test := range []struct {
+		ctx  context.Context
+		args string
+		code int
+		want string
+	}{
+		{t.Context(), "-o " + another + " --pipelines", command.ExitFailed, "run calibrate without --pipelines first"},
+		{t.Context(), "-o " + cold + " --pipelines", command.ExitFailed, "holds a calibration of this host for latency, cold"},
+		{t.Context(), "-o " + f.file + " --pipelines=analysis,song", command.ExitUsage, `"song": no such pipeline (want some of analysis, separator, synthesiser, decoder)`},
+		{t.Context(), "-o " + f.file + " --pipelines --ops fft", command.ExitUsage, "--pipelines with --ops"},
+		{t.Context(), "-o " + f.file + " --pipelines --audio " + f.file, command.ExitFailed, "--audio"},
+		{t.Context(), "-o " + f.file + " --pipelines --budget 0", command.ExitUsage, "--budget"},
+		{canceled, "-o " + f.file + " --pipelines=decoder --budget 5s", command.ExitInterrupted, "is as it was"},
+	} {
+		stdout, stderr, code := pipelinesOn(test.ctx, strings.Fields(test.args)...)
+		if lines := strings.Split(strings.TrimSpace(stderr), "\n"); code != test.code || !strings.Contains(lines[len(lines)-1], test.want) || stdout != "" {
+			t.Errorf("%s: exit %d and %q, want %d and %q", test.args, code, stderr, test.code, test.want)
+		}
+	}
+	if read(t, f.file) != text {
+		t.Error("the file changed")
+	}
+	if _, err := os.Stat(another); err == nil {
+		t.Error("it made a file")
+	}
+}
+
+// Lengths that a run did not measure stay, unless the stages are others.
+func TestPipelinesKeepLengths(t *testing.T) {
+	f := newFolders(t)
+	if _, stderr, code := calibrateOn(t, twoCases(1), f.args()...); code != 0 {
+		t.Fatal(stderr)
+	}
+	length := func(n int, seconds float64) calibration.PipelineLength {
+		return calibration.PipelineLength{Elements: []int{n, n}, Blocks: 1, Routes: []calibration.Route{
+			{Name: "stages", Implementations: []string{""}, MedianSeconds: seconds}}}
+	}
+	o := &options{output: f.file}
+	for _, test := range []struct {
+		stage string
+		add   []calibration.PipelineLength
+		want  []float64
+	}{
+		{"a", []calibration.PipelineLength{length(1, 1), length(2, 2)}, []float64{1, 2}},
+		{"a", []calibration.PipelineLength{length(2, 3), length(3, 4)}, []float64{1, 3, 4}},
+		{"b", []calibration.PipelineLength{length(2, 5)}, []float64{5}},
+	} {
+		_, id := command.HostFacts()
+		if err := o.writePipelines(t.Context(), id, []calibration.Pipeline{{Name: "song", Stages: []string{test.stage}, Created: time.Now().UTC().Truncate(time.Second),
+			Lengths: test.add}}); err != nil {
+			t.Fatal(err)
+		}
+		var got []float64
+		for _, l := range hostOf(t, f.file).Pipeline("song").Lengths {
+			got = append(got, l.Routes[0].MedianSeconds)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%v, want %v", got, test.want)
+		}
+	}
+}
