@@ -40,8 +40,13 @@ func (p *Pipeline) plan() error {
 	return nil
 }
 
+// worthwhile is by what part a route must be faster than the stages as the dispatcher chooses to be worth following. The
+// dispatcher chooses by the length of each call, and a route is measured at one length.
+const worthwhile = 0.02
+
 // followMeasured follows the fastest route that was measured at about these lengths, and of which every implementation can run
-// here. It returns false if there is none.
+// here. If that is hardly faster than each stage as the dispatcher chooses, it leaves the stages to the dispatcher. It returns
+// false if there is no such route.
 func (p *Pipeline) followMeasured() bool {
 	var names []string
 	for i := range p.w.Stages {
@@ -58,6 +63,14 @@ func (p *Pipeline) followMeasured() bool {
 	for i, n := range l.Elements {
 		if n > 4*elements[i] || elements[i] > 4*n {
 			return false // the forecast is of this very length
+		}
+	}
+	for _, r := range l.Routes {
+		adapts := !slices.ContainsFunc(r.Implementations, func(name string) bool { return name != "" })
+		if fastest := l.Routes[0].MedianSeconds; adapts && r.MedianSeconds <= (1+worthwhile)*fastest && p.follow(Route(r.Implementations)) == nil {
+			p.reason = fmt.Sprintf("each stage as the dispatcher chooses, which took %.3g ms at %v elements and the fastest route %.3g ms",
+				1e3*r.MedianSeconds, l.Elements[:len(p.lengths)], 1e3*fastest)
+			return true
 		}
 	}
 	for _, r := range l.Routes {
