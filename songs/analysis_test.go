@@ -32,7 +32,7 @@ func newTestAnalysis(t *testing.T, p AnalysisParams) *Analysis {
 
 // TestLibrosa compares the analysis of librosa's signal with librosa's results, whole and in parts.
 func TestLibrosa(t *testing.T) {
-	signal := librosa[float32](t, "stft", "signal")
+	signal := kerneltest.Signal(5 * kerneltest.SignalRate)
 	for _, test := range []struct {
 		name string
 		most int
