@@ -202,7 +202,7 @@ func TestWatchSwaps(t *testing.T) {
 func TestWatchHysteresis(t *testing.T) {
 	s := simulate(t, 2)
 	s.rounds(40, 1024)
-	s.factors["a log"], s.factors["b log"] = 1.35, 1.20 // at 1024, b then takes 0.96 times as long as a
+	s.factors["a log"], s.factors["b log"] = 1.35, 1.24 // at 1024, b then takes 0.96 times as long as a
 	s.rounds(64, 1024)
 	results := s.duel()
 	if len(results) != 1 || results[0].Verdict != Kept {
