@@ -172,11 +172,11 @@ type Analysis struct {
 }
 
 // The greatest numbers of frames whose spectra are in memory at a time. Those of librosa's default parameters take 12 KiB each.
-// On a processor, 512 of them stay in its caches from stage to stage. On a GPU, more of them are worth more than a cache is:
-// 8192 frames are 190 seconds.
+// On a processor, 512 of them stay in its caches from stage to stage. On a GPU, more of them are worth more than a cache is,
+// and a song should be one part, because its spectra then need not leave the GPU: 16 384 frames are six minutes.
 const (
 	partOnProcessor = 512
-	partOnGPU       = 8192
+	partOnGPU       = 16384
 )
 
 // NewAnalysis returns an analysis that chooses by d, which may be nil. It fails if a parameter is out of its range.
