@@ -59,8 +59,8 @@ func (w *wiring) carried(i int, last []int) (t, words int) {
 func (p *Pipeline) Failed() bool { return slices.Contains(p.broken, true) }
 
 // Only returns the route whose stages are computed by accepted implementations alone, for inputs of so many elements: for each
-// stage the one that is predicted to be fastest, or the first one if nothing is predicted. A stage that has no accepted
-// implementation takes the first one that can run here. Seconds is 0 if a stage has no prediction. Only fails if the graph does
+// stage the one that is predicted to be fastest, or the first one if nothing is predicted. If a stage has no accepted
+// implementation, all that can run here are accepted. Seconds is 0 if a stage has no prediction. Only fails if the graph does
 // not take such inputs.
 func (p *Pipeline) Only(name string, accepts func(kernels.Implementation) bool, elements ...int) (Entrant, error) {
 	e := Entrant{Name: name, Route: make(Route, len(p.w.Stages))}
@@ -83,7 +83,7 @@ func (p *Pipeline) Only(name string, accepts func(kernels.Implementation) bool, 
 		}
 		accepted := slices.DeleteFunc(slices.Clone(here), func(m kernels.Implementation) bool { return !accepts(m) })
 		if len(accepted) == 0 {
-			accepted = here[:1]
+			accepted = here
 		}
 		best, isKnown := fastest(accepted, slices.Concat(c.onCPU[i], c.onGPU[i]))
 		e.Route[i], known = best.Name, known && isKnown

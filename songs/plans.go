@@ -1,6 +1,7 @@
 package songs
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,53 +40,33 @@ func (p *Pipeline) FollowPlan(name string, elements ...int) error {
 	return fmt.Errorf("songs: %s: there is no plan %q (want %s)", p.w.Name, name, strings.Join(PlanNames, ", "))
 }
 
-// alone returns the route with every stage on one side, by the fastest implementation there as far as the calibration knows,
-// and otherwise by the first one that can run.
+// alone returns the route with every stage on one side, as far as it has an implementation there: see [Pipeline.Only].
 func (p *Pipeline) alone(onGPU bool, elements []int) (Route, error) {
-	c, err := p.costs(elements, p.calls)
-	if err != nil {
-		return nil, fmt.Errorf("songs: %s: %w", p.w.Name, err)
+	side := kernels.CPU
+	if onGPU {
+		side = kernels.GPU
 	}
-	route, found, missing := c.alone(onGPU), false, error(nil)
-	for i := range route {
+	e, err := p.Only("", func(m kernels.Implementation) bool { return m.Processor == side }, elements...)
+	if err == nil && onGPU && !e.OnGPU {
+		err = fmt.Errorf("songs: %s: no stage can run on a GPU here: %w", p.w.Name, p.noGPU())
+	}
+	return e.Route, err
+}
+
+// noGPU says why no implementation on a GPU can run.
+func (p *Pipeline) noGPU() error {
+	for i := range p.w.Stages {
 		step, err := p.w.usual(&p.w.Stages[i])
 		if err != nil {
-			return nil, fmt.Errorf("songs: %s: %w", p.w.Name, err)
+			return err
 		}
-		all := step.Implementations(p.backends)
-		first := func(side kernels.Processor) string {
-			for _, m := range all {
-				if m.Processor != side {
-					continue
-				}
-				if err := m.Missing(); err != nil {
-					missing = err
-					continue
-				}
-				return m.Name
-			}
-			return ""
-		}
-		is := func(side kernels.Processor) bool {
-			return slices.ContainsFunc(all, func(m kernels.Implementation) bool { return m.Name == route[i] && m.Processor == side })
-		}
-		if onGPU && !is(kernels.GPU) {
-			if name := first(kernels.GPU); name != "" {
-				route[i] = name
+		for _, m := range step.Implementations(p.backends) {
+			if err := m.Missing(); m.Processor == kernels.GPU && err != nil {
+				return err
 			}
 		}
-		if route[i] == "" {
-			route[i] = first(kernels.CPU)
-		}
-		found = found || is(kernels.GPU)
 	}
-	switch {
-	case onGPU && !found && missing != nil:
-		return nil, fmt.Errorf("songs: %s: no stage can run on a GPU here: %w", p.w.Name, missing)
-	case onGPU && !found:
-		return nil, fmt.Errorf("songs: %s: no stage can run on a GPU here, because there is none", p.w.Name)
-	}
-	return route, nil
+	return errors.New("there is none")
 }
 
 // mayUseGPU reports whether a stage may run on a GPU in calls of inputs of so many elements.

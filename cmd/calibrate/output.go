@@ -161,7 +161,8 @@ func (o *output) hopeless(old *calibration.Host, c *kernels.Case, of int) string
 		return ""
 	}
 	was := &old.Cases[k]
-	before := old.RunOf(was).Method.BudgetSeconds / float64(casesOf(old, was.Run))
+	// Later runs replace cases of a run, so it may have had more cases than the entry has of it: as many as this one, if not more.
+	before := old.RunOf(was).Method.BudgetSeconds / float64(max(of, casesOf(old, was.Run)))
 	now := o.budget.Seconds() / float64(of)
 	switch {
 	case 2*now < before:
