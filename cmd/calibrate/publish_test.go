@@ -24,7 +24,31 @@ import (
 	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/scripted"
 	"crossover/harness"
+	"crossover/kernels"
 )
+
+// Of a run of 76 cases, later runs replaced all but three. The next run of 76 cases with the same budget is not refused, because
+// those three took no more time than theirs will. A case that was measured alone, for as long as all of them, is better.
+func TestARunWhoseCasesWereReplaced(t *testing.T) {
+	old := &calibration.Host{Method: calibration.Method{BudgetSeconds: 180}, Runs: []calibration.Run{{Method: calibration.Method{BudgetSeconds: 180}}}}
+	var cases []kernels.Case
+	for i := range 76 {
+		name := "case-" + strconv.Itoa(i)
+		cases = append(cases, kernels.Case{Name: name, Axis: kernels.Axis{Min: 1, Max: 10}})
+		old.Cases = append(old.Cases, calibration.Case{Name: name, Run: min(1, i/3), Axis: calibration.Axis{From: 1, To: 10}})
+	}
+	o := &output{options: &options{budget: 3 * time.Minute}}
+	if reason := o.hopeless(old, &cases[0], len(cases)); reason != "" {
+		t.Errorf("refused: %s", reason)
+	}
+	if reason := o.hopeless(old, &cases[0], 1); reason != "" {
+		t.Errorf("a run of one case is refused: %s", reason)
+	}
+	o.budget = time.Minute
+	if reason := o.hopeless(old, &cases[0], len(cases)); !strings.HasPrefix(reason, "case-0 took 2.4 s of its budget and this run has 0.8 s") {
+		t.Errorf("with a third of the budget: %q", reason)
+	}
+}
 
 // advised returns the folder in the command line that a message recommends.
 func advised(t *testing.T, stderr string) string {
