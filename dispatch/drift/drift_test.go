@@ -1,51 +1,45 @@
 package drift
 
 import (
+	"bufio"
+	"compress/gzip"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
-
-	"crossover/timings"
 )
 
-// residuals are what times of real calls scatter by: for each implementation and size of each case in sweeps/data, the
-// logarithms of the times divided by their median. Each list has at least 15 values.
+// residuals are what times of real calls scatter by: for each implementation and size of the cases of two calibrated hosts, the
+// logarithms of the times divided by their median, a line of testdata/residuals.txt.gz each. Each list has at least 15 values.
 var residuals = sync.OnceValues(func() ([][]float64, error) {
-	files, err := filepath.Glob("../../sweeps/data/*/*/cases/*" + timings.Extension + ".gz")
+	file, err := os.Open("testdata/residuals.txt.gz")
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
 	if err != nil {
 		return nil, err
 	}
 	var all [][]float64
-	for _, name := range files {
-		set, err := timings.Load(name)
-		if err != nil {
-			return nil, err
-		}
-		for _, size := range set.Sizes() {
-			blocks := set.At(size)
-			for i := range set.Implementations {
-				var logs []float64
-				for k := range blocks {
-					if blocks[k].Timed(i) {
-						logs = append(logs, math.Log(blocks[k].Seconds[i]))
-					}
-				}
-				if len(logs) < 15 {
-					continue
-				}
-				middle := median(logs)
-				for k := range logs {
-					logs[k] -= middle
-				}
-				all = append(all, logs)
+	lines := bufio.NewScanner(unzipped)
+	for lines.Scan() {
+		var list []float64
+		for _, word := range strings.Fields(lines.Text()) {
+			v, err := strconv.ParseFloat(word, 64)
+			if err != nil {
+				return nil, err
 			}
+			list = append(list, v)
 		}
+		all = append(all, list)
 	}
-	return all, nil
+	return all, lines.Err()
 })
 
 // program is a program with several series.
@@ -67,7 +61,7 @@ func newProgram(t *testing.T, seed uint64, series int) *program {
 		t.Fatal(err)
 	}
 	if len(pool) < 100 {
-		t.Fatalf("sweeps/data has %d lists of residuals (want at least 100)", len(pool))
+		t.Fatalf("testdata has %d lists of residuals (want at least 100)", len(pool))
 	}
 	p := &program{Rand: rand.New(rand.NewPCG(seed, 7)), calls: make([]int, series)}
 	var d Detector
