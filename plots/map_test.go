@@ -87,7 +87,7 @@ func transform() *calibration.Operation {
 		p := &o.Surface.Implementations[i]
 		p.Linear = append(p.Linear, rough)
 	}
-	return holdOut(o, []float64{0, 0.004, 0.04, 0.23}, 64, 5, 480, 64, 441, 10, 480, 4)
+	return holdOut(o, []float64{0, 0.004, 0.04, 0.23}, 64, 5, 480, 64, 449, 10, 480, 4)
 }
 
 // cube is an operation over the axes k, m and n. k changes the choice most.
@@ -236,7 +236,7 @@ func TestMapClasses(t *testing.T) {
 			}
 		}
 		for other := range classes {
-			for _, n := range []int{1, 2, 64, 480, 441, 997, 1 << 40} {
+			for _, n := range []int{1, 2, 64, 480, 449, 997, 1 << 40} {
 				if other != k && class.has(n) && classes[other].has(n) {
 					t.Errorf("%d is of two classes: %s and %s", n, class.name, classes[other].name)
 				}
@@ -304,12 +304,12 @@ func TestUsual(t *testing.T) {
 // Usual lengths have no large prime factor, because times at such lengths say nothing of others.
 func TestUsualLengths(t *testing.T) {
 	s := survey(transform())
-	s.fitted = [][]int{{110, 1}, {110, 1}, {110, 1}, {120, 1}, {441, 1}, {640, 1}, {2048, 1}}
+	s.fitted = [][]int{{110, 1}, {110, 1}, {110, 1}, {120, 1}, {449, 1}, {640, 1}, {2048, 1}}
 	if got, want := s.usual(0, 3), []int{120, 640, 2048}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	s.fitted = [][]int{{110, 1}, {441, 1}}
-	if got, want := s.usual(0, 3), []int{110, 441}; !slices.Equal(got, want) {
+	s.fitted = [][]int{{110, 1}, {449, 1}}
+	if got, want := s.usual(0, 3), []int{110, 449}; !slices.Equal(got, want) {
 		t.Errorf("%v where all are rough, want %v", got, want)
 	}
 }

@@ -38,7 +38,7 @@ func shapesOf(flat []int, axes int) [][]int { return slices.Collect(slices.Chunk
 
 // usual returns usual values of an axis, in ascending order. It divides the values of the fitted shapes into parts, and
 // returns the most frequent value of each part. If there are fewer values than parts, it returns all of them. If prime
-// factors matter on the axis, values without a prime factor above 5 are preferred: predictions at 110 hold for few lengths
+// factors matter on the axis, values without a prime factor above 7 are preferred: predictions at 110 hold for few lengths
 // near 110.
 func (s *surveyed) usual(axis, parts int) []int {
 	var values []int

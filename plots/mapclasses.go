@@ -17,15 +17,15 @@ type class struct {
 // classes are the classes that have a panel on the map of a transform.
 var classes = []class{
 	{"powers of two", powerOfTwo, nearestPower},
-	{"no prime factor above 5", func(n int) bool { return !powerOfTwo(n) && smoothLength(n) }, nearSmooth},
-	{"a prime factor above 5", func(n int) bool { return !smoothLength(n) }, nearRough},
+	{"no prime factor above 7", func(n int) bool { return !powerOfTwo(n) && smoothLength(n) }, nearSmooth},
+	{"a prime factor above 7", func(n int) bool { return !smoothLength(n) }, nearRough},
 }
 
 func powerOfTwo(n int) bool { return n > 0 && n&(n-1) == 0 }
 
-// smoothLength reports whether a length has no prime factor above 5.
+// smoothLength reports whether a length has no prime factor above 7.
 func smoothLength(n int) bool {
-	for _, prime := range []int{2, 3, 5} {
+	for _, prime := range []int{2, 3, 5, 7} {
 		for n > 0 && n%prime == 0 {
 			n /= prime
 		}
@@ -41,15 +41,17 @@ func nearestPower(value, from, to float64) []int {
 	return []int{1 << int(min(max(math.Round(math.Log2(value)), low), high))}
 }
 
-// smooths are the drawable even lengths without a prime factor above 5 that are no powers of two, in ascending order. Odd
+// smooths are the drawable even lengths without a prime factor above 7 that are no powers of two, in ascending order. Odd
 // lengths of that class are rare and left out.
 var smooths = func() []int {
 	var all []int
-	for fives := 2; fives <= largestSize; fives *= 5 {
-		for threes := fives; threes <= largestSize; threes *= 3 {
-			for n := threes; n <= largestSize; n *= 2 {
-				if !powerOfTwo(n) {
-					all = append(all, n)
+	for sevens := 2; sevens <= largestSize; sevens *= 7 {
+		for fives := sevens; fives <= largestSize; fives *= 5 {
+			for threes := fives; threes <= largestSize; threes *= 3 {
+				for n := threes; n <= largestSize; n *= 2 {
+					if !powerOfTwo(n) {
+						all = append(all, n)
+					}
 				}
 			}
 		}
@@ -58,7 +60,7 @@ var smooths = func() []int {
 	return all
 }()
 
-// neighbours is the greatest number of lengths that stand for a cell, if lengths of a class differ in cost, as 7·64 and 449
+// neighbours is the greatest number of lengths that stand for a cell, if lengths of a class differ in cost, as 11·64 and 709
 // do. The map shows the mean of their log-times.
 const neighbours = 5
 

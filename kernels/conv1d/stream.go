@@ -43,12 +43,12 @@ var streamAxes = []kernels.Axis{
 	{Name: "taps", Unit: "taps", Min: 8 << 10, Max: 64 << 10, Usual: []int{8 << 10, 16 << 10, 22050, 32 << 10, 44100, 48000, 64 << 10}},
 }
 
-// window returns the length of the transforms: the least even length, from two blocks on, whose half has no prime factor above 5.
+// window returns the length of the transforms: the least even length, from two blocks on, whose half has no prime factor above 7.
 // Transforms of other lengths take up to three times as long, and their errors would be above the tolerance.
 func (p StreamParams) window() int {
 	for half := p.Block; ; half++ {
 		rest := half
-		for _, factor := range []int{2, 3, 5} {
+		for _, factor := range []int{2, 3, 5, 7} {
 			for rest%factor == 0 {
 				rest /= factor
 			}
@@ -66,7 +66,7 @@ func (p StreamParams) window() int {
 //	sums[p] ← sums[p+1] + X·H[p],   y = the values B to 2B−1 of the inverse transform of sums[0]
 //
 // X is the spectrum of the window: the block before, this block, and zeros up to the least length N, from 2B on, whose half has
-// no prime factor above 5. H[p] is the spectrum of the taps p·B to (p+1)·B−1, zero-padded to N. Sums past the last are 0.
+// no prime factor above 7. H[p] is the spectrum of the taps p·B to (p+1)·B−1, zero-padded to N. Sums past the last are 0.
 // So the state has a spectrum for each partition but the last one, and the B samples of the block before. A call reads and
 // writes each of them once.
 var StreamOp = kernels.Declare(kernels.Op[StreamParams]{

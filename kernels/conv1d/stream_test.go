@@ -184,7 +184,7 @@ func TestStream(t *testing.T) {
 }
 
 func TestStreamWindow(t *testing.T) {
-	for n, want := range map[int]int{1: 2, 256: 512, 441: 900, 293: 600, 4093: 8192, 11: 24, mostBlock: 2 * mostBlock} {
+	for n, want := range map[int]int{1: 2, 256: 512, 441: 882, 293: 588, 451: 960, 4093: 8192, 11: 24, mostBlock: 2 * mostBlock} {
 		if got := (StreamParams{Block: n}).window(); got != want {
 			t.Errorf("the window of %d is %d, want %d", n, got, want)
 		}

@@ -160,18 +160,18 @@ func judged(rowLengths []int, n, rows int) (line, size int) {
 
 // features are what the time of a transform depends on beside its length and the number of rows: all samples, and the
 // factors of the length. Powers of two, even lengths and multiples of four have code of their own. Ours go through
-// Bluestein's algorithm where a factor is above 5, cuFFT where one is above 127, and FFTW has code of its own for factors
+// Bluestein's algorithm where a factor is above 7, cuFFT where one is above 127, and FFTW has code of its own for factors
 // up to 13.
 func features() []surface.Feature {
 	ofLength := func(kind surface.Kind, prime int) surface.Feature {
 		return surface.Feature{Kind: kind, Prime: prime, Weights: []float64{length: 1, batch: 0}}
 	}
 	all := []surface.Feature{kernels.Power(1, 1), ofLength(surface.Largest, 0)}
-	for _, prime := range []int{2, 5, 7, 13, 127} {
+	for _, prime := range []int{2, 7, 13, 127} {
 		all = append(all, ofLength(surface.Rough, prime))
 	}
 	all = append(all, ofLength(surface.Indivisible, 2), ofLength(surface.Indivisible, 4))
-	all = append(all, ofLength(surface.Chirp, 5))
+	all = append(all, ofLength(surface.Chirp, 7))
 	for _, prime := range []int{2, 3, 5, 7} {
 		all = append(all, ofLength(surface.Exponent, prime))
 	}

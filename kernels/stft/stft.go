@@ -36,7 +36,7 @@ const (
 
 var axes = []kernels.Axis{
 	{Name: "n_fft", Unit: "samples", Min: 64, Max: 8192, Round: func(n int) int { return n + n%2 },
-		Usual: []int{256, 320, 400, 480, 512, 640, 800, 1024, 1200, 1920, 2048, 4096}},
+		Usual: []int{256, 320, 400, 480, 512, 640, 800, 882, 1024, 1200, 1764, 1920, 2048, 4096}},
 	{Name: "hop", Unit: "samples", Min: 16, Max: 4096},
 	// 4 Mi samples are three minutes of audio at 22 050 Hz. Their spectrogram has 64 MiB, far more than any cache.
 	{Name: "n", Unit: "samples", Min: 1 << 10, Max: 1 << 22},
@@ -49,9 +49,11 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		"samples, frames×bins",
 	Source: "librosa 0.10.2, librosa.stft with center=True, pad_mode='constant', window='hann'",
 	Axes:   axes,
-	// The frames, all their samples, and whether the window's length has large factors.
+	// The frames, all their samples, and whether the window's length has large factors. Above 7 our transforms go through
+	// Bluestein's algorithm.
 	Features: []surface.Feature{
 		kernels.Power(0, -1, 1), kernels.Power(1, -1, 1), {Kind: surface.Largest, Weights: []float64{1, 0, 0}},
+		{Kind: surface.Rough, Prime: 7, Weights: []float64{1, 0, 0}}, {Kind: surface.Chirp, Prime: 7, Weights: []float64{1, 0, 0}},
 	},
 	Draw: draw,
 	// The default lengths of window and hop in librosa.

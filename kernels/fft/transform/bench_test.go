@@ -14,7 +14,7 @@ import (
 // BenchmarkReal times one forward real transform of float32 samples on one core, by this package, by gonum, which computes
 // in float64, and by FFTW. benchstat -col /impl -row /n compares them.
 func BenchmarkReal(b *testing.B) {
-	for _, n := range []int{256, 1000, 1009, 1024, 4096, 4374, 27000, 65536, 1 << 20, 1062882} {
+	for _, n := range []int{256, 441, 882, 1000, 1009, 1024, 1323, 1764, 2205, 4096, 4374, 27000, 65536, 1 << 20, 1062882} {
 		x := ffttest.Noise(n)
 		b.Run(fmt.Sprintf("impl=go/n=%d", n), func(b *testing.B) {
 			plan, bins := NewReal(n), make([]complex64, n/2+1)

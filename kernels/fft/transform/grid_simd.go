@@ -47,7 +47,7 @@ func newGrid(n, width int) *grid {
 const mostOblong = 8
 
 // gridWidth returns the best number of columns for length n, and its cost. The cost is how often a value is loaded and
-// stored, on average; values that are computed twice count twice. The width is 0 if n has a prime factor above 5, or has no
+// stored, on average; values that are computed twice count twice. The width is 0 if n has a prime factor above 7, or has no
 // two factors of at least 8 within mostOblong. Of equally good widths the one nearest to a square is best.
 func gridWidth(n int) (width int, cost float64) {
 	for w := 8; w*8 <= n; w++ {
@@ -150,6 +150,8 @@ func (t *grid) splitGroups(re, im []float32, pitch int, scratch gridScratch, lo,
 			rowsSplit4(&re[k], &im[k], src, last.s, pitch)
 		case 5:
 			rowsSplit5(&re[k], &im[k], src, last.s, pitch)
+		case 7:
+			rowsSplit7(&re[k], &im[k], src, last.s, pitch)
 		case 8:
 			rowsSplit8(&re[k], &im[k], src, last.s, pitch)
 		}
@@ -175,6 +177,8 @@ func (t *grid) interleavedGroups(dst []complex64, scaleRe, scaleIm float32, scra
 			rowsInterleaved4(d, src, last.s, t.m, scaleRe, scaleIm)
 		case 5:
 			rowsInterleaved5(d, src, last.s, t.m, scaleRe, scaleIm)
+		case 7:
+			rowsInterleaved7(d, src, last.s, t.m, scaleRe, scaleIm)
 		case 8:
 			rowsInterleaved8(d, src, last.s, t.m, scaleRe, scaleIm)
 		}

@@ -44,14 +44,15 @@ func inverseIn(t laneTransform, n int, dst, src []complex64) {
 }
 
 // newLaneTransform returns the transform of length n, or nil if the kernels do not apply. They need n of at least 16
-// without a prime factor above 5.
+// without a prime factor above 7.
 func newLaneTransform(n int) laneTransform {
 	t := newLanes(n, 1)
-	if t == nil {
-		return nil
-	}
-	if width, cost := gridWidth(n); width > 0 && cost < lanesCost(t.width, t.m) {
+	width, cost := gridWidth(n)
+	switch {
+	case haveLanes && width > 0 && (t == nil || cost < lanesCost(t.width, t.m)):
 		return newGrid(n, width)
+	case t == nil:
+		return nil
 	}
 	return t
 }

@@ -1499,6 +1499,994 @@ vector:
 	VZEROUPPER
 	RET
 
+// func first7(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
+// Requires: AVX, FMA3
+TEXT ·first7(SB), NOSPLIT, $320-68
+	MOVQ         src+8(FP), AX
+	MOVQ         srcStride+32(FP), CX
+	SHLQ         $0x03, CX
+	LEAQ         (CX)(CX*2), DX
+	LEAQ         (AX)(CX*4), BX
+	MOVQ         dst+0(FP), SI
+	MOVQ         dstStride+48(FP), DI
+	SHLQ         $0x06, DI
+	LEAQ         (DI)(DI*2), R8
+	LEAQ         (SI)(DI*4), R9
+	MOVQ         srcStep+40(FP), R10
+	SHLQ         $0x03, R10
+	MOVQ         tw+16(FP), R11
+	MOVQ         dstStep+56(FP), R12
+	SHLQ         $0x06, R12
+	MOVQ         count+24(FP), R13
+	LEAQ         63(SP), R14
+	ANDQ         $-64, R14
+	VBROADCASTSS sign+64(FP), Y0
+	VMOVUPS      Y0, 192(R14)
+
+position:
+	VMOVUPS      (AX), Y0
+	VMOVUPS      32(AX), Y1
+	VSHUFPS      $0x88, Y1, Y0, Y2
+	VSHUFPS      $0xdd, Y1, Y0, Y0
+	VXORPS       192(R14), Y0, Y0
+	VMOVAPS      Y2, Y1
+	VMOVAPS      Y0, Y3
+	VMOVUPS      (AX)(CX*1), Y4
+	VMOVUPS      32(AX)(CX*1), Y5
+	VSHUFPS      $0x88, Y5, Y4, Y6
+	VSHUFPS      $0xdd, Y5, Y4, Y4
+	VXORPS       192(R14), Y4, Y4
+	VMOVUPS      (BX)(CX*2), Y5
+	VMOVUPS      32(BX)(CX*2), Y7
+	VSHUFPS      $0x88, Y7, Y5, Y8
+	VSHUFPS      $0xdd, Y7, Y5, Y5
+	VXORPS       192(R14), Y5, Y5
+	VADDPS       Y8, Y6, Y7
+	VADDPS       Y5, Y4, Y9
+	VSUBPS       Y8, Y6, Y6
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      Y6, (R14)
+	VMOVUPS      Y4, 32(R14)
+	VADDPS       Y7, Y1, Y1
+	VADDPS       Y9, Y3, Y3
+	VMOVUPS      (AX)(CX*2), Y4
+	VMOVUPS      32(AX)(CX*2), Y5
+	VSHUFPS      $0x88, Y5, Y4, Y6
+	VSHUFPS      $0xdd, Y5, Y4, Y4
+	VXORPS       192(R14), Y4, Y4
+	VMOVUPS      (BX)(CX*1), Y5
+	VMOVUPS      32(BX)(CX*1), Y8
+	VSHUFPS      $0x88, Y8, Y5, Y10
+	VSHUFPS      $0xdd, Y8, Y5, Y5
+	VXORPS       192(R14), Y5, Y5
+	VADDPS       Y10, Y6, Y8
+	VADDPS       Y5, Y4, Y11
+	VSUBPS       Y10, Y6, Y6
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      Y6, 64(R14)
+	VMOVUPS      Y4, 96(R14)
+	VADDPS       Y8, Y1, Y1
+	VADDPS       Y11, Y3, Y3
+	VMOVUPS      (AX)(DX*1), Y4
+	VMOVUPS      32(AX)(DX*1), Y5
+	VSHUFPS      $0x88, Y5, Y4, Y6
+	VSHUFPS      $0xdd, Y5, Y4, Y4
+	VXORPS       192(R14), Y4, Y4
+	VMOVUPS      (BX), Y5
+	VMOVUPS      32(BX), Y10
+	VSHUFPS      $0x88, Y10, Y5, Y12
+	VSHUFPS      $0xdd, Y10, Y5, Y5
+	VXORPS       192(R14), Y5, Y5
+	VADDPS       Y12, Y6, Y10
+	VADDPS       Y5, Y4, Y13
+	VSUBPS       Y12, Y6, Y6
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      Y6, 128(R14)
+	VMOVUPS      Y4, 160(R14)
+	VADDPS       Y10, Y1, Y1
+	VADDPS       Y13, Y3, Y3
+	VMOVUPS      Y1, (SI)
+	VMOVUPS      Y3, 32(SI)
+	VMOVAPS      Y2, Y1
+	VMOVAPS      Y0, Y3
+	VMOVUPS      (R14), Y4
+	VMOVUPS      32(R14), Y5
+	VFMADD231PS  cos7times1<>+0(SB), Y7, Y1
+	VFMADD231PS  cos7times1<>+0(SB), Y9, Y3
+	VMULPS       sin7times1<>+0(SB), Y4, Y4
+	VMULPS       sin7times1<>+0(SB), Y5, Y5
+	VMOVUPS      64(R14), Y6
+	VMOVUPS      96(R14), Y12
+	VFMADD231PS  cos7times2<>+0(SB), Y8, Y1
+	VFMADD231PS  cos7times2<>+0(SB), Y11, Y3
+	VFMADD231PS  sin7times2<>+0(SB), Y6, Y4
+	VFMADD231PS  sin7times2<>+0(SB), Y12, Y5
+	VMOVUPS      128(R14), Y6
+	VMOVUPS      160(R14), Y12
+	VFMADD231PS  cos7times3<>+0(SB), Y10, Y1
+	VFMADD231PS  cos7times3<>+0(SB), Y13, Y3
+	VFMADD231PS  sin7times3<>+0(SB), Y6, Y4
+	VFMADD231PS  sin7times3<>+0(SB), Y12, Y5
+	VSUBPS       Y5, Y1, Y6
+	VADDPS       Y4, Y3, Y12
+	VADDPS       Y5, Y1, Y1
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS (R11), Y4
+	VBROADCASTSS 4(R11), Y5
+	VMULPS       Y5, Y3, Y14
+	VFMSUB231PS  Y4, Y1, Y14
+	VMULPS       Y5, Y1, Y1
+	VFMADD231PS  Y4, Y3, Y1
+	VMOVUPS      Y14, (SI)(DI*1)
+	VMOVUPS      Y1, 32(SI)(DI*1)
+	VBROADCASTSS 40(R11), Y1
+	VBROADCASTSS 44(R11), Y3
+	VMULPS       Y3, Y12, Y4
+	VFMSUB231PS  Y1, Y6, Y4
+	VMULPS       Y3, Y6, Y3
+	VFMADD231PS  Y1, Y12, Y3
+	VMOVUPS      Y4, (R9)(DI*2)
+	VMOVUPS      Y3, 32(R9)(DI*2)
+	VMOVAPS      Y2, Y1
+	VMOVAPS      Y0, Y3
+	VMOVUPS      (R14), Y4
+	VMOVUPS      32(R14), Y5
+	VFMADD231PS  cos7times2<>+0(SB), Y7, Y1
+	VFMADD231PS  cos7times2<>+0(SB), Y9, Y3
+	VMULPS       sin7times2<>+0(SB), Y4, Y4
+	VMULPS       sin7times2<>+0(SB), Y5, Y5
+	VMOVUPS      64(R14), Y6
+	VMOVUPS      96(R14), Y12
+	VFMADD231PS  cos7times3<>+0(SB), Y8, Y1
+	VFMADD231PS  cos7times3<>+0(SB), Y11, Y3
+	VFNMADD231PS sin7times3<>+0(SB), Y6, Y4
+	VFNMADD231PS sin7times3<>+0(SB), Y12, Y5
+	VMOVUPS      128(R14), Y6
+	VMOVUPS      160(R14), Y12
+	VFMADD231PS  cos7times1<>+0(SB), Y10, Y1
+	VFMADD231PS  cos7times1<>+0(SB), Y13, Y3
+	VFNMADD231PS sin7times1<>+0(SB), Y6, Y4
+	VFNMADD231PS sin7times1<>+0(SB), Y12, Y5
+	VSUBPS       Y5, Y1, Y6
+	VADDPS       Y4, Y3, Y12
+	VADDPS       Y5, Y1, Y1
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS 8(R11), Y4
+	VBROADCASTSS 12(R11), Y5
+	VMULPS       Y5, Y3, Y14
+	VFMSUB231PS  Y4, Y1, Y14
+	VMULPS       Y5, Y1, Y1
+	VFMADD231PS  Y4, Y3, Y1
+	VMOVUPS      Y14, (SI)(DI*2)
+	VMOVUPS      Y1, 32(SI)(DI*2)
+	VBROADCASTSS 32(R11), Y1
+	VBROADCASTSS 36(R11), Y3
+	VMULPS       Y3, Y12, Y4
+	VFMSUB231PS  Y1, Y6, Y4
+	VMULPS       Y3, Y6, Y3
+	VFMADD231PS  Y1, Y12, Y3
+	VMOVUPS      Y4, (R9)(DI*1)
+	VMOVUPS      Y3, 32(R9)(DI*1)
+	VMOVAPS      Y2, Y1
+	VMOVAPS      Y0, Y0
+	VMOVUPS      (R14), Y2
+	VMOVUPS      32(R14), Y3
+	VFMADD231PS  cos7times3<>+0(SB), Y7, Y1
+	VFMADD231PS  cos7times3<>+0(SB), Y9, Y0
+	VMULPS       sin7times3<>+0(SB), Y2, Y2
+	VMULPS       sin7times3<>+0(SB), Y3, Y3
+	VMOVUPS      64(R14), Y4
+	VMOVUPS      96(R14), Y5
+	VFMADD231PS  cos7times1<>+0(SB), Y8, Y1
+	VFMADD231PS  cos7times1<>+0(SB), Y11, Y0
+	VFNMADD231PS sin7times1<>+0(SB), Y4, Y2
+	VFNMADD231PS sin7times1<>+0(SB), Y5, Y3
+	VMOVUPS      128(R14), Y4
+	VMOVUPS      160(R14), Y5
+	VFMADD231PS  cos7times2<>+0(SB), Y10, Y1
+	VFMADD231PS  cos7times2<>+0(SB), Y13, Y0
+	VFMADD231PS  sin7times2<>+0(SB), Y4, Y2
+	VFMADD231PS  sin7times2<>+0(SB), Y5, Y3
+	VSUBPS       Y3, Y1, Y4
+	VADDPS       Y2, Y0, Y5
+	VADDPS       Y3, Y1, Y1
+	VSUBPS       Y2, Y0, Y0
+	VBROADCASTSS 16(R11), Y2
+	VBROADCASTSS 20(R11), Y3
+	VMULPS       Y3, Y0, Y6
+	VFMSUB231PS  Y2, Y1, Y6
+	VMULPS       Y3, Y1, Y1
+	VFMADD231PS  Y2, Y0, Y1
+	VMOVUPS      Y6, (SI)(R8*1)
+	VMOVUPS      Y1, 32(SI)(R8*1)
+	VBROADCASTSS 24(R11), Y0
+	VBROADCASTSS 28(R11), Y1
+	VMULPS       Y1, Y5, Y2
+	VFMSUB231PS  Y0, Y4, Y2
+	VMULPS       Y1, Y4, Y1
+	VFMADD231PS  Y0, Y5, Y1
+	VMOVUPS      Y2, (R9)
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         R10, AX
+	ADDQ         R10, BX
+	ADDQ         R12, SI
+	ADDQ         R12, R9
+	ADDQ         $0x30, R11
+	DECQ         R13
+	JNE          position
+	VZEROUPPER
+	RET
+
+DATA cos7times1<>+0(SB)/4, $(0.6234898)
+DATA cos7times1<>+4(SB)/4, $(0.6234898)
+DATA cos7times1<>+8(SB)/4, $(0.6234898)
+DATA cos7times1<>+12(SB)/4, $(0.6234898)
+DATA cos7times1<>+16(SB)/4, $(0.6234898)
+DATA cos7times1<>+20(SB)/4, $(0.6234898)
+DATA cos7times1<>+24(SB)/4, $(0.6234898)
+DATA cos7times1<>+28(SB)/4, $(0.6234898)
+GLOBL cos7times1<>(SB), RODATA|NOPTR, $32
+
+DATA sin7times1<>+0(SB)/4, $(0.7818315)
+DATA sin7times1<>+4(SB)/4, $(0.7818315)
+DATA sin7times1<>+8(SB)/4, $(0.7818315)
+DATA sin7times1<>+12(SB)/4, $(0.7818315)
+DATA sin7times1<>+16(SB)/4, $(0.7818315)
+DATA sin7times1<>+20(SB)/4, $(0.7818315)
+DATA sin7times1<>+24(SB)/4, $(0.7818315)
+DATA sin7times1<>+28(SB)/4, $(0.7818315)
+GLOBL sin7times1<>(SB), RODATA|NOPTR, $32
+
+DATA cos7times2<>+0(SB)/4, $(-0.22252093)
+DATA cos7times2<>+4(SB)/4, $(-0.22252093)
+DATA cos7times2<>+8(SB)/4, $(-0.22252093)
+DATA cos7times2<>+12(SB)/4, $(-0.22252093)
+DATA cos7times2<>+16(SB)/4, $(-0.22252093)
+DATA cos7times2<>+20(SB)/4, $(-0.22252093)
+DATA cos7times2<>+24(SB)/4, $(-0.22252093)
+DATA cos7times2<>+28(SB)/4, $(-0.22252093)
+GLOBL cos7times2<>(SB), RODATA|NOPTR, $32
+
+DATA sin7times2<>+0(SB)/4, $(0.9749279)
+DATA sin7times2<>+4(SB)/4, $(0.9749279)
+DATA sin7times2<>+8(SB)/4, $(0.9749279)
+DATA sin7times2<>+12(SB)/4, $(0.9749279)
+DATA sin7times2<>+16(SB)/4, $(0.9749279)
+DATA sin7times2<>+20(SB)/4, $(0.9749279)
+DATA sin7times2<>+24(SB)/4, $(0.9749279)
+DATA sin7times2<>+28(SB)/4, $(0.9749279)
+GLOBL sin7times2<>(SB), RODATA|NOPTR, $32
+
+DATA cos7times3<>+0(SB)/4, $(-0.90096885)
+DATA cos7times3<>+4(SB)/4, $(-0.90096885)
+DATA cos7times3<>+8(SB)/4, $(-0.90096885)
+DATA cos7times3<>+12(SB)/4, $(-0.90096885)
+DATA cos7times3<>+16(SB)/4, $(-0.90096885)
+DATA cos7times3<>+20(SB)/4, $(-0.90096885)
+DATA cos7times3<>+24(SB)/4, $(-0.90096885)
+DATA cos7times3<>+28(SB)/4, $(-0.90096885)
+GLOBL cos7times3<>(SB), RODATA|NOPTR, $32
+
+DATA sin7times3<>+0(SB)/4, $(0.43388373)
+DATA sin7times3<>+4(SB)/4, $(0.43388373)
+DATA sin7times3<>+8(SB)/4, $(0.43388373)
+DATA sin7times3<>+12(SB)/4, $(0.43388373)
+DATA sin7times3<>+16(SB)/4, $(0.43388373)
+DATA sin7times3<>+20(SB)/4, $(0.43388373)
+DATA sin7times3<>+24(SB)/4, $(0.43388373)
+DATA sin7times3<>+28(SB)/4, $(0.43388373)
+GLOBL sin7times3<>(SB), RODATA|NOPTR, $32
+
+// func middle7(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
+// Requires: AVX, FMA3
+TEXT ·middle7(SB), NOSPLIT, $256-48
+	MOVQ   src+8(FP), AX
+	MOVQ   srcStride+40(FP), CX
+	SHLQ   $0x06, CX
+	LEAQ   (CX)(CX*2), DX
+	LEAQ   (AX)(CX*4), BX
+	MOVQ   s+32(FP), SI
+	SHLQ   $0x06, SI
+	MOVQ   dst+0(FP), DI
+	LEAQ   (SI)(SI*2), R8
+	LEAQ   (DI)(SI*4), R9
+	MOVQ   tw+16(FP), R10
+	MOVQ   count+24(FP), R11
+	LEAQ   63(SP), R12
+	ANDQ   $-64, R12
+	MOVQ   SI, R13
+	IMUL3Q $0x06, R13, R13
+
+position:
+	MOVQ s+32(FP), R14
+
+vector:
+	VMOVUPS      (AX), Y0
+	VMOVUPS      32(AX), Y1
+	VMOVAPS      Y0, Y2
+	VMOVAPS      Y1, Y3
+	VMOVUPS      (AX)(CX*1), Y4
+	VMOVUPS      32(AX)(CX*1), Y5
+	VMOVUPS      (BX)(CX*2), Y6
+	VMOVUPS      32(BX)(CX*2), Y7
+	VADDPS       Y6, Y4, Y8
+	VADDPS       Y7, Y5, Y9
+	VSUBPS       Y6, Y4, Y4
+	VSUBPS       Y7, Y5, Y5
+	VMOVUPS      Y4, (R12)
+	VMOVUPS      Y5, 32(R12)
+	VADDPS       Y8, Y2, Y2
+	VADDPS       Y9, Y3, Y3
+	VMOVUPS      (AX)(CX*2), Y4
+	VMOVUPS      32(AX)(CX*2), Y5
+	VMOVUPS      (BX)(CX*1), Y6
+	VMOVUPS      32(BX)(CX*1), Y7
+	VADDPS       Y6, Y4, Y10
+	VADDPS       Y7, Y5, Y11
+	VSUBPS       Y6, Y4, Y4
+	VSUBPS       Y7, Y5, Y5
+	VMOVUPS      Y4, 64(R12)
+	VMOVUPS      Y5, 96(R12)
+	VADDPS       Y10, Y2, Y2
+	VADDPS       Y11, Y3, Y3
+	VMOVUPS      (AX)(DX*1), Y4
+	VMOVUPS      32(AX)(DX*1), Y5
+	VMOVUPS      (BX), Y6
+	VMOVUPS      32(BX), Y7
+	VADDPS       Y6, Y4, Y12
+	VADDPS       Y7, Y5, Y13
+	VSUBPS       Y6, Y4, Y4
+	VSUBPS       Y7, Y5, Y5
+	VMOVUPS      Y4, 128(R12)
+	VMOVUPS      Y5, 160(R12)
+	VADDPS       Y12, Y2, Y2
+	VADDPS       Y13, Y3, Y3
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	VMOVAPS      Y0, Y2
+	VMOVAPS      Y1, Y3
+	VMOVUPS      (R12), Y4
+	VMOVUPS      32(R12), Y5
+	VFMADD231PS  cos7times1<>+0(SB), Y8, Y2
+	VFMADD231PS  cos7times1<>+0(SB), Y9, Y3
+	VMULPS       sin7times1<>+0(SB), Y4, Y4
+	VMULPS       sin7times1<>+0(SB), Y5, Y5
+	VMOVUPS      64(R12), Y6
+	VMOVUPS      96(R12), Y7
+	VFMADD231PS  cos7times2<>+0(SB), Y10, Y2
+	VFMADD231PS  cos7times2<>+0(SB), Y11, Y3
+	VFMADD231PS  sin7times2<>+0(SB), Y6, Y4
+	VFMADD231PS  sin7times2<>+0(SB), Y7, Y5
+	VMOVUPS      128(R12), Y6
+	VMOVUPS      160(R12), Y7
+	VFMADD231PS  cos7times3<>+0(SB), Y12, Y2
+	VFMADD231PS  cos7times3<>+0(SB), Y13, Y3
+	VFMADD231PS  sin7times3<>+0(SB), Y6, Y4
+	VFMADD231PS  sin7times3<>+0(SB), Y7, Y5
+	VSUBPS       Y5, Y2, Y6
+	VADDPS       Y4, Y3, Y7
+	VADDPS       Y5, Y2, Y2
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS (R10), Y4
+	VBROADCASTSS 4(R10), Y5
+	VMULPS       Y5, Y3, Y14
+	VFMSUB231PS  Y4, Y2, Y14
+	VMULPS       Y5, Y2, Y2
+	VFMADD231PS  Y4, Y3, Y2
+	VMOVUPS      Y14, (DI)(SI*1)
+	VMOVUPS      Y2, 32(DI)(SI*1)
+	VBROADCASTSS 40(R10), Y2
+	VBROADCASTSS 44(R10), Y3
+	VMULPS       Y3, Y7, Y4
+	VFMSUB231PS  Y2, Y6, Y4
+	VMULPS       Y3, Y6, Y3
+	VFMADD231PS  Y2, Y7, Y3
+	VMOVUPS      Y4, (R9)(SI*2)
+	VMOVUPS      Y3, 32(R9)(SI*2)
+	VMOVAPS      Y0, Y2
+	VMOVAPS      Y1, Y3
+	VMOVUPS      (R12), Y4
+	VMOVUPS      32(R12), Y5
+	VFMADD231PS  cos7times2<>+0(SB), Y8, Y2
+	VFMADD231PS  cos7times2<>+0(SB), Y9, Y3
+	VMULPS       sin7times2<>+0(SB), Y4, Y4
+	VMULPS       sin7times2<>+0(SB), Y5, Y5
+	VMOVUPS      64(R12), Y6
+	VMOVUPS      96(R12), Y7
+	VFMADD231PS  cos7times3<>+0(SB), Y10, Y2
+	VFMADD231PS  cos7times3<>+0(SB), Y11, Y3
+	VFNMADD231PS sin7times3<>+0(SB), Y6, Y4
+	VFNMADD231PS sin7times3<>+0(SB), Y7, Y5
+	VMOVUPS      128(R12), Y6
+	VMOVUPS      160(R12), Y7
+	VFMADD231PS  cos7times1<>+0(SB), Y12, Y2
+	VFMADD231PS  cos7times1<>+0(SB), Y13, Y3
+	VFNMADD231PS sin7times1<>+0(SB), Y6, Y4
+	VFNMADD231PS sin7times1<>+0(SB), Y7, Y5
+	VSUBPS       Y5, Y2, Y6
+	VADDPS       Y4, Y3, Y7
+	VADDPS       Y5, Y2, Y2
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS 8(R10), Y4
+	VBROADCASTSS 12(R10), Y5
+	VMULPS       Y5, Y3, Y14
+	VFMSUB231PS  Y4, Y2, Y14
+	VMULPS       Y5, Y2, Y2
+	VFMADD231PS  Y4, Y3, Y2
+	VMOVUPS      Y14, (DI)(SI*2)
+	VMOVUPS      Y2, 32(DI)(SI*2)
+	VBROADCASTSS 32(R10), Y2
+	VBROADCASTSS 36(R10), Y3
+	VMULPS       Y3, Y7, Y4
+	VFMSUB231PS  Y2, Y6, Y4
+	VMULPS       Y3, Y6, Y3
+	VFMADD231PS  Y2, Y7, Y3
+	VMOVUPS      Y4, (R9)(SI*1)
+	VMOVUPS      Y3, 32(R9)(SI*1)
+	VMOVAPS      Y0, Y0
+	VMOVAPS      Y1, Y1
+	VMOVUPS      (R12), Y2
+	VMOVUPS      32(R12), Y3
+	VFMADD231PS  cos7times3<>+0(SB), Y8, Y0
+	VFMADD231PS  cos7times3<>+0(SB), Y9, Y1
+	VMULPS       sin7times3<>+0(SB), Y2, Y2
+	VMULPS       sin7times3<>+0(SB), Y3, Y3
+	VMOVUPS      64(R12), Y4
+	VMOVUPS      96(R12), Y5
+	VFMADD231PS  cos7times1<>+0(SB), Y10, Y0
+	VFMADD231PS  cos7times1<>+0(SB), Y11, Y1
+	VFNMADD231PS sin7times1<>+0(SB), Y4, Y2
+	VFNMADD231PS sin7times1<>+0(SB), Y5, Y3
+	VMOVUPS      128(R12), Y4
+	VMOVUPS      160(R12), Y5
+	VFMADD231PS  cos7times2<>+0(SB), Y12, Y0
+	VFMADD231PS  cos7times2<>+0(SB), Y13, Y1
+	VFMADD231PS  sin7times2<>+0(SB), Y4, Y2
+	VFMADD231PS  sin7times2<>+0(SB), Y5, Y3
+	VSUBPS       Y3, Y0, Y4
+	VADDPS       Y2, Y1, Y5
+	VADDPS       Y3, Y0, Y0
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 16(R10), Y2
+	VBROADCASTSS 20(R10), Y3
+	VMULPS       Y3, Y1, Y6
+	VFMSUB231PS  Y2, Y0, Y6
+	VMULPS       Y3, Y0, Y0
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y6, (DI)(R8*1)
+	VMOVUPS      Y0, 32(DI)(R8*1)
+	VBROADCASTSS 24(R10), Y0
+	VBROADCASTSS 28(R10), Y1
+	VMULPS       Y1, Y5, Y2
+	VFMSUB231PS  Y0, Y4, Y2
+	VMULPS       Y1, Y4, Y1
+	VFMADD231PS  Y0, Y5, Y1
+	VMOVUPS      Y2, (R9)
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, BX
+	ADDQ         $0x40, DI
+	ADDQ         $0x40, R9
+	DECQ         R14
+	JNE          vector
+	ADDQ         R13, DI
+	ADDQ         R13, R9
+	ADDQ         $0x30, R10
+	DECQ         R11
+	JNE          position
+	VZEROUPPER
+	RET
+
+// func final7(dst *float32, src *float32, s int)
+// Requires: AVX, FMA3
+TEXT ·final7(SB), NOSPLIT, $256-24
+	MOVQ s+16(FP), AX
+	SHLQ $0x06, AX
+	MOVQ s+16(FP), CX
+	MOVQ src+8(FP), DX
+	LEAQ (AX)(AX*2), BX
+	LEAQ (DX)(AX*4), SI
+	MOVQ dst+0(FP), DI
+	LEAQ (DI)(AX*4), R8
+	LEAQ 63(SP), R9
+	ANDQ $-64, R9
+
+vector:
+	VMOVUPS      (DX), Y0
+	VMOVUPS      32(DX), Y1
+	VMOVAPS      Y0, Y2
+	VMOVAPS      Y1, Y3
+	VMOVUPS      (DX)(AX*1), Y4
+	VMOVUPS      32(DX)(AX*1), Y5
+	VMOVUPS      (SI)(AX*2), Y6
+	VMOVUPS      32(SI)(AX*2), Y7
+	VADDPS       Y6, Y4, Y8
+	VADDPS       Y7, Y5, Y9
+	VSUBPS       Y6, Y4, Y4
+	VSUBPS       Y7, Y5, Y5
+	VMOVUPS      Y4, (R9)
+	VMOVUPS      Y5, 32(R9)
+	VADDPS       Y8, Y2, Y2
+	VADDPS       Y9, Y3, Y3
+	VMOVUPS      (DX)(AX*2), Y4
+	VMOVUPS      32(DX)(AX*2), Y5
+	VMOVUPS      (SI)(AX*1), Y6
+	VMOVUPS      32(SI)(AX*1), Y7
+	VADDPS       Y6, Y4, Y10
+	VADDPS       Y7, Y5, Y11
+	VSUBPS       Y6, Y4, Y4
+	VSUBPS       Y7, Y5, Y5
+	VMOVUPS      Y4, 64(R9)
+	VMOVUPS      Y5, 96(R9)
+	VADDPS       Y10, Y2, Y2
+	VADDPS       Y11, Y3, Y3
+	VMOVUPS      (DX)(BX*1), Y4
+	VMOVUPS      32(DX)(BX*1), Y5
+	VMOVUPS      (SI), Y6
+	VMOVUPS      32(SI), Y7
+	VADDPS       Y6, Y4, Y12
+	VADDPS       Y7, Y5, Y13
+	VSUBPS       Y6, Y4, Y4
+	VSUBPS       Y7, Y5, Y5
+	VMOVUPS      Y4, 128(R9)
+	VMOVUPS      Y5, 160(R9)
+	VADDPS       Y12, Y2, Y2
+	VADDPS       Y13, Y3, Y3
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	VMOVAPS      Y0, Y2
+	VMOVAPS      Y1, Y3
+	VMOVUPS      (R9), Y4
+	VMOVUPS      32(R9), Y5
+	VFMADD231PS  cos7times1<>+0(SB), Y8, Y2
+	VFMADD231PS  cos7times1<>+0(SB), Y9, Y3
+	VMULPS       sin7times1<>+0(SB), Y4, Y4
+	VMULPS       sin7times1<>+0(SB), Y5, Y5
+	VMOVUPS      64(R9), Y6
+	VMOVUPS      96(R9), Y7
+	VFMADD231PS  cos7times2<>+0(SB), Y10, Y2
+	VFMADD231PS  cos7times2<>+0(SB), Y11, Y3
+	VFMADD231PS  sin7times2<>+0(SB), Y6, Y4
+	VFMADD231PS  sin7times2<>+0(SB), Y7, Y5
+	VMOVUPS      128(R9), Y6
+	VMOVUPS      160(R9), Y7
+	VFMADD231PS  cos7times3<>+0(SB), Y12, Y2
+	VFMADD231PS  cos7times3<>+0(SB), Y13, Y3
+	VFMADD231PS  sin7times3<>+0(SB), Y6, Y4
+	VFMADD231PS  sin7times3<>+0(SB), Y7, Y5
+	VSUBPS       Y5, Y2, Y6
+	VADDPS       Y4, Y3, Y7
+	VADDPS       Y5, Y2, Y2
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      Y2, (DI)(AX*1)
+	VMOVUPS      Y3, 32(DI)(AX*1)
+	VMOVUPS      Y6, (R8)(AX*2)
+	VMOVUPS      Y7, 32(R8)(AX*2)
+	VMOVAPS      Y0, Y2
+	VMOVAPS      Y1, Y3
+	VMOVUPS      (R9), Y4
+	VMOVUPS      32(R9), Y5
+	VFMADD231PS  cos7times2<>+0(SB), Y8, Y2
+	VFMADD231PS  cos7times2<>+0(SB), Y9, Y3
+	VMULPS       sin7times2<>+0(SB), Y4, Y4
+	VMULPS       sin7times2<>+0(SB), Y5, Y5
+	VMOVUPS      64(R9), Y6
+	VMOVUPS      96(R9), Y7
+	VFMADD231PS  cos7times3<>+0(SB), Y10, Y2
+	VFMADD231PS  cos7times3<>+0(SB), Y11, Y3
+	VFNMADD231PS sin7times3<>+0(SB), Y6, Y4
+	VFNMADD231PS sin7times3<>+0(SB), Y7, Y5
+	VMOVUPS      128(R9), Y6
+	VMOVUPS      160(R9), Y7
+	VFMADD231PS  cos7times1<>+0(SB), Y12, Y2
+	VFMADD231PS  cos7times1<>+0(SB), Y13, Y3
+	VFNMADD231PS sin7times1<>+0(SB), Y6, Y4
+	VFNMADD231PS sin7times1<>+0(SB), Y7, Y5
+	VSUBPS       Y5, Y2, Y6
+	VADDPS       Y4, Y3, Y7
+	VADDPS       Y5, Y2, Y2
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      Y2, (DI)(AX*2)
+	VMOVUPS      Y3, 32(DI)(AX*2)
+	VMOVUPS      Y6, (R8)(AX*1)
+	VMOVUPS      Y7, 32(R8)(AX*1)
+	VMOVAPS      Y0, Y0
+	VMOVAPS      Y1, Y1
+	VMOVUPS      (R9), Y2
+	VMOVUPS      32(R9), Y3
+	VFMADD231PS  cos7times3<>+0(SB), Y8, Y0
+	VFMADD231PS  cos7times3<>+0(SB), Y9, Y1
+	VMULPS       sin7times3<>+0(SB), Y2, Y2
+	VMULPS       sin7times3<>+0(SB), Y3, Y3
+	VMOVUPS      64(R9), Y4
+	VMOVUPS      96(R9), Y5
+	VFMADD231PS  cos7times1<>+0(SB), Y10, Y0
+	VFMADD231PS  cos7times1<>+0(SB), Y11, Y1
+	VFNMADD231PS sin7times1<>+0(SB), Y4, Y2
+	VFNMADD231PS sin7times1<>+0(SB), Y5, Y3
+	VMOVUPS      128(R9), Y4
+	VMOVUPS      160(R9), Y5
+	VFMADD231PS  cos7times2<>+0(SB), Y12, Y0
+	VFMADD231PS  cos7times2<>+0(SB), Y13, Y1
+	VFMADD231PS  sin7times2<>+0(SB), Y4, Y2
+	VFMADD231PS  sin7times2<>+0(SB), Y5, Y3
+	VSUBPS       Y3, Y0, Y4
+	VADDPS       Y2, Y1, Y5
+	VADDPS       Y3, Y0, Y0
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      Y0, (DI)(BX*1)
+	VMOVUPS      Y1, 32(DI)(BX*1)
+	VMOVUPS      Y4, (R8)
+	VMOVUPS      Y5, 32(R8)
+	ADDQ         $0x40, DX
+	ADDQ         $0x40, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x40, R8
+	DECQ         CX
+	JNE          vector
+	VZEROUPPER
+	RET
+
+// func rowsSplit7(re *float32, im *float32, src *float32, s int, pitch int)
+// Requires: AVX, FMA3
+TEXT ·rowsSplit7(SB), NOSPLIT, $256-40
+	MOVQ  re+0(FP), AX
+	MOVQ  im+8(FP), CX
+	MOVQ  s+24(FP), DX
+	MOVQ  pitch+32(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  src+16(FP), SI
+	MOVQ  s+24(FP), DI
+	SHLQ  $0x06, DI
+	LEAQ  (DI)(DI*2), R8
+	LEAQ  (SI)(DI*4), R9
+	MOVQ  DX, R10
+	IMULQ BX, R10
+	LEAQ  (R10)(R10*2), R11
+	LEAQ  (AX)(R10*4), R12
+	LEAQ  (CX)(R10*4), R13
+	LEAQ  63(SP), R14
+	ANDQ  $-64, R14
+
+vector:
+	VMOVUPS      (SI), Y0
+	VMOVUPS      32(SI), Y1
+	VMOVAPS      Y0, Y2
+	VMOVAPS      Y1, Y3
+	VMOVUPS      (SI)(DI*1), Y4
+	VMOVUPS      32(SI)(DI*1), Y5
+	VMOVUPS      (R9)(DI*2), Y6
+	VMOVUPS      32(R9)(DI*2), Y7
+	VADDPS       Y6, Y4, Y8
+	VADDPS       Y7, Y5, Y9
+	VSUBPS       Y6, Y4, Y4
+	VSUBPS       Y7, Y5, Y5
+	VMOVUPS      Y4, (R14)
+	VMOVUPS      Y5, 32(R14)
+	VADDPS       Y8, Y2, Y2
+	VADDPS       Y9, Y3, Y3
+	VMOVUPS      (SI)(DI*2), Y4
+	VMOVUPS      32(SI)(DI*2), Y5
+	VMOVUPS      (R9)(DI*1), Y6
+	VMOVUPS      32(R9)(DI*1), Y7
+	VADDPS       Y6, Y4, Y10
+	VADDPS       Y7, Y5, Y11
+	VSUBPS       Y6, Y4, Y4
+	VSUBPS       Y7, Y5, Y5
+	VMOVUPS      Y4, 64(R14)
+	VMOVUPS      Y5, 96(R14)
+	VADDPS       Y10, Y2, Y2
+	VADDPS       Y11, Y3, Y3
+	VMOVUPS      (SI)(R8*1), Y4
+	VMOVUPS      32(SI)(R8*1), Y5
+	VMOVUPS      (R9), Y6
+	VMOVUPS      32(R9), Y7
+	VADDPS       Y6, Y4, Y12
+	VADDPS       Y7, Y5, Y13
+	VSUBPS       Y6, Y4, Y4
+	VSUBPS       Y7, Y5, Y5
+	VMOVUPS      Y4, 128(R14)
+	VMOVUPS      Y5, 160(R14)
+	VADDPS       Y12, Y2, Y2
+	VADDPS       Y13, Y3, Y3
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, (CX)
+	VMOVAPS      Y0, Y2
+	VMOVAPS      Y1, Y3
+	VMOVUPS      (R14), Y4
+	VMOVUPS      32(R14), Y5
+	VFMADD231PS  cos7times1<>+0(SB), Y8, Y2
+	VFMADD231PS  cos7times1<>+0(SB), Y9, Y3
+	VMULPS       sin7times1<>+0(SB), Y4, Y4
+	VMULPS       sin7times1<>+0(SB), Y5, Y5
+	VMOVUPS      64(R14), Y6
+	VMOVUPS      96(R14), Y7
+	VFMADD231PS  cos7times2<>+0(SB), Y10, Y2
+	VFMADD231PS  cos7times2<>+0(SB), Y11, Y3
+	VFMADD231PS  sin7times2<>+0(SB), Y6, Y4
+	VFMADD231PS  sin7times2<>+0(SB), Y7, Y5
+	VMOVUPS      128(R14), Y6
+	VMOVUPS      160(R14), Y7
+	VFMADD231PS  cos7times3<>+0(SB), Y12, Y2
+	VFMADD231PS  cos7times3<>+0(SB), Y13, Y3
+	VFMADD231PS  sin7times3<>+0(SB), Y6, Y4
+	VFMADD231PS  sin7times3<>+0(SB), Y7, Y5
+	VSUBPS       Y5, Y2, Y6
+	VADDPS       Y4, Y3, Y7
+	VADDPS       Y5, Y2, Y2
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      Y2, (AX)(R10*1)
+	VMOVUPS      Y3, (CX)(R10*1)
+	VMOVUPS      Y6, (R12)(R10*2)
+	VMOVUPS      Y7, (R13)(R10*2)
+	VMOVAPS      Y0, Y2
+	VMOVAPS      Y1, Y3
+	VMOVUPS      (R14), Y4
+	VMOVUPS      32(R14), Y5
+	VFMADD231PS  cos7times2<>+0(SB), Y8, Y2
+	VFMADD231PS  cos7times2<>+0(SB), Y9, Y3
+	VMULPS       sin7times2<>+0(SB), Y4, Y4
+	VMULPS       sin7times2<>+0(SB), Y5, Y5
+	VMOVUPS      64(R14), Y6
+	VMOVUPS      96(R14), Y7
+	VFMADD231PS  cos7times3<>+0(SB), Y10, Y2
+	VFMADD231PS  cos7times3<>+0(SB), Y11, Y3
+	VFNMADD231PS sin7times3<>+0(SB), Y6, Y4
+	VFNMADD231PS sin7times3<>+0(SB), Y7, Y5
+	VMOVUPS      128(R14), Y6
+	VMOVUPS      160(R14), Y7
+	VFMADD231PS  cos7times1<>+0(SB), Y12, Y2
+	VFMADD231PS  cos7times1<>+0(SB), Y13, Y3
+	VFNMADD231PS sin7times1<>+0(SB), Y6, Y4
+	VFNMADD231PS sin7times1<>+0(SB), Y7, Y5
+	VSUBPS       Y5, Y2, Y6
+	VADDPS       Y4, Y3, Y7
+	VADDPS       Y5, Y2, Y2
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      Y2, (AX)(R10*2)
+	VMOVUPS      Y3, (CX)(R10*2)
+	VMOVUPS      Y6, (R12)(R10*1)
+	VMOVUPS      Y7, (R13)(R10*1)
+	VMOVAPS      Y0, Y0
+	VMOVAPS      Y1, Y1
+	VMOVUPS      (R14), Y2
+	VMOVUPS      32(R14), Y3
+	VFMADD231PS  cos7times3<>+0(SB), Y8, Y0
+	VFMADD231PS  cos7times3<>+0(SB), Y9, Y1
+	VMULPS       sin7times3<>+0(SB), Y2, Y2
+	VMULPS       sin7times3<>+0(SB), Y3, Y3
+	VMOVUPS      64(R14), Y4
+	VMOVUPS      96(R14), Y5
+	VFMADD231PS  cos7times1<>+0(SB), Y10, Y0
+	VFMADD231PS  cos7times1<>+0(SB), Y11, Y1
+	VFNMADD231PS sin7times1<>+0(SB), Y4, Y2
+	VFNMADD231PS sin7times1<>+0(SB), Y5, Y3
+	VMOVUPS      128(R14), Y4
+	VMOVUPS      160(R14), Y5
+	VFMADD231PS  cos7times2<>+0(SB), Y12, Y0
+	VFMADD231PS  cos7times2<>+0(SB), Y13, Y1
+	VFMADD231PS  sin7times2<>+0(SB), Y4, Y2
+	VFMADD231PS  sin7times2<>+0(SB), Y5, Y3
+	VSUBPS       Y3, Y0, Y4
+	VADDPS       Y2, Y1, Y5
+	VADDPS       Y3, Y0, Y0
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      Y0, (AX)(R11*1)
+	VMOVUPS      Y1, (CX)(R11*1)
+	VMOVUPS      Y4, (R12)
+	VMOVUPS      Y5, (R13)
+	ADDQ         $0x40, SI
+	ADDQ         $0x40, R9
+	ADDQ         BX, AX
+	ADDQ         BX, R12
+	ADDQ         BX, CX
+	ADDQ         BX, R13
+	DECQ         DX
+	JNE          vector
+	VZEROUPPER
+	RET
+
+// func rowsInterleaved7(dst *float32, src *float32, s int, pitch int, scaleRe float32, scaleIm float32)
+// Requires: AVX, FMA3
+TEXT ·rowsInterleaved7(SB), NOSPLIT, $320-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         s+16(FP), CX
+	MOVQ         pitch+24(FP), DX
+	SHLQ         $0x03, DX
+	MOVQ         src+8(FP), BX
+	MOVQ         s+16(FP), SI
+	SHLQ         $0x06, SI
+	LEAQ         (SI)(SI*2), DI
+	LEAQ         (BX)(SI*4), R8
+	MOVQ         CX, R9
+	IMULQ        DX, R9
+	LEAQ         (R9)(R9*2), R10
+	LEAQ         (AX)(R9*4), R11
+	LEAQ         63(SP), R12
+	ANDQ         $-64, R12
+	VBROADCASTSS scaleRe+32(FP), Y0
+	VMOVUPS      Y0, 192(R12)
+	VBROADCASTSS scaleIm+36(FP), Y0
+	VMOVUPS      Y0, 224(R12)
+
+vector:
+	VMOVUPS      (BX), Y0
+	VMOVUPS      32(BX), Y1
+	VMOVAPS      Y0, Y2
+	VMOVAPS      Y1, Y3
+	VMOVUPS      (BX)(SI*1), Y4
+	VMOVUPS      32(BX)(SI*1), Y5
+	VMOVUPS      (R8)(SI*2), Y6
+	VMOVUPS      32(R8)(SI*2), Y7
+	VADDPS       Y6, Y4, Y8
+	VADDPS       Y7, Y5, Y9
+	VSUBPS       Y6, Y4, Y4
+	VSUBPS       Y7, Y5, Y5
+	VMOVUPS      Y4, (R12)
+	VMOVUPS      Y5, 32(R12)
+	VADDPS       Y8, Y2, Y2
+	VADDPS       Y9, Y3, Y3
+	VMOVUPS      (BX)(SI*2), Y4
+	VMOVUPS      32(BX)(SI*2), Y5
+	VMOVUPS      (R8)(SI*1), Y6
+	VMOVUPS      32(R8)(SI*1), Y7
+	VADDPS       Y6, Y4, Y10
+	VADDPS       Y7, Y5, Y11
+	VSUBPS       Y6, Y4, Y4
+	VSUBPS       Y7, Y5, Y5
+	VMOVUPS      Y4, 64(R12)
+	VMOVUPS      Y5, 96(R12)
+	VADDPS       Y10, Y2, Y2
+	VADDPS       Y11, Y3, Y3
+	VMOVUPS      (BX)(DI*1), Y4
+	VMOVUPS      32(BX)(DI*1), Y5
+	VMOVUPS      (R8), Y6
+	VMOVUPS      32(R8), Y7
+	VADDPS       Y6, Y4, Y12
+	VADDPS       Y7, Y5, Y13
+	VSUBPS       Y6, Y4, Y4
+	VSUBPS       Y7, Y5, Y5
+	VMOVUPS      Y4, 128(R12)
+	VMOVUPS      Y5, 160(R12)
+	VADDPS       Y12, Y2, Y2
+	VADDPS       Y13, Y3, Y3
+	VMULPS       192(R12), Y2, Y2
+	VMULPS       224(R12), Y3, Y3
+	VUNPCKLPS    Y3, Y2, Y4
+	VUNPCKHPS    Y3, Y2, Y2
+	VPERM2F128   $0x20, Y2, Y4, Y3
+	VMOVUPS      Y3, (AX)
+	VPERM2F128   $0x31, Y2, Y4, Y3
+	VMOVUPS      Y3, 32(AX)
+	VMOVAPS      Y0, Y2
+	VMOVAPS      Y1, Y3
+	VMOVUPS      (R12), Y4
+	VMOVUPS      32(R12), Y5
+	VFMADD231PS  cos7times1<>+0(SB), Y8, Y2
+	VFMADD231PS  cos7times1<>+0(SB), Y9, Y3
+	VMULPS       sin7times1<>+0(SB), Y4, Y4
+	VMULPS       sin7times1<>+0(SB), Y5, Y5
+	VMOVUPS      64(R12), Y6
+	VMOVUPS      96(R12), Y7
+	VFMADD231PS  cos7times2<>+0(SB), Y10, Y2
+	VFMADD231PS  cos7times2<>+0(SB), Y11, Y3
+	VFMADD231PS  sin7times2<>+0(SB), Y6, Y4
+	VFMADD231PS  sin7times2<>+0(SB), Y7, Y5
+	VMOVUPS      128(R12), Y6
+	VMOVUPS      160(R12), Y7
+	VFMADD231PS  cos7times3<>+0(SB), Y12, Y2
+	VFMADD231PS  cos7times3<>+0(SB), Y13, Y3
+	VFMADD231PS  sin7times3<>+0(SB), Y6, Y4
+	VFMADD231PS  sin7times3<>+0(SB), Y7, Y5
+	VSUBPS       Y5, Y2, Y6
+	VADDPS       Y4, Y3, Y7
+	VADDPS       Y5, Y2, Y2
+	VSUBPS       Y4, Y3, Y3
+	VMULPS       192(R12), Y2, Y2
+	VMULPS       224(R12), Y3, Y3
+	VUNPCKLPS    Y3, Y2, Y4
+	VUNPCKHPS    Y3, Y2, Y2
+	VPERM2F128   $0x20, Y2, Y4, Y3
+	VMOVUPS      Y3, (AX)(R9*1)
+	VPERM2F128   $0x31, Y2, Y4, Y3
+	VMOVUPS      Y3, 32(AX)(R9*1)
+	VMULPS       192(R12), Y6, Y6
+	VMULPS       224(R12), Y7, Y7
+	VUNPCKLPS    Y7, Y6, Y2
+	VUNPCKHPS    Y7, Y6, Y3
+	VPERM2F128   $0x20, Y3, Y2, Y4
+	VMOVUPS      Y4, (R11)(R9*2)
+	VPERM2F128   $0x31, Y3, Y2, Y4
+	VMOVUPS      Y4, 32(R11)(R9*2)
+	VMOVAPS      Y0, Y2
+	VMOVAPS      Y1, Y3
+	VMOVUPS      (R12), Y4
+	VMOVUPS      32(R12), Y5
+	VFMADD231PS  cos7times2<>+0(SB), Y8, Y2
+	VFMADD231PS  cos7times2<>+0(SB), Y9, Y3
+	VMULPS       sin7times2<>+0(SB), Y4, Y4
+	VMULPS       sin7times2<>+0(SB), Y5, Y5
+	VMOVUPS      64(R12), Y6
+	VMOVUPS      96(R12), Y7
+	VFMADD231PS  cos7times3<>+0(SB), Y10, Y2
+	VFMADD231PS  cos7times3<>+0(SB), Y11, Y3
+	VFNMADD231PS sin7times3<>+0(SB), Y6, Y4
+	VFNMADD231PS sin7times3<>+0(SB), Y7, Y5
+	VMOVUPS      128(R12), Y6
+	VMOVUPS      160(R12), Y7
+	VFMADD231PS  cos7times1<>+0(SB), Y12, Y2
+	VFMADD231PS  cos7times1<>+0(SB), Y13, Y3
+	VFNMADD231PS sin7times1<>+0(SB), Y6, Y4
+	VFNMADD231PS sin7times1<>+0(SB), Y7, Y5
+	VSUBPS       Y5, Y2, Y6
+	VADDPS       Y4, Y3, Y7
+	VADDPS       Y5, Y2, Y2
+	VSUBPS       Y4, Y3, Y3
+	VMULPS       192(R12), Y2, Y2
+	VMULPS       224(R12), Y3, Y3
+	VUNPCKLPS    Y3, Y2, Y4
+	VUNPCKHPS    Y3, Y2, Y2
+	VPERM2F128   $0x20, Y2, Y4, Y3
+	VMOVUPS      Y3, (AX)(R9*2)
+	VPERM2F128   $0x31, Y2, Y4, Y3
+	VMOVUPS      Y3, 32(AX)(R9*2)
+	VMULPS       192(R12), Y6, Y6
+	VMULPS       224(R12), Y7, Y7
+	VUNPCKLPS    Y7, Y6, Y2
+	VUNPCKHPS    Y7, Y6, Y3
+	VPERM2F128   $0x20, Y3, Y2, Y4
+	VMOVUPS      Y4, (R11)(R9*1)
+	VPERM2F128   $0x31, Y3, Y2, Y4
+	VMOVUPS      Y4, 32(R11)(R9*1)
+	VMOVAPS      Y0, Y0
+	VMOVAPS      Y1, Y1
+	VMOVUPS      (R12), Y2
+	VMOVUPS      32(R12), Y3
+	VFMADD231PS  cos7times3<>+0(SB), Y8, Y0
+	VFMADD231PS  cos7times3<>+0(SB), Y9, Y1
+	VMULPS       sin7times3<>+0(SB), Y2, Y2
+	VMULPS       sin7times3<>+0(SB), Y3, Y3
+	VMOVUPS      64(R12), Y4
+	VMOVUPS      96(R12), Y5
+	VFMADD231PS  cos7times1<>+0(SB), Y10, Y0
+	VFMADD231PS  cos7times1<>+0(SB), Y11, Y1
+	VFNMADD231PS sin7times1<>+0(SB), Y4, Y2
+	VFNMADD231PS sin7times1<>+0(SB), Y5, Y3
+	VMOVUPS      128(R12), Y4
+	VMOVUPS      160(R12), Y5
+	VFMADD231PS  cos7times2<>+0(SB), Y12, Y0
+	VFMADD231PS  cos7times2<>+0(SB), Y13, Y1
+	VFMADD231PS  sin7times2<>+0(SB), Y4, Y2
+	VFMADD231PS  sin7times2<>+0(SB), Y5, Y3
+	VSUBPS       Y3, Y0, Y4
+	VADDPS       Y2, Y1, Y5
+	VADDPS       Y3, Y0, Y0
+	VSUBPS       Y2, Y1, Y1
+	VMULPS       192(R12), Y0, Y0
+	VMULPS       224(R12), Y1, Y1
+	VUNPCKLPS    Y1, Y0, Y2
+	VUNPCKHPS    Y1, Y0, Y0
+	VPERM2F128   $0x20, Y0, Y2, Y1
+	VMOVUPS      Y1, (AX)(R10*1)
+	VPERM2F128   $0x31, Y0, Y2, Y1
+	VMOVUPS      Y1, 32(AX)(R10*1)
+	VMULPS       192(R12), Y4, Y4
+	VMULPS       224(R12), Y5, Y5
+	VUNPCKLPS    Y5, Y4, Y0
+	VUNPCKHPS    Y5, Y4, Y1
+	VPERM2F128   $0x20, Y1, Y0, Y2
+	VMOVUPS      Y2, (R11)
+	VPERM2F128   $0x31, Y1, Y0, Y2
+	VMOVUPS      Y2, 32(R11)
+	ADDQ         $0x40, BX
+	ADDQ         $0x40, R8
+	ADDQ         DX, AX
+	ADDQ         DX, R11
+	DECQ         CX
+	JNE          vector
+	VZEROUPPER
+	RET
+
 // func first8(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 // Requires: AVX, FMA3
 TEXT ·first8(SB), NOSPLIT, $384-68

@@ -25,7 +25,7 @@ type lanes struct {
 }
 
 // newLanes returns the transform of length n in one block or in eight, or nil if the kernels do not apply. They need AVX2
-// and FMA, and n of at least 16 without a prime factor above 5. For eight blocks n must be a multiple of 64.
+// and FMA, and n of at least 16 without a prime factor above 7. For eight blocks n must be a multiple of 64.
 func newLanes(n, blocks int) *lanes {
 	width := laneWidth(n)
 	if !haveLanes || n < 16 || width == 0 || n/width%blocks != 0 || blocks > 1 && width < 8 {

@@ -29,10 +29,11 @@ func TestLanesAgainstGo(t *testing.T) {
 	for n := 32; n <= 8192; n += 2 {
 		_, smooth := factor(n)
 		lanes := newLaneReal(n)
-		if smooth != (lanes != nil) {
-			t.Fatalf("n=%d: without large factors is %v, has lanes is %v", n, smooth, lanes != nil)
+		width, _ := gridWidth(n / 2)
+		if want := smooth && (laneWidth(n/2) > 0 || width > 0); want != (lanes != nil) {
+			t.Fatalf("n=%d: has lanes is %v, want %v", n, lanes != nil, want)
 		}
-		if !smooth {
+		if lanes == nil {
 			continue
 		}
 		t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
@@ -66,7 +67,7 @@ func TestSplit(t *testing.T) {
 	}
 	workers := pool.New(4)
 	defer workers.Close()
-	for _, n := range []int{1 << 16, 81920, 96000, 92160, 1 << 17, 78732, 87480, 139968, 157464} {
+	for _, n := range []int{1 << 16, 81920, 96000, 92160, 1 << 17, 78732, 87480, 88200, 139968, 157464, 7 << 14} {
 		divided := NewSplit(n, workers)
 		if divided == nil {
 			t.Errorf("n=%d is not split", n)
@@ -113,7 +114,7 @@ func TestGrid(t *testing.T) {
 	if !haveLanes {
 		t.Skip("the processor does not run the kernels")
 	}
-	for _, n := range []int{64, 72, 81, 90, 100, 120, 135, 144, 225, 243, 540, 625, 750, 768, 1000, 1024, 1125, 1200, 2187, 3000, 4096, 5400} {
+	for _, n := range []int{64, 72, 81, 90, 100, 120, 135, 144, 225, 243, 441, 540, 625, 735, 750, 768, 1000, 1024, 1125, 1200, 2187, 2205, 3000, 4096, 5400} {
 		x, samples := ffttest.ComplexNoise(n), ffttest.Noise(2*n)
 		want, wantBack, wantBins := make([]complex64, n), make([]complex64, n), make([]complex64, n+1)
 		t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
@@ -162,14 +163,15 @@ func TestGridTaken(t *testing.T) {
 	}
 	for n, want := range map[int]int{
 		540: 36, 729: 27, 3375: 45, 13500: 100, 19683: 81, 354294: 729, // 8 columns or more
-		20: 5, 54: 3, 625: 5, 512: 8, 1 << 17: 8, 500000: 8, // lanes
+		2401: 49,
+		20:   5, 54: 3, 625: 5, 512: 8, 1 << 17: 8, 500000: 8, // lanes
 	} {
 		if got, _ := newLaneTransform(n).rows(); got != want {
 			t.Errorf("n=%d: width %d, want %d", n, got, want)
 		}
 	}
 	for _, n := range evenLengths(2000, 1<<20) {
-		if width, cost := gridWidth(n); n%8 != 0 && (width == 0 || cost >= lanesCost(laneWidth(n), n/laneWidth(n))) {
+		if width, cost := gridWidth(n); n%8 != 0 && laneWidth(n) > 0 && (width == 0 || cost >= lanesCost(laneWidth(n), n/laneWidth(n))) {
 			t.Errorf("n=%d leaves lanes empty", n)
 		}
 	}
@@ -228,7 +230,7 @@ func TestGridLikeSerial(t *testing.T) {
 	}
 }
 
-// evenLengths returns the even lengths from lo to hi without a prime factor above 5.
+// evenLengths returns the even lengths from lo to hi without a prime factor above 7.
 func evenLengths(lo, hi int) []int {
 	var found []int
 	for n := lo + lo%2; n <= hi; n += 2 {

@@ -86,6 +86,27 @@ func rowsSplit5(re *float32, im *float32, src *float32, s int, pitch int)
 // each result vector goes into a row of its own.
 func rowsInterleaved5(dst *float32, src *float32, s int, pitch int, scaleRe float32, scaleIm float32)
 
+// first7 is the first pass, of radix 7: for each of count positions it reads 7 groups of eight
+// interleaved complex values that begin srcStride values apart, flips their imaginary parts by sign (0 or the
+// sign bit), and writes the results dstStride vectors apart. From one position to the next src moves by srcStep
+// values, dst by dstStep vectors and tw by one set of factors.
+func first7(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
+
+// middle7 is a pass of radix 7 over count positions of s vectors each, srcStride vectors apart on
+// reading and s on writing.
+func middle7(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
+
+// final7 is a pass of radix 7 over one position of s vectors, s apart on reading and writing.
+func final7(dst *float32, src *float32, s int)
+
+// rowsSplit7 is final7 into rows that begin pitch values apart, their parts in two places: each result
+// vector goes into a row of its own.
+func rowsSplit7(re *float32, im *float32, src *float32, s int, pitch int)
+
+// rowsInterleaved7 is final7 into rows that begin pitch complex values apart, interleaved, their parts scaled:
+// each result vector goes into a row of its own.
+func rowsInterleaved7(dst *float32, src *float32, s int, pitch int, scaleRe float32, scaleIm float32)
+
 // first8 is the first pass, of radix 8: for each of count positions it reads 8 groups of eight
 // interleaved complex values that begin srcStride values apart, flips their imaginary parts by sign (0 or the
 // sign bit), and writes the results dstStride vectors apart. From one position to the next src moves by srcStep

@@ -2142,10 +2142,1555 @@ vector:
 	BNE vector
 	RET
 
+// func first7(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
+TEXT ·first7(SB), NOSPLIT, $320-68
+	MOVD $constants<>(SB), R26
+	FMOVQ 144(R26), F16
+	FMOVQ 160(R26), F15
+	FMOVQ 176(R26), F14
+	MOVD src+8(FP), R0
+	MOVD srcStride+32(FP), R1
+	LSL $3, R1, R1
+	ADD R1<<1, R1, R2
+	ADD R1<<2, R0, R3
+	MOVD dst+0(FP), R4
+	MOVD dstStride+48(FP), R5
+	LSL $6, R5, R5
+	ADD R5<<1, R5, R6
+	ADD R5<<2, R4, R7
+	MOVD srcStep+40(FP), R8
+	LSL $3, R8, R8
+	MOVD tw+16(FP), R9
+	MOVD dstStep+56(FP), R10
+	LSL $6, R10, R10
+	MOVD count+24(FP), R11
+	MOVD $locals-257(SP), R12
+	AND $-64, R12, R12
+	FMOVS sign+64(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FSTPQ (F0, F0), 192(R12)
+
+position:
+	FLDPQ (R0), (F3, F2)
+	FLDPQ 32(R0), (F1, F0)
+	WORD $0x4e811869 // uzp1 v9.4s, v3.4s, v1.4s
+	WORD $0x4e801848 // uzp1 v8.4s, v2.4s, v0.4s
+	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
+	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	FLDPQ 192(R12), (F1, F0)
+	WORD $0x6e211c73 // eor v19.16b, v3.16b, v1.16b
+	WORD $0x6e201c52 // eor v18.16b, v2.16b, v0.16b
+	ADD R1, R0, R16
+	FLDPQ (R16), (F3, F2)
+	FLDPQ 32(R16), (F1, F0)
+	WORD $0x4e81186d // uzp1 v13.4s, v3.4s, v1.4s
+	WORD $0x4e80184c // uzp1 v12.4s, v2.4s, v0.4s
+	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
+	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	FLDPQ 192(R12), (F1, F0)
+	WORD $0x6e211c6b // eor v11.16b, v3.16b, v1.16b
+	WORD $0x6e201c4a // eor v10.16b, v2.16b, v0.16b
+	ADD R1<<1, R3, R17
+	FLDPQ (R17), (F3, F2)
+	FLDPQ 32(R17), (F1, F0)
+	WORD $0x4e811865 // uzp1 v5.4s, v3.4s, v1.4s
+	WORD $0x4e801844 // uzp1 v4.4s, v2.4s, v0.4s
+	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
+	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	FLDPQ 192(R12), (F1, F0)
+	WORD $0x6e211c61 // eor v1.16b, v3.16b, v1.16b
+	WORD $0x6e201c40 // eor v0.16b, v2.16b, v0.16b
+	WORD $0x4e25d5b8 // fadd v24.4s, v13.4s, v5.4s
+	WORD $0x4e24d591 // fadd v17.4s, v12.4s, v4.4s
+	WORD $0x4e21d567 // fadd v7.4s, v11.4s, v1.4s
+	WORD $0x4e20d546 // fadd v6.4s, v10.4s, v0.4s
+	WORD $0x4ea5d5a3 // fsub v3.4s, v13.4s, v5.4s
+	WORD $0x4ea4d582 // fsub v2.4s, v12.4s, v4.4s
+	WORD $0x4ea1d561 // fsub v1.4s, v11.4s, v1.4s
+	WORD $0x4ea0d540 // fsub v0.4s, v10.4s, v0.4s
+	FSTPQ (F3, F2), (R12)
+	FSTPQ (F1, F0), 32(R12)
+	WORD $0x4e38d52d // fadd v13.4s, v9.4s, v24.4s
+	WORD $0x4e31d50c // fadd v12.4s, v8.4s, v17.4s
+	WORD $0x4e27d66b // fadd v11.4s, v19.4s, v7.4s
+	WORD $0x4e26d64a // fadd v10.4s, v18.4s, v6.4s
+	ADD R1<<1, R0, R19
+	FLDPQ (R19), (F3, F2)
+	FLDPQ 32(R19), (F1, F0)
+	WORD $0x4e81187c // uzp1 v28.4s, v3.4s, v1.4s
+	WORD $0x4e80185b // uzp1 v27.4s, v2.4s, v0.4s
+	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
+	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	FLDPQ 192(R12), (F1, F0)
+	WORD $0x6e211c7a // eor v26.16b, v3.16b, v1.16b
+	WORD $0x6e201c59 // eor v25.16b, v2.16b, v0.16b
+	ADD R1, R3, R21
+	FLDPQ (R21), (F3, F2)
+	FLDPQ 32(R21), (F1, F0)
+	WORD $0x4e811865 // uzp1 v5.4s, v3.4s, v1.4s
+	WORD $0x4e801844 // uzp1 v4.4s, v2.4s, v0.4s
+	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
+	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	FLDPQ 192(R12), (F1, F0)
+	WORD $0x6e211c61 // eor v1.16b, v3.16b, v1.16b
+	WORD $0x6e201c40 // eor v0.16b, v2.16b, v0.16b
+	WORD $0x4e25d797 // fadd v23.4s, v28.4s, v5.4s
+	WORD $0x4e24d776 // fadd v22.4s, v27.4s, v4.4s
+	WORD $0x4e21d755 // fadd v21.4s, v26.4s, v1.4s
+	WORD $0x4e20d734 // fadd v20.4s, v25.4s, v0.4s
+	WORD $0x4ea5d783 // fsub v3.4s, v28.4s, v5.4s
+	WORD $0x4ea4d762 // fsub v2.4s, v27.4s, v4.4s
+	WORD $0x4ea1d741 // fsub v1.4s, v26.4s, v1.4s
+	WORD $0x4ea0d720 // fsub v0.4s, v25.4s, v0.4s
+	FSTPQ (F3, F2), 64(R12)
+	FSTPQ (F1, F0), 96(R12)
+	WORD $0x4e37d5ba // fadd v26.4s, v13.4s, v23.4s
+	WORD $0x4e36d599 // fadd v25.4s, v12.4s, v22.4s
+	WORD $0x4e35d565 // fadd v5.4s, v11.4s, v21.4s
+	WORD $0x4e34d544 // fadd v4.4s, v10.4s, v20.4s
+	ADD R2, R0, R22
+	FLDPQ (R22), (F3, F2)
+	FLDPQ 32(R22), (F1, F0)
+	WORD $0x4e81187e // uzp1 v30.4s, v3.4s, v1.4s
+	WORD $0x4e80185d // uzp1 v29.4s, v2.4s, v0.4s
+	WORD $0x4e815863 // uzp2 v3.4s, v3.4s, v1.4s
+	WORD $0x4e805842 // uzp2 v2.4s, v2.4s, v0.4s
+	FLDPQ 192(R12), (F1, F0)
+	WORD $0x6e211c7c // eor v28.16b, v3.16b, v1.16b
+	WORD $0x6e201c5b // eor v27.16b, v2.16b, v0.16b
+	FLDPQ (R3), (F11, F10)
+	FLDPQ 32(R3), (F1, F0)
+	WORD $0x4e811963 // uzp1 v3.4s, v11.4s, v1.4s
+	WORD $0x4e801942 // uzp1 v2.4s, v10.4s, v0.4s
+	WORD $0x4e81596b // uzp2 v11.4s, v11.4s, v1.4s
+	WORD $0x4e80594a // uzp2 v10.4s, v10.4s, v0.4s
+	FLDPQ 192(R12), (F1, F0)
+	WORD $0x6e211d61 // eor v1.16b, v11.16b, v1.16b
+	WORD $0x6e201d40 // eor v0.16b, v10.16b, v0.16b
+	WORD $0x4e23d7cd // fadd v13.4s, v30.4s, v3.4s
+	WORD $0x4e22d7ac // fadd v12.4s, v29.4s, v2.4s
+	WORD $0x4e21d78b // fadd v11.4s, v28.4s, v1.4s
+	WORD $0x4e20d76a // fadd v10.4s, v27.4s, v0.4s
+	WORD $0x4ea3d7c3 // fsub v3.4s, v30.4s, v3.4s
+	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
+	WORD $0x4ea1d781 // fsub v1.4s, v28.4s, v1.4s
+	WORD $0x4ea0d760 // fsub v0.4s, v27.4s, v0.4s
+	FSTPQ (F3, F2), 128(R12)
+	FSTPQ (F1, F0), 160(R12)
+	WORD $0x4e2dd743 // fadd v3.4s, v26.4s, v13.4s
+	WORD $0x4e2cd722 // fadd v2.4s, v25.4s, v12.4s
+	WORD $0x4e2bd4a1 // fadd v1.4s, v5.4s, v11.4s
+	WORD $0x4e2ad480 // fadd v0.4s, v4.4s, v10.4s
+	FSTPQ (F3, F2), (R4)
+	FSTPQ (F1, F0), 32(R4)
+	FLDPQ (R12), (F4, F3)
+	FLDPQ 32(R12), (F1, F2)
+	FMOVQ 96(R26), F0
+	WORD $0x4ea91d3f // mov v31.16b, v9.16b
+	WORD $0x4e38cc1f // fmla v31.4s, v0.4s, v24.4s
+	WORD $0x4ea81d1e // mov v30.16b, v8.16b
+	WORD $0x4e31cc1e // fmla v30.4s, v0.4s, v17.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4eb31e7d // mov v29.16b, v19.16b
+	WORD $0x4e27cc1d // fmla v29.4s, v0.4s, v7.4s
+	WORD $0x4eb21e45 // mov v5.16b, v18.16b
+	WORD $0x4e26cc05 // fmla v5.4s, v0.4s, v6.4s
+	FMOVQ 112(R26), F0
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ 112(R26), F0
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FLDPQ 64(R12), (F28, F27)
+	FLDPQ 96(R12), (F26, F25)
+	FMOVQ 128(R26), F0
+	WORD $0x4e37cc1f // fmla v31.4s, v0.4s, v23.4s
+	WORD $0x4e36cc1e // fmla v30.4s, v0.4s, v22.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4e35cc1d // fmla v29.4s, v0.4s, v21.4s
+	WORD $0x4e34cc05 // fmla v5.4s, v0.4s, v20.4s
+	WORD $0x4e3cce04 // fmla v4.4s, v16.4s, v28.4s
+	WORD $0x4e3bce03 // fmla v3.4s, v16.4s, v27.4s
+	WORD $0x4e3ace01 // fmla v1.4s, v16.4s, v26.4s
+	WORD $0x4e39ce02 // fmla v2.4s, v16.4s, v25.4s
+	FLDPQ 128(R12), (F27, F26)
+	FLDPQ 160(R12), (F25, F0)
+	WORD $0x4e2dcdff // fmla v31.4s, v15.4s, v13.4s
+	WORD $0x4e2ccdfe // fmla v30.4s, v15.4s, v12.4s
+	WORD $0x4e2bcdfd // fmla v29.4s, v15.4s, v11.4s
+	WORD $0x4e2acde5 // fmla v5.4s, v15.4s, v10.4s
+	WORD $0x4e3bcdc4 // fmla v4.4s, v14.4s, v27.4s
+	WORD $0x4e3acdc3 // fmla v3.4s, v14.4s, v26.4s
+	WORD $0x4e39cdc1 // fmla v1.4s, v14.4s, v25.4s
+	WORD $0x4e20cdc2 // fmla v2.4s, v14.4s, v0.4s
+	WORD $0x4ea1d7fc // fsub v28.4s, v31.4s, v1.4s
+	WORD $0x4ea2d7db // fsub v27.4s, v30.4s, v2.4s
+	WORD $0x4e24d7ba // fadd v26.4s, v29.4s, v4.4s
+	WORD $0x4e23d4b9 // fadd v25.4s, v5.4s, v3.4s
+	WORD $0x4e21d7e1 // fadd v1.4s, v31.4s, v1.4s
+	WORD $0x4e22d7df // fadd v31.4s, v30.4s, v2.4s
+	WORD $0x4ea4d7be // fsub v30.4s, v29.4s, v4.4s
+	WORD $0x4ea3d4bd // fsub v29.4s, v5.4s, v3.4s
+	FMOVS (R9), F5
+	FMOVS 4(R9), F4
+	WORD $0x4f8493c2 // fmul v2.4s, v30.4s, v4.s[0]
+	WORD $0x4f8493a0 // fmul v0.4s, v29.4s, v4.s[0]
+	WORD $0x6ea0f843 // fneg v3.4s, v2.4s
+	WORD $0x4f851023 // fmla v3.4s, v1.4s, v5.s[0]
+	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x4f8513e2 // fmla v2.4s, v31.4s, v5.s[0]
+	WORD $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD $0x4f8493e0 // fmul v0.4s, v31.4s, v4.s[0]
+	WORD $0x4f8513c1 // fmla v1.4s, v30.4s, v5.s[0]
+	WORD $0x4f8513a0 // fmla v0.4s, v29.4s, v5.s[0]
+	ADD R5, R4, R23
+	FSTPQ (F3, F2), (R23)
+	FSTPQ (F1, F0), 32(R23)
+	FMOVS 40(R9), F5
+	FMOVS 44(R9), F4
+	WORD $0x4f849341 // fmul v1.4s, v26.4s, v4.s[0]
+	WORD $0x4f849320 // fmul v0.4s, v25.4s, v4.s[0]
+	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x4f851383 // fmla v3.4s, v28.4s, v5.s[0]
+	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x4f851362 // fmla v2.4s, v27.4s, v5.s[0]
+	WORD $0x4f849381 // fmul v1.4s, v28.4s, v4.s[0]
+	WORD $0x4f849360 // fmul v0.4s, v27.4s, v4.s[0]
+	WORD $0x4f851341 // fmla v1.4s, v26.4s, v5.s[0]
+	WORD $0x4f851320 // fmla v0.4s, v25.4s, v5.s[0]
+	ADD R5<<1, R7, R24
+	FSTPQ (F3, F2), (R24)
+	FSTPQ (F1, F0), 32(R24)
+	FLDPQ (R12), (F4, F3)
+	FLDPQ 32(R12), (F1, F2)
+	FMOVQ 128(R26), F0
+	WORD $0x4ea91d3f // mov v31.16b, v9.16b
+	WORD $0x4e38cc1f // fmla v31.4s, v0.4s, v24.4s
+	WORD $0x4ea81d1e // mov v30.16b, v8.16b
+	WORD $0x4e31cc1e // fmla v30.4s, v0.4s, v17.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4eb31e7d // mov v29.16b, v19.16b
+	WORD $0x4e27cc1d // fmla v29.4s, v0.4s, v7.4s
+	WORD $0x4eb21e45 // mov v5.16b, v18.16b
+	WORD $0x4e26cc05 // fmla v5.4s, v0.4s, v6.4s
+	WORD $0x6e30dc84 // fmul v4.4s, v4.4s, v16.4s
+	WORD $0x6e30dc63 // fmul v3.4s, v3.4s, v16.4s
+	WORD $0x6e30dc21 // fmul v1.4s, v1.4s, v16.4s
+	WORD $0x6e30dc42 // fmul v2.4s, v2.4s, v16.4s
+	FLDPQ 64(R12), (F27, F26)
+	FLDPQ 96(R12), (F25, F0)
+	WORD $0x4e37cdff // fmla v31.4s, v15.4s, v23.4s
+	WORD $0x4e36cdfe // fmla v30.4s, v15.4s, v22.4s
+	WORD $0x4e35cdfd // fmla v29.4s, v15.4s, v21.4s
+	WORD $0x4e34cde5 // fmla v5.4s, v15.4s, v20.4s
+	WORD $0x4ebbcdc4 // fmls v4.4s, v14.4s, v27.4s
+	WORD $0x4ebacdc3 // fmls v3.4s, v14.4s, v26.4s
+	WORD $0x4eb9cdc1 // fmls v1.4s, v14.4s, v25.4s
+	WORD $0x4ea0cdc2 // fmls v2.4s, v14.4s, v0.4s
+	FLDPQ 128(R12), (F28, F27)
+	FLDPQ 160(R12), (F26, F25)
+	FMOVQ 96(R26), F0
+	WORD $0x4e2dcc1f // fmla v31.4s, v0.4s, v13.4s
+	WORD $0x4e2ccc1e // fmla v30.4s, v0.4s, v12.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4e2bcc1d // fmla v29.4s, v0.4s, v11.4s
+	WORD $0x4e2acc05 // fmla v5.4s, v0.4s, v10.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ebccc04 // fmls v4.4s, v0.4s, v28.4s
+	WORD $0x4ebbcc03 // fmls v3.4s, v0.4s, v27.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ebacc01 // fmls v1.4s, v0.4s, v26.4s
+	WORD $0x4eb9cc02 // fmls v2.4s, v0.4s, v25.4s
+	WORD $0x4ea1d7fc // fsub v28.4s, v31.4s, v1.4s
+	WORD $0x4ea2d7db // fsub v27.4s, v30.4s, v2.4s
+	WORD $0x4e24d7ba // fadd v26.4s, v29.4s, v4.4s
+	WORD $0x4e23d4b9 // fadd v25.4s, v5.4s, v3.4s
+	WORD $0x4e21d7e1 // fadd v1.4s, v31.4s, v1.4s
+	WORD $0x4e22d7df // fadd v31.4s, v30.4s, v2.4s
+	WORD $0x4ea4d7be // fsub v30.4s, v29.4s, v4.4s
+	WORD $0x4ea3d4bd // fsub v29.4s, v5.4s, v3.4s
+	FMOVS 8(R9), F5
+	FMOVS 12(R9), F4
+	WORD $0x4f8493c2 // fmul v2.4s, v30.4s, v4.s[0]
+	WORD $0x4f8493a0 // fmul v0.4s, v29.4s, v4.s[0]
+	WORD $0x6ea0f843 // fneg v3.4s, v2.4s
+	WORD $0x4f851023 // fmla v3.4s, v1.4s, v5.s[0]
+	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x4f8513e2 // fmla v2.4s, v31.4s, v5.s[0]
+	WORD $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD $0x4f8493e0 // fmul v0.4s, v31.4s, v4.s[0]
+	WORD $0x4f8513c1 // fmla v1.4s, v30.4s, v5.s[0]
+	WORD $0x4f8513a0 // fmla v0.4s, v29.4s, v5.s[0]
+	ADD R5<<1, R4, R25
+	FSTPQ (F3, F2), (R25)
+	FSTPQ (F1, F0), 32(R25)
+	FMOVS 32(R9), F5
+	FMOVS 36(R9), F4
+	WORD $0x4f849341 // fmul v1.4s, v26.4s, v4.s[0]
+	WORD $0x4f849320 // fmul v0.4s, v25.4s, v4.s[0]
+	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x4f851383 // fmla v3.4s, v28.4s, v5.s[0]
+	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x4f851362 // fmla v2.4s, v27.4s, v5.s[0]
+	WORD $0x4f849381 // fmul v1.4s, v28.4s, v4.s[0]
+	WORD $0x4f849360 // fmul v0.4s, v27.4s, v4.s[0]
+	WORD $0x4f851341 // fmla v1.4s, v26.4s, v5.s[0]
+	WORD $0x4f851320 // fmla v0.4s, v25.4s, v5.s[0]
+	ADD R5, R7, R16
+	FSTPQ (F3, F2), (R16)
+	FSTPQ (F1, F0), 32(R16)
+	FLDPQ (R12), (F3, F2)
+	FLDPQ 32(R12), (F1, F0)
+	WORD $0x4e38cde9 // fmla v9.4s, v15.4s, v24.4s
+	WORD $0x4e31cde8 // fmla v8.4s, v15.4s, v17.4s
+	WORD $0x4e27cdf3 // fmla v19.4s, v15.4s, v7.4s
+	WORD $0x4e26cdf2 // fmla v18.4s, v15.4s, v6.4s
+	WORD $0x6e2edc67 // fmul v7.4s, v3.4s, v14.4s
+	WORD $0x6e2edc51 // fmul v17.4s, v2.4s, v14.4s
+	WORD $0x6e2edc26 // fmul v6.4s, v1.4s, v14.4s
+	WORD $0x6e2edc05 // fmul v5.4s, v0.4s, v14.4s
+	FLDPQ 64(R12), (F4, F3)
+	FLDPQ 96(R12), (F2, F1)
+	FMOVQ 96(R26), F0
+	WORD $0x4e37cc09 // fmla v9.4s, v0.4s, v23.4s
+	WORD $0x4e36cc08 // fmla v8.4s, v0.4s, v22.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4e35cc13 // fmla v19.4s, v0.4s, v21.4s
+	WORD $0x4e34cc12 // fmla v18.4s, v0.4s, v20.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ea4cc07 // fmls v7.4s, v0.4s, v4.4s
+	WORD $0x4ea3cc11 // fmls v17.4s, v0.4s, v3.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ea2cc06 // fmls v6.4s, v0.4s, v2.4s
+	WORD $0x4ea1cc05 // fmls v5.4s, v0.4s, v1.4s
+	FLDPQ 128(R12), (F4, F3)
+	FLDPQ 160(R12), (F2, F1)
+	FMOVQ 128(R26), F0
+	WORD $0x4e2dcc09 // fmla v9.4s, v0.4s, v13.4s
+	WORD $0x4e2ccc08 // fmla v8.4s, v0.4s, v12.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4e2bcc13 // fmla v19.4s, v0.4s, v11.4s
+	WORD $0x4e2acc12 // fmla v18.4s, v0.4s, v10.4s
+	WORD $0x4e24ce07 // fmla v7.4s, v16.4s, v4.4s
+	WORD $0x4e23ce11 // fmla v17.4s, v16.4s, v3.4s
+	WORD $0x4e22ce06 // fmla v6.4s, v16.4s, v2.4s
+	WORD $0x4e21ce05 // fmla v5.4s, v16.4s, v1.4s
+	WORD $0x4ea6d52d // fsub v13.4s, v9.4s, v6.4s
+	WORD $0x4ea5d50c // fsub v12.4s, v8.4s, v5.4s
+	WORD $0x4e27d66b // fadd v11.4s, v19.4s, v7.4s
+	WORD $0x4e31d64a // fadd v10.4s, v18.4s, v17.4s
+	WORD $0x4e26d529 // fadd v9.4s, v9.4s, v6.4s
+	WORD $0x4e25d508 // fadd v8.4s, v8.4s, v5.4s
+	WORD $0x4ea7d667 // fsub v7.4s, v19.4s, v7.4s
+	WORD $0x4eb1d646 // fsub v6.4s, v18.4s, v17.4s
+	FMOVS 16(R9), F5
+	FMOVS 20(R9), F4
+	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
+	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
+	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
+	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
+	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
+	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
+	WORD $0x4f8510e1 // fmla v1.4s, v7.4s, v5.s[0]
+	WORD $0x4f8510c0 // fmla v0.4s, v6.4s, v5.s[0]
+	ADD R6, R4, R17
+	FSTPQ (F3, F2), (R17)
+	FSTPQ (F1, F0), 32(R17)
+	FMOVS 24(R9), F5
+	FMOVS 28(R9), F4
+	WORD $0x4f849161 // fmul v1.4s, v11.4s, v4.s[0]
+	WORD $0x4f849140 // fmul v0.4s, v10.4s, v4.s[0]
+	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x4f8511a3 // fmla v3.4s, v13.4s, v5.s[0]
+	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x4f851182 // fmla v2.4s, v12.4s, v5.s[0]
+	WORD $0x4f8491a1 // fmul v1.4s, v13.4s, v4.s[0]
+	WORD $0x4f849180 // fmul v0.4s, v12.4s, v4.s[0]
+	WORD $0x4f851161 // fmla v1.4s, v11.4s, v5.s[0]
+	WORD $0x4f851140 // fmla v0.4s, v10.4s, v5.s[0]
+	FSTPQ (F3, F2), (R7)
+	FSTPQ (F1, F0), 32(R7)
+	ADD R8, R0, R0
+	ADD R8, R3, R3
+	ADD R10, R4, R4
+	ADD R10, R7, R7
+	ADD $48, R9, R9
+	SUBS $1, R11, R11
+	BNE position
+	RET
+
+// func middle7(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
+TEXT ·middle7(SB), NOSPLIT, $256-48
+	MOVD $constants<>(SB), R26
+	FMOVQ 144(R26), F16
+	FMOVQ 160(R26), F15
+	FMOVQ 176(R26), F14
+	MOVD src+8(FP), R0
+	MOVD srcStride+40(FP), R1
+	LSL $6, R1, R1
+	ADD R1<<1, R1, R2
+	ADD R1<<2, R0, R3
+	MOVD s+32(FP), R4
+	LSL $6, R4, R4
+	MOVD dst+0(FP), R5
+	ADD R4<<1, R4, R6
+	ADD R4<<2, R5, R7
+	MOVD tw+16(FP), R8
+	MOVD count+24(FP), R9
+	MOVD $locals-193(SP), R10
+	AND $-64, R10, R10
+	MOVD R4, R11
+	MOVD $6, R14
+	MUL R14, R11, R11
+
+position:
+	MOVD s+32(FP), R12
+
+vector:
+	FLDPQ (R0), (F9, F8)
+	FLDPQ 32(R0), (F19, F18)
+	ADD R1, R0, R16
+	FLDPQ (R16), (F11, F10)
+	FLDPQ 32(R16), (F5, F4)
+	ADD R1<<1, R3, R17
+	FLDPQ (R17), (F3, F2)
+	FLDPQ 32(R17), (F1, F0)
+	WORD $0x4e23d578 // fadd v24.4s, v11.4s, v3.4s
+	WORD $0x4e22d551 // fadd v17.4s, v10.4s, v2.4s
+	WORD $0x4e21d4a7 // fadd v7.4s, v5.4s, v1.4s
+	WORD $0x4e20d486 // fadd v6.4s, v4.4s, v0.4s
+	WORD $0x4ea3d563 // fsub v3.4s, v11.4s, v3.4s
+	WORD $0x4ea2d542 // fsub v2.4s, v10.4s, v2.4s
+	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), (R10)
+	FSTPQ (F1, F0), 32(R10)
+	WORD $0x4e38d53a // fadd v26.4s, v9.4s, v24.4s
+	WORD $0x4e31d519 // fadd v25.4s, v8.4s, v17.4s
+	WORD $0x4e27d66d // fadd v13.4s, v19.4s, v7.4s
+	WORD $0x4e26d64c // fadd v12.4s, v18.4s, v6.4s
+	ADD R1<<1, R0, R19
+	FLDPQ (R19), (F11, F10)
+	FLDPQ 32(R19), (F5, F4)
+	ADD R1, R3, R21
+	FLDPQ (R21), (F3, F2)
+	FLDPQ 32(R21), (F1, F0)
+	WORD $0x4e23d577 // fadd v23.4s, v11.4s, v3.4s
+	WORD $0x4e22d556 // fadd v22.4s, v10.4s, v2.4s
+	WORD $0x4e21d4b5 // fadd v21.4s, v5.4s, v1.4s
+	WORD $0x4e20d494 // fadd v20.4s, v4.4s, v0.4s
+	WORD $0x4ea3d563 // fsub v3.4s, v11.4s, v3.4s
+	WORD $0x4ea2d542 // fsub v2.4s, v10.4s, v2.4s
+	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), 64(R10)
+	FSTPQ (F1, F0), 96(R10)
+	WORD $0x4e37d75b // fadd v27.4s, v26.4s, v23.4s
+	WORD $0x4e36d73a // fadd v26.4s, v25.4s, v22.4s
+	WORD $0x4e35d5b9 // fadd v25.4s, v13.4s, v21.4s
+	WORD $0x4e34d585 // fadd v5.4s, v12.4s, v20.4s
+	ADD R2, R0, R22
+	FLDPQ (R22), (F30, F29)
+	FLDPQ 32(R22), (F28, F4)
+	FLDPQ (R3), (F3, F2)
+	FLDPQ 32(R3), (F1, F0)
+	WORD $0x4e23d7cd // fadd v13.4s, v30.4s, v3.4s
+	WORD $0x4e22d7ac // fadd v12.4s, v29.4s, v2.4s
+	WORD $0x4e21d78b // fadd v11.4s, v28.4s, v1.4s
+	WORD $0x4e20d48a // fadd v10.4s, v4.4s, v0.4s
+	WORD $0x4ea3d7c3 // fsub v3.4s, v30.4s, v3.4s
+	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
+	WORD $0x4ea1d781 // fsub v1.4s, v28.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), 128(R10)
+	FSTPQ (F1, F0), 160(R10)
+	WORD $0x4e2dd763 // fadd v3.4s, v27.4s, v13.4s
+	WORD $0x4e2cd742 // fadd v2.4s, v26.4s, v12.4s
+	WORD $0x4e2bd721 // fadd v1.4s, v25.4s, v11.4s
+	WORD $0x4e2ad4a0 // fadd v0.4s, v5.4s, v10.4s
+	FSTPQ (F3, F2), (R5)
+	FSTPQ (F1, F0), 32(R5)
+	FLDPQ (R10), (F4, F3)
+	FLDPQ 32(R10), (F1, F2)
+	FMOVQ 96(R26), F0
+	WORD $0x4ea91d3f // mov v31.16b, v9.16b
+	WORD $0x4e38cc1f // fmla v31.4s, v0.4s, v24.4s
+	WORD $0x4ea81d1e // mov v30.16b, v8.16b
+	WORD $0x4e31cc1e // fmla v30.4s, v0.4s, v17.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4eb31e7d // mov v29.16b, v19.16b
+	WORD $0x4e27cc1d // fmla v29.4s, v0.4s, v7.4s
+	WORD $0x4eb21e45 // mov v5.16b, v18.16b
+	WORD $0x4e26cc05 // fmla v5.4s, v0.4s, v6.4s
+	FMOVQ 112(R26), F0
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ 112(R26), F0
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FLDPQ 64(R10), (F28, F27)
+	FLDPQ 96(R10), (F26, F25)
+	FMOVQ 128(R26), F0
+	WORD $0x4e37cc1f // fmla v31.4s, v0.4s, v23.4s
+	WORD $0x4e36cc1e // fmla v30.4s, v0.4s, v22.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4e35cc1d // fmla v29.4s, v0.4s, v21.4s
+	WORD $0x4e34cc05 // fmla v5.4s, v0.4s, v20.4s
+	WORD $0x4e3cce04 // fmla v4.4s, v16.4s, v28.4s
+	WORD $0x4e3bce03 // fmla v3.4s, v16.4s, v27.4s
+	WORD $0x4e3ace01 // fmla v1.4s, v16.4s, v26.4s
+	WORD $0x4e39ce02 // fmla v2.4s, v16.4s, v25.4s
+	FLDPQ 128(R10), (F27, F26)
+	FLDPQ 160(R10), (F25, F0)
+	WORD $0x4e2dcdff // fmla v31.4s, v15.4s, v13.4s
+	WORD $0x4e2ccdfe // fmla v30.4s, v15.4s, v12.4s
+	WORD $0x4e2bcdfd // fmla v29.4s, v15.4s, v11.4s
+	WORD $0x4e2acde5 // fmla v5.4s, v15.4s, v10.4s
+	WORD $0x4e3bcdc4 // fmla v4.4s, v14.4s, v27.4s
+	WORD $0x4e3acdc3 // fmla v3.4s, v14.4s, v26.4s
+	WORD $0x4e39cdc1 // fmla v1.4s, v14.4s, v25.4s
+	WORD $0x4e20cdc2 // fmla v2.4s, v14.4s, v0.4s
+	WORD $0x4ea1d7fc // fsub v28.4s, v31.4s, v1.4s
+	WORD $0x4ea2d7db // fsub v27.4s, v30.4s, v2.4s
+	WORD $0x4e24d7ba // fadd v26.4s, v29.4s, v4.4s
+	WORD $0x4e23d4b9 // fadd v25.4s, v5.4s, v3.4s
+	WORD $0x4e21d7e1 // fadd v1.4s, v31.4s, v1.4s
+	WORD $0x4e22d7df // fadd v31.4s, v30.4s, v2.4s
+	WORD $0x4ea4d7be // fsub v30.4s, v29.4s, v4.4s
+	WORD $0x4ea3d4bd // fsub v29.4s, v5.4s, v3.4s
+	FMOVS (R8), F5
+	FMOVS 4(R8), F4
+	WORD $0x4f8493c2 // fmul v2.4s, v30.4s, v4.s[0]
+	WORD $0x4f8493a0 // fmul v0.4s, v29.4s, v4.s[0]
+	WORD $0x6ea0f843 // fneg v3.4s, v2.4s
+	WORD $0x4f851023 // fmla v3.4s, v1.4s, v5.s[0]
+	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x4f8513e2 // fmla v2.4s, v31.4s, v5.s[0]
+	WORD $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD $0x4f8493e0 // fmul v0.4s, v31.4s, v4.s[0]
+	WORD $0x4f8513c1 // fmla v1.4s, v30.4s, v5.s[0]
+	WORD $0x4f8513a0 // fmla v0.4s, v29.4s, v5.s[0]
+	ADD R4, R5, R23
+	FSTPQ (F3, F2), (R23)
+	FSTPQ (F1, F0), 32(R23)
+	FMOVS 40(R8), F5
+	FMOVS 44(R8), F4
+	WORD $0x4f849341 // fmul v1.4s, v26.4s, v4.s[0]
+	WORD $0x4f849320 // fmul v0.4s, v25.4s, v4.s[0]
+	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x4f851383 // fmla v3.4s, v28.4s, v5.s[0]
+	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x4f851362 // fmla v2.4s, v27.4s, v5.s[0]
+	WORD $0x4f849381 // fmul v1.4s, v28.4s, v4.s[0]
+	WORD $0x4f849360 // fmul v0.4s, v27.4s, v4.s[0]
+	WORD $0x4f851341 // fmla v1.4s, v26.4s, v5.s[0]
+	WORD $0x4f851320 // fmla v0.4s, v25.4s, v5.s[0]
+	ADD R4<<1, R7, R24
+	FSTPQ (F3, F2), (R24)
+	FSTPQ (F1, F0), 32(R24)
+	FLDPQ (R10), (F4, F3)
+	FLDPQ 32(R10), (F1, F2)
+	FMOVQ 128(R26), F0
+	WORD $0x4ea91d3f // mov v31.16b, v9.16b
+	WORD $0x4e38cc1f // fmla v31.4s, v0.4s, v24.4s
+	WORD $0x4ea81d1e // mov v30.16b, v8.16b
+	WORD $0x4e31cc1e // fmla v30.4s, v0.4s, v17.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4eb31e7d // mov v29.16b, v19.16b
+	WORD $0x4e27cc1d // fmla v29.4s, v0.4s, v7.4s
+	WORD $0x4eb21e45 // mov v5.16b, v18.16b
+	WORD $0x4e26cc05 // fmla v5.4s, v0.4s, v6.4s
+	WORD $0x6e30dc84 // fmul v4.4s, v4.4s, v16.4s
+	WORD $0x6e30dc63 // fmul v3.4s, v3.4s, v16.4s
+	WORD $0x6e30dc21 // fmul v1.4s, v1.4s, v16.4s
+	WORD $0x6e30dc42 // fmul v2.4s, v2.4s, v16.4s
+	FLDPQ 64(R10), (F27, F26)
+	FLDPQ 96(R10), (F25, F0)
+	WORD $0x4e37cdff // fmla v31.4s, v15.4s, v23.4s
+	WORD $0x4e36cdfe // fmla v30.4s, v15.4s, v22.4s
+	WORD $0x4e35cdfd // fmla v29.4s, v15.4s, v21.4s
+	WORD $0x4e34cde5 // fmla v5.4s, v15.4s, v20.4s
+	WORD $0x4ebbcdc4 // fmls v4.4s, v14.4s, v27.4s
+	WORD $0x4ebacdc3 // fmls v3.4s, v14.4s, v26.4s
+	WORD $0x4eb9cdc1 // fmls v1.4s, v14.4s, v25.4s
+	WORD $0x4ea0cdc2 // fmls v2.4s, v14.4s, v0.4s
+	FLDPQ 128(R10), (F28, F27)
+	FLDPQ 160(R10), (F26, F25)
+	FMOVQ 96(R26), F0
+	WORD $0x4e2dcc1f // fmla v31.4s, v0.4s, v13.4s
+	WORD $0x4e2ccc1e // fmla v30.4s, v0.4s, v12.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4e2bcc1d // fmla v29.4s, v0.4s, v11.4s
+	WORD $0x4e2acc05 // fmla v5.4s, v0.4s, v10.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ebccc04 // fmls v4.4s, v0.4s, v28.4s
+	WORD $0x4ebbcc03 // fmls v3.4s, v0.4s, v27.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ebacc01 // fmls v1.4s, v0.4s, v26.4s
+	WORD $0x4eb9cc02 // fmls v2.4s, v0.4s, v25.4s
+	WORD $0x4ea1d7fc // fsub v28.4s, v31.4s, v1.4s
+	WORD $0x4ea2d7db // fsub v27.4s, v30.4s, v2.4s
+	WORD $0x4e24d7ba // fadd v26.4s, v29.4s, v4.4s
+	WORD $0x4e23d4b9 // fadd v25.4s, v5.4s, v3.4s
+	WORD $0x4e21d7e1 // fadd v1.4s, v31.4s, v1.4s
+	WORD $0x4e22d7df // fadd v31.4s, v30.4s, v2.4s
+	WORD $0x4ea4d7be // fsub v30.4s, v29.4s, v4.4s
+	WORD $0x4ea3d4bd // fsub v29.4s, v5.4s, v3.4s
+	FMOVS 8(R8), F5
+	FMOVS 12(R8), F4
+	WORD $0x4f8493c2 // fmul v2.4s, v30.4s, v4.s[0]
+	WORD $0x4f8493a0 // fmul v0.4s, v29.4s, v4.s[0]
+	WORD $0x6ea0f843 // fneg v3.4s, v2.4s
+	WORD $0x4f851023 // fmla v3.4s, v1.4s, v5.s[0]
+	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x4f8513e2 // fmla v2.4s, v31.4s, v5.s[0]
+	WORD $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD $0x4f8493e0 // fmul v0.4s, v31.4s, v4.s[0]
+	WORD $0x4f8513c1 // fmla v1.4s, v30.4s, v5.s[0]
+	WORD $0x4f8513a0 // fmla v0.4s, v29.4s, v5.s[0]
+	ADD R4<<1, R5, R25
+	FSTPQ (F3, F2), (R25)
+	FSTPQ (F1, F0), 32(R25)
+	FMOVS 32(R8), F5
+	FMOVS 36(R8), F4
+	WORD $0x4f849341 // fmul v1.4s, v26.4s, v4.s[0]
+	WORD $0x4f849320 // fmul v0.4s, v25.4s, v4.s[0]
+	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x4f851383 // fmla v3.4s, v28.4s, v5.s[0]
+	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x4f851362 // fmla v2.4s, v27.4s, v5.s[0]
+	WORD $0x4f849381 // fmul v1.4s, v28.4s, v4.s[0]
+	WORD $0x4f849360 // fmul v0.4s, v27.4s, v4.s[0]
+	WORD $0x4f851341 // fmla v1.4s, v26.4s, v5.s[0]
+	WORD $0x4f851320 // fmla v0.4s, v25.4s, v5.s[0]
+	ADD R4, R7, R16
+	FSTPQ (F3, F2), (R16)
+	FSTPQ (F1, F0), 32(R16)
+	FLDPQ (R10), (F3, F2)
+	FLDPQ 32(R10), (F1, F0)
+	WORD $0x4e38cde9 // fmla v9.4s, v15.4s, v24.4s
+	WORD $0x4e31cde8 // fmla v8.4s, v15.4s, v17.4s
+	WORD $0x4e27cdf3 // fmla v19.4s, v15.4s, v7.4s
+	WORD $0x4e26cdf2 // fmla v18.4s, v15.4s, v6.4s
+	WORD $0x6e2edc67 // fmul v7.4s, v3.4s, v14.4s
+	WORD $0x6e2edc51 // fmul v17.4s, v2.4s, v14.4s
+	WORD $0x6e2edc26 // fmul v6.4s, v1.4s, v14.4s
+	WORD $0x6e2edc05 // fmul v5.4s, v0.4s, v14.4s
+	FLDPQ 64(R10), (F4, F3)
+	FLDPQ 96(R10), (F2, F1)
+	FMOVQ 96(R26), F0
+	WORD $0x4e37cc09 // fmla v9.4s, v0.4s, v23.4s
+	WORD $0x4e36cc08 // fmla v8.4s, v0.4s, v22.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4e35cc13 // fmla v19.4s, v0.4s, v21.4s
+	WORD $0x4e34cc12 // fmla v18.4s, v0.4s, v20.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ea4cc07 // fmls v7.4s, v0.4s, v4.4s
+	WORD $0x4ea3cc11 // fmls v17.4s, v0.4s, v3.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ea2cc06 // fmls v6.4s, v0.4s, v2.4s
+	WORD $0x4ea1cc05 // fmls v5.4s, v0.4s, v1.4s
+	FLDPQ 128(R10), (F4, F3)
+	FLDPQ 160(R10), (F2, F1)
+	FMOVQ 128(R26), F0
+	WORD $0x4e2dcc09 // fmla v9.4s, v0.4s, v13.4s
+	WORD $0x4e2ccc08 // fmla v8.4s, v0.4s, v12.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4e2bcc13 // fmla v19.4s, v0.4s, v11.4s
+	WORD $0x4e2acc12 // fmla v18.4s, v0.4s, v10.4s
+	WORD $0x4e24ce07 // fmla v7.4s, v16.4s, v4.4s
+	WORD $0x4e23ce11 // fmla v17.4s, v16.4s, v3.4s
+	WORD $0x4e22ce06 // fmla v6.4s, v16.4s, v2.4s
+	WORD $0x4e21ce05 // fmla v5.4s, v16.4s, v1.4s
+	WORD $0x4ea6d52d // fsub v13.4s, v9.4s, v6.4s
+	WORD $0x4ea5d50c // fsub v12.4s, v8.4s, v5.4s
+	WORD $0x4e27d66b // fadd v11.4s, v19.4s, v7.4s
+	WORD $0x4e31d64a // fadd v10.4s, v18.4s, v17.4s
+	WORD $0x4e26d529 // fadd v9.4s, v9.4s, v6.4s
+	WORD $0x4e25d508 // fadd v8.4s, v8.4s, v5.4s
+	WORD $0x4ea7d667 // fsub v7.4s, v19.4s, v7.4s
+	WORD $0x4eb1d646 // fsub v6.4s, v18.4s, v17.4s
+	FMOVS 16(R8), F5
+	FMOVS 20(R8), F4
+	WORD $0x4f8490e1 // fmul v1.4s, v7.4s, v4.s[0]
+	WORD $0x4f8490c0 // fmul v0.4s, v6.4s, v4.s[0]
+	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
+	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x4f851102 // fmla v2.4s, v8.4s, v5.s[0]
+	WORD $0x4f849121 // fmul v1.4s, v9.4s, v4.s[0]
+	WORD $0x4f849100 // fmul v0.4s, v8.4s, v4.s[0]
+	WORD $0x4f8510e1 // fmla v1.4s, v7.4s, v5.s[0]
+	WORD $0x4f8510c0 // fmla v0.4s, v6.4s, v5.s[0]
+	ADD R6, R5, R17
+	FSTPQ (F3, F2), (R17)
+	FSTPQ (F1, F0), 32(R17)
+	FMOVS 24(R8), F5
+	FMOVS 28(R8), F4
+	WORD $0x4f849161 // fmul v1.4s, v11.4s, v4.s[0]
+	WORD $0x4f849140 // fmul v0.4s, v10.4s, v4.s[0]
+	WORD $0x6ea0f823 // fneg v3.4s, v1.4s
+	WORD $0x4f8511a3 // fmla v3.4s, v13.4s, v5.s[0]
+	WORD $0x6ea0f802 // fneg v2.4s, v0.4s
+	WORD $0x4f851182 // fmla v2.4s, v12.4s, v5.s[0]
+	WORD $0x4f8491a1 // fmul v1.4s, v13.4s, v4.s[0]
+	WORD $0x4f849180 // fmul v0.4s, v12.4s, v4.s[0]
+	WORD $0x4f851161 // fmla v1.4s, v11.4s, v5.s[0]
+	WORD $0x4f851140 // fmla v0.4s, v10.4s, v5.s[0]
+	FSTPQ (F3, F2), (R7)
+	FSTPQ (F1, F0), 32(R7)
+	ADD $64, R0, R0
+	ADD $64, R3, R3
+	ADD $64, R5, R5
+	ADD $64, R7, R7
+	SUBS $1, R12, R12
+	BNE vector
+	ADD R11, R5, R5
+	ADD R11, R7, R7
+	ADD $48, R8, R8
+	SUBS $1, R9, R9
+	BNE position
+	RET
+
+// func final7(dst *float32, src *float32, s int)
+TEXT ·final7(SB), NOSPLIT, $256-24
+	MOVD $constants<>(SB), R26
+	FMOVQ 144(R26), F14
+	FMOVQ 160(R26), F13
+	FMOVQ 176(R26), F12
+	MOVD s+16(FP), R0
+	LSL $6, R0, R0
+	MOVD s+16(FP), R1
+	MOVD src+8(FP), R2
+	ADD R0<<1, R0, R3
+	ADD R0<<2, R2, R4
+	MOVD dst+0(FP), R5
+	ADD R0<<2, R5, R6
+	MOVD $locals-193(SP), R7
+	AND $-64, R7, R7
+
+vector:
+	FLDPQ (R2), (F18, F17)
+	FLDPQ 32(R2), (F16, F15)
+	ADD R0, R2, R16
+	FLDPQ (R16), (F7, F6)
+	FLDPQ 32(R16), (F5, F4)
+	ADD R0<<1, R4, R17
+	FLDPQ (R17), (F3, F2)
+	FLDPQ 32(R17), (F1, F0)
+	WORD $0x4e23d4fa // fadd v26.4s, v7.4s, v3.4s
+	WORD $0x4e22d4d9 // fadd v25.4s, v6.4s, v2.4s
+	WORD $0x4e21d4b8 // fadd v24.4s, v5.4s, v1.4s
+	WORD $0x4e20d48b // fadd v11.4s, v4.4s, v0.4s
+	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
+	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
+	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), (R7)
+	FSTPQ (F1, F0), 32(R7)
+	WORD $0x4e3ad653 // fadd v19.4s, v18.4s, v26.4s
+	WORD $0x4e39d62a // fadd v10.4s, v17.4s, v25.4s
+	WORD $0x4e38d609 // fadd v9.4s, v16.4s, v24.4s
+	WORD $0x4e2bd5e8 // fadd v8.4s, v15.4s, v11.4s
+	ADD R0<<1, R2, R19
+	FLDPQ (R19), (F7, F6)
+	FLDPQ 32(R19), (F5, F4)
+	ADD R0, R4, R21
+	FLDPQ (R21), (F3, F2)
+	FLDPQ 32(R21), (F1, F0)
+	WORD $0x4e23d4f7 // fadd v23.4s, v7.4s, v3.4s
+	WORD $0x4e22d4d6 // fadd v22.4s, v6.4s, v2.4s
+	WORD $0x4e21d4b5 // fadd v21.4s, v5.4s, v1.4s
+	WORD $0x4e20d494 // fadd v20.4s, v4.4s, v0.4s
+	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
+	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
+	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), 64(R7)
+	FSTPQ (F1, F0), 96(R7)
+	WORD $0x4e37d67b // fadd v27.4s, v19.4s, v23.4s
+	WORD $0x4e36d54a // fadd v10.4s, v10.4s, v22.4s
+	WORD $0x4e35d529 // fadd v9.4s, v9.4s, v21.4s
+	WORD $0x4e34d508 // fadd v8.4s, v8.4s, v20.4s
+	ADD R3, R2, R22
+	FLDPQ (R22), (F30, F29)
+	FLDPQ 32(R22), (F28, F4)
+	FLDPQ (R4), (F3, F2)
+	FLDPQ 32(R4), (F1, F0)
+	WORD $0x4e23d7d3 // fadd v19.4s, v30.4s, v3.4s
+	WORD $0x4e22d7a7 // fadd v7.4s, v29.4s, v2.4s
+	WORD $0x4e21d786 // fadd v6.4s, v28.4s, v1.4s
+	WORD $0x4e20d485 // fadd v5.4s, v4.4s, v0.4s
+	WORD $0x4ea3d7c3 // fsub v3.4s, v30.4s, v3.4s
+	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
+	WORD $0x4ea1d781 // fsub v1.4s, v28.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), 128(R7)
+	FSTPQ (F1, F0), 160(R7)
+	WORD $0x4e33d763 // fadd v3.4s, v27.4s, v19.4s
+	WORD $0x4e27d542 // fadd v2.4s, v10.4s, v7.4s
+	WORD $0x4e26d521 // fadd v1.4s, v9.4s, v6.4s
+	WORD $0x4e25d500 // fadd v0.4s, v8.4s, v5.4s
+	FSTPQ (F3, F2), (R5)
+	FSTPQ (F1, F0), 32(R5)
+	FLDPQ (R7), (F8, F4)
+	FLDPQ 32(R7), (F2, F1)
+	FMOVQ 96(R26), F0
+	WORD $0x4eb21e43 // mov v3.16b, v18.16b
+	WORD $0x4e3acc03 // fmla v3.4s, v0.4s, v26.4s
+	WORD $0x4eb11e3f // mov v31.16b, v17.16b
+	WORD $0x4e39cc1f // fmla v31.4s, v0.4s, v25.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4eb01e1e // mov v30.16b, v16.16b
+	WORD $0x4e38cc1e // fmla v30.4s, v0.4s, v24.4s
+	WORD $0x4eaf1dfd // mov v29.16b, v15.16b
+	WORD $0x4e2bcc1d // fmla v29.4s, v0.4s, v11.4s
+	FMOVQ 112(R26), F0
+	WORD $0x6e20dd1c // fmul v28.4s, v8.4s, v0.4s
+	WORD $0x6e20dc9b // fmul v27.4s, v4.4s, v0.4s
+	FMOVQ 112(R26), F0
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	FLDPQ 64(R7), (F10, F9)
+	FLDPQ 96(R7), (F8, F4)
+	FMOVQ 128(R26), F0
+	WORD $0x4e37cc03 // fmla v3.4s, v0.4s, v23.4s
+	WORD $0x4e36cc1f // fmla v31.4s, v0.4s, v22.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4e35cc1e // fmla v30.4s, v0.4s, v21.4s
+	WORD $0x4e34cc1d // fmla v29.4s, v0.4s, v20.4s
+	WORD $0x4e2acddc // fmla v28.4s, v14.4s, v10.4s
+	WORD $0x4e29cddb // fmla v27.4s, v14.4s, v9.4s
+	WORD $0x4e28cdc2 // fmla v2.4s, v14.4s, v8.4s
+	WORD $0x4e24cdc1 // fmla v1.4s, v14.4s, v4.4s
+	FLDPQ 128(R7), (F9, F8)
+	FLDPQ 160(R7), (F4, F0)
+	WORD $0x4e33cda3 // fmla v3.4s, v13.4s, v19.4s
+	WORD $0x4e27cdbf // fmla v31.4s, v13.4s, v7.4s
+	WORD $0x4e26cdbe // fmla v30.4s, v13.4s, v6.4s
+	WORD $0x4e25cdbd // fmla v29.4s, v13.4s, v5.4s
+	WORD $0x4e29cd9c // fmla v28.4s, v12.4s, v9.4s
+	WORD $0x4e28cd9b // fmla v27.4s, v12.4s, v8.4s
+	WORD $0x4e24cd82 // fmla v2.4s, v12.4s, v4.4s
+	WORD $0x4e20cd81 // fmla v1.4s, v12.4s, v0.4s
+	WORD $0x4ea2d46a // fsub v10.4s, v3.4s, v2.4s
+	WORD $0x4ea1d7e9 // fsub v9.4s, v31.4s, v1.4s
+	WORD $0x4e3cd7c8 // fadd v8.4s, v30.4s, v28.4s
+	WORD $0x4e3bd7a4 // fadd v4.4s, v29.4s, v27.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e21d7e2 // fadd v2.4s, v31.4s, v1.4s
+	WORD $0x4ebcd7c1 // fsub v1.4s, v30.4s, v28.4s
+	WORD $0x4ebbd7a0 // fsub v0.4s, v29.4s, v27.4s
+	ADD R0, R5, R23
+	FSTPQ (F3, F2), (R23)
+	FSTPQ (F1, F0), 32(R23)
+	ADD R0<<1, R6, R24
+	FSTPQ (F10, F9), (R24)
+	FSTPQ (F8, F4), 32(R24)
+	FLDPQ (R7), (F8, F4)
+	FLDPQ 32(R7), (F2, F1)
+	FMOVQ 128(R26), F0
+	WORD $0x4eb21e43 // mov v3.16b, v18.16b
+	WORD $0x4e3acc03 // fmla v3.4s, v0.4s, v26.4s
+	WORD $0x4eb11e3f // mov v31.16b, v17.16b
+	WORD $0x4e39cc1f // fmla v31.4s, v0.4s, v25.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4eb01e1e // mov v30.16b, v16.16b
+	WORD $0x4e38cc1e // fmla v30.4s, v0.4s, v24.4s
+	WORD $0x4eaf1dfd // mov v29.16b, v15.16b
+	WORD $0x4e2bcc1d // fmla v29.4s, v0.4s, v11.4s
+	WORD $0x6e2edd1c // fmul v28.4s, v8.4s, v14.4s
+	WORD $0x6e2edc9b // fmul v27.4s, v4.4s, v14.4s
+	WORD $0x6e2edc42 // fmul v2.4s, v2.4s, v14.4s
+	WORD $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	FLDPQ 64(R7), (F9, F8)
+	FLDPQ 96(R7), (F4, F0)
+	WORD $0x4e37cda3 // fmla v3.4s, v13.4s, v23.4s
+	WORD $0x4e36cdbf // fmla v31.4s, v13.4s, v22.4s
+	WORD $0x4e35cdbe // fmla v30.4s, v13.4s, v21.4s
+	WORD $0x4e34cdbd // fmla v29.4s, v13.4s, v20.4s
+	WORD $0x4ea9cd9c // fmls v28.4s, v12.4s, v9.4s
+	WORD $0x4ea8cd9b // fmls v27.4s, v12.4s, v8.4s
+	WORD $0x4ea4cd82 // fmls v2.4s, v12.4s, v4.4s
+	WORD $0x4ea0cd81 // fmls v1.4s, v12.4s, v0.4s
+	FLDPQ 128(R7), (F10, F9)
+	FLDPQ 160(R7), (F8, F4)
+	FMOVQ 96(R26), F0
+	WORD $0x4e33cc03 // fmla v3.4s, v0.4s, v19.4s
+	WORD $0x4e27cc1f // fmla v31.4s, v0.4s, v7.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4e26cc1e // fmla v30.4s, v0.4s, v6.4s
+	WORD $0x4e25cc1d // fmla v29.4s, v0.4s, v5.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4eaacc1c // fmls v28.4s, v0.4s, v10.4s
+	WORD $0x4ea9cc1b // fmls v27.4s, v0.4s, v9.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ea8cc02 // fmls v2.4s, v0.4s, v8.4s
+	WORD $0x4ea4cc01 // fmls v1.4s, v0.4s, v4.4s
+	WORD $0x4ea2d46a // fsub v10.4s, v3.4s, v2.4s
+	WORD $0x4ea1d7e9 // fsub v9.4s, v31.4s, v1.4s
+	WORD $0x4e3cd7c8 // fadd v8.4s, v30.4s, v28.4s
+	WORD $0x4e3bd7a4 // fadd v4.4s, v29.4s, v27.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e21d7e2 // fadd v2.4s, v31.4s, v1.4s
+	WORD $0x4ebcd7c1 // fsub v1.4s, v30.4s, v28.4s
+	WORD $0x4ebbd7a0 // fsub v0.4s, v29.4s, v27.4s
+	ADD R0<<1, R5, R25
+	FSTPQ (F3, F2), (R25)
+	FSTPQ (F1, F0), 32(R25)
+	ADD R0, R6, R16
+	FSTPQ (F10, F9), (R16)
+	FSTPQ (F8, F4), 32(R16)
+	FLDPQ (R7), (F3, F2)
+	FLDPQ 32(R7), (F1, F0)
+	WORD $0x4e3acdb2 // fmla v18.4s, v13.4s, v26.4s
+	WORD $0x4e39cdb1 // fmla v17.4s, v13.4s, v25.4s
+	WORD $0x4e38cdb0 // fmla v16.4s, v13.4s, v24.4s
+	WORD $0x4e2bcdaf // fmla v15.4s, v13.4s, v11.4s
+	WORD $0x6e2cdc6b // fmul v11.4s, v3.4s, v12.4s
+	WORD $0x6e2cdc4a // fmul v10.4s, v2.4s, v12.4s
+	WORD $0x6e2cdc29 // fmul v9.4s, v1.4s, v12.4s
+	WORD $0x6e2cdc08 // fmul v8.4s, v0.4s, v12.4s
+	FLDPQ 64(R7), (F4, F3)
+	FLDPQ 96(R7), (F2, F1)
+	FMOVQ 96(R26), F0
+	WORD $0x4e37cc12 // fmla v18.4s, v0.4s, v23.4s
+	WORD $0x4e36cc11 // fmla v17.4s, v0.4s, v22.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4e35cc10 // fmla v16.4s, v0.4s, v21.4s
+	WORD $0x4e34cc0f // fmla v15.4s, v0.4s, v20.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ea4cc0b // fmls v11.4s, v0.4s, v4.4s
+	WORD $0x4ea3cc0a // fmls v10.4s, v0.4s, v3.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ea2cc09 // fmls v9.4s, v0.4s, v2.4s
+	WORD $0x4ea1cc08 // fmls v8.4s, v0.4s, v1.4s
+	FLDPQ 128(R7), (F4, F3)
+	FLDPQ 160(R7), (F2, F1)
+	FMOVQ 128(R26), F0
+	WORD $0x4e33cc12 // fmla v18.4s, v0.4s, v19.4s
+	WORD $0x4e27cc11 // fmla v17.4s, v0.4s, v7.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4e26cc10 // fmla v16.4s, v0.4s, v6.4s
+	WORD $0x4e25cc0f // fmla v15.4s, v0.4s, v5.4s
+	WORD $0x4e24cdcb // fmla v11.4s, v14.4s, v4.4s
+	WORD $0x4e23cdca // fmla v10.4s, v14.4s, v3.4s
+	WORD $0x4e22cdc9 // fmla v9.4s, v14.4s, v2.4s
+	WORD $0x4e21cdc8 // fmla v8.4s, v14.4s, v1.4s
+	WORD $0x4ea9d647 // fsub v7.4s, v18.4s, v9.4s
+	WORD $0x4ea8d626 // fsub v6.4s, v17.4s, v8.4s
+	WORD $0x4e2bd605 // fadd v5.4s, v16.4s, v11.4s
+	WORD $0x4e2ad5e4 // fadd v4.4s, v15.4s, v10.4s
+	WORD $0x4e29d643 // fadd v3.4s, v18.4s, v9.4s
+	WORD $0x4e28d622 // fadd v2.4s, v17.4s, v8.4s
+	WORD $0x4eabd601 // fsub v1.4s, v16.4s, v11.4s
+	WORD $0x4eaad5e0 // fsub v0.4s, v15.4s, v10.4s
+	ADD R3, R5, R17
+	FSTPQ (F3, F2), (R17)
+	FSTPQ (F1, F0), 32(R17)
+	FSTPQ (F7, F6), (R6)
+	FSTPQ (F5, F4), 32(R6)
+	ADD $64, R2, R2
+	ADD $64, R4, R4
+	ADD $64, R5, R5
+	ADD $64, R6, R6
+	SUBS $1, R1, R1
+	BNE vector
+	RET
+
+// func rowsSplit7(re *float32, im *float32, src *float32, s int, pitch int)
+TEXT ·rowsSplit7(SB), NOSPLIT, $256-40
+	MOVD $constants<>(SB), R26
+	FMOVQ 144(R26), F14
+	FMOVQ 160(R26), F13
+	FMOVQ 176(R26), F12
+	MOVD re+0(FP), R0
+	MOVD im+8(FP), R1
+	MOVD s+24(FP), R2
+	MOVD pitch+32(FP), R3
+	LSL $2, R3, R3
+	MOVD src+16(FP), R4
+	MOVD s+24(FP), R5
+	LSL $6, R5, R5
+	ADD R5<<1, R5, R6
+	ADD R5<<2, R4, R7
+	MOVD R2, R8
+	MUL R3, R8, R8
+	ADD R8<<1, R8, R9
+	ADD R8<<2, R0, R10
+	ADD R8<<2, R1, R11
+	MOVD $locals-193(SP), R12
+	AND $-64, R12, R12
+
+vector:
+	FLDPQ (R4), (F18, F17)
+	FLDPQ 32(R4), (F16, F15)
+	ADD R5, R4, R16
+	FLDPQ (R16), (F7, F6)
+	FLDPQ 32(R16), (F5, F4)
+	ADD R5<<1, R7, R17
+	FLDPQ (R17), (F3, F2)
+	FLDPQ 32(R17), (F1, F0)
+	WORD $0x4e23d4fa // fadd v26.4s, v7.4s, v3.4s
+	WORD $0x4e22d4d9 // fadd v25.4s, v6.4s, v2.4s
+	WORD $0x4e21d4b8 // fadd v24.4s, v5.4s, v1.4s
+	WORD $0x4e20d48b // fadd v11.4s, v4.4s, v0.4s
+	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
+	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
+	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), (R12)
+	FSTPQ (F1, F0), 32(R12)
+	WORD $0x4e3ad653 // fadd v19.4s, v18.4s, v26.4s
+	WORD $0x4e39d62a // fadd v10.4s, v17.4s, v25.4s
+	WORD $0x4e38d609 // fadd v9.4s, v16.4s, v24.4s
+	WORD $0x4e2bd5e8 // fadd v8.4s, v15.4s, v11.4s
+	ADD R5<<1, R4, R19
+	FLDPQ (R19), (F7, F6)
+	FLDPQ 32(R19), (F5, F4)
+	ADD R5, R7, R21
+	FLDPQ (R21), (F3, F2)
+	FLDPQ 32(R21), (F1, F0)
+	WORD $0x4e23d4f7 // fadd v23.4s, v7.4s, v3.4s
+	WORD $0x4e22d4d6 // fadd v22.4s, v6.4s, v2.4s
+	WORD $0x4e21d4b5 // fadd v21.4s, v5.4s, v1.4s
+	WORD $0x4e20d494 // fadd v20.4s, v4.4s, v0.4s
+	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
+	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
+	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), 64(R12)
+	FSTPQ (F1, F0), 96(R12)
+	WORD $0x4e37d67b // fadd v27.4s, v19.4s, v23.4s
+	WORD $0x4e36d54a // fadd v10.4s, v10.4s, v22.4s
+	WORD $0x4e35d529 // fadd v9.4s, v9.4s, v21.4s
+	WORD $0x4e34d508 // fadd v8.4s, v8.4s, v20.4s
+	ADD R6, R4, R22
+	FLDPQ (R22), (F30, F29)
+	FLDPQ 32(R22), (F28, F4)
+	FLDPQ (R7), (F3, F2)
+	FLDPQ 32(R7), (F1, F0)
+	WORD $0x4e23d7d3 // fadd v19.4s, v30.4s, v3.4s
+	WORD $0x4e22d7a7 // fadd v7.4s, v29.4s, v2.4s
+	WORD $0x4e21d786 // fadd v6.4s, v28.4s, v1.4s
+	WORD $0x4e20d485 // fadd v5.4s, v4.4s, v0.4s
+	WORD $0x4ea3d7c3 // fsub v3.4s, v30.4s, v3.4s
+	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
+	WORD $0x4ea1d781 // fsub v1.4s, v28.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), 128(R12)
+	FSTPQ (F1, F0), 160(R12)
+	WORD $0x4e33d763 // fadd v3.4s, v27.4s, v19.4s
+	WORD $0x4e27d542 // fadd v2.4s, v10.4s, v7.4s
+	WORD $0x4e26d521 // fadd v1.4s, v9.4s, v6.4s
+	WORD $0x4e25d500 // fadd v0.4s, v8.4s, v5.4s
+	FSTPQ (F3, F2), (R0)
+	FSTPQ (F1, F0), (R1)
+	FLDPQ (R12), (F8, F4)
+	FLDPQ 32(R12), (F2, F1)
+	FMOVQ 96(R26), F0
+	WORD $0x4eb21e43 // mov v3.16b, v18.16b
+	WORD $0x4e3acc03 // fmla v3.4s, v0.4s, v26.4s
+	WORD $0x4eb11e3f // mov v31.16b, v17.16b
+	WORD $0x4e39cc1f // fmla v31.4s, v0.4s, v25.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4eb01e1e // mov v30.16b, v16.16b
+	WORD $0x4e38cc1e // fmla v30.4s, v0.4s, v24.4s
+	WORD $0x4eaf1dfd // mov v29.16b, v15.16b
+	WORD $0x4e2bcc1d // fmla v29.4s, v0.4s, v11.4s
+	FMOVQ 112(R26), F0
+	WORD $0x6e20dd1c // fmul v28.4s, v8.4s, v0.4s
+	WORD $0x6e20dc9b // fmul v27.4s, v4.4s, v0.4s
+	FMOVQ 112(R26), F0
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	FLDPQ 64(R12), (F10, F9)
+	FLDPQ 96(R12), (F8, F4)
+	FMOVQ 128(R26), F0
+	WORD $0x4e37cc03 // fmla v3.4s, v0.4s, v23.4s
+	WORD $0x4e36cc1f // fmla v31.4s, v0.4s, v22.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4e35cc1e // fmla v30.4s, v0.4s, v21.4s
+	WORD $0x4e34cc1d // fmla v29.4s, v0.4s, v20.4s
+	WORD $0x4e2acddc // fmla v28.4s, v14.4s, v10.4s
+	WORD $0x4e29cddb // fmla v27.4s, v14.4s, v9.4s
+	WORD $0x4e28cdc2 // fmla v2.4s, v14.4s, v8.4s
+	WORD $0x4e24cdc1 // fmla v1.4s, v14.4s, v4.4s
+	FLDPQ 128(R12), (F9, F8)
+	FLDPQ 160(R12), (F4, F0)
+	WORD $0x4e33cda3 // fmla v3.4s, v13.4s, v19.4s
+	WORD $0x4e27cdbf // fmla v31.4s, v13.4s, v7.4s
+	WORD $0x4e26cdbe // fmla v30.4s, v13.4s, v6.4s
+	WORD $0x4e25cdbd // fmla v29.4s, v13.4s, v5.4s
+	WORD $0x4e29cd9c // fmla v28.4s, v12.4s, v9.4s
+	WORD $0x4e28cd9b // fmla v27.4s, v12.4s, v8.4s
+	WORD $0x4e24cd82 // fmla v2.4s, v12.4s, v4.4s
+	WORD $0x4e20cd81 // fmla v1.4s, v12.4s, v0.4s
+	WORD $0x4ea2d46a // fsub v10.4s, v3.4s, v2.4s
+	WORD $0x4ea1d7e9 // fsub v9.4s, v31.4s, v1.4s
+	WORD $0x4e3cd7c8 // fadd v8.4s, v30.4s, v28.4s
+	WORD $0x4e3bd7a4 // fadd v4.4s, v29.4s, v27.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e21d7e2 // fadd v2.4s, v31.4s, v1.4s
+	WORD $0x4ebcd7c1 // fsub v1.4s, v30.4s, v28.4s
+	WORD $0x4ebbd7a0 // fsub v0.4s, v29.4s, v27.4s
+	ADD R8, R0, R23
+	FSTPQ (F3, F2), (R23)
+	ADD R8, R1, R24
+	FSTPQ (F1, F0), (R24)
+	ADD R8<<1, R10, R25
+	FSTPQ (F10, F9), (R25)
+	ADD R8<<1, R11, R16
+	FSTPQ (F8, F4), (R16)
+	FLDPQ (R12), (F8, F4)
+	FLDPQ 32(R12), (F2, F1)
+	FMOVQ 128(R26), F0
+	WORD $0x4eb21e43 // mov v3.16b, v18.16b
+	WORD $0x4e3acc03 // fmla v3.4s, v0.4s, v26.4s
+	WORD $0x4eb11e3f // mov v31.16b, v17.16b
+	WORD $0x4e39cc1f // fmla v31.4s, v0.4s, v25.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4eb01e1e // mov v30.16b, v16.16b
+	WORD $0x4e38cc1e // fmla v30.4s, v0.4s, v24.4s
+	WORD $0x4eaf1dfd // mov v29.16b, v15.16b
+	WORD $0x4e2bcc1d // fmla v29.4s, v0.4s, v11.4s
+	WORD $0x6e2edd1c // fmul v28.4s, v8.4s, v14.4s
+	WORD $0x6e2edc9b // fmul v27.4s, v4.4s, v14.4s
+	WORD $0x6e2edc42 // fmul v2.4s, v2.4s, v14.4s
+	WORD $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	FLDPQ 64(R12), (F9, F8)
+	FLDPQ 96(R12), (F4, F0)
+	WORD $0x4e37cda3 // fmla v3.4s, v13.4s, v23.4s
+	WORD $0x4e36cdbf // fmla v31.4s, v13.4s, v22.4s
+	WORD $0x4e35cdbe // fmla v30.4s, v13.4s, v21.4s
+	WORD $0x4e34cdbd // fmla v29.4s, v13.4s, v20.4s
+	WORD $0x4ea9cd9c // fmls v28.4s, v12.4s, v9.4s
+	WORD $0x4ea8cd9b // fmls v27.4s, v12.4s, v8.4s
+	WORD $0x4ea4cd82 // fmls v2.4s, v12.4s, v4.4s
+	WORD $0x4ea0cd81 // fmls v1.4s, v12.4s, v0.4s
+	FLDPQ 128(R12), (F10, F9)
+	FLDPQ 160(R12), (F8, F4)
+	FMOVQ 96(R26), F0
+	WORD $0x4e33cc03 // fmla v3.4s, v0.4s, v19.4s
+	WORD $0x4e27cc1f // fmla v31.4s, v0.4s, v7.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4e26cc1e // fmla v30.4s, v0.4s, v6.4s
+	WORD $0x4e25cc1d // fmla v29.4s, v0.4s, v5.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4eaacc1c // fmls v28.4s, v0.4s, v10.4s
+	WORD $0x4ea9cc1b // fmls v27.4s, v0.4s, v9.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ea8cc02 // fmls v2.4s, v0.4s, v8.4s
+	WORD $0x4ea4cc01 // fmls v1.4s, v0.4s, v4.4s
+	WORD $0x4ea2d46a // fsub v10.4s, v3.4s, v2.4s
+	WORD $0x4ea1d7e9 // fsub v9.4s, v31.4s, v1.4s
+	WORD $0x4e3cd7c8 // fadd v8.4s, v30.4s, v28.4s
+	WORD $0x4e3bd7a4 // fadd v4.4s, v29.4s, v27.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e21d7e2 // fadd v2.4s, v31.4s, v1.4s
+	WORD $0x4ebcd7c1 // fsub v1.4s, v30.4s, v28.4s
+	WORD $0x4ebbd7a0 // fsub v0.4s, v29.4s, v27.4s
+	ADD R8<<1, R0, R17
+	FSTPQ (F3, F2), (R17)
+	ADD R8<<1, R1, R19
+	FSTPQ (F1, F0), (R19)
+	ADD R8, R10, R21
+	FSTPQ (F10, F9), (R21)
+	ADD R8, R11, R22
+	FSTPQ (F8, F4), (R22)
+	FLDPQ (R12), (F3, F2)
+	FLDPQ 32(R12), (F1, F0)
+	WORD $0x4e3acdb2 // fmla v18.4s, v13.4s, v26.4s
+	WORD $0x4e39cdb1 // fmla v17.4s, v13.4s, v25.4s
+	WORD $0x4e38cdb0 // fmla v16.4s, v13.4s, v24.4s
+	WORD $0x4e2bcdaf // fmla v15.4s, v13.4s, v11.4s
+	WORD $0x6e2cdc6b // fmul v11.4s, v3.4s, v12.4s
+	WORD $0x6e2cdc4a // fmul v10.4s, v2.4s, v12.4s
+	WORD $0x6e2cdc29 // fmul v9.4s, v1.4s, v12.4s
+	WORD $0x6e2cdc08 // fmul v8.4s, v0.4s, v12.4s
+	FLDPQ 64(R12), (F4, F3)
+	FLDPQ 96(R12), (F2, F1)
+	FMOVQ 96(R26), F0
+	WORD $0x4e37cc12 // fmla v18.4s, v0.4s, v23.4s
+	WORD $0x4e36cc11 // fmla v17.4s, v0.4s, v22.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4e35cc10 // fmla v16.4s, v0.4s, v21.4s
+	WORD $0x4e34cc0f // fmla v15.4s, v0.4s, v20.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ea4cc0b // fmls v11.4s, v0.4s, v4.4s
+	WORD $0x4ea3cc0a // fmls v10.4s, v0.4s, v3.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ea2cc09 // fmls v9.4s, v0.4s, v2.4s
+	WORD $0x4ea1cc08 // fmls v8.4s, v0.4s, v1.4s
+	FLDPQ 128(R12), (F4, F3)
+	FLDPQ 160(R12), (F2, F1)
+	FMOVQ 128(R26), F0
+	WORD $0x4e33cc12 // fmla v18.4s, v0.4s, v19.4s
+	WORD $0x4e27cc11 // fmla v17.4s, v0.4s, v7.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4e26cc10 // fmla v16.4s, v0.4s, v6.4s
+	WORD $0x4e25cc0f // fmla v15.4s, v0.4s, v5.4s
+	WORD $0x4e24cdcb // fmla v11.4s, v14.4s, v4.4s
+	WORD $0x4e23cdca // fmla v10.4s, v14.4s, v3.4s
+	WORD $0x4e22cdc9 // fmla v9.4s, v14.4s, v2.4s
+	WORD $0x4e21cdc8 // fmla v8.4s, v14.4s, v1.4s
+	WORD $0x4ea9d647 // fsub v7.4s, v18.4s, v9.4s
+	WORD $0x4ea8d626 // fsub v6.4s, v17.4s, v8.4s
+	WORD $0x4e2bd605 // fadd v5.4s, v16.4s, v11.4s
+	WORD $0x4e2ad5e4 // fadd v4.4s, v15.4s, v10.4s
+	WORD $0x4e29d643 // fadd v3.4s, v18.4s, v9.4s
+	WORD $0x4e28d622 // fadd v2.4s, v17.4s, v8.4s
+	WORD $0x4eabd601 // fsub v1.4s, v16.4s, v11.4s
+	WORD $0x4eaad5e0 // fsub v0.4s, v15.4s, v10.4s
+	ADD R9, R0, R23
+	FSTPQ (F3, F2), (R23)
+	ADD R9, R1, R24
+	FSTPQ (F1, F0), (R24)
+	FSTPQ (F7, F6), (R10)
+	FSTPQ (F5, F4), (R11)
+	ADD $64, R4, R4
+	ADD $64, R7, R7
+	ADD R3, R0, R0
+	ADD R3, R10, R10
+	ADD R3, R1, R1
+	ADD R3, R11, R11
+	SUBS $1, R2, R2
+	BNE vector
+	RET
+
+// func rowsInterleaved7(dst *float32, src *float32, s int, pitch int, scaleRe float32, scaleIm float32)
+TEXT ·rowsInterleaved7(SB), NOSPLIT, $320-40
+	MOVD $constants<>(SB), R26
+	FMOVQ 144(R26), F9
+	FMOVQ 160(R26), F8
+	FMOVQ 176(R26), F7
+	MOVD dst+0(FP), R0
+	MOVD s+16(FP), R1
+	MOVD pitch+24(FP), R2
+	LSL $3, R2, R2
+	MOVD src+8(FP), R3
+	MOVD s+16(FP), R4
+	LSL $6, R4, R4
+	ADD R4<<1, R4, R5
+	ADD R4<<2, R3, R6
+	MOVD R1, R7
+	MUL R2, R7, R7
+	ADD R7<<1, R7, R8
+	ADD R7<<2, R0, R9
+	MOVD $locals-257(SP), R10
+	AND $-64, R10, R10
+	FMOVS scaleRe+32(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FSTPQ (F0, F0), 192(R10)
+	FMOVS scaleIm+36(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FSTPQ (F0, F0), 224(R10)
+
+vector:
+	FLDPQ (R3), (F19, F18)
+	FLDPQ 32(R3), (F17, F16)
+	ADD R4, R3, R16
+	FLDPQ (R16), (F11, F10)
+	FLDPQ 32(R16), (F6, F4)
+	ADD R4<<1, R6, R17
+	FLDPQ (R17), (F3, F2)
+	FLDPQ 32(R17), (F1, F0)
+	WORD $0x4e23d56f // fadd v15.4s, v11.4s, v3.4s
+	WORD $0x4e22d54e // fadd v14.4s, v10.4s, v2.4s
+	WORD $0x4e21d4cd // fadd v13.4s, v6.4s, v1.4s
+	WORD $0x4e20d485 // fadd v5.4s, v4.4s, v0.4s
+	WORD $0x4ea3d563 // fsub v3.4s, v11.4s, v3.4s
+	WORD $0x4ea2d542 // fsub v2.4s, v10.4s, v2.4s
+	WORD $0x4ea1d4c1 // fsub v1.4s, v6.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), (R10)
+	FSTPQ (F1, F0), 32(R10)
+	WORD $0x4e2fd678 // fadd v24.4s, v19.4s, v15.4s
+	WORD $0x4e2ed65a // fadd v26.4s, v18.4s, v14.4s
+	WORD $0x4e2dd639 // fadd v25.4s, v17.4s, v13.4s
+	WORD $0x4e25d60c // fadd v12.4s, v16.4s, v5.4s
+	ADD R4<<1, R3, R19
+	FLDPQ (R19), (F11, F10)
+	FLDPQ 32(R19), (F6, F4)
+	ADD R4, R6, R21
+	FLDPQ (R21), (F3, F2)
+	FLDPQ 32(R21), (F1, F0)
+	WORD $0x4e23d577 // fadd v23.4s, v11.4s, v3.4s
+	WORD $0x4e22d556 // fadd v22.4s, v10.4s, v2.4s
+	WORD $0x4e21d4d5 // fadd v21.4s, v6.4s, v1.4s
+	WORD $0x4e20d494 // fadd v20.4s, v4.4s, v0.4s
+	WORD $0x4ea3d563 // fsub v3.4s, v11.4s, v3.4s
+	WORD $0x4ea2d542 // fsub v2.4s, v10.4s, v2.4s
+	WORD $0x4ea1d4c1 // fsub v1.4s, v6.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), 64(R10)
+	FSTPQ (F1, F0), 96(R10)
+	WORD $0x4e37d718 // fadd v24.4s, v24.4s, v23.4s
+	WORD $0x4e36d75b // fadd v27.4s, v26.4s, v22.4s
+	WORD $0x4e35d73a // fadd v26.4s, v25.4s, v21.4s
+	WORD $0x4e34d599 // fadd v25.4s, v12.4s, v20.4s
+	ADD R5, R3, R22
+	FLDPQ (R22), (F30, F29)
+	FLDPQ 32(R22), (F28, F4)
+	FLDPQ (R6), (F3, F2)
+	FLDPQ 32(R6), (F1, F0)
+	WORD $0x4e23d7cc // fadd v12.4s, v30.4s, v3.4s
+	WORD $0x4e22d7ab // fadd v11.4s, v29.4s, v2.4s
+	WORD $0x4e21d78a // fadd v10.4s, v28.4s, v1.4s
+	WORD $0x4e20d486 // fadd v6.4s, v4.4s, v0.4s
+	WORD $0x4ea3d7c3 // fsub v3.4s, v30.4s, v3.4s
+	WORD $0x4ea2d7a2 // fsub v2.4s, v29.4s, v2.4s
+	WORD $0x4ea1d781 // fsub v1.4s, v28.4s, v1.4s
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F2), 128(R10)
+	FSTPQ (F1, F0), 160(R10)
+	WORD $0x4e2cd718 // fadd v24.4s, v24.4s, v12.4s
+	WORD $0x4e2bd764 // fadd v4.4s, v27.4s, v11.4s
+	WORD $0x4e2ad743 // fadd v3.4s, v26.4s, v10.4s
+	WORD $0x4e26d722 // fadd v2.4s, v25.4s, v6.4s
+	FLDPQ 192(R10), (F1, F0)
+	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FLDPQ 224(R10), (F1, F0)
+	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
+	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x4e813b03 // zip1 v3.4s, v24.4s, v1.4s
+	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
+	WORD $0x4e817b01 // zip2 v1.4s, v24.4s, v1.4s
+	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F1), (R0)
+	FSTPQ (F2, F0), 32(R0)
+	FLDPQ (R10), (F3, F4)
+	FLDPQ 32(R10), (F2, F1)
+	FMOVQ 96(R26), F0
+	WORD $0x4eb31e7c // mov v28.16b, v19.16b
+	WORD $0x4e2fcc1c // fmla v28.4s, v0.4s, v15.4s
+	WORD $0x4eb21e5b // mov v27.16b, v18.16b
+	WORD $0x4e2ecc1b // fmla v27.4s, v0.4s, v14.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4eb11e3f // mov v31.16b, v17.16b
+	WORD $0x4e2dcc1f // fmla v31.4s, v0.4s, v13.4s
+	WORD $0x4eb01e1e // mov v30.16b, v16.16b
+	WORD $0x4e25cc1e // fmla v30.4s, v0.4s, v5.4s
+	FMOVQ 112(R26), F0
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x6e20dc9d // fmul v29.4s, v4.4s, v0.4s
+	FMOVQ 112(R26), F0
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	FLDPQ 64(R10), (F26, F25)
+	FLDPQ 96(R10), (F24, F4)
+	FMOVQ 128(R26), F0
+	WORD $0x4e37cc1c // fmla v28.4s, v0.4s, v23.4s
+	WORD $0x4e36cc1b // fmla v27.4s, v0.4s, v22.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4e35cc1f // fmla v31.4s, v0.4s, v21.4s
+	WORD $0x4e34cc1e // fmla v30.4s, v0.4s, v20.4s
+	WORD $0x4e3acd23 // fmla v3.4s, v9.4s, v26.4s
+	WORD $0x4e39cd3d // fmla v29.4s, v9.4s, v25.4s
+	WORD $0x4e38cd22 // fmla v2.4s, v9.4s, v24.4s
+	WORD $0x4e24cd21 // fmla v1.4s, v9.4s, v4.4s
+	FLDPQ 128(R10), (F25, F24)
+	FLDPQ 160(R10), (F4, F0)
+	WORD $0x4e2ccd1c // fmla v28.4s, v8.4s, v12.4s
+	WORD $0x4e2bcd1b // fmla v27.4s, v8.4s, v11.4s
+	WORD $0x4e2acd1f // fmla v31.4s, v8.4s, v10.4s
+	WORD $0x4e26cd1e // fmla v30.4s, v8.4s, v6.4s
+	WORD $0x4e39cce3 // fmla v3.4s, v7.4s, v25.4s
+	WORD $0x4e38ccfd // fmla v29.4s, v7.4s, v24.4s
+	WORD $0x4e24cce2 // fmla v2.4s, v7.4s, v4.4s
+	WORD $0x4e20cce1 // fmla v1.4s, v7.4s, v0.4s
+	WORD $0x4ea2d798 // fsub v24.4s, v28.4s, v2.4s
+	WORD $0x4ea1d764 // fsub v4.4s, v27.4s, v1.4s
+	WORD $0x4e23d7fa // fadd v26.4s, v31.4s, v3.4s
+	WORD $0x4e3dd7d9 // fadd v25.4s, v30.4s, v29.4s
+	WORD $0x4e22d79c // fadd v28.4s, v28.4s, v2.4s
+	WORD $0x4e21d77b // fadd v27.4s, v27.4s, v1.4s
+	WORD $0x4ea3d7e3 // fsub v3.4s, v31.4s, v3.4s
+	WORD $0x4ebdd7c2 // fsub v2.4s, v30.4s, v29.4s
+	FLDPQ 192(R10), (F1, F0)
+	WORD $0x6e21df9c // fmul v28.4s, v28.4s, v1.4s
+	WORD $0x6e20df7b // fmul v27.4s, v27.4s, v0.4s
+	FLDPQ 224(R10), (F1, F0)
+	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
+	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x4e813b83 // zip1 v3.4s, v28.4s, v1.4s
+	WORD $0x4e803b62 // zip1 v2.4s, v27.4s, v0.4s
+	WORD $0x4e817b81 // zip2 v1.4s, v28.4s, v1.4s
+	WORD $0x4e807b60 // zip2 v0.4s, v27.4s, v0.4s
+	ADD R7, R0, R23
+	FSTPQ (F3, F1), (R23)
+	FSTPQ (F2, F0), 32(R23)
+	FLDPQ 192(R10), (F1, F0)
+	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FLDPQ 224(R10), (F1, F0)
+	WORD $0x6e21df41 // fmul v1.4s, v26.4s, v1.4s
+	WORD $0x6e20df20 // fmul v0.4s, v25.4s, v0.4s
+	WORD $0x4e813b03 // zip1 v3.4s, v24.4s, v1.4s
+	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
+	WORD $0x4e817b01 // zip2 v1.4s, v24.4s, v1.4s
+	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	ADD R7<<1, R9, R24
+	FSTPQ (F3, F1), (R24)
+	FSTPQ (F2, F0), 32(R24)
+	FLDPQ (R10), (F3, F4)
+	FLDPQ 32(R10), (F2, F1)
+	FMOVQ 128(R26), F0
+	WORD $0x4eb31e7c // mov v28.16b, v19.16b
+	WORD $0x4e2fcc1c // fmla v28.4s, v0.4s, v15.4s
+	WORD $0x4eb21e5b // mov v27.16b, v18.16b
+	WORD $0x4e2ecc1b // fmla v27.4s, v0.4s, v14.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4eb11e3f // mov v31.16b, v17.16b
+	WORD $0x4e2dcc1f // fmla v31.4s, v0.4s, v13.4s
+	WORD $0x4eb01e1e // mov v30.16b, v16.16b
+	WORD $0x4e25cc1e // fmla v30.4s, v0.4s, v5.4s
+	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
+	WORD $0x6e29dc9d // fmul v29.4s, v4.4s, v9.4s
+	WORD $0x6e29dc42 // fmul v2.4s, v2.4s, v9.4s
+	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
+	FLDPQ 64(R10), (F25, F24)
+	FLDPQ 96(R10), (F4, F0)
+	WORD $0x4e37cd1c // fmla v28.4s, v8.4s, v23.4s
+	WORD $0x4e36cd1b // fmla v27.4s, v8.4s, v22.4s
+	WORD $0x4e35cd1f // fmla v31.4s, v8.4s, v21.4s
+	WORD $0x4e34cd1e // fmla v30.4s, v8.4s, v20.4s
+	WORD $0x4eb9cce3 // fmls v3.4s, v7.4s, v25.4s
+	WORD $0x4eb8ccfd // fmls v29.4s, v7.4s, v24.4s
+	WORD $0x4ea4cce2 // fmls v2.4s, v7.4s, v4.4s
+	WORD $0x4ea0cce1 // fmls v1.4s, v7.4s, v0.4s
+	FLDPQ 128(R10), (F26, F25)
+	FLDPQ 160(R10), (F24, F4)
+	FMOVQ 96(R26), F0
+	WORD $0x4e2ccc1c // fmla v28.4s, v0.4s, v12.4s
+	WORD $0x4e2bcc1b // fmla v27.4s, v0.4s, v11.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4e2acc1f // fmla v31.4s, v0.4s, v10.4s
+	WORD $0x4e26cc1e // fmla v30.4s, v0.4s, v6.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ebacc03 // fmls v3.4s, v0.4s, v26.4s
+	WORD $0x4eb9cc1d // fmls v29.4s, v0.4s, v25.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4eb8cc02 // fmls v2.4s, v0.4s, v24.4s
+	WORD $0x4ea4cc01 // fmls v1.4s, v0.4s, v4.4s
+	WORD $0x4ea2d798 // fsub v24.4s, v28.4s, v2.4s
+	WORD $0x4ea1d764 // fsub v4.4s, v27.4s, v1.4s
+	WORD $0x4e23d7fa // fadd v26.4s, v31.4s, v3.4s
+	WORD $0x4e3dd7d9 // fadd v25.4s, v30.4s, v29.4s
+	WORD $0x4e22d79c // fadd v28.4s, v28.4s, v2.4s
+	WORD $0x4e21d77b // fadd v27.4s, v27.4s, v1.4s
+	WORD $0x4ea3d7e3 // fsub v3.4s, v31.4s, v3.4s
+	WORD $0x4ebdd7c2 // fsub v2.4s, v30.4s, v29.4s
+	FLDPQ 192(R10), (F1, F0)
+	WORD $0x6e21df9c // fmul v28.4s, v28.4s, v1.4s
+	WORD $0x6e20df7b // fmul v27.4s, v27.4s, v0.4s
+	FLDPQ 224(R10), (F1, F0)
+	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
+	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x4e813b83 // zip1 v3.4s, v28.4s, v1.4s
+	WORD $0x4e803b62 // zip1 v2.4s, v27.4s, v0.4s
+	WORD $0x4e817b81 // zip2 v1.4s, v28.4s, v1.4s
+	WORD $0x4e807b60 // zip2 v0.4s, v27.4s, v0.4s
+	ADD R7<<1, R0, R25
+	FSTPQ (F3, F1), (R25)
+	FSTPQ (F2, F0), 32(R25)
+	FLDPQ 192(R10), (F1, F0)
+	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FLDPQ 224(R10), (F1, F0)
+	WORD $0x6e21df41 // fmul v1.4s, v26.4s, v1.4s
+	WORD $0x6e20df20 // fmul v0.4s, v25.4s, v0.4s
+	WORD $0x4e813b03 // zip1 v3.4s, v24.4s, v1.4s
+	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
+	WORD $0x4e817b01 // zip2 v1.4s, v24.4s, v1.4s
+	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	ADD R7, R9, R16
+	FSTPQ (F3, F1), (R16)
+	FSTPQ (F2, F0), 32(R16)
+	FLDPQ (R10), (F3, F2)
+	FLDPQ 32(R10), (F1, F0)
+	WORD $0x4e2fcd13 // fmla v19.4s, v8.4s, v15.4s
+	WORD $0x4e2ecd12 // fmla v18.4s, v8.4s, v14.4s
+	WORD $0x4e2dcd11 // fmla v17.4s, v8.4s, v13.4s
+	WORD $0x4e25cd10 // fmla v16.4s, v8.4s, v5.4s
+	WORD $0x6e27dc6f // fmul v15.4s, v3.4s, v7.4s
+	WORD $0x6e27dc4e // fmul v14.4s, v2.4s, v7.4s
+	WORD $0x6e27dc25 // fmul v5.4s, v1.4s, v7.4s
+	WORD $0x6e27dc0d // fmul v13.4s, v0.4s, v7.4s
+	FLDPQ 64(R10), (F4, F3)
+	FLDPQ 96(R10), (F2, F1)
+	FMOVQ 96(R26), F0
+	WORD $0x4e37cc13 // fmla v19.4s, v0.4s, v23.4s
+	WORD $0x4e36cc12 // fmla v18.4s, v0.4s, v22.4s
+	FMOVQ 96(R26), F0
+	WORD $0x4e35cc11 // fmla v17.4s, v0.4s, v21.4s
+	WORD $0x4e34cc10 // fmla v16.4s, v0.4s, v20.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ea4cc0f // fmls v15.4s, v0.4s, v4.4s
+	WORD $0x4ea3cc0e // fmls v14.4s, v0.4s, v3.4s
+	FMOVQ 112(R26), F0
+	WORD $0x4ea2cc05 // fmls v5.4s, v0.4s, v2.4s
+	WORD $0x4ea1cc0d // fmls v13.4s, v0.4s, v1.4s
+	FLDPQ 128(R10), (F4, F3)
+	FLDPQ 160(R10), (F2, F1)
+	FMOVQ 128(R26), F0
+	WORD $0x4e2ccc13 // fmla v19.4s, v0.4s, v12.4s
+	WORD $0x4e2bcc12 // fmla v18.4s, v0.4s, v11.4s
+	FMOVQ 128(R26), F0
+	WORD $0x4e2acc11 // fmla v17.4s, v0.4s, v10.4s
+	WORD $0x4e26cc10 // fmla v16.4s, v0.4s, v6.4s
+	WORD $0x4e24cd2f // fmla v15.4s, v9.4s, v4.4s
+	WORD $0x4e23cd2e // fmla v14.4s, v9.4s, v3.4s
+	WORD $0x4e22cd25 // fmla v5.4s, v9.4s, v2.4s
+	WORD $0x4e21cd2d // fmla v13.4s, v9.4s, v1.4s
+	WORD $0x4ea5d66c // fsub v12.4s, v19.4s, v5.4s
+	WORD $0x4eadd64b // fsub v11.4s, v18.4s, v13.4s
+	WORD $0x4e2fd62a // fadd v10.4s, v17.4s, v15.4s
+	WORD $0x4e2ed606 // fadd v6.4s, v16.4s, v14.4s
+	WORD $0x4e25d665 // fadd v5.4s, v19.4s, v5.4s
+	WORD $0x4e2dd644 // fadd v4.4s, v18.4s, v13.4s
+	WORD $0x4eafd623 // fsub v3.4s, v17.4s, v15.4s
+	WORD $0x4eaed602 // fsub v2.4s, v16.4s, v14.4s
+	FLDPQ 192(R10), (F1, F0)
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FLDPQ 224(R10), (F1, F0)
+	WORD $0x6e21dc61 // fmul v1.4s, v3.4s, v1.4s
+	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
+	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
+	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
+	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	ADD R8, R0, R17
+	FSTPQ (F3, F1), (R17)
+	FSTPQ (F2, F0), 32(R17)
+	FLDPQ 192(R10), (F1, F0)
+	WORD $0x6e21dd85 // fmul v5.4s, v12.4s, v1.4s
+	WORD $0x6e20dd64 // fmul v4.4s, v11.4s, v0.4s
+	FLDPQ 224(R10), (F1, F0)
+	WORD $0x6e21dd41 // fmul v1.4s, v10.4s, v1.4s
+	WORD $0x6e20dcc0 // fmul v0.4s, v6.4s, v0.4s
+	WORD $0x4e8138a3 // zip1 v3.4s, v5.4s, v1.4s
+	WORD $0x4e803882 // zip1 v2.4s, v4.4s, v0.4s
+	WORD $0x4e8178a1 // zip2 v1.4s, v5.4s, v1.4s
+	WORD $0x4e807880 // zip2 v0.4s, v4.4s, v0.4s
+	FSTPQ (F3, F1), (R9)
+	FSTPQ (F2, F0), 32(R9)
+	ADD $64, R3, R3
+	ADD $64, R6, R6
+	ADD R2, R0, R0
+	ADD R2, R9, R9
+	SUBS $1, R1, R1
+	BNE vector
+	RET
+
 // func first8(dst *float32, src *float32, tw *float32, count int, srcStride int, srcStep int, dstStride int, dstStep int, sign uint32)
 TEXT ·first8(SB), NOSPLIT, $384-68
 	MOVD $constants<>(SB), R26
-	FMOVQ 96(R26), F10
+	FMOVQ 192(R26), F10
 	MOVD src+8(FP), R0
 	MOVD srcStride+32(FP), R1
 	LSL $3, R1, R1
@@ -2493,7 +4038,7 @@ position:
 // func middle8(dst *float32, src *float32, tw *float32, count int, s int, srcStride int)
 TEXT ·middle8(SB), NOSPLIT, $320-48
 	MOVD $constants<>(SB), R26
-	FMOVQ 96(R26), F10
+	FMOVQ 192(R26), F10
 	MOVD src+8(FP), R0
 	MOVD srcStride+40(FP), R1
 	LSL $6, R1, R1
@@ -2788,7 +4333,7 @@ vector:
 // func final8(dst *float32, src *float32, s int)
 TEXT ·final8(SB), NOSPLIT, $320-24
 	MOVD $constants<>(SB), R26
-	FMOVQ 96(R26), F18
+	FMOVQ 192(R26), F18
 	MOVD s+16(FP), R0
 	LSL $6, R0, R0
 	MOVD s+16(FP), R1
@@ -2984,7 +4529,7 @@ vector:
 // func rowsSplit8(re *float32, im *float32, src *float32, s int, pitch int)
 TEXT ·rowsSplit8(SB), NOSPLIT, $320-40
 	MOVD $constants<>(SB), R26
-	FMOVQ 96(R26), F18
+	FMOVQ 192(R26), F18
 	MOVD re+0(FP), R0
 	MOVD im+8(FP), R1
 	MOVD s+24(FP), R2
@@ -3195,7 +4740,7 @@ vector:
 // func rowsInterleaved8(dst *float32, src *float32, s int, pitch int, scaleRe float32, scaleIm float32)
 TEXT ·rowsInterleaved8(SB), NOSPLIT, $384-40
 	MOVD $constants<>(SB), R26
-	FMOVQ 96(R26), F10
+	FMOVQ 192(R26), F10
 	MOVD dst+0(FP), R0
 	MOVD s+16(FP), R1
 	MOVD pitch+24(FP), R2
@@ -4906,7 +6451,7 @@ group:
 // func crossSplit8(re *float32, im *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int)
 TEXT ·crossSplit8(SB), NOSPLIT, $512-64
 	MOVD $constants<>(SB), R26
-	FMOVQ 96(R26), F16
+	FMOVQ 192(R26), F16
 	MOVD re+0(FP), R0
 	MOVD im+8(FP), R1
 	MOVD src+16(FP), R2
@@ -5283,7 +6828,7 @@ group:
 // func crossInterleaved8(dst *float32, src *float32, tw *float32, groups int, srcStride int, srcStep int, rowStride int, scaleRe float32, scaleIm float32)
 TEXT ·crossInterleaved8(SB), NOSPLIT, $512-64
 	MOVD $constants<>(SB), R26
-	FMOVQ 96(R26), F10
+	FMOVQ 192(R26), F10
 	MOVD dst+0(FP), R0
 	MOVD src+8(FP), R1
 	MOVD srcStride+32(FP), R2
@@ -6340,18 +7885,30 @@ DATA constants<>+64(SB)/8, $0x3f7378713f737871
 DATA constants<>+72(SB)/8, $0x3f7378713f737871
 DATA constants<>+80(SB)/8, $0x3f1679183f167918
 DATA constants<>+88(SB)/8, $0x3f1679183f167918
-DATA constants<>+96(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+104(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+112(SB)/8, $0x0000000600000007
-DATA constants<>+120(SB)/8, $0x0000000400000005
-DATA constants<>+128(SB)/8, $0x0000000200000003
-DATA constants<>+136(SB)/8, $0x0000000000000001
-DATA constants<>+144(SB)/8, $0x0000000100000000
-DATA constants<>+152(SB)/8, $0x0000000500000004
-DATA constants<>+160(SB)/8, $0x0000000300000002
-DATA constants<>+168(SB)/8, $0x0000000700000006
-DATA constants<>+176(SB)/8, $0x0000000600000007
-DATA constants<>+184(SB)/8, $0x0000000200000003
-DATA constants<>+192(SB)/8, $0x0000000400000005
-DATA constants<>+200(SB)/8, $0x0000000000000001
-GLOBL constants<>(SB), RODATA|NOPTR, $208
+DATA constants<>+96(SB)/8, $0x3f1f9d073f1f9d07
+DATA constants<>+104(SB)/8, $0x3f1f9d073f1f9d07
+DATA constants<>+112(SB)/8, $0x3f48261c3f48261c
+DATA constants<>+120(SB)/8, $0x3f48261c3f48261c
+DATA constants<>+128(SB)/8, $0xbe63dc87be63dc87
+DATA constants<>+136(SB)/8, $0xbe63dc87be63dc87
+DATA constants<>+144(SB)/8, $0x3f7994e03f7994e0
+DATA constants<>+152(SB)/8, $0x3f7994e03f7994e0
+DATA constants<>+160(SB)/8, $0xbf66a5e5bf66a5e5
+DATA constants<>+168(SB)/8, $0xbf66a5e5bf66a5e5
+DATA constants<>+176(SB)/8, $0x3ede26023ede2602
+DATA constants<>+184(SB)/8, $0x3ede26023ede2602
+DATA constants<>+192(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+200(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+208(SB)/8, $0x0000000600000007
+DATA constants<>+216(SB)/8, $0x0000000400000005
+DATA constants<>+224(SB)/8, $0x0000000200000003
+DATA constants<>+232(SB)/8, $0x0000000000000001
+DATA constants<>+240(SB)/8, $0x0000000100000000
+DATA constants<>+248(SB)/8, $0x0000000500000004
+DATA constants<>+256(SB)/8, $0x0000000300000002
+DATA constants<>+264(SB)/8, $0x0000000700000006
+DATA constants<>+272(SB)/8, $0x0000000600000007
+DATA constants<>+280(SB)/8, $0x0000000200000003
+DATA constants<>+288(SB)/8, $0x0000000400000005
+DATA constants<>+296(SB)/8, $0x0000000000000001
+GLOBL constants<>(SB), RODATA|NOPTR, $304

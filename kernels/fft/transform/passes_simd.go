@@ -52,6 +52,8 @@ func (p *vectorPass) first(dst, src, twiddles []float32, count, stride, step, ds
 		first4(d, s, w, count, stride, step, dstStride, dstStep, sign)
 	case 5:
 		first5(d, s, w, count, stride, step, dstStride, dstStep, sign)
+	case 7:
+		first7(d, s, w, count, stride, step, dstStride, dstStep, sign)
 	case 8:
 		first8(d, s, w, count, stride, step, dstStride, dstStep, sign)
 	}
@@ -71,6 +73,8 @@ func (p *vectorPass) run(dst, src []float32) {
 		middle4(d, r, w, p.m, p.s, stride)
 	case p.radix == 5:
 		middle5(d, r, w, p.m, p.s, stride)
+	case p.radix == 7:
+		middle7(d, r, w, p.m, p.s, stride)
 	case p.radix == 8:
 		middle8(d, r, w, p.m, p.s, stride)
 	}
@@ -87,6 +91,8 @@ func (p *vectorPass) final(dst, src *float32) {
 		final4(dst, src, p.s)
 	case 5:
 		final5(dst, src, p.s)
+	case 7:
+		final7(dst, src, p.s)
 	case 8:
 		final8(dst, src, p.s)
 	}
@@ -102,14 +108,14 @@ func appendVector(to []float32, value func(i int) complex128) []float32 {
 	return append(append(to, re[:]...), im[:]...)
 }
 
-// vectorRadices returns the radices of the passes for m vectors, or false if m has a prime factor above 5. Radices 8 come
+// vectorRadices returns the radices of the passes for m vectors, or false if m has a prime factor above 7. Radices 8 come
 // last, because the last pass needs no factors, and a pass with a small radix has few factors.
 func vectorRadices(m int) (radices []int, ok bool) {
 	twos := 0
 	for ; m%2 == 0; m /= 2 {
 		twos++
 	}
-	for _, r := range []int{5, 3} {
+	for _, r := range []int{7, 5, 3} {
 		for ; m%r == 0; m /= r {
 			radices = append(radices, r)
 		}

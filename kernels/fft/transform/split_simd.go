@@ -48,7 +48,7 @@ const (
 )
 
 // newDivision returns the transform of n complex values on the workers of a pool. It returns nil if dividing would not pay,
-// if n has a prime factor above 5, or if Splits is false.
+// if n has a prime factor above 7, or if Splits is false.
 func newDivision(n int, p *pool.Pool) *division {
 	least := parallelLength
 	if p.Workers() <= fewWorkers {
@@ -151,7 +151,7 @@ func (d *division) Do(worker, lo, hi int) {
 type complexSplit struct{ *division }
 
 // NewComplexSplit returns a transform of n complex values on the workers of a pool. It returns nil if dividing would not pay,
-// if n has a prime factor above 5, or if Splits is false.
+// if n has a prime factor above 7, or if Splits is false.
 func NewComplexSplit(n int, p *pool.Pool) ComplexSplit {
 	if d := newDivision(n, p); d != nil {
 		return complexSplit{d}
@@ -179,7 +179,7 @@ type split struct {
 }
 
 // NewSplit returns a transform of n real samples on the workers of a pool. It returns nil if dividing would not pay, if n is
-// odd or has a prime factor above 5, or if Splits is false.
+// odd or has a prime factor above 7, or if Splits is false.
 func NewSplit(n int, p *pool.Pool) Split {
 	if n%2 != 0 {
 		return nil

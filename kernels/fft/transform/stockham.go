@@ -78,6 +78,8 @@ func (p *pass) run(dst, src []complex64) {
 		p.radix4(dst, src)
 	case p.radix == 5:
 		p.radix5(dst, src)
+	case p.radix == 7:
+		p.radix7(dst, src)
 	}
 }
 
@@ -178,4 +180,39 @@ func (p *pass) radix5(dst, src []complex64) {
 			y4[q] = (u - g) * w4
 		}
 	}
+}
+
+func (p *pass) radix7(dst, src []complex64) {
+	const (
+		cos1 = 0.623489801858733530525004884004239810  // cos(2π/7)
+		cos2 = -0.222520933956314404288902564496794760 // cos(4π/7)
+		cos3 = -0.900968867902419126236102319507445051 // cos(6π/7)
+		sin1 = 0.781831482468029808708444526674057750  // sin(2π/7)
+		sin2 = 0.974927912181823607018131682993931217  // sin(4π/7)
+		sin3 = 0.433883739117558120475768332848358754  // sin(6π/7)
+	)
+	m, s := p.m, p.s
+	for i := range m {
+		w := p.twiddles[6*i:][:6]
+		a, b, c, d := src[s*i:][:s], src[s*(i+m):][:s], src[s*(i+2*m):][:s], src[s*(i+3*m):][:s]
+		e, f, g := src[s*(i+4*m):][:s], src[s*(i+5*m):][:s], src[s*(i+6*m):][:s]
+		y := dst[s*7*i:][:7*s]
+		for q := range a {
+			sumBG, diffBG := b[q]+g[q], b[q]-g[q]
+			sumCF, diffCF := c[q]+f[q], c[q]-f[q]
+			sumDE, diffDE := d[q]+e[q], d[q]-e[q]
+			y[q] = a[q] + sumBG + sumCF + sumDE
+			u, v := a[q]+weighted(sumBG, cos1, sumCF, cos2, sumDE, cos3), weighted(diffBG, sin1, diffCF, sin2, diffDE, sin3)
+			y[q+s], y[q+6*s] = (u+complex(imag(v), -real(v)))*w[0], (u-complex(imag(v), -real(v)))*w[5]
+			u, v = a[q]+weighted(sumBG, cos2, sumCF, cos3, sumDE, cos1), weighted(diffBG, sin2, diffCF, -sin3, diffDE, -sin1)
+			y[q+2*s], y[q+5*s] = (u+complex(imag(v), -real(v)))*w[1], (u-complex(imag(v), -real(v)))*w[4]
+			u, v = a[q]+weighted(sumBG, cos3, sumCF, cos1, sumDE, cos2), weighted(diffBG, sin3, diffCF, -sin1, diffDE, sin2)
+			y[q+3*s], y[q+4*s] = (u+complex(imag(v), -real(v)))*w[2], (u-complex(imag(v), -real(v)))*w[3]
+		}
+	}
+}
+
+// weighted returns the sum of three values, each multiplied by a factor.
+func weighted(x complex64, a float32, y complex64, b float32, z complex64, c float32) complex64 {
+	return complex(a*real(x)+b*real(y)+c*real(z), a*imag(x)+b*imag(y)+c*imag(z))
 }

@@ -1,6 +1,6 @@
 // Package transform computes the discrete Fourier transform of complex and of real float32 samples on the processor. Lengths
-// 2^a·3^b·5^c take mixed-radix Stockham passes. All other lengths take Bluestein's chirp convolution. A real transform of
-// even length is a complex one of half the length. If the processor has AVX2 and FMA, or NEON, lengths 2^a·3^b·5^c
+// 2^a·3^b·5^c·7^d take mixed-radix Stockham passes. All other lengths take Bluestein's chirp convolution. A real transform of
+// even length is a complex one of half the length. If the processor has AVX2 and FMA, or NEON, lengths 2^a·3^b·5^c·7^d
 // from 16 on (complex), and even ones from 32 on (real), run in assembly, with up to eight transforms side by side. Other
 // lengths run in Go, by the same passes.
 //
@@ -72,10 +72,10 @@ func NewReal(n int) Real {
 	return newWidened(n)
 }
 
-// factor returns the radices of the passes for a length, or false if the length has a prime factor above 5. A 4 comes first,
+// factor returns the radices of the passes for a length, or false if the length has a prime factor above 7. A 4 comes first,
 // because the first pass costs most whatever its radix.
 func factor(n int) (radices []int, ok bool) {
-	for _, r := range []int{4, 5, 3, 2} {
+	for _, r := range []int{4, 7, 5, 3, 2} {
 		for n%r == 0 {
 			radices = append(radices, r)
 			n /= r

@@ -28,7 +28,7 @@ func bothWays(t *testing.T, test func(t *testing.T)) {
 // multiples of 16, and primes.
 func shortLengths() []int {
 	lengths := []int{72, 80, 81, 96, 97, 100, 101, 112, 120, 125, 127, 128, 144, 160, 192, 208, 240, 243, 256, 257, 320,
-		360, 384, 400, 480, 500, 509, 512, 600, 625, 640, 720, 729, 768, 800, 960, 1000, 1009, 1018, 1024, 1152, 1200}
+		343, 360, 384, 400, 441, 480, 500, 509, 512, 600, 625, 640, 720, 729, 735, 768, 800, 882, 960, 1000, 1009, 1018, 1024, 1152, 1200}
 	for n := range 64 {
 		lengths = append(lengths, n+1)
 	}
@@ -102,7 +102,7 @@ func TestLongLengths(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and nothing in it runs at once")
 	}
-	for _, n := range []int{4096, 3840, 10000, 27000, 1 << 15, 39366, 44100, 48000, 50625, 1 << 17, 5 * 9 << 12, 708588, 1 << 20, 1000000, 1062882} {
+	for _, n := range []int{4096, 3840, 10000, 27000, 1 << 15, 39366, 44100, 7 * 7 * 7 * 7 * 20, 48000, 50625, 1 << 17, 5 * 9 << 12, 708588, 1 << 20, 1000000, 1062882} {
 		t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
 			x, bins, back := ffttest.Noise(n), make([]complex64, n/2+1), make([]float32, n)
 			plan := NewReal(n)

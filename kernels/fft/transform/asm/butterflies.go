@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 
 	. "github.com/mmcloughlin/avo/build"
@@ -27,6 +28,8 @@ func butterfly(radix int, scratch Mem, load func(j int) value, store func(k int,
 		radix4(load(0), load(1), load(2), load(3), 1, store)
 	case 5:
 		radix5(load, store)
+	case 7:
+		radix7(scratch, load, store)
 	case 8:
 		var sums [4]value
 		for j := range 4 {
@@ -117,4 +120,41 @@ func radix5(load func(j int) value, store func(k int, v value)) {
 	y2, y3 := turn(v, h)
 	store(2, y2)
 	store(3, y3)
+}
+
+// radix7 computes results k and 7−k as u ∓ i·g, where u = x[0] + Σ_j cos(2πjk/7)·(x[j]+x[7−j]) and
+// g = Σ_j sin(2πjk/7)·(x[j]−x[7−j]), 1 ≤ j ≤ 3. The differences wait in scratch.
+func radix7(scratch Mem, load func(j int) value, store func(k int, v value)) {
+	a := load(0)
+	all := copied(a)
+	var sums [3]value
+	for i := range sums {
+		x, y := load(i+1), load(6-i)
+		sums[i] = add(x, y)
+		storeValue(sub(x, y), scratch.Offset(line*i))
+		VADDPS(sums[i].re, all.re, all.re)
+		VADDPS(sums[i].im, all.im, all.im)
+	}
+	store(0, all)
+	for k := 1; k <= 3; k++ {
+		u, g := copied(a), newValue()
+		for i, sum := range sums {
+			m, diff := (i+1)*k%7, loadValue(scratch.Offset(line*i))
+			near := min(m, 7-m)
+			fma(constant(fmt.Sprintf("cos7times%d", near), math.Cos(2*math.Pi/7*float64(near))), sum, u)
+			sine := constant(fmt.Sprintf("sin7times%d", near), math.Sin(2*math.Pi/7*float64(near)))
+			switch {
+			case i == 0:
+				VMULPS(sine, diff.re, g.re)
+				VMULPS(sine, diff.im, g.im)
+			case m == near:
+				fma(sine, diff, g)
+			default:
+				fnma(sine, diff, g)
+			}
+		}
+		y, z := turn(u, g)
+		store(k, y)
+		store(7-k, z)
+	}
 }

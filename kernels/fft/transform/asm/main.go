@@ -11,7 +11,7 @@ import . "github.com/mmcloughlin/avo/build"
 const line = 64
 
 func main() {
-	for _, radix := range []int{2, 3, 4, 5, 8} {
+	for _, radix := range []int{2, 3, 4, 5, 7, 8} {
 		first(radix)
 		middle(radix)
 		final(radix)

@@ -10,14 +10,21 @@ import (
 
 // scratchFor returns stack memory for butterflies that do not fit into the registers, and for extra more vectors.
 func scratchFor(radix, extra int) Mem {
-	size := extra * line
-	if radix == 8 {
-		size += 4 * line
+	if size := (spilled(radix) + extra) * line; size > 0 {
+		return spill(size)
 	}
-	if size == 0 {
-		return Mem{}
+	return Mem{}
+}
+
+// spilled returns the number of vectors that a butterfly keeps in memory.
+func spilled(radix int) int {
+	switch radix {
+	case 7:
+		return 3
+	case 8:
+		return 4
 	}
-	return spill(size)
+	return 0
 }
 
 // twiddled returns a store function that multiplies result k ≥ 1 by the k-th factor at tw.
@@ -46,10 +53,7 @@ func first(radix int) {
 	srcStep := parameter("srcStep", 3)
 	tw, step, count := parameter("tw", 0), parameter("dstStep", 6), parameter("count", 0)
 	scratch := scratchFor(radix, 1)
-	flip := scratch
-	if radix == 8 {
-		flip = scratch.Offset(4 * line)
-	}
+	flip := scratch.Offset(spilled(radix) * line)
 	VMOVUPS(broadcast("sign"), flip)
 	Label("position")
 	butterfly(radix, scratch, func(j int) value {
@@ -150,10 +154,7 @@ func finalRows(radix int, interleaved bool) {
 		extra = 1
 	}
 	scratch := scratchFor(radix, extra)
-	scale := scratch
-	if radix == 8 {
-		scale = scratch.Offset(4 * line)
-	}
+	scale := scratch.Offset(spilled(radix) * line)
 	if interleaved {
 		storeScales(scale)
 	}
