@@ -186,9 +186,15 @@ type parallelLoop struct {
 }
 
 func (l *parallelLoop) Run(s Shape, a *Args) error {
-	l.shape, l.args = s, *a
+	l.shape = s
 	rows := l.loop.Rows(&l.shape)
-	l.pool.Run(rows, l.loop.grain(&l.shape, rows, l.pool), l)
+	grain := l.loop.grain(&l.shape, rows, l.pool)
+	if rows <= grain { // nothing to divide: the arguments need not be kept for the workers
+		l.loop.Do(0, &l.shape, a, 0, rows)
+		return nil
+	}
+	l.args = *a
+	l.pool.Run(rows, grain, l)
 	l.args = Args{}
 	return nil
 }

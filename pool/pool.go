@@ -126,24 +126,21 @@ const (
 )
 
 // Grain returns a grain for a loop of n indexes. least is the number of indexes that take about a microsecond, a few times
-// what reaching a polling helper takes. Shorter loops are hardly faster on two processors, and far slower if the helper has to
-// be woken. Chunks have equal lengths, and each worker gets the same number of them, or
-// some workers get one chunk. The length is about least to 16·least. It is rounded up to a multiple of unit, so that every
-// chunk but the last is a whole number of vectors or lines. Up to least indexes are one chunk, which the caller computes
-// alone. Grain panics if least or unit is less than 1.
+// what reaching a polling helper takes. Shorter chunks are hardly faster on two processors, and far slower if the helper has
+// to be woken. Below 2·least indexes the loop is one chunk, which the caller computes alone. Otherwise chunks have equal
+// lengths, and each worker gets the same number of them, or some workers get one chunk. The length is between least and
+// about 32·least. It is rounded up to a multiple of unit, so that every chunk but the last is a whole number of vectors or
+// lines. Grain panics if least or unit is less than 1.
 func (p *Pool) Grain(n, least, unit int) int {
 	if least < 1 || unit < 1 {
 		panic("pool: grain or unit is less than 1")
 	}
-	if n <= least {
-		return least
-	}
 	target := min(max(n/(chunksPerWorker*p.Workers()), least), longest*least)
-	chunks := (n-1)/target + 1
-	if over := chunks % p.Workers(); chunks > p.Workers() && over > 0 {
-		chunks += p.Workers() - over // else workers would wait for those with one more chunk
+	chunks := max(n/target, 1)
+	if chunks > p.Workers() {
+		chunks -= chunks % p.Workers() // else workers would wait for those with one more chunk
 	}
-	return ((n-1)/chunks/unit + 1) * unit
+	return max(least, ((n-1)/chunks/unit+1)*unit)
 }
 
 // A job is one Run. A helper holds a pointer to the job from the moment it takes the job out of its mailbox until it leaves

@@ -327,10 +327,11 @@ func TestGrain(t *testing.T) {
 	for _, test := range []struct{ n, least, unit, want int }{
 		{0, 100, 8, 100},
 		{1, 100, 8, 100},
-		{100, 100, 8, 100},
-		{101, 100, 8, 56}, // two chunks, 56 and 45
+		{100, 100, 8, 104},
+		{199, 100, 8, 200}, // two chunks would be shorter than the least
 		{200, 100, 1, 100},
-		{201, 100, 1, 51}, // four chunks: three would take as long
+		{399, 100, 1, 200}, // two chunks: three would take as long
+		{400, 100, 1, 100},
 		{1600, 100, 1, 100},
 		{3200, 100, 1, 200},             // 8 chunks for each worker
 		{1 << 24, 1 << 10, 64, 1 << 14}, // no longer than 16 times the least

@@ -114,7 +114,12 @@ type parallel struct {
 // Run computes a call.
 func (e *parallel) Run(_ kernels.Shape, a *kernels.Args) error {
 	x := a[1]
-	e.x, e.grain = x, e.pool.Grain(len(x), leastChunk, block)
+	e.grain = e.pool.Grain(len(x), leastChunk, block)
+	if len(x) <= e.grain {
+		a[0][0] = e.result(e.of(x), len(x))
+		return nil
+	}
+	e.x = x
 	chunks := (len(x)-1)/e.grain + 1
 	if chunks > len(e.parts) {
 		e.parts = make([]part, chunks)
