@@ -41,16 +41,11 @@ func (k kernel) compile() (err error) {
 // kernelsAhead returns the kernels of the first visits: those of the cases, and then those of the spaces, shape by shape.
 // Kernels do not depend on the placement.
 func (r *Run) kernelsAhead() (all []kernel) {
-	onGPU := func(c *kernels.Case) (names []string) {
-		if c.Compile == nil || c.Placement != kernels.Caller {
+	onGPU := func(c *kernels.Case) []string {
+		if c.Placement != kernels.Caller {
 			return nil
 		}
-		for _, i := range c.Implementations {
-			if i.Processor == kernels.GPU && r.options.includes(i.Name) && i.Missing() == nil {
-				names = append(names, i.Name)
-			}
-		}
-		return names
+		return r.onGPU(c)
 	}
 	add := func(c *kernels.Case, size int, names []string) {
 		for _, name := range names {
@@ -102,11 +97,17 @@ func (r *Run) compileAhead(ctx context.Context, clock sweeps.Clock) time.Duratio
 		r.options.Progress(sweeps.Progress{Waiting: "kernels that are compiled", Budget: r.options.Budget})
 	}
 	limit := time.Duration(aheadShare * float64(r.options.Budget))
+	compileAll(all, func() bool { return ctx.Err() == nil && clock.Now()-start < limit })
+	return clock.Now() - start
+}
+
+// compileAll compiles kernels on all processors, as long as more returns true.
+func compileAll(all []kernel, more func() bool) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(all)) {
 		workers.Go(func() {
-			for ctx.Err() == nil && clock.Now()-start < limit {
+			for more() {
 				n := int(next.Add(1)) - 1
 				if n >= len(all) {
 					return
@@ -116,5 +117,28 @@ func (r *Run) compileAhead(ctx context.Context, clock sweeps.Clock) time.Duratio
 		})
 	}
 	workers.Wait()
-	return clock.Now() - start
+}
+
+// compileUpcoming compiles the kernels of some sizes of a case.
+func (r *Run) compileUpcoming(c *kernels.Case, sizes []int) {
+	var all []kernel
+	for _, size := range sizes {
+		for _, name := range r.onGPU(c) {
+			all = append(all, kernel{c, size, name})
+		}
+	}
+	compileAll(all, func() bool { return true })
+}
+
+// onGPU returns the implementations of a case that may compile kernels.
+func (r *Run) onGPU(c *kernels.Case) (names []string) {
+	if c.Compile == nil {
+		return nil
+	}
+	for _, i := range c.Implementations {
+		if i.Processor == kernels.GPU && r.options.includes(i.Name) && i.Missing() == nil {
+			names = append(names, i.Name)
+		}
+	}
+	return names
 }

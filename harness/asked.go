@@ -193,6 +193,17 @@ func (p *askedFirst) Next(set *timings.Set) (size, blocks int, worth float64) {
 	return p.next.Next(set)
 }
 
+// Upcoming returns the size of the first visit in the queue, or what the other planner returns.
+func (p *askedFirst) Upcoming() []int {
+	if len(p.queue) > 0 {
+		return []int{p.queue[0].size}
+	}
+	if f, ok := p.next.(sweeps.Foresighted); ok {
+		return f.Upcoming()
+	}
+	return nil
+}
+
 // Full reports whether the next visit is a long one.
 func (p *askedFirst) Full(size int) bool {
 	return len(p.queue) > 0 && p.queue[0].size == size && p.queue[0].number > 0 && p.times.isLong(p.queue[0].time)

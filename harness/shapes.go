@@ -82,7 +82,7 @@ func (r *Run) measureShapes(ctx context.Context, o sweeps.Options) error {
 		}
 		return planFirst(c.Name, r.askedIn(c.Name), times, sizeIn(s), next)
 	}
-	o.Brief = !r.Alone
+	o.Brief, o.Ahead = !r.Alone, r.compileUpcoming
 	if len(r.cases) > 0 {
 		o.Observe = nil
 	}

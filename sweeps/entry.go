@@ -21,6 +21,7 @@ type entry struct {
 	rng       *rand.Rand
 	costs     costs
 	checked   map[int]bool  // sizes at which outputs were compared with the reference
+	compiled  map[int]bool  // sizes with which Ahead was called
 	high      int           // greatest size that the planner may propose
 	floor     int           // sizes up to floor are no longer visited, because a GPU that was timed there was lost
 	skipped   int           // number of proposals that were not visited
@@ -48,8 +49,8 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 		result:  &Result{Case: c, Samples: timings.Set{Case: c.Name}},
 		planner: o.Planner(c),
 		rng:     rand.New(rand.NewPCG(o.Seed, name.Sum64())),
-		checked: map[int]bool{},
-		high:    math.MaxInt,
+		checked: map[int]bool{}, compiled: map[int]bool{},
+		high: math.MaxInt,
 	}
 	e.selective, _ = e.planner.(Selective)
 	e.costs.hopelessBlocks = hopelessBlocks

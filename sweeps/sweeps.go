@@ -42,6 +42,13 @@ type Thorough interface {
 	Full(size int) bool
 }
 
+// Foresighted is a planner that knows which sizes it is likely to propose next.
+type Foresighted interface {
+	Planner
+	// Upcoming returns the size that was proposed last, and those that are likely to follow it.
+	Upcoming() []int
+}
+
 // Options of a sweep. The comment of a field says what its zero value means.
 type Options struct {
 	Budget  time.Duration // for all cases together; required
@@ -61,6 +68,11 @@ type Options struct {
 	// Brief makes visits short, for a planner that prefers many sizes to exact times of a few. A brief visit has no twin, a
 	// short warm-up, and one try at each batch, and does not wait for a quiet machine. A Thorough planner has long ones too.
 	Brief bool
+
+	// Ahead is called before the first visit to a size of a Foresighted planner, with that size and those that are likely to
+	// follow. It may compile kernels of theirs on all processors at once, which takes less time than one after the other. It
+	// may be nil.
+	Ahead func(c *kernels.Case, sizes []int)
 
 	// Include says which implementations are timed; nil means all.
 	Include func(implementation string) bool

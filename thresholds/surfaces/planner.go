@@ -30,6 +30,7 @@ type Planner struct {
 	rng      *rand.Rand
 
 	spread          [][]int // shapes that are still to come, in order
+	queue           [][]int // shapes that come before those
 	visits          int     // number of visits so far
 	before          int     // number of shapes that were measured before
 	known           func(implementations []string) []Point
@@ -151,16 +152,63 @@ const fading = 24
 // leastExpected is added to the expected loss of every operation, so that every operation gets visits.
 const leastExpected = 0.01
 
+// Upcoming returns the sizes of the shape that was proposed last and of those that follow it unless they turn out to be too
+// large. Shapes behind them depend on the next fit.
+func (p *Planner) Upcoming() []int {
+	var sizes []int
+	if p.pending != 0 {
+		sizes = append(sizes, p.pending)
+	}
+	for _, shape := range p.queue {
+		if size := p.space.Add(shape); p.open(size) {
+			sizes = append(sizes, size)
+		}
+	}
+	return sizes
+}
+
+// open reports whether a size can be measured and was not measured yet.
+func (p *Planner) open(size int) bool { return size <= p.high && !p.done[size] }
+
 // choose returns the next shape, or nil if there is none.
 func (p *Planner) choose(set *timings.Set) []int {
+	for {
+		if len(p.queue) == 0 {
+			p.enqueue(set)
+		}
+		if len(p.queue) == 0 {
+			return nil
+		}
+		shape := p.queue[0]
+		p.queue = p.queue[1:]
+		if p.open(p.space.Add(shape)) {
+			return shape
+		}
+	}
+}
+
+// enqueue fills the queue with the shapes up to the next fit, or with one shape if there is no fit. It fits first if enough
+// shapes were visited since the last fit.
+func (p *Planner) enqueue(set *timings.Set) {
 	shapes := p.visits + p.before
 	if p.visits > 0 && shapes >= firstShapes && (p.fit == nil || p.visits >= p.fitted+max(refitEach, shapes/refitShare)) {
 		p.refit(set)
 	}
-	if p.fit == nil || p.visits%2 == 0 {
-		return p.nextSpread(func([]int) bool { return true })
+	if p.fit == nil {
+		if shape := p.nextSpread(); shape != nil {
+			p.queue = append(p.queue, shape)
+		}
+		return
 	}
-	return p.mostTelling()
+	for n := range refitEach {
+		next := p.mostTelling
+		if (p.visits+n)%2 == 0 {
+			next = p.nextSpread
+		}
+		if shape := next(); shape != nil {
+			p.queue = append(p.queue, shape)
+		}
+	}
 }
 
 // refit fits the points so far. If that fails, the fit before stays.
@@ -189,13 +237,10 @@ func Fitted(points []Point) []Point {
 	return slices.DeleteFunc(points, func(q Point) bool { return HeldOut(q.Shape) })
 }
 
-// nextSpread takes the next spread shape for which fits returns true, and which can be measured and was not measured yet.
-func (p *Planner) nextSpread(fits func(shape []int) bool) []int {
+// nextSpread takes the next spread shape that can be measured and was not measured yet.
+func (p *Planner) nextSpread() []int {
 	for k, shape := range p.spread {
-		if !fits(shape) {
-			continue
-		}
-		if size := p.space.Add(shape); size > p.high || p.done[size] {
+		if !p.open(p.space.Add(shape)) {
 			continue
 		}
 		p.spread = slices.Delete(p.spread, k, k+1)
