@@ -81,10 +81,11 @@ func (m *measurement) take() bool {
 	for _, b := range blocks {
 		m.pending = append(m.pending, b)
 		m.accepted++
-		if (b.Disturbed || b.Crowded) && !m.e.drowsy { // if a GPU's clock is down, it would be down in another block too
-			m.wanted = min(m.wanted+1, 2*m.asked) // another block replaces this one
-		} else {
+		switch {
+		case !b.Disturbed && !b.Crowded, m.e.drowsy: // if a GPU's clock is down, it would be down in another block too
 			m.quiet++
+		case !m.brief:
+			m.wanted = min(m.wanted+1, 2*m.asked) // another block replaces this one
 		}
 	}
 	return true

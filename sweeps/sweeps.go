@@ -66,7 +66,8 @@ type Options struct {
 	VisitShare float64
 
 	// Brief makes visits short, for a planner that prefers many sizes to exact times of a few. A brief visit has no twin, a
-	// short warm-up, and one try at each batch, and does not wait for a quiet machine. A Thorough planner has long ones too.
+	// short warm-up, and one try at each batch. It does not wait for a quiet machine, and no blocks replace disturbed ones. A
+	// Thorough planner has long visits too.
 	Brief bool
 
 	// Ahead is called before the first visit to a size of a Foresighted planner, with that size and those that are likely to
