@@ -121,7 +121,6 @@ func (r *Run) Measure(ctx context.Context, m Machine) error {
 		return planFirst(c.Name, r.askedIn(c.Name), newAskedTimes(), onlyValue, r.planner(c))
 	}
 	o.Observe = func(o sweeps.Observed) { r.Entry.Environment.Sentinel = sentinel(o) }
-	o.Uncollected = r.Entry.Simulated
 	whole := true
 	if r.Folder != "" {
 		note := func(err error) error {

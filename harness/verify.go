@@ -103,7 +103,6 @@ func (v *Verification) Measure(ctx context.Context, m Machine, d *dispatch.Dispa
 	// The recording of the calibration may not be at hand, and no time depends on the sound.
 	o.Input = kernels.GeneratedInput()
 	o.Observe = func(o sweeps.Observed) { v.Now.Sentinel = sentinel(o) }
-	o.Uncollected = v.Entry.Simulated
 	cases := make([]kernels.Case, len(v.Checks))
 	byName := map[string]*Check{}
 	for k, check := range v.Checks {

@@ -87,8 +87,8 @@ type Options struct {
 	// Together is more work for a Sentinel that is not nil. The default works include such work. It may be nil.
 	Together *Together
 
-	// Uncollected leaves the garbage collector on. On a modelled machine a collection takes no measured time, and many
-	// sweeps may run in one process.
+	// Uncollected leaves the garbage collector on. In virtual time a collection takes no measured time, and many sweeps may
+	// run in one process.
 	Uncollected bool
 
 	// Throttled reports whether the thermal state is one in which no time can be trusted; nil means never.
