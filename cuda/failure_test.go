@@ -310,7 +310,7 @@ func TestKernelFaults(t *testing.T) {
 
 func TestOutOfMemory(t *testing.T) {
 	device, _, f := openFake(t)
-	_, err := newScalePlan(device, 1<<28) // 1 GiB in, 1 GiB out
+	_, err := newScalePlan(device, 1<<26) // 256 MiB in, 256 MiB out
 	oneLineWith(t, err, "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY: out of memory")
 	if !errors.Is(err, gpu.ErrOutOfMemory) || errors.Is(err, gpu.ErrLost) {
 		t.Errorf("%v; want ErrOutOfMemory and not ErrLost", err)

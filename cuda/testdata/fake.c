@@ -150,7 +150,7 @@ int cuDeviceGetAttribute(int* v, int a, int d) {
     }
     return 1;
 }
-static const size_t memory_bytes = 1u << 30;
+static const size_t memory_bytes = 1u << 28;
 int cuDeviceTotalMem_v2(size_t* n, int d) {
     CALL(cuDeviceTotalMem_v2);
     need_device("cuDeviceTotalMem_v2", d);
