@@ -2,24 +2,45 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"crossover/calibration"
 )
 
+// sharedFixture makes a fixture for all tests when it is first called, so that the commands are built once.
+var sharedFixture func() (*fixture, error)
+
+func TestMain(m *testing.M) {
+	folder, err := os.MkdirTemp("", "stress-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	sharedFixture = sync.OnceValues(func() (*fixture, error) { return newFixture(context.Background(), folder, "") })
+	code := m.Run()
+	os.RemoveAll(folder)
+	os.Exit(code)
+}
+
 // One round of each kind, with the real commands.
 func TestNothingIsLost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs the commands for a few seconds")
 	}
+	f, err := sharedFixture()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var stdout, stderr bytes.Buffer
-	args := []string{"--rounds", fmt.Sprint(len(kinds)), "--seed", fmt.Sprint(uint32(time.Now().UnixNano()))}
+	args := []string{"--rounds", fmt.Sprint(len(kinds)), "--seed", fmt.Sprint(uint32(time.Now().UnixNano())), "--commands", f.bin}
 	if err := run(t.Context(), &stdout, &stderr, args); err != nil {
 		t.Errorf("%v\n%s%s", err, stderr.String(), stdout.String())
 	}
@@ -40,7 +61,7 @@ func TestWhatIsALoss(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the commands and calibrates for a few seconds")
 	}
-	f, err := newFixture(t.Context(), t.TempDir(), "")
+	f, err := sharedFixture()
 	if err != nil {
 		t.Fatal(err)
 	}
