@@ -389,7 +389,7 @@ func meanRegret(slower, luck float64, audits, atMost int) (mean, below float64) 
 func TestTheMeanOfAnAuditIsNotBiased(t *testing.T) {
 	for _, luck := range []float64{0, 0.02} {
 		for _, loss := range []float64{0, 0.03, 0.1} {
-			mean, below := meanRegret(1+loss, luck, 60, math.MaxInt)
+			mean, below := meanRegret(1+loss, luck, 40, math.MaxInt)
 			if math.Abs(mean-loss) > 0.002 {
 				t.Errorf("visits scatter by %v and the choice loses %v: the mean is %.4f", luck, loss, mean)
 			}

@@ -70,9 +70,9 @@ func TestIntervalsCoverTheTruth(t *testing.T) {
 		run   float64 // standard deviation of a run's part in each implementation's log-time
 		runs  int
 	}{
-		{"a steep crossing", costB, 0.02, 0, 0.01, 50},
-		{"a shallow crossing", shallow, 0.02, 0, 0.01, 200},
-		{"a shallow crossing on a machine of moods", shallow, 0.02, 0.03, 0.01, 50},
+		{"a steep crossing", costB, 0.02, 0, 0.01, 30},
+		{"a shallow crossing", shallow, 0.02, 0, 0.01, 80},
+		{"a shallow crossing on a machine of moods", shallow, 0.02, 0.03, 0.01, 30},
 	} {
 		var mu sync.Mutex
 		covered := 0

@@ -41,8 +41,8 @@ func rows[T any](rows []T, err error) func(t *testing.T) []T {
 }
 
 func TestIntervalsHoldTheTruth(t *testing.T) {
-	for _, r := range rows(StudyCoverage(t.Context(), scenarios(t, "launch, shared", "padded"), 30, 1))(t) {
-		if r.Holds.Of != 30 || r.Holds.Count < 26 {
+	for _, r := range rows(StudyCoverage(t.Context(), scenarios(t, "launch, shared", "padded"), 20, 1))(t) {
+		if r.Holds.Of != 20 || r.Holds.Count < 17 {
 			t.Errorf("%s: %d of %d intervals hold the truth", r.Scenario, r.Holds.Count, r.Holds.Of)
 		}
 		if r.Missed.Count > 0 {
@@ -86,11 +86,11 @@ func TestThresholdsTooManyAreCounted(t *testing.T) {
 
 // Drift is found on machines whose clock swings, throttles or rises with load.
 func TestDriftIsFoundAndNotInvented(t *testing.T) {
-	for _, r := range rows(StudyDrift(t.Context(), scenarios(t, "launch, shared", "caches", "padded", "three"), 8, 1))(t) {
+	for _, r := range rows(StudyDrift(t.Context(), scenarios(t, "launch, shared", "caches", "padded", "three"), 5, 1))(t) {
 		if r.Unchanged.Count > 0 {
 			t.Errorf("%s: %d of %d verifications of an unchanged machine say DRIFTED", r.Scenario, r.Unchanged.Count, r.Unchanged.Of)
 		}
-		if r.Shifted.Count < 7 {
+		if r.Shifted.Count < 4 {
 			t.Errorf("%s: %d of %d verifications find a crossover that moved twofold, %d say that the machine was disturbed",
 				r.Scenario, r.Shifted.Count, r.Shifted.Of, r.Disturbed.Count)
 		}
@@ -108,7 +108,7 @@ func TestTheLossIsReportedAsItIs(t *testing.T) {
 }
 
 func TestBlocksAreSpentWell(t *testing.T) {
-	for _, r := range rows(StudyCost(t.Context(), scenarios(t, "launch", "there and back"), 5, 1))(t) {
+	for _, r := range rows(StudyCost(t.Context(), scenarios(t, "launch", "there and back"), 3, 1))(t) {
 		if r.Ours == 0 || r.Grid < 5*r.Ours {
 			t.Errorf("%s: ours takes %d blocks, a ×2 grid %d: want a fifth at most", r.Scenario, r.Ours, r.Grid)
 		}
@@ -116,7 +116,7 @@ func TestBlocksAreSpentWell(t *testing.T) {
 }
 
 func TestOurRuleIsNotBehindOnModelledMachines(t *testing.T) {
-	for _, r := range rows(StudyRules(t.Context(), scenarios(t, "caches", "there and back", "three"), 8, 1))(t) {
+	for _, r := range rows(StudyRules(t.Context(), scenarios(t, "caches", "there and back", "three"), 6, 1))(t) {
 		if !r.Tied() {
 			t.Errorf("%s: %v", r.Case, r.Regret)
 		}
