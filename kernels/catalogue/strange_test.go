@@ -83,6 +83,9 @@ func verdict(got []float32, want []float64, each func(i int) float64) string {
 	return ""
 }
 
+// within returns the same difference for every element.
+func within(most float64) func(int) float64 { return func(int) float64 { return most } }
+
 // least is seven of the smallest steps of float32.
 const least = 1e-44
 
@@ -219,7 +222,7 @@ func (r strange) elementwise(t *testing.T, round int) {
 		{reduce.NewMin(nil), &reduce.Min, 0},
 	} {
 		want := f.op.Reference(reduce.Params{}, kernels.Shape{}, &kernels.Args{1: x})
-		report(t, f.op.Name, kind, verdict([]float32{must(f.plan.Of(x))}, want, func(int) float64 { return f.off }))
+		report(t, f.op.Name, kind, verdict([]float32{must(f.plan.Of(x))}, want, within(f.off)))
 	}
 	if at, want := must(reduce.NewArgMax(nil).Of(x)), reduce.ArgMax.Reference(reduce.Params{}, kernels.Shape{}, &kernels.Args{1: x})[0]; float64(at) != want {
 		t.Errorf("argmax of %s: %d, want %g", kind, at, want)
@@ -253,9 +256,7 @@ func (r strange) products(t *testing.T, _ int) {
 	kernels.Noise(bias, r.Uint64())
 	layer := must(linear.New(nil, weights, bias, k, n))
 	done(layer.Forward(c, a))
-	report(t, "linear", kind, verdict(c, linear.Reference(a, weights, bias, k, n), func(int) float64 {
-		return 1e-6*float64(k)*max(1, loudest(a)) + least
-	}))
+	report(t, "linear", kind, verdict(c, linear.Reference(a, weights, bias, k, n), within(1e-6*float64(k)*max(1, loudest(a))+least)))
 }
 
 func (r strange) spectra(t *testing.T, _ int) {
@@ -274,31 +275,25 @@ func (r strange) spectra(t *testing.T, _ int) {
 			}
 		}
 	} else {
-		report(t, fmt.Sprintf("fft of %d", n), kind, verdict(spectrum, parts(fft.Reference(x)), func(int) float64 {
-			return 1e-6*math.Sqrt(float64(n))*loudest(x)*math.Sqrt(float64(n)) + 1e-37
-		}))
+		report(t, fmt.Sprintf("fft of %d", n), kind, verdict(spectrum, parts(fft.Reference(x)), within(1e-6*math.Sqrt(float64(n))*loudest(x)*math.Sqrt(float64(n))+1e-37)))
 	}
 
 	p := stft.Params{NFFT: 2 << r.IntN(9), Hop: 1 + r.IntN(200)}
 	if some, _ := broken(x); !some {
 		frames := must(must(stft.New(nil, p)).Transform(nil, x))
-		report(t, fmt.Sprintf("stft %+v", p), kind, verdict(floats(frames), parts(stft.Reference(p, x)), func(int) float64 {
-			return 1e-6*float64(p.NFFT)*loudest(x) + 1e-37
-		}))
+		report(t, fmt.Sprintf("stft %+v", p), kind, verdict(floats(frames), parts(stft.Reference(p, x)), within(1e-6*float64(p.NFFT)*loudest(x)+1e-37)))
 	}
 
 	toDB := decibels.Params{RefMax: n%2 == 0, Range: float32(n % 100)}
 	db := make([]float32, n)
 	done(must(decibels.New(nil, toDB)).Convert(db, x))
-	report(t, fmt.Sprintf("power-to-db %+v", toDB), kind, verdict(db, decibels.Reference(toDB, x), func(int) float64 { return 1e-4 }))
+	report(t, fmt.Sprintf("power-to-db %+v", toDB), kind, verdict(db, decibels.Reference(toDB, x), within(1e-4)))
 
 	bands := mel.Params{SampleRate: 22050, NFFT: 512, Bands: 40}
 	plan := must(mel.New(nil, bands))
 	power, kind := r.signal(3 * plan.Bins())
 	if some, _ := broken(power); !some {
-		report(t, "mel", kind, verdict(must(plan.Transform(nil, power)), mel.Reference(bands, power), func(int) float64 {
-			return 1e-6*loudest(power) + 1e-37
-		}))
+		report(t, "mel", kind, verdict(must(plan.Transform(nil, power)), mel.Reference(bands, power), within(1e-6*loudest(power)+1e-37)))
 	}
 }
 
@@ -320,16 +315,12 @@ func (r strange) filters(t *testing.T, _ int) {
 			}
 		}
 	}
-	report(t, fmt.Sprintf("biquad at %g Hz", cutoff), kind, verdict(y, want, func(int) float64 {
-		return 1e-6*min(loudest(x), math.MaxFloat32) + 1e-29
-	}))
+	report(t, fmt.Sprintf("biquad at %g Hz", cutoff), kind, verdict(y, want, within(1e-6*min(loudest(x), math.MaxFloat32)+1e-29)))
 
 	taps := make([]float32, 1+r.IntN(200))
 	kernels.Noise(taps, r.Uint64())
 	convolved := must(must(conv1d.New(nil, taps)).Convolve(nil, x))
-	report(t, "conv1d", kind, verdict(convolved, conv1d.Reference(x, taps), func(int) float64 {
-		return 1e-6*float64(len(taps))*min(loudest(x), math.MaxFloat32) + float64(len(taps))*least
-	}))
+	report(t, "conv1d", kind, verdict(convolved, conv1d.Reference(x, taps), within(1e-6*float64(len(taps))*min(loudest(x), math.MaxFloat32)+float64(len(taps))*least)))
 }
 
 func (r strange) voices(t *testing.T, _ int) {
@@ -351,7 +342,7 @@ func (r strange) voices(t *testing.T, _ int) {
 	}
 	y := make([]float32, 1+r.IntN(2000))
 	done(must(oscillator.New(nil, p)).Render(y))
-	report(t, "oscillator", fmt.Sprintf("%+v", p), verdict(y, oscillator.Reference(p, len(y)), func(int) float64 { return 2e-6 }))
+	report(t, "oscillator", fmt.Sprintf("%+v", p), verdict(y, oscillator.Reference(p, len(y)), within(2e-6)))
 }
 
 // fast convolves by algorithms with transforms. Their errors are relative to the loudest output.
@@ -368,7 +359,7 @@ func (r strange) fast(t *testing.T, implementation string) {
 	taps := make([]float32, 1+r.IntN(900))
 	kernels.Noise(taps, r.Uint64())
 	report(t, "conv1d by "+implementation+algorithm, kind, verdict(must(must(conv1d.New(nil, taps)).Convolve(nil, x)), conv1d.Reference(x, taps),
-		func(int) float64 { return 1e-6*float64(len(taps))*loudest(x) + 1e-37 }))
+		within(1e-6*float64(len(taps))*loudest(x)+1e-37)))
 }
 
 // graph runs the stage graph. Each node passes its signal through four recursions.
@@ -385,9 +376,7 @@ func (r strange) graph(t *testing.T, implementation string) {
 		problem := c.Problem(width, kernels.Input{Samples: x})
 		call := must(problem.Bind(implementation))
 		done(call.Run())
-		report(t, c.Name, kind, verdict(call.Output(), problem.Reference(), func(int) float64 {
-			return 2e-6*float64(width)*loudest(x) + 1e-37
-		}))
+		report(t, c.Name, kind, verdict(call.Output(), problem.Reference(), within(2e-6*float64(width)*loudest(x)+1e-37)))
 		call.Release()
 	}
 }
