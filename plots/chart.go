@@ -17,8 +17,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// resolution is in pixels per inch, and pixel is in points. A chart is 900 pixels wide. With 1200 its file would be half as
-// large again.
+// resolution is what the layout is for, in pixels per inch, and pixel is in points. A chart is 900 pixels wide. With 1200 its
+// file would be half as large again.
 const (
 	resolution = 108
 	pixel      = vg.Length(72) / resolution
@@ -27,6 +27,10 @@ const (
 // Compression is how the images are compressed. The best takes most of the time of a chart, so tests that draw many charts set
 // another one before they begin. The pixels are the same.
 var Compression = png.BestCompression
+
+// Resolution is that of the images in pixels per inch. Tests that draw many charts and look at none set a lower one before
+// they begin. The layout is the same.
+var Resolution = resolution
 
 // Chart is a drawing that is laid out and ready to render.
 type Chart struct {
@@ -42,7 +46,7 @@ func (c *Chart) Draw(canvas vg.Canvas) { c.paint(draw.NewCanvas(canvas, c.width,
 
 // WriteTo writes the chart as a PNG image of at most 256 colours.
 func (c *Chart) WriteTo(w io.Writer) (int64, error) {
-	canvas := vgimg.NewWith(vgimg.UseWH(c.width, c.height), vgimg.UseDPI(resolution))
+	canvas := vgimg.NewWith(vgimg.UseWH(c.width, c.height), vgimg.UseDPI(Resolution))
 	used := &colorCanvas{canvas, map[color.RGBA]bool{{R: 255, G: 255, B: 255, A: 255}: true}}
 	c.Draw(used)
 	counter := &countingWriter{w: w}

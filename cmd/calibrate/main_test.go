@@ -10,6 +10,6 @@ import (
 
 // Hundreds of charts are drawn and none of them is looked at.
 func TestMain(m *testing.M) {
-	plots.Compression = png.BestSpeed
+	plots.Compression, plots.Resolution = png.BestSpeed, 24
 	os.Exit(m.Run())
 }
