@@ -21,6 +21,7 @@ type slot struct {
 type callback struct {
 	source *Source
 	clock  clock
+	start  time.Duration // when the first block is due
 	slots  []*slot
 	spare  *slot // on the processor, for when streams stay off the GPU
 	order  []int // of the slots that take turns, in this round
@@ -43,7 +44,7 @@ type callback struct {
 
 // due returns the time of a block, and its deadline is the time of the next one.
 func (c *callback) due(block uint64) time.Duration {
-	return time.Duration(float64(block) * float64(c.source.Block) / c.source.Rate * float64(time.Second))
+	return c.start + time.Duration(float64(block)*float64(c.source.Block)/c.source.Rate*float64(time.Second))
 }
 
 // block waits for a block's time and computes the block.

@@ -29,7 +29,7 @@ func play(t *testing.T, seconds float64, f *faults, o Options, condition *host.C
 	o.after = func(block uint64) {
 		if block%3 == 0 {
 			now := f.now()
-			k.step(now)
+			k.step()
 			f.at = now // the guard's goroutine takes nobody's time
 		}
 		script(float64(block+1) / 10)
@@ -140,6 +140,27 @@ func TestCauses(t *testing.T) {
 			}
 			t.Log(changesOf(r), underruns(r), gpu.Blocks, spare.Blocks)
 		})
+	}
+}
+
+// A GPU that takes its time before the first block takes it from no block.
+func TestProbesTakeNoBlocks(t *testing.T) {
+	b, f := emulated(t)
+	f.takes = 90 * time.Millisecond // a probe makes several calls, and blocks are 100 ms apart
+	condition := cool
+	r := play(t, 2, f, Options{Backends: b}, &condition, func(float64) {})
+	if n := underruns(r); n != 0 || r.Routes[0].Blocks != 20 || r.Wake.Worst != 0 {
+		t.Errorf("%d underruns, %d blocks on the GPU, the latest %g s late; want 0, 20 and 0", n, r.Routes[0].Blocks, r.Wake.Worst)
+	}
+}
+
+// A guard that an earlier run has used tells a run without a GPU nothing.
+func TestGuardWithoutAGPU(t *testing.T) {
+	g := NewGuard(nil, func() host.Condition { return cool })
+	g.changes = []Change{{Seconds: 1, Cause: Heat.String(), Begins: true}}
+	r, err := Run(t.Context(), Options{Source: testSource(t), Seconds: 0.2, Streams: 1, Fast: true, Guard: g, Routes: []songs.Entrant{onGo(Serial)}})
+	if err != nil || len(r.Changes) != 0 {
+		t.Errorf("%d changes, %v; want those of this run, which has none", len(r.Changes), err)
 	}
 }
 

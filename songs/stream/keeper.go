@@ -23,8 +23,8 @@ type retired struct {
 
 // step looks at the machine once. It gives back what routes on the GPU hold while the GPU is lost or memory is short, and prepares
 // them again when all causes are over.
-func (k *keeper) step(now time.Duration) {
-	k.guard.look(now, k.probe)
+func (k *keeper) step() {
+	k.guard.look(k.callback.clock.now()-k.callback.start, k.probe)
 	away := k.guard.Away()
 	for _, s := range k.callback.slots {
 		p := s.player.Load()

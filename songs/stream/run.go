@@ -133,6 +133,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Every == 0 {
 		o.Every = 250 * time.Millisecond
 	}
+	if !o.onGPU() {
+		o.Guard = nil // no route leaves a GPU
+	}
 	m := machine{o.Backends, o.Dispatcher, o.Source}
 	c := &callback{source: o.Source, clock: o.clock, fast: o.Fast, guard: o.Guard, rng: randomOrder(o.Seed),
 		inputs: o.Source.inputs(), output: make([]float32, o.Source.Block), end: o.end}
@@ -179,10 +182,16 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		o.keeper(k)
 	}
 
-	before, began := used(), time.Now()
 	if c.clock == nil {
-		c.clock = systemClock(began)
+		c.clock = systemClock(time.Now())
 	}
+	if o.Guard != nil {
+		usual, _ := k.probe()
+		processor, _ := k.time(o.Spare)
+		o.Guard.begin(usual, processor)
+	}
+	before, began := used(), time.Now()
+	c.start = c.clock.now() // the first block waits for nothing that was done before
 	report.AudioSeconds, report.Interrupted = o.play(ctx, c, k)
 	report.WallSeconds = time.Since(began).Seconds()
 	report.add(c, before, used())
@@ -231,15 +240,9 @@ func (o *Options) play(ctx context.Context, c *callback, k *keeper) (seconds flo
 	blocks := uint64(math.Ceil(o.Seconds * o.Source.Rate / float64(o.Source.Block)))
 	var stop atomic.Bool
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
-	watched := o.Guard != nil && o.onGPU()
-	if watched {
-		usual, _ := k.probe()
-		processor, _ := k.time(o.Spare)
-		o.Guard.begin(usual, processor)
-	}
 	var ended sync.WaitGroup
 	over := make(chan struct{})
-	if watched && o.after == nil {
+	if o.Guard != nil && o.after == nil {
 		ended.Go(func() {
 			ticks := time.NewTicker(o.Every)
 			defer ticks.Stop()
@@ -248,7 +251,7 @@ func (o *Options) play(ctx context.Context, c *callback, k *keeper) (seconds flo
 				case <-over:
 					return
 				case <-ticks.C:
-					k.step(c.clock.now())
+					k.step()
 				}
 			}
 		})
