@@ -128,14 +128,14 @@ func (s *streaming) play(ctx context.Context, stdout, stderr io.Writer) error {
 	if s.fast {
 		o.Routes = routes[:1]
 	} else if err := s.tune(ctx, &o, serial, stderr); err != nil {
-		return err
+		return interrupted(ctx, err)
 	}
 	if ctx.Err() != nil {
 		return command.Interrupted(errors.New("interrupted before a block was compared"))
 	}
 	report, err := stream.Run(ctx, o)
 	if err != nil {
-		return err
+		return interrupted(ctx, err)
 	}
 	s.print(report, stdout)
 	if s.json != "" {

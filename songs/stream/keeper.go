@@ -36,7 +36,9 @@ func (k *keeper) step() {
 		case p == nil && away == 0:
 			next, err := k.player(s.Entrant, k.streams)
 			if err != nil {
-				k.guard.failed()
+				if k.ended() == nil {
+					k.guard.failed()
+				}
 				return
 			}
 			s.player.Store(next)

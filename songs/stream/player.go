@@ -22,12 +22,17 @@ type machine struct {
 	backends   *kernels.Backends
 	dispatcher *dispatch.Dispatcher
 	source     *Source
+	ended      func() error // says why no more may be prepared, or nil
 }
 
-// player prepares a route for so many streams, and warms it up.
+// player prepares a route for so many streams, and warms it up. It fails if the run has ended.
 func (m *machine) player(r songs.Entrant, streams int) (*player, error) {
 	p := &player{}
 	for range streams {
+		if err := m.ended(); err != nil {
+			p.close()
+			return nil, fmt.Errorf("stream: %w while routes were prepared", err)
+		}
 		one, err := songs.NewOn(m.backends, m.dispatcher, m.source.Graph)
 		if err != nil {
 			p.close()

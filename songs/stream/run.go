@@ -100,6 +100,9 @@ func (o *Options) check() error {
 	case !(o.Seconds > 0 && o.Seconds <= MostSeconds):
 		return fmt.Errorf("stream: %g seconds (want more than 0, and at most %d)", o.Seconds, MostSeconds)
 	}
+	if o.Every < 0 {
+		return fmt.Errorf("stream: the guard looks every %v (want 0, which stands for 250ms, or more)", o.Every)
+	}
 	if err := check(o.Source.Block, o.Source.Rate); err != nil {
 		return err
 	}
@@ -108,6 +111,9 @@ func (o *Options) check() error {
 	}
 	if o.Spare.Route == nil || o.Spare.OnGPU {
 		return errors.New("stream: every route is on a GPU (want one on the processor, for when the GPU cannot be used)")
+	}
+	if slices.ContainsFunc(o.Routes, func(r songs.Entrant) bool { return r.Name == o.Spare.Name && r.OnGPU }) {
+		return fmt.Errorf("stream: a route on a GPU and the spare one are called %s (want a name for each)", o.Spare.Name)
 	}
 	return nil
 }
@@ -121,8 +127,8 @@ func (o *Options) all() []songs.Entrant {
 }
 
 // Run plays streams. It returns when the audio is over, or when ctx is done: then the report has what was measured until then.
-// Run fails if an option is out of its range, if a route cannot run here, or if the streams need more than half of the machine's
-// memory.
+// Run fails if an option is out of its range, if a route cannot run here, if the streams need more than half of the machine's
+// memory, or if ctx is done before the first block.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -136,7 +142,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if !o.onGPU() {
 		o.Guard = nil // no route leaves a GPU
 	}
-	m := machine{o.Backends, o.Dispatcher, o.Source}
+	m := machine{o.Backends, o.Dispatcher, o.Source, ctx.Err}
 	c := &callback{source: o.Source, clock: o.clock, fast: o.Fast, guard: o.Guard, rng: randomOrder(o.Seed),
 		inputs: o.Source.inputs(), output: make([]float32, o.Source.Block), end: o.end}
 	report := &Report{Pipeline: o.Source.Graph.Name, RateHz: o.Source.Rate, Block: o.Source.Block, Streams: o.Streams, Fast: o.Fast,

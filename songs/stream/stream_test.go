@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -92,7 +93,7 @@ func TestQuantiles(t *testing.T) {
 // A block allocates nothing, whichever route is next, and while a guard makes streams leave and go back.
 func TestABlockAllocatesNothing(t *testing.T) {
 	source := testSource(t)
-	m := machine{kernels.Here(), nil, source}
+	m := machine{kernels.Here(), nil, source, t.Context().Err}
 	v := &virtual{}
 	c := &callback{source: source, clock: v, inputs: source.inputs(), output: make([]float32, source.Block), rng: randomOrder(1),
 		guard: NewGuard(nil, nil)}
@@ -129,15 +130,20 @@ func TestABlockAllocatesNothing(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	good := Options{Source: testSource(t), Routes: []songs.Entrant{onGo(Serial)}, Streams: 1, Seconds: 1}
 	for want, change := range map[string]func(o *Options){
-		"no source or no route":               func(o *Options) { o.Source = nil },
-		"no source or no route (want both)":   func(o *Options) { o.Routes = nil },
-		"0 streams (want 1 to 10000)":         func(o *Options) { o.Streams = 0 },
-		"10001 streams":                       func(o *Options) { o.Streams = 10_001 },
-		"0 seconds":                           func(o *Options) { o.Seconds = 0 },
-		"NaN seconds":                         func(o *Options) { o.Seconds = math.NaN() },
-		"+Inf seconds":                        func(o *Options) { o.Seconds = math.Inf(1) },
-		"blocks of -1 samples":                func(o *Options) { o.Source = &Source{Block: -1, Rate: 44100} },
-		"every route is on a GPU":             func(o *Options) { o.Routes = []songs.Entrant{onEmulator} },
+		"no source or no route":             func(o *Options) { o.Source = nil },
+		"no source or no route (want both)": func(o *Options) { o.Routes = nil },
+		"0 streams (want 1 to 10000)":       func(o *Options) { o.Streams = 0 },
+		"10001 streams":                     func(o *Options) { o.Streams = 10_001 },
+		"0 seconds":                         func(o *Options) { o.Seconds = 0 },
+		"NaN seconds":                       func(o *Options) { o.Seconds = math.NaN() },
+		"+Inf seconds":                      func(o *Options) { o.Seconds = math.Inf(1) },
+		"blocks of -1 samples":              func(o *Options) { o.Source = &Source{Block: -1, Rate: 44100} },
+		"every route is on a GPU":           func(o *Options) { o.Routes = []songs.Entrant{onEmulator} },
+		"a route on a GPU and the spare one are called x": func(o *Options) {
+			o.Routes = []songs.Entrant{{Name: "x", Route: onEmulator.Route, OnGPU: true}}
+			o.Spare = onGo("x")
+		},
+		"the guard looks every -1ns (want 0":  func(o *Options) { o.Every = -1 },
 		"two routes are called serial":        func(o *Options) { o.Routes = append(o.Routes, onGo(Serial)) },
 		"a route of 1 stages (want 3)":        func(o *Options) { o.Routes = []songs.Entrant{{Name: "x", Route: songs.Route{"go"}}} },
 		"no such implementation: \"nothing\"": func(o *Options) { o.Routes = []songs.Entrant{{Name: "x", Route: songs.Route{"go", "nothing", "go"}}} },
@@ -234,6 +240,9 @@ func TestInterrupt(t *testing.T) {
 		}})
 	if err != nil || !r.Interrupted || r.Routes[0].Blocks < 10 || r.AudioSeconds >= 1000 {
 		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := Run(ctx, Options{Source: testSource(t), Routes: []songs.Entrant{onGo(Serial)}, Streams: 1, Seconds: 1}); r != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("an interrupt before the first block: %+v, %v", r, err)
 	}
 }
 
