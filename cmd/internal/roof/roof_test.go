@@ -39,13 +39,10 @@ func TestProcessor(t *testing.T) {
 	}
 }
 
-// A copy copies everything, and every value once.
+// A copy copies everything, and every value once. Its source was written, so that it has memory of its own.
 func TestCopying(t *testing.T) {
 	for _, n := range []int{1, unit, unit + 1, 3*unit - 1} {
-		c := &copying{dst: make([]float32, n), src: make([]float32, n)}
-		for i := range c.src {
-			c.src[i] = float32(i + 1)
-		}
+		c := newCopying(n)
 		for k := range c.units() {
 			c.Do(0, k, k+1)
 		}
