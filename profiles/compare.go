@@ -11,7 +11,7 @@ type Change struct {
 	Name          string
 	Before, After float64 // median seconds; 0 if the part is not there
 	Ratio         float64
-	Low, High     float64 // 95 % interval of Ratio; 0 where there is no ratio
+	Low, High     float64 // 95 % interval of Ratio; 0 where there is none
 	Verdict       Verdict
 	By            [2]string // implementations before and after
 }
@@ -25,6 +25,7 @@ const (
 	Slower  Verdict = "slower"
 	Alike   Verdict = "no change beyond the noise"
 	Added   Verdict = "only after"
+	TooFew  Verdict = "too few calls to say"
 	Removed Verdict = "only before"
 )
 
@@ -62,11 +63,14 @@ func Compare(before, after *Profile, seed uint64) []Change {
 	return append(all, change("between the stages", before.Between, after.Between, r))
 }
 
-// resamples is the number of resamples of the bootstrap, and blockCalls the number of calls that are drawn together, because calls
-// that follow each other share the state of the machine.
+// resamples is the number of resamples of the bootstrap, and blockCalls the greatest number of calls that are drawn together,
+// because calls that follow each other share the state of the machine. There are at least blocks of them in a resample: with fewer,
+// all resamples are nearly alike, and the interval is too narrow. With fewer than fewestCalls there is no interval.
 const (
-	resamples  = 1000
-	blockCalls = 5
+	resamples   = 1000
+	blockCalls  = 5
+	blocks      = 10
+	fewestCalls = 5
 )
 
 func change(name string, before, after []float64, r *rand.Rand) Change {
@@ -86,6 +90,10 @@ func change(name string, before, after []float64, r *rand.Rand) Change {
 		return c
 	}
 	c.Ratio = c.After / c.Before
+	if min(len(before), len(after)) < fewestCalls {
+		c.Verdict = TooFew
+		return c
+	}
 	ratios := make([]float64, 0, resamples)
 	scratch := make([]float64, 0, max(len(before), len(after))+blockCalls)
 	for range resamples {
@@ -108,7 +116,7 @@ func change(name string, before, after []float64, r *rand.Rand) Change {
 
 // resampled returns the median of as many values, drawn in blocks of neighbours. It overwrites scratch.
 func resampled(scratch, values []float64, r *rand.Rand) float64 {
-	block := min(blockCalls, len(values))
+	block := min(blockCalls, max(1, len(values)/blocks))
 	drawn := scratch[:0]
 	for len(drawn) < len(values) {
 		from := r.IntN(len(values) - block + 1)

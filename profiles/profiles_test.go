@@ -201,6 +201,30 @@ func TestIntervalsHoldTheRatio(t *testing.T) {
 	}
 }
 
+// That also holds for few calls, of which one tells nothing.
+func TestIntervalsOfFewCalls(t *testing.T) {
+	for _, n := range []int{fewestCalls, 8, 20} {
+		held, alike := 0, 0
+		const trials = 200
+		for i := range uint64(trials) {
+			before, after := noisy(4, 100+i).Stages[0].Wall[:n], noisy(4, 500+i).Stages[0].Wall[:n]
+			c := change("stft", before, after, rand.New(rand.NewPCG(i, 1)))
+			if c.Low <= 1 && 1 <= c.High {
+				held++
+			}
+			if c.Verdict == Alike {
+				alike++
+			}
+		}
+		if held < trials*91/100 || alike < trials*98/100 {
+			t.Errorf("of %d comparisons of %d calls, %d intervals hold the ratio, and %d find no change", trials, n, held, alike)
+		}
+	}
+	if c := change("stft", []float64{1}, []float64{2, 2, 2, 2, 2}, rand.New(rand.NewPCG(1, 1))); c.Verdict != TooFew || c.Ratio != 2 || c.High != 0 {
+		t.Errorf("one call before: %+v", c)
+	}
+}
+
 func TestCompareOtherStages(t *testing.T) {
 	before, after := made(4, 4), made(4, 4)
 	before.Stages[1].Name, after.Stages[1].Name = "old", "new"
