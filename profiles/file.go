@@ -1,7 +1,6 @@
 package profiles
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -66,7 +65,7 @@ func Load(path string) (*Profile, error) {
 
 func parse(text []byte) (*Profile, error) {
 	p := &Profile{}
-	if err := json.NewDecoder(bytes.NewReader(text)).Decode(p); err != nil {
+	if err := json.Unmarshal(text, p); err != nil {
 		return nil, fmt.Errorf("not a profile: %w", err)
 	}
 	if major, _, _ := strings.Cut(p.Schema, "."); major != "1" {
@@ -87,6 +86,11 @@ func (p *Profile) check() error {
 		lists[fmt.Sprintf("wall_seconds of %.40q", st.Name)] = st.Wall
 		if len(st.Device) != 0 && len(st.Device) != n {
 			return fmt.Errorf("device of %.40q has %d entries for %d calls", st.Name, len(st.Device), n)
+		}
+		for k := range st.Device {
+			if err := st.Device[k].check(st.Name); err != nil {
+				return err
+			}
 		}
 	}
 	for name, list := range lists {
@@ -114,6 +118,20 @@ func (p *Profile) check() error {
 	for i := range p.Median {
 		if s := &p.Median[i]; !(s.Begin >= 0) || !(s.End >= s.Begin) {
 			return fmt.Errorf("the span %.40q lasts from %g to %g seconds", s.Name, s.Begin, s.End)
+		} else if s.Device != nil {
+			if err := s.Device.check(s.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// check returns an error if a time cannot be.
+func (d *Device) check(of string) error {
+	for _, v := range []float64{d.In, d.Launch, d.Wait, d.Out, d.Span, d.Busy, d.Gaps} {
+		if !(v >= 0) {
+			return fmt.Errorf("the device of %.40q has a time of %g seconds", of, v)
 		}
 	}
 	return nil

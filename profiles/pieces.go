@@ -8,7 +8,7 @@ type Piece struct {
 }
 
 // Pieces divides a span by place. A stage and a move are one piece. A list of kernels is copies, launch and wait on the host, and
-// transfers and kernels on the device, as far as they take time.
+// transfers and kernels on the device, as far as they take time. The pieces of a place do not overlap.
 //
 // Device and host have no clock in common. The device's pieces end with the wait. Its transfers come first, though some of them
 // carry results and follow the kernels: the device tells only how long they take together.
@@ -25,11 +25,12 @@ func (s *Span) Pieces() (all []Piece) {
 		}
 	}
 	add("copy in", Transfer, d.In)
+	copied := at
 	add("launch", Processor, d.Launch)
 	add("wait", Processor, d.Wait)
 	waited := at
 	if kernels := d.Span - d.Transfers(); d.Span > 0 {
-		from := max(s.Begin+d.In, waited-d.Span)
+		from := max(copied, waited-d.Span)
 		middle := min(max(from, waited-kernels), waited)
 		if middle > from {
 			all = append(all, Piece{"transfers", Transfer, from, middle})

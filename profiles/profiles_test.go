@@ -281,12 +281,15 @@ func TestLoadRefuses(t *testing.T) {
 		`{}`:                        "schema_version",
 		`{"schema_version": "2.0"}`: "schema_version",
 		`{"schema_version": "1.0"}`: "no calls",
-		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": []}`:                                         "between_seconds has 0 entries",
-		`{"schema_version": "1.0", "call_seconds": [-1], "between_seconds": [0]}`:                                       "-1 seconds",
-		`{"schema_version": "1.0", "call_seconds": [0], "between_seconds": [0]}`:                                        "takes no time",
-		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0], "stages": [{"wall_seconds": [1, 2]}]}`:  "2 entries for 1 calls",
-		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0], "roofs": [{"copies": [{"bytes": 0}]}]}`: "a copy of 0 bytes",
-		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0], "median_call": [{"begin_seconds": 2}]}`: "lasts from 2 to 0",
+		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": []}`:                                                                       "between_seconds has 0 entries",
+		`{"schema_version": "1.0", "call_seconds": [-1], "between_seconds": [0]}`:                                                                     "-1 seconds",
+		`{"schema_version": "1.0", "call_seconds": [0], "between_seconds": [0]}`:                                                                      "takes no time",
+		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0], "stages": [{"wall_seconds": [1, 2]}]}`:                                "2 entries for 1 calls",
+		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0], "roofs": [{"copies": [{"bytes": 0}]}]}`:                               "a copy of 0 bytes",
+		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0], "median_call": [{"begin_seconds": 2}]}`:                               "lasts from 2 to 0",
+		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0], "stages": [{"wall_seconds": [1], "device": [{"wait_seconds": -1}]}]}`: "the device of \"\" has a time of -1 seconds",
+		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0], "median_call": [{"device": {"copy_in_seconds": -3}}]}`:                "the device of \"\" has a time of -3 seconds",
+		`{"schema_version": "1.0", "call_seconds": [1], "between_seconds": [0]} {}`:                                                                   "after top-level value",
 	} {
 		path := filepath.Join(t.TempDir(), "p.json")
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -330,6 +333,22 @@ func TestPieces(t *testing.T) {
 	for _, p := range s.Pieces() {
 		if p.Begin < s.Begin || p.End > s.End || p.End < p.Begin {
 			t.Errorf("%+v lies outside of its span", p)
+		}
+	}
+}
+
+// Whatever a device tells, the pieces of a place lie in the span beside each other, as a viewer of traces demands.
+func TestPiecesDoNotOverlap(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		s := Span{Name: "a", Place: GPU, Begin: 1, End: 2, Device: &Device{In: r.Float64() / 2, Launch: r.Float64() / 4, Wait: r.Float64() / 2,
+			Out: r.Float64() / 4, Span: r.Float64(), Busy: r.Float64() / 2, Gaps: r.Float64() / 8}}
+		until := map[Place]float64{}
+		for _, p := range s.Pieces() {
+			if p.Begin < max(until[p.Place], s.Begin) || p.End > s.End || p.End < p.Begin {
+				t.Fatalf("of %+v, %+v begins before %g", *s.Device, p, until[p.Place])
+			}
+			until[p.Place] = p.End
 		}
 	}
 }
