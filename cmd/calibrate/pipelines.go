@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -59,6 +60,13 @@ func measurePipelines(ctx context.Context, of *subject, b *kernels.Backends, o *
 	if err != nil {
 		return err
 	}
+	file, err := filepath.EvalSymlinks(o.output)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.output, command.Cause(err))
+	}
+	if err := command.Writable(filepath.Dir(file)); err != nil {
+		return err
+	}
 	var sessions []race.Session
 	for _, name := range race.Names {
 		if !slices.Contains(o.pipelines, name) {
@@ -82,6 +90,7 @@ func measurePipelines(ctx context.Context, of *subject, b *kernels.Backends, o *
 	options.Progress, clear = command.Progress(stderr, o.verbose, o.noProgress)
 	all, err := race.Measure(ctx, b, d, sessions, options)
 	clear()
+	pipelinesTable(stdout, all) // also if the file cannot be written
 	pipelines := race.Pipelines(all, begin)
 	if err == nil && len(pipelines) > 0 {
 		err = o.writePipelines(ctx, of.host.ID, pipelines)
@@ -92,7 +101,6 @@ func measurePipelines(ctx context.Context, of *subject, b *kernels.Backends, o *
 	case err != nil:
 		return err
 	}
-	pipelinesTable(stdout, all)
 	untimed := 0
 	for _, m := range all {
 		if m.Why != "" {

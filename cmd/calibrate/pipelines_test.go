@@ -134,6 +134,16 @@ func TestPipelinesRefused(t *testing.T) {
 			t.Errorf("%s: exit %d and %q, want %d and %q", test.args, code, stderr, test.code, test.want)
 		}
 	}
+	if os.Geteuid() != 0 { // root may write into any folder
+		if err := os.Chmod(f.root, 0o500); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Chmod(f.root, 0o700)
+		_, stderr, code := pipelinesOn(t.Context(), "-o", f.file, "--pipelines=synthesiser", "--budget", "1s")
+		if code != command.ExitFailed || stderr != "calibrate: cannot write to "+f.root+": permission denied\n" {
+			t.Errorf("a folder that cannot be written: exit %d and %q", code, stderr)
+		}
+	}
 	if read(t, f.file) != text {
 		t.Error("the file changed")
 	}
