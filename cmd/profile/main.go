@@ -9,7 +9,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -132,10 +134,14 @@ func (o *options) ready() (err error) {
 		}
 	}
 	for _, file := range []string{o.json, o.trace} {
-		if file != "" {
-			if err := command.Writable(filepath.Dir(file)); err != nil {
-				return err
-			}
+		if file == "" {
+			continue
+		}
+		if info, err := os.Stat(file); err == nil && info.IsDir() {
+			return fmt.Errorf("cannot write %s: it is a folder (want a file)", file)
+		}
+		if err := command.Writable(filepath.Dir(file)); err != nil {
+			return err
 		}
 	}
 	if o.plots != "" {

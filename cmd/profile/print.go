@@ -77,16 +77,24 @@ func list(st *profiles.Stage) string {
 
 // roofLine says what a processor can do.
 func roofLine(r *profiles.Roof) string {
-	text := fmt.Sprintf("The %s copies ", r.Place)
-	var parts []string
+	name := string(r.Place)
+	if r.Place == profiles.GPU {
+		name = "GPU"
+	}
+	var parts, can []string
 	for _, c := range r.Copies {
 		parts = append(parts, fmt.Sprintf("%s at %.0f GB/s", size(c.Bytes), c.Rate/1e9))
 	}
-	text += strings.Join(parts, ", ")
-	if r.Operations > 0 {
-		text += fmt.Sprintf(", and multiplies and adds at %.0f GFLOP/s", r.Operations/1e9)
+	if len(parts) > 0 {
+		can = append(can, "copies "+strings.Join(parts, ", "))
 	}
-	return text + "."
+	if r.Operations > 0 {
+		can = append(can, fmt.Sprintf("multiplies and adds at %.0f GFLOP/s", r.Operations/1e9))
+	}
+	if len(can) == 0 {
+		return fmt.Sprintf("The %s does not tell how long it computes, so its stages have no roof.", name)
+	}
+	return fmt.Sprintf("The %s %s.", name, strings.Join(can, ", and "))
 }
 
 // reportChanges prints a comparison.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,12 +113,15 @@ func profile(ctx context.Context, m machine, o *options, stdout, stderr io.Write
 	return interrupted(ctx, err)
 }
 
-// load returns the dispatcher of a calibration. Without a file it is nil, and a note says so.
+// load returns the dispatcher of a calibration. Without a file it is nil. A note says so, or that the entry is not of this host.
 func load(path string, stderr io.Writer) (*dispatch.Dispatcher, error) {
 	d, err := dispatch.Load(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		fmt.Fprintf(stderr, "profile: %s does not exist: stages that the plan leaves open are computed in Go on one core\n", path)
 		return nil, nil
+	case err == nil && d.Fallback() != "":
+		fmt.Fprintf(stderr, "profile: %s: %s (go run ./cmd/calibrate makes an entry of this host)\n", path, d.Fallback())
 	}
 	return d, err
 }
@@ -228,13 +232,19 @@ func (s *subject) otherPlans(ctx context.Context, but string, stderr io.Writer) 
 
 // writeTrace writes all calls to a file.
 func writeTrace(path string, p *profiles.Profile, b *profiles.Builder) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".trace-*")
+	return replace(path, func(w io.Writer) error {
+		return trace.Write(w, fmt.Sprintf("%s of %s, plan %s", p.Pipeline, p.Recording, p.Plan), b.Spans(), p.Calls)
+	})
+}
+
+// replace writes a file through a temporary one, so that an interrupted or failed write leaves the old file.
+func replace(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".profile-*")
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, command.Cause(err))
 	}
 	defer os.Remove(f.Name())
-	err = trace.Write(f, fmt.Sprintf("%s of %s, plan %s", p.Pipeline, p.Recording, p.Plan), b.Spans(), p.Calls)
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
+	if err = cmp.Or(write(f), f.Chmod(0o644), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {

@@ -200,7 +200,7 @@ func TestFilesOfAProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"The two are hard to compare: another plan", "stft + power + mel", "only after", "only before", ": launch ", "kernels run for", "The gpu copies"} {
+	for _, want := range []string{"The two are hard to compare: another plan", "stft + power + mel", "only after", "only before", ": launch ", "kernels run for", "The GPU copies"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the comparison lacks %q:\n%s", want, stdout)
 		}
@@ -235,6 +235,27 @@ func TestFilesOfAProfile(t *testing.T) {
 		f.Close()
 		if !strings.Contains(stdout, name) {
 			t.Errorf("the output does not name %s", name)
+		}
+	}
+}
+
+// A calibration of another host is not this one's, and a note says so.
+func TestCalibrationOfAnotherHost(t *testing.T) {
+	var notes strings.Builder
+	d, err := load("../../dispatch/testdata/calibration.json", &notes)
+	if got := notes.String(); err != nil || d == nil || !strings.Contains(got, "no entry for") || strings.Count(got, "\n") != 1 {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestRoofLine(t *testing.T) {
+	for want, r := range map[string]profiles.Roof{
+		"The GPU does not tell how long it computes, so its stages have no roof.": {Place: profiles.GPU},
+		"The GPU multiplies and adds at 2 GFLOP/s.":                               {Place: profiles.GPU, Operations: 2e9},
+		"The processor copies 64 KiB at 3 GB/s.":                                  {Place: profiles.Processor, Copies: []profiles.CopyRate{{Bytes: 64 << 10, Rate: 3e9}}},
+	} {
+		if got := roofLine(&r); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

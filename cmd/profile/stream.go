@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -96,9 +95,12 @@ func (s *streaming) source(stderr io.Writer) (*stream.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if recording.SampleRate != s.rate {
-		fmt.Fprintf(stderr, "profile: %s has %g samples a second and is played with %g, so at another pitch (--rate %g plays it as it is)\n",
-			s.audio, recording.SampleRate, s.rate, recording.SampleRate)
+	if own := recording.SampleRate; own != s.rate {
+		note := fmt.Sprintf("profile: %s has %g samples a second and is played with %g, so at another pitch", s.audio, own, s.rate)
+		if own >= stream.LeastRate && own <= stream.MostRate {
+			note += fmt.Sprintf(" (--rate %g plays it as it is)", own)
+		}
+		fmt.Fprintln(stderr, note)
 	}
 	return stream.Effects(s.block, s.rate, recording.Samples)
 }
@@ -140,7 +142,7 @@ func (s *streaming) play(ctx context.Context, stdout, stderr io.Writer) error {
 	s.print(report, stdout)
 	if s.json != "" {
 		if err := save(report, s.json); err != nil {
-			return fmt.Errorf("--json %s: %w", s.json, command.Cause(err))
+			return err
 		}
 	}
 	if s.plots != "" {
@@ -171,11 +173,11 @@ func (s *streaming) tune(ctx context.Context, o *stream.Options, serial songs.En
 
 // save writes a report to a file.
 func save(r *stream.Report, file string) error {
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, append(text, '\n'), 0o644)
+	return replace(file, func(w io.Writer) error {
+		indented := json.NewEncoder(w)
+		indented.SetIndent("", "  ")
+		return indented.Encode(r)
+	})
 }
 
 func (s *streaming) print(r *stream.Report, stdout io.Writer) {
@@ -189,7 +191,8 @@ func (s *streaming) print(r *stream.Report, stdout io.Writer) {
 			continue // a spare route that was not needed
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", route.Name, command.Thousands(route.Blocks), route.Underruns, milli(c.P50),
-			milli(c.P95), milli(c.P99), rare(c, route.Blocks), milli(c.Worst), rare(l, route.Blocks), milli(l.Worst))
+			rare(c.P95, 20, route.Blocks), rare(c.P99, 100, route.Blocks), rare(c.P999, 1000, route.Blocks), milli(c.Worst),
+			rare(l.P999, 1000, route.Blocks), milli(l.Worst))
 	}
 	t.Flush()
 	fmt.Fprintln(stdout)
@@ -226,13 +229,19 @@ func findings(r *stream.Report) (all []string) {
 			command.Thousands(blocks), r.Skipped)
 		say("The goroutine woke %s after a block's time in the median, and at worst %s.", milli(r.Wake.P50), milli(r.Wake.Worst))
 	}
-	if r.Silent > 0 {
+	switch {
+	case r.Silent > 0:
 		say("%d blocks of a stream were silent, because every implementation of a stage failed: %s.", r.Silent, r.Failure)
+	case r.Failure != "":
+		say("A route did not go on where another one was, so that a sound was cut: %s.", r.Failure)
 	}
 	for _, route := range r.Routes {
 		if route.Name == stream.Warm && route.Blocks > 0 {
-			say("By the calibration's choices a stream takes %s of its deadline in the median, and %s in 99 of 100 blocks.",
-				percent(route.Each.P50/r.DeadlineSeconds), percent(route.Each.P99/r.DeadlineSeconds))
+			worst := ""
+			if route.Blocks >= 100 {
+				worst = fmt.Sprintf(", and %s in 99 of 100 blocks", percent(route.Each.P99/r.DeadlineSeconds))
+			}
+			say("By the calibration's choices a stream takes %s of its deadline in the median%s.", percent(route.Each.P50/r.DeadlineSeconds), worst)
 		}
 	}
 	warm, serial := by[stream.Warm], by[stream.Serial]
@@ -252,18 +261,21 @@ func findings(r *stream.Report) (all []string) {
 	}
 	for _, name := range []string{stream.Pooled, stream.GPU} {
 		if other := by[name]; other.Blocks > 0 && serial.Blocks > 0 {
-			say("The %s route takes %s the time of the serial one in the median, and %s in the slowest of 100 blocks.", name,
-				times(other.Compute.P50/serial.Compute.P50), times(other.Compute.P99/serial.Compute.P99))
+			worst := ""
+			if min(other.Blocks, serial.Blocks) >= 100 {
+				worst = fmt.Sprintf(", and %s in the slowest of 100 blocks", times(other.Compute.P99/serial.Compute.P99))
+			}
+			say("The %s route takes %s the time of the serial one in the median%s.", name, times(other.Compute.P50/serial.Compute.P50), worst)
 		}
 	}
 	if r.ProcessorLoad != nil {
 		say("The process took %s of one core.", percent(*r.ProcessorLoad))
 	}
-	grew := fmt.Sprintf("The heap grew by %s", mega(r.HeapGrowthBytes))
+	changed := "The heap " + growth(r.HeapGrowthBytes)
 	if r.ResidentGrowthBytes != nil {
-		grew += fmt.Sprintf(", and resident memory by %s", mega(*r.ResidentGrowthBytes))
+		changed += ", and resident memory " + growth(*r.ResidentGrowthBytes)
 	}
-	say("%s.", grew)
+	say("%s.", changed)
 	for _, c := range r.Changes {
 		verb := "left"
 		if !c.Begins {
@@ -278,19 +290,26 @@ func milli(seconds float64) string {
 	return strconv.FormatFloat(1e3*seconds, 'f', max(0, 2-int(math.Log10(max(1, 1e3*seconds)))), 64) + " ms"
 }
 
-// rare returns the time of the slowest of 1000 blocks, if there are as many.
-func rare(t stream.Times, blocks int) string {
-	if blocks < 1000 {
-		return "-"
+// rare writes the time of the slowest of so many blocks, or a dash if there are fewer.
+func rare(seconds float64, of, blocks int) string {
+	if blocks < of {
+		return "–"
 	}
-	return milli(t.P999)
+	return milli(seconds)
 }
 
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }
 
 func times(factor float64) string { return strconv.FormatFloat(factor, 'f', 2, 64) + "×" }
 
-func mega(bytes int64) string { return strconv.FormatFloat(float64(bytes)/1e6, 'f', 1, 64) + " MB" }
+// growth says by how much memory grew or shrank.
+func growth(bytes int64) string {
+	verb := "grew"
+	if bytes <= -50_000 { // which are 0.1 MB
+		verb = "shrank"
+	}
+	return fmt.Sprintf("%s by %.1f MB", verb, math.Abs(float64(bytes))/1e6)
+}
 
 func clockTime(seconds float64) string {
 	if seconds < 60 {

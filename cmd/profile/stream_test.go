@@ -75,6 +75,7 @@ func TestStreamRefuses(t *testing.T) {
 		"--audio " + filepath.Join(t.TempDir(), "missing.wav"):                                              "no such file",
 		"--seconds 0.1 --plots " + filepath.Join(recorded(t, 1, 8000, func(int) float64 { return 0 }), "b"): "not a directory",
 		"--seconds 0.1 --block 1 --streams 10000 --rate 768000":                                             "MiB each, and half of the memory here is",
+		"--seconds 0.1 --json " + t.TempDir():                                                               "it is a folder (want a file)",
 	} {
 		if err := run(t.Context(), &out, &out, append([]string{"--stream", "--fast"}, strings.Fields(args)...)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)
@@ -99,6 +100,9 @@ func TestStreamPrints(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not print %q:\n%s", want, out)
 		}
+	}
+	if strings.Count(out, "–") < 4*3 { // of four routes with at most 52 blocks each: p99, and p99.9 of both times
+		t.Errorf("it prints quantiles of too few blocks:\n%s", out)
 	}
 	for _, want := range []string{"missing.json does not exist", "0.1 s of trying each implementation, then 0.3 s"} {
 		if !strings.Contains(notes, want) {
@@ -134,6 +138,14 @@ func TestStreamPlaysRecordings(t *testing.T) {
 	image, err := os.ReadFile(filepath.Join(folder, "latencies.png"))
 	if err != nil || !strings.HasPrefix(string(image), "\x89PNG") {
 		t.Errorf("no picture: %v", err)
+	}
+}
+
+// No note advises a rate that the command refuses.
+func TestStreamOfASlowRecording(t *testing.T) {
+	_, notes := play(t, "--fast --seconds 0.01 --calibration missing.json --audio "+recorded(t, 1, 1000, func(int) float64 { return 0 }))
+	if !strings.Contains(notes, "has 1000 samples a second and is played with 44100, so at another pitch\n") {
+		t.Errorf("%q", notes)
 	}
 }
 
@@ -183,6 +195,17 @@ Streams left the GPU after 1.5 s: heat.
 Streams could go back to the GPU after 9.0 s: heat.`
 	if got := strings.Join(findings(r), "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	few := &stream.Report{DeadlineSeconds: 0.01, HeapGrowthBytes: -1, ResidentGrowthBytes: new(int64), Failure: "no memory", Routes: []stream.RouteReport{
+		{Name: stream.Warm, Blocks: 99, Compute: times(1e-3, 2e-3), Each: times(1e-3, 2e-3)},
+		{Name: stream.Serial, Blocks: 100, Compute: times(1e-3, 2e-3)}, {Name: stream.Pooled, Blocks: 99, Compute: times(2e-3, 2e-3)}}}
+	*few.ResidentGrowthBytes = -2e6
+	got := strings.Join(findings(few), "\n")
+	for _, want := range []string{"10.0 % of its deadline in the median.", "takes 2.00× the time of the serial one in the median.",
+		"A route did not go on where another one was, so that a sound was cut: no memory.", "The heap grew by 0.0 MB, and resident memory shrank by 2.0 MB."} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
 	}
 	if got := findings(&stream.Report{Routes: []stream.RouteReport{{Name: stream.Warm}}}); len(got) != 1 || got[0] != "Nothing was measured." {
 		t.Errorf("nothing: %q", got)
