@@ -20,8 +20,9 @@ const (
 // PlanNames are the names of the plans.
 var PlanNames = []string{Best, Stages, Processor, GPU}
 
-// FollowPlan makes the pipeline compute by a plan for inputs of so many elements. It fails if the plan is unknown, if the graph
-// does not take such inputs, or if [GPU] is asked for and no GPU can run a stage. See [Pipeline.Follow] for what follows.
+// FollowPlan makes the pipeline compute by a plan for inputs of so many elements, at which [Best] and [Stages] do not look. It fails
+// if the plan is unknown, if the graph does not take such inputs, or if [GPU] is asked for and no GPU can run a stage. See
+// [Pipeline.Follow] for what follows.
 func (p *Pipeline) FollowPlan(name string, elements ...int) error {
 	switch name {
 	case Best:

@@ -19,6 +19,9 @@ const mostPlaced = 12
 // tried, because what a stage costs on the GPU depends on where its neighbours are, and a graph forks. Then each stage of the
 // best route is also tried by the next best implementation in its place.
 func (c *costs) best(n int) []Forecast {
+	if n < 1 {
+		return nil
+	}
 	route := make(Route, len(c.w.Stages))
 	var open []int // stages that can be on either side
 	for i := range route {

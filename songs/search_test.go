@@ -185,3 +185,15 @@ func TestAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestNoForecasts(t *testing.T) {
+	p, err := NewOn(kerneltest.Backends(t, emulator.Unified(false)), madeUp(t, 1e-9), chain())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{0, -1} {
+		if all, err := p.Forecasts(n, 1000); err != nil || len(all) > 0 {
+			t.Errorf("at most %d: %d forecasts, %v", n, len(all), err)
+		}
+	}
+}

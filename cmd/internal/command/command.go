@@ -185,11 +185,15 @@ func removeProbes(dir string) {
 	}
 }
 
-// Cause returns the cause of an os error, without the path.
+// Cause returns the cause of an os error, without the paths.
 func Cause(err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {
 		return path.Err
+	}
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		return link.Err
 	}
 	return err
 }

@@ -47,6 +47,16 @@ func TestWritableSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestCause(t *testing.T) {
+	folder := t.TempDir()
+	_, opening := os.Open(filepath.Join(folder, "none"))
+	for _, err := range []error{opening, os.Rename(filepath.Join(folder, "none"), filepath.Join(folder, "other"))} {
+		if got := Cause(fmt.Errorf("a test: %w", err)); strings.Contains(got.Error(), folder) || !errors.Is(got, os.ErrNotExist) {
+			t.Errorf("the cause of %q is %q, want it without paths", err, got)
+		}
+	}
+}
+
 func TestFew(t *testing.T) {
 	for want, words := range map[string][]string{
 		"": nil, "a": {"a"}, "a, b, c": {"a", "b", "c"}, "a, b, c and 1 more": {"a", "b", "c", "d"},
