@@ -117,8 +117,8 @@ func newRace(b *kernels.Backends, d *dispatch.Dispatcher, s *Session) (*race, er
 		return nil, err
 	}
 	defer p.Close()
-	if len(s.Calls) == 0 {
-		return nil, fmt.Errorf("songs: %s, %s: no calls (want at least one)", s.Graph.Name, s.Length)
+	if len(s.Calls) == 0 || len(s.Graph.Inputs) == 0 {
+		return nil, fmt.Errorf("songs: %s, %s: no calls or no inputs (want at least one of each)", s.Graph.Name, s.Length)
 	}
 	var inputs []int
 	for i, data := range s.Calls[0] {

@@ -98,3 +98,20 @@ func TestResult(t *testing.T) {
 func timingsBlock(seconds []float64) timings.Block {
 	return timings.Block{Size: 7, Seconds: seconds, Twin: -1}
 }
+
+// A recording whose header names a strange rate is refused, and takes no memory.
+func TestStrangeRecordings(t *testing.T) {
+	for _, rate := range []float64{0, 0.5, math.NaN(), mostRate + 1, 6e7, math.Inf(1)} {
+		for _, name := range Names {
+			if all, err := Usual(name, kernels.Input{Samples: []float32{1}, SampleRate: rate}); err == nil {
+				t.Errorf("%s at %g Hz: %d sessions", name, rate, len(all))
+			}
+		}
+	}
+}
+
+func TestNoCalls(t *testing.T) {
+	if _, err := newRace(kernels.Here(), nil, &Session{Graph: analysis(t), Length: "none"}); err == nil {
+		t.Error("a session without calls is measured")
+	}
+}

@@ -28,8 +28,8 @@ var Names = []string{"analysis", "separator", "synthesiser", "decoder"}
 //     second.
 //   - The decoder makes 128 steps with a width of 256 and of 1024, and a vocabulary of 2048 tokens, as those of audio codecs.
 func Usual(name string, in kernels.Input) ([]Session, error) {
-	if len(in.Samples) == 0 || !(in.SampleRate >= 1) {
-		return nil, fmt.Errorf("songs: %d samples at %g Hz (want a recording)", len(in.Samples), in.SampleRate)
+	if len(in.Samples) == 0 || !(in.SampleRate >= 1 && in.SampleRate <= mostRate) {
+		return nil, fmt.Errorf("songs: %d samples at %g Hz (want a recording of 1 to %d Hz)", len(in.Samples), in.SampleRate, mostRate)
 	}
 	switch name {
 	case "analysis":
@@ -43,6 +43,9 @@ func Usual(name string, in kernels.Input) ([]Session, error) {
 	}
 	return nil, fmt.Errorf("songs: no pipeline %.40q (want one of %q)", name, Names)
 }
+
+// mostRate is the greatest rate of a recording in Hz. Four minutes of it take 740 MB.
+const mostRate = 768_000
 
 func analyses(in kernels.Input) (all []Session, err error) {
 	g, err := songs.AnalysisGraph(songs.AnalysisParams{SampleRate: in.SampleRate})
