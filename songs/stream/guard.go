@@ -212,8 +212,13 @@ func (g *Guard) set(c Cause, present bool, at time.Duration) {
 		g.changes = append(g.changes, Change{at.Seconds(), c.String(), present})
 	}
 	if c == Memory && present {
-		g.dispatcher.SetMemoryPressure("critical") // which a dispatcher accepts
+		g.askForMemory()
 	}
+}
+
+// askForMemory makes the dispatcher ask for memory.
+func (g *Guard) askForMemory() {
+	g.dispatcher.SetMemoryPressure("critical") // which a dispatcher accepts
 }
 
 // tell tells the dispatcher what is new. A thermal state that has just become better is told when it has held.

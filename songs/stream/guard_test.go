@@ -11,6 +11,7 @@ import (
 
 	"crossover/calibration"
 	"crossover/dispatch"
+	"crossover/gpu"
 	"crossover/host"
 	"crossover/songs"
 )
@@ -140,6 +141,27 @@ func TestCauses(t *testing.T) {
 			}
 			t.Log(changesOf(r), underruns(r), gpu.Blocks, spare.Blocks)
 		})
+	}
+}
+
+// When memory is short, what streams held on the GPU goes back to the system, and is not kept for later plans.
+func TestMemoryGoesBack(t *testing.T) {
+	b, f := emulated(t)
+	d := dispatcher(t)
+	d.OnMemoryPressure(func() { b.Trim() })
+	condition := cool
+	var before, after gpu.PoolUse
+	play(t, 2, f, Options{Backends: b, Dispatcher: d}, &condition, func(second float64) {
+		switch second {
+		case 1:
+			condition.Memory = "critical"
+			before = b.GPUs[0].Opened().Memory()
+		case 1.9:
+			after = b.GPUs[0].Opened().Memory()
+		}
+	})
+	if before.Used == 0 || after.Used != 0 || after.Cached != 0 {
+		t.Errorf("before %+v, and after %+v, want that nothing is held", before, after)
 	}
 }
 

@@ -48,8 +48,10 @@ func (k *keeper) step() {
 }
 
 // release closes retired players that the audio goroutine cannot have any more. It may have read the slot just before the player
-// was retired. Two blocks later it has either taken the player, and then using says so, or left it.
+// was retired. Two blocks later it has either taken the player, and then using says so, or left it. While memory is short, what
+// the players held is asked for, because plans that are closed leave their memory to other plans.
 func (k *keeper) release() {
+	before := len(k.retired)
 	kept := k.retired[:0]
 	for _, r := range k.retired {
 		if k.callback.done.Load() < r.since+2 || k.callback.using.Load() == r.player {
@@ -59,6 +61,9 @@ func (k *keeper) release() {
 		r.close()
 	}
 	k.retired = kept
+	if len(kept) < before && k.guard.Away()&Memory != 0 {
+		k.guard.askForMemory()
+	}
 }
 
 // probe computes a callback on the GPU, and returns what it took.
