@@ -11,12 +11,16 @@ import (
 )
 
 // shapesTable prints, for each operation, how good its choices are at held-out shapes. It prints nothing if there is no
-// operation.
+// operation, or if all have only shapes that were asked for.
 func shapesTable(w io.Writer, entry *calibration.Host) {
 	rows := [][]string{{"OPERATION, ALL SHAPES", "FITTED", "HELD OUT", "REGRET", "AT MOST", "WITHIN 5 %", "WORST", "AT"}}
 	for k := range entry.Operations {
 		o := &entry.Operations[k]
-		if len(o.Surface.Implementations) == 0 {
+		switch {
+		case len(o.Surface.Implementations) > 0:
+		case len(o.Asked) > 0:
+			continue // the tables of the shapes that were asked for say it all
+		default:
 			rows = append(rows, []string{placedName(o), "0", "", "", "", "", "", ""})
 			continue
 		}
