@@ -1,18 +1,43 @@
 package songs
 
-// turn writes the transpose of src, whose rows have so many columns, to dst.
-func turn(dst, src []float32, columns int) {
-	const block = 32 // rows and columns of a block that stays in a cache
-	rows := len(src) / columns
-	for top := 0; top < rows; top += block {
-		for left := 0; left < columns; left += block {
-			for i := top; i < min(top+block, rows); i++ {
-				for j := left; j < min(left+block, columns); j++ {
-					dst[j*rows+i] = src[i*columns+j]
-				}
+// turning writes the transpose of src, rows×columns, to dst. It is a loop over the columns.
+type turning struct {
+	dst, src      []float32
+	rows, columns int
+}
+
+// turnedTogether is the number of columns whose rows in dst are written together. Four rows of src are read at a time, because
+// their lines may all belong in one place of a cache, which holds few of them.
+const turnedTogether = 32
+
+// Do turns columns from to end.
+func (t *turning) Do(_, from, end int) {
+	for ; from < end; from += turnedTogether {
+		n, top := min(turnedTogether, end-from), 0
+		for ; top+4 <= t.rows; top += 4 {
+			at := top*t.columns + from
+			a, b := t.src[at:][:n], t.src[at+t.columns:][:n]
+			c, d := t.src[at+2*t.columns:][:n], t.src[at+3*t.columns:][:n]
+			for j := range a {
+				to := t.dst[(from+j)*t.rows+top:][:4]
+				to[0], to[1], to[2], to[3] = a[j], b[j], c[j], d[j]
+			}
+		}
+		for ; top < t.rows; top++ {
+			for j, v := range t.src[top*t.columns+from:][:n] {
+				t.dst[(from+j)*t.rows+top] = v
 			}
 		}
 	}
+}
+
+// turn writes the transpose of src, whose rows have so many columns, to dst.
+func (m *memory) turn(dst, src []float32, columns int) {
+	const perMicrosecond = 1 << 10 // values
+	rows := len(src) / columns
+	m.turning = turning{dst, src, rows, columns}
+	m.pool.Run(columns, m.pool.Grain(columns, perMicrosecond/max(rows, 1)+1, 16), &m.turning)
+	m.turning = turning{}
 }
 
 // appendRows adds a row to each matrix of dst. There are as many matrices as src has rows, and each has count rows before. The

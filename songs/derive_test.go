@@ -8,11 +8,12 @@ import (
 )
 
 func TestTurn(t *testing.T) {
-	for _, size := range [][2]int{{1, 1}, {1, 7}, {5, 1}, {3, 4}, {33, 65}, {100, 31}} {
+	m := memory{pool: kernels.Here().Pool}
+	for _, size := range [][2]int{{1, 1}, {1, 7}, {5, 1}, {3, 4}, {33, 65}, {100, 31}, {4, 2000}, {1025, 67}} {
 		rows, columns := size[0], size[1]
 		x, y := make([]float32, rows*columns), make([]float32, rows*columns)
 		kernels.Noise(x, 1)
-		turn(y, x, columns)
+		m.turn(y, x, columns)
 		for i, v := range x {
 			if y[i%columns*rows+i/columns] != v {
 				t.Fatalf("%d×%d: value %d is elsewhere", rows, columns, i)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"crossover/kernels"
+	"crossover/pool"
 )
 
 // memory holds the data of a pipeline's tensors. A tensor keeps its memory from call to call, and gets other memory if a call
@@ -17,10 +18,13 @@ type memory struct {
 	alloc  func(n int) (data []float32, free func(), err error) // of shared memory
 	shared []bool                                               // by tensor: it lies in shared memory
 	frees  []func()                                             // by tensor; nil where there is no memory
+
+	pool    *pool.Pool
+	turning turning
 }
 
 func newMemory(b *kernels.Backends, w *wiring) memory {
-	m := memory{w: w, data: make([][]float32, len(w.tensors)), rows: make([]int, len(w.tensors)), alloc: b.Alloc,
+	m := memory{w: w, data: make([][]float32, len(w.tensors)), rows: make([]int, len(w.tensors)), alloc: b.Alloc, pool: b.Pool,
 		shared: make([]bool, len(w.tensors)), frees: make([]func(), len(w.tensors))}
 	m.after = slices.Repeat([]int{-1}, len(w.tensors))
 	for i, d := range w.Derived {
@@ -94,7 +98,7 @@ func (m *memory) derive(t int, words []int, calls int) (moved bool, err error) {
 	from, columns := m.data[m.w.of[i]][:words[m.w.of[i]]], m.w.Derived[i].Columns
 	m.rows[t] = len(from) / columns
 	if m.w.Derived[i].How == Turned {
-		turn(to, from, columns)
+		m.turn(to, from, columns)
 	} else {
 		appendRows(to, from, columns, calls)
 	}
