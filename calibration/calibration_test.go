@@ -77,7 +77,10 @@ func m3() Host {
 				{Elements: []int{22050}, Blocks: 12, Margin: 0.25, Routes: []Route{
 					{Name: "best-1", Implementations: []string{"metal", "metal"}, MedianSeconds: 0.002, PredictedSeconds: 0.0019},
 					{Name: "stages", Implementations: []string{"", ""}, MedianSeconds: 0.0025},
-				}},
+				}, Parts: []Part{
+					{Name: "stft", Implementation: "metal", MedianSeconds: 0.0012, PredictedSeconds: 0.001},
+					{Name: "columns", MedianSeconds: 0.0005, Bytes: 88200},
+				}, BetweenSeconds: 0.0003},
 				{Elements: []int{220500}, Blocks: 12, Routes: []Route{{Name: "gpu", Implementations: []string{"metal", "metal"}, MedianSeconds: 0.009}}},
 			},
 		}},

@@ -23,6 +23,19 @@ type PipelineLength struct {
 	Blocks   int     `json:"blocks"`
 	Margin   float64 `json:"margin"` // time of the second route over that of the first one, minus 1; 0 if there is one route
 	Routes   []Route `json:"routes"` // the fastest first
+	// Parts are what a call consists of, and BetweenSeconds is what it takes besides. A file of an older version has neither.
+	Parts          []Part  `json:"parts,omitempty"`
+	BetweenSeconds float64 `json:"between_seconds,omitempty"`
+}
+
+// Part is what a stage, or a tensor that no operation computes, took within calls of its pipeline.
+type Part struct {
+	Name           string  `json:"name"`                     // of the stage or the tensor
+	Implementation string  `json:"implementation,omitempty"` // of the stage; "" for a tensor
+	MedianSeconds  float64 `json:"median_seconds"`           // of a call
+	// PredictedSeconds is what the surfaces predict for the stage alone. A tensor has its bytes instead.
+	PredictedSeconds float64 `json:"predicted_seconds,omitempty"`
+	Bytes            int     `json:"bytes,omitempty"`
 }
 
 // Route is one way to compute a pipeline.
@@ -31,15 +44,16 @@ type Route struct {
 	// Implementations are those of the stages. "" is one that the dispatcher chooses.
 	Implementations  []string `json:"implementations"`
 	MedianSeconds    float64  `json:"median_seconds"`    // of a call; a mean over the calls of a session, where calls go on from each other
-	PredictedSeconds float64  `json:"predicted_seconds"` // by the surfaces; 0 if nothing was predicted
+	PredictedSeconds float64  `json:"predicted_seconds"` // by the surfaces and the parts of the other lengths; 0 if nothing was predicted
 }
 
-// The greatest numbers of pipelines of a host, stages and lengths of a pipeline, and routes of a length.
+// The greatest numbers of pipelines of a host, stages and lengths of a pipeline, and routes and parts of a length.
 const (
 	MostPipelines = 64
 	MostStages    = 256
 	MostLengths   = 64
 	MostRoutes    = 16
+	MostParts     = 1024
 )
 
 // Pipeline returns what was measured of a graph, or nil if nothing was. It points into the host.
@@ -50,6 +64,24 @@ func (h *Host) Pipeline(name string) *Pipeline {
 		}
 	}
 	return nil
+}
+
+// ForecastError returns by what part forecasts are off: the median over all routes that have one. It is 0 if none has. A forecast
+// knows nothing of its own length, so this is what forecasts at other lengths are off by.
+func (p *Pipeline) ForecastError() float64 {
+	var all []float64
+	for _, l := range p.Lengths {
+		for _, r := range l.Routes {
+			if r.PredictedSeconds > 0 {
+				all = append(all, math.Abs(r.PredictedSeconds/r.MedianSeconds-1))
+			}
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2
 }
 
 // SetPipeline puts a pipeline into the host, in place of the one of the same name.
@@ -160,6 +192,38 @@ func (l *PipelineLength) check(stages int) error {
 			if err := checkName(name); err != nil {
 				return fmt.Errorf("route %s: implementations[%d]: %w", quoted(r.Name), k, err)
 			}
+		}
+	}
+	return l.checkParts()
+}
+
+// checkParts checks that parts are there once, and that each has something that its time can be compared with.
+func (l *PipelineLength) checkParts() error {
+	switch n := len(l.Parts); {
+	case n > MostParts:
+		return fmt.Errorf("has %d parts (want at most %d)", n, MostParts)
+	case !(l.BetweenSeconds >= 0) || math.IsInf(l.BetweenSeconds, 1):
+		return fmt.Errorf("between_seconds is %v (want a finite number, at least 0)", l.BetweenSeconds)
+	}
+	for i := range l.Parts {
+		p := &l.Parts[i]
+		err := checkName(p.Name)
+		if err == nil && p.Implementation != "" {
+			err = checkName(p.Implementation)
+		}
+		switch {
+		case err != nil:
+			return fmt.Errorf("parts[%d]: %w", i, err)
+		case !(p.MedianSeconds > 0) || math.IsInf(p.MedianSeconds, 1):
+			return fmt.Errorf("part %s: median_seconds is %v (want a finite number above 0)", quoted(p.Name), p.MedianSeconds)
+		case p.Implementation != "" && (!(p.PredictedSeconds > 0) || math.IsInf(p.PredictedSeconds, 1) || p.Bytes != 0):
+			return fmt.Errorf("part %s: predicted_seconds is %v and bytes %d (want a finite number above 0, and no bytes, for a stage)", quoted(p.Name),
+				p.PredictedSeconds, p.Bytes)
+		case p.Implementation == "" && (p.PredictedSeconds != 0 || p.Bytes < 1):
+			return fmt.Errorf("part %s: predicted_seconds is %v and bytes %d (want at least 1 byte, and no prediction, for a tensor)", quoted(p.Name),
+				p.PredictedSeconds, p.Bytes)
+		case slices.ContainsFunc(l.Parts[:i], func(q Part) bool { return q.Name == p.Name && q.Implementation == p.Implementation }):
+			return fmt.Errorf("part %s is there twice", quoted(p.Name))
 		}
 	}
 	return nil

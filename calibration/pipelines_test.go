@@ -32,7 +32,17 @@ func TestPipelines(t *testing.T) {
 		"no time":           {func(_ *Host, p *Pipeline) { p.Lengths[0].Routes[0].MedianSeconds = 0 }, `pipeline "analysis": lengths[0]: route "best-1": median_seconds is 0 (want a finite number above 0)`},
 		"no forecast":       {func(_ *Host, p *Pipeline) { p.Lengths[0].Routes[0].PredictedSeconds = math.Inf(1) }, `pipeline "analysis": lengths[0]: route "best-1": predicted_seconds is +Inf (want a finite number, at least 0)`},
 		"the slowest first": {func(_ *Host, p *Pipeline) { slices.Reverse(p.Lengths[0].Routes) }, `pipeline "analysis": lengths[0]: route "best-1" is faster than the one before (want the fastest first)`},
-		"a route twice":     {func(_ *Host, p *Pipeline) { p.Lengths[0].Routes[1].Name = "best-1" }, `pipeline "analysis": lengths[0]: route "best-1" is there twice`},
+		"no parts": {func(_ *Host, p *Pipeline) {
+			p.Lengths[0].Parts, p.Lengths[0].BetweenSeconds = nil, 0
+		}, ""},
+		"less than nothing between":  {func(_ *Host, p *Pipeline) { p.Lengths[0].BetweenSeconds = -1 }, `pipeline "analysis": lengths[0]: between_seconds is -1 (want a finite number, at least 0)`},
+		"too many parts":             {func(_ *Host, p *Pipeline) { p.Lengths[0].Parts = slices.Repeat(p.Lengths[0].Parts, 600) }, `pipeline "analysis": lengths[0]: has 1200 parts (want at most 1024)`},
+		"a part twice":               {func(_ *Host, p *Pipeline) { p.Lengths[0].Parts = slices.Repeat(p.Lengths[0].Parts, 2) }, `pipeline "analysis": lengths[0]: part "stft" is there twice`},
+		"a nameless part":            {func(_ *Host, p *Pipeline) { p.Lengths[0].Parts[1].Name = "" }, `pipeline "analysis": lengths[0]: parts[1]: is missing`},
+		"a part without time":        {func(_ *Host, p *Pipeline) { p.Lengths[0].Parts[1].MedianSeconds = 0 }, `pipeline "analysis": lengths[0]: part "columns": median_seconds is 0 (want a finite number above 0)`},
+		"a stage without prediction": {func(_ *Host, p *Pipeline) { p.Lengths[0].Parts[0].PredictedSeconds = 0 }, `pipeline "analysis": lengths[0]: part "stft": predicted_seconds is 0 and bytes 0 (want a finite number above 0, and no bytes, for a stage)`},
+		"a tensor without bytes":     {func(_ *Host, p *Pipeline) { p.Lengths[0].Parts[1].Bytes = 0 }, `pipeline "analysis": lengths[0]: part "columns": predicted_seconds is 0 and bytes 0 (want at least 1 byte, and no prediction, for a tensor)`},
+		"a route twice":              {func(_ *Host, p *Pipeline) { p.Lengths[0].Routes[1].Name = "best-1" }, `pipeline "analysis": lengths[0]: route "best-1" is there twice`},
 	} {
 		f := example()
 		h := &f.Hosts[1]
@@ -65,5 +75,26 @@ func TestSetPipeline(t *testing.T) {
 	h.normalise()
 	if h.Pipelines[0].Name != "a-first" || h.Pipeline("none") != nil {
 		t.Errorf("%s is first", h.Pipelines[0].Name)
+	}
+}
+
+func TestForecastError(t *testing.T) {
+	route := func(predicted, measured float64) Route {
+		return Route{MedianSeconds: measured, PredictedSeconds: predicted}
+	}
+	for _, test := range []struct {
+		routes [2][]Route
+		want   float64
+	}{
+		{[2][]Route{}, 0},
+		{[2][]Route{{route(0, 1)}}, 0},
+		{[2][]Route{{route(2, 1)}}, 1},
+		{[2][]Route{{route(0.5, 1), route(0, 1)}, {route(2.25, 2), route(9, 9)}}, 0.125},
+		{[2][]Route{{route(0.5, 1), route(2, 2)}, {route(2.5, 2), route(9, 9)}}, 0.125},
+	} {
+		p := Pipeline{Lengths: []PipelineLength{{Routes: test.routes[0]}, {Routes: test.routes[1]}}}
+		if got := p.ForecastError(); got != test.want {
+			t.Errorf("%v: %v, want %v", test.routes, got, test.want)
+		}
 	}
 }

@@ -9,34 +9,35 @@ import (
 func TestPipeline(t *testing.T) {
 	file := testFile()
 	for i := range file.Hosts {
-		length := func(n int) calibration.PipelineLength {
+		length := func(n int, perByte float64) calibration.PipelineLength {
 			return calibration.PipelineLength{Elements: []int{n}, Blocks: 3, Routes: []calibration.Route{
-				{Name: "gpu", Implementations: []string{"metal", "metal"}, MedianSeconds: 1e-3}}}
+				{Name: "gpu", Implementations: []string{"metal", "metal"}, MedianSeconds: 1e-3}}, Parts: []calibration.Part{
+				{Name: "a", Implementation: "go", MedianSeconds: 7, PredictedSeconds: 1},
+				{Name: "turned", MedianSeconds: perByte * float64(4*n), Bytes: 4 * n}}}
 		}
 		file.Hosts[i].SetPipeline(calibration.Pipeline{Name: "song", Stages: []string{"a", "b"}, Created: calibrated,
-			Lengths: []calibration.PipelineLength{length(1000), length(100_000)}})
+			Lengths: []calibration.PipelineLength{length(1000, 1e-9), length(100_000, 3e-9), length(200_000, 2e-9)}})
 	}
 	d := newDispatcherFor(t, file, m3Max)
 	for _, test := range []struct {
-		name     string
-		stages   []string
-		elements []int
-		want     int // 0 for none
+		name   string
+		stages []string
+		want   bool
 	}{
-		{"song", []string{"a", "b"}, []int{1}, 1000},
-		{"song", []string{"a", "b"}, []int{9_000}, 1000},
-		{"song", []string{"a", "b"}, []int{11_000}, 100_000},
-		{"song", []string{"a", "b"}, []int{0}, 1000},
-		{"song", []string{"a", "c"}, []int{1000}, 0},
-		{"song", []string{"a", "b"}, []int{1000, 1}, 0},
-		{"another", []string{"a", "b"}, []int{1000}, 0},
+		{"song", []string{"a", "b"}, true},
+		{"song", []string{"a", "c"}, false},
+		{"song", []string{"a"}, false},
+		{"another", []string{"a", "b"}, false},
 	} {
-		got, found := d.Pipeline(test.name, test.stages, test.elements)
-		if found != (test.want > 0) || found && got.Elements[0] != test.want {
-			t.Errorf("%s %v at %v: %v, want %d", test.name, test.stages, test.elements, got.Elements, test.want)
+		got, found := d.Pipeline(test.name, test.stages)
+		if found != test.want || found && len(got.Lengths) != 3 {
+			t.Errorf("%s %v: %v %v, want %v", test.name, test.stages, got, found, test.want)
 		}
 	}
-	if _, found := (*Dispatcher)(nil).Pipeline("song", nil, nil); found {
+	if got := d.MoveSeconds(); got != 2e-9 {
+		t.Errorf("a byte takes %g s, want 2e-9", got)
+	}
+	if _, found := (*Dispatcher)(nil).Pipeline("song", nil); found || (*Dispatcher)(nil).MoveSeconds() != 0 {
 		t.Error("a pipeline without a calibration")
 	}
 }

@@ -15,21 +15,23 @@ type costs struct {
 	onGPU   [][]cost // by stage, the time of the kernels alone
 	launch  float64  // seconds, of a list
 	perByte float64  // seconds, from the processor to a GPU or back
+	besides float64  // seconds, of what no stage takes on any route: derived tensors, and what lies between the stages
 }
 
 // cost is one way to compute a stage.
 type cost struct {
 	implementation string
-	seconds        float64
+	alone          float64 // predicted for calls of the stage alone
+	seconds        float64 // in the pipeline
 }
 
-// newCosts predicts a graph's costs by the calibration of d. Stages of which the calibration knows nothing have no costs. The
-// layout must be arranged.
+// newCosts predicts a graph's costs by the calibration of d, and by what was measured of the whole graph. Stages of which the
+// calibration knows nothing have no costs. The layout must be arranged.
 //
 // A call with its data in shared memory takes a launch, the moves of its tensors, and its kernels. A call with resident data
 // takes no moves. So the difference of the two, over the bytes of the tensors, is what a byte takes. Its median over the stages
 // counts. Where no resident calls were measured, as with unified memory, moving costs nothing.
-func newCosts(b *kernels.Backends, d *dispatch.Dispatcher, l *layout) *costs {
+func newCosts(b *kernels.Backends, d *dispatch.Dispatcher, l *layout, m *measured) *costs {
 	c := &costs{w: l.wiring, words: slices.Clone(l.words), launch: d.LaunchSeconds(),
 		onCPU: make([][]cost, len(l.Stages)), onGPU: make([][]cost, len(l.Stages))}
 	shared := make([][]dispatch.Time, len(l.Stages))
@@ -48,7 +50,7 @@ func newCosts(b *kernels.Backends, d *dispatch.Dispatcher, l *layout) *costs {
 		}
 		for _, t := range times(kernels.Caller) {
 			if !t.OnGPU {
-				c.onCPU[i] = append(c.onCPU[i], cost{t.Implementation, t.Seconds})
+				c.onCPU[i] = append(c.onCPU[i], cost{t.Implementation, t.Seconds, t.Seconds})
 			}
 		}
 		if shared[i] = times(kernels.Shared); len(shared[i]) > 0 {
@@ -68,11 +70,21 @@ func newCosts(b *kernels.Backends, d *dispatch.Dispatcher, l *layout) *costs {
 			if t.OnGPU {
 				const least = 0.05 // of the call is kernels, however the other parts were measured
 				kernels := t.Seconds - c.launch - c.perByte*float64(c.bytes(i))
-				c.onGPU[i] = append(c.onGPU[i], cost{t.Implementation, max(kernels, least*t.Seconds)})
+				kernels = max(kernels, least*t.Seconds)
+				c.onGPU[i] = append(c.onGPU[i], cost{t.Implementation, kernels, kernels})
 			}
 		}
 		for _, all := range [][]cost{c.onCPU[i], c.onGPU[i]} {
+			for k := range all {
+				all[k].seconds *= m.factor(c.w.Stages[i].Name, all[k].implementation)
+			}
 			slices.SortStableFunc(all, func(a, b cost) int { return compare(a.seconds, b.seconds) })
+		}
+	}
+	c.besides = m.besides()
+	for t := range c.w.tensors {
+		if d := c.w.tensors[t].derived; d >= 0 && c.w.Derived[d].How != Last {
+			c.besides += m.derived(c.w.tensors[t].name, 4*c.words[t])
 		}
 	}
 	return c
@@ -99,23 +111,52 @@ func (c *costs) bytes(i int) (n int) {
 	return n
 }
 
-// seconds returns the predicted time of a route. A stage whose implementation has no cost counts 0, on every route.
-func (c *costs) seconds(r Route) (sum float64) {
-	onGPU := make([]bool, len(r))
+// taken is what the stages of a route are expected to take, by stage. A stage whose implementation has no cost takes 0, on every
+// route.
+type taken struct {
+	onGPU          []bool
+	alone, seconds []float64
+}
+
+func (c *costs) take(r Route) taken {
+	t := taken{make([]bool, len(r)), make([]float64, len(r)), make([]float64, len(r))}
 	for i, name := range r {
 		for k, all := range [][]cost{c.onCPU[i], c.onGPU[i]} {
 			if at := slices.IndexFunc(all, func(m cost) bool { return m.implementation == name }); at >= 0 {
-				sum += all[at].seconds
-				onGPU[i] = k == 1
+				t.onGPU[i], t.alone[i], t.seconds[i] = k == 1, all[at].alone, all[at].seconds
 			}
 		}
 	}
-	for _, g := range c.w.group(onGPU) {
-		if g.list != nil {
-			sum += c.launch
-			for _, t := range g.list.hosted() {
-				sum += c.perByte * 4 * float64(c.words[t])
-			}
+	return t
+}
+
+// group returns what a group takes if its stages take what they take alone.
+func (c *costs) group(g *group, t taken) (sum float64) {
+	for _, i := range c.w.order[g.first:g.end] {
+		sum += t.alone[i]
+	}
+	if g.list != nil {
+		sum += c.launch
+		for _, hosted := range g.list.hosted() {
+			sum += c.perByte * 4 * float64(c.words[hosted])
+		}
+	}
+	return sum
+}
+
+// seconds returns the predicted time of a route. The launch of a list and its moves are multiplied by the mean factor of its
+// stages, because a list was measured as a whole.
+func (c *costs) seconds(r Route) float64 {
+	t, sum := c.take(r), c.besides
+	for _, g := range c.w.group(t.onGPU) {
+		alone, seconds := 0.0, 0.0
+		for _, i := range c.w.order[g.first:g.end] {
+			alone, seconds = alone+t.alone[i], seconds+t.seconds[i]
+		}
+		if predicted := c.group(&g, t); alone > 0 {
+			sum += predicted * seconds / alone
+		} else {
+			sum += predicted
 		}
 	}
 	return sum

@@ -2,8 +2,11 @@ package songs
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+
+	"crossover/calibration"
 )
 
 // plan plans the route of a call, unless the program has, or the present one is for about these lengths, or a tensor of the last
@@ -37,33 +40,28 @@ func (p *Pipeline) plan() error {
 		return nil
 	}
 	p.reason = fmt.Sprintf("the least predicted time, %.3g ms", 1e3*best.Seconds)
+	if of, found := p.dispatcher.Pipeline(p.w.Name, p.names); found {
+		p.reason += fmt.Sprintf(" (such forecasts are off by %.0f %% in the median)", 100*of.ForecastError())
+	}
 	return nil
 }
 
 // worthwhile is by what part a route must be faster than the stages as the dispatcher chooses to be worth following. The
 // dispatcher chooses by the length of each call, and a route is measured at one length.
-const worthwhile = 0.02
+const worthwhile = 0.01
 
 // followMeasured follows the fastest route that was measured at about these lengths, and of which every implementation can run
 // here. If that is hardly faster than each stage as the dispatcher chooses, it leaves the stages to the dispatcher. It returns
 // false if there is no such route.
 func (p *Pipeline) followMeasured() bool {
-	var names []string
-	for i := range p.w.Stages {
-		names = append(names, p.w.Stages[i].Name)
-	}
 	elements, err := p.Elements(p.lengths...)
 	if err != nil {
 		return false
 	}
-	l, found := p.dispatcher.Pipeline(p.w.Name, names, elements)
-	if !found {
-		return false
-	}
-	for i, n := range l.Elements {
-		if n > 4*elements[i] || elements[i] > 4*n {
-			return false // the forecast is of this very length
-		}
+	of, found := p.dispatcher.Pipeline(p.w.Name, p.names)
+	l := nearest(of.Lengths, elements)
+	if !found || l == nil || apart(l.Elements, elements) > math.Log(mostApart) {
+		return false // the forecast is of this very length
 	}
 	for _, r := range l.Routes {
 		adapts := !slices.ContainsFunc(r.Implementations, func(name string) bool { return name != "" })
@@ -81,6 +79,27 @@ func (p *Pipeline) followMeasured() bool {
 		}
 	}
 	return false
+}
+
+// mostApart is by what factor the elements of a call may differ from those of a measured length whose routes it follows.
+const mostApart = 4
+
+// nearest returns the measured length that is nearest to some elements, by ratio, or nil if there is none.
+func nearest(all []calibration.PipelineLength, elements []int) (near *calibration.PipelineLength) {
+	for i := range all {
+		if l := &all[i]; len(l.Elements) == len(elements) && (near == nil || apart(l.Elements, elements) < apart(near.Elements, elements)) {
+			near = l
+		}
+	}
+	return near
+}
+
+// apart returns how far apart lengths are: the greatest logarithm of a ratio.
+func apart(a, b []int) (most float64) {
+	for i := range a {
+		most = max(most, math.Abs(math.Log(float64(a[i])/float64(max(1, b[i])))))
+	}
+	return most
 }
 
 // leave leaves all stages to the dispatcher.
@@ -114,7 +133,12 @@ func (p *Pipeline) costs(elements []int, calls int) (*costs, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newCosts(p.backends, p.dispatcher, l), nil
+	all, err := p.Elements(elements...)
+	if err != nil {
+		return nil, err
+	}
+	m := measurements(p.dispatcher, p.w, all)
+	return newCosts(p.backends, p.dispatcher, l, &m), nil
 }
 
 // Elements returns the elements of the inputs, which are given, and of the outputs of a first call with such inputs. By these a

@@ -53,11 +53,7 @@ func NewOn(b *kernels.Backends, d *dispatch.Dispatcher, g *Graph) (*Pipeline, er
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for i := range w.Stages {
-		names = append(names, w.Stages[i].Name)
-	}
-	return &Pipeline{w: w, names: names, recorded: make([]recorded, len(w.Stages)), backends: b, dispatcher: d, layout: newLayout(w), values: make([]uint32, len(w.Stages)),
+	return &Pipeline{w: w, names: w.names(), recorded: make([]recorded, len(w.Stages)), backends: b, dispatcher: d, layout: newLayout(w), values: make([]uint32, len(w.Stages)),
 		plans: make([]kernels.StepPlan, len(w.Stages)), memory: newMemory(b, w), groups: w.groupsOfOne(),
 		broken: make([]bool, len(w.Stages))}, nil
 }

@@ -53,7 +53,7 @@ func madeUp(t *testing.T, onCPU float64) *dispatch.Dispatcher {
 				{Name: "stages", Implementations: []string{"", "", ""}, MedianSeconds: 2.05e-6},
 			}}, {Elements: []int{400_000, 400_000}, Blocks: 5, Routes: []calibration.Route{
 				{Name: "best-1", Implementations: []string{"go", "go", "go"}, MedianSeconds: 1e-3},
-				{Name: "stages", Implementations: []string{"", "", ""}, MedianSeconds: 1.02e-3},
+				{Name: "stages", Implementations: []string{"", "", ""}, MedianSeconds: 1.008e-3},
 			}}},
 		}},
 	}}}, dispatch.WithHost(facts), dispatch.Unforced())
@@ -158,7 +158,7 @@ func TestMeasuredRoute(t *testing.T) {
 		n    int
 		want string
 	}{{1000, `"best-2"`}, {16000, `"best-2"`}, {999, "the least predicted time"}, {16001, "the least predicted time"},
-		{200_000, "each stage as the dispatcher chooses, which took 1.02 ms at [400000] elements"}} {
+		{200_000, "each stage as the dispatcher chooses, which took 1.01 ms at [400000] elements"}} {
 		p.planned = nil
 		if err := p.Run(noise(1, test.n, 1)); err != nil {
 			t.Fatal(err)

@@ -92,6 +92,7 @@ func measurePipelines(ctx context.Context, of *subject, b *kernels.Backends, o *
 	clear()
 	pipelinesTable(stdout, all) // also if the file cannot be written
 	pipelines := race.Pipelines(all, begin)
+	forecastErrors(stdout, pipelines)
 	if err == nil && len(pipelines) > 0 {
 		err = o.writePipelines(ctx, of.host.ID, pipelines)
 	}
@@ -191,5 +192,14 @@ func pipelinesTable(w io.Writer, all []race.Measured) {
 	}
 	for _, line := range command.Align(rows, 3, 4, 5, 6) {
 		fmt.Fprintln(w, line)
+	}
+}
+
+// forecastErrors prints by how much forecasts of each pipeline are off.
+func forecastErrors(w io.Writer, pipelines []calibration.Pipeline) {
+	for i := range pipelines {
+		if off := pipelines[i].ForecastError(); off > 0 {
+			fmt.Fprintf(w, "Forecasts of %s are off by %.0f %% in the median. Each is by what was measured at the other lengths.\n", pipelines[i].Name, 100*off)
+		}
 	}
 }

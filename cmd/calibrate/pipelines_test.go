@@ -59,6 +59,13 @@ func TestPipelines(t *testing.T) {
 	if measured == nil || len(after.Pipelines) != 1 {
 		t.Fatalf("pipelines %v", after.Pipelines)
 	}
+	for _, l := range measured.Lengths {
+		for _, r := range l.Routes {
+			if r.PredictedSeconds > 0 && len(l.Parts) == 0 {
+				t.Errorf("%v: a forecast, but no parts", l.Elements)
+			}
+		}
+	}
 	kept := *after
 	kept.Pipelines = nil
 	if difference := cmp.Diff(before, &kept); difference != "" {
@@ -184,5 +191,16 @@ func TestPipelinesKeepLengths(t *testing.T) {
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%v, want %v", got, test.want)
 		}
+	}
+}
+
+func TestForecastErrors(t *testing.T) {
+	of := func(name string, predicted float64) calibration.Pipeline {
+		return calibration.Pipeline{Name: name, Lengths: []calibration.PipelineLength{{Routes: []calibration.Route{{MedianSeconds: 2, PredictedSeconds: predicted}}}}}
+	}
+	var out strings.Builder
+	forecastErrors(&out, []calibration.Pipeline{of("analysis", 1.75), of("decoder", 0)})
+	if want := "Forecasts of analysis are off by 12 % in the median. Each is by what was measured at the other lengths.\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
 	}
 }

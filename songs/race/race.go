@@ -48,16 +48,24 @@ func Measure(ctx context.Context, b *kernels.Backends, d *dispatch.Dispatcher, s
 		races, cases = append(races, r), append(cases, r.kernelsCase())
 	}
 	o.Planner = func(c *kernels.Case) sweeps.Planner { return &visits{size: c.Axis.Min} }
+	o.Budget -= o.Budget / partsShare
 	results, err := sweeps.Run(ctx, cases, o)
 	if err != nil {
 		return nil, err
 	}
 	var all []Measured
 	for i, r := range races {
-		all = append(all, r.result(results[i]))
+		m := r.result(results[i])
+		if err := r.divide(ctx, &m); err != nil {
+			return nil, err
+		}
+		all = append(all, m)
 	}
-	return all, nil
+	return all, forecast(races, all)
 }
+
+// partsShare is the part of the budget that is left for recording what routes consist of: one in so many.
+const partsShare = 5
 
 // Pipelines returns what was measured in the form of a calibration file, a pipeline for each name of a graph. Sessions without
 // times are left out.
@@ -83,7 +91,7 @@ func Pipelines(all []Measured, created time.Time) (pipelines []calibration.Pipel
 type visits struct{ size, made int }
 
 const (
-	mostVisits = 4
+	mostVisits = 8
 	blocks     = 5 // a visit
 )
 
@@ -132,10 +140,16 @@ func newRace(b *kernels.Backends, d *dispatch.Dispatcher, s *Session) (*race, er
 	if r.elements, err = p.Elements(inputs...); err != nil {
 		return nil, err
 	}
-	// The call in the middle takes the mean time, if that grows from call to call as a decoder's does.
-	r.entrants, err = p.Entrants((len(s.Calls)-1)/2, inputs...)
+	r.entrants, err = p.Entrants(r.middle(), inputs...)
 	return r, err
 }
+
+// inputs returns the elements of the inputs.
+func (r *race) inputs() []int { return r.elements[:len(r.Graph.Inputs)] }
+
+// middle returns the calls before the one in the middle, which takes the mean time if that grows from call to call as a decoder's
+// does.
+func (r *race) middle() int { return (len(r.Calls) - 1) / 2 }
 
 // kernelsCase returns the race as a case of a sweep, with an implementation for each entrant.
 func (r *race) kernelsCase() kernels.Case {

@@ -26,7 +26,7 @@ var Names = []string{"analysis", "separator", "synthesiser", "decoder"}
 //   - The separator of one segment of 1, 10 and 30 seconds. A song is separated segment by segment, so there is no longer one.
 //   - The synthesiser renders one second at 44.1 kHz in blocks of 64, 256 and 1024 samples, with 16 voices and a response of a
 //     second.
-//   - The decoder makes 128 steps with a width of 256 and of 1024, and a vocabulary of 2048 tokens, as those of audio codecs.
+//   - The decoder makes 128 steps with a width of 256, 512 and 1024, and a vocabulary of 2048 tokens, as those of audio codecs.
 func Usual(name string, in kernels.Input) ([]Session, error) {
 	if len(in.Samples) == 0 || !(in.SampleRate >= 1 && in.SampleRate <= mostRate) {
 		return nil, fmt.Errorf("songs: %d samples at %g Hz (want a recording of 1 to %d Hz)", len(in.Samples), in.SampleRate, mostRate)
@@ -119,7 +119,7 @@ func synthesisers() (all []Session, err error) {
 
 func decoders() (all []Session, err error) {
 	const vocabulary, rank, steps = 2048, 8, 128
-	for _, width := range []int{256, 1024} {
+	for _, width := range []int{256, 512, 1024} {
 		by := float32(1 / float64(width))
 		g, err := songs.DecoderGraph(songs.DecoderParams{
 			Width: width, Heads: width / 64, Norm: weights(1, width, 1), Query: weights(2, width*width, 8*by),

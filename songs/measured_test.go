@@ -1,0 +1,161 @@
+package songs
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"crossover/calibration"
+	"crossover/dispatch"
+	"crossover/host"
+	"crossover/kernels"
+)
+
+// turned is a chain of two gains with a turned tensor between them.
+func turned(name string) *Graph {
+	return &Graph{
+		Name:    name,
+		Inputs:  []Input{{"x", kernels.Float32, 100}},
+		Stages:  []Stage{gain("a", "x"), gain("b", "columns")},
+		Derived: []Derived{{"columns", "a", Turned, 10}},
+		Outputs: []string{"b"},
+	}
+}
+
+// partsOf returns a measured length: stage a took twice what go was predicted to take there, and columns 3 ns a byte, or other
+// multiples.
+func partsOf(n int, factor, perByte, between float64) calibration.PipelineLength {
+	return calibration.PipelineLength{Elements: []int{n, n}, Blocks: 3, BetweenSeconds: between,
+		Routes: []calibration.Route{{Name: "best-1", Implementations: []string{"go", "go"}, MedianSeconds: 1, PredictedSeconds: 1.25}},
+		Parts: []calibration.Part{
+			{Name: "a", Implementation: "go", MedianSeconds: factor * 1e-6, PredictedSeconds: 1e-6},
+			{Name: "columns", MedianSeconds: perByte * 4 * float64(n), Bytes: 4 * n},
+		}}
+}
+
+// known returns a dispatcher that knows gains of 1 ns a value in Go and 2 ns on all cores, and what was measured of pipelines.
+func known(t *testing.T, pipelines ...calibration.Pipeline) *dispatch.Dispatcher {
+	t.Helper()
+	facts := host.Facts{Chip: "AMD EPYC", Family: "amd-epyc", Architecture: "amd64", Cores: 2}
+	for i := range pipelines {
+		pipelines[i].Stages, pipelines[i].Created = []string{"a", "b"}, time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	}
+	d, err := dispatch.New(&calibration.File{SchemaVersion: calibration.SchemaVersion, Hosts: []calibration.Host{{
+		ID: facts.ID(), Facts: calibration.Facts(facts), Created: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC),
+		Environment: calibration.Environment{OS: "linux", ToolVersion: "made up for tests", Power: "mains", Thermal: "nominal", Load: -1},
+		Method:      calibration.Method{Mode: "latency", State: "warm", TieBand: 0.03},
+		Cases: []calibration.Case{{
+			Name: "gain", Operation: "gain", Verdict: calibration.Unresolved, Reason: "made up",
+			Axis: calibration.Axis{Name: "n", Unit: "elements", From: 1 << 10, To: 1 << 24},
+			Implementations: []calibration.Implementation{
+				{Name: "go", Processor: "cpu", Cost: &calibration.Cost{SizeSeconds: 1e-9, Exponent: 1}},
+				{Name: "go-parallel", Processor: "cpu", Cost: &calibration.Cost{SizeSeconds: 2e-9, Exponent: 1}},
+			},
+		}},
+		Pipelines: pipelines,
+	}}}, dispatch.WithHost(facts), dispatch.Unforced())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// A forecast has what stages take within the pipeline, what derived tensors take, and what lies between.
+func TestForecastByParts(t *testing.T) {
+	song := calibration.Pipeline{Name: "turned", Lengths: []calibration.PipelineLength{partsOf(1000, 2, 1e-9, 1e-6), partsOf(100_000, 8, 4e-9, 3e-6)}}
+	for name, test := range map[string]struct {
+		graph string
+		n     int
+		route Route
+		want  float64
+	}{
+		"at a length":            {"turned", 1000, Route{"go", "go"}, 1e-6*(2+1) + 4e-6 + 1e-6},
+		"between two":            {"turned", 10_000, Route{"go", "go"}, 1e-5*(4+1) + 2e-9*40_000 + 2e-6},
+		"below":                  {"turned", 100, Route{"go", "go"}, 1e-7*(2+1) + 4e-7 + 1e-6},
+		"above":                  {"turned", 1_000_000, Route{"go", "go"}, 1e-3*(8+1) + 16e-3 + 3e-6},
+		"another implementation": {"turned", 1000, Route{"go-parallel", "go-parallel"}, 2e-6*(2+1) + 4e-6 + 1e-6},
+		"another graph":          {"new", 1000, Route{"go", "go"}, 2e-6 + 4e-9*4000}, // by what moves take elsewhere
+	} {
+		p, err := NewOn(kernels.Here(), known(t, song), turned(test.graph))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := p.costs([]int{test.n}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.seconds(test.route); math.Abs(got/test.want-1) > 1e-9 {
+			t.Errorf("%s: %g s, want %g s", name, got, test.want)
+		}
+		if e, err := p.Entrants(0, test.n); err != nil || test.graph == "turned" && test.n == 1000 && math.Abs(e[1].Seconds/8e-6-1) > 1e-9 {
+			t.Errorf("%s: entrants %+v, %v", name, e, err)
+		}
+	}
+}
+
+// A forecast that leaves a length out knows nothing of it.
+func TestForecastByOthers(t *testing.T) {
+	song := calibration.Pipeline{Name: "turned", Lengths: []calibration.PipelineLength{partsOf(1000, 2, 1e-9, 1e-6), partsOf(100_000, 8, 4e-9, 3e-6)}}
+	p, err := NewOn(kernels.Here(), known(t, song), turned("turned"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.ForecastBy(song.Lengths[1:], Route{"go", "go"}, 0, 1000)
+	if want := 1e-6*(8+1) + 16e-6 + 3e-6; err != nil || math.Abs(got/want-1) > 1e-9 {
+		t.Errorf("%g s, %v, want %g s", got, err, want)
+	}
+	if _, err := p.ForecastBy(nil, Route{"go", "go"}, 0, 1001); err == nil || !strings.Contains(err.Error(), "rows of 10") {
+		t.Errorf("1001 values in rows of 10: %v", err)
+	}
+}
+
+// Parts are those of a route whose spans are given. Their predictions are those of stages alone.
+func TestParts(t *testing.T) {
+	song := calibration.Pipeline{Name: "turned", Lengths: []calibration.PipelineLength{partsOf(1000, 2, 1e-9, 1e-6)}}
+	p, err := NewOn(kernels.Here(), known(t, song), turned("turned"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, covered, err := p.Parts(Route{"go", "go-parallel"}, map[string]float64{"a": 5e-6, "b": 7e-6, "columns": 1e-6, "other": 1}, 0, 1000)
+	want := []calibration.Part{
+		{Name: "a", Implementation: "go", MedianSeconds: 5e-6, PredictedSeconds: 1e-6},
+		{Name: "b", Implementation: "go-parallel", MedianSeconds: 7e-6, PredictedSeconds: 2e-6},
+		{Name: "columns", MedianSeconds: 1e-6, Bytes: 4000},
+	}
+	if err != nil || len(all) != len(want) || math.Abs(covered-13e-6) > 1e-15 {
+		t.Fatalf("%+v cover %g s, %v", all, covered, err)
+	}
+	for i, w := range want {
+		got := all[i]
+		if got.Name != w.Name || got.Implementation != w.Implementation || got.Bytes != w.Bytes || math.Abs(got.MedianSeconds-w.MedianSeconds) > 1e-15 ||
+			math.Abs(got.PredictedSeconds-w.PredictedSeconds) > 1e-15 {
+			t.Errorf("%+v, want %+v", got, w)
+		}
+	}
+	// A stage without spans, or without a prediction, is no part.
+	all, covered, err = p.Parts(Route{"go", "fftw"}, map[string]float64{"b": 7e-6}, 0, 1000)
+	if err != nil || len(all) != 0 || covered != 0 {
+		t.Errorf("%+v cover %g s, %v", all, covered, err)
+	}
+}
+
+// A list of kernels was measured as a whole. Its stages share its time, and its launch is as much off as they are.
+func TestForecastOfList(t *testing.T) {
+	c := &costs{launch: 3}
+	var err error
+	if c.w, err = chain().wire(); err != nil {
+		t.Fatal(err)
+	}
+	c.words = make([]int, len(c.w.tensors))
+	for range 3 {
+		c.onCPU, c.onGPU = append(c.onCPU, nil), append(c.onGPU, []cost{{"cuda", 1, 4}})
+	}
+	if got := c.seconds(Route{"cuda", "cuda", "cuda"}); got != 4*(3+3) {
+		t.Errorf("%g s, want 24", got)
+	}
+	c.onCPU[1] = []cost{{"go", 1, 2}}
+	if got := c.seconds(Route{"cuda", "go", "cuda"}); got != 4*(3+1)+2+4*(3+1) {
+		t.Errorf("with a stage between: %g s, want 34", got)
+	}
+}
