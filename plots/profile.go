@@ -134,7 +134,7 @@ func planTitle(name string, p *profiles.Profile, chosen bool) string {
 
 // caption says what a profile is of.
 func caption(p *profiles.Profile) string {
-	text := fmt.Sprintf("%s, %.0f s at %.0f Hz · %d calls", p.Recording, float64(p.Samples)/max(1, p.SampleRate), p.SampleRate, len(p.Calls))
+	text := fmt.Sprintf("%s · %d calls", p.Input(), len(p.Calls))
 	if p.Host != "" {
 		text += " · " + p.Host
 	}

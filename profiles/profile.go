@@ -1,6 +1,7 @@
 package profiles
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -13,8 +14,8 @@ type Profile struct {
 	Commit     string    `json:"commit,omitempty"` // of the program
 	Host       string    `json:"host"`             // the id of the machine
 	Pipeline   string    `json:"pipeline"`
-	Plan       string    `json:"plan"` // best, stages, processor or gpu
-	Recording  string    `json:"recording"`
+	Plan       string    `json:"plan"`      // best, stages, processor or gpu
+	Recording  string    `json:"recording"` // or what a call computes, if Samples is 0
 	Samples    int       `json:"samples"`
 	SampleRate float64   `json:"sample_rate_hz"`
 
@@ -27,6 +28,14 @@ type Profile struct {
 
 	// Median has the spans of a call whose time is nearest to the median.
 	Median []Span `json:"median_call"`
+}
+
+// Input says what calls computed on: "song.wav, 10 s at 22050 Hz".
+func (p *Profile) Input() string {
+	if p.Samples == 0 || !(p.SampleRate > 0) {
+		return p.Recording
+	}
+	return fmt.Sprintf("%s, %.4g s at %.0f Hz", p.Recording, float64(p.Samples)/p.SampleRate, p.SampleRate)
 }
 
 // Stage is what one stage, list of kernels or move of data took. A call of a long recording computes some stages several times,

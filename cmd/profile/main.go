@@ -3,7 +3,7 @@
 //
 // With --stream it plays a pipeline in real time instead, and measures each block against its deadline.
 //
-// Usage: go run ./cmd/profile --audio song.wav [flags]; --help lists them. The exit code is 0 if it profiled, 1 if it could
+// Usage: go run ./cmd/profile --audio song.wav [flags], or --pipeline decoder [flags]; --help lists them. The exit code is 0 if it profiled, 1 if it could
 // not, and 2 for a wrong command line.
 package main
 
@@ -24,6 +24,7 @@ import (
 	"crossover/kernels"
 	"crossover/profiles"
 	"crossover/songs"
+	"crossover/songs/race"
 )
 
 func main() { command.Main("profile", run) }
@@ -45,6 +46,9 @@ type options struct {
 	earlier   *profiles.Profile // of before
 }
 
+// analysis is the pipeline that --pipeline stands for if it is not given.
+const analysis = "analysis"
+
 // Limits of the number of calls. With fewer than the least, a median and an interval mean little. Without --calls, as many calls as
 // fit into a time are made.
 const (
@@ -57,8 +61,8 @@ const (
 func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	o = &options{}
 	flags := pflag.NewFlagSet("profile", pflag.ContinueOnError)
-	flags.StringVar(&o.audio, "audio", "", "the recording, a PCM WAV `file`")
-	flags.StringVar(&o.pipeline, "pipeline", "analysis", "the pipeline: "+strings.Join(pipelines, ", "))
+	flags.StringVar(&o.audio, "audio", "", "the recording, a PCM WAV `file`; the synthesiser and the decoder take none")
+	flags.StringVar(&o.pipeline, "pipeline", analysis, "the pipeline: "+strings.Join(race.Names, ", "))
 	flags.StringVar(&o.plan, "plan", songs.Best, "where stages are computed: "+strings.Join(songs.PlanNames, ", "))
 	flags.StringVar(&o.calibration, "calibration", "calibration.json", "the `file` that the stages are chosen by; without it they are computed in Go on one core")
 	flags.IntVar(&o.calls, "calls", 0, "timed calls (default: as many as fit into ten seconds, from 5 to 200)")
@@ -69,7 +73,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.BoolVar(&o.stream, "stream", false, "play the pipeline in real time, block by block: "+strings.Join(streamed, ", "))
 	o.streaming.flags(flags)
 	done, err = command.Parse(flags, args, stdout,
-		"Profile runs a pipeline over a recording again and again, and says where the time goes.")
+		"Profile runs a pipeline again and again, over a recording or inputs of its own, and says where the time goes.")
 	if done || err != nil {
 		return nil, done, err
 	}
@@ -87,13 +91,15 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 		}
 	}
 	switch {
-	case !slices.Contains(pipelines, o.pipeline):
-		err = command.Usage("--pipeline %q: no such pipeline (want %s)", o.pipeline, strings.Join(pipelines, ", "))
+	case !slices.Contains(race.Names, o.pipeline):
+		err = command.Usage("--pipeline %q: no such pipeline (want %s)", o.pipeline, strings.Join(race.Names, ", "))
 	case !slices.Contains(songs.PlanNames, o.plan):
 		err = command.Usage("--plan %q: no such plan (want %s)", o.plan, strings.Join(songs.PlanNames, ", "))
 	case flags.Changed("calls") && (o.calls < leastCalls || o.calls > mostCalls):
 		err = command.Usage("--calls %d: want %d to %d", o.calls, leastCalls, mostCalls)
-	case o.audio == "":
+	case o.audio != "" && !slices.Contains(onRecordings, o.pipeline):
+		err = command.Usage("--audio %s: the %s takes no recording (leave it out)", o.audio, o.pipeline)
+	case o.audio == "" && slices.Contains(onRecordings, o.pipeline):
 		err = command.Usage("--audio: no recording is named (want a PCM WAV file, such as --audio song.wav)")
 	}
 	return o, false, err

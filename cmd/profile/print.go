@@ -13,8 +13,7 @@ import (
 // report prints a profile.
 func report(w io.Writer, p *profiles.Profile) error {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s of %s, %.1f s at %.0f Hz, plan %s, %s on %s\n", p.Pipeline, p.Recording, float64(p.Samples)/p.SampleRate,
-		p.SampleRate, p.Plan, command.Plural(len(p.Calls), "call"), p.Host)
+	fmt.Fprintf(&out, "%s of %s, plan %s, %s on %s\n", p.Pipeline, p.Input(), p.Plan, command.Plural(len(p.Calls), "call"), p.Host)
 	median := profiles.Quantile(p.Calls, 0.5)
 	fmt.Fprintf(&out, "a call takes %s%s, and allocates %.0f times, %.0f bytes\n\n", duration(median), tails(p.Calls), p.Allocations, p.Allocated)
 

@@ -22,21 +22,70 @@ import (
 	"crossover/profiles"
 	"crossover/profiles/trace"
 	"crossover/songs"
+	"crossover/songs/race"
 )
 
-// pipelines are those that compute on a recording alone.
-var pipelines = []string{"analysis"}
+// onRecordings are the pipelines that compute on a recording. The others compute on inputs of their own.
+var onRecordings = []string{analysis, "separator"}
 
-// subject is a pipeline with its recording.
+// subject is a pipeline with its inputs.
 type subject struct {
 	call   func() error
 	record func(*songs.Recorder)
 	follow func(plan string) error
 	close  func()
+
+	recording string // or what a call computes
+	samples   int    // of the recording; 0 without one
+	rate      float64
 }
 
-// newSubject returns the pipeline of the options over a recording.
-func newSubject(b *kernels.Backends, d *dispatch.Dispatcher, recording kernels.Input) (*subject, error) {
+// newSubject returns a pipeline over a recording, or over inputs of its own. A call is the analysis of the whole recording, or the
+// next call of the middle one of a pipeline's usual sessions: a segment, a block or a step.
+func newSubject(b *kernels.Backends, d *dispatch.Dispatcher, pipeline string, recording kernels.Input) (*subject, error) {
+	if pipeline == analysis {
+		return newAnalysis(b, d, recording)
+	}
+	all, err := race.Usual(pipeline, recording)
+	if err != nil {
+		return nil, err
+	}
+	session := all[len(all)/2]
+	p, err := songs.NewOn(b, d, session.Graph)
+	if err != nil {
+		return nil, err
+	}
+	var elements []int
+	for i, data := range session.Calls[0] {
+		elements = append(elements, len(data)/kernels.Tensor{Type: session.Graph.Inputs[i].Type}.Len())
+	}
+	next := 0
+	s := &subject{
+		call: func() error {
+			if next == len(session.Calls) {
+				p.Reset()
+				next = 0
+			}
+			next++
+			return p.Run(session.Calls[next-1]...)
+		},
+		record: p.Record,
+		follow: func(plan string) error {
+			p.Reset()
+			next = 0
+			return p.FollowPlan(plan, elements...)
+		},
+		close:     p.Close,
+		recording: session.Length,
+	}
+	if slices.Contains(onRecordings, pipeline) {
+		s.recording, s.samples, s.rate = recording.Name, len(session.Calls[0][0]), recording.SampleRate
+	}
+	return s, nil
+}
+
+// newAnalysis returns the analysis of a recording.
+func newAnalysis(b *kernels.Backends, d *dispatch.Dispatcher, recording kernels.Input) (*subject, error) {
 	a, err := songs.NewAnalysisOn(b, d, songs.AnalysisParams{SampleRate: recording.SampleRate})
 	if err != nil {
 		return nil, err
@@ -46,23 +95,29 @@ func newSubject(b *kernels.Backends, d *dispatch.Dispatcher, recording kernels.I
 			_, err := a.Run(recording.Samples)
 			return err
 		},
-		record: a.Record,
-		follow: func(plan string) error { return a.Follow(plan, len(recording.Samples)) },
-		close:  a.Close,
+		record:    a.Record,
+		follow:    func(plan string) error { return a.Follow(plan, len(recording.Samples)) },
+		close:     a.Close,
+		recording: recording.Name,
+		samples:   len(recording.Samples),
+		rate:      recording.SampleRate,
 	}, nil
 }
 
 // profile times calls of a pipeline over a recording, prints what it found, and writes what the options ask for.
 func profile(ctx context.Context, m machine, o *options, stdout, stderr io.Writer) error {
-	recording, err := audio.ReadWAV(o.audio)
-	if err != nil {
-		return err
+	recording := kernels.GeneratedInput()
+	if o.audio != "" {
+		var err error
+		if recording, err = audio.ReadWAV(o.audio); err != nil {
+			return err
+		}
 	}
 	d, err := load(o.calibration, stderr)
 	if err != nil {
 		return err
 	}
-	s, err := newSubject(m.Backends, d, recording)
+	s, err := newSubject(m.Backends, d, o.pipeline, recording)
 	if err != nil {
 		return err
 	}
@@ -76,7 +131,7 @@ func profile(ctx context.Context, m machine, o *options, stdout, stderr io.Write
 		return err
 	}
 	p.Created, p.Commit, p.Pipeline, p.Plan = time.Now().UTC().Truncate(time.Second), command.Commit(), o.pipeline, o.plan
-	p.Recording, p.Samples, p.SampleRate = recording.Name, len(recording.Samples), recording.SampleRate
+	p.Recording, p.Samples, p.SampleRate = s.recording, s.samples, s.rate
 	_, p.Host = command.HostFacts()
 	if p.Roofs, err = m.roofs(ctx, p); err != nil {
 		return interrupted(ctx, err)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ import (
 	"crossover/kernels"
 	"crossover/kernels/kerneltest"
 	"crossover/profiles"
+	"crossover/songs"
 )
 
 // wav writes a 16-bit PCM file of so many frames and returns its path. sample returns a value from −1 to 1 at a time in seconds.
@@ -84,7 +86,7 @@ func TestProfilePrintsEveryStage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"analysis of song.wav, 2.0 s at 22050 Hz, plan best, 5 calls", "stft", "power", "mel", "chroma", "decibels",
+	for _, want := range []string{"analysis of song.wav, 2 s at 22050 Hz, plan best, 5 calls", "stft", "power", "mel", "chroma", "decibels",
 		"mfcc", "onset", "tempogram", "tempo", "beats", "between the stages", "The processor copies", "The worst bottlenecks", "  3. "} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the profile lacks %q:\n%s", want, stdout)
@@ -92,6 +94,57 @@ func TestProfilePrintsEveryStage(t *testing.T) {
 	}
 	if !strings.Contains(stderr, "does not exist: stages that the plan leaves open are computed in Go on one core") {
 		t.Errorf("notes %q", stderr)
+	}
+}
+
+// Every pipeline is profiled, with the moves between its stages.
+func TestEveryPipeline(t *testing.T) {
+	song := wav(t, 22050, 1, 3000, beating)
+	for pipeline, test := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"separator": {[]string{"--audio", song}, []string{"separator of song.wav, 20.02 s at 22050 Hz, plan best, 5 calls", "spectra", "columns", "transfer",
+			"encoder", "gelu", "glu", "norm", "rows", "attention", "lstm", "decoder", "y "}},
+		"synthesiser": {nil, []string{"synthesiser of 1 s by 256 samples, plan best, 5 calls", "voices", "mix", "filter", "compressor", "reverb"}},
+		"decoder": {nil, []string{"decoder of 128 steps of width 512, plan best, 5 calls", "norm", "query", "key", "keys", "values", "transfer", "attention",
+			"logits", "best"}},
+	} {
+		stdout, _, err := profiled(t, onProcessor(), append(test.args, "--pipeline", pipeline)...)
+		if err != nil {
+			t.Fatalf("%s: %v", pipeline, err)
+		}
+		for _, want := range append(test.want, "between the stages", "The worst bottlenecks", "  3. ") {
+			if !strings.Contains(stdout, want) {
+				t.Errorf("%s: the profile lacks %q:\n%s", pipeline, want, stdout)
+			}
+		}
+	}
+}
+
+// A session of calls begins again at its end, and every plan begins it.
+func TestSessionsBeginAgain(t *testing.T) {
+	s, err := newSubject(onProcessor().Backends, nil, "decoder", kernels.GeneratedInput())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	for _, plan := range []string{"best", "processor"} {
+		if err := s.follow(plan); err != nil {
+			t.Fatal(err)
+		}
+		for k := range 130 {
+			var r songs.Recorder
+			s.record(&r)
+			spans, _, err := r.Call(s.call)
+			if err != nil {
+				t.Fatalf("%s, call %d: %v", plan, k, err)
+			}
+			at := slices.IndexFunc(spans, func(s profiles.Span) bool { return s.Name == "keys" })
+			if want := 2 * 4 * 512 * float64(k%128+1); at < 0 || spans[at].Work.Bytes != want {
+				t.Fatalf("%s, call %d: spans %+v, want keys of %g bytes", plan, k, spans, want)
+			}
+		}
 	}
 }
 
@@ -155,7 +208,7 @@ func TestRefusals(t *testing.T) {
 		{[]string{"--audio", file("empty.wav", nil)}, "empty file", 1},
 		{[]string{"--audio", filepath.Join(t.TempDir(), "none.wav")}, "no such file", 1},
 		{[]string{"--audio", t.TempDir()}, "not a regular file", 1},
-		{[]string{"--audio", good, "--pipeline", "karaoke"}, `no such pipeline (want analysis)`, 2},
+		{[]string{"--audio", good, "--pipeline", "karaoke"}, `no such pipeline (want analysis, separator, synthesiser, decoder)`, 2},
 		{[]string{"--audio", good, "--plan", "fastest"}, `no such plan (want best, stages, processor, gpu)`, 2},
 		{[]string{"--audio", good, "--plan", "gpu"}, "no stage can run on a GPU here", 1},
 		{[]string{"--audio", good, "--calls", "4"}, "want 5 to", 2},
@@ -163,6 +216,10 @@ func TestRefusals(t *testing.T) {
 		{[]string{"--audio", good, "--json", filepath.Join(good, "p.json")}, "cannot write to", 1},
 		{[]string{"--audio", good, "--calibration", file("c.json", []byte("{"))}, "c.json", 1},
 		{[]string{}, "--audio: no recording is named", 2},
+		{[]string{"--pipeline", "separator"}, "--audio: no recording is named", 2},
+		{[]string{"--pipeline", "decoder", "--audio", good}, "the decoder takes no recording (leave it out)", 2},
+		{[]string{"--pipeline", "effects", "--audio", good}, `no such pipeline (want analysis`, 2},
+		{[]string{"--pipeline", "synthesiser", "--plan", "gpu"}, "no stage can run on a GPU here", 1},
 		{[]string{"--audio", good, "more"}, `unexpected argument "more"`, 2},
 	} {
 		_, _, err := profiled(t, onProcessor(), test.args...)
