@@ -19,7 +19,6 @@ import (
 	"path/filepath"
 
 	goaudio "github.com/go-audio/audio"
-	"github.com/go-audio/wav"
 
 	"crossover/kernels"
 )
@@ -55,12 +54,6 @@ func ReadWAV(path string) (kernels.Input, error) {
 
 // decode reads a WAV file of size bytes.
 func decode(r io.ReaderAt, size int64) (samples []float32, rate float64, err error) {
-	// The decoder trusts lengths that a file claims. A file that passes the checks below may still make it panic.
-	defer func() {
-		if p := recover(); p != nil {
-			samples, rate, err = nil, 0, fmt.Errorf("malformed WAV file: %v", p)
-		}
-	}()
 	layout, err := scan(r, size)
 	if err != nil {
 		return nil, 0, err
@@ -110,7 +103,7 @@ type layout struct {
 func (l *layout) frames() int64 { return l.bytes / int64(l.format.FrameBytes) }
 
 // scan reads the headers of chunks until it has the format and the samples. It accepts only samples that lie inside the file
-// and have a format that the decoder reads.
+// and have a format that mono reads.
 func scan(r io.ReaderAt, size int64) (*layout, error) {
 	var header [12]byte
 	n, err := r.ReadAt(header[:], 0)
@@ -175,7 +168,7 @@ func (l *layout) check() error {
 	return nil
 }
 
-// readFormat reads the "fmt " chunk of length bytes at offset at. It fails if the decoder does not read the format.
+// readFormat reads the "fmt " chunk of length bytes at offset at. It fails if the format is another one.
 func readFormat(r io.ReaderAt, at, length int64) (format, error) {
 	const accepted = "(want integer PCM of 8, 16, 24 or 32 bits)"
 	var f format
@@ -222,71 +215,77 @@ func formatName(code uint16) string {
 	return fmt.Sprintf("0x%04X", code)
 }
 
-// mono decodes the samples and averages the channels.
+// pieceBytes is about how much of a file is read and converted at a time, so that it stays in a cache.
+const pieceBytes = 1 << 17
+
+// mono reads the samples and averages the channels.
 func (l *layout) mono(r io.ReaderAt) ([]float32, error) {
-	channels := int(l.format.Channels)
-	scale := float64(int64(1) << (l.format.Bits - 1))
-	offset := 0.0
-	if l.format.Bits == 8 {
-		offset = -scale // only 8-bit samples are unsigned
-	}
+	channels, frame := int(l.format.Channels), int64(l.format.FrameBytes)
+	scale := 1 / float64(int64(1)<<(l.format.Bits-1))
 	// The float32 below 1. The largest averages of 24 bits and values of 32 bits would round up to 1.
 	const largest = 1 - 1.0/(1<<24)
 
-	decoder := wav.NewDecoder(l.canonical(r))
-	chunk := &goaudio.IntBuffer{Data: make([]int, max(1, 1<<15/channels)*channels)}
-	mono := make([]float32, 0, l.frames())
-	for {
-		n, err := decoder.PCMBuffer(chunk)
-		if err != nil {
-			return nil, err
-		}
-		if n < channels {
-			break
-		}
-		for frame := chunk.Data[:n]; len(frame) >= channels; frame = frame[channels:] {
-			sum := 0.0
-			for _, v := range frame[:channels] {
-				sum += float64(v) + offset
+	piece := make([]byte, min(max(pieceBytes/frame, 1)*frame, l.bytes))
+	chunk := goaudio.PCMBuffer{I32: make([]int32, len(piece)*8/int(l.format.Bits)), DataType: goaudio.DataTypeI32,
+		Format: &goaudio.Format{NumChannels: channels, SampleRate: int(l.format.SampleRate)}}
+	mono := make([]float32, l.frames())
+	left := mono
+	for at := int64(0); at < l.bytes; at += int64(len(piece)) {
+		piece = piece[:min(int64(len(piece)), l.bytes-at)]
+		if n, err := r.ReadAt(piece, l.start+at); n < len(piece) {
+			if err != io.EOF {
+				return nil, err
 			}
-			mono = append(mono, float32(min(sum/(scale*float64(channels)), largest)))
+			return nil, fmt.Errorf("data chunk ends after %d of %d bytes", at+int64(n)/frame*frame, l.bytes)
 		}
-	}
-	if int64(len(mono)) != l.frames() {
-		return nil, fmt.Errorf("data chunk ends after %d of %d bytes", len(mono)*int(l.format.FrameBytes), l.bytes)
+		samples := chunk.I32[:len(piece)*8/int(l.format.Bits)]
+		integers(samples, piece, int(l.format.Bits))
+		to := left[:len(samples)/channels]
+		left = left[len(to):]
+		switch channels {
+		case 1:
+			for i, v := range samples {
+				to[i] = float32(min(scale*float64(v), largest))
+			}
+		case 2:
+			for i := range to {
+				v := samples[2*i:][:2]
+				to[i] = float32(min(scale/2*float64(int64(v[0])+int64(v[1])), largest))
+			}
+		default:
+			for i := range to {
+				sum := int64(0)
+				for _, v := range samples[i*channels:][:channels] {
+					sum += int64(v)
+				}
+				to[i] = float32(min(float64(sum)*scale/float64(channels), largest))
+			}
+		}
 	}
 	return mono, nil
 }
 
-// canonical returns the file for the decoder: a plain PCM header, then the samples. The decoder trusts the sizes inside
-// metadata chunks, so canonical leaves these chunks out.
-func (l *layout) canonical(r io.ReaderAt) io.ReadSeeker {
-	f := l.format
-	f.Code = formatPCM
-	var header bytes.Buffer
-	for _, part := range []any{
-		[]byte("RIFF"), uint32(36 + l.bytes), []byte("WAVE"),
-		[]byte("fmt "), uint32(binary.Size(f)), f,
-		[]byte("data"), uint32(l.bytes),
-	} {
-		// Writing fixed-size values into memory cannot fail.
-		_ = binary.Write(&header, binary.LittleEndian, part)
+// integers writes the samples of a piece of a file, of 8, 16, 24 or 32 bits, to dst. Only those of 8 bits are unsigned.
+func integers(dst []int32, piece []byte, bits int) {
+	switch bits {
+	case 8:
+		for i := range dst {
+			dst[i] = int32(piece[i]) - 1<<7
+		}
+	case 16:
+		for i := range dst {
+			dst[i] = int32(int16(binary.LittleEndian.Uint16(piece[2*i:])))
+		}
+	case 24:
+		for i := range dst {
+			b := piece[3*i:][:3]
+			dst[i] = int32(uint32(b[0])<<8|uint32(b[1])<<16|uint32(b[2])<<24) >> 8
+		}
+	default:
+		for i := range dst {
+			dst[i] = int32(binary.LittleEndian.Uint32(piece[4*i:]))
+		}
 	}
-	return forward{io.MultiReader(&header, io.NewSectionReader(r, l.start, l.bytes))}
-}
-
-// forward is a reader that only goes forward. The decoder asks for an io.ReadSeeker but never seeks.
-type forward struct{ io.Reader }
-
-func (forward) Seek(int64, int) (int64, error) { return 0, errors.ErrUnsupported }
-
-// Read returns io.EOF only without bytes. The decoder would misread bytes that come with io.EOF.
-func (f forward) Read(p []byte) (int, error) {
-	n, err := f.Reader.Read(p)
-	if n > 0 && err == io.EOF {
-		err = nil
-	}
-	return n, err
 }
 
 // readStruct reads a little-endian value at an offset.

@@ -149,8 +149,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeCrossesChunks reads more than one of the decoder's chunks, at a channel count that does not divide them.
-func TestDecodeCrossesChunks(t *testing.T) {
+// TestDecodeCrossesPieces reads more than one piece, at a channel count that does not divide them.
+func TestDecodeCrossesPieces(t *testing.T) {
 	r := recording{bits: 24, channels: 3, rate: 44100}
 	const frames = 40000
 	for i := range frames * r.channels {
@@ -325,7 +325,6 @@ func TestDecodeSurvivesItsReader(t *testing.T) {
 		read func() (int, error)
 		want string
 	}{
-		"panic":      {func() (int, error) { panic("index out of range") }, "malformed WAV file: index out of range"},
 		"read error": {func() (int, error) { return 0, io.ErrClosedPipe }, io.ErrClosedPipe.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -355,9 +354,6 @@ func FuzzReadWAV(f *testing.F) {
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("error is more than one line: %q", err)
-			}
-			if strings.Contains(err.Error(), "malformed") {
-				t.Errorf("panicked: %v", err)
 			}
 			return
 		}
