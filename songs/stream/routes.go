@@ -61,18 +61,13 @@ func (o *Options) pipeline() (*songs.Pipeline, error) {
 	return songs.NewOn(b, o.Dispatcher, o.Source.Graph)
 }
 
-// margin is by what share an implementation must be faster to replace that of the base. Medians of two slots with the same
-// implementations differ by less.
-const margin = 0.03
-
 // mostTuned is the greatest number of streams of Tune, which holds many routes in memory.
 const mostTuned = 10
 
-// Tune plays o.Streams, but at most ten, for o.Seconds, and lets each implementation on the processor compute each stage in turn:
-// in blocks of the base route that differ in this stage alone. So every implementation is measured as a stream calls it, after a
-// pause, on a locked thread. Tune returns the base with the fastest implementation of each stage. It does not try them together:
-// two stages on several cores may take less than the two alone, because the second one finds the cores awake. The base must name
-// an implementation on the processor for each stage, such as those of [Serial].
+// Tune plays o.Streams, but at most ten, for o.Seconds, and lets other implementations compute the stages: in blocks of the base
+// route that differ in one stage, on the processor, or in two neighbours. So every implementation is measured as a stream calls
+// it, after a pause, on a locked thread. Tune returns the base with the fastest ones: see [trial]. The base must name an
+// implementation on the processor for each stage, such as those of [Serial].
 func Tune(ctx context.Context, o Options, base songs.Entrant) (songs.Entrant, error) {
 	p, err := o.pipeline()
 	if err != nil {
@@ -86,30 +81,21 @@ func Tune(ctx context.Context, o Options, base songs.Entrant) (songs.Entrant, er
 	if len(base.Route) != len(all) || base.OnGPU {
 		return base, fmt.Errorf("stream: route %s is no base (want one on the processor with %d stages)", base.Name, len(all))
 	}
-	type trial struct{ stage, route int }
-	var trials []trial
 	o.Routes, o.Spare, o.Streams = []songs.Entrant{base}, base, min(o.Streams, mostTuned)
-	for i, of := range all {
-		for _, m := range of {
-			if m.Processor == kernels.CPU && m.Name != base.Route[i] {
-				r := songs.Entrant{Name: fmt.Sprintf("%s, %s", o.Source.Graph.Stages[i].Name, m.Name), Route: slices.Clone(base.Route)}
-				r.Route[i] = m.Name
-				trials = append(trials, trial{i, len(o.Routes)})
-				o.Routes = append(o.Routes, r)
-			}
-		}
+	trials := trialsOf(o.Source.Graph, all, base.Route)
+	for _, t := range trials {
+		o.Routes = append(o.Routes, songs.Entrant{Name: t.name, Route: t.on(base.Route), OnGPU: t.onGPU})
 	}
 	report, err := Run(ctx, o)
 	if err != nil {
 		return base, err
 	}
+	for i := range trials {
+		trials[i].seconds = report.Routes[i+1].Compute.P50
+	}
 	best := songs.Entrant{Name: Tuned, Route: slices.Clone(base.Route)}
-	fastest := slices.Repeat([]float64{report.Routes[0].Compute.P50}, len(all))
-	limit := (1 - margin) * report.Routes[0].Compute.P50
-	for _, t := range trials {
-		if r := &report.Routes[t.route]; r.Compute.P50 > 0 && r.Compute.P50 < min(limit, fastest[t.stage]) {
-			fastest[t.stage], best.Route[t.stage] = r.Compute.P50, o.Routes[t.route].Route[t.stage]
-		}
+	for _, t := range fastest(trials, report.Routes[0].Compute.P50) {
+		best.Route, best.OnGPU = t.on(best.Route), best.OnGPU || t.onGPU
 	}
 	return best, nil
 }
