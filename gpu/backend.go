@@ -14,14 +14,17 @@ type Backend struct {
 	open   func() (Driver, error)
 	device atomic.Pointer[Device]
 	err    error
+
+	reopening sync.Mutex
 }
 
-// NewBackend returns a backend whose device open makes. open is called at most once, when the device is first asked for.
+// NewBackend returns a backend whose device open makes. open is called when the device is first
+// asked for, and by Reopen.
 func NewBackend(api string, open func() (Driver, error)) *Backend {
 	return &Backend{API: api, open: open}
 }
 
-// Open returns the backend's device, the same one each time. If there is none, Open fails with one line that says what
+// Open returns the backend's device, the same one each time until Reopen. If there is none, Open fails with one line that says what
 // is missing. Every later Open fails with the same line.
 func (b *Backend) Open() (*Device, error) {
 	b.once.Do(func() {
@@ -60,6 +63,27 @@ func (b *Backend) OpenFit() (*Device, error) {
 func (b *Backend) Probe() error {
 	_, err := b.OpenFit()
 	return err
+}
+
+// Reopen opens the device anew, for a program whose device was lost for good. What was made of the old device keeps failing, and
+// memory of the old one is no longer known as shared. If the runtime cannot open another device, Reopen fails and changes nothing.
+// A device that was never opened stays so.
+func (b *Backend) Reopen() error {
+	b.reopening.Lock()
+	defer b.reopening.Unlock()
+	if b.Opened() == nil {
+		return nil
+	}
+	driver, err := b.open()
+	if err != nil {
+		return err
+	}
+	device, err := NewDevice(driver)
+	if err != nil {
+		return err
+	}
+	b.device.Store(device)
+	return nil
 }
 
 // Opened returns the device where it has been opened, else nil. It opens none.

@@ -27,25 +27,30 @@ type faults struct {
 	takes time.Duration
 	lost  bool
 	calls int
+
+	opened, dead int // devices, and those of them that are lost for good
+	refuses      bool
 }
 
 // faulty is the emulated GPU with faults.
 type faulty struct {
 	gpu.Driver
 	*faults
+	number int // of the devices that were opened
 }
 
 type faultyRecording struct {
 	gpu.Recording
 	*faults
+	number int
 }
 
 func (f faulty) Record(commands []gpu.Command) (gpu.Recording, error) {
-	if f.lost {
+	if f.lost || f.number <= f.dead {
 		return nil, errLost
 	}
 	r, err := f.Driver.Record(commands)
-	return faultyRecording{r, f.faults}, err
+	return faultyRecording{r, f.faults, f.number}, err
 }
 
 var errLost = fmt.Errorf("a test: %w", gpu.ErrLost)
@@ -54,7 +59,7 @@ func (r faultyRecording) Wait() (gpu.Times, error) {
 	times, err := r.Recording.Wait()
 	r.at += r.takes
 	r.calls++
-	if r.lost {
+	if r.lost || r.number <= r.dead {
 		err = errLost
 	}
 	return times, err
@@ -65,8 +70,12 @@ func emulated(t *testing.T) (*kernels.Backends, *faults) {
 	t.Helper()
 	f := &faults{virtual: &virtual{}, takes: time.Millisecond}
 	b := &kernels.Backends{Pool: pool.Shared(), GPUs: []*gpu.Backend{gpu.NewBackend(kerneltest.EmulatorName, func() (gpu.Driver, error) {
+		if f.refuses {
+			return nil, errLost
+		}
 		d, err := emulator.New(emulator.Unified(true))
-		return faulty{d, f}, err
+		f.opened++
+		return faulty{d, f, f.opened}, err
 	})}}
 	if err := b.GPUs[0].Probe(); err != nil {
 		t.Skip(err)

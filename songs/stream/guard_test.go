@@ -305,3 +305,44 @@ func dispatcher(t *testing.T) *dispatch.Dispatcher {
 	}
 	return d
 }
+
+// A device that is lost for good is opened anew after ten seconds, and streams go back to the GPU. If the next one is lost soon, it
+// takes twice as long.
+func TestLostForGood(t *testing.T) {
+	b, f := emulated(t)
+	condition := cool
+	r := play(t, 60, f, Options{Backends: b}, &condition, func(second float64) {
+		switch second {
+		case 1:
+			f.dead = 1
+		case 25:
+			f.dead = 2
+		}
+	})
+	want := []float64{1.2, 16.5, 25.2, 57}
+	if len(r.Changes) != 4 || f.opened != 3 {
+		t.Fatalf("%s, and %d devices, want 3", changesOf(r), f.opened)
+	}
+	for i, c := range r.Changes {
+		if c.Cause != "lost GPU" || math.Abs(c.Seconds-want[i]) > 3 {
+			t.Errorf("%s, want changes at about %v", changesOf(r), want)
+		}
+	}
+}
+
+// Where the runtime opens no other device, streams stay on the processor, and it is not asked for ever.
+func TestLostAndRefused(t *testing.T) {
+	b, f := emulated(t)
+	condition := cool
+	r := play(t, 680, f, Options{Backends: b}, &condition, func(second float64) {
+		if second == 1 {
+			f.dead, f.refuses = 1, true
+		}
+		if second == 340 {
+			f.refuses = false
+		}
+	})
+	if len(r.Changes) != 1 || f.opened != 1 || r.Routes[0].Blocks > 20 {
+		t.Errorf("%s, %d devices and %d blocks on the GPU", changesOf(r), f.opened, r.Routes[0].Blocks)
+	}
+}

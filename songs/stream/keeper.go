@@ -13,6 +13,32 @@ type keeper struct {
 	guard    *Guard
 	streams  int
 	retired  []retired
+
+	failing  time.Duration // when the GPU began to fail; 0 while it works
+	reopened int           // how often its device was opened anew
+}
+
+// A device that has failed for so long is lost for good, and is opened anew. The next time it takes twice as long, because what
+// was lost twice will be lost again. What a lost device held on the GPU may never come back, so a run opens few.
+const (
+	lostForGood  = 10 * time.Second
+	mostReopened = 5
+)
+
+// reopen opens the devices anew if the GPU has failed for long.
+func (k *keeper) reopen(now time.Duration) {
+	switch {
+	case k.guard.Away()&Lost == 0:
+		k.failing = 0
+	case k.failing == 0:
+		k.failing = now
+	case k.reopened < mostReopened && now-k.failing >= lostForGood<<k.reopened:
+		for _, g := range k.backends.GPUs {
+			_ = g.Reopen() // a runtime that does not allow it leaves the device as it was, and the next probe fails
+		}
+		k.reopened++
+		k.failing = now
+	}
 }
 
 // retired is a player that no slot has any more. The audio goroutine may still use it.
@@ -21,10 +47,12 @@ type retired struct {
 	since uint64 // blocks that were over
 }
 
-// step looks at the machine once. It gives back what routes on the GPU hold while the GPU is lost or memory is short, and prepares
-// them again when all causes are over.
+// step looks at the machine once, and opens a lost GPU anew. It gives back what routes on the GPU hold while the GPU is lost or
+// memory is short, and prepares them again when all causes are over.
 func (k *keeper) step() {
-	k.guard.look(k.callback.clock.now()-k.callback.start, k.probe)
+	now := k.callback.clock.now() - k.callback.start
+	k.guard.look(now, k.probe)
+	k.reopen(now)
 	away := k.guard.Away()
 	for _, s := range k.callback.slots {
 		p := s.player.Load()
