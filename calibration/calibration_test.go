@@ -2,6 +2,7 @@ package calibration
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -135,7 +136,7 @@ func TestVersionWithoutProcessors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := strings.TrimSuffix(text[strings.Index(text, `"hosts"`):], "\n  ]\n}\n")
+	kept := strings.TrimSuffix(text[strings.Index(text, `"hosts"`):], "\n ]\n}\n")
 	if !strings.Contains(string(after), "\"2.2\",\n") || !strings.Contains(string(after), kept+",\n") {
 		t.Errorf("an update beside it (-old +new):\n%s", cmp.Diff(text, string(after)))
 	}
@@ -211,7 +212,7 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 	text := string(first)
 	for _, part := range []string{
-		"{\n  \"schema_version\": \"2.2\",\n  \"host_bytes\": [", "],\n  \"hosts\": [\n    {\n      \"id\": \"amd-epyc-2\"",
+		"{\n \"schema_version\": \"2.2\",\n \"host_bytes\": [", "],\n \"hosts\": [\n  {\n   \"id\": \"amd-epyc-2\"",
 		`"created": "2026-11-01T12:00:00Z"`, `"seed": 18446744073709551615`, `"relative_error": 1.1e-7`,
 		`"next": []`, `"warnings": []`, `"parameters": {}`, "at 4096 <samples>", "\n}\n",
 	} {
@@ -636,7 +637,7 @@ func TestReadRefuses(t *testing.T) {
 		{"cut short", valid[:len(valid)/2], fmt.Sprintf("line %d: the file is cut short", 1+strings.Count(valid[:len(valid)/2], "\n"))},
 		{"a tail", valid + "x", fmt.Sprintf("line %d: not JSON (invalid character 'x' after top-level value)",
 			1+strings.Count(valid, "\n"))},
-		{"a merge conflict", replace("  \"hosts\"", "<<<<<<< HEAD\n  \"hosts\""),
+		{"a merge conflict", replace(" \"hosts\"", "<<<<<<< HEAD\n  \"hosts\""),
 			"line 4: not JSON (invalid character '<' looking for beginning of object key string)"},
 		{"a bracket of the wrong kind", `{"schema_version": "1.0", "hosts": [], "x": [}]}`,
 			"line 1: not JSON (invalid character '}' looking for beginning of value)"},
@@ -864,10 +865,17 @@ func TestWhatTheSentinelDidNotSee(t *testing.T) {
 	h.Warnings = nil
 	h.Environment.Sentinel = &Sentinel{Processors: 1, Baseline: SentinelTimes{OneProcessorSeconds: 65e-6}}
 	text := string(encoded(t, f))
-	for _, absent := range []string{"handover", "processors_ratio", "kept", "\n      \"warnings\""} {
+	for _, absent := range []string{"handover", "processors_ratio", "kept"} {
 		if strings.Contains(text, absent) {
 			t.Errorf("the file has %q:\n%s", absent, text)
 		}
+	}
+	var fields struct{ Hosts []map[string]json.RawMessage }
+	if err := json.Unmarshal([]byte(text), &fields); err != nil {
+		t.Fatal(err)
+	}
+	if _, warned := fields.Hosts[0]["warnings"]; warned {
+		t.Errorf("the host has warnings:\n%s", text)
 	}
 	if err := validateText(t, compiledSchema(t), []byte(text)); err != nil {
 		t.Error(err)

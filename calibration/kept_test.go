@@ -23,7 +23,7 @@ func newer(t testing.TB) string {
 	for _, place := range []string{`"simulated"`, `"chip"`, `"operation"`, `"processor"`, `"low":`} {
 		text = strings.ReplaceAll(text, place, `"future":   {"hosts": [1, "]}"], "n": 1e400},`+place)
 	}
-	return strings.TrimSuffix(text, "\n}\n") + ",\n  \"future <3\": [1,  2.50],\n  \"other\": \"\\u00e9\"\n}\n"
+	return strings.TrimSuffix(text, "\n}\n") + ",\n \"future <3\": [1,  2.50],\n \"other\": \"\\u00e9\"\n}\n"
 }
 
 func TestUpdateKeepsWhatANewerVersionWrote(t *testing.T) {

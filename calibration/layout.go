@@ -5,9 +5,10 @@ import "bytes"
 // mostColumns is the greatest number of bytes in a line of several values.
 const mostColumns = 200
 
-// layOut returns a compact text with line breaks. An object or array has a line of its own if it fits into one. Otherwise
-// each of its values begins a line. Lists of numbers are an exception: a surface has thousands of numbers, and each of their
-// lines has as many as fit. The text must be that of encoding/json.
+// layOut returns a compact text with line breaks. An object or array has one line if it fits into one. Otherwise its text is
+// one space further right, and each value of an array begins a line, such as an implementation. A line has as many
+// fields of an object as fit, and as many numbers of a list, because each host has many thousands of both. A field that fits into no
+// line begins one, and the field behind it begins another one. The text must be that of encoding/json.
 func layOut(compact []byte, indentation int) []byte {
 	l := layout{from: compact}
 	l.value(0, indentation, 0)
@@ -35,16 +36,24 @@ func (l *layout) value(at, indentation, behind int) int {
 		l.numbers(at, end, indentation)
 		return end
 	}
+	object := l.from[at] == '{'
 	l.to.WriteByte(l.from[at])
+	alone := true // the next field begins a line
 	for at++; at < end-1; at++ {
-		l.breakLine(indentation + 2)
-		if l.from[end-1] == '}' {
-			colon := l.end(at)
-			l.to.Write(l.from[at:colon])
-			l.to.WriteString(": ")
-			at = colon + 1
+		if behind := l.endOfField(at); object && !alone && l.together(at, behind) {
+			at = behind
+		} else {
+			l.breakLine(indentation + 1)
+			if object {
+				colon := l.end(at)
+				l.to.Write(l.from[at:colon])
+				l.to.WriteString(": ")
+				at = colon + 1
+			}
+			line := l.line
+			at = l.value(at, indentation+1, len(","))
+			alone = l.line != line
 		}
-		at = l.value(at, indentation+2, len(","))
 		if l.from[at] == ',' {
 			l.to.WriteByte(',')
 		}
@@ -54,7 +63,26 @@ func (l *layout) value(at, indentation, behind int) int {
 	return end
 }
 
-// inLine writes an object or array behind the last line's text, if the line then has at most so many bytes. Otherwise it
+// endOfField returns the offset behind the field of an object, or behind the value of an array, that starts at an offset.
+func (l *layout) endOfField(at int) int {
+	end := l.end(at)
+	if l.from[end] == ':' {
+		end = l.end(end + 1)
+	}
+	return end
+}
+
+// together writes a field behind another one if both fit into the line. Otherwise it writes nothing.
+func (l *layout) together(at, end int) bool {
+	l.to.WriteByte(' ')
+	fits := l.inLine(at, end, mostColumns-len(","))
+	if !fits {
+		l.to.Truncate(l.to.Len() - 1)
+	}
+	return fits
+}
+
+// inLine writes an object, array or field behind the last line's text, if the line then has at most so many bytes. Otherwise it
 // writes nothing.
 func (l *layout) inLine(at, end, most int) bool {
 	start := l.to.Len()
@@ -78,11 +106,11 @@ func (l *layout) inLine(at, end, most int) bool {
 // numbers writes a list of numbers on as few lines as possible.
 func (l *layout) numbers(at, end, indentation int) {
 	l.to.WriteByte('[')
-	l.breakLine(indentation + 2)
+	l.breakLine(indentation + 1)
 	for at++; at < end-1; at++ {
 		behind := l.end(at)
-		if room := mostColumns - (l.to.Len() - l.line); l.to.Len() > l.line+indentation+2 && behind-at+len(",") > room {
-			l.breakLine(indentation + 2)
+		if room := mostColumns - (l.to.Len() - l.line); l.to.Len() > l.line+indentation+1 && behind-at+len(",") > room {
+			l.breakLine(indentation + 1)
 		}
 		l.to.Write(l.from[at:behind])
 		if at = behind; l.from[at] == ',' {

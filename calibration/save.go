@@ -138,7 +138,7 @@ func (h *Host) encode() ([]byte, error) {
 	object := bytes.TrimSuffix(compact.Bytes(), []byte("}\n"))
 	before := slices.Concat(object, []byte(`,"digest":`))
 	behind := []byte("}")
-	return layOut(fmt.Appendf(before, "%q%s", digest(before, behind), behind), 4), nil
+	return layOut(fmt.Appendf(before, "%q%s", digest(before, behind), behind), 2), nil
 }
 
 // normalise gives the file the one form of its value: sorted, and with clean texts for people. It does not change arrays

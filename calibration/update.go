@@ -163,18 +163,18 @@ func (x *Index) writeTo(w io.Writer) {
 		sizes = append(sizes, len(x.Entries[i].raw()))
 	}
 	list, _ := json.Marshal(sizes)
-	fmt.Fprintf(w, "{\n  \"schema_version\": %q,\n  %q: %s,\n  \"hosts\": [", version, hostBytesKey, layOut(list, 2))
+	fmt.Fprintf(w, "{\n \"schema_version\": %q,\n %q: %s,\n \"hosts\": [", version, hostBytesKey, layOut(list, 1))
 	for i := range x.Entries {
-		io.WriteString(w, separator(i)+"\n    ")
+		io.WriteString(w, separator(i)+"\n  ")
 		w.Write(x.Entries[i].raw())
 	}
 	if len(x.Entries) > 0 {
-		io.WriteString(w, "\n  ")
+		io.WriteString(w, "\n ")
 	}
 	io.WriteString(w, "]")
 	for _, other := range x.others {
 		name, _ := json.Marshal(other.name)
-		fmt.Fprintf(w, ",\n  %s: %s", name, x.text[other.at.start:other.at.end])
+		fmt.Fprintf(w, ",\n %s: %s", name, x.text[other.at.start:other.at.end])
 	}
 	io.WriteString(w, "\n}\n")
 }
