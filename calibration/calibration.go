@@ -112,7 +112,7 @@ type Environment struct {
 	UndrivenGPU string  `json:"undriven_gpu,omitempty"` // a GPU without a loaded driver; "" if there is none, or in older entries
 	Go          string  `json:"go"`
 	ToolVersion string  `json:"tool_version"`
-	ToolCommit  string  `json:"tool_commit"`          // "" if the build does not contain it
+	ToolCommit  string  `json:"tool_commit"`          // "" if it is not known; ends with "+dirty" if files differed from it
 	Power       string  `json:"power"`                // "mains", "battery", "unknown"
 	PowerMode   string  `json:"power_mode,omitempty"` // "normal", "low", "unknown"; "" if it was not recorded
 	Priority    string  `json:"priority,omitempty"`   // of the process: "normal", "lowered", "background", "unknown"; "" if it was not recorded

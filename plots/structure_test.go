@@ -478,3 +478,16 @@ func TestEveryGPUImplementationHasALook(t *testing.T) {
 		seen[look] = name
 	}
 }
+
+// TestTheCommitInTheCaption tests that a caption says if a program was not built from its commit alone.
+func TestTheCommitInTheCaption(t *testing.T) {
+	for commit, want := range map[string]string{
+		"": "crossover 1.0.0", "abc": "crossover 1.0.0 (abc)", "0123456789abcdef": "crossover 1.0.0 (0123456789ab)",
+		"0123456789abcdef+dirty": "crossover 1.0.0 (0123456789ab+dirty)",
+	} {
+		h := &calibration.Host{Environment: calibration.Environment{ToolVersion: "1.0.0", ToolCommit: commit}}
+		if got := provenance(h)[0]; got != want {
+			t.Errorf("commit %q: %q, want %q", commit, got, want)
+		}
+	}
+}

@@ -124,7 +124,11 @@ func provenance(h *calibration.Host) []string {
 	e, m := h.Environment, h.Method
 	tool := labelled("crossover ", e.ToolVersion)
 	if e.ToolCommit != "" {
-		tool = firstOf(tool, "crossover") + " (" + e.ToolCommit[:min(12, len(e.ToolCommit))] + ")"
+		commit, more, changed := strings.Cut(e.ToolCommit, "+")
+		if commit = commit[:min(12, len(commit))]; changed {
+			commit += "+" + more
+		}
+		tool = firstOf(tool, "crossover") + " (" + commit + ")"
 	}
 	parts := []string{tool}
 	if !h.Created.IsZero() {

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -135,27 +133,6 @@ func Environment(condition host.Condition) calibration.Environment {
 		Thermal:     condition.Thermal,
 		Load:        condition.Load,
 	}
-}
-
-// Commit returns the commit that the program was built from, or "". "go run" does not stamp the commit. So inside a
-// checkout of this module Commit asks git.
-func Commit() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, setting := range info.Settings {
-			if setting.Key == "vcs.revision" {
-				return setting.Value
-			}
-		}
-	}
-	module, err := os.ReadFile("go.mod")
-	if err != nil || !strings.HasPrefix(string(module), "module crossover\n") {
-		return ""
-	}
-	out, err := exec.Command("git", "rev-parse", "HEAD").Output()
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // probe is the prefix of the files that Writable makes. The number of the process follows.
