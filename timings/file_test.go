@@ -2,6 +2,7 @@ package timings
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"math"
 	"os"
@@ -75,8 +76,8 @@ func TestTheLinesOfABlock(t *testing.T) {
 	}
 	for _, want := range []string{
 		"BenchmarkSweep/impl=go/size=8 3 2e-05 sec/op 0 block 1 visit 3 position 12.345 elapsed-sec 2 epoch 1 disturbed\n",
-		"BenchmarkSweep/impl=metal/size=8 5 1e-05 sec/op 0 block 1 visit 1 position 5e-06 span-sec/op\n",
-		"BenchmarkSweep/impl=go/size=8/arm=twin 3 2.1e-05 sec/op 0 block 1 visit 2 position\n",
+		"BenchmarkSweep/impl=metal/size=8 5 1e-05 sec/op 1 position 5e-06 span-sec/op\n",
+		"BenchmarkSweep/impl=go/size=8/arm=twin 3 2.1e-05 sec/op 2 position\n",
 		"BenchmarkSweep/impl=metal/size=8 5 1e-05 sec/op 1 block 1 visit 2 position 12.5 elapsed-sec 1 crowded\n",
 		"BenchmarkSweep/impl=go/size=8 3 2e-05 sec/op 2 block 1 visit\n",
 	} {
@@ -108,12 +109,45 @@ func TestTheLineOfAGPU(t *testing.T) {
 	}
 	for _, want := range []string{
 		"BenchmarkSweep/impl=go/size=8 3 2e-05 sec/op 0 block 1 visit\n",
-		"BenchmarkSweep/impl=cuda:direct/size=8/arm=twin 4 1.4e-05 sec/op 0 block 1 visit\n",
-		"BenchmarkSweep/impl=metal/size=8 5 1e-05 sec/op 0 block 1 visit 5e-06 span-sec/op 1e-06 encode-sec/op\n",
+		"BenchmarkSweep/impl=cuda:direct/size=8/arm=twin 4 1.4e-05 sec/op\n",
+		"BenchmarkSweep/impl=metal/size=8 5 1e-05 sec/op 5e-06 span-sec/op 1e-06 encode-sec/op\n",
 	} {
 		if !strings.Contains(file.String(), want) {
 			t.Errorf("the file lacks %q:\n%s", want, file.String())
 		}
+	}
+}
+
+// In older files all lines have the numbers of block and visit, and the digest is that of these lines. The set and its digest
+// are the same.
+func TestReadOfNumberedLines(t *testing.T) {
+	for _, want := range []*Set{example(), onGPU(), ordered()} {
+		var file bytes.Buffer
+		if err := want.writeBlocks(&file, true); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(file.String(), " block ") - strings.Count(file.String(), "Benchmark"); got != 0 {
+			t.Fatalf("%d lines without a number:\n%s", -got, file.String())
+		}
+		sum := fmt.Sprintf("sha256:%x", sha256.Sum256(file.Bytes()))
+		if sum != want.Digest() {
+			t.Errorf("digest %s, want %s", want.Digest(), sum)
+		}
+		file.WriteString("digest: " + sum + "\n")
+		got, err := Read(&file, "x.bench")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
+			t.Errorf("read back differs (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// The digest of a set is in calibration files, so it must not change.
+func TestTheDigestStays(t *testing.T) {
+	if got, want := ordered().Digest(), "sha256:0373503b2cd9ae0bdeac9508876f1adbd6181920485a743dc5e807f661be3566"; got != want {
+		t.Errorf("digest %s, want %s", got, want)
 	}
 }
 
