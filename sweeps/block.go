@@ -142,9 +142,9 @@ func (m *measurement) turn(b *timings.Block, c *callable, position int) error {
 	return nil
 }
 
-// digits is the number of digits of a recorded time. A clock that counts in nanoseconds gives fewer for a batch of less than
-// 10 ms, and noise leaves two or three. All seventeen would be a fifth of a sample file.
-const digits = 7
+// digits is the number of digits of a recorded time. Noise leaves two or three. All seventeen would be a third of a sample
+// file.
+const digits = 4
 
 // rounded returns a time with the recorded digits.
 func rounded(seconds float64) float64 {
