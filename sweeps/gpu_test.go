@@ -275,7 +275,7 @@ func TestColdCalls(t *testing.T) {
 		t.Fatalf("there are %d blocks, want 4", n)
 	}
 	for _, b := range r.Samples.Blocks {
-		if want := 0.301 + 15e-6; math.Abs(b.Seconds[0]-want) > 1e-6 || b.Iterations[0] != 1 {
+		if want := 0.301 + 15e-6; math.Abs(b.Seconds[0]-want) > 5e-5 || b.Iterations[0] != 1 {
 			t.Errorf("a cold call of the GPU takes %v s in a batch of %d, want %v in one of 1", b.Seconds[0], b.Iterations[0], want)
 		}
 		if want := 511e-6; math.Abs(b.Seconds[1]-want) > 1e-6 {
