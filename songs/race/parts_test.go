@@ -63,7 +63,10 @@ func TestMeasureDivides(t *testing.T) {
 	for i, m := range all {
 		n := []int{6400, 64000}[i]
 		for _, want := range []calibration.Part{{Name: "a", Implementation: "go", PredictedSeconds: 1e-3 * float64(n)}, {Name: "columns", Bytes: 4 * n}} {
-			at := slices.IndexFunc(m.Parts, func(p calibration.Part) bool { return p.Name == want.Name && p.Implementation == want.Implementation })
+			// Either implementation may be in the fastest route.
+			at := slices.IndexFunc(m.Parts, func(p calibration.Part) bool {
+				return p.Name == want.Name && (p.Implementation == "") == (want.Implementation == "")
+			})
 			if at < 0 {
 				t.Fatalf("%s: no part %s in %+v", m.Length, want.Name, m.Parts)
 			}
