@@ -113,7 +113,7 @@ func (c *core) better() string {
 	}
 	was := c.began / ratio
 	c.began = ratio
-	return fmt.Sprintf("work that fills a core had taken %.2f times as long before, because somebody else used it", was)
+	return fmt.Sprintf("until now, work that fills a core took %.2f times as long as it takes now, because somebody else used the core", was)
 }
 
 // seekFor is the longest wait for a core without a neighbour.

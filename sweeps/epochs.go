@@ -166,7 +166,7 @@ func (s *sentinel) begin(w *work, level float64, since time.Duration) {
 	if e.changes++; w.slowerOnly && level < w.baseline {
 		s.pasts = append(s.pasts, past{
 			from: e.began, until: since, epoch: s.epoch(),
-			was: fmt.Sprintf("%s had taken %.2f times as long before", w.of, w.baseline/level),
+			was: fmt.Sprintf("until then, %s took %.2f times as long as afterwards", w.of, w.baseline/level),
 		})
 	}
 	w.baseline, e.began = level, since

@@ -183,7 +183,7 @@ func TestAPastEndsWhereABetterEpochBegins(t *testing.T) {
 	p := s.pasts[0]
 	near := func(a, b time.Duration) bool { return (a - b).Abs() < 50*time.Millisecond }
 	if !near(p.from, from) || !near(p.until, until) || p.epoch != 1 || p.seen ||
-		p.was != "all processors at once had taken 2.00 times as long before" {
+		p.was != "until then, all processors at once took 2.00 times as long as afterwards" {
 		t.Errorf("%+v, want it from %v to %v", p, from, until)
 	}
 	m.all *= 2
