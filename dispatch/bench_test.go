@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -184,6 +185,38 @@ func BenchmarkLoad(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(info.Size())/32, "B/host")
+		})
+	}
+}
+
+// BenchmarkLoadMeasured loads a host that was really calibrated, of 32 copies of the repository's two.
+func BenchmarkLoadMeasured(b *testing.B) {
+	measured, err := calibration.Load(filepath.Join("..", "calibration.json"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	file := &calibration.File{}
+	for h := range 32 {
+		entry := measured.Hosts[h%len(measured.Hosts)]
+		entry.Facts.CPUModel = strconv.Itoa(100 + h)
+		entry.ID = host.Facts(entry.Facts).ID()
+		file.Hosts = append(file.Hosts, entry)
+	}
+	path := filepath.Join(b.TempDir(), "calibration.json")
+	if err := calibration.Save(path, file); err != nil {
+		b.Fatal(err)
+	}
+	for k := range measured.Hosts {
+		facts := host.Facts(measured.Hosts[k].Facts)
+		facts.CPUModel = strconv.Itoa(100 + k)
+		b.Run("hosts=32/like="+measured.Hosts[k].ID, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				d, err := Load(path, WithHost(facts))
+				if err != nil || d.Fallback() != "" {
+					b.Fatal(err, d.Fallback())
+				}
+			}
 		})
 	}
 }
