@@ -22,7 +22,7 @@ import (
 // everyPipeline is what --pipelines without names stands for, and pipelinesBudget its default budget.
 const (
 	everyPipeline   = "all"
-	pipelinesBudget = time.Minute
+	pipelinesBudget = 2 * time.Minute
 )
 
 // checkPipelines refuses flags that --pipelines has no use for, and names of no pipeline.
