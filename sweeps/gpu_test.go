@@ -246,6 +246,20 @@ func TestWhereTheTimeOfAGPUGoes(t *testing.T) {
 	}
 }
 
+// A brief sweep makes no call for the sake of an account.
+func TestBriefSweepsSpendNothingOnAccounts(t *testing.T) {
+	e := implementation{name: "cuda", cost: linear(10e-6, 1e-9), gpu: &gpuScript{encode: 4e-6}}
+	_, r := quietly(t, func(o *sweeps.Options) { o.Brief = true }, 1000, e, quickStarter())
+	if len(r.Samples.Blocks) == 0 {
+		t.Fatal("there is no block")
+	}
+	for _, b := range r.Samples.Blocks {
+		if a, told := b.TimesOnGPU(0); told {
+			t.Errorf("the GPU's account is %+v", a)
+		}
+	}
+}
+
 // A cold call is bound and run once, after everything that could help it was dropped.
 func TestColdCalls(t *testing.T) {
 	m := newMachine()
