@@ -86,6 +86,9 @@ const (
 // A virtual machine with two states loses next to no block and degrades no case, whichever state it was in at the baseline,
 // and whether or not other programs are reported.
 func TestTwoStates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it is concurrent")
+	}
 	const budget = 85 * time.Second
 	// In one state the sentinel's own work takes longer.
 	fast, _ := stateful{allRatio: constant(apart)}.sweep(t, budget)

@@ -57,6 +57,9 @@ func quietBlocks(results []*sweeps.Result) (count int) {
 
 // A change of the machine costs a bounded share of the blocks that there would be without it.
 func TestWhatAChangeCosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing in it is concurrent")
+	}
 	quiet := model.Noise{Jitter: 0.01, Visit: 0.005}
 	with := func(change func(n *model.Noise)) model.Noise {
 		n := quiet
