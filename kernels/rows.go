@@ -64,7 +64,7 @@ func (p *RowPlan[P]) Apply(dst, src []float32) error {
 	if len(src)%p.columns != 0 {
 		panic(p.plan.op.Name + ": length is not a multiple of the number of columns")
 	}
-	return RunSized(p.SizedPlan, len(src)/p.columns, Args{dst, src})
+	return RunSized(p.SizedPlan, len(src)/p.columns, &Args{dst, src})
 }
 
 // RowProgram returns the [Program] of the plans that build makes.

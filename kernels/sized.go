@@ -34,9 +34,9 @@ func (p *SizedPlan[P]) Close() { p.plan.Close() }
 
 // RunSized computes a call of a size as [Plan.Run] does. It does nothing if the first output is empty. RunSized is not a
 // method, because typed plans would inherit it, and it does not check lengths as they do.
-func RunSized[P any](p *SizedPlan[P], size int, a Args) error {
+func RunSized[P any](p *SizedPlan[P], size int, a *Args) error {
 	if len(a[0]) == 0 {
 		return nil
 	}
-	return p.plan.Run(p.shape(size), a)
+	return p.plan.run(p.shape(size), a)
 }

@@ -30,11 +30,11 @@ func TestSizedPlan(t *testing.T) {
 	plan := kernels.NewPlan(nil, scored(&shapes), params{}).Along(1, kernels.Shape{7, 0, 9})
 	defer plan.Close()
 	for _, size := range []int{3, 5} {
-		if err := kernels.RunSized(plan, size, kernels.Args{make([]float32, 1)}); err != nil {
+		if err := kernels.RunSized(plan, size, &kernels.Args{make([]float32, 1)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := kernels.RunSized(plan, 4, kernels.Args{nil, make([]float32, 1)}); err != nil { // computes nothing
+	if err := kernels.RunSized(plan, 4, &kernels.Args{nil, make([]float32, 1)}); err != nil { // computes nothing
 		t.Fatal(err)
 	}
 	if len(shapes) != 2 || shapes[0] != (kernels.Shape{7, 3, 9}) || shapes[1] != (kernels.Shape{7, 5, 9}) {

@@ -63,7 +63,7 @@ func (p *StatePlan[P]) Process(dst, src []float32) error {
 			p.states[i] = Keep(p.SizedPlan, p.words, dst, src)
 		}
 	}
-	err := RunSized(p.SizedPlan, len(src)/p.channels, Args{dst, p.states[1], src, p.states[0]})
+	err := RunSized(p.SizedPlan, len(src)/p.channels, &Args{dst, p.states[1], src, p.states[0]})
 	if err == nil {
 		p.states[0], p.states[1] = p.states[1], p.states[0]
 	}

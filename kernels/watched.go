@@ -11,13 +11,13 @@ import (
 // runInTurn runs an implementation, and times the call if a [dispatch.Watch] wants to know how long it takes.
 func (p *Plan[P]) runInTurn(i int, s Shape) error {
 	if !p.turn.Due() {
-		return p.run(i, s)
+		return p.runBy(i, s)
 	}
 	if i < 0 || p.held.runners[i] == nil { // the first call makes the runner, too
-		return p.run(i, s)
+		return p.runBy(i, s)
 	}
 	start := time.Now()
-	err := p.run(i, s)
+	err := p.runBy(i, s)
 	took := time.Since(start)
 	if err == nil {
 		p.handOver(i, s, took)

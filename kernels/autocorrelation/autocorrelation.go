@@ -136,7 +136,7 @@ func (p *Plan) Transform(dst, src []float32) error {
 	if len(src)%p.n != 0 || len(dst) != len(src) {
 		panic(fmt.Sprintf("autocorrelation: rows of %d samples got src of %d and dst of %d", p.n, len(src), len(dst)))
 	}
-	return kernels.RunSized(p.SizedPlan, len(src)/p.n, kernels.Args{dst, src})
+	return kernels.RunSized(p.SizedPlan, len(src)/p.n, &kernels.Args{dst, src})
 }
 
 // Program is the [kernels.Program] of the operation.

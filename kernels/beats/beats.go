@@ -219,7 +219,7 @@ func (p *Plan) Track(dst []uint32, onsets []float32) ([]uint32, error) {
 	most := p.params.most(len(onsets))
 	dst = slices.Grow(dst[:0], most)[:most]
 	p.count[0] = 0
-	err := kernels.RunSized(p.SizedPlan, len(onsets), kernels.Args{kernels.Uint32Words(dst), kernels.Uint32Words(p.count[:]), onsets})
+	err := kernels.RunSized(p.SizedPlan, len(onsets), &kernels.Args{kernels.Uint32Words(dst), kernels.Uint32Words(p.count[:]), onsets})
 	return dst[:min(most, int(p.count[0]))], err
 }
 

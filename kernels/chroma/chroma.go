@@ -206,7 +206,7 @@ func (p *Plan) Transform(dst, power []float32) ([]float32, error) {
 	}
 	count := len(power) / bins
 	dst = slices.Grow(dst[:0], count*Classes)[:count*Classes]
-	return dst, kernels.RunSized(p.SizedPlan, count, kernels.Args{dst, power})
+	return dst, kernels.RunSized(p.SizedPlan, count, &kernels.Args{dst, power})
 }
 
 // Program is the [kernels.Program] of the operation.

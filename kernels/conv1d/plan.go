@@ -63,7 +63,7 @@ func (p *Plan) Convolve(dst, x []float32) ([]float32, error) {
 		return dst[:0], nil
 	}
 	dst = slices.Grow(dst[:0], len(x)+p.taps-1)[:len(x)+p.taps-1]
-	return dst, kernels.RunSized(p.SizedPlan, len(x), kernels.Args{dst, x})
+	return dst, kernels.RunSized(p.SizedPlan, len(x), &kernels.Args{dst, x})
 }
 
 // Program is the [kernels.Program] of the operation.

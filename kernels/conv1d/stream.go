@@ -229,7 +229,7 @@ func (p *Stream) Process(dst, src []float32) error {
 			p.states[i] = kernels.Keep(p.SizedPlan, p.params.state(), dst, src)
 		}
 	}
-	err := kernels.RunSized(p.SizedPlan, p.params.Block, kernels.Args{dst, p.states[1], src, p.states[0]})
+	err := kernels.RunSized(p.SizedPlan, p.params.Block, &kernels.Args{dst, p.states[1], src, p.states[0]})
 	if err == nil {
 		p.states[0], p.states[1] = p.states[1], p.states[0]
 	}

@@ -53,7 +53,7 @@ func (p *Plan1D) Run(y, x []float32) error {
 	if n > 0 && positions == 0 {
 		return fmt.Errorf("convlayer: Kernel is %d, and the input has %d values: %w", p.params.Kernel, n, ErrTooSmall)
 	}
-	return kernels.RunSized(p.SizedPlan, n, kernels.Args{y, x})
+	return kernels.RunSized(p.SizedPlan, n, &kernels.Args{y, x})
 }
 
 // Program1D is the [kernels.Program] of the layer of sequences.

@@ -104,7 +104,7 @@ func (p *Plan) Convert(dst, src []float32) error {
 	if len(dst) != len(src) {
 		panic("decibels: dst and src differ in length")
 	}
-	return kernels.RunSized(p.SizedPlan, len(src), kernels.Args{dst, src})
+	return kernels.RunSized(p.SizedPlan, len(src), &kernels.Args{dst, src})
 }
 
 // Program is the [kernels.Program] of the operation.

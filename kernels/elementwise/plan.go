@@ -83,7 +83,7 @@ func (p *ComplexPlan) Apply(dst []float32, src []complex64) error {
 	if len(dst) != len(src) {
 		panic(p.name + ": dst and src differ in length")
 	}
-	return kernels.RunSized(p.SizedPlan, len(src), kernels.Args{dst, kernels.ComplexWords(src)})
+	return kernels.RunSized(p.SizedPlan, len(src), &kernels.Args{dst, kernels.ComplexWords(src)})
 }
 
 // Program returns the [kernels.Program] of one of the operations.

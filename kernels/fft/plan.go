@@ -42,7 +42,7 @@ func (p *Plan) Transform(dst []complex64, src []float32) error {
 	if len(src) != rows*p.n || len(dst) != rows*(p.n/2+1) {
 		panic(fmt.Sprintf("fft: rows of %d samples got src of %d and dst of %d", p.n, len(src), len(dst)))
 	}
-	return kernels.RunSized(p.SizedPlan, rows, kernels.Args{kernels.ComplexWords(dst), src})
+	return kernels.RunSized(p.SizedPlan, rows, &kernels.Args{kernels.ComplexWords(dst), src})
 }
 
 // Program is the [kernels.Program] of Op.
@@ -78,7 +78,7 @@ func (p *InversePlan) Transform(dst []float32, src []complex64) error {
 	if len(src) != rows*bins || len(dst) != rows*p.n {
 		panic(fmt.Sprintf("ifft: rows of %d samples got src of %d and dst of %d", p.n, len(src), len(dst)))
 	}
-	return kernels.RunSized(p.SizedPlan, rows, kernels.Args{dst, kernels.ComplexWords(src)})
+	return kernels.RunSized(p.SizedPlan, rows, &kernels.Args{dst, kernels.ComplexWords(src)})
 }
 
 // InverseProgram is the [kernels.Program] of InverseOp.
@@ -119,7 +119,7 @@ func (p *ComplexPlan) Transform(dst, src []complex64) error {
 	if len(src) != rows*p.n || len(dst) != len(src) {
 		panic(fmt.Sprintf("fft: rows of %d complex values got src of %d and dst of %d", p.n, len(src), len(dst)))
 	}
-	return kernels.RunSized(p.SizedPlan, rows, kernels.Args{kernels.ComplexWords(dst), kernels.ComplexWords(src)})
+	return kernels.RunSized(p.SizedPlan, rows, &kernels.Args{kernels.ComplexWords(dst), kernels.ComplexWords(src)})
 }
 
 // ComplexProgram is the [kernels.Program] of ComplexOp.

@@ -90,7 +90,7 @@ func (p *Plan) Apply(dst, src []float32) error {
 	if len(src) != 2*len(dst) || len(dst)%p.columns != 0 {
 		panic(fmt.Sprintf("glu: %d columns got src of %d and dst of %d values", p.columns, len(src), len(dst)))
 	}
-	return kernels.RunSized(p.SizedPlan, len(dst)/p.columns, kernels.Args{dst, src})
+	return kernels.RunSized(p.SizedPlan, len(dst)/p.columns, &kernels.Args{dst, src})
 }
 
 // Program is the [kernels.Program] of the operation.

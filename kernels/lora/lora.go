@@ -201,7 +201,7 @@ func (p *Plan) Forward(dst, x []float32) error {
 	if len(x) != n*p.in || len(dst) != n*p.out {
 		panic("lora: slice length is not that of its matrix")
 	}
-	return kernels.RunSized(p.SizedPlan, n, kernels.Args{dst, x})
+	return kernels.RunSized(p.SizedPlan, n, &kernels.Args{dst, x})
 }
 
 // Program is the [kernels.Program] of both operations.

@@ -199,7 +199,7 @@ func (p *Plan) Transform(dst, power []float32) ([]float32, error) {
 	}
 	count := len(power) / bins
 	dst = slices.Grow(dst[:0], count*p.params.Bands)[:count*p.params.Bands]
-	return dst, kernels.RunSized(p.SizedPlan, count, kernels.Args{dst, power})
+	return dst, kernels.RunSized(p.SizedPlan, count, &kernels.Args{dst, power})
 }
 
 // Program is the [kernels.Program] of the operation.

@@ -155,7 +155,7 @@ func (p *Plan) Transform(dst, mel []float32) ([]float32, error) {
 	}
 	count := len(mel) / p.params.Bands
 	dst = slices.Grow(dst[:0], count*p.params.Coefficients)[:count*p.params.Coefficients]
-	return dst, kernels.RunSized(p.SizedPlan, count, kernels.Args{dst, mel})
+	return dst, kernels.RunSized(p.SizedPlan, count, &kernels.Args{dst, mel})
 }
 
 // Program is the [kernels.Program] of the operation.

@@ -140,7 +140,7 @@ func (p *GroupPlan) Apply(dst, src []float32) error {
 	if len(dst) != len(src) || len(src)%p.rows != 0 {
 		panic(fmt.Sprintf("group-norm: %d channels got src of %d and dst of %d values", p.rows, len(src), len(dst)))
 	}
-	return kernels.RunSized(p.SizedPlan, len(src)/p.rows, kernels.Args{dst, src})
+	return kernels.RunSized(p.SizedPlan, len(src)/p.rows, &kernels.Args{dst, src})
 }
 
 // GroupProgram is the [kernels.Program] of group norm.

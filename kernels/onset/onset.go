@@ -214,7 +214,7 @@ func (p *Plan) Transform(dst, decibels []float32) ([]float32, error) {
 	}
 	count := len(decibels) / p.params.Bands
 	dst = slices.Grow(dst[:0], count)[:count]
-	return dst, kernels.RunSized(p.SizedPlan, count, kernels.Args{dst, decibels})
+	return dst, kernels.RunSized(p.SizedPlan, count, &kernels.Args{dst, decibels})
 }
 
 // Fill fills dst with onset strengths of a recording from its beginning, and repeats them until there are enough frames.

@@ -112,7 +112,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 // fails, and then it does not advance.
 func (p *Plan) Render(dst []float32) error {
 	p.words = positionWords(p.position)
-	if err := kernels.RunSized(p.SizedPlan, len(dst), kernels.Args{dst, kernels.Uint32Words(p.words[:])}); err != nil {
+	if err := kernels.RunSized(p.SizedPlan, len(dst), &kernels.Args{dst, kernels.Uint32Words(p.words[:])}); err != nil {
 		return err
 	}
 	p.position += int64(len(dst))

@@ -171,7 +171,7 @@ func (p *Plan) Pick(dst []uint32, x []float32) ([]uint32, error) {
 	most := p.params.most(len(x))
 	dst = slices.Grow(dst[:0], most)[:most]
 	p.count[0] = 0
-	err := kernels.RunSized(p.SizedPlan, len(x), kernels.Args{kernels.Uint32Words(dst), kernels.Uint32Words(p.count[:]), x})
+	err := kernels.RunSized(p.SizedPlan, len(x), &kernels.Args{kernels.Uint32Words(dst), kernels.Uint32Words(p.count[:]), x})
 	return dst[:min(len(dst), int(p.count[0]))], err
 }
 

@@ -169,7 +169,7 @@ func (p *Plan) Accumulate(dst, src []float32) error {
 		}
 		kernels.Float64s(p.states[0])[0] = p.begin
 	}
-	err := kernels.RunSized(p.SizedPlan, len(src), kernels.Args{dst, p.states[1], src, p.states[0]})
+	err := kernels.RunSized(p.SizedPlan, len(src), &kernels.Args{dst, p.states[1], src, p.states[0]})
 	if err == nil {
 		p.states[0], p.states[1] = p.states[1], p.states[0]
 	}

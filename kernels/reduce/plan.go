@@ -62,7 +62,7 @@ func (p *Plan) Of(x []float32) (float32, error) {
 	if len(x) == 0 {
 		return p.empty, p.err
 	}
-	err := kernels.RunSized(p.SizedPlan, len(x), kernels.Args{p.result[:], x})
+	err := kernels.RunSized(p.SizedPlan, len(x), &kernels.Args{p.result[:], x})
 	return p.result[0], err
 }
 

@@ -143,7 +143,7 @@ func (p *Plan) Outputs(n int) int { return p.ratio.Outputs(n) }
 func (p *Plan) Resample(dst, x []float32) ([]float32, error) {
 	n := p.Outputs(len(x))
 	dst = slices.Grow(dst[:0], n)[:n]
-	return dst, kernels.RunSized(p.SizedPlan, len(x), kernels.Args{dst, x})
+	return dst, kernels.RunSized(p.SizedPlan, len(x), &kernels.Args{dst, x})
 }
 
 // Program is the [kernels.Program] of the operation.

@@ -123,7 +123,7 @@ func (p *GreedyPlan) Choose(tokens []uint32, x []float32) error {
 	if len(x) != len(tokens)*p.columns {
 		panic(fmt.Sprintf("greedy: %d tokens of %d columns got %d values", len(tokens), p.columns, len(x)))
 	}
-	return kernels.RunSized(p.SizedPlan, len(tokens), kernels.Args{kernels.Uint32Words(tokens), x})
+	return kernels.RunSized(p.SizedPlan, len(tokens), &kernels.Args{kernels.Uint32Words(tokens), x})
 }
 
 // GreedyProgram is the [kernels.Program] of greedy.

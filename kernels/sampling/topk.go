@@ -138,7 +138,7 @@ func (p *TopKPlan) Sample(values []float32, indices, tokens []uint32, x, uniform
 		panic(fmt.Sprintf("top-k: %d tokens, the best %d of %d, got %d values, %d indices, %d logits and %d uniforms",
 			n, p.k, p.columns, len(values), len(indices), len(x), len(uniforms)))
 	}
-	return kernels.RunSized(p.SizedPlan, n, kernels.Args{values, kernels.Uint32Words(indices), kernels.Uint32Words(tokens), x, uniforms})
+	return kernels.RunSized(p.SizedPlan, n, &kernels.Args{values, kernels.Uint32Words(indices), kernels.Uint32Words(tokens), x, uniforms})
 }
 
 // TopKProgram is the [kernels.Program] of top-k.

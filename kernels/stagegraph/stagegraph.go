@@ -161,7 +161,7 @@ func New(d *dispatch.Dispatcher, nodes []Node) (*Plan, error) {
 // Render panics with the panic of a node, wrapped in a *pool.Panic if another goroutine rendered the node. Render fails
 // only if every implementation fails.
 func (p *Plan) Render(dst []float32) error {
-	return kernels.RunSized(p.SizedPlan, len(dst), kernels.Args{dst})
+	return kernels.RunSized(p.SizedPlan, len(dst), &kernels.Args{dst})
 }
 
 // Program is the [kernels.Program] of the operation. Its nodes read the input of the call. It fails if d chooses a GPU.

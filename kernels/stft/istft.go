@@ -99,7 +99,7 @@ func (p *InversePlan) Transform(dst []float32, src []complex64) error {
 	if frames, bins := p.params.frames(len(dst)), p.params.bins(); len(src) != frames*bins {
 		panic(fmt.Sprintf("stft: %d samples of a spectrogram of %d values (want %d frames of %d bins)", len(dst), len(src), frames, bins))
 	}
-	return kernels.RunSized(p.SizedPlan, len(dst), kernels.Args{dst, kernels.ComplexWords(src)})
+	return kernels.RunSized(p.SizedPlan, len(dst), &kernels.Args{dst, kernels.ComplexWords(src)})
 }
 
 // InverseProgram is the [kernels.Program] of InverseOp.

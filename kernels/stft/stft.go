@@ -144,7 +144,7 @@ func (p *Plan) Bins() int { return p.params.bins() }
 func (p *Plan) Transform(dst []complex64, samples []float32) ([]complex64, error) {
 	size := p.params.frames(len(samples)) * p.params.bins()
 	dst = slices.Grow(dst[:0], size)[:size]
-	return dst, kernels.RunSized(p.SizedPlan, len(samples), kernels.Args{kernels.ComplexWords(dst), samples})
+	return dst, kernels.RunSized(p.SizedPlan, len(samples), &kernels.Args{kernels.ComplexWords(dst), samples})
 }
 
 // Program is the [kernels.Program] of the operation.

@@ -162,7 +162,7 @@ func (p *TempoPlan) Estimate(strengths []float32) (float64, error) {
 	if len(strengths) == 0 {
 		return 0, nil
 	}
-	err := kernels.RunSized(p.SizedPlan, len(strengths), kernels.Args{kernels.Uint32Words(p.lag[:]), strengths})
+	err := kernels.RunSized(p.SizedPlan, len(strengths), &kernels.Args{kernels.Uint32Words(p.lag[:]), strengths})
 	if err != nil || p.lag[0] == 0 {
 		return 0, err
 	}

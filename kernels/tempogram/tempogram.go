@@ -209,7 +209,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 func (p *Plan) Transform(dst, strengths []float32) ([]float32, error) {
 	count := len(strengths) * p.params.Window
 	dst = slices.Grow(dst[:0], count)[:count]
-	return dst, kernels.RunSized(p.SizedPlan, len(strengths), kernels.Args{dst, strengths})
+	return dst, kernels.RunSized(p.SizedPlan, len(strengths), &kernels.Args{dst, strengths})
 }
 
 // Program is the [kernels.Program] of the operation.
