@@ -448,8 +448,24 @@ func (r *Run) loadShapes(killed bool) error {
 	return nil
 }
 
-// mostShapes is the greatest number of shapes of an operation that are kept from run to run.
-const mostShapes = 400
+// What is kept of an operation's shapes from run to run. A choice at a shape is judged by at least two blocks. If shapes kept
+// three, fewer shapes would have room, and choices at other shapes would be worse: docs/method.md has the figures.
+const (
+	mostShapes = 400
+	mostLines  = 5000 // times, with those of twins
+	leastKept  = 2    // blocks of a shape
+)
+
+// limits returns how much is kept of the shapes of an operation that has such asked shapes.
+func limits(asked []calibration.Asked) timings.Limits {
+	return timings.Limits{
+		Shapes: mostShapes, Lines: mostLines, Blocks: leastKept,
+		Asked: func(shape []int) bool {
+			return slices.ContainsFunc(asked, func(a calibration.Asked) bool { return slices.Equal(a.Shape, shape) })
+		},
+		AskedBlocks: askedVisits * askedBlocks,
+	}
+}
 
 // joinShapes adds the operations of two runs. Shapes of the older run are kept beside those of the newer run, unless fresh
 // says that the older ones are forgotten.
@@ -459,8 +475,9 @@ func (j *joint) joinShapes(older, newer *Run, fresh func(name string) bool) {
 		name := shapesName(&o)
 		set := newer.Shapes[name]
 		if before := older.Shapes[name]; before != nil && !fresh(name) && slices.Equal(before.Axes, set.Axes) {
-			set = timings.Merge(before, set, mostShapes)
-			o.Asked = joinAsked(o.Asked, askedOf(older, &o), set)
+			asked := askedOf(older, &o)
+			set = timings.Merge(before, set, limits(slices.Concat(o.Asked, asked)))
+			o.Asked = joinAsked(o.Asked, asked, set)
 		}
 		j.addShapes(o, set)
 	}
