@@ -218,6 +218,7 @@ type Implementation struct {
 	Name          string  `json:"name"`
 	Processor     string  `json:"processor"`             // "cpu" or "gpu"
 	Version       string  `json:"version"`               // version of its library; "" for Crossover's own code
+	Revision      int     `json:"revision,omitempty"`    // of our own code, by its declaration: see kernels.Implementation
 	RelativeError float64 `json:"relative_error"`        // greatest error; −1 if an excluded one has no finite error
 	ErrorBound    float64 `json:"error_bound,omitempty"` // that it promises and was judged by; 0 if it was the operation's tolerance
 	Excluded      string  `json:"excluded"`              // why it was not timed; "" if it was

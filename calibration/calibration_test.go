@@ -49,7 +49,7 @@ func m3() Host {
 			Implementations: []Implementation{
 				{Name: "go", Processor: "cpu", RelativeError: 1.1e-7, ErrorBound: 1e-6,
 					Cost: &Cost{FixedSeconds: 1e-7, SizeSeconds: 2.5e-9, Exponent: 1.1, Residual: 0.04}},
-				{Name: "accelerate", Processor: "cpu", Version: "vecLib 1", RelativeError: 1e-7, ErrorBound: 1e-6},
+				{Name: "accelerate", Processor: "cpu", Version: "vecLib 1", Revision: 2, RelativeError: 1e-7, ErrorBound: 1e-6},
 				{Name: "metal", Processor: "gpu", Version: "Metal 3", RelativeError: 2e-7, ErrorBound: 2.5e-5, GPUTimes: []GPUTimes{
 					{Size: 64, WallSeconds: 90e-6, GPUSeconds: 2.5e-6, EncodeSeconds: 8e-6, LaunchEfficiency: 0.03},
 					{Size: 65536, WallSeconds: 150e-6, GPUSeconds: 6e-5, EncodeSeconds: 9e-6, GapSeconds: 1e-6, LaunchEfficiency: 0.4},
@@ -483,6 +483,8 @@ func TestValidate(t *testing.T) {
 			`case: implementation "go": wrong is true, and excluded does not say why`},
 		{"negative bound", func(f *File, h *Host, c *Case) { c.Implementations[0].ErrorBound = -1 },
 			`case: implementation "go": error_bound is -1 (want a finite number, at least 0)`},
+		{"negative revision", func(f *File, h *Host, c *Case) { c.Implementations[1].Revision = -1 },
+			`case: implementation "accelerate": revision is -1 (want 0 to 2147483647)`},
 		{"a bound of nothing", func(f *File, h *Host, c *Case) { c.Within[0].MaxError = 0 },
 			"case: within[0]: max_error is 0 (want a finite number above 0)"},
 		{"a bound twice", func(f *File, h *Host, c *Case) { c.Within = append(c.Within, c.Within[0]) },

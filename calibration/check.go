@@ -340,6 +340,9 @@ func (m *Implementation) check() error {
 	if err := notNegative(quantity{"error_bound", m.ErrorBound}); err != nil {
 		return err
 	}
+	if m.Revision < 0 || m.Revision > math.MaxInt32 {
+		return fmt.Errorf("revision is %d (want 0 to %d)", m.Revision, math.MaxInt32)
+	}
 	if m.Wrong && m.Excluded == "" {
 		return errors.New("wrong is true, and excluded does not say why")
 	}

@@ -88,6 +88,7 @@ func TestSchemaAcceptsTheExample(t *testing.T) {
 		`"exponent": 1.1`:           `"exponent": "1"`,
 		`"error_bound": 0.000001`:   `"error_bound": -1`,
 		`"max_error": 0.000001`:     `"max_error": 0`,
+		`"revision": 2`:             `"revision": -2`,
 		`"implementation": "metal"`: `"implementation": "me tal"`,
 	} {
 		broken := bytes.Replace(text, []byte(old), []byte(new), 1)

@@ -14,13 +14,15 @@ const MostRuns = 6
 // Join returns a run that is made of an older run and a newer one. Neither of them may be fitted, and the result is neither
 // fitted nor saved. If kept returns true for a case, the case stays as in the older run. Every other case of the newer run
 // has the newer timings. The older run's timings of such a case become earlier timings. If fresh returns true for the case,
-// they are forgotten instead. A case has at most MostRuns runs. The entry's date, environment and method are those of the
+// they are forgotten instead. A case has at most MostRuns runs. Earlier times of an implementation whose revision has changed
+// are left out, also those of shapes, and the result's Changes say so. The entry's date, environment and method are those of the
 // run of its first case, which is a kept case if there is one.
 func Join(older, newer *Run, kept, fresh func(name string) bool) *Run {
 	j := &joint{Run: &Run{
 		Entry: newer.Entry, Timings: map[string]*timings.Set{}, Earlier: map[string][]*timings.Set{}, Resamples: newer.Resamples,
 		Shapes: map[string]*timings.Set{},
 	}}
+	older, j.Changes = older.since(newer, func(name string) bool { return kept(name) || fresh(name) })
 	j.Entry.Operations = nil
 	j.Entry.Cases, j.Entry.Runs, j.Entry.Warnings = nil, nil, nil
 	for _, c := range older.Entry.Cases {
@@ -110,7 +112,7 @@ func Poorer(now, before *calibration.Case) string {
 	switch missing := missing(now, before); {
 	case now.Blocks == 0 && before.Blocks > 0:
 		return "nothing was measured"
-	case len(before.Segments) == 0, wrongNow(now, before):
+	case len(before.Segments) == 0, wrongNow(now, before), changedNow(now, before):
 		return ""
 	case len(now.Segments) == 0:
 		return "the samples do not decide"
@@ -132,6 +134,16 @@ func wrongNow(now, before *calibration.Case) bool {
 	return slices.ContainsFunc(now.Implementations, func(is calibration.Implementation) bool {
 		return is.Wrong && slices.ContainsFunc(before.Implementations, func(was calibration.Implementation) bool {
 			return was.Name == is.Name && was.Excluded == ""
+		})
+	})
+}
+
+// changedNow reports whether an implementation that competed before has a higher revision now. The choices from before rest
+// on times that it no longer takes.
+func changedNow(now, before *calibration.Case) bool {
+	return slices.ContainsFunc(now.Implementations, func(is calibration.Implementation) bool {
+		return slices.ContainsFunc(before.Implementations, func(was calibration.Implementation) bool {
+			return was.Name == is.Name && was.Excluded == "" && is.Revision > was.Revision
 		})
 	})
 }

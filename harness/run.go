@@ -40,6 +40,7 @@ type Run struct {
 	Shapes    map[string]*timings.Set      // by the name of a space's case: the operation with its placement
 	Before    map[string]*timings.Set      // shapes of earlier runs, which guide the planner; like Shapes, and set before Measure
 	Folder    string                       // where Measure saves the run; "" means that it is not saved
+	Changes   []string                     // by Join: which implementations have changed since earlier runs, a line for each operation
 	Resamples int                          // of the bootstrap behind the intervals; 0 means the default of thresholds
 
 	cases   []kernels.Case
@@ -200,7 +201,7 @@ func describe(r *sweeps.Result) calibration.Case {
 	}
 	for _, status := range r.Implementations {
 		c.Implementations = append(c.Implementations, calibration.Implementation{
-			Name: status.Name, Processor: string(status.Processor), Version: status.Version,
+			Name: status.Name, Processor: string(status.Processor), Version: status.Version, Revision: status.Revision,
 			RelativeError: status.RelativeError, ErrorBound: status.ErrorBound, Excluded: status.Excluded, Wrong: status.Wrong,
 		})
 	}

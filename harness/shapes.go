@@ -116,6 +116,7 @@ func (r *Run) spread(s *kernels.Space) *surfaces.Planner {
 	if before == nil || !slices.Equal(before.Axes, axisNames(s)) {
 		before = &timings.Set{}
 	}
+	before = before.Without(before.Changed(revisionOf(&s.Case)))
 	p.Know(len(before.Sizes()), func(implementations []string) []surfaces.Point {
 		earlier := thinned(surfaces.Points(before.For(implementations), before.Shape), mostKnown)
 		return slices.Concat(earlier, r.pointsOfCases(of, implementations))
@@ -149,7 +150,7 @@ func (r *Run) takeShapes(s *kernels.Space, result *sweeps.Result) {
 	span(&operation, set)
 	for _, status := range result.Implementations {
 		operation.Implementations = append(operation.Implementations, calibration.Implementation{
-			Name: status.Name, Processor: string(status.Processor), Version: status.Version,
+			Name: status.Name, Processor: string(status.Processor), Version: status.Version, Revision: status.Revision,
 			RelativeError: status.RelativeError, ErrorBound: status.ErrorBound, Excluded: status.Excluded, Wrong: status.Wrong,
 		})
 	}
@@ -293,7 +294,7 @@ func (r *Run) pointsOfPlacements(o *calibration.Operation, implementations []str
 		if other.Name != o.Name || other.Placement == o.Placement || !slices.Equal(other.Surface.Axes, o.Surface.Axes) {
 			continue
 		}
-		set := r.Shapes[shapesName(other)]
+		set := sameAs(r.Shapes[shapesName(o)], r.Shapes[shapesName(other)])
 		all = append(all, surfaces.Points(set.For(onProcessor(other, implementations)), set.Shape)...)
 	}
 	return all
@@ -338,6 +339,7 @@ func (r *Run) pointsOfCases(o *calibration.Operation, implementations []string) 
 		if c.Operation != o.Name || set == nil || placementOf(c) != o.Placement {
 			continue
 		}
+		set = sameAs(r.Shapes[shapesName(o)], set)
 		all = append(all, surfaces.Points(set.For(implementations), func(size int) []int {
 			shape := make([]int, len(o.Axes))
 			for i, a := range o.Axes {

@@ -30,6 +30,7 @@ type Verification struct {
 type Check struct {
 	Recorded *calibration.Case
 	Case     kernels.Case
+	Changed  string // why nothing is measured: an implementation is another one than in the calibration; "" if none is
 
 	// The next three are results of Measure.
 	Result *sweeps.Result
@@ -66,7 +67,7 @@ func NewVerification(entry *calibration.Host, all []kernels.Case, asked func(nam
 			// that this program would never measure are not checked either.
 			c.Axis.Min, c.Axis.Max = max(c.Axis.Min, recorded.Axis.From), min(c.Axis.Max, recorded.Axis.To)
 			c.Implementations = promised(recorded.Implementations, c.Implementations)
-			v.Checks = append(v.Checks, &Check{Recorded: recorded, Case: c})
+			v.Checks = append(v.Checks, &Check{Recorded: recorded, Case: c, Changed: changedSince(recorded.Implementations, &c)})
 		}
 	}
 	return v
@@ -103,14 +104,20 @@ func (v *Verification) Measure(ctx context.Context, m Machine, d *dispatch.Dispa
 	// The recording of the calibration may not be at hand, and no time depends on the sound.
 	o.Input = kernels.GeneratedInput()
 	o.Observe = func(o sweeps.Observed) { v.Now.Sentinel = sentinel(o) }
-	cases := make([]kernels.Case, len(v.Checks))
+	var cases []kernels.Case
 	byName := map[string]*Check{}
-	for k, check := range v.Checks {
-		cases[k] = check.Case
-		byName[check.Case.Name] = check
+	for _, check := range v.Checks {
+		check.Result = &sweeps.Result{Case: &check.Case}
+		if check.Changed == "" {
+			cases = append(cases, check.Case)
+			byName[check.Case.Name] = check
+		}
 	}
 	o.Planner = func(c *kernels.Case) sweeps.Planner { return byName[c.Name].audit(d, options.Seed) }
 	results, err := sweeps.Run(ctx, cases, o)
+	for _, result := range results {
+		byName[result.Case.Name].Result = result
+	}
 	if err == nil && len(v.Shapes) > 0 {
 		o.Budget = shapesBudget
 		err = v.measureShapes(ctx, d, o)
@@ -120,8 +127,7 @@ func (v *Verification) Measure(ctx context.Context, m Machine, d *dispatch.Dispa
 	}
 	worsen(&v.Now, m.Condition())
 	v.States = CompareStates(&v.Entry.Environment, &v.Now)
-	for k, check := range v.Checks {
-		check.Result = results[k]
+	for _, check := range v.Checks {
 		states := CompareStates(&v.Entry.For(check.Recorded).Environment, &v.Now)
 		check.judge(&states)
 	}
@@ -194,6 +200,10 @@ func available(c *kernels.Case) []string {
 
 // judge audits what was measured, on a machine with these differences of its states.
 func (c *Check) judge(states *States) {
+	if c.Changed != "" {
+		c.Audit = thresholds.Audit{Regret: math.NaN(), Upper: math.NaN()}
+		return
+	}
 	c.Audit = c.auditor.Judge(&c.Result.Samples)
 	if c.Result.Degraded {
 		c.Audit.Finding = min(c.Audit.Finding, thresholds.Ambiguous) // a disturbed machine proves no drift

@@ -82,6 +82,11 @@ type Implementation struct {
 	// [Within].
 	ErrorBound float64
 
+	// Revision counts the changes after which the implementation takes other times. Times of another revision are those of
+	// another program: a calibration does not join them, and verify tests no choices that rest on them. Makers get a
+	// revision by [Revised].
+	Revision int
+
 	// Probe returns nil if the implementation can run here, and otherwise an error of one line that says what is missing and
 	// how to install it. If Probe is nil, the implementation can always run.
 	Probe func() error

@@ -165,6 +165,20 @@ func Within[P any](bound float64, makers Makers[P]) Makers[P] {
 	}
 }
 
+// Revised returns the implementations of makers with a revision, which is above 0 and above the one before: see
+// [Implementation]. If there are names, only the implementations with these names have it.
+func Revised[P any](revision int, makers Makers[P], names ...string) Makers[P] {
+	return func(b *Backends, op *Op[P]) []Maker[P] {
+		all := makers(b, op)
+		for i := range all {
+			if len(names) == 0 || slices.Contains(names, all[i].Name) {
+				all[i].Revision = revision
+			}
+		}
+		return all
+	}
+}
+
 // serialLoop computes a loop on the goroutine of the caller.
 type serialLoop struct {
 	loop  Loop

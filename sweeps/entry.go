@@ -63,7 +63,7 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 			continue
 		}
 		e.result.Implementations = append(e.result.Implementations, Status{
-			Name: declared.Name, Processor: declared.Processor, ErrorBound: declared.ErrorBound,
+			Name: declared.Name, Processor: declared.Processor, Revision: declared.Revision, ErrorBound: declared.ErrorBound,
 		})
 		status := &e.result.Implementations[len(e.result.Implementations)-1]
 		if err := declared.Missing(); err != nil {
@@ -76,6 +76,7 @@ func newEntry(c *kernels.Case, o *Options) *entry {
 		})
 		e.costs.demands = append(e.costs.demands, o.demandOf(c, declared.Processor))
 		e.result.Samples.Implementations = append(e.result.Samples.Implementations, declared.Name)
+		e.result.Samples.SetRevision(declared.Name, declared.Revision)
 	}
 	e.done = len(e.implementations) == 0
 	return e

@@ -140,6 +140,7 @@ type Status struct {
 	Processor     kernels.Processor
 	Version       string
 	RelativeError float64 // greatest over the checked sizes
+	Revision      int     // that its declaration has
 	ErrorBound    float64 // that it promises; 0 for the operation's tolerance
 	Excluded      string  // why it was not timed, or why its times do not count; "" otherwise
 	Wrong         bool    // excluded because its output was wrong

@@ -87,7 +87,8 @@ var gpuUnits = []struct {
 //
 //	BenchmarkSweep/impl=go/size=1065/n_fft=480/hop=160/n=48000 210 4.81e-06 sec/op 0 block 0 visit 2 position
 //
-// If the times are those of a model, a third line at the top is "simulated: true". The last line is the digest of the set.
+// If implementations have revisions other than 0, the next line at the top is such as "revisions: go=1 fftw=2". If the times
+// are those of a model, the last one there is "simulated: true". The last line of the file is the digest of the set.
 //
 // In older files, all lines of a block say its number and that of the visit. These are the lines of which the digest is one.
 //
@@ -128,6 +129,9 @@ func (s *Set) writeBlocks(w io.Writer, numbered bool) error {
 	config := []benchfmt.Config{
 		{Key: "case", Value: []byte(s.Case), File: true},
 		{Key: "implementations", Value: []byte(strings.Join(s.Implementations, " ")), File: true},
+	}
+	if revisions := s.revisions(); revisions != "" {
+		config = append(config, benchfmt.Config{Key: "revisions", Value: []byte(revisions), File: true})
 	}
 	if s.Simulated {
 		config = append(config, benchfmt.Config{Key: "simulated", Value: []byte("true"), File: true})
@@ -291,7 +295,7 @@ func (s *Set) begin(record *benchfmt.Result, index map[string]int) error {
 	for i, impl := range s.Implementations {
 		index[impl] = i
 	}
-	return nil
+	return s.readRevisions(record.GetConfig("revisions"))
 }
 
 // add adds one line to the set. block is the number of the last line's block. add updates it.

@@ -24,8 +24,8 @@ type Limits struct {
 // the shapes that have the most, the oldest visits first.
 func Merge(older, newer *Set, most Limits) *Set {
 	out := &Set{
-		Case: newer.Case, Implementations: newer.Implementations, Simulated: newer.Simulated, Axes: newer.Axes,
-		Shapes: map[int][]int{},
+		Case: newer.Case, Implementations: newer.Implementations, Revisions: newer.Revisions, Simulated: newer.Simulated,
+		Axes: newer.Axes, Shapes: map[int][]int{},
 	}
 	sizes := map[string]int{} // by shape
 	visits := 0
@@ -75,16 +75,10 @@ func shapeKey(shape []int) []byte {
 
 // lines returns the number of the block's times, with that of the twin.
 func (b *Block) lines() int {
-	n := 0
-	for i := range b.Seconds {
-		if b.Timed(i) {
-			n++
-		}
-	}
 	if b.Twin >= 0 {
-		n++
+		return b.timed() + 1
 	}
-	return n
+	return b.timed()
 }
 
 // history is what a set has of one shape.

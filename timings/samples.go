@@ -119,6 +119,9 @@ type Set struct {
 	Simulated       bool // the times are those of a model
 	Blocks          []Block
 
+	// Revisions are those of the implementations whose revision is not 0, by name; nil if there is none.
+	Revisions map[string]int
+
 	// Axes and Shapes are of a set over all shapes of an operation, and nil for a case: the names of a shape's values, and
 	// the shape that a size of the blocks stands for.
 	Axes   []string
@@ -160,7 +163,7 @@ func (s *Set) For(implementations []string) *Set {
 	}
 	out := &Set{
 		Case: s.Case, Implementations: implementations, Simulated: s.Simulated, Blocks: slices.Clone(s.Blocks),
-		Axes: s.Axes, Shapes: s.Shapes,
+		Revisions: s.Revisions, Axes: s.Axes, Shapes: s.Shapes,
 	}
 	for n := range out.Blocks {
 		b := &out.Blocks[n]

@@ -16,6 +16,7 @@ type publication struct {
 	run      *harness.Run // the run of the new entry
 	measured *harness.Run // the run that was measured or loaded: all of run, or a part of it
 	replaced *harness.Run // the run of the old entry; nil if there is none or its samples are elsewhere
+	changes  []string     // implementations whose earlier times are left out, a line for each operation
 	kept     []string     // measured cases whose old entry is better, each with the reason
 	backup   string       // name of the copy of the file; "" if none was made
 	drawn    string       // folder of the drawn charts
@@ -52,7 +53,7 @@ func (o *output) combine(ctx context.Context, r *harness.Run) (*publication, err
 		return nil, baseErr
 	}
 	var err error
-	p.run, err = o.join(ctx, base, r, stay)
+	p.run, p.changes, err = o.join(ctx, base, r, stay)
 	return p, err
 }
 
@@ -88,15 +89,16 @@ func refitted(before *calibration.Host, was *calibration.Case, now *calibration.
 	return from.Created.Equal(of.Created) && from.Method.Seed == of.Method.Seed && is.Blocks >= was.Blocks
 }
 
-// join saves the kept cases of the old run together with the other cases of the new run, and fits them as one run.
-func (o *output) join(ctx context.Context, base, r *harness.Run, kept []string) (joined *harness.Run, err error) {
+// join saves the kept cases of the old run together with the other cases of the new run, and fits them as one run. changes
+// says which implementations have changed since the old run.
+func (o *output) join(ctx context.Context, base, r *harness.Run, kept []string) (joined *harness.Run, changes []string, err error) {
 	newer, err := harness.Load(r.Folder) // without the fit
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	folder, err := harness.NewFolder(o.samples)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -106,13 +108,14 @@ func (o *output) join(ctx context.Context, base, r *harness.Run, kept []string) 
 	joined = harness.Join(base, newer,
 		func(name string) bool { return slices.Contains(kept, name) }, func(string) bool { return o.forgets() })
 	if err := joined.Save(ctx, folder); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	changes = joined.Changes
 	if joined, err = harness.Load(folder); err != nil { // in the same order as for a later refit
-		return nil, err
+		return nil, nil, err
 	}
 	joined.Resamples = r.Resamples
-	return joined, joined.Fit(ctx)
+	return joined, changes, joined.Fit(ctx)
 }
 
 // forgets reports whether earlier runs of the measured cases are dropped.

@@ -184,6 +184,9 @@ func (o *output) report(p *publication, stdout, stderr io.Writer) error {
 		fmt.Fprintf(stderr, "\nwrote %s, %s in %s and the samples in %s\n",
 			o.output, command.Plural(p.charts, "chart"), o.charts, p.run.Folder)
 	}
+	for _, line := range p.changes {
+		fmt.Fprintf(stderr, "calibrate: %s\n", line)
+	}
 	if p.backup != "" {
 		fmt.Fprintf(stderr, "calibrate: what %s held before is in %s\n", o.output, p.backup)
 	}

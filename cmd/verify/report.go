@@ -47,8 +47,9 @@ type caseReport struct {
 	Wrong    []string     `json:"wrong"` // implementations that compute wrong values here
 	Warnings []string     `json:"warnings"`
 
-	unit   string    // unit of the sizes
-	losses []float64 // logarithms, at the fresh sizes at which the machine was quiet
+	unit    string    // unit of the sizes
+	changed bool      // nothing was measured, because implementations have changed since the calibration
+	losses  []float64 // logarithms, at the fresh sizes at which the machine was quiet
 }
 
 type sizeReport struct {
@@ -121,6 +122,9 @@ func reportOf(check *harness.Check) caseReport {
 	}
 	if check.Excused {
 		c.Warnings = append(c.Warnings, excuse)
+	}
+	if c.changed = check.Changed != ""; c.changed {
+		c.Warnings = append(c.Warnings, check.Changed)
 	}
 	names := result.Samples.Implementations
 	for _, s := range audit.Sizes {
@@ -200,10 +204,18 @@ func (r *report) verdict(file string) error {
 			"%s does not hold the times that a program gets; go run ./cmd/speed --plans tells of which implementations", file)}
 	case r.Unproven > mostUnproven:
 		return &command.Error{Code: command.ExitTooLittle, Err: fmt.Errorf(
-			"too little could be measured: nothing is said of %.0f %% of the cases' axes (a larger --budget or a quiet machine helps)",
-			100*r.Unproven)}
+			"too little could be measured: nothing is said of %.0f %% of the cases' axes (%s)", 100*r.Unproven, r.remedy())}
 	}
 	return r.enoughShapes()
+}
+
+// remedy says what helps if too little was measured.
+func (r *report) remedy() string {
+	if slices.ContainsFunc(r.Cases, func(c caseReport) bool { return c.changed }) ||
+		slices.ContainsFunc(r.Operations, func(o shapesReport) bool { return o.changed }) {
+		return "go run ./cmd/calibrate measures what has changed"
+	}
+	return "a larger --budget or a quiet machine helps"
 }
 
 // mostUnproven is the greatest share of the axes about which nothing can be said without an error.

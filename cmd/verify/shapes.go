@@ -31,6 +31,8 @@ type shapesReport struct {
 	Shapes   []shapeReport `json:"shapes"`
 	Wrong    []string      `json:"wrong"`
 	Warnings []string      `json:"warnings"`
+
+	changed bool // as in a caseReport
 }
 
 // shapeReport is one fresh shape.
@@ -66,6 +68,9 @@ func shapesReportOf(check *harness.ShapesCheck) shapesReport {
 	}
 	if check.Excused {
 		o.Warnings = append(o.Warnings, excuse)
+	}
+	if o.changed = check.Changed != ""; o.changed {
+		o.Warnings = append(o.Warnings, check.Changed)
 	}
 	return o
 }
@@ -142,6 +147,8 @@ func (o *shapesReport) remarks() []string {
 		all = append(all, fmt.Sprintf("shapes of the record, weighted by %s", calls(o.Calls)))
 	}
 	switch {
+	case o.changed:
+		return all // the notes have the reason
 	case o.Verdict == verdictNames[thresholds.Unmeasured] && len(o.Shapes) < o.Least:
 		all = append(all, fmt.Sprintf("too few shapes to say something (want %d: a larger --budget)", o.Least))
 	case o.Broken:
@@ -225,6 +232,6 @@ func (r *report) enoughShapes() error {
 		return nil
 	}
 	return &command.Error{Code: command.ExitTooLittle, Err: fmt.Errorf(
-		"too little could be measured: nothing is said of the shapes of %s (a larger --budget or a quiet machine helps)",
-		command.Few(unmeasured, ", "))}
+		"too little could be measured: nothing is said of the shapes of %s (%s)",
+		command.Few(unmeasured, ", "), r.remedy())}
 }

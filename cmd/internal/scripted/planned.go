@@ -68,13 +68,13 @@ func (m *Machine) declared(operation string, costs map[string]ShapeCost) *kernel
 	}
 	for _, implementation := range slices.Sorted(maps.Keys(costs)) {
 		cost := costs[implementation]
-		op.By = append(op.By, kernels.Named(implementation, func(*kernels.Backends, struct{}) (kernels.Runner, error) {
+		op.By = append(op.By, kernels.Revised(m.Revisions[implementation], kernels.Named(implementation, func(*kernels.Backends, struct{}) (kernels.Runner, error) {
 			return kernels.RunnerFunc(func(s kernels.Shape, a *kernels.Args) error {
 				m.spend(cost(s[:]))
 				copy(a[0], a[1])
 				return nil
 			}), nil
-		}))
+		})))
 	}
 	return op
 }

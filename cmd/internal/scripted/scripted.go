@@ -38,6 +38,9 @@ type Machine struct {
 	// Crowded returns a factor for the time of both processors at once, at a moment; nil means 1.
 	Crowded func(now time.Duration) float64
 
+	// Revisions are those of implementations in cases and spaces that are added later; 0 for others.
+	Revisions map[string]int
+
 	now    time.Duration
 	rng    *rand.Rand
 	cases  []kernels.Case
@@ -88,7 +91,9 @@ func (m *Machine) Add(name string, costs map[string]Cost, after func(implementat
 		if strings.Contains(implementation, "-parallel") {
 			cores = kernels.AllCores
 		}
-		c.Implementations = append(c.Implementations, kernels.Implementation{Name: implementation, Processor: processor, Cores: cores})
+		c.Implementations = append(c.Implementations, kernels.Implementation{
+			Name: implementation, Processor: processor, Cores: cores, Revision: m.Revisions[implementation],
+		})
 	}
 	m.cases = append(m.cases, c)
 }
