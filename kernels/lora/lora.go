@@ -16,6 +16,7 @@ package lora
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"crossover/calibration/surface"
@@ -176,7 +177,7 @@ type Plan struct {
 
 // New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It copies the matrices. It fails if a
 // dimension is below 1, a length does not fit, or the scale is 0 or not finite. If in and out differ, the plan chooses as one
-// of out columns on either side.
+// of as many columns on either side as have the same work: their geometric mean with a layer, their mean without.
 func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -185,7 +186,15 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if p.Weights != nil {
 		op = &OnLayer
 	}
-	return &Plan{kernels.NewPlan(d, op, p.prepared()).Along(rows, kernels.Shape{width: p.Out, rank: p.Rank}), p.In, p.Out}, nil
+	return &Plan{kernels.NewPlan(d, op, p.prepared()).Along(rows, kernels.Shape{width: p.side(), rank: p.Rank}), p.In, p.Out}, nil
+}
+
+// side returns the columns on either side of a plan with as much work.
+func (p *Params) side() int {
+	if p.Weights != nil {
+		return int(math.Round(math.Sqrt(float64(p.In) * float64(p.Out))))
+	}
+	return (p.In + p.Out + 1) / 2
 }
 
 // Forward computes dst = scale·(x·A)·B, and adds the layer if the plan has one. x is rows×in and dst is rows×out, both

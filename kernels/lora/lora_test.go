@@ -230,3 +230,23 @@ func TestProgram(t *testing.T) {
 }
 
 func BenchmarkLora(b *testing.B) { kerneltest.Benchmark(b, &Op, Op.Lines[0], 1, 4, 16, 64, 256, 1024) }
+
+// A plan between widths that differ chooses as a square one with as many weights, or, without a layer, as many columns.
+func TestSide(t *testing.T) {
+	for _, test := range []struct {
+		p    Params
+		want int
+	}{
+		{Params{In: 256, Out: 2048}, 1152},
+		{Params{In: 256, Out: 2048, Weights: []float32{0}}, 724},
+		{Params{In: 2048, Out: 256, Weights: []float32{0}}, 724},
+		{Params{In: 1024, Out: 1024}, 1024},
+		{Params{In: 1024, Out: 1024, Weights: []float32{0}}, 1024},
+		{Params{In: 1, Out: 2}, 2},
+		{Params{In: 1, Out: 1, Weights: []float32{0}}, 1},
+	} {
+		if got := test.p.side(); got != test.want {
+			t.Errorf("from %d to %d, layer %v: %d columns, want %d", test.p.In, test.p.Out, test.p.Weights != nil, got, test.want)
+		}
+	}
+}
