@@ -14,7 +14,7 @@ type costs struct {
 	onCPU   [][]cost // by stage, the least first; empty where nothing is known
 	onGPU   [][]cost // by stage, the time of the kernels alone
 	launch  float64  // seconds, of a list
-	perByte float64  // seconds, from the processor to a GPU or back
+	moves   moves    // from the processor to a GPU or back
 	besides float64  // seconds, of what no stage takes on any route: derived tensors, and what lies between the stages
 }
 
@@ -29,13 +29,13 @@ type cost struct {
 // calibration knows nothing have no costs. The layout must be arranged.
 //
 // A call with its data in shared memory takes a launch, the moves of its tensors, and its kernels. A call with resident data
-// takes no moves. So the difference of the two, over the bytes of the tensors, is what a byte takes. Its median over the stages
-// counts. Where no resident calls were measured, as with unified memory, moving costs nothing.
+// takes no moves. So the difference of the two is what the moves take. Where no resident calls were measured, as with unified
+// memory, moving costs nothing.
 func newCosts(b *kernels.Backends, d *dispatch.Dispatcher, l *layout, m *measured) *costs {
 	c := &costs{w: l.wiring, words: slices.Clone(l.words), launch: d.LaunchSeconds(),
 		onCPU: make([][]cost, len(l.Stages)), onGPU: make([][]cost, len(l.Stages))}
-	shared := make([][]dispatch.Time, len(l.Stages))
-	var moves []float64
+	shared, resident := make([][]dispatch.Time, len(l.Stages)), make([][]dispatch.Time, len(l.Stages))
+	var moved []move
 	for i, step := range l.steps {
 		has := step.Implementations(b)
 		times := func(p kernels.Placement) []dispatch.Time {
@@ -53,30 +53,28 @@ func newCosts(b *kernels.Backends, d *dispatch.Dispatcher, l *layout, m *measure
 				c.onCPU[i] = append(c.onCPU[i], cost{t.Implementation, t.Seconds, t.Seconds})
 			}
 		}
-		if shared[i] = times(kernels.Shared); len(shared[i]) > 0 {
-			for _, t := range times(kernels.Resident) {
-				if s := slices.IndexFunc(shared[i], func(s dispatch.Time) bool { return s.Implementation == t.Implementation }); t.OnGPU && s >= 0 {
-					moves = append(moves, max(0, shared[i][s].Seconds-t.Seconds)/float64(c.bytes(i)))
-				}
+		shared[i], resident[i] = onGPU(times(kernels.Shared)), onGPU(times(kernels.Resident))
+		for _, t := range shared[i] {
+			if at := named(resident[i], t.Implementation); at >= 0 {
+				tensors, bytes := c.tensors(i)
+				moved = append(moved, move{tensors, bytes, t.Seconds - resident[i][at].Seconds})
 			}
 		}
 	}
-	if len(moves) > 0 {
-		slices.Sort(moves)
-		c.perByte = moves[len(moves)/2]
-	}
+	c.moves = newMoves(moved)
 	for i := range shared {
 		for _, t := range shared[i] {
-			if t.OnGPU {
-				const least = 0.05 // of the call is kernels, however the other parts were measured
-				kernels := t.Seconds - c.launch - c.perByte*float64(c.bytes(i))
-				kernels = max(kernels, least*t.Seconds)
-				c.onGPU[i] = append(c.onGPU[i], cost{t.Implementation, kernels, kernels})
+			const least = 0.05 // of the call is kernels, however the other parts were measured
+			kernels := t.Seconds - c.launch - c.moves.seconds(c.tensors(i))
+			if at := named(resident[i], t.Implementation); at >= 0 {
+				kernels = resident[i][at].Seconds - c.launch
 			}
+			kernels = max(kernels, least*t.Seconds)
+			c.onGPU[i] = append(c.onGPU[i], cost{t.Implementation, kernels, kernels})
 		}
 		for _, all := range [][]cost{c.onCPU[i], c.onGPU[i]} {
 			for k := range all {
-				all[k].seconds *= m.factor(c.w.Stages[i].Name, all[k].implementation)
+				all[k].seconds = m.stage(c.w.Stages[i].Name, all, k)
 			}
 			slices.SortStableFunc(all, func(a, b cost) int { return compare(a.seconds, b.seconds) })
 		}
@@ -100,15 +98,22 @@ func compare(a, b float64) int {
 	return 0
 }
 
-// bytes returns the bytes of a stage's tensors.
-func (c *costs) bytes(i int) (n int) {
-	for _, t := range c.w.writes[i] {
-		n += 4 * c.words[t]
+// onGPU returns the times of implementations on a GPU.
+func onGPU(all []dispatch.Time) []dispatch.Time {
+	return slices.DeleteFunc(all, func(t dispatch.Time) bool { return !t.OnGPU })
+}
+
+// named returns the index of an implementation, or −1.
+func named(all []dispatch.Time, implementation string) int {
+	return slices.IndexFunc(all, func(t dispatch.Time) bool { return t.Implementation == implementation })
+}
+
+// tensors returns the number of a stage's tensors and their bytes.
+func (c *costs) tensors(i int) (n, bytes int) {
+	for _, t := range slices.Concat(c.w.writes[i], c.w.reads[i][:len(c.w.Stages[i].Reads)]) {
+		n, bytes = n+1, bytes+4*c.words[t]
 	}
-	for k := range c.w.Stages[i].Reads {
-		n += 4 * c.words[c.w.reads[i][k]]
-	}
-	return n
+	return n, bytes
 }
 
 // taken is what the stages of a route are expected to take, by stage. A stage whose implementation has no cost takes 0, on every
@@ -136,10 +141,11 @@ func (c *costs) group(g *group, t taken) (sum float64) {
 		sum += t.alone[i]
 	}
 	if g.list != nil {
-		sum += c.launch
-		for _, hosted := range g.list.hosted() {
-			sum += c.perByte * 4 * float64(c.words[hosted])
+		hosted, bytes := g.list.hosted(), 0
+		for _, t := range hosted {
+			bytes += 4 * c.words[t]
 		}
+		sum += c.launch + c.moves.seconds(len(hosted), bytes)
 	}
 	return sum
 }

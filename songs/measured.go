@@ -13,8 +13,11 @@ import (
 
 // measured is what the calibration measured of whole calls of a graph. A stage takes longer or shorter in a pipeline than alone:
 // its input is in a cache that the stage before has filled, and other cores may sleep. So a forecast multiplies what is predicted
-// of a stage alone by a factor: what the stage took in the pipeline, divided by what was predicted there. Between the measured
-// lengths the logarithm of the factor is interpolated. Beyond them, that of the nearest length counts.
+// of a stage alone by a factor: what the stage took in the pipeline, divided by what was predicted there.
+//
+// Between two measured lengths, the logarithm of the factor is interpolated. So is the logarithm of the time itself, which is no
+// worse an estimate, and knows nothing of what the prediction is off by. Their mean counts. Beyond the measured lengths, the
+// factor goes on from the nearest one with a quarter of its slope.
 type measured struct {
 	lengths []calibration.PipelineLength // with parts; none if nothing was measured
 	at      float64                      // where the forecast is: see position
@@ -56,75 +59,119 @@ func reference(p *calibration.Part) float64 {
 	return p.PredictedSeconds
 }
 
-// factor returns what the prediction of a stage is multiplied by. For an implementation that was not measured, it is the mean of
-// those that were, on either side; 1 if there are none.
-func (m *measured) factor(stage, implementation string) float64 {
-	if f, known := m.of(func(p *calibration.Part) bool { return p.Name == stage && p.Implementation == implementation }); known {
-		return f
+// stage returns what a stage takes, of which so much is predicted alone. For an implementation that was not measured, the factor
+// is the mean of those that were on its side, on the processor or on a GPU; 1 if there are none.
+func (m *measured) stage(stage string, all []cost, k int) float64 {
+	alone := all[k].alone
+	if s, known := m.of(alone, func(p *calibration.Part) bool { return p.Name == stage && p.Implementation == all[k].implementation }); known {
+		return s
 	}
-	f, known := m.of(func(p *calibration.Part) bool { return p.Name == stage && p.Implementation != "" })
+	s, known := m.factor(func(p *calibration.Part) bool {
+		return p.Name == stage && slices.ContainsFunc(all, func(c cost) bool { return c.implementation == p.Implementation })
+	})
 	if !known {
-		return 1
+		return alone
 	}
-	return f
+	return alone * s
 }
 
 // derived returns how long a derived tensor of so many bytes takes.
 func (m *measured) derived(name string, bytes int) float64 {
-	perByte, known := m.of(func(p *calibration.Part) bool { return p.Name == name && p.Implementation == "" })
+	s, known := m.of(float64(bytes), func(p *calibration.Part) bool { return p.Name == name && p.Implementation == "" })
 	if !known {
-		perByte = m.perByte
+		return m.perByte * float64(bytes)
 	}
-	return perByte * float64(bytes)
+	return s
 }
 
 // point is a logarithm at a place.
 type point struct{ at, value float64 }
 
-// of returns the factor of the parts that are asked for. Those of one length count by the mean of their logarithms.
-func (m *measured) of(which func(*calibration.Part) bool) (factor float64, known bool) {
-	var all []point
+// slopeOfFactors is the part of a factor's slope that goes on beyond the measured lengths, and slopeOfTimes is that of a time's.
+const (
+	slopeOfFactors = 0.25
+	slopeOfTimes   = 1
+)
+
+// points returns the logarithms of what parts took over something, by length. Those of one length count by their mean.
+func (m *measured) points(which func(*calibration.Part) bool, over func(*calibration.Part) float64) (all []point) {
 	for i := range m.lengths {
 		l, sum, n := &m.lengths[i], 0.0, 0
 		for k := range l.Parts {
 			if p := &l.Parts[k]; which(p) {
-				sum, n = sum+math.Log(p.MedianSeconds/reference(p)), n+1
+				sum, n = sum+math.Log(p.MedianSeconds/over(p)), n+1
 			}
 		}
 		if n > 0 {
 			all = append(all, point{position(l.Elements), sum / float64(n)})
 		}
 	}
+	return all
+}
+
+// factor returns the factor of the parts that are asked for.
+func (m *measured) factor(which func(*calibration.Part) bool) (factor float64, known bool) {
+	all := m.points(which, reference)
 	if len(all) == 0 {
 		return 0, false
 	}
-	return math.Exp(between(all, m.at)), true
+	value, _ := between(all, m.at, slopeOfFactors)
+	return math.Exp(value), true
 }
 
-// besides returns what a call takes outside of its parts.
+// of returns what the parts that are asked for take, by what their time is compared with.
+func (m *measured) of(reference float64, which func(*calibration.Part) bool) (seconds float64, known bool) {
+	factor, known := m.factor(which)
+	if !known {
+		return 0, false
+	}
+	times := m.points(which, func(*calibration.Part) float64 { return 1 })
+	if value, inside := between(times, m.at, slopeOfTimes); inside {
+		return math.Sqrt(factor * reference * math.Exp(value)), true
+	}
+	return factor * reference, true
+}
+
+// besides returns what a call takes outside of its parts. A length whose parts cover the call says nothing.
 func (m *measured) besides() float64 {
 	var all []point
 	for i := range m.lengths {
-		all = append(all, point{position(m.lengths[i].Elements), m.lengths[i].BetweenSeconds})
+		if s := m.lengths[i].BetweenSeconds; s > 0 {
+			all = append(all, point{position(m.lengths[i].Elements), math.Log(s)})
+		}
 	}
 	if len(all) == 0 {
 		return 0
 	}
-	return between(all, m.at)
+	value, _ := between(all, m.at, slopeOfTimes)
+	return math.Exp(value)
 }
 
-// between interpolates linearly between points, of which there is at least one. It sorts them.
-func between(all []point, at float64) float64 {
+// between interpolates linearly between points, of which there is at least one, and says whether the place is inside. Beyond the
+// points, a part of the slope of the last two goes on. It sorts the points.
+func between(all []point, at, slope float64) (value float64, inside bool) {
 	slices.SortFunc(all, func(a, b point) int { return cmp.Compare(a.at, b.at) })
-	i := slices.IndexFunc(all, func(p point) bool { return p.at >= at })
-	switch {
-	case i < 0:
-		return all[len(all)-1].value
-	case i == 0:
-		return all[0].value
+	last := len(all) - 1
+	inside = all[0].at <= at && at <= all[last].at
+	if last == 0 || all[0].at == all[last].at {
+		return all[0].value, inside
+	}
+	i := 1
+	for i < last && all[i].at < at {
+		i++
 	}
 	a, b := all[i-1], all[i]
-	return a.value + (b.value-a.value)*(at-a.at)/(b.at-a.at)
+	if !(a.at < b.at) {
+		return a.value, inside // two lengths at one place
+	}
+	rises := (b.value - a.value) / (b.at - a.at)
+	switch {
+	case inside:
+		return a.value + rises*(at-a.at), true
+	case at < a.at:
+		return a.value + slope*rises*(at-a.at), false
+	}
+	return b.value + slope*rises*(at-b.at), false
 }
 
 // Parts returns the parts of calls by a route that names an implementation for each stage, with inputs of so many elements, after

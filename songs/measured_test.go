@@ -70,10 +70,12 @@ func TestForecastByParts(t *testing.T) {
 		route Route
 		want  float64
 	}{
-		"at a length":            {"turned", 1000, Route{"go", "go"}, 1e-6*(2+1) + 4e-6 + 1e-6},
-		"between two":            {"turned", 10_000, Route{"go", "go"}, 1e-5*(4+1) + 2e-9*40_000 + 2e-6},
-		"below":                  {"turned", 100, Route{"go", "go"}, 1e-7*(2+1) + 4e-7 + 1e-6},
-		"above":                  {"turned", 1_000_000, Route{"go", "go"}, 1e-3*(8+1) + 16e-3 + 3e-6},
+		"at a length": {"turned", 1000, Route{"go", "go"}, 1e-6*(2+1) + 4e-6 + 1e-6},
+		// The factor of a is 4 there, and its time 4 µs. Those of columns agree.
+		"between two": {"turned", 10_000, Route{"go", "go"}, math.Sqrt(4e-5*4e-6) + 1e-5 + 2e-9*40_000 + math.Sqrt(3)*1e-6},
+		// Half a step beyond the lengths, factors go on with a quarter of their slope, and what lies between with all of it.
+		"below":                  {"turned", 100, Route{"go", "go"}, (2e-7+4e-7)/math.Pow(4, 0.125) + 1e-7 + 1e-6/math.Sqrt(3)},
+		"above":                  {"turned", 1_000_000, Route{"go", "go"}, (8e-3+16e-3)*math.Pow(4, 0.125) + 1e-3 + 3e-6*math.Sqrt(3)},
 		"another implementation": {"turned", 1000, Route{"go-parallel", "go-parallel"}, 2e-6*(2+1) + 4e-6 + 1e-6},
 		"another graph":          {"new", 1000, Route{"go", "go"}, 2e-6 + 4e-9*4000}, // by what moves take elsewhere
 	} {
@@ -90,6 +92,54 @@ func TestForecastByParts(t *testing.T) {
 		}
 		if e, err := p.Entrants(0, test.n); err != nil || test.graph == "turned" && test.n == 1000 && math.Abs(e[1].Seconds/8e-6-1) > 1e-9 {
 			t.Errorf("%s: entrants %+v, %v", name, e, err)
+		}
+	}
+}
+
+// What a stage takes by an implementation that was not measured is told by those on its side alone: a list of kernels and a stage
+// on the processor have nothing in common.
+func TestForecastBySide(t *testing.T) {
+	m := measured{lengths: []calibration.PipelineLength{partsOf(1000, 2, 1e-9, 0)}, at: math.Log(1000)}
+	processor := []cost{{"go", 1, 0}, {"go-parallel", 1, 0}}
+	if got := m.stage("a", processor, 1); math.Abs(got-2) > 1e-9 {
+		t.Errorf("beside go on the processor: %g s, want 2", got)
+	}
+	if got := m.stage("a", []cost{{"cuda", 3, 0}}, 0); got != 3 {
+		t.Errorf("on a GPU: %g s, want 3 as predicted", got)
+	}
+}
+
+// Lengths at one place, and one without anything between its parts, predict all the same.
+func TestForecastOfOddLengths(t *testing.T) {
+	m := measured{at: 5, lengths: []calibration.PipelineLength{partsOf(1000, 2, 1e-9, 0), partsOf(1000, 8, 1e-9, 3e-6)}}
+	if got, known := m.of(1e-6, func(p *calibration.Part) bool { return p.Name == "a" }); !known || !(got > 0) || math.IsInf(got, 0) {
+		t.Errorf("%g s, %v, want a finite time", got, known)
+	}
+	if got := m.besides(); math.Abs(got/3e-6-1) > 1e-9 {
+		t.Errorf("besides: %g s, want that of the only length that has one", got)
+	}
+}
+
+// What a byte takes is the slope between tensors whose sizes are far apart, and each tensor takes something besides.
+func TestMoves(t *testing.T) {
+	const each, byByte = 5e-6, 2e-11
+	of := func(tensors, bytes int) move {
+		return move{tensors, bytes, each*float64(tensors) + byByte*float64(bytes)}
+	}
+	for name, test := range map[string]struct {
+		all  []move
+		want moves
+	}{
+		"none":      {nil, moves{}},
+		"far apart": {[]move{of(2, 500), of(3, 4000), of(2, 1<<20), of(2, 40<<20)}, moves{each, byByte}},
+		"one wrong": {[]move{of(2, 500), of(3, 4000), of(2, 1<<20), of(2, 40<<20), of(2, 20<<20), {2, 30 << 20, 1}}, moves{each, byByte}},
+		// Times of short tensors differ by noise, which must not become seconds for a long one.
+		"short alone": {[]move{of(2, 264), {2, 512, 2.4 * each}, of(2, 528)}, moves{perTensor: each}},
+		"falling":     {[]move{{2, 1, 10e-6}, {2, 1 << 20, 1e-6}}, moves{perTensor: 2.75e-6}},
+	} {
+		got := newMoves(test.all)
+		if math.Abs(got.perTensor-test.want.perTensor) > 0.01*each || math.Abs(got.perByte-test.want.perByte) > 0.01*byByte {
+			t.Errorf("%s: %+v, want %+v", name, got, test.want)
 		}
 	}
 }
