@@ -40,11 +40,29 @@ type Part struct {
 
 // Route is one way to compute a pipeline.
 type Route struct {
-	Name string `json:"name"` // what it was measured as: "best-1", "stages", "processor", "gpu"
+	Name string `json:"name"` // what it was measured as: "best-1" to "best-3", "stages", "processor", "gpu"; people read Title
 	// Implementations are those of the stages. "" is one that the dispatcher chooses.
 	Implementations  []string `json:"implementations"`
 	MedianSeconds    float64  `json:"median_seconds"`    // of a call; a mean over the calls of a session, where calls go on from each other
 	PredictedSeconds float64  `json:"predicted_seconds"` // by the surfaces and the parts of the other lengths; 0 if nothing was predicted
+}
+
+// titles are what people read instead of the names of routes.
+var titles = map[string]string{
+	"best-1":    "forecast to be fastest",
+	"best-2":    "forecast to be second",
+	"best-3":    "forecast to be third",
+	"stages":    "each stage chosen alone",
+	"processor": "all on the processor",
+	"gpu":       "all on the GPU",
+}
+
+// Title returns what the route was measured as, in words. A name that this version does not know is its own title.
+func (r *Route) Title() string {
+	if title, known := titles[r.Name]; known {
+		return title
+	}
+	return r.Name
 }
 
 // The greatest numbers of pipelines of a host, stages and lengths of a pipeline, and routes and parts of a length.

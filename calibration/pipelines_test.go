@@ -98,3 +98,17 @@ func TestForecastError(t *testing.T) {
 		}
 	}
 }
+
+func TestTitle(t *testing.T) {
+	seen := map[string]bool{}
+	for _, name := range []string{"best-1", "best-2", "best-3", "stages", "processor", "gpu"} {
+		title := (&Route{Name: name}).Title()
+		if title == name || seen[title] {
+			t.Errorf("%s has the title %q", name, title)
+		}
+		seen[title] = true
+	}
+	if got := (&Route{Name: "newer"}).Title(); got != "newer" {
+		t.Errorf("an unknown name has the title %q", got)
+	}
+}

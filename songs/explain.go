@@ -71,10 +71,11 @@ func (p *Pipeline) followMeasured() bool {
 			return true
 		}
 	}
-	for _, r := range l.Routes {
+	for i := range l.Routes {
+		r := &l.Routes[i]
 		if p.follow(Route(r.Implementations)) == nil {
-			p.reason = fmt.Sprintf("the fastest that was measured at %v elements: %q, %.3g ms, %.1f %% before the next", l.Elements[:len(p.lengths)], r.Name,
-				1e3*r.MedianSeconds, 100*l.Margin)
+			p.reason = fmt.Sprintf("the fastest that was measured at %v elements: the route %s, %.3g ms, %.1f %% before the next",
+				l.Elements[:len(p.lengths)], r.Title(), 1e3*r.MedianSeconds, 100*l.Margin)
 			return true
 		}
 	}

@@ -157,7 +157,7 @@ func TestMeasuredRoute(t *testing.T) {
 	for _, test := range []struct {
 		n    int
 		want string
-	}{{1000, `"best-2"`}, {16000, `"best-2"`}, {999, "the least predicted time"}, {16001, "the least predicted time"},
+	}{{1000, "forecast to be second"}, {16000, "forecast to be second"}, {999, "the least predicted time"}, {16001, "the least predicted time"},
 		{200_000, "each stage as the dispatcher chooses, which took 1.01 ms at [400000] elements"}} {
 		p.planned = nil
 		if err := p.Run(noise(1, test.n, 1)); err != nil {
