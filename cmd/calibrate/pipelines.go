@@ -106,7 +106,11 @@ func measurePipelines(ctx context.Context, of *subject, b *kernels.Backends, o *
 	for _, m := range all {
 		if m.Why != "" {
 			untimed++
-			fmt.Fprintf(stderr, "calibrate: warning: %s of %s was not measured: %s (--budget gives more time)\n", m.Graph.Name, m.Length, m.Why)
+			remedy := ""
+			if m.Why == race.TooShort {
+				remedy = fmt.Sprintf(" (--budget %s is enough for all, by the times that are forecast)", shortly(race.Enough(all, o.budget)))
+			}
+			fmt.Fprintf(stderr, "calibrate: warning: %s of %s was not measured: %s%s\n", m.Graph.Name, m.Length, m.Why, remedy)
 		}
 	}
 	if untimed == len(all) {
@@ -173,6 +177,18 @@ func (o *options) writePipelines(ctx context.Context, id string, pipelines []cal
 	})
 }
 
+// shortly returns a duration without parts that are 0: "3m" instead of "3m0s".
+func shortly(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
 // pipelinesTable prints what was measured: the routes of each length, the fastest first.
 func pipelinesTable(w io.Writer, all []race.Measured) {
 	rows := [][]string{{"PIPELINE", "LENGTH", "ROUTE", "PREDICTED", "MEASURED", "TIMES THE BEST", "MARGIN"}}
@@ -181,8 +197,9 @@ func pipelinesTable(w io.Writer, all []race.Measured) {
 		if len(m.Routes) > 1 {
 			margin = fmt.Sprintf("%.1f %%", 100*m.Margin)
 		}
-		for _, r := range m.Routes {
-			rows = append(rows, []string{name, length, r.Name, duration(r.PredictedSeconds), duration(r.MedianSeconds),
+		for i := range m.Routes {
+			r := &m.Routes[i]
+			rows = append(rows, []string{name, length, r.Title(), duration(r.PredictedSeconds), duration(r.MedianSeconds),
 				fmt.Sprintf("%.2f", r.MedianSeconds/m.Routes[0].MedianSeconds), margin})
 			name, length, margin = "", "", ""
 		}

@@ -49,7 +49,7 @@ func TestPipelines(t *testing.T) {
 	if code != 0 || !strings.Contains(stderr, "wrote the pipelines of "+before.ID) {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	for _, want := range []string{"PIPELINE     LENGTH", "PREDICTED", "TIMES THE BEST", "synthesiser  1 s by ", "stages", "1.00"} {
+	for _, want := range []string{"PIPELINE     LENGTH", "PREDICTED", "TIMES THE BEST", "synthesiser  1 s by ", "each stage chosen alone", "1.00"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is not in\n%s", want, stdout)
 		}
@@ -202,5 +202,13 @@ func TestForecastErrors(t *testing.T) {
 	forecastErrors(&out, []calibration.Pipeline{of("analysis", 1.75), of("decoder", 0)})
 	if want := "Forecasts of analysis are off by 12 % in the median. Each is by what was measured at the other lengths.\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+func TestShortly(t *testing.T) {
+	for d, want := range map[time.Duration]string{3 * time.Minute: "3m", 90 * time.Second: "1m30s", time.Hour: "1h", 10 * time.Second: "10s"} {
+		if got := shortly(d); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
 	}
 }

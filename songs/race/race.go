@@ -32,6 +32,32 @@ type Measured struct {
 	*Session
 	calibration.PipelineLength
 	Why string // why no route was timed; "" if one was
+
+	work float64 // seconds that all routes together are forecast to take; 0 if nothing is
+}
+
+// TooShort is why a session was not timed for which the budget was too short.
+const TooShort = "the budget is too short"
+
+// Enough returns a budget by which all sessions can be timed, of whom so little time was too short for some. A sweep visits each
+// session once before it visits one again, so what is left out takes as much of the budget as its part in the forecast times
+// is. The budget is in half minutes, and greater than the one before.
+func Enough(all []Measured, budget time.Duration) time.Duration {
+	timed, whole := 0.0, 0.0
+	for _, m := range all {
+		switch {
+		case m.Why == "":
+			timed, whole = timed+m.work, whole+m.work
+		case m.Why == TooShort:
+			whole += m.work
+		}
+	}
+	const step, most = 30 * time.Second, 10 // times the budget: a forecast may be wrong
+	times := 2.0
+	if timed > 0 && whole > timed {
+		times = min(whole/timed, most)
+	}
+	return (time.Duration(times*float64(budget))/step + 1) * step
 }
 
 // Measure measures sessions, each by the routes that are worth it, and returns what was measured in the same order. o has the
@@ -237,7 +263,7 @@ func (r *race) Bind(implementation string) (kernels.Call, error) {
 
 // result returns what was measured, the fastest route first.
 func (r *race) result(of *sweeps.Result) Measured {
-	m := Measured{Session: r.Session}
+	m := Measured{Session: r.Session, work: r.work()}
 	l := &m.PipelineLength
 	l.Elements, l.Blocks = r.elements, len(of.Samples.Blocks)
 	for _, e := range r.entrants {
@@ -266,6 +292,14 @@ func (r *race) result(of *sweeps.Result) Measured {
 	return m
 }
 
+// work returns the seconds that a session by all routes is forecast to take.
+func (r *race) work() (seconds float64) {
+	for _, e := range r.entrants {
+		seconds += e.Seconds * float64(len(r.Calls))
+	}
+	return seconds
+}
+
 // why says why no route was timed.
 func why(of *sweeps.Result) string {
 	all := slices.Clone(of.Warnings)
@@ -275,7 +309,7 @@ func why(of *sweeps.Result) string {
 		}
 	}
 	if len(all) == 0 {
-		return "the budget is too short"
+		return TooShort
 	}
 	return strings.Join(all, "; ")
 }

@@ -81,7 +81,7 @@ func TestResult(t *testing.T) {
 	if m := r.result(of); m.Why != "too long; gpu: lost" || Pipelines([]Measured{m}, time.Now()) != nil {
 		t.Errorf("%+v", m)
 	}
-	if m := r.result(&sweeps.Result{}); m.Why != "the budget is too short" {
+	if m := r.result(&sweeps.Result{}); m.Why != TooShort || m.work != 6 {
 		t.Errorf("%+v", m)
 	}
 	of.Samples.Implementations = []string{"stages", "best-1"}
@@ -92,6 +92,25 @@ func TestResult(t *testing.T) {
 	if got.Routes[0].Name != "best-1" || got.Routes[0].MedianSeconds != 2.25 || got.Routes[0].PredictedSeconds != 3 ||
 		got.Routes[1].MedianSeconds != 3 || math.Abs(got.Margin-1./3) > 1e-12 || got.Blocks != 3 || len(got.Routes) != 2 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A budget that is enough grows with what is left out, and is greater than the one that was not.
+func TestEnough(t *testing.T) {
+	of := func(why string, work float64) Measured { return Measured{Why: why, work: work} }
+	for name, test := range map[string]struct {
+		all  []Measured
+		want time.Duration
+	}{
+		"a third is left out":      {[]Measured{of("", 1), of(TooShort, 0.5), of("lost", 100)}, 3*time.Minute + 30*time.Second},
+		"hardly anything":          {[]Measured{of("", 1), of(TooShort, 1e-9)}, 2*time.Minute + 30*time.Second},
+		"nothing was timed":        {[]Measured{of(TooShort, 1)}, 4*time.Minute + 30*time.Second},
+		"nothing is forecast":      {[]Measured{of("", 0), of(TooShort, 0)}, 4*time.Minute + 30*time.Second},
+		"a forecast out of bounds": {[]Measured{of("", 1e-9), of(TooShort, 1e9)}, 20*time.Minute + 30*time.Second},
+	} {
+		if got := Enough(test.all, 2*time.Minute); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
 	}
 }
 
