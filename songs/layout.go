@@ -13,11 +13,27 @@ type layout struct {
 	shapes []kernels.Shape // by stage
 	words  []int           // by tensor; −1 where it is not known yet
 	known  int             // stages of the order that are arranged
+	fitted []fitted        // by stage
+	length Lengths         // of this layout
 }
+
+// fitted are the lengths of a stage's tensors at the shapes of recent calls. Those of a decoder's attention differ from step to
+// step, and come again after Reset. Finding them out allocates, and remembering them does not.
+type fitted struct {
+	step kernels.Step // for which they are
+	at   map[kernels.Shape]words
+}
+
+// words are the lengths of a stage's inputs and outputs.
+type words struct{ reads, writes []int }
+
+// mostFitted is the number of shapes of a stage that a layout remembers.
+const mostFitted = 1 << 12
 
 func newLayout(w *wiring) *layout {
 	l := &layout{wiring: w, steps: make([]kernels.Step, len(w.Stages)), shapes: make([]kernels.Shape, len(w.Stages)),
-		words: make([]int, len(w.tensors))}
+		words: make([]int, len(w.tensors)), fitted: make([]fitted, len(w.Stages))}
+	l.length = l.lengthOf
 	for i := range w.Stages {
 		if w.Stages[i].Decides == "" {
 			l.steps[i] = w.Stages[i].Step
@@ -71,32 +87,57 @@ func (l *layout) stage(i int, last []int, calls int) (err error) {
 			panic(r)
 		}
 	}()
-	shape := s.Shape(func(name string) int {
-		t := l.find(name)
-		if t < 0 || l.words[t] < 0 {
-			panic(unknownLength(name))
-		}
-		return l.words[t] / wordsOf(l.tensors[t].element)
-	})
-	tensors := l.steps[i].Tensors(shape)
-	for k, want := range inputs(tensors) {
+	shape := s.Shape(l.length)
+	fit := l.fit(i, shape)
+	for k, want := range fit.reads {
 		from := l.reads[i][k]
 		d := l.tensors[from].derived
 		if d >= 0 && l.Derived[d].How == Last {
-			if err := l.carry(from, want.Len(), last); err != nil {
+			if err := l.carry(from, want, last); err != nil {
 				return fmt.Errorf("stage %s: %w", s.Name, err)
 			}
 		}
-		if got := l.words[from]; got != want.Len() {
-			return fmt.Errorf("stage %s: %s is %v of %s, %d words, and %s has %d", s.Name, want.Name, want.Dims, want.Type,
-				want.Len(), l.tensors[from].name, got)
+		if got := l.words[from]; got != want {
+			t := inputs(l.steps[i].Tensors(shape))[k]
+			return fmt.Errorf("stage %s: %s is %v of %s, %d words, and %s has %d", s.Name, t.Name, t.Dims, t.Type, want, l.tensors[from].name, got)
 		}
 	}
 	l.shapes[i] = shape
-	for k, t := range outputs(tensors) {
-		l.words[l.writes[i][k]] = t.Len()
+	for k, t := range l.writes[i] {
+		l.words[t] = fit.writes[k]
 	}
 	return nil
+}
+
+// lengthOf returns the number of elements of a tensor. It panics if that is not known yet.
+func (l *layout) lengthOf(name string) int {
+	t := l.find(name)
+	if t < 0 || l.words[t] < 0 {
+		panic(unknownLength(name))
+	}
+	return l.words[t] / wordsOf(l.tensors[t].element)
+}
+
+// fit returns the lengths of a stage's tensors at a shape.
+func (l *layout) fit(i int, s kernels.Shape) words {
+	f := &l.fitted[i]
+	if f.step != l.steps[i] || len(f.at) >= mostFitted {
+		*f = fitted{l.steps[i], map[kernels.Shape]words{}}
+	}
+	fit, known := f.at[s]
+	if known {
+		return fit
+	}
+	for _, t := range f.step.Tensors(s) {
+		switch t.Role {
+		case kernels.In:
+			fit.reads = append(fit.reads, t.Len())
+		case kernels.Out:
+			fit.writes = append(fit.writes, t.Len())
+		}
+	}
+	f.at[s] = fit
+	return fit
 }
 
 type unknownLength string

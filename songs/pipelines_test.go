@@ -237,6 +237,30 @@ func TestDecoderAgainstReferences(t *testing.T) {
 	against(t, g, 1e-4, calls...)
 }
 
+// A decoder allocates nothing in steps that are as many as it has computed before a Reset, though each has a longer cache than
+// the one before.
+func TestDecoderStepsDoNotAllocate(t *testing.T) {
+	d, err := NewDecoder(nil, testDecoder())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	x := noise(1, 24, 1)
+	step := func() {
+		if _, err := d.Step(x, 0.5); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const steps = 40
+	for range steps {
+		step()
+	}
+	d.Reset()
+	if n := testing.AllocsPerRun(steps-1, step); n > 0 { // and one run before
+		t.Errorf("%v allocations a step", n)
+	}
+}
+
 // A failed step did not happen, whichever stage fails.
 func TestFailedStepDidNotHappen(t *testing.T) {
 	d, err := NewDecoder(nil, testDecoder())
