@@ -214,8 +214,13 @@ func NewAnalysisOn(b *kernels.Backends, d *dispatch.Dispatcher, p AnalysisParams
 			return nil, err
 		}
 	}
+	a.spectra.within = &within{a.whole, func(elements []int) []int { return []int{p.samples((elements[0]-p.NFFT)/p.Hop + 1)} }}
+	a.features.within = &within{a.whole, func(elements []int) []int { return []int{p.samples(elements[0] / p.Bands)} }}
 	return a, nil
 }
+
+// samples returns the samples of a recording that has so many frames.
+func (p AnalysisParams) samples(frames int) int { return max(1, (frames-1)*p.Hop) }
 
 // Frames returns the number of frames of a recording: 1 + samples/Hop.
 func (a *Analysis) Frames(samples int) int { return 1 + samples/a.params.Hop }

@@ -134,11 +134,10 @@ func (p *Pipeline) costs(elements []int, calls int) (*costs, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := p.Elements(elements...)
+	m, err := p.measurements(elements)
 	if err != nil {
 		return nil, err
 	}
-	m := measurements(p.dispatcher, p.w, all)
 	return newCosts(p.backends, p.dispatcher, l, &m), nil
 }
 

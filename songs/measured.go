@@ -43,6 +43,27 @@ func measurements(d *dispatch.Dispatcher, w *wiring, elements []int) measured {
 	return m
 }
 
+// within is a larger pipeline, which has all stages of a smaller one under the same names.
+type within struct {
+	*Pipeline
+	// inputs returns the elements of the inputs with which the larger one does as much in these stages.
+	inputs func(elements []int) []int
+}
+
+// measurements returns what was measured of the pipeline, or else of the one that it is within, for a forecast with inputs of so
+// many elements.
+func (p *Pipeline) measurements(elements []int) (measured, error) {
+	all, err := p.Elements(elements...)
+	if err != nil {
+		return measured{}, err
+	}
+	m := measurements(p.dispatcher, p.w, all)
+	if len(m.lengths) > 0 || p.within == nil {
+		return m, nil
+	}
+	return p.within.measurements(p.within.inputs(elements))
+}
+
 // names returns the names of the stages.
 func (g *Graph) names() (all []string) {
 	for i := range g.Stages {

@@ -2,6 +2,7 @@ package songs
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -207,5 +208,60 @@ func TestForecastOfList(t *testing.T) {
 	c.onCPU[1] = []cost{{"go", 1, 2}}
 	if got := c.seconds(Route{"cuda", "go", "cuda"}); got != 4*(3+1)+2+4*(3+1) {
 		t.Errorf("with a stage between: %g s, want 34", got)
+	}
+}
+
+// A part of a pipeline goes by what was measured of the whole, where that does as much, and by its own measurements if it has some.
+func TestForecastWithin(t *testing.T) {
+	song := calibration.Pipeline{Name: "turned", Lengths: []calibration.PipelineLength{partsOf(1000, 2, 1e-9, 1e-6), partsOf(100_000, 8, 4e-9, 3e-6)}}
+	own := calibration.Pipeline{Name: "measured", Lengths: []calibration.PipelineLength{partsOf(1000, 5, 1e-9, 1e-6)}}
+	d := known(t, song, own)
+	whole, err := NewOn(kernels.Here(), d, turned("turned"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer whole.Close()
+	for name, want := range map[string]float64{"part": 8, "measured": 5} {
+		p, err := NewOn(kernels.Here(), d, turned(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		p.within = &within{whole, func(elements []int) []int { return []int{100 * elements[0]} }}
+		c, err := p.costs([]int{1000}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The stage takes 1 µs alone.
+		factor := c.onCPU[0][slices.IndexFunc(c.onCPU[0], func(c cost) bool { return c.implementation == "go" })].seconds / 1e-6
+		if math.Abs(factor-want) > 1e-9 {
+			t.Errorf("%s: %g times what the stage takes alone, want %g", name, factor, want)
+		}
+	}
+}
+
+// The two parts of an analysis go by the whole of as many frames.
+func TestAnalysisWithin(t *testing.T) {
+	a, err := NewAnalysis(nil, AnalysisParams{SampleRate: 22050})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	const frames = 500
+	for _, test := range []struct {
+		p       *Pipeline
+		element int
+	}{{a.spectra, (frames-1)*512 + 2048}, {a.features, frames * 128}} {
+		if test.p.within == nil || test.p.within.Pipeline != a.whole {
+			t.Fatalf("%s is within nothing", test.p.w.Name)
+		}
+		if samples := test.p.within.inputs([]int{test.element})[0]; a.Frames(samples) != frames {
+			t.Errorf("%s of %d frames: %d samples, which are %d", test.p.w.Name, frames, samples, a.Frames(samples))
+		}
+		for _, name := range test.p.names {
+			if !slices.Contains(a.whole.names, name) {
+				t.Errorf("the whole has no stage %s", name)
+			}
+		}
 	}
 }

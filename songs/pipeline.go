@@ -35,6 +35,8 @@ type Pipeline struct {
 	planned []int  // lengths for which the route was planned; nil if none was
 	reason  string // for the route
 
+	within *within // nil unless the graph is part of another one
+
 	reference bool // computes by references: see NewReference
 
 	recorder *Recorder  // nil unless spans are recorded
