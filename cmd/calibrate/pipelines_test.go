@@ -81,7 +81,7 @@ func TestPipelines(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range measured.Lengths {
-		i := slices.Index([]int{64, 256, 1024}, l.Elements[1]) // the block
+		i := slices.Index([]int{64, 128, 256, 512, 1024}, l.Elements[1]) // the block
 		p, err := songs.New(d, sessions[i].Graph)
 		if err != nil {
 			t.Fatal(err)

@@ -24,9 +24,11 @@ var Names = []string{"analysis", "separator", "synthesiser", "decoder"}
 //
 //   - The analysis of 1, 10 and 30 seconds, and of a song of 4 minutes, by librosa's parameters.
 //   - The separator of one segment of 1, 10 and 30 seconds. A song is separated segment by segment, so there is no longer one.
-//   - The synthesiser renders one second at 44.1 kHz in blocks of 64, 256 and 1024 samples, with 16 voices and a response of a
+//   - The synthesiser renders one second at 44.1 kHz in blocks of 64, 128, 256, 512 and 1024 samples, with 16 voices and a response of a
 //     second.
-//   - The decoder makes 128 steps with a width of 256, 512 and 1024, and a vocabulary of 2048 tokens, as those of audio codecs.
+//   - The decoder makes 128 steps with a width of 256, 384, 512, 768 and 1024, and a vocabulary of 2048 tokens, as those of audio codecs.
+//     Another width has other weights, so widths are near each other: what fits into a cache, and which library is fastest, changes
+//     within a factor of 2.
 func Usual(name string, in kernels.Input) ([]Session, error) {
 	if len(in.Samples) == 0 || !(in.SampleRate >= 1 && in.SampleRate <= mostRate) {
 		return nil, fmt.Errorf("songs: %d samples at %g Hz (want a recording of 1 to %d Hz)", len(in.Samples), in.SampleRate, mostRate)
@@ -102,7 +104,7 @@ func synthesisers() (all []Session, err error) {
 		p.Voices.Voices = append(p.Voices.Voices, oscillator.Voice{Frequency: 55 * float64(v+1), Detune: 7, Attack: 0.01, Decay: 0.1,
 			Sustain: 0.6, Gate: 0.7, Release: 0.2})
 	}
-	for _, block := range []int{64, 256, 1024} {
+	for _, block := range []int{64, 128, 256, 512, 1024} {
 		p.Block = block
 		g, err := songs.SynthesiserGraph(p)
 		if err != nil {
@@ -119,7 +121,7 @@ func synthesisers() (all []Session, err error) {
 
 func decoders() (all []Session, err error) {
 	const vocabulary, rank, steps = 2048, 8, 128
-	for _, width := range []int{256, 512, 1024} {
+	for _, width := range []int{256, 384, 512, 768, 1024} {
 		by := float32(1 / float64(width))
 		g, err := songs.DecoderGraph(songs.DecoderParams{
 			Width: width, Heads: width / 64, Norm: weights(1, width, 1), Query: weights(2, width*width, 8*by),
