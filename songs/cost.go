@@ -64,12 +64,11 @@ func newCosts(b *kernels.Backends, d *dispatch.Dispatcher, l *layout, m *measure
 	c.moves = newMoves(moved)
 	for i := range shared {
 		for _, t := range shared[i] {
-			const least = 0.05 // of the call is kernels, however the other parts were measured
-			kernels := t.Seconds - c.launch - c.moves.seconds(c.tensors(i))
+			unmoved := t.Seconds - c.moves.seconds(c.tensors(i))
 			if at := named(resident[i], t.Implementation); at >= 0 {
-				kernels = resident[i][at].Seconds - c.launch
+				unmoved = resident[i][at].Seconds
 			}
-			kernels = max(kernels, least*t.Seconds)
+			kernels := c.kernels(t.Seconds, unmoved)
 			c.onGPU[i] = append(c.onGPU[i], cost{t.Implementation, kernels, kernels})
 		}
 		for _, all := range [][]cost{c.onCPU[i], c.onGPU[i]} {
@@ -96,6 +95,12 @@ func compare(a, b float64) int {
 		return 1
 	}
 	return 0
+}
+
+// kernels returns what the kernels take of a call that takes so long in shared memory, and so long without moves.
+func (c *costs) kernels(shared, unmoved float64) float64 {
+	const least = 0.05 // of the call is kernels, however the other parts were measured
+	return max(unmoved-c.launch, least*shared)
 }
 
 // onGPU returns the times of implementations on a GPU.

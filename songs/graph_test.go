@@ -217,3 +217,19 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// A layout forgets the lengths of a stage's tensors with its step: another one has others at the same shape.
+func TestLayoutOfAnotherStep(t *testing.T) {
+	w, err := chain().wire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLayout(w)
+	if _, err := l.arrange([]int{100}, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	l.steps[1], _ = kernels.StepOfPlan(elementwise.NewPower(nil).SizedPlan) // reads complex values
+	if _, err := l.arrange([]int{100}, nil, 0); err == nil || !strings.Contains(err.Error(), "200 words, and a has 100") {
+		t.Errorf("%v, want that the stage reads 200 words", err)
+	}
+}

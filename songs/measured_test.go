@@ -112,7 +112,7 @@ func TestForecastBySide(t *testing.T) {
 
 // Lengths at one place, and one without anything between its parts, predict all the same.
 func TestForecastOfOddLengths(t *testing.T) {
-	m := measured{at: 5, lengths: []calibration.PipelineLength{partsOf(1000, 2, 1e-9, 0), partsOf(1000, 8, 1e-9, 3e-6)}}
+	m := measured{at: 5, lengths: []calibration.PipelineLength{partsOf(1000, 2, 1e-9, 0), partsOf(1000, 8, 1e-9, 3e-6), partsOf(2000, 8, 1e-9, 0)}}
 	if got, known := m.of(1e-6, func(p *calibration.Part) bool { return p.Name == "a" }); !known || !(got > 0) || math.IsInf(got, 0) {
 		t.Errorf("%g s, %v, want a finite time", got, known)
 	}

@@ -98,6 +98,27 @@ func TestForecasts(t *testing.T) {
 	}
 }
 
+// Kernels take what a call with resident data takes but its launch, and never almost nothing.
+func TestKernelsOfResidentCalls(t *testing.T) {
+	p, err := NewOn(kerneltest.Backends(t, emulator.Unified(false)), madeUp(t, 4e-9), chain())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	c, err := p.costs([]int{100_000}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.onGPU {
+		if got, want := c.onGPU[i][0].alone, 5e-6+1e-9*100_000-4e-6; math.Abs(got-want) > 1e-12 {
+			t.Errorf("stage %d: kernels of %g s, want %g", i, got, want)
+		}
+	}
+	if got, want := c.kernels(100e-6, 2e-6), 5e-6; got != want {
+		t.Errorf("a call of 100 µs without its launch: %g s, want %g", got, want)
+	}
+}
+
 // A pipeline follows the best forecast, and says so. The program may overrule it.
 func TestPipelinePlans(t *testing.T) {
 	b := kerneltest.Backends(t, emulator.Unified(false))

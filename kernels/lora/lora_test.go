@@ -250,3 +250,16 @@ func TestSide(t *testing.T) {
 		}
 	}
 }
+
+// A typed plan asks for the times of its square.
+func TestPlanOfSquare(t *testing.T) {
+	plan, err := New(nil, Params{In: 4, Out: 16, Rank: 1, A: make([]float32, 4), B: make([]float32, 16), Scale: 1,
+		Weights: make([]float32, 64), Bias: make([]float32, 16)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	if _, shape := kernels.StepOfPlan(plan.SizedPlan); shape(3) != (kernels.Shape{width: 8, rank: 1, rows: 3}) {
+		t.Errorf("shape %v, want 8 columns", shape(3))
+	}
+}
