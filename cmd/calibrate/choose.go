@@ -79,7 +79,7 @@ func competingAt(name string, machine command.Machine) ([]kernels.Implementation
 	}
 	lines, err := catalogue.Line(kernels.Here(), name)
 	if err != nil {
-		return nil, command.Usage("--choose %.80q: no such case: %v (calibrate --list prints the cases)", name, err)
+		return nil, command.Usage("--choose %.80q: no such case: %v", name, err)
 	}
 	if space := spaceOf(machine, lines[0].Operation, kernels.Caller); space != nil {
 		return space.Case.Implementations, nil

@@ -239,11 +239,7 @@ func read(name string) (l kernels.Listing, values []kernels.Param, err error) {
 	operation, parameters, _ := strings.Cut(name, "/")
 	at := slices.IndexFunc(operations, func(l kernels.Listing) bool { return l.Name == operation })
 	if at < 0 {
-		var names []string
-		for _, l := range operations {
-			names = append(names, l.Name)
-		}
-		return l, nil, fmt.Errorf("%.80q is not an operation (there are %s)", operation, strings.Join(names, ", "))
+		return l, nil, fmt.Errorf("%.80q is not an operation (calibrate --list prints them)", operation)
 	}
 	for part := range strings.SplitSeq(parameters, ",") {
 		if part == "" {

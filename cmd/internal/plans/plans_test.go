@@ -303,6 +303,20 @@ func TestSum(t *testing.T) {
 	}
 }
 
+// Rows that are all inside have not shown too little, even if the interval of their median is too wide.
+func TestLine(t *testing.T) {
+	for want, s := range map[string]Summary{
+		"the median ratio of typed plans to what a sweep records may lie outside 0.95 to 1.05: it is 1.03, 0 of 24 rows outside 0.85 to 1.15, 1 undecided, 0 unmeasured": {
+			Rows: 24, Inside: 23, Undecided: 1, Median: 1.03, Finding: Undecided},
+		"too little was measured to compare typed plans with what a sweep records: 2 of 24 rows inside 0.85 to 1.15, 0 undecided, 22 unmeasured": {
+			Rows: 24, Inside: 2, Unmeasured: 22, Median: 1.03, Finding: Undecided},
+	} {
+		if got := s.Line(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestSpread(t *testing.T) {
 	if got, want := spread(kernels.Axis{Min: 1, Max: 1000000}, 3), []int{9, 999, 100000}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)

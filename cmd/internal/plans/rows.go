@@ -240,6 +240,10 @@ func (s Summary) Line() string {
 		return fmt.Sprintf("typed plans take another time than is recorded: median ratio %.2f, %d of %s outside %.2f to %.2f%s",
 			s.Median, s.Outside, command.Plural(s.Rows, "row"), Least, Most, rest)
 	}
+	if 2*s.Inside > s.Rows { // the rows suffice, and the interval of their median does not
+		return fmt.Sprintf("the median ratio of typed plans to what a sweep records may lie outside %.2f to %.2f: it is %.2f, 0 of %s outside %.2f to %.2f%s",
+			LeastMedian, MostMedian, s.Median, command.Plural(s.Rows, "row"), Least, Most, rest)
+	}
 	return fmt.Sprintf("too little was measured to compare typed plans with what a sweep records: %d of %s inside %.2f to %.2f%s",
 		s.Inside, command.Plural(s.Rows, "row"), Least, Most, rest)
 }
