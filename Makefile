@@ -22,12 +22,17 @@ lint:
 	go tool staticcheck $(PACKAGES)
 	staticcheck=$$(go tool -n staticcheck) && $(OUTSIDE) $$staticcheck ./...
 
-# The code for a Mac is checked as far as a compiler can. It has not run on a Mac yet. go vet checks the types of every test.
-# The linker gets the commands, which import every operation, and the tests that have assembly or libraries of a Mac.
+# The code for a Mac is checked as far as a compiler can. It has not run on a Mac yet. go vet sees the packages that have other
+# files there; make vet has seen the files of the rest. The command types checks the types of every package and test there,
+# because what they import may differ. The linker gets the commands, which import every operation, and the tests that have
+# assembly or libraries of a Mac.
 # Linux on arm64 has no files that vet does not see on another platform, which the command types tests. It checks the types
 # there in a tenth of vet's time, because nothing is compiled.
+FILES := go list -f '{{.ImportPath}} {{.GoFiles}} {{.SFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}' $(PACKAGES)
 darwin:
-	$(DARWIN) go vet $(PACKAGES)
+	packages=$$({ CGO_ENABLED=0 $(FILES); $(DARWIN) $(FILES); } | sort | uniq -u | cut -d' ' -f1 | sort -u) && \
+	test -n "$$packages" && $(DARWIN) go vet $$packages
+	go run ./cmd/internal/types darwin/arm64 linux/amd64 darwin/arm64
 	$(DARWIN) go build -o /dev/null ./cmd/...
 	$(DARWIN) go test -c -o /dev/null ./metal/... ./native/... ./host ./kernels/catalogue
 	go run ./cmd/internal/types linux/arm64 linux/amd64 darwin/arm64
