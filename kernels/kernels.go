@@ -152,6 +152,8 @@ type Case struct {
 
 	placed  func(p Placement) Case
 	program func(p Problem, implementation string) (Call, error) // nil if no typed plan is known
+	// onProcessor says that no typed plan runs on a GPU.
+	onProcessor bool
 
 	// Problem makes the problem of the case at one size. It allocates, so call it before timing starts. Audio operations
 	// take their samples from in. The others use seeded noise.

@@ -68,6 +68,10 @@ type Op[P any] struct {
 	// is nil, the line through the shape along the axis of the first line decides. That line need not have been measured.
 	Judged func(p P, s Shape) (line, size int)
 
+	// OnProcessor says that a program's plans run on the processor only. The implementations on a GPU compute what a sweep
+	// measures, and a program does not get them.
+	OnProcessor bool
+
 	// By lists the implementations. A program without measurements prefers them in this order.
 	By []Makers[P]
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -409,6 +410,29 @@ func TestAReleasedProgramHoldsNothing(t *testing.T) {
 	}
 	if device.Trim(); account.Usage().Bytes != 0 {
 		t.Errorf("%+v is held", account.Usage())
+	}
+}
+
+// No program is compared with an implementation that it does not get.
+func TestProgramsOnTheProcessor(t *testing.T) {
+	for _, onProcessor := range []bool{false, true} {
+		b, _ := kerneltest.AccountBackends(false)
+		op := adding(nil)
+		op.OnProcessor = onProcessor
+		var program kernels.Program[params]
+		c := kernels.Listed(op, program).Cases(b)[0]
+		for _, placed := range []kernels.Case{c, c.Placed(kernels.Shared)} {
+			both, ok := placed.WithPrograms()
+			if !ok {
+				t.Fatalf("%s has no programs", placed.Name)
+			}
+			for _, i := range placed.Implementations {
+				has := slices.ContainsFunc(both.Implementations, func(other kernels.Implementation) bool { return other.Name == "program:"+i.Name })
+				if want := !onProcessor || i.Processor != kernels.GPU; has != want {
+					t.Errorf("plans on the processor only: %v; %s, %s: a program is there: %v, want %v", onProcessor, placed.Name, i.Name, has, want)
+				}
+			}
+		}
 	}
 }
 

@@ -73,11 +73,11 @@ func (op *Op[P]) listedLine(program Program[P]) func(b *Backends, fixed []Param)
 
 // withProgram returns a case with a program, in every placement.
 func (op *Op[P]) withProgram(c Case, program Program[P]) Case {
-	c.program = op.bindProgram(program)
+	c.program, c.onProcessor = op.bindProgram(program), op.OnProcessor
 	place := c.placed
 	c.placed = func(p Placement) Case {
 		placed := place(p)
-		placed.program = op.bindProgram(program)
+		placed.program, placed.onProcessor = op.bindProgram(program), op.OnProcessor
 		return placed
 	}
 	return c
@@ -88,7 +88,7 @@ const programPrefix = "program:"
 
 // WithPrograms returns the case with every implementation twice: once as a sweep times it, and once as a program calls it
 // through the typed plan. The name of the second begins with "program:". Both have the same inputs, and each has its own
-// outputs. A sweep of the case interleaves the two. WithPrograms returns false for the placement resident, which typed plans
+// outputs. An implementation on a GPU is there once if the operation's plans run on the processor only. A sweep of the case interleaves the two. WithPrograms returns false for the placement resident, which typed plans
 // do not have, and for a case whose operation has no [Program].
 func (c Case) WithPrograms() (Case, bool) {
 	if c.program == nil || c.Placement == Resident {
@@ -97,9 +97,13 @@ func (c Case) WithPrograms() (Case, bool) {
 	bind, problem := c.program, c.Problem
 	var all []Implementation
 	for _, i := range c.Implementations {
+		all = append(all, i)
+		if c.onProcessor && i.Processor == GPU {
+			continue
+		}
 		program := i
 		program.Name = programPrefix + i.Name
-		all = append(all, i, program)
+		all = append(all, program)
 	}
 	c.Implementations = all
 	c.Problem = func(size int, in Input) Problem { return programs{problem(size, in), bind} }

@@ -119,6 +119,8 @@ var Op = kernels.Declare(kernels.Op[Stage]{
 	},
 	// The cost of a program's nodes is not known, so only their number decides.
 	Judged: func(_ Stage, s kernels.Shape) (line, size int) { return 0, s[width] },
+	// A program's nodes are Go code.
+	OnProcessor: true,
 	By: []kernels.Makers[Stage]{
 		kernels.InGo(
 			func(p Stage) kernels.Runner { return &serial{stage: p} },

@@ -86,7 +86,7 @@ type pair struct {
 	programs       []kernels.Implementation // the sweep's and the program's
 }
 
-// pairsOf returns the pairs of the cases that have typed plans.
+// pairsOf returns the pairs of the cases that have typed plans, of implementations that typed plans run.
 func pairsOf(cases []kernels.Case) []pair {
 	var pairs []pair
 	for _, c := range cases {
@@ -104,7 +104,9 @@ func pairsOf(cases []kernels.Case) []pair {
 					p.programs = append(p.programs, candidate)
 				}
 			}
-			pairs = append(pairs, p)
+			if len(p.programs) == 2 { // no program gets the others
+				pairs = append(pairs, p)
+			}
 		}
 	}
 	return pairs
