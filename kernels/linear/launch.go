@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"sync"
 
 	"crossover/gpu"
 	"crossover/kernels"
@@ -13,18 +14,22 @@ import (
 //go:embed linear.metal
 var text string
 
-// Append appends a layer by our kernels. Each launch plan has the weights as constants, so they are transferred once
-// for every number of rows.
-func Append(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
-	if !fits(b, p, s[rows]) {
-		return
-	}
-	y, x, bias := t[0], t[1], b.Constant(gpu.Float, p.Bias)
-	if s[rows] <= p.mostFewRows() {
-		p.appendFewRows(b, y, x, b.Constant(gpu.Float, p.weights()), bias, s[rows])
-	} else {
-		matmul.LaunchBias(b, y, x, b.Constant(gpu.Float, p.Transposed), bias, s[rows], p.Out, p.In, false)
-	}
+// ByText returns a function that appends a layer by our kernels. Each launch plan has the weights as constants. W is
+// transposed once for all plans, when it is first needed. So a plan over another one finds the same slice there, and writes
+// nothing again.
+func ByText(_ *gpu.Device, layer Params) (kernels.Append[Params], error) {
+	weights := sync.OnceValue(layer.weights)
+	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+		if !fits(b, p, s[rows]) {
+			return
+		}
+		y, x, bias := t[0], t[1], b.Constant(gpu.Float, p.Bias)
+		if s[rows] <= p.mostFewRows() {
+			p.appendFewRows(b, y, x, b.Constant(gpu.Float, weights()), bias, s[rows])
+		} else {
+			matmul.LaunchBias(b, y, x, b.Constant(gpu.Float, p.Transposed), bias, s[rows], p.Out, p.In, false)
+		}
+	}, nil
 }
 
 // fits reports whether matrices are small enough for a GPU. It refuses larger ones.
@@ -41,8 +46,10 @@ func fits(b *gpu.Builder, p Params, n int) bool {
 // row took 3.6 µs with W and 8.6 with Wᵀ, four rows 5.8 and 8.1, and eight rows 9.3 and 8.6.
 const libraryTransposedRows = 4
 
-// ByVendor returns a function that appends a layer by a vendor's library. The library adds the product to the bias.
-func ByVendor(_ *gpu.Device, library gpu.GEMM, _ Params) (kernels.Append[Params], error) {
+// ByVendor returns a function that appends a layer by a vendor's library. The library adds the product to the bias. As for
+// ByText, W is transposed once.
+func ByVendor(_ *gpu.Device, library gpu.GEMM, layer Params) (kernels.Append[Params], error) {
+	untransposed := sync.OnceValue(layer.weights)
 	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
 		if !fits(b, p, s[rows]) {
 			return
@@ -50,7 +57,7 @@ func ByVendor(_ *gpu.Device, library gpu.GEMM, _ Params) (kernels.Append[Params]
 		p.appendBias(b, t[0], s[rows])
 		transposed, w := s[rows] <= libraryTransposedRows, p.Transposed
 		if transposed {
-			w = p.weights()
+			w = untransposed()
 		}
 		weights := b.Constant(gpu.Float, w)
 		b.Encode(func() (gpu.External, error) {

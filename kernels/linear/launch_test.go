@@ -2,6 +2,7 @@ package linear
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -53,11 +54,44 @@ func TestRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, describe := range map[string]kernels.Append[Params]{"ours": Append, "vendor's": vendor} {
+	ours, err := ByText(nil, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, describe := range map[string]kernels.Append[Params]{"ours": ours, "vendor's": vendor} {
 		b := emulator.Open(t).NewPlan()
 		describe(b, p, kernels.Shape{inputs: 1, outputs: 1, rows: 1 << 31}, []*gpu.Buffer{b.Output(gpu.Float, 1), b.Input(gpu.Float, 1)})
 		if _, err := b.Build(); !errors.Is(err, kernels.ErrRefused) {
 			t.Errorf("%s: error %v, want one that refuses the shape", name, err)
+		}
+	}
+}
+
+// The weights are transposed for the first launch plan and not again.
+func TestPlansShareTheirWeights(t *testing.T) {
+	const width = 512
+	p := noise(kernels.Shape{inputs: width, outputs: width})
+	device := emulator.Open(t)
+	ours, err := ByText(device, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vendor, err := ByVendor(device, nil, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, describe := range map[string]kernels.Append[Params]{"ours": ours, "vendor's": vendor} {
+		s := kernels.Shape{inputs: width, outputs: width, rows: 1}
+		var before, after runtime.MemStats
+		for range 2 {
+			b := device.NewPlan()
+			t := []*gpu.Buffer{b.Output(gpu.Float, width), b.Input(gpu.Float, width)}
+			runtime.ReadMemStats(&before)
+			describe(b, p, s, t)
+			runtime.ReadMemStats(&after)
+		}
+		if got := after.TotalAlloc - before.TotalAlloc; got > 4*width*width/2 {
+			t.Errorf("%s: the second plan allocated %d bytes, and the weights have %d", name, got, 4*width*width)
 		}
 	}
 }

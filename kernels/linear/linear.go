@@ -77,7 +77,7 @@ var Op = kernels.Declare(kernels.Op[Params]{
 		kernels.InGo(InGo, InParallel),
 		kernels.OpenBLAS(ByOpenBLAS),
 		kernels.Framework("", func(p Params) (kernels.Runner, error) { return ByAccelerate(p), nil }),
-		kernels.KernelText("", Append),
+		kernels.KernelTextFor("", ByText),
 		kernels.VendorGEMM("", ByVendor),
 	},
 })

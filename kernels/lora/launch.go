@@ -38,11 +38,43 @@ func choose(rows, out, cores int) layout {
 	return l
 }
 
-// appendAdapter appends an adapter by our kernels, after its layer if there is one.
-func appendAdapter(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
-	if fits(b, p, s[rows]) {
-		p.append(b, s, t, choose(s[rows], p.Out, b.Facts().Cores))
+// byText returns a function that appends an adapter by our kernels, after its layer if there is one.
+func byText(d *gpu.Device, p Params) (kernels.Append[Params], error) {
+	k, err := newAdapter(d, p)
+	if err != nil {
+		return nil, err
 	}
+	return func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
+		if fits(b, p, s[rows]) {
+			k.append(b, s, t, choose(s[rows], p.Out, b.Facts().Cores))
+		}
+	}, nil
+}
+
+// adapter is parameters in the form in which all launch plans have them.
+type adapter struct {
+	Params
+	layer  kernels.Append[linear.Params] // nil for an adapter alone
+	rank   int                           // that the kernel computes with: a power of two
+	stride int                           // of b
+	a, b   []float32                     // A in rows of rank, and scale·B in rows of stride; nil if there is no kernel for the rank
+}
+
+func newAdapter(d *gpu.Device, p Params) (*adapter, error) {
+	k := &adapter{Params: p, rank: 4, stride: ceilDiv(p.Out, 4) * 4}
+	if p.layer != nil {
+		var err error
+		if k.layer, err = linear.ByText(d, *p.layer); err != nil {
+			return nil, err
+		}
+	}
+	if p.Rank <= mostRank {
+		for k.rank < p.Rank {
+			k.rank *= 2
+		}
+		k.a, k.b = padded(p.A, p.Rank, k.rank), padded(p.scaledB(), p.Out, k.stride)
+	}
+	return k, nil
 }
 
 // fits reports whether matrices are small enough for a GPU. It refuses larger ones.
@@ -55,38 +87,32 @@ func fits(b *gpu.Builder, p Params, n int) bool {
 	return most <= math.MaxInt32
 }
 
-func (p *Params) append(b *gpu.Builder, s kernels.Shape, t []*gpu.Buffer, l layout) {
+func (k *adapter) append(b *gpu.Builder, s kernels.Shape, t []*gpu.Buffer, l layout) {
 	n, y, x := s[rows], t[0], t[1]
-	if p.Rank > mostRank {
-		p.appendProducts(b, s, t)
+	if k.Rank > mostRank {
+		k.appendProducts(b, s, t)
 		return
 	}
-	if p.layer != nil {
-		linear.Append(b, *p.layer, p.layerShape(s), t)
+	if k.layer != nil {
+		k.layer(b, *k.Params.layer, k.layerShape(s), t)
 	}
-	rank := 4
-	for rank < p.Rank {
-		rank *= 2
-	}
-	stride := ceilDiv(p.Out, 4) * 4
-	src := gpu.Source{Name: "lora.metal", Text: text}.Define("ROWS", l.rows).Define("RANK", rank).
-		Define("VECTOR_IN", number(p.In%4 == 0)).Define("VECTOR_OUT", number(p.Out%4 == 0)).Define("ADD", number(p.layer != nil))
-	b.Dispatch(b.Kernel(src, "lora"), gpu.Size{X: ceilDiv(n, l.rows), Y: ceilDiv(p.Out, l.span), Z: 1}, gpu.Size{X: 256, Y: 1, Z: 1},
-		y, x, b.Constant(gpu.Float4, padded(p.A, p.Rank, rank)), b.Constant(gpu.Float, padded(p.scaledB(), p.Out, stride)),
-		gpu.Values(n, p.In, p.Out, stride, p.Rank, l.span))
+	src := gpu.Source{Name: "lora.metal", Text: text}.Define("ROWS", l.rows).Define("RANK", k.rank).
+		Define("VECTOR_IN", number(k.In%4 == 0)).Define("VECTOR_OUT", number(k.Out%4 == 0)).Define("ADD", number(k.layer != nil))
+	b.Dispatch(b.Kernel(src, "lora"), gpu.Size{X: ceilDiv(n, l.rows), Y: ceilDiv(k.Out, l.span), Z: 1}, gpu.Size{X: 256, Y: 1, Z: 1},
+		y, x, b.Constant(gpu.Float4, k.a), b.Constant(gpu.Float, k.b), gpu.Values(n, k.In, k.Out, k.stride, k.Rank, l.span))
 }
 
 // appendProducts appends an adapter by two matrix products, for ranks that are large.
-func (p *Params) appendProducts(b *gpu.Builder, s kernels.Shape, t []*gpu.Buffer) {
+func (k *adapter) appendProducts(b *gpu.Builder, s kernels.Shape, t []*gpu.Buffer) {
 	n := s[rows]
-	between, before := b.Scratch(gpu.Float, n*p.Rank), (*gpu.Buffer)(nil)
-	product := matmul.Params{Alpha: p.Scale}
-	if p.layer != nil {
-		before, product.Beta = b.Scratch(gpu.Float, n*p.Out), 1
-		linear.Append(b, *p.layer, p.layerShape(s), []*gpu.Buffer{before, t[1]})
+	between, before := b.Scratch(gpu.Float, n*k.Rank), (*gpu.Buffer)(nil)
+	product := matmul.Params{Alpha: k.Scale}
+	if k.layer != nil {
+		before, product.Beta = b.Scratch(gpu.Float, n*k.Out), 1
+		k.layer(b, *k.Params.layer, k.layerShape(s), []*gpu.Buffer{before, t[1]})
 	}
-	matmul.Launch(b, between, t[1], b.Constant(gpu.Float, p.A), n, p.Rank, p.In, false)
-	matmul.LaunchScaled(b, product, t[0], between, b.Constant(gpu.Float, p.B), before, n, p.Out, p.Rank)
+	matmul.Launch(b, between, t[1], b.Constant(gpu.Float, k.A), n, k.Rank, k.In, false)
+	matmul.LaunchScaled(b, product, t[0], between, b.Constant(gpu.Float, k.B), before, n, k.Out, k.Rank)
 }
 
 // byVendor returns a function that appends an adapter by two products of a vendor's library.

@@ -146,7 +146,7 @@ func declared(name, formula string, params func(s kernels.Shape) Params, feature
 			kernels.InGo(inGo, inParallel),
 			kernels.OpenBLAS(byOpenBLAS),
 			kernels.Framework("", byAccelerate),
-			kernels.KernelText("", appendAdapter),
+			kernels.KernelTextFor("", byText),
 			kernels.VendorGEMM("", byVendor),
 		},
 	}

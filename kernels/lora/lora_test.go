@@ -43,8 +43,9 @@ func TestOp(t *testing.T) {
 // forced returns an operation whose kernel text has a given layout.
 func forced(op *kernels.Op[Params], l layout) *kernels.Op[Params] {
 	only := with(op, [2]int{36, 5})
-	only.By = []kernels.Makers[Params]{kernels.KernelText("", func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
-		p.append(b, s, t, l)
+	only.By = []kernels.Makers[Params]{kernels.KernelTextFor("", func(d *gpu.Device, p Params) (kernels.Append[Params], error) {
+		k, err := newAdapter(d, p)
+		return func(b *gpu.Builder, _ Params, s kernels.Shape, t []*gpu.Buffer) { k.append(b, s, t, l) }, err
 	})}
 	return only
 }
@@ -104,7 +105,11 @@ func TestRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, describe := range map[string]kernels.Append[Params]{"ours": appendAdapter, "vendor's": vendor} {
+	ours, err := byText(nil, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, describe := range map[string]kernels.Append[Params]{"ours": ours, "vendor's": vendor} {
 		b := emulator.Open(t).NewPlan()
 		describe(b, p, kernels.Shape{1, 1, 1 << 31}, []*gpu.Buffer{b.Output(gpu.Float, 1), b.Input(gpu.Float, 1)})
 		if _, err := b.Build(); !errors.Is(err, kernels.ErrRefused) {
