@@ -42,6 +42,7 @@ const (
 	input
 	output
 	inputOutput
+	kept
 )
 
 // Buffer is memory of a plan: device memory, and for an input or an output the host's side of it.
@@ -186,6 +187,10 @@ func (b *Builder) State(t Type, n int) *Buffer { return b.buffer(inputOutput, t,
 // Scratch is memory of the device alone. Before the first call it holds NaNs, or what an earlier plan left. Before
 // every later call it holds what the last call left.
 func (b *Builder) Scratch(t Type, n int) *Buffer { return b.buffer(scratch, t, n) }
+
+// Kept is memory of the device alone that the host may write between two calls: see [Plan.Write]. Otherwise it is as scratch
+// memory.
+func (b *Builder) Kept(t Type, n int) *Buffer { return b.buffer(kept, t, n) }
 
 // Constant is memory that holds values from Build on. Kernels must take it as const. values must not change until the
 // plan is closed. A plan that is built over another one ([Builder.BuildOver]) need not write the same slice again.

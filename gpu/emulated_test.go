@@ -264,3 +264,49 @@ func TestSharedDevice(t *testing.T) {
 		}
 	})
 }
+
+// A kept buffer has what the host wrote, and then what the calls leave there.
+func TestKept(t *testing.T) {
+	for _, unified := range []bool{false, true} {
+		d := emulator.Open(t, emulator.Unified(unified))
+		const n = 100
+		b := d.NewPlan()
+		x, y, sum := b.Input(gpu.Float, n), b.Output(gpu.Float, n), b.Kept(gpu.Float, n)
+		b.Dispatch(b.Kernel(accumulateSource, "accumulate"), gpu.Size{X: 2, Y: 1, Z: 1}, gpu.Size{X: 64, Y: 1, Z: 1},
+			y, sum, x, b.Constant(gpu.Float, []float32{0}), gpu.Values(n, float32(0.5)))
+		p, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := make([]float32, n)
+		for i := range values {
+			values[i] = float32(i)
+		}
+		if err := p.Write(sum, values); err != nil {
+			t.Fatal(err)
+		}
+		clear(x.Floats())
+		for call, from := range []float32{0, 0.5, 7} {
+			if call == 2 { // the first values alone
+				if err := p.Write(sum, []float32{7, 7}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			if got := y.Floats(); got[0] != from || got[99] != 99+0.5*float32(call) {
+				t.Errorf("unified %v, call %d: %v and %v, want %v and %v", unified, call, got[0], got[99], from, 99+0.5*float32(call))
+			}
+		}
+		for _, err := range []error{p.Write(sum, make([]float32, n+1)), p.Write(x, values), p.Write(nil, values)} {
+			if err == nil {
+				t.Error("a write is not refused")
+			}
+		}
+		p.Close()
+		if err := p.Write(sum, values); err == nil {
+			t.Error("a write to a closed plan is not refused")
+		}
+	}
+}

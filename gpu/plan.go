@@ -256,7 +256,7 @@ func (c *command) bind() Command {
 func (p *Plan) place(b *Buffer) (err error) {
 	pool := &p.device.pool
 	hosted := b.isHosted()
-	if p.device.facts.Unified && (hosted || b.role == constant) {
+	if p.device.facts.Unified && (hosted || b.role == constant || b.role == kept) {
 		b.storage = Shared
 	}
 	b.capacity = pool.class(b.bytes)
@@ -272,7 +272,7 @@ func (p *Plan) place(b *Buffer) (err error) {
 		}
 	}
 	if b.role == constant {
-		return p.initialise(b)
+		return p.write(b, b.initial)
 	}
 	if b.host != nil && b.host != b.device {
 		if err := b.host.Fill(0xff); err != nil {
@@ -282,19 +282,37 @@ func (p *Plan) place(b *Buffer) (err error) {
 	return b.device.Fill(0xff)
 }
 
-// initialise writes a constant, through memory that the host sees.
-func (p *Plan) initialise(b *Buffer) error {
-	if host := b.device.Host(); host != nil {
-		copy(host, b.initial)
+// Write copies words to the beginning of a kept buffer of the plan, and returns when they are there. No call may be in flight. Write
+// fails if the buffer is another one, or shorter.
+func (p *Plan) Write(b *Buffer, values []float32) error {
+	switch {
+	case p.closed:
+		return errClosed
+	case p.inFlight != nil:
+		return errInFlight
+	case !slices.Contains(p.buffers, b) || b.role != kept:
+		return errors.New("gpu: a write to a buffer that the plan does not keep for the host")
+	case 4*len(values) > b.bytes:
+		return fmt.Errorf("gpu: a write of %d bytes to a buffer of %d", 4*len(values), b.bytes)
+	case len(values) == 0:
 		return nil
 	}
-	staging, err := p.device.pool.take(b.bytes, Shared)
+	return p.write(b, words(values))
+}
+
+// write copies bytes to the beginning of a buffer, through memory that the host sees.
+func (p *Plan) write(b *Buffer, data []byte) error {
+	if host := b.device.Host(); host != nil {
+		copy(host, data)
+		return nil
+	}
+	staging, err := p.device.pool.take(len(data), Shared)
 	if err != nil {
 		return err
 	}
-	defer p.device.pool.give(staging, b.bytes, Shared)
-	copy(staging.Host(), b.initial)
-	return p.once([]Command{{Kind: Copy, Target: b.Region(), Source: Region{Memory: staging, Bytes: b.bytes}, Bytes: b.bytes}})
+	defer p.device.pool.give(staging, len(data), Shared)
+	copy(staging.Host(), data)
+	return p.once([]Command{{Kind: Copy, Target: b.Region(), Source: Region{Memory: staging, Bytes: len(data)}, Bytes: len(data)}})
 }
 
 // once runs commands and forgets them.
