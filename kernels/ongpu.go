@@ -13,6 +13,17 @@ import (
 // Refuse with an error that wraps [ErrRefused].
 type Append[P any] func(b *gpu.Builder, p P, s Shape, t []*gpu.Buffer)
 
+// Growing appends the kernels of an operation some of whose inputs grow by a row in each call, as a decoder's keys do. These
+// inputs lie in memory of the GPU that has room for more calls. So one launch plan serves them all.
+type Growing[P any] struct {
+	// Axis is the axis that is one longer in each call.
+	Axis int
+	// Append is as an [Append], at a shape in which Axis is not the length of the call but the room. The first value of length,
+	// a buffer of uints, is the length. rows has a buffer for each tensor that grows, in the order of t, and nil for the others.
+	// The kernels put the rows behind those of earlier calls first. The buffer of a tensor that grows has the room's dimensions.
+	Append func(b *gpu.Builder, p P, s Shape, t, rows []*gpu.Buffer, length *gpu.Buffer)
+}
+
 // KernelText returns the implementations by the operation's own kernel text, one for each GPU. An implementation has the
 // name of the GPU's API ("cuda", "metal"). If variant is not empty, the name ends with it ("cuda/direct").
 func KernelText[P any](variant string, describe Append[P]) Makers[P] {

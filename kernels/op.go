@@ -72,6 +72,10 @@ type Op[P any] struct {
 	// measures, and a program does not get them.
 	OnProcessor bool
 
+	// Growing appends the operation's own kernels for inputs that grow from call to call and stay on the GPU. Nil stands for
+	// none.
+	Growing *Growing[P]
+
 	// By lists the implementations. A program without measurements prefers them in this order.
 	By []Makers[P]
 }

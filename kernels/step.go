@@ -29,6 +29,8 @@ type Step interface {
 	Plan(b *Backends, d *dispatch.Dispatcher) StepPlan
 	// PlanOf returns a plan that always runs one implementation: see [NewPlanOf].
 	PlanOf(b *Backends, implementation string) (StepPlan, error)
+	// Grows returns the axis along which [Kernels].AppendGrowing lets inputs grow, and −1 if the operation has no such kernels.
+	Grows() (axis int)
 	// Kernels returns what appends a GPU implementation's kernels to a launch plan, and the device of that plan. It fails for
 	// an implementation that runs on the processor. end releases what the kernels need besides.
 	Kernels(b *Backends, implementation string) (of Kernels, end func(), err error)
@@ -49,6 +51,8 @@ type Kernels interface {
 	// Append appends the kernels of a shape. t holds the tensors of the call in the order of [Op].IO. Each is a buffer of
 	// [BufferOf], or of the same type and length.
 	Append(b *gpu.Builder, s Shape, t []*gpu.Buffer)
+	// AppendGrowing appends the kernels for inputs that grow: see [Growing].
+	AppendGrowing(b *gpu.Builder, s Shape, t, rows []*gpu.Buffer, length *gpu.Buffer)
 }
 
 // StepOf returns an operation with parameters that its typed plan takes as they are.
@@ -108,6 +112,13 @@ func (s *step[P]) PlanOf(b *Backends, implementation string) (StepPlan, error) {
 	return NewPlanOf(b, s.op, s.params, implementation)
 }
 
+func (s *step[P]) Grows() int {
+	if s.op.Growing == nil {
+		return -1
+	}
+	return s.op.Growing.Axis
+}
+
 func (s *step[P]) Kernels(b *Backends, implementation string) (Kernels, func(), error) {
 	makers := s.op.makers(b)
 	i := slices.IndexFunc(makers, func(m Maker[P]) bool { return m.Name == implementation })
@@ -133,6 +144,11 @@ func (l *launch[P]) Device() *gpu.Device { return l.device }
 
 // Append appends the kernels of a shape.
 func (l *launch[P]) Append(b *gpu.Builder, s Shape, t []*gpu.Buffer) { l.describe(b, l.params, s, t) }
+
+// AppendGrowing appends the kernels for inputs that grow.
+func (l *launch[P]) AppendGrowing(b *gpu.Builder, s Shape, t, rows []*gpu.Buffer, length *gpu.Buffer) {
+	l.op.Growing.Append(b, l.params, s, t, rows, length)
+}
 
 // BufferOf adds a buffer for a tensor to a launch plan. make is a method of the builder, such as Input or Scratch.
 func BufferOf(t Tensor, make func(of gpu.Type, n int) *gpu.Buffer) *gpu.Buffer {

@@ -127,7 +127,8 @@ var Op = kernels.Declare(kernels.Op[Params]{
 			Kind:    kernels.Product,
 		}
 	},
-	Judged: func(p Params, s kernels.Shape) (line, size int) { return 0, p.edge(s[steps], s[keys]) },
+	Judged:  func(p Params, s kernels.Shape) (line, size int) { return 0, p.edge(s[steps], s[keys]) },
+	Growing: &kernels.Growing[Params]{Axis: keys, Append: appendGrowing},
 	By: []kernels.Makers[Params]{
 		kernels.OverRows(inGo),
 		byOpenBLAS(),

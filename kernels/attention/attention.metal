@@ -8,7 +8,8 @@ using namespace metal;
 #define CAUSAL 1
 #endif
 
-// y = softmax(q·kᵀ/√width)·v of each head, row-major: q and y are heads×steps×width, k and v are heads×keys×width. The macros:
+// y = softmax(q·kᵀ/√width)·v of each head, row-major: q and y are heads×steps×width, k and v are heads×room×width, of which the
+// first keys rows of a head count. The macros:
 //
 //   ROWS    queries a threadgroup: 16 or 64
 //   WIDTH   the width, rounded up to 64, 128 or 256
@@ -36,9 +37,26 @@ using namespace metal;
 #define TWIST_WEIGHT(key) ((key) / 4 % (QUADS < 8 ? QUADS : 8))
 
 struct Shape {
-    uint heads, width, steps, keys;
+    uint heads, width, steps, room;
+    uint grows; // 1: the number of keys is present[0], and k and v have room for more; 0: it is the room
     float scale;
 };
+
+struct Room {
+    uint heads, width, room;
+};
+
+// append_row writes the row of each head behind those that there are: the last of present[0] rows.
+kernel void append_row(device float* all [[buffer(0)]],
+                       device const float* row [[buffer(1)]],
+                       device const uint* present [[buffer(2)]],
+                       constant Room& shape [[buffer(3)]],
+                       uint index [[thread_position_in_grid]]) {
+    if (index < shape.heads * shape.width) {
+        size_t at = size_t(index / shape.width) * shape.room + (present[0] - 1);
+        all[at * shape.width + index % shape.width] = row[index];
+    }
+}
 
 // read_vector returns four values from p on, zeros for those past the first `there`.
 inline float4 read_vector(device const float* p, int there) {
@@ -69,18 +87,19 @@ kernel void attention(device float* y [[buffer(0)]],
                       device const float* q [[buffer(1)]],
                       device const float* k [[buffer(2)]],
                       device const float* v [[buffer(3)]],
-                      constant Shape& shape [[buffer(4)]],
+                      device const uint* present [[buffer(4)]],
+                      constant Shape& shape [[buffer(5)]],
                       uint group [[threadgroup_position_in_grid]],
                       uint groups [[threadgroups_per_grid]],
                       uint index [[thread_index_in_threadgroup]]) {
     threadgroup float4 memory[MEMORY]; // columns of q and k, or rows of v
     threadgroup float4 weights[KEYS * QUADS]; // of a tile, by keys
-    uint width = shape.width, steps = shape.steps, keys = shape.keys;
+    uint width = shape.width, steps = shape.steps, room = shape.room, keys = shape.grows == 1 ? present[0] : room;
     // The last queries come first: a causal mask makes them take longest.
     uint head = group % shape.heads, first_row = (groups / shape.heads - 1 - group / shape.heads) * ROWS;
     device const float* queries = q + size_t(head) * steps * width;
-    device const float* all_keys = k + size_t(head) * keys * width;
-    device const float* values = v + size_t(head) * keys * width;
+    device const float* all_keys = k + size_t(head) * room * width;
+    device const float* values = v + size_t(head) * room * width;
     uint at_row = index / 16, at_column = index % 16;
 
     // The first key that the first query of the threadgroup, and that all of its queries, do not see.

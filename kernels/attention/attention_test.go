@@ -53,7 +53,7 @@ func TestOp(t *testing.T) {
 func forced(causal bool, rows int) *kernels.Op[Params] {
 	op := with(causal, Op.Lines...)
 	op.By = []kernels.Makers[Params]{kernels.KernelText("", func(b *gpu.Builder, p Params, s kernels.Shape, t []*gpu.Buffer) {
-		p.append(b, s, t, rows)
+		p.append(b, s, t, rows, nil)
 	})}
 	return op
 }
