@@ -10,12 +10,13 @@ import (
 // costs are what a pipeline's stages and moves are expected to take at one set of lengths.
 type costs struct {
 	w       *wiring
-	words   []int    // by tensor
-	onCPU   [][]cost // by stage, the least first; empty where nothing is known
-	onGPU   [][]cost // by stage, the time of the kernels alone
-	launch  float64  // seconds, of a list
-	moves   moves    // from the processor to a GPU or back
-	besides float64  // seconds, of what no stage takes on any route: derived tensors, and what lies between the stages
+	words   []int     // by tensor
+	onCPU   [][]cost  // by stage, the least first; empty where nothing is known
+	onGPU   [][]cost  // by stage, the time of the kernels alone
+	launch  float64   // seconds, of a list
+	moves   moves     // from the processor to a GPU or back
+	derived []float64 // seconds, by tensor, where the processor derives it
+	besides float64   // seconds, of what lies between the stages
 }
 
 // cost is one way to compute a stage.
@@ -78,10 +79,10 @@ func newCosts(b *kernels.Backends, d *dispatch.Dispatcher, l *layout, m *measure
 			slices.SortStableFunc(all, func(a, b cost) int { return compare(a.seconds, b.seconds) })
 		}
 	}
-	c.besides = m.besides()
+	c.besides, c.derived = m.besides(), make([]float64, len(c.w.tensors))
 	for t := range c.w.tensors {
 		if d := c.w.tensors[t].derived; d >= 0 && c.w.Derived[d].How != Last {
-			c.besides += m.derived(c.w.tensors[t].name, 4*c.words[t])
+			c.derived[t] = m.derived(c.w.tensors[t].name, 4*c.words[t])
 		}
 	}
 	return c
@@ -150,7 +151,7 @@ func (c *costs) group(g *group, t taken) (sum float64) {
 		for _, t := range hosted {
 			bytes += 4 * c.words[t]
 		}
-		sum += c.launch + c.moves.seconds(len(hosted), bytes)
+		sum += c.launch + c.moves.seconds(g.list.transfers(), bytes)
 	}
 	return sum
 }
@@ -158,8 +159,10 @@ func (c *costs) group(g *group, t taken) (sum float64) {
 // seconds returns the predicted time of a route. The launch of a list and its moves are multiplied by the mean factor of its
 // stages, because a list was measured as a whole.
 func (c *costs) seconds(r Route) float64 {
-	t, sum := c.take(r), c.besides
-	for _, g := range c.w.group(t.onGPU) {
+	t := c.take(r)
+	groups := c.w.group(t.onGPU)
+	sum := c.besides + c.deriving(groups)
+	for _, g := range groups {
 		alone, seconds := 0.0, 0.0
 		for _, i := range c.w.order[g.first:g.end] {
 			alone, seconds = alone+t.alone[i], seconds+t.seconds[i]
@@ -168,6 +171,24 @@ func (c *costs) seconds(r Route) float64 {
 			sum += predicted * seconds / alone
 		} else {
 			sum += predicted
+		}
+	}
+	return sum
+}
+
+// deriving returns what the processor takes for the derived tensors that groups read. It derives none that grows on the GPU.
+func (c *costs) deriving(groups []group) (sum float64) {
+	derived := make([]bool, len(c.w.tensors))
+	for _, g := range groups {
+		for _, i := range c.w.order[g.first:g.end] {
+			for _, t := range c.w.reads[i] {
+				derived[t] = derived[t] || g.list == nil || !c.w.growsIn(i, t)
+			}
+		}
+	}
+	for t, seconds := range c.derived {
+		if derived[t] {
+			sum += seconds
 		}
 	}
 	return sum

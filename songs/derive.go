@@ -40,13 +40,16 @@ func (m *memory) turn(dst, src []float32, columns int) {
 	m.turning = turning{}
 }
 
-// appendRows adds a row to each matrix of dst. There are as many matrices as src has rows, and each has count rows before. The
-// matrices move apart, the last one first.
-func appendRows(dst, src []float32, columns, count int) {
-	for i := len(src)/columns - 1; i >= 0; i-- {
-		matrix := dst[i*(count+1)*columns:]
+// appendRows adds rows to each matrix of dst. src has a row of each matrix for each of so many calls, one call after the other, and
+// each matrix has count rows before. The matrices move apart, the last one first.
+func appendRows(dst, src []float32, calls, columns, count int) {
+	each := len(src) / calls
+	for i := each/columns - 1; i >= 0; i-- {
+		matrix := dst[i*(count+calls)*columns:]
 		copy(matrix, dst[i*count*columns:(i+1)*count*columns])
-		copy(matrix[count*columns:], src[i*columns:(i+1)*columns])
+		for c := range calls {
+			copy(matrix[(count+c)*columns:], src[c*each+i*columns:][:columns])
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func TestRows(t *testing.T) {
 			row[i] = float32(100*call + i)
 		}
 		before := slices.Clone(all)
-		appendRows(all, row, columns, call)
+		appendRows(all, row, 1, columns, call)
 		after := slices.Clone(all)
 		removeRows(all, matrices, columns, call)
 		if n := matrices * columns * call; !slices.Equal(all[:n], before[:n]) {
@@ -48,5 +48,24 @@ func TestRows(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The rows of several calls at once are as those of one call after the other.
+func TestRowsOfSeveralCalls(t *testing.T) {
+	const matrices, columns, before, calls = 3, 2, 4, 3
+	rows := make([]float32, (before+calls)*matrices*columns)
+	kernels.Noise(rows, 1)
+	each := matrices * columns
+	one, several := make([]float32, len(rows)), make([]float32, len(rows))
+	for call := range before + calls {
+		appendRows(one, rows[call*each:][:each], 1, columns, call)
+		if call == before-1 {
+			copy(several, one)
+		}
+	}
+	appendRows(several, rows[before*each:], calls, columns, before)
+	if !slices.Equal(several, one) {
+		t.Errorf("%v, want %v", several, one)
 	}
 }

@@ -24,6 +24,9 @@ func (p *Pipeline) GoOn(from *Pipeline) error {
 			if words == 0 {
 				continue
 			}
+			if err := from.memory.settle(t, from.calls); err != nil {
+				return fmt.Errorf("songs: %s: %w", p.w.Name, err)
+			}
 			to, err := p.memory.take(t, words)
 			if err != nil {
 				return fmt.Errorf("songs: %s: %w", p.w.Name, err)
@@ -34,6 +37,8 @@ func (p *Pipeline) GoOn(from *Pipeline) error {
 		}
 	}
 	p.calls, p.ready = from.calls, false
+	p.memory.forgetRows()
+	p.forgetGrown()
 	if from.last == nil {
 		p.Reset()
 		return nil

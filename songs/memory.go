@@ -14,6 +14,7 @@ type memory struct {
 	data  [][]float32 // by tensor; that of an input is the caller's
 	after []int       // by tensor: the Last tensor that is derived from it, or −1
 	rows  []int       // by tensor: rows of a derived tensor in this call, 0 if it is not derived yet
+	late  []late      // by tensor
 
 	alloc  func(n int) (data []float32, free func(), err error) // of shared memory
 	shared []bool                                               // by tensor: it lies in shared memory
@@ -23,8 +24,14 @@ type memory struct {
 	turning turning
 }
 
+// late are the rows of calls that are not yet in the memory of an All tensor, because only a GPU has read it in these calls.
+type late struct {
+	rows  []float32 // of one call after the other
+	calls int
+}
+
 func newMemory(b *kernels.Backends, w *wiring) memory {
-	m := memory{w: w, data: make([][]float32, len(w.tensors)), rows: make([]int, len(w.tensors)), alloc: b.Alloc, pool: b.Pool,
+	m := memory{w: w, data: make([][]float32, len(w.tensors)), rows: make([]int, len(w.tensors)), late: make([]late, len(w.tensors)), alloc: b.Alloc, pool: b.Pool,
 		shared: make([]bool, len(w.tensors)), frees: make([]func(), len(w.tensors))}
 	m.after = slices.Repeat([]int{-1}, len(w.tensors))
 	for i, d := range w.Derived {
@@ -91,6 +98,9 @@ func (m *memory) derive(t int, words []int, calls int) (moved bool, err error) {
 	if i < 0 || m.rows[t] > 0 {
 		return false, nil
 	}
+	if err := m.settle(t, calls); err != nil {
+		return false, err
+	}
 	to, err := m.take(t, words[t])
 	if err != nil || m.w.Derived[i].How == Last {
 		return false, err
@@ -100,14 +110,43 @@ func (m *memory) derive(t int, words []int, calls int) (moved bool, err error) {
 	if m.w.Derived[i].How == Turned {
 		m.turn(to, from, columns)
 	} else {
-		appendRows(to, from, columns, calls)
+		appendRows(to, from, 1, columns, calls)
 	}
 	return true, nil
 }
 
+// settle puts the rows of all calls into an All tensor. calls is the number of calls before this one.
+func (m *memory) settle(t, calls int) error {
+	l := &m.late[t]
+	if l.calls == 0 {
+		return nil
+	}
+	to, err := m.take(t, len(l.rows)/l.calls*calls)
+	if err != nil {
+		return err
+	}
+	appendRows(to, l.rows, l.calls, m.w.Derived[m.w.tensors[t].derived].Columns, calls-l.calls)
+	*l = late{rows: l.rows[:0]}
+	return nil
+}
+
+// keepRows keeps the rows of a call for the All tensors that were not derived in it.
+func (m *memory) keepRows(words []int) {
+	for i, d := range m.w.Derived {
+		t, of := m.w.find(d.Name), m.w.of[i]
+		if d.How == All && m.rows[t] == 0 {
+			m.late[t].rows = append(m.late[t].rows, m.data[of][:words[of]]...)
+			m.late[t].calls++
+		}
+	}
+}
+
 // end ends a call, of which happened says whether it succeeded. What it leaves is then handed to the next one, or else what it
-// has appended is removed.
-func (m *memory) end(happened bool, calls int) {
+// has appended is removed. words are the lengths of all tensors.
+func (m *memory) end(happened bool, words []int, calls int) {
+	if happened {
+		m.keepRows(words)
+	}
 	for t, rows := range m.rows {
 		if !happened && rows > 0 && m.w.grows(t) {
 			removeRows(m.data[t], rows, m.w.Derived[m.w.tensors[t].derived].Columns, calls)
@@ -140,6 +179,14 @@ func (m *memory) reset() {
 			clear(m.data[before])
 		}
 	}
+	m.forgetRows()
+}
+
+// forgetRows forgets the rows that are not yet in the memory of All tensors.
+func (m *memory) forgetRows() {
+	for t := range m.late {
+		m.late[t] = late{rows: m.late[t].rows[:0]}
+	}
 }
 
 // release frees the memory of a tensor.
@@ -154,5 +201,6 @@ func (m *memory) release(t int) {
 func (m *memory) close() {
 	for t := range m.data {
 		m.release(t)
+		m.late[t] = late{}
 	}
 }

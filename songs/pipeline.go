@@ -82,7 +82,7 @@ func (p *Pipeline) run(inputs [][]float32) error {
 	if err == nil {
 		copy(p.memory.data, inputs) // inputs are the first tensors
 		err = p.stages()
-		p.memory.end(err == nil, p.calls)
+		p.memory.end(err == nil, p.layout.words, p.calls)
 	}
 	if err != nil {
 		p.lengths = nil
@@ -142,20 +142,23 @@ func (p *Pipeline) arrange(inputs [][]float32) error {
 func (p *Pipeline) stages() error {
 	for i := range p.groups {
 		g := &p.groups[i]
-		for k := g.first; k < g.end; k++ {
-			if err := p.prepare(k); err != nil {
-				return err
-			}
-		}
 		if g.list != nil && !p.broken[p.w.order[g.first]] {
+			for k := g.first; k < g.end; k++ {
+				if err := p.prepare(k, g.list); err != nil {
+					return err
+				}
+			}
 			err := g.list.run(p)
 			if err == nil {
 				continue
 			}
 			p.abandon(g, err)
 		}
-		for _, stage := range p.w.order[g.first:g.end] {
-			if err := p.stage(stage); err != nil {
+		for k := g.first; k < g.end; k++ {
+			if err := p.prepare(k, nil); err != nil {
+				return err
+			}
+			if err := p.stage(p.w.order[k]); err != nil {
 				return err
 			}
 		}
@@ -175,8 +178,9 @@ func (p *Pipeline) abandon(g *group, err error) {
 	}
 }
 
-// prepare makes the k-th stage of the order ready: what a value decides, and derived tensors.
-func (p *Pipeline) prepare(k int) error {
+// prepare makes the k-th stage of the order ready: what a value decides, and derived tensors. If the stage is in a list, that keeps
+// the tensors that grow there.
+func (p *Pipeline) prepare(k int, in *list) error {
 	i := p.w.order[k]
 	if p.w.Stages[i].Decides != "" {
 		if err := p.decide(k); err != nil {
@@ -184,6 +188,9 @@ func (p *Pipeline) prepare(k int) error {
 		}
 	}
 	for _, t := range p.w.reads[i] {
+		if in != nil && p.w.growsIn(i, t) {
+			continue
+		}
 		begin := p.recorder.now()
 		moved, err := p.memory.derive(t, p.layout.words, p.calls)
 		if err != nil {
@@ -299,6 +306,16 @@ func (p *Pipeline) Calls() int { return p.calls }
 func (p *Pipeline) Reset() {
 	p.calls, p.last, p.ready = 0, nil, false
 	p.memory.reset()
+	p.forgetGrown()
+}
+
+// forgetGrown makes the lists take the rows of earlier calls from the memory of the pipeline.
+func (p *Pipeline) forgetGrown() {
+	for i := range p.groups {
+		if l := p.groups[i].list; l != nil {
+			l.grown = 0
+		}
+	}
 }
 
 // Close releases what the plans of the stages hold, such as GPU memory, and the memory of all tensors. A call after Close

@@ -89,7 +89,7 @@ func (p *Pipeline) recordList(l *list, begin float64, t *gpu.CallTimes) {
 	}}
 	for k, i := range l.stages {
 		s.Stages = append(s.Stages, p.w.Stages[i].Name)
-		of := work(l.steps[k].Work(l.shapes[k], p.route[i]))
+		of := work(l.steps[k].Work(p.layout.shapes[i], p.route[i]))
 		s.Work.Bytes += of.Bytes
 		s.Work.Operations += of.Operations
 		s.Work.Chain += of.Chain

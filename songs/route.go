@@ -89,13 +89,13 @@ func (w *wiring) group(onGPU []bool) (all []group) {
 func (w *wiring) joins(l *list, i int) bool {
 	for k, t := range w.reads[i] {
 		decides := k >= len(w.Stages[i].Reads)
-		derived := w.tensors[t].derived >= 0
+		derived := w.tensors[t].derived >= 0 && !w.growsIn(i, t)
 		if from := w.maker(t); (decides || derived) && slices.Contains(l.stages, from) {
 			return false
 		}
 	}
 	joined := &list{w: w, stages: append(slices.Clone(l.stages), i)}
-	return len(joined.hosted()) <= gpu.MostHosted
+	return joined.transfers() <= gpu.MostHosted
 }
 
 // groupsOfOne are the groups of stages that the dispatcher chooses.

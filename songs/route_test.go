@@ -92,7 +92,7 @@ func TestGroups(t *testing.T) {
 	}{
 		{must(AnalysisGraph(AnalysisParams{SampleRate: 22050})), "stft power mel chroma decibels mfcc onset tempogram tempo|beats"},
 		{must(SeparatorGraph(testSeparator())), "spectra|encoder gelu glu norm|attention lstm decoder y"},
-		{must(DecoderGraph(testDecoder())), "norm query key value|attention logits best"},
+		{must(DecoderGraph(testDecoder())), "norm query key value attention logits best"},
 		{must(SynthesiserGraph(testSynthesiser(t, 48))), "voices mix filter compressor reverb"},
 	} {
 		w, err := test.graph.wire()

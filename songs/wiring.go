@@ -18,6 +18,7 @@ type wiring struct {
 	writes  [][]int // tensors by stage
 	of      []int   // tensors by derived tensor
 	outputs []int
+	growing []bool // by stage: its kernels on a GPU let the All tensors grow that it reads
 }
 
 // tensor is where a tensor comes from. Two of the three places are −1.
@@ -38,7 +39,7 @@ func (g *Graph) Check() error {
 // wire resolves and checks a graph.
 func (g *Graph) wire() (*wiring, error) {
 	w := &wiring{Graph: g}
-	for _, f := range []func() error{w.declare, w.connect, w.types, w.sort, w.needed, w.fits} {
+	for _, f := range []func() error{w.declare, w.connect, w.types, w.findGrowing, w.sort, w.needed, w.fits} {
 		if err := f(); err != nil {
 			return nil, fmt.Errorf("songs: %.80q: %w", g.Name, err)
 		}
@@ -223,6 +224,45 @@ func (w *wiring) types() error {
 	}
 	return nil
 }
+
+// findGrowing finds the stages whose kernels on a GPU let the All tensors grow that they read.
+func (w *wiring) findGrowing() error {
+	for i := range w.Stages {
+		w.growing = append(w.growing, w.canGrow(i))
+	}
+	return nil
+}
+
+// canGrow reports whether a stage has kernels for inputs that grow, and whether these inputs are the All tensors that it reads, row
+// for row.
+func (w *wiring) canGrow(i int) bool {
+	s := &w.Stages[i]
+	if s.Decides != "" || s.Step.Grows() < 0 {
+		return false
+	}
+	longer := ones
+	longer[s.Step.Grows()]++
+	after := inputs(s.Step.Tensors(longer))
+	for k, before := range inputs(s.Step.Tensors(ones)) {
+		t := w.reads[i][k]
+		columns, grows := wordsOf(before.Type), false
+		for d, n := range before.Dims {
+			switch {
+			case n != after[k].Dims[d]:
+				grows = true
+			case grows: // behind the axis
+				columns *= n
+			}
+		}
+		if grows != w.grows(t) || grows && columns != w.Derived[w.tensors[t].derived].Columns {
+			return false
+		}
+	}
+	return true
+}
+
+// growsIn reports whether the kernels of a stage let a tensor grow.
+func (w *wiring) growsIn(i, t int) bool { return w.growing[i] && w.grows(t) }
 
 // maker returns the stage that must be computed before a tensor can be read, or −1.
 func (w *wiring) maker(t int) int {
