@@ -256,7 +256,7 @@ func (c *command) bind() Command {
 func (p *Plan) place(b *Buffer) (err error) {
 	pool := &p.device.pool
 	hosted := b.isHosted()
-	if p.device.facts.Unified && (hosted || b.role == constant || b.role == kept) {
+	if p.device.facts.Unified && (hosted || b.role == constant) {
 		b.storage = Shared
 	}
 	b.capacity = pool.class(b.bytes)

@@ -3,6 +3,7 @@ package songs
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -194,34 +195,36 @@ func steps(t *testing.T, p, reference *Pipeline, from, to int) {
 // and one of values, and is right. So it is after Reset.
 func TestDecoderPlansForRoom(t *testing.T) {
 	g := must(DecoderGraph(testDecoder()))
-	for _, test := range []struct {
-		unified  bool
-		sessions []int // numbers of steps
-	}{{false, []int{leastRoom + 2, 5}}, {true, []int{4, 3}}} {
-		b, c := countedBackends(t, test.unified)
+	for _, unified := range []bool{false, true} {
+		b, c := countedBackends(t, unified)
 		p, reference := onCounted(t, b, g), must2(NewOn(b, nil, g))
 		if err := reference.FollowPlan(Processor, 24, 1); err != nil {
 			t.Fatal(err)
 		}
-		for session, n := range test.sessions {
-			p.Reset()
-			reference.Reset()
-			for step := range n {
-				c.take()
-				steps(t, p, reference, 100*session+step, 100*session+step+1)
-				got, want := c.take(), 0
-				if session == 0 && (step == 0 || step == leastRoom) {
-					if got.recorded == 0 {
-						t.Errorf("step %d has no plan of its own: %+v", step, got)
-					}
-					continue
+		const first = leastRoom - 3 // the steps before are computed on the processor
+		steps(t, reference, must2(New(nil, g)), 0, first)
+		if err := p.GoOn(reference); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []int{first, first + 1, first + 2, leastRoom, leastRoom + 1, 0, 1, 2} {
+			if step == 0 {
+				p.Reset()
+				reference.Reset()
+			}
+			c.take()
+			steps(t, p, reference, step, step+1)
+			got, want := c.take(), 0
+			if step == first || step == leastRoom {
+				if got.recorded == 0 {
+					t.Errorf("step %d has no plan of its own: %+v", step, got)
 				}
-				if !test.unified {
-					want = carriedBytes(p)
-				}
-				if got.compiled+got.allocated+got.recorded > 0 || got.submitted != 1 || got.waited != 1 || got.bytes < want || got.bytes > want+vectors {
-					t.Fatalf("unified %v, session %d, step %d: %+v, want one launch and %d bytes", test.unified, session, step, got, want)
-				}
+				continue
+			}
+			if !unified {
+				want = carriedBytes(p)
+			}
+			if got.compiled+got.allocated+got.recorded > 0 || got.submitted != 1 || got.waited != 1 || got.bytes < want || got.bytes > want+vectors {
+				t.Fatalf("unified %v, step %d: %+v, want one launch and %d bytes", unified, step, got, want)
 			}
 		}
 		if p.Failed() {
@@ -240,7 +243,7 @@ func TestDecoderStepsOnGPUDoNotAllocate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const steps = 20
+	const steps = 8
 	for range steps {
 		step()
 	}
@@ -286,23 +289,60 @@ func TestDecodersTakeTurns(t *testing.T) {
 		last = turns[at]
 		steps(t, last, reference, 3*turn, 3*turn+3)
 	}
+	// The second decoder on the GPU leaves a sequence for another one that is shorter.
+	other := turns[1]
+	other.Reset()
+	reference.Reset()
+	steps(t, other, reference, 100, 104)
+	if err := turns[2].GoOn(other); err != nil {
+		t.Fatal(err)
+	}
+	steps(t, turns[2], reference, 104, 107)
+	if err := other.GoOn(turns[2]); err != nil {
+		t.Fatal(err)
+	}
+	steps(t, other, reference, 107, 109)
+
 	// A step that fails behind the GPU did not happen.
-	decoder := turns[1]
-	if err := decoder.Follow(Route{"cuda", "cuda", "cuda", "cuda", "cuda", "cuda", "go"}); err != nil {
+	mixed := turns[0]
+	if err := mixed.Follow(Route{"cuda", "cuda", "cuda", "cuda", "cuda", "cuda", "go"}); err != nil {
 		t.Fatal(err)
 	}
 	reference.Reset()
-	steps(t, decoder, reference, 0, 4)
-	i := len(decoder.plans) - 1
-	plan := decoder.plans[i]
-	decoder.plans[i], decoder.broken[i] = failing{plan}, true
-	if err := decoder.Run(noise(99, 24, 1), []float32{0.5}); err == nil {
+	steps(t, mixed, reference, 0, 4)
+	i := len(mixed.plans) - 1
+	plan := mixed.plans[i]
+	mixed.plans[i], mixed.broken[i] = failing{plan}, true
+	if err := mixed.Run(noise(99, 24, 1), []float32{0.5}); err == nil {
 		t.Fatal("the step has not failed")
 	}
-	decoder.plans[i], decoder.broken[i] = plan, false
+	mixed.plans[i], mixed.broken[i] = plan, false
 	c.take()
-	steps(t, decoder, reference, 4, 8)
+	steps(t, mixed, reference, 4, 6)
 	if got := c.take(); got.recorded > 0 {
 		t.Errorf("after a failed step: %+v", got)
+	}
+	if err := other.GoOn(mixed); err != nil {
+		t.Fatal(err)
+	}
+	steps(t, other, reference, 6, 8)
+}
+
+// A forecast knows that no processor appends keys where they grow on the GPU.
+func TestDerivingIsForecast(t *testing.T) {
+	w, err := must(DecoderGraph(testDecoder())).wire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &costs{w: w, derived: make([]float64, len(w.tensors))}
+	c.derived[w.find("keys")], c.derived[w.find("values")] = 1, 2
+	for stages, want := range map[string]float64{"": 3, "attention": 0, "norm query key value attention logits best": 0, "norm logits": 3} {
+		onGPU := make([]bool, len(w.Stages))
+		for i := range w.Stages {
+			onGPU[i] = slices.Contains(strings.Fields(stages), w.Stages[i].Name)
+		}
+		if got := c.deriving(w.group(onGPU)); got != want {
+			t.Errorf("with %q on the GPU: %v seconds, want %v", stages, got, want)
+		}
 	}
 }
