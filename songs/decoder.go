@@ -27,7 +27,8 @@ type DecoderParams struct {
 // DecoderGraph declares a step of a decoder: RMS norm, attention to the tokens of all steps so far, a linear layer with a LoRA
 // adapter, and the choice of a token among the best K. Its inputs are x, the token's vector, and u, a random number from 0 to
 // 1. Its outputs are best, the K greatest logits, best.indices, their tokens, and best.token, the chosen one. Keys and values
-// of all steps are kept until Reset: 8·Width bytes a step. DecoderGraph fails if a parameter is out of its range.
+// of all steps are kept until Reset: 8·Width bytes a step. While attention runs on a GPU, they are kept there too, with room for at
+// most twice as many steps and at least 64, and a step carries its own alone. DecoderGraph fails if a parameter is out of its range.
 func DecoderGraph(p DecoderParams) (*Graph, error) {
 	if p.Heads < 1 || p.Width < 1 || p.Width%p.Heads != 0 {
 		return nil, fmt.Errorf("songs: a width of %d and %d heads (want a multiple)", p.Width, p.Heads)

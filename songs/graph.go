@@ -45,7 +45,8 @@ type Stage struct {
 // Lengths returns the number of elements of a tensor. It panics if the stage cannot know the tensor.
 type Lengths func(tensor string) int
 
-// Derived is a tensor that no operation computes. Tensors are derived in the memory of the processor.
+// Derived is a tensor that no operation computes. Tensors are derived in the memory of the processor, except for [All] tensors of
+// stages whose operation lets them grow on the GPU (see [kernels.Growing]), while these stages run there.
 type Derived struct {
 	Name string
 	Of   string // the tensor that it is derived from
