@@ -76,6 +76,10 @@ type Op[P any] struct {
 	// none.
 	Growing *Growing[P]
 
+	// Alike returns the shape whose times decide a call, if the parameters hold what no axis tells, such as groups of channels.
+	// It is the shape of a measured call with as much work. If Alike is nil, each call is decided by its own shape.
+	Alike func(p P, s Shape) Shape
+
 	// By lists the implementations. A program without measurements prefers them in this order.
 	By []Makers[P]
 }
@@ -255,6 +259,14 @@ func (o *Op[P]) through(s Shape) Line {
 		fixed = append(fixed, Param{p.Name, s[axisIndex(o.Axes, p.Name)]})
 	}
 	return Along(o.Axes, first.Axis.Name, fixed...)
+}
+
+// alike returns the shape whose times decide a call.
+func (o *Op[P]) alike(p *P, s Shape) Shape {
+	if o.Alike == nil {
+		return s
+	}
+	return o.Alike(*p, s)
 }
 
 // makers returns the implementations on the given backends.

@@ -252,6 +252,7 @@ func (p *Plan[P]) choose(s Shape) int {
 	}
 	p.placed = p.placement()
 	choose := (*dispatch.Case).Choose
+	s = p.op.alike(&p.params, s)
 	if p.op.Judged != nil {
 		if i := p.named(p.operation(p.placed).ChooseShape(s[:len(p.op.Axes)]...)); i >= 0 {
 			return i
@@ -307,7 +308,7 @@ func (p *Plan[P]) unrefused(i int, s Shape, refused uint64) int {
 	if i < 0 || refused>>i&1 == 0 {
 		return i
 	}
-	c, _ := p.choiceIn(s, p.placed)
+	c, _ := p.choiceIn(p.op.alike(&p.params, s), p.placed)
 	return p.preferred(c.line, refused)
 }
 
@@ -410,7 +411,8 @@ func (p *Plan[P]) fail(i int, err error) {
 	p.dispatcher.Failed(p.makers[i].Name, err)
 }
 
-// choiceIn returns the dispatcher's case for a call with its data in the given placement, and the size on its axis.
+// choiceIn returns the dispatcher's case for a call with its data in the given placement, and the size on its axis. s is the shape
+// whose times decide the call: see [Op].Alike.
 func (p *Plan[P]) choiceIn(s Shape, placement Placement) (*choice, int) {
 	line, size, through := -1, s[p.axis], s
 	through[p.axis] = 0
@@ -556,6 +558,7 @@ func (p *Plan[P]) ExplainIn(s Shape, placement Placement) dispatch.Explanation {
 }
 
 func (p *Plan[P]) explainIn(s Shape, placement Placement) (e dispatch.Explanation) {
+	s = p.op.alike(&p.params, s)
 	if p.op.Judged != nil {
 		e = p.operation(placement).ExplainShape(s[:len(p.op.Axes)]...)
 		if e.Answer != dispatch.Unknown || p.named(e.Implementation) >= 0 { // as choose goes by it

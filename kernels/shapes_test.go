@@ -177,6 +177,39 @@ func TestPlanExplainsWhatIsForced(t *testing.T) {
 	}
 }
 
+// A plan whose parameters make its calls like those at other shapes goes by those, in each way to ask.
+func TestPlanAlike(t *testing.T) {
+	calls := map[string]int{}
+	d, err := dispatch.New(addingFile(), dispatch.WithHost(machine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, judged := range []bool{true, false} {
+		op := addingRows(calls)
+		op.Alike = func(_ params, s kernels.Shape) kernels.Shape { s[0] *= 2; return s }
+		want := "rows=40 columns=30"
+		if !judged {
+			op.Judged, want = nil, ""
+		}
+		plan := newPlan(t, &kernels.Backends{Pool: pool.Shared()}, d, op, params{})
+		clear(calls)
+		runShape(t, plan, 20, 30) // a work of 600 at its own shape
+		if calls["second"] != 1 {
+			t.Errorf("computed by %v, want second", calls)
+		}
+		if e := plan.Explain(kernels.Shape{20, 30}); e.Implementation != "second" || e.Shape != want || !judged && e.Size != 40 {
+			t.Errorf("explained as %+v", e)
+		}
+		step := kernels.StepOf(op, params{})
+		if name, size := step.Case(kernels.Shape{20, 100}, kernels.Caller); !judged && (name != "add/columns=100" || size != 40) {
+			t.Errorf("the step asks for %s at %d", name, size)
+		}
+		if w := step.Work(kernels.Shape{20, 30}, "first"); w.Flops != op.Work(kernels.Shape{40, 30}, "").Flops {
+			t.Errorf("the step's work is %+v", w)
+		}
+	}
+}
+
 // A plan of which one axis varies from call to call goes by a cut through the surface.
 func TestPlanAlongACut(t *testing.T) {
 	calls := map[string]int{}

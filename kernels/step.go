@@ -84,7 +84,7 @@ func (s *step[P]) Reference(shape Shape, a *Args) []float64 {
 
 func (s *step[P]) Work(shape Shape, implementation string) Work {
 	_, variant, _ := strings.Cut(implementation, "/")
-	return s.op.Work(shape, variant)
+	return s.op.Work(s.op.alike(&s.params, shape), variant)
 }
 
 func (s *step[P]) Implementations(b *Backends) (all []Implementation) {
@@ -95,6 +95,7 @@ func (s *step[P]) Implementations(b *Backends) (all []Implementation) {
 }
 
 func (s *step[P]) Case(shape Shape, p Placement) (name string, size int) {
+	shape = s.op.alike(&s.params, shape)
 	line, size := s.op.through(shape), shape[axisIndex(s.op.Axes, s.op.Lines[0].Axis.Name)]
 	if s.op.Judged != nil {
 		var at int

@@ -83,6 +83,32 @@ func watched(t *testing.T, paces *[3]pace) (*dispatch.Dispatcher, *dispatch.Watc
 	return d, w, plans
 }
 
+// Calls that are only like measured ones are not timed, because they take another time.
+func TestAlikeCallsAreNotTimed(t *testing.T) {
+	var paces [3]pace
+	d, w, _ := watched(t, &paces)
+	op := paced("one", &paces[0])
+	op.Alike = func(_ params, s kernels.Shape) kernels.Shape { s[n] = max(s[n], 100); return s }
+	plan := newPlan(t, &kernels.Backends{}, d, op, params{})
+	paces[0].first.Store(0)
+	timed := func(size int) int64 {
+		t.Helper()
+		before := w.State().Timed
+		for range 5000 {
+			if err := run(t, plan, size); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return int64(w.State().Timed - before)
+	}
+	if n := timed(50); n != 0 {
+		t.Errorf("%d calls were timed at another shape than the measured one", n)
+	}
+	if n := timed(100); n == 0 {
+		t.Error("no call was timed at the measured shape")
+	}
+}
+
 // TestAPlanIsWatched makes an implementation four times as slow. The watch must see it in the calls of the plans, and a duel must
 // swap it in the plan.
 func TestAPlanIsWatched(t *testing.T) {

@@ -2,10 +2,10 @@ package convlayer
 
 import "crossover/pool"
 
-// arranged is x as the processor's implementations read it, with its padding. In a row, the values that are a stride apart lie
-// next to each other: first the columns 0, stride, 2·stride …, then 1, stride + 1 … So the values that one weight multiplies in
-// a row of outputs are consecutive, whatever the stride. Columns that no weight reaches are left out. It is the pool's task:
-// its indexes are the rows of all channels.
+// arranged is a part of x as the processor's implementations read it, with its padding. In a row, the values that are a stride
+// apart lie next to each other: first the columns 0, stride, 2·stride …, then 1, stride + 1 … So the values that one weight
+// multiplies in a row of outputs are consecutive, whatever the stride and the dilation. Columns that no weight reaches are left
+// out if they lie behind the kernel. It is the pool's task: its indexes are the rows of all channels of the part.
 type arranged struct {
 	geometry
 	x      []float32
@@ -19,21 +19,29 @@ type arranged struct {
 // leastValues is the number of values, about a microsecond of copying, that is worth another worker.
 const leastValues = 8192
 
-// arrange arranges the values of a call. workers may be nil.
+// reserve takes the memory that a call needs.
+func (a *arranged) reserve(g geometry) {
+	a.geometry = g
+	a.rows = g.height + 2*g.padding.Height
+	a.phases = min(g.stride.Width, reach(g.kernel.Width, g.dilation.Width))
+	a.phase = ceilDiv(g.width+2*g.padding.Width, g.stride.Width)
+	if n := g.in * a.rows * a.row(); !a.inOrder() && len(a.memory) < n {
+		a.memory = make([]float32, n)
+	}
+}
+
+// inOrder reports whether x lies in the right order.
+func (a *arranged) inOrder() bool { return a.stride.Width == 1 && a.padding == (Pair{}) }
+
+// arrange arranges the values of a part. workers may be nil.
 func (a *arranged) arrange(g geometry, x []float32, workers *pool.Pool) {
-	a.geometry, a.x = g, x
-	a.rows = g.height + 2*g.paddingHeight
-	a.phases = min(g.stride, g.kernelWidth)
-	a.phase = ceilDiv(g.width+2*g.paddingWidth, g.stride)
-	if g.stride == 1 && g.paddingHeight == 0 && g.paddingWidth == 0 {
+	a.reserve(g)
+	a.x = x
+	if a.inOrder() {
 		a.values = x
 		return
 	}
-	n := g.in * a.rows * a.row()
-	if len(a.memory) < n {
-		a.memory = make([]float32, n)
-	}
-	a.values = a.memory[:n]
+	a.values = a.memory[:g.in*a.rows*a.row()]
 	if workers == nil {
 		a.Do(0, 0, g.in*a.rows)
 	} else {
@@ -51,14 +59,14 @@ func (a *arranged) row() int { return a.phase * a.phases }
 func (a *arranged) Do(_, lo, hi int) {
 	for r := lo; r < hi; r++ {
 		to := a.values[r*a.row():][:a.row()]
-		c, i := r/a.rows, r%a.rows-a.paddingHeight
+		c, i := r/a.rows, r%a.rows-a.padding.Height
 		if i < 0 || i >= a.height {
 			clear(to)
 			continue
 		}
 		from := a.x[(c*a.height+i)*a.width:][:a.width]
 		for first := range a.phases {
-			scatter(to[first*a.phase:][:a.phase], from, first-a.paddingWidth, a.stride)
+			scatter(to[first*a.phase:][:a.phase], from, first-a.padding.Width, a.stride.Width)
 		}
 	}
 }
@@ -87,16 +95,16 @@ type term struct{ channel, row, column int }
 
 // term returns row l of the unrolled matrix.
 func (g *geometry) term(l int) term {
-	return term{l / g.kernelWidth / g.kernelHeight, l / g.kernelWidth % g.kernelHeight, l % g.kernelWidth}
+	return term{l / g.kernel.Width / g.kernel.Height, l / g.kernel.Width % g.kernel.Height, l % g.kernel.Width}
 }
 
 // next moves to the next row.
 func (t *term) next(g *geometry) {
-	if t.column++; t.column < g.kernelWidth {
+	if t.column++; t.column < g.kernel.Width {
 		return
 	}
 	t.column = 0
-	if t.row++; t.row < g.kernelHeight {
+	if t.row++; t.row < g.kernel.Height {
 		return
 	}
 	t.row = 0
@@ -104,9 +112,10 @@ func (t *term) next(g *geometry) {
 }
 
 // start returns where the values lie that a weight multiplies, beginning with that of output 0, 0. The value of output i, j is
-// i·stride·row() + j values behind.
+// i·stride.Height·row() + j values behind.
 func (a *arranged) start(t term) int {
-	return (t.channel*a.rows+t.row)*a.row() + t.column%a.stride*a.phase + t.column/a.stride
+	column := t.column * a.dilation.Width
+	return (t.channel*a.rows+t.row*a.dilation.Height)*a.row() + column%a.stride.Width*a.phase + column/a.stride.Width
 }
 
 // panelColumns is the number of columns of a panel: see [gemm.Computed].
@@ -118,7 +127,7 @@ func (a *arranged) Panel(dst []float32, l, terms, j int) {
 	down, across := j/a.outWidth, j%a.outWidth
 	last := a.positions() - 1
 	for i := range at {
-		at[i] = down*a.stride*a.row() + across
+		at[i] = down*a.stride.Height*a.row() + across
 		if j+i >= last {
 			continue
 		}
@@ -152,7 +161,7 @@ func (a *arranged) unroll(dst []float32, first, count int) {
 		down, across := first/a.outWidth, first%a.outWidth
 		for len(row) > 0 {
 			n := min(len(row), a.outWidth-across)
-			copy(row[:n], a.values[from+down*a.stride*a.row()+across:][:n])
+			copy(row[:n], a.values[from+down*a.stride.Height*a.row()+across:][:n])
 			row, down, across = row[n:], down+1, 0
 		}
 	}

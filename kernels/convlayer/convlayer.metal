@@ -11,8 +11,8 @@ using namespace metal;
 #define SLICES 4
 #endif
 
-// A convolutional layer is the product of its weights, out×terms, and the unrolled matrix, terms×positions. A threadgroup
-// computes TILE_M channels at TILE_N positions. It walks along the terms in steps of TILE_K: its threads bring so many columns
+// A part of a convolutional layer, which is a group of channels of one input, is the product of the group's weights, out×terms,
+// and the unrolled matrix, terms×positions. A threadgroup computes TILE_M channels at TILE_N positions. It walks along the terms in steps of TILE_K: its threads bring so many columns
 // of the weights and so many rows of the unrolled matrix into threadgroup memory, the latter straight from x. Each thread
 // multiplies what concerns its own THREAD_M×THREAD_N outputs, which stay in registers. The macros:
 //
@@ -45,15 +45,23 @@ using namespace metal;
 #endif
 
 struct Layer {
-    uint in, out;
+    uint parts, groups; // all parts, and those of one input
+    uint first;         // part of a launch
+    uint in, out;       // channels of a part
     uint height, width; // of x
     uint kernel_height, kernel_width;
+    uint dilation_height, dilation_width;
     int padding_height, padding_width;
-    uint stride;
+    uint stride_height, stride_width;
     uint out_width, positions; // of y
 };
 
-// Place is a row of the unrolled matrix: a weight's place in the kernel.
+// Weights says how many values the weights of a group take.
+struct Weights {
+    uint rows, columns;
+};
+
+// Place is a row of the unrolled matrix: a weight's place in the kernel, in rows and columns of x.
 struct Place {
     uint channel, row, column;
 };
@@ -61,8 +69,8 @@ struct Place {
 inline Place place_of(uint term, constant Layer& layer) {
     Place p;
     p.channel = term / (layer.kernel_width * layer.kernel_height);
-    p.row = term / layer.kernel_width % layer.kernel_height;
-    p.column = term % layer.kernel_width;
+    p.row = term / layer.kernel_width % layer.kernel_height * layer.dilation_height;
+    p.column = term % layer.kernel_width * layer.dilation_width;
     return p;
 }
 
@@ -71,18 +79,27 @@ inline Place moved(Place p, Place by, constant Layer& layer) {
     p.column += by.column;
     p.row += by.row;
     p.channel += by.channel;
-    if (p.column >= layer.kernel_width) {
-        p.column -= layer.kernel_width;
-        ++p.row;
+    if (p.column >= layer.kernel_width * layer.dilation_width) {
+        p.column -= layer.kernel_width * layer.dilation_width;
+        p.row += layer.dilation_height;
     }
-    if (p.row >= layer.kernel_height) {
-        p.row -= layer.kernel_height;
+    if (p.row >= layer.kernel_height * layer.dilation_height) {
+        p.row -= layer.kernel_height * layer.dilation_height;
         ++p.channel;
     }
     return p;
 }
 
-// value is what the weight at p multiplies, with the kernel's corner at row, column of x. It is 0 outside of x, and for
+// x_of is what a part reads, and y_of what it writes.
+inline device const float* x_of(device const float* x, uint part, constant Layer& layer) {
+    return x + size_t(part) * layer.in * layer.height * layer.width;
+}
+
+inline device float* y_of(device float* y, uint part, constant Layer& layer) {
+    return y + size_t(part) * layer.out * layer.positions;
+}
+
+// value is what the weight at p multiplies, with the kernel's corner at row, column of the part's x. It is 0 outside of x, and for
 // channels behind the last.
 inline float value(device const float* x, Place p, int row, int column, constant Layer& layer) {
     row += int(p.row);
@@ -93,19 +110,24 @@ inline float value(device const float* x, Place p, int row, int column, constant
 
 inline float4 add_product(float4 sum, float a, float4 b) { return fma(float4(a), b, sum); }
 
-// convolve computes a tile of y. weights has a row of `columns` values for each term, one a channel; its numbers of rows and
-// columns are those of whole tiles, and so is that of the biases.
+// convolve computes a tile of y. For each group, weights has a row for each term, with a column for each channel. The numbers of
+// rows and columns are those of whole tiles, and so is that of the biases of a group.
 [[max_total_threads_per_threadgroup(THREADS)]]
 kernel void convolve(device float* y [[buffer(0)]],
                      device const float* x [[buffer(1)]],
                      device const float4* weights [[buffer(2)]],
                      device const float4* bias [[buffer(3)]],
                      constant Layer& layer [[buffer(4)]],
-                     constant uint& columns [[buffer(5)]],
-                     uint2 group [[threadgroup_position_in_grid]],
+                     constant Weights& size [[buffer(5)]],
+                     uint3 group [[threadgroup_position_in_grid]],
                      uint index [[thread_index_in_threadgroup]]) {
     threadgroup float4 memory[MEMORY];
     uint first_channel = group.y * TILE_M, first_position = group.x * TILE_N;
+    uint part = layer.first + group.z, vectors = size.columns / 4;
+    x = x_of(x, part, layer);
+    y = y_of(y, part, layer);
+    weights += size_t(part % layer.groups) * size.rows * vectors;
+    bias += size_t(part % layer.groups) * vectors;
 
     // The vector of positions that this thread loads: the corners of the kernel there.
     uint mine = index % VECTORS_N;
@@ -113,12 +135,12 @@ kernel void convolve(device float* y [[buffer(0)]],
     #pragma unroll
     for (uint i = 0; i < 4; ++i) {
         uint position = min(first_position + mine + i * VECTORS_N, layer.positions - 1);
-        row[i] = int(position / layer.out_width * layer.stride) - layer.padding_height;
-        column[i] = int(position % layer.out_width * layer.stride) - layer.padding_width;
+        row[i] = int(position / layer.out_width * layer.stride_height) - layer.padding_height;
+        column[i] = int(position % layer.out_width * layer.stride_width) - layer.padding_width;
     }
     Place place = place_of(index / VECTORS_N, layer), jump = place_of(STEP, layer);
-    device const float4* weight = weights + size_t(index / VECTORS_M) * (columns / 4) + first_channel / 4 + index % VECTORS_M;
-    uint weight_step = THREADS / VECTORS_M * (columns / 4);
+    device const float4* weight = weights + size_t(index / VECTORS_M) * vectors + first_channel / 4 + index % VECTORS_M;
+    uint weight_step = THREADS / VECTORS_M * vectors;
 
     uint at_n = index % ACROSS, at_m = index % TEAM / ACROSS, slice = index / TEAM;
     float4 sum[THREAD_M][THREAD_N / 4];
@@ -239,8 +261,40 @@ kernel void convolve(device float* y [[buffer(0)]],
     }
 }
 
-// unroll writes the unrolled matrix, and the biases into y, for a library that adds its product to them. A row of threadgroups
-// writes a row of the matrix, and then a row of y.
+// slide computes y if each group has one output: a sum for each thread. A row of threadgroups computes a part. weights has a row
+// for each group.
+kernel void slide(device float* y [[buffer(0)]],
+                  device const float* x [[buffer(1)]],
+                  device const float* weights [[buffer(2)]],
+                  device const float* bias [[buffer(3)]],
+                  constant Layer& layer [[buffer(4)]],
+                  uint2 group [[threadgroup_position_in_grid]],
+                  uint2 groups [[threadgroups_per_grid]],
+                  uint2 lane [[thread_position_in_threadgroup]],
+                  uint2 width [[threads_per_threadgroup]]) {
+    uint position = group.x * width.x + lane.x;
+    if (position >= layer.positions) {
+        return;
+    }
+    int row = int(position / layer.out_width * layer.stride_height) - layer.padding_height;
+    int column = int(position % layer.out_width * layer.stride_width) - layer.padding_width;
+    Place next = place_of(1, layer);
+    uint terms = layer.in * layer.kernel_height * layer.kernel_width;
+    for (uint part = layer.first + group.y; part < layer.parts; part += groups.y) {
+        device const float* from = x_of(x, part, layer);
+        device const float* weight = weights + size_t(part % layer.groups) * terms;
+        Place place = place_of(0, layer);
+        float sum = 0.0f;
+        for (uint l = 0; l < terms; ++l) {
+            sum = fma(weight[l], value(from, place, row, column, layer), sum);
+            place = moved(place, next, layer);
+        }
+        y_of(y, part, layer)[position] = sum + bias[part % layer.groups];
+    }
+}
+
+// unroll writes the unrolled matrix of a part, and the biases into y, for a library that adds its product to them. A row of
+// threadgroups writes a row of the matrix, and then a row of y.
 kernel void unroll(device float* y [[buffer(0)]],
                    device const float* x [[buffer(1)]],
                    device float* unrolled [[buffer(2)]],
@@ -254,8 +308,11 @@ kernel void unroll(device float* y [[buffer(0)]],
     if (position >= layer.positions) {
         return;
     }
-    int row = int(position / layer.out_width * layer.stride) - layer.padding_height;
-    int column = int(position % layer.out_width * layer.stride) - layer.padding_width;
+    x = x_of(x, layer.first, layer);
+    y = y_of(y, layer.first, layer);
+    bias += layer.first % layer.groups * layer.out;
+    int row = int(position / layer.out_width * layer.stride_height) - layer.padding_height;
+    int column = int(position % layer.out_width * layer.stride_width) - layer.padding_width;
     uint terms = layer.in * layer.kernel_height * layer.kernel_width;
     for (uint l = group.y; l < terms; l += groups.y) {
         unrolled[size_t(l) * layer.positions + position] = value(x, place_of(l, layer), row, column, layer);

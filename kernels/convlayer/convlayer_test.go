@@ -72,27 +72,21 @@ func TestPyTorch(t *testing.T) {
 	read := func(name string) []float32 { return kerneltest.ReadArchived[float32](t, archive, name) }
 	x, bias := read("conv1d_x"), read("conv1d_bias")
 	for name, l := range map[string]Layer{
-		"conv1d_stride1_pad3": {In: 16, Out: 24, Kernel: 7, Stride: 1, Padding: 3, Weights: read("conv1d_weight"), Bias: bias},
-		"conv1d_stride4_pad2": {In: 16, Out: 24, Kernel: 7, Stride: 4, Padding: 2, Weights: read("conv1d_weight"), Bias: bias},
+		"conv1d_stride1_pad3": {In: 16, Out: 24, Kernel: 7, Stride: 1, Padding: 3, Batch: 2, Weights: read("conv1d_weight"), Bias: bias},
+		"conv1d_stride4_pad2": {In: 16, Out: 24, Kernel: 7, Stride: 4, Padding: 2, Batch: 2, Weights: read("conv1d_weight"), Bias: bias},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := newParams(l, 1)
+			p, err := newParams(l.images(), 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			const n = 300
 			s := kernels.Shape{inputs: l.In, channels: l.Out, kernel: l.Kernel, stride: l.Stride, length: n}
-			want, each := kerneltest.ReadArchived[float64](t, archive, name), l.Out*outputs(n, l.Kernel, l.Stride, l.Padding)
-			if len(want) != 2*each {
-				t.Fatalf("%d outputs, want %d", 2*each, len(want))
-			}
-			for i := range 2 { // PyTorch's call has a batch
-				kerneltest.Against(t, &Conv1D, p, s, [][]float32{x[i*16*n : (i+1)*16*n]}, want[i*each:(i+1)*each], 1e-6)
-			}
+			kerneltest.Against(t, &Conv1D, p, s, [][]float32{x}, kerneltest.ReadArchived[float64](t, archive, name), 1e-6)
 		})
 	}
 	t.Run("conv2d_pad1", func(t *testing.T) {
-		p, err := newParams(Layer{In: 4, Out: 6, Kernel: 3, Stride: 1, Padding: 1, Weights: read("conv2d_weight")}, 2)
+		p, err := newParams(ImageLayer{In: 4, Out: 6, Kernel: Both(3), Stride: Both(1), Padding: Both(1), Weights: read("conv2d_weight")}, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,10 +106,17 @@ func TestReferencesAgree(t *testing.T) {
 		if test.dimensions == 2 {
 			s[height], s[width] = test.height, test.width
 		}
-		p := noise(s, test.dimensions)
-		p.Padding = test.extra
+		l := measured(s, test.dimensions)
+		l.Padding.Width = test.extra
+		if test.dimensions == 2 {
+			l.Padding.Height = test.extra
+		}
+		if test.in%3 == 0 && test.out%2 == 0 {
+			l.In, l.Groups, l.Batch, l.Dilation = 2*test.in, 2, 2, Both(2)
+		}
+		p := noise(l, test.dimensions)
 		g := p.geometry(test.height, test.width)
-		x := make([]float32, g.in*g.height*g.width)
+		x := make([]float32, p.Batch*p.In*g.height*g.width)
 		kernels.Noise(x, 1)
 		want := plainReference(&p, g, x)
 		for i, got := range productReference(&p, g, x) {
@@ -134,7 +135,7 @@ func TestSpecials(t *testing.T) {
 	l.Weights[0] = inf                   // channel 0 meets padding at the first position
 	l.Weights[6+4] = float32(math.NaN()) // channel 1 is NaN
 	l.Weights[12+3] = -float32(math.SmallestNonzeroFloat32)
-	p, err := newParams(l, 1)
+	p, err := newParams(l.images(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,9 +173,12 @@ func TestBlocks(t *testing.T) {
 }
 
 func TestArrange(t *testing.T) {
-	p := Params{Layer: Layer{In: 1, Out: 1, Kernel: 2, Stride: 3, Padding: 2}, dimensions: 2}
+	params := func(kernel, stride, padding int) *Params {
+		l := ImageLayer{In: 1, Out: 1, Groups: 1, Batch: 1, Kernel: Both(kernel), Stride: Both(stride), Padding: Both(padding), Dilation: Both(1)}
+		return &Params{ImageLayer: l, dimensions: 2}
+	}
 	var a arranged
-	a.arrange(p.geometry(1, 5), []float32{1, 2, 3, 4, 5}, nil)
+	a.arrange(params(2, 3, 2).geometry(1, 5), []float32{1, 2, 3, 4, 5}, nil)
 	// The padded row is 0 0 1 2 3 4 5 0 0. No weight reaches its third value and those that are a stride apart from it.
 	row := []float32{0, 2, 5, 0, 3, 0}
 	want := slices.Concat(make([]float32, 12), row, make([]float32, 12))
@@ -182,8 +186,7 @@ func TestArrange(t *testing.T) {
 		t.Errorf("arranged: %v, want %v", a.values, want)
 	}
 	x := []float32{1, 2, 3}
-	p = Params{Layer: Layer{In: 1, Out: 1, Kernel: 2, Stride: 1}, dimensions: 1}
-	if a.arrange(p.geometry(1, 3), x, nil); &a.values[0] != &x[0] {
+	if a.arrange(params(1, 1, 0).geometry(1, 3), x, nil); &a.values[0] != &x[0] {
 		t.Error("x was copied without need")
 	}
 	for _, test := range []struct {
@@ -268,7 +271,7 @@ func TestPlan1D(t *testing.T) {
 }
 
 func TestPlan2D(t *testing.T) {
-	plan, err := New2D(nil, Layer{In: 1, Out: 1, Kernel: 2, Stride: 1, Weights: []float32{1, 10, 100, 1000}})
+	plan, err := New2D(nil, ImageLayer{In: 1, Out: 1, Kernel: Both(2), Stride: Both(1), Weights: []float32{1, 10, 100, 1000}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,6 +318,14 @@ func checkPanics(t *testing.T, calls map[string]func()) {
 	}
 }
 
+// square2D returns the layer of images with the same numbers in both directions.
+func square2D(l Layer) ImageLayer {
+	return ImageLayer{
+		In: l.In, Out: l.Out, Groups: l.Groups, Batch: l.Batch, Weights: l.Weights, Bias: l.Bias,
+		Kernel: Both(l.Kernel), Stride: Both(l.Stride), Padding: Both(l.Padding), Dilation: Both(l.Dilation),
+	}
+}
+
 func TestNewErrors(t *testing.T) {
 	x := make([]float32, 64)
 	for _, test := range []struct {
@@ -330,6 +341,14 @@ func TestNewErrors(t *testing.T) {
 		{"huge padding", Layer{In: 1, Out: 1, Kernel: 1, Stride: 1, Padding: 1<<26 + 1}, "convlayer: Padding is 67108865"},
 		{"huge layer", Layer{In: 1 << 30, Out: 1 << 30, Kernel: 1 << 30, Stride: 1}, "convlayer: 0 weights, want"},
 		{"long bias", Layer{In: 1, Out: 1, Kernel: 1, Stride: 1, Weights: x[:1], Bias: x[:2]}, "convlayer: 2 biases, want out = 1"},
+		{"groups of inputs", Layer{In: 3, Out: 4, Groups: 2, Kernel: 1, Stride: 1}, "convlayer: Groups is 2: want a divisor of In and Out, 3 and 4"},
+		{"groups of outputs", Layer{In: 4, Out: 3, Groups: 2, Kernel: 1, Stride: 1}, "convlayer: Groups is 2: want a divisor"},
+		{"no groups", Layer{In: 4, Out: 4, Groups: -1, Kernel: 1, Stride: 1}, "convlayer: Groups is -1: want 1 to 2147483647"},
+		{"more groups", Layer{In: 2, Out: 2, Groups: 4, Kernel: 1, Stride: 1}, "convlayer: Groups is 4: want a divisor"},
+		{"no batch", Layer{In: 1, Out: 1, Kernel: 1, Stride: 1, Batch: -1}, "convlayer: Batch is -1: want 1 to 1048576"},
+		{"huge batch", Layer{In: 1, Out: 1, Kernel: 1, Stride: 1, Batch: 1<<20 + 1}, "convlayer: Batch is 1048577"},
+		{"backward dilation", Layer{In: 1, Out: 1, Kernel: 1, Stride: 1, Dilation: -1}, "convlayer: Dilation is -1: want 1 to 2147483647"},
+		{"weights of one group", Layer{In: 2, Out: 2, Groups: 2, Kernel: 4, Stride: 1, Weights: x[:16]}, "convlayer: 16 weights, want out×(in/groups)×kernel = 8"},
 		{"short weights", Layer{In: 2, Out: 3, Kernel: 4, Stride: 1, Weights: x[:23]}, "convlayer: 23 weights, want out×in×kernel"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -337,7 +356,7 @@ func TestNewErrors(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
-			if _, err := New2D(nil, test.l); err == nil {
+			if _, err := New2D(nil, square2D(test.l)); err == nil {
 				t.Error("the layer of images took it")
 			}
 		})

@@ -30,8 +30,8 @@ func ExampleNew1D() {
 }
 
 func ExampleNew2D() {
-	plan, err := convlayer.New2D(nil, convlayer.Layer{
-		In: 1, Out: 1, Kernel: 2, Stride: 2,
+	plan, err := convlayer.New2D(nil, convlayer.ImageLayer{
+		In: 1, Out: 1, Kernel: convlayer.Both(2), Stride: convlayer.Both(2),
 		Weights: []float32{1, 1, 1, 1}, Bias: []float32{0.5},
 	})
 	if err != nil {

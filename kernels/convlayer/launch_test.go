@@ -42,7 +42,7 @@ func TestChoose(t *testing.T) {
 	}{
 		{32, 1 << 20, 1, small}, {33, 32, 1, small}, {33, 33, 1, large}, {64, 64 * 131, 132, small}, {64, 64 * 132, 132, large}, {256, 33 * 64, 132, large},
 	} {
-		g := geometry{out: test.out, outHeight: 1, outWidth: test.positions}
+		g := geometry{batch: 1, groups: 1, out: test.out, outHeight: 1, outWidth: test.positions}
 		if got := choose(g, gpu.Facts{Cores: test.cores}); got != test.want {
 			t.Errorf("%+v: a tile of %d×%d", test, got.m, got.n)
 		}
@@ -54,17 +54,22 @@ func TestRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	params := func(l Layer) Params {
+		l.Groups, l.Batch, l.Dilation = max(1, l.Groups), max(1, l.Batch), 1
+		return Params{ImageLayer: l.images(), dimensions: 1}
+	}
 	layer := Layer{In: 1, Out: 1, Kernel: 1, Stride: 1}
 	for name, test := range map[string]struct {
 		p      Params
 		length int
 		by     kernels.Append[Params]
 	}{
-		"a long sequence": {Params{Layer: layer, dimensions: 1}, 1 << 31, appendLayer},
-		"the vendor's":    {Params{Layer: layer, dimensions: 1}, 1 << 31, vendor},
-		"many channels":   {Params{Layer: Layer{In: 1, Out: 1 << 22, Kernel: 1, Stride: 1}, dimensions: 1}, 1, appendLayer},
-		"long strides":    {Params{Layer: Layer{In: 1, Out: 1, Kernel: 1, Stride: 1<<31 - 1}, dimensions: 1}, 1, appendLayer},
-		"a large matrix":  {Params{Layer: Layer{In: 16, Out: 1, Kernel: 16, Stride: 1}, dimensions: 1}, 1<<20 + 16, vendor},
+		"a long sequence": {params(layer), 1 << 31, appendLayer},
+		"the vendor's":    {params(layer), 1 << 31, vendor},
+		"many channels":   {params(Layer{In: 1, Out: 1 << 22, Kernel: 1, Stride: 1}), 1, appendLayer},
+		"long strides":    {params(Layer{In: 1, Out: 1, Kernel: 1, Stride: 1<<31 - 1}), 1, appendLayer},
+		"a large matrix":  {params(Layer{In: 16, Out: 1, Kernel: 16, Stride: 1}), 1<<20 + 16, vendor},
+		"many products":   {params(Layer{In: 129, Out: 129, Kernel: 1, Stride: 1, Groups: 129, Batch: 2}), 5, vendor},
 	} {
 		b := emulator.Open(t).NewPlan()
 		test.by(b, test.p, kernels.Shape{length: test.length}, []*gpu.Buffer{b.Output(gpu.Float, 1), b.Input(gpu.Float, 1)})

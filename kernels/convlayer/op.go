@@ -1,6 +1,8 @@
 package convlayer
 
 import (
+	"math"
+
 	"crossover/calibration/surface"
 	"crossover/kernels"
 )
@@ -54,12 +56,13 @@ var Conv1D = kernels.Declare(kernels.Op[Params]{
 		kernels.Along(axes1D, "length", params("in", 48, "out", 96, "kernel", 8, "stride", 4)...),
 	},
 	Draw:      draw(axes1D),
-	Params:    func(s kernels.Shape) Params { return noise(s, 1) },
+	Params:    func(s kernels.Shape) Params { return noise(measured(s, 1), 1) },
 	IO:        io,
 	Fill:      fill,
 	Reference: referenceOf,
 	Tolerance: func(kernels.Shape) float64 { return tolerance },
 	Work:      work(1),
+	Alike:     alike,
 	By:        implementations,
 })
 
@@ -77,12 +80,13 @@ var Conv2D = kernels.Declare(kernels.Op[Params]{
 		kernels.Along(axes2D, "width", params("in", 32, "out", 32, "kernel", 3, "stride", 1, "height", 80)...),
 	},
 	Draw:      draw(axes2D),
-	Params:    func(s kernels.Shape) Params { return noise(s, 2) },
+	Params:    func(s kernels.Shape) Params { return noise(measured(s, 2), 2) },
 	IO:        io,
 	Fill:      fill,
 	Reference: referenceOf,
 	Tolerance: func(kernels.Shape) float64 { return tolerance },
 	Work:      work(2),
+	Alike:     alike,
 	By:        implementations,
 })
 
@@ -121,14 +125,20 @@ func measuredPadding(s kernels.Shape, dimensions int) int {
 	return max(0, (s[kernel]-s[stride])/2, (s[kernel]-shortest+1)/2)
 }
 
-// noise returns the layer with which a shape is measured.
-func noise(s kernels.Shape, dimensions int) Params {
-	l := Layer{In: s[inputs], Out: s[channels], Kernel: s[kernel], Stride: s[stride], Padding: measuredPadding(s, dimensions)}
-	count := l.Out * l.In * l.Kernel
-	if dimensions == 2 {
-		count *= l.Kernel
+// measured returns the layer with which a shape is measured, without weights.
+func measured(s kernels.Shape, dimensions int) ImageLayer {
+	l := ImageLayer{
+		In: s[inputs], Out: s[channels], Kernel: Both(s[kernel]), Stride: Both(s[stride]), Padding: Both(measuredPadding(s, dimensions)),
 	}
-	l.Weights, l.Bias = make([]float32, count), make([]float32, l.Out)
+	if dimensions == 1 {
+		l.Kernel.Height, l.Stride.Height, l.Padding.Height = 1, 1, 0
+	}
+	return l
+}
+
+// noise returns the parameters of a layer with weights and biases of noise.
+func noise(l ImageLayer, dimensions int) Params {
+	l.Weights, l.Bias = make([]float32, l.Out*(l.In/max(1, l.Groups))*l.Kernel.Height*l.Kernel.Width), make([]float32, l.Out)
 	kernels.Noise(l.Weights, 2)
 	kernels.Noise(l.Bias, 3)
 	p, err := newParams(l, dimensions)
@@ -146,11 +156,40 @@ func (p *Params) at(s kernels.Shape) geometry {
 	return p.geometry(s[height], s[width])
 }
 
+// alike returns the shape of one group and one input whose call has as much work. The parts lie one after the other in it.
+func alike(p Params, s kernels.Shape) kernels.Shape {
+	parts := p.Batch * p.Groups
+	s[inputs], s[channels] = p.In/p.Groups, p.Out/p.Groups
+	if p.dimensions == 1 {
+		s[length] = times(s[length], parts)
+		return s
+	}
+	s[kernel], s[stride] = square(p.Kernel), square(p.Stride)
+	s[height] = times(s[height], parts)
+	return s
+}
+
+// times returns a product of sizes, and a great number in place of a greater one.
+func times(a, b int) int {
+	if a > math.MaxInt32/b {
+		return math.MaxInt32
+	}
+	return a * b
+}
+
+// square returns the side of a square with as many values, to the nearest whole number.
+func square(p Pair) int {
+	if p.Height == p.Width {
+		return p.Height
+	}
+	return max(1, int(math.Round(math.Sqrt(float64(p.Height)*float64(p.Width)))))
+}
+
 func io(p Params, s kernels.Shape) []kernels.Tensor {
 	g := p.at(s)
-	y, x := []int{p.Out, g.outHeight, g.outWidth}, []int{p.In, g.height, g.width}
+	y, x := []int{p.Batch, p.Out, g.outHeight, g.outWidth}, []int{p.Batch, p.In, g.height, g.width}
 	if p.dimensions == 1 {
-		y, x = []int{p.Out, g.outWidth}, []int{p.In, g.width}
+		y, x = []int{p.Batch, p.Out, g.outWidth}, []int{p.Batch, p.In, g.width}
 	}
 	return []kernels.Tensor{
 		{Name: "y", Role: kernels.Out, Type: kernels.Float32, Dims: y},
@@ -164,11 +203,11 @@ func work(dimensions int) func(s kernels.Shape, variant string) kernels.Work {
 	return func(s kernels.Shape, _ string) kernels.Work {
 		x, padding := float64(s[inputs])*float64(s[length]), measuredPadding(s, dimensions)
 		weights := float64(s[inputs]) * float64(s[channels]) * float64(s[kernel])
-		positions := float64(outputs(s[length], s[kernel], s[stride], padding))
+		positions := float64(outputs(s[length], s[kernel], s[stride], padding, 1))
 		if dimensions == 2 {
 			x *= float64(s[width])
 			weights *= float64(s[kernel])
-			positions *= float64(outputs(s[width], s[kernel], s[stride], padding))
+			positions *= float64(outputs(s[width], s[kernel], s[stride], padding, 1))
 		}
 		out := float64(s[channels])
 		return kernels.Work{

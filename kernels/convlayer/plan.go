@@ -17,48 +17,67 @@ type Plan1D struct {
 }
 
 // New1D returns the plan of a layer of sequences. The plan chooses by d, which may be nil: see [kernels.NewPlan]. New1D copies
-// the weights and the bias. It fails if a field of the layer is out of its range, or if a slice has another length than the
-// layer's sizes ask for. Layers are measured with a padding of (Kernel−Stride)/2, and these times decide with every padding.
+// the weights and the bias. It fails if a field of the layer is out of its range, if Groups does not divide In and Out, or if a
+// slice has another length than the layer's sizes ask for. Layers are measured with one group, a batch of 1, a dilation of 1 and
+// a padding of (Kernel−Stride)/2. These times decide for all layers: see the package's comment.
 func New1D(d *dispatch.Dispatcher, l Layer) (*Plan1D, error) {
-	p, err := newParams(l, 1)
+	p, err := newParams(l.images(), 1)
 	if err != nil {
 		return nil, err
 	}
-	plan := kernels.NewPlan(d, &Conv1D, p).Along(length, kernels.Shape{inputs: p.In, channels: p.Out, kernel: p.Kernel, stride: p.Stride})
+	plan := kernels.NewPlan(d, &Conv1D, p).Along(length,
+		kernels.Shape{inputs: p.In, channels: p.Out, kernel: p.Kernel.Width, stride: p.Stride.Width})
 	return &Plan1D{plan, p}, nil
 }
 
 // Outputs returns the number of outputs of a channel for an input of so many values: ⌊(length + 2·Padding −
-// Kernel)/Stride⌋ + 1. It is 0 if the kernel is larger than the padded input, or if length is below 1.
+// Dilation·(Kernel−1) − 1)/Stride⌋ + 1. It is 0 if the kernel is larger than the padded input, or if length is below 1.
 func (p *Plan1D) Outputs(length int) int {
-	return outputs(length, p.params.Kernel, p.params.Stride, p.params.Padding)
+	g := p.params.geometry(1, length)
+	return g.outWidth
 }
 
-// Run computes y from x. x is In×length and y is Out×Outputs(length), both row-major. y must not overlap x. The length of x
-// decides on the implementation. Run allocates nothing at a length at which the implementation has run twice. An implementation
+// Run computes y from x. x is Batch×In×length and y is Batch×Out×Outputs(length), both row-major. y must not overlap x. The
+// length of x decides on the implementation. Run allocates nothing at a length at which the implementation has run twice. An implementation
 // on a GPU remembers only the last few lengths.
 //
-// Run panics if the length of x is not a multiple of In, or if y has another length than that. It does nothing if both slices
+// Run panics if the length of x is not a multiple of Batch·In, or if y has another length than that. It does nothing if both slices
 // are empty. It fails with an error that wraps [ErrTooSmall] if there are values but no output, and if every implementation
 // fails.
 func (p *Plan1D) Run(y, x []float32) error {
-	n := len(x) / p.params.In
-	if len(x) != n*p.params.In {
+	rows := p.params.Batch * p.params.In
+	n := len(x) / rows
+	if len(x) != n*rows {
 		panic("convlayer: slice length is not that of its input")
 	}
-	positions := p.Outputs(n)
-	if len(y)%p.params.Out != 0 || len(y)/p.params.Out != positions {
+	g := p.params.geometry(1, n)
+	if !g.holds(y) {
 		panic("convlayer: slice length is not that of its output")
 	}
-	if n > 0 && positions == 0 {
-		return fmt.Errorf("convlayer: Kernel is %d, and the input has %d values: %w", p.params.Kernel, n, ErrTooSmall)
+	if n > 0 && g.outWidth == 0 {
+		return fmt.Errorf("convlayer: Kernel is %d%s, and the input has %d values: %w", p.params.Kernel.Width,
+			dilated(p.params.Dilation.Width), n, ErrTooSmall)
 	}
 	return kernels.RunSized(p.SizedPlan, n, &kernels.Args{y, x})
 }
 
+// holds reports whether y has the length of a call's output.
+func (g *geometry) holds(y []float32) bool {
+	rows := g.parts() * g.out
+	return len(y)%rows == 0 && len(y)/rows == g.positions() // a product with the positions might overflow
+}
+
+// dilated returns a dilation for an error, and nothing for 1.
+func dilated(dilation int) string {
+	if dilation == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" with a dilation of %d", dilation)
+}
+
 // Program1D is the [kernels.Program] of the layer of sequences.
 var Program1D = kernels.NewProgram(
-	func(d *dispatch.Dispatcher, p Params) (*Plan1D, error) { return New1D(d, p.Layer) },
+	func(d *dispatch.Dispatcher, p Params) (*Plan1D, error) { return New1D(d, p.Sequences()) },
 	func(p *Plan1D, _ kernels.Shape, a *kernels.Args) error { return p.Run(a[0], a[1]) })
 
 // Plan2D applies a layer to images by the implementation that is fastest at their height and width. Only one goroutine at a
@@ -68,8 +87,9 @@ type Plan2D struct {
 	params Params
 }
 
-// New2D returns the plan of a layer of images. It is like [New1D], but a kernel is Kernel×Kernel.
-func New2D(d *dispatch.Dispatcher, l Layer) (*Plan2D, error) {
+// New2D returns the plan of a layer of images. It is like [New1D]. A kernel or a stride that is not square is judged as the
+// square one of as many values, to the nearest whole number.
+func New2D(d *dispatch.Dispatcher, l ImageLayer) (*Plan2D, error) {
 	p, err := newParams(l, 2)
 	if err != nil {
 		return nil, err
@@ -78,7 +98,7 @@ func New2D(d *dispatch.Dispatcher, l Layer) (*Plan2D, error) {
 }
 
 // Outputs returns the height and the width of an output channel for an input of height×width: each is ⌊(n + 2·Padding −
-// Kernel)/Stride⌋ + 1. Both are 0 if the kernel is larger than the padded input, or if height or width is below 1.
+// Dilation·(Kernel−1) − 1)/Stride⌋ + 1. Both are 0 if the kernel is larger than the padded input, or if height or width is below 1.
 func (p *Plan2D) Outputs(height, width int) (outHeight, outWidth int) {
 	g := p.params.geometry(height, width)
 	if g.positions() == 0 {
@@ -87,8 +107,8 @@ func (p *Plan2D) Outputs(height, width int) (outHeight, outWidth int) {
 	return g.outHeight, g.outWidth
 }
 
-// Run computes y from x. x is In×height×width, y is Out×outHeight×outWidth (see Outputs), both row-major. y must not overlap
-// x. height and width decide on the implementation. Run allocates nothing at a shape at which the implementation has run
+// Run computes y from x. x is Batch×In×height×width, y is Batch×Out×outHeight×outWidth (see Outputs), both row-major. y must
+// not overlap x. height and width decide on the implementation. Run allocates nothing at a shape at which the implementation has run
 // twice. An implementation on a GPU remembers only the last few shapes.
 //
 // Run panics if height or width is below 1 or if a slice has another length than that. It fails with an error that wraps
@@ -98,21 +118,31 @@ func (p *Plan2D) Run(y, x []float32, height, width int) error {
 		panic("convlayer: height or width below 1")
 	}
 	// The product overflows only if the quotient is another one.
-	if len(x)/p.params.In/height != width || len(x) != p.params.In*height*width {
+	if rows := p.params.Batch * p.params.In; len(x)/rows/height != width || len(x) != rows*height*width {
 		panic("convlayer: slice length is not that of its input")
 	}
-	outHeight, outWidth := p.Outputs(height, width)
-	if len(y)%p.params.Out != 0 || len(y)/p.params.Out != outHeight*outWidth {
+	g := p.params.geometry(height, width)
+	if !g.holds(y) {
 		panic("convlayer: slice length is not that of its output")
 	}
-	if outHeight == 0 {
-		return fmt.Errorf("convlayer: Kernel is %d, and the input has %d×%d values: %w", p.params.Kernel, height, width, ErrTooSmall)
+	if g.positions() == 0 {
+		return fmt.Errorf("convlayer: Kernel is %s, and the input has %d×%d values: %w", p.params.kernelText(), height, width, ErrTooSmall)
 	}
 	return p.plan.Run(p.shape(height, width), kernels.Args{y, x})
 }
 
+// kernelText returns the kernel of images for an error.
+func (p *Params) kernelText() string {
+	text := fmt.Sprintf("%d×%d", p.Kernel.Height, p.Kernel.Width)
+	if p.Dilation != Both(1) {
+		text += fmt.Sprintf(" with a dilation of %d×%d", p.Dilation.Height, p.Dilation.Width)
+	}
+	return text
+}
+
 func (p *Plan2D) shape(h, w int) kernels.Shape {
-	return kernels.Shape{inputs: p.params.In, channels: p.params.Out, kernel: p.params.Kernel, stride: p.params.Stride, height: h, width: w}
+	return kernels.Shape{inputs: p.params.In, channels: p.params.Out, kernel: square(p.params.Kernel), stride: square(p.params.Stride),
+		height: h, width: w}
 }
 
 // Explain says which implementation computes a call at a height and a width, and why. It assumes the placement of the last
@@ -129,5 +159,5 @@ func (p *Plan2D) Close() { p.plan.Close() }
 
 // Program2D is the [kernels.Program] of the layer of images.
 var Program2D = kernels.NewProgram(
-	func(d *dispatch.Dispatcher, p Params) (*Plan2D, error) { return New2D(d, p.Layer) },
+	func(d *dispatch.Dispatcher, p Params) (*Plan2D, error) { return New2D(d, p.ImageLayer) },
 	func(p *Plan2D, s kernels.Shape, a *kernels.Args) error { return p.Run(a[0], a[1], s[height], s[width]) })

@@ -1,6 +1,8 @@
 package convlayer
 
 import (
+	"slices"
+
 	"crossover/kernels"
 	"crossover/kernels/matmul/gemm"
 	"crossover/native/accelerate"
@@ -8,36 +10,165 @@ import (
 	"crossover/pool"
 )
 
-// own multiplies by package gemm, which gets the unrolled matrix in panels.
+// own multiplies by package gemm, which gets the unrolled matrix in panels. If each group has one output, it slides the weights
+// along x instead. Many parts are computed at the same time, and few parts one after the other by all workers. The bits are the
+// same. It is the pool's task: its indexes are the parts.
 type own struct {
 	Params
-	weights    *gemm.PackedRows
-	multiplier *gemm.Multiplier
-	workers    *pool.Pool // nil for none
-	input      arranged
+	rows    []*gemm.PackedRows // the weights of each group; nil if the layer slides
+	slides  slides             // the weights, if the layer slides
+	workers *pool.Pool         // nil for none
+	all     multiplier         // by all workers, for one part after the other
+	each    []multiplier       // by one worker each, for parts at the same time
+
+	// Of a call.
+	geometry geometry
+	y, x     []float32
 }
 
-func newOwn(p Params) kernels.Runner {
-	return &own{Params: p, weights: gemm.PackRows(p.Weights, p.Out, p.terms()), multiplier: gemm.NewSerial()}
+// multiplier computes one part at a time.
+type multiplier struct {
+	*gemm.Multiplier
+	slider gemm.Slider
+	input  arranged
+	_      [64]byte // keeps workers off each other's cache line
 }
+
+func newOwn(p Params) kernels.Runner { return newOwnParallel(p, nil) }
 
 func newOwnParallel(p Params, workers *pool.Pool) kernels.Runner {
-	return &own{Params: p, weights: gemm.PackRows(p.Weights, p.Out, p.terms()), multiplier: gemm.NewParallel(workers), workers: workers}
+	o := &own{Params: p, workers: workers}
+	o.all.Multiplier = gemm.NewSerial()
+	if workers != nil {
+		o.all.Multiplier = gemm.NewParallel(workers)
+		o.each = make([]multiplier, workers.Workers())
+		for i := range o.each {
+			o.each[i].Multiplier = gemm.NewSerial()
+		}
+	}
+	if g := p.geometry(1, 1); g.slides() {
+		o.slides = newSlides(&p)
+		return o
+	}
+	for group := range p.Groups {
+		o.rows = append(o.rows, gemm.PackRows(p.weightsOf(group), p.Out/p.Groups, p.terms()))
+	}
+	return o
 }
+
+// leastProducts is the number of multiplications, a microsecond of work, that is worth another worker.
+const leastProducts = 1 << 14
 
 // Run computes a call.
 func (o *own) Run(s kernels.Shape, a *kernels.Args) error {
-	g := o.at(s)
-	o.input.arrange(g, a[1], o.workers)
-	o.multiplier.MultiplyComputed(a[0], o.weights, &o.input, g.positions(), o.Bias)
-	o.input.forget()
+	o.geometry, o.y, o.x = o.at(s), a[0], a[1]
+	if o.together() {
+		each, parts := float64(o.geometry.out)*float64(o.geometry.terms())*float64(o.geometry.positions()), o.geometry.parts()
+		for i := range o.each {
+			o.each[i].input.reserve(o.geometry)
+		}
+		o.workers.Run(parts, o.workers.Grain(parts, max(1, int(leastProducts/each)), 1), o)
+	} else {
+		for part := range o.geometry.parts() {
+			o.part(&o.all, part, o.workers)
+		}
+	}
+	o.y, o.x = nil, nil
 	return nil
+}
+
+// together reports whether parts are computed at the same time: none of the workers waits long for the last part.
+func (o *own) together() bool {
+	if o.workers == nil || o.geometry.parts() == 1 {
+		return false
+	}
+	n := len(o.each)
+	return o.rows == nil || o.geometry.parts()%n == 0 || o.geometry.parts() >= 4*n
+}
+
+// Do computes the parts from lo to hi−1.
+func (o *own) Do(worker, lo, hi int) {
+	for part := lo; part < hi; part++ {
+		o.part(&o.each[worker], part, nil)
+	}
+}
+
+// part computes a part. workers arrange it; they may be nil.
+func (o *own) part(by *multiplier, part int, workers *pool.Pool) {
+	g, group := &o.geometry, part%o.geometry.groups
+	y := g.written(o.y, part)
+	by.input.arrange(*g, g.read(o.x, part), workers)
+	if o.rows == nil {
+		o.slides.part(y, &by.slider, &by.input, group, o.Bias[group])
+	} else {
+		by.MultiplyComputed(y, o.rows[group], &by.input, g.positions(), o.biasesOf(group))
+	}
+	by.input.forget()
+}
+
+// slides are the weights of a layer whose groups have one output each. In a row of a kernel, those whose values of x lie at the
+// same distance from each other in an arranged row come one after the other.
+type slides struct {
+	weights []float32
+	runs    []slide
+	step    int // values of an arranged row from one weight of a run to the next
+	each    int // weights of a group
+}
+
+// slide is a run of weights in a row of the kernel.
+type slide struct {
+	column int // of its first weight
+	at, to int // its weights within those of the row
+}
+
+func newSlides(p *Params) slides {
+	width, stride, dilation := p.Kernel.Width, p.Stride.Width, p.Dilation.Width
+	common := gcd(stride, dilation)
+	apart := stride / common // columns of the kernel from one weight of a run to the next
+	s := slides{step: dilation / common, each: p.terms(), weights: slices.Clone(p.Weights)}
+	at := 0
+	for column := range min(width, apart) {
+		run := slide{column: column, at: at, to: at + ceilDiv(width-column, apart)}
+		for row := 0; row < len(p.Weights); row += width {
+			for i := run.at; i < run.to; i++ {
+				s.weights[row+i] = p.Weights[row+column+(i-run.at)*apart]
+			}
+		}
+		s.runs = append(s.runs, run)
+		at = run.to
+	}
+	return s
+}
+
+// part computes the outputs of a group from its arranged input.
+func (s *slides) part(y []float32, by *gemm.Slider, a *arranged, group int, bias float32) {
+	weights, width := s.weights[group*s.each:][:s.each], a.kernel.Width
+	for i := range a.outHeight {
+		row := y[i*a.outWidth:][:a.outWidth]
+		for j := range row {
+			row[j] = bias
+		}
+		for l := 0; l < s.each; l += width {
+			t := a.term(l)
+			for _, run := range s.runs {
+				t.column = run.column
+				by.Add(row, weights[l+run.at:l+run.to], a.values[a.start(t)+i*a.stride.Height*a.row():], s.step)
+			}
+		}
+	}
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // blockValues is the number of values of the unrolled matrix, 1 MiB, that a library multiplies at a time.
 const blockValues = 256 << 10
 
-// library multiplies by a library, which gets the unrolled matrix in blocks. One thread unrolls.
+// library multiplies by a library, which gets the unrolled matrix in blocks, one part after the other. One thread unrolls.
 type library struct {
 	Params
 	input    arranged
@@ -62,25 +193,29 @@ func newFramework(p Params) (kernels.Runner, error) {
 // Run computes a call.
 func (b *library) Run(s kernels.Shape, a *kernels.Args) error {
 	g := b.at(s)
-	n, y := g.positions(), a[0]
-	for o, bias := range b.Bias {
-		row := y[o*n:][:n]
-		for i := range row {
-			row[i] = bias
+	n := g.positions()
+	for part := range g.parts() {
+		y, x, group := g.written(a[0], part), g.read(a[1], part), part%g.groups
+		for o, bias := range b.biasesOf(group) {
+			row := y[o*n:][:n]
+			for i := range row {
+				row[i] = bias
+			}
 		}
+		b.input.arrange(g, x, nil)
+		weights := b.weightsOf(group)
+		if g.kernel == Both(1) && g.stride == Both(1) && g.padding == (Pair{}) { // the unrolled matrix is x
+			b.multiply(g.out, n, g.in, weights, x, y, n)
+		} else {
+			b.blocks(g, weights, y)
+		}
+		b.input.forget()
 	}
-	b.input.arrange(g, a[1], nil)
-	if g.kernelWidth*g.kernelHeight == 1 && g.stride == 1 && g.paddingWidth == 0 { // the unrolled matrix is x
-		b.multiply(g.out, n, g.in, b.Weights, a[1], y, n)
-	} else {
-		b.blocks(g, y)
-	}
-	b.input.forget()
 	return nil
 }
 
 // blocks unrolls and multiplies one block of columns after the other.
-func (b *library) blocks(g geometry, y []float32) {
+func (b *library) blocks(g geometry, weights, y []float32) {
 	n, k := g.positions(), g.terms()
 	most := min(n, max(1, blockValues/k))
 	if len(b.unrolled) < most*k {
@@ -89,6 +224,6 @@ func (b *library) blocks(g geometry, y []float32) {
 	for first := 0; first < n; first += most {
 		count := min(most, n-first)
 		b.input.unroll(b.unrolled, first, count)
-		b.multiply(g.out, count, k, b.Weights, b.unrolled[:count*k], y[first:], n)
+		b.multiply(g.out, count, k, weights, b.unrolled[:count*k], y[first:], n)
 	}
 }

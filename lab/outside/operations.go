@@ -614,7 +614,7 @@ func convolve(d *dispatch.Dispatcher, p conv1d.Params, s kernels.Shape, a *kerne
 }
 
 func sequenceLayer(d *dispatch.Dispatcher, p convlayer.Params) (*convlayer.Plan1D, error) {
-	return convlayer.New1D(d, p.Layer)
+	return convlayer.New1D(d, p.Sequences())
 }
 
 // imagePlan is a plan whose Explain takes a shape.
@@ -626,7 +626,7 @@ type imagePlan struct {
 func (p imagePlan) Explain(int) dispatch.Explanation { return p.Plan2D.Explain(p.height, p.width) }
 
 func imageLayer(d *dispatch.Dispatcher, p convlayer.Params, s kernels.Shape, a *kernels.Args) (calls, error) {
-	plan, err := convlayer.New2D(d, p.Layer)
+	plan, err := convlayer.New2D(d, p.ImageLayer)
 	return calls{imagePlan{plan, s[4], s[5]}, 0, func() error { return plan.Run(a[0], a[1], s[4], s[5]) }}, err
 }
 
