@@ -114,8 +114,11 @@ func (t *term) next(g *geometry) {
 // start returns where the values lie that a weight multiplies, beginning with that of output 0, 0. The value of output i, j is
 // i·stride.Height·row() + j values behind.
 func (a *arranged) start(t term) int {
-	column := t.column * a.dilation.Width
-	return (t.channel*a.rows+t.row*a.dilation.Height)*a.row() + column%a.stride.Width*a.phase + column/a.stride.Width
+	row, column := (t.channel*a.rows+t.row*a.dilation.Height)*a.row(), t.column*a.dilation.Width
+	if a.stride.Width == 1 { // two divisions less, of which a short kernel has many
+		return row + column
+	}
+	return row + column%a.stride.Width*a.phase + column/a.stride.Width
 }
 
 // panelColumns is the number of columns of a panel: see [gemm.Computed].

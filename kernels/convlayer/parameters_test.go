@@ -35,6 +35,7 @@ var variants = []struct {
 	{"dilation", 1, kernels.Shape{2, 3, 4, 1, 37}, func(l *ImageLayer) { l.Dilation, l.Padding = Pair{1, 3}, Pair{0, 5} }},
 	{"dilation and stride", 1, kernels.Shape{2, 3, 5, 4, 61}, func(l *ImageLayer) { l.Dilation, l.Padding = Pair{1, 6}, Pair{0, 1} }},
 	{"dilation across the image", 2, kernels.Shape{2, 3, 3, 1, 9, 11}, func(l *ImageLayer) { l.Dilation, l.Padding = Pair{4, 5}, Pair{} }},
+	{"dilation of many terms", 2, kernels.Shape{9, 3, 3, 1, 8, 7}, func(l *ImageLayer) { l.Dilation, l.Padding = Pair{3, 2}, Pair{1, 2} }},
 	{"padding apart", 2, kernels.Shape{2, 3, 3, 1, 6, 8}, func(l *ImageLayer) { l.Padding = Pair{3, 0} }},
 	{"all apart", 2, kernels.Shape{4, 6, 0, 0, 10, 21}, func(l *ImageLayer) {
 		l.Kernel, l.Stride, l.Padding, l.Dilation = Pair{2, 5}, Pair{3, 2}, Pair{0, 4}, Pair{2, 3}
@@ -45,6 +46,7 @@ var variants = []struct {
 	{"depthwise of odd strides", 1, kernels.Shape{3, 3, 8, 3, 77}, func(l *ImageLayer) { l.Groups, l.Dilation = 3, Pair{1, 2} }},
 	{"depthwise without padding", 1, kernels.Shape{5, 5, 3, 1, 21}, func(l *ImageLayer) { l.Groups, l.Padding = 5, Pair{} }},
 	{"depthwise images", 2, kernels.Shape{5, 5, 3, 1, 6, 19}, func(l *ImageLayer) { l.Groups, l.Padding, l.Batch = 5, Pair{2, 1}, 2 }},
+	{"depthwise images of a dilation", 2, kernels.Shape{4, 4, 3, 1, 9, 19}, func(l *ImageLayer) { l.Groups, l.Dilation = 4, Pair{3, 2} }},
 	{"depthwise of two", 2, kernels.Shape{3, 6, 3, 2, 7, 9}, func(l *ImageLayer) { l.Groups = 3 }},
 	{"one output of two", 1, kernels.Shape{6, 3, 3, 1, 40}, func(l *ImageLayer) { l.Groups = 3 }},
 	{"one value", 1, kernels.Shape{2, 2, 1, 1, 1}, func(l *ImageLayer) { l.Groups, l.Batch = 2, 3 }},
