@@ -14,6 +14,8 @@ type arranged struct {
 	rows   int       // of a channel, with padding
 	phases int       // of a row: columns from which one counts in strides
 	phase  int       // values of a phase
+	// columns says where in a row the values of output 0 begin, for each column of the kernel. Divisions would take longer.
+	columns []int
 }
 
 // leastValues is the number of values, about a microsecond of copying, that is worth another worker.
@@ -25,6 +27,11 @@ func (a *arranged) reserve(g geometry) {
 	a.rows = g.height + 2*g.padding.Height
 	a.phases = min(g.stride.Width, reach(g.kernel.Width, g.dilation.Width))
 	a.phase = ceilDiv(g.width+2*g.padding.Width, g.stride.Width)
+	a.columns = a.columns[:0]
+	for column := range g.kernel.Width {
+		from := column * g.dilation.Width
+		a.columns = append(a.columns, from%g.stride.Width*a.phase+from/g.stride.Width)
+	}
 	if n := g.in * a.rows * a.row(); !a.inOrder() && len(a.memory) < n {
 		a.memory = make([]float32, n)
 	}
@@ -114,11 +121,7 @@ func (t *term) next(g *geometry) {
 // start returns where the values lie that a weight multiplies, beginning with that of output 0, 0. The value of output i, j is
 // i·stride.Height·row() + j values behind.
 func (a *arranged) start(t term) int {
-	row, column := (t.channel*a.rows+t.row*a.dilation.Height)*a.row(), t.column*a.dilation.Width
-	if a.stride.Width == 1 { // two divisions less, of which a short kernel has many
-		return row + column
-	}
-	return row + column%a.stride.Width*a.phase + column/a.stride.Width
+	return (t.channel*a.rows+t.row*a.dilation.Height)*a.row() + a.columns[t.column]
 }
 
 // panelColumns is the number of columns of a panel: see [gemm.Computed].
