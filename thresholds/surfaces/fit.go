@@ -62,6 +62,9 @@ type Fit struct {
 type part struct {
 	points []int        // at which it was timed
 	costs  []float64    // its cost model
+	serial int          // part of the same library on one core, −1 if there is none
+	rest   []float64    // what the serial part adds to its costs, by point; nil until it is solved
+	errors []float64    // of log-times, by point, each left out of the fit
 	factor mat.Cholesky // of their covariance
 }
 
@@ -90,6 +93,11 @@ func newFit(p *Problem, from *Fit, search bool) (*Fit, error) {
 			f.index = append(f.index, i)
 			f.parts = append(f.parts, part{points: timed})
 		}
+	}
+	for n, i := range f.index {
+		f.parts[n].serial = slices.IndexFunc(f.index, func(j int) bool {
+			return j != i && p.Implementations[j] == serialName(p.Implementations[i])
+		})
 	}
 	if len(f.parts) == 0 {
 		return nil, errors.New("surfaces: no implementation was timed at enough shapes")
@@ -237,13 +245,28 @@ func (f *Fit) factorise(o own, scaled [][]float64, points []int, c *mat.Cholesky
 	return c.Factorize(k)
 }
 
-// values returns the log-times of an implementation at its points, relative to its cost model.
+// values returns the log-times of an implementation at its points, relative to its cost model. If it has a serial part, they
+// are also relative to what that part adds to its own costs: as measured, and as fitted once the part is solved.
 func (f *Fit) values(p *Problem, part int) []float64 {
+	own := &f.parts[part]
 	var y []float64
-	for _, k := range f.parts[part].points {
-		y = append(y, p.Points[k].LogSeconds[f.index[part]]-surface.LogCost(f.parts[part].costs, f.x[k]))
+	for n, k := range own.points {
+		v := f.beside(p, part, k)
+		if own.rest != nil {
+			v -= own.rest[n]
+		} else if own.serial >= 0 {
+			if serial := f.beside(p, own.serial, k); !math.IsNaN(serial) {
+				v -= serial
+			}
+		}
+		y = append(y, v)
 	}
 	return y
+}
+
+// beside returns the log-time of a part at a point, relative to its cost model. It is NaN if it was not timed there.
+func (f *Fit) beside(p *Problem, part, point int) float64 {
+	return p.Points[point].LogSeconds[f.index[part]] - surface.LogCost(f.parts[part].costs, f.x[point])
 }
 
 // cost returns the negative logarithm of the posterior density of an implementation's hyperparameters, without its constant.
@@ -333,7 +356,7 @@ func (o own) around(step float64) []own {
 func (f *Fit) thinned(most int) *Fit {
 	few := &Fit{Surface: f.Surface, x: f.x, index: f.index, slopes: f.slopes}
 	for _, whole := range f.parts {
-		some := part{costs: whole.costs}
+		some := part{costs: whole.costs, serial: whole.serial}
 		every := max(1, float64(len(whole.points))/float64(most))
 		for at := 0.0; int(at) < len(whole.points); at += every {
 			some.points = append(some.points, whole.points[int(at)])
@@ -348,8 +371,12 @@ func (f *Fit) solve(p *Problem) error {
 	s := f.Surface
 	s.Scales = exponentials(f.hyper.scales)
 	scaled := f.scaled(s.Scales)
-	for i := range f.parts {
+	s.Implementations = make([]surface.Implementation, len(f.parts))
+	for _, i := range f.order() {
 		points, o := f.parts[i].points, f.hyper.own[i]
+		if m := f.parts[i].serial; m >= 0 {
+			f.parts[i].rest = f.restAt(points, scaled, &s.Implementations[m])
+		}
 		if !f.factorise(o, scaled, points, &f.parts[i].factor) {
 			return errors.New("surfaces: the shapes cannot be told apart")
 		}
@@ -371,7 +398,11 @@ func (f *Fit) solve(p *Problem) error {
 				out.Linear[0] -= slope * origin
 			}
 		}
-		s.Implementations = append(s.Implementations, out)
+		if m := f.parts[i].serial; m >= 0 {
+			floats.Add(out.Weights, s.Implementations[m].Weights)
+			floats.Add(out.Linear, s.Implementations[m].Linear)
+		}
+		s.Implementations[i] = out
 	}
 	return nil
 }
@@ -401,6 +432,15 @@ func (f *Fit) leftOut(i int, weights *mat.VecDense) float64 {
 	errors := make([]float64, n)
 	for k := range n {
 		errors[k] = weights.AtVec(k) / inverse.At(k, k)
+	}
+	f.parts[i].errors = errors
+	if m := f.parts[i].serial; m >= 0 {
+		errors = slices.Clone(errors)
+		for k, at := range f.parts[i].points {
+			if n := slices.Index(f.parts[m].points, at); n >= 0 {
+				errors[k] += f.parts[m].errors[n]
+			}
+		}
 	}
 	risk := max(0, floats.LogSumExp(errors)-math.Log(float64(n)))
 	return risk * float64(n) / float64(n+fewErrors)

@@ -25,6 +25,7 @@ func (f *Fit) Predict(shape []int) []Prediction {
 	}
 	all := f.scaled(s.Scales)
 	out := make([]Prediction, len(f.parts))
+	variances := make([]float64, len(f.parts))
 	for i := range f.parts {
 		points, o := f.parts[i].points, f.hyper.own[i]
 		k := mat.NewVecDense(len(points), nil)
@@ -35,14 +36,24 @@ func (f *Fit) Predict(shape []int) []Prediction {
 		for n, at := range points {
 			correlation := surface.Kernel(scaled, all[at])
 			k.SetVec(n, f.linear(z, f.x[at])+o.variance()*correlation)
-			mean += correlation * s.Implementations[i].Weights[at]
+		}
+		for at, w := range s.Implementations[i].Weights {
+			if w != 0 {
+				mean += surface.Kernel(scaled, all[at]) * w
+			}
 		}
 		variance := f.linear(z, z) + o.variance()
 		var solved mat.VecDense
 		if illConditioned(f.parts[i].factor.SolveVecTo(&solved, k)) == nil {
 			variance -= mat.Dot(k, &solved)
 		}
+		variances[i] = max(variance, 0)
 		out[i] = Prediction{f.index[i], mean, math.Sqrt(max(variance, 0) + o.noiseVariance())}
+	}
+	for i := range out {
+		if m := f.parts[i].serial; m >= 0 {
+			out[i].Deviation = math.Sqrt(out[i].Deviation*out[i].Deviation + variances[m])
+		}
 	}
 	return out
 }
