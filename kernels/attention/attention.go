@@ -36,6 +36,9 @@ func (p Params) check() error {
 	if p.Heads < 1 || p.Width < 1 {
 		return fmt.Errorf("attention: heads=%d, width=%d: want at least 1 of each", p.Heads, p.Width)
 	}
+	if p.Width > math.MaxInt/p.Heads {
+		return fmt.Errorf("attention: heads=%d, width=%d: want a product of at most %d", p.Heads, p.Width, math.MaxInt)
+	}
 	return nil
 }
 
@@ -150,8 +153,8 @@ type Plan struct {
 	params Params
 }
 
-// New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It fails if a parameter is below 1. What was
-// measured has no mask. A causal plan chooses by it too.
+// New returns a plan that chooses by d, which may be nil: see [kernels.NewPlan]. It fails if a parameter is below 1
+// or heads×width overflows. What was measured has no mask. A causal plan chooses by it too.
 func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 	if err := p.check(); err != nil {
 		return nil, err

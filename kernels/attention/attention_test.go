@@ -245,7 +245,7 @@ func TestRefuses(t *testing.T) {
 }
 
 func TestPlan(t *testing.T) {
-	for _, p := range []Params{{0, 1, false}, {1, 0, true}} {
+	for _, p := range []Params{{0, 1, false}, {1, 0, true}, {1 << 32, 1 << 32, false}} {
 		if _, err := New(nil, p); err == nil {
 			t.Errorf("New takes %+v", p)
 		}

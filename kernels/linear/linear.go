@@ -106,8 +106,8 @@ func New(d *dispatch.Dispatcher, weights, bias []float32, in, out int) (*Plan, e
 	switch {
 	case in < 1 || out < 1:
 		return nil, fmt.Errorf("linear: in=%d, out=%d: want at least 1 of each", in, out)
-	case len(weights) != in*out:
-		return nil, fmt.Errorf("linear: %d weights, want out×in = %d×%d = %d", len(weights), out, in, in*out)
+	case !matmul.Holds(weights, out, in):
+		return nil, fmt.Errorf("linear: %d weights, want out×in = %d×%d", len(weights), out, in)
 	case len(bias) != out:
 		return nil, fmt.Errorf("linear: %d biases, want out = %d", len(bias), out)
 	}

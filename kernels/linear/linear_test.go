@@ -113,7 +113,8 @@ func TestNewErrors(t *testing.T) {
 		want          string
 	}{
 		{"no inputs", nil, nil, 0, 2, "linear: in=0, out=2: want at least 1"},
-		{"short weights", x[:5], x[:2], 3, 2, "linear: 5 weights, want out×in = 2×3 = 6"},
+		{"short weights", x[:5], x[:2], 3, 2, "linear: 5 weights, want out×in = 2×3"},
+		{"a product that overflows to 0", nil, x[:4], 1 << 62, 4, "linear: 0 weights, want out×in = 4×4611686018427387904"},
 		{"long bias", x, x[:3], 3, 2, "linear: 3 biases, want out = 2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

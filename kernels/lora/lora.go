@@ -47,18 +47,18 @@ func (p Params) check() error {
 	switch {
 	case p.In < 1 || p.Out < 1 || p.Rank < 1:
 		return fmt.Errorf("lora: in=%d, out=%d, rank=%d: want at least 1 of each", p.In, p.Out, p.Rank)
-	case len(p.A) != p.In*p.Rank:
-		return fmt.Errorf("lora: A has %d values, want in×rank = %d×%d = %d", len(p.A), p.In, p.Rank, p.In*p.Rank)
-	case len(p.B) != p.Rank*p.Out:
-		return fmt.Errorf("lora: B has %d values, want rank×out = %d×%d = %d", len(p.B), p.Rank, p.Out, p.Rank*p.Out)
+	case !matmul.Holds(p.A, p.In, p.Rank):
+		return fmt.Errorf("lora: A has %d values, want in×rank = %d×%d", len(p.A), p.In, p.Rank)
+	case !matmul.Holds(p.B, p.Rank, p.Out):
+		return fmt.Errorf("lora: B has %d values, want rank×out = %d×%d", len(p.B), p.Rank, p.Out)
 	case p.Scale == 0:
 		return errors.New("lora: the scale is 0 (want alpha/rank, or 1)")
 	case p.Scale-p.Scale != 0:
 		return fmt.Errorf("lora: the scale is %g (want a finite one)", p.Scale)
 	case p.Weights == nil && p.Bias == nil:
 		return nil
-	case len(p.Weights) != p.In*p.Out:
-		return fmt.Errorf("lora: %d weights, want out×in = %d×%d = %d, or none and no bias", len(p.Weights), p.Out, p.In, p.In*p.Out)
+	case !matmul.Holds(p.Weights, p.Out, p.In):
+		return fmt.Errorf("lora: %d weights, want out×in = %d×%d, or none and no bias", len(p.Weights), p.Out, p.In)
 	case len(p.Bias) != p.Out:
 		return fmt.Errorf("lora: %d biases, want out = %d, or none and no weights", len(p.Bias), p.Out)
 	}

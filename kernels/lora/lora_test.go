@@ -215,11 +215,13 @@ func TestNewErrors(t *testing.T) {
 		want string
 	}{
 		{"no rank", Params{In: 3, Out: 2, Scale: 1}, "lora: in=3, out=2, rank=0: want at least 1"},
-		{"short A", Params{In: 3, Out: 2, Rank: 2, A: x[:5], B: x[:4], Scale: 1}, "lora: A has 5 values, want in×rank = 3×2 = 6"},
-		{"long B", Params{In: 3, Out: 2, Rank: 2, A: x, B: x[:5], Scale: 1}, "lora: B has 5 values, want rank×out = 2×2 = 4"},
+		{"short A", Params{In: 3, Out: 2, Rank: 2, A: x[:5], B: x[:4], Scale: 1}, "lora: A has 5 values, want in×rank = 3×2"},
+		{"long B", Params{In: 3, Out: 2, Rank: 2, A: x, B: x[:5], Scale: 1}, "lora: B has 5 values, want rank×out = 2×2"},
 		{"no scale", Params{In: 3, Out: 2, Rank: 2, A: x, B: x[:4]}, "lora: the scale is 0"},
 		{"infinite scale", Params{In: 3, Out: 2, Rank: 2, A: x, B: x[:4], Scale: inf}, "lora: the scale is +Inf"},
-		{"no weights", Params{In: 3, Out: 2, Rank: 2, A: x, B: x[:4], Scale: 1, Bias: x[:2]}, "lora: 0 weights, want out×in = 2×3 = 6"},
+		{"no weights", Params{In: 3, Out: 2, Rank: 2, A: x, B: x[:4], Scale: 1, Bias: x[:2]}, "lora: 0 weights, want out×in = 2×3"},
+		{"an A that overflows", Params{In: 1 << 62, Out: 1, Rank: 4, B: x[:4], Scale: 1}, "lora: A has 0 values, want in×rank = 4611686018427387904×4"},
+		{"a B that overflows", Params{In: 1, Out: 1 << 62, Rank: 4, A: x[:4], Scale: 1}, "lora: B has 0 values, want rank×out = 4×4611686018427387904"},
 		{"no bias", Params{In: 3, Out: 2, Rank: 2, A: x, B: x[:4], Scale: 1, Weights: x}, "lora: 0 biases, want out = 2"},
 	} {
 		if _, err := New(nil, test.p); err == nil || !strings.HasPrefix(err.Error(), test.want) {

@@ -214,7 +214,7 @@ func (p *Plan) Multiply(dst, a, b []float32, m, k, n int) error {
 	if m < 1 || k < 1 || n < 1 {
 		panic("matmul: dimension below 1")
 	}
-	if len(dst) != m*n || len(a) != m*k || len(b) != k*n {
+	if !Holds(dst, m, n) || !Holds(a, m, k) || !Holds(b, k, n) {
 		panic("matmul: slice length is not that of its matrix")
 	}
 	args := kernels.Args{dst, a, b}
@@ -223,6 +223,10 @@ func (p *Plan) Multiply(dst, a, b []float32, m, k, n int) error {
 	}
 	return p.plan.Run(kernels.Shape{rows: m, terms: k, columns: n}, args)
 }
+
+// Holds reports whether x has as many values as a matrix, whose dimensions are at least 1. It does so by division, because
+// their product may overflow to the length of x.
+func Holds(x []float32, rows, columns int) bool { return len(x)%rows == 0 && len(x)/rows == columns }
 
 // Explain says which implementation computes a product of an m×k and a k×n matrix, and why. It assumes the placement of the
 // last call.

@@ -206,6 +206,7 @@ func TestPlan(t *testing.T) {
 		{"long dst", length, func() { plan.Multiply(dst, a[:3], b, 1, 3, 1) }},
 		{"long a", length, func() { plan.Multiply(dst[:1], a, b, 1, 3, 1) }},
 		{"short b", length, func() { plan.Multiply(dst, a, b[:2], 2, 3, 1) }},
+		{"products that overflow to 0", length, func() { plan.Multiply(nil, nil, nil, 1<<32, 1<<32, 1<<32) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			defer func() {
