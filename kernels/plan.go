@@ -543,12 +543,17 @@ func inShared(d *gpu.Device, a *Args) bool {
 }
 
 // Explain says which implementation computes a call at a shape, and why. It assumes the placement of the last call, and
-// caller before the first call.
+// caller before the first call. If a measured call with as much work decides (see [Op].Alike), the explanation names the shape
+// of that one, and the reason says so.
 func (p *Plan[P]) Explain(s Shape) dispatch.Explanation { return p.ExplainIn(s, p.placed) }
 
 // ExplainIn is [Plan.Explain] for data in the given placement.
 func (p *Plan[P]) ExplainIn(s Shape, placement Placement) dispatch.Explanation {
-	e := p.explainIn(s, placement)
+	measured := p.op.alike(&p.params, s)
+	e := p.explainIn(measured, placement)
+	if measured != s && e.Answer != dispatch.Unknown {
+		e.Reason += ", where a measured call has as much work as this one"
+	}
 	if p.maxError > 0 {
 		if err := p.inexact(s); err != nil {
 			e.Implementation, e.Reason, e.Answer = "none", err.Error(), dispatch.Unknown
@@ -557,8 +562,8 @@ func (p *Plan[P]) ExplainIn(s Shape, placement Placement) dispatch.Explanation {
 	return e
 }
 
+// explainIn explains a shape that decides: see [Op].Alike.
 func (p *Plan[P]) explainIn(s Shape, placement Placement) (e dispatch.Explanation) {
-	s = p.op.alike(&p.params, s)
 	if p.op.Judged != nil {
 		e = p.operation(placement).ExplainShape(s[:len(p.op.Axes)]...)
 		if e.Answer != dispatch.Unknown || p.named(e.Implementation) >= 0 { // as choose goes by it

@@ -3,6 +3,7 @@ package kernels_test
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -199,6 +200,9 @@ func TestPlanAlike(t *testing.T) {
 		}
 		if e := plan.Explain(kernels.Shape{20, 30}); e.Implementation != "second" || e.Shape != want || !judged && e.Size != 40 {
 			t.Errorf("explained as %+v", e)
+		}
+		if e := plan.Explain(kernels.Shape{20, 30}); !strings.HasSuffix(e.Reason, ", where a measured call has as much work as this one") {
+			t.Errorf("the reason does not say that another shape decided: %s", e.Reason)
 		}
 		step := kernels.StepOf(op, params{})
 		if name, size := step.Case(kernels.Shape{20, 100}, kernels.Caller); !judged && (name != "add/columns=100" || size != 40) {

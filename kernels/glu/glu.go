@@ -83,7 +83,7 @@ func New(d *dispatch.Dispatcher, p Params) (*Plan, error) {
 
 // Apply computes the rows of dst, rows×columns, from those of src, rows×2·columns, both row-major. They must not overlap. A
 // gate of +Inf lets a value through, and one of −Inf makes it 0, or NaN if it is infinite. A NaN on either side becomes NaN.
-// On a GPU a gate below −88 may count as −Inf. Apply allocates nothing at a number of rows at which the implementation has run
+// A gate below −103 may count as −Inf, on a GPU one below −88. Apply allocates nothing at a number of rows at which the implementation has run
 // twice. An implementation on a GPU remembers only the last few numbers of rows. Apply panics if the lengths do not fit. It
 // fails if every implementation does.
 func (p *Plan) Apply(dst, src []float32) error {
