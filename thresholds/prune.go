@@ -15,8 +15,11 @@ type Doubt struct {
 	Tie bool
 }
 
-// keep is the least share of the resamples in which a kept switch saves something.
+// keep is the least share of the resamples in which a kept switch saves something, unless the switch pays.
 const keep = 0.9
+
+// worth is how many prices a switch with less support must save in the mean of the resamples to be kept.
+const worth = 1.5
 
 // fitting has the stretches of a case while prune gives up switches.
 type fitting struct {
@@ -28,23 +31,50 @@ type fitting struct {
 	supports  []float64 // by stretches, of the switch at the lower edge
 }
 
-// prune gives up the switch with the least support, as long as its support is below keep. The two sides of the switch become
-// one stretch, with the implementation of the least expected loss.
+// prune gives up the switch with the least support, of those with a support below keep that do not pay, until there is none.
+// The two sides of the switch become one stretch, with the implementation of the least expected loss.
 func (f *fitting) prune() {
-	for len(f.stretches) > 1 {
+	for {
 		f.setSupports()
-		weakest := 1
-		for n := range f.stretches[1:] {
-			if f.supports[n+1] < f.supports[weakest] {
-				weakest = n + 1
+		weakest := 0
+		for n, support := range f.supports {
+			if n > 0 && support < keep && (weakest == 0 || support < f.supports[weakest]) && !f.pays(n) {
+				weakest = n
 			}
 		}
-		if f.supports[weakest] >= keep {
+		if weakest == 0 {
 			return
 		}
 		f.unite(weakest)
 	}
-	f.setSupports()
+}
+
+// pays reports whether giving up the n-th switch costs more than worth prices of a switch in the mean of the resamples. If
+// the switch behind it goes with it, that is twice as much. The price is that of a tie band of at least MinTieBand. Runs may
+// disagree on a switch that saves much in most of them, and no choice avoids that: the switch saves more than it costs. A
+// single run does not say how runs differ, so its switches never pay.
+func (f *fitting) pays(n int) bool {
+	if len(f.history.runs) < 2 {
+		return false
+	}
+	without := *f
+	without.stretches = slices.Clone(f.stretches)
+	without.unite(n)
+	saved := 0.0
+	for _, loss := range f.losses {
+		saved += (without.costOfAll(loss) - f.costOfAll(loss)) / float64(len(f.losses))
+	}
+	price := switchPrice * max(f.band, math.Log1p(MinTieBand))
+	return saved > worth*price*float64(len(f.stretches)-len(without.stretches))
+}
+
+// costOfAll returns the cost of all stretches in a resample.
+func (f *fitting) costOfAll(loss [][]float64) float64 {
+	sum := 0.0
+	for _, r := range f.stretches {
+		sum += f.cost(loss[r.implementation], r.from, r.to)
+	}
+	return sum
 }
 
 // setSupports sets the support of each switch: the share of the resamples in which the switch saves something. It does if

@@ -172,3 +172,27 @@ func TestSeveralRunsOfEquals(t *testing.T) {
 		}
 	}
 }
+
+// Of two switches on which runs disagree, the one that saves much in the mean is kept. The one that saves little is a doubt.
+func TestASwitchThatRunsDisagreeOnMayPay(t *testing.T) {
+	sizes := []int{16, 32, 64, 128, 256, 512, 1024, 2048, 4096}
+	fit := func(agree, disagree float64, bump func(size int) bool) Result {
+		return Fit(runsOf(rand.New(rand.NewPCG(9, 1)), 6, sizes, 0, func(run, size int) float64 {
+			switch {
+			case !bump(size):
+				return 0.3
+			case run%3 == 2: // two of six
+				return disagree
+			}
+			return agree
+		}), Options{Seed: 1, Resamples: 400})
+	}
+	r := fit(-0.5, 0.5, func(size int) bool { return size > 300 })
+	if len(r.Segments) != 2 || r.Segments[1].Support >= keep {
+		t.Errorf("a switch that saves 17 %% has the segments %+v, want two, and a support below %.1f", r.Segments, keep)
+	}
+	r = fit(-0.12, 0.12, func(size int) bool { return size == 256 })
+	if len(r.Segments) != 1 || len(r.Segments[0].Doubts) != 1 {
+		t.Errorf("a size at which another one saves 4 %% has the segments %+v, want one with a doubt", r.Segments)
+	}
+}

@@ -67,9 +67,9 @@ func studyTwin(groups []group) twinStudy {
 
 // band returns, as a log-ratio, how far two implementations must be apart at a size before a difference counts in full. That
 // is the tie band for the estimates of a single run. Those of several runs are means over runs that met states of the machine
-// of their own. So their band is narrower by the root of the number of runs, and never below MinTieBand.
+// of their own. So their band is narrower by the root of the number of runs.
 func (h *history) band(t twinStudy) float64 {
-	return max(math.Log1p(MinTieBand), math.Log1p(t.tie)/math.Sqrt(float64(len(h.runs))))
+	return math.Log1p(t.tie) / math.Sqrt(max(1, float64(len(h.runs))))
 }
 
 // tail returns the 95th percentile of a visit's deviation, as a relative difference.
