@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Doubt is a part of a segment in which another implementation may be faster. The measurements say so, but too few resamples
-// confirm it.
+// Doubt is a part of a segment in which another implementation may be faster. Too few resamples confirm which one is.
 type Doubt struct {
 	From, To       int // sizes, both ends included
 	Implementation int
@@ -133,7 +132,8 @@ func (f *fitting) unite(n int) {
 	}
 }
 
-// doubts returns the doubts of the stretches: the parts in which the cheapest path has another implementation.
+// doubts returns the doubts of the stretches: the parts in which the cheapest path has another implementation, and those
+// beside a switch that stays because it pays, although its support is below keep.
 func (f *fitting) doubts(path []stretch) [][]Doubt {
 	doubts := make([][]Doubt, len(f.stretches))
 	for n, r := range f.stretches {
@@ -143,7 +143,25 @@ func (f *fitting) doubts(path []stretch) [][]Doubt {
 			}
 		}
 	}
+	for n, support := range f.supports {
+		if n > 0 && support < keep {
+			side, other := f.doubtful(n)
+			part := f.stretches[side]
+			part.implementation = other
+			doubts[side] = append(doubts[side], f.doubt(part, f.stretches[side].implementation))
+		}
+	}
 	return doubts
+}
+
+// doubtful returns the side of the n-th switch that saves less with its own implementation, and the other side's one.
+func (f *fitting) doubtful(n int) (side, other int) {
+	below, above := f.stretches[n-1], f.stretches[n]
+	i, j := f.curves.Loss[below.implementation], f.curves.Loss[above.implementation]
+	if f.cost(j, below.from, below.to)-f.cost(i, below.from, below.to) < f.cost(i, above.from, above.to)-f.cost(j, above.from, above.to) {
+		return n - 1, above.implementation
+	}
+	return n, below.implementation
 }
 
 // doubt says that the implementation of a part may be faster there than the chosen one.
@@ -154,5 +172,5 @@ func (f *fitting) doubt(r stretch, chosen int) Doubt {
 		behind += f.spans[s] * (loss[chosen][s] - loss[r.implementation][s])
 		span += f.spans[s]
 	}
-	return Doubt{From: sizes[r.from], To: sizes[r.to-1], Implementation: r.implementation, Tie: behind <= f.tie*span}
+	return Doubt{From: sizes[r.from], To: sizes[r.to-1], Implementation: r.implementation, Tie: math.Abs(behind) <= f.tie*span}
 }

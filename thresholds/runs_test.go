@@ -191,6 +191,9 @@ func TestASwitchThatRunsDisagreeOnMayPay(t *testing.T) {
 	if len(r.Segments) != 2 || r.Segments[1].Support >= keep {
 		t.Errorf("a switch that saves 17 %% has the segments %+v, want two, and a support below %.1f", r.Segments, keep)
 	}
+	if d := r.Segments[1].Doubts; len(d) != 1 || d[0].Tie || d[0].Implementation != 0 || d[0].From != 512 || r.Verdict != Unresolved {
+		t.Errorf("the doubts of that switch are %+v with verdict %v, want one above it, and unresolved", d, r.Verdict)
+	}
 	r = fit(-0.12, 0.12, func(size int) bool { return size == 256 })
 	if len(r.Segments) != 1 || len(r.Segments[0].Doubts) != 1 {
 		t.Errorf("a size at which another one saves 4 %% has the segments %+v, want one with a doubt", r.Segments)
