@@ -6,13 +6,41 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"text/tabwriter"
 	"time"
 
 	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/plans"
+	"crossover/host"
 	"crossover/kernels"
 )
+
+// report is what speed --plans --json prints.
+type report struct {
+	Host string `json:"host"` // ID of the machine
+	plans.Summary
+	Plans []plans.Row `json:"plans"`
+}
+
+// settled returns the rows of a report, which must be one of the machine with the ID.
+func settled(file, id string) ([]plans.Row, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--settled: %w", err)
+	}
+	var r report
+	if err := json.Unmarshal(text, &r); err != nil || r.Plans == nil {
+		return nil, command.Usage("--settled %s: want what speed --plans --json printed", file)
+	}
+	if r.Host != id {
+		return nil, command.Usage("--settled %s: it was measured on %s, and this is %s", file, r.Host, id)
+	}
+	return r.Plans, nil
+}
 
 // comparePlans runs speed --plans on a machine.
 func comparePlans(ctx context.Context, machine command.Machine, o *options, stdout, stderr io.Writer) error {
@@ -29,10 +57,15 @@ func comparePlans(ctx context.Context, machine command.Machine, o *options, stdo
 	if len(chosen) == 0 {
 		return command.Usage("--rows %q matches no case", o.rows)
 	}
+	id := host.Identify().ID()
+	earlier, err := settled(o.settled, id)
+	if err != nil {
+		return err
+	}
 	const sizes = 3
 	step, clear := command.Progress(stderr, false, o.quiet)
 	rows, err := plans.Compare(ctx, chosen, plans.Options{
-		Machine: machine, Sizes: sizes, Blocks: o.runs, Budget: o.budget, Seed: 1, Progress: step,
+		Machine: machine, Sizes: sizes, Blocks: o.runs, Budget: o.budget, Seed: 1, Settled: earlier, Progress: step,
 	})
 	clear()
 	if errors.Is(err, context.Canceled) {
@@ -45,10 +78,7 @@ func comparePlans(ctx context.Context, machine command.Machine, o *options, stdo
 	if o.json {
 		encoder := json.NewEncoder(stdout)
 		encoder.SetIndent("", "  ")
-		err = encoder.Encode(struct {
-			plans.Summary
-			Plans []plans.Row `json:"plans"`
-		}{s, rows})
+		err = encoder.Encode(report{id, s, rows})
 	} else {
 		err = printPlans(stdout, rows, s)
 	}

@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +13,7 @@ import (
 	"crossover/cmd/internal/command"
 	"crossover/cmd/internal/plans"
 	"crossover/cmd/internal/scripted"
+	"crossover/host"
 )
 
 // planned is a machine with one case. At the largest sizes its program takes factor times as long as a sweep records.
@@ -57,6 +61,42 @@ func TestComparePlansAsJSON(t *testing.T) {
 	}
 	if got.Finding != plans.Inside || len(got.Plans) != 3 || got.Plans[0].Low == 0 || got.Plans[0].Visits < plans.LeastVisits {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A run goes on from the report of an earlier one of this machine, and refuses other files.
+func TestComparePlansGoesOn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plans.json")
+	compare := func(budget time.Duration) (string, error) {
+		var out bytes.Buffer
+		o := &options{runs: 40, budget: budget, json: true, settled: file}
+		if _, err := os.Stat(file); err != nil {
+			o.settled = ""
+		}
+		err := comparePlans(t.Context(), planned(1), o, &out, io.Discard)
+		return out.String(), err
+	}
+	whole, err := compare(20 * time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(whole), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := compare(time.Nanosecond); err != nil || again != whole {
+		t.Errorf("%v\n%s\nwant\n%s", err, again, whole)
+	}
+	for text, want := range map[string]string{
+		strings.Replace(whole, host.Identify().ID(), "another", 1): "it was measured on another, and this is ",
+		"{}":      "want what speed --plans --json printed",
+		"no JSON": "want what speed --plans --json printed",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := compare(20 * time.Second); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 

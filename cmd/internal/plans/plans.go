@@ -36,6 +36,9 @@ type Options struct {
 	// names as far as possible.
 	Pairs int
 
+	// Settled are rows of an earlier comparison on this machine. Those that are inside or outside are not measured again.
+	Settled []Row
+
 	Progress func(sweeps.Progress) // may be nil
 }
 
@@ -43,19 +46,32 @@ type Options struct {
 // program or a sweep got wrong values, the error wraps ErrWrong, and Compare returns the rows too.
 func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error) {
 	pairs := draw(pairsOf(cases), o.Pairs, o.Seed)
+	earlier := map[place]Row{}
+	for _, r := range o.Settled {
+		if r.Finding == Inside || r.Finding == Outside {
+			earlier[r.place()] = r
+		}
+	}
+	open := map[string][]int{} // by names of cases of pairs, the sizes to measure
 	together := make([]kernels.Case, len(pairs))
-	for i := range pairs {
-		together[i] = pairs[i].together()
+	for i, p := range pairs {
+		together[i] = p.together()
+		open[together[i].Name] = slices.DeleteFunc(spread(p.of.Axis, o.Sizes), func(size int) bool {
+			_, ok := earlier[p.at(size)]
+			return ok
+		})
 	}
 	m := o.Machine
 	results, err := sweeps.Run(ctx, together, sweeps.Options{
 		Budget: o.Budget, Seed: o.Seed, VisitShare: 1, Input: kernels.GeneratedInput(), Progress: o.Progress,
+		// Both times of a ratio are of the same few milliseconds, so a row needs no quiet machine and no twin. It needs visits.
+		Brief: true,
 		Clock: m.Clock, Sentinel: m.Sentinel, Together: m.Together, Others: m.Others,
 		Uncollected: m.Clock != nil, // no garbage collection during a script's virtual time
 		// Memory that stays in a pool would be the memory of the next visit, at the same addresses.
 		Trim: func() { kernels.Here().Trim() },
 		Planner: func(c *kernels.Case) sweeps.Planner {
-			return newVisits(spread(c.Axis, o.Sizes), max(o.Blocks, LeastBlocks))
+			return newVisits(open[c.Name], max(o.Blocks, LeastBlocks))
 		},
 	})
 	if err != nil {
@@ -70,7 +86,11 @@ func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error
 			}
 		}
 		for _, size := range spread(pairs[i].of.Axis, o.Sizes) {
-			rows = append(rows, pairs[i].row(r, size))
+			row, ok := earlier[pairs[i].at(size)]
+			if !ok {
+				row = pairs[i].row(r, size)
+			}
+			rows = append(rows, row)
 		}
 	}
 	return rows, errors.Join(wrong...)
@@ -85,6 +105,15 @@ type pair struct {
 	implementation string
 	programs       []kernels.Implementation // the sweep's and the program's
 }
+
+// place says which row of a comparison a row is.
+type place struct {
+	of, implementation string
+	size               int
+}
+
+// at returns the place of the pair's row at a size.
+func (p pair) at(size int) place { return place{p.of.Name, p.implementation, size} }
 
 // pairsOf returns the pairs of the cases that have typed plans, of implementations that typed plans run.
 func pairsOf(cases []kernels.Case) []pair {

@@ -121,6 +121,52 @@ func TestTooSmallABudget(t *testing.T) {
 	}
 }
 
+// A second comparison measures what the first one left, and keeps what it settled.
+func TestSettled(t *testing.T) {
+	m := scripted.New(1, 0.02)
+	m.AddPlanned("fft", costs(), nil)
+	// After so short a time only the cheapest rows are settled.
+	first := compare(t, m, Options{Sizes: 3, Budget: 150 * time.Millisecond, Seed: 1})
+	s := Sum(first)
+	if s.Inside == 0 || s.Inside == len(first) {
+		t.Fatalf("%d of %d rows inside, want some", s.Inside, len(first))
+	}
+	k := slices.IndexFunc(first, func(r Row) bool { return r.Finding == Inside })
+	first[k].Finding, first[k].Ratio = Outside, 2 // what is settled is believed, whatever it is
+	k = slices.IndexFunc(first, func(r Row) bool { return r.Finding == Unmeasured })
+	first[k].Finding = Undecided
+	second := compare(t, m, Options{Sizes: 3, Budget: 20 * time.Second, Seed: 2, Settled: first})
+	if len(second) != len(first) {
+		t.Fatalf("%d rows, want %d", len(second), len(first))
+	}
+	for i, r := range second {
+		switch was := first[i]; {
+		case was.Finding == Inside || was.Finding == Outside:
+			if r != was {
+				t.Errorf("%+v, settled as %+v", r, was)
+			}
+		case r.Finding != Inside:
+			t.Errorf("%+v", r)
+		}
+	}
+	before := m.Now()
+	again := compare(t, m, Options{Sizes: 3, Budget: 20 * time.Second, Seed: 3, Settled: second})
+	if took := m.Now() - before; !slices.Equal(again, second) || took > 100*time.Millisecond { // the sentinel's baselines
+		t.Errorf("%+v after %v, want %+v at once", again, took, second)
+	}
+}
+
+// A long call needs one block a visit.
+func TestLongCalls(t *testing.T) {
+	m := scripted.New(1, 0.02)
+	m.AddPlanned("fft", map[string]scripted.Cost{"go": scripted.Linear(0.2, 0)}, nil)
+	rows := compare(t, m, Options{Sizes: 1, Budget: time.Minute, Seed: 1})
+	// The first visit has three, because nothing was known of the call.
+	if r := rows[0]; r.Finding != Inside || r.Visits != LeastVisits || r.Blocks != LeastVisits+2 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestWrongValues(t *testing.T) {
 	c := kernels.Case{Name: "fft", Axis: kernels.Axis{Min: 1, Max: 8, Unit: "samples"}}
 	wrong := &sweeps.Result{Case: &c, Implementations: []sweeps.Status{{Name: "program:go", Excluded: "wrong at 4", Wrong: true}}}

@@ -25,6 +25,9 @@ const (
 	LeastVisits = 6
 	// LeastBlocks is the least number of blocks of these visits together.
 	LeastBlocks = 3 * LeastVisits
+	// longBlock is the number of seconds of a block's two batches from which on one block a visit is enough. Batches of short
+	// calls take less than a millisecond each, and are repeated because the machine may be disturbed for as long.
+	longBlock = 0.02
 )
 
 // Finding is the result of a comparison of times.
@@ -76,6 +79,8 @@ type Row struct {
 	Why            string  `json:"why,omitempty"` // reason if it is undecided or unmeasured
 }
 
+func (r *Row) place() place { return place{r.Case, r.Implementation, r.Size} }
+
 // row judges the pair at a size.
 func (p pair) row(r *sweeps.Result, size int) Row {
 	m := measured(&r.Samples, size)
@@ -95,7 +100,7 @@ func (p pair) row(r *sweeps.Result, size int) Row {
 	case row.Finding != Undecided:
 	case !m.enough():
 		row.Why = fmt.Sprintf("%s in %s, want %d in %d (a larger --budget helps)",
-			command.Plural(row.Blocks, "block"), command.Plural(row.Visits, "visit"), LeastBlocks, LeastVisits)
+			command.Plural(row.Blocks, "block"), command.Plural(row.Visits, "visit"), m.leastBlocks(), LeastVisits)
 	default:
 		row.Why = "the interval holds a limit"
 	}
@@ -154,9 +159,22 @@ func measured(set *timings.Set, size int) measurement {
 	return m
 }
 
+// long reports whether a block takes so long that one a visit is enough.
+func (m *measurement) long() bool {
+	return len(m.sweep) > 0 && m.seconds/float64(len(m.sweep)) >= longBlock
+}
+
+// leastBlocks returns the least number of blocks to judge the row.
+func (m *measurement) leastBlocks() int {
+	if m.long() {
+		return LeastVisits
+	}
+	return LeastBlocks
+}
+
 // enough reports whether there are enough visits and blocks to judge the row.
 func (m *measurement) enough() bool {
-	return len(m.ratios) >= LeastVisits && len(m.sweep) >= LeastBlocks
+	return len(m.ratios) >= LeastVisits && len(m.sweep) >= m.leastBlocks()
 }
 
 func (m *measurement) finding() Finding {

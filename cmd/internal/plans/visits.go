@@ -16,15 +16,16 @@ const (
 // visits is the planner of a pair. It visits every size until its row is settled. Rows that are cheap or nearly settled come
 // first, because with a short budget a few settled rows are worth more than many unfinished ones.
 type visits struct {
-	blocks int // in a visit
+	blocks int // in a visit to a size whose blocks are short
 	sizes  []int
 	tried  map[int]int
 	worths map[int]float64 // worth of a visit to each size; nil after a visit, because a visit changes them
+	long   map[int]bool    // sizes whose blocks are long
 }
 
 func newVisits(sizes []int, blocks int) *visits {
 	perVisit := (blocks + LeastVisits - 1) / LeastVisits
-	return &visits{blocks: perVisit, sizes: slices.Clone(sizes), tried: map[int]int{}}
+	return &visits{blocks: perVisit, sizes: slices.Clone(sizes), tried: map[int]int{}, long: map[int]bool{}}
 }
 
 // Next returns the size with the most valuable next visit. A row with too few visits is worth more than a row that can be
@@ -41,11 +42,15 @@ func (v *visits) Next(set *timings.Set) (size, blocks int, worth float64) {
 			size, worth = at, v.worths[at]
 		}
 	}
+	if v.long[size] {
+		return size, 1, worth
+	}
 	return size, v.blocks, worth
 }
 
 func (v *visits) worth(set *timings.Set, size int) float64 {
 	m := measured(set, size)
+	v.long[size] = m.long()
 	found := m.finding()
 	if found == Inside || found == Outside || v.tried[size] >= mostVisits {
 		return 0
