@@ -23,21 +23,21 @@ type report struct {
 	Plans []plans.Row `json:"plans"`
 }
 
-// settled returns the rows of a report, which must be one of the machine with the ID.
-func settled(file, id string) ([]plans.Row, error) {
+// earlier returns the rows of a report, which must be one of the machine with the ID.
+func earlier(file, id string) ([]plans.Row, error) {
 	if file == "" {
 		return nil, nil
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("--settled: %w", err)
+		return nil, fmt.Errorf("--earlier: %w", err)
 	}
 	var r report
 	if err := json.Unmarshal(text, &r); err != nil || r.Plans == nil {
-		return nil, command.Usage("--settled %s: want what speed --plans --json printed", file)
+		return nil, command.Usage("--earlier %s: want what speed --plans --json printed", file)
 	}
 	if r.Host != id {
-		return nil, command.Usage("--settled %s: it was measured on %s, and this is %s", file, r.Host, id)
+		return nil, command.Usage("--earlier %s: it was measured on %s, and this is %s", file, r.Host, id)
 	}
 	return r.Plans, nil
 }
@@ -58,14 +58,14 @@ func comparePlans(ctx context.Context, machine command.Machine, o *options, stdo
 		return command.Usage("--rows %q matches no case", o.rows)
 	}
 	id := host.Identify().ID()
-	earlier, err := settled(o.settled, id)
+	before, err := earlier(o.earlier, id)
 	if err != nil {
 		return err
 	}
 	const sizes = 3
 	step, clear := command.Progress(stderr, false, o.quiet)
 	rows, err := plans.Compare(ctx, chosen, plans.Options{
-		Machine: machine, Sizes: sizes, Blocks: o.runs, Budget: o.budget, Seed: 1, Settled: earlier, Progress: step,
+		Machine: machine, Sizes: sizes, Blocks: o.runs, Budget: o.budget, Seed: 1, Earlier: before, Progress: step,
 	})
 	clear()
 	if errors.Is(err, context.Canceled) {

@@ -69,9 +69,9 @@ func TestComparePlansGoesOn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "plans.json")
 	compare := func(budget time.Duration) (string, error) {
 		var out bytes.Buffer
-		o := &options{runs: 40, budget: budget, json: true, settled: file}
+		o := &options{runs: 40, budget: budget, json: true, earlier: file}
 		if _, err := os.Stat(file); err != nil {
-			o.settled = ""
+			o.earlier = ""
 		}
 		err := comparePlans(t.Context(), planned(1), o, &out, io.Discard)
 		return out.String(), err

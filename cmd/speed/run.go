@@ -27,7 +27,7 @@ type options struct {
 
 	plans   bool
 	budget  time.Duration
-	settled string
+	earlier string
 }
 
 // leastRuns is the least number of runs for a median and a spread.
@@ -42,7 +42,7 @@ func parse(args []string, stdout io.Writer) (o *options, done bool, err error) {
 	flags.BoolVar(&o.json, "json", false, "print the rows as JSON instead of the table")
 	flags.BoolVar(&o.plans, "plans", false, "compare the typed plans of programs with what a sweep times, by case")
 	flags.DurationVar(&o.budget, "budget", 3*time.Minute, "with --plans: time for all cases together")
-	flags.StringVar(&o.settled, "settled", "", "with --plans: take what this `file` of an earlier --json has settled, and measure the other rows")
+	flags.StringVar(&o.earlier, "earlier", "", "with --plans: go on from this `file`, which an earlier --json printed; settled rows are not measured again")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors; the exit code tells")
 	done, err = command.Parse(flags, args, stdout,
 		"Speed compares our GPU kernels with the vendor's libraries and the device's limits, side by side in one run.")

@@ -36,8 +36,9 @@ type Options struct {
 	// names as far as possible.
 	Pairs int
 
-	// Settled are rows of an earlier comparison on this machine. Those that are inside or outside are not measured again.
-	Settled []Row
+	// Earlier has the rows of an earlier comparison on this machine. Those that are inside or outside are not measured again.
+	// The visits of the others count together with the new ones.
+	Earlier []Row
 
 	Progress func(sweeps.Progress) // may be nil
 }
@@ -46,20 +47,18 @@ type Options struct {
 // program or a sweep got wrong values, the error wraps ErrWrong, and Compare returns the rows too.
 func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error) {
 	pairs := draw(pairsOf(cases), o.Pairs, o.Seed)
-	earlier := map[place]Row{}
-	for _, r := range o.Settled {
-		if r.Finding == Inside || r.Finding == Outside {
-			earlier[r.place()] = r
+	earlier := map[string]map[int]Row{} // by names of the cases of pairs, and by sizes
+	for _, r := range o.Earlier {
+		name := pairName(r.Case, r.Implementation)
+		if earlier[name] == nil {
+			earlier[name] = map[int]Row{}
 		}
+		earlier[name][r.Size] = r
 	}
-	open := map[string][]int{} // by names of cases of pairs, the sizes to measure
+	known := references{}
 	together := make([]kernels.Case, len(pairs))
 	for i, p := range pairs {
-		together[i] = p.together()
-		open[together[i].Name] = slices.DeleteFunc(spread(p.of.Axis, o.Sizes), func(size int) bool {
-			_, ok := earlier[p.at(size)]
-			return ok
-		})
+		together[i] = p.together(known)
 	}
 	m := o.Machine
 	results, err := sweeps.Run(ctx, together, sweeps.Options{
@@ -71,7 +70,7 @@ func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error
 		// Memory that stays in a pool would be the memory of the next visit, at the same addresses.
 		Trim: func() { kernels.Here().Trim() },
 		Planner: func(c *kernels.Case) sweeps.Planner {
-			return newVisits(open[c.Name], max(o.Blocks, LeastBlocks))
+			return newVisits(spread(c.Axis, o.Sizes), max(o.Blocks, LeastBlocks), earlier[c.Name])
 		},
 	})
 	if err != nil {
@@ -86,11 +85,7 @@ func Compare(ctx context.Context, cases []kernels.Case, o Options) ([]Row, error
 			}
 		}
 		for _, size := range spread(pairs[i].of.Axis, o.Sizes) {
-			row, ok := earlier[pairs[i].at(size)]
-			if !ok {
-				row = pairs[i].row(r, size)
-			}
-			rows = append(rows, row)
+			rows = append(rows, pairs[i].row(r, size, earlier[together[i].Name][size]))
 		}
 	}
 	return rows, errors.Join(wrong...)
@@ -102,18 +97,13 @@ var ErrWrong = errors.New("wrong values")
 // pair is an implementation of a case, both as a sweep calls it and through the typed plan.
 type pair struct {
 	of             kernels.Case // the case with its programs
+	computes       string       // name of the case without its placement
 	implementation string
 	programs       []kernels.Implementation // the sweep's and the program's
 }
 
-// place says which row of a comparison a row is.
-type place struct {
-	of, implementation string
-	size               int
-}
-
-// at returns the place of the pair's row at a size.
-func (p pair) at(size int) place { return place{p.of.Name, p.implementation, size} }
+// pairName returns the name of the case of an implementation only.
+func pairName(of, implementation string) string { return of + " " + implementation }
 
 // pairsOf returns the pairs of the cases that have typed plans, of implementations that typed plans run.
 func pairsOf(cases []kernels.Case) []pair {
@@ -127,7 +117,7 @@ func pairsOf(cases []kernels.Case) []pair {
 			if i.Missing() != nil {
 				continue
 			}
-			p := pair{of: both, implementation: i.Name}
+			p := pair{of: both, computes: c.Placed(kernels.Caller).Name, implementation: i.Name}
 			for _, candidate := range both.Implementations {
 				if of, isProgram := kernels.ProgramOf(candidate.Name); candidate.Name == i.Name || isProgram && of == i.Name {
 					p.programs = append(p.programs, candidate)
@@ -160,18 +150,36 @@ func draw(pairs []pair, n int, seed uint64) []pair {
 }
 
 // together returns a case of the pair only. In a case with a faster implementation, a sweep would time the pair in few
-// blocks.
-func (p pair) together() kernels.Case {
+// blocks. known has the references so far.
+func (p pair) together(known references) kernels.Case {
 	c := p.of
-	c.Name += " " + p.implementation
+	c.Name = pairName(c.Name, p.implementation)
 	c.Implementations = p.programs
 	visits := map[int]int{}
 	c.Problem = func(size int, in kernels.Input) kernels.Problem {
 		visits[size]++
 		first := p.programs[visits[size]%len(p.programs)].Name
-		return &inTurn{Problem: p.of.Problem(size, in), first: first}
+		return &inTurn{Problem: p.of.Problem(size, in), first: first, reference: known.of(p.computes, size)}
 	}
 	return c
+}
+
+// references has the reference outputs of sizes of cases. All implementations and placements of a case have the same, and
+// computing a large one takes longer than a visit.
+type references map[string]map[int]*[]float64
+
+// mostKept is the greatest number of values of a reference that is kept.
+const mostKept = 1 << 22
+
+// of returns where the reference of a size of a case is, or will be once it is computed.
+func (r references) of(computes string, size int) *[]float64 {
+	if r[computes] == nil {
+		r[computes] = map[int]*[]float64{}
+	}
+	if r[computes][size] == nil {
+		r[computes][size] = new([]float64)
+	}
+	return r[computes][size]
 }
 
 // inTurn is a problem that binds the implementation first before all others, even if another one is asked for first. A sweep
@@ -181,6 +189,20 @@ type inTurn struct {
 	first string // "" after it is bound
 	ahead *kernels.Call
 	name  string // name of the call that was bound ahead
+
+	reference *[]float64 // nil slice until it is computed
+}
+
+// Reference computes the reference unless another implementation's problem has done so.
+func (p *inTurn) Reference() []float64 {
+	if *p.reference != nil {
+		return *p.reference
+	}
+	reference := p.Problem.Reference()
+	if len(reference) <= mostKept {
+		*p.reference = reference
+	}
+	return reference
 }
 
 // Bind returns the call that was bound ahead, once, and binds the others.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -122,7 +123,7 @@ func TestTooSmallABudget(t *testing.T) {
 }
 
 // A second comparison measures what the first one left, and keeps what it settled.
-func TestSettled(t *testing.T) {
+func TestEarlier(t *testing.T) {
 	m := scripted.New(1, 0.02)
 	m.AddPlanned("fft", costs(), nil)
 	// After so short a time only the cheapest rows are settled.
@@ -135,14 +136,14 @@ func TestSettled(t *testing.T) {
 	first[k].Finding, first[k].Ratio = Outside, 2 // what is settled is believed, whatever it is
 	k = slices.IndexFunc(first, func(r Row) bool { return r.Finding == Unmeasured })
 	first[k].Finding = Undecided
-	second := compare(t, m, Options{Sizes: 3, Budget: 20 * time.Second, Seed: 2, Settled: first})
+	second := compare(t, m, Options{Sizes: 3, Budget: 20 * time.Second, Seed: 2, Earlier: first})
 	if len(second) != len(first) {
 		t.Fatalf("%d rows, want %d", len(second), len(first))
 	}
 	for i, r := range second {
 		switch was := first[i]; {
 		case was.Finding == Inside || was.Finding == Outside:
-			if r != was {
+			if !reflect.DeepEqual(r, was) {
 				t.Errorf("%+v, settled as %+v", r, was)
 			}
 		case r.Finding != Inside:
@@ -150,10 +151,66 @@ func TestSettled(t *testing.T) {
 		}
 	}
 	before := m.Now()
-	again := compare(t, m, Options{Sizes: 3, Budget: 20 * time.Second, Seed: 3, Settled: second})
-	if took := m.Now() - before; !slices.Equal(again, second) || took > 100*time.Millisecond { // the sentinel's baselines
+	again := compare(t, m, Options{Sizes: 3, Budget: 20 * time.Second, Seed: 3, Earlier: second})
+	if took := m.Now() - before; !reflect.DeepEqual(again, second) || took > 100*time.Millisecond { // the sentinel's baselines
 		t.Errorf("%+v after %v, want %+v at once", again, took, second)
 	}
+}
+
+// Visits of an earlier comparison count together with new ones.
+func TestEarlierVisits(t *testing.T) {
+	p := pair{of: kernels.Case{Name: "scale", Axis: kernels.Axis{Unit: "elements"}}, implementation: "go"}
+	half := p.row(result(1, 1.01, 0.99), 10, Row{})
+	if half.Finding != Undecided || half.Visits != 3 || !slices.Equal(half.Ratios, []float64{1, 1.01, 0.99}) {
+		t.Fatalf("%+v", half)
+	}
+	whole := p.row(result(1, 1.02, 1.4), 10, half)
+	// Six visits lie between their extremes, of which one is 1.4.
+	if whole.Finding != Undecided || whole.Visits != 6 || whole.Blocks != 18 || whole.Low != 0.99 || math.Abs(whole.High-1.4) > 1e-9 {
+		t.Errorf("%+v", whole)
+	}
+	if got, want := whole.Seconds, half.Seconds; math.Abs(got/want-1) > 0.1 {
+		t.Errorf("a visit takes %v s, and %v s before", got, want)
+	}
+	if again := p.row(result(), 10, half); !reflect.DeepEqual(again, half) {
+		t.Errorf("%+v without a new visit, want %+v", again, half)
+	}
+	m := scripted.New(1, 0.02)
+	m.AddPlanned("fft", map[string]scripted.Cost{"go": scripted.Linear(0.2, 0)}, nil)
+	size := compare(t, m, Options{Sizes: 1, Budget: time.Nanosecond, Seed: 1})[0].Size
+	half = Row{Case: "fft", Implementation: "go", Size: size, Finding: Undecided, Visits: 4, Blocks: 4, Seconds: 0.4, Ratios: []float64{1, 1, 1, 1}}
+	// What is known to be long has one block a visit from the first one on.
+	if r := compare(t, m, Options{Sizes: 1, Budget: time.Minute, Seed: 1, Earlier: []Row{half}})[0]; r.Finding != Inside || r.Visits != 6 || r.Blocks != 6 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// The reference of a size is computed once for all implementations.
+func TestOneReference(t *testing.T) {
+	computed := 0
+	c := kernels.Case{Problem: func(int, kernels.Input) kernels.Problem { return counter{&recorder{}, &computed} }}
+	known := references{}
+	for _, implementation := range []string{"go", "fftw"} {
+		of := pair{of: c, computes: "fft", implementation: implementation, programs: []kernels.Implementation{{Name: implementation}}}.together(known)
+		for _, size := range []int{8, 16, 8} {
+			if got := of.Problem(size, kernels.Input{}).Reference(); len(got) != 1 {
+				t.Errorf("%v", got)
+			}
+		}
+	}
+	if computed != 2 {
+		t.Errorf("computed %d references of two sizes", computed)
+	}
+}
+
+type counter struct {
+	kernels.Problem
+	computed *int
+}
+
+func (c counter) Reference() []float64 {
+	*c.computed++
+	return []float64{1}
 }
 
 // A long call needs one block a visit.
@@ -170,7 +227,7 @@ func TestLongCalls(t *testing.T) {
 func TestWrongValues(t *testing.T) {
 	c := kernels.Case{Name: "fft", Axis: kernels.Axis{Min: 1, Max: 8, Unit: "samples"}}
 	wrong := &sweeps.Result{Case: &c, Implementations: []sweeps.Status{{Name: "program:go", Excluded: "wrong at 4", Wrong: true}}}
-	if r := (pair{of: c, implementation: "go"}).row(wrong, 4); r.Finding != Unmeasured || r.Why != "program:go: wrong at 4" {
+	if r := (pair{of: c, implementation: "go"}).row(wrong, 4, Row{}); r.Finding != Unmeasured || r.Why != "program:go: wrong at 4" {
 		t.Errorf("%+v", r)
 	}
 	m := scripted.New(1, 0.02)
@@ -232,7 +289,7 @@ func TestInTurn(t *testing.T) {
 	open := 0
 	c := kernels.Case{Problem: func(int, kernels.Input) kernels.Problem { return &recorder{bound: &bound, open: &open} }}
 	p := pair{of: c, implementation: "go", programs: []kernels.Implementation{{Name: "go"}, {Name: "program:go"}}}
-	together := p.together()
+	together := p.together(references{})
 	for range 2 {
 		problem := together.Problem(8, kernels.Input{})
 		for _, name := range []string{"go", "program:go", "go"} {
@@ -310,7 +367,7 @@ func TestRow(t *testing.T) {
 		"one visit out of 12": {[]float64{1, 1, 1, 1, 1, 1.9, 1, 1, 1, 1, 1, 1}, Inside, 1},
 		"nothing":             {nil, Unmeasured, 0},
 	} {
-		r := p.row(result(test.ratios...), 10)
+		r := p.row(result(test.ratios...), 10, Row{})
 		if r.Finding != test.want || math.Abs(r.Ratio-test.ratio) > 1e-9 || r.Visits != len(test.ratios) || r.Blocks != 3*r.Visits {
 			t.Errorf("%s: %+v, want %s", name, r, test.want)
 		}
@@ -320,7 +377,7 @@ func TestRow(t *testing.T) {
 	}
 	short := result(1, 1, 1, 1, 1, 1)
 	short.Samples.Blocks[0].Seconds[1] = math.NaN()
-	if r := p.row(short, 10); r.Finding != Undecided || r.Blocks != LeastBlocks-1 {
+	if r := p.row(short, 10, Row{}); r.Finding != Undecided || r.Blocks != LeastBlocks-1 {
 		t.Errorf("a block too few: %+v", r)
 	}
 }

@@ -68,29 +68,42 @@ type Row struct {
 	Implementation string  `json:"implementation"`
 	Size           int     `json:"size"`
 	Unit           string  `json:"unit"`
-	Sweep          float64 `json:"sweep_seconds"`        // time of a call in the sweep: the median of the blocks
-	Program        float64 `json:"program_seconds"`      // time of a call of the typed plan: the median of the blocks
+	Sweep          float64 `json:"sweep_seconds"`        // time of a call in the sweep: the median of the newest blocks
+	Program        float64 `json:"program_seconds"`      // time of a call of the typed plan: the median of the newest blocks
 	Ratio          float64 `json:"ratio"`                // program ÷ sweep: the median over visits of the medians over a visit's blocks
 	Low            float64 `json:"ratio_low,omitempty"`  // Low to High is the 95 % interval of Ratio; both are 0 if there are too few visits
 	High           float64 `json:"ratio_high,omitempty"` //
 	Visits         int     `json:"visits"`
 	Blocks         int     `json:"blocks"`
-	Finding        Finding `json:"finding"`
-	Why            string  `json:"why,omitempty"` // reason if it is undecided or unmeasured
+	Seconds        float64 `json:"visit_seconds"` // of the batches of a visit, in the mean
+	// Ratios are those of the visits, in their order, if the row is undecided. A later comparison goes on from them.
+	Ratios  []float64 `json:"visit_ratios,omitempty"`
+	Finding Finding   `json:"finding"`
+	Why     string    `json:"why,omitempty"` // reason if it is undecided or unmeasured
 }
 
-func (r *Row) place() place { return place{r.Case, r.Implementation, r.Size} }
+// settled reports whether the row needs no more visits.
+func (r *Row) settled() bool { return r.Finding == Inside || r.Finding == Outside }
 
-// row judges the pair at a size.
-func (p pair) row(r *sweeps.Result, size int) Row {
-	m := measured(&r.Samples, size)
+// row judges the pair at a size, together with what an earlier comparison found there.
+func (p pair) row(r *sweeps.Result, size int, earlier Row) Row {
+	m := measured(&r.Samples, size, earlier)
+	if earlier.settled() || len(m.sweep) == 0 && len(earlier.Ratios) > 0 {
+		return earlier
+	}
 	row := Row{
 		Case: p.of.Name, Implementation: p.implementation, Size: size, Unit: p.of.Axis.Unit,
-		Visits: len(m.ratios), Blocks: len(m.sweep), Finding: m.finding(),
+		Visits: len(m.ratios), Blocks: m.blocks, Finding: m.finding(),
 	}
 	if row.Finding == Unmeasured {
 		row.Why = whyUnmeasured(r)
 		return row
+	}
+	row.Seconds = m.seconds / float64(row.Visits)
+	if row.Finding == Undecided {
+		for _, ratio := range m.ratios {
+			row.Ratios = append(row.Ratios, math.Round(1e4*ratio)/1e4)
+		}
 	}
 	row.Sweep, row.Program, row.Ratio = median(m.sweep), median(m.program), median(m.ratios)
 	if m.enough() {
@@ -119,14 +132,18 @@ func whyUnmeasured(r *sweeps.Result) string {
 
 // measurement holds the times of a pair at one size.
 type measurement struct {
-	sweep, program []float64 // seconds of a call, by block
-	ratios         []float64 // the median over the blocks, by visit
-	seconds        float64   // that the batches took
+	sweep, program []float64 // seconds of a call, by new block
+	ratios         []float64 // the median over the blocks, by visit, also by earlier ones
+	blocks         int       // with earlier ones
+	seconds        float64   // that the batches took, also earlier ones
 }
 
-// measured collects the blocks of a size in which both were timed.
-func measured(set *timings.Set, size int) measurement {
-	var m measurement
+// measured collects the blocks of a size in which both were timed, and adds what an earlier comparison found there.
+func measured(set *timings.Set, size int, earlier Row) measurement {
+	m := measurement{ratios: slices.Clone(earlier.Ratios)}
+	if len(m.ratios) > 0 {
+		m.blocks, m.seconds = earlier.Blocks, earlier.Seconds*float64(earlier.Visits)
+	}
 	program := slices.IndexFunc(set.Implementations, func(name string) bool {
 		_, isProgram := kernels.ProgramOf(name)
 		return isProgram
@@ -147,6 +164,7 @@ func measured(set *timings.Set, size int) measurement {
 		}
 		byVisit[b.Visit] = append(byVisit[b.Visit], b.Seconds[program]/b.Seconds[sweep])
 		m.sweep, m.program = append(m.sweep, b.Seconds[sweep]), append(m.program, b.Seconds[program])
+		m.blocks++
 		for k, n := range b.Iterations {
 			if b.Timed(k) {
 				m.seconds += b.Seconds[k] * float64(n)
@@ -161,7 +179,7 @@ func measured(set *timings.Set, size int) measurement {
 
 // long reports whether a block takes so long that one a visit is enough.
 func (m *measurement) long() bool {
-	return len(m.sweep) > 0 && m.seconds/float64(len(m.sweep)) >= longBlock
+	return m.blocks > 0 && m.seconds/float64(m.blocks) >= longBlock
 }
 
 // leastBlocks returns the least number of blocks to judge the row.
@@ -174,7 +192,7 @@ func (m *measurement) leastBlocks() int {
 
 // enough reports whether there are enough visits and blocks to judge the row.
 func (m *measurement) enough() bool {
-	return len(m.ratios) >= LeastVisits && len(m.sweep) >= m.leastBlocks()
+	return len(m.ratios) >= LeastVisits && m.blocks >= m.leastBlocks()
 }
 
 func (m *measurement) finding() Finding {

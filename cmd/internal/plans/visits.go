@@ -21,11 +21,13 @@ type visits struct {
 	tried  map[int]int
 	worths map[int]float64 // worth of a visit to each size; nil after a visit, because a visit changes them
 	long   map[int]bool    // sizes whose blocks are long
+
+	earlier map[int]Row // what an earlier comparison found, by sizes
 }
 
-func newVisits(sizes []int, blocks int) *visits {
+func newVisits(sizes []int, blocks int, earlier map[int]Row) *visits {
 	perVisit := (blocks + LeastVisits - 1) / LeastVisits
-	return &visits{blocks: perVisit, sizes: slices.Clone(sizes), tried: map[int]int{}, long: map[int]bool{}}
+	return &visits{blocks: perVisit, sizes: slices.Clone(sizes), tried: map[int]int{}, long: map[int]bool{}, earlier: earlier}
 }
 
 // Next returns the size with the most valuable next visit. A row with too few visits is worth more than a row that can be
@@ -49,7 +51,11 @@ func (v *visits) Next(set *timings.Set) (size, blocks int, worth float64) {
 }
 
 func (v *visits) worth(set *timings.Set, size int) float64 {
-	m := measured(set, size)
+	earlier := v.earlier[size]
+	if earlier.settled() {
+		return 0
+	}
+	m := measured(set, size, earlier)
 	v.long[size] = m.long()
 	found := m.finding()
 	if found == Inside || found == Outside || v.tried[size] >= mostVisits {
