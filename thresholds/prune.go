@@ -148,7 +148,10 @@ func (f *fitting) doubts(path []stretch) [][]Doubt {
 			side, other := f.doubtful(n)
 			part := f.stretches[side]
 			part.implementation = other
-			doubts[side] = append(doubts[side], f.doubt(part, f.stretches[side].implementation))
+			doubt := f.doubt(part, f.stretches[side].implementation)
+			if !slices.Contains(doubts[side], doubt) { // both switches of a stretch may doubt it
+				doubts[side] = append(doubts[side], doubt)
+			}
 		}
 	}
 	return doubts

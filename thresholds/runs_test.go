@@ -199,3 +199,21 @@ func TestASwitchThatRunsDisagreeOnMayPay(t *testing.T) {
 		t.Errorf("a size at which another one saves 4 %% has the segments %+v, want one with a doubt", r.Segments)
 	}
 }
+
+// A stretch between two switches without much support is in doubt once, although both switches doubt it.
+func TestADoubtIsThereOnce(t *testing.T) {
+	f := fitting{
+		bootstrap: &bootstrap{curves: &Curves{
+			Implementations: []string{"a", "b"}, Sizes: fourfold,
+			Loss: [][]float64{{0, 0, 0.05, 0.05, 0, 0}, {0.5, 0.5, 0, 0, 0.5, 0.5}},
+		}},
+		spans: []float64{1, 1, 1, 1, 1, 1}, tie: math.Log1p(MinTieBand),
+		stretches: []stretch{{0, 0, 2}, {1, 2, 4}, {0, 4, 6}},
+		supports:  []float64{1, 0.8, 0.8},
+	}
+	doubts := f.doubts(f.stretches)
+	want := Doubt{From: 256, To: 1024, Implementation: 0}
+	if len(doubts[0]) != 0 || len(doubts[1]) != 1 || len(doubts[2]) != 0 || doubts[1][0] != want {
+		t.Errorf("%+v, want %+v once", doubts, want)
+	}
+}
