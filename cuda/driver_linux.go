@@ -111,6 +111,7 @@ func (d *driver) readFacts(device int32) (gpu.Facts, error) {
 		{&facts.SIMDWidth, attributeWarpSize},
 		{&facts.MaxThreads, attributeMaxThreadsPerBlock},
 		{&facts.ThreadgroupBytes, attributeMaxSharedMemoryPerBlock},
+		{&facts.Registers, attributeMaxRegistersPerBlock},
 	} {
 		value, err := d.attribute(a.attribute, device)
 		if err != nil {

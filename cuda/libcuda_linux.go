@@ -77,6 +77,7 @@ const (
 	attributeMaxThreadsPerBlock      = 1
 	attributeMaxSharedMemoryPerBlock = 8
 	attributeWarpSize                = 10
+	attributeMaxRegistersPerBlock    = 12
 	attributeMultiprocessorCount     = 16
 	attributeComputeCapabilityMajor  = 75
 	attributeComputeCapabilityMinor  = 76

@@ -257,6 +257,26 @@ static inline mem_flags operator|(mem_flags a, mem_flags b) { return mem_flags(i
 static inline void threadgroup_barrier(mem_flags) { __syncthreads(); }
 static inline void simdgroup_barrier(mem_flags) { __syncwarp(); }
 
+// Accesses to data that nobody reads again soon. The L2 cache gives up such data first, so that others stay. Texts ask for
+// CROSSOVER_STREAMING before they use these, since Metal has nothing like them. The loads are volatile, so that one of them never
+// stands for two.
+
+#define CROSSOVER_STREAMING
+static inline float streaming_load(const float* from) {
+    float v;
+    asm volatile("ld.global.cs.f32 %0, [%1];" : "=f"(v) : "l"(from));
+    return v;
+}
+static inline float4 streaming_load(const float4* from) {
+    float4 v;
+    asm volatile("ld.global.cs.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(from));
+    return v;
+}
+static inline void streaming_store(float* to, float v) { asm volatile("st.global.cs.f32 [%0], %1;" : : "l"(to), "f"(v) : "memory"); }
+static inline void streaming_store(float4* to, float4 v) {
+    asm volatile("st.global.cs.v4.f32 [%0], {%1, %2, %3, %4};" : : "l"(to), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
+}
+
 // A simdgroup is a warp, of which every lane takes part.
 
 #define CROSSOVER_SHUFFLE_VECTORS(name, V2, V4)                                                               \

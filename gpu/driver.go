@@ -19,6 +19,7 @@ type Facts struct {
 	SIMDWidth        int    // threads that run in step; the kernels assume 32
 	MaxThreads       int    // in a threadgroup
 	ThreadgroupBytes int    // of threadgroup memory
+	Registers        int    // of 32 bits that the threads of a threadgroup may have together; 0 where a driver does not know
 	MaxBufferBytes   int64  // 0 where there is no limit but the memory's
 	Families         string // of features that the device says it has: "Apple7 Mac2 Metal3"; "" where the API has none
 	SIMDMatrices     bool   // whether kernels may use Metal's matrices of a simdgroup

@@ -144,6 +144,7 @@ int cuDeviceGetAttribute(int* v, int a, int d) {
     case 1: *v = 1024; return 0;
     case 8: *v = 49152; return 0;
     case 10: *v = 32; return 0;
+    case 12: *v = 65536; return 0;
     case 16: *v = 132; return 0;
     case 75: *v = 9; return 0;
     case 76: *v = 0; return 0;

@@ -79,7 +79,7 @@ func (d driver) Facts() gpu.Facts {
 		// Its memory counts as the host's, since a plan otherwise runs copies of its constants.
 		return gpu.Facts{
 			API: "cuda", Name: d.gpu.API, Driver: "dry run", Cores: d.gpu.Cores, MemoryBytes: 8 << 30, MaxBufferBytes: 8 << 30,
-			Unified: true, SIMDWidth: 32, MaxThreads: 1024, ThreadgroupBytes: 48 << 10,
+			Unified: true, SIMDWidth: 32, MaxThreads: 1024, ThreadgroupBytes: 48 << 10, Registers: 64 << 10,
 		}
 	}
 	return gpu.Facts{

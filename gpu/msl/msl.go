@@ -23,6 +23,8 @@
 //   - Functions of one value say which they mean: precise:: or fast::.
 //   - Texts are specialised by preprocessor macros, never by function constants or templates with host names. Macros
 //     come after metal_stdlib; their names have capitals and more than one letter, since the library has names like N.
+//   - CUDA's prelude alone defines CROSSOVER_STREAMING. A text that asks for it may then call streaming_load and
+//     streaming_store, for float and float4 in device memory: the cache gives up what they touch before other data.
 //   - Literals have their suffix: 0.5f. Without it CUDA computes in double precision.
 //   - Pointers and references name their address space, variables outside of functions are constant: see [Check].
 //
